@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The lanes filter: guarded epochs over 64-byte lines of self-tagged lanes.
+ *
+ * Guarded epochs: Alpay and Sarioglu, "Guarded Epoch Bloom Filters for
+ * Sliding-Window Membership", 2026, Algorithm 1, with r = 7. What differs is
+ * the layout: the r+1 segments are interleaved, lane i of every line belonging
+ * to the epochs that are i modulo 8, and a segment is not cleared when it is
+ * taken into use again: each lane carries the tag (epoch / 8) mod 4 of the
+ * epoch that wrote it, and a lane whose tag is not the expected one is empty.
+ *
+ * Shared words, and who orders what:
+ *
+ *   *epoch  Written by the rotator only (one at a time, see epf_rotate in
+ *           window.h); read by everybody. Grows by one.
+ *   lane    Written by inserters (OR, or CAS over a stale value) and by the
+ *           scan (CAS of a stale value to zero); read by everybody. Within
+ *           one epoch bits only go from 0 to 1.
+ *
+ *   O1  lane load (acquire) before the epoch re-read in lane_set: a value
+ *       loaded before the epoch was seen to be e is no newer than e, so
+ *       replacing it cannot lose a newer lane; if the lane changed since,
+ *       the CAS fails.
+ *   O2  OR or CAS of the lanes (full barrier) before the epoch re-read
+ *       (epf_load_ordered) that ends an insert: the linearisation point.
+ *       Still e there: the bits were visible while e was current. Pairs with
+ *       the release store of the epoch by the rotator.
+ *   O3  A lane is taken into use by epoch e+8 only after every section that
+ *       could have read epoch e has ended (the owner's grace period): rules
+ *       out that a CAS finds the very word it expects 32 epochs later.
+ *
+ * A test needs no order: it reads the epoch once, then eight lanes. A lane
+ * that was reused meanwhile held an epoch already out of the window then, so
+ * "absent" is right after that rotation; a lane gaining bits meanwhile was
+ * gaining them from an insert not yet finished.
+ */
+#ifndef EPF_LANES_H
+#define EPF_LANES_H
+
+#include "geometry.h"
+
+/* Epochs start here: all-zero lanes carry tag 0, epochs 8..15 expect tag 1,
+ * so fresh memory is stale everywhere, and epochs before the first are empty.
+ */
+#define EPF_EPOCH_FIRST 8ULL
+
+/**
+ * struct epf_lanes - a filter, by reference; trivially copyable
+ * @line: epf_geom_lines(&geom) lines, 64-byte aligned, owned by the caller
+ * @epoch: the current epoch
+ * @geom: shape
+ */
+struct epf_lanes {
+	struct epf_line *line;
+	__u64 *epoch;
+	struct epf_geom geom;
+};
+
+/**
+ * struct epf_probe - where one digest lives
+ * @line: its line in each part
+ * @mask: its positions there
+ * @parts: how many of the two are set
+ */
+struct epf_probe {
+	struct epf_line *line[EPF_PARTS_MAX];
+	__u64 mask[EPF_PARTS_MAX];
+	__u32 parts;
+};
+
+/**
+ * enum epf_verdict - answer of test and test-and-insert
+ * @EPF_ABSENT: certainly not inserted inside the window
+ * @EPF_PRESENT: 1 + age; age in epochs, 0..7, since the key was last inserted
+ */
+enum epf_verdict { EPF_ABSENT = 0, EPF_PRESENT = 1 };
+
+EPF_FN __u64 epf_tag(__u64 epoch)
+{
+	return epoch >> 3 << EPF_TAG_SHIFT;
+}
+
+/* The tag that lane @i carries if its epoch is one of @epoch-7 .. @epoch. */
+EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
+{
+	return epf_tag(i <= (epoch & 7) ? epoch : epoch - 8);
+}
+
+/**
+ * epf_probe() - find the lines of a digest
+ * @f: filter
+ * @digest: of the key
+ * @p: result; its lines are prefetched
+ */
+EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
+		      struct epf_probe *p)
+{
+	__u32 j;
+
+	p->parts = f->geom.parts;
+	for (j = 0; j < p->parts; j++) {
+		p->line[j] = f->line + epf_geom_line(&f->geom, digest, j);
+		epf_prefetch(p->line[j]);
+		p->mask[j] = epf_geom_mask(&f->geom, digest, j);
+	}
+}
+
+/* Set of lanes (bit i: lane i) of @line that are live and hold all of @mask. */
+EPF_FN __u32 epf_line_hits(const struct epf_line *line, __u64 mask,
+			   __u64 epoch)
+{
+	__u64 care = mask | EPF_TAG_MASK;
+	__u64 want_new = mask | epf_tag(epoch);
+	__u64 want_old = mask | epf_tag(epoch - 8);
+	__u32 cur = epoch & 7;
+	__u32 hits = 0;
+	__u32 i;
+
+	EPF_UNROLL
+	for (i = 0; i < EPF_LANES; i++) {
+		__u64 want = i <= cur ? want_new : want_old;
+
+		hits |= (__u32)((epf_load(&line->lane[i]) & care) == want) << i;
+	}
+	return hits;
+}
+
+/* Age of the youngest lane of the non-empty set @hits. */
+EPF_FN __u32 epf_youngest(__u32 hits, __u64 epoch)
+{
+	__u32 shift = 7 - (epoch & 7);
+
+	/* Bit 7 becomes the current lane, bit 6 the one before it, ... */
+	hits = (hits << shift | hits >> (EPF_LANES - shift)) & 0xff;
+	return EPF_LANES - epf_fls(hits);
+}
+
+/* Verdict at @epoch. @first is set to the first part lacking bits in the
+ * current lane, or to parts when none does.
+ */
+EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 *first)
+{
+	__u32 live = 0xff;
+	__u32 now = 1u << (epoch & 7);
+	__u32 j;
+
+	*first = p->parts;
+	for (j = 0; j < p->parts; j++) {
+		__u32 hits = epf_line_hits(p->line[j], p->mask[j], epoch);
+
+		if (!(hits & now) && *first == p->parts)
+			*first = j;
+		live &= hits;
+		if (!live)
+			return EPF_ABSENT;
+	}
+	return EPF_PRESENT + (int)epf_youngest(live, epoch);
+}
+
+/**
+ * epf_test() - was the digest inserted inside the window?
+ * @f: filter
+ * @p: probe of the digest
+ *
+ * Context: any; never waits, never stores.
+ * Return: EPF_ABSENT, or EPF_PRESENT + age.
+ */
+EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
+{
+	__u32 first;
+
+	return epf_look(p, epf_load(f->epoch), &first);
+}
+
+/* What lane_set found in the lane before it set the bits there. */
+enum epf_was { EPF_WAS_LACKING, EPF_WAS_COMPLETE, EPF_MOVED };
+
+/* Set @mask in the lane of epoch @e. EPF_MOVED: the epoch is no longer @e. */
+EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e,
+				 const __u64 *epoch)
+{
+	__u64 *lane = &line->lane[e & 7];
+	__u64 tag = epf_tag(e);
+	__u64 v = epf_load_acquire(lane); /* O1 */
+
+	while ((v & EPF_TAG_MASK) != tag) {
+		if (epf_load(epoch) != e) /* O1 */
+			return EPF_MOVED;
+		if (epf_cas(lane, &v, tag | mask))
+			return EPF_WAS_LACKING;
+		v = epf_load_acquire(lane); /* O1: the CAS failed unordered */
+	}
+	if ((v & mask) == mask)
+		return EPF_WAS_COMPLETE;
+	v = epf_fetch_or(lane, mask);
+	return (v & mask) == mask ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
+}
+
+/* One try to insert at epoch @e, part @last after all others (@last >= parts:
+ * in order). Return: what @last was, EPF_MOVED: try again.
+ */
+EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
+			    const struct epf_probe *p, __u64 e, __u32 last)
+{
+	enum epf_was was = EPF_WAS_COMPLETE;
+	__u32 j;
+
+	for (j = 0; j < p->parts; j++) {
+		if (j == last)
+			continue;
+		if (epf_lane_set(p->line[j], p->mask[j], e, f->epoch) ==
+		    EPF_MOVED)
+			return EPF_MOVED;
+	}
+	if (last < p->parts)
+		was = epf_lane_set(p->line[last], p->mask[last], e, f->epoch);
+	if (epf_load_ordered(f->epoch) != e) /* O2 */
+		return EPF_MOVED;
+	return was;
+}
+
+/**
+ * epf_insert() - insert a digest
+ * @f: filter
+ * @p: probe of the digest
+ *
+ * Context: any that the owner's grace period covers (O3); lock-free: a retry
+ * means that a rotation took place.
+ * Return: the epoch that holds the key, for counting.
+ */
+EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
+{
+	__u64 e;
+
+	do
+		e = epf_load_acquire(f->epoch);
+	while (epf_set(f, p, e, EPF_PARTS_MAX) == EPF_MOVED);
+	return e;
+}
+
+/**
+ * epf_test_and_insert() - the verdict before, and the insert, as one
+ * @f: filter
+ * @p: probe of the digest
+ * @first_seen: insert absent keys only
+ * @e: set to the epoch that holds the key, or to 0 when nothing was inserted
+ *
+ * Of concurrent sightings of one new key at least one is told absent, and
+ * exactly one when no rotation falls between them. The first line lacking
+ * bits decides: it is written last, so whoever finds it complete finds all
+ * lines complete, and of those who complete it only the first finds bits
+ * lacking. After a retry the bits seen may be our own: the answer is absent.
+ *
+ * Accepted: a third key that completes the deciding line between our look and
+ * our OR makes the answer present; that is a false positive of this line.
+ *
+ * Context: as epf_insert().
+ * Return: EPF_ABSENT, or EPF_PRESENT + age.
+ */
+EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
+			       const struct epf_probe *p, bool first_seen,
+			       __u64 *e)
+{
+	enum epf_was was;
+	__u32 first;
+	int verdict;
+
+	*e = epf_load_acquire(f->epoch);
+	verdict = epf_look(p, *e, &first);
+	if (verdict && first_seen) {
+		*e = 0;
+		return verdict;
+	}
+	was = epf_set(f, p, *e, first);
+	if (was == EPF_MOVED) {
+		*e = epf_insert(f, p);
+		return verdict;
+	}
+	if (!verdict && was == EPF_WAS_COMPLETE)
+		return EPF_PRESENT; /* a concurrent sighting came first */
+	return verdict;
+}
+
+/**
+ * epf_scan() - empty the stale lanes of some lines
+ * @f: filter
+ * @first: index of a line
+ * @nr: lines, @first + @nr <= number of lines
+ *
+ * Keeps stale tags from coming round again (a tag repeats after 32 epochs).
+ * The CAS loses against any inserter that changed the lane.
+ *
+ * Context: rotation is excluded by the caller, so that "stale" cannot turn
+ * into "current" between the load and the CAS.
+ */
+EPF_FN void epf_scan(const struct epf_lanes *f, __u64 first, __u64 nr)
+{
+	__u64 e = epf_load(f->epoch);
+	__u64 n;
+	__u32 i;
+
+	for (n = first; n < first + nr; n++)
+		for (i = 0; i < EPF_LANES; i++) {
+			__u64 *lane = &f->line[n].lane[i];
+			__u64 v = epf_load(lane);
+
+			if (v && (v & EPF_TAG_MASK) != epf_lane_tag(e, i))
+				epf_cas(lane, &v, 0);
+		}
+}
+
+#endif /* EPF_LANES_H */

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packet digests: the canonical bytes of a packet under struct epf_pkt_opts,
+ * hashed. Pure functions over memory that does not change; any context.
+ *
+ * A packet is a list of segments (an XDP buffer and its fragments, or the one
+ * segment of a captured frame); how it is cut does not change the digest.
+ *
+ * Canonical bytes:
+ *
+ *   FRAME   the frame
+ *   PACKET  [destination and source MAC] [VLAN tags] EtherType, then
+ *           IPv4: the datagram up to its total length, TTL and checksum 0
+ *           IPv6: the datagram up to its payload length, hop limit 0
+ *           else: the rest of the frame
+ *   FLOW    version (0x80 added for a fragment), protocol, four bytes (ports;
+ *           or ICMP type, code, id; or the fragment's id; or 0), source,
+ *           destination; 14 bytes for IPv4, 38 for IPv6
+ *
+ * With max_bytes, FRAME and PACKET are cut there, and the length of the whole
+ * follows as 32 little-endian bits if anything was cut.
+ *
+ * Formats: RFC 791, 8200, 792, 4443, 4302; IEEE 802.1Q; LINKTYPE_LINUX_SLL and
+ * SLL2 of tcpdump.org.
+ */
+#ifndef EPF_PACKET_H
+#define EPF_PACKET_H
+
+#include "hash.h"
+
+#include <linux/epochfilter.h>
+
+#define EPF_ETH_IP4 0x0800
+#define EPF_ETH_IP6 0x86dd
+#define EPF_VLAN_MAX 4	/* stacked tags; more is malformed */
+#define EPF_IP6_EXT_MAX 8 /* extension headers; more is malformed */
+
+struct epf_seg {
+	const __u8 *data;
+	__u32 len;
+};
+
+/**
+ * struct epf_pkt - a packet, by reference
+ * @seg: @nr_segs segments
+ * @nr_segs: 1 and up
+ * @len: sum of their lengths
+ */
+struct epf_pkt {
+	const struct epf_seg *seg;
+	__u32 nr_segs;
+	__u32 len;
+};
+
+/* The network header: its offset and EtherType (0: none that counts). */
+struct epf_l3 {
+	__u32 off;
+	__u32 type;
+};
+
+/* Canonical bytes on their way into a digest. */
+struct epf_take {
+	struct epf_sip sip;
+	__u32 max;
+	__u32 offered;
+};
+
+#define EPF_HDR_MAX 40 /* longest header read at once */
+
+EPF_FN __u32 epf_be16(const __u8 *p)
+{
+	return (__u32)p[0] << 8 | p[1];
+}
+
+/* Copy @n bytes at @off, which the packet has, from any segments. */
+EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n,
+			 __u8 *to)
+{
+	__u32 i;
+
+	for (i = 0; i < pkt->nr_segs && n; i++) {
+		const struct epf_seg *s = &pkt->seg[i];
+		__u32 part;
+
+		if (off >= s->len) {
+			off -= s->len;
+			continue;
+		}
+		part = s->len - off < n ? s->len - off : n;
+		memcpy(to, s->data + off, part);
+		to += part;
+		n -= part;
+		off = 0;
+	}
+}
+
+/* @n <= EPF_HDR_MAX bytes at @off, in place or in @room. NULL: not there. */
+EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
+			      __u8 *room)
+{
+	if (off > pkt->len || n > pkt->len - off)
+		return NULL;
+	if (off + n <= pkt->seg[0].len)
+		return pkt->seg[0].data + off;
+	epf_pkt_copy(pkt, off, n, room);
+	return room;
+}
+
+EPF_FN void epf_take_bytes(struct epf_take *t, const __u8 *p, __u32 n)
+{
+	__u32 left = t->offered < t->max ? t->max - t->offered : 0;
+
+	t->offered += n;
+	epf_sip_update(&t->sip, p, n < left ? n : left);
+}
+
+EPF_FN_BIG void epf_take_pkt(struct epf_take *t, const struct epf_pkt *pkt,
+			 __u32 off, __u32 end)
+{
+	__u32 i;
+
+	for (i = 0; i < pkt->nr_segs && off < end; i++) {
+		const struct epf_seg *s = &pkt->seg[i];
+		__u32 stop = end < s->len ? end : s->len;
+
+		if (off < stop) {
+			epf_take_bytes(t, s->data + off, stop - off);
+			off = stop;
+		}
+		off -= off < s->len ? off : s->len;
+		end -= end < s->len ? end : s->len;
+	}
+}
+
+EPF_FN void epf_take_init(struct epf_take *t, const struct epf_hash *h,
+			  __u32 max_bytes)
+{
+	epf_sip_init(&t->sip, h);
+	t->max = max_bytes ? max_bytes : 0xffffffff;
+	t->offered = 0;
+}
+
+EPF_FN __u64 epf_take_digest(struct epf_take *t)
+{
+	__u8 len[4];
+	__u32 i;
+
+	if (t->offered > t->max) {
+		for (i = 0; i < 4; i++)
+			len[i] = (__u8)(t->offered >> (8 * i));
+		epf_sip_update(&t->sip, len, 4);
+	}
+	return epf_sip_final(&t->sip);
+}
+
+EPF_FN bool epf_is_vlan(__u32 type)
+{
+	return type == 0x8100 || type == 0x88a8 || type == 0x9100;
+}
+
+EPF_FN int epf_l3_ether(const struct epf_pkt *pkt, struct epf_l3 *l3)
+{
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p = epf_pkt_at(pkt, 0, 14, room);
+	__u32 tags = 0;
+
+	if (!p)
+		return -ENODATA;
+	l3->off = 14;
+	l3->type = epf_be16(p + 12);
+	while (epf_is_vlan(l3->type)) {
+		if (tags++ == EPF_VLAN_MAX)
+			return -EBADMSG;
+		p = epf_pkt_at(pkt, l3->off, 4, room);
+		if (!p)
+			return -ENODATA;
+		l3->off += 4;
+		l3->type = epf_be16(p + 2);
+	}
+	return 0;
+}
+
+EPF_FN int epf_l3_cooked(const struct epf_pkt *pkt, __u32 type_at, __u32 len,
+			 struct epf_l3 *l3)
+{
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p = epf_pkt_at(pkt, 0, len, room);
+
+	if (!p)
+		return -ENODATA;
+	l3->off = len;
+	l3->type = epf_be16(p + type_at);
+	return 0;
+}
+
+EPF_FN int epf_l3_ip(const struct epf_pkt *pkt, struct epf_l3 *l3)
+{
+	__u8 first = 0;
+
+	if (!pkt->len)
+		return -ENODATA;
+	epf_pkt_copy(pkt, 0, 1, &first);
+	l3->off = 0;
+	l3->type = first >> 4 == 4 ? EPF_ETH_IP4 :
+		   first >> 4 == 6 ? EPF_ETH_IP6 : 0;
+	return l3->type ? 0 : -EBADMSG;
+}
+
+EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
+		       struct epf_l3 *l3)
+{
+	switch (link) {
+	case EPF_LINK_ETHER:
+		return epf_l3_ether(pkt, l3);
+	case EPF_LINK_IP:
+		return epf_l3_ip(pkt, l3);
+	case EPF_LINK_SLL:
+		return epf_l3_cooked(pkt, 14, 16, l3);
+	case EPF_LINK_SLL2:
+		return epf_l3_cooked(pkt, 0, 20, l3);
+	}
+	return -EINVAL;
+}
+
+/* An IP header: a copy of its fixed part, and where things are. */
+struct epf_ip {
+	__u8 hdr[EPF_HDR_MAX];
+	__u32 hdr_len; /* of the copy: 20 or 40 */
+	__u32 off;     /* of the header in the packet */
+	__u32 l4;      /* offset behind header and options */
+	__u32 end;     /* offset behind the datagram, by its own length */
+};
+
+EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
+{
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p = epf_pkt_at(pkt, off, 20, room);
+	__u32 ihl, total;
+
+	if (!p)
+		return -ENODATA;
+	ihl = (p[0] & 15) * 4;
+	total = epf_be16(p + 2);
+	if (p[0] >> 4 != 4 || ihl < 20 || total < ihl)
+		return -EBADMSG;
+	if (ihl > pkt->len - off)
+		return -ENODATA;
+	memcpy(ip->hdr, p, 20);
+	ip->hdr_len = 20;
+	ip->off = off;
+	ip->l4 = off + ihl;
+	ip->end = off + total;
+	return 0;
+}
+
+EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
+{
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p = epf_pkt_at(pkt, off, 40, room);
+	__u32 payload;
+
+	if (!p)
+		return -ENODATA;
+	if (p[0] >> 4 != 6)
+		return -EBADMSG;
+	payload = epf_be16(p + 4);
+	memcpy(ip->hdr, p, 40);
+	ip->hdr_len = 40;
+	ip->off = off;
+	ip->l4 = off + 40;
+	ip->end = ip->l4 + payload;
+	if (!payload && !p[6]) /* a jumbogram's length is in an option */
+		ip->end = pkt->len;
+	return 0;
+}
+
+/* 0, or -EPROTO when the network header is not IP. */
+EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
+		       struct epf_ip *ip)
+{
+	if (l3->type == EPF_ETH_IP4)
+		return epf_ip4_read(pkt, l3->off, ip);
+	if (l3->type == EPF_ETH_IP6)
+		return epf_ip6_read(pkt, l3->off, ip);
+	return -EPROTO;
+}
+
+EPF_FN void epf_take_link(struct epf_take *t, const struct epf_pkt *pkt,
+			 const struct epf_l3 *l3,
+			 const struct epf_pkt_opts *o)
+{
+	__u8 type[2];
+
+	if (o->link == EPF_LINK_ETHER) {
+		if (!(o->flags & EPF_PKT_NO_MAC))
+			epf_take_pkt(t, pkt, 0, 12);
+		if (!(o->flags & EPF_PKT_NO_VLAN))
+			epf_take_pkt(t, pkt, 12, l3->off - 2);
+	}
+	type[0] = (__u8)(l3->type >> 8);
+	type[1] = (__u8)l3->type;
+	epf_take_bytes(t, type, 2);
+}
+
+EPF_FN_BIG int epf_packet_digest(const struct epf_hash *h,
+			     const struct epf_pkt *pkt,
+			     const struct epf_pkt_opts *o, __u64 *digest)
+{
+	struct epf_take t;
+	struct epf_l3 l3;
+	struct epf_ip ip;
+	int err;
+
+	err = epf_l3_find(pkt, o->link, &l3);
+	if (err)
+		return err;
+	epf_take_init(&t, h, o->max_bytes);
+	epf_take_link(&t, pkt, &l3, o);
+	err = epf_ip_read(pkt, &l3, &ip);
+	if (err == -EPROTO) {
+		epf_take_pkt(&t, pkt, l3.off, pkt->len);
+		*digest = epf_take_digest(&t);
+		return 0;
+	}
+	if (err)
+		return err;
+	if (ip.end > pkt->len)
+		return -ENODATA;
+	if (ip.hdr_len == 20)
+		ip.hdr[8] = ip.hdr[10] = ip.hdr[11] = 0;
+	else
+		ip.hdr[7] = 0;
+	epf_take_bytes(&t, ip.hdr, ip.hdr_len);
+	epf_take_pkt(&t, pkt, ip.off + ip.hdr_len, ip.end);
+	*digest = epf_take_digest(&t);
+	return 0;
+}
+
+/* A flow key in the making. */
+struct epf_flow {
+	__u8 key[38];
+	__u32 len;
+	__u32 proto;
+	bool fragment;
+};
+
+/* @n bytes of the transport header; why there are none in *@err. */
+EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
+			     __u32 n, __u8 *room, int *err)
+{
+	const __u8 *p = epf_pkt_at(pkt, ip->l4, n, room);
+
+	*err = 0;
+	if (ip->l4 + n > ip->end)
+		*err = -EBADMSG;
+	else if (!p)
+		*err = -ENODATA;
+	return *err ? NULL : p;
+}
+
+EPF_FN bool epf_has_ports(__u32 proto)
+{
+	return proto == 6 || proto == 17 || proto == 33 || proto == 132 ||
+	       proto == 136; /* TCP, UDP, DCCP, SCTP, UDP-Lite */
+}
+
+/* ICMP and ICMPv6 queries and replies that carry an identifier. */
+EPF_FN bool epf_icmp_has_id(__u32 proto, __u32 type)
+{
+	if (proto == 58)
+		return type == 128 || type == 129;
+	return type == 0 || type == 8 || (type >= 13 && type <= 18);
+}
+
+EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip,
+		       struct epf_flow *f)
+{
+	bool icmp = f->proto == (f->len == 14 ? 1 : 58);
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p;
+	int err;
+
+	if (f->fragment || (!icmp && !epf_has_ports(f->proto)))
+		return 0;
+	p = epf_l4_at(pkt, ip, 4, room, &err);
+	if (err)
+		return err;
+	if (!icmp) {
+		memcpy(f->key + 2, p, 4);
+		return 0;
+	}
+	memcpy(f->key + 2, p, 2);
+	if (!epf_icmp_has_id(f->proto, p[0]))
+		return 0;
+	p = epf_l4_at(pkt, ip, 6, room, &err);
+	if (!err)
+		memcpy(f->key + 4, p + 4, 2);
+	return err;
+}
+
+EPF_FN void epf_flow_ip4(const struct epf_ip *ip, struct epf_flow *f)
+{
+	f->len = 14;
+	f->proto = ip->hdr[9];
+	f->fragment = epf_be16(ip->hdr + 6) & 0x3fff;
+	if (f->fragment)
+		memcpy(f->key + 2, ip->hdr + 4, 2);
+	memcpy(f->key + 6, ip->hdr + 12, 8);
+}
+
+/* Walk the extension headers; ip->l4 ends behind them. */
+EPF_FN_BIG int epf_flow_ip6(const struct epf_pkt *pkt, struct epf_ip *ip,
+			struct epf_flow *f)
+{
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p;
+	__u32 i;
+	int err;
+
+	f->len = 38;
+	f->proto = ip->hdr[6];
+	f->fragment = false;
+	memcpy(f->key + 6, ip->hdr + 8, 32);
+	for (i = 0; !f->fragment; i++) {
+		switch (f->proto) {
+		case 0: case 43: case 44: case 51: case 60: case 135:
+		case 139: case 140:
+			break;
+		default:
+			return 0;
+		}
+		if (i == EPF_IP6_EXT_MAX)
+			return -EBADMSG;
+		p = epf_l4_at(pkt, ip, 8, room, &err);
+		if (err)
+			return err;
+		if (f->proto == 44) {
+			f->fragment = epf_be16(p + 2) & 0xfff9;
+			if (f->fragment)
+				memcpy(f->key + 2, p + 4, 4);
+			ip->l4 += 8;
+		} else if (f->proto == 51) {
+			ip->l4 += (p[1] + 2) * 4;
+		} else {
+			ip->l4 += (p[1] + 1) * 8;
+		}
+		f->proto = p[0];
+	}
+	return 0;
+}
+
+EPF_FN_BIG int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
+			   const struct epf_pkt_opts *o, __u64 *digest)
+{
+	struct epf_flow f;
+	struct epf_l3 l3;
+	struct epf_ip ip;
+	int err;
+
+	err = epf_l3_find(pkt, o->link, &l3);
+	if (!err)
+		err = epf_ip_read(pkt, &l3, &ip);
+	if (err)
+		return err;
+	memset(f.key, 0, 8);
+	if (ip.hdr_len == 20)
+		epf_flow_ip4(&ip, &f);
+	else
+		err = epf_flow_ip6(pkt, &ip, &f);
+	if (!err)
+		err = epf_flow_l4(pkt, &ip, &f);
+	if (err)
+		return err;
+	f.key[0] = (ip.hdr[0] >> 4) | (f.fragment ? 0x80 : 0);
+	f.key[1] = (__u8)f.proto;
+	*digest = epf_digest(h, f.key, f.len);
+	return 0;
+}
+
+EPF_FN_BIG __u64 epf_frame_digest(const struct epf_hash *h,
+			      const struct epf_pkt *pkt, __u32 max_bytes)
+{
+	struct epf_take t;
+
+	epf_take_init(&t, h, max_bytes);
+	epf_take_pkt(&t, pkt, 0, pkt->len);
+	return epf_take_digest(&t);
+}
+
+/**
+ * epf_pkt_opts_check() - are the options ones we know?
+ * @o: options
+ *
+ * Return: 0, or -EINVAL: unknown key, link or flag, or a flag or length that
+ * the key has no use for.
+ */
+EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
+{
+	if (o->link > EPF_LINK_SLL2 || (o->flags & ~EPF_PKT_MASK))
+		return -EINVAL;
+	switch (o->key) {
+	case EPF_PKT_FRAME:
+		return o->flags ? -EINVAL : 0;
+	case EPF_PKT_PACKET:
+		return o->flags & EPF_PKT_NONIP_FRAME ? -EINVAL : 0;
+	case EPF_PKT_FLOW:
+		if (o->flags & ~EPF_PKT_NONIP_FRAME)
+			return -EINVAL;
+		return o->max_bytes ? -EINVAL : 0;
+	}
+	return -EINVAL;
+}
+
+/**
+ * epf_pkt_digest() - the digest of a packet
+ * @h: keyed function
+ * @pkt: packet
+ * @o: options that passed epf_pkt_opts_check()
+ * @digest: result
+ *
+ * Return: 0, -ENODATA: the packet ends before what the key needs (packet: the
+ * whole datagram), -EBADMSG: a header contradicts itself, -EPROTO: not IP and
+ * to be passed.
+ */
+EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
+			  const struct epf_pkt_opts *o, __u64 *digest)
+{
+	int err;
+
+	if (o->key == EPF_PKT_PACKET)
+		return epf_packet_digest(h, pkt, o, digest);
+	if (o->key == EPF_PKT_FLOW) {
+		err = epf_flow_digest(h, pkt, o, digest);
+		if (err != -EPROTO || !(o->flags & EPF_PKT_NONIP_FRAME))
+			return err;
+	}
+	*digest = epf_frame_digest(h, pkt, o->max_bytes);
+	return 0;
+}
+
+#endif /* EPF_PACKET_H */

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The platform under the core: types, atomics, bit counts. The only file of
+ * include/epf/ that tests the platform.
+ *
+ * Need (every platform supplies these names; nothing else may be used):
+ *
+ *   EPF_FN                 linkage of a core function on a packet's way
+ *   EPF_FN_BIG             linkage of one too big to be copied into each caller
+ *   EPF_UNROLL             before a loop of 8 rounds
+ *   epf_load(p)            one untorn 64-bit load, no ordering
+ *   epf_load_acquire(p)    the same; later loads and stores stay after it
+ *   epf_load_ordered(p)    the same; performed only after every earlier
+ *                          epf_fetch_or, successful epf_cas and
+ *                          epf_load_acquire of this thread took effect
+ *   epf_store_release(p,v) one untorn 64-bit store, after everything earlier
+ *   epf_fetch_or(p,v)      atomic OR, returns the old word, full barrier
+ *   epf_cas(p,&old,new)    compare and swap; on failure *old is the word
+ *                          found and nothing is ordered; on success a full
+ *                          barrier
+ *   epf_prefetch(p)        a hint
+ *   epf_get_le64(p)        unaligned little-endian load
+ *   epf_popcount(v)        set bits of a 64-bit word
+ *   epf_fls(v)             number of the highest set bit, from 1; v > 0
+ *
+ * Where the orderings come from:
+ *
+ *   kernel  atomic64_fetch_or and cmpxchg are fully ordered by the kernel
+ *           memory model; the ordered load adds smp_mb__after_atomic, a
+ *           compiler barrier on x86 and a dmb on arm64.
+ *   user    C11: sequentially consistent read-modify-writes and load. On x86
+ *           the load is a plain mov, on arm64 an ldar.
+ *   BPF     __sync builtins: atomics whose result is used are fully ordered;
+ *           without a use clang emits the unordered form, hence the volatile
+ *           sink in epf_fetch_or.
+ *   CUDA    system-scope atomics and fences, because the CPU may share the
+ *           memory.
+ */
+#ifndef EPF_SHIM_H
+#define EPF_SHIM_H
+
+#if defined(__KERNEL__) /* ------------------------------------ kernel ---- */
+
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/prefetch.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#if __has_include(<linux/unaligned.h>)
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+
+#define EPF_FN static __always_inline
+#define EPF_FN_BIG static __maybe_unused
+#define EPF_UNROLL _Pragma("GCC unroll 8")
+#define EPF_ASSERT(cond, name) static_assert(cond, name)
+
+EPF_FN __u64 epf_load(const __u64 *p)
+{
+	return READ_ONCE(*p);
+}
+
+EPF_FN __u64 epf_load_acquire(const __u64 *p)
+{
+	return smp_load_acquire(p);
+}
+
+EPF_FN __u64 epf_load_ordered(const __u64 *p)
+{
+	smp_mb__after_atomic();
+	return READ_ONCE(*p);
+}
+
+EPF_FN void epf_store_release(__u64 *p, __u64 v)
+{
+	smp_store_release(p, v);
+}
+
+EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
+{
+	return atomic64_fetch_or(v, (atomic64_t *)p);
+}
+
+EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
+{
+	return atomic64_try_cmpxchg((atomic64_t *)p, (s64 *)old, v);
+}
+
+EPF_FN void epf_prefetch(const void *p)
+{
+	prefetch(p);
+}
+
+EPF_FN __u64 epf_get_le64(const void *p)
+{
+	return get_unaligned_le64(p);
+}
+
+EPF_FN __u32 epf_popcount(__u64 v)
+{
+	return hweight64(v);
+}
+
+EPF_FN __u32 epf_fls(__u32 v)
+{
+	return fls(v);
+}
+
+#else /* ------------------------------------------ not the kernel ---- */
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+#if defined(__bpf__) /* ------------------------------------------ BPF ---- */
+
+#include <linux/errno.h>
+#include <stdbool.h>
+
+#define EPF_FN static inline __attribute__((always_inline, unused))
+#define EPF_FN_BIG static __attribute__((unused))
+#define EPF_UNROLL _Pragma("unroll 8")
+#define EPF_ASSERT(cond, name) _Static_assert(cond, name)
+#define memcpy __builtin_memcpy
+#define memset __builtin_memset
+
+EPF_FN __u64 epf_load(const __u64 *p)
+{
+	return *(const volatile __u64 *)p;
+}
+
+EPF_FN __u64 epf_load_acquire(const __u64 *p)
+{
+	__u64 v = *(const volatile __u64 *)p;
+
+	__asm__ volatile("" ::: "memory");
+	return v;
+}
+
+EPF_FN __u64 epf_load_ordered(const __u64 *p)
+{
+	__asm__ volatile("" ::: "memory");
+	return *(const volatile __u64 *)p;
+}
+
+EPF_FN void epf_store_release(__u64 *p, __u64 v)
+{
+	__asm__ volatile("" ::: "memory");
+	*(volatile __u64 *)p = v;
+}
+
+EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
+{
+	volatile __u64 old = __sync_fetch_and_or(p, v);
+
+	return old;
+}
+
+EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
+{
+	__u64 want = *old;
+
+	*old = __sync_val_compare_and_swap(p, want, v);
+	return *old == want;
+}
+
+EPF_FN void epf_prefetch(const void *p)
+{
+	(void)p;
+}
+
+EPF_FN __u32 epf_popcount(__u64 v)
+{
+	__u32 n;
+
+	for (n = 0; v; n++)
+		v &= v - 1;
+	return n;
+}
+
+EPF_FN __u32 epf_fls(__u32 v)
+{
+	__u32 n = 1; /* clang 14 cannot lower __builtin_clz here */
+
+	if (v >> 16)
+		n += 16, v >>= 16;
+	if (v >> 8)
+		n += 8, v >>= 8;
+	if (v >> 4)
+		n += 4, v >>= 4;
+	if (v >> 2)
+		n += 2, v >>= 2;
+	return n + (v >> 1);
+}
+
+#else /* ---------------------------------------- C, C++ and CUDA ---- */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#ifdef __CUDACC__
+#define EPF_FN static __host__ __device__ __forceinline__
+#define EPF_FN_BIG static __host__ __device__ __attribute__((unused))
+#define EPF_UNROLL _Pragma("unroll 8")
+#else
+#define EPF_FN static inline __attribute__((always_inline, unused))
+#define EPF_FN_BIG static __attribute__((unused))
+#define EPF_UNROLL _Pragma("GCC unroll 8")
+#endif
+#ifdef __cplusplus
+#define EPF_ASSERT(cond, name) static_assert(cond, name)
+#else
+#define EPF_ASSERT(cond, name) _Static_assert(cond, name)
+#endif
+
+#ifdef __CUDA_ARCH__ /* ------------------------------------ device ---- */
+
+EPF_FN __u64 epf_load(const __u64 *p)
+{
+	return *(const volatile __u64 *)p;
+}
+
+EPF_FN __u64 epf_load_acquire(const __u64 *p)
+{
+	__u64 v = *(const volatile __u64 *)p;
+
+	__threadfence_system();
+	return v;
+}
+
+EPF_FN __u64 epf_load_ordered(const __u64 *p)
+{
+	__threadfence_system();
+	return *(const volatile __u64 *)p;
+}
+
+EPF_FN void epf_store_release(__u64 *p, __u64 v)
+{
+	__threadfence_system();
+	*(volatile __u64 *)p = v;
+}
+
+EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
+{
+	__u64 old;
+
+	__threadfence_system();
+	old = atomicOr_system(p, v);
+	__threadfence_system();
+	return old;
+}
+
+EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
+{
+	__u64 want = *old;
+
+	__threadfence_system();
+	*old = atomicCAS_system(p, want, v);
+	__threadfence_system();
+	return *old == want;
+}
+
+EPF_FN void epf_prefetch(const void *p)
+{
+	(void)p;
+}
+
+EPF_FN __u32 epf_popcount(__u64 v)
+{
+	return __popcll(v);
+}
+
+EPF_FN __u32 epf_fls(__u32 v)
+{
+	return 32 - (__u32)__clz((int)v);
+}
+
+#else /* ------------------------------------------- host, C or C++ ---- */
+
+EPF_FN __u64 epf_load(const __u64 *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+EPF_FN __u64 epf_load_acquire(const __u64 *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+EPF_FN __u64 epf_load_ordered(const __u64 *p)
+{
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+EPF_FN void epf_store_release(__u64 *p, __u64 v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
+{
+	return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);
+}
+
+EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
+{
+	return __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+EPF_FN void epf_prefetch(const void *p)
+{
+	__builtin_prefetch(p);
+}
+
+EPF_FN __u32 epf_popcount(__u64 v)
+{
+	return (__u32)__builtin_popcountll(v);
+}
+
+EPF_FN __u32 epf_fls(__u32 v)
+{
+	return 32 - (__u32)__builtin_clz(v);
+}
+
+#endif /* device or host */
+#endif /* BPF or C, C++ and CUDA */
+
+EPF_FN __u64 epf_get_le64(const void *p)
+{
+	const __u8 *b = (const __u8 *)p;
+	__u64 v = 0;
+	int i;
+
+	EPF_UNROLL
+	for (i = 0; i < 8; i++)
+		v |= (__u64)b[i] << (8 * i);
+	return v;
+}
+
+#endif /* kernel or not */
+
+EPF_FN __u64 epf_rotl(__u64 v, __u32 n)
+{
+	return v << n | v >> (64 - n);
+}
+
+#endif /* EPF_SHIM_H */

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Windows: when an epoch ends, what it counted, and the pace of the scan.
+ *
+ * Epoch length is ceil(W/r) insertions or ceil(T/r) ns, r = 7. A key is
+ * retained for at least W insertions (T ns) and, by rotation alone, for at
+ * most (r+1) * ceil(W/r) (likewise in time); guarded epochs, Proposition 1,
+ * whose W + l holds only where r divides W. A late rotation lengthens both.
+ *
+ * Shared words:
+ *
+ *   epoch   see lanes.h. Written under the rotation lock.
+ *   count   EPF_COUNT_EPOCH bits of epoch above a number of insertions.
+ *           Added to by inserters with CAS, reset by the rotator with a plain
+ *           store: a CAS that started before the store fails after it, and an
+ *           addition that names another epoch is dropped. So it never exceeds
+ *           the insertions of its epoch: under-counting lengthens retention,
+ *           over-counting would break the promise.
+ *   ring    written under the rotation lock; a reader without the lock
+ *           re-reads the epoch to know that it saw one moment.
+ *   scanned written under the rotation lock.
+ */
+#ifndef EPF_WINDOW_H
+#define EPF_WINDOW_H
+
+#include "lanes.h"
+
+#include <linux/epochfilter.h>
+
+/**
+ * struct epf_window - what is promised
+ * @epoch_inserts: ceil(W/r); 0 in mode time
+ * @epoch_ns: ceil(T/r); 0 in mode count
+ * @mode: enum epf_mode
+ * @first_seen: insert and count absent keys only; else every sighting
+ */
+struct epf_window {
+	__u64 epoch_inserts;
+	__u64 epoch_ns;
+	__u32 mode;
+	__u32 first_seen;
+};
+
+/* Insertions are counted in the low bits, the epoch stands above them. */
+#define EPF_COUNT_BITS 40
+#define EPF_COUNT_MASK ((1ULL << EPF_COUNT_BITS) - 1)
+#define EPF_INSERTS_MAX EPF_COUNT_MASK
+#define EPF_NS_MAX (1ULL << 62) /* T: 146 years */
+
+/**
+ * struct epf_past - one retained epoch
+ * @inserts: insertions counted in it, final once it is over
+ * @start_ns: when it became current, on the owner's clock
+ */
+struct epf_past {
+	__u64 inserts;
+	__u64 start_ns;
+};
+
+/**
+ * struct epf_state - the moving part of a filter
+ * @epoch: current epoch, from EPF_EPOCH_FIRST
+ * @count: packed (epoch, insertions)
+ * @scanned: chunks scanned, on the scale of @epoch
+ * @ring: epoch e is at e mod 8
+ */
+struct epf_state {
+	__u64 epoch;
+	__u64 count;
+	__u64 scanned;
+	struct epf_past ring[EPF_LANES];
+};
+
+/**
+ * epf_window_init() - check and set a window
+ * @w: result
+ * @mode: enum epf_mode
+ * @first_seen: 0 or 1
+ * @inserts: W, 1 .. EPF_INSERTS_MAX; 0 in mode time
+ * @ns: T, 1 .. EPF_NS_MAX; 0 in mode count
+ *
+ * Return: 0, or -EINVAL when a number is out of its range.
+ */
+EPF_FN int epf_window_init(struct epf_window *w, __u32 mode, __u32 first_seen,
+			   __u64 inserts, __u64 ns)
+{
+	if (mode > EPF_MODE_MAX || first_seen > 1)
+		return -EINVAL;
+	if (inserts > EPF_INSERTS_MAX || ns > EPF_NS_MAX)
+		return -EINVAL;
+	if (!inserts != (mode == EPF_MODE_TIME) ||
+	    !ns != (mode == EPF_MODE_COUNT))
+		return -EINVAL;
+	w->epoch_inserts = (inserts + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS;
+	w->epoch_ns = (ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS;
+	w->mode = mode;
+	w->first_seen = first_seen;
+	return 0;
+}
+
+/* Has the epoch that counted @inserts and lasted @ns come to its end? */
+EPF_FN bool epf_window_due(const struct epf_window *w, __u64 inserts, __u64 ns)
+{
+	bool full = inserts >= w->epoch_inserts;
+	bool old = ns >= w->epoch_ns;
+
+	switch (w->mode) {
+	case EPF_MODE_COUNT:
+		return full;
+	case EPF_MODE_TIME:
+		return old;
+	case EPF_MODE_EITHER:
+		return full || old;
+	default:
+		return full && old;
+	}
+}
+
+EPF_FN __u64 epf_count_pack(__u64 epoch, __u64 inserts)
+{
+	return epoch << EPF_COUNT_BITS | inserts;
+}
+
+/* Insertions that @count has for @epoch; 0 when it is about another one. */
+EPF_FN __u64 epf_count_of(__u64 count, __u64 epoch)
+{
+	if ((count ^ epf_count_pack(epoch, 0)) & ~EPF_COUNT_MASK)
+		return 0;
+	return count & EPF_COUNT_MASK;
+}
+
+/**
+ * epf_count_add() - count insertions of one epoch
+ * @s: state
+ * @e: the epoch that holds them
+ * @n: how many
+ *
+ * Context: any; lock-free.
+ * Return: insertions counted in epoch @e so far, 0 when @e is over.
+ */
+EPF_FN __u64 epf_count_add(struct epf_state *s, __u64 e, __u64 n)
+{
+	__u64 old = epf_load(&s->count);
+	__u64 sum;
+
+	do {
+		if ((old ^ epf_count_pack(e, 0)) & ~EPF_COUNT_MASK)
+			return 0; /* late flush of an epoch that is over */
+		sum = (old & EPF_COUNT_MASK) + n;
+		if (sum > EPF_INSERTS_MAX)
+			sum = EPF_INSERTS_MAX;
+	} while (!epf_cas(&s->count, &old, epf_count_pack(e, sum)));
+	return sum;
+}
+
+EPF_FN void epf_state_init(struct epf_state *s, __u64 now_ns)
+{
+	memset(s, 0, sizeof(*s));
+	s->epoch = EPF_EPOCH_FIRST;
+	s->scanned = EPF_EPOCH_FIRST;
+	s->count = epf_count_pack(s->epoch, 0);
+	s->ring[s->epoch & 7].start_ns = now_ns;
+}
+
+/* The scan visits one of 16 chunks of lines per rotation and may lag by 8:
+ * so any lane is visited at least once in every 24 successive epochs, which is
+ * as long as a stale tag is neither live nor come round again (epochs x+8 ..
+ * x+31 for a lane of epoch x).
+ */
+#define EPF_SCAN_CHUNKS 16u
+#define EPF_SCAN_LAG 8u
+
+/* May the epoch end as far as the scan is concerned? */
+EPF_FN bool epf_scan_keeps_up(const struct epf_state *s)
+{
+	return epf_load(&s->epoch) - epf_load(&s->scanned) < EPF_SCAN_LAG;
+}
+
+/* Lines of the chunk due next: first line, and the line after its last. */
+EPF_FN void epf_scan_chunk(const struct epf_state *s, __u64 nr_lines,
+			   __u64 *first, __u64 *end)
+{
+	__u64 c = s->scanned % EPF_SCAN_CHUNKS;
+
+	*first = c * nr_lines / EPF_SCAN_CHUNKS;
+	*end = (c + 1) * nr_lines / EPF_SCAN_CHUNKS;
+}
+
+/**
+ * epf_rotate() - end the current epoch and begin the next
+ * @s: state
+ * @now_ns: on the owner's clock
+ *
+ * Nothing is cleared. O2 of lanes.h pairs with the release store.
+ *
+ * Context: one rotator at a time; the scan keeps up; the grace period of O3
+ * in lanes.h is over. Delaying a rotation is always safe.
+ */
+EPF_FN void epf_rotate(struct epf_state *s, __u64 now_ns)
+{
+	__u64 e = s->epoch;
+
+	s->ring[e & 7].inserts = epf_count_of(epf_load(&s->count), e);
+	s->ring[(e + 1) & 7].inserts = 0;
+	s->ring[(e + 1) & 7].start_ns = now_ns;
+	epf_store_release(&s->count, epf_count_pack(e + 1, 0));
+	epf_store_release(&s->epoch, e + 1);
+}
+
+/**
+ * epf_covered() - how far back the filter is sure to remember
+ * @s: state; the caller keeps it still or re-reads the epoch
+ * @now_ns: on the owner's clock
+ * @inserts: set to the last insertions that are all retained
+ * @ns: set to the time since the oldest retained epoch began
+ */
+EPF_FN void epf_covered(const struct epf_state *s, __u64 now_ns,
+			__u64 *inserts, __u64 *ns)
+{
+	__u64 e = s->epoch;
+	__u64 x = e - EPF_LIVE_EPOCHS;
+
+	if (x < EPF_EPOCH_FIRST)
+		x = EPF_EPOCH_FIRST;
+	*ns = now_ns - s->ring[x & 7].start_ns;
+	*inserts = epf_count_of(epf_load(&s->count), e);
+	for (; x < e; x++)
+		*inserts += s->ring[x & 7].inserts;
+}
+
+#endif /* EPF_WINDOW_H */

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * epochfilter: sliding-window membership filters in the kernel.
+ *
+ * A filter answers "was this key inserted recently?". A key inserted inside
+ * the window is always found. A key never inserted is reported present with a
+ * small probability: the budget asked for at creation.
+ *
+ * The device
+ *
+ *   open("/dev/epochfilter") gives a control descriptor. On it:
+ *
+ *     EPF_IOC_CREATE   make a filter                    CAP_NET_ADMIN
+ *     EPF_IOC_DESTROY  remove it by name or id          CAP_NET_ADMIN
+ *     EPF_IOC_LIST     ids of all filters
+ *     EPF_IOC_OPEN     a filter descriptor, by name or id
+ *     EPF_IOC_SWAP     exchange the contents of two     CAP_NET_ADMIN
+ *
+ *   On a filter descriptor:
+ *
+ *     EPF_IOC_INFO     parameters, state, statistics
+ *     EPF_IOC_TEST     a batch of keys or digests
+ *     EPF_IOC_INSERT   likewise                         CAP_NET_ADMIN
+ *     EPF_IOC_TEST_AND_INSERT  likewise                 CAP_NET_ADMIN
+ *     EPF_IOC_ROTATE   end epochs now                   CAP_NET_ADMIN
+ *     EPF_IOC_CLEAR    forget everything                CAP_NET_ADMIN
+ *     EPF_IOC_KEY      read the hash key                CAP_NET_ADMIN
+ *     EPF_IOC_SNAP_BEGIN, EPF_IOC_SNAP_END              CAP_NET_ADMIN
+ *     EPF_IOC_RESTORE  replace the contents             CAP_NET_ADMIN
+ *     mmap(2)          the lines, read-only, shared; offset 0
+ *     poll(2)          EPOLLIN: an epoch ended since the last EPF_IOC_INFO on
+ *                      this descriptor; EPOLLPRI: it became saturated, or
+ *                      recovered, since then; EPOLLHUP: destroyed by force
+ *
+ *   Capabilities are checked at the call, against the initial user namespace;
+ *   holding a descriptor opened by somebody else grants nothing more.
+ *
+ * Conventions
+ *
+ *   Every struct begins with its size, set by the caller to sizeof. A smaller
+ *   one (older program) is extended with zeros, a larger one (newer program)
+ *   must have zeros beyond what the kernel knows, else E2BIG. Unknown flags
+ *   and non-zero reserved fields are EINVAL. Times are ns of CLOCK_MONOTONIC
+ *   or durations in ns. Rates are in parts per 10^12 (ppt). User pointers are
+ *   __u64. Text is NUL-terminated.
+ *
+ * Errors (all interfaces)
+ *
+ *   EINVAL  a number out of its range, an unknown flag, a reserved field set,
+ *           a name with characters other than [A-Za-z0-9._-] or starting
+ *           with '.', wrong size
+ *   E2BIG   struct tail not understood; batch or filter above the limit
+ *   EFAULT  a pointer that cannot be read or written
+ *   EPERM   CAP_NET_ADMIN is needed
+ *   ENOENT  no filter of that name or id
+ *   EEXIST  the name is taken
+ *   EBUSY   destroy: descriptors, mappings or BPF programs hold the filter;
+ *           snapshot: one is under way; rotate: rotation is pinned
+ *   ENOSPC  the limits on number or total memory of filters are reached;
+ *           from a kfunc: the filter is saturated and fails open
+ *   ENOMEM  no memory, or the memory control group's limit
+ *   ENODEV  the filter was destroyed by force while this reference was held
+ *   EINTR   a signal came; a batch reports how many keys are done
+ *   ENOTTY  unknown command
+ *   EOPNOTSUPP  a kind of filter this kernel module does not know
+ *   EBADMSG restore: header or geometry does not fit; a packet kfunc: malformed
+ *   ENODATA a packet kfunc: truncated
+ *   EPROTO  a packet kfunc: not IP, and the options ask to pass those
+ */
+#ifndef _UAPI_LINUX_EPOCHFILTER_H
+#define _UAPI_LINUX_EPOCHFILTER_H
+
+#include <linux/types.h>
+#ifndef __bpf__
+#include <linux/ioctl.h>
+#endif
+
+#define EPF_DEVICE "/dev/epochfilter"
+#define EPF_NAME_LEN 32	      /* with the NUL */
+#define EPF_KEY_MAX 256	      /* bytes of one key */
+#define EPF_BATCH_MAX (1 << 20) /* keys of one batch */
+#define EPF_RATE_ONE 1000000000000ULL /* certainty, in ppt */
+#define EPF_AGE_ABSENT 0xff
+#define EPF_EPOCHS 8	      /* epochs retained: current, 6 whole, guard */
+
+/* The construction; DESIGN section "kinds". */
+enum epf_kind {
+	EPF_KIND_LANES = 0,
+};
+
+enum epf_hash_id {
+	EPF_HASH_SIPHASH13 = 0,
+	EPF_HASH_SIPHASH24 = 1,
+};
+
+/* Which boundary ends an epoch (the window is 7 epochs). */
+enum epf_mode {
+	EPF_MODE_COUNT = 0,  /* W insertions */
+	EPF_MODE_TIME = 1,   /* T ns */
+	EPF_MODE_EITHER = 2, /* whichever comes first: error bounded */
+	EPF_MODE_BOTH = 3,   /* whichever comes last: coverage bounded */
+	EPF_MODE_MAX = EPF_MODE_BOTH,
+};
+
+/* What a sighting of a key that is present does. */
+enum epf_refresh {
+	EPF_REFRESH = 0,    /* restarts its window; every sighting counts */
+	EPF_FIRST_SEEN = 1, /* nothing: the window runs from the first */
+};
+
+/**
+ * struct epf_params - what a filter is
+ * @name: [A-Za-z0-9._-], not starting with '.'
+ * @kind: enum epf_kind
+ * @hash: enum epf_hash_id
+ * @mode: enum epf_mode
+ * @refresh: enum epf_refresh
+ * @lines_per_key: L: 1, 2 or 4
+ * @bits_per_key: k: L .. 15 L
+ * @nr_lines: of 64 bytes; 64 .. 2^31, a multiple of L
+ * @window_inserts: W: 1 .. 2^40-1; 0 in EPF_MODE_TIME
+ * @window_ns: T: 1 .. 2^62; 0 in EPF_MODE_COUNT
+ * @budget_ppt: the false-positive rate asked for; 1 .. EPF_RATE_ONE
+ * @limit_ppt: above this estimated rate the filter is saturated and fails
+ *	open; @budget_ppt .. EPF_RATE_ONE; EPF_RATE_ONE: never
+ */
+struct epf_params {
+	char name[EPF_NAME_LEN];
+	__u8 kind;
+	__u8 hash;
+	__u8 mode;
+	__u8 refresh;
+	__u16 lines_per_key;
+	__u16 bits_per_key;
+	__u64 nr_lines;
+	__u64 window_inserts;
+	__u64 window_ns;
+	__u64 budget_ppt;
+	__u64 limit_ppt;
+};
+
+#define EPF_CREATE_KEY (1u << 0) /* take @key instead of a random one */
+#define EPF_CREATE_MASK EPF_CREATE_KEY
+
+/**
+ * struct epf_create - EPF_IOC_CREATE
+ * @size: sizeof
+ * @flags: EPF_CREATE_*
+ * @params: of the new filter
+ * @key: hash key, with EPF_CREATE_KEY; else zero
+ * @id: out: never 0, not reused before 2^31 creations
+ * @reserved: zero
+ */
+struct epf_create {
+	__u32 size;
+	__u32 flags;
+	struct epf_params params;
+	__u64 key[2];
+	__u32 id;
+	__u32 reserved;
+};
+
+/* @id or, where it is 0, @name. */
+struct epf_name {
+	char name[EPF_NAME_LEN];
+	__u32 id;
+	__u32 reserved;
+};
+
+#define EPF_DESTROY_FORCE (1u << 0) /* even while it is held */
+#define EPF_DESTROY_MASK EPF_DESTROY_FORCE
+
+/**
+ * struct epf_ref_args - EPF_IOC_DESTROY and EPF_IOC_OPEN
+ * @size: sizeof
+ * @flags: EPF_DESTROY_*; 0 for open
+ * @name: which filter
+ *
+ * EPF_IOC_OPEN returns the descriptor (close-on-exec).
+ */
+struct epf_ref_args {
+	__u32 size;
+	__u32 flags;
+	struct epf_name name;
+};
+
+/**
+ * struct epf_swap - EPF_IOC_SWAP: exchange the contents of two filters
+ * @size: sizeof
+ * @flags: 0
+ * @a: keeps its name, id, descriptors and programs; gets the lines, the
+ *	parameters, the hash key, the state and the statistics of @b
+ * @b: likewise those of @a
+ */
+struct epf_swap {
+	__u32 size;
+	__u32 flags;
+	struct epf_name a;
+	struct epf_name b;
+};
+
+/**
+ * struct epf_list - EPF_IOC_LIST
+ * @size: sizeof
+ * @flags: 0
+ * @ids: pointer to @count __u32
+ * @count: in: room; out: number of filters, which may be more
+ * @reserved: zero
+ */
+struct epf_list {
+	__u32 size;
+	__u32 flags;
+	__u64 ids;
+	__u32 count;
+	__u32 reserved;
+};
+
+/**
+ * struct epf_epoch_info - one retained epoch
+ * @epoch: its number; 0: none yet at this place
+ * @inserts: insertions counted in it
+ * @age_ns: since it began
+ * @fill_ppt: set positions of all, sampled
+ * @fpr_ppt: its share of the estimated error
+ */
+struct epf_epoch_info {
+	__u64 epoch;
+	__u64 inserts;
+	__u64 age_ns;
+	__u64 fill_ppt;
+	__u64 fpr_ppt;
+};
+
+/**
+ * struct epf_stats - counters since creation
+ * @inserts: keys inserted
+ * @hits: verdicts "present"
+ * @misses: verdicts "absent"
+ * @rotations: epochs ended
+ * @delayed: times a rotation was due and had to wait (for the grace period,
+ *	the scan, or a snapshot)
+ * @saturations: times the filter became saturated
+ * @failed_open: verdicts "absent" given only because it was saturated
+ * @scanned: stale lines scanned
+ */
+struct epf_stats {
+	__u64 inserts;
+	__u64 hits;
+	__u64 misses;
+	__u64 rotations;
+	__u64 delayed;
+	__u64 saturations;
+	__u64 failed_open;
+	__u64 scanned;
+};
+
+#define EPF_INFO_SATURATED (1u << 0)
+#define EPF_INFO_PINNED (1u << 1) /* a snapshot holds rotation */
+
+/**
+ * struct epf_info - EPF_IOC_INFO
+ * @size: sizeof
+ * @flags: out: EPF_INFO_*
+ * @id: out
+ * @users: out: descriptors, mappings and BPF references
+ * @params: out
+ * @epoch: out: current epoch
+ * @memory_bytes: out: lines and what belongs to them
+ * @covered_inserts: out: the last so many insertions are all retained
+ * @covered_ns: out: and all insertions of the last so many ns
+ * @fpr_ppt: out: estimated false-positive rate now
+ * @age_ns: out: since creation
+ * @stats: out
+ * @epochs: out: by age, the current one first
+ */
+struct epf_info {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 users;
+	struct epf_params params;
+	__u64 epoch;
+	__u64 memory_bytes;
+	__u64 covered_inserts;
+	__u64 covered_ns;
+	__u64 fpr_ppt;
+	__u64 age_ns;
+	struct epf_stats stats;
+	struct epf_epoch_info epochs[EPF_EPOCHS];
+};
+
+#define EPF_BATCH_DIGESTS (1u << 0) /* @keys are __u64 digests */
+#define EPF_BATCH_MASK EPF_BATCH_DIGESTS
+#define EPF_BATCH_SATURATED (1u << 31) /* out: some verdicts failed open */
+
+/**
+ * struct epf_batch - EPF_IOC_TEST, EPF_IOC_INSERT, EPF_IOC_TEST_AND_INSERT
+ * @size: sizeof
+ * @flags: EPF_BATCH_*
+ * @count: keys, 0 .. EPF_BATCH_MAX
+ * @key_len: bytes of every key, 1 .. EPF_KEY_MAX; 0: see @lens;
+ *	with EPF_BATCH_DIGESTS 0
+ * @keys: pointer to the keys, one after another without gaps
+ * @lens: pointer to @count __u16 lengths, each 1 .. EPF_KEY_MAX; 0 when
+ *	@key_len is set or with EPF_BATCH_DIGESTS
+ * @bitmap: pointer to (@count + 7) / 8 bytes, or 0; bit i mod 8 of byte i / 8
+ *	is set when key i is present
+ * @ages: pointer to @count bytes, or 0: age in epochs, or EPF_AGE_ABSENT
+ * @done: out: keys processed; less than @count only with EINTR or EFAULT
+ * @present: out: how many of them were present
+ *
+ * Keys are processed in order. @bitmap, @ages and @present tell the verdict
+ * before the insert; EPF_IOC_INSERT requires @bitmap and @ages to be 0.
+ */
+struct epf_batch {
+	__u32 size;
+	__u32 flags;
+	__u32 count;
+	__u32 key_len;
+	__u64 keys;
+	__u64 lens;
+	__u64 bitmap;
+	__u64 ages;
+	__u32 done;
+	__u32 present;
+};
+
+/**
+ * struct epf_rotate_args - EPF_IOC_ROTATE
+ * @size: sizeof
+ * @flags: 0
+ * @count: epochs to end, 1 .. 8; the window shrinks by as many
+ * @reserved: zero
+ * @epoch: out: current epoch afterwards
+ */
+struct epf_rotate_args {
+	__u32 size;
+	__u32 flags;
+	__u32 count;
+	__u32 reserved;
+	__u64 epoch;
+};
+
+/**
+ * struct epf_key_args - EPF_IOC_KEY
+ * @size: sizeof
+ * @flags: 0
+ * @key: out: the hash key: whoever knows it can craft false positives
+ */
+struct epf_key_args {
+	__u32 size;
+	__u32 flags;
+	__u64 key[2];
+};
+
+#define EPF_SNAP_MAGIC 0x00504e5346504545ULL /* "EEPFSNP\0" */
+#define EPF_SNAP_VERSION 1
+
+/**
+ * struct epf_snap_epoch - one retained epoch in a snapshot
+ * @inserts: counted
+ * @age_ns: since it began, at the time of the snapshot
+ */
+struct epf_snap_epoch {
+	__u64 inserts;
+	__u64 age_ns;
+};
+
+/**
+ * struct epf_snap_header - what describes a copy of the lines
+ * @magic: EPF_SNAP_MAGIC
+ * @version: EPF_SNAP_VERSION
+ * @header_bytes: sizeof; the lines follow
+ * @params: of the filter
+ * @key: hash key
+ * @epoch_begin: epoch when the copy began
+ * @epoch_end: epoch when it ended: what the lines are to be read at
+ * @inserts: insertions since creation, when it ended
+ * @realtime_ns: CLOCK_REALTIME when it ended
+ * @epochs: by epoch modulo 8
+ * @lines_xxh3: XXH3-64 of the lines; set and checked by user space
+ * @header_xxh3: XXH3-64 of this header with this field zero; likewise
+ *
+ * A file is this header, then nr_lines lines, little-endian. A copy taken
+ * while insertions go on is sound: words describe themselves. It holds every
+ * key inserted before the copy began that is still live at @epoch_end.
+ */
+struct epf_snap_header {
+	__u64 magic;
+	__u32 version;
+	__u32 header_bytes;
+	struct epf_params params;
+	__u64 key[2];
+	__u64 epoch_begin;
+	__u64 epoch_end;
+	__u64 inserts;
+	__u64 realtime_ns;
+	struct epf_snap_epoch epochs[EPF_EPOCHS];
+	__u64 lines_xxh3;
+	__u64 header_xxh3;
+};
+
+#define EPF_PIN_MAX_NS 60000000000ULL
+
+/**
+ * struct epf_snap - EPF_IOC_SNAP_BEGIN and EPF_IOC_SNAP_END
+ * @size: sizeof
+ * @flags: 0
+ * @pin_ns: begin: rotation is held for at most so long, 1 .. EPF_PIN_MAX_NS;
+ *	a slower copy is still sound, if older at its end. end: 0
+ * @header: end: out, without the checksums
+ *
+ * One snapshot at a time; closing the descriptor ends it.
+ */
+struct epf_snap {
+	__u32 size;
+	__u32 flags;
+	__u64 pin_ns;
+	struct epf_snap_header header;
+};
+
+/**
+ * struct epf_restore - EPF_IOC_RESTORE
+ * @size: sizeof
+ * @flags: 0
+ * @header: of the snapshot; the filter takes its geometry, window, budget and
+ *	hash key, and keeps its own name
+ * @lines: pointer to header.params.nr_lines lines
+ *
+ * All or nothing: on any error the old contents stay.
+ */
+struct epf_restore {
+	__u32 size;
+	__u32 flags;
+	struct epf_snap_header header;
+	__u64 lines;
+};
+
+#define EPF_IOC_MAGIC 0xEF
+#define EPF_IOC_CREATE _IOWR(EPF_IOC_MAGIC, 0x00, struct epf_create)
+#define EPF_IOC_DESTROY _IOW(EPF_IOC_MAGIC, 0x01, struct epf_ref_args)
+#define EPF_IOC_LIST _IOWR(EPF_IOC_MAGIC, 0x02, struct epf_list)
+#define EPF_IOC_OPEN _IOW(EPF_IOC_MAGIC, 0x03, struct epf_ref_args)
+#define EPF_IOC_SWAP _IOW(EPF_IOC_MAGIC, 0x04, struct epf_swap)
+#define EPF_IOC_INFO _IOWR(EPF_IOC_MAGIC, 0x10, struct epf_info)
+#define EPF_IOC_TEST _IOWR(EPF_IOC_MAGIC, 0x11, struct epf_batch)
+#define EPF_IOC_INSERT _IOWR(EPF_IOC_MAGIC, 0x12, struct epf_batch)
+#define EPF_IOC_TEST_AND_INSERT _IOWR(EPF_IOC_MAGIC, 0x13, struct epf_batch)
+#define EPF_IOC_ROTATE _IOWR(EPF_IOC_MAGIC, 0x14, struct epf_rotate_args)
+#define EPF_IOC_CLEAR _IO(EPF_IOC_MAGIC, 0x15)
+#define EPF_IOC_KEY _IOWR(EPF_IOC_MAGIC, 0x16, struct epf_key_args)
+#define EPF_IOC_SNAP_BEGIN _IOWR(EPF_IOC_MAGIC, 0x17, struct epf_snap)
+#define EPF_IOC_SNAP_END _IOWR(EPF_IOC_MAGIC, 0x18, struct epf_snap)
+#define EPF_IOC_RESTORE _IOW(EPF_IOC_MAGIC, 0x19, struct epf_restore)
+
+/*
+ * Packet keys: which bytes of a packet make it "the same packet".
+ *
+ *   EPF_PKT_FRAME   every byte of the frame
+ *   EPF_PKT_PACKET  what forwarding leaves alone: IPv4 without TTL and header
+ *                   checksum, IPv6 without hop limit, link padding left out;
+ *                   other protocols: the frame. With the MAC addresses and
+ *                   the VLAN tags unless left out.
+ *   EPF_PKT_FLOW    addresses, protocol and ports; ICMP: type, code and the
+ *                   id of those types that have one; fragments: addresses,
+ *                   protocol and id. VLAN tags (QinQ too) are passed over.
+ */
+enum epf_pkt_key {
+	EPF_PKT_FRAME = 0,
+	EPF_PKT_PACKET = 1,
+	EPF_PKT_FLOW = 2,
+};
+
+/* Where the network header is. */
+enum epf_pkt_link {
+	EPF_LINK_ETHER = 0,
+	EPF_LINK_IP = 1,   /* the frame is an IP packet */
+	EPF_LINK_SLL = 2,  /* Linux cooked, 16 bytes */
+	EPF_LINK_SLL2 = 3, /* Linux cooked v2, 20 bytes */
+};
+
+#define EPF_PKT_NO_MAC (1u << 0)  /* packet: leave out the MAC addresses */
+#define EPF_PKT_NO_VLAN (1u << 1) /* packet: leave out VLAN tags */
+#define EPF_PKT_NONIP_FRAME (1u << 2) /* flow: other protocols by the frame;
+				       * else they are passed (EPROTO) */
+#define EPF_PKT_MASK (EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN | EPF_PKT_NONIP_FRAME)
+
+/**
+ * struct epf_pkt_opts - description of a packet key
+ * @key: enum epf_pkt_key
+ * @link: enum epf_pkt_link
+ * @flags: EPF_PKT_*
+ * @max_bytes: frame, packet: hash so many bytes of the key and, where it is
+ *	longer, its length; 0: all
+ */
+struct epf_pkt_opts {
+	__u8 key;
+	__u8 link;
+	__u16 flags;
+	__u32 max_bytes;
+};
+
+#endif /* _UAPI_LINUX_EPOCHFILTER_H */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * libepf: sizing, filters in this process, filters of the kernel, snapshots.
+ *
+ * Functions return 0 (or a count, or a descriptor) or a negative errno unless
+ * they say otherwise, print nothing, and keep no global state.
+ */
+#ifndef LIBEPF_EPF_H
+#define LIBEPF_EPF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <linux/epochfilter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* size.c: geometry from promises */
+
+/**
+ * struct epf_size_req - what a filter is to promise
+ * @keys_per_window: distinct keys the window holds at most: W, or T times the
+ *	rate; 1 and up
+ * @budget: false-positive rate at the worst phase, 1e-9 .. 0.5
+ * @max_bytes: memory limit; 0: none
+ * @lines_per_key: L: 1, 2, 4; 0: free
+ */
+struct epf_size_req {
+	double keys_per_window;
+	double budget;
+	__u64 max_bytes;
+	unsigned int lines_per_key;
+};
+
+/**
+ * struct epf_size - a geometry
+ * @nr_lines: of 64 bytes
+ * @lines_per_key: L
+ * @bits_per_key: k
+ * @fpr: predicted rate at the worst phase, all eight epochs full
+ */
+struct epf_size {
+	__u64 nr_lines;
+	unsigned int lines_per_key;
+	unsigned int bits_per_key;
+	double fpr;
+};
+
+/**
+ * epf_size_fpr() - predicted false-positive rate
+ * @nr_lines: lines
+ * @lines_per_key: L
+ * @bits_per_key: k
+ * @keys: distinct keys in each of the eight epochs
+ */
+double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
+		    unsigned int bits_per_key, double keys);
+
+/**
+ * epf_size() - the geometry with the least memory, then the fewest lines a key
+ * @req: promise
+ * @size: result; with -ENOSPC the most accurate one within @req->max_bytes
+ *
+ * Return: 0; -EINVAL: a number out of its range; -ENOSPC: the memory limit
+ * does not allow the budget; -E2BIG: more lines than a filter may have.
+ */
+int epf_size(const struct epf_size_req *req, struct epf_size *size);
+
+/* mem.c: a filter in this process, for one thread */
+
+struct epf_mem;
+
+/**
+ * epf_mem_new() - make a filter
+ * @params: as for EPF_IOC_CREATE; the name may be empty
+ * @key: hash key, or NULL for a random one
+ * @now_ns: on the clock that all later calls use, which never goes back
+ * @err: set to a negative errno on failure: -EINVAL, -ENOMEM, -EOPNOTSUPP
+ *
+ * Return: the filter, or NULL.
+ */
+struct epf_mem *epf_mem_new(const struct epf_params *params,
+			    const __u64 key[2], __u64 now_ns, int *err);
+void epf_mem_free(struct epf_mem *m);
+
+/* The digest of @len bytes under the filter's hash key. */
+__u64 epf_mem_digest(const struct epf_mem *m, const void *key, __u32 len);
+
+/**
+ * epf_mem_pkt_digest() - the digest of a captured frame
+ *
+ * Return: 0; -EINVAL: bad options; -ENODATA, -EBADMSG, -EPROTO as the packet
+ * kfunc.
+ */
+int epf_mem_pkt_digest(const struct epf_mem *m, const void *frame, __u32 len,
+		       const struct epf_pkt_opts *opts, __u64 *digest);
+
+/* 0 absent, 1 + age present; a saturated filter answers 0 ("fails open"). */
+int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns);
+int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
+void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
+
+/* End the current epoch now. */
+void epf_mem_rotate(struct epf_mem *m, __u64 now_ns);
+
+/* As EPF_IOC_INFO; id and users are 0. */
+void epf_mem_info(const struct epf_mem *m, __u64 now_ns,
+		  struct epf_info *info);
+
+/* dev.c: filters of the kernel; thin wrappers of the ioctls */
+
+int epf_dev_open(void); /* the device; -ENOENT: module not loaded */
+int epf_dev_create(int dev, const struct epf_params *params,
+		   const __u64 key[2], __u32 *id);
+int epf_dev_destroy(int dev, const char *name, bool force);
+int epf_dev_list(int dev, __u32 **ids); /* count; caller frees *ids */
+int epf_dev_filter(int dev, const char *name); /* descriptor */
+int epf_dev_filter_id(int dev, __u32 id);      /* descriptor */
+int epf_dev_swap(int dev, const char *a, const char *b);
+int epf_filter_info(int filter, struct epf_info *info);
+/* @cmd: EPF_IOC_TEST, EPF_IOC_INSERT or EPF_IOC_TEST_AND_INSERT. Splits
+ * batches above EPF_BATCH_MAX and resumes after EINTR.
+ */
+int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *batch);
+int epf_filter_rotate(int filter, __u32 count, __u64 *epoch);
+int epf_filter_clear(int filter);
+int epf_filter_key(int filter, __u64 key[2]);
+
+/* snap.c: snapshot files */
+
+/* Called now and then on long work; a non-zero return ends it (-ECANCELED). */
+typedef int (*epf_progress_fn)(void *ctx, __u64 done_bytes, __u64 all_bytes);
+
+/**
+ * epf_snap_save() - copy a live filter into a file
+ * @filter: descriptor
+ * @path: written beside it under a temporary name, fsynced, renamed over it;
+ *	mode 0600, since it has the hash key
+ * @progress: or NULL
+ * @ctx: for @progress
+ * @header: set to what was written, or NULL
+ *
+ * Return: 0, or a negative errno; a file that was at @path is then unchanged.
+ */
+int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
+		  void *ctx, struct epf_snap_header *header);
+
+/**
+ * enum epf_snap_fault - what is wrong with a snapshot file
+ */
+enum epf_snap_fault {
+	EPF_SNAP_OK,
+	EPF_SNAP_IO,
+	EPF_SNAP_TRUNCATED,
+	EPF_SNAP_NOT_ONE,	 /* magic */
+	EPF_SNAP_VERSION_UNKNOWN,
+	EPF_SNAP_HEADER_SUM,
+	EPF_SNAP_GEOMETRY,
+	EPF_SNAP_LINES_SUM,
+	EPF_SNAP_LONGER, /* bytes after the last line */
+};
+const char *epf_snap_fault_text(enum epf_snap_fault fault);
+
+/**
+ * struct epf_snap_file - a checked snapshot, mapped read-only
+ */
+struct epf_snap_file {
+	struct epf_snap_header header;
+	const void *lines;
+	void *map;
+	size_t map_bytes;
+};
+
+/* Return: 0, or a negative errno with the reason in *@fault. */
+int epf_snap_open(const char *path, struct epf_snap_file *file,
+		  enum epf_snap_fault *fault);
+void epf_snap_close(struct epf_snap_file *file);
+
+/* Replace the contents of a filter by those of a snapshot. */
+int epf_snap_restore(int filter, const struct epf_snap_file *file);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBEPF_EPF_H */
