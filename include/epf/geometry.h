@@ -10,13 +10,14 @@
  * With w(i) = epf_word(digest, i):
  *
  *   line of part j        j * nr_lines/L + floor(w(4j) * (nr_lines/L) / 2^64)
- *   positions of part j   five at a time from w(4j + 1 + g), g = 0, 1, 2:
- *                         position i uses the 12-bit field f = bits
- *                         12(i mod 5) .. +11 of word g = i / 5, and Floyd's
- *                         rule for distinct samples (Bentley and Floyd,
- *                         "A sample of brilliance", CACM 1987): with
- *                         top = 62 - k_j + i and t = floor(f * (top+1) / 4096),
- *                         take t, or top when t is taken already.
+ *   positions of part j   Floyd's rule for distinct samples (Bentley and
+ *                         Floyd, "A sample of brilliance", CACM 1987): for
+ *                         top = 62 - k_j, ... 61 take t, or top where t is
+ *                         taken already, t uniform in 0 .. top. The t come
+ *                         from a 64-bit fraction x, eight from x = w(4j + 1),
+ *                         the others from x = w(4j + 2):
+ *                         t = floor(x (top+1) / 2^64), then
+ *                         x = x (top+1) mod 2^64. Eight draws use 48 bits.
  */
 #ifndef EPF_GEOMETRY_H
 #define EPF_GEOMETRY_H
@@ -29,7 +30,8 @@
 #define EPF_TAG_SHIFT EPF_LANE_BITS
 #define EPF_TAG_MASK (3ULL << EPF_TAG_SHIFT)
 #define EPF_PARTS_MAX 4u    /* L */
-#define EPF_PART_BITS_MAX 15u /* k_j: three words of five fields */
+#define EPF_PART_BITS_MAX 15u /* k_j */
+#define EPF_WORD_DRAWS 8u     /* positions from one word */
 #define EPF_LINE_BYTES 64u
 #define EPF_LINES_MIN 64ULL		/* 4 KiB */
 #define EPF_LINES_MAX (1ULL << 31)	/* 128 GiB */
@@ -43,12 +45,14 @@ EPF_ASSERT(sizeof(struct epf_line) == EPF_LINE_BYTES, "a line is 64 bytes");
  * struct epf_geom - shape of a filter
  * @part_lines: lines of one part, nr_lines / L
  * @parts: L, lines a key uses: 1, 2 or 4
- * @k: positions a key sets, over all its lines: L .. 15 L
+ * @bits: floor(k / L), k being the positions a key sets over all its lines
+ * @more: k mod L: so many parts have one position more
  */
 struct epf_geom {
 	__u64 part_lines;
 	__u32 parts;
-	__u32 k;
+	__u16 bits;
+	__u16 more;
 };
 
 EPF_FN __u64 epf_geom_lines(const struct epf_geom *g)
@@ -59,7 +63,7 @@ EPF_FN __u64 epf_geom_lines(const struct epf_geom *g)
 /* k_j: positions in the line of part @j. */
 EPF_FN __u32 epf_geom_bits(const struct epf_geom *g, __u32 j)
 {
-	return g->k / g->parts + (j < g->k % g->parts);
+	return g->bits + (j < g->more);
 }
 
 /**
@@ -82,44 +86,51 @@ EPF_FN int epf_geom_init(struct epf_geom *g, __u64 nr_lines, __u32 parts,
 	    (nr_lines & (parts - 1)))
 		return -EINVAL;
 	g->parts = parts;
-	g->k = k;
+	g->bits = (__u16)(k / parts);
+	g->more = (__u16)(k % parts);
 	g->part_lines = nr_lines / parts;
 	return 0;
-}
-
-/* floor(@word * @n / 2^64) for @n <= 2^32, without a 128-bit product. */
-EPF_FN __u64 epf_scale(__u64 word, __u64 n)
-{
-	return ((word >> 32) * n + ((word & 0xffffffff) * n >> 32)) >> 32;
 }
 
 /* Index of the line of part @j. */
 EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
 {
-	return j * g->part_lines + epf_scale(epf_word(digest, 4 * j),
+	return j * g->part_lines + epf_mulhi(epf_word(digest, 4 * j),
 					     g->part_lines);
+}
+
+/* Add @n <= 8 positions to @mask from the fraction @x; the first is at most
+ * @top. Without a branch on whether a position is taken: it is a coin toss.
+ */
+EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
+{
+	__u32 i;
+
+	EPF_UNROLL
+	for (i = 0; i < EPF_WORD_DRAWS; i++) {
+		__u64 t;
+
+		if (i == n)
+			break;
+		t = epf_mulhi(x, top + 1);
+		x *= top + 1;
+		mask |= 1ULL << t | (mask >> t & 1) << top;
+		top++;
+	}
+	return mask;
 }
 
 /* The positions in the line of part @j, as a mask of k_j bits. */
 EPF_FN __u64 epf_geom_mask(const struct epf_geom *g, __u64 digest, __u32 j)
 {
-	__u32 bits = epf_geom_bits(g, j);
-	__u32 first = EPF_LANE_BITS - bits;
-	__u64 fields = 0;
-	__u64 mask = 0;
-	__u32 i;
+	__u32 n = epf_geom_bits(g, j);
+	__u32 top = EPF_LANE_BITS - n;
+	__u64 mask = epf_draw(0, epf_word(digest, 4 * j + 1), top, n);
 
-	for (i = 0; i < bits; i++) {
-		__u32 top = first + i;
-		__u64 bit;
-
-		if (i % 5 == 0)
-			fields = epf_word(digest, 4 * j + 1 + i / 5);
-		bit = 1ULL << ((fields & 0xfff) * (top + 1) >> 12);
-		mask |= mask & bit ? 1ULL << top : bit;
-		fields >>= 12;
-	}
-	return mask;
+	if (n <= EPF_WORD_DRAWS)
+		return mask;
+	return epf_draw(mask, epf_word(digest, 4 * j + 2),
+			top + EPF_WORD_DRAWS, n - EPF_WORD_DRAWS);
 }
 
 #endif /* EPF_GEOMETRY_H */

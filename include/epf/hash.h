@@ -72,50 +72,51 @@ EPF_FN void epf_sip_init(struct epf_sip *s, const struct epf_hash *h)
 	s->strict = h->strict;
 }
 
-/* The last @n bytes (0..7) at @p as the low bytes of a word. */
-EPF_FN __u64 epf_get_le_tail(const __u8 *p, __u32 n)
+/* The bytes of @p behind its last whole word, as the low bytes of a word. */
+EPF_FN __u64 epf_get_le_tail(const __u8 *p, __u32 len)
 {
+	__u32 n = len & 7;
 	__u64 v = 0;
 
+	if (len >= 8) /* of the last eight bytes the last n */
+		return epf_get_le64(p + len - 8) >> 1 >> (63 - 8 * n);
 	while (n--)
 		v = v << 8 | p[n];
 	return v;
 }
 
-/* Absorb whole words of @p; @s has no tail. Return: bytes taken. */
-EPF_FN __u32 epf_sip_words(struct epf_sip *s, const __u8 *p, __u32 len)
-{
-	__u32 done;
-
-	for (done = 0; len - done >= 8; done += 8)
-		epf_sip_word(s, epf_get_le64(p + done));
-	s->len += done;
-	return done;
-}
-
 /**
  * epf_sip_update() - absorb bytes
- * @s: digest in progress
+ * @to: digest in progress
  * @data: @len bytes
  * @len: any length; how a message is cut into calls does not matter
  */
-EPF_FN_BIG void epf_sip_update(struct epf_sip *s, const void *data, __u32 len)
+EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const void *data, __u32 len)
 {
 	const __u8 *p = (const __u8 *)data;
-	__u32 held = s->len & 7;
-	__u32 done = 0;
+	struct epf_sip s = *to; /* which @data cannot alias */
+	__u32 held = 8 * (s.len & 7); /* bits in the tail */
+	__u32 done;
+	__u64 m;
 
-	if (held) {
-		while (done < len && held < 8)
-			s->tail |= (__u64)p[done++] << (8 * held++);
-		s->len += done;
-		if (held < 8)
-			return;
-		epf_sip_word(s, s->tail);
+	done = 0;
+	if (!held)
+		for (; len - done >= 8; done += 8)
+			epf_sip_word(&s, epf_get_le64(p + done));
+	/* Shifts by 64 - held, in two steps as held may be 0. */
+	for (; len - done >= 8; done += 8) {
+		m = epf_get_le64(p + done);
+		epf_sip_word(&s, s.tail | m << held);
+		s.tail = m >> 1 >> (63 - held);
 	}
-	done += epf_sip_words(s, p + done, len - done);
-	s->tail = epf_get_le_tail(p + done, len - done);
-	s->len += len - done;
+	m = epf_get_le_tail(p, len);
+	s.tail |= m << held;
+	if (held + 8 * (len - done) >= 64) {
+		epf_sip_word(&s, s.tail);
+		s.tail = m >> 1 >> (63 - held);
+	}
+	s.len += len;
+	*to = s;
 }
 
 EPF_FN __u64 epf_sip_final(struct epf_sip *s)
@@ -130,6 +131,22 @@ EPF_FN __u64 epf_sip_final(struct epf_sip *s)
 	return s->v[0] ^ s->v[1] ^ s->v[2] ^ s->v[3];
 }
 
+EPF_FN __u64 epf_digest_rounds(const struct epf_hash *h, const void *key,
+			       __u32 len, __u64 strict)
+{
+	const __u8 *p = (const __u8 *)key;
+	struct epf_sip s;
+	__u32 done;
+
+	epf_sip_init(&s, h);
+	s.strict = strict;
+	for (done = 0; len - done >= 8; done += 8)
+		epf_sip_word(&s, epf_get_le64(p + done));
+	s.tail = epf_get_le_tail(p, len);
+	s.len = len;
+	return epf_sip_final(&s);
+}
+
 /**
  * epf_digest() - the digest of one key
  * @h: keyed function
@@ -140,15 +157,9 @@ EPF_FN __u64 epf_sip_final(struct epf_sip *s)
  */
 EPF_FN __u64 epf_digest(const struct epf_hash *h, const void *key, __u32 len)
 {
-	const __u8 *p = (const __u8 *)key;
-	struct epf_sip s;
-	__u32 done;
-
-	epf_sip_init(&s, h);
-	done = epf_sip_words(&s, p, len);
-	s.tail = epf_get_le_tail(p + done, len - done);
-	s.len = len;
-	return epf_sip_final(&s);
+	if (h->strict) /* asked once, not at each word */
+		return epf_digest_rounds(h, key, len, 1);
+	return epf_digest_rounds(h, key, len, 0);
 }
 
 /**

@@ -29,10 +29,11 @@
  *       could have read epoch e has ended (the owner's grace period): rules
  *       out that a CAS finds the very word it expects 32 epochs later.
  *
- * A test needs no order: it reads the epoch once, then eight lanes. A lane
- * that was reused meanwhile held an epoch already out of the window then, so
- * "absent" is right after that rotation; a lane gaining bits meanwhile was
- * gaining them from an insert not yet finished.
+ * A test needs no order: it reads the epoch once, then lanes, and every lane
+ * it counts as a hit is judged by one word. A lane that was reused meanwhile
+ * held an epoch already out of the window then, so "absent" is right after that
+ * rotation; a lane gaining bits meanwhile was gaining them from an insert not
+ * yet finished.
  */
 #ifndef EPF_LANES_H
 #define EPF_LANES_H
@@ -80,10 +81,10 @@ EPF_FN __u64 epf_tag(__u64 epoch)
 	return epoch >> 3 << EPF_TAG_SHIFT;
 }
 
-/* The tag that lane @i carries if its epoch is one of @epoch-7 .. @epoch. */
-EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
+/* Is @v a lane word of @epoch that has all of @mask? */
+EPF_FN bool epf_holds(__u64 v, __u64 mask, __u64 epoch)
 {
-	return epf_tag(i <= (epoch & 7) ? epoch : epoch - 8);
+	return (v & (mask | EPF_TAG_MASK)) == (mask | epf_tag(epoch));
 }
 
 /**
@@ -105,56 +106,50 @@ EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
 	}
 }
 
-/* Set of lanes (bit i: lane i) of @line that are live and hold all of @mask. */
-EPF_FN __u32 epf_line_hits(const struct epf_line *line, __u64 mask,
-			   __u64 epoch)
+/* Set of lanes (lane i is bit 7 - i) with all of @mask, whatever their tag. */
+EPF_FN __u32 epf_line_covers(const struct epf_line *line, __u64 mask)
 {
-	__u64 care = mask | EPF_TAG_MASK;
-	__u64 want_new = mask | epf_tag(epoch);
-	__u64 want_old = mask | epf_tag(epoch - 8);
-	__u32 cur = epoch & 7;
-	__u32 hits = 0;
+	__u32 lacking = 0;
 	__u32 i;
 
 	EPF_UNROLL
-	for (i = 0; i < EPF_LANES; i++) {
-		__u64 want = i <= cur ? want_new : want_old;
-
-		hits |= (__u32)((epf_load(&line->lane[i]) & care) == want) << i;
-	}
-	return hits;
+	for (i = 0; i < EPF_LANES; i++) /* one add with carry each */
+		lacking += lacking + ((epf_load(&line->lane[i]) & mask) < mask);
+	return ~lacking & 0xff;
 }
 
-/* Age of the youngest lane of the non-empty set @hits. */
-EPF_FN __u32 epf_youngest(__u32 hits, __u64 epoch)
+EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 {
-	__u32 shift = 7 - (epoch & 7);
-
-	/* Bit 7 becomes the current lane, bit 6 the one before it, ... */
-	hits = (hits << shift | hits >> (EPF_LANES - shift)) & 0xff;
-	return EPF_LANES - epf_fls(hits);
-}
-
-/* Verdict at @epoch. @first is set to the first part lacking bits in the
- * current lane, or to parts when none does.
- */
-EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 *first)
-{
-	__u32 live = 0xff;
-	__u32 now = 1u << (epoch & 7);
 	__u32 j;
 
-	*first = p->parts;
-	for (j = 0; j < p->parts; j++) {
-		__u32 hits = epf_line_hits(p->line[j], p->mask[j], epoch);
+	for (j = 0; j < p->parts; j++)
+		if (!epf_holds(epf_load(&p->line[j]->lane[epoch & 7]),
+			       p->mask[j], epoch))
+			return false;
+	return true;
+}
 
-		if (!(hits & now) && *first == p->parts)
-			*first = j;
-		live &= hits;
-		if (!live)
+/* Verdict at @epoch: first by positions alone, which rules out nearly every
+ * absent key, then by tag, youngest lane first, on words loaded again.
+ */
+EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch)
+{
+	__u32 lanes = 0xff;
+	__u32 age, i, j;
+
+	for (j = 0; j < p->parts; j++) {
+		lanes &= epf_line_covers(p->line[j], p->mask[j]);
+		if (!lanes)
 			return EPF_ABSENT;
 	}
-	return EPF_PRESENT + (int)epf_youngest(live, epoch);
+	/* Rotate, so that bit a is the lane of age a. */
+	lanes = ((lanes | lanes << EPF_LANES) >> (7 - (epoch & 7))) & 0xff;
+	for (i = 0; i < EPF_LANES && lanes; i++, lanes &= lanes - 1) {
+		age = epf_ctz(lanes);
+		if (epf_probe_holds(p, epoch - age))
+			return EPF_PRESENT + (int)age;
+	}
+	return EPF_ABSENT;
 }
 
 /**
@@ -167,9 +162,7 @@ EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 *first)
  */
 EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
 {
-	__u32 first;
-
-	return epf_look(p, epf_load(f->epoch), &first);
+	return epf_look(p, epf_load(f->epoch));
 }
 
 /* What lane_set found in the lane before it set the bits there. */
@@ -196,13 +189,13 @@ EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e,
 	return (v & mask) == mask ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
 }
 
-/* One try to insert at epoch @e, part @last after all others (@last >= parts:
- * in order). Return: what @last was, EPF_MOVED: try again.
+/* One try to insert at epoch @e, part @last after all others. Return: what
+ * @last was, or EPF_MOVED: try again.
  */
 EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
 			    const struct epf_probe *p, __u64 e, __u32 last)
 {
-	enum epf_was was = EPF_WAS_COMPLETE;
+	enum epf_was was;
 	__u32 j;
 
 	for (j = 0; j < p->parts; j++) {
@@ -212,11 +205,22 @@ EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
 		    EPF_MOVED)
 			return EPF_MOVED;
 	}
-	if (last < p->parts)
-		was = epf_lane_set(p->line[last], p->mask[last], e, f->epoch);
+	was = epf_lane_set(p->line[last], p->mask[last], e, f->epoch);
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
 		return EPF_MOVED;
 	return was;
+}
+
+/* The first part that lacks bits in the lane of @epoch, or the last part. */
+EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
+{
+	__u32 j;
+
+	for (j = 0; j + 1 < p->parts; j++)
+		if (!epf_holds(epf_load(&p->line[j]->lane[epoch & 7]),
+			       p->mask[j], epoch))
+			break;
+	return j;
 }
 
 /**
@@ -234,7 +238,7 @@ EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
 
 	do
 		e = epf_load_acquire(f->epoch);
-	while (epf_set(f, p, e, EPF_PARTS_MAX) == EPF_MOVED);
+	while (epf_set(f, p, e, 0) == EPF_MOVED);
 	return e;
 }
 
@@ -262,16 +266,15 @@ EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
 			       __u64 *e)
 {
 	enum epf_was was;
-	__u32 first;
 	int verdict;
 
 	*e = epf_load_acquire(f->epoch);
-	verdict = epf_look(p, *e, &first);
+	verdict = epf_look(p, *e);
 	if (verdict && first_seen) {
 		*e = 0;
 		return verdict;
 	}
-	was = epf_set(f, p, *e, first);
+	was = epf_set(f, p, *e, epf_first_lacking(p, *e));
 	if (was == EPF_MOVED) {
 		*e = epf_insert(f, p);
 		return verdict;
@@ -279,6 +282,12 @@ EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
 	if (!verdict && was == EPF_WAS_COMPLETE)
 		return EPF_PRESENT; /* a concurrent sighting came first */
 	return verdict;
+}
+
+/* The tag that lane @i carries if its epoch is one of @epoch-7 .. @epoch. */
+EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
+{
+	return epf_tag(i <= (epoch & 7) ? epoch : epoch - 8);
 }
 
 /**

@@ -98,10 +98,10 @@ EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n,
 EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 			      __u8 *room)
 {
-	if (off > pkt->len || n > pkt->len - off)
-		return NULL;
-	if (off + n <= pkt->seg[0].len)
+	if (off + n <= pkt->seg[0].len) /* offsets are far below 2^32 */
 		return pkt->seg[0].data + off;
+	if (off + n > pkt->len)
+		return NULL;
 	epf_pkt_copy(pkt, off, n, room);
 	return room;
 }
@@ -222,10 +222,11 @@ EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
 	return -EINVAL;
 }
 
-/* An IP header: a copy of its fixed part, and where things are. */
+/* An IP header: its fixed part, in place or in room, and where things are. */
 struct epf_ip {
-	__u8 hdr[EPF_HDR_MAX];
-	__u32 hdr_len; /* of the copy: 20 or 40 */
+	const __u8 *hdr;
+	__u8 room[EPF_HDR_MAX];
+	__u32 hdr_len; /* of the fixed part: 20 or 40 */
 	__u32 off;     /* of the header in the packet */
 	__u32 l4;      /* offset behind header and options */
 	__u32 end;     /* offset behind the datagram, by its own length */
@@ -233,8 +234,7 @@ struct epf_ip {
 
 EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 {
-	__u8 room[EPF_HDR_MAX];
-	const __u8 *p = epf_pkt_at(pkt, off, 20, room);
+	const __u8 *p = epf_pkt_at(pkt, off, 20, ip->room);
 	__u32 ihl, total;
 
 	if (!p)
@@ -245,7 +245,7 @@ EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 		return -EBADMSG;
 	if (ihl > pkt->len - off)
 		return -ENODATA;
-	memcpy(ip->hdr, p, 20);
+	ip->hdr = p;
 	ip->hdr_len = 20;
 	ip->off = off;
 	ip->l4 = off + ihl;
@@ -255,8 +255,7 @@ EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 
 EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 {
-	__u8 room[EPF_HDR_MAX];
-	const __u8 *p = epf_pkt_at(pkt, off, 40, room);
+	const __u8 *p = epf_pkt_at(pkt, off, 40, ip->room);
 	__u32 payload;
 
 	if (!p)
@@ -264,7 +263,7 @@ EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 	if (p[0] >> 4 != 6)
 		return -EBADMSG;
 	payload = epf_be16(p + 4);
-	memcpy(ip->hdr, p, 40);
+	ip->hdr = p;
 	ip->hdr_len = 40;
 	ip->off = off;
 	ip->l4 = off + 40;
@@ -285,53 +284,79 @@ EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
 	return -EPROTO;
 }
 
-EPF_FN void epf_take_link(struct epf_take *t, const struct epf_pkt *pkt,
-			 const struct epf_l3 *l3,
-			 const struct epf_pkt_opts *o)
-{
-	__u8 type[2];
+/* What stands before the rest of a packet's canonical bytes. */
+struct epf_head {
+	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX];
+	__u32 len;
+};
 
+EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt,
+			 __u32 off, __u32 n)
+{
+	epf_pkt_copy(pkt, off, n, head->bytes + head->len);
+	head->len += n;
+}
+
+EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt,
+			  const struct epf_l3 *l3,
+			  const struct epf_pkt_opts *o)
+{
 	if (o->link == EPF_LINK_ETHER) {
 		if (!(o->flags & EPF_PKT_NO_MAC))
-			epf_take_pkt(t, pkt, 0, 12);
-		if (!(o->flags & EPF_PKT_NO_VLAN))
-			epf_take_pkt(t, pkt, 12, l3->off - 2);
+			epf_head_pkt(head, pkt, 0, 12);
+		if (!(o->flags & EPF_PKT_NO_VLAN) && l3->off > 14)
+			epf_head_pkt(head, pkt, 12, l3->off - 14);
 	}
-	type[0] = (__u8)(l3->type >> 8);
-	type[1] = (__u8)l3->type;
-	epf_take_bytes(t, type, 2);
+	head->bytes[head->len++] = (__u8)(l3->type >> 8);
+	head->bytes[head->len++] = (__u8)l3->type;
+}
+
+/* The fixed part of the IP header, without what a router changes. */
+EPF_FN void epf_head_ip(struct epf_head *head, const struct epf_ip *ip)
+{
+	__u8 *to = head->bytes + head->len;
+
+	if (ip->hdr_len == 20) {
+		memcpy(to, ip->hdr, 20);
+		to[8] = to[10] = to[11] = 0;
+	} else {
+		memcpy(to, ip->hdr, 40);
+		to[7] = 0;
+	}
+	head->len += ip->hdr_len;
 }
 
 EPF_FN_BIG int epf_packet_digest(const struct epf_hash *h,
 			     const struct epf_pkt *pkt,
 			     const struct epf_pkt_opts *o, __u64 *digest)
 {
+	struct epf_head head;
 	struct epf_take t;
 	struct epf_l3 l3;
 	struct epf_ip ip;
+	__u32 rest, end;
 	int err;
 
 	err = epf_l3_find(pkt, o->link, &l3);
 	if (err)
 		return err;
-	epf_take_init(&t, h, o->max_bytes);
-	epf_take_link(&t, pkt, &l3, o);
+	head.len = 0;
+	epf_head_link(&head, pkt, &l3, o);
+	rest = l3.off;
+	end = pkt->len;
 	err = epf_ip_read(pkt, &l3, &ip);
-	if (err == -EPROTO) {
-		epf_take_pkt(&t, pkt, l3.off, pkt->len);
-		*digest = epf_take_digest(&t);
-		return 0;
-	}
-	if (err)
+	if (!err) {
+		epf_head_ip(&head, &ip);
+		rest += ip.hdr_len;
+		end = ip.end;
+	} else if (err != -EPROTO) {
 		return err;
-	if (ip.end > pkt->len)
+	}
+	if (end > pkt->len)
 		return -ENODATA;
-	if (ip.hdr_len == 20)
-		ip.hdr[8] = ip.hdr[10] = ip.hdr[11] = 0;
-	else
-		ip.hdr[7] = 0;
-	epf_take_bytes(&t, ip.hdr, ip.hdr_len);
-	epf_take_pkt(&t, pkt, ip.off + ip.hdr_len, ip.end);
+	epf_take_init(&t, h, o->max_bytes);
+	epf_take_bytes(&t, head.bytes, head.len);
+	epf_take_pkt(&t, pkt, rest, end);
 	*digest = epf_take_digest(&t);
 	return 0;
 }
@@ -449,7 +474,7 @@ EPF_FN_BIG int epf_flow_ip6(const struct epf_pkt *pkt, struct epf_ip *ip,
 	return 0;
 }
 
-EPF_FN_BIG int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
+EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 			   const struct epf_pkt_opts *o, __u64 *digest)
 {
 	struct epf_flow f;

@@ -20,8 +20,9 @@
  *                          barrier
  *   epf_prefetch(p)        a hint
  *   epf_get_le64(p)        unaligned little-endian load
+ *   epf_mulhi(a,b)         high 64 bits of the product
  *   epf_popcount(v)        set bits of a 64-bit word
- *   epf_fls(v)             number of the highest set bit, from 1; v > 0
+ *   epf_ctz(v)             number of the lowest set bit, from 0; v > 0
  *
  * Where the orderings come from:
  *
@@ -35,6 +36,9 @@
  *           sink in epf_fetch_or.
  *   CUDA    system-scope atomics and fences, because the CPU may share the
  *           memory.
+ *
+ * A user-space file that defines EPF_PRIVATE before its first include gets
+ * plain loads and stores instead: for filters that one thread owns.
  */
 #ifndef EPF_SHIM_H
 #define EPF_SHIM_H
@@ -45,6 +49,7 @@
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
 #include <linux/errno.h>
+#include <linux/math64.h>
 #include <linux/prefetch.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -100,14 +105,19 @@ EPF_FN __u64 epf_get_le64(const void *p)
 	return get_unaligned_le64(p);
 }
 
+EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
+{
+	return mul_u64_u64_shr(a, b, 64);
+}
+
 EPF_FN __u32 epf_popcount(__u64 v)
 {
 	return hweight64(v);
 }
 
-EPF_FN __u32 epf_fls(__u32 v)
+EPF_FN __u32 epf_ctz(__u32 v)
 {
-	return fls(v);
+	return __ffs(v);
 }
 
 #else /* ------------------------------------------ not the kernel ---- */
@@ -125,6 +135,9 @@ EPF_FN __u32 epf_fls(__u32 v)
 #define EPF_FN_BIG static __attribute__((unused))
 #define EPF_UNROLL _Pragma("unroll 8")
 #define EPF_ASSERT(cond, name) _Static_assert(cond, name)
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
 #define memcpy __builtin_memcpy
 #define memset __builtin_memset
 
@@ -173,28 +186,26 @@ EPF_FN void epf_prefetch(const void *p)
 	(void)p;
 }
 
-EPF_FN __u32 epf_popcount(__u64 v)
+EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
 {
-	__u32 n;
+	__u64 al = (__u32)a, ah = a >> 32, bl = (__u32)b, bh = b >> 32;
+	__u64 mid = ah * bl + (al * bl >> 32);
+	__u64 low = al * bh + (__u32)mid;
 
-	for (n = 0; v; n++)
-		v &= v - 1;
-	return n;
+	return ah * bh + (mid >> 32) + (low >> 32);
 }
 
-EPF_FN __u32 epf_fls(__u32 v)
+EPF_FN __u32 epf_popcount(__u64 v)
 {
-	__u32 n = 1; /* clang 14 cannot lower __builtin_clz here */
+	v -= v >> 1 & 0x5555555555555555ULL; /* no loop: none is bounded */
+	v = (v & 0x3333333333333333ULL) + (v >> 2 & 0x3333333333333333ULL);
+	v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (__u32)(v * 0x0101010101010101ULL >> 56);
+}
 
-	if (v >> 16)
-		n += 16, v >>= 16;
-	if (v >> 8)
-		n += 8, v >>= 8;
-	if (v >> 4)
-		n += 4, v >>= 4;
-	if (v >> 2)
-		n += 2, v >>= 2;
-	return n + (v >> 1);
+EPF_FN __u32 epf_ctz(__u32 v)
+{
+	return epf_popcount((v & (0 - v)) - 1); /* no such instruction */
 }
 
 #else /* ---------------------------------------- C, C++ and CUDA ---- */
@@ -270,14 +281,56 @@ EPF_FN void epf_prefetch(const void *p)
 	(void)p;
 }
 
+EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
+{
+	return __umul64hi(a, b);
+}
+
 EPF_FN __u32 epf_popcount(__u64 v)
 {
 	return __popcll(v);
 }
 
-EPF_FN __u32 epf_fls(__u32 v)
+EPF_FN __u32 epf_ctz(__u32 v)
 {
-	return 32 - (__u32)__clz((int)v);
+	return (__u32)__ffs((int)v) - 1;
+}
+
+#elif defined(EPF_PRIVATE) /* ------------------- host, one thread ---- */
+
+EPF_FN __u64 epf_load(const __u64 *p)
+{
+	return *p;
+}
+
+EPF_FN __u64 epf_load_acquire(const __u64 *p)
+{
+	return *p;
+}
+
+EPF_FN __u64 epf_load_ordered(const __u64 *p)
+{
+	return *p;
+}
+
+EPF_FN void epf_store_release(__u64 *p, __u64 v)
+{
+	*p = v;
+}
+
+EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
+{
+	__u64 old = *p;
+
+	*p = old | v;
+	return old;
+}
+
+EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
+{
+	(void)old; /* nobody changed it */
+	*p = v;
+	return true;
 }
 
 #else /* ------------------------------------------- host, C or C++ ---- */
@@ -313,9 +366,18 @@ EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
 					   __ATOMIC_RELAXED);
 }
 
+#endif /* device, one thread, or host */
+
+#ifndef __CUDA_ARCH__
+
 EPF_FN void epf_prefetch(const void *p)
 {
 	__builtin_prefetch(p);
+}
+
+EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
+{
+	return (__u64)(__extension__((unsigned __int128)a * b) >> 64);
 }
 
 EPF_FN __u32 epf_popcount(__u64 v)
@@ -323,12 +385,12 @@ EPF_FN __u32 epf_popcount(__u64 v)
 	return (__u32)__builtin_popcountll(v);
 }
 
-EPF_FN __u32 epf_fls(__u32 v)
+EPF_FN __u32 epf_ctz(__u32 v)
 {
-	return 32 - (__u32)__builtin_clz(v);
+	return (__u32)__builtin_ctz(v);
 }
 
-#endif /* device or host */
+#endif /* host */
 #endif /* BPF or C, C++ and CUDA */
 
 EPF_FN __u64 epf_get_le64(const void *p)

@@ -153,6 +153,38 @@ EPF_FN __u64 epf_count_add(struct epf_state *s, __u64 e, __u64 n)
 	return sum;
 }
 
+/**
+ * epf_pending_add() - one more insertion among those that one CPU keeps
+ * @pending: what it keeps: the low 32 bits of an epoch above a number
+ * @e: the epoch that holds the insertion
+ * @batch: keep fewer than so many, 1 .. 2^31
+ * @flush: set to how many to pass to epf_count_add() for @e now, or to 0
+ *
+ * Insertions kept for another epoch are dropped: under-counting is safe.
+ *
+ * Return: what the CPU keeps from now on.
+ */
+EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch,
+			     __u64 *flush)
+{
+	__u64 none = e << 32;
+
+	if ((pending ^ none) >> 32)
+		pending = none;
+	pending++;
+	*flush = 0;
+	if ((pending & 0xffffffff) < batch)
+		return pending;
+	*flush = pending & 0xffffffff;
+	return none;
+}
+
+/* Insertions of epoch @e among those that one CPU keeps. */
+EPF_FN __u64 epf_pending_of(__u64 pending, __u64 e)
+{
+	return (pending ^ e << 32) >> 32 ? 0 : pending & 0xffffffff;
+}
+
 EPF_FN void epf_state_init(struct epf_state *s, __u64 now_ns)
 {
 	memset(s, 0, sizeof(*s));
@@ -219,12 +251,13 @@ EPF_FN void epf_covered(const struct epf_state *s, __u64 now_ns,
 {
 	__u64 e = s->epoch;
 	__u64 x = e - EPF_LIVE_EPOCHS;
+	__u32 i;
 
 	if (x < EPF_EPOCH_FIRST)
 		x = EPF_EPOCH_FIRST;
 	*ns = now_ns - s->ring[x & 7].start_ns;
 	*inserts = epf_count_of(epf_load(&s->count), e);
-	for (; x < e; x++)
+	for (i = 0; i < EPF_LIVE_EPOCHS && x < e; i++, x++)
 		*inserts += s->ring[x & 7].inserts;
 }
 

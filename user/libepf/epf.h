@@ -173,8 +173,19 @@ struct epf_snap_file {
 	size_t map_bytes;
 };
 
-/* Return: 0, or a negative errno with the reason in *@fault. */
+/**
+ * epf_snap_open() - map a snapshot file and check all of it
+ * @path: regular file
+ * @file: result
+ * @progress: or NULL
+ * @ctx: for @progress
+ * @fault: what is wrong, on every return
+ *
+ * Return: 0; -EBADMSG: not a sound snapshot, see @fault; -ECANCELED; any
+ * other negative errno with EPF_SNAP_IO.
+ */
 int epf_snap_open(const char *path, struct epf_snap_file *file,
+		  epf_progress_fn progress, void *ctx,
 		  enum epf_snap_fault *fault);
 void epf_snap_close(struct epf_snap_file *file);
 

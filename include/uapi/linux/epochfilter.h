@@ -71,9 +71,7 @@
 #define _UAPI_LINUX_EPOCHFILTER_H
 
 #include <linux/types.h>
-#ifndef __bpf__
 #include <linux/ioctl.h>
-#endif
 
 #define EPF_DEVICE "/dev/epochfilter"
 #define EPF_NAME_LEN 32	      /* with the NUL */
@@ -306,7 +304,8 @@ struct epf_info {
  * @bitmap: pointer to (@count + 7) / 8 bytes, or 0; bit i mod 8 of byte i / 8
  *	is set when key i is present
  * @ages: pointer to @count bytes, or 0: age in epochs, or EPF_AGE_ABSENT
- * @done: out: keys processed; less than @count only with EINTR or EFAULT
+ * @done: out: keys processed; less than @count only with an error; with EINTR
+ *	a multiple of 8
  * @present: out: how many of them were present
  *
  * Keys are processed in order. @bitmap, @ages and @present tell the verdict

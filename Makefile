@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+# The front door. Each part has a Makefile of its own; all output is in build/.
+
+V ?= 0
+export V
+Q := $(if $(filter 1,$(V)),,@)
+MAKEFLAGS += --no-print-directory
+
+VERSION := $(shell cat VERSION)
+DESTDIR ?=
+UDEVDIR ?= /usr/lib/udev/rules.d
+SRCDIR ?= /usr/src/epochfilter-$(VERSION)
+
+all: user module
+
+help:
+	@echo 'make            the tool, the library, the BPF programs and the module'
+	@echo 'make check      all tests; those of the module in a virtual machine'
+	@echo 'make check-fast those that need no virtual machine'
+	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file]'
+	@echo 'make bench      ratios to peers; report in build/bench'
+	@echo 'make style      the house rules a program can check'
+	@echo 'make deps       install what is missing (or print the apt line)'
+	@echo 'make install    tool, man page, completion, udev rule, module by DKMS [DESTDIR=]'
+	@echo 'make uninstall  remove all of that'
+	@echo 'make clean      remove build/'
+	@echo 'Options: V=1 shows commands; KREL=release builds for another kernel'
+
+deps:
+	$(Q)scripts/deps.sh --install
+
+user bpf:
+	$(Q)$(MAKE) -C $@
+
+module:
+	$(Q)$(MAKE) -C kmod
+
+check:
+	$(Q)scripts/deps.sh --install
+	$(Q)selftests/check.sh all
+
+check-fast:
+	$(Q)selftests/check.sh fast
+
+demo:
+	$(Q)selftests/demo/demo.sh $(if $(PCAP),--pcap '$(PCAP)')
+
+bench:
+	$(Q)scripts/deps.sh --install
+	$(Q)selftests/bench/run.sh
+
+style:
+	$(Q)scripts/style.sh
+
+# A staged install (DESTDIR) only lays files out; a real one also builds and
+# loads the module through DKMS.
+install:
+	$(Q)$(MAKE) -C user install
+	$(Q)scripts/module.sh install '$(DESTDIR)' '$(SRCDIR)' '$(UDEVDIR)' '$(VERSION)'
+
+uninstall:
+	$(Q)scripts/module.sh uninstall '$(DESTDIR)' '$(SRCDIR)' '$(UDEVDIR)' '$(VERSION)'
+	$(Q)$(MAKE) -C user uninstall
+
+clean:
+	$(Q)rm -rf build
+
+.PHONY: all help deps user bpf module check check-fast demo bench style \
+	install uninstall clean

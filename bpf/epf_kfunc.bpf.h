@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The kernel functions of epochfilter, for BPF programs: XDP, tc, netfilter
+ * and syscall. Include this and link with nothing: libbpf finds them in the
+ * module's BTF at load time. Declared weak, so that one object also loads
+ * where the module is absent, if it asks bpf_ksym_exists() before each call.
+ *
+ * The verifier sees to it that every filter acquired is released or put into a
+ * map, and that none is used afterwards.
+ *
+ * A verdict is 0: absent, 1 + age: present (age in epochs, 0..7), or
+ *
+ *   -ENOSPC  the filter is saturated and fails open: take it as absent
+ *   -ENODEV  the filter was destroyed by force: drop the reference
+ *   -EINVAL  a length, or options, out of range
+ *
+ * and from the packet forms also
+ *
+ *   -ENODATA the packet ends before what the key needs
+ *   -EBADMSG a header contradicts itself
+ *   -EPROTO  not IP, and the options ask to pass those
+ */
+#ifndef EPF_KFUNC_BPF_H
+#define EPF_KFUNC_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
+#include <linux/epochfilter.h>
+
+/* Opaque. Defined, not declared, because BTF tells the two apart. */
+struct epf_filter {
+	__u64 opaque;
+};
+
+/*
+ * The type of a reference kept in a map value: `EPF_KPTR *filter;`, moved by
+ * bpf_kptr_xchg(). 6.4 renamed the tag: build with -DEPF_KPTR_REF for older
+ * kernels. The typedef is for clang 14, which loses the tag of a bare struct.
+ */
+typedef struct epf_filter epf_filter_t;
+#ifdef EPF_KPTR_REF
+#define EPF_KPTR epf_filter_t __attribute__((btf_type_tag("kptr_ref")))
+#else
+#define EPF_KPTR epf_filter_t __attribute__((btf_type_tag("kptr")))
+#endif
+
+/* A reference to filter @id, or NULL. */
+extern struct epf_filter *bpf_epf_acquire(__u32 id) __ksym __weak;
+extern void bpf_epf_release(struct epf_filter *f) __ksym __weak;
+
+/* @key: 1 .. EPF_KEY_MAX bytes */
+extern int bpf_epf_test(struct epf_filter *f, const void *key,
+			__u32 key__sz) __ksym __weak;
+extern int bpf_epf_insert(struct epf_filter *f, const void *key,
+			  __u32 key__sz) __ksym __weak;
+extern int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
+				   __u32 key__sz) __ksym __weak;
+
+/* The digest that the three below take, good until the contents of the filter
+ * are swapped or restored.
+ */
+extern int bpf_epf_key_digest(struct epf_filter *f, const void *key,
+			      __u32 key__sz, __u64 *digest) __ksym __weak;
+extern int bpf_epf_test_digest(struct epf_filter *f,
+			       __u64 digest) __ksym __weak;
+extern int bpf_epf_insert_digest(struct epf_filter *f,
+				 __u64 digest) __ksym __weak;
+extern int bpf_epf_test_and_insert_digest(struct epf_filter *f,
+					  __u64 digest) __ksym __weak;
+
+/* XDP only. @opts must be writable memory (stack, map value): the verifier
+ * asks that of any memory given to a kernel function.
+ */
+extern int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
+			      const struct epf_pkt_opts *opts, __u32 opts__sz,
+			      __u64 *digest) __ksym __weak;
+extern int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
+				       struct xdp_md *ctx,
+				       const struct epf_pkt_opts *opts,
+				       __u32 opts__sz) __ksym __weak;
+
+#endif /* EPF_KFUNC_BPF_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The slot map, one for the programs of one interface. */
+#ifndef EPF_SLOT_BPF_H
+#define EPF_SLOT_BPF_H
+
+#include "epf_xdp.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_xdp_slot);
+} epf_slot SEC(".maps");
+
+#endif /* EPF_SLOT_BPF_H */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the XDP programs and the tool that attaches them share: maps, counters,
+ * the mark. Included by both; no function.
+ *
+ * One interface has one slot map and one conf map, pinned below EPF_XDP_PINS
+ * in a directory named like the interface, with ':' for '.', which the BPF
+ * file system does not allow and interface names do not have.
+ */
+#ifndef EPF_XDP_H
+#define EPF_XDP_H
+
+#include <linux/epochfilter.h>
+
+#define EPF_XDP_BPFFS "/sys/fs/bpf"
+#define EPF_XDP_PINS EPF_XDP_BPFFS "/epochfilter"
+#define EPF_XDP_PIN_SLOT "slot"
+#define EPF_XDP_PIN_CONF "conf"
+#define EPF_XDP_PIN_MARK "mark" /* link of tc_mark, with EPF_XDP_MARK */
+
+enum epf_xdp_action {
+	EPF_XDP_DROP = 0,
+	EPF_XDP_COUNT = 1,
+	EPF_XDP_MARK = 2,
+	EPF_XDP_ACTIONS
+};
+
+/* What became of a packet; each is counted once. Only EPF_XDP_DROPPED is not
+ * passed on.
+ */
+enum epf_xdp_outcome {
+	EPF_XDP_NEW,	   /* first sighting in the window */
+	EPF_XDP_DROPPED,   /* repeat */
+	EPF_XDP_COUNTED,   /* repeat, action count */
+	EPF_XDP_MARKED,	   /* repeat, action mark */
+	EPF_XDP_UNMARKED,  /* repeat, action mark, no room for the mark */
+	EPF_XDP_NOT_IP,	   /* and not asked for */
+	EPF_XDP_TRUNCATED, /* ends before what the key needs */
+	EPF_XDP_MALFORMED, /* a header contradicts itself */
+	EPF_XDP_SATURATED, /* the filter fails open */
+	EPF_XDP_NO_FILTER, /* destroyed by force */
+	EPF_XDP_ERROR,	   /* any other error */
+	EPF_XDP_OUTCOMES
+};
+
+struct epf_xdp_count {
+	__u64 packets;
+	__u64 bytes;
+};
+
+#ifdef __bpf__
+#include "epf_kfunc.bpf.h"
+#define EPF_XDP_REF EPF_KPTR *
+#else
+#define EPF_XDP_REF __u64 /* reads as 0 */
+#endif
+
+/**
+ * struct epf_xdp_slot - the one value of the slot map, per CPU
+ * @filter: reference; out of the slot while this CPU works on a packet
+ * @opts: what the key is; here since the verifier wants it writable
+ * @count: by enum epf_xdp_outcome
+ *
+ * Written by its CPU only, in softirq, which does not nest; by the bind
+ * programs before and after the interface has its program.
+ */
+struct epf_xdp_slot {
+	EPF_XDP_REF filter;
+	struct epf_pkt_opts opts;
+	struct epf_xdp_count count[EPF_XDP_OUTCOMES];
+};
+
+/**
+ * struct epf_xdp_bind - argument of the bind programs
+ * @id: filter
+ * @reserved: zero
+ * @opts: packet key
+ */
+struct epf_xdp_bind {
+	__u32 id;
+	__u32 reserved;
+	struct epf_pkt_opts opts;
+};
+
+/**
+ * struct epf_xdp_conf - the one value of the conf map, for status and detach
+ * @id: filter
+ * @opts: packet key
+ * @action: enum epf_xdp_action
+ * @mark: first mark, with EPF_XDP_MARK
+ * @prog_id: of the XDP program
+ * @ifindex: of the interface, which may be gone by now
+ * @mode: XDP_FLAGS_DRV_MODE or XDP_FLAGS_SKB_MODE
+ * @prio: place among other programs; 0: attached without a dispatcher
+ */
+struct epf_xdp_conf {
+	__u32 id;
+	struct epf_pkt_opts opts;
+	__u32 action;
+	__u32 mark;
+	__u32 prog_id;
+	__u32 ifindex;
+	__u32 mode;
+	__u32 prio;
+};
+
+#define EPF_XDP_MARK_DEFAULT 0xef00
+
+#define EPF_XDP_META_MAGIC 0x45504631 /* "EPF1" */
+
+/**
+ * struct epf_xdp_meta - what action mark puts before the packet
+ * @magic: EPF_XDP_META_MAGIC
+ * @age: of the repeat, in epochs
+ */
+struct epf_xdp_meta {
+	__u32 magic;
+	__u32 age;
+};
+
+#endif /* EPF_XDP_H */

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tc ingress: what xdp_dedup wrote before the packet becomes its mark, which
+ * nftables, tc and routing rules can match.
+ */
+#include <linux/pkt_cls.h>
+
+#include "epf_xdp.h"
+
+/* skb->mark of a repeat of age 0; older ones count up from it */
+const volatile __u32 first_mark = 0;
+
+SEC("tc")
+int tc_mark(struct __sk_buff *skb)
+{
+	struct epf_xdp_meta *meta = (void *)(long)skb->data_meta;
+
+	if ((void *)(meta + 1) > (void *)(long)skb->data)
+		return TC_ACT_UNSPEC;
+	if (meta->magic == EPF_XDP_META_MAGIC)
+		skb->mark = first_mark + meta->age;
+	return TC_ACT_UNSPEC;
+}
+
+char _license[] SEC("license") = "GPL";

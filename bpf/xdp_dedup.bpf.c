@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Drop, count or mark the packets seen before.
+ *
+ * The verdict is the filter's; here is only what is done about it. Whatever
+ * is not a sure repeat is passed.
+ */
+#include <linux/errno.h>
+#include <stdbool.h>
+
+#include "epf_slot.bpf.h"
+
+/* EPF_XDP_DROP or EPF_XDP_COUNT; the verifier removes the other one */
+const volatile __u32 action = EPF_XDP_DROP;
+
+static __always_inline __u32 failed(int err)
+{
+	switch (err) {
+	case -EPROTO:
+		return EPF_XDP_NOT_IP;
+	case -ENODATA:
+		return EPF_XDP_TRUNCATED;
+	case -EBADMSG:
+		return EPF_XDP_MALFORMED;
+	case -ENOSPC:
+		return EPF_XDP_SATURATED;
+	case -ENODEV:
+		return EPF_XDP_NO_FILTER;
+	default:
+		return EPF_XDP_ERROR;
+	}
+}
+
+/* Some drivers leave no room before the packet, or do not allow it. */
+static __always_inline __u32 mark(struct xdp_md *ctx, __u32 age)
+{
+	struct epf_xdp_meta *meta;
+
+	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*meta)))
+		return EPF_XDP_UNMARKED;
+	meta = (void *)(long)ctx->data_meta;
+	if ((void *)(meta + 1) > (void *)(long)ctx->data)
+		return EPF_XDP_UNMARKED;
+	meta->magic = EPF_XDP_META_MAGIC;
+	meta->age = age;
+	return EPF_XDP_MARKED;
+}
+
+/* The filter leaves the slot and comes back, as only its owner may use it. */
+static __always_inline int verdict(struct xdp_md *ctx,
+				   struct epf_xdp_slot *slot)
+{
+	struct epf_filter *f = bpf_kptr_xchg(&slot->filter, NULL);
+	int ret;
+
+	if (!f)
+		return -ENODEV;
+	ret = bpf_epf_xdp_test_and_insert(f, ctx, &slot->opts,
+					  sizeof(slot->opts));
+	f = bpf_kptr_xchg(&slot->filter, f);
+	if (f)
+		bpf_epf_release(f);
+	return ret;
+}
+
+static __always_inline int dedup(struct xdp_md *ctx, bool marks)
+{
+	__u32 zero = 0;
+	struct epf_xdp_slot *slot = bpf_map_lookup_elem(&epf_slot, &zero);
+	__u32 outcome = EPF_XDP_NEW;
+	int ret;
+
+	if (!slot)
+		return XDP_PASS;
+	ret = verdict(ctx, slot);
+	if (ret < 0)
+		outcome = failed(ret);
+	else if (ret && marks)
+		outcome = mark(ctx, ret - 1);
+	else if (ret)
+		outcome = action == EPF_XDP_DROP ? EPF_XDP_DROPPED :
+						   EPF_XDP_COUNTED;
+	slot->count[outcome].packets++;
+	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);
+	return outcome == EPF_XDP_DROPPED ? XDP_DROP : XDP_PASS;
+}
+
+SEC("xdp.frags")
+int xdp_dedup(struct xdp_md *ctx)
+{
+	return dedup(ctx, false);
+}
+
+/* Apart, because a program that moves packet pointers may not replace one that
+ * does not, which is what libxdp before 1.5.5 has in its dispatcher.
+ */
+SEC("?xdp.frags")
+int xdp_dedup_mark(struct xdp_md *ctx)
+{
+	return dedup(ctx, true);
+}
+
+char _license[] SEC("license") = "GPL";

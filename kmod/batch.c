@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Batches: many keys in one call, in order. Keys come in by chunks through a
+ * kernel buffer, and go through the filter by groups: all digests and
+ * prefetches of a group first, then its operations, in one RCU section.
+ */
+#include "dev.h"
+
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#define CHUNK_KEYS 512u
+#define CHUNK_BYTES (64u * EPF_KEY_MAX)
+#define GROUP_KEYS 8u
+
+enum op { OP_TEST, OP_INSERT, OP_TEST_AND_INSERT };
+
+/**
+ * struct chunk - some keys and what became of them
+ * @digests: where the keys are digests
+ * @bytes: else the keys
+ * @lens: and their lengths, where they differ
+ * @ages: answers
+ * @bitmap: answers
+ */
+struct chunk {
+	union {
+		u64 digests[CHUNK_KEYS];
+		u8 bytes[CHUNK_BYTES];
+	};
+	u16 lens[CHUNK_KEYS];
+	u8 ages[CHUNK_KEYS];
+	u8 bitmap[CHUNK_KEYS / 8];
+};
+
+/**
+ * struct run - a batch under way
+ * @f: filter
+ * @args: its arguments; done and present grow
+ * @op: what to do
+ * @chunk: buffer
+ * @key_bytes: bytes of keys consumed before this chunk
+ */
+struct run {
+	struct epf_filter *f;
+	struct epf_batch *args;
+	enum op op;
+	struct chunk *chunk;
+	u64 key_bytes;
+};
+
+static int args_check(const struct epf_batch *a, enum op op)
+{
+	if (a->count > EPF_BATCH_MAX)
+		return -E2BIG;
+	if (a->key_len > EPF_KEY_MAX)
+		return -EINVAL;
+	if ((a->flags & EPF_BATCH_DIGESTS) ? a->key_len || a->lens :
+					     !a->key_len == !a->lens)
+		return -EINVAL;
+	if (op == OP_INSERT && (a->bitmap || a->ages))
+		return -EINVAL;
+	return 0;
+}
+
+static u32 key_len(const struct run *r, u32 i)
+{
+	if (r->args->flags & EPF_BATCH_DIGESTS)
+		return sizeof(u64);
+	return r->args->key_len ?: r->chunk->lens[i];
+}
+
+/* Fetch lengths. Return: how many keys the chunk takes (all but the last
+ * chunk a multiple of 8), or -EFAULT, or -EINVAL: a length out of range.
+ */
+static int fetch_lens(struct run *r, u32 nr)
+{
+	const u16 __user *lens = u64_to_user_ptr(r->args->lens);
+	u32 bytes = 0;
+	u32 i;
+
+	if (copy_from_user(r->chunk->lens, lens + r->args->done,
+			   nr * sizeof(u16)))
+		return -EFAULT;
+	for (i = 0; i < nr; i++) {
+		u32 len = r->chunk->lens[i];
+
+		if (!len || len > EPF_KEY_MAX)
+			return -EINVAL;
+		bytes += len;
+		if (bytes > CHUNK_BYTES)
+			return round_down(i, 8);
+	}
+	return nr;
+}
+
+/* Return: keys fetched, and their size in @bytes; or a negative errno. */
+static int fetch(struct run *r, u32 *bytes)
+{
+	u32 nr = min(CHUNK_KEYS, r->args->count - r->args->done);
+	int ret;
+	u32 i;
+
+	if (r->args->lens) {
+		ret = fetch_lens(r, nr);
+		if (ret < 0)
+			return ret;
+		nr = ret;
+	} else {
+		nr = min(nr, round_down(CHUNK_BYTES / key_len(r, 0), 8));
+	}
+	for (*bytes = 0, i = 0; i < nr; i++)
+		*bytes += key_len(r, i);
+	if (copy_from_user(r->chunk->bytes,
+			   u64_to_user_ptr(r->args->keys + r->key_bytes),
+			   *bytes))
+		return -EFAULT;
+	return nr;
+}
+
+static int do_op(struct epf_table *t, enum op op, const struct epf_probe *p)
+{
+	switch (op) {
+	case OP_TEST:
+		return epf_table_test(t, p);
+	case OP_INSERT:
+		return epf_table_insert(t, p);
+	default:
+		return epf_table_test_and_insert(t, p);
+	}
+}
+
+static void answer(struct run *r, u32 i, int verdict)
+{
+	bool present = verdict > 0;
+
+	if (verdict == -ENOSPC)
+		r->args->flags |= EPF_BATCH_SATURATED;
+	r->chunk->ages[i] = present ? verdict - EPF_PRESENT : EPF_AGE_ABSENT;
+	r->chunk->bitmap[i / 8] |= present << (i % 8);
+	r->args->present += present;
+}
+
+/* Probes of keys @i .. @i + @nr - 1, whose bytes begin at @off. */
+static void probe_group(const struct run *r, const struct epf_table *t, u32 i,
+			u32 nr, u32 off, struct epf_probe *probes)
+{
+	u32 n;
+
+	for (n = 0; n < nr; n++) {
+		u32 len = key_len(r, i + n);
+		u64 digest;
+
+		if (r->args->flags & EPF_BATCH_DIGESTS)
+			digest = r->chunk->digests[i + n];
+		else
+			digest = epf_digest(&t->hash, r->chunk->bytes + off,
+					    len);
+		epf_probe(&t->lanes, digest, &probes[n]);
+		off += len;
+	}
+}
+
+/* Is a rotation due that our last insertion could not do itself? */
+static bool must_settle(const struct epf_table *t, enum op op)
+{
+	return op != OP_TEST &&
+	       unlikely(epf_table_late(t) || READ_ONCE(t->retry));
+}
+
+/* Some keys from @i on. Return: how many, fewer than @nr when a rotation has
+ * to take place first, for which *@late is set to the table, by reference; or
+ * -ENODEV.
+ */
+static int do_group(struct run *r, u32 i, u32 nr, u32 off,
+		    struct epf_table **late)
+{
+	struct epf_probe probes[GROUP_KEYS];
+	struct epf_table *t;
+	int n = 0;
+
+	*late = NULL;
+	rcu_read_lock();
+	t = rcu_dereference(r->f->table);
+	if (!t) {
+		n = -ENODEV;
+		goto out;
+	}
+	probe_group(r, t, i, nr, off, probes);
+	while (n < nr && !*late) {
+		answer(r, i + n, do_op(t, r->op, &probes[n]));
+		n++;
+		if (must_settle(t, r->op) && refcount_inc_not_zero(&t->refs))
+			*late = t;
+	}
+out:
+	rcu_read_unlock();
+	return n;
+}
+
+static int settle(struct epf_table *t)
+{
+	int err = epf_table_settle(t);
+
+	epf_table_put(t);
+	return err;
+}
+
+/* Return: 0 or a negative errno; *@done is set to the keys done, with -EINTR
+ * a multiple of 8 or all, so that the bitmap can be gone on with.
+ */
+static int do_chunk(struct run *r, u32 nr, u32 *done)
+{
+	struct epf_table *late;
+	u32 off = 0;
+	int err = 0;
+
+	*done = 0;
+	while (*done < nr && (!err || *done % 8)) {
+		int n = do_group(r, *done, min(GROUP_KEYS - *done % 8,
+					       nr - *done), off, &late);
+
+		if (n < 0)
+			return n;
+		for (; n; n--)
+			off += key_len(r, (*done)++);
+		if (late)
+			err = settle(late) ?: err;
+	}
+	return err;
+}
+
+/* Hand out the answers of @nr keys. */
+static int reply(const struct run *r, u32 nr)
+{
+	const struct epf_batch *a = r->args;
+
+	if (a->bitmap &&
+	    copy_to_user(u64_to_user_ptr(a->bitmap + a->done / 8),
+			 r->chunk->bitmap, DIV_ROUND_UP(nr, 8)))
+		return -EFAULT;
+	if (a->ages && copy_to_user(u64_to_user_ptr(a->ages + a->done),
+				    r->chunk->ages, nr))
+		return -EFAULT;
+	return 0;
+}
+
+static int run_chunk(struct run *r)
+{
+	u32 bytes, done;
+	int nr = fetch(r, &bytes);
+	int err, fault;
+
+	if (nr < 0)
+		return nr;
+	memset(r->chunk->bitmap, 0, sizeof(r->chunk->bitmap));
+	err = do_chunk(r, nr, &done);
+	fault = reply(r, done);
+	r->args->done += done;
+	r->key_bytes += bytes;
+	return err ?: fault;
+}
+
+static int run_batch(struct epf_file *file, struct epf_batch *args, enum op op)
+{
+	struct run r = { .f = file->filter, .args = args, .op = op };
+	int err;
+
+	args->done = 0;
+	args->present = 0;
+	args->flags &= ~EPF_BATCH_SATURATED;
+	err = args_check(args, op);
+	if (err)
+		return err;
+	r.chunk = kvmalloc(sizeof(*r.chunk), GFP_KERNEL);
+	if (!r.chunk)
+		return -ENOMEM;
+	while (args->done < args->count && !err) {
+		err = run_chunk(&r);
+		cond_resched();
+		if (!err && args->done < args->count && signal_pending(current))
+			err = -EINTR;
+	}
+	kvfree_sensitive(r.chunk, sizeof(*r.chunk));
+	return err;
+}
+
+int epf_batch_test(struct epf_file *file, void *args)
+{
+	return run_batch(file, args, OP_TEST);
+}
+
+int epf_batch_insert(struct epf_file *file, void *args)
+{
+	return run_batch(file, args, OP_INSERT);
+}
+
+int epf_batch_test_and_insert(struct epf_file *file, void *args)
+{
+	return run_batch(file, args, OP_TEST_AND_INSERT);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Operations that differ between kernel versions, 6.1 to 7.2. The only file
+ * that tests the version; macros are tested rather than numbers where there
+ * is a macro, because stable trees take changes back.
+ */
+#ifndef EPF_COMPAT_H
+#define EPF_COMPAT_H
+
+#include <linux/bpf.h>
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
+#include <linux/cfi.h>
+#include <linux/hrtimer.h>
+#include <linux/mm.h>
+#include <linux/version.h>
+
+#ifndef CONFIG_64BIT
+#error "epochfilter needs a 64-bit kernel: lanes are 64-bit atomic words"
+#endif
+
+/* 6.3: the tag of a kfunc. */
+#ifndef __bpf_kfunc
+#define __bpf_kfunc __used noinline
+#endif
+
+/* 6.7: the brackets around kfunc definitions. */
+#ifndef __bpf_kfunc_start_defs
+#define __bpf_kfunc_start_defs()					\
+	__diag_push();							\
+	__diag_ignore_all("-Wmissing-declarations", "BTF declares");	\
+	__diag_ignore_all("-Wmissing-prototypes", "BTF declares")
+#define __bpf_kfunc_end_defs() __diag_pop()
+#endif
+
+/* 6.9: sets of kfuncs carry a flag, without which they are refused. */
+#ifndef BTF_KFUNCS_START
+#define BTF_KFUNCS_START(name) BTF_SET8_START(name)
+#define BTF_KFUNCS_END(name) BTF_SET8_END(name)
+#endif
+
+/* 7.0: what the flag asked for is the rule for every kfunc. */
+#ifndef KF_TRUSTED_ARGS
+#define KF_TRUSTED_ARGS 0
+#endif
+
+/* 6.4 (and stable trees): destructors are called through a pointer only. */
+#ifndef CFI_NOSEAL
+#define CFI_NOSEAL(x)
+#endif
+
+/* 6.4: programs at netfilter hooks. */
+static inline int epf_register_netfilter(const struct btf_kfunc_id_set *set)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, set);
+#else
+	return 0;
+#endif
+}
+
+/* 6.13: one call sets clock, mode and function of a timer. */
+static inline void
+epf_timer_setup(struct hrtimer *timer,
+		enum hrtimer_restart (*fn)(struct hrtimer *))
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup(timer, fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+#else
+	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	timer->function = fn;
+#endif
+}
+
+/* 6.3: the flags of a mapping are written through functions. */
+static inline void epf_vma_seal_readonly(struct vm_area_struct *vma)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE);
+#else
+	vma->vm_flags |= VM_DONTEXPAND | VM_DONTDUMP;
+	vma->vm_flags &= ~VM_MAYWRITE;
+#endif
+}
+
+/* Was the module built with BTF, which its kfuncs need? */
+static inline bool epf_module_has_btf(const struct module *mod)
+{
+#ifdef CONFIG_DEBUG_INFO_BTF_MODULES
+	return mod->btf_data_size;
+#else
+	return false;
+#endif
+}
+
+#endif /* EPF_COMPAT_H */

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The device: copies arguments, checks what is common to all commands, calls.
+ *
+ * A command is known by its number. The size that _IOC_SIZE carries is not
+ * looked at: the struct itself begins with its size, so that programs built
+ * with an older or newer header work.
+ */
+#include "dev.h"
+
+#include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+/* All structs begin so. */
+struct head {
+	u32 size;
+	u32 flags;
+};
+
+union args {
+	struct head head;
+	struct epf_create create;
+	struct epf_ref_args ref;
+	struct epf_list list;
+	struct epf_swap swap;
+	struct epf_info info;
+	struct epf_batch batch;
+	struct epf_rotate_args rotate;
+	struct epf_key_args key;
+	struct epf_snap snap;
+	struct epf_restore restore;
+};
+
+#define ADMIN (1u << 0) /* needs CAP_NET_ADMIN */
+#define OUT (1u << 1)	/* the struct is written back on success */
+#define PARTIAL (1u << 2) /* and on errors: it says how far it came */
+
+/**
+ * struct cmd - one command
+ * @fn: does it; @file is NULL on the control descriptor
+ * @size: of its struct; 0: none
+ * @first_size: of its struct when it was first published, from when on a
+ *	smaller one is filled up with zeros
+ * @flags_in: flags it knows
+ * @how: ADMIN, OUT, PARTIAL
+ */
+struct cmd {
+	int (*fn)(struct epf_file *file, void *args);
+	u16 size;
+	u16 first_size;
+	u32 flags_in;
+	u32 how;
+};
+
+#define CMD(_fn, _type, _first, _flags, _how)				\
+	{ .fn = _fn, .size = sizeof(_type), .first_size = _first,	\
+	  .flags_in = _flags, .how = _how }
+
+static int do_create(struct epf_file *file, void *args)
+{
+	struct epf_create *a = args;
+
+	return epf_filter_create(a, &a->id);
+}
+
+static int do_destroy(struct epf_file *file, void *args)
+{
+	struct epf_ref_args *a = args;
+
+	return epf_filter_destroy(&a->name, a->flags & EPF_DESTROY_FORCE);
+}
+
+static int do_swap(struct epf_file *file, void *args)
+{
+	return epf_filter_swap(args);
+}
+
+static int do_list(struct epf_file *file, void *args)
+{
+	struct epf_list *a = args;
+	u32 room, nr;
+	u32 *ids;
+	int err = 0;
+
+	if (a->reserved)
+		return -EINVAL;
+	room = min_t(u32, a->count, epf_filter_list(NULL, 0));
+	ids = kvcalloc(max(room, 1u), sizeof(*ids), GFP_KERNEL);
+	if (!ids)
+		return -ENOMEM;
+	nr = epf_filter_list(ids, room);
+	if (copy_to_user(u64_to_user_ptr(a->ids), ids,
+			 min(room, nr) * sizeof(*ids)))
+		err = -EFAULT;
+	a->count = nr;
+	kvfree(ids);
+	return err;
+}
+
+/* Remember what EPF_IOC_INFO, or opening, has shown. */
+static void see(struct epf_file *file, const struct epf_table *t, u64 epoch,
+		u64 flips, bool saturated)
+{
+	mutex_lock(&file->lock);
+	file->seen_serial = t->serial;
+	file->seen_epoch = epoch;
+	file->seen_flips = flips;
+	file->seen_saturated = saturated;
+	mutex_unlock(&file->lock);
+}
+
+static int do_info(struct epf_file *file, void *args)
+{
+	struct epf_filter *f = file->filter;
+	struct epf_info *info = args;
+	u32 size = info->size;
+	struct epf_table *t;
+	u64 flips;
+
+	t = epf_filter_table(f);
+	if (!t)
+		return -ENODEV;
+	memset(info, 0, sizeof(*info));
+	info->size = size;
+	info->id = f->id;
+	info->users = refcount_read(&f->refs) - 1; /* less the name's */
+	flips = READ_ONCE(t->flips); /* before: rather too much news */
+	epf_table_info(t, info);
+	strscpy(info->params.name, f->name, sizeof(info->params.name));
+	see(file, t, info->epoch, flips, info->flags & EPF_INFO_SATURATED);
+	epf_table_put(t);
+	return 0;
+}
+
+static int do_rotate(struct epf_file *file, void *args)
+{
+	struct epf_rotate_args *a = args;
+	struct epf_table *t;
+	int err;
+
+	if (a->reserved || !a->count || a->count > EPF_EPOCHS)
+		return -EINVAL;
+	t = epf_filter_table(file->filter);
+	if (!t)
+		return -ENODEV;
+	err = epf_table_rotate(t, a->count);
+	a->epoch = epf_load(&t->state.epoch);
+	epf_table_put(t);
+	return err;
+}
+
+/* Eight epochs on, whatever was in the filter is outside the window. */
+static int do_clear(struct epf_file *file, void *args)
+{
+	struct epf_table *t = epf_filter_table(file->filter);
+	int err;
+
+	if (!t)
+		return -ENODEV;
+	err = epf_table_rotate(t, EPF_EPOCHS);
+	epf_table_put(t);
+	return err;
+}
+
+static int do_key(struct epf_file *file, void *args)
+{
+	struct epf_table *t = epf_filter_table(file->filter);
+	struct epf_key_args *a = args;
+
+	if (!t)
+		return -ENODEV;
+	memcpy(a->key, t->hash.key, sizeof(a->key));
+	epf_table_put(t);
+	return 0;
+}
+
+static int do_open(struct epf_file *file, void *args);
+
+/* A struct may come back in with what went out in it. */
+#define INFO_FLAGS (EPF_INFO_SATURATED | EPF_INFO_PINNED)
+#define BATCH_FLAGS (EPF_BATCH_MASK | EPF_BATCH_SATURATED)
+
+/* By _IOC_NR; first sizes are numbers because they never change. */
+static const struct cmd control_cmds[] = {
+	[_IOC_NR(EPF_IOC_CREATE)] =
+		CMD(do_create, struct epf_create, 112, EPF_CREATE_MASK,
+		    ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_DESTROY)] =
+		CMD(do_destroy, struct epf_ref_args, 48, EPF_DESTROY_MASK,
+		    ADMIN),
+	[_IOC_NR(EPF_IOC_LIST)] = CMD(do_list, struct epf_list, 24, 0, OUT),
+	[_IOC_NR(EPF_IOC_OPEN)] = CMD(do_open, struct epf_ref_args, 48, 0, 0),
+	[_IOC_NR(EPF_IOC_SWAP)] = CMD(do_swap, struct epf_swap, 88, 0, ADMIN),
+};
+
+static const struct cmd filter_cmds[] = {
+	[_IOC_NR(EPF_IOC_INFO)] =
+		CMD(do_info, struct epf_info, 528, INFO_FLAGS, OUT),
+	[_IOC_NR(EPF_IOC_TEST)] =
+		CMD(epf_batch_test, struct epf_batch, 56, BATCH_FLAGS,
+		    OUT | PARTIAL),
+	[_IOC_NR(EPF_IOC_INSERT)] =
+		CMD(epf_batch_insert, struct epf_batch, 56, BATCH_FLAGS,
+		    ADMIN | OUT | PARTIAL),
+	[_IOC_NR(EPF_IOC_TEST_AND_INSERT)] =
+		CMD(epf_batch_test_and_insert, struct epf_batch, 56,
+		    BATCH_FLAGS, ADMIN | OUT | PARTIAL),
+	[_IOC_NR(EPF_IOC_ROTATE)] =
+		CMD(do_rotate, struct epf_rotate_args, 24, 0, ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_CLEAR)] = { .fn = do_clear, .how = ADMIN },
+	[_IOC_NR(EPF_IOC_KEY)] =
+		CMD(do_key, struct epf_key_args, 24, 0, ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_SNAP_BEGIN)] =
+		CMD(epf_snap_begin, struct epf_snap, 304, 0, ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_SNAP_END)] =
+		CMD(epf_snap_end, struct epf_snap, 304, 0, ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_RESTORE)] =
+		CMD(epf_restore, struct epf_restore, 304, 0, ADMIN),
+};
+
+/* The size in the copy is the one that was checked, whatever the other
+ * threads of the caller do to the original.
+ */
+static int get_args(const struct cmd *cmd, union args *args, void __user *user,
+		    u32 *size)
+{
+	int err;
+
+	if (get_user(*size, (u32 __user *)user))
+		return -EFAULT;
+	if (*size < cmd->first_size)
+		return -EINVAL;
+	if (*size > PAGE_SIZE)
+		return -E2BIG;
+	err = copy_struct_from_user(args, cmd->size, user, *size);
+	if (err)
+		return err;
+	args->head.size = *size;
+	return args->head.flags & ~cmd->flags_in ? -EINVAL : 0;
+}
+
+static long run(const struct cmd *cmd, struct epf_file *file,
+		void __user *user)
+{
+	union args args;
+	u32 size;
+	int ret;
+
+	if ((cmd->how & ADMIN) && !capable(CAP_NET_ADMIN))
+		return -EPERM;
+	if (!cmd->size)
+		return cmd->fn(file, NULL);
+	ret = get_args(cmd, &args, user, &size);
+	if (ret)
+		return ret;
+	ret = cmd->fn(file, &args);
+	if ((cmd->how & (ret < 0 ? PARTIAL : OUT)) &&
+	    copy_to_user(user, &args, min_t(u32, size, cmd->size)))
+		ret = -EFAULT;
+	memzero_explicit(&args, sizeof(args)); /* hash keys */
+	return ret;
+}
+
+static const struct cmd *find_cmd(const struct cmd *cmds, size_t nr,
+				  unsigned int cmd)
+{
+	if (_IOC_TYPE(cmd) != EPF_IOC_MAGIC || _IOC_NR(cmd) >= nr ||
+	    !cmds[_IOC_NR(cmd)].fn)
+		return NULL;
+	return &cmds[_IOC_NR(cmd)];
+}
+
+static long control_ioctl(struct file *filp, unsigned int nr,
+			  unsigned long arg)
+{
+	const struct cmd *cmd = find_cmd(control_cmds,
+					 ARRAY_SIZE(control_cmds), nr);
+
+	return cmd ? run(cmd, NULL, (void __user *)arg) : -ENOTTY;
+}
+
+static long filter_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
+{
+	const struct cmd *cmd = find_cmd(filter_cmds, ARRAY_SIZE(filter_cmds),
+					 nr);
+
+	return cmd ? run(cmd, filp->private_data, (void __user *)arg) :
+		     -ENOTTY;
+}
+
+static __poll_t news(const struct epf_file *file, const struct epf_table *t)
+{
+	bool same = t->serial == file->seen_serial;
+	__poll_t mask = 0;
+
+	if (!same || epf_load(&t->state.epoch) != file->seen_epoch)
+		mask |= EPOLLIN | EPOLLRDNORM;
+	if (same ? READ_ONCE(t->flips) != file->seen_flips :
+		   READ_ONCE(t->saturated) != file->seen_saturated)
+		mask |= EPOLLPRI;
+	return mask;
+}
+
+static __poll_t filter_poll(struct file *filp, poll_table *wait)
+{
+	struct epf_file *file = filp->private_data;
+	__poll_t mask = EPOLLHUP;
+	struct epf_table *t;
+
+	poll_wait(filp, &file->filter->wait, wait);
+	mutex_lock(&file->lock);
+	rcu_read_lock();
+	t = rcu_dereference(file->filter->table);
+	if (t)
+		mask = news(file, t);
+	rcu_read_unlock();
+	mutex_unlock(&file->lock);
+	return mask;
+}
+
+static int filter_release(struct inode *inode, struct file *filp)
+{
+	struct epf_file *file = filp->private_data;
+
+	epf_snap_cancel(file);
+	epf_filter_put(file->filter);
+	kfree(file);
+	return 0;
+}
+
+static const struct file_operations filter_fops = {
+	.owner = THIS_MODULE,
+	.release = filter_release,
+	.unlocked_ioctl = filter_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = epf_mmap,
+	.poll = filter_poll,
+	.llseek = noop_llseek,
+};
+
+/* The descriptor cannot be written, so that no mapping of it can be. */
+static int do_open(struct epf_file *unused, void *args)
+{
+	struct epf_ref_args *a = args;
+	struct epf_filter *f;
+	struct epf_table *t;
+	struct epf_file *file;
+	int fd = -ENOMEM;
+
+	f = epf_filter_find(&a->name);
+	if (IS_ERR(f))
+		return PTR_ERR(f);
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		goto err_put;
+	file->filter = f;
+	mutex_init(&file->lock);
+	t = epf_filter_table(f);
+	if (t) {
+		see(file, t, epf_load(&t->state.epoch), READ_ONCE(t->flips),
+		    READ_ONCE(t->saturated));
+		epf_table_put(t);
+	}
+	fd = anon_inode_getfd("[epochfilter]", &filter_fops, file,
+			      O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		goto err_free;
+	return fd;
+
+err_free:
+	kfree(file);
+err_put:
+	epf_filter_put(f);
+	return fd;
+}
+
+static const struct file_operations control_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = control_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.llseek = noop_llseek,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "epochfilter",
+	.fops = &control_fops,
+	.mode = 0600,
+};
+
+int epf_dev_init(void)
+{
+	return misc_register(&device);
+}
+
+void epf_dev_exit(void)
+{
+	misc_deregister(&device);
+}

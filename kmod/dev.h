@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Open files of the device, and what dev.c, batch.c and snapshot.c share.
+ */
+#ifndef EPF_DEV_H
+#define EPF_DEV_H
+
+#include "filter.h"
+
+#include <linux/fs.h>
+#include <linux/mutex.h>
+
+/**
+ * struct epf_file - an open descriptor of a filter
+ * @filter: by reference
+ * @lock: the fields below
+ * @snap: table of the snapshot under way, by reference; else NULL
+ * @snap_epoch: current when it began
+ * @seen_serial: table, epoch, changes of saturation and saturation when
+ *	EPF_IOC_INFO last looked: poll tells of what is new since then
+ * @seen_epoch: likewise
+ * @seen_flips: likewise
+ * @seen_saturated: likewise
+ */
+struct epf_file {
+	struct epf_filter *filter;
+	struct mutex lock;
+	struct epf_table *snap;
+	u64 snap_epoch;
+	u64 seen_serial;
+	u64 seen_epoch;
+	u64 seen_flips;
+	bool seen_saturated;
+};
+
+/* batch.c: */
+int epf_batch_test(struct epf_file *file, void *args);
+int epf_batch_insert(struct epf_file *file, void *args);
+int epf_batch_test_and_insert(struct epf_file *file, void *args);
+
+/* snapshot.c: */
+int epf_snap_begin(struct epf_file *file, void *args);
+int epf_snap_end(struct epf_file *file, void *args);
+void epf_snap_cancel(struct epf_file *file);
+int epf_restore(struct epf_file *file, void *args);
+int epf_mmap(struct file *filp, struct vm_area_struct *vma);
+
+#endif /* EPF_DEV_H */

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The registry: which filters there are, and which table each contains.
+ *
+ * The registry lock covers names, ids and every change of filter.table. It is
+ * never held over anything long: tables are made before it is taken and
+ * retired after it is given back. Look-up by id goes by RCU, for packet paths.
+ *
+ * A name is one reference. A filter is destroyed when the name's is the last
+ * one (the count goes from one to zero in one step, so that nobody comes in
+ * between) or by force: then its table goes at once, every operation answers
+ * -ENODEV, and the last holder frees what is left.
+ */
+#include "filter.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+#include <linux/ctype.h>
+#include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/xarray.h>
+
+static DEFINE_XARRAY_FLAGS(filters, XA_FLAGS_ALLOC1);
+static DEFINE_MUTEX(registry);
+static u32 next_id;		/* @registry */
+static atomic_t nr_filters;	/* within epf_max_filters */
+
+static bool name_valid(const char name[EPF_NAME_LEN])
+{
+	size_t len = strnlen(name, EPF_NAME_LEN);
+	size_t i;
+
+	if (!len || len == EPF_NAME_LEN || name[0] == '.')
+		return false;
+	for (i = 0; i < len; i++)
+		if (!isascii(name[i]) ||
+		    (!isalnum(name[i]) && !strchr("._-", name[i])))
+			return false;
+	return true;
+}
+
+static struct epf_filter *find_name(const char *name)
+{
+	struct epf_filter *f;
+	unsigned long id;
+
+	lockdep_assert_held(&registry);
+	xa_for_each(&filters, id, f)
+		if (!strcmp(f->name, name))
+			return f;
+	return NULL;
+}
+
+/* With @registry held. An error pointer: -EINVAL, -ENOENT. */
+static struct epf_filter *find(const struct epf_name *name)
+{
+	struct epf_filter *f;
+
+	if (name->reserved)
+		return ERR_PTR(-EINVAL);
+	if (!name->id && !name_valid(name->name))
+		return ERR_PTR(-EINVAL);
+	f = name->id ? xa_load(&filters, name->id) : find_name(name->name);
+	return f ?: ERR_PTR(-ENOENT);
+}
+
+static struct epf_table *table_locked(struct epf_filter *f)
+{
+	return rcu_dereference_protected(f->table,
+					 lockdep_is_held(&registry));
+}
+
+/**
+ * epf_filter_find() - a filter by name or id
+ * @name: which
+ *
+ * Return: a reference, or an error pointer: -EINVAL, -ENOENT.
+ */
+struct epf_filter *epf_filter_find(const struct epf_name *name)
+{
+	struct epf_filter *f;
+
+	mutex_lock(&registry);
+	f = find(name);
+	if (!IS_ERR(f))
+		refcount_inc(&f->refs); /* registered: not zero */
+	mutex_unlock(&registry);
+	return f;
+}
+
+/**
+ * epf_filter_get_id() - a filter by id
+ * @id: any number
+ *
+ * Context: any; never waits.
+ * Return: a reference, or NULL.
+ */
+struct epf_filter *epf_filter_get_id(u32 id)
+{
+	struct epf_filter *f;
+
+	rcu_read_lock();
+	f = xa_load(&filters, id);
+	if (f && !refcount_inc_not_zero(&f->refs))
+		f = NULL;
+	rcu_read_unlock();
+	return f;
+}
+
+/**
+ * epf_filter_put() - drop a reference
+ * @f: filter
+ *
+ * Context: any; never waits. Only a filter destroyed by force goes here: its
+ * table has gone before.
+ */
+void epf_filter_put(struct epf_filter *f)
+{
+	if (refcount_dec_and_test(&f->refs))
+		kfree_rcu(f, rcu);
+}
+
+/**
+ * epf_filter_table() - the table of a filter
+ * @f: filter, by reference
+ *
+ * Return: a reference, or NULL: destroyed.
+ */
+struct epf_table *epf_filter_table(struct epf_filter *f)
+{
+	struct epf_table *t;
+
+	mutex_lock(&registry);
+	t = table_locked(f);
+	if (t)
+		epf_table_get(t);
+	mutex_unlock(&registry);
+	return t;
+}
+
+static struct epf_filter *filter_new(const struct epf_create *args)
+{
+	struct epf_filter *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	struct epf_table *t;
+	u64 key[2];
+
+	if (!f)
+		return ERR_PTR(-ENOMEM);
+	memcpy(key, args->key, sizeof(key));
+	if (!(args->flags & EPF_CREATE_KEY))
+		get_random_bytes(key, sizeof(key));
+	t = epf_table_new(&args->params, key);
+	memzero_explicit(key, sizeof(key));
+	if (IS_ERR(t)) {
+		kfree(f);
+		return ERR_CAST(t);
+	}
+	refcount_set(&f->refs, 1);
+	init_waitqueue_head(&f->wait);
+	strscpy(f->name, args->params.name, sizeof(f->name));
+	RCU_INIT_POINTER(f->table, t);
+	return f;
+}
+
+/* Give @f its id and name. From here on it can be found. */
+static int publish(struct epf_filter *f)
+{
+	struct epf_table *t;
+	int err;
+
+	mutex_lock(&registry);
+	err = find_name(f->name) ? -EEXIST : 0;
+	if (!err)
+		err = xa_alloc_cyclic(&filters, &f->id, NULL,
+				      XA_LIMIT(1, INT_MAX), &next_id,
+				      GFP_KERNEL);
+	if (err >= 0) {
+		t = table_locked(f);
+		epf_table_start(t, f, f->id);
+		trace_epf_create(f->id, t->params.nr_lines, t->bytes);
+		xa_store(&filters, f->id, f, GFP_KERNEL);
+		err = 0;
+	}
+	mutex_unlock(&registry);
+	return err;
+}
+
+static int create_args_check(const struct epf_create *args)
+{
+	if (args->reserved || !name_valid(args->params.name))
+		return -EINVAL;
+	if (!(args->flags & EPF_CREATE_KEY) && (args->key[0] || args->key[1]))
+		return -EINVAL;
+	return epf_params_check(&args->params);
+}
+
+static bool name_taken(const char *name)
+{
+	bool taken;
+
+	mutex_lock(&registry);
+	taken = find_name(name);
+	mutex_unlock(&registry);
+	return taken;
+}
+
+/**
+ * epf_filter_create() - EPF_IOC_CREATE
+ * @args: arguments
+ * @id: set to the id of the new filter
+ *
+ * Context: process; see epf_table_new().
+ * Return: 0, -EINVAL, -EOPNOTSUPP, -EEXIST, -E2BIG, -ENOSPC, -ENOMEM, -EINTR.
+ */
+int epf_filter_create(const struct epf_create *args, u32 *id)
+{
+	struct epf_filter *f;
+	int err;
+
+	err = create_args_check(args);
+	if (err)
+		return err;
+	if (name_taken(args->params.name))
+		return -EEXIST; /* again in publish(); here to save the work */
+	if (!atomic_add_unless(&nr_filters, 1, epf_max_filters))
+		return -ENOSPC;
+	f = filter_new(args);
+	if (IS_ERR(f)) {
+		err = PTR_ERR(f);
+		goto err_uncount;
+	}
+	err = publish(f);
+	if (err)
+		goto err_free;
+	*id = f->id;
+	return 0;
+
+err_free:
+	epf_table_put(rcu_dereference_protected(f->table, true));
+	kfree(f);
+err_uncount:
+	atomic_dec(&nr_filters);
+	return err;
+}
+
+/* With @registry held: @f can no longer be found and has no table. */
+static struct epf_table *unpublish(struct epf_filter *f)
+{
+	struct epf_table *t = table_locked(f);
+
+	xa_erase(&filters, f->id);
+	RCU_INIT_POINTER(f->table, NULL);
+	atomic_dec(&nr_filters);
+	return t;
+}
+
+/* What unpublish() left over, without @registry. @held: by others too. */
+static void dispose(struct epf_filter *f, struct epf_table *t, bool held)
+{
+	trace_epf_destroy(f->id, held);
+	epf_table_retire(t);
+	wake_up_poll(&f->wait, EPOLLHUP | EPOLLIN | EPOLLPRI);
+	if (held)
+		epf_filter_put(f);
+	else
+		kfree_rcu(f, rcu);
+}
+
+/**
+ * epf_filter_destroy() - EPF_IOC_DESTROY
+ * @name: which
+ * @force: even while it is held
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINVAL, -ENOENT, -EBUSY: held.
+ */
+int epf_filter_destroy(const struct epf_name *name, bool force)
+{
+	struct epf_table *t = NULL;
+	struct epf_filter *f;
+	bool held = false;
+	int err = 0;
+
+	mutex_lock(&registry);
+	f = find(name);
+	if (IS_ERR(f)) {
+		err = PTR_ERR(f);
+	} else {
+		held = !refcount_dec_if_one(&f->refs);
+		if (held && !force)
+			err = -EBUSY;
+		else
+			t = unpublish(f);
+	}
+	mutex_unlock(&registry);
+	if (!err)
+		dispose(f, t, held);
+	return err;
+}
+
+/**
+ * epf_filter_destroy_all() - at unload
+ *
+ * Context: process; nobody else is in the module: descriptors, mappings and
+ * BPF programs all hold it.
+ */
+void epf_filter_destroy_all(void)
+{
+	struct epf_filter *f;
+	struct epf_table *t;
+	unsigned long id;
+
+	xa_for_each(&filters, id, f) {
+		mutex_lock(&registry);
+		WARN_ON_ONCE(!refcount_dec_if_one(&f->refs));
+		t = unpublish(f);
+		mutex_unlock(&registry);
+		dispose(f, t, false);
+	}
+	xa_destroy(&filters);
+}
+
+/**
+ * epf_filter_list() - ids of all filters
+ * @ids: room for @room
+ * @room: may be 0
+ *
+ * Return: how many there are, which may be more than @room.
+ */
+u32 epf_filter_list(u32 *ids, u32 room)
+{
+	struct epf_filter *f;
+	unsigned long id;
+	u32 nr = 0;
+
+	mutex_lock(&registry);
+	xa_for_each(&filters, id, f) {
+		if (nr < room)
+			ids[nr] = id;
+		nr++;
+	}
+	mutex_unlock(&registry);
+	return nr;
+}
+
+/* With @registry held: let @t be the table of @f. */
+static void install(struct epf_filter *f, struct epf_table *t)
+{
+	WRITE_ONCE(t->owner_id, f->id);
+	rcu_assign_pointer(t->owner, f);
+	rcu_assign_pointer(f->table, t);
+}
+
+static int swap_locked(struct epf_filter *a, struct epf_filter *b)
+{
+	struct epf_table *t = table_locked(a);
+
+	if (a == b)
+		return -EINVAL;
+	install(a, table_locked(b));
+	install(b, t);
+	wake_up_interruptible_poll(&a->wait, EPOLLIN | EPOLLPRI);
+	wake_up_interruptible_poll(&b->wait, EPOLLIN | EPOLLPRI);
+	return 0;
+}
+
+/**
+ * epf_filter_swap() - EPF_IOC_SWAP
+ * @args: arguments
+ *
+ * Whoever is in one of the filters at the time finishes in the table it
+ * began in.
+ *
+ * Return: 0, -EINVAL: also for a filter with itself, -ENOENT.
+ */
+int epf_filter_swap(const struct epf_swap *args)
+{
+	struct epf_filter *a, *b;
+	int err;
+
+	mutex_lock(&registry);
+	a = find(&args->a);
+	b = find(&args->b);
+	if (IS_ERR(a))
+		err = PTR_ERR(a);
+	else if (IS_ERR(b))
+		err = PTR_ERR(b);
+	else
+		err = swap_locked(a, b);
+	mutex_unlock(&registry);
+	return err;
+}
+
+/**
+ * epf_filter_replace() - give a filter another table
+ * @f: filter, by reference
+ * @t: new table; its reference goes to the filter, on success only
+ *
+ * Context: process; sleeps.
+ * Return: 0, -ENODEV: destroyed.
+ */
+int epf_filter_replace(struct epf_filter *f, struct epf_table *t)
+{
+	struct epf_table *old;
+
+	mutex_lock(&registry);
+	old = table_locked(f);
+	if (old) {
+		epf_table_start(t, f, f->id);
+		install(f, t);
+	}
+	mutex_unlock(&registry);
+	if (!old)
+		return -ENODEV;
+	epf_table_retire(old);
+	wake_up_interruptible_poll(&f->wait, EPOLLIN | EPOLLPRI);
+	return 0;
+}

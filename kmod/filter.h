@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A filter: the named thing that descriptors and BPF programs refer to. What
+ * it contains is a table, which swap and restore replace under it.
+ */
+#ifndef EPF_FILTER_H
+#define EPF_FILTER_H
+
+#include "table.h"
+
+#include <linux/rcupdate.h>
+
+/**
+ * struct epf_filter - see above
+ * @table: what it contains; NULL: destroyed. Written under the registry lock,
+ *	read under RCU
+ * @refs: its name, descriptors and BPF references. A mapping holds its
+ *	descriptor's
+ * @id: never 0
+ * @name: valid, NUL-terminated; constant
+ * @wait: pollers
+ * @rcu: for freeing
+ */
+struct epf_filter {
+	struct epf_table __rcu *table;
+	refcount_t refs;
+	u32 id;
+	char name[EPF_NAME_LEN];
+	wait_queue_head_t wait;
+	struct rcu_head rcu;
+};
+
+/* main.c: limits, module parameters */
+extern unsigned int epf_max_filters;
+u64 epf_max_filter_bytes(void);
+u64 epf_max_total_bytes(void);
+
+/* filter.c: */
+int epf_filter_create(const struct epf_create *args, u32 *id);
+int epf_filter_destroy(const struct epf_name *name, bool force);
+void epf_filter_destroy_all(void);
+u32 epf_filter_list(u32 *ids, u32 room);
+struct epf_filter *epf_filter_find(const struct epf_name *name);
+struct epf_filter *epf_filter_get_id(u32 id);
+void epf_filter_put(struct epf_filter *f);
+int epf_filter_swap(const struct epf_swap *args);
+int epf_filter_replace(struct epf_filter *f, struct epf_table *t);
+struct epf_table *epf_filter_table(struct epf_filter *f);
+
+/* kfunc.c: */
+int epf_kfunc_init(void);
+
+/* dev.c: */
+int epf_dev_init(void);
+void epf_dev_exit(void);
+
+#endif /* EPF_FILTER_H */

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When epochs end, and what a rotation waits for.
+ *
+ * A rotation is one store (epf_rotate). It may take place when the scan keeps
+ * up, when the grace period since the lane's last epoch was left is over (O3
+ * of lanes.h), and when no snapshot pins it. Where one of these is missing it
+ * is late, which is safe: the window is longer meanwhile. A late rotation is
+ * tried again by the worker, by the timer, and now and then by inserters.
+ */
+#include "table.h"
+#include "trace.h"
+
+#include <linux/ktime.h>
+#include <linux/rcupdate.h>
+
+/* Epochs shorter than this are made longer by the timer. */
+#define TICK_MIN_NS NSEC_PER_MSEC
+
+/* Whoever finds the lock taken has set @retry before: look after it here. */
+void epf_table_unlock(struct epf_table *t)
+{
+	raw_spin_unlock_bh(&t->lock);
+	smp_mb(); /* unlock before the load; pairs with epf_table_try_rotate */
+	if (READ_ONCE(t->retry))
+		epf_table_try_rotate(t);
+}
+
+/**
+ * epf_table_lock() - hold rotation
+ * @t: table
+ *
+ * Context: not from a packet path; softirqs are off until epf_table_unlock().
+ */
+void epf_table_lock(struct epf_table *t)
+{
+	raw_spin_lock_bh(&t->lock);
+}
+
+bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
+{
+	return t->pinned && now_ns < t->pin_until_ns;
+}
+
+/* The next count above @sum at which an inserter has to look up. */
+static u64 next_trigger(const struct epf_table *t, u64 sum)
+{
+	u64 next = sum + t->step;
+
+	if (sum < t->full_at)
+		next = min(next, t->full_at);
+	if (sum < t->near_at)
+		next = min(next, t->near_at);
+	return min(next, EPF_COUNT_MASK);
+}
+
+/* For a new epoch, or a new table. Holds the lock, or is alone. */
+void epf_table_reset_trigger(struct epf_table *t)
+{
+	WRITE_ONCE(t->trigger,
+		   epf_count_pack(t->state.epoch, next_trigger(t, 0)));
+	WRITE_ONCE(t->batch, t->near_at ? t->batch_max : 1);
+}
+
+/* With the lock held. 0, -EBUSY: pinned, -EAGAIN: scan or grace period. */
+static int rotate(struct epf_table *t, u64 now_ns)
+{
+	u64 e = t->state.epoch;
+
+	if (epf_table_pinned(t, now_ns))
+		return -EBUSY;
+	if (!epf_scan_keeps_up(&t->state) ||
+	    !poll_state_synchronize_rcu(t->cookie[(e + 1) & 7]))
+		return -EAGAIN;
+	epf_rotate(&t->state, now_ns);
+	t->cookie[e & 7] = start_poll_synchronize_rcu();
+	t->rotations++;
+	t->est.lane_fill[(e + 1) & 7] = 0;
+	t->est.lane_fpr[(e + 1) & 7] = 0;
+	epf_table_reset_trigger(t);
+	trace_epf_rotate(t->owner_id, e + 1, t->state.ring[e & 7].inserts,
+			 now_ns - t->state.ring[e & 7].start_ns);
+	return 0;
+}
+
+/* With the lock held: end the epoch if it is due. Return: it ended. */
+static bool rotate_due(struct epf_table *t)
+{
+	u64 now = ktime_get_ns();
+	u64 e = t->state.epoch;
+	u64 inserts = epf_count_of(epf_load(&t->state.count), e);
+
+	if (!epf_window_due(&t->window, inserts,
+			    now - t->state.ring[e & 7].start_ns))
+		return false;
+	if (!rotate(t, now))
+		return true;
+	if (t->late != e) {
+		WRITE_ONCE(t->late, e);
+		t->delayed++;
+	}
+	return false;
+}
+
+/**
+ * epf_table_try_rotate() - end the current epoch if it is due
+ * @t: table
+ *
+ * Context: any, hardirq excepted; never waits. Who finds the lock taken
+ * leaves the rotation to its holder.
+ * Return: true: it ended.
+ */
+bool epf_table_try_rotate(struct epf_table *t)
+{
+	bool ended = false;
+
+	do {
+		WRITE_ONCE(t->retry, 1);
+		smp_mb(); /* store before the try; pairs with the one below */
+		if (!raw_spin_trylock_bh(&t->lock))
+			break;
+		WRITE_ONCE(t->retry, 0);
+		ended |= rotate_due(t);
+		raw_spin_unlock_bh(&t->lock);
+		smp_mb(); /* unlock before the load of @retry */
+	} while (READ_ONCE(t->retry));
+	if (ended || epf_table_late(t))
+		mod_delayed_work(epf_wq, &t->work, 0);
+	return ended;
+}
+
+/**
+ * epf_table_look() - the count has reached the trigger
+ * @t: table
+ * @e: the epoch counted
+ * @sum: its insertions
+ *
+ * Context: a packet path.
+ */
+void epf_table_look(struct epf_table *t, u64 e, u64 sum)
+{
+	u64 seen = READ_ONCE(t->trigger);
+
+	if (sum >= t->full_at && epf_table_try_rotate(t))
+		return;
+	if (sum >= t->near_at)
+		WRITE_ONCE(t->batch, 1);
+	/* Not over the trigger of a later epoch; two who look at once agree. */
+	cmpxchg(&t->trigger, seen, epf_count_pack(e, next_trigger(t, sum)));
+	queue_delayed_work(epf_wq, &t->work, 1);
+}
+
+/* Until the timer has to look again. */
+u64 epf_table_tick_ns(const struct epf_table *t)
+{
+	u64 e = epf_load(&t->state.epoch);
+	u64 ns = ktime_get_ns() -
+		 READ_ONCE(t->state.ring[e & 7].start_ns);
+
+	if (ns < t->window.epoch_ns)
+		return max_t(u64, t->window.epoch_ns - ns, TICK_MIN_NS);
+	if (t->window.mode == EPF_MODE_BOTH && !epf_table_late(t))
+		return max_t(u64, t->window.epoch_ns, TICK_MIN_NS);
+	return TICK_MIN_NS; /* late */
+}
+
+/* The timer of the modes that know time. Re-arms itself and nobody else does:
+ * after a rotation by count it comes too early once, and goes on from there.
+ */
+enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
+{
+	struct epf_table *t = container_of(timer, struct epf_table, timer);
+
+	if (READ_ONCE(t->retired))
+		return HRTIMER_NORESTART;
+	epf_table_try_rotate(t);
+	hrtimer_set_expires(timer,
+			    ktime_add_ns(ktime_get(), epf_table_tick_ns(t)));
+	return HRTIMER_RESTART;
+}
+
+/* Sleep until scan and grace period allow the next rotation. */
+static int wait_ready(struct epf_table *t)
+{
+	unsigned long cookie;
+
+	epf_table_lock(t);
+	cookie = t->cookie[(t->state.epoch + 1) & 7];
+	epf_table_unlock(t);
+	cond_synchronize_rcu(cookie);
+	mod_delayed_work(epf_wq, &t->work, 0);
+	return wait_event_interruptible(t->moved,
+					epf_scan_keeps_up(&t->state) ||
+					READ_ONCE(t->retired));
+}
+
+/**
+ * epf_table_rotate() - end epochs now
+ * @t: table, by reference
+ * @count: how many
+ *
+ * Context: process; sleeps for grace periods and scans, and until the error
+ * rate is estimated again.
+ * Return: 0; -EBUSY: pinned; -EINTR: a signal, some may have ended;
+ * -ENODEV: destroyed meanwhile.
+ */
+int epf_table_rotate(struct epf_table *t, u32 count)
+{
+	u64 e;
+	int err;
+
+	while (count) {
+		epf_table_lock(t);
+		err = rotate(t, ktime_get_ns());
+		e = t->state.epoch;
+		epf_table_unlock(t);
+		if (err == -EBUSY)
+			return err;
+		if (!err)
+			count--;
+		else if (wait_ready(t))
+			return -EINTR;
+		if (READ_ONCE(t->retired))
+			return -ENODEV;
+	}
+	mod_delayed_work(epf_wq, &t->work, 0);
+	err = wait_event_interruptible(t->moved,
+				       READ_ONCE(t->estimated_epoch) >= e ||
+				       READ_ONCE(t->retired));
+	return err ? -EINTR : 0;
+}
+
+/**
+ * epf_table_settle() - let a late rotation take place
+ * @t: table, by reference
+ *
+ * Batches call this after an insertion, so that loading in bulk keeps the
+ * window's pace, as it does where there is nothing to wait for.
+ *
+ * Context: process; sleeps.
+ * Return: 0, also when a snapshot pins rotation; -EINTR.
+ */
+int epf_table_settle(struct epf_table *t)
+{
+	for (;;) {
+		bool wait;
+
+		epf_table_lock(t);
+		wait = t->late == t->state.epoch &&
+		       !epf_table_pinned(t, ktime_get_ns());
+		epf_table_unlock(t);
+		if (!wait || READ_ONCE(t->retired))
+			return 0;
+		if (wait_ready(t))
+			return -EINTR;
+		epf_table_try_rotate(t);
+	}
+}
+
+/**
+ * epf_table_pin() - hold rotation for a snapshot
+ * @t: table
+ * @pin_ns: for at most so long
+ * @epoch: set to the current one
+ *
+ * Return: 0; -EBUSY: another snapshot is under way.
+ */
+int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch)
+{
+	int err = 0;
+
+	epf_table_lock(t);
+	if (t->pinned) {
+		err = -EBUSY;
+	} else {
+		t->pinned = true;
+		t->pin_until_ns = ktime_get_ns() + pin_ns;
+		*epoch = t->state.epoch;
+	}
+	epf_table_unlock(t);
+	return err;
+}
+
+void epf_table_unpin(struct epf_table *t)
+{
+	epf_table_lock(t);
+	t->pinned = false;
+	epf_table_unlock(t);
+	if (epf_table_late(t))
+		mod_delayed_work(epf_wq, &t->work, 0);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Snapshots and mappings: user space copies the lines itself, from a mapping,
+ * while insertions go on; begin and end only hold rotation and say what the
+ * copy is. Restore goes the other way, into a new table.
+ */
+#include "dev.h"
+#include "compat.h"
+
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+/* Lines copied between two chances to be preempted: 64 KiB. */
+#define COPY_LINES 1024u
+/* An epoch this high is a lie: 2^60 rotations. */
+#define EPOCH_MAX (1ULL << 60)
+
+static void fill_header(struct epf_file *file, struct epf_table *t,
+			struct epf_snap_header *h)
+{
+	struct epf_stats stats = {};
+	u64 now;
+	int i;
+
+	memset(h, 0, sizeof(*h));
+	h->magic = EPF_SNAP_MAGIC;
+	h->version = EPF_SNAP_VERSION;
+	h->header_bytes = sizeof(*h);
+	h->params = t->params;
+	strscpy(h->params.name, file->filter->name, sizeof(h->params.name));
+	memcpy(h->key, t->hash.key, sizeof(h->key));
+	h->epoch_begin = file->snap_epoch;
+	h->realtime_ns = ktime_get_real_ns();
+	epf_table_stats(t, &stats);
+	h->inserts = stats.inserts;
+	epf_table_lock(t);
+	now = ktime_get_ns();
+	h->epoch_end = t->state.epoch;
+	for (i = 0; i < EPF_EPOCHS; i++) {
+		if (!t->state.ring[i].start_ns)
+			continue; /* no epoch yet */
+		h->epochs[i].inserts = t->state.ring[i].inserts;
+		h->epochs[i].age_ns = now - t->state.ring[i].start_ns;
+	}
+	h->epochs[h->epoch_end & 7].inserts =
+		epf_count_of(epf_load(&t->state.count), h->epoch_end);
+	epf_table_unlock(t);
+}
+
+/**
+ * epf_snap_begin() - EPF_IOC_SNAP_BEGIN
+ * @file: descriptor
+ * @args: struct epf_snap; its header is set as far as it is known
+ *
+ * Return: 0, -EINVAL, -ENODEV, -EBUSY: a snapshot is under way.
+ */
+int epf_snap_begin(struct epf_file *file, void *args)
+{
+	struct epf_snap *a = args;
+	struct epf_table *t;
+	int err;
+
+	if (!a->pin_ns || a->pin_ns > EPF_PIN_MAX_NS)
+		return -EINVAL;
+	t = epf_filter_table(file->filter);
+	if (!t)
+		return -ENODEV;
+	mutex_lock(&file->lock);
+	err = file->snap ? -EBUSY :
+			   epf_table_pin(t, a->pin_ns, &file->snap_epoch);
+	if (!err) {
+		file->snap = t;
+		fill_header(file, t, &a->header);
+	}
+	mutex_unlock(&file->lock);
+	if (err)
+		epf_table_put(t);
+	return err;
+}
+
+/* With file->lock held, or alone. */
+static void end(struct epf_file *file)
+{
+	epf_table_unpin(file->snap);
+	epf_table_put(file->snap);
+	file->snap = NULL;
+}
+
+/**
+ * epf_snap_end() - EPF_IOC_SNAP_END
+ * @file: descriptor
+ * @args: struct epf_snap
+ *
+ * Return: 0, -EINVAL: also when none was begun.
+ */
+int epf_snap_end(struct epf_file *file, void *args)
+{
+	struct epf_snap *a = args;
+	int err = -EINVAL;
+
+	if (a->pin_ns)
+		return err;
+	mutex_lock(&file->lock);
+	if (file->snap) {
+		fill_header(file, file->snap, &a->header);
+		end(file);
+		err = 0;
+	}
+	mutex_unlock(&file->lock);
+	return err;
+}
+
+/* The descriptor goes away. */
+void epf_snap_cancel(struct epf_file *file)
+{
+	if (file->snap)
+		end(file);
+}
+
+static int header_check(const struct epf_snap_header *h)
+{
+	int err, i;
+
+	if (h->magic != EPF_SNAP_MAGIC || h->version != EPF_SNAP_VERSION ||
+	    h->header_bytes != sizeof(*h))
+		return -EBADMSG;
+	if (h->epoch_begin < EPF_EPOCH_FIRST || h->epoch_end > EPOCH_MAX ||
+	    h->epoch_begin > h->epoch_end)
+		return -EBADMSG;
+	for (i = 0; i < EPF_EPOCHS; i++)
+		if (h->epochs[i].inserts > EPF_INSERTS_MAX ||
+		    h->epochs[i].age_ns > EPF_NS_MAX)
+			return -EBADMSG;
+	err = epf_params_check(&h->params);
+	return err == -EINVAL ? -EBADMSG : err;
+}
+
+/* The snapshot's time goes on as if it had been taken now: keys are retained
+ * no shorter than promised. Starts before boot wrap; only differences count.
+ */
+static void restore_state(struct epf_table *t, const struct epf_snap_header *h)
+{
+	u64 now = ktime_get_ns();
+	u64 e = h->epoch_end;
+	int i;
+
+	t->state.epoch = e;
+	t->state.scanned = e; /* copy_lines() leaves nothing stale */
+	for (i = 0; i < EPF_EPOCHS; i++) {
+		t->state.ring[i].inserts = h->epochs[i].inserts;
+		t->state.ring[i].start_ns = now - h->epochs[i].age_ns;
+	}
+	t->state.count = epf_count_pack(e, h->epochs[e & 7].inserts);
+	t->base_inserts = h->inserts;
+	epf_table_reset_trigger(t);
+}
+
+/* Into a table that nobody else sees yet; the scan right behind the copy. */
+static int copy_lines(struct epf_table *t, const struct epf_line __user *from)
+{
+	u64 lines = epf_geom_lines(&t->lanes.geom);
+	u64 i, nr;
+
+	for (i = 0; i < lines; i += nr) {
+		nr = min_t(u64, lines - i, COPY_LINES);
+		if (copy_from_user(t->lanes.line + i, from + i,
+				   nr * EPF_LINE_BYTES))
+			return -EFAULT;
+		epf_scan(&t->lanes, i, nr);
+		if (signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * epf_restore() - EPF_IOC_RESTORE
+ * @file: descriptor
+ * @args: struct epf_restore
+ *
+ * Return: 0, -EBADMSG, -EOPNOTSUPP, -EFAULT, -ENODEV, -EINTR, or as
+ * epf_table_new().
+ */
+int epf_restore(struct epf_file *file, void *args)
+{
+	const struct epf_restore *a = args;
+	struct epf_table *t;
+	int err;
+
+	err = header_check(&a->header);
+	if (err)
+		return err;
+	t = epf_table_new(&a->header.params, a->header.key);
+	if (IS_ERR(t))
+		return PTR_ERR(t);
+	restore_state(t, &a->header);
+	err = copy_lines(t, u64_to_user_ptr(a->lines));
+	if (err)
+		goto err_put;
+	epf_table_estimate(t);
+	err = epf_filter_replace(file->filter, t);
+	if (err)
+		goto err_put;
+	return 0;
+
+err_put:
+	epf_table_put(t);
+	return err;
+}
+
+static void vma_open(struct vm_area_struct *vma)
+{
+	epf_table_get(vma->vm_private_data);
+}
+
+static void vma_close(struct vm_area_struct *vma)
+{
+	epf_table_put(vma->vm_private_data);
+}
+
+/* Pages of a table live as long as the table, which the mapping holds. */
+static vm_fault_t vma_fault(struct vm_fault *vmf)
+{
+	const struct epf_table *t = vmf->vma->vm_private_data;
+	u64 off = (u64)vmf->pgoff << PAGE_SHIFT;
+
+	if (off >= epf_geom_lines(&t->lanes.geom) * EPF_LINE_BYTES)
+		return VM_FAULT_SIGBUS;
+	vmf->page = vmalloc_to_page((u8 *)t->lanes.line + off);
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct vma_ops = {
+	.open = vma_open,
+	.close = vma_close,
+	.fault = vma_fault,
+};
+
+/* The table to map: that of the snapshot under way, or the current one. */
+static struct epf_table *table_to_map(struct epf_file *file)
+{
+	struct epf_table *t;
+
+	mutex_lock(&file->lock);
+	t = file->snap;
+	if (t)
+		epf_table_get(t);
+	mutex_unlock(&file->lock);
+	return t ?: epf_filter_table(file->filter);
+}
+
+/**
+ * epf_mmap() - map the lines
+ * @filp: of a filter descriptor
+ * @vma: read-only
+ *
+ * Return: 0, -EACCES: writable, -EINVAL: beyond the lines, -ENODEV.
+ */
+int epf_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct epf_table *t;
+	u64 pages;
+
+	if (vma->vm_flags & VM_WRITE)
+		return -EACCES;
+	t = table_to_map(filp->private_data);
+	if (!t)
+		return -ENODEV;
+	pages = PAGE_ALIGN(epf_geom_lines(&t->lanes.geom) * EPF_LINE_BYTES) >>
+		PAGE_SHIFT;
+	if (vma->vm_pgoff > pages || vma_pages(vma) > pages - vma->vm_pgoff) {
+		epf_table_put(t);
+		return -EINVAL;
+	}
+	epf_vma_seal_readonly(vma);
+	vma->vm_ops = &vma_ops;
+	vma->vm_private_data = t;
+	return 0;
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tables: making, charging, freeing, and reading what they counted.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "filter.h"
+#include "compat.h"
+
+#include <linux/init.h>
+#include <linux/ktime.h>
+#include <linux/printk.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+/* A CPU keeps at most this share of an epoch, and so many insertions. */
+#define BATCH_SHARE 64
+#define BATCH_MAX 64
+
+struct workqueue_struct *epf_wq;
+
+static atomic64_t total_bytes; /* charged; changed by CAS within the limit */
+static atomic64_t last_serial;
+
+static bool try_charge(u64 bytes)
+{
+	s64 limit = epf_max_total_bytes();
+	s64 old = atomic64_read(&total_bytes);
+
+	do {
+		if (bytes > limit || old > limit - (s64)bytes)
+			return false;
+	} while (!atomic64_try_cmpxchg(&total_bytes, &old, old + bytes));
+	return true;
+}
+
+/* Destroyed tables are freed late: before saying no, wait for those. */
+static int charge(u64 bytes)
+{
+	if (bytes > epf_max_filter_bytes())
+		return -E2BIG;
+	if (try_charge(bytes))
+		return 0;
+	rcu_barrier();
+	flush_workqueue(epf_wq);
+	return try_charge(bytes) ? 0 : -ENOSPC;
+}
+
+/**
+ * epf_params_check() - are the parameters in their ranges?
+ * @params: anything; the name is not looked at
+ *
+ * Return: 0, -EINVAL, or -EOPNOTSUPP: unknown kind.
+ */
+int epf_params_check(const struct epf_params *params)
+{
+	struct epf_window window;
+	struct epf_geom geom;
+
+	if (params->kind != EPF_KIND_LANES)
+		return -EOPNOTSUPP;
+	if (params->hash > EPF_HASH_SIPHASH24)
+		return -EINVAL;
+	if (!params->budget_ppt || params->limit_ppt < params->budget_ppt ||
+	    params->limit_ppt > EPF_RATE_ONE)
+		return -EINVAL;
+	return epf_geom_init(&geom, params->nr_lines, params->lines_per_key,
+			     params->bits_per_key) ?:
+	       epf_window_init(&window, params->mode, params->refresh,
+			       params->window_inserts, params->window_ns);
+}
+
+/* How many insertions CPUs keep, and when inserters have to look up. */
+static void set_pace(struct epf_table *t)
+{
+	u64 cpus = num_possible_cpus();
+	u64 lane_fill;
+
+	t->step = t->params.nr_lines * EPF_LANE_BITS /
+		  (16 * t->params.bits_per_key);
+	t->step = max_t(u64, t->step, 1);
+	lane_fill = 16 * t->step;
+	t->full_at = t->window.mode == EPF_MODE_TIME ? EPF_INSERTS_MAX + 1 :
+						       t->window.epoch_inserts;
+	t->batch_max = clamp_t(u64, min(t->full_at, lane_fill) /
+					    (BATCH_SHARE * cpus),
+			       1, BATCH_MAX);
+	/* Each CPU may keep a batch when the count comes here: look one
+	 * batch earlier still, so that the epoch's end is met exactly.
+	 */
+	t->near_at = t->batch_max == 1 ? 0 :
+					 t->full_at - 2 * t->batch_max * cpus;
+}
+
+static void set_params(struct epf_table *t, const struct epf_params *params,
+		       const u64 key[2])
+{
+	t->params = *params;
+	memset(t->params.name, 0, sizeof(t->params.name));
+	epf_geom_init(&t->lanes.geom, params->nr_lines, params->lines_per_key,
+		      params->bits_per_key);
+	epf_window_init(&t->window, params->mode, params->refresh,
+			params->window_inserts, params->window_ns);
+	t->hash.key[0] = key[0];
+	t->hash.key[1] = key[1];
+	t->hash.strict = params->hash == EPF_HASH_SIPHASH24;
+	t->skip_present = t->window.first_seen;
+	set_pace(t);
+}
+
+static void free_table(struct epf_table *t)
+{
+	vfree(t->lanes.line);
+	free_percpu(t->cpu);
+	atomic64_sub(t->bytes, &total_bytes);
+	kfree(t);
+}
+
+/* After the grace period: no packet path has the table, the timer is dead or
+ * has never been started, so only the work itself can start the work again.
+ */
+static void free_table_work(struct work_struct *work)
+{
+	struct epf_table *t = container_of(to_rcu_work(work), struct epf_table,
+					   free_work);
+
+	cancel_delayed_work_sync(&t->work);
+	free_table(t);
+}
+
+static void init_table(struct epf_table *t)
+{
+	int i;
+
+	epf_state_init(&t->state, ktime_get_ns());
+	t->created_ns = ktime_get_ns();
+	t->serial = atomic64_inc_return(&last_serial);
+	t->lanes.epoch = &t->state.epoch;
+	refcount_set(&t->refs, 1);
+	raw_spin_lock_init(&t->lock);
+	init_waitqueue_head(&t->moved);
+	INIT_RCU_WORK(&t->free_work, free_table_work);
+	INIT_DELAYED_WORK(&t->work, epf_table_work);
+	epf_timer_setup(&t->timer, epf_table_tick);
+	for (i = 0; i < EPF_LANES; i++)
+		t->cookie[i] = get_completed_synchronize_rcu();
+	epf_cover_init(&t->cover, &t->lanes.geom);
+	epf_table_reset_trigger(t);
+}
+
+/**
+ * epf_table_new() - make an empty table
+ * @params: checked
+ * @key: hash key
+ *
+ * The lines come from huge pages where there are some, follow the caller's
+ * memory policy (numactl), and are charged to its memory control group. They
+ * give up rather than wake the OOM killer.
+ *
+ * Context: process; sleeps, for seconds when the table has many GiB. After a
+ * fatal signal there is no table, if not at once: vmalloc falls back from huge
+ * pages to small ones, and those it takes to the end.
+ * Return: the table with one reference, or an error pointer: -E2BIG, -ENOSPC:
+ * limits; -ENOMEM; -EINTR.
+ */
+struct epf_table *epf_table_new(const struct epf_params *params,
+				const u64 key[2])
+{
+	u64 lines_bytes = PAGE_ALIGN(params->nr_lines * EPF_LINE_BYTES);
+	struct epf_table *t;
+	u64 bytes;
+	int err;
+
+	bytes = lines_bytes + sizeof(*t) +
+		num_possible_cpus() * sizeof(struct epf_cpu);
+	err = charge(bytes);
+	if (err)
+		return ERR_PTR(err);
+	err = -ENOMEM;
+	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	if (!t)
+		goto err_uncharge;
+	t->bytes = bytes;
+	t->cpu = alloc_percpu_gfp(struct epf_cpu, GFP_KERNEL_ACCOUNT);
+	if (!t->cpu)
+		goto err_free;
+	t->lanes.line = vmalloc_huge(lines_bytes,
+				     GFP_KERNEL_ACCOUNT | __GFP_ZERO |
+				     __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+	if (!t->lanes.line || fatal_signal_pending(current))
+		goto err_free_lines;
+	set_params(t, params, key);
+	init_table(t);
+	return t;
+
+err_free_lines:
+	vfree(t->lanes.line);
+	free_percpu(t->cpu);
+err_free:
+	kfree(t);
+err_uncharge:
+	atomic64_sub(bytes, &total_bytes);
+	return ERR_PTR(fatal_signal_pending(current) ? -EINTR : err);
+}
+
+/**
+ * epf_table_start() - let a table's time run
+ * @t: table, before it is published
+ * @owner: who publishes it
+ * @id: of @owner
+ */
+void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
+{
+	t->owner_id = id;
+	rcu_assign_pointer(t->owner, owner);
+	if (t->window.mode != EPF_MODE_COUNT)
+		hrtimer_start(&t->timer, ns_to_ktime(epf_table_tick_ns(t)),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * epf_table_retire() - drop the publication and its reference
+ * @t: table that no longer can be found
+ *
+ * Context: process; sleeps.
+ */
+void epf_table_retire(struct epf_table *t)
+{
+	WRITE_ONCE(t->retired, true);
+	rcu_assign_pointer(t->owner, NULL);
+	hrtimer_cancel(&t->timer);
+	wake_up_all(&t->moved);
+	epf_table_put(t);
+}
+
+/**
+ * epf_table_put() - drop a reference
+ * @t: table
+ *
+ * Context: any. It is freed after a grace period, by a worker, for packet
+ * paths may still be in it and freeing many GiB takes long.
+ */
+void epf_table_put(struct epf_table *t)
+{
+	if (refcount_dec_and_test(&t->refs))
+		queue_rcu_work(epf_wq, &t->free_work);
+}
+
+/* Insertions of epoch @e that CPUs still keep for themselves. */
+static u64 pending(const struct epf_table *t, u64 e)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += epf_pending_of(READ_ONCE(per_cpu_ptr(t->cpu, cpu)->pending),
+				      e);
+	return sum;
+}
+
+/* With the lock held. */
+static void read_locked_stats(const struct epf_table *t,
+			      struct epf_stats *stats)
+{
+	stats->rotations = t->rotations;
+	stats->delayed = t->delayed;
+	stats->saturations = t->saturations;
+	stats->scanned = t->scanned_lines;
+}
+
+static void read_cpu_stats(const struct epf_table *t, struct epf_stats *stats)
+{
+	int cpu;
+
+	stats->inserts = t->base_inserts;
+	for_each_possible_cpu(cpu) {
+		const struct epf_cpu *c = per_cpu_ptr(t->cpu, cpu);
+
+		stats->inserts += READ_ONCE(c->inserts);
+		stats->hits += READ_ONCE(c->verdicts[1]);
+		stats->misses += READ_ONCE(c->verdicts[0]) +
+				 READ_ONCE(c->failed_open);
+		stats->failed_open += READ_ONCE(c->failed_open);
+	}
+}
+
+/**
+ * epf_table_stats() - the counters
+ * @t: table, by reference or under RCU
+ * @stats: zeroed
+ */
+void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
+{
+	epf_table_lock(t);
+	read_locked_stats(t, stats);
+	epf_table_unlock(t);
+	read_cpu_stats(t, stats);
+}
+
+/* With the lock held: the retained epochs, the current one first. */
+static void read_epochs(const struct epf_table *t, u64 now_ns,
+			struct epf_epoch_info *info)
+{
+	u64 e = t->state.epoch;
+	u64 x;
+
+	for (x = e; x > e - EPF_LANES && x >= EPF_EPOCH_FIRST; x--, info++) {
+		info->epoch = x;
+		info->inserts = t->state.ring[x & 7].inserts;
+		if (x == e)
+			info->inserts = epf_count_of(epf_load(&t->state.count),
+						     e) + pending(t, e);
+		info->age_ns = now_ns - t->state.ring[x & 7].start_ns;
+		info->fill_ppt = t->est.lane_fill[x & 7];
+		info->fpr_ppt = t->est.lane_fpr[x & 7];
+	}
+}
+
+/**
+ * epf_table_info() - everything but id, users and name
+ * @t: table, by reference or under RCU
+ * @info: zeroed
+ */
+void epf_table_info(struct epf_table *t, struct epf_info *info)
+{
+	u64 now;
+
+	info->params = t->params;
+	info->memory_bytes = t->bytes;
+	epf_table_lock(t);
+	now = ktime_get_ns();
+	info->epoch = t->state.epoch;
+	info->fpr_ppt = t->est.fpr;
+	info->age_ns = now - t->created_ns;
+	info->flags = (t->saturated ? EPF_INFO_SATURATED : 0) |
+		      (epf_table_pinned(t, now) ? EPF_INFO_PINNED : 0);
+	read_epochs(t, now, info->epochs);
+	epf_covered(&t->state, now, &info->covered_inserts, &info->covered_ns);
+	read_locked_stats(t, &info->stats);
+	epf_table_unlock(t);
+	read_cpu_stats(t, &info->stats);
+}
+
+#include "selftest/core.c"

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A table: the lines of a filter and everything that moves with them.
+ *
+ * Lifetime. A table is published by one filter (filter.h), which holds one
+ * reference; each mapping and each snapshot under way holds one more. Packet
+ * paths hold none: they find it by RCU, and it is freed a grace period after
+ * its last reference. Retiring ends rotation and scan; the lines stay readable
+ * for whoever still maps them.
+ *
+ * Shared words beside those of lanes.h and window.h:
+ *
+ *   lock       Rotation, scan and everything below that says so. Packet paths
+ *              only try it. Raw, with softirqs off, held for microseconds.
+ *   retry      Set by whoever wants to rotate before trying the lock; who
+ *              releases the lock looks at it afterwards (full barriers on both
+ *              sides), so a due rotation never waits for the next insertion.
+ *   trigger    Packed like state.count: the count at which an inserter has to
+ *              look up from its work. Written under the lock by a rotation and
+ *              by inserters with cmpxchg; the epoch in it keeps a slow writer
+ *              from overwriting the trigger of a later epoch. A stale value
+ *              makes somebody look too early, which is harmless.
+ *   late       The epoch whose rotation is due and had to wait. Written under
+ *              the lock; read by anybody as a hint.
+ *   cpu->*     Written by their own CPU with single instructions, read by
+ *              everybody as statistics.
+ *   saturated, skip_present  Written by the worker only; packet paths read
+ *              them at leisure: a verdict may be one estimate behind.
+ *   retired    Set once; read as a hint, the references do the rest.
+ */
+#ifndef EPF_TABLE_H
+#define EPF_TABLE_H
+
+#include <epf/estimate.h>
+#include <epf/lanes.h>
+#include <epf/packet.h>
+#include <epf/window.h>
+
+#include <linux/hrtimer.h>
+#include <linux/percpu.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+struct epf_filter;
+
+/**
+ * struct epf_cpu - what one CPU counts
+ * @pending: insertions not yet in state.count, see epf_pending_add()
+ * @verdicts: absent, present
+ * @inserts: keys inserted
+ * @failed_open: verdicts absent because of saturation
+ */
+struct epf_cpu {
+	u64 pending;
+	u64 verdicts[2];
+	u64 inserts;
+	u64 failed_open;
+};
+
+/**
+ * struct epf_estimates - the error rate as last sampled, ppt
+ * @fpr: of the whole filter
+ * @lane_fill: set positions of all, by epoch modulo 8
+ * @lane_fpr: share of the error, by epoch modulo 8
+ */
+struct epf_estimates {
+	u64 fpr;
+	u64 lane_fill[EPF_LANES];
+	u64 lane_fpr[EPF_LANES];
+};
+
+/**
+ * struct epf_table - see above
+ * @lanes: shape and lines; with @hash and @cpu the first cache line, which is
+ *	all that most packets read here
+ * @hash: keyed digest
+ * @cpu: per-CPU counters
+ * @batch: insertions a CPU keeps at most before it adds them to state.count:
+ *	@batch_max, and 1 near the end of an epoch. Written by rotations and by
+ *	inserters; every value is right, a smaller one is dearer and sharper
+ * @skip_present: do not insert keys that are present (first-seen, and not
+ *	saturated: what is reported absent must be inserted)
+ * @saturated: the estimated error is above the limit
+ * @retired: no longer published
+ * @batch_max: see @batch
+ * @full_at: insertions that end an epoch; beyond all counts in mode time
+ * @near_at: insertions from which on @batch is 1
+ * @step: insertions that raise the fill of a lane by about 1/16
+ * @window: what is promised
+ * @params: as asked for; the name in it is not used
+ * @serial: unlike that of any other table
+ * @bytes: charged against the limits
+ * @created_ns: monotonic
+ * @base_inserts: insertions before a restore
+ * @owner: the filter that publishes it
+ * @owner_id: its id, for tracing
+ * @refs: references
+ * @free_work: frees it after a grace period
+ * @timer: ends epochs by time
+ * @work: scans, estimates, notifies, and retries late rotations
+ * @moved: woken whenever the worker got further
+ * @cover: chances for the estimate
+ * @state: current epoch and count
+ * @trigger: see above
+ * @lock: see above
+ * @retry: see above
+ * @late: see above
+ * @rotations: epochs ended; @lock
+ * @delayed: epochs that ended late; @lock
+ * @saturations: times it became saturated; @lock
+ * @flips: changes of @saturated; @lock
+ * @scanned_lines: lines scanned; @lock
+ * @estimated_epoch: epoch of @est; written under @lock
+ * @pinned: a snapshot holds rotation; @lock
+ * @pin_until_ns: until then at most; @lock
+ * @cookie: when the grace period since epoch e was left is over, by e modulo
+ *	8; @lock
+ * @est: estimates; @lock
+ */
+struct epf_table {
+	struct epf_lanes lanes;
+	struct epf_hash hash;
+	struct epf_cpu __percpu *cpu;
+
+	u32 batch;
+	bool skip_present;
+	bool saturated;
+	bool retired;
+	u32 batch_max;
+	u64 full_at;
+	u64 near_at;
+	u64 step;
+	struct epf_window window;
+	struct epf_params params;
+	u64 serial;
+	u64 bytes;
+	u64 created_ns;
+	u64 base_inserts;
+	struct epf_filter __rcu *owner;
+	u32 owner_id;
+	refcount_t refs;
+	struct rcu_work free_work;
+	struct hrtimer timer;
+	struct delayed_work work;
+	wait_queue_head_t moved;
+	struct epf_cover cover;
+
+	struct epf_state state ____cacheline_aligned_in_smp;
+	u64 trigger;
+
+	raw_spinlock_t lock ____cacheline_aligned_in_smp;
+	u32 retry;
+	u64 late;
+	u64 rotations;
+	u64 delayed;
+	u64 saturations;
+	u64 flips;
+	u64 scanned_lines;
+	u64 estimated_epoch;
+	bool pinned;
+	u64 pin_until_ns;
+	unsigned long cookie[EPF_LANES];
+	struct epf_estimates est;
+};
+
+/* table.c: */
+extern struct workqueue_struct *epf_wq;
+struct epf_table *epf_table_new(const struct epf_params *params,
+				const u64 key[2]);
+void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id);
+void epf_table_retire(struct epf_table *t);
+void epf_table_put(struct epf_table *t);
+int epf_params_check(const struct epf_params *params);
+void epf_table_stats(struct epf_table *t, struct epf_stats *stats);
+void epf_table_info(struct epf_table *t, struct epf_info *info);
+
+/* selftest/core.c: */
+int epf_selftest(void);
+
+static inline void epf_table_get(struct epf_table *t)
+{
+	refcount_inc(&t->refs);
+}
+
+/* rotate.c: */
+void epf_table_lock(struct epf_table *t);
+void epf_table_unlock(struct epf_table *t);
+void epf_table_look(struct epf_table *t, u64 e, u64 sum);
+bool epf_table_try_rotate(struct epf_table *t);
+int epf_table_rotate(struct epf_table *t, u32 count);
+int epf_table_settle(struct epf_table *t);
+int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch);
+void epf_table_unpin(struct epf_table *t);
+bool epf_table_pinned(const struct epf_table *t, u64 now_ns);
+void epf_table_reset_trigger(struct epf_table *t);
+enum hrtimer_restart epf_table_tick(struct hrtimer *timer);
+u64 epf_table_tick_ns(const struct epf_table *t);
+
+/* worker.c: */
+void epf_table_work(struct work_struct *work);
+void epf_table_estimate(struct epf_table *t);
+
+/* Is the rotation of the current epoch due, and had to wait? A hint. */
+static inline bool epf_table_late(const struct epf_table *t)
+{
+	return READ_ONCE(t->late) == epf_load(&t->state.epoch);
+}
+
+/* Count one insertion of epoch @e; end the epoch when it is the last. */
+static __always_inline void epf_table_count(struct epf_table *t, u64 e)
+{
+	u32 batch = READ_ONCE(t->batch);
+	u64 old, new, n, sum;
+
+	this_cpu_inc(t->cpu->inserts);
+	/* On whichever CPU each step runs: it is the value that counts, and
+	 * an interrupt that inserts makes the exchange fail.
+	 */
+	do {
+		old = this_cpu_read(t->cpu->pending);
+		new = epf_pending_add(old, e, batch, &n);
+	} while (this_cpu_cmpxchg(t->cpu->pending, old, new) != old);
+	if (!n)
+		return;
+	sum = epf_count_add(&t->state, e, n);
+	if (unlikely((s64)(epf_count_pack(e, sum) - READ_ONCE(t->trigger)) >=
+		     0))
+		epf_table_look(t, e, sum);
+}
+
+/* The answer for @verdict: fails open while saturated. */
+static __always_inline int epf_table_verdict(struct epf_table *t, int verdict)
+{
+	if (verdict && unlikely(READ_ONCE(t->saturated))) {
+		this_cpu_inc(t->cpu->failed_open);
+		return -ENOSPC;
+	}
+	this_cpu_inc(t->cpu->verdicts[verdict != EPF_ABSENT]);
+	return verdict;
+}
+
+/*
+ * The three operations on a probe. The caller is in an RCU read-side section
+ * since before it loaded the table: that is the section of O3 in lanes.h.
+ *
+ * Return: EPF_ABSENT, EPF_PRESENT + age, or -ENOSPC: absent, failing open.
+ */
+static __always_inline int epf_table_test(struct epf_table *t,
+					  const struct epf_probe *p)
+{
+	return epf_table_verdict(t, epf_test(&t->lanes, p));
+}
+
+static __always_inline int epf_table_insert(struct epf_table *t,
+					    const struct epf_probe *p)
+{
+	epf_table_count(t, epf_insert(&t->lanes, p));
+	return 0;
+}
+
+static __always_inline int epf_table_test_and_insert(struct epf_table *t,
+						     const struct epf_probe *p)
+{
+	int verdict;
+	u64 e;
+
+	verdict = epf_test_and_insert(&t->lanes, p,
+				      READ_ONCE(t->skip_present), &e);
+	if (e)
+		epf_table_count(t, e);
+	return epf_table_verdict(t, verdict);
+}
+
+#endif /* EPF_TABLE_H */

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What happens to a table behind the packets' back: the scan, the estimate of
+ * the error rate with its verdict "saturated", and telling those who wait.
+ * One work item for each table, so these never run twice at a time.
+ */
+#include "filter.h"
+#include "trace.h"
+
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/poll.h>
+#include <linux/random.h>
+
+/* Lines scanned under one hold of the lock: 4 KiB, some microseconds. */
+#define SCAN_LINES 64u
+/* Lines of each part sampled between two chances to be preempted. */
+#define SAMPLE_LINES 128u
+
+/* Scan the chunk that is due. Rotation is held off for SCAN_LINES at a time;
+ * that it comes between these is no harm, each line is still visited.
+ */
+static void scan_chunk(struct epf_table *t)
+{
+	u64 first, end, next;
+
+	epf_scan_chunk(&t->state, epf_geom_lines(&t->lanes.geom), &first, &end);
+	for (; first < end; first = next) {
+		next = min(end, first + SCAN_LINES);
+		epf_table_lock(t);
+		epf_scan(&t->lanes, first, next - first);
+		t->scanned_lines += next - first;
+		epf_table_unlock(t);
+		cond_resched();
+	}
+	epf_table_lock(t);
+	WRITE_ONCE(t->state.scanned, t->state.scanned + 1);
+	epf_table_unlock(t);
+	wake_up_all(&t->moved);
+}
+
+/* Up to EPF_FILL_SAMPLES lines of each part, evenly spaced from a random
+ * offset.
+ */
+static void sample(struct epf_table *t, struct epf_fill *fill)
+{
+	u64 lines = t->lanes.geom.part_lines;
+	u64 nr = min_t(u64, lines, EPF_FILL_SAMPLES);
+	u64 offset = get_random_u32() % lines;
+	u64 i;
+
+	memset(fill, 0, sizeof(*fill));
+	for (i = 0; i < nr; i++) {
+		epf_fill_add(fill, &t->cover, &t->lanes,
+			     (i * lines + offset) / nr);
+		if (i % SAMPLE_LINES == 0)
+			cond_resched();
+	}
+}
+
+/* @fill in the terms of the ABI. */
+static void convert(const struct epf_fill *fill, u32 parts,
+		    struct epf_estimates *est)
+{
+	u64 positions = fill->lines * parts * EPF_LANE_BITS;
+	u32 l;
+
+	est->fpr = epf_q56_to_ppt(epf_fill_q56(fill, parts));
+	for (l = 0; l < EPF_LANES; l++) {
+		est->lane_fill[l] = fill->bits[l] * EPF_RATE_ONE / positions;
+		est->lane_fpr[l] =
+			epf_q56_to_ppt(epf_fill_lane_q56(fill, parts, l));
+	}
+}
+
+/* With the lock held: store estimates made since epoch @e was current, less
+ * the lanes that were taken into use again meanwhile.
+ */
+static void store_estimates(struct epf_table *t, u64 e,
+			    const struct epf_estimates *est)
+{
+	u64 begun;
+
+	t->est = *est;
+	for (begun = e + 1; begun <= t->state.epoch; begun++) {
+		t->est.lane_fill[begun & 7] = 0;
+		t->est.lane_fpr[begun & 7] = 0;
+	}
+	WRITE_ONCE(t->estimated_epoch, e);
+}
+
+/* With the lock held: draw the consequence. Return: it changed. */
+static bool judge(struct epf_table *t)
+{
+	u64 limit = t->params.limit_ppt;
+	bool saturated = limit < EPF_RATE_ONE && t->est.fpr > limit;
+
+	if (saturated == t->saturated)
+		return false;
+	t->flips++;
+	t->saturations += saturated;
+	WRITE_ONCE(t->skip_present, t->window.first_seen && !saturated);
+	WRITE_ONCE(t->saturated, saturated);
+	trace_epf_saturate(t->owner_id, saturated, t->est.fpr, limit);
+	return true;
+}
+
+static void notify(struct epf_table *t, __poll_t events)
+{
+	struct epf_filter *f;
+
+	wake_up_all(&t->moved);
+	rcu_read_lock();
+	f = rcu_dereference(t->owner);
+	if (f)
+		wake_up_interruptible_poll(&f->wait, events);
+	rcu_read_unlock();
+}
+
+/**
+ * epf_table_estimate() - sample the error rate and act on it
+ * @t: table
+ *
+ * Context: process; sleeps. The worker, or whoever has not yet published @t.
+ */
+void epf_table_estimate(struct epf_table *t)
+{
+	struct epf_estimates est;
+	__poll_t events = EPOLLIN;
+	struct epf_fill fill;
+	u64 e = epf_load(&t->state.epoch);
+
+	sample(t, &fill);
+	convert(&fill, t->lanes.geom.parts, &est);
+	epf_table_lock(t);
+	store_estimates(t, e, &est);
+	if (judge(t))
+		events |= EPOLLPRI;
+	epf_table_unlock(t);
+	notify(t, events);
+}
+
+/* A rotation is late: for the grace period wait here, for a snapshot come
+ * back when its time is over, the scan is done.
+ */
+static void retry_late(struct epf_table *t)
+{
+	u64 now = ktime_get_ns();
+	unsigned long cookie;
+	u64 until_ns = 0;
+
+	epf_table_lock(t);
+	cookie = t->cookie[(t->state.epoch + 1) & 7];
+	if (epf_table_pinned(t, now))
+		until_ns = t->pin_until_ns;
+	epf_table_unlock(t);
+	if (until_ns) {
+		queue_delayed_work(epf_wq, &t->work,
+				   nsecs_to_jiffies(until_ns - now) + 1);
+		return;
+	}
+	cond_synchronize_rcu(cookie);
+	epf_table_try_rotate(t);
+}
+
+void epf_table_work(struct work_struct *work)
+{
+	struct epf_table *t = container_of(to_delayed_work(work),
+					   struct epf_table, work);
+
+	while (!READ_ONCE(t->retired) &&
+	       t->state.scanned < epf_load(&t->state.epoch))
+		scan_chunk(t);
+	if (READ_ONCE(t->retired))
+		return;
+	epf_table_estimate(t);
+	if (epf_table_late(t))
+		retry_late(t);
+}

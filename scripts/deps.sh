@@ -1,0 +1,211 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The Debian packages the project needs, by purpose. Guarantees:
+#  - exit 0 means that everything the purpose needs is there;
+#  - without root nothing is changed outside build/: missing packages are
+#    printed as one apt line, and the exit status is 1;
+#  - apt's lists are refreshed only when they cannot serve what is missing.
+#
+# Exit: 0 all there, 1 something is missing, 2 usage.
+
+set -u
+
+PATH=$PATH:/usr/sbin:/sbin
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+data=$top/build/data
+captures='real.pcap random.pcap icmp_ttl.pcap'
+series=6.12
+
+build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libelf-dev
+	libjansson-dev libxxhash-dev pahole bpftool kmod python3
+	python3-docutils pkg-config'
+vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd iproute2
+	iputils-ping ethtool xdp-tools bpftool'
+test_pkgs='wireshark-common tcpdump'
+
+usage() {
+	cat <<'USAGE'
+usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
+                       [build|vm|test|bench|all]...
+
+  --install   (the default) install missing packages and fetch the test
+              captures; without root, print the apt line instead of installing
+  --check     say what is missing, change nothing
+  --print     list the packages of the purpose, one a line
+  --kernel    print the release of the kernel to build for and to test on
+  --upgrade   choose the newest kernel apt offers, not the newest installed
+
+  EPF_KERNEL=RELEASE overrides the choice of kernel. The default purpose is
+  all; bench needs what test needs.
+USAGE
+}
+
+say() {
+	echo "deps: $*" >&2
+}
+
+apt() {
+	DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 \
+		-o APT::Sandbox::User=root "$@"
+}
+
+# Debian's plain amd64 flavour of $series, e.g. 6.12.117+deb12-amd64; reads
+# one release a line, prints the newest.
+newest() {
+	grep -E "^$(echo "$series" | sed 's/\./\\./g')\.[0-9.]+(\+deb[0-9a-z]+|-[0-9]+)-amd64\$" |
+		sort -V | tail -n 1
+}
+
+installed_kernel() {
+	for dir in /lib/modules/*/build; do
+		rel=${dir%/build}
+		rel=${rel##*/}
+		if [ -e "$dir/Makefile" ] && [ -e "/boot/vmlinuz-$rel" ]; then
+			echo "$rel"
+		fi
+	done | newest
+}
+
+# Only releases with both halves: apt may know an image without its headers.
+offered_kernel() {
+	for half in headers image; do
+		apt-cache pkgnames "linux-$half-$series." | sed "s/^linux-$half-//" | sort -u
+	done | sort | uniq -d | newest
+}
+
+choose_kernel() {
+	kernel=${EPF_KERNEL:-}
+	[ -n "$kernel$upgrade" ] || kernel=$(installed_kernel)
+	[ -n "$kernel" ] || kernel=$(offered_kernel)
+	[ -n "$kernel" ]
+}
+
+want() {
+	for purpose in $purposes; do
+		for name in all "$@"; do
+			[ "$purpose" != "$name" ] || return 0
+		done
+	done
+	return 1
+}
+
+list_packages() {
+	set --
+	# shellcheck disable=SC2086 # one word per package
+	if want build; then set -- $build_pkgs "linux-headers-$kernel"; fi
+	# shellcheck disable=SC2086
+	if want vm; then set -- "$@" $vm_pkgs; fi
+	# shellcheck disable=SC2086
+	if want test bench; then set -- "$@" $test_pkgs; fi
+	if want build vm; then set -- "$@" "linux-image-$kernel"; fi
+	printf '%s\n' "$@" | sort -u
+}
+
+missing_packages() {
+	wanted=$(list_packages)
+	# shellcheck disable=SC2086
+	have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $wanted 2>/dev/null)
+	for pkg in $wanted; do
+		echo "$have" | grep -qxF "installed $pkg" || echo "$pkg"
+	done
+}
+
+missing_captures() {
+	want test bench || return 0
+	for file in $captures; do
+		[ -s "$data/$file" ] || echo "build/data/$file"
+	done
+}
+
+refresh_lists() {
+	[ -z "$refreshed" ] || return 1
+	refreshed=1
+	say 'refreshing the package lists'
+	apt update >/dev/null
+}
+
+install_packages() {
+	# shellcheck disable=SC2086
+	log=$(apt install --no-install-recommends $missing 2>&1)
+}
+
+# Real traffic out of Debian's pathspider package, which is not installed.
+fetch_captures() {
+	tmp=$(mktemp -d) || return 1
+	log=$(
+		cd "$tmp" && apt download pathspider 2>&1 &&
+			dpkg -x pathspider_*.deb root 2>&1 && mkdir -p "$data" 2>&1 &&
+			for file in $captures; do
+				find root -name "$file" -exec cp {} "$data/" \; 2>&1
+			done
+	)
+	rm -rf "$tmp"
+	[ -z "$(missing_captures)" ]
+}
+
+# Runs a step that leaves its output in $log; refreshes the lists before a
+# second try.
+attempt() {
+	"$@" && return
+	if [ "$(id -u)" -eq 0 ] && refresh_lists; then
+		"$@" && return
+	fi
+	echo "$log" | tail -n 20 >&2
+	return 1
+}
+
+action=install
+upgrade=
+purposes=
+refreshed=
+for arg in "$@"; do
+	case $arg in
+	--print | --check | --install | --kernel) action=${arg#--} ;;
+	--upgrade) upgrade=1 ;;
+	build | vm | test | bench | all) purposes="$purposes $arg" ;;
+	-h | --help) usage; exit 0 ;;
+	*) usage >&2; exit 2 ;;
+	esac
+done
+purposes=${purposes:-all}
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+	say 'not a Debian system; the packages are named at the top of scripts/deps.sh'
+	exit 1
+fi
+
+kernel=
+if [ "$action" = kernel ] || want build vm; then
+	if ! choose_kernel; then
+		# A machine that never fetched the lists knows no kernel.
+		if [ "$action" = install ] && [ "$(id -u)" -eq 0 ]; then
+			refresh_lists && choose_kernel
+		fi
+	fi
+	if [ -z "$kernel" ]; then
+		say "apt offers no stock $series kernel with headers; run apt-get update, or set EPF_KERNEL to a release it offers"
+		exit 1
+	fi
+fi
+
+case $action in
+kernel) echo "$kernel"; exit ;;
+print) list_packages; exit ;;
+esac
+
+missing=$(missing_packages | paste -s -d ' ')
+if [ -n "$missing" ] && [ "$action" = install ] && [ "$(id -u)" -eq 0 ]; then
+	say "installing $missing"
+	attempt install_packages || exit 1
+	missing=$(missing_packages | paste -s -d ' ')
+fi
+if [ -n "$(missing_captures)" ] && [ "$action" = install ]; then
+	say 'fetching the test captures into build/data'
+	attempt fetch_captures
+fi
+
+absent=$(missing_captures | paste -s -d ' ')
+[ -z "$missing" ] || say "missing, run as root: apt-get install --no-install-recommends $missing"
+[ -z "$absent" ] || say "missing test captures: $absent (from Debian's package pathspider)"
+[ -z "$missing$absent" ]

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The house rules that a program can check. Prints what breaks one, a line
+# each, and a summary; exit 1 if anything does.
+
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+bad=0
+mapfile -t files < <(git ls-files --cached --others --exclude-standard |
+	grep -vE '^(LICENSES/|.*\.(pcap|json|md|rst)$)')
+mapfile -t code < <(printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh)$')
+
+say() {
+	echo "style: $*"
+	bad=$((bad + 1))
+}
+
+# usage: only RULE PATTERN ALLOWED-FILES FILE...: PATTERN in no other file
+only() {
+	local rule=$1 pattern=$2 allowed=$3 hit
+	shift 3
+	while read -r hit; do
+		[[ ${hit%%:*} =~ ^($allowed)$ ]] || say "$rule: $hit"
+	done < <(grep -nE "$pattern" /dev/null "$@")
+}
+
+under() {
+	printf '%s\n' "${code[@]}" | grep "^$1"
+}
+
+only 'platform test outside the shim' \
+	'#.*\b(__KERNEL__|__CUDACC__|__CUDA_ARCH__|__bpf__)\b' \
+	'include/epf/shim\.h' "${code[@]}"
+only 'kernel version test outside compat.h' \
+	'\b(LINUX_VERSION_CODE|KERNEL_VERSION)\b' 'kmod/compat\.h' "${code[@]}"
+for pair in kmod:bpf,user,cuda,selftests bpf:kmod,user,cuda,selftests \
+	user:kmod,cuda,selftests cuda:kmod,bpf,user,selftests; do
+	mapfile -t sources < <(under "${pair%%:*}/")
+	only 'siblings include one another' \
+		"#[[:space:]]*include.*[\"/](${pair#*:})/" none "${sources[@]}"
+done
+mapfile -t tests < <(under selftests/)
+only 'a test includes the module' '#[[:space:]]*include.*kmod/' none "${tests[@]}"
+only 'unfinished' '\b(TODO|FIXME|XXX|HACK)\b' 'scripts/style\.sh' "${files[@]}"
+only 'white space at the end' '[[:space:]]$' none "${files[@]}"
+
+for f in "${files[@]}"; do
+	[ -s "$f" ] || continue
+	case $f in
+	.gitignore | VERSION | */settings | *.bpf.skel.h) continue ;;
+	esac
+	head -n 3 "$f" | grep -q SPDX-License-Identifier || say "no SPDX line: $f"
+done
+
+# Generated tables may be long.
+for f in "${files[@]}"; do
+	case $f in *vectors.h) continue ;; esac
+	lines=$(wc -l < "$f")
+	[ "$lines" -le 800 ] || say "$lines lines, two subjects perhaps: $f"
+done
+
+# Length of each function: from its '{' to its '}' in the first column.
+lengths=$(awk 'FNR == 1 { start = 0 }
+	/^\{/ { start = FNR }
+	/^\}/ && start { print FNR - start - 1, FILENAME ":" start; start = 0 }' \
+	"${code[@]}" | sort -n)
+while read -r n where; do
+	[ "$n" -le 80 ] || say "function of $n lines: $where"
+done <<< "$lengths"
+
+while read -r f n; do
+	say "line of $n characters: $f"
+done < <(awk '{ gsub(/\t/, "        ") } length > 100 && FILENAME !~ /vectors\.h/ {
+	print FILENAME ":" FNR, length }' "${code[@]}")
+
+for f in $(printf '%s\n' "${files[@]}" | grep '\.py$'); do
+	/usr/bin/python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' \
+		"$f" || say "not Python: $f"
+done
+if command -v shellcheck > /dev/null; then
+	for f in "${files[@]}"; do
+		head -n 1 "$f" | grep -qE '^#!/bin/(ba)?sh' || continue
+		shellcheck -x -S warning -e SC2154,SC1091,SC2010 "$f" || say "shellcheck: $f"
+	done
+fi
+
+nr=$(wc -l <<< "$lengths")
+echo "style: $nr functions, median $(awk -v m=$(((nr + 1) / 2)) 'NR == m { print $1 }' \
+	<<< "$lengths") lines; ${#files[@]} files; $bad faults"
+[ "$bad" -eq 0 ]

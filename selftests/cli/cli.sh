@@ -1,0 +1,210 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# epfctl without the module: sizes, usage, bad input, snapshot files.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
+ktap_plan 148
+
+# Usage
+gives 0 '^epfctl [0-9]+\.' --version
+gives 0 'verbs:.*plan .*doctor' --help
+for verb in plan create list show destroy insert test rotate clear swap \
+	save restore watch doctor; do
+	gives 0 "^usage: epfctl $verb" $verb --help
+done
+fails "no verb given: 'epfctl --help'"
+fails "did you mean 'create'" crate
+fails "did you mean 'destroy'" destory
+fails "unknown verb 'frobnicate'" frobnicate
+fails "unknown verb ''" ''
+fails 'unknown option --frob' --frob plan
+fails 'unknown option --frob: see .epfctl plan --help' plan --frob
+fails 'unknown option -z' test x -z
+fails '--window needs a value' plan --window
+fails '-W needs a value' plan -W
+fails '--json=3 takes no value' plan -W 1 --json=3
+fails 'one argument too many' plan -W 1M again
+fails 'too few arguments' save x
+fails 'one argument too many' list all
+
+# Numbers
+gives 0 'insertions' plan --window 1
+gives 0 'window +count: 1000000 insertions' plan -W 1e6
+gives 0 'window +count: 1500000 insertions' plan -W 1.5M
+gives 0 'window +count: 7 insertions' plan -W 7 --budget 0.5
+for bad in -5 0x10 ten 1x '' ' 1' inf nan 1e; do
+	fails "--window '.*' is not a number" plan --window "$bad"
+done
+fails "--window '99999999999999999999' is too large: at most 1099511627775" \
+	plan --window 99999999999999999999
+fails 'is too large' plan --window 1e400
+fails 'is too large' plan --window 1099511627776
+fails 'is too small' plan --window 0
+fails 'is not whole' plan --window 1.5
+fails "has no unit: write 10s" plan --time 10 --rate 1
+fails 'is not a number' plan --time 10parsecs --rate 1
+fails 'is too large' plan --time 999999999d --rate 1
+fails 'is out of range' plan -W 1M --budget 0
+fails 'is out of range' plan -W 1M --budget 1.5
+fails 'is not a rate' plan -W 1M --budget 1/2
+fails 'out of range: --budget is 1e-9' plan -W 1M --budget 1e-10
+gives 0 'budget +1e-08' plan -W 1M --budget 0.000001%
+fails 'no number per second' plan -T 10s --rate fast
+
+# Windows and sizes
+fails 'no window given' plan
+fails '--window and --time together need --mode' plan -W 1M -T 10s
+fails '--mode time does not go with --window' plan -W 1M --mode time
+fails 'is none of count, time' plan -W 1M --mode sideways
+fails 'needs --rate' plan -T 10s
+fails 'is below the budget' plan -W 1M --budget 1e-3 --limit 1e-4
+fails 'cannot hold 1e\+06 keys at 0.0001, the best is' \
+	plan -W 1M --memory 64K
+fails 'more than the 128 GiB' plan -W 1e12 --budget 1e-9
+fails 'an explicit geometry takes all of' plan -W 1M --lines 1M
+fails 'no such geometry' plan -W 1M --lines 1001 --lines-per-key 2 \
+	--bits-per-key 8
+fails 'no such geometry' plan -W 1M --lines 1M --lines-per-key 3 \
+	--bits-per-key 9
+fails 'no such geometry' plan -W 1M --lines 1M --lines-per-key 1 \
+	--bits-per-key 16
+fails '--lines 1048576 take 64 MiB' plan -W 1M --lines 1048576 \
+	--lines-per-key 1 --bits-per-key 8 --memory 1M
+gives 0 'never fails open' plan -W 1M --limit never
+gives 0 'at least 1000000, at most 1142864 insertions' plan -W 1M
+gives 0 'at least 10 s, at most 11.43 s' plan -T 10s --rate 100k
+
+# plan_claims DESCRIPTION EXPRESSION ARG...
+plan_claims() {
+	epf -j plan "${@:3}"
+	claim "$1" json "$2"
+}
+plan_claims 'plan: prediction within the budget' \
+	'0 < d["predicted_fpr"] <= d["budget"] == 1e-4' -W 1M
+plan_claims 'plan: a million flows at 1e-4 take at most 5 MiB' \
+	'd["memory_bytes"] <= 5 << 20 and d["lines"] * 64 == d["memory_bytes"]' \
+	-W 1M -b 1e-4
+plan_claims 'plan: a memory limit is kept' 'd["memory_bytes"] <= 8 << 20' \
+	-W 1M -b 1e-4 --memory 8M
+plan_claims 'plan: kept by both, insertions and time' \
+	'd["kept_inserts"]["max"] == 80 and d["kept_ns"]["min"] == 10**9' \
+	-W 70 -T 1s --rate 100 --mode both
+plan_claims 'plan: lines per key as asked' 'd["lines_per_key"] == 1' \
+	-W 1M --lines-per-key 1
+
+# Names and keys: refused before anything is opened
+for name in a/b ../x .hidden '' 'a b' $'a\nb' \
+	12345678901234567890123456789012; do
+	fails 'is not a name' create "$name" -W 1M
+	fails 'is not a name' destroy "$name"
+done
+fails 'is not a name' swap a b/c
+fails 'is not a name' show a/b
+fails 'cannot be swapped with itself' swap a a
+fails '--key is not 32 hex digits' create x -W 1M --key 00ff
+fails 'no keys given' insert x
+fails 'argument:1: the key is empty' insert x ''
+fails 'argument:2: the key is longer than 256' test x ok "$(printf %0257d 0)"
+printf 'a\nb\n\nc\n' > "$tmp/in"
+fails 'standard input:3: the key is empty' insert x -
+printf 'a\n%0257d\n' 0 > "$tmp/in"
+fails 'standard input:2: the key is longer' insert x -
+printf '%0600000d' 0 0 > "$tmp/in"
+fails 'standard input:1: the line is longer than 1 MiB' insert x -
+printf 'ab\nabc\n' > "$tmp/keys"
+fails 'keys:2: not pairs of hex digits' test x --format hex -f "$tmp/keys"
+fails '1: not pairs of hex digits' test x --format hex zz
+fails '1: the key is longer' test x --format hex "$(printf %0514d 0)"
+fails '1: a digest is 16 hex digits' test x --digest 12
+fails '1: not JSON' test x --format json '{"key": '
+fails '1: not a JSON string' test x --format json 5
+fails '1: the object has not one of' test x --format json '{"no": "x"}'
+fails '1: the object has not one of' test x --format json \
+	'{"key": "x", "hex": "00"}'
+fails '1: the key is empty' test x --format json '""'
+fails 'is none of text, hex, json' test x --format xml y
+fails 'nowhere: No such file' insert x -f "$tmp/nowhere"
+fails ': Is a directory' insert x -f "$tmp"
+fails '--count .9. is too large' rotate x --count 9
+fails '--count .0. is too small' watch x --count 0
+
+# The module is not there
+missing="/dev/epochfilter is not there: load the module with 'modprobe"
+if [ -e /dev/epochfilter ]; then
+	for what in list create test doctor; do
+		ktap_skip "$what without the module" 'it is loaded here'
+	done
+else
+	fails "$missing" list
+	fails "$missing" create x -W 1M
+	fails "$missing" test x key
+	gives 2 'missing +device.*modprobe epochfilter' doctor
+fi
+epf -j doctor
+claim 'doctor -j is JSON' json 'len(d["checks"]) > 10 and "use" in d["able"]'
+
+# Output that cannot be written
+full() {
+	"$EPFCTL" plan -W 1M > /dev/full 2> "$tmp/err"
+	status=$?
+	: > "$tmp/out"
+	[ $status = 2 ] &&
+		grep -q '^error: cannot write the output: No space' "$tmp/err"
+}
+claim 'output to a full disk is an error' full
+
+# Snapshot files
+fails 'No such file' show --file "$tmp/nowhere"
+fails 'is not a regular file' show --file /dev/null
+fails 'Is a directory' show --file "$tmp"
+: > "$tmp/snap"
+fails 'is not a snapshot' show --file "$tmp/snap"
+gives 0 'snapshot of sample.*checksums +sound' show --file "$tmp/good"
+claim 'a snapshot shows no hash key' [ "$(grep -ciE 'key +0*1' "$tmp/out")" = 0 ]
+gives 0 '"inserts":123' -j show --file "$tmp/good"
+fails 'is not a regular file' show --file <(cat "$tmp/good")
+for fault in magic:'is not a snapshot' version:'of a version' \
+	header_bytes:'of a version' kind: no-lines: lines-overflow: \
+	lines-per-key: bits-per-key: mode: window: budget: limit: name: \
+	epoch: epoch-order:; do
+	text=${fault#*:}
+	mksnap "$tmp/$fault" "${fault%%:*}"
+	fails "${text:-parameters that no filter can have}" \
+		show --file "$tmp/$fault"
+done
+cp "$tmp/good" "$tmp/snap"
+echo more >> "$tmp/snap"
+fails 'is longer than its header says' restore x "$tmp/snap"
+
+# refused FILE: does restore refuse it with one line?
+refused() {
+	epf restore x "$1"
+	[ "$status" = 2 ] && [ "$(wc -l < "$tmp/err")" = 1 ] &&
+		grep -qE "$2" "$tmp/err"
+}
+size=$(stat -c %s "$tmp/good")
+cut_anywhere() {
+	local length
+
+	for length in 1 7 8 15 16 100 $((size - 4097)) $((size - 4096)) \
+		$((size - 1)); do
+		head -c "$length" "$tmp/good" > "$tmp/snap"
+		refused "$tmp/snap" 'truncated|not a snapshot' || return
+	done
+}
+claim 'a snapshot cut at any place is refused' cut_anywhere
+change_anywhere() {
+	local at
+
+	for ((at = 0; at < size; at += at < 300 ? 3 : 257)); do
+		cp "$tmp/good" "$tmp/snap"
+		printf '\xa5' | dd of="$tmp/snap" bs=1 seek=$at conv=notrunc \
+			status=none
+		refused "$tmp/snap" 'corrupt|not a snapshot|version' || return
+	done
+}
+claim 'a snapshot with any byte changed is refused' change_anywhere
+
+ktap_finish

@@ -1,0 +1,261 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# epfctl with the module: filters made, asked, saved, swapped, watched. Loads
+# build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere it must be loaded.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
+if [ ! -e /dev/epochfilter ]; then
+	[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
+	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
+		ktap_skip_all 'the module does not load'
+fi
+ktap_plan 119
+
+# All names begin with cli-, so that nobody else's filters are touched.
+sweep() {
+	local name
+
+	for name in $("$EPFCTL" list --names | grep '^cli-'); do
+		"$EPFCTL" destroy --force "$name"
+	done
+	! mountpoint -q "$tmp/small" || umount "$tmp/small"
+	chmod 600 /dev/epochfilter
+}
+sweep
+ktap_cleanup sweep
+
+# shows DESCRIPTION EXPRESSION NAME: of 'show -j NAME', as d
+shows() {
+	epf -j show "$3"
+	claim "$1" json "$2"
+}
+
+# watching NAME ARG...: watch in the background, until $watcher is waited for.
+watching() {
+	"$EPFCTL" watch "$@" > "$tmp/watch" 2>&1 &
+	watcher=$!
+	sleep 1
+}
+
+# watched STATUS REGEX: it ends with this, within 20 s
+watched() {
+	local i
+
+	for ((i = 0; i < 200; i++)); do
+		kill -0 $watcher 2> /dev/null || break
+		sleep 0.1
+	done
+	kill $watcher 2> /dev/null && return 1
+	wait $watcher
+	[ $? = "$1" ] && tr '\n' '\037' < "$tmp/watch" | grep -qE -- "$2"
+}
+
+# Making
+gives 0 '^created cli-a \(id [0-9]+\)' create cli-a --window 7000
+fails "there is a filter 'cli-a' already" create cli-a --window 7000
+fails "there is no filter 'cli-none'" show cli-none
+fails "there is no filter '99999'" show 99999
+fails "there is no filter 'cli-none'" destroy cli-none
+fails "there is no filter 'cli-none'" test cli-none key
+fails "there is no filter 'cli-none'" swap cli-a cli-none
+fails "there is no filter 'cli-none'" swap cli-none cli-a
+fails '(limits|memory)' create cli-huge -W 1M --lines 2147483648 \
+	--lines-per-key 1 --bits-per-key 8
+gives 0 'cli-a' list
+gives 0 'cli-a' list --names
+shows 'show -j: parameters as asked' \
+	'd["window_inserts"] == 7000 and d["mode"] == "count" and
+	 d["budget"] == 1e-4 and d["limit"] == 2e-4 and d["users"] == 0' cli-a
+id=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["id"])' \
+	< "$tmp/out")
+gives 0 '^cli-a ' show "$id"
+
+# Keys: one key, written four ways
+gives 0 '^$' insert cli-a hello
+gives 0 '^hello present age 0' test cli-a hello
+gives 1 '^world absent' test cli-a world
+gives 1 '^hello present age 0.world absent' test cli-a hello world
+gives 0 '^68656c6c6f present' test cli-a --format hex 68656C6c6f
+gives 0 '^hello present' test cli-a --format json '"hell\u006f"'
+gives 0 '^hello present' test cli-a --format json '{"hex": "68656c6c6f"}'
+gives 0 '^\{"key":"hello","present":true,"age":0\}' -j test cli-a hello
+gives 1 '^\{"key":"no","present":false\}' -j test cli-a no
+gives 1 '^\{"hex":"ff","present":false\}' -j test cli-a $'\xff'
+gives 1 '^a\\x1bb absent' test cli-a $'a\x1bb'
+gives 0 '^$' test -q cli-a hello
+gives 1 '^$' test -q cli-a world
+gives 1 '^1 present, 2 absent, 0 unknown' test -c cli-a hello world no
+printf 'hello\0wor\nld\0' > "$tmp/in"
+gives 1 '^hello present age 0.wor\\x0ald absent' test cli-a -0 -
+printf '{"key": "hello"}\n"x"' > "$tmp/in"
+gives 1 '^hello present.*x absent' test cli-a --format json -
+gives 1 'absent' test cli-a --digest 0123456789abcdef
+gives 0 '^$' insert cli-a --digest 0123456789abcdef
+gives 0 '^0123456789abcdef present' test cli-a --digest 0123456789abcdef
+gives 0 '^$' insert cli-a "$(printf %0256d 0)"
+gives 0 'present' test cli-a "$(printf %0256d 0)"
+gives 0 '^$' insert cli-a -- -dash
+gives 0 '^-dash present' test cli-a -- -dash
+gives 1 '^new absent' test cli-a --insert new
+gives 0 '^new present' test cli-a --insert new
+: > "$tmp/in"
+gives 0 '^$' test cli-a -
+printf 'fine\nalso fine\n\n' > "$tmp/in"
+fails 'standard input:3: the key is empty' insert cli-a -
+gives 1 '0 present, 2 absent' test -c cli-a fine 'also fine'
+gives 0 '^\{"inserted":2,"present":0\}' -j insert cli-a one two
+
+# Many keys, more than one batch; the window holds them all
+seq 1000000 1300000 > "$tmp/keys"
+gives 0 '^created' create cli-many -W 400k
+gives 0 '"inserted":300001' -j insert cli-many --file "$tmp/keys"
+gives 0 '^300001 present, 0 absent' test -c cli-many --file "$tmp/keys"
+seq 5000000 5099999 > "$tmp/keys"
+epf -j test -c cli-many --file "$tmp/keys"
+# 10 expected; over 30 less than once in 10^7 runs
+claim 'false positives within the budget of 1e-4' \
+	json 'd["present"] <= 30 and d["unknown"] == 0'
+shows 'counters add up' 'd["stats"]["inserts"] == 300001 and
+	d["stats"]["hits"] + d["stats"]["misses"] == 400001' cli-many
+
+# Forgetting
+gives 0 '^epoch' rotate cli-a
+gives 0 '^hello present age 1' test cli-a hello
+gives 0 '"epoch":' -j rotate cli-a -n 7
+gives 1 '^hello absent' test cli-a hello
+gives 0 '^$' insert cli-a hello
+gives 0 '^$' clear cli-a
+gives 1 '^hello absent' test cli-a hello
+shows 'a cleared filter keeps its parameters' 'd["window_inserts"] == 7000' \
+	cli-a
+
+# Other windows
+gives 0 '^created' create cli-time --time 10m --rate 1000 --strict
+shows 'time: window and hash as asked' 'd["mode"] == "time" and
+	d["window_ns"] == 600 * 10**9 and d["hash"] == "siphash24"' cli-time
+gives 0 '^created' create cli-first -W 700 -T 1h --mode either --first-seen
+gives 0 '"inserted":1,"present":2' -j insert cli-first same same same
+shows 'first-seen: a repeat is no insertion' 'd["mode"] == "either" and
+	d["refresh"] == "first-seen" and d["stats"]["inserts"] == 1' cli-first
+
+# Saving and restoring
+gives 0 '^created' create cli-key -W 700 --key 000102030405060708090a0b0c0d0e0f
+gives 0 '^$' insert cli-key hello
+gives 0 '^saved cli-key' save cli-key "$tmp/snap"
+claim 'a snapshot is its owner'"'"'s alone' [ "$(stat -c %a "$tmp/snap")" = 600 ]
+claim 'a snapshot has the hash key' grep -q \
+	"$(printf '\001\002\003\004\005\006\007\010\t')" -a "$tmp/snap"
+gives 0 'snapshot of cli-key.*sound' show --file "$tmp/snap"
+gives 0 '^restored cli-new' restore cli-new "$tmp/snap"
+gives 0 '^hello present' test cli-new hello
+gives 0 '^restored cli-a' restore --existing cli-a "$tmp/snap"
+gives 0 '^hello present' test cli-a hello
+shows 'restore takes the parameters of the file' \
+	'd["window_inserts"] == 700 and d["name"] == "cli-a"' cli-a
+fails "there is no filter 'cli-none'" restore --existing cli-none "$tmp/snap"
+fails 'is not a regular file' save cli-a /dev/null
+fails 'Is a directory' save cli-a "$tmp"
+fails 'No such file or directory' save cli-a "$tmp/nowhere/snap"
+head -c -1 "$tmp/snap" > "$tmp/cut"
+fails 'is truncated' restore cli-b "$tmp/cut"
+fails "there is no filter 'cli-b'" show cli-b
+
+# A full disk: the old file stays, nothing else does
+mkdir "$tmp/small"
+mount -t tmpfs -o size=256k tmpfs "$tmp/small"
+cp "$tmp/snap" "$tmp/small/snap"
+fails 'No space left on device; nothing was changed' \
+	save cli-many "$tmp/small/snap"
+claim 'a full disk leaves the old file' cmp "$tmp/snap" "$tmp/small/snap"
+claim 'a full disk leaves no other' [ "$(ls -A "$tmp/small")" = snap ]
+umount "$tmp/small"
+
+# Saving while insertions go on: what was there before is in the file
+seq 1000000 1050000 > "$tmp/keys"
+gives 0 '^created' create cli-busy -W 1M
+gives 0 '^$' insert cli-busy -f "$tmp/keys"
+(seq 2000000 2400000 | "$EPFCTL" insert cli-busy -) &
+inserter=$!
+gives 0 '^saved' save cli-busy "$tmp/busy"
+wait $inserter
+gives 0 '^restored' restore cli-copy "$tmp/busy"
+gives 0 '^50001 present, 0 absent' test -c cli-copy -f "$tmp/keys"
+
+# Swapping
+gives 0 '^created' create cli-other -W 7000
+gives 0 '^$' insert cli-other other
+gives 0 '^$' swap cli-key cli-other
+gives 1 '^other present.*hello absent' test cli-key other hello
+gives 1 '^other absent.*hello present' test cli-other other hello
+
+# Failing open: 64 lines for far too many keys
+gives 0 '^created' create cli-full -W 100k --lines 64 --lines-per-key 1 \
+	--bits-per-key 4 --budget 1e-3
+watching cli-full --count 1
+seq 14000 > "$tmp/in"
+gives 0 '^$' insert cli-full -
+for _ in $(seq 50); do
+	"$EPFCTL" -j show cli-full | grep -q '"saturated":true' && break
+	"$EPFCTL" insert cli-full "$RANDOM"
+	sleep 0.1
+done
+shows 'a filter far over its budget is saturated' \
+	'd["saturated"] and d["fpr"] > d["limit"]' cli-full
+fails_open() {
+	epf test cli-full 14000
+	[ "$status" = 2 ] && grep -q '^14000 unknown' "$tmp/out" &&
+		grep -q "^error: 'cli-full' is saturated and fails open" \
+			"$tmp/err"
+}
+claim 'a saturated filter says that it does not know' fails_open
+claim 'watch told of it' watched 0 'cli-full (saturated|rotated): epoch'
+
+# Watching
+watching -j cli-a --count 2
+gives 0 '^epoch' rotate cli-a
+sleep 1
+gives 0 '^epoch' rotate cli-a
+claim 'watch -j tells of two rotations' watched 0 \
+	'"event":"rotated".*"event":"rotated"'
+gives 0 'cli-a stats: epoch.*cli-a stats' watch cli-a --interval 100ms -n 2
+
+# Destroying what is held
+watching cli-a
+fails "'cli-a' is held by" destroy cli-a
+shows 'the watcher is the one user' 'd["users"] == 1' cli-a
+gives 0 '^$' destroy cli-a --force
+claim 'watch ends when its filter is destroyed' watched 2 \
+	"^error: 'cli-a' was destroyed"
+fails "there is no filter 'cli-a'" show cli-a
+
+# An ordinary user
+ROOT_EPFCTL=$EPFCTL
+EPFCTL=$tmp/nobody
+chmod 755 "$tmp"
+cat > "$EPFCTL" <<SCRIPT
+#!/bin/sh
+exec setpriv --reuid 65534 --regid 65534 --clear-groups "$ROOT_EPFCTL" "\$@"
+SCRIPT
+chmod 755 "$EPFCTL"
+fails 'may not be opened by this user: run as root' list
+chmod 666 /dev/epochfilter
+gives 0 'cli-key' list
+gives 0 '^cli-other ' show cli-other
+gives 0 '^hello present' test cli-other hello
+fails 'creating a filter needs CAP_NET_ADMIN: run as root' create cli-x -W 100
+for verb in 'insert cli-other x' 'test cli-other --insert x' \
+	'destroy cli-other' 'rotate cli-other' 'clear cli-other' \
+	'swap cli-key cli-other' 'save cli-other /tmp/cli-nobody'; do
+	# shellcheck disable=SC2086
+	fails 'needs CAP_NET_ADMIN: run as root' $verb
+done
+claim 'a refused save leaves no file' [ -z "$(ls /tmp/cli-nobody* 2>&1 |
+	grep -v 'No such')" ]
+gives 0 'missing +right to change' doctor
+EPFCTL=$ROOT_EPFCTL
+chmod 600 /dev/epochfilter
+
+gives 0 'ok +device' doctor
+ktap_finish

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What the scripts of this directory share: one claim, one run of epfctl.
+#
+# A failure is one line on standard error that begins with "error:", exit
+# status 2, and nothing on standard output.
+
+cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
+# shellcheck source=../ktap.sh
+. ../ktap.sh
+top=$(cd ../.. && pwd)
+EPFCTL=${EPF_CTL:-$top/build/user/epfctl}
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+
+[ -x "$EPFCTL" ] || ktap_skip_all "$EPFCTL is not there: run make"
+
+# epf ARG...: run it; status, $tmp/out and $tmp/err tell. Reads $tmp/in.
+epf() {
+	[ -e "$tmp/in" ] || : > "$tmp/in"
+	"$EPFCTL" "$@" < "$tmp/in" > "$tmp/out" 2> "$tmp/err"
+	status=$?
+	rm -f "$tmp/in"
+	return 0
+}
+
+# seen: what the last run gave, for diagnostics.
+seen() {
+	echo "exit status $status"
+	sed 's/^/out: /' "$tmp/out" | head -5
+	sed 's/^/err: /' "$tmp/err" | head -5
+}
+
+# verdict DESCRIPTION GOOD: one test line.
+verdict() {
+	local name
+
+	name=$(printf '%.100s' "$1" | tr '\n\033#' '???')
+	if [ "$2" = yes ]; then
+		ktap_ok "$name"
+	else
+		ktap_fail "$name" "$(seen)"
+	fi
+}
+
+# claim DESCRIPTION COMMAND ARG...: it succeeds, quietly.
+claim() {
+	if "${@:2}" > /dev/null 2>&1; then
+		verdict "$1" yes
+	else
+		verdict "$1" no
+	fi
+}
+
+# gives STATUS REGEX ARG...: the output, its newlines as \037, matches, and
+# nothing is on stderr.
+gives() {
+	local want=$1 regex=$2 good=no
+
+	shift 2
+	epf "$@"
+	[ "$status" = "$want" ] && [ ! -s "$tmp/err" ] &&
+		[[ $(tr '\n\0' '\037?' < "$tmp/out") =~ $regex ]] && good=yes
+	verdict "$* -> $want" $good
+}
+
+# fails REGEX ARG...: a failure, whose line matches.
+fails() {
+	local regex=$1 good=no
+
+	shift
+	epf "$@"
+	[ "$status" = 2 ] && [ ! -s "$tmp/out" ] &&
+		[ "$(wc -l < "$tmp/err")" = 1 ] &&
+		grep -qE -- "^error: .*$regex" "$tmp/err" && good=yes
+	verdict "$* -> error" $good
+}
+
+# mksnap FILE [FAULT]: see mksnap.c.
+mksnap() {
+	if [ ! -x "$tmp/mksnap" ]; then
+		"${CC:-cc}" -I"$top/include/uapi" mksnap.c -o "$tmp/mksnap" \
+			-lxxhash || return
+	fi
+	"$tmp/mksnap" "$@"
+}
+
+# json FILTER: does $tmp/out hold JSON of which this python expression on d is
+# true?
+json() {
+	python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+sys.exit(not eval("(" + sys.argv[2] + ")"))' "$tmp/out" "$1" 2> /dev/null
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The binary interface, written down a second time: a change of a size, an
+ * offset or a command is noticed here. No struct has a hole, neither inside nor
+ * at its end, so that every byte that crosses the boundary is somebody's.
+ */
+#include <linux/epochfilter.h>
+
+#include <stddef.h>
+
+#include "tap.h"
+
+struct field {
+	const char *type;
+	const char *name; /* NULL: the end of the struct, at its size */
+	size_t at;
+	size_t bytes;
+};
+
+#define F(type, name) \
+	{ #type, #name, offsetof(struct type, name), \
+	  sizeof(((struct type *)0)->name) },
+#define END(type, bytes) { #type, NULL, sizeof(struct type), bytes },
+
+static const struct field fields[] = {
+	F(epf_params, name) F(epf_params, kind) F(epf_params, hash)
+	F(epf_params, mode) F(epf_params, refresh)
+	F(epf_params, lines_per_key) F(epf_params, bits_per_key)
+	F(epf_params, nr_lines) F(epf_params, window_inserts)
+	F(epf_params, window_ns) F(epf_params, budget_ppt)
+	F(epf_params, limit_ppt) END(epf_params, 80)
+
+	F(epf_create, size) F(epf_create, flags) F(epf_create, params)
+	F(epf_create, key) F(epf_create, id) F(epf_create, reserved)
+	END(epf_create, 112)
+
+	F(epf_name, name) F(epf_name, id) F(epf_name, reserved)
+	END(epf_name, 40)
+
+	F(epf_ref_args, size) F(epf_ref_args, flags) F(epf_ref_args, name)
+	END(epf_ref_args, 48)
+
+	F(epf_swap, size) F(epf_swap, flags) F(epf_swap, a) F(epf_swap, b)
+	END(epf_swap, 88)
+
+	F(epf_list, size) F(epf_list, flags) F(epf_list, ids)
+	F(epf_list, count) F(epf_list, reserved) END(epf_list, 24)
+
+	F(epf_epoch_info, epoch) F(epf_epoch_info, inserts)
+	F(epf_epoch_info, age_ns) F(epf_epoch_info, fill_ppt)
+	F(epf_epoch_info, fpr_ppt) END(epf_epoch_info, 40)
+
+	F(epf_stats, inserts) F(epf_stats, hits) F(epf_stats, misses)
+	F(epf_stats, rotations) F(epf_stats, delayed)
+	F(epf_stats, saturations) F(epf_stats, failed_open)
+	F(epf_stats, scanned) END(epf_stats, 64)
+
+	F(epf_info, size) F(epf_info, flags) F(epf_info, id)
+	F(epf_info, users) F(epf_info, params) F(epf_info, epoch)
+	F(epf_info, memory_bytes) F(epf_info, covered_inserts)
+	F(epf_info, covered_ns) F(epf_info, fpr_ppt) F(epf_info, age_ns)
+	F(epf_info, stats) F(epf_info, epochs) END(epf_info, 528)
+
+	F(epf_batch, size) F(epf_batch, flags) F(epf_batch, count)
+	F(epf_batch, key_len) F(epf_batch, keys) F(epf_batch, lens)
+	F(epf_batch, bitmap) F(epf_batch, ages) F(epf_batch, done)
+	F(epf_batch, present) END(epf_batch, 56)
+
+	F(epf_rotate_args, size) F(epf_rotate_args, flags)
+	F(epf_rotate_args, count) F(epf_rotate_args, reserved)
+	F(epf_rotate_args, epoch) END(epf_rotate_args, 24)
+
+	F(epf_key_args, size) F(epf_key_args, flags) F(epf_key_args, key)
+	END(epf_key_args, 24)
+
+	F(epf_snap_epoch, inserts) F(epf_snap_epoch, age_ns)
+	END(epf_snap_epoch, 16)
+
+	F(epf_snap_header, magic) F(epf_snap_header, version)
+	F(epf_snap_header, header_bytes) F(epf_snap_header, params)
+	F(epf_snap_header, key) F(epf_snap_header, epoch_begin)
+	F(epf_snap_header, epoch_end) F(epf_snap_header, inserts)
+	F(epf_snap_header, realtime_ns) F(epf_snap_header, epochs)
+	F(epf_snap_header, lines_xxh3) F(epf_snap_header, header_xxh3)
+	END(epf_snap_header, 288)
+
+	F(epf_snap, size) F(epf_snap, flags) F(epf_snap, pin_ns)
+	F(epf_snap, header) END(epf_snap, 304)
+
+	F(epf_restore, size) F(epf_restore, flags) F(epf_restore, header)
+	F(epf_restore, lines) END(epf_restore, 304)
+
+	F(epf_pkt_opts, key) F(epf_pkt_opts, link) F(epf_pkt_opts, flags)
+	F(epf_pkt_opts, max_bytes) END(epf_pkt_opts, 8)
+};
+
+static const struct {
+	const char *name;
+	unsigned long got, want;
+} numbers[] = {
+	{ "EPF_IOC_CREATE", EPF_IOC_CREATE, 0xc070ef00 },
+	{ "EPF_IOC_DESTROY", EPF_IOC_DESTROY, 0x4030ef01 },
+	{ "EPF_IOC_LIST", EPF_IOC_LIST, 0xc018ef02 },
+	{ "EPF_IOC_OPEN", EPF_IOC_OPEN, 0x4030ef03 },
+	{ "EPF_IOC_SWAP", EPF_IOC_SWAP, 0x4058ef04 },
+	{ "EPF_IOC_INFO", EPF_IOC_INFO, 0xc210ef10 },
+	{ "EPF_IOC_TEST", EPF_IOC_TEST, 0xc038ef11 },
+	{ "EPF_IOC_INSERT", EPF_IOC_INSERT, 0xc038ef12 },
+	{ "EPF_IOC_TEST_AND_INSERT", EPF_IOC_TEST_AND_INSERT, 0xc038ef13 },
+	{ "EPF_IOC_ROTATE", EPF_IOC_ROTATE, 0xc018ef14 },
+	{ "EPF_IOC_CLEAR", EPF_IOC_CLEAR, 0xef15 },
+	{ "EPF_IOC_KEY", EPF_IOC_KEY, 0xc018ef16 },
+	{ "EPF_IOC_SNAP_BEGIN", EPF_IOC_SNAP_BEGIN, 0xc130ef17 },
+	{ "EPF_IOC_SNAP_END", EPF_IOC_SNAP_END, 0xc130ef18 },
+	{ "EPF_IOC_RESTORE", EPF_IOC_RESTORE, 0x4130ef19 },
+	{ "EPF_MODE_COUNT", EPF_MODE_COUNT, 0 },
+	{ "EPF_MODE_TIME", EPF_MODE_TIME, 1 },
+	{ "EPF_MODE_EITHER", EPF_MODE_EITHER, 2 },
+	{ "EPF_MODE_BOTH", EPF_MODE_BOTH, 3 },
+	{ "EPF_HASH_SIPHASH13", EPF_HASH_SIPHASH13, 0 },
+	{ "EPF_HASH_SIPHASH24", EPF_HASH_SIPHASH24, 1 },
+	{ "EPF_KIND_LANES", EPF_KIND_LANES, 0 },
+	{ "EPF_REFRESH", EPF_REFRESH, 0 },
+	{ "EPF_FIRST_SEEN", EPF_FIRST_SEEN, 1 },
+	{ "EPF_PKT_FRAME", EPF_PKT_FRAME, 0 },
+	{ "EPF_PKT_PACKET", EPF_PKT_PACKET, 1 },
+	{ "EPF_PKT_FLOW", EPF_PKT_FLOW, 2 },
+	{ "EPF_LINK_ETHER", EPF_LINK_ETHER, 0 },
+	{ "EPF_LINK_IP", EPF_LINK_IP, 1 },
+	{ "EPF_LINK_SLL", EPF_LINK_SLL, 2 },
+	{ "EPF_LINK_SLL2", EPF_LINK_SLL2, 3 },
+	{ "EPF_SNAP_VERSION", EPF_SNAP_VERSION, 1 },
+};
+
+/* Each field begins where the one before it ended. */
+static void structs_have_no_holes(void)
+{
+	size_t i, end = 0;
+	bool good = true, sizes = true;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const struct field *f = &fields[i];
+
+		if (f->at != end) {
+			printf("# struct %s: hole or unlisted field before %s\n",
+			       f->type, f->name ? f->name : "its end");
+			good = false;
+		}
+		end = f->name ? f->at + f->bytes : 0;
+		if (!f->name && f->at != f->bytes) {
+			printf("# struct %s: %zu bytes, was %zu\n", f->type,
+			       f->at, f->bytes);
+			sizes = false;
+		}
+	}
+	tap_ok(good, "structs are the listed fields, without holes");
+	tap_ok(sizes, "structs have their sizes");
+}
+
+static void numbers_stay(void)
+{
+	bool good = true;
+	size_t i;
+
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (numbers[i].got == numbers[i].want)
+			continue;
+		printf("# %s: %#lx, was %#lx\n", numbers[i].name,
+		       numbers[i].got, numbers[i].want);
+		good = false;
+	}
+	tap_ok(good, "commands and enumerations have their numbers");
+}
+
+int main(void)
+{
+	tap_plan(3);
+	structs_have_no_holes();
+	numbers_stay();
+	return tap_end();
+}

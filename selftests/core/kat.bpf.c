@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Known answers in BPF: sections hash, geom and filter. Section packet is left
+ * out: packets are hashed by a kfunc, the verifier would not follow pointers
+ * through their headers.
+ *
+ * Each script of section filter has a program of its own, so that its shape is
+ * constant and the verifier can bound the index of a line. Only those with one
+ * line per key are here: the eight comparisons of a line are as many branches
+ * to the verifier, and two lines in a row are too many.
+ *
+ * The verifier refuses loops without a bound, such as "compare and swap, else
+ * again". Here nobody else touches the words, so the primitives below are
+ * plain, and those loops fold away.
+ */
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include <epf/shim.h>
+
+#define epf_load(p) (*(p))
+#define epf_load_acquire(p) (*(p))
+#define epf_load_ordered(p) (*(p))
+#define epf_store_release(p, v) (*(p) = (v))
+#define epf_cas(p, old, v) (*(p) = (v), true)
+
+#include <epf/kat.h>
+
+struct epf_line lines[EPF_KAT_LINES];
+struct epf_kat_fold fold[EPF_KAT_SECTIONS];
+struct epf_kat_filter filter;
+
+/* Plain loops: the verifier knows the tables, so every length and every shape
+ * is a constant to it.
+ */
+SEC("syscall")
+int kat_hash13(void *ctx)
+{
+	__u32 len;
+
+	for (len = 0; len < EPF_KAT_LENGTHS; len++)
+		epf_kat_hash(&fold[EPF_KAT_HASH], 0, len);
+	return 0;
+}
+
+SEC("syscall")
+int kat_hash24(void *ctx)
+{
+	__u32 len;
+
+	for (len = 0; len < EPF_KAT_LENGTHS; len++)
+		epf_kat_hash(&fold[EPF_KAT_HASH], 1, len);
+	return 0;
+}
+
+/* Unrolled over shapes, which makes them constants to the compiler too. */
+SEC("syscall")
+int kat_geom(void *ctx)
+{
+	__u32 s, i;
+
+	_Pragma("clang loop unroll(full)")
+	for (s = 0; s < EPF_KAT_LEN(epf_kat_shape); s++)
+		for (i = 0; i < EPF_KAT_PER_SHAPE; i++)
+			epf_kat_geometry(&fold[EPF_KAT_GEOM], &epf_kat_shape[s],
+					 s * EPF_KAT_PER_SHAPE + i);
+	return 0;
+}
+
+/* User space has zeroed the lines. */
+#define SCRIPT(nr)                                                             \
+	static long step##nr(__u32 i, void *ctx)                               \
+	{                                                                      \
+		const struct epf_kat_script *s = &epf_kat_script[nr];          \
+		const struct epf_kat_op *op;                                   \
+		struct epf_lanes lanes;                                        \
+                                                                               \
+		if (i >= EPF_KAT_OPS)                                          \
+			return 1;                                              \
+		op = &epf_kat_op[nr * EPF_KAT_OPS + i];                        \
+		lanes.line = lines;                                            \
+		lanes.epoch = &filter.state.epoch;                             \
+		epf_geom_init(&lanes.geom, EPF_KAT_LINES, s->parts, s->k);     \
+		epf_kat_note(&fold[EPF_KAT_FILTER],                            \
+			     epf_kat_step(&lanes, &filter, op), op->result);   \
+		return 0;                                                      \
+	}                                                                      \
+                                                                               \
+	SEC("syscall")                                                         \
+	int kat_script##nr(void *ctx)                                          \
+	{                                                                      \
+		if (epf_kat_begin(&filter, &epf_kat_script[nr]))               \
+			return 1;                                              \
+		return bpf_loop(EPF_KAT_OPS, step##nr, NULL, 0) < 0;           \
+	}
+
+SCRIPT(0)
+SCRIPT(3)
+
+char LICENSE[] SEC("license") = "GPL";

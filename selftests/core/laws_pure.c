@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Laws of the pure functions: digests, geometry, packet keys, range checks. */
+#include <epf/kat.h>
+
+#include "tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static __u64 drawn;
+
+static __u64 draw(__u64 below)
+{
+	return epf_word(0x5eed, (__u32)++drawn) % below;
+}
+
+static __u64 draw64(void)
+{
+	return epf_word(0x64, (__u32)++drawn);
+}
+
+static bool cut_digest(const struct epf_hash *h, const __u8 *data, __u32 len)
+{
+	struct epf_sip sip;
+	__u32 at = 0;
+
+	epf_sip_init(&sip, h);
+	while (at < len) {
+		__u32 n = (__u32)draw(20);
+
+		if (n > len - at)
+			n = len - at;
+		epf_sip_update(&sip, data + at, n);
+		at += n;
+	}
+	return epf_sip_final(&sip) == epf_digest(h, data, len);
+}
+
+static void digests_do_not_see_cuts(void)
+{
+	struct epf_hash h = { { 1, 2 }, 0 };
+	__u8 data[600];
+	bool good = true;
+	__u32 i;
+
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (__u8)draw(256);
+	for (i = 0; i < 4 * sizeof(data); i++) {
+		h.strict = i & 1;
+		good &= cut_digest(&h, data, i / 4);
+	}
+	tap_ok(good, "a digest does not depend on how the message is cut");
+}
+
+/* An unaligned key, right before a byte that must not matter. */
+static void digests_of_unaligned_keys(void)
+{
+	struct epf_hash h = { { 3, 4 }, 0 };
+	__u8 room[300], copy[300];
+	bool good = true;
+	__u32 at, len;
+
+	for (at = 0; at < 8; at++)
+		for (len = 0; len <= EPF_KEY_MAX; len++) {
+			__u64 a, b;
+
+			memset(room, (int)len, sizeof(room));
+			memset(copy, ~(int)len, sizeof(copy));
+			memset(copy, (int)len, len);
+			a = epf_digest(&h, room + at, len);
+			b = epf_digest(&h, copy, len);
+			good &= a == b;
+		}
+	tap_ok(good, "a digest depends on its bytes only, aligned or not");
+}
+
+/* Long multiplication in base 2^32. */
+static __u64 long_mulhi(__u64 a, __u64 b)
+{
+	__u64 digit[4] = { 0 };
+	int i, j;
+
+	for (i = 0; i < 2; i++) {
+		__u64 carry = 0;
+
+		for (j = 0; j < 2; j++) {
+			__u64 sum = (a >> 32 * i & 0xffffffff) *
+				    (b >> 32 * j & 0xffffffff);
+
+			sum += digit[i + j] + carry;
+			digit[i + j] = sum & 0xffffffff;
+			carry = sum >> 32;
+		}
+		digit[i + 2] = carry;
+	}
+	return digit[3] << 32 | digit[2];
+}
+
+static bool scale_is_exact(__u64 word, __u64 n)
+{
+	__u64 got = epf_mulhi(word, n);
+
+	return got == long_mulhi(word, n) && (!n || got < n);
+}
+
+static void scale(void)
+{
+	static const __u64 words[] = { 0, 1, 0xffffffff, 1ULL << 32,
+				       0xffffffff00000000, ~0ULL - 1, ~0ULL };
+	static const __u64 lines[] = { 0, 1, 16, 63, 64, 65, 1ULL << 29,
+				       (1ULL << 31) - 1, 1ULL << 31, ~0ULL };
+	bool good = true;
+	int i, j;
+
+	for (i = 0; i < 7; i++)
+		for (j = 0; j < 10; j++)
+			good &= scale_is_exact(words[i], lines[j]);
+	for (i = 0; i < 1000000; i++)
+		good &= scale_is_exact(draw64(), draw64() >> draw(64));
+	tap_ok(good, "scaling a word to 0 .. n-1 is floor(word * n / 2^64)");
+}
+
+static bool probe_is_sound(const struct epf_geom *g, __u64 digest)
+{
+	__u32 j;
+
+	for (j = 0; j < g->parts; j++) {
+		__u64 mask = epf_geom_mask(g, digest, j);
+		__u64 line = epf_geom_line(g, digest, j);
+
+		if (mask >> EPF_LANE_BITS ||
+		    epf_popcount(mask) != epf_geom_bits(g, j))
+			return false;
+		if (line / g->part_lines != j)
+			return false;
+	}
+	return true;
+}
+
+static void masks(void)
+{
+	static const __u64 lines[] = { 64, 68, 1000000, EPF_LINES_MAX - 4,
+				       EPF_LINES_MAX };
+	struct epf_geom g = { 0 };
+	bool good = true;
+	__u32 parts, k, i;
+
+	for (parts = 1; parts <= EPF_PARTS_MAX; parts *= 2)
+		for (k = parts; k <= parts * EPF_PART_BITS_MAX; k++)
+			for (i = 0; i < 2000; i++) {
+				good &= !epf_geom_init(&g, lines[i % 5], parts,
+						       k);
+				good &= probe_is_sound(&g, draw64());
+			}
+	tap_ok(good, "masks have k_j positions below 62, lines lie in their part");
+}
+
+/* A million draws of k positions: five sigma are 4% for k = 1, 1% for 15. */
+static void positions_are_even(void)
+{
+	static const __u32 ks[] = { 1, 5, 8, 15 };
+	__u32 i, n, p;
+
+	for (i = 0; i < 4; i++) {
+		__u32 count[EPF_LANE_BITS] = { 0 };
+		double worst = 0, mean = 1e6 * ks[i] / EPF_LANE_BITS;
+		struct epf_geom g = { 0 };
+
+		epf_geom_init(&g, 64, 1, ks[i]);
+		for (n = 0; n < 1000000; n++) {
+			__u64 mask = epf_geom_mask(&g, draw64(), 0);
+
+			for (p = 0; p < EPF_LANE_BITS; p++)
+				count[p] += mask >> p & 1;
+		}
+		for (p = 0; p < EPF_LANE_BITS; p++) {
+			double off = count[p] / mean - 1;
+
+			off = off < 0 ? -off : off;
+			worst = off > worst ? off : worst;
+		}
+		tap_ok(worst < 5 / sqrt(mean), "k=%u: every position is used alike, within %.1f%%",
+		       ks[i], 100 * worst);
+	}
+}
+
+static void shapes_are_checked(void)
+{
+	struct epf_geom g = { 0 };
+	bool good = true;
+	__u32 parts;
+
+	for (parts = 0; parts <= 9; parts++) {
+		bool known = parts == 1 || parts == 2 || parts == 4;
+
+		good &= !epf_geom_init(&g, 64, parts, parts) == known;
+		if (!known)
+			continue;
+		good &= !epf_geom_init(&g, 64, parts, 15 * parts);
+		good &= epf_geom_init(&g, 64, parts, 15 * parts + 1) < 0;
+		good &= epf_geom_init(&g, 64, parts, parts - 1) < 0;
+		good &= epf_geom_init(&g, 64 - parts, parts, parts) < 0;
+		good &= epf_geom_init(&g, 0, parts, parts) < 0;
+		good &= !epf_geom_init(&g, EPF_LINES_MAX, parts, parts);
+		good &= epf_geom_init(&g, EPF_LINES_MAX + parts, parts,
+				      parts) < 0;
+		good &= !epf_geom_init(&g, 65, parts, parts) == (parts == 1);
+		good &= !epf_geom_init(&g, 66, parts, parts) == (parts <= 2);
+	}
+	tap_ok(good, "geometry: ranges are checked at 0, ends and beyond");
+}
+
+static void windows_are_checked(void)
+{
+	struct epf_window w;
+	bool good = true;
+
+	good &= !epf_window_init(&w, EPF_MODE_COUNT, 0, 1, 0);
+	good &= !epf_window_init(&w, EPF_MODE_COUNT, 1, EPF_INSERTS_MAX, 0);
+	good &= epf_window_init(&w, EPF_MODE_COUNT, 0, EPF_INSERTS_MAX + 1,
+				0) < 0;
+	good &= epf_window_init(&w, EPF_MODE_COUNT, 0, 0, 0) < 0;
+	good &= epf_window_init(&w, EPF_MODE_COUNT, 0, 1, 1) < 0;
+	good &= epf_window_init(&w, EPF_MODE_COUNT, 2, 1, 0) < 0;
+	good &= !epf_window_init(&w, EPF_MODE_TIME, 0, 0, 1);
+	good &= !epf_window_init(&w, EPF_MODE_TIME, 0, 0, EPF_NS_MAX);
+	good &= epf_window_init(&w, EPF_MODE_TIME, 0, 0, EPF_NS_MAX + 1) < 0;
+	good &= epf_window_init(&w, EPF_MODE_TIME, 0, 0, 0) < 0;
+	good &= epf_window_init(&w, EPF_MODE_TIME, 0, 1, 1) < 0;
+	good &= !epf_window_init(&w, EPF_MODE_EITHER, 0, 1, 1);
+	good &= epf_window_init(&w, EPF_MODE_EITHER, 0, 0, 1) < 0;
+	good &= epf_window_init(&w, EPF_MODE_BOTH, 0, 1, 0) < 0;
+	good &= epf_window_init(&w, EPF_MODE_MAX + 1, 0, 1, 1) < 0;
+	tap_ok(good, "window: ranges are checked at 0, ends and beyond");
+}
+
+static void options_are_checked(void)
+{
+	struct epf_pkt_opts o = { EPF_PKT_FRAME, 0, 0, 0 };
+	bool good = !epf_pkt_opts_check(&o);
+
+	o.flags = EPF_PKT_NO_MAC;
+	good &= epf_pkt_opts_check(&o) < 0;
+	o.key = EPF_PKT_PACKET;
+	good &= !epf_pkt_opts_check(&o);
+	o.flags = EPF_PKT_NONIP_FRAME;
+	good &= epf_pkt_opts_check(&o) < 0;
+	o.key = EPF_PKT_FLOW;
+	good &= !epf_pkt_opts_check(&o);
+	o.max_bytes = 1;
+	good &= epf_pkt_opts_check(&o) < 0;
+	o.max_bytes = 0;
+	o.flags = EPF_PKT_MASK + 1;
+	good &= epf_pkt_opts_check(&o) < 0;
+	o.flags = 0;
+	o.key = EPF_PKT_FLOW + 1;
+	good &= epf_pkt_opts_check(&o) < 0;
+	o.key = EPF_PKT_FLOW;
+	o.link = EPF_LINK_SLL2 + 1;
+	good &= epf_pkt_opts_check(&o) < 0;
+	tap_ok(good, "packet options: what is unknown or useless is refused");
+}
+
+#define SEGS_MAX 9
+
+/* A frame in @nr segments, some empty, each copied to memory of its own, so
+ * that a read beyond one is seen by a sanitizer.
+ */
+static int segmented(const struct epf_hash *h, const __u8 *frame, __u32 len,
+		     __u32 nr, const struct epf_pkt_opts *o, __u64 *digest)
+{
+	struct epf_seg seg[SEGS_MAX];
+	struct epf_pkt pkt = { seg, nr, len };
+	__u32 at = 0, i;
+	int err;
+
+	for (i = 0; i < nr; i++) {
+		__u32 left = len - at;
+		__u32 n = i + 1 == nr ? left : (__u32)draw(draw(3) ? 30 : 300);
+		__u8 *copy;
+
+		n = n < left ? n : left;
+		copy = (__u8 *)malloc(n + !n);
+		memcpy(copy, frame + at, n);
+		seg[i].data = copy;
+		seg[i].len = n;
+		at += n;
+	}
+	err = epf_pkt_digest(h, &pkt, o, digest);
+	for (i = 0; i < nr; i++)
+		free((void *)(size_t)seg[i].data);
+	return err;
+}
+
+static bool cuts_do_not_matter(const __u8 *frame, __u32 len,
+			       const struct epf_pkt_opts *o)
+{
+	struct epf_hash h = { { 5, 6 }, 0 };
+	__u64 whole = 0, cut = 0;
+	int err = segmented(&h, frame, len, 1, o, &whole);
+	int err_cut = segmented(&h, frame, len, 2 + (__u32)draw(SEGS_MAX - 1),
+				o, &cut);
+
+	return err == err_cut && (err || whole == cut);
+}
+
+/* The frames of the vectors, with bytes changed and cut off at random. */
+static void packets_do_not_see_cuts(void)
+{
+	bool good = true;
+	__u32 i, n, done = 0;
+
+	for (n = 0; n < 100; n++)
+		for (i = 0; i < EPF_KAT_LEN(epf_kat_pkt); i++) {
+			const struct epf_kat_pkt *v = &epf_kat_pkt[i];
+			struct epf_pkt_opts o = { v->key, v->link, v->flags,
+						  v->max_bytes };
+			__u32 len = v->len - (__u32)(draw(4) ? 0 :
+						     draw(v->len + 1u));
+			__u8 frame[512];
+
+			memcpy(frame, epf_kat_frame + v->at, len);
+			if (len && draw(3))
+				frame[draw(len)] ^= 1u << draw(8);
+			good &= cuts_do_not_matter(frame, len, &o);
+			done++;
+		}
+	tap_ok(good, "a packet's digest or error does not depend on its segments: %u frames",
+	       done);
+}
+
+/* What forwarding changes, and what it does not. */
+static __u64 packet_key(const __u8 *frame, __u32 len, int *err)
+{
+	struct epf_hash h = { { 7, 8 }, 0 };
+	struct epf_seg seg = { frame, len };
+	struct epf_pkt pkt = { &seg, 1, len };
+	struct epf_pkt_opts o = { EPF_PKT_PACKET, EPF_LINK_ETHER,
+				  EPF_PKT_NO_MAC, 0 };
+	__u64 digest = 0;
+
+	*err = epf_pkt_digest(&h, &pkt, &o, &digest);
+	return digest;
+}
+
+static void forwarding_keeps_packets(void)
+{
+	const struct epf_kat_pkt *v = &epf_kat_pkt[0]; /* Ethernet, IPv4, TCP */
+	__u8 frame[512];
+	bool good = true;
+	__u64 before, after;
+	__u32 i;
+	int err;
+
+	memcpy(frame, epf_kat_frame + v->at, v->len);
+	before = packet_key(frame, v->len, &err);
+	for (i = 0; i < v->len && !err; i++) {
+		bool forwarding = i < 12 || i == 22 || i == 24 || i == 25;
+		bool shape = i == 12 || i == 13 || i == 14 || i == 16 || i == 17;
+
+		if (shape) /* EtherType, version, length: another packet */
+			continue;
+		frame[i] ^= 0x40;
+		after = packet_key(frame, v->len, &err);
+		good &= (before == after) == forwarding;
+		frame[i] ^= 0x40;
+	}
+	tap_ok(good && !err, "packet keys change with every byte but MACs, TTL, checksum");
+}
+
+int main(void)
+{
+	tap_plan(13);
+	digests_do_not_see_cuts();
+	digests_of_unaligned_keys();
+	scale();
+	masks();
+	positions_are_even();
+	shapes_are_checked();
+	windows_are_checked();
+	options_are_checked();
+	packets_do_not_see_cuts();
+	forwarding_keeps_packets();
+	return tap_end();
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The error rate: predicted by epf_size(), estimated from the fill, measured.
+ *
+ * For every L and budget, independent filters of the size proposed, eight full
+ * epochs of distinct random keys (the worst phase), and random keys that were
+ * never inserted. Keys of one filter share its lines, so the filters are the
+ * sample, not the keys: the interval is that of Student's t over the rates of
+ * FILTERS filters, 99.9%, two-sided. Seeds are fixed.
+ */
+#include "owner.h"
+#include "tap.h"
+
+#include <epf.h>
+#include <epf/estimate.h>
+
+#include <math.h>
+
+#define FILTERS 32
+#define T_999 3.633 /* Student's t, 31 degrees of freedom, 0.9995 */
+#define KEYS 84000.0 /* of the window */
+#define HITS 10000.0 /* wanted of all filters together */
+#define QUERIES_MAX 30e6
+
+struct sample {
+	double sum, squares;
+};
+
+static void sample_add(struct sample *s, double v)
+{
+	s->sum += v;
+	s->squares += v * v;
+}
+
+static double sample_mean(const struct sample *s)
+{
+	return s->sum / FILTERS;
+}
+
+/* Half the width of the interval around the mean. */
+static double sample_margin(const struct sample *s)
+{
+	double mean = sample_mean(s);
+	double var = (s->squares - FILTERS * mean * mean) / (FILTERS - 1);
+
+	return T_999 * sqrt(var / FILTERS);
+}
+
+static void fill(struct owner *o, __u64 seed)
+{
+	__u64 keys = (__u64)ceil(KEYS / EPF_LIVE_EPOCHS);
+	__u32 e, i;
+
+	for (e = 0; e < EPF_LANES; e++) {
+		if (e)
+			owner_rotate(o);
+		for (i = 0; i < keys; i++)
+			owner_insert(o, epf_word(seed, 1 + e * 1000000 + i));
+	}
+}
+
+static double measure(const struct owner *o, __u64 seed, __u64 queries)
+{
+	__u64 i, hits = 0;
+
+	for (i = 0; i < queries; i++)
+		hits += owner_test(o, epf_word(seed ^ i << 20, 7)) != EPF_ABSENT;
+	return (double)hits / (double)queries;
+}
+
+static double estimate(const struct owner *o)
+{
+	__u64 nr = o->lanes.geom.part_lines;
+	struct epf_fill sum;
+	struct epf_cover c;
+	__u64 i;
+
+	memset(&sum, 0, sizeof(sum));
+	epf_cover_init(&c, &o->lanes.geom);
+	nr = nr < EPF_FILL_SAMPLES ? nr : EPF_FILL_SAMPLES;
+	for (i = 0; i < nr; i++)
+		epf_fill_add(&sum, &c, &o->lanes, i);
+	return (double)epf_q56_to_ppt(epf_fill_q56(&sum, o->lanes.geom.parts)) /
+	       1e12;
+}
+
+static void compare(unsigned int parts, double budget)
+{
+	struct epf_size_req req = { KEYS, budget, 0, parts };
+	struct sample rate = { 0, 0 }, error = { 0, 0 };
+	double queries = HITS / budget;
+	struct epf_size size;
+	int i, err = epf_size(&req, &size);
+
+	if (!tap_ok(!err && size.fpr <= budget, "L=%u, budget %g: %llu lines, k=%u, %.1f bits/key",
+		    parts, budget, size.nr_lines, size.bits_per_key,
+		    (double)size.nr_lines * 512 / KEYS))
+		return;
+	queries = queries < QUERIES_MAX ? queries : QUERIES_MAX;
+	for (i = 0; i < FILTERS; i++) {
+		__u64 seed = epf_word(parts * 1000 + (__u64)i, 99);
+		struct owner o;
+		double measured;
+
+		owner_init(&o, size.nr_lines, parts, size.bits_per_key);
+		fill(&o, seed);
+		measured = measure(&o, ~seed, (__u64)(queries / FILTERS));
+		sample_add(&rate, measured);
+		sample_add(&error, estimate(&o) - measured);
+		owner_free(&o);
+	}
+	tap_ok(fabs(size.fpr - sample_mean(&rate)) <= sample_margin(&rate),
+	       "L=%u, budget %g: predicted %.4g, measured %.4g +- %.2g", parts,
+	       budget, size.fpr, sample_mean(&rate), sample_margin(&rate));
+	tap_ok(fabs(sample_mean(&error)) <= sample_margin(&error),
+	       "L=%u, budget %g: estimate from fill off by %.2g +- %.2g", parts,
+	       budget, sample_mean(&error), sample_margin(&error));
+}
+
+int main(void)
+{
+	static const double budgets[] = { 1e-1, 1e-2, 1e-3, 1e-4, 1e-5 };
+	unsigned int parts;
+	int i;
+
+	tap_plan(3 * 5 * 3);
+	for (parts = 1; parts <= EPF_PARTS_MAX; parts *= 2)
+		for (i = 0; i < 5; i++)
+			compare(parts, budgets[i]);
+	return tap_end();
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The core with its primitives under observation: before each of them there is
+ * a point at which another thread may come in, and each protection of the
+ * protocol in epf/lanes.h can be taken out by itself. The text of the protocol
+ * is the same; only what epf_load() and its like do differs.
+ *
+ * To be included before any other header of the core.
+ */
+#ifndef EPF_TEST_RACE_H
+#define EPF_TEST_RACE_H
+
+#include <epf/shim.h>
+
+/* What may be taken out. */
+#define RACE_NO_RECHECK (1u << 0)  /* O1: the epoch before replacing a lane */
+#define RACE_NO_CAS (1u << 1)	   /* a stale lane is replaced by a store */
+#define RACE_NO_ATOMIC_OR (1u << 2) /* bits are set by load, OR, store */
+#define RACE_NO_REREAD (1u << 3)   /* O2: the epoch that ends an insert */
+#define RACE_OR_SEES_SELF (1u << 4) /* the OR tells the word afterwards */
+#define RACE_OR_SEES_NONE (1u << 5) /* the OR tells nothing */
+
+/**
+ * struct race_self - one thread, or what stands for one
+ * @epoch_word: of the filter
+ * @begun: the epoch that the insert under way read at its beginning
+ * @inserting: an insert is under way
+ */
+struct race_self {
+	const __u64 *epoch_word;
+	__u64 begun;
+	bool inserting;
+};
+
+static __thread struct race_self *race_self;
+static unsigned int race_out;	   /* RACE_*; set while no thread runs */
+static void (*race_point)(void);   /* another thread may come in here */
+static void (*race_reread)(void);  /* right before an insert's last look */
+
+static inline __u64 race_load(const __u64 *p)
+{
+	const struct race_self *s = race_self;
+
+	if (!s->inserting || p != s->epoch_word)
+		return epf_load(p);
+	if (race_out & RACE_NO_RECHECK)
+		return s->begun;
+	race_point();
+	return epf_load(p);
+}
+
+static inline __u64 race_load_acquire(const __u64 *p)
+{
+	__u64 v;
+
+	race_point();
+	v = epf_load_acquire(p);
+	if (p == race_self->epoch_word)
+		race_self->begun = v;
+	return v;
+}
+
+static inline __u64 race_load_ordered(const __u64 *p)
+{
+	race_point();
+	race_reread();
+	if (race_out & RACE_NO_REREAD)
+		return race_self->begun;
+	return epf_load_ordered(p);
+}
+
+static inline bool race_cas(__u64 *p, __u64 *old, __u64 v)
+{
+	race_point();
+	if (!(race_out & RACE_NO_CAS) || !race_self->inserting)
+		return epf_cas(p, old, v);
+	epf_store_release(p, v);
+	return true;
+}
+
+static inline __u64 race_fetch_or(__u64 *p, __u64 v)
+{
+	__u64 old;
+
+	race_point();
+	if (race_out & RACE_NO_ATOMIC_OR) {
+		old = epf_load(p);
+		race_point();
+		epf_store_release(p, old | v);
+	} else {
+		old = epf_fetch_or(p, v);
+	}
+	if (race_out & RACE_OR_SEES_SELF)
+		return old | v;
+	return race_out & RACE_OR_SEES_NONE ? 0 : old;
+}
+
+#define epf_load(p) race_load(p)
+#define epf_load_acquire(p) race_load_acquire(p)
+#define epf_load_ordered(p) race_load_ordered(p)
+#define epf_cas(p, old, v) race_cas(p, old, v)
+#define epf_fetch_or(p, v) race_fetch_or(p, v)
+
+#include <epf/window.h>
+
+static inline __u64 race_insert(const struct epf_lanes *f,
+				const struct epf_probe *p)
+{
+	__u64 e;
+
+	race_self->inserting = true;
+	e = epf_insert(f, p);
+	race_self->inserting = false;
+	return e;
+}
+
+static inline int race_sight(const struct epf_lanes *f,
+			     const struct epf_probe *p, bool first_seen,
+			     __u64 *e)
+{
+	int verdict;
+
+	race_self->inserting = true;
+	verdict = epf_test_and_insert(f, p, first_seen, e);
+	race_self->inserting = false;
+	return verdict;
+}
+
+#endif /* EPF_TEST_RACE_H */

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epf_size() and epf_size_fpr(): against the model, and what they promise. */
+#include <epf.h>
+
+#include <errno.h>
+#include <math.h>
+#include <time.h>
+
+#include "size_vectors.h"
+#include "tap.h"
+
+#define LINES_MIN 64ULL
+#define LINES_MAX (1ULL << 31)
+#define MIB 1048576.0
+
+static void agrees_with_the_model(void)
+{
+	unsigned int i, rows = sizeof(size_vectors) / sizeof(size_vectors[0]);
+	double worst = 0, least = 1;
+
+	for (i = 0; i < rows; i++) {
+		double got = epf_size_fpr(size_vectors[i].nr_lines,
+					  size_vectors[i].lines_per_key,
+					  size_vectors[i].bits_per_key,
+					  size_vectors[i].keys);
+		double off = fabs(got / size_vectors[i].fpr - 1);
+
+		worst = fmax(off, worst);
+		least = fmin(got, least);
+	}
+	tap_ok(worst < 1e-10, "%u rates down to %.0g agree with the model, within %.1g",
+	       rows, least, worst);
+}
+
+static double best_fpr(__u64 nr_lines, unsigned int parts, double keys)
+{
+	double best = 1;
+	unsigned int k;
+
+	for (k = parts; k <= 15 * parts; k++)
+		best = fmin(best, epf_size_fpr(nr_lines, parts, k, keys));
+	return best;
+}
+
+/* 14, 16 and 20 bits per key: the rates that were measured. */
+static void agrees_with_measurements(void)
+{
+	static const double bits[] = { 14, 16, 20 };
+	static const double rates[3][3] = { { .078, .052, .025 },
+					    { .038, .020, .0062 },
+					    { .028, .0134, .0030 } };
+	bool good = true;
+	int l, i;
+
+	for (l = 0; l < 3; l++)
+		for (i = 0; i < 3; i++) {
+			__u64 lines = (__u64)(bits[i] * 1e6 / 512 / 4) * 4;
+			double fpr = best_fpr(lines, 1u << l, 1e6 / 7);
+
+			good &= fabs(fpr / rates[l][i] - 1) < 0.03;
+		}
+	tap_ok(good, "14, 16, 20 bits per key: the published rates, within 3%%");
+}
+
+static double keys_of_epoch(double window)
+{
+	return ceil(window / 7);
+}
+
+static bool is_least(const struct epf_size_req *req, const struct epf_size *s)
+{
+	double keys = keys_of_epoch(req->keys_per_window);
+	unsigned int parts = s->lines_per_key;
+
+	if (s->fpr > req->budget || s->nr_lines % 4)
+		return false;
+	if (fabs(s->fpr / epf_size_fpr(s->nr_lines, parts, s->bits_per_key,
+				       keys) - 1) > 1e-9)
+		return false;
+	if (s->fpr > best_fpr(s->nr_lines, parts, keys) * (1 + 1e-9))
+		return false;
+	return s->nr_lines == LINES_MIN ||
+	       best_fpr(s->nr_lines - 4, parts, keys) > req->budget;
+}
+
+static void finds_the_least(void)
+{
+	static const double budgets[] = { .5, 1e-1, 1e-3, 1e-6, 1e-9 };
+	static const double windows[] = { 1, 64, 1000, 1e6, 1e8 };
+	bool least = true, fewest = true;
+	int b, w;
+
+	for (b = 0; b < 5; b++)
+		for (w = 0; w < 5; w++) {
+			struct epf_size_req req = { windows[w], budgets[b], 0, 0 };
+			struct epf_size any, fixed;
+			__u64 smallest = LINES_MAX;
+			unsigned int l;
+
+			least &= !epf_size(&req, &any) && is_least(&req, &any);
+			for (l = 1; l <= 4; l *= 2) {
+				req.lines_per_key = l;
+				least &= !epf_size(&req, &fixed) &&
+					 fixed.lines_per_key == l &&
+					 is_least(&req, &fixed);
+				if (fixed.nr_lines < smallest)
+					smallest = fixed.nr_lines;
+				/* Fewer lines at the same memory? */
+				if (l < any.lines_per_key)
+					fewest &= (double)fixed.nr_lines >
+						  (double)any.nr_lines;
+			}
+			fewest &= (double)any.nr_lines <= 1.01 * (double)smallest;
+		}
+	tap_ok(least, "the least memory that keeps the budget, the best k");
+	tap_ok(fewest, "the fewest lines per key within 1%% of the least memory");
+}
+
+static void reference_size(void)
+{
+	struct epf_size_req req = { 1e6, 1e-4, 0, 0 };
+	struct epf_size s;
+	int err = epf_size(&req, &s);
+	double mib = (double)s.nr_lines * 64 / MIB;
+
+	tap_ok(!err && mib <= 5, "a million flows at 1e-4: %.2f MiB, L=%u, k=%u, predicted %.3g",
+	       mib, s.lines_per_key, s.bits_per_key, s.fpr);
+}
+
+static int size_of(double window, double budget, __u64 max_bytes,
+		   unsigned int parts, struct epf_size *s)
+{
+	struct epf_size_req req = { window, budget, max_bytes, parts };
+
+	return epf_size(&req, s);
+}
+
+static void memory_limits(void)
+{
+	struct epf_size s, full;
+	bool good = true;
+	unsigned int l;
+
+	good &= !size_of(1e6, 1e-3, 0, 0, &full);
+	good &= !size_of(1e6, 1e-3, full.nr_lines * 64, 0, &s);
+	good &= s.nr_lines == full.nr_lines;
+	good &= size_of(1e6, 1e-3, full.nr_lines * 64 - 1, 0, &s) == -ENOSPC;
+	good &= s.nr_lines * 64 < full.nr_lines * 64 && s.fpr > 1e-3;
+	for (l = 1; l <= 4; l *= 2)
+		good &= s.fpr <= best_fpr(s.nr_lines, l, keys_of_epoch(1e6));
+	good &= size_of(1e6, 1e-3, 4096, 0, &s) == -ENOSPC && s.nr_lines == 64;
+	good &= size_of(1e6, 1e-3, 4096 + 300, 0, &s) == -ENOSPC;
+	good &= s.nr_lines == 68;
+	tap_ok(good, "memory limit: exact at its end, else the most accurate within it");
+}
+
+static void bad_requests(void)
+{
+	struct epf_size s;
+	bool good = true;
+
+	good &= size_of(0, .1, 0, 0, &s) == -EINVAL;
+	good &= size_of(0.99, .1, 0, 0, &s) == -EINVAL;
+	good &= size_of(-1, .1, 0, 0, &s) == -EINVAL;
+	good &= size_of(NAN, .1, 0, 0, &s) == -EINVAL;
+	good &= size_of(INFINITY, .1, 0, 0, &s) == -EINVAL;
+	good &= size_of(10, 0, 0, 0, &s) == -EINVAL;
+	good &= size_of(10, 0.9e-9, 0, 0, &s) == -EINVAL;
+	good &= size_of(10, 0.51, 0, 0, &s) == -EINVAL;
+	good &= size_of(10, NAN, 0, 0, &s) == -EINVAL;
+	good &= size_of(10, .1, 4095, 0, &s) == -EINVAL;
+	good &= size_of(10, .1, 0, 3, &s) == -EINVAL;
+	good &= size_of(10, .1, 0, 8, &s) == -EINVAL;
+	good &= size_of(1e12, 1e-9, 0, 0, &s) == -E2BIG;
+	good &= size_of(1e300, .5, 0, 0, &s) == -E2BIG;
+	good &= size_of(1e12, .5, 1 << 30, 0, &s) == -ENOSPC;
+	good &= epf_size_fpr(63, 1, 5, 10) == 1;
+	good &= epf_size_fpr(64, 1, 5, NAN) == 1;
+	good &= epf_size_fpr(64, 1, 5, 0) == 0;
+	good &= epf_size_fpr(64, 1, 1, 1e18) == 1;
+	tap_ok(good, "requests out of range are refused, each with its error");
+}
+
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void is_quick(void)
+{
+	double window, budget, start, worst = 0;
+	struct epf_size s;
+
+	for (window = 1; window < 1e15; window *= 30)
+		for (budget = .5; budget >= 1e-9; budget /= 40) {
+			start = now_ms();
+			size_of(window, budget, 0, 0, &s);
+			worst = fmax(worst, now_ms() - start);
+		}
+	tap_ok(worst < 50, "any request is answered within %.1f ms", worst);
+}
+
+int main(void)
+{
+	tap_plan(8);
+	agrees_with_the_model();
+	agrees_with_measurements();
+	finds_the_least();
+	reference_size();
+	memory_limits();
+	bad_requests();
+	is_quick();
+	return tap_end();
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * TAP for test programs in C. Exit status as in kselftest: 0 passed, 1 failed,
+ * 4 skipped.
+ */
+#ifndef EPF_TAP_H
+#define EPF_TAP_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define TAP_SKIPPED 4
+
+static int tap_planned, tap_count, tap_failed;
+
+static inline void tap_plan(int tests)
+{
+	tap_planned = tests;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("TAP version 13\n1..%d\n", tests);
+}
+
+static inline void tap_skip_all(const char *reason)
+{
+	printf("TAP version 13\n1..0 # SKIP %s\n", reason);
+}
+
+/* One claim. Return: @good. */
+__attribute__((format(printf, 2, 3)))
+static inline bool tap_ok(bool good, const char *claim, ...)
+{
+	va_list args;
+
+	printf("%sok %d - ", good ? "" : "not ", ++tap_count);
+	va_start(args, claim);
+	vprintf(claim, args);
+	va_end(args);
+	printf("\n");
+	tap_failed += !good;
+	return good;
+}
+
+static inline int tap_end(void)
+{
+	return tap_failed || tap_count != tap_planned ? 1 : 0;
+}
+
+#endif /* EPF_TAP_H */

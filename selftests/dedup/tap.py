@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0
+"""TAP from a list of (name, function) cases. A case passes when it returns
+nothing, fails with the text it returns or an exception, and raises Skip with
+its reason.
+"""
+
+import sys
+import traceback
+
+
+class Skip(Exception):
+    """The reason why a case cannot run here."""
+
+
+def run(cases):
+    """Runs all, prints TAP. Returns the exit status: 0, 1, or 4 (all skipped).
+    """
+    failed = skipped = 0
+    print("TAP version 13")
+    print(f"1..{len(cases)}")
+    for i, (name, case) in enumerate(cases, 1):
+        try:
+            fault = case()
+            skip = ""
+        except Skip as reason:
+            fault, skip = None, f" # SKIP {reason}"
+            skipped += 1
+        except Exception:
+            fault, skip = traceback.format_exc(), ""
+        if fault:
+            failed += 1
+            print("\n".join("# " + line for line in fault.splitlines()))
+        print(f"{'not ' if fault else ''}ok {i} - {name}{skip}", flush=True)
+    if failed:
+        return 1
+    return 4 if cases and skipped == len(cases) else 0
+
+
+def main(cases):
+    sys.exit(run(cases))

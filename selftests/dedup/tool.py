@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Running epfctl and editcap, and where the captures are."""
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pcap
+from tap import Skip
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+EPFCTL = os.environ.get("EPFCTL", os.path.join(TOP, "build/user/epfctl"))
+DATA = os.environ.get("EPF_DATA", os.path.join(TOP, "../shared/data"))
+FETCHED = os.path.join(TOP, "build/data")
+REAL = [(DATA, "1kxun.pcap"), (DATA, "reddit.pcap"),
+        (DATA, "forticlient.pcap"), (DATA, "KakaoTalk_talk.pcap"),
+        (FETCHED, "real.pcap")]
+
+TMP = tempfile.mkdtemp(prefix="epf-dedup-")
+atexit.register(shutil.rmtree, TMP, ignore_errors=True)
+
+
+def tmp(name):
+    return os.path.join(TMP, name)
+
+
+def real(folder, name):
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        raise Skip(f"{name} is not in {os.path.relpath(folder, TOP)}")
+    return path
+
+
+def epfctl(*args, **how):
+    how.setdefault("timeout", 300)
+    return subprocess.run([EPFCTL, *map(str, args)], capture_output=True,
+                          **how)
+
+
+def dedup(source, *options, out="out.pcap"):
+    """Removes repeats from a capture. Returns (output, report)."""
+    run = epfctl("dedup", "-j", *options, source, tmp(out))
+    if run.returncode:
+        raise RuntimeError(run.stderr.decode())
+    return pcap.load(tmp(out)), json.loads(run.stdout)
+
+
+def editcap(source, *options):
+    program = shutil.which("editcap")
+    if not program:
+        raise Skip("editcap is not installed (wireshark-common)")
+    subprocess.run([program, "-F", "pcap", *map(str, options), source,
+                    tmp("editcap.pcap")], check=True, capture_output=True)
+    return pcap.load(tmp("editcap.pcap"))
+
+
+def need_epfctl():
+    if not os.path.exists(EPFCTL):
+        raise SystemExit(f"{EPFCTL} is not built: run 'make user', or set "
+                         "EPFCTL")

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Frames for the packet vectors: what is on the wire, what is odd, and what is
+broken. Every entry is (link type, bytes, captured lengths); no captured
+lengths: the whole frame.
+"""
+
+from packets import ETHER, IP, SLL, SLL2
+
+MACS = bytes.fromhex("021122334455 02aabbccddee")
+V4 = bytes([192, 0, 2, 1]), bytes([198, 51, 100, 7])
+V6 = (bytes.fromhex("20010db8 00000000 00000000 00000001"),
+      bytes.fromhex("20010db8 0000beef 00000000 00000002"))
+
+
+def be16(v):
+    return v.to_bytes(2, "big")
+
+
+def ether(kind, payload, tags=()):
+    return MACS + b"".join(be16(t) + be16(tci) for t, tci in tags) + \
+        be16(kind) + payload
+
+
+def ip4(proto, payload, ttl=64, ident=0x1234, flags=0x4000, options=b"",
+        total=None, first=None, sums=0xBEEF):
+    header = 20 + len(options)
+    total = header + len(payload) if total is None else total
+    first = 0x40 | header // 4 if first is None else first
+    return bytes([first, 0]) + be16(total) + be16(ident) + be16(flags) + \
+        bytes([ttl, proto]) + be16(sums) + V4[0] + V4[1] + options + payload
+
+
+def ip6(proto, payload, hops=64, length=None, first=0x60):
+    length = len(payload) if length is None else length
+    return bytes([first, 0, 0x12, 0x34]) + be16(length) + \
+        bytes([proto, hops]) + V6[0] + V6[1] + payload
+
+
+def ports(a, b, rest=16):
+    return be16(a) + be16(b) + bytes(range(rest))
+
+
+def icmp(kind, code, ident=0x0102):
+    return bytes([kind, code]) + be16(0x5555) + be16(ident) + be16(7) + b"ping"
+
+
+def ext(proto, units=0, body=None):
+    """An extension header of (units + 1) * 8 bytes."""
+    body = bytes([0x5A] * (6 + 8 * units)) if body is None else body
+    return bytes([proto, units]) + body
+
+
+def frag6(proto, offset, more, reserved=0):
+    return bytes([proto, reserved]) + \
+        be16(offset << 3 | reserved << 1 & 6 | more) + be16(0xCAFE) + \
+        be16(0xF00D)
+
+
+def chain(n, proto, payload):
+    """n destination options headers, then proto."""
+    return b"".join(ext(60) for _ in range(n - 1)) + ext(proto) + payload
+
+
+def plain():
+    tcp4 = ip4(6, ports(40000, 443))
+    udp4 = ip4(17, ports(5353, 53, 4))
+    tcp6 = ip6(6, ports(40000, 443))
+    return [
+        (ETHER, ether(0x0800, tcp4), ()),
+        (ETHER, ether(0x0800, ip4(6, ports(40000, 443), ttl=63, sums=0xBFEF)),
+         ()),
+        (ETHER, ether(0x0800, udp4 + bytes(14)), ()),  # link padding
+        (ETHER, ether(0x0800, ip4(33, ports(1, 2, 4))), ()),
+        (ETHER, ether(0x0800, ip4(132, ports(3, 4, 8))), ()),
+        (ETHER, ether(0x0800, ip4(136, ports(5, 6, 4))), ()),
+        (ETHER, ether(0x0800, ip4(47, bytes([0x20, 0, 0x88, 0xBE]))), ()),
+        (ETHER, ether(0x0800, ip4(6, ports(9, 10), options=b"\1" * 8)), ()),
+        (ETHER, ether(0x0800, ip4(6, ports(9, 10), options=b"\1" * 40)), ()),
+        (ETHER, ether(0x0800, ip4(50, bytes(8))), ()),
+        (ETHER, ether(0x0800, ip4(1, icmp(8, 0))), ()),
+        (ETHER, ether(0x0800, ip4(1, icmp(0, 0))), ()),
+        (ETHER, ether(0x0800, ip4(1, icmp(3, 1))), ()),
+        (ETHER, ether(0x0800, ip4(1, icmp(18, 0))), ()),
+        (ETHER, ether(0x0800, ip4(1, icmp(19, 0))), ()),
+        (ETHER, ether(0x0800, ip4(58, icmp(128, 0))), ()),
+        (ETHER, ether(0x86DD, tcp6), ()),
+        (ETHER, ether(0x86DD, ip6(6, ports(40000, 443), hops=1)), ()),
+        (ETHER, ether(0x86DD, ip6(17, ports(7, 8, 4)) + bytes(6)), ()),
+        (ETHER, ether(0x86DD, ip6(58, icmp(128, 0))), ()),
+        (ETHER, ether(0x86DD, ip6(58, icmp(129, 0))), ()),
+        (ETHER, ether(0x86DD, ip6(58, icmp(135, 0))), ()),
+        (ETHER, ether(0x86DD, ip6(1, icmp(8, 0))), ()),
+        (ETHER, ether(0x86DD, ip6(59, b"")), ()),
+        (IP, tcp4, ()), (IP, tcp6, ()), (IP, udp4, ()),
+        (SLL, bytes(14) + be16(0x0800) + udp4, ()),
+        (SLL, bytes(14) + be16(0x0806) + bytes(28), ()),
+        (SLL2, be16(0x86DD) + bytes(18) + tcp6, ()),
+    ]
+
+
+def tagged():
+    udp4 = ip4(17, ports(68, 67, 4))
+    return [
+        (ETHER, ether(0x0800, udp4, [(0x8100, 0x2064)]), ()),
+        (ETHER, ether(0x0800, udp4, [(0x88A8, 100), (0x8100, 200)]), ()),
+        (ETHER, ether(0x86DD, ip6(6, ports(1, 2)), [(0x9100, 5)]), ()),
+        (ETHER, ether(0x0800, udp4, [(0x8100, n) for n in range(4)]), ()),
+        (ETHER, ether(0x0800, udp4, [(0x8100, n) for n in range(5)]), ()),
+        (ETHER, ether(0x88CC, b"\2\7\4hello", [(0x8100, 9)]), ()),
+    ]
+
+
+def fragments():
+    return [
+        (ETHER, ether(0x0800, ip4(17, ports(1, 2), flags=0x2000)), ()),
+        (ETHER, ether(0x0800, ip4(17, bytes(24), flags=0x0003)), ()),
+        (ETHER, ether(0x0800, ip4(17, b"", flags=0x2001)), ()),
+        (ETHER, ether(0x0800, ip4(17, ports(1, 2), flags=0x8000)), ()),
+        (ETHER, ether(0x86DD, ip6(44, frag6(17, 0, 1) + ports(1, 2))), ()),
+        (ETHER, ether(0x86DD, ip6(44, frag6(17, 99, 0) + bytes(16))), ()),
+        # atomic (RFC 6946): one fragment that is the whole
+        (ETHER, ether(0x86DD, ip6(44, frag6(17, 0, 0, 0xFF) + ports(1, 2))),
+         ()),
+        (ETHER, ether(0x86DD, ip6(60, ext(44) + frag6(6, 5, 1) + bytes(8))),
+         ()),
+    ]
+
+
+def extensions():
+    auth = bytes([6, 4]) + bytes(22)
+    jumbo = ext(6, 0, bytes([0xC2, 4, 0, 1, 0, 0])) + ports(1, 2)
+    return [
+        (ETHER, ether(0x86DD, ip6(0, ext(43) + ext(60, 2) + ext(6) +
+                                  ports(11, 12))), ()),
+        (ETHER, ether(0x86DD, ip6(51, auth + ports(13, 14))), ()),
+        (ETHER, ether(0x86DD, ip6(135, ext(139) + ext(140) + ext(17) +
+                                  ports(15, 16))), ()),
+        (ETHER, ether(0x86DD, ip6(60, chain(8, 6, ports(17, 18)))), ()),
+        (ETHER, ether(0x86DD, ip6(60, chain(9, 6, ports(17, 18)))), ()),
+        (ETHER, ether(0x86DD, ip6(0, jumbo, length=0)), ()),
+        (ETHER, ether(0x86DD, ip6(60, ext(6, 31, b"") + ports(1, 2))), ()),
+        (ETHER, ether(0x86DD, ip6(60, ext(59, 200, bytes(6)))), ()),
+        (ETHER, ether(0x86DD, ip6(60, b"\6\0\0\0")), ()),
+    ]
+
+
+def others():
+    arp = bytes.fromhex("0001 0800 06 04 0001") + MACS[6:] + V4[0] + \
+        bytes(6) + V4[1]
+    return [
+        (ETHER, ether(0x0806, arp), ()),
+        (ETHER, ether(0x0026, bytes(38)), ()),  # IEEE 802.3 length
+        (ETHER, MACS, ()),
+        (ETHER, b"", ()),
+        (IP, b"", ()), (IP, b"\x50" + bytes(30), ()),
+        (SLL, bytes(15), ()), (SLL2, bytes(19), ()),
+    ]
+
+
+def broken():
+    tcp = ports(40000, 443)
+    return [
+        (ETHER, ether(0x0800, ip4(6, tcp, first=0x65)), ()),
+        (ETHER, ether(0x0800, ip4(6, tcp, first=0x44)), ()),
+        (ETHER, ether(0x0800, ip4(6, tcp, total=0)), ()),
+        (ETHER, ether(0x0800, ip4(6, tcp, total=19)), ()),
+        (ETHER, ether(0x0800, ip4(6, tcp, total=20)), ()),
+        (ETHER, ether(0x0800, ip4(6, tcp, total=23)), ()),
+        (ETHER, ether(0x0800, ip4(1, icmp(8, 0), total=25)), ()),
+        (ETHER, ether(0x0800, ip4(1, icmp(3, 0), total=24)), ()),
+        (ETHER, ether(0x0800, ip4(6, tcp, total=1500)), ()),
+        (ETHER, ether(0x86DD, ip6(6, tcp, first=0x45)), ()),
+        (ETHER, ether(0x86DD, ip6(6, tcp, length=0)), ()),
+        (ETHER, ether(0x86DD, ip6(6, tcp, length=3)), ()),
+        (ETHER, ether(0x86DD, ip6(6, tcp, length=1500)), ()),
+        (ETHER, ether(0x86DD, ip6(60, ext(6) + tcp, length=7)), ()),
+    ]
+
+
+def truncated():
+    """One frame of each sort, cut short at every place that matters."""
+    icmp4 = ether(0x0800, ip4(1, icmp(8, 0), options=b"\1" * 4),
+                  [(0x8100, 1)])
+    exts = ether(0x86DD, ip6(0, ext(44) + frag6(17, 0, 0) + ports(1, 2, 4)))
+    return [
+        (ETHER, icmp4, (13, 14, 17, 18, 37, 38, 41, 42, 45, 46, 47, 48,
+                        len(icmp4) - 1)),
+        (ETHER, exts, (53, 54, 61, 62, 69, 70, 73, 74, len(exts) - 1)),
+        (IP, icmp4[18:], (1, 19, 20, 24)),
+    ]
+
+
+def all_frames():
+    return plain() + tagged() + fragments() + extensions() + others() + \
+        broken() + truncated()

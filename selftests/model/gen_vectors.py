@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Write the known-answer vectors of the reference model, include/epf/vectors.h,
+to standard output. The same at every run.
+"""
+
+import textwrap
+
+import hashes
+import lanes
+import packets
+from frames import all_frames
+from hashes import M64
+
+HEAD = """\
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Known answers of the reference model in selftests/model/. Generated:
+ *
+ *   python3 selftests/model/gen_vectors.py > include/epf/vectors.h
+ *
+ * The model is written from the paper and the specification, not from the C.
+ * kat.h says how the vectors are run and how results fold into digests.
+ */
+#ifndef EPF_VECTORS_H
+#define EPF_VECTORS_H
+
+#include "shim.h"
+
+#ifndef EPF_KAT_TABLE
+#define EPF_KAT_TABLE static const /* where the platform keeps tables */
+#endif
+"""
+
+KEY = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
+KEY_LENGTHS = 257
+FILTER_LINES = 64
+TEST, INSERT, TEST_AND_INSERT, ROTATE, COVERED_INSERTS, COVERED_NS = range(6)
+
+
+class Random:
+    """Numbers that no version of Python changes."""
+
+    def __init__(self, seed):
+        self.seed, self.n = seed, 0
+
+    def below(self, n):
+        self.n += 1
+        return hashes.splitmix(self.seed, self.n) % n
+
+
+class Fold:
+    """Results to one number; kat.h does the same."""
+
+    def __init__(self):
+        self.value = 0
+
+    def add(self, result):
+        self.value = hashes.word((self.value + result) & M64, 1)
+
+
+def hex64(v):
+    return f"0x{v:x}ULL" if v >= 1 << 31 else str(v)
+
+
+def table(kind, name, rows):
+    """A C array, its elements packed into lines."""
+    body = textwrap.wrap(", ".join(rows), 88, break_long_words=False)
+    return "\n\t".join([f"EPF_KAT_TABLE {kind} {name}[] = {{"] + body) + \
+        "\n};\n"
+
+
+def hash_section(fold):
+    key = bytes(i % 256 for i in range(KEY_LENGTHS))
+    text = [f"#define EPF_KAT_LENGTHS {KEY_LENGTHS}u\n"
+            f"#define EPF_KAT_KEY0 {hex64(KEY[0])}\n"
+            f"#define EPF_KAT_KEY1 {hex64(KEY[1])}\n"]
+    rows = []
+    for strict in (0, 1):
+        for n in range(KEY_LENGTHS):
+            d = hashes.digest(KEY, strict, key[:n])
+            fold.add(d)
+            rows.append(hex64(d))
+    text.append(table("__u8", "epf_kat_key", [str(b) for b in key]))
+    text.append("/* SipHash-1-3 of the first 0, 1, .. bytes of the key, then "
+                "SipHash-2-4. */")
+    return "\n".join(text + [table("__u64", "epf_kat_digest", rows)])
+
+
+PER_SHAPE = 8
+GEOMETRIES = [
+    (64, 1, 1), (64, 1, 15), (64, 2, 2), (64, 2, 30), (64, 4, 4), (64, 4, 60),
+    (65, 1, 5), (68, 4, 7), (1000, 2, 5), (1000, 4, 9), (12345677, 1, 6),
+    (99999998, 2, 29), (1 << 24, 4, 33), (1 << 31, 1, 5), (1 << 31, 2, 7),
+    (1 << 31, 4, 59), ((1 << 31) - 4, 4, 10), ((1 << 31) - 1, 1, 11),
+]
+
+
+def geometry_section(fold):
+    text = [f"""\
+#define EPF_KAT_PER_SHAPE {PER_SHAPE}u /* rows of epf_kat_geom */
+
+struct epf_kat_shape {{
+	__u32 nr_lines;
+	__u16 parts;
+	__u16 k;
+}};
+
+struct epf_kat_geom {{
+	__u64 digest;
+	__u32 line[4];
+	__u64 mask[4];
+}};
+"""]
+    shapes, rows = [], []
+    for shape in GEOMETRIES:
+        g = lanes.Geometry(*shape)
+        shapes.append("{%du, %d, %d}" % shape)
+        for i in range(PER_SHAPE):
+            d = (0, 1, M64, 1 << 63)[i] if i < 4 else \
+                hashes.splitmix(sum(shape), i)
+            line = [g.line(d, j) for j in range(g.parts)]
+            mask = [g.mask(d, j) for j in range(g.parts)]
+            for pair in zip(line, mask):
+                fold.add(pair[0])
+                fold.add(pair[1])
+            rows.append(f"{{{hex64(d)}, {{{', '.join(map(str, line))}}}, "
+                        f"{{{', '.join(map(hex64, mask))}}}}}")
+    return "\n".join(text + [
+        table("struct epf_kat_shape", "epf_kat_shape", shapes),
+        table("struct epf_kat_geom", "epf_kat_geom", rows)])
+
+
+# parts, k, mode, first seen, W, T, strict hash
+SCRIPTS = [
+    (1, 5, lanes.COUNT, 0, 35, 0, 0),
+    (2, 6, lanes.COUNT, 1, 40, 0, 0),
+    (4, 8, lanes.COUNT, 0, 20, 0, 1),
+    (1, 15, lanes.TIME, 1, 0, 700, 0),
+    (2, 30, lanes.EITHER, 0, 43, 800, 0),
+    (4, 7, lanes.BOTH, 1, 15, 500, 1),
+]
+OPS = 420
+IDLE = range(200, 240)  # rotations with nothing inserted: tags come round
+
+
+def script_ops(f, strict, seed):
+    """Operations on f and what they give: (op, key, dt, result)."""
+    rnd = Random(seed)
+    recent = []
+    for n in range(OPS):
+        op = (TEST, INSERT, TEST_AND_INSERT, TEST_AND_INSERT)[rnd.below(4)]
+        dt = rnd.below(30)
+        if n in IDLE:
+            op = (ROTATE, TEST)[n % 5 == 4]
+        elif n % 50 == 49:
+            op = (COVERED_INSERTS, COVERED_NS, ROTATE)[n // 50 % 3]
+        fresh = rnd.below(3) == 0 or not recent
+        key = rnd.below(60000) if fresh else recent[-1 - rnd.below(
+            min(len(recent), 60))]
+        f.advance(dt)
+        recent += [key] if op in (INSERT, TEST_AND_INSERT) else []
+        yield op, key, dt, operate(f, op, hashes.digest(
+            KEY, strict, key.to_bytes(4, "little")))
+
+
+def operate(f, op, digest):
+    if op in (TEST, TEST_AND_INSERT):
+        age = f.age(digest) if op == TEST else f.test_and_insert(digest)
+        return 0 if age is None else 1 + age
+    if op in (INSERT, ROTATE):
+        f.insert(digest) if op == INSERT else f.rotate()
+        return f.number
+    return f.covered_inserts() if op == COVERED_INSERTS else f.covered_ns()
+
+
+def filter_section(fold):
+    text = [f"""\
+#define EPF_KAT_LINES {FILTER_LINES}u
+#define EPF_KAT_OPS {OPS}u /* of each script */
+
+/* @result: test: 0 or 1 + age; insert, rotate: the epoch afterwards; covered:
+ * insertions, ns. Before each operation @dt ns pass, then the epoch ends if
+ * that is due.
+ */
+enum epf_kat_code {{
+	EPF_KAT_TEST, EPF_KAT_INSERT, EPF_KAT_TEST_AND_INSERT, EPF_KAT_ROTATE,
+	EPF_KAT_COVERED_INSERTS, EPF_KAT_COVERED_NS
+}};
+
+struct epf_kat_op {{
+	__u16 op;
+	__u16 key;
+	__u16 dt;
+	__u16 result;
+}};
+
+struct epf_kat_script {{
+	__u16 parts;
+	__u16 k;
+	__u16 mode;
+	__u16 first_seen;
+	__u16 inserts;
+	__u16 ns;
+	__u16 strict;
+}};
+"""]
+    heads, rows = [], []
+    for i, (parts, k, mode, first, w, t, strict) in enumerate(SCRIPTS):
+        f = lanes.Filter(lanes.Geometry(FILTER_LINES, parts, k), mode, first,
+                         w, t)
+        heads.append(f"{{{parts}, {k}, {mode}, {first}, {w}, {t}, {strict}}}")
+        for row in script_ops(f, strict, i + 1):
+            fold.add(row[3])
+            rows.append("{%d, %d, %d, %d}" % row)
+        assert f.number > lanes.FIRST_EPOCH + 40
+    return "\n".join(text + [
+        table("struct epf_kat_script", "epf_kat_script", heads),
+        table("struct epf_kat_op", "epf_kat_op", rows)])
+
+
+def packet_choices(link):
+    """(key, flags, max_bytes) that are worth asking for."""
+    yield packets.FRAME, 0, 0
+    yield packets.FRAME, 0, 33
+    for flags in range(4 if link == packets.ETHER else 1):
+        yield packets.PACKET, flags, 0
+    yield packets.PACKET, packets.NO_MAC | packets.NO_VLAN, 27
+    yield packets.FLOW, 0, 0
+    yield packets.FLOW, packets.NONIP_FRAME, 0
+
+
+def packet_result(octets, link, choice):
+    """(return code, digest)"""
+    key, flags, max_bytes = choice
+    try:
+        text = packets.canonical(octets, key, link, flags, max_bytes)
+    except packets.Truncated:
+        return 1, 0
+    except packets.Malformed:
+        return 2, 0
+    except packets.NotIp:
+        return 3, 0
+    return 0, hashes.digest(KEY, 0, text)
+
+
+def packet_section(fold):
+    text = ["""\
+/* @ret: 0, 1 ENODATA, 2 EBADMSG, 3 EPROTO. The frame is the @len bytes of
+ * epf_kat_frame at @at.
+ */
+struct epf_kat_pkt {
+	__u16 at;
+	__u16 len;
+	__u8 key;
+	__u8 link;
+	__u8 flags;
+	__u8 max_bytes;
+	__u64 ret;
+	__u64 digest;
+};
+"""]
+    blob, rows = b"", []
+    for link, octets, lengths in all_frames():
+        for n in lengths or (len(octets),):
+            for choice in packet_choices(link):
+                ret, digest = packet_result(octets[:n], link, choice)
+                fold.add(ret or digest)
+                rows.append("{%d, %d, %d, %d, %d, %d, %d, %s}" % (
+                    len(blob), n, choice[0], link, *choice[1:], ret,
+                    hex64(digest)))
+        blob += octets
+    return "\n".join(text + [
+        table("__u8", "epf_kat_frame", [str(b) for b in blob]),
+        table("struct epf_kat_pkt", "epf_kat_pkt", rows)])
+
+
+def main():
+    print(HEAD)
+    total = Fold()
+    sums = []
+    for make in (hash_section, geometry_section, filter_section,
+                 packet_section):
+        fold = Fold()
+        print(make(fold))
+        sums.append(fold.value)
+        total.add(fold.value)
+    print("/* What the results of each section fold to, and all of them. */")
+    print(table("__u64", "epf_kat_sum", [hex64(v) for v in sums]))
+    print(f"#define EPF_KAT_TOTAL {hex64(total.value)}\n")
+    print("#endif /* EPF_VECTORS_H */")
+
+
+main()

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What must load, and do what it says where it can be run. */
+#include <linux/errno.h>
+#include <stdbool.h>
+
+#include "slot.bpf.h"
+
+/* All functions on one key: absent, then present in the current epoch. */
+static __always_inline bool all_functions(struct epf_filter *f, __u64 key)
+{
+	__u64 digest;
+
+	if (bpf_epf_key_digest(f, &key, sizeof(key), &digest))
+		return false;
+	if (bpf_epf_test(f, &key, sizeof(key)) ||
+	    bpf_epf_test_digest(f, digest))
+		return false;
+	if (bpf_epf_test_and_insert(f, &key, sizeof(key)) != 0 ||
+	    bpf_epf_test_and_insert(f, &key, sizeof(key)) != 1)
+		return false;
+	if (bpf_epf_test_and_insert_digest(f, digest) != 1 ||
+	    bpf_epf_test_digest(f, digest) != 1)
+		return false;
+	if (bpf_epf_insert(f, &key, sizeof(key)) ||
+	    bpf_epf_insert_digest(f, digest))
+		return false;
+	return bpf_epf_test(f, &key, sizeof(key)) == 1;
+}
+
+static __always_inline int run(__u64 key)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	int ret = 0;
+
+	if (!f)
+		return 0;
+	if (all_functions(f, key))
+		ret = RAN;
+	bpf_epf_release(f);
+	return ret;
+}
+
+SEC("xdp")
+RUNS int xdp_keys(struct xdp_md *ctx)
+{
+	return run(1);
+}
+
+SEC("tc")
+RUNS int tc_keys(struct __sk_buff *skb)
+{
+	return run(2);
+}
+
+SEC("syscall")
+RUNS int syscall_keys(void *ctx)
+{
+	return run(3);
+}
+
+SEC("xdp.frags")
+RUNS int xdp_packet(struct xdp_md *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_pkt_opts opts = { .key = EPF_PKT_FRAME };
+	struct epf_pkt_opts bad = { .key = 9 };
+	__u64 digest = 0;
+	int ret = 0;
+
+	if (!f)
+		return 0;
+	if (!bpf_epf_xdp_digest(f, ctx, &opts, sizeof(opts), &digest) &&
+	    digest && !bpf_epf_test_digest(f, digest) &&
+	    bpf_epf_xdp_test_and_insert(f, ctx, &opts, sizeof(opts)) == 0 &&
+	    bpf_epf_xdp_test_and_insert(f, ctx, &opts, sizeof(opts)) == 1 &&
+	    bpf_epf_test_digest(f, digest) == 1 &&
+	    bpf_epf_xdp_digest(f, ctx, &bad, sizeof(bad), &digest) == -EINVAL)
+		ret = RAN;
+	bpf_epf_release(f);
+	return ret;
+}
+
+/* Keys straight from a packet, checked as the verifier wants it. */
+SEC("xdp")
+RUNS int xdp_key_in_packet(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data;
+	struct epf_filter *f;
+	int ret = 0;
+
+	if (data + 14 > (void *)(long)ctx->data_end)
+		return 0;
+	f = bpf_epf_acquire(filter_id);
+	if (!f)
+		return 0;
+	if (bpf_epf_test_and_insert(f, data, 14) == 0 &&
+	    bpf_epf_test(f, data, 14) == 1)
+		ret = RAN;
+	bpf_epf_release(f);
+	return ret;
+}
+
+/* Lengths: 0 and 257 are refused at run time, 1 and 256 are not. */
+SEC("syscall")
+RUNS int syscall_lengths(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	static char key[EPF_KEY_MAX + 1];
+	int ret = 0;
+
+	if (!f)
+		return 0;
+	if (bpf_epf_test(f, key, EPF_KEY_MAX + 1) == -EINVAL &&
+	    bpf_epf_insert(f, key, EPF_KEY_MAX + 1) == -EINVAL &&
+	    bpf_epf_test(f, key, EPF_KEY_MAX) == 0 &&
+	    bpf_epf_test_and_insert(f, key, 1) == 0 &&
+	    bpf_epf_test(f, key, 1) == 1 && bpf_epf_test(f, key, 2) == 0)
+		ret = RAN;
+	bpf_epf_release(f);
+	return ret;
+}
+
+SEC("syscall")
+RUNS int syscall_no_such_filter(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(0);
+
+	if (f) {
+		bpf_epf_release(f);
+		return 0;
+	}
+	return RAN;
+}
+
+/* A reference moves into a map, is used from there, and comes back. */
+SEC("syscall")
+RUNS int syscall_kptr(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct slot *slot = get_slot();
+	int ret = 0;
+
+	if (!f)
+		return 0;
+	if (!slot) {
+		bpf_epf_release(f);
+		return 0;
+	}
+	f = bpf_kptr_xchg(&slot->filter, f);
+	if (f)
+		bpf_epf_release(f);
+	f = bpf_kptr_xchg(&slot->filter, NULL);
+	if (!f)
+		return 0;
+	if (all_functions(f, 4))
+		ret = RAN;
+	f = bpf_kptr_xchg(&slot->filter, f); /* the map's end releases it */
+	if (f)
+		bpf_epf_release(f);
+	return ret;
+}
+
+/* Not run: needs packets that netfilter sees. */
+struct bpf_nf_ctx;
+
+SEC("netfilter")
+int netfilter_keys(struct bpf_nf_ctx *ctx)
+{
+	return run(5) == RAN;
+}

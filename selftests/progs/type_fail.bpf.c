@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Program types that may not call: those with no use for it, and for the
+ * packet functions all but XDP, whose context alone they can read.
+ */
+#include "slot.bpf.h"
+
+#define CALL_REFUSED "is not allowed"
+
+SEC("socket")
+FAILS(CALL_REFUSED)
+int on_socket(struct __sk_buff *skb)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+
+	if (f)
+		bpf_epf_release(f);
+	return 0;
+}
+
+SEC("kprobe")
+FAILS(CALL_REFUSED)
+int on_kprobe(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+
+	if (f)
+		bpf_epf_release(f);
+	return 0;
+}
+
+SEC("tracepoint")
+FAILS(CALL_REFUSED)
+int on_tracepoint(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+
+	if (f)
+		bpf_epf_release(f);
+	return 0;
+}
+
+SEC("cgroup/sock")
+FAILS(CALL_REFUSED)
+int on_cgroup_sock(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+
+	if (f)
+		bpf_epf_release(f);
+	return 1;
+}
+
+SEC("tc")
+FAILS(CALL_REFUSED)
+int tc_packet(struct __sk_buff *skb)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_pkt_opts opts = {};
+
+	if (!f)
+		return 0;
+	bpf_epf_xdp_test_and_insert(f, (void *)skb, &opts, sizeof(opts));
+	bpf_epf_release(f);
+	return 0;
+}
+
+/* A made-up context would be read as the kernel's own. */
+SEC("tc")
+FAILS(CALL_REFUSED)
+int tc_packet_fake(struct __sk_buff *skb)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_pkt_opts opts = {};
+	struct xdp_md fake = {};
+
+	if (!f)
+		return 0;
+	bpf_epf_xdp_test_and_insert(f, &fake, &opts, sizeof(opts));
+	bpf_epf_release(f);
+	return 0;
+}
+
+SEC("syscall")
+FAILS(CALL_REFUSED)
+int syscall_packet_fake(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_pkt_opts opts = {};
+	struct xdp_md fake = {};
+	__u64 digest;
+
+	if (!f)
+		return 0;
+	bpf_epf_xdp_digest(f, &fake, &opts, sizeof(opts), &digest);
+	bpf_epf_release(f);
+	return 0;
+}

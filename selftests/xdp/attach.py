@@ -1,0 +1,453 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Attach and detach: beside other programs, in every way it can be refused,
+and with nothing left behind.
+"""
+
+import functools
+import json
+import os
+import time
+
+import net
+import tap
+from traffic import udp_frame
+
+OTHER = os.path.join(net.BUILT, "counter.bpf.o")
+FRAMES = [udp_frame(n % 100) for n in range(300)]
+
+
+def bpftool(*args):
+    return json.loads(net.run("bpftool", "-j", *args).stdout)
+
+
+def ours(kind):
+    """Our programs, maps or links in the kernel."""
+    if kind == "link":
+        return [x for x in bpftool("link", "show")]
+    names = ("xdp_dedup", "xdp_dedup_mark", "epf_bind", "epf_unbind",
+             "tc_mark", "epf_slot", "epf_conf", "xdp_dedu.rodata")
+    return [x for x in bpftool(kind, "show") if x.get("name") in names]
+
+
+def left():
+    """What is there of ours; empty once the kernel has freed it."""
+    out = [f"{kind} {x.get('name', x['id'])}"
+           for kind in ("prog", "map", "link") for x in ours(kind)]
+    if os.path.exists(net.PINS):
+        out.append(net.PINS)
+    if os.path.isdir("/sys/fs/bpf/xdp"):
+        out += [d for d in os.listdir("/sys/fs/bpf/xdp")
+                if d.startswith("dispatch-")]
+    out += net.in_b("ip", "link", "show", net.B).stdout.count("xdp") * ["xdp"]
+    return out
+
+
+def nothing_left():
+    return None if net.eventually(lambda: not left()) else \
+        f"left behind: {left()}"
+
+
+def users(name=net.FILTER):
+    return json.loads(net.epfctl("-j", "show", name).stdout)["users"]
+
+
+def refused(text, *args, **how):
+    """epfctl fails with one line that has @text; nothing is left behind."""
+    done = net.epfctl(*args, check=False, **how)
+    lines = done.stderr.splitlines()
+    if done.returncode != 2 or done.stdout or len(lines) != 1 or \
+            not lines[0].startswith("error: ") or text not in lines[0]:
+        return f"exit {done.returncode}: {done.stdout}{done.stderr}"
+    return None
+
+
+def attach_refused(text, *args, **how):
+    return refused(text, "attach", net.B, "--filter", net.FILTER, *args,
+                   **how) or nothing_left()
+
+
+def detach_cleans(*options):
+    with net.Filter():
+        with net.Attached(*options):
+            held = users()
+            net.send(FRAMES)
+        free = users()
+    return net.unlike(held=(held > 0, True), given_back=(free, 0)) or \
+        nothing_left()
+
+
+def other(command, *args):
+    return net.in_b("xdp-loader", command, *args)
+
+
+class Other:
+    """counter.bpf.o on B, beside ours, by xdp-loader."""
+
+    def __init__(self, mode="native"):
+        self.mode = mode
+
+    def __enter__(self):
+        net.in_b("xdp-loader", "load", "-m",
+                 {"generic": "skb"}.get(self.mode, self.mode), net.B, OTHER)
+        return self
+
+    def __exit__(self, *error):
+        net.in_b("xdp-loader", "unload", net.B, "--all", check=False)
+
+    def count(self):
+        values = bpftool("map", "dump", "name", "epf_other")
+        return sum(cpu["value"] for cpu in
+                   values[0]["formatted"]["values"])
+
+
+def beside(mode, prio, after_ours, before):
+    """Of 300 frames 200 are repeats; who runs first sees all."""
+    with net.Filter():
+        if before:
+            with Other(mode) as other, \
+                    net.Attached("--mode", mode, "--prio", prio) as on:
+                got = net.through(FRAMES)
+                seen, counters = other.count(), on.counters()
+        else:
+            with net.Attached("--mode", mode, "--prio", prio) as on:
+                with Other(mode) as other:
+                    got = net.through(FRAMES)
+                    seen, counters = other.count(), on.counters()
+    return net.unlike(passed=(got, FRAMES[:100]),
+                      other=(seen, 100 if after_ours else 300),
+                      ours=(counters, {"new": 100, "dropped": 200})) or \
+        nothing_left()
+
+
+def other_stays():
+    """Detaching ours leaves the other program at work, and the reverse."""
+    with net.Filter(), Other() as other:
+        with net.Attached():
+            net.send(FRAMES)
+        got = net.through(FRAMES)
+        seen = other.count()
+        with net.Attached() as on:
+            net.in_b("xdp-loader", "unload", net.B, "--all", check=False)
+            gone = on.status()["attached"]
+    return net.unlike(passed=(len(got), 300), other=(seen > 300, True),
+                      noticed=(gone, False)) or nothing_left()
+
+
+def xdp_filter_beside():
+    """xdp-filter of xdp-tools drops what it is told to; ours the repeats."""
+    frames = FRAMES + [f[:14] + bytes([0x45]) + f[15:26] +
+                       bytes([203, 0, 113, 5]) + f[30:] for f in FRAMES[:50]]
+    net.in_b("xdp-filter", "load", "-m", "native", net.B)
+    try:
+        net.in_b("xdp-filter", "ip", "-m", "src", "203.0.113.5")
+        with net.Filter(), net.Attached("--prio", 60) as on:
+            got = net.through(frames)
+            counters = on.counters()
+    finally:
+        net.in_b("xdp-filter", "unload", net.B)
+    return net.unlike(passed=(len(got), 100),
+                      ours=(counters, {"new": 100, "dropped": 200})) or \
+        nothing_left()
+
+
+def alone_refused():
+    """Programs that share with none are told, and stay."""
+    net.in_b("ip", "link", "set", net.B, "xdp", "obj", OTHER, "sec",
+             "xdp.frags")
+    try:
+        with net.Filter():
+            fault = refused("shares it with none", "attach", net.B,
+                            "--filter", net.FILTER) or \
+                refused("has an XDP program already", "attach", net.B,
+                        "--filter", net.FILTER, "--no-dispatcher")
+        stays = "xdp" in net.in_b("ip", "link", "show", net.B).stdout
+    finally:
+        net.in_b("ip", "link", "set", net.B, "xdp", "off")
+    return fault or net.unlike(stays=(stays, True)) or nothing_left()
+
+
+def twice():
+    with net.Filter(), net.Attached():
+        fault = refused("has duplicate removal already", "attach", net.B,
+                        "--filter", net.FILTER)
+        net.send(FRAMES)
+    return fault or nothing_left()
+
+
+def no_interface():
+    with net.Filter():
+        return refused("there is no interface 'nope0'", "attach", "nope0",
+                       "--filter", net.FILTER) or nothing_left()
+
+
+def no_filter():
+    return attach_refused("there is no filter")
+
+
+def bad_options():
+    for text, options in (
+            ("--no-mac goes with --key packet", ["--no-mac"]),
+            ("--no-vlan goes with", ["--key", "flow", "--no-vlan"]),
+            ("--nonip frame goes with", ["--key", "packet", "--nonip",
+                                         "frame"]),
+            ("--bytes does not go", ["--key", "flow", "--bytes", "64"]),
+            ("--bytes", ["--bytes", "0"]),
+            ("not frame, packet or flow", ["--key", "mac"]),
+            ("not drop, count or mark", ["--action", "pass"]),
+            ("not auto, native or generic", ["--mode", "hw"]),
+            ("--mark goes with", ["--mark", "5"]),
+            ("--mark 'x'", ["--action", "mark", "--mark", "x"]),
+            ("exclude each other", ["--prio", "5", "--no-dispatcher"]),
+            ("--prio", ["--prio", "0"])):
+        fault = refused(text, "attach", net.B, "--filter", "none", *options)
+        if fault:
+            return fault
+    return refused("--filter is missing", "attach", net.B) or \
+        refused("has no duplicate removal", "detach", net.B)
+
+
+def as_nobody():
+    """An ordinary user gets one line, too. The node is opened to him, so that
+    he gets as far as BPF.
+    """
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    mode = os.stat("/dev/epochfilter").st_mode & 0o777
+
+    def tries(*verb):
+        done = net.run(*net.inside(net.NS_B), *nobody, net.EPFCTL, *verb,
+                       check=False)
+        if done.returncode == 2 and done.stderr.startswith("error: ") and \
+                len(done.stderr.splitlines()) == 1:
+            return None
+        return f"{verb}: exit {done.returncode}: {done.stderr}"
+
+    with net.Filter():
+        os.chmod("/dev/epochfilter", 0o666)
+        try:
+            fault = tries("attach", net.B, "--filter", net.FILTER)
+            with net.Attached():
+                fault = fault or tries("status") or \
+                    tries("status", net.B) or tries("detach", net.B)
+        finally:
+            os.chmod("/dev/epochfilter", mode)
+    return fault or nothing_left()
+
+
+def without_bpf_right():
+    """CAP_NET_ADMIN alone does not load programs."""
+    with net.Filter():
+        done = net.run(*net.inside(net.NS_B), "setpriv",
+                       "--bounding-set=-all,+net_admin,+dac_override",
+                       "--inh-caps=-all,+net_admin,+dac_override", net.EPFCTL,
+                       "attach", net.B, "--filter", net.FILTER, check=False)
+    good = done.returncode == 2 and "run as root" in done.stderr
+    return nothing_left() if good else \
+        f"exit {done.returncode}: {done.stderr}"
+
+
+def without_bpffs():
+    with net.Filter():
+        done = net.run(*net.inside(net.NS_B), "unshare", "-m", "sh", "-c",
+                       f"umount /sys/fs/bpf; exec {net.EPFCTL} attach "
+                       f"{net.B} --filter {net.FILTER}", check=False)
+    good = done.returncode == 2 and "mount -t bpf" in done.stderr
+    return nothing_left() if good else \
+        f"exit {done.returncode}: {done.stderr}"
+
+
+def destroy_busy():
+    """A filter in use is not destroyed, the module not unloaded."""
+    with net.Filter():
+        with net.Attached():
+            fault = refused("held by", "destroy", net.FILTER)
+            unload = net.run("rmmod", "epochfilter", check=False)
+            net.send(FRAMES)
+        if unload.returncode == 0:
+            return "the module was unloaded under a program"
+    return fault or nothing_left()
+
+
+def destroy_forced():
+    """Without its filter the program passes everything, and says so."""
+    net.epfctl("create", net.FILTER, "-W", 1000)
+    with net.Attached() as on:
+        net.send(FRAMES)
+        net.epfctl("destroy", "--force", net.FILTER)
+        got = net.through(FRAMES)
+        counters = on.counters()
+        named = on.status().get("filter")
+    return net.unlike(passed=(len(got), 300), named=(named, None),
+                      counters=(counters, {"new": 100, "dropped": 200,
+                                           "no_filter": 300})) or \
+        nothing_left()
+
+
+def swapped():
+    """A program goes on with what is swapped in under its filter's name."""
+    with net.Filter(), net.Filter("-W", 1000, name="xdp-other"):
+        with net.Attached() as on:
+            net.send(FRAMES)
+            net.epfctl("swap", net.FILTER, "xdp-other")
+            got = net.through(FRAMES)
+            counters = on.counters()
+    return net.unlike(passed=(len(got), 100),
+                      counters=(counters, {"new": 200, "dropped": 400}))
+
+
+def interface_gone(*options):
+    """Its namespace removed with a program on: all of it can be cleaned."""
+    with net.Filter():
+        net.epfctl("attach", net.B, "--filter", net.FILTER, *options)
+        net.in_b("ip", "link", "del", net.B)
+        time.sleep(0.2)
+        states = json.loads(net.epfctl("-j", "status").stdout)
+        net.make_net()
+        fault = net.unlike(attached=([s["attached"] for s in states],
+                                     [False]))
+        with net.Attached(*options) as on: # takes over what was left
+            net.send(FRAMES)
+            counters = on.counters()
+        fault = fault or net.unlike(
+            counters=(counters, {"new": 100, "dropped": 200}),
+            given_back=(users(), 0))
+    return fault or nothing_left()
+
+
+def detach_gone():
+    with net.Filter():
+        net.epfctl("attach", net.B, "--filter", net.FILTER)
+        net.in_b("ip", "link", "del", net.B)
+        net.epfctl("detach", net.B)
+        free = users()
+    net.make_net()
+    return net.unlike(given_back=(free, 0)) or nothing_left()
+
+
+def same_name_elsewhere():
+    """Interfaces of one name in two namespaces are two interfaces."""
+    net.run("ip", "-n", net.NS_A, "link", "add", "twin0", "type", "dummy")
+    net.in_b("ip", "link", "add", "twin0", "type", "dummy")
+    with net.Filter():
+        with net.Attached(dev="twin0", ns=net.NS_A), \
+                net.Attached(dev="twin0", ns=net.NS_B):
+            seen = {s["interface"].split("@")[0]: s["here"] for s in
+                    json.loads(net.epfctl("-j", "status").stdout)}
+            pins = len(os.listdir(net.PINS))
+    for ns in net.NS_A, net.NS_B:
+        net.run("ip", "-n", ns, "link", "del", "twin0")
+    return net.unlike(pins=(pins, 2), names=(list(seen), ["twin0"])) or \
+        nothing_left()
+
+
+def vlan_device():
+    """A name with a dot, and a driver without XDP: auto takes generic."""
+    dev = net.B + ".5"
+    net.in_b("ip", "link", "add", "link", net.B, "name", dev, "type", "vlan",
+             "id", "5")
+    net.in_b("ip", "link", "set", dev, "arp", "off", "up")
+    tagged = [f[:12] + b"\x81\x00\x00\x05" + f[12:] for f in FRAMES]
+    try:
+        with net.Filter(), net.Attached(dev=dev) as on:
+            with net.Capturing(dev) as got:
+                net.send(tagged)
+            mode, counters = on.status()["mode"], on.counters()
+            fault = refused("not supported", "attach", net.B + ".5", "--mode",
+                            "native", "--filter", net.FILTER) and None
+    finally:
+        net.in_b("ip", "link", "del", dev)
+    return fault or net.unlike(
+        mode=(mode, "generic"), passed=(got.frames, FRAMES[:100]),
+        counters=(counters, {"new": 100, "dropped": 200})) or nothing_left()
+
+
+def status_codes():
+    none = net.epfctl("status", net.B, check=False)
+    with net.Filter(), net.Attached("--key", "packet", "--no-mac", "--bytes",
+                                    "64", "--prio", "7") as on:
+        text = net.epfctl("status").stdout
+        state = on.status()
+        everything = json.loads(net.epfctl("-j", "status").stdout)
+    return net.unlike(
+        none=(none.returncode, 1), text=(
+            f"{net.B}: filter {net.FILTER}, key packet --no-mac --bytes 64, "
+            "drop, native mode, prio 7" in text, True),
+        key=(state["key"], {"key": "packet", "mac": False, "vlan": True,
+                            "nonip": "pass", "bytes": 64}),
+        all=(everything, [state]))
+
+
+def unload():
+    """Programs let go of the module a moment after they are detached."""
+    if not net.eventually(lambda: not net.run("rmmod", "epochfilter",
+                                              check=False).returncode):
+        raise RuntimeError("the module cannot be unloaded")
+
+
+def without_btf():
+    """A module without BTF: attach says so."""
+    bare = net.tmp("epochfilter.ko")
+    if net.run("objcopy", "--remove-section=.BTF", net.MODULE, bare,
+               check=False).returncode:
+        raise tap.Skip("objcopy cannot take the BTF away")
+    unload()
+    net.run("insmod", bare)
+    try:
+        with net.Filter():
+            return attach_refused("without BTF")
+    finally:
+        unload()
+        net.run("insmod", net.MODULE)
+
+
+def without_module():
+    unload()
+    try:
+        return attach_refused("modprobe epochfilter")
+    finally:
+        net.run("insmod", net.MODULE)
+
+
+def cases():
+    of, out = functools.partial, []
+    for how in ([], ["--no-dispatcher"], ["--mode", "generic"],
+                ["--action", "mark", "--no-dispatcher"]):
+        out.append((f"detach leaves nothing {' '.join(how)}".strip(),
+                    of(detach_cleans, *how)))
+    for mode in "native", "generic":
+        out += [
+            (f"{mode}: beside a program that runs first",
+             of(beside, mode, 90, False, True)),
+            (f"{mode}: beside a program that runs after",
+             of(beside, mode, 10, True, False)),
+        ]
+    return out + [
+        ("the other program stays", other_stays),
+        ("beside xdp-filter", xdp_filter_beside),
+        ("a program without dispatcher is left alone", alone_refused),
+        ("refused: attached already", twice),
+        ("refused: no such interface", no_interface),
+        ("refused: no such filter", no_filter),
+        ("refused: options that do not go together", bad_options),
+        ("refused: an ordinary user", as_nobody),
+        ("refused: without the right to load programs", without_bpf_right),
+        ("refused: no BPF file system", without_bpffs),
+        ("destroy and unload are refused while attached", destroy_busy),
+        ("destroyed by force: everything passes", destroy_forced),
+        ("swap under a program", swapped),
+        ("the interface goes away", interface_gone),
+        ("the interface goes away, without a dispatcher",
+         of(interface_gone, "--no-dispatcher")),
+        ("detach after the interface is gone", detach_gone),
+        ("one name in two namespaces", same_name_elsewhere),
+        ("a VLAN device", vlan_device),
+        ("status", status_codes),
+        ("refused: a module without BTF", without_btf),
+        ("refused: no module", without_module),
+    ]
+
+
+if __name__ == "__main__":
+    net.require()
+    net.make_net()
+    tap.main(cases())

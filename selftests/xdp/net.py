@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Two network namespaces, a veth pair between them, and epfctl: what the XDP
+suites work with. Frames go in at A, are looked up on interface B, and what B's
+namespace gets is captured.
+"""
+
+import atexit
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(TOP, "selftests", d) for d in ("dedup", "model")]
+
+import pcap  # noqa: E402
+import tap  # noqa: E402
+
+BUILD = os.path.join(TOP, "build")
+BUILT = os.path.join(BUILD, "selftests/xdp")
+EPFCTL = os.environ.get("EPF_CTL", os.path.join(BUILD, "user/epfctl"))
+MODULE = os.environ.get("EPF_KO", os.path.join(BUILD, "kmod/epochfilter.ko"))
+NS_A, NS_B, A, B = "epf-a", "epf-b", "epfa0", "epfb0"
+PINS = "/sys/fs/bpf/epochfilter"
+FILTER = "xdp-test"
+
+TMP = tempfile.mkdtemp(prefix="epf-xdp-")
+atexit.register(shutil.rmtree, TMP, ignore_errors=True)
+
+
+def tmp(name):
+    return os.path.join(TMP, name)
+
+
+def run(*args, check=True, **how):
+    how.setdefault("timeout", 120)
+    done = subprocess.run(list(map(str, args)), capture_output=True, text=True,
+                          **how)
+    if check and done.returncode:
+        raise RuntimeError(f"{' '.join(map(str, args))}: exit "
+                           f"{done.returncode}: {done.stderr.strip()}")
+    return done
+
+
+def inside(ns):
+    """`ip netns exec` would hide /sys/fs/bpf."""
+    return ["nsenter", f"--net=/run/netns/{ns}"]
+
+
+def in_b(*args, **how):
+    return run(*inside(NS_B), *args, **how)
+
+
+def epfctl(*args, ns=NS_B, **how):
+    return run(*(inside(ns) if ns else []), EPFCTL, *args, **how)
+
+
+def require():
+    """Skip all unless this can run; load the module."""
+    why = ""
+    if os.geteuid():
+        why = "needs root"
+    elif not os.path.exists(EPFCTL):
+        why = f"{EPFCTL} is not built"
+    elif not os.path.exists(os.path.join(BUILT, "pcapsend")):
+        why = f"{BUILT} is not built"
+    elif not os.path.isdir("/sys/module/epochfilter"):
+        if not os.environ.get("EPF_VM"):
+            why = "the module is not loaded, and this is no VM"
+        elif run("insmod", MODULE, check=False).returncode:
+            why = "the module does not load"
+    if why:
+        print(f"TAP version 13\n1..0 # SKIP {why}")
+        sys.exit(4)
+
+
+def forget_net():
+    for ns in (NS_A, NS_B):
+        run("ip", "netns", "del", ns, check=False)
+
+
+def make_net(mtu=1500):
+    """No protocol of its own speaks on the pair, so every packet is ours."""
+    run("modprobe", "veth", check=False)
+    forget_net()
+    for ns in (NS_A, NS_B):
+        run("ip", "netns", "add", ns)
+        run(*inside(ns), "sh", "-c",
+            "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 && "
+            "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")
+    run("ip", "-n", NS_A, "link", "add", A, "type", "veth", "peer", "name", B,
+        "netns", NS_B)
+    set_mtu(mtu)
+    for ns, dev in (NS_A, A), (NS_B, B):
+        run("ip", "-n", ns, "link", "set", dev, "arp", "off", "up")
+    atexit.register(forget_net)
+
+
+def set_mtu(mtu):
+    run("ip", "-n", NS_B, "link", "set", B, "mtu", mtu)
+    run("ip", "-n", NS_A, "link", "set", A, "mtu", mtu)
+
+
+def send(frames, per_s=20000):
+    path = pcap.Capture([pcap.Packet(0, f) for f in frames]).save(
+        tmp("send.pcap"))
+    done = run(*inside(NS_A), os.path.join(BUILT, "pcapsend"), "-r", per_s, A,
+               path)
+    if int(done.stdout.split()[0]) != len(frames):
+        raise RuntimeError(f"sent {done.stdout} of {len(frames)}")
+
+
+class Capturing:
+    """What B receives while the block runs, afterwards in @frames."""
+
+    def __init__(self, dev=B):
+        self.dev, self.frames = dev, None
+
+    def __enter__(self):
+        self.receiver = subprocess.Popen(
+            [*inside(NS_B), os.path.join(BUILT, "pcaprecv"), self.dev,
+             tmp("recv.pcap")], stdout=subprocess.PIPE, text=True)
+        if self.receiver.stdout.readline() != "ready\n":
+            raise RuntimeError("pcaprecv does not listen")
+        return self
+
+    def __exit__(self, *error):
+        time.sleep(0.3)  # softirqs finish what was sent
+        self.receiver.terminate()
+        tail = self.receiver.communicate(timeout=60)[0]
+        if self.receiver.returncode:
+            raise RuntimeError(f"pcaprecv lost frames: {tail}")
+        self.frames = [p.data for p in pcap.load(tmp("recv.pcap")).packets]
+
+
+def through(frames, **how):
+    """Sends frames; returns those that come out."""
+    with Capturing() as got:
+        send(frames, **how)
+    return got.frames
+
+
+class Filter:
+    def __init__(self, *options, name=FILTER):
+        self.name = name
+        self.options = options or ("-W", 100000, "-b", "1e-9")
+
+    def __enter__(self):
+        epfctl("create", self.name, *self.options)
+        return self
+
+    def __exit__(self, *error):
+        run(EPFCTL, "destroy", "--force" if error[0] else "--", self.name)
+
+
+class Attached:
+    def __init__(self, *options, dev=B, filter=FILTER, ns=NS_B):
+        self.options, self.dev, self.filter = options, dev, filter
+        self.ns = ns
+
+    def __enter__(self):
+        epfctl("attach", self.dev, "--filter", self.filter, *self.options,
+               ns=self.ns)
+        return self
+
+    def __exit__(self, *error):
+        epfctl("detach", self.dev, ns=self.ns)
+
+    def status(self):
+        return json.loads(epfctl("-j", "status", self.dev, ns=self.ns,
+                                 check=False).stdout)
+
+    def counters(self):
+        """Packets by outcome, without the zeroes."""
+        return {name: c["packets"] for name, c in
+                self.status()["counters"].items() if c["packets"]}
+
+    def bytes(self):
+        return {name: c["bytes"] for name, c in
+                self.status()["counters"].items() if c["packets"]}
+
+
+def eventually(good, seconds=5):
+    """The kernel frees programs and maps a moment later."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if good():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def unlike(**pairs):
+    """unlike(dropped=(got, wanted)): text for the first that differ, or None.
+    """
+    for name, (got, wanted) in pairs.items():
+        if got != wanted:
+            return f"{name}: {got}, wanted {wanted}"
+    return None

@@ -1,0 +1,6 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# kfunc == ioctl == offline, bit by bit.
+. "$(dirname "$0")/load.sh"
+[ -x "$built/parity" ] || skip_all "$built/parity is not built"
+exec "$built/parity" "$built/parity.bpf.o"

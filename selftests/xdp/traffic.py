@@ -1,0 +1,292 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Packets through a veth pair with duplicate removal, against an exact oracle:
+every repeat is dropped (counted, marked), no other packet is, every counter is
+exact, in the driver and behind it, in one buffer and in many.
+"""
+
+import ctypes
+import functools
+import json
+import random
+import socket
+import struct
+
+import net
+import tap
+import frames as model_frames
+import packets as model
+
+SO_RCVMARK, SO_MARK = 75, 36
+
+KEYS = {
+    "frame": (["--key", "frame"], (model.FRAME, 0, 0)),
+    "first 40 bytes": (["--key", "frame", "--bytes", "40"],
+                       (model.FRAME, 0, 40)),
+    "packet": (["--key", "packet"], (model.PACKET, 0, 0)),
+    "packet without MACs and tags": (
+        ["--key", "packet", "--no-mac", "--no-vlan"],
+        (model.PACKET, model.NO_MAC | model.NO_VLAN, 0)),
+    "flow": (["--key", "flow"], (model.FLOW, 0, 0)),
+    "flow, others by frame": (["--key", "flow", "--nonip", "frame"],
+                              (model.FLOW, model.NONIP_FRAME, 0)),
+}
+
+
+def same_but_forwarded(frame):
+    """TTL and checksum changed, as a router does; untagged IPv4 only."""
+    if frame[12:14] != b"\x08\x00" or len(frame) < 34:
+        return frame
+    return frame[:22] + bytes([frame[22] - 1 & 255]) + frame[23:24] + \
+        b"\xab\xcd" + frame[26:]
+
+
+def odd_frames():
+    """Those of the packet vectors that an Ethernet can carry."""
+    out = []
+    for link, frame, cuts in model_frames.all_frames():
+        if link != model.ETHER:
+            continue
+        out += [frame[:n] for n in cuts or [len(frame)]]
+    return [f for f in out if 14 <= len(f) <= 1514]
+
+
+def udp_frame(n, size=64):
+    body = struct.pack(">HH", 8 + size, 0) + struct.pack(">I", n) * (size // 4)
+    return model_frames.ether(0x0800, model_frames.ip4(
+        17, model_frames.ports(1024 + n % 60000, 53, 0) + body))
+
+
+def traffic(seed, size=None):
+    """About 1,500 frames: odd ones and plain ones, repeated at random."""
+    rng = random.Random(seed)
+    sizes = size or (lambda: rng.choice((18, 64, 300, 1400)))
+    pool = odd_frames() + [udp_frame(n, sizes()) for n in range(500)]
+    out = [rng.choice(pool) for _ in range(1500)]
+    return [same_but_forwarded(f) if rng.random() < .25 else f for f in out]
+
+
+def outcomes(frames, key, flags, max_bytes, repeat="dropped"):
+    """What becomes of each frame."""
+    seen, out = set(), []
+    for f in frames:
+        try:
+            k = model.canonical(f, key, model.ETHER, flags, max_bytes)
+        except model.Truncated:
+            out.append("truncated")
+        except model.Malformed:
+            out.append("malformed")
+        except model.NotIp:
+            out.append("not_ip")
+        else:
+            out.append(repeat if k in seen else "new")
+            seen.add(k)
+    return out
+
+
+def tally(names, weights=None):
+    out = {}
+    for i, name in enumerate(names):
+        out[name] = out.get(name, 0) + (weights[i] if weights else 1)
+    return out
+
+
+def stack_drops(frame):
+    """A tag too short to be taken off; the kernel looks for six bytes."""
+    return frame[12:14] in (b"\x81\x00", b"\x88\xa8") and len(frame) < 20
+
+
+def check(frames, want, attach_options):
+    with net.Filter(), net.Attached(*attach_options) as on:
+        got = net.through(frames)
+        counters, octets = on.counters(), on.bytes()
+    passed = [f for f, what in zip(frames, want)
+              if what != "dropped" and not stack_drops(f)]
+    return net.unlike(
+        counters=(counters, tally(want)),
+        bytes=(octets, tally(want, [len(f) for f in frames])),
+        passed=(len(got), len(passed)),
+        frames=(got == passed, True))
+
+
+def key_case(mode, key, seed):
+    options, oracle = KEYS[key]
+    frames = traffic(seed)
+    want = outcomes(frames, *oracle)
+    if tally(want).get("dropped", 0) < 200:
+        return "the test has too few repeats"
+    return check(frames, want, ["--mode", mode, *options])
+
+
+def count_case(mode, *how):
+    frames = traffic(7)
+    return check(frames, outcomes(frames, model.PACKET, 0, 0, "counted"),
+                 ["--mode", mode, "--key", "packet", "--action", "count",
+                  *how])
+
+
+def plain_case(mode):
+    frames = traffic(8)
+    return check(frames, outcomes(frames, model.FRAME, 0, 0),
+                 ["--mode", mode, "--no-dispatcher"])
+
+
+def jumbo_case(mode, *how):
+    """Frames of several buffers that differ in their last bytes only."""
+    frames = [udp_frame(0, 8000)[:-1] + bytes([n % 50]) for n in range(200)]
+    frames += [udp_frame(n % 40, n % 40 * 200) for n in range(200)]
+    net.set_mtu(9000)
+    try:
+        return check(frames, outcomes(frames, model.FRAME, 0, 0),
+                     ["--mode", mode, *how])
+    finally:
+        net.set_mtu(1500)
+
+
+def setns(file):
+    if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+class Marks:
+    """A UDP socket in B that sees the mark of what it receives."""
+
+    ADDRESS = "192.0.2.9"
+
+    def __init__(self):
+        link = json.loads(net.in_b("ip", "-j", "link", "show",
+                                   net.B).stdout)[0]
+        self.mac = bytes.fromhex(link["address"].replace(":", ""))
+        net.in_b("ip", "addr", "add", self.ADDRESS + "/24", "dev", net.B)
+        with open(f"/run/netns/{net.NS_B}") as ns, \
+                open("/proc/self/ns/net") as own:
+            setns(ns)
+            try:
+                self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            finally:
+                setns(own)
+        self.sock.bind((self.ADDRESS, 53))
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
+        self.sock.setblocking(False)
+
+    def frame(self, n):
+        """A UDP packet to the socket, with sound checksums."""
+        data = struct.pack(">I", n)
+        head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28 + len(data), n, 0, 64,
+                           17, 0, bytes([192, 0, 2, 8]), bytes([192, 0, 2, 9]))
+        total = sum(struct.unpack(">10H", head))
+        total = ~(total + (total >> 16)) & 0xFFFF
+        head = head[:10] + struct.pack(">H", total) + head[12:]
+        udp = struct.pack(">HHHH", 1000, 53, 8 + len(data), 0)
+        return self.mac + model_frames.MACS[6:] + b"\x08\x00" + head + udp + \
+            data
+
+    def received(self):
+        """(number, mark) of each packet."""
+        out = []
+        while True:
+            try:
+                data, control = self.sock.recvmsg(64, 64)[:2]
+            except BlockingIOError:
+                return out
+            mark = [struct.unpack("I", d)[0] for level, kind, d in control
+                    if (level, kind) == (socket.SOL_SOCKET, SO_MARK)]
+            out.append((struct.unpack(">I", data)[0], (mark or [0])[0]))
+
+    def close(self):
+        self.sock.close()
+        net.in_b("ip", "addr", "flush", "dev", net.B)
+
+
+def mark_case(mode, base, *how):
+    """New ones unmarked, repeats marked with their age: 0, then 3."""
+    marks = Marks()
+    first, old = base or 0xef00, (base or 0xef00) + 3
+    options = ["--mode", mode, "--action", "mark", *how]
+    if base:
+        options += ["--mark", hex(base)]
+    try:
+        with net.Filter(), net.Attached(*options) as on:
+            net.send([marks.frame(n) for n in (1, 2, 1)])
+            net.epfctl("rotate", net.FILTER, "--count", 3)
+            net.send([marks.frame(n) for n in (2, 3, 2)])
+            net.eventually(lambda: sum(on.counters().values()) == 6)
+            got, counters = marks.received(), on.counters()
+    finally:
+        marks.close()
+    return net.unlike(
+        marks=(got, [(1, 0), (2, 0), (1, first), (2, old), (3, 0),
+                     (2, first)]),
+        counters=(counters, {"new": 3, "marked": 3}))
+
+
+def mark_passes_all(mode):
+    frames = traffic(9)
+    want = outcomes(frames, model.FLOW, 0, 0, "marked")
+    return check(frames, want, ["--mode", mode, "--key", "flow", "--action",
+                                "mark", "--no-dispatcher"])
+
+
+def saturated_case():
+    """Above its limit the filter lets everything through."""
+    frames = [udp_frame(n) for n in range(4000)]
+    shape = ("-W", 1000000, "--lines", 64, "--lines-per-key", 1,
+             "--bits-per-key", 8, "-b", "1e-4")
+    with net.Filter(*shape), net.Attached() as on:
+        net.send(frames)
+        if not net.eventually(lambda: "SATURATED" in
+                              net.epfctl("show", net.FILTER).stdout):
+            return "the filter does not become saturated"
+        before = on.counters()
+        got = net.through(frames[:500])
+        after = on.counters()
+    failed_open = after.get("saturated", 0) - before.get("saturated", 0)
+    return net.unlike(
+        passed=(len(got), 500), saturated=(failed_open > 0, True),
+        dropped=(after.get("dropped"), before.get("dropped")),
+        all=(sum(after.values()), 4500))
+
+
+def first_seen_case():
+    """Two filters with a window of 70: with --first-seen a key is forgotten
+    after its first sight's window, else never while it comes back.
+    """
+    frames = [udp_frame(0) if n % 2 else udp_frame(n) for n in range(600)]
+    dropped = {}
+    for how in (), ("--first-seen",):
+        with net.Filter("-W", 70, "-b", "1e-9", *how), net.Attached() as on:
+            net.send(frames, per_s=200)
+            net.eventually(lambda: sum(on.counters().values()) == 600)
+            dropped[how] = on.counters()["dropped"]
+    return net.unlike(refresh=(dropped[()], 300),
+                      first_seen=(dropped[("--first-seen",)] < 300, True))
+
+
+def cases():
+    of, out = functools.partial, []
+    for mode in "native", "generic":
+        for seed, key in enumerate(KEYS):
+            out.append((f"{mode}: {key}: repeats dropped, nothing else",
+                        of(key_case, mode, key, seed)))
+        out += [
+            (f"{mode}: repeats counted, all passed", of(count_case, mode)),
+            (f"{mode}: marked, all passed", of(mark_passes_all, mode)),
+            (f"{mode}: the mark tells the age",
+             of(mark_case, mode, 0, "--no-dispatcher")),
+            (f"{mode}: without a dispatcher", of(plain_case, mode)),
+            (f"{mode}: many buffers", of(jumbo_case, mode)),
+            (f"{mode}: many buffers, without a dispatcher",
+             of(jumbo_case, mode, "--no-dispatcher")),
+        ]
+    return out + [
+        ("the first mark is as asked for",
+         of(mark_case, "native", 0x100, "--no-dispatcher")),
+        ("a saturated filter fails open", saturated_case),
+        ("refresh and first-seen", first_seen_case),
+    ]
+
+
+if __name__ == "__main__":
+    net.require()
+    net.make_net()
+    tap.main(cases())

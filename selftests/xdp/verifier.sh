@@ -1,0 +1,6 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Programs that the verifier must refuse, and programs that must load and run.
+. "$(dirname "$0")/load.sh"
+[ -x "$built/verifier" ] || skip_all "$built/verifier is not built"
+exec "$built/verifier" "$built"/*_fail.bpf.o "$built/ok.bpf.o"

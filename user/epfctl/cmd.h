@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * epfctl: what the verbs share. One verb, one function cmd_*() that takes its
+ * own argv (argv[0] is the verb) and returns an exit code.
+ */
+#ifndef EPFCTL_CMD_H
+#define EPFCTL_CMD_H
+
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <linux/epochfilter.h>
+
+#include "libepf/epf.h"
+
+/* The exit codes of every verb. */
+enum {
+	EXIT_YES = 0,	 /* done; yes; all present */
+	EXIT_ABSENT = 1, /* definitely absent */
+	EXIT_FAIL = 2,	 /* usage, or failure */
+};
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define NS_PER_SEC 1000000000ULL
+
+/* verbs; those of dedup and attach are missing where their libraries were */
+
+int cmd_plan(int argc, char **argv);
+int cmd_create(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_destroy(int argc, char **argv);
+int cmd_insert(int argc, char **argv);
+int cmd_test(int argc, char **argv);
+int cmd_rotate(int argc, char **argv);
+int cmd_clear(int argc, char **argv);
+int cmd_swap(int argc, char **argv);
+int cmd_save(int argc, char **argv);
+int cmd_restore(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_dedup(int argc, char **argv) __attribute__((weak));
+int cmd_attach(int argc, char **argv) __attribute__((weak));
+int cmd_detach(int argc, char **argv) __attribute__((weak));
+int cmd_status(int argc, char **argv) __attribute__((weak));
+
+/* opt.c: options */
+
+/* Values of long options that have no letter. */
+#define OPT_LONG 256
+#define OPT_PROGRESS (OPT_LONG + 255)
+
+/**
+ * struct spec - what a verb takes
+ * @usage: "VERB [options] NAME", one line
+ * @help: the options, one a line, and a remark
+ * @shorts: as for getopt, without the common options
+ * @longs: ends with {0}; without the common options; at most 24
+ */
+struct spec {
+	const char *usage;
+	const char *help;
+	const char *shorts;
+	const struct option *longs;
+};
+
+/**
+ * next_option() - getopt_long() with the common options
+ * @argc: of the verb
+ * @argv: of the verb
+ * @spec: what it takes
+ *
+ * Handles -j, -p, --progress; --help prints and exits with 0.
+ *
+ * Return: the option; -1: no more, optind is set; '?': a bad one, and an
+ * error is printed.
+ */
+int next_option(int argc, char **argv, const struct spec *spec);
+
+/* Are there from @min to @max operands from optind on? If not, an error. */
+bool operands(int argc, char **argv, int min, int max, const struct spec *spec);
+
+/* parse.c: numbers with units; false: an error is printed, naming @what */
+
+bool parse_count(const char *what, const char *text, __u64 max, __u64 *value);
+bool parse_bytes(const char *what, const char *text, __u64 *bytes);
+bool parse_ns(const char *what, const char *text, __u64 *ns);
+/* A probability: over 0, at most 1. */
+bool parse_rate(const char *what, const char *text, double *rate);
+/* A frequency: over 0, per second. */
+bool parse_pps(const char *what, const char *text, double *pps);
+/* 32 hex digits, as the 16 bytes of the key. */
+bool parse_hash_key(const char *what, const char *text, __u64 key[2]);
+/* Is it a name that a filter can have? Else an error. */
+bool parse_name(const char *name);
+/* Hex digits into at most @room bytes. Return: bytes; -1: not hex or more. */
+int parse_hex(const char *text, size_t len, __u8 *bytes, size_t room);
+
+/* out.c: text or JSON on stdout, errors on stderr */
+
+enum out_mode { OUT_TEXT, OUT_JSON, OUT_PRETTY };
+extern enum out_mode out_mode;
+
+/* Print @value as one line (or indented) and drop the reference. */
+void out_json(json_t *value);
+/* Push all output out. Return: @code, or EXIT_FAIL with an error printed. */
+int out_finish(int code);
+
+/* Print "error: ..." as one line. Return: EXIT_FAIL. */
+int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/**
+ * fail_call() - the error of a call to the module
+ * @err: negative errno
+ * @doing: "creating a filter"
+ * @name: of the filter, or NULL
+ *
+ * Return: EXIT_FAIL.
+ */
+int fail_call(int err, const char *doing, const char *name);
+
+/* Text that lives to the end of the expression it is made in. */
+struct text {
+	char s[48];
+};
+struct text fmt_bytes(__u64 bytes);
+struct text fmt_ns(__u64 ns);
+struct text fmt_rate(double rate);
+struct text fmt_ppt(__u64 ppt);
+
+double ppt_to_rate(__u64 ppt);
+__u64 rate_to_ppt(double rate);
+
+const char *mode_name(__u32 mode);
+const char *hash_name(__u32 hash);
+const char *refresh_name(__u32 refresh);
+
+/* meter.c: progress on stderr */
+
+/* --progress: also where stderr is no terminal */
+extern bool progress_forced;
+
+/**
+ * struct meter - progress of one piece of work
+ * @what: "saving"
+ * @unit: "keys", or NULL for bytes
+ *
+ * The rest is the meter's own. Shown after a second, at most five times in
+ * one, when stderr is a terminal or --progress is given.
+ */
+struct meter {
+	const char *what;
+	const char *unit;
+	__u64 start_ns;
+	__u64 shown_ns;
+	bool shown;
+};
+
+/* An epf_progress_fn; @all 0: not known. Non-zero: stop, a signal came. */
+int meter_update(void *meter, __u64 done, __u64 all);
+/* Clear the line. */
+void meter_end(struct meter *m);
+
+/* From here on SIGINT and SIGTERM set interrupted instead of ending us. */
+void catch_signals(void);
+extern volatile int interrupted;
+
+__u64 now_ns(void); /* CLOCK_MONOTONIC */
+
+/* open.c: the device, filters and snapshots, with the error printed */
+
+int open_device(void); /* negative: an error */
+/* @name may be an id where no filter has it as its name. */
+int open_filter(const char *name);
+bool open_snapshot(const char *path, struct epf_snap_file *file);
+
+/* promise.c: the options of plan and create, and the geometry they mean */
+
+/**
+ * struct promise - what is asked of a filter; zero: not said
+ * @window: insertions
+ * @time_ns: ns
+ * @pps: insertions per second expected
+ * @budget: false-positive rate
+ * @limit: estimated rate above which it fails open; 1: never
+ * @max_bytes: memory
+ * @nr_lines: explicit geometry, with the next two
+ * @lines_per_key: L, also without @nr_lines
+ * @bits_per_key: k
+ * @mode: enum epf_mode, with @has_mode
+ */
+struct promise {
+	__u64 window;
+	__u64 time_ns;
+	double pps;
+	double budget;
+	double limit;
+	__u64 max_bytes;
+	__u64 nr_lines;
+	__u64 lines_per_key;
+	__u64 bits_per_key;
+	__u32 mode;
+	bool has_mode;
+};
+
+/**
+ * struct planned - a filter that keeps a promise
+ * @params: all but the name
+ * @keys: distinct keys of a window that it was sized for; 0: not known
+ * @fpr: predicted at the worst phase; 0: not known
+ */
+struct planned {
+	struct epf_params params;
+	double keys;
+	double fpr;
+};
+
+/* Options of struct promise, in the verb's own table and help. */
+enum {
+	OPT_MODE = OPT_LONG,
+	OPT_RATE,
+	OPT_LIMIT,
+	OPT_MEMORY,
+	OPT_LINES,
+	OPT_LINES_PER_KEY,
+	OPT_BITS_PER_KEY,
+	OPT_PROMISE_END,
+};
+#define PROMISE_SHORTS "W:T:b:"
+#define PROMISE_LONGS \
+	{ "window", required_argument, NULL, 'W' }, \
+	{ "time", required_argument, NULL, 'T' }, \
+	{ "budget", required_argument, NULL, 'b' }, \
+	{ "mode", required_argument, NULL, OPT_MODE }, \
+	{ "rate", required_argument, NULL, OPT_RATE }, \
+	{ "limit", required_argument, NULL, OPT_LIMIT }, \
+	{ "memory", required_argument, NULL, OPT_MEMORY }, \
+	{ "lines", required_argument, NULL, OPT_LINES }, \
+	{ "lines-per-key", required_argument, NULL, OPT_LINES_PER_KEY }, \
+	{ "bits-per-key", required_argument, NULL, OPT_BITS_PER_KEY }
+extern const char promise_help[];
+
+/* Return: false: an error is printed (also for an @opt that is not of these). */
+bool promise_option(struct promise *p, int opt, const char *arg);
+/* Return: false: an error is printed. */
+bool promise_plan(const struct promise *p, struct planned *plan);
+
+/* keys.c: keys from arguments, standard input and files */
+
+enum key_format { KEYS_TEXT, KEYS_HEX, KEYS_JSON };
+
+/**
+ * struct keys - a batch, all of it sound
+ * @bytes: the keys without gaps, or __u64 digests
+ * @lens: of each key
+ * @count: keys
+ * @digests: which of the two
+ */
+struct keys {
+	__u8 *bytes;
+	__u16 *lens;
+	__u32 count;
+	bool digests;
+	/* the reader's own */
+	size_t used;
+	size_t room;
+	__u32 slots;
+};
+
+/**
+ * struct key_input - where keys come from
+ * @format: of a line
+ * @nul: lines end with NUL
+ * @digests: hex digests in place of keys
+ * @args: keys, or "-" for standard input
+ * @nr_args: how many
+ * @files: paths
+ * @nr_files: how many
+ */
+struct key_input {
+	enum key_format format;
+	bool nul;
+	bool digests;
+	char **args;
+	int nr_args;
+	const char **files;
+	int nr_files;
+};
+
+#define KEY_FILES_MAX 64
+
+enum {
+	OPT_FORMAT = OPT_PROMISE_END,
+	OPT_DIGEST,
+	OPT_KEYS_END,
+};
+#define KEYS_SHORTS "f:0"
+#define KEYS_LONGS \
+	{ "file", required_argument, NULL, 'f' }, \
+	{ "null", no_argument, NULL, '0' }, \
+	{ "format", required_argument, NULL, OPT_FORMAT }, \
+	{ "digest", no_argument, NULL, OPT_DIGEST }
+extern const char keys_help[];
+
+/* As promise_option(). @in->files has room for KEY_FILES_MAX. */
+bool keys_option(struct key_input *in, int opt, const char *arg);
+
+/* Takes one batch. Return: 0: go on; else an exit code. */
+typedef int (*keys_fn)(void *ctx, const struct keys *keys);
+
+/**
+ * keys_read() - read all keys, batch by batch
+ * @in: where from
+ * @fn: called for every batch; a batch with a bad key is not passed on
+ * @ctx: for @fn
+ *
+ * Return: 0, what @fn returned, or EXIT_FAIL with an error printed.
+ */
+int keys_read(const struct key_input *in, keys_fn fn, void *ctx);
+
+/* info.c: a filter for people and for programs */
+
+void info_print(const struct epf_info *info);
+json_t *info_json(const struct epf_info *info);
+void params_print(const struct epf_params *p);
+json_t *params_json(const struct epf_params *p);
+
+#endif /* EPFCTL_CMD_H */

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/* attach and detach: duplicate removal on an interface. */
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "pktopts.h"
+#include "xdp.h"
+
+enum {
+	OPT_ACTION = OPT_PKT_END,
+	OPT_MARK,
+	OPT_XDP_MODE,
+	OPT_PRIO,
+	OPT_NO_DISPATCHER,
+};
+
+static const struct option attach_longs[] = {
+	{ "filter", required_argument, NULL, 'f' },
+	PKT_LONGS,
+	{ "action", required_argument, NULL, OPT_ACTION },
+	{ "mark", required_argument, NULL, OPT_MARK },
+	{ "mode", required_argument, NULL, OPT_XDP_MODE },
+	{ "prio", required_argument, NULL, OPT_PRIO },
+	{ "no-dispatcher", no_argument, NULL, OPT_NO_DISPATCHER },
+	{ 0 },
+};
+
+static const struct spec attach_spec = {
+	.usage = "attach --filter NAME [options] INTERFACE",
+	.help =
+"Look every packet that INTERFACE receives up in a filter, and enter it.\n"
+"  -f, --filter NAME   the filter, which must exist\n"
+PKT_HELP
+"  --action drop|count|mark  what is done about repeats (drop)\n"
+"  --mark N            mark: repeats get the packet mark N plus their age in\n"
+"                      epochs, 0 to 7 (0xef00)\n"
+"  --mode auto|native|generic  in the driver, or behind it (auto)\n"
+"  --prio N            place among XDP programs, low ones first (50)\n"
+"  --no-dispatcher     alone on the interface, without libxdp\n"
+"Malformed and truncated packets, and all packets while the filter fails\n"
+"open, are passed and counted: see 'epfctl status'.\n",
+	.shorts = "f:",
+	.longs = attach_longs,
+};
+
+static int choice(const char *what, const char *arg, const char *const *names,
+		  int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(arg, names[i]))
+			return i;
+	fail("%s '%s': not %s, %s or %s", what, arg, names[0], names[1],
+	     names[2]);
+	return -1;
+}
+
+/* Decimal, or hex after 0x: marks are written so. */
+static bool parse_mark(const char *arg, __u32 *mark)
+{
+	unsigned long v;
+	char *end;
+
+	errno = 0;
+	v = strtoul(arg, &end, 0);
+	if (errno || *end || end == arg || *arg == '-' || !v ||
+	    v > 0xffffffffUL - EPF_EPOCHS) {
+		fail("--mark '%s': not a number from 1 to 0x%x", arg,
+		     0xffffffffU - EPF_EPOCHS);
+		return false;
+	}
+	*mark = (__u32)v;
+	return true;
+}
+
+static bool parse_prio(const char *arg, __u32 *prio)
+{
+	__u64 n;
+
+	if (!parse_count("--prio", arg, 0x7fffffff, &n))
+		return false;
+	if (!n)
+		fail("--prio 0: places are counted from 1");
+	*prio = (__u32)n;
+	return n;
+}
+
+static bool attach_option(struct xdp_want *want, int opt, const char *arg)
+{
+	static const char *const actions[] = { "drop", "count", "mark" };
+	static const char *const modes[] = { "auto", "native", "generic" };
+	int i;
+
+	switch (opt) {
+	case 'f':
+		want->filter = arg;
+		return true;
+	case OPT_ACTION:
+		i = choice("--action", arg, actions, ARRAY_SIZE(actions));
+		want->action = (__u32)i;
+		return i >= 0;
+	case OPT_XDP_MODE:
+		i = choice("--mode", arg, modes, ARRAY_SIZE(modes));
+		want->mode = (enum xdp_mode)i;
+		return i >= 0;
+	case OPT_MARK:
+		return parse_mark(arg, &want->mark);
+	case OPT_PRIO:
+		return parse_prio(arg, &want->prio);
+	case OPT_NO_DISPATCHER:
+		want->prio = 0;
+		return true;
+	}
+	return pkt_option(&want->opts, opt, arg);
+}
+
+static bool attach_options(int argc, char **argv, struct xdp_want *want)
+{
+	bool alone = false, placed = false;
+	int opt;
+
+	while ((opt = next_option(argc, argv, &attach_spec)) >= 0) {
+		if (opt == '?' || !attach_option(want, opt, optarg))
+			return false;
+		alone |= opt == OPT_NO_DISPATCHER;
+		placed |= opt == OPT_PRIO;
+	}
+	if (!operands(argc, argv, 1, 1, &attach_spec) ||
+	    !pkt_options_ok(&want->opts))
+		return false;
+	want->ifname = argv[optind];
+	if (!want->filter)
+		fail("--filter is missing: usage: epfctl %s",
+		     attach_spec.usage);
+	else if (want->mark && want->action != EPF_XDP_MARK)
+		fail("--mark goes with --action mark only");
+	else if (alone && placed)
+		fail("--prio and --no-dispatcher exclude each other");
+	else
+		return true;
+	return false;
+}
+
+/* The id of the filter that is called @name, 0: an error is printed. */
+static __u32 filter_id(const char *name)
+{
+	struct epf_info info;
+	int filter = open_filter(name);
+	int err;
+
+	if (filter < 0)
+		return 0;
+	err = epf_filter_info(filter, &info);
+	close(filter);
+	if (!err)
+		return info.id;
+	fail_call(err, "reading", name);
+	return 0;
+}
+
+int cmd_attach(int argc, char **argv)
+{
+	struct xdp_want want = { .prio = XDP_PRIO_DEFAULT };
+
+	if (!attach_options(argc, argv, &want))
+		return EXIT_FAIL;
+	if (want.action == EPF_XDP_MARK && !want.mark)
+		want.mark = EPF_XDP_MARK_DEFAULT;
+	if (want.prio && !shared_attach) {
+		warn("built without libxdp: no other XDP program can share '%s'",
+		     want.ifname);
+		want.prio = 0;
+	}
+	want.id = filter_id(want.filter);
+	if (!want.id || xdp_attach(&want))
+		return EXIT_FAIL;
+	return EXIT_YES;
+}
+
+static const struct option detach_longs[] = { { 0 } };
+
+static const struct spec detach_spec = {
+	.usage = "detach INTERFACE",
+	.help =
+"Stop looking packets of INTERFACE up, and give the filter back.\n"
+"The filter stays. What an interface that is gone has left is removed, too.\n",
+	.shorts = "",
+	.longs = detach_longs,
+};
+
+int cmd_detach(int argc, char **argv)
+{
+	char path[XDP_PATH_BYTES];
+	int opt;
+
+	while ((opt = next_option(argc, argv, &detach_spec)) >= 0)
+		if (opt == '?')
+			return EXIT_FAIL;
+	if (!operands(argc, argv, 1, 1, &detach_spec))
+		return EXIT_FAIL;
+	xdp_pin_path(path, argv[optind], NULL);
+	if (access(path, F_OK) && errno == ENOENT)
+		return fail("'%s' has no duplicate removal: 'epfctl status' "
+			    "shows where there is", argv[optind]);
+	return xdp_detach(argv[optind]) ? EXIT_FAIL : EXIT_YES;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl create: a filter of the kernel. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "epf/geometry.h"
+
+enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_KEY };
+
+static const struct option longs[] = {
+	PROMISE_LONGS,
+	{ "first-seen", no_argument, NULL, OPT_FIRST_SEEN },
+	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "key", required_argument, NULL, OPT_KEY },
+	{ 0 },
+};
+
+/**
+ * struct wish - what to create
+ * @promise: window, error, memory
+ * @first_seen: a repeat does not restart its window
+ * @strict: SipHash-2-4
+ * @key: hash key, with @has_key
+ */
+struct wish {
+	struct promise promise;
+	bool first_seen;
+	bool strict;
+	bool has_key;
+	__u64 key[2];
+};
+
+static bool take_option(struct wish *w, int opt)
+{
+	switch (opt) {
+	case OPT_FIRST_SEEN:
+		w->first_seen = true;
+		return true;
+	case OPT_STRICT:
+		w->strict = true;
+		return true;
+	case OPT_KEY:
+		w->has_key = true;
+		return parse_hash_key("--key", optarg, w->key);
+	default:
+		return promise_option(&w->promise, opt, optarg);
+	}
+}
+
+static void report(const struct planned *plan, __u32 id)
+{
+	__u64 bytes = plan->params.nr_lines * EPF_LINE_BYTES;
+
+	if (out_mode != OUT_TEXT) {
+		json_t *o = params_json(&plan->params);
+
+		json_object_set_new(o, "id", json_integer(id));
+		json_object_set_new(o, "memory_bytes",
+				    json_integer((json_int_t)bytes));
+		if (plan->keys)
+			json_object_set_new(o, "predicted_fpr",
+					    json_real(plan->fpr));
+		out_json(o);
+		return;
+	}
+	printf("created %s (id %u): %s", plan->params.name, id,
+	       fmt_bytes(bytes).s);
+	if (plan->keys)
+		printf(", predicted false-positive rate %s",
+		       fmt_rate(plan->fpr).s);
+	putchar('\n');
+}
+
+static int create(struct wish *w, const char *name)
+{
+	struct planned plan;
+	int dev, err;
+	__u32 id;
+
+	if (!promise_plan(&w->promise, &plan))
+		return EXIT_FAIL;
+	strcpy(plan.params.name, name); /* parse_name() knows its length */
+	plan.params.hash = w->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13;
+	plan.params.refresh = w->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
+	dev = open_device();
+	if (dev < 0)
+		return EXIT_FAIL;
+	err = epf_dev_create(dev, &plan.params, w->has_key ? w->key : NULL,
+			     &id);
+	close(dev);
+	if (err == -EEXIST)
+		return fail("there is a filter '%s' already: destroy it, or "
+			    "take another name", name);
+	if (err)
+		return fail_call(err, "creating a filter", NULL);
+	report(&plan, id);
+	return EXIT_YES;
+}
+
+int cmd_create(int argc, char **argv)
+{
+	static char help[2048];
+	static const struct spec spec = {
+		.usage = "create NAME (--window COUNT | --time DURATION) "
+			 "[options]",
+		.help = help,
+		.shorts = PROMISE_SHORTS,
+		.longs = longs,
+	};
+	struct wish w = { 0 };
+	int opt;
+
+	snprintf(help, sizeof(help), "%s%s", promise_help,
+"      --first-seen        a repeat does not restart its window\n"
+"      --strict            SipHash-2-4 in place of SipHash-1-3\n"
+"      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
+"                          it can craft false positives)\n");
+	while ((opt = next_option(argc, argv, &spec)) >= 0)
+		if (!take_option(&w, opt))
+			return EXIT_FAIL;
+	if (!operands(argc, argv, 1, 1, &spec) || !parse_name(argv[optind]))
+		return EXIT_FAIL;
+	return create(&w, argv[optind]);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl dedup: remove repeated packets from a capture file. The options. */
+#include "dedup.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <epf/window.h>
+
+#define WINDOW_DEFAULT 1000000
+#define BUDGET_DEFAULT 1e-9
+
+enum {
+	OPT_FIRST_SEEN = OPT_PKT_END,
+	OPT_ACTION,
+	OPT_STRICT,
+	OPT_REMOVED,
+	OPT_KEEP_GOING,
+};
+
+static const struct option longs[] = {
+	{ "window", required_argument, NULL, 'D' },
+	{ "time", required_argument, NULL, 'w' },
+	{ "budget", required_argument, NULL, 'b' },
+	{ "rate", required_argument, NULL, OPT_RATE },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
+	PKT_LONGS,
+	{ "first-seen", no_argument, NULL, OPT_FIRST_SEEN },
+	{ "action", required_argument, NULL, OPT_ACTION },
+	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "removed", required_argument, NULL, OPT_REMOVED },
+	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
+	{ 0 },
+};
+
+static const struct spec spec = {
+	.usage = "dedup [options] IN OUT",
+	.help =
+"Copies a capture without its repeated packets, as an ordinary user and without\n"
+"the module. IN is pcap or pcapng, OUT is pcap; '-' is standard input or output.\n"
+"  -D, --window N      look back over N packets (default 1000000)\n"
+"  -w, --time T        look back over T seconds (or 10ms, 1h) of time stamps\n"
+"      --rate PPS      with -w: packets per second to size for; without it IN is\n"
+"                      read twice\n"
+"  -b, --budget RATE   chance to remove a packet that is no repeat (default 1e-9)\n"
+"      --memory SIZE   use at most 64M, 2GiB, ... (default: half of the machine's)\n"
+PKT_HELP
+"  --first-seen        a repeat does not restart the window of its packet\n"
+"  --action drop|count drop repeats (default), or keep and count them\n"
+"  --strict            SipHash-2-4 in place of SipHash-1-3\n"
+"  --removed FILE      write the repeats there\n"
+"  --keep-going        take a damaged capture as one that ends there\n",
+	.shorts = "D:w:b:",
+	.longs = longs,
+};
+
+/* As parse_ns(), but a bare number is in seconds. */
+static bool parse_seconds(const char *what, const char *text, __u64 *ns)
+{
+	char with_unit[40];
+	size_t len = strlen(text);
+
+	if (!len || len + 2 > sizeof(with_unit) ||
+	    !strchr("0123456789.", text[len - 1]))
+		return parse_ns(what, text, ns);
+	snprintf(with_unit, sizeof(with_unit), "%ss", text);
+	return parse_ns(what, with_unit, ns);
+}
+
+static bool parse_action(const char *arg, bool *count_only)
+{
+	*count_only = !strcmp(arg, "count");
+	if (*count_only || !strcmp(arg, "drop"))
+		return true;
+	fail("--action '%s': not drop or count", arg);
+	return false;
+}
+
+static bool take_option(struct dedup_ask *ask, int opt, const char *arg)
+{
+	switch (opt) {
+	case 'D':
+		return parse_count("-D", arg, EPF_INSERTS_MAX, &ask->window);
+	case 'w':
+		return parse_seconds("-w", arg, &ask->time_ns);
+	case 'b':
+		return parse_rate("--budget", arg, &ask->budget);
+	case OPT_RATE:
+		return parse_pps("--rate", arg, &ask->pps);
+	case OPT_MEMORY:
+		return parse_bytes("--memory", arg, &ask->max_bytes);
+	case OPT_FIRST_SEEN:
+		ask->first_seen = true;
+		return true;
+	case OPT_ACTION:
+		return parse_action(arg, &ask->count_only);
+	case OPT_STRICT:
+		ask->strict = true;
+		return true;
+	case OPT_REMOVED:
+		ask->removed = arg;
+		return true;
+	case OPT_KEEP_GOING:
+		ask->keep_going = true;
+		return true;
+	}
+	return pkt_option(&ask->key, opt, arg);
+}
+
+/* Options that do not go together. */
+static const char *contradiction(const struct dedup_ask *a)
+{
+	if (a->window && a->time_ns)
+		return "-D and -w: give one of them";
+	if (a->pps && !a->time_ns)
+		return "--rate goes with -w";
+	if (a->removed && a->count_only)
+		return "--removed goes with --action drop";
+	if (!strcmp(a->out, "-") && out_mode != OUT_TEXT)
+		return "-j and OUT '-' both want standard output: give OUT a "
+		       "name";
+	if (a->removed && !strcmp(a->removed, "-") &&
+	    (!strcmp(a->out, "-") || out_mode != OUT_TEXT))
+		return "--removed '-' is not the only one on standard output: "
+		       "give it a name";
+	if (a->time_ns && !a->pps && !strcmp(a->in, "-"))
+		return "-w on standard input needs --rate: it cannot be read "
+		       "twice";
+	return NULL;
+}
+
+static __u64 half_of_memory(void)
+{
+	return (__u64)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+}
+
+int cmd_dedup(int argc, char **argv)
+{
+	struct dedup_ask ask = { .budget = BUDGET_DEFAULT,
+				 .max_bytes = half_of_memory() };
+	struct dedup_result result = { 0 };
+	const char *why;
+	int opt;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0)
+		if (!take_option(&ask, opt, optarg))
+			return EXIT_FAIL;
+	if (!operands(argc, argv, 2, 2, &spec))
+		return EXIT_FAIL;
+	ask.in = argv[optind];
+	ask.out = argv[optind + 1];
+	why = contradiction(&ask);
+	if (why)
+		return fail("%s", why);
+	if (!pkt_options_ok(&ask.key))
+		return EXIT_FAIL;
+	if (!ask.window && !ask.time_ns)
+		ask.window = WINDOW_DEFAULT;
+	catch_signals();
+	signal(SIGPIPE, SIG_IGN); /* write errors, so that we clean up */
+	signal(SIGXFSZ, SIG_IGN);
+	if (dedup_run(&ask, &result))
+		return EXIT_FAIL;
+	if (out_mode == OUT_TEXT)
+		dedup_print(&ask, &result);
+	else
+		out_json(dedup_json(&ask, &result));
+	return EXIT_YES;
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl doctor: what this machine has, lacks, and what to do about it. */
+#include "doctor.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define CAP_NET_ADMIN_NR 12 /* linux/capability.h */
+#define CAP_BPF_NR 39
+#define KERNEL_MIN_MAJOR 6
+#define KERNEL_MIN_MINOR 1
+#define LEN 256
+
+/* What the checked thing is needed for. */
+enum need {
+	NEED_BUILD,
+	NEED_USE,
+	NEED_CHANGE,
+	NEED_ATTACH,
+	NEED_SHARE,
+	NR_NEEDS
+};
+
+static const char *const needs[NR_NEEDS] = {
+	"build", "use", "change", "attach", "share",
+};
+
+/**
+ * struct check - one question
+ * @what: a short name
+ * @need: what it is needed for
+ * @ask: true: all right. @state: what there is; @remedy: what to do
+ */
+struct check {
+	const char *what;
+	enum need need;
+	bool (*ask)(const struct machine *m, char *state, char *remedy);
+};
+
+static void put(char *to, const char *text)
+{
+	snprintf(to, LEN, "%s", text);
+}
+
+static bool ask_kernel(const struct machine *m, char *state, char *remedy)
+{
+	put(state, m->release);
+	put(remedy, "boot Linux 6.1 or newer; 6.12 is the one most tested");
+	return m->major > KERNEL_MIN_MAJOR ||
+	       (m->major == KERNEL_MIN_MAJOR && m->minor >= KERNEL_MIN_MINOR);
+}
+
+static bool ask_modules(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, "CONFIG_MODULES");
+	put(remedy, "this kernel loads no modules at all: boot one that does "
+		    "(Debian's do)");
+	return doctor_file("%s", "/proc/modules");
+}
+
+static bool ask_config(const struct machine *m, char *state, char *remedy)
+{
+	static const char *const options[] = {
+		"CONFIG_BPF_SYSCALL", "CONFIG_BPF_JIT",
+		"CONFIG_DEBUG_INFO_BTF", "CONFIG_DEBUG_INFO_BTF_MODULES",
+		NULL,
+	};
+	const char *lacking;
+	bool known;
+
+	lacking = doctor_config(m, options, &known);
+	if (!known) {
+		put(state, "not known: no /boot/config-*, no /proc/config.gz");
+		return true;
+	}
+	snprintf(state, LEN, lacking ? "without %s" : "BPF and BTF",
+		 lacking);
+	put(remedy, "boot a kernel built with it (Debian's are)");
+	return !lacking;
+}
+
+static bool ask_headers(const struct machine *m, char *state, char *remedy)
+{
+	snprintf(state, LEN, "%s/build", m->modules);
+	snprintf(remedy, LEN, "apt install linux-headers-%s", m->release);
+	return doctor_file("%s/build/Makefile", m->modules);
+}
+
+static bool ask_header_btf(const struct machine *m, char *state, char *remedy)
+{
+	bool vmlinux = doctor_file("%s/build/vmlinux", m->modules);
+	bool tool = doctor_file("%s/build/tools/bpf/resolve_btfids/"
+				"resolve_btfids", m->modules);
+
+	snprintf(state, LEN, "%s, %s", vmlinux ? "vmlinux" : "no vmlinux",
+		 tool ? "resolve_btfids" : "no resolve_btfids");
+	put(remedy, "a module built with these headers has no kfuncs: use a "
+		    "6.12 or newer kernel of the distribution and its headers");
+	return vmlinux && tool;
+}
+
+static bool ask_kernel_btf(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, "/sys/kernel/btf/vmlinux");
+	put(remedy, "boot a kernel with CONFIG_DEBUG_INFO_BTF=y");
+	return doctor_file("%s", state);
+}
+
+static bool ask_installed(const struct machine *m, char *state, char *remedy)
+{
+	char path[LEN], line[1024];
+
+	snprintf(path, sizeof(path), "%s/modules.dep", m->modules);
+	put(state, "epochfilter.ko in modules.dep");
+	put(remedy, "make && make install in the source, or install its DKMS "
+		    "package; then depmod");
+	return doctor_line(path, "/epochfilter.ko", line, sizeof(line));
+}
+
+static bool ask_signature(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, doctor_wants_signature() ?
+			   "only signed modules load (Secure Boot or lockdown)" :
+			   "no signature needed");
+	put(remedy, "sign epochfilter.ko with a key enrolled by mokutil, or "
+		    "switch Secure Boot off");
+	return !doctor_wants_signature() ||
+	       doctor_file("%s", "/sys/module/epochfilter");
+}
+
+static bool ask_loaded(const struct machine *m, char *state, char *remedy)
+{
+	char version[64] = "";
+
+	(void)m;
+	doctor_line("/sys/module/epochfilter/version", "", version,
+		    sizeof(version));
+	snprintf(state, LEN, "epochfilter%s%s", *version ? " " : "", version);
+	put(remedy, "modprobe epochfilter");
+	return doctor_file("%s", "/sys/module/epochfilter");
+}
+
+static bool ask_device(const struct machine *m, char *state, char *remedy)
+{
+	int dev = epf_dev_open();
+
+	(void)m;
+	snprintf(state, LEN, "%s%s%s", EPF_DEVICE, dev < 0 ? ": " : "",
+		 dev < 0 ? strerror(-dev) : "");
+	put(remedy, dev == -EACCES || dev == -EPERM ?
+		    "run as root, or join the group that owns it" :
+		    "modprobe epochfilter");
+	if (dev >= 0)
+		close(dev);
+	return dev >= 0;
+}
+
+static bool ask_net_admin(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, "CAP_NET_ADMIN");
+	put(remedy, "run as root; without it: list, show, test, watch");
+	return doctor_capability(CAP_NET_ADMIN_NR);
+}
+
+static bool ask_module_btf(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, "/sys/kernel/btf/epochfilter");
+	put(remedy, doctor_file("%s", "/sys/module/epochfilter") ?
+		    "the module was built without BTF: build it with headers "
+		    "that have vmlinux and resolve_btfids" :
+		    "modprobe epochfilter");
+	return doctor_file("%s", "/sys/kernel/btf/epochfilter");
+}
+
+static bool ask_bpf(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, "CAP_BPF");
+	put(remedy, "run as root");
+	return doctor_capability(CAP_BPF_NR);
+}
+
+static bool ask_bpffs(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, "bpffs on /sys/fs/bpf");
+	put(remedy, "mount -t bpf bpf /sys/fs/bpf");
+	return doctor_bpffs();
+}
+
+static bool ask_libxdp(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, "libxdp's xdp-dispatcher.o");
+	put(remedy, "apt install libxdp1; without it one program has the "
+		    "interface to itself");
+	return doctor_glob("{/usr,/usr/local}/{lib,lib64,lib/*-linux-gnu}/bpf/"
+			   "xdp-dispatcher.o");
+}
+
+static bool ask_memlock(const struct machine *m, char *state, char *remedy)
+{
+	/* Since 5.11 BPF memory is charged to the control group instead. */
+	bool charged = m->major > 5 || (m->major == 5 && m->minor >= 11);
+	struct rlimit r = { 0 };
+
+	getrlimit(RLIMIT_MEMLOCK, &r);
+	if (charged)
+		put(state, "memlock: this kernel does not limit BPF by it");
+	else
+		snprintf(state, LEN, "memlock: %s",
+			 r.rlim_cur == RLIM_INFINITY ?
+			 "unlimited" : fmt_bytes(r.rlim_cur).s);
+	put(remedy, "ulimit -l unlimited");
+	return charged || r.rlim_cur == RLIM_INFINITY;
+}
+
+static const struct check checks[] = {
+	{ "kernel", NEED_USE, ask_kernel },
+	{ "module support", NEED_USE, ask_modules },
+	{ "kernel config", NEED_ATTACH, ask_config },
+	{ "kernel BTF", NEED_ATTACH, ask_kernel_btf },
+	{ "headers", NEED_BUILD, ask_headers },
+	{ "headers for BTF", NEED_BUILD, ask_header_btf },
+	{ "module installed", NEED_BUILD, ask_installed },
+	{ "module signature", NEED_USE, ask_signature },
+	{ "module loaded", NEED_USE, ask_loaded },
+	{ "device", NEED_USE, ask_device },
+	{ "right to change", NEED_CHANGE, ask_net_admin },
+	{ "module BTF", NEED_ATTACH, ask_module_btf },
+	{ "right to attach", NEED_ATTACH, ask_bpf },
+	{ "bpffs", NEED_ATTACH, ask_bpffs },
+	{ "libxdp", NEED_SHARE, ask_libxdp },
+	{ "locked memory", NEED_ATTACH, ask_memlock },
+};
+
+/* Run one check and print it, or append it to @all. */
+static bool examine(const struct check *c, const struct machine *m, json_t *all)
+{
+	char state[LEN] = "", remedy[LEN] = "";
+	bool good = c->ask(m, state, remedy);
+
+	if (!all) {
+		printf("%-8s %-17s %s\n", good ? "ok" : "missing", c->what,
+		       state);
+		if (!good)
+			printf("%-8s   for %s: %s\n", "", needs[c->need],
+			       remedy);
+		return good;
+	}
+	json_array_append_new(all, json_pack("{ss sb ss ss ss*}",
+		"check", c->what, "ok", good, "needed_for", needs[c->need],
+		"state", state, "remedy", good ? NULL : remedy));
+	return good;
+}
+
+static void conclude(const bool *able, json_t *all)
+{
+	size_t i;
+
+	if (all) {
+		json_t *o = json_object();
+
+		for (i = NEED_USE; i < NR_NEEDS; i++)
+			json_object_set_new(o, needs[i], json_boolean(able[i]));
+		out_json(json_pack("{so so}", "checks", all, "able", o));
+		return;
+	}
+	printf("\nfilters of the kernel: %s; making and changing them: %s; "
+	       "packets: %s\n",
+	       able[NEED_USE] ? "usable" : "not usable",
+	       able[NEED_CHANGE] ? "yes" : "no",
+	       able[NEED_ATTACH] ? "yes" : "no");
+	printf("epfctl plan and epfctl dedup need none of this\n");
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	static const struct option longs[] = { { 0 } };
+	static const struct spec spec = {
+		.usage = "doctor",
+		.help = "Each line: ok or missing, what, and what to do.\n"
+			"exit status: 0 filters can be used, 2 they cannot\n",
+		.shorts = "",
+		.longs = longs,
+	};
+	bool able[NR_NEEDS] = { true, true, true, true, true };
+	struct machine m;
+	json_t *all = NULL;
+	size_t i;
+
+	if (next_option(argc, argv, &spec) >= 0 ||
+	    !operands(argc, argv, 0, 0, &spec))
+		return EXIT_FAIL;
+	if (!doctor_machine(&m))
+		return fail("uname: %s", strerror(errno));
+	if (out_mode != OUT_TEXT)
+		all = json_array();
+	for (i = 0; i < ARRAY_SIZE(checks); i++)
+		able[checks[i].need] &= examine(&checks[i], &m, all);
+	able[NEED_CHANGE] &= able[NEED_USE];
+	able[NEED_ATTACH] &= able[NEED_CHANGE];
+	able[NEED_SHARE] &= able[NEED_ATTACH];
+	conclude(able, all);
+	return able[NEED_USE] ? EXIT_YES : EXIT_FAIL;
+}

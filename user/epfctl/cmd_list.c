@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl list, show: filters of the kernel, and snapshot files. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "epf/window.h"
+
+enum { OPT_NAMES = OPT_LONG };
+
+static void list_row(const struct epf_info *info, bool names)
+{
+	const struct epf_params *p = &info->params;
+
+	if (names)
+		printf("%s\n", p->name);
+	else
+		printf("%-4u %-31s %-6s %10s %14llu %9s %9s%s\n", info->id,
+		       p->name, mode_name(p->mode),
+		       fmt_bytes(info->memory_bytes).s, info->stats.inserts,
+		       fmt_ppt(p->budget_ppt).s, fmt_ppt(info->fpr_ppt).s,
+		       info->flags & EPF_INFO_SATURATED ? " SATURATED" : "");
+}
+
+/* One filter into @all, or onto stdout where that is NULL. */
+static int list_one(int dev, __u32 id, json_t *all, bool names)
+{
+	int filter = epf_dev_filter_id(dev, id);
+	struct epf_info info;
+	int err;
+
+	if (filter == -ENOENT || filter == -ENODEV)
+		return 0; /* destroyed meanwhile */
+	if (filter < 0)
+		return filter;
+	err = epf_filter_info(filter, &info);
+	close(filter);
+	if (err)
+		return err == -ENODEV ? 0 : err;
+	if (!all)
+		list_row(&info, names);
+	else if (names)
+		json_array_append_new(all, json_string(info.params.name));
+	else
+		json_array_append_new(all, info_json(&info));
+	return 0;
+}
+
+static int list_all(int dev, json_t *all, bool names)
+{
+	__u32 *ids;
+	int nr = epf_dev_list(dev, &ids);
+	int err = nr < 0 ? nr : 0;
+	int i;
+
+	if (nr > 0 && !all && !names)
+		printf("%-4s %-31s %-6s %10s %14s %9s %9s\n", "id", "name",
+		       "mode", "memory", "insertions", "budget", "error");
+	for (i = 0; i < nr && !err; i++)
+		err = list_one(dev, ids[i], all, names);
+	free(ids);
+	return err;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "names", no_argument, NULL, OPT_NAMES },
+		{ 0 },
+	};
+	static const struct spec spec = {
+		.usage = "list [--names]",
+		.help = "      --names  the names only\n",
+		.shorts = "",
+		.longs = longs,
+	};
+	bool names = false;
+	json_t *all = NULL;
+	int dev, err, opt;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt != OPT_NAMES)
+			return EXIT_FAIL;
+		names = true;
+	}
+	if (!operands(argc, argv, 0, 0, &spec))
+		return EXIT_FAIL;
+	dev = open_device();
+	if (dev < 0)
+		return EXIT_FAIL;
+	if (out_mode != OUT_TEXT)
+		all = json_array();
+	err = list_all(dev, all, names);
+	close(dev);
+	if (err) {
+		json_decref(all);
+		return fail_call(err, "listing filters", NULL);
+	}
+	if (all)
+		out_json(all);
+	return EXIT_YES;
+}
+
+static int show_filter(const char *name)
+{
+	int filter = open_filter(name);
+	struct epf_info info;
+	int err;
+
+	if (filter < 0)
+		return EXIT_FAIL;
+	err = epf_filter_info(filter, &info);
+	close(filter);
+	if (err)
+		return fail_call(err, "showing", name);
+	if (out_mode == OUT_TEXT)
+		info_print(&info);
+	else
+		out_json(info_json(&info));
+	return EXIT_YES;
+}
+
+static void snapshot_text(const char *path, const struct epf_snap_header *h)
+{
+	time_t at = (time_t)(h->realtime_ns / NS_PER_SEC);
+	char when[64] = "";
+	struct tm tm;
+
+	if (localtime_r(&at, &tm))
+		strftime(when, sizeof(when), "%F %T %z", &tm);
+	printf("%s: snapshot of %s, %s\n", path, h->params.name, when);
+	params_print(&h->params);
+	printf("  %-12s %s\n", "lines",
+	       fmt_bytes(h->params.nr_lines * EPF_LINE_BYTES).s);
+	printf("  %-12s %llu when the copy began, %llu at its end\n", "epoch",
+	       h->epoch_begin, h->epoch_end);
+	printf("  %-12s %llu insertions\n", "counted", h->inserts);
+	printf("  %-12s sound\n", "checksums");
+}
+
+static void snapshot_json(const char *path, const struct epf_snap_header *h)
+{
+	json_t *o = params_json(&h->params);
+
+	json_object_set_new(o, "file", json_string(path));
+	json_object_set_new(o, "epoch_begin",
+			    json_integer((json_int_t)h->epoch_begin));
+	json_object_set_new(o, "epoch_end",
+			    json_integer((json_int_t)h->epoch_end));
+	json_object_set_new(o, "inserts", json_integer((json_int_t)h->inserts));
+	json_object_set_new(o, "realtime_ns",
+			    json_integer((json_int_t)h->realtime_ns));
+	out_json(o);
+}
+
+static int show_snapshot(const char *path)
+{
+	struct epf_snap_file file;
+
+	if (!open_snapshot(path, &file))
+		return EXIT_FAIL;
+	if (out_mode == OUT_TEXT)
+		snapshot_text(path, &file.header);
+	else
+		snapshot_json(path, &file.header);
+	epf_snap_close(&file);
+	return EXIT_YES;
+}
+
+int cmd_show(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "file", required_argument, NULL, 'f' },
+		{ 0 },
+	};
+	static const struct spec spec = {
+		.usage = "show (NAME | ID | --file SNAPSHOT)",
+		.help = "  -f, --file SNAPSHOT  check and describe a snapshot "
+			"file; the hash key is not shown\n",
+		.shorts = "f:",
+		.longs = longs,
+	};
+	const char *path = NULL;
+	int opt;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt != 'f')
+			return EXIT_FAIL;
+		path = optarg;
+	}
+	if (!operands(argc, argv, !path, !path, &spec))
+		return EXIT_FAIL;
+	return path ? show_snapshot(path) : show_filter(argv[optind]);
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl save, restore: snapshot files. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "epf/geometry.h"
+
+enum { OPT_EXISTING = OPT_LONG };
+
+static int save_failed(int err, const char *name, const char *path)
+{
+	switch (err) {
+	case -ECANCELED:
+		return fail("%s: stopped; nothing was changed", path);
+	case -EBUSY:
+		return fail("another snapshot of '%s' is under way: try again "
+			    "when it is done", name);
+	case -EPERM:
+		return fail_call(err, "saving a filter", NULL);
+	case -EINVAL:
+		return fail("%s is not a regular file: take another path", path);
+	default:
+		return fail("%s: %s; nothing was changed", path, strerror(-err));
+	}
+}
+
+static void report(const char *verb, const char *name, const char *path,
+		   const struct epf_snap_header *h)
+{
+	__u64 bytes = sizeof(*h) + h->params.nr_lines * EPF_LINE_BYTES;
+
+	if (out_mode == OUT_TEXT)
+		printf("%s %s: %s, %llu insertions, epoch %llu\n", verb, name,
+		       fmt_bytes(bytes).s, h->inserts, h->epoch_end);
+	else
+		out_json(json_pack("{ss ss sI sI sI sI}", "name", name,
+				   "file", path, "bytes", (json_int_t)bytes,
+				   "inserts", (json_int_t)h->inserts,
+				   "epoch_begin", (json_int_t)h->epoch_begin,
+				   "epoch_end", (json_int_t)h->epoch_end));
+}
+
+int cmd_save(int argc, char **argv)
+{
+	static const struct option longs[] = { { 0 } };
+	static const struct spec spec = {
+		.usage = "save NAME FILE",
+		.help = "FILE is replaced when all is written, and is otherwise "
+			"left alone. It contains\nthe hash key.\n",
+		.shorts = "",
+		.longs = longs,
+	};
+	struct meter meter = { .what = "saving" };
+	struct epf_snap_header header;
+	int filter, err;
+
+	if (next_option(argc, argv, &spec) >= 0 ||
+	    !operands(argc, argv, 2, 2, &spec))
+		return EXIT_FAIL;
+	filter = open_filter(argv[optind]);
+	if (filter < 0)
+		return EXIT_FAIL;
+	catch_signals();
+	err = epf_snap_save(filter, argv[optind + 1], meter_update, &meter,
+			    &header);
+	meter_end(&meter);
+	close(filter);
+	if (err)
+		return save_failed(err, argv[optind], argv[optind + 1]);
+	report("saved", argv[optind], argv[optind + 1], &header);
+	return EXIT_YES;
+}
+
+/* The filter to fill, made when there is none. Negative: an error printed. */
+static int target(int dev, const char *name, const struct epf_params *like,
+		  bool existing, bool *made)
+{
+	struct epf_params params = *like;
+	int filter = epf_dev_filter(dev, name);
+	int err;
+
+	*made = false;
+	if (filter == -ENOENT && !existing) {
+		memset(params.name, 0, sizeof(params.name));
+		strcpy(params.name, name); /* parse_name() knows its length */
+		err = epf_dev_create(dev, &params, NULL, NULL);
+		if (err) {
+			fail_call(err, "creating a filter", NULL);
+			return err;
+		}
+		*made = true;
+		filter = epf_dev_filter(dev, name);
+	}
+	if (filter < 0)
+		fail_call(filter, "opening", name);
+	return filter;
+}
+
+static int restore_into(int dev, const char *name, const char *path,
+			const struct epf_snap_file *file, bool existing)
+{
+	int filter, err;
+	bool made;
+
+	filter = target(dev, name, &file->header.params, existing, &made);
+	if (filter < 0)
+		return EXIT_FAIL;
+	err = epf_snap_restore(filter, file);
+	close(filter);
+	if (!err) {
+		report("restored", name, path, &file->header);
+		return EXIT_YES;
+	}
+	if (made)
+		epf_dev_destroy(dev, name, false);
+	if (err == -EBUSY)
+		return fail("a snapshot of '%s' is under way: try again when it "
+			    "is done", name);
+	return fail_call(err, "restoring a filter", NULL);
+}
+
+int cmd_restore(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "existing", no_argument, NULL, OPT_EXISTING },
+		{ 0 },
+	};
+	static const struct spec spec = {
+		.usage = "restore NAME FILE [--existing]",
+		.help =
+"The filter takes the contents, parameters and hash key of FILE; one that is\n"
+"not there is made.\n"
+"      --existing  do not make one\n",
+		.shorts = "",
+		.longs = longs,
+	};
+	struct epf_snap_file file;
+	bool existing = false;
+	int opt, dev, ret;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt != OPT_EXISTING)
+			return EXIT_FAIL;
+		existing = true;
+	}
+	if (!operands(argc, argv, 2, 2, &spec) || !parse_name(argv[optind]) ||
+	    !open_snapshot(argv[optind + 1], &file))
+		return EXIT_FAIL;
+	dev = open_device();
+	ret = dev < 0 ? EXIT_FAIL :
+			restore_into(dev, argv[optind], argv[optind + 1], &file,
+				     existing);
+	if (dev >= 0)
+		close(dev);
+	epf_snap_close(&file);
+	return ret;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl destroy, swap: whole filters, by name. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static int destroy(const char *name, bool force)
+{
+	int dev = open_device();
+	int err;
+
+	if (dev < 0)
+		return EXIT_FAIL;
+	err = epf_dev_destroy(dev, name, force);
+	close(dev);
+	if (err == -EBUSY)
+		return fail("'%s' is held by descriptors, mappings or BPF "
+			    "programs: end those ('epfctl status', 'epfctl "
+			    "detach'), or --force", name);
+	return err ? fail_call(err, "destroying", name) : EXIT_YES;
+}
+
+int cmd_destroy(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "force", no_argument, NULL, 'F' },
+		{ 0 },
+	};
+	static const struct spec spec = {
+		.usage = "destroy NAME [--force]",
+		.help = "      --force  even while programs or descriptors hold "
+			"it; they are answered \"absent\"\n",
+		.shorts = "",
+		.longs = longs,
+	};
+	bool force = false;
+	int opt;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt != 'F')
+			return EXIT_FAIL;
+		force = true;
+	}
+	if (!operands(argc, argv, 1, 1, &spec) || !parse_name(argv[optind]))
+		return EXIT_FAIL;
+	return destroy(argv[optind], force);
+}
+
+/* Which of the two it is that the module does not know. */
+static int swap_missing(int dev, const char *a, const char *b)
+{
+	int filter = epf_dev_filter(dev, a);
+
+	if (filter >= 0)
+		close(filter);
+	return fail_call(-ENOENT, "swapping", filter < 0 ? a : b);
+}
+
+int cmd_swap(int argc, char **argv)
+{
+	static const struct option longs[] = { { 0 } };
+	static const struct spec spec = {
+		.usage = "swap A B",
+		.help = "Each keeps its name, id and users, and gets the "
+			"contents, parameters and\nstatistics of the other.\n",
+		.shorts = "",
+		.longs = longs,
+	};
+	const char *a, *b;
+	int dev, err;
+
+	if (next_option(argc, argv, &spec) >= 0 ||
+	    !operands(argc, argv, 2, 2, &spec))
+		return EXIT_FAIL;
+	a = argv[optind];
+	b = argv[optind + 1];
+	if (!parse_name(a) || !parse_name(b))
+		return EXIT_FAIL;
+	if (!strcmp(a, b))
+		return fail("'%s' cannot be swapped with itself", a);
+	dev = open_device();
+	if (dev < 0)
+		return EXIT_FAIL;
+	err = epf_dev_swap(dev, a, b);
+	if (err == -ENOENT)
+		swap_missing(dev, a, b);
+	else if (err)
+		fail_call(err, "swapping filters", NULL);
+	close(dev);
+	return err ? EXIT_FAIL : EXIT_YES;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl test: present or absent, key by key. */
+#include "cmd.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OPT_INSERT = OPT_KEYS_END };
+
+/**
+ * struct testing - a test under way
+ * @name: of the filter
+ * @filter: descriptor; negative until the first batch, so that bad keys are
+ *	told of first
+ * @in: how keys are written
+ * @cmd: EPF_IOC_TEST, or EPF_IOC_TEST_AND_INSERT
+ * @quiet: no line for every key
+ * @counts: totals at the end
+ * @tested: keys
+ * @present: of them
+ * @unknown: asked while the filter was saturated and failed open
+ */
+struct testing {
+	const char *name;
+	int filter;
+	const struct key_input *in;
+	unsigned long cmd;
+	bool quiet;
+	bool counts;
+	__u64 tested;
+	__u64 present;
+	__u64 unknown;
+	struct meter meter;
+};
+
+static void print_hex(const __u8 *key, size_t len)
+{
+	while (len--)
+		printf("%02x", *key++);
+}
+
+/* What could move the cursor of a terminal is written as \xNN. */
+static void print_safe(const __u8 *key, size_t len)
+{
+	for (; len--; key++) {
+		if (*key < ' ' || *key == 0x7f || *key == '\\')
+			printf("\\x%02x", *key);
+		else
+			putchar(*key);
+	}
+}
+
+static __u64 digest_at(const __u8 *key)
+{
+	__u64 digest;
+
+	memcpy(&digest, key, sizeof(digest));
+	return digest;
+}
+
+static json_t *key_json(const struct testing *t, const __u8 *key, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+	json_t *o = json_object();
+	char hex[2 * EPF_KEY_MAX];
+	json_t *text = NULL;
+	size_t i;
+
+	if (t->in->digests) {
+		snprintf(hex, sizeof(hex), "%016llx", digest_at(key));
+		json_object_set_new(o, "digest", json_string(hex));
+		return o;
+	}
+	if (t->in->format != KEYS_HEX)
+		text = json_stringn((const char *)key, len); /* NULL: not UTF-8 */
+	for (i = 0; i < len; i++) {
+		hex[2 * i] = digits[key[i] >> 4];
+		hex[2 * i + 1] = digits[key[i] & 15];
+	}
+	if (text)
+		json_object_set_new(o, "key", text);
+	else
+		json_object_set_new(o, "hex", json_stringn(hex, 2 * len));
+	return o;
+}
+
+static void verdict_json(const struct testing *t, const __u8 *key, size_t len,
+			 __u8 age, bool open)
+{
+	json_t *o = key_json(t, key, len);
+
+	if (age != EPF_AGE_ABSENT) {
+		json_object_set_new(o, "present", json_true());
+		json_object_set_new(o, "age", json_integer(age));
+	} else {
+		json_object_set_new(o, "present",
+				    open ? json_null() : json_false());
+	}
+	out_json(o);
+}
+
+static void verdict_text(const struct testing *t, const __u8 *key, size_t len,
+			 __u8 age, bool open)
+{
+	if (t->in->digests)
+		printf("%016llx", digest_at(key));
+	else if (t->in->format == KEYS_HEX)
+		print_hex(key, len);
+	else
+		print_safe(key, len);
+	if (age != EPF_AGE_ABSENT)
+		printf(" present age %u\n", age);
+	else
+		printf(open ? " unknown\n" : " absent\n");
+}
+
+static void print_batch(const struct testing *t, const struct keys *keys,
+			const __u8 *ages, bool open)
+{
+	const __u8 *key = keys->bytes;
+	__u32 i;
+
+	for (i = 0; i < keys->count; key += keys->lens[i++]) {
+		if (out_mode == OUT_TEXT)
+			verdict_text(t, key, keys->lens[i], ages[i], open);
+		else
+			verdict_json(t, key, keys->lens[i], ages[i], open);
+	}
+	fflush(stdout);
+}
+
+static bool test_open(struct testing *t)
+{
+	if (t->filter < 0)
+		t->filter = open_filter(t->name);
+	return t->filter >= 0;
+}
+
+static int test_batch(void *ctx, const struct keys *keys)
+{
+	struct testing *t = ctx;
+	struct epf_batch b = {
+		.flags = keys->digests ? EPF_BATCH_DIGESTS : 0,
+		.count = keys->count,
+		.keys = (__u64)(uintptr_t)keys->bytes,
+		.lens = keys->digests ? 0 : (__u64)(uintptr_t)keys->lens,
+	};
+	__u8 *ages;
+	bool open;
+	int err;
+
+	if (!test_open(t))
+		return EXIT_FAIL;
+	ages = malloc(keys->count);
+	if (!ages)
+		return fail("out of memory");
+	b.ages = (__u64)(uintptr_t)ages;
+	err = epf_filter_batch(t->filter, t->cmd, &b);
+	open = b.flags & EPF_BATCH_SATURATED;
+	if (!err && !t->quiet)
+		print_batch(t, keys, ages, open);
+	free(ages);
+	t->tested += b.done;
+	t->present += b.present;
+	if (open)
+		t->unknown += b.done - b.present;
+	if (err)
+		return fail_call(err, t->cmd == EPF_IOC_TEST ?
+				 "testing keys" : "inserting keys", NULL);
+	meter_update(&t->meter, t->tested, 0);
+	return 0;
+}
+
+static void print_counts(const struct testing *t)
+{
+	__u64 absent = t->tested - t->present - t->unknown;
+
+	if (out_mode == OUT_TEXT)
+		printf("%llu present, %llu absent, %llu unknown\n", t->present,
+		       absent, t->unknown);
+	else
+		out_json(json_pack("{sI sI sI}",
+				   "present", (json_int_t)t->present,
+				   "absent", (json_int_t)absent,
+				   "unknown", (json_int_t)t->unknown));
+}
+
+static int test(struct testing *t)
+{
+	int ret = EXIT_FAIL;
+
+	if (parse_name(t->name))
+		ret = keys_read(t->in, test_batch, t);
+	meter_end(&t->meter);
+	if (!ret && !test_open(t)) /* no keys at all */
+		ret = EXIT_FAIL;
+	if (t->filter >= 0)
+		close(t->filter);
+	if (ret)
+		return ret;
+	if (t->counts)
+		print_counts(t);
+	if (t->unknown)
+		return fail("'%s' is saturated and fails open: %llu verdicts "
+			    "say nothing; enlarge it, or shorten its window "
+			    "('epfctl show %s')", t->name, t->unknown, t->name);
+	return t->present == t->tested ? EXIT_YES : EXIT_ABSENT;
+}
+
+int cmd_test(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		KEYS_LONGS,
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "counts", no_argument, NULL, 'c' },
+		{ "insert", no_argument, NULL, OPT_INSERT },
+		{ 0 },
+	};
+	static char help[1024];
+	static const struct spec spec = {
+		.usage = "test NAME [options] [KEY ... | -]",
+		.help = help,
+		.shorts = KEYS_SHORTS "qc",
+		.longs = longs,
+	};
+	const char *files[KEY_FILES_MAX];
+	struct key_input in = { .files = files };
+	struct testing t = {
+		.filter = -1,
+		.in = &in,
+		.cmd = EPF_IOC_TEST,
+		.meter = { .what = "testing", .unit = "keys" },
+	};
+	bool good = true;
+	int opt;
+
+	snprintf(help, sizeof(help), "%s%s", keys_help,
+"      --insert          insert each key after its verdict\n"
+"  -q, --quiet           the exit status only\n"
+"  -c, --counts          totals in place of a line for every key\n"
+"exit status: 0 all present, 1 some definitely absent, 2 failure\n");
+	while (good && (opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt == 'q' || opt == 'c')
+			t.quiet = true;
+		else if (opt == OPT_INSERT)
+			t.cmd = EPF_IOC_TEST_AND_INSERT;
+		else
+			good = keys_option(&in, opt, optarg);
+		t.counts |= opt == 'c';
+	}
+	if (!good || !operands(argc, argv, 1, argc, &spec))
+		return EXIT_FAIL;
+	in.args = argv + optind + 1;
+	in.nr_args = argc - optind - 1;
+	t.name = argv[optind];
+	return test(&t);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl watch: a line for every rotation, saturation and recovery. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OPT_INTERVAL = OPT_LONG };
+
+/**
+ * struct watching - a watch under way
+ * @filter: descriptor
+ * @name: of it
+ * @left: events until the end; 0: without end
+ * @interval_ns: between lines of numbers; 0: none
+ * @next_ns: when the next one is due
+ * @epoch: last seen
+ * @saturated: last seen
+ */
+struct watching {
+	int filter;
+	const char *name;
+	__u64 left;
+	__u64 interval_ns;
+	__u64 next_ns;
+	__u64 epoch;
+	bool saturated;
+};
+
+static void when(char *text, size_t room)
+{
+	struct timespec ts;
+	struct tm tm;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	gmtime_r(&ts.tv_sec, &tm);
+	n = strftime(text, room, "%FT%T", &tm);
+	snprintf(text + n, room - n, ".%03ldZ", ts.tv_nsec / 1000000);
+}
+
+/* Return: false: that was the last one asked for. */
+static bool event(struct watching *w, const char *what,
+		  const struct epf_info *i)
+{
+	char at[40];
+
+	when(at, sizeof(at));
+	if (out_mode == OUT_TEXT)
+		printf("%s %s %s: epoch %llu, %llu insertions, %llu hits, "
+		       "covered %llu in %s, error %s\n", at, w->name, what,
+		       i->epoch, i->stats.inserts, i->stats.hits,
+		       i->covered_inserts, fmt_ns(i->covered_ns).s,
+		       fmt_ppt(i->fpr_ppt).s);
+	else
+		out_json(json_pack("{ss ss ss sI sI sI sI sI sI sf sb}",
+			"time", at, "name", w->name, "event", what,
+			"epoch", (json_int_t)i->epoch,
+			"inserts", (json_int_t)i->stats.inserts,
+			"hits", (json_int_t)i->stats.hits,
+			"misses", (json_int_t)i->stats.misses,
+			"covered_inserts", (json_int_t)i->covered_inserts,
+			"covered_ns", (json_int_t)i->covered_ns,
+			"fpr", ppt_to_rate(i->fpr_ppt),
+			"saturated", !!(i->flags & EPF_INFO_SATURATED)));
+	fflush(stdout);
+	return !w->left || --w->left;
+}
+
+/* Report what changed since the last look. Return: false: the end. */
+static bool look(struct watching *w, const struct epf_info *i)
+{
+	bool saturated = i->flags & EPF_INFO_SATURATED;
+	bool go_on = true;
+
+	if (i->epoch != w->epoch)
+		go_on = event(w, "rotated", i);
+	if (go_on && saturated != w->saturated)
+		go_on = event(w, saturated ? "saturated" : "recovered", i);
+	w->epoch = i->epoch;
+	w->saturated = saturated;
+	if (go_on && w->interval_ns && now_ns() >= w->next_ns) {
+		w->next_ns += w->interval_ns;
+		go_on = event(w, "stats", i);
+	}
+	return go_on;
+}
+
+static int wait_ms(const struct watching *w)
+{
+	__u64 now = now_ns();
+	__u64 ms;
+
+	if (!w->interval_ns)
+		return -1;
+	if (now >= w->next_ns)
+		return 0;
+	ms = (w->next_ns - now + 999999) / 1000000;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/* Return: an exit code; -1: go on. */
+static int step(struct watching *w)
+{
+	struct pollfd p = { .fd = w->filter, .events = POLLIN | POLLPRI };
+	struct epf_info info;
+	int err;
+
+	if (poll(&p, 1, wait_ms(w)) < 0)
+		return errno == EINTR ? -1 : fail("poll: %s", strerror(errno));
+	err = epf_filter_info(w->filter, &info);
+	if (p.revents & POLLHUP || err == -ENODEV)
+		return fail("'%s' was destroyed", w->name);
+	if (p.revents & (POLLERR | POLLNVAL))
+		return fail("the module cannot be polled for '%s'", w->name);
+	if (err)
+		return fail_call(err, "watching", w->name);
+	return look(w, &info) && !ferror(stdout) ? -1 : EXIT_YES;
+}
+
+static int watch(struct watching *w)
+{
+	struct epf_info info;
+	int ret = -1;
+	int err;
+
+	w->filter = open_filter(w->name);
+	if (w->filter < 0)
+		return EXIT_FAIL;
+	err = epf_filter_info(w->filter, &info);
+	if (err)
+		ret = fail_call(err, "watching", w->name);
+	w->epoch = info.epoch;
+	w->saturated = info.flags & EPF_INFO_SATURATED;
+	w->next_ns = now_ns() + w->interval_ns;
+	catch_signals();
+	while (ret < 0 && !interrupted)
+		ret = step(w);
+	close(w->filter);
+	return ret < 0 ? EXIT_YES : ret;
+}
+
+int cmd_watch(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "count", required_argument, NULL, 'n' },
+		{ "interval", required_argument, NULL, OPT_INTERVAL },
+		{ 0 },
+	};
+	static const struct spec spec = {
+		.usage = "watch NAME [--count N] [--interval DURATION]",
+		.help =
+"  -n, --count N            end after so many lines\n"
+"      --interval DURATION  also a line of numbers every 10s, 500ms, ...\n",
+		.shorts = "n:",
+		.longs = longs,
+	};
+	struct watching w = { 0 };
+	bool good = true;
+	int opt;
+
+	while (good && (opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt == 'n')
+			good = parse_count("--count", optarg, 1ULL << 62,
+					   &w.left);
+		else if (opt == OPT_INTERVAL)
+			good = parse_ns("--interval", optarg, &w.interval_ns);
+		else
+			good = false;
+	}
+	if (!good || !operands(argc, argv, 1, 1, &spec))
+		return EXIT_FAIL;
+	w.name = argv[optind];
+	return watch(&w);
+}

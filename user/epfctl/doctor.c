@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What epfctl doctor looks at: small questions to /proc, /sys and /lib. */
+#include "doctor.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define BPF_FS_MAGIC 0xcafe4a11 /* linux/magic.h */
+
+bool doctor_machine(struct machine *m)
+{
+	struct utsname u;
+
+	memset(m, 0, sizeof(*m));
+	if (uname(&u))
+		return false;
+	snprintf(m->release, sizeof(m->release), "%s", u.release);
+	if (sscanf(u.release, "%u.%u", &m->major, &m->minor) != 2)
+		return false;
+	snprintf(m->modules, sizeof(m->modules), "/lib/modules/%s", m->release);
+	return true;
+}
+
+bool doctor_file(const char *fmt, const char *arg)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), fmt, arg);
+	return !access(path, F_OK);
+}
+
+/* The first line of @path with @word in it. */
+bool doctor_line(const char *path, const char *word, char *line, size_t room)
+{
+	FILE *f = fopen(path, "r");
+	bool found = false;
+
+	if (!f)
+		return false;
+	while (!found && fgets(line, (int)room, f))
+		found = strstr(line, word);
+	fclose(f);
+	line[strcspn(line, "\n")] = '\0';
+	return found;
+}
+
+/* Note in @seen (bit i: options[i]) what a line of a kernel config enables. */
+static void config_line(const char *line, const char *const *options,
+			unsigned int *seen)
+{
+	unsigned int i;
+
+	for (i = 0; options[i]; i++) {
+		size_t n = strlen(options[i]);
+
+		if (!strncmp(line, options[i], n) && line[n] == '=' &&
+		    (line[n + 1] == 'y' || line[n + 1] == 'm'))
+			*seen |= 1u << i;
+	}
+}
+
+static FILE *open_config(const struct machine *m)
+{
+	char path[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/boot/config-%s", m->release);
+	f = fopen(path, "r");
+	if (f)
+		return f;
+	snprintf(path, sizeof(path), "%s/build/.config", m->modules);
+	return fopen(path, "r");
+}
+
+/* The first of @options that this kernel was built without, or NULL. */
+const char *doctor_config(const struct machine *m, const char *const *options,
+			  bool *known)
+{
+	int (*end)(FILE *f) = fclose;
+	FILE *f = open_config(m);
+	unsigned int seen = 0;
+	char line[256];
+
+	if (!f && !access("/proc/config.gz", R_OK)) {
+		f = popen("zcat /proc/config.gz 2>/dev/null", "r");
+		end = pclose;
+	}
+	*known = f;
+	if (!f)
+		return NULL;
+	while (fgets(line, sizeof(line), f))
+		config_line(line, options, &seen);
+	end(f);
+	for (; *options; options++, seen >>= 1)
+		if (!(seen & 1))
+			return *options;
+	return NULL;
+}
+
+bool doctor_capability(unsigned int nr)
+{
+	unsigned long long set;
+	char line[128];
+
+	return doctor_line("/proc/self/status", "CapEff:", line,
+			   sizeof(line)) &&
+	       sscanf(line, "CapEff: %llx", &set) == 1 && set >> nr & 1;
+}
+
+bool doctor_bpffs(void)
+{
+	struct statfs fs;
+
+	return !statfs("/sys/fs/bpf", &fs) &&
+	       (unsigned long)fs.f_type == BPF_FS_MAGIC;
+}
+
+bool doctor_glob(const char *pattern)
+{
+	glob_t g;
+	bool found = !glob(pattern, GLOB_BRACE, NULL, &g);
+
+	globfree(&g);
+	return found;
+}
+
+/* Does the kernel refuse modules without a signature it trusts? */
+bool doctor_wants_signature(void)
+{
+	char line[128];
+
+	if (doctor_line("/sys/module/module/parameters/sig_enforce", "Y", line,
+			sizeof(line)))
+		return true;
+	return doctor_line("/sys/kernel/security/lockdown", "[", line,
+			   sizeof(line)) && !strstr(line, "[none]");
+}

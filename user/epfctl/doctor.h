@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What epfctl doctor looks at. */
+#ifndef EPFCTL_DOCTOR_H
+#define EPFCTL_DOCTOR_H
+
+#include "cmd.h"
+
+/**
+ * struct machine - the running kernel
+ * @release: as uname -r
+ * @major: of it
+ * @minor: of it
+ * @modules: /lib/modules/RELEASE
+ */
+struct machine {
+	char release[128];
+	unsigned int major;
+	unsigned int minor;
+	char modules[160];
+};
+
+/* doctor.c: small questions to /proc, /sys and /lib */
+
+bool doctor_machine(struct machine *m);
+bool doctor_file(const char *fmt, const char *arg);
+bool doctor_line(const char *path, const char *word, char *line, size_t room);
+const char *doctor_config(const struct machine *m, const char *const *options,
+			  bool *known);
+bool doctor_capability(unsigned int nr);
+bool doctor_bpffs(void);
+bool doctor_glob(const char *pattern);
+bool doctor_wants_signature(void);
+
+#endif /* EPFCTL_DOCTOR_H */

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/* struct epf_info and struct epf_params, as text and as JSON. */
+#include "cmd.h"
+
+#include "epf/window.h"
+
+#define ROW "  %-12s "
+
+static json_t *count(__u64 v)
+{
+	return json_integer((json_int_t)v);
+}
+
+/* Who holds it, but for the descriptor that asked. */
+static __u32 other_users(const struct epf_info *info)
+{
+	return info->users ? info->users - 1 : 0;
+}
+
+static void print_window(const struct epf_params *p)
+{
+	printf(ROW "%s:", "window", mode_name(p->mode));
+	if (p->window_inserts)
+		printf(" %llu insertions", p->window_inserts);
+	if (p->window_inserts && p->window_ns)
+		printf(p->mode == EPF_MODE_EITHER ? " or" : " and");
+	if (p->window_ns)
+		printf(" %s", fmt_ns(p->window_ns).s);
+	printf(", in %u epochs\n", EPF_LIVE_EPOCHS);
+}
+
+void params_print(const struct epf_params *p)
+{
+	print_window(p);
+	printf(ROW "%s\n", "refresh",
+	       p->refresh == EPF_REFRESH ? "every sighting restarts the window" :
+					   "the window runs from the first "
+					   "sighting");
+	printf(ROW "%llu lines of %u bytes; %u lines and %u bits a key\n",
+	       "geometry", p->nr_lines, EPF_LINE_BYTES, p->lines_per_key,
+	       p->bits_per_key);
+	printf(ROW "%s\n", "hash", hash_name(p->hash));
+	printf(ROW "%s", "budget", fmt_ppt(p->budget_ppt).s);
+	if (p->limit_ppt >= EPF_RATE_ONE)
+		printf(", never fails open\n");
+	else
+		printf(", fails open above %s\n", fmt_ppt(p->limit_ppt).s);
+}
+
+json_t *params_json(const struct epf_params *p)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "name", json_string(p->name));
+	json_object_set_new(o, "hash", json_string(hash_name(p->hash)));
+	json_object_set_new(o, "mode", json_string(mode_name(p->mode)));
+	json_object_set_new(o, "refresh",
+			    json_string(refresh_name(p->refresh)));
+	if (p->window_inserts)
+		json_object_set_new(o, "window_inserts",
+				    count(p->window_inserts));
+	if (p->window_ns)
+		json_object_set_new(o, "window_ns", count(p->window_ns));
+	json_object_set_new(o, "lines", count(p->nr_lines));
+	json_object_set_new(o, "lines_per_key", count(p->lines_per_key));
+	json_object_set_new(o, "bits_per_key", count(p->bits_per_key));
+	json_object_set_new(o, "budget", json_real(ppt_to_rate(p->budget_ppt)));
+	json_object_set_new(o, "limit", json_real(ppt_to_rate(p->limit_ppt)));
+	return o;
+}
+
+static void print_epochs(const struct epf_info *info)
+{
+	__u32 i;
+
+	printf("\n  %3s %12s %14s %12s %8s %10s\n", "age", "epoch",
+	       "insertions", "since", "fill", "error");
+	for (i = 0; i < EPF_EPOCHS; i++) {
+		const struct epf_epoch_info *e = &info->epochs[i];
+
+		if (!e->epoch)
+			continue;
+		printf("  %3u %12llu %14llu %12s %7.2f%% %10s\n", i, e->epoch,
+		       e->inserts, fmt_ns(e->age_ns).s,
+		       100 * ppt_to_rate(e->fill_ppt), fmt_ppt(e->fpr_ppt).s);
+	}
+}
+
+static void print_stats(const struct epf_stats *s)
+{
+	printf(ROW "%llu insertions, %llu hits, %llu misses\n", "counted",
+	       s->inserts, s->hits, s->misses);
+	printf(ROW "%llu, %llu delayed; %llu stale lines scanned\n",
+	       "rotations", s->rotations, s->delayed, s->scanned);
+	printf(ROW "%llu times, %llu verdicts failed open\n", "saturated",
+	       s->saturations, s->failed_open);
+}
+
+void info_print(const struct epf_info *info)
+{
+	const struct epf_params *p = &info->params;
+
+	printf("%s (id %u)%s%s\n", p->name, info->id,
+	       info->flags & EPF_INFO_SATURATED ? ", SATURATED: fails open" : "",
+	       info->flags & EPF_INFO_PINNED ? ", rotation held by a snapshot" :
+					       "");
+	params_print(p);
+	printf(ROW "%s\n", "memory", fmt_bytes(info->memory_bytes).s);
+	printf(ROW "%s false positives, estimated now\n", "error",
+	       fmt_ppt(info->fpr_ppt).s);
+	printf(ROW "the last %llu insertions, and those of the last %s\n",
+	       "covered", info->covered_inserts, fmt_ns(info->covered_ns).s);
+	printf(ROW "%s old, epoch %llu, %u users\n", "state",
+	       fmt_ns(info->age_ns).s, info->epoch, other_users(info));
+	print_stats(&info->stats);
+	print_epochs(info);
+}
+
+static json_t *stats_json(const struct epf_stats *s)
+{
+	return json_pack("{sI sI sI sI sI sI sI sI}",
+			 "inserts", (json_int_t)s->inserts,
+			 "hits", (json_int_t)s->hits,
+			 "misses", (json_int_t)s->misses,
+			 "rotations", (json_int_t)s->rotations,
+			 "delayed", (json_int_t)s->delayed,
+			 "saturations", (json_int_t)s->saturations,
+			 "failed_open", (json_int_t)s->failed_open,
+			 "scanned", (json_int_t)s->scanned);
+}
+
+static json_t *epochs_json(const struct epf_info *info)
+{
+	json_t *all = json_array();
+	int i;
+
+	for (i = 0; i < (int)EPF_EPOCHS; i++) {
+		const struct epf_epoch_info *e = &info->epochs[i];
+
+		if (!e->epoch)
+			continue;
+		json_array_append_new(all, json_pack("{si sI sI sI sf sf}",
+			"age", i,
+			"epoch", (json_int_t)e->epoch,
+			"inserts", (json_int_t)e->inserts,
+			"began_ns", (json_int_t)e->age_ns,
+			"fill", ppt_to_rate(e->fill_ppt),
+			"fpr", ppt_to_rate(e->fpr_ppt)));
+	}
+	return all;
+}
+
+json_t *info_json(const struct epf_info *info)
+{
+	json_t *o = params_json(&info->params);
+
+	json_object_set_new(o, "id", json_integer(info->id));
+	json_object_set_new(o, "users", json_integer(other_users(info)));
+	json_object_set_new(o, "saturated",
+			    json_boolean(info->flags & EPF_INFO_SATURATED));
+	json_object_set_new(o, "pinned",
+			    json_boolean(info->flags & EPF_INFO_PINNED));
+	json_object_set_new(o, "epoch", count(info->epoch));
+	json_object_set_new(o, "memory_bytes", count(info->memory_bytes));
+	json_object_set_new(o, "covered_inserts", count(info->covered_inserts));
+	json_object_set_new(o, "covered_ns", count(info->covered_ns));
+	json_object_set_new(o, "fpr", json_real(ppt_to_rate(info->fpr_ppt)));
+	json_object_set_new(o, "age_ns", count(info->age_ns));
+	json_object_set_new(o, "stats", stats_json(&info->stats));
+	json_object_set_new(o, "epochs", epochs_json(info));
+	return o;
+}

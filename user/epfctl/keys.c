@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keys from arguments, standard input and files.
+ *
+ * A batch is what one read(2) brought, up to the last whole line: so keys that
+ * trickle through a pipe are not held back, and a file goes in large batches.
+ * A batch with a bad key is not passed on.
+ */
+#include "cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES (1u << 20) /* also the longest line */
+
+const char keys_help[] =
+"  KEY                   a key, or - for standard input\n"
+"  -f, --file FILE       keys of a file, may be given again\n"
+"      --format FORMAT   text: a key a line (default); hex: hex digits;\n"
+"                        json: a string, or an object with \"key\" or \"hex\"\n"
+"  -0, --null            NUL ends a line in place of newline\n"
+"      --digest          16 hex digits of a ready digest in place of a key\n";
+
+static bool parse_format(struct key_input *in, const char *arg)
+{
+	static const char *const names[] = { "text", "hex", "json" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(arg, names[i])) {
+			in->format = (enum key_format)i;
+			return true;
+		}
+	fail("--format '%s' is none of text, hex, json", arg);
+	return false;
+}
+
+bool keys_option(struct key_input *in, int opt, const char *arg)
+{
+	switch (opt) {
+	case 'f':
+		if (in->nr_files == KEY_FILES_MAX) {
+			fail("more than %d files: give them one after another, "
+			     "or through -", KEY_FILES_MAX);
+			return false;
+		}
+		in->files[in->nr_files++] = arg;
+		return true;
+	case '0':
+		in->nul = true;
+		return true;
+	case OPT_FORMAT:
+		return parse_format(in, arg);
+	case OPT_DIGEST:
+		in->digests = true;
+		return true;
+	}
+	return false; /* next_option() told why */
+}
+
+/**
+ * struct reader - one source of keys
+ * @in: what is asked
+ * @name: of the source, for errors
+ * @line: number of the line or argument under way, from 1
+ * @keys: the batch
+ * @sent: keys of earlier batches
+ */
+struct reader {
+	const struct key_input *in;
+	const char *name;
+	__u64 line;
+	struct keys keys;
+	__u64 sent;
+};
+
+static bool bad(const struct reader *r, const char *why)
+{
+	if (r->sent)
+		fail("%s:%llu: %s (the %llu keys before this batch are done, "
+		     "none of it is)", r->name, r->line, why, r->sent);
+	else
+		fail("%s:%llu: %s", r->name, r->line, why);
+	return false;
+}
+
+/* Room for one more key of any length. */
+static bool grow(struct keys *k)
+{
+	if (k->room - k->used < EPF_KEY_MAX) {
+		size_t room = 2 * k->room + 4096;
+		__u8 *bytes = realloc(k->bytes, room);
+
+		if (!bytes)
+			return false;
+		k->bytes = bytes;
+		k->room = room;
+	}
+	if (k->count == k->slots) {
+		__u32 slots = 2 * k->slots + 256;
+		__u16 *lens = realloc(k->lens, slots * sizeof(*lens));
+
+		if (!lens)
+			return false;
+		k->lens = lens;
+		k->slots = slots;
+	}
+	return true;
+}
+
+static bool add_bytes(struct reader *r, const void *key, size_t len)
+{
+	struct keys *k = &r->keys;
+
+	if (!len)
+		return bad(r, "the key is empty: a key has 1 to 256 bytes");
+	if (len > EPF_KEY_MAX)
+		return bad(r, "the key is longer than 256 bytes");
+	if (!grow(k))
+		return bad(r, "out of memory");
+	memcpy(k->bytes + k->used, key, len);
+	k->used += len;
+	k->lens[k->count++] = (__u16)len;
+	return true;
+}
+
+static bool add_digest(struct reader *r, const char *hex, size_t len)
+{
+	__u64 digest = 0;
+	__u8 bytes[8];
+	int i;
+
+	if (parse_hex(hex, len, bytes, sizeof(bytes)) != (int)sizeof(bytes))
+		return bad(r, "a digest is 16 hex digits");
+	for (i = 0; i < 8; i++)
+		digest = digest << 8 | bytes[i];
+	return add_bytes(r, &digest, sizeof(digest));
+}
+
+static bool add_hex(struct reader *r, const char *hex, size_t len)
+{
+	__u8 bytes[EPF_KEY_MAX];
+	int n;
+
+	if (len > 2 * sizeof(bytes))
+		return bad(r, "the key is longer than 256 bytes");
+	n = parse_hex(hex, len, bytes, sizeof(bytes));
+	if (n < 0)
+		return bad(r, "not pairs of hex digits");
+	return add_bytes(r, bytes, (size_t)n);
+}
+
+/* A string is a key; of an object, "key" is one and "hex" one in hex. */
+static bool add_json_value(struct reader *r, const json_t *v)
+{
+	const json_t *key = json_is_object(v) ? json_object_get(v, "key") : v;
+	const json_t *hex = json_object_get(v, "hex");
+
+	if (json_is_object(v) && !key == !hex)
+		return bad(r, "the object has not one of \"key\" and \"hex\"");
+	if (!json_is_string(hex ? hex : key))
+		return bad(r, "not a JSON string, nor an object with one as "
+			      "\"key\" or \"hex\"");
+	if (r->in->digests)
+		return add_digest(r, json_string_value(hex ? hex : key),
+				  json_string_length(hex ? hex : key));
+	if (hex)
+		return add_hex(r, json_string_value(hex),
+			       json_string_length(hex));
+	return add_bytes(r, json_string_value(key), json_string_length(key));
+}
+
+static bool add_json(struct reader *r, const char *text, size_t len)
+{
+	json_error_t error;
+	json_t *v = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL,
+			       &error);
+	bool good;
+
+	if (!v)
+		return bad(r, "not JSON: write \"key\", {\"key\": \"...\"} or "
+			      "{\"hex\": \"...\"}");
+	good = add_json_value(r, v);
+	json_decref(v);
+	return good;
+}
+
+static bool add(struct reader *r, const char *text, size_t len)
+{
+	if (r->in->format == KEYS_JSON)
+		return add_json(r, text, len);
+	if (r->in->digests)
+		return add_digest(r, text, len);
+	if (r->in->format == KEYS_HEX)
+		return add_hex(r, text, len);
+	return add_bytes(r, text, len);
+}
+
+static int send(struct reader *r, keys_fn fn, void *ctx)
+{
+	struct keys *k = &r->keys;
+	int ret;
+
+	if (!k->count)
+		return 0;
+	k->digests = r->in->digests;
+	ret = fn(ctx, k);
+	r->sent += k->count;
+	k->count = 0;
+	k->used = 0;
+	return ret;
+}
+
+/* Add the whole lines of @buf. Return: bytes taken; -1: a bad line. */
+static ssize_t take_lines(struct reader *r, const char *buf, size_t len,
+			  bool eof)
+{
+	const char end = r->in->nul ? '\0' : '\n';
+	size_t done = 0;
+
+	while (done < len) {
+		const char *stop = memchr(buf + done, end, len - done);
+		size_t n = stop ? (size_t)(stop - buf) - done : len - done;
+
+		if (!stop && !eof)
+			break;
+		r->line++;
+		if (!add(r, buf + done, n))
+			return -1;
+		done += n + !!stop;
+	}
+	return (ssize_t)done;
+}
+
+static int read_chunks(struct reader *r, int fd, char *buf, keys_fn fn,
+		       void *ctx)
+{
+	size_t held = 0;
+	ssize_t got, taken;
+	int ret;
+
+	do {
+		got = read(fd, buf + held, READ_BYTES - held);
+		if (got < 0 && errno == EINTR && !interrupted)
+			continue;
+		if (got < 0 && errno != EINTR)
+			return fail("%s: %s", r->name, strerror(errno));
+		if (interrupted)
+			return fail("%s: stopped after line %llu", r->name,
+				    r->line);
+		held += (size_t)got;
+		taken = take_lines(r, buf, held, !got);
+		if (taken < 0)
+			return EXIT_FAIL;
+		held -= (size_t)taken;
+		memmove(buf, buf + taken, held);
+		if (held == READ_BYTES) {
+			r->line++;
+			bad(r, "the line is longer than 1 MiB");
+			return EXIT_FAIL;
+		}
+		ret = send(r, fn, ctx);
+		if (ret)
+			return ret;
+	} while (got);
+	return 0;
+}
+
+static int read_file(struct reader *r, const char *path, keys_fn fn, void *ctx)
+{
+	bool standard = !strcmp(path, "-");
+	char *buf;
+	int fd, ret;
+
+	r->name = standard ? "standard input" : path;
+	r->line = 0;
+	fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fail("%s: %s", path, strerror(errno));
+	buf = malloc(READ_BYTES);
+	ret = buf ? read_chunks(r, fd, buf, fn, ctx) :
+		    fail("%s: out of memory", path);
+	free(buf);
+	if (!standard)
+		close(fd);
+	return ret;
+}
+
+/* Arguments are one batch, except around a "-". */
+static int read_args(struct reader *r, keys_fn fn, void *ctx)
+{
+	int ret = 0;
+	int i;
+
+	for (i = 0; i < r->in->nr_args && !ret; i++) {
+		const char *arg = r->in->args[i];
+
+		r->name = "argument";
+		r->line = (__u64)i + 1;
+		if (strcmp(arg, "-")) {
+			if (!add(r, arg, strlen(arg)))
+				return EXIT_FAIL;
+			continue;
+		}
+		ret = send(r, fn, ctx);
+		if (!ret)
+			ret = read_file(r, arg, fn, ctx);
+	}
+	return ret ? ret : send(r, fn, ctx);
+}
+
+int keys_read(const struct key_input *in, keys_fn fn, void *ctx)
+{
+	struct reader r = { .in = in };
+	int ret, i;
+
+	if (!in->nr_args && !in->nr_files)
+		return fail("no keys given: name them, or - to read standard "
+			    "input, or --file");
+	catch_signals();
+	ret = read_args(&r, fn, ctx);
+	for (i = 0; i < in->nr_files && !ret; i++)
+		ret = read_file(&r, in->files[i], fn, ctx);
+	free(r.keys.bytes);
+	free(r.keys.lens);
+	return ret;
+}

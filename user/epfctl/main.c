@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl: sliding-window membership filters. The table of verbs. */
+#include "cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef EPF_VERSION
+#define EPF_VERSION "unknown"
+#endif
+
+struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *brief;
+};
+
+static const struct verb verbs[] = {
+	{ "plan", cmd_plan, "size a filter, without making it" },
+	{ "create", cmd_create, "make a filter" },
+	{ "list", cmd_list, "list filters" },
+	{ "show", cmd_show, "show a filter, or a snapshot file" },
+	{ "destroy", cmd_destroy, "remove a filter" },
+	{ "insert", cmd_insert, "insert keys" },
+	{ "test", cmd_test, "ask for keys" },
+	{ "rotate", cmd_rotate, "end epochs now" },
+	{ "clear", cmd_clear, "forget everything" },
+	{ "swap", cmd_swap, "exchange the contents of two filters" },
+	{ "save", cmd_save, "write a snapshot file" },
+	{ "restore", cmd_restore, "fill a filter from a snapshot file" },
+	{ "watch", cmd_watch, "report rotations and saturation" },
+	{ "attach", cmd_attach, "drop repeated packets of an interface" },
+	{ "detach", cmd_detach, "stop doing so" },
+	{ "status", cmd_status, "show attached interfaces and counters" },
+	{ "dedup", cmd_dedup, "remove repeated packets from a capture file" },
+	{ "doctor", cmd_doctor, "check this machine and say what to do" },
+};
+
+static void print_help(void)
+{
+	size_t i;
+
+	printf("usage: epfctl [-j | -p] VERB [options] ...\n"
+	       "Sliding-window membership filters: was this key seen lately?\n"
+	       "\nverbs:\n");
+	for (i = 0; i < ARRAY_SIZE(verbs); i++)
+		printf("  %-8s  %s\n", verbs[i].name, verbs[i].brief);
+	printf("\noptions of all verbs:\n"
+	       "  -j, --json      JSON on one line\n"
+	       "  -p, --pretty    JSON, indented\n"
+	       "      --progress  progress on stderr, also where it is no "
+	       "terminal\n"
+	       "  -h, --help      help on the verb\n"
+	       "  -V, --version   version, before the verb\n"
+	       "\nexit status: 0 done or all present, 1 definitely absent, "
+	       "2 failure\n"
+	       "'epfctl VERB --help' and epfctl(8) tell more.\n");
+}
+
+/* Edits (insert, delete, replace) between two short words. */
+static size_t distance(const char *a, const char *b)
+{
+	size_t row[32], len = strlen(b), i, j;
+
+	if (len >= ARRAY_SIZE(row))
+		return len;
+	for (j = 0; j <= len; j++)
+		row[j] = j;
+	for (i = 1; a[i - 1]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i;
+		for (j = 1; j <= len; j++) {
+			size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[len];
+}
+
+static int unknown_verb(const char *word)
+{
+	const struct verb *best = NULL;
+	size_t best_edits = 3; /* more is no typing error */
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
+		size_t edits = distance(word, verbs[i].name);
+
+		if (edits < best_edits) {
+			best_edits = edits;
+			best = &verbs[i];
+		}
+	}
+	if (best)
+		return fail("unknown verb '%s': did you mean '%s'?", word,
+			    best->name);
+	return fail("unknown verb '%s': 'epfctl --help' lists them", word);
+}
+
+static int run_verb(int argc, char **argv)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
+		if (strcmp(argv[0], verbs[i].name))
+			continue;
+		if (!verbs[i].run)
+			return fail("this epfctl was built without '%s': install "
+				    "the library that the build named as missing, "
+				    "and rebuild", argv[0]);
+		return verbs[i].run(argc, argv);
+	}
+	return unknown_verb(argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	static const struct spec spec = {
+		.usage = NULL, .shorts = "V", .longs = longs,
+	};
+	int opt;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt == 'h') {
+			print_help();
+			return out_finish(EXIT_YES);
+		}
+		if (opt != 'V')
+			return EXIT_FAIL;
+		printf("epfctl %s\n", EPF_VERSION);
+		return out_finish(EXIT_YES);
+	}
+	argc -= optind;
+	argv += optind;
+	if (!argc)
+		return fail("no verb given: 'epfctl --help' lists them");
+	if (!strcmp(argv[0], "help")) {
+		print_help();
+		return out_finish(EXIT_YES);
+	}
+	return out_finish(run_verb(argc, argv));
+}

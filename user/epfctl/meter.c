@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Progress of long work on stderr, and the wish to stop it. */
+#include "cmd.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#define QUIET_NS NS_PER_SEC	  /* shorter work shows nothing */
+#define EVERY_NS (NS_PER_SEC / 5) /* on a terminal; else once a second */
+
+bool progress_forced;
+volatile int interrupted;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+void catch_signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+__u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
+}
+
+static void show(const struct meter *m, __u64 done, __u64 all)
+{
+	const char *end = isatty(STDERR_FILENO) ? "" : "\n";
+	const char *begin = isatty(STDERR_FILENO) ? "\r\033[K" : "";
+	double seconds = (double)(now_ns() - m->start_ns) / NS_PER_SEC;
+
+	fprintf(stderr, "%s%s: ", begin, m->what);
+	if (m->unit)
+		fprintf(stderr, "%llu %s", done, m->unit);
+	else
+		fprintf(stderr, "%s", fmt_bytes(done).s);
+	if (all)
+		fprintf(stderr, ", %.0f%%", 100.0 * (double)done / (double)all);
+	if (m->unit)
+		fprintf(stderr, ", %.3g/s%s", (double)done / seconds, end);
+	else
+		fprintf(stderr, ", %s/s%s",
+			fmt_bytes((__u64)((double)done / seconds)).s, end);
+}
+
+int meter_update(void *meter, __u64 done, __u64 all)
+{
+	struct meter *m = meter;
+	bool tty = isatty(STDERR_FILENO);
+	__u64 now = now_ns();
+
+	if (!m->start_ns)
+		m->start_ns = now;
+	if ((tty || progress_forced) && now - m->start_ns >= QUIET_NS &&
+	    now - m->shown_ns >= (tty ? EVERY_NS : NS_PER_SEC)) {
+		m->shown_ns = now;
+		m->shown = true;
+		show(m, done, all);
+	}
+	return interrupted;
+}
+
+void meter_end(struct meter *m)
+{
+	if (m->shown && isatty(STDERR_FILENO))
+		fprintf(stderr, "\r\033[K");
+	m->shown = false;
+}

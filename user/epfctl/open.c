@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Opening the device and its filters, with what to do where that fails. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int open_device(void)
+{
+	int dev = epf_dev_open();
+
+	if (dev == -ENOENT || dev == -ENXIO || dev == -ENODEV)
+		fail(EPF_DEVICE " is not there: load the module with 'modprobe "
+		     "epochfilter' ('epfctl doctor' tells more)");
+	else if (dev == -EACCES || dev == -EPERM)
+		fail(EPF_DEVICE " may not be opened by this user: run as root, "
+		     "or join the group that owns it");
+	else if (dev < 0)
+		fail(EPF_DEVICE ": %s", strerror(-dev));
+	return dev;
+}
+
+/* An id, or 0. */
+static __u32 id_of(const char *name)
+{
+	unsigned long v;
+	char *end;
+
+	if (strspn(name, "0123456789") != strlen(name))
+		return 0;
+	errno = 0;
+	v = strtoul(name, &end, 10);
+	return errno || v > 0xffffffffUL ? 0 : (__u32)v;
+}
+
+int open_filter(const char *name)
+{
+	int dev, filter;
+
+	if (!parse_name(name))
+		return -EINVAL;
+	dev = open_device();
+	if (dev < 0)
+		return dev;
+	filter = epf_dev_filter(dev, name);
+	if (filter == -ENOENT && id_of(name))
+		filter = epf_dev_filter_id(dev, id_of(name));
+	close(dev);
+	if (filter < 0)
+		fail_call(filter, "opening", name);
+	return filter;
+}
+
+/* What to do about a snapshot file with a fault. */
+static const char *advice(enum epf_snap_fault fault)
+{
+	switch (fault) {
+	case EPF_SNAP_NOT_ONE:
+		return "name a file that 'epfctl save' wrote";
+	case EPF_SNAP_VERSION_UNKNOWN:
+		return "use the epfctl that wrote it";
+	default:
+		return "take another copy, or save again";
+	}
+}
+
+bool open_snapshot(const char *path, struct epf_snap_file *file)
+{
+	struct meter meter = { .what = "checking" };
+	enum epf_snap_fault fault;
+	int err;
+
+	catch_signals();
+	err = epf_snap_open(path, file, meter_update, &meter, &fault);
+	meter_end(&meter);
+	if (!err)
+		return true;
+	if (err == -ECANCELED)
+		fail("%s: stopped while checking", path);
+	else if (err == -ESPIPE)
+		fail("%s is not a regular file", path);
+	else if (fault == EPF_SNAP_IO)
+		fail("%s: %s", path, strerror(-err));
+	else
+		fail("%s %s: %s", path, epf_snap_fault_text(fault),
+		     advice(fault));
+	return false;
+}

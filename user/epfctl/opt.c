@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Options: getopt_long() with those that every verb has, and our errors. */
+#include "cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGS_MAX 32
+
+static const struct option common[] = {
+	{ "json", no_argument, NULL, 'j' },
+	{ "pretty", no_argument, NULL, 'p' },
+	{ "progress", no_argument, NULL, OPT_PROGRESS },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static size_t append(struct option *to, size_t n, const struct option *from)
+{
+	for (; from->name && n < LONGS_MAX; from++)
+		to[n++] = *from;
+	return n;
+}
+
+/* "epfctl test --help", or "epfctl --help" before the verb. */
+static const char *help_command(const struct spec *spec)
+{
+	static char text[64];
+	int len = spec->usage ? (int)strcspn(spec->usage, " ") : 0;
+
+	snprintf(text, sizeof(text), "epfctl %.*s%s--help", len,
+		 spec->usage ? spec->usage : "", len ? " " : "");
+	return text;
+}
+
+static void bad_option(char **argv, const struct spec *spec, int how)
+{
+	const char *word = argv[optind - 1];
+	char letter[3] = { '-', (char)optopt, 0 };
+
+	/* optopt is 0 for an unknown long option, its letter for a short one,
+	 * the option's value where an argument is missing or too much.
+	 */
+	if (how == '?' && optopt > 0 && optopt < OPT_LONG &&
+	    strncmp(word, "--", 2))
+		word = letter;
+	if (how == ':')
+		fail("%s needs a value: see '%s'", word, help_command(spec));
+	else if (optopt && !strncmp(word, "--", 2))
+		fail("%s takes no value: see '%s'", word, help_command(spec));
+	else
+		fail("unknown option %s: see '%s'", word, help_command(spec));
+}
+
+static void print_usage(const struct spec *spec)
+{
+	printf("usage: epfctl %s\n%s", spec->usage, spec->help);
+	exit(out_finish(EXIT_YES));
+}
+
+int next_option(int argc, char **argv, const struct spec *spec)
+{
+	static const struct spec *current;
+	struct option longs[LONGS_MAX + 1];
+	char shorts[64];
+	size_t n;
+	int opt;
+
+	if (current != spec) { /* the first call of a new argv */
+		current = spec;
+		optind = 0;
+	}
+	n = append(longs, 0, spec->longs);
+	n = append(longs, n, common);
+	memset(&longs[n], 0, sizeof(longs[n]));
+	/* '+' stops at the verb; ':' tells a missing value apart. */
+	snprintf(shorts, sizeof(shorts), "%s:%sjph", spec->usage ? "" : "+",
+		 spec->shorts);
+	opterr = 0;
+	for (;;) {
+		opt = getopt_long(argc, argv, shorts, longs, NULL);
+		if (opt == 'j')
+			out_mode = OUT_JSON;
+		else if (opt == 'p')
+			out_mode = OUT_PRETTY;
+		else if (opt == OPT_PROGRESS)
+			progress_forced = true;
+		else if (opt == 'h' && spec->usage)
+			print_usage(spec);
+		else
+			break;
+	}
+	if (opt == '?' || opt == ':') {
+		bad_option(argv, spec, opt);
+		return '?';
+	}
+	return opt;
+}
+
+bool operands(int argc, char **argv, int min, int max, const struct spec *spec)
+{
+	int n = argc - optind;
+
+	if (n >= min && n <= max)
+		return true;
+	if (n > max)
+		fail("'%s' is one argument too many: usage: epfctl %s",
+		     argv[optind + max], spec->usage);
+	else
+		fail("too few arguments: usage: epfctl %s", spec->usage);
+	return false;
+}

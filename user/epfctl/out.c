@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Output: errors in one line, JSON, and numbers for people. */
+#include "cmd.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum out_mode out_mode = OUT_TEXT;
+
+/* One line, whatever the names in it contain. */
+static void say(const char *prefix, const char *fmt, va_list ap)
+{
+	char line[1024];
+	char *c;
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	for (c = line; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	fflush(stdout);
+	fprintf(stderr, "%s%s\n", prefix, line);
+}
+
+int fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("error: ", fmt, ap);
+	va_end(ap);
+	return EXIT_FAIL;
+}
+
+void warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("warning: ", fmt, ap);
+	va_end(ap);
+}
+
+/* What to do, where the reason is the same for every verb. */
+static const char *advice(int err)
+{
+	switch (err) {
+	case EINVAL:
+		return "the module refuses the parameters";
+	case E2BIG:
+		return "above the module's limits, see "
+		       "/sys/module/epochfilter/parameters";
+	case ENOSPC:
+		return "the limits on number or memory of filters are reached, "
+		       "see /sys/module/epochfilter/parameters";
+	case ENOMEM:
+		return "not enough memory, or over the limit of this control "
+		       "group";
+	case EBADMSG:
+		return "the module refuses this snapshot: save again";
+	case ENODEV:
+		return "the filter was destroyed by force";
+	case ENOTTY:
+		return "the loaded module does not know this command: load the "
+		       "one that belongs to this epfctl";
+	case EOPNOTSUPP:
+		return "the loaded module does not know this kind of filter";
+	default:
+		return strerror(err);
+	}
+}
+
+int fail_call(int err, const char *doing, const char *name)
+{
+	if (err == -EPERM)
+		return fail("%s needs CAP_NET_ADMIN: run as root", doing);
+	if (err == -ENOENT && name)
+		return fail("there is no filter '%s': 'epfctl list' shows them",
+			    name);
+	if (name)
+		return fail("%s '%s': %s", doing, name, advice(-err));
+	return fail("%s: %s", doing, advice(-err));
+}
+
+void out_json(json_t *value)
+{
+	size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(6);
+
+	flags |= out_mode == OUT_PRETTY ? JSON_INDENT(2) : JSON_COMPACT;
+	if (!value || json_dumpf(value, stdout, flags))
+		fail("out of memory for the output");
+	else
+		putchar('\n');
+	json_decref(value);
+}
+
+int out_finish(int code)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return code;
+	return fail("cannot write the output: %s", strerror(errno));
+}
+
+static struct text scaled(double value, const char *const *units, double step)
+{
+	struct text t;
+
+	while (value >= step && units[1]) {
+		value /= step;
+		units++;
+	}
+	snprintf(t.s, sizeof(t.s), "%.4g %s", value, *units);
+	return t;
+}
+
+struct text fmt_bytes(__u64 bytes)
+{
+	static const char *const units[] = { "B",   "KiB", "MiB",
+					     "GiB", "TiB", NULL };
+
+	return scaled((double)bytes, units, 1024);
+}
+
+struct text fmt_ns(__u64 ns)
+{
+	static const char *const below[] = { "ns", "us", "ms", "s", NULL };
+	double s = (double)ns / NS_PER_SEC;
+	struct text t;
+
+	if (s < 120)
+		return scaled((double)ns, below, 1000);
+	if (s < 2 * 3600)
+		snprintf(t.s, sizeof(t.s), "%.4g min", s / 60);
+	else if (s < 2 * 86400)
+		snprintf(t.s, sizeof(t.s), "%.4g h", s / 3600);
+	else
+		snprintf(t.s, sizeof(t.s), "%.4g d", s / 86400);
+	return t;
+}
+
+struct text fmt_rate(double rate)
+{
+	struct text t;
+
+	snprintf(t.s, sizeof(t.s), "%.3g", rate);
+	return t;
+}
+
+struct text fmt_ppt(__u64 ppt)
+{
+	return fmt_rate(ppt_to_rate(ppt));
+}
+
+double ppt_to_rate(__u64 ppt)
+{
+	return (double)ppt / (double)EPF_RATE_ONE;
+}
+
+__u64 rate_to_ppt(double rate)
+{
+	double ppt = round(rate * (double)EPF_RATE_ONE);
+
+	if (ppt < 1)
+		return 1;
+	return ppt < (double)EPF_RATE_ONE ? (__u64)ppt : EPF_RATE_ONE;
+}
+
+static const char *name_of(const char *const *names, size_t nr, __u32 i)
+{
+	return i < nr ? names[i] : "unknown";
+}
+
+const char *mode_name(__u32 mode)
+{
+	static const char *const names[] = { "count", "time", "either",
+					     "both" };
+
+	return name_of(names, ARRAY_SIZE(names), mode);
+}
+
+const char *hash_name(__u32 hash)
+{
+	static const char *const names[] = { "siphash13", "siphash24" };
+
+	return name_of(names, ARRAY_SIZE(names), hash);
+}
+
+const char *refresh_name(__u32 refresh)
+{
+	static const char *const names[] = { "refresh", "first-seen" };
+
+	return name_of(names, ARRAY_SIZE(names), refresh);
+}

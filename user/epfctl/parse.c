@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Numbers with units. Each error names the option and shows what would do. */
+#include "cmd.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "epf/window.h"
+
+struct unit {
+	const char *name;
+	long double factor;
+};
+
+static const struct unit no_unit[] = { { "", 1 }, { 0 } };
+
+static const struct unit count_units[] = {
+	{ "", 1 }, { "k", 1e3L }, { "M", 1e6L }, { "G", 1e9L }, { 0 },
+};
+
+/* As for RAM: powers of 1024; only "kB" and the like are of 1000. */
+static const struct unit byte_units[] = {
+	{ "", 1 },
+	{ "B", 1 },
+	{ "K", 0x1p10L },
+	{ "M", 0x1p20L },
+	{ "G", 0x1p30L },
+	{ "T", 0x1p40L },
+	{ "KiB", 0x1p10L },
+	{ "MiB", 0x1p20L },
+	{ "GiB", 0x1p30L },
+	{ "TiB", 0x1p40L },
+	{ "kB", 1e3L },
+	{ "MB", 1e6L },
+	{ "GB", 1e9L },
+	{ "TB", 1e12L },
+	{ 0 },
+};
+
+static const struct unit time_units[] = {
+	{ "ns", 1 },
+	{ "us", 1e3L },
+	{ "ms", 1e6L },
+	{ "s", 1e9L },
+	{ "m", 60e9L },
+	{ "min", 60e9L },
+	{ "h", 3600e9L },
+	{ "d", 86400e9L },
+	{ 0 },
+};
+
+static const struct unit rate_units[] = {
+	{ "", 1 }, { "%", 1e-2L }, { "ppm", 1e-6L }, { "ppb", 1e-9L }, { 0 },
+};
+
+/* Plain decimal with an optional exponent: not hex, not "inf", no sign. */
+static bool parse_unit(const char *text, const struct unit *units,
+		       long double *value)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+		return false;
+	if (text[0] == '0' && (text[1] | 0x20) == 'x')
+		return false;
+	*value = strtold(text, &end);
+	if (end == text)
+		return false;
+	for (; units->name; units++)
+		if (!strcasecmp(end, units->name))
+			break;
+	if (!units->name)
+		return false;
+	*value *= units->factor;
+	return true;
+}
+
+/* A whole number from 1 to @max. @example: of a good value. */
+static bool parse_whole(const char *what, const char *text,
+			const struct unit *units, const char *example,
+			__u64 max, __u64 *value)
+{
+	long double v;
+
+	if (!parse_unit(text, units, &v)) {
+		fail("%s '%s' is not a number: write %s", what, text, example);
+		return false;
+	}
+	if (v > (long double)max) {
+		fail("%s '%s' is too large: at most %llu", what, text, max);
+		return false;
+	}
+	if (v < 1) {
+		fail("%s '%s' is too small: at least 1", what, text);
+		return false;
+	}
+	/* 0.000001s is 1000 ns and a rounding error */
+	if (fabsl(v - roundl(v)) > v * 1e-15L) {
+		fail("%s '%s' is not whole: write %s", what, text, example);
+		return false;
+	}
+	*value = (__u64)roundl(v);
+	return true;
+}
+
+bool parse_count(const char *what, const char *text, __u64 max, __u64 *value)
+{
+	return parse_whole(what, text, count_units, "1000000, 1e6 or 1M", max,
+			   value);
+}
+
+bool parse_bytes(const char *what, const char *text, __u64 *bytes)
+{
+	return parse_whole(what, text, byte_units, "64M or 2GiB", 1ULL << 50,
+			   bytes);
+}
+
+bool parse_ns(const char *what, const char *text, __u64 *ns)
+{
+	long double v;
+
+	if (parse_unit(text, no_unit, &v)) {
+		fail("%s '%s' has no unit: write 10s, 500ms or 1h", what, text);
+		return false;
+	}
+	return parse_whole(what, text, time_units, "10s, 500ms or 1h",
+			   EPF_NS_MAX, ns);
+}
+
+bool parse_rate(const char *what, const char *text, double *rate)
+{
+	long double v;
+
+	if (!parse_unit(text, rate_units, &v)) {
+		fail("%s '%s' is not a rate: write 1e-4, 0.01%% or 100ppm",
+		     what, text);
+		return false;
+	}
+	if (!(v > 0) || v > 1) {
+		fail("%s '%s' is out of range: over 0, at most 1", what, text);
+		return false;
+	}
+	*rate = (double)v;
+	return true;
+}
+
+bool parse_pps(const char *what, const char *text, double *pps)
+{
+	long double v;
+
+	if (!parse_unit(text, count_units, &v) || !(v > 0) || v > 1e15L) {
+		fail("%s '%s' is no number per second: write 250000, 1e6 or 1M",
+		     what, text);
+		return false;
+	}
+	*pps = (double)v;
+	return true;
+}
+
+int parse_hex(const char *text, size_t len, __u8 *bytes, size_t room)
+{
+	size_t i;
+
+	if (len % 2 || len / 2 > room)
+		return -1;
+	for (i = 0; i < len; i++) {
+		int c = tolower((unsigned char)text[i]);
+		int digit = isdigit(c) ? c - '0' : c - 'a' + 10;
+
+		if (!isxdigit(c))
+			return -1;
+		bytes[i / 2] = (__u8)(i % 2 ? bytes[i / 2] | digit : digit << 4);
+	}
+	return (int)(len / 2);
+}
+
+bool parse_hash_key(const char *what, const char *text, __u64 key[2])
+{
+	__u8 bytes[16];
+
+	if (parse_hex(text, strlen(text), bytes, sizeof(bytes)) != 16) {
+		fail("%s is not 32 hex digits", what);
+		return false;
+	}
+	key[0] = epf_get_le64(bytes);
+	key[1] = epf_get_le64(bytes + 8);
+	return true;
+}
+
+bool parse_name(const char *name)
+{
+	size_t len = strlen(name);
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("._-", name[i]))
+			break;
+	if (len && i == len && len < EPF_NAME_LEN && name[0] != '.')
+		return true;
+	fail("'%s' is not a name: take 1 to %d of A-Z a-z 0-9 . _ - and no "
+	     "leading dot", name, EPF_NAME_LEN - 1);
+	return false;
+}

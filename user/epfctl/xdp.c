@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Attach, detach and read back the duplicate removal of one interface. */
+#include "xdp.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+#define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6 */
+
+static int fail_load(int err)
+{
+	if (err == -EPERM)
+		fail("loading BPF programs needs CAP_BPF, CAP_PERFMON and "
+		     "CAP_NET_ADMIN: run as root");
+	else
+		fail("loading the BPF programs: %s: %s", strerror(-err),
+		     xdp_obj_complaint());
+	return err;
+}
+
+static int map_fd(struct bpf_object *obj, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(obj, name);
+}
+
+/* Open @which on the slot map @slot; a negative one is made at loading. */
+static struct bpf_object *open_on(enum xdp_obj which, int slot)
+{
+	struct bpf_object *obj = xdp_obj_open(which);
+	int err;
+
+	if (!obj || slot < 0)
+		return obj;
+	err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, "epf_slot"),
+				slot);
+	if (!err)
+		return obj;
+	fail_load(err);
+	bpf_object__close(obj);
+	return NULL;
+}
+
+/* Run a syscall program. Return: its value, or a negative errno. */
+static int call(struct bpf_object *obj, const char *name,
+		struct epf_xdp_bind *arg)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(obj, name);
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = arg,
+		    .ctx_size_in = arg ? sizeof(*arg) : 0);
+	int err = bpf_prog_test_run_opts(bpf_program__fd(prog), &opts);
+
+	return err ? err : (int)opts.retval;
+}
+
+static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
+{
+	struct epf_xdp_bind arg = { .id = want->id, .opts = want->opts };
+	int err = bpf_object__load(bind);
+
+	if (err)
+		return fail_load(err);
+	err = call(bind, "epf_bind", &arg);
+	if (!err)
+		return 0;
+	if (err == -ENOENT)
+		fail_call(err, "opening", want->filter);
+	else
+		fail("giving the filter to the programs: %s", strerror(-err));
+	call(bind, "epf_unbind", NULL);
+	return err;
+}
+
+static int pin_fd(int fd, const char *ifname, const char *name)
+{
+	char path[XDP_PATH_BYTES];
+	int err;
+
+	xdp_pin_path(path, ifname, name);
+	err = bpf_obj_pin(fd, path);
+	if (err)
+		fail("pinning %s: %s", path, strerror(errno));
+	return err ? -errno : 0;
+}
+
+/* The pin keeps the link, the link the program. */
+static int attach_mark(const struct xdp_want *want, __u32 ifindex)
+{
+	struct bpf_object *obj = xdp_obj_open(XDP_OBJ_TC_MARK);
+	struct bpf_program *prog;
+	int link, err;
+
+	if (!obj)
+		return -EINVAL;
+	prog = bpf_object__find_program_by_name(obj, "tc_mark");
+	err = bpf_map__set_initial_value(
+		bpf_object__find_map_by_name(obj, ".rodata"), &want->mark,
+		sizeof(want->mark));
+	if (!err)
+		err = bpf_object__load(obj);
+	if (err) {
+		fail_load(err);
+		goto out;
+	}
+	link = bpf_link_create(bpf_program__fd(prog), (int)ifindex,
+			       (enum bpf_attach_type)TCX_INGRESS, NULL);
+	if (link < 0) {
+		err = -errno;
+		fail("--action mark: attaching at tc ingress of '%s': %s%s",
+		     want->ifname, strerror(errno),
+		     err == -EINVAL ? " (Linux 6.6 is needed)" : "");
+		goto out;
+	}
+	err = pin_fd(link, want->ifname, EPF_XDP_PIN_MARK);
+	close(link);
+out:
+	bpf_object__close(obj);
+	return err;
+}
+
+/* Of the object's programs, choose the one for @action. */
+static struct bpf_program *choose(struct bpf_object *obj, __u32 action)
+{
+	const char *name = action == EPF_XDP_MARK ? "xdp_dedup_mark" :
+						    "xdp_dedup";
+	struct bpf_program *prog, *chosen = NULL;
+
+	bpf_object__for_each_program(prog, obj) {
+		bool is = !strcmp(bpf_program__name(prog), name);
+
+		bpf_program__set_autoload(prog, is);
+		if (is)
+			chosen = prog;
+	}
+	return chosen;
+}
+
+static int attach_xdp(const struct xdp_want *want, int slot,
+		      struct epf_xdp_conf *conf)
+{
+	struct bpf_object *obj = open_on(XDP_OBJ_DEDUP, slot);
+	struct bpf_program *prog;
+	int err;
+
+	if (!obj)
+		return -EINVAL;
+	prog = choose(obj, want->action);
+	err = bpf_map__set_initial_value(
+		bpf_object__find_map_by_name(obj, ".rodata"), &want->action,
+		sizeof(want->action));
+	if (err)
+		fail_load(err);
+	else if (want->prio)
+		err = shared_attach(obj, prog, want, conf);
+	else
+		err = plain_attach(obj, prog, want, conf);
+	bpf_object__close(obj);
+	return err;
+}
+
+/* Everything after the slots are filled; the caller unpins on error. */
+static int attach_bound(const struct xdp_want *want, struct bpf_object *bind,
+			struct epf_xdp_conf *conf)
+{
+	int slot = map_fd(bind, "epf_slot");
+	int conf_fd = map_fd(bind, "epf_conf");
+	__u32 zero = 0;
+	int err;
+
+	err = pin_fd(slot, want->ifname, EPF_XDP_PIN_SLOT);
+	if (!err)
+		err = pin_fd(conf_fd, want->ifname, EPF_XDP_PIN_CONF);
+	if (!err && want->action == EPF_XDP_MARK)
+		err = attach_mark(want, conf->ifindex);
+	if (!err)
+		err = attach_xdp(want, slot, conf);
+	if (!err)
+		err = bpf_map_update_elem(conf_fd, &zero, conf, BPF_ANY);
+	return err;
+}
+
+static bool live(const struct epf_xdp_conf *conf)
+{
+	if (conf->prio && shared_live)
+		return shared_live(conf);
+	return plain_live(conf);
+}
+
+/* Remove what an interface left behind that went away with its program on. */
+static int clear_stale(const char *ifname)
+{
+	struct xdp_state state;
+
+	if (!xdp_read(ifname, &state) && state.live) {
+		fail("'%s' has duplicate removal already: 'epfctl detach %s' "
+		     "first", ifname, ifname);
+		return -EBUSY;
+	}
+	return xdp_detach(ifname);
+}
+
+int xdp_attach(const struct xdp_want *want)
+{
+	struct epf_xdp_conf conf = {
+		.id = want->id, .opts = want->opts, .action = want->action,
+		.mark = want->mark, .prio = want->prio,
+		.ifindex = if_nametoindex(want->ifname),
+	};
+	struct bpf_object *bind;
+	int err;
+
+	if (!conf.ifindex) {
+		fail("there is no interface '%s': 'ip link' shows them",
+		     want->ifname);
+		return -ENODEV;
+	}
+	if (!xdp_obj_possible())
+		return -ENOENT;
+	err = xdp_pin_dir(want->ifname);
+	if (err == -EEXIST)
+		err = clear_stale(want->ifname) ?: xdp_pin_dir(want->ifname);
+	if (err)
+		return err;
+	xdp_obj_quiet();
+	bind = open_on(XDP_OBJ_BIND, -1);
+	err = bind ? bind_filter(bind, want) : -EINVAL;
+	if (!err) {
+		err = attach_bound(want, bind, &conf);
+		if (err)
+			call(bind, "epf_unbind", NULL);
+	}
+	if (err)
+		xdp_unpin(want->ifname);
+	bpf_object__close(bind);
+	return err;
+}
+
+/* Give the filter back now rather than when the kernel frees the map. Packets
+ * under way may hold it: the barrier waits for those.
+ */
+static void unbind(int slot)
+{
+	struct bpf_object *bind = open_on(XDP_OBJ_BIND, slot);
+
+	if (!bind)
+		return;
+	syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	if (bpf_object__load(bind))
+		warn("cannot give the filter back at once: %s",
+		     xdp_obj_complaint());
+	else
+		call(bind, "epf_unbind", NULL);
+	bpf_object__close(bind);
+}
+
+static int detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
+{
+	int err = conf->prio && shared_detach ? shared_detach(conf) :
+						plain_detach(conf);
+
+	if (err)
+		fail("detaching from '%s': %s%s%s", ifname, strerror(-err),
+		     *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());
+	return err;
+}
+
+int xdp_detach(const char *ifname)
+{
+	int slot = xdp_pin_open(ifname, EPF_XDP_PIN_SLOT);
+	struct xdp_state state;
+	int err;
+
+	xdp_obj_quiet();
+	err = xdp_read(ifname, &state);
+	if (err == -EPERM || err == -EACCES) {
+		fail("detaching needs CAP_BPF and CAP_NET_ADMIN: run as root");
+		return err;
+	}
+	if (!err && state.conf.prio && !shared_detach) {
+		fail("'%s' was attached through libxdp, which this epfctl was "
+		     "built without", ifname);
+		return -EOPNOTSUPP;
+	}
+	if (!err && state.live) {
+		err = detach_prog(&state.conf, ifname);
+		if (err)
+			return err;
+	} else if (!err && state.here && state.conf.prio && shared_clean) {
+		shared_clean(&state.conf);
+	}
+	if (slot >= 0) {
+		unbind(slot);
+		close(slot);
+	}
+	xdp_unpin(ifname);
+	return 0;
+}
+
+static int read_counts(int slot, struct xdp_state *state)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct epf_xdp_slot *values;
+	__u32 zero = 0;
+	int i, j, err;
+
+	if (cpus < 0)
+		return cpus;
+	values = calloc((size_t)cpus, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	err = bpf_map_lookup_elem(slot, &zero, values);
+	for (i = 0; !err && i < cpus; i++)
+		for (j = 0; j < EPF_XDP_OUTCOMES; j++) {
+			state->count[j].packets += values[i].count[j].packets;
+			state->count[j].bytes += values[i].count[j].bytes;
+		}
+	free(values);
+	return err;
+}
+
+int xdp_read(const char *ifname, struct xdp_state *state)
+{
+	int conf = xdp_pin_open(ifname, EPF_XDP_PIN_CONF);
+	int slot = xdp_pin_open(ifname, EPF_XDP_PIN_SLOT);
+	__u32 zero = 0;
+	int err = conf < 0 ? conf : slot < 0 ? slot : 0;
+
+	memset(state, 0, sizeof(*state));
+	if (!err)
+		err = bpf_map_lookup_elem(conf, &zero, &state->conf);
+	if (!err)
+		err = read_counts(slot, state);
+	if (!err) {
+		state->here = !strchr(ifname, '@');
+		state->live = state->here && live(&state->conf);
+	}
+	if (conf >= 0)
+		close(conf);
+	if (slot >= 0)
+		close(slot);
+	return err;
+}

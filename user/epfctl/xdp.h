@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * XDP programs on interfaces. Functions print their errors and return 0 or a
+ * negative errno, unless they say otherwise.
+ *
+ * What an attachment owns: the references of its slot map, the program on the
+ * interface, the link of tc_mark, and a directory of pins. xdp_attach() leaves
+ * all of it or nothing; the program comes last, so that no packet finds an
+ * empty slot. xdp_detach() takes all away, in the opposite order.
+ */
+#ifndef EPFCTL_XDP_H
+#define EPFCTL_XDP_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../../bpf/epf_xdp.h"
+
+struct bpf_object;
+struct bpf_program;
+
+enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
+
+#define XDP_PRIO_DEFAULT 50 /* libxdp's own */
+
+/**
+ * struct xdp_want - what is to be attached
+ * @ifname: interface
+ * @filter: name, for messages
+ * @id: of the filter
+ * @opts: packet key
+ * @action: enum epf_xdp_action
+ * @mark: first mark, with EPF_XDP_MARK
+ * @mode: driver, socket buffer, or the first of the two that works
+ * @prio: place among the programs of the dispatcher; 0: no dispatcher
+ */
+struct xdp_want {
+	const char *ifname;
+	const char *filter;
+	__u32 id;
+	struct epf_pkt_opts opts;
+	__u32 action;
+	__u32 mark;
+	enum xdp_mode mode;
+	__u32 prio;
+};
+
+/**
+ * struct xdp_state - an attachment, read back
+ * @conf: as attached
+ * @here: the interface is of this network namespace
+ * @live: and has the program
+ * @count: summed over CPUs
+ */
+struct xdp_state {
+	struct epf_xdp_conf conf;
+	bool here;
+	bool live;
+	struct epf_xdp_count count[EPF_XDP_OUTCOMES];
+};
+
+/* xdp.c */
+int xdp_attach(const struct xdp_want *want);
+int xdp_detach(const char *ifname);
+/* Silent. -ENOENT: nothing is attached. */
+int xdp_read(const char *ifname, struct xdp_state *state);
+
+/* xdp_pin.c: directories of pins, by the name of the interface. Seen from
+ * another network namespace, it is NAME@INODE, or NAME@ in that of process 1.
+ */
+#define XDP_PATH_BYTES 256
+
+/* The path of pin @name, or of the directory where it is NULL. */
+void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
+		  const char *name);
+int xdp_pin_open(const char *ifname, const char *name); /* fd; silent */
+int xdp_pin_dir(const char *ifname);   /* make it; -EEXIST is silent */
+void xdp_unpin(const char *ifname);    /* all, and the directory */
+/* Names of interfaces with pins, NULL at the end; the caller frees each, and
+ * the list, also after an error. Silent.
+ */
+int xdp_pin_list(char ***names);
+
+/* xdp_obj.c: the embedded objects */
+
+enum xdp_obj { XDP_OBJ_DEDUP, XDP_OBJ_BIND, XDP_OBJ_TC_MARK };
+
+/* Return: NULL: an error is printed. */
+struct bpf_object *xdp_obj_open(enum xdp_obj which);
+/* Can the module's functions be called? Else an error that says why. */
+bool xdp_obj_possible(void);
+/* From here on what libbpf and libxdp complain of is kept, not printed. */
+void xdp_obj_quiet(void);
+/* The most telling complaint so far, or "". */
+const char *xdp_obj_complaint(void);
+int xdp_obj_keep(const char *fmt, va_list ap); /* keep one more */
+
+/* xdp_plain.c: without a dispatcher */
+
+/* Load the object of @prog, attach it, and set mode and prog_id of @conf. */
+int plain_attach(struct bpf_object *obj, struct bpf_program *prog,
+		 const struct xdp_want *want, struct epf_xdp_conf *conf);
+int plain_detach(const struct epf_xdp_conf *conf);
+bool plain_live(const struct epf_xdp_conf *conf);
+
+/**
+ * xdp_modes() - attach in the mode wanted, or in the first that works
+ * @mode: wanted
+ * @attach: tries one of XDP_FLAGS_DRV_MODE and XDP_FLAGS_SKB_MODE
+ * @ctx: for @attach
+ * @used: set to the one that worked
+ */
+int xdp_modes(enum xdp_mode mode, int (*attach)(void *ctx, __u32 mode),
+	      void *ctx, __u32 *used);
+
+/* xdp_shared.c: by libxdp's dispatcher; absent where libxdp was */
+
+int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
+		  const struct xdp_want *want, struct epf_xdp_conf *conf)
+	__attribute__((weak));
+int shared_detach(const struct epf_xdp_conf *conf) __attribute__((weak));
+bool shared_live(const struct epf_xdp_conf *conf) __attribute__((weak));
+/* Drop what libxdp keeps for an interface that is gone. */
+void shared_clean(const struct epf_xdp_conf *conf) __attribute__((weak));
+
+#endif /* EPFCTL_XDP_H */

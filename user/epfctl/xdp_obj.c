@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The BPF objects, inside this program, and what libbpf says of them. */
+#include "xdp.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+#define MODULE "epochfilter"
+#define MODULE_BTF "/sys/kernel/btf/" MODULE
+
+/* EPF_BPF_OUT, set by the Makefile, is where the objects were built. */
+#define EMBED(name) \
+	__asm__(".pushsection .rodata\n" \
+		".balign 8\n" #name "_start:\n" \
+		".incbin \"" EPF_BPF_OUT "/" #name ".bpf.o\"\n" #name "_end:\n" \
+		".popsection\n"); \
+	extern const char name##_start[], name##_end[]
+
+EMBED(xdp_dedup);
+EMBED(epf_bind);
+EMBED(tc_mark);
+
+static const struct {
+	const char *name;
+	const char *start;
+	const char *end;
+} objects[] = {
+	[XDP_OBJ_DEDUP] = { "xdp_dedup", xdp_dedup_start, xdp_dedup_end },
+	[XDP_OBJ_BIND] = { "epf_bind", epf_bind_start, epf_bind_end },
+	[XDP_OBJ_TC_MARK] = { "tc_mark", tc_mark_start, tc_mark_end },
+};
+
+struct bpf_object *xdp_obj_open(enum xdp_obj which)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts,
+		    .object_name = objects[which].name);
+	size_t len = (size_t)(objects[which].end - objects[which].start);
+	struct bpf_object *obj;
+
+	obj = bpf_object__open_mem(objects[which].start, len, &opts);
+	if (!obj)
+		fail("opening the BPF object %s: %s", objects[which].name,
+		     strerror(errno));
+	return obj;
+}
+
+/* What tells more replaces what tells less; of equals the first stays. */
+enum telling { SAYS_NOTHING, SAYS_LIBRARY, SAYS_VERIFIER, SAYS_KERNEL };
+static enum telling telling;
+static char complaint[256];
+
+static void complain(enum telling how, const char *text, size_t len)
+{
+	if (how <= telling)
+		return;
+	telling = how;
+	snprintf(complaint, sizeof(complaint), "%.*s", (int)len, text);
+}
+
+/* The verifier's reason is its last line but for the statistics. */
+static void complain_log(const char *log)
+{
+	const char *end = strstr(log, "\nprocessed "), *line;
+
+	if (!end)
+		return;
+	for (line = end; line > log && line[-1] != '\n'; line--)
+		;
+	complain(SAYS_VERIFIER, line, (size_t)(end - line));
+}
+
+static void note(const char *text)
+{
+	static const char kernels[] = "Kernel error message: ";
+	const char *said = strstr(text, kernels);
+
+	if (said) {
+		said += sizeof(kernels) - 1;
+		complain(SAYS_KERNEL, said, strcspn(said, "\n"));
+	} else if (strstr(text, "BEGIN PROG LOAD LOG")) {
+		complain_log(text);
+	} else {
+		complain(SAYS_LIBRARY, text, strcspn(text, "\n"));
+	}
+}
+
+int xdp_obj_keep(const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		return -1;
+	note(text);
+	free(text);
+	return 0;
+}
+
+static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	return level == LIBBPF_WARN ? xdp_obj_keep(fmt, ap) : 0;
+}
+
+void xdp_obj_quiet(void)
+{
+	libbpf_set_print(keep);
+}
+
+const char *xdp_obj_complaint(void)
+{
+	return complaint;
+}
+
+bool xdp_obj_possible(void)
+{
+	if (access("/sys/kernel/btf/vmlinux", F_OK))
+		fail("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF): its "
+		     "programs cannot call the module");
+	else if (access("/sys/module/" MODULE, F_OK))
+		fail("the module is not loaded: 'modprobe " MODULE "'");
+	else if (access(MODULE_BTF, F_OK))
+		fail("the module was loaded without BTF, so programs cannot "
+		     "call it: 'epfctl doctor' tells why");
+	else
+		return true;
+	return false;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Directories of pins, one for each interface with a program of ours. */
+#include "xdp.h"
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static const char *const pins[] = { EPF_XDP_PIN_MARK, EPF_XDP_PIN_CONF,
+				    EPF_XDP_PIN_SLOT };
+
+/* "@INODE" of our network namespace, "" for that of process 1. */
+static const char *own_suffix(void)
+{
+	static char suffix[24];
+	struct stat own, first;
+
+	if (!suffix[0] && !stat("/proc/self/ns/net", &own) &&
+	    !stat("/proc/1/ns/net", &first) && own.st_ino != first.st_ino)
+		snprintf(suffix, sizeof(suffix), "@%lu",
+			 (unsigned long)own.st_ino);
+	return suffix;
+}
+
+void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
+		  const char *name)
+{
+	char dir[64];
+	size_t len;
+	char *c;
+
+	snprintf(dir, sizeof(dir), "%s%s", ifname,
+		 strchr(ifname, '@') ? "" : own_suffix());
+	len = strlen(dir);
+	if (len && dir[len - 1] == '@')
+		dir[len - 1] = 0;
+	for (c = dir; *c; c++)
+		if (*c == '.')
+			*c = ':';
+	snprintf(path, XDP_PATH_BYTES, EPF_XDP_PINS "/%s%s%s", dir,
+		 name ? "/" : "", name ? name : "");
+}
+
+int xdp_pin_open(const char *ifname, const char *name)
+{
+	char path[XDP_PATH_BYTES];
+	int fd;
+
+	xdp_pin_path(path, ifname, name);
+	fd = bpf_obj_get(path);
+	return fd < 0 ? -errno : fd;
+}
+
+static int bpffs_there(void)
+{
+	struct statfs fs;
+
+	if (!statfs(EPF_XDP_BPFFS, &fs) && fs.f_type == BPF_FS_MAGIC)
+		return 0;
+	fail("no BPF file system at " EPF_XDP_BPFFS ": 'mount -t bpf bpf "
+	     EPF_XDP_BPFFS "' (under 'ip netns exec' it is hidden: use "
+	     "'nsenter --net=/run/netns/NAME')");
+	return -ENOENT;
+}
+
+int xdp_pin_dir(const char *ifname)
+{
+	char path[XDP_PATH_BYTES];
+	int err = bpffs_there();
+
+	if (err)
+		return err;
+	xdp_pin_path(path, ifname, NULL);
+	if ((mkdir(EPF_XDP_PINS, 0700) && errno != EEXIST) ||
+	    mkdir(path, 0700)) {
+		err = -errno;
+		if (err != -EEXIST)
+			fail("making %s: %s", path, strerror(errno));
+	}
+	return err;
+}
+
+/* The directory of all goes with the last; rmdir() spares it before. */
+void xdp_unpin(const char *ifname)
+{
+	char path[XDP_PATH_BYTES];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(pins); i++) {
+		xdp_pin_path(path, ifname, pins[i]);
+		unlink(path);
+	}
+	xdp_pin_path(path, ifname, NULL);
+	rmdir(path);
+	rmdir(EPF_XDP_PINS);
+}
+
+static int visible(const struct dirent *d)
+{
+	return d->d_name[0] != '.';
+}
+
+/* The name by which this network namespace calls the directory @dir. */
+static char *name_of_dir(const char *dir)
+{
+	size_t len = strcspn(dir, "@");
+	bool own = !strcmp(dir + len, own_suffix());
+	char name[64];
+	char *c;
+
+	snprintf(name, sizeof(name), "%.*s%s", own ? (int)len : 60, dir,
+		 own || dir[len] ? "" : "@");
+	for (c = name; *c; c++)
+		if (*c == ':')
+			*c = '.';
+	return strdup(name);
+}
+
+int xdp_pin_list(char ***names)
+{
+	struct dirent **found = NULL;
+	int n = scandir(EPF_XDP_PINS, &found, visible, alphasort);
+	int i, err = n < 0 && errno != ENOENT ? -errno : 0;
+
+	*names = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(**names));
+	if (!*names)
+		err = -ENOMEM;
+	for (i = 0; i < n; i++) {
+		if (*names)
+			(*names)[i] = name_of_dir(found[i]->d_name);
+		free(found[i]);
+	}
+	free(found);
+	return err;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Filters of the kernel: the ioctls of linux/epochfilter.h as functions. */
+#include "epf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define LIST_ROOM_FIRST 64u
+
+static int call(int fd, unsigned long cmd, void *arg)
+{
+	int ret = ioctl(fd, cmd, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+/* Return: 0; -EINVAL: longer than a name may be. */
+static int set_name(struct epf_name *to, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len >= sizeof(to->name))
+		return -EINVAL;
+	memcpy(to->name, name, len + 1);
+	return 0;
+}
+
+int epf_dev_open(void)
+{
+	/* Commands are checked by capability, not by the open mode. */
+	int fd = open(EPF_DEVICE, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int epf_dev_create(int dev, const struct epf_params *params,
+		   const __u64 key[2], __u32 *id)
+{
+	struct epf_create c = { .size = sizeof(c), .params = *params };
+	int ret;
+
+	if (key) {
+		c.flags = EPF_CREATE_KEY;
+		memcpy(c.key, key, sizeof(c.key));
+	}
+	ret = call(dev, EPF_IOC_CREATE, &c);
+	if (!ret && id)
+		*id = c.id;
+	return ret;
+}
+
+int epf_dev_destroy(int dev, const char *name, bool force)
+{
+	struct epf_ref_args a = { .size = sizeof(a) };
+	int ret = set_name(&a.name, name);
+
+	if (ret)
+		return ret;
+	if (force)
+		a.flags = EPF_DESTROY_FORCE;
+	return call(dev, EPF_IOC_DESTROY, &a);
+}
+
+int epf_dev_list(int dev, __u32 **ids)
+{
+	struct epf_list l = { .size = sizeof(l) };
+	__u32 room = LIST_ROOM_FIRST;
+	int ret;
+
+	for (*ids = NULL;; room = l.count) {
+		free(*ids);
+		*ids = calloc(room, sizeof(**ids));
+		if (!*ids)
+			return -ENOMEM;
+		l.ids = (__u64)(uintptr_t)*ids;
+		l.count = room;
+		ret = call(dev, EPF_IOC_LIST, &l);
+		if (!ret && l.count > room)
+			continue; /* more filters than room: again */
+		if (!ret)
+			return (int)l.count;
+		free(*ids);
+		*ids = NULL;
+		return ret;
+	}
+}
+
+int epf_dev_filter(int dev, const char *name)
+{
+	struct epf_ref_args a = { .size = sizeof(a) };
+	int ret = set_name(&a.name, name);
+
+	return ret ? ret : call(dev, EPF_IOC_OPEN, &a);
+}
+
+int epf_dev_filter_id(int dev, __u32 id)
+{
+	struct epf_ref_args a = { .size = sizeof(a), .name.id = id };
+
+	return call(dev, EPF_IOC_OPEN, &a);
+}
+
+int epf_dev_swap(int dev, const char *a, const char *b)
+{
+	struct epf_swap s = { .size = sizeof(s) };
+	int ret = set_name(&s.a, a);
+
+	if (!ret)
+		ret = set_name(&s.b, b);
+	return ret ? ret : call(dev, EPF_IOC_SWAP, &s);
+}
+
+int epf_filter_info(int filter, struct epf_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	return call(filter, EPF_IOC_INFO, info);
+}
+
+int epf_filter_rotate(int filter, __u32 count, __u64 *epoch)
+{
+	struct epf_rotate_args a = { .size = sizeof(a), .count = count };
+	int ret = call(filter, EPF_IOC_ROTATE, &a);
+
+	if (!ret && epoch)
+		*epoch = a.epoch;
+	return ret;
+}
+
+int epf_filter_clear(int filter)
+{
+	return call(filter, EPF_IOC_CLEAR, NULL);
+}
+
+int epf_filter_key(int filter, __u64 key[2])
+{
+	struct epf_key_args a = { .size = sizeof(a) };
+	int ret = call(filter, EPF_IOC_KEY, &a);
+
+	if (!ret)
+		memcpy(key, a.key, sizeof(a.key));
+	return ret;
+}
+
+/* Where the next call of a batch begins. */
+struct cursor {
+	__u32 done;  /* keys */
+	__u64 bytes; /* of keys before it */
+};
+
+static __u64 bytes_of(const struct epf_batch *b, __u32 first, __u32 count)
+{
+	const __u16 *lens = (const __u16 *)(uintptr_t)b->lens;
+	__u64 sum = 0;
+	__u32 i;
+
+	if (b->flags & EPF_BATCH_DIGESTS)
+		return (__u64)count * sizeof(__u64);
+	if (!lens)
+		return (__u64)count * b->key_len;
+	for (i = first; i < first + count; i++)
+		sum += lens[i];
+	return sum;
+}
+
+/* One ioctl from @at, which is a multiple of 8: so the ABI has it of EINTR. */
+static int batch_step(int filter, unsigned long cmd, struct epf_batch *b,
+		      struct cursor *at)
+{
+	struct epf_batch part = *b;
+	__u32 left = b->count - at->done;
+	int ret;
+
+	part.size = sizeof(part);
+	part.flags &= EPF_BATCH_MASK;
+	part.done = 0;
+	part.present = 0;
+	part.count = left < EPF_BATCH_MAX ? left : EPF_BATCH_MAX;
+	part.keys += at->bytes;
+	part.lens += part.lens ? at->done * sizeof(__u16) : 0;
+	part.bitmap += part.bitmap ? at->done / 8 : 0;
+	part.ages += part.ages ? at->done : 0;
+	ret = call(filter, cmd, &part);
+	at->bytes += bytes_of(b, at->done, part.done);
+	at->done += part.done;
+	b->present += part.present;
+	b->flags |= part.flags & EPF_BATCH_SATURATED;
+	return ret;
+}
+
+int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *batch)
+{
+	struct cursor at = { 0 };
+	int ret;
+
+	batch->flags &= ~EPF_BATCH_SATURATED;
+	batch->present = 0;
+	do {
+		__u32 before = at.done;
+
+		ret = batch_step(filter, cmd, batch, &at);
+		if (!ret && batch->count && at.done == before)
+			ret = -EIO; /* not what the ABI promises */
+		if (ret == -EINTR)
+			ret = 0;
+	} while (!ret && at.done < batch->count);
+	batch->done = at.done;
+	return ret;
+}

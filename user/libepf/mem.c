@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Filters in this process: the core over anonymous memory, for one thread.
+ *
+ * What the kernel module's worker does behind the packets happens here inline,
+ * in the call that finds it due: rotation, one chunk of the scan for each
+ * rotation, and the estimate that decides on saturation. So the scan never
+ * lags, and O3 of epf/lanes.h holds because nobody else is inside a call.
+ *
+ * The clock is the caller's. In the modes with a time, epochs without an
+ * insertion end too: every boundary that lies before a call is made up for
+ * before the call looks, so a key is never retained longer than eight epochs.
+ */
+#define EPF_PRIVATE /* one thread: nothing of a filter is shared */
+
+#include "epf.h"
+
+#include <epf/estimate.h>
+#include <epf/packet.h>
+#include <epf/window.h>
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+/**
+ * struct epf_mem - a filter
+ * @lanes: the lines, and a reference to @state.epoch
+ * @state: epoch, counts, scan
+ * @window: when an epoch ends
+ * @hash: keyed digest
+ * @cover: for estimates of this geometry
+ * @params: as given
+ * @stats: counters; "delayed" stays 0: a rotation here never waits
+ * @created_ns: on the caller's clock
+ * @capacity: insertions after which one epoch fills about an eighth of its
+ *	lanes' positions; the estimate is made anew after each so many
+ * @estimate_at: insertions of the current epoch that make the next one due
+ * @saturated: the last estimate was above params.limit_ppt
+ */
+struct epf_mem {
+	struct epf_lanes lanes;
+	struct epf_state state;
+	struct epf_window window;
+	struct epf_hash hash;
+	struct epf_cover cover;
+	struct epf_params params;
+	struct epf_stats stats;
+	__u64 created_ns;
+	__u64 capacity;
+	__u64 estimate_at;
+	bool saturated;
+};
+
+#define FILL_EIGHTH 8
+#define HUGE_PAGE_BYTES (2u << 20)
+
+static int check_params(const struct epf_params *p)
+{
+	if (p->kind != EPF_KIND_LANES)
+		return -EOPNOTSUPP;
+	if (p->hash > EPF_HASH_SIPHASH24 || p->refresh > EPF_FIRST_SEEN)
+		return -EINVAL;
+	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt ||
+	    p->limit_ppt > EPF_RATE_ONE)
+		return -EINVAL;
+	return 0;
+}
+
+static int init_shape(struct epf_mem *m, const struct epf_params *p)
+{
+	int err = check_params(p);
+
+	if (err)
+		return err;
+	err = epf_geom_init(&m->lanes.geom, p->nr_lines, p->lines_per_key,
+			    p->bits_per_key);
+	if (err)
+		return err;
+	err = epf_window_init(&m->window, p->mode, p->refresh,
+			      p->window_inserts, p->window_ns);
+	if (err)
+		return err;
+	m->params = *p;
+	m->hash.strict = p->hash == EPF_HASH_SIPHASH24;
+	m->capacity = 1 + p->nr_lines * EPF_LANE_BITS /
+				  (FILL_EIGHTH * p->bits_per_key);
+	m->estimate_at = m->capacity;
+	epf_cover_init(&m->cover, &m->lanes.geom);
+	return 0;
+}
+
+static int init_key(struct epf_mem *m, const __u64 key[2])
+{
+	if (key) {
+		memcpy(m->hash.key, key, sizeof(m->hash.key));
+		return 0;
+	}
+	if (getrandom(m->hash.key, sizeof(m->hash.key), 0) !=
+	    sizeof(m->hash.key))
+		return -errno;
+	return 0;
+}
+
+static size_t lines_bytes(const struct epf_mem *m)
+{
+	return m->params.nr_lines * sizeof(struct epf_line);
+}
+
+static int init_lines(struct epf_mem *m)
+{
+	void *map = mmap(NULL, lines_bytes(m), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	if (lines_bytes(m) >= HUGE_PAGE_BYTES)
+		madvise(map, lines_bytes(m), MADV_HUGEPAGE); /* a wish */
+	m->lanes.line = map;
+	m->lanes.epoch = &m->state.epoch;
+	return 0;
+}
+
+struct epf_mem *epf_mem_new(const struct epf_params *params,
+			    const __u64 key[2], __u64 now_ns, int *err)
+{
+	struct epf_mem *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		*err = -ENOMEM;
+		return NULL;
+	}
+	*err = init_shape(m, params);
+	if (!*err)
+		*err = init_key(m, key);
+	if (!*err)
+		*err = init_lines(m);
+	if (*err) {
+		free(m);
+		return NULL;
+	}
+	epf_state_init(&m->state, now_ns);
+	m->created_ns = now_ns;
+	return m;
+}
+
+void epf_mem_free(struct epf_mem *m)
+{
+	if (!m)
+		return;
+	munmap(m->lanes.line, lines_bytes(m));
+	explicit_bzero(&m->hash, sizeof(m->hash));
+	free(m);
+}
+
+__u64 epf_mem_digest(const struct epf_mem *m, const void *key, __u32 len)
+{
+	return epf_digest(&m->hash, key, len);
+}
+
+int epf_mem_pkt_digest(const struct epf_mem *m, const void *frame, __u32 len,
+		       const struct epf_pkt_opts *opts, __u64 *digest)
+{
+	struct epf_seg seg = { .data = frame, .len = len };
+	struct epf_pkt pkt = { .seg = &seg, .nr_segs = 1, .len = len };
+	int err = epf_pkt_opts_check(opts);
+
+	return err ? err : epf_pkt_digest(&m->hash, &pkt, opts, digest);
+}
+
+/* Lines are alike under a keyed hash: a run of them is as good a sample as any.
+ * The run begins elsewhere in each epoch.
+ */
+static void sample(const struct epf_mem *m, struct epf_fill *fill)
+{
+	__u64 all = m->lanes.geom.part_lines;
+	__u64 nr = all < EPF_FILL_SAMPLES ? all : EPF_FILL_SAMPLES;
+	__u64 i = m->state.epoch * nr % all;
+
+	memset(fill, 0, sizeof(*fill));
+	while (nr--) {
+		epf_fill_add(fill, &m->cover, &m->lanes, i);
+		i = i + 1 < all ? i + 1 : 0;
+	}
+}
+
+static void estimate(struct epf_mem *m)
+{
+	bool was = m->saturated;
+	struct epf_fill fill;
+
+	if (m->params.limit_ppt == EPF_RATE_ONE)
+		return;
+	sample(m, &fill);
+	m->saturated = epf_q56_to_ppt(epf_fill_q56(
+			       &fill, m->lanes.geom.parts)) >
+		       m->params.limit_ppt;
+	m->stats.saturations += m->saturated && !was;
+}
+
+static void scan_chunk(struct epf_mem *m)
+{
+	__u64 first, end;
+
+	epf_scan_chunk(&m->state, m->params.nr_lines, &first, &end);
+	epf_scan(&m->lanes, first, end - first);
+	m->state.scanned++;
+	m->stats.scanned += end - first;
+}
+
+static void end_epoch(struct epf_mem *m, __u64 now_ns)
+{
+	epf_rotate(&m->state, now_ns);
+	m->stats.rotations++;
+	scan_chunk(m);
+	estimate(m);
+	m->estimate_at = m->capacity;
+}
+
+void epf_mem_rotate(struct epf_mem *m, __u64 now_ns)
+{
+	end_epoch(m, now_ns);
+}
+
+static __u64 epoch_start(const struct epf_mem *m)
+{
+	return m->state.ring[m->state.epoch % EPF_LANES].start_ns;
+}
+
+static __u64 epoch_inserts(const struct epf_mem *m)
+{
+	return epf_count_of(m->state.count, m->state.epoch);
+}
+
+/* End the epochs that time has ended before @now_ns. Where the count alone does
+ * not hold them up they follow one another without gaps; the last eight of a
+ * long pause forget all there is, so no more are made up for.
+ */
+static void catch_up(struct epf_mem *m, __u64 now_ns)
+{
+	const struct epf_window *w = &m->window;
+	__u64 start = epoch_start(m);
+	__u64 i, nr;
+
+	if (w->mode == EPF_MODE_COUNT || now_ns < start ||
+	    now_ns - start < w->epoch_ns)
+		return;
+	if (w->mode == EPF_MODE_BOTH) {
+		if (epf_window_due(w, epoch_inserts(m), now_ns - start))
+			end_epoch(m, now_ns);
+		return;
+	}
+	nr = (now_ns - start) / w->epoch_ns;
+	for (i = nr > EPF_LANES ? nr - EPF_LANES : 0; i < nr; i++)
+		end_epoch(m, start + (i + 1) * w->epoch_ns);
+}
+
+static void count_insert(struct epf_mem *m, __u64 epoch, __u64 now_ns)
+{
+	__u64 inserts = epf_count_add(&m->state, epoch, 1);
+
+	m->stats.inserts++;
+	if (epf_window_due(&m->window, inserts, now_ns - epoch_start(m))) {
+		end_epoch(m, now_ns);
+	} else if (inserts >= m->estimate_at) {
+		m->estimate_at = inserts + m->capacity;
+		estimate(m);
+	}
+}
+
+/* What the caller is told, and counted as. */
+static int answer(struct epf_mem *m, int verdict)
+{
+	if (verdict && m->saturated) {
+		m->stats.failed_open++;
+		verdict = EPF_ABSENT;
+	}
+	if (verdict)
+		m->stats.hits++;
+	else
+		m->stats.misses++;
+	return verdict;
+}
+
+int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns)
+{
+	struct epf_probe probe;
+
+	catch_up(m, now_ns);
+	epf_probe(&m->lanes, digest, &probe);
+	return answer(m, epf_test(&m->lanes, &probe));
+}
+
+/* In first-seen mode a key told absent is inserted even where that was said
+ * only because of saturation: what counts is what the caller was told.
+ */
+int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
+{
+	struct epf_probe probe;
+	__u64 epoch;
+	int verdict;
+
+	catch_up(m, now_ns);
+	epf_probe(&m->lanes, digest, &probe);
+	verdict = epf_test_and_insert(&m->lanes, &probe,
+				      m->window.first_seen && !m->saturated,
+				      &epoch);
+	verdict = answer(m, verdict);
+	if (epoch)
+		count_insert(m, epoch, now_ns);
+	return verdict;
+}
+
+void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
+{
+	struct epf_probe probe;
+
+	catch_up(m, now_ns);
+	epf_probe(&m->lanes, digest, &probe);
+	count_insert(m, epf_insert(&m->lanes, &probe), now_ns);
+}
+
+static void epoch_info(const struct epf_mem *m, const struct epf_fill *fill,
+		       __u32 age, __u64 now_ns, struct epf_epoch_info *info)
+{
+	__u32 parts = m->lanes.geom.parts;
+	__u64 e = m->state.epoch - age;
+	__u32 l = e % EPF_LANES;
+
+	if (e < EPF_EPOCH_FIRST)
+		return;
+	info->epoch = e;
+	info->inserts = age ? m->state.ring[l].inserts : epoch_inserts(m);
+	info->age_ns = now_ns - m->state.ring[l].start_ns;
+	info->fill_ppt = fill->bits[l] * EPF_RATE_ONE /
+			 (fill->lines * parts * EPF_LANE_BITS);
+	info->fpr_ppt = epf_q56_to_ppt(epf_fill_lane_q56(fill, parts, l));
+}
+
+void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
+{
+	struct epf_fill fill;
+	__u32 age;
+
+	sample(m, &fill);
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	info->flags = m->saturated ? EPF_INFO_SATURATED : 0;
+	info->params = m->params;
+	info->epoch = m->state.epoch;
+	info->memory_bytes = lines_bytes(m) + sizeof(*m);
+	epf_covered(&m->state, now_ns, &info->covered_inserts,
+		    &info->covered_ns);
+	info->fpr_ppt = epf_q56_to_ppt(epf_fill_q56(&fill,
+						    m->lanes.geom.parts));
+	info->age_ns = now_ns - m->created_ns;
+	info->stats = m->stats;
+	for (age = 0; age < EPF_EPOCHS; age++)
+		epoch_info(m, &fill, age, now_ns, &info->epochs[age]);
+}

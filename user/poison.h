@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Included before every file of user/: the kernel's short integer names do not
+ * exist here; __u8 .. __u64 are the ABI's and the core's.
+ */
+#ifndef EPF_POISON_H
+#define EPF_POISON_H
+
+#pragma GCC poison u8 u16 u32 u64 s8 s16 s32 s64
+
+#endif /* EPF_POISON_H */
