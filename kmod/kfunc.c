@@ -80,7 +80,7 @@ static __always_inline int by_key(struct epf_filter *f, const void *key,
 }
 
 /* Fragments of @xdp behind its linear part, which @pkt has. */
-static noinline void add_frags(const struct xdp_buff *xdp, struct epf_seg *seg,
+static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 			       struct epf_pkt *pkt)
 {
 	const struct skb_shared_info *sinfo =
@@ -96,7 +96,7 @@ static noinline void add_frags(const struct xdp_buff *xdp, struct epf_seg *seg,
 }
 
 static __always_inline int xdp_digest(const struct epf_table *t,
-				      const struct xdp_buff *xdp,
+				      struct xdp_buff *xdp,
 				      const struct epf_pkt_opts *opts,
 				      u32 opts_size, u64 *digest)
 {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # epfctl with the module: filters made, asked, saved, swapped, watched. Loads
 # build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere it must be loaded.
-# shellcheck source=lib.sh
+# shellcheck disable=SC2317 # functions that claim calls
+# shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
 
 [ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
@@ -11,7 +12,7 @@ if [ ! -e /dev/epochfilter ]; then
 	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
 		ktap_skip_all 'the module does not load'
 fi
-ktap_plan 119
+ktap_plan 123
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -107,6 +108,15 @@ fails 'standard input:3: the key is empty' insert cli-a -
 gives 1 '0 present, 2 absent' test -c cli-a fine 'also fine'
 gives 0 '^\{"inserted":2,"present":0\}' -j insert cli-a one two
 
+# Keys that trickle in are answered as they come
+trickle() {
+	(echo hello; sleep 3) | "$EPFCTL" test cli-a - > "$tmp/out" &
+	sleep 1.5
+	grep -q '^hello present' "$tmp/out" || return
+	wait $!
+}
+claim 'keys from a pipe are not held back' trickle
+
 # Many keys, more than one batch; the window holds them all
 seq 1000000 1300000 > "$tmp/keys"
 gives 0 '^created' create cli-many -W 400k
@@ -171,6 +181,24 @@ fails 'No space left on device; nothing was changed' \
 claim 'a full disk leaves the old file' cmp "$tmp/snap" "$tmp/small/snap"
 claim 'a full disk leaves no other' [ "$(ls -A "$tmp/small")" = snap ]
 umount "$tmp/small"
+
+# A save that is interrupted: the old file or the new one, whole, and no other
+mkdir "$tmp/dir"
+cp "$tmp/snap" "$tmp/dir/snap"
+gives 0 '^created' create cli-big -W 1M --lines 2M --lines-per-key 1 \
+	--bits-per-key 8
+interrupted() {
+	local wait
+
+	for wait in 0.05 0.2 0.4; do
+		timeout -s INT $wait "$EPFCTL" save cli-big "$tmp/dir/snap"
+		[ "$(ls -A "$tmp/dir")" = snap ] &&
+			"$EPFCTL" show --file "$tmp/dir/snap" || return
+	done
+}
+claim 'an interrupted save leaves one whole file' interrupted
+rm -r "$tmp/dir"
+gives 0 '^$' destroy cli-big
 
 # Saving while insertions go on: what was there before is in the file
 seq 1000000 1050000 > "$tmp/keys"

@@ -65,14 +65,16 @@ static __u64 dice(__u64 sides)
 
 static void maybe_stall(void)
 {
-	struct timespec nap = { 0, 1000 }; /* 50 us in practice */
+	struct timespec nap = { 0, 0 };
 
 	if (dice(32))
 		return;
-	if (dice(8))
+	if (dice(8)) {
 		sched_yield();
-	else
+	} else {
+		nap.tv_nsec = 1000L << dice(11); /* to 1 ms */
 		nanosleep(&nap, NULL);
+	}
 }
 
 static void note_over(void)
@@ -159,8 +161,8 @@ static void check_one(__u64 w)
 	section_end();
 	if (count_read(&begun) - r->over_before > w)
 		return;
-	me->checks++;
-	me->lost += !present;
+	__atomic_fetch_add(&me->checks, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&me->lost, !present, __ATOMIC_RELAXED);
 }
 
 static void *worker(void *arg)

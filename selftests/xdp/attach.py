@@ -7,9 +7,12 @@ and with nothing left behind.
 import functools
 import json
 import os
+import signal
+import subprocess
 import time
 
 import net
+import pcap
 import tap
 from traffic import udp_frame
 
@@ -331,13 +334,13 @@ def same_name_elsewhere():
     with net.Filter():
         with net.Attached(dev="twin0", ns=net.NS_A), \
                 net.Attached(dev="twin0", ns=net.NS_B):
-            seen = {s["interface"].split("@")[0]: s["here"] for s in
-                    json.loads(net.epfctl("-j", "status").stdout)}
+            seen = [(s["interface"].split("@")[0], s["here"]) for s in
+                    json.loads(net.epfctl("-j", "status").stdout)]
             pins = len(os.listdir(net.PINS))
     for ns in net.NS_A, net.NS_B:
         net.run("ip", "-n", ns, "link", "del", "twin0")
-    return net.unlike(pins=(pins, 2), names=(list(seen), ["twin0"])) or \
-        nothing_left()
+    return net.unlike(pins=(pins, 2), names=(
+        sorted(seen), [("twin0", False), ("twin0", True)])) or nothing_left()
 
 
 def vlan_device():
@@ -348,17 +351,44 @@ def vlan_device():
     net.in_b("ip", "link", "set", dev, "arp", "off", "up")
     tagged = [f[:12] + b"\x81\x00\x00\x05" + f[12:] for f in FRAMES]
     try:
-        with net.Filter(), net.Attached(dev=dev) as on:
-            with net.Capturing(dev) as got:
+        with net.Filter():
+            fault = refused("not supported", "attach", dev, "--mode",
+                            "native", "--filter", net.FILTER)
+            with net.Attached(dev=dev) as on, net.Capturing(dev) as got:
                 net.send(tagged)
-            mode, counters = on.status()["mode"], on.counters()
-            fault = refused("not supported", "attach", net.B + ".5", "--mode",
-                            "native", "--filter", net.FILTER) and None
+                net.eventually(lambda: sum(on.counters().values()) == 300)
+                mode, counters = on.status()["mode"], on.counters()
     finally:
         net.in_b("ip", "link", "del", dev)
     return fault or net.unlike(
         mode=(mode, "generic"), passed=(got.frames, FRAMES[:100]),
         counters=(counters, {"new": 100, "dropped": 200})) or nothing_left()
+
+
+def under_traffic(*options):
+    """Attaching and detaching under packets: each time all references come
+    back, and no packet is lost that is not a repeat.
+    """
+    path = pcap.Capture([pcap.Packet(0, udp_frame(n)) for n in
+                         range(20000)]).save(net.tmp("flood.pcap"))
+    with net.Filter("-W", 100000000, "--lines", 65536, "--lines-per-key", 1,
+                    "--bits-per-key", 4, "--limit", "never"):
+        flood = subprocess.Popen(
+            [*net.inside(net.NS_A), "sh", "-c",
+             f"while :; do {net.BUILT}/pcapsend {net.A} {path}; done"],
+            stdout=subprocess.DEVNULL, start_new_session=True)
+        try:
+            for _ in range(8):
+                with net.Attached(*options) as on:
+                    time.sleep(0.2)
+                    counters = on.counters()
+                held = users()
+                if held or not counters or set(counters) - {"new", "dropped"}:
+                    return f"{held} references after {counters}"
+        finally:
+            os.killpg(flood.pid, signal.SIGTERM)
+            flood.wait()
+    return nothing_left()
 
 
 def status_codes():
@@ -439,6 +469,9 @@ def cases():
         ("the interface goes away, without a dispatcher",
          of(interface_gone, "--no-dispatcher")),
         ("detach after the interface is gone", detach_gone),
+        ("attach and detach under traffic", under_traffic),
+        ("attach and detach under traffic, generic",
+         of(under_traffic, "--mode", "generic", "--no-dispatcher")),
         ("one name in two namespaces", same_name_elsewhere),
         ("a VLAN device", vlan_device),
         ("status", status_codes),

@@ -16,6 +16,8 @@ import net
 import tap
 import frames as model_frames
 import packets as model
+import pcap
+import tool
 
 SO_RCVMARK, SO_MARK = 75, 36
 
@@ -116,6 +118,24 @@ def key_case(mode, key, seed):
     if tally(want).get("dropped", 0) < 200:
         return "the test has too few repeats"
     return check(frames, want, ["--mode", mode, *options])
+
+
+def real_case(folder, name, key):
+    """The first frames of a real capture, and a quarter of them once more."""
+    capture = pcap.load(tool.real(folder, name))
+    if capture.link != pcap.EN10MB:
+        raise tap.Skip(f"{name} is not of Ethernet")
+    rng = random.Random(11)
+    frames = []
+    for p in capture.packets[:4000]:
+        if 14 <= len(p.data) <= 1514:
+            frames.append(p.data)
+        if frames and rng.random() < .25:
+            again = frames[-rng.randint(1, min(len(frames), 500))]
+            frames.append(same_but_forwarded(again) if rng.random() < .25
+                          else again)
+    options, oracle = KEYS[key]
+    return check(frames, outcomes(frames, *oracle), options)
 
 
 def count_case(mode, *how):
@@ -278,6 +298,9 @@ def cases():
             (f"{mode}: many buffers, without a dispatcher",
              of(jumbo_case, mode, "--no-dispatcher")),
         ]
+    for folder, name in tool.REAL:
+        for key in "frame", "packet", "flow":
+            out.append((f"{name}: {key}", of(real_case, folder, name, key)))
     return out + [
         ("the first mark is as asked for",
          of(mark_case, "native", 0x100, "--no-dispatcher")),

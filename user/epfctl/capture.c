@@ -355,6 +355,7 @@ int capture_create(struct capture_out *out, const char *path,
 		return out_fails(out, errno);
 	}
 	setvbuf(out->stream, NULL, _IOFBF, STREAM_BYTES);
+	/* The file header is libpcap's, the records are ours. */
 	if (!pcap_dump_fopen(like->pcap, out->stream) &&
 	    write_header(out->stream, like))
 		return out_fails(out, errno);

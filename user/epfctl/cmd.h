@@ -165,7 +165,7 @@ int meter_update(void *meter, __u64 done, __u64 all);
 /* Clear the line. */
 void meter_end(struct meter *m);
 
-/* From here on SIGINT and SIGTERM set interrupted instead of ending us. */
+/* From here on SIGINT, SIGTERM and SIGHUP set interrupted instead of ending us. */
 void catch_signals(void);
 extern volatile int interrupted;
 

@@ -166,81 +166,11 @@ static int attach_xdp(const struct xdp_want *want, int slot,
 	return err;
 }
 
-/* Everything after the slots are filled; the caller unpins on error. */
-static int attach_bound(const struct xdp_want *want, struct bpf_object *bind,
-			struct epf_xdp_conf *conf)
-{
-	int slot = map_fd(bind, "epf_slot");
-	int conf_fd = map_fd(bind, "epf_conf");
-	__u32 zero = 0;
-	int err;
-
-	err = pin_fd(slot, want->ifname, EPF_XDP_PIN_SLOT);
-	if (!err)
-		err = pin_fd(conf_fd, want->ifname, EPF_XDP_PIN_CONF);
-	if (!err && want->action == EPF_XDP_MARK)
-		err = attach_mark(want, conf->ifindex);
-	if (!err)
-		err = attach_xdp(want, slot, conf);
-	if (!err)
-		err = bpf_map_update_elem(conf_fd, &zero, conf, BPF_ANY);
-	return err;
-}
-
 static bool live(const struct epf_xdp_conf *conf)
 {
 	if (conf->prio && shared_live)
 		return shared_live(conf);
 	return plain_live(conf);
-}
-
-/* Remove what an interface left behind that went away with its program on. */
-static int clear_stale(const char *ifname)
-{
-	struct xdp_state state;
-
-	if (!xdp_read(ifname, &state) && state.live) {
-		fail("'%s' has duplicate removal already: 'epfctl detach %s' "
-		     "first", ifname, ifname);
-		return -EBUSY;
-	}
-	return xdp_detach(ifname);
-}
-
-int xdp_attach(const struct xdp_want *want)
-{
-	struct epf_xdp_conf conf = {
-		.id = want->id, .opts = want->opts, .action = want->action,
-		.mark = want->mark, .prio = want->prio,
-		.ifindex = if_nametoindex(want->ifname),
-	};
-	struct bpf_object *bind;
-	int err;
-
-	if (!conf.ifindex) {
-		fail("there is no interface '%s': 'ip link' shows them",
-		     want->ifname);
-		return -ENODEV;
-	}
-	if (!xdp_obj_possible())
-		return -ENOENT;
-	err = xdp_pin_dir(want->ifname);
-	if (err == -EEXIST)
-		err = clear_stale(want->ifname) ?: xdp_pin_dir(want->ifname);
-	if (err)
-		return err;
-	xdp_obj_quiet();
-	bind = open_on(XDP_OBJ_BIND, -1);
-	err = bind ? bind_filter(bind, want) : -EINVAL;
-	if (!err) {
-		err = attach_bound(want, bind, &conf);
-		if (err)
-			call(bind, "epf_unbind", NULL);
-	}
-	if (err)
-		xdp_unpin(want->ifname);
-	bpf_object__close(bind);
-	return err;
 }
 
 /* Give the filter back now rather than when the kernel frees the map. Packets
@@ -272,14 +202,12 @@ static int detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
 	return err;
 }
 
-int xdp_detach(const char *ifname)
+static int detach(const char *ifname)
 {
 	int slot = xdp_pin_open(ifname, EPF_XDP_PIN_SLOT);
 	struct xdp_state state;
-	int err;
+	int err = xdp_read(ifname, &state);
 
-	xdp_obj_quiet();
-	err = xdp_read(ifname, &state);
 	if (err == -EPERM || err == -EACCES) {
 		fail("detaching needs CAP_BPF and CAP_NET_ADMIN: run as root");
 		return err;
@@ -293,8 +221,11 @@ int xdp_detach(const char *ifname)
 		err = detach_prog(&state.conf, ifname);
 		if (err)
 			return err;
-	} else if (!err && state.here && state.conf.prio && shared_clean) {
+	} else if (!err && state.here && state.conf.prio) {
 		shared_clean(&state.conf);
+	} else if (!err && !state.here) {
+		warn("'%s' is of another network namespace: the program passes "
+		     "everything until it is detached there", ifname);
 	}
 	if (slot >= 0) {
 		unbind(slot);
@@ -302,6 +233,108 @@ int xdp_detach(const char *ifname)
 	}
 	xdp_unpin(ifname);
 	return 0;
+}
+
+/* Remove what an interface left behind that went away with its program on. */
+static int clear_stale(const char *ifname)
+{
+	struct xdp_state state;
+
+	if (!xdp_read(ifname, &state) && state.live) {
+		fail("'%s' has duplicate removal already: 'epfctl detach %s' "
+		     "first", ifname, ifname);
+		return -EBUSY;
+	}
+	return detach(ifname);
+}
+
+/* Everything after the slots are filled; the caller unpins on error. */
+static int attach_bound(const struct xdp_want *want, struct bpf_object *bind,
+			struct epf_xdp_conf *conf)
+{
+	int slot = map_fd(bind, "epf_slot");
+	int conf_fd = map_fd(bind, "epf_conf");
+	__u32 zero = 0;
+	int err;
+
+	err = pin_fd(slot, want->ifname, EPF_XDP_PIN_SLOT);
+	if (!err)
+		err = pin_fd(conf_fd, want->ifname, EPF_XDP_PIN_CONF);
+	if (!err && want->action == EPF_XDP_MARK)
+		err = attach_mark(want, conf->ifindex);
+	if (!err)
+		err = attach_xdp(want, slot, conf);
+	if (err)
+		return err;
+	err = bpf_map_update_elem(conf_fd, &zero, conf, BPF_ANY);
+	if (err) {
+		fail("noting what was attached: %s", strerror(-err));
+		detach_prog(conf, want->ifname);
+	}
+	return err;
+}
+
+/* Fill the slots, then attach; the caller unpins on error. */
+static int attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
+{
+	struct bpf_object *bind = open_on(XDP_OBJ_BIND, -1);
+	int err;
+
+	if (!bind)
+		return -EINVAL;
+	err = bind_filter(bind, want);
+	if (!err) {
+		err = attach_bound(want, bind, conf);
+		if (err)
+			call(bind, "epf_unbind", NULL);
+	}
+	bpf_object__close(bind);
+	return err;
+}
+
+int xdp_attach(const struct xdp_want *want)
+{
+	struct epf_xdp_conf conf = {
+		.id = want->id, .opts = want->opts, .action = want->action,
+		.mark = want->mark, .prio = want->prio,
+		.ifindex = if_nametoindex(want->ifname),
+	};
+	int err, lock;
+
+	if (!conf.ifindex) {
+		fail("there is no interface '%s': 'ip link' shows them",
+		     want->ifname);
+		return -ENODEV;
+	}
+	if (!xdp_obj_possible())
+		return -ENOENT;
+	lock = xdp_pin_lock();
+	if (lock < 0)
+		return lock;
+	xdp_obj_quiet();
+	err = xdp_pin_dir(want->ifname);
+	if (err == -EEXIST)
+		err = clear_stale(want->ifname) ?: xdp_pin_dir(want->ifname);
+	if (!err) {
+		err = attach(want, &conf);
+		if (err)
+			xdp_unpin(want->ifname);
+	}
+	close(lock);
+	return err;
+}
+
+int xdp_detach(const char *ifname)
+{
+	int lock = xdp_pin_lock();
+	int err;
+
+	if (lock < 0)
+		return lock;
+	xdp_obj_quiet();
+	err = detach(ifname);
+	close(lock);
+	return err;
 }
 
 static int read_counts(int slot, struct xdp_state *state)

@@ -74,6 +74,8 @@ int xdp_read(const char *ifname, struct xdp_state *state);
 /* The path of pin @name, or of the directory where it is NULL. */
 void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 		  const char *name);
+/* Until the descriptor is closed nobody else attaches or detaches. */
+int xdp_pin_lock(void);
 int xdp_pin_open(const char *ifname, const char *name); /* fd; silent */
 int xdp_pin_dir(const char *ifname);   /* make it; -EEXIST is silent */
 void xdp_unpin(const char *ifname);    /* all, and the directory */

@@ -5,9 +5,11 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -71,13 +73,28 @@ static int bpffs_there(void)
 	return -ENOENT;
 }
 
-int xdp_pin_dir(const char *ifname)
+int xdp_pin_lock(void)
 {
-	char path[XDP_PATH_BYTES];
 	int err = bpffs_there();
+	int fd;
 
 	if (err)
 		return err;
+	fd = open(EPF_XDP_BPFFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && !flock(fd, LOCK_EX))
+		return fd;
+	err = -errno;
+	fail(EPF_XDP_BPFFS ": %s: run as root", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int xdp_pin_dir(const char *ifname)
+{
+	char path[XDP_PATH_BYTES];
+	int err = 0;
+
 	xdp_pin_path(path, ifname, NULL);
 	if ((mkdir(EPF_XDP_PINS, 0700) && errno != EEXIST) ||
 	    mkdir(path, 0700)) {

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What people use where there is no epochfilter, as XDP programs that do the
+ * same work: find the flow of a packet, decide whether it was there before,
+ * count packet and bytes by verdict, drop or pass. Counters and the reference
+ * to a filter are in xdp_dedup's own slot map.
+ *
+ *   lru_*    a recency table: LRU hash from key to the time it was last seen
+ *   bloom_*  two alternating bloom maps, of which user space exchanges the
+ *            older one for an empty one at every half of the window
+ *
+ * The flow is read as xdp_dedup reads it: up to four VLAN tags, lengths
+ * checked, fragments by their id, ICMP by type, code and id. Only IPv4, so
+ * that 16 bytes hold it, and only what is in the first buffer.
+ *
+ * *_digest take the module's digest of the packet for their key, as BPF has
+ * no hash that would do; what is compared then is the table alone.
+ */
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_endian.h>
+
+#include "../../bpf/epf_slot.bpf.h"
+#include "peers.h"
+
+struct peers peers;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} jump SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PEERS_FLOWS);
+	__type(key, struct peers_key);
+	__type(value, __u64);
+} lru SEC(".maps");
+
+struct bloom {
+	__uint(type, BPF_MAP_TYPE_BLOOM_FILTER);
+	__uint(max_entries, PEERS_FLOWS);
+	__uint(map_extra, PEERS_BLOOM_K);
+	__uint(value_size, sizeof(struct peers_key));
+} bloom0 SEC(".maps"), bloom1 SEC(".maps");
+
+static __always_inline int done(struct xdp_md *ctx, __u32 outcome)
+{
+	__u32 zero = 0;
+	struct epf_xdp_slot *slot = bpf_map_lookup_elem(&epf_slot, &zero);
+
+	if (!slot)
+		return XDP_PASS;
+	slot->count[outcome].packets++;
+	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);
+	return outcome == EPF_XDP_DROPPED ? XDP_DROP : XDP_PASS;
+}
+
+static __always_inline bool is_vlan(__be16 type)
+{
+	return type == bpf_htons(ETH_P_8021Q) ||
+	       type == bpf_htons(ETH_P_8021AD) || type == bpf_htons(0x9100);
+}
+
+/* Has this ICMP type an identifier? */
+static __always_inline bool icmp_id(__u8 type)
+{
+	return !type || type == 8 || (type >= 13 && type <= 18);
+}
+
+static __always_inline int read_l4(void *l4, void *end, const void *ip_end,
+				   struct peers_key *key)
+{
+	__u32 *ports = l4;
+	__u16 *half = l4;
+
+	switch (key->proto) {
+	case IPPROTO_TCP: case IPPROTO_UDP: case IPPROTO_DCCP:
+	case IPPROTO_SCTP: case IPPROTO_UDPLITE:
+		if ((void *)(ports + 1) > end)
+			return EPF_XDP_TRUNCATED;
+		if ((const void *)(ports + 1) > ip_end)
+			return EPF_XDP_MALFORMED;
+		key->l4 = *ports;
+		return 0;
+	case IPPROTO_ICMP:
+		if ((void *)(half + 3) > end)
+			return EPF_XDP_TRUNCATED;
+		key->l4 = *half;
+		if (icmp_id(*(__u8 *)l4))
+			key->l4 |= (__u32)half[2] << 16;
+	}
+	return 0;
+}
+
+/* 0, or why there is no flow: enum epf_xdp_outcome. */
+static __always_inline int read_flow(struct xdp_md *ctx, struct peers_key *key)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	__be16 *tag = (__be16 *)(eth + 1);
+	struct iphdr *ip;
+	__u32 ihl, total;
+	__be16 type;
+	int i;
+
+	if ((void *)(eth + 1) > end)
+		return EPF_XDP_TRUNCATED;
+	type = eth->h_proto;
+#pragma unroll
+	for (i = 0; i < 4 && is_vlan(type); i++, tag += 2) {
+		if ((void *)(tag + 2) > end)
+			return EPF_XDP_TRUNCATED;
+		type = tag[1];
+	}
+	ip = (struct iphdr *)tag;
+	if (type != bpf_htons(ETH_P_IP))
+		return EPF_XDP_NOT_IP;
+	if ((void *)(ip + 1) > end)
+		return EPF_XDP_TRUNCATED;
+	ihl = ip->ihl * 4;
+	total = bpf_ntohs(ip->tot_len);
+	if (ip->version != 4 || ihl < sizeof(*ip) || total < ihl)
+		return EPF_XDP_MALFORMED;
+	key->saddr = ip->saddr;
+	key->daddr = ip->daddr;
+	key->l4 = 0;
+	key->proto = ip->protocol;
+	if (ip->frag_off & bpf_htons(0x3fff)) {
+		key->proto |= 0x8000;
+		key->l4 = ip->id;
+		return 0;
+	}
+	return read_l4((void *)ip + ihl, end, (void *)ip + total, key);
+}
+
+/* Was the key there inside the window? And remember it. */
+static __always_inline __u32 ask_lru(struct peers_key *key)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 *seen = bpf_map_lookup_elem(&lru, key);
+	bool repeat;
+
+	if (!seen) {
+		bpf_map_update_elem(&lru, key, &now, BPF_ANY);
+		return EPF_XDP_NEW;
+	}
+	repeat = now - *seen < peers.window_ns;
+	*seen = now;
+	return repeat ? EPF_XDP_DROPPED : EPF_XDP_NEW;
+}
+
+static __always_inline __u32 ask_pair(void *new, void *old,
+				      struct peers_key *key)
+{
+	__u32 outcome;
+
+	if (!bpf_map_peek_elem(new, key))
+		return EPF_XDP_DROPPED;
+	outcome = bpf_map_peek_elem(old, key) ? EPF_XDP_NEW : EPF_XDP_DROPPED;
+	bpf_map_push_elem(new, key, BPF_ANY);
+	return outcome;
+}
+
+static __always_inline __u32 ask_bloom(struct peers_key *key)
+{
+	if (peers.current)
+		return ask_pair(&bloom1, &bloom0, key);
+	return ask_pair(&bloom0, &bloom1, key);
+}
+
+/* 0, or why there is no digest: enum epf_xdp_outcome. */
+static __always_inline int read_digest(struct xdp_md *ctx,
+				       struct peers_key *key)
+{
+	__u32 zero = 0;
+	struct epf_xdp_slot *slot = bpf_map_lookup_elem(&epf_slot, &zero);
+	struct epf_filter *f;
+	__u64 digest = 0;
+	int err;
+
+	f = slot ? bpf_kptr_xchg(&slot->filter, NULL) : NULL;
+	if (!f)
+		return EPF_XDP_NO_FILTER;
+	err = bpf_epf_xdp_digest(f, ctx, &slot->opts, sizeof(slot->opts),
+				 &digest);
+	f = bpf_kptr_xchg(&slot->filter, f);
+	if (f)
+		bpf_epf_release(f);
+	key->saddr = (__u32)digest;
+	key->daddr = digest >> 32;
+	key->l4 = 0;
+	key->proto = 0;
+	return err ? EPF_XDP_ERROR : 0;
+}
+
+SEC("xdp.frags")
+int null(struct xdp_md *ctx)
+{
+	return done(ctx, EPF_XDP_NEW);
+}
+
+SEC("xdp.frags")
+int lru_flow(struct xdp_md *ctx)
+{
+	struct peers_key key;
+	int err = read_flow(ctx, &key);
+
+	return done(ctx, err ? (__u32)err : ask_lru(&key));
+}
+
+SEC("xdp.frags")
+int bloom_flow(struct xdp_md *ctx)
+{
+	struct peers_key key;
+	int err = read_flow(ctx, &key);
+
+	return done(ctx, err ? (__u32)err : ask_bloom(&key));
+}
+
+SEC("xdp.frags")
+int lru_digest(struct xdp_md *ctx)
+{
+	struct peers_key key;
+	int err = read_digest(ctx, &key);
+
+	return done(ctx, err ? (__u32)err : ask_lru(&key));
+}
+
+SEC("xdp.frags")
+int bloom_digest(struct xdp_md *ctx)
+{
+	struct peers_key key;
+	int err = read_digest(ctx, &key);
+
+	return done(ctx, err ? (__u32)err : ask_bloom(&key));
+}
+
+/* Gives each packet its key, then goes on with the program to be measured. */
+SEC("xdp.frags")
+int vary(struct xdp_md *ctx)
+{
+	__u32 *at = (void *)(long)ctx->data + PEERS_KEY_AT;
+
+	if ((void *)(at + 1) <= (void *)(long)ctx->data_end)
+		*at = peers.base + (peers.next++ & peers.mask);
+	bpf_tail_call(ctx, &jump, 0);
+	return XDP_ABORTED;
+}
+
+char _license[] SEC("license") = "GPL";

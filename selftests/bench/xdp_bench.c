@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * xdp_bench: cost of a packet in xdp_dedup and in what people use without it,
+ * by test runs of the XDP programs themselves. In a guest that counts
+ * instructions (selftests/vm/run.sh --icount) the ns of the kernel are
+ * instructions, and the figures are the same at every run but for the timer
+ * interrupts in between. Reports; asserts only that the programs did what the
+ * row says.
+ *
+ * Everything is at its working load before it is measured: the filters hold a
+ * window of keys in eight epochs, the LRU table is full, the bloom maps hold a
+ * window each.
+ *
+ *   new     keys never seen
+ *   repeat  the same keys again, in the same epoch
+ *   older   the same keys once more, an epoch later
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../bpf/epf_xdp.h"
+#include "../../user/libepf/epf.h"
+#include "peers.h"
+#include "peers.skel.h"
+
+#define PACKETS 8192 /* of one figure */
+#define FRAME_MAX 1514
+#define RIGHT 0.97 /* share of the packets that go the way of the row */
+
+enum stage { NEW, REPEAT, OLDER, STAGES };
+
+struct figures {
+	double ns[STAGES];
+};
+
+/**
+ * struct bench - what is measured, and with what
+ * @peers: their programs and maps
+ * @dedup: xdp_dedup as the tool attaches it
+ * @bind: programs that give it a filter
+ * @dev: device
+ * @filter: descriptors of the filters, by position in lines_per_key
+ * @flows: the window
+ * @budget: of the filters
+ * @next_key: that no packet had yet
+ * @next_digest: that no batch had yet
+ */
+struct bench {
+	struct peers_bpf *peers;
+	struct bpf_object *dedup;
+	struct bpf_object *bind;
+	int dev;
+	int filter[3];
+	struct epf_info info[3];
+	__u32 flows;
+	double budget;
+	__u32 next_key;
+	__u64 next_digest;
+};
+
+static const unsigned int lines_per_key[3] = { 1, 2, 4 };
+
+static int fail(const char *what, int err)
+{
+	fprintf(stderr, "xdp_bench: %s: %s\n", what, strerror(err < 0 ? -err :
+								       errno));
+	return 1;
+}
+
+/* ------------------------------------------------------------ filters ---- */
+
+/* Insert @count fresh digests. */
+static int fill(struct bench *b, int filter, __u32 count)
+{
+	__u64 *digests = calloc(count, sizeof(*digests));
+	struct epf_batch batch = {
+		.size = sizeof(batch), .flags = EPF_BATCH_DIGESTS,
+		.count = count, .keys = (unsigned long)digests,
+	};
+	__u32 i;
+	int err;
+
+	if (!digests)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		__u64 x = b->next_digest += 0x9e3779b97f4a7c15ULL;
+
+		x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL; /* SplitMix64 */
+		x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
+		digests[i] = x ^ x >> 31;
+	}
+	err = epf_filter_batch(filter, EPF_IOC_INSERT, &batch);
+	free(digests);
+	return err;
+}
+
+/* A window in seven epochs, and one more epoch all but full. */
+static int make_filter(struct bench *b, int which)
+{
+	struct epf_size_req req = {
+		.keys_per_window = b->flows, .budget = b->budget,
+		.lines_per_key = lines_per_key[which],
+	};
+	struct epf_params p = {
+		.window_inserts = b->flows, .budget_ppt = b->budget * 1e12,
+		.limit_ppt = EPF_RATE_ONE,
+	};
+	struct epf_size size;
+	int err, e;
+	__u32 id;
+
+	err = epf_size(&req, &size);
+	if (err)
+		return err;
+	snprintf(p.name, sizeof(p.name), "bench-%u", lines_per_key[which]);
+	p.nr_lines = size.nr_lines;
+	p.lines_per_key = size.lines_per_key;
+	p.bits_per_key = size.bits_per_key;
+	err = epf_dev_create(b->dev, &p, NULL, &id);
+	if (err)
+		return err;
+	b->filter[which] = epf_dev_filter_id(b->dev, id);
+	for (e = 0; e < 7 && !err; e++)
+		err = fill(b, b->filter[which], (b->flows + 6) / 7);
+	return err ?: epf_filter_info(b->filter[which], &b->info[which]);
+}
+
+static int run_bind(int prog, struct epf_xdp_bind *arg)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = arg,
+		    .ctx_size_in = sizeof(*arg));
+	int err = bpf_prog_test_run_opts(prog, &opts);
+
+	return err ?: (int)opts.retval;
+}
+
+/* Give the programs filter @which and the key of the packets. */
+static int bind_filter(struct bench *b, int which, __u8 key)
+{
+	struct bpf_program *bind =
+		bpf_object__find_program_by_name(b->bind, "epf_bind");
+	struct epf_xdp_bind arg = {
+		.id = b->info[which].id, .opts = { .key = key },
+	};
+
+	return run_bind(bpf_program__fd(bind), &arg);
+}
+
+/* ----------------------------------------------------------- programs ---- */
+
+static struct bpf_object *load(const char *path, int slot)
+{
+	struct bpf_object *obj = bpf_object__open_file(path, NULL);
+	struct bpf_map *map;
+
+	if (!obj)
+		return NULL;
+	map = bpf_object__find_map_by_name(obj, "epf_slot");
+	if (slot >= 0 && bpf_map__reuse_fd(map, slot))
+		return NULL;
+	return bpf_object__load(obj) ? NULL : obj;
+}
+
+static int slot_fd(const struct bench *b)
+{
+	return bpf_object__find_map_fd_by_name(b->dedup, "epf_slot");
+}
+
+static int load_all(struct bench *b, const char *dir)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/xdp_dedup.bpf.o", dir);
+	b->dedup = load(path, -1);
+	if (!b->dedup)
+		return fail(path, 0);
+	snprintf(path, sizeof(path), "%s/epf_bind.bpf.o", dir);
+	b->bind = load(path, slot_fd(b));
+	if (!b->bind)
+		return fail(path, 0);
+	b->peers = peers_bpf__open();
+	if (!b->peers)
+		return fail("peers.bpf.o", 0);
+	bpf_map__reuse_fd(b->peers->maps.epf_slot, slot_fd(b));
+	bpf_map__set_max_entries(b->peers->maps.lru, b->flows);
+	bpf_map__set_max_entries(b->peers->maps.bloom0, b->flows);
+	bpf_map__set_max_entries(b->peers->maps.bloom1, b->flows);
+	return peers_bpf__load(b->peers) ? fail("loading the peers", 0) : 0;
+}
+
+/* Packets counted with @outcome, by whichever program. */
+static __u64 counted(const struct bench *b, enum epf_xdp_outcome outcome)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct epf_xdp_slot *slots = calloc((size_t)cpus, sizeof(*slots));
+	__u32 zero = 0;
+	__u64 sum = 0;
+	int i;
+
+	bpf_map_lookup_elem(slot_fd(b), &zero, slots);
+	for (i = 0; i < cpus; i++)
+		sum += slots[i].count[outcome].packets;
+	free(slots);
+	return sum;
+}
+
+/* ------------------------------------------------------- measurements ---- */
+
+/* Ethernet, IPv4, UDP, and zeroes. */
+static void make_frame(unsigned char *frame, __u32 len)
+{
+	static const unsigned char head[] = {
+		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0,
+		0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0,
+		10, 0, 0, 1, 10, 0, 0, 2,
+		4, 1, 0, 53,
+	};
+
+	memset(frame, 0, len);
+	memcpy(frame, head, sizeof(head));
+	frame[16] = (unsigned char)((len - 14) >> 8);
+	frame[17] = (unsigned char)(len - 14);
+}
+
+/* @packets packets with the keys from @base on; ns of each, or negative. */
+static double run(struct bench *b, __u32 base, __u32 packets, __u32 len)
+{
+	unsigned char frame[FRAME_MAX], out[FRAME_MAX];
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
+		    .data_size_in = len, .data_out = out,
+		    .data_size_out = sizeof(out), .repeat = (int)packets);
+	int err;
+
+	make_frame(frame, len);
+	b->peers->bss->peers.base = base;
+	b->peers->bss->peers.mask = ~0u;
+	b->peers->bss->peers.next = 0;
+	err = bpf_prog_test_run_opts(bpf_program__fd(b->peers->progs.vary),
+				     &opts);
+	return err ? (double)err : (double)opts.duration;
+}
+
+static int choose(struct bench *b, int prog)
+{
+	__u32 zero = 0;
+
+	return bpf_map_update_elem(bpf_map__fd(b->peers->maps.jump), &zero,
+				   &prog, BPF_ANY);
+}
+
+/* One figure; @want is what becomes of nearly all packets. */
+static int measure(struct bench *b, __u32 base, __u32 len,
+		   enum epf_xdp_outcome want, double *ns)
+{
+	__u64 before = counted(b, want);
+	double share;
+
+	*ns = run(b, base, PACKETS, len);
+	if (*ns < 0)
+		return fail("test run", (int)*ns);
+	share = (double)(counted(b, want) - before) / PACKETS;
+	if (share > RIGHT)
+		return 0;
+	fprintf(stderr, "xdp_bench: %.3f of the packets went the wrong way\n",
+		1 - share);
+	return 1;
+}
+
+/* An epoch later: for filter @which, or for the bloom maps if negative. */
+static int pass_epoch(struct bench *b, int which)
+{
+	__u64 epoch;
+
+	b->peers->bss->peers.current ^= 1;
+	return which < 0 ? 0 : epf_filter_rotate(b->filter[which], 1, &epoch);
+}
+
+static int measure_all(struct bench *b, int which, __u32 len,
+		       struct figures *f)
+{
+	__u32 base = b->next_key;
+	int err;
+
+	b->next_key += PACKETS;
+	err = measure(b, base, len, EPF_XDP_NEW, &f->ns[NEW]) ?:
+	      measure(b, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]) ?:
+	      pass_epoch(b, which) ?:
+	      measure(b, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
+	if (!err && which >= 0) /* what the rotation has emptied */
+		err = fill(b, b->filter[which], (b->flows + 6) / 7);
+	return err;
+}
+
+/* ------------------------------------------------------------- report ---- */
+
+enum subject { NULL_PROG, LRU, BLOOM, OURS, SUBJECTS = OURS + 3 };
+
+static const struct kind {
+	const char *name;
+	__u8 key;
+	__u32 len;
+} kinds[] = {
+	{ "flow", EPF_PKT_FLOW, 64 },
+	{ "packet", EPF_PKT_PACKET, 64 },
+	{ "packet", EPF_PKT_PACKET, 512 },
+	{ "packet", EPF_PKT_PACKET, 1500 },
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const char *const subject_names[SUBJECTS] = {
+	"null", "lru", "bloom", "ours L=1", "ours L=2", "ours L=4",
+};
+
+static int subject_prog(const struct bench *b, int subject, __u8 key)
+{
+	bool flow = key == EPF_PKT_FLOW;
+
+	switch (subject) {
+	case NULL_PROG:
+		return bpf_program__fd(b->peers->progs.null);
+	case LRU:
+		return bpf_program__fd(flow ? b->peers->progs.lru_flow :
+					      b->peers->progs.lru_digest);
+	case BLOOM:
+		return bpf_program__fd(flow ? b->peers->progs.bloom_flow :
+					      b->peers->progs.bloom_digest);
+	}
+	return bpf_program__fd(bpf_object__find_program_by_name(b->dedup,
+								"xdp_dedup"));
+}
+
+static int measure_subject(struct bench *b, const struct kind *kind,
+			   int subject, struct figures *f)
+{
+	int which = subject < OURS ? 0 : subject - OURS;
+	int err = bind_filter(b, which, kind->key) ?:
+		  choose(b, subject_prog(b, subject, kind->key));
+
+	if (err)
+		return fail("binding", err);
+	if (subject == NULL_PROG) {
+		f->ns[NEW] = run(b, 0, PACKETS, kind->len);
+		f->ns[REPEAT] = f->ns[OLDER] = f->ns[NEW];
+		return f->ns[NEW] < 0;
+	}
+	return measure_all(b, subject < OURS ? -1 : which, kind->len, f);
+}
+
+/* The LRU table full, both bloom maps at their load. */
+static int load_peers(struct bench *b)
+{
+	const struct kind *flow = &kinds[0];
+	int map;
+
+	if (choose(b, subject_prog(b, LRU, flow->key)) ||
+	    run(b, 0, b->flows + b->flows / 8, flow->len) < 0)
+		return fail("filling the LRU table", 0);
+	for (map = 0; map < 2; map++) {
+		b->peers->bss->peers.current = (__u32)map;
+		if (choose(b, subject_prog(b, BLOOM, flow->key)) ||
+		    run(b, (__u32)map << 31, b->flows / 2, flow->len) < 0)
+			return fail("filling the bloom maps", 0);
+	}
+	b->next_key = 1u << 30;
+	return 0;
+}
+
+static void print_kind(const struct kind *kind, const struct figures *f)
+{
+	int s;
+
+	printf("\n%s key, %u bytes%14s %9s %9s   without null and to the LRU "
+	       "table\n", kind->name, kind->len, "new", "repeat", "older");
+	for (s = 0; s < SUBJECTS; s++) {
+		int stage;
+
+		printf("  %-22s", subject_names[s]);
+		for (stage = 0; stage < STAGES; stage++)
+			printf(" %9.0f", f[s].ns[stage]);
+		printf("  ");
+		for (stage = 0; s != NULL_PROG && stage < STAGES; stage++)
+			printf(" %6.2f", (f[s].ns[stage] - f[0].ns[stage]) /
+			       (f[LRU].ns[stage] - f[0].ns[stage]));
+		printf("\n");
+	}
+}
+
+static void print_json(FILE *out, const struct bench *b,
+		       const struct figures f[KINDS][SUBJECTS])
+{
+	unsigned int k, s;
+
+	fprintf(out, "{\"window\": %u, \"budget\": %g, \"packets\": %u, "
+		"\"figures\": [", b->flows, b->budget, PACKETS);
+	for (k = 0; k < KINDS; k++)
+		for (s = 0; s < SUBJECTS; s++)
+			fprintf(out, "%s\n  {\"key\": \"%s\", \"bytes\": %u, "
+				"\"subject\": \"%s\", \"new\": %.0f, "
+				"\"repeat\": %.0f, \"older\": %.0f}",
+				k + s ? "," : "", kinds[k].name, kinds[k].len,
+				subject_names[s], f[k][s].ns[NEW],
+				f[k][s].ns[REPEAT], f[k][s].ns[OLDER]);
+	fprintf(out, "\n]}\n");
+}
+
+static int report(struct bench *b, const char *json)
+{
+	static struct figures f[KINDS][SUBJECTS];
+	unsigned int k;
+	int s;
+
+	for (k = 0; k < KINDS; k++) {
+		for (s = 0; s < SUBJECTS; s++)
+			if (measure_subject(b, &kinds[k], s, &f[k][s]))
+				return 1;
+		print_kind(&kinds[k], f[k]);
+	}
+	if (json) {
+		FILE *out = fopen(json, "w");
+
+		if (!out)
+			return fail(json, 0);
+		print_json(out, b, f);
+		fclose(out);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct bench b = { .flows = PEERS_FLOWS, .budget = 1e-4 };
+	const char *json = NULL;
+	int opt, i, err;
+
+	while ((opt = getopt(argc, argv, "n:b:j:")) != -1) {
+		if (opt == 'n')
+			b.flows = (__u32)strtoul(optarg, NULL, 10);
+		else if (opt == 'b')
+			b.budget = atof(optarg);
+		else if (opt == 'j')
+			json = optarg;
+		else
+			argc = 0;
+	}
+	if (argc != optind + 1 || b.flows < PACKETS) {
+		fprintf(stderr, "usage: xdp_bench [-n FLOWS] [-b BUDGET] "
+			"[-j JSON_FILE] BPF_OBJECT_DIRECTORY\n");
+		return 2;
+	}
+	if (load_all(&b, argv[optind]))
+		return 1;
+	b.peers->bss->peers.window_ns = 3600000000000ULL;
+	b.dev = epf_dev_open();
+	if (b.dev < 0)
+		return fail(EPF_DEVICE, b.dev);
+	for (i = 0; i < 3; i++) {
+		err = make_filter(&b, i);
+		if (err)
+			return fail("making a filter", err);
+	}
+	return load_peers(&b) || report(&b, json);
+}

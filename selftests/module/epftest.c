@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "epftest.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define PREFIX "mod-"
+#define CHUNK 4096u
+/* Taint: machine check, bad page, oops, warning, soft lockup. */
+#define BAD_TAINT (1 << 4 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14)
+
+const __u64 test_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
+int test_dev = -1;
+
+/* EPF_KO, or the module built beside this program. Return: 0 or -errno. */
+static int load_module(void)
+{
+	const char *ko = getenv("EPF_KO");
+	char path[PATH_MAX] = "";
+	int fd, ret;
+
+	if (!ko) {
+		ret = readlink("/proc/self/exe", path, sizeof(path) - 1);
+		test_demand(ret > 0);
+		strcpy(strrchr(path, '/'), "/../../kmod/epochfilter.ko");
+		ko = path;
+	}
+	fd = open(ko, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static void skip_all(const char *reason)
+{
+	tap_skip_all(reason);
+	exit(TAP_SKIPPED);
+}
+
+void test_begin(int points)
+{
+	if (geteuid())
+		skip_all("needs root");
+	test_dev = epf_dev_open();
+	if (test_dev == -ENOENT && getenv("EPF_VM") && !load_module())
+		test_dev = epf_dev_open();
+	if (test_dev == -ENOENT)
+		skip_all("the module is not loaded");
+	test_demand(test_dev >= 0);
+	tap_plan(points);
+}
+
+static void sweep(void)
+{
+	struct epf_info info;
+	__u32 *ids;
+	int i, fd, nr = epf_dev_list(test_dev, &ids);
+
+	for (i = 0; i < nr; i++) {
+		fd = epf_dev_filter_id(test_dev, ids[i]);
+		if (fd < 0)
+			continue;
+		info = test_info(fd);
+		close(fd);
+		if (!strncmp(info.params.name, PREFIX, strlen(PREFIX)))
+			test_destroy(info.params.name, EPF_DESTROY_FORCE);
+	}
+	free(ids);
+}
+
+int test_end(void)
+{
+	sweep();
+	return tap_end();
+}
+
+void test_demanded(bool cond, const char *text, const char *file, int line)
+{
+	if (cond)
+		return;
+	printf("Bail out! %s:%d: %s: %s\n", file, line, text, strerror(errno));
+	exit(1);
+}
+
+bool test_is(long long got, long long want, const char *claim, ...)
+{
+	char text[200];
+	va_list args;
+
+	va_start(args, claim);
+	vsnprintf(text, sizeof(text), claim, args);
+	va_end(args);
+	if (tap_ok(got == want, "%s", text))
+		return true;
+	printf("# got %lld%s%s, wanted %lld\n", got, got < 0 ? " " : "",
+	       got < 0 ? strerror(-got) : "", want);
+	return false;
+}
+
+long test_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	int ret = ioctl(fd, cmd, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
+			      __u32 bits, __u64 window)
+{
+	struct epf_params p = {
+		.lines_per_key = parts,
+		.bits_per_key = bits,
+		.nr_lines = nr_lines,
+		.window_inserts = window,
+		.budget_ppt = 1,
+		.limit_ppt = EPF_RATE_ONE,
+	};
+
+	test_demand(strlen(name) < sizeof(p.name));
+	strcpy(p.name, name);
+	return p;
+}
+
+int test_make(const struct epf_params *params)
+{
+	int ret = test_destroy(params->name, EPF_DESTROY_FORCE);
+
+	test_demand(!ret || ret == -ENOENT);
+	ret = epf_dev_create(test_dev, params, test_key, NULL);
+	errno = -ret;
+	test_demand(!ret);
+	ret = test_open(params->name);
+	test_demand(ret >= 0);
+	return ret;
+}
+
+int test_make_plain(const char *name, __u64 window)
+{
+	struct epf_params p = test_params(name, 1024, 2, 10, window);
+
+	return test_make(&p);
+}
+
+int test_open(const char *name)
+{
+	return epf_dev_filter(test_dev, name);
+}
+
+long test_destroy(const char *name, __u32 flags)
+{
+	return epf_dev_destroy(test_dev, name, flags & EPF_DESTROY_FORCE);
+}
+
+struct epf_info test_info(int fd)
+{
+	struct epf_info info;
+
+	test_demand(!epf_filter_info(fd, &info));
+	return info;
+}
+
+long test_digests(int fd, unsigned long cmd, __u64 s, __u64 first, __u64 n)
+{
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS };
+	__u64 digests[CHUNK];
+	long present = 0;
+	__u32 i;
+	int ret;
+
+	b.keys = (uintptr_t)digests;
+	for (; n; n -= b.count, first += b.count, present += b.present) {
+		b.count = n < CHUNK ? n : CHUNK;
+		for (i = 0; i < b.count; i++)
+			digests[i] = test_digest(s, first + i);
+		ret = test_ioctl(fd, cmd, &b);
+		if (ret)
+			return ret;
+	}
+	return present;
+}
+
+void test_insert(int fd, __u64 s, __u64 first, __u64 n)
+{
+	test_demand(!test_digests(fd, EPF_IOC_INSERT, s, first, n));
+}
+
+long test_count(int fd, __u64 s, __u64 first, __u64 n)
+{
+	return test_digests(fd, EPF_IOC_TEST, s, first, n);
+}
+
+__u64 test_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+void test_sleep(__u64 ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	nanosleep(&ts, NULL);
+}
+
+bool test_wait(bool (*met)(void *arg), void *arg)
+{
+	__u64 start = test_now();
+
+	while (!met(arg)) {
+		if (test_now() - start > PATIENCE_NS)
+			return false;
+		test_sleep(5 * MS);
+	}
+	return true;
+}
+
+struct epoch_wait {
+	int fd;
+	__u64 epoch;
+};
+
+static bool epoch_reached(void *arg)
+{
+	const struct epoch_wait *w = arg;
+
+	return test_info(w->fd).epoch >= w->epoch;
+}
+
+bool test_wait_epoch(int fd, __u64 epoch)
+{
+	struct epoch_wait w = { fd, epoch };
+
+	return test_wait(epoch_reached, &w);
+}
+
+void *test_guarded(size_t pages)
+{
+	char *map = mmap(NULL, (pages + 1) * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	test_demand(map != MAP_FAILED);
+	test_demand(!mprotect(map + pages * PAGE, PAGE, PROT_NONE));
+	return map;
+}
+
+long long test_number(const char *path, const char *name)
+{
+	FILE *file = fopen(path, "re");
+	long long n = -1;
+	char line[512];
+
+	test_demand(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, name, strlen(name)))
+			continue;
+		n = strtoll(line + strlen(name), NULL, 10);
+		break;
+	}
+	fclose(file);
+	return n;
+}
+
+int test_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+bool test_kernel_calm(void)
+{
+	return !(test_number("/proc/sys/kernel/tainted", "") & BAD_TAINT);
+}

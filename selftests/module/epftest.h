@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests of the module share. Their filters have names that begin with
+ * "mod-", so that nobody else's are touched.
+ *
+ * What a test rests on, rather than claims, is demanded: where that fails the
+ * program says so and ends.
+ */
+#ifndef EPFTEST_H
+#define EPFTEST_H
+
+#include <epf/hash.h>
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../core/tap.h"
+#include "epf.h"
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define MS 1000000ULL	 /* ns */
+#define SEC 1000000000ULL /* ns */
+#define PAGE 4096u
+/* How long a thing may take that must come, on a slow emulated machine. */
+#define PATIENCE_NS (30 * SEC)
+
+/* The hash key of every filter made here. */
+extern const __u64 test_key[2];
+/* A descriptor of the device. */
+extern int test_dev;
+
+/* Open the device and print the plan; a VM without the module loads it, EPF_KO
+ * or the one built. Ends the program (skipped) where there is none.
+ */
+void test_begin(int points);
+/* Remove what is left. Return: exit status. */
+int test_end(void);
+
+#define test_demand(cond) test_demanded(cond, #cond, __FILE__, __LINE__)
+void test_demanded(bool cond, const char *text, const char *file, int line);
+
+/* A claim that @got is @want, both errnos or numbers. */
+__attribute__((format(printf, 3, 4)))
+bool test_is(long long got, long long want, const char *claim, ...);
+
+/* ioctl(2) with a negative errno. */
+long test_ioctl(int fd, unsigned long cmd, void *arg);
+
+/* Mode count, refresh, no limit. */
+struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
+			      __u32 bits, __u64 window);
+/* Make the filter anew, whatever was there. Return: descriptor. */
+int test_make(const struct epf_params *params);
+/* The same of 1024 lines, L = 2, k = 10: errors are below 1e-9 while it
+ * holds fewer than 300 keys.
+ */
+int test_make_plain(const char *name, __u64 window);
+int test_open(const char *name);		/* descriptor or -errno */
+long test_destroy(const char *name, __u32 flags); /* 0 or -errno */
+struct epf_info test_info(int fd);
+
+/* Digest @i of stream @s: distinct, and random enough for any test. */
+static inline __u64 test_digest(__u64 s, __u64 i)
+{
+	return epf_word(s << 40 | i, 1);
+}
+
+/* @cmd with digests @first .. @first + @n - 1 of stream @s, in batches.
+ * Return: how many were present, or -errno.
+ */
+long test_digests(int fd, unsigned long cmd, __u64 s, __u64 first, __u64 n);
+void test_insert(int fd, __u64 s, __u64 first, __u64 n);
+long test_count(int fd, __u64 s, __u64 first, __u64 n); /* present */
+
+__u64 test_now(void); /* CLOCK_MONOTONIC, ns */
+void test_sleep(__u64 ns);
+/* Call @met(@arg) until it is true or patience ends. Return: it was. */
+bool test_wait(bool (*met)(void *arg), void *arg);
+/* Wait until the current epoch is @epoch or later. */
+bool test_wait_epoch(int fd, __u64 epoch);
+
+/* @pages of zeros, followed by one that cannot be touched. */
+void *test_guarded(size_t pages);
+
+/* A number from a file like /proc/meminfo, after @name; or the first. */
+long long test_number(const char *path, const char *name);
+/* Return: 0 or -errno. */
+int test_write(const char *path, const char *text);
+/* Has the kernel never warned, oopsed or met a bad page? */
+bool test_kernel_calm(void);
+
+#endif /* EPFTEST_H */
