@@ -197,6 +197,18 @@ static int create_args_check(const struct epf_create *args)
 	return epf_params_check(&args->params);
 }
 
+/* The limit may have been lowered below what there is. */
+static bool try_count(void)
+{
+	int old = atomic_read(&nr_filters);
+
+	do {
+		if ((unsigned int)old >= READ_ONCE(epf_max_filters))
+			return false;
+	} while (!atomic_try_cmpxchg(&nr_filters, &old, old + 1));
+	return true;
+}
+
 static bool name_taken(const char *name)
 {
 	bool taken;
@@ -225,7 +237,7 @@ int epf_filter_create(const struct epf_create *args, u32 *id)
 		return err;
 	if (name_taken(args->params.name))
 		return -EEXIST; /* again in publish(); here to save the work */
-	if (!atomic_add_unless(&nr_filters, 1, epf_max_filters))
+	if (!try_count())
 		return -ENOSPC;
 	f = filter_new(args);
 	if (IS_ERR(f)) {

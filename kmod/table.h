@@ -102,8 +102,8 @@ struct epf_estimates {
  * @work: scans, estimates, notifies, and retries late rotations
  * @moved: woken whenever the worker got further
  * @cover: chances for the estimate
+ * @trigger: see above; on one cache line with epoch and count
  * @state: current epoch and count
- * @trigger: see above
  * @lock: see above
  * @retry: see above
  * @late: see above
@@ -147,8 +147,8 @@ struct epf_table {
 	wait_queue_head_t moved;
 	struct epf_cover cover;
 
-	struct epf_state state ____cacheline_aligned_in_smp;
-	u64 trigger;
+	u64 trigger ____cacheline_aligned_in_smp;
+	struct epf_state state;
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
 	u32 retry;

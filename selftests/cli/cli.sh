@@ -201,7 +201,7 @@ change_anywhere() {
 
 	for ((at = 0; at < size; at += at < 300 ? 3 : 257)); do
 		cp "$tmp/good" "$tmp/snap"
-		printf '\xa5' | dd of="$tmp/snap" bs=1 seek=$at conv=notrunc \
+		printf '\xa5' | dd of="$tmp/snap" bs=1 seek="$at" conv=notrunc \
 			status=none
 		refused "$tmp/snap" 'corrupt|not a snapshot|version' || return
 	done

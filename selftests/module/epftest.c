@@ -2,6 +2,7 @@
 #include "epftest.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -42,7 +43,7 @@ static void skip_all(const char *reason)
 	exit(TAP_SKIPPED);
 }
 
-void test_begin(int points)
+void test_open_device(void)
 {
 	if (geteuid())
 		skip_all("needs root");
@@ -52,10 +53,9 @@ void test_begin(int points)
 	if (test_dev == -ENOENT)
 		skip_all("the module is not loaded");
 	test_demand(test_dev >= 0);
-	tap_plan(points);
 }
 
-static void sweep(void)
+void test_remove_filters(void)
 {
 	struct epf_info info;
 	__u32 *ids;
@@ -73,33 +73,12 @@ static void sweep(void)
 	free(ids);
 }
 
-int test_end(void)
-{
-	sweep();
-	return tap_end();
-}
-
 void test_demanded(bool cond, const char *text, const char *file, int line)
 {
 	if (cond)
 		return;
 	printf("Bail out! %s:%d: %s: %s\n", file, line, text, strerror(errno));
 	exit(1);
-}
-
-bool test_is(long long got, long long want, const char *claim, ...)
-{
-	char text[200];
-	va_list args;
-
-	va_start(args, claim);
-	vsnprintf(text, sizeof(text), claim, args);
-	va_end(args);
-	if (tap_ok(got == want, "%s", text))
-		return true;
-	printf("# got %lld%s%s, wanted %lld\n", got, got < 0 ? " " : "",
-	       got < 0 ? strerror(-got) : "", want);
-	return false;
 }
 
 long test_ioctl(int fd, unsigned long cmd, void *arg)

@@ -30,19 +30,50 @@ extern const __u64 test_key[2];
 /* A descriptor of the device. */
 extern int test_dev;
 
-/* Open the device and print the plan; a VM without the module loads it, EPF_KO
- * or the one built. Ends the program (skipped) where there is none.
+/* Open the device; a VM without the module loads it, EPF_KO or the one built.
+ * Ends the program (skipped) where there is none.
  */
-void test_begin(int points);
-/* Remove what is left. Return: exit status. */
-int test_end(void);
+void test_open_device(void);
+void test_remove_filters(void);
 
 #define test_demand(cond) test_demanded(cond, #cond, __FILE__, __LINE__)
 void test_demanded(bool cond, const char *text, const char *file, int line);
 
+static inline void test_begin(int points)
+{
+	test_open_device();
+	tap_plan(points);
+}
+
+/* Return: exit status. */
+static inline int test_end(void)
+{
+	test_remove_filters();
+	return tap_end();
+}
+
 /* A claim that @got is @want, both errnos or numbers. */
 __attribute__((format(printf, 3, 4)))
-bool test_is(long long got, long long want, const char *claim, ...);
+static inline bool test_is(long long got, long long want, const char *claim,
+			   ...)
+{
+	char text[200];
+	va_list args;
+
+	va_start(args, claim);
+	vsnprintf(text, sizeof(text), claim, args);
+	va_end(args);
+	if (tap_ok(got == want, "%s", text))
+		return true;
+	printf("# got %lld%s%s, wanted %lld\n", got, got < 0 ? " " : "",
+	       got < 0 ? strerror(-got) : "", want);
+	return false;
+}
+
+static inline void test_skip(const char *claim, const char *reason)
+{
+	printf("ok %d - %s # SKIP %s\n", ++tap_count, claim, reason);
+}
 
 /* ioctl(2) with a negative errno. */
 long test_ioctl(int fd, unsigned long cmd, void *arg);

@@ -310,6 +310,12 @@ struct epf_info {
  *
  * Keys are processed in order. @bitmap, @ages and @present tell the verdict
  * before the insert; EPF_IOC_INSERT requires @bitmap and @ages to be 0.
+ * EPF_IOC_INSERT inserts and counts every key, in a first-seen filter too:
+ * "first seen" is about sightings, which are EPF_IOC_TEST_AND_INSERT.
+ *
+ * Where an insertion ends an epoch and the rotation has to wait, the batch
+ * waits for it (some ms), unless a snapshot holds it: loading in bulk keeps
+ * the window's pace. BPF programs go on inserting meanwhile.
  */
 struct epf_batch {
 	__u32 size;
@@ -407,9 +413,10 @@ struct epf_snap_header {
  * @flags: 0
  * @pin_ns: begin: rotation is held for at most so long, 1 .. EPF_PIN_MAX_NS;
  *	a slower copy is still sound, if older at its end. end: 0
- * @header: end: out, without the checksums
+ * @header: out, without the checksums; begin: as far as it is known then
  *
- * One snapshot at a time; closing the descriptor ends it.
+ * One snapshot at a time; closing the descriptor ends it. A mapping made in
+ * between is of the lines the snapshot is about, whatever swap and restore do.
  */
 struct epf_snap {
 	__u32 size;

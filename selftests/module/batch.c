@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Batches: sizes, forms of keys, what is written where, and how far a batch
+ * came that met an error. The law of every error: the first "done" keys were
+ * processed, and no others.
+ */
+#include "epftest.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+
+#define MANY 5000u /* keys: several of the chunks that the module works in */
+
+static int filter;
+
+static __u64 inserts(void)
+{
+	return test_info(filter).stats.inserts;
+}
+
+static long run(unsigned long cmd, struct epf_batch *b)
+{
+	b->size = sizeof(*b);
+	return test_ioctl(filter, cmd, b);
+}
+
+static struct epf_batch digests(const void *keys, __u32 count)
+{
+	return (struct epf_batch){ .flags = EPF_BATCH_DIGESTS, .count = count,
+				   .keys = (uintptr_t)keys };
+}
+
+static void fill(__u64 *keys, __u64 s, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++)
+		keys[i] = test_digest(s, i);
+}
+
+#define SIZE_POINTS 7
+static void try_sizes(void)
+{
+	__u64 *keys = malloc(EPF_BATCH_MAX * sizeof(*keys));
+	struct epf_batch b = digests(NULL, 0);
+	__u8 *bitmap = malloc(EPF_BATCH_MAX / 8);
+	__u64 before = inserts();
+
+	test_demand(keys && bitmap);
+	fill(keys, 1, EPF_BATCH_MAX);
+	b.done = 7;
+	b.present = 7;
+	tap_ok(!run(EPF_IOC_TEST, &b) && !b.done && !b.present &&
+	       !run(EPF_IOC_INSERT, &b) && !run(EPF_IOC_TEST_AND_INSERT, &b),
+	       "no keys at all: nothing is read");
+	b = digests(keys, 1);
+	b.bitmap = (uintptr_t)bitmap;
+	tap_ok(!run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == 1 &&
+	       !b.present && !bitmap[0], "one key, new");
+	tap_ok(!run(EPF_IOC_TEST_AND_INSERT, &b) && b.done == 1 &&
+	       b.present == 1 && bitmap[0] == 1, "one key, again");
+	b = digests(keys, EPF_BATCH_MAX);
+	tap_ok(!run(EPF_IOC_INSERT, &b) && b.done == EPF_BATCH_MAX,
+	       "EPF_BATCH_MAX keys are inserted");
+	b.bitmap = (uintptr_t)bitmap;
+	tap_ok(!run(EPF_IOC_TEST, &b) && b.done == EPF_BATCH_MAX &&
+	       b.present == EPF_BATCH_MAX && bitmap[EPF_BATCH_MAX / 8 - 1] ==
+	       0xff, "and found, to the last");
+	b = digests(keys, EPF_BATCH_MAX + 1);
+	b.done = 7;
+	test_is(run(EPF_IOC_INSERT, &b), -E2BIG, "one key more: E2BIG");
+	test_is(inserts() - before, EPF_BATCH_MAX + 2,
+		"as many were inserted as batches said");
+	free(keys);
+	free(bitmap);
+}
+
+#define FORM(what, cmd, ...)                                                  \
+	do {                                                                  \
+		struct epf_batch b = { .count = 2, .keys = (uintptr_t)bytes,  \
+				       __VA_ARGS__ };                         \
+		test_is(run(cmd, &b), -EINVAL, "%s: EINVAL", what);           \
+	} while (0)
+
+#define FORM_POINTS 9
+static void try_forms(void)
+{
+	static char bytes[1024];
+	__u16 lens[2] = { 1, 1 };
+
+	FORM("key length 0 without lens", EPF_IOC_TEST, .key_len = 0);
+	FORM("key length 257", EPF_IOC_TEST, .key_len = EPF_KEY_MAX + 1);
+	FORM("key length 2^32 - 1", EPF_IOC_INSERT, .key_len = -1);
+	FORM("key length and lens", EPF_IOC_TEST, .key_len = 1,
+	     .lens = (uintptr_t)lens);
+	FORM("digests with a key length", EPF_IOC_TEST,
+	     .flags = EPF_BATCH_DIGESTS, .key_len = 8);
+	FORM("digests with lens", EPF_IOC_TEST, .flags = EPF_BATCH_DIGESTS,
+	     .lens = (uintptr_t)lens);
+	FORM("INSERT with a bitmap", EPF_IOC_INSERT, .key_len = 1,
+	     .bitmap = (uintptr_t)bytes);
+	FORM("INSERT with ages", EPF_IOC_INSERT, .key_len = 1,
+	     .ages = (uintptr_t)bytes);
+	lens[1] = EPF_KEY_MAX + 1;
+	FORM("lens with a 257", EPF_IOC_TEST, .lens = (uintptr_t)lens);
+}
+
+/* Keys of every length, at odd addresses, are the digests of their bytes. */
+#define KEY_POINTS 3
+static void try_keys(void)
+{
+	const struct epf_hash hash = { .key = { test_key[0], test_key[1] } };
+	static __u8 bytes[1 + EPF_KEY_MAX * (EPF_KEY_MAX + 1) / 2];
+	__u64 keys[EPF_KEY_MAX];
+	__u16 lens[EPF_KEY_MAX];
+	struct epf_batch b = { .count = EPF_KEY_MAX,
+			       .keys = (uintptr_t)bytes + 1,
+			       .lens = (uintptr_t)lens };
+	__u32 i, j, off = 1;
+	bool same = true;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = epf_word(2, i + 1);
+	for (i = 0; i < EPF_KEY_MAX; off += lens[i++]) {
+		lens[i] = i + 1;
+		keys[i] = epf_digest(&hash, bytes + off, lens[i]);
+	}
+	test_demand(!run(EPF_IOC_INSERT, &b));
+	b = digests(keys, EPF_KEY_MAX);
+	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == EPF_KEY_MAX,
+	       "keys of 1 .. 256 bytes are found by their digests");
+	test_demand(!run(EPF_IOC_TEST, &b));
+	for (i = 1; i <= EPF_KEY_MAX; i += 51) {
+		struct epf_batch k = { .count = 100, .key_len = i,
+				       .keys = (uintptr_t)bytes + 3 };
+		struct epf_batch d = digests(keys, 100);
+
+		for (j = 0; j < 100; j++)
+			keys[j] = epf_digest(&hash, bytes + 3 + j * i, i);
+		same &= !run(EPF_IOC_INSERT, &d) && !run(EPF_IOC_TEST, &k) &&
+			k.present == 100;
+	}
+	tap_ok(same, "digests are found by their keys");
+	b = (struct epf_batch){ .count = EPF_KEY_MAX, .key_len = 4,
+				.keys = (uintptr_t)bytes };
+	tap_ok(!run(EPF_IOC_TEST, &b) && !b.present,
+	       "other keys are not found");
+}
+
+#define ANSWER_POINTS 6
+static void try_answers(void)
+{
+	__u64 keys[13];
+	__u8 bitmap[4], ages[16];
+	struct epf_batch b = digests(keys, 13);
+
+	fill(keys, 3, 13);
+	keys[5] = keys[2];
+	b.bitmap = (uintptr_t)bitmap;
+	b.ages = (uintptr_t)ages;
+	memset(bitmap, 0xaa, sizeof(bitmap));
+	memset(ages, 0xaa, sizeof(ages));
+	test_demand(!run(EPF_IOC_TEST_AND_INSERT, &b));
+	tap_ok(b.present == 1 && bitmap[0] == 1 << 5 && !bitmap[1],
+	       "in order: a repeat inside the batch is present");
+	tap_ok(ages[5] == 0 && ages[2] == EPF_AGE_ABSENT &&
+	       ages[12] == EPF_AGE_ABSENT, "its age is 0, others are absent");
+	tap_ok(bitmap[2] == 0xaa && ages[13] == 0xaa,
+	       "nothing is written behind the answers");
+	b.ages = 0;
+	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13 &&
+	       bitmap[0] == 0xff && bitmap[1] == 0x1f, "the bitmap alone");
+	test_demand(!epf_filter_rotate(filter, 3, NULL));
+	b.ages = (uintptr_t)ages;
+	b.bitmap = 0;
+	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13 && ages[0] == 3 &&
+	       ages[12] == 3, "the ages alone");
+	b.ages = 0;
+	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13, "neither");
+}
+
+/* The law: "done" keys of stream @s, of @count, and no others are there. */
+static bool exact(const struct epf_batch *b, __u64 before, __u64 s)
+{
+	bool good = inserts() - before == b->done &&
+		    test_count(filter, s, 0, b->done) == b->done &&
+		    test_count(filter, s, b->done, MANY - b->done) == 0;
+
+	if (!good)
+		printf("# done %u, inserted %llu\n", b->done,
+		       inserts() - before);
+	return good;
+}
+
+/* The last @n of @count objects of @bytes end at the guard page: @fit do. */
+static void *half(size_t fit, size_t bytes)
+{
+	static char *room;
+
+	if (!room)
+		room = test_guarded(64);
+	return room + 64 * PAGE - fit * bytes;
+}
+
+#define FAULT_POINTS 11
+static void try_faults(void)
+{
+	const __u32 fit = 3001;
+	__u64 keys[MANY], *partial = half(fit, 8);
+	__u64 before = inserts();
+	struct epf_batch b = digests(NULL, 3);
+	long ret;
+
+	tap_ok(run(EPF_IOC_INSERT, &b) == -EFAULT && !b.done,
+	       "keys at NULL: EFAULT, none done");
+	b = digests((void *)-4096L, 3);
+	tap_ok(run(EPF_IOC_TEST, &b) == -EFAULT && !b.done,
+	       "keys in the kernel: EFAULT, none done");
+	b = digests((void *)-8L, MANY);
+	tap_ok(run(EPF_IOC_TEST, &b) == -EFAULT && !b.done,
+	       "keys round the end of memory: EFAULT, none done");
+	test_is(inserts(), before, "nothing was inserted");
+
+	fill(partial, 4, fit);
+	b = digests(partial, MANY);
+	test_is(run(EPF_IOC_INSERT, &b), -EFAULT,
+		"3001 of 5000 keys are readable: EFAULT");
+	tap_ok(b.done && b.done <= fit && exact(&b, before, 4),
+	       "what was done was inserted, and no more");
+
+	fill(keys, 5, MANY);
+	b = digests(keys, MANY);
+	b.bitmap = (uintptr_t)half(fit / 8, 1);
+	before = inserts();
+	ret = run(EPF_IOC_TEST_AND_INSERT, &b);
+	tap_ok(ret == -EFAULT && b.done >= fit / 8 * 8 - 512 &&
+	       exact(&b, before, 5), "a bitmap too short: EFAULT, likewise");
+	fill(keys, 6, MANY);
+	b = digests(keys, MANY);
+	b.ages = (uintptr_t)half(fit, 1);
+	before = inserts();
+	ret = run(EPF_IOC_TEST_AND_INSERT, &b);
+	tap_ok(ret == -EFAULT && exact(&b, before, 6),
+	       "ages too short: EFAULT, likewise");
+
+	b = (struct epf_batch){ .count = MANY, .keys = (uintptr_t)keys,
+				.lens = (uintptr_t)half(0, 2) };
+	before = inserts();
+	tap_ok(run(EPF_IOC_INSERT, &b) == -EFAULT && !b.done &&
+	       inserts() == before, "lens at nowhere: EFAULT, none done");
+	b.lens = 8;
+	test_is(run(EPF_IOC_INSERT, &b), -EFAULT, "lens at 8: EFAULT");
+	b = digests(keys, 8);
+	b.bitmap = 8;
+	test_is(run(EPF_IOC_TEST, &b), -EFAULT, "a bitmap at 8: EFAULT");
+}
+
+/* One length of @count is bad. */
+static long bad_length(struct epf_batch *b, __u32 count, __u32 at, __u16 len)
+{
+	static __u8 bytes[MANY * 8];
+	__u16 lens[MANY];
+	__u32 i;
+
+	for (i = 0; i < count; i++)
+		lens[i] = 8;
+	lens[at] = len;
+	*b = (struct epf_batch){ .count = count, .keys = (uintptr_t)bytes,
+				 .lens = (uintptr_t)lens };
+	return run(EPF_IOC_INSERT, b);
+}
+
+#define LENS_POINTS 3
+static void try_lens(void)
+{
+	__u64 before = inserts();
+	struct epf_batch b;
+
+	tap_ok(bad_length(&b, 20, 10, 0) == -EINVAL && !b.done &&
+	       inserts() == before,
+	       "a length 0 in the middle: EINVAL, nothing inserted");
+	tap_ok(bad_length(&b, 20, 19, 257) == -EINVAL && !b.done &&
+	       inserts() == before,
+	       "a length 257 at the end: EINVAL, nothing inserted");
+	tap_ok(bad_length(&b, MANY, MANY - 5, 0) == -EINVAL &&
+	       b.done <= MANY - 5 && inserts() == before + b.done,
+	       "a length 0 far behind: EINVAL, what was done was inserted");
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+/* Signals come all the time; sooner or later one hits a batch. */
+#define SIGNAL_POINTS 2
+static void try_signals(void)
+{
+	const struct itimerval every = { { 0, 20000 }, { 0, 20000 } };
+	const struct itimerval never = {};
+	struct sigaction act = { .sa_handler = nothing };
+	__u64 *keys = malloc(EPF_BATCH_MAX * sizeof(*keys));
+	struct epf_batch b;
+	__u64 before;
+	long ret = 0;
+	int i;
+
+	test_demand(keys && !sigaction(SIGALRM, &act, NULL));
+	fill(keys, 7, EPF_BATCH_MAX);
+	setitimer(ITIMER_REAL, &every, NULL);
+	for (i = 0; i < 100 && !ret; i++) {
+		b = digests(keys, EPF_BATCH_MAX);
+		before = inserts();
+		ret = run(EPF_IOC_INSERT, &b);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	test_is(ret, -EINTR, "a signal ends a batch: EINTR");
+	tap_ok(b.done && b.done < EPF_BATCH_MAX && b.done % 8 == 0 &&
+	       inserts() - before == b.done,
+	       "what was done is a multiple of 8 and was inserted");
+	free(keys);
+}
+
+int main(void)
+{
+	struct epf_params p = test_params("mod-batch", 1 << 17, 2, 16,
+					  1ULL << 40 >> 1);
+
+	test_begin(SIZE_POINTS + FORM_POINTS + KEY_POINTS + ANSWER_POINTS +
+		   FAULT_POINTS + LENS_POINTS + SIGNAL_POINTS);
+	filter = test_make(&p);
+	try_sizes();
+	try_forms();
+	close(filter); /* anew, empty: what is absent is found absent */
+	filter = test_make(&p);
+	try_keys();
+	try_answers();
+	try_faults();
+	try_lens();
+	try_signals();
+	return test_end();
+}
