@@ -3,7 +3,8 @@
  * Drop, count or mark the packets seen before.
  *
  * The verdict is the filter's; here is only what is done about it. Whatever
- * is not a sure repeat is passed.
+ * is not a sure repeat is passed. The programs can take packets of many
+ * buffers; whoever loads them sets BPF_F_XDP_HAS_FRAGS where that is wanted.
  */
 #include <linux/errno.h>
 #include <stdbool.h>
@@ -85,7 +86,7 @@ static __always_inline int dedup(struct xdp_md *ctx, bool marks)
 	return outcome == EPF_XDP_DROPPED ? XDP_DROP : XDP_PASS;
 }
 
-SEC("xdp.frags")
+SEC("xdp")
 int xdp_dedup(struct xdp_md *ctx)
 {
 	return dedup(ctx, false);
@@ -94,7 +95,7 @@ int xdp_dedup(struct xdp_md *ctx)
 /* Apart, because a program that moves packet pointers may not replace one that
  * does not, which is what libxdp before 1.5.5 has in its dispatcher.
  */
-SEC("?xdp.frags")
+SEC("?xdp")
 int xdp_dedup_mark(struct xdp_md *ctx)
 {
 	return dedup(ctx, true);

@@ -286,16 +286,26 @@ static int run_batch(struct epf_file *file, struct epf_batch *args, enum op op)
 	return err;
 }
 
+/**
+ * epf_batch_test() - EPF_IOC_TEST
+ * @file: descriptor
+ * @args: struct epf_batch; says on return how far it came
+ *
+ * Context: process; sleeps. So do the other two.
+ * Return: 0, -EINVAL, -E2BIG, -ENOMEM, -EFAULT, -EINTR, -ENODEV.
+ */
 int epf_batch_test(struct epf_file *file, void *args)
 {
 	return run_batch(file, args, OP_TEST);
 }
 
+/* EPF_IOC_INSERT; see epf_batch_test(). */
 int epf_batch_insert(struct epf_file *file, void *args)
 {
 	return run_batch(file, args, OP_INSERT);
 }
 
+/* EPF_IOC_TEST_AND_INSERT; see epf_batch_test(). */
 int epf_batch_test_and_insert(struct epf_file *file, void *args)
 {
 	return run_batch(file, args, OP_TEST_AND_INSERT);

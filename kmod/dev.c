@@ -393,11 +393,17 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
+/**
+ * epf_dev_init() - make the device appear
+ *
+ * Return: 0, or the error of the registration.
+ */
 int epf_dev_init(void)
 {
 	return misc_register(&device);
 }
 
+/* Nobody has it open: that would keep the module loaded. */
 void epf_dev_exit(void)
 {
 	misc_deregister(&device);

@@ -33,11 +33,13 @@ static bool selftest;
 module_param(selftest, bool, 0444);
 MODULE_PARM_DESC(selftest, "test the module before it is used; load it only if it passes");
 
+/* Bytes of one filter at most; may change at any time. */
 u64 epf_max_filter_bytes(void)
 {
 	return limit_bytes(READ_ONCE(max_filter_mib));
 }
 
+/* Bytes of all filters at most; may change at any time. */
 u64 epf_max_total_bytes(void)
 {
 	return limit_bytes(READ_ONCE(max_total_mib));

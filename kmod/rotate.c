@@ -17,8 +17,15 @@
 /* Epochs shorter than this are made longer by the timer. */
 #define TICK_MIN_NS NSEC_PER_MSEC
 
-/* Whoever finds the lock taken has set @retry before: look after it here. */
+/**
+ * epf_table_unlock() - let rotation go on
+ * @t: table
+ *
+ * Whoever found the lock taken has set @t->retry before: its rotation takes
+ * place here.
+ */
 void epf_table_unlock(struct epf_table *t)
+	__releases(&t->lock)
 {
 	raw_spin_unlock_bh(&t->lock);
 	smp_mb(); /* unlock before the load; pairs with epf_table_try_rotate */
@@ -33,10 +40,16 @@ void epf_table_unlock(struct epf_table *t)
  * Context: not from a packet path; softirqs are off until epf_table_unlock().
  */
 void epf_table_lock(struct epf_table *t)
+	__acquires(&t->lock)
 {
 	raw_spin_lock_bh(&t->lock);
 }
 
+/**
+ * epf_table_pinned() - does a snapshot hold rotation?
+ * @t: table, locked
+ * @now_ns: monotonic
+ */
 bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 {
 	return t->pinned && now_ns < t->pin_until_ns;
@@ -54,7 +67,10 @@ static u64 next_trigger(const struct epf_table *t, u64 sum)
 	return min(next, EPF_COUNT_MASK);
 }
 
-/* For a new epoch, or a new table. Holds the lock, or is alone. */
+/**
+ * epf_table_reset_trigger() - for a new epoch, or a new table
+ * @t: table, locked or not yet published
+ */
 void epf_table_reset_trigger(struct epf_table *t)
 {
 	WRITE_ONCE(t->trigger,
@@ -150,7 +166,12 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 	queue_delayed_work(epf_wq, &t->work, 1);
 }
 
-/* Until the timer has to look again. */
+/**
+ * epf_table_tick_ns() - until the timer has to look again
+ * @t: table
+ *
+ * Return: ns from now, TICK_MIN_NS at least: late is safe.
+ */
 u64 epf_table_tick_ns(const struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
@@ -164,8 +185,14 @@ u64 epf_table_tick_ns(const struct epf_table *t)
 	return TICK_MIN_NS; /* late */
 }
 
-/* The timer of the modes that know time. Re-arms itself and nobody else does:
- * after a rotation by count it comes too early once, and goes on from there.
+/**
+ * epf_table_tick() - the timer of the modes that know time
+ * @timer: of a table
+ *
+ * It re-arms itself and nobody else does: after a rotation by count it comes
+ * too early once, and goes on from there.
+ *
+ * Context: softirq.
  */
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 {
@@ -281,6 +308,10 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch)
 	return err;
 }
 
+/**
+ * epf_table_unpin() - the snapshot is over
+ * @t: table
+ */
 void epf_table_unpin(struct epf_table *t)
 {
 	epf_table_lock(t);

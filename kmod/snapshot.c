@@ -113,7 +113,10 @@ int epf_snap_end(struct epf_file *file, void *args)
 	return err;
 }
 
-/* The descriptor goes away. */
+/**
+ * epf_snap_cancel() - end a snapshot whose descriptor goes away
+ * @file: descriptor, without other users
+ */
 void epf_snap_cancel(struct epf_file *file)
 {
 	if (file->snap)

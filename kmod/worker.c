@@ -163,6 +163,10 @@ static void retry_late(struct epf_table *t)
 	epf_table_try_rotate(t);
 }
 
+/**
+ * epf_table_work() - scan what is due, estimate, notify, retry
+ * @work: of a table
+ */
 void epf_table_work(struct work_struct *work)
 {
 	struct epf_table *t = container_of(to_delayed_work(work),

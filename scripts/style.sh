@@ -32,7 +32,7 @@ under() {
 
 only 'platform test outside the shim' \
 	'#.*\b(__KERNEL__|__CUDACC__|__CUDA_ARCH__|__bpf__)\b' \
-	'include/epf/shim\.h' "${code[@]}"
+	'include/epf/shim\.h|selftests/core/kat\.cu' "${code[@]}"
 only 'kernel version test outside compat.h' \
 	'\b(LINUX_VERSION_CODE|KERNEL_VERSION)\b' 'kmod/compat\.h' "${code[@]}"
 for pair in kmod:bpf,user,cuda,selftests bpf:kmod,user,cuda,selftests \

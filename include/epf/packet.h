@@ -290,10 +290,15 @@ struct epf_head {
 	__u32 len;
 };
 
+/* @n bytes at @off, which the packet has; @n is a constant. */
 EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt,
 			 __u32 off, __u32 n)
 {
-	epf_pkt_copy(pkt, off, n, head->bytes + head->len);
+	__u8 *to = head->bytes + head->len;
+	const __u8 *p = epf_pkt_at(pkt, off, n, to);
+
+	if (p && p != to)
+		memcpy(to, p, n);
 	head->len += n;
 }
 
@@ -301,11 +306,14 @@ EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt,
 			  const struct epf_l3 *l3,
 			  const struct epf_pkt_opts *o)
 {
+	__u32 tags = o->flags & EPF_PKT_NO_VLAN ? 0 : l3->off - 2;
+	__u32 off;
+
 	if (o->link == EPF_LINK_ETHER) {
 		if (!(o->flags & EPF_PKT_NO_MAC))
 			epf_head_pkt(head, pkt, 0, 12);
-		if (!(o->flags & EPF_PKT_NO_VLAN) && l3->off > 14)
-			epf_head_pkt(head, pkt, 12, l3->off - 14);
+		for (off = 12; off < tags; off += 4)
+			epf_head_pkt(head, pkt, off, 4);
 	}
 	head->bytes[head->len++] = (__u8)(l3->type >> 8);
 	head->bytes[head->len++] = (__u8)l3->type;

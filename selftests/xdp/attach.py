@@ -123,6 +123,14 @@ def beside(mode, prio, after_ours, before):
         nothing_left()
 
 
+def auto_joins():
+    """Where the others run behind the driver, so does ours."""
+    with net.Filter(), Other("generic"), net.Attached() as on:
+        got, mode = net.through(FRAMES), on.status()["mode"]
+    return net.unlike(mode=(mode, "generic"), passed=(len(got), 100)) or \
+        nothing_left()
+
+
 def other_stays():
     """Detaching ours leaves the other program at work, and the reverse."""
     with net.Filter(), Other() as other:
@@ -452,6 +460,7 @@ def cases():
              of(beside, mode, 10, True, False)),
         ]
     return out + [
+        ("auto: beside programs in generic mode", auto_joins),
         ("the other program stays", other_stays),
         ("beside xdp-filter", xdp_filter_beside),
         ("a program without dispatcher is left alone", alone_refused),

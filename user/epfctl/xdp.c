@@ -143,8 +143,9 @@ static struct bpf_program *choose(struct bpf_object *obj, __u32 action)
 	return chosen;
 }
 
-static int attach_xdp(const struct xdp_want *want, int slot,
-		      struct epf_xdp_conf *conf)
+/* One try, in the mode of @conf. Silent. */
+static int try_xdp(const struct xdp_want *want, int slot,
+		   struct epf_xdp_conf *conf)
 {
 	struct bpf_object *obj = open_on(XDP_OBJ_DEDUP, slot);
 	struct bpf_program *prog;
@@ -152,17 +153,57 @@ static int attach_xdp(const struct xdp_want *want, int slot,
 
 	if (!obj)
 		return -EINVAL;
+	xdp_obj_quiet();
 	prog = choose(obj, want->action);
 	err = bpf_map__set_initial_value(
 		bpf_object__find_map_by_name(obj, ".rodata"), &want->action,
 		sizeof(want->action));
-	if (err)
-		fail_load(err);
-	else if (want->prio)
-		err = shared_attach(obj, prog, want, conf);
-	else
-		err = plain_attach(obj, prog, want, conf);
+	if (!err && want->prio)
+		err = shared_attach(obj, prog, conf);
+	else if (!err)
+		err = plain_attach(obj, prog, conf);
 	bpf_object__close(obj);
+	return err;
+}
+
+static void explain(const struct xdp_want *want, int err)
+{
+	const char *said = xdp_obj_complaint();
+
+	if ((err == -EBUSY || err == -EEXIST) && want->prio)
+		fail("'%s' has an XDP program that shares it with none: detach "
+		     "that one first", want->ifname);
+	else if (err == -EBUSY || err == -EEXIST)
+		fail("'%s' has an XDP program already, and without a dispatcher "
+		     "only one fits: detach that one, or both use libxdp",
+		     want->ifname);
+	else if (strstr(said, "xdp-dispatcher.o"))
+		fail("libxdp does not find its xdp-dispatcher.o: install the "
+		     "package of libxdp, or give --no-dispatcher");
+	else if (strstr(said, "changes packet data"))
+		fail("--action mark: the dispatcher of this libxdp is too old "
+		     "for it (1.5.5 does): give --no-dispatcher");
+	else
+		fail("attaching to '%s': %s%s%s", want->ifname, strerror(-err),
+		     *said ? ": " : "", said);
+}
+
+static int attach_xdp(const struct xdp_want *want, int slot,
+		      struct epf_xdp_conf *conf)
+{
+	int err;
+
+	conf->mode = want->mode == XDP_GENERIC ? XDP_FLAGS_SKB_MODE :
+						 XDP_FLAGS_DRV_MODE;
+	err = try_xdp(want, slot, conf);
+	/* What another mode cannot mend is not tried there. */
+	if (want->mode == XDP_AUTO && err && err != -EPERM && err != -EBUSY &&
+	    err != -EEXIST) {
+		conf->mode = XDP_FLAGS_SKB_MODE;
+		err = try_xdp(want, slot, conf);
+	}
+	if (err)
+		explain(want, err);
 	return err;
 }
 

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <linux/if_link.h>
+
 #include "../../bpf/epf_xdp.h"
 
 struct bpf_object;
@@ -94,36 +96,41 @@ struct bpf_object *xdp_obj_open(enum xdp_obj which);
 bool xdp_obj_possible(void);
 /* From here on what libbpf and libxdp complain of is kept, not printed. */
 void xdp_obj_quiet(void);
-/* The most telling complaint so far, or "". */
+/* The most telling complaint since then, or "". */
 const char *xdp_obj_complaint(void);
 int xdp_obj_keep(const char *fmt, va_list ap); /* keep one more */
 
-/* xdp_plain.c: without a dispatcher */
-
-/* Load the object of @prog, attach it, and set mode and prog_id of @conf. */
+/* xdp_plain.c: without a dispatcher; xdp_shared.c: by libxdp's, and absent
+ * where libxdp was. All are silent.
+ *
+ * The attach functions load the object of @prog as well, and set @conf->prog_id.
+ * @conf has ifindex, mode and prio. -EBUSY: another program is there that does
+ * not share the interface.
+ */
 int plain_attach(struct bpf_object *obj, struct bpf_program *prog,
-		 const struct xdp_want *want, struct epf_xdp_conf *conf);
+		 struct epf_xdp_conf *conf);
 int plain_detach(const struct epf_xdp_conf *conf);
 bool plain_live(const struct epf_xdp_conf *conf);
 
-/**
- * xdp_modes() - attach in the mode wanted, or in the first that works
- * @mode: wanted
- * @attach: tries one of XDP_FLAGS_DRV_MODE and XDP_FLAGS_SKB_MODE
- * @ctx: for @attach
- * @used: set to the one that worked
- */
-int xdp_modes(enum xdp_mode mode, int (*attach)(void *ctx, __u32 mode),
-	      void *ctx, __u32 *used);
-
-/* xdp_shared.c: by libxdp's dispatcher; absent where libxdp was */
-
 int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
-		  const struct xdp_want *want, struct epf_xdp_conf *conf)
-	__attribute__((weak));
+		  struct epf_xdp_conf *conf) __attribute__((weak));
 int shared_detach(const struct epf_xdp_conf *conf) __attribute__((weak));
 bool shared_live(const struct epf_xdp_conf *conf) __attribute__((weak));
 /* Drop what libxdp keeps for an interface that is gone. */
 void shared_clean(const struct epf_xdp_conf *conf) __attribute__((weak));
+
+/**
+ * xdp_frags() - are packets of many buffers wanted in many buffers?
+ * @conf: with mode
+ *
+ * In the driver: without it a large MTU is refused. Behind it the kernel makes
+ * one buffer of them else, and should: where it copies a packet in many buffers
+ * (6.9 and up, seen in 6.12) it forgets the length of the link header, and tc
+ * ingress finds neither that header nor what we wrote before it.
+ */
+static inline bool xdp_frags(const struct epf_xdp_conf *conf)
+{
+	return conf->mode == XDP_FLAGS_DRV_MODE;
+}
 
 #endif /* EPFCTL_XDP_H */

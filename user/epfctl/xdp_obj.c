@@ -108,6 +108,8 @@ static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 void xdp_obj_quiet(void)
 {
+	telling = SAYS_NOTHING;
+	complaint[0] = 0;
 	libbpf_set_print(keep);
 }
 

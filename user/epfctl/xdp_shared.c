@@ -4,73 +4,37 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/if_link.h>
-#include <string.h>
 #include <xdp/libxdp.h>
-
-#include "cmd.h"
 
 static int keep(enum libxdp_print_level level, const char *fmt, va_list ap)
 {
 	return level == LIBXDP_WARN ? xdp_obj_keep(fmt, ap) : 0;
 }
 
-struct shared {
-	int ifindex;
-	struct xdp_program *prog;
-};
-
-static int attach_one(void *ctx, __u32 mode)
+static enum xdp_attach_mode mode_of(const struct epf_xdp_conf *conf)
 {
-	const struct shared *s = ctx;
-
-	return xdp_program__attach(s->prog, s->ifindex,
-				   mode == XDP_FLAGS_SKB_MODE ? XDP_MODE_SKB :
-								XDP_MODE_NATIVE,
-				   0);
-}
-
-static int explain(int err, const struct xdp_want *want)
-{
-	const char *said = xdp_obj_complaint();
-
-	if (err == -EBUSY)
-		return fail("'%s' has an XDP program that shares it with none: "
-			    "detach that one first", want->ifname);
-	if (strstr(said, "xdp-dispatcher.o"))
-		return fail("libxdp does not find its xdp-dispatcher.o: install "
-			    "the package of libxdp, or give --no-dispatcher");
-	if (strstr(said, "changes packet data"))
-		return fail("--action mark: the dispatcher of this libxdp is too "
-			    "old for it (1.5.5 does): give --no-dispatcher");
-	return fail("attaching to '%s': %s%s%s", want->ifname, strerror(-err),
-		    *said ? ": " : "", said);
+	return conf->mode == XDP_FLAGS_SKB_MODE ? XDP_MODE_SKB :
+						  XDP_MODE_NATIVE;
 }
 
 int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
-		  const struct xdp_want *want, struct epf_xdp_conf *conf)
+		  struct epf_xdp_conf *conf)
 {
 	DECLARE_LIBXDP_OPTS(xdp_program_opts, opts, .obj = obj,
 			    .prog_name = bpf_program__name(prog));
-	struct shared s = { .ifindex = (int)conf->ifindex };
+	struct xdp_program *p;
 	int err;
 
 	libxdp_set_print(keep);
-	s.prog = xdp_program__create(&opts);
-	err = (int)libxdp_get_error(s.prog);
-	if (err) {
-		explain(err, want);
-		return err;
-	}
-	/* libbpf makes the flag of the section's name only when it loads. */
-	err = xdp_program__set_run_prio(s.prog, want->prio) ?:
-	      xdp_program__set_xdp_frags_support(s.prog, true);
-	if (!err)
-		err = xdp_modes(want->mode, attach_one, &s, &conf->mode);
+	p = xdp_program__create(&opts);
+	err = (int)libxdp_get_error(p);
 	if (err)
-		explain(err, want);
-	conf->prog_id = xdp_program__id(s.prog);
-	xdp_program__close(s.prog);
+		return err;
+	err = xdp_program__set_run_prio(p, conf->prio) ?:
+	      xdp_program__set_xdp_frags_support(p, xdp_frags(conf)) ?:
+	      xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
+	conf->prog_id = xdp_program__id(p);
+	xdp_program__close(p);
 	return err;
 }
 
@@ -112,9 +76,7 @@ int shared_detach(const struct epf_xdp_conf *conf)
 
 	if (err)
 		return err;
-	err = xdp_program__detach(prog, (int)conf->ifindex,
-				  conf->mode == XDP_FLAGS_SKB_MODE ?
-					  XDP_MODE_SKB : XDP_MODE_NATIVE, 0);
+	err = xdp_program__detach(prog, (int)conf->ifindex, mode_of(conf), 0);
 	xdp_program__close(prog);
 	return err;
 }

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The in-process filter of libepf against exact bookkeeping: every verdict with
+ * its age, in every mode, over pauses of all lengths; saturation; refusals.
+ */
+#include "../core/tap.h"
+#include "epf.h"
+
+#include <epf/window.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define KEYS 3000
+#define STEPS 60000
+#define NEVER (~0ULL)
+
+/* When a key was last inserted; epochs are numbered from 0. */
+struct sight {
+	__u64 epoch;
+	__u64 insert;
+	__u64 ns;
+};
+
+/**
+ * struct model - what the filter must know
+ * @length: insertions of an epoch
+ * @span: ns of an epoch
+ * @start_ns: of the current one
+ * @count: insertions of the current one
+ * @inserts: in all
+ * @by_hand: epochs are also ended by hand, which shortens the window
+ */
+struct model {
+	struct epf_params p;
+	__u64 length, span;
+	__u64 epoch, start_ns, count, inserts;
+	bool by_hand;
+	struct sight last[KEYS];
+};
+
+static __u64 rng_state = 88172645463325252ULL;
+
+static __u64 draw(__u64 below)
+{
+	rng_state ^= rng_state << 13; /* Marsaglia, "Xorshift RNGs", 2003 */
+	rng_state ^= rng_state >> 7;
+	rng_state ^= rng_state << 17;
+	return rng_state % below;
+}
+
+static struct epf_params params(__u32 mode, __u32 refresh, __u64 w, __u64 t)
+{
+	struct epf_params p = {
+		.mode = mode, .refresh = refresh, .lines_per_key = 4,
+		.bits_per_key = 28, .nr_lines = 8192, .window_inserts = w,
+		.window_ns = t, .budget_ppt = 1, .limit_ppt = EPF_RATE_ONE,
+	};
+
+	return p;
+}
+
+static void next_epoch(struct model *m, __u64 start_ns)
+{
+	m->epoch++;
+	m->start_ns = start_ns;
+	m->count = 0;
+}
+
+static void pass_time(struct model *m, __u64 now)
+{
+	__u64 over;
+
+	if (m->p.mode == EPF_MODE_BOTH && m->count >= m->length &&
+	    now - m->start_ns >= m->span)
+		next_epoch(m, now);
+	if (m->p.mode != EPF_MODE_TIME && m->p.mode != EPF_MODE_EITHER)
+		return;
+	over = (now - m->start_ns) / m->span;
+	if (!over)
+		return;
+	m->epoch += over;
+	m->start_ns += over * m->span;
+	m->count = 0;
+}
+
+static int model_test(const struct model *m, __u32 key)
+{
+	__u64 age = m->epoch - m->last[key].epoch;
+
+	return m->last[key].epoch != NEVER && age < EPF_EPOCHS ? 1 + (int)age : 0;
+}
+
+static void model_insert(struct model *m, __u32 key, __u64 now)
+{
+	m->last[key] = (struct sight){ m->epoch, ++m->inserts, now };
+	m->count++;
+	if (m->p.mode == EPF_MODE_TIME || m->count < m->length)
+		return;
+	if (m->p.mode != EPF_MODE_BOTH || now - m->start_ns >= m->span)
+		next_epoch(m, now);
+}
+
+static struct model *model_new(const struct epf_params *p)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	__u32 i;
+
+	if (!m)
+		abort();
+	m->p = *p;
+	m->length = (p->window_inserts + 6) / 7;
+	m->span = (p->window_ns + 6) / 7;
+	for (i = 0; i < KEYS; i++)
+		m->last[i].epoch = NEVER;
+	return m;
+}
+
+/* The promises, apart from epochs: does @verdict keep them? */
+static bool lawful(const struct model *m, __u32 key, __u64 now, int verdict)
+{
+	const struct sight *s = &m->last[key];
+	__u64 inserts = m->inserts - s->insert, ns = now - s->ns;
+	bool in_w = inserts < m->p.window_inserts;
+	bool in_t = ns <= m->p.window_ns;
+	bool out_w = m->length && inserts >= 8 * m->length;
+	bool out_t = m->span && ns > 8 * m->span;
+
+	if (s->epoch == NEVER)
+		return !verdict;
+	switch (m->p.mode) {
+	case EPF_MODE_COUNT:
+		return verdict ? !out_w : !in_w;
+	case EPF_MODE_TIME:
+		return verdict ? !out_t : !in_t;
+	case EPF_MODE_EITHER:
+		return !verdict || (!out_w && !out_t); /* bounds the error */
+	default:
+		return verdict || (!in_w && !in_t); /* bounds the coverage */
+	}
+}
+
+static __u64 pause_ns(const struct model *m)
+{
+	__u64 unit = m->span ? m->span : 1000;
+
+	switch (draw(400)) {
+	case 0:
+		return unit * draw(30);
+	case 1:
+		return unit * draw(1000000000); /* very long */
+	case 2:
+		return unit * 7;
+	case 3:
+		return unit;
+	default:
+		return draw(2) ? 0 : draw(unit / 20 + 2);
+	}
+}
+
+static bool step(struct epf_mem *mem, struct model *m, __u64 now)
+{
+	__u32 key = (__u32)(draw(2) ? draw(KEYS) : draw(KEYS / 100));
+	__u64 digest = epf_mem_digest(mem, &key, sizeof(key));
+	__u64 what = draw(4);
+	int want, got = -1;
+
+	pass_time(m, now);
+	want = model_test(m, key);
+	if (what == 0)
+		got = epf_mem_test(mem, digest, now);
+	else if (what == 1)
+		epf_mem_insert(mem, digest, now);
+	else
+		got = epf_mem_test_and_insert(mem, digest, now);
+	if (got >= 0 && (got != want ||
+			 (!m->by_hand && !lawful(m, key, now, got)))) {
+		printf("# key %u at %llu: %d, not %d\n", key, now, got, want);
+		return false;
+	}
+	if (what == 1 || (what > 1 && !(want && m->p.refresh)))
+		model_insert(m, key, now);
+	if (m->by_hand && !draw(500)) {
+		epf_mem_rotate(mem, now);
+		next_epoch(m, now);
+	}
+	return true;
+}
+
+static bool same_info(struct epf_mem *mem, const struct model *m, __u64 now)
+{
+	struct epf_info info;
+
+	epf_mem_info(mem, now, &info);
+	return info.stats.inserts == m->inserts &&
+	       info.epochs[0].inserts == m->count &&
+	       info.epochs[0].age_ns == now - m->start_ns &&
+	       info.memory_bytes >= m->p.nr_lines * 64 &&
+	       !info.stats.failed_open && info.covered_inserts <= m->inserts;
+}
+
+static void follow(const char *name, struct epf_params p, bool by_hand)
+{
+	struct model *m = model_new(&p);
+	__u64 now = 5000000000ULL;
+	struct epf_mem *mem;
+	bool good;
+	int err, i;
+
+	m->start_ns = now;
+	m->by_hand = by_hand;
+	mem = epf_mem_new(&p, NULL, now, &err);
+	good = mem;
+	for (i = 0; good && i < STEPS; i++) {
+		now += pause_ns(m);
+		good = step(mem, m, now);
+	}
+	tap_ok(good, "%s, %s, W %llu, T %llu%s: %d verdicts with their ages",
+	       name, p.refresh ? "first-seen" : "refresh", p.window_inserts,
+	       p.window_ns, by_hand ? ", rotated by hand" : "", i);
+	if (good)
+		pass_time(m, now);
+	tap_ok(good && same_info(mem, m, now), "... and what info tells");
+	epf_mem_free(mem);
+	free(m);
+}
+
+/* Far more keys than fit: it opens, says so, and recovers when they are gone. */
+static void saturate(void)
+{
+	struct epf_params p = params(EPF_MODE_TIME, EPF_REFRESH, 0, 7000);
+	struct epf_info info;
+	struct epf_mem *mem;
+	__u64 i, open = 0;
+	int err;
+
+	p.nr_lines = 64;
+	p.budget_ppt = 1000000; /* 1e-6 */
+	p.limit_ppt = 2000000;
+	mem = epf_mem_new(&p, NULL, 0, &err);
+	for (i = 0; i < 5000; i++)
+		epf_mem_insert(mem, epf_mem_digest(mem, &i, 8), 1);
+	epf_mem_info(mem, 1, &info);
+	tap_ok(info.flags & EPF_INFO_SATURATED && info.stats.saturations == 1 &&
+	       info.fpr_ppt > p.limit_ppt, "saturation is noticed in the epoch");
+	for (i = 0; i < 5000; i++)
+		open += !epf_mem_test(mem, epf_mem_digest(mem, &i, 8), 1);
+	epf_mem_info(mem, 1, &info);
+	tap_ok(open == 5000 && info.stats.failed_open == 5000 &&
+	       info.stats.misses == 5000 && !info.stats.hits,
+	       "every verdict fails open, and is counted");
+	i = 77;
+	epf_mem_insert(mem, epf_mem_digest(mem, &i, 8), 9000);
+	epf_mem_info(mem, 9000, &info);
+	tap_ok(!(info.flags & EPF_INFO_SATURATED) &&
+	       epf_mem_test(mem, epf_mem_digest(mem, &i, 8), 9001) == 1,
+	       "it recovers when the keys are out of the window");
+	epf_mem_free(mem);
+}
+
+static int refusal(struct epf_params p)
+{
+	int err = 0;
+	struct epf_mem *mem = epf_mem_new(&p, NULL, 0, &err);
+
+	epf_mem_free(mem);
+	return mem ? 0 : err;
+}
+
+static void refuse(void)
+{
+	const struct epf_params good = params(EPF_MODE_COUNT, 0, 7, 0);
+	struct {
+		const char *what;
+		struct epf_params p;
+		int err;
+	} bad[] = {
+		{ "kind", good, -EOPNOTSUPP },	  { "hash", good, -EINVAL },
+		{ "mode", good, -EINVAL },	  { "refresh", good, -EINVAL },
+		{ "lines per key", good, -EINVAL }, { "bits", good, -EINVAL },
+		{ "lines", good, -EINVAL },	  { "window", good, -EINVAL },
+		{ "time in mode count", good, -EINVAL },
+		{ "budget 0", good, -EINVAL },
+		{ "limit below budget", good, -EINVAL },
+		{ "limit above one", good, -EINVAL },
+	};
+	size_t i;
+
+	bad[0].p.kind = 1;
+	bad[1].p.hash = 2;
+	bad[2].p.mode = 4;
+	bad[3].p.refresh = 2;
+	bad[4].p.lines_per_key = 3;
+	bad[5].p.bits_per_key = 61;
+	bad[6].p.nr_lines = 63;
+	bad[7].p.window_inserts = 0;
+	bad[8].p.window_ns = 1;
+	bad[9].p.budget_ppt = 0;
+	bad[10].p.budget_ppt = EPF_RATE_ONE;
+	bad[10].p.limit_ppt = 5;
+	bad[11].p.limit_ppt = EPF_RATE_ONE + 1;
+	tap_ok(!refusal(good), "good parameters are taken");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		tap_ok(refusal(bad[i].p) == bad[i].err, "refused: %s",
+		       bad[i].what);
+}
+
+int main(void)
+{
+	static const __u64 windows[] = { 1, 7, 50, 1000 };
+	__u32 i, first, hand;
+
+	tap_plan(4 * 2 * 2 * 4 * 2 + 3 + 13);
+	for (i = 0; i < 4 * 2 * 2; i++) {
+		__u64 w = windows[i / 4], t = 1000 * w + i;
+
+		first = i % 2;
+		hand = i / 2 % 2;
+		follow("count", params(EPF_MODE_COUNT, first, w, 0), hand);
+		follow("time", params(EPF_MODE_TIME, first, 0, t), hand);
+		follow("either", params(EPF_MODE_EITHER, first, w, t), hand);
+		follow("both", params(EPF_MODE_BOTH, first, w, t), hand);
+	}
+	saturate();
+	refuse();
+	return tap_end();
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a filter says of itself: poll(2) for rotation, saturation and forced
+ * destruction, and what a saturated filter answers and counts.
+ */
+#include "epftest.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+/* Events without waiting. */
+static int events(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLPRI };
+
+	test_demand(poll(&p, 1, 0) >= 0);
+	return p.revents;
+}
+
+struct awaited {
+	int fd;
+	int events;
+};
+
+static bool have_events(void *arg)
+{
+	const struct awaited *a = arg;
+
+	return events(a->fd) == a->events;
+}
+
+static bool wait_events(int fd, int which)
+{
+	struct awaited a = { fd, which };
+
+	return test_wait(have_events, &a);
+}
+
+/* Somebody sleeps in poll(2) while @act happens. Return: what woke it. */
+static int woken_by(int fd, int which, void (*act)(int fd))
+{
+	struct pollfd p = { .fd = fd, .events = which };
+	int status;
+	pid_t pid = fork();
+
+	test_demand(pid >= 0);
+	if (!pid)
+		_exit(poll(&p, 1, PATIENCE_NS / MS) == 1 ? p.revents : 255);
+	test_sleep(100 * MS);
+	act(fd);
+	test_demand(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void rotate(int fd)
+{
+	test_demand(!epf_filter_rotate(fd, 1, NULL));
+}
+
+static void insert_epoch(int fd)
+{
+	test_insert(fd, 1, 0, 150);
+}
+
+static void destroy(int fd)
+{
+	(void)fd;
+	test_demand(!test_destroy("mod-events", EPF_DESTROY_FORCE));
+}
+
+static void exchange(int fd)
+{
+	(void)fd;
+	test_demand(!epf_dev_swap(test_dev, "mod-events", "mod-other"));
+}
+
+#define POLL_POINTS 12
+static void try_poll(void)
+{
+	int fd = test_make_plain("mod-events", 700);
+	int other = test_make_plain("mod-other", 700);
+	int fd2;
+
+	test_is(events(fd), 0, "nothing has happened to a new descriptor");
+	rotate(fd);
+	tap_ok(wait_events(fd, POLLIN), "a rotation: POLLIN");
+	fd2 = test_open("mod-events");
+	test_is(events(fd2), 0, "a descriptor opened later is not told");
+	test_is(events(fd), POLLIN, "POLLIN stays until EPF_IOC_INFO");
+	test_info(fd);
+	test_is(events(fd), 0, "EPF_IOC_INFO has seen it");
+	test_is(woken_by(fd, POLLIN, rotate), POLLIN,
+		"a rotation wakes who polls");
+	test_is(events(fd2), POLLIN, "each descriptor is told");
+	test_info(fd2);
+	test_is(events(fd), POLLIN, "and is served by its own EPF_IOC_INFO");
+	test_info(fd);
+	test_is(woken_by(fd, POLLIN, insert_epoch), POLLIN,
+		"a rotation by count wakes who polls");
+	test_info(fd);
+	test_is(woken_by(fd, POLLIN, exchange), POLLIN, "so does a swap");
+	test_info(fd);
+	close(fd2);
+	test_is(woken_by(fd, POLLIN, destroy) & POLLHUP, POLLHUP,
+		"destruction by force: POLLHUP wakes who polls");
+	test_is(events(fd) & POLLHUP, POLLHUP, "POLLHUP stays");
+	close(fd);
+	close(other);
+}
+
+/* Sized for 1000 keys at 1e-4 about; 20000 come. */
+#define KEYS 20000u
+static struct epf_params overfilled(__u8 refresh)
+{
+	struct epf_params p = test_params("mod-events", 64, 2, 8, 1ULL << 30);
+
+	p.refresh = refresh;
+	p.budget_ppt = EPF_RATE_ONE / 10000;
+	p.limit_ppt = EPF_RATE_ONE / 1000;
+	return p;
+}
+
+static bool saturated(void *arg)
+{
+	return test_info(*(int *)arg).flags & EPF_INFO_SATURATED;
+}
+
+static bool recovered(void *arg)
+{
+	return !saturated(arg);
+}
+
+/* The first @n digests of stream @s; bitmap and number agree. */
+static struct epf_batch ask(int fd, unsigned long cmd, __u64 s, __u32 n)
+{
+	static __u64 keys[1000];
+	static __u8 bitmap[125];
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
+			       .count = n, .keys = (uintptr_t)keys };
+	__u32 i, set = 0;
+
+	for (i = 0; i < n; i++)
+		keys[i] = test_digest(s, i);
+	memset(bitmap, 0, sizeof(bitmap));
+	if (cmd != EPF_IOC_INSERT)
+		b.bitmap = (uintptr_t)bitmap;
+	test_demand(!test_ioctl(fd, cmd, &b));
+	for (i = 0; i < n; i++)
+		set += bitmap[i / 8] >> i % 8 & 1;
+	test_demand(b.present == set);
+	return b;
+}
+
+#define SATURATE_POINTS 10
+static int try_saturate(void)
+{
+	struct epf_params p = overfilled(EPF_REFRESH);
+	struct epf_info info;
+	struct epf_batch b;
+	int fd = test_make(&p);
+
+	test_insert(fd, 1, 0, 100);
+	b = ask(fd, EPF_IOC_TEST, 1, 100);
+	tap_ok(b.present == 100 && !(b.flags & EPF_BATCH_SATURATED) &&
+	       !saturated(&fd), "a filter within its budget answers");
+	test_insert(fd, 1, 0, KEYS);
+	tap_ok(test_wait(saturated, &fd), "filled twenty times: saturated");
+	info = test_info(fd);
+	tap_ok(info.fpr_ppt > p.limit_ppt && info.epochs[0].fpr_ppt > 0 &&
+	       info.epochs[0].fill_ppt > EPF_RATE_ONE / 2,
+	       "its estimated error, %llu ppm, is above the limit",
+	       info.fpr_ppt / 1000000);
+	test_is(info.stats.saturations, 1, "that is counted");
+	b = ask(fd, EPF_IOC_TEST, 1, 1000);
+	tap_ok(!b.present && b.flags & EPF_BATCH_SATURATED,
+	       "verdicts fail open, and the batch says so");
+	b = ask(fd, EPF_IOC_TEST_AND_INSERT, 1, 1000);
+	tap_ok(!b.present && b.flags & EPF_BATCH_SATURATED,
+	       "those of TEST_AND_INSERT too");
+	info = test_info(fd);
+	tap_ok(info.stats.failed_open == 2000 && info.stats.misses == 2000 &&
+	       info.stats.hits == 100, "both are counted as failed open");
+	b = ask(fd, EPF_IOC_INSERT, 3, 100);
+	tap_ok(!(b.flags & EPF_BATCH_SATURATED),
+	       "a batch without verdicts does not say so");
+	test_is(test_info(fd).stats.inserts, 100 + KEYS + 1000 + 100,
+		"insertions go on");
+	b = ask(fd, EPF_IOC_TEST, 9, 100);
+	test_is(b.present, 0, "a key never inserted is absent");
+	return fd;
+}
+
+#define RECOVER_POINTS 7
+static void try_recover(int fd)
+{
+	struct epf_info info;
+
+	test_info(fd);
+	test_demand(!epf_filter_rotate(fd, 4, NULL));
+	tap_ok(saturated(&fd), "saturated while the keys are in the window");
+	test_insert(fd, 2, 0, 200);
+	test_demand(!epf_filter_rotate(fd, 4, NULL));
+	tap_ok(test_wait(recovered, &fd), "it recovers when they are out");
+	test_is(test_count(fd, 2, 0, 200), 200,
+		"what was inserted meanwhile is found");
+	info = test_info(fd);
+	tap_ok(info.fpr_ppt <= info.params.limit_ppt,
+	       "its estimated error is within the limit");
+	test_is(info.stats.saturations, 1, "it was saturated once");
+	test_insert(fd, 4, 0, KEYS);
+	tap_ok(wait_events(fd, POLLPRI) || wait_events(fd, POLLPRI | POLLIN),
+	       "saturation: POLLPRI");
+	test_info(fd);
+	test_demand(!epf_filter_clear(fd));
+	tap_ok(wait_events(fd, POLLPRI | POLLIN),
+	       "recovery: POLLPRI, and POLLIN for the rotations");
+	close(fd);
+}
+
+/* What is reported absent has to be inserted. */
+#define FIRST_SEEN_POINTS 3
+static void try_first_seen(void)
+{
+	struct epf_params p = overfilled(EPF_FIRST_SEEN);
+	int fd = test_make(&p);
+	struct epf_batch b;
+
+	test_insert(fd, 1, 0, KEYS);
+	tap_ok(test_wait(saturated, &fd), "first-seen: saturated");
+	test_demand(!epf_filter_rotate(fd, 4, NULL));
+	b = ask(fd, EPF_IOC_TEST_AND_INSERT, 1, 200);
+	test_is(b.present, 0, "first-seen: present keys are told absent");
+	test_demand(!epf_filter_rotate(fd, 4, NULL));
+	tap_ok(test_wait(recovered, &fd) && test_count(fd, 1, 0, 200) == 200,
+	       "first-seen: and are found when the others are gone");
+	close(fd);
+}
+
+/* The limit of certainty is never reached. */
+#define NEVER_POINTS 2
+static void try_never(void)
+{
+	struct epf_params p = overfilled(EPF_REFRESH);
+	struct epf_info info;
+	int fd;
+
+	p.limit_ppt = EPF_RATE_ONE;
+	fd = test_make(&p);
+	test_insert(fd, 1, 0, KEYS);
+	test_demand(!epf_filter_rotate(fd, 1, NULL));
+	info = test_info(fd);
+	tap_ok(!(info.flags & EPF_INFO_SATURATED) &&
+	       info.fpr_ppt > EPF_RATE_ONE / 2,
+	       "without a limit it never saturates, at %llu ppm",
+	       info.fpr_ppt / 1000000);
+	test_is(test_count(fd, 1, 0, KEYS), KEYS, "all keys are found");
+	close(fd);
+}
+
+int main(void)
+{
+	test_begin(POLL_POINTS + SATURATE_POINTS + RECOVER_POINTS +
+		   FIRST_SEEN_POINTS + NEVER_POINTS);
+	try_poll();
+	try_recover(try_saturate());
+	try_first_seen();
+	try_never();
+	return test_end();
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The lines as user space sees them: mapped, read-only, the very words that the
+ * module works on, for as long as the mapping lasts.
+ */
+#include "epftest.h"
+
+#include <epf/lanes.h>
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#define LINES 1024u
+#define BYTES (LINES * 64ul)
+#define KEYS 500u
+
+static void *map(int fd, int prot, int flags, size_t bytes, off_t off)
+{
+	return mmap(NULL, bytes, prot, flags, fd, off);
+}
+
+static void *map_lines(int fd)
+{
+	void *at = map(fd, PROT_READ, MAP_SHARED, BYTES, 0);
+
+	test_demand(at != MAP_FAILED);
+	return at;
+}
+
+static bool refused(int err, void *at)
+{
+	if (at != MAP_FAILED)
+		return false;
+	return errno == err;
+}
+
+static sigjmp_buf back;
+
+static void jump(int sig)
+{
+	siglongjmp(back, sig);
+}
+
+/* The signal that touching @at gives, or 0. */
+static int touch(const volatile char *at, bool write)
+{
+	struct sigaction act = { .sa_handler = jump }, old[2];
+	int sig;
+
+	sigaction(SIGSEGV, &act, &old[0]);
+	sigaction(SIGBUS, &act, &old[1]);
+	sig = sigsetjmp(back, 1);
+	if (!sig && write)
+		*(volatile char *)at = 1;
+	else if (!sig)
+		(void)*at;
+	sigaction(SIGSEGV, &old[0], NULL);
+	sigaction(SIGBUS, &old[1], NULL);
+	return sig;
+}
+
+/* Writing round the protection, as a debugger does. */
+static bool poke_refused(const void *at)
+{
+	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	bool no;
+
+	test_demand(fd >= 0);
+	no = pwrite(fd, "x", 1, (off_t)(uintptr_t)at) < 0;
+	close(fd);
+	return no;
+}
+
+#define READONLY_POINTS 8
+static void try_readonly(int fd)
+{
+	char *at = map_lines(fd);
+	char *mine;
+
+	tap_ok(refused(EACCES, map(fd, PROT_READ | PROT_WRITE, MAP_SHARED,
+				   BYTES, 0)), "PROT_WRITE: EACCES");
+	tap_ok(refused(EACCES, map(fd, PROT_WRITE, MAP_SHARED, BYTES, 0)),
+	       "PROT_WRITE alone: EACCES");
+	tap_ok(refused(EACCES, map(fd, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+				   BYTES, 0)),
+	       "a private copy to write to: EACCES");
+	tap_ok(mprotect(at, BYTES, PROT_READ | PROT_WRITE) < 0 &&
+	       errno == EACCES, "mprotect to PROT_WRITE: EACCES");
+	mine = map(fd, PROT_READ, MAP_PRIVATE, BYTES, 0);
+	tap_ok(mine != MAP_FAILED &&
+	       mprotect(mine, BYTES, PROT_READ | PROT_WRITE) < 0 &&
+	       errno == EACCES, "mprotect of a private mapping: EACCES");
+	test_is(touch(at, true), SIGSEGV, "a store: SIGSEGV");
+	tap_ok(poke_refused(at) && poke_refused(mine),
+	       "/proc/self/mem cannot write to it");
+	tap_ok(mremap(at, BYTES, 2 * BYTES, MREMAP_MAYMOVE) == MAP_FAILED,
+	       "it cannot be made longer");
+	munmap(at, BYTES);
+	munmap(mine, BYTES);
+}
+
+#define RANGE_POINTS 6
+static void try_range(int fd)
+{
+	struct epf_params p = test_params("mod-part", 65, 1, 5, 700);
+	char *whole = map_lines(fd);
+	int part = test_make(&p);
+	char *at;
+
+	tap_ok(refused(EINVAL, map(fd, PROT_READ, MAP_SHARED, BYTES + 1, 0)),
+	       "a page more than there are: EINVAL");
+	tap_ok(refused(EINVAL, map(fd, PROT_READ, MAP_SHARED, PAGE, BYTES)),
+	       "behind the lines: EINVAL");
+	tap_ok(map(fd, PROT_READ, MAP_SHARED, 2 * PAGE, 1ul << 62) ==
+		       MAP_FAILED &&
+	       map(fd, PROT_READ, MAP_SHARED, 1ul << 40, 0) == MAP_FAILED,
+	       "absurd offsets and lengths are refused");
+	at = map(fd, PROT_READ, MAP_SHARED, 2 * PAGE, 3 * PAGE);
+	tap_ok(at != MAP_FAILED && !memcmp(at, whole + 3 * PAGE, 2 * PAGE),
+	       "a part at an offset is that part");
+	munmap(at, 2 * PAGE);
+	test_insert(part, 1, 0, 600);
+	at = map(part, PROT_READ, MAP_SHARED, 2 * PAGE, 0);
+	tap_ok(at != MAP_FAILED && !touch(at + 2 * PAGE - 1, false) &&
+	       !at[PAGE + 64] && !memcmp(at + PAGE + 64, at + PAGE + 65,
+					 PAGE - 65),
+	       "behind the last of 65 lines there are zeros");
+	tap_ok(refused(EINVAL, map(part, PROT_READ, MAP_SHARED, 3 * PAGE, 0)),
+	       "65 lines are two pages");
+	munmap(at, 2 * PAGE);
+	munmap(whole, BYTES);
+	close(part);
+}
+
+/* Are the ages that the module tells those that the core finds in @lines? */
+static bool same_verdicts(int fd, struct epf_line *lines)
+{
+	struct epf_info info = test_info(fd);
+	struct epf_lanes f = { .line = lines, .epoch = &info.epoch };
+	__u64 keys[2 * KEYS];
+	__u8 ages[2 * KEYS];
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
+			       .count = 2 * KEYS, .keys = (uintptr_t)keys,
+			       .ages = (uintptr_t)ages };
+	struct epf_probe probe;
+	__u32 i;
+
+	test_demand(!epf_geom_init(&f.geom, info.params.nr_lines,
+				   info.params.lines_per_key,
+				   info.params.bits_per_key));
+	for (i = 0; i < b.count; i++)
+		keys[i] = test_digest(1, i);
+	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
+	for (i = 0; i < b.count; i++) {
+		int verdict = ages[i] == EPF_AGE_ABSENT ? EPF_ABSENT :
+						  EPF_PRESENT + ages[i];
+
+		epf_probe(&f, keys[i], &probe);
+		if (epf_test(&f, &probe) != verdict)
+			return false;
+	}
+	return true;
+}
+
+#define CONTENT_POINTS 4
+static void try_content(int fd)
+{
+	struct epf_line *lines = map_lines(fd);
+
+	test_insert(fd, 1, 0, KEYS);
+	test_demand(test_info(fd).epoch > EPF_EPOCH_FIRST);
+	tap_ok(same_verdicts(fd, lines),
+	       "the core finds in the mapping what the module answers");
+	test_insert(fd, 1, KEYS, KEYS / 2);
+	tap_ok(same_verdicts(fd, lines), "also what is inserted afterwards");
+	test_demand(!epf_filter_rotate(fd, 3, NULL));
+	tap_ok(same_verdicts(fd, lines), "also after rotations");
+	test_demand(!epf_filter_clear(fd));
+	tap_ok(same_verdicts(fd, lines) && !test_count(fd, 1, 0, KEYS),
+	       "also when nothing is left");
+	munmap(lines, BYTES);
+}
+
+static int in_child(const char *at, const char *want)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(memcmp(at, want, BYTES) ? 1 : 0);
+	test_demand(pid > 0 && waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+#define LIFE_POINTS 10
+static void try_life(void)
+{
+	static char copy[BYTES];
+	int fd = test_make_plain("mod-life", 1 << 20);
+	char *at = map_lines(fd);
+	struct epf_ref_args a = { .size = sizeof(a) };
+	int fd2;
+
+	test_insert(fd, 1, 0, KEYS);
+	memcpy(copy, at, BYTES);
+	close(fd);
+	test_is(memcmp(at, copy, BYTES), 0,
+		"a mapping outlives its descriptor");
+	test_is(test_destroy("mod-life", 0), -EBUSY,
+		"and holds the filter: EBUSY");
+	fd = test_open("mod-life");
+	test_is(test_info(fd).users, 2, "both are users");
+	test_is(in_child(at, copy), 0, "a child inherits it");
+	munmap(at + PAGE, PAGE);
+	test_is(memcmp(at + 2 * PAGE, copy + 2 * PAGE, BYTES - 2 * PAGE), 0,
+		"a hole can be made in it");
+	munmap(at, BYTES);
+	test_is(test_info(fd).users, 1, "unmapped, it is no user");
+	at = map_lines(fd);
+	test_demand(!test_destroy("mod-life", EPF_DESTROY_FORCE));
+	fd2 = test_make_plain("mod-life", 700);
+	test_insert(fd2, 2, 0, KEYS);
+	test_is(memcmp(at, copy, BYTES), 0,
+		"destroyed by force, its contents stay");
+	tap_ok(refused(ENODEV, map(fd, PROT_READ, MAP_SHARED, BYTES, 0)),
+	       "it cannot be mapped anew: ENODEV");
+	close(fd);
+	test_is(memcmp(at, copy, BYTES), 0, "also without the descriptor");
+	munmap(at, BYTES);
+	close(fd2);
+	strcpy(a.name.name, "mod-life");
+	test_is(test_ioctl(test_dev, EPF_IOC_DESTROY, &a), 0,
+		"nothing is held any longer");
+}
+
+#define SWAP_POINTS 3
+static void try_swap(void)
+{
+	int a = test_make_plain("mod-swap-a", 1 << 20);
+	int b = test_make_plain("mod-swap-b", 1 << 20);
+	struct epf_line *at = map_lines(a);
+	struct epf_line *new;
+
+	test_insert(a, 1, 0, KEYS);
+	test_demand(!epf_dev_swap(test_dev, "mod-swap-a", "mod-swap-b"));
+	test_insert(b, 1, KEYS, KEYS / 2);
+	tap_ok(same_verdicts(b, at),
+	       "after a swap a mapping goes with the contents");
+	new = map_lines(a);
+	tap_ok(same_verdicts(a, new), "a new one is of the new contents");
+	tap_ok(memcmp(at, new, BYTES), "these are two");
+	munmap(at, BYTES);
+	munmap(new, BYTES);
+	close(a);
+	close(b);
+}
+
+int main(void)
+{
+	int fd;
+
+	test_begin(READONLY_POINTS + RANGE_POINTS + CONTENT_POINTS +
+		   LIFE_POINTS + SWAP_POINTS);
+	fd = test_make_plain("mod-mapping", 700);
+	try_readonly(fd);
+	try_range(fd);
+	try_content(fd);
+	try_life();
+	try_swap();
+	return test_end();
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who may do what: without CAP_NET_ADMIN, in the first user namespace, a
+ * process that may open the node can look and ask, and nothing else; neither
+ * a descriptor it was handed nor being root of a namespace of its own helps.
+ *
+ * A child drops its privileges, tries everything and tells what came of it.
+ */
+#include "epftest.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define NOBODY 65534
+#define KEYS 100u
+
+/* What each command gave. */
+struct outcome {
+	long opened; /* the device: 0 or -errno */
+	long list, open, info, test, present, map;
+	long create, destroy, force, swap;
+	long insert, tai, rotate, clear, key, begin, end, restore;
+};
+
+static void look(struct outcome *o, int dev, int fd)
+{
+	struct epf_list l = { .size = sizeof(l) };
+	struct epf_info i = { .size = sizeof(i) };
+	void *at;
+	int other;
+
+	o->list = test_ioctl(dev, EPF_IOC_LIST, &l);
+	other = epf_dev_filter(dev, "mod-perms");
+	o->open = other < 0 ? other : 0;
+	if (fd < 0)
+		fd = other;
+	o->info = test_ioctl(fd, EPF_IOC_INFO, &i);
+	o->present = test_count(fd, 1, 0, KEYS);
+	o->test = o->present < 0 ? o->present : 0;
+	at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	o->map = at == MAP_FAILED ? -errno : 0;
+}
+
+static void change_registry(struct outcome *o, int dev)
+{
+	struct epf_params p = test_params("mod-perms-new", 64, 2, 10, 700);
+
+	o->create = epf_dev_create(dev, &p, NULL, NULL);
+	o->destroy = epf_dev_destroy(dev, "mod-perms-2", false);
+	o->force = epf_dev_destroy(dev, "mod-perms-2", true);
+	o->swap = epf_dev_swap(dev, "mod-perms", "mod-perms-2");
+}
+
+static void change_filter(struct outcome *o, int fd)
+{
+	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
+	struct epf_restore r = { .size = sizeof(r) };
+	__u64 key[2];
+
+	o->insert = test_digests(fd, EPF_IOC_INSERT, 2, 0, 1);
+	o->tai = test_digests(fd, EPF_IOC_TEST_AND_INSERT, 2, 0, 1);
+	o->rotate = epf_filter_rotate(fd, 1, NULL);
+	o->clear = epf_filter_clear(fd);
+	o->key = epf_filter_key(fd, key);
+	o->begin = test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s);
+	s.pin_ns = 0;
+	o->end = test_ioctl(fd, EPF_IOC_SNAP_END, &s);
+	o->restore = test_ioctl(fd, EPF_IOC_RESTORE, &r);
+}
+
+static void try_all(struct outcome *o, int dev, int fd)
+{
+	int opened = epf_dev_open();
+
+	o->opened = opened < 0 ? opened : 0;
+	if (dev < 0)
+		dev = opened;
+	look(o, dev, fd);
+	change_registry(o, dev);
+	change_filter(o, fd < 0 ? epf_dev_filter(dev, "mod-perms") : fd);
+}
+
+static bool become_nobody(void)
+{
+	return !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
+	       !setresuid(NOBODY, NOBODY, NOBODY);
+}
+
+/* Root as ever, but for one capability. */
+static bool drop_net_admin(void)
+{
+	return !prctl(PR_CAPBSET_DROP, 12 /* CAP_NET_ADMIN */, 0, 0, 0) &&
+	       !system("exit 0") && become_nobody();
+}
+
+/* Root of a user namespace of its own. */
+static bool become_small_root(void)
+{
+	return !unshare(CLONE_NEWUSER) &&
+	       !test_write("/proc/self/setgroups", "deny") &&
+	       !test_write("/proc/self/uid_map", "0 0 1") &&
+	       !test_write("/proc/self/gid_map", "0 0 1") && !getuid();
+}
+
+/* Nobody, with the two descriptors sent over a socket. */
+static void receive(int sock, int fds[2])
+{
+	char control[CMSG_SPACE(2 * sizeof(int))];
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+
+	test_demand(recvmsg(sock, &m, 0) == 1 && CMSG_FIRSTHDR(&m));
+	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&m)), 2 * sizeof(int));
+}
+
+static void send_fds(int sock, int dev, int fd)
+{
+	char control[CMSG_SPACE(2 * sizeof(int))] = {};
+	struct iovec iov = { "x", 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	int fds[2] = { dev, fd };
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(c), fds, sizeof(fds));
+	test_demand(sendmsg(sock, &m, 0) == 1);
+}
+
+/* A child that has become somebody else tries all. @sent: with descriptors
+ * of ours. Return: whether it could become that.
+ */
+static bool outcome_of(bool (*become)(void), bool sent, int fd,
+		       struct outcome *o)
+{
+	int sock[2], fds[2] = { -1, -1 }, status;
+	pid_t pid;
+
+	test_demand(!socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
+	pid = fork();
+	test_demand(pid >= 0);
+	if (!pid) {
+		close(test_dev);
+		close(fd);
+		if (!become())
+			_exit(1);
+		if (sent)
+			receive(sock[1], fds);
+		try_all(o, fds[0], fds[1]);
+		_exit(write(sock[1], o, sizeof(*o)) != sizeof(*o));
+	}
+	close(sock[1]);
+	if (sent)
+		send_fds(sock[0], test_dev, fd);
+	memset(o, 0, sizeof(*o));
+	status = read(sock[0], o, sizeof(*o)) != sizeof(*o);
+	close(sock[0]);
+	waitpid(pid, NULL, 0);
+	return !status;
+}
+
+#define LOOK_POINTS 3
+static void may_look(const struct outcome *o, const char *who)
+{
+	tap_ok(!o->list && !o->open && !o->info, "%s may list, open, show",
+	       who);
+	tap_ok(!o->test && o->present == KEYS, "%s may test", who);
+	test_is(o->map, 0, "%s may map", who);
+}
+
+#define CHANGE_POINTS 12
+static void may_not_change(const struct outcome *o, const char *who)
+{
+	test_is(o->create, -EPERM, "%s: CREATE: EPERM", who);
+	test_is(o->destroy, -EPERM, "%s: DESTROY: EPERM", who);
+	test_is(o->force, -EPERM, "%s: DESTROY by force: EPERM", who);
+	test_is(o->swap, -EPERM, "%s: SWAP: EPERM", who);
+	test_is(o->insert, -EPERM, "%s: INSERT: EPERM", who);
+	test_is(o->tai, -EPERM, "%s: TEST_AND_INSERT: EPERM", who);
+	test_is(o->rotate, -EPERM, "%s: ROTATE: EPERM", who);
+	test_is(o->clear, -EPERM, "%s: CLEAR: EPERM", who);
+	test_is(o->key, -EPERM, "%s: KEY: EPERM", who);
+	test_is(o->begin, -EPERM, "%s: SNAP_BEGIN: EPERM", who);
+	test_is(o->end, -EPERM, "%s: SNAP_END: EPERM", who);
+	test_is(o->restore, -EPERM, "%s: RESTORE: EPERM", who);
+}
+
+#define ALL_POINTS (LOOK_POINTS + CHANGE_POINTS)
+
+static void try_small_root(int fd, struct outcome *o)
+{
+	const char *who = "root of its own namespace";
+	int i;
+
+	if (outcome_of(become_small_root, true, fd, o)) {
+		may_look(o, who);
+		may_not_change(o, who);
+		return;
+	}
+	for (i = 0; i < ALL_POINTS; i++)
+		test_skip(who, "no user namespaces here");
+}
+
+int main(void)
+{
+	struct outcome o;
+	struct stat st;
+	int fd;
+
+	test_begin(3 + 4 * ALL_POINTS + 1);
+	test_demand(!stat(EPF_DEVICE, &st));
+	tap_ok(S_ISCHR(st.st_mode) && (st.st_mode & 0777) == 0600 &&
+	       !st.st_uid, "the node is root's, mode 0600");
+	fd = test_make_plain("mod-perms", 700);
+	close(test_make_plain("mod-perms-2", 700));
+	test_insert(fd, 1, 0, KEYS);
+
+	test_demand(outcome_of(become_nobody, false, fd, &o));
+	test_is(o.opened, -EACCES, "nobody cannot open it: EACCES");
+	test_demand(outcome_of(become_nobody, true, fd, &o));
+	test_is(o.opened, -EACCES, "nor with other descriptors at hand");
+	may_look(&o, "nobody with descriptors of root");
+	may_not_change(&o, "nobody with descriptors of root");
+	test_demand(!chmod(EPF_DEVICE, 0666));
+	test_demand(outcome_of(become_nobody, false, fd, &o));
+	may_look(&o, "nobody, mode 0666");
+	may_not_change(&o, "nobody, mode 0666");
+	test_demand(outcome_of(drop_net_admin, false, fd, &o));
+	may_look(&o, "root without CAP_NET_ADMIN");
+	may_not_change(&o, "root without CAP_NET_ADMIN");
+	test_demand(!chmod(EPF_DEVICE, 0600));
+	try_small_root(fd, &o);
+	test_is(test_count(fd, 1, 0, KEYS), KEYS, "nothing has changed");
+	close(fd);
+	return test_end();
+}

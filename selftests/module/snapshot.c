@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Snapshots: begin holds rotation, end tells what the copy is, restore brings
+ * it back, all or nothing.
+ */
+#include "epftest.h"
+
+#include <epf/lanes.h>
+
+#include <stdlib.h>
+#include <time.h>
+
+#define LINES 1024u
+#define BYTES (LINES * 64ul)
+#define WINDOW 700u
+#define EPOCH (WINDOW / 7)
+#define KEYS 2000u
+
+/* A copy, at the end of two pages more than it needs. */
+static struct epf_snap_header header;
+static char *lines;
+
+static long begin(int fd, __u64 pin_ns)
+{
+	struct epf_snap s = { .size = sizeof(s), .pin_ns = pin_ns };
+
+	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s);
+}
+
+static long end(int fd, struct epf_snap_header *h)
+{
+	struct epf_snap s = { .size = sizeof(s) };
+	long ret = test_ioctl(fd, EPF_IOC_SNAP_END, &s);
+
+	if (h)
+		*h = s.header;
+	return ret;
+}
+
+static void copy_lines(int fd)
+{
+	void *at = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
+
+	test_demand(at != MAP_FAILED);
+	memcpy(lines, at, BYTES);
+	munmap(at, BYTES);
+}
+
+static bool pinned(int fd)
+{
+	return test_info(fd).flags & EPF_INFO_PINNED;
+}
+
+#define PIN_POINTS 15
+static void try_pin(int fd, int fd2)
+{
+	__u64 e = test_info(fd).epoch;
+	struct epf_info info;
+
+	test_is(end(fd, NULL), -EINVAL, "END without BEGIN: EINVAL");
+	test_is(begin(fd, EPF_PIN_MAX_NS), 0, "BEGIN");
+	tap_ok(pinned(fd) && pinned(fd2), "EPF_IOC_INFO says pinned");
+	test_is(begin(fd, SEC), -EBUSY, "BEGIN again: EBUSY");
+	test_is(begin(fd2, SEC), -EBUSY, "BEGIN on another descriptor: EBUSY");
+	test_is(end(fd2, NULL), -EINVAL, "END on another descriptor: EINVAL");
+	test_is(epf_filter_rotate(fd, 1, NULL), -EBUSY, "ROTATE: EBUSY");
+	test_is(epf_filter_clear(fd2), -EBUSY, "CLEAR: EBUSY");
+	test_insert(fd, 1, 0, KEYS);
+	info = test_info(fd);
+	tap_ok(info.epoch == e && info.epochs[0].inserts == KEYS,
+	       "three windows of insertions stay in one epoch");
+	test_is(info.stats.delayed, 1, "a rotation is delayed, once");
+	test_is(test_count(fd, 1, 0, KEYS), KEYS, "all are found");
+	test_is(end(fd, NULL), 0, "END");
+	tap_ok(!pinned(fd), "EPF_IOC_INFO says so");
+	tap_ok(test_wait_epoch(fd, e + 1),
+	       "the delayed rotation takes place");
+	test_is(test_info(fd).epoch, e + 1, "one only");
+}
+
+static bool unpinned(void *arg)
+{
+	return !pinned(*(int *)arg);
+}
+
+#define LET_GO_POINTS 7
+static void try_let_go(int fd, int fd2)
+{
+	__u64 e = test_info(fd).epoch;
+	int fd3 = test_open("mod-snap");
+	struct epf_snap_header h;
+
+	test_demand(!begin(fd3, EPF_PIN_MAX_NS));
+	test_insert(fd, 2, 0, EPOCH);
+	test_is(test_info(fd).epoch, e, "pinned");
+	close(fd3);
+	tap_ok(!pinned(fd) && test_wait_epoch(fd, e + 1),
+	       "closing the descriptor ends the snapshot");
+	test_is(begin(fd, 100 * MS), 0, "another can begin, for 100 ms");
+	test_insert(fd2, 2, EPOCH, EPOCH);
+	tap_ok(test_wait(unpinned, &fd), "the pin comes to its end by itself");
+	tap_ok(test_wait_epoch(fd, e + 2), "and the rotation takes place");
+	test_is(begin(fd2, SEC), -EBUSY,
+		"the snapshot goes on all the same: EBUSY");
+	tap_ok(!end(fd, &h) && h.epoch_begin == e + 1 && h.epoch_end >= e + 2,
+	       "and says that rotation came between");
+}
+
+#define HEADER_POINTS 7
+static void try_header(int fd)
+{
+	struct epf_info info;
+	struct timespec now;
+	__u64 inserts = 0;
+	int i;
+
+	test_insert(fd, 3, 0, KEYS);
+	test_demand(!begin(fd, EPF_PIN_MAX_NS));
+	copy_lines(fd);
+	info = test_info(fd);
+	test_demand(!end(fd, &header));
+	clock_gettime(CLOCK_REALTIME, &now);
+	tap_ok(header.magic == EPF_SNAP_MAGIC &&
+	       header.version == EPF_SNAP_VERSION &&
+	       header.header_bytes == sizeof(header),
+	       "header: magic, version, size");
+	tap_ok(!memcmp(&header.params, &info.params, sizeof(info.params)) &&
+	       !strcmp(header.params.name, "mod-snap"),
+	       "header: parameters and name");
+	tap_ok(!memcmp(header.key, test_key, sizeof(test_key)),
+	       "header: hash key");
+	tap_ok(header.epoch_begin == info.epoch &&
+	       header.epoch_end == info.epoch, "header: epochs");
+	test_is(header.inserts, info.stats.inserts, "header: insertions");
+	for (i = 0; i < EPF_EPOCHS; i++) {
+		const struct epf_epoch_info *e = &info.epochs[i];
+
+		inserts += header.epochs[e->epoch & 7].inserts != e->inserts;
+		inserts += header.epochs[e->epoch & 7].age_ns < e->age_ns;
+	}
+	test_is(inserts, 0, "header: epochs by their number modulo 8");
+	tap_ok(now.tv_sec * SEC + now.tv_nsec - header.realtime_ns < 60 * SEC &&
+	       !header.lines_xxh3 && !header.header_xxh3,
+	       "header: time of day; sums are left to user space");
+}
+
+static long restore_from(int fd, const struct epf_snap_header *h,
+			 const void *from)
+{
+	struct epf_restore r = { .size = sizeof(r), .header = *h,
+				 .lines = (uintptr_t)from };
+
+	return test_ioctl(fd, EPF_IOC_RESTORE, &r);
+}
+
+/* Ages of all keys in use and some others. */
+struct answers {
+	__u8 age[KEYS * 4];
+};
+
+static struct answers answers(int fd)
+{
+	static __u64 keys[KEYS * 4];
+	struct answers a;
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
+			       .count = KEYS * 4, .keys = (uintptr_t)keys,
+			       .ages = (uintptr_t)a.age };
+	__u32 i;
+
+	for (i = 0; i < b.count; i++)
+		keys[i] = test_digest(1 + i / KEYS, i % KEYS);
+	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
+	return a;
+}
+
+static bool same_answers(int fd, const struct answers *want)
+{
+	struct answers got = answers(fd);
+
+	return !memcmp(&got, want, sizeof(got));
+}
+
+#define RESTORE_POINTS 11
+static void try_restore(int fd)
+{
+	struct epf_params p = test_params("mod-snap-new", 64, 1, 3, 10);
+	struct answers want = answers(fd);
+	struct epf_info old = test_info(fd), info;
+	__u64 key[2];
+	int new;
+
+	p.hash = EPF_HASH_SIPHASH24;
+	new = test_make(&p);
+	test_insert(new, 5, 0, 3);
+	test_is(restore_from(new, &header, lines), 0,
+		"RESTORE into a filter of another shape");
+	info = test_info(new);
+	tap_ok(same_answers(new, &want), "all answers and ages are equal");
+	strcpy(old.params.name, p.name);
+	tap_ok(!memcmp(&info.params, &old.params, sizeof(p)),
+	       "parameters are the snapshot's, the name its own");
+	test_demand(!epf_filter_key(new, key));
+	tap_ok(key[0] == test_key[0] && key[1] == test_key[1],
+	       "the hash key is the snapshot's");
+	tap_ok(info.epoch == old.epoch && info.stats.inserts ==
+	       old.stats.inserts && info.covered_inserts ==
+	       old.covered_inserts && info.covered_ns >=
+	       header.epochs[(info.epoch - 7) & 7].age_ns,
+	       "so are epoch, insertions and what is covered");
+	test_is(test_count(new, 5, 0, 3), 0, "what it held before is gone");
+
+	test_insert(new, 6, 0, WINDOW - 1);
+	tap_ok(test_count(new, 3, KEYS - 1, 1) == 1 &&
+	       test_count(new, 6, 0, WINDOW - 1) == WINDOW - 1,
+	       "a window later the youngest key is still found");
+	test_insert(new, 7, 0, 8 * EPOCH);
+	test_is(test_count(new, 3, 0, KEYS), 0, "then all are forgotten");
+
+	test_insert(fd, 4, 0, KEYS);
+	test_demand(!same_answers(fd, &want));
+	test_is(restore_from(fd, &header, lines), 0,
+		"RESTORE into the same filter");
+	tap_ok(same_answers(fd, &want), "all answers and ages are as then");
+	test_is(test_info(fd).stats.inserts, old.stats.inserts,
+		"and insertions");
+	close(new);
+}
+
+/* A snapshot of a moment when bits of earlier epochs lie about: tags that
+ * repeat after 32 epochs do not bring them back.
+ */
+#define STALE_POINTS 2
+static void try_stale(void)
+{
+	int fd = test_make_plain("mod-stale", WINDOW);
+	struct epf_snap_header h;
+	__u64 e;
+
+	test_insert(fd, 3, 0, WINDOW);
+	test_demand(!epf_filter_rotate(fd, 8, NULL));
+	test_demand(!epf_filter_rotate(fd, 1, &e));
+	test_demand(!begin(fd, SEC));
+	copy_lines(fd);
+	test_demand(!end(fd, &h));
+	test_is(restore_from(fd, &h, lines), 0, "RESTORE with stale lanes");
+	while (test_info(fd).epoch < e + 32)
+		test_demand(!epf_filter_rotate(fd, 1, NULL) &&
+			    !test_count(fd, 3, 0, WINDOW));
+	test_is(test_count(fd, 3, 0, WINDOW), 0,
+		"forgotten keys stay forgotten for 32 epochs");
+	close(fd);
+}
+
+static void bad_magic(struct epf_snap_header *h)
+{
+	h->magic ^= 1;
+}
+
+static void bad_version(struct epf_snap_header *h)
+{
+	h->version++;
+}
+
+static void bad_bytes(struct epf_snap_header *h)
+{
+	h->header_bytes -= 8;
+}
+
+static void bad_parts(struct epf_snap_header *h)
+{
+	h->params.lines_per_key = 3;
+}
+
+static void bad_bits(struct epf_snap_header *h)
+{
+	h->params.bits_per_key = 0;
+}
+
+static void bad_lines(struct epf_snap_header *h)
+{
+	h->params.nr_lines = 1ULL << 63;
+}
+
+static void bad_window(struct epf_snap_header *h)
+{
+	h->params.window_inserts = 0;
+}
+
+static void bad_budget(struct epf_snap_header *h)
+{
+	h->params.limit_ppt = 0;
+}
+
+static void bad_epochs(struct epf_snap_header *h)
+{
+	h->epoch_begin = h->epoch_end + 1;
+}
+
+static void bad_first_epoch(struct epf_snap_header *h)
+{
+	h->epoch_begin = 0;
+}
+
+static void bad_last_epoch(struct epf_snap_header *h)
+{
+	h->epoch_end = -1ULL;
+}
+
+static void bad_inserts(struct epf_snap_header *h)
+{
+	h->epochs[3].inserts = 1ULL << 40;
+}
+
+static void bad_age(struct epf_snap_header *h)
+{
+	h->epochs[3].age_ns = -1ULL;
+}
+
+static void bad_kind(struct epf_snap_header *h)
+{
+	h->params.kind = 1;
+}
+
+static void too_large(struct epf_snap_header *h)
+{
+	h->params.nr_lines = 1ULL << 31;
+}
+
+static const struct {
+	const char *claim;
+	void (*spoil)(struct epf_snap_header *h);
+	int want;
+} spoils[] = {
+	{ "another magic", bad_magic, -EBADMSG },
+	{ "another version", bad_version, -EBADMSG },
+	{ "another header size", bad_bytes, -EBADMSG },
+	{ "L = 3", bad_parts, -EBADMSG },
+	{ "k = 0", bad_bits, -EBADMSG },
+	{ "2^63 lines", bad_lines, -EBADMSG },
+	{ "W = 0", bad_window, -EBADMSG },
+	{ "limit 0", bad_budget, -EBADMSG },
+	{ "epochs the wrong way round", bad_epochs, -EBADMSG },
+	{ "an epoch before the first", bad_first_epoch, -EBADMSG },
+	{ "epoch 2^64 - 1", bad_last_epoch, -EBADMSG },
+	{ "2^40 insertions in an epoch", bad_inserts, -EBADMSG },
+	{ "an epoch as old as time", bad_age, -EBADMSG },
+	{ "kind 1", bad_kind, -EOPNOTSUPP },
+	{ "more lines than the limit", too_large, -E2BIG },
+};
+
+#define REFUSE_POINTS (ARRAY_LEN(spoils) + 6)
+static void try_refuse(int fd)
+{
+	struct answers want = answers(fd);
+	struct epf_info old = test_info(fd), info;
+	struct epf_snap_header h;
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(spoils); i++) {
+		h = header;
+		spoils[i].spoil(&h);
+		test_is(restore_from(fd, &h, lines), spoils[i].want,
+			"RESTORE: %s: %s", spoils[i].claim,
+			strerrorname_np(-spoils[i].want));
+	}
+	test_is(restore_from(fd, &header, NULL), -EFAULT,
+		"RESTORE from NULL: EFAULT");
+	test_is(restore_from(fd, &header, lines + PAGE), -EFAULT,
+		"RESTORE from less than all lines: EFAULT");
+	test_is(restore_from(fd, &header, (void *)-4096L), -EFAULT,
+		"RESTORE from the kernel: EFAULT");
+	tap_ok(same_answers(fd, &want), "the old contents have stayed");
+	info = test_info(fd);
+	tap_ok(info.epoch == old.epoch && info.stats.inserts ==
+	       old.stats.inserts, "and the old counts");
+	h = header;
+	h.lines_xxh3 = h.header_xxh3 = 1;
+	test_is(restore_from(fd, &h, lines), 0,
+		"the sums are left to user space");
+}
+
+#define FORCE_POINTS 4
+static void try_force(int fd, int fd2)
+{
+	test_demand(!begin(fd, EPF_PIN_MAX_NS));
+	test_is(test_destroy("mod-snap", EPF_DESTROY_FORCE), 0,
+		"destroyed by force while a snapshot is under way");
+	test_is(begin(fd2, SEC), -ENODEV, "BEGIN: ENODEV");
+	test_is(restore_from(fd2, &header, lines), -ENODEV,
+		"RESTORE: ENODEV");
+	close(fd);
+	close(fd2);
+	tap_ok(test_kernel_calm(), "the kernel has not complained");
+}
+
+int main(void)
+{
+	char *room;
+	int fd, fd2;
+
+	test_begin(PIN_POINTS + LET_GO_POINTS + HEADER_POINTS +
+		   RESTORE_POINTS + STALE_POINTS + REFUSE_POINTS +
+		   FORCE_POINTS);
+	room = test_guarded(BYTES / PAGE);
+	lines = room;
+	fd = test_make_plain("mod-snap", WINDOW);
+	fd2 = test_open("mod-snap");
+	try_pin(fd, fd2);
+	try_let_go(fd, fd2);
+	try_stale();
+	try_header(fd);
+	try_restore(fd);
+	try_refuse(fd);
+	try_force(fd, fd2);
+	return test_end();
+}

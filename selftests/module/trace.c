@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Tracepoints: they are there, they fire, and they tell the numbers. */
+#include "epftest.h"
+
+#include <stdlib.h>
+
+#define TRACING "/sys/kernel/tracing/"
+#define EVENTS TRACING "events/epochfilter/"
+
+static const char *const names[] = {
+	"epf_create", "epf_destroy", "epf_rotate", "epf_saturate"
+};
+
+/* The last line of the trace that has @text, or "". */
+static const char *traced(const char *text)
+{
+	static char found[512];
+	FILE *file = fopen(TRACING "trace", "re");
+	char line[512];
+
+	test_demand(file);
+	found[0] = 0;
+	while (fgets(line, sizeof(line), file))
+		if (line[0] != '#' && strstr(line, text))
+			strcpy(found, line);
+	fclose(file);
+	return found;
+}
+
+static bool says(const char *event, const char *format, ...)
+{
+	char text[256], at[64];
+	const char *line;
+	va_list args;
+
+	snprintf(at, sizeof(at), ": %s: ", event);
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	line = traced(at);
+	if (strstr(line, text))
+		return true;
+	printf("# wanted %s, got %s\n", text, line[0] ? line : "nothing");
+	return false;
+}
+
+static bool saturated(void *arg)
+{
+	return test_info(*(int *)arg).flags & EPF_INFO_SATURATED;
+}
+
+static void try_events(void)
+{
+	struct epf_params p = test_params("mod-trace", 64, 2, 8, 1 << 20);
+	struct epf_info info;
+	int fd;
+
+	p.limit_ppt = EPF_RATE_ONE / 1000;
+	fd = test_make(&p);
+	info = test_info(fd);
+	tap_ok(says("epf_create", "id=%u nr_lines=64 bytes=%llu", info.id,
+		    info.memory_bytes), "epf_create tells id and size");
+	test_insert(fd, 1, 0, 100);
+	test_demand(!epf_filter_rotate(fd, 1, NULL));
+	tap_ok(says("epf_rotate", "id=%u epoch=%llu inserts=100 lasted_ns=",
+		    info.id, info.epoch + 1),
+	       "epf_rotate tells epoch and insertions");
+	test_insert(fd, 2, 0, 20000);
+	test_demand(test_wait(saturated, &fd));
+	tap_ok(says("epf_saturate", "id=%u saturated=1 fpr_ppt=", info.id) &&
+	       says("epf_saturate", "limit_ppt=%llu", p.limit_ppt),
+	       "epf_saturate tells the estimate and the limit");
+	test_demand(!epf_filter_clear(fd));
+	tap_ok(says("epf_saturate", "id=%u saturated=0", info.id),
+	       "and recovery");
+	test_demand(!test_destroy("mod-trace", EPF_DESTROY_FORCE));
+	tap_ok(says("epf_destroy", "id=%u held=1", info.id),
+	       "epf_destroy tells that it was held");
+	close(fd);
+	fd = test_make(&p);
+	info = test_info(fd);
+	close(fd);
+	test_demand(!test_destroy("mod-trace", 0));
+	tap_ok(says("epf_destroy", "id=%u held=0", info.id), "or that not");
+}
+
+#define EVENT_POINTS 6
+
+int main(void)
+{
+	char path[128];
+	size_t i;
+
+	test_begin(ARRAY_LEN(names) + EVENT_POINTS);
+	for (i = 0; i < ARRAY_LEN(names); i++) {
+		snprintf(path, sizeof(path), EVENTS "%s/format", names[i]);
+		tap_ok(!access(path, R_OK), "tracepoint %s", names[i]);
+	}
+	test_demand(!test_write(TRACING "trace", "\n"));
+	test_demand(!test_write(EVENTS "enable", "1"));
+	try_events();
+	test_write(EVENTS "enable", "0");
+	return test_end();
+}
