@@ -3,7 +3,10 @@
 #ifndef EPF_SLOT_BPF_H
 #define EPF_SLOT_BPF_H
 
-#include "epf_xdp.h"
+#include "epf_kfunc.bpf.h"
+
+#define EPF_XDP_REF EPF_KPTR *
+#include <epf/xdp.h>
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -3,9 +3,11 @@
  * tc ingress: what xdp_dedup wrote before the packet becomes its mark, which
  * nftables, tc and routing rules can match.
  */
+#include <linux/bpf.h>
 #include <linux/pkt_cls.h>
+#include <bpf/bpf_helpers.h>
 
-#include "epf_xdp.h"
+#include <epf/xdp.h>
 
 /* skb->mark of a repeat of age 0; older ones count up from it */
 const volatile __u32 first_mark = 0;

@@ -135,8 +135,8 @@ static void init_table(struct epf_table *t)
 {
 	int i;
 
-	epf_state_init(&t->state, ktime_get_ns());
 	t->created_ns = ktime_get_ns();
+	epf_state_init(&t->state, t->created_ns);
 	t->serial = atomic64_inc_return(&last_serial);
 	t->lanes.epoch = &t->state.epoch;
 	refcount_set(&t->refs, 1);

@@ -68,9 +68,10 @@ row() {
 			packets / s }'
 }
 
+# usage: ratio TEXT MEASURED MEASURED
 ratio() {
-	awk -v a="$2" -v b="$3" -v text="$1" 'BEGIN {
-		printf "%-44s %8.1fx\n", text, a / b }'
+	paste "$dir/$2" "$dir/$3" | awk -v text="$1" '{
+		printf "%-44s %8.1fx\n", text, $1 / $2 }'
 }
 
 generate >"$dir/in.pcap" || exit 1
@@ -78,7 +79,7 @@ echo "$packets packets of $bytes bytes, median of $runs runs"
 for n in 1000 50000 1000000; do
 	t=$(median "$epfctl" dedup -D "$n" "$dir/in.pcap" "$dir/out.pcap")
 	row epfctl "$n" "$t"
-	eval "ours_$n=$t"
+	echo "$t" >"$dir/ours.$n"
 done
 copy=$(median cp "$dir/in.pcap" "$dir/out.pcap")
 row cp 0 "$copy"
@@ -87,13 +88,13 @@ if command -v editcap >/dev/null; then
 		t=$(median editcap -F pcap -D "$n" "$dir/in.pcap" \
 			"$dir/out.pcap")
 		row editcap "$n" "$t"
-		eval "theirs_$n=$t"
+		echo "$t" >"$dir/theirs.$n"
 	done
-	ratio "faster than editcap at 1000" "$theirs_1000" "$ours_1000"
-	ratio "faster than editcap at 50000 (reach: 100x)" "$theirs_50000" \
-		"$ours_50000"
+	ratio "faster than editcap at 1000" theirs.1000 ours.1000
+	ratio "faster than editcap at 50000 (reach: 100x)" theirs.50000 \
+		ours.50000
 else
 	echo "editcap is not installed (wireshark-common): no comparison"
 fi
-ratio "1000000 to 1000, time (reach: at most 2x)" "$ours_1000000" "$ours_1000"
-ratio "1000000 to 50000, time (reach: at most 2x)" "$ours_1000000" "$ours_50000"
+ratio "1000000 to 1000, time (reach: at most 2x)" ours.1000000 ours.1000
+ratio "1000000 to 50000, time (reach: at most 2x)" ours.1000000 ours.50000

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../bpf/epf_xdp.h"
+#include "../../include/epf/xdp.h"
 #include "../../user/libepf/epf.h"
 #include "peers.h"
 #include "peers.skel.h"
@@ -156,6 +156,7 @@ static int bind_filter(struct bench *b, int which, __u8 key)
 static struct bpf_object *load(const char *path, int slot)
 {
 	struct bpf_object *obj = bpf_object__open_file(path, NULL);
+	struct bpf_program *prog;
 	struct bpf_map *map;
 
 	if (!obj)
@@ -163,6 +164,9 @@ static struct bpf_object *load(const char *path, int slot)
 	map = bpf_object__find_map_by_name(obj, "epf_slot");
 	if (slot >= 0 && bpf_map__reuse_fd(map, slot))
 		return NULL;
+	prog = bpf_object__find_program_by_name(obj, "xdp_dedup");
+	if (prog) /* as the tool loads it, and as the peers are */
+		bpf_program__set_flags(prog, BPF_F_XDP_HAS_FRAGS);
 	return bpf_object__load(obj) ? NULL : obj;
 }
 
@@ -391,68 +395,71 @@ static void print_kind(const struct kind *kind, const struct figures *f)
 	}
 }
 
-static void print_json(FILE *out, const struct bench *b,
-		       const struct figures f[KINDS][SUBJECTS])
+static void json_kind(FILE *out, const struct kind *kind,
+		      const struct figures *f, bool first)
 {
-	unsigned int k, s;
+	int s;
 
-	fprintf(out, "{\"window\": %u, \"budget\": %g, \"packets\": %u, "
-		"\"figures\": [", b->flows, b->budget, PACKETS);
-	for (k = 0; k < KINDS; k++)
-		for (s = 0; s < SUBJECTS; s++)
-			fprintf(out, "%s\n  {\"key\": \"%s\", \"bytes\": %u, "
-				"\"subject\": \"%s\", \"new\": %.0f, "
-				"\"repeat\": %.0f, \"older\": %.0f}",
-				k + s ? "," : "", kinds[k].name, kinds[k].len,
-				subject_names[s], f[k][s].ns[NEW],
-				f[k][s].ns[REPEAT], f[k][s].ns[OLDER]);
-	fprintf(out, "\n]}\n");
+	for (s = 0; s < SUBJECTS; s++)
+		fprintf(out, "%s\n  {\"key\": \"%s\", \"bytes\": %u, "
+			"\"subject\": \"%s\", \"new\": %.0f, "
+			"\"repeat\": %.0f, \"older\": %.0f}",
+			first && !s ? "" : ",", kind->name, kind->len,
+			subject_names[s], f[s].ns[NEW], f[s].ns[REPEAT],
+			f[s].ns[OLDER]);
 }
 
-static int report(struct bench *b, const char *json)
+/* All kinds, or those of one key. */
+static int report(struct bench *b, const char *key, FILE *json)
 {
-	static struct figures f[KINDS][SUBJECTS];
+	struct figures f[SUBJECTS];
+	bool first = true;
 	unsigned int k;
 	int s;
 
+	fprintf(json, "{\"window\": %u, \"budget\": %g, \"figures\": [",
+		b->flows, b->budget);
 	for (k = 0; k < KINDS; k++) {
+		if (key && strcmp(key, kinds[k].name))
+			continue;
 		for (s = 0; s < SUBJECTS; s++)
-			if (measure_subject(b, &kinds[k], s, &f[k][s]))
+			if (measure_subject(b, &kinds[k], s, &f[s]))
 				return 1;
-		print_kind(&kinds[k], f[k]);
+		print_kind(&kinds[k], f);
+		json_kind(json, &kinds[k], f, first);
+		first = false;
 	}
-	if (json) {
-		FILE *out = fopen(json, "w");
-
-		if (!out)
-			return fail(json, 0);
-		print_json(out, b, f);
-		fclose(out);
-	}
-	return 0;
+	fprintf(json, "\n]}\n");
+	return fclose(json) ? fail("writing the JSON file", 0) : 0;
 }
 
 int main(int argc, char **argv)
 {
 	struct bench b = { .flows = PEERS_FLOWS, .budget = 1e-4 };
-	const char *json = NULL;
+	const char *json = "/dev/null", *key = NULL;
+	FILE *out;
 	int opt, i, err;
 
-	while ((opt = getopt(argc, argv, "n:b:j:")) != -1) {
+	while ((opt = getopt(argc, argv, "n:b:k:j:")) != -1) {
 		if (opt == 'n')
 			b.flows = (__u32)strtoul(optarg, NULL, 10);
 		else if (opt == 'b')
 			b.budget = atof(optarg);
 		else if (opt == 'j')
 			json = optarg;
+		else if (opt == 'k')
+			key = optarg;
 		else
 			argc = 0;
 	}
 	if (argc != optind + 1 || b.flows < PACKETS) {
 		fprintf(stderr, "usage: xdp_bench [-n FLOWS] [-b BUDGET] "
-			"[-j JSON_FILE] BPF_OBJECT_DIRECTORY\n");
+			"[-k flow|packet] [-j JSON_FILE] DIRECTORY\n");
 		return 2;
 	}
+	out = fopen(json, "w");
+	if (!out)
+		return fail(json, 0);
 	if (load_all(&b, argv[optind]))
 		return 1;
 	b.peers->bss->peers.window_ns = 3600000000000ULL;
@@ -464,5 +471,5 @@ int main(int argc, char **argv)
 		if (err)
 			return fail("making a filter", err);
 	}
-	return load_peers(&b) || report(&b, json);
+	return load_peers(&b) || report(&b, key, out);
 }

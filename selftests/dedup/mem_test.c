@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define KEYS 3000
-#define STEPS 60000
+#define STEPS 30000
 #define NEVER (~0ULL)
 
 /* When a key was last inserted; epochs are numbered from 0. */
@@ -258,6 +258,30 @@ static void saturate(void)
 	epf_mem_free(mem);
 }
 
+/* First-seen: what is told absent is inserted, for saturation too. */
+static void saturate_first_seen(void)
+{
+	struct epf_params p = params(EPF_MODE_TIME, EPF_FIRST_SEEN, 0, 7000);
+	struct epf_info before, after;
+	struct epf_mem *mem;
+	int err, verdict;
+	__u64 i;
+
+	p.nr_lines = 64;
+	p.limit_ppt = 1000000;
+	mem = epf_mem_new(&p, NULL, 0, &err);
+	for (i = 0; i < 5000; i++)
+		epf_mem_insert(mem, epf_mem_digest(mem, &i, 8), 1);
+	epf_mem_info(mem, 1, &before);
+	i = 1;
+	verdict = epf_mem_test_and_insert(mem, epf_mem_digest(mem, &i, 8), 1);
+	epf_mem_info(mem, 1, &after);
+	tap_ok(!verdict && after.stats.failed_open == 1 &&
+	       after.stats.inserts == before.stats.inserts + 1,
+	       "first-seen inserts what fails open");
+	epf_mem_free(mem);
+}
+
 static int refusal(struct epf_params p)
 {
 	int err = 0;
@@ -310,7 +334,7 @@ int main(void)
 	static const __u64 windows[] = { 1, 7, 50, 1000 };
 	__u32 i, first, hand;
 
-	tap_plan(4 * 2 * 2 * 4 * 2 + 3 + 13);
+	tap_plan(4 * 2 * 2 * 4 * 2 + 4 + 13);
 	for (i = 0; i < 4 * 2 * 2; i++) {
 		__u64 w = windows[i / 4], t = 1000 * w + i;
 
@@ -322,6 +346,7 @@ int main(void)
 		follow("both", params(EPF_MODE_BOTH, first, w, t), hand);
 	}
 	saturate();
+	saturate_first_seen();
 	refuse();
 	return tap_end();
 }

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
 """epfctl dedup where something is wrong: exit status 2, one line that names
 the file or option, no output under the name, no temporary file, and what was

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
 """epfctl dedup: packet and flow keys, windows of time, first-seen, actions and
 file formats, each verdict compared with the exact model.

@@ -15,7 +15,7 @@
 #define T (280 * MS)
 #define EPOCH_NS (T / 7)
 #define BATCH 32u
-#define RUN_NS (3 * SEC)
+#define RUN_NS (2 * SEC)
 #define BATCHES_MAX 100000u
 
 static struct epf_params params(__u8 mode, __u64 window, __u64 ns)

@@ -26,16 +26,25 @@ static void print_unjudged(const struct dedup_result *r)
 		r->truncated, r->malformed, r->not_ip, open);
 }
 
-static void print_filter(const struct dedup_result *r)
+static void print_window(const struct dedup_ask *ask,
+			 const struct dedup_result *r)
 {
 	const struct epf_params *p = &r->info.params;
 
 	if (p->mode == EPF_MODE_COUNT)
-		fprintf(stderr, "window:  %llu packets", p->window_inserts);
+		fprintf(stderr, "window:  %llu packets%s", ask->window,
+			ask->window > p->window_inserts ? ", all of the file" :
+							  "");
 	else
 		fprintf(stderr, "window:  %s, sized for %.4g packets",
 			fmt_ns(p->window_ns).s, r->planned.keys);
 	fprintf(stderr, ", %s\n", refresh_name(p->refresh));
+}
+
+static void print_filter(const struct dedup_result *r)
+{
+	const struct epf_params *p = &r->info.params;
+
 	fprintf(stderr,
 		"filter:  %s; %llu lines, %u lines and %u bits a key, %s\n",
 		fmt_bytes(r->info.memory_bytes).s, p->nr_lines,
@@ -51,6 +60,7 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 		"packets: %llu read, %llu kept, %llu removed, %llu repeats\n",
 		r->read, r->kept, nr_removed(ask, r), r->repeats);
 	print_unjudged(r);
+	print_window(ask, r);
 	print_filter(r);
 	fprintf(stderr, "time:    %s, %.3g packets/s\n", fmt_ns(r->took_ns).s,
 		per_second(r));

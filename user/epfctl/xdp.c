@@ -170,10 +170,11 @@ static void explain(const struct xdp_want *want, int err)
 {
 	const char *said = xdp_obj_complaint();
 
-	if ((err == -EBUSY || err == -EEXIST) && want->prio)
-		fail("'%s' has an XDP program that shares it with none: detach "
-		     "that one first", want->ifname);
-	else if (err == -EBUSY || err == -EEXIST)
+	if (err == -EBUSY && want->prio)
+		fail("'%s' has an XDP program that shares it with none, or runs "
+		     "in another mode: detach that one, or leave --mode out",
+		     want->ifname);
+	else if (err == -EBUSY)
 		fail("'%s' has an XDP program already, and without a dispatcher "
 		     "only one fits: detach that one, or both use libxdp",
 		     want->ifname);
@@ -197,8 +198,7 @@ static int attach_xdp(const struct xdp_want *want, int slot,
 						 XDP_FLAGS_DRV_MODE;
 	err = try_xdp(want, slot, conf);
 	/* What another mode cannot mend is not tried there. */
-	if (want->mode == XDP_AUTO && err && err != -EPERM && err != -EBUSY &&
-	    err != -EEXIST) {
+	if (want->mode == XDP_AUTO && err && err != -EPERM) {
 		conf->mode = XDP_FLAGS_SKB_MODE;
 		err = try_xdp(want, slot, conf);
 	}
@@ -207,11 +207,21 @@ static int attach_xdp(const struct xdp_want *want, int slot,
 	return err;
 }
 
+/* Without libxdp nobody here can tell where its programs are. */
+static bool exists(__u32 prog_id)
+{
+	int fd = bpf_prog_get_fd_by_id(prog_id);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static bool live(const struct epf_xdp_conf *conf)
 {
-	if (conf->prio && shared_live)
-		return shared_live(conf);
-	return plain_live(conf);
+	if (!conf->prio)
+		return plain_live(conf);
+	return shared_live ? shared_live(conf) : exists(conf->prog_id);
 }
 
 /* Give the filter back now rather than when the kernel frees the map. Packets

@@ -17,7 +17,7 @@
 
 #include <linux/if_link.h>
 
-#include "../../bpf/epf_xdp.h"
+#include "epf/xdp.h"
 
 struct bpf_object;
 struct bpf_program;

@@ -76,7 +76,8 @@ struct epf_mem;
  * epf_mem_new() - make a filter
  * @params: as for EPF_IOC_CREATE; the name may be empty
  * @key: hash key, or NULL for a random one
- * @now_ns: on the clock that all later calls use, which never goes back
+ * @now_ns: on the clock that all later calls use, which never goes back; in
+ *	mode time the first epoch begins here and the others follow without gaps
  * @err: set to a negative errno on failure: -EINVAL, -ENOMEM, -EOPNOTSUPP
  *
  * Return: the filter, or NULL.

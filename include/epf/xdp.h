@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the XDP programs and the tool that attaches them share: maps, counters,
- * the mark. Included by both; no function.
+ * What the XDP programs of bpf/ and the tool that attaches them share: maps,
+ * counters, the mark. No functions.
  *
  * One interface has one slot map and one conf map, pinned below EPF_XDP_PINS
  * in a directory named like the interface, with ':' for '.', which the BPF
@@ -48,10 +48,8 @@ struct epf_xdp_count {
 	__u64 bytes;
 };
 
-#ifdef __bpf__
-#include "epf_kfunc.bpf.h"
-#define EPF_XDP_REF EPF_KPTR *
-#else
+/* A reference; who includes this and holds references says so first. */
+#ifndef EPF_XDP_REF
 #define EPF_XDP_REF __u64 /* reads as 0 */
 #endif
 

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: check.sh fast|all
+#
+# Builds everything, then runs the suites, quick ones first; all: also those
+# that need the module, in a virtual machine. Ends with one line of totals;
+# exit status 0 means that nothing failed and something passed.
+
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+case ${1:-} in
+fast | all) ;;
+*) echo "usage: check.sh fast|all" >&2; exit 2 ;;
+esac
+
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+broken=0
+
+# usage: suite COMMAND...: its closing line is kept for the totals
+suite() {
+	"$@" 2>&1 | tee -a "$log"
+	[ "${PIPESTATUS[0]}" -eq 0 ] || broken=1
+}
+
+make -C user && make -C selftests all || exit 1
+suite make -s -C selftests run_fast
+if [ "$1" = all ]; then
+	make -C kmod || exit 1
+	suite selftests/module/run.sh
+	suite make -s -C selftests run_module
+fi
+
+awk -v broken=$broken '
+	/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped\r?$/ {
+		passed += $1; failed += $3; skipped += $5
+	}
+	END {
+		if (broken && !failed)
+			failed = 1 # a suite that ended without saying so
+		print "\ntotals:"
+		printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+		exit failed || !passed
+	}' "$log"

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A filter of most of the memory: making, rotating, clearing, copying and
+ * destroying it stalls nobody, and it is charged to who made it.
+ *
+ * On an emulated machine a stall says little, so only a gross one fails; the
+ * longest is reported. What is compared with it is another filter, worked on
+ * without pause by another process on another CPU.
+ */
+#include "epftest.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define MIB (1ULL << 20)
+#define MIB_LINES (MIB / 64)
+#define GROSS_NS (5 * SEC)
+#define PARAMETERS "/sys/module/epochfilter/parameters/"
+#define CGROUP "/sys/fs/cgroup"
+#define GROUP CGROUP "/epf-big"
+
+/**
+ * struct pulse - of the process that works without pause
+ * @worst_ns: longest batch since this was zero
+ * @batches: done
+ */
+static struct pulse {
+	atomic_ullong worst_ns;
+	atomic_ullong batches;
+} *pulse;
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set); /* a wish: there may be one */
+}
+
+static void beat(int fd)
+{
+	__u64 i, start, took;
+
+	pin(1);
+	for (i = 0;; i++) {
+		start = test_now();
+		test_insert(fd, 1, i * 512, 512);
+		took = test_now() - start;
+		if (took > pulse->worst_ns)
+			pulse->worst_ns = took;
+		pulse->batches++;
+	}
+}
+
+static pid_t start_pulse(void)
+{
+	int fd = test_make_plain("mod-pulse", 7000);
+	pid_t pid;
+
+	pulse = mmap(NULL, sizeof(*pulse), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	test_demand(pulse != MAP_FAILED);
+	fflush(stdout);
+	pid = fork();
+	test_demand(pid >= 0);
+	if (!pid)
+		beat(fd);
+	pin(0);
+	test_sleep(300 * MS);
+	test_demand(pulse->batches);
+	return pid;
+}
+
+static void set_caps(const char *mib)
+{
+	test_demand(!test_write(PARAMETERS "max_filter_mib", mib));
+	test_demand(!test_write(PARAMETERS "max_total_mib", mib));
+}
+
+static __u64 began;
+
+static void watch(void)
+{
+	pulse->worst_ns = 0;
+	began = test_now();
+}
+
+static void calm(const char *what)
+{
+	__u64 took = test_now() - began;
+
+	tap_ok(pulse->worst_ns < GROSS_NS,
+	       "%s, %llu ms: no batch beside it takes longer than %llu ms",
+	       what, took / MS, pulse->worst_ns / MS);
+}
+
+static long long free_kib(void)
+{
+	return test_number("/proc/meminfo", "MemFree:");
+}
+
+static bool freed(void *arg)
+{
+	return free_kib() > *(long long *)arg;
+}
+
+/* To the last page, in an order that no reading ahead helps. */
+static void touch_all(int fd, __u64 bytes)
+{
+	const volatile char *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd,
+				       0);
+	__u64 off;
+
+	test_demand(at != MAP_FAILED);
+	for (off = 0; off < bytes; off += 16 * PAGE)
+		(void)at[off];
+	munmap((void *)at, bytes);
+}
+
+#define BIG_POINTS 10
+static void try_big(void)
+{
+	__u64 mib = test_number("/proc/meminfo", "MemAvailable:") / 1024 * 2 / 3;
+	struct epf_params p = test_params("mod-big", mib * MIB_LINES, 2, 10,
+					  1ULL << 30);
+	long long before = free_kib() - 64 * 1024;
+	pid_t pid = start_pulse();
+	int fd;
+
+	watch();
+	test_is(epf_dev_create(test_dev, &p, test_key, NULL), 0,
+		"a filter of %llu MiB", mib);
+	calm("creating");
+	fd = test_open(p.name);
+	test_demand(fd >= 0);
+	test_insert(fd, 2, 0, 20000);
+	watch();
+	test_demand(!epf_filter_rotate(fd, 1, NULL));
+	calm("rotating");
+	test_is(test_count(fd, 2, 0, 20000), 20000, "all keys are there");
+	watch();
+	test_demand(!epf_filter_clear(fd));
+	calm("clearing");
+	test_is(test_count(fd, 2, 0, 20000), 0, "no key is there");
+	watch();
+	touch_all(fd, mib * MIB);
+	calm("reading all of it");
+	close(fd);
+	watch();
+	test_is(test_destroy(p.name, 0), 0, "destroyed");
+	tap_ok(test_wait(freed, &before), "the memory comes back");
+	calm("destroying");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+#define MANY_POINTS 3
+static void try_too_big(void)
+{
+	__u64 mib = test_number("/proc/meminfo", "MemTotal:") / 1024;
+	struct epf_params p = test_params("mod-big", mib * MIB_LINES, 1, 5,
+					  700);
+	long long before = free_kib() - 64 * 1024;
+
+	test_is(epf_dev_create(test_dev, &p, NULL, NULL), -ENOMEM,
+		"as much as all memory, %llu MiB: ENOMEM", mib);
+	tap_ok(test_wait(freed, &before), "the memory comes back");
+	test_is(test_number("/proc/vmstat", "oom_kill "), 0,
+		"nobody was killed for it");
+}
+
+/* In a memory control group of its own. Return: what creating gave. */
+static long create_in_group(const struct epf_params *p)
+{
+	char pid[16];
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		snprintf(pid, sizeof(pid), "%d", getpid());
+		if (test_write(GROUP "/cgroup.procs", pid))
+			_exit(255);
+		_exit(-epf_dev_create(test_dev, p, NULL, NULL));
+	}
+	test_demand(child > 0 && waitpid(child, &status, 0) == child);
+	test_demand(WIFEXITED(status) && WEXITSTATUS(status) != 255);
+	return -WEXITSTATUS(status);
+}
+
+static long long charged(void)
+{
+	return test_number(GROUP "/memory.current", "");
+}
+
+static bool uncharged(void *arg)
+{
+	(void)arg;
+	return charged() < (long long)(4 * MIB);
+}
+
+static bool make_group(void)
+{
+	test_write(CGROUP "/cgroup.subtree_control", "+memory");
+	return (!mkdir(GROUP, 0755) || errno == EEXIST) &&
+	       !access(GROUP "/memory.max", W_OK);
+}
+
+#define GROUP_POINTS 6
+static void try_group(void)
+{
+	struct epf_params p = test_params("mod-group", 64 * MIB_LINES, 2, 10,
+					  700);
+	int i;
+
+	if (!make_group()) {
+		for (i = 0; i < GROUP_POINTS; i++)
+			test_skip("memory control group", "there are none");
+		return;
+	}
+	test_is(create_in_group(&p), 0, "64 MiB made in a control group");
+	tap_ok(charged() >= (long long)(64 * MIB),
+	       "are charged to it: %llu KiB", charged() / 1024);
+	test_demand(!test_destroy(p.name, 0));
+	tap_ok(test_wait(uncharged, NULL),
+	       "destroyed by another, they are uncharged");
+	test_demand(!test_write(GROUP "/memory.max", "33554432"));
+	test_is(create_in_group(&p), -ENOMEM, "above memory.max: ENOMEM");
+	test_is(test_number(GROUP "/memory.events", "oom_kill "), 0,
+		"nobody was killed for it");
+	p.nr_lines = 16 * MIB_LINES;
+	test_is(create_in_group(&p), 0, "below memory.max");
+	test_demand(!test_destroy(p.name, 0));
+	test_wait(uncharged, NULL);
+	rmdir(GROUP);
+}
+
+int main(void)
+{
+	test_begin(BIG_POINTS + MANY_POINTS + GROUP_POINTS + 1);
+	set_caps("1048576");
+	try_group();
+	try_big();
+	try_too_big();
+	set_caps("0");
+	tap_ok(test_kernel_calm(), "the kernel has not complained");
+	return test_end();
+}

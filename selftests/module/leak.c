@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Whatever is done, and refused half-way, a thousand times over: memory comes
+ * back. A leak of a page a round is seen.
+ */
+#include "epftest.h"
+
+#define ROUNDS 1500
+#define ROUNDS_FIRST 100 /* fill caches that stay */
+#define LINES 256u
+#define KEYS 600u
+
+static char *guarded;
+
+static void fail_batches(int fd)
+{
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
+			       .count = KEYS };
+
+	b.keys = (uintptr_t)guarded + PAGE - 64;
+	test_demand(test_ioctl(fd, EPF_IOC_TEST, &b) == -EFAULT);
+	b.keys = (uintptr_t)guarded;
+	b.bitmap = (uintptr_t)guarded + PAGE;
+	test_demand(test_ioctl(fd, EPF_IOC_TEST_AND_INSERT, &b) == -EFAULT);
+}
+
+static void copy(int fd)
+{
+	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
+	struct epf_restore r = { .size = sizeof(r) };
+	void *at;
+
+	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
+	test_demand(test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s) == -EBUSY);
+	at = mmap(NULL, LINES * 64, PROT_READ, MAP_SHARED, fd, 0);
+	test_demand(at != MAP_FAILED);
+	test_demand(mmap(NULL, LINES * 64 + PAGE, PROT_READ, MAP_SHARED, fd,
+			 0) == MAP_FAILED);
+	s.pin_ns = 0;
+	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
+	r.header = s.header;
+	r.lines = (uintptr_t)guarded;
+	test_demand(test_ioctl(fd, EPF_IOC_RESTORE, &r) == -EFAULT);
+	r.lines = (uintptr_t)at;
+	test_demand(!test_ioctl(fd, EPF_IOC_RESTORE, &r));
+	munmap(at, LINES * 64);
+}
+
+static void create_fails(const struct epf_params *p)
+{
+	struct epf_create *c = (void *)(guarded + PAGE - sizeof(*c) + 8);
+
+	test_demand(epf_dev_create(test_dev, p, NULL, NULL) == -EEXIST);
+	test_demand(test_ioctl(test_dev, EPF_IOC_CREATE, c) < 0);
+}
+
+static void round_of_all(int i)
+{
+	struct epf_params p = test_params("mod-leak", LINES, 2, 9, 1000);
+	int fd = test_make(&p);
+
+	test_insert(fd, i, 0, KEYS);
+	test_demand(test_count(fd, i, 0, KEYS) == KEYS);
+	fail_batches(fd);
+	copy(fd);
+	create_fails(&p);
+	if (i % 2)
+		test_demand(!test_destroy(p.name, EPF_DESTROY_FORCE));
+	close(fd);
+	if (i % 2 == 0)
+		test_demand(!test_destroy(p.name, 0));
+}
+
+static long long available(void)
+{
+	return test_number("/proc/meminfo", "MemAvailable:");
+}
+
+static bool back(void *arg)
+{
+	return *(long long *)arg - available() < (long long)ROUNDS * 4;
+}
+
+int main(void)
+{
+	long long before;
+	int i;
+
+	test_begin(1);
+	guarded = test_guarded(1);
+	for (i = 0; i < ROUNDS_FIRST; i++)
+		round_of_all(i);
+	test_sleep(SEC);
+	before = available();
+	for (i = 0; i < ROUNDS; i++)
+		round_of_all(i);
+	tap_ok(test_wait(back, &before),
+	       "%d rounds of everything: memory available %lld -> %lld KiB",
+	       ROUNDS, before, available());
+	return test_end();
+}
