@@ -38,15 +38,34 @@ static __always_inline int do_probe(struct epf_table *t, u64 digest,
 	return epf_table_test_and_insert(t, &p);
 }
 
-/* Twice the same code: in one of them the compiler knows that there is one
- * line, and unrolls everything.
+/* Filters with several lines per key, out of the way of those with one, where
+ * the compiler keeps the probe in registers.
  */
+static noinline int test_parts(struct epf_table *t, u64 digest)
+{
+	return do_probe(t, digest, OP_TEST);
+}
+
+static noinline int insert_parts(struct epf_table *t, u64 digest)
+{
+	return do_probe(t, digest, OP_INSERT);
+}
+
+static noinline int test_and_insert_parts(struct epf_table *t, u64 digest)
+{
+	return do_probe(t, digest, OP_TEST_AND_INSERT);
+}
+
 static __always_inline int do_digest(struct epf_table *t, u64 digest,
 				     enum op op)
 {
-	if (t->lanes.geom.parts == 1)
+	if (likely(t->lanes.geom.parts == 1))
 		return do_probe(t, digest, op);
-	return do_probe(t, digest, op);
+	if (op == OP_TEST)
+		return test_parts(t, digest);
+	if (op == OP_INSERT)
+		return insert_parts(t, digest);
+	return test_and_insert_parts(t, digest);
 }
 
 static __always_inline int by_digest(struct epf_filter *f, u64 digest,
@@ -95,10 +114,9 @@ static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 	pkt->nr_segs += sinfo->nr_frags;
 }
 
-static __always_inline int xdp_digest(const struct epf_table *t,
-				      struct xdp_buff *xdp,
-				      const struct epf_pkt_opts *opts,
-				      u32 opts_size, u64 *digest)
+static int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
+		      const struct epf_pkt_opts *opts, u32 opts_size,
+		      u64 *digest)
 {
 	struct epf_seg seg[1 + MAX_SKB_FRAGS];
 	struct epf_pkt pkt;
@@ -113,6 +131,18 @@ static __always_inline int xdp_digest(const struct epf_table *t,
 	if (unlikely(xdp_buff_has_frags(xdp)))
 		add_frags(xdp, seg, &pkt);
 	return epf_pkt_digest(&t->hash, &pkt, opts, digest);
+}
+
+/* Any packet, with the stack frame that this takes. */
+static noinline int xdp_test_and_insert(struct epf_table *t,
+					struct xdp_buff *xdp,
+					const struct epf_pkt_opts *opts,
+					u32 opts_size)
+{
+	u64 digest;
+	int err = xdp_digest(t, xdp, opts, opts_size, &digest);
+
+	return err ?: do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 
 /* The caller is an XDP program, which runs with softirqs off: an RCU section
@@ -321,16 +351,18 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 					    const struct epf_pkt_opts *opts,
 					    u32 opts__sz)
 {
+	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
 	struct epf_table *t = xdp_table(f);
-	u64 digest;
-	int err;
+	u64 first, tail;
 
 	if (unlikely(!t))
 		return -ENODEV;
-	err = xdp_digest(t, (struct xdp_buff *)ctx, opts, opts__sz, &digest);
-	if (unlikely(err))
-		return err;
-	return do_digest(t, digest, OP_TEST_AND_INSERT);
+	if (opts__sz != sizeof(*opts) ||
+	    !epf_flow_plain(xdp->data, xdp->data_end - xdp->data, opts, &first,
+			    &tail))
+		return xdp_test_and_insert(t, xdp, opts, opts__sz);
+	return do_digest(t, epf_digest_words(&t->hash, first, tail, 14),
+			 OP_TEST_AND_INSERT);
 }
 
 __bpf_kfunc_end_defs();

@@ -208,11 +208,25 @@ static inline bool epf_table_late(const struct epf_table *t)
 	return READ_ONCE(t->late) == epf_load(&t->state.epoch);
 }
 
-/* Count one insertion of epoch @e; end the epoch when it is the last. */
-static __always_inline void epf_table_count(struct epf_table *t, u64 e)
+/* Pass on @n insertions of epoch @e; end the epoch when they are the last.
+ * Out of line, and gives @ret back, so that packets that need not do it need
+ * no stack frame.
+ */
+static noinline __maybe_unused int epf_table_flush(struct epf_table *t, u64 e,
+						   u64 n, int ret)
+{
+	u64 sum = epf_count_add(&t->state, e, n);
+
+	if ((s64)(epf_count_pack(e, sum) - READ_ONCE(t->trigger)) >= 0)
+		epf_table_look(t, e, sum);
+	return ret;
+}
+
+/* Count one insertion of epoch @e. Return: @ret. */
+static __always_inline int epf_table_count(struct epf_table *t, u64 e, int ret)
 {
 	u32 batch = READ_ONCE(t->batch);
-	u64 old, new, n, sum;
+	u64 old, new, n;
 
 	this_cpu_inc(t->cpu->inserts);
 	/* On whichever CPU each step runs: it is the value that counts, and
@@ -221,13 +235,8 @@ static __always_inline void epf_table_count(struct epf_table *t, u64 e)
 	do {
 		old = this_cpu_read(t->cpu->pending);
 		new = epf_pending_add(old, e, batch, &n);
-	} while (this_cpu_cmpxchg(t->cpu->pending, old, new) != old);
-	if (!n)
-		return;
-	sum = epf_count_add(&t->state, e, n);
-	if (unlikely((s64)(epf_count_pack(e, sum) - READ_ONCE(t->trigger)) >=
-		     0))
-		epf_table_look(t, e, sum);
+	} while (unlikely(this_cpu_cmpxchg(t->cpu->pending, old, new) != old));
+	return likely(!n) ? ret : epf_table_flush(t, e, n, ret);
 }
 
 /* The answer for @verdict: fails open while saturated. */
@@ -256,8 +265,7 @@ static __always_inline int epf_table_test(struct epf_table *t,
 static __always_inline int epf_table_insert(struct epf_table *t,
 					    const struct epf_probe *p)
 {
-	epf_table_count(t, epf_insert(&t->lanes, p));
-	return 0;
+	return epf_table_count(t, epf_insert(&t->lanes, p), EPF_ABSENT);
 }
 
 static __always_inline int epf_table_test_and_insert(struct epf_table *t,
@@ -268,9 +276,8 @@ static __always_inline int epf_table_test_and_insert(struct epf_table *t,
 
 	verdict = epf_test_and_insert(&t->lanes, p,
 				      READ_ONCE(t->skip_present), &e);
-	if (e)
-		epf_table_count(t, e);
-	return epf_table_verdict(t, verdict);
+	verdict = epf_table_verdict(t, verdict);
+	return e ? epf_table_count(t, e, verdict) : verdict;
 }
 
 #endif /* EPF_TABLE_H */

@@ -100,7 +100,8 @@ EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
 }
 
 /* Add @n <= 8 positions to @mask from the fraction @x; the first is at most
- * @top. Without a branch on whether a position is taken: it is a coin toss.
+ * @top. Compilers make a conditional move of the choice, as they should:
+ * whether a position is taken is a coin toss.
  */
 EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
 {
@@ -114,7 +115,8 @@ EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
 			break;
 		t = epf_mulhi(x, top + 1);
 		x *= top + 1;
-		mask |= 1ULL << t | (mask >> t & 1) << top;
+		t = mask >> t & 1 ? top : t;
+		mask = epf_with_bit(mask, t);
 		top++;
 	}
 	return mask;

@@ -147,6 +147,36 @@ EPF_FN __u64 epf_digest_rounds(const struct epf_hash *h, const void *key,
 	return epf_sip_final(&s);
 }
 
+EPF_FN __u64 epf_words_rounds(const struct epf_hash *h, __u64 first,
+			      __u64 tail, __u32 len, __u64 strict)
+{
+	struct epf_sip s;
+
+	epf_sip_init(&s, h);
+	s.strict = strict;
+	epf_sip_word(&s, first);
+	s.tail = tail;
+	s.len = len;
+	return epf_sip_final(&s);
+}
+
+/**
+ * epf_digest_words() - the digest of a key of 8 to 15 bytes, in registers
+ * @h: keyed function
+ * @first: its first eight bytes, little-endian
+ * @tail: the others, likewise
+ * @len: 8 .. 15
+ *
+ * Return: as epf_digest() of the same bytes.
+ */
+EPF_FN __u64 epf_digest_words(const struct epf_hash *h, __u64 first,
+			      __u64 tail, __u32 len)
+{
+	if (h->strict) /* asked once, not at each word */
+		return epf_words_rounds(h, first, tail, len, 1);
+	return epf_words_rounds(h, first, tail, len, 0);
+}
+
 /**
  * epf_digest() - the digest of one key
  * @h: keyed function

@@ -106,16 +106,18 @@ EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
 	}
 }
 
-/* Set of lanes (lane i is bit 7 - i) with all of @mask, whatever their tag. */
-EPF_FN __u32 epf_line_covers(const struct epf_line *line, __u64 mask)
+/* Has no lane all of @mask, whatever its tag? As @mask < 2^63, the difference
+ * is negative unless all of it is there.
+ */
+EPF_FN bool epf_line_lacks(const struct epf_line *line, __u64 mask)
 {
-	__u32 lacking = 0;
+	__u64 lacking = ~0ULL;
 	__u32 i;
 
 	EPF_UNROLL
-	for (i = 0; i < EPF_LANES; i++) /* one add with carry each */
-		lacking += lacking + ((epf_load(&line->lane[i]) & mask) < mask);
-	return ~lacking & 0xff;
+	for (i = 0; i < EPF_LANES; i++)
+		lacking &= (epf_load(&line->lane[i]) & mask) - mask;
+	return lacking >> 63;
 }
 
 EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
@@ -129,26 +131,21 @@ EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 	return true;
 }
 
-/* Verdict at @epoch: first by positions alone, which rules out nearly every
- * absent key, then by tag, youngest lane first, on words loaded again.
+/* Verdict at @epoch, youngest lane first: most repeats follow soon. Before the
+ * older ones the positions alone rule out nearly every absent key.
  */
 EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch)
 {
-	__u32 lanes = 0xff;
-	__u32 age, i, j;
+	__u32 age, j;
 
-	for (j = 0; j < p->parts; j++) {
-		lanes &= epf_line_covers(p->line[j], p->mask[j]);
-		if (!lanes)
+	if (epf_probe_holds(p, epoch))
+		return EPF_PRESENT;
+	for (j = 0; j < p->parts; j++)
+		if (epf_line_lacks(p->line[j], p->mask[j]))
 			return EPF_ABSENT;
-	}
-	/* Rotate, so that bit a is the lane of age a. */
-	lanes = ((lanes | lanes << EPF_LANES) >> (7 - (epoch & 7))) & 0xff;
-	for (i = 0; i < EPF_LANES && lanes; i++, lanes &= lanes - 1) {
-		age = epf_ctz(lanes);
+	for (age = 1; age < EPF_LANES; age++)
 		if (epf_probe_holds(p, epoch - age))
 			return EPF_PRESENT + (int)age;
-	}
 	return EPF_ABSENT;
 }
 

@@ -510,6 +510,41 @@ EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 	return 0;
 }
 
+/**
+ * epf_flow_plain() - the flow key of a plain packet, in registers
+ * @p: the packet, or its first segment
+ * @len: of it
+ * @o: options, checked or not
+ * @first: bytes 0 .. 7 of the key, little-endian
+ * @tail: bytes 8 .. 13
+ *
+ * Plain: Ethernet without tags, IPv4 without options and whole, a protocol
+ * with ports, all in one segment. Same key as from epf_flow_digest(), which
+ * packets in several segments show.
+ *
+ * Return: false where options or packet are of another kind, or wrong.
+ */
+EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
+			   const struct epf_pkt_opts *o, __u64 *first,
+			   __u64 *tail)
+{
+	__u64 addrs;
+
+	if (o->key != EPF_PKT_FLOW || o->link != EPF_LINK_ETHER ||
+	    (o->flags & ~EPF_PKT_NONIP_FRAME) || o->max_bytes || len < 38)
+		return false;
+	/* EtherType, version and length; total length; offset of a fragment */
+	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 ||
+	    epf_be16(p + 16) < 24 || (epf_get_le64(p + 20) & 0xff3f) ||
+	    !epf_has_ports(p[23]))
+		return false;
+	addrs = epf_get_le64(p + 26);
+	*first = 4 | (__u64)p[23] << 8 | epf_get_le64(p + 30) >> 32 << 16 |
+		 addrs << 48;
+	*tail = addrs >> 16;
+	return true;
+}
+
 EPF_FN_BIG __u64 epf_frame_digest(const struct epf_hash *h,
 			      const struct epf_pkt *pkt, __u32 max_bytes)
 {
@@ -558,8 +593,14 @@ EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
 EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 			  const struct epf_pkt_opts *o, __u64 *digest)
 {
+	__u64 first, tail;
 	int err;
 
+	if (epf_flow_plain(pkt->seg[0].data, pkt->seg[0].len, o, &first,
+			   &tail)) {
+		*digest = epf_digest_words(h, first, tail, 14);
+		return 0;
+	}
 	if (o->key == EPF_PKT_PACKET)
 		return epf_packet_digest(h, pkt, o, digest);
 	if (o->key == EPF_PKT_FLOW) {

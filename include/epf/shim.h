@@ -21,6 +21,7 @@
  *   epf_prefetch(p)        a hint
  *   epf_get_le64(p)        unaligned little-endian load
  *   epf_mulhi(a,b)         high 64 bits of the product
+ *   epf_with_bit(v,n)      v | 1 << n, n < 64; in one instruction if possible
  *   epf_popcount(v)        set bits of a 64-bit word
  *   epf_ctz(v)             number of the lowest set bit, from 0; v > 0
  *
@@ -108,6 +109,12 @@ EPF_FN __u64 epf_get_le64(const void *p)
 EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
 {
 	return mul_u64_u64_shr(a, b, 64);
+}
+
+EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
+{
+	OPTIMIZER_HIDE_VAR(n); /* or gcc cuts it to 32 bits, and makes three */
+	return v | 1ULL << n;
 }
 
 EPF_FN __u32 epf_popcount(__u64 v)
@@ -395,17 +402,27 @@ EPF_FN __u32 epf_ctz(__u32 v)
 
 EPF_FN __u64 epf_get_le64(const void *p)
 {
+	__u64 v;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	memcpy(&v, p, sizeof(v)); /* one load, where shifts may become eight */
+#else
 	const __u8 *b = (const __u8 *)p;
-	__u64 v = 0;
 	int i;
 
-	EPF_UNROLL
-	for (i = 0; i < 8; i++)
-		v |= (__u64)b[i] << (8 * i);
+	for (v = 0, i = 7; i >= 0; i--)
+		v = v << 8 | b[i];
+#endif
 	return v;
 }
 
 #endif /* kernel or not */
+
+#ifndef __KERNEL__
+EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
+{
+	return v | 1ULL << n;
+}
+#endif
 
 EPF_FN __u64 epf_rotl(__u64 v, __u32 n)
 {

@@ -168,14 +168,15 @@ EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch,
 			     __u64 *flush)
 {
 	__u64 none = e << 32;
+	__u64 n = pending - none; /* of another epoch: 2^32 and up */
 
-	if ((pending ^ none) >> 32)
-		pending = none;
-	pending++;
 	*flush = 0;
-	if ((pending & 0xffffffff) < batch)
-		return pending;
-	*flush = pending & 0xffffffff;
+	if (n < batch - 1)
+		return pending + 1;
+	n = n >> 32 ? 1 : n + 1;
+	if (n < batch)
+		return none + n;
+	*flush = n;
 	return none;
 }
 

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What run.sh measured, as JSON, and how it stands to what is to be reached.
+
+usage: report.py DIRECTORY    (core.txt, dedup.txt, xdp.json, memory.json)
+Writes report.json there, prints the summary. A part that is missing is left
+out.
+"""
+
+import json
+import os
+import re
+import sys
+
+CORE_SIZE = re.compile(r"(\d+) MiB, window (\d+) keys")
+CORE_ROW = re.compile(r"(test new|test known|insert)\s+(unbatched|batched)\s+"
+                      r"lanes\s+([\d.]+) ns\s+classic\s+([\d.]+) ns\s+"
+                      r"ratio\s+([\d.]+)")
+DEDUP_ROW = re.compile(r"(\w+)\s+(\d+)\s+([\d.]+) s\s+(\d+) packets/s")
+
+
+def read(path):
+    try:
+        with open(path) as f:
+            return f.read()
+    except FileNotFoundError:
+        return ""
+
+
+def core(text):
+    rows, mib = [], 0
+    for line in text.splitlines():
+        size, row = CORE_SIZE.match(line), CORE_ROW.match(line)
+        if size:
+            mib = int(size[1])
+        elif row:
+            rows.append({"mib": mib, "operation": row[1],
+                         "batched": row[2] == "batched",
+                         "lanes_ns": float(row[3]),
+                         "classic_ns": float(row[4]), "ratio": float(row[5])})
+    return rows
+
+
+def dedup(text):
+    return [{"tool": r[1], "window": int(r[2]), "seconds": float(r[3])}
+            for r in map(DEDUP_ROW.match, text.splitlines()) if r]
+
+
+def core_reach(rows):
+    for row in rows:
+        least = 2
+        if row["operation"] == "test new":
+            least = 5 if row["mib"] < 64 else 8
+        elif row["operation"] != "insert":
+            continue
+        if not row["batched"]:
+            yield (f"{row['operation']}, {row['mib']} MiB: x times faster than "
+                   "the classic filter", row["ratio"], ">=", least)
+
+
+def xdp_reach(xdp):
+    flow = {f["subject"]: f for f in xdp["figures"] if f["key"] == "flow"}
+    null, lru = flow["null"], flow["lru"]
+    for name in (n for n in flow if n.startswith("ours")):
+        for stage, most in ("new", 1 / 3), ("repeat", 1):
+            yield (f"{stage} flow, {name}: instructions above null, to LRU's",
+                   (flow[name][stage] - null[stage]) /
+                   (lru[stage] - null[stage]), "<=", most)
+
+
+def memory_reach(memory):
+    yield (f"{memory['flows']} flows at {memory['budget']:g}: MiB",
+           memory["planned"] / 2**20, "<=", 5)
+
+
+def dedup_reach(rows):
+    of = {(r["tool"], r["window"]): r["seconds"] for r in rows}
+    ours = of.get(("epfctl", 50000))
+    if ours and ("editcap", 50000) in of:
+        yield ("dedup at 50000: x times faster than editcap",
+               of["editcap", 50000] / ours, ">=", 100)
+    if ours and ("epfctl", 1000000) in of:
+        yield ("dedup, time at 1000000 to that at 1000",
+               of["epfctl", 1000000] / of["epfctl", 1000], "<=", 2)
+
+
+def main():
+    folder = sys.argv[1]
+
+    def text(name):
+        return read(os.path.join(folder, name))
+
+    parts = {"core": core(text("core.txt")),
+             "xdp": json.loads(text("xdp.json") or "null"),
+             "memory": json.loads(text("memory.json") or "null"),
+             "dedup": dedup(text("dedup.txt"))}
+    reach = []
+    for part, of in (("core", core_reach), ("xdp", xdp_reach),
+                     ("memory", memory_reach), ("dedup", dedup_reach)):
+        reach += of(parts[part]) if parts[part] else []
+    print("To be reached")
+    for what, got, sign, limit in reach:
+        met = got >= limit if sign == ">=" else got <= limit
+        print(f"  {what:<62}{got:>8.2f} {sign} {limit:<5.3g}"
+              f"{'' if met else '  not reached'}")
+    parts["reach"] = [{"what": w, "got": g, "sign": s, "limit": n}
+                      for w, g, s, n in reach]
+    with open(os.path.join(folder, "report.json"), "w") as f:
+        json.dump(parts, f, indent=1)
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# All benchmarks, one after another; report only. Every ratio is between
+# figures of this run. Writes report.txt and report.json into build/bench.
+#
+# usage: run.sh [core|xdp|memory|dedup]...    (all)
+# Exit: 0 all ran, 1 some did not.
+
+set -u -o pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+bench=$top/selftests/bench
+out=$top/build/bench
+export EPF_OUT=$out
+
+[ $# -gt 0 ] || set -- core xdp memory dedup
+for part in "$@"; do
+	case $part in
+	core | xdp | memory | dedup) ;;
+	*) echo 'usage: run.sh [core|xdp|memory|dedup]...' >&2; exit 2 ;;
+	esac
+done
+
+mkdir -p "$out" || exit 1
+rm -f "$out"/*.txt "$out"/*.json
+for part in user kmod selftests/bench; do
+	make -C "$top/$part" > "$out/build.log" 2>&1 || {
+		cat "$out/build.log" >&2
+		exit 1
+	}
+done
+
+failed=0
+
+# usage: section NAME TITLE COMMAND...
+section() {
+	local name=$1 title=$2
+	shift 2
+	printf '\n== %s\n\n' "$title"
+	"$@" 2> "$out/error.log" | tee "$out/$name.txt" || {
+		cat "$out/error.log" >&2
+		echo "bench: $name did not run" >&2
+		failed=1
+	}
+}
+
+run_all() {
+	for part in "$@"; do
+		case $part in
+		core) section core 'Core, natively: ns of an operation' \
+			"$top/build/selftests/bench/core_bench" ;;
+		xdp) section xdp 'XDP: instructions of a packet, in a VM that counts them' \
+			"$bench/xdp_bench.sh" ;;
+		memory) section memory 'Memory' "$bench/memory.sh" ;;
+		dedup) section dedup 'Duplicate removal on capture files' \
+			"$bench/dedup.sh" ;;
+		esac
+	done
+	printf '\n== Summary\n\n'
+	"$bench/report.py" "$out"
+	return $failed
+}
+
+run_all "$@" | tee "$out/report.txt"
