@@ -346,7 +346,7 @@ __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
  * Return: as bpf_epf_xdp_digest() when that is negative, else as
  * bpf_epf_test_and_insert().
  */
-__bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
+__bpf_kfunc notrace int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 					    struct xdp_md *ctx,
 					    const struct epf_pkt_opts *opts,
 					    u32 opts__sz)

@@ -250,6 +250,15 @@ static __always_inline int epf_table_verdict(struct epf_table *t, int verdict)
 	return verdict;
 }
 
+/* The lanes of @t, a bit more to the point than the pointers say. */
+static __always_inline struct epf_lanes epf_table_lanes(struct epf_table *t)
+{
+	struct epf_lanes lanes = t->lanes;
+
+	lanes.epoch = &t->state.epoch;
+	return lanes;
+}
+
 /*
  * The three operations on a probe. The caller is in an RCU read-side section
  * since before it loaded the table: that is the section of O3 in lanes.h.
@@ -259,23 +268,28 @@ static __always_inline int epf_table_verdict(struct epf_table *t, int verdict)
 static __always_inline int epf_table_test(struct epf_table *t,
 					  const struct epf_probe *p)
 {
-	return epf_table_verdict(t, epf_test(&t->lanes, p));
+	struct epf_lanes lanes = epf_table_lanes(t);
+
+	return epf_table_verdict(t, epf_test(&lanes, p));
 }
 
 static __always_inline int epf_table_insert(struct epf_table *t,
 					    const struct epf_probe *p)
 {
-	return epf_table_count(t, epf_insert(&t->lanes, p), EPF_ABSENT);
+	struct epf_lanes lanes = epf_table_lanes(t);
+
+	return epf_table_count(t, epf_insert(&lanes, p), EPF_ABSENT);
 }
 
 static __always_inline int epf_table_test_and_insert(struct epf_table *t,
 						     const struct epf_probe *p)
 {
+	struct epf_lanes lanes = epf_table_lanes(t);
 	int verdict;
 	u64 e;
 
-	verdict = epf_test_and_insert(&t->lanes, p,
-				      READ_ONCE(t->skip_present), &e);
+	verdict = epf_test_and_insert(&lanes, p, READ_ONCE(t->skip_present),
+				      &e);
 	verdict = epf_table_verdict(t, verdict);
 	return e ? epf_table_count(t, e, verdict) : verdict;
 }

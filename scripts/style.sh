@@ -72,7 +72,7 @@ done <<< "$lengths"
 
 while read -r f n; do
 	say "line of $n characters: $f"
-done < <(awk '{ gsub(/\t/, "        ") } length > 100 && FILENAME !~ /vectors\.h/ {
+done < <(awk '{ gsub(/\t/, "        ") } length > 100 && !/"/ && FILENAME !~ /vectors\.h/ {
 	print FILENAME ":" FNR, length }' "${code[@]}")
 
 for f in $(printf '%s\n' "${files[@]}" | grep '\.py$'); do

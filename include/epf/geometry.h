@@ -99,26 +99,24 @@ EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
 					     g->part_lines);
 }
 
-/* Add @n <= 8 positions to @mask from the fraction @x; the first is at most
+/* Add 1 <= @n <= 8 positions to @mask from the fraction @x; the first is at most
  * @top. Compilers make a conditional move of the choice, as they should:
  * whether a position is taken is a coin toss.
  */
 EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
 {
-	__u32 i;
+	__u32 i = 0;
 
 	EPF_UNROLL
-	for (i = 0; i < EPF_WORD_DRAWS; i++) {
+	do {
 		__u64 t;
 
-		if (i == n)
-			break;
 		t = epf_mulhi(x, top + 1);
 		x *= top + 1;
 		t = mask >> t & 1 ? top : t;
 		mask = epf_with_bit(mask, t);
 		top++;
-	}
+	} while (++i < EPF_WORD_DRAWS && i < n);
 	return mask;
 }
 

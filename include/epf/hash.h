@@ -72,17 +72,26 @@ EPF_FN void epf_sip_init(struct epf_sip *s, const struct epf_hash *h)
 	s->strict = h->strict;
 }
 
-/* The bytes of @p behind its last whole word, as the low bytes of a word. */
-EPF_FN __u64 epf_get_le_tail(const __u8 *p, __u32 len)
+/* The last @n of @len bytes, as the low bytes of a word; @n < 8, @n <= @len. */
+EPF_FN __u64 epf_get_le_last(const __u8 *p, __u32 len, __u32 n)
 {
-	__u32 n = len & 7;
 	__u64 v = 0;
 
-	if (len >= 8) /* of the last eight bytes the last n */
+	if (len >= 8)
 		return epf_get_le64(p + len - 8) >> 1 >> (63 - 8 * n);
 	while (n--)
-		v = v << 8 | p[n];
+		v = v << 8 | p[--len];
 	return v;
+}
+
+/* Absorb the whole words of @p from @done on. Return: bytes done then. */
+EPF_FN __u32 epf_sip_words(struct epf_sip *s, const __u8 *p, __u32 done,
+			   __u32 len, __u64 strict)
+{
+	s->strict = strict; /* a constant: not asked at each word */
+	for (; len - done >= 8; done += 8)
+		epf_sip_word(s, epf_get_le64(p + done));
+	return done;
 }
 
 /**
@@ -95,27 +104,24 @@ EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const void *data, __u32 len)
 {
 	const __u8 *p = (const __u8 *)data;
 	struct epf_sip s = *to; /* which @data cannot alias */
-	__u32 held = 8 * (s.len & 7); /* bits in the tail */
-	__u32 done;
+	__u32 held = s.len & 7;
+	__u32 done = 0;
 	__u64 m;
 
-	done = 0;
-	if (!held)
-		for (; len - done >= 8; done += 8)
-			epf_sip_word(&s, epf_get_le64(p + done));
-	/* Shifts by 64 - held, in two steps as held may be 0. */
-	for (; len - done >= 8; done += 8) {
-		m = epf_get_le64(p + done);
-		epf_sip_word(&s, s.tail | m << held);
-		s.tail = m >> 1 >> (63 - held);
-	}
-	m = epf_get_le_tail(p, len);
-	s.tail |= m << held;
-	if (held + 8 * (len - done) >= 64) {
-		epf_sip_word(&s, s.tail);
-		s.tail = m >> 1 >> (63 - held);
-	}
 	s.len += len;
+	if (held) {
+		m = len < 8 ? epf_get_le_last(p, len, len) : epf_get_le64(p);
+		s.tail |= m << 8 * held;
+		if (held + len < 8) {
+			*to = s;
+			return;
+		}
+		epf_sip_word(&s, s.tail);
+		done = 8 - held;
+	}
+	done = s.strict ? epf_sip_words(&s, p, done, len, 1) :
+			  epf_sip_words(&s, p, done, len, 0);
+	s.tail = epf_get_le_last(p, len, len - done);
 	*to = s;
 }
 
@@ -136,13 +142,10 @@ EPF_FN __u64 epf_digest_rounds(const struct epf_hash *h, const void *key,
 {
 	const __u8 *p = (const __u8 *)key;
 	struct epf_sip s;
-	__u32 done;
 
 	epf_sip_init(&s, h);
-	s.strict = strict;
-	for (done = 0; len - done >= 8; done += 8)
-		epf_sip_word(&s, epf_get_le64(p + done));
-	s.tail = epf_get_le_tail(p, len);
+	epf_sip_words(&s, p, 0, len, strict);
+	s.tail = epf_get_le_last(p, len, len & 7);
 	s.len = len;
 	return epf_sip_final(&s);
 }

@@ -125,7 +125,7 @@ EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 	__u32 j;
 
 	for (j = 0; j < p->parts; j++)
-		if (!epf_holds(epf_load(&p->line[j]->lane[epoch & 7]),
+		if (!epf_holds(epf_load_acquire(&p->line[j]->lane[epoch & 7]),
 			       p->mask[j], epoch))
 			return false;
 	return true;
@@ -271,7 +271,11 @@ EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
 		*e = 0;
 		return verdict;
 	}
-	was = epf_set(f, p, *e, epf_first_lacking(p, *e));
+	if (verdict == EPF_PRESENT) /* all there already, loaded with acquire */
+		was = epf_load_ordered(f->epoch) == *e ? EPF_WAS_COMPLETE :
+							 EPF_MOVED; /* O2 */
+	else
+		was = epf_set(f, p, *e, epf_first_lacking(p, *e));
 	if (was == EPF_MOVED) {
 		*e = epf_insert(f, p);
 		return verdict;

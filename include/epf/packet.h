@@ -334,6 +334,51 @@ EPF_FN void epf_head_ip(struct epf_head *head, const struct epf_ip *ip)
 	head->len += ip->hdr_len;
 }
 
+/**
+ * epf_packet_plain() - the packet key of a plain packet
+ * @h: keyed function
+ * @pkt: packet
+ * @o: checked options, of key EPF_PKT_PACKET
+ * @digest: result
+ *
+ * Plain: Ethernet without tags, IPv4 without options, all of it in the first
+ * segment. Then the canonical bytes lie in one piece, but for TTL and checksum.
+ * Same digest as by the long way, which packets in several segments show.
+ *
+ * Return: false where options or packet are of another kind, or wrong.
+ */
+EPF_FN bool epf_packet_plain(const struct epf_hash *h,
+			     const struct epf_pkt *pkt,
+			     const struct epf_pkt_opts *o, __u64 *digest)
+{
+	const __u8 *p = pkt->seg[0].data;
+	struct epf_sip s;
+	__u32 end, at;
+
+	if (o->link != EPF_LINK_ETHER || o->max_bytes || pkt->seg[0].len < 34)
+		return false;
+	end = 14 + epf_be16(p + 16);
+	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 || end < 34 ||
+	    end > pkt->seg[0].len)
+		return false;
+	epf_sip_init(&s, h);
+	if (o->flags & EPF_PKT_NO_MAC) {
+		epf_sip_word(&s, epf_get_le64(p + 12));
+		epf_sip_word(&s, epf_get_le64(p + 20) & ~0xffff00ff0000ULL);
+		at = 28;
+	} else {
+		epf_sip_word(&s, epf_get_le64(p));
+		epf_sip_word(&s, epf_get_le64(p + 8));
+		epf_sip_word(&s, epf_get_le64(p + 16) & ~(0xffULL << 48));
+		epf_sip_word(&s, epf_get_le64(p + 24) & ~0xffffULL);
+		at = 32;
+	}
+	epf_sip_update(&s, p + at, end - at);
+	s.len = end - (o->flags & EPF_PKT_NO_MAC ? 12 : 0);
+	*digest = epf_sip_final(&s);
+	return true;
+}
+
 EPF_FN_BIG int epf_packet_digest(const struct epf_hash *h,
 			     const struct epf_pkt *pkt,
 			     const struct epf_pkt_opts *o, __u64 *digest)
@@ -345,6 +390,8 @@ EPF_FN_BIG int epf_packet_digest(const struct epf_hash *h,
 	__u32 rest, end;
 	int err;
 
+	if (epf_packet_plain(h, pkt, o, digest))
+		return 0;
 	err = epf_l3_find(pkt, o->link, &l3);
 	if (err)
 		return err;

@@ -111,12 +111,6 @@ EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
 	return mul_u64_u64_shr(a, b, 64);
 }
 
-EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
-{
-	OPTIMIZER_HIDE_VAR(n); /* or gcc cuts it to 32 bits, and makes three */
-	return v | 1ULL << n;
-}
-
 EPF_FN __u32 epf_popcount(__u64 v)
 {
 	return hweight64(v);
@@ -417,12 +411,15 @@ EPF_FN __u64 epf_get_le64(const void *p)
 
 #endif /* kernel or not */
 
-#ifndef __KERNEL__
 EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
 {
+#if defined(__x86_64__) && !defined(__CUDA_ARCH__)
+	__asm__("btsq %1, %0" : "+r"(v) : "r"(n) : "cc"); /* gcc makes three */
+	return v;
+#else
 	return v | 1ULL << n;
-}
 #endif
+}
 
 EPF_FN __u64 epf_rotl(__u64 v, __u32 n)
 {
