@@ -64,26 +64,36 @@ static __always_inline int verdict(struct xdp_md *ctx,
 	return ret;
 }
 
+static __always_inline void count(struct xdp_md *ctx,
+				  struct epf_xdp_slot *slot, __u32 outcome)
+{
+	slot->count[outcome].packets++;
+	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);
+}
+
+/* The frequent outcomes first and apart: then they are constants. */
 static __always_inline int dedup(struct xdp_md *ctx, bool marks)
 {
 	__u32 zero = 0;
 	struct epf_xdp_slot *slot = bpf_map_lookup_elem(&epf_slot, &zero);
-	__u32 outcome = EPF_XDP_NEW;
 	int ret;
 
 	if (!slot)
 		return XDP_PASS;
 	ret = verdict(ctx, slot);
-	if (ret < 0)
-		outcome = failed(ret);
-	else if (ret && marks)
-		outcome = mark(ctx, ret - 1);
-	else if (ret)
-		outcome = action == EPF_XDP_DROP ? EPF_XDP_DROPPED :
-						   EPF_XDP_COUNTED;
-	slot->count[outcome].packets++;
-	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);
-	return outcome == EPF_XDP_DROPPED ? XDP_DROP : XDP_PASS;
+	if (!ret) {
+		count(ctx, slot, EPF_XDP_NEW);
+	} else if (ret < 0) {
+		count(ctx, slot, failed(ret));
+	} else if (marks) {
+		count(ctx, slot, mark(ctx, ret - 1));
+	} else if (action == EPF_XDP_DROP) {
+		count(ctx, slot, EPF_XDP_DROPPED);
+		return XDP_DROP;
+	} else {
+		count(ctx, slot, EPF_XDP_COUNTED);
+	}
+	return XDP_PASS;
 }
 
 SEC("xdp")

@@ -28,9 +28,10 @@ enum op { OP_TEST, OP_INSERT, OP_TEST_AND_INSERT };
 static __always_inline int do_probe(struct epf_table *t, u64 digest,
 				    enum op op)
 {
+	struct epf_lanes lanes = epf_table_lanes(t);
 	struct epf_probe p;
 
-	epf_probe(&t->lanes, digest, &p);
+	epf_probe(&lanes, digest, &p);
 	if (op == OP_TEST)
 		return epf_table_test(t, &p);
 	if (op == OP_INSERT)
@@ -346,7 +347,7 @@ __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
  * Return: as bpf_epf_xdp_digest() when that is negative, else as
  * bpf_epf_test_and_insert().
  */
-__bpf_kfunc notrace int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
+__bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 					    struct xdp_md *ctx,
 					    const struct epf_pkt_opts *opts,
 					    u32 opts__sz)

@@ -250,12 +250,16 @@ static __always_inline int epf_table_verdict(struct epf_table *t, int verdict)
 	return verdict;
 }
 
-/* The lanes of @t, a bit more to the point than the pointers say. */
+/* The lanes of @t, with what the compiler cannot know: where the epoch is, and
+ * that with one part no part has a position more.
+ */
 static __always_inline struct epf_lanes epf_table_lanes(struct epf_table *t)
 {
 	struct epf_lanes lanes = t->lanes;
 
 	lanes.epoch = &t->state.epoch;
+	if (lanes.geom.parts == 1)
+		lanes.geom.more = 0;
 	return lanes;
 }
 

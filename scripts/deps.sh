@@ -22,7 +22,7 @@ build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libe
 	python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd iproute2
 	iputils-ping ethtool xdp-tools bpftool'
-test_pkgs='wireshark-common tcpdump'
+test_pkgs='wireshark-common tcpdump g++'
 
 usage() {
 	cat <<'USAGE'

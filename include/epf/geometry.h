@@ -95,12 +95,14 @@ EPF_FN int epf_geom_init(struct epf_geom *g, __u64 nr_lines, __u32 parts,
 /* Index of the line of part @j. */
 EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
 {
-	return j * g->part_lines + epf_mulhi(epf_word(digest, 4 * j),
-					     g->part_lines);
+	__u64 low;
+
+	return j * g->part_lines + epf_mul(epf_word(digest, 4 * j),
+					   g->part_lines, &low);
 }
 
-/* Add 1 <= @n <= 8 positions to @mask from the fraction @x; the first is at most
- * @top. Compilers make a conditional move of the choice, as they should:
+/* Add @n positions, 1 .. 8, to @mask from the fraction @x; the first is at
+ * most @top. Compilers make a conditional move of the choice, as they should:
  * whether a position is taken is a coin toss.
  */
 EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
@@ -109,14 +111,12 @@ EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
 
 	EPF_UNROLL
 	do {
-		__u64 t;
+		__u64 t = epf_mul(x, top + 1, &x);
 
-		t = epf_mulhi(x, top + 1);
-		x *= top + 1;
 		t = mask >> t & 1 ? top : t;
 		mask = epf_with_bit(mask, t);
 		top++;
-	} while (++i < EPF_WORD_DRAWS && i < n);
+	} while (++i != n && i < EPF_WORD_DRAWS);
 	return mask;
 }
 

@@ -575,10 +575,14 @@ EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
 			   const struct epf_pkt_opts *o, __u64 *first,
 			   __u64 *tail)
 {
-	__u64 addrs;
+	const struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 };
+	const struct epf_pkt_opts free = { 0, 0, EPF_PKT_NONIP_FRAME, 0 };
+	__u64 have, want, any, addrs;
 
-	if (o->key != EPF_PKT_FLOW || o->link != EPF_LINK_ETHER ||
-	    (o->flags & ~EPF_PKT_NONIP_FRAME) || o->max_bytes || len < 38)
+	memcpy(&have, o, 8); /* one comparison of all, on constants */
+	memcpy(&want, &flow, 8);
+	memcpy(&any, &free, 8);
+	if ((have & ~any) != want || len < 38)
 		return false;
 	/* EtherType, version and length; total length; offset of a fragment */
 	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 ||

@@ -21,6 +21,7 @@
  *   epf_prefetch(p)        a hint
  *   epf_get_le64(p)        unaligned little-endian load
  *   epf_mulhi(a,b)         high 64 bits of the product
+ *   epf_mul(a,b,&low)      the same, and the low 64 bits
  *   epf_with_bit(v,n)      v | 1 << n, n < 64; in one instruction if possible
  *   epf_popcount(v)        set bits of a 64-bit word
  *   epf_ctz(v)             number of the lowest set bit, from 0; v > 0
@@ -418,6 +419,19 @@ EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
 	return v;
 #else
 	return v | 1ULL << n;
+#endif
+}
+
+/* Not by __int128: gcc aligns the stack for that in every caller. */
+EPF_FN __u64 epf_mul(__u64 a, __u64 b, __u64 *low)
+{
+#if defined(__x86_64__) && !defined(__CUDA_ARCH__)
+	__asm__("mulq %2" : "+a"(a), "=d"(b) : "r"(b) : "cc");
+	*low = a;
+	return b;
+#else
+	*low = a * b;
+	return epf_mulhi(a, b);
 #endif
 }
 

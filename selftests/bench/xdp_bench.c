@@ -28,7 +28,7 @@
 #include "peers.h"
 #include "peers.skel.h"
 
-#define PACKETS 8192 /* of one figure */
+#define PACKETS_MAX 8192 /* of one figure */
 #define FRAME_MAX 1514
 #define RIGHT 0.97 /* share of the packets that go the way of the row */
 
@@ -45,8 +45,11 @@ struct figures {
  * @bind: programs that give it a filter
  * @dev: device
  * @filter: descriptors of the filters, by position in lines_per_key
+ * @info: what they are
  * @flows: the window
  * @budget: of the filters
+ * @packets: of one figure; a small part of an epoch, so that repeats are of
+ *	the same one
  * @next_key: that no packet had yet
  * @next_digest: that no batch had yet
  */
@@ -59,6 +62,7 @@ struct bench {
 	struct epf_info info[3];
 	__u32 flows;
 	double budget;
+	__u32 packets;
 	__u32 next_key;
 	__u64 next_digest;
 };
@@ -264,10 +268,10 @@ static int measure(struct bench *b, __u32 base, __u32 len,
 	__u64 before = counted(b, want);
 	double share;
 
-	*ns = run(b, base, PACKETS, len);
+	*ns = run(b, base, b->packets, len);
 	if (*ns < 0)
 		return fail("test run", (int)*ns);
-	share = (double)(counted(b, want) - before) / PACKETS;
+	share = (double)(counted(b, want) - before) / b->packets;
 	if (share > RIGHT)
 		return 0;
 	fprintf(stderr, "xdp_bench: %.3f of the packets went the wrong way\n",
@@ -290,7 +294,7 @@ static int measure_all(struct bench *b, int which, __u32 len,
 	__u32 base = b->next_key;
 	int err;
 
-	b->next_key += PACKETS;
+	b->next_key += b->packets;
 	err = measure(b, base, len, EPF_XDP_NEW, &f->ns[NEW]) ?:
 	      measure(b, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]) ?:
 	      pass_epoch(b, which) ?:
@@ -349,7 +353,7 @@ static int measure_subject(struct bench *b, const struct kind *kind,
 	if (err)
 		return fail("binding", err);
 	if (subject == NULL_PROG) {
-		f->ns[NEW] = run(b, 0, PACKETS, kind->len);
+		f->ns[NEW] = run(b, 0, b->packets, kind->len);
 		f->ns[REPEAT] = f->ns[OLDER] = f->ns[NEW];
 		return f->ns[NEW] < 0;
 	}
@@ -375,12 +379,34 @@ static int load_peers(struct bench *b)
 	return 0;
 }
 
+/* The shapes that are measured; '*' is what a plan without wishes gives. */
+static void print_filters(const struct bench *b)
+{
+	struct epf_size_req req = {
+		.keys_per_window = b->flows, .budget = b->budget,
+	};
+	struct epf_size planned;
+	int i;
+
+	epf_size(&req, &planned);
+	printf("Window %u flows, budget %g\n", b->flows, b->budget);
+	for (i = 0; i < 3; i++) {
+		const struct epf_params *p = &b->info[i].params;
+
+		printf("  ours L=%u%s %8.2f MiB, %u bits a key\n",
+		       p->lines_per_key,
+		       p->lines_per_key == planned.lines_per_key ? "*" : " ",
+		       (double)b->info[i].memory_bytes / (1 << 20),
+		       p->bits_per_key);
+	}
+}
+
 static void print_kind(const struct kind *kind, const struct figures *f)
 {
 	int s;
 
-	printf("\n%s key, %u bytes%14s %9s %9s   without null and to the LRU "
-	       "table\n", kind->name, kind->len, "new", "repeat", "older");
+	printf("\n%6s key, %4u bytes       %9s %9s %9s   less null, to LRU's\n",
+	       kind->name, kind->len, "new", "repeat", "older");
 	for (s = 0; s < SUBJECTS; s++) {
 		int stage;
 
@@ -452,7 +478,7 @@ int main(int argc, char **argv)
 		else
 			argc = 0;
 	}
-	if (argc != optind + 1 || b.flows < PACKETS) {
+	if (argc != optind + 1 || b.flows < 10000) {
 		fprintf(stderr, "usage: xdp_bench [-n FLOWS] [-b BUDGET] "
 			"[-k flow|packet] [-j JSON_FILE] DIRECTORY\n");
 		return 2;
@@ -460,6 +486,7 @@ int main(int argc, char **argv)
 	out = fopen(json, "w");
 	if (!out)
 		return fail(json, 0);
+	b.packets = b.flows / 28 < PACKETS_MAX ? b.flows / 28 : PACKETS_MAX;
 	if (load_all(&b, argv[optind]))
 		return 1;
 	b.peers->bss->peers.window_ns = 3600000000000ULL;
@@ -471,5 +498,6 @@ int main(int argc, char **argv)
 		if (err)
 			return fail("making a filter", err);
 	}
+	print_filters(&b);
 	return load_peers(&b) || report(&b, key, out);
 }

@@ -210,7 +210,7 @@ static __u32 nr_filters(void)
 
 #define MIB_LINES ((1u << 20) / 64)
 
-#define LIMIT_POINTS 11
+#define LIMIT_POINTS 12
 static void try_limits(void)
 {
 	long long max = test_number(PARAMETERS "max_filters", "");
@@ -238,6 +238,9 @@ static void try_limits(void)
 	test_is(create_lines(64), -ENOSPC, "above max_filters: ENOSPC");
 	limit("max_filters", nr_filters() + 1);
 	test_is(create_lines(64), 0, "up to max_filters");
+	limit("max_filters", nr_filters() - 1);
+	test_is(create_lines(64), -ENOSPC,
+		"also where there are more already: ENOSPC");
 	limit("max_filters", max);
 	limit("max_filter_mib", 1 << 20);
 	limit("max_total_mib", 1 << 20);
