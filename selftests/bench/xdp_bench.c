@@ -443,8 +443,11 @@ static int report(struct bench *b, const char *key, FILE *json)
 	unsigned int k;
 	int s;
 
-	fprintf(json, "{\"window\": %u, \"budget\": %g, \"figures\": [",
-		b->flows, b->budget);
+	fprintf(json, "{\"window\": %u, \"budget\": %g, \"memory_bytes\": {"
+		"\"ours L=1\": %llu, \"ours L=2\": %llu, \"ours L=4\": %llu}, "
+		"\"figures\": [", b->flows, b->budget,
+		b->info[0].memory_bytes, b->info[1].memory_bytes,
+		b->info[2].memory_bytes);
 	for (k = 0; k < KINDS; k++) {
 		if (key && strcmp(key, kinds[k].name))
 			continue;

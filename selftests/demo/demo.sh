@@ -84,6 +84,15 @@ epfctl=$top/build/user/epfctl
 
 "$epfctl" -j plan --window "$window" --budget "$budget" > "$work/plan.json" || exit 2
 
+step "doubling the packets of ${pcap##*/}"
+# Whatever libpcap reads becomes plain pcap; nothing is removed.
+"$epfctl" dedup --action count -D 1 "$pcap" "$work/in.pcap" 2> "$work/log" || {
+	cat "$work/log" >&2
+	exit 2
+}
+"$demo/stream.py" "$work/in.pcap" "$work/stream.pcap" "$window" "$packets" "$seed" \
+	> "$work/made.json" || exit 2
+
 step "counting instructions in a VM of its own, meanwhile:"
 (
 	cd "$top" && exec selftests/vm/run.sh --icount --out "$work/cost" -- \
@@ -91,10 +100,6 @@ step "counting instructions in a VM of its own, meanwhile:"
 ) > "$work/cost.log" 2>&1 &
 cost=$!
 trap 'kill $cost 2>/dev/null' EXIT
-
-step "doubling the packets of ${pcap##*/}"
-"$demo/stream.py" "$pcap" "$work/stream.pcap" "$window" "$packets" "$seed" \
-	> "$work/made.json" || exit 2
 
 step 'booting a VM; in it:'
 export EPF_DEMO_STREAM=$work/stream.pcap EPF_DEMO_WINDOW=$window EPF_DEMO_BUDGET=$budget

@@ -176,6 +176,9 @@ def print_traffic(run):
          f"inside the window of {count(run.window)}, "
          f"{count(min(run.distances, default=0))} to "
          f"{count(max(run.distances, default=0))} packets apart")
+    if made["unfit"]:
+        line("left out", count(made["unfit"]),
+             "of the capture: too short or too long for the pair")
     if run.olds:
         line("older repeats", count(run.olds),
              f"beyond the window; {count(run.old_dropped)} dropped")
@@ -210,16 +213,24 @@ def print_memory(run):
 
 
 def print_cost(run):
-    name = f"ours L={run.show['lines_per_key']}"
+    """Also with fewer lines a key, which is what memory can be spent on."""
     of = {f["subject"]: f for f in run.cost["figures"]
           if f["key"] == "packet" and f["bytes"] == 64}
-    print("\nInstructions of one packet of 64 bytes (packet key)"
-          "        new     repeat")
-    for subject, what in (("null", "a program that only counts"),
-                          (name, "this filter"),
-                          ("lru", "LRU hash map, given our digest")):
-        print(f"  {what:<50}{of[subject]['new']:>11.0f}"
-              f"{of[subject]['repeat']:>11.0f}")
+    memory = run.cost["memory_bytes"]
+    used = run.show["lines_per_key"]
+    rows = [("null", "a program that only counts", "")]
+    for lines in 4, 2, 1:
+        name = f"ours L={lines}"
+        what = "this filter" if lines == used else \
+            f"the same with {lines} line{'s' * (lines > 1)} a key"
+        rows.append((name, what, size(memory[name])))
+    rows.append(("lru", "LRU hash map, given our digest",
+                 size(run.lru["bytes_memlock"])))
+    print(f"\n{'Instructions of a packet of 64 bytes':<36}{'memory':>14}"
+          f"{'new':>10}{'repeat':>10}")
+    for subject, what, bytes_used in rows:
+        print(f"  {what:<34}{bytes_used:>14}{of[subject]['new']:>10.0f}"
+              f"{of[subject]['repeat']:>10.0f}")
 
 
 def main():

@@ -6,7 +6,7 @@ The copy follows its packet at a random distance, such that never more than
 WINDOW packets lie between. One copy in four has been through a router: TTL or
 hop limit one less, the IPv4 checksum put right. Prints what was made as JSON.
 
-usage: stream.py CAPTURE OUTPUT WINDOW MAX_PACKETS(0: all) SEED
+usage: stream.py PCAP OUTPUT WINDOW MAX_PACKETS(0: all) SEED
 """
 
 import json
@@ -26,14 +26,9 @@ SPREAD = 0.45  # of the window: twice as many packets lie between, below 1
 
 def load(path, most):
     """(frames, packets of the file, packets that no Ethernet carries)"""
-    with open(path, "rb") as f:
-        magic = f.read(4)
-    if magic == b"\x0a\x0d\x0d\x0a":
-        sys.exit(f"{path} is pcapng: convert it first, editcap -F pcap "
-                 f"{path} out.pcap")
     capture = pcap.load(path)
     if capture.link != pcap.EN10MB:
-        sys.exit(f"{path} is not a capture of Ethernet (link type "
+        sys.exit("demo: this is no capture of Ethernet (link type "
                  f"{capture.link}), so it cannot be sent on one")
     frames = [p.data for p in capture.packets
               if ETH_MIN <= len(p.data) <= MTU_MAX + ETH_MIN]
@@ -88,9 +83,9 @@ def main():
     try:
         frames, of, unfit = load(path, int(most))
     except (OSError, ValueError) as e:
-        sys.exit(f"cannot read {path}: {e}")
+        sys.exit(f"demo: cannot read {path}: {e}")
     if not frames:
-        sys.exit(f"{path} has no packet that fits an Ethernet")
+        sys.exit("demo: the capture has no packet that fits an Ethernet")
     sent, changed = double(frames, int(window), random.Random(int(seed)))
     pcap.Capture([pcap.Packet(0, f) for f in sent]).save(out)
     json.dump({"captured": of, "unfit": unfit, "taken": len(frames),
