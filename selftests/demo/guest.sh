@@ -30,11 +30,13 @@ make_pair() {
 	modprobe veth
 	for ns in sender receiver; do
 		ip netns add "$ns"
+		# shellcheck disable=SC2016 # for the inner shell
 		in_ns "$ns" sh -c 'for c in all default; do
 			echo 1 > /proc/sys/net/ipv6/conf/$c/disable_ipv6; done'
 	done
 	ip -n sender link add demo0 type veth peer name demo1 netns receiver
 	for end in 'receiver demo1' 'sender demo0'; do
+		# shellcheck disable=SC2086 # two words
 		set -- $end
 		in_ns "$1" ethtool -K "$2" rx off tx off sg off tso off gso off gro off \
 			> /dev/null 2>&1 || true
