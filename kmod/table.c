@@ -151,6 +151,21 @@ static void init_table(struct epf_table *t)
 	epf_table_reset_trigger(t);
 }
 
+/* Huge pages as far as they come easily: to compact memory for them would keep
+ * a CPU busy for many seconds. More than is available is not tried at all: it
+ * would first push everything else out of memory.
+ */
+static struct epf_line *alloc_lines(u64 bytes)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+	void *lines;
+
+	if (bytes >> PAGE_SHIFT > si_mem_available())
+		return NULL;
+	lines = vmalloc_huge(bytes, gfp | __GFP_NORETRY);
+	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
+}
+
 /**
  * epf_table_new() - make an empty table
  * @params: checked
@@ -187,9 +202,7 @@ struct epf_table *epf_table_new(const struct epf_params *params,
 	t->cpu = alloc_percpu_gfp(struct epf_cpu, GFP_KERNEL_ACCOUNT);
 	if (!t->cpu)
 		goto err_free;
-	t->lanes.line = vmalloc_huge(lines_bytes,
-				     GFP_KERNEL_ACCOUNT | __GFP_ZERO |
-				     __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+	t->lanes.line = alloc_lines(lines_bytes);
 	if (!t->lanes.line || fatal_signal_pending(current))
 		goto err_free_lines;
 	set_params(t, params, key);

@@ -49,9 +49,11 @@ def kinds(packets, window):
         back = inserted - last[key] if key in last else None
         if back is None:
             out.append("first")
-        else:
-            out.append("repeat" if back <= window else "old")
+        elif back <= window:
+            out.append("repeat")
             distances.append(back)
+        else:
+            out.append("old")
         last[key] = inserted
         inserted += 1
     return out, distances

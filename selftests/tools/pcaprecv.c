@@ -11,8 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SNAP_BYTES 262144
-#define RING_BYTES (64 << 20)
+/* In immediate mode each slot of the ring is as long as the longest frame: so
+ * there are 8,192, more than any suite sends before we get to read.
+ */
+#define SNAP_BYTES 16384
+#define RING_BYTES (128 << 20)
 #define POLL_MS 20
 
 static volatile sig_atomic_t stopped;
