@@ -159,16 +159,30 @@ static void try_big(void)
 	waitpid(pid, NULL, 0);
 }
 
-#define MANY_POINTS 3
-static void try_too_big(void)
+#define MANY 32
+#define MANY_POINTS 5
+static void try_too_much(void)
 {
 	__u64 mib = test_number("/proc/meminfo", "MemTotal:") / 1024;
 	struct epf_params p = test_params("mod-big", mib * MIB_LINES, 1, 5,
 					  700);
 	long long before = free_kib() - 64 * 1024;
+	long err = 0;
+	int i, nr;
 
 	test_is(epf_dev_create(test_dev, &p, NULL, NULL), -ENOMEM,
 		"as much as all memory, %llu MiB: ENOMEM", mib);
+	p.nr_lines /= 8;
+	for (nr = 0; nr < MANY && !err; nr++) {
+		snprintf(p.name, sizeof(p.name), "mod-many-%d", nr);
+		err = epf_dev_create(test_dev, &p, NULL, NULL);
+	}
+	test_is(err, -ENOMEM, "an eighth again and again: ENOMEM in the end");
+	tap_ok(nr > 4, "that was the %dth", nr);
+	for (i = 0; i < nr - 1; i++) {
+		snprintf(p.name, sizeof(p.name), "mod-many-%d", i);
+		test_demand(!test_destroy(p.name, 0));
+	}
 	tap_ok(test_wait(freed, &before), "the memory comes back");
 	test_is(test_number("/proc/vmstat", "oom_kill "), 0,
 		"nobody was killed for it");
@@ -245,7 +259,7 @@ int main(void)
 	set_caps("1048576");
 	try_group();
 	try_big();
-	try_too_big();
+	try_too_much();
 	set_caps("0");
 	tap_ok(test_kernel_calm(), "the kernel has not complained");
 	return test_end();

@@ -59,7 +59,8 @@ double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
 		    unsigned int bits_per_key, double keys);
 
 /**
- * epf_size() - the geometry with the least memory, then the fewest lines a key
+ * epf_size() - the geometry with the least memory, then the fewest lines a key,
+ *	then the fewest positions (within 1.5 per cent of the memory)
  * @req: promise
  * @size: result; with -ENOSPC the most accurate one within @req->max_bytes
  *

@@ -30,6 +30,7 @@
 #define FPR_MIN 1e-9
 #define FPR_MAX 0.5
 #define SAME_MEMORY 1.01 /* geometries this near are equal in memory */
+#define BITS_MEMORY 1.015 /* so much memory is spent to save positions */
 
 #define LOAD_MAX 2400.0 /* any position of 62 is set, but for 1e-16 */
 #define LOAD_STEP 512.0 /* exp(-LOAD_STEP) is far from the smallest double */
@@ -197,6 +198,45 @@ static void choose_lines(const struct search *s, __u64 max_lines,
 	choose_bits(s, low * LINES_STEP, parts, size);
 }
 
+static double fpr_of(const struct search *s, __u64 nr_lines,
+		     unsigned int parts, unsigned int k)
+{
+	double load = s->keys / (double)(nr_lines / parts);
+	unsigned int more = k % parts;
+
+	return any_epoch(pow(covered(&s->chain[k / parts], load),
+			     parts - more) *
+			 pow(covered(&s->chain[k / parts + 1], load), more));
+}
+
+/* Each position costs time: take fewer where little memory makes up for it. */
+static void spare_bits(const struct search *s, __u64 max_lines,
+		       struct epf_size *size)
+{
+	unsigned int parts = size->lines_per_key;
+	__u64 low = size->nr_lines / LINES_STEP;
+	__u64 high = (__u64)((double)size->nr_lines * BITS_MEMORY);
+	unsigned int k = parts;
+
+	high = (high < max_lines ? high : max_lines) / LINES_STEP;
+	while (k < size->bits_per_key &&
+	       fpr_of(s, high * LINES_STEP, parts, k) > s->budget)
+		k++;
+	if (k == size->bits_per_key)
+		return;
+	while (low < high) {
+		__u64 mid = (low + high) / 2;
+
+		if (fpr_of(s, mid * LINES_STEP, parts, k) <= s->budget)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	size->nr_lines = low * LINES_STEP;
+	size->bits_per_key = k;
+	size->fpr = fpr_of(s, size->nr_lines, parts, k);
+}
+
 /* Is @a to be taken rather than @b, which has fewer lines per key? */
 static bool better(const struct search *s, const struct epf_size *a,
 		   const struct epf_size *b)
@@ -246,7 +286,9 @@ int epf_size(const struct epf_size_req *req, struct epf_size *size)
 		if (better(&s, &with, size))
 			*size = with;
 	}
-	if (size->fpr <= s.budget)
+	if (size->fpr <= s.budget) {
+		spare_bits(&s, max_lines, size);
 		return 0;
+	}
 	return max_lines < EPF_LINES_MAX ? -ENOSPC : -E2BIG;
 }
