@@ -262,14 +262,14 @@ static struct epf_table *table_to_map(struct epf_file *file)
  * @filp: of a filter descriptor
  * @vma: read-only
  *
- * Return: 0, -EACCES: writable, -EINVAL: beyond the lines, -ENODEV.
+ * Return: 0, -EACCES: writable or executable, -EINVAL: beyond the lines, -ENODEV.
  */
 int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct epf_table *t;
 	u64 pages;
 
-	if (vma->vm_flags & VM_WRITE)
+	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
 		return -EACCES;
 	t = table_to_map(filp->private_data);
 	if (!t)

@@ -27,7 +27,8 @@
  *     EPF_IOC_KEY      read the hash key                CAP_NET_ADMIN
  *     EPF_IOC_SNAP_BEGIN, EPF_IOC_SNAP_END              CAP_NET_ADMIN
  *     EPF_IOC_RESTORE  replace the contents             CAP_NET_ADMIN
- *     mmap(2)          the lines, read-only, shared; offset 0
+ *     mmap(2)          the lines, read-only, shared; offset 0. Writable or
+ *                      executable: EACCES
  *     poll(2)          EPOLLIN: an epoch ended since the last EPF_IOC_INFO on
  *                      this descriptor; EPOLLPRI: it became saturated, or
  *                      recovered, since then; EPOLLHUP: destroyed by force
@@ -95,7 +96,8 @@ enum epf_hash_id {
 enum epf_mode {
 	EPF_MODE_COUNT = 0,  /* W insertions */
 	EPF_MODE_TIME = 1,   /* T ns */
-	EPF_MODE_EITHER = 2, /* whichever comes first: error bounded */
+	EPF_MODE_EITHER = 2, /* whichever comes first: error bounded; found for
+			      * sure while insertions/W + time/T <= 1 */
 	EPF_MODE_BOTH = 3,   /* whichever comes last: coverage bounded */
 	EPF_MODE_MAX = EPF_MODE_BOTH,
 };
@@ -146,7 +148,8 @@ struct epf_params {
  * @flags: EPF_CREATE_*
  * @params: of the new filter
  * @key: hash key, with EPF_CREATE_KEY; else zero
- * @id: out: never 0, not reused before 2^31 creations
+ * @id: out: never 0, not reused before 2^31 creations. Where the struct cannot
+ *	be written back (EFAULT) the filter exists nevertheless, by its name
  * @reserved: zero
  */
 struct epf_create {
@@ -312,6 +315,8 @@ struct epf_info {
  * before the insert; EPF_IOC_INSERT requires @bitmap and @ages to be 0.
  * EPF_IOC_INSERT inserts and counts every key, in a first-seen filter too:
  * "first seen" is about sightings, which are EPF_IOC_TEST_AND_INSERT.
+ * Lengths are checked some hundred keys at a time: with EINVAL, the @done keys
+ * before the faulty group are processed.
  *
  * Where an insertion ends an epoch and the rotation has to wait, the batch
  * waits for it (some ms), unless a snapshot holds it: loading in bulk keeps
