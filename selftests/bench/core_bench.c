@@ -6,8 +6,10 @@
  * The peer is Algorithm 1 of Alpay and Sarioglu (2026): r+1 bit segments one
  * after another, k positions by double hashing (Kirsch and Mitzenmacher 2006),
  * a query probes the segments in turn, each until its first zero bit. r = 8
- * and k = 9 are the paper's best at 14 bits per live key. Reduction to a
- * segment is by multiply-shift in both filters, not by division.
+ * and k = 9 are the paper's best at 14 bits per live key. A position is the
+ * hash modulo the segment, as the paper has it; built with CLASSIC_SHIFT it is
+ * found by multiply-shift instead, which is the better the more of the filter
+ * is in the cache.
  *
  * Both are filled to their working load (14 bits per key of the window, all
  * epochs full) and asked for keys never inserted, keys of random age, and to
@@ -44,7 +46,11 @@ static uint64_t classic_pos(const struct classic *c, uint64_t d, unsigned int i)
 	uint64_t h1 = d;
 	uint64_t h2 = epf_word(d, 1) | 1;
 
+#ifdef CLASSIC_SHIFT
 	return epf_mulhi(h1 + i * h2, c->seg_bits);
+#else
+	return (h1 + i * h2) % c->seg_bits;
+#endif
 }
 
 static bool seg_has(const struct classic *c, unsigned int s, uint64_t d)
