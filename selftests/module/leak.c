@@ -81,9 +81,23 @@ static bool back(void *arg)
 	return *(long long *)arg - available() < (long long)ROUNDS * 4;
 }
 
+/* A page leaked in each round is missing after every thousand of them; what
+ * else the machine takes meanwhile is not.
+ */
+static bool keeps_memory(long long *before)
+{
+	int i;
+
+	*before = available();
+	for (i = 0; i < ROUNDS; i++)
+		round_of_all(i);
+	return test_wait(back, before);
+}
+
 int main(void)
 {
 	long long before;
+	bool kept = false;
 	int i;
 
 	test_begin(1);
@@ -91,11 +105,9 @@ int main(void)
 	for (i = 0; i < ROUNDS; i++)
 		round_of_all(i);
 	test_sleep(SEC);
-	before = available();
-	for (i = 0; i < ROUNDS; i++)
-		round_of_all(i);
-	tap_ok(test_wait(back, &before),
-	       "%d rounds of everything: memory available %lld -> %lld KiB",
+	for (i = 0; i < 4 && !kept; i++)
+		kept = keeps_memory(&before);
+	tap_ok(kept, "%d rounds of everything: memory available %lld -> %lld KiB",
 	       ROUNDS, before, available());
 	return test_end();
 }
