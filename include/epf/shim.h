@@ -24,7 +24,6 @@
  *   epf_mul(a,b,&low)      the same, and the low 64 bits
  *   epf_with_bit(v,n)      v | 1 << n, n < 64; in one instruction if possible
  *   epf_popcount(v)        set bits of a 64-bit word
- *   epf_ctz(v)             number of the lowest set bit, from 0; v > 0
  *
  * Where the orderings come from:
  *
@@ -117,11 +116,6 @@ EPF_FN __u32 epf_popcount(__u64 v)
 	return hweight64(v);
 }
 
-EPF_FN __u32 epf_ctz(__u32 v)
-{
-	return __ffs(v);
-}
-
 #else /* ------------------------------------------ not the kernel ---- */
 
 #ifndef __VMLINUX_H__
@@ -205,11 +199,6 @@ EPF_FN __u32 epf_popcount(__u64 v)
 	return (__u32)(v * 0x0101010101010101ULL >> 56);
 }
 
-EPF_FN __u32 epf_ctz(__u32 v)
-{
-	return epf_popcount((v & (0 - v)) - 1); /* no such instruction */
-}
-
 #else /* ---------------------------------------- C, C++ and CUDA ---- */
 
 #include <errno.h>
@@ -291,11 +280,6 @@ EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
 EPF_FN __u32 epf_popcount(__u64 v)
 {
 	return __popcll(v);
-}
-
-EPF_FN __u32 epf_ctz(__u32 v)
-{
-	return (__u32)__ffs((int)v) - 1;
 }
 
 #elif defined(EPF_PRIVATE) /* ------------------- host, one thread ---- */
@@ -385,11 +369,6 @@ EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
 EPF_FN __u32 epf_popcount(__u64 v)
 {
 	return (__u32)__builtin_popcountll(v);
-}
-
-EPF_FN __u32 epf_ctz(__u32 v)
-{
-	return (__u32)__builtin_ctz(v);
 }
 
 #endif /* host */
