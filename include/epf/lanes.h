@@ -131,19 +131,17 @@ EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 	return true;
 }
 
-/* Verdict at @epoch, youngest lane first: most repeats follow soon. Before the
- * older ones the positions alone rule out nearly every absent key.
+/* Verdict at @epoch, from lanes of age @age and up. The positions alone rule
+ * out nearly every absent key, without a branch for each lane.
  */
-EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch)
+EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 age)
 {
-	__u32 age, j;
+	__u32 j;
 
-	if (epf_probe_holds(p, epoch))
-		return EPF_PRESENT;
 	for (j = 0; j < p->parts; j++)
 		if (epf_line_lacks(p->line[j], p->mask[j]))
 			return EPF_ABSENT;
-	for (age = 1; age < EPF_LANES; age++)
+	for (; age < EPF_LANES; age++)
 		if (epf_probe_holds(p, epoch - age))
 			return EPF_PRESENT + (int)age;
 	return EPF_ABSENT;
@@ -159,7 +157,7 @@ EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch)
  */
 EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
 {
-	return epf_look(p, epf_load(f->epoch));
+	return epf_look(p, epf_load(f->epoch), 0);
 }
 
 /* What lane_set found in the lane before it set the bits there. */
@@ -266,7 +264,8 @@ EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
 	int verdict;
 
 	*e = epf_load_acquire(f->epoch);
-	verdict = epf_look(p, *e);
+	/* the current lane first: most repeats follow soon */
+	verdict = epf_probe_holds(p, *e) ? EPF_PRESENT : epf_look(p, *e, 1);
 	if (verdict && first_seen) {
 		*e = 0;
 		return verdict;
