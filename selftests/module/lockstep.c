@@ -232,7 +232,7 @@ static const struct config {
 	{ 2, 2, 64, 1, 20, EPF_REFRESH, 0, 20 },
 };
 
-#define POINTS 2
+#define POINTS 3
 static void try_config(const struct config *c)
 {
 	struct epf_params params = test_params("mod-lockstep", c->lines,
@@ -256,6 +256,8 @@ static void try_config(const struct config *c)
 	       "that was %llu inserts, %llu hits, %llu misses, %llu rotations",
 	       info.stats.inserts, info.stats.hits, info.stats.misses,
 	       info.stats.rotations);
+	epf_mem_rotate(p.mem, 0);
+	tap_ok(!same(&p, 1), "noticed: a rotation on one side only");
 	epf_mem_free(p.mem);
 	close(p.fd);
 }
