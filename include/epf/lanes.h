@@ -20,14 +20,21 @@
  *   O1  lane load (acquire) before the epoch re-read in lane_set: a value
  *       loaded before the epoch was seen to be e is no newer than e, so
  *       replacing it cannot lose a newer lane; if the lane changed since,
- *       the CAS fails.
+ *       the CAS fails. The acquire also orders O2 where the lane was complete
+ *       and nothing is written. Cases: complete-order, recheck-grace; an owner
+ *       that keeps O3 would do without the re-read here (recheck).
  *   O2  OR or CAS of the lanes (full barrier) before the epoch re-read
  *       (epf_load_ordered) that ends an insert: the linearisation point.
  *       Still e there: the bits were visible while e was current. Pairs with
- *       the release store of the epoch by the rotator.
+ *       the release store of the epoch by the rotator. Cases: reread, ordered,
+ *       or-order, cas-order.
  *   O3  A lane is taken into use by epoch e+8 only after every section that
  *       could have read epoch e has ended (the owner's grace period): rules
- *       out that a CAS finds the very word it expects 32 epochs later.
+ *       out that a CAS finds the very word it expects 32 epochs later. Case:
+ *       grace.
+ *
+ * Cases are those of selftests/explore: each takes out what it is named after,
+ * and prints a schedule that breaks a law (explore --trace CASE).
  *
  * A test needs no order: it reads the epoch once, then lanes, and every lane
  * it counts as a hit is judged by one word. A lane that was reused meanwhile
@@ -121,6 +128,7 @@ EPF_FN bool epf_line_lacks(const struct epf_line *line, __u64 mask)
 	return true;
 }
 
+/* Acquire: orders O2 of a key that is present already (case holds-order). */
 EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 {
 	__u32 j;
@@ -298,7 +306,8 @@ EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
  * @nr: lines, @first + @nr <= number of lines
  *
  * Keeps stale tags from coming round again (a tag repeats after 32 epochs).
- * The CAS loses against any inserter that changed the lane.
+ * The CAS loses against any inserter that changed the lane. Cases: scan-all,
+ * scan-store, scan-unlocked.
  *
  * Context: rotation is excluded by the caller, so that "stale" cannot turn
  * into "current" between the load and the CAS.

@@ -15,7 +15,9 @@
  *           store: a CAS that started before the store fails after it, and an
  *           addition that names another epoch is dropped. So it never exceeds
  *           the insertions of its epoch: under-counting lengthens retention,
- *           over-counting would break the promise.
+ *           over-counting would break the promise (explore: count-on,
+ *           late-flush, late-pending). The CAS keeps the pace, not the promise
+ *           (count-store).
  *   ring    written under the rotation lock; a reader without the lock
  *           re-reads the epoch to know that it saw one moment.
  *   scanned written under the rotation lock.

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The cases. Threads are A, B, C and so on, in the order in which they stand.
+ */
+#include "cases.h"
+#include "search.h"
+
+#define A (1 << 0)
+#define B (1 << 1)
+#define EMPTY (1 << BEFORE_EMPTY)
+#define STALE (1 << BEFORE_STALE)
+#define CURRENT (1 << BEFORE_CURRENT)
+#define ANY (EMPTY | STALE | CURRENT)
+
+/* key, n, batch, await */
+#define INSERT(key) { ACT_INSERT, key, 1, 0, 0 }
+#define SIGHT(key) { ACT_SIGHT, key, 1, 0, 0 }
+#define SIGHT_AFTER(key, await) { ACT_SIGHT, key, 1, 0, await }
+#define SIGHT_FIRST(key) { ACT_SIGHT_FIRST, key, 1, 0, 0 }
+#define TEST(key, await) { ACT_TEST, key, 1, 0, await }
+#define ROTATE(n) { ACT_ROTATE, 0, n, 0, 0 }
+#define ROTATE_AFTER(n, await) { ACT_ROTATE, 0, n, 0, await }
+#define COUNT(key, n, batch) { ACT_COUNT, key, n, batch, 0 }
+#define COUNT_SHARED(key, batch) { ACT_COUNT_SHARED, key, 1, batch, 0 }
+#define COUNT_ROTATE(key, n) { ACT_COUNT_ROTATE, key, n, 1, 0 }
+#define ROTATE_FULL(n) { ACT_ROTATE_FULL, 0, n, 0, 0 }
+#define SCAN { ACT_SCAN, 0, 1, 0, 0 }
+#define WRAP { ACT_WRAP, 0, 1, 0, 0 }
+#define REPLACE { ACT_REPLACE, 0, 0, 0, 0 }
+#define SWAP { ACT_SWAP, 0, 0, 0, 0 }
+#define FILTER_INSERT(key, filter) { ACT_FILTER_INSERT, key, filter, 0, 0 }
+#define FILTER_TEST(key, filter, await) \
+	{ ACT_FILTER_TEST, key, filter, 0, await }
+
+#define SCENE(name, grace, full, nr, ...) \
+	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr }
+
+const struct case_scene case_scenes[] = {
+	{ "insert", SCENE("2 inserters, rotator, reader", false, 0, 4,
+		INSERT(0), INSERT(1), ROTATE(2), TEST(0, A)),
+	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "insert-wide", SCENE("2 inserters, 1 rotation, reader", false, 0, 4,
+		INSERT(0), INSERT(1), ROTATE(1), TEST(0, A)),
+	  2 | 4, STALE | CURRENT, SEARCH_ALL, SEARCH_ALL },
+	{ "same", SCENE("2 inserters of one key, rotator, reader", false, 0, 4,
+		INSERT(0), INSERT(0), ROTATE(2), TEST(0, A)),
+	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "sight", SCENE("2 sightings, rotator", false, 0, 3,
+		SIGHT(0), SIGHT(0), ROTATE(2)),
+	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "sight-wide", SCENE("2 sightings, 1 rotation", false, 0, 3,
+		SIGHT(0), SIGHT(0), ROTATE(1)), 4, STALE, 3, SEARCH_ALL },
+	{ "first", SCENE("2 sightings, present keys not inserted, rotator",
+		false, 0, 3, SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(2)),
+	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "sights", SCENE("3 sightings, rotator", false, 0, 4,
+		SIGHT(0), SIGHT(0), SIGHT(0), ROTATE(1)),
+	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "mixed", SCENE("2 sightings, inserter of another key, rotator",
+		false, 0, 4, SIGHT(0), SIGHT(0), INSERT(1), ROTATE(1)),
+	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "again", SCENE("inserter, later sighting, 7 rotations", false, 0, 3,
+		INSERT(0), SIGHT_AFTER(0, A), ROTATE(7)),
+	  1, STALE, 2, 3 },
+	{ "stall", SCENE("2 inserters, 9 rotations, no grace periods", false, 0,
+		3, INSERT(0), INSERT(1), ROTATE(9)), 1, ANY, 2, 4 },
+	{ "grace", SCENE("2 inserters, 9 rotations, grace periods", true, 0, 3,
+		INSERT(0), INSERT(1), ROTATE(9)), 1, ANY, 2, 4 },
+	{ "grace-sight", SCENE("2 sightings, 9 rotations, grace periods", true,
+		0, 3, SIGHT(0), SIGHT(0), ROTATE(9)), 1, STALE, 2, 3 },
+	{ "wrap", SCENE("2 inserters while a tag comes round, grace periods",
+		true, 0, 3, INSERT(0), INSERT(SCENE_OLD), WRAP), 1, STALE, 2, 3 },
+	{ "clear", SCENE("inserter, clear, reader; inserter meanwhile", true, 0,
+		4, INSERT(0), ROTATE_AFTER(8, A), TEST(0, A | B), INSERT(1)),
+	  1 | 2, STALE, 3, 4 },
+	{ "gone", SCENE("inserter, 16 rotations, reader", false, 0, 3,
+		INSERT(0), ROTATE_AFTER(16, A), TEST(0, A | B)),
+	  1 | 2 | 4, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "count", SCENE("2 CPUs with batches of 2, rotator", false, 0, 3,
+		COUNT(0, 2, 2), COUNT(2, 2, 2), ROTATE(2)),
+	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "cpu", SCENE("2 threads of a CPU with a batch of 2, rotator", false,
+		0, 3, COUNT_SHARED(0, 2), COUNT_SHARED(1, 2), ROTATE(2)),
+	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "full", SCENE("2 inserters count, rotator of full epochs", false, 2,
+		3, COUNT(0, 2, 1), COUNT(2, 2, 1), ROTATE_FULL(3)),
+	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "inline", SCENE("2 inserters count and end full epochs", true, 1, 2,
+		COUNT_ROTATE(0, 2), COUNT_ROTATE(1, 2)),
+	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "scan", SCENE("scan, 2 inserters, rotator", false, 0, 4,
+		SCAN, INSERT(0), INSERT(1), ROTATE(1)),
+	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "scan-stalls", SCENE("scan, inserter, a tag comes round", false, 0, 3,
+		SCAN, INSERT(SCENE_OLD), ROTATE(24)), 1, STALE, 1, 2 },
+	{ "replace", SCENE("table replaced and freed, 2 inserters, reader",
+		true, 0, 4, REPLACE, FILTER_INSERT(0, 0), FILTER_INSERT(1, 0),
+		FILTER_TEST(0, 0, B)),
+	  1 | 2, EMPTY, SEARCH_ALL, SEARCH_ALL },
+	{ "swap", SCENE("2 filters swapped, inserters, readers of both", true,
+		0, 5, SWAP, FILTER_INSERT(0, 0), FILTER_INSERT(1, 1),
+		FILTER_TEST(0, 0, A | B), FILTER_TEST(0, 1, A | B)),
+	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+};
+const int case_nr_scenes = sizeof(case_scenes) / sizeof(case_scenes[0]);
+
+const struct case_variant case_variants[] = {
+	{ "store", "a stale lane replaced by a store, not a CAS",
+	  MC_NO_CAS, "insert", FATE_SC },
+	{ "or", "an OR that is not atomic",
+	  MC_NO_ATOMIC_OR, "insert", FATE_SC },
+	{ "reread", "no look at the epoch after the OR (O2)",
+	  MC_NO_REREAD, "insert", FATE_SC },
+	{ "ordered", "that look with a relaxed load: no barrier (O2)",
+	  MC_RLX_ORDERED, "insert", FATE_WEAK },
+	{ "or-order", "a relaxed OR: no barrier (O2)",
+	  MC_RLX_OR, "insert", FATE_WEAK },
+	{ "cas-order", "a relaxed CAS of a lane: no barrier (O2)",
+	  MC_RLX_CAS, "insert", FATE_WEAK },
+	{ "complete-order", "a complete lane seen with a relaxed load",
+	  MC_RLX_LANE, "same", FATE_WEAK },
+	{ "holds-order", "a present key seen with relaxed loads",
+	  MC_RLX_HOLDS, "sight", FATE_WEAK },
+	{ "grace", "no grace period before a lane is used again (O3)",
+	  MC_NO_GRACE, "wrap", FATE_SC },
+	{ "recheck-grace", "neither grace period nor look at the epoch before a lane is replaced (O1)",
+	  MC_NO_RECHECK, "stall", FATE_SC },
+	{ "recheck", "grace period, but no such look (O1)",
+	  MC_NO_RECHECK, "grace", FATE_NONE },
+	{ "sees-self", "an OR that tells the word afterwards",
+	  MC_OR_SEES_SELF, "sight", FATE_SC },
+	{ "sees-none", "an OR that tells nothing",
+	  MC_OR_SEES_NONE, "sight", FATE_SC },
+	{ "count-on", "counts that go on over the epochs",
+	  MC_COUNT_ON, "count", FATE_SC },
+	{ "late-flush", "a late addition counted for the epoch it arrives in",
+	  MC_LATE_FLUSH, "count", FATE_SC },
+	{ "late-pending", "a CPU that keeps insertions of an older epoch",
+	  MC_LATE_PENDING, "count", FATE_SC },
+	{ "count-store", "counts added by a store, not a CAS",
+	  MC_COUNT_STORE, "count", FATE_NONE },
+	{ "scan-all", "a scan that does not look at the tag",
+	  MC_SCAN_ALL, "scan", FATE_SC },
+	{ "scan-store", "a scan that stores, without CAS",
+	  MC_SCAN_STORE, "scan", FATE_SC },
+	{ "scan-unlocked", "a scan that does not hold rotation",
+	  MC_SCAN_UNLOCKED, "scan-stalls", FATE_SC },
+	{ "tag", "a tag of 1 bit", MC_TAG_1, "gone", FATE_SC },
+	{ "free", "a replaced table freed without a grace period",
+	  MC_FREE_NOW, "replace", FATE_SC },
+	{ "publish", "a table published by a relaxed store",
+	  MC_RLX_TABLE, "replace", FATE_WEAK },
+	{ "begin-order", "a relaxed first load of the epoch",
+	  MC_RLX_BEGIN, "insert", FATE_NONE },
+	{ "epoch-order", "a relaxed store of the epoch",
+	  MC_RLX_EPOCH, "insert", FATE_NONE },
+	{ "count-order", "a relaxed reset of the count",
+	  MC_RLX_COUNT, "count", FATE_NONE },
+	{ "add-order", "a relaxed CAS of the count",
+	  MC_RLX_ADD, "count", FATE_NONE },
+	{ "scan-order", "a relaxed CAS of the scan",
+	  MC_RLX_SCAN, "scan", FATE_NONE },
+};
+const int case_nr_variants =
+	sizeof(case_variants) / sizeof(case_variants[0]);

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The protocol of epf/lanes.h and epf/window.h under every interleaving of
+ * small cases, with sequential consistency and with a weak memory model; and
+ * the same with each protection taken out, which some case must notice.
+ *
+ * What is explored: cases.c. The laws: laws.c. The memory models: machine.h.
+ */
+#include "cases.h"
+#include "search.h"
+#include "trace.h"
+#include "../core/tap.h"
+
+#include <stdlib.h>
+
+static const char *const model_name[] = { "SC", "weak" };
+static bool deep;
+
+static int usage(FILE *to)
+{
+	int i;
+
+	fprintf(to, "usage: explore [--deep] [--trace VARIANT] [--list]\n\n"
+		"  --deep           larger bounds: many minutes, gigabytes\n"
+		"  --trace VARIANT  print an execution that breaks a law\n"
+		"  --list           the variants\n\n");
+	if (to == stdout)
+		for (i = 0; i < case_nr_variants; i++)
+			printf("  %-15s %s\n", case_variants[i].id,
+			       case_variants[i].what);
+	return to == stdout ? 0 : 2;
+}
+
+/* The scene of @c with L = @parts and beginning @before. */
+static struct mc_scene scene_of(const struct case_scene *c, int parts,
+				int before)
+{
+	struct mc_scene s = c->scene;
+
+	s.parts = (__u8)parts;
+	s.before = (enum scene_before)before;
+	return s;
+}
+
+static void say_bound(int preemptions, char *to, size_t len)
+{
+	if (preemptions == SEARCH_ALL)
+		to[0] = '\0';
+	else
+		snprintf(to, len, ", at most %d preemptions", preemptions);
+}
+
+/* One claim: @c with L = @parts keeps the laws in @model. */
+static void explore(const struct case_scene *c, int parts, enum mc_model model)
+{
+	int most = deep ? c->deep : c->preemptions;
+	struct search_result r = { .broke = NULL };
+	double executions = 0, states = 0;
+	struct mc_scene s;
+	char bound[64];
+	int before;
+
+	for (before = 0; before <= BEFORE_CURRENT && !r.broke; before++) {
+		if (!(c->before >> before & 1))
+			continue;
+		s = scene_of(c, parts, before);
+		r = search(&s, model, 0, most);
+		executions += r.executions;
+		states += (double)r.states;
+	}
+	say_bound(most, bound, sizeof(bound));
+	tap_ok(!r.broke, "%s, L=%d, %s: %s: %.3g executions, %.0f states%s",
+	       c->id, parts, model_name[model], c->scene.name, executions,
+	       states, bound);
+	if (r.broke)
+		trace_print(&s, &r);
+}
+
+static const struct case_scene *find_scene(const char *id)
+{
+	int i;
+
+	for (i = 0; i < case_nr_scenes; i++)
+		if (!strcmp(case_scenes[i].id, id))
+			return &case_scenes[i];
+	abort();
+}
+
+/* Find the execution of at least @p preemptions, and fewest, that breaks a law
+ * of @v's scene. @s is set to the scene, *@states to how many were seen.
+ */
+#define UNBOUNDED 4
+static struct search_result hunt(const struct case_variant *v,
+				 enum mc_model model, int p,
+				 struct mc_scene *s, double *states)
+{
+	const struct case_scene *c = find_scene(v->in);
+	struct search_result r = { .broke = NULL };
+	int most = c->preemptions == SEARCH_ALL ? UNBOUNDED : c->preemptions;
+	int before, parts;
+
+	*states = 0;
+	for (p = p < most ? p : most; p <= most; p++)
+		for (before = 0; before <= BEFORE_CURRENT; before++) {
+			if (!(c->before >> before & 1))
+				continue;
+			parts = c->parts & -c->parts;
+			*s = scene_of(c, parts, before);
+			r = search(s, model, v->out,
+				   p == UNBOUNDED ? SEARCH_ALL : p);
+			*states += (double)r.states;
+			if (r.broke)
+				return r;
+		}
+	return r;
+}
+
+/* One claim: what comes of @v in @model. */
+static void judge(const struct case_variant *v, enum mc_model model)
+{
+	bool breaks = v->fate == FATE_SC ||
+		      (v->fate == FATE_WEAK && model == MC_WEAK);
+	struct search_result r;
+	struct mc_scene s;
+	double states;
+
+	r = hunt(v, model, breaks ? 0 : UNBOUNDED, &s, &states);
+	if (breaks)
+		tap_ok(r.broke, "caught, %s: %s: in '%s', %d steps: %s",
+		       model_name[model], v->what, v->in, r.steps,
+		       r.broke ? r.broke : "not");
+	else
+		tap_ok(!r.broke, "breaks no law, %s: %s: in '%s', %.0f states",
+		       model_name[model], v->what, v->in, states);
+	if (r.broke && !breaks)
+		trace_print(&s, &r);
+}
+
+static int trace_variant(const char *id)
+{
+	enum mc_model model;
+	struct search_result r;
+	struct mc_scene s;
+	double states;
+	int i;
+
+	for (i = 0; i < case_nr_variants; i++)
+		if (!strcmp(case_variants[i].id, id))
+			break;
+	if (i == case_nr_variants)
+		return usage(stderr);
+	for (model = MC_SC; model <= MC_WEAK; model++) {
+		r = hunt(&case_variants[i], model, 0, &s, &states);
+		if (!r.broke)
+			continue;
+		printf("# %s: %s; memory model: %s\n", id,
+		       case_variants[i].what, model_name[model]);
+		trace_print(&s, &r);
+		return 0;
+	}
+	printf("# %s: %s: breaks no law\n", id, case_variants[i].what);
+	return 1;
+}
+
+static int nr_claims(void)
+{
+	int i, parts, n = 2 * case_nr_variants;
+
+	for (i = 0; i < case_nr_scenes; i++)
+		for (parts = 1; parts <= 4; parts *= 2)
+			n += case_scenes[i].parts & parts ? 2 : 0;
+	return n;
+}
+
+static int run_all(void)
+{
+	enum mc_model model;
+	int i, parts;
+
+	tap_plan(nr_claims());
+	for (i = 0; i < case_nr_scenes; i++)
+		for (parts = 1; parts <= 4; parts *= 2)
+			for (model = MC_SC; model <= MC_WEAK; model++)
+				if (case_scenes[i].parts & parts)
+					explore(&case_scenes[i], parts, model);
+	for (i = 0; i < case_nr_variants; i++)
+		for (model = MC_SC; model <= MC_WEAK; model++)
+			judge(&case_variants[i], model);
+	return tap_end();
+}
+
+int main(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--deep"))
+			deep = true;
+		else if (!strcmp(argv[i], "--trace") && i + 1 < argc)
+			return trace_variant(argv[i + 1]);
+		else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--list"))
+			return usage(stdout);
+		else
+			return usage(stderr);
+	}
+	return run_all();
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What every execution has to keep.
+ *
+ *   window     Not after the end of an insert that returns e there is a moment
+ *              at which e is current and the key is in all lanes of e;
+ *              e is not older than the newest epoch at the insert's last step
+ *              (MC_SC; in MC_WEAK: at the moment its last read-modify-write
+ *              took effect, or the newest value that it loaded with acquire
+ *              existed). The key is in these lanes until epoch e+8 begins, and
+ *              until then a later test or sighting finds it, not older than it
+ *              is. Later means: by a thread that awaited the inserter's end.
+ *   gone       What was inserted last in epoch e is not found by who begins
+ *              in epoch e+8 or later.
+ *   sightings  Of all sightings of one new key at least one is told absent,
+ *              exactly one if no rotation fell between them, that is, if all
+ *              began with the epoch that is the newest one at the end of all.
+ *   counts     No more insertions are counted for an epoch than have been
+ *              made in it, and no epoch ends before as many as it promises.
+ *   freed      Nobody accesses a table that is freed, or not yet made.
+ */
+#include "laws.h"
+#include "scene.h"
+
+static void broken(const char *law)
+{
+	if (!mc.broke)
+		mc.broke = law;
+}
+
+/* ---- memory ---- */
+
+static __u64 epoch_of(int table)
+{
+	return mc_newest(&mc_world.table[table].state.epoch);
+}
+
+/* Is the key in all its lanes of epoch @e right now? */
+static bool in_lanes(int table, int key, __u64 e)
+{
+	__u32 j;
+
+	for (j = 0; j < mc.scene->parts; j++)
+		if (!epf_holds(mc_newest(&mc_world.table[table].line[j]
+					  .lane[e & 7]), scene_mask(key), e))
+			return false;
+	return true;
+}
+
+static void note_live(int table)
+{
+	__u64 e = epoch_of(table);
+	int key;
+
+	for (key = 0; key < MC_KEYS; key++)
+		if (mc.ghost.active[key] && in_lanes(table, key, e))
+			mc.ghost.live[table][key] |= 1ULL << e;
+}
+
+static void all_kept(void)
+{
+	const struct mc_done *d = mc.ghost.done;
+	int i;
+
+	for (i = 0; i < mc.ghost.nr_done; i++, d++)
+		if (d->epoch && !(mc.sync.freed >> d->table & 1) &&
+		    epoch_of(d->table) - d->epoch <= EPF_LIVE_EPOCHS &&
+		    !in_lanes(d->table, d->key, d->epoch))
+			broken("window: an inserted key is gone from its lanes");
+}
+
+static void count_holds(void)
+{
+	__u64 v = mc_newest(&mc_world.table[0].state.count);
+
+	if ((v & EPF_COUNT_MASK) > mc.ghost.inserts[v >> EPF_COUNT_BITS])
+		broken("counts: more than were inserted in this epoch");
+}
+
+/**
+ * law_access() - somebody accesses a word
+ * @word: which
+ */
+void law_access(int word)
+{
+	int size = sizeof(struct mc_table) / sizeof(__u64);
+
+	if (word / size < MC_TABLES && mc.sync.freed >> word / size & 1)
+		broken("freed: a table is accessed after it was freed");
+}
+
+/**
+ * law_load() - somebody has loaded a word
+ * @word: which
+ * @v: what it held
+ */
+void law_load(int word, __u64 v)
+{
+	int table;
+
+	for (table = 0; table < MC_TABLES; table++)
+		if (word == mc_word(&mc_world.table[table].state.epoch) &&
+		    v < EPF_EPOCH_FIRST)
+			broken("freed: a table is accessed before it was made");
+}
+
+/**
+ * law_write() - somebody has written a word
+ * @word: which
+ */
+void law_write(int word)
+{
+	int size = sizeof(struct mc_table) / sizeof(__u64);
+
+	if (word / size >= MC_TABLES)
+		return;
+	note_live(word / size);
+	all_kept();
+	if (word == mc_word(&mc_world.table[0].state.count))
+		count_holds();
+}
+
+/* ---- operations ---- */
+
+/* Present with an age not above that since epoch @e? */
+static bool found(int verdict, int table, __u64 e)
+{
+	__u64 age = epoch_of(table) - e;
+
+	return age > EPF_LIVE_EPOCHS ||
+	       (verdict && verdict <= EPF_PRESENT + (int)age);
+}
+
+/* What thread @t was told, by what it must know. */
+static void verdict_holds(int t, const struct mc_op *op)
+{
+	__u64 start = mc_epoch_value(op->table, mc.ghost.start[t]);
+	const struct mc_done *d = mc.ghost.done;
+	bool gone = !mc.ghost.active[op->key];
+	int i;
+
+	for (i = 0; i < mc.ghost.nr_done; i++, d++) {
+		if (d->key != op->key || d->table != op->table || !d->epoch)
+			continue;
+		if (d->epoch + EPF_LIVE_EPOCHS >= start)
+			gone = false;
+		if (scene_after(mc.scene, t, d->thread) &&
+		    !found(op->verdict, op->table, d->epoch))
+			broken(op->verdict ?
+			       "window: an inserted key is told to be older" :
+			       "window: an inserted key is not found");
+	}
+	if (gone && op->verdict && op->key < SCENE_OLD)
+		broken("gone: a key is found that is not in the window");
+}
+
+static void sightings_hold(const struct mc_op *op)
+{
+	const struct mc_done *d = mc.ghost.done;
+	int newest = mc_epoch_index(op->table);
+	int i, n = 0, absent = 0;
+	bool rotated = false;
+
+	for (i = 0; i < mc.ghost.nr_done; i++, d++) {
+		if (d->key != op->key)
+			continue;
+		if (!d->sight)
+			return; /* it is not new */
+		n++;
+		absent += !d->verdict;
+		rotated |= d->start != newest;
+	}
+	if (n != scene_sights(mc.scene))
+		return;
+	if (!absent)
+		broken("sightings: nobody was told absent");
+	else if (absent > 1 && !rotated)
+		broken("sightings: more than one was told absent");
+}
+
+/* Thread @t says that the key is in epoch op->old. */
+static void epoch_holds(int t, const struct mc_op *op)
+{
+	__u64 least = epoch_of(op->table);
+
+	if (mc.model != MC_SC)
+		least = mc_epoch_value(op->table,
+				       mc.thread[t].know.epoch[op->table]);
+	if (op->old < least)
+		broken("window: an insert ended in a later epoch");
+	if (!(mc.ghost.live[op->table][op->key] >> op->old & 1))
+		broken("window: a key was never complete in its epoch");
+}
+
+static void add_done(int t, const struct mc_op *op)
+{
+	struct mc_done *d = &mc.ghost.done[mc.ghost.nr_done++];
+
+	d->key = (__u8)op->key;
+	d->table = (__u8)op->table;
+	d->epoch = (__u8)op->old;
+	d->thread = (__u8)t;
+	d->verdict = (__u8)op->verdict;
+	d->start = mc.ghost.start[t];
+	d->sight = op->value == MC_SIGHTED;
+	mc.ghost.inserts[op->old] += op->old != 0;
+}
+
+static void start(int t, const struct mc_op *op)
+{
+	int id = mc.word_id[mc_word(&mc_world.table[op->table].state.epoch)];
+
+	mc.ghost.active[op->key] += op->verdict >= 0;
+	if (mc.model == MC_SC || id < 0)
+		mc.ghost.start[t] = (__u8)mc_epoch_index(op->table);
+	else
+		mc.ghost.start[t] = mc.thread[t].know.at[id];
+	note_live(op->table); /* it may be there already */
+}
+
+/**
+ * law_note() - what a thread tells
+ * @t: thread
+ * @op: MC_NOTE
+ */
+void law_note(int t, const struct mc_op *op)
+{
+	switch ((enum mc_note)op->value) {
+	case MC_STARTS:
+		start(t, op);
+		return;
+	case MC_ENDS:
+		if (mc.ghost.inserts[op->old] < mc.scene->full)
+			broken("counts: an epoch ended too early");
+		return;
+	case MC_TESTED:
+		verdict_holds(t, op);
+		mc.ghost.start[t] = 0;
+		return;
+	case MC_SIGHTED:
+		mc.ghost.active[op->key]--;
+		verdict_holds(t, op);
+		break;
+	case MC_INSERTED:
+		mc.ghost.active[op->key]--;
+		break;
+	}
+	if (op->old)
+		epoch_holds(t, op);
+	add_done(t, op);
+	mc.ghost.start[t] = 0;
+	if (op->value == MC_SIGHTED)
+		sightings_hold(op);
+}

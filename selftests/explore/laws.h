@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The laws, checked at every step. A broken one is left in mc.broke.
+ */
+#ifndef EPF_EXPLORE_LAWS_H
+#define EPF_EXPLORE_LAWS_H
+
+#include "machine.h"
+
+void law_access(int word);
+void law_load(int word, __u64 v);
+void law_write(int word);
+void law_note(int t, const struct mc_op *op);
+
+#endif /* EPF_EXPLORE_LAWS_H */

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A machine that runs a few threads over a small shared memory, one step at a
+ * time, and lets the search (search.h) decide every step.
+ *
+ * A thread is a C function. What it does between two steps depends only on
+ * what its steps have answered so far; so a thread is kept as the log of these
+ * answers, and to find its next step the function is run again from its
+ * beginning over the log. Nothing but the log and the memory has to be saved
+ * and restored.
+ *
+ * Memory models:
+ *
+ *   MC_SC    sequential consistency: a load answers the newest value.
+ *   MC_WEAK  every word has the history of its values, every thread and every
+ *            value a view: the oldest value of each word that may still be
+ *            read. A load answers any value not older than the thread's view;
+ *            an acquire load takes over the view of the value; a release
+ *            store and a read-modify-write leave the thread's view with the
+ *            value; read-modify-writes answer and replace the newest value,
+ *            a failing compare-and-swap is a relaxed load. The ordered load
+ *            answers any value that was the newest one at a moment not before
+ *            the thread's latest read-modify-write took effect, nor before the
+ *            values existed that it has loaded with acquire. (After Kang et
+ *            al., "A promising semantics for relaxed-memory concurrency", POPL
+ *            2017, without promises; the ordered load as in epf/shim.h.)
+ *
+ * MC_WEAK shows store buffering and the reordering of loads with loads, and of
+ * loads with earlier stores. It does not show stores performed before earlier
+ * loads (load buffering) nor relaxed stores to different words that overtake
+ * one another: the core has no store that is not a release store or a
+ * read-modify-write, so only variants could differ. A read-modify-write orders
+ * like one of C11 (acquire and release), which is less than the full barrier
+ * that the kernel's has: later relaxed loads may answer old values.
+ */
+#ifndef EPF_EXPLORE_MACHINE_H
+#define EPF_EXPLORE_MACHINE_H
+
+#include "shim.h"
+
+#define MC_THREADS 5
+#define MC_WORDS 32   /* shared words that are written, in one scene */
+#define MC_VALUES 48  /* values of one word, in one execution */
+#define MC_LOG 1200   /* steps of one thread */
+#define MC_KEYS 8
+#define MC_TABLES 2
+#define MC_DONE 12    /* operations of all threads */
+#define MC_EPOCHS 64
+
+enum mc_model { MC_SC, MC_WEAK };
+
+/* What may be taken out: the protections of the protocol, ... */
+#define MC_NO_RECHECK (1u << 0)	  /* O1: the epoch before replacing a lane */
+#define MC_NO_CAS (1u << 1)	  /* a stale lane is replaced by a store */
+#define MC_NO_ATOMIC_OR (1u << 2) /* bits are set by load, OR, store */
+#define MC_NO_REREAD (1u << 3)	  /* O2: the epoch that ends an insert */
+#define MC_NO_GRACE (1u << 4)	  /* O3: rotation waits for nobody */
+#define MC_OR_SEES_SELF (1u << 5) /* the OR tells the word afterwards */
+#define MC_OR_SEES_NONE (1u << 6) /* the OR tells nothing */
+#define MC_SCAN_ALL (1u << 7)	  /* the scan empties current lanes, too */
+#define MC_SCAN_STORE (1u << 8)	  /* the scan stores zero */
+#define MC_SCAN_UNLOCKED (1u << 9) /* the scan does not exclude rotation */
+#define MC_TAG_1 (1u << 10)	  /* a tag of 1 bit */
+#define MC_COUNT_ON (1u << 11)	  /* counts go on over the epochs */
+#define MC_LATE_FLUSH (1u << 12)  /* a late addition counts where it arrives */
+#define MC_LATE_PENDING (1u << 13) /* a CPU keeps its insertions for later */
+#define MC_COUNT_STORE (1u << 14) /* counts are added without CAS */
+#define MC_FREE_NOW (1u << 15)	  /* a replaced table is freed at once */
+/* ... and its orderings, each made relaxed. */
+#define MC_RLX_ORDERED (1u << 16) /* O2: the ordered load */
+#define MC_RLX_OR (1u << 17)	  /* the OR of lane_set */
+#define MC_RLX_CAS (1u << 18)	  /* the CAS of lane_set */
+#define MC_RLX_LANE (1u << 19)	  /* O1: the acquire load of lane_set */
+#define MC_RLX_HOLDS (1u << 20)	  /* the acquire load of epf_probe_holds */
+#define MC_RLX_BEGIN (1u << 21)	  /* the acquire load of the epoch */
+#define MC_RLX_EPOCH (1u << 22)	  /* the rotator's store of the epoch */
+#define MC_RLX_COUNT (1u << 23)	  /* the rotator's store of the count */
+#define MC_RLX_ADD (1u << 24)	  /* the CAS of epf_count_add */
+#define MC_RLX_SCAN (1u << 25)	  /* the CAS of the scan */
+#define MC_RLX_TABLE (1u << 26)	  /* publication of a new table */
+
+enum mc_kind {
+	MC_LOAD, MC_ACQUIRE, MC_ORDERED, MC_STORE, MC_OR, MC_CAS,
+	MC_ENTER, MC_LEAVE,	/* a section of the grace period */
+	MC_GRACE_START, MC_GRACE_POLL, MC_GRACE_WAIT,
+	MC_LOCK, MC_TRYLOCK, MC_UNLOCK,
+	MC_AWAIT,		/* the end of other threads */
+	MC_NOTE,		/* for the laws; not a step */
+	MC_FREE,
+};
+
+/* What a thread tells the laws. */
+enum mc_note {
+	MC_STARTS,   /* an operation on a key */
+	MC_INSERTED, /* epoch */
+	MC_SIGHTED,  /* verdict, epoch */
+	MC_TESTED,   /* verdict */
+	MC_ENDS,     /* the epoch, which counted enough insertions */
+};
+
+/**
+ * struct mc_op - the next step of a thread
+ * @kind: what
+ * @word: offset in struct mc_world, in words
+ * @value: to be written; of MC_NOTE enum mc_note
+ * @old: that a CAS expects; of MC_NOTE the epoch
+ * @order: it acquires, releases and performs as its name says
+ * @key: of MC_NOTE
+ * @table: of MC_NOTE
+ * @verdict: of MC_NOTE
+ * @where: function of the core
+ */
+struct mc_op {
+	enum mc_kind kind;
+	int word;
+	__u64 value;
+	__u64 old;
+	bool order;
+	int key;
+	int table;
+	int verdict;
+	const char *where;
+};
+
+/* The memory. Words that nobody but one thread needs are not steps. */
+struct mc_table {
+	struct epf_state state;
+	struct epf_line line[EPF_PARTS_MAX];
+};
+
+struct mc_world {
+	struct mc_table table[MC_TABLES];
+	__u64 handle[MC_TABLES]; /* filters: the table of each */
+	__u64 pending;		 /* of the one CPU that threads share */
+};
+#define MC_WORLD_WORDS ((int)(sizeof(struct mc_world) / sizeof(__u64)))
+
+struct mc_answer {
+	__u64 value;
+	bool good;
+};
+
+/**
+ * struct mc_know - a view
+ * @at: for each shared word the index of the oldest value that may be read
+ * @epoch: the same for ordered loads of the epochs
+ */
+struct mc_know {
+	__u8 at[MC_WORDS];
+	__u8 epoch[MC_TABLES];
+};
+
+/**
+ * struct mc_value - one value in the history of a word
+ * @value: itself
+ * @know: for who acquires it
+ */
+struct mc_value {
+	__u64 value;
+	struct mc_know know;
+};
+
+/**
+ * struct mc_thread - one thread
+ * @know: its view
+ * @section: number of the section it is in, or 0
+ * @sections: it has been in
+ * @log: length of its log
+ * @hash: of what its function does next depends on
+ * @over: its function has returned
+ * @op: its next step
+ */
+struct mc_thread {
+	struct mc_know know;
+	__u8 section;
+	__u8 sections;
+	int log;
+	__u64 hash;
+	bool over;
+	struct mc_op op;
+};
+
+/**
+ * struct mc_sync - what the owner of a filter gives
+ * @started: view at the start of the latest grace period
+ * @left: of all who left a section
+ * @unlocked: of the last holder of the lock
+ * @holder: of the lock, from 1
+ * @freed: tables, as bits
+ * @waits: for which section of each thread, by grace period
+ */
+struct mc_sync {
+	struct mc_know started, left, unlocked;
+	__u8 holder;
+	__u8 freed;
+	__u8 waits[EPF_LANES][MC_THREADS];
+};
+
+/**
+ * struct mc_done - an operation that is over
+ * @epoch: that holds the key, or 0
+ * @start: index of the epoch that was known at its start
+ */
+struct mc_done {
+	__u8 key, table, thread, sight, verdict, epoch, start;
+};
+
+/**
+ * struct mc_ghost - what the laws remember
+ * @live: epochs in which a key was in all its lanes while they were current
+ * @inserts: operations that are over, by the epoch that holds them
+ * @start: as in struct mc_done, of each thread's latest operation
+ * @active: operations on each key under way
+ * @nr_done: operations
+ * @done: in the order of their ends
+ */
+struct mc_ghost {
+	__u64 live[MC_TABLES][MC_KEYS];
+	__u8 inserts[MC_EPOCHS];
+	__u8 start[MC_THREADS];
+	__u8 active[MC_KEYS];
+	__u8 nr_done;
+	struct mc_done done[MC_DONE];
+};
+
+struct mc_scene;
+
+/* One machine for all: the search is not parallel. */
+struct mc_machine {
+	enum mc_model model;
+	unsigned int out;		/* MC_NO_* and so on */
+	const struct mc_scene *scene;
+	const char *broke;		/* the law that was broken */
+	unsigned int awaited;		/* threads whose end others await */
+	bool reshape;			/* a word became shared: begin again */
+	int nr_words;
+	int word_id[MC_WORLD_WORDS];	/* -1: not shared */
+	int word_at[MC_WORDS];
+	__u8 users[MC_WORLD_WORDS];	/* threads that accessed a word */
+	bool written[MC_WORLD_WORDS];
+	struct mc_world first;		/* at the beginning */
+	__u8 nr_values[MC_WORDS];
+	struct mc_value value[MC_WORDS][MC_VALUES];
+	__u64 hash;			/* of the memory */
+	struct mc_thread thread[MC_THREADS];
+	struct mc_sync sync;
+	struct mc_ghost ghost;
+};
+
+extern struct mc_machine mc;
+extern struct mc_world mc_world; /* what the core's pointers point to */
+
+/* A choice is the index of the value that is answered, or */
+#define MC_SUCCESS 255 /* of a CAS, and of a step without a choice */
+
+/* What a step may change, for taking it back. */
+struct mc_saved {
+	struct mc_thread thread;
+	struct mc_sync sync;
+	struct mc_ghost ghost;
+	__u64 hash;
+	__u8 nr_values;
+};
+
+void mc_begin(void);
+bool mc_enabled(int t);
+int mc_choices(int t, __u8 choice[MC_VALUES + 1]);
+void mc_save(int t, struct mc_saved *s);
+struct mc_answer mc_step(int t, __u8 choice);
+void mc_undo(int t, const struct mc_saved *s);
+bool mc_goes_on(int t, enum mc_kind done);
+__u64 mc_fingerprint(void);
+__u64 mc_mix(__u64 x);
+int mc_word(const void *p);
+__u64 mc_newest(const __u64 *p);
+int mc_epoch_index(int table);
+__u64 mc_epoch_value(int table, int index);
+
+/* For the programs of the threads. */
+__u64 mc_do(enum mc_kind kind, __u64 value);
+void mc_note(enum mc_note note, int key, int table, int verdict, __u64 e);
+
+#endif /* EPF_EXPLORE_MACHINE_H */

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The programs of the threads: the core's operations as their owner, the
+ * module, runs them.
+ */
+#include "scene.h"
+
+static struct mc_table *const tables = mc_world.table;
+
+/* Lines are next to one another: those of one key. */
+static struct epf_lanes lanes_of(int table)
+{
+	struct epf_lanes f = { tables[table].line, &tables[table].state.epoch,
+			       { 1, mc.scene->parts, 2, 0 } };
+
+	return f;
+}
+
+__u64 scene_mask(int key)
+{
+	return 3ULL << 4 * key;
+}
+
+static struct epf_probe probe_of(int table, int key)
+{
+	struct epf_probe p;
+	__u32 j;
+
+	p.parts = mc.scene->parts;
+	for (j = 0; j < p.parts; j++) {
+		p.line[j] = &tables[table].line[j];
+		p.mask[j] = scene_mask(key);
+	}
+	return p;
+}
+
+int scene_threads(const struct mc_scene *s)
+{
+	return s->threads;
+}
+
+/* Threads that others await, as bits. */
+unsigned int scene_awaited(const struct mc_scene *s)
+{
+	unsigned int bits = 0;
+	int t;
+
+	for (t = 0; t < s->threads; t++)
+		bits |= s->role[t].await;
+	return bits;
+}
+
+int scene_sights(const struct mc_scene *s)
+{
+	int t, n = 0;
+
+	for (t = 0; t < s->threads; t++)
+		n += s->role[t].act == ACT_SIGHT ||
+		     s->role[t].act == ACT_SIGHT_FIRST;
+	return n;
+}
+
+/* Did @earlier end before @t began, whatever the schedule? */
+bool scene_after(const struct mc_scene *s, int t, int earlier)
+{
+	return t == earlier || s->role[t].await >> earlier & 1;
+}
+
+/* ---- the beginning ---- */
+
+static void old_key(int table)
+{
+	struct epf_lanes f = lanes_of(table);
+	struct epf_probe p = probe_of(table, SCENE_OLD);
+
+	epf_insert(&f, &p);
+}
+
+static void set_up_table(int table, enum scene_before before)
+{
+	struct epf_state *s = &tables[table].state;
+
+	epf_state_init(s, 0);
+	while (s->epoch < SCENE_EPOCH) {
+		if (before != BEFORE_EMPTY)
+			old_key(table);
+		epf_rotate(s, 0);
+	}
+	if (before == BEFORE_CURRENT)
+		old_key(table);
+}
+
+static bool swaps(const struct mc_scene *s)
+{
+	return s->role[0].act == ACT_SWAP;
+}
+
+/**
+ * scene_set_up() - the memory at the beginning
+ * @s: scene
+ */
+void scene_set_up(const struct mc_scene *s)
+{
+	int i;
+
+	mc.scene = s;
+	mc.nr_words = 0;
+	memset(mc.users, 0, sizeof(mc.users));
+	memset(mc.written, 0, sizeof(mc.written));
+	for (i = 0; i < MC_WORLD_WORDS; i++)
+		mc.word_id[i] = -1;
+	memset(&mc_world, 0, sizeof(mc_world));
+	set_up_table(0, s->before);
+	if (swaps(s))
+		set_up_table(1, s->before);
+	mc_world.handle[1] = 1;
+	mc.first = mc_world;
+}
+
+/* ---- sections and rotation: kmod/table.h, kmod/rotate.c ---- */
+
+static void enter(void)
+{
+	if (mc.scene->grace)
+		mc_do(MC_ENTER, 0);
+}
+
+static void leave(void)
+{
+	if (mc.scene->grace)
+		mc_do(MC_LEAVE, 0);
+}
+
+static bool waits(void)
+{
+	return mc.scene->grace && !(mc.out & MC_NO_GRACE);
+}
+
+/* Rotation, once the grace period since the next lane was left is over. */
+static void rotate(int table)
+{
+	struct epf_state *s = &tables[table].state;
+	__u64 e = s->epoch;
+
+	epf_rotate(s, 0);
+	if (waits())
+		mc_do(MC_GRACE_START, e & 7);
+}
+
+static void rotate_waiting(int table)
+{
+	if (waits())
+		mc_do(MC_GRACE_WAIT, (tables[table].state.epoch + 1) & 7);
+	rotate(table);
+}
+
+static bool lock(bool waiting)
+{
+	__u64 e = mc_do(waiting ? MC_LOCK : MC_TRYLOCK, 0);
+
+	if (e) /* what the lock protects */
+		tables[0].state.epoch = e;
+	return e;
+}
+
+/* ---- operations ---- */
+
+static __u64 insert(int table, int key)
+{
+	struct epf_lanes f = lanes_of(table);
+	struct epf_probe p = probe_of(table, key);
+	__u64 e;
+
+	mc_note(MC_STARTS, key, table, 0, 0);
+	e = epf_insert(&f, &p);
+	mc_note(MC_INSERTED, key, table, 0, e);
+	return e;
+}
+
+static void sight(int table, int key, bool first_seen)
+{
+	struct epf_lanes f = lanes_of(table);
+	struct epf_probe p = probe_of(table, key);
+	int verdict;
+	__u64 e;
+
+	mc_note(MC_STARTS, key, table, 0, 0);
+	verdict = epf_test_and_insert(&f, &p, first_seen, &e);
+	mc_note(MC_SIGHTED, key, table, verdict, e);
+}
+
+static void test(int table, int key)
+{
+	struct epf_lanes f = lanes_of(table);
+	struct epf_probe p = probe_of(table, key);
+
+	mc_note(MC_STARTS, key, table, -1, 0);
+	mc_note(MC_TESTED, key, table, epf_test(&f, &p), 0);
+}
+
+/* Is @sum of epoch @e enough to end it? */
+static bool full(__u64 sum)
+{
+	return mc.scene->full && sum >= mc.scene->full;
+}
+
+static __u64 add(__u64 e, __u64 n)
+{
+	struct epf_state *s = &tables[0].state;
+
+	if (mc.out & MC_LATE_FLUSH)
+		e = epf_load(&s->count) >> EPF_COUNT_BITS;
+	return epf_count_add(s, e, n);
+}
+
+static __u64 keep(__u64 pending, __u64 e, __u64 batch, __u64 *flush)
+{
+	if (mc.out & MC_LATE_PENDING)
+		pending = (pending & 0xffffffff) | e << 32;
+	return epf_pending_add(pending, e, batch, flush);
+}
+
+static void count_own(const struct scene_role *r)
+{
+	__u64 pending = 0, flush, e;
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		enter();
+		e = insert(0, r->key + i);
+		pending = keep(pending, e, r->batch, &flush);
+		if (flush)
+			add(e, flush);
+		leave();
+	}
+}
+
+static void count_shared(const struct scene_role *r)
+{
+	__u64 *cpu = &mc_world.pending;
+	__u64 old, kept, flush, e = insert(0, r->key);
+
+	old = epf_load(cpu);
+	do
+		kept = keep(old, e, r->batch, &flush);
+	while (!epf_cas(cpu, &old, kept));
+	if (flush)
+		add(e, flush);
+}
+
+/* Under the lock: end the epoch if it is full and nothing is to wait for. */
+static void rotate_due(void)
+{
+	struct epf_state *s = &tables[0].state;
+	__u64 e = s->epoch;
+
+	if (!full(epf_count_of(epf_load(&s->count), e)))
+		return;
+	if (waits() && !mc_do(MC_GRACE_POLL, (e + 1) & 7))
+		return;
+	mc_note(MC_ENDS, 0, 0, 0, e);
+	rotate(0);
+}
+
+static void count_rotate(const struct scene_role *r)
+{
+	__u64 e;
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		enter();
+		e = insert(0, r->key);
+		if (full(add(e, 1)) && lock(false)) {
+			rotate_due();
+			mc_do(MC_UNLOCK, 0);
+		}
+		leave();
+	}
+}
+
+static void rotate_full(const struct scene_role *r)
+{
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		lock(true);
+		rotate_due();
+		mc_do(MC_UNLOCK, 0);
+	}
+}
+
+static void rotate_locked(const struct scene_role *r)
+{
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		lock(true);
+		rotate(0);
+		mc_do(MC_UNLOCK, 0);
+	}
+}
+
+static bool scans(void)
+{
+	int t;
+
+	for (t = 0; t < mc.scene->threads; t++)
+		if (mc.scene->role[t].act == ACT_SCAN)
+			return true;
+	return false;
+}
+
+static void scan(void)
+{
+	struct epf_lanes f = lanes_of(0);
+	bool locked = !(mc.out & MC_SCAN_UNLOCKED);
+
+	if (locked)
+		lock(true);
+	epf_scan(&f, 0, f.geom.parts);
+	if (locked)
+		mc_do(MC_UNLOCK, 0);
+}
+
+/* As many epochs as a tag needs to come round, and the scan that is due. */
+static void wrap(void)
+{
+	struct epf_lanes f = lanes_of(0);
+	int i;
+
+	for (i = 0; i < 24; i++) {
+		if (i == 12)
+			epf_scan(&f, 0, f.geom.parts);
+		rotate_waiting(0);
+	}
+}
+
+/* ---- filters: kmod/filter.c ---- */
+
+static int enter_filter(int filter)
+{
+	enter();
+	return (int)epf_load_acquire(&mc_world.handle[filter]);
+}
+
+static void replace(void)
+{
+	struct epf_state *s = &tables[1].state;
+
+	epf_store_release(&s->epoch, EPF_EPOCH_FIRST); /* a new table */
+	epf_store_release(&mc_world.handle[0], 1);
+	if (!(mc.out & MC_FREE_NOW)) {
+		mc_do(MC_GRACE_START, 0);
+		mc_do(MC_GRACE_WAIT, 0);
+	}
+	mc_do(MC_FREE, 0);
+}
+
+static void swap(void)
+{
+	epf_store_release(&mc_world.handle[0], 1);
+	epf_store_release(&mc_world.handle[1], 0);
+}
+
+/* ---- threads ---- */
+
+static void run(const struct scene_role *r)
+{
+	int i;
+
+	switch (r->act) {
+	case ACT_INSERT:
+		for (i = 0; i < r->n; i++) {
+			enter();
+			insert(0, r->key + i);
+			leave();
+		}
+		break;
+	case ACT_SIGHT:
+	case ACT_SIGHT_FIRST:
+		enter();
+		sight(0, r->key, r->act == ACT_SIGHT_FIRST);
+		leave();
+		break;
+	case ACT_TEST:
+		enter();
+		test(0, r->key);
+		leave();
+		break;
+	case ACT_ROTATE:
+		if (scans())
+			rotate_locked(r);
+		else
+			for (i = 0; i < r->n; i++)
+				rotate_waiting(0);
+		break;
+	case ACT_ROTATE_FULL:
+		rotate_full(r);
+		break;
+	case ACT_COUNT:
+		count_own(r);
+		break;
+	case ACT_COUNT_SHARED:
+		count_shared(r);
+		break;
+	case ACT_COUNT_ROTATE:
+		count_rotate(r);
+		break;
+	case ACT_SCAN:
+		scan();
+		break;
+	case ACT_WRAP:
+		wrap();
+		break;
+	case ACT_REPLACE:
+		replace();
+		break;
+	case ACT_SWAP:
+		swap();
+		break;
+	case ACT_FILTER_INSERT:
+		insert(enter_filter(r->n), r->key);
+		leave();
+		break;
+	case ACT_FILTER_TEST:
+		test(enter_filter(r->n), r->key);
+		leave();
+		break;
+	}
+}
+
+/**
+ * scene_thread() - the function of a thread
+ * @t: which
+ */
+void scene_thread(int t)
+{
+	const struct scene_role *r = &mc.scene->role[t];
+
+	if (r->await)
+		mc_do(MC_AWAIT, r->await);
+	run(r);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Scenes: who does what, on which keys, beginning where.
+ */
+#ifndef EPF_EXPLORE_SCENE_H
+#define EPF_EXPLORE_SCENE_H
+
+#include "machine.h"
+
+/* What a thread does. */
+enum scene_act {
+	ACT_INSERT,	  /* @n times, keys @key and up */
+	ACT_SIGHT,	  /* test-and-insert */
+	ACT_SIGHT_FIRST,  /* the same, present keys are not inserted */
+	ACT_TEST,
+	ACT_ROTATE,	  /* @n times */
+	ACT_ROTATE_FULL,  /* likewise, when enough was counted */
+	ACT_COUNT,	  /* insert and count, as one CPU with a batch of @batch */
+	ACT_COUNT_SHARED, /* the same, the CPU shared with other threads */
+	ACT_COUNT_ROTATE, /* insert, count, end a full epoch oneself */
+	ACT_SCAN,	  /* under the lock */
+	ACT_WRAP,	  /* 24 rotations and a scan in between */
+	ACT_REPLACE,	  /* give filter 0 a new table, free the old one */
+	ACT_SWAP,	  /* filters 0 and 1 */
+	ACT_FILTER_INSERT, /* into filter @n */
+	ACT_FILTER_TEST,
+};
+
+/**
+ * struct scene_role - one thread
+ * @act: what it does
+ * @key: on which key
+ * @n: how often, or which
+ * @batch: insertions that a CPU keeps
+ * @await: threads whose end it awaits first, as bits
+ */
+struct scene_role {
+	enum scene_act act;
+	__u8 key, n, batch, await;
+};
+
+/* What the lanes hold at the beginning, in epoch SCENE_EPOCH. */
+enum scene_before {
+	BEFORE_EMPTY,
+	BEFORE_STALE,	/* key SCENE_OLD of eight and more epochs ago */
+	BEFORE_CURRENT, /* and of the current one */
+};
+#define SCENE_EPOCH 16
+#define SCENE_OLD 6 /* key */
+
+/**
+ * struct mc_scene - a case
+ * @name: for people
+ * @parts: L
+ * @before: see there
+ * @grace: sections and grace periods take part; without, schedules are such
+ *	that none would have to be waited for (at most seven rotations)
+ * @full: insertions that end an epoch, for ACT_ROTATE_FULL and so on
+ * @role: threads
+ */
+struct mc_scene {
+	const char *name;
+	__u8 parts;
+	enum scene_before before;
+	bool grace;
+	__u8 full;
+	struct scene_role role[MC_THREADS];
+	__u8 threads;
+};
+
+int scene_threads(const struct mc_scene *s);
+void scene_set_up(const struct mc_scene *s);
+void scene_thread(int t);
+__u64 scene_mask(int key);
+unsigned int scene_awaited(const struct mc_scene *s);
+int scene_sights(const struct mc_scene *s);
+bool scene_after(const struct mc_scene *s, int t, int earlier);
+
+#endif /* EPF_EXPLORE_SCENE_H */

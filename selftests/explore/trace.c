@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * An execution in words: a line each step, and the law that it broke.
+ */
+#include "trace.h"
+#include "scene.h"
+
+#include <stdio.h>
+
+#define TEXT 96
+
+static const char *const acts[] = {
+	[ACT_INSERT] = "insert", [ACT_SIGHT] = "sight",
+	[ACT_SIGHT_FIRST] = "sight-first", [ACT_TEST] = "test",
+	[ACT_ROTATE] = "rotate", [ACT_ROTATE_FULL] = "rotate-full",
+	[ACT_COUNT] = "count", [ACT_COUNT_SHARED] = "count-shared",
+	[ACT_COUNT_ROTATE] = "count-rotate", [ACT_SCAN] = "scan",
+	[ACT_WRAP] = "wrap", [ACT_REPLACE] = "replace", [ACT_SWAP] = "swap",
+	[ACT_FILTER_INSERT] = "insert", [ACT_FILTER_TEST] = "test",
+};
+
+static bool has_key(enum scene_act act)
+{
+	switch (act) {
+	case ACT_ROTATE:
+	case ACT_ROTATE_FULL:
+	case ACT_SCAN:
+	case ACT_WRAP:
+	case ACT_REPLACE:
+	case ACT_SWAP:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static void thread_name(const struct mc_scene *s, int t, char *to)
+{
+	const struct scene_role *r = &s->role[t];
+	int n = snprintf(to, TEXT, "%c %s", 'A' + t, acts[r->act]);
+
+	if (has_key(r->act))
+		snprintf(to + n, TEXT - n, " k%d", r->key);
+}
+
+/* A word of a table by its offset there. Return: it is a lane. */
+static bool table_word(int word, char *to)
+{
+	const struct mc_table *t = &mc_world.table[0];
+	int lane = word - mc_word(&t->line[0]);
+
+	if (word == mc_word(&t->state.epoch))
+		snprintf(to, TEXT, "epoch");
+	else if (word == mc_word(&t->state.count))
+		snprintf(to, TEXT, "count");
+	else if (lane >= 0)
+		snprintf(to, TEXT, "lane %d of line %d", lane % (int)EPF_LANES,
+			 lane / (int)EPF_LANES);
+	else
+		snprintf(to, TEXT, "word %d", word);
+	return lane >= 0;
+}
+
+/* Return: it is a lane. */
+static bool word_name(int word, char *to)
+{
+	int size = mc_word(&mc_world.table[1]);
+	int n = 0;
+
+	if (word >= MC_TABLES * size) {
+		word -= MC_TABLES * size;
+		if (word < MC_TABLES)
+			snprintf(to, TEXT, "table of filter %d", word);
+		else
+			snprintf(to, TEXT, "pending count of the CPU");
+		return false;
+	}
+	if (word >= size)
+		n = snprintf(to, TEXT, "table 1, ");
+	return table_word(word % size, to + n);
+}
+
+static void lane_value(__u64 v, char *to)
+{
+	__u64 rest = v & ~EPF_TAG_MASK;
+	int n, key;
+
+	n = snprintf(to, TEXT, "tag %d", (int)(v >> EPF_TAG_SHIFT));
+	for (key = 0; key < MC_KEYS; key++) {
+		__u64 mask = scene_mask(key);
+
+		if ((rest & mask) != mask)
+			continue;
+		n += snprintf(to + n, TEXT - n, " k%d", key);
+		rest &= ~mask;
+	}
+	if (rest)
+		snprintf(to + n, TEXT - n, " and 0x%llx", rest);
+}
+
+static void value_text(int word, __u64 v, char *to)
+{
+	char name[2 * TEXT];
+
+	if (word_name(word, name))
+		lane_value(v, to);
+	else if (v >> EPF_COUNT_BITS)
+		snprintf(to, TEXT, "%llu of epoch %llu", v & EPF_COUNT_MASK,
+			 v >> EPF_COUNT_BITS);
+	else
+		snprintf(to, TEXT, "%llu", v);
+}
+
+static const char *how(const struct mc_op *op)
+{
+	switch (op->kind) {
+	case MC_ACQUIRE:
+		return op->order ? "load-acquire" : "load (relaxed)";
+	case MC_ORDERED:
+		return op->order ? "load-ordered" : "load (relaxed)";
+	case MC_STORE:
+		return op->order ? "store-release" : "store (relaxed)";
+	case MC_OR:
+		return op->order ? "fetch-or" : "fetch-or (relaxed)";
+	case MC_CAS:
+		return op->order ? "cas" : "cas (relaxed)";
+	default:
+		return "load";
+	}
+}
+
+static void memory_step(const struct search_step *s)
+{
+	char name[2 * TEXT], was[TEXT], now[TEXT];
+	const struct mc_op *op = &s->op;
+
+	word_name(op->word, name);
+	value_text(op->word, s->answer.value, was);
+	value_text(op->word, op->kind == MC_OR ? s->answer.value | op->value :
+						 op->value, now);
+	printf("%s %s: ", how(op), name);
+	if (op->kind == MC_STORE)
+		printf("%s", now);
+	else if (op->kind == MC_OR)
+		printf("%s -> %s", was, now);
+	else if (op->kind == MC_CAS && s->answer.good)
+		printf("%s -> %s", was, now);
+	else
+		printf("%s%s", op->kind == MC_CAS ? "fails, finds " : "", was);
+	if (s->index < s->newest)
+		printf("  [old: value %d of 0..%d]", s->index, s->newest);
+	if (op->where[0])
+		printf("  (%s)", op->where);
+}
+
+static void note_step(const struct mc_op *op)
+{
+	switch ((enum mc_note)op->value) {
+	case MC_STARTS:
+		printf("begins");
+		break;
+	case MC_INSERTED:
+		printf("=> k%d is in epoch %llu", op->key, op->old);
+		break;
+	case MC_SIGHTED:
+		printf("=> k%d is told %s", op->key,
+		       op->verdict ? "present" : "absent");
+		if (op->verdict)
+			printf(", age %d", op->verdict - EPF_PRESENT);
+		if (op->old)
+			printf(", and is in epoch %llu", op->old);
+		break;
+	case MC_TESTED:
+		printf("=> k%d is told %s", op->key,
+		       op->verdict ? "present" : "absent");
+		if (op->verdict)
+			printf(", age %d", op->verdict - EPF_PRESENT);
+		break;
+	case MC_ENDS:
+		printf("ends epoch %llu", op->old);
+		break;
+	}
+}
+
+static void other_step(const struct search_step *s)
+{
+	static const char *const names[] = {
+		[MC_ENTER] = "enters a section",
+		[MC_LEAVE] = "leaves its section",
+		[MC_GRACE_START] = "starts a grace period",
+		[MC_GRACE_POLL] = "asks whether the grace period is over",
+		[MC_GRACE_WAIT] = "the grace period is over",
+		[MC_LOCK] = "locks", [MC_TRYLOCK] = "tries to lock",
+		[MC_UNLOCK] = "unlocks",
+		[MC_AWAIT] = "goes on: those it awaited are over",
+		[MC_FREE] = "frees table 0",
+	};
+
+	if (s->op.kind == MC_NOTE)
+		note_step(&s->op);
+	else
+		printf("%s", names[s->op.kind]);
+	if (s->op.kind == MC_TRYLOCK || s->op.kind == MC_GRACE_POLL)
+		printf(": %s", s->answer.value ? "yes" : "no");
+}
+
+/**
+ * trace_print() - the execution that broke a law
+ * @scene: of it
+ * @r: result of a search that found one
+ */
+void trace_print(const struct mc_scene *scene, const struct search_result *r)
+{
+	char name[TEXT];
+	int i;
+
+	printf("# scene: %s; L = %d; begins in epoch %d\n", scene->name,
+	       scene->parts, SCENE_EPOCH);
+	printf("#  step  epoch  thread          does\n");
+	for (i = 0; i < r->steps; i++) {
+		const struct search_step *s = &r->step[i];
+
+		thread_name(scene, s->thread, name);
+		printf("#  %4d  %5llu  %-14s  ", i + 1, s->epoch, name);
+		if (s->op.kind <= MC_CAS)
+			memory_step(s);
+		else
+			other_step(s);
+		printf("\n");
+	}
+	printf("#  broken: %s\n", r->broke);
+}

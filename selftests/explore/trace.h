@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * An execution in words.
+ */
+#ifndef EPF_EXPLORE_TRACE_H
+#define EPF_EXPLORE_TRACE_H
+
+#include "search.h"
+
+void trace_print(const struct mc_scene *scene, const struct search_result *r);
+
+#endif /* EPF_EXPLORE_TRACE_H */
