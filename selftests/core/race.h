@@ -19,6 +19,8 @@
 #define RACE_NO_REREAD (1u << 3)   /* O2: the epoch that ends an insert */
 #define RACE_OR_SEES_SELF (1u << 4) /* the OR tells the word afterwards */
 #define RACE_OR_SEES_NONE (1u << 5) /* the OR tells nothing */
+#define RACE_PLAIN (1u << 6) /* what stands for CAS and OR is no atomic */
+#define RACE_NO_RELEASE (1u << 7) /* the epoch is stored without order */
 
 /**
  * struct race_self - one thread, or what stands for one
@@ -69,12 +71,28 @@ static inline __u64 race_load_ordered(const __u64 *p)
 	return epf_load_ordered(p);
 }
 
+static inline void race_store(__u64 *p, __u64 v)
+{
+	if (race_out & RACE_PLAIN)
+		*p = v;
+	else
+		epf_store_release(p, v);
+}
+
+static inline void race_store_release(__u64 *p, __u64 v)
+{
+	if (race_out & RACE_NO_RELEASE)
+		__atomic_store_n(p, v, __ATOMIC_RELAXED);
+	else
+		epf_store_release(p, v);
+}
+
 static inline bool race_cas(__u64 *p, __u64 *old, __u64 v)
 {
 	race_point();
 	if (!(race_out & RACE_NO_CAS) || !race_self->inserting)
 		return epf_cas(p, old, v);
-	epf_store_release(p, v);
+	race_store(p, v);
 	return true;
 }
 
@@ -86,7 +104,7 @@ static inline __u64 race_fetch_or(__u64 *p, __u64 v)
 	if (race_out & RACE_NO_ATOMIC_OR) {
 		old = epf_load(p);
 		race_point();
-		epf_store_release(p, old | v);
+		race_store(p, old | v);
 	} else {
 		old = epf_fetch_or(p, v);
 	}
@@ -98,6 +116,7 @@ static inline __u64 race_fetch_or(__u64 *p, __u64 v)
 #define epf_load(p) race_load(p)
 #define epf_load_acquire(p) race_load_acquire(p)
 #define epf_load_ordered(p) race_load_ordered(p)
+#define epf_store_release(p, v) race_store_release(p, v)
 #define epf_cas(p, old, v) race_cas(p, old, v)
 #define epf_fetch_or(p, v) race_fetch_or(p, v)
 

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Arguments for fuzz_ioctl.c: right ones for every command, on small filters of
+ * few names, and what may be wrong with them.
+ */
+#include "fuzz.h"
+
+#define NAMES 8
+#define KEYS 4096u
+
+static void draw_name(struct fuzzer *f, char *name)
+{
+	memset(name, 0, EPF_NAME_LEN);
+	snprintf(name, EPF_NAME_LEN, "mod-fuzz-%llu", fuzz_draw(f, NAMES));
+}
+
+static void fill_params(struct fuzzer *f, struct epf_params *p)
+{
+	static const __u64 windows[] = { 1, 70, 7000, (1ull << 40) - 1 };
+
+	draw_name(f, p->name);
+	p->hash = fuzz_draw(f, 2);
+	p->mode = fuzz_draw(f, 8) ? EPF_MODE_COUNT : fuzz_draw(f, 4);
+	p->refresh = fuzz_draw(f, 2);
+	p->lines_per_key = 1 << fuzz_draw(f, 3);
+	p->bits_per_key = p->lines_per_key * (1 + fuzz_draw(f, 15));
+	p->nr_lines = 64u << fuzz_draw(f, fuzz_draw(f, 32) ? 7 : 20);
+	if (p->mode != EPF_MODE_TIME)
+		p->window_inserts = fuzz_draw(f, 8) ? 1 << 20 :
+				    windows[fuzz_draw(f, ARRAY_LEN(windows))];
+	if (p->mode != EPF_MODE_COUNT)
+		p->window_ns = 1 + fuzz_draw(f, SEC);
+	p->budget_ppt = 1 + fuzz_draw(f, EPF_RATE_ONE / 1000);
+	p->limit_ppt = fuzz_draw(f, 2) ? EPF_RATE_ONE : p->budget_ppt * 2;
+}
+
+static void fill_create(struct fuzzer *f, union fuzz_args *a)
+{
+	fill_params(f, &a->create.params);
+	if (fuzz_draw(f, 2)) {
+		a->create.flags = EPF_CREATE_KEY;
+		a->create.key[0] = epf_word(++f->rng, 2);
+	}
+}
+
+static void fill_destroy(struct fuzzer *f, union fuzz_args *a)
+{
+	draw_name(f, a->ref.name.name);
+	a->ref.flags = fuzz_draw(f, 8) ? 0 : EPF_DESTROY_FORCE;
+}
+
+static void fill_open(struct fuzzer *f, union fuzz_args *a)
+{
+	draw_name(f, a->ref.name.name);
+}
+
+static void fill_swap(struct fuzzer *f, union fuzz_args *a)
+{
+	draw_name(f, a->swap.a.name);
+	draw_name(f, a->swap.b.name);
+}
+
+static void fill_list(struct fuzzer *f, union fuzz_args *a)
+{
+	a->list.ids = (uintptr_t)f->data;
+	a->list.count = fuzz_draw(f, 32);
+}
+
+static void fill_batch(struct fuzzer *f, union fuzz_args *a)
+{
+	struct epf_batch *b = &a->batch;
+
+	b->count = fuzz_draw(f, 8) ? fuzz_draw(f, 40) : fuzz_draw(f, KEYS / 8);
+	b->keys = (uintptr_t)f->data + fuzz_draw(f, PAGE);
+	switch (fuzz_draw(f, 3)) {
+	case 0:
+		b->flags = EPF_BATCH_DIGESTS;
+		break;
+	case 1:
+		b->key_len = fuzz_draw(f, 4) ? 16 : EPF_KEY_MAX;
+		b->key_len = 1 + fuzz_draw(f, b->key_len);
+		break;
+	default:
+		b->lens = (uintptr_t)f->data + KEYS;
+		b->count %= 64;
+	}
+}
+
+static void fill_ask(struct fuzzer *f, union fuzz_args *a)
+{
+	fill_batch(f, a);
+	if (fuzz_draw(f, 2))
+		a->batch.bitmap = (uintptr_t)f->data + fuzz_draw(f, PAGE);
+	if (fuzz_draw(f, 2))
+		a->batch.ages = (uintptr_t)f->data + fuzz_draw(f, PAGE);
+}
+
+static void fill_rotate(struct fuzzer *f, union fuzz_args *a)
+{
+	a->rotate.count = 1 + fuzz_draw(f, 2);
+}
+
+static void fill_begin(struct fuzzer *f, union fuzz_args *a)
+{
+	a->snap.pin_ns = fuzz_draw(f, 16) ? MS : EPF_PIN_MAX_NS;
+	a->snap.pin_ns = 1 + fuzz_draw(f, a->snap.pin_ns);
+}
+
+static void fill_nothing(struct fuzzer *f, union fuzz_args *a)
+{
+	(void)f;
+	(void)a;
+}
+
+static void fill_restore(struct fuzzer *f, union fuzz_args *a)
+{
+	struct fuzz_map *m = &f->maps[fuzz_draw(f, FUZZ_MAPS)];
+
+	a->restore.header = fuzz_header;
+	a->restore.lines = m->at && fuzz_draw(f, 2) ? (uintptr_t)m->at :
+						 (uintptr_t)fuzz_image;
+}
+
+#define COMMAND(_name, _type, _weight, _control, _fill)			\
+	{ #_name, EPF_IOC_##_name, sizeof(_type), _weight, _control, _fill }
+
+const struct fuzz_command fuzz_commands[] = {
+	COMMAND(CREATE, struct epf_create, 20, true, fill_create),
+	COMMAND(DESTROY, struct epf_ref_args, 8, true, fill_destroy),
+	COMMAND(OPEN, struct epf_ref_args, 24, true, fill_open),
+	COMMAND(LIST, struct epf_list, 12, true, fill_list),
+	COMMAND(SWAP, struct epf_swap, 12, true, fill_swap),
+	COMMAND(INFO, struct epf_info, 16, false, fill_nothing),
+	COMMAND(TEST, struct epf_batch, 32, false, fill_ask),
+	COMMAND(INSERT, struct epf_batch, 32, false, fill_batch),
+	COMMAND(TEST_AND_INSERT, struct epf_batch, 32, false, fill_ask),
+	COMMAND(ROTATE, struct epf_rotate_args, 2, false, fill_rotate),
+	{ "CLEAR", EPF_IOC_CLEAR, 0, 1, false, fill_nothing },
+	COMMAND(KEY, struct epf_key_args, 12, false, fill_nothing),
+	COMMAND(SNAP_BEGIN, struct epf_snap, 16, false, fill_begin),
+	COMMAND(SNAP_END, struct epf_snap, 16, false, fill_nothing),
+	COMMAND(RESTORE, struct epf_restore, 4, false, fill_restore),
+};
+
+const size_t fuzz_nr_commands = ARRAY_LEN(fuzz_commands);
+
+/* By weight. */
+const struct fuzz_command *fuzz_draw_command(struct fuzzer *f)
+{
+	unsigned int sum = 0;
+	size_t i;
+	__u64 n;
+
+	for (i = 0; i < fuzz_nr_commands; i++)
+		sum += fuzz_commands[i].weight;
+	n = fuzz_draw(f, sum);
+	for (i = 0; n >= fuzz_commands[i].weight; i++)
+		n -= fuzz_commands[i].weight;
+	return &fuzz_commands[i];
+}
+
+/* A pointer that somebody means no good with. */
+__u64 fuzz_hostile(struct fuzzer *f)
+{
+	switch (fuzz_draw(f, 12)) {
+	case 0:
+		return 0;
+	case 1:
+		return 1 + fuzz_draw(f, PAGE); /* never mapped */
+	case 2:
+		return 0xffff888000000000 + fuzz_draw(f, 1 << 30);
+	case 3:
+		return 0xffffffff81000000 + fuzz_draw(f, 1 << 20);
+	case 4:
+		return 1ull << 63;
+	case 5:
+		return ~0ull - fuzz_draw(f, PAGE);
+	case 6:
+		return 0x7ffffffff000 - fuzz_draw(f, 64);
+	case 7:
+		return (uintptr_t)fuzz_readonly + fuzz_draw(f, 2 * PAGE);
+	case 8:
+		return (uintptr_t)f->data + PAGE * FUZZ_DATA_PAGES -
+		       fuzz_draw(f, 128);
+	case 9:
+		return (uintptr_t)f->args + fuzz_draw(f, PAGE); /* overlap */
+	case 10:
+		return (uintptr_t)fuzz_image;
+	default:
+		return (uintptr_t)fuzz_shifting + fuzz_draw(f, 2 * PAGE);
+	}
+}
+
+static __u64 odd_number(struct fuzzer *f)
+{
+	static const __u64 numbers[] = {
+		0, 1, 2, 7, 8, 63, 64, 255, 256, 257, PAGE, 1 << 20,
+		(1 << 20) + 1, 0x7fffffff, 0x80000000, 0xffffffff, 1ull << 32,
+		1ull << 40, 1ull << 62, (1ull << 62) + 1, 1ull << 63, ~0ull,
+	};
+
+	return numbers[fuzz_draw(f, ARRAY_LEN(numbers))] + fuzz_draw(f, 3) - 1;
+}
+
+/* Change one thing of @size bytes of arguments. */
+static void mutate(struct fuzzer *f, union fuzz_args *a, size_t size)
+{
+	size_t at = fuzz_draw(f, size / 4) * 4;
+	__u64 v = fuzz_draw(f, 2) ? odd_number(f) : fuzz_hostile(f);
+
+	switch (fuzz_draw(f, 4)) {
+	case 0:
+		a->bytes[fuzz_draw(f, size)] ^= 1 << fuzz_draw(f, 8);
+		break;
+	case 1:
+		memcpy(a->bytes + at, &v, 4);
+		break;
+	case 2:
+		memcpy(a->bytes + at / 8 * 8, &v, 8);
+		break;
+	default:
+		a->head.flags = 1u << fuzz_draw(f, 32);
+	}
+}
+
+/* Larger than the kernel knows, with or without zeros behind; or too small. */
+static void odd_size(struct fuzzer *f, union fuzz_args *a, size_t size)
+{
+	static const __u32 sizes[] = { 0, 1, 4, 8, 64, PAGE - 8, PAGE, PAGE + 1,
+				       0x80000000, 0xffffffff };
+
+	switch (fuzz_draw(f, 4)) {
+	case 0:
+		a->head.size = sizes[fuzz_draw(f, ARRAY_LEN(sizes))];
+		break;
+	case 1:
+		a->head.size = size - 8;
+		break;
+	case 2:
+		a->head.size = size + fuzz_draw(f, 64);
+		break;
+	default:
+		a->head.size = size + 8;
+		a->bytes[size + fuzz_draw(f, 8)] = fuzz_draw(f, 256);
+	}
+}
+
+/* Arguments of @c; @odd: with some things in them that are not right. */
+void fuzz_fill(struct fuzzer *f, const struct fuzz_command *c, bool odd,
+	       union fuzz_args *a)
+{
+	int i;
+
+	a->head.size = c->size;
+	c->fill(f, a);
+	for (i = odd && c->size ? 1 + fuzz_draw(f, 3) : 0; i; i--)
+		mutate(f, a, c->size);
+	if (odd && !fuzz_draw(f, 4))
+		odd_size(f, a, c->size);
+}

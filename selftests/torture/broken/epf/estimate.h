@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Found instead of the core's epf/estimate.h, which the module includes before
+ * anything else of the core, where the torture is to fail: the text of
+ * epf/lanes.h over primitives that stall at random, and of which some may be
+ * taken out while the module runs. The rest of the module is as it is, but for
+ * the grace period that a rotation asks for.
+ *
+ * A try to insert begins by an acquiring load of the epoch and ends by the
+ * ordered one; what it loaded first is remembered for each CPU, for threads and
+ * for softirqs, as there is no other place to keep it. Lanes lie in vmalloc
+ * memory, epochs do not.
+ */
+#ifndef EPF_TORTURE_BROKEN_H
+#define EPF_TORTURE_BROKEN_H
+
+#include <epf/geometry.h>
+
+#include <linux/delay.h>
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+
+#define EPF_BROKEN
+#define BROKEN_STALL (1u << 0)	  /* nothing is taken out, but slow */
+#define BROKEN_CAS (1u << 1)	  /* a stale lane is replaced by a store */
+#define BROKEN_OR (1u << 2)	  /* bits are set by load, OR, store */
+#define BROKEN_RECHECK (1u << 3)  /* O1: the epoch before replacing a lane */
+#define BROKEN_REREAD (1u << 4)	  /* O2: the epoch that ends an insert */
+#define BROKEN_GRACE (1u << 5)	  /* O3: the grace period */
+#define BROKEN_SEES_SELF (1u << 6) /* the OR tells the word afterwards */
+
+extern unsigned int epf_broken;
+
+static DEFINE_PER_CPU(u64 [2], broken_begun); /* 0: no insert under way */
+
+static inline void broken_stall(void)
+{
+	u32 r;
+
+	if (!(epf_broken & BROKEN_STALL))
+		return;
+	r = get_random_u32();
+	if (r % 256)
+		return;
+	/* To 16 ms, in which eight epochs may pass. */
+	for (r = 1u << (r >> 8) % 15; r > 100; r -= 100)
+		udelay(100);
+	udelay(r);
+}
+
+static inline bool broken_is_epoch(const __u64 *p)
+{
+	return !is_vmalloc_addr(p);
+}
+
+static inline __u64 broken_begin(void)
+{
+	return this_cpu_read(broken_begun[!!in_serving_softirq()]);
+}
+
+static inline void broken_set_begun(__u64 e)
+{
+	this_cpu_write(broken_begun[!!in_serving_softirq()], e);
+}
+
+static inline __u64 broken_load(const __u64 *p)
+{
+	__u64 e;
+
+	if ((epf_broken & BROKEN_RECHECK) && broken_is_epoch(p)) {
+		e = broken_begin();
+		if (e)
+			return e;
+	}
+	return epf_load(p);
+}
+
+static inline __u64 broken_load_acquire(const __u64 *p)
+{
+	__u64 v;
+
+	broken_stall();
+	v = epf_load_acquire(p);
+	if (broken_is_epoch(p))
+		broken_set_begun(v);
+	return v;
+}
+
+static inline __u64 broken_load_ordered(const __u64 *p)
+{
+	__u64 e = broken_begin();
+
+	broken_stall();
+	broken_set_begun(0);
+	return epf_broken & BROKEN_REREAD ? e : epf_load_ordered(p);
+}
+
+/* The scan stores zero, nobody else does. */
+static inline bool broken_cas(__u64 *p, __u64 *old, __u64 v)
+{
+	broken_stall();
+	if (!(epf_broken & BROKEN_CAS) || !v)
+		return epf_cas(p, old, v);
+	WRITE_ONCE(*p, v);
+	return true;
+}
+
+static inline __u64 broken_fetch_or(__u64 *p, __u64 v)
+{
+	__u64 old;
+
+	broken_stall();
+	if (epf_broken & BROKEN_OR) {
+		old = READ_ONCE(*p);
+		broken_stall();
+		WRITE_ONCE(*p, old | v);
+	} else {
+		old = epf_fetch_or(p, v);
+	}
+	return epf_broken & BROKEN_SEES_SELF ? old | v : old;
+}
+
+#define epf_load(p) broken_load(p)
+#define epf_load_acquire(p) broken_load_acquire(p)
+#define epf_load_ordered(p) broken_load_ordered(p)
+#define epf_cas(p, old, v) broken_cas(p, old, v)
+#define epf_fetch_or(p, v) broken_fetch_or(p, v)
+#include <epf/lanes.h>
+#undef epf_load
+#undef epf_load_acquire
+#undef epf_load_ordered
+#undef epf_cas
+#undef epf_fetch_or
+
+static inline bool broken_grace_over(unsigned long cookie)
+{
+	return (epf_broken & BROKEN_GRACE) ||
+	       poll_state_synchronize_rcu(cookie);
+}
+
+#define poll_state_synchronize_rcu(cookie) broken_grace_over(cookie)
+
+#include_next <epf/estimate.h>
+
+#endif /* EPF_TORTURE_BROKEN_H */

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: torture.sh [STEPS]
+#
+# Runs the torture in the module (kmod/selftest/torture.c) for STEPS steps a
+# CPU, and then, without an argument, shows that it fails where a protection is
+# taken out. In a VM only. EPF_TORTURE_DIR is where the two modules are.
+
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+. "$here/../ktap.sh"
+built=${EPF_TORTURE_DIR:-${here%/*/*}/build/selftests/torture}
+params=/sys/module/epochfilter/parameters
+steps=${1:-20000}
+broken_steps=3000
+tries=20
+
+# Bits of "broken", as in broken/epf/estimate.h.
+stall=1 no_cas=2 no_or=4 no_recheck=8 no_grace=32 sees_self=64
+
+[ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
+[ -e "$built/plain/epochfilter.ko" ] || ktap_skip_all 'the module is not built: make -C selftests/torture'
+if [ $# -gt 0 ]; then ktap_plan 5; else ktap_plan 11; fi
+rmmod epochfilter 2>/dev/null
+
+sum() {
+	awk -v name="$1" '$1 == name { print $2 }' "$params/torture"
+}
+
+# usage: run STEPS: the sums are then there to read
+run() {
+	echo "$1" > "$params/torture" || return
+	ktap_diag "$(paste -s -d ' ' "$params/torture")"
+}
+
+each_happened() {
+	for name in inserts soft_inserts tests within_w gone pairs rotations clears swaps replaced \
+		destroyed snapshots copied; do
+		[ "$(sum $name)" -gt 0 ] || {
+			echo "$name: 0"
+			return 1
+		}
+	done
+}
+
+# A table is freed after a grace period, by a worker.
+no_areas() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		grep -q -e epf_ -e '\[epochfilter\]' /proc/vmallocinfo || return 0
+		sleep 0.5
+	done
+	grep -e epf_ -e '\[epochfilter\]' /proc/vmallocinfo
+	return 1
+}
+
+few_ghosts() {
+	[ "$(sum ghosts)" -le $(($(sum tests) / 10000)) ]
+}
+
+unload() {
+	no_areas && rmmod epochfilter
+}
+
+# usage: caught FLAGS SUM WHAT
+caught() {
+	echo $(($1 | stall)) > "$params/broken"
+	for _ in $(seq $tries); do
+		run $broken_steps
+		[ "$(sum "$2")" -eq 0 ] || break
+	done
+	ktap_check "caught: $3: $2 $(sum "$2")" [ "$(sum "$2")" -gt 0 ]
+}
+
+insmod "$built/plain/epochfilter.ko"
+run "$steps"
+ktap_is "it runs for $steps steps on each of $(nproc) CPUs" $? 0
+run_log=$(dmesg | grep 'torture: ')
+ktap_is 'no law was broken' "$(sum violations)$run_log" 0
+ktap_check 'ghosts are rare' few_ghosts
+ktap_check 'and everything happened' each_happened
+ktap_check 'its memory is free, it unloads' unload
+[ $# -eq 0 ] || ktap_finish
+
+insmod "$built/broken/epochfilter.ko"
+echo $stall > "$params/broken"
+run $broken_steps
+ktap_is 'with stalls alone no law is broken' "$(sum violations)" 0
+caught $no_cas lost 'a store instead of compare-and-swap'
+caught $no_or lost 'an OR that is not atomic'
+caught $sees_self violations 'an OR that tells the word afterwards'
+caught $((no_recheck | no_grace)) lost 'no look at the epoch before replacing a lane, no grace period'
+ktap_check 'it unloads' unload
+ktap_finish
