@@ -329,6 +329,128 @@ static void packets_do_not_see_cuts(void)
 	       done);
 }
 
+/* Ethernet without tags, IPv4 without options and whole, a protocol with ports;
+ * padding behind it now and then. Return: length.
+ */
+static __u32 plain_packet(__u8 *f)
+{
+	static const __u8 protos[] = { 6, 17, 33, 132, 136 };
+	__u32 total = 24 + (__u32)draw(draw(2) ? 40 : 1400), i;
+
+	for (i = 0; i < 14 + total + 30; i++)
+		f[i] = (__u8)draw(256);
+	f[12] = 0x08;
+	f[13] = 0x00;
+	f[14] = 0x45;
+	f[16] = (__u8)(total >> 8);
+	f[17] = (__u8)total;
+	f[20] &= 0xc0; /* reserved and "don't fragment" are no matter */
+	f[21] = 0;
+	f[23] = protos[draw(5)];
+	return 14 + total + (__u32)(draw(2) ? draw(30) : 0);
+}
+
+#define PLAIN_MAX (14 + 24 + 1400 + 30)
+
+/* Which fast paths take the packet, where a wrong key counts as both and more:
+ * 1 epf_flow_plain(), 2 epf_packet_plain(). The long way is what a packet goes
+ * whose first segment is too short for them.
+ */
+static int fast_paths(const __u8 *f, __u32 len, const struct epf_pkt_opts *o)
+{
+	struct epf_hash h = { { 9, 10 }, draw(2) };
+	struct epf_seg seg[3] = { { f, len }, { f, 13 }, { f + 13, len - 13 } };
+	struct epf_pkt whole = { seg, 1, len }, cut = { seg + 1, 2, len };
+	__u64 first, tail, fast = 0, slow = 0;
+	int err = epf_pkt_digest(&h, &cut, o, &slow);
+	int took = 0;
+
+	if (epf_flow_plain(f, len, o, &first, &tail))
+		took = !err && epf_digest_words(&h, first, tail, 14) == slow ?
+		       1 : 4;
+	if (o->key == EPF_PKT_PACKET && epf_packet_plain(&h, &whole, o, &fast))
+		took |= !err && fast == slow ? 2 : 8;
+	return took;
+}
+
+static void fast_paths_take_plain_packets(void)
+{
+	struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 };
+	struct epf_pkt_opts packet = { EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0 };
+	__u8 f[PLAIN_MAX];
+	bool good = true;
+	__u32 i, len;
+
+	for (i = 0; i < 200000 && good; i++) {
+		len = plain_packet(f);
+		flow.flags = draw(2) ? EPF_PKT_NONIP_FRAME : 0;
+		packet.flags = (__u16)draw(4);
+		good &= fast_paths(f, len, &flow) == 1;
+		good &= fast_paths(f, len, &packet) == 2;
+	}
+	tap_ok(good, "epf_flow_plain, epf_packet_plain: plain packets, same key as the long way");
+}
+
+/* Make the packet one that @way says is not plain. Return: for which of the fast
+ * paths, as fast_paths().
+ */
+static int spoil(__u8 *f, __u32 *len, int way)
+{
+	__u32 total = (__u32)f[16] << 8 | f[17];
+
+	switch (way) {
+	case 0: /* EtherType: anything else, or a tag */
+		f[12] = draw(2) ? 0x81 : (__u8)(9 + draw(247));
+		return 3;
+	case 1:
+		f[13] = (__u8)(1 + draw(255));
+		return 3;
+	case 2: /* version or options */
+		f[14] ^= (__u8)(1 + draw(255));
+		return 3;
+	case 3: /* a total length below the header, or the ports */
+		total = (__u32)draw(24);
+		f[16] = 0;
+		f[17] = (__u8)total;
+		return total < 20 ? 3 : 1;
+	case 4: /* more fragments, or an offset */
+		f[20] |= (__u8)(1 + draw(63));
+		return 1;
+	case 5:
+		f[21] = (__u8)(1 + draw(255));
+		return 1;
+	case 6: /* no ports: ICMP, GRE, ESP */
+		f[23] = (__u8[]){ 1, 47, 50 }[draw(3)];
+		return 1;
+	default: /* cut off: in the headers, or in the data */
+		*len = 13 + (__u32)draw(1 + total);
+		return 2 | (*len < 38);
+	}
+}
+
+static void fast_paths_leave_others(void)
+{
+	struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 };
+	struct epf_pkt_opts packet = { EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0 };
+	struct epf_pkt_opts other[3] = { packet, packet, flow };
+	bool good = true;
+	__u8 f[PLAIN_MAX];
+	__u32 i, len;
+	int not;
+
+	other[0].max_bytes = 5000;
+	other[1].link = EPF_LINK_SLL;
+	other[2].link = EPF_LINK_SLL2;
+	for (i = 0; i < 200000 && good; i++) {
+		len = plain_packet(f);
+		good &= !fast_paths(f, len, &other[i % 3]);
+		not = spoil(f, &len, (int)i % 8);
+		good &= fast_paths(f, len, &flow) == (1 & ~not);
+		good &= fast_paths(f, len, &packet) == (2 & ~not);
+	}
+	tap_ok(good, "epf_flow_plain, epf_packet_plain: other packets and options are left alone");
+}
+
 /* What forwarding changes, and what it does not. */
 static __u64 packet_key(const __u8 *frame, __u32 len, int *err)
 {
@@ -370,7 +492,7 @@ static void forwarding_keeps_packets(void)
 
 int main(void)
 {
-	tap_plan(13);
+	tap_plan(15);
 	digests_do_not_see_cuts();
 	digests_of_unaligned_keys();
 	scale();
@@ -380,6 +502,8 @@ int main(void)
 	windows_are_checked();
 	options_are_checked();
 	packets_do_not_see_cuts();
+	fast_paths_take_plain_packets();
+	fast_paths_leave_others();
 	forwarding_keeps_packets();
 	return tap_end();
 }

@@ -57,12 +57,18 @@ int parity_packet(struct xdp_md *ctx)
 	if (!f)
 		return XDP_PASS;
 	parity.digest = 0;
+	parity.first = (__u32)(ctx->data_end - ctx->data);
+	if (parity.skip && bpf_xdp_adjust_head(ctx, (int)parity.skip)) {
+		parity.ret = -EREMOTEIO;
+		goto out;
+	}
 	parity.ret = bpf_epf_xdp_digest(f, ctx, &parity.opts,
 					sizeof(parity.opts), &parity.digest);
 	ret = bpf_epf_xdp_test_and_insert(f, ctx, &parity.opts,
 					  sizeof(parity.opts));
 	/* Both fail alike, or neither does. */
 	parity.ret = parity.ret && parity.ret != ret ? -EREMOTEIO : ret;
+out:
 	bpf_epf_release(f);
 	return XDP_PASS;
 }

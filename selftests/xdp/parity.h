@@ -19,6 +19,9 @@ enum parity_op {
  * @by_digest: of @digest, else of @key
  * @len: of @key
  * @opts: of packets
+ * @skip: bytes dropped in front of a packet first, whose first buffer then ends
+ *	as much sooner
+ * @first: out: bytes of a packet's first buffer, before that
  * @ret: out: verdict, or a negative errno
  * @digest: in; out: of the key or the packet
  * @key: bytes
@@ -29,6 +32,8 @@ struct parity {
 	__u32 by_digest;
 	__u32 len;
 	struct epf_pkt_opts opts;
+	__u32 skip;
+	__u32 first;
 	__s64 ret;
 	__u64 digest;
 	__u8 key[EPF_KEY_MAX];

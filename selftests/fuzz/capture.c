@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Captures of any content through 'epfctl dedup'. What it writes is a capture
+ * of the kept packets, whole and in order, that has no repeats any more; where
+ * it fails it leaves nothing.
+ *
+ * Input: options in two bytes, see take_ask(); the rest is the file.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "epfctl/dedup.c"
+
+#include "sink.h"
+
+/* In place of the tool's (ld --wrap): signals are for libFuzzer. */
+void __wrap_catch_signals(void);
+void __wrap_catch_signals(void)
+{
+}
+
+static char dir[64]; /* for all that is written */
+
+static int entries(void)
+{
+	struct dirent *e;
+	DIR *d = opendir(dir);
+	int n = 0;
+
+	if (!d)
+		abort();
+	while ((e = readdir(d)))
+		n += e->d_name[0] != '.';
+	closedir(d);
+	return n;
+}
+
+static void remove_dir(void)
+{
+	rmdir(dir);
+}
+
+/* Every option of dedup; the windows are longer than any capture. */
+static void take_ask(struct input *in, struct dedup_ask *ask)
+{
+	static const __u16 flags[] = {
+		[EPF_PKT_FRAME] = 0,
+		[EPF_PKT_PACKET] = EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN,
+		[EPF_PKT_FLOW] = EPF_PKT_NONIP_FRAME,
+	};
+	__u8 a = take(in), b = take(in);
+
+	ask->key.key = a % 3;
+	ask->key.flags = b & flags[ask->key.key];
+	if (ask->key.key != EPF_PKT_FLOW)
+		ask->key.max_bytes = b & 8 ? 30 + (b >> 4) : 0;
+	ask->keep_going = a & 4;
+	ask->strict = a & 8;
+	ask->first_seen = a & 16;
+	ask->count_only = a & 32;
+	ask->window = 1000000;
+	if (a & 64) {
+		ask->window = 0;
+		ask->time_ns = EPF_NS_MAX;
+		ask->pps = a & 128 ? 1e-6 : 0;
+	}
+	ask->budget = 1e-9;
+	ask->max_bytes = 1 << 20;
+}
+
+/* Is @path the packets of @in in their order, all of them if @all? */
+static __u64 part_of(const char *path, const char *in, bool all)
+{
+	struct capture_in a, b;
+	struct pcap_pkthdr *ha, *hb;
+	const unsigned char *da, *db;
+	__u64 n = 0;
+	int more;
+
+	law(!capture_open(&a, path), "what was written can be read");
+	law(!capture_open(&b, in), "what was read can be read again");
+	law(pcap_datalink(a.pcap) == pcap_datalink(b.pcap), "link type");
+	law(a.nano == b.nano, "precision of time");
+	while ((more = capture_next(&a, &ha, &da)) > 0) {
+		do {
+			law(capture_next(&b, &hb, &db) > 0, "a packet of it");
+			law(!all || ha->caplen == hb->caplen, "each of them");
+		} while (ha->caplen != hb->caplen || ha->len != hb->len ||
+			 (__u32)ha->ts.tv_sec != (__u32)hb->ts.tv_sec ||
+			 (__u32)ha->ts.tv_usec != (__u32)hb->ts.tv_usec ||
+			 memcmp(da, db, ha->caplen));
+		n++;
+	}
+	law(!more, "what was written is whole");
+	capture_close(&a);
+	capture_close(&b);
+	return n;
+}
+
+static int run(struct dedup_ask ask, struct dedup_result *r, bool judge)
+{
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	sink_clear();
+	err = dedup_run(&ask, r);
+	law(!err || err == EXIT_FAIL, "done, or failed");
+	if (judge)
+		sink_judge(err);
+	return err;
+}
+
+/* What came of a run that did not fail. */
+static void judge(const struct dedup_ask *ask, const struct dedup_result *r)
+{
+	__u64 unkeyed = r->truncated + r->malformed + r->not_ip;
+	__u64 written = ask->count_only ? r->read : r->read - r->repeats;
+	struct dedup_ask again = *ask;
+	struct dedup_result second;
+
+	law(r->kept == written, "every packet is kept, or a repeat");
+	law(unkeyed + r->repeats <= r->read, "a packet without key is kept");
+	law(ask->keep_going || !r->damaged[0], "damage is an error");
+	law(part_of(ask->out, ask->in, ask->count_only) == r->kept,
+	    "all that is kept is written");
+	if (ask->removed)
+		law(part_of(ask->removed, ask->in, false) == r->repeats,
+		    "all repeats are written apart");
+	if (ask->count_only)
+		return;
+	again.in = ask->out;
+	again.out = "/dev/null";
+	again.removed = NULL;
+	law(!run(again, &second, true), "what was written can be read");
+	law(second.read == r->kept, "as many as were written");
+	law(!second.repeats || !ask->window, "no repeats are left");
+	law(second.truncated + second.malformed + second.not_ip == unkeyed,
+	    "what had no key has none");
+}
+
+int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
+{
+	struct input in = { data, size };
+	char path[32], out[80], removed[80];
+	struct dedup_ask ask = { .in = path, .out = out };
+	struct dedup_result result;
+	int fd;
+
+	if (!dir[0]) {
+		make_dir(dir);
+		atexit(remove_dir);
+	}
+	take_ask(&in, &ask);
+	fd = memfd_create("capture", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, in.p, in.left) != (ssize_t)in.left)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(out, sizeof(out), "%s/out", dir);
+	snprintf(removed, sizeof(removed), "%s/removed", dir);
+	if (!ask.count_only)
+		ask.removed = removed;
+	if (!run(ask, &result, true))
+		judge(&ask, &result);
+	else
+		law(!entries(), "a failure leaves nothing");
+	unlink(out);
+	unlink(removed);
+	law(!entries(), "nothing else is written");
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Command lines and numbers. Any words are given to the tool's own main(), in
+ * front of a kernel that is played here: what a command line asks of it is
+ * sound, and failures print errors. A number that is accepted is in its range,
+ * and printed and parsed again it is the same.
+ *
+ * Input: one byte: NUMBERS, or what the kernel answers; the rest is one text,
+ * or words that end with newlines.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <unistd.h>
+
+static jmp_buf left; /* by exit(): --help */
+
+static _Noreturn void leave(int code)
+{
+	longjmp(left, code + 1);
+}
+
+/* No file is there, and nothing comes from standard input. */
+static int no_open(const char *path, int flags)
+{
+	(void)path;
+	(void)flags;
+	errno = ENOENT;
+	return -1;
+}
+
+static ssize_t no_read(int fd, void *to, size_t room)
+{
+	(void)fd;
+	(void)to;
+	(void)room;
+	return 0;
+}
+
+#define exit leave
+#include "epfctl/opt.c"
+#undef exit
+#define open no_open
+#define read no_read
+#define send send_keys /* which is another function in socket.h */
+#include "epfctl/keys.c"
+#undef open
+#undef read
+#undef send
+#define main epfctl_main
+#include "epfctl/main.c"
+#undef main
+#include "epfctl/parse.c"
+#include "epfctl/dedup.h"
+#include "epfctl/xdp.h"
+#include "epf/packet.h"
+#include "epf/window.h"
+
+#include "sink.h"
+
+#define NUMBERS 0x80
+#define WORDS_MAX 24
+#define TEXT_MAX 1024
+
+static bool watching; /* which only a signal ends */
+static bool reporting; /* numbers on stderr, since stdout may be a capture */
+
+void __wrap_catch_signals(void);
+void __wrap_catch_signals(void)
+{
+	interrupted = watching;
+}
+
+/* The kernel: everything works, or everything fails alike. */
+static int kernel_err;
+
+static bool name_is_sound(const char *name)
+{
+	size_t len = strnlen(name, EPF_NAME_LEN);
+
+	return len && len < EPF_NAME_LEN && name[0] != '.' &&
+	       strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+			    "abcdefghijklmnopqrstuvwxyz") == len;
+}
+
+static int descriptor(void)
+{
+	return kernel_err ? kernel_err : open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+int epf_dev_open(void)
+{
+	return descriptor();
+}
+
+int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
+		   __u32 *id)
+{
+	struct epf_window w;
+	struct epf_geom g;
+
+	(void)dev;
+	(void)key;
+	law(name_is_sound(p->name), "create: name");
+	law(!p->kind && p->hash <= EPF_HASH_SIPHASH24, "create: kinds");
+	law(!epf_geom_init(&g, p->nr_lines, p->lines_per_key, p->bits_per_key),
+	    "create: geometry");
+	law(!epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
+			     p->window_ns), "create: window");
+	law(p->budget_ppt && p->budget_ppt <= p->limit_ppt &&
+	    p->limit_ppt <= EPF_RATE_ONE, "create: budget and limit");
+	if (id)
+		*id = 7;
+	return 0;
+}
+
+int epf_dev_destroy(int dev, const char *name, bool force)
+{
+	(void)dev;
+	(void)force;
+	law(name_is_sound(name), "destroy: name");
+	return 0;
+}
+
+int epf_dev_list(int dev, __u32 **ids)
+{
+	(void)dev;
+	*ids = calloc(2, sizeof(**ids));
+	return *ids ? 2 : -ENOMEM;
+}
+
+int epf_dev_filter(int dev, const char *name)
+{
+	(void)dev;
+	law(name_is_sound(name), "open: name");
+	return strcmp(name, "none") ? descriptor() : -ENOENT;
+}
+
+int epf_dev_filter_id(int dev, __u32 id)
+{
+	(void)dev;
+	(void)id;
+	return descriptor();
+}
+
+int epf_dev_swap(int dev, const char *a, const char *b)
+{
+	(void)dev;
+	law(name_is_sound(a) && name_is_sound(b), "swap: names");
+	return strcmp(a, "none") && strcmp(b, "none") ? 0 : -ENOENT;
+}
+
+static const struct epf_params some = {
+	.name = "some", .lines_per_key = 2, .bits_per_key = 10, .nr_lines = 64,
+	.window_inserts = 700, .budget_ppt = 1000, .limit_ppt = 2000,
+};
+
+int epf_filter_info(int filter, struct epf_info *info)
+{
+	(void)filter;
+	memset(info, 0, sizeof(*info));
+	info->params = some;
+	info->id = 7;
+	info->epoch = 8;
+	return 0;
+}
+
+int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *b)
+{
+	const __u16 *lens = (const __u16 *)(size_t)b->lens;
+	__u8 *ages = (__u8 *)(size_t)b->ages;
+	__u32 i;
+
+	(void)filter;
+	law(b->count <= EPF_BATCH_MAX && !b->key_len, "batch: keys");
+	law(!(b->flags & ~EPF_BATCH_MASK), "batch: flags");
+	law(!lens == !!(b->flags & EPF_BATCH_DIGESTS), "batch: lengths");
+	law(cmd != EPF_IOC_INSERT || (!b->ages && !b->bitmap), "batch: insert");
+	for (i = 0; i < b->count; i++) {
+		law(!lens || (lens[i] >= 1 && lens[i] <= EPF_KEY_MAX),
+		    "batch: a length");
+		if (ages)
+			ages[i] = i % 9 < 8 ? i % 9 : EPF_AGE_ABSENT;
+	}
+	b->done = b->count;
+	b->present = b->count - b->count / 9;
+	return 0;
+}
+
+int epf_filter_rotate(int filter, __u32 count, __u64 *epoch)
+{
+	(void)filter;
+	law(count >= 1 && count <= EPF_EPOCHS, "rotate: epochs");
+	*epoch = 8 + count;
+	return 0;
+}
+
+int epf_filter_clear(int filter)
+{
+	(void)filter;
+	return 0;
+}
+
+static const struct epf_snap_header snapshot = {
+	.params = { .name = "saved", .lines_per_key = 1, .bits_per_key = 5,
+		    .nr_lines = 64, .mode = EPF_MODE_TIME, .window_ns = 1,
+		    .budget_ppt = 1, .limit_ppt = 1 },
+	.epoch_begin = 8, .epoch_end = 9,
+};
+
+int epf_snap_open(const char *path, struct epf_snap_file *f,
+		  epf_progress_fn progress, void *ctx,
+		  enum epf_snap_fault *fault)
+{
+	(void)progress;
+	(void)ctx;
+	memset(f, 0, sizeof(*f));
+	f->header = snapshot;
+	*fault = strlen(path) % (EPF_SNAP_LONGER + 1);
+	if (*fault == EPF_SNAP_IO)
+		return -EISDIR;
+	return *fault ? -EBADMSG : 0;
+}
+
+const char *epf_snap_fault_text(enum epf_snap_fault fault)
+{
+	return fault ? "is wrong" : "is sound";
+}
+
+void epf_snap_close(struct epf_snap_file *f)
+{
+	(void)f;
+}
+
+int epf_snap_restore(int filter, const struct epf_snap_file *f)
+{
+	(void)filter;
+	(void)f;
+	return 0;
+}
+
+int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
+		  void *ctx, struct epf_snap_header *header)
+{
+	(void)filter;
+	(void)path;
+	(void)progress;
+	(void)ctx;
+	*header = snapshot;
+	return 0;
+}
+
+/* "packet --no-mac --bytes 64" is what gives the same options again. */
+static void options_again(const struct epf_pkt_opts *o)
+{
+	struct epf_pkt_opts again = { .link = o->link };
+	char *word, *rest;
+
+	law(!epf_pkt_opts_check(o), "packet options go together");
+	sink_clear();
+	pkt_print(o);
+	fflush(stdout);
+	word = strtok_r(sink_out.text, " ", &rest);
+	law(pkt_option(&again, OPT_KEY, word), "a key is printed");
+	while ((word = strtok_r(NULL, " ", &rest))) {
+		int opt = !strcmp(word, "--no-mac") ? OPT_NO_MAC :
+			  !strcmp(word, "--no-vlan") ? OPT_NO_VLAN :
+			  !strcmp(word, "--nonip") ? OPT_NONIP : OPT_BYTES;
+
+		if (opt == OPT_NONIP || opt == OPT_BYTES)
+			word = strtok_r(NULL, " ", &rest);
+		law(word && pkt_option(&again, opt, word), "and its options");
+	}
+	law(!memcmp(o, &again, sizeof(again)), "which mean the same again");
+	sink_clear();
+}
+
+int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
+{
+	options_again(&ask->key);
+	law(!ask->window != !ask->time_ns, "dedup: one window");
+	law(ask->window <= EPF_INSERTS_MAX && ask->time_ns <= EPF_NS_MAX,
+	    "dedup: a window that is not too long");
+	law(ask->budget > 0 && ask->budget <= 1, "dedup: budget");
+	law(ask->pps >= 0 && (!ask->pps || ask->time_ns), "dedup: rate");
+	law(ask->max_bytes && ask->in && ask->out, "dedup: files and memory");
+	reporting = out_mode == OUT_TEXT;
+	result->planned.params = some;
+	result->info.params = some;
+	return 0;
+}
+
+int xdp_attach(const struct xdp_want *want)
+{
+	options_again(&want->opts);
+	law(want->id && name_is_sound(want->filter), "attach: filter");
+	law(want->action < EPF_XDP_ACTIONS && want->mode <= XDP_GENERIC,
+	    "attach: kinds");
+	law(!want->mark == (want->action != EPF_XDP_MARK) &&
+	    want->mark <= 0xffffffff - EPF_EPOCHS, "attach: mark");
+	return 0;
+}
+
+int xdp_detach(const char *ifname)
+{
+	(void)ifname;
+	return 0;
+}
+
+void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
+		  const char *name)
+{
+	(void)name;
+	strcpy(path, strlen(ifname) % 2 ? "/nowhere" : "/");
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	return EXIT_YES;
+}
+
+/* getopt's state is new for each command line. */
+static void fresh_options(void)
+{
+	static const struct option none[] = { { 0 } };
+	static const struct spec spec = { .usage = "", .help = "",
+					  .shorts = "", .longs = none };
+	char *argv[] = { (char *)(size_t)"epfctl", NULL };
+
+	next_option(1, argv, &spec);
+	out_mode = OUT_TEXT;
+	progress_forced = false;
+	interrupted = 0;
+	sink_clear();
+}
+
+static int run(int argc, char **argv)
+{
+	int code;
+
+	fresh_options();
+	code = setjmp(left);
+	if (code)
+		return code - 1;
+	return epfctl_main(argc, argv);
+}
+
+static void command_line(const char *text, size_t len)
+{
+	char *argv[WORDS_MAX + 2] = { strdup("epfctl") };
+	char *copy = malloc(len + 1), *rest, *word;
+	char *owned[WORDS_MAX + 1];
+	int argc = 1, code, i;
+
+	if (!copy || !argv[0])
+		abort();
+	memcpy(copy, text, len);
+	copy[len] = 0;
+	watching = reporting = false;
+	for (rest = copy; argc <= WORDS_MAX && (word = strsep(&rest, "\n"));) {
+		watching |= !strcmp(word, "watch");
+		argv[argc++] = strdup(word);
+	}
+	memcpy(owned, argv, sizeof(owned)); /* getopt moves words */
+	code = run(argc, argv);
+	law(code >= EXIT_YES && code <= EXIT_FAIL, "an exit code of ours");
+	if (!reporting)
+		sink_judge(code == EXIT_FAIL);
+	law(!sink_says("error: out of memory"), "there is memory");
+	for (i = 0; i < argc; i++)
+		free(owned[i]);
+	free(copy);
+}
+
+static void counts(const char *text)
+{
+	__u64 v, again;
+	char s[40];
+
+	if (parse_count("x", text, EPF_INSERTS_MAX, &v)) {
+		snprintf(s, sizeof(s), "%llu", v);
+		law(v >= 1 && v <= EPF_INSERTS_MAX &&
+		    parse_count("x", s, EPF_INSERTS_MAX, &again) && v == again,
+		    "a count");
+	}
+	if (parse_bytes("x", text, &v)) {
+		snprintf(s, sizeof(s), "%lluB", v);
+		law(v >= 1 && v <= 1ULL << 50 && parse_bytes("x", s, &again) &&
+		    v == again, "a size");
+	}
+	if (parse_ns("x", text, &v)) {
+		snprintf(s, sizeof(s), "%lluns", v);
+		law(v >= 1 && v <= EPF_NS_MAX && parse_ns("x", s, &again) &&
+		    v == again, "a duration");
+	}
+}
+
+static void rates(const char *text)
+{
+	double v, again;
+	char s[40];
+
+	if (parse_rate("x", text, &v)) {
+		snprintf(s, sizeof(s), "%.17g", v);
+		law(v > 0 && v <= 1 && parse_rate("x", s, &again) &&
+		    v == again, "a rate");
+		law(rate_to_ppt(v) >= 1 && rate_to_ppt(v) <= EPF_RATE_ONE,
+		    "a rate in ppt");
+	}
+	if (parse_pps("x", text, &v)) {
+		snprintf(s, sizeof(s), "%.17g", v);
+		law(v > 0 && v <= 1e15 && parse_pps("x", s, &again) &&
+		    v == again, "a frequency");
+	}
+}
+
+static void digits(const char *text, size_t len)
+{
+	__u8 bytes[EPF_KEY_MAX], again[EPF_KEY_MAX];
+	int n = parse_hex(text, len, bytes, sizeof(bytes));
+	char s[2 * EPF_KEY_MAX + 1] = "";
+	__u64 key[2];
+	int i;
+
+	law(n == -1 || (size_t)n == len / 2, "two digits a byte");
+	for (i = 0; i < n; i++)
+		sprintf(s + 2 * i, "%02X", bytes[i]);
+	law(n < 0 || (parse_hex(s, (size_t)n * 2, again, (size_t)n) == n &&
+		      !memcmp(bytes, again, (size_t)n)), "hex");
+	law(n <= 0 || parse_hex(text, len, again, (size_t)n - 1) == -1,
+	    "and no byte more than there is room for");
+	law(parse_hash_key("x", text, key) == (n == 16), "a hash key");
+	law(n != 16 || !memcmp(key, bytes, 16), "is its bytes");
+}
+
+static void numbers(const char *from, size_t len)
+{
+	char *text = malloc(len + 1);
+
+	if (!text)
+		abort();
+	memcpy(text, from, len);
+	text[len] = 0;
+	sink_clear();
+	counts(text);
+	rates(text);
+	digits(text, strlen(text));
+	law(parse_name(text) == name_is_sound(text), "a name");
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
+{
+	static const int errors[] = { 0, -ENOENT, -EACCES, -EPERM, -ENODEV,
+				      -EMFILE };
+	struct input in = { data, size };
+	__u8 mode = take(&in);
+
+	if (in.left > TEXT_MAX)
+		return 0;
+	kernel_err = errors[mode % ARRAY_SIZE(errors)];
+	if (mode & NUMBERS)
+		numbers((const char *)in.p, in.left);
+	else
+		command_line((const char *)in.p, in.left);
+	return 0;
+}

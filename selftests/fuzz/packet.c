@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packet digests of any frame under any options, in any segments, each of them
+ * in memory of exactly its size.
+ *
+ * Input: key, link, flags, max_bytes (2 bytes), cuts; then the length of the
+ * segment before each cut; the rest is the frame.
+ */
+#include "fuzz.h"
+
+#include <epf/packet.h>
+
+#define CUTS_MAX 7
+
+static const struct epf_hash hash[2] = { { { 5, 6 }, 0 }, { { 7, 8 }, 1 } };
+
+/**
+ * struct question - a frame and what is asked about it
+ * @h: keyed function
+ * @o: options, checked
+ * @frame: @len bytes
+ * @len: how many
+ * @cut: lengths of all segments but the last
+ * @cuts: how many
+ */
+struct question {
+	const struct epf_hash *h;
+	struct epf_pkt_opts o;
+	const __u8 *frame;
+	__u32 len;
+	__u8 cut[CUTS_MAX];
+	__u32 cuts;
+};
+
+/**
+ * struct answer - what came of it
+ * @err: 0 or a negative errno
+ * @digest: where @err is 0
+ */
+struct answer {
+	int err;
+	__u64 digest;
+};
+
+/* Only what the key has a use for, so that no input is wasted. */
+static void take_opts(struct input *in, struct epf_pkt_opts *o)
+{
+	static const __u16 allowed[] = {
+		[EPF_PKT_FRAME] = 0,
+		[EPF_PKT_PACKET] = EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN,
+		[EPF_PKT_FLOW] = EPF_PKT_NONIP_FRAME,
+	};
+
+	o->key = take(in) % 3;
+	o->link = take(in) % 4;
+	o->flags = take(in) & allowed[o->key];
+	o->max_bytes = take16(in);
+	if (o->key == EPF_PKT_FLOW)
+		o->max_bytes = 0;
+	law(!epf_pkt_opts_check(o), "useful options are accepted");
+}
+
+static void take_question(struct input *in, struct question *q)
+{
+	__u32 i;
+	__u8 shape;
+
+	take_opts(in, &q->o);
+	shape = take(in);
+	q->h = &hash[shape >> 7];
+	q->cuts = shape % (CUTS_MAX + 1);
+	for (i = 0; i < q->cuts; i++)
+		q->cut[i] = take(in);
+	q->frame = in->p;
+	q->len = (__u32)in->left;
+}
+
+/* The frame cut as @cut says, a segment may be empty. */
+static struct answer ask(const struct question *q, const __u8 *cut, __u32 cuts)
+{
+	struct epf_seg seg[CUTS_MAX + 1];
+	struct epf_pkt pkt = { seg, cuts + 1, q->len };
+	struct answer a = { 0, 0 };
+	__u32 at = 0, i;
+
+	for (i = 0; i <= cuts; i++) {
+		__u32 n = q->len - at;
+
+		if (i < cuts && cut[i] < n)
+			n = cut[i];
+		seg[i].data = exactly(q->frame + at, n);
+		seg[i].len = n;
+		at += n;
+	}
+	a.err = epf_pkt_digest(q->h, &pkt, &q->o, &a.digest);
+	for (i = 0; i <= cuts; i++)
+		free((void *)(size_t)seg[i].data);
+	return a;
+}
+
+static bool same(struct answer a, struct answer b)
+{
+	return a.err == b.err && (a.err || a.digest == b.digest);
+}
+
+static __u32 be16(const __u8 *p)
+{
+	return (__u32)p[0] << 8 | p[1];
+}
+
+/* Ethernet without tags and IPv4 without options. */
+static bool is_bare_ip4(const struct question *q)
+{
+	return q->o.link == EPF_LINK_ETHER && q->len >= 34 &&
+	       be16(q->frame + 12) == 0x0800 && q->frame[14] == 0x45;
+}
+
+static bool has_ports(__u8 proto)
+{
+	return memchr("\x06\x11\x21\x84\x88", proto, 5);
+}
+
+/* What the fast paths say they take, told again from their descriptions. */
+static bool plain_packet(const struct question *q)
+{
+	return is_bare_ip4(q) && !q->o.max_bytes && be16(q->frame + 16) >= 20 &&
+	       14 + be16(q->frame + 16) <= q->len;
+}
+
+static bool plain_flow(const struct question *q)
+{
+	return is_bare_ip4(q) && q->o.key == EPF_PKT_FLOW && q->len >= 38 &&
+	       be16(q->frame + 16) >= 24 && !(be16(q->frame + 20) & 0x3fff) &&
+	       has_ports(q->frame[23]);
+}
+
+/* Both fast paths on the whole frame in one segment; @a is the answer by the
+ * long way.
+ */
+static void fast_paths(const struct question *q, struct answer a)
+{
+	__u8 *copy = exactly(q->frame, q->len);
+	struct epf_seg seg = { copy, q->len };
+	struct epf_pkt pkt = { &seg, 1, q->len };
+	__u64 digest = 0, first = 0, tail = 0;
+	bool flow = epf_flow_plain(copy, q->len, &q->o, &first, &tail);
+
+	law(flow == plain_flow(q), "epf_flow_plain() takes the plain ones");
+	if (flow)
+		law(!a.err && a.digest == epf_digest_words(q->h, first, tail, 14),
+		    "epf_flow_plain() gives the key of the long way");
+	if (q->o.key == EPF_PKT_PACKET) {
+		bool took = epf_packet_plain(q->h, &pkt, &q->o, &digest);
+
+		law(took == plain_packet(q),
+		    "epf_packet_plain() takes the plain ones");
+		law(!took || (!a.err && a.digest == digest),
+		    "epf_packet_plain() gives the key of the long way");
+	}
+	free(copy);
+}
+
+/* TTL, checksum and what follows the datagram are no part of a packet. */
+static void forwarding(struct question q, struct answer a)
+{
+	__u8 *other = malloc(q.len + 3u);
+	const __u8 *was = q.frame;
+
+	if (!other)
+		abort();
+	memcpy(other, was, q.len);
+	memcpy(other + q.len, "pad", 3);
+	other[22] ^= 0xff;
+	other[24] ^= 0xff;
+	other[25] ^= 0xff;
+	q.frame = other;
+	q.len += 3;
+	law(same(a, ask(&q, NULL, 0)),
+	    "a packet key ignores TTL, checksum and padding");
+	free(other);
+}
+
+/* A limit that nothing reaches. */
+static void no_limit(struct question q, struct answer a)
+{
+	q.o.max_bytes = q.len + 64;
+	law(same(a, ask(&q, NULL, 0)), "a limit above the length changes nothing");
+}
+
+int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
+{
+	static const __u8 slow[] = { 13 }; /* too short for the fast paths */
+	struct input in = { data, size };
+	struct question q;
+	struct answer a;
+
+	take_question(&in, &q);
+	a = ask(&q, slow, 1);
+	law(!a.err || a.err == -ENODATA || a.err == -EBADMSG ||
+	    a.err == -EPROTO, "the errors are those of the description");
+	law(a.err != -EPROTO || q.o.key == EPF_PKT_FLOW,
+	    "only a flow key passes packets that are not IP");
+	law(same(a, ask(&q, NULL, 0)), "one segment, or two");
+	law(same(a, ask(&q, q.cut, q.cuts)), "any segments");
+	fast_paths(&q, a);
+	if (a.err || q.o.max_bytes)
+		return 0;
+	if (q.o.key == EPF_PKT_PACKET && is_bare_ip4(&q))
+		forwarding(q, a);
+	if (q.o.key != EPF_PKT_FLOW)
+		no_limit(q, a);
+	return 0;
+}

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: run.sh [SECONDS [TARGET]...]
+#
+# Fuzzes each target from its seeds and its corpus: so many runs with a fixed seed, then the
+# broken variants, which must be found; or, with SECONDS, for so much CPU time,
+# without the variants, and what is new is kept in
+# build/selftests/fuzz/found/TARGET. What breaks a target is left in
+# build/selftests/fuzz/failed.
+
+. "$(dirname "$0")/../ktap.sh"
+cd "$(dirname "$0")" || exit 1
+out=${BUILD:-../../build}/selftests/fuzz
+seconds=${1:-}
+[ $# -eq 0 ] || shift
+
+[ -x "$out/packet" ] ||
+	ktap_skip_all "clang or its fuzzer runtime (libclang-rt-dev) is missing"
+
+targets=${*:-packet snap keys capture options}
+# Runs that take about 2 s, and the longest input that is of use.
+declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000)
+declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512)
+variants=(packet_bound packet_fragment snap_length snap_sum keys_length
+	capture_leftover options_zero)
+
+TMPDIR=$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d) || exit 1
+export TMPDIR
+ktap_cleanup rm -rf "$TMPDIR"
+# A megabyte is allocated in each run; a large quarantine makes that slow.
+export ASAN_OPTIONS=quarantine_size_mb=4:${ASAN_OPTIONS:-}
+log=$TMPDIR/log
+mkdir -p "$out/failed"
+
+# usage: fuzz PROGRAM TARGET DIR OPTION...: new inputs go to DIR
+fuzz() {
+	local program=$1 target=$2 new=$3
+	shift 3
+	mkdir -p "$new"
+	"$program" -max_len="${longest[$target]}" -timeout=60 -rss_limit_mb=4096 \
+		-artifact_prefix="$out/failed/$target-" -print_final_stats=1 "$@" \
+		"$new" "$out/seeds/$target" "corpus/$target" > "$log" 2>&1
+}
+
+reached() {
+	sed -nE 's/^#[0-9]+.*(DONE|pulse|NEW|REDUCE|RELOAD|INITED).* cov: ([0-9]+) ft: ([0-9]+).*/\2 edges, \3 features/p' \
+		"$log" | tail -n 1
+}
+
+# Runs of the last fuzz.
+executed() {
+	sed -n 's/^stat::number_of_executed_units: *//p' "$log"
+}
+
+# usage: clean TARGET NEW-DIR OPTION...: report where it fails
+clean() {
+	local target=$1
+	shift
+	fuzz "$out/$target" "$target" "$@" && return
+	ktap_fail "$target" "$(grep -E -m 3 'law broken|ERROR|SUMMARY' "$log"
+		tail -n 40 "$log")"
+	return 1
+}
+
+# usage: for_long TARGET: a machine that is busy gives less CPU time than asked
+# for, hence several times.
+for_long() {
+	local left=$seconds used total=0
+	local TIMEFORMAT='%U %S'
+	while [ "$left" -gt 0 ]; do
+		{ time clean "$1" "$out/found/$1" -max_total_time="$left" >&3; } 3>&1 \
+			2> "$TMPDIR/time" || return
+		used=$(awk '{ printf "%d", $1 + $2 + 1 }' "$TMPDIR/time")
+		left=$((left - used))
+		total=$((total + $(executed)))
+	done
+	ktap_ok "$1: $total runs in $((seconds - left)) s, $(reached)"
+}
+
+# usage: for_short TARGET
+for_short() {
+	clean "$1" "$TMPDIR/new/$1" -seed=1 -runs="${runs[$1]}" &&
+		ktap_ok "$1: $(executed) runs, $(reached)"
+}
+
+# usage: found VARIANT: the seeds and the corpus find what is broken
+found() {
+	local target=${1%%_*} why
+	if fuzz "$out/broken/$1/fuzz" "$target" "$TMPDIR/broken/$1" -runs=0 \
+		-artifact_prefix="$TMPDIR/"; then
+		ktap_fail "broken variant $1 is found" "$(executed) runs without a fault"
+		return
+	fi
+	why=$(grep -oE -m 1 'law broken: .*|AddressSanitizer: [a-zA-Z-]+|runtime error: .*' "$log")
+	ktap_is "broken variant $1 is found: ${why#*: }" "${why:+a reason}" 'a reason'
+}
+
+if [ -n "$seconds" ]; then
+	# shellcheck disable=SC2086 # a list
+	set -- $targets
+	ktap_plan $#
+	for target in $targets; do
+		for_long "$target"
+	done
+else
+	ktap_plan $((5 + ${#variants[@]}))
+	for target in $targets; do
+		for_short "$target"
+	done
+	for variant in "${variants[@]}"; do
+		found "$variant"
+	done
+fi
+ktap_finish

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Snapshot files: any file is opened; one that is accepted is what it has to
+ * be, is refused with any bit changed, and comes out of a save as it went in.
+ *
+ * Input: one byte of SNAP_* and two that choose a bit; the rest is the file.
+ */
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int fake_ioctl(int fd, unsigned long cmd, void *arg);
+
+#define ioctl fake_ioctl
+#include "libepf/snap.c"
+#undef ioctl
+
+#include "fuzz.h"
+
+#define SNAP_SIZE (1u << 0)	  /* make the file as long as its header says */
+#define SNAP_LINES_SUM (1u << 1)  /* and its checksums right */
+#define SNAP_HEADER_SUM (1u << 2)
+
+#define FILE_MAX (1u << 16)
+#define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" \
+			"0123456789._-"
+
+/* The kernel's side of a filter whose lines are those of a file. */
+static struct epf_snap_header kernel;
+static int kernel_restored;
+
+int epf_filter_info(int filter, struct epf_info *info)
+{
+	(void)filter;
+	memset(info, 0, sizeof(*info));
+	info->params = kernel.params;
+	return 0;
+}
+
+static int fake_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	struct epf_restore *r = arg;
+	struct epf_snap *s = arg;
+
+	(void)fd;
+	if (cmd == EPF_IOC_RESTORE) {
+		kernel_restored = r->size == sizeof(*r) && !r->flags &&
+				  !memcmp(&r->header, &kernel, sizeof(kernel));
+		return 0;
+	}
+	law(s->size == sizeof(*s) && !s->flags, "a call has its size");
+	law(cmd == EPF_IOC_SNAP_BEGIN || cmd == EPF_IOC_SNAP_END,
+	    "a snapshot is begun and ended");
+	law(s->pin_ns <= EPF_PIN_MAX_NS, "a pin is not too long");
+	s->header = kernel;
+	s->header.lines_xxh3 = s->header.header_xxh3 = 0;
+	return 0;
+}
+
+static int file_of(const void *bytes, size_t len)
+{
+	int fd = memfd_create("snapshot", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
+		abort();
+	return fd;
+}
+
+static enum epf_snap_fault open_file(int fd, struct epf_snap_file *f)
+{
+	enum epf_snap_fault fault;
+	char path[32];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = epf_snap_open(path, f, NULL, NULL, &fault);
+	law(!err == (fault == EPF_SNAP_OK), "no fault, no error");
+	law((err == -EBADMSG) == (fault != EPF_SNAP_OK && fault != EPF_SNAP_IO),
+	    "a fault is an error of its own");
+	law(err || f->map, "what is accepted is mapped");
+	if (err)
+		epf_snap_close(f); /* harmless */
+	return fault;
+}
+
+static enum epf_snap_fault fault_of(const void *bytes, size_t len)
+{
+	int fd = file_of(bytes, len);
+	struct epf_snap_file f;
+	enum epf_snap_fault fault = open_file(fd, &f);
+
+	if (!fault)
+		epf_snap_close(&f);
+	close(fd);
+	return fault;
+}
+
+/* The whole header and file, checked without the code under test. */
+static void what_it_has_to_be(const __u8 *bytes, size_t len)
+{
+	struct epf_snap_header h;
+	const struct epf_params *p = &h.params;
+	const __u8 *lines = bytes + sizeof(h);
+	__u64 sum;
+
+	law(len >= sizeof(h), "an accepted file has a header");
+	memcpy(&h, bytes, sizeof(h));
+	law(h.magic == EPF_SNAP_MAGIC && h.version == EPF_SNAP_VERSION &&
+	    h.header_bytes == sizeof(h), "magic, version, size");
+	law(p->nr_lines >= 64 && p->nr_lines <= 1ULL << 31 &&
+	    len - sizeof(h) == p->nr_lines * 64, "length");
+	law(h.lines_xxh3 == XXH3_64bits(lines, len - sizeof(h)), "lines' sum");
+	sum = h.header_xxh3;
+	h.header_xxh3 = 0;
+	law(sum == XXH3_64bits(&h, sizeof(h)), "header's sum");
+	law(!p->kind && p->hash <= EPF_HASH_SIPHASH24 &&
+	    p->mode <= EPF_MODE_MAX && p->refresh <= EPF_FIRST_SEEN, "kinds");
+	law(p->lines_per_key == 1 || p->lines_per_key == 2 ||
+	    p->lines_per_key == 4, "lines a key");
+	law(!(p->nr_lines % p->lines_per_key) &&
+	    p->bits_per_key >= p->lines_per_key &&
+	    p->bits_per_key <= 15 * p->lines_per_key, "positions");
+	law(!p->window_inserts == (p->mode == EPF_MODE_TIME) &&
+	    p->window_inserts < 1ULL << 40, "insertions");
+	law(!p->window_ns == (p->mode == EPF_MODE_COUNT) &&
+	    p->window_ns <= 1ULL << 62, "time");
+	law(p->budget_ppt && p->budget_ppt <= p->limit_ppt &&
+	    p->limit_ppt <= EPF_RATE_ONE, "budget and limit");
+	law(strnlen(p->name, EPF_NAME_LEN) < EPF_NAME_LEN && p->name[0] &&
+	    p->name[0] != '.' &&
+	    p->name[strspn(p->name, NAME_CHARACTERS)] == '\0', "name");
+	law(h.epoch_begin >= 8 && h.epoch_begin <= h.epoch_end, "epochs");
+}
+
+/* A file shorter or longer by a byte, or with one bit changed, is refused. */
+static void nothing_else(__u8 *bytes, size_t len, size_t bit)
+{
+	size_t at = bit / 8 % len;
+
+	law(fault_of(bytes, len - 1) == EPF_SNAP_TRUNCATED, "a byte less");
+	law(fault_of(bytes, len + 1) == EPF_SNAP_LONGER, "a byte more");
+	bytes[at] ^= 1u << bit % 8;
+	law(fault_of(bytes, len) != EPF_SNAP_OK, "a bit changed");
+	bytes[at] ^= 1u << bit % 8;
+}
+
+static bool file_is(const char *path, const __u8 *bytes, size_t len)
+{
+	__u8 *got = malloc(len + 1);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool good = got && read(fd, got, len + 1) == (ssize_t)len &&
+		    !memcmp(got, bytes, len);
+
+	close(fd);
+	free(got);
+	return good;
+}
+
+/* Save a filter that has the file's contents: the same file. */
+static void saved_again(const __u8 *bytes, size_t len)
+{
+	int lines = file_of(bytes + sizeof(kernel), len - sizeof(kernel));
+	struct epf_snap_header h;
+	char dir[64], path[80];
+
+	make_dir(dir);
+	snprintf(path, sizeof(path), "%s/snapshot", dir);
+	law(!epf_snap_save(lines, path, NULL, NULL, &h), "a save works");
+	law(!memcmp(&h, bytes, sizeof(h)), "a save tells what it wrote");
+	law(file_is(path, bytes, len), "saved again, a file is the same");
+	unlink(path);
+	law(!rmdir(dir), "a save leaves nothing else");
+	close(lines);
+}
+
+static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len,
+		     size_t bit)
+{
+	what_it_has_to_be(bytes, len);
+	law(!memcmp(&f->header, bytes, sizeof(f->header)) &&
+	    !memcmp(f->lines, bytes + sizeof(f->header),
+		    len - sizeof(f->header)), "what is mapped is the file");
+	kernel = f->header;
+	law(!epf_snap_restore(0, f) && kernel_restored, "the kernel gets it");
+	epf_snap_close(f);
+	nothing_else(bytes, len, bit);
+	saved_again(bytes, len);
+}
+
+/* Make the file what its writer would have made it. */
+static size_t mend(__u8 *bytes, size_t len, __u8 how)
+{
+	struct epf_snap_header h;
+	size_t want;
+
+	if (len < sizeof(h))
+		return len;
+	memcpy(&h, bytes, sizeof(h));
+	want = sizeof(h) + (size_t)h.params.nr_lines * EPF_LINE_BYTES;
+	if (how & SNAP_SIZE && h.params.nr_lines < FILE_MAX / EPF_LINE_BYTES) {
+		if (want > len)
+			memset(bytes + len, 0, want - len);
+		len = want;
+	}
+	if (how & SNAP_LINES_SUM)
+		h.lines_xxh3 = XXH3_64bits(bytes + sizeof(h), len - sizeof(h));
+	if (how & SNAP_HEADER_SUM)
+		h.header_xxh3 = header_sum(&h);
+	memcpy(bytes, &h, sizeof(h));
+	return len;
+}
+
+int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
+{
+	static __u8 bytes[2 * FILE_MAX];
+	struct input in = { data, size };
+	struct epf_snap_file f;
+	size_t bit, len;
+	__u8 how;
+	int fd;
+
+	how = take(&in);
+	bit = take16(&in);
+	if (in.left > FILE_MAX)
+		return 0;
+	if (in.left)
+		memcpy(bytes, in.p, in.left);
+	len = mend(bytes, in.left, how);
+	bytes[len] = 0;
+	fd = file_of(bytes, len);
+	if (!open_file(fd, &f))
+		accepted(&f, bytes, len, bit);
+	close(fd);
+	return 0;
+}
