@@ -104,6 +104,12 @@ int parse_hex(const char *text, size_t len, __u8 *bytes, size_t room);
 enum out_mode { OUT_TEXT, OUT_JSON, OUT_PRETTY };
 extern enum out_mode out_mode;
 
+/* Before anything else is done with JSON. */
+void out_init(void);
+/* The name of a file, which need not be UTF-8: where it is not, characters above
+ * ASCII become replacement characters.
+ */
+json_t *json_path(const char *path);
 /* Print @value as one line (or indented) and drop the reference. */
 void out_json(json_t *value);
 /* Push all output out. Return: @code, or EXIT_FAIL with an error printed. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* attach and detach: duplicate removal on an interface. */
+#include <ctype.h>
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
@@ -63,12 +64,13 @@ static int choice(const char *what, const char *arg, const char *const *names,
 /* Decimal, or hex after 0x: marks are written so. */
 static bool parse_mark(const char *arg, __u32 *mark)
 {
+	bool hex = arg[0] == '0' && (arg[1] | 0x20) == 'x';
 	unsigned long v;
 	char *end;
 
 	errno = 0;
-	v = strtoul(arg, &end, 0);
-	if (errno || *end || end == arg || *arg == '-' || !v ||
+	v = strtoul(arg, &end, hex ? 16 : 10);
+	if (errno || *end || !isdigit((unsigned char)*arg) || !v ||
 	    v > 0xffffffffUL - EPF_EPOCHS) {
 		fail("--mark '%s': not a number from 1 to 0x%x", arg,
 		     0xffffffffU - EPF_EPOCHS);

@@ -146,7 +146,7 @@ static void snapshot_json(const char *path, const struct epf_snap_header *h)
 {
 	json_t *o = params_json(&h->params);
 
-	json_object_set_new(o, "file", json_string(path));
+	json_object_set_new(o, "file", json_path(path));
 	json_object_set_new(o, "epoch_begin",
 			    json_integer((json_int_t)h->epoch_begin));
 	json_object_set_new(o, "epoch_end",

@@ -10,8 +10,13 @@
 
 enum { OPT_EXISTING = OPT_LONG };
 
-static int save_failed(int err, const char *name, const char *path)
+static int save_failed(int err, const char *name, const char *path,
+		       bool renamed)
 {
+	if (renamed)
+		return fail("%s: saved, but its directory cannot be synced (%s): "
+			    "after a power cut it may be the old file", path,
+			    strerror(-err));
 	switch (err) {
 	case -ECANCELED:
 		return fail("%s: stopped; nothing was changed", path);
@@ -36,8 +41,8 @@ static void report(const char *verb, const char *name, const char *path,
 		printf("%s %s: %s, %llu insertions, epoch %llu\n", verb, name,
 		       fmt_bytes(bytes).s, h->inserts, h->epoch_end);
 	else
-		out_json(json_pack("{ss ss sI sI sI sI}", "name", name,
-				   "file", path, "bytes", (json_int_t)bytes,
+		out_json(json_pack("{ss so sI sI sI sI}", "name", name,
+				   "file", json_path(path), "bytes", (json_int_t)bytes,
 				   "inserts", (json_int_t)h->inserts,
 				   "epoch_begin", (json_int_t)h->epoch_begin,
 				   "epoch_end", (json_int_t)h->epoch_end));
@@ -69,7 +74,8 @@ int cmd_save(int argc, char **argv)
 	meter_end(&meter);
 	close(filter);
 	if (err)
-		return save_failed(err, argv[optind], argv[optind + 1]);
+		return save_failed(err, argv[optind], argv[optind + 1],
+				   header.magic);
 	report("saved", argv[optind], argv[optind + 1], &header);
 	return EXIT_YES;
 }
@@ -91,8 +97,10 @@ static int target(int dev, const char *name, const struct epf_params *like,
 			fail_call(err, "creating a filter", NULL);
 			return err;
 		}
-		*made = true;
 		filter = epf_dev_filter(dev, name);
+		*made = filter >= 0;
+		if (filter < 0)
+			epf_dev_destroy(dev, name, false);
 	}
 	if (filter < 0)
 		fail_call(filter, "opening", name);

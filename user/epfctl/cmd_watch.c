@@ -124,7 +124,7 @@ static int step(struct watching *w)
 
 static int watch(struct watching *w)
 {
-	struct epf_info info;
+	struct epf_info info = { 0 };
 	int ret = -1;
 	int err;
 

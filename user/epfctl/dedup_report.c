@@ -90,10 +90,12 @@ static json_t *packets_json(const struct dedup_ask *ask,
 
 json_t *dedup_json(const struct dedup_ask *ask, const struct dedup_result *r)
 {
-	return json_pack("{ss ss ss* so so so sI sf sf sf sI sI ss* sI sf}",
-			 "in", ask->in,
-			 "out", ask->out,
-			 "removed_to", ask->removed,
+	json_t *removed = ask->removed ? json_path(ask->removed) : NULL;
+
+	return json_pack("{so so so* so so so sI sf sf sf sI sI ss* sI sf}",
+			 "in", json_path(ask->in),
+			 "out", json_path(ask->out),
+			 "removed_to", removed,
 			 "packets", packets_json(ask, r),
 			 "key", pkt_json(&ask->key),
 			 "filter", params_json(&r->planned.params),

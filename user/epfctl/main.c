@@ -131,6 +131,7 @@ int main(int argc, char **argv)
 	};
 	int opt;
 
+	out_init();
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == 'h') {
 			print_help();

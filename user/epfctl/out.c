@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum out_mode out_mode = OUT_TEXT;
+static bool out_of_memory; /* some of the output is missing */
 
 /* One line, whatever the names in it contain. */
 static void say(const char *prefix, const char *fmt, va_list ap)
@@ -83,23 +85,63 @@ int fail_call(int err, const char *doing, const char *name)
 	return fail("%s: %s", doing, advice(-err));
 }
 
+/* Jansson's memory. Some of what it cannot have is left out without a word. */
+static void *json_alloc(size_t bytes)
+{
+	void *at = malloc(bytes);
+
+	out_of_memory |= !at;
+	return at;
+}
+
+void out_init(void)
+{
+	json_set_alloc_funcs(json_alloc, free);
+}
+
+json_t *json_path(const char *path)
+{
+	json_t *v = json_string(path); /* NULL: not UTF-8 */
+	char *text, *to;
+
+	if (v)
+		return v;
+	text = to = json_alloc(3 * strlen(path) + 1);
+	if (!text)
+		return NULL;
+	for (; *path; path++)
+		if (*path & 0x80)
+			to = stpcpy(to, "\xef\xbf\xbd"); /* U+FFFD */
+		else
+			*to++ = *path;
+	*to = 0;
+	v = json_string(text);
+	free(text);
+	return v;
+}
+
+/* The whole text or none. */
 void out_json(json_t *value)
 {
 	size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(6);
+	char *text;
 
 	flags |= out_mode == OUT_PRETTY ? JSON_INDENT(2) : JSON_COMPACT;
-	if (!value || json_dumpf(value, stdout, flags))
-		fail("out of memory for the output");
-	else
-		putchar('\n');
+	text = json_dumps(value, flags);
+	if (text && !out_of_memory)
+		puts(text);
+	out_of_memory |= !text;
+	free(text);
 	json_decref(value);
 }
 
 int out_finish(int code)
 {
-	if (!fflush(stdout) && !ferror(stdout))
-		return code;
-	return fail("cannot write the output: %s", strerror(errno));
+	if (fflush(stdout) || ferror(stdout))
+		return fail("cannot write the output: %s", strerror(errno));
+	if (out_of_memory && code != EXIT_FAIL)
+		return fail("out of memory for the output");
+	return code;
 }
 
 static struct text scaled(double value, const char *const *units, double step)

@@ -139,25 +139,25 @@ bool parse_rate(const char *what, const char *text, double *rate)
 		     what, text);
 		return false;
 	}
-	if (!(v > 0) || v > 1) {
-		fail("%s '%s' is out of range: over 0, at most 1", what, text);
-		return false;
-	}
-	*rate = (double)v;
-	return true;
+	*rate = (double)v; /* 0 where @v is below all that a double can be */
+	if (*rate > 0 && v <= 1)
+		return true;
+	fail("%s '%s' is out of range: over 0, at most 1", what, text);
+	return false;
 }
 
 bool parse_pps(const char *what, const char *text, double *pps)
 {
 	long double v;
 
-	if (!parse_unit(text, count_units, &v) || !(v > 0) || v > 1e15L) {
-		fail("%s '%s' is no number per second: write 250000, 1e6 or 1M",
-		     what, text);
-		return false;
+	if (parse_unit(text, count_units, &v)) {
+		*pps = (double)v;
+		if (*pps > 0 && v <= 1e15L)
+			return true;
 	}
-	*pps = (double)v;
-	return true;
+	fail("%s '%s' is no number per second: write 250000, 1e6 or 1M", what,
+	     text);
+	return false;
 }
 
 int parse_hex(const char *text, size_t len, __u8 *bytes, size_t room)

@@ -263,6 +263,11 @@ static int detach(const char *ifname)
 		fail("detaching needs CAP_BPF and CAP_NET_ADMIN: run as root");
 		return err;
 	}
+	if (err && err != -ENOENT) { /* which is what an attach left half done */
+		fail("reading what is attached to '%s': %s", ifname,
+		     strerror(-err));
+		return err;
+	}
 	if (!err && state.conf.prio && !shared_detach) {
 		fail("'%s' was attached through libxdp, which this epfctl was "
 		     "built without", ifname);

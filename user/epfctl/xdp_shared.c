@@ -17,27 +17,6 @@ static enum xdp_attach_mode mode_of(const struct epf_xdp_conf *conf)
 						  XDP_MODE_NATIVE;
 }
 
-int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
-		  struct epf_xdp_conf *conf)
-{
-	DECLARE_LIBXDP_OPTS(xdp_program_opts, opts, .obj = obj,
-			    .prog_name = bpf_program__name(prog));
-	struct xdp_program *p;
-	int err;
-
-	libxdp_set_print(keep);
-	p = xdp_program__create(&opts);
-	err = (int)libxdp_get_error(p);
-	if (err)
-		return err;
-	err = xdp_program__set_run_prio(p, conf->prio) ?:
-	      xdp_program__set_xdp_frags_support(p, xdp_frags(conf)) ?:
-	      xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
-	conf->prog_id = xdp_program__id(p);
-	xdp_program__close(p);
-	return err;
-}
-
 /* Ours among the programs of the interface; on it alone where the kernel could
  * not chain programs.
  */
@@ -53,20 +32,68 @@ static bool has_prog(const struct xdp_multiprog *mp, __u32 id)
 	return false;
 }
 
+/* What cannot be read counts as live: to detach it then fails and says why. */
 bool shared_live(const struct epf_xdp_conf *conf)
 {
 	struct xdp_multiprog *mp;
 	bool live;
+	int err;
 
 	libxdp_set_print(keep);
 	if (!conf->prog_id)
 		return false;
 	mp = xdp_multiprog__get_from_ifindex((int)conf->ifindex);
-	if (libxdp_get_error(mp))
-		return false;
+	err = (int)libxdp_get_error(mp);
+	if (err)
+		return err != -ENOENT;
 	live = has_prog(mp, conf->prog_id);
 	xdp_multiprog__close(mp);
 	return live;
+}
+
+/* Is there no XDP program at all? */
+static bool unused(const struct epf_xdp_conf *conf)
+{
+	__u32 id = 0;
+
+	return !bpf_xdp_query_id((int)conf->ifindex, 0, &id) && !id;
+}
+
+/* What libxdp attached and does not find again: where a probe of libbpf's
+ * failed for want of memory, programs get no names, and libxdp knows its
+ * dispatcher by name. @alone: there is no other one's program in it.
+ */
+static int take_back(const struct epf_xdp_conf *conf, bool alone)
+{
+	if (alone) {
+		bpf_xdp_detach((int)conf->ifindex, conf->mode, NULL);
+		libxdp_clean_references((int)conf->ifindex);
+	}
+	return -ENOMEM;
+}
+
+int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
+		  struct epf_xdp_conf *conf)
+{
+	DECLARE_LIBXDP_OPTS(xdp_program_opts, opts, .obj = obj,
+			    .prog_name = bpf_program__name(prog));
+	bool alone = unused(conf);
+	struct xdp_program *p;
+	int err;
+
+	libxdp_set_print(keep);
+	p = xdp_program__create(&opts);
+	err = (int)libxdp_get_error(p);
+	if (err)
+		return err;
+	err = xdp_program__set_run_prio(p, conf->prio) ?:
+	      xdp_program__set_xdp_frags_support(p, xdp_frags(conf)) ?:
+	      xdp_program__attach(p, (int)conf->ifindex, mode_of(conf), 0);
+	conf->prog_id = xdp_program__id(p);
+	xdp_program__close(p);
+	if (!err && !shared_live(conf))
+		err = take_back(conf, alone);
+	return err;
 }
 
 int shared_detach(const struct epf_xdp_conf *conf)

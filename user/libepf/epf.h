@@ -142,9 +142,11 @@ typedef int (*epf_progress_fn)(void *ctx, __u64 done_bytes, __u64 all_bytes);
  *	mode 0600, since it has the hash key
  * @progress: or NULL
  * @ctx: for @progress
- * @header: set to what was written, or NULL
+ * @header: set to what was written, or to zeros, or NULL
  *
- * Return: 0, or a negative errno; a file that was at @path is then unchanged.
+ * Return: 0, or a negative errno; a file that was at @path is then unchanged,
+ * unless @header is set: then the new one is there, but its directory could not
+ * be synced, so that a power cut may bring the old one back.
  */
 int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
 		  void *ctx, struct epf_snap_header *header);

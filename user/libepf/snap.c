@@ -205,25 +205,29 @@ static int save_into(int filter, struct copy *c, struct epf_snap_header *h)
 	return ret;
 }
 
-/* Make the rename durable. */
-static int sync_dir(const char *path)
+/* The directory of @path, to be synced: a negative errno before anything is
+ * done rather than after.
+ */
+static int open_dir(const char *path)
 {
 	char *copy = strdup(path);
-	int ret = 0;
 	int fd;
 
 	if (!copy)
 		return -ENOMEM;
 	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd))
-		ret = -errno;
-	/* Some file systems cannot sync a directory and need not. */
-	if (ret == -EINVAL)
-		ret = 0;
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		fd = -errno;
 	free(copy);
-	return ret;
+	return fd;
+}
+
+/* Make the rename durable. Some file systems cannot sync a directory and need
+ * not.
+ */
+static int sync_dir(int fd)
+{
+	return fsync(fd) && errno != EINVAL ? -errno : 0;
 }
 
 /* Only a regular file is ever replaced: not a device, a pipe, a directory. */
@@ -238,39 +242,51 @@ static int may_replace(const char *path)
 	return S_ISREG(st.st_mode) ? 0 : -EINVAL;
 }
 
+/* Write a temporary file and rename it over @path. @temp: room for its name. */
+static int save_beside(int filter, const char *path, char *temp,
+		       struct copy *c, struct epf_snap_header *h)
+{
+	int ret;
+
+	strcat(strcpy(temp, path), TEMP_SUFFIX);
+	c->fd = mkostemp(temp, O_CLOEXEC); /* mode 0600 */
+	if (c->fd < 0)
+		return -errno;
+	ret = save_into(filter, c, h);
+	if (close(c->fd) && !ret)
+		ret = -errno;
+	if (!ret && rename(temp, path))
+		ret = -errno;
+	if (ret)
+		unlink(temp);
+	return ret;
+}
+
 int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
 		  void *ctx, struct epf_snap_header *header)
 {
 	struct copy c = { .progress = progress, .ctx = ctx };
 	struct epf_snap_header h;
-	int ret = may_replace(path);
+	int dir, ret;
 	char *temp;
 
+	if (header)
+		memset(header, 0, sizeof(*header));
+	ret = may_replace(path);
 	if (ret)
 		return ret;
+	dir = open_dir(path);
+	if (dir < 0)
+		return dir;
 	temp = malloc(strlen(path) + sizeof(TEMP_SUFFIX));
-	if (!temp)
-		return -ENOMEM;
-	strcat(strcpy(temp, path), TEMP_SUFFIX);
-	c.fd = mkostemp(temp, O_CLOEXEC); /* mode 0600 */
-	if (c.fd < 0) {
-		ret = -errno;
-		goto out_free;
-	}
-	ret = save_into(filter, &c, &h);
-	if (close(c.fd) && !ret)
-		ret = -errno;
-	if (!ret && rename(temp, path))
-		ret = -errno;
-	if (ret) {
-		unlink(temp);
-		goto out_free;
-	}
-	ret = sync_dir(path);
-	if (header)
-		*header = h;
-out_free:
+	ret = temp ? save_beside(filter, path, temp, &c, &h) : -ENOMEM;
 	free(temp);
+	if (!ret) {
+		if (header)
+			*header = h;
+		ret = sync_dir(dir);
+	}
+	close(dir);
 	return ret;
 }
 
@@ -299,6 +315,20 @@ const char *epf_snap_fault_text(enum epf_snap_fault fault)
 	return "has an unknown fault";
 }
 
+/* The names the module takes: what is shown of a file cannot do more harm than
+ * a name does.
+ */
+static bool name_sound(const char *name)
+{
+	static const char good[] = "0123456789._-"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "abcdefghijklmnopqrstuvwxyz";
+	size_t len = strnlen(name, EPF_NAME_LEN);
+
+	return len && len < EPF_NAME_LEN && name[0] != '.' &&
+	       strspn(name, good) == len;
+}
+
 static bool params_sound(const struct epf_params *p)
 {
 	struct epf_window w;
@@ -310,8 +340,7 @@ static bool params_sound(const struct epf_params *p)
 	       !epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
 				p->window_ns) &&
 	       p->budget_ppt && p->budget_ppt <= p->limit_ppt &&
-	       p->limit_ppt <= EPF_RATE_ONE &&
-	       memchr(p->name, 0, sizeof(p->name));
+	       p->limit_ppt <= EPF_RATE_ONE && name_sound(p->name);
 }
 
 static bool epochs_sound(const struct epf_snap_header *h)
