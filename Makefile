@@ -17,8 +17,11 @@ help:
 	@echo 'make            the tool, the library, the BPF programs and the module'
 	@echo 'make check      all tests; those of the module in a virtual machine'
 	@echo 'make check-fast those that need no virtual machine'
+	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
+	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file]'
 	@echo 'make bench      ratios to peers; report in build/bench'
+	@echo 'make fuzz       the fuzz targets for longer [SECONDS=600 of CPU time, each]'
 	@echo 'make style      the house rules a program can check'
 	@echo 'make deps       install what is missing (or print the apt line)'
 	@echo 'make install    tool, man page, completion, udev rule, module by DKMS [DESTDIR=]'
@@ -42,12 +45,23 @@ check:
 check-fast:
 	$(Q)selftests/check.sh fast
 
+check-debug:
+	$(Q)scripts/deps.sh --install all debug
+	$(Q)selftests/check.sh debug
+
+check-static:
+	$(Q)scripts/deps.sh --install build debug
+	$(Q)scripts/static.sh
+
 demo:
 	$(Q)selftests/demo/demo.sh $(if $(PCAP),--pcap '$(PCAP)')
 
 bench:
 	$(Q)scripts/deps.sh --install
 	$(Q)selftests/bench/run.sh
+
+fuzz:
+	$(Q)$(MAKE) -C selftests/fuzz long SECONDS=$(or $(SECONDS),600)
 
 style:
 	$(Q)scripts/style.sh
@@ -65,5 +79,5 @@ uninstall:
 clean:
 	$(Q)rm -rf build
 
-.PHONY: all help deps user bpf module check check-fast demo bench style \
-	install uninstall clean
+.PHONY: all help deps user bpf module check check-fast check-debug \
+	check-static demo bench fuzz style install uninstall clean

@@ -21,13 +21,16 @@ build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libe
 	libjansson-dev libxxhash-dev pahole bpftool kmod python3
 	python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
-	iputils-ping ethtool xdp-tools bpftool'
-test_pkgs='wireshark-common tcpdump g++'
+	iputils-ping ethtool xdp-tools bpftool mmdebstrap'
+test_pkgs='wireshark-common tcpdump g++ libclang-rt-dev'
+# Kernels of our own (scripts/kernel.sh), and static checks.
+debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
+	sparse coccinelle clang-tidy clang llvm lld"
 
 usage() {
 	cat <<'USAGE'
 usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
-                       [build|vm|test|bench|all]...
+                       [build|vm|test|bench|all|debug]...
 
   --install   (the default) install missing packages and fetch the test
               captures; without root, print the apt line instead of installing
@@ -37,7 +40,7 @@ usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
   --upgrade   choose the newest kernel apt offers, not the newest installed
 
   EPF_KERNEL=RELEASE overrides the choice of kernel. The default purpose is
-  all; bench needs what test needs.
+  all, which is all but debug; bench needs what test needs.
 USAGE
 }
 
@@ -90,7 +93,15 @@ want() {
 	return 1
 }
 
+want_debug() {
+	case " $purposes " in
+	*' debug '*) ;;
+	*) return 1 ;;
+	esac
+}
+
 list_packages() {
+	rt=${kernel%-amd64}-rt-amd64
 	set --
 	# shellcheck disable=SC2086 # one word per package
 	if want build; then set -- $build_pkgs "linux-headers-$kernel"; fi
@@ -99,6 +110,10 @@ list_packages() {
 	# shellcheck disable=SC2086
 	if want test bench; then set -- "$@" $test_pkgs; fi
 	if want build vm; then set -- "$@" "linux-image-$kernel"; fi
+	# shellcheck disable=SC2086
+	if want_debug; then
+		set -- "$@" $debug_pkgs "linux-headers-$rt" "linux-image-$rt"
+	fi
 	printf '%s\n' "$@" | sort -u
 }
 
@@ -163,7 +178,7 @@ for arg in "$@"; do
 	case $arg in
 	--print | --check | --install | --kernel) action=${arg#--} ;;
 	--upgrade) upgrade=1 ;;
-	build | vm | test | bench | all) purposes="$purposes $arg" ;;
+	build | vm | test | bench | all | debug) purposes="$purposes $arg" ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
@@ -176,7 +191,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
 fi
 
 kernel=
-if [ "$action" = kernel ] || want build vm; then
+if [ "$action" = kernel ] || want build vm || want_debug; then
 	if ! choose_kernel; then
 		# A machine that never fetched the lists knows no kernel.
 		if [ "$action" = install ] && [ "$(id -u)" -eq 0 ]; then

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 bad=0
 mapfile -t files < <(git ls-files --cached --others --exclude-standard |
-	grep -vE '^(LICENSES/|.*\.(pcap|json|md|rst)$)')
+	grep -vE '^(LICENSES/|selftests/fuzz/corpus/|.*\.(pcap|json|md|rst)$)')
 mapfile -t code < <(printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh)$')
 
 say() {

@@ -1,18 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: check.sh fast|all
+# usage: check.sh fast|all|debug
 #
 # Builds everything, then runs the suites, quick ones first; all: also those
-# that need the module, in a virtual machine. Ends with one line of totals;
-# exit status 0 means that nothing failed and something passed.
+# that need the module, in a virtual machine; debug: those alone, on kernels
+# that look for errors of their own. Ends with one line of totals; exit status
+# 0 means that nothing failed and something passed.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 case ${1:-} in
-fast | all) ;;
-*) echo "usage: check.sh fast|all" >&2; exit 2 ;;
+fast | all | debug) ;;
+*) echo "usage: check.sh fast|all|debug" >&2; exit 2 ;;
 esac
 
 log=$(mktemp) || exit 1
@@ -26,12 +27,16 @@ suite() {
 }
 
 make -C user && make -C selftests all || exit 1
-suite make -s -C selftests run_fast
-if [ "$1" = all ]; then
-	make -C kmod || exit 1
+[ "$1" = debug ] || suite make -s -C selftests run_fast
+case $1 in
+all)
+	make -C kmod && make -C selftests/torture || exit 1
 	suite selftests/module/run.sh
 	suite make -s -C selftests run_module
-fi
+	suite selftests/kernels.sh newest
+	;;
+debug) suite selftests/kernels.sh rt debug kcsan ;;
+esac
 
 awk -v broken=$broken '
 	/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped\r?$/ {

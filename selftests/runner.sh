@@ -18,7 +18,8 @@ usage() {
 	cat <<'USAGE'
 usage: selftests/runner.sh [-t SECONDS] PROGRAM...
 
-  -t SECONDS    time limit of one program (timeout= in selftests/settings)
+  -t SECONDS    time limit of one program (EPF_TIMEOUT, or timeout= in
+                selftests/settings)
 
 A PROGRAM written vm:PATH runs in a guest of its own (selftests/vm/run.sh),
 or directly when this already is one. EPF_VM_OPTIONS holds further options
@@ -26,7 +27,7 @@ for the guest. A program exits 4 when it cannot run here.
 USAGE
 }
 
-timeout=$(sed -n 's/^timeout=//p' "$here/settings")
+timeout=${EPF_TIMEOUT:-$(sed -n 's/^timeout=//p' "$here/settings")}
 while getopts t:h option; do
 	case $option in
 	t) timeout=$OPTARG ;;

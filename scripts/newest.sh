@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The newest kernel that Debian has, whatever this machine runs: unpacks image,
+# headers and the compiler they were built with from the suite 'sid' into
+# build/kernels/newest, and builds the module there. Guarantees:
+#  - nothing outside build/ changes, and no program of the suite runs but to
+#    build the module;
+#  - the root is complete or is made again.
+#
+# Exit: 0 it is there, 1 it cannot be had, 2 usage.
+
+set -u -o pipefail
+
+export PATH=$PATH:/usr/sbin:/sbin
+top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+suite=sid
+root=$top/build/kernels/newest
+log=$root.log
+# pahole makes the module's BTF; the rest is what the build's recipes call.
+packages=linux-image-amd64,linux-headers-amd64,gcc,make,pahole,mawk,dash
+packages+=,coreutils,grep,sed,findutils,diffutils,binutils
+
+usage() {
+	cat <<'USAGE'
+usage: scripts/newest.sh [--fetch] DIRECTORY
+       scripts/newest.sh --unpack
+
+  Builds the module in DIRECTORY (below the repository) and prints the
+  image and the modules' directory to boot with it. --fetch replaces a root
+  that is there by what the suite has now. Needs root. --unpack only makes
+  sure that the root is there.
+USAGE
+}
+
+die() {
+	echo "newest: $*" >&2
+	exit 1
+}
+
+fetch=
+[ "${1:-}" != --fetch ] || { fetch=1; shift; }
+case ${1:-} in
+-h | --help) usage; exit 0 ;;
+--unpack) ;;
+'' | -*) usage >&2; exit 2 ;;
+esac
+kout=$top/build
+[ "$1" = --unpack ] || kout=$(realpath -m "$1")
+[[ $kout = "$top"/* ]] || die "$kout is not below $top"
+[ "$(id -u)" -eq 0 ] || die 'unpacking and building in another root need root'
+
+# The suite's release file may be older than it says it is good for.
+unpack() {
+	command -v mmdebstrap >/dev/null || die 'mmdebstrap is missing: scripts/deps.sh debug'
+	echo "newest: unpacking the kernel of $suite" >&2
+	rm -rf "$root"
+	mkdir -p "$root"
+	mmdebstrap --variant=extract --mode=root --architectures=amd64 \
+		--aptopt='Acquire::Check-Valid-Until "false"' \
+		--aptopt='APT::Sandbox::User "root"' \
+		--include="$packages" "$suite" "$root" > "$log" 2>&1 || return
+	ln -sf mawk "$root/usr/bin/awk"
+	touch "$root/epf-complete"
+}
+
+if [ -n "$fetch" ] || ! [ -e "$root/epf-complete" ]; then
+	unpack || die "cannot unpack $suite; see $log"
+fi
+[ "$1" != --unpack ] || exit 0
+release=$(cd "$root/lib/modules" && printf '%s\n' * | sort -V | tail -n 1)
+modules=$root/lib/modules/$release
+[ -e "$modules/modules.dep" ] || depmod -b "$root" "$release" || exit 1
+
+# The tree is seen at its own path in there, by this build alone.
+build() {
+	mkdir -p "$root$top" "$root/proc" "$root/dev" &&
+		mount --bind "$top" "$root$top" && mount -t proc proc "$root/proc" &&
+		mount --bind /dev "$root/dev" || return
+	# shellcheck disable=SC2016 # expanded in there
+	chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin TMPDIR=/tmp \
+		make -s -C "$top/kmod" KREL="$release" KOUT="$kout"
+}
+export -f build
+export root top release kout
+unshare --mount --propagation private bash -c build >&2 ||
+	die "the module does not build for $release"
+echo "$modules/vmlinuz $modules"
