@@ -48,6 +48,8 @@ union args {
  *	smaller one is filled up with zeros
  * @flags_in: flags it knows
  * @how: ADMIN, OUT, PARTIAL
+ * @undo: it succeeded, and its struct cannot be written back; NULL: what is
+ *	done stays
  */
 struct cmd {
 	int (*fn)(struct epf_file *file, void *args);
@@ -55,17 +57,29 @@ struct cmd {
 	u16 first_size;
 	u32 flags_in;
 	u32 how;
+	void (*undo)(struct epf_file *file, const void *args);
 };
 
-#define CMD(_fn, _type, _first, _flags, _how)				\
+#define CMD(_fn, _type, _first, _flags, _how, ...)			\
 	{ .fn = _fn, .size = sizeof(_type), .first_size = _first,	\
-	  .flags_in = _flags, .how = _how }
+	  .flags_in = _flags, .how = _how, __VA_ARGS__ }
 
 static int do_create(struct epf_file *file, void *args)
 {
 	struct epf_create *a = args;
 
 	return epf_filter_create(a, &a->id);
+}
+
+/* By id, which is not used again: a filter that has got its name meanwhile is
+ * another one. By force: nobody was promised that it stays.
+ */
+static void undo_create(struct epf_file *file, const void *args)
+{
+	const struct epf_create *a = args;
+	struct epf_name name = { .id = a->id };
+
+	epf_filter_destroy(&name, true);
 }
 
 static int do_destroy(struct epf_file *file, void *args)
@@ -179,6 +193,11 @@ static int do_key(struct epf_file *file, void *args)
 	return 0;
 }
 
+static void undo_begin(struct epf_file *file, const void *args)
+{
+	epf_snap_cancel(file);
+}
+
 static int do_open(struct epf_file *file, void *args);
 
 /* A struct may come back in with what went out in it. */
@@ -189,7 +208,7 @@ static int do_open(struct epf_file *file, void *args);
 static const struct cmd control_cmds[] = {
 	[_IOC_NR(EPF_IOC_CREATE)] =
 		CMD(do_create, struct epf_create, 112, EPF_CREATE_MASK,
-		    ADMIN | OUT),
+		    ADMIN | OUT, .undo = undo_create),
 	[_IOC_NR(EPF_IOC_DESTROY)] =
 		CMD(do_destroy, struct epf_ref_args, 48, EPF_DESTROY_MASK,
 		    ADMIN),
@@ -216,7 +235,8 @@ static const struct cmd filter_cmds[] = {
 	[_IOC_NR(EPF_IOC_KEY)] =
 		CMD(do_key, struct epf_key_args, 24, 0, ADMIN | OUT),
 	[_IOC_NR(EPF_IOC_SNAP_BEGIN)] =
-		CMD(epf_snap_begin, struct epf_snap, 304, 0, ADMIN | OUT),
+		CMD(epf_snap_begin, struct epf_snap, 304, 0, ADMIN | OUT,
+		    .undo = undo_begin),
 	[_IOC_NR(EPF_IOC_SNAP_END)] =
 		CMD(epf_snap_end, struct epf_snap, 304, 0, ADMIN | OUT),
 	[_IOC_NR(EPF_IOC_RESTORE)] =
@@ -260,8 +280,11 @@ static long run(const struct cmd *cmd, struct epf_file *file,
 		return ret;
 	ret = cmd->fn(file, &args);
 	if ((cmd->how & (ret < 0 ? PARTIAL : OUT)) &&
-	    copy_to_user(user, &args, min_t(u32, size, cmd->size)))
+	    copy_to_user(user, &args, min_t(u32, size, cmd->size))) {
+		if (ret >= 0 && cmd->undo)
+			cmd->undo(file, &args);
 		ret = -EFAULT;
+	}
 	memzero_explicit(&args, sizeof(args)); /* hash keys */
 	return ret;
 }

@@ -81,7 +81,7 @@ int epf_snap_begin(struct epf_file *file, void *args)
 	return err;
 }
 
-/* With file->lock held, or alone. */
+/* With file->lock held. */
 static void end(struct epf_file *file)
 {
 	epf_table_unpin(file->snap);
@@ -114,13 +114,15 @@ int epf_snap_end(struct epf_file *file, void *args)
 }
 
 /**
- * epf_snap_cancel() - end a snapshot whose descriptor goes away
- * @file: descriptor, without other users
+ * epf_snap_cancel() - end the snapshot under way, if there is one
+ * @file: descriptor
  */
 void epf_snap_cancel(struct epf_file *file)
 {
+	mutex_lock(&file->lock);
 	if (file->snap)
 		end(file);
+	mutex_unlock(&file->lock);
 }
 
 static int header_check(const struct epf_snap_header *h)

@@ -199,7 +199,8 @@ struct epf_table *epf_table_new(const struct epf_params *params,
 	if (!t)
 		goto err_uncharge;
 	t->bytes = bytes;
-	t->cpu = alloc_percpu_gfp(struct epf_cpu, GFP_KERNEL_ACCOUNT);
+	t->cpu = alloc_percpu_gfp(struct epf_cpu,
+				  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!t->cpu)
 		goto err_free;
 	t->lanes.line = alloc_lines(lines_bytes);

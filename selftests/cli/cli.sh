@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 148
+ktap_plan 154
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -49,10 +49,12 @@ fails 'is not a number' plan --time 10parsecs --rate 1
 fails 'is too large' plan --time 999999999d --rate 1
 fails 'is out of range' plan -W 1M --budget 0
 fails 'is out of range' plan -W 1M --budget 1.5
+fails 'is out of range' plan -W 1M --budget 1e-400
 fails 'is not a rate' plan -W 1M --budget 1/2
 fails 'out of range: --budget is 1e-9' plan -W 1M --budget 1e-10
 gives 0 'budget +1e-08' plan -W 1M --budget 0.000001%
 fails 'no number per second' plan -T 10s --rate fast
+fails 'no number per second' plan -T 10s --rate 1e-400
 
 # Windows and sizes
 fails 'no window given' plan
@@ -146,6 +148,8 @@ fi
 epf -j doctor
 claim 'doctor -j is JSON' json 'len(d["checks"]) > 10 and "use" in d["able"]'
 
+fails 'not a number from 1' attach e -f x --action mark --mark ' -18446744073709551615'
+
 # Output that cannot be written
 full() {
 	"$EPFCTL" plan -W 1M > /dev/full 2> "$tmp/err"
@@ -165,11 +169,13 @@ fails 'is not a snapshot' show --file "$tmp/snap"
 gives 0 'snapshot of sample.*checksums +sound' show --file "$tmp/good"
 claim 'a snapshot shows no hash key' [ "$(grep -ciE 'key +0*1' "$tmp/out")" = 0 ]
 gives 0 '"inserts":123' -j show --file "$tmp/good"
+cp "$tmp/good" "$tmp/"$'\xff' # no UTF-8
+gives 0 '"file":' -j show --file "$tmp/"$'\xff'
 fails 'is not a regular file' show --file <(cat "$tmp/good")
 for fault in magic:'is not a snapshot' version:'of a version' \
 	header_bytes:'of a version' kind: no-lines: lines-overflow: \
 	lines-per-key: bits-per-key: mode: window: budget: limit: name: \
-	epoch: epoch-order:; do
+	name-empty: name-escape: epoch: epoch-order:; do
 	text=${fault#*:}
 	mksnap "$tmp/$fault" "${fault%%:*}"
 	fails "${text:-parameters that no filter can have}" \

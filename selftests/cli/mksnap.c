@@ -42,6 +42,10 @@ static void spoil(struct epf_snap_header *h, const char *fault)
 		h->params.limit_ppt = EPF_RATE_ONE + 1;
 	else if (!strcmp(fault, "name"))
 		memset(h->params.name, 'n', sizeof(h->params.name));
+	else if (!strcmp(fault, "name-empty"))
+		h->params.name[0] = 0;
+	else if (!strcmp(fault, "name-escape"))
+		h->params.name[0] = '\033'; /* to the terminal */
 	else if (!strcmp(fault, "epoch"))
 		h->epoch_begin = 0;
 	else if (!strcmp(fault, "epoch-order"))

@@ -59,8 +59,7 @@ static void fill_create(void *args)
 
 static void undo_create(long ret)
 {
-	(void)ret; /* where the answer cannot be written the filter stays */
-	test_destroy("mod-args-new", 0);
+	test_demand(test_destroy("mod-args-new", 0) == (ret ? -ENOENT : 0));
 }
 
 static void fill_destroy(void *args)
@@ -445,6 +444,41 @@ static __u32 nr_filters(void)
 	return l.count;
 }
 
+/* What succeeded and cannot be told has not happened. */
+#define UNDONE_POINTS 6
+static void try_undone(void)
+{
+	struct epf_params p = test_params("mod-args-new", LINES, 2, 10, 700);
+	struct epf_snap *s = (struct epf_snap *)room;
+	struct epf_create *c = (struct epf_create *)room;
+	__u32 before = nr_filters();
+	__u64 epoch = test_info(filter).epoch;
+
+	*c = (struct epf_create){ .size = sizeof(*c), .params = p };
+	test_demand(!mprotect(room, IMAGE_BYTES, PROT_READ));
+	test_is(test_ioctl(test_dev, EPF_IOC_CREATE, c), -EFAULT,
+		"CREATE that cannot tell the id: EFAULT");
+	tap_ok(nr_filters() == before && test_open(p.name) == -ENOENT,
+	       "and there is no filter");
+	test_demand(!epf_dev_create(test_dev, &p, NULL, NULL));
+	test_is(test_ioctl(test_dev, EPF_IOC_CREATE, c), -EEXIST,
+		"where one of that name exists: EEXIST");
+	test_is(test_destroy(p.name, 0), 0, "and it stays");
+	test_demand(!mprotect(room, IMAGE_BYTES, PROT_READ | PROT_WRITE));
+
+	*s = (struct epf_snap){ .size = sizeof(*s), .pin_ns = EPF_PIN_MAX_NS };
+	test_demand(!mprotect(room, IMAGE_BYTES, PROT_READ));
+	tap_ok(test_ioctl(filter, EPF_IOC_SNAP_BEGIN, s) == -EFAULT &&
+	       !(test_info(filter).flags & EPF_INFO_PINNED),
+	       "SNAP_BEGIN that cannot tell the header: EFAULT, no pin");
+	test_demand(!mprotect(room, IMAGE_BYTES, PROT_READ | PROT_WRITE));
+	s->pin_ns = 0;
+	tap_ok(test_ioctl(filter, EPF_IOC_SNAP_END, s) == -EINVAL &&
+	       !epf_filter_rotate(filter, 1, NULL) &&
+	       test_info(filter).epoch == epoch + 1,
+	       "no snapshot is under way, and rotation goes on");
+}
+
 int main(void)
 {
 	struct epf_params p = test_params("mod-args", LINES, 2, 10, 700);
@@ -453,7 +487,7 @@ int main(void)
 	size_t i;
 
 	test_begin(ARRAY_LEN(commands) * COMMAND_POINTS + ARRAY_LEN(fields) +
-		   UNKNOWN_POINTS + LIST_POINTS + 1);
+		   UNKNOWN_POINTS + LIST_POINTS + UNDONE_POINTS + 1);
 	room = test_guarded(2);
 	filter = test_make(&p);
 	strcpy(p.name, "mod-args-a");
@@ -471,6 +505,7 @@ int main(void)
 	try_fields();
 	try_unknown();
 	try_list();
+	try_undone();
 	test_is(nr_filters(), before, "nothing was left behind");
 	return test_end();
 }

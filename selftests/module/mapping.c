@@ -11,6 +11,8 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #define LINES 1024u
@@ -72,6 +74,95 @@ static bool poke_refused(const void *at)
 	no = pwrite(fd, "x", 1, (off_t)(uintptr_t)at) < 0;
 	close(fd);
 	return no;
+}
+
+/* Another process writes to it, by process_vm_writev(2) and by ptrace(2). */
+static bool strangers_refused(char *at)
+{
+	struct iovec from = { "x", 1 }, to = { at, 1 };
+	bool no;
+	pid_t pid = fork();
+
+	test_demand(pid >= 0);
+	if (!pid) {
+		test_demand(!ptrace(PTRACE_TRACEME, 0, NULL, NULL));
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	test_demand(waitpid(pid, NULL, 0) == pid);
+	no = process_vm_writev(pid, &from, 1, &to, 1, 0) < 0 &&
+	     ptrace(PTRACE_POKEDATA, pid, at, (void *)1L) < 0;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return no;
+}
+
+/* A child inherits the mapping, not a right to it. */
+static bool child_refused(char *at)
+{
+	int status;
+	pid_t pid = fork();
+
+	test_demand(pid >= 0);
+	if (!pid)
+		_exit(mprotect(at, PAGE, PROT_READ | PROT_WRITE) < 0 &&
+		      touch(at, true) == SIGSEGV && poke_refused(at));
+	test_demand(waitpid(pid, &status, 0) == pid);
+	return status == 1 << 8;
+}
+
+/* Moved elsewhere it is the same. */
+static bool moved_refused(int fd)
+{
+	void *to = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	char *at = mremap(map_lines(fd), BYTES, BYTES,
+			  MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	bool no;
+
+	test_demand(at == to);
+	no = mprotect(at, BYTES, PROT_READ | PROT_WRITE) < 0 &&
+	     touch(at, true) == SIGSEGV;
+	munmap(at, BYTES);
+	return no;
+}
+
+/* The kernel writes on a caller's behalf where the caller could. */
+static bool kernel_refused(char *at)
+{
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	bool no;
+
+	test_demand(zero >= 0);
+	no = read(zero, at, 1) < 0 && errno == EFAULT &&
+	     madvise(at, BYTES, MADV_REMOVE) < 0;
+	close(zero);
+	return no;
+}
+
+static bool reopen_refused(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDWR | O_CLOEXEC) < 0 && write(fd, "x", 1) < 0 &&
+	       ftruncate(fd, 0) < 0;
+}
+
+#define FOREIGN_POINTS 6
+static void try_foreign(int fd)
+{
+	char *at = map_lines(fd);
+
+	tap_ok(strangers_refused(at),
+	       "process_vm_writev and PTRACE_POKEDATA cannot write to it");
+	tap_ok(child_refused(at), "nor can a child that inherits it");
+	tap_ok(moved_refused(fd), "nor can who moves it elsewhere");
+	tap_ok(kernel_refused(at), "read(2) into it: EFAULT; no holes in it");
+	tap_ok(reopen_refused(fd),
+	       "the descriptor cannot be opened anew or written");
+	test_is(test_count(fd, 1, 0, KEYS), 0, "the filter is as empty as ever");
+	munmap(at, BYTES);
 }
 
 #define READONLY_POINTS 8
@@ -262,10 +353,11 @@ int main(void)
 {
 	int fd;
 
-	test_begin(READONLY_POINTS + RANGE_POINTS + CONTENT_POINTS +
+	test_begin(READONLY_POINTS + FOREIGN_POINTS + RANGE_POINTS + CONTENT_POINTS +
 		   LIFE_POINTS + SWAP_POINTS);
 	fd = test_make_plain("mod-mapping", 700);
 	try_readonly(fd);
+	try_foreign(fd);
 	try_range(fd);
 	try_content(fd);
 	try_life();

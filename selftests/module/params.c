@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a filter may be called, how it may be shaped, and the limits. */
+/* What a filter may be called, how it may be shaped, and the limits, which hold
+ * when many create at once too.
+ */
 #include "epftest.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -252,11 +256,137 @@ static void try_limits(void)
 	tap_ok(test_kernel_calm(), "the kernel has not complained");
 }
 
+/**
+ * struct race - creators against a limit
+ * @go: all at once
+ * @held: bytes of filters known to exist: counted after they were made and
+ *	before they are destroyed, so never more than is charged
+ * @most: of @held, ever
+ * @refused: by a limit
+ * @other: other errors
+ */
+static struct race {
+	pthread_barrier_t go;
+	atomic_llong held;
+	atomic_llong most;
+	atomic_int refused;
+	atomic_int other;
+} race;
+
+#define CREATORS 8
+#define ROUNDS 20
+#define RACE_LINES (4 * MIB_LINES) /* takes long enough to meet others */
+#define RACE_BYTES (RACE_LINES * 64ll)
+
+static void count_held(long long bytes)
+{
+	long long now = atomic_fetch_add(&race.held, bytes) + bytes;
+	long long most = atomic_load(&race.most);
+
+	while (now > most &&
+	       !atomic_compare_exchange_weak(&race.most, &most, now))
+		;
+}
+
+/* Make filters, and destroy every other one. */
+static void *creator(void *arg)
+{
+	struct epf_params p = test_params("", RACE_LINES, 1, 5, 700);
+	int i;
+
+	pthread_barrier_wait(&race.go);
+	for (i = 0; i < ROUNDS; i++) {
+		int err;
+
+		sprintf(p.name, "mod-race-%ld-%d", (long)arg, i);
+		err = epf_dev_create(test_dev, &p, NULL, NULL);
+		if (err) {
+			atomic_fetch_add(err == -ENOSPC ? &race.refused :
+							  &race.other, 1);
+			continue;
+		}
+		count_held(RACE_BYTES);
+		if (i % 2) {
+			atomic_fetch_sub(&race.held, RACE_BYTES);
+			test_demand(!test_destroy(p.name, 0));
+		}
+	}
+	return NULL;
+}
+
+static void run_race(void)
+{
+	pthread_t threads[CREATORS];
+	long i;
+
+	race.held = race.most = race.refused = race.other = 0;
+	test_demand(!pthread_barrier_init(&race.go, NULL, CREATORS));
+	for (i = 0; i < CREATORS; i++)
+		test_demand(!pthread_create(&threads[i], NULL, creator,
+					    (void *)i));
+	for (i = 0; i < CREATORS; i++)
+		pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&race.go);
+}
+
+/* What all filters of this test say that they take. */
+static __u64 bytes_told(void)
+{
+	__u64 sum = 0;
+	__u32 *ids;
+	int nr = epf_dev_list(test_dev, &ids), i, fd;
+
+	test_demand(nr >= 0);
+	for (i = 0; i < nr; i++) {
+		fd = epf_dev_filter_id(test_dev, ids[i]);
+		test_demand(fd >= 0);
+		sum += test_info(fd).memory_bytes;
+		close(fd);
+	}
+	free(ids);
+	return sum;
+}
+
+#define CAP_MIB 64ll
+#define CAP_FILTERS 11
+#define RACE_POINTS 6
+static void try_race(void)
+{
+	long long max = test_number(PARAMETERS "max_filters", "");
+
+	test_remove_filters();
+	test_demand(!nr_filters());
+	limit("max_total_mib", CAP_MIB);
+	run_race();
+	tap_ok(race.most <= CAP_MIB << 20 && bytes_told() <= (__u64)CAP_MIB << 20,
+	       "%d threads create: never more than max_total_mib", CREATORS);
+	tap_ok(race.refused > 0 && !race.other, "%d times ENOSPC, nothing else",
+	       race.refused);
+	tap_ok(race.most > (CAP_MIB << 20) / 2, "the memory is made use of");
+	test_remove_filters();
+	limit("max_total_mib", 0);
+	limit("max_filters", CAP_FILTERS);
+	run_race();
+	tap_ok(race.most <= CAP_FILTERS * RACE_BYTES &&
+	       nr_filters() == CAP_FILTERS,
+	       "the same with max_filters: never more than %d", CAP_FILTERS);
+	tap_ok(race.refused > 0 && !race.other, "%d times ENOSPC, nothing else",
+	       race.refused);
+	test_remove_filters();
+	limit("max_filters", max);
+	limit("max_total_mib", 1);
+	test_is(create_lines(MIB_LINES * 3 / 4), 0,
+		"afterwards nothing is charged");
+	limit("max_total_mib", 0);
+}
+
 int main(void)
 {
-	test_begin(NAME_POINTS + ARRAY_LEN(shapes) + LIMIT_POINTS);
+	test_begin(NAME_POINTS + ARRAY_LEN(shapes) + LIMIT_POINTS +
+		   RACE_POINTS);
 	try_names();
 	try_shapes();
 	try_limits();
+	try_race();
 	return test_end();
 }

@@ -3,6 +3,7 @@
  * Who may do what: without CAP_NET_ADMIN, in the first user namespace, a
  * process that may open the node can look and ask, and nothing else; neither
  * a descriptor it was handed nor being root of a namespace of its own helps.
+ * The hash key is in nothing that it can get.
  *
  * A child drops its privileges, tries everything and tells what came of it.
  */
@@ -13,6 +14,7 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -27,7 +29,75 @@ struct outcome {
 	long list, open, info, test, present, map;
 	long create, destroy, force, swap;
 	long insert, tai, rotate, clear, key, begin, end, restore;
+	bool leaked;
 };
+
+/* Half of the key anywhere: as bytes, or as a number in text. */
+static bool holds_key(const void *at, size_t bytes)
+{
+	static const char *const formats[] = { "%llx", "%llX", "%llu" };
+	char text[32];
+	size_t i, f;
+
+	for (i = 0; i < 2; i++) {
+		if (memmem(at, bytes, &test_key[i], sizeof(test_key[i])))
+			return true;
+		for (f = 0; f < ARRAY_LEN(formats); f++) {
+			snprintf(text, sizeof(text), formats[f], test_key[i]);
+			if (memmem(at, bytes, text, strlen(text)))
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool file_holds_key(const char *path)
+{
+	static char text[1 << 20];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n;
+	bool held = false;
+
+	if (fd < 0)
+		return false;
+	while (!held && (n = read(fd, text, sizeof(text))) > 0)
+		held = holds_key(text, n);
+	close(fd);
+	return held;
+}
+
+/* Whatever a command of any number writes, if it fails or not. */
+static bool ioctls_hold_key(int fd)
+{
+	static __u32 page[PAGE / 4];
+	int nr;
+
+	for (nr = 0; nr <= 0xff; nr++) {
+		memset(page, 0, sizeof(page));
+		page[0] = sizeof(page);
+		test_ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, EPF_IOC_MAGIC, nr,
+				    sizeof(struct epf_snap)), page);
+		if (holds_key(page, sizeof(page)))
+			return true;
+	}
+	return false;
+}
+
+#define MAP_BYTES (1024 * 64ul)
+static bool fd_holds_key(int fd)
+{
+	char path[64], bytes[512];
+	void *at = mmap(NULL, MAP_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+	bool held = n > 0 && holds_key(bytes, n);
+
+	if (at != MAP_FAILED) {
+		held |= holds_key(at, MAP_BYTES);
+		munmap(at, MAP_BYTES);
+	}
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return held || file_holds_key(path) || ioctls_hold_key(fd);
+}
 
 static void look(struct outcome *o, int dev, int fd)
 {
@@ -84,7 +154,10 @@ static void try_all(struct outcome *o, int dev, int fd)
 		dev = opened;
 	look(o, dev, fd);
 	change_registry(o, dev);
-	change_filter(o, fd < 0 ? epf_dev_filter(dev, "mod-perms") : fd);
+	if (fd < 0)
+		fd = epf_dev_filter(dev, "mod-perms");
+	change_filter(o, fd);
+	o->leaked = fd_holds_key(dev) || fd_holds_key(fd);
 }
 
 static bool become_nobody(void)
@@ -108,13 +181,25 @@ static bool drop_net_admin(void)
 	return !syscall(SYS_capset, &h, d);
 }
 
-/* Root of a user namespace of its own. */
-static bool become_small_root(void)
+/* Root of a user namespace of its own, which outside is @ids. */
+static bool new_root(const char *ids)
 {
 	return !unshare(CLONE_NEWUSER) &&
 	       !test_write("/proc/self/setgroups", "deny") &&
-	       !test_write("/proc/self/uid_map", "0 0 1") &&
-	       !test_write("/proc/self/gid_map", "0 0 1") && !getuid();
+	       !test_write("/proc/self/uid_map", ids) &&
+	       !test_write("/proc/self/gid_map", ids) && !getuid();
+}
+
+static bool become_small_root(void)
+{
+	return new_root("0 0 1");
+}
+
+/* After the change of ids the files in /proc would be root's. */
+static bool become_nobodys_root(void)
+{
+	return become_nobody() && !prctl(PR_SET_DUMPABLE, 1) &&
+	       new_root("0 65534 1");
 }
 
 /* The two descriptors that come over a socket. */
@@ -189,7 +274,7 @@ static void may_look(const struct outcome *o, const char *who)
 	test_is(o->map, 0, "%s may map", who);
 }
 
-#define CHANGE_POINTS 12
+#define CHANGE_POINTS 13
 static void may_not_change(const struct outcome *o, const char *who)
 {
 	test_is(o->create, -EPERM, "%s: CREATE: EPERM", who);
@@ -204,22 +289,55 @@ static void may_not_change(const struct outcome *o, const char *who)
 	test_is(o->begin, -EPERM, "%s: SNAP_BEGIN: EPERM", who);
 	test_is(o->end, -EPERM, "%s: SNAP_END: EPERM", who);
 	test_is(o->restore, -EPERM, "%s: RESTORE: EPERM", who);
+	tap_ok(!o->leaked, "%s: the hash key is nowhere", who);
 }
 
 #define ALL_POINTS (LOOK_POINTS + CHANGE_POINTS)
 
-static void try_small_root(int fd, struct outcome *o)
+/* Return: whether there is such a one here. */
+static bool try_small_root(bool (*become)(void), const char *who, int fd,
+			   struct outcome *o)
 {
-	const char *who = "root of its own namespace";
 	int i;
 
-	if (outcome_of(become_small_root, true, fd, o)) {
+	if (outcome_of(become, true, fd, o)) {
 		may_look(o, who);
 		may_not_change(o, who);
-		return;
+		return true;
 	}
 	for (i = 0; i < ALL_POINTS; i++)
 		test_skip(who, "no user namespaces here");
+	return false;
+}
+
+/* That the search finds it: root's KEY, and a snapshot's header. Then what is
+ * traced and logged while filters come, rotate, saturate and go.
+ */
+#define TRACING "/sys/kernel/tracing/"
+#define TRACE_POINTS 3
+static void try_traces(void)
+{
+	struct epf_params p = test_params("mod-perms-3", 64, 2, 8, 1 << 20);
+	int fd;
+
+	p.limit_ppt = EPF_RATE_ONE / 1000;
+	test_demand(!test_write(TRACING "trace", "\n"));
+	test_demand(!test_write(TRACING "events/epochfilter/enable", "1"));
+	fd = test_make(&p);
+	test_insert(fd, 1, 0, 20000);
+	test_demand(!epf_filter_rotate(fd, 1, NULL));
+	tap_ok(ioctls_hold_key(fd),
+	       "root gets the key: the search can find it");
+	close(fd);
+	test_demand(!test_destroy("mod-perms-3", 0));
+	test_write(TRACING "events/epochfilter/enable", "0");
+	tap_ok(!file_holds_key(TRACING "trace") &&
+	       !file_holds_key(TRACING "per_cpu/cpu0/trace_pipe_raw") &&
+	       !file_holds_key(TRACING "per_cpu/cpu1/trace_pipe_raw"),
+	       "no tracepoint tells it");
+	tap_ok(!file_holds_key("/dev/kmsg") &&
+	       !file_holds_key("/proc/vmallocinfo"),
+	       "nor does the kernel's log");
 }
 
 int main(void)
@@ -228,7 +346,7 @@ int main(void)
 	struct stat st;
 	int fd;
 
-	test_begin(3 + 4 * ALL_POINTS + 1);
+	test_begin(3 + 5 * ALL_POINTS + 1 + 1 + TRACE_POINTS);
 	test_demand(!stat(EPF_DEVICE, &st));
 	tap_ok(S_ISCHR(st.st_mode) && (st.st_mode & 0777) == 0600 &&
 	       !st.st_uid, "the node is root's, mode 0600");
@@ -250,8 +368,14 @@ int main(void)
 	test_demand(outcome_of(drop_net_admin, false, fd, &o));
 	may_look(&o, "root without CAP_NET_ADMIN");
 	may_not_change(&o, "root without CAP_NET_ADMIN");
-	try_small_root(fd, &o);
+	try_small_root(become_small_root, "root of its own namespace", fd, &o);
+	if (try_small_root(become_nobodys_root, "nobody as root of its own",
+			   fd, &o))
+		test_is(o.opened, -EACCES, "who cannot open the device: EACCES");
+	else
+		test_skip("nobody as root of its own", "cannot be had");
 	test_is(test_count(fd, 1, 0, KEYS), KEYS, "nothing has changed");
+	try_traces();
 	close(fd);
 	return test_end();
 }

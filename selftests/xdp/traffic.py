@@ -248,23 +248,31 @@ def mark_passes_all(mode):
 
 
 def saturated_case():
-    """Above its limit the filter lets everything through."""
-    frames = [udp_frame(n) for n in range(4000)]
-    shape = ("-W", 1000000, "--lines", 64, "--lines-per-key", 1,
-             "--bits-per-key", 8, "-b", "1e-4")
+    """Ten times the rate it was sized for: above its limit the filter lets
+    everything through, and drops repeats again when the flood has left.
+    """
+    flood = [udp_frame(n) for n in range(10000)]
+    again = [udp_frame(n) for n in range(20000, 20100)]
+    shape = ("--time", "14s", "--rate", 1000 / 14, "-b", "1e-4")
+
+    def saturated():
+        return "SATURATED" in net.epfctl("show", net.FILTER).stdout
+
     with net.Filter(*shape), net.Attached() as on:
-        net.send(frames)
-        if not net.eventually(lambda: "SATURATED" in
-                              net.epfctl("show", net.FILTER).stdout):
+        net.send(flood)
+        if not net.eventually(saturated):
             return "the filter does not become saturated"
         before = on.counters()
-        got = net.through(frames[:500])
+        got = net.through(flood[-500:])
         after = on.counters()
+        if not net.eventually(lambda: not saturated(), 60):
+            return "the filter does not recover"
+        back = net.through(again + again)
     failed_open = after.get("saturated", 0) - before.get("saturated", 0)
     return net.unlike(
         passed=(len(got), 500), saturated=(failed_open > 0, True),
         dropped=(after.get("dropped"), before.get("dropped")),
-        all=(sum(after.values()), 4500))
+        all=(sum(after.values()), 10500), recovered=(back == again, True))
 
 
 def first_seen_case():
@@ -304,7 +312,7 @@ def cases():
     return out + [
         ("the first mark is as asked for",
          of(mark_case, "native", 0x100, "--no-dispatcher")),
-        ("a saturated filter fails open", saturated_case),
+        ("a saturated filter fails open, and recovers", saturated_case),
         ("refresh and first-seen", first_seen_case),
     ]
 

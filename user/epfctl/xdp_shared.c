@@ -4,6 +4,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <string.h>
 #include <xdp/libxdp.h>
 
 static int keep(enum libxdp_print_level level, const char *fmt, va_list ap)
@@ -17,15 +18,25 @@ static enum xdp_attach_mode mode_of(const struct epf_xdp_conf *conf)
 						  XDP_MODE_NATIVE;
 }
 
-/* Ours among the programs of the interface; on it alone where the kernel could
- * not chain programs.
+/* Ours on the interface alone, where the kernel could not chain programs; or a
+ * dispatcher that libxdp could not read this time.
  */
+static bool is_main(const struct xdp_multiprog *mp, __u32 id)
+{
+	const struct xdp_program *p = xdp_multiprog__main_prog(mp);
+	const char *name = xdp_program__name(p);
+
+	return xdp_program__id(p) == id ||
+	       (name && !strcmp(name, "xdp_dispatcher"));
+}
+
+/* Ours among the programs of the interface. */
 static bool has_prog(const struct xdp_multiprog *mp, __u32 id)
 {
 	const struct xdp_program *p = NULL;
 
 	if (xdp_multiprog__is_legacy(mp))
-		return xdp_program__id(xdp_multiprog__main_prog(mp)) == id;
+		return is_main(mp, id);
 	while ((p = xdp_multiprog__next_prog(p, mp)))
 		if (xdp_program__id(p) == id)
 			return true;
@@ -105,7 +116,7 @@ int shared_detach(const struct epf_xdp_conf *conf)
 		return err;
 	err = xdp_program__detach(prog, (int)conf->ifindex, mode_of(conf), 0);
 	xdp_program__close(prog);
-	return err;
+	return err ? err : shared_live(conf) ? -EAGAIN : 0;
 }
 
 void shared_clean(const struct epf_xdp_conf *conf)

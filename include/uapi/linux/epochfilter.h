@@ -51,7 +51,10 @@
  *           a name with characters other than [A-Za-z0-9._-] or starting
  *           with '.', wrong size
  *   E2BIG   struct tail not understood; batch or filter above the limit
- *   EFAULT  a pointer that cannot be read or written
+ *   EFAULT  a pointer that cannot be read or written. CREATE and SNAP_BEGIN
+ *           have then done nothing; what INSERT, TEST_AND_INSERT, ROTATE and
+ *           SNAP_END have done before they met it stays done, and INFO has
+ *           been seen
  *   EPERM   CAP_NET_ADMIN is needed
  *   ENOENT  no filter of that name or id
  *   EEXIST  the name is taken
@@ -148,9 +151,11 @@ struct epf_params {
  * @flags: EPF_CREATE_*
  * @params: of the new filter
  * @key: hash key, with EPF_CREATE_KEY; else zero
- * @id: out: never 0, not reused before 2^31 creations. Where the struct cannot
- *	be written back (EFAULT) the filter exists nevertheless, by its name
+ * @id: out: never 0, not reused before 2^31 creations
  * @reserved: zero
+ *
+ * Where the struct cannot be written back (EFAULT) the filter is destroyed
+ * again, by force: whoever has opened it meanwhile gets ENODEV.
  */
 struct epf_create {
 	__u32 size;

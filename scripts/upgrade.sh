@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Replaces the loaded module by another build of it, and keeps what it holds:
+# detach, save, unload, load, restore, attach. The filters get back contents,
+# hash keys and parameters (ids and statistics begin anew, but for the number
+# of insertions); packets of the gap pass and are not looked up, and the gap is
+# measured and printed. No key is lost that was inserted before the gap and is
+# still in its window.
+#
+# What can be checked is checked before anything is done; what fails before the
+# old module is gone leaves all as it was. The snapshots are removed at the end,
+# and kept where something fails later.
+
+set -u
+
+usage() {
+	cat <<'USAGE'
+usage: upgrade.sh [MODULE.ko]
+
+Without MODULE.ko: the one that 'modprobe epochfilter' loads. EPF_CTL names
+another epfctl, EPF_STATE the directory of the snapshots (below /var/tmp).
+USAGE
+}
+
+epfctl=${EPF_CTL:-epfctl}
+params=/sys/module/epochfilter/parameters
+
+die() {
+	echo "upgrade: $*" >&2
+	exit 1
+}
+
+case ${1:-} in
+-h | --help) usage; exit 0 ;;
+esac
+[ $# -le 1 ] || { usage >&2; exit 2; }
+module=${1:-$(modinfo -n epochfilter 2> /dev/null)}
+[ "$(id -u)" -eq 0 ] || die 'needs root'
+[ -d /sys/module/epochfilter ] || die 'the module is not loaded: load it, there is nothing to keep'
+[ -r "$module" ] || die "cannot read the new module '$module'"
+command -v "$epfctl" > /dev/null || die "no '$epfctl' here: set EPF_CTL"
+magic=$(modinfo -F vermagic "$module") || die "$module is not a module"
+[ "${magic%% *}" = "$(uname -r)" ] ||
+	die "$module was built for ${magic%% *}, this is $(uname -r)"
+
+# One line an attachment: INTERFACE, then the options that attach it again.
+attachments() {
+	local line ifname filter key action from mode prio
+	local form='^([^ ]+): filter ([^ ,]+), key ([^,]+), (drop|count|mark)'
+	form+='( from (0x[0-9a-f]+))?, (native|generic) mode(, prio ([0-9]+))?'
+	form+=', program [0-9]+$'
+
+	while IFS= read -r line; do
+		case $line in
+		'' | ' '*) continue ;;
+		esac
+		[[ $line =~ $form ]] ||
+			die "cannot attach this again, detach it first: $line"
+		ifname=${BASH_REMATCH[1]} filter=${BASH_REMATCH[2]}
+		key=${BASH_REMATCH[3]} action=${BASH_REMATCH[4]}
+		from=${BASH_REMATCH[6]} mode=${BASH_REMATCH[7]}
+		prio=${BASH_REMATCH[9]}
+		echo "$ifname --filter $filter --key $key --action $action" \
+			"--mode $mode${from:+ --mark $from}" \
+			"${prio:+--prio }${prio:---no-dispatcher}"
+	done
+}
+
+status=$("$epfctl" status) || die 'cannot read what is attached'
+attached=$(attachments <<< "$status") || exit 1
+mapfile -t filters < <("$epfctl" list --names)
+options=()
+for p in "$params"/*; do
+	[ "${p##*/}" = selftest ] || options+=("${p##*/}=$(cat "$p")")
+done
+state=${EPF_STATE:-$(mktemp -d /var/tmp/epochfilter-upgrade.XXXXXX)} || exit 1
+mkdir -p "$state" || exit 1
+
+# attach_all: what was attached. Return: all of it is.
+attach_all() {
+	local line failed=0
+
+	while IFS= read -r line; do
+		[ -n "$line" ] || continue
+		# shellcheck disable=SC2086 # options
+		"$epfctl" attach ${line#* } "${line%% *}" || failed=1
+	done <<< "$attached"
+	return $failed
+}
+
+# Before the old module is gone: all is as it was.
+undo() {
+	attach_all || echo 'upgrade: not all could be attached again' >&2
+	rm -rf "$state"
+	die "$*; nothing was changed"
+}
+
+# The kernel lets go of programs a moment after they are detached.
+unload() {
+	local i
+
+	for ((i = 0; i < 50; i++)); do
+		rmmod epochfilter 2> /dev/null && return
+		sleep 0.1
+	done
+	return 1
+}
+
+begin=$(date +%s%N)
+while IFS= read -r line; do
+	[ -z "$line" ] || "$epfctl" detach "${line%% *}" ||
+		undo "cannot detach ${line%% *}"
+done <<< "$attached"
+for name in "${filters[@]}"; do
+	"$epfctl" save "$name" "$state/$name" > /dev/null ||
+		undo "cannot save '$name'"
+done
+unload ||
+	undo 'the module is in use: close what holds its filters (epfctl list, users)'
+kept="the snapshots are in $state: load a module, then 'epfctl restore NAME $state/NAME'"
+insmod "$module" "${options[@]}" || modprobe epochfilter ||
+	die "no module can be loaded; $kept"
+for name in "${filters[@]}"; do
+	"$epfctl" restore "$name" "$state/$name" > /dev/null ||
+		die "cannot restore '$name'; $kept"
+done
+attach_all || die "not all could be attached again; $kept"
+end=$(date +%s%N)
+rm -rf "$state"
+echo "upgraded: ${#filters[@]} filters, $(grep -c . <<< "$attached") interfaces; a gap of $(((end - begin) / 1000000)) ms"

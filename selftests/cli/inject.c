@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Preloaded into epfctl: a device that is a directory, and faults.
+ *
+ *   EPF_FAKE=DIR     /dev/epochfilter; filter NAME is DIR/NAME (its header, as
+ *                    in a snapshot) and DIR/NAME.lines, which is what a
+ *                    descriptor of the filter is open on
+ *   EPF_STRUCK=FILE  made when the fault strikes
+ *   EPF_FAULT=WHAT:N:HOW  the N-th WHAT from main() on, 1 and up
+ *	alloc:N:fail	allocation: NULL
+ *	ioctl:N:fail	command of the device: ENOMEM
+ *	disk:N:fail	step of writing a file: ENOSPC, of a write after half
+ *	disk:N:kill	SIGKILL before it, in the middle of a write
+ *	disk:N:cut	the power fails before it: see power_cut()
+ *   EPF_LIE=file|dir syncing that does nothing and says it did
+ *
+ * One thread, one file written.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/epochfilter.h>
+
+#define LINE_BYTES 64u
+
+enum what { NONE, ALLOC, IOCTL, DISK };
+
+static enum what kind; /* NONE: not in main(), or no fault wanted */
+static int countdown;
+static char how; /* f, k, c */
+static char path_old[PATH_MAX]; /* another name of what is replaced */
+
+/**
+ * struct disk - what a power cut may lose
+ * @temp: the file being written
+ * @target: its name after the renaming, or ""
+ * @fd: open on it
+ * @synced: its contents are safe
+ * @dir_synced: so is the renaming
+ */
+static struct {
+	char temp[PATH_MAX];
+	char target[PATH_MAX];
+	int fd;
+	bool synced;
+	bool dir_synced;
+} disk = { .fd = -1 };
+
+static const char *setting(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? value : "";
+}
+
+static bool strikes(enum what what)
+{
+	if (kind != what || --countdown)
+		return false;
+	kind = NONE;
+	close((int)syscall(SYS_open, setting("EPF_STRUCK"),
+			   O_WRONLY | O_CREAT, 0600));
+	return true;
+}
+
+/* What was not synced is lost: half of the contents are zeros, the rest is cut
+ * off; the directory has the old name again.
+ */
+static void power_cut(void)
+{
+	static const char zeros[4096];
+	struct stat st;
+
+	if (disk.fd >= 0 && !disk.synced && !fstat(disk.fd, &st)) {
+		syscall(SYS_ftruncate, disk.fd, st.st_size / 2);
+		syscall(SYS_pwrite64, disk.fd, zeros, sizeof(zeros), 0);
+	}
+	if (disk.target[0] && !disk.dir_synced) {
+		syscall(SYS_rename, disk.target, disk.temp);
+		if (path_old[0])
+			syscall(SYS_rename, path_old, disk.target);
+	}
+	syscall(SYS_kill, getpid(), SIGKILL);
+}
+
+/* One step of writing. Return: it is to fail. */
+static bool disk_step(void)
+{
+	if (!strikes(DISK))
+		return false;
+	if (how == 'c')
+		power_cut();
+	if (how == 'k')
+		syscall(SYS_kill, getpid(), SIGKILL);
+	errno = ENOSPC;
+	return true;
+}
+
+/* Allocation: the C library's own names, so that nothing has to be found. */
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t nr, size_t bytes);
+extern void *__libc_realloc(void *old, size_t bytes);
+
+static bool no_memory(void)
+{
+	if (!strikes(ALLOC))
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *malloc(size_t bytes)
+{
+	return no_memory() ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t nr, size_t bytes)
+{
+	return no_memory() ? NULL : __libc_calloc(nr, bytes);
+}
+
+void *realloc(void *old, size_t bytes)
+{
+	return no_memory() ? NULL : __libc_realloc(old, bytes);
+}
+
+/* Writing */
+int mkostemp(char *template, int flags)
+{
+	int (*real)(char *, int) = dlsym(RTLD_NEXT, "mkostemp");
+
+	if (disk_step())
+		return -1;
+	disk.fd = real(template, flags);
+	strcpy(disk.temp, template);
+	return disk.fd;
+}
+
+int fallocate(int fd, int mode, off_t at, off_t bytes)
+{
+	if (disk_step())
+		return -1;
+	return (int)syscall(SYS_fallocate, fd, mode, at, bytes);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
+{
+	bool whole = kind != DISK || countdown != 1 || how == 'c';
+
+	if (!whole)
+		syscall(SYS_pwrite64, fd, data, bytes / 2, at);
+	if (disk_step())
+		return -1;
+	disk.synced = false;
+	return syscall(SYS_pwrite64, fd, data, bytes, at);
+}
+
+int fsync(int fd)
+{
+	bool file = fd == disk.fd;
+
+	if (disk_step())
+		return -1;
+	if (strcmp(setting("EPF_LIE"), file ? "file" : "dir")) {
+		disk.synced |= file;
+		disk.dir_synced |= !file && disk.target[0];
+	}
+	return 0;
+}
+
+int rename(const char *from, const char *to)
+{
+	if (disk_step())
+		return -1;
+	snprintf(path_old, sizeof(path_old), "%s/.replaced",
+		 setting("EPF_FAKE"));
+	unlink(path_old);
+	if (link(to, path_old))
+		path_old[0] = 0;
+	strcpy(disk.target, to);
+	return (int)syscall(SYS_rename, from, to);
+}
+
+/* Closing keeps a name of the file for power_cut(). */
+int close(int fd)
+{
+	if (fd == disk.fd && fd >= 0) {
+		if (disk_step()) {
+			syscall(SYS_close, fd);
+			return -1;
+		}
+		disk.fd = dup(fd);
+	}
+	return (int)syscall(SYS_close, fd);
+}
+
+/* The device */
+static int fake(const char *name, const char *suffix, int flags)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%.31s%s", setting("EPF_FAKE"), name,
+		 suffix);
+	return (int)syscall(SYS_open, path, flags | O_CLOEXEC, 0600);
+}
+
+/* The name of the filter that @fd is open on. */
+static void name_of(int fd, char name[EPF_NAME_LEN])
+{
+	char proc[64], path[PATH_MAX] = "";
+	char *slash, *end;
+
+	snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+	if (readlink(proc, path, sizeof(path) - 1) < 0)
+		abort();
+	slash = strrchr(path, '/');
+	end = strstr(slash, ".lines");
+	if (!end)
+		abort();
+	*end = 0;
+	strcpy(name, slash + 1);
+}
+
+static void header_io(const char *name, struct epf_snap_header *h, bool out)
+{
+	int fd = fake(name, "", out ? O_WRONLY | O_CREAT : O_RDONLY);
+
+	if (syscall(out ? SYS_write : SYS_read, fd, h, sizeof(*h)) !=
+	    (long)sizeof(*h))
+		abort();
+	syscall(SYS_close, fd);
+}
+
+static int do_create(struct epf_create *a)
+{
+	struct epf_snap_header h = {
+		.magic = EPF_SNAP_MAGIC, .version = EPF_SNAP_VERSION,
+		.header_bytes = sizeof(h), .params = a->params,
+		.key = { 1, 2 }, .epoch_begin = 8, .epoch_end = 8,
+	};
+	int fd = fake(a->params.name, ".lines", O_WRONLY | O_CREAT | O_EXCL);
+
+	if (fd < 0)
+		return -1;
+	syscall(SYS_ftruncate, fd, a->params.nr_lines * LINE_BYTES);
+	syscall(SYS_close, fd);
+	header_io(a->params.name, &h, true);
+	a->id = 1;
+	return 0;
+}
+
+static int do_destroy(const struct epf_ref_args *a)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%.31s", setting("EPF_FAKE"),
+		 a->name.name);
+	syscall(SYS_unlink, path);
+	strcat(path, ".lines");
+	return (int)syscall(SYS_unlink, path);
+}
+
+static int do_restore(int filter, const struct epf_restore *a)
+{
+	struct epf_snap_header h = a->header;
+	long bytes = (long)(h.params.nr_lines * LINE_BYTES);
+	char name[EPF_NAME_LEN];
+	int fd;
+
+	name_of(filter, name);
+	fd = fake(name, ".lines", O_WRONLY | O_TRUNC);
+	if (syscall(SYS_write, fd, a->lines, bytes) != bytes)
+		abort();
+	syscall(SYS_close, fd);
+	strcpy(h.params.name, name);
+	header_io(name, &h, true);
+	return 0;
+}
+
+static int do_snap(int filter, struct epf_snap *a)
+{
+	char name[EPF_NAME_LEN];
+
+	name_of(filter, name);
+	header_io(name, &a->header, false);
+	return 0;
+}
+
+static int do_info(int filter, struct epf_info *a)
+{
+	struct epf_snap_header h;
+	char name[EPF_NAME_LEN];
+
+	name_of(filter, name);
+	header_io(name, &h, false);
+	a->params = h.params;
+	return 0;
+}
+
+int ioctl(int fd, unsigned long cmd, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (_IOC_TYPE(cmd) != EPF_IOC_MAGIC)
+		return (int)syscall(SYS_ioctl, fd, cmd, arg);
+	if (strikes(IOCTL)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	switch (cmd) {
+	case EPF_IOC_CREATE:
+		return do_create(arg);
+	case EPF_IOC_DESTROY:
+		return do_destroy(arg);
+	case EPF_IOC_OPEN:
+		return fake(((struct epf_ref_args *)arg)->name.name, ".lines",
+			    O_RDONLY);
+	case EPF_IOC_INFO:
+		return do_info(fd, arg);
+	case EPF_IOC_SNAP_BEGIN:
+	case EPF_IOC_SNAP_END:
+		return do_snap(fd, arg);
+	case EPF_IOC_RESTORE:
+		return do_restore(fd, arg);
+	}
+	errno = ENOTTY;
+	return -1;
+}
+
+int open(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	if (!strcmp(path, EPF_DEVICE))
+		return (int)syscall(SYS_open, "/dev/null", O_RDONLY);
+	if (flags & O_DIRECTORY && disk_step())
+		return -1;
+	return (int)syscall(SYS_open, path, flags, mode);
+}
+
+/* From main() on: what the loader needs is not ours to fail. */
+static int (*real_main)(int argc, char **argv, char **envp);
+
+static int counted_main(int argc, char **argv, char **envp)
+{
+	static const char *const names[] = { "", "alloc", "ioctl", "disk" };
+	char name[16], action;
+	int nr, i;
+
+	if (sscanf(setting("EPF_FAULT"), "%15[a-z]:%d:%c", name, &nr,
+		   &action) == 3) {
+		for (i = ALLOC; i <= DISK; i++)
+			if (!strcmp(name, names[i]))
+				kind = (enum what)i;
+		countdown = nr;
+		how = action;
+	}
+	nr = real_main(argc, argv, envp);
+	if (kind == DISK && how == 'c') {
+		countdown = 1;
+		disk_step(); /* the last place: all is said to be done */
+	}
+	kind = NONE;
+	return nr;
+}
+
+int __libc_start_main(int (*main)(int, char **, char **), int argc,
+		      char **argv, void (*init)(void), void (*fini)(void),
+		      void (*end)(void), void *stack)
+{
+	int (*real)(int (*)(int, char **, char **), int, char **,
+		    void (*)(void), void (*)(void), void (*)(void), void *) =
+		dlsym(RTLD_NEXT, "__libc_start_main");
+
+	real_main = main;
+	return real(counted_main, argc, argv, init, fini, end, stack);
+}

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The power fails while epfctl saves again and again on ext4: at any moment the
+# file system goes down without its journal, as the kernel's shutdown ioctl has
+# it for such tests. After the next mount the file is one that was saved, whole,
+# and none older than the last that was said to be saved.
+# shellcheck disable=SC2317 # functions that claim calls
+# shellcheck source=lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
+
+rounds=8
+[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
+[ -n "${EPF_VM:-}" ] || ktap_skip_all 'mounts and breaks file systems: in a VM only'
+command -v mkfs.ext4 > /dev/null || ktap_skip_all 'no mkfs.ext4'
+[ -e /dev/epochfilter ] || insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
+	ktap_skip_all 'the module does not load'
+modprobe -a loop ext4 2> /dev/null
+mkdir "$tmp/disk"
+truncate -s 64M "$tmp/image" && mkfs.ext4 -q "$tmp/image" &&
+	mount -o loop "$tmp/image" "$tmp/disk" ||
+	ktap_skip_all 'no ext4 on a loop device here'
+ktap_cleanup umount -l "$tmp/disk"
+printf 'int fsync(int fd)\n{\n\treturn fd < 0;\n}\n' |
+	"${CC:-cc}" -shared -fPIC -x c - -o "$tmp/nosync.so" ||
+	ktap_skip_all 'no compiler'
+ktap_plan 4
+ktap_cleanup "$EPFCTL" destroy --force cut
+gives 0 '^created' create cut -W 100k
+
+# Of the filter, or of a file.
+inserts_of() {
+	"$EPFCTL" -j show "$@" | python3 -c 'import json, sys
+d = json.load(sys.stdin)
+print(d["inserts"] if "inserts" in d else d["stats"]["inserts"])'
+}
+
+# Save until that fails; $tmp/last tells the insertions of the last save that is
+# done.
+saver() {
+	local n
+
+	n=$(inserts_of cut)
+	while :; do
+		n=$((n + 1))
+		"$EPFCTL" insert cut "$n"
+		LD_PRELOAD=$1 "$EPFCTL" save cut "$tmp/disk/snap" || return
+		echo "$n" > "$tmp/last"
+	done > /dev/null 2>&1
+}
+
+# FS_IOC_SHUTDOWN without a flush of the journal (EXT4_GOING_FLAGS_NOLOGFLUSH)
+shut_down() {
+	python3 -c 'import fcntl, os, struct, sys
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack("I", 2))' \
+		"$tmp/disk"
+}
+
+# cut PRELOAD: one power cut. Return: the file is what it has to be.
+cut() {
+	local saver got last now tries
+
+	saver "$1" &
+	saver=$!
+	# shellcheck disable=SC2046 # a number
+	sleep $(awk -v seed="$RANDOM" 'BEGIN { srand(seed); print 0.2 + rand() }')
+	shut_down || return
+	wait "$saver"
+	for ((tries = 0; tries < 50; tries++)); do
+		umount "$tmp/disk" 2> /dev/null && break
+		sleep 0.1
+	done
+	mount -o loop "$tmp/image" "$tmp/disk" || return
+	now=$(inserts_of cut)
+	last=$(cat "$tmp/last")
+	got=$(inserts_of --file "$tmp/disk/snap")
+	echo "# last said to be saved $last, last begun $now, found ${got:-none}"
+	[ "${got:-0}" -ge "$last" ] && [ "$got" -le "$now" ]
+} 2> /dev/null
+
+echo 0 > "$tmp/last"
+"$EPFCTL" save cut "$tmp/disk/snap" > /dev/null
+sync
+cut_often() {
+	local n
+
+	for ((n = 0; n < rounds; n++)); do
+		cut "$1" || return
+	done
+}
+claim "$rounds power cuts: the last file saved, or the next one, whole" \
+	cut_often ''
+claim 'some saves were done between them' \
+	[ "$(cat "$tmp/last")" -gt $((rounds / 2)) ]
+caught() { ! cut_often "$tmp/nosync.so" > "$tmp/cuts"; }
+claim 'a save that does not sync is found out' caught
+tail -n 1 "$tmp/cuts"
+
+ktap_finish

@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# scripts/upgrade.sh: filters, keys, parameters and attachments outlive the
+# module; what it cannot do it does not begin.
+# shellcheck disable=SC2317 # functions that claim calls
+# shellcheck source=../cli/lib.sh disable=SC1091
+. "$(dirname "$0")/../cli/lib.sh"
+
+ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
+[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
+[ -n "${EPF_VM:-}" ] || ktap_skip_all 'unloads the module: in a VM only'
+[ -e /dev/epochfilter ] || insmod "$ko" || ktap_skip_all 'the module does not load'
+modprobe veth
+ip link add up-a type veth peer name up-b && ip link set up-a up &&
+	ip link set up-b up || ktap_skip_all 'no veth'
+mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
+ktap_plan 17
+ktap_cleanup ip link del up-a
+export EPF_STATE=$tmp/state
+
+upgrade() {
+	EPF_CTL=$EPFCTL "$top/scripts/upgrade.sh" "$@" > "$tmp/out" 2> "$tmp/err"
+	status=$?
+}
+
+# One that did nothing, and says why
+refuses() {
+	upgrade "${@:2}"
+	[ "$status" = 1 ] && [ ! -s "$tmp/out" ] &&
+		grep -qE "^upgrade: .*$1" "$tmp/err" && [ ! -e "$EPF_STATE" ]
+}
+# What is there: filters and attachments, without what begins anew
+picture() {
+	"$EPFCTL" -j list | python3 -c '
+import json, sys
+for f in json.load(sys.stdin):
+    print({k: f.get(k) for k in ("name", "window_inserts", "window_ns", "lines",
+                             "budget", "limit", "hash", "mode", "refresh")})'
+	"$EPFCTL" status | grep -v '^ ' | sed 's/, program [0-9]*//'
+}
+keys_are_there() {
+	"$EPFCTL" test -q up-first -f "$tmp/keys" &&
+		"$EPFCTL" test -q up-second other
+}
+
+seq 5000 > "$tmp/keys"
+echo 77 > /sys/module/epochfilter/parameters/max_filters
+gives 0 '^created' create up-first -W 100k --strict
+gives 0 '^created' create up-second --time 1h --rate 100 -b 1e-6 --first-seen
+gives 0 '^$' insert up-first -f "$tmp/keys"
+gives 0 '^$' insert up-second other
+gives 0 '' attach up-a --filter up-first --key packet --no-mac --bytes 200 \
+	--no-dispatcher
+gives 0 '' attach up-b --filter up-second --key flow --action mark \
+	--mark 0x100 --mode generic --no-dispatcher
+picture > "$tmp/before"
+claim 'there are two filters and two attachments' \
+	[ "$(wc -l < "$tmp/before")" = 4 ]
+
+claim 'a file that is no module: refused' refuses 'is not a module' "$tmp/keys"
+claim 'a file that is not there: refused' refuses 'cannot read' "$tmp/none"
+watching() {
+	local pid result=0
+
+	"$EPFCTL" watch up-first > "$tmp/watch" 2>&1 &
+	pid=$!
+	sleep 1
+	refuses 'the module is in use.*nothing was changed' "$ko" || result=1
+	kill $pid
+	wait $pid
+	picture | cmp - "$tmp/before" && keys_are_there || result=1
+	return $result
+}
+claim 'a filter that is held: refused, and all is as it was' watching
+
+upgrade "$ko"
+claim 'it upgrades' [ "$status" = 0 ]
+claim 'and tells the gap' grep -qE \
+	'^upgraded: 2 filters, 2 interfaces; a gap of [0-9]+ ms$' "$tmp/out"
+ktap_diag "$(cat "$tmp/out" "$tmp/err")"
+claim 'all keys are there' keys_are_there
+claim 'parameters and attachments are what they were' \
+	cmp <(picture) "$tmp/before"
+claim 'so are the parameters of the module' \
+	grep -qx 77 /sys/module/epochfilter/parameters/max_filters
+claim 'no snapshot is left' [ ! -e "$EPF_STATE" ]
+drops() {
+	local i
+
+	"$EPFCTL" detach up-a && "$EPFCTL" detach up-b || return
+	for ((i = 0; i < 100; i++)); do
+		rmmod epochfilter && return
+		sleep 0.1
+	done
+	return 1
+}
+claim 'and nothing holds the module' drops
+
+ktap_finish
