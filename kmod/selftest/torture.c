@@ -242,9 +242,9 @@ static void test_in(struct actor *a, struct epf_table *t)
 		return;
 	epf_probe(&t->lanes, k->digest, &p);
 	first = epf_load(&t->state.epoch);
-	smp_rmb(); /* nothing of the test before this, nothing after the next */
+	smp_rmb(); /* nothing of the test is before this */
 	verdict = epf_table_test(t, &p);
-	smp_rmb();
+	smp_rmb(); /* nor after this */
 	last = epf_load(&t->state.epoch);
 	judge(a, t, k, verdict, first, last);
 }

@@ -2,9 +2,11 @@
 /* One program among others on an interface, by libxdp's dispatcher. */
 #include "xdp.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include <xdp/libxdp.h>
 
 static int keep(enum libxdp_print_level level, const char *fmt, va_list ap)
@@ -18,56 +20,72 @@ static enum xdp_attach_mode mode_of(const struct epf_xdp_conf *conf)
 						  XDP_MODE_NATIVE;
 }
 
-/* Ours on the interface alone, where the kernel could not chain programs; or a
- * dispatcher that libxdp could not read this time.
- */
-static bool is_main(const struct xdp_multiprog *mp, __u32 id)
+/* Whatever is on the interface. Return: 0: nothing; -1: cannot be told. */
+static __s64 main_id(const struct epf_xdp_conf *conf)
 {
-	const struct xdp_program *p = xdp_multiprog__main_prog(mp);
-	const char *name = xdp_program__name(p);
+	__u32 id = 0;
 
-	return xdp_program__id(p) == id ||
-	       (name && !strcmp(name, "xdp_dispatcher"));
+	return bpf_xdp_query_id((int)conf->ifindex, (int)conf->mode, &id) ?
+		       -1 : (__s64)id;
 }
 
-/* Ours among the programs of the interface. */
-static bool has_prog(const struct xdp_multiprog *mp, __u32 id)
+/* Is a dispatcher on the interface, by the name that the kernel knows? */
+static bool dispatched(const struct epf_xdp_conf *conf)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 len = sizeof(info);
+	__s64 id = main_id(conf);
+	int fd, err;
+
+	if (id <= 0)
+		return id < 0;
+	fd = bpf_prog_get_fd_by_id((__u32)id);
+	if (fd < 0)
+		return true; /* cannot be told */
+	err = bpf_obj_get_info_by_fd(fd, &info, &len);
+	close(fd);
+	return err || !strcmp(info.name, "xdp_dispatcher");
+}
+
+/* Ours among the programs of the interface; on it alone where the kernel could
+ * not chain programs. A dispatcher that libxdp could not read this time looks
+ * like a program alone, or like one without programs; such a program in it has
+ * no id.
+ */
+static bool has_prog(const struct xdp_multiprog *mp,
+		     const struct epf_xdp_conf *conf)
 {
 	const struct xdp_program *p = NULL;
+	__u32 id = conf->prog_id;
 
 	if (xdp_multiprog__is_legacy(mp))
-		return is_main(mp, id);
+		return xdp_program__id(xdp_multiprog__main_prog(mp)) == id ||
+		       dispatched(conf);
+	if (!xdp_multiprog__next_prog(NULL, mp))
+		return dispatched(conf);
 	while ((p = xdp_multiprog__next_prog(p, mp)))
-		if (xdp_program__id(p) == id)
+		if (xdp_program__id(p) == id || !xdp_program__id(p))
 			return true;
 	return false;
 }
 
-/* What cannot be read counts as live: to detach it then fails and says why. */
+/* What cannot be read counts as live: to detach it then fails and says why.
+ * libxdp's error does not tell that from nothing being there.
+ */
 bool shared_live(const struct epf_xdp_conf *conf)
 {
 	struct xdp_multiprog *mp;
 	bool live;
-	int err;
 
 	libxdp_set_print(keep);
 	if (!conf->prog_id)
 		return false;
 	mp = xdp_multiprog__get_from_ifindex((int)conf->ifindex);
-	err = (int)libxdp_get_error(mp);
-	if (err)
-		return err != -ENOENT;
-	live = has_prog(mp, conf->prog_id);
+	if (libxdp_get_error(mp))
+		return main_id(conf) != 0;
+	live = has_prog(mp, conf);
 	xdp_multiprog__close(mp);
 	return live;
-}
-
-/* Is there no XDP program at all? */
-static bool unused(const struct epf_xdp_conf *conf)
-{
-	__u32 id = 0;
-
-	return !bpf_xdp_query_id((int)conf->ifindex, 0, &id) && !id;
 }
 
 /* What libxdp attached and does not find again: where a probe of libbpf's
@@ -88,7 +106,7 @@ int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
 {
 	DECLARE_LIBXDP_OPTS(xdp_program_opts, opts, .obj = obj,
 			    .prog_name = bpf_program__name(prog));
-	bool alone = unused(conf);
+	bool alone = !main_id(conf);
 	struct xdp_program *p;
 	int err;
 
