@@ -3,7 +3,7 @@
 #
 # The newest kernel that Debian has, whatever this machine runs: unpacks image,
 # headers and the compiler they were built with from the suite 'sid' into
-# build/kernels/newest, and builds the module there. Guarantees:
+# build/kernels/newest, and builds the modules there. Guarantees:
 #  - nothing outside build/ changes, and no program of the suite runs but to
 #    build the module;
 #  - the root is complete or is made again.
@@ -26,10 +26,11 @@ usage() {
 usage: scripts/newest.sh [--fetch] DIRECTORY
        scripts/newest.sh --unpack
 
-  Builds the module in DIRECTORY (below the repository) and prints the
-  image and the modules' directory to boot with it. --fetch replaces a root
-  that is there by what the suite has now. Needs root. --unpack only makes
-  sure that the root is there.
+  Builds the module in DIRECTORY/kmod and with its torture in
+  DIRECTORY/torture (below the repository), and prints the image and the
+  modules' directory to boot with it. --fetch replaces a root that is there
+  by what the suite has now. Needs root. --unpack only makes sure that the
+  root is there.
 USAGE
 }
 
@@ -45,9 +46,9 @@ case ${1:-} in
 --unpack) ;;
 '' | -*) usage >&2; exit 2 ;;
 esac
-kout=$top/build
-[ "$1" = --unpack ] || kout=$(realpath -m "$1")
-[[ $kout = "$top"/* ]] || die "$kout is not below $top"
+built=$top/build
+[ "$1" = --unpack ] || built=$(realpath -m "$1")
+[[ $built = "$top"/* ]] || die "$built is not below $top"
 [ "$(id -u)" -eq 0 ] || die 'unpacking and building in another root need root'
 
 # The suite's release file may be older than it says it is good for.
@@ -77,12 +78,13 @@ build() {
 	mkdir -p "$root$top" "$root/proc" "$root/dev" &&
 		mount --bind "$top" "$root$top" && mount -t proc proc "$root/proc" &&
 		mount --bind /dev "$root/dev" || return
-	# shellcheck disable=SC2016 # expanded in there
-	chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin TMPDIR=/tmp \
-		make -s -C "$top/kmod" KREL="$release" KOUT="$kout"
+	local inside=(chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin TMPDIR=/tmp)
+	"${inside[@]}" make -s -C "$top/kmod" KREL="$release" KOUT="$built/kmod" &&
+		"${inside[@]}" make -s -C "$top/selftests/torture" KREL="$release" \
+			OUT="$built/torture"
 }
 export -f build
-export root top release kout
+export root top release built
 unshare --mount --propagation private bash -c build >&2 ||
 	die "the module does not build for $release"
 echo "$modules/vmlinuz $modules"

@@ -33,8 +33,9 @@ all)
 	make -C kmod && make -C selftests/torture || exit 1
 	suite selftests/module/run.sh
 	suite make -s -C selftests run_module
+	suite selftests/kernels.sh newest
 	;;
-debug) suite selftests/kernels.sh newest rt debug kcsan ;;
+debug) suite selftests/kernels.sh rt debug kcsan ;;
 esac
 
 awk -v broken=$broken '

@@ -68,60 +68,74 @@ suite() {
 		fail "$name: ended badly outside its test points"
 }
 
-# usage: module NAME RELEASE HEADERS; objects of an older build of the headers
-# are of no use
+# usage: module RELEASE HEADERS; objects of an older build of the headers are of
+# no use
 module() {
-	local kout=$state/kmod-$1
-	ko=$kout/epochfilter.ko
-	[ "$ko" -nt "$3" ] || rm -rf "$kout"
-	make -s -C "$top/kmod" KREL="$2" KDIR="$3" KOUT="$kout" >&2
+	[ "$built/kmod/epochfilter.ko" -nt "$2" ] || rm -rf "$built"
+	make -s -C "$top/kmod" KREL="$1" KDIR="$2" KOUT="$built/kmod" >&2 &&
+		make -s -C "$here/torture" KREL="$1" KDIR="$2" OUT="$built/torture" >&2
 }
 
-# Each sets image, modules, ko; more; seconds for one program.
+# Each sets image and modules and makes the modules in $built; sets more, seconds
+# for one program, steps of the torture.
 prepare_rt() {
 	local release
 	release=$("$top/scripts/deps.sh" --kernel) || return
 	release=${release%-amd64}-rt-amd64
 	image=/boot/vmlinuz-$release modules=/lib/modules/$release
-	module rt "$release" "$modules/build"
+	module "$release" "$modules/build"
 }
 
 prepare_newest() {
-	ko=$state/kmod-newest/epochfilter.ko
-	read -r image modules < <("$top/scripts/newest.sh" "${ko%/*}")
+	read -r image modules < <("$top/scripts/newest.sh" "$built")
 	[ -n "$modules" ]
 }
 
 prepare_debug() {
 	local dir
-	dir=$("$top/scripts/kernel.sh" debug) && module debug debug "$dir" || return
+	dir=$("$top/scripts/kernel.sh" debug) && module debug "$dir" || return
 	image=$dir/arch/x86/boot/bzImage modules=
-	more='--mem 4G --append panic_on_warn=1' seconds=1800
+	more='--mem 4G --append panic_on_warn=1' seconds=1800 steps=2000
 }
 
 # Two CPUs must run at once, or no race is seen.
 prepare_kcsan() {
 	local dir
-	dir=$("$top/scripts/kernel.sh" kcsan) && module kcsan kcsan "$dir" || return
+	dir=$("$top/scripts/kernel.sh" kcsan) && module kcsan "$dir" || return
 	image=$dir/arch/x86/boot/bzImage modules=
-	more='--mem 4G --parallel' seconds=1800
+	more='--mem 4G --parallel' seconds=1800 steps=2000
+}
+
+# The search for leaks is not blind: a module that leaks makes the guest fail.
+# usage: finds_leaks OPTION...
+finds_leaks() {
+	if "$here/vm/run.sh" "$@" -- "$here/torture/leak.sh" > "$last" 2>&1 ||
+		! grep -q 'epf-vm: kmemleak: [1-9]' "$last"; then
+		cat "$last"
+		fail 'a leak was not found'
+	else
+		printf 'ok - caught: memory that is not freed\n1 passed, 0 failed, 0 skipped\n'
+	fi
 }
 
 test_on() {
 	local options
 	options="--kernel $image ${modules:+--modules $modules} $more"
-	export EPF_KO=$ko EPF_TIMEOUT=$seconds
-	if [ -n "$whole" ]; then
-		EPF_VM_OPTIONS="$options --timeout $((4 * seconds))" \
-			suite "$1" "$here/module/run.sh"
-	fi
-	[ "${#programs[@]}" -eq 0 ] ||
-		EPF_VM_OPTIONS=$options suite "$1" "$here/runner.sh" \
-			"${programs[@]/#/vm:$here/}"
+	export EPF_KO=$built/kmod/epochfilter.ko EPF_TIMEOUT=$seconds
+	export EPF_TORTURE_DIR=$built/torture EPF_TORTURE_STEPS=$steps
+	[ -z "$whole" ] || EPF_VM_OPTIONS="$options --timeout $((4 * seconds))" \
+		suite "$1" "$here/module/run.sh"
+	[ "${#programs[@]}" -eq 0 ] || EPF_VM_OPTIONS=$options \
+		suite "$1" "$here/runner.sh" "${programs[@]/#/vm:$here/}"
+	[ -z "$whole" ] || EPF_VM_OPTIONS="$options --smp 4" \
+		suite "$1" "$here/runner.sh" "vm:$here/torture/torture.sh"
+	# shellcheck disable=SC2086 # a list of options
+	[ -z "$whole" ] || [ "$1" != debug ] || finds_leaks $options
 }
 
 for kernel in "$@"; do
-	image='' modules='' ko='' more='' seconds=900
+	image='' modules='' more='' seconds=900 steps=20000
+	built=$state/for-$kernel
 	echo "# kernel: $kernel"
 	if [ "$kernel" = newest ] && [ "$(id -u)" -ne 0 ]; then
 		skip "$kernel" 'needs root to unpack it'

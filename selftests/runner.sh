@@ -5,19 +5,21 @@
 # counts their test points. Guarantees:
 #  - the last line is "N passed, N failed, N skipped", alone;
 #  - exit status 0 means that nothing failed and something passed;
+#  - programs that run side by side (-j) are reported one after another, in
+#    the order given;
 #  - a program that dies, hangs, prints no plan or not the planned number of
 #    points, or exits non-zero without a failed point, is a failed point of
 #    its own.
 
 set -u
-shopt -s lastpipe
 
 here=$(cd "$(dirname "$0")" && pwd)
 
 usage() {
 	cat <<'USAGE'
-usage: selftests/runner.sh [-t SECONDS] PROGRAM...
+usage: selftests/runner.sh [-j JOBS] [-t SECONDS] PROGRAM...
 
+  -j JOBS       programs at a time (1)
   -t SECONDS    time limit of one program (EPF_TIMEOUT, or timeout= in
                 selftests/settings)
 
@@ -28,8 +30,10 @@ USAGE
 }
 
 timeout=${EPF_TIMEOUT:-$(sed -n 's/^timeout=//p' "$here/settings")}
-while getopts t:h option; do
+jobs=1
+while getopts j:t:h option; do
 	case $option in
+	j) jobs=$OPTARG ;;
 	t) timeout=$OPTARG ;;
 	h) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
@@ -39,39 +43,50 @@ shift $((OPTIND - 1))
 [ $# -gt 0 ] || { usage >&2; exit 2; }
 
 end="runner-$$-$RANDOM-end"
+out=$(mktemp -d) || exit 1
 passed=0 failed=0 skipped=0
 
-# usage: start WHERE PATH; prints the program's output, then the end line
+# usage: start PROGRAM; prints the program's output, then the end line
 start() {
-	# Dies with this shell. The guest's own time limit comes first, so that
+	local path=${1#vm:} guest=
+	[ "$path" = "$1" ] || [ -n "${EPF_VM:-}" ] || guest=1
+	[[ $path = */* ]] || path=./$path
+	# Dies with its shell. The guest's own time limit comes first, so that
 	# it can show its kernel's log.
 	local limit=(setpriv --pdeathsig TERM timeout -k 10)
-	if [ "$1" = vm ] && [ -z "${EPF_VM:-}" ]; then
+	if [ -n "$guest" ]; then
 		# shellcheck disable=SC2086 # a list of options
 		"${limit[@]}" $((timeout + 20)) "$here/vm/run.sh" --timeout "$timeout" \
-			${EPF_VM_OPTIONS:-} -- "$2"
+			${EPF_VM_OPTIONS:-} -- "$path"
 	else
-		"${limit[@]}" "$timeout" "$2"
+		"${limit[@]}" "$timeout" "$path"
 	fi < /dev/null 2>&1
 	printf '\n%s %d\n' "$end" $?
 }
 
+# usage: start_all PROGRAM...; the output of the n-th goes to $out/n
+start_all() {
+	local n=0 program
+	# shellcheck disable=SC2046 # a list
+	trap 'kill $(jobs -p) 2>/dev/null; exit' TERM
+	for program in "$@"; do
+		[ "$n" -lt "$jobs" ] || wait -n
+		n=$((n + 1))
+		start "$program" > "$out/$n" &
+	done
+	wait
+}
+
 # usage: run NUMBER PROGRAM
 run() {
-	local where=host path=$2 name line
+	local name=${2##*/} line follow
 	local status='' plan='' points=0 bad=0 skips=0 why=''
-	case $2 in
-	vm:*) where=vm path=${2#vm:} ;;
-	esac
-	name=${path##*/}
-	[ "$where" = host ] || name=vm:$name
-	case $path in
-	*/*) ;;
-	*) path=./$path ;;
-	esac
+	[ "${2#vm:}" = "$2" ] || name=vm:$name
 
 	echo "# selftests: $name"
-	start "$where" "$path" | while IFS= read -r line; do
+	exec {lines}< <(exec tail -s 0.2 -n +1 -F "$out/$1" 2>/dev/null)
+	follow=$!
+	while IFS= read -r line <&"$lines"; do
 		case $line in
 		"$end "*) status=${line##* }; break ;;
 		'') continue ;;
@@ -86,6 +101,8 @@ run() {
 		esac
 		printf '  %s\n' "$line"
 	done
+	kill "$follow"
+	exec {lines}<&-
 
 	if [ "$status" -eq 4 ] && [ "$bad" -eq 0 ]; then
 		[ "$points" -gt 0 ] || skips=1 points=1
@@ -118,10 +135,14 @@ run() {
 
 echo 'TAP version 13'
 echo "1..$#"
+start_all "$@" &
+all=$!
+trap 'kill "$all" 2>/dev/null; rm -rf "$out"' EXIT
 number=0
 for program in "$@"; do
 	number=$((number + 1))
 	run "$number" "$program"
 done
+wait "$all"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

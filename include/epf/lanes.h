@@ -17,21 +17,19 @@
  *           scan (CAS of a stale value to zero); read by everybody. Within
  *           one epoch bits only go from 0 to 1.
  *
- *   O1  lane load (acquire) before the epoch re-read in lane_set: a value
- *       loaded before the epoch was seen to be e is no newer than e, so
- *       replacing it cannot lose a newer lane; if the lane changed since,
- *       the CAS fails. The acquire also orders O2 where the lane was complete
- *       and nothing is written. Cases: complete-order, recheck-grace; an owner
- *       that keeps O3 would do without the re-read here (recheck).
+ *   O1  lane load (acquire) in lane_set: orders O2 where the lane was complete
+ *       and nothing is written. Case: complete-order.
  *   O2  OR or CAS of the lanes (full barrier) before the epoch re-read
  *       (epf_load_ordered) that ends an insert: the linearisation point.
  *       Still e there: the bits were visible while e was current. Pairs with
  *       the release store of the epoch by the rotator. Cases: reread, ordered,
  *       or-order, cas-order.
  *   O3  A lane is taken into use by epoch e+8 only after every section that
- *       could have read epoch e has ended (the owner's grace period): rules
- *       out that a CAS finds the very word it expects 32 epochs later. Case:
- *       grace.
+ *       could have read epoch e has ended (the owner's grace period). So what
+ *       a section finds in the lane of its epoch e is e's or older, and to
+ *       replace what is older loses nothing; if the lane changed since, the
+ *       CAS fails. Cases: grace, grace-wrap (the very word that a CAS expects
+ *       comes back after 32 epochs).
  *
  * Cases are those of selftests/explore: each takes out what it is named after,
  * and prints a schedule that breaks a law (explore --trace CASE).
@@ -169,21 +167,20 @@ EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
 	return epf_look(p, epf_load(f->epoch), 0);
 }
 
-/* What lane_set found in the lane before it set the bits there. */
+/* What an insert found in the deciding lane before it set the bits there.
+ * EPF_MOVED: the epoch is no longer the one it began in.
+ */
 enum epf_was { EPF_WAS_LACKING, EPF_WAS_COMPLETE, EPF_MOVED };
 
-/* Set @mask in the lane of epoch @e. EPF_MOVED: the epoch is no longer @e. */
-EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e,
-				 const __u64 *epoch)
+/* Set @mask in the lane of epoch @e. */
+EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e)
 {
 	__u64 *lane = &line->lane[e & 7];
 	__u64 tag = epf_tag(e);
 	__u64 v = epf_load_acquire(lane); /* O1 */
 
 	while ((v & EPF_TAG_MASK) != tag) {
-		if (epf_load(epoch) != e) /* O1 */
-			return EPF_MOVED;
-		if (epf_cas(lane, &v, tag | mask))
+		if (epf_cas(lane, &v, tag | mask)) /* O3 */
 			return EPF_WAS_LACKING;
 		v = epf_load_acquire(lane); /* O1: the CAS failed unordered */
 	}
@@ -202,14 +199,10 @@ EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
 	enum epf_was was;
 	__u32 j;
 
-	for (j = 0; j < p->parts; j++) {
-		if (j == last)
-			continue;
-		if (epf_lane_set(p->line[j], p->mask[j], e, f->epoch) ==
-		    EPF_MOVED)
-			return EPF_MOVED;
-	}
-	was = epf_lane_set(p->line[last], p->mask[last], e, f->epoch);
+	for (j = 0; j < p->parts; j++)
+		if (j != last)
+			epf_lane_set(p->line[j], p->mask[j], e);
+	was = epf_lane_set(p->line[last], p->mask[last], e);
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
 		return EPF_MOVED;
 	return was;

@@ -13,43 +13,32 @@
 #include <epf/shim.h>
 
 /* What may be taken out. */
-#define RACE_NO_RECHECK (1u << 0)  /* O1: the epoch before replacing a lane */
-#define RACE_NO_CAS (1u << 1)	   /* a stale lane is replaced by a store */
-#define RACE_NO_ATOMIC_OR (1u << 2) /* bits are set by load, OR, store */
-#define RACE_NO_REREAD (1u << 3)   /* O2: the epoch that ends an insert */
-#define RACE_OR_SEES_SELF (1u << 4) /* the OR tells the word afterwards */
-#define RACE_OR_SEES_NONE (1u << 5) /* the OR tells nothing */
-#define RACE_PLAIN (1u << 6) /* what stands for CAS and OR is no atomic */
-#define RACE_NO_RELEASE (1u << 7) /* the epoch is stored without order */
+#define RACE_NO_CAS (1u << 0)	   /* a stale lane is replaced by a store */
+#define RACE_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
+#define RACE_NO_REREAD (1u << 2)   /* O2: the epoch that ends an insert */
+#define RACE_OR_SEES_SELF (1u << 3) /* the OR tells the word afterwards */
+#define RACE_OR_SEES_NONE (1u << 4) /* the OR tells nothing */
+#define RACE_PLAIN (1u << 5) /* what stands for CAS and OR is no atomic */
+#define RACE_NO_RELEASE (1u << 6) /* the epoch is stored without order */
 
 /**
  * struct race_self - one thread, or what stands for one
  * @epoch_word: of the filter
  * @begun: the epoch that the insert under way read at its beginning
  * @inserting: an insert is under way
+ * @rng: state of race_dice()
  */
 struct race_self {
 	const __u64 *epoch_word;
 	__u64 begun;
 	bool inserting;
+	__u64 rng;
 };
 
 static __thread struct race_self *race_self;
 static unsigned int race_out;	   /* RACE_*; set while no thread runs */
 static void (*race_point)(void);   /* another thread may come in here */
 static void (*race_reread)(void);  /* right before an insert's last look */
-
-static inline __u64 race_load(const __u64 *p)
-{
-	const struct race_self *s = race_self;
-
-	if (!s->inserting || p != s->epoch_word)
-		return epf_load(p);
-	if (race_out & RACE_NO_RECHECK)
-		return s->begun;
-	race_point();
-	return epf_load(p);
-}
 
 static inline __u64 race_load_acquire(const __u64 *p)
 {
@@ -113,7 +102,6 @@ static inline __u64 race_fetch_or(__u64 *p, __u64 v)
 	return race_out & RACE_OR_SEES_NONE ? 0 : old;
 }
 
-#define epf_load(p) race_load(p)
 #define epf_load_acquire(p) race_load_acquire(p)
 #define epf_load_ordered(p) race_load_ordered(p)
 #define epf_store_release(p, v) race_store_release(p, v)
@@ -121,6 +109,29 @@ static inline __u64 race_fetch_or(__u64 *p, __u64 v)
 #define epf_fetch_or(p, v) race_fetch_or(p, v)
 
 #include <epf/window.h>
+
+#include <sched.h>
+#include <time.h>
+
+static inline __u64 race_dice(__u64 sides)
+{
+	return epf_word(++race_self->rng, 1) % sides;
+}
+
+/* A point at which the thread sometimes yields or sleeps, to 1 ms. */
+static inline void race_stall(void)
+{
+	struct timespec nap = { 0, 0 };
+
+	if (race_dice(32))
+		return;
+	if (race_dice(8)) {
+		sched_yield();
+	} else {
+		nap.tv_nsec = 1000L << race_dice(11);
+		nanosleep(&nap, NULL);
+	}
+}
 
 static inline __u64 race_insert(const struct epf_lanes *f,
 				const struct epf_probe *p)

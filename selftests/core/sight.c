@@ -48,7 +48,7 @@ static void *sighter(void *arg)
 {
 	int nr = (int)(size_t)arg;
 	__u64 rng = (__u64)nr << 40, seen = 0, e;
-	struct race_self self = { &state.epoch, 0, false };
+	struct race_self self = { .epoch_word = &state.epoch };
 	struct epf_probe p;
 
 	race_self = &self;
@@ -108,7 +108,7 @@ static void play(struct outcome *o, __u64 *rng)
 static void law(bool first, unsigned int out, struct outcome *o)
 {
 	pthread_t id[THREADS];
-	struct race_self self = { &state.epoch, 0, false };
+	struct race_self self = { .epoch_word = &state.epoch };
 	__u64 rng = 7;
 	int i;
 

@@ -29,11 +29,9 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define WORKERS 3
 #define MOVER WORKERS
@@ -89,7 +87,6 @@ struct thread {
 	pthread_t id;
 	struct race_self self;
 	__u64 section;
-	__u64 rng;
 	__u64 keys;
 	struct key recent[RECENT];
 	__u64 tests, lost, ghosts, copied;
@@ -125,25 +122,6 @@ static __u64 count_read(const __u64 *p)
 static __u64 count_add(__u64 *p, __u64 n)
 {
 	return __atomic_fetch_add(p, n, __ATOMIC_SEQ_CST);
-}
-
-static __u64 dice(__u64 sides)
-{
-	return epf_word(++me->rng, 1) % sides;
-}
-
-static void maybe_stall(void)
-{
-	struct timespec nap = { 0, 0 };
-
-	if (dice(32))
-		return;
-	if (dice(8)) {
-		sched_yield();
-	} else {
-		nap.tv_nsec = 1000L << dice(10);
-		nanosleep(&nap, NULL);
-	}
 }
 
 static void no_point(void)
@@ -271,7 +249,7 @@ static void insert_one(void)
 
 	k->digest = epf_word((__u64)(me - threads) << 60 | ++me->keys, 2);
 	section();
-	t = slot(dice(SLOTS));
+	t = slot(race_dice(SLOTS));
 	enter(t);
 	epf_probe(&t->lanes, k->digest, &p);
 	k->serial = t->serial;
@@ -310,7 +288,7 @@ static void judge(struct table *t, const struct key *k, int verdict,
 static void test_one(void)
 {
 	__u64 nr = me->keys < RECENT ? me->keys : RECENT;
-	const struct key *k = &me->recent[(me->keys - 1 - dice(nr)) % RECENT];
+	const struct key *k = &me->recent[(me->keys - 1 - race_dice(nr)) % RECENT];
 	struct epf_probe p;
 	struct table *t;
 	__u64 first;
@@ -443,7 +421,7 @@ static void swap(void)
 
 static void replace(void)
 {
-	struct table **at = &current[dice(SLOTS)], *old = *at;
+	struct table **at = &current[race_dice(SLOTS)], *old = *at;
 
 	__atomic_store_n(at, table_new(), __ATOMIC_RELEASE);
 	synchronize();
@@ -492,7 +470,7 @@ static void snapshot(struct table *t)
 
 static void move(__u64 i)
 {
-	struct table *t = current[dice(SLOTS)];
+	struct table *t = current[race_dice(SLOTS)];
 
 	insert_one();
 	test_one();
@@ -501,7 +479,7 @@ static void move(__u64 i)
 	if (i % 8 == 1)
 		snapshot(t);
 	else if (i % 16 == 2)
-		force(t, 1 + dice(EPF_LANES));
+		force(t, 1 + race_dice(EPF_LANES));
 	else if (i % 16 == 3)
 		swap();
 	else if (i % 64 == 4)
@@ -534,7 +512,7 @@ static void play(struct outcome *o)
 	for (i = 0; i < SLOTS; i++)
 		current[i] = table_new();
 	for (i = 0; i < THREADS; i++) {
-		threads[i].rng = (last_serial << 8 | (__u64)i) << 32;
+		threads[i].self.rng = (last_serial << 8 | (__u64)i) << 32;
 		if (pthread_create(&threads[i].id, NULL,
 				   i == MOVER ? mover : worker, &threads[i]))
 			abort();
@@ -588,7 +566,7 @@ static int run(const struct variant *v)
 	struct outcome o = { 0 };
 	int i = 0;
 
-	race_point = maybe_stall;
+	race_point = race_stall;
 	race_reread = no_point;
 	race_out = v->out;
 	shape = v->shape;

@@ -269,9 +269,6 @@ __u64 mc_load(const __u64 *p, const char *where)
 {
 	__u64 v;
 
-	if (mc.out & MC_NO_RECHECK && replay.thread >= 0 &&
-	    is(where, "epf_lane_set"))
-		return replay.begun;
 	v = access_word(MC_LOAD, p, 0, 0, false, where).value;
 	if (mc.out & MC_SCAN_ALL && replay.thread >= 0 && v &&
 	    is(where, "epf_scan") && epoch_of(mc_word(p)) < 0) {

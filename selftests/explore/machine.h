@@ -50,34 +50,33 @@
 enum mc_model { MC_SC, MC_WEAK };
 
 /* What may be taken out: the protections of the protocol, ... */
-#define MC_NO_RECHECK (1u << 0)	  /* O1: the epoch before replacing a lane */
-#define MC_NO_CAS (1u << 1)	  /* a stale lane is replaced by a store */
-#define MC_NO_ATOMIC_OR (1u << 2) /* bits are set by load, OR, store */
-#define MC_NO_REREAD (1u << 3)	  /* O2: the epoch that ends an insert */
-#define MC_NO_GRACE (1u << 4)	  /* O3: rotation waits for nobody */
-#define MC_OR_SEES_SELF (1u << 5) /* the OR tells the word afterwards */
-#define MC_OR_SEES_NONE (1u << 6) /* the OR tells nothing */
-#define MC_SCAN_ALL (1u << 7)	  /* the scan empties current lanes, too */
-#define MC_SCAN_STORE (1u << 8)	  /* the scan stores zero */
-#define MC_SCAN_UNLOCKED (1u << 9) /* the scan does not exclude rotation */
-#define MC_TAG_1 (1u << 10)	  /* a tag of 1 bit */
-#define MC_COUNT_ON (1u << 11)	  /* counts go on over the epochs */
-#define MC_LATE_FLUSH (1u << 12)  /* a late addition counts where it arrives */
-#define MC_LATE_PENDING (1u << 13) /* a CPU keeps its insertions for later */
-#define MC_COUNT_STORE (1u << 14) /* counts are added without CAS */
-#define MC_FREE_NOW (1u << 15)	  /* a replaced table is freed at once */
+#define MC_NO_CAS (1u << 0)	  /* a stale lane is replaced by a store */
+#define MC_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
+#define MC_NO_REREAD (1u << 2)	  /* O2: the epoch that ends an insert */
+#define MC_NO_GRACE (1u << 3)	  /* O3: rotation waits for nobody */
+#define MC_OR_SEES_SELF (1u << 4) /* the OR tells the word afterwards */
+#define MC_OR_SEES_NONE (1u << 5) /* the OR tells nothing */
+#define MC_SCAN_ALL (1u << 6)	  /* the scan empties current lanes, too */
+#define MC_SCAN_STORE (1u << 7)	  /* the scan stores zero */
+#define MC_SCAN_UNLOCKED (1u << 8) /* the scan does not exclude rotation */
+#define MC_TAG_1 (1u << 9)	  /* a tag of 1 bit */
+#define MC_COUNT_ON (1u << 10)	  /* counts go on over the epochs */
+#define MC_LATE_FLUSH (1u << 11)  /* a late addition counts where it arrives */
+#define MC_LATE_PENDING (1u << 12) /* a CPU keeps its insertions for later */
+#define MC_COUNT_STORE (1u << 13) /* counts are added without CAS */
+#define MC_FREE_NOW (1u << 14)	  /* a replaced table is freed at once */
 /* ... and its orderings, each made relaxed. */
-#define MC_RLX_ORDERED (1u << 16) /* O2: the ordered load */
-#define MC_RLX_OR (1u << 17)	  /* the OR of lane_set */
-#define MC_RLX_CAS (1u << 18)	  /* the CAS of lane_set */
-#define MC_RLX_LANE (1u << 19)	  /* O1: the acquire load of lane_set */
-#define MC_RLX_HOLDS (1u << 20)	  /* the acquire load of epf_probe_holds */
-#define MC_RLX_BEGIN (1u << 21)	  /* the acquire load of the epoch */
-#define MC_RLX_EPOCH (1u << 22)	  /* the rotator's store of the epoch */
-#define MC_RLX_COUNT (1u << 23)	  /* the rotator's store of the count */
-#define MC_RLX_ADD (1u << 24)	  /* the CAS of epf_count_add */
-#define MC_RLX_SCAN (1u << 25)	  /* the CAS of the scan */
-#define MC_RLX_TABLE (1u << 26)	  /* publication of a new table */
+#define MC_RLX_ORDERED (1u << 15) /* O2: the ordered load */
+#define MC_RLX_OR (1u << 16)	  /* the OR of lane_set */
+#define MC_RLX_CAS (1u << 17)	  /* the CAS of lane_set */
+#define MC_RLX_LANE (1u << 18)	  /* O1: the acquire load of lane_set */
+#define MC_RLX_HOLDS (1u << 19)	  /* the acquire load of epf_probe_holds */
+#define MC_RLX_BEGIN (1u << 20)	  /* the acquire load of the epoch */
+#define MC_RLX_EPOCH (1u << 21)	  /* the rotator's store of the epoch */
+#define MC_RLX_COUNT (1u << 22)	  /* the rotator's store of the count */
+#define MC_RLX_ADD (1u << 23)	  /* the CAS of epf_count_add */
+#define MC_RLX_SCAN (1u << 24)	  /* the CAS of the scan */
+#define MC_RLX_TABLE (1u << 25)	  /* publication of a new table */
 
 enum mc_kind {
 	MC_LOAD, MC_ACQUIRE, MC_ORDERED, MC_STORE, MC_OR, MC_CAS,

@@ -136,7 +136,7 @@ int filter_is_the_stack(struct xdp_md *ctx)
 }
 
 SEC("xdp")
-FAILS(NOT_A_FILTER)
+FAILS(NOT_TO_RELEASE)
 int release_of_a_number(struct xdp_md *ctx)
 {
 	bpf_epf_release((void *)0x1234);

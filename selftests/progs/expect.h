@@ -22,6 +22,7 @@
 #define LEAK "Unreleased reference|would lead to reference leak"
 #define NOT_A_FILTER "must point to scalar, or struct with scalar|" \
 	"must be referenced or trusted"
+#define NOT_TO_RELEASE NOT_A_FILTER "|expects referenced PTR_TO_BTF_ID"
 #define BAD_MEMORY "memory, len pair leads to invalid memory access"
 
 #endif /* EPF_EXPECT_H */

@@ -52,7 +52,7 @@ int leak_of_the_replaced(struct xdp_md *ctx)
 }
 
 SEC("xdp")
-FAILS(NOT_A_FILTER)
+FAILS(NOT_TO_RELEASE)
 int release_twice(struct xdp_md *ctx)
 {
 	struct epf_filter *f = bpf_epf_acquire(filter_id);
@@ -135,7 +135,7 @@ int use_inside_map(struct xdp_md *ctx)
 }
 
 SEC("xdp")
-FAILS("must be referenced or trusted")
+FAILS(NOT_TO_RELEASE)
 int release_inside_map(struct xdp_md *ctx)
 {
 	struct slot *slot = get_slot();

@@ -22,15 +22,16 @@
 #include <linux/preempt.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/slab.h>
 
 #define EPF_BROKEN
 #define BROKEN_STALL (1u << 0)	  /* nothing is taken out, but slow */
 #define BROKEN_CAS (1u << 1)	  /* a stale lane is replaced by a store */
 #define BROKEN_OR (1u << 2)	  /* bits are set by load, OR, store */
-#define BROKEN_RECHECK (1u << 3)  /* O1: the epoch before replacing a lane */
-#define BROKEN_REREAD (1u << 4)	  /* O2: the epoch that ends an insert */
-#define BROKEN_GRACE (1u << 5)	  /* O3: the grace period */
-#define BROKEN_SEES_SELF (1u << 6) /* the OR tells the word afterwards */
+#define BROKEN_REREAD (1u << 3)	  /* O2: the epoch that ends an insert */
+#define BROKEN_GRACE (1u << 4)	  /* O3: the grace period */
+#define BROKEN_SEES_SELF (1u << 5) /* the OR tells the word afterwards */
+#define BROKEN_LEAK (1u << 6)	  /* what kfree() is to free is not */
 
 extern unsigned int epf_broken;
 
@@ -64,18 +65,6 @@ static inline __u64 broken_begin(void)
 static inline void broken_set_begun(__u64 e)
 {
 	this_cpu_write(broken_begun[!!in_serving_softirq()], e);
-}
-
-static inline __u64 broken_load(const __u64 *p)
-{
-	__u64 e;
-
-	if ((epf_broken & BROKEN_RECHECK) && broken_is_epoch(p)) {
-		e = broken_begin();
-		if (e)
-			return e;
-	}
-	return epf_load(p);
 }
 
 static inline __u64 broken_load_acquire(const __u64 *p)
@@ -123,13 +112,11 @@ static inline __u64 broken_fetch_or(__u64 *p, __u64 v)
 	return epf_broken & BROKEN_SEES_SELF ? old | v : old;
 }
 
-#define epf_load(p) broken_load(p)
 #define epf_load_acquire(p) broken_load_acquire(p)
 #define epf_load_ordered(p) broken_load_ordered(p)
 #define epf_cas(p, old, v) broken_cas(p, old, v)
 #define epf_fetch_or(p, v) broken_fetch_or(p, v)
 #include <epf/lanes.h>
-#undef epf_load
 #undef epf_load_acquire
 #undef epf_load_ordered
 #undef epf_cas
@@ -142,6 +129,14 @@ static inline bool broken_grace_over(unsigned long cookie)
 }
 
 #define poll_state_synchronize_rcu(cookie) broken_grace_over(cookie)
+
+static inline void broken_kfree(const void *p)
+{
+	if (!(epf_broken & BROKEN_LEAK))
+		kfree(p);
+}
+
+#define kfree(p) broken_kfree(p)
 
 #include_next <epf/estimate.h>
 
