@@ -110,7 +110,7 @@ prepare_kcsan() {
 # usage: finds_leaks OPTION...
 finds_leaks() {
 	if "$here/vm/run.sh" "$@" -- "$here/torture/leak.sh" > "$last" 2>&1 ||
-		! grep -q 'epf-vm: kmemleak: [1-9]' "$last"; then
+		! grep -q 'kmemleak: [1-9][0-9]* new suspected' "$last"; then
 		cat "$last"
 		fail 'a leak was not found'
 	else

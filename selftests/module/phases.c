@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The law of snapshots, under full load and at every phase of the rotation: a
+ * copy made between BEGIN and END holds every key inserted before the copy
+ * began that is still live at its epoch_end.
+ *
+ * Threads insert without pause, keys of their own, and log for each batch the
+ * epoch before and after it; so a batch is known to be live if the first of
+ * them is, and to be gone if the second is. A phase is an epoch modulo 8 and an
+ * eighth of its insertions. Every other snapshot lets rotation go on and copies
+ * slowly, so that it goes on meanwhile.
+ */
+#include "epftest.h"
+
+#include <epf/lanes.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#define LINES 4096u
+#define EPOCH 1000u
+#define BATCH 16u
+#define LOG 16384u /* batches that a thread remembers */
+#define BACK 640u  /* of which so many are looked at */
+#define THREADS 3
+#define EIGHTHS 8u
+#define PHASES (EPF_EPOCHS * EIGHTHS)
+#define EACH 2u /* snapshots of each phase */
+
+struct batch {
+	__u64 low, high; /* epochs before and after it */
+};
+
+struct inserter {
+	pthread_t id;
+	__u64 stream;
+	__u64 done; /* batches; written by the thread, with release */
+	struct batch log[LOG];
+};
+
+static struct inserter inserters[THREADS];
+static bool stop;
+static int fd;
+static char lines[LINES * EPF_LINE_BYTES] __attribute__((aligned(64)));
+
+static void *insert(void *arg)
+{
+	struct inserter *t = (struct inserter *)arg;
+	struct batch *b;
+	__u64 n;
+
+	for (n = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); n++) {
+		b = &t->log[n % LOG];
+		b->low = test_info(fd).epoch;
+		test_insert(fd, t->stream, n * BATCH, BATCH);
+		b->high = test_info(fd).epoch;
+		__atomic_store_n(&t->done, n + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+struct copy {
+	struct epf_snap_header begin, end;
+	__u64 done[THREADS]; /* batches over when the copy began */
+};
+
+static void note_done(struct copy *c)
+{
+	int i;
+
+	for (i = 0; i < THREADS; i++)
+		c->done[i] = __atomic_load_n(&inserters[i].done,
+					     __ATOMIC_ACQUIRE);
+}
+
+static void copy_lines(const char *from, bool slowly)
+{
+	size_t at;
+
+	for (at = 0; at < sizeof(lines); at += PAGE) {
+		memcpy(lines + at, from + at, PAGE);
+		if (slowly)
+			sched_yield();
+	}
+}
+
+/* @late: what was inserted during the copy is asked for, too. */
+static void snapshot(struct copy *c, const char *from, bool slowly, bool late)
+{
+	struct epf_snap s = { .size = sizeof(s), .pin_ns = slowly ? 1 : SEC };
+
+	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
+	c->begin = s.header;
+	note_done(c);
+	copy_lines(from, slowly);
+	if (late)
+		note_done(c);
+	s = (struct epf_snap){ .size = sizeof(s) };
+	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
+	c->end = s.header;
+}
+
+struct sums {
+	__u64 live, lost, gone, ghosts;
+};
+
+static bool holds(const struct epf_lanes *f, __u64 digest)
+{
+	struct epf_probe p;
+
+	epf_probe(f, digest, &p);
+	return epf_test(f, &p) != EPF_ABSENT;
+}
+
+static void check_batch(const struct epf_lanes *f, const struct inserter *t,
+			__u64 n, struct sums *sum)
+{
+	const struct batch *b = &t->log[n % LOG];
+	bool live = b->low + EPF_LIVE_EPOCHS >= *f->epoch;
+	__u64 i, found = 0;
+
+	if (!live && b->high + EPF_LIVE_EPOCHS >= *f->epoch)
+		return;
+	for (i = 0; i < BATCH; i++)
+		found += holds(f, test_digest(t->stream, n * BATCH + i));
+	*(live ? &sum->live : &sum->gone) += BATCH;
+	*(live ? &sum->lost : &sum->ghosts) += live ? BATCH - found : found;
+}
+
+static void check(struct copy *c, struct sums *sum)
+{
+	struct epf_lanes f = { .line = (struct epf_line *)(void *)lines,
+			       .epoch = &c->end.epoch_end };
+	__u64 n;
+	int i;
+
+	epf_geom_init(&f.geom, LINES, c->end.params.lines_per_key,
+		      c->end.params.bits_per_key);
+	for (i = 0; i < THREADS; i++) {
+		n = c->done[i] < BACK ? 0 : c->done[i] - BACK;
+		for (; n < c->done[i]; n++)
+			check_batch(&f, &inserters[i], n, sum);
+		test_demand(__atomic_load_n(&inserters[i].done,
+					    __ATOMIC_ACQUIRE) <
+			    c->done[i] + LOG - BACK);
+	}
+}
+
+static __u32 phase(const struct epf_snap_header *h)
+{
+	__u64 part = h->epochs[h->epoch_end & 7].inserts * EIGHTHS / EPOCH;
+
+	return (h->epoch_end & 7) * EIGHTHS +
+	       (part < EIGHTHS ? part : EIGHTHS - 1);
+}
+
+/* The law in a filter made of the copy, through the module. */
+static __u64 lost_in_restored(int other, const struct copy *c)
+{
+	struct epf_restore r = { .size = sizeof(r), .header = c->end,
+				 .lines = (uintptr_t)lines };
+	__u64 n, lost = 0;
+	int i;
+
+	test_demand(!test_ioctl(other, EPF_IOC_RESTORE, &r));
+	for (i = 0; i < THREADS; i++)
+		for (n = c->done[i]; n-- && c->done[i] - n < 64;)
+			if (inserters[i].log[n % LOG].low + EPF_LIVE_EPOCHS >=
+			    c->end.epoch_end)
+				lost += BATCH - (__u64)
+					test_count(other, inserters[i].stream,
+						   n * BATCH, BATCH);
+	return lost;
+}
+
+struct outcome {
+	struct sums sums;
+	__u64 lost_in_restored;
+	__u32 phases, snapshots, moved;
+	__u32 of[PHASES];
+};
+
+static void one(struct outcome *o, const char *from, int other)
+{
+	struct copy c;
+
+	snapshot(&c, from, o->snapshots & 1, false);
+	check(&c, &o->sums);
+	if (o->snapshots % 8 == 1)
+		o->lost_in_restored += lost_in_restored(other, &c);
+	o->phases += ++o->of[phase(&c.begin)] == EACH;
+	o->moved += c.end.epoch_end != c.begin.epoch_begin;
+	o->snapshots++;
+}
+
+/* A copy that is older than it says it is. */
+static __u64 lost_in_stale(const char *from)
+{
+	struct sums sum = { 0 };
+	struct copy c;
+	int i;
+
+	for (i = 0; i < 100 && !sum.lost; i++) {
+		snapshot(&c, from, true, true);
+		check(&c, &sum);
+	}
+	return sum.lost;
+}
+
+static void judge(const struct outcome *o, __u64 stale)
+{
+	tap_ok(o->phases == PHASES, "%u snapshots, at all of %u phases",
+	       o->snapshots, o->phases);
+	tap_ok(o->moved > 0, "rotation went on during %u of them", o->moved);
+	tap_ok(o->sums.live > 1000 && !o->sums.lost,
+	       "%llu live keys asked for, %llu lost", o->sums.live,
+	       o->sums.lost);
+	tap_ok(o->sums.gone > 1000 && o->sums.ghosts <= o->sums.gone / 10000,
+	       "%llu keys older than the window, %llu found", o->sums.gone,
+	       o->sums.ghosts);
+	tap_ok(!o->lost_in_restored, "restored: %llu lost",
+	       o->lost_in_restored);
+	tap_ok(stale, "noticed: a copy older than it says: %llu lost", stale);
+}
+
+int main(void)
+{
+	struct epf_params p = test_params("mod-phases", LINES, 2, 10,
+					  EPOCH * EPF_LIVE_EPOCHS);
+	static struct outcome o;
+	__u64 stale, end;
+	char *from;
+	int i, other;
+
+	test_begin(6);
+	fd = test_make(&p);
+	other = test_make_plain("mod-phases-new", EPOCH);
+	from = mmap(NULL, sizeof(lines), PROT_READ, MAP_SHARED, fd, 0);
+	test_demand(from != MAP_FAILED);
+	for (i = 0; i < THREADS; i++) {
+		inserters[i].stream = i + 1;
+		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
+					    &inserters[i]));
+	}
+	end = test_now() + 4 * PATIENCE_NS;
+	while (o.phases < PHASES && test_now() < end)
+		one(&o, from, other);
+	stale = lost_in_stale(from);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(inserters[i].id, NULL);
+	judge(&o, stale);
+	munmap(from, sizeof(lines));
+	close(other);
+	close(fd);
+	return test_end();
+}
