@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+# What the Makefiles of the suites share. Everything they build is in
+# build/selftests/NAME, after the suite's directory.
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.PHONY: all check list clean
+
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
+
+ROOT := $(abspath ../..)
+BUILD ?= $(ROOT)/build
+OUT := $(BUILD)/selftests/$(notdir $(CURDIR))
+
+CC ?= cc
+CLANG ?= clang
+BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
+CFLAGS ?= -O2 -g
+
+DIRS := -I$(ROOT)/include -I$(ROOT)/include/uapi
+EPF_CFLAGS = -std=gnu11 -Wall -Wextra -MMD -MP $(DIRS)
+MULTIARCH = $(shell $(CC) -print-multiarch 2>/dev/null)
+BPF_CFLAGS = -target bpf -mcpu=v3 -O2 -g -Wall -Wextra \
+	-Wno-unused-parameter -MMD -MP $(DIRS) \
+	$(addprefix -idirafter /usr/include/,$(MULTIARCH))
+LIBEPF := $(BUILD)/user/libepf.a
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover -O1
+has = $(shell command -v $(1) >/dev/null 2>&1 && echo y)
+compiles = $(shell echo 'int main(void){}' | $(1) -x c - -o /dev/null 2>/dev/null && echo y)
+
+$(LIBEPF):
+	$(Q)$(MAKE) --no-print-directory -C $(ROOT)/user BUILD=$(BUILD) $@
+
+$(OUT):
+	$(Q)mkdir -p $@
+
+clean:
+	$(Q)rm -rf $(OUT)
+
+-include $(wildcard $(OUT)/*.d)
