@@ -93,7 +93,7 @@ static inline bool broken_cas(__u64 *p, __u64 *old, __u64 v)
 	broken_stall();
 	if (!(epf_broken & BROKEN_CAS) || !v)
 		return epf_cas(p, old, v);
-	WRITE_ONCE(*p, v);
+	*p = v; /* plain, for KCSAN to see */
 	return true;
 }
 

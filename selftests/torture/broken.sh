@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: broken.sh FLAG STEPS
+#
+# Runs the torture with something taken out (broken/epf/estimate.h), on a kernel
+# that is to complain of it, although this ends well (selftests/kernels.sh).
+
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+built=${EPF_TORTURE_DIR:-${here%/*/*}/build/selftests/torture}
+
+insmod "$built/broken/epochfilter.ko" broken="$1" || exit
+echo "$2" > /sys/module/epochfilter/parameters/torture && rmmod epochfilter
