@@ -15,11 +15,20 @@ same() {
 	PYTHONDONTWRITEBYTECODE=1 "$PYTHON" "$1" | cmp - "$2"
 }
 
-ktap_plan 3
+# Each by selftests/model/KIND.py.
+kinds='ge gebl'
+
+# shellcheck disable=SC2086 # a list
+set -- $kinds
+ktap_plan $((3 + $#))
 ktap_check 'the model agrees with what others published' \
 	env PYTHONDONTWRITEBYTECODE=1 "$PYTHON" selftests/model/test_model.py
 ktap_check 'include/epf/vectors.h is as generated' \
 	same selftests/model/gen_vectors.py include/epf/vectors.h
 ktap_check 'selftests/core/size_vectors.h is as generated' \
 	same selftests/model/gen_size.py selftests/core/size_vectors.h
+for kind in $kinds; do
+	ktap_check "selftests/core/${kind}_vectors.h is as generated" \
+		same "selftests/model/$kind.py" "selftests/core/${kind}_vectors.h"
+done
 ktap_finish

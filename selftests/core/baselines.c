@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The baselines that the kinds are compared with: cbf deletes exactly, sbf
+ * forgets as fast as its formula says, both err as predicted. Fixed seeds.
+ */
+#include "tap.h"
+
+#include <epf/hash.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "kinds/cbf.h"
+#include "kinds/sbf.h"
+
+#define WINDOW 20000u
+#define FRESH 200000u
+#define SIGMAS 3.3 /* 99.9 % of a normal law */
+
+static __u64 key(__u64 n)
+{
+	return epf_word(n, 3);
+}
+
+static bool near(double got, double want, double n, double slack)
+{
+	double off = SIGMAS * sqrt(want * (1 - want) / n) + slack * want;
+
+	if (fabs(got - want) <= off)
+		return true;
+	printf("# %g, expected %g +- %g\n", got, want, off);
+	return false;
+}
+
+/* 14 bits a key of the window, as in Table 1 of the guarded epoch paper. */
+static void counting(unsigned int k)
+{
+	struct epf_cbf_shape shape = { WINDOW * 14 / 4, WINDOW, k };
+	__u64 n, lost = 0, found = 0, old = 0;
+	struct epf_cbf f;
+
+	if (epf_cbf_init(&f, &shape))
+		abort();
+	for (n = 0; n < 3 * WINDOW; n++) {
+		epf_cbf_insert(&f, key(n));
+		lost += !epf_cbf_test(&f, key(n < WINDOW ? 0 : n + 1 - WINDOW));
+	}
+	for (n = 2 * WINDOW; n < 3 * WINDOW; n++)
+		lost += !epf_cbf_test(&f, key(n));
+	for (n = 0; n < 2 * WINDOW; n++)
+		old += epf_cbf_test(&f, key(n));
+	for (n = 0; n < FRESH; n++)
+		found += epf_cbf_test(&f, key(n | 1ULL << 40));
+	tap_ok(!lost, "cbf, k=%u: no key of the window is lost, at any phase", k);
+	tap_ok(near((double)old / (2 * WINDOW), epf_cbf_fpr(&shape, WINDOW),
+		    2 * WINDOW, 0.03), "cbf, k=%u: older keys are as absent as new ones", k);
+	tap_ok(near((double)found / FRESH, epf_cbf_fpr(&shape, WINDOW), FRESH,
+		    0.03), "cbf, k=%u: predicted %.4f, measured %.4f", k,
+	       epf_cbf_fpr(&shape, WINDOW), (double)found / FRESH);
+	epf_cbf_free(&f);
+}
+
+/* A counter that overflows stays: what shares it is not lost. */
+static void overflow(void)
+{
+	struct epf_cbf_shape shape = { 64, 1000, 4 };
+	struct epf_cbf f;
+	__u64 n, lost = 0;
+
+	if (epf_cbf_init(&f, &shape))
+		abort();
+	for (n = 0; n < 5000; n++) {
+		epf_cbf_insert(&f, key(n));
+		lost += !epf_cbf_test(&f, key(n < 1000 ? 0 : n - 999));
+	}
+	tap_ok(!lost, "cbf: overflowing counters lose nothing");
+	epf_cbf_free(&f);
+}
+
+static void stable(unsigned int k, unsigned int p, unsigned int max)
+{
+	struct epf_sbf_shape shape = { WINDOW * 14 / 4, k, p, max };
+	__u64 n, lost = 0, found = 0, all = 6 * WINDOW;
+	double fnr = 0;
+	struct epf_sbf f;
+
+	if (epf_sbf_init(&f, &shape))
+		abort();
+	for (n = 0; n < all; n++)
+		epf_sbf_insert(&f, key(n));
+	for (n = all - WINDOW; n < all; n++)
+		lost += !epf_sbf_test(&f, key(n));
+	for (n = 0; n < FRESH; n++)
+		found += epf_sbf_test(&f, key(n | 1ULL << 40));
+	for (n = 0; n < WINDOW; n += WINDOW / 20)
+		fnr += epf_sbf_fnr(&shape, n + WINDOW / 40.0) / 20;
+	tap_ok(near((double)found / FRESH, epf_sbf_fpr(&shape), FRESH, 0.03),
+	       "sbf, K=%u P=%u Max=%u: predicted %.4f, measured %.4f", k, p, max,
+	       epf_sbf_fpr(&shape), (double)found / FRESH);
+	tap_ok(near((double)lost / WINDOW, fnr, WINDOW, 0.03),
+	       "sbf: predicted to lose %.4f of the window, measured %.4f", fnr,
+	       (double)lost / WINDOW);
+	epf_sbf_free(&f);
+}
+
+static void refused(void)
+{
+	static const struct epf_cbf_shape cbf[] = {
+		{ 63, 1, 1 }, { (1ULL << 40) + 1, 1, 1 }, { 64, 0, 1 },
+		{ 64, (1ULL << 32) + 1, 1 }, { 64, 1, 0 }, { 64, 1, 65 },
+	};
+	static const struct epf_sbf_shape sbf[] = {
+		{ 63, 1, 1, 1 }, { (1ULL << 40) + 1, 1, 1, 1 },
+		{ 64, 0, 1, 1 }, { 64, 65, 1, 1 }, { 64, 1, 0, 1 },
+		{ 64, 1, 65536, 1 }, { 64, 1, 1, 0 }, { 64, 1, 1, 16 },
+	};
+	struct epf_cbf c;
+	struct epf_sbf s;
+	int taken = 0;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(cbf) / sizeof(cbf[0]); i++)
+		taken += epf_cbf_init(&c, &cbf[i]) != -EINVAL;
+	for (i = 0; i < sizeof(sbf) / sizeof(sbf[0]); i++)
+		taken += epf_sbf_init(&s, &sbf[i]) != -EINVAL;
+	tap_ok(!taken, "numbers out of their ranges are refused");
+}
+
+int main(void)
+{
+	tap_plan(14);
+	counting(2);
+	counting(3);
+	overflow();
+	stable(2, 60, 15);
+	stable(3, 54, 14);
+	stable(3, 10, 3);
+	refused();
+	return tap_end();
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The chance that all positions of a key are set in a block of B bits, by a
+ * Poisson number of other keys of k positions each.
+ */
+#ifndef LIBEPF_KINDS_COVER_H
+#define LIBEPF_KINDS_COVER_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EPF_COVER_BITS_MAX 20 /* k */
+
+/**
+ * epf_cover_distinct() - each key has k distinct random positions
+ * @block_bits: B, above 2 * EPF_COVER_BITS_MAX
+ * @bits: k, 1 .. EPF_COVER_BITS_MAX
+ * @load: mean number of keys in the block
+ */
+double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
+			  double load);
+
+struct epf_cover_double;
+
+/**
+ * epf_cover_double_new() - prepare for keys of double hashing
+ * @block_bits: B, a power of two, 64 .. 512
+ * @bits: k, 1 .. EPF_COVER_BITS_MAX
+ *
+ * Return: what epf_cover_double() takes, or NULL: no memory.
+ */
+struct epf_cover_double *epf_cover_double_new(unsigned int block_bits,
+					      unsigned int bits);
+void epf_cover_double_free(struct epf_cover_double *c);
+
+/**
+ * epf_cover_double() - each key has positions (h1 + i h2) mod B
+ * @c: B and k
+ * @v: that h2 of the key asked for is 2^v times an odd number, or 0 for
+ *	v = log2(B): 0 .. log2(B)
+ * @load: mean number of keys in the block
+ *
+ * The mean over @v is for the caller to take, after what else depends on the key:
+ * it has the same positions in all segments.
+ *
+ * Return: the chance; what cancels leaves an error of some 2^k 1e-16 min(1, load).
+ */
+double epf_cover_double(const struct epf_cover_double *c, unsigned int v,
+			double load);
+
+/* The share of keys that have @v. */
+double epf_cover_share(unsigned int block_bits, unsigned int v);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBEPF_KINDS_COVER_H */

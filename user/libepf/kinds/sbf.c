@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Baseline sbf. Cells by double hashing, as kind ge has its positions; cells to
+ * decrement are drawn one by one, with replacement.
+ */
+#define EPF_PRIVATE
+
+#include "sbf.h"
+
+#include <epf/hash.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CELLS_MIN 64ULL
+#define CELLS_MAX (1ULL << 40)
+#define BITS_MAX 64u
+#define DECREMENTS_MAX 65535u
+#define VALUE_MAX 15u
+#define STREAM 7u /* of epf_word(), for random draws */
+
+static bool in_range(const struct epf_sbf_shape *s)
+{
+	return s->cells >= CELLS_MIN && s->cells <= CELLS_MAX && s->bits &&
+	       s->bits <= BITS_MAX && s->decrements &&
+	       s->decrements <= DECREMENTS_MAX && s->max && s->max <= VALUE_MAX;
+}
+
+int epf_sbf_init(struct epf_sbf *f, const struct epf_sbf_shape *shape)
+{
+	if (!in_range(shape))
+		return -EINVAL;
+	f->shape = *shape;
+	f->draws = 0;
+	f->cell = calloc(1, epf_sbf_bytes(shape));
+	return f->cell ? 0 : -ENOMEM;
+}
+
+void epf_sbf_free(struct epf_sbf *f)
+{
+	free(f->cell);
+}
+
+static __u64 position(const struct epf_sbf *f, __u64 digest, unsigned int i)
+{
+	__u64 h = epf_word(digest, 0) + i * (epf_word(digest, 1) | 1);
+
+	return epf_mulhi(h, f->shape.cells);
+}
+
+static unsigned int value(const struct epf_sbf *f, __u64 pos)
+{
+	return f->cell[pos / 2] >> pos % 2 * 4 & 15;
+}
+
+static void set_value(struct epf_sbf *f, __u64 pos, unsigned int v)
+{
+	unsigned int shift = pos % 2 * 4;
+
+	f->cell[pos / 2] = (__u8)((f->cell[pos / 2] & ~(15u << shift)) |
+				  v << shift);
+}
+
+void epf_sbf_insert(struct epf_sbf *f, __u64 digest)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->shape.decrements; i++) {
+		__u64 pos = epf_mulhi(epf_word(f->draws++, STREAM),
+				      f->shape.cells);
+
+		if (value(f, pos))
+			set_value(f, pos, value(f, pos) - 1);
+	}
+	for (i = 0; i < f->shape.bits; i++)
+		set_value(f, position(f, digest, i), f->shape.max);
+}
+
+bool epf_sbf_test(const struct epf_sbf *f, __u64 digest)
+{
+	unsigned int i;
+
+	for (i = 0; i < f->shape.bits; i++)
+		if (!value(f, position(f, digest, i)))
+			return false;
+	return true;
+}
+
+__u64 epf_sbf_bytes(const struct epf_sbf_shape *shape)
+{
+	return (shape->cells + 1) / 2;
+}
+
+double epf_sbf_fpr(const struct epf_sbf_shape *shape)
+{
+	double set = 1.0 / shape->bits - 1.0 / (double)shape->cells;
+	double zero = pow(1 / (1 + 1 / (shape->decrements * set)), shape->max);
+
+	return pow(1 - zero, shape->bits);
+}
+
+/* One insertion of another key: chances of the values of one cell. */
+static void step(double *chance, unsigned int max, double down, double up)
+{
+	unsigned int v;
+
+	for (v = 0; v < max; v++)
+		chance[v] += down * (chance[v + 1] - (v ? chance[v] : 0));
+	chance[max] -= down * chance[max];
+	for (v = 0; v < max; v++)
+		chance[v] *= 1 - up;
+	chance[max] += up * (1 - chance[max]);
+}
+
+double epf_sbf_fnr(const struct epf_sbf_shape *shape, double age)
+{
+	double cells = (double)shape->cells;
+	double chance[VALUE_MAX + 1] = { 0 };
+
+	chance[shape->max] = 1;
+	for (; age >= 1; age--)
+		step(chance, shape->max, shape->decrements / cells,
+		     shape->bits / cells);
+	return 1 - pow(1 - chance[0], shape->bits);
+}
