@@ -16,7 +16,7 @@ same() {
 }
 
 # Each by selftests/model/KIND.py.
-kinds='ge gebl'
+kinds='ge gebl apbf apbbf'
 
 # shellcheck disable=SC2086 # a list
 set -- $kinds
