@@ -38,7 +38,7 @@
 #define MAX_TOTAL_MIB "8"
 #define TOTAL_BYTES (8ull << 20)
 #define PARAMS "/sys/module/epochfilter/parameters/"
-#define PASSES 4
+#define PASS_CALLS 250000u /* at most, and four passes at least */
 
 static int fds[FUZZ_FDS]; /* -1: none */
 char *fuzz_shifting;
@@ -229,6 +229,23 @@ static void shift(struct fuzzer *f)
 	}
 }
 
+static void on_alarm(int sig)
+{
+	(void)sig;
+}
+
+/* Signals that interrupt whoever sleeps. */
+static void alarms(bool on)
+{
+	struct itimerval t = { 0 };
+	struct sigaction act = { .sa_handler = on_alarm };
+
+	if (on)
+		t.it_interval.tv_usec = t.it_value.tv_usec = 20000;
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+
 static void call_any(struct fuzzer *f);
 
 /* A child inherits descriptors and mappings, uses them, and lets them go. */
@@ -238,6 +255,7 @@ static void call_fork(struct fuzzer *f)
 	int i;
 
 	if (!pid) {
+		alarms(true); /* it has not inherited the timer */
 		for (i = 0; i < 16; i++)
 			call_ioctl(f);
 		_exit(0);
@@ -306,23 +324,6 @@ static void *fuzz(void *arg)
 	for (i = 0; i < FUZZ_MAPS; i++)
 		drop_map(&f->maps[i]);
 	return NULL;
-}
-
-static void on_alarm(int sig)
-{
-	(void)sig;
-}
-
-/* Signals that interrupt whoever sleeps. */
-static void alarms(bool on)
-{
-	struct itimerval t = { 0 };
-	struct sigaction act = { .sa_handler = on_alarm };
-
-	if (on)
-		t.it_interval.tv_usec = t.it_value.tv_usec = 20000;
-	sigaction(SIGALRM, &act, NULL);
-	setitimer(ITIMER_REAL, &t, NULL);
 }
 
 /* All of them: changed names and ids have made and hit others than ours. */
@@ -441,16 +442,19 @@ static bool back(void *arg)
 /* What leaks is missing after every pass; what else the machine takes is not.
  * 4 bytes a call are seen, in long runs.
  */
-static void passes(__u64 calls, __u64 *seed)
+static void passes(__u64 all, __u64 *seed)
 {
+	__u64 nr = all / PASS_CALLS < 4 ? 4 : all / PASS_CALLS;
+	__u64 calls = all / nr;
 	struct pass p = { .margin = 2048 + (long long)(calls * 4 / 1024) };
 	bool kept = false;
-	int i;
+	__u64 i;
 
 	run(calls, seed); /* fills caches that stay */
-	for (i = 1; i < PASSES; i++) {
+	for (i = 1; i < nr; i++) {
 		p.before = available();
 		run(calls, seed);
+		printf("# %llu calls\n", (i + 1) * calls);
 		kept |= test_wait(back, &p);
 	}
 	tap_ok(kept, "memory available %lld -> %lld KiB, less than %lld missing",
@@ -557,7 +561,7 @@ int main(int argc, char **argv)
 	lines = most_lines();
 	printf("# %llu calls of %u threads, seed %llu\n", calls, THREADS, seed);
 	start = test_now();
-	passes(calls / PASSES, &seed);
+	passes(calls, &seed);
 	printf("# %llu ms\n", (test_now() - start) / MS);
 	report();
 	tap_ok(!over_limit, "no filter was larger than all may be together");

@@ -4,7 +4,7 @@
 # What fails says so in one line; a failed attach leaves nothing, and after a
 # failed detach detaching again works. The filter is held by nobody then.
 #
-# EPF_EVERY=N: each N-th call only. There are some 200, a second each where the
+# EPF_EVERY=N: each N-th call (10). There are some 470, a second each where the
 # machine is emulated.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=../cli/lib.sh disable=SC1091
@@ -27,7 +27,7 @@ ktap_cleanup ip link del af-a
 pins=/sys/fs/bpf/epochfilter
 "$EPFCTL" create af -W 1000 > /dev/null
 struck=$tmp/struck
-every=${EPF_EVERY:-1}
+every=${EPF_EVERY:-10}
 
 # faulty N ARG...
 faulty() {
