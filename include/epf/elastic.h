@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Kind elastic: lines of fingerprints that become shorter when a line fills.
+ *
+ * A key names one line, one bucket in it, and a remainder of 15 bits. The line
+ * keeps the items of its keys in the order of their buckets. An item is the tag
+ * of its epoch (epoch mod 8) and the upper w bits of the remainder; w is the
+ * width of the epoch in this line. When one more item would not fit, the widest
+ * epoch of the line drops the lowest bit of its remainders, as often as needed.
+ * So a crowded line costs error, never a key. Once all widths are 0 and it still
+ * does not fit, the oldest epoch of the line is accepted whole: its items go,
+ * and any key asked for is of that epoch.
+ *
+ * Widths of a line differ by EPF_ELASTIC_SPREAD at most: only the widest is made
+ * narrower, and a new epoch is no more above the least. elastic_line.h has the
+ * layout of a line and what reads and writes it.
+ *
+ * Time. The stamp is the epoch of the last change, modulo 1024. A test takes the
+ * age of a group from the stamp and the current epoch, so rotation changes no
+ * line; who first inserts in a new epoch drops what has left the window, chooses
+ * the width of the new epoch and stamps the line. The sweep visits a 256th of the
+ * lines in each rotation and empties those of which nothing is left in the
+ * window: so a stamp is never more than 256 + 7 epochs old, and cannot come
+ * round.
+ *
+ * The line lock. The contract of the slab kinds is one caller at a time; these
+ * functions ask for less. The head's lowest bit is the lock of the line:
+ *
+ *   E1  Insert and sweep set it by CAS, read the phase after that, and clear it
+ *       by CAS, both full barriers. Every stamp was therefore written under the
+ *       lock from a phase read under it, and phases only grow: no line is ever
+ *       stamped later than the phase that its next holder reads.
+ *   E2  After the unlocking CAS an inserter reads the phase again, ordered, and
+ *       inserts again when the epoch is another: as O2 of lanes.h, the item was
+ *       visible while its epoch was current.
+ *   E3  A test takes no lock. It reads head (acquire), phase, words (acquire),
+ *       and the head again (ordered). A word of a later holder comes with that
+ *       holder's lock, so the head read last tells. No unlocked head comes twice
+ *       while a test runs. Within an epoch each change either makes one more
+ *       epoch accepted whole, or leaves these and adds an item; nothing expires
+ *       but in the change that writes a new stamp. Stamps come again after 1024
+ *       epochs, in which the sweep took this line's lock and the owner waited for
+ *       it. Only the head 0 may come again sooner, and with it a test finds
+ *       nothing whatever the words. All indices are bounded by the head, so a
+ *       torn line is read without harm.
+ *   E4  A test that met the lock or a change EPF_ELASTIC_TRIES times answers
+ *       "present": an error, but no lost key. It never waits for a holder that
+ *       was interrupted, so it may run in any context.
+ *   E5  Inserters wait. A holder must not be interrupted by another inserter on
+ *       its CPU: in the kernel with bottom halves (or interrupts) disabled, as
+ *       for any spin lock. The lock is held for less than a microsecond.
+ *
+ * With EPF_PRIVATE all of this is plain loads and stores.
+ */
+#ifndef EPF_ELASTIC_H
+#define EPF_ELASTIC_H
+
+#include "elastic_line.h"
+
+#define EPF_ELASTIC_TAGS 8u
+#define EPF_ELASTIC_EPOCHS_MIN 2u
+#define EPF_ELASTIC_EPOCHS_MAX 7u
+#define EPF_ELASTIC_LINES_MAX (1ULL << 31)
+#define EPF_ELASTIC_SPREAD 7u	  /* between widths of a line */
+#define EPF_ELASTIC_AHEAD 3u	  /* a new epoch above the least width */
+#define EPF_ELASTIC_SHARE 7u	  /* 64ths of a line that a new epoch adds */
+#define EPF_ELASTIC_CHUNKS 256u	  /* rotations in which all lines are swept */
+#define EPF_ELASTIC_TRIES 8
+
+/**
+ * struct epf_elastic_shape - what the creator chooses
+ * @nr_lines: 1 .. EPF_ELASTIC_LINES_MAX
+ * @line_words: 16, or 8
+ * @epochs: r, complete epochs that make the window: 2 .. 7
+ */
+struct epf_elastic_shape {
+	__u64 nr_lines;
+	__u32 line_words;
+	__u32 epochs;
+};
+
+/**
+ * struct epf_elastic - a filter, by reference; trivially copyable
+ * @word: epf_elastic_words() words, zeroed, 64-byte aligned, owned by the caller
+ * @shape: checked
+ * @phase: twice the epoch; odd from its retirement to the next epoch
+ */
+struct epf_elastic {
+	__u64 *word;
+	struct epf_elastic_shape shape;
+	__u64 phase;
+};
+
+/* Where a key belongs. */
+struct epf_elastic_key {
+	__u64 *line;
+	__u32 bucket;
+	__u32 remainder;
+};
+
+/**
+ * epf_elastic_words() - memory of a filter
+ * @s: any numbers
+ *
+ * Return: words, a multiple of 8; 0 when a number is out of its range.
+ */
+EPF_FN __u64 epf_elastic_words(const struct epf_elastic_shape *s)
+{
+	if (!s->nr_lines || s->nr_lines > EPF_ELASTIC_LINES_MAX ||
+	    (s->line_words != EPF_ELASTIC_WORDS_MAX &&
+	     s->line_words != EPF_ELASTIC_WORDS_MAX / 2) ||
+	    s->epochs < EPF_ELASTIC_EPOCHS_MIN ||
+	    s->epochs > EPF_ELASTIC_EPOCHS_MAX)
+		return 0;
+	return s->nr_lines * s->line_words;
+}
+
+/**
+ * epf_elastic_init() - check a shape and begin with an empty filter
+ * @f: all but @f->word is set
+ * @s: shape
+ *
+ * Return: 0, or -EINVAL where epf_elastic_words() is 0.
+ */
+EPF_FN int epf_elastic_init(struct epf_elastic *f,
+			    const struct epf_elastic_shape *s)
+{
+	if (!epf_elastic_words(s))
+		return -EINVAL;
+	f->shape = *s;
+	f->phase = 0;
+	return 0;
+}
+
+/* Line from word 0 of the digest's stream; bucket and then remainder are the
+ * topmost bits of word 1.
+ */
+EPF_FN void epf_elastic_locate(const struct epf_elastic *f, __u64 digest,
+			       struct epf_elastic_key *key)
+{
+	__u32 bits = f->shape.line_words >> 3; /* above 5, of the bucket */
+	__u64 x = epf_word(digest, 1);
+
+	key->line = f->word +
+		    epf_mulhi(digest, f->shape.nr_lines) * f->shape.line_words;
+	key->bucket = (__u32)(x >> (59 - bits));
+	key->remainder = (__u32)(x << (5 + bits) >> (64 - EPF_ELASTIC_WIDTH_MAX));
+}
+
+/* Least age of an item from @p to the end of its bucket with the key's
+ * remainder.
+ */
+EPF_FN __u32 epf_elastic_match(const struct epf_elastic_key *key,
+			       const struct epf_elastic_line *l,
+			       struct epf_elastic_place p, __u32 lag)
+{
+	__u32 end = l->base + l->count, age, width, best = ~0u;
+	const __u64 *line = key->line;
+	__u64 x;
+
+	for (; p.item < end; p.item++) {
+		x = epf_load_acquire(line + l->first + (p.item >> 4)) >>
+		    4 * (p.item & 15);
+		width = epf_elastic_width(l, x);
+		p.top -= width;
+		age = epf_elastic_age(l, lag, x >> 1 & 7);
+		if (age < best &&
+		    epf_elastic_get(line, l->words - 1, p.top, width) ==
+			    key->remainder >> (EPF_ELASTIC_WIDTH_MAX - width))
+			best = age;
+		if (x & 1)
+			break;
+	}
+	return best;
+}
+
+/* Least age among the epochs accepted whole. */
+EPF_FN __u32 epf_elastic_youngest(const struct epf_elastic_line *l, __u32 lag)
+{
+	__u32 tag, best = ~0u;
+
+	for (tag = 0; l->whole >> tag; tag++)
+		if (l->whole >> tag & 1 && epf_elastic_age(l, lag, tag) < best)
+			best = epf_elastic_age(l, lag, tag);
+	return best;
+}
+
+/* Epochs that the line with @stamp is behind @phase. */
+EPF_FN __u32 epf_elastic_lag(__u64 phase, __u32 stamp)
+{
+	return ((__u32)(phase >> 1) - stamp) & (EPF_ELASTIC_STAMPS - 1);
+}
+
+/* Epochs that count, of which the youngest has age 0. */
+EPF_FN __u32 epf_elastic_counted(const struct epf_elastic *f, __u64 phase)
+{
+	return f->shape.epochs + !(phase & 1);
+}
+
+/* The answer of an unlocked line with @head. */
+EPF_FN_BIG int epf_elastic_look(const struct epf_elastic *f,
+				const struct epf_elastic_key *key, __u64 head,
+				__u64 phase)
+{
+	__u64 items = epf_load_acquire(key->line + (key->bucket >> 6));
+	__u32 lag, age = ~0u, best = ~0u;
+	struct epf_elastic_place p;
+	struct epf_elastic_line l;
+
+	items = items >> (key->bucket & 63) & 1;
+	if (!items && !(head >> EPF_ELASTIC_WHOLE & 1))
+		return EPF_ABSENT;
+	epf_elastic_unpack(&l, f->shape.line_words, head);
+	lag = epf_elastic_lag(phase, l.stamp);
+	if (lag >= epf_elastic_counted(f, phase))
+		return EPF_ABSENT;
+	if (l.whole)
+		best = epf_elastic_youngest(&l, lag);
+	if (items) {
+		epf_elastic_find(&p, key->line, &l, key->bucket, false);
+		age = epf_elastic_match(key, &l, p, lag);
+	}
+	best = age < best ? age : best;
+	return best < epf_elastic_counted(f, phase) ? EPF_PRESENT + (int)best :
+						      EPF_ABSENT;
+}
+
+/**
+ * epf_elastic_test() - was the digest inserted inside the window?
+ * @f: filter
+ * @digest: of the key
+ *
+ * Context: any; does not wait.
+ * Return: EPF_ABSENT, or EPF_PRESENT + age in epochs, 0 .. r.
+ */
+EPF_FN int epf_elastic_test(const struct epf_elastic *f, __u64 digest)
+{
+	__u32 first = f->shape.line_words >> 3;
+	struct epf_elastic_key key;
+	__u64 head;
+	int i, verdict;
+
+	epf_elastic_locate(f, digest, &key);
+	for (i = 0; i < EPF_ELASTIC_TRIES; i++) {
+		head = epf_load_acquire(key.line + first);
+		if (head >> EPF_ELASTIC_LOCK & 1)
+			continue;
+		verdict = epf_elastic_look(f, &key, head,
+					   epf_load_acquire(&f->phase));
+		if (epf_load_ordered(key.line + first) == head)
+			return verdict;
+	}
+	return EPF_PRESENT;
+}
+
+/* The line has room for the key, whose bucket is at @p. */
+EPF_FN void epf_elastic_add(struct epf_elastic_work *w,
+			    const struct epf_elastic_key *key,
+			    struct epf_elastic_place p, __u32 used)
+{
+	__u32 width = epf_elastic_width(&w->l, w->tag << 1);
+	__u64 *bucket = &w->item[key->bucket >> 6];
+	__u64 bit = 1ULL << (key->bucket & 63);
+
+	epf_elastic_push_item(w, epf_elastic_bit(&w->l, p.item),
+			      w->tag << 1 | !(*bucket & bit));
+	epf_elastic_push_rest(w, p.top, used, width,
+			      key->remainder >> (EPF_ELASTIC_WIDTH_MAX - width));
+	*bucket |= bit;
+	w->l.count++;
+}
+
+EPF_FN __u32 epf_elastic_byte(__u64 bytes, __u32 t)
+{
+	return bytes >> 8 * t & 255;
+}
+
+/* Bits that so many items take with their remainders. */
+EPF_FN __u32 epf_elastic_need(__u64 n, __u64 wide)
+{
+	__u32 t, bits = 0;
+
+	for (t = 0; t < EPF_ELASTIC_TAGS; t++)
+		bits += epf_elastic_byte(n, t) * (4 + epf_elastic_byte(wide, t));
+	return bits;
+}
+
+/* Least width of an epoch with items; EPF_ELASTIC_WIDTH_MAX if there is none. */
+EPF_FN __u32 epf_elastic_least(__u64 n, __u64 wide)
+{
+	__u32 t, least = EPF_ELASTIC_WIDTH_MAX;
+
+	for (t = 0; t < EPF_ELASTIC_TAGS; t++)
+		if (epf_elastic_byte(n, t) && epf_elastic_byte(wide, t) < least)
+			least = epf_elastic_byte(wide, t);
+	return least;
+}
+
+/* Width of a new epoch: the least one and EPF_ELASTIC_AHEAD; up to
+ * EPF_ELASTIC_SPREAD above it while a quarter more items than there are would
+ * still have room; so a line recovers soon from a burst.
+ */
+EPF_FN __u32 epf_elastic_begin(__u64 n, __u64 wide, __u32 room)
+{
+	__u32 least = epf_elastic_least(n, wide);
+	__u32 width = least + EPF_ELASTIC_SPREAD;
+	__u32 more = epf_elastic_sum(n) / 4 + 1;
+
+	room -= epf_elastic_need(n, wide);
+	while (width > least + EPF_ELASTIC_AHEAD && more * (4 + width) > room)
+		width--;
+	return width < EPF_ELASTIC_WIDTH_MAX ? width : EPF_ELASTIC_WIDTH_MAX;
+}
+
+/* The widest epoch with items, the oldest of equals. */
+EPF_FN __u32 epf_elastic_widest(__u64 n, __u64 wide, __u32 now)
+{
+	__u32 i, t, best = now;
+	int width = -1;
+
+	for (i = 1; i <= EPF_ELASTIC_TAGS; i++) {
+		t = (now + i) & 7;
+		if (epf_elastic_byte(n, t) &&
+		    (int)epf_elastic_byte(wide, t) > width) {
+			width = (int)epf_elastic_byte(wide, t);
+			best = t;
+		}
+	}
+	return best;
+}
+
+/* Widths for the head. */
+EPF_FN __u64 epf_elastic_pack(__u64 n, __u64 wide)
+{
+	__u32 t, least = epf_elastic_least(n, wide);
+	__u64 pack = (__u64)least << EPF_ELASTIC_LEAST;
+
+	for (t = 0; t < EPF_ELASTIC_TAGS; t++)
+		if (epf_elastic_byte(n, t))
+			pack |= (__u64)(epf_elastic_byte(wide, t) - least)
+				<< (EPF_ELASTIC_MORE + 3 * t);
+	return pack;
+}
+
+/* Drop the epochs that are out of the window from @n. Return: the others. */
+EPF_FN __u64 epf_elastic_expire(struct epf_elastic_line *l, __u64 n, __u32 lag,
+				__u32 counted)
+{
+	__u32 t;
+
+	for (t = 0; t < EPF_ELASTIC_TAGS; t++)
+		if (epf_elastic_age(l, lag, t) >= counted) {
+			n &= ~(255ULL << 8 * t);
+			l->whole &= ~(1u << t);
+		}
+	return n;
+}
+
+/* Narrow the widths so far that the items fit. Return: the widths. */
+EPF_FN __u64 epf_elastic_narrow(struct epf_elastic_work *w, __u64 *n,
+				__u64 wide)
+{
+	__u32 t, need = epf_elastic_need(*n, wide);
+
+	while (need > epf_elastic_room(&w->l, w->l.whole)) {
+		t = epf_elastic_widest(*n, wide, w->tag);
+		if (epf_elastic_byte(wide, t)) {
+			wide -= 1ULL << 8 * t;
+			need -= epf_elastic_byte(*n, t);
+		} else {
+			w->l.whole |= 1u << t;
+			*n &= ~(255ULL << 8 * t);
+			need = epf_elastic_need(*n, wide);
+		}
+	}
+	return wide;
+}
+
+/* Make room for at least one more item: if an epoch begins, drop what is out of
+ * the window, and for most of those to come; else for two.
+ */
+EPF_FN_BIG void epf_elastic_resize(struct epf_elastic_work *w, __u32 lag,
+				   __u32 counted, bool begin)
+{
+	__u64 n = epf_elastic_tally(w), wide = w->l.wide, kept;
+	__u32 shift = 8 * w->tag, more = 2, room;
+
+	if (begin) {
+		n = epf_elastic_expire(&w->l, n, lag, counted);
+		room = epf_elastic_room(&w->l, w->l.whole);
+		wide &= ~(255ULL << shift);
+		wide |= (__u64)epf_elastic_begin(n, wide, room) << shift;
+		more = 1 + (epf_elastic_sum(n) * EPF_ELASTIC_SHARE >> 6);
+	}
+	kept = n;
+	n += (__u64)more << shift;
+	wide = epf_elastic_narrow(w, &n, wide);
+	w->widths = epf_elastic_pack(n, wide);
+	for (shift = 0; shift < 64; shift += 8)
+		if (!(n >> shift & 255))
+			kept &= ~(255ULL << shift);
+	epf_elastic_repack(w, kept, wide,
+			   EPF_ELASTIC_HEAD_ITEMS +
+				   (w->l.whole ? EPF_ELASTIC_WHOLE_ITEMS : 0));
+}
+
+/* Insert into a locked line with @head. Return: its new head. */
+EPF_FN_BIG __u64 epf_elastic_change(const struct epf_elastic *f,
+				    const struct epf_elastic_key *key,
+				    __u64 head, __u64 phase)
+{
+	struct epf_elastic_place p;
+	struct epf_elastic_work w;
+	__u32 lag, used;
+	bool begin;
+
+	epf_elastic_unpack(&w.l, f->shape.line_words, head);
+	w.widths = head & EPF_ELASTIC_WIDTHS;
+	w.tag = (phase >> 1) & 7;
+	lag = epf_elastic_lag(phase, w.l.stamp);
+	begin = lag || !(w.l.count || w.l.whole);
+	used = epf_elastic_find(&p, key->line, &w.l, key->bucket, true);
+	if (!begin && (w.l.whole >> w.tag & 1 ||
+		       (epf_load(key->line + (key->bucket >> 6)) >>
+				(key->bucket & 63) & 1 &&
+			!epf_elastic_match(key, &w.l, p, lag))))
+		return head;
+	epf_elastic_open(&w, key->line, used);
+	if (begin || used + epf_elastic_width(&w.l, w.tag << 1) +
+				     4 * (w.l.count + 1) >
+			     epf_elastic_room(&w.l, w.l.whole)) {
+		epf_elastic_resize(&w, lag, epf_elastic_counted(f, phase), begin);
+		used = epf_elastic_find(&p, w.item, &w.l, key->bucket, true);
+	}
+	if (!(w.l.whole >> w.tag & 1))
+		epf_elastic_add(&w, key, p, used);
+	return epf_elastic_close(&w, key->line, phase);
+}
+
+/* Return: the head, locked since. */
+EPF_FN __u64 epf_elastic_lock(__u64 *head)
+{
+	__u64 old;
+
+	for (;;) {
+		old = epf_load(head);
+		if (!(old >> EPF_ELASTIC_LOCK & 1) &&
+		    epf_cas(head, &old, old | 1ULL << EPF_ELASTIC_LOCK))
+			return old;
+	}
+}
+
+/* @old: what epf_elastic_lock() returned */
+EPF_FN void epf_elastic_unlock(__u64 *head, __u64 old, __u64 new_head)
+{
+	old |= 1ULL << EPF_ELASTIC_LOCK;
+	epf_cas(head, &old, new_head); /* nobody else changes a locked one */
+}
+
+/**
+ * epf_elastic_insert() - insert a digest into the current epoch
+ * @f: filter
+ * @digest: of the key
+ *
+ * Context: not interrupted by another inserter on this CPU, see E5.
+ */
+EPF_FN void epf_elastic_insert(struct epf_elastic *f, __u64 digest)
+{
+	__u32 first = f->shape.line_words >> 3;
+	struct epf_elastic_key key;
+	__u64 head, phase;
+
+	epf_elastic_locate(f, digest, &key);
+	do {
+		head = epf_elastic_lock(key.line + first);
+		phase = epf_load(&f->phase);
+		epf_elastic_unlock(key.line + first, head,
+				   epf_elastic_change(f, &key, head, phase));
+	} while ((epf_load_ordered(&f->phase) ^ phase) >> 1);
+}
+
+/**
+ * epf_elastic_retire() - the oldest epoch counts no more
+ * @f: filter, whose current epoch is complete
+ */
+EPF_FN void epf_elastic_retire(struct epf_elastic *f)
+{
+	epf_store_release(&f->phase, f->phase | 1);
+}
+
+/* Empty a line of which nothing counts any more. */
+EPF_FN void epf_elastic_empty(struct epf_elastic *f, __u64 *line)
+{
+	__u32 first = f->shape.line_words >> 3, k;
+	struct epf_elastic_line l;
+	__u64 head, old;
+
+	if (!epf_load(line + first))
+		return;
+	head = old = epf_elastic_lock(line + first);
+	epf_elastic_unpack(&l, f->shape.line_words, old);
+	if (epf_elastic_lag(f->phase, l.stamp) >=
+	    epf_elastic_counted(f, f->phase)) {
+		for (k = 0; k < l.words; k++)
+			if (k != first)
+				epf_store_release(line + k, 0);
+		head = 0;
+	}
+	epf_elastic_unlock(line + first, old, head);
+}
+
+/**
+ * epf_elastic_sweep() - empty a part of the lines that are out of the window
+ * @f: filter, retired
+ * @at: first word of the part, of those due in this rotation; 0 to begin with
+ * @n: words to visit at most, 1 and up; at least a line is
+ *
+ * Return: @at of the next call; 0: done.
+ */
+EPF_FN __u64 epf_elastic_sweep(struct epf_elastic *f, __u64 at, __u64 n)
+{
+	__u64 c = (f->phase >> 1) & (EPF_ELASTIC_CHUNKS - 1);
+	__u64 nr = f->shape.nr_lines, words = f->shape.line_words;
+	__u64 first = c * nr / EPF_ELASTIC_CHUNKS * words;
+	__u64 all = (c + 1) * nr / EPF_ELASTIC_CHUNKS * words - first;
+
+	for (n = n < all ? n : all; at < all; at += words) {
+		epf_elastic_empty(f, f->word + first + at);
+		if (n <= words)
+			break;
+		n -= words;
+	}
+	return at + words < all ? at + words : 0;
+}
+
+/**
+ * epf_elastic_advance() - a new epoch begins
+ * @f: filter, retired and swept
+ */
+EPF_FN void epf_elastic_advance(struct epf_elastic *f)
+{
+	epf_store_release(&f->phase, (f->phase | 1) + 1);
+}
+
+/**
+ * epf_elastic_rotate() - end the current epoch at once
+ * @f: filter
+ */
+EPF_FN void epf_elastic_rotate(struct epf_elastic *f)
+{
+	epf_elastic_retire(f);
+	epf_elastic_sweep(f, 0, ~0ULL);
+	epf_elastic_advance(f);
+}
+
+#endif /* EPF_ELASTIC_H */
