@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 154
+ktap_plan 159
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -58,6 +58,9 @@ fails 'no number per second' plan -T 10s --rate 1e-400
 
 # Windows and sizes
 fails 'no window given' plan
+fails '--slack goes with --compare' plan -W 1M --slack 0.2
+fails 'is out of range' plan -W 1M --compare --slack 2
+fails '--compare sizes each kind by itself' plan -W 1M --compare --lines-per-key 2
 fails '--window and --time together need --mode' plan -W 1M -T 10s
 fails '--mode time does not go with --window' plan -W 1M --mode time
 fails 'is none of count, time' plan -W 1M --mode sideways
@@ -96,6 +99,14 @@ plan_claims 'plan: kept by both, insertions and time' \
 	-W 70 -T 1s --rate 100 --mode both
 plan_claims 'plan: lines per key as asked' 'd["lines_per_key"] == 1' \
 	-W 1M --lines-per-key 1
+
+plan_claims 'plan --compare: eight kinds, each within the budget' \
+	'[k["kind"] for k in d][0] == "lanes" and len(d) == 8 and
+	all(0 < k["predicted_fpr"] <= 1e-3 for k in d)' \
+	-W 100k -b 1e-3 --compare
+plan_claims 'plan --compare --slack: none is slacker' \
+	'all(k["slack"] <= 0.1 for k in d if "error" not in k) and
+	"error" in d[0]' -W 100k -b 1e-3 --compare --slack 10%
 
 # Names and keys: refused before anything is opened
 for name in a/b ../x .hidden '' 'a b' $'a\nb' \

@@ -255,6 +255,23 @@ bool promise_option(struct promise *p, int opt, const char *arg);
 /* Return: false: an error is printed. */
 bool promise_plan(const struct promise *p, struct planned *plan);
 
+/* compare.c: plan --compare */
+
+/**
+ * struct comparison - what was asked for
+ * @wanted: --compare
+ * @slack: how long keys may stay after the window, as a share of it; 0: any
+ */
+struct comparison {
+	bool wanted;
+	double slack;
+};
+extern const char compare_help[];
+
+/* Return: exit status. */
+int compare(const struct promise *p, const struct planned *plan,
+	    const struct comparison *c);
+
 /* keys.c: keys from arguments, standard input and files */
 
 enum key_format { KEYS_TEXT, KEYS_HEX, KEYS_JSON };

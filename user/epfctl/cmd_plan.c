@@ -4,7 +4,14 @@
 
 #include "epf/window.h"
 
-static const struct option longs[] = { PROMISE_LONGS, { 0 } };
+enum { OPT_COMPARE = OPT_PROMISE_END, OPT_SLACK };
+
+static const struct option longs[] = {
+	PROMISE_LONGS,
+	{ "compare", no_argument, NULL, OPT_COMPARE },
+	{ "slack", required_argument, NULL, OPT_SLACK },
+	{ 0 },
+};
 
 /* How long a key is kept: at least the window, at most eight whole epochs. */
 struct kept {
@@ -71,25 +78,42 @@ static void print_text(const struct planned *plan, const struct kept *kept)
 		       fmt_ns(kept->min_ns).s, fmt_ns(kept->max_ns).s);
 }
 
+static bool option(struct promise *p, struct comparison *c, int opt,
+		   const char *arg)
+{
+	switch (opt) {
+	case OPT_COMPARE:
+		return c->wanted = true;
+	case OPT_SLACK:
+		return parse_rate("--slack", arg, &c->slack);
+	}
+	return promise_option(p, opt, arg);
+}
+
 int cmd_plan(int argc, char **argv)
 {
-	static const struct spec spec = {
+	static char help[2048];
+	const struct spec spec = {
 		.usage = "plan (--window COUNT | --time DURATION --rate PPS) "
-			 "[options]",
-		.help = promise_help,
+			 "[--compare [--slack SHARE]] [options]",
+		.help = help,
 		.shorts = PROMISE_SHORTS,
 		.longs = longs,
 	};
+	struct comparison comparison = { 0 };
 	struct promise p = { 0 };
 	struct planned plan;
 	struct kept kept;
 	int opt;
 
+	snprintf(help, sizeof(help), "%s%s", promise_help, compare_help);
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (!promise_option(&p, opt, optarg))
+		if (!option(&p, &comparison, opt, optarg))
 			return EXIT_FAIL;
 	if (!operands(argc, argv, 0, 0, &spec) || !promise_plan(&p, &plan))
 		return EXIT_FAIL;
+	if (comparison.wanted || comparison.slack)
+		return compare(&p, &plan, &comparison);
 	kept = kept_by(&plan.params);
 	if (out_mode == OUT_TEXT)
 		print_text(&plan, &kept);

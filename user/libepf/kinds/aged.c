@@ -10,10 +10,10 @@
 #define BUDGET_MIN 1e-9
 #define BUDGET_MAX 0.5
 
-/* Chance of @k hits in a row among the first @n slices: section 5.3's
- * recursion, forwards. run[a]: so far no such run, and a hits just before.
+/* Section 5.3's recursion, forwards. run[a]: so far no such run, and a hits
+ * just before.
  */
-static double run_chance(const double *r, unsigned int n, unsigned int k)
+double epf_aged_run(const double *r, unsigned int n, unsigned int k)
 {
 	double run[EPF_AGED_SLICES_MAX] = { 1 };
 	double found = 0;
@@ -34,7 +34,7 @@ static double run_chance(const double *r, unsigned int n, unsigned int k)
 
 double epf_aged_fpr(const struct epf_rates *rates)
 {
-	return run_chance(rates->r, rates->k + rates->l, rates->k);
+	return epf_aged_run(rates->r, rates->k + rates->l, rates->k);
 }
 
 /* @rates for a key that has its bits in slices @first to @last. */
@@ -53,7 +53,7 @@ double epf_aged_age_exact(const struct epf_rates *rates, unsigned int age)
 {
 	struct epf_rates with = with_key(rates, age, age + rates->k - 1);
 
-	return 1 - run_chance(with.r, age + rates->k - 1, rates->k);
+	return 1 - epf_aged_run(with.r, age + rates->k - 1, rates->k);
 }
 
 double epf_aged_expired(const struct epf_rates *rates, unsigned int more)

@@ -45,6 +45,11 @@ static inline double epf_aged_had(const struct epf_rates *rates, unsigned int i)
 	return i < rates->k ? i + rates->phase : rates->k;
 }
 
+/* Chance of @k < EPF_AGED_SLICES_MAX hits in a row among @n slices, which hit
+ * with the chances @r, independently.
+ */
+double epf_aged_run(const double *r, unsigned int n, unsigned int k);
+
 /* Chance that a key never inserted is present: F(k, l, 0, 0). */
 double epf_aged_fpr(const struct epf_rates *rates);
 

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The laws of the kind tlbf must fail where its core is broken: each variant is
+# the core with one edit.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+CC=${CC:-cc}
+command -v "$CC" > /dev/null || ktap_skip_all "no $CC"
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+
+# usage: edited EDIT: the core in $tmp/epf; an edit that changes nothing is an
+# error
+edited() {
+	mkdir -p "$tmp/epf" &&
+		sed "$1" include/epf/tlbf.h > "$tmp/epf/tlbf.h" &&
+		! cmp -s include/epf/tlbf.h "$tmp/epf/tlbf.h" &&
+		sed 's/^#include "aged.h"/#include <epf\/aged.h>/' -i "$tmp/epf/tlbf.h"
+}
+
+build() {
+	"$CC" -O1 -std=gnu11 "-I$tmp" -Iinclude -Iinclude/uapi -Iuser/libepf \
+		selftests/core/kind_tlbf.c user/libepf/kinds/aged.c \
+		user/libepf/kinds/tlbf.c -o "$tmp/kind_tlbf" -lm
+}
+
+# A law fails and says so; a crash does not count, nor does a loop.
+law_fails() {
+	timeout 60 "$@" | grep '^not ok'
+}
+
+# usage: broken WHAT EDIT
+broken() {
+	if edited "$2" && build; then
+		ktap_check "$1" law_fails "$tmp/kind_tlbf" laws
+	else
+		ktap_fail "$1" 'not built'
+	fi
+}
+
+ktap_plan 17
+broken 'slices expire a generation early' \
+	's/now - f->shape.span_ns : 0/now - f->shape.span_ns + f->generation_ns : 0/'
+broken 'slices do not expire' 's/return now > f->shape.span_ns ? .*/return now \& 0;/'
+broken 'a slice of now - T does not count' \
+	's/n - 1)->last_ns < limit/n - 1)->last_ns <= limit/'
+broken 'a slice is given back while it counts' \
+	's/oldest->last_ns >= epf_tlbf_limit(f, now_ns)/& + f->generation_ns/'
+broken 'an idle filter does not age' 's/if (f->last_ns < limit)/if (!limit \&\& limit)/'
+broken 'a slice has the time when its last generation began' \
+	's/s->last_ns = f->last_ns;/s->last_ns = epf_tlbf_at(f, 0)->begin_ns;/'
+broken 'time goes back' 's/return now_ns > f->now_ns ? .*/return now_ns;/'
+broken 'generations do not end by time' \
+	's/(g && f->shape.timed && age >= f->generation_ns)/age > ~0ULL - 1/'
+broken 'a generation ends by time after the key' \
+	'/^EPF_FN void epf_tlbf_insert/,/^}/s/epf_tlbf_tick(f, now_ns);/f->now_ns = epf_tlbf_later(f, now_ns);/'
+broken 'only slice 0 limits a generation' 's/for (i = 0; i < k; i++)/for (i = 0; i < 1; i++)/'
+broken 'a generation takes a key too many' 's/return g >= f->quota/return g > f->quota/'
+broken 'the keys of older slices are not counted' \
+	's/n = epf_tlbf_keys(f, i) + more/n = more/'
+broken 'the hash function goes with the age' 's/epf_word(digest, s->fn)/epf_word(digest, i)/'
+broken 'a key misses a slice' \
+	's/for (i = 0; i < f->shape.k; i++)/for (i = 1; i < f->shape.k; i++)/'
+broken 'silence is taken for a low rate' \
+	's/if (t > f->generation_ns)/if (!t \&\& t)/'
+broken 'one interval is taken for a rate' 's/t = t > least ? t : least;/least = 0;/'
+broken 'slices that are late are taken for an accident' \
+	's/s->timed && g > f->quota/s->timed \&\& g > ~0ULL - 1/'
+ktap_finish

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl plan --compare: every kind of filter, sized for the same promise. */
+#include "cmd.h"
+
+#include <errno.h>
+
+#include "kinds/compare.h"
+
+const char compare_help[] =
+"      --compare           all kinds of filters, sized for the same: memory,\n"
+"                          bits a key, lines of 64 bytes that an insertion and\n"
+"                          the test of an absent and of a present key touch,\n"
+"                          error, how long keys stay after the window\n"
+"      --slack SHARE       they may stay so long: 0.2 or 20% of the window\n"
+"                          (default: any)\n";
+
+static const char *unable(int err)
+{
+	return err == -EINVAL ? "cannot be asked for that" :
+	       err == -ENOMEM ? "no memory to compute it" :
+				"cannot keep it";
+}
+
+static json_t *compared_json(const struct epf_compared *c, double keys)
+{
+	if (c->err)
+		return json_pack("{ss ss}", "kind", c->kind, "error",
+				 unable(c->err));
+	return json_pack("{ss sI sf sf sf s{sf sf sf} ss}", "kind", c->kind,
+			 "memory_bytes", (json_int_t)c->bytes,
+			 "memory_bits_per_key", 8.0 * (double)c->bytes / keys,
+			 "predicted_fpr", c->fpr, "slack", c->slack, "lines",
+			 "insert", c->lines_insert,
+			 "absent", c->lines_absent,
+			 "present", c->lines_present, "promise", c->promise);
+}
+
+static void print_compared(const struct epf_compared *c, double keys)
+{
+	if (c->err) {
+		printf("%-8s %s\n", c->kind, unable(c->err));
+		return;
+	}
+	printf("%-8s %10s %7.4g  %7.3g %7.3g %7.3g  %8s  %5.1f%%  %s\n", c->kind,
+	       fmt_bytes(c->bytes).s, 8.0 * (double)c->bytes / keys,
+	       c->lines_insert, c->lines_absent, c->lines_present,
+	       fmt_rate(c->fpr).s, 100 * c->slack, c->promise);
+}
+
+static void print_text(const struct epf_compared *rows, double keys)
+{
+	int i;
+
+	printf("%-8s %10s %7s  %7s %7s %7s  %8s  %6s  %s\n", "kind", "memory",
+	       "bits", "insert", "absent", "present", "error", "stale",
+	       "promise");
+	for (i = 0; i < EPF_COMPARE_KINDS; i++)
+		print_compared(&rows[i], keys);
+}
+
+static void print_json(const struct epf_compared *rows, double keys)
+{
+	json_t *all = json_array();
+	int i;
+
+	for (i = 0; i < EPF_COMPARE_KINDS; i++)
+		json_array_append_new(all, compared_json(&rows[i], keys));
+	out_json(all);
+}
+
+static bool comparable(const struct promise *p, const struct comparison *c)
+{
+	if (!c->wanted)
+		fail("--slack goes with --compare");
+	else if (p->nr_lines || p->lines_per_key || p->max_bytes)
+		fail("--compare sizes each kind by itself: leave out --lines, "
+		     "--lines-per-key and --memory");
+	else
+		return true;
+	return false;
+}
+
+int compare(const struct promise *p, const struct planned *plan,
+	    const struct comparison *c)
+{
+	struct epf_compared rows[EPF_COMPARE_KINDS];
+	struct epf_compare_req req = {
+		.keys_per_window = plan->keys,
+		.budget = (double)plan->params.budget_ppt / EPF_RATE_ONE,
+		.slack = c->slack,
+	};
+
+	if (!comparable(p, c))
+		return EXIT_FAIL;
+	epf_compare(&req, rows);
+	if (out_mode == OUT_TEXT)
+		print_text(rows, plan->keys);
+	else
+		print_json(rows, plan->keys);
+	return EXIT_YES;
+}

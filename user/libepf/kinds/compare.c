@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * All kinds side by side. A line is 64 bytes; positions of a key in different
+ * lines are counted as if they never met in one.
+ */
+#include "compare.h"
+
+#include "../epf.h"
+#include "apbbf.h"
+#include "apbf.h"
+#include "cbf.h"
+#include "dict.h"
+#include "elastic.h"
+#include "ge.h"
+#include "gebl.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include <epf/geometry.h>
+
+#define LINE_BITS 512u
+#define EPOCH_KEYS(req, r) ceil((req)->keys_per_window / (r))
+
+typedef int (*plan_fn)(const struct epf_compare_req *req,
+		       struct epf_compared *c);
+
+/* With the chance @p at each of at most @n, how many are looked at until one
+ * fails.
+ */
+static double until_one_fails(double p, unsigned int n)
+{
+	double looked = 0, on = 1;
+
+	for (; n; n--, on *= p)
+		looked += on;
+	return looked;
+}
+
+/* The chance that the positions in one line are covered in some epoch, from
+ * that of all L lines in the same epoch.
+ */
+static double line_covers(double fpr, unsigned int parts)
+{
+	double epoch = -expm1(log1p(-fpr) / EPF_LANES);
+	double line = pow(epoch, 1.0 / parts);
+
+	return -expm1(EPF_LANES * log1p(-line));
+}
+
+static int plan_lanes(const struct epf_compare_req *req, struct epf_compared *c)
+{
+	struct epf_size_req r = { req->keys_per_window, req->budget, 0, 0 };
+	struct epf_size size;
+	int err = epf_size(&r, &size);
+
+	c->slack = 1.0 / EPF_LIVE_EPOCHS;
+	if (err || (req->slack && c->slack > req->slack))
+		return err ? err : -ENOSPC;
+	c->bytes = size.nr_lines * EPF_LINE_BYTES;
+	c->fpr = size.fpr;
+	c->lines_insert = c->lines_present = size.lines_per_key;
+	c->lines_absent = until_one_fails(line_covers(size.fpr,
+						      size.lines_per_key),
+					  size.lines_per_key);
+	return 0;
+}
+
+/* Cells until no epoch has all of them set. */
+static double ge_absent(const struct epf_ge_shape *s, double keys)
+{
+	double set = -expm1(-(s->bits * keys) / (double)s->segment_bits);
+	double cells = 0;
+	unsigned int i;
+
+	for (i = 0; i < s->bits; i++)
+		cells += 1 - pow(1 - pow(set, i), s->epochs + 1);
+	return cells;
+}
+
+static int plan_ge(const struct epf_compare_req *req, struct epf_compared *c)
+{
+	struct epf_ge_req r = { .keys_per_window = req->keys_per_window,
+				.budget = req->budget, .slack = req->slack,
+				.layout = EPF_GE_TRANSPOSED };
+	struct epf_ge_size size;
+	int err = epf_ge_size(&r, &size);
+
+	if (err)
+		return err;
+	c->bytes = size.bytes;
+	c->fpr = size.fpr;
+	c->slack = 1.0 / size.shape.epochs;
+	c->lines_insert = c->lines_present = size.shape.bits;
+	c->lines_absent = ge_absent(&size.shape,
+				    EPOCH_KEYS(req, size.shape.epochs));
+	return 0;
+}
+
+static int plan_gebl(const struct epf_compare_req *req, struct epf_compared *c)
+{
+	struct epf_gebl_req r = { .keys_per_window = req->keys_per_window,
+				  .budget = req->budget, .slack = req->slack,
+				  .offsets = EPF_GEBL_DISTINCT };
+	struct epf_gebl_size size;
+	int err = epf_gebl_size(&r, &size);
+	unsigned int bits;
+
+	if (err)
+		return err;
+	bits = (size.shape.epochs + 1) * size.shape.block_bits;
+	c->bytes = size.bytes;
+	c->fpr = size.fpr;
+	c->slack = 1.0 / size.shape.epochs;
+	c->lines_insert = 1;
+	c->lines_absent = c->lines_present = (bits + LINE_BITS - 1) / LINE_BITS;
+	return 0;
+}
+
+static void aged_lines(const struct epf_rates *rates, struct epf_compared *c)
+{
+	c->slack = epf_aged_slack(rates->k, rates->l);
+	c->lines_insert = rates->k;
+	c->lines_absent = epf_aged_accesses(rates, EPF_AGED_ABSENT);
+	c->lines_present = epf_aged_accesses(rates, EPF_AGED_WINDOW);
+}
+
+static int plan_apbf(const struct epf_compare_req *req, struct epf_compared *c)
+{
+	struct epf_aged_req r = { .keys_per_window = req->keys_per_window,
+				  .budget = req->budget, .slack = req->slack };
+	struct epf_aged_load full = { .phase = 1 };
+	struct epf_apbf_size size;
+	struct epf_rates rates;
+	int err = epf_apbf_size(&r, &size);
+
+	if (err)
+		return err;
+	full.keys = size.generation;
+	epf_apbf_rates(&size.shape, &full, EPF_APBF_EXACT, &rates);
+	c->bytes = epf_apbf_words(&size.shape) * sizeof(__u64);
+	c->fpr = size.fpr;
+	aged_lines(&rates, c);
+	return 0;
+}
+
+static int plan_apbbf(const struct epf_compare_req *req,
+		      struct epf_compared *c)
+{
+	struct epf_aged_req r = { .keys_per_window = req->keys_per_window,
+				  .budget = req->budget, .slack = req->slack };
+	struct epf_aged_load full = { .phase = 1 };
+	struct epf_apbbf_size size;
+	struct epf_rates rates;
+	int err = epf_apbbf_size(&r, 0, 0, &size);
+
+	if (err)
+		return err;
+	full.keys = size.generation;
+	epf_apbbf_rates(&size.shape, &full, &rates);
+	c->bytes = epf_apbbf_words(&size.shape) * sizeof(__u64);
+	c->fpr = size.fpr;
+	aged_lines(&rates, c);
+	return 0;
+}
+
+static int plan_dict(const struct epf_compare_req *req, struct epf_compared *c)
+{
+	struct epf_dict_req r = { .keys_per_window = req->keys_per_window,
+				  .budget = req->budget, .slack = req->slack };
+	struct epf_dict_state state;
+	struct epf_dict_size size;
+	double keys;
+	int err = epf_dict_size(&r, &size);
+
+	if (err)
+		return err;
+	keys = EPOCH_KEYS(req, size.shape.generations);
+	epf_dict_predict(&size.shape, keys, keys, &state);
+	c->bytes = size.bytes;
+	c->fpr = size.fpr;
+	c->slack = 1.0 / size.shape.generations;
+	c->lines_insert = size.shape.lines * (1 + 2 * state.asks);
+	c->lines_absent = c->lines_insert;
+	c->lines_present = size.shape.lines * 3;
+	return 0;
+}
+
+static int plan_elastic(const struct epf_compare_req *req,
+			struct epf_compared *c)
+{
+	struct epf_elastic_req r = { .keys_per_window = req->keys_per_window,
+				     .budget = req->budget,
+				     .slack = req->slack };
+	struct epf_elastic_size size;
+	int err = epf_elastic_size(&r, &size);
+
+	if (err)
+		return err;
+	c->bytes = size.bytes;
+	c->fpr = size.fpr;
+	c->slack = 1.0 / size.shape.epochs;
+	c->lines_insert = c->lines_absent = c->lines_present =
+		size.shape.line_words / 8;
+	return 0;
+}
+
+/* k with each counter non-zero in half of the cases, and so many counters. */
+static int plan_cbf(const struct epf_compare_req *req, struct epf_compared *c)
+{
+	struct epf_cbf_shape s = { .bits = 1 };
+	double w = ceil(req->keys_per_window);
+
+	s.bits += (unsigned int)(-log2(req->budget) - 0.5);
+	s.window = (__u64)w;
+	s.cells = (__u64)ceil(-(s.bits * w) /
+			      log1p(-pow(req->budget, 1.0 / s.bits)));
+	c->bytes = epf_cbf_bytes(&s) + epf_cbf_queue_bytes(&s);
+	c->fpr = epf_cbf_fpr(&s, w);
+	c->slack = 0;
+	c->lines_insert = 2.0 * s.bits + 1;
+	c->lines_absent = until_one_fails(pow(c->fpr, 1.0 / s.bits), s.bits);
+	c->lines_present = s.bits;
+	return 0;
+}
+
+static const struct {
+	const char *name, *promise;
+	plan_fn plan;
+} kinds[EPF_COMPARE_KINDS] = {
+	{ "lanes", "window kept, age told; no lock, rotation is one store",
+	  plan_lanes },
+	{ "elastic", "window kept, age told; a lock for each line",
+	  plan_elastic },
+	{ "dict", "window kept, age told; one lock, a scan", plan_dict },
+	{ "ge", "window kept, age told; one lock, rotation sweeps all",
+	  plan_ge },
+	{ "gebl", "window kept, age told; one lock, rotation sweeps an epoch",
+	  plan_gebl },
+	{ "apbf", "window kept, age or more; one lock, a shift sweeps a slice",
+	  plan_apbf },
+	{ "apbbf", "window kept, age or more; one lock, a shift sweeps a slice",
+	  plan_apbbf },
+	{ "cbf", "exact window, no age; 8 bytes a key of it for the queue",
+	  plan_cbf },
+};
+
+void epf_compare(const struct epf_compare_req *req,
+		 struct epf_compared rows[EPF_COMPARE_KINDS])
+{
+	int i;
+
+	for (i = 0; i < EPF_COMPARE_KINDS; i++) {
+		rows[i] = (struct epf_compared){ .kind = kinds[i].name,
+						 .promise = kinds[i].promise };
+		rows[i].err = kinds[i].plan(req, &rows[i]);
+	}
+}

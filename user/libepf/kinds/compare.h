@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * All kinds side by side, each sized for the same promise.
+ */
+#ifndef LIBEPF_KINDS_COMPARE_H
+#define LIBEPF_KINDS_COMPARE_H
+
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct epf_compare_req - what all of them are to promise
+ * @keys_per_window: W, 1 and up
+ * @budget: false-positive rate at the worst phase, 1e-9 .. 0.5
+ * @slack: how long a key may stay after its window, as a share of the window;
+ *	0: no matter
+ */
+struct epf_compare_req {
+	double keys_per_window;
+	double budget;
+	double slack;
+};
+
+/**
+ * struct epf_compared - one kind
+ * @kind: its name
+ * @promise: what it promises, and what it takes for that
+ * @err: 0, or why there is nothing else here: -ENOSPC, -E2BIG: no filter of
+ *	this kind keeps the promise; -EINVAL: a number out of the kind's range
+ * @bytes: memory, all of it
+ * @fpr: predicted at the worst phase
+ * @slack: how long a key may stay after its window, as a share of it
+ * @lines_insert: lines of 64 bytes that an insertion touches
+ * @lines_absent: that a test of an absent key touches, in the mean, at the
+ *	worst phase
+ * @lines_present: of a present one, at most
+ */
+struct epf_compared {
+	const char *kind;
+	const char *promise;
+	int err;
+	__u64 bytes;
+	double fpr;
+	double slack;
+	double lines_insert;
+	double lines_absent;
+	double lines_present;
+};
+
+#define EPF_COMPARE_KINDS 8
+
+/**
+ * epf_compare() - size every kind
+ * @req: promise
+ * @rows: result, in an order that stays
+ *
+ * Takes some seconds.
+ */
+void epf_compare(const struct epf_compare_req *req,
+		 struct epf_compared rows[EPF_COMPARE_KINDS]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LIBEPF_KINDS_COMPARE_H */
