@@ -14,7 +14,7 @@
 
 #define THREADS 2
 #define LINES 65536
-#define ROUNDS 100000
+#define ROUNDS 20000
 
 static struct epf_state state;
 static struct epf_lanes lanes;
