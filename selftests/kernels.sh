@@ -23,12 +23,18 @@ usage: selftests/kernels.sh [--long | --only PROGRAM...] -- KERNEL...
            kcsan   data races (scripts/kernel.sh)
 
   --long           also the suites that attach programs and send traffic
-  --only           only these programs, in a guest for each
+  --only           only these programs, in a guest for each: xdp/parity.sh,
+                   module/batch
 USAGE
 }
 
-quick=(xdp/verifier.sh xdp/parity.sh)
-long=(xdp/attach.py xdp/traffic.py)
+# Scripts lie here, what is built elsewhere.
+path_of() {
+	if [ -e "$here/$1" ]; then echo "$here/$1"; else echo "$top/build/selftests/$1"; fi
+}
+
+quick=("$here"/xdp/{verifier.sh,parity.sh})
+long=("$here"/xdp/{attach.py,traffic.py})
 programs=("${quick[@]}") whole=1
 case ${1:-} in
 --long) programs+=("${long[@]}"); shift ;;
@@ -36,7 +42,7 @@ case ${1:-} in
 	shift
 	programs=() whole=
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
-		programs+=("$1")
+		programs+=("$(path_of "$1")")
 		shift
 	done
 	;;
@@ -129,7 +135,7 @@ test_on() {
 	[ -z "$whole" ] || EPF_VM_OPTIONS="$options --timeout $((4 * seconds))" \
 		suite "$1" "$here/module/run.sh"
 	[ "${#programs[@]}" -eq 0 ] || EPF_VM_OPTIONS=$options \
-		suite "$1" "$here/runner.sh" "${programs[@]/#/vm:$here/}"
+		suite "$1" "$here/runner.sh" "${programs[@]/#/vm:}"
 	[ -z "$whole" ] || EPF_VM_OPTIONS="$options --smp 4" \
 		suite "$1" "$here/runner.sh" "vm:$here/torture/torture.sh"
 	# shellcheck disable=SC2086 # a list of options
