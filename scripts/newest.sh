@@ -17,9 +17,10 @@ top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 suite=sid
 root=$top/build/kernels/newest
 log=$root.log
-# pahole makes the module's BTF; the rest is what the build's recipes call.
-packages=linux-image-amd64,linux-headers-amd64,gcc,make,pahole,mawk,dash
-packages+=,coreutils,grep,sed,findutils,diffutils,binutils
+# pahole makes the module's BTF, base-files the links from /lib to /usr/lib; the
+# rest is what the build's recipes call.
+packages=linux-image-amd64,linux-headers-amd64,gcc,make,pahole,base-files,mawk
+packages+=,dash,coreutils,grep,sed,findutils,diffutils,binutils
 
 usage() {
 	cat <<'USAGE'
