@@ -113,17 +113,10 @@ static bool holds(const struct epf_lanes *f, __u64 digest)
 	return epf_test(f, &p) != EPF_ABSENT;
 }
 
-/* Where the machine stood still with rotation held, an epoch is full beyond what
- * the filter was made for, and false positives are no wonder.
- */
-static bool overfull(const struct epf_snap_header *h)
+/* A copy during which tags came round (32 epochs) may hold keys long gone. */
+static bool tags_came_round(const struct epf_snap_header *h)
 {
-	int i;
-
-	for (i = 0; i < EPF_EPOCHS; i++)
-		if (h->epochs[i].inserts > 4 * EPOCH)
-			return true;
-	return false;
+	return h->epoch_end - h->epoch_begin > 32 - 2 * EPF_EPOCHS;
 }
 
 /* @gone: count keys that are out of the window, too. */
@@ -154,8 +147,8 @@ static void check(struct copy *c, struct sums *sum)
 	for (i = 0; i < THREADS; i++) {
 		n = c->done[i] < BACK ? 0 : c->done[i] - BACK;
 		for (; n < c->done[i]; n++)
-			check_batch(&f, &inserters[i], n, !overfull(&c->end),
-				    sum);
+			check_batch(&f, &inserters[i], n,
+				    !tags_came_round(&c->end), sum);
 		test_demand(__atomic_load_n(&inserters[i].done,
 					    __ATOMIC_ACQUIRE) <
 			    c->done[i] + LOG - BACK);

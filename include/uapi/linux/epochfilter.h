@@ -398,7 +398,8 @@ struct epf_snap_epoch {
  *
  * A file is this header, then nr_lines lines, little-endian. A copy taken
  * while insertions go on is sound: words describe themselves. It holds every
- * key inserted before the copy began that is still live at @epoch_end.
+ * key inserted before the copy began that is still live at @epoch_end. One
+ * during which 24 epochs ended may also hold keys that are long gone.
  */
 struct epf_snap_header {
 	__u64 magic;
