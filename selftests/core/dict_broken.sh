@@ -1,44 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-#
-# The laws of kind dict must fail where the core is broken: each variant is the
-# core with one edit.
-
-cd "$(dirname "$0")/../.." || exit 1
-. selftests/ktap.sh
-
-CC=${CC:-cc}
-command -v "$CC" > /dev/null || ktap_skip_all "no $CC"
-tmp=$(mktemp -d) || exit 1
-ktap_cleanup rm -rf "$tmp"
-
-# usage: build EDIT: an edit that changes nothing is an error
-build() {
-	mkdir -p "$tmp/epf" &&
-	sed "$1" include/epf/dict.h > "$tmp/epf/dict.h" &&
-	! cmp -s include/epf/dict.h "$tmp/epf/dict.h" &&
-	sed 's/^#include "lanes.h"/#include <epf\/lanes.h>/' -i "$tmp/epf/dict.h" &&
-	"$CC" -O1 -std=gnu11 "-I$tmp" -Iinclude -Iinclude/uapi -Iuser/libepf \
-		selftests/core/kind_dict.c user/libepf/kinds/dict.c \
-		-o "$tmp/dict" -lm
-}
-
-# usage: broken WHAT EDIT
-broken() {
-	if build "$2"; then
-		ktap_refuse "$1" "$tmp/dict" laws
-	else
-		ktap_fail "$1" 'not built'
-	fi
-}
-
-# Built likewise, with another word in a comment.
-whole() {
-	build '2,4s/Kind/kind/' && "$tmp/dict" laws
-}
+# What the laws of kind dict must notice.
+# shellcheck source=broken.sh disable=SC1091
+. "$(dirname "$0")/broken.sh"
 
 ktap_plan 12
-ktap_check whole whole
+kind dict dict
+whole
 broken 'no scan' \
 	'/^EPF_FN_BIG void epf_dict_visit/,/^}/s/^\tepf_dict_clean(.*;$//'
 broken 'the scan leaves the spill marks' \

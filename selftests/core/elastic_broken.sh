@@ -1,54 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-#
-# The laws of the elastic lines must fail where the core is broken: each variant
-# is the core with one edit.
-
-cd "$(dirname "$0")/../.." || exit 1
-. selftests/ktap.sh
-
-CC=${CC:-cc}
-command -v "$CC" > /dev/null || ktap_skip_all "no $CC"
-tmp=$(mktemp -d) || exit 1
-ktap_cleanup rm -rf "$tmp"
-
-# usage: build EDIT: an edit that changes nothing is an error
-build() {
-	mkdir -p "$tmp/epf" || return 1
-	for header in elastic elastic_line; do
-		sed "$1" "include/epf/$header.h" > "$tmp/epf/$header.h" || return 1
-	done
-	cmp -s include/epf/elastic.h "$tmp/epf/elastic.h" &&
-		cmp -s include/epf/elastic_line.h "$tmp/epf/elastic_line.h" &&
-		return 1
-	sed 's/^#include "lanes.h"/#include <epf\/lanes.h>/' \
-		-i "$tmp/epf/elastic_line.h" &&
-	"$CC" -O1 -std=gnu11 "-I$tmp" -Iinclude -Iinclude/uapi -Iuser/libepf \
-		selftests/core/kind_elastic.c user/libepf/kinds/elastic.c \
-		-o "$tmp/elastic" -lm
-}
-
-# A law fails and says so; a crash does not count, nor does a loop.
-law_fails() {
-	timeout 10 "$tmp/elastic" laws | grep '^not ok'
-}
-
-# usage: broken WHAT EDIT
-broken() {
-	if build "$2"; then
-		ktap_check "$1" law_fails
-	else
-		ktap_fail "$1" 'not built'
-	fi
-}
-
-# Built likewise, with another word in a comment.
-whole() {
-	build '2,4s/Kind/kind/' && "$tmp/elastic" laws
-}
+# What the laws of the elastic lines must notice.
+# shellcheck source=broken.sh disable=SC1091
+. "$(dirname "$0")/broken.sh"
 
 ktap_plan 14
-ktap_check 'whole' whole
+kind elastic 'elastic elastic_line'
+whole
 broken 'the guard does not count' \
 	's/return f->shape.epochs + !(phase & 1);/return f->shape.epochs;/'
 broken 'the retired epoch counts' \

@@ -1,47 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-#
-# The laws of the kind tlbf must fail where its core is broken: each variant is
-# the core with one edit.
+# What the laws of kind tlbf must notice.
+# shellcheck source=broken.sh disable=SC1091
+. "$(dirname "$0")/broken.sh"
 
-cd "$(dirname "$0")/../.." || exit 1
-. selftests/ktap.sh
-
-CC=${CC:-cc}
-command -v "$CC" > /dev/null || ktap_skip_all "no $CC"
-tmp=$(mktemp -d) || exit 1
-ktap_cleanup rm -rf "$tmp"
-
-# usage: edited EDIT: the core in $tmp/epf; an edit that changes nothing is an
-# error
-edited() {
-	mkdir -p "$tmp/epf" &&
-		sed "$1" include/epf/tlbf.h > "$tmp/epf/tlbf.h" &&
-		! cmp -s include/epf/tlbf.h "$tmp/epf/tlbf.h" &&
-		sed 's/^#include "aged.h"/#include <epf\/aged.h>/' -i "$tmp/epf/tlbf.h"
-}
-
-build() {
-	"$CC" -O1 -std=gnu11 "-I$tmp" -Iinclude -Iinclude/uapi -Iuser/libepf \
-		selftests/core/kind_tlbf.c user/libepf/kinds/aged.c \
-		user/libepf/kinds/tlbf.c -o "$tmp/kind_tlbf" -lm
-}
-
-# A law fails and says so; a crash does not count, nor does a loop.
-law_fails() {
-	timeout 60 "$@" | grep '^not ok'
-}
-
-# usage: broken WHAT EDIT
-broken() {
-	if edited "$2" && build; then
-		ktap_check "$1" law_fails "$tmp/kind_tlbf" laws
-	else
-		ktap_fail "$1" 'not built'
-	fi
-}
-
-ktap_plan 17
+ktap_plan 18
+kind tlbf tlbf aged
+whole
 broken 'slices expire a generation early' \
 	's/now - f->shape.span_ns : 0/now - f->shape.span_ns + f->generation_ns : 0/'
 broken 'slices do not expire' 's/return now > f->shape.span_ns ? .*/return now \& 0;/'
