@@ -29,28 +29,37 @@
  *   E1  Insert and sweep set it by CAS, read the phase after that, and clear it
  *       by CAS, both full barriers. Every stamp was therefore written under the
  *       lock from a phase read under it, and phases only grow: no line is ever
- *       stamped later than the phase that its next holder reads.
+ *       stamped later than the phase that its next holder reads. Cases:
+ *       line-lock, line-unlock, line-sweep-lock, line-stamp, line-early,
+ *       line-lock-order, line-unlock-order.
  *   E2  After the unlocking CAS an inserter reads the phase again, ordered, and
  *       inserts again when the epoch is another: as O2 of lanes.h, the item was
- *       visible while its epoch was current.
- *   E3  A test takes no lock. It reads head (acquire), phase, words (acquire),
- *       and the head again (ordered). A word of a later holder comes with that
- *       holder's lock, so the head read last tells. No unlocked head comes twice
- *       while a test runs. Within an epoch each change either makes one more
- *       epoch accepted whole, or leaves these and adds an item; nothing expires
- *       but in the change that writes a new stamp. Stamps come again after 1024
- *       epochs, in which the sweep took this line's lock and the owner waited for
- *       it. Only the head 0 may come again sooner, and with it a test finds
- *       nothing whatever the words. All indices are bounded by the head, so a
- *       torn line is read without harm.
- *   E4  A test that met the lock or a change EPF_ELASTIC_TRIES times answers
- *       "present": an error, but no lost key. It never waits for a holder that
- *       was interrupted, so it may run in any context.
+ *       visible while its epoch was current. Cases: line-reread, line-ordered.
+ *   E3  A test takes no lock. It reads phase, head and words, in this order and
+ *       all with acquire, then head and phase again. It counts if it saw one
+ *       unlocked head and one epoch. A word of a later holder comes with that
+ *       holder's lock and phase, so what is read last tells (line-blind,
+ *       line-once, line-words-order, line-write-order), and the words are not
+ *       older than the head (line-head-order). The line is not stamped later
+ *       than the epoch, which the head brings along, nor 1024 epochs before it,
+ *       for the phase brings the sweeps along (line-begin-order,
+ *       line-epoch-order): ages are right. And no unlocked head comes twice in
+ *       one epoch: each change either makes one more epoch accepted whole, or
+ *       leaves these and adds an item; nothing expires but in the change that
+ *       writes a new stamp. Stamps come again after 1024 epochs, for who slept so
+ *       long: the phase tells (line-long). Only the head 0 may come again sooner,
+ *       and with it a test finds nothing whatever the words. All indices are
+ *       bounded by the head, so a torn line is read without harm.
+ *   E4  A test that met the lock, a change or the end of an epoch
+ *       EPF_ELASTIC_TRIES times answers "present": an error, but no lost key. It
+ *       never waits for a holder that was interrupted, so it may run in any
+ *       context.
  *   E5  Inserters wait. A holder must not be interrupted by another inserter on
  *       its CPU: in the kernel with bottom halves (or interrupts) disabled, as
  *       for any spin lock. The lock is held for less than a microsecond.
  *
- * With EPF_PRIVATE all of this is plain loads and stores.
+ * Cases are those of selftests/explore, as in lanes.h. With EPF_PRIVATE all of
+ * this is plain loads and stores.
  */
 #ifndef EPF_ELASTIC_H
 #define EPF_ELASTIC_H
@@ -237,17 +246,18 @@ EPF_FN int epf_elastic_test(const struct epf_elastic *f, __u64 digest)
 {
 	__u32 first = f->shape.line_words >> 3;
 	struct epf_elastic_key key;
-	__u64 head;
+	__u64 head, phase;
 	int i, verdict;
 
 	epf_elastic_locate(f, digest, &key);
 	for (i = 0; i < EPF_ELASTIC_TRIES; i++) {
+		phase = epf_load_acquire(&f->phase);
 		head = epf_load_acquire(key.line + first);
 		if (head >> EPF_ELASTIC_LOCK & 1)
 			continue;
-		verdict = epf_elastic_look(f, &key, head,
-					   epf_load_acquire(&f->phase));
-		if (epf_load_ordered(key.line + first) == head)
+		verdict = epf_elastic_look(f, &key, head, phase);
+		if (epf_load(key.line + first) == head &&
+		    !((epf_load(&f->phase) ^ phase) >> 1))
 			return verdict;
 	}
 	return EPF_PRESENT;

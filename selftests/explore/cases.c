@@ -18,6 +18,7 @@
 #define SIGHT_AFTER(key, await) { ACT_SIGHT, key, 1, 0, await }
 #define SIGHT_FIRST(key) { ACT_SIGHT_FIRST, key, 1, 0, 0 }
 #define TEST(key, await) { ACT_TEST, key, 1, 0, await }
+#define TEST_TWICE(key) { ACT_TEST, key, 2, 0, 0 }
 #define ROTATE(n) { ACT_ROTATE, 0, n, 0, 0 }
 #define ROTATE_AFTER(n, await) { ACT_ROTATE, 0, n, 0, await }
 #define COUNT(key, n, batch) { ACT_COUNT, key, n, batch, 0 }
@@ -28,12 +29,17 @@
 #define WRAP { ACT_WRAP, 0, 1, 0, 0 }
 #define REPLACE { ACT_REPLACE, 0, 0, 0, 0 }
 #define SWAP { ACT_SWAP, 0, 0, 0, 0 }
+#define COME_ROUND(key) { ACT_COME_ROUND, key, 1, 0, 0 }
 #define FILTER_INSERT(key, filter) { ACT_FILTER_INSERT, key, filter, 0, 0 }
 #define FILTER_TEST(key, filter, await) \
 	{ ACT_FILTER_TEST, key, filter, 0, await }
 
 #define SCENE(name, grace, full, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr }
+	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr, 0 }
+#define LINE(name, epoch, nr, ...) \
+	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, epoch }
+#define SWEPT 255     /* a line of kind elastic, at the end of this epoch */
+#define NOT_SWEPT 300 /* nor soon */
 
 const struct case_scene case_scenes[] = {
 	{ "insert", SCENE("2 inserters, rotator, reader", false, 0, 4,
@@ -104,6 +110,32 @@ const struct case_scene case_scenes[] = {
 		0, 5, SWAP, FILTER_INSERT(0, 0), FILTER_INSERT(1, 1),
 		FILTER_TEST(0, 0, A | B), FILTER_TEST(0, 1, A | B)),
 	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "line", LINE("elastic: 2 inserters, reader of an old key", NOT_SWEPT,
+		3, INSERT(0), INSERT(2), TEST(SCENE_OLD, 0)),
+	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "line-new", LINE("elastic: 2 inserters, reader of a new key", NOT_SWEPT,
+		3, INSERT(0), INSERT(2), TEST(0, A)),
+	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "line-never", LINE("elastic: 2 inserters, reader of a key never there",
+		NOT_SWEPT, 3, INSERT(SCENE_OLD), INSERT(1), TEST(0, 0)),
+	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "line-rotate", LINE("elastic: inserter, 2 rotations, reader", NOT_SWEPT,
+		3, INSERT(0), ROTATE(2), TEST(0, A)),
+	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "line-2-rotate", LINE("elastic: 2 inserters, 1 rotation", NOT_SWEPT,
+		3, INSERT(0), INSERT(2), ROTATE(1)),
+	  1, STALE | CURRENT, SEARCH_ALL, SEARCH_ALL },
+	{ "line-sweep", LINE("elastic: inserter, sweep, reader of the new key",
+		SWEPT, 3, INSERT(0), ROTATE(1), TEST(0, A)),
+	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "line-swept", LINE("elastic: inserter, sweep, reader of an old key",
+		SWEPT, 3, INSERT(0), ROTATE(1), TEST(SCENE_OLD, 0)),
+	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "line-round", LINE("elastic: a stamp comes round, reader", SWEPT, 2,
+		COME_ROUND(1), TEST(0, 0)), 1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "line-late", LINE("elastic: a stamp comes round, 2 tests of an old key",
+		SWEPT, 2, COME_ROUND(1), TEST_TWICE(SCENE_OLD)),
+	  1, STALE, SEARCH_ALL, SEARCH_ALL },
 };
 const int case_nr_scenes = sizeof(case_scenes) / sizeof(case_scenes[0]);
 
@@ -161,6 +193,40 @@ const struct case_variant case_variants[] = {
 	  MC_RLX_ADD, "count", FATE_NONE },
 	{ "scan-order", "a relaxed CAS of the scan",
 	  MC_RLX_SCAN, "scan", FATE_NONE },
+	{ "line-lock", "elastic: the lock of a line taken by a store",
+	  MC_LOCK_STORE, "line", FATE_SC },
+	{ "line-unlock", "elastic: the lock of a line not given back",
+	  MC_NO_UNLOCK, "line", FATE_SC },
+	{ "line-stamp", "elastic: a change that leaves the stamp",
+	  MC_OLD_STAMP, "line", FATE_SC },
+	{ "line-early", "elastic: an insert that reads the phase, then locks (E1)",
+	  MC_EARLY_PHASE, "line-2-rotate", FATE_SC },
+	{ "line-lock-order", "elastic: a relaxed locking CAS (E1)",
+	  MC_RLX_LOCK, "line", FATE_WEAK },
+	{ "line-unlock-order", "elastic: a relaxed unlocking CAS (E1)",
+	  MC_RLX_UNLOCK, "line", FATE_WEAK },
+	{ "line-reread", "elastic: no look at the phase after an insert (E2)",
+	  MC_NO_REREAD, "line-rotate", FATE_SC },
+	{ "line-ordered", "elastic: that look with a relaxed load (E2)",
+	  MC_RLX_ORDERED, "line-rotate", FATE_WEAK },
+	{ "line-blind", "elastic: a test that does not see the lock (E3)",
+	  MC_TEST_BLIND, "line", FATE_SC },
+	{ "line-once", "elastic: a test that looks at the head once (E3)",
+	  MC_TEST_ONCE, "line", FATE_SC },
+	{ "line-long", "elastic: a test that does not see epochs end (E3)",
+	  MC_TEST_LONG, "line-round", FATE_SC },
+	{ "line-head-order", "elastic: the head seen with a relaxed load (E3)",
+	  MC_RLX_HEAD, "line", FATE_WEAK },
+	{ "line-words-order", "elastic: the words seen with relaxed loads (E3)",
+	  MC_RLX_WORDS, "line", FATE_WEAK },
+	{ "line-write-order", "elastic: the words written by relaxed stores (E3)",
+	  MC_RLX_WRITES, "line", FATE_WEAK },
+	{ "line-sweep-lock", "elastic: a sweep that does not lock",
+	  MC_SWEEP_LOOSE, "line-sweep", FATE_SC },
+	{ "line-begin-order", "elastic: the phase seen with a relaxed load (E3)",
+	  MC_RLX_BEGIN, "line-late", FATE_WEAK },
+	{ "line-epoch-order", "elastic: a relaxed store of the phase (E3)",
+	  MC_RLX_EPOCH, "line-late", FATE_WEAK },
 };
 const int case_nr_variants =
 	sizeof(case_variants) / sizeof(case_variants[0]);

@@ -40,7 +40,7 @@ enum case_fate {
  */
 struct case_variant {
 	const char *id, *what;
-	unsigned int out;
+	__u64 out;
 	const char *in;
 	enum case_fate fate;
 };

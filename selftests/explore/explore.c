@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The protocol of epf/lanes.h and epf/window.h under every interleaving of
- * small cases, with sequential consistency and with a weak memory model; and
- * the same with each protection taken out, which some case must notice.
+ * The protocols of epf/lanes.h and epf/window.h, and of the line lock of
+ * epf/elastic.h, under every interleaving of small cases, with sequential
+ * consistency and with a weak memory model; and the same with each protection
+ * taken out, which some case must notice.
  *
  * What is explored: cases.c. The laws: laws.c. The memory models: machine.h.
  */
@@ -15,14 +16,17 @@
 
 static const char *const model_name[] = { "SC", "weak" };
 static bool deep;
+static const char *only; /* id of a scene, or NULL */
 
 static int usage(FILE *to)
 {
 	int i;
 
-	fprintf(to, "usage: explore [--deep] [--trace VARIANT] [--list]\n\n"
+	fprintf(to, "usage: explore [--deep] [--trace VARIANT] [--only SCENE]\n"
+		"               [--list]\n\n"
 		"  --deep           larger bounds: many minutes, gigabytes\n"
 		"  --trace VARIANT  print an execution that breaks a law\n"
+		"  --only SCENE     one of the cases, and its variants\n"
 		"  --list           the variants\n\n");
 	if (to == stdout)
 		for (i = 0; i < case_nr_variants; i++)
@@ -31,7 +35,9 @@ static int usage(FILE *to)
 	return to == stdout ? 0 : 2;
 }
 
-/* The scene of @c with L = @parts and beginning @before. */
+/* The scene of @c with L = @parts, or so many times 64 bytes in a line, and
+ * beginning @before.
+ */
 static struct mc_scene scene_of(const struct case_scene *c, int parts,
 				int before)
 {
@@ -40,6 +46,18 @@ static struct mc_scene scene_of(const struct case_scene *c, int parts,
 	s.parts = (__u8)parts;
 	s.before = (enum scene_before)before;
 	return s;
+}
+
+/* What @parts is in @c. */
+static const char *say_parts(const struct case_scene *c, int parts)
+{
+	static char text[16];
+
+	if (c->scene.elastic)
+		snprintf(text, sizeof(text), "%d bytes", 64 * parts);
+	else
+		snprintf(text, sizeof(text), "L=%d", parts);
+	return text;
 }
 
 static void say_bound(int preemptions, char *to, size_t len)
@@ -69,9 +87,9 @@ static void explore(const struct case_scene *c, int parts, enum mc_model model)
 		states += (double)r.states;
 	}
 	say_bound(most, bound, sizeof(bound));
-	tap_ok(!r.broke, "%s, L=%d, %s: %s: %.3g executions, %.0f states%s",
-	       c->id, parts, model_name[model], c->scene.name, executions,
-	       states, bound);
+	tap_ok(!r.broke, "%s, %s, %s: %s: %.3g executions, %.0f states%s",
+	       c->id, say_parts(c, parts), model_name[model], c->scene.name,
+	       executions, states, bound);
 	if (r.broke)
 		trace_print(&s, &r);
 }
@@ -162,13 +180,25 @@ static int trace_variant(const char *id)
 	return 1;
 }
 
+static bool wanted(const char *scene)
+{
+	return !only || !strcmp(only, scene);
+}
+
+static bool wanted_parts(const struct case_scene *c, int parts)
+{
+	return c->parts & parts && wanted(c->id);
+}
+
 static int nr_claims(void)
 {
-	int i, parts, n = 2 * case_nr_variants;
+	int i, parts, n = 0;
 
+	for (i = 0; i < case_nr_variants; i++)
+		n += wanted(case_variants[i].in) ? 2 : 0;
 	for (i = 0; i < case_nr_scenes; i++)
 		for (parts = 1; parts <= 4; parts *= 2)
-			n += case_scenes[i].parts & parts ? 2 : 0;
+			n += wanted_parts(&case_scenes[i], parts) ? 2 : 0;
 	return n;
 }
 
@@ -181,11 +211,12 @@ static int run_all(void)
 	for (i = 0; i < case_nr_scenes; i++)
 		for (parts = 1; parts <= 4; parts *= 2)
 			for (model = MC_SC; model <= MC_WEAK; model++)
-				if (case_scenes[i].parts & parts)
+				if (wanted_parts(&case_scenes[i], parts))
 					explore(&case_scenes[i], parts, model);
 	for (i = 0; i < case_nr_variants; i++)
 		for (model = MC_SC; model <= MC_WEAK; model++)
-			judge(&case_variants[i], model);
+			if (wanted(case_variants[i].in))
+				judge(&case_variants[i], model);
 	return tap_end();
 }
 
@@ -198,6 +229,8 @@ int main(int argc, char **argv)
 			deep = true;
 		else if (!strcmp(argv[i], "--trace") && i + 1 < argc)
 			return trace_variant(argv[i + 1]);
+		else if (!strcmp(argv[i], "--only") && i + 1 < argc)
+			only = argv[++i];
 		else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--list"))
 			return usage(stdout);
 		else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What every execution has to keep.
+ * What every execution on lanes has to keep. elastic_laws.c has those of kind
+ * elastic.
  *
  *   window     Not after the end of an insert that returns e there is a moment
  *              at which e is current and the key is in all lanes of e;
@@ -20,9 +21,11 @@
  *   freed      Nobody accesses a table that is freed, or not yet made.
  */
 #include "laws.h"
+#include "elastic.h"
 #include "scene.h"
 
-static void broken(const char *law)
+/* The first one is told. */
+void law_broken(const char *law)
 {
 	if (!mc.broke)
 		mc.broke = law;
@@ -66,7 +69,7 @@ static void all_kept(void)
 		if (d->epoch && !(mc.sync.freed >> d->table & 1) &&
 		    epoch_of(d->table) - d->epoch <= EPF_LIVE_EPOCHS &&
 		    !in_lanes(d->table, d->key, d->epoch))
-			broken("window: an inserted key is gone from its lanes");
+			law_broken("window: an inserted key is gone from its lanes");
 }
 
 static void count_holds(void)
@@ -74,7 +77,7 @@ static void count_holds(void)
 	__u64 v = mc_newest(&mc_world.table[0].state.count);
 
 	if ((v & EPF_COUNT_MASK) > mc.ghost.inserts[v >> EPF_COUNT_BITS])
-		broken("counts: more than were inserted in this epoch");
+		law_broken("counts: more than were inserted in this epoch");
 }
 
 /**
@@ -85,8 +88,10 @@ void law_access(int word)
 {
 	int size = sizeof(struct mc_table) / sizeof(__u64);
 
-	if (word / size < MC_TABLES && mc.sync.freed >> word / size & 1)
-		broken("freed: a table is accessed after it was freed");
+	if (mc.scene->elastic)
+		elastic_access(word);
+	else if (word / size < MC_TABLES && mc.sync.freed >> word / size & 1)
+		law_broken("freed: a table is accessed after it was freed");
 }
 
 /**
@@ -98,10 +103,10 @@ void law_load(int word, __u64 v)
 {
 	int table;
 
-	for (table = 0; table < MC_TABLES; table++)
+	for (table = 0; table < MC_TABLES && !mc.scene->elastic; table++)
 		if (word == mc_word(&mc_world.table[table].state.epoch) &&
 		    v < EPF_EPOCH_FIRST)
-			broken("freed: a table is accessed before it was made");
+			law_broken("freed: a table is accessed before it was made");
 }
 
 /**
@@ -112,6 +117,10 @@ void law_write(int word)
 {
 	int size = sizeof(struct mc_table) / sizeof(__u64);
 
+	if (mc.scene->elastic) {
+		elastic_write(word);
+		return;
+	}
 	if (word / size >= MC_TABLES)
 		return;
 	note_live(word / size);
@@ -146,12 +155,12 @@ static void verdict_holds(int t, const struct mc_op *op)
 			gone = false;
 		if (scene_after(mc.scene, t, d->thread) &&
 		    !found(op->verdict, op->table, d->epoch))
-			broken(op->verdict ?
-			       "window: an inserted key is told to be older" :
-			       "window: an inserted key is not found");
+			law_broken(op->verdict ?
+				   "window: an inserted key is told to be older" :
+				   "window: an inserted key is not found");
 	}
 	if (gone && op->verdict && op->key < SCENE_OLD)
-		broken("gone: a key is found that is not in the window");
+		law_broken("gone: a key is found that is not in the window");
 }
 
 static void sightings_hold(const struct mc_op *op)
@@ -173,9 +182,9 @@ static void sightings_hold(const struct mc_op *op)
 	if (n != scene_sights(mc.scene))
 		return;
 	if (!absent)
-		broken("sightings: nobody was told absent");
+		law_broken("sightings: nobody was told absent");
 	else if (absent > 1 && !rotated)
-		broken("sightings: more than one was told absent");
+		law_broken("sightings: more than one was told absent");
 }
 
 /* Thread @t says that the key is in epoch op->old. */
@@ -187,9 +196,9 @@ static void epoch_holds(int t, const struct mc_op *op)
 		least = mc_epoch_value(op->table,
 				       mc.thread[t].know.epoch[op->table]);
 	if (op->old < least)
-		broken("window: an insert ended in a later epoch");
+		law_broken("window: an insert ended in a later epoch");
 	if (!(mc.ghost.live[op->table][op->key] >> op->old & 1))
-		broken("window: a key was never complete in its epoch");
+		law_broken("window: a key was never complete in its epoch");
 }
 
 static void add_done(int t, const struct mc_op *op)
@@ -225,13 +234,17 @@ static void start(int t, const struct mc_op *op)
  */
 void law_note(int t, const struct mc_op *op)
 {
+	if (mc.scene->elastic) {
+		elastic_note(t, op);
+		return;
+	}
 	switch ((enum mc_note)op->value) {
 	case MC_STARTS:
 		start(t, op);
 		return;
 	case MC_ENDS:
 		if (mc.ghost.inserts[op->old] < mc.scene->full)
-			broken("counts: an epoch ended too early");
+			law_broken("counts: an epoch ended too early");
 		return;
 	case MC_TESTED:
 		verdict_holds(t, op);

@@ -7,6 +7,7 @@
 
 #include "machine.h"
 
+void law_broken(const char *law);
 void law_access(int word);
 void law_load(int word, __u64 v);
 void law_write(int word);

@@ -13,6 +13,7 @@
 
 struct mc_machine mc;
 struct mc_world mc_world;
+struct mc_noted mc_noted;
 __u32 mc_tag_shift = EPF_LANE_BITS;
 
 static struct mc_answer logs[MC_THREADS][MC_LOG];
@@ -26,8 +27,6 @@ static struct mc_answer logs[MC_THREADS][MC_LOG];
 static struct {
 	int thread;
 	int at;
-	__u64 begun;   /* epoch that the operation under way loaded first */
-	__u64 scanned; /* word that the scan loaded last */
 	jmp_buf in, out;
 	char *base; /* of the stack: the frame of replay_main */
 	char *top;  /* of what a function uses of it */
@@ -66,17 +65,17 @@ static void die(const char *what)
 
 /* ---- words ---- */
 
-int mc_word(const void *p)
+long mc_word(const void *p)
 {
-	return (int)((const __u64 *)p - (const __u64 *)&mc_world);
+	return (const __u64 *)p - (const __u64 *)&mc_world;
 }
 
-static __u64 *plain(int word)
+static __u64 *plain(long word)
 {
 	return (__u64 *)&mc_world + word;
 }
 
-static bool is_count(int word)
+bool mc_is_count(long word)
 {
 	return word == mc_word(&mc_world.table[0].state.count) ||
 	       word == mc_word(&mc_world.table[1].state.count);
@@ -87,7 +86,7 @@ static bool watched(int word)
 {
 	int size = sizeof(struct mc_table) / sizeof(__u64);
 
-	return word < MC_TABLES * size && !is_count(word);
+	return word < MC_TABLES * size && !mc_is_count(word);
 }
 
 /* Thread @t uses @word. A word that is written and not private to a thread is
@@ -117,9 +116,15 @@ __u64 mc_newest(const __u64 *p)
 	return mc.value[id][mc.nr_values[id] - 1].value;
 }
 
+__u64 *mc_epoch_word(int table)
+{
+	return mc.scene->elastic ? &mc_world.elastic.f.phase :
+				   &mc_world.table[table].state.epoch;
+}
+
 static int epoch_id(int table)
 {
-	return mc.word_id[mc_word(&mc_world.table[table].state.epoch)];
+	return mc.word_id[mc_word(mc_epoch_word(table))];
 }
 
 int mc_epoch_index(int table)
@@ -133,17 +138,17 @@ __u64 mc_epoch_value(int table, int index)
 {
 	int id = epoch_id(table);
 
-	return id < 0 ? mc.first.table[table].state.epoch :
+	return id < 0 ? mc_newest(mc_epoch_word(table)) :
 			mc.value[id][index].value;
 }
 
 /* Of which table is @word the epoch? -1: of none. */
-static int epoch_of(int word)
+int mc_epoch_of(long word)
 {
 	int table;
 
 	for (table = 0; table < MC_TABLES; table++)
-		if (word == mc_word(&mc_world.table[table].state.epoch))
+		if (word == mc_word(mc_epoch_word(table)))
 			return table;
 	return -1;
 }
@@ -214,7 +219,6 @@ static void pause_at(const struct mc_op *op)
 {
 	struct mc_thread *t = &mc.thread[replay.thread];
 	const char *low = (const char *)__builtin_frame_address(0);
-	__u64 private[] = { replay.begun, replay.scanned };
 	jmp_buf registers;
 
 	t->op = *op;
@@ -222,7 +226,7 @@ static void pause_at(const struct mc_op *op)
 	t->hash = hash_bytes((__u64)op->kind, registers[0].__jmpbuf,
 			     sizeof(registers[0].__jmpbuf));
 	t->hash = hash_bytes(t->hash, low, (size_t)(replay.base - low));
-	t->hash = hash_bytes(t->hash, private, sizeof(private));
+	t->hash = hash_bytes(t->hash, &mc_noted, sizeof(mc_noted));
 	t->hash = hash_bytes(t->hash, &mc_world, sizeof(mc_world));
 	_longjmp(replay.out, 1);
 }
@@ -245,115 +249,31 @@ static struct mc_answer step(const struct mc_op *op)
 	return *a;
 }
 
-static struct mc_answer access_word(enum mc_kind kind, const __u64 *p,
-				    __u64 value, __u64 old, bool order,
-				    const char *where)
+/* The thread whose function runs, -1: none does, memory is plain. */
+int mc_running(void)
 {
-	struct mc_op op = { .kind = kind, .word = mc_word(p), .value = value,
-			    .old = old, .order = order, .where = where };
-	struct mc_answer a = { *p, true };
-
-	if (replay.thread >= 0)
-		return step(&op);
-	a.good = kind != MC_CAS || *p == old;
-	remember(&op, &a);
-	return a;
+	return replay.thread;
 }
 
-static bool is(const char *where, const char *function)
+/* Is the word the function's own? */
+static bool on_stack(long word)
 {
-	return !strcmp(where, function);
+	const char *p = (const char *)plain(word);
+
+	return p >= stack && p < stack + STACK_BYTES;
 }
 
-__u64 mc_load(const __u64 *p, const char *where)
+/**
+ * mc_access() - access a word, as a step if a thread runs and it is of the world
+ * @op: MC_LOAD .. MC_CAS
+ */
+struct mc_answer mc_access(const struct mc_op *op)
 {
-	__u64 v;
-
-	v = access_word(MC_LOAD, p, 0, 0, false, where).value;
-	if (mc.out & MC_SCAN_ALL && replay.thread >= 0 && v &&
-	    is(where, "epf_scan") && epoch_of(mc_word(p)) < 0) {
-		replay.scanned = v;
-		v ^= 1ULL << EPF_TAG_SHIFT;
-	}
-	return v;
-}
-
-__u64 mc_load_acquire(const __u64 *p, const char *where)
-{
-	bool epoch = epoch_of(mc_word(p)) >= 0;
-	unsigned int relaxed = MC_RLX_HOLDS;
-	__u64 v;
-
-	if (epoch)
-		relaxed = MC_RLX_BEGIN;
-	else if (is(where, "epf_lane_set"))
-		relaxed = MC_RLX_LANE;
-	v = access_word(MC_ACQUIRE, p, 0, 0, !(mc.out & relaxed), where).value;
-	if (epoch)
-		replay.begun = v;
-	return v;
-}
-
-__u64 mc_load_ordered(const __u64 *p, const char *where)
-{
-	if (mc.out & MC_NO_REREAD && replay.thread >= 0)
-		return replay.begun;
-	return access_word(MC_ORDERED, p, 0, 0, !(mc.out & MC_RLX_ORDERED),
-			   where).value;
-}
-
-void mc_store_release(__u64 *p, __u64 v, const char *where)
-{
-	unsigned int relaxed = MC_RLX_TABLE;
-
-	if (epoch_of(mc_word(p)) >= 0)
-		relaxed = MC_RLX_EPOCH;
-	else if (is_count(mc_word(p)))
-		relaxed = MC_RLX_COUNT;
-	if (mc.out & MC_COUNT_ON && replay.thread >= 0 && relaxed == MC_RLX_COUNT)
-		v |= access_word(MC_LOAD, p, 0, 0, false, where).value &
-		     EPF_COUNT_MASK;
-	access_word(MC_STORE, p, v, 0, !(mc.out & relaxed), where);
-}
-
-__u64 mc_fetch_or(__u64 *p, __u64 v, const char *where)
-{
-	__u64 old;
-
-	if (mc.out & MC_NO_ATOMIC_OR) {
-		old = access_word(MC_LOAD, p, 0, 0, false, where).value;
-		access_word(MC_STORE, p, old | v, 0, true, where);
-	} else {
-		old = access_word(MC_OR, p, v, 0, !(mc.out & MC_RLX_OR),
-				  where).value;
-	}
-	if (mc.out & MC_OR_SEES_SELF)
-		return old | v;
-	return mc.out & MC_OR_SEES_NONE ? 0 : old;
-}
-
-bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
-{
-	unsigned int relaxed = MC_RLX_ADD, store = MC_COUNT_STORE;
-	struct mc_answer a;
-
-	if (is(where, "epf_lane_set")) {
-		relaxed = MC_RLX_CAS;
-		store = MC_NO_CAS;
-	} else if (is(where, "epf_scan")) {
-		relaxed = MC_RLX_SCAN;
-		store = MC_SCAN_STORE;
-		if (mc.out & MC_SCAN_ALL)
-			*old = replay.scanned;
-	}
-	if (mc.out & store && replay.thread >= 0) {
-		access_word(MC_STORE, p, v, 0, true, where);
-		return true;
-	}
-	a = access_word(MC_CAS, p, v, *old, !(mc.out & relaxed), where);
-	if (!a.good)
-		*old = a.value;
-	return a.good;
+	if (replay.thread < 0 || on_stack(op->word))
+		return private_step(op);
+	if (op->word < 0 || op->word >= MC_WORLD_WORDS)
+		die("struct mc_world");
+	return step(op);
 }
 
 /* ---- other steps of the threads' programs ---- */
@@ -410,7 +330,7 @@ static void look_ahead(int t)
 		replay_init();
 	replay.thread = t;
 	replay.at = 0;
-	replay.begun = replay.scanned = 0;
+	memset(&mc_noted, 0, sizeof(mc_noted));
 	mc_world = mc.first;
 	mc.thread[t].hash = 0;
 	memset(replay.top - STACK_CLEAN, 0, STACK_CLEAN);
@@ -462,11 +382,14 @@ static bool grace_over(int slot)
 bool mc_enabled(int t)
 {
 	const struct mc_thread *th = &mc.thread[t];
+	__u8 choice[MC_VALUES + 1];
 	int i;
 
 	if (th->over)
 		return false;
 	switch (th->op.kind) {
+	case MC_LOAD:
+		return !th->op.without || mc_choices(t, choice);
 	case MC_LOCK:
 		return !mc.sync.holder;
 	case MC_GRACE_WAIT:
@@ -484,7 +407,7 @@ bool mc_enabled(int t)
 /* The oldest value that the load of thread @t may answer. */
 static int oldest(const struct mc_thread *t, int id)
 {
-	int table = epoch_of(t->op.word);
+	int table = mc_epoch_of(t->op.word);
 	int first = t->know.at[id];
 
 	if (t->op.kind == MC_ORDERED && t->op.order && table >= 0 &&
@@ -517,8 +440,9 @@ int mc_choices(int t, __u8 choice[MC_VALUES + 1])
 	if (mc.model == MC_SC && n)
 		return n;
 	for (i = mc.model == MC_SC ? last : oldest(th, id); i <= last; i++)
-		if (th->op.kind != MC_CAS ||
-		    mc.value[id][i].value != th->op.old)
+		if (th->op.kind == MC_CAS ?
+			    mc.value[id][i].value != th->op.old :
+			    !(mc.value[id][i].value & th->op.without))
 			choice[n++] = (__u8)i;
 	return n;
 }
@@ -574,7 +498,8 @@ static struct mc_answer do_write(int t, int id)
 	}
 	if (rmw)
 		join(&know, &old->know); /* a release sequence goes on */
-	epochs_now(&know);
+	if (rmw || !mc.scene->elastic)
+		epochs_now(&know);
 	append(id, th->op.kind == MC_OR ? a.value | th->op.value : th->op.value,
 	       &know);
 	if (rmw && th->op.order && mc.model != MC_SC)

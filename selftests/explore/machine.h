@@ -21,7 +21,8 @@
  *            a failing compare-and-swap is a relaxed load. The ordered load
  *            answers any value that was the newest one at a moment not before
  *            the thread's latest read-modify-write took effect, nor before the
- *            values existed that it has loaded with acquire. (After Kang et
+ *            values existed that it has loaded with acquire (of kind elastic:
+ *            those that read-modify-writes wrote, which allows more). (After Kang et
  *            al., "A promising semantics for relaxed-memory concurrency", POPL
  *            2017, without promises; the ordered load as in epf/shim.h.)
  *
@@ -49,7 +50,7 @@
 
 enum mc_model { MC_SC, MC_WEAK };
 
-/* What may be taken out: the protections of the protocol, ... */
+/* What may be taken out of lanes: the protections of the protocol, ... */
 #define MC_NO_CAS (1u << 0)	  /* a stale lane is replaced by a store */
 #define MC_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
 #define MC_NO_REREAD (1u << 2)	  /* O2: the epoch that ends an insert */
@@ -77,6 +78,22 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_ADD (1u << 23)	  /* the CAS of epf_count_add */
 #define MC_RLX_SCAN (1u << 24)	  /* the CAS of the scan */
 #define MC_RLX_TABLE (1u << 25)	  /* publication of a new table */
+/* Likewise of the lines of kind elastic, beside MC_NO_REREAD, MC_RLX_ORDERED,
+ * MC_RLX_BEGIN and MC_RLX_EPOCH.
+ */
+#define MC_LOCK_STORE (1ULL << 26) /* the lock is taken by a store */
+#define MC_NO_UNLOCK (1ULL << 27)  /* and not given back */
+#define MC_OLD_STAMP (1ULL << 28)  /* a change leaves the stamp */
+#define MC_EARLY_PHASE (1ULL << 29) /* an insert reads the phase, then locks */
+#define MC_SWEEP_LOOSE (1ULL << 30) /* the sweep takes no lock */
+#define MC_TEST_BLIND (1ULL << 31) /* a test does not see the lock */
+#define MC_TEST_ONCE (1ULL << 32)  /* a test looks at the head once */
+#define MC_TEST_LONG (1ULL << 33)  /* a test does not see that epochs ended */
+#define MC_RLX_LOCK (1ULL << 34)   /* the locking CAS */
+#define MC_RLX_UNLOCK (1ULL << 35) /* the unlocking CAS */
+#define MC_RLX_WRITES (1ULL << 36) /* the stores of a line's words */
+#define MC_RLX_HEAD (1ULL << 37)   /* a test's load of the head */
+#define MC_RLX_WORDS (1ULL << 38)  /* the loads of a line's words */
 
 enum mc_kind {
 	MC_LOAD, MC_ACQUIRE, MC_ORDERED, MC_STORE, MC_OR, MC_CAS,
@@ -100,10 +117,11 @@ enum mc_note {
 /**
  * struct mc_op - the next step of a thread
  * @kind: what
- * @word: offset in struct mc_world, in words
+ * @word: offset in struct mc_world, in words; or of a word elsewhere
  * @value: to be written; of MC_NOTE enum mc_note
  * @old: that a CAS expects; of MC_NOTE the epoch
  * @order: it acquires, releases and performs as its name says
+ * @without: a load waits for a value that has none of these bits
  * @key: of MC_NOTE
  * @table: of MC_NOTE
  * @verdict: of MC_NOTE
@@ -111,24 +129,35 @@ enum mc_note {
  */
 struct mc_op {
 	enum mc_kind kind;
-	int word;
+	long word;
 	__u64 value;
 	__u64 old;
 	bool order;
+	__u64 without;
 	int key;
 	int table;
 	int verdict;
 	const char *where;
 };
 
-/* The memory. Words that nobody but one thread needs are not steps. */
+/* The memory: of lanes, or a line of kind elastic. Words that nobody but one
+ * thread needs are not steps.
+ */
 struct mc_table {
 	struct epf_state state;
 	struct epf_line line[EPF_PARTS_MAX];
 };
 
+struct mc_elastic {
+	struct epf_elastic f;
+	__u64 line[EPF_ELASTIC_WORDS_MAX];
+};
+
 struct mc_world {
-	struct mc_table table[MC_TABLES];
+	union {
+		struct mc_table table[MC_TABLES];
+		struct mc_elastic elastic;
+	};
 	__u64 handle[MC_TABLES]; /* filters: the table of each */
 	__u64 pending;		 /* of the one CPU that threads share */
 };
@@ -227,8 +256,8 @@ struct mc_scene;
 /* One machine for all: the search is not parallel. */
 struct mc_machine {
 	enum mc_model model;
-	unsigned int out;		/* MC_NO_* and so on */
-	const struct mc_scene *scene;
+	__u64 out;			/* MC_NO_* and so on */
+	const struct mc_scene *scene;	/* set before all else */
 	const char *broke;		/* the law that was broken */
 	unsigned int awaited;		/* threads whose end others await */
 	bool reshape;			/* a word became shared: begin again */
@@ -246,8 +275,20 @@ struct mc_machine {
 	struct mc_ghost ghost;
 };
 
+/**
+ * struct mc_noted - what the shim keeps of the operation under way
+ * @begun: the epoch, or phase, that it loaded
+ * @scanned: word that the scan loaded last
+ * @head: of the line, that a test loaded first in a try
+ * @sure: the test was not disturbed
+ */
+struct mc_noted {
+	__u64 begun, scanned, head, sure;
+};
+
 extern struct mc_machine mc;
 extern struct mc_world mc_world; /* what the core's pointers point to */
+extern struct mc_noted mc_noted;
 
 /* A choice is the index of the value that is answered, or */
 #define MC_SUCCESS 255 /* of a CAS, and of a step without a choice */
@@ -270,10 +311,17 @@ void mc_undo(int t, const struct mc_saved *s);
 bool mc_goes_on(int t, enum mc_kind done);
 __u64 mc_fingerprint(void);
 __u64 mc_mix(__u64 x);
-int mc_word(const void *p);
+long mc_word(const void *p);
 __u64 mc_newest(const __u64 *p);
+__u64 *mc_epoch_word(int table);
+int mc_epoch_of(long word);
+bool mc_is_count(long word);
 int mc_epoch_index(int table);
 __u64 mc_epoch_value(int table, int index);
+
+/* For the core's primitives, shim.c. */
+int mc_running(void);
+struct mc_answer mc_access(const struct mc_op *op);
 
 /* For the programs of the threads. */
 __u64 mc_do(enum mc_kind kind, __u64 value);

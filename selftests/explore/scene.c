@@ -4,6 +4,7 @@
  * module, runs them.
  */
 #include "scene.h"
+#include "elastic.h"
 
 static struct mc_table *const tables = mc_world.table;
 
@@ -60,6 +61,11 @@ int scene_sights(const struct mc_scene *s)
 	return n;
 }
 
+bool scene_rotates(int t)
+{
+	return mc.scene->role[t].act == ACT_ROTATE;
+}
+
 /* Did @earlier end before @t began, whatever the schedule? */
 bool scene_after(const struct mc_scene *s, int t, int earlier)
 {
@@ -110,7 +116,10 @@ void scene_set_up(const struct mc_scene *s)
 	for (i = 0; i < MC_WORLD_WORDS; i++)
 		mc.word_id[i] = -1;
 	memset(&mc_world, 0, sizeof(mc_world));
-	set_up_table(0, s->before);
+	if (s->elastic)
+		elastic_set_up(s);
+	else
+		set_up_table(0, s->before);
 	if (swaps(s))
 		set_up_table(1, s->before);
 	mc_world.handle[1] = 1;
@@ -426,6 +435,8 @@ static void run(const struct scene_role *r)
 		test(enter_filter(r->n), r->key);
 		leave();
 		break;
+	case ACT_COME_ROUND:
+		break;
 	}
 }
 
@@ -439,5 +450,8 @@ void scene_thread(int t)
 
 	if (r->await)
 		mc_do(MC_AWAIT, r->await);
-	run(r);
+	if (mc.scene->elastic)
+		elastic_run(r);
+	else
+		run(r);
 }

@@ -12,7 +12,7 @@ enum scene_act {
 	ACT_INSERT,	  /* @n times, keys @key and up */
 	ACT_SIGHT,	  /* test-and-insert */
 	ACT_SIGHT_FIRST,  /* the same, present keys are not inserted */
-	ACT_TEST,
+	ACT_TEST,	  /* of kind elastic: @n times */
 	ACT_ROTATE,	  /* @n times */
 	ACT_ROTATE_FULL,  /* likewise, when enough was counted */
 	ACT_COUNT,	  /* insert and count, as one CPU with a batch of @batch */
@@ -24,6 +24,7 @@ enum scene_act {
 	ACT_SWAP,	  /* filters 0 and 1 */
 	ACT_FILTER_INSERT, /* into filter @n */
 	ACT_FILTER_TEST,
+	ACT_COME_ROUND,	  /* kind elastic: stamps, and insert key @key */
 };
 
 /**
@@ -42,8 +43,12 @@ struct scene_role {
 /* What the lanes hold at the beginning, in epoch SCENE_EPOCH. */
 enum scene_before {
 	BEFORE_EMPTY,
-	BEFORE_STALE,	/* key SCENE_OLD of eight and more epochs ago */
-	BEFORE_CURRENT, /* and of the current one */
+	BEFORE_STALE,	/* key SCENE_OLD of eight and more epochs ago; of kind
+			 * elastic: in the oldest epoch of the window
+			 */
+	BEFORE_CURRENT, /* and of the current one; of kind elastic: in a line so
+			 * full that the next insertion narrows remainders
+			 */
 };
 #define SCENE_EPOCH 16
 #define SCENE_OLD 6 /* key */
@@ -56,6 +61,8 @@ enum scene_before {
  * @grace: sections and grace periods take part; without, schedules are such
  *	that none would have to be waited for (at most seven rotations)
  * @full: insertions that end an epoch, for ACT_ROTATE_FULL and so on
+ * @elastic: the epoch in which a scene of kind elastic begins: the line is swept
+ *	at the end of epoch 255; or 0: lanes
  * @role: threads
  */
 struct mc_scene {
@@ -66,6 +73,7 @@ struct mc_scene {
 	__u8 full;
 	struct scene_role role[MC_THREADS];
 	__u8 threads;
+	__u16 elastic;
 };
 
 int scene_threads(const struct mc_scene *s);
@@ -74,6 +82,7 @@ void scene_thread(int t);
 __u64 scene_mask(int key);
 unsigned int scene_awaited(const struct mc_scene *s);
 int scene_sights(const struct mc_scene *s);
+bool scene_rotates(int t);
 bool scene_after(const struct mc_scene *s, int t, int earlier);
 
 #endif /* EPF_EXPLORE_SCENE_H */

@@ -175,7 +175,7 @@ static double follow(int forced, int last, int left)
  * Return: what was found; its steps are valid until the next search.
  */
 struct search_result search(const struct mc_scene *scene, enum mc_model model,
-			    unsigned int out, int preemptions)
+			    __u64 out, int preemptions)
 {
 	struct search_result r = { .step = trace };
 

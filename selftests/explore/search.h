@@ -47,6 +47,6 @@ struct search_result {
 };
 
 struct search_result search(const struct mc_scene *scene, enum mc_model model,
-			    unsigned int out, int preemptions);
+			    __u64 out, int preemptions);
 
 #endif /* EPF_EXPLORE_SEARCH_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The core with its shared memory replaced by the machine of machine.h: the
- * text of epf/lanes.h and epf/window.h is compiled as it is, only what
- * epf_load() and its like do differs. The width of the tag is a variable, so
+ * text of epf/lanes.h, epf/window.h and epf/elastic.h is compiled as it is, only
+ * what epf_load() and its like do differs. The width of the tag is a variable, so
  * that a narrower one can be tried.
  *
  * To be included before any other header of the core.
@@ -35,6 +35,7 @@ extern __u32 mc_tag_shift; /* EPF_LANE_BITS, or one more: a tag of 1 bit */
 #define EPF_TAG_SHIFT mc_tag_shift
 #define EPF_TAG_MASK (~0ULL << mc_tag_shift)
 
+#include <epf/elastic.h>
 #include <epf/window.h>
 
 #endif /* EPF_EXPLORE_SHIM_H */

@@ -17,6 +17,7 @@ static const char *const acts[] = {
 	[ACT_COUNT_ROTATE] = "count-rotate", [ACT_SCAN] = "scan",
 	[ACT_WRAP] = "wrap", [ACT_REPLACE] = "replace", [ACT_SWAP] = "swap",
 	[ACT_FILTER_INSERT] = "insert", [ACT_FILTER_TEST] = "test",
+	[ACT_COME_ROUND] = "come-round",
 };
 
 static bool has_key(enum scene_act act)
@@ -61,12 +62,45 @@ static bool table_word(int word, char *to)
 	return lane >= 0;
 }
 
+static void elastic_name(int word, char *to)
+{
+	int at = word - mc_word(mc_world.elastic.line);
+
+	if (word == mc_word(mc_epoch_word(0)))
+		snprintf(to, TEXT, "phase");
+	else if (at == (int)mc.first.elastic.f.shape.line_words >> 3)
+		snprintf(to, TEXT, "head");
+	else
+		snprintf(to, TEXT, "word %d", at);
+}
+
+static void elastic_value(int word, __u64 v, char *to)
+{
+	char name[TEXT];
+
+	elastic_name(word, name);
+	if (name[0] == 'p')
+		snprintf(to, TEXT, "epoch %llu%s", v >> 1,
+			 v & 1 ? ", retired" : "");
+	else if (name[0] == 'h')
+		snprintf(to, TEXT, "%sstamp %llu, %llu items, 0x%llx",
+			 v >> EPF_ELASTIC_LOCK & 1 ? "locked, " : "",
+			 v >> EPF_ELASTIC_STAMP & (EPF_ELASTIC_STAMPS - 1),
+			 v >> EPF_ELASTIC_COUNT & 255, v >> EPF_ELASTIC_LEAST);
+	else
+		snprintf(to, TEXT, "0x%llx", v);
+}
+
 /* Return: it is a lane. */
 static bool word_name(int word, char *to)
 {
 	int size = mc_word(&mc_world.table[1]);
 	int n = 0;
 
+	if (mc.scene->elastic) {
+		elastic_name(word, to);
+		return false;
+	}
 	if (word >= MC_TABLES * size) {
 		word -= MC_TABLES * size;
 		if (word < MC_TABLES)
@@ -102,7 +136,9 @@ static void value_text(int word, __u64 v, char *to)
 {
 	char name[2 * TEXT];
 
-	if (word_name(word, name))
+	if (mc.scene->elastic)
+		elastic_value(word, v, to);
+	else if (word_name(word, name))
 		lane_value(v, to);
 	else if (v >> EPF_COUNT_BITS)
 		snprintf(to, TEXT, "%llu of epoch %llu", v & EPF_COUNT_MASK,
@@ -160,7 +196,9 @@ static void note_step(const struct mc_op *op)
 		printf("begins");
 		break;
 	case MC_INSERTED:
-		printf("=> k%d is in epoch %llu", op->key, op->old);
+		printf("=> k%d is in", op->key);
+		if (op->old)
+			printf(" epoch %llu", op->old);
 		break;
 	case MC_SIGHTED:
 		printf("=> k%d is told %s", op->key,
@@ -215,13 +253,14 @@ void trace_print(const struct mc_scene *scene, const struct search_result *r)
 	int i;
 
 	printf("# scene: %s; L = %d; begins in epoch %d\n", scene->name,
-	       scene->parts, SCENE_EPOCH);
+	       scene->parts, scene->elastic ? scene->elastic : SCENE_EPOCH);
 	printf("#  step  epoch  thread          does\n");
 	for (i = 0; i < r->steps; i++) {
 		const struct search_step *s = &r->step[i];
 
 		thread_name(scene, s->thread, name);
-		printf("#  %4d  %5llu  %-14s  ", i + 1, s->epoch, name);
+		printf("#  %4d  %5llu  %-14s  ", i + 1,
+		       scene->elastic ? s->epoch >> 1 : s->epoch, name);
 		if (s->op.kind <= MC_CAS)
 			memory_step(s);
 		else

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The core's primitives as accesses of the machine, with whatever is taken out
+ * of them: which of its protections an access is, its function tells.
+ */
+#include "machine.h"
+#include "scene.h"
+
+#define LOCKED (1ULL << EPF_ELASTIC_LOCK)
+
+static bool is(const char *where, const char *function)
+{
+	return !strcmp(where, function);
+}
+
+/* Is @what taken out? Not of what the laws ask. */
+static bool out(__u64 what)
+{
+	return mc_running() >= 0 && mc.out & what;
+}
+
+static struct mc_answer access_word(enum mc_kind kind, const __u64 *p,
+				    __u64 value, __u64 old, bool order,
+				    const char *where)
+{
+	struct mc_op op = { .kind = kind, .word = mc_word(p), .value = value,
+			    .old = old, .order = order, .where = where };
+
+	return mc_access(&op);
+}
+
+/* Who waits for the lock of a line does not turn round, but sleeps. */
+static __u64 load_unlocked(const __u64 *p, const char *where)
+{
+	struct mc_op op = { .kind = MC_LOAD, .word = mc_word(p),
+			    .without = LOCKED, .where = where };
+
+	if (out(MC_EARLY_PHASE))
+		mc_noted.begun = access_word(MC_LOAD, mc_epoch_word(0), 0, 0,
+					     false, where).value;
+	return mc_access(&op).value;
+}
+
+/* The phase: by an insert, or by a test for the second time. */
+static __u64 load_phase(const __u64 *p, const char *where)
+{
+	bool tests = is(where, "epf_elastic_test");
+	__u64 v;
+
+	if (out(tests ? MC_TEST_LONG : MC_EARLY_PHASE))
+		return mc_noted.begun;
+	v = access_word(MC_LOAD, p, 0, 0, false, where).value;
+	if (tests)
+		mc_noted.sure &= !((v ^ mc_noted.begun) >> 1);
+	else
+		mc_noted.begun = v;
+	return v;
+}
+
+/* The head of a line: by a test, twice in a try. */
+static __u64 load_head(const __u64 *p, const char *where)
+{
+	__u64 v = access_word(MC_ACQUIRE, p, 0, 0, !out(MC_RLX_HEAD),
+			      where).value;
+
+	if (out(MC_TEST_BLIND))
+		v &= ~LOCKED;
+	mc_noted.head = v;
+	mc_noted.sure = false;
+	return v;
+}
+
+static __u64 load_head_again(const __u64 *p, const char *where)
+{
+	__u64 v = mc_noted.head;
+
+	if (!out(MC_TEST_ONCE))
+		v = access_word(MC_LOAD, p, 0, 0, false, where).value;
+	if (out(MC_TEST_BLIND))
+		v &= ~LOCKED;
+	mc_noted.sure = v == mc_noted.head;
+	return v;
+}
+
+__u64 mc_load(const __u64 *p, const char *where)
+{
+	__u64 v;
+
+	if (is(where, "epf_elastic_lock"))
+		return load_unlocked(p, where);
+	if (mc.scene->elastic && mc_epoch_of(mc_word(p)) >= 0)
+		return load_phase(p, where);
+	if (is(where, "epf_elastic_test"))
+		return load_head_again(p, where);
+	v = access_word(MC_LOAD, p, 0, 0, false, where).value;
+	if (out(MC_SCAN_ALL) && v && is(where, "epf_scan") &&
+	    mc_epoch_of(mc_word(p)) < 0) {
+		mc_noted.scanned = v;
+		v ^= 1ULL << EPF_TAG_SHIFT;
+	}
+	return v;
+}
+
+__u64 mc_load_acquire(const __u64 *p, const char *where)
+{
+	bool epoch = mc_epoch_of(mc_word(p)) >= 0;
+	__u64 relaxed = MC_RLX_HOLDS, v;
+
+	if (epoch)
+		relaxed = MC_RLX_BEGIN;
+	else if (is(where, "epf_elastic_test"))
+		return load_head(p, where);
+	else if (mc.scene->elastic)
+		relaxed = MC_RLX_WORDS;
+	else if (is(where, "epf_lane_set"))
+		relaxed = MC_RLX_LANE;
+	v = access_word(MC_ACQUIRE, p, 0, 0, !out(relaxed), where).value;
+	if (epoch)
+		mc_noted.begun = v;
+	return v;
+}
+
+__u64 mc_load_ordered(const __u64 *p, const char *where)
+{
+	if (out(MC_NO_REREAD))
+		return mc_noted.begun;
+	return access_word(MC_ORDERED, p, 0, 0, !out(MC_RLX_ORDERED),
+			   where).value;
+}
+
+void mc_store_release(__u64 *p, __u64 v, const char *where)
+{
+	__u64 relaxed = MC_RLX_TABLE;
+
+	if (mc_epoch_of(mc_word(p)) >= 0)
+		relaxed = MC_RLX_EPOCH;
+	else if (mc.scene->elastic)
+		relaxed = MC_RLX_WRITES;
+	else if (mc_is_count(mc_word(p)))
+		relaxed = MC_RLX_COUNT;
+	if (out(MC_COUNT_ON) && relaxed == MC_RLX_COUNT)
+		v |= access_word(MC_LOAD, p, 0, 0, false, where).value &
+		     EPF_COUNT_MASK;
+	access_word(MC_STORE, p, v, 0, !out(relaxed), where);
+}
+
+__u64 mc_fetch_or(__u64 *p, __u64 v, const char *where)
+{
+	__u64 old;
+
+	if (out(MC_NO_ATOMIC_OR)) {
+		old = access_word(MC_LOAD, p, 0, 0, false, where).value;
+		access_word(MC_STORE, p, old | v, 0, true, where);
+	} else {
+		old = access_word(MC_OR, p, v, 0, !out(MC_RLX_OR), where).value;
+	}
+	if (out(MC_OR_SEES_SELF))
+		return old | v;
+	return out(MC_OR_SEES_NONE) ? 0 : old;
+}
+
+static bool cas(__u64 *p, __u64 *old, __u64 v, bool order, const char *where)
+{
+	struct mc_answer a = access_word(MC_CAS, p, v, *old, order, where);
+
+	if (!a.good)
+		*old = a.value;
+	return a.good;
+}
+
+static bool store(__u64 *p, __u64 v, const char *where)
+{
+	access_word(MC_STORE, p, v, 0, true, where);
+	return true;
+}
+
+static bool lock_line(__u64 *p, __u64 *old, __u64 v, const char *where)
+{
+	if (out(MC_SWEEP_LOOSE) && scene_rotates(mc_running()))
+		return true;
+	if (out(MC_LOCK_STORE))
+		return store(p, v, where);
+	return cas(p, old, v, !out(MC_RLX_LOCK), where);
+}
+
+static bool unlock_line(__u64 *p, __u64 *old, __u64 v, const char *where)
+{
+	__u64 stamp = (EPF_ELASTIC_STAMPS - 1ULL) << EPF_ELASTIC_STAMP;
+
+	if (out(MC_NO_UNLOCK))
+		return true;
+	if (out(MC_OLD_STAMP))
+		v = (v & ~stamp) | (*old & stamp);
+	if (out(MC_SWEEP_LOOSE) && scene_rotates(mc_running()))
+		return store(p, v, where);
+	return cas(p, old, v, !out(MC_RLX_UNLOCK), where);
+}
+
+bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
+{
+	__u64 relaxed = MC_RLX_ADD, as_store = MC_COUNT_STORE;
+
+	if (is(where, "epf_elastic_lock"))
+		return lock_line(p, old, v, where);
+	if (is(where, "epf_elastic_unlock"))
+		return unlock_line(p, old, v, where);
+	if (is(where, "epf_lane_set")) {
+		relaxed = MC_RLX_CAS;
+		as_store = MC_NO_CAS;
+	} else if (is(where, "epf_scan")) {
+		relaxed = MC_RLX_SCAN;
+		as_store = MC_SCAN_STORE;
+		if (out(MC_SCAN_ALL))
+			*old = mc_noted.scanned;
+	}
+	if (out(as_store))
+		return store(p, v, where);
+	return cas(p, old, v, !out(relaxed), where);
+}
