@@ -7,14 +7,14 @@
  * C(n, k_j) / C(62, k_j). The mean over the lines of part j is the chance that
  * a key never inserted hits there; a false positive hits in all L parts in the
  * same epoch (product), in any retained epoch (complement of the product of
- * complements). Probabilities are fixed point with 56 fraction bits (q56).
+ * complements).
  */
 #ifndef EPF_ESTIMATE_H
 #define EPF_ESTIMATE_H
 
+#include "q56.h"
 #include "window.h"
 
-#define EPF_Q56_ONE (1ULL << 56)
 #define EPF_FILL_SAMPLES 2048u	     /* lines of each part, at the most */
 
 /**
@@ -42,24 +42,6 @@ EPF_FN __u64 epf_cover_q56(__u32 n, __u32 k)
 		q = q * (n - i) / (EPF_LANE_BITS - i);
 	}
 	return q;
-}
-
-/* a * b in q56, both at most one. */
-EPF_FN __u64 epf_mul_q56(__u64 a, __u64 b)
-{
-	__u64 lo = (1ULL << 28) - 1;
-
-	return (a >> 28) * (b >> 28) + ((a >> 28) * (b & lo) >> 28) +
-	       ((b >> 28) * (a & lo) >> 28);
-}
-
-/* q56, at most one, to the ABI's parts per 10^12 = 5^12 * 2^12. */
-EPF_FN __u64 epf_q56_to_ppt(__u64 q)
-{
-	__u64 five12 = 244140625;
-
-	return ((q >> 28) * five12 + ((q & ((1ULL << 28) - 1)) * five12 >> 28)) >>
-	       16;
 }
 
 /* Chance of a hit by position count: one table for each size of mask. */
@@ -138,11 +120,8 @@ EPF_FN __u64 epf_fill_q56(const struct epf_fill *s, __u32 parts)
 	__u64 any = 0;
 	__u32 l;
 
-	for (l = 0; l < EPF_LANES; l++) {
-		__u64 q = epf_fill_lane_q56(s, parts, l);
-
-		any += q - epf_mul_q56(any, q);
-	}
+	for (l = 0; l < EPF_LANES; l++)
+		any = epf_either_q56(any, epf_fill_lane_q56(s, parts, l));
 	return any;
 }
 

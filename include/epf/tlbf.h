@@ -108,7 +108,7 @@ struct epf_tlbf_shape {
  *	for more than T/l, the time of its first key
  * @since: keys the filter had taken then
  * @until: likewise, when it left place k-1; before that without meaning
- * @last_ns: time of its last key, likewise
+ * @last_ns: time of its last key, likewise; 0 if it never had one
  * @fn: number of its hash function
  */
 struct epf_tlbf_slice {
@@ -126,7 +126,7 @@ struct epf_tlbf_slice {
  * @shape: as given
  * @generation_ns: floor(T/l)
  * @now_ns: latest time the owner told
- * @last_ns: time of the last key
+ * @last_ns: time of the last key; 0 before it
  * @taken: keys inserted
  * @quota: u
  * @spare: handed over and not yet in use; of no words: none
@@ -197,7 +197,6 @@ EPF_FN int epf_tlbf_init(struct epf_tlbf *f, const struct epf_tlbf_shape *s,
 	f->shape = *s;
 	f->generation_ns = s->span_ns / s->l;
 	f->now_ns = now_ns;
-	f->last_ns = now_ns;
 	return 0;
 }
 

@@ -74,30 +74,40 @@ struct epf_state {
 };
 
 /**
- * epf_window_init() - check and set a window
+ * epf_window_init_epochs() - check and set a window of any number of epochs
  * @w: result
  * @mode: enum epf_mode
  * @first_seen: 0 or 1
  * @inserts: W, 1 .. EPF_INSERTS_MAX; 0 in mode time
  * @ns: T, 1 .. EPF_NS_MAX; 0 in mode count
+ * @epochs: r, complete epochs that make the window, 1 and up
  *
  * Return: 0, or -EINVAL when a number is out of its range.
  */
-EPF_FN int epf_window_init(struct epf_window *w, __u32 mode, __u32 first_seen,
-			   __u64 inserts, __u64 ns)
+EPF_FN int epf_window_init_epochs(struct epf_window *w, __u32 mode,
+				  __u32 first_seen, __u64 inserts, __u64 ns,
+				  __u32 epochs)
 {
-	if (mode > EPF_MODE_MAX || first_seen > 1)
+	if (mode > EPF_MODE_MAX || first_seen > 1 || !epochs)
 		return -EINVAL;
 	if (inserts > EPF_INSERTS_MAX || ns > EPF_NS_MAX)
 		return -EINVAL;
 	if (!inserts != (mode == EPF_MODE_TIME) ||
 	    !ns != (mode == EPF_MODE_COUNT))
 		return -EINVAL;
-	w->epoch_inserts = (inserts + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS;
-	w->epoch_ns = (ns + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS;
+	w->epoch_inserts = (inserts + epochs - 1) / epochs;
+	w->epoch_ns = (ns + epochs - 1) / epochs;
 	w->mode = mode;
 	w->first_seen = first_seen;
 	return 0;
+}
+
+/* The window of lanes: as epf_window_init_epochs(), with seven. */
+EPF_FN int epf_window_init(struct epf_window *w, __u32 mode, __u32 first_seen,
+			   __u64 inserts, __u64 ns)
+{
+	return epf_window_init_epochs(w, mode, first_seen, inserts, ns,
+				      EPF_LIVE_EPOCHS);
 }
 
 /* Has the epoch that counted @inserts and lasted @ns come to its end? */

@@ -32,7 +32,29 @@ static const struct field fields[] = {
 
 	F(epf_create, size) F(epf_create, flags) F(epf_create, params)
 	F(epf_create, key) F(epf_create, id) F(epf_create, reserved)
-	END(epf_create, 112)
+	F(epf_create, shape) END(epf_create, 176)
+
+	F(epf_shape, all) END(epf_shape, 64)
+
+	F(epf_shape_ge, segment_bits) F(epf_shape_ge, epochs)
+	F(epf_shape_ge, bits) F(epf_shape_ge, layout) F(epf_shape_ge, reserved)
+	END(epf_shape_ge, 24)
+	F(epf_shape_gebl, blocks) F(epf_shape_gebl, block_bits)
+	F(epf_shape_gebl, epochs) F(epf_shape_gebl, bits)
+	F(epf_shape_gebl, offsets) END(epf_shape_gebl, 24)
+	F(epf_shape_apbf, slice_bits) F(epf_shape_apbf, k) F(epf_shape_apbf, l)
+	END(epf_shape_apbf, 16)
+	F(epf_shape_apbbf, blocks) F(epf_shape_apbbf, k) F(epf_shape_apbbf, l)
+	F(epf_shape_apbbf, block_bits) F(epf_shape_apbbf, bits)
+	END(epf_shape_apbbf, 24)
+	F(epf_shape_tlbf, words_first) F(epf_shape_tlbf, words_min)
+	F(epf_shape_tlbf, words_max) F(epf_shape_tlbf, k) F(epf_shape_tlbf, l)
+	END(epf_shape_tlbf, 32)
+	F(epf_shape_dict, buckets) F(epf_shape_dict, yard)
+	F(epf_shape_dict, generations) F(epf_shape_dict, tag_bits)
+	F(epf_shape_dict, rem_bits) F(epf_shape_dict, slots)
+	F(epf_shape_dict, lines) F(epf_shape_dict, reserved)
+	END(epf_shape_dict, 40)
 
 	F(epf_name, name) F(epf_name, id) F(epf_name, reserved)
 	END(epf_name, 40)
@@ -59,7 +81,9 @@ static const struct field fields[] = {
 	F(epf_info, users) F(epf_info, params) F(epf_info, epoch)
 	F(epf_info, memory_bytes) F(epf_info, covered_inserts)
 	F(epf_info, covered_ns) F(epf_info, fpr_ppt) F(epf_info, age_ns)
-	F(epf_info, stats) F(epf_info, epochs) END(epf_info, 528)
+	F(epf_info, stats) F(epf_info, epochs) F(epf_info, shape)
+	F(epf_info, needs) F(epf_info, window_epochs) F(epf_info, slices)
+	F(epf_info, waits) END(epf_info, 608)
 
 	F(epf_batch, size) F(epf_batch, flags) F(epf_batch, count)
 	F(epf_batch, key_len) F(epf_batch, keys) F(epf_batch, lens)
@@ -98,12 +122,12 @@ static const struct {
 	const char *name;
 	unsigned long got, want;
 } numbers[] = {
-	{ "EPF_IOC_CREATE", EPF_IOC_CREATE, 0xc070ef00 },
+	{ "EPF_IOC_CREATE", EPF_IOC_CREATE, 0xc0b0ef00 },
 	{ "EPF_IOC_DESTROY", EPF_IOC_DESTROY, 0x4030ef01 },
 	{ "EPF_IOC_LIST", EPF_IOC_LIST, 0xc018ef02 },
 	{ "EPF_IOC_OPEN", EPF_IOC_OPEN, 0x4030ef03 },
 	{ "EPF_IOC_SWAP", EPF_IOC_SWAP, 0x4058ef04 },
-	{ "EPF_IOC_INFO", EPF_IOC_INFO, 0xc210ef10 },
+	{ "EPF_IOC_INFO", EPF_IOC_INFO, 0xc260ef10 },
 	{ "EPF_IOC_TEST", EPF_IOC_TEST, 0xc038ef11 },
 	{ "EPF_IOC_INSERT", EPF_IOC_INSERT, 0xc038ef12 },
 	{ "EPF_IOC_TEST_AND_INSERT", EPF_IOC_TEST_AND_INSERT, 0xc038ef13 },
@@ -120,6 +144,12 @@ static const struct {
 	{ "EPF_HASH_SIPHASH13", EPF_HASH_SIPHASH13, 0 },
 	{ "EPF_HASH_SIPHASH24", EPF_HASH_SIPHASH24, 1 },
 	{ "EPF_KIND_LANES", EPF_KIND_LANES, 0 },
+	{ "EPF_KIND_GE", EPF_KIND_GE, 1 },
+	{ "EPF_KIND_GEBL", EPF_KIND_GEBL, 2 },
+	{ "EPF_KIND_APBF", EPF_KIND_APBF, 3 },
+	{ "EPF_KIND_APBBF", EPF_KIND_APBBF, 4 },
+	{ "EPF_KIND_TLBF", EPF_KIND_TLBF, 5 },
+	{ "EPF_KIND_DICT", EPF_KIND_DICT, 6 },
 	{ "EPF_REFRESH", EPF_REFRESH, 0 },
 	{ "EPF_FIRST_SEEN", EPF_FIRST_SEEN, 1 },
 	{ "EPF_PKT_FRAME", EPF_PKT_FRAME, 0 },

@@ -13,7 +13,7 @@ broken 'the retired epoch counts' 's/f->retired = 1;/f->retired = 0;/'
 broken 'the current segment is swept' \
 	's/epf_ge_segment(f, f->shape.epochs);/f->now;/'
 broken 'every other word is swept' 's/at < to; at++/at < to; at += 2/'
-kind gebl gebl cover
+kind gebl gebl ../cover
 whole
 broken 'the guard does not count' \
 	's/return f->shape.epochs + !f->retired;/return f->shape.epochs;/'

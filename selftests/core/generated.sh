@@ -16,7 +16,7 @@ same() {
 }
 
 # Each by selftests/model/KIND.py.
-kinds='ge gebl apbf apbbf tlbf elastic dict'
+kinds='ge gebl apbf apbbf tlbf chain elastic dict'
 
 # shellcheck disable=SC2086 # a list
 set -- $kinds

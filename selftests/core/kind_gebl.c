@@ -10,7 +10,7 @@
 #include "tap.h"
 
 #include <epf/gebl.h>
-#include <kinds/cover.h>
+#include <cover.h>
 #include <kinds/gebl.h>
 
 LAW_OPS(gebl)

@@ -94,8 +94,9 @@ int epf_dev_open(void)
 	return descriptor();
 }
 
-int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
-		   __u32 *id)
+int epf_dev_create_kind(int dev, const struct epf_params *p,
+			const struct epf_shape *shape, const __u64 key[2],
+			__u32 *id)
 {
 	struct epf_window w;
 	struct epf_geom g;
@@ -103,8 +104,11 @@ int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
 	(void)dev;
 	(void)key;
 	law(name_is_sound(p->name), "create: name");
-	law(!p->kind && p->hash <= EPF_HASH_SIPHASH24, "create: kinds");
-	law(!epf_geom_init(&g, p->nr_lines, p->lines_per_key, p->bits_per_key),
+	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_SIPHASH24,
+	    "create: kinds");
+	law(p->kind ? shape->all[0] == p->kind && !p->nr_lines :
+		      !epf_geom_init(&g, p->nr_lines, p->lines_per_key,
+				     p->bits_per_key),
 	    "create: geometry");
 	law(!epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
 			     p->window_ns), "create: window");
@@ -115,14 +119,44 @@ int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
 	return 0;
 }
 
+int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
+		   __u32 *id)
+{
+	law(!p->kind, "create: lanes");
+	return epf_dev_create_kind(dev, p, NULL, key, id);
+}
+
+static void law_compared(const struct epf_compare_req *req)
+{
+	law(req->keys_per_window >= 1 && req->budget >= 1e-9 &&
+	    req->budget <= 0.5 && req->slack >= 0 && req->slack <= 1,
+	    "compare: keys, budget, slack");
+}
+
+int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
+		     struct epf_compared *row)
+{
+	law_compared(req);
+	*row = (struct epf_compared){ .kind = "kind", .bytes = 4096,
+				      .epochs = 7, .slack = 0.1 };
+	row->shape.all[0] = number;
+	return req->slack && req->slack < 0.1 ? -ENOSPC : 0;
+}
+
+const char *epf_kind_name(__u32 number)
+{
+	static const char *const names[] = { "lanes", "ge",   "gebl", "apbf",
+					     "apbbf", "tlbf", "dict" };
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
 void epf_compare(const struct epf_compare_req *req,
 		 struct epf_compared rows[EPF_COMPARE_KINDS])
 {
 	int i;
 
-	law(req->keys_per_window >= 1 && req->budget >= 1e-9 &&
-	    req->budget <= 0.5 && req->slack >= 0 && req->slack <= 1,
-	    "compare: keys, budget, slack");
+	law_compared(req);
 	for (i = 0; i < EPF_COMPARE_KINDS; i++)
 		rows[i] = (struct epf_compared){ .kind = "kind", .promise = "",
 						 .err = i & 1 ? -ENOSPC : 0 };

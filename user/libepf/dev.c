@@ -40,9 +40,18 @@ int epf_dev_open(void)
 int epf_dev_create(int dev, const struct epf_params *params,
 		   const __u64 key[2], __u32 *id)
 {
+	return epf_dev_create_kind(dev, params, NULL, key, id);
+}
+
+int epf_dev_create_kind(int dev, const struct epf_params *params,
+			const struct epf_shape *shape, const __u64 key[2],
+			__u32 *id)
+{
 	struct epf_create c = { .size = sizeof(c), .params = *params };
 	int ret;
 
+	if (shape)
+		c.shape = *shape;
 	if (key) {
 		c.flags = EPF_CREATE_KEY;
 		memcpy(c.key, key, sizeof(c.key));

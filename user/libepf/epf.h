@@ -116,6 +116,10 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns,
 int epf_dev_open(void); /* the device; -ENOENT: module not loaded */
 int epf_dev_create(int dev, const struct epf_params *params,
 		   const __u64 key[2], __u32 *id);
+/* Likewise, of any kind; @shape of an owned one, NULL for lanes. */
+int epf_dev_create_kind(int dev, const struct epf_params *params,
+			const struct epf_shape *shape, const __u64 key[2],
+			__u32 *id);
 int epf_dev_destroy(int dev, const char *name, bool force);
 int epf_dev_list(int dev, __u32 **ids); /* count; caller frees *ids */
 int epf_dev_filter(int dev, const char *name); /* descriptor */

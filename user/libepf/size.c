@@ -12,110 +12,21 @@
  *
  *	fpr = 1 - (1 - p_1 .. p_L)^8		all eight epochs full
  *
- * p_j is the chance that a Markov chain started at 0 is at k_j after a Poisson
- * number of steps. Its state is how many of the k_j positions are set; a key
- * that comes sets, of the u not set yet, as many as k_j draws without
- * replacement from 62 find (hypergeometric). All terms are positive and few, so
- * that nothing cancels: inclusion-exclusion would subtract numbers near 6000
- * to get 1e-10.
+ * cover.h has p_j.
  */
 #include "epf.h"
+#include "cover.h"
 
 #include <epf/geometry.h>
 
 #include <math.h>
 
-#define BITS_MAX ((int)EPF_PART_BITS_MAX)
+#define BITS_MAX EPF_PART_BITS_MAX
 #define LINES_STEP 4u /* so that every L divides the number of lines */
 #define FPR_MIN 1e-9
 #define FPR_MAX 0.5
 #define SAME_MEMORY 1.01 /* geometries this near are equal in memory */
 #define BITS_MEMORY 1.015 /* so much memory is spent to save positions */
-
-#define LOAD_MAX 2400.0 /* any position of 62 is set, but for 1e-16 */
-#define LOAD_STEP 512.0 /* exp(-LOAD_STEP) is far from the smallest double */
-#define TAIL 1e-24	/* Poisson terms below this are left out */
-
-/* C(n, r), exact in a double for n <= 62 and r <= 15. */
-static double choose(int n, int r)
-{
-	double c = 1;
-	int i;
-
-	if (r < 0 || r > n)
-		return 0;
-	for (i = 0; i < r; i++)
-		c = c * (n - i) / (i + 1);
-	return c;
-}
-
-/* Chance that @k draws of 62 find @x of @u positions: @x more become set. */
-static double finds(int k, int u, int x)
-{
-	return choose(u, x) * choose((int)EPF_LANE_BITS - u, k - x) /
-	       choose((int)EPF_LANE_BITS, k);
-}
-
-/* How many of the k positions are set: chances of 0 .. k. */
-struct cover {
-	double at[BITS_MAX + 1];
-};
-
-/* Transitions of the chain of @k positions. */
-struct chain {
-	double step[BITS_MAX + 1][BITS_MAX + 1];
-	int k;
-};
-
-static void chain_init(struct chain *c, int k)
-{
-	int from, to;
-
-	c->k = k;
-	for (from = 0; from <= k; from++)
-		for (to = from; to <= k; to++)
-			c->step[from][to] = finds(k, k - from, to - from);
-}
-
-static struct cover one_key(const struct chain *c, const struct cover *now)
-{
-	struct cover next = { { 0 } };
-	int from, to;
-
-	for (from = 0; from <= c->k; from++)
-		for (to = from; to <= c->k; to++)
-			next.at[to] += now->at[from] * c->step[from][to];
-	return next;
-}
-
-/* A Poisson number of keys, of mean @load <= LOAD_STEP. */
-static struct cover some_keys(const struct chain *c, struct cover now,
-			      double load)
-{
-	struct cover sum = { { 0 } };
-	double weight = exp(-load);
-	int x, i;
-
-	for (x = 0; x <= load || weight > TAIL; x++) {
-		for (i = 0; i <= c->k; i++)
-			sum.at[i] += weight * now.at[i];
-		now = one_key(c, &now);
-		weight *= load / (x + 1);
-	}
-	return sum;
-}
-
-/* Chance that all @c->k positions are set by a Poisson number of keys. */
-static double covered(const struct chain *c, double load)
-{
-	struct cover now = { { 1 } };
-
-	if (load > LOAD_MAX)
-		return 1;
-	for (; load > LOAD_STEP; load -= LOAD_STEP)
-		now = some_keys(c, now, LOAD_STEP);
-	return some_keys(c, now, load).at[c->k];
-}
 
 /* All eight epochs, each a false positive with chance @p. */
 static double any_epoch(double p)
@@ -127,7 +38,7 @@ double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
 		    unsigned int bits_per_key, double keys)
 {
 	struct epf_geom g;
-	struct chain c;
+	struct epf_cover_chain c;
 	double p = 1;
 	unsigned int j;
 
@@ -135,15 +46,15 @@ double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
 	    !(keys >= 0))
 		return 1;
 	for (j = 0; j < g.parts; j++) {
-		chain_init(&c, (int)epf_geom_bits(&g, j));
-		p *= covered(&c, keys / (double)g.part_lines);
+		epf_cover_chain_init(&c, EPF_LANE_BITS, epf_geom_bits(&g, j));
+		p *= epf_cover_chain(&c, keys / (double)g.part_lines);
 	}
 	return any_epoch(p);
 }
 
 /* A search: chains for every k_j, and the keys of one epoch. */
 struct search {
-	struct chain chain[BITS_MAX + 1];
+	struct epf_cover_chain chain[BITS_MAX + 1];
 	double keys;
 	double budget;
 };
@@ -157,7 +68,7 @@ static void choose_bits(const struct search *s, __u64 nr_lines,
 	unsigned int k, j;
 
 	for (k = 1; k <= EPF_PART_BITS_MAX; k++)
-		p[k] = covered(&s->chain[k], load);
+		p[k] = epf_cover_chain(&s->chain[k], load);
 	size->fpr = 2;
 	for (k = parts; k <= parts * EPF_PART_BITS_MAX; k++) {
 		double all = 1;
@@ -204,9 +115,9 @@ static double fpr_of(const struct search *s, __u64 nr_lines,
 	double load = s->keys / (double)(nr_lines / parts);
 	unsigned int more = k % parts;
 
-	return any_epoch(pow(covered(&s->chain[k / parts], load),
-			     parts - more) *
-			 pow(covered(&s->chain[k / parts + 1], load), more));
+	return any_epoch(
+		pow(epf_cover_chain(&s->chain[k / parts], load), parts - more) *
+		pow(epf_cover_chain(&s->chain[k / parts + 1], load), more));
 }
 
 /* Each position costs time: take fewer where little memory makes up for it. */
@@ -266,7 +177,7 @@ int epf_size(const struct epf_size_req *req, struct epf_size *size)
 	__u64 max_lines = EPF_LINES_MAX;
 	unsigned int l;
 	struct search s;
-	int k;
+	unsigned int k;
 
 	if (!valid(req))
 		return -EINVAL;
@@ -275,7 +186,7 @@ int epf_size(const struct epf_size_req *req, struct epf_size *size)
 	s.keys = ceil(req->keys_per_window / EPF_LIVE_EPOCHS);
 	s.budget = req->budget;
 	for (k = 1; k <= BITS_MAX; k++)
-		chain_init(&s.chain[k], k);
+		epf_cover_chain_init(&s.chain[k], EPF_LANE_BITS, k);
 	size->fpr = 2;
 	for (l = 1; l <= EPF_PARTS_MAX; l *= 2) {
 		struct epf_size with;

@@ -66,7 +66,8 @@
  *   ENODEV  the filter was destroyed by force while this reference was held
  *   EINTR   a signal came; a batch reports how many keys are done
  *   ENOTTY  unknown command
- *   EOPNOTSUPP  a kind of filter this kernel module does not know
+ *   EOPNOTSUPP  a kind of filter this kernel module does not know; a snapshot,
+ *           a mapping or a restore of another kind than EPF_KIND_LANES
  *   EBADMSG restore: header or geometry does not fit; a packet kfunc: malformed
  *   ENODATA a packet kfunc: truncated
  *   EPROTO  a packet kfunc: not IP, and the options ask to pass those
@@ -85,9 +86,19 @@
 #define EPF_AGE_ABSENT 0xff
 #define EPF_EPOCHS 8	      /* epochs retained: current, 6 whole, guard */
 
-/* The construction; DESIGN section "kinds". */
+/* The construction; docs/THEORY.md. All but lanes are owned kinds: operations
+ * take the filter's lock, a worker ends epochs, and there is no snapshot,
+ * mapping or restore.
+ */
 enum epf_kind {
-	EPF_KIND_LANES = 0,
+	EPF_KIND_LANES = 0, /* guarded epochs in one line a key; lock-free */
+	EPF_KIND_GE = 1,    /* guarded epochs */
+	EPF_KIND_GEBL = 2,  /* guarded epochs, blocked */
+	EPF_KIND_APBF = 3,  /* age-partitioned */
+	EPF_KIND_APBBF = 4, /* age-partitioned, blocked */
+	EPF_KIND_TLBF = 5,  /* time-limited; EPF_MODE_TIME only */
+	EPF_KIND_DICT = 6,  /* dictionary of short-lived fingerprints */
+	EPF_KIND_MAX = EPF_KIND_DICT,
 };
 
 enum epf_hash_id {
@@ -118,7 +129,8 @@ enum epf_refresh {
  * @hash: enum epf_hash_id
  * @mode: enum epf_mode
  * @refresh: enum epf_refresh
- * @lines_per_key: L: 1, 2 or 4
+ * @lines_per_key: L: 1, 2 or 4; 0 for owned kinds, as the next two: their
+ *	numbers are in struct epf_shape
  * @bits_per_key: k: L .. 15 L
  * @nr_lines: of 64 bytes; 64 .. 2^31, a multiple of L
  * @window_inserts: W: 1 .. 2^40-1; 0 in EPF_MODE_TIME
@@ -142,6 +154,91 @@ struct epf_params {
 	__u64 limit_ppt;
 };
 
+/* What the owned kinds are made of: see struct epf_shape. */
+struct epf_shape_ge {
+	__u64 segment_bits;
+	__u32 epochs;
+	__u32 bits;
+	__u32 layout;
+	__u32 reserved;
+};
+
+struct epf_shape_gebl {
+	__u64 blocks;
+	__u32 block_bits;
+	__u32 epochs;
+	__u32 bits;
+	__u32 offsets;
+};
+
+struct epf_shape_apbf {
+	__u64 slice_bits;
+	__u32 k;
+	__u32 l;
+};
+
+struct epf_shape_apbbf {
+	__u64 blocks;
+	__u32 k;
+	__u32 l;
+	__u32 block_bits;
+	__u32 bits;
+};
+
+struct epf_shape_tlbf {
+	__u64 words_first;
+	__u64 words_min;
+	__u64 words_max;
+	__u32 k;
+	__u32 l;
+};
+
+struct epf_shape_dict {
+	__u64 buckets;
+	__u64 yard;
+	__u32 generations;
+	__u32 tag_bits;
+	__u32 rem_bits;
+	__u32 slots;
+	__u32 lines;
+	__u32 reserved;
+};
+
+/**
+ * struct epf_shape - what an owned kind is made of
+ * @ge: segments of segment_bits (64 .. 2^40) for epochs (r, 2 .. 31) complete
+ *	epochs and the current one; bits (k, 1 .. 64) of a key in each. layout:
+ *	0 transposed, 1 segment after segment
+ * @gebl: segments of blocks (1 .. 2^34) blocks of block_bits (64, 128, 256,
+ *	512); epochs and bits (1 .. 20) as in @ge. offsets: 0 distinct, 1 by
+ *	double hashing
+ * @apbf: k + l (at most 128) slices of slice_bits (64 .. 2^38), a key in k of
+ *	them; the window is l generations
+ * @apbbf: slices of blocks blocks of block_bits (64, 128, 256, 512), in which
+ *	a key has bits (a power of two, at most block_bits / 2) positions
+ * @tlbf: slices of words_first 64-bit words at first, later of words_min ..
+ *	words_max (2^32) by the rate; words_min for k keys at least; the window
+ *	is l generations of a steady rate
+ * @dict: buckets (1 .. 2^30) and a backyard of yard (1 .. 2^30) buckets of
+ *	lines (1, 2) lines; the window is generations (2 .. 2^tag_bits - 2)
+ *	generations of tag_bits (2 .. 8); rem_bits (1 .. 40) of a remainder,
+ *	slots (1 and up) of a bucket
+ * @all: zero beyond what the kind uses; all zero for EPF_KIND_LANES
+ *
+ * Memory is at most 128 GiB, and within the module's limits.
+ */
+struct epf_shape {
+	union {
+		struct epf_shape_ge ge;
+		struct epf_shape_gebl gebl;
+		struct epf_shape_apbf apbf;
+		struct epf_shape_apbbf apbbf;
+		struct epf_shape_tlbf tlbf;
+		struct epf_shape_dict dict;
+		__u64 all[8];
+	};
+};
+
 #define EPF_CREATE_KEY (1u << 0) /* take @key instead of a random one */
 #define EPF_CREATE_MASK EPF_CREATE_KEY
 
@@ -153,6 +250,7 @@ struct epf_params {
  * @key: hash key, with EPF_CREATE_KEY; else zero
  * @id: out: never 0, not reused before 2^31 creations
  * @reserved: zero
+ * @shape: of an owned kind; else zero
  *
  * Where the struct cannot be written back (EFAULT) the filter is destroyed
  * again, by force: whoever has opened it meanwhile gets ENODEV.
@@ -164,6 +262,7 @@ struct epf_create {
 	__u64 key[2];
 	__u32 id;
 	__u32 reserved;
+	struct epf_shape shape;
 };
 
 /* @id or, where it is 0, @name. */
@@ -263,6 +362,10 @@ struct epf_stats {
 #define EPF_INFO_SATURATED (1u << 0)
 #define EPF_INFO_PINNED (1u << 1) /* a snapshot holds rotation */
 
+#define EPF_NEEDS_LOCK (1u << 0)   /* operations take turns */
+#define EPF_NEEDS_WORKER (1u << 1) /* epochs end some time after they are due */
+#define EPF_NEEDS_MEMORY (1u << 2) /* it grows and shrinks with the rate */
+
 /**
  * struct epf_info - EPF_IOC_INFO
  * @size: sizeof
@@ -277,7 +380,13 @@ struct epf_stats {
  * @fpr_ppt: out: estimated false-positive rate now
  * @age_ns: out: since creation
  * @stats: out
- * @epochs: out: by age, the current one first
+ * @epochs: out: by age, the current one first; of an owned kind that retains
+ *	more, the youngest
+ * @shape: out: of an owned kind; else zero
+ * @needs: out: EPF_NEEDS_*
+ * @window_epochs: out: complete epochs that make the window
+ * @slices: out: segments, slices or generations there are memory for
+ * @waits: out: times memory was wanted and not to be had
  */
 struct epf_info {
 	__u32 size;
@@ -293,6 +402,11 @@ struct epf_info {
 	__u64 age_ns;
 	struct epf_stats stats;
 	struct epf_epoch_info epochs[EPF_EPOCHS];
+	struct epf_shape shape;
+	__u32 needs;
+	__u32 window_epochs;
+	__u32 slices;
+	__u32 waits;
 };
 
 #define EPF_BATCH_DIGESTS (1u << 0) /* @keys are __u64 digests */

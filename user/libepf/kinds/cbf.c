@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Baseline cbf. Positions by double hashing, as kind ge has them: position i is
- * floor((h1 + i h2 mod 2^64) cells / 2^64).
+ * Baseline cbf.
  */
 #define EPF_PRIVATE
 
 #include "cbf.h"
-
-#include <epf/hash.h>
+#include "cells.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#define CELLS_MIN 64ULL
-#define CELLS_MAX (1ULL << 40)
 #define WINDOW_MAX (1ULL << 32)
 #define BITS_MAX 64u
-#define STUCK 15u
+#define STUCK EPF_CELL_MAX
 
 static bool in_range(const struct epf_cbf_shape *s)
 {
-	return s->cells >= CELLS_MIN && s->cells <= CELLS_MAX && s->window &&
+	return epf_cells_in_range(s->cells) && s->window &&
 	       s->window <= WINDOW_MAX && s->bits && s->bits <= BITS_MAX;
 }
 
@@ -47,26 +43,20 @@ void epf_cbf_free(struct epf_cbf *f)
 
 static __u64 position(const struct epf_cbf *f, __u64 digest, unsigned int i)
 {
-	__u64 h = epf_word(digest, 0) + i * (epf_word(digest, 1) | 1);
-
-	return epf_mulhi(h, f->shape.cells);
-}
-
-static unsigned int counter(const struct epf_cbf *f, __u64 pos)
-{
-	return f->cell[pos / 2] >> pos % 2 * 4 & 15;
+	return epf_cells_position(f->shape.cells, digest, i);
 }
 
 /* @by: 1 or -1. */
 static void count(struct epf_cbf *f, __u64 digest, int by)
 {
-	unsigned int i;
+	unsigned int i, v;
+	__u64 pos;
 
 	for (i = 0; i < f->shape.bits; i++) {
-		__u64 pos = position(f, digest, i);
-
-		if (counter(f, pos) != STUCK)
-			f->cell[pos / 2] += (__u8)(by * (1 << pos % 2 * 4));
+		pos = position(f, digest, i);
+		v = epf_cells_get(f->cell, pos);
+		if (v != STUCK)
+			epf_cells_set(f->cell, pos, v + (unsigned int)by);
 	}
 }
 
@@ -86,14 +76,14 @@ bool epf_cbf_test(const struct epf_cbf *f, __u64 digest)
 	unsigned int i;
 
 	for (i = 0; i < f->shape.bits; i++)
-		if (!counter(f, position(f, digest, i)))
+		if (!epf_cells_get(f->cell, position(f, digest, i)))
 			return false;
 	return true;
 }
 
 __u64 epf_cbf_bytes(const struct epf_cbf_shape *shape)
 {
-	return (shape->cells + 1) / 2;
+	return epf_cells_bytes(shape->cells);
 }
 
 __u64 epf_cbf_queue_bytes(const struct epf_cbf_shape *shape)

@@ -9,10 +9,12 @@
 #include "apbbf.h"
 #include "apbf.h"
 #include "cbf.h"
+#include "cells.h"
 #include "dict.h"
 #include "elastic.h"
 #include "ge.h"
 #include "gebl.h"
+#include "tlbf.h"
 
 #include <errno.h>
 #include <math.h>
@@ -58,6 +60,10 @@ static int plan_lanes(const struct epf_compare_req *req, struct epf_compared *c)
 	if (err || (req->slack && c->slack > req->slack))
 		return err ? err : -ENOSPC;
 	c->bytes = size.nr_lines * EPF_LINE_BYTES;
+	c->epochs = EPF_LIVE_EPOCHS;
+	c->params.nr_lines = size.nr_lines;
+	c->params.lines_per_key = (__u16)size.lines_per_key;
+	c->params.bits_per_key = (__u16)size.bits_per_key;
 	c->fpr = size.fpr;
 	c->lines_insert = c->lines_present = size.lines_per_key;
 	c->lines_absent = until_one_fails(line_covers(size.fpr,
@@ -91,6 +97,11 @@ static int plan_ge(const struct epf_compare_req *req, struct epf_compared *c)
 	c->bytes = size.bytes;
 	c->fpr = size.fpr;
 	c->slack = 1.0 / size.shape.epochs;
+	c->epochs = size.shape.epochs;
+	c->shape.ge.segment_bits = size.shape.segment_bits;
+	c->shape.ge.epochs = size.shape.epochs;
+	c->shape.ge.bits = size.shape.bits;
+	c->shape.ge.layout = size.shape.layout;
 	c->lines_insert = c->lines_present = size.shape.bits;
 	c->lines_absent = ge_absent(&size.shape,
 				    EPOCH_KEYS(req, size.shape.epochs));
@@ -112,6 +123,12 @@ static int plan_gebl(const struct epf_compare_req *req, struct epf_compared *c)
 	c->bytes = size.bytes;
 	c->fpr = size.fpr;
 	c->slack = 1.0 / size.shape.epochs;
+	c->epochs = size.shape.epochs;
+	c->shape.gebl.blocks = size.shape.blocks;
+	c->shape.gebl.block_bits = size.shape.block_bits;
+	c->shape.gebl.epochs = size.shape.epochs;
+	c->shape.gebl.bits = size.shape.bits;
+	c->shape.gebl.offsets = size.shape.offsets;
 	c->lines_insert = 1;
 	c->lines_absent = c->lines_present = (bits + LINE_BITS - 1) / LINE_BITS;
 	return 0;
@@ -120,6 +137,7 @@ static int plan_gebl(const struct epf_compare_req *req, struct epf_compared *c)
 static void aged_lines(const struct epf_rates *rates, struct epf_compared *c)
 {
 	c->slack = epf_aged_slack(rates->k, rates->l);
+	c->epochs = rates->l;
 	c->lines_insert = rates->k;
 	c->lines_absent = epf_aged_accesses(rates, EPF_AGED_ABSENT);
 	c->lines_present = epf_aged_accesses(rates, EPF_AGED_WINDOW);
@@ -138,6 +156,9 @@ static int plan_apbf(const struct epf_compare_req *req, struct epf_compared *c)
 		return err;
 	full.keys = size.generation;
 	epf_apbf_rates(&size.shape, &full, EPF_APBF_EXACT, &rates);
+	c->shape.apbf.slice_bits = size.shape.slice_bits;
+	c->shape.apbf.k = size.shape.k;
+	c->shape.apbf.l = size.shape.l;
 	c->bytes = epf_apbf_words(&size.shape) * sizeof(__u64);
 	c->fpr = size.fpr;
 	aged_lines(&rates, c);
@@ -158,9 +179,46 @@ static int plan_apbbf(const struct epf_compare_req *req,
 		return err;
 	full.keys = size.generation;
 	epf_apbbf_rates(&size.shape, &full, &rates);
+	c->shape.apbbf.blocks = size.shape.nr_blocks;
+	c->shape.apbbf.k = size.shape.k;
+	c->shape.apbbf.l = size.shape.l;
+	c->shape.apbbf.block_bits = size.shape.block_bits;
+	c->shape.apbbf.bits = size.shape.bits;
 	c->bytes = epf_apbbf_words(&size.shape) * sizeof(__u64);
 	c->fpr = size.fpr;
 	aged_lines(&rates, c);
+	return 0;
+}
+
+/* W keys in a second, say, which is the window. Memory of k + l + 1 slices, each
+ * in lines of its own, and of the ring that has them in order; lines of slices
+ * alone, for the ring is hot.
+ */
+static int plan_tlbf(const struct epf_compare_req *req, struct epf_compared *c)
+{
+	struct epf_tlbf_req r = { .span_ns = 1000000000,
+				  .rate = req->keys_per_window,
+				  .budget = req->budget, .slack = req->slack };
+	struct epf_tlbf_size size;
+	struct epf_rates rates;
+	int err = epf_tlbf_size(&r, &size);
+	__u32 k, l;
+
+	if (err)
+		return err;
+	k = size.shape.k;
+	l = size.shape.l;
+	c->shape.tlbf.words_first = size.shape.words_first;
+	c->shape.tlbf.words_min = size.shape.words_min;
+	c->shape.tlbf.words_max = size.shape.words_max;
+	c->shape.tlbf.k = k;
+	c->shape.tlbf.l = l;
+	epf_tlbf_steady(k, l, &rates);
+	c->bytes = (size.shape.words_first * 8 + 63) / 64 * 64 * (k + l + 1) +
+		   sizeof(struct epf_tlbf);
+	c->fpr = size.fpr;
+	aged_lines(&rates, c);
+	c->epochs = l;
 	return 0;
 }
 
@@ -180,6 +238,14 @@ static int plan_dict(const struct epf_compare_req *req, struct epf_compared *c)
 	c->bytes = size.bytes;
 	c->fpr = size.fpr;
 	c->slack = 1.0 / size.shape.generations;
+	c->epochs = size.shape.generations;
+	c->shape.dict.buckets = size.shape.buckets;
+	c->shape.dict.yard = size.shape.yard;
+	c->shape.dict.generations = size.shape.generations;
+	c->shape.dict.tag_bits = size.shape.tag_bits;
+	c->shape.dict.rem_bits = size.shape.rem_bits;
+	c->shape.dict.slots = size.shape.slots;
+	c->shape.dict.lines = size.shape.lines;
 	c->lines_insert = size.shape.lines * (1 + 2 * state.asks);
 	c->lines_absent = c->lines_insert;
 	c->lines_present = size.shape.lines * 3;
@@ -200,6 +266,7 @@ static int plan_elastic(const struct epf_compare_req *req,
 	c->bytes = size.bytes;
 	c->fpr = size.fpr;
 	c->slack = 1.0 / size.shape.epochs;
+	c->epochs = size.shape.epochs;
 	c->lines_insert = c->lines_absent = c->lines_present =
 		size.shape.line_words / 8;
 	return 0;
@@ -215,6 +282,8 @@ static int plan_cbf(const struct epf_compare_req *req, struct epf_compared *c)
 	s.window = (__u64)w;
 	s.cells = (__u64)ceil(-(s.bits * w) /
 			      log1p(-pow(req->budget, 1.0 / s.bits)));
+	if (s.cells < EPF_CELLS_MIN)
+		s.cells = EPF_CELLS_MIN;
 	c->bytes = epf_cbf_bytes(&s) + epf_cbf_queue_bytes(&s);
 	c->fpr = epf_cbf_fpr(&s, w);
 	c->slack = 0;
@@ -225,34 +294,81 @@ static int plan_cbf(const struct epf_compare_req *req, struct epf_compared *c)
 }
 
 static const struct {
+	__u32 number;
 	const char *name, *promise;
 	plan_fn plan;
 } kinds[EPF_COMPARE_KINDS] = {
-	{ "lanes", "window kept, age told; no lock, rotation is one store",
+	{ EPF_KIND_LANES, "lanes",
+	  "window kept, age told; no lock, rotation is one store",
 	  plan_lanes },
-	{ "elastic", "window kept, age told; a lock for each line",
+	{ EPF_COMPARED_USER, "elastic",
+	  "window kept, age told; a lock for each line",
 	  plan_elastic },
-	{ "dict", "window kept, age told; one lock, a scan", plan_dict },
-	{ "ge", "window kept, age told; one lock, rotation sweeps all",
+	{ EPF_KIND_DICT, "dict",
+	  "window kept, age told; one lock, a scan", plan_dict },
+	{ EPF_KIND_GE, "ge",
+	  "window kept, age told; one lock, rotation sweeps all",
 	  plan_ge },
-	{ "gebl", "window kept, age told; one lock, rotation sweeps an epoch",
+	{ EPF_KIND_GEBL, "gebl",
+	  "window kept, age told; one lock, rotation sweeps an epoch",
 	  plan_gebl },
-	{ "apbf", "window kept, age or more; one lock, a shift sweeps a slice",
+	{ EPF_KIND_APBF, "apbf",
+	  "window kept, age or more; one lock, a shift sweeps a slice",
 	  plan_apbf },
-	{ "apbbf", "window kept, age or more; one lock, a shift sweeps a slice",
+	{ EPF_KIND_APBBF, "apbbf",
+	  "window kept, age or more; one lock, a shift sweeps a slice",
 	  plan_apbbf },
-	{ "cbf", "exact window, no age; 8 bytes a key of it for the queue",
+	{ EPF_KIND_TLBF, "tlbf",
+	  "window in time, memory by the rate, age or more; one lock",
+	  plan_tlbf },
+	{ EPF_COMPARED_USER, "cbf",
+	  "exact window, no age; 8 bytes a key of it for the queue",
 	  plan_cbf },
 };
+
+static void compare_one(int i, const struct epf_compare_req *req,
+			struct epf_compared *row)
+{
+	*row = (struct epf_compared){ .kind = kinds[i].name,
+				      .number = kinds[i].number,
+				      .promise = kinds[i].promise };
+	row->err = kinds[i].plan(req, row);
+}
 
 void epf_compare(const struct epf_compare_req *req,
 		 struct epf_compared rows[EPF_COMPARE_KINDS])
 {
 	int i;
 
-	for (i = 0; i < EPF_COMPARE_KINDS; i++) {
-		rows[i] = (struct epf_compared){ .kind = kinds[i].name,
-						 .promise = kinds[i].promise };
-		rows[i].err = kinds[i].plan(req, &rows[i]);
-	}
+	for (i = 0; i < EPF_COMPARE_KINDS; i++)
+		compare_one(i, req, &rows[i]);
+}
+
+/* Return: its place in the table, or -1. */
+static int find_kind(__u32 number)
+{
+	int i;
+
+	for (i = 0; i < EPF_COMPARE_KINDS; i++)
+		if (kinds[i].number == number && number != EPF_COMPARED_USER)
+			return i;
+	return -1;
+}
+
+const char *epf_kind_name(__u32 number)
+{
+	int i = find_kind(number);
+
+	return i < 0 ? NULL : kinds[i].name;
+}
+
+int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
+		     struct epf_compared *row)
+{
+	int i = find_kind(number);
+
+	if (i < 0)
+		return -EINVAL;
+	compare_one(i, req, row);
+	return row->err;
 }

@@ -5,6 +5,7 @@
 #ifndef LIBEPF_KINDS_COMPARE_H
 #define LIBEPF_KINDS_COMPARE_H
 
+#include <linux/epochfilter.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,10 +30,14 @@ struct epf_compare_req {
 /**
  * struct epf_compared - one kind
  * @kind: its name
+ * @number: enum epf_kind, or EPF_COMPARED_USER: not to be had in the kernel
  * @promise: what it promises, and what it takes for that
  * @err: 0, or why there is nothing else here: -ENOSPC, -E2BIG: no filter of
  *	this kind keeps the promise; -EINVAL: a number out of the kind's range
  * @bytes: memory, all of it
+ * @epochs: complete epochs that make the window
+ * @params: lines of EPF_KIND_LANES, all else zero
+ * @shape: of an owned kind
  * @fpr: predicted at the worst phase
  * @slack: how long a key may stay after its window, as a share of it
  * @lines_insert: lines of 64 bytes that an insertion touches
@@ -42,9 +47,13 @@ struct epf_compare_req {
  */
 struct epf_compared {
 	const char *kind;
+	__u32 number;
 	const char *promise;
 	int err;
 	__u64 bytes;
+	__u32 epochs;
+	struct epf_params params;
+	struct epf_shape shape;
 	double fpr;
 	double slack;
 	double lines_insert;
@@ -52,7 +61,22 @@ struct epf_compared {
 	double lines_present;
 };
 
-#define EPF_COMPARE_KINDS 8
+#define EPF_COMPARE_KINDS 9
+#define EPF_COMPARED_USER 0x100u
+
+/* The name of a kind of the kernel, or NULL. */
+const char *epf_kind_name(__u32 number);
+
+/**
+ * epf_compare_kind() - size one kind
+ * @number: enum epf_kind
+ * @req: promise
+ * @row: result
+ *
+ * Return: @row->err; -EINVAL also where there is no such kind.
+ */
+int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
+		     struct epf_compared *row);
 
 /**
  * epf_compare() - size every kind

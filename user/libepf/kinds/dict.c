@@ -43,6 +43,7 @@
 #define FREE_CELLS 4  /* in the mean, of a bucket of the backyard */
 #define SIGMAS 4      /* of the number of keys spilt */
 #define FEW_BUCKETS 64
+#define FEWER 8 /* generations than what was found first, tried too */
 #define LOAD_MAX 1.0 /* of a bucket: further than the fit is tried */
 #define LOAD_MIN 0.5
 
@@ -338,13 +339,15 @@ static bool allowed(const struct epf_dict_req *req, unsigned int generations)
 	return !(req->slack > 0) || req->slack * generations >= 1;
 }
 
-/* With so many tag bits: the most generations for which the scan is enough. */
+/* With so many tag bits: the most generations for which the scan is enough, and
+ * some fewer, as buckets and remainders come in steps.
+ */
 static void choose_generations(struct epf_dict_shape *s,
 			       const struct epf_dict_req *req,
 			       struct epf_dict_size *size)
 {
 	__u64 before = size->bytes;
-	unsigned int c;
+	unsigned int c, more = FEWER;
 
 	for (c = (1u << s->tag_bits) - 2; c >= EPF_DICT_GENERATIONS_MIN; c--) {
 		if (!allowed(req, c))
@@ -353,7 +356,7 @@ static void choose_generations(struct epf_dict_shape *s,
 		if (!scan_possible(s, req->keys_per_window / c))
 			continue;
 		choose(s, req, size);
-		if (size->bytes != before)
+		if (size->bytes != before && !more--)
 			return;
 	}
 }

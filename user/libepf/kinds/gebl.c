@@ -13,7 +13,7 @@
  * absent key may have, which are those in every segment.
  */
 #include "gebl.h"
-#include "cover.h"
+#include "../cover.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Baseline sbf. Cells by double hashing, as kind ge has its positions; cells to
- * decrement are drawn one by one, with replacement.
+ * Baseline sbf. Cells to decrement are drawn one by one, with replacement.
  */
 #define EPF_PRIVATE
 
 #include "sbf.h"
-
-#include <epf/hash.h>
+#include "cells.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CELLS_MIN 64ULL
-#define CELLS_MAX (1ULL << 40)
 #define BITS_MAX 64u
 #define DECREMENTS_MAX 65535u
-#define VALUE_MAX 15u
 #define STREAM 7u /* of epf_word(), for random draws */
 
 static bool in_range(const struct epf_sbf_shape *s)
 {
-	return s->cells >= CELLS_MIN && s->cells <= CELLS_MAX && s->bits &&
-	       s->bits <= BITS_MAX && s->decrements &&
-	       s->decrements <= DECREMENTS_MAX && s->max && s->max <= VALUE_MAX;
+	return epf_cells_in_range(s->cells) && s->bits && s->bits <= BITS_MAX &&
+	       s->decrements && s->decrements <= DECREMENTS_MAX && s->max &&
+	       s->max <= EPF_CELL_MAX;
 }
 
 int epf_sbf_init(struct epf_sbf *f, const struct epf_sbf_shape *shape)
@@ -45,22 +40,7 @@ void epf_sbf_free(struct epf_sbf *f)
 
 static __u64 position(const struct epf_sbf *f, __u64 digest, unsigned int i)
 {
-	__u64 h = epf_word(digest, 0) + i * (epf_word(digest, 1) | 1);
-
-	return epf_mulhi(h, f->shape.cells);
-}
-
-static unsigned int value(const struct epf_sbf *f, __u64 pos)
-{
-	return f->cell[pos / 2] >> pos % 2 * 4 & 15;
-}
-
-static void set_value(struct epf_sbf *f, __u64 pos, unsigned int v)
-{
-	unsigned int shift = pos % 2 * 4;
-
-	f->cell[pos / 2] = (__u8)((f->cell[pos / 2] & ~(15u << shift)) |
-				  v << shift);
+	return epf_cells_position(f->shape.cells, digest, i);
 }
 
 void epf_sbf_insert(struct epf_sbf *f, __u64 digest)
@@ -71,11 +51,12 @@ void epf_sbf_insert(struct epf_sbf *f, __u64 digest)
 		__u64 pos = epf_mulhi(epf_word(f->draws++, STREAM),
 				      f->shape.cells);
 
-		if (value(f, pos))
-			set_value(f, pos, value(f, pos) - 1);
+		if (epf_cells_get(f->cell, pos))
+			epf_cells_set(f->cell, pos,
+				      epf_cells_get(f->cell, pos) - 1);
 	}
 	for (i = 0; i < f->shape.bits; i++)
-		set_value(f, position(f, digest, i), f->shape.max);
+		epf_cells_set(f->cell, position(f, digest, i), f->shape.max);
 }
 
 bool epf_sbf_test(const struct epf_sbf *f, __u64 digest)
@@ -83,14 +64,14 @@ bool epf_sbf_test(const struct epf_sbf *f, __u64 digest)
 	unsigned int i;
 
 	for (i = 0; i < f->shape.bits; i++)
-		if (!value(f, position(f, digest, i)))
+		if (!epf_cells_get(f->cell, position(f, digest, i)))
 			return false;
 	return true;
 }
 
 __u64 epf_sbf_bytes(const struct epf_sbf_shape *shape)
 {
-	return (shape->cells + 1) / 2;
+	return epf_cells_bytes(shape->cells);
 }
 
 double epf_sbf_fpr(const struct epf_sbf_shape *shape)
@@ -117,7 +98,7 @@ static void step(double *chance, unsigned int max, double down, double up)
 double epf_sbf_fnr(const struct epf_sbf_shape *shape, double age)
 {
 	double cells = (double)shape->cells;
-	double chance[VALUE_MAX + 1] = { 0 };
+	double chance[EPF_CELL_MAX + 1] = { 0 };
 
 	chance[shape->max] = 1;
 	for (; age >= 1; age--)

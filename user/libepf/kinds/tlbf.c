@@ -103,17 +103,23 @@ double epf_tlbf_fpr(const struct epf_tlbf *f, enum epf_tlbf_fill fill,
 	return epf_aged_run(r, live, f->shape.k);
 }
 
-/* At the end of a generation; one slice more than k + l, for at a steady rate
- * the oldest expires a little after a shift.
- */
-static double steady_fpr(unsigned int k, unsigned int l)
+void epf_tlbf_steady(unsigned int k, unsigned int l, struct epf_rates *rates)
 {
-	double r[EPF_AGED_SLICES_MAX + 1];
 	unsigned int i;
 
+	rates->k = k;
+	rates->l = l + 1;
+	rates->phase = 1;
 	for (i = 0; i < k + l + 1; i++)
-		r[i] = i < k ? -expm1(-log(2) * (i + 1) / k) : .5;
-	return epf_aged_run(r, k + l + 1, k);
+		rates->r[i] = i < k ? -expm1(-log(2) * (i + 1) / k) : .5;
+}
+
+static double steady_fpr(unsigned int k, unsigned int l)
+{
+	struct epf_rates rates;
+
+	epf_tlbf_steady(k, l, &rates);
+	return epf_aged_fpr(&rates);
 }
 
 /* Words of one slice; at least what has capacity for a key a generation. */
@@ -129,7 +135,7 @@ static bool sound(const struct epf_tlbf_req *req)
 {
 	return req->span_ns && req->span_ns <= EPF_TLBF_NS_MAX &&
 	       req->rate > 0 && isfinite(req->rate) && req->budget >= 1e-9 &&
-	       req->budget <= .5 && req->late >= 0 &&
+	       req->budget <= .5 && req->slack >= 0 &&
 	       req->max_slices <= EPF_AGED_SLICES_MAX;
 }
 
@@ -157,15 +163,15 @@ int epf_tlbf_size(const struct epf_tlbf_req *req, struct epf_tlbf_size *size)
 
 	if (!sound(req))
 		return -EINVAL;
-	if (!slices)
-		slices = EPF_AGED_SLICES_MAX;
+	if (!slices || slices == EPF_AGED_SLICES_MAX)
+		slices = EPF_AGED_SLICES_MAX - 1;
 	for (k = 1; k <= K_MAX; k++) {
 		for (l = 1; k + l <= slices; l++) {
 			double one = slice_words(req, k, l);
 
 			if (one > (double)EPF_TLBF_WORDS_MAX ||
 			    one * (k + l + 1) >= best || req->span_ns < l ||
-			    (req->late > 0 && 1. / l > req->late) ||
+			    (req->slack > 0 && epf_aged_slack(k, l) > req->slack) ||
 			    steady_fpr(k, l) > req->budget)
 				continue;
 			best = one * (k + l + 1);

@@ -69,18 +69,28 @@ double epf_tlbf_fpr(const struct epf_tlbf *f, enum epf_tlbf_fill fill,
 		    __u64 now_ns);
 
 /**
+ * epf_tlbf_steady() - the slices at a steady rate, at the worst moment
+ * @k: slices a key is in
+ * @l: generations in T; k + l < EPF_AGED_SLICES_MAX
+ * @rates: set, for k + l + 1 slices half full, as the oldest expires a little
+ *	after the shift: one generation more than l
+ */
+void epf_tlbf_steady(unsigned int k, unsigned int l, struct epf_rates *rates);
+
+/**
  * struct epf_tlbf_req - what a filter is to promise
  * @span_ns: T
  * @rate: insertions a second, expected; others cost memory or error for a while
  * @budget: false-positive rate at a steady rate, 1e-9 .. 0.5
- * @late: a key may be reported so long beyond T, as a share of it: 1/l; 0: any
- * @max_slices: k + l at most; 0: EPF_AGED_SLICES_MAX
+ * @slack: at the most so long beyond T a key may be reported, as a share of it:
+ *	k/l, the last 1/l of it for sure; 0: any
+ * @max_slices: k + l at most; 0: as many as there may be
  */
 struct epf_tlbf_req {
 	__u64 span_ns;
 	double rate;
 	double budget;
-	double late;
+	double slack;
 	unsigned int max_slices;
 };
 

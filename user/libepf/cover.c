@@ -3,9 +3,10 @@
  * The chance that all positions of a key are set in a block.
  *
  * Distinct random positions: a Markov chain on how many of the k positions
- * are set, as in size.c. A key that comes sets, of the u not set yet, as many
- * as k draws without replacement from B find. All terms are positive, so that
- * nothing cancels.
+ * are set, started at 0, after a Poisson number of steps. A key that comes sets,
+ * of the u not set yet, as many as k draws without replacement from B find
+ * (hypergeometric). All terms are positive and few, so that nothing cancels:
+ * inclusion and exclusion would subtract numbers near 6000 to get 1e-10.
  *
  * Double hashing: a key is a progression h1, h1 + h2, ... in a ring of B places.
  * Shifts and odd factors map progressions to progressions and places to places,
@@ -26,16 +27,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BITS_MAX EPF_COVER_BITS_MAX
 #define FULL 60.0	/* a position is missed with chance exp(-FULL) at most */
 #define LOAD_STEP 512.0 /* exp(-LOAD_STEP) is far from the smallest double */
 #define TAIL 1e-24	/* Poisson terms below this are left out */
 
-/* Chances of 0 .. k positions set; or transitions from one such number. */
-struct row {
-	double at[BITS_MAX + 1];
-};
-
+/* C(n, r), exact in a double for the n and r of a lane. */
 static double choose(int n, int r)
 {
 	double c = 1;
@@ -48,53 +44,71 @@ static double choose(int n, int r)
 	return c;
 }
 
-/* A key that comes, to the chances @now. */
-static struct row one_key(const struct row step[BITS_MAX + 1], int k,
-			  const struct row *now)
+void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
+			  unsigned int bits)
 {
-	struct row next = { { 0 } };
+	int b = (int)block_bits, k = (int)bits;
 	int from, to;
 
+	c->block_bits = block_bits;
+	c->bits = bits;
 	for (from = 0; from <= k; from++)
 		for (to = from; to <= k; to++)
-			next.at[to] += now->at[from] * step[from].at[to];
+			c->step[from].at[to] =
+				choose(k - from, to - from) *
+				choose(b - k + from, k - to + from) /
+				choose(b, k);
+}
+
+/* A key that comes, to the chances @now. */
+static struct epf_cover_row one_key(const struct epf_cover_chain *c,
+				    const struct epf_cover_row *now)
+{
+	struct epf_cover_row next = { { 0 } };
+	unsigned int from, to;
+
+	for (from = 0; from <= c->bits; from++)
+		for (to = from; to <= c->bits; to++)
+			next.at[to] += now->at[from] * c->step[from].at[to];
 	return next;
 }
 
 /* A Poisson number of keys, of mean @load <= LOAD_STEP. */
-static struct row some_keys(const struct row step[BITS_MAX + 1], int k,
-			    struct row now, double load)
+static struct epf_cover_row some_keys(const struct epf_cover_chain *c,
+				      struct epf_cover_row now, double load)
 {
-	struct row sum = { { 0 } };
+	struct epf_cover_row sum = { { 0 } };
 	double weight = exp(-load);
-	int x, i;
+	unsigned int i;
+	int x;
 
 	for (x = 0; x <= load || weight > TAIL; x++) {
-		for (i = 0; i <= k; i++)
+		for (i = 0; i <= c->bits; i++)
 			sum.at[i] += weight * now.at[i];
-		now = one_key(step, k, &now);
+		now = one_key(c, &now);
 		weight *= load / (x + 1);
 	}
 	return sum;
 }
 
+double epf_cover_chain(const struct epf_cover_chain *c, double load)
+{
+	struct epf_cover_row now = { { 1 } };
+
+	if (load * c->bits > FULL * c->block_bits)
+		return 1;
+	for (; load > LOAD_STEP; load -= LOAD_STEP)
+		now = some_keys(c, now, LOAD_STEP);
+	return some_keys(c, now, load).at[c->bits];
+}
+
 double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
 			  double load)
 {
-	struct row step[BITS_MAX + 1], now = { { 1 } };
-	int b = (int)block_bits, k = (int)bits;
-	int from, to;
+	struct epf_cover_chain c;
 
-	if (load * k > FULL * b)
-		return 1;
-	for (from = 0; from <= k; from++)
-		for (to = from; to <= k; to++)
-			step[from].at[to] = choose(k - from, to - from) *
-					    choose(b - k + from, k - to + from) /
-					    choose(b, k);
-	for (; load > LOAD_STEP; load -= LOAD_STEP)
-		now = some_keys(step, k, now, LOAD_STEP);
-	return some_keys(step, k, now, load).at[k];
+	epf_cover_chain_init(&c, block_bits, bits);
+	return epf_cover_chain(&c, load);
 }
 
 /* @weight terms exp(-load @met), met = 1 - a(S). */

@@ -3,8 +3,8 @@
  * The chance that all positions of a key are set in a block of B bits, by a
  * Poisson number of other keys of k positions each.
  */
-#ifndef LIBEPF_KINDS_COVER_H
-#define LIBEPF_KINDS_COVER_H
+#ifndef LIBEPF_COVER_H
+#define LIBEPF_COVER_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,12 +12,34 @@ extern "C" {
 
 #define EPF_COVER_BITS_MAX 20 /* k */
 
+/* Chances of 0 .. k positions set; or transitions from one such number. */
+struct epf_cover_row {
+	double at[EPF_COVER_BITS_MAX + 1];
+};
+
+/* For keys with k distinct random positions. */
+struct epf_cover_chain {
+	unsigned int block_bits, bits;
+	struct epf_cover_row step[EPF_COVER_BITS_MAX + 1];
+};
+
 /**
- * epf_cover_distinct() - each key has k distinct random positions
+ * epf_cover_chain_init() - prepare for keys of k distinct random positions
+ * @c: result
  * @block_bits: B, above 2 * EPF_COVER_BITS_MAX
  * @bits: k, 1 .. EPF_COVER_BITS_MAX
+ */
+void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
+			  unsigned int bits);
+
+/**
+ * epf_cover_chain() - each key has k distinct random positions
+ * @c: B and k
  * @load: mean number of keys in the block
  */
+double epf_cover_chain(const struct epf_cover_chain *c, double load);
+
+/* The same at once. */
 double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
 			  double load);
 
@@ -56,4 +78,4 @@ double epf_cover_share(unsigned int block_bits, unsigned int v);
 }
 #endif
 
-#endif /* LIBEPF_KINDS_COVER_H */
+#endif /* LIBEPF_COVER_H */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The gauge of kind dict, see gauge.h.
+ *
+ *   dict   A key meets 1 pass mark, or agrees with one of the live fingerprints
+ *          of its bucket, or, if that has a spill mark, of its two buckets of the
+ *          backyard.
+ */
+#ifndef EPF_GAUGE_DICT_H
+#define EPF_GAUGE_DICT_H
+
+#include "dict.h"
+#include "gauge.h"
+
+/* Count the live cells of a bucket by age. Return: how many there are. */
+EPF_FN_BIG __u32 epf_dict_gauge_cells(const struct epf_dict *f,
+				      const struct epf_dict_table *t,
+				      const __u64 *bucket, __u32 *by_age)
+{
+	__u32 used = epf_dict_used(t, bucket), live = 0, i;
+
+	for (i = 0; i < used; i++) {
+		__u64 tag = epf_dict_get(bucket, t->first + i * t->width,
+					 f->shape.tag_bits);
+
+		if (!epf_dict_live(f, tag))
+			continue;
+		by_age[epf_dict_age(f, tag)]++;
+		live++;
+	}
+	return live;
+}
+
+/**
+ * epf_dict_gauge() - one more sample
+ * @g: samples so far
+ * @f: filter
+ * @random: chooses the place
+ *
+ * Reads a bucket of each table.
+ */
+EPF_FN void epf_dict_gauge(struct epf_gauge *g, const struct epf_dict *f,
+			   __u64 random)
+{
+	const __u64 *home = epf_dict_bucket(f, epf_mulhi(random,
+							 f->shape.buckets));
+	const __u64 *yard = epf_dict_bucket(
+		f, f->shape.buckets + epf_mulhi(epf_word(random, 1),
+						f->shape.yard));
+	__u32 live = epf_dict_gauge_cells(f, &f->table[0], home, g->set);
+	__u32 pass = epf_dict_marked(f, home, EPF_DICT_PASS);
+
+	epf_dict_gauge_cells(f, &f->table[1], yard, g->seen);
+	if (pass != EPF_DICT_NEVER) {
+		g->chance[pass] += EPF_GAUGE_ONE;
+		g->passed_cells += live;
+	} else if (epf_dict_marked(f, home, EPF_DICT_SPILL) !=
+		   EPF_DICT_NEVER) {
+		g->spilt++;
+		g->spilt_cells += live;
+	}
+	g->samples++;
+}
+
+/* The chance to agree with one of @cells cells met in @samples buckets. */
+EPF_FN __u64 epf_dict_gauge_agree(const struct epf_dict_table *t, __u64 cells,
+				  __u64 samples)
+{
+	return epf_ratio_q56(cells, samples * t->slots) >> t->rem_bits;
+}
+
+/* The chance to agree with @home cells of the first table, or to be asked for in
+ * the backyard and agree with @yard cells there.
+ */
+EPF_FN __u64 epf_dict_gauge_cell(const struct epf_gauge *g,
+				 const struct epf_dict *f, __u64 home,
+				 __u64 yard)
+{
+	const struct epf_dict_table *t = f->table;
+	__u64 n = g->samples;
+	__u64 one = epf_dict_gauge_agree(&t[1], yard, n);
+	__u64 asks = epf_ratio_q56(g->spilt, n);
+	__u64 there = epf_dict_gauge_agree(&t[0], g->spilt_cells, n);
+	__u64 sum = epf_dict_gauge_agree(&t[0], home, n);
+
+	if (asks > there)
+		sum += epf_mul_q56(asks - there, epf_either_q56(one, one));
+	return sum < EPF_Q56_ONE ? sum : EPF_Q56_ONE;
+}
+
+/* As epf_ge_gauge_q56(). */
+EPF_FN __u64 epf_dict_gauge_q56(const struct epf_gauge *g,
+				const struct epf_dict *f)
+{
+	__u64 passes = 0, home = 0, yard = 0, sum;
+	__u32 age;
+
+	for (age = 0; age < epf_dict_counted(f); age++) {
+		passes += g->chance[age];
+		home += g->set[age];
+		yard += g->seen[age];
+	}
+	sum = epf_gauge_mean(passes, g->samples) +
+	      epf_dict_gauge_cell(g, f, home - g->passed_cells, yard);
+	return sum < EPF_Q56_ONE ? sum : EPF_Q56_ONE;
+}
+
+/**
+ * epf_dict_gauge_layer_q56() - the part of one generation in it
+ * @g: samples
+ * @f: filter
+ * @age: of the generation
+ * @fill_q56: set to the share of all cells that are of it
+ *
+ * Return: the chance that such a key is let pass by a mark of that generation or
+ * agrees with one of its fingerprints, whatever the others say; 0 for one that
+ * does not count.
+ */
+EPF_FN __u64 epf_dict_gauge_layer_q56(const struct epf_gauge *g,
+				      const struct epf_dict *f, __u32 age,
+				      __u64 *fill_q56)
+{
+	const struct epf_dict_table *t = f->table;
+	__u64 home, yard, cells;
+
+	*fill_q56 = 0;
+	if (age >= epf_dict_counted(f))
+		return 0;
+	home = t[0].buckets * t[0].cells;
+	yard = t[1].buckets * t[1].cells;
+	cells = home + yard;
+	*fill_q56 = epf_ratio_q56(g->set[age], g->samples * t[0].cells) /
+			    cells * home +
+		    epf_ratio_q56(g->seen[age], g->samples * t[1].cells) /
+			    cells * yard;
+	return epf_either_q56(epf_gauge_mean(g->chance[age], g->samples),
+			      epf_dict_gauge_cell(g, f, g->set[age],
+						  g->seen[age]));
+}
+
+#endif /* EPF_GAUGE_DICT_H */

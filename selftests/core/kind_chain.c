@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The kind chain: known answers, laws, what steps of the rate cost, prediction
+ * against simulation, sizing.
+ */
+#include "chain_laws.h"
+#include "chain_vectors.h"
+
+#include <kinds/chain.h>
+
+#include <math.h>
+
+/* --- the model's script ------------------------------------------------- */
+
+/* A line's positions at an epoch, with its index, if it has any. */
+static __u64 fold_lane(const struct epf_chain_table *t, __u64 line,
+		       __u64 epoch, __u64 value)
+{
+	__u64 v = t->line[line].lane[epoch & 7];
+
+	if ((v & EPF_TAG_MASK) != epf_tag(epoch) || !(v & ~EPF_TAG_MASK))
+		return value;
+	return fold(fold(value, line), v & ~EPF_TAG_MASK);
+}
+
+static __u64 fold_table(const struct epf_chain *f,
+			const struct epf_chain_table *t, __u64 value)
+{
+	__u64 age, line;
+
+	value = fold(value, 8 * t->lines);
+	for (age = 0; age < EPF_LANES; age++) {
+		bool valid = f->epoch - t->last <= age;
+
+		value = fold(value, valid ? t->keys[(f->epoch - age) & 7] : 0);
+		for (line = 0; line < t->lines; line++)
+			value = fold_lane(t, line, f->epoch - age, value);
+	}
+	return value;
+}
+
+static bool same(int verdict, char c)
+{
+	return c == (verdict == EPF_ABSENT ? '.' : '0' + verdict - EPF_PRESENT);
+}
+
+static bool known_answers(int row)
+{
+	static const unsigned int rates[] = { 1, 2, 20, 2, 80, 8, 1, 1 };
+	unsigned int steps = chain_scripts[row].steps;
+	unsigned int seed = chain_scripts[row].seed, i;
+	__u64 span = chain_scripts[row].shape.span_ns, now = 0, value = 0;
+	const char *c = chain_scripts[row].answers;
+	struct care care = { .early = seed % 2 };
+	struct epf_chain f;
+
+	start(&f, &chain_scripts[row].shape);
+	for (i = 0; i < steps; i++) {
+		__u64 x = epf_word(seed, 8 + i);
+		__u64 key = epf_word(seed, 4096 + (__u32)(x / 256 % 97));
+
+		now += (x >> 32) % (2 * (span / 64) / rates[8 * i / steps] + 1);
+		if (x % 256 == 255)
+			now += (x >> 60) * (span / 4);
+		epf_chain_tick(&f, now);
+		if (x / 64 % 4 || seed % 3 == 0)
+			value = come(&f, now, &care, value);
+		if (x % 64 >= 8)
+			epf_chain_insert(&f, key, now);
+		else if (!*c || !same(epf_chain_test(&f, key, now), *c++))
+			break;
+	}
+	value = fold(value, now);
+	for (span = 0; span < f.nr; span++)
+		value = fold_table(&f, &f.table[span], value);
+	stop(&f);
+	return i == steps && !*c && value == chain_scripts[row].fold;
+}
+
+static void answers(void)
+{
+	int i;
+
+	for (i = 0; i < COUNT(chain_scripts); i++)
+		tap_ok(known_answers(i), "known answers, load=%u L=%u k=%u",
+		       chain_scripts[i].shape.load,
+		       chain_scripts[i].shape.parts,
+		       chain_scripts[i].shape.bits);
+}
+
+/* --- steps of the rate -------------------------------------------------- */
+
+/* Made for an error of .01, so many keys in an epoch of the first table. */
+static const struct epf_chain_shape dense = { SPAN, 128, 128, 1 << 20,
+					      4466, 4,	 8 };
+#define FULL 558.
+
+/**
+ * struct sight - what a filter came to
+ * @tables: most
+ * @switches: how often there was another table 0
+ * @fill: keys of the fullest lanes, of their budget
+ * @fpr: greatest predicted error
+ * @words: most
+ */
+struct sight {
+	__u32 tables;
+	int switches;
+	double fill, fpr;
+	__u64 words;
+};
+
+/**
+ * struct drive - keys at random to an owner that comes now and then
+ * @o: filter
+ * @now: time
+ * @late: the owner comes when this has passed since @came
+ * @look: how often to look at the error, ns; 0: never
+ * @seen: when that was
+ * @line: table 0 so far
+ * @n: keys so far, and random numbers
+ * @most: what was seen
+ */
+struct drive {
+	struct epf_chain_owner o;
+	double now;
+	__u64 late, came, look, seen;
+	struct epf_line *line;
+	__u32 n;
+	struct sight most;
+};
+
+static void see(struct drive *d)
+{
+	const struct epf_chain *f = &d->o.f;
+	struct sight *m = &d->most;
+	double fill = (double)f->table[0].keys[f->epoch & 7] /
+		      (double)epf_chain_budget(f, f->table[0].lines);
+
+	m->fill = fmax(m->fill, fill);
+	m->tables = f->nr > m->tables ? f->nr : m->tables;
+	m->words = d->o.words > m->words ? d->o.words : m->words;
+	m->switches += d->line != f->table[0].line;
+	d->line = f->table[0].line;
+	if (!d->look || (__u64)d->now - d->seen < d->look)
+		return;
+	d->seen = (__u64)d->now;
+	m->fpr = fmax(m->fpr, epf_chain_fpr(f, EPF_CHAIN_KEYS, d->seen));
+}
+
+static void drive_begin(struct drive *d, const struct epf_chain_shape *s,
+			__u64 late, __u32 seed)
+{
+	memset(d, 0, sizeof(*d));
+	if (epf_chain_open(&d->o, s, 0, 0))
+		abort();
+	d->line = d->o.f.table[0].line;
+	d->late = late;
+	d->n = seed << 24;
+}
+
+/* @epochs with @rate keys an epoch. */
+static void drive(struct drive *d, double epochs, double rate)
+{
+	double end = d->now + epochs * EPOCH;
+
+	for (;;) {
+		double x = ldexp((double)(epf_word(11, ++d->n) >> 11), -53);
+
+		d->now -= log1p(-x) * EPOCH / rate;
+		if (d->now >= end)
+			break;
+		if ((__u64)d->now - d->came >= d->late) {
+			d->came = (__u64)d->now;
+			epf_chain_care(&d->o, d->came);
+		}
+		if (d->late)
+			epf_chain_insert(&d->o.f, epf_word(7, d->n),
+					 (__u64)d->now);
+		else
+			epf_chain_put(&d->o, epf_word(7, d->n), (__u64)d->now);
+		see(d);
+	}
+	d->now = end;
+}
+
+static void merge(struct sight *all, const struct sight *one)
+{
+	all->tables = one->tables > all->tables ? one->tables : all->tables;
+	all->fill = fmax(all->fill, one->fill);
+	all->fpr = fmax(all->fpr, one->fpr);
+	all->words = one->words > all->words ? one->words : all->words;
+}
+
+#define PHASES 16
+
+/**
+ * struct step - from half of what a table is made for to @times that
+ * @looks: the owner comes so often in an epoch; 0: at each key
+ * @tables: at the most
+ * @fill: likewise
+ */
+struct step {
+	int times, looks;
+	__u32 tables;
+	double fill;
+};
+
+/* At each phase of the epoch; 0 times: doubling in five epochs. */
+static void step(const struct step *s)
+{
+	struct sight all = { 0, 0, 0, 0, 0 };
+	__u64 words = 0;
+	struct drive d;
+	int p, i;
+
+	for (p = 0; p < PHASES; p++) {
+		drive_begin(&d, &dense, s->looks ? EPOCH / s->looks : 0, p);
+		drive(&d, 3 + (double)p / PHASES, FULL / 2);
+		d.look = EPOCH / 2;
+		for (i = 1; i <= 5 && !s->times; i++)
+			drive(&d, 1, FULL / 2 * (1 << i));
+		drive(&d, 9, FULL / 2 * (s->times ? s->times : 32));
+		merge(&all, &d.most);
+		epf_chain_care(&d.o, (__u64)d.now);
+		words = d.o.words > words ? d.o.words : words;
+		epf_chain_close(&d.o);
+	}
+	tap_ok(all.tables <= s->tables && all.fill <= s->fill,
+	       "%dx, owner comes %d times an epoch: tables %u, lanes %.2f full, error %.4f, words %llu, then %llu",
+	       s->times ? s->times : 32, s->looks, all.tables, all.fill, all.fpr,
+	       all.words, words);
+}
+
+static void steps(void)
+{
+	static const struct step some[] = {
+		{ 2, 0, 2, 1 },	  { 4, 0, 2, 1 },   { 10, 0, 2, 1 },
+		{ 40, 0, 3, 1 },  { 0, 0, 4, 1 },
+		{ 2, 16, 2, 1 },  { 4, 16, 2, 1 },  { 10, 16, 2, 1.01 },
+		{ 40, 16, 3, 2 }, { 0, 16, 4, 1.1 },
+		{ 4, 4, 3, 1.1 }, { 10, 4, 3, 2 },
+	};
+	int i;
+
+	for (i = 0; i < COUNT(some); i++)
+		step(&some[i]);
+}
+
+/* Up and down by 2, down to a tenth for less than T: nothing happens. */
+static void vary(void)
+{
+	struct drive d;
+	int i;
+
+	drive_begin(&d, &dense, 0, 1);
+	drive(&d, 12, FULL * 2.8);
+	d.most.switches = 0;
+	for (i = 0; i < 40; i++) {
+		drive(&d, .1 + i % 9 * .3, FULL * (i % 2 ? 3.3 : 1.7));
+		if (i % 7 == 0)
+			drive(&d, i % 8, FULL * .3);
+	}
+	tap_ok(!d.most.switches && d.o.f.nr == 1,
+	       "rate varies: %d other tables", d.most.switches);
+	epf_chain_close(&d.o);
+}
+
+/* An owner that comes 4 times an epoch, and between two times half of the keys;
+ * the rate after that is below what table 0 is made for.
+ */
+static void uneven(void)
+{
+	struct sight all = { 0, 0, 0, 0, 0 };
+	struct drive d;
+	int i;
+
+	for (i = 0; i < PHASES; i++) {
+		drive_begin(&d, &dense, EPOCH / 4, i);
+		drive(&d, .27, FULL * .7);
+		drive(&d, .04, FULL * 12);
+		drive(&d, .69, FULL * .7);
+		merge(&all, &d.most);
+		epf_chain_close(&d.o);
+	}
+	tap_ok(all.fill <= 1 && all.tables == 2,
+	       "half of the keys at once: tables %u, lanes %.2f full",
+	       all.tables, all.fill);
+}
+
+/* From half of what table 0 is made for, after a gap of 2 T, to 40x. */
+static void gap_step(void)
+{
+	__u32 tables = 0;
+	struct drive d;
+	int p;
+
+	for (p = 0; p < PHASES; p++) {
+		drive_begin(&d, &dense, 0, p);
+		drive(&d, 3, FULL / 2);
+		d.now += (14 + (double)p / PHASES) * EPOCH;
+		drive(&d, 1, FULL * 20);
+		tables = d.most.tables > tables ? d.most.tables : tables;
+		epf_chain_close(&d.o);
+	}
+	tap_ok(tables == 2, "40x after a gap of 14 epochs: tables %u", tables);
+}
+
+/* After a gap of 2 T and one of 20 T: no other table. */
+static void gap(int epochs)
+{
+	struct drive d;
+	int i, n;
+
+	drive_begin(&d, &dense, 0, 2);
+	drive(&d, 12, FULL * 3);
+	d.most.switches = 0;
+	for (i = 0; i < 12; i++) {
+		for (n = 0; n < epochs; n++)
+			epf_chain_care(&d.o, (__u64)(d.now += EPOCH));
+		drive(&d, 1.3, FULL * 3);
+	}
+	tap_ok(!d.most.switches && d.o.f.nr == 1,
+	       "gaps of %d epochs: %d other tables", epochs, d.most.switches);
+	epf_chain_close(&d.o);
+}
+
+/* To a 20th of the rate: how long the last key of before is found, and what
+ * memory comes to.
+ */
+static void drop(void)
+{
+	__u64 digest = 12345, last, words;
+	double found;
+	struct drive d;
+
+	drive_begin(&d, &dense, 0, 3);
+	drive(&d, 12, FULL * 20);
+	epf_chain_care(&d.o, (__u64)d.now);
+	words = d.o.words;
+	last = (__u64)d.now;
+	epf_chain_put(&d.o, digest, last);
+	while (epf_chain_test(&d.o.f, digest, (__u64)d.now))
+		drive(&d, .01, FULL);
+	found = d.now - (double)last;
+	drive(&d, 30, FULL);
+	epf_chain_care(&d.o, (__u64)d.now);
+	tap_ok(found <= 8 * EPOCH && d.o.f.nr == 1 && d.o.words <= words / 8,
+	       "a 20th of the rate: a key was found for %.2f T; words %llu, then %llu",
+	       found / SPAN, words, d.o.words);
+	epf_chain_close(&d.o);
+}
+
+/* Jumps up by up to so many levels, each 3x, and down by any number, at any
+ * time: where that may be more than 8 epochs later a smaller table has come. A
+ * jump gains a second table where the sample was still half of the old rate.
+ */
+static void adversary(int levels, double longest, int seconds)
+{
+	static const double rates[] = { .3, .9, 2.8, 8 };
+	int i, level = 0, jumps = 0, second = 0, third = 0;
+	struct drive d;
+
+	drive_begin(&d, &dense, 0, 4);
+	drive(&d, 3, FULL * rates[level]);
+	for (i = 0; i < 80; i++) {
+		__u64 x = epf_word(77, i);
+		int to = (int)(x % 4);
+
+		to = to < level + levels ? to : level + levels;
+		d.most.switches = 0;
+		drive(&d, .1 + longest * (double)(x >> 40) * 0x1p-24,
+		      FULL * rates[to]);
+		jumps += to > level;
+		second += to > level && d.most.switches > 1;
+		third += d.most.switches > 2;
+		level = to;
+	}
+	tap_ok(!third && second <= seconds && d.most.tables < 5 &&
+		       d.most.fill <= 1,
+	       "%d jumps by up to %gx, each after up to %g epochs: %d gained two tables, %d more; most tables %u, words %llu",
+	       jumps, pow(3, levels), longest, second, third, d.most.tables,
+	       d.most.words);
+	epf_chain_close(&d.o);
+}
+
+/* 0.4 budgets at once, now and then: what the sample takes for a rate 16 times
+ * too high is a spare too large, and no more.
+ */
+static void batches(void)
+{
+	struct epf_chain_owner o;
+	__u64 now = 0;
+	int i, n;
+
+	if (epf_chain_open(&o, &dense, 0, 0))
+		abort();
+	for (i = 0; i < 60; i++, now += EPOCH * 7 / 10)
+		for (n = 0; n < FULL * .4; n++)
+			epf_chain_put(&o, epf_word(9, i * 1000 + n), now);
+	epf_chain_care(&o, now + 2 * EPOCH);
+	tap_ok(o.f.nr == 1 && o.f.table[0].lines == 128 &&
+		       o.words_peak <= 1024 * (1 + 32) && o.words == 1024,
+	       "keys in batches: words %llu, 2 epochs later %llu",
+	       o.words_peak, o.words);
+	epf_chain_close(&o);
+}
+
+static void rates(void)
+{
+	steps();
+	vary();
+	gap(2 * 7);
+	gap(20 * 7);
+	uneven();
+	gap_step();
+	drop();
+	adversary(1, 1.5, 2);
+	adversary(1, 20, 2);
+	adversary(3, 1.5, 3);
+	adversary(3, 20, 3);
+	batches();
+}
+
+#define RATES (12 + 11)
+
+/* --- prediction --------------------------------------------------------- */
+
+#define FILTERS 16
+#define T_999 4.073 /* Student's t, 15 degrees of freedom, 0.9995 */
+#define QUERIES 20000
+
+struct mean {
+	double sum, squares;
+};
+
+static void mean_add(struct mean *m, double v)
+{
+	m->sum += v;
+	m->squares += v * v;
+}
+
+static double margin(const struct mean *m)
+{
+	double var = (m->squares - m->sum * m->sum / FILTERS) / (FILTERS - 1);
+
+	return T_999 * sqrt(var > 0 ? var / FILTERS : 0);
+}
+
+/**
+ * struct moment - of a script of two stretches
+ * @rate: keys an epoch, at even intervals
+ * @epochs: of the second stretch
+ * @max_words: memory limit, above which table 0 fills over
+ */
+struct moment {
+	const char *name;
+	__u64 rate[2];
+	double epochs;
+	__u64 max_words;
+};
+
+static double met(const struct epf_chain *f, __u64 now, int filter)
+{
+	int i, found = 0;
+
+	for (i = 0; i < QUERIES; i++)
+		found += epf_chain_query(f, epf_word(~0ULL - filter, i + 1),
+					 now);
+	return (double)found / QUERIES;
+}
+
+static void simulate(const struct moment *m, unsigned int parts,
+		     unsigned int bits)
+{
+	struct epf_chain_shape s = { SPAN,  64,	   64, 1 << 20,
+				     5120, parts, bits };
+	struct mean error = { 0, 0 }, counted = { 0, 0 };
+	double predicted = 0;
+	bool limited = true;
+	__u32 tables = 0;
+	int i, part;
+	__u32 n;
+
+	for (i = 0; i < FILTERS; i++) {
+		struct epf_chain_owner o;
+		__u64 now = 0, end = 0;
+
+		if (epf_chain_open(&o, &s, m->max_words, 0))
+			abort();
+		for (n = part = 0; part < 2; part++) {
+			end += (__u64)((part ? m->epochs : 9.5) * EPOCH);
+			for (; now < end; now += EPOCH / m->rate[part])
+				epf_chain_put(&o, epf_word(i + 1000, ++n), now);
+		}
+		tables = o.f.nr;
+		predicted = epf_chain_fpr(&o.f, EPF_CHAIN_KEYS, now);
+		mean_add(&counted, epf_chain_fpr(&o.f, EPF_CHAIN_COUNTED, now));
+		mean_add(&error, met(&o.f, now, i));
+		limited &= !o.refused == !m->max_words &&
+			   (!m->max_words || o.words_peak <= m->max_words);
+		epf_chain_close(&o);
+	}
+	tap_ok(limited &&
+		       fabs(error.sum / FILTERS - predicted) <= margin(&error) &&
+		       fabs(counted.sum / FILTERS - predicted) <=
+			       margin(&counted),
+	       "%s, L=%u k=%u, %u tables: error predicted %.4f, met %.4f +- %.4f, from counted bits %.4f",
+	       m->name, parts, bits, tables, predicted, error.sum / FILTERS,
+	       margin(&error), counted.sum / FILTERS);
+}
+
+static void predictions(void)
+{
+	static const struct moment moments[] = {
+		{ "steady", { 300, 300 }, .2, 0 },
+		{ "10x, an epoch ago", { 150, 1500 }, 1, 0 },
+		{ "10x, T ago", { 150, 1500 }, 7, 0 },
+		{ "a 10th, 9 epochs ago", { 1500, 150 }, 9.5, 0 },
+		{ "memory at its end", { 150, 750 }, 2.7, 1000 },
+	};
+	int i;
+
+	for (i = 0; i < COUNT(moments); i++)
+		simulate(&moments[i], 1 << i % 3, 5 + i);
+}
+
+/* --- shapes and sizes --------------------------------------------------- */
+
+static void shapes(void)
+{
+	static const struct epf_chain_shape bad[] = {
+		{ 0, 64, 64, 64, 99, 1, 4 },	  { 9, 64, 64, 64, 99, 3, 4 },
+		{ ~0ULL, 64, 64, 64, 99, 1, 4 },  { 9, 64, 64, 64, 99, 1, 16 },
+		{ 9, 64, 128, 128, 99, 1, 4 },	  { 9, 64, 64, 64, 99, 4, 3 },
+		{ 9, 256, 64, 128, 99, 1, 4 },	  { 9, 64, 64, 64, 0, 1, 4 },
+		{ 9, 96, 64, 128, 99, 1, 4 },	  { 9, 64, 64, 64, 15, 1, 4 },
+		{ 9, 128, 96, 128, 99, 1, 4 },	  { 9, 64, 32, 64, 99, 1, 4 },
+		{ 9, 64, 64, 192, 99, 1, 4 },	  { 9, 64, 64, 64, 99, 8, 16 },
+		{ 9, 64, 64, EPF_LINES_MAX * 2, 99, 1, 4 },
+		{ 9, 64, 64, 64, EPF_CHAIN_LOAD_MAX + 1, 1, 4 },
+	};
+	static const struct epf_chain_shape good = {
+		EPF_NS_MAX, 64, 64, EPF_LINES_MAX, EPF_CHAIN_LOAD_MAX, 4, 60
+	};
+	struct epf_chain_rate fast = { 1ULL << 50, 1 };
+	static struct epf_line line[129];
+	__u64 *word = (__u64 *)line, words;
+	static struct epf_chain f;
+	bool right = !epf_chain_init(&f, &good, 5);
+	int i;
+
+	right &= epf_chain_fitting(&f, fast) == EPF_LINES_MAX;
+	for (i = 0; i < COUNT(bad); i++)
+		right &= epf_chain_init(&f, &bad[i], 5) == -EINVAL;
+	right &= !epf_chain_soon(&f, 5) && !epf_chain_due(&f, 5);
+	right &= !epf_chain_query(&f, 1, 9) && !epf_chain_expired(&f, 6, &words);
+	right &= !epf_chain_add(&f, 7, word, 256) &&
+		 !epf_chain_add(&f, 7, word, 513) &&
+		 !epf_chain_add(&f, 7, word, 96 * 8) &&
+		 !epf_chain_add(&f, 7, word, 0);
+	right &= epf_chain_plan(&f, 7) == 512 && epf_chain_add(&f, 7, word, 512);
+	right &= epf_chain_add(&f, 7, word + 512, 512) && !epf_chain_plan(&f, 7) &&
+		 !epf_chain_add(&f, 7, word, 512);
+	tap_ok(right && f.nr == 1, "bad shapes and tables are refused");
+}
+
+/* The size is kept by what is measured at that rate. */
+static void sizes(void)
+{
+	static const struct epf_chain_req req[] = {
+		{ SPAN, 4e6, .1, 0 }, { SPAN, 2e7, .01, 0 },
+		{ SPAN, 3e7, .01, 1 }, { SPAN, 1.4e7, .0001, 4 },
+	};
+	int i;
+
+	for (i = 0; i < COUNT(req); i++) {
+		double keys = req[i].rate * SPAN / 1e9;
+		struct epf_chain_size z = { .words = 0 };
+		struct drive d;
+
+		if (epf_chain_size(&req[i], &z)) {
+			tap_ok(false, "sizing %d", i);
+			continue;
+		}
+		drive_begin(&d, &z.shape, 0, 5);
+		d.look = EPOCH / 8;
+		drive(&d, 16, keys / 7);
+		tap_ok(z.fpr <= z.fpr_full && z.fpr_full <= req[i].budget &&
+			       z.fpr_full > req[i].budget * .95 &&
+			       d.most.tables == 1 && d.o.words_peak == z.words &&
+			       d.most.fpr <= z.fpr * 1.25,
+		       "sizing, %g in T at %g: L=%u k=%u load=%u, %.1f bits a key, error %.2g (%.2g), full %.3g",
+		       keys, req[i].budget, z.shape.parts, z.shape.bits,
+		       z.shape.load, 64. * (double)z.words / keys, z.fpr,
+		       d.most.fpr, z.fpr_full);
+		epf_chain_close(&d.o);
+	}
+}
+
+static void bad_sizes(void)
+{
+	static const struct epf_chain_req bad[] = {
+		{ 0, 1, .1, 0 },     { SPAN, 0, .1, 0 },  { SPAN, 1, 0, 0 },
+		{ SPAN, 1, .6, 0 },  { SPAN, 1, .1, 3 },  { ~0ULL, 1, .1, 0 },
+		{ SPAN, NAN, .1, 0 },
+	};
+	static const struct epf_chain_req much = { SPAN, 1e18, .1, 0 };
+	struct epf_chain_owner o;
+	struct epf_chain_size z;
+	bool good = true;
+	int i;
+
+	for (i = 0; i < COUNT(bad); i++)
+		good &= epf_chain_size(&bad[i], &z) == -EINVAL;
+	good &= epf_chain_size(&much, &z) == -E2BIG;
+	z.shape = dense;
+	good &= epf_chain_open(&o, &z.shape, 511, 0) == -ENOMEM;
+	z.shape.load = 0;
+	good &= epf_chain_open(&o, &z.shape, 0, 0) == -EINVAL;
+	tap_ok(good, "sizing: bad promises and impossible ones are refused");
+}
+
+/* With an argument: the laws alone, for edited cores, and no more than needed. */
+int main(int argc, char **argv)
+{
+	(void)argv;
+	tap_plan(LAWS + RATES + (argc > 1 ? 0 : 6 + 1 + 5 + 4 + 1));
+	laws();
+	if (argc > 1 && tap_failed)
+		return tap_end();
+	rates();
+	if (argc > 1)
+		return tap_end();
+	answers();
+	shapes();
+	predictions();
+	sizes();
+	bad_sizes();
+	return tap_end();
+}
