@@ -50,6 +50,12 @@ struct run {
 	u64 key_bytes;
 };
 
+/* Where a key is looked for: an owned kind's core does the rest itself. */
+struct place {
+	u64 digest;
+	struct epf_probe probe;
+};
+
 static int args_check(const struct epf_batch *a, enum op op)
 {
 	if (a->count > EPF_BATCH_MAX)
@@ -119,7 +125,19 @@ static int fetch(struct run *r, u32 *bytes)
 	return nr;
 }
 
-static int do_op(struct epf_table *t, enum op op, const struct epf_probe *p)
+static int do_owned(struct epf_table *t, enum op op, u64 digest)
+{
+	switch (op) {
+	case OP_TEST:
+		return epf_owned_test(t, digest);
+	case OP_INSERT:
+		return epf_owned_insert(t, digest);
+	default:
+		return epf_owned_test_and_insert(t, digest);
+	}
+}
+
+static int do_lanes(struct epf_table *t, enum op op, const struct epf_probe *p)
 {
 	switch (op) {
 	case OP_TEST:
@@ -129,6 +147,12 @@ static int do_op(struct epf_table *t, enum op op, const struct epf_probe *p)
 	default:
 		return epf_table_test_and_insert(t, p);
 	}
+}
+
+static int do_op(struct epf_table *t, enum op op, const struct place *p)
+{
+	return t->owned ? do_owned(t, op, p->digest) :
+			  do_lanes(t, op, &p->probe);
 }
 
 static void answer(struct run *r, u32 i, int verdict)
@@ -142,22 +166,23 @@ static void answer(struct run *r, u32 i, int verdict)
 	r->args->present += present;
 }
 
-/* Probes of keys @i .. @i + @nr - 1, whose bytes begin at @off. */
-static void probe_group(const struct run *r, const struct epf_table *t, u32 i,
-			u32 nr, u32 off, struct epf_probe *probes)
+/* Places of keys @i .. @i + @nr - 1, whose bytes begin at @off. */
+static void locate_group(const struct run *r, const struct epf_table *t, u32 i,
+			 u32 nr, u32 off, struct place *places)
 {
 	u32 n;
 
 	for (n = 0; n < nr; n++) {
 		u32 len = key_len(r, i + n);
-		u64 digest;
+		struct place *p = &places[n];
 
 		if (r->args->flags & EPF_BATCH_DIGESTS)
-			digest = r->chunk->digests[i + n];
+			p->digest = r->chunk->digests[i + n];
 		else
-			digest = epf_digest(&t->hash, r->chunk->bytes + off,
-					    len);
-		epf_probe(&t->lanes, digest, &probes[n]);
+			p->digest = epf_digest(&t->hash,
+					       r->chunk->bytes + off, len);
+		if (!t->owned)
+			epf_probe(&t->lanes, p->digest, &p->probe);
 		off += len;
 	}
 }
@@ -176,7 +201,7 @@ static bool must_settle(const struct epf_table *t, enum op op)
 static int do_group(struct run *r, u32 i, u32 nr, u32 off,
 		    struct epf_table **late)
 {
-	struct epf_probe probes[GROUP_KEYS];
+	struct place places[GROUP_KEYS];
 	struct epf_table *t;
 	int n = 0;
 
@@ -187,9 +212,9 @@ static int do_group(struct run *r, u32 i, u32 nr, u32 off,
 		n = -ENODEV;
 		goto out;
 	}
-	probe_group(r, t, i, nr, off, probes);
+	locate_group(r, t, i, nr, off, places);
 	while (n < nr && !*late) {
-		answer(r, i + n, do_op(t, r->op, &probes[n]));
+		answer(r, i + n, do_op(t, r->op, &places[n]));
 		n++;
 		if (must_settle(t, r->op) && refcount_inc_not_zero(&t->refs))
 			*late = t;

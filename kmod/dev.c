@@ -168,7 +168,6 @@ static int do_rotate(struct epf_file *file, void *args)
 	return err;
 }
 
-/* Eight epochs on, whatever was in the filter is outside the window. */
 static int do_clear(struct epf_file *file, void *args)
 {
 	struct epf_table *t = epf_filter_table(file->filter);
@@ -176,7 +175,7 @@ static int do_clear(struct epf_file *file, void *args)
 
 	if (!t)
 		return -ENODEV;
-	err = epf_table_rotate(t, EPF_EPOCHS);
+	err = epf_table_clear(t);
 	epf_table_put(t);
 	return err;
 }

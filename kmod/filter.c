@@ -152,7 +152,7 @@ static struct epf_filter *filter_new(const struct epf_create *args)
 	memcpy(key, args->key, sizeof(key));
 	if (!(args->flags & EPF_CREATE_KEY))
 		get_random_bytes(key, sizeof(key));
-	t = epf_table_new(&args->params, key);
+	t = epf_table_new(&args->params, &args->shape, key);
 	memzero_explicit(key, sizeof(key));
 	if (IS_ERR(t)) {
 		kfree(f);
@@ -180,7 +180,7 @@ static int publish(struct epf_filter *f)
 	if (err >= 0) {
 		t = table_locked(f);
 		epf_table_start(t, f, f->id);
-		trace_epf_create(f->id, t->params.nr_lines, t->bytes);
+		trace_epf_create(f->id, t->params.kind, t->bytes);
 		xa_store(&filters, f->id, f, GFP_KERNEL);
 		err = 0;
 	}
@@ -193,6 +193,9 @@ static int create_args_check(const struct epf_create *args)
 	if (args->reserved || !name_valid(args->params.name))
 		return -EINVAL;
 	if (!(args->flags & EPF_CREATE_KEY) && (args->key[0] || args->key[1]))
+		return -EINVAL;
+	if (args->params.kind == EPF_KIND_LANES &&
+	    memchr_inv(&args->shape, 0, sizeof(args->shape)))
 		return -EINVAL;
 	return epf_params_check(&args->params);
 }

@@ -39,21 +39,28 @@ static __always_inline int do_probe(struct epf_table *t, u64 digest,
 	return epf_table_test_and_insert(t, &p);
 }
 
-/* Filters with several lines per key, out of the way of those with one, where
- * the compiler keeps the probe in registers.
+/* Filters with several lines per key, and those of the owned kinds, which have
+ * no parts: out of the way of those with one, where the compiler keeps the
+ * probe in registers.
  */
 static noinline int test_parts(struct epf_table *t, u64 digest)
 {
+	if (t->owned)
+		return epf_owned_test(t, digest);
 	return do_probe(t, digest, OP_TEST);
 }
 
 static noinline int insert_parts(struct epf_table *t, u64 digest)
 {
+	if (t->owned)
+		return epf_owned_insert(t, digest);
 	return do_probe(t, digest, OP_INSERT);
 }
 
 static noinline int test_and_insert_parts(struct epf_table *t, u64 digest)
 {
+	if (t->owned)
+		return epf_owned_test_and_insert(t, digest);
 	return do_probe(t, digest, OP_TEST_AND_INSERT);
 }
 

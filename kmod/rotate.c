@@ -6,9 +6,10 @@
  * up, when the grace period since the lane's last epoch was left is over (O3
  * of lanes.h), and when no snapshot pins it. Where one of these is missing it
  * is late, which is safe: the window is longer meanwhile. A late rotation is
- * tried again by the worker, by the timer, and now and then by inserters.
+ * tried again by the worker, by the timer, and now and then by inserters. Those
+ * of the owned kinds are always late: the worker has to empty memory first.
  */
-#include "table.h"
+#include "owned.h"
 #include "trace.h"
 
 #include <linux/ktime.h>
@@ -16,6 +17,10 @@
 
 /* Epochs shorter than this are made longer by the timer. */
 #define TICK_MIN_NS NSEC_PER_MSEC
+/* A tlbf is not told more often to take expired slices; what is urgent comes
+ * from inserters.
+ */
+#define MEND_MIN_NS (10 * NSEC_PER_MSEC)
 
 /**
  * epf_table_unlock() - let rotation go on
@@ -78,24 +83,39 @@ void epf_table_reset_trigger(struct epf_table *t)
 	WRITE_ONCE(t->batch, t->near_at ? t->batch_max : 1);
 }
 
-/* With the lock held. 0, -EBUSY: pinned, -EAGAIN: scan or grace period. */
-static int rotate(struct epf_table *t, u64 now_ns)
+/**
+ * epf_table_end_epoch() - begin the next
+ * @t: table, locked, whose next epoch is ready
+ * @now_ns: monotonic
+ */
+void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 {
 	u64 e = t->state.epoch;
 
-	if (epf_table_pinned(t, now_ns))
-		return -EBUSY;
-	if (!epf_scan_keeps_up(&t->state) ||
-	    !poll_state_synchronize_rcu(t->cookie[(e + 1) & 7]))
-		return -EAGAIN;
 	epf_rotate(&t->state, now_ns);
-	t->cookie[e & 7] = start_poll_synchronize_rcu();
+	if (t->owned)
+		epf_owned_rotated(t, e);
+	else
+		t->cookie[e & 7] = start_poll_synchronize_rcu();
 	t->rotations++;
 	t->est.lane_fill[(e + 1) & 7] = 0;
 	t->est.lane_fpr[(e + 1) & 7] = 0;
 	epf_table_reset_trigger(t);
 	trace_epf_rotate(t->owner_id, e + 1, t->state.ring[e & 7].inserts,
 			 now_ns - t->state.ring[e & 7].start_ns);
+}
+
+/* With the lock held. 0, -EBUSY: pinned, -EAGAIN: scan, grace period, worker. */
+static int rotate(struct epf_table *t, u64 now_ns)
+{
+	u64 e = t->state.epoch;
+
+	if (epf_table_pinned(t, now_ns))
+		return -EBUSY;
+	if (t->owned || !epf_scan_keeps_up(&t->state) ||
+	    !poll_state_synchronize_rcu(t->cookie[(e + 1) & 7]))
+		return -EAGAIN;
+	epf_table_end_epoch(t, now_ns);
 	return 0;
 }
 
@@ -178,6 +198,8 @@ u64 epf_table_tick_ns(const struct epf_table *t)
 	u64 ns = ktime_get_ns() -
 		 READ_ONCE(t->state.ring[e & 7].start_ns);
 
+	if (t->params.kind == EPF_KIND_TLBF)
+		return max_t(u64, t->window.epoch_ns / 2, MEND_MIN_NS);
 	if (ns < t->window.epoch_ns)
 		return max_t(u64, t->window.epoch_ns - ns, TICK_MIN_NS);
 	if (t->window.mode == EPF_MODE_BOTH && !epf_table_late(t))
@@ -200,10 +222,21 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 
 	if (READ_ONCE(t->retired))
 		return HRTIMER_NORESTART;
-	epf_table_try_rotate(t);
+	if (t->params.kind == EPF_KIND_TLBF)
+		mod_delayed_work(epf_wq, &t->work, 0);
+	else
+		epf_table_try_rotate(t);
 	hrtimer_set_expires(timer,
 			    ktime_add_ns(ktime_get(), epf_table_tick_ns(t)));
 	return HRTIMER_RESTART;
+}
+
+/* Sleep until the worker has ended the epoch. */
+static int wait_worker(struct epf_table *t)
+{
+	mod_delayed_work(epf_wq, &t->work, 0);
+	return wait_event_interruptible(t->moved, !epf_table_late(t) ||
+						  READ_ONCE(t->retired));
 }
 
 /* Sleep until scan and grace period allow the next rotation. */
@@ -211,6 +244,8 @@ static int wait_ready(struct epf_table *t)
 {
 	unsigned long cookie;
 
+	if (t->owned)
+		return wait_worker(t);
 	epf_table_lock(t);
 	cookie = t->cookie[(t->state.epoch + 1) & 7];
 	epf_table_unlock(t);
@@ -236,6 +271,8 @@ int epf_table_rotate(struct epf_table *t, u32 count)
 	u64 e;
 	int err;
 
+	if (t->owned)
+		return epf_owned_rotate(t, count);
 	while (count) {
 		epf_table_lock(t);
 		err = rotate(t, ktime_get_ns());
@@ -255,6 +292,19 @@ int epf_table_rotate(struct epf_table *t, u32 count)
 				       READ_ONCE(t->estimated_epoch) >= e ||
 				       READ_ONCE(t->retired));
 	return err ? -EINTR : 0;
+}
+
+/**
+ * epf_table_clear() - forget everything
+ * @t: table, by reference
+ *
+ * So many epochs on that whatever is in it is outside the window.
+ *
+ * Context, return: as epf_table_rotate().
+ */
+int epf_table_clear(struct epf_table *t)
+{
+	return t->owned ? epf_owned_clear(t) : epf_table_rotate(t, EPF_LANES);
 }
 
 /**

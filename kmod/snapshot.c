@@ -55,7 +55,8 @@ static void fill_header(struct epf_file *file, struct epf_table *t,
  * @file: descriptor
  * @args: struct epf_snap; its header is set as far as it is known
  *
- * Return: 0, -EINVAL, -ENODEV, -EBUSY: a snapshot is under way.
+ * Return: 0, -EINVAL, -ENODEV, -EBUSY: a snapshot is under way, -EOPNOTSUPP:
+ * an owned kind.
  */
 int epf_snap_begin(struct epf_file *file, void *args)
 {
@@ -69,8 +70,12 @@ int epf_snap_begin(struct epf_file *file, void *args)
 	if (!t)
 		return -ENODEV;
 	mutex_lock(&file->lock);
-	err = file->snap ? -EBUSY :
-			   epf_table_pin(t, a->pin_ns, &file->snap_epoch);
+	if (t->owned)
+		err = -EOPNOTSUPP;
+	else if (file->snap)
+		err = -EBUSY;
+	else
+		err = epf_table_pin(t, a->pin_ns, &file->snap_epoch);
 	if (!err) {
 		file->snap = t;
 		fill_header(file, t, &a->header);
@@ -139,6 +144,8 @@ static int header_check(const struct epf_snap_header *h)
 		if (h->epochs[i].inserts > EPF_INSERTS_MAX ||
 		    h->epochs[i].age_ns > EPF_NS_MAX)
 			return -EBADMSG;
+	if (h->params.kind != EPF_KIND_LANES)
+		return -EOPNOTSUPP;
 	err = epf_params_check(&h->params);
 	return err == -EINVAL ? -EBADMSG : err;
 }
@@ -199,7 +206,7 @@ int epf_restore(struct epf_file *file, void *args)
 	err = header_check(&a->header);
 	if (err)
 		return err;
-	t = epf_table_new(&a->header.params, a->header.key);
+	t = epf_table_new(&a->header.params, NULL, a->header.key);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	restore_state(t, &a->header);
@@ -264,7 +271,8 @@ static struct epf_table *table_to_map(struct epf_file *file)
  * @filp: of a filter descriptor
  * @vma: read-only
  *
- * Return: 0, -EACCES: writable or executable, -EINVAL: beyond the lines, -ENODEV.
+ * Return: 0, -EACCES: writable or executable, -EINVAL: beyond the lines, -ENODEV,
+ * -EOPNOTSUPP: an owned kind.
  */
 int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 {
@@ -276,6 +284,10 @@ int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 	t = table_to_map(filp->private_data);
 	if (!t)
 		return -ENODEV;
+	if (t->owned) {
+		epf_table_put(t);
+		return -EOPNOTSUPP;
+	}
 	pages = PAGE_ALIGN(epf_geom_lines(&t->lanes.geom) * EPF_LINE_BYTES) >>
 		PAGE_SHIFT;
 	if (vma->vm_pgoff > pages || vma_pages(vma) > pages - vma->vm_pgoff) {

@@ -6,6 +6,7 @@
 
 #include "filter.h"
 #include "compat.h"
+#include "owned.h"
 
 #include <linux/init.h>
 #include <linux/ktime.h>
@@ -49,6 +50,22 @@ static int charge(u64 bytes)
 	return try_charge(bytes) ? 0 : -ENOSPC;
 }
 
+/* Lanes have a shape in the parameters, owned kinds one of their own. */
+static int shape_check(const struct epf_params *params)
+{
+	struct epf_geom geom;
+
+	if (params->kind == EPF_KIND_LANES)
+		return epf_geom_init(&geom, params->nr_lines,
+				     params->lines_per_key,
+				     params->bits_per_key);
+	if (!epf_kind_ops(params->kind))
+		return -EOPNOTSUPP;
+	if (params->nr_lines || params->lines_per_key || params->bits_per_key)
+		return -EINVAL;
+	return 0;
+}
+
 /**
  * epf_params_check() - are the parameters in their ranges?
  * @params: anything; the name is not looked at
@@ -58,19 +75,31 @@ static int charge(u64 bytes)
 int epf_params_check(const struct epf_params *params)
 {
 	struct epf_window window;
-	struct epf_geom geom;
+	int err = shape_check(params);
 
-	if (params->kind != EPF_KIND_LANES)
-		return -EOPNOTSUPP;
+	if (err)
+		return err;
 	if (params->hash > EPF_HASH_SIPHASH24)
 		return -EINVAL;
 	if (!params->budget_ppt || params->limit_ppt < params->budget_ppt ||
 	    params->limit_ppt > EPF_RATE_ONE)
 		return -EINVAL;
-	return epf_geom_init(&geom, params->nr_lines, params->lines_per_key,
-			     params->bits_per_key) ?:
-	       epf_window_init(&window, params->mode, params->refresh,
+	return epf_window_init(&window, params->mode, params->refresh,
 			       params->window_inserts, params->window_ns);
+}
+
+/* Insertions that raise the fill of an epoch by about 1/16; of an owned kind,
+ * at eight bits a key. One that grows is looked at by time.
+ */
+static u64 fill_step(const struct epf_table *t)
+{
+	const struct epf_params *p = &t->params;
+
+	if (t->owned && !t->owned->words)
+		return EPF_INSERTS_MAX;
+	if (t->owned)
+		return t->owned->words * 64 / (16 * 8) / (t->owned->epochs + 1);
+	return p->nr_lines * EPF_LANE_BITS / (16 * p->bits_per_key);
 }
 
 /* How many insertions CPUs keep, and when inserters have to look up. */
@@ -79,9 +108,7 @@ static void set_pace(struct epf_table *t)
 	u64 cpus = num_possible_cpus();
 	u64 lane_fill;
 
-	t->step = t->params.nr_lines * EPF_LANE_BITS /
-		  (16 * t->params.bits_per_key);
-	t->step = max_t(u64, t->step, 1);
+	t->step = max_t(u64, fill_step(t), 1);
 	lane_fill = 16 * t->step;
 	t->full_at = t->window.mode == EPF_MODE_TIME ? EPF_INSERTS_MAX + 1 :
 						       t->window.epoch_inserts;
@@ -100,10 +127,12 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 {
 	t->params = *params;
 	memset(t->params.name, 0, sizeof(t->params.name));
-	epf_geom_init(&t->lanes.geom, params->nr_lines, params->lines_per_key,
-		      params->bits_per_key);
-	epf_window_init(&t->window, params->mode, params->refresh,
-			params->window_inserts, params->window_ns);
+	if (!t->owned)
+		epf_geom_init(&t->lanes.geom, params->nr_lines,
+			      params->lines_per_key, params->bits_per_key);
+	epf_window_init_epochs(&t->window, params->mode, params->refresh,
+			       params->window_inserts, params->window_ns,
+			       t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS);
 	t->hash.key[0] = key[0];
 	t->hash.key[1] = key[1];
 	t->hash.strict = params->hash == EPF_HASH_SIPHASH24;
@@ -113,6 +142,8 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 
 static void free_table(struct epf_table *t)
 {
+	if (t->owned)
+		epf_owned_free(t);
 	vfree(t->lanes.line);
 	free_percpu(t->cpu);
 	atomic64_sub(t->bytes, &total_bytes);
@@ -147,7 +178,8 @@ static void init_table(struct epf_table *t)
 	epf_timer_setup(&t->timer, epf_table_tick);
 	for (i = 0; i < EPF_LANES; i++)
 		t->cookie[i] = get_completed_synchronize_rcu();
-	epf_cover_init(&t->cover, &t->lanes.geom);
+	if (!t->owned)
+		epf_cover_init(&t->cover, &t->lanes.geom);
 	epf_table_reset_trigger(t);
 }
 
@@ -166,9 +198,63 @@ static struct epf_line *alloc_lines(u64 bytes)
 	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
 }
 
+/* Everything that a table owns but itself and its state of an owned kind.
+ * Return: 0, -ENOMEM, -EINTR.
+ */
+static int fill_table(struct epf_table *t, u64 lines_bytes)
+{
+	t->cpu = alloc_percpu_gfp(struct epf_cpu,
+				  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!t->cpu)
+		return -ENOMEM;
+	if (lines_bytes)
+		t->lanes.line = alloc_lines(lines_bytes);
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	return lines_bytes && !t->lanes.line ? -ENOMEM : 0;
+}
+
+static struct epf_table *table_new(const struct epf_params *params,
+				   const u64 key[2], struct epf_owned *owned)
+{
+	u64 words = owned ? owned->words : params->nr_lines * EPF_LANES;
+	u64 lines_bytes = PAGE_ALIGN(words * sizeof(u64));
+	u64 bytes = lines_bytes + sizeof(struct epf_table) +
+		    num_possible_cpus() * sizeof(struct epf_cpu) +
+		    (owned ? sizeof(*owned) : 0);
+	struct epf_table *t;
+	int err = charge(bytes);
+
+	if (err)
+		goto err_owned;
+	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	err = t ? 0 : -ENOMEM;
+	if (err)
+		goto err_uncharge;
+	t->bytes = bytes;
+	t->owned = owned;
+	err = fill_table(t, lines_bytes);
+	if (!err) {
+		set_params(t, params, key);
+		init_table(t);
+		err = owned ? epf_owned_fill(t) : 0;
+	}
+	if (!err)
+		return t;
+	free_table(t);
+	return ERR_PTR(err);
+
+err_uncharge:
+	atomic64_sub(bytes, &total_bytes);
+err_owned:
+	kvfree(owned);
+	return ERR_PTR(err);
+}
+
 /**
  * epf_table_new() - make an empty table
  * @params: checked
+ * @shape: of an owned kind, anything; unused for lanes
  * @key: hash key
  *
  * The lines come from huge pages where there are some, follow the caller's
@@ -178,46 +264,63 @@ static struct epf_line *alloc_lines(u64 bytes)
  * Context: process; sleeps, for seconds when the table has many GiB. After a
  * fatal signal there is no table, if not at once: vmalloc falls back from huge
  * pages to small ones, and those it takes to the end.
- * Return: the table with one reference, or an error pointer: -E2BIG, -ENOSPC:
- * limits; -ENOMEM; -EINTR.
+ * Return: the table with one reference, or an error pointer: -EINVAL: the
+ * shape; -E2BIG, -ENOSPC: limits; -ENOMEM; -EINTR.
  */
 struct epf_table *epf_table_new(const struct epf_params *params,
+				const struct epf_shape *shape,
 				const u64 key[2])
 {
-	u64 lines_bytes = PAGE_ALIGN(params->nr_lines * EPF_LINE_BYTES);
-	struct epf_table *t;
-	u64 bytes;
-	int err;
+	struct epf_owned *owned = NULL;
 
-	bytes = lines_bytes + sizeof(*t) +
-		num_possible_cpus() * sizeof(struct epf_cpu);
-	err = charge(bytes);
-	if (err)
-		return ERR_PTR(err);
-	err = -ENOMEM;
-	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
-	if (!t)
-		goto err_uncharge;
-	t->bytes = bytes;
-	t->cpu = alloc_percpu_gfp(struct epf_cpu,
-				  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!t->cpu)
-		goto err_free;
-	t->lanes.line = alloc_lines(lines_bytes);
-	if (!t->lanes.line || fatal_signal_pending(current))
-		goto err_free_lines;
-	set_params(t, params, key);
-	init_table(t);
-	return t;
+	if (params->kind != EPF_KIND_LANES)
+		owned = epf_owned_new(params, shape);
+	return IS_ERR(owned) ? ERR_CAST(owned) : table_new(params, key, owned);
+}
 
-err_free_lines:
-	vfree(t->lanes.line);
-	free_percpu(t->cpu);
-err_free:
-	kfree(t);
-err_uncharge:
+/**
+ * epf_table_grow() - more memory, zeroed
+ * @t: table
+ * @words: how many
+ *
+ * Context: process; sleeps; its worker, or whoever has not yet published it.
+ * Return: memory within the limits, or an error pointer: -E2BIG, -ENOSPC:
+ * limits; -ENOMEM.
+ */
+u64 *epf_table_grow(struct epf_table *t, u64 words)
+{
+	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
+	u64 *word;
+
+	if (bytes > epf_max_filter_bytes() ||
+	    t->bytes > epf_max_filter_bytes() - bytes)
+		return ERR_PTR(-E2BIG);
+	if (!try_charge(bytes))
+		return ERR_PTR(-ENOSPC);
+	word = (u64 *)alloc_lines(bytes);
+	if (!word) {
+		atomic64_sub(bytes, &total_bytes);
+		return ERR_PTR(-ENOMEM);
+	}
+	WRITE_ONCE(t->bytes, t->bytes + bytes);
+	return word;
+}
+
+/**
+ * epf_table_shrink() - give memory back
+ * @t: table
+ * @word: from epf_table_grow()
+ * @words: likewise
+ *
+ * Context: as epf_table_grow(); no operation can have it any more.
+ */
+void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
+{
+	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
+
+	vfree(word);
+	WRITE_ONCE(t->bytes, t->bytes - bytes);
 	atomic64_sub(bytes, &total_bytes);
-	return ERR_PTR(fatal_signal_pending(current) ? -EINTR : err);
 }
 
 /**
@@ -343,7 +446,9 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	u64 now;
 
 	info->params = t->params;
-	info->memory_bytes = t->bytes;
+	info->memory_bytes = READ_ONCE(t->bytes);
+	info->window_epochs = EPF_LIVE_EPOCHS;
+	info->slices = EPF_LANES;
 	epf_table_lock(t);
 	now = ktime_get_ns();
 	info->epoch = t->state.epoch;
@@ -352,7 +457,11 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	info->flags = (t->saturated ? EPF_INFO_SATURATED : 0) |
 		      (epf_table_pinned(t, now) ? EPF_INFO_PINNED : 0);
 	read_epochs(t, now, info->epochs);
-	epf_covered(&t->state, now, &info->covered_inserts, &info->covered_ns);
+	if (t->owned)
+		epf_owned_info(t, now, info);
+	else
+		epf_covered(&t->state, now, &info->covered_inserts,
+			    &info->covered_ns);
 	read_locked_stats(t, &info->stats);
 	epf_table_unlock(t);
 	read_cpu_stats(t, &info->stats);

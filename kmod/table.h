@@ -11,7 +11,8 @@
  * Shared words beside those of lanes.h and window.h:
  *
  *   lock       Rotation, scan and everything below that says so. Packet paths
- *              only try it. Raw, with softirqs off, held for microseconds.
+ *              only try it, those of owned kinds take it (owned.h). Raw, with
+ *              softirqs off, held for microseconds.
  *   retry      Set by whoever wants to rotate before trying the lock; who
  *              releases the lock looks at it afterwards (full barriers on both
  *              sides), so a due rotation never waits for the next insertion.
@@ -44,6 +45,7 @@
 #include <linux/workqueue.h>
 
 struct epf_filter;
+struct epf_owned;
 
 /**
  * struct epf_cpu - what one CPU counts
@@ -73,8 +75,8 @@ struct epf_estimates {
 
 /**
  * struct epf_table - see above
- * @lanes: shape and lines; with @hash and @cpu the first cache line, which is
- *	all that most packets read here
+ * @lanes: shape and lines, without parts where @owned is set; with @hash and
+ *	@cpu the first cache line, which is all that most packets read here
  * @hash: keyed digest
  * @cpu: per-CPU counters
  * @batch: insertions a CPU keeps at most before it adds them to state.count:
@@ -84,6 +86,7 @@ struct epf_estimates {
  *	saturated: what is reported absent must be inserted)
  * @saturated: the estimated error is above the limit
  * @retired: no longer published
+ * @owned: of an owned kind; NULL: lanes. Constant
  * @batch_max: see @batch
  * @full_at: insertions that end an epoch; beyond all counts in mode time
  * @near_at: insertions from which on @batch is 1
@@ -91,7 +94,7 @@ struct epf_estimates {
  * @window: what is promised
  * @params: as asked for; the name in it is not used
  * @serial: unlike that of any other table
- * @bytes: charged against the limits
+ * @bytes: charged against the limits; of a tlbf changed by its worker
  * @created_ns: monotonic
  * @base_inserts: insertions before a restore
  * @owner: the filter that publishes it
@@ -128,6 +131,7 @@ struct epf_table {
 	bool skip_present;
 	bool saturated;
 	bool retired;
+	struct epf_owned *owned;
 	u32 batch_max;
 	u64 full_at;
 	u64 near_at;
@@ -168,7 +172,10 @@ struct epf_table {
 /* table.c: */
 extern struct workqueue_struct *epf_wq;
 struct epf_table *epf_table_new(const struct epf_params *params,
+				const struct epf_shape *shape,
 				const u64 key[2]);
+u64 *epf_table_grow(struct epf_table *t, u64 words);
+void epf_table_shrink(struct epf_table *t, u64 *word, u64 words);
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id);
 void epf_table_retire(struct epf_table *t);
 void epf_table_put(struct epf_table *t);
@@ -187,9 +194,11 @@ static inline void epf_table_get(struct epf_table *t)
 /* rotate.c: */
 void epf_table_lock(struct epf_table *t);
 void epf_table_unlock(struct epf_table *t);
+void epf_table_end_epoch(struct epf_table *t, u64 now_ns);
 void epf_table_look(struct epf_table *t, u64 e, u64 sum);
 bool epf_table_try_rotate(struct epf_table *t);
 int epf_table_rotate(struct epf_table *t, u32 count);
+int epf_table_clear(struct epf_table *t);
 int epf_table_settle(struct epf_table *t);
 int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch);
 void epf_table_unpin(struct epf_table *t);
@@ -201,6 +210,11 @@ u64 epf_table_tick_ns(const struct epf_table *t);
 /* worker.c: */
 void epf_table_work(struct work_struct *work);
 void epf_table_estimate(struct epf_table *t);
+
+/* owned.c; docs there: */
+int epf_owned_test(struct epf_table *t, u64 digest);
+int epf_owned_insert(struct epf_table *t, u64 digest);
+int epf_owned_test_and_insert(struct epf_table *t, u64 digest);
 
 /* Is the rotation of the current epoch due, and had to wait? A hint. */
 static inline bool epf_table_late(const struct epf_table *t)

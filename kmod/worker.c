@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to a table behind the packets' back: the scan, the estimate of
+ * What happens to a table behind the packets' back: the scan (of an owned kind,
+ * the ends of its epochs), the estimate of
  * the error rate with its verdict "saturated", and telling those who wait.
  * One work item for each table, so these never run twice at a time.
  */
 #include "filter.h"
+#include "owned.h"
 #include "trace.h"
 
 #include <linux/jiffies.h>
@@ -39,6 +41,13 @@ static void scan_chunk(struct epf_table *t)
 	wake_up_all(&t->moved);
 }
 
+static void scan(struct epf_table *t)
+{
+	while (!READ_ONCE(t->retired) &&
+	       t->state.scanned < epf_load(&t->state.epoch))
+		scan_chunk(t);
+}
+
 /* Up to EPF_FILL_SAMPLES lines of each part, evenly spaced from a random
  * offset.
  */
@@ -71,6 +80,14 @@ static void convert(const struct epf_fill *fill, u32 parts,
 		est->lane_fpr[l] =
 			epf_q56_to_ppt(epf_fill_lane_q56(fill, parts, l));
 	}
+}
+
+static void estimate_lanes(struct epf_table *t, struct epf_estimates *est)
+{
+	struct epf_fill fill;
+
+	sample(t, &fill);
+	convert(&fill, t->lanes.geom.parts, est);
 }
 
 /* With the lock held: store estimates made since epoch @e was current, less
@@ -127,11 +144,12 @@ void epf_table_estimate(struct epf_table *t)
 {
 	struct epf_estimates est;
 	__poll_t events = EPOLLIN;
-	struct epf_fill fill;
 	u64 e = epf_load(&t->state.epoch);
 
-	sample(t, &fill);
-	convert(&fill, t->lanes.geom.parts, &est);
+	if (t->owned)
+		epf_owned_estimate(t, &est);
+	else
+		estimate_lanes(t, &est);
 	epf_table_lock(t);
 	store_estimates(t, e, &est);
 	if (judge(t))
@@ -172,12 +190,13 @@ void epf_table_work(struct work_struct *work)
 	struct epf_table *t = container_of(to_delayed_work(work),
 					   struct epf_table, work);
 
-	while (!READ_ONCE(t->retired) &&
-	       t->state.scanned < epf_load(&t->state.epoch))
-		scan_chunk(t);
+	if (t->owned)
+		epf_owned_work(t);
+	else
+		scan(t);
 	if (READ_ONCE(t->retired))
 		return;
 	epf_table_estimate(t);
-	if (epf_table_late(t))
+	if (!t->owned && epf_table_late(t))
 		retry_late(t);
 }

@@ -43,7 +43,7 @@ static struct epf_table *__init law_table(u64 lines, u64 window, u64 limit_ppt,
 		.refresh = refresh,
 	};
 
-	return epf_table_new(&params, law_key);
+	return epf_table_new(&params, NULL, law_key);
 }
 
 enum law_op { LAW_TEST, LAW_TEST_AND_INSERT };

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 159
+ktap_plan 172
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -58,7 +58,14 @@ fails 'no number per second' plan -T 10s --rate 1e-400
 
 # Windows and sizes
 fails 'no window given' plan
-fails '--slack goes with --compare' plan -W 1M --slack 0.2
+fails 'keeps keys a seventh of the window longer' plan -W 1M --slack 0.1
+fails 'is none of lanes, ge' plan -W 1M --kind bloom
+fails 'go with --kind lanes only' plan -W 1M --kind ge --lines 64
+fails 'has a window of time' plan -W 1M --kind tlbf
+fails 'needs --rate PPS to be sized' plan -T 10s --kind ge
+fails 'above --memory' plan -W 1M --kind ge --memory 1M
+fails 'with that --slack' plan -W 1M --kind apbf --slack 0.001
+fails '--compare sizes each kind by itself' plan -W 1M --compare --kind ge
 fails 'is out of range' plan -W 1M --compare --slack 2
 fails '--compare sizes each kind by itself' plan -W 1M --compare --lines-per-key 2
 fails '--window and --time together need --mode' plan -W 1M -T 10s
@@ -100,10 +107,22 @@ plan_claims 'plan: kept by both, insertions and time' \
 plan_claims 'plan: lines per key as asked' 'd["lines_per_key"] == 1' \
 	-W 1M --lines-per-key 1
 
-plan_claims 'plan --compare: eight kinds, each within the budget' \
-	'[k["kind"] for k in d][0] == "lanes" and len(d) == 8 and
+plan_claims 'plan --compare: nine kinds, each within the budget' \
+	'[k["kind"] for k in d][0] == "lanes" and len(d) == 9 and
 	all(0 < k["predicted_fpr"] <= 1e-3 for k in d)' \
 	-W 100k -b 1e-3 --compare
+for kind in ge gebl apbf apbbf dict; do
+	plan_claims "plan --kind $kind: kept, small enough, as compared" \
+		"d['kind'] == '$kind' and d['predicted_fpr'] <= 1e-3 and
+		d['shape'] and d['kept_inserts']['min'] == 100000 and
+		100000 < d['kept_inserts']['max'] <= 120100 and
+		10 < d['memory_bits_per_key'] < 40" \
+		-W 100k -b 1e-3 --kind "$kind" --slack 20%
+done
+plan_claims 'plan --kind tlbf: a window of time' \
+	'd["kind"] == "tlbf" and d["kept_ns"]["min"] == 10**10 and
+	10**10 < d["kept_ns"]["max"] <= 1.2 * 10**10' \
+	-T 10s --rate 10000 -b 1e-3 --kind tlbf --slack 20%
 plan_claims 'plan --compare --slack: none is slacker' \
 	'all(k["slack"] <= 0.1 for k in d if "error" not in k) and
 	"error" in d[0]' -W 100k -b 1e-3 --compare --slack 10%

@@ -113,8 +113,9 @@ static void try_mode(const char *name, __u8 mode, __u64 window, due_fn due)
 {
 	struct epf_params p = params(mode, window, T);
 	int fd = test_make(&p);
+	__u64 before = test_now();
 	struct epf_info info = test_info(fd);
-	__u64 born = test_now() - info.age_ns;
+	__u64 born = before - info.age_ns; /* or earlier */
 	struct tally t = run(fd, due);
 	__u64 e;
 

@@ -105,12 +105,27 @@ struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
 	return p;
 }
 
+struct epf_params test_owned_params(const char *name, __u32 kind,
+				    __u64 window)
+{
+	struct epf_params p = test_params(name, 0, 0, 0, window);
+
+	p.kind = kind;
+	return p;
+}
+
 int test_make(const struct epf_params *params)
+{
+	return test_make_kind(params, NULL);
+}
+
+int test_make_kind(const struct epf_params *params,
+		   const struct epf_shape *shape)
 {
 	int ret = test_destroy(params->name, EPF_DESTROY_FORCE);
 
 	test_demand(!ret || ret == -ENOENT);
-	ret = epf_dev_create(test_dev, params, test_key, NULL);
+	ret = epf_dev_create_kind(test_dev, params, shape, test_key, NULL);
 	errno = -ret;
 	test_demand(!ret);
 	ret = test_open(params->name);

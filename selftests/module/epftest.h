@@ -23,7 +23,7 @@
 #define SEC 1000000000ULL /* ns */
 #define PAGE 4096u
 /* How long a thing may take that must come, on a slow emulated machine. */
-#define PATIENCE_NS (30 * SEC)
+#define PATIENCE_NS (120 * SEC)
 
 /* The hash key of every filter made here. */
 extern const __u64 test_key[2];
@@ -81,8 +81,13 @@ long test_ioctl(int fd, unsigned long cmd, void *arg);
 /* Mode count, refresh, no limit. */
 struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
 			      __u32 bits, __u64 window);
+/* Likewise, of an owned kind. */
+struct epf_params test_owned_params(const char *name, __u32 kind,
+				    __u64 window);
 /* Make the filter anew, whatever was there. Return: descriptor. */
 int test_make(const struct epf_params *params);
+int test_make_kind(const struct epf_params *params,
+		   const struct epf_shape *shape);
 /* The same of 1024 lines, L = 2, k = 10: errors are below 1e-9 while it
  * holds fewer than 300 keys.
  */

@@ -34,9 +34,78 @@ static void fill_params(struct fuzzer *f, struct epf_params *p)
 	p->limit_ppt = fuzz_draw(f, 2) ? EPF_RATE_ONE : p->budget_ppt * 2;
 }
 
+static void fill_guarded(struct fuzzer *f, struct epf_create *c)
+{
+	if (c->params.kind == EPF_KIND_GE) {
+		c->shape.ge.segment_bits = 64 + fuzz_draw(f, 5000);
+		c->shape.ge.epochs = 2 + fuzz_draw(f, 30);
+		c->shape.ge.bits = 1 + fuzz_draw(f, 64);
+		c->shape.ge.layout = fuzz_draw(f, 2);
+	} else {
+		c->shape.gebl.blocks = 1 + fuzz_draw(f, 40);
+		c->shape.gebl.block_bits = 64 << fuzz_draw(f, 4);
+		c->shape.gebl.epochs = 2 + fuzz_draw(f, 30);
+		c->shape.gebl.bits = 1 + fuzz_draw(f, 20);
+		c->shape.gebl.offsets = fuzz_draw(f, 2);
+	}
+}
+
+static void fill_aged(struct fuzzer *f, struct epf_create *c)
+{
+	__u32 k = 1 + fuzz_draw(f, 20), l = 1 + fuzz_draw(f, 100);
+
+	if (c->params.kind == EPF_KIND_APBF) {
+		c->shape.apbf.slice_bits = 64 + fuzz_draw(f, 2000);
+		c->shape.apbf.k = k;
+		c->shape.apbf.l = l;
+	} else if (c->params.kind == EPF_KIND_APBBF) {
+		c->shape.apbbf.blocks = 1 + fuzz_draw(f, 40);
+		c->shape.apbbf.k = k;
+		c->shape.apbbf.l = l;
+		c->shape.apbbf.block_bits = 64 << fuzz_draw(f, 4);
+		c->shape.apbbf.bits = 1 << fuzz_draw(f, 4);
+	} else {
+		c->params.mode = EPF_MODE_TIME;
+		c->params.window_inserts = 0;
+		c->params.window_ns = 1000 + fuzz_draw(f, SEC);
+		c->shape.tlbf.words_min = k;
+		c->shape.tlbf.words_first = k + fuzz_draw(f, 100);
+		c->shape.tlbf.words_max = 1000;
+		c->shape.tlbf.k = k;
+		c->shape.tlbf.l = l;
+	}
+}
+
+static void fill_dict(struct fuzzer *f, struct epf_create *c)
+{
+	c->shape.dict.buckets = 1 + fuzz_draw(f, 200);
+	c->shape.dict.yard = 1 + fuzz_draw(f, 20);
+	c->shape.dict.tag_bits = 3 + fuzz_draw(f, 4);
+	c->shape.dict.generations = 2 + fuzz_draw(f, 5);
+	c->shape.dict.rem_bits = 1 + fuzz_draw(f, 30);
+	c->shape.dict.slots = 1 + fuzz_draw(f, 40);
+	c->shape.dict.lines = 1 + fuzz_draw(f, 2);
+}
+
+static void fill_owned(struct fuzzer *f, struct epf_create *c)
+{
+	c->params.kind = 1 + fuzz_draw(f, EPF_KIND_MAX);
+	c->params.nr_lines = 0;
+	c->params.lines_per_key = 0;
+	c->params.bits_per_key = 0;
+	if (c->params.kind == EPF_KIND_DICT)
+		fill_dict(f, c);
+	else if (c->params.kind <= EPF_KIND_GEBL)
+		fill_guarded(f, c);
+	else
+		fill_aged(f, c);
+}
+
 static void fill_create(struct fuzzer *f, union fuzz_args *a)
 {
 	fill_params(f, &a->create.params);
+	if (fuzz_draw(f, 2))
+		fill_owned(f, &a->create);
 	if (fuzz_draw(f, 2)) {
 		a->create.flags = EPF_CREATE_KEY;
 		a->create.key[0] = epf_word(++f->rng, 2);

@@ -92,7 +92,7 @@ static const struct {
 	int want;
 	struct change changes[4];
 } shapes[] = {
-	{ "kind 1", -EOPNOTSUPP, { F(kind, 1) } },
+	{ "an unknown kind", -EOPNOTSUPP, { F(kind, EPF_KIND_MAX + 1) } },
 	{ "kind 255", -EOPNOTSUPP, { F(kind, 255) } },
 	{ "SipHash-2-4", 0, { F(hash, 1) } },
 	{ "hash 2", -EINVAL, { F(hash, 2) } },

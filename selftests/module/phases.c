@@ -251,7 +251,7 @@ int main(void)
 		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
 					    &inserters[i]));
 	}
-	end = test_now() + 4 * PATIENCE_NS;
+	end = test_now() + PATIENCE_NS;
 	while (o.phases < PHASES && test_now() < end)
 		one(&o, from, other);
 	stale = lost_in_stale(from);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * kfunc == ioctl == offline, bit by bit: one random sequence of tests, inserts,
- * packets and rotations goes to three filters of one shape and hash key, one
- * by BPF programs, one by ioctl, one in this process. After every operation
+ * packets and rotations goes to three filters of one kind, shape and hash key,
+ * one by BPF programs, one by ioctl, one in this process. After every operation
  * verdict and age are equal, and so are digests and refusals of packets.
  *
  * The window is small, so epochs also end by themselves, which the kernel does
@@ -18,10 +18,10 @@
 
 #include "../core/tap.h"
 #include "libepf/epf.h"
+#include "../owned.h"
 #include "parity.h"
 
 #define WINDOW 700
-#define EPOCH_INSERTS (WINDOW / 7)
 #define KEYS 1500   /* so that repeats of every age come, and forgotten ones */
 #define STEPS 6000
 #define WAIT_MS 5000
@@ -35,12 +35,14 @@ static const __u64 hash_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
  * @dev: device
  * @ioctl: descriptor of the first
  * @kfunc: descriptor of the second, for its state only
- * @mem: the third
+ * @mem: the third, of lanes; of an owned kind for digests only
+ * @owned: the third of an owned kind, with memory
  * @key: program for keys and digests
  * @packet: program for packets
  * @shared: their memory
  * @first_seen: repeats are not inserted
  * @inserts: counted in the current epoch
+ * @epoch_inserts: that end one
  * @epoch: current
  * @ages: how often a key of each age was found
  */
@@ -49,13 +51,15 @@ struct three {
 	int ioctl;
 	int kfunc;
 	struct epf_mem *mem;
+	struct owned owned;
 	int key;
 	int packet;
 	volatile struct parity *shared;
 	bool first_seen;
 	unsigned int inserts;
+	unsigned int epoch_inserts;
 	__u64 epoch;
-	unsigned int ages[8];
+	unsigned int ages[EPF_AGE_ABSENT];
 };
 
 static __u64 seed;
@@ -75,26 +79,43 @@ static __u32 below(__u32 n)
 	return (__u32)(draw() % n);
 }
 
-static bool setup_filters(struct three *t, struct epf_params *p)
+static const struct epf_params lanes = {
+	.mode = EPF_MODE_COUNT, .nr_lines = 1024, .lines_per_key = 1,
+	.bits_per_key = 5, .window_inserts = WINDOW,
+	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
+};
+
+/* The third: of lanes, or beside one for digests. */
+static bool setup_offline(struct three *t, const struct epf_params *p,
+			  const struct epf_shape *shape)
+{
+	__u32 epochs = p->kind ? owned_epochs(p->kind, shape) : 7;
+	int err;
+
+	t->mem = epf_mem_new(p->kind ? &lanes : p, hash_key, 0, &err);
+	t->epoch_inserts = (WINDOW + epochs - 1) / epochs;
+	return t->mem && (!p->kind || owned_init(&t->owned, p->kind, shape));
+}
+
+static bool setup_filters(struct three *t, struct epf_params *p,
+			  const struct epf_shape *shape)
 {
 	__u32 id[2];
-	int err;
 
 	t->first_seen = p->refresh == EPF_FIRST_SEEN;
 	strcpy(p->name, "parity-ioctl");
-	if (epf_dev_create(t->dev, p, hash_key, &id[0]))
+	if (epf_dev_create_kind(t->dev, p, shape, hash_key, &id[0]))
 		return false;
 	strcpy(p->name, "parity-kfunc");
-	if (epf_dev_create(t->dev, p, hash_key, &id[1]))
+	if (epf_dev_create_kind(t->dev, p, shape, hash_key, &id[1]))
 		return false;
 	t->ioctl = epf_dev_filter_id(t->dev, id[0]);
 	t->kfunc = epf_dev_filter_id(t->dev, id[1]);
-	t->mem = epf_mem_new(p, hash_key, 0, &err);
 	t->shared->filter = id[1];
 	t->inserts = 0;
 	t->epoch = 8;
 	memset(t->ages, 0, sizeof(t->ages));
-	return t->ioctl >= 0 && t->kfunc >= 0 && t->mem;
+	return t->ioctl >= 0 && t->kfunc >= 0 && setup_offline(t, p, shape);
 }
 
 static void drop_filters(struct three *t)
@@ -105,6 +126,7 @@ static void drop_filters(struct three *t)
 	epf_dev_destroy(t->dev, "parity-kfunc", false);
 	epf_mem_free(t->mem);
 	t->mem = NULL;
+	owned_free(&t->owned);
 }
 
 static bool epoch_is(int filter, __u64 epoch)
@@ -126,18 +148,27 @@ static bool epoch_is(int filter, __u64 epoch)
 	return false;
 }
 
-/* The epoch is over in all three. */
-static bool next_epoch(struct three *t)
+static bool offline_epoch_is(const struct three *t, __u64 epoch)
 {
 	struct epf_info info;
 
+	if (t->owned.word)
+		return true; /* it has none of its own */
+	epf_mem_info(t->mem, 0, &info);
+	if (info.epoch == epoch)
+		return true;
+	printf("# epoch %llu offline, %llu expected\n", info.epoch, epoch);
+	return false;
+}
+
+/* The epoch is over in all three. */
+static bool next_epoch(struct three *t)
+{
 	t->inserts = 0;
 	t->epoch++;
-	epf_mem_info(t->mem, 0, &info);
-	if (info.epoch != t->epoch)
-		printf("# epoch %llu offline, %llu expected\n", info.epoch,
-		       t->epoch);
-	return info.epoch == t->epoch && epoch_is(t->ioctl, t->epoch) &&
+	if (t->owned.word)
+		owned_rotate(&t->owned);
+	return offline_epoch_is(t, t->epoch) && epoch_is(t->ioctl, t->epoch) &&
 	       epoch_is(t->kfunc, t->epoch);
 }
 
@@ -145,7 +176,8 @@ static bool rotate_all(struct three *t)
 {
 	__u64 epoch;
 
-	epf_mem_rotate(t->mem, 0);
+	if (!t->owned.word)
+		epf_mem_rotate(t->mem, 0);
 	return !epf_filter_rotate(t->ioctl, 1, &epoch) &&
 	       !epf_filter_rotate(t->kfunc, 1, &epoch) && next_epoch(t);
 }
@@ -187,8 +219,20 @@ static int by_kfunc(int prog, void *packet, __u32 len,
 	return err ? err : (int)t->shared->ret;
 }
 
+static int offline_owned(struct three *t, __u32 op, __u64 digest)
+{
+	int verdict = op == PARITY_INSERT ? 0 : owned_test(&t->owned, digest);
+
+	if (op == PARITY_INSERT || (op == PARITY_TEST_AND_INSERT &&
+				    !(verdict && t->first_seen)))
+		owned_insert(&t->owned, digest);
+	return verdict;
+}
+
 static int offline(struct three *t, __u32 op, __u64 digest)
 {
+	if (t->owned.word)
+		return offline_owned(t, op, digest);
 	if (op == PARITY_TEST)
 		return epf_mem_test(t->mem, digest, 0);
 	if (op == PARITY_TEST_AND_INSERT)
@@ -210,7 +254,7 @@ static bool agree(struct three *t, __u32 op, int a, int b, int c)
 	if (op == PARITY_TEST ||
 	    (op == PARITY_TEST_AND_INSERT && a && t->first_seen))
 		return true;
-	return ++t->inserts < EPOCH_INSERTS || next_epoch(t);
+	return ++t->inserts < t->epoch_inserts || next_epoch(t);
 }
 
 /* Key number @n; its length depends on it, over the whole range. */
@@ -343,20 +387,22 @@ static bool step_packet(struct three *t, struct tally *tally)
 		     offline(t, PARITY_TEST_AND_INSERT, digest));
 }
 
+/* Of lanes all eight; owned kinds have as many as their epochs. */
 static bool every_age(const struct three *t)
 {
-	int i, ages = 0;
+	unsigned int i, ages = 0;
+	unsigned int want = t->owned.word ? t->owned.epochs : 8;
 
-	for (i = 0; i < 8; i++)
+	for (i = 0; i < EPF_AGE_ABSENT; i++)
 		ages += t->ages[i] > 0;
-	if (ages < 8)
-		printf("# only %d of 8 ages were met\n", ages);
-	return ages == 8;
+	if (ages < want)
+		printf("# only %u of %u ages were met\n", ages, want);
+	return ages >= want;
 }
 
 static void run_keys(struct three *t, struct epf_params *p)
 {
-	bool good = setup_filters(t, p);
+	bool good = setup_filters(t, p, NULL);
 	int i;
 
 	seed = p->lines_per_key * 4 + p->hash * 2 + p->refresh;
@@ -371,7 +417,7 @@ static void run_keys(struct three *t, struct epf_params *p)
 
 static void run_packets(struct three *t, struct epf_params *p)
 {
-	bool good = setup_filters(t, p);
+	bool good = setup_filters(t, p, NULL);
 	struct tally n = { 0 };
 	int i;
 
@@ -384,10 +430,30 @@ static void run_packets(struct three *t, struct epf_params *p)
 	drop_filters(t);
 }
 
-static const struct epf_params shape = {
-	.mode = EPF_MODE_COUNT, .nr_lines = 1024, .window_inserts = WINDOW,
-	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
-};
+static void run_kind(struct three *t, __u8 kind, bool first_seen)
+{
+	struct epf_shape shape = owned_shape(kind);
+	struct epf_params p = lanes;
+	bool good;
+	int i;
+
+	p.kind = kind;
+	p.refresh = first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
+	p.nr_lines = 0;
+	p.lines_per_key = 0;
+	p.bits_per_key = 0;
+	good = setup_filters(t, &p, &shape);
+	seed = 2000 + kind;
+	for (i = 0; good && i < STEPS / 3; i++)
+		good = below(499) ? step_key(t) : rotate_all(t);
+	good = good && every_age(t);
+	tap_ok(good, "keys and digests: kind %u, %s: %d steps, %llu epochs",
+	       kind, first_seen ? "first-seen" : "refresh", i, t->epoch - 8);
+	drop_filters(t);
+}
+
+static const __u8 kinds[] = { EPF_KIND_GE, EPF_KIND_GEBL, EPF_KIND_APBF,
+			      EPF_KIND_APBBF, EPF_KIND_DICT };
 
 /* One line per key, two, four: each with either hash and either refresh. */
 static void run_all(struct three *t)
@@ -395,7 +461,7 @@ static void run_all(struct three *t)
 	unsigned int i;
 
 	for (i = 0; i < 12; i++) {
-		struct epf_params p = shape;
+		struct epf_params p = lanes;
 
 		p.lines_per_key = (__u16)(1 << i / 4);
 		p.bits_per_key = (__u16)(5 + 5 * p.lines_per_key);
@@ -406,6 +472,8 @@ static void run_all(struct three *t)
 		else
 			run_packets(t, &p);
 	}
+	for (i = 0; i < sizeof(kinds); i++)
+		run_kind(t, kinds[i], i % 2);
 }
 
 static bool load(struct three *t, const char *path)
@@ -433,7 +501,7 @@ int main(int argc, char **argv)
 		tap_skip_all("no " EPF_DEVICE ": the module is not loaded");
 		return TAP_SKIPPED;
 	}
-	tap_plan(13);
+	tap_plan(13 + sizeof(kinds));
 	if (tap_ok(load(&t, argc > 1 ? argv[1] : "parity.bpf.o"),
 		   "the programs load"))
 		run_all(&t);

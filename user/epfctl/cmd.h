@@ -198,6 +198,8 @@ bool open_snapshot(const char *path, struct epf_snap_file *file);
  * @lines_per_key: L, also without @nr_lines
  * @bits_per_key: k
  * @mode: enum epf_mode, with @has_mode
+ * @kind: enum epf_kind
+ * @slack: how long keys may stay after the window, as a share of it
  */
 struct promise {
 	__u64 window;
@@ -211,16 +213,26 @@ struct promise {
 	__u64 bits_per_key;
 	__u32 mode;
 	bool has_mode;
+	__u8 kind;
+	double slack;
 };
 
 /**
  * struct planned - a filter that keeps a promise
  * @params: all but the name
+ * @shape: of an owned kind
+ * @bytes: memory of the lines, or of all of an owned kind
+ * @epochs: complete epochs that make the window
+ * @slack: how long keys stay after the window at most, as a share of it
  * @keys: distinct keys of a window that it was sized for; 0: not known
  * @fpr: predicted at the worst phase; 0: not known
  */
 struct planned {
 	struct epf_params params;
+	struct epf_shape shape;
+	__u64 bytes;
+	__u32 epochs;
+	double slack;
 	double keys;
 	double fpr;
 };
@@ -234,6 +246,8 @@ enum {
 	OPT_LINES,
 	OPT_LINES_PER_KEY,
 	OPT_BITS_PER_KEY,
+	OPT_KIND,
+	OPT_SLACK,
 	OPT_PROMISE_END,
 };
 #define PROMISE_SHORTS "W:T:b:"
@@ -255,22 +269,26 @@ bool promise_option(struct promise *p, int opt, const char *arg);
 /* Return: false: an error is printed. */
 bool promise_plan(const struct promise *p, struct planned *plan);
 
+/* kind.c: other kinds than lanes */
+
+#define KIND_LONGS \
+	{ "kind", required_argument, NULL, OPT_KIND }, \
+	{ "slack", required_argument, NULL, OPT_SLACK }
+extern const char kind_help[];
+
+/* As promise_option(), for what has KIND_LONGS too. */
+bool kind_option(struct promise *p, int opt, const char *arg);
+/* Size an owned kind. Return: false: an error is printed. */
+bool kind_plan(const struct promise *p, struct planned *plan, double budget);
+void shape_print(__u8 kind, const struct epf_shape *shape);
+json_t *shape_json(__u8 kind, const struct epf_shape *shape);
+
 /* compare.c: plan --compare */
 
-/**
- * struct comparison - what was asked for
- * @wanted: --compare
- * @slack: how long keys may stay after the window, as a share of it; 0: any
- */
-struct comparison {
-	bool wanted;
-	double slack;
-};
 extern const char compare_help[];
 
 /* Return: exit status. */
-int compare(const struct promise *p, const struct planned *plan,
-	    const struct comparison *c);
+int compare(const struct promise *p, const struct planned *plan);
 
 /* keys.c: keys from arguments, standard input and files */
 
@@ -349,7 +367,8 @@ int keys_read(const struct key_input *in, keys_fn fn, void *ctx);
 
 void info_print(const struct epf_info *info);
 json_t *info_json(const struct epf_info *info);
-void params_print(const struct epf_params *p);
-json_t *params_json(const struct epf_params *p);
+void params_print(const struct epf_params *p, const struct epf_shape *shape,
+		  __u32 epochs);
+json_t *params_json(const struct epf_params *p, const struct epf_shape *shape);
 
 #endif /* EPFCTL_CMD_H */

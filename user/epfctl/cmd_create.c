@@ -12,6 +12,7 @@ enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_KEY };
 
 static const struct option longs[] = {
 	PROMISE_LONGS,
+	KIND_LONGS,
 	{ "first-seen", no_argument, NULL, OPT_FIRST_SEEN },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "key", required_argument, NULL, OPT_KEY },
@@ -46,16 +47,16 @@ static bool take_option(struct wish *w, int opt)
 		w->has_key = true;
 		return parse_hash_key("--key", optarg, w->key);
 	default:
-		return promise_option(&w->promise, opt, optarg);
+		return kind_option(&w->promise, opt, optarg);
 	}
 }
 
 static void report(const struct planned *plan, __u32 id)
 {
-	__u64 bytes = plan->params.nr_lines * EPF_LINE_BYTES;
+	__u64 bytes = plan->bytes;
 
 	if (out_mode != OUT_TEXT) {
-		json_t *o = params_json(&plan->params);
+		json_t *o = params_json(&plan->params, &plan->shape);
 
 		json_object_set_new(o, "id", json_integer(id));
 		json_object_set_new(o, "memory_bytes",
@@ -88,12 +89,15 @@ static int create(struct wish *w, const char *name)
 	dev = open_device();
 	if (dev < 0)
 		return EXIT_FAIL;
-	err = epf_dev_create(dev, &plan.params, w->has_key ? w->key : NULL,
-			     &id);
+	err = epf_dev_create_kind(dev, &plan.params, &plan.shape,
+				  w->has_key ? w->key : NULL, &id);
 	close(dev);
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "
 			    "take another name", name);
+	if (plan.params.kind && (err == -E2BIG || err == -EOPNOTSUPP))
+		return fail("this kernel module does not know --kind: load a "
+			    "newer one, or leave it out");
 	if (err)
 		return fail_call(err, "creating a filter", NULL);
 	report(&plan, id);
@@ -102,7 +106,7 @@ static int create(struct wish *w, const char *name)
 
 int cmd_create(int argc, char **argv)
 {
-	static char help[2048];
+	static char help[4096];
 	static const struct spec spec = {
 		.usage = "create NAME (--window COUNT | --time DURATION) "
 			 "[options]",
@@ -113,7 +117,7 @@ int cmd_create(int argc, char **argv)
 	struct wish w = { 0 };
 	int opt;
 
-	snprintf(help, sizeof(help), "%s%s", promise_help,
+	snprintf(help, sizeof(help), "%s%s%s", promise_help, kind_help,
 "      --first-seen        a repeat does not restart its window\n"
 "      --strict            SipHash-2-4 in place of SipHash-1-3\n"
 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"

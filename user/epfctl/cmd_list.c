@@ -9,8 +9,16 @@
 #include <unistd.h>
 
 #include "epf/window.h"
+#include "kinds/compare.h"
 
 enum { OPT_NAMES = OPT_LONG };
+
+static const char *kind_of(const struct epf_params *p)
+{
+	const char *name = epf_kind_name(p->kind);
+
+	return name ? name : "unknown";
+}
 
 static void list_row(const struct epf_info *info, bool names)
 {
@@ -19,8 +27,8 @@ static void list_row(const struct epf_info *info, bool names)
 	if (names)
 		printf("%s\n", p->name);
 	else
-		printf("%-4u %-31s %-6s %10s %14llu %9s %9s%s\n", info->id,
-		       p->name, mode_name(p->mode),
+		printf("%-4u %-31s %-6s %-6s %10s %14llu %9s %9s%s\n",
+		       info->id, p->name, kind_of(p), mode_name(p->mode),
 		       fmt_bytes(info->memory_bytes).s, info->stats.inserts,
 		       fmt_ppt(p->budget_ppt).s, fmt_ppt(info->fpr_ppt).s,
 		       info->flags & EPF_INFO_SATURATED ? " SATURATED" : "");
@@ -58,8 +66,8 @@ static int list_all(int dev, json_t *all, bool names)
 	int i;
 
 	if (nr > 0 && !all && !names)
-		printf("%-4s %-31s %-6s %10s %14s %9s %9s\n", "id", "name",
-		       "mode", "memory", "insertions", "budget", "error");
+		printf("%-4s %-31s %-6s %-6s %10s %14s %9s %9s\n", "id",
+		       "name", "kind", "mode", "memory", "insertions", "budget", "error");
 	for (i = 0; i < nr && !err; i++)
 		err = list_one(dev, ids[i], all, names);
 	free(ids);
@@ -133,7 +141,7 @@ static void snapshot_text(const char *path, const struct epf_snap_header *h)
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%F %T %z", &tm);
 	printf("%s: snapshot of %s, %s\n", path, h->params.name, when);
-	params_print(&h->params);
+	params_print(&h->params, NULL, EPF_LIVE_EPOCHS);
 	printf("  %-12s %s\n", "lines",
 	       fmt_bytes(h->params.nr_lines * EPF_LINE_BYTES).s);
 	printf("  %-12s %llu when the copy began, %llu at its end\n", "epoch",
@@ -144,7 +152,7 @@ static void snapshot_text(const char *path, const struct epf_snap_header *h)
 
 static void snapshot_json(const char *path, const struct epf_snap_header *h)
 {
-	json_t *o = params_json(&h->params);
+	json_t *o = params_json(&h->params, NULL);
 
 	json_object_set_new(o, "file", json_path(path));
 	json_object_set_new(o, "epoch_begin",

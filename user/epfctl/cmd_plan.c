@@ -2,41 +2,47 @@
 /* epfctl plan: the size of a filter, and what it will promise. */
 #include "cmd.h"
 
+#include <math.h>
+
 #include "epf/window.h"
 
-enum { OPT_COMPARE = OPT_PROMISE_END, OPT_SLACK };
+enum { OPT_COMPARE = OPT_PROMISE_END };
 
 static const struct option longs[] = {
 	PROMISE_LONGS,
+	KIND_LONGS,
 	{ "compare", no_argument, NULL, OPT_COMPARE },
-	{ "slack", required_argument, NULL, OPT_SLACK },
 	{ 0 },
 };
 
-/* How long a key is kept: at least the window, at most eight whole epochs. */
+/* How long a key is kept: at least the window, at most the epochs that count,
+ * all of them whole.
+ */
 struct kept {
 	__u64 min_inserts, max_inserts;
 	__u64 min_ns, max_ns;
 };
 
-static struct kept kept_by(const struct epf_params *p)
+static struct kept kept_by(const struct planned *plan)
 {
+	__u64 epochs = (__u64)round(plan->epochs * (1 + plan->slack));
+	const struct epf_params *p = &plan->params;
 	struct epf_window w = { 0 }; /* stays so where no plan has them */
 
-	epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
-			p->window_ns);
+	epf_window_init_epochs(&w, p->mode, p->refresh, p->window_inserts,
+			       p->window_ns, plan->epochs);
 	return (struct kept){
 		.min_inserts = p->window_inserts,
-		.max_inserts = EPF_LANES * w.epoch_inserts,
+		.max_inserts = epochs * w.epoch_inserts,
 		.min_ns = p->window_ns,
-		.max_ns = EPF_LANES * w.epoch_ns,
+		.max_ns = epochs * w.epoch_ns,
 	};
 }
 
 static void print_json(const struct planned *plan, const struct kept *kept)
 {
-	json_t *o = params_json(&plan->params);
-	__u64 bytes = plan->params.nr_lines * EPF_LINE_BYTES;
+	json_t *o = params_json(&plan->params, &plan->shape);
+	__u64 bytes = plan->bytes;
 
 	json_object_del(o, "name");
 	json_object_del(o, "hash");
@@ -61,9 +67,9 @@ static void print_json(const struct planned *plan, const struct kept *kept)
 
 static void print_text(const struct planned *plan, const struct kept *kept)
 {
-	__u64 bytes = plan->params.nr_lines * EPF_LINE_BYTES;
+	__u64 bytes = plan->bytes;
 
-	params_print(&plan->params);
+	params_print(&plan->params, &plan->shape, plan->epochs);
 	printf("  %-12s %s\n", "memory", fmt_bytes(bytes).s);
 	if (plan->keys)
 		printf("  %-12s %.6g in a window, %.4g bits of memory each\n"
@@ -78,43 +84,38 @@ static void print_text(const struct planned *plan, const struct kept *kept)
 		       fmt_ns(kept->min_ns).s, fmt_ns(kept->max_ns).s);
 }
 
-static bool option(struct promise *p, struct comparison *c, int opt,
-		   const char *arg)
-{
-	switch (opt) {
-	case OPT_COMPARE:
-		return c->wanted = true;
-	case OPT_SLACK:
-		return parse_rate("--slack", arg, &c->slack);
-	}
-	return promise_option(p, opt, arg);
-}
-
 int cmd_plan(int argc, char **argv)
 {
-	static char help[2048];
+	static char help[4096];
 	const struct spec spec = {
 		.usage = "plan (--window COUNT | --time DURATION --rate PPS) "
-			 "[--compare [--slack SHARE]] [options]",
+			 "[--compare] [options]",
 		.help = help,
 		.shorts = PROMISE_SHORTS,
 		.longs = longs,
 	};
-	struct comparison comparison = { 0 };
-	struct promise p = { 0 };
+	bool comparing = false;
+	struct promise p = { 0 }, first;
 	struct planned plan;
 	struct kept kept;
 	int opt;
 
-	snprintf(help, sizeof(help), "%s%s", promise_help, compare_help);
-	while ((opt = next_option(argc, argv, &spec)) >= 0)
-		if (!option(&p, &comparison, opt, optarg))
+	snprintf(help, sizeof(help), "%s%s%s", promise_help, kind_help,
+		 compare_help);
+	while ((opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt == OPT_COMPARE)
+			comparing = true;
+		else if (!kind_option(&p, opt, optarg))
 			return EXIT_FAIL;
-	if (!operands(argc, argv, 0, 0, &spec) || !promise_plan(&p, &plan))
+	}
+	first = p;
+	if (comparing)
+		first.slack = 0; /* each kind says itself whether it keeps it */
+	if (!operands(argc, argv, 0, 0, &spec) || !promise_plan(&first, &plan))
 		return EXIT_FAIL;
-	if (comparison.wanted || comparison.slack)
-		return compare(&p, &plan, &comparison);
-	kept = kept_by(&plan.params);
+	if (comparing)
+		return compare(&p, &plan);
+	kept = kept_by(&plan);
 	if (out_mode == OUT_TEXT)
 		print_text(&plan, &kept);
 	else

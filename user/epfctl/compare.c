@@ -10,9 +10,7 @@ const char compare_help[] =
 "      --compare           all kinds of filters, sized for the same: memory,\n"
 "                          bits a key, lines of 64 bytes that an insertion and\n"
 "                          the test of an absent and of a present key touch,\n"
-"                          error, how long keys stay after the window\n"
-"      --slack SHARE       they may stay so long: 0.2 or 20% of the window\n"
-"                          (default: any)\n";
+"                          error, how long keys stay after the window\n";
 
 static const char *unable(int err)
 {
@@ -68,29 +66,25 @@ static void print_json(const struct epf_compared *rows, double keys)
 	out_json(all);
 }
 
-static bool comparable(const struct promise *p, const struct comparison *c)
+static bool comparable(const struct promise *p)
 {
-	if (!c->wanted)
-		fail("--slack goes with --compare");
-	else if (p->nr_lines || p->lines_per_key || p->max_bytes)
-		fail("--compare sizes each kind by itself: leave out --lines, "
-		     "--lines-per-key and --memory");
-	else
+	if (!p->kind && !p->nr_lines && !p->lines_per_key && !p->max_bytes)
 		return true;
+	fail("--compare sizes each kind by itself: leave out --kind, --lines, "
+	     "--lines-per-key and --memory");
 	return false;
 }
 
-int compare(const struct promise *p, const struct planned *plan,
-	    const struct comparison *c)
+int compare(const struct promise *p, const struct planned *plan)
 {
 	struct epf_compared rows[EPF_COMPARE_KINDS];
 	struct epf_compare_req req = {
 		.keys_per_window = plan->keys,
 		.budget = (double)plan->params.budget_ppt / EPF_RATE_ONE,
-		.slack = c->slack,
+		.slack = p->slack,
 	};
 
-	if (!comparable(p, c))
+	if (!comparable(p))
 		return EXIT_FAIL;
 	epf_compare(&req, rows);
 	if (out_mode == OUT_TEXT)

@@ -98,7 +98,7 @@ json_t *dedup_json(const struct dedup_ask *ask, const struct dedup_result *r)
 			 "removed_to", removed,
 			 "packets", packets_json(ask, r),
 			 "key", pkt_json(&ask->key),
-			 "filter", params_json(&r->planned.params),
+			 "filter", params_json(&r->planned.params, NULL),
 			 "memory_bytes", (json_int_t)r->info.memory_bytes,
 			 "sized_for", r->planned.keys,
 			 "fpr_predicted", r->planned.fpr,

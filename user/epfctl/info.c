@@ -3,6 +3,7 @@
 #include "cmd.h"
 
 #include "epf/window.h"
+#include "kinds/compare.h"
 
 #define ROW "  %-12s "
 
@@ -17,7 +18,13 @@ static __u32 other_users(const struct epf_info *info)
 	return info->users ? info->users - 1 : 0;
 }
 
-static void print_window(const struct epf_params *p)
+/* An older kernel module leaves out what it has no number for. */
+static __u32 epochs_of(const struct epf_info *info)
+{
+	return info->window_epochs ? info->window_epochs : EPF_LIVE_EPOCHS;
+}
+
+static void print_window(const struct epf_params *p, __u32 epochs)
 {
 	printf(ROW "%s:", "window", mode_name(p->mode));
 	if (p->window_inserts)
@@ -26,19 +33,33 @@ static void print_window(const struct epf_params *p)
 		printf(p->mode == EPF_MODE_EITHER ? " or" : " and");
 	if (p->window_ns)
 		printf(" %s", fmt_ns(p->window_ns).s);
-	printf(", in %u epochs\n", EPF_LIVE_EPOCHS);
+	printf(", in %u epochs\n", epochs);
 }
 
-void params_print(const struct epf_params *p)
+static void print_geometry(const struct epf_params *p,
+			   const struct epf_shape *shape)
 {
-	print_window(p);
+	const char *name = epf_kind_name(p->kind);
+
+	printf(ROW "%s: ", "kind", name ? name : "unknown");
+	if (p->kind)
+		shape_print(p->kind, shape);
+	else
+		printf("%llu lines of %u bytes; %u lines and %u bits a key",
+		       p->nr_lines, EPF_LINE_BYTES, p->lines_per_key,
+		       p->bits_per_key);
+	putchar('\n');
+}
+
+void params_print(const struct epf_params *p, const struct epf_shape *shape,
+		  __u32 epochs)
+{
+	print_window(p, epochs);
 	printf(ROW "%s\n", "refresh",
 	       p->refresh == EPF_REFRESH ? "every sighting restarts the window" :
 					   "the window runs from the first "
 					   "sighting");
-	printf(ROW "%llu lines of %u bytes; %u lines and %u bits a key\n",
-	       "geometry", p->nr_lines, EPF_LINE_BYTES, p->lines_per_key,
-	       p->bits_per_key);
+	print_geometry(p, shape);
 	printf(ROW "%s\n", "hash", hash_name(p->hash));
 	printf(ROW "%s", "budget", fmt_ppt(p->budget_ppt).s);
 	if (p->limit_ppt >= EPF_RATE_ONE)
@@ -47,11 +68,13 @@ void params_print(const struct epf_params *p)
 		printf(", fails open above %s\n", fmt_ppt(p->limit_ppt).s);
 }
 
-json_t *params_json(const struct epf_params *p)
+json_t *params_json(const struct epf_params *p, const struct epf_shape *shape)
 {
+	const char *kind = epf_kind_name(p->kind);
 	json_t *o = json_object();
 
 	json_object_set_new(o, "name", json_string(p->name));
+	json_object_set_new(o, "kind", json_string(kind ? kind : "unknown"));
 	json_object_set_new(o, "hash", json_string(hash_name(p->hash)));
 	json_object_set_new(o, "mode", json_string(mode_name(p->mode)));
 	json_object_set_new(o, "refresh",
@@ -61,9 +84,14 @@ json_t *params_json(const struct epf_params *p)
 				    count(p->window_inserts));
 	if (p->window_ns)
 		json_object_set_new(o, "window_ns", count(p->window_ns));
-	json_object_set_new(o, "lines", count(p->nr_lines));
-	json_object_set_new(o, "lines_per_key", count(p->lines_per_key));
-	json_object_set_new(o, "bits_per_key", count(p->bits_per_key));
+	if (p->kind) {
+		json_object_set_new(o, "shape", shape_json(p->kind, shape));
+	} else {
+		json_object_set_new(o, "lines", count(p->nr_lines));
+		json_object_set_new(o, "lines_per_key",
+				    count(p->lines_per_key));
+		json_object_set_new(o, "bits_per_key", count(p->bits_per_key));
+	}
 	json_object_set_new(o, "budget", json_real(ppt_to_rate(p->budget_ppt)));
 	json_object_set_new(o, "limit", json_real(ppt_to_rate(p->limit_ppt)));
 	return o;
@@ -104,8 +132,18 @@ void info_print(const struct epf_info *info)
 	       info->flags & EPF_INFO_SATURATED ? ", SATURATED: fails open" : "",
 	       info->flags & EPF_INFO_PINNED ? ", rotation held by a snapshot" :
 					       "");
-	params_print(p);
-	printf(ROW "%s\n", "memory", fmt_bytes(info->memory_bytes).s);
+	params_print(p, &info->shape, epochs_of(info));
+	printf(ROW "%s", "memory", fmt_bytes(info->memory_bytes).s);
+	if (info->needs & EPF_NEEDS_MEMORY)
+		printf(", by the rate: %u slices now; %u times there was no "
+		       "more", info->slices, info->waits);
+	putchar('\n');
+	if (info->needs)
+		printf(ROW "%s%s\n", "needs",
+		       info->needs & EPF_NEEDS_LOCK ? "its lock for each "
+						      "operation" : "",
+		       info->needs & EPF_NEEDS_WORKER ? ", a worker to end "
+							"epochs" : "");
 	printf(ROW "%s false positives, estimated now\n", "error",
 	       fmt_ppt(info->fpr_ppt).s);
 	printf(ROW "the last %llu insertions, and those of the last %s\n",
@@ -152,8 +190,16 @@ static json_t *epochs_json(const struct epf_info *info)
 
 json_t *info_json(const struct epf_info *info)
 {
-	json_t *o = params_json(&info->params);
+	json_t *o = params_json(&info->params, &info->shape);
 
+	json_object_set_new(o, "needs",
+		json_pack("{sb sb sb}",
+			  "lock", !!(info->needs & EPF_NEEDS_LOCK),
+			  "worker", !!(info->needs & EPF_NEEDS_WORKER),
+			  "memory", !!(info->needs & EPF_NEEDS_MEMORY)));
+	json_object_set_new(o, "window_epochs", count(epochs_of(info)));
+	json_object_set_new(o, "slices", count(info->slices));
+	json_object_set_new(o, "waits", count(info->waits));
 	json_object_set_new(o, "id", json_integer(info->id));
 	json_object_set_new(o, "users", json_integer(other_users(info)));
 	json_object_set_new(o, "saturated",

@@ -193,6 +193,21 @@ static bool plan_sized(const struct promise *p, struct planned *plan,
 	return true;
 }
 
+static bool plan_lanes(const struct promise *p, struct planned *plan,
+		       double budget, bool explicit)
+{
+	if (explicit ? !plan_explicit(p, plan) : !plan_sized(p, plan, budget))
+		return false;
+	plan->bytes = plan->params.nr_lines * EPF_LINE_BYTES;
+	plan->epochs = EPF_LIVE_EPOCHS;
+	plan->slack = 1.0 / EPF_LIVE_EPOCHS;
+	if (!p->slack || p->slack >= plan->slack)
+		return true;
+	fail("--kind lanes keeps keys a seventh of the window longer, which is "
+	     "above --slack: 'epfctl plan --compare' shows other kinds");
+	return false;
+}
+
 bool promise_plan(const struct promise *p, struct planned *plan)
 {
 	double budget = p->budget ? p->budget : BUDGET_DEFAULT;
@@ -208,7 +223,8 @@ bool promise_plan(const struct promise *p, struct planned *plan)
 	params->window_inserts = p->window;
 	params->window_ns = p->time_ns;
 	plan->keys = keys_of(p, mode);
-	if (explicit ? !plan_explicit(p, plan) : !plan_sized(p, plan, budget))
+	if (p->kind ? !kind_plan(p, plan, budget) :
+		      !plan_lanes(p, plan, budget, explicit))
 		return false;
 	if (explicit && !p->budget && plan->fpr)
 		budget = plan->fpr; /* what the geometry gives */

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The owned kinds, each in the terms of struct epf_kind_ops: the core's own
+ * functions, and what of struct epf_shape they take.
+ */
+#include "owned.h"
+
+#include <linux/ktime.h>
+
+/* Kinds whose epochs are of one size and end when the owner says so. @last of
+ * struct epf_shape is used by them.
+ */
+#define PACED(kind, last)						      \
+static void kind##_insert(struct epf_owned *o, u64 digest)		      \
+{									      \
+	epf_##kind##_insert(&o->kind, digest);				      \
+}									      \
+									      \
+static int kind##_test(const struct epf_owned *o, u64 digest)		      \
+{									      \
+	return epf_##kind##_test(&o->kind, digest);			      \
+}									      \
+									      \
+static void kind##_retire(struct epf_owned *o)				      \
+{									      \
+	epf_##kind##_retire(&o->kind);					      \
+}									      \
+									      \
+static u64 kind##_sweep(struct epf_owned *o, u64 at, u64 n)		      \
+{									      \
+	return epf_##kind##_sweep(&o->kind, at, n);			      \
+}									      \
+									      \
+static void kind##_advance(struct epf_owned *o)				      \
+{									      \
+	epf_##kind##_advance(&o->kind);					      \
+}									      \
+									      \
+static void kind##_sample(struct epf_owned *o, u64 random)		      \
+{									      \
+	epf_##kind##_gauge(&o->gauge, &o->kind, random);		      \
+}									      \
+									      \
+static u64 kind##_rate(const struct epf_owned *o)			      \
+{									      \
+	return epf_##kind##_gauge_q56(&o->gauge, &o->kind);		      \
+}									      \
+									      \
+static u64 kind##_layer(const struct epf_owned *o, u32 age, u64 *fill)	      \
+{									      \
+	return epf_##kind##_gauge_layer_q56(&o->gauge, &o->kind, age, fill);  \
+}									      \
+									      \
+static const struct epf_kind_ops kind##_ops = {				      \
+	.used = offsetofend(struct epf_shape, kind.last),		      \
+	.needs = EPF_NEEDS_LOCK | EPF_NEEDS_WORKER,			      \
+	.setup = kind##_setup,						      \
+	.insert = kind##_insert,					      \
+	.test = kind##_test,						      \
+	.retire = kind##_retire,					      \
+	.sweep = kind##_sweep,						      \
+	.advance = kind##_advance,					      \
+	.sample = kind##_sample,					      \
+	.rate = kind##_rate,						      \
+	.layer = kind##_layer,						      \
+};									      \
+static_assert(!offsetof(struct epf_##kind, word))
+
+static int ge_setup(struct epf_owned *o, const struct epf_params *params,
+		    const struct epf_shape *shape)
+{
+	const struct epf_ge_shape s = {
+		.segment_bits = shape->ge.segment_bits,
+		.epochs = shape->ge.epochs,
+		.bits = shape->ge.bits,
+		.layout = shape->ge.layout,
+	};
+
+	o->words = epf_ge_words(&s);
+	o->epochs = s.epochs;
+	o->slices = s.epochs + 1;
+	return epf_ge_init(&o->ge, &s);
+}
+PACED(ge, layout);
+
+static int gebl_setup(struct epf_owned *o, const struct epf_params *params,
+		      const struct epf_shape *shape)
+{
+	const struct epf_gebl_shape s = {
+		.blocks = shape->gebl.blocks,
+		.block_bits = shape->gebl.block_bits,
+		.epochs = shape->gebl.epochs,
+		.bits = shape->gebl.bits,
+		.offsets = shape->gebl.offsets,
+	};
+
+	o->words = epf_gebl_words(&s);
+	o->epochs = s.epochs;
+	o->slices = s.epochs + 1;
+	return epf_gebl_init(&o->gebl, &s);
+}
+PACED(gebl, offsets);
+
+static int apbf_setup(struct epf_owned *o, const struct epf_params *params,
+		      const struct epf_shape *shape)
+{
+	const struct epf_apbf_shape s = {
+		.slice_bits = shape->apbf.slice_bits,
+		.k = shape->apbf.k,
+		.l = shape->apbf.l,
+	};
+	int err = epf_apbf_init(&o->apbf, &s);
+
+	if (err)
+		return err;
+	o->words = epf_apbf_words(&s);
+	o->epochs = s.l;
+	o->slices = s.k + s.l;
+	return 0;
+}
+PACED(apbf, l);
+
+static int apbbf_setup(struct epf_owned *o, const struct epf_params *params,
+		       const struct epf_shape *shape)
+{
+	const struct epf_apbbf_shape s = {
+		.nr_blocks = shape->apbbf.blocks,
+		.k = shape->apbbf.k,
+		.l = shape->apbbf.l,
+		.block_bits = shape->apbbf.block_bits,
+		.bits = shape->apbbf.bits,
+	};
+	int err = epf_apbbf_init(&o->apbbf, &s);
+
+	if (err)
+		return err;
+	o->words = epf_apbbf_words(&s);
+	o->epochs = s.l;
+	o->slices = s.k + s.l;
+	return 0;
+}
+PACED(apbbf, bits);
+
+static int dict_setup(struct epf_owned *o, const struct epf_params *params,
+		      const struct epf_shape *shape)
+{
+	const struct epf_dict_shape s = {
+		.buckets = shape->dict.buckets,
+		.yard = shape->dict.yard,
+		.generations = shape->dict.generations,
+		.tag_bits = shape->dict.tag_bits,
+		.rem_bits = shape->dict.rem_bits,
+		.slots = shape->dict.slots,
+		.lines = shape->dict.lines,
+	};
+
+	o->words = epf_dict_words(&s);
+	o->epochs = s.generations;
+	o->slices = s.generations + 1;
+	return epf_dict_init(&o->dict, &s);
+}
+PACED(dict, lines);
+
+/* Never given back: what the paper keeps. Timed: the staleness law. */
+static int tlbf_setup(struct epf_owned *o, const struct epf_params *params,
+		      const struct epf_shape *shape)
+{
+	const struct epf_tlbf_shape s = {
+		.span_ns = params->window_ns,
+		.words_first = shape->tlbf.words_first,
+		.words_min = shape->tlbf.words_min,
+		.words_max = shape->tlbf.words_max,
+		.k = shape->tlbf.k,
+		.l = shape->tlbf.l,
+		.keep = shape->tlbf.k,
+		.timed = 1,
+	};
+
+	if (params->mode != EPF_MODE_TIME)
+		return -EINVAL;
+	o->epochs = s.l;
+	return epf_tlbf_init(&o->tlbf, &s, ktime_get_ns());
+}
+
+static void tlbf_insert(struct epf_owned *o, u64 digest)
+{
+	epf_tlbf_insert(&o->tlbf, digest, epf_owned_now(o));
+}
+
+static int tlbf_test(const struct epf_owned *o, u64 digest)
+{
+	return epf_tlbf_test(&o->tlbf, digest, epf_owned_now(o));
+}
+
+static void tlbf_sample(struct epf_owned *o, u64 random)
+{
+	epf_tlbf_gauge(&o->gauge, &o->tlbf, epf_owned_now(o), random);
+}
+
+static u64 tlbf_rate(const struct epf_owned *o)
+{
+	return epf_tlbf_gauge_q56(&o->gauge, &o->tlbf, epf_owned_now(o));
+}
+
+static u64 tlbf_layer(const struct epf_owned *o, u32 age, u64 *fill)
+{
+	return epf_tlbf_gauge_layer_q56(&o->gauge, &o->tlbf, epf_owned_now(o),
+					age, fill);
+}
+
+static const struct epf_kind_ops tlbf_ops = {
+	.used = offsetofend(struct epf_shape, tlbf.l),
+	.needs = EPF_NEEDS_LOCK | EPF_NEEDS_WORKER | EPF_NEEDS_MEMORY,
+	.setup = tlbf_setup,
+	.insert = tlbf_insert,
+	.test = tlbf_test,
+	.sample = tlbf_sample,
+	.rate = tlbf_rate,
+	.layer = tlbf_layer,
+};
+
+/**
+ * epf_kind_ops() - the functions of an owned kind
+ * @kind: enum epf_kind, or any number
+ *
+ * Return: NULL: lanes, or unknown.
+ */
+const struct epf_kind_ops *epf_kind_ops(u8 kind)
+{
+	static const struct epf_kind_ops *const kinds[] = {
+		[EPF_KIND_GE] = &ge_ops,
+		[EPF_KIND_GEBL] = &gebl_ops,
+		[EPF_KIND_APBF] = &apbf_ops,
+		[EPF_KIND_APBBF] = &apbbf_ops,
+		[EPF_KIND_TLBF] = &tlbf_ops,
+		[EPF_KIND_DICT] = &dict_ops,
+	};
+
+	return kind < ARRAY_SIZE(kinds) ? kinds[kind] : NULL;
+}

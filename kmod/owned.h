@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The owned kinds: filters whose core wants one caller at a time.
+ *
+ * A table of an owned kind has no lanes (no parts), and the union below
+ * instead. All of that, and the memory behind it, is read and written under
+ * t->lock, by packet paths too: an operation holds it for the time of some
+ * cache misses, the worker for OWNED_WORDS words of a sweep or OWNED_SAMPLES
+ * samples of the estimate. So a test tells what some order of all operations
+ * gives, and of concurrent sightings of a new key exactly one is told absent.
+ *
+ * Epochs end behind the packets' back. Who sees that one is due says so in
+ * t->late; the worker retires the oldest epoch, sweeps its memory, and makes
+ * that the next one. In between insertions still join the epoch that is over,
+ * which is kept longer for it: no key is lost by a worker that is late.
+ */
+#ifndef EPF_OWNED_H
+#define EPF_OWNED_H
+
+#include "table.h"
+
+#include <epf/apbbf.h>
+#include <epf/apbf.h>
+#include <epf/dict.h>
+#include <epf/gauge_aged.h>
+#include <epf/gauge_dict.h>
+#include <epf/gauge_epochs.h>
+#include <epf/ge.h>
+#include <epf/gebl.h>
+#include <epf/tlbf.h>
+
+struct epf_kind_ops;
+
+/* Epochs of which insertions and beginning are remembered; a power of two. */
+#define EPF_OWNED_PAST 256u
+
+/**
+ * struct epf_owned - what an owned kind has instead of lanes
+ * @ops: of the kind; constant
+ * @shape: as given; constant
+ * @words: of the memory that it keeps for all its life; constant
+ * @epochs: complete epochs that make the window; constant
+ * @slices: segments, slices or generations there are memory for
+ * @wanted: epochs that somebody wants ended though they are not due
+ * @waits: times memory was wanted and not to be had
+ * @retiring: the oldest epoch counts no more, and its end is not complete
+ * @starved: the last time it was not; inserters do not ask again before the
+ *	timer comes
+ * @hungry: an inserter wants the next slice made; a hint, written by anybody
+ * @skew_ns: how far the clock of a tlbf is ahead: what was rotated away
+ * @skewed_ns: when that was last changed; at first, creation
+ * @head: of a tlbf, when its shifts were last looked at
+ * @past: epoch e is at e mod EPF_OWNED_PAST
+ * @gauge: the worker's
+ * @word: the memory: all but a tlbf begin with it
+ */
+struct epf_owned {
+	const struct epf_kind_ops *ops;
+	struct epf_shape shape;
+	u64 words;
+	u32 epochs;
+	u32 slices;
+	u32 wanted;
+	u32 waits;
+	bool retiring;
+	bool starved;
+	bool hungry;
+	u64 skew_ns;
+	u64 skewed_ns;
+	u32 head;
+	struct epf_past past[EPF_OWNED_PAST];
+	struct epf_gauge gauge;
+	union {
+		__u64 *word;
+		struct epf_ge ge;
+		struct epf_gebl gebl;
+		struct epf_apbf apbf;
+		struct epf_apbbf apbbf;
+		struct epf_tlbf tlbf;
+		struct epf_dict dict;
+	};
+};
+
+/**
+ * struct epf_kind_ops - a kind; all with the table's lock held but @setup
+ * @used: bytes of struct epf_shape
+ * @needs: EPF_NEEDS_*
+ * @setup: check @shape, set words, epochs and slices, make it empty. Return:
+ *	0 or -EINVAL
+ * @insert: a key
+ * @test: return EPF_ABSENT, or EPF_PRESENT + age
+ * @retire: the oldest epoch counts no more; NULL: slices come and go, see
+ *	owned.c
+ * @sweep: empty some of it, as epf_ge_sweep()
+ * @advance: it becomes the current one
+ * @sample: one more, at random, for the estimate
+ * @rate: the estimate of the error, q56
+ * @layer: the part in it of the epoch of an age, and its fill, q56
+ */
+struct epf_kind_ops {
+	u32 used;
+	u32 needs;
+	int (*setup)(struct epf_owned *o, const struct epf_params *params,
+		     const struct epf_shape *shape);
+	void (*insert)(struct epf_owned *o, u64 digest);
+	int (*test)(const struct epf_owned *o, u64 digest);
+	void (*retire)(struct epf_owned *o);
+	u64 (*sweep)(struct epf_owned *o, u64 at, u64 n);
+	void (*advance)(struct epf_owned *o);
+	void (*sample)(struct epf_owned *o, u64 random);
+	u64 (*rate)(const struct epf_owned *o);
+	u64 (*layer)(const struct epf_owned *o, u32 age, u64 *fill);
+};
+
+/* kinds.c: */
+const struct epf_kind_ops *epf_kind_ops(u8 kind);
+
+/* owned.c: */
+struct epf_owned *epf_owned_new(const struct epf_params *params,
+				const struct epf_shape *shape);
+int epf_owned_fill(struct epf_table *t);
+void epf_owned_free(struct epf_table *t);
+void epf_owned_rotated(struct epf_table *t, u64 e);
+int epf_owned_rotate(struct epf_table *t, u32 count);
+int epf_owned_clear(struct epf_table *t);
+void epf_owned_work(struct epf_table *t);
+void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est);
+void epf_owned_info(const struct epf_table *t, u64 now_ns,
+		    struct epf_info *info);
+
+/* On the clock of a tlbf. */
+static inline u64 epf_owned_now(const struct epf_owned *o)
+{
+	return ktime_get_ns() + o->skew_ns;
+}
+
+#endif /* EPF_OWNED_H */

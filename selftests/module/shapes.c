@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Shapes of the owned kinds: every number at its limits and beyond, what must be
+ * zero, and what is too large.
+ */
+#include "../owned.h"
+#include "epftest.h"
+
+#define OF(kind, field)                                                       \
+	offsetof(struct epf_shape, kind.field),                               \
+		sizeof(((struct epf_shape *)0)->kind.field)
+
+/* One number of the shape of owned_shape(), changed. */
+static const struct {
+	__u32 kind;
+	size_t off, bytes;
+	__u64 value;
+	int want;
+} changes[] = {
+	{ EPF_KIND_GE, OF(ge, segment_bits), 63, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, segment_bits), 64, 0 },
+	{ EPF_KIND_GE, OF(ge, segment_bits), (1ULL << 40) + 1, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, segment_bits), 1ULL << 40, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, segment_bits), 1ULL << 36, -E2BIG },
+	{ EPF_KIND_GE, OF(ge, segment_bits), -1ULL, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, epochs), 1, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, epochs), 2, 0 },
+	{ EPF_KIND_GE, OF(ge, epochs), 31, 0 },
+	{ EPF_KIND_GE, OF(ge, epochs), 32, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, bits), 0, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, bits), 64, 0 },
+	{ EPF_KIND_GE, OF(ge, bits), 65, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, layout), 1, 0 },
+	{ EPF_KIND_GE, OF(ge, layout), 2, -EINVAL },
+	{ EPF_KIND_GE, OF(ge, reserved), 1, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, blocks), 0, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, blocks), (1ULL << 34) + 1, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, blocks), -1ULL, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, block_bits), 32, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, block_bits), 96, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, block_bits), 512, 0 },
+	{ EPF_KIND_GEBL, OF(gebl, block_bits), 1024, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, epochs), 1, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, epochs), 32, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, bits), 0, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, bits), 21, -EINVAL },
+	{ EPF_KIND_GEBL, OF(gebl, offsets), 1, 0 },
+	{ EPF_KIND_GEBL, OF(gebl, offsets), 2, -EINVAL },
+	{ EPF_KIND_APBF, OF(apbf, slice_bits), 63, -EINVAL },
+	{ EPF_KIND_APBF, OF(apbf, slice_bits), 64, 0 },
+	{ EPF_KIND_APBF, OF(apbf, slice_bits), (1ULL << 38) + 1, -EINVAL },
+	{ EPF_KIND_APBF, OF(apbf, slice_bits), 1ULL << 38, -E2BIG },
+	{ EPF_KIND_APBF, OF(apbf, k), 0, -EINVAL },
+	{ EPF_KIND_APBF, OF(apbf, k), 116, 0 },
+	{ EPF_KIND_APBF, OF(apbf, k), 117, -EINVAL },
+	{ EPF_KIND_APBF, OF(apbf, l), 0, -EINVAL },
+	{ EPF_KIND_APBF, OF(apbf, l), -1ULL, -EINVAL },
+	{ EPF_KIND_APBBF, OF(apbbf, blocks), 0, -EINVAL },
+	{ EPF_KIND_APBBF, OF(apbbf, blocks), -1ULL, -EINVAL },
+	{ EPF_KIND_APBBF, OF(apbbf, block_bits), 48, -EINVAL },
+	{ EPF_KIND_APBBF, OF(apbbf, bits), 0, -EINVAL },
+	{ EPF_KIND_APBBF, OF(apbbf, bits), 3, -EINVAL },
+	{ EPF_KIND_APBBF, OF(apbbf, bits), 4, 0 },
+	{ EPF_KIND_APBBF, OF(apbbf, bits), 128, -EINVAL },
+	{ EPF_KIND_APBBF, OF(apbbf, k), 0, -EINVAL },
+	{ EPF_KIND_APBBF, OF(apbbf, l), 126, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, buckets), 0, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, buckets), (1ULL << 30) + 1, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, yard), 0, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, yard), -1ULL, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, generations), 1, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, generations), 6, 0 },
+	{ EPF_KIND_DICT, OF(dict, generations), 7, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, tag_bits), 1, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, tag_bits), 9, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, rem_bits), 0, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, rem_bits), 41, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, slots), 0, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, slots), -1ULL, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, lines), 0, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, lines), 2, 0 },
+	{ EPF_KIND_DICT, OF(dict, lines), 3, -EINVAL },
+	{ EPF_KIND_DICT, OF(dict, reserved), 1, -EINVAL },
+};
+
+/* Make it and remove it. Return: as EPF_IOC_CREATE. */
+static int try(const struct epf_params *p, const struct epf_shape *s)
+{
+	int ret = epf_dev_create_kind(test_dev, p, s, test_key, NULL);
+
+	if (!ret)
+		test_demand(!test_destroy(p->name, 0));
+	return ret;
+}
+
+static const char *const names[] = { "lanes", "ge",   "gebl", "apbf",
+				     "apbbf", "tlbf", "dict" };
+
+static void limits(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(changes); i++) {
+		struct epf_params p = test_owned_params("mod-shapes",
+						   changes[i].kind, 300);
+		struct epf_shape s = owned_shape(changes[i].kind);
+
+		memcpy((char *)&s + changes[i].off, &changes[i].value,
+		       changes[i].bytes);
+		test_is(try(&p, &s), changes[i].want,
+			"%s: %#llx at %zu", names[changes[i].kind],
+			changes[i].value, changes[i].off);
+	}
+}
+
+static const __u32 kinds[] = { EPF_KIND_GE, EPF_KIND_GEBL, EPF_KIND_APBF,
+			       EPF_KIND_APBBF, EPF_KIND_DICT };
+
+#define KIND_POINTS 5
+static void must_be_zero(__u32 kind)
+{
+	struct epf_params p = test_owned_params("mod-shapes", kind, 300);
+	struct epf_shape s = owned_shape(kind);
+
+	s.all[7] = 1;
+	test_is(try(&p, &s), -EINVAL, "%s: more than it uses", names[kind]);
+	s.all[7] = 0;
+	p.nr_lines = 64;
+	test_is(try(&p, &s), -EINVAL, "%s: lines", names[kind]);
+	p.nr_lines = 0;
+	p.bits_per_key = 1;
+	test_is(try(&p, &s), -EINVAL, "%s: bits per key", names[kind]);
+	p.bits_per_key = 0;
+	p.window_inserts = 0;
+	test_is(try(&p, &s), -EINVAL, "%s: no window", names[kind]);
+	memset(&s, 0, sizeof(s));
+	p.window_inserts = 300;
+	test_is(try(&p, &s), -EINVAL, "%s: no shape", names[kind]);
+}
+
+int main(void)
+{
+	struct epf_params p = test_params("mod-shapes", 64, 1, 5, 300);
+	struct epf_shape s = { 0 };
+	size_t i;
+
+	test_begin(ARRAY_LEN(changes) + ARRAY_LEN(kinds) * KIND_POINTS + 1);
+	limits();
+	for (i = 0; i < ARRAY_LEN(kinds); i++)
+		must_be_zero(kinds[i]);
+	s.all[3] = 1;
+	test_is(try(&p, &s), -EINVAL, "lanes: a shape");
+	return test_end();
+}
