@@ -21,6 +21,7 @@ help:
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file]'
 	@echo 'make bench      ratios to peers; report in build/bench'
+	@echo 'make paper      the papers'\'' tables and figures again, side by side; build/paper [LOG=access.log]'
 	@echo 'make fuzz       the fuzz targets for longer [SECONDS=600 of CPU time, each]'
 	@echo 'make style      the house rules a program can check'
 	@echo 'make deps       install what is missing (or print the apt line)'
@@ -60,6 +61,10 @@ bench:
 	$(Q)scripts/deps.sh --install
 	$(Q)selftests/bench/run.sh
 
+paper:
+	$(Q)scripts/deps.sh --install paper
+	$(Q)selftests/paper/run.sh $(if $(LOG),--log '$(LOG)') $(if $(OUT),'$(OUT)')
+
 fuzz:
 	$(Q)$(MAKE) -C selftests/fuzz long SECONDS=$(or $(SECONDS),600)
 
@@ -80,4 +85,4 @@ clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps user bpf module check check-fast check-debug \
-	check-static demo bench fuzz style install uninstall clean
+	check-static demo bench paper fuzz style install uninstall clean

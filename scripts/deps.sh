@@ -23,6 +23,8 @@ build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libe
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool xdp-tools bpftool mmdebstrap'
 test_pkgs='wireshark-common tcpdump g++ libclang-rt-dev'
+# The papers' figures (selftests/paper).
+paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
 # Kernels of our own (scripts/kernel.sh), and static checks.
 debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 	sparse coccinelle clang-tidy clang llvm lld"
@@ -30,7 +32,7 @@ debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 usage() {
 	cat <<'USAGE'
 usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
-                       [build|vm|test|bench|all|debug]...
+                       [build|vm|test|bench|paper|all|debug]...
 
   --install   (the default) install missing packages and fetch the test
               captures; without root, print the apt line instead of installing
@@ -109,6 +111,8 @@ list_packages() {
 	if want vm; then set -- "$@" $vm_pkgs; fi
 	# shellcheck disable=SC2086
 	if want test bench; then set -- "$@" $test_pkgs; fi
+	# shellcheck disable=SC2086
+	if want paper; then set -- "$@" $paper_pkgs; fi
 	if want build vm; then set -- "$@" "linux-image-$kernel"; fi
 	# shellcheck disable=SC2086
 	if want_debug; then
@@ -178,7 +182,7 @@ for arg in "$@"; do
 	case $arg in
 	--print | --check | --install | --kernel) action=${arg#--} ;;
 	--upgrade) upgrade=1 ;;
-	build | vm | test | bench | all | debug) purposes="$purposes $arg" ;;
+	build | vm | test | bench | paper | all | debug) purposes="$purposes $arg" ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac
