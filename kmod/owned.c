@@ -51,99 +51,6 @@ struct epf_owned *epf_owned_new(const struct epf_params *params,
 	return ERR_PTR(err);
 }
 
-/* -------------------------------------------------- slices of a tlbf ---- */
-
-/* Does memory come and go? */
-static bool is_fluid(const struct epf_owned *o)
-{
-	return !o->ops->retire;
-}
-
-static u32 slices_now(const struct epf_owned *o)
-{
-	return o->tlbf.nr + !!o->tlbf.spare.words;
-}
-
-/* With the lock held: shifts that took place are ends of epochs. */
-static void see_shifts(struct epf_table *t)
-{
-	struct epf_owned *o = t->owned;
-
-	while (o->head != o->tlbf.head) {
-		o->head = (o->head - 1) % EPF_TLBF_SLICES;
-		if (o->tlbf.nr > o->tlbf.shape.keep) /* no first slice */
-			epf_table_end_epoch(t, ktime_get_ns());
-	}
-	o->slices = slices_now(o);
-}
-
-/* With the lock held: should the next slice be made? How many words? */
-static u64 words_wanted(const struct epf_owned *o)
-{
-	u64 now = epf_owned_now(o);
-
-	if (o->tlbf.nr >= o->tlbf.shape.keep && !epf_tlbf_soon(&o->tlbf, now))
-		return 0;
-	return epf_tlbf_plan(&o->tlbf, now);
-}
-
-static void give_back(struct epf_table *t)
-{
-	struct epf_owned *o = t->owned;
-	u64 words;
-	u64 *word;
-
-	do {
-		epf_table_lock(t);
-		word = epf_tlbf_expired(&o->tlbf, epf_owned_now(o), &words);
-		o->slices = slices_now(o);
-		epf_table_unlock(t);
-		if (word)
-			epf_table_shrink(t, word, words);
-	} while (word);
-}
-
-/* Make the slice that is wanted. Return: 0; -EAGAIN: none is; or as
- * epf_table_grow().
- */
-static int supply(struct epf_table *t)
-{
-	struct epf_owned *o = t->owned;
-	bool taken;
-	u64 words;
-	u64 *word;
-
-	epf_table_lock(t);
-	words = words_wanted(o);
-	epf_table_unlock(t);
-	if (!words)
-		return -EAGAIN;
-	word = epf_table_grow(t, words);
-	epf_table_lock(t);
-	WRITE_ONCE(o->starved, IS_ERR(word));
-	o->waits += IS_ERR(word);
-	taken = !IS_ERR(word) &&
-		epf_tlbf_add(&o->tlbf, epf_owned_now(o), word, words);
-	see_shifts(t);
-	epf_table_unlock(t);
-	if (!taken && !IS_ERR(word))
-		epf_table_shrink(t, word, words);
-	return PTR_ERR_OR_ZERO(word);
-}
-
-/* The worker: tell the time, take what is expired, make what is wanted. */
-static void mend(struct epf_table *t)
-{
-	struct epf_owned *o = t->owned;
-
-	epf_table_lock(t);
-	epf_tlbf_tick(&o->tlbf, epf_owned_now(o));
-	see_shifts(t);
-	epf_table_unlock(t);
-	give_back(t);
-	supply(t);
-}
-
 /**
  * epf_owned_fill() - memory before the first insertion
  * @t: table with zeroed lines, not yet published
@@ -153,16 +60,10 @@ static void mend(struct epf_table *t)
  */
 int epf_owned_fill(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
-	int err = 0;
-
-	if (!is_fluid(o)) {
-		o->word = (u64 *)t->lanes.line;
-		return 0;
-	}
-	while (!err && o->tlbf.nr < o->tlbf.shape.keep)
-		err = supply(t);
-	return err;
+	if (t->owned->ops->fluid)
+		return epf_fluid_fill(t);
+	t->owned->word = (u64 *)t->lanes.line;
+	return 0;
 }
 
 /**
@@ -171,47 +72,31 @@ int epf_owned_fill(struct epf_table *t)
  */
 void epf_owned_free(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
-
-	if (is_fluid(o)) {
-		if (o->tlbf.spare.words)
-			epf_table_shrink(t, o->tlbf.spare.word,
-					 o->tlbf.spare.words);
-		while (o->tlbf.nr) {
-			const struct epf_tlbf_slice *s =
-				epf_tlbf_at(&o->tlbf, --o->tlbf.nr);
-
-			epf_table_shrink(t, s->word, s->words);
-		}
-	}
-	kvfree(o);
+	if (t->owned->ops->fluid)
+		epf_fluid_free(t);
+	kvfree(t->owned);
 }
 
-/* ------------------------------------------------------- operations ---- */
-
-/* With the lock held. Return: the epoch that has the key. */
-static u64 insert(struct epf_table *t, u64 digest)
+/* With the lock held. Return: the epoch that has the key; *@hungry: the worker
+ * is wanted.
+ */
+static u64 insert(struct epf_table *t, u64 digest, bool *hungry)
 {
-	struct epf_owned *o = t->owned;
 	u64 e = t->state.epoch;
 
-	o->ops->insert(o, digest);
-	if (is_fluid(o)) {
-		see_shifts(t);
-		if (!o->starved && !o->tlbf.spare.words &&
-		    epf_tlbf_soon(&o->tlbf, o->tlbf.now_ns))
-			WRITE_ONCE(o->hungry, true);
-	}
+	*hungry = false;
+	if (t->owned->ops->fluid)
+		*hungry = epf_fluid_insert(t, digest);
+	else
+		t->owned->ops->insert(t->owned, digest);
 	return e;
 }
 
 /* Count what insert() has put into epoch @e, without the lock. */
-static int count(struct epf_table *t, u64 e, int ret)
+static int count(struct epf_table *t, u64 e, bool hungry, int ret)
 {
-	if (unlikely(READ_ONCE(t->owned->hungry))) {
-		WRITE_ONCE(t->owned->hungry, false);
+	if (unlikely(hungry))
 		queue_delayed_work(epf_wq, &t->work, 0);
-	}
 	return epf_table_count(t, e, ret);
 }
 
@@ -235,27 +120,29 @@ int epf_owned_test(struct epf_table *t, u64 digest)
 /* As epf_table_insert(). */
 int epf_owned_insert(struct epf_table *t, u64 digest)
 {
+	bool hungry;
 	u64 e;
 
 	epf_table_lock(t);
-	e = insert(t, digest);
+	e = insert(t, digest, &hungry);
 	epf_table_unlock(t);
-	return count(t, e, EPF_ABSENT);
+	return count(t, e, hungry, EPF_ABSENT);
 }
 
 /* As epf_table_test_and_insert(). */
 int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 {
+	bool hungry;
 	int verdict;
 	u64 e = 0;
 
 	epf_table_lock(t);
 	verdict = t->owned->ops->test(t->owned, digest);
 	if (!verdict || !READ_ONCE(t->skip_present))
-		e = insert(t, digest);
+		e = insert(t, digest, &hungry);
 	epf_table_unlock(t);
 	verdict = epf_table_verdict(t, verdict);
-	return e ? count(t, e, verdict) : verdict;
+	return e ? count(t, e, hungry, verdict) : verdict;
 }
 
 /* ---------------------------------------------------- ends of epochs ---- */
@@ -270,9 +157,12 @@ void epf_owned_rotated(struct epf_table *t, u64 e)
 	struct epf_owned *o = t->owned;
 	struct epf_past *past = o->past;
 
-	if (is_fluid(o)) /* CPUs may not have flushed what they count */
-		t->state.ring[e & 7].inserts =
-			o->tlbf.taken - epf_tlbf_at(&o->tlbf, 1)->since;
+	if (o->ops->fluid) { /* CPUs may not have flushed what they count */
+		u64 begun = o->ops->fluid->begun(o);
+
+		t->state.ring[e & 7].inserts = begun - o->begun;
+		o->begun = begun;
+	}
 	past[e % EPF_OWNED_PAST] = t->state.ring[e & 7];
 	past[(e + 1) % EPF_OWNED_PAST] = t->state.ring[(e + 1) & 7];
 }
@@ -329,8 +219,8 @@ static void begin_next(struct epf_table *t)
  */
 void epf_owned_work(struct epf_table *t)
 {
-	if (is_fluid(t->owned)) {
-		mend(t);
+	if (t->owned->ops->fluid) {
+		epf_fluid_work(t);
 		return;
 	}
 	while (!READ_ONCE(t->retired) && retire_oldest(t)) {
@@ -340,24 +230,10 @@ void epf_owned_work(struct epf_table *t)
 	}
 }
 
-/* Let its clock jump. */
-static int skew(struct epf_table *t, u64 ns)
-{
-	epf_table_lock(t);
-	t->owned->skew_ns += ns;
-	t->owned->skewed_ns = ktime_get_ns();
-	epf_table_unlock(t);
-	mod_delayed_work(epf_wq, &t->work, 0);
-	flush_delayed_work(&t->work);
-	return READ_ONCE(t->retired) ? -ENODEV : 0;
-}
-
 /**
  * epf_owned_rotate() - end epochs now
  * @t: table, by reference
  * @count: how many
- *
- * A tlbf has its time advanced by as many generations.
  *
  * Context: process; sleeps until the error rate is estimated again.
  * Return: 0; -EINTR: a signal, those left end all the same; -ENODEV:
@@ -369,8 +245,8 @@ int epf_owned_rotate(struct epf_table *t, u32 count)
 	u64 target;
 	int err;
 
-	if (is_fluid(o))
-		return skew(t, count * o->tlbf.generation_ns);
+	if (o->ops->fluid)
+		return epf_fluid_rotate(t, count);
 	epf_table_lock(t);
 	o->wanted += count;
 	target = t->state.epoch + o->wanted;
@@ -392,11 +268,7 @@ int epf_owned_rotate(struct epf_table *t, u32 count)
  */
 int epf_owned_clear(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
-
-	if (is_fluid(o))
-		return skew(t, o->tlbf.shape.span_ns + 1);
-	return epf_owned_rotate(t, o->epochs + 1);
+	return epf_owned_rotate(t, t->owned->epochs + 1);
 }
 
 /* ---------------------------------------------------- what is told ---- */
@@ -444,28 +316,6 @@ void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 	epf_table_unlock(t);
 }
 
-/* All of the last T, and what is older but still in slices that all count: that
- * came since the oldest of them was the last to take keys. Nothing from before
- * the clock was made to jump, though some of it may be there.
- */
-static void fluid_covered(const struct epf_owned *o, u64 now_ns, u64 *inserts,
-			  u64 *ns)
-{
-	const struct epf_tlbf *f = &o->tlbf;
-	u64 now = now_ns + o->skew_ns;
-	u32 live = epf_tlbf_live(f, now);
-	const struct epf_tlbf_slice *s;
-
-	*inserts = 0;
-	*ns = f->shape.span_ns;
-	if (live) {
-		s = epf_tlbf_at(f, live - f->shape.k);
-		*inserts = f->taken - s->since;
-		*ns = max(*ns, now - s->begin_ns);
-	}
-	*ns = min(*ns, now_ns - o->skewed_ns);
-}
-
 /* Since the oldest epoch that counts. */
 static void paced_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
 			  u64 *ns)
@@ -496,9 +346,9 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 	info->window_epochs = o->epochs;
 	info->slices = o->slices;
 	info->waits = o->waits;
-	if (is_fluid(o))
-		fluid_covered(o, now_ns, &info->covered_inserts,
-			      &info->covered_ns);
+	if (o->ops->fluid && o->ops->fluid->covered)
+		o->ops->fluid->covered(o, now_ns, &info->covered_inserts,
+				       &info->covered_ns);
 	else
 		paced_covered(t, now_ns, &info->covered_inserts,
 			      &info->covered_ns);

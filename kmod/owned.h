@@ -21,8 +21,10 @@
 
 #include <epf/apbbf.h>
 #include <epf/apbf.h>
+#include <epf/chain.h>
 #include <epf/dict.h>
 #include <epf/gauge_aged.h>
+#include <epf/gauge_chain.h>
 #include <epf/gauge_dict.h>
 #include <epf/gauge_epochs.h>
 #include <epf/ge.h>
@@ -46,13 +48,14 @@ struct epf_kind_ops;
  * @retiring: the oldest epoch counts no more, and its end is not complete
  * @starved: the last time it was not; inserters do not ask again before the
  *	timer comes
- * @hungry: an inserter wants the next slice made; a hint, written by anybody
- * @skew_ns: how far the clock of a tlbf is ahead: what was rotated away
+ * @skew_ns: how far the clock of a fluid kind is ahead: what was rotated away
  * @skewed_ns: when that was last changed; at first, creation
- * @head: of a tlbf, when its shifts were last looked at
+ * @turns: epochs of a fluid kind that have been seen to end; 0: it is being
+ *	filled
+ * @begun: keys it had taken then
  * @past: epoch e is at e mod EPF_OWNED_PAST
  * @gauge: the worker's
- * @word: the memory: all but a tlbf begin with it
+ * @word: the memory: all but fluid kinds begin with it
  */
 struct epf_owned {
 	const struct epf_kind_ops *ops;
@@ -64,12 +67,15 @@ struct epf_owned {
 	u32 waits;
 	bool retiring;
 	bool starved;
-	bool hungry;
 	u64 skew_ns;
 	u64 skewed_ns;
-	u32 head;
+	u64 turns;
+	u64 begun;
 	struct epf_past past[EPF_OWNED_PAST];
-	struct epf_gauge gauge;
+	union {
+		struct epf_gauge all;
+		struct epf_chain_gauge chain;
+	} gauge;
 	union {
 		__u64 *word;
 		struct epf_ge ge;
@@ -78,7 +84,39 @@ struct epf_owned {
 		struct epf_apbbf apbbf;
 		struct epf_tlbf tlbf;
 		struct epf_dict dict;
+		struct epf_chain chain;
 	};
+};
+
+/**
+ * struct epf_fluid_ops - a kind whose memory comes and goes; with the table's
+ *	lock held, times on its clock
+ * @ready: has it what insertions need?
+ * @hungry: is the next slice wanted?
+ * @plan: how many words that shall have; 0: not wanted
+ * @add: hand it over. Return: whether it was taken
+ * @expired: tell the time, give back what counts no more; NULL: nothing
+ * @take: give back anything; NULL: nothing is left
+ * @scan: empty what is stale, up to so many lines. Return: more is due. NULL:
+ *	there is nothing to scan
+ * @turns: epochs ended, since ever
+ * @begun: keys taken before the current epoch
+ * @slices: there are
+ * @covered: as epf_covered(); NULL: as many epochs as make the window
+ */
+struct epf_fluid_ops {
+	bool (*ready)(const struct epf_owned *o);
+	bool (*hungry)(const struct epf_owned *o);
+	u64 (*plan)(const struct epf_owned *o, u64 now_ns);
+	bool (*add)(struct epf_owned *o, u64 now_ns, u64 *word, u64 words);
+	u64 *(*expired)(struct epf_owned *o, u64 now_ns, u64 *words);
+	u64 *(*take)(struct epf_owned *o, u64 *words);
+	bool (*scan)(struct epf_owned *o, u64 lines);
+	u64 (*turns)(const struct epf_owned *o);
+	u64 (*begun)(const struct epf_owned *o);
+	u32 (*slices)(const struct epf_owned *o);
+	void (*covered)(const struct epf_owned *o, u64 now_ns, u64 *inserts,
+			u64 *ns);
 };
 
 /**
@@ -89,8 +127,9 @@ struct epf_owned {
  *	0 or -EINVAL
  * @insert: a key
  * @test: return EPF_ABSENT, or EPF_PRESENT + age
- * @retire: the oldest epoch counts no more; NULL: slices come and go, see
- *	owned.c
+ * @fluid: NULL: memory stays, and the next three end an epoch
+ * @ticks: of a fluid kind: how often in an epoch the worker comes
+ * @retire: the oldest epoch counts no more
  * @sweep: empty some of it, as epf_ge_sweep()
  * @advance: it becomes the current one
  * @sample: one more, at random, for the estimate
@@ -100,6 +139,8 @@ struct epf_owned {
 struct epf_kind_ops {
 	u32 used;
 	u32 needs;
+	const struct epf_fluid_ops *fluid;
+	u32 ticks;
 	int (*setup)(struct epf_owned *o, const struct epf_params *params,
 		     const struct epf_shape *shape);
 	void (*insert)(struct epf_owned *o, u64 digest);
@@ -128,7 +169,14 @@ void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est);
 void epf_owned_info(const struct epf_table *t, u64 now_ns,
 		    struct epf_info *info);
 
-/* On the clock of a tlbf. */
+/* fluid.c: */
+int epf_fluid_fill(struct epf_table *t);
+void epf_fluid_free(struct epf_table *t);
+bool epf_fluid_insert(struct epf_table *t, u64 digest);
+void epf_fluid_work(struct epf_table *t);
+int epf_fluid_rotate(struct epf_table *t, u32 count);
+
+/* On the clock of a fluid kind. */
 static inline u64 epf_owned_now(const struct epf_owned *o)
 {
 	return ktime_get_ns() + o->skew_ns;

@@ -17,7 +17,7 @@
 
 /* Epochs shorter than this are made longer by the timer. */
 #define TICK_MIN_NS NSEC_PER_MSEC
-/* A tlbf is not told more often to take expired slices; what is urgent comes
+/* A fluid kind's worker does not come more often by itself; what is urgent comes
  * from inserters.
  */
 #define MEND_MIN_NS (10 * NSEC_PER_MSEC)
@@ -186,6 +186,11 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 	queue_delayed_work(epf_wq, &t->work, 1);
 }
 
+static bool is_fluid(const struct epf_table *t)
+{
+	return t->owned && t->owned->ops->fluid;
+}
+
 /**
  * epf_table_tick_ns() - until the timer has to look again
  * @t: table
@@ -198,8 +203,9 @@ u64 epf_table_tick_ns(const struct epf_table *t)
 	u64 ns = ktime_get_ns() -
 		 READ_ONCE(t->state.ring[e & 7].start_ns);
 
-	if (t->params.kind == EPF_KIND_TLBF)
-		return max_t(u64, t->window.epoch_ns / 2, MEND_MIN_NS);
+	if (is_fluid(t))
+		return max_t(u64, t->window.epoch_ns / t->owned->ops->ticks,
+			     MEND_MIN_NS);
 	if (ns < t->window.epoch_ns)
 		return max_t(u64, t->window.epoch_ns - ns, TICK_MIN_NS);
 	if (t->window.mode == EPF_MODE_BOTH && !epf_table_late(t))
@@ -222,7 +228,7 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 
 	if (READ_ONCE(t->retired))
 		return HRTIMER_NORESTART;
-	if (t->params.kind == EPF_KIND_TLBF)
+	if (is_fluid(t))
 		mod_delayed_work(epf_wq, &t->work, 0);
 	else
 		epf_table_try_rotate(t);

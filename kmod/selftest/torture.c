@@ -25,8 +25,17 @@
  *     which are false positives, are counted;
  *   - of two sightings of one key at least one is told absent, and exactly one
  *     when both began and ended in the same epoch.
- * Nobody inserts where a rotation is late: then an epoch never has many more
- * keys than it should, and ghosts are as rare as its geometry makes them.
+ * Nobody inserts into lanes where a rotation is late: then an epoch never has
+ * many more keys than it should, and ghosts are as rare as its geometry makes
+ * them.
+ *
+ * Half of the filters are of owned kinds, where 7 is the epochs of the window,
+ * less one while the oldest is retiring; both are read under the lock after the
+ * test. Their rotations are always late, for the worker ends epochs, and
+ * operations go on meanwhile. Ages of the aged kinds may be too young by
+ * chance: there a ghost is a key that is gone. For fluid kinds, the first law
+ * is that a key is present until T ns after its insert began, by their own
+ * clock, and the second and third say nothing.
  *
  * Writing a number of steps to the parameter "torture" runs it, reading the
  * parameter gives what came of the last run.
@@ -35,6 +44,7 @@
 
 #include "filter.h"
 #include "compat.h"
+#include "owned.h"
 
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
@@ -48,9 +58,10 @@
 #ifndef EPF_BROKEN /* selftests/torture/broken: what is taken out */
 #define epf_broken 0u
 #define BROKEN_STALL 0u
+#define BROKEN_OWNED 0u
 #endif
 
-#define SLOTS 3
+#define SLOTS 6
 #define RECENT 256u	/* own keys that an actor remembers */
 #define TALLIES 64u
 #define PAIRS_MAX (1u << 18)
@@ -58,6 +69,7 @@
 #define SOFT_NS (200 * NSEC_PER_USEC)
 #define LINES 2048u
 #define LINES_BROKEN 128u /* where one lane wrongly replaced has many keys */
+#define FLUID_NS (70 * NSEC_PER_MSEC) /* T */
 #define SAID_MAX 10	/* violations told one by one */
 
 /* Insertions begun and over, and beginnings and ends of forced rotation, of the
@@ -72,31 +84,97 @@ struct tally {
  * struct insertion - one of them
  * @digest: of nobody else
  * @serial: of the table; 0: none
+ * @kind: of the table
  * @low: epoch before
  * @high: epoch after
  * @over_before: tally.over before
  * @forced: tally.forced before
+ * @start_ns: before, on the clock of a fluid kind
  */
 struct insertion {
 	u64 digest;
 	u64 serial;
+	u32 kind;
 	u64 low, high;
 	u64 over_before, forced;
+	u64 start_ns;
 };
 
-/* Sums over all actors; the last ones of the mover only. LOST are violations
- * that no false positive can feign.
+/**
+ * struct answer - to a test
+ * @verdict: as told
+ * @first: epoch before
+ * @last: epoch after
+ * @kept: epochs before @last whose keys must be there
+ * @now_ns: after, on the clock of a fluid kind
+ */
+struct answer {
+	int verdict;
+	u64 first, last;
+	u64 kept;
+	u64 now_ns;
+};
+
+/* Sums over all actors; those from ROTATIONS to COPIED of the mover only. LOST
+ * are violations that no false positive can feign; RETIRING are tests that ended
+ * while the worker emptied an epoch; then inserts by kind.
  */
 enum sum {
 	INSERTS, TESTS, WITHIN_W, GONE, PAIRS, GHOSTS, VIOLATIONS, LOST,
 	SOFT_INSERTS, ROTATIONS, CLEARS, SWAPS, REPLACED, DESTROYED, BUSY,
-	SNAPSHOTS, COPIED, SUMS
+	SNAPSHOTS, COPIED, RETIRING, IN_KIND, SUMS = IN_KIND + EPF_KIND_CHAIN + 1
 };
 
 static const char *const sum_names[SUMS] = {
 	"inserts", "tests", "within_w", "gone", "pairs", "ghosts", "violations",
 	"lost", "soft_inserts", "rotations", "clears", "swaps", "replaced",
-	"destroyed", "busy", "snapshots", "copied",
+	"destroyed", "busy", "snapshots", "copied", "retiring",
+	[IN_KIND + EPF_KIND_LANES] = "in_lanes",
+	[IN_KIND + EPF_KIND_GE] = "in_ge",
+	[IN_KIND + EPF_KIND_GEBL] = "in_gebl",
+	[IN_KIND + EPF_KIND_APBF] = "in_apbf",
+	[IN_KIND + EPF_KIND_APBBF] = "in_apbbf",
+	[IN_KIND + EPF_KIND_TLBF] = "in_tlbf",
+	[IN_KIND + EPF_KIND_DICT] = "in_dict",
+	[IN_KIND + EPF_KIND_CHAIN] = "in_chain",
+};
+
+/* What filters are made of, one after the other; the first SLOTS of them always.
+ * Each has room for several times the keys of the windows below.
+ */
+static const struct shape {
+	u8 kind;
+	struct epf_shape shape;
+} shapes[] = {
+	{ EPF_KIND_GE, { .ge = {
+		.segment_bits = 1 << 14, .epochs = 5, .bits = 10,
+	} } },
+	{ EPF_KIND_LANES },
+	{ EPF_KIND_APBBF, { .apbbf = {
+		.blocks = 64, .k = 6, .l = 5, .block_bits = 512, .bits = 4,
+	} } },
+	{ EPF_KIND_LANES },
+	{ EPF_KIND_DICT, { .dict = {
+		.buckets = 200, .yard = 20, .generations = 5, .tag_bits = 3,
+		.rem_bits = 30, .slots = 8, .lines = 1,
+	} } },
+	{ EPF_KIND_TLBF, { .tlbf = {
+		.words_first = 128, .words_min = 128, .words_max = 1 << 16,
+		.k = 20, .l = 7,
+	} } },
+	{ EPF_KIND_LANES },
+	{ EPF_KIND_GEBL, { .gebl = {
+		.blocks = 64, .block_bits = 512, .epochs = 3, .bits = 12,
+	} } },
+	{ EPF_KIND_LANES },
+	{ EPF_KIND_APBF, { .apbf = {
+		.slice_bits = 1 << 14, .k = 12, .l = 9,
+	} } },
+	{ EPF_KIND_LANES },
+	{ EPF_KIND_CHAIN, { .chain = {
+		.lines_first = 128, .lines_min = 64, .lines_max = 1 << 14,
+		.load = 1024, .lines_per_key = 2, .bits_per_key = 16,
+	} } },
 };
 
 struct actor {
@@ -114,13 +192,14 @@ struct actor {
 struct sight {
 	atomic_t done;
 	u64 serial[2];
-	u64 epoch[2]; /* 0: it ended meanwhile */
+	u64 epoch[2]; /* 0: it ended meanwhile, or is of no fixed length */
 	int verdict[2];
 };
 
 static DECLARE_COMPLETION(finished);
 static struct tally tallies[TALLIES];
 static u32 slots[SLOTS];      /* ids of filters */
+static u32 made;	      /* filters */
 static struct sight *sights;  /* PAIRS_MAX */
 static struct epf_line *copy; /* LINES */
 static atomic_t tickets, working;
@@ -140,45 +219,98 @@ static struct tally *tally_of(const struct epf_table *t)
 }
 
 static void violation(struct actor *a, const char *law,
-		      const struct insertion *k, int verdict, u64 first,
-		      u64 last)
+		      const struct insertion *k, const struct answer *r)
 {
 	a->sums[VIOLATIONS]++;
 	if (atomic_inc_return(&said) <= SAID_MAX)
-		pr_err("torture: %s: actor %u, table %llu, inserted %llu..%llu, verdict %d at %llu..%llu\n",
-		       law, a->id, k->serial, k->low, k->high, verdict, first,
-		       last);
+		pr_err("torture: %s: actor %u, table %llu of kind %u, inserted %llu..%llu, verdict %d at %llu..%llu\n",
+		       law, a->id, k->serial, k->kind, k->low, k->high,
+		       r->verdict, r->first, r->last);
+}
+
+static bool is_fluid(const struct epf_table *t)
+{
+	return t->owned && t->owned->ops->fluid;
+}
+
+static u64 epochs_of(const struct epf_table *t)
+{
+	return t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS;
+}
+
+/* On the clock of a fluid kind, which rotations let jump; else 0. */
+static u64 clock_of(struct epf_table *t)
+{
+	u64 ns;
+
+	if (!is_fluid(t))
+		return 0;
+	epf_table_lock(t);
+	ns = epf_owned_now(t->owned);
+	epf_table_unlock(t);
+	return ns;
+}
+
+static int put(struct epf_table *t, u64 digest, bool sight)
+{
+	struct epf_probe p;
+
+	if (t->owned)
+		return sight ? epf_owned_test_and_insert(t, digest) :
+			       epf_owned_insert(t, digest);
+	epf_probe(&t->lanes, digest, &p);
+	return sight ? epf_table_test_and_insert(t, &p) :
+		       epf_table_insert(t, &p);
+}
+
+static int ask(struct epf_table *t, u64 digest)
+{
+	struct epf_probe p;
+
+	if (t->owned)
+		return epf_owned_test(t, digest);
+	epf_probe(&t->lanes, digest, &p);
+	return epf_table_test(t, &p);
 }
 
 static void insert_into(struct actor *a, struct epf_table *t)
 {
 	struct insertion *k = &a->recent[a->nr % RECENT];
 	struct tally *tally = tally_of(t);
-	struct epf_probe p;
 	int verdict;
 
 	k->digest = epf_word((u64)a->id << 48 | ++a->nr, 2);
 	k->serial = t->serial;
+	k->kind = t->params.kind;
+	k->start_ns = clock_of(t);
 	k->forced = atomic64_read(&tally->forced);
 	k->over_before = atomic64_read(&tally->over);
 	atomic64_inc_return(&tally->begun); /* a full barrier, as below */
 	k->low = epf_load(&t->state.epoch);
-	epf_probe(&t->lanes, k->digest, &p);
-	if (a->nr & 1)
-		verdict = epf_table_insert(t, &p);
-	else
-		verdict = epf_table_test_and_insert(t, &p);
+	verdict = put(t, k->digest, !(a->nr & 1));
 	atomic64_inc_return(&tally->over);
 	k->high = epf_load(&t->state.epoch);
 	a->sums[INSERTS]++;
+	a->sums[IN_KIND + t->params.kind]++;
 	if (verdict == EPF_ABSENT)
 		return;
 	a->sums[GHOSTS]++;
 	k->serial = 0; /* a first-seen filter has not inserted it */
 }
 
+/* Where a rotation is late, only one of an owned kind is used, and mostly not
+ * waited for.
+ */
+static bool usable(struct actor *a, struct epf_table *t, bool *wait)
+{
+	bool late = epf_table_late(t);
+
+	*wait = late && (!t->owned || !draw(a, 4));
+	return !late || t->owned;
+}
+
 /* The table of a slot is looked up anew each time, as programs do by id; it is
- * @use'd in an RCU section. Return: it was late, by reference, or NULL.
+ * @use'd in an RCU section. Return: one to wait for, by reference, or NULL.
  */
 static struct epf_table *with_table(struct actor *a, u32 slot,
 				    void (*use)(struct actor *a,
@@ -187,43 +319,88 @@ static struct epf_table *with_table(struct actor *a, u32 slot,
 	struct epf_filter *f = epf_filter_get_id(READ_ONCE(slots[slot]));
 	struct epf_table *late = NULL;
 	struct epf_table *t;
+	bool wait = false;
 
 	if (!f)
 		return NULL;
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
-	if (t && !epf_table_late(t))
+	if (t && usable(a, t, &wait))
 		use(a, t);
-	else if (t && refcount_inc_not_zero(&t->refs))
+	if (wait && refcount_inc_not_zero(&t->refs))
 		late = t;
 	rcu_read_unlock();
 	epf_filter_put(f);
 	return late;
 }
 
-static void judge(struct actor *a, struct epf_table *t,
-		  const struct insertion *k, int verdict, u64 first, u64 last)
+/* What must be there by epochs or, of a fluid kind, by time. */
+static bool is_live(const struct epf_table *t, const struct insertion *k,
+		    const struct answer *r)
 {
-	struct tally *tally = tally_of(t);
-	s64 age = verdict - EPF_PRESENT;
-	bool inside = t->window.mode != EPF_MODE_EITHER && !(k->forced & 1);
+	return is_fluid(t) ? r->now_ns - k->start_ns <= t->params.window_ns :
+			     r->last - k->low <= r->kept;
+}
 
-	inside = inside && atomic64_read(&tally->forced) == k->forced &&
-		 atomic64_read(&tally->begun) - k->over_before <=
-			 t->params.window_inserts;
+/* Among the last W, by count alone. */
+static bool is_inside(const struct epf_table *t, const struct insertion *k)
+{
+	const struct tally *tally = tally_of(t);
+
+	return t->window.mode != EPF_MODE_EITHER && !(k->forced & 1) &&
+	       atomic64_read(&tally->forced) == k->forced &&
+	       atomic64_read(&tally->begun) - k->over_before <=
+		       t->params.window_inserts;
+}
+
+/* That it is present, and so old, is by chance. */
+static bool is_ghost(const struct epf_table *t, const struct insertion *k,
+		     const struct answer *r, bool gone)
+{
+	s64 age = r->verdict - EPF_PRESENT;
+
+	if (t->owned)
+		return r->verdict && gone;
+	return r->verdict && age < (s64)(r->first - k->high);
+}
+
+static void judge(struct actor *a, struct epf_table *t,
+		  const struct insertion *k, const struct answer *r)
+{
+	bool gone = !is_fluid(t) && r->first > k->high + epochs_of(t);
+	bool live = is_live(t, k, r), inside = is_inside(t, k);
+	s64 age = r->verdict - EPF_PRESENT;
+
 	a->sums[TESTS]++;
 	a->sums[WITHIN_W] += inside;
-	a->sums[GONE] += first > k->high + EPF_LIVE_EPOCHS;
-	a->sums[LOST] += !verdict &&
-			 (inside || last - k->low <= EPF_LIVE_EPOCHS);
-	if (last - k->low <= EPF_LIVE_EPOCHS && !verdict)
-		violation(a, "a live epoch", k, verdict, first, last);
-	else if (verdict && age > (s64)(last - k->low))
-		violation(a, "age", k, verdict, first, last);
-	else if (inside && !verdict)
-		violation(a, "the last W", k, verdict, first, last);
-	if (verdict && age < (s64)(first - k->high))
-		a->sums[GHOSTS]++;
+	a->sums[GONE] += gone;
+	a->sums[RETIRING] += r->kept < epochs_of(t);
+	a->sums[LOST] += !r->verdict && (inside || live);
+	a->sums[GHOSTS] += is_ghost(t, k, r, gone);
+	if (live && !r->verdict)
+		violation(a, "a live epoch", k, r);
+	else if (inside && !r->verdict)
+		violation(a, "the last W", k, r);
+	else if (!is_fluid(t) && age > (s64)(r->last - k->low))
+		violation(a, "age", k, r);
+}
+
+/* With what is known of @t after the test. */
+static void see(struct epf_table *t, struct answer *r)
+{
+	const struct epf_owned *o = t->owned;
+
+	r->kept = EPF_LIVE_EPOCHS;
+	if (!o) {
+		smp_rmb(); /* nothing of the test is after this */
+		r->last = epf_load(&t->state.epoch);
+		return;
+	}
+	epf_table_lock(t);
+	r->last = t->state.epoch;
+	r->kept = o->epochs - o->retiring;
+	r->now_ns = epf_owned_now(o);
+	epf_table_unlock(t);
 }
 
 /* Ask for one of the own keys, if @t is where it was put. */
@@ -231,59 +408,56 @@ static void test_in(struct actor *a, struct epf_table *t)
 {
 	u64 nr = min_t(u64, a->nr, RECENT);
 	const struct insertion *k;
-	struct epf_probe p;
-	u64 first, last;
-	int verdict;
+	struct answer r;
 
 	if (!nr)
 		return;
 	k = &a->recent[(a->nr - 1 - draw(a, nr)) % RECENT];
 	if (k->serial != t->serial)
 		return;
-	epf_probe(&t->lanes, k->digest, &p);
-	first = epf_load(&t->state.epoch);
+	r.first = epf_load(&t->state.epoch);
 	smp_rmb(); /* nothing of the test is before this */
-	verdict = epf_table_test(t, &p);
-	smp_rmb(); /* nor after this */
-	last = epf_load(&t->state.epoch);
-	judge(a, t, k, verdict, first, last);
+	r.verdict = ask(t, k->digest);
+	see(t, &r);
+	judge(a, t, k, &r);
 }
 
-static void judge_pair(struct actor *a, const struct sight *s)
+static void judge_pair(struct actor *a, const struct sight *s, u32 kind)
 {
 	bool same = s->epoch[0] && s->epoch[0] == s->epoch[1];
-	const struct insertion k = { .serial = s->serial[0],
+	const struct insertion k = { .serial = s->serial[0], .kind = kind,
 				     .low = s->epoch[0], .high = s->epoch[1] };
+	const struct answer r = { .verdict = s->verdict[0] };
 
 	if (!s->serial[0] || s->serial[0] != s->serial[1])
 		return;
 	a->sums[PAIRS]++;
 	if (s->verdict[0] && s->verdict[1])
-		violation(a, "nobody was told absent", &k, s->verdict[0], 0, 0);
+		violation(a, "nobody was told absent", &k, &r);
 	if (same && !s->verdict[0] && !s->verdict[1])
-		violation(a, "both were told absent", &k, 0, 0, 0);
+		violation(a, "both were told absent", &k, &r);
 }
 
 static void sight_in(struct actor *a, struct epf_table *t)
 {
 	u32 ticket = atomic_inc_return(&tickets) - 1;
 	struct sight *s = &sights[ticket / 2];
-	struct epf_probe p;
 	u64 e;
 
 	if (ticket / 2 >= PAIRS_MAX) {
 		atomic_dec(&tickets);
 		return;
 	}
-	epf_probe(&t->lanes, epf_word(ticket / 2, 3), &p);
 	s->serial[ticket & 1] = t->serial;
 	atomic64_inc_return(&tally_of(t)->begun);
 	e = epf_load(&t->state.epoch);
-	s->verdict[ticket & 1] = epf_table_test_and_insert(t, &p);
+	s->verdict[ticket & 1] = put(t, epf_word(ticket / 2, 3), true);
 	atomic64_inc_return(&tally_of(t)->over);
-	s->epoch[ticket & 1] = epf_load(&t->state.epoch) == e ? e : 0;
+	if (is_fluid(t) || epf_load(&t->state.epoch) != e)
+		e = 0;
+	s->epoch[ticket & 1] = e;
 	if (atomic_inc_return(&s->done) == 2)
-		judge_pair(a, s);
+		judge_pair(a, s, t->params.kind);
 }
 
 /* Return: a table that waits for its rotation, by reference, or NULL. */
@@ -351,29 +525,60 @@ static int thread(void *arg)
 	return 0;
 }
 
-/* Shapes, windows and modes as they come. First-seen filters not in the broken
- * module, which would take a sighting that inserts nothing for one under way.
- */
-static int make(struct actor *a, u32 slot)
+/* Lanes alone where something is taken out that only they have. */
+static const struct shape *next_shape(void)
+{
+	if (epf_broken & ~(BROKEN_STALL | BROKEN_OWNED))
+		return &shapes[1];
+	return &shapes[made++ % ARRAY_SIZE(shapes)];
+}
+
+static void set_lanes(struct actor *a, struct epf_params *p)
+{
+	p->lines_per_key = 1 << draw(a, 3);
+	p->bits_per_key = 8 + 4 * p->lines_per_key;
+	p->nr_lines = epf_broken > BROKEN_STALL ? LINES_BROKEN : LINES;
+}
+
+static void set_window(struct actor *a, struct epf_params *p)
 {
 	static const u16 windows[] = { 70, 350, 700 };
 	static const u8 modes[] = { EPF_MODE_COUNT, EPF_MODE_COUNT,
 				    EPF_MODE_EITHER, EPF_MODE_BOTH };
-	struct epf_create c = { .params = {
-		.mode = modes[draw(a, ARRAY_SIZE(modes))],
-		.refresh = !epf_broken && draw(a, 2),
-		.lines_per_key = 1 << draw(a, 3),
-		.nr_lines = epf_broken > BROKEN_STALL ? LINES_BROKEN : LINES,
-		.window_inserts = windows[draw(a, ARRAY_SIZE(windows))],
-		.budget_ppt = 1,
-		.limit_ppt = EPF_RATE_ONE,
-	} };
+
+	if (epf_kind_ops(p->kind) && epf_kind_ops(p->kind)->fluid) {
+		p->mode = EPF_MODE_TIME;
+		p->window_ns = FLUID_NS;
+		return;
+	}
+	p->mode = modes[draw(a, ARRAY_SIZE(modes))];
+	p->window_inserts = windows[draw(a, ARRAY_SIZE(windows))];
+	if (p->mode != EPF_MODE_COUNT)
+		p->window_ns = EPF_LIVE_EPOCHS * 20 * NSEC_PER_MSEC;
+}
+
+/* Kinds in turn, windows and modes as they come. First-seen filters not in the
+ * broken module, which would take a sighting that inserts nothing for one under
+ * way.
+ */
+static int make(struct actor *a, u32 slot)
+{
+	const struct shape *s = next_shape();
+	struct epf_create c = {
+		.params = {
+			.kind = s->kind,
+			.refresh = !epf_broken && draw(a, 2),
+			.budget_ppt = 1,
+			.limit_ppt = EPF_RATE_ONE,
+		},
+		.shape = s->shape,
+	};
 	u32 id;
 	int err;
 
-	c.params.bits_per_key = 8 + 4 * c.params.lines_per_key;
-	if (c.params.mode != EPF_MODE_COUNT)
-		c.params.window_ns = EPF_LIVE_EPOCHS * 20 * NSEC_PER_MSEC;
+	if (s->kind == EPF_KIND_LANES)
+		set_lanes(a, &c.params);
+	set_window(a, &c.params);
 	snprintf(c.params.name, sizeof(c.params.name), "torture-%u", slot);
 	err = epf_filter_create(&c, &id);
 	if (!err)
@@ -406,19 +611,21 @@ static void with_ref(struct actor *a, void (*use)(struct actor *a,
 
 static void force(struct actor *a, struct epf_table *t)
 {
-	u32 count = 1 + draw(a, EPF_LANES);
+	u32 all = epochs_of(t) + 1;
+	u32 count = 1 + draw(a, all);
 
 	atomic64_inc_return(&tally_of(t)->forced);
 	epf_table_rotate(t, count);
 	atomic64_inc_return(&tally_of(t)->forced);
 	a->sums[ROTATIONS] += count;
-	a->sums[CLEARS] += count == EPF_LANES;
+	a->sums[CLEARS] += count == all;
 }
 
 static void check_copy(struct actor *a, const struct epf_table *t, u64 epoch)
 {
 	struct epf_lanes lanes = { .line = copy, .epoch = &epoch,
 				   .geom = t->lanes.geom };
+	const struct answer r = { .first = epoch, .last = epoch };
 	struct epf_probe p;
 	u32 i;
 
@@ -432,7 +639,7 @@ static void check_copy(struct actor *a, const struct epf_table *t, u64 epoch)
 		a->sums[COPIED]++;
 		if (epf_test(&lanes, &p))
 			continue;
-		violation(a, "snapshot", k, 0, epoch, epoch);
+		violation(a, "snapshot", k, &r);
 		a->sums[LOST]++;
 	}
 }
@@ -445,6 +652,8 @@ static void snapshot(struct actor *a, struct epf_table *t)
 	u64 epoch;
 	u32 i;
 
+	if (t->owned) /* has none */
+		return;
 	if (epf_table_pin(t, 1 + draw(a, 5 * NSEC_PER_MSEC), &epoch))
 		return;
 	for (i = 0; i < t->params.nr_lines * EPF_LANES; i++)
@@ -470,7 +679,8 @@ static void replace(struct actor *a, struct epf_table *t)
 {
 	struct epf_name name = name_of(draw(a, SLOTS));
 	const u64 key[2] = { draw(a, ~0ULL), draw(a, ~0ULL) };
-	struct epf_table *new = epf_table_new(&t->params, NULL, key);
+	const struct epf_shape *shape = t->owned ? &t->owned->shape : NULL;
+	struct epf_table *new = epf_table_new(&t->params, shape, key);
 	struct epf_filter *f = epf_filter_find(&name);
 
 	if (!IS_ERR(new) && !IS_ERR(f) && !epf_filter_replace(f, new))
@@ -664,6 +874,7 @@ static int torture_set(const char *val, const struct kernel_param *kp)
 	atomic_set(&working, 0);
 	atomic_set(&said, 0);
 	reinit_completion(&finished);
+	made = 0;
 	stop = false;
 	return torture();
 }

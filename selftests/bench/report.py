@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What run.sh measured, as JSON, and how it stands to what is to be reached.
 
-usage: report.py DIRECTORY    (core.txt, dedup.txt, xdp.json, memory.json)
+usage: report.py DIRECTORY    (core.txt, kinds.txt, dedup.txt, xdp.json,
+                            memory.json)
 Writes report.json there, prints the summary. A part that is missing is left
 out.
 """
@@ -16,6 +17,10 @@ CORE_SIZE = re.compile(r"(\d+) MiB, window (\d+) keys")
 CORE_ROW = re.compile(r"(test new|test known|insert)\s+(unbatched|batched)\s+"
                       r"lanes\s+([\d.]+) ns\s+classic\s+([\d.]+) ns\s+"
                       r"ratio\s+([\d.]+)")
+KINDS_SIZE = re.compile(r"(\d+) MiB, (\d+) bits a key")
+KINDS_ROW = re.compile(r"(\w+)\s+(x|[\d.]+\s+[\d.]+)((\s+([\d.]+|-)){6,7})$")
+KINDS_OPS = ("absent", "absent batched", "present", "present batched",
+             "insert", "insert batched", "rotate")
 DEDUP_ROW = re.compile(r"(\w+)\s+(\d+)\s+([\d.]+) s\s+(\d+) packets/s")
 
 
@@ -41,6 +46,20 @@ def core(text):
     return rows
 
 
+def kinds(text):
+    rows, mib = {}, 0
+    for line in text.splitlines():
+        size, row = KINDS_SIZE.match(line), KINDS_ROW.match(line)
+        if size:
+            mib = int(size[1])
+        elif row:
+            figures = [None if v == "-" else float(v) for v in row[3].split()]
+            of = rows.setdefault((mib, row[1]), {"mib": mib, "kind": row[1]})
+            of["times_ge_paper" if row[2] == "x" else "ns"] = dict(
+                zip(KINDS_OPS, figures))
+    return list(rows.values())
+
+
 def dedup(text):
     return [{"tool": r[1], "window": int(r[2]), "seconds": float(r[3])}
             for r in map(DEDUP_ROW.match, text.splitlines()) if r]
@@ -56,6 +75,13 @@ def core_reach(rows):
         if not row["batched"]:
             yield (f"{row['operation']}, {row['mib']} MiB: x times faster than "
                    "the classic filter", row["ratio"], ">=", least)
+
+
+def kinds_reach(rows):
+    for row in rows:
+        if (row["kind"], row["mib"]) == ("elastic", 1):
+            for what, most in ("insert", 300), ("absent", 100), ("present", 100):
+                yield f"elastic, 1 MiB, {what}: ns", row["ns"][what], "<=", most
 
 
 def xdp_reach(xdp):
@@ -91,12 +117,14 @@ def main():
         return read(os.path.join(folder, name))
 
     parts = {"core": core(text("core.txt")),
+             "kinds": kinds(text("kinds.txt")),
              "xdp": json.loads(text("xdp.json") or "null"),
              "memory": json.loads(text("memory.json") or "null"),
              "dedup": dedup(text("dedup.txt"))}
     reach = []
-    for part, of in (("core", core_reach), ("xdp", xdp_reach),
-                     ("memory", memory_reach), ("dedup", dedup_reach)):
+    for part, of in (("core", core_reach), ("kinds", kinds_reach),
+                     ("xdp", xdp_reach), ("memory", memory_reach),
+                     ("dedup", dedup_reach)):
         reach += of(parts[part]) if parts[part] else []
     print("To be reached")
     for what, got, sign, limit in reach:

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 172
+ktap_plan 174
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -62,6 +62,7 @@ fails 'keeps keys a seventh of the window longer' plan -W 1M --slack 0.1
 fails 'is none of lanes, ge' plan -W 1M --kind bloom
 fails 'go with --kind lanes only' plan -W 1M --kind ge --lines 64
 fails 'has a window of time' plan -W 1M --kind tlbf
+fails 'has a window of time' plan -W 1M --kind chain
 fails 'needs --rate PPS to be sized' plan -T 10s --kind ge
 fails 'above --memory' plan -W 1M --kind ge --memory 1M
 fails 'with that --slack' plan -W 1M --kind apbf --slack 0.001
@@ -107,8 +108,8 @@ plan_claims 'plan: kept by both, insertions and time' \
 plan_claims 'plan: lines per key as asked' 'd["lines_per_key"] == 1' \
 	-W 1M --lines-per-key 1
 
-plan_claims 'plan --compare: nine kinds, each within the budget' \
-	'[k["kind"] for k in d][0] == "lanes" and len(d) == 9 and
+plan_claims 'plan --compare: ten kinds, each within the budget' \
+	'[k["kind"] for k in d][0] == "lanes" and len(d) == 10 and
 	all(0 < k["predicted_fpr"] <= 1e-3 for k in d)' \
 	-W 100k -b 1e-3 --compare
 for kind in ge gebl apbf apbbf dict; do
@@ -119,10 +120,12 @@ for kind in ge gebl apbf apbbf dict; do
 		10 < d['memory_bits_per_key'] < 40" \
 		-W 100k -b 1e-3 --kind "$kind" --slack 20%
 done
-plan_claims 'plan --kind tlbf: a window of time' \
-	'd["kind"] == "tlbf" and d["kept_ns"]["min"] == 10**10 and
-	10**10 < d["kept_ns"]["max"] <= 1.2 * 10**10' \
-	-T 10s --rate 10000 -b 1e-3 --kind tlbf --slack 20%
+for kind in tlbf chain; do
+	plan_claims "plan --kind $kind: a window of time" \
+		"d['kind'] == '$kind' and d['kept_ns']['min'] == 10**10 and
+		10**10 < d['kept_ns']['max'] <= 1.2 * 10**10 and d['shape']" \
+		-T 10s --rate 10000 -b 1e-3 --kind "$kind" --slack 20%
+done
 plan_claims 'plan --compare --slack: none is slacker' \
 	'all(k["slack"] <= 0.1 for k in d if "error" not in k) and
 	"error" in d[0]' -W 100k -b 1e-3 --compare --slack 10%

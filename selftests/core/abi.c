@@ -55,6 +55,10 @@ static const struct field fields[] = {
 	F(epf_shape_dict, rem_bits) F(epf_shape_dict, slots)
 	F(epf_shape_dict, lines) F(epf_shape_dict, reserved)
 	END(epf_shape_dict, 40)
+	F(epf_shape_chain, lines_first) F(epf_shape_chain, lines_min)
+	F(epf_shape_chain, lines_max) F(epf_shape_chain, load)
+	F(epf_shape_chain, lines_per_key) F(epf_shape_chain, bits_per_key)
+	F(epf_shape_chain, reserved) END(epf_shape_chain, 40)
 
 	F(epf_name, name) F(epf_name, id) F(epf_name, reserved)
 	END(epf_name, 40)
@@ -150,6 +154,7 @@ static const struct {
 	{ "EPF_KIND_APBBF", EPF_KIND_APBBF, 4 },
 	{ "EPF_KIND_TLBF", EPF_KIND_TLBF, 5 },
 	{ "EPF_KIND_DICT", EPF_KIND_DICT, 6 },
+	{ "EPF_KIND_CHAIN", EPF_KIND_CHAIN, 7 },
 	{ "EPF_REFRESH", EPF_REFRESH, 0 },
 	{ "EPF_FIRST_SEEN", EPF_FIRST_SEEN, 1 },
 	{ "EPF_PKT_FRAME", EPF_PKT_FRAME, 0 },

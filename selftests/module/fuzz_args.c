@@ -87,13 +87,28 @@ static void fill_dict(struct fuzzer *f, struct epf_create *c)
 	c->shape.dict.lines = 1 + fuzz_draw(f, 2);
 }
 
+static void fill_chain(struct fuzzer *f, struct epf_create *c)
+{
+	c->params.mode = EPF_MODE_TIME;
+	c->params.window_inserts = 0;
+	c->params.window_ns = 1000 + fuzz_draw(f, SEC);
+	c->shape.chain.lines_min = 64;
+	c->shape.chain.lines_first = 64 << fuzz_draw(f, 3);
+	c->shape.chain.lines_max = 256 << fuzz_draw(f, 3);
+	c->shape.chain.load = 16 + fuzz_draw(f, 5000);
+	c->shape.chain.lines_per_key = 1 << fuzz_draw(f, 3);
+	c->shape.chain.bits_per_key = 4 + fuzz_draw(f, 12);
+}
+
 static void fill_owned(struct fuzzer *f, struct epf_create *c)
 {
 	c->params.kind = 1 + fuzz_draw(f, EPF_KIND_MAX);
 	c->params.nr_lines = 0;
 	c->params.lines_per_key = 0;
 	c->params.bits_per_key = 0;
-	if (c->params.kind == EPF_KIND_DICT)
+	if (c->params.kind == EPF_KIND_CHAIN)
+		fill_chain(f, c);
+	else if (c->params.kind == EPF_KIND_DICT)
 		fill_dict(f, c);
 	else if (c->params.kind <= EPF_KIND_GEBL)
 		fill_guarded(f, c);

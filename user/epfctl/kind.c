@@ -8,8 +8,8 @@
 #include "kinds/compare.h"
 
 const char kind_help[] =
-"      --kind KIND         lanes (default), ge, gebl, apbf, apbbf, tlbf, dict:\n"
-"                          'epfctl plan --compare' shows them side by side\n"
+"      --kind KIND         lanes (default), ge, gebl, apbf, apbbf, tlbf, dict,\n"
+"                          chain: 'epfctl plan --compare' shows them side by side\n"
 "      --slack SHARE       keys may stay so long after the window, 0.2 or 20%\n"
 "                          of it (default: any)\n";
 
@@ -22,8 +22,8 @@ static bool parse_kind(__u8 *kind, const char *arg)
 			*kind = k;
 			return true;
 		}
-	fail("--kind '%s' is none of lanes, ge, gebl, apbf, apbbf, tlbf, dict",
-	     arg);
+	fail("--kind '%s' is none of lanes, ge, gebl, apbf, apbbf, tlbf, dict, "
+	     "chain", arg);
 	return false;
 }
 
@@ -36,6 +36,11 @@ bool kind_option(struct promise *p, int opt, const char *arg)
 	return promise_option(p, opt, arg);
 }
 
+static bool in_time(__u8 kind)
+{
+	return kind == EPF_KIND_TLBF || kind == EPF_KIND_CHAIN;
+}
+
 static bool goes_with_kind(const struct promise *p, const struct planned *plan)
 {
 	const char *kind = epf_kind_name(p->kind);
@@ -43,9 +48,9 @@ static bool goes_with_kind(const struct promise *p, const struct planned *plan)
 	if (p->nr_lines || p->lines_per_key || p->bits_per_key)
 		fail("--lines, --lines-per-key and --bits-per-key go with "
 		     "--kind lanes only");
-	else if (p->kind == EPF_KIND_TLBF && plan->params.mode != EPF_MODE_TIME)
-		fail("--kind tlbf has a window of time: --time DURATION --rate "
-		     "PPS, and no --window");
+	else if (in_time(p->kind) && plan->params.mode != EPF_MODE_TIME)
+		fail("--kind %s has a window of time: --time DURATION --rate "
+		     "PPS, and no --window", kind);
 	else if (!plan->keys)
 		fail("--kind %s needs --rate PPS to be sized", kind);
 	else
@@ -130,21 +135,35 @@ void shape_print(__u8 kind, const struct epf_shape *s)
 		       s->dict.lines, s->dict.yard, s->dict.rem_bits,
 		       s->dict.generations);
 		break;
+	case EPF_KIND_CHAIN:
+		printf("tables of %llu .. %llu lines, for %u keys of 1024 lines "
+		       "and an epoch; %u lines and %u bits a key",
+		       s->chain.lines_min, s->chain.lines_max, s->chain.load,
+		       s->chain.lines_per_key, s->chain.bits_per_key);
+		break;
 	default:
 		printf("unknown kind %u", kind);
 	}
 }
 
-/* Numbers of the three kinds of blocks and slices; the others are below. */
-static json_t *blocks_json(__u8 kind, const struct epf_shape *s)
+static json_t *guarded_json(__u8 kind, const struct epf_shape *s)
 {
-	if (kind == EPF_KIND_GEBL)
-		return json_pack("{sI si si si si}",
-			"blocks", (json_int_t)s->gebl.blocks,
-			"block_bits", (int)s->gebl.block_bits,
-			"epochs", (int)s->gebl.epochs,
-			"bits", (int)s->gebl.bits,
-			"offsets", (int)s->gebl.offsets);
+	if (kind == EPF_KIND_GE)
+		return json_pack("{sI si si si}",
+			"segment_bits", (json_int_t)s->ge.segment_bits,
+			"epochs", (int)s->ge.epochs,
+			"bits", (int)s->ge.bits,
+			"layout", (int)s->ge.layout);
+	return json_pack("{sI si si si si}",
+		"blocks", (json_int_t)s->gebl.blocks,
+		"block_bits", (int)s->gebl.block_bits,
+		"epochs", (int)s->gebl.epochs,
+		"bits", (int)s->gebl.bits,
+		"offsets", (int)s->gebl.offsets);
+}
+
+static json_t *aged_json(__u8 kind, const struct epf_shape *s)
+{
 	if (kind == EPF_KIND_APBF)
 		return json_pack("{sI si si}",
 			"slice_bits", (json_int_t)s->apbf.slice_bits,
@@ -156,21 +175,35 @@ static json_t *blocks_json(__u8 kind, const struct epf_shape *s)
 		"bits", (int)s->apbbf.bits);
 }
 
-json_t *shape_json(__u8 kind, const struct epf_shape *s)
+static json_t *fluid_json(__u8 kind, const struct epf_shape *s)
 {
-	switch (kind) {
-	case EPF_KIND_GE:
-		return json_pack("{sI si si si}",
-			"segment_bits", (json_int_t)s->ge.segment_bits,
-			"epochs", (int)s->ge.epochs,
-			"bits", (int)s->ge.bits,
-			"layout", (int)s->ge.layout);
-	case EPF_KIND_TLBF:
+	if (kind == EPF_KIND_TLBF)
 		return json_pack("{sI sI sI si si}",
 			"words_first", (json_int_t)s->tlbf.words_first,
 			"words_min", (json_int_t)s->tlbf.words_min,
 			"words_max", (json_int_t)s->tlbf.words_max,
 			"k", (int)s->tlbf.k, "l", (int)s->tlbf.l);
+	return json_pack("{sI sI sI si si si}",
+		"lines_first", (json_int_t)s->chain.lines_first,
+		"lines_min", (json_int_t)s->chain.lines_min,
+		"lines_max", (json_int_t)s->chain.lines_max,
+		"load", (int)s->chain.load,
+		"lines_per_key", (int)s->chain.lines_per_key,
+		"bits_per_key", (int)s->chain.bits_per_key);
+}
+
+json_t *shape_json(__u8 kind, const struct epf_shape *s)
+{
+	switch (kind) {
+	case EPF_KIND_GE:
+	case EPF_KIND_GEBL:
+		return guarded_json(kind, s);
+	case EPF_KIND_APBF:
+	case EPF_KIND_APBBF:
+		return aged_json(kind, s);
+	case EPF_KIND_TLBF:
+	case EPF_KIND_CHAIN:
+		return fluid_json(kind, s);
 	case EPF_KIND_DICT:
 		return json_pack("{sI sI si si si si si}",
 			"buckets", (json_int_t)s->dict.buckets,
@@ -180,10 +213,6 @@ json_t *shape_json(__u8 kind, const struct epf_shape *s)
 			"rem_bits", (int)s->dict.rem_bits,
 			"slots", (int)s->dict.slots,
 			"lines", (int)s->dict.lines);
-	case EPF_KIND_GEBL:
-	case EPF_KIND_APBF:
-	case EPF_KIND_APBBF:
-		return blocks_json(kind, s);
 	}
 	return json_object();
 }

@@ -98,7 +98,8 @@ enum epf_kind {
 	EPF_KIND_APBBF = 4, /* age-partitioned, blocked */
 	EPF_KIND_TLBF = 5,  /* time-limited; EPF_MODE_TIME only */
 	EPF_KIND_DICT = 6,  /* dictionary of short-lived fingerprints */
-	EPF_KIND_MAX = EPF_KIND_DICT,
+	EPF_KIND_CHAIN = 7, /* time-limited, of tables of lanes; likewise */
+	EPF_KIND_MAX = EPF_KIND_CHAIN,
 };
 
 enum epf_hash_id {
@@ -204,6 +205,16 @@ struct epf_shape_dict {
 	__u32 reserved;
 };
 
+struct epf_shape_chain {
+	__u64 lines_first;
+	__u64 lines_min;
+	__u64 lines_max;
+	__u32 load;
+	__u32 lines_per_key;
+	__u32 bits_per_key;
+	__u32 reserved;
+};
+
 /**
  * struct epf_shape - what an owned kind is made of
  * @ge: segments of segment_bits (64 .. 2^40) for epochs (r, 2 .. 31) complete
@@ -223,6 +234,10 @@ struct epf_shape_dict {
  *	lines (1, 2) lines; the window is generations (2 .. 2^tag_bits - 2)
  *	generations of tag_bits (2 .. 8); rem_bits (1 .. 40) of a remainder,
  *	slots (1 and up) of a bucket
+ * @chain: tables of lines_first lines at first, later of lines_min .. lines_max
+ *	(64 .. 2^31) by the rate, all powers of two; an epoch may bring load (1
+ *	.. 2^20) keys for each 1024 lines, which is at least one key for
+ *	lines_min; lines_per_key and bits_per_key as in struct epf_params
  * @all: zero beyond what the kind uses; all zero for EPF_KIND_LANES
  *
  * Memory is at most 128 GiB, and within the module's limits.
@@ -235,6 +250,7 @@ struct epf_shape {
 		struct epf_shape_apbbf apbbf;
 		struct epf_shape_tlbf tlbf;
 		struct epf_shape_dict dict;
+		struct epf_shape_chain chain;
 		__u64 all[8];
 	};
 };

@@ -10,6 +10,7 @@
 #include "apbf.h"
 #include "cbf.h"
 #include "cells.h"
+#include "chain.h"
 #include "dict.h"
 #include "elastic.h"
 #include "ge.h"
@@ -222,6 +223,34 @@ static int plan_tlbf(const struct epf_compare_req *req, struct epf_compared *c)
 	return 0;
 }
 
+/* W keys in a second, as above; at a steady rate there is one table. */
+static int plan_chain(const struct epf_compare_req *req, struct epf_compared *c)
+{
+	struct epf_chain_req r = { .span_ns = 1000000000,
+				   .rate = req->keys_per_window,
+				   .budget = req->budget };
+	struct epf_chain_size size;
+	int err = epf_chain_size(&r, &size);
+
+	c->slack = 1.0 / EPF_LIVE_EPOCHS;
+	if (err || (req->slack && c->slack > req->slack))
+		return err ? err : -ENOSPC;
+	c->epochs = EPF_LIVE_EPOCHS;
+	c->shape.chain.lines_first = size.shape.lines_first;
+	c->shape.chain.lines_min = size.shape.lines_min;
+	c->shape.chain.lines_max = size.shape.lines_max;
+	c->shape.chain.load = size.shape.load;
+	c->shape.chain.lines_per_key = size.shape.parts;
+	c->shape.chain.bits_per_key = size.shape.bits;
+	c->bytes = size.words * sizeof(__u64) + sizeof(struct epf_chain);
+	c->fpr = size.fpr;
+	c->lines_insert = c->lines_present = size.shape.parts;
+	c->lines_absent = until_one_fails(line_covers(size.fpr,
+						      size.shape.parts),
+					  size.shape.parts);
+	return 0;
+}
+
 static int plan_dict(const struct epf_compare_req *req, struct epf_compared *c)
 {
 	struct epf_dict_req r = { .keys_per_window = req->keys_per_window,
@@ -321,6 +350,9 @@ static const struct {
 	{ EPF_KIND_TLBF, "tlbf",
 	  "window in time, memory by the rate, age or more; one lock",
 	  plan_tlbf },
+	{ EPF_KIND_CHAIN, "chain",
+	  "window in time, tables of lanes by the rate, age told; one lock",
+	  plan_chain },
 	{ EPF_COMPARED_USER, "cbf",
 	  "exact window, no age; 8 bytes a key of it for the queue",
 	  plan_cbf },

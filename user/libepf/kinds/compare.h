@@ -61,7 +61,7 @@ struct epf_compared {
 	double lines_present;
 };
 
-#define EPF_COMPARE_KINDS 9
+#define EPF_COMPARE_KINDS 10
 #define EPF_COMPARED_USER 0x100u
 
 /* The name of a kind of the kernel, or NULL. */

@@ -1,51 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind tlbf in the kernel: the window law in time, slices that follow the rate,
- * memory that is not to be had, and what is refused. Laws hold however slow the
- * machine is: what may take its time is waited for.
+ * Kinds whose memory comes and goes, in the kernel: the window law in time,
+ * slices of a tlbf and tables of a chain that follow the rate, memory that is
+ * not to be had, and what is refused. Laws hold however slow the machine is:
+ * what may take its time is waited for.
  */
-#include <epf/tlbf.h>
-
 #include "epftest.h"
 
-#define NAME "mod-tlbf"
+#define NAME "mod-fluid"
 #define SPAN (700 * MS) /* T */
 #define K 5u
 #define L 7u
 #define TOTAL_MIB "/sys/module/epochfilter/parameters/max_total_mib"
 
-static struct epf_params params(__u64 span_ns)
-{
-	struct epf_params p = test_params(NAME, 0, 0, 0, 0);
+/**
+ * struct fluid - a kind
+ * @kind: enum epf_kind
+ * @name: for claims
+ * @first: slices when it is made, and of one without keys
+ */
+static const struct fluid {
+	__u8 kind;
+	const char *name;
+	__u32 first;
+} fluids[] = {
+	{ EPF_KIND_TLBF, "tlbf", K },
+	{ EPF_KIND_CHAIN, "chain", 1 },
+};
 
-	p.kind = EPF_KIND_TLBF;
+static struct epf_params params(const struct fluid *of, __u64 span_ns)
+{
+	struct epf_params p = test_owned_params(NAME, of->kind, 0);
+
 	p.mode = EPF_MODE_TIME;
 	p.window_ns = span_ns;
 	return p;
 }
 
-static struct epf_shape shape(__u64 words_max)
+/* Slices, or tables, of 128 bytes, or 4 KiB, to @bytes. */
+static struct epf_shape shape(const struct fluid *of, __u64 bytes)
 {
 	struct epf_shape s = { 0 };
 
-	s.tlbf.words_first = 16;
-	s.tlbf.words_min = 16;
-	s.tlbf.words_max = words_max;
-	s.tlbf.k = K;
-	s.tlbf.l = L;
+	if (of->kind == EPF_KIND_TLBF) {
+		s.tlbf.words_first = 16;
+		s.tlbf.words_min = 16;
+		s.tlbf.words_max = bytes / 8;
+		s.tlbf.k = K;
+		s.tlbf.l = L;
+	} else {
+		s.chain.lines_first = 64;
+		s.chain.lines_min = 64;
+		s.chain.lines_max = bytes / 64;
+		s.chain.load = 4 * 1024; /* keys of a line and epoch */
+		s.chain.lines_per_key = 2;
+		s.chain.bits_per_key = 10;
+	}
 	return s;
 }
 
-static int make(__u64 span_ns, __u64 words_max)
+static int make(const struct fluid *of, __u64 span_ns, __u64 bytes)
 {
-	struct epf_params p = params(span_ns);
-	struct epf_shape s = shape(words_max);
+	struct epf_params p = params(of, span_ns);
+	struct epf_shape s = shape(of, bytes);
 
 	return test_make_kind(&p, &s);
 }
 
 /**
  * struct stream - keys inserted at a rate, in groups
+ * @of: its kind
  * @fd: filter
  * @groups: inserted so far
  * @size: keys of a group
@@ -54,6 +78,7 @@ static int make(__u64 span_ns, __u64 words_max)
  * @at: when a group's insertion was over
  */
 struct stream {
+	const struct fluid *of;
 	int fd;
 	__u32 groups;
 	__u32 size;
@@ -98,9 +123,10 @@ static void run(struct stream *s, __u64 ns, __u32 size)
 
 static bool settled(void *arg)
 {
-	struct epf_info info = test_info(*(int *)arg);
+	struct stream *s = arg;
+	struct epf_info info = test_info(s->fd);
 
-	return info.slices <= K + 1 && !info.covered_inserts;
+	return info.slices <= s->of->first + 1 && !info.covered_inserts;
 }
 
 static bool nothing_left(void *arg)
@@ -110,18 +136,26 @@ static bool nothing_left(void *arg)
 	return !test_count(s->fd, 1, (s->groups - 1) * 1000ULL, s->size);
 }
 
+static void begin(struct stream *s, const struct fluid *of, __u64 bytes)
+{
+	memset(s, 0, sizeof(*s));
+	s->of = of;
+	s->fd = make(of, SPAN, bytes);
+}
+
 #define RATE_POINTS 9
-static void follows_the_rate(void)
+static void follows_the_rate(const struct fluid *of)
 {
 	static struct stream s;
 	struct epf_info few, many;
 
-	s.fd = make(SPAN, 1 << 16);
+	begin(&s, of, 1 << 20);
 	few = test_info(s.fd);
-	tap_ok(few.slices == K && few.window_epochs == L &&
+	tap_ok(few.slices == of->first && few.window_epochs == L &&
 	       few.needs == (EPF_NEEDS_LOCK | EPF_NEEDS_WORKER |
 			     EPF_NEEDS_MEMORY),
-	       "made: %u slices, %llu bytes", few.slices, few.memory_bytes);
+	       "%s: made: %u slices, %llu bytes", of->name, few.slices,
+	       few.memory_bytes);
 	run(&s, 3 * SPAN, 4);
 	few = test_info(s.fd);
 	test_is((long long)s.lost, 0, "a low rate: no key of the last T is lost, "
@@ -129,17 +163,18 @@ static void follows_the_rate(void)
 	run(&s, 3 * SPAN, 900);
 	many = test_info(s.fd);
 	test_is((long long)s.lost, 0, "two hundred times as much: none is lost");
-	tap_ok(many.slices > K && many.memory_bytes > few.memory_bytes &&
+	tap_ok(many.slices > of->first &&
+	       many.memory_bytes > few.memory_bytes &&
 	       many.stats.rotations > few.stats.rotations,
 	       "%u slices, %llu bytes become %u, %llu", few.slices,
 	       few.memory_bytes, many.slices, many.memory_bytes);
 	tap_ok(many.covered_ns >= SPAN && many.covered_inserts > 0,
 	       "covered: %llu ms, %llu insertions", many.covered_ns / MS,
 	       many.covered_inserts);
-	tap_ok(many.fpr_ppt < EPF_RATE_ONE / 2, "estimated error: %.3g",
-	       (double)many.fpr_ppt / EPF_RATE_ONE);
+	tap_ok(many.fpr_ppt && many.fpr_ppt < EPF_RATE_ONE / 2,
+	       "estimated error: %.3g", (double)many.fpr_ppt / EPF_RATE_ONE);
 	tap_ok(test_wait(nothing_left, &s), "silence: the keys go");
-	tap_ok(test_wait(settled, &s.fd), "and so does the memory");
+	tap_ok(test_wait(settled, &s), "and so does the memory");
 	many = test_info(s.fd);
 	test_is(test_count(s.fd, 1, 0, 1000), 0, "%u slices are left, empty",
 		many.slices);
@@ -147,13 +182,14 @@ static void follows_the_rate(void)
 }
 
 #define TURN_POINTS 4
-static void turns(void)
+static void turns(const struct fluid *of)
 {
-	int fd = make(3600 * SEC, 1 << 16);
+	int fd = make(of, 3600 * SEC, 1 << 20);
 	struct epf_info info;
 
 	test_insert(fd, 2, 0, 100);
-	test_is(test_count(fd, 2, 0, 100), 100, "of an hour: all there");
+	test_is(test_count(fd, 2, 0, 100), 100, "%s of an hour: all there",
+		of->name);
 	test_demand(!epf_filter_rotate(fd, L - 1, NULL));
 	test_is(test_count(fd, 2, 0, 100), 100,
 		"an hour less one generation on: still there");
@@ -168,24 +204,23 @@ static void turns(void)
 /* Another filter has all but 128 KiB of the memory there may be. */
 #define OTHER_LINES (896u * 1024 / 64)
 #define SHORT_POINTS 4
-static void short_of_memory(void)
+static void short_of_memory(const struct fluid *of)
 {
 	static struct stream s;
-	struct epf_params other = test_params("mod-tlbf-other", OTHER_LINES, 1,
+	struct epf_params other = test_params("mod-fluid-other", OTHER_LINES, 1,
 					      5, 1000);
 	long long before = test_number(TOTAL_MIB, "");
 	char text[32];
 	struct epf_info info;
 
-	memset(&s, 0, sizeof(s));
 	close(test_make(&other));
-	s.fd = make(SPAN, 1ULL << 32);
+	begin(&s, of, 1ULL << 32);
 	test_demand(!test_write(TOTAL_MIB, "1"));
 	run(&s, 2 * SPAN, 1000);
 	info = test_info(s.fd);
 	tap_ok(info.memory_bytes <= 128 << 10 && info.waits,
-	       "%llu bytes within 128 KiB, %u times no more", info.memory_bytes,
-	       info.waits);
+	       "%s: %llu bytes within 128 KiB, %u times no more", of->name,
+	       info.memory_bytes, info.waits);
 	test_is((long long)s.lost, 0, "no key is lost");
 	snprintf(text, sizeof(text), "%lld", before);
 	test_demand(!test_write(TOTAL_MIB, text));
@@ -194,10 +229,18 @@ static void short_of_memory(void)
 	tap_ok(test_info(s.fd).memory_bytes > info.memory_bytes,
 	       "which it takes: %llu bytes", test_info(s.fd).memory_bytes);
 	close(s.fd);
+	test_demand(!test_destroy("mod-fluid-other", 0));
 }
 
-#define BAD_POINTS 8
-static void refused(void)
+/* Return: as EPF_IOC_CREATE, under a name that is free. */
+static int try(struct epf_params *p, const struct epf_shape *s)
+{
+	strcpy(p->name, "mod-fluid-bad");
+	return epf_dev_create_kind(test_dev, p, s, NULL, NULL);
+}
+
+#define BAD_POINTS 15
+static void refused_slices(void)
 {
 	static const struct {
 		const char *what;
@@ -212,7 +255,7 @@ static void refused(void)
 		{ "slices too large", 16, 16, (1ULL << 32) + 1, 5, 7 },
 		{ "min below k keys", 1, 0, 64, 5, 7 },
 	};
-	struct epf_params p = params(SPAN);
+	struct epf_params p = params(&fluids[0], SPAN);
 	struct epf_shape s;
 	size_t i;
 
@@ -223,24 +266,62 @@ static void refused(void)
 		s.tlbf.words_max = bad[i].max;
 		s.tlbf.k = bad[i].k;
 		s.tlbf.l = bad[i].l;
-		p.name[0] = 'x';
-		test_is(epf_dev_create_kind(test_dev, &p, &s, NULL, NULL),
-			-EINVAL, "refused: %s", bad[i].what);
+		test_is(try(&p, &s), -EINVAL, "refused: %s", bad[i].what);
 	}
-	p.mode = EPF_MODE_COUNT;
-	p.window_ns = 0;
-	p.window_inserts = 100;
-	s = shape(64);
-	test_is(epf_dev_create_kind(test_dev, &p, &s, NULL, NULL), -EINVAL,
-		"refused: a window of insertions");
+}
+
+static void refused_tables(void)
+{
+	static const struct {
+		const char *what;
+		struct epf_shape_chain c;
+	} bad[] = {
+		{ "too few lines", { 32, 32, 64, 4096, 1, 5, 0 } },
+		{ "too many lines", { 64, 64, 1ULL << 32, 4096, 1, 5, 0 } },
+		{ "no power of two", { 96, 64, 128, 4096, 1, 5, 0 } },
+		{ "no keys", { 64, 64, 128, 15, 1, 5, 0 } },
+		{ "three lines a key", { 64, 64, 128, 4096, 3, 6, 0 } },
+		{ "something reserved", { 64, 64, 128, 4096, 1, 5, 1 } },
+	};
+	struct epf_params p = params(&fluids[1], SPAN);
+	struct epf_shape s = { 0 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(bad); i++) {
+		s.chain = bad[i].c;
+		test_is(try(&p, &s), -EINVAL, "refused: %s", bad[i].what);
+	}
+}
+
+static void refused_counts(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_LEN(fluids); i++) {
+		struct epf_params p = params(&fluids[i], 0);
+		struct epf_shape s = shape(&fluids[i], 1 << 20);
+
+		p.mode = EPF_MODE_COUNT;
+		p.window_inserts = 100;
+		test_is(try(&p, &s), -EINVAL,
+			"refused: %s of a window of insertions",
+			fluids[i].name);
+	}
 }
 
 int main(void)
 {
-	test_begin(RATE_POINTS + TURN_POINTS + SHORT_POINTS + BAD_POINTS);
-	follows_the_rate();
-	turns();
-	short_of_memory();
-	refused();
+	size_t i;
+
+	test_begin(ARRAY_LEN(fluids) * (RATE_POINTS + TURN_POINTS +
+					SHORT_POINTS) + BAD_POINTS);
+	for (i = 0; i < ARRAY_LEN(fluids); i++) {
+		follows_the_rate(&fluids[i]);
+		turns(&fluids[i]);
+		short_of_memory(&fluids[i]);
+	}
+	refused_slices();
+	refused_tables();
+	refused_counts();
 	return test_end();
 }
