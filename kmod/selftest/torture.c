@@ -147,11 +147,11 @@ static const struct shape {
 	struct epf_shape shape;
 } shapes[] = {
 	{ EPF_KIND_GE, { .ge = {
-		.segment_bits = 1 << 14, .epochs = 5, .bits = 10,
+		.segment_bits = 1 << 16, .epochs = 5, .bits = 10,
 	} } },
 	{ EPF_KIND_LANES },
 	{ EPF_KIND_APBBF, { .apbbf = {
-		.blocks = 64, .k = 6, .l = 5, .block_bits = 512, .bits = 4,
+		.blocks = 256, .k = 6, .l = 5, .block_bits = 512, .bits = 4,
 	} } },
 	{ EPF_KIND_LANES },
 	{ EPF_KIND_DICT, { .dict = {
@@ -164,11 +164,11 @@ static const struct shape {
 	} } },
 	{ EPF_KIND_LANES },
 	{ EPF_KIND_GEBL, { .gebl = {
-		.blocks = 64, .block_bits = 512, .epochs = 3, .bits = 12,
+		.blocks = 256, .block_bits = 512, .epochs = 3, .bits = 12,
 	} } },
 	{ EPF_KIND_LANES },
 	{ EPF_KIND_APBF, { .apbf = {
-		.slice_bits = 1 << 14, .k = 12, .l = 9,
+		.slice_bits = 1 << 16, .k = 12, .l = 9,
 	} } },
 	{ EPF_KIND_LANES },
 	{ EPF_KIND_CHAIN, { .chain = {

@@ -12,7 +12,7 @@ if [ ! -e /dev/epochfilter ]; then
 	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
 		ktap_skip_all 'the module does not load'
 fi
-ktap_plan 123
+ktap_plan 177
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -149,6 +149,27 @@ gives 0 '^created' create cli-first -W 700 -T 1h --mode either --first-seen
 gives 0 '"inserted":1,"present":2' -j insert cli-first same same same
 shows 'first-seen: a repeat is no insertion' 'd["mode"] == "either" and
 	d["refresh"] == "first-seen" and d["stats"]["inserts"] == 1' cli-first
+
+# Other kinds
+for kind in ge gebl apbf apbbf dict tlbf chain; do
+	gives 0 "^created cli-$kind .*predicted" create "cli-$kind" \
+		--kind "$kind" --time 10m --rate 1000 --budget 1e-3
+	gives 0 '^$' insert "cli-$kind" hello
+	gives 0 '^hello present' test "cli-$kind" hello
+	gives 0 "kind +$kind: .*needs +its lock" show "cli-$kind"
+	shows "$kind: told, and what it needs" "d['kind'] == '$kind' and
+		d['shape'] and d['needs']['lock'] and d['needs']['worker'] and
+		d['needs']['memory'] == ('$kind' in ('tlbf', 'chain')) and
+		d['stats']['inserts'] == 1 and d['window_epochs'] > 1 and
+		d['slices'] > 0" "cli-$kind"
+	gives 0 '' clear "cli-$kind"
+	gives 1 '^hello absent' test "cli-$kind" hello
+done
+gives 0 'cli-ge +ge +time' list
+fails "'cli-ge' is of a kind that has no snapshots" save cli-ge "$tmp/ge"
+gives 0 '' swap cli-ge cli-a
+shows 'swapped: lanes where ge was' 'd["kind"] == "lanes"' cli-ge
+gives 0 '' swap cli-ge cli-a
 
 # Saving and restoring
 gives 0 '^created' create cli-key -W 700 --key 000102030405060708090a0b0c0d0e0f

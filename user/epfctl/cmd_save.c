@@ -13,6 +13,9 @@ enum { OPT_EXISTING = OPT_LONG };
 static int save_failed(int err, const char *name, const char *path,
 		       bool renamed)
 {
+	if (err == -EOPNOTSUPP)
+		return fail("'%s' is of a kind that has no snapshots: --kind "
+			    "lanes has", name);
 	if (renamed)
 		return fail("%s: saved, but its directory cannot be synced (%s): "
 			    "after a power cut it may be the old file", path,

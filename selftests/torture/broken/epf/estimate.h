@@ -32,6 +32,9 @@
 #define BROKEN_GRACE (1u << 4)	  /* O3: the grace period */
 #define BROKEN_SEES_SELF (1u << 5) /* the OR tells the word afterwards */
 #define BROKEN_LEAK (1u << 6)	  /* what kfree() is to free is not */
+#define BROKEN_AHEAD (1u << 7)	  /* swept before it is retired */
+#define BROKEN_EXPIRED (1u << 8)  /* a slice goes before it has expired */
+#define BROKEN_OWNED (BROKEN_AHEAD | BROKEN_EXPIRED)
 
 extern unsigned int epf_broken;
 
@@ -137,6 +140,58 @@ static inline void broken_kfree(const void *p)
 }
 
 #define kfree(p) broken_kfree(p)
+
+#include <epf/apbbf.h>
+#include <epf/apbf.h>
+#include <epf/dict.h>
+#include <epf/ge.h>
+#include <epf/gebl.h>
+#include <epf/tlbf.h>
+
+/* The worker empties the oldest epoch as soon as the youngest has begun, and
+ * retires it when it is due.
+ */
+#define BROKEN_ADVANCE(kind)						      \
+static inline void broken_##kind##_advance(struct epf_##kind *f)	      \
+{									      \
+	struct epf_##kind ahead;					      \
+									      \
+	epf_##kind##_advance(f);					      \
+	if (!(epf_broken & BROKEN_AHEAD))				      \
+		return;							      \
+	ahead = *f;							      \
+	epf_##kind##_retire(&ahead);					      \
+	epf_##kind##_sweep(&ahead, 0, ~0ULL);				      \
+}
+
+BROKEN_ADVANCE(ge)
+BROKEN_ADVANCE(gebl)
+BROKEN_ADVANCE(apbf)
+BROKEN_ADVANCE(apbbf)
+BROKEN_ADVANCE(dict)
+
+#define epf_ge_advance(f) broken_ge_advance(f)
+#define epf_gebl_advance(f) broken_gebl_advance(f)
+#define epf_apbf_advance(f) broken_apbf_advance(f)
+#define epf_apbbf_advance(f) broken_apbbf_advance(f)
+#define epf_dict_advance(f) broken_dict_advance(f)
+
+/* As if T were half as long. */
+static inline __u64 *broken_tlbf_expired(struct epf_tlbf *f, __u64 now_ns,
+					 __u64 *words)
+{
+	__u64 span_ns = f->shape.span_ns;
+	__u64 *word;
+
+	if (epf_broken & BROKEN_EXPIRED)
+		f->shape.span_ns /= 2;
+	word = epf_tlbf_expired(f, now_ns, words);
+	f->shape.span_ns = span_ns;
+	return word;
+}
+
+#define epf_tlbf_expired(f, now_ns, words)				      \
+	broken_tlbf_expired(f, now_ns, words)
 
 #include_next <epf/estimate.h>
 
