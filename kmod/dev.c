@@ -7,6 +7,7 @@
  * with an older or newer header work.
  */
 #include "dev.h"
+#include "owned.h"
 
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
@@ -168,15 +169,37 @@ static int do_rotate(struct epf_file *file, void *args)
 	return err;
 }
 
-static int do_clear(struct epf_file *file, void *args)
+/* An empty table of the same make in place of @t. */
+static int clear_fluid(struct epf_filter *f, struct epf_table *t)
 {
-	struct epf_table *t = epf_filter_table(file->filter);
+	struct epf_stats stats = {};
+	struct epf_table *new;
 	int err;
 
-	if (!t)
-		return -ENODEV;
-	err = epf_table_clear(t);
-	epf_table_put(t);
+	new = epf_table_new(&t->params, &t->owned->shape, t->hash.key);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	epf_table_stats(t, &stats);
+	new->base_inserts = stats.inserts;
+	err = epf_filter_replace(f, new, t);
+	if (err)
+		epf_table_put(new);
+	return err;
+}
+
+static int do_clear(struct epf_file *file, void *args)
+{
+	struct epf_table *t;
+	int err;
+
+	do {
+		t = epf_filter_table(file->filter);
+		if (!t)
+			return -ENODEV;
+		err = epf_is_fluid(t) ? clear_fluid(file->filter, t) :
+					epf_table_clear(t);
+		epf_table_put(t);
+	} while (err == -EAGAIN); /* somebody swapped */
 	return err;
 }
 
@@ -323,7 +346,7 @@ static __poll_t news(const struct epf_file *file, const struct epf_table *t)
 	if (!same || epf_load(&t->state.epoch) != file->seen_epoch)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (same ? READ_ONCE(t->flips) != file->seen_flips :
-		   READ_ONCE(t->saturated) != file->seen_saturated)
+		   epf_table_saturated(t) != file->seen_saturated)
 		mask |= EPOLLPRI;
 	return mask;
 }
@@ -385,7 +408,7 @@ static int do_open(struct epf_file *unused, void *args)
 	t = epf_filter_table(f);
 	if (t) {
 		see(file, t, epf_load(&t->state.epoch), READ_ONCE(t->flips),
-		    READ_ONCE(t->saturated));
+		    epf_table_saturated(t));
 		epf_table_put(t);
 	}
 	fd = anon_inode_getfd("[epochfilter]", &filter_fops, file,

@@ -180,7 +180,8 @@ static int publish(struct epf_filter *f)
 	if (err >= 0) {
 		t = table_locked(f);
 		epf_table_start(t, f, f->id);
-		trace_epf_create(f->id, t->params.kind, t->bytes);
+		trace_epf_create(f->id, t->params.kind, t->params.nr_lines,
+				 t->bytes);
 		xa_store(&filters, f->id, f, GFP_KERNEL);
 		err = 0;
 	}
@@ -413,23 +414,30 @@ int epf_filter_swap(const struct epf_swap *args)
  * epf_filter_replace() - give a filter another table
  * @f: filter, by reference
  * @t: new table; its reference goes to the filter, on success only
+ * @instead: of this one; NULL: of whatever it is
  *
  * Context: process; sleeps.
- * Return: 0, -ENODEV: destroyed.
+ * Return: 0, -ENODEV: destroyed, -EAGAIN: it is not @instead.
  */
-int epf_filter_replace(struct epf_filter *f, struct epf_table *t)
+int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
+		       const struct epf_table *instead)
 {
 	struct epf_table *old;
+	int err = 0;
 
 	mutex_lock(&registry);
 	old = table_locked(f);
-	if (old) {
+	if (!old)
+		err = -ENODEV;
+	else if (instead && old != instead)
+		err = -EAGAIN;
+	if (!err) {
 		epf_table_start(t, f, f->id);
 		install(f, t);
 	}
 	mutex_unlock(&registry);
-	if (!old)
-		return -ENODEV;
+	if (err)
+		return err;
 	epf_table_retire(old);
 	wake_up_interruptible_poll(&f->wait, EPOLLIN | EPOLLPRI);
 	return 0;

@@ -8,9 +8,12 @@
 #include "owned.h"
 
 #include <linux/ktime.h>
+#include <linux/sched/signal.h>
 
 /* Lines that a scan visits under one hold of the lock: 4 KiB, microseconds. */
 #define SCAN_LINES 64u
+/* How long an estimate is good for where nothing happens. */
+#define STILL_NS (100 * NSEC_PER_MSEC)
 
 /* With the lock held: let the epochs that the core has ended end. */
 static void see_turns(struct epf_table *t)
@@ -65,6 +68,8 @@ static int supply(struct epf_table *t)
 
 	epf_table_lock(t);
 	words = o->ops->fluid->plan(o, epf_owned_now(o));
+	if (!words)
+		o->starved = false; /* what could not be had is not wanted now */
 	epf_table_unlock(t);
 	if (!words)
 		return -EAGAIN;
@@ -81,8 +86,12 @@ static int supply(struct epf_table *t)
 	return PTR_ERR_OR_ZERO(word);
 }
 
+/* What is due. As insertions may end epochs as fast as it goes, it comes to an
+ * end after a few of them, and again.
+ */
 static void scan(struct epf_table *t)
 {
+	u64 e = epf_load(&t->state.epoch);
 	struct epf_owned *o = t->owned;
 	bool more;
 
@@ -91,7 +100,10 @@ static void scan(struct epf_table *t)
 		more = o->ops->fluid->scan(o, SCAN_LINES);
 		epf_table_unlock(t);
 		cond_resched();
-	} while (more && !READ_ONCE(t->retired));
+	} while (more && !READ_ONCE(t->retired) &&
+		 epf_load(&t->state.epoch) - e < EPF_SCAN_LAG);
+	if (more && !READ_ONCE(t->retired))
+		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
 /**
@@ -103,9 +115,36 @@ static void scan(struct epf_table *t)
 void epf_fluid_work(struct epf_table *t)
 {
 	give_back(t);
+	supply(t);
 	if (t->owned->ops->fluid->scan)
 		scan(t);
-	supply(t);
+}
+
+/**
+ * epf_fluid_still() - is the last estimate as good as another?
+ * @t: table
+ *
+ * Where no key came, and no slice went, the error falls by time alone: that is
+ * looked at ten times a second.
+ *
+ * Context: its worker.
+ */
+bool epf_fluid_still(struct epf_table *t)
+{
+	struct epf_owned *o = t->owned;
+	u64 now = ktime_get_ns();
+	u64 seen;
+	bool still;
+
+	epf_table_lock(t);
+	seen = o->ops->fluid->taken(o) + o->turns + o->slices;
+	still = seen == o->seen && now - o->seen_ns < STILL_NS;
+	epf_table_unlock(t);
+	if (!still) {
+		o->seen = seen;
+		o->seen_ns = now;
+	}
+	return still;
 }
 
 /**
@@ -113,7 +152,7 @@ void epf_fluid_work(struct epf_table *t)
  * @t: table, not yet published
  *
  * Context: process; sleeps.
- * Return: 0, or as epf_table_grow().
+ * Return: 0, -EINTR, or as epf_table_grow(); may then be called again.
  */
 int epf_fluid_fill(struct epf_table *t)
 {
@@ -121,8 +160,9 @@ int epf_fluid_fill(struct epf_table *t)
 	int err = 0;
 
 	while (!err && !o->ops->fluid->ready(o))
-		err = supply(t);
-	o->turns = o->ops->fluid->turns(o);
+		err = fatal_signal_pending(current) ? -EINTR : supply(t);
+	if (!err)
+		o->turns = o->ops->fluid->turns(o);
 	return err;
 }
 
@@ -139,6 +179,21 @@ void epf_fluid_free(struct epf_table *t)
 		epf_table_shrink(t, word, words);
 }
 
+static int jump(struct epf_table *t)
+{
+	struct epf_owned *o = t->owned;
+	bool room;
+
+	epf_table_lock(t);
+	room = o->skew_ns <= S64_MAX - t->window.epoch_ns;
+	if (room) {
+		o->skew_ns += t->window.epoch_ns;
+		o->skewed_ns = ktime_get_ns();
+	}
+	epf_table_unlock(t);
+	return room ? 0 : -EOVERFLOW;
+}
+
 /**
  * epf_fluid_rotate() - let the clock jump by epochs
  * @t: table, by reference
@@ -147,19 +202,19 @@ void epf_fluid_free(struct epf_table *t)
  * One at a time: what an epoch leaves to the worker is done before the next.
  *
  * Context: process; sleeps until the error rate is estimated again.
- * Return: 0; -ENODEV: destroyed meanwhile.
+ * Return: 0; -EINTR: a signal, some may have ended; -EOVERFLOW: the clock cannot
+ * go any further; -ENODEV: destroyed meanwhile.
  */
 int epf_fluid_rotate(struct epf_table *t, u32 count)
 {
-	struct epf_owned *o = t->owned;
+	int err = 0;
 
-	for (; count; count--) {
-		epf_table_lock(t);
-		o->skew_ns += t->window.epoch_ns;
-		o->skewed_ns = ktime_get_ns();
-		epf_table_unlock(t);
+	for (; count && !err; count--) {
+		err = signal_pending(current) ? -EINTR : jump(t);
+		if (err)
+			break;
 		mod_delayed_work(epf_wq, &t->work, 0);
 		flush_delayed_work(&t->work);
 	}
-	return READ_ONCE(t->retired) ? -ENODEV : 0;
+	return READ_ONCE(t->retired) ? -ENODEV : err;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What BPF programs call. Thin wrappers; the verifier has checked pointers and
- * lengths. Nothing here waits, sleeps or allocates.
+ * lengths. Nothing here sleeps or allocates; filters of the owned kinds make it
+ * wait for a lock that is held for microseconds.
  *
  * Names and signatures stay; what is new gets a new name.
  *

@@ -215,7 +215,7 @@ static bool tlbf_ready(const struct epf_owned *o)
 
 static bool tlbf_hungry(const struct epf_owned *o)
 {
-	return !o->tlbf.spare.words &&
+	return !o->tlbf.spare.words && o->tlbf.nr < EPF_TLBF_SLICES &&
 	       epf_tlbf_soon(&o->tlbf, o->tlbf.now_ns);
 }
 
@@ -261,6 +261,11 @@ static u64 tlbf_turns(const struct epf_owned *o)
 	return o->turns + (seen - o->tlbf.head) % EPF_TLBF_SLICES;
 }
 
+static u64 tlbf_taken(const struct epf_owned *o)
+{
+	return o->tlbf.taken;
+}
+
 static u64 tlbf_begun(const struct epf_owned *o)
 {
 	return epf_tlbf_at(&o->tlbf, 0)->since;
@@ -301,6 +306,7 @@ static const struct epf_fluid_ops tlbf_fluid = {
 	.expired = tlbf_expired,
 	.take = tlbf_take,
 	.turns = tlbf_turns,
+	.taken = tlbf_taken,
 	.begun = tlbf_begun,
 	.slices = tlbf_slices,
 	.covered = tlbf_covered,
@@ -370,7 +376,7 @@ static bool chain_ready(const struct epf_owned *o)
 
 static bool chain_hungry(const struct epf_owned *o)
 {
-	return !o->chain.spare.lines &&
+	return !o->chain.spare.lines && o->chain.nr < EPF_CHAIN_TABLES &&
 	       epf_chain_soon(&o->chain, o->chain.now_ns);
 }
 
@@ -417,6 +423,11 @@ static u64 chain_turns(const struct epf_owned *o)
 	return o->chain.epoch;
 }
 
+static u64 chain_taken(const struct epf_owned *o)
+{
+	return o->chain.taken;
+}
+
 static u64 chain_begun(const struct epf_owned *o)
 {
 	return o->chain.begun;
@@ -436,6 +447,7 @@ static const struct epf_fluid_ops chain_fluid = {
 	.take = chain_take,
 	.scan = chain_scan,
 	.turns = chain_turns,
+	.taken = chain_taken,
 	.begun = chain_begun,
 	.slices = chain_slices,
 };

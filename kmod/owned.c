@@ -13,7 +13,9 @@
 
 /* Words emptied, and samples taken, under one hold of the lock: microseconds. */
 #define OWNED_WORDS 512u
-#define OWNED_SAMPLES 8u
+#define OWNED_SAMPLES 4u
+/* Epochs ended before the error is estimated again. */
+#define OWNED_ROUND 8u
 
 /* A shape that uses nothing beyond what the kind knows. */
 static bool shape_is_clean(const struct epf_shape *shape, u32 used)
@@ -114,7 +116,7 @@ int epf_owned_test(struct epf_table *t, u64 digest)
 	epf_table_lock(t);
 	verdict = t->owned->ops->test(t->owned, digest);
 	epf_table_unlock(t);
-	return epf_table_verdict(t, verdict);
+	return epf_table_verdict(t, verdict, READ_ONCE(t->answer));
 }
 
 /* As epf_table_insert(). */
@@ -132,16 +134,17 @@ int epf_owned_insert(struct epf_table *t, u64 digest)
 /* As epf_table_test_and_insert(). */
 int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 {
+	u8 answer = READ_ONCE(t->answer);
 	bool hungry;
 	int verdict;
 	u64 e = 0;
 
 	epf_table_lock(t);
 	verdict = t->owned->ops->test(t->owned, digest);
-	if (!verdict || !READ_ONCE(t->skip_present))
+	if (!verdict || answer != EPF_ANSWER_SKIP)
 		e = insert(t, digest, &hungry);
 	epf_table_unlock(t);
-	verdict = epf_table_verdict(t, verdict);
+	verdict = epf_table_verdict(t, verdict, answer);
 	return e ? count(t, e, hungry, verdict) : verdict;
 }
 
@@ -213,21 +216,34 @@ static void begin_next(struct epf_table *t)
 	wake_up_all(&t->moved);
 }
 
+/* End the epoch, if that is due or wanted. Return: it was. */
+static bool end_wanted(struct epf_table *t)
+{
+	if (READ_ONCE(t->retired) || !retire_oldest(t))
+		return false;
+	sweep_retired(t);
+	if (READ_ONCE(t->retired))
+		return false;
+	begin_next(t);
+	return true;
+}
+
 /**
  * epf_owned_work() - the worker's part: end epochs, see to the memory
  * @t: table
  */
 void epf_owned_work(struct epf_table *t)
 {
+	u32 n = 0;
+
 	if (t->owned->ops->fluid) {
 		epf_fluid_work(t);
 		return;
 	}
-	while (!READ_ONCE(t->retired) && retire_oldest(t)) {
-		sweep_retired(t);
-		if (!READ_ONCE(t->retired))
-			begin_next(t);
-	}
+	while (n < OWNED_ROUND && end_wanted(t))
+		n++;
+	if (n == OWNED_ROUND) /* shorter than that is hardly an epoch */
+		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
 /**
@@ -237,7 +253,7 @@ void epf_owned_work(struct epf_table *t)
  *
  * Context: process; sleeps until the error rate is estimated again.
  * Return: 0; -EINTR: a signal, those left end all the same; -ENODEV:
- * destroyed meanwhile.
+ * destroyed meanwhile; of a fluid kind as epf_fluid_rotate().
  */
 int epf_owned_rotate(struct epf_table *t, u32 count)
 {
@@ -260,19 +276,9 @@ int epf_owned_rotate(struct epf_table *t, u32 count)
 	return err ? -EINTR : 0;
 }
 
-/**
- * epf_owned_clear() - forget everything
- * @t: table, by reference
- *
- * Context, return: as epf_owned_rotate().
- */
-int epf_owned_clear(struct epf_table *t)
-{
-	return epf_owned_rotate(t, t->owned->epochs + 1);
-}
-
 /* ---------------------------------------------------- what is told ---- */
 
+/* An epoch that is over does not wait for all of them. */
 static void take_samples(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
@@ -287,6 +293,27 @@ static void take_samples(struct epf_table *t)
 			o->ops->sample(o, random[n]);
 		epf_table_unlock(t);
 		cond_resched();
+		if (!o->ops->fluid && epf_table_late(t))
+			end_wanted(t);
+	}
+}
+
+/* What the gauge says. Of a kind that is not fluid it reads what the worker alone
+ * changes; else with the lock held.
+ */
+static void convert(const struct epf_table *t, struct epf_estimates *est)
+{
+	const struct epf_owned *o = t->owned;
+	u64 e = t->state.epoch;
+	u64 fill, rate;
+	u32 age;
+
+	memset(est, 0, sizeof(*est));
+	est->fpr = epf_q56_to_ppt(o->ops->rate(o));
+	for (age = 0; age < EPF_EPOCHS && age <= o->epochs; age++) {
+		rate = o->ops->layer(o, age, &fill);
+		est->lane_fpr[(e - age) & 7] = epf_q56_to_ppt(rate);
+		est->lane_fill[(e - age) & 7] = epf_q56_to_ppt(fill);
 	}
 }
 
@@ -299,21 +326,14 @@ static void take_samples(struct epf_table *t)
  */
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 {
-	struct epf_owned *o = t->owned;
-	u64 fill, rate, e;
-	u32 age;
-
-	memset(est, 0, sizeof(*est));
 	take_samples(t);
-	epf_table_lock(t);
-	e = t->state.epoch;
-	est->fpr = epf_q56_to_ppt(o->ops->rate(o));
-	for (age = 0; age < EPF_EPOCHS && age <= o->epochs; age++) {
-		rate = o->ops->layer(o, age, &fill);
-		est->lane_fpr[(e - age) & 7] = epf_q56_to_ppt(rate);
-		est->lane_fill[(e - age) & 7] = epf_q56_to_ppt(fill);
+	if (t->owned->ops->fluid) {
+		epf_table_lock(t);
+		convert(t, est);
+		epf_table_unlock(t);
+	} else {
+		convert(t, est);
 	}
-	epf_table_unlock(t);
 }
 
 /* Since the oldest epoch that counts. */

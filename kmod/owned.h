@@ -5,9 +5,11 @@
  * A table of an owned kind has no lanes (no parts), and the union below
  * instead. All of that, and the memory behind it, is read and written under
  * t->lock, by packet paths too: an operation holds it for the time of some
- * cache misses, the worker for OWNED_WORDS words of a sweep or OWNED_SAMPLES
- * samples of the estimate. So a test tells what some order of all operations
- * gives, and of concurrent sightings of a new key exactly one is told absent.
+ * cache misses; the worker for OWNED_WORDS words of a sweep, OWNED_SAMPLES
+ * samples of the estimate (some microseconds; with blocks of 512 bits and
+ * double hashing some ten), or what a fluid kind makes of them (likewise). So a
+ * test tells what some order of all operations gives, and of concurrent
+ * sightings of a new key exactly one is told absent.
  *
  * Epochs end behind the packets' back. Who sees that one is due says so in
  * t->late; the worker retires the oldest epoch, sweeps its memory, and makes
@@ -53,6 +55,8 @@ struct epf_kind_ops;
  * @turns: epochs of a fluid kind that have been seen to end; 0: it is being
  *	filled
  * @begun: keys it had taken then
+ * @seen: what it was like at the last estimate, see epf_fluid_still(); worker's
+ * @seen_ns: when that was
  * @past: epoch e is at e mod EPF_OWNED_PAST
  * @gauge: the worker's
  * @word: the memory: all but fluid kinds begin with it
@@ -71,6 +75,8 @@ struct epf_owned {
 	u64 skewed_ns;
 	u64 turns;
 	u64 begun;
+	u64 seen;
+	u64 seen_ns;
 	struct epf_past past[EPF_OWNED_PAST];
 	union {
 		struct epf_gauge all;
@@ -100,7 +106,8 @@ struct epf_owned {
  * @scan: empty what is stale, up to so many lines. Return: more is due. NULL:
  *	there is nothing to scan
  * @turns: epochs ended, since ever
- * @begun: keys taken before the current epoch
+ * @taken: keys inserted
+ * @begun: of those, before the current epoch
  * @slices: there are
  * @covered: as epf_covered(); NULL: as many epochs as make the window
  */
@@ -113,6 +120,7 @@ struct epf_fluid_ops {
 	u64 *(*take)(struct epf_owned *o, u64 *words);
 	bool (*scan)(struct epf_owned *o, u64 lines);
 	u64 (*turns)(const struct epf_owned *o);
+	u64 (*taken)(const struct epf_owned *o);
 	u64 (*begun)(const struct epf_owned *o);
 	u32 (*slices)(const struct epf_owned *o);
 	void (*covered)(const struct epf_owned *o, u64 now_ns, u64 *inserts,
@@ -163,7 +171,6 @@ int epf_owned_fill(struct epf_table *t);
 void epf_owned_free(struct epf_table *t);
 void epf_owned_rotated(struct epf_table *t, u64 e);
 int epf_owned_rotate(struct epf_table *t, u32 count);
-int epf_owned_clear(struct epf_table *t);
 void epf_owned_work(struct epf_table *t);
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est);
 void epf_owned_info(const struct epf_table *t, u64 now_ns,
@@ -175,6 +182,13 @@ void epf_fluid_free(struct epf_table *t);
 bool epf_fluid_insert(struct epf_table *t, u64 digest);
 void epf_fluid_work(struct epf_table *t);
 int epf_fluid_rotate(struct epf_table *t, u32 count);
+bool epf_fluid_still(struct epf_table *t);
+
+/* Does its memory come and go? */
+static inline bool epf_is_fluid(const struct epf_table *t)
+{
+	return t->owned && t->owned->ops->fluid;
+}
 
 /* On the clock of a fluid kind. */
 static inline u64 epf_owned_now(const struct epf_owned *o)

@@ -42,7 +42,8 @@ void epf_table_unlock(struct epf_table *t)
  * epf_table_lock() - hold rotation
  * @t: table
  *
- * Context: not from a packet path; softirqs are off until epf_table_unlock().
+ * Context: not from a packet path, but those of owned kinds; softirqs are off
+ * until epf_table_unlock().
  */
 void epf_table_lock(struct epf_table *t)
 	__acquires(&t->lock)
@@ -186,11 +187,6 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 	queue_delayed_work(epf_wq, &t->work, 1);
 }
 
-static bool is_fluid(const struct epf_table *t)
-{
-	return t->owned && t->owned->ops->fluid;
-}
-
 /**
  * epf_table_tick_ns() - until the timer has to look again
  * @t: table
@@ -203,7 +199,7 @@ u64 epf_table_tick_ns(const struct epf_table *t)
 	u64 ns = ktime_get_ns() -
 		 READ_ONCE(t->state.ring[e & 7].start_ns);
 
-	if (is_fluid(t))
+	if (epf_is_fluid(t))
 		return max_t(u64, t->window.epoch_ns / t->owned->ops->ticks,
 			     MEND_MIN_NS);
 	if (ns < t->window.epoch_ns)
@@ -228,7 +224,7 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 
 	if (READ_ONCE(t->retired))
 		return HRTIMER_NORESTART;
-	if (is_fluid(t))
+	if (epf_is_fluid(t))
 		mod_delayed_work(epf_wq, &t->work, 0);
 	else
 		epf_table_try_rotate(t);
@@ -237,12 +233,13 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* Sleep until the worker has ended the epoch. */
-static int wait_worker(struct epf_table *t)
+/* Sleep until the worker has ended epoch @e. */
+static int wait_worker(struct epf_table *t, u64 e)
 {
 	mod_delayed_work(epf_wq, &t->work, 0);
-	return wait_event_interruptible(t->moved, !epf_table_late(t) ||
-						  READ_ONCE(t->retired));
+	return wait_event_interruptible(t->moved,
+					epf_load(&t->state.epoch) != e ||
+					READ_ONCE(t->retired));
 }
 
 /* Sleep until scan and grace period allow the next rotation. */
@@ -250,8 +247,6 @@ static int wait_ready(struct epf_table *t)
 {
 	unsigned long cookie;
 
-	if (t->owned)
-		return wait_worker(t);
 	epf_table_lock(t);
 	cookie = t->cookie[(t->state.epoch + 1) & 7];
 	epf_table_unlock(t);
@@ -302,15 +297,16 @@ int epf_table_rotate(struct epf_table *t, u32 count)
 
 /**
  * epf_table_clear() - forget everything
- * @t: table, by reference
+ * @t: table, by reference; not of a fluid kind, which does not know how
  *
- * So many epochs on that whatever is in it is outside the window.
+ * So many epochs on that whatever is in it is outside the window, and of the
+ * owned kinds in no slice.
  *
  * Context, return: as epf_table_rotate().
  */
 int epf_table_clear(struct epf_table *t)
 {
-	return t->owned ? epf_owned_clear(t) : epf_table_rotate(t, EPF_LANES);
+	return epf_table_rotate(t, t->owned ? t->owned->slices : EPF_LANES);
 }
 
 /**
@@ -325,16 +321,18 @@ int epf_table_clear(struct epf_table *t)
  */
 int epf_table_settle(struct epf_table *t)
 {
+	u64 e = epf_load(&t->state.epoch);
+
 	for (;;) {
 		bool wait;
 
 		epf_table_lock(t);
-		wait = t->late == t->state.epoch &&
+		wait = t->late == e && t->state.epoch == e &&
 		       !epf_table_pinned(t, ktime_get_ns());
 		epf_table_unlock(t);
 		if (!wait || READ_ONCE(t->retired))
 			return 0;
-		if (wait_ready(t))
+		if (t->owned ? wait_worker(t, e) : wait_ready(t))
 			return -EINTR;
 		epf_table_try_rotate(t);
 	}

@@ -214,7 +214,7 @@ int epf_restore(struct epf_file *file, void *args)
 	if (err)
 		goto err_put;
 	epf_table_estimate(t);
-	err = epf_filter_replace(file->filter, t);
+	err = epf_filter_replace(file->filter, t, NULL);
 	if (err)
 		goto err_put;
 	return 0;

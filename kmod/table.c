@@ -39,14 +39,19 @@ static bool try_charge(u64 bytes)
 }
 
 /* Destroyed tables are freed late: before saying no, wait for those. */
+static void wait_for_freed(void)
+{
+	rcu_barrier();
+	flush_workqueue(epf_wq);
+}
+
 static int charge(u64 bytes)
 {
 	if (bytes > epf_max_filter_bytes())
 		return -E2BIG;
 	if (try_charge(bytes))
 		return 0;
-	rcu_barrier();
-	flush_workqueue(epf_wq);
+	wait_for_freed();
 	return try_charge(bytes) ? 0 : -ENOSPC;
 }
 
@@ -136,7 +141,7 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 	t->hash.key[0] = key[0];
 	t->hash.key[1] = key[1];
 	t->hash.strict = params->hash == EPF_HASH_SIPHASH24;
-	t->skip_present = t->window.first_seen;
+	t->answer = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
 	set_pace(t);
 }
 
@@ -214,6 +219,16 @@ static int fill_table(struct epf_table *t, u64 lines_bytes)
 	return lines_bytes && !t->lanes.line ? -ENOMEM : 0;
 }
 
+static int fill_owned(struct epf_table *t)
+{
+	int err = epf_owned_fill(t);
+
+	if (err != -ENOSPC)
+		return err;
+	wait_for_freed();
+	return epf_owned_fill(t);
+}
+
 static struct epf_table *table_new(const struct epf_params *params,
 				   const u64 key[2], struct epf_owned *owned)
 {
@@ -237,7 +252,7 @@ static struct epf_table *table_new(const struct epf_params *params,
 	if (!err) {
 		set_params(t, params, key);
 		init_table(t);
-		err = owned ? epf_owned_fill(t) : 0;
+		err = owned ? fill_owned(t) : 0;
 	}
 	if (!err)
 		return t;
@@ -417,14 +432,18 @@ void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 	read_cpu_stats(t, stats);
 }
 
-/* With the lock held: the retained epochs, the current one first. */
+/* With the lock held: the retained epochs, the current one first, eight at the
+ * most.
+ */
 static void read_epochs(const struct epf_table *t, u64 now_ns,
 			struct epf_epoch_info *info)
 {
+	u64 older = t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS;
 	u64 e = t->state.epoch;
 	u64 x;
 
-	for (x = e; x > e - EPF_LANES && x >= EPF_EPOCH_FIRST; x--, info++) {
+	older = min_t(u64, older, EPF_LIVE_EPOCHS);
+	for (x = e; x >= e - older && x >= EPF_EPOCH_FIRST; x--, info++) {
 		info->epoch = x;
 		info->inserts = t->state.ring[x & 7].inserts;
 		if (x == e)
@@ -454,7 +473,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	info->epoch = t->state.epoch;
 	info->fpr_ppt = t->est.fpr;
 	info->age_ns = now - t->created_ns;
-	info->flags = (t->saturated ? EPF_INFO_SATURATED : 0) |
+	info->flags = (epf_table_saturated(t) ? EPF_INFO_SATURATED : 0) |
 		      (epf_table_pinned(t, now) ? EPF_INFO_PINNED : 0);
 	read_epochs(t, now, info->epochs);
 	if (t->owned)

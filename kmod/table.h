@@ -25,8 +25,9 @@
  *              the lock; read by anybody as a hint.
  *   cpu->*     Written by their own CPU with single instructions, read by
  *              everybody as statistics.
- *   saturated, skip_present  Written by the worker only; packet paths read
- *              them at leisure: a verdict may be one estimate behind.
+ *   answer     Written by the worker only; packet paths read it at leisure: a
+ *              verdict may be one estimate behind. Once for each operation, so
+ *              that what is told to be absent has been inserted.
  *   retired    Set once; read as a hint, the references do the rest.
  */
 #ifndef EPF_TABLE_H
@@ -62,6 +63,15 @@ struct epf_cpu {
 };
 
 /**
+ * enum epf_answer - what comes of a key that is present
+ * @EPF_ANSWER: told so; a sighting inserts it
+ * @EPF_ANSWER_SKIP: told so; a sighting does not (first-seen)
+ * @EPF_ANSWER_OPEN: told to be absent, for the filter is saturated; a sighting
+ *	inserts it
+ */
+enum epf_answer { EPF_ANSWER, EPF_ANSWER_SKIP, EPF_ANSWER_OPEN };
+
+/**
  * struct epf_estimates - the error rate as last sampled, ppt
  * @fpr: of the whole filter
  * @lane_fill: set positions of all, by epoch modulo 8
@@ -82,9 +92,7 @@ struct epf_estimates {
  * @batch: insertions a CPU keeps at most before it adds them to state.count:
  *	@batch_max, and 1 near the end of an epoch. Written by rotations and by
  *	inserters; every value is right, a smaller one is dearer and sharper
- * @skip_present: do not insert keys that are present (first-seen, and not
- *	saturated: what is reported absent must be inserted)
- * @saturated: the estimated error is above the limit
+ * @answer: enum epf_answer
  * @retired: no longer published
  * @owned: of an owned kind; NULL: lanes. Constant
  * @batch_max: see @batch
@@ -94,7 +102,7 @@ struct epf_estimates {
  * @window: what is promised
  * @params: as asked for; the name in it is not used
  * @serial: unlike that of any other table
- * @bytes: charged against the limits; of a tlbf changed by its worker
+ * @bytes: charged against the limits; of a fluid kind changed by its worker
  * @created_ns: monotonic
  * @base_inserts: insertions before a restore
  * @owner: the filter that publishes it
@@ -128,8 +136,7 @@ struct epf_table {
 	struct epf_cpu __percpu *cpu;
 
 	u32 batch;
-	bool skip_present;
-	bool saturated;
+	u8 answer;
 	bool retired;
 	struct epf_owned *owned;
 	u32 batch_max;
@@ -253,10 +260,16 @@ static __always_inline int epf_table_count(struct epf_table *t, u64 e, int ret)
 	return likely(!n) ? ret : epf_table_flush(t, e, n, ret);
 }
 
-/* The answer for @verdict: fails open while saturated. */
-static __always_inline int epf_table_verdict(struct epf_table *t, int verdict)
+static inline bool epf_table_saturated(const struct epf_table *t)
 {
-	if (verdict && unlikely(READ_ONCE(t->saturated))) {
+	return READ_ONCE(t->answer) == EPF_ANSWER_OPEN;
+}
+
+/* What is told for @verdict: fails open while saturated. */
+static __always_inline int epf_table_verdict(struct epf_table *t, int verdict,
+					     u8 answer)
+{
+	if (verdict && unlikely(answer == EPF_ANSWER_OPEN)) {
 		this_cpu_inc(t->cpu->failed_open);
 		return -ENOSPC;
 	}
@@ -288,7 +301,7 @@ static __always_inline int epf_table_test(struct epf_table *t,
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 
-	return epf_table_verdict(t, epf_test(&lanes, p));
+	return epf_table_verdict(t, epf_test(&lanes, p), READ_ONCE(t->answer));
 }
 
 static __always_inline int epf_table_insert(struct epf_table *t,
@@ -303,12 +316,13 @@ static __always_inline int epf_table_test_and_insert(struct epf_table *t,
 						     const struct epf_probe *p)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
+	u8 answer = READ_ONCE(t->answer);
 	int verdict;
 	u64 e;
 
-	verdict = epf_test_and_insert(&lanes, p, READ_ONCE(t->skip_present),
+	verdict = epf_test_and_insert(&lanes, p, answer == EPF_ANSWER_SKIP,
 				      &e);
-	verdict = epf_table_verdict(t, verdict);
+	verdict = epf_table_verdict(t, verdict, answer);
 	return e ? epf_table_count(t, e, verdict) : verdict;
 }
 

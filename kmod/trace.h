@@ -11,20 +11,23 @@
 #include <linux/tracepoint.h>
 
 TRACE_EVENT(epf_create,
-	TP_PROTO(u32 id, u32 kind, u64 bytes),
-	TP_ARGS(id, kind, bytes),
+	TP_PROTO(u32 id, u32 kind, u64 nr_lines, u64 bytes),
+	TP_ARGS(id, kind, nr_lines, bytes),
 	TP_STRUCT__entry(
 		__field(u32, id)
 		__field(u32, kind)
+		__field(u64, nr_lines)
 		__field(u64, bytes)
 	),
 	TP_fast_assign(
 		__entry->id = id;
 		__entry->kind = kind;
+		__entry->nr_lines = nr_lines;
 		__entry->bytes = bytes;
 	),
-	TP_printk("id=%u kind=%u bytes=%llu",
-		  __entry->id, __entry->kind, __entry->bytes)
+	TP_printk("id=%u kind=%u nr_lines=%llu bytes=%llu",
+		  __entry->id, __entry->kind, __entry->nr_lines,
+		  __entry->bytes)
 );
 
 TRACE_EVENT(epf_destroy,

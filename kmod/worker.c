@@ -106,18 +106,22 @@ static void store_estimates(struct epf_table *t, u64 e,
 	WRITE_ONCE(t->estimated_epoch, e);
 }
 
+static enum epf_answer usual_answer(const struct epf_table *t)
+{
+	return t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
+}
+
 /* With the lock held: draw the consequence. Return: it changed. */
 static bool judge(struct epf_table *t)
 {
 	u64 limit = t->params.limit_ppt;
 	bool saturated = limit < EPF_RATE_ONE && t->est.fpr > limit;
 
-	if (saturated == t->saturated)
+	if (saturated == epf_table_saturated(t))
 		return false;
 	t->flips++;
 	t->saturations += saturated;
-	WRITE_ONCE(t->skip_present, t->window.first_seen && !saturated);
-	WRITE_ONCE(t->saturated, saturated);
+	WRITE_ONCE(t->answer, saturated ? EPF_ANSWER_OPEN : usual_answer(t));
 	trace_epf_saturate(t->owner_id, saturated, t->est.fpr, limit);
 	return true;
 }
@@ -194,7 +198,7 @@ void epf_table_work(struct work_struct *work)
 		epf_owned_work(t);
 	else
 		scan(t);
-	if (READ_ONCE(t->retired))
+	if (READ_ONCE(t->retired) || (epf_is_fluid(t) && epf_fluid_still(t)))
 		return;
 	epf_table_estimate(t);
 	if (!t->owned && epf_table_late(t))

@@ -129,6 +129,14 @@ static inline __u32 owned_epochs(__u32 kind, const struct epf_shape *s)
 					s->dict.generations;
 }
 
+/* Rotations after which nothing is left in memory. */
+static inline __u32 owned_slices(__u32 kind, const struct epf_shape *s)
+{
+	return kind == EPF_KIND_APBF  ? s->apbf.k + s->apbf.l :
+	       kind == EPF_KIND_APBBF ? s->apbbf.k + s->apbbf.l :
+					owned_epochs(kind, s) + 1;
+}
+
 /* Make one of @shape; owned_free() frees it. Return: false: no memory, or no
  * such shape.
  */

@@ -2,9 +2,10 @@
 /*
  * The error rate that a filter of an owned kind has right now, from sampled
  * memory. Integers only. A sample is taken under the filter's lock and reads few
- * words; what samples say is computed without it, from a copy of the filter's
- * struct. Asking random keys would take millions of them at a rate of 1e-6; the
- * share of set bits is known to a hundredth from two thousand words.
+ * words; what samples say is computed from the gauge and the filter's struct
+ * alone, while nobody rotates. Asking random keys would take millions of them at
+ * a rate of 1e-6; the share of set bits is known to a hundredth from two thousand
+ * words.
  *
  * What counts is what the kind's test() looks at: not a retired epoch or slice.
  * How chances come from what is set: gauge_epochs.h, gauge_aged.h, gauge_dict.h.

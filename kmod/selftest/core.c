@@ -131,7 +131,7 @@ static int __init law_saturation(struct epf_table *t)
 	if (err)
 		return err;
 	if (law_op(t, epf_word(0, 1), LAW_TEST) != EPF_ABSENT ||
-	    READ_ONCE(t->saturated)) {
+	    epf_table_saturated(t)) {
 		pr_err("selftest: a filter does not recover after eight rotations\n");
 		return -EINVAL;
 	}

@@ -414,7 +414,7 @@ static void sizes(void)
 {
 	static const struct epf_tlbf_req req[] = {
 		{ SPAN, 4e6, .1, 0, 16 }, { SPAN, 4e6, .01, 0, 24 },
-		{ SPAN, 4e6, .01, .1, 0 }, { SPAN, 1e7, .0001, 0, 0 },
+		{ SPAN, 4e6, .01, .2, 0 }, { SPAN, 1e7, .0001, 0, 0 },
 	};
 	int i;
 

@@ -180,7 +180,7 @@ static void follows_the_rate(const struct fluid *of)
 	close(s.fd);
 }
 
-#define TURN_POINTS 4
+#define TURN_POINTS 5
 static void turns(const struct fluid *of)
 {
 	int fd = make(of, 3600 * SEC, 1 << 20);
@@ -198,6 +198,37 @@ static void turns(const struct fluid *of)
 	tap_ok(!info.covered_inserts && info.covered_ns < 3600 * SEC,
 	       "and covered is nothing before that");
 	close(fd);
+	fd = make(of, 1ULL << 62, 1 << 20);
+	test_demand(!epf_filter_rotate(fd, 8, NULL));
+	test_is(epf_filter_rotate(fd, 8, NULL), -EOVERFLOW,
+		"two windows of 146 years on: its clock cannot go further");
+	close(fd);
+}
+
+/* As large as all may be: each waits until the one before is freed. */
+#define AGAIN_POINTS 1
+static void again_and_again(const struct fluid *of)
+{
+	long long before = test_number(TOTAL_MIB, "");
+	struct epf_params p = params(of, SPAN);
+	struct epf_shape s = shape(of, 1 << 22);
+	int i, failed = 0;
+	char text[32];
+
+	test_destroy(NAME, EPF_DESTROY_FORCE);
+	if (of->kind == EPF_KIND_TLBF)
+		s.tlbf.words_first = (600 << 10) / 8; /* K of them */
+	else
+		s.chain.lines_first = (2 << 20) / 64;
+	test_demand(!test_write(TOTAL_MIB, "4"));
+	for (i = 0; i < 6; i++) {
+		failed += !!epf_dev_create_kind(test_dev, &p, &s, NULL, NULL);
+		test_destroy(NAME, EPF_DESTROY_FORCE);
+	}
+	snprintf(text, sizeof(text), "%lld", before);
+	test_demand(!test_write(TOTAL_MIB, text));
+	test_is(failed, 0, "%s: made again at once, %d times, where one has room",
+		of->name, i);
 }
 
 /**
@@ -348,10 +379,12 @@ int main(void)
 	size_t i;
 
 	test_begin(ARRAY_LEN(fluids) * (RATE_POINTS + TURN_POINTS +
-					SHORT_POINTS) + BAD_POINTS);
+					AGAIN_POINTS + SHORT_POINTS) +
+		   BAD_POINTS);
 	for (i = 0; i < ARRAY_LEN(fluids); i++) {
 		follows_the_rate(&fluids[i]);
 		turns(&fluids[i]);
+		again_and_again(&fluids[i]);
 		short_of_memory(&fluids[i]);
 	}
 	refused_slices();

@@ -27,6 +27,7 @@ static const char *const names[] = { "lanes", "ge",   "gebl", "apbf",
  * struct pair - one in the kernel, one here
  * @fd: kernel's
  * @here: ours
+ * @shape: of both
  * @epoch_inserts: that end an epoch
  * @inserts: of the current one
  * @first_seen: do not insert what is present
@@ -35,6 +36,7 @@ static const char *const names[] = { "lanes", "ge",   "gebl", "apbf",
 struct pair {
 	int fd;
 	struct owned here;
+	struct epf_shape shape;
 	__u64 epoch_inserts;
 	__u64 inserts;
 	bool first_seen;
@@ -118,7 +120,7 @@ static bool same_turn(struct pair *p)
 		if (epf_filter_rotate(p->fd, n, NULL))
 			return false;
 	} else {
-		n = p->here.epochs + 1;
+		n = owned_slices(p->here.kind, &p->shape);
 		if (epf_filter_clear(p->fd))
 			return false;
 	}
@@ -153,7 +155,8 @@ static int make(__u32 kind, __u8 refresh, __u64 window)
 static void lockstep(__u32 kind, __u8 refresh)
 {
 	struct epf_shape shape = owned_shape(kind);
-	struct pair p = { .first_seen = refresh == EPF_FIRST_SEEN };
+	struct pair p = { .first_seen = refresh == EPF_FIRST_SEEN,
+			  .shape = shape };
 	struct epf_info info;
 
 	test_demand(owned_init(&p.here, kind, &shape));

@@ -58,7 +58,7 @@ static void try_events(void)
 	p.limit_ppt = EPF_RATE_ONE / 1000;
 	fd = test_make(&p);
 	info = test_info(fd);
-	tap_ok(says("epf_create", "id=%u nr_lines=64 bytes=%llu", info.id,
+	tap_ok(says("epf_create", "id=%u kind=0 nr_lines=64 bytes=%llu", info.id,
 		    info.memory_bytes), "epf_create tells id and size");
 	test_insert(fd, 1, 0, 100);
 	test_demand(!epf_filter_rotate(fd, 1, NULL));

@@ -23,7 +23,8 @@
  *     EPF_IOC_INSERT   likewise                         CAP_NET_ADMIN
  *     EPF_IOC_TEST_AND_INSERT  likewise                 CAP_NET_ADMIN
  *     EPF_IOC_ROTATE   end epochs now                   CAP_NET_ADMIN
- *     EPF_IOC_CLEAR    forget everything                CAP_NET_ADMIN
+ *     EPF_IOC_CLEAR    forget everything; of EPF_KIND_TLBF and _CHAIN by an
+ *                      empty filter in its place        CAP_NET_ADMIN
  *     EPF_IOC_KEY      read the hash key                CAP_NET_ADMIN
  *     EPF_IOC_SNAP_BEGIN, EPF_IOC_SNAP_END              CAP_NET_ADMIN
  *     EPF_IOC_RESTORE  replace the contents             CAP_NET_ADMIN
@@ -66,6 +67,8 @@
  *   ENODEV  the filter was destroyed by force while this reference was held
  *   EINTR   a signal came; a batch reports how many keys are done
  *   ENOTTY  unknown command
+ *   EOVERFLOW  rotate: the clock of a filter of EPF_KIND_TLBF or
+ *           EPF_KIND_CHAIN cannot go any further
  *   EOPNOTSUPP  a kind of filter this kernel module does not know; a snapshot,
  *           a mapping or a restore of another kind than EPF_KIND_LANES
  *   EBADMSG restore: header or geometry does not fit; a packet kfunc: malformed
@@ -107,7 +110,9 @@ enum epf_hash_id {
 	EPF_HASH_SIPHASH24 = 1,
 };
 
-/* Which boundary ends an epoch (the window is 7 epochs). */
+/* Which boundary ends an epoch (the window is 7 epochs, or as many as an owned
+ * kind has).
+ */
 enum epf_mode {
 	EPF_MODE_COUNT = 0,  /* W insertions */
 	EPF_MODE_TIME = 1,   /* T ns */
@@ -240,7 +245,7 @@ struct epf_shape_chain {
  *	lines_min; lines_per_key and bits_per_key as in struct epf_params
  * @all: zero beyond what the kind uses; all zero for EPF_KIND_LANES
  *
- * Memory is at most 128 GiB, and within the module's limits.
+ * Memory is within the module's limits.
  */
 struct epf_shape {
 	union {
@@ -353,13 +358,14 @@ struct epf_epoch_info {
 };
 
 /**
- * struct epf_stats - counters since creation
+ * struct epf_stats - counters since creation; of EPF_KIND_TLBF and _CHAIN, but
+ *	for @inserts, since EPF_IOC_CLEAR
  * @inserts: keys inserted
  * @hits: verdicts "present"
  * @misses: verdicts "absent"
  * @rotations: epochs ended
  * @delayed: times a rotation was due and had to wait (for the grace period,
- *	the scan, or a snapshot)
+ *	the scan, or a snapshot; of most owned kinds always, for the worker)
  * @saturations: times the filter became saturated
  * @failed_open: verdicts "absent" given only because it was saturated
  * @scanned: stale lines scanned

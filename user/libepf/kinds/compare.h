@@ -43,7 +43,8 @@ struct epf_compare_req {
  * @lines_insert: lines of 64 bytes that an insertion touches
  * @lines_absent: that a test of an absent key touches, in the mean, at the
  *	worst phase
- * @lines_present: of a present one, at most
+ * @lines_present: of a present one, at most; of the aged kinds in the mean over
+ *	ages
  */
 struct epf_compared {
 	const char *kind;
