@@ -110,7 +110,7 @@ prepare_kcsan() {
 	local dir
 	dir=$("$top/scripts/kernel.sh" kcsan) && module kcsan "$dir" || return
 	image=$dir/arch/x86/boot/bzImage modules=
-	more='--mem 4G --parallel' seconds=1800 steps=2000
+	more='--mem 4G --parallel' seconds=1800 steps=4000
 }
 
 # The kernel is not blind to what it is to find: taken out, it complains.

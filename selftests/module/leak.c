@@ -2,13 +2,15 @@
 /*
  * Whatever is done, and refused half-way, a thousand times over: memory comes
  * back. As many rounds before fill the caches that stay. A leak of a page a
- * round is seen.
+ * round is seen; each round has a filter of one of the owned kinds too, of
+ * OWNED_BYTES and more, so that those are seen if one kind loses them.
  */
 #include "epftest.h"
 
 #define ROUNDS 1000
 #define LINES 256u
 #define KEYS 600u
+#define OWNED_BYTES (64u << 10)
 
 static char *guarded;
 
@@ -54,6 +56,62 @@ static void create_fails(const struct epf_params *p)
 	test_demand(test_ioctl(test_dev, EPF_IOC_CREATE, c) < 0);
 }
 
+static const struct shape {
+	__u32 kind;
+	struct epf_shape shape;
+} shapes[] = {
+	{ EPF_KIND_GE, { .ge = { .segment_bits = OWNED_BYTES, .epochs = 5,
+				 .bits = 6 } } },
+	{ EPF_KIND_GEBL, { .gebl = { .blocks = OWNED_BYTES / 128,
+				     .block_bits = 256, .epochs = 3,
+				     .bits = 6 } } },
+	{ EPF_KIND_APBF, { .apbf = { .slice_bits = OWNED_BYTES, .k = 4,
+				     .l = 4 } } },
+	{ EPF_KIND_APBBF, { .apbbf = { .blocks = OWNED_BYTES / 256, .k = 4,
+				       .l = 4, .block_bits = 256,
+				       .bits = 2 } } },
+	{ EPF_KIND_TLBF, { .tlbf = { .words_first = OWNED_BYTES / 32,
+				     .words_min = OWNED_BYTES / 32,
+				     .words_max = OWNED_BYTES / 8, .k = 4,
+				     .l = 4 } } },
+	{ EPF_KIND_DICT, { .dict = { .buckets = OWNED_BYTES / 64, .yard = 10,
+				     .generations = 5, .tag_bits = 3,
+				     .rem_bits = 30, .slots = 8,
+				     .lines = 1 } } },
+	{ EPF_KIND_CHAIN, { .chain = { .lines_first = OWNED_BYTES / 64,
+				       .lines_min = 64,
+				       .lines_max = OWNED_BYTES / 16,
+				       .load = 128, .lines_per_key = 2,
+				       .bits_per_key = 9 } } },
+};
+
+/* Its worker has made and freed, or emptied, memory before it goes. */
+static void round_of_owned(int i)
+{
+	const struct shape *s = &shapes[i % ARRAY_LEN(shapes)];
+	struct epf_params p = test_owned_params("mod-leak", s->kind, 1000);
+	struct epf_shape bad = s->shape;
+	int fd;
+
+	bad.all[7] = 1;
+	if (s->kind == EPF_KIND_TLBF || s->kind == EPF_KIND_CHAIN) {
+		p.mode = EPF_MODE_TIME;
+		p.window_inserts = 0;
+		p.window_ns = 10 * MS;
+	}
+	test_demand(epf_dev_create_kind(test_dev, &p, &bad, test_key, NULL) ==
+		    -EINVAL);
+	fd = test_make_kind(&p, &s->shape);
+	test_demand(test_info(fd).memory_bytes >= OWNED_BYTES);
+	test_insert(fd, i, 0, KEYS);
+	test_demand(!epf_filter_rotate(fd, 2, NULL));
+	if (i % 2)
+		test_demand(!test_destroy(p.name, EPF_DESTROY_FORCE));
+	close(fd);
+	if (i % 2 == 0)
+		test_demand(!test_destroy(p.name, 0));
+}
+
 static void round_of_all(int i)
 {
 	struct epf_params p = test_params("mod-leak", LINES, 2, 9, 1000);
@@ -89,8 +147,10 @@ static bool keeps_memory(long long *before)
 	int i;
 
 	*before = available();
-	for (i = 0; i < ROUNDS; i++)
+	for (i = 0; i < ROUNDS; i++) {
 		round_of_all(i);
+		round_of_owned(i);
+	}
 	return test_wait(back, before);
 }
 
@@ -102,8 +162,10 @@ int main(void)
 
 	test_begin(1);
 	guarded = test_guarded(1);
-	for (i = 0; i < ROUNDS; i++)
+	for (i = 0; i < ROUNDS; i++) {
 		round_of_all(i);
+		round_of_owned(i);
+	}
 	test_sleep(SEC);
 	for (i = 0; i < 4 && !kept; i++)
 		kept = keeps_memory(&before);

@@ -12,8 +12,8 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 built=${EPF_TORTURE_DIR:-${here%/*/*}/build/selftests/torture}
 params=/sys/module/epochfilter/parameters
 only=${1:-${EPF_TORTURE_STEPS:-}}
-steps=${only:-20000}
-broken_steps=3000
+steps=${only:-30000}
+broken_steps=5000
 tries=20
 
 # Bits of "broken", as in broken/epf/estimate.h.
