@@ -448,7 +448,7 @@ static void play(struct actor **actors, u32 nr)
 	for (i = 0; i < SLOTS; i++)
 		if (make(actors[0], i))
 			return;
-	for (i = 0; i < nr; i++)
+	for (i = nr; i-- > 0;) /* the mover last */
 		wake_up_process(actors[i]->task);
 	if (wait_for_completion_interruptible(&finished)) {
 		WRITE_ONCE(stop, true);

@@ -12,7 +12,7 @@ if [ ! -e /dev/epochfilter ]; then
 	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
 		ktap_skip_all 'the module does not load'
 fi
-ktap_plan 177
+ktap_plan 179
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -166,6 +166,10 @@ for kind in ge gebl apbf apbbf dict tlbf chain; do
 	gives 1 '^hello absent' test "cli-$kind" hello
 done
 gives 0 'cli-ge +ge +time' list
+gives 0 'stats: .*, [0-9]+ slices of [0-9.]+ [KM]iB' watch --count 1 \
+	--interval 100ms cli-tlbf
+gives 0 '"slices":1,"memory_bytes":[0-9]+' -j watch --count 1 \
+	--interval 100ms cli-chain
 fails "'cli-ge' is of a kind that has no snapshots" save cli-ge "$tmp/ge"
 gives 0 '' swap cli-ge cli-a
 shows 'swapped: lanes where ge was' 'd["kind"] == "lanes"' cli-ge

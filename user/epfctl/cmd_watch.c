@@ -43,6 +43,35 @@ static void when(char *text, size_t room)
 	snprintf(text + n, room - n, ".%03ldZ", ts.tv_nsec / 1000000);
 }
 
+static void print_numbers(const struct epf_info *i)
+{
+	printf("epoch %llu, %llu insertions, %llu hits, covered %llu in %s, "
+	       "error %s", i->epoch, i->stats.inserts, i->stats.hits,
+	       i->covered_inserts, fmt_ns(i->covered_ns).s,
+	       fmt_ppt(i->fpr_ppt).s);
+	if (i->needs & EPF_NEEDS_MEMORY)
+		printf(", %u slices of %s", i->slices,
+		       fmt_bytes(i->memory_bytes).s);
+	putchar('\n');
+}
+
+static json_t *event_json(const struct watching *w, const char *at,
+			  const char *what, const struct epf_info *i)
+{
+	return json_pack("{ss ss ss sI sI sI sI sI sI sf sb sI sI}",
+		"time", at, "name", w->name, "event", what,
+		"epoch", (json_int_t)i->epoch,
+		"inserts", (json_int_t)i->stats.inserts,
+		"hits", (json_int_t)i->stats.hits,
+		"misses", (json_int_t)i->stats.misses,
+		"covered_inserts", (json_int_t)i->covered_inserts,
+		"covered_ns", (json_int_t)i->covered_ns,
+		"fpr", ppt_to_rate(i->fpr_ppt),
+		"saturated", !!(i->flags & EPF_INFO_SATURATED),
+		"slices", (json_int_t)i->slices,
+		"memory_bytes", (json_int_t)i->memory_bytes);
+}
+
 /* Return: false: that was the last one asked for. */
 static bool event(struct watching *w, const char *what,
 		  const struct epf_info *i)
@@ -50,23 +79,12 @@ static bool event(struct watching *w, const char *what,
 	char at[40];
 
 	when(at, sizeof(at));
-	if (out_mode == OUT_TEXT)
-		printf("%s %s %s: epoch %llu, %llu insertions, %llu hits, "
-		       "covered %llu in %s, error %s\n", at, w->name, what,
-		       i->epoch, i->stats.inserts, i->stats.hits,
-		       i->covered_inserts, fmt_ns(i->covered_ns).s,
-		       fmt_ppt(i->fpr_ppt).s);
-	else
-		out_json(json_pack("{ss ss ss sI sI sI sI sI sI sf sb}",
-			"time", at, "name", w->name, "event", what,
-			"epoch", (json_int_t)i->epoch,
-			"inserts", (json_int_t)i->stats.inserts,
-			"hits", (json_int_t)i->stats.hits,
-			"misses", (json_int_t)i->stats.misses,
-			"covered_inserts", (json_int_t)i->covered_inserts,
-			"covered_ns", (json_int_t)i->covered_ns,
-			"fpr", ppt_to_rate(i->fpr_ppt),
-			"saturated", !!(i->flags & EPF_INFO_SATURATED)));
+	if (out_mode == OUT_TEXT) {
+		printf("%s %s %s: ", at, w->name, what);
+		print_numbers(i);
+	} else {
+		out_json(event_json(w, at, what, i));
+	}
 	fflush(stdout);
 	return !w->left || --w->left;
 }
