@@ -38,7 +38,7 @@ struct epf_owned *epf_owned_new(const struct epf_params *params,
 	struct epf_owned *o;
 	int err = -EINVAL;
 
-	o = kvzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT);
+	o = kvzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!o)
 		return ERR_PTR(-ENOMEM);
 	o->ops = epf_kind_ops(params->kind);
