@@ -86,7 +86,7 @@ static void try_info(void)
 	int fd;
 
 	p.budget_ppt = 5;
-	p.limit_ppt = 7;
+	p.limit_ppt = EPF_RATE_ONE / 7; /* which a few keys do not reach */
 	fd = test_make(&p);
 	i = test_info(fd);
 	tap_ok(!memcmp(&i.params, &p, sizeof(p)),
