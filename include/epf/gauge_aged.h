@@ -51,6 +51,82 @@ EPF_FN __u32 epf_aged_counted(const struct epf_aged *a)
 	return a->k + a->l - a->retired;
 }
 
+/**
+ * struct epf_row - the slices that count, in a row
+ * @first: layer of the youngest; the older ones follow, after the last layer
+ *	the first
+ * @nr: slices; 0, or at least @k
+ * @k: slices a key is in
+ * @block_bits: of the blocks of a slice; 0: it has none
+ */
+struct epf_row {
+	__u32 first;
+	__u32 nr;
+	__u32 k;
+	__u32 block_bits;
+};
+
+EPF_FN struct epf_row epf_aged_row(const struct epf_aged *a, __u32 block_bits)
+{
+	struct epf_row row = { 0, epf_aged_counted(a), a->k, block_bits };
+
+	return row;
+}
+
+/* The layer of slice @i. */
+EPF_FN __u32 epf_row_layer(struct epf_row row, __u32 i)
+{
+	return (row.first + i) % EPF_GAUGE_LAYERS;
+}
+
+/* The chance of a hit in slice @i. */
+EPF_FN __u64 epf_row_hit(const struct epf_gauge *g, struct epf_row row, __u32 i)
+{
+	__u32 layer = epf_row_layer(row, i), b = row.block_bits;
+
+	return b ? epf_gauge_mean(g->chance[layer], g->seen[layer] / b) :
+		   epf_gauge_fill(g, layer);
+}
+
+/* The chance of k hits in a row. */
+EPF_FN_BIG __u64 epf_row_q56(const struct epf_gauge *g, struct epf_row row)
+{
+	struct epf_runs r;
+	__u32 i;
+
+	epf_runs_begin(&r, row.k);
+	for (i = 0; i < row.nr; i++)
+		epf_runs_add(&r, epf_row_hit(g, row, i));
+	return r.found;
+}
+
+/**
+ * epf_row_layer_q56() - the part of runs that begin at one slice
+ * @g: samples
+ * @row: slices
+ * @age: of the slice
+ * @fill_q56: set to the share of its bits that are set
+ *
+ * Return: the chance that a key never inserted hits in the k slices from there
+ * on, whatever the others say; 0 where they do not all count.
+ */
+EPF_FN __u64 epf_row_layer_q56(const struct epf_gauge *g, struct epf_row row,
+			       __u32 age, __u64 *fill_q56)
+{
+	__u64 q = EPF_Q56_ONE;
+	__u32 i;
+
+	*fill_q56 = 0;
+	if (age >= row.nr)
+		return 0;
+	*fill_q56 = epf_gauge_fill(g, epf_row_layer(row, age));
+	if (age > row.nr - row.k)
+		return 0;
+	for (i = age; i < age + row.k; i++)
+		q = epf_mul_q56(q, epf_row_hit(g, row, i));
+	return q;
+}
+
 /* How many of @slices slices one sample looks at. */
 EPF_FN __u32 epf_gauge_slices(__u32 slices)
 {
@@ -90,41 +166,18 @@ EPF_FN void epf_apbf_gauge(struct epf_gauge *g, const struct epf_apbf *f,
 }
 
 /* As epf_ge_gauge_q56(). */
-EPF_FN_BIG __u64 epf_apbf_gauge_q56(const struct epf_gauge *g,
-				    const struct epf_apbf *f)
+EPF_FN __u64 epf_apbf_gauge_q56(const struct epf_gauge *g,
+				const struct epf_apbf *f)
 {
-	struct epf_runs r;
-	__u32 i;
-
-	epf_runs_begin(&r, f->ring.k);
-	for (i = 0; i < epf_aged_counted(&f->ring); i++)
-		epf_runs_add(&r, epf_gauge_fill(g, i));
-	return r.found;
+	return epf_row_q56(g, epf_aged_row(&f->ring, 0));
 }
 
-/**
- * epf_apbf_gauge_layer_q56() - the part of runs that begin at one slice
- * @g: samples
- * @f: filter
- * @age: of the slice
- * @fill_q56: set to the share of its bits that are set
- *
- * Return: the chance that a key never inserted hits in the k slices from there
- * on, whatever the others say; 0 where they do not all count.
- */
+/* As epf_row_layer_q56(). */
 EPF_FN __u64 epf_apbf_gauge_layer_q56(const struct epf_gauge *g,
 				      const struct epf_apbf *f, __u32 age,
 				      __u64 *fill_q56)
 {
-	__u32 counted = epf_aged_counted(&f->ring), k = f->ring.k, i;
-	__u64 q = EPF_Q56_ONE;
-
-	*fill_q56 = age < counted ? epf_gauge_fill(g, age) : 0;
-	if (age > counted - k)
-		return 0;
-	for (i = age; i < age + k; i++)
-		q = epf_mul_q56(q, epf_gauge_fill(g, i));
-	return q;
+	return epf_row_layer_q56(g, epf_aged_row(&f->ring, 0), age, fill_q56);
 }
 
 /* Set bits of @n bits from @at; @n is a power of two that divides @at. */
@@ -184,49 +237,32 @@ EPF_FN void epf_apbbf_gauge(struct epf_gauge *g, const struct epf_apbbf *f,
 	g->samples++;
 }
 
-/* The chance of a hit in slice @i. */
-EPF_FN __u64 epf_apbbf_gauge_hit(const struct epf_gauge *g,
-				 const struct epf_apbbf *f, __u32 i)
-{
-	return epf_gauge_mean(g->chance[i], g->seen[i] / f->shape.block_bits);
-}
-
 /* As epf_ge_gauge_q56(). */
-EPF_FN_BIG __u64 epf_apbbf_gauge_q56(const struct epf_gauge *g,
-				     const struct epf_apbbf *f)
+EPF_FN __u64 epf_apbbf_gauge_q56(const struct epf_gauge *g,
+				 const struct epf_apbbf *f)
 {
-	struct epf_runs r;
-	__u32 i;
-
-	epf_runs_begin(&r, f->ring.k);
-	for (i = 0; i < epf_aged_counted(&f->ring); i++)
-		epf_runs_add(&r, epf_apbbf_gauge_hit(g, f, i));
-	return r.found;
+	return epf_row_q56(g, epf_aged_row(&f->ring, f->shape.block_bits));
 }
 
-/* As epf_apbf_gauge_layer_q56(). */
+/* As epf_row_layer_q56(). */
 EPF_FN __u64 epf_apbbf_gauge_layer_q56(const struct epf_gauge *g,
 				       const struct epf_apbbf *f, __u32 age,
 				       __u64 *fill_q56)
 {
-	__u32 counted = epf_aged_counted(&f->ring), k = f->ring.k, i;
-	__u64 q = EPF_Q56_ONE;
-
-	*fill_q56 = age < counted ? epf_gauge_fill(g, age) : 0;
-	if (age > counted - k)
-		return 0;
-	for (i = age; i < age + k; i++)
-		q = epf_mul_q56(q, epf_apbbf_gauge_hit(g, f, i));
-	return q;
+	return epf_row_layer_q56(g, epf_aged_row(&f->ring, f->shape.block_bits),
+				 age, fill_q56);
 }
 
-/* The layer of slice @i: its place, which it keeps when others come. */
-EPF_FN __u32 epf_tlbf_gauge_layer(const struct epf_tlbf *f, __u32 i)
+EPF_ASSERT(EPF_TLBF_SLICES == EPF_GAUGE_LAYERS, "places are layers");
+
+/* A slice's layer is its place, which it keeps when others come. */
+EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
 {
-	return (f->head + i) % EPF_TLBF_SLICES;
-}
+	struct epf_row row = { f->head, epf_tlbf_live(f, now_ns), f->shape.k,
+			       0 };
 
-EPF_ASSERT(EPF_TLBF_SLICES <= EPF_GAUGE_LAYERS, "places are layers");
+	return row;
+}
 
 /**
  * epf_tlbf_gauge() - one more sample
@@ -240,14 +276,15 @@ EPF_ASSERT(EPF_TLBF_SLICES <= EPF_GAUGE_LAYERS, "places are layers");
 EPF_FN void epf_tlbf_gauge(struct epf_gauge *g, const struct epf_tlbf *f,
 			   __u64 now_ns, __u64 random)
 {
-	__u32 slices = epf_tlbf_live(f, now_ns), n;
+	struct epf_row row = epf_tlbf_row(f, now_ns);
+	__u32 n;
 
-	for (n = epf_gauge_slices(slices); n; n--) {
-		__u32 i = epf_gauge_turn(g, slices);
+	for (n = epf_gauge_slices(row.nr); n; n--) {
+		__u32 i = epf_gauge_turn(g, row.nr);
 		const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
 
-		epf_gauge_word(g, epf_tlbf_gauge_layer(f, i), s->word,
-			       s->words, 64 * s->words, random);
+		epf_gauge_word(g, epf_row_layer(row, i), s->word, s->words,
+			       64 * s->words, random);
 	}
 	g->samples++;
 }
@@ -260,45 +297,18 @@ EPF_FN void epf_tlbf_gauge(struct epf_gauge *g, const struct epf_tlbf *f,
  *
  * Return: q56; without a sample 0.
  */
-EPF_FN_BIG __u64 epf_tlbf_gauge_q56(const struct epf_gauge *g,
-				    const struct epf_tlbf *f, __u64 now_ns)
+EPF_FN __u64 epf_tlbf_gauge_q56(const struct epf_gauge *g,
+				const struct epf_tlbf *f, __u64 now_ns)
 {
-	__u32 live = epf_tlbf_live(f, now_ns), i;
-	struct epf_runs r;
-
-	epf_runs_begin(&r, f->shape.k);
-	for (i = 0; i < live; i++)
-		epf_runs_add(&r, epf_gauge_fill(g, epf_tlbf_gauge_layer(f, i)));
-	return r.found;
+	return epf_row_q56(g, epf_tlbf_row(f, now_ns));
 }
 
-/**
- * epf_tlbf_gauge_layer_q56() - the part of runs that begin at one slice
- * @g: samples
- * @f: filter
- * @now_ns: on the owner's clock
- * @age: of the slice
- * @fill_q56: set to the share of its bits that are set
- *
- * Return: as epf_apbf_gauge_layer_q56().
- */
+/* As epf_row_layer_q56(), at a time on the owner's clock. */
 EPF_FN __u64 epf_tlbf_gauge_layer_q56(const struct epf_gauge *g,
 				      const struct epf_tlbf *f, __u64 now_ns,
 				      __u32 age, __u64 *fill_q56)
 {
-	__u32 live = epf_tlbf_live(f, now_ns), k = f->shape.k, i;
-	__u64 q = EPF_Q56_ONE;
-
-	*fill_q56 = 0;
-	if (age >= live)
-		return 0;
-	*fill_q56 = epf_gauge_fill(g, epf_tlbf_gauge_layer(f, age));
-	if (age > live - k)
-		return 0;
-	for (i = age; i < age + k; i++)
-		q = epf_mul_q56(q, epf_gauge_fill(g,
-						  epf_tlbf_gauge_layer(f, i)));
-	return q;
+	return epf_row_layer_q56(g, epf_tlbf_row(f, now_ns), age, fill_q56);
 }
 
 #endif /* EPF_GAUGE_AGED_H */

@@ -15,34 +15,11 @@
 
 #include <kinds/aged.h>
 
-#include <math.h>
-
 #define FILTERS 24
 #define T_999 3.768 /* Student's t, 23 degrees of freedom, 0.9995 */
 #define QUERIES 40000
 
-struct mean {
-	double sum, squares;
-};
-
-static void mean_add(struct mean *m, double v)
-{
-	m->sum += v;
-	m->squares += v * v;
-}
-
-static double mean_of(const struct mean *m)
-{
-	return m->sum / FILTERS;
-}
-
-/* Half the width of the interval. */
-static double mean_margin(const struct mean *m)
-{
-	double var = (m->squares - m->sum * m->sum / FILTERS) / (FILTERS - 1);
-
-	return T_999 * sqrt(var > 0 ? var / FILTERS : 0);
-}
+#include "mean.h"
 
 static bool mean_is(const struct mean *m, double predicted)
 {

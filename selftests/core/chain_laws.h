@@ -8,45 +8,17 @@
 
 #include <epf/chain.h>
 
-#include "tap.h"
+#define FILTER struct epf_chain
+#define SHAPE struct epf_chain_shape
+#define EPF(name) epf_chain_##name
+#define EPOCH 143000ULL	 /* E, ns, in what follows */
+#define SPAN (7 * EPOCH) /* T */
+#define STRETCH EPOCH
+#define KEY_SEED 0x636861696e
 
-#include <stdlib.h>
-#include <string.h>
+#include "fluid_laws.h"
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
-
-#define EPOCH 143000ULL	   /* E, ns, in what follows */
-#define SPAN (7 * EPOCH)   /* T */
-#define TICK (EPOCH / 143) /* of the script's times */
 #define NEVER (~0ULL)
-
-static __u64 fold(__u64 value, __u64 w)
-{
-	return epf_word(value + w, 1);
-}
-
-/**
- * struct care - how an owner comes
- * @late: when this has passed since it came last, ns
- * @early: prepares tables before they are due
- * @lines: scanned each time; 0: all that is due
- * @max_words: memory there is; 0: any
- */
-struct care {
-	__u64 late;
-	bool early;
-	__u64 lines;
-	__u64 max_words;
-};
-
-static __u64 *table_new(__u64 words)
-{
-	__u64 *word = aligned_alloc(64, words * 8);
-
-	if (!word)
-		abort();
-	return memset(word, 0, words * 8);
-}
 
 static __u64 words_of(const struct epf_chain *f)
 {
@@ -58,27 +30,19 @@ static __u64 words_of(const struct epf_chain *f)
 	return 8 * lines;
 }
 
-/* The owner comes. Return: @value, with what was moved. */
 static __u64 come(struct epf_chain *f, __u64 now, const struct care *care,
 		  __u64 value)
 {
-	__u64 *word, words;
+	__u64 words;
 
-	while ((word = epf_chain_expired(f, now, &words))) {
-		free(word);
-		value = fold(value, words);
-	}
+	value = take_back(f, now, value);
 	while (epf_chain_scan(f, care->lines ? care->lines : 1000) &&
 	       !care->lines)
 		;
-	if (!(care->early ? epf_chain_soon(f, now) : epf_chain_due(f, now)))
-		return value;
-	words = epf_chain_plan(f, now);
-	if (!words || (care->max_words && words_of(f) + words > care->max_words))
-		return value;
-	if (!epf_chain_add(f, now, table_new(words), words))
-		abort();
-	return fold(value, words);
+	words = wanted(f, now, care->early);
+	if (care->max_words && words_of(f) + words > care->max_words)
+		words = 0;
+	return hand_over(f, now, words, value);
 }
 
 static void start(struct epf_chain *f, const struct epf_chain_shape *s)
@@ -88,7 +52,7 @@ static void start(struct epf_chain *f, const struct epf_chain_shape *s)
 	if (epf_chain_init(f, s, 0))
 		abort();
 	words = epf_chain_plan(f, 0);
-	epf_chain_add(f, 0, table_new(words), words);
+	epf_chain_add(f, 0, memory_new(words), words);
 }
 
 static void stop(struct epf_chain *f)
@@ -99,57 +63,12 @@ static void stop(struct epf_chain *f)
 		free(f->table[--f->nr].line);
 }
 
-/* Epochs at a multiple of a rate; 0: a gap. */
-struct stretch {
-	unsigned int epochs, rate;
-};
-
 static const struct stretch script[] = {
 	{ 10, 1 }, { 4, 2 },  { 10, 1 }, { 4, 4 },  { 10, 1 }, { 4, 10 },
 	{ 20, 1 }, { 3, 40 }, { 24, 2 }, { 1, 4 },  { 1, 8 },  { 1, 16 },
 	{ 1, 32 }, { 9, 64 }, { 9, 3 },	 { 14, 0 }, { 5, 2 },  { 50, 0 },
 	{ 3, 10 }, { 3, 0 },  { 50, 1 }, { 8, 0 },  { 1, 1 },  { 0, 0 },
 };
-
-#define KEYS_MAX 60000
-
-/**
- * struct run - a filter under a script
- * @f: filter
- * @care: its owner's
- * @now: time
- * @came: when the owner came
- * @strict: no lanes may have more keys than they are made for
- * @stale: bound of the staleness law, ns; 0: not looked at
- * @looked: how often for a key that is to be absent
- * @found: and how often it was present
- * @most: tables so far
- * @nr: keys inserted, of which @first is the first still in the window
- * @at: their times
- * @seen: the epoch and table 0 when all keys were last looked for
- * @broken: the law that was
- */
-struct run {
-	struct epf_chain f;
-	struct care care;
-	__u64 now, came, stale;
-	bool strict;
-	int nr, first, looked, found;
-	__u32 most;
-	__u64 at[KEYS_MAX];
-	__u64 seen[2];
-	const char *broken;
-};
-
-static __u64 key(int n)
-{
-	return epf_word(0x636861696e, 16 + n);
-}
-
-static __u64 draw(struct run *r, int n)
-{
-	return epf_word(99, (__u32)(r->nr * 8 + n));
-}
 
 static void look_for(struct run *r, int n)
 {
@@ -161,42 +80,11 @@ static void look_for(struct run *r, int n)
 		r->broken = "a key is told to be older than it is";
 }
 
-/* The oldest of the window, three others; all when an epoch or table began. */
-static void look_for_live(struct run *r)
+/* When an epoch or table began. */
+static bool look_for_all(struct run *r)
 {
-	__u64 seen[2] = { epf_chain_epoch(&r->f, r->now),
-			  (__u64)r->f.table[0].line };
-	int n;
-
-	while (r->first < r->nr && r->at[r->first] + SPAN < r->now)
-		r->first++;
-	if (r->first == r->nr)
-		return;
-	look_for(r, r->first);
-	look_for(r, r->nr - 1);
-	for (n = 0; n < 3; n++)
-		look_for(r, r->first +
-				    (int)(draw(r, n) % (r->nr - r->first)));
-	if (!memcmp(seen, r->seen, sizeof(seen)))
-		return;
-	memcpy(r->seen, seen, sizeof(seen));
-	for (n = r->first; n < r->nr; n++)
-		look_for(r, n);
-}
-
-/* The key just beyond the bound, three older ones. */
-static void look_for_stale(struct run *r)
-{
-	int n = r->first, i;
-
-	while (n > 0 && r->at[n - 1] + r->stale > r->now)
-		n--;
-	for (i = 0; i < 4 && n; i++) {
-		int which = i ? (int)(draw(r, i + 3) % n) : n - 1;
-
-		r->looked++;
-		r->found += epf_chain_query(&r->f, key(which), r->now);
-	}
+	return anew(r, epf_chain_epoch(&r->f, r->now),
+		    (__u64)r->f.table[0].line);
 }
 
 static bool overfull(const struct epf_chain *f)
@@ -228,78 +116,18 @@ static bool small_steps(const struct epf_chain *f)
 	return false;
 }
 
-static void check(struct run *r)
+static const char *flaw(const struct run *r)
 {
-	look_for_live(r);
-	if (r->stale)
-		look_for_stale(r);
-	r->most = r->f.nr > r->most ? r->f.nr : r->most;
-	if (r->strict && overfull(&r->f))
-		r->broken = "lanes are overfull";
 	if (small_steps(&r->f))
-		r->broken = "a table is hardly larger than the last";
-}
-
-static void owner(struct run *r)
-{
-	check(r);
-	if (r->now - r->came < r->care.late)
-		return;
-	r->came = r->now;
-	come(&r->f, r->now, &r->care, 0);
-	check(r);
-}
-
-static void put(struct run *r)
-{
-	owner(r);
-	epf_chain_insert(&r->f, key(r->nr), r->now);
-	r->at[r->nr++] = r->now;
-	owner(r);
-}
-
-/* @rate keys an epoch at rate 1, at random intervals. Time is in TICKs, so that
- * often a key is just T old, or several come at once.
- */
-static void go(struct run *r, const struct stretch *s, unsigned int rate)
-{
-	__u64 exact = r->now, end = r->now + s->epochs * EPOCH;
-	__u64 step = s->rate ? EPOCH / rate / s->rate : EPOCH / 4;
-
-	while (r->now < end && !r->broken && r->nr < KEYS_MAX) {
-		exact += s->rate ? draw(r, 7) % (2 * step + 1) : step;
-		r->now = exact / TICK * TICK;
-		if (s->rate)
-			put(r);
-		else
-			owner(r);
-	}
-}
-
-static struct run *begin(const struct epf_chain_shape *s)
-{
-	struct run *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		abort();
-	start(&r->f, s);
-	return r;
-}
-
-static void end(struct run *r)
-{
-	stop(&r->f);
-	free(r);
+		return "a table is hardly larger than the last";
+	return r->strict && overfull(&r->f) ? "lanes are overfull" : NULL;
 }
 
 /* The script, from some phase of the epoch. */
-static void play(struct run *r, int phase, unsigned int rate)
+static void play_from(struct run *r, int phase)
 {
-	const struct stretch *part;
-
 	r->now = phase * (EPOCH / 8) / TICK * TICK;
-	for (part = script; part->epochs; part++)
-		go(r, part, rate);
+	play(r, script, 6);
 }
 
 /* An owner that never comes does not scan either, nor are epochs ended then:
@@ -313,7 +141,7 @@ static void window_law(const struct epf_chain_shape *s, const struct care *care,
 
 	r->care = *care;
 	r->strict = !late;
-	play(r, phase, 6);
+	play_from(r, phase);
 	tap_ok(!r->broken && r->nr < KEYS_MAX &&
 		       (late || (r->most > 2 && r->most < EPF_CHAIN_TABLES)),
 	       "window at every moment, L=%u k=%u, phase %d, owner %s by %lld, %s: %u tables%s%s",
@@ -335,7 +163,7 @@ static void staleness_law(const struct epf_chain_shape *s,
 	r->stale = 8 * EPOCH;
 	if (care->late > 8 * EPOCH)
 		r->stale += (care->late / EPOCH + 2) * EPOCH;
-	play(r, phase, 6);
+	play_from(r, phase);
 	tap_ok(!r->broken && r->looked > 4000 && r->found <= r->looked / 2000,
 	       "staleness at every moment, L=%u k=%u, phase %d, owner %s by %llu: %d of %d found",
 	       s->parts, s->bits, phase, care->early ? "early or late" : "late",
@@ -347,14 +175,12 @@ static void staleness_law(const struct epf_chain_shape *s,
 static void bound_law(void)
 {
 	static const struct epf_chain_shape s = { SPAN, 64, 64, 64, 64, 1, 4 };
-	static const struct stretch parts[] = { { 7, 1 },
-						{ 9, 20 },
-						{ 18, 1 } };
+	static const struct stretch parts[] = {
+		{ 7, 1 }, { 9, 20 }, { 18, 1 }, { 0, 0 }
+	};
 	struct run *r = begin(&s);
-	int i;
 
-	for (i = 0; i < COUNT(parts); i++)
-		go(r, &parts[i], 3);
+	play(r, parts, 3);
 	tap_ok(!r->broken && r->most == EPF_CHAIN_TABLES && r->f.nr < 5,
 	       "all places taken: %u tables, then %u%s%s", r->most, r->f.nr,
 	       r->broken ? ": " : "", r->broken ? r->broken : "");
@@ -426,7 +252,7 @@ static void delay_law(void)
 	words = epf_chain_plan(&r->f, now);
 	for (n = 9; n < 256 + 8; n++)
 		epf_chain_insert(&r->f, key(n), now += 9);
-	epf_chain_add(&r->f, now, table_new(words), words);
+	epf_chain_add(&r->f, now, memory_new(words), words);
 	word = epf_chain_expired(&r->f, now, &got);
 	larger = epf_chain_plan(&r->f, now);
 	come(&r->f, now, &care, 0);

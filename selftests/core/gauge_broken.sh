@@ -52,7 +52,7 @@ broken 'double hashing taken for distinct positions' \
 broken 'double hashing, epochs added' \
 	"$(at epf_gebl_gauge_double 's/any\[w\] |= starts\[w\]/sum += epf_popcount(starts[w])/')"
 kind apbf gauge_aged
-broken 'k - 1 in a row' "$(at epf_apbf_gauge_q56 's/f->ring.k)/f->ring.k - 1)/')"
+broken 'k - 1 in a row' "$(at epf_row_q56 's/row.k)/row.k - 1)/')"
 broken 'the retired slice counts' 's/return a->k + a->l - a->retired;/return a->k + a->l;/'
 broken 'runs are added as if they were independent' \
 	's/= epf_mul_q56(none, EPF_Q56_ONE - hit)/= EPF_Q56_ONE/'
@@ -60,10 +60,10 @@ kind apbbf gauge_aged
 broken 'one part fewer' \
 	"$(at epf_apbbf_gauge_block 's/j < f->shape.bits/j < f->shape.bits - 1/')"
 broken 'blocks equally full' \
-	's/return epf_gauge_mean(g->chance\[i\].*/return epf_pow_q56(epf_gauge_fill(g, i), f->shape.bits);/'
+	's/, f->shape.block_bits)/, f->shape.bits)/; s/return b ? .*/return b ? epf_pow_q56(epf_gauge_fill(g, layer), b) :/'
 kind tlbf gauge_aged
 broken 'slices that count no more do' 's/epf_tlbf_live(f, now_ns)/f->nr/'
-broken 'k - 1 in a row' "$(at epf_tlbf_gauge_q56 's/f->shape.k)/f->shape.k - 1)/')"
+broken 'k - 1 in a row' "$(at epf_row_q56 's/row.k)/row.k - 1)/')"
 kind dict gauge_dict
 broken 'pass marks do not tell' 's/g->chance\[pass\] += EPF_GAUGE_ONE;/;/'
 broken 'cells of passed buckets count twice' 's/home - g->passed_cells/home/'

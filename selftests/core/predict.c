@@ -17,8 +17,6 @@
 #include <epf.h>
 #include <epf/estimate.h>
 
-#include <math.h>
-
 #define FILTERS 32
 #define T_999 3.633 /* Student's t, 31 degrees of freedom, 0.9995 */
 #define KEYS 84000.0 /* of the window */
@@ -26,29 +24,7 @@
 #define QUERIES_MAX 30e6
 #define COMBINATIONS 15
 
-struct sample {
-	double sum, squares;
-};
-
-static void sample_add(struct sample *s, double v)
-{
-	s->sum += v;
-	s->squares += v * v;
-}
-
-static double sample_mean(const struct sample *s)
-{
-	return s->sum / FILTERS;
-}
-
-/* Half the width of the interval around the mean. */
-static double sample_margin(const struct sample *s)
-{
-	double mean = sample_mean(s);
-	double var = (s->squares - FILTERS * mean * mean) / (FILTERS - 1);
-
-	return T_999 * sqrt(var / FILTERS);
-}
+#include "mean.h"
 
 static void fill(struct owner *o, __u64 seed)
 {
@@ -104,9 +80,9 @@ static double evenly_full(const struct epf_size *size, unsigned int parts)
 	return 1 - pow(1 - lane, EPF_LANES);
 }
 
-static bool agrees(const struct sample *s, double v)
+static bool agrees(const struct mean *s, double v)
 {
-	return fabs(v - sample_mean(s)) <= sample_margin(s);
+	return fabs(v - mean_of(s)) <= mean_margin(s);
 }
 
 static int refused_even, refused_seven; /* of COMBINATIONS */
@@ -114,7 +90,7 @@ static int refused_even, refused_seven; /* of COMBINATIONS */
 static void compare(unsigned int parts, double budget)
 {
 	struct epf_size_req req = { KEYS, budget, 0, parts };
-	struct sample rate = { 0, 0 }, error = { 0, 0 }, seven = { 0, 0 };
+	struct mean rate = { 0, 0 }, error = { 0, 0 }, seven = { 0, 0 };
 	double queries = HITS / budget;
 	struct epf_size size;
 	int i, err = epf_size(&req, &size);
@@ -132,18 +108,18 @@ static void compare(unsigned int parts, double budget)
 		owner_init(&o, size.nr_lines, parts, size.bits_per_key);
 		fill(&o, seed);
 		measured = measure(&o, ~seed, (__u64)(queries / FILTERS));
-		sample_add(&rate, measured);
+		mean_add(&rate, measured);
 		estimated = estimate(&o);
-		sample_add(&error, estimated - measured);
-		sample_add(&seven, estimated * 7 / 8 - measured);
+		mean_add(&error, estimated - measured);
+		mean_add(&seven, estimated * 7 / 8 - measured);
 		owner_free(&o);
 	}
 	tap_ok(agrees(&rate, size.fpr),
 	       "L=%u, budget %g: predicted %.4g, measured %.4g +- %.2g", parts,
-	       budget, size.fpr, sample_mean(&rate), sample_margin(&rate));
+	       budget, size.fpr, mean_of(&rate), mean_margin(&rate));
 	tap_ok(agrees(&error, 0),
 	       "L=%u, budget %g: estimate from fill off by %.2g +- %.2g", parts,
-	       budget, sample_mean(&error), sample_margin(&error));
+	       budget, mean_of(&error), mean_margin(&error));
 	refused_even += !agrees(&rate, evenly_full(&size, parts));
 	refused_seven += !agrees(&seven, 0);
 }

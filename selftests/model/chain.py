@@ -7,26 +7,18 @@ the grid, without tags and without a scan: a table is, for each epoch, the set o
 (line, position) pairs of model/lanes.py and a count of keys. Rates are
 fractions.
 
-Script: operation i = 0, 1, ... is drawn from x = word(seed, 8 + i). Time goes
-on by x >> 32 mod (2 * (T div 64) div RATES[8 i div steps] + 1); if x mod 256 is
-255 by (x >> 60) * (T div 4) more. If x div 64 mod 4 is not 0 or the seed is a
-multiple of 3, the owner comes: it takes back what goes, scans, then, if a table
-is due, with an odd seed soon, hands over what is planned. Then x mod 64 below 8:
-test, else insert, of the key word(seed, 4096 + (x div 256) mod KEYS). A test
-gives '.' or the age. Folded as in aged.py: of every table taken back and handed
-over its words; at the end the time, and of every table its words and, for each
-epoch that counts, the youngest first, the keys and of each line with positions
-set its index and these.
+Script: that of fluid.py; an owner that comes scans too. State: of every table
+its words and, for each epoch that counts, the youngest first, the keys and of
+each line with positions set its index and these.
 """
 
-import textwrap
 from fractions import Fraction
 
-from hashes import M64, word
+import fluid
 from lanes import RETAINED, Geometry
 
-KEYS = 97
 RATES = (1, 2, 20, 2, 80, 8, 1, 1)
+GAPS = 4
 PLACES = 8
 
 # T, lines first, min, max, load, L, k
@@ -36,7 +28,6 @@ SHAPES = [(64000, 64, 64, 1 << 12, 160, 1, 5),
           (7777, 512, 128, 512, 64, 1, 3),
           (1 << 40, 64, 64, 128, 16, 2, 6),
           (640, 64, 64, 1 << 11, 1024, 4, 16)]
-STEPS = 2400
 
 
 class Table:
@@ -58,6 +49,8 @@ class Table:
 
 
 class Filter:
+    unit = 8  # words of a line
+
     def __init__(self, span, first, least, most, load, parts, k):
         self.first, self.least, self.most = first, least, most
         self.load, self.parts, self.k = load, parts, k
@@ -69,6 +62,9 @@ class Filter:
         self.times = []
         self.quiet = []
         self.marks = [(0, 0), (0, 0)]  # (time, keys before), the older first
+
+    def start(self):
+        self.add(self.plan())
 
     def budget(self, lines):
         return lines * self.load // 1024
@@ -191,90 +187,19 @@ class Filter:
         ages = [a for t in self.tables for a in t.ages(digest, self.number)]
         return min(ages, default=None)
 
-
-class Fold:
-    value = 0
-
-    def add(self, w):
-        self.value = word((self.value + w) & M64, 1)
-
-
-def play(shape, seed, steps):
-    f, fold, out = Filter(*shape), Fold(), []
-    span = shape[0]
-    f.add(f.plan())
-    for i in range(steps):
-        x = word(seed, 8 + i)
-        ns = (x >> 32) % (2 * (span // 64) // RATES[8 * i // steps] + 1)
-        if x % 256 == 255:
-            ns += (x >> 60) * (span // 4)
-        f.tick(ns)
-        if x // 64 % 4 or seed % 3 == 0:
-            come(f, fold, seed)
-        key = word(seed, 4096 + x // 256 % KEYS)
-        if x % 64 < 8:
-            age = f.age(key)
-            out.append("." if age is None else str(age))
-        else:
-            f.insert(key)
-    end(f, fold)
-    return "".join(out), fold.value
-
-
-def come(f, fold, seed):
-    while True:
-        lines = f.expired()
-        if not lines:
-            break
-        fold.add(8 * lines)
-    if f.soon() if seed % 2 else f.due():
-        lines = f.plan()
-        if lines:
-            fold.add(8 * lines)
-            f.add(lines)
-
-
-def end(f, fold):
-    fold.add(f.now)
-    for t in f.tables:
-        fold.add(8 * t.lines)
-        for age in range(RETAINED):
-            epoch = f.number - age
-            fold.add(t.keys.get(epoch, 0))
-            masks = {}
-            for line, position in t.pairs.get(epoch, ()):
-                masks[line] = masks.get(line, 0) | 1 << position
-            for line in sorted(masks):
-                fold.add(line)
-                fold.add(masks[line])
-
-
-HEAD = """\
-/* SPDX-License-Identifier: GPL-2.0 */
-/* Generated: python3 selftests/model/chain.py > selftests/core/chain_vectors.h
- * The script of operations is told there.
- */
-static const struct {
-	struct epf_chain_shape shape;
-	unsigned int seed, steps;
-	unsigned long long fold;
-	const char *answers;
-} chain_scripts[] = {"""
-
-
-def row(shape, seed):
-    text, fold = play(shape, seed, STEPS)
-    return "\t{ { %s },\n\t  %d, %d, 0x%xULL,\n\t  %s }," % (
-        ", ".join(map(str, shape)), seed, STEPS, fold,
-        "\n\t  ".join('"%s"' % line for line in textwrap.wrap(text, 64)))
-
-
-def main():
-    print(HEAD)
-    for seed, shape in enumerate(SHAPES, 1):
-        print(row(shape, seed))
-    print("};")
+    def state(self):
+        for t in self.tables:
+            yield self.unit * t.lines
+            for age in range(RETAINED):
+                epoch = self.number - age
+                yield t.keys.get(epoch, 0)
+                masks = {}
+                for line, position in t.pairs.get(epoch, ()):
+                    masks[line] = masks.get(line, 0) | 1 << position
+                for line in sorted(masks):
+                    yield line
+                    yield masks[line]
 
 
 if __name__ == "__main__":
-    main()
+    fluid.write("chain", Filter, SHAPES, RATES, GAPS)

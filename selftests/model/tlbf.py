@@ -6,33 +6,24 @@
 own count and time, in a list from the youngest; numbers in brackets are the
 paper's equations. What comes beside the paper is told in include/epf/tlbf.h.
 
-Script: operation i = 0, 1, ... is drawn from x = word(seed, 8 + i). Time goes
-on by x >> 32 mod (2 * (T div 64) div RATES[8 i div steps] + 1); if x mod 256 is
-255 by (x >> 60) * (T div 8) more. If x div 64 mod 4 is not 0 or the seed is a
-multiple of 3, the owner comes: it takes back what expired, then, if a slice is
-due, with an odd seed soon, hands over what is planned. Then x mod 64 below 8:
-test, else insert, of the key word(seed, 4096 + (x div 256) mod KEYS). A test
-gives a character as in aged.py. Folded as there: of every slice taken back and
-handed over its words; at the end time, and of every slice its words, keys,
-function and memory.
+Script: that of fluid.py. State: of every slice its words, keys, function and
+memory.
 """
 
-import textwrap
 from fractions import Fraction
 from math import ceil, floor, log
 
-from aged import AGES
+import fluid
 from hashes import M64, word
 
-KEYS = 97
 RATES = (1, 2, 10, 1, 40, 4, 1, 1)
+GAPS = 8
 
 # T, words first, min, max, k, l, keep, timed
 SHAPES = [(64000, 4, 1, 64, 3, 4, 7, 0), (64000, 4, 1, 64, 3, 4, 3, 1),
           (100003, 2, 1, 9, 5, 3, 6, 1), (7777, 8, 2, 99, 4, 9, 13, 0),
           (1 << 40, 1, 1, 1 << 32, 1, 2, 1, 1),
           (64000, 9, 3, 300, 8, 7, 8, 1)]
-STEPS = 2400
 
 
 class Slice:
@@ -52,12 +43,21 @@ class Slice:
 
 
 class Filter:
+    unit = 1
+
     def __init__(self, span, first, least, most, k, l, keep, timed):
         self.span, self.k, self.keep, self.timed = span, k, keep, timed
         self.first, self.least, self.most = first, least, most
         self.period = span // l
         self.slices, self.spare = [], None
         self.now = self.taken = self.u = 0
+
+    def start(self):
+        for _ in range(self.keep):
+            self.add(self.plan())
+
+    def tick(self, ns):
+        self.now += ns
 
     @property
     def got(self):
@@ -168,86 +168,13 @@ class Filter:
                 return j
         return None
 
-
-class Fold:
-    value = 0
-
-    def add(self, w):
-        self.value = word((self.value + w) & M64, 1)
-
-
-def play(shape, seed, steps):
-    f, fold, out = Filter(*shape), Fold(), []
-    span = shape[0]
-    for _ in range(f.keep):
-        f.add(f.plan())
-    for i in range(steps):
-        x = word(seed, 8 + i)
-        f.now += (x >> 32) % (2 * (span // 64) // RATES[8 * i // steps] + 1)
-        if x % 256 == 255:
-            f.now += (x >> 60) * (span // 8)
-        if x // 64 % 4 or seed % 3 == 0:
-            come(f, fold, seed)
-        key = word(seed, 4096 + x // 256 % KEYS)
-        if x % 64 < 8:
-            age = f.age(key)
-            out.append("." if age is None else AGES[min(age, 35)])
-        else:
-            f.settle()
-            f.insert(key)
-    end(f, fold)
-    return "".join(out), fold.value
-
-
-def come(f, fold, seed):
-    while True:
-        words = f.expired()
-        if not words:
-            break
-        fold.add(words)
-    if f.soon() if seed % 2 else f.due():
-        words = f.plan()
-        if words:
-            fold.add(words)
-            f.add(words)
-
-
-def end(f, fold):
-    fold.add(f.now)
-    for s in f.slices:
-        for w in (s.words, s.keys, s.fn):
-            fold.add(w)
-        array = sum(1 << b for b in s.bits)
-        for at in range(0, 64 * s.words, 64):
-            fold.add(array >> at & M64)
-
-
-HEAD = """\
-/* SPDX-License-Identifier: GPL-2.0 */
-/* Generated: python3 selftests/model/tlbf.py > selftests/core/tlbf_vectors.h
- * The script of operations is told there.
- */
-static const struct {
-	struct epf_tlbf_shape shape;
-	unsigned int seed, steps;
-	unsigned long long fold;
-	const char *answers;
-} tlbf_scripts[] = {"""
-
-
-def row(shape, seed):
-    text, fold = play(shape, seed, STEPS)
-    return "\t{ { %s },\n\t  %d, %d, 0x%xULL,\n\t  %s }," % (
-        ", ".join(map(str, shape)), seed, STEPS, fold,
-        "\n\t  ".join('"%s"' % line for line in textwrap.wrap(text, 64)))
-
-
-def main():
-    print(HEAD)
-    for seed, shape in enumerate(SHAPES, 1):
-        print(row(shape, seed))
-    print("};")
+    def state(self):
+        for s in self.slices:
+            yield from (s.words, s.keys, s.fn)
+            array = sum(1 << b for b in s.bits)
+            for at in range(0, 64 * s.words, 64):
+                yield array >> at & M64
 
 
 if __name__ == "__main__":
-    main()
+    fluid.write("tlbf", Filter, SHAPES, RATES, GAPS)
