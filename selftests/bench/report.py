@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What run.sh measured, as JSON, and how it stands to what is to be reached.
 
-usage: report.py DIRECTORY    (core.txt, kinds.txt, dedup.txt, xdp.json,
-                            memory.json)
+usage: report.py DIRECTORY    (core.txt, kinds.txt, audit.txt, dedup.txt,
+                            xdp.json, memory.json)
 Writes report.json there, prints the summary. A part that is missing is left
 out.
 """
@@ -21,6 +21,8 @@ KINDS_SIZE = re.compile(r"(\d+) MiB, (\d+) bits a key")
 KINDS_ROW = re.compile(r"(\w+)\s+(x|[\d.]+\s+[\d.]+)((\s+([\d.]+|-)){6,7})$")
 KINDS_OPS = ("absent", "absent batched", "present", "present batched",
              "insert", "insert batched", "rotate")
+AUDIT_ROW = re.compile(r"\s*(\d+) MiB\s+threads (\w+)\s+(\w+)\s+([\d.]+) M keys/s"
+                       r"\s+ratio\s+([\d.]+)")
 DEDUP_ROW = re.compile(r"(\w+)\s+(\d+)\s+([\d.]+) s\s+(\d+) packets/s")
 
 
@@ -60,6 +62,12 @@ def kinds(text):
     return list(rows.values())
 
 
+def audit(text):
+    return [{"mib": int(r[1]), "threads": r[2], "engine": r[3],
+             "keys_per_s": float(r[4]) * 1e6, "ratio": float(r[5])}
+            for r in map(AUDIT_ROW.match, text.splitlines()) if r]
+
+
 def dedup(text):
     return [{"tool": r[1], "window": int(r[2]), "seconds": float(r[3])}
             for r in map(DEDUP_ROW.match, text.splitlines()) if r]
@@ -82,6 +90,14 @@ def kinds_reach(rows):
         if (row["kind"], row["mib"]) == ("elastic", 1):
             for what, most in ("insert", 300), ("absent", 100), ("present", 100):
                 yield f"elastic, 1 MiB, {what}: ns", row["ns"][what], "<=", most
+
+
+def audit_reach(rows):
+    for row in rows:
+        least = {"avx512": 6, "avx2": 3}.get(row["engine"])
+        if least and row["mib"] >= 70 and row["threads"] == "all":
+            yield (f"audit, {row['mib']} MiB, {row['engine']}: x times faster "
+                   "than scalar", row["ratio"], ">=", least)
 
 
 def xdp_reach(xdp):
@@ -118,12 +134,13 @@ def main():
 
     parts = {"core": core(text("core.txt")),
              "kinds": kinds(text("kinds.txt")),
+             "audit": audit(text("audit.txt")),
              "xdp": json.loads(text("xdp.json") or "null"),
              "memory": json.loads(text("memory.json") or "null"),
              "dedup": dedup(text("dedup.txt"))}
     reach = []
     for part, of in (("core", core_reach), ("kinds", kinds_reach),
-                     ("xdp", xdp_reach), ("memory", memory_reach),
+                     ("audit", audit_reach), ("xdp", xdp_reach), ("memory", memory_reach),
                      ("dedup", dedup_reach)):
         reach += of(parts[part]) if parts[part] else []
     print("To be reached")

@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# What the tests of audits must notice: each variant is an engine with one edit.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+CC=${CC:-cc}
+command -v "$CC" > /dev/null || ktap_skip_all "no $CC"
+case $(uname -m) in x86_64) ;; *) ktap_skip_all 'no vector engines here' ;; esac
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+
+# usage: build PROGRAM FILE EDIT; an edit that changes nothing is an error
+build() {
+	rm -rf "$tmp/audit" && cp -r user/libepf/audit "$tmp/" || return
+	sed -i "$3" "$tmp/audit/$2" || return
+	! cmp -s "user/libepf/audit/$2" "$tmp/audit/$2" || return
+	"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -Iuser/libepf -Iinclude -Iinclude/uapi \
+		"selftests/audit/$1.c" "$tmp"/audit/*.c -o "$tmp/$1" -lxxhash -pthread
+}
+
+# A claim fails and says so; a crash does not count, nor does a loop.
+claim_fails() {
+	timeout 60 "$tmp/$1" $2 | grep '^not ok'
+}
+
+# usage: broken WHAT PROGRAM FILE EDIT
+broken() {
+	case $2 in engines) args=200000 ;; edges) args=--small ;; *) args= ;; esac
+	if build "$2" "$3" "$4"; then
+		ktap_check "$2: $1" claim_fails "$2" "$args"
+	else
+		ktap_fail "$2: $1" 'not built'
+	fi
+}
+
+ktap_plan 19
+if build engines vec.h '2s/$/ /'; then
+	ktap_check 'engines: whole' "$tmp/engines" 200000
+else
+	ktap_fail 'engines: whole' 'not built'
+fi
+broken 'tags are not compared' engines vec.h 's/ | EPF_TAG_MASK;/;/'
+broken 'tags are not compared' moving vec.h 's/ | EPF_TAG_MASK;/;/'
+broken 'tags of one epoch for all lanes' engines run.c \
+	's/epf_lane_tag(v->epoch, i)/epf_tag(v->epoch)/'
+broken 'the oldest lane is told' engines run.c \
+	's/for (age = EPF_LANES; age--;)/for (age = 0; age < EPF_LANES; age++)/'
+broken 'ages from another lane' moving run.c \
+	's/(v->epoch - age) \& 7/(v->epoch + 1 - age) \& 7/'
+broken 'the guard epoch does not count' engines run.c \
+	's/for (age = EPF_LANES; age--;)/for (age = EPF_LIVE_EPOCHS; age--;)/'
+broken 'a position drawn twice stays one' engines vec.h \
+	's/ | (mask >> t & one) << top;/;/'
+broken 'the ninth position from the first word' engines vec.h \
+	's/4 \* j + 2/4 * j + 1/'
+broken 'every part has as many positions' engines vec.h \
+	's/epf_geom_bits(g, j)/g->bits/'
+broken 'every part has the same lines' engines vec.h \
+	's/(line + j \* g->part_lines)/line/'
+broken 'the last part decides' engines vec.h 's/hits &= vec_hits/hits = vec_hits/'
+broken 'the high halves of lines are the low ones' engines avx2.c \
+	's/flip + 4, m) << 4/flip, m) << 4/'
+broken 'the ring is a group too short' engines vec.h \
+	's/i % ahead\]/i % (ahead - 1)]/'
+broken 'a group too few is looked at' engines vec.h \
+	's/i < groups + ahead; i++/i + 1 < groups + ahead; i++/'
+broken 'what is behind the last key counts' edges run.c \
+	's/memset(s.age + n, EPF_AGE_ABSENT, all - n);/(void)0;/'
+broken 'keys of the step before' edges run.c \
+	's/step(w, at, end - at/step(w, at > first ? at - 8 : at, end - at/'
+broken 'keys one byte further' edges run.c 's/key + i \* k->len, k->len/key + i * k->len + 1, k->len/'
+broken 'bounds of lengths' edges run.c 's/return k->len <= EPF_KEY_MAX \&\&/return/'
+ktap_finish

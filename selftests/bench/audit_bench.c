@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * audit_bench: the engines of an audit side by side, on ready digests in
+ * memory. Reports; asserts only that all give the same bitmap.
+ *
+ * usage: audit_bench [MIB]...    (1 70 512)
+ *
+ * Lines are filled as at 14 bits a key of the window, all epochs full, one line
+ * a key and 5 positions: three of eight positions set. Keys are fresh ones.
+ * Runs of the engines alternate; a ratio is of the medians, with equally many
+ * threads: one, and one for each CPU.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <audit.h>
+
+#define RUNS 5
+#define KEYS (1u << 22)
+#define ENGINES_MAX 8
+#define EPOCH 43 /* any */
+
+static void *alloc(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "error: no memory for %zu bytes\n", bytes);
+		exit(2);
+	}
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+static void fill(struct epf_line *lines, uint64_t nr)
+{
+	for (uint64_t n = 0; n < nr * EPF_LANES; n++) {
+		uint64_t a = epf_word(n, 1), b = epf_word(n, 2);
+		uint64_t set = a & (b | epf_rotl(b, 23));
+
+		lines[n / EPF_LANES].lane[n % EPF_LANES] =
+			(set & ~EPF_TAG_MASK) |
+			epf_lane_tag(EPOCH, n % EPF_LANES);
+	}
+}
+
+static double rate(const struct epf_engine *e, const struct epf_view *v,
+		   const struct epf_keys *keys, struct epf_answer *a)
+{
+	double t = now();
+
+	if (e->query(v, keys, a)) {
+		fprintf(stderr, "error: %s does not answer\n", e->name);
+		exit(1);
+	}
+	return keys->n / (now() - t) / 1e6;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void same(uint64_t *sum, const struct epf_answer *a)
+{
+	if (*sum && *sum != a->bitmap_xxh3) {
+		fprintf(stderr, "error: bitmaps differ\n");
+		exit(1);
+	}
+	*sum = a->bitmap_xxh3;
+}
+
+static void compare(const struct epf_view *v, const struct epf_keys *keys,
+		    struct epf_answer *a, unsigned int mib)
+{
+	double rates[ENGINES_MAX][RUNS];
+	const struct epf_engine *e;
+	uint64_t sum = 0;
+
+	for (unsigned int r = 0; r < RUNS; r++)
+		for (unsigned int i = 0; (e = epf_engine_at(i)); i++) {
+			rates[i][r] = e->usable() ? rate(e, v, keys, a) : 0;
+			if (e->usable())
+				same(&sum, a);
+		}
+	for (unsigned int i = 0; (e = epf_engine_at(i)); i++) {
+		qsort(rates[i], RUNS, sizeof(double), by_value);
+		if (e->usable())
+			printf("%4u MiB  threads %-4s %-7s %8.1f M keys/s  ratio %5.2f\n",
+			       mib, a->threads ? "1" : "all", e->name,
+			       rates[i][RUNS / 2],
+			       rates[i][RUNS / 2] / rates[0][RUNS / 2]);
+	}
+}
+
+static void run(unsigned int mib)
+{
+	struct epf_params p = { .kind = EPF_KIND_LANES, .lines_per_key = 1,
+				.bits_per_key = 5,
+				.nr_lines = (__u64)mib << 20 >> 6 };
+	struct epf_line *lines = alloc((size_t)mib << 20);
+	uint64_t *digests = alloc(KEYS * sizeof(*digests));
+	struct epf_keys keys = { digests, KEYS, 0 };
+	struct epf_answer a = { .bitmap = alloc(KEYS / 8) };
+	struct epf_view v;
+
+	fill(lines, p.nr_lines);
+	for (uint64_t i = 0; i < KEYS; i++)
+		digests[i] = epf_word(i, 3);
+	if (epf_view_init(&v, lines, &p, NULL, EPOCH))
+		exit(2);
+	for (a.threads = 1; ; a.threads = 0) {
+		compare(&v, &keys, &a, mib);
+		if (!a.threads)
+			break;
+	}
+	munmap(a.bitmap, KEYS / 8);
+	munmap(digests, KEYS * sizeof(*digests));
+	munmap(lines, (size_t)mib << 20);
+}
+
+int main(int argc, char **argv)
+{
+	static const unsigned int sizes[] = { 1, 70, 512 };
+
+	for (int i = 1; i < argc; i++)
+		run((unsigned int)strtoul(argv[i], NULL, 10));
+	for (unsigned int i = 0; argc < 2 && i < 3; i++)
+		run(sizes[i]);
+	return 0;
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Engines that are the core as it stands: one key after another, which is what
+ * every other engine has to agree with; and in a ring, for CPUs that have no
+ * engine of their own: the lines of a block are fetched while the one before
+ * is looked at.
+ */
+#include "engine.h"
+
+static bool always(void)
+{
+	return true;
+}
+
+/* Told that parts is a constant, the compiler unrolls them. */
+EPF_FN struct epf_lanes of_parts(const struct epf_lens *l, __u32 parts)
+{
+	struct epf_lanes f = l->f;
+
+	f.geom.parts = parts;
+	return f;
+}
+
+EPF_FN unsigned char age_of(const struct epf_probe *p, __u64 epoch)
+{
+	int verdict = epf_look(p, epoch, 0);
+
+	return verdict ? (unsigned char)(verdict - EPF_PRESENT) :
+			 EPF_AGE_ABSENT;
+}
+
+EPF_FN void scalar_parts(__u32 parts, const struct epf_lens *l,
+			 const unsigned char *digest, __u32 n,
+			 unsigned char *age)
+{
+	struct epf_lanes f = of_parts(l, parts);
+	struct epf_probe p;
+	__u32 i;
+
+	for (i = 0; i < n; i++) {
+		epf_probe(&f, epf_get_le64(digest + i * sizeof(__u64)), &p);
+		age[i] = age_of(&p, l->epoch);
+	}
+}
+
+static void scalar_look(const struct epf_lens *l, const unsigned char *digest,
+			__u32 n, unsigned char *age)
+{
+	EPF_BY_PARTS(l->f.geom.parts, scalar_parts, l, digest, n, age);
+}
+
+static int scalar_query(const struct epf_view *v, const struct epf_keys *keys,
+			struct epf_answer *a)
+{
+	return epf_audit_run(scalar_look, v, keys, a);
+}
+
+const struct epf_engine epf_engine_scalar = { "scalar", always, scalar_query };
+
+EPF_FN void ring_probe(const struct epf_lanes *f, const unsigned char *digest,
+		       struct epf_probe *p)
+{
+	__u32 i;
+
+	for (i = 0; i < EPF_BLOCK_KEYS; i++)
+		epf_probe(f, epf_get_le64(digest + i * sizeof(__u64)), &p[i]);
+}
+
+EPF_FN void ring_parts(__u32 parts, const struct epf_lens *l,
+		       const unsigned char *digest, __u32 n, unsigned char *age)
+{
+	struct epf_lanes f = of_parts(l, parts);
+	struct epf_probe p[2][EPF_BLOCK_KEYS];
+	__u32 at, i;
+
+	ring_probe(&f, digest, p[0]);
+	for (at = 0; at < n; at += EPF_BLOCK_KEYS) {
+		__u32 now = at / EPF_BLOCK_KEYS % 2;
+		__u32 next = at + EPF_BLOCK_KEYS;
+
+		if (next < n)
+			ring_probe(&f, digest + next * sizeof(__u64), p[!now]);
+		for (i = 0; i < EPF_BLOCK_KEYS; i++)
+			age[at + i] = age_of(&p[now][i], l->epoch);
+	}
+}
+
+static void ring_look(const struct epf_lens *l, const unsigned char *digest,
+		      __u32 n, unsigned char *age)
+{
+	EPF_BY_PARTS(l->f.geom.parts, ring_parts, l, digest, n, age);
+}
+
+static int ring_query(const struct epf_view *v, const struct epf_keys *keys,
+		      struct epf_answer *a)
+{
+	return epf_audit_run(ring_look, v, keys, a);
+}
+
+const struct epf_engine epf_engine_ring = { "ring", always, ring_query };
