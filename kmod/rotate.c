@@ -322,15 +322,14 @@ int epf_table_clear(struct epf_table *t)
 int epf_table_settle(struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
+	bool pinned;
 
 	for (;;) {
-		bool wait;
-
 		epf_table_lock(t);
-		wait = t->late == e && t->state.epoch == e &&
-		       !epf_table_pinned(t, ktime_get_ns());
-		epf_table_unlock(t);
-		if (!wait || READ_ONCE(t->retired))
+		pinned = epf_table_pinned(t, ktime_get_ns());
+		epf_table_unlock(t); /* does what others left to who held it */
+		if (pinned || READ_ONCE(t->late) != e ||
+		    epf_load(&t->state.epoch) != e || READ_ONCE(t->retired))
 			return 0;
 		if (t->owned ? wait_worker(t, e) : wait_ready(t))
 			return -EINTR;

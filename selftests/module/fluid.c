@@ -263,8 +263,9 @@ static bool has_waited(void *arg)
 	return insert_more(arg).waits;
 }
 
-/* Another filter has all but 128 KiB of the memory there may be. */
-#define OTHER_LINES (896u * 1024 / 64)
+/* Another filter has all but this of the memory there may be. */
+#define ROOM (64u << 10)
+#define OTHER_LINES (((1u << 20) - ROOM) / 64)
 #define SHORT_POINTS 4
 static void short_of_memory(const struct fluid *of)
 {
@@ -272,7 +273,7 @@ static void short_of_memory(const struct fluid *of)
 	struct epf_params other = test_params("mod-fluid-other", OTHER_LINES, 1,
 					      5, 1000);
 	long long before = test_number(TOTAL_MIB, "");
-	struct growth more = { .bytes = 128 << 10 };
+	struct growth more = { .bytes = ROOM };
 	char text[32];
 	struct epf_info info;
 
@@ -283,8 +284,8 @@ static void short_of_memory(const struct fluid *of)
 	test_demand(test_wait(has_waited, &more));
 	run(&s, 2 * SPAN, 1000);
 	info = test_info(s.fd);
-	tap_ok(info.memory_bytes <= 128 << 10 && info.waits,
-	       "%s: %llu bytes within 128 KiB, %u times no more", of->name,
+	tap_ok(info.memory_bytes <= ROOM && info.waits,
+	       "%s: %llu bytes within 64 KiB, %u times no more", of->name,
 	       info.memory_bytes, info.waits);
 	test_is((long long)s.lost, 0, "no key is lost");
 	snprintf(text, sizeof(text), "%lld", before);
