@@ -187,11 +187,20 @@ static void locate_group(const struct run *r, const struct epf_table *t, u32 i,
 	}
 }
 
+/* Of an owned kind: may the epoch be over, and who was to say so hold the lock? */
+static bool is_full(const struct epf_table *t)
+{
+	u64 e = epf_load(&t->state.epoch);
+
+	return t->owned &&
+	       epf_count_of(epf_load(&t->state.count), e) >= t->full_at;
+}
+
 /* Is a rotation due that our last insertion could not do itself? */
 static bool must_settle(const struct epf_table *t, enum op op)
 {
-	return op != OP_TEST &&
-	       unlikely(epf_table_late(t) || READ_ONCE(t->retry));
+	return op != OP_TEST && unlikely(epf_table_late(t) ||
+					 READ_ONCE(t->retry) || is_full(t));
 }
 
 /* Some keys from @i on. Return: how many, fewer than @nr when a rotation has
