@@ -103,8 +103,12 @@ static bool same_batch(struct pair *p)
 		int verdict = do_here(p, cmd, digests[i]);
 
 		if (b.bitmap && !same_answer(bitmap, ages, i, verdict)) {
-			printf("# key %u of %u: age %u, here %d\n", i, b.count,
-			       ages[i], verdict - EPF_PRESENT);
+			struct epf_info info = test_info(p->fd);
+
+			printf("# key %u of %u: age %u, here %d; epoch %llu of %llu insertions, %llu in all, here %llu\n",
+			       i, b.count, ages[i], verdict - EPF_PRESENT,
+			       info.epoch, info.epochs[0].inserts,
+			       info.stats.inserts, p->inserts);
 			return false;
 		}
 	}
