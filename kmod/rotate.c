@@ -322,19 +322,25 @@ int epf_table_clear(struct epf_table *t)
 int epf_table_settle(struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
-	bool pinned;
+	bool ended, wait;
 
-	for (;;) {
+	while (!READ_ONCE(t->retired)) {
+		/* With the lock held: what is left to its holder by @retry
+		 * may go from one to the next, and be seen by none in time.
+		 */
 		epf_table_lock(t);
-		pinned = epf_table_pinned(t, ktime_get_ns());
-		epf_table_unlock(t); /* does what others left to who held it */
-		if (pinned || READ_ONCE(t->late) != e ||
-		    epf_load(&t->state.epoch) != e || READ_ONCE(t->retired))
+		ended = t->state.epoch != e || rotate_due(t);
+		wait = !ended && t->late == e &&
+		       !epf_table_pinned(t, ktime_get_ns());
+		epf_table_unlock(t);
+		if (ended)
+			mod_delayed_work(epf_wq, &t->work, 0);
+		if (!wait)
 			return 0;
 		if (t->owned ? wait_worker(t, e) : wait_ready(t))
 			return -EINTR;
-		epf_table_try_rotate(t);
 	}
+	return 0;
 }
 
 /**
