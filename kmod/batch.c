@@ -137,22 +137,24 @@ static int do_owned(struct epf_table *t, enum op op, u64 digest)
 	}
 }
 
-static int do_lanes(struct epf_table *t, enum op op, const struct epf_probe *p)
+static int do_lanes(struct epf_table *t, enum op op, const struct place *p)
 {
+	const struct epf_journal *j = epf_table_journal(t);
+
 	switch (op) {
 	case OP_TEST:
-		return epf_table_test(t, p);
+		return epf_table_test(t, &p->probe);
 	case OP_INSERT:
-		return epf_table_insert(t, p);
+		return epf_table_insert(t, &p->probe, j, p->digest);
 	default:
-		return epf_table_test_and_insert(t, p);
+		return epf_table_test_and_insert(t, &p->probe, j, p->digest);
 	}
 }
 
 static int do_op(struct epf_table *t, enum op op, const struct place *p)
 {
 	return t->owned ? do_owned(t, op, p->digest) :
-			  do_lanes(t, op, &p->probe);
+			  do_lanes(t, op, p);
 }
 
 static void answer(struct run *r, u32 i, int verdict)
@@ -161,7 +163,8 @@ static void answer(struct run *r, u32 i, int verdict)
 
 	if (verdict == -ENOSPC)
 		r->args->flags |= EPF_BATCH_SATURATED;
-	r->chunk->ages[i] = present ? verdict - EPF_PRESENT : EPF_AGE_ABSENT;
+	r->chunk->ages[i] = present ? min(verdict - EPF_PRESENT,
+					  EPF_AGE_ABSENT - 1) : EPF_AGE_ABSENT;
 	r->chunk->bitmap[i / 8] |= present << (i % 8);
 	r->args->present += present;
 }
@@ -187,20 +190,11 @@ static void locate_group(const struct run *r, const struct epf_table *t, u32 i,
 	}
 }
 
-/* Of an owned kind: may the epoch be over, and who was to say so hold the lock? */
-static bool is_full(const struct epf_table *t)
-{
-	u64 e = epf_load(&t->state.epoch);
-
-	return t->owned &&
-	       epf_count_of(epf_load(&t->state.count), e) >= t->full_at;
-}
-
 /* Is a rotation due that our last insertion could not do itself? */
 static bool must_settle(const struct epf_table *t, enum op op)
 {
 	return op != OP_TEST && unlikely(epf_table_late(t) ||
-					 READ_ONCE(t->retry) || is_full(t));
+					 epf_table_full(t));
 }
 
 /* Some keys from @i on. Return: how many, fewer than @nr when a rotation has

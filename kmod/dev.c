@@ -11,6 +11,7 @@
 
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
+#include <linux/log2.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
@@ -34,7 +35,9 @@ union args {
 	struct epf_rotate_args rotate;
 	struct epf_key_args key;
 	struct epf_snap snap;
+	struct epf_snap_read snap_read;
 	struct epf_restore restore;
+	struct epf_journal_args journal;
 };
 
 #define ADMIN (1u << 0) /* needs CAP_NET_ADMIN */
@@ -220,10 +223,92 @@ static void undo_begin(struct epf_file *file, const void *args)
 	epf_snap_cancel(file);
 }
 
+/* Of what the filter contains when it has begun: what is exchanged after that
+ * ends it.
+ */
+static struct epf_journal *new_journal(struct epf_filter *f, u32 order,
+				       u32 shards)
+{
+	struct epf_journal *j;
+	struct epf_table *t;
+	bool stays;
+
+	do {
+		t = epf_filter_table(f);
+		if (!t)
+			return ERR_PTR(-ENODEV);
+		j = t->owned ? ERR_PTR(-EOPNOTSUPP) :
+			       epf_journal_begin(t, order, shards);
+		stays = IS_ERR(j) || rcu_access_pointer(f->table) == t;
+		if (!stays)
+			epf_journal_end(j);
+		epf_table_put(t);
+	} while (!stays);
+	return j;
+}
+
+static int begin_journal(struct epf_file *file, struct epf_journal_args *a)
+{
+	struct epf_journal *j = ERR_PTR(-EBUSY);
+
+	mutex_lock(&file->lock);
+	if (!file->journal)
+		j = new_journal(file->filter, a->order, a->shards);
+	if (!IS_ERR(j)) {
+		file->journal = j;
+		a->bytes = epf_journal_bytes(j);
+		a->records = epf_journal_records_at(a->shards);
+		a->serial = j->serial;
+	}
+	mutex_unlock(&file->lock);
+	return PTR_ERR_OR_ZERO(j);
+}
+
+static int end_journal(struct epf_file *file)
+{
+	struct epf_journal *j;
+
+	mutex_lock(&file->lock);
+	j = file->journal;
+	file->journal = NULL;
+	mutex_unlock(&file->lock);
+	if (!j)
+		return -EINVAL;
+	epf_journal_end(j);
+	return 0;
+}
+
+static int do_journal(struct epf_file *file, void *args)
+{
+	struct epf_journal_args *a = args;
+
+	if (a->bytes || a->records || a->serial)
+		return -EINVAL;
+	if (a->flags & EPF_JOURNAL_END)
+		return a->order || a->shards ? -EINVAL : end_journal(file);
+	if (!a->shards)
+		a->shards = min_t(u32, roundup_pow_of_two(nr_cpu_ids),
+				  EPF_JOURNAL_SHARDS_MAX);
+	if (!a->order || a->order > EPF_JOURNAL_ORDER_MAX ||
+	    !is_power_of_2(a->shards) || a->shards > EPF_JOURNAL_SHARDS_MAX)
+		return -EINVAL;
+	return begin_journal(file, a);
+}
+
+static void undo_journal(struct epf_file *file, const void *args)
+{
+	const struct epf_journal_args *a = args;
+
+	if (!(a->flags & EPF_JOURNAL_END))
+		end_journal(file);
+}
+
 static int do_open(struct epf_file *file, void *args);
 
 /* A struct may come back in with what went out in it. */
-#define INFO_FLAGS (EPF_INFO_SATURATED | EPF_INFO_PINNED)
+#define INFO_FLAGS \
+	(EPF_INFO_SATURATED | EPF_INFO_PINNED | EPF_INFO_JOURNAL | \
+	 EPF_INFO_ALIGNED)
 #define BATCH_FLAGS (EPF_BATCH_MASK | EPF_BATCH_SATURATED)
 
 /* By _IOC_NR; first sizes are numbers because they never change. */
@@ -263,6 +348,12 @@ static const struct cmd filter_cmds[] = {
 		CMD(epf_snap_end, struct epf_snap, 304, 0, ADMIN | OUT),
 	[_IOC_NR(EPF_IOC_RESTORE)] =
 		CMD(epf_restore, struct epf_restore, 304, 0, ADMIN),
+	[_IOC_NR(EPF_IOC_JOURNAL)] =
+		CMD(do_journal, struct epf_journal_args, 40, EPF_JOURNAL_MASK,
+		    ADMIN | OUT, .undo = undo_journal),
+	[_IOC_NR(EPF_IOC_SNAP_READ)] =
+		CMD(epf_snap_read, struct epf_snap_read, 32, EPF_SNAP_READ_MASK,
+		    ADMIN),
 };
 
 /* The size in the copy is the one that was checked, whatever the other
@@ -373,6 +464,7 @@ static int filter_release(struct inode *inode, struct file *filp)
 	struct epf_file *file = filp->private_data;
 
 	epf_snap_cancel(file);
+	end_journal(file);
 	epf_filter_put(file->filter);
 	kfree(file);
 	return 0;

@@ -6,6 +6,7 @@
 #define EPF_DEV_H
 
 #include "filter.h"
+#include "journal.h"
 
 #include <linux/fs.h>
 #include <linux/mutex.h>
@@ -16,6 +17,8 @@
  * @lock: the fields below
  * @snap: table of the snapshot under way, by reference; else NULL
  * @snap_epoch: current when it began
+ * @journal: begun by it, or NULL
+ * @snap_moves: of an owned kind: struct epf_owned's @moves then
  * @seen_serial: table, epoch, changes of saturation and saturation when
  *	EPF_IOC_INFO last looked: poll tells of what is new since then
  * @seen_epoch: likewise
@@ -27,6 +30,8 @@ struct epf_file {
 	struct mutex lock;
 	struct epf_table *snap;
 	u64 snap_epoch;
+	struct epf_journal *journal;
+	u64 snap_moves;
 	u64 seen_serial;
 	u64 seen_epoch;
 	u64 seen_flips;
@@ -41,6 +46,7 @@ int epf_batch_test_and_insert(struct epf_file *file, void *args);
 /* snapshot.c: */
 int epf_snap_begin(struct epf_file *file, void *args);
 int epf_snap_end(struct epf_file *file, void *args);
+int epf_snap_read(struct epf_file *file, void *args);
 void epf_snap_cancel(struct epf_file *file);
 int epf_restore(struct epf_file *file, void *args);
 int epf_mmap(struct file *filp, struct vm_area_struct *vma);

@@ -12,6 +12,7 @@
  * -ENODEV, and the last holder frees what is left.
  */
 #include "filter.h"
+#include "journal.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -158,6 +159,8 @@ static struct epf_filter *filter_new(const struct epf_create *args)
 		kfree(f);
 		return ERR_CAST(t);
 	}
+	if (args->flags & EPF_CREATE_ALIGN)
+		epf_window_align(&t->window);
 	refcount_set(&f->refs, 1);
 	init_waitqueue_head(&f->wait);
 	strscpy(f->name, args->params.name, sizeof(f->name));
@@ -194,6 +197,10 @@ static int create_args_check(const struct epf_create *args)
 	if (args->reserved || !name_valid(args->params.name))
 		return -EINVAL;
 	if (!(args->flags & EPF_CREATE_KEY) && (args->key[0] || args->key[1]))
+		return -EINVAL;
+	if ((args->flags & EPF_CREATE_ALIGN) &&
+	    (args->params.kind != EPF_KIND_LANES ||
+	     args->params.mode != EPF_MODE_TIME))
 		return -EINVAL;
 	if (args->params.kind == EPF_KIND_LANES &&
 	    memchr_inv(&args->shape, 0, sizeof(args->shape)))
@@ -378,6 +385,8 @@ static int swap_locked(struct epf_filter *a, struct epf_filter *b)
 		return -EINVAL;
 	install(a, table_locked(b));
 	install(b, t);
+	epf_journal_over(t);
+	epf_journal_over(table_locked(a));
 	wake_up_interruptible_poll(&a->wait, EPOLLIN | EPOLLPRI);
 	wake_up_interruptible_poll(&b->wait, EPOLLIN | EPOLLPRI);
 	return 0;
@@ -416,6 +425,9 @@ int epf_filter_swap(const struct epf_swap *args)
  * @t: new table; its reference goes to the filter, on success only
  * @instead: of this one; NULL: of whatever it is
  *
+ * Where the old one is aligned to the wall clock the new one becomes it, if it
+ * can be.
+ *
  * Context: process; sleeps.
  * Return: 0, -ENODEV: destroyed, -EAGAIN: it is not @instead.
  */
@@ -432,6 +444,8 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
 	else if (instead && old != instead)
 		err = -EAGAIN;
 	if (!err) {
+		if (old->window.align_ns && !t->owned)
+			epf_window_align(&t->window); /* in mode time */
 		epf_table_start(t, f, f->id);
 		install(f, t);
 	}

@@ -15,8 +15,11 @@
 /* How long an estimate is good for where nothing happens. */
 #define STILL_NS (100 * NSEC_PER_MSEC)
 
-/* With the lock held: let the epochs that the core has ended end. */
-static void see_turns(struct epf_table *t)
+/**
+ * epf_fluid_see() - let the epochs that the core has ended end
+ * @t: table, locked
+ */
+void epf_fluid_see(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	u64 turns = o->ops->fluid->turns(o);
@@ -24,6 +27,18 @@ static void see_turns(struct epf_table *t)
 	for (; o->turns && o->turns != turns; o->turns++)
 		epf_table_end_epoch(t, ktime_get_ns());
 	o->slices = o->ops->fluid->slices(o);
+}
+
+/**
+ * epf_fluid_stir() - time is about to be told
+ * @o: of a table, locked
+ *
+ * The spare may then be taken into use; nothing else that a snapshot is of
+ * can change by an insertion, or by time.
+ */
+void epf_fluid_stir(struct epf_owned *o)
+{
+	o->moves += o->ops->fluid->spared(o);
 }
 
 /**
@@ -37,8 +52,9 @@ bool epf_fluid_insert(struct epf_table *t, u64 digest)
 {
 	struct epf_owned *o = t->owned;
 
+	epf_fluid_stir(o);
 	o->ops->insert(o, digest);
-	see_turns(t);
+	epf_fluid_see(t);
 	return !o->starved && o->ops->fluid->hungry(o);
 }
 
@@ -50,8 +66,10 @@ static void give_back(struct epf_table *t)
 
 	do {
 		epf_table_lock(t);
+		epf_fluid_stir(o);
 		word = o->ops->fluid->expired(o, epf_owned_now(o), &words);
-		see_turns(t);
+		o->moves += !!word;
+		epf_fluid_see(t);
 		epf_table_unlock(t);
 		if (word)
 			epf_table_shrink(t, word, words);
@@ -77,9 +95,10 @@ static int supply(struct epf_table *t)
 	epf_table_lock(t);
 	o->starved = IS_ERR(word);
 	o->waits += IS_ERR(word);
+	o->moves++;
 	taken = !IS_ERR(word) &&
 		o->ops->fluid->add(o, epf_owned_now(o), word, words);
-	see_turns(t);
+	epf_fluid_see(t);
 	epf_table_unlock(t);
 	if (!taken && !IS_ERR(word))
 		epf_table_shrink(t, word, words);
@@ -106,6 +125,30 @@ static void scan(struct epf_table *t)
 		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
+/* Does a snapshot hold the memory? Then there shall be no spare, and inserters
+ * need not ask for one. They take what there is: the error grows, no key is lost.
+ */
+static bool held(struct epf_table *t)
+{
+	struct epf_owned *o = t->owned;
+	u64 *word = NULL;
+	u64 words;
+	bool pinned;
+
+	epf_table_lock(t);
+	pinned = epf_table_pinned(t, ktime_get_ns());
+	if (pinned) {
+		epf_fluid_stir(o);
+		word = o->ops->fluid->spare(o, &words);
+		o->starved = true;
+		o->slices = o->ops->fluid->slices(o);
+	}
+	epf_table_unlock(t);
+	if (word)
+		epf_table_shrink(t, word, words);
+	return pinned;
+}
+
 /**
  * epf_fluid_work() - the worker's part
  * @t: table
@@ -114,6 +157,8 @@ static void scan(struct epf_table *t)
  */
 void epf_fluid_work(struct epf_table *t)
 {
+	if (held(t))
+		return;
 	give_back(t);
 	supply(t);
 	if (t->owned->ops->fluid->scan)
@@ -179,19 +224,50 @@ void epf_fluid_free(struct epf_table *t)
 		epf_table_shrink(t, word, words);
 }
 
+/**
+ * epf_fluid_adopt() - memory for what was loaded
+ * @t: table, not yet published, of which the core's pieces have none
+ *
+ * The oldest first: so that all there is can be taken back from there.
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINTR, or as epf_table_grow().
+ */
+int epf_fluid_adopt(struct epf_table *t)
+{
+	struct epf_owned *o = t->owned;
+	u64 **piece, *word;
+	u64 words;
+	u32 i;
+
+	for (i = o->ops->fluid->slices(o); i--;) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		piece = o->ops->piece(o, i, &words);
+		word = epf_table_grow(t, words);
+		if (IS_ERR(word))
+			return PTR_ERR(word);
+		*piece = word;
+	}
+	return 0;
+}
+
 static int jump(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
-	bool room;
+	int err = 0;
 
 	epf_table_lock(t);
-	room = o->skew_ns <= S64_MAX - t->window.epoch_ns;
-	if (room) {
+	if (epf_table_pinned(t, ktime_get_ns()))
+		err = -EBUSY;
+	else if (epf_owned_now(o) > S64_MAX - t->window.epoch_ns)
+		err = -EOVERFLOW;
+	if (!err) {
 		o->skew_ns += t->window.epoch_ns;
 		o->skewed_ns = ktime_get_ns();
 	}
 	epf_table_unlock(t);
-	return room ? 0 : -EOVERFLOW;
+	return err;
 }
 
 /**
@@ -202,8 +278,8 @@ static int jump(struct epf_table *t)
  * One at a time: what an epoch leaves to the worker is done before the next.
  *
  * Context: process; sleeps until the error rate is estimated again.
- * Return: 0; -EINTR: a signal, some may have ended; -EOVERFLOW: the clock cannot
- * go any further; -ENODEV: destroyed meanwhile.
+ * Return: 0; -EINTR: a signal, some may have ended; -EBUSY: pinned; -EOVERFLOW:
+ * the clock cannot go any further; -ENODEV: destroyed meanwhile.
  */
 int epf_fluid_rotate(struct epf_table *t, u32 count)
 {

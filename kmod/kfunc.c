@@ -26,50 +26,69 @@
 
 enum op { OP_TEST, OP_INSERT, OP_TEST_AND_INSERT };
 
-static __always_inline int do_probe(struct epf_table *t, u64 digest,
-				    enum op op)
+static __always_inline int do_lanes(struct epf_table *t,
+				    const struct epf_lanes *lanes, u64 digest,
+				    enum op op, const struct epf_journal *j)
 {
-	struct epf_lanes lanes = epf_table_lanes(t);
 	struct epf_probe p;
 
-	epf_probe(&lanes, digest, &p);
+	epf_probe(lanes, digest, &p);
 	if (op == OP_TEST)
 		return epf_table_test(t, &p);
 	if (op == OP_INSERT)
-		return epf_table_insert(t, &p);
-	return epf_table_test_and_insert(t, &p);
+		return epf_table_insert(t, &p, j, digest);
+	return epf_table_test_and_insert(t, &p, j, digest);
 }
 
-/* Filters with several lines per key, and those of the owned kinds, which have
- * no parts: out of the way of those with one, where the compiler keeps the
- * probe in registers.
+/* With one part, which then has no position more. */
+static __always_inline int do_plain(struct epf_table *t, u64 digest,
+				    enum op op)
+{
+	struct epf_lanes lanes = epf_table_lanes(t);
+
+	lanes.geom.parts = 1;
+	lanes.geom.more = 0;
+	return do_lanes(t, &lanes, digest, op, NULL);
+}
+
+static __always_inline int do_parts(struct epf_table *t, u64 digest,
+				    enum op op)
+{
+	struct epf_lanes lanes = epf_table_lanes(t);
+
+	return do_lanes(t, &lanes, digest, op, epf_table_journal(t));
+}
+
+/* Filters with several lines per key, those of the owned kinds, which have no
+ * parts, and those of which a journal is kept: out of the way of plain ones,
+ * where the compiler keeps the probe in registers.
  */
 static noinline int test_parts(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return epf_owned_test(t, digest);
-	return do_probe(t, digest, OP_TEST);
+	return do_parts(t, digest, OP_TEST);
 }
 
 static noinline int insert_parts(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return epf_owned_insert(t, digest);
-	return do_probe(t, digest, OP_INSERT);
+	return do_parts(t, digest, OP_INSERT);
 }
 
 static noinline int test_and_insert_parts(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return epf_owned_test_and_insert(t, digest);
-	return do_probe(t, digest, OP_TEST_AND_INSERT);
+	return do_parts(t, digest, OP_TEST_AND_INSERT);
 }
 
 static __always_inline int do_digest(struct epf_table *t, u64 digest,
 				     enum op op)
 {
-	if (likely(t->lanes.geom.parts == 1))
-		return do_probe(t, digest, op);
+	if (likely(READ_ONCE(t->plain)))
+		return do_plain(t, digest, op);
 	if (op == OP_TEST)
 		return test_parts(t, digest);
 	if (op == OP_INSERT)

@@ -7,10 +7,17 @@
 
 #include <linux/ktime.h>
 
+/* Memory in one piece. */
+static u64 **whole(struct epf_owned *o, u32 i, u64 *words)
+{
+	*words = o->words;
+	return i ? NULL : &o->word;
+}
+
 /* Kinds whose epochs are of one size and end when the owner says so. @last of
- * struct epf_shape is used by them.
+ * struct epf_shape is used by them; @sift settles what they load.
  */
-#define PACED(kind, last)						      \
+#define PACED(kind, last, sift)						      \
 static void kind##_insert(struct epf_owned *o, u64 digest)		      \
 {									      \
 	epf_##kind##_insert(&o->kind, digest);				      \
@@ -51,6 +58,16 @@ static u64 kind##_layer(const struct epf_owned *o, u32 age, u64 *fill)	      \
 	return epf_##kind##_gauge_layer_q56(&o->gauge.all, &o->kind, age, fill);  \
 }									      \
 									      \
+static void kind##_save(struct epf_owned *o, struct epf_snap_owned *s)	      \
+{									      \
+	epf_##kind##_save(&o->kind, s);					      \
+}									      \
+									      \
+static int kind##_load(struct epf_owned *o, const struct epf_snap_owned *s)   \
+{									      \
+	return epf_##kind##_load(&o->kind, s);				      \
+}									      \
+									      \
 static const struct epf_kind_ops kind##_ops = {				      \
 	.used = offsetofend(struct epf_shape, kind.last),		      \
 	.needs = EPF_NEEDS_LOCK | EPF_NEEDS_WORKER,			      \
@@ -63,52 +80,41 @@ static const struct epf_kind_ops kind##_ops = {				      \
 	.sample = kind##_sample,					      \
 	.rate = kind##_rate,						      \
 	.layer = kind##_layer,						      \
+	.save = kind##_save,						      \
+	.load = kind##_load,						      \
+	.piece = whole,							      \
+	.settle = sift,							      \
 };									      \
 static_assert(!offsetof(struct epf_##kind, word))
 
 static int ge_setup(struct epf_owned *o, const struct epf_params *params,
 		    const struct epf_shape *shape)
 {
-	const struct epf_ge_shape s = {
-		.segment_bits = shape->ge.segment_bits,
-		.epochs = shape->ge.epochs,
-		.bits = shape->ge.bits,
-		.layout = shape->ge.layout,
-	};
+	const struct epf_ge_shape s = epf_ge_shape_of(shape);
 
 	o->words = epf_ge_words(&s);
 	o->epochs = s.epochs;
 	o->slices = s.epochs + 1;
 	return epf_ge_init(&o->ge, &s);
 }
-PACED(ge, layout);
+PACED(ge, layout, NULL);
 
 static int gebl_setup(struct epf_owned *o, const struct epf_params *params,
 		      const struct epf_shape *shape)
 {
-	const struct epf_gebl_shape s = {
-		.blocks = shape->gebl.blocks,
-		.block_bits = shape->gebl.block_bits,
-		.epochs = shape->gebl.epochs,
-		.bits = shape->gebl.bits,
-		.offsets = shape->gebl.offsets,
-	};
+	const struct epf_gebl_shape s = epf_gebl_shape_of(shape);
 
 	o->words = epf_gebl_words(&s);
 	o->epochs = s.epochs;
 	o->slices = s.epochs + 1;
 	return epf_gebl_init(&o->gebl, &s);
 }
-PACED(gebl, offsets);
+PACED(gebl, offsets, NULL);
 
 static int apbf_setup(struct epf_owned *o, const struct epf_params *params,
 		      const struct epf_shape *shape)
 {
-	const struct epf_apbf_shape s = {
-		.slice_bits = shape->apbf.slice_bits,
-		.k = shape->apbf.k,
-		.l = shape->apbf.l,
-	};
+	const struct epf_apbf_shape s = epf_apbf_shape_of(shape);
 	int err = epf_apbf_init(&o->apbf, &s);
 
 	if (err)
@@ -118,18 +124,12 @@ static int apbf_setup(struct epf_owned *o, const struct epf_params *params,
 	o->slices = s.k + s.l;
 	return 0;
 }
-PACED(apbf, l);
+PACED(apbf, l, NULL);
 
 static int apbbf_setup(struct epf_owned *o, const struct epf_params *params,
 		       const struct epf_shape *shape)
 {
-	const struct epf_apbbf_shape s = {
-		.nr_blocks = shape->apbbf.blocks,
-		.k = shape->apbbf.k,
-		.l = shape->apbbf.l,
-		.block_bits = shape->apbbf.block_bits,
-		.bits = shape->apbbf.bits,
-	};
+	const struct epf_apbbf_shape s = epf_apbbf_shape_of(shape);
 	int err = epf_apbbf_init(&o->apbbf, &s);
 
 	if (err)
@@ -139,42 +139,38 @@ static int apbbf_setup(struct epf_owned *o, const struct epf_params *params,
 	o->slices = s.k + s.l;
 	return 0;
 }
-PACED(apbbf, bits);
+PACED(apbbf, bits, NULL);
 
 static int dict_setup(struct epf_owned *o, const struct epf_params *params,
 		      const struct epf_shape *shape)
 {
-	const struct epf_dict_shape s = {
-		.buckets = shape->dict.buckets,
-		.yard = shape->dict.yard,
-		.generations = shape->dict.generations,
-		.tag_bits = shape->dict.tag_bits,
-		.rem_bits = shape->dict.rem_bits,
-		.slots = shape->dict.slots,
-		.lines = shape->dict.lines,
-	};
+	const struct epf_dict_shape s = epf_dict_shape_of(shape);
 
 	o->words = epf_dict_words(&s);
 	o->epochs = s.generations;
 	o->slices = s.generations + 1;
 	return epf_dict_init(&o->dict, &s);
 }
-PACED(dict, lines);
+/* Buckets are whole: a line or two, in chunks of many. */
+static bool dict_settle(struct epf_owned *o, u32 i, u64 at, u64 n)
+{
+	u64 words = 8 * o->dict.shape.lines;
+	u64 nr = at / words, end = (at + n) / words;
 
-/* Never given back: what the paper keeps. Timed: the staleness law. */
+	for (; nr < end; nr++) {
+		if (!epf_dict_sound(&o->dict, nr))
+			return false;
+		epf_dict_tidy(&o->dict, nr);
+	}
+	return true;
+}
+PACED(dict, lines, dict_settle);
+
 static int tlbf_setup(struct epf_owned *o, const struct epf_params *params,
 		      const struct epf_shape *shape)
 {
-	const struct epf_tlbf_shape s = {
-		.span_ns = params->window_ns,
-		.words_first = shape->tlbf.words_first,
-		.words_min = shape->tlbf.words_min,
-		.words_max = shape->tlbf.words_max,
-		.k = shape->tlbf.k,
-		.l = shape->tlbf.l,
-		.keep = shape->tlbf.k,
-		.timed = 1,
-	};
+	const struct epf_tlbf_shape s =
+		epf_tlbf_shape_of(shape, params->window_ns);
 
 	if (params->mode != EPF_MODE_TIME)
 		return -EINVAL;
@@ -237,20 +233,48 @@ static u64 *tlbf_expired(struct epf_owned *o, u64 now_ns, u64 *words)
 	return epf_tlbf_expired(&o->tlbf, now_ns, words);
 }
 
+static u64 *tlbf_spare(struct epf_owned *o, u64 *words)
+{
+	*words = o->tlbf.spare.words;
+	o->tlbf.spare.words = 0;
+	return *words ? o->tlbf.spare.word : NULL;
+}
+
+static bool tlbf_spared(const struct epf_owned *o)
+{
+	return o->tlbf.spare.words;
+}
+
 static u64 *tlbf_take(struct epf_owned *o, u64 *words)
 {
 	struct epf_tlbf *f = &o->tlbf;
-	const struct epf_tlbf_slice *s = &f->spare;
+	u64 *word = tlbf_spare(o, words);
+	const struct epf_tlbf_slice *s;
+
+	if (word || !f->nr)
+		return word;
+	s = epf_tlbf_at(f, --f->nr);
+	*words = s->words;
+	return s->word;
+}
+
+static u64 **tlbf_piece(struct epf_owned *o, u32 i, u64 *words)
+{
+	struct epf_tlbf *f = &o->tlbf;
+	struct epf_tlbf_slice *s = &f->slice[(f->head + i) % EPF_TLBF_SLICES];
 
 	*words = s->words;
-	f->spare.words = 0;
-	if (!*words) {
-		if (!f->nr)
-			return NULL;
-		s = epf_tlbf_at(f, --f->nr);
-		*words = s->words;
-	}
-	return s->word;
+	return i < f->nr ? &s->word : NULL;
+}
+
+static void tlbf_save(struct epf_owned *o, struct epf_snap_owned *s)
+{
+	epf_tlbf_save(&o->tlbf, s, epf_owned_now(o));
+}
+
+static int tlbf_load(struct epf_owned *o, const struct epf_snap_owned *s)
+{
+	return epf_tlbf_load(&o->tlbf, s);
 }
 
 /* The ring turns downwards by one place with each shift. */
@@ -304,6 +328,8 @@ static const struct epf_fluid_ops tlbf_fluid = {
 	.plan = tlbf_plan,
 	.add = tlbf_add,
 	.expired = tlbf_expired,
+	.spared = tlbf_spared,
+	.spare = tlbf_spare,
 	.take = tlbf_take,
 	.turns = tlbf_turns,
 	.taken = tlbf_taken,
@@ -323,20 +349,16 @@ static const struct epf_kind_ops tlbf_ops = {
 	.sample = tlbf_sample,
 	.rate = tlbf_rate,
 	.layer = tlbf_layer,
+	.save = tlbf_save,
+	.load = tlbf_load,
+	.piece = tlbf_piece,
 };
 
 static int chain_setup(struct epf_owned *o, const struct epf_params *params,
 		       const struct epf_shape *shape)
 {
-	const struct epf_chain_shape s = {
-		.span_ns = params->window_ns,
-		.lines_first = shape->chain.lines_first,
-		.lines_min = shape->chain.lines_min,
-		.lines_max = shape->chain.lines_max,
-		.load = shape->chain.load,
-		.parts = shape->chain.lines_per_key,
-		.bits = shape->chain.bits_per_key,
-	};
+	const struct epf_chain_shape s =
+		epf_chain_shape_of(shape, params->window_ns);
 
 	if (params->mode != EPF_MODE_TIME || shape->chain.reserved)
 		return -EINVAL;
@@ -397,20 +419,57 @@ static u64 *chain_expired(struct epf_owned *o, u64 now_ns, u64 *words)
 	return epf_chain_expired(&o->chain, now_ns, words);
 }
 
+static u64 *chain_spare(struct epf_owned *o, u64 *words)
+{
+	*words = o->chain.spare.lines * EPF_LANES;
+	o->chain.spare.lines = 0;
+	return *words ? (u64 *)o->chain.spare.line : NULL;
+}
+
+static bool chain_spared(const struct epf_owned *o)
+{
+	return o->chain.spare.lines;
+}
+
 static u64 *chain_take(struct epf_owned *o, u64 *words)
 {
 	struct epf_chain *f = &o->chain;
-	const struct epf_chain_table *t = &f->spare;
+	u64 *word = chain_spare(o, words);
+	const struct epf_chain_table *t;
 
+	if (word || !f->nr)
+		return word;
+	t = &f->table[--f->nr];
 	*words = t->lines * EPF_LANES;
-	f->spare.lines = 0;
-	if (!*words) {
-		if (!f->nr)
-			return NULL;
-		t = &f->table[--f->nr];
-		*words = t->lines * EPF_LANES;
-	}
 	return (u64 *)t->line;
+}
+
+static u64 **chain_piece(struct epf_owned *o, u32 i, u64 *words)
+{
+	if (i >= o->chain.nr)
+		return NULL;
+	*words = o->chain.table[i].lines * EPF_LANES;
+	return (u64 **)&o->chain.table[i].line;
+}
+
+/* Lines are whole, in chunks of many. */
+static bool chain_settle(struct epf_owned *o, u32 i, u64 at, u64 n)
+{
+	struct epf_lanes lanes = epf_chain_lanes(&o->chain, i);
+
+	epf_scan(&lanes, at / EPF_LANES, n / EPF_LANES);
+	return true;
+}
+
+static void chain_save(struct epf_owned *o, struct epf_snap_owned *s)
+{
+	epf_chain_tick(&o->chain, epf_owned_now(o));
+	epf_chain_save(&o->chain, s);
+}
+
+static int chain_load(struct epf_owned *o, const struct epf_snap_owned *s)
+{
+	return epf_chain_load(&o->chain, s);
 }
 
 static bool chain_scan(struct epf_owned *o, u64 lines)
@@ -444,6 +503,8 @@ static const struct epf_fluid_ops chain_fluid = {
 	.plan = chain_plan,
 	.add = chain_add,
 	.expired = chain_expired,
+	.spared = chain_spared,
+	.spare = chain_spare,
 	.take = chain_take,
 	.scan = chain_scan,
 	.turns = chain_turns,
@@ -463,6 +524,10 @@ static const struct epf_kind_ops chain_ops = {
 	.sample = chain_sample,
 	.rate = chain_rate,
 	.layer = chain_layer,
+	.save = chain_save,
+	.load = chain_load,
+	.piece = chain_piece,
+	.settle = chain_settle,
 };
 
 /**

@@ -176,15 +176,32 @@ static bool rotation_wanted(const struct epf_table *t)
 	return t->owned->wanted || epf_table_late(t);
 }
 
+/* With the lock held: look again when the snapshot's time is over. Its end may
+ * come before, and then sends for the worker itself.
+ */
+static void come_back(struct epf_table *t)
+{
+	u64 ns = t->pin_until_ns - ktime_get_ns();
+
+	queue_delayed_work(epf_wq, &t->work,
+			   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
+}
+
 static bool retire_oldest(struct epf_table *t)
 {
 	bool wanted;
 
 	epf_table_lock(t);
 	wanted = rotation_wanted(t);
-	t->owned->retiring = wanted;
-	if (wanted)
+	if (wanted && epf_table_pinned(t, ktime_get_ns())) {
+		come_back(t);
+		wanted = false;
+	}
+	WRITE_ONCE(t->owned->retiring, wanted);
+	if (wanted) {
+		t->owned->moves++;
 		t->owned->ops->retire(t->owned);
+	}
 	epf_table_unlock(t);
 	return wanted;
 }
@@ -208,7 +225,7 @@ static void begin_next(struct epf_table *t)
 
 	epf_table_lock(t);
 	o->ops->advance(o);
-	o->retiring = false;
+	WRITE_ONCE(o->retiring, false);
 	epf_table_end_epoch(t, ktime_get_ns());
 	if (o->wanted)
 		o->wanted--;
@@ -252,21 +269,26 @@ void epf_owned_work(struct epf_table *t)
  * @count: how many
  *
  * Context: process; sleeps until the error rate is estimated again.
- * Return: 0; -EINTR: a signal, those left end all the same; -ENODEV:
- * destroyed meanwhile; of a fluid kind as epf_fluid_rotate().
+ * Return: 0; -EBUSY: pinned; -EINTR: a signal, those left end all the same;
+ * -ENODEV: destroyed meanwhile; of a fluid kind as epf_fluid_rotate().
  */
 int epf_owned_rotate(struct epf_table *t, u32 count)
 {
 	struct epf_owned *o = t->owned;
 	u64 target;
-	int err;
+	int err = 0;
 
 	if (o->ops->fluid)
 		return epf_fluid_rotate(t, count);
 	epf_table_lock(t);
-	o->wanted += count;
+	if (epf_table_pinned(t, ktime_get_ns()))
+		err = -EBUSY;
+	else
+		o->wanted += count;
 	target = t->state.epoch + o->wanted;
 	epf_table_unlock(t);
+	if (err)
+		return err;
 	mod_delayed_work(epf_wq, &t->work, 0);
 	err = wait_event_interruptible(t->moved,
 				       READ_ONCE(t->estimated_epoch) >= target ||
@@ -348,6 +370,8 @@ static void paced_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
 	*inserts = epf_count_of(epf_load(&t->state.count), e);
 	for (; x < e; x++)
 		*inserts += o->past[x % EPF_OWNED_PAST].inserts;
+	if (o->ops->fluid) /* beginnings are seen late; the promise is T */
+		*ns = max(*ns, min(t->params.window_ns, now_ns - o->skewed_ns));
 }
 
 /**

@@ -21,17 +21,11 @@
 
 #include "table.h"
 
-#include <epf/apbbf.h>
-#include <epf/apbf.h>
-#include <epf/chain.h>
-#include <epf/dict.h>
 #include <epf/gauge_aged.h>
 #include <epf/gauge_chain.h>
 #include <epf/gauge_dict.h>
 #include <epf/gauge_epochs.h>
-#include <epf/ge.h>
-#include <epf/gebl.h>
-#include <epf/tlbf.h>
+#include <epf/image.h>
 
 struct epf_kind_ops;
 
@@ -50,7 +44,10 @@ struct epf_kind_ops;
  * @retiring: the oldest epoch counts no more, and its end is not complete
  * @starved: the last time it was not; inserters do not ask again before the
  *	timer comes
- * @skew_ns: how far the clock of a fluid kind is ahead: what was rotated away
+ * @moves: changes of what memory means, beyond keys: an epoch to be ended, a
+ *	slice or table that comes or goes, or may. A snapshot is of one number
+ * @skew_ns: how far the clock of a fluid kind is ahead, modulo 2^64: what was
+ *	rotated away, or the clock of a snapshot
  * @skewed_ns: when that was last changed; at first, creation
  * @turns: epochs of a fluid kind that have been seen to end; 0: it is being
  *	filled
@@ -71,6 +68,7 @@ struct epf_owned {
 	u32 waits;
 	bool retiring;
 	bool starved;
+	u64 moves;
 	u64 skew_ns;
 	u64 skewed_ns;
 	u64 turns;
@@ -102,6 +100,9 @@ struct epf_owned {
  * @plan: how many words that shall have; 0: not wanted
  * @add: hand it over. Return: whether it was taken
  * @expired: tell the time, give back what counts no more; NULL: nothing
+ * @spared: is there a slice or table handed over and not yet in use? Without
+ *	one memory stays what it is, whatever is inserted
+ * @spare: give that back; NULL: there is none
  * @take: give back anything; NULL: nothing is left
  * @scan: empty what is stale, up to so many lines. Return: more is due. NULL:
  *	there is nothing to scan
@@ -117,6 +118,8 @@ struct epf_fluid_ops {
 	u64 (*plan)(const struct epf_owned *o, u64 now_ns);
 	bool (*add)(struct epf_owned *o, u64 now_ns, u64 *word, u64 words);
 	u64 *(*expired)(struct epf_owned *o, u64 now_ns, u64 *words);
+	bool (*spared)(const struct epf_owned *o);
+	u64 *(*spare)(struct epf_owned *o, u64 *words);
 	u64 *(*take)(struct epf_owned *o, u64 *words);
 	bool (*scan)(struct epf_owned *o, u64 lines);
 	u64 (*turns)(const struct epf_owned *o);
@@ -143,6 +146,12 @@ struct epf_fluid_ops {
  * @sample: one more, at random, for the estimate
  * @rate: the estimate of the error, q56
  * @layer: the part in it of the epoch of an age, and its fill, q56
+ * @save: the state of the core for a snapshot; tells the time
+ * @load: take such a state, which may be anything. Return: 0 or -EINVAL
+ * @piece: where the words of piece i of memory are, as snapshots order them;
+ *	NULL: there are no more
+ * @settle: words at .. at + n of piece i have come from anywhere: refuse what
+ *	cannot be, empty what is stale. NULL: all is welcome
  */
 struct epf_kind_ops {
 	u32 used;
@@ -159,6 +168,10 @@ struct epf_kind_ops {
 	void (*sample)(struct epf_owned *o, u64 random);
 	u64 (*rate)(const struct epf_owned *o);
 	u64 (*layer)(const struct epf_owned *o, u32 age, u64 *fill);
+	void (*save)(struct epf_owned *o, struct epf_snap_owned *s);
+	int (*load)(struct epf_owned *o, const struct epf_snap_owned *s);
+	u64 **(*piece)(struct epf_owned *o, u32 i, u64 *words);
+	bool (*settle)(struct epf_owned *o, u32 i, u64 at, u64 n);
 };
 
 /* kinds.c: */
@@ -176,6 +189,13 @@ void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est);
 void epf_owned_info(const struct epf_table *t, u64 now_ns,
 		    struct epf_info *info);
 
+/* image.c: */
+int epf_owned_hold(struct epf_table *t, u64 *moves);
+bool epf_owned_moved(struct epf_table *t, u64 moves);
+int epf_owned_read(struct epf_table *t, u64 moves,
+		   const struct epf_snap_read *args);
+struct epf_table *epf_owned_restore(const struct epf_restore *args);
+
 /* fluid.c: */
 int epf_fluid_fill(struct epf_table *t);
 void epf_fluid_free(struct epf_table *t);
@@ -183,6 +203,9 @@ bool epf_fluid_insert(struct epf_table *t, u64 digest);
 void epf_fluid_work(struct epf_table *t);
 int epf_fluid_rotate(struct epf_table *t, u32 count);
 bool epf_fluid_still(struct epf_table *t);
+void epf_fluid_see(struct epf_table *t);
+void epf_fluid_stir(struct epf_owned *o);
+int epf_fluid_adopt(struct epf_table *t);
 
 /* Does its memory come and go? */
 static inline bool epf_is_fluid(const struct epf_table *t)

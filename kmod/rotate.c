@@ -9,6 +9,7 @@
  * tried again by the worker, by the timer, and now and then by inserters. Those
  * of the owned kinds are always late: the worker has to empty memory first.
  */
+#include "journal.h"
 #include "owned.h"
 #include "trace.h"
 
@@ -53,12 +54,12 @@ void epf_table_lock(struct epf_table *t)
 
 /**
  * epf_table_pinned() - does a snapshot hold rotation?
- * @t: table, locked
+ * @t: table, locked; else it is a hint
  * @now_ns: monotonic
  */
 bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 {
-	return t->pinned && now_ns < t->pin_until_ns;
+	return READ_ONCE(t->pinned) && now_ns < READ_ONCE(t->pin_until_ns);
 }
 
 /* The next count above @sum at which an inserter has to look up. */
@@ -98,6 +99,7 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 		epf_owned_rotated(t, e);
 	else
 		t->cookie[e & 7] = start_poll_synchronize_rcu();
+	epf_journal_rotated(t, now_ns);
 	t->rotations++;
 	t->est.lane_fill[(e + 1) & 7] = 0;
 	t->est.lane_fpr[(e + 1) & 7] = 0;
@@ -120,15 +122,39 @@ static int rotate(struct epf_table *t, u64 now_ns)
 	return 0;
 }
 
+/* How long epoch @e, the current one, is to last. Where the clock is set after
+ * the timer was, it comes too early, or late by at most what is near a multiple.
+ */
+static u64 epoch_lasts(const struct epf_table *t, u64 e)
+{
+	u64 start = READ_ONCE(t->state.ring[e & 7].start_ns);
+
+	if (!t->window.align_ns)
+		return t->window.epoch_ns;
+	return epf_window_lasts(&t->window,
+				ktime_to_ns(ktime_mono_to_real(start)),
+				e == EPF_EPOCH_FIRST);
+}
+
+/* Exact with the lock held. */
+static bool is_due(const struct epf_table *t, u64 now_ns)
+{
+	u64 e = epf_load(&t->state.epoch);
+	u64 ns = now_ns - READ_ONCE(t->state.ring[e & 7].start_ns);
+
+	if (t->window.align_ns)
+		return ns >= epoch_lasts(t, e);
+	return epf_window_due(&t->window,
+			      epf_count_of(epf_load(&t->state.count), e), ns);
+}
+
 /* With the lock held: end the epoch if it is due. Return: it ended. */
 static bool rotate_due(struct epf_table *t)
 {
 	u64 now = ktime_get_ns();
 	u64 e = t->state.epoch;
-	u64 inserts = epf_count_of(epf_load(&t->state.count), e);
 
-	if (!epf_window_due(&t->window, inserts,
-			    now - t->state.ring[e & 7].start_ns))
+	if (!is_due(t, now))
 		return false;
 	if (!rotate(t, now))
 		return true;
@@ -167,6 +193,23 @@ bool epf_table_try_rotate(struct epf_table *t)
 }
 
 /**
+ * epf_table_full() - may insertions have ended the current epoch?
+ * @t: table
+ *
+ * Whoever found the lock taken has left that to its holder, who may not have
+ * come to it yet, nor said that it is late.
+ *
+ * Context: any; without the lock.
+ */
+bool epf_table_full(const struct epf_table *t)
+{
+	u64 e = epf_load(&t->state.epoch);
+
+	return epf_count_of(epf_load(&t->state.count), e) >= t->full_at &&
+	       is_due(t, ktime_get_ns());
+}
+
+/**
  * epf_table_look() - the count has reached the trigger
  * @t: table
  * @e: the epoch counted
@@ -198,12 +241,14 @@ u64 epf_table_tick_ns(const struct epf_table *t)
 	u64 e = epf_load(&t->state.epoch);
 	u64 ns = ktime_get_ns() -
 		 READ_ONCE(t->state.ring[e & 7].start_ns);
+	u64 lasts;
 
 	if (epf_is_fluid(t))
 		return max_t(u64, t->window.epoch_ns / t->owned->ops->ticks,
 			     MEND_MIN_NS);
-	if (ns < t->window.epoch_ns)
-		return max_t(u64, t->window.epoch_ns - ns, TICK_MIN_NS);
+	lasts = epoch_lasts(t, e);
+	if (ns < lasts)
+		return max_t(u64, lasts - ns, TICK_MIN_NS);
 	if (t->window.mode == EPF_MODE_BOTH && !epf_table_late(t))
 		return max_t(u64, t->window.epoch_ns, TICK_MIN_NS);
 	return TICK_MIN_NS; /* late */
@@ -233,12 +278,13 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* Sleep until the worker has ended epoch @e. */
+/* Sleep until the worker has ended epoch @e, or a snapshot keeps it from that. */
 static int wait_worker(struct epf_table *t, u64 e)
 {
 	mod_delayed_work(epf_wq, &t->work, 0);
 	return wait_event_interruptible(t->moved,
 					epf_load(&t->state.epoch) != e ||
+					epf_table_pinned(t, ktime_get_ns()) ||
 					READ_ONCE(t->retired));
 }
 
@@ -359,11 +405,12 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch)
 	if (t->pinned) {
 		err = -EBUSY;
 	} else {
-		t->pinned = true;
-		t->pin_until_ns = ktime_get_ns() + pin_ns;
+		WRITE_ONCE(t->pin_until_ns, ktime_get_ns() + pin_ns);
+		WRITE_ONCE(t->pinned, true);
 		*epoch = t->state.epoch;
 	}
 	epf_table_unlock(t);
+	wake_up_all(&t->moved);
 	return err;
 }
 
@@ -374,8 +421,8 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch)
 void epf_table_unpin(struct epf_table *t)
 {
 	epf_table_lock(t);
-	t->pinned = false;
+	WRITE_ONCE(t->pinned, false);
 	epf_table_unlock(t);
-	if (epf_table_late(t))
+	if (epf_table_late(t) || t->owned)
 		mod_delayed_work(epf_wq, &t->work, 0);
 }

@@ -2,25 +2,26 @@
 /*
  * Snapshots and mappings: user space copies the lines itself, from a mapping,
  * while insertions go on; begin and end only hold rotation and say what the
- * copy is. Restore goes the other way, into a new table.
+ * copy is. Of an owned kind it reads pieces instead, see image.c. Restore goes
+ * the other way, into a new table.
  */
 #include "dev.h"
 #include "compat.h"
+#include "map.h"
+#include "owned.h"
 
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
 /* Lines copied between two chances to be preempted: 64 KiB. */
 #define COPY_LINES 1024u
-/* An epoch this high is a lie: 2^60 rotations. */
-#define EPOCH_MAX (1ULL << 60)
 
-static void fill_header(struct epf_file *file, struct epf_table *t,
-			struct epf_snap_header *h)
+static void fill(struct epf_file *file, struct epf_table *t,
+		 struct epf_snap *a)
 {
+	struct epf_snap_header *h = &a->header;
 	struct epf_stats stats = {};
 	u64 now;
 	int i;
@@ -33,11 +34,12 @@ static void fill_header(struct epf_file *file, struct epf_table *t,
 	strscpy(h->params.name, file->filter->name, sizeof(h->params.name));
 	memcpy(h->key, t->hash.key, sizeof(h->key));
 	h->epoch_begin = file->snap_epoch;
-	h->realtime_ns = ktime_get_real_ns();
 	epf_table_stats(t, &stats);
 	h->inserts = stats.inserts;
 	epf_table_lock(t);
 	now = ktime_get_ns();
+	a->now_ns = now;
+	h->realtime_ns = ktime_to_ns(ktime_mono_to_real(now));
 	h->epoch_end = t->state.epoch;
 	for (i = 0; i < EPF_EPOCHS; i++) {
 		if (!t->state.ring[i].start_ns)
@@ -48,6 +50,46 @@ static void fill_header(struct epf_file *file, struct epf_table *t,
 	h->epochs[h->epoch_end & 7].inserts =
 		epf_count_of(epf_load(&t->state.count), h->epoch_end);
 	epf_table_unlock(t);
+	a->journal = epf_journal_serial(t);
+}
+
+/* Hold what the copy is to be of. Not under file->lock: it may take long. */
+static int hold(struct epf_table *t, u64 pin_ns, u64 *epoch, u64 *moves)
+{
+	int err = epf_table_pin(t, pin_ns, epoch);
+
+	if (err || !t->owned)
+		return err;
+	err = epf_owned_hold(t, moves);
+	*epoch = epf_load(&t->state.epoch);
+	if (err)
+		epf_table_unpin(t);
+	return err;
+}
+
+/* The table held, or an error pointer. */
+static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
+				      u64 *epoch, u64 *moves)
+{
+	struct epf_table *t;
+	int err;
+
+	do {
+		t = epf_filter_table(f);
+		if (!t)
+			return ERR_PTR(-ENODEV);
+		err = hold(t, pin_ns, epoch, moves);
+		if (err)
+			epf_table_put(t);
+	} while (err == -EAGAIN); /* replaced meanwhile */
+	return err ? ERR_PTR(err) : t;
+}
+
+/* Drop a table held. */
+static void let_go(struct epf_table *t)
+{
+	epf_table_unpin(t);
+	epf_table_put(t);
 }
 
 /**
@@ -55,42 +97,66 @@ static void fill_header(struct epf_file *file, struct epf_table *t,
  * @file: descriptor
  * @args: struct epf_snap; its header is set as far as it is known
  *
- * Return: 0, -EINVAL, -ENODEV, -EBUSY: a snapshot is under way, -EOPNOTSUPP:
- * an owned kind.
+ * Return: 0, -EINVAL, -ENODEV, -EBUSY: a snapshot is under way, -EINTR.
  */
 int epf_snap_begin(struct epf_file *file, void *args)
 {
 	struct epf_snap *a = args;
+	u64 epoch, moves = 0;
 	struct epf_table *t;
-	int err;
+	int err = 0;
 
 	if (!a->pin_ns || a->pin_ns > EPF_PIN_MAX_NS)
 		return -EINVAL;
-	t = epf_filter_table(file->filter);
-	if (!t)
-		return -ENODEV;
+	t = hold_current(file->filter, a->pin_ns, &epoch, &moves);
+	if (IS_ERR(t))
+		return PTR_ERR(t);
 	mutex_lock(&file->lock);
-	if (t->owned)
-		err = -EOPNOTSUPP;
-	else if (file->snap)
+	if (file->snap) {
 		err = -EBUSY;
-	else
-		err = epf_table_pin(t, a->pin_ns, &file->snap_epoch);
-	if (!err) {
+	} else {
 		file->snap = t;
-		fill_header(file, t, &a->header);
+		file->snap_epoch = epoch;
+		file->snap_moves = moves;
+		fill(file, t, a);
 	}
 	mutex_unlock(&file->lock);
 	if (err)
-		epf_table_put(t);
+		let_go(t);
+	return err;
+}
+
+/**
+ * epf_snap_read() - EPF_IOC_SNAP_READ
+ * @file: descriptor
+ * @args: struct epf_snap_read
+ *
+ * Return: 0; -EINVAL: also when none was begun; -EOPNOTSUPP: lanes; or as
+ * epf_owned_read().
+ */
+int epf_snap_read(struct epf_file *file, void *args)
+{
+	struct epf_table *t;
+	u64 moves;
+	int err;
+
+	mutex_lock(&file->lock);
+	t = file->snap;
+	moves = file->snap_moves;
+	if (t)
+		epf_table_get(t);
+	mutex_unlock(&file->lock);
+	if (!t)
+		return -EINVAL;
+	err = t->owned ? epf_owned_read(t, moves, args) : -EOPNOTSUPP;
+	epf_table_put(t);
 	return err;
 }
 
 /* With file->lock held. */
 static void end(struct epf_file *file)
 {
-	epf_table_unpin(file->snap);
-	epf_table_put(file->snap);
+	let_go(file->snap);
 	file->snap = NULL;
 }
 
@@ -99,7 +165,7 @@ static void end(struct epf_file *file)
  * @file: descriptor
  * @args: struct epf_snap
  *
- * Return: 0, -EINVAL: also when none was begun.
+ * Return: 0; -EINVAL: also when none was begun; -ESTALE: it is void, and over.
  */
 int epf_snap_end(struct epf_file *file, void *args)
 {
@@ -110,9 +176,11 @@ int epf_snap_end(struct epf_file *file, void *args)
 		return err;
 	mutex_lock(&file->lock);
 	if (file->snap) {
-		fill_header(file, file->snap, &a->header);
+		fill(file, file->snap, a);
+		err = file->snap->owned &&
+		      epf_owned_moved(file->snap, file->snap_moves) ? -ESTALE :
+								      0;
 		end(file);
-		err = 0;
 	}
 	mutex_unlock(&file->lock);
 	return err;
@@ -137,15 +205,13 @@ static int header_check(const struct epf_snap_header *h)
 	if (h->magic != EPF_SNAP_MAGIC || h->version != EPF_SNAP_VERSION ||
 	    h->header_bytes != sizeof(*h))
 		return -EBADMSG;
-	if (h->epoch_begin < EPF_EPOCH_FIRST || h->epoch_end > EPOCH_MAX ||
+	if (h->epoch_begin < EPF_EPOCH_FIRST || h->epoch_end > EPF_IMAGE_EPOCH_MAX ||
 	    h->epoch_begin > h->epoch_end)
 		return -EBADMSG;
 	for (i = 0; i < EPF_EPOCHS; i++)
 		if (h->epochs[i].inserts > EPF_INSERTS_MAX ||
 		    h->epochs[i].age_ns > EPF_NS_MAX)
 			return -EBADMSG;
-	if (h->params.kind != EPF_KIND_LANES)
-		return -EOPNOTSUPP;
 	err = epf_params_check(&h->params);
 	return err == -EINVAL ? -EBADMSG : err;
 }
@@ -166,7 +232,6 @@ static void restore_state(struct epf_table *t, const struct epf_snap_header *h)
 		t->state.ring[i].start_ns = now - h->epochs[i].age_ns;
 	}
 	t->state.count = epf_count_pack(e, h->epochs[e & 7].inserts);
-	t->base_inserts = h->inserts;
 	epf_table_reset_trigger(t);
 }
 
@@ -189,6 +254,22 @@ static int copy_lines(struct epf_table *t, const struct epf_line __user *from)
 	return 0;
 }
 
+static struct epf_table *restore_lanes(const struct epf_restore *a)
+{
+	struct epf_table *t = epf_table_new(&a->header.params, NULL,
+					    a->header.key);
+	int err;
+
+	if (IS_ERR(t))
+		return t;
+	restore_state(t, &a->header);
+	err = copy_lines(t, u64_to_user_ptr(a->lines));
+	if (!err)
+		return t;
+	epf_table_put(t);
+	return ERR_PTR(err);
+}
+
 /**
  * epf_restore() - EPF_IOC_RESTORE
  * @file: descriptor
@@ -206,21 +287,15 @@ int epf_restore(struct epf_file *file, void *args)
 	err = header_check(&a->header);
 	if (err)
 		return err;
-	t = epf_table_new(&a->header.params, NULL, a->header.key);
+	t = a->header.params.kind == EPF_KIND_LANES ? restore_lanes(a) :
+						      epf_owned_restore(a);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
-	restore_state(t, &a->header);
-	err = copy_lines(t, u64_to_user_ptr(a->lines));
-	if (err)
-		goto err_put;
+	t->base_inserts = a->header.inserts;
 	epf_table_estimate(t);
 	err = epf_filter_replace(file->filter, t, NULL);
 	if (err)
-		goto err_put;
-	return 0;
-
-err_put:
-	epf_table_put(t);
+		epf_table_put(t);
 	return err;
 }
 
@@ -234,17 +309,19 @@ static void vma_close(struct vm_area_struct *vma)
 	epf_table_put(vma->vm_private_data);
 }
 
+/* Whole pages. */
+static u64 line_bytes(const struct epf_table *t)
+{
+	return PAGE_ALIGN(epf_geom_lines(&t->lanes.geom) * EPF_LINE_BYTES);
+}
+
 /* Pages of a table live as long as the table, which the mapping holds. */
 static vm_fault_t vma_fault(struct vm_fault *vmf)
 {
 	const struct epf_table *t = vmf->vma->vm_private_data;
-	u64 off = (u64)vmf->pgoff << PAGE_SHIFT;
 
-	if (off >= epf_geom_lines(&t->lanes.geom) * EPF_LINE_BYTES)
-		return VM_FAULT_SIGBUS;
-	vmf->page = vmalloc_to_page((u8 *)t->lanes.line + off);
-	get_page(vmf->page);
-	return 0;
+	return epf_map_fault(vmf, t->lanes.line, (u64)vmf->pgoff << PAGE_SHIFT,
+			     line_bytes(t));
 }
 
 static const struct vm_operations_struct vma_ops = {
@@ -266,13 +343,24 @@ static struct epf_table *table_to_map(struct epf_file *file)
 	return t ?: epf_filter_table(file->filter);
 }
 
+static int map_journal(struct epf_file *file, struct vm_area_struct *vma)
+{
+	int err = -EINVAL;
+
+	mutex_lock(&file->lock);
+	if (file->journal)
+		err = epf_journal_mmap(file->journal, vma);
+	mutex_unlock(&file->lock);
+	return err;
+}
+
 /**
- * epf_mmap() - map the lines
+ * epf_mmap() - map the lines, or the descriptor's journal
  * @filp: of a filter descriptor
  * @vma: read-only
  *
- * Return: 0, -EACCES: writable or executable, -EINVAL: beyond the lines, -ENODEV,
- * -EOPNOTSUPP: an owned kind.
+ * Return: 0, -EACCES: writable or executable, -EINVAL: beyond the lines or the
+ * journal, -ENODEV, -EOPNOTSUPP: an owned kind, -EPERM: a journal.
  */
 int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 {
@@ -281,6 +369,8 @@ int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 
 	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
 		return -EACCES;
+	if (vma->vm_pgoff >= EPF_MMAP_JOURNAL >> PAGE_SHIFT)
+		return map_journal(filp->private_data, vma);
 	t = table_to_map(filp->private_data);
 	if (!t)
 		return -ENODEV;
@@ -288,8 +378,7 @@ int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 		epf_table_put(t);
 		return -EOPNOTSUPP;
 	}
-	pages = PAGE_ALIGN(epf_geom_lines(&t->lanes.geom) * EPF_LINE_BYTES) >>
-		PAGE_SHIFT;
+	pages = line_bytes(t) >> PAGE_SHIFT;
 	if (vma->vm_pgoff > pages || vma_pages(vma) > pages - vma->vm_pgoff) {
 		epf_table_put(t);
 		return -EINVAL;

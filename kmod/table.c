@@ -6,6 +6,7 @@
 
 #include "filter.h"
 #include "compat.h"
+#include "journal.h"
 #include "owned.h"
 
 #include <linux/init.h>
@@ -135,6 +136,7 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 	if (!t->owned)
 		epf_geom_init(&t->lanes.geom, params->nr_lines,
 			      params->lines_per_key, params->bits_per_key);
+	t->plain = t->lanes.geom.parts == 1;
 	epf_window_init_epochs(&t->window, params->mode, params->refresh,
 			       params->window_inserts, params->window_ns,
 			       t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS);
@@ -298,7 +300,8 @@ struct epf_table *epf_table_new(const struct epf_params *params,
  * @t: table
  * @words: how many
  *
- * Context: process; sleeps; its worker, or whoever has not yet published it.
+ * Context: process; sleeps; its worker, or whoever has not yet published it;
+ * of lanes, whose worker needs none, one caller at a time.
  * Return: memory within the limits, or an error pointer: -E2BIG, -ENOSPC:
  * limits; -ENOMEM.
  */
@@ -364,6 +367,7 @@ void epf_table_retire(struct epf_table *t)
 	WRITE_ONCE(t->retired, true);
 	rcu_assign_pointer(t->owner, NULL);
 	hrtimer_cancel(&t->timer);
+	epf_journal_over(t);
 	wake_up_all(&t->moved);
 	epf_table_put(t);
 }
@@ -474,7 +478,9 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	info->fpr_ppt = t->est.fpr;
 	info->age_ns = now - t->created_ns;
 	info->flags = (epf_table_saturated(t) ? EPF_INFO_SATURATED : 0) |
-		      (epf_table_pinned(t, now) ? EPF_INFO_PINNED : 0);
+		      (epf_table_pinned(t, now) ? EPF_INFO_PINNED : 0) |
+		      (rcu_access_pointer(t->journal) ? EPF_INFO_JOURNAL : 0) |
+		      (t->window.align_ns ? EPF_INFO_ALIGNED : 0);
 	read_epochs(t, now, info->epochs);
 	if (t->owned)
 		epf_owned_info(t, now, info);

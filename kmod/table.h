@@ -29,6 +29,7 @@
  *              verdict may be one estimate behind. Once for each operation, so
  *              that what is told to be absent has been inserted.
  *   retired    Set once; read as a hint, the references do the rest.
+ *   journal, plain   See journal.h.
  */
 #ifndef EPF_TABLE_H
 #define EPF_TABLE_H
@@ -46,6 +47,7 @@
 #include <linux/workqueue.h>
 
 struct epf_filter;
+struct epf_journal;
 struct epf_owned;
 
 /**
@@ -94,6 +96,8 @@ struct epf_estimates {
  *	inserters; every value is right, a smaller one is dearer and sharper
  * @answer: enum epf_answer
  * @retired: no longer published
+ * @plain: one line a key, and no journal: all that most packets need to know
+ * @journal: that is kept of it, or NULL
  * @owned: of an owned kind; NULL: lanes. Constant
  * @batch_max: see @batch
  * @full_at: insertions that end an epoch; beyond all counts in mode time
@@ -138,7 +142,9 @@ struct epf_table {
 	u32 batch;
 	u8 answer;
 	bool retired;
+	bool plain;
 	struct epf_owned *owned;
+	struct epf_journal __rcu *journal;
 	u32 batch_max;
 	u64 full_at;
 	u64 near_at;
@@ -206,6 +212,7 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum);
 bool epf_table_try_rotate(struct epf_table *t);
 int epf_table_rotate(struct epf_table *t, u32 count);
 int epf_table_clear(struct epf_table *t);
+bool epf_table_full(const struct epf_table *t);
 int epf_table_settle(struct epf_table *t);
 int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch);
 void epf_table_unpin(struct epf_table *t);
@@ -217,6 +224,10 @@ u64 epf_table_tick_ns(const struct epf_table *t);
 /* worker.c: */
 void epf_table_work(struct work_struct *work);
 void epf_table_estimate(struct epf_table *t);
+
+/* journal.c; docs there: */
+void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
+			  u64 lanes);
 
 /* owned.c; docs there: */
 int epf_owned_test(struct epf_table *t, u64 digest);
@@ -277,22 +288,27 @@ static __always_inline int epf_table_verdict(struct epf_table *t, int verdict,
 	return verdict;
 }
 
-/* The lanes of @t, with what the compiler cannot know: where the epoch is, and
- * that with one part no part has a position more.
- */
+/* The lanes of @t, with what the compiler cannot know: where the epoch is. */
 static __always_inline struct epf_lanes epf_table_lanes(struct epf_table *t)
 {
 	struct epf_lanes lanes = t->lanes;
 
 	lanes.epoch = &t->state.epoch;
-	if (lanes.geom.parts == 1)
-		lanes.geom.more = 0;
 	return lanes;
+}
+
+/* The journal that is kept of @t, for the RCU section of the caller. */
+static __always_inline const struct epf_journal *
+epf_table_journal(const struct epf_table *t)
+{
+	return rcu_dereference_check(t->journal, rcu_read_lock_bh_held());
 }
 
 /*
  * The three operations on a probe. The caller is in an RCU read-side section
- * since before it loaded the table: that is the section of O3 in lanes.h.
+ * since before it loaded the table: that is the section of O3 in lanes.h. @j is
+ * what epf_table_journal() gave, or NULL where @t->plain says that there is
+ * none; @digest is for it.
  *
  * Return: EPF_ABSENT, EPF_PRESENT + age, or -ENOSPC: absent, failing open.
  */
@@ -305,23 +321,34 @@ static __always_inline int epf_table_test(struct epf_table *t,
 }
 
 static __always_inline int epf_table_insert(struct epf_table *t,
-					    const struct epf_probe *p)
+					    const struct epf_probe *p,
+					    const struct epf_journal *j,
+					    u64 digest)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
+	u64 into = 0;
+	u64 e = epf_insert_into(&lanes, p, &into);
 
-	return epf_table_count(t, epf_insert(&lanes, p), EPF_ABSENT);
+	if (j)
+		epf_journal_inserted(j, digest, e, into);
+	return epf_table_count(t, e, EPF_ABSENT);
 }
 
-static __always_inline int epf_table_test_and_insert(struct epf_table *t,
-						     const struct epf_probe *p)
+static __always_inline int
+epf_table_test_and_insert(struct epf_table *t, const struct epf_probe *p,
+			  const struct epf_journal *j, u64 digest)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 	u8 answer = READ_ONCE(t->answer);
+	u64 into = 0;
 	int verdict;
 	u64 e;
 
-	verdict = epf_test_and_insert(&lanes, p, answer == EPF_ANSWER_SKIP,
-				      &e);
+	verdict = epf_test_and_insert_into(&lanes, p,
+					   answer == EPF_ANSWER_SKIP, &e,
+					   &into);
+	if (j && e)
+		epf_journal_inserted(j, digest, e, into);
 	verdict = epf_table_verdict(t, verdict, answer);
 	return e ? epf_table_count(t, e, verdict) : verdict;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What happens to a table behind the packets' back: the scan (of an owned kind,
- * the ends of its epochs), the estimate of
- * the error rate with its verdict "saturated", and telling those who wait.
+ * the ends of its epochs), the estimate of the error rate with its verdict
+ * "saturated", and telling those who wait.
  * One work item for each table, so these never run twice at a time.
  */
 #include "filter.h"

@@ -112,7 +112,10 @@ while IFS= read -r line; do
 	[ -z "$line" ] || "$epfctl" detach "${line%% *}" ||
 		undo "cannot detach ${line%% *}"
 done <<< "$attached"
+declare -A how # to restore: what a snapshot does not say
 for name in "${filters[@]}"; do
+	! "$epfctl" -j show "$name" | grep -q '"aligned":true' ||
+		how[$name]=--align
 	"$epfctl" save "$name" "$state/$name" > /dev/null ||
 		undo "cannot save '$name'"
 done
@@ -122,7 +125,8 @@ kept="the snapshots are in $state: load a module, then 'epfctl restore NAME $sta
 insmod "$module" "${options[@]}" || modprobe epochfilter ||
 	die "no module can be loaded; $kept"
 for name in "${filters[@]}"; do
-	"$epfctl" restore "$name" "$state/$name" > /dev/null ||
+	# shellcheck disable=SC2086 # an option or none
+	"$epfctl" restore "$name" "$state/$name" ${how[$name]:-} > /dev/null ||
 		die "cannot restore '$name'; $kept"
 done
 attach_all || die "not all could be attached again; $kept"

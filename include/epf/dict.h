@@ -456,17 +456,36 @@ EPF_FN __u64 *epf_dict_bucket(const struct epf_dict *f, __u64 nr)
 	return f->word + nr * 8 * f->shape.lines;
 }
 
-/* The scan visits a bucket. */
-EPF_FN_BIG void epf_dict_visit(struct epf_dict *f)
+/* Bucket @nr of both tables, those of the backyard after the others, without
+ * what is stale.
+ */
+EPF_FN_BIG void epf_dict_tidy(struct epf_dict *f, __u64 nr)
 {
-	bool yard = f->scan >= f->shape.buckets;
-	__u64 *bucket = epf_dict_bucket(f, f->scan);
+	bool yard = nr >= f->shape.buckets;
+	__u64 *bucket = epf_dict_bucket(f, nr);
 
 	epf_dict_clean(f, &f->table[yard], bucket);
 	if (!yard) {
 		epf_dict_clean_mark(f, bucket, EPF_DICT_SPILL);
 		epf_dict_clean_mark(f, bucket, EPF_DICT_PASS);
 	}
+}
+
+/* Can bucket @nr be this kind's? All that the functions here rest on is that its
+ * map has no more ones than there are cells: so every slot has its zero, and no
+ * search leaves the map. What else is in it are keys.
+ */
+EPF_FN bool epf_dict_sound(const struct epf_dict *f, __u64 nr)
+{
+	const struct epf_dict_table *t = &f->table[nr >= f->shape.buckets];
+
+	return epf_dict_used(t, epf_dict_bucket(f, nr)) <= t->cells;
+}
+
+/* The scan visits a bucket. */
+EPF_FN_BIG void epf_dict_visit(struct epf_dict *f)
+{
+	epf_dict_tidy(f, f->scan);
 	f->visited++;
 	if (++f->scan == f->shape.buckets + f->shape.yard)
 		f->scan = 0;

@@ -67,14 +67,17 @@ EPF_FN __u64 epf_gauge_fill(const struct epf_gauge *g, __u32 layer)
 	return epf_ratio_q56(g->set[layer], g->seen[layer]);
 }
 
-/* Take one of @words words into layer @layer; they have @bits bits in all. */
+/* Take one of @words words into layer @layer; they have @bits bits in all. What
+ * is behind those may be anything: it may have come from a file.
+ */
 EPF_FN void epf_gauge_word(struct epf_gauge *g, __u32 layer, const __u64 *word,
 			   __u64 words, __u64 bits, __u64 random)
 {
 	__u64 at = epf_mulhi(random, words);
+	__u32 n = bits - 64 * at < 64 ? (__u32)(bits - 64 * at) : 64;
 
-	g->set[layer] += epf_popcount(word[at]);
-	g->seen[layer] += bits - 64 * at < 64 ? (__u32)(bits - 64 * at) : 64;
+	g->set[layer] += epf_popcount(word[at] << (64 - n));
+	g->seen[layer] += n;
 }
 
 #endif /* EPF_GAUGE_H */

@@ -221,30 +221,44 @@ EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
 }
 
 /**
- * epf_insert() - insert a digest
+ * epf_insert_into() - insert a digest
  * @f: filter
  * @p: probe of the digest
+ * @lanes: bit e mod 8 is added for each epoch e whose lanes now have the key:
+ *	of the epoch that holds it, and of those that ended under way, at most
+ *	seven older (O3)
  *
  * Context: any that the owner's grace period covers (O3); lock-free: a retry
  * means that a rotation took place.
  * Return: the epoch that holds the key, for counting.
  */
-EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
+EPF_FN __u64 epf_insert_into(const struct epf_lanes *f,
+			     const struct epf_probe *p, __u64 *lanes)
 {
 	__u64 e;
 
-	do
+	do {
 		e = epf_load_acquire(f->epoch);
-	while (epf_set(f, p, e, 0) == EPF_MOVED);
+		*lanes |= 1ULL << (e & 7);
+	} while (epf_set(f, p, e, 0) == EPF_MOVED);
 	return e;
 }
 
+/* As epf_insert_into(), for those who need not know into which lanes. */
+EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
+{
+	__u64 lanes = 0;
+
+	return epf_insert_into(f, p, &lanes);
+}
+
 /**
- * epf_test_and_insert() - the verdict before, and the insert, as one
+ * epf_test_and_insert_into() - the verdict before, and the insert, as one
  * @f: filter
  * @p: probe of the digest
  * @first_seen: insert absent keys only
  * @e: set to the epoch that holds the key, or to 0 when nothing was inserted
+ * @lanes: as epf_insert_into()
  *
  * Of concurrent sightings of one new key at least one is told absent, and
  * exactly one when no rotation falls between them. The first line lacking
@@ -258,9 +272,9 @@ EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
  * Context: as epf_insert().
  * Return: EPF_ABSENT, or EPF_PRESENT + age.
  */
-EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
-			       const struct epf_probe *p, bool first_seen,
-			       __u64 *e)
+EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
+				    const struct epf_probe *p, bool first_seen,
+				    __u64 *e, __u64 *lanes)
 {
 	enum epf_was was;
 	int verdict;
@@ -272,13 +286,14 @@ EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
 		*e = 0;
 		return verdict;
 	}
+	*lanes |= 1ULL << (*e & 7);
 	if (verdict == EPF_PRESENT) /* all there already, loaded with acquire */
 		was = epf_load_ordered(f->epoch) == *e ? EPF_WAS_COMPLETE :
 							 EPF_MOVED; /* O2 */
 	else
 		was = epf_set(f, p, *e, epf_first_lacking(p, *e));
 	if (was == EPF_MOVED) {
-		*e = epf_insert(f, p);
+		*e = epf_insert_into(f, p, lanes);
 		return verdict;
 	}
 	if (!verdict && was == EPF_WAS_COMPLETE)
@@ -286,10 +301,38 @@ EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
 	return verdict;
 }
 
+/* As epf_test_and_insert_into(), for those who need not know into which. */
+EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
+			       const struct epf_probe *p, bool first_seen,
+			       __u64 *e)
+{
+	__u64 lanes = 0;
+
+	return epf_test_and_insert_into(f, p, first_seen, e, &lanes);
+}
+
 /* The tag that lane @i carries if its epoch is one of @epoch-7 .. @epoch. */
 EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
 {
 	return epf_tag(i <= (epoch & 7) ? epoch : epoch - 8);
+}
+
+/**
+ * epf_retag() - a lane word of one epoch as that of another
+ * @v: word
+ * @from: the epoch it is read at
+ * @to: the other
+ *
+ * Return: its positions with the tag of @to; 0: it is not of @from, or has none,
+ * as memory not written to.
+ */
+EPF_FN __u64 epf_retag(__u64 v, __u64 from, __u64 to)
+{
+	__u64 positions = v & ~EPF_TAG_MASK;
+
+	if ((v & EPF_TAG_MASK) != epf_tag(from) || !positions)
+		return 0;
+	return positions | epf_tag(to);
 }
 
 /**

@@ -452,10 +452,15 @@ EPF_FN bool epf_icmp_has_id(__u32 proto, __u32 type)
 	return type == 0 || type == 8 || (type >= 13 && type <= 18);
 }
 
+EPF_FN bool epf_flow_is_icmp(const struct epf_flow *f)
+{
+	return f->proto == (f->len == 14 ? 1 : 58);
+}
+
 EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip,
 		       struct epf_flow *f)
 {
-	bool icmp = f->proto == (f->len == 14 ? 1 : 58);
+	bool icmp = epf_flow_is_icmp(f);
 	__u8 room[EPF_HDR_MAX];
 	const __u8 *p;
 	int err;
@@ -529,6 +534,14 @@ EPF_FN_BIG int epf_flow_ip6(const struct epf_pkt *pkt, struct epf_ip *ip,
 	return 0;
 }
 
+/* What is said in front, then the digest of all. */
+EPF_FN __u64 epf_flow_seal(const struct epf_hash *h, struct epf_flow *f)
+{
+	f->key[0] = (f->len == 14 ? 4 : 6) | (f->fragment ? 0x80 : 0);
+	f->key[1] = (__u8)f->proto;
+	return epf_digest(h, f->key, f->len);
+}
+
 EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 			   const struct epf_pkt_opts *o, __u64 *digest)
 {
@@ -551,9 +564,57 @@ EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 		err = epf_flow_l4(pkt, &ip, &f);
 	if (err)
 		return err;
-	f.key[0] = (ip.hdr[0] >> 4) | (f.fragment ? 0x80 : 0);
-	f.key[1] = (__u8)f.proto;
-	*digest = epf_digest(h, f.key, f.len);
+	*digest = epf_flow_seal(h, &f);
+	return 0;
+}
+
+/**
+ * struct epf_flow_rec - a flow as a record of an exporter tells it
+ * @src: address; of IPv4 the first four bytes
+ * @dst: address
+ * @id: ports, or the type and code of ICMP, as they are in the packet
+ * @version: 4 or 6
+ * @proto: of the transport header
+ */
+struct epf_flow_rec {
+	__u8 src[16];
+	__u8 dst[16];
+	__u8 id[4];
+	__u8 version;
+	__u8 proto;
+};
+
+/**
+ * epf_flow_rec_digest() - the digest that packets of a flow have
+ * @h: keyed function
+ * @r: flow; not of fragments
+ * @digest: result
+ *
+ * Of protocols without ports @r->id does not count.
+ *
+ * Return: 0; -ENODATA: ICMP of a type whose key has the identifier, which no
+ * record tells.
+ */
+EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
+			       const struct epf_flow_rec *r, __u64 *digest)
+{
+	__u32 addr = r->version == 4 ? 4 : 16;
+	struct epf_flow f;
+
+	f.len = 6 + 2 * addr;
+	f.proto = r->proto;
+	f.fragment = false;
+	memset(f.key, 0, 8);
+	memcpy(f.key + 6, r->src, addr);
+	memcpy(f.key + 6 + addr, r->dst, addr);
+	if (epf_flow_is_icmp(&f)) {
+		if (epf_icmp_has_id(f.proto, r->id[0]))
+			return -ENODATA;
+		memcpy(f.key + 2, r->id, 2);
+	} else if (epf_has_ports(f.proto)) {
+		memcpy(f.key + 2, r->id, 4);
+	}
+	*digest = epf_flow_seal(h, &f);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
  *
  *   EPF_FN                 linkage of a core function on a packet's way
  *   EPF_FN_BIG             linkage of one too big to be copied into each caller
- *   EPF_UNROLL             before a loop of 8 rounds
+ *   EPF_UNROLL             before a loop of at most 8 rounds
  *   epf_load(p)            one untorn 64-bit load, no ordering
  *   epf_load_acquire(p)    the same; later loads and stores stay after it
  *   epf_load_ordered(p)    the same; performed only after every earlier
@@ -15,6 +15,7 @@
  *                          epf_load_acquire of this thread took effect
  *   epf_store_release(p,v) one untorn 64-bit store, after everything earlier
  *   epf_fetch_or(p,v)      atomic OR, returns the old word, full barrier
+ *   epf_fetch_add(p,v)     atomic addition, returns the old word, full barrier
  *   epf_cas(p,&old,new)    compare and swap; on failure *old is the word
  *                          found and nothing is ordered; on success a full
  *                          barrier
@@ -34,7 +35,7 @@
  *           the load is a plain mov, on arm64 an ldar.
  *   BPF     __sync builtins: atomics whose result is used are fully ordered;
  *           without a use clang emits the unordered form, hence the volatile
- *           sink in epf_fetch_or.
+ *           sinks.
  *   CUDA    system-scope atomics and fences, because the CPU may share the
  *           memory.
  *
@@ -89,6 +90,11 @@ EPF_FN void epf_store_release(__u64 *p, __u64 v)
 EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
 {
 	return atomic64_fetch_or(v, (atomic64_t *)p);
+}
+
+EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
+{
+	return atomic64_fetch_add(v, (atomic64_t *)p);
 }
 
 EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
@@ -169,6 +175,13 @@ EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
 	return old;
 }
 
+EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
+{
+	volatile __u64 old = __sync_fetch_and_add(p, v);
+
+	return old;
+}
+
 EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
 {
 	__u64 want = *old;
@@ -208,10 +221,15 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #ifdef __CUDACC__
 #define EPF_FN static __host__ __device__ __forceinline__
 #define EPF_FN_BIG static __host__ __device__ __attribute__((unused))
-#define EPF_UNROLL _Pragma("unroll 8")
 #else
 #define EPF_FN static inline __attribute__((always_inline, unused))
 #define EPF_FN_BIG static __attribute__((unused))
+#endif
+#if defined(__CUDA_ARCH__)
+#define EPF_UNROLL _Pragma("unroll 8")
+#elif defined(__CUDACC__) /* host side: neither pragma passes nvcc and gcc */
+#define EPF_UNROLL
+#else
 #define EPF_UNROLL _Pragma("GCC unroll 8")
 #endif
 #ifdef __cplusplus
@@ -253,6 +271,16 @@ EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
 
 	__threadfence_system();
 	old = atomicOr_system(p, v);
+	__threadfence_system();
+	return old;
+}
+
+EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
+{
+	__u64 old;
+
+	__threadfence_system();
+	old = atomicAdd_system(p, v);
 	__threadfence_system();
 	return old;
 }
@@ -312,6 +340,14 @@ EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
 	return old;
 }
 
+EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
+{
+	__u64 old = *p;
+
+	*p = old + v;
+	return old;
+}
+
 EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
 {
 	(void)old; /* nobody changed it */
@@ -344,6 +380,11 @@ EPF_FN void epf_store_release(__u64 *p, __u64 v)
 EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
 {
 	return __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST);
+}
+
+EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
+{
+	return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
 }
 
 EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)

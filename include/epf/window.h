@@ -7,6 +7,16 @@
  * most (r+1) * ceil(W/r) (likewise in time); guarded epochs, Proposition 1,
  * whose W + l holds only where r divides W. A late rotation lengthens both.
  *
+ * Aligned windows, in time: epochs end at the multiples of a pitch on the wall
+ * clock. What retains a key are the r epochs that follow its own, so the first
+ * epoch of all may be short; no other is shorter than ceil(T/r) on the owner's
+ * clock. The pitch is a little longer than that: an epoch that begins late by
+ * less than the difference, as all do, still ends on time. (Were it the same,
+ * every boundary would be later than the one before.) One that begins later
+ * than that, or whose clock was set meanwhile, ends as soon as it may where that
+ * is near a multiple, else at the multiple after the next: it is longer by less
+ * than one pitch.
+ *
  * Shared words:
  *
  *   epoch   see lanes.h. Written under the rotation lock.
@@ -35,10 +45,12 @@
  * @epoch_ns: ceil(T/r); 0 in mode count
  * @mode: enum epf_mode
  * @first_seen: insert and count absent keys only; else every sighting
+ * @align_ns: the pitch of an aligned window; 0: it is not aligned
  */
 struct epf_window {
 	__u64 epoch_inserts;
 	__u64 epoch_ns;
+	__u64 align_ns;
 	__u32 mode;
 	__u32 first_seen;
 };
@@ -97,6 +109,7 @@ EPF_FN int epf_window_init_epochs(struct epf_window *w, __u32 mode,
 		return -EINVAL;
 	w->epoch_inserts = (inserts + epochs - 1) / epochs;
 	w->epoch_ns = (ns + epochs - 1) / epochs;
+	w->align_ns = 0;
 	w->mode = mode;
 	w->first_seen = first_seen;
 	return 0;
@@ -108,6 +121,51 @@ EPF_FN int epf_window_init(struct epf_window *w, __u32 mode, __u32 first_seen,
 {
 	return epf_window_init_epochs(w, mode, first_seen, inserts, ns,
 				      EPF_LIVE_EPOCHS);
+}
+
+/* The pitch of an aligned window: 1/64 more than an epoch has to last. */
+EPF_FN __u64 epf_align_pitch(__u64 epoch_ns)
+{
+	return epoch_ns + (epoch_ns >> 6) + 1;
+}
+
+/* What is at most so far from a multiple of the pitch counts as being there. */
+EPF_FN __u64 epf_align_near(__u64 pitch)
+{
+	return pitch >> 3;
+}
+
+/* Let epochs end by the wall clock. Return: 0; -EINVAL: not in mode time. */
+EPF_FN int epf_window_align(struct epf_window *w)
+{
+	if (w->mode != EPF_MODE_TIME)
+		return -EINVAL;
+	w->align_ns = epf_align_pitch(w->epoch_ns);
+	return 0;
+}
+
+/**
+ * epf_window_lasts() - how long an epoch lasts, as far as time is concerned
+ * @w: window
+ * @wall_ns: when it began, on the wall clock as that goes now; of an aligned
+ *	window only
+ * @first: it is the first of all
+ *
+ * Return: ns, at least @w->epoch_ns unless it is the first.
+ */
+EPF_FN __u64 epf_window_lasts(const struct epf_window *w, __u64 wall_ns,
+			      bool first)
+{
+	__u64 pitch = w->align_ns;
+	__u64 past = pitch ? wall_ns % pitch : 0;
+
+	if (!pitch)
+		return w->epoch_ns;
+	if (first)
+		return pitch - past;
+	if (past > epf_align_near(pitch))
+		return 2 * pitch - past;
+	return pitch - past > w->epoch_ns ? pitch - past : w->epoch_ns;
 }
 
 /* Has the epoch that counted @inserts and lasted @ns come to its end? */

@@ -56,7 +56,7 @@ static int __init law_op(struct epf_table *t, u64 digest, enum law_op op)
 	rcu_read_lock();
 	epf_probe(&t->lanes, digest, &p);
 	verdict = op == LAW_TEST ? epf_table_test(t, &p) :
-				   epf_table_test_and_insert(t, &p);
+				   epf_table_test_and_insert(t, &p, NULL, 0);
 	rcu_read_unlock();
 	epf_table_settle(t);
 	return verdict;

@@ -177,8 +177,8 @@ static int put(struct epf_table *t, u64 digest, bool sight)
 		return sight ? epf_owned_test_and_insert(t, digest) :
 			       epf_owned_insert(t, digest);
 	epf_probe(&t->lanes, digest, &p);
-	return sight ? epf_table_test_and_insert(t, &p) :
-		       epf_table_insert(t, &p);
+	return sight ? epf_table_test_and_insert(t, &p, NULL, 0) :
+		       epf_table_insert(t, &p, NULL, 0);
 }
 
 static int ask(struct epf_table *t, u64 digest)

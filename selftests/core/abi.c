@@ -113,10 +113,40 @@ static const struct field fields[] = {
 	END(epf_snap_header, 288)
 
 	F(epf_snap, size) F(epf_snap, flags) F(epf_snap, pin_ns)
-	F(epf_snap, header) END(epf_snap, 304)
+	F(epf_snap, header) F(epf_snap, journal)
+	F(epf_snap, now_ns) END(epf_snap, 320)
+
+	F(epf_snap_slice, words) F(epf_snap_slice, begin_ns)
+	F(epf_snap_slice, since) F(epf_snap_slice, until)
+	F(epf_snap_slice, last_ns) F(epf_snap_slice, fn)
+	END(epf_snap_slice, 48)
+	F(epf_snap_table, words) F(epf_snap_table, last)
+	F(epf_snap_table, keys) END(epf_snap_table, 80)
+	F(epf_snap_owned, size) F(epf_snap_owned, nr) F(epf_snap_owned, words)
+	F(epf_snap_owned, shape) F(epf_snap_owned, epoch)
+	F(epf_snap_owned, now) F(epf_snap_owned, steady_ns)
+	F(epf_snap_owned, taken) F(epf_snap_owned, last_ns)
+	F(epf_snap_owned, turn) F(epf_snap_owned, start_ns)
+	F(epf_snap_owned, begun) F(epf_snap_owned, past)
+	F(epf_snap_owned, slice) END(epf_snap_owned, 16528)
+	F(epf_snap_read, size) F(epf_snap_read, flags)
+	F(epf_snap_read, offset) F(epf_snap_read, bytes)
+	F(epf_snap_read, data) END(epf_snap_read, 32)
 
 	F(epf_restore, size) F(epf_restore, flags) F(epf_restore, header)
 	F(epf_restore, lines) END(epf_restore, 304)
+
+	F(epf_journal_args, size) F(epf_journal_args, flags)
+	F(epf_journal_args, order) F(epf_journal_args, shards)
+	F(epf_journal_args, bytes) F(epf_journal_args, records)
+	F(epf_journal_args, serial) END(epf_journal_args, 40)
+	F(epf_journal_head, over) F(epf_journal_head, reserved)
+	END(epf_journal_head, 64)
+	F(epf_journal_shard, next) F(epf_journal_shard, lost)
+	F(epf_journal_shard, reserved) END(epf_journal_shard, 64)
+	F(epf_journal_record, seq) F(epf_journal_record, epoch)
+	F(epf_journal_record, value) F(epf_journal_record, more)
+	END(epf_journal_record, 32)
 
 	F(epf_pkt_opts, key) F(epf_pkt_opts, link) F(epf_pkt_opts, flags)
 	F(epf_pkt_opts, max_bytes) END(epf_pkt_opts, 8)
@@ -138,9 +168,14 @@ static const struct {
 	{ "EPF_IOC_ROTATE", EPF_IOC_ROTATE, 0xc018ef14 },
 	{ "EPF_IOC_CLEAR", EPF_IOC_CLEAR, 0xef15 },
 	{ "EPF_IOC_KEY", EPF_IOC_KEY, 0xc018ef16 },
-	{ "EPF_IOC_SNAP_BEGIN", EPF_IOC_SNAP_BEGIN, 0xc130ef17 },
-	{ "EPF_IOC_SNAP_END", EPF_IOC_SNAP_END, 0xc130ef18 },
+	{ "EPF_IOC_SNAP_BEGIN", EPF_IOC_SNAP_BEGIN, 0xc140ef17 },
+	{ "EPF_IOC_SNAP_END", EPF_IOC_SNAP_END, 0xc140ef18 },
 	{ "EPF_IOC_RESTORE", EPF_IOC_RESTORE, 0x4130ef19 },
+	{ "EPF_IOC_JOURNAL", EPF_IOC_JOURNAL, 0xc028ef1a },
+	{ "EPF_MMAP_JOURNAL", EPF_MMAP_JOURNAL, 1UL << 40 },
+	{ "EPF_JOURNAL_INSERT", EPF_JOURNAL_INSERT, 1 },
+	{ "EPF_JOURNAL_ROTATE", EPF_JOURNAL_ROTATE, 2 },
+	{ "EPF_IOC_SNAP_READ", EPF_IOC_SNAP_READ, 0x4020ef1b },
 	{ "EPF_MODE_COUNT", EPF_MODE_COUNT, 0 },
 	{ "EPF_MODE_TIME", EPF_MODE_TIME, 1 },
 	{ "EPF_MODE_EITHER", EPF_MODE_EITHER, 2 },

@@ -8,7 +8,7 @@ ktap_plan 12
 kind dict dict
 whole
 broken 'no scan' \
-	'/^EPF_FN_BIG void epf_dict_visit/,/^}/s/^\tepf_dict_clean(.*;$//'
+	'/^EPF_FN_BIG void epf_dict_tidy/,/^}/s/^\tepf_dict_clean(.*;$//'
 broken 'the scan leaves the spill marks' \
 	's/epf_dict_clean_mark(f, bucket, EPF_DICT_SPILL);//'
 broken 'the scan leaves the pass marks' \

@@ -7,6 +7,7 @@
 
 #define A (1 << 0)
 #define B (1 << 1)
+#define C (1 << 2)
 #define EMPTY (1 << BEFORE_EMPTY)
 #define STALE (1 << BEFORE_STALE)
 #define CURRENT (1 << BEFORE_CURRENT)
@@ -34,10 +35,15 @@
 #define FILTER_TEST(key, filter, await) \
 	{ ACT_FILTER_TEST, key, filter, 0, await }
 
+#define PUT(key, n) { ACT_PUT, key, n, 0, 0 }
+#define FOLLOW(n, await) { ACT_FOLLOW, 0, n, 0, await }
+
 #define SCENE(name, grace, full, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr, 0 }
+	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr, 0, 0 }
 #define LINE(name, epoch, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, epoch }
+	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, epoch, 0 }
+#define RING(name, slots, nr, ...) \
+	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, 0, slots }
 #define SWEPT 255     /* a line of kind elastic, at the end of this epoch */
 #define NOT_SWEPT 300 /* nor soon */
 
@@ -136,6 +142,21 @@ const struct case_scene case_scenes[] = {
 	{ "line-late", LINE("elastic: a stamp comes round, 2 tests of an old key",
 		SWEPT, 2, COME_ROUND(1), TEST_TWICE(SCENE_OLD)),
 	  1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "ring", RING("journal: 2 writers, room for both, reader", 2, 3,
+		PUT(0, 1), PUT(1, 1), FOLLOW(2, A | B)),
+	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+	{ "ring-again", RING("journal: a writer goes round, reader", 1, 2,
+		PUT(0, 3), FOLLOW(2, A)),
+	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+	{ "ring-lap", RING("journal: 2 writers in one slot, reader", 1, 3,
+		PUT(0, 1), PUT(1, 2), FOLLOW(2, A | B)),
+	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+	{ "ring-wide", RING("journal: 2 writers go round 2 slots, reader", 2, 3,
+		PUT(0, 1), PUT(1, 2), FOLLOW(3, A | B)),
+	  1, EMPTY, 3, SEARCH_ALL },
+	{ "ring-three", RING("journal: 3 writers in one slot, reader", 1, 4,
+		PUT(0, 1), PUT(1, 1), PUT(2, 1), FOLLOW(2, A | B | C)),
+	  1, EMPTY, 1, 3 },
 };
 const int case_nr_scenes = sizeof(case_scenes) / sizeof(case_scenes[0]);
 
@@ -227,6 +248,28 @@ const struct case_variant case_variants[] = {
 	  MC_RLX_BEGIN, "line-late", FATE_WEAK },
 	{ "line-epoch-order", "elastic: a relaxed store of the phase (E3)",
 	  MC_RLX_EPOCH, "line-late", FATE_WEAK },
+	{ "claim", "journal: a writer that takes whatever slot",
+	  MC_SLOT_BLIND, "ring-lap", FATE_SC },
+	{ "claim-store", "journal: a slot taken by a store, not a CAS",
+	  MC_SLOT_STORE, "ring-lap", FATE_SC },
+	{ "quiet", "journal: lost records that are not counted",
+	  MC_SLOT_QUIET, "ring-lap", FATE_SC },
+	{ "once", "journal: a reader that looks at seq once (J2)",
+	  MC_SLOT_ONCE, "ring-again", FATE_SC },
+	{ "put-order", "journal: a relaxed store of seq (J1)",
+	  MC_RLX_SEQ, "ring", FATE_WEAK },
+	{ "get-seq-order", "journal: seq seen with a relaxed load (J1)",
+	  MC_RLX_GET_SEQ, "ring", FATE_WEAK },
+	{ "word-order", "journal: the words written by relaxed stores (J2)",
+	  MC_RLX_REC, "ring-again", FATE_WEAK },
+	{ "get-order", "journal: the words seen with relaxed loads (J2)",
+	  MC_RLX_GET, "ring-again", FATE_WEAK },
+	{ "lines-order", "journal: a relaxed addition that reserves (J3)",
+	  MC_RLX_NEXT, "ring", FATE_WEAK },
+	{ "claim-order", "journal: a relaxed CAS of seq",
+	  MC_RLX_CLAIM, "ring-lap", FATE_NONE },
+	{ "lost-order", "journal: a relaxed addition of what is lost (J4)",
+	  MC_RLX_LOST, "ring-lap", FATE_WEAK },
 };
 const int case_nr_variants =
 	sizeof(case_variants) / sizeof(case_variants[0]);

@@ -55,6 +55,8 @@ static const char *say_parts(const struct case_scene *c, int parts)
 
 	if (c->scene.elastic)
 		snprintf(text, sizeof(text), "%d bytes", 64 * parts);
+	else if (c->scene.journal)
+		snprintf(text, sizeof(text), "slots=%d", c->scene.journal);
 	else
 		snprintf(text, sizeof(text), "L=%d", parts);
 	return text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What every execution on lanes has to keep. elastic_laws.c has those of kind
- * elastic.
+ * elastic, journal.c those of a journal.
  *
  *   window     Not after the end of an insert that returns e there is a moment
  *              at which e is current and the key is in all lanes of e;
@@ -22,6 +22,7 @@
  */
 #include "laws.h"
 #include "elastic.h"
+#include "journal.h"
 #include "scene.h"
 
 /* The first one is told. */
@@ -236,6 +237,10 @@ void law_note(int t, const struct mc_op *op)
 {
 	if (mc.scene->elastic) {
 		elastic_note(t, op);
+		return;
+	}
+	if (mc.scene->journal) {
+		journal_note(op);
 		return;
 	}
 	switch ((enum mc_note)op->value) {

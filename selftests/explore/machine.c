@@ -196,6 +196,8 @@ static void remember(const struct mc_op *op, const struct mc_answer *a)
 		*plain(op->word) = op->value;
 	else if (op->kind == MC_OR)
 		*plain(op->word) = a->value | op->value;
+	else if (op->kind == MC_ADD)
+		*plain(op->word) = a->value + op->value;
 	else if (op->kind == MC_CAS && a->good)
 		*plain(op->word) = op->value;
 }
@@ -429,7 +431,7 @@ int mc_choices(int t, __u8 choice[MC_VALUES + 1])
 	int id, last, i, n = 0;
 
 	if (th->op.kind > MC_CAS || th->op.kind == MC_STORE ||
-	    th->op.kind == MC_OR) {
+	    th->op.kind == MC_OR || th->op.kind == MC_ADD) {
 		choice[0] = MC_SUCCESS;
 		return 1;
 	}
@@ -477,6 +479,14 @@ static void append(int id, __u64 value, const struct mc_know *know)
 	mc.hash += hash_bytes((__u64)id << 32 | n, v, sizeof(*v));
 }
 
+/* What the word becomes. */
+static __u64 written(const struct mc_op *op, __u64 old)
+{
+	if (op->kind == MC_OR)
+		return old | op->value;
+	return op->kind == MC_ADD ? old + op->value : op->value;
+}
+
 static struct mc_answer do_write(int t, int id)
 {
 	struct mc_thread *th = &mc.thread[t];
@@ -500,8 +510,7 @@ static struct mc_answer do_write(int t, int id)
 		join(&know, &old->know); /* a release sequence goes on */
 	if (rmw || !mc.scene->elastic)
 		epochs_now(&know);
-	append(id, th->op.kind == MC_OR ? a.value | th->op.value : th->op.value,
-	       &know);
+	append(id, written(&th->op, a.value), &know);
 	if (rmw && th->op.order && mc.model != MC_SC)
 		epochs_now(&th->know);
 	return a;

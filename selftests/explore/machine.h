@@ -94,9 +94,21 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_WRITES (1ULL << 36) /* the stores of a line's words */
 #define MC_RLX_HEAD (1ULL << 37)   /* a test's load of the head */
 #define MC_RLX_WORDS (1ULL << 38)  /* the loads of a line's words */
+/* Likewise of the ring of a journal. */
+#define MC_SLOT_BLIND (1ULL << 39) /* a writer takes whatever slot */
+#define MC_SLOT_STORE (1ULL << 40) /* it looks, and takes it by a store */
+#define MC_SLOT_QUIET (1ULL << 41) /* a record that is lost is not counted */
+#define MC_SLOT_ONCE (1ULL << 42)  /* the reader looks at seq once */
+#define MC_RLX_NEXT (1ULL << 43)   /* the addition that reserves */
+#define MC_RLX_CLAIM (1ULL << 44)  /* the CAS that takes a slot */
+#define MC_RLX_REC (1ULL << 45)	   /* the stores of a record's words */
+#define MC_RLX_SEQ (1ULL << 46)	   /* the store of seq */
+#define MC_RLX_GET (1ULL << 47)	   /* the loads of a record's words */
+#define MC_RLX_GET_SEQ (1ULL << 48) /* the first load of seq */
+#define MC_RLX_LOST (1ULL << 49)   /* the addition of what is lost */
 
 enum mc_kind {
-	MC_LOAD, MC_ACQUIRE, MC_ORDERED, MC_STORE, MC_OR, MC_CAS,
+	MC_LOAD, MC_ACQUIRE, MC_ORDERED, MC_STORE, MC_OR, MC_ADD, MC_CAS,
 	MC_ENTER, MC_LEAVE,	/* a section of the grace period */
 	MC_GRACE_START, MC_GRACE_POLL, MC_GRACE_WAIT,
 	MC_LOCK, MC_TRYLOCK, MC_UNLOCK,
@@ -140,7 +152,7 @@ struct mc_op {
 	const char *where;
 };
 
-/* The memory: of lanes, or a line of kind elastic. Words that nobody but one
+/* The memory: of lanes, a line of kind elastic, or a journal. Words that nobody but one
  * thread needs are not steps.
  */
 struct mc_table {
@@ -153,6 +165,12 @@ struct mc_elastic {
 	__u64 line[EPF_ELASTIC_WORDS_MAX];
 };
 
+struct mc_journal {
+	struct epf_journal_shard shard;
+	struct epf_journal_record record[2];
+	__u64 line;
+};
+
 struct mc_world {
 	union {
 		struct mc_table table[MC_TABLES];
@@ -160,6 +178,7 @@ struct mc_world {
 	};
 	__u64 handle[MC_TABLES]; /* filters: the table of each */
 	__u64 pending;		 /* of the one CPU that threads share */
+	struct mc_journal journal;
 };
 #define MC_WORLD_WORDS ((int)(sizeof(struct mc_world) / sizeof(__u64)))
 
@@ -279,7 +298,7 @@ struct mc_machine {
  * struct mc_noted - what the shim keeps of the operation under way
  * @begun: the epoch, or phase, that it loaded
  * @scanned: word that the scan loaded last
- * @head: of the line, that a test loaded first in a try
+ * @head: of the line, that a test loaded first in a try; of a slot, its seq
  * @sure: the test was not disturbed
  */
 struct mc_noted {

@@ -5,6 +5,7 @@
  */
 #include "scene.h"
 #include "elastic.h"
+#include "journal.h"
 
 static struct mc_table *const tables = mc_world.table;
 
@@ -118,6 +119,8 @@ void scene_set_up(const struct mc_scene *s)
 	memset(&mc_world, 0, sizeof(mc_world));
 	if (s->elastic)
 		elastic_set_up(s);
+	else if (s->journal)
+		journal_set_up(s);
 	else
 		set_up_table(0, s->before);
 	if (swaps(s))
@@ -436,6 +439,8 @@ static void run(const struct scene_role *r)
 		leave();
 		break;
 	case ACT_COME_ROUND:
+	case ACT_PUT:
+	case ACT_FOLLOW:
 		break;
 	}
 }
@@ -448,10 +453,12 @@ void scene_thread(int t)
 {
 	const struct scene_role *r = &mc.scene->role[t];
 
-	if (r->await)
+	if (r->await && r->act != ACT_FOLLOW)
 		mc_do(MC_AWAIT, r->await);
 	if (mc.scene->elastic)
 		elastic_run(r);
+	else if (mc.scene->journal)
+		journal_run(r);
 	else
 		run(r);
 }

@@ -25,6 +25,8 @@ enum scene_act {
 	ACT_FILTER_INSERT, /* into filter @n */
 	ACT_FILTER_TEST,
 	ACT_COME_ROUND,	  /* kind elastic: stamps, and insert key @key */
+	ACT_PUT,	  /* a journal: @n keys, @key and up */
+	ACT_FOLLOW,	  /* a journal: @n records; then await, and all others */
 };
 
 /**
@@ -63,6 +65,7 @@ enum scene_before {
  * @full: insertions that end an epoch, for ACT_ROTATE_FULL and so on
  * @elastic: the epoch in which a scene of kind elastic begins: the line is swept
  *	at the end of epoch 255; or 0: lanes
+ * @journal: slots of its ring: 1, 2; or 0: no journal
  * @role: threads
  */
 struct mc_scene {
@@ -74,6 +77,7 @@ struct mc_scene {
 	struct scene_role role[MC_THREADS];
 	__u8 threads;
 	__u16 elastic;
+	__u8 journal;
 };
 
 int scene_threads(const struct mc_scene *s);

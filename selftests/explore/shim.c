@@ -82,10 +82,74 @@ static __u64 load_head_again(const __u64 *p, const char *where)
 	return v;
 }
 
+/* ---- the ring of a journal ---- */
+
+static bool by_writer(const char *where)
+{
+	return is(where, "epf_journal_put");
+}
+
+/* Of seq: by a writer, or by the reader for the second time. */
+static __u64 load_slot(const __u64 *p, const char *where)
+{
+	if (by_writer(where) && out(MC_SLOT_BLIND))
+		return 0;
+	if (is(where, "epf_journal_get") && out(MC_SLOT_ONCE))
+		return mc_noted.head;
+	return access_word(MC_LOAD, p, 0, 0, false, where).value;
+}
+
+static bool is_seq(const __u64 *p)
+{
+	return p == &mc_world.journal.record[0].seq ||
+	       p == &mc_world.journal.record[1].seq;
+}
+
+static __u64 acquire_slot(const __u64 *p, const char *where)
+{
+	bool order = true;
+	__u64 v;
+
+	if (is(where, "epf_journal_get"))
+		order = !out(is_seq(p) ? MC_RLX_GET_SEQ : MC_RLX_GET);
+	v = access_word(MC_ACQUIRE, p, 0, 0, order, where).value;
+	if (is_seq(p))
+		mc_noted.head = v;
+	return v;
+}
+
+static bool claim_slot(__u64 *p, __u64 *old, __u64 v, const char *where)
+{
+	struct mc_answer a;
+
+	if (out(MC_SLOT_BLIND | MC_SLOT_STORE)) {
+		access_word(MC_STORE, p, v, 0, true, where);
+		return true;
+	}
+	a = access_word(MC_CAS, p, v, *old, !out(MC_RLX_CLAIM), where);
+	if (!a.good)
+		*old = a.value;
+	return a.good;
+}
+
+__u64 mc_fetch_add(__u64 *p, __u64 v, const char *where)
+{
+	bool lost = p == &mc_world.journal.shard.lost;
+
+	if (lost && out(MC_SLOT_QUIET))
+		return 0;
+	return access_word(MC_ADD, p, v, 0,
+			   !out(lost ? MC_RLX_LOST : MC_RLX_NEXT), where).value;
+}
+
+/* ---- the core's primitives ---- */
+
 __u64 mc_load(const __u64 *p, const char *where)
 {
 	__u64 v;
 
+	if (mc.scene->journal)
+		return load_slot(p, where);
 	if (is(where, "epf_elastic_lock"))
 		return load_unlocked(p, where);
 	if (mc.scene->elastic && mc_epoch_of(mc_word(p)) >= 0)
@@ -106,6 +170,8 @@ __u64 mc_load_acquire(const __u64 *p, const char *where)
 	bool epoch = mc_epoch_of(mc_word(p)) >= 0;
 	__u64 relaxed = MC_RLX_HOLDS, v;
 
+	if (mc.scene->journal)
+		return acquire_slot(p, where);
 	if (epoch)
 		relaxed = MC_RLX_BEGIN;
 	else if (is(where, "epf_elastic_test"))
@@ -132,7 +198,9 @@ void mc_store_release(__u64 *p, __u64 v, const char *where)
 {
 	__u64 relaxed = MC_RLX_TABLE;
 
-	if (mc_epoch_of(mc_word(p)) >= 0)
+	if (mc.scene->journal)
+		relaxed = is_seq(p) ? MC_RLX_SEQ : MC_RLX_REC;
+	else if (mc_epoch_of(mc_word(p)) >= 0)
 		relaxed = MC_RLX_EPOCH;
 	else if (mc.scene->elastic)
 		relaxed = MC_RLX_WRITES;
@@ -200,6 +268,8 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 {
 	__u64 relaxed = MC_RLX_ADD, as_store = MC_COUNT_STORE;
 
+	if (by_writer(where))
+		return claim_slot(p, old, v, where);
 	if (is(where, "epf_elastic_lock"))
 		return lock_line(p, old, v, where);
 	if (is(where, "epf_elastic_unlock"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The core with its shared memory replaced by the machine of machine.h: the
- * text of epf/lanes.h, epf/window.h and epf/elastic.h is compiled as it is, only
+ * text of epf/lanes.h, window.h, elastic.h and journal.h is compiled as it is, only
  * what epf_load() and its like do differs. The width of the tag is a variable, so
  * that a narrower one can be tried.
  *
@@ -17,6 +17,7 @@ __u64 mc_load_acquire(const __u64 *p, const char *where);
 __u64 mc_load_ordered(const __u64 *p, const char *where);
 void mc_store_release(__u64 *p, __u64 v, const char *where);
 __u64 mc_fetch_or(__u64 *p, __u64 v, const char *where);
+__u64 mc_fetch_add(__u64 *p, __u64 v, const char *where);
 bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where);
 
 #define epf_load(p) mc_load(p, __func__)
@@ -24,6 +25,7 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where);
 #define epf_load_ordered(p) mc_load_ordered(p, __func__)
 #define epf_store_release(p, v) mc_store_release(p, v, __func__)
 #define epf_fetch_or(p, v) mc_fetch_or(p, v, __func__)
+#define epf_fetch_add(p, v) mc_fetch_add(p, v, __func__)
 #define epf_cas(p, old, v) mc_cas(p, old, v, __func__)
 
 #include <epf/geometry.h>
@@ -36,6 +38,7 @@ extern __u32 mc_tag_shift; /* EPF_LANE_BITS, or one more: a tag of 1 bit */
 #define EPF_TAG_MASK (~0ULL << mc_tag_shift)
 
 #include <epf/elastic.h>
+#include <epf/journal.h>
 #include <epf/window.h>
 
 #endif /* EPF_EXPLORE_SHIM_H */

@@ -17,7 +17,8 @@ static const char *const acts[] = {
 	[ACT_COUNT_ROTATE] = "count-rotate", [ACT_SCAN] = "scan",
 	[ACT_WRAP] = "wrap", [ACT_REPLACE] = "replace", [ACT_SWAP] = "swap",
 	[ACT_FILTER_INSERT] = "insert", [ACT_FILTER_TEST] = "test",
-	[ACT_COME_ROUND] = "come-round",
+	[ACT_COME_ROUND] = "come-round", [ACT_PUT] = "put",
+	[ACT_FOLLOW] = "follow",
 };
 
 static bool has_key(enum scene_act act)
@@ -29,6 +30,7 @@ static bool has_key(enum scene_act act)
 	case ACT_WRAP:
 	case ACT_REPLACE:
 	case ACT_SWAP:
+	case ACT_FOLLOW:
 		return false;
 	default:
 		return true;
@@ -91,6 +93,21 @@ static void elastic_value(int word, __u64 v, char *to)
 		snprintf(to, TEXT, "0x%llx", v);
 }
 
+static void journal_name(int word, char *to)
+{
+	static const char *const names[] = { "seq", "epoch", "value", "more" };
+	int at = word - mc_word(mc_world.journal.record);
+
+	if (word == mc_word(&mc_world.journal.line))
+		snprintf(to, TEXT, "line");
+	else if (at >= 0)
+		snprintf(to, TEXT, "%s of slot %d", names[at % 4], at / 4);
+	else
+		snprintf(to, TEXT, "%s",
+			 word == mc_word(&mc_world.journal.shard.next) ?
+				 "next" : "lost");
+}
+
 /* Return: it is a lane. */
 static bool word_name(int word, char *to)
 {
@@ -99,6 +116,10 @@ static bool word_name(int word, char *to)
 
 	if (mc.scene->elastic) {
 		elastic_name(word, to);
+		return false;
+	}
+	if (mc.scene->journal) {
+		journal_name(word, to);
 		return false;
 	}
 	if (word >= MC_TABLES * size) {
@@ -158,6 +179,8 @@ static const char *how(const struct mc_op *op)
 		return op->order ? "store-release" : "store (relaxed)";
 	case MC_OR:
 		return op->order ? "fetch-or" : "fetch-or (relaxed)";
+	case MC_ADD:
+		return op->order ? "fetch-add" : "fetch-add (relaxed)";
 	case MC_CAS:
 		return op->order ? "cas" : "cas (relaxed)";
 	default:
@@ -173,11 +196,12 @@ static void memory_step(const struct search_step *s)
 	word_name(op->word, name);
 	value_text(op->word, s->answer.value, was);
 	value_text(op->word, op->kind == MC_OR ? s->answer.value | op->value :
-						 op->value, now);
+			     op->kind == MC_ADD ? s->answer.value + op->value :
+						  op->value, now);
 	printf("%s %s: ", how(op), name);
 	if (op->kind == MC_STORE)
 		printf("%s", now);
-	else if (op->kind == MC_OR)
+	else if (op->kind == MC_OR || op->kind == MC_ADD)
 		printf("%s -> %s", was, now);
 	else if (op->kind == MC_CAS && s->answer.good)
 		printf("%s -> %s", was, now);

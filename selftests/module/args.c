@@ -151,6 +151,22 @@ static void fill_restore(void *args)
 	r->lines = (uintptr_t)lines;
 }
 
+static void fill_journal(void *args)
+{
+	struct epf_journal_args *a = args;
+
+	a->order = 4;
+}
+
+static void undo_journal(long ret)
+{
+	struct epf_journal_args a = { .size = sizeof(a),
+				      .flags = EPF_JOURNAL_END };
+
+	test_demand(test_ioctl(filter, EPF_IOC_JOURNAL, &a) ==
+		    (ret ? -EINVAL : 0));
+}
+
 static void undo_nothing(long ret)
 {
 	(void)ret;
@@ -170,8 +186,10 @@ static const struct command commands[] = {
 	C(LIST, epf_list, 0, CONTROL, true, fill_list, undo_nothing),
 	C(OPEN, epf_ref_args, 0, CONTROL, false, fill_open, undo_open),
 	C(SWAP, epf_swap, 0, CONTROL, false, fill_swap, undo_nothing),
-	C(INFO, epf_info, EPF_INFO_SATURATED | EPF_INFO_PINNED, FILTER, true,
-	  fill_nothing, undo_nothing),
+	C(INFO, epf_info,
+	  EPF_INFO_SATURATED | EPF_INFO_PINNED | EPF_INFO_JOURNAL |
+	  EPF_INFO_ALIGNED, FILTER,
+	  true, fill_nothing, undo_nothing),
 	C(TEST, epf_batch, EPF_BATCH_MASK | EPF_BATCH_SATURATED, FILTER, true,
 	  fill_batch, undo_nothing),
 	C(INSERT, epf_batch, EPF_BATCH_MASK | EPF_BATCH_SATURATED, FILTER,
@@ -183,6 +201,8 @@ static const struct command commands[] = {
 	C(SNAP_BEGIN, epf_snap, 0, FILTER, true, fill_begin, end_snapshot),
 	C(SNAP_END, epf_snap, 0, FILTER, true, fill_end, end_snapshot),
 	C(RESTORE, epf_restore, 0, FILTER, false, fill_restore, undo_nothing),
+	C(JOURNAL, epf_journal_args, EPF_JOURNAL_MASK, FILTER, true,
+	  fill_journal, undo_journal),
 };
 
 /* Two pages to call with, then one that cannot be touched. */
@@ -291,6 +311,8 @@ static __u32 first_size(const struct command *c)
 {
 	return c->cmd == EPF_IOC_CREATE ? offsetof(struct epf_create, shape) :
 	       c->cmd == EPF_IOC_INFO ? offsetof(struct epf_info, shape) :
+	       c->cmd == EPF_IOC_SNAP_BEGIN || c->cmd == EPF_IOC_SNAP_END ?
+					offsetof(struct epf_snap, journal) :
 					c->size;
 }
 
@@ -406,7 +428,7 @@ static void try_unknown(void)
 	tap_ok(notty(test_dev, EPF_IOC_MAGIC, 0x05, 0xff),
 	       "the device: all other numbers: ENOTTY");
 	tap_ok(notty(filter, EPF_IOC_MAGIC, 0x00, 0x0f) &&
-	       notty(filter, EPF_IOC_MAGIC, 0x1a, 0xff),
+	       notty(filter, EPF_IOC_MAGIC, 0x1c, 0xff),
 	       "a filter: all other numbers: ENOTTY");
 	tap_ok(notty(test_dev, EPF_IOC_MAGIC - 1, 0, 0xff) &&
 	       notty(filter, EPF_IOC_MAGIC + 1, 0, 0xff),

@@ -6,24 +6,20 @@
  * ones: so, for what makes tables, once more with all from the n-th on that come
  * from slabs. A call that fails says ENOMEM or EFAULT and has changed nothing
  * but what the ABI says; one that does without has done all of its work. Nothing
- * stays allocated. So it is with the worker of a fluid kind, whose failures
- * nobody is told of: no key of the window is lost, and what it wanted it gets
- * the next time.
+ * stays allocated. So it is with snapshots of each owned kind, and filters made
+ * of them; and with the worker of a fluid kind, whose failures nobody is told
+ * of: no key of the window is lost, and what it wanted it gets the next time.
  *
  * Needs a kernel with fault injection (docs/TESTING.md): fail-nth of a thread
  * counts down in this thread only, and what comes after it fails where
  * make-it-fail is set.
  */
 #include "../owned.h"
-#include "epftest.h"
+#include "inject.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdlib.h>
+#include "copy.h"
+#include "kinds/compare.h"
 
-#define FAIL_NTH "/proc/thread-self/fail-nth"
-#define MAKE_IT_FAIL "/proc/thread-self/make-it-fail"
-#define DEBUG "/sys/kernel/debug/"
 #define PARAMETERS "/sys/module/epochfilter/parameters/"
 #define KEYS 300u
 #define N_MAX 2000
@@ -32,61 +28,18 @@
 #define LINES 1024u
 #define IMAGE_LINES 4096u
 #define L 7u /* epochs of a window */
-#define WORKERS 256u
+#define OWNED_WORDS 65536u /* of an image, at most */
 
-static int fail_nth;	      /* FAIL_NTH, open: opening it allocates */
-static int make_it_fail;      /* likewise */
 static int filter;	      /* "mod-faults": KEYS keys of stream 1 */
 static struct epf_restore image; /* KEYS keys of stream 2, other lines */
-
-/* All kinds of faults, quietly. Return: false: not here. */
-static bool arm(void)
-{
-	static const char *const kinds[] = { "failslab", "fail_page_alloc",
-					     "fail_usercopy" };
-	char path[128];
-	size_t i;
-
-	fail_nth = open(FAIL_NTH, O_RDWR | O_CLOEXEC);
-	make_it_fail = open(MAKE_IT_FAIL, O_RDWR | O_CLOEXEC);
-	if (fail_nth < 0 || make_it_fail < 0)
-		return false;
-	for (i = 0; i < ARRAY_LEN(kinds); i++) {
-		snprintf(path, sizeof(path), DEBUG "%s/verbose", kinds[i]);
-		test_write(path, "0");
-	}
-	test_write(DEBUG "fail_page_alloc/ignore-gfp-highmem", "N");
-	test_write(DEBUG "fail_page_alloc/min-order", "0");
-	test_write(DEBUG "failslab/times", "-1");
-	test_write(DEBUG "failslab/task-filter", "Y");
-	return !test_write(DEBUG "failslab/ignore-gfp-wait", "N") &&
-	       !test_write(DEBUG "fail_page_alloc/ignore-gfp-wait", "N") &&
-	       !test_write(DEBUG "failslab/probability", "100");
-}
-
-static bool put_number(int fd, int n)
-{
-	char text[16];
-	int len = snprintf(text, sizeof(text), "%d", n);
-
-	return pwrite(fd, text, len, 0) == len;
-}
-
-/* Disarm. Return: whether the fault has struck. This reads and writes through
- * copies that may be struck instead.
- */
-static bool struck(void)
-{
-	char text[16] = "";
-	bool yes;
-
-	yes = pread(fail_nth, text, sizeof(text) - 1, 0) > 0 && !atoi(text);
-	while (!put_number(make_it_fail, 0))
-		;
-	while (!put_number(fail_nth, 0))
-		;
-	return yes;
-}
+static __u32 owned_kind;	 /* the one whose turn it is */
+static int owned;		 /* "mod-faults-owned": KEYS keys of stream 1 */
+static struct epf_restore owned_image; /* of that kind: of stream 2 */
+/* Its state, and memory behind. */
+static union copy {
+	struct epf_snap_owned s;
+	__u64 words[sizeof(struct epf_snap_owned) / sizeof(__u64) + OWNED_WORDS];
+} copy;
 
 /**
  * struct call - what is to fail
@@ -150,7 +103,7 @@ static long create_owned(const char *name, __u32 kind, __u64 span_ns)
 	} else if (kind == EPF_KIND_CHAIN) {
 		s.chain = (struct epf_shape_chain){ .lines_first = 64,
 						    .lines_min = 64,
-						    .lines_max = 1 << 14,
+						    .lines_max = 1 << 12,
 						    .load = 1024,
 						    .lines_per_key = 2,
 						    .bits_per_key = 10 };
@@ -313,6 +266,32 @@ static bool kept_end(long err)
 	return has_own_keys(err);
 }
 
+static long journal(__u32 flags)
+{
+	struct epf_journal_args a = { .size = sizeof(a), .flags = flags };
+
+	if (!flags)
+		a.order = 8;
+	return test_ioctl(filter, EPF_IOC_JOURNAL, &a);
+}
+
+static long call_journal(void)
+{
+	return journal(0);
+}
+
+static bool kept_journal(long err)
+{
+	return journal(EPF_JOURNAL_END) == -EINVAL && has_own_keys(err);
+}
+
+static void undo_journal(long ret)
+{
+	(void)ret;
+	test_demand(test_info(filter).flags & EPF_INFO_JOURNAL);
+	test_demand(!journal(EPF_JOURNAL_END));
+}
+
 static long call_map(void)
 {
 	void *at = mmap(NULL, LINES * 64, PROT_READ, MAP_SHARED, filter, 0);
@@ -363,9 +342,148 @@ static const struct call calls[] = {
 	{ "ROTATE", no_prepare, call_rotate, has_own_keys, undo_rotate },
 	{ "SNAP_BEGIN", no_prepare, call_begin, has_own_keys, undo_begin },
 	{ "SNAP_END", prepare_end, call_end, kept_end, no_undo },
+	{ "JOURNAL", no_prepare, call_journal, kept_journal, undo_journal },
 	{ "mmap", no_prepare, call_map, has_own_keys, no_undo },
 	{ "DESTROY", prepare_destroy, call_destroy, still_there, no_undo },
 };
+
+/* ------------------------------------------- snapshots of owned kinds ---- */
+
+/* Keys of other streams may be told present: shapes are small. */
+static bool owned_keeps(__u64 stream)
+{
+	return test_count(owned, stream, 0, KEYS) == KEYS &&
+	       test_count(owned, 3 - stream, 0, KEYS) < KEYS;
+}
+
+static bool owned_has_keys(long err)
+{
+	struct epf_info info = test_info(owned);
+
+	(void)err;
+	return owned_keeps(1) && info.params.kind == owned_kind &&
+	       !(info.flags & EPF_INFO_PINNED) && info.users == 1;
+}
+
+static int make_owned(__u64 stream)
+{
+	int fd;
+
+	test_demand(!create_owned("mod-faults-owned", owned_kind, 3600 * SEC));
+	fd = test_open("mod-faults-owned");
+	test_insert(fd, stream, 0, KEYS);
+	return fd;
+}
+
+static void end_owned(void)
+{
+	close(owned);
+	test_demand(!test_destroy("mod-faults-owned", 0));
+}
+
+static long read_owned(__u32 flags, __u64 bytes, void *to)
+{
+	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
+				   .bytes = bytes, .data = (uintptr_t)to };
+
+	return test_ioctl(owned, EPF_IOC_SNAP_READ, &r);
+}
+
+static long read_state(void)
+{
+	return read_owned(EPF_SNAP_STATE, sizeof(copy.s), &copy.s);
+}
+
+/* All of it: the state has been read. */
+static long read_memory(void)
+{
+	return read_owned(0, copy.s.words * sizeof(__u64),
+			  copy.words + sizeof(copy.s) / sizeof(__u64));
+}
+
+static long owned_begin(void)
+{
+	struct epf_snap s = { .size = sizeof(s), .pin_ns = EPF_PIN_MAX_NS };
+
+	return test_ioctl(owned, EPF_IOC_SNAP_BEGIN, &s);
+}
+
+static long owned_end(void)
+{
+	struct epf_snap s = { .size = sizeof(s) };
+
+	return test_ioctl(owned, EPF_IOC_SNAP_END, &s);
+}
+
+static void begin_owned(void)
+{
+	test_demand(!owned_begin() && !read_state());
+	test_demand(copy.s.words <= OWNED_WORDS);
+}
+
+static void undo_owned_begin(long ret)
+{
+	(void)ret;
+	test_demand(!owned_end());
+}
+
+/* Ended, or still to be ended. */
+static bool kept_owned_end(long err)
+{
+	owned_end();
+	return owned_has_keys(err);
+}
+
+/* The snapshot goes on. */
+static bool kept_read(long err)
+{
+	return !read_state() && !read_memory() && !owned_end() &&
+	       owned_has_keys(err);
+}
+
+static long restore_owned(void)
+{
+	return test_ioctl(owned, EPF_IOC_RESTORE, &owned_image);
+}
+
+static void undo_restore_owned(long ret)
+{
+	(void)ret;
+	test_demand(owned_keeps(2));
+	end_owned();
+	owned = make_owned(1);
+}
+
+static const struct call owned_calls[] = {
+	{ "SNAP_BEGIN", no_prepare, owned_begin, owned_has_keys,
+	  undo_owned_begin },
+	{ "READ of the state", begin_owned, read_state, kept_read,
+	  undo_owned_begin },
+	{ "READ of memory", begin_owned, read_memory, kept_read,
+	  undo_owned_begin },
+	{ "SNAP_END", begin_owned, owned_end, kept_owned_end, no_undo },
+	{ "RESTORE", no_prepare, restore_owned, owned_has_keys,
+	  undo_restore_owned },
+};
+
+/* Of a filter of @owned_kind. */
+static void make_owned_image(void)
+{
+	static union copy kept;
+	struct epf_snap s = { .size = sizeof(s) };
+
+	owned = make_owned(2);
+	begin_owned();
+	test_demand(!read_memory());
+	test_demand(!test_ioctl(owned, EPF_IOC_SNAP_END, &s));
+	end_owned();
+	kept = copy;
+	owned_image.size = sizeof(owned_image);
+	owned_image.header = s.header;
+	owned_image.lines = (uintptr_t)&kept;
+}
+
+/* ------------------------------------------------------ every fault ---- */
 
 /* Faults met: the call failed, or did without. */
 struct tally {
@@ -375,7 +493,8 @@ struct tally {
 
 static bool makes_table(const struct call *c)
 {
-	return c->undo == undo_create || c->undo == undo_restore;
+	return c->undo == undo_create || c->undo == undo_restore ||
+	       c->undo == undo_restore_owned || c->undo == undo_journal;
 }
 
 /* Return: whether all went as it should; @on: where all after it fail too. */
@@ -408,70 +527,6 @@ static bool every_fault(const struct call *c, bool on, struct tally *t)
 		}
 	}
 	return n < N_MAX;
-}
-
-/* The kernel's workers, of which one serves ours. */
-static struct worker {
-	int fail_nth, make_it_fail;
-} workers[WORKERS];
-static size_t nr_workers;
-
-static int open_of(const char *pid, const char *name)
-{
-	char path[300];
-
-	snprintf(path, sizeof(path), "/proc/%s/%s", pid, name);
-	return open(path, O_RDWR | O_CLOEXEC);
-}
-
-static bool is_worker(const char *pid)
-{
-	char name[32] = "";
-	int fd = open_of(pid, "comm");
-
-	if (fd < 0)
-		return false;
-	(void)!read(fd, name, sizeof(name) - 1);
-	close(fd);
-	return !strncmp(name, "kworker/u", 9);
-}
-
-static void arm_workers(int n)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *d;
-	struct worker w;
-
-	test_demand(dir);
-	while ((d = readdir(dir)) && nr_workers < WORKERS) {
-		if (atoi(d->d_name) <= 0 || !is_worker(d->d_name))
-			continue;
-		w.fail_nth = open_of(d->d_name, "fail-nth");
-		w.make_it_fail = open_of(d->d_name, "make-it-fail");
-		put_number(w.fail_nth, n); /* it may have ended */
-		put_number(w.make_it_fail, 1);
-		workers[nr_workers++] = w;
-	}
-	closedir(dir);
-}
-
-/* Disarm. Return: whether one of them has met its fault. */
-static bool workers_struck(void)
-{
-	bool yes = false;
-
-	while (nr_workers) {
-		struct worker *w = &workers[--nr_workers];
-		char text[16] = "";
-
-		put_number(w->make_it_fail, 0);
-		yes |= pread(w->fail_nth, text, sizeof(text) - 1, 0) > 0 &&
-		       !atoi(text);
-		put_number(w->fail_nth, 0);
-		close(w->make_it_fail);
-		close(w->fail_nth);
-	}
-	return yes;
 }
 
 /* Keys of epoch @n, which is over, are of stream 100 + n: those of the window
@@ -585,7 +640,7 @@ static void make_image(void)
 	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
 	at = mmap(NULL, IMAGE_LINES * 64, PROT_READ, MAP_SHARED, fd, 0);
 	test_demand(lines && at != MAP_FAILED);
-	memcpy(lines, at, IMAGE_LINES * 64);
+	epf_copy_words(lines, at, IMAGE_LINES * 64);
 	s.pin_ns = 0;
 	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
 	munmap(at, IMAGE_LINES * 64);
@@ -602,11 +657,41 @@ static void tell(const char *name, bool good, const struct tally *t)
 	       t->failed + t->absorbed, t->failed, t->absorbed);
 }
 
+/* Return: faults met. */
+static int meet(const char *of, const struct call *c)
+{
+	struct tally t = { 0, 0 };
+	bool good = every_fault(c, false, &t);
+	char name[64];
+
+	if (makes_table(c))
+		good = every_fault(c, true, &t) && good;
+	snprintf(name, sizeof(name), "%s%s", of, c->name);
+	tell(name, good, &t);
+	return t.failed + t.absorbed;
+}
+
+static int meet_owned(__u32 kind)
+{
+	char of[32];
+	int all = 0;
+	size_t i;
+
+	owned_kind = kind;
+	make_owned_image();
+	owned = make_owned(1);
+	snprintf(of, sizeof(of), "%s: ", epf_kind_name(kind));
+	for (i = 0; i < ARRAY_LEN(owned_calls); i++)
+		all += meet(of, &owned_calls[i]);
+	end_owned();
+	return all;
+}
+
 int main(void)
 {
 	struct tally worker[2] = { { 0, 0 }, { 0, 0 } };
 	int before, all = 0;
-	__u32 filters;
+	__u32 filters, kind;
 	size_t i;
 
 	test_open_device();
@@ -614,7 +699,7 @@ int main(void)
 		tap_skip_all("this kernel has no fault injection: " FAIL_NTH);
 		return TAP_SKIPPED;
 	}
-	tap_plan(ARRAY_LEN(calls) + 6);
+	tap_plan(ARRAY_LEN(calls) + EPF_KIND_MAX * ARRAY_LEN(owned_calls) + 6);
 	make_image();
 	filter = test_make_plain("mod-faults", 700);
 	close(test_make_plain("mod-faults-2", 700));
@@ -623,15 +708,10 @@ int main(void)
 	test_sleep(SEC); /* what make_image() destroyed is freed */
 	filters = nr_filters();
 	before = areas();
-	for (i = 0; i < ARRAY_LEN(calls); i++) {
-		struct tally t = { 0, 0 };
-		bool good = every_fault(&calls[i], false, &t);
-
-		if (makes_table(&calls[i]))
-			good = every_fault(&calls[i], true, &t) && good;
-		tell(calls[i].name, good, &t);
-		all += t.failed + t.absorbed;
-	}
+	for (i = 0; i < ARRAY_LEN(calls); i++)
+		all += meet("", &calls[i]);
+	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
+		all += meet_owned(kind);
 	tell("worker of tlbf", every_worker_fault(EPF_KIND_TLBF, &worker[0]),
 	     &worker[0]);
 	tell("worker of chain", every_worker_fault(EPF_KIND_CHAIN, &worker[1]),

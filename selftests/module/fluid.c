@@ -204,7 +204,7 @@ static void follows_the_rate(const struct fluid *of)
 	tap_ok(many.covered_ns >= SPAN && many.covered_inserts > 0,
 	       "covered: %llu ms, %llu insertions", many.covered_ns / MS,
 	       many.covered_inserts);
-	tap_ok(many.fpr_ppt && many.fpr_ppt < EPF_RATE_ONE / 2,
+	tap_ok(many.fpr_ppt && many.fpr_ppt < EPF_RATE_ONE,
 	       "estimated error: %.3g", (double)many.fpr_ppt / EPF_RATE_ONE);
 	tap_ok(test_wait(nothing_left, &s), "silence: the keys go");
 	tap_ok(test_wait(settled, &s), "and so does the memory");

@@ -29,7 +29,9 @@ union fuzz_args {
 	struct epf_rotate_args rotate;
 	struct epf_key_args key;
 	struct epf_snap snap;
+	struct epf_snap_read read;
 	struct epf_restore restore;
+	struct epf_journal_args journal;
 	char bytes[PAGE];
 };
 

@@ -125,6 +125,8 @@ static void fill_create(struct fuzzer *f, union fuzz_args *a)
 		a->create.flags = EPF_CREATE_KEY;
 		a->create.key[0] = epf_word(++f->rng, 2);
 	}
+	if (a->create.params.mode == EPF_MODE_TIME && fuzz_draw(f, 2))
+		a->create.flags |= EPF_CREATE_ALIGN;
 }
 
 static void fill_destroy(struct fuzzer *f, union fuzz_args *a)
@@ -205,6 +207,27 @@ static void fill_restore(struct fuzzer *f, union fuzz_args *a)
 						 (uintptr_t)fuzz_image;
 }
 
+static void fill_journal(struct fuzzer *f, union fuzz_args *a)
+{
+	if (fuzz_draw(f, 4)) {
+		a->journal.order = 1 + fuzz_draw(f, fuzz_draw(f, 16) ? 8 : 24);
+		a->journal.shards = fuzz_draw(f, 2) ? 0 : 1 << fuzz_draw(f, 11);
+	} else {
+		a->journal.flags = EPF_JOURNAL_END;
+	}
+}
+
+static void fill_read(struct fuzzer *f, union fuzz_args *a)
+{
+	bool state = fuzz_draw(f, 2);
+
+	a->read.flags = state ? EPF_SNAP_STATE : 0;
+	a->read.offset = state ? 0 : fuzz_draw(f, 4) * EPF_SNAP_PIECE;
+	a->read.bytes = state ? sizeof(struct epf_snap_owned) :
+				fuzz_draw(f, 600) * 8;
+	a->read.data = (uintptr_t)fuzz_image;
+}
+
 #define COMMAND(_name, _type, _weight, _control, _fill)			\
 	{ #_name, EPF_IOC_##_name, sizeof(_type), _weight, _control, _fill }
 
@@ -223,7 +246,9 @@ const struct fuzz_command fuzz_commands[] = {
 	COMMAND(KEY, struct epf_key_args, 12, false, fill_nothing),
 	COMMAND(SNAP_BEGIN, struct epf_snap, 16, false, fill_begin),
 	COMMAND(SNAP_END, struct epf_snap, 16, false, fill_nothing),
+	COMMAND(SNAP_READ, struct epf_snap_read, 8, false, fill_read),
 	COMMAND(RESTORE, struct epf_restore, 4, false, fill_restore),
+	COMMAND(JOURNAL, struct epf_journal_args, 16, false, fill_journal),
 };
 
 const size_t fuzz_nr_commands = ARRAY_LEN(fuzz_commands);

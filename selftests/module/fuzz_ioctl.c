@@ -148,6 +148,7 @@ static void call_mmap(struct fuzzer *f)
 	int prot = fuzz_draw(f, 8) ? PROT_READ : (int)fuzz_draw(f, 8);
 	off_t off = fuzz_draw(f, 4) ? 0 : (off_t)(fuzz_draw(f, 64) * PAGE);
 
+	off += fuzz_draw(f, 3) ? 0 : (off_t)EPF_MMAP_JOURNAL;
 	drop_map(m);
 	m->bytes = PAGE << fuzz_draw(f, fuzz_draw(f, 16) ? 8 : 30);
 	m->at = mmap(NULL, m->bytes, prot,

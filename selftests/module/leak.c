@@ -48,6 +48,27 @@ static void copy(int fd)
 	munmap(at, LINES * 64);
 }
 
+/* Ended while it is mapped, and by whom the descriptor's end leaves. */
+static void keep_journals(int fd, const char *name)
+{
+	struct epf_journal_args a = { .size = sizeof(a), .order = 7,
+				      .shards = 1 };
+	struct epf_journal_args end = { .size = sizeof(end),
+					.flags = EPF_JOURNAL_END };
+	int other = test_open(name);
+	void *at;
+
+	test_demand(!test_ioctl(fd, EPF_IOC_JOURNAL, &a));
+	at = mmap(NULL, a.bytes, PROT_READ, MAP_SHARED, fd,
+		  EPF_MMAP_JOURNAL);
+	test_demand(at != MAP_FAILED && !test_ioctl(fd, EPF_IOC_JOURNAL, &end));
+	a.bytes = a.records = a.serial = 0;
+	test_demand(!test_ioctl(other, EPF_IOC_JOURNAL, &a));
+	test_insert(fd, 7, 0, 20);
+	close(other);
+	munmap(at, a.bytes);
+}
+
 static void create_fails(const struct epf_params *p)
 {
 	struct epf_create *c = (void *)(guarded + PAGE - sizeof(*c) + 8);
@@ -121,6 +142,7 @@ static void round_of_all(int i)
 	test_demand(test_count(fd, i, 0, KEYS) == KEYS);
 	fail_batches(fd);
 	copy(fd);
+	keep_journals(fd, p.name);
 	create_fails(&p);
 	if (i % 2)
 		test_demand(!test_destroy(p.name, EPF_DESTROY_FORCE));

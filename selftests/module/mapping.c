@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -349,12 +350,61 @@ static void try_swap(void)
 	close(b);
 }
 
+/* Faults that touching each page of @at takes, from one end or the other. */
+static long faults(const volatile char *at, size_t pages, bool down)
+{
+	struct rusage before, after;
+	size_t i;
+
+	getrusage(RUSAGE_SELF, &before);
+	for (i = 0; i < pages; i++)
+		(void)at[(down ? pages - 1 - i : i) * PAGE];
+	getrusage(RUSAGE_SELF, &after);
+	return after.ru_minflt - before.ru_minflt;
+}
+
+/* A fault maps 64 pages that lie round it, and none that is not its mapping's. */
+#define AROUND_POINTS 6
+static void try_around(void)
+{
+	const size_t pages = 1000, bytes = pages * PAGE, hole = 100 * PAGE;
+	struct epf_params p = test_params("mod-around", bytes / 64, 1, 5,
+					  1 << 20);
+	int fd = test_make(&p);
+	char *up, *down, *part;
+
+	test_insert(fd, 1, 0, 50000);
+	up = map(fd, PROT_READ, MAP_SHARED, bytes, 0);
+	down = map(fd, PROT_READ, MAP_SHARED, bytes, 0);
+	part = map(fd, PROT_READ, MAP_SHARED, 90 * PAGE, 37 * PAGE);
+	test_demand(up != MAP_FAILED && down != MAP_FAILED &&
+		    part != MAP_FAILED);
+	munmap(up + hole, PAGE);
+	test_demand(faults(up, 100, false) <= 100 / 64 + 3);
+	tap_ok(touch(up + hole, false) == SIGSEGV, "a hole in it stays one");
+	tap_ok(faults(up + hole + PAGE, pages - 101, false) <= 899 / 64 + 4,
+	       "a fault maps many pages");
+	tap_ok(faults(down, pages, true) <= 1000 / 64 + 3, "also backwards");
+	tap_ok(!memcmp(up, down, hole) &&
+	       !memcmp(up + hole + PAGE, down + hole + PAGE,
+		       bytes - hole - PAGE), "the same pages");
+	tap_ok(!memcmp(part, down + 37 * PAGE, 90 * PAGE),
+	       "and those of a part");
+	test_demand(!madvise(down, bytes, MADV_DONTNEED));
+	tap_ok(same_verdicts(fd, (struct epf_line *)down),
+	       "they come again when they were given back");
+	munmap(up, bytes);
+	munmap(down, bytes);
+	munmap(part, 90 * PAGE);
+	close(fd);
+}
+
 int main(void)
 {
 	int fd;
 
 	test_begin(READONLY_POINTS + FOREIGN_POINTS + RANGE_POINTS + CONTENT_POINTS +
-		   LIFE_POINTS + SWAP_POINTS);
+		   LIFE_POINTS + SWAP_POINTS + AROUND_POINTS);
 	fd = test_make_plain("mod-mapping", 700);
 	try_readonly(fd);
 	try_foreign(fd);
@@ -362,5 +412,6 @@ int main(void)
 	try_content(fd);
 	try_life();
 	try_swap();
+	try_around();
 	return test_end();
 }

@@ -26,9 +26,10 @@
 /* What each command gave. */
 struct outcome {
 	long opened; /* the device: 0 or -errno */
-	long list, open, info, test, present, map;
+	long list, open, info, test, present, map, map_journal;
 	long create, destroy, force, swap;
-	long insert, tai, rotate, clear, key, begin, end, restore;
+	long insert, tai, rotate, clear, key, begin, end, read, restore;
+	long journal;
 	bool leaked;
 };
 
@@ -116,6 +117,8 @@ static void look(struct outcome *o, int dev, int fd)
 	o->test = o->present < 0 ? o->present : 0;
 	at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	o->map = at == MAP_FAILED ? -errno : 0;
+	at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, EPF_MMAP_JOURNAL);
+	o->map_journal = at == MAP_FAILED ? -errno : 0;
 }
 
 static void change_registry(struct outcome *o, int dev)
@@ -131,7 +134,9 @@ static void change_registry(struct outcome *o, int dev)
 static void change_filter(struct outcome *o, int fd)
 {
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
+	struct epf_snap_read read = { .size = sizeof(read) };
 	struct epf_restore r = { .size = sizeof(r) };
+	struct epf_journal_args j = { .size = sizeof(j), .order = 4 };
 	__u64 key[2];
 
 	o->insert = test_digests(fd, EPF_IOC_INSERT, 2, 0, 1);
@@ -142,7 +147,9 @@ static void change_filter(struct outcome *o, int fd)
 	o->begin = test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s);
 	s.pin_ns = 0;
 	o->end = test_ioctl(fd, EPF_IOC_SNAP_END, &s);
+	o->read = test_ioctl(fd, EPF_IOC_SNAP_READ, &read);
 	o->restore = test_ioctl(fd, EPF_IOC_RESTORE, &r);
+	o->journal = test_ioctl(fd, EPF_IOC_JOURNAL, &j);
 }
 
 static void try_all(struct outcome *o, int dev, int fd)
@@ -274,7 +281,7 @@ static void may_look(const struct outcome *o, const char *who)
 	test_is(o->map, 0, "%s may map", who);
 }
 
-#define CHANGE_POINTS 13
+#define CHANGE_POINTS 16
 static void may_not_change(const struct outcome *o, const char *who)
 {
 	test_is(o->create, -EPERM, "%s: CREATE: EPERM", who);
@@ -288,7 +295,11 @@ static void may_not_change(const struct outcome *o, const char *who)
 	test_is(o->key, -EPERM, "%s: KEY: EPERM", who);
 	test_is(o->begin, -EPERM, "%s: SNAP_BEGIN: EPERM", who);
 	test_is(o->end, -EPERM, "%s: SNAP_END: EPERM", who);
+	test_is(o->read, -EPERM, "%s: SNAP_READ: EPERM", who);
 	test_is(o->restore, -EPERM, "%s: RESTORE: EPERM", who);
+	test_is(o->journal, -EPERM, "%s: JOURNAL: EPERM", who);
+	tap_ok(o->map_journal == -EPERM || o->map_journal == -EINVAL,
+	       "%s cannot map root's", who);
 	tap_ok(!o->leaked, "%s: the hash key is nowhere", who);
 }
 
@@ -342,6 +353,8 @@ static void try_traces(void)
 
 int main(void)
 {
+	struct epf_journal_args journal = { .size = sizeof(journal),
+					    .order = 4 };
 	struct outcome o;
 	struct stat st;
 	int fd;
@@ -353,6 +366,7 @@ int main(void)
 	fd = test_make_plain("mod-perms", 700);
 	close(test_make_plain("mod-perms-2", 700));
 	test_insert(fd, 1, 0, KEYS);
+	test_demand(!test_ioctl(fd, EPF_IOC_JOURNAL, &journal));
 
 	test_demand(outcome_of(become_nobody, false, fd, &o));
 	test_is(o.opened, -EACCES, "nobody cannot open it: EACCES");

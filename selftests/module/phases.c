@@ -6,13 +6,14 @@
  *
  * Threads insert without pause, keys of their own, and log for each batch the
  * epoch before and after it; so a batch is known to be live if the first of
- * them is, and to be gone if the second is. A phase is an epoch modulo 8 and an
- * eighth of its insertions. Every other snapshot lets rotation go on and copies
- * slowly, so that it goes on meanwhile.
+ * them is, and to be gone if the second is. The plain engine of audits is asked.
+ * A phase is an epoch modulo 8 and an eighth of its insertions. Every other
+ * snapshot lets rotation go on and copies slowly, so that it goes on meanwhile.
  */
 #include "epftest.h"
 
-#include <epf/lanes.h>
+#include <audit.h>
+#include <copy.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -79,22 +80,42 @@ static void copy_lines(const char *from, bool slowly)
 	size_t at;
 
 	for (at = 0; at < sizeof(lines); at += PAGE) {
-		memcpy(lines + at, from + at, PAGE);
+		epf_copy_words(lines + at, from + at, PAGE);
 		if (slowly)
 			sched_yield();
 	}
 }
 
-/* @late: what was inserted during the copy is asked for, too. */
-static void snapshot(struct copy *c, const char *from, bool slowly, bool late)
+/* Words in two pieces, which no copy may do: epochs that end in between leave
+ * positions of the past under a tag of the present.
+ */
+static void copy_torn(const char *from)
 {
-	struct epf_snap s = { .size = sizeof(s), .pin_ns = slowly ? 1 : SEC };
+	__u64 end = test_info(fd).epoch + EPF_EPOCHS + 1;
+	size_t i;
+
+	memcpy(lines, from, sizeof(lines));
+	test_demand(test_wait_epoch(fd, end));
+	for (i = sizeof(__u64) - 1; i < sizeof(lines); i += sizeof(__u64))
+		lines[i] = from[i];
+}
+
+enum how { AT_ONCE, SLOWLY, TOO_LATE, TORN };
+
+/* @how: TOO_LATE: what was inserted during the copy is asked for, too. */
+static void snapshot(struct copy *c, const char *from, enum how how)
+{
+	struct epf_snap s = { .size = sizeof(s),
+			      .pin_ns = how == AT_ONCE ? SEC : 1 };
 
 	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_BEGIN, &s));
 	c->begin = s.header;
 	note_done(c);
-	copy_lines(from, slowly);
-	if (late)
+	if (how == TORN)
+		copy_torn(from);
+	else
+		copy_lines(from, how != AT_ONCE);
+	if (how == TOO_LATE)
 		note_done(c);
 	s = (struct epf_snap){ .size = sizeof(s) };
 	test_demand(!test_ioctl(fd, EPF_IOC_SNAP_END, &s));
@@ -105,49 +126,56 @@ struct sums {
 	__u64 live, lost, gone, ghosts;
 };
 
-static bool holds(const struct epf_lanes *f, __u64 digest)
-{
-	struct epf_probe p;
-
-	epf_probe(f, digest, &p);
-	return epf_test(f, &p) != EPF_ABSENT;
-}
-
 /* A copy during which tags came round (32 epochs) may hold keys long gone. */
 static bool tags_came_round(const struct epf_snap_header *h)
 {
 	return h->epoch_end - h->epoch_begin > 32 - 2 * EPF_EPOCHS;
 }
 
-/* @gone: count keys that are out of the window, too. */
-static void check_batch(const struct epf_lanes *f, const struct inserter *t,
-			__u64 n, bool gone, struct sums *sum)
+/* The keys of BACK batches from @first on, asked at @epoch. */
+static void ask(const struct copy *c, const struct inserter *t, __u64 first,
+		__u64 epoch, unsigned char *ages)
 {
-	const struct batch *b = &t->log[n % LOG];
-	bool live = b->low + EPF_LIVE_EPOCHS >= *f->epoch;
+	static __u64 digest[BACK * BATCH];
+	static unsigned char bitmap[BACK * BATCH / 8];
+	struct epf_keys keys = { digest, BACK * BATCH, 0, NULL };
+	struct epf_answer a = { .bitmap = bitmap, .ages = ages, .threads = 1 };
+	struct epf_view v;
+	__u64 i;
+
+	for (i = 0; i < keys.n; i++)
+		digest[i] = test_digest(t->stream, first * BATCH + i);
+	test_demand(!epf_view_init(&v, lines, &c->end.params, NULL, epoch));
+	test_demand(!epf_engine_at(0)->query(&v, &keys, &a));
+}
+
+/* @gone: count keys that are out of the window, too. */
+static void check_batch(const struct batch *b, const unsigned char *ages,
+			__u64 epoch, bool gone, struct sums *sum)
+{
+	bool live = b->low + EPF_LIVE_EPOCHS >= epoch;
 	__u64 i, found = 0;
 
-	if (!live && (!gone || b->high + EPF_LIVE_EPOCHS >= *f->epoch))
+	if (!live && (!gone || b->high + EPF_LIVE_EPOCHS >= epoch))
 		return;
 	for (i = 0; i < BATCH; i++)
-		found += holds(f, test_digest(t->stream, n * BATCH + i));
+		found += ages[i] != EPF_AGE_ABSENT;
 	*(live ? &sum->live : &sum->gone) += BATCH;
 	*(live ? &sum->lost : &sum->ghosts) += live ? BATCH - found : found;
 }
 
-static void check(struct copy *c, struct sums *sum)
+static void check(const struct copy *c, __u64 epoch, struct sums *sum)
 {
-	struct epf_lanes f = { .line = (struct epf_line *)(void *)lines,
-			       .epoch = &c->end.epoch_end };
-	__u64 n;
+	static unsigned char ages[BACK * BATCH];
+	__u64 n, first;
 	int i;
 
-	epf_geom_init(&f.geom, LINES, c->end.params.lines_per_key,
-		      c->end.params.bits_per_key);
 	for (i = 0; i < THREADS; i++) {
-		n = c->done[i] < BACK ? 0 : c->done[i] - BACK;
-		for (; n < c->done[i]; n++)
-			check_batch(&f, &inserters[i], n,
+		first = c->done[i] < BACK ? 0 : c->done[i] - BACK;
+		ask(c, &inserters[i], first, epoch, ages);
+		for (n = first; n < c->done[i]; n++)
+			check_batch(&inserters[i].log[n % LOG],
+				    ages + (n - first) * BATCH, epoch,
 				    !tags_came_round(&c->end), sum);
 		test_demand(__atomic_load_n(&inserters[i].done,
 					    __ATOMIC_ACQUIRE) <
@@ -182,8 +210,9 @@ static __u64 lost_in_restored(int other, const struct copy *c)
 	return lost;
 }
 
+/* @at_begin: as if copies were to be read at the epoch when they began */
 struct outcome {
-	struct sums sums;
+	struct sums sums, at_begin;
 	__u64 lost_in_restored;
 	__u32 phases, snapshots, moved;
 	__u32 of[PHASES];
@@ -193,8 +222,9 @@ static void one(struct outcome *o, const char *from, int other)
 {
 	struct copy c;
 
-	snapshot(&c, from, o->snapshots & 1, false);
-	check(&c, &o->sums);
+	snapshot(&c, from, o->snapshots & 1 ? SLOWLY : AT_ONCE);
+	check(&c, c.end.epoch_end, &o->sums);
+	check(&c, c.end.epoch_begin, &o->at_begin);
 	if (o->snapshots % 8 == 1)
 		o->lost_in_restored += lost_in_restored(other, &c);
 	o->phases += ++o->of[phase(&c.begin)] == EACH;
@@ -202,21 +232,20 @@ static void one(struct outcome *o, const char *from, int other)
 	o->snapshots++;
 }
 
-/* A copy that is older than it says it is. */
-static __u64 lost_in_stale(const char *from)
+/* Copies that are not what they say they are. */
+static void spoil(const char *from, enum how how, struct sums *sum)
 {
-	struct sums sum = { 0 };
 	struct copy c;
 	int i;
 
-	for (i = 0; i < 100 && !sum.lost; i++) {
-		snapshot(&c, from, true, true);
-		check(&c, &sum);
+	for (i = 0; i < 100 && !sum->lost && sum->ghosts <= sum->gone / 100; i++) {
+		snapshot(&c, from, how);
+		check(&c, c.end.epoch_end, sum);
 	}
-	return sum.lost;
 }
 
-static void judge(const struct outcome *o, __u64 stale)
+static void judge(const struct outcome *o, const struct sums *late,
+		  const struct sums *torn)
 {
 	tap_ok(o->phases == PHASES, "%u snapshots, at all of %u phases",
 	       o->snapshots, o->phases);
@@ -229,7 +258,14 @@ static void judge(const struct outcome *o, __u64 stale)
 	       o->sums.ghosts);
 	tap_ok(!o->lost_in_restored, "restored: %llu lost",
 	       o->lost_in_restored);
-	tap_ok(stale, "noticed: a copy older than it says: %llu lost", stale);
+	tap_ok(late->lost, "noticed: a copy older than it says: %llu lost",
+	       late->lost);
+	tap_ok(o->at_begin.lost,
+	       "noticed: copies read at the epoch when they began: %llu lost",
+	       o->at_begin.lost);
+	tap_ok(torn->ghosts > torn->gone / 100,
+	       "noticed: words copied in pieces: of %llu keys long gone %llu found",
+	       torn->gone, torn->ghosts);
 }
 
 int main(void)
@@ -237,11 +273,12 @@ int main(void)
 	struct epf_params p = test_params("mod-phases", LINES, 2, 10,
 					  EPOCH * EPF_LIVE_EPOCHS);
 	static struct outcome o;
-	__u64 stale, end;
+	struct sums late = { 0 }, torn = { 0 };
+	__u64 end;
 	char *from;
 	int i, other;
 
-	test_begin(6);
+	test_begin(8);
 	fd = test_make(&p);
 	other = test_make_plain("mod-phases-new", EPOCH);
 	from = mmap(NULL, sizeof(lines), PROT_READ, MAP_SHARED, fd, 0);
@@ -254,11 +291,12 @@ int main(void)
 	end = test_now() + PATIENCE_NS;
 	while (o.phases < PHASES && test_now() < end)
 		one(&o, from, other);
-	stale = lost_in_stale(from);
+	spoil(from, TOO_LATE, &late);
+	spoil(from, TORN, &torn);
 	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(inserters[i].id, NULL);
-	judge(&o, stale);
+	judge(&o, &late, &torn);
 	munmap(from, sizeof(lines));
 	close(other);
 	close(fd);

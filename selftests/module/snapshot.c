@@ -5,9 +5,11 @@
  */
 #include "epftest.h"
 
+#include <copy.h>
 #include <epf/lanes.h>
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define LINES 1024u
@@ -42,7 +44,7 @@ static void copy_lines(int fd)
 	void *at = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
 
 	test_demand(at != MAP_FAILED);
-	memcpy(lines, at, BYTES);
+	epf_copy_words(lines, at, BYTES);
 	munmap(at, BYTES);
 }
 
@@ -51,11 +53,21 @@ static bool pinned(int fd)
 	return test_info(fd).flags & EPF_INFO_PINNED;
 }
 
-#define PIN_POINTS 15
+/* Times that this thread has waited for anything. */
+static long waits(void)
+{
+	struct rusage u;
+
+	test_demand(!getrusage(RUSAGE_THREAD, &u));
+	return u.ru_nvcsw;
+}
+
+#define PIN_POINTS 16
 static void try_pin(int fd, int fd2)
 {
 	__u64 e = test_info(fd).epoch;
 	struct epf_info info;
+	long waited;
 
 	test_is(end(fd, NULL), -EINVAL, "END without BEGIN: EINVAL");
 	test_is(begin(fd, EPF_PIN_MAX_NS), 0, "BEGIN");
@@ -65,7 +77,9 @@ static void try_pin(int fd, int fd2)
 	test_is(end(fd2, NULL), -EINVAL, "END on another descriptor: EINVAL");
 	test_is(epf_filter_rotate(fd, 1, NULL), -EBUSY, "ROTATE: EBUSY");
 	test_is(epf_filter_clear(fd2), -EBUSY, "CLEAR: EBUSY");
+	waited = waits();
 	test_insert(fd, 1, 0, KEYS);
+	test_is(waits(), waited, "no insertion waits for the snapshot");
 	info = test_info(fd);
 	tap_ok(info.epoch == e && info.epochs[0].inserts == KEYS,
 	       "three windows of insertions stay in one epoch");
@@ -319,7 +333,7 @@ static void bad_age(struct epf_snap_header *h)
 
 static void bad_kind(struct epf_snap_header *h)
 {
-	h->params.kind = 1;
+	h->params.kind = 255;
 }
 
 static void too_large(struct epf_snap_header *h)
@@ -345,7 +359,7 @@ static const struct {
 	{ "epoch 2^64 - 1", bad_last_epoch, -EBADMSG },
 	{ "2^40 insertions in an epoch", bad_inserts, -EBADMSG },
 	{ "an epoch as old as time", bad_age, -EBADMSG },
-	{ "kind 1", bad_kind, -EOPNOTSUPP },
+	{ "kind 255", bad_kind, -EOPNOTSUPP },
 	{ "more lines than the limit", too_large, -E2BIG },
 };
 

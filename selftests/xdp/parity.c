@@ -3,7 +3,8 @@
  * kfunc == ioctl == offline, bit by bit: one random sequence of tests, inserts,
  * packets and rotations goes to three filters of one kind, shape and hash key,
  * one by BPF programs, one by ioctl, one in this process. After every operation
- * verdict and age are equal, and so are digests and refusals of packets.
+ * verdict and age are equal, and so are digests and refusals of packets. Where
+ * a journal of the first is kept, its mirror is equal to it at every rotation.
  *
  * The window is small, so epochs also end by themselves, which the kernel does
  * a moment later: the test waits for that.
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "../core/tap.h"
+#include "../mirrored.h"
 #include "libepf/epf.h"
 #include "../owned.h"
 #include "parity.h"
@@ -35,6 +37,7 @@ static const __u64 hash_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
  * @dev: device
  * @ioctl: descriptor of the first
  * @kfunc: descriptor of the second, for its state only
+ * @mirror: of the second, or NULL
  * @mem: the third, of lanes; of an owned kind for digests only
  * @owned: the third of an owned kind, with memory
  * @key: program for keys and digests
@@ -50,6 +53,7 @@ struct three {
 	int dev;
 	int ioctl;
 	int kfunc;
+	struct epf_mirror *mirror;
 	struct epf_mem *mem;
 	struct owned owned;
 	int key;
@@ -118,8 +122,21 @@ static bool setup_filters(struct three *t, struct epf_params *p,
 	return t->ioctl >= 0 && t->kfunc >= 0 && setup_offline(t, p, shape);
 }
 
+/* Is the mirror, if there is one, equal to its filter? */
+static bool mirrors(struct three *t)
+{
+	struct mirrored d;
+
+	if (!t->mirror || mirrored_equal(t->kfunc, t->mirror, &d))
+		return true;
+	mirrored_tell(&d);
+	return false;
+}
+
 static void drop_filters(struct three *t)
 {
+	epf_mirror_close(t->mirror);
+	t->mirror = NULL;
 	close(t->ioctl);
 	close(t->kfunc);
 	epf_dev_destroy(t->dev, "parity-ioctl", false);
@@ -178,7 +195,7 @@ static bool rotate_all(struct three *t)
 
 	if (!t->owned.word)
 		epf_mem_rotate(t->mem, 0);
-	return !epf_filter_rotate(t->ioctl, 1, &epoch) &&
+	return mirrors(t) && !epf_filter_rotate(t->ioctl, 1, &epoch) &&
 	       !epf_filter_rotate(t->kfunc, 1, &epoch) && next_epoch(t);
 }
 
@@ -400,33 +417,43 @@ static bool every_age(const struct three *t)
 	return ages >= want;
 }
 
-static void run_keys(struct three *t, struct epf_params *p)
+static bool keep_journal(struct three *t)
 {
-	bool good = setup_filters(t, p, NULL);
+	return !epf_mirror_open(t->kfunc, 14, 0, &t->mirror);
+}
+
+static void run_keys(struct three *t, struct epf_params *p, bool journal)
+{
+	bool good = setup_filters(t, p, NULL) &&
+		    (!journal || keep_journal(t));
 	int i;
 
 	seed = p->lines_per_key * 4 + p->hash * 2 + p->refresh;
 	for (i = 0; good && i < STEPS; i++)
 		good = below(997) ? step_key(t) : rotate_all(t);
-	good = good && every_age(t);
-	tap_ok(good, "keys and digests: L=%u, %s, %s: %d steps, %llu epochs",
+	good = good && every_age(t) && mirrors(t);
+	tap_ok(good, "keys and digests: L=%u, %s, %s%s: %d steps, %llu epochs",
 	       p->lines_per_key, p->hash ? "SipHash-2-4" : "SipHash-1-3",
-	       t->first_seen ? "first-seen" : "refresh", i, t->epoch - 8);
+	       t->first_seen ? "first-seen" : "refresh",
+	       journal ? ", a journal" : "", i, t->epoch - 8);
 	drop_filters(t);
 }
 
-static void run_packets(struct three *t, struct epf_params *p)
+static void run_packets(struct three *t, struct epf_params *p, bool journal)
 {
-	bool good = setup_filters(t, p, NULL);
+	bool good = setup_filters(t, p, NULL) &&
+		    (!journal || keep_journal(t));
 	struct tally n = { 0 };
 	int i;
 
 	seed = 1000 + p->lines_per_key;
 	for (i = 0; good && i < STEPS / 2; i++)
 		good = below(499) ? step_packet(t, &n) : rotate_all(t);
-	tap_ok(good && n.refused > 50 && n.split > 50 && t->ages[0],
-	       "packets: L=%u: %u verdicts, %u refused alike, %u of many buffers",
-	       p->lines_per_key, n.verdicts, n.refused, n.split);
+	tap_ok(good && n.refused > 50 && n.split > 50 && t->ages[0] &&
+	       mirrors(t),
+	       "packets: L=%u%s: %u verdicts, %u refused alike, %u of many buffers",
+	       p->lines_per_key, journal ? ", a journal" : "", n.verdicts,
+	       n.refused, n.split);
 	drop_filters(t);
 }
 
@@ -455,7 +482,9 @@ static void run_kind(struct three *t, __u8 kind, bool first_seen)
 static const __u8 kinds[] = { EPF_KIND_GE, EPF_KIND_GEBL, EPF_KIND_APBF,
 			      EPF_KIND_APBBF, EPF_KIND_DICT };
 
-/* One line per key, two, four: each with either hash and either refresh. */
+/* One line per key, two, four: each with either hash and either refresh, and with
+ * and without a journal.
+ */
 static void run_all(struct three *t)
 {
 	unsigned int i;
@@ -468,9 +497,13 @@ static void run_all(struct three *t)
 		p.hash = i % 4 == 1;
 		p.refresh = i % 4 == 2;
 		if (i % 4 < 3)
-			run_keys(t, &p);
+			run_keys(t, &p, false);
 		else
-			run_packets(t, &p);
+			run_packets(t, &p, false);
+		if (i % 4 == 2)
+			run_keys(t, &p, true);
+		else if (i % 4 == 3)
+			run_packets(t, &p, true);
 	}
 	for (i = 0; i < sizeof(kinds); i++)
 		run_kind(t, kinds[i], i % 2);
@@ -501,7 +534,7 @@ int main(int argc, char **argv)
 		tap_skip_all("no " EPF_DEVICE ": the module is not loaded");
 		return TAP_SKIPPED;
 	}
-	tap_plan(13 + sizeof(kinds));
+	tap_plan(19 + sizeof(kinds));
 	if (tap_ok(load(&t, argc > 1 ? argv[1] : "parity.bpf.o"),
 		   "the programs load"))
 		run_all(&t);

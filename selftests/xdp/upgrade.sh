@@ -14,7 +14,7 @@ modprobe veth
 ip link add up-a type veth peer name up-b && ip link set up-a up &&
 	ip link set up-b up || ktap_skip_all 'no veth'
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
-ktap_plan 17
+ktap_plan 27
 ktap_cleanup ip link del up-a
 export EPF_STATE=$tmp/state
 
@@ -34,28 +34,38 @@ picture() {
 	"$EPFCTL" -j list | python3 -c '
 import json, sys
 for f in json.load(sys.stdin):
-    print({k: f.get(k) for k in ("name", "window_inserts", "window_ns", "lines",
-                             "budget", "limit", "hash", "mode", "refresh")})'
+    print({k: f.get(k) for k in ("name", "kind", "window_inserts", "window_ns", "lines", "shape",
+                              "budget", "limit", "hash", "mode", "refresh", "aligned")})'
 	"$EPFCTL" status | grep -v '^ ' | sed 's/, program [0-9]*//'
 }
 keys_are_there() {
+	local kind
+
+	for kind in $kinds; do
+		"$EPFCTL" test -q "up-$kind" -f "$tmp/keys" || return
+	done
 	"$EPFCTL" test -q up-first -f "$tmp/keys" &&
 		"$EPFCTL" test -q up-second other
 }
 
+kinds='ge apbf dict tlbf chain'
 seq 5000 > "$tmp/keys"
 echo 77 > /sys/module/epochfilter/parameters/max_filters
 gives 0 '^created' create up-first -W 100k --strict
-gives 0 '^created' create up-second --time 1h --rate 100 -b 1e-6 --first-seen
+gives 0 '^created' create up-second --time 1h --rate 100 -b 1e-6 --first-seen --align
 gives 0 '^$' insert up-first -f "$tmp/keys"
+for kind in $kinds; do
+	gives 0 '^created' create "up-$kind" --kind "$kind" --time 1h --rate 100
+	gives 0 '^$' insert "up-$kind" -f "$tmp/keys"
+done
 gives 0 '^$' insert up-second other
 gives 0 '' attach up-a --filter up-first --key packet --no-mac --bytes 200 \
 	--no-dispatcher
 gives 0 '' attach up-b --filter up-second --key flow --action mark \
 	--mark 0x100 --mode generic --no-dispatcher
 picture > "$tmp/before"
-claim 'there are two filters and two attachments' \
-	[ "$(wc -l < "$tmp/before")" = 4 ]
+claim 'there are seven filters and two attachments' \
+	[ "$(wc -l < "$tmp/before")" = 9 ]
 
 claim 'a file that is no module: refused' refuses 'is not a module' "$tmp/keys"
 claim 'a file that is not there: refused' refuses 'cannot read' "$tmp/none"
@@ -76,7 +86,7 @@ claim 'a filter that is held: refused, and all is as it was' watching
 upgrade "$ko"
 claim 'it upgrades' [ "$status" = 0 ]
 claim 'and tells the gap' grep -qE \
-	'^upgraded: 2 filters, 2 interfaces; a gap of [0-9]+ ms$' "$tmp/out"
+	'^upgraded: 7 filters, 2 interfaces; a gap of [0-9]+ ms$' "$tmp/out"
 ktap_diag "$(cat "$tmp/out" "$tmp/err")"
 claim 'all keys are there' keys_are_there
 claim 'parameters and attachments are what they were' \

@@ -47,13 +47,21 @@ int epf_dev_create_kind(int dev, const struct epf_params *params,
 			const struct epf_shape *shape, const __u64 key[2],
 			__u32 *id)
 {
-	struct epf_create c = { .size = sizeof(c), .params = *params };
+	return epf_dev_create_flags(dev, 0, params, shape, key, id);
+}
+
+int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *params,
+			 const struct epf_shape *shape, const __u64 key[2],
+			 __u32 *id)
+{
+	struct epf_create c = { .size = sizeof(c), .flags = flags,
+				.params = *params };
 	int ret;
 
 	if (shape)
 		c.shape = *shape;
 	if (key) {
-		c.flags = EPF_CREATE_KEY;
+		c.flags |= EPF_CREATE_KEY;
 		memcpy(c.key, key, sizeof(c.key));
 	}
 	ret = call(dev, EPF_IOC_CREATE, &c);
@@ -111,6 +119,28 @@ int epf_dev_filter_id(int dev, __u32 id)
 	struct epf_ref_args a = { .size = sizeof(a), .name.id = id };
 
 	return call(dev, EPF_IOC_OPEN, &a);
+}
+
+/* An id, or 0. */
+static __u32 id_of(const char *name)
+{
+	unsigned long v;
+	char *end;
+
+	if (strspn(name, "0123456789") != strlen(name))
+		return 0;
+	errno = 0;
+	v = strtoul(name, &end, 10);
+	return errno || v > 0xffffffffUL ? 0 : (__u32)v;
+}
+
+int epf_dev_find(int dev, const char *name)
+{
+	int filter = epf_dev_filter(dev, name);
+
+	if (filter == -ENOENT && id_of(name))
+		filter = epf_dev_filter_id(dev, id_of(name));
+	return filter;
 }
 
 int epf_dev_swap(int dev, const char *a, const char *b)

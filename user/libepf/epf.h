@@ -120,10 +120,16 @@ int epf_dev_create(int dev, const struct epf_params *params,
 int epf_dev_create_kind(int dev, const struct epf_params *params,
 			const struct epf_shape *shape, const __u64 key[2],
 			__u32 *id);
+/* Likewise; @flags: 0 or EPF_CREATE_ALIGN. */
+int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *params,
+			 const struct epf_shape *shape, const __u64 key[2],
+			 __u32 *id);
 int epf_dev_destroy(int dev, const char *name, bool force);
 int epf_dev_list(int dev, __u32 **ids); /* count; caller frees *ids */
 int epf_dev_filter(int dev, const char *name); /* descriptor */
 int epf_dev_filter_id(int dev, __u32 id);      /* descriptor */
+/* Likewise; @name may be an id where no filter has it as its name. */
+int epf_dev_find(int dev, const char *name);
 int epf_dev_swap(int dev, const char *a, const char *b);
 int epf_filter_info(int filter, struct epf_info *info);
 /* @cmd: EPF_IOC_TEST, EPF_IOC_INSERT or EPF_IOC_TEST_AND_INSERT. Splits
@@ -150,7 +156,8 @@ typedef int (*epf_progress_fn)(void *ctx, __u64 done_bytes, __u64 all_bytes);
  *
  * Return: 0, or a negative errno; a file that was at @path is then unchanged,
  * unless @header is set: then the new one is there, but its directory could not
- * be synced, so that a power cut may bring the old one back.
+ * be synced, so that a power cut may bring the old one back. -ESTALE: epochs of an
+ * owned kind could not be held for so long.
  */
 int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
 		  void *ctx, struct epf_snap_header *header);
@@ -168,15 +175,20 @@ enum epf_snap_fault {
 	EPF_SNAP_GEOMETRY,
 	EPF_SNAP_LINES_SUM,
 	EPF_SNAP_LONGER, /* bytes after the last line */
+	EPF_SNAP_BAD_STATE,  /* of an owned kind: no core comes to it */
+	EPF_SNAP_BAD_MEMORY, /* likewise */
 };
 const char *epf_snap_fault_text(enum epf_snap_fault fault);
+/* What to do about it. */
+const char *epf_snap_fault_advice(enum epf_snap_fault fault);
 
 /**
  * struct epf_snap_file - a checked snapshot, mapped read-only
  */
 struct epf_snap_file {
 	struct epf_snap_header header;
-	const void *lines;
+	const void *lines; /* or what an owned kind has behind the header */
+	const struct epf_snap_owned *owned; /* that; NULL: lanes */
 	void *map;
 	size_t map_bytes;
 };
@@ -195,7 +207,26 @@ struct epf_snap_file {
 int epf_snap_open(const char *path, struct epf_snap_file *file,
 		  epf_progress_fn progress, void *ctx,
 		  enum epf_snap_fault *fault);
+/* Likewise of an open one, which stays the caller's and may be closed. */
+int epf_snap_open_fd(int fd, struct epf_snap_file *file,
+		     epf_progress_fn progress, void *ctx,
+		     enum epf_snap_fault *fault);
+/* Read and check the header alone. Returns as epf_snap_open(). */
+int epf_snap_head(int fd, struct epf_snap_header *header,
+		  enum epf_snap_fault *fault);
 void epf_snap_close(struct epf_snap_file *file);
+
+/**
+ * epf_snap_copy() - copy a live filter into memory
+ * @filter: descriptor
+ * @file: result, as of an opened file; its lines are 64-byte aligned
+ * @progress: or NULL
+ * @ctx: for @progress
+ *
+ * Return: 0, or a negative errno; @file may then be closed.
+ */
+int epf_snap_copy(int filter, struct epf_snap_file *file,
+		  epf_progress_fn progress, void *ctx);
 
 /* Replace the contents of a filter by those of a snapshot. */
 int epf_snap_restore(int filter, const struct epf_snap_file *file);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshot files: struct epf_snap_header, then the lines, little-endian.
+ * Snapshot files: struct epf_snap_header, then the lines, little-endian; of an
+ * owned kind struct epf_snap_owned, then its words.
  *
  * A save is complete or absent: a temporary file beside the target is filled,
  * synced and renamed over it, and the directory is synced. Checksums are
  * XXH3-64 (xxHash) without a seed.
  */
-#include "epf.h"
+#include "snap.h"
+#include "copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "audit/kinds.h"
 #include "epf/window.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -30,6 +33,7 @@
 #define CHUNK_BYTES (1u << 20)
 #define NS_PER_SEC 1000000000ULL
 #define TEMP_SUFFIX ".XXXXXX"
+#define SNAP_WORDS_MAX (1ULL << 42) /* more than any filter has */
 
 /* Hold rotation as long as a copy at 256 MiB/s takes, and a second. */
 static __u64 pin_ns(__u64 lines_bytes)
@@ -71,56 +75,117 @@ static int write_all(int fd, const void *data, size_t len, off_t at)
 }
 
 /**
- * struct copy - lines on their way into a file
- * @lines: the live filter, changing underneath
- * @bytes: of lines
- * @fd: file; lines go behind the header
+ * struct copy - memory on its way into a file, or into other memory
+ * @filter: descriptor
+ * @lines: the live filter, mapped, changing underneath; NULL: an owned kind
+ * @state: of that; NULL: lanes
+ * @bytes: of memory
+ * @ahead: before them, behind the header: the state's
+ * @fd: file, where there is no @to
+ * @to: memory: as behind the header of a file; NULL: into the file
+ * @to_bytes: of it
  * @progress: or NULL
  * @ctx: for @progress
  * @sum: set to the checksum of what was written
  */
 struct copy {
+	int filter;
 	const char *lines;
+	struct epf_snap_owned *state;
 	__u64 bytes;
+	size_t ahead;
 	int fd;
+	char *to;
+	size_t to_bytes;
 	epf_progress_fn progress;
 	void *ctx;
 	__u64 sum;
 };
 
-/* A chunk is copied out before it is summed and written: what is summed is
- * what is written, although insertions go on. Words are loaded whole.
- */
-static void copy_words(__u64 *to, const char *from, size_t bytes)
+/* @flags: of struct epf_snap_read. A signal is looked at between chunks. */
+static int read_owned(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
 {
-	const __u64 *word = (const __u64 *)(const void *)from;
-	size_t i;
+	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
+				   .offset = at, .bytes = bytes,
+				   .data = (__u64)(uintptr_t)to };
 
-	for (i = 0; i < bytes / sizeof(*to); i++)
-		to[i] = epf_load(&word[i]);
+	while (ioctl(filter, EPF_IOC_SNAP_READ, &r))
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+static int fetch(const struct copy *c, __u64 done, void *buf, size_t n)
+{
+	if (!c->lines)
+		return read_owned(c->filter, 0, done, buf, n);
+	epf_copy_words(buf, c->lines + done, n);
+	return 0;
+}
+
+static int put(struct copy *c, const void *data, size_t n, __u64 at)
+{
+	if (!c->to)
+		return write_all(c->fd, data, n,
+				 (off_t)(sizeof(struct epf_snap_header) + at));
+	memcpy(c->to + at, data, n);
+	return 0;
+}
+
+/* A chunk is copied out before it is summed and written: what is summed is
+ * what is written, although insertions go on. Lanes in memory are summed when
+ * rotation is not held any more.
+ */
+static int copy_chunk(struct copy *c, __u64 done, __u64 *buf, size_t n,
+		      XXH3_state_t *sum)
+{
+	int ret;
+
+	if (c->to && c->lines) {
+		epf_copy_away(c->to + done, c->lines + done, n);
+		return 0;
+	}
+	ret = fetch(c, done, buf, n);
+	if (ret)
+		return ret;
+	XXH3_64bits_update(sum, buf, n);
+	return put(c, buf, n, c->ahead + done);
+}
+
+/* The state of an owned kind, which is to be read last. */
+static int copy_state(struct copy *c, XXH3_state_t *sum)
+{
+	int ret;
+
+	if (!c->state)
+		return 0;
+	ret = read_owned(c->filter, EPF_SNAP_STATE, 0, c->state,
+			 sizeof(*c->state));
+	if (ret)
+		return ret;
+	XXH3_64bits_update(sum, c->state, sizeof(*c->state));
+	return put(c, c->state, sizeof(*c->state), 0);
 }
 
 static int copy_chunks(struct copy *c, __u64 *buf, XXH3_state_t *state)
 {
 	__u64 done;
+	int ret;
 
 	for (done = 0; done < c->bytes;) {
 		__u64 left = c->bytes - done;
 		size_t n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-		int ret;
 
-		copy_words(buf, c->lines + done, n);
-		XXH3_64bits_update(state, buf, n);
-		ret = write_all(c->fd, buf, n,
-				(off_t)(sizeof(struct epf_snap_header) + done));
+		ret = copy_chunk(c, done, buf, n, state);
 		if (ret)
 			return ret;
 		done += n;
 		if (c->progress && c->progress(c->ctx, done, c->bytes))
 			return -ECANCELED;
 	}
+	ret = copy_state(c, state);
 	c->sum = XXH3_64bits_digest(state);
-	return 0;
+	return ret;
 }
 
 static int copy_lines(struct copy *c)
@@ -146,18 +211,32 @@ static int reserve(int fd, __u64 bytes)
 	return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -errno;
 }
 
+/* Huge pages, if there are any to be had. */
+static int make_room(struct copy *c)
+{
+	void *to;
+
+	if (c->to)
+		munmap(c->to, c->to_bytes);
+	c->to = NULL;
+	c->to_bytes = c->ahead + c->bytes;
+	to = mmap(NULL, c->to_bytes, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (to == MAP_FAILED)
+		return -errno;
+	madvise(to, c->to_bytes, MADV_HUGEPAGE);
+	c->to = to;
+	return 0;
+}
+
 /* A mapping made between begin and end is of the lines that the snapshot is
  * of, whatever is swapped or restored meanwhile.
  */
-static int copy_mapped(int filter, struct copy *c)
+static int copy_mapped(struct copy *c)
 {
-	void *map;
+	void *map = mmap(NULL, c->bytes, PROT_READ, MAP_SHARED, c->filter, 0);
 	int ret;
 
-	ret = reserve(c->fd, sizeof(struct epf_snap_header) + c->bytes);
-	if (ret)
-		return ret;
-	map = mmap(NULL, c->bytes, PROT_READ, MAP_SHARED, filter, 0);
 	if (map == MAP_FAILED)
 		return -errno;
 	c->lines = map;
@@ -166,43 +245,137 @@ static int copy_mapped(int filter, struct copy *c)
 	return ret;
 }
 
-static int snap_begin(int filter, struct copy *c)
+static int copy_owned(struct copy *c)
 {
-	struct epf_snap snap = { .size = sizeof(snap) };
+	c->lines = NULL;
+	return copy_lines(c);
+}
+
+/* How much there is to copy, and to where. */
+static int set_out(struct copy *c, const struct epf_params *params)
+{
+	int ret;
+
+	c->ahead = 0;
+	c->bytes = lines_bytes(params);
+	if (params->kind == EPF_KIND_LANES)
+		return 0;
+	if (!c->state)
+		c->state = malloc(sizeof(*c->state));
+	if (!c->state)
+		return -ENOMEM;
+	ret = read_owned(c->filter, EPF_SNAP_STATE, 0, c->state,
+			 sizeof(*c->state));
+	c->ahead = sizeof(*c->state);
+	c->bytes = c->state->words * sizeof(__u64);
+	return ret;
+}
+
+/* Between begin and end. */
+static int copy_all(struct copy *c, const struct epf_params *params)
+{
+	int ret = set_out(c, params);
+
+	if (!ret)
+		ret = c->fd < 0 ? make_room(c) :
+				  reserve(c->fd, sizeof(struct epf_snap_header) +
+						 c->ahead + c->bytes);
+	if (ret)
+		return ret;
+	return params->kind == EPF_KIND_LANES ? copy_mapped(c) : copy_owned(c);
+}
+
+static int copy_pinned(struct copy *c, __u64 ns, struct epf_snap_header *h)
+{
+	struct epf_snap snap = { .size = sizeof(snap), .pin_ns = ns };
+	int ret;
+
+	if (ioctl(c->filter, EPF_IOC_SNAP_BEGIN, &snap))
+		return -errno;
+	ret = copy_all(c, &snap.header.params);
+	snap = (struct epf_snap){ .size = sizeof(snap) };
+	if (ioctl(c->filter, EPF_IOC_SNAP_END, &snap) && !ret)
+		ret = -errno;
+	*h = snap.header;
+	return ret;
+}
+
+/* From begin to end; what it made for it stays the caller's. An owned kind has
+ * to be held for the whole copy: if need be, as long as it can be.
+ */
+static int copy_filter(struct copy *c, struct epf_snap_header *h)
+{
 	struct epf_info info;
 	int ret;
 
-	ret = epf_filter_info(filter, &info);
+	ret = epf_filter_info(c->filter, &info);
 	if (ret)
 		return ret;
-	snap.pin_ns = pin_ns(lines_bytes(&info.params));
-	if (ioctl(filter, EPF_IOC_SNAP_BEGIN, &snap))
-		return -errno;
-	c->bytes = lines_bytes(&snap.header.params);
-	return 0;
+	ret = copy_pinned(c, pin_ns(info.params.kind ?
+					    info.memory_bytes :
+					    lines_bytes(&info.params)), h);
+	if (ret == -ESTALE)
+		ret = copy_pinned(c, EPF_PIN_MAX_NS, h);
+	h->lines_xxh3 = c->sum;
+	return ret;
 }
 
-/* Write lines and header. On failure the caller drops the file. */
-static int save_into(int filter, struct copy *c, struct epf_snap_header *h)
+int epf_snap_copy(int filter, struct epf_snap_file *file,
+		  epf_progress_fn progress, void *ctx)
 {
-	struct epf_snap snap = { .size = sizeof(snap) };
+	struct copy c = { .filter = filter, .fd = -1, .progress = progress,
+			  .ctx = ctx };
 	int ret;
 
-	ret = snap_begin(filter, c);
-	if (ret)
-		return ret;
-	ret = copy_mapped(filter, c);
-	if (ioctl(filter, EPF_IOC_SNAP_END, &snap) && !ret)
-		ret = -errno;
-	if (ret)
-		return ret;
-	*h = snap.header;
-	h->lines_xxh3 = c->sum;
+	memset(file, 0, sizeof(*file));
+	ret = copy_filter(&c, &file->header);
+	if (!ret) {
+		file->lines = file->map = c.to;
+		file->map_bytes = c.to_bytes;
+		if (c.state)
+			file->owned = file->lines;
+		else
+			file->header.lines_xxh3 = XXH3_64bits(c.to, c.bytes);
+		file->header.header_xxh3 = header_sum(&file->header);
+	} else if (c.to) {
+		munmap(c.to, c.to_bytes);
+	}
+	free(c.state);
+	return ret;
+}
+
+int epf_snap_reserve(int fd, const struct epf_params *p)
+{
+	return reserve(fd, sizeof(struct epf_snap_header) + lines_bytes(p));
+}
+
+int epf_snap_put(int fd, const void *lines, size_t bytes, __u64 at)
+{
+	return write_all(fd, lines, bytes,
+			 (off_t)(sizeof(struct epf_snap_header) + at));
+}
+
+int epf_snap_finish(int fd, struct epf_snap_header *h)
+{
+	int ret;
+
 	h->header_xxh3 = header_sum(h);
-	ret = write_all(c->fd, h, sizeof(*h), 0);
-	if (!ret && fsync(c->fd))
+	ret = write_all(fd, h, sizeof(*h), 0);
+	if (!ret && fsync(fd))
 		ret = -errno;
 	return ret;
+}
+
+/* An epf_snap_fill_fn: of a live filter. */
+static int save_into(void *ctx, int fd, struct epf_snap_header *h)
+{
+	struct copy *c = ctx;
+	int ret;
+
+	c->fd = fd;
+	ret = copy_filter(c, h);
+	free(c->state);
+	return ret ? ret : epf_snap_finish(fd, h);
 }
 
 /* The directory of @path, to be synced: a negative errno before anything is
@@ -243,17 +416,17 @@ static int may_replace(const char *path)
 }
 
 /* Write a temporary file and rename it over @path. @temp: room for its name. */
-static int save_beside(int filter, const char *path, char *temp,
-		       struct copy *c, struct epf_snap_header *h)
+static int fill_beside(const char *path, char *temp, epf_snap_fill_fn fill,
+		       void *ctx, struct epf_snap_header *h)
 {
-	int ret;
+	int fd, ret;
 
 	strcat(strcpy(temp, path), TEMP_SUFFIX);
-	c->fd = mkostemp(temp, O_CLOEXEC); /* mode 0600 */
-	if (c->fd < 0)
+	fd = mkostemp(temp, O_CLOEXEC); /* mode 0600 */
+	if (fd < 0)
 		return -errno;
-	ret = save_into(filter, c, h);
-	if (close(c->fd) && !ret)
+	ret = fill(ctx, fd, h);
+	if (close(fd) && !ret)
 		ret = -errno;
 	if (!ret && rename(temp, path))
 		ret = -errno;
@@ -262,10 +435,9 @@ static int save_beside(int filter, const char *path, char *temp,
 	return ret;
 }
 
-int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
-		  void *ctx, struct epf_snap_header *header)
+int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
+		   struct epf_snap_header *header)
 {
-	struct copy c = { .progress = progress, .ctx = ctx };
 	struct epf_snap_header h;
 	int dir, ret;
 	char *temp;
@@ -279,7 +451,7 @@ int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
 	if (dir < 0)
 		return dir;
 	temp = malloc(strlen(path) + sizeof(TEMP_SUFFIX));
-	ret = temp ? save_beside(filter, path, temp, &c, &h) : -ENOMEM;
+	ret = temp ? fill_beside(path, temp, fill, ctx, &h) : -ENOMEM;
 	free(temp);
 	if (!ret) {
 		if (header)
@@ -288,6 +460,14 @@ int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
 	}
 	close(dir);
 	return ret;
+}
+
+int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
+		  void *ctx, struct epf_snap_header *header)
+{
+	struct copy c = { .filter = filter, .progress = progress, .ctx = ctx };
+
+	return epf_snap_write(path, save_into, &c, header);
 }
 
 const char *epf_snap_fault_text(enum epf_snap_fault fault)
@@ -311,8 +491,24 @@ const char *epf_snap_fault_text(enum epf_snap_fault fault)
 		return "has corrupt lines (checksum)";
 	case EPF_SNAP_LONGER:
 		return "is longer than its header says";
+	case EPF_SNAP_BAD_STATE:
+		return "has a state that no filter can have";
+	case EPF_SNAP_BAD_MEMORY:
+		return "has memory that no filter can have";
 	}
 	return "has an unknown fault";
+}
+
+const char *epf_snap_fault_advice(enum epf_snap_fault fault)
+{
+	switch (fault) {
+	case EPF_SNAP_NOT_ONE:
+		return "name a file that 'epfctl save' wrote";
+	case EPF_SNAP_VERSION_UNKNOWN:
+		return "use the epfctl that wrote it";
+	default:
+		return "take another copy, or save again";
+	}
 }
 
 /* The names the module takes: what is shown of a file cannot do more harm than
@@ -329,14 +525,26 @@ static bool name_sound(const char *name)
 	       strspn(name, good) == len;
 }
 
+/* Lanes have a shape in the parameters, owned kinds one of their own. */
+static bool kind_sound(const struct epf_params *p)
+{
+	struct epf_geom g;
+
+	if (p->kind == EPF_KIND_LANES)
+		return !epf_geom_init(&g, p->nr_lines, p->lines_per_key,
+				      p->bits_per_key);
+	if ((p->kind == EPF_KIND_TLBF || p->kind == EPF_KIND_CHAIN) &&
+	    p->mode != EPF_MODE_TIME)
+		return false;
+	return p->kind <= EPF_KIND_MAX && !p->nr_lines && !p->lines_per_key &&
+	       !p->bits_per_key;
+}
+
 static bool params_sound(const struct epf_params *p)
 {
 	struct epf_window w;
-	struct epf_geom g;
 
-	return p->kind == EPF_KIND_LANES && p->hash <= EPF_HASH_SIPHASH24 &&
-	       !epf_geom_init(&g, p->nr_lines, p->lines_per_key,
-			      p->bits_per_key) &&
+	return kind_sound(p) && p->hash <= EPF_HASH_SIPHASH24 &&
 	       !epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
 				p->window_ns) &&
 	       p->budget_ppt && p->budget_ppt <= p->limit_ppt &&
@@ -368,20 +576,52 @@ static enum epf_snap_fault check_header(const struct epf_snap_header *h,
 	return EPF_SNAP_OK;
 }
 
-static enum epf_snap_fault check_size(const struct epf_snap_header *h,
-				      __u64 file_bytes)
+static enum epf_snap_fault check_size(__u64 file_bytes, __u64 want)
 {
-	__u64 want = sizeof(*h) + lines_bytes(&h->params);
-
 	if (file_bytes < want)
 		return EPF_SNAP_TRUNCATED;
 	return file_bytes > want ? EPF_SNAP_LONGER : EPF_SNAP_OK;
 }
 
+/* As long as header and state say? Return: 0, or -EIO. */
+static int check_owned_size(int fd, __u64 file_bytes,
+			    enum epf_snap_fault *fault)
+{
+	__u64 before = sizeof(struct epf_snap_header) +
+		       sizeof(struct epf_snap_owned);
+	struct epf_snap_owned head; /* its beginning */
+	size_t bytes = offsetof(struct epf_snap_owned, shape);
+
+	*fault = check_size(file_bytes, before);
+	if (*fault == EPF_SNAP_TRUNCATED)
+		return 0;
+	if (pread(fd, &head, bytes, sizeof(struct epf_snap_header)) !=
+	    (ssize_t)bytes)
+		return -EIO;
+	if (head.words > SNAP_WORDS_MAX)
+		*fault = EPF_SNAP_BAD_STATE;
+	else
+		*fault = check_size(file_bytes,
+				    before + head.words * sizeof(__u64));
+	return 0;
+}
+
+static int check_length(int fd, const struct epf_snap_header *h,
+			__u64 file_bytes, enum epf_snap_fault *fault)
+{
+	if (h->params.kind != EPF_KIND_LANES)
+		return check_owned_size(fd, file_bytes, fault);
+	*fault = check_size(file_bytes, sizeof(*h) + lines_bytes(&h->params));
+	return 0;
+}
+
+/* Of an owned kind in the order in which a save reads it: memory first. */
 static int sum_lines(const struct epf_snap_file *f, epf_progress_fn progress,
 		     void *ctx, __u64 *sum)
 {
-	__u64 bytes = lines_bytes(&f->header.params);
+	__u64 first = f->owned ? sizeof(*f->owned) : 0;
+	__u64 bytes = f->map_bytes - sizeof(f->header) - first;
+	const char *from = (const char *)f->lines + first;
 	XXH3_state_t *state = XXH3_createState();
 	__u64 done;
 	size_t n;
@@ -392,13 +632,82 @@ static int sum_lines(const struct epf_snap_file *f, epf_progress_fn progress,
 	XXH3_64bits_reset(state);
 	for (done = 0; done < bytes && !ret; done += n) {
 		n = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
-		XXH3_64bits_update(state, (const char *)f->lines + done, n);
+		XXH3_64bits_update(state, from + done, n);
 		if (progress && progress(ctx, done + n, bytes))
 			ret = -ECANCELED;
 	}
+	XXH3_64bits_update(state, f->lines, first);
 	*sum = XXH3_64bits_digest(state);
 	XXH3_freeState(state);
 	return ret;
+}
+
+/* Return: a fault or none, or -ENOMEM. */
+static int check_owned(const struct epf_snap_file *f)
+{
+	struct epf_asked *a = calloc(1, sizeof(*a));
+	const struct epf_snap_owned *s = f->owned;
+	int ret = EPF_SNAP_OK;
+
+	if (!a)
+		return -ENOMEM;
+	if (s->epoch < f->header.epoch_begin || s->epoch > f->header.epoch_end ||
+	    epf_asked_init(a, &f->header.params, s))
+		ret = EPF_SNAP_BAD_STATE;
+	else if (!epf_asked_place(a, (__u64 *)(uintptr_t)(s + 1))) /* read */
+		ret = EPF_SNAP_BAD_MEMORY;
+	free(a);
+	return ret;
+}
+
+static int check_contents(const struct epf_snap_file *f,
+			  epf_progress_fn progress, void *ctx,
+			  enum epf_snap_fault *fault)
+{
+	__u64 sum;
+	int ret = sum_lines(f, progress, ctx, &sum);
+
+	if (ret)
+		return ret;
+	if (sum != f->header.lines_xxh3)
+		ret = EPF_SNAP_LINES_SUM;
+	else if (f->owned)
+		ret = check_owned(f);
+	if (ret < 0)
+		return ret;
+	*fault = (enum epf_snap_fault)ret;
+	return ret ? -EBADMSG : 0;
+}
+
+/* As epf_snap_head(); *@bytes: of the file. */
+static int read_head(int fd, struct epf_snap_header *h, __u64 *bytes,
+		     enum epf_snap_fault *fault)
+{
+	struct stat st;
+	ssize_t got;
+	int ret = 0;
+
+	*fault = EPF_SNAP_IO;
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
+	got = pread(fd, h, sizeof(*h), 0);
+	if (got < 0)
+		return -errno;
+	*bytes = (__u64)st.st_size;
+	*fault = check_header(h, (size_t)got);
+	if (!*fault)
+		ret = check_length(fd, h, *bytes, fault);
+	return *fault ? -EBADMSG : ret;
+}
+
+int epf_snap_head(int fd, struct epf_snap_header *header,
+		  enum epf_snap_fault *fault)
+{
+	__u64 bytes;
+
+	return read_head(fd, header, &bytes, fault);
 }
 
 /* Accepted: a file that another program truncates while it is mapped ends
@@ -407,40 +716,39 @@ static int sum_lines(const struct epf_snap_file *f, epf_progress_fn progress,
 static int open_fd(int fd, struct epf_snap_file *f, epf_progress_fn progress,
 		   void *ctx, enum epf_snap_fault *fault)
 {
-	struct stat st;
-	ssize_t got;
-	__u64 sum;
+	__u64 bytes;
 	int ret;
 
+	ret = read_head(fd, &f->header, &bytes, fault);
+	if (ret)
+		return ret;
 	*fault = EPF_SNAP_IO;
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
-	got = pread(fd, &f->header, sizeof(f->header), 0);
-	if (got < 0)
-		return -errno;
-	*fault = check_header(&f->header, (size_t)got);
-	if (!*fault)
-		*fault = check_size(&f->header, (__u64)st.st_size);
-	if (*fault)
-		return -EBADMSG;
-	*fault = EPF_SNAP_IO;
-	f->map_bytes = (size_t)st.st_size;
+	f->map_bytes = bytes;
 	f->map = mmap(NULL, f->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (f->map == MAP_FAILED)
 		return -errno;
 	madvise(f->map, f->map_bytes, MADV_SEQUENTIAL);
 	f->lines = (const char *)f->map + sizeof(f->header);
-	ret = sum_lines(f, progress, ctx, &sum);
-	if (!ret && sum != f->header.lines_xxh3) {
-		*fault = EPF_SNAP_LINES_SUM;
-		ret = -EBADMSG;
-	}
+	if (f->header.params.kind != EPF_KIND_LANES)
+		f->owned = f->lines;
+	ret = check_contents(f, progress, ctx, fault);
 	if (ret)
 		munmap(f->map, f->map_bytes);
-	else
-		*fault = EPF_SNAP_OK;
+	return ret;
+}
+
+int epf_snap_open_fd(int fd, struct epf_snap_file *file,
+		     epf_progress_fn progress, void *ctx,
+		     enum epf_snap_fault *fault)
+{
+	int ret;
+
+	memset(file, 0, sizeof(*file));
+	ret = open_fd(fd, file, progress, ctx, fault);
+	if (ret) { /* after a failed open, closing is harmless */
+		file->map = NULL;
+		file->owned = NULL;
+	}
 	return ret;
 }
 
@@ -455,10 +763,8 @@ int epf_snap_open(const char *path, struct epf_snap_file *file,
 	*fault = EPF_SNAP_IO;
 	if (fd < 0)
 		return -errno;
-	ret = open_fd(fd, file, progress, ctx, fault);
+	ret = epf_snap_open_fd(fd, file, progress, ctx, fault);
 	close(fd);
-	if (ret) /* after a failed open, closing is harmless */
-		file->map = NULL;
 	return ret;
 }
 

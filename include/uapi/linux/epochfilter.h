@@ -27,9 +27,14 @@
  *                      empty filter in its place        CAP_NET_ADMIN
  *     EPF_IOC_KEY      read the hash key                CAP_NET_ADMIN
  *     EPF_IOC_SNAP_BEGIN, EPF_IOC_SNAP_END              CAP_NET_ADMIN
+ *     EPF_IOC_SNAP_READ  in between, of an owned kind: what lanes are mapped
+ *                      for                              CAP_NET_ADMIN
  *     EPF_IOC_RESTORE  replace the contents             CAP_NET_ADMIN
+ *     EPF_IOC_JOURNAL  keep, or end, a journal: a ring of what is inserted and
+ *                      when epochs end, for one reader  CAP_NET_ADMIN
  *     mmap(2)          the lines, read-only, shared; offset 0. Writable or
- *                      executable: EACCES
+ *                      executable: EACCES. From offset EPF_MMAP_JOURNAL on the
+ *                      descriptor's journal            CAP_NET_ADMIN
  *     poll(2)          EPOLLIN: an epoch ended since the last EPF_IOC_INFO on
  *                      this descriptor; EPOLLPRI: it became saturated, or
  *                      recovered, since then; EPOLLHUP: destroyed by force
@@ -60,7 +65,8 @@
  *   ENOENT  no filter of that name or id
  *   EEXIST  the name is taken
  *   EBUSY   destroy: descriptors, mappings or BPF programs hold the filter;
- *           snapshot: one is under way; rotate: rotation is pinned
+ *           snapshot: one is under way; rotate: rotation is pinned;
+ *           journal: the filter, or the descriptor, has one
  *   ENOSPC  the limits on number or total memory of filters are reached;
  *           from a kfunc: the filter is saturated and fails open
  *   ENOMEM  no memory, or the memory control group's limit
@@ -69,9 +75,12 @@
  *   ENOTTY  unknown command
  *   EOVERFLOW  rotate: the clock of a filter of EPF_KIND_TLBF or
  *           EPF_KIND_CHAIN cannot go any further
- *   EOPNOTSUPP  a kind of filter this kernel module does not know; a snapshot,
- *           a mapping or a restore of another kind than EPF_KIND_LANES
- *   EBADMSG restore: header or geometry does not fit; a packet kfunc: malformed
+ *   ESTALE  a snapshot of an owned kind took longer than its pin, and an epoch
+ *           ended or memory moved meanwhile: it is over and worth nothing
+ *   EOPNOTSUPP  a kind of filter this kernel module does not know; a mapping or
+ *           a journal of an owned kind; SNAP_READ of EPF_KIND_LANES
+ *   EBADMSG restore: header, geometry, state or memory do not fit; a packet
+ *           kfunc: malformed
  *   ENODATA a packet kfunc: truncated
  *   EPROTO  a packet kfunc: not IP, and the options ask to pass those
  */
@@ -80,6 +89,7 @@
 
 #include <linux/types.h>
 #include <linux/ioctl.h>
+#include <linux/epochfilter_journal.h>
 
 #define EPF_DEVICE "/dev/epochfilter"
 #define EPF_NAME_LEN 32	      /* with the NUL */
@@ -90,8 +100,7 @@
 #define EPF_EPOCHS 8	      /* epochs retained: current, 6 whole, guard */
 
 /* The construction; docs/THEORY.md. All but lanes are owned kinds: operations
- * take the filter's lock, a worker ends epochs, and there is no snapshot,
- * mapping or restore.
+ * take the filter's lock, a worker ends epochs, and there is no mapping.
  */
 enum epf_kind {
 	EPF_KIND_LANES = 0, /* guarded epochs in one line a key; lock-free */
@@ -261,7 +270,9 @@ struct epf_shape {
 };
 
 #define EPF_CREATE_KEY (1u << 0) /* take @key instead of a random one */
-#define EPF_CREATE_MASK EPF_CREATE_KEY
+/* Epochs end by the wall clock: EPF_KIND_LANES in EPF_MODE_TIME, else EINVAL. */
+#define EPF_CREATE_ALIGN (1u << 1)
+#define EPF_CREATE_MASK (EPF_CREATE_KEY | EPF_CREATE_ALIGN)
 
 /**
  * struct epf_create - EPF_IOC_CREATE
@@ -275,6 +286,18 @@ struct epf_shape {
  *
  * Where the struct cannot be written back (EFAULT) the filter is destroyed
  * again, by force: whoever has opened it meanwhile gets ENODEV.
+ *
+ * EPF_CREATE_ALIGN. With E = ceil(T / 7), epochs end at the multiples of P =
+ * E + floor(E / 64) + 1 ns of CLOCK_REALTIME, as far as timers are on time; so
+ * filters of several hosts, or of one, have the same epochs. What is promised
+ * stays as it is, in CLOCK_MONOTONIC: the first epoch may be short, no later one
+ * is shorter than E. An epoch that begins late by at most P / 8 ends as soon as
+ * it may, and the next ones catch up by E / 64 each; one that begins otherwhen
+ * (the clock was set, EPF_IOC_ROTATE, a long snapshot, a restore) ends with the
+ * multiple after the next, so it is longer by less than P. It then holds the
+ * keys of up to two epochs, and errs accordingly. Swap takes it along with the
+ * contents; clear leaves it; a restored snapshot in EPF_MODE_TIME is aligned
+ * where the contents that it replaces are.
  */
 struct epf_create {
 	__u32 size;
@@ -383,6 +406,8 @@ struct epf_stats {
 
 #define EPF_INFO_SATURATED (1u << 0)
 #define EPF_INFO_PINNED (1u << 1) /* a snapshot holds rotation */
+#define EPF_INFO_JOURNAL (1u << 2) /* a journal is kept */
+#define EPF_INFO_ALIGNED (1u << 3) /* EPF_CREATE_ALIGN */
 
 #define EPF_NEEDS_LOCK (1u << 0)   /* operations take turns */
 #define EPF_NEEDS_WORKER (1u << 1) /* epochs end some time after they are due */
@@ -447,7 +472,8 @@ struct epf_info {
  *	@key_len is set or with EPF_BATCH_DIGESTS
  * @bitmap: pointer to (@count + 7) / 8 bytes, or 0; bit i mod 8 of byte i / 8
  *	is set when key i is present
- * @ages: pointer to @count bytes, or 0: age in epochs, or EPF_AGE_ABSENT
+ * @ages: pointer to @count bytes, or 0: age in epochs, above 254 as 254, or
+ *	EPF_AGE_ABSENT
  * @done: out: keys processed; less than @count only with an error; with EINTR
  *	a multiple of 8
  * @present: out: how many of them were present
@@ -529,12 +555,14 @@ struct epf_snap_epoch {
  * @inserts: insertions since creation, when it ended
  * @realtime_ns: CLOCK_REALTIME when it ended
  * @epochs: by epoch modulo 8
- * @lines_xxh3: XXH3-64 of the lines; set and checked by user space
+ * @lines_xxh3: XXH3-64 of the lines; of an owned kind of its words, then of its
+ *	state; set and checked by user space
  * @header_xxh3: XXH3-64 of this header with this field zero; likewise
  *
- * A file is this header, then nr_lines lines, little-endian. A copy taken
- * while insertions go on is sound: words describe themselves. It holds every
- * key inserted before the copy began that is still live at @epoch_end. One
+ * A file is this header, then nr_lines lines, little-endian; of an owned kind
+ * struct epf_snap_owned and its words. A copy taken while insertions go on is
+ * sound: words describe themselves, or no epoch ends. It holds every key inserted
+ * before the copy began that is still live at @epoch_end. One of EPF_KIND_LANES
  * during which 24 epochs ended may also hold keys that are long gone.
  */
 struct epf_snap_header {
@@ -552,6 +580,103 @@ struct epf_snap_header {
 	__u64 header_xxh3;
 };
 
+#define EPF_SNAP_PIECE 4096 /* bytes that are copied at one moment */
+#define EPF_SNAP_PAST 256
+#define EPF_SNAP_SLICES 256
+#define EPF_SNAP_TABLES 8
+
+/**
+ * struct epf_snap_slice - a slice of EPF_KIND_TLBF in a snapshot
+ * @words: of it
+ * @begin_ns: when it began to take keys, on the filter's clock
+ * @since: keys the filter had taken then
+ * @until: and when it had its last; while it takes keys 0
+ * @last_ns: time of its last key; likewise
+ * @fn: number of its hash function
+ */
+struct epf_snap_slice {
+	__u64 words;
+	__u64 begin_ns;
+	__u64 since;
+	__u64 until;
+	__u64 last_ns;
+	__u64 fn;
+};
+
+/**
+ * struct epf_snap_table - a table of EPF_KIND_CHAIN in a snapshot
+ * @words: of it, 8 a line
+ * @last: epoch of its last insertion
+ * @keys: in the lanes of epoch e, at e mod 8
+ */
+struct epf_snap_table {
+	__u64 words;
+	__u64 last;
+	__u64 keys[8];
+};
+
+/**
+ * struct epf_snap_owned - the state of an owned kind in a snapshot
+ * @size: sizeof
+ * @nr: slices or tables; 0 of other kinds
+ * @words: of memory, all, which follow: of slices or tables the youngest first
+ * @shape: as created
+ * @epoch: current epoch
+ * @now: EPF_KIND_GE, _GEBL: segment of the current epoch; _APBF, _APBBF: place
+ *	of the youngest slice; _DICT: tag of the current generation; _TLBF,
+ *	_CHAIN: time on the filter's clock, that of all below; 1 .. 2^62
+ * @steady_ns: _TLBF, _CHAIN: since that clock jumped, or since creation
+ * @taken: _TLBF, _CHAIN: keys inserted; this and those below else 0
+ * @last_ns: _TLBF: time of the last key; 0: none
+ * @turn: _CHAIN: number of the current epoch in the lanes
+ * @start_ns: _CHAIN: when it began, or some epochs later
+ * @begun: _CHAIN: keys inserted before it
+ * @past: epochs by age, the current one first; zero where there was none yet
+ * @slice: _TLBF: the youngest first; zero beyond @nr
+ * @table: _CHAIN: likewise
+ */
+struct epf_snap_owned {
+	__u32 size;
+	__u32 nr;
+	__u64 words;
+	struct epf_shape shape;
+	__u64 epoch;
+	__u64 now;
+	__u64 steady_ns;
+	__u64 taken;
+	__u64 last_ns;
+	__u64 turn;
+	__u64 start_ns;
+	__u64 begun;
+	struct epf_snap_epoch past[EPF_SNAP_PAST];
+	union {
+		struct epf_snap_slice slice[EPF_SNAP_SLICES];
+		struct epf_snap_table table[EPF_SNAP_TABLES];
+	};
+};
+
+#define EPF_SNAP_STATE (1u << 0) /* read the state instead of memory */
+#define EPF_SNAP_READ_MASK EPF_SNAP_STATE
+
+/**
+ * struct epf_snap_read - EPF_IOC_SNAP_READ
+ * @size: sizeof
+ * @flags: EPF_SNAP_STATE
+ * @offset: in memory, a multiple of EPF_SNAP_PIECE; 0 for the state
+ * @bytes: 1 and up, within memory; sizeof(struct epf_snap_owned) for the state
+ * @data: pointer to so many bytes
+ *
+ * Between SNAP_BEGIN and SNAP_END, on their descriptor; else EINVAL. The state
+ * that goes into the file is the one read when all memory has been.
+ */
+struct epf_snap_read {
+	__u32 size;
+	__u32 flags;
+	__u64 offset;
+	__u64 bytes;
+	__u64 data;
+};
+
 #define EPF_PIN_MAX_NS 60000000000ULL
 
 /**
@@ -559,8 +684,11 @@ struct epf_snap_header {
  * @size: sizeof
  * @flags: 0
  * @pin_ns: begin: rotation is held for at most so long, 1 .. EPF_PIN_MAX_NS;
- *	a slower copy is still sound, if older at its end. end: 0
+ *	a slower copy of lanes is still sound, if older at its end; one of an
+ *	owned kind may end with ESTALE. end: 0
  * @header: out, without the checksums; begin: as far as it is known then
+ * @journal: out: serial of the journal that is kept of these lines, or 0
+ * @now_ns: out: CLOCK_MONOTONIC when the header was true
  *
  * One snapshot at a time; closing the descriptor ends it. A mapping made in
  * between is of the lines the snapshot is about, whatever swap and restore do.
@@ -570,6 +698,8 @@ struct epf_snap {
 	__u32 flags;
 	__u64 pin_ns;
 	struct epf_snap_header header;
+	__u64 journal;
+	__u64 now_ns;
 };
 
 /**
@@ -578,7 +708,8 @@ struct epf_snap {
  * @flags: 0
  * @header: of the snapshot; the filter takes its geometry, window, budget and
  *	hash key, and keeps its own name
- * @lines: pointer to header.params.nr_lines lines
+ * @lines: pointer to header.params.nr_lines lines; of an owned kind to its
+ *	struct epf_snap_owned, which its words follow
  *
  * All or nothing: on any error the old contents stay.
  */
@@ -605,6 +736,8 @@ struct epf_restore {
 #define EPF_IOC_SNAP_BEGIN _IOWR(EPF_IOC_MAGIC, 0x17, struct epf_snap)
 #define EPF_IOC_SNAP_END _IOWR(EPF_IOC_MAGIC, 0x18, struct epf_snap)
 #define EPF_IOC_RESTORE _IOW(EPF_IOC_MAGIC, 0x19, struct epf_restore)
+#define EPF_IOC_JOURNAL _IOWR(EPF_IOC_MAGIC, 0x1a, struct epf_journal_args)
+#define EPF_IOC_SNAP_READ _IOW(EPF_IOC_MAGIC, 0x1b, struct epf_snap_read)
 
 /*
  * Packet keys: which bytes of a packet make it "the same packet".

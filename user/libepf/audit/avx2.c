@@ -54,6 +54,8 @@ static int query(const struct epf_view *v, const struct epf_keys *keys,
 	return epf_audit_run(look, v, keys, a);
 }
 
-const struct epf_engine epf_engine_avx2 = { "avx2", usable, query };
+const struct epf_engine epf_engine_avx2 = {
+	"avx2", usable, query, epf_cpu_rates,
+};
 
 #endif /* __x86_64__ */

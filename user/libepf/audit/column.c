@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Columns: files that are nothing but keys of one length. */
-#include "audit.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,20 +33,29 @@ static int map_fd(struct epf_column *c, int fd, __u32 bytes)
 	return 0;
 }
 
-int epf_column_open(struct epf_column *c, const char *path, __u32 len)
+int epf_column_open_fd(struct epf_column *c, int fd, __u32 len)
 {
-	int fd, ret;
+	int ret;
 
 	memset(c, 0, sizeof(*c));
 	if (len > EPF_KEY_MAX)
 		return -EINVAL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return -errno;
 	ret = map_fd(c, fd, len ? len : sizeof(__u64));
-	close(fd);
 	if (!ret)
 		c->keys.len = len;
+	return ret;
+}
+
+int epf_column_open(struct epf_column *c, const char *path, __u32 len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int ret;
+
+	memset(c, 0, sizeof(*c));
+	if (fd < 0)
+		return -errno;
+	ret = epf_column_open_fd(c, fd, len);
+	close(fd);
 	return ret;
 }
 
@@ -55,4 +64,9 @@ void epf_column_close(struct epf_column *c)
 	if (c->map)
 		munmap(c->map, c->map_bytes);
 	memset(c, 0, sizeof(*c));
+}
+
+void epf_column_forget(__u64 serial)
+{
+	epf_cuda_forget(serial);
 }

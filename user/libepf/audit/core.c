@@ -49,13 +49,26 @@ static void scalar_look(const struct epf_lens *l, const unsigned char *digest,
 	EPF_BY_PARTS(l->f.geom.parts, scalar_parts, l, digest, n, age);
 }
 
+static void asked_look(const struct epf_lens *l, const unsigned char *digest,
+		       __u32 n, unsigned char *age)
+{
+	__u32 i;
+
+	for (i = 0; i < n; i++)
+		age[i] = epf_asked_age(l->asked, epf_get_le64(
+						 digest + i * sizeof(__u64)));
+}
+
 static int scalar_query(const struct epf_view *v, const struct epf_keys *keys,
 			struct epf_answer *a)
 {
-	return epf_audit_run(scalar_look, v, keys, a);
+	return epf_audit_run_any(v->asked ? asked_look : scalar_look, v, keys,
+				 a);
 }
 
-const struct epf_engine epf_engine_scalar = { "scalar", always, scalar_query };
+const struct epf_engine epf_engine_scalar = {
+	"scalar", always, scalar_query, epf_cpu_rates,
+};
 
 EPF_FN void ring_probe(const struct epf_lanes *f, const unsigned char *digest,
 		       struct epf_probe *p)
@@ -97,4 +110,6 @@ static int ring_query(const struct epf_view *v, const struct epf_keys *keys,
 	return epf_audit_run(ring_look, v, keys, a);
 }
 
-const struct epf_engine epf_engine_ring = { "ring", always, ring_query };
+const struct epf_engine epf_engine_ring = {
+	"ring", always, ring_query, epf_cpu_rates,
+};

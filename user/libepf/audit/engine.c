@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The table of engines, and which to take. */
+/* The table of engines. */
 #include "engine.h"
 
 #include <string.h>
@@ -11,9 +11,11 @@ static const struct epf_engine *const engines[] = {
 	&epf_engine_avx2,
 	&epf_engine_avx512,
 #endif
+	&epf_engine_cuda,
 };
 
 #define ENGINES (sizeof(engines) / sizeof(engines[0]))
+EPF_ASSERT(ENGINES <= EPF_ENGINES_MAX, "there is room for their rates");
 
 const struct epf_engine *epf_engine_at(unsigned int i)
 {
@@ -30,19 +32,22 @@ const struct epf_engine *epf_engine_find(const char *name)
 	return NULL;
 }
 
-const struct epf_engine *epf_engine_auto(__u64 n, const char **why)
+bool epf_engine_far(const struct epf_engine *e)
 {
-	unsigned int i = ENGINES - 1;
-	const char *unused;
+	return e == &epf_engine_cuda;
+}
 
-	if (!why)
-		why = &unused;
-	if (n < EPF_BLOCK_KEYS) { /* others do a whole block */
-		*why = "few keys";
-		return engines[0];
-	}
-	while (!engines[i]->usable())
-		i--;
-	*why = "the fastest that this CPU has";
+const struct epf_engine *epf_engine_near(void)
+{
+	unsigned int i;
+
+	for (i = ENGINES; --i;)
+		if (!epf_engine_far(engines[i]) && engines[i]->usable())
+			break;
 	return engines[i];
+}
+
+bool epf_engine_serves(const struct epf_engine *e, const struct epf_view *v)
+{
+	return !v->asked || e == &epf_engine_scalar;
 }

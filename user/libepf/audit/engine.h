@@ -8,6 +8,7 @@
 #define LIBEPF_AUDIT_ENGINE_H
 
 #include "audit.h"
+#include "kinds.h"
 
 #define EPF_STEP_KEYS 4096u /* of one call; a multiple of a block */
 #define EPF_BLOCK_KEYS 16u  /* the least that an engine looks at */
@@ -19,12 +20,14 @@
  * @flip: XORed to the lanes of a line, it leaves zero where a tag is the
  *	expected one and where a position is set
  * @age: of the youngest lane in a set of lanes, a bit each
+ * @asked: of the view
  */
 struct epf_lens {
 	struct epf_lanes f;
 	__u64 epoch;
 	__u64 flip[EPF_LANES] __attribute__((aligned(EPF_LINE_BYTES)));
 	unsigned char age[1u << EPF_LANES];
+	const struct epf_asked *asked;
 };
 
 /* Ages of @n digests at @digest, which is not aligned. @n is a multiple of a
@@ -34,9 +37,67 @@ typedef void (*epf_look_fn)(const struct epf_lens *l,
 			    const unsigned char *digest, __u32 n,
 			    unsigned char *age);
 
-/* run.c: a query of a CPU engine. Returns as epf_engine.query. */
+/* par.c: */
+
+/**
+ * struct epf_par - work for threads, cut into pieces
+ * @work: do @n of it from @first on; @self is the thread's own
+ * @n: all
+ * @step: of a piece, the last one is what remains
+ * @progress: or NULL; in the calling thread, after each piece of its own
+ * @ctx: for @progress
+ * @next: first that no thread has taken; grows past the end
+ * @done: finished
+ * @stop: @progress wanted an end
+ */
+struct epf_par {
+	void (*work)(void *self, __u64 first, __u64 n);
+	__u64 n;
+	__u64 step;
+	epf_progress_fn progress;
+	void *ctx;
+	__u64 next;
+	__u64 done;
+	int stop;
+};
+
+/* How many threads there is work for; @want as in struct epf_answer. */
+unsigned int epf_par_threads(unsigned int want, __u64 n, __u64 step);
+
+/* Do all, in @threads threads or as many as there are to be had; @selves has
+ * @self_bytes for each. Returns when all have ended.
+ */
+void epf_par_run(struct epf_par *p, void *selves, size_t self_bytes,
+		 unsigned int threads);
+
+/* run.c: a query of a CPU engine, of lanes. Returns as epf_engine.query. */
 int epf_audit_run(epf_look_fn look, const struct epf_view *v,
 		  const struct epf_keys *keys, struct epf_answer *a);
+/* Likewise, of whatever @look can look through. */
+int epf_audit_run_any(epf_look_fn look, const struct epf_view *v,
+		      const struct epf_keys *keys, struct epf_answer *a);
+
+/* Are these numbers in their ranges? */
+bool epf_audit_sound(const struct epf_keys *k, const struct epf_answer *a);
+
+/* cuda.c: of lines that are on the card already; they return -ENOENT where they
+ * are not, or as the engine.
+ */
+int epf_cuda_tally(const struct epf_view *v, __u64 *nr);
+/* How many of @n keys made from @seed are present. Carries lines there. */
+int epf_cuda_chance(const struct epf_view *v, __u64 seed, __u64 n,
+		    __u64 *found);
+/* Lines or keys of that serial are gone. */
+void epf_cuda_forget(__u64 serial);
+
+/* auto.c: rates of an engine of the CPU. As epf_engine.rates. */
+void epf_cpu_rates(const struct epf_engine *e, const struct epf_view *v,
+		   unsigned int threads, struct epf_rates *r);
+
+/* interval.c: the chance that finds @found of @keys is between @low and @high,
+ * in 999 of 1000 cases.
+ */
+void epf_interval(double found, double keys, double *low, double *high);
 
 /* A function that has to be compiled once for each number of parts, told as a
  * constant, so that the loops over parts go.
@@ -55,5 +116,6 @@ extern const struct epf_engine epf_engine_scalar;
 extern const struct epf_engine epf_engine_ring;
 extern const struct epf_engine epf_engine_avx2;
 extern const struct epf_engine epf_engine_avx512;
+extern const struct epf_engine epf_engine_cuda;
 
 #endif /* LIBEPF_AUDIT_ENGINE_H */

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A query in all threads. Threads take chunks by a counter; a chunk is a whole
- * number of bitmap bytes, so no two threads write one byte. What a thread has
- * counted is added up after it was joined.
+ * A query in all threads. A chunk is a whole number of bitmap bytes, so no two
+ * threads write one byte. What a thread has counted is added up after it was
+ * joined.
  */
 #include "engine.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #define CHUNK_KEYS (16 * EPF_STEP_KEYS)
@@ -20,7 +17,7 @@
 
 EPF_ASSERT(EPF_STEP_KEYS % EPF_BLOCK_KEYS == 0, "a step is of whole blocks");
 EPF_ASSERT(EPF_BLOCK_KEYS % 8 == 0, "a block is of whole bitmap bytes");
-EPF_ASSERT(EPF_AGE_ABSENT == 255, "absent is a set top bit, ages are not");
+EPF_ASSERT(EPF_AGE_ABSENT == EPF_AGES_MAX, "absent is behind all ages");
 
 /**
  * struct run - a query under way
@@ -29,9 +26,6 @@ EPF_ASSERT(EPF_AGE_ABSENT == 255, "absent is a set top bit, ages are not");
  * @lens: of it
  * @keys: all
  * @a: where answers go
- * @next: first key that no thread has taken; grows past the end
- * @done: keys answered
- * @stop: somebody wants an end
  */
 struct run {
 	epf_look_fn look;
@@ -39,21 +33,16 @@ struct run {
 	struct epf_lens lens;
 	const struct epf_keys *keys;
 	struct epf_answer *a;
-	__u64 next;
-	__u64 done;
-	int stop;
 };
 
 /**
  * struct worker - what one thread has
  * @run: all share it
- * @thread: or this one, if it is the first
- * @count: keys by age; absent ones are in the last
+ * @count: keys by age; absent ones are the last
  */
 struct worker {
-	struct run *run;
-	pthread_t thread;
-	__u64 count[COUNTERS][2 * EPF_LANES];
+	const struct run *run;
+	__u64 count[COUNTERS][EPF_AGES_MAX + 1];
 };
 
 /* Whose own stack holds them: a step's digests, if they have to be made, and
@@ -72,6 +61,7 @@ static void lens_init(struct epf_lens *l, const struct epf_view *v)
 	l->f.epoch = NULL;
 	l->f.geom = v->geom;
 	l->epoch = v->epoch;
+	l->asked = v->asked;
 	for (i = 0; i < EPF_LANES; i++)
 		l->flip[i] = epf_lane_tag(v->epoch, i) | ~EPF_TAG_MASK;
 	for (hit = 0; hit < 1u << EPF_LANES; hit++) {
@@ -108,11 +98,14 @@ static const unsigned char *digests(const struct run *r, __u64 first, __u32 n,
 	return buf;
 }
 
-/* Bit i: byte i of @age has no top bit. */
+/* Bit i: byte i of @age is not EPF_AGE_ABSENT, so it lacks a bit. */
 static unsigned char present_bits(const unsigned char *age)
 {
-	__u64 low = ~epf_get_le64(age) >> 7 & 0x0101010101010101ULL;
+	const __u64 most = 0x7f7f7f7f7f7f7f7fULL;
+	__u64 lacks = ~epf_get_le64(age);
+	__u64 low;
 
+	low = (((lacks & most) + most) | lacks) >> 7 & 0x0101010101010101ULL;
 	return (unsigned char)(low * 0x0102040810204080ULL >> 56);
 }
 
@@ -128,100 +121,49 @@ static void step(struct worker *w, __u64 first, __u32 n)
 	for (i = 0; i < n; i += 8)
 		r->a->bitmap[(first + i) / 8] = present_bits(s.age + i);
 	for (i = 0; i < n; i++)
-		w->count[i % COUNTERS][s.age[i] % (2 * EPF_LANES)]++;
+		w->count[i % COUNTERS][s.age[i]]++;
 	if (r->a->ages)
 		memcpy(r->a->ages + first, s.age, n);
 }
 
-/* Return: keys taken, 0 at the end. */
-static __u64 chunk(struct worker *w)
+static void chunk(void *self, __u64 first, __u64 n)
 {
-	struct run *r = w->run;
-	__u64 first = __atomic_fetch_add(&r->next, CHUNK_KEYS, __ATOMIC_RELAXED);
-	__u64 at, end;
+	struct worker *w = self;
+	__u64 at, end = first + n;
 
-	if (first >= r->keys->n || __atomic_load_n(&r->stop, __ATOMIC_RELAXED))
-		return 0;
-	end = r->keys->n - first < CHUNK_KEYS ? r->keys->n : first + CHUNK_KEYS;
 	for (at = first; at < end; at += EPF_STEP_KEYS)
 		step(w, at, end - at < EPF_STEP_KEYS ? (__u32)(end - at) :
 						       EPF_STEP_KEYS);
-	__atomic_fetch_add(&r->done, end - first, __ATOMIC_RELAXED);
-	return end - first;
-}
-
-static void *helper(void *arg)
-{
-	while (chunk(arg))
-		;
-	return NULL;
-}
-
-/* The calling thread: it works too, and tells how far all are. */
-static void lead(struct worker *w)
-{
-	struct run *r = w->run;
-
-	while (chunk(w)) {
-		__u64 done = __atomic_load_n(&r->done, __ATOMIC_RELAXED);
-
-		if (r->a->progress &&
-		    r->a->progress(r->a->ctx, done, r->keys->n))
-			__atomic_store_n(&r->stop, 1, __ATOMIC_RELAXED);
-	}
-}
-
-static unsigned int cpus(void)
-{
-	cpu_set_t set;
-	long n;
-
-	if (!sched_getaffinity(0, sizeof(set), &set))
-		return (unsigned int)CPU_COUNT(&set);
-	n = sysconf(_SC_NPROCESSORS_ONLN); /* more than the set has room for */
-	return n < 1 ? 1 : (unsigned int)n;
-}
-
-static unsigned int threads_of(const struct run *r)
-{
-	unsigned int n = r->a->threads ? r->a->threads : cpus();
-	__u64 chunks = r->keys->n / CHUNK_KEYS + 1;
-
-	if (n > EPF_AUDIT_THREADS_MAX)
-		n = EPF_AUDIT_THREADS_MAX;
-	return n < chunks ? n : (unsigned int)chunks;
 }
 
 static void add_up(struct epf_answer *a, const struct worker *w)
 {
 	__u32 age, i;
 
-	for (age = 0; age < EPF_LANES; age++)
+	for (age = 0; age < EPF_AGES_MAX; age++)
 		for (i = 0; i < COUNTERS; i++) {
 			a->ages_of[age] += w->count[i][age];
 			a->present += w->count[i][age];
 		}
 }
 
-/* @w has room for @nr; as many threads as there are to be had. */
-static void run_workers(struct run *r, struct worker *w, unsigned int nr)
+/* @w has room for @nr. Return: stopped. */
+static bool run_workers(const struct run *r, struct worker *w, unsigned int nr)
 {
-	unsigned int started, i;
+	struct epf_par par = { .work = chunk, .n = r->keys->n,
+			       .step = CHUNK_KEYS, .progress = r->a->progress,
+			       .ctx = r->a->ctx };
+	unsigned int i;
 
 	for (i = 0; i < nr; i++)
 		w[i].run = r;
-	for (started = 1; started < nr; started++)
-		if (pthread_create(&w[started].thread, NULL, helper,
-				   &w[started]))
-			break;
-	lead(w);
-	for (i = 1; i < started; i++)
-		pthread_join(w[i].thread, NULL);
-	for (i = 0; i < started; i++)
+	epf_par_run(&par, w, sizeof(*w), nr);
+	for (i = 0; i < nr; i++)
 		add_up(r->a, &w[i]);
+	return par.stop;
 }
 
-static bool sound(const struct epf_keys *k, const struct epf_answer *a)
+bool epf_audit_sound(const struct epf_keys *k, const struct epf_answer *a)
 {
 	size_t bytes = k->len ? k->len : sizeof(__u64);
 
@@ -233,23 +175,30 @@ static bool sound(const struct epf_keys *k, const struct epf_answer *a)
 int epf_audit_run(epf_look_fn look, const struct epf_view *v,
 		  const struct epf_keys *keys, struct epf_answer *a)
 {
+	return v->asked ? -EOPNOTSUPP : epf_audit_run_any(look, v, keys, a);
+}
+
+int epf_audit_run_any(epf_look_fn look, const struct epf_view *v,
+		      const struct epf_keys *keys, struct epf_answer *a)
+{
 	struct run r = { .look = look, .view = v, .keys = keys, .a = a };
 	struct worker one = { 0 };
 	struct worker *many;
 	unsigned int nr;
+	bool stopped;
 
-	if (!sound(keys, a))
+	if (!epf_audit_sound(keys, a))
 		return -EINVAL;
 	lens_init(&r.lens, v);
 	memset(a->ages_of, 0, sizeof(a->ages_of));
 	a->present = 0;
-	nr = threads_of(&r);
+	nr = epf_par_threads(a->threads, keys->n, CHUNK_KEYS);
 	many = nr > 1 ? calloc(nr, sizeof(*many)) : NULL;
-	run_workers(&r, many ? many : &one, many ? nr : 1);
+	stopped = run_workers(&r, many ? many : &one, many ? nr : 1);
 	free(many);
 	/* an epoch that the caller reads now is not older than a lane read */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (r.stop)
+	if (stopped)
 		return -ECANCELED;
 	a->bitmap_xxh3 = XXH3_64bits(a->bitmap, (keys->n + 7) / 8);
 	return 0;

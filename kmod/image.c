@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Snapshots of the owned kinds. Memory is copied in pieces of 4 KiB, each under
+ * one hold of the lock, while insertions go on between them. Why that is sound,
+ * which is to say that every key inserted before the beginning, and of the window
+ * at the end, is found in the copy:
+ *
+ * All: BEGIN holds ends of epochs, and waits for one that is under way. From
+ * then on epf_owned.moves stays as it is, until the pin is over and something
+ * has moved: then the snapshot is void, and says so (ESTALE). So there is one
+ * current epoch, none is retired, no memory is emptied, comes or goes.
+ *
+ *   ge, gebl,    Then bits are only ever set. All of a key's are set when its
+ *   apbf, apbbf  insertion is over, and in every piece copied later.
+ *   dict         An entry stays in its bucket for life; buckets are whole in a
+ *                piece. What counts at the beginning counts at the end, so no
+ *                visit takes it out; an insertion may move it inside its bucket
+ *                and give it the current tag. A key in the backyard is looked
+ *                for there while the spill mark of its bucket is as young as it
+ *                is: marks get younger only, and the copy of a mark may be older
+ *                than that of the entry, but not than the entry was when the
+ *                copy began, and thus counts; so do pass marks. Where the scan
+ *                is, is not saved: buckets may be copied before it comes to them.
+ *                Restoring tidies all of them instead.
+ *   tlbf         BEGIN takes the spare away: without one there is no shift. Then
+ *                bits are only ever set, as above. What counts is told by the
+ *                time of the last key, which is read last of all.
+ *   chain        Likewise without a spare there is no other table 0. Epochs end,
+ *                but words carry them as those of lanes do: one of an epoch that
+ *                counts at the end has only been added to. The scan stands still
+ *                too, so that no more than eight epochs end; and where it goes
+ *                on, the pin being over, 24 may, as for lanes.
+ *
+ * What is restored may have been made by anybody: see image.h of the core.
+ */
+#include "owned.h"
+
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+/* Copied between two chances to be preempted. */
+#define LOAD_BYTES 65536u
+
+/* ------------------------------------------------------------ saving ---- */
+
+/**
+ * epf_owned_hold() - wait until nothing moves
+ * @t: table, pinned, by reference
+ * @moves: set to the number that the snapshot is of
+ *
+ * Context: process; sleeps, for the rest of a sweep.
+ * Return: 0; -EINTR; -EAGAIN: it has been replaced meanwhile.
+ */
+int epf_owned_hold(struct epf_table *t, u64 *moves)
+{
+	struct epf_owned *o = t->owned;
+	int err;
+
+	if (o->ops->fluid) { /* one that ran before may have added a spare */
+		mod_delayed_work(epf_wq, &t->work, 0);
+		flush_delayed_work(&t->work);
+	}
+	err = wait_event_interruptible(t->moved, !READ_ONCE(o->retiring) ||
+						 READ_ONCE(t->retired));
+	if (err)
+		return -EINTR;
+	epf_table_lock(t);
+	err = o->retiring ? -EAGAIN : 0;
+	*moves = o->moves;
+	epf_table_unlock(t);
+	return err;
+}
+
+/**
+ * epf_owned_moved() - is a snapshot void?
+ * @t: table, by reference
+ * @moves: what it is of
+ */
+bool epf_owned_moved(struct epf_table *t, u64 moves)
+{
+	bool moved;
+
+	epf_table_lock(t);
+	moved = t->owned->moves != moves;
+	epf_table_unlock(t);
+	return moved;
+}
+
+/* With the lock held. */
+static void save_past(const struct epf_table *t, struct epf_snap_owned *s)
+{
+	const struct epf_owned *o = t->owned;
+	u64 e = t->state.epoch, now = ktime_get_ns();
+	u32 age;
+
+	s->epoch = e;
+	for (age = 0; age <= o->epochs && age <= e - EPF_EPOCH_FIRST; age++) {
+		const struct epf_past *p = &o->past[(e - age) %
+						    EPF_OWNED_PAST];
+
+		s->past[age].inserts = p->inserts;
+		s->past[age].age_ns = now - p->start_ns;
+	}
+	s->past[0].inserts = epf_count_of(epf_load(&t->state.count), e);
+}
+
+static int save(struct epf_table *t, u64 moves, struct epf_snap_owned *s)
+{
+	struct epf_owned *o = t->owned;
+	bool moved;
+
+	s->size = sizeof(*s);
+	epf_table_lock(t);
+	if (o->ops->fluid)
+		epf_fluid_stir(o);
+	o->ops->save(o, s);
+	if (o->ops->fluid) {
+		epf_fluid_see(t);
+		s->steady_ns = ktime_get_ns() - o->skewed_ns;
+	}
+	s->shape = o->shape;
+	save_past(t, s);
+	moved = o->moves != moves;
+	epf_table_unlock(t);
+	return moved ? -ESTALE : 0;
+}
+
+static int read_state(struct epf_table *t, u64 moves,
+		      const struct epf_snap_read *a)
+{
+	struct epf_snap_owned *s;
+	int err;
+
+	if (a->offset || a->bytes != sizeof(*s))
+		return -EINVAL;
+	s = kvzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!s)
+		return -ENOMEM;
+	err = save(t, moves, s);
+	if (!err && copy_to_user(u64_to_user_ptr(a->data), s, sizeof(*s)))
+		err = -EFAULT;
+	kvfree(s);
+	return err;
+}
+
+/* With the lock held: copy @n bytes of memory from @at on, which both are of
+ * whole words. Return: were there so many?
+ */
+static bool copy_piece(struct epf_owned *o, u64 at, u8 *to, u64 n)
+{
+	u64 **piece;
+	u64 words, bytes, part;
+	u32 i;
+
+	for (i = 0; n && (piece = o->ops->piece(o, i, &words)); i++) {
+		bytes = words * sizeof(u64);
+		if (at >= bytes) {
+			at -= bytes;
+			continue;
+		}
+		part = min(n, bytes - at);
+		memcpy(to, (const u8 *)*piece + at, part);
+		to += part;
+		n -= part;
+		at = 0;
+	}
+	return !n;
+}
+
+static int read_piece(struct epf_table *t, u64 moves,
+		      const struct epf_snap_read *a, u64 done, u8 *buf)
+{
+	u64 n = min_t(u64, a->bytes - done, EPF_SNAP_PIECE);
+	int err;
+
+	epf_table_lock(t);
+	if (t->owned->moves != moves)
+		err = -ESTALE;
+	else
+		err = copy_piece(t->owned, a->offset + done, buf, n) ? 0 :
+								       -EINVAL;
+	epf_table_unlock(t);
+	if (!err && copy_to_user(u64_to_user_ptr(a->data + done), buf, n))
+		err = -EFAULT;
+	return err;
+}
+
+static int read_memory(struct epf_table *t, u64 moves,
+		       const struct epf_snap_read *a)
+{
+	u64 done;
+	int err = 0;
+	u8 *buf;
+
+	if (a->offset % EPF_SNAP_PIECE || !a->bytes ||
+	    a->bytes % sizeof(u64) || a->bytes > -a->offset - 1)
+		return -EINVAL;
+	buf = kmalloc(EPF_SNAP_PIECE, GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return -ENOMEM;
+	for (done = 0; done < a->bytes && !err; done += EPF_SNAP_PIECE) {
+		err = signal_pending(current) ?
+			      -EINTR : read_piece(t, moves, a, done, buf);
+		cond_resched();
+	}
+	kfree(buf);
+	return err;
+}
+
+/**
+ * epf_owned_read() - some of what a snapshot is of
+ * @t: table, by reference
+ * @moves: what it is of
+ * @args: what to read
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINVAL, -ENOMEM, -EFAULT, -EINTR, -ESTALE: void.
+ */
+int epf_owned_read(struct epf_table *t, u64 moves,
+		   const struct epf_snap_read *args)
+{
+	return args->flags & EPF_SNAP_STATE ? read_state(t, moves, args) :
+					      read_memory(t, moves, args);
+}
+
+/* --------------------------------------------------------- restoring ---- */
+
+/* Into a table that nobody else sees yet. Time goes on as if the snapshot had
+ * been made now; starts before boot wrap, only differences count.
+ */
+static void load_past(struct epf_table *t, const struct epf_snap_owned *s)
+{
+	struct epf_owned *o = t->owned;
+	u64 now = ktime_get_ns();
+	u64 e = s->epoch, x;
+	u32 age;
+
+	t->state.epoch = e;
+	t->state.scanned = e;
+	for (age = 0; age < EPF_OWNED_PAST && age <= e - EPF_EPOCH_FIRST;
+	     age++) {
+		x = e - age;
+		o->past[x % EPF_OWNED_PAST].inserts = s->past[age].inserts;
+		o->past[x % EPF_OWNED_PAST].start_ns = now -
+						       s->past[age].age_ns;
+		if (age < EPF_EPOCHS)
+			t->state.ring[x & 7] = o->past[x % EPF_OWNED_PAST];
+	}
+	t->state.count = epf_count_pack(e, s->past[0].inserts);
+	epf_table_reset_trigger(t);
+}
+
+static void load_clock(struct epf_owned *o, const struct epf_snap_owned *s)
+{
+	u64 now = ktime_get_ns();
+
+	o->skew_ns = s->now - now;
+	o->skewed_ns = now - s->steady_ns;
+	o->turns = 0;
+	o->turns = o->ops->fluid->turns(o);
+	o->begun = o->ops->fluid->begun(o);
+	o->slices = o->ops->fluid->slices(o);
+}
+
+static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
+{
+	struct epf_owned *o = t->owned;
+	int err;
+
+	if (o->ops->fluid)
+		epf_fluid_free(t); /* what it began with */
+	err = o->ops->load(o, s) ? -EBADMSG : 0;
+	if (!err && o->ops->fluid) {
+		load_clock(o, s);
+		err = epf_fluid_adopt(t);
+	}
+	load_past(t, s);
+	return err;
+}
+
+/* Piece @i, whose @words words lie at @from. */
+static int load_piece(struct epf_owned *o, u32 i, u64 *word, u64 words,
+		      const u8 __user *from)
+{
+	u64 at, n;
+
+	for (at = 0; at < words; at += n) {
+		n = min_t(u64, words - at, LOAD_BYTES / sizeof(u64));
+		if (copy_from_user(word + at, from + at * sizeof(u64),
+				   n * sizeof(u64)))
+			return -EFAULT;
+		if (o->ops->settle && !o->ops->settle(o, i, at, n))
+			return -EBADMSG;
+		if (signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int load_memory(struct epf_owned *o, const u8 __user *from)
+{
+	u64 **piece, words;
+	int err = 0;
+	u32 i;
+
+	for (i = 0; !err && (piece = o->ops->piece(o, i, &words)); i++) {
+		err = load_piece(o, i, *piece, words, from);
+		from += words * sizeof(u64);
+	}
+	return err;
+}
+
+static struct epf_table *restore(const struct epf_restore *a,
+				 struct epf_snap_owned *s)
+{
+	const u8 __user *from = u64_to_user_ptr(a->lines);
+	const struct epf_snap_header *h = &a->header;
+	struct epf_table *t;
+	int err;
+
+	if (copy_from_user(s, from, sizeof(*s)))
+		return ERR_PTR(-EFAULT);
+	if (!epf_image_sound(s) || s->epoch < h->epoch_begin ||
+	    s->epoch > h->epoch_end)
+		return ERR_PTR(-EBADMSG);
+	t = epf_table_new(&h->params, &s->shape, h->key);
+	if (IS_ERR(t))
+		return PTR_ERR(t) == -EINVAL ? ERR_PTR(-EBADMSG) : t;
+	err = load_state(t, s) ?: load_memory(t->owned, from + sizeof(*s));
+	if (!err)
+		return t;
+	epf_table_put(t);
+	return ERR_PTR(err);
+}
+
+/**
+ * epf_owned_restore() - a table from a snapshot
+ * @args: its header is checked
+ *
+ * Context: process; sleeps.
+ * Return: the table, or an error pointer: -EBADMSG, -EFAULT, -EINTR, or as
+ * epf_table_new() and epf_table_grow().
+ */
+struct epf_table *epf_owned_restore(const struct epf_restore *args)
+{
+	struct epf_snap_owned *s;
+	struct epf_table *t;
+
+	s = kvmalloc(sizeof(*s), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!s)
+		return ERR_PTR(-ENOMEM);
+	t = restore(args, s);
+	kvfree(s);
+	return t;
+}

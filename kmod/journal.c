@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Journals: beginning, writing, mapping, ending. See journal.h.
+ *
+ * A record is written when the bits are set, so that it never tells of a key
+ * that is not there, and before the insertion is counted and returns, so that who
+ * has read all records up to a moment has all keys inserted before it.
+ */
+#include "journal.h"
+#include "compat.h"
+#include "map.h"
+
+#include <epf/journal.h>
+
+#include <linux/capability.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#define RECORD_WORDS (sizeof(struct epf_journal_record) / sizeof(u64))
+
+static DEFINE_MUTEX(memory); /* what tables are charged for journals */
+static atomic64_t last_serial;
+
+static struct epf_journal_head *head_of(const struct epf_journal *j)
+{
+	return (struct epf_journal_head *)j->mem;
+}
+
+static struct epf_journal_ring ring_of(const struct epf_journal *j, u32 n)
+{
+	u8 *shards = (u8 *)j->mem + EPF_JOURNAL_SHARD_BYTES;
+	struct epf_journal_ring r = {
+		.shard = (struct epf_journal_shard *)shards + n,
+		.record = j->record + ((u64)n << j->order),
+		.mask = (1ULL << j->order) - 1,
+	};
+
+	return r;
+}
+
+/**
+ * epf_journal_records_at() - where the first ring begins
+ * @shards: how many there are
+ *
+ * Return: bytes from the beginning of the mapping.
+ */
+u64 epf_journal_records_at(u32 shards)
+{
+	return PAGE_ALIGN((1 + (u64)shards) * EPF_JOURNAL_SHARD_BYTES);
+}
+
+/**
+ * epf_journal_bytes() - of the mapping
+ * @j: journal
+ */
+u64 epf_journal_bytes(const struct epf_journal *j)
+{
+	return PAGE_ALIGN(j->words * sizeof(u64));
+}
+
+/* The one of this CPU; whoever is moved to another meanwhile may write to it all
+ * the same, but while he is not running the reader waits for him.
+ */
+static void put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value,
+		u64 more)
+{
+	struct epf_journal_ring r;
+
+	preempt_disable();
+	r = ring_of(j, smp_processor_id() & (j->shards - 1));
+	epf_journal_put(&r, kind, epoch, value, more);
+	preempt_enable();
+}
+
+/**
+ * epf_journal_inserted() - a key was inserted
+ * @j: journal
+ * @digest: of the key
+ * @e: epoch that holds it
+ * @lanes: see epf_insert_into()
+ *
+ * Context: a packet path, in the RCU section in which it found @j.
+ */
+void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
+			  u64 lanes)
+{
+	put(j, EPF_JOURNAL_INSERT, e, digest, lanes);
+}
+
+static struct epf_journal *journal_locked(struct epf_table *t)
+{
+	return rcu_dereference_protected(t->journal,
+					 lockdep_is_held(&t->lock));
+}
+
+/**
+ * epf_journal_rotated() - an epoch has begun
+ * @t: table, locked
+ * @now_ns: when
+ */
+void epf_journal_rotated(struct epf_table *t, u64 now_ns)
+{
+	const struct epf_journal *j = journal_locked(t);
+	u64 e = t->state.epoch;
+
+	if (j)
+		put(j, EPF_JOURNAL_ROTATE, e,
+		    t->state.ring[(e - 1) & 7].inserts, now_ns);
+}
+
+/**
+ * epf_journal_serial() - of the journal that is kept of a table
+ * @t: table
+ *
+ * Return: its serial, or 0.
+ */
+u64 epf_journal_serial(struct epf_table *t)
+{
+	const struct epf_journal *j;
+	u64 serial;
+
+	epf_table_lock(t);
+	j = journal_locked(t);
+	serial = j ? j->serial : 0;
+	epf_table_unlock(t);
+	return serial;
+}
+
+static void journal_put(struct epf_journal *j)
+{
+	struct epf_table *t = j->table;
+
+	if (!refcount_dec_and_test(&j->refs))
+		return;
+	mutex_lock(&memory);
+	epf_table_shrink(t, j->mem, j->words);
+	mutex_unlock(&memory);
+	kfree(j);
+	epf_table_put(t);
+}
+
+static struct epf_journal *journal_new(struct epf_table *t, u32 order,
+				       u32 shards)
+{
+	struct epf_journal *j = kzalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
+	struct epf_journal_ring r;
+	u32 i;
+
+	if (!j)
+		return ERR_PTR(-ENOMEM);
+	j->order = order;
+	j->shards = shards;
+	j->words = epf_journal_records_at(shards) / sizeof(u64) +
+		   ((u64)shards << order) * RECORD_WORDS;
+	mutex_lock(&memory);
+	j->mem = epf_table_grow(t, j->words);
+	mutex_unlock(&memory);
+	if (IS_ERR(j->mem)) {
+		int err = PTR_ERR(j->mem);
+
+		kfree(j);
+		return ERR_PTR(err);
+	}
+	j->record = (struct epf_journal_record *)
+		(j->mem + epf_journal_records_at(shards) / sizeof(u64));
+	for (i = 0; i < shards; i++) {
+		r = ring_of(j, i);
+		epf_journal_init(&r);
+	}
+	j->serial = atomic64_inc_return(&last_serial);
+	refcount_set(&j->refs, 1);
+	epf_table_get(t);
+	j->table = t;
+	return j;
+}
+
+static int attach(struct epf_table *t, struct epf_journal *j)
+{
+	int err = 0;
+
+	epf_table_lock(t);
+	if (journal_locked(t))
+		err = -EBUSY;
+	else if (t->retired)
+		err = -ENODEV;
+	if (!err) {
+		rcu_assign_pointer(t->journal, j);
+		WRITE_ONCE(t->plain, false);
+	}
+	epf_table_unlock(t);
+	return err;
+}
+
+static void detach_locked(struct epf_table *t)
+{
+	struct epf_journal *j = journal_locked(t);
+
+	if (!j)
+		return;
+	RCU_INIT_POINTER(t->journal, NULL);
+	WRITE_ONCE(t->plain, t->lanes.geom.parts == 1);
+	epf_store_release(&head_of(j)->over, 1);
+}
+
+/**
+ * epf_journal_begin() - keep a journal of a table
+ * @t: table of kind lanes, by reference
+ * @order: a ring has 2^@order records
+ * @shards: rings, a power of two
+ *
+ * Context: process; sleeps for a grace period.
+ * Return: the journal, whose writers are all insertions that begin after this;
+ * or an error pointer: -EBUSY: it has one; -ENODEV; -E2BIG, -ENOSPC: limits;
+ * -ENOMEM.
+ */
+struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
+				      u32 shards)
+{
+	struct epf_journal *j = journal_new(t, order, shards);
+	int err;
+
+	if (IS_ERR(j))
+		return j;
+	err = attach(t, j);
+	if (err) {
+		journal_put(j);
+		return ERR_PTR(err);
+	}
+	synchronize_rcu();
+	return j;
+}
+
+/**
+ * epf_journal_over() - the table no longer is what its filter contains
+ * @t: table, of any kind
+ *
+ * The journal stays with its descriptor and mappings, but nobody writes to it.
+ */
+void epf_journal_over(struct epf_table *t)
+{
+	epf_table_lock(t);
+	detach_locked(t);
+	epf_table_unlock(t);
+}
+
+/**
+ * epf_journal_end() - drop the descriptor's reference
+ * @j: journal
+ *
+ * Context: process; sleeps for a grace period.
+ */
+void epf_journal_end(struct epf_journal *j)
+{
+	struct epf_table *t = j->table;
+
+	epf_table_lock(t);
+	if (journal_locked(t) == j)
+		detach_locked(t);
+	epf_table_unlock(t);
+	synchronize_rcu(); /* no writer has it any more */
+	journal_put(j);
+}
+
+static void vma_open(struct vm_area_struct *vma)
+{
+	struct epf_journal *j = vma->vm_private_data;
+
+	refcount_inc(&j->refs);
+}
+
+static void vma_close(struct vm_area_struct *vma)
+{
+	journal_put(vma->vm_private_data);
+}
+
+static vm_fault_t vma_fault(struct vm_fault *vmf)
+{
+	const struct epf_journal *j = vmf->vma->vm_private_data;
+
+	return epf_map_fault(vmf, j->mem,
+			     ((u64)vmf->pgoff << PAGE_SHIFT) - EPF_MMAP_JOURNAL,
+			     epf_journal_bytes(j));
+}
+
+static const struct vm_operations_struct vma_ops = {
+	.open = vma_open,
+	.close = vma_close,
+	.fault = vma_fault,
+};
+
+/**
+ * epf_journal_mmap() - map the rings
+ * @j: journal; the mapping takes a reference of its own
+ * @vma: neither writable nor executable, at EPF_MMAP_JOURNAL or above
+ *
+ * Return: 0, -EPERM, -EINVAL: beyond the rings.
+ */
+int epf_journal_mmap(struct epf_journal *j, struct vm_area_struct *vma)
+{
+	u64 first = vma->vm_pgoff - (EPF_MMAP_JOURNAL >> PAGE_SHIFT);
+	u64 pages = epf_journal_bytes(j) >> PAGE_SHIFT;
+
+	if (!capable(CAP_NET_ADMIN))
+		return -EPERM;
+	if (first > pages || vma_pages(vma) > pages - first)
+		return -EINVAL;
+	epf_vma_seal_readonly(vma);
+	refcount_inc(&j->refs);
+	vma->vm_ops = &vma_ops;
+	vma->vm_private_data = j;
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Journals: what is inserted into the lines of a table, and when its epochs end,
+ * for one reader that maps the rings (include/epf/journal.h).
+ *
+ * Shared words:
+ *
+ *   table.journal  Written under the table's lock; read under it, or in an RCU
+ *                  section. Set and cleared a grace period before the ioctl
+ *                  that does it returns, so that no section is still under way
+ *                  that has not seen it.
+ *   table.plain    Likewise, and a hint only: packet paths that see an old value
+ *                  are of sections that began before.
+ *   head->over     Written once, read by user space.
+ */
+#ifndef EPF_KMOD_JOURNAL_H
+#define EPF_KMOD_JOURNAL_H
+
+#include "table.h"
+
+/**
+ * struct epf_journal - a journal
+ * @table: whose, by reference
+ * @refs: its descriptor and mappings; packet paths hold none, they find it by
+ *	RCU
+ * @serial: unlike that of any other
+ * @mem: all that is mapped
+ * @words: of @mem
+ * @record: rings, one behind the other, in @mem
+ * @order: a ring has 2^@order records
+ * @shards: rings, a power of two
+ */
+struct epf_journal {
+	struct epf_table *table;
+	refcount_t refs;
+	u64 serial;
+	u64 *mem;
+	u64 words;
+	struct epf_journal_record *record;
+	u32 order;
+	u32 shards;
+};
+
+struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
+				      u32 shards);
+void epf_journal_end(struct epf_journal *j);
+void epf_journal_over(struct epf_table *t);
+void epf_journal_rotated(struct epf_table *t, u64 now_ns);
+u64 epf_journal_serial(struct epf_table *t);
+u64 epf_journal_bytes(const struct epf_journal *j);
+u64 epf_journal_records_at(u32 shards);
+int epf_journal_mmap(struct epf_journal *j, struct vm_area_struct *vma);
+
+#endif /* EPF_KMOD_JOURNAL_H */

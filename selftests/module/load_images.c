@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The law of snapshots of the owned kinds, under load and at several phases of
+ * the epoch: a copy made piece by piece holds every key inserted before it began
+ * that is still of the window at its end, and tells none older than it is.
+ *
+ * Threads insert without pause, keys of their own, and log for each batch the
+ * epoch and the time before it. So a batch is known to be of the window if they
+ * are: of tlbf and chain by the time, of the others by the epoch.
+ *
+ * None of it rests on how fast the machine is: where epochs end by count, the
+ * threads are shut out while the epoch is filled up to the phase wanted, until
+ * the copy has begun; and a copy waits in between until each of them has gone on.
+ */
+#include "epftest.h"
+
+#include "audit.h"
+#include "kinds/compare.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#define WINDOW 40000u
+#define SPAN (4 * SEC)
+#define BATCH 16u
+#define LOG 65536u /* batches that a thread remembers */
+#define BACK 500u /* of which so many are asked for */
+#define THREADS 2
+#define STREAMS (THREADS + 1) /* the last one's fills epochs up */
+#define EIGHTHS 8u
+#define COPIES (3 * EIGHTHS)
+#define STEPS 64u  /* of a copy, at most */
+#define WAIT_STEPS 8u /* of which so many wait for the others */
+
+struct batch {
+	__u64 epoch, ns; /* before it */
+};
+
+struct inserter {
+	pthread_t id;
+	__u64 stream;
+	__u64 done; /* batches; written by who inserts, with release */
+	struct batch log[LOG];
+};
+
+/**
+ * struct load - a filter under load
+ * @kind: enum epf_kind
+ * @fd: filter
+ * @other: another, to restore into
+ * @epochs: complete ones that make the window
+ * @each: insertions of one
+ */
+struct load {
+	__u32 kind;
+	int fd;
+	int other;
+	__u32 epochs;
+	__u64 each;
+};
+
+struct copy {
+	struct epf_snap_header header;
+	struct epf_snap_owned *owned; /* and its words */
+	__u32 phase; /* when it began, of its epoch */
+	__u64 done[STREAMS]; /* batches over when it began */
+};
+
+struct sums {
+	__u64 live, lost, old, again;
+};
+
+static struct inserter inserters[STREAMS];
+static struct load load;
+static bool stop;
+/* Threads hold it for a batch. Who wants it alone comes first. */
+static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+static bool in_time(void)
+{
+	return load.kind == EPF_KIND_TLBF || load.kind == EPF_KIND_CHAIN;
+}
+
+static __u64 done(int i)
+{
+	return __atomic_load_n(&inserters[i].done, __ATOMIC_ACQUIRE);
+}
+
+static void insert_batch(struct inserter *t)
+{
+	__u64 n = t->done;
+	struct batch *b = &t->log[n % LOG];
+
+	b->epoch = test_info(load.fd).epoch;
+	b->ns = test_now();
+	test_insert(load.fd, t->stream, n * BATCH, BATCH);
+	__atomic_store_n(&t->done, n + 1, __ATOMIC_RELEASE);
+}
+
+static void *insert(void *arg)
+{
+	struct inserter *t = (struct inserter *)arg;
+
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		pthread_rwlock_rdlock(&gate);
+		insert_batch(t);
+		pthread_rwlock_unlock(&gate);
+	}
+	return NULL;
+}
+
+/* While all others are shut out: fill an epoch up to the middle of an eighth. */
+static void fill_up(__u32 eighth)
+{
+	__u64 keys = load.each * (2 * eighth + 1) / (2 * EIGHTHS), n;
+
+	test_demand(!epf_filter_rotate(load.fd, 1, NULL));
+	for (n = BATCH; n <= keys; n += BATCH)
+		insert_batch(&inserters[THREADS]);
+}
+
+static void note_done(struct copy *c)
+{
+	int i;
+
+	for (i = 0; i < STREAMS; i++)
+		c->done[i] = done(i);
+}
+
+/* Until each has inserted something from now on. */
+static void let_others_go_on(void)
+{
+	__u64 seen;
+	int i;
+
+	for (i = 0; i < THREADS; i++)
+		for (seen = done(i); done(i) < seen + 2;)
+			sched_yield();
+}
+
+static void read_at(__u32 flags, __u64 at, __u64 bytes, void *to)
+{
+	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
+				   .offset = at, .bytes = bytes,
+				   .data = (uintptr_t)to };
+
+	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_READ, &r));
+}
+
+/* Some pieces at a time, the last first: any order will do. */
+static void read_words(void *to, __u64 bytes)
+{
+	__u64 some = (bytes / STEPS / PAGE + 1) * PAGE;
+	__u64 step = (bytes - 1) / some;
+
+	for (;; step--) {
+		__u64 at = step * some;
+
+		read_at(0, at, bytes - at < some ? bytes - at : some,
+			(char *)to + at);
+		if (!step)
+			return;
+		if (step % (STEPS / WAIT_STEPS) == 1)
+			let_others_go_on();
+	}
+}
+
+/* Nothing is inserted between the state of a phase and the first of memory. */
+static void begin(__u32 eighth, struct copy *c, struct epf_snap_owned *s)
+{
+	struct epf_snap a = { .size = sizeof(a), .pin_ns = EPF_PIN_MAX_NS };
+
+	if (!in_time()) {
+		pthread_rwlock_wrlock(&gate);
+		fill_up(eighth);
+	}
+	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_BEGIN, &a));
+	note_done(c);
+	read_at(EPF_SNAP_STATE, 0, sizeof(*s), s);
+	if (!in_time())
+		pthread_rwlock_unlock(&gate);
+	c->phase = s->past[0].inserts * EIGHTHS / load.each;
+}
+
+/* @late: what was inserted during the copy is asked for, too. */
+static struct copy take(__u32 eighth, bool late)
+{
+	static struct epf_snap_owned first;
+	struct epf_snap s;
+	struct copy c;
+
+	begin(eighth, &c, &first);
+	c.owned = malloc(sizeof(first) + first.words * 8);
+	test_demand(c.owned);
+	read_words(c.owned + 1, first.words * 8);
+	if (late)
+		note_done(&c);
+	read_at(EPF_SNAP_STATE, 0, sizeof(first), c.owned);
+	test_demand(c.owned->words == first.words);
+	s = (struct epf_snap){ .size = sizeof(s) };
+	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_END, &s));
+	c.header = s.header;
+	return c;
+}
+
+static bool is_live(const struct batch *b, const struct copy *c, __u64 later_ns)
+{
+	if (in_time())
+		return b->ns + SPAN >= c->owned->now + later_ns;
+	return b->epoch + load.epochs >= c->owned->epoch;
+}
+
+static __u64 first_asked(__u64 done)
+{
+	return done < BACK ? 0 : done - BACK;
+}
+
+/* Was the batch live, are its keys there, and are they not told older? */
+static void judge(const struct copy *c, const struct batch *b,
+		  const unsigned char *age, struct sums *sum)
+{
+	__u32 i;
+
+	if (!is_live(b, c, 0))
+		return;
+	for (i = 0; i < BATCH; i++) {
+		sum->live++;
+		sum->lost += age[i] == EPF_AGE_ABSENT;
+		sum->old += age[i] != EPF_AGE_ABSENT && !in_time() &&
+			    age[i] > c->owned->epoch - b->epoch;
+	}
+}
+
+static void check_stream(const struct copy *c, const struct epf_view *v, int i,
+			 struct sums *sum)
+{
+	static unsigned char ages[BACK * BATCH], bitmap[BACK * BATCH / 8];
+	static __u64 digests[BACK * BATCH];
+	struct epf_answer a = { .bitmap = bitmap, .ages = ages };
+	__u64 first = first_asked(c->done[i]), n;
+	struct epf_keys keys = { .data = digests,
+				 .n = (c->done[i] - first) * BATCH };
+
+	for (n = 0; n < keys.n; n++)
+		digests[n] = test_digest(inserters[i].stream,
+					 first * BATCH + n);
+	test_demand(!epf_engine_find("scalar")->query(v, &keys, &a));
+	for (n = first; n < c->done[i]; n++)
+		judge(c, &inserters[i].log[n % LOG],
+		      ages + (n - first) * BATCH, sum);
+	test_demand(done(i) < c->done[i] + LOG - BACK);
+}
+
+static void check(const struct copy *c, struct sums *sum)
+{
+	struct epf_view v;
+	int i;
+
+	test_demand(!epf_view_owned(&v, &c->header.params, NULL, c->owned,
+				    c->owned + 1));
+	for (i = 0; i < STREAMS; i++)
+		check_stream(c, &v, i, sum);
+	epf_view_close(&v);
+}
+
+/* The law in a filter made of the copy. */
+static void check_restored(const struct copy *c, struct sums *sum)
+{
+	struct epf_restore r = { .size = sizeof(r), .header = c->header,
+				 .lines = (uintptr_t)c->owned };
+	__u64 since = test_now(), n, back;
+	long found;
+	int i;
+
+	test_demand(!test_ioctl(load.other, EPF_IOC_RESTORE, &r));
+	for (i = 0; i < STREAMS; i++)
+		for (back = 1; back <= 40 && back * 30 < c->done[i]; back++) {
+			n = c->done[i] - back * 30;
+			found = test_count(load.other, inserters[i].stream,
+					   n * BATCH, BATCH);
+			if (is_live(&inserters[i].log[n % LOG], c,
+				    test_now() - since))
+				sum->again += (__u64)(BATCH - found);
+		}
+}
+
+static __u64 lost_in_stale(void)
+{
+	struct sums sum = { 0 };
+	struct copy c;
+	int i;
+
+	for (i = 0; i < 30 && !sum.lost; i++) {
+		c = take(i % EIGHTHS, true);
+		check(&c, &sum);
+		free(c.owned);
+	}
+	return sum.lost;
+}
+
+static void start(__u32 kind)
+{
+	struct epf_compare_req req = { .keys_per_window = WINDOW,
+				       .budget = 1e-3 };
+	struct epf_params p = test_owned_params("mod-load", kind, WINDOW);
+	struct epf_compared c;
+	int i;
+
+	test_demand(!epf_compare_kind(kind, &req, &c));
+	load = (struct load){ .kind = kind, .epochs = c.epochs,
+			      .each = (WINDOW + c.epochs - 1) / c.epochs };
+	if (in_time()) {
+		p.mode = EPF_MODE_TIME;
+		p.window_inserts = 0;
+		p.window_ns = SPAN;
+	}
+	load.fd = test_make_kind(&p, &c.shape);
+	strcpy(p.name, "mod-load-new");
+	load.other = test_make_kind(&p, &c.shape);
+	stop = false;
+	for (i = 0; i < STREAMS; i++) {
+		inserters[i].stream = (__u64)i + 1;
+		inserters[i].done = 0;
+	}
+	for (i = 0; i < THREADS; i++)
+		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
+					    &inserters[i]));
+}
+
+static void finish(void)
+{
+	int i;
+
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(inserters[i].id, NULL);
+	close(load.other);
+	close(load.fd);
+}
+
+#define LAW_POINTS 5
+static void law(__u32 kind)
+{
+	const char *name = epf_kind_name(kind);
+	__u64 until = test_now() + 2 * SPAN;
+	struct sums sum = { 0 };
+	__u32 n, met = 0;
+	struct copy c;
+	__u64 stale;
+
+	start(kind);
+	let_others_go_on();
+	for (n = 0; n < COPIES || (in_time() && test_now() < until); n++) {
+		c = take(n % EIGHTHS, false);
+		check(&c, &sum);
+		if (n % 4 == 1)
+			check_restored(&c, &sum);
+		met += in_time() || c.phase == n % EIGHTHS;
+		free(c.owned);
+	}
+	stale = lost_in_stale();
+	finish();
+	tap_ok(met == n, "%s: %u copies%s", name, n,
+	       in_time() ? "" : ", begun in each eighth of an epoch");
+	tap_ok(sum.live > 10000 && !sum.lost,
+	       "%llu keys of the window asked for, %llu lost", sum.live,
+	       sum.lost);
+	tap_ok(!sum.old, "%llu told older than they are", sum.old);
+	tap_ok(!sum.again, "restored: %llu lost", sum.again);
+	tap_ok(stale, "noticed: a copy older than it says: %llu lost", stale);
+}
+
+int main(void)
+{
+	__u32 kind;
+
+	test_begin(EPF_KIND_MAX * LAW_POINTS + 1);
+	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
+		law(kind);
+	tap_ok(test_kernel_calm(), "the kernel has not complained");
+	return test_end();
+}

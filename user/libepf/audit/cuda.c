@@ -1,0 +1,586 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Engine "cuda": lines are copied to a GPU once and asked there. All that knows
+ * the GPU is in libepf_cuda.so (epf_cuda.h), which is loaded where it is
+ * found; without it, or without a driver or a card, the engine is not usable,
+ * which is no error.
+ *
+ * Lines that were copied stay there while views with their serial are asked,
+ * and until room is needed. Those of a mirror are brought on by the records
+ * that were applied to it (struct epf_trail), and copied again where there are
+ * too many. Columns with a serial stay likewise, from their second audit on.
+ */
+#include "engine.h"
+
+#include <dlfcn.h>
+#include <epf_cuda.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#ifndef EPF_LIBDIR
+#define EPF_LIBDIR "/usr/local/lib/epochfilter"
+#endif
+#define LIBRARY "libepf_cuda.so"
+#define KEPT 8u
+#define COLUMNS 8u
+#define MEASURE_KEYS (1u << 22)
+#define MEASURE_LINES (1ULL << 20)
+
+/**
+ * struct kept - lines on the card
+ * @held: NULL: none
+ * @serial: of the view
+ * @version: likewise
+ * @epoch: likewise
+ * @geom: likewise
+ * @hash: likewise
+ * @used: the higher, the later
+ */
+struct kept {
+	struct epf_cuda_held *held;
+	__u64 serial;
+	__u64 version;
+	__u64 epoch;
+	struct epf_geom geom;
+	struct epf_hash hash;
+	__u64 used;
+};
+
+/**
+ * struct column - keys on the card, or met once
+ * @there: or NULL
+ * @never: there was no room, or none for anything else
+ * @serial: of the column; 0: none
+ * @len: of its keys
+ * @used: the higher, the later
+ */
+struct column {
+	struct epf_cuda_column *there;
+	bool never;
+	__u64 serial;
+	__u32 len;
+	__u64 used;
+};
+
+/* @lock is for all; it is held while the card works, which does one thing at a
+ * time.
+ * Without it, for those who must not wait for a card: @tried (release, when the
+ * others are set), @fit, @use.
+ * @tried: the library was looked for
+ * @ops: of it, or NULL
+ * @fit: there is a card, which has not failed
+ * @why: what befell it last
+ */
+static struct {
+	pthread_mutex_t lock;
+	bool tried;
+	const struct epf_cuda_ops *ops;
+	bool fit;
+	struct epf_cuda_device device;
+	struct epf_cuda_error why;
+	struct kept kept[KEPT];
+	struct column columns[COLUMNS];
+	__u64 clock;
+	struct epf_gpu_use use;
+} gpu = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* ---- the library ---- */
+
+__attribute__((format(printf, 1, 2)))
+static void because(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(gpu.why.text, sizeof(gpu.why.text), fmt, args);
+	va_end(args);
+}
+
+static void *open_library(void)
+{
+	const char *named = secure_getenv("EPF_CUDA_LIBRARY");
+	void *lib;
+
+	if (named && *named) {
+		lib = dlopen(named, RTLD_NOW | RTLD_LOCAL);
+		if (!lib)
+			because("%s", dlerror());
+		return lib;
+	}
+	if (!access(EPF_LIBDIR "/" LIBRARY, F_OK))
+		lib = dlopen(EPF_LIBDIR "/" LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	else
+		lib = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		because(LIBRARY " is not installed: 'make' builds it where nvcc "
+			"is");
+	return lib;
+}
+
+static const struct epf_cuda_ops *find_ops(void *lib)
+{
+	epf_cuda_ops_fn get;
+	const struct epf_cuda_ops *ops;
+
+	*(void **)&get = dlsym(lib, EPF_CUDA_SYMBOL);
+	ops = get ? get() : NULL;
+	if (ops && ops->version == EPF_CUDA_VERSION && ops->size == sizeof(*ops))
+		return ops;
+	because(LIBRARY " is of another version than this program: install both "
+		"from one source");
+	return NULL;
+}
+
+static void load(void)
+{
+	void *lib = open_library();
+
+	if (!lib)
+		return;
+	gpu.ops = find_ops(lib);
+	if (gpu.ops)
+		gpu.fit = !gpu.ops->probe(&gpu.device, &gpu.why);
+	else
+		dlclose(lib);
+}
+
+/* Once; what is loaded stays. */
+static void look(void)
+{
+	if (gpu.tried)
+		return;
+	load();
+	__atomic_store_n(&gpu.tried, true, __ATOMIC_RELEASE);
+}
+
+static bool usable(void)
+{
+	if (!__atomic_load_n(&gpu.tried, __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&gpu.lock);
+		look();
+		pthread_mutex_unlock(&gpu.lock);
+	}
+	return __atomic_load_n(&gpu.fit, __ATOMIC_RELAXED);
+}
+
+static void count(__u64 *word, __u64 n)
+{
+	__atomic_fetch_add(word, n, __ATOMIC_RELAXED);
+}
+
+const char *epf_engine_why(const struct epf_engine *e)
+{
+	static __thread struct epf_cuda_error kept;
+
+	if (!epf_engine_far(e))
+		return e->usable() ? "" : "this CPU has not what it takes";
+	usable();
+	pthread_mutex_lock(&gpu.lock);
+	kept = gpu.why;
+	pthread_mutex_unlock(&gpu.lock);
+	return kept.text;
+}
+
+bool epf_gpu_there(char *text)
+{
+	bool fit = usable();
+
+	pthread_mutex_lock(&gpu.lock);
+	if (fit)
+		snprintf(text, EPF_WHY_LEN, "%s, %llu MiB, compute capability "
+			 "%u.%u", gpu.device.name, gpu.device.bytes >> 20,
+			 gpu.device.major, gpu.device.minor);
+	else
+		snprintf(text, EPF_WHY_LEN, "%s", gpu.why.text);
+	pthread_mutex_unlock(&gpu.lock);
+	return fit;
+}
+
+void epf_gpu_use(struct epf_gpu_use *use)
+{
+	use->uploads = __atomic_load_n(&gpu.use.uploads, __ATOMIC_RELAXED);
+	use->upload_bytes = __atomic_load_n(&gpu.use.upload_bytes,
+					    __ATOMIC_RELAXED);
+	use->reuses = __atomic_load_n(&gpu.use.reuses, __ATOMIC_RELAXED);
+	use->columns = __atomic_load_n(&gpu.use.columns, __ATOMIC_RELAXED);
+	use->column_asks = __atomic_load_n(&gpu.use.column_asks,
+					   __ATOMIC_RELAXED);
+	use->records = __atomic_load_n(&gpu.use.records, __ATOMIC_RELAXED);
+}
+
+/* A card that has failed will not do better in this process. */
+static int failed(int err)
+{
+	if (err == -EIO || err == -ENODEV)
+		__atomic_store_n(&gpu.fit, false, __ATOMIC_RELAXED);
+	return err;
+}
+
+/* ---- lines on the card ---- */
+
+static void drop(struct kept *k)
+{
+	gpu.ops->release(k->held);
+	memset(k, 0, sizeof(*k));
+}
+
+static void drop_column(struct column *c)
+{
+	if (c->there)
+		gpu.ops->unload(c->there);
+	memset(c, 0, sizeof(*c));
+}
+
+/* It is not loaded again: whatever took its room would lose it each time. */
+static void refuse(struct column *c)
+{
+	if (c->there)
+		gpu.ops->unload(c->there);
+	c->there = NULL;
+	c->never = true;
+}
+
+/* Columns too: without them keys are carried there, which is what they save. */
+static void drop_others(const struct kept *but)
+{
+	unsigned int i;
+
+	for (i = 0; i < COLUMNS; i++)
+		refuse(&gpu.columns[i]);
+	for (i = 0; i < KEPT; i++)
+		if (gpu.kept[i].held && &gpu.kept[i] != but)
+			drop(&gpu.kept[i]);
+}
+
+static struct kept *find(const struct epf_view *v)
+{
+	unsigned int i;
+
+	for (i = 0; v->serial && i < KEPT; i++)
+		if (gpu.kept[i].held && gpu.kept[i].serial == v->serial &&
+		    !memcmp(&gpu.kept[i].geom, &v->geom, sizeof(v->geom)) &&
+		    !memcmp(&gpu.kept[i].hash, &v->hash, sizeof(v->hash)))
+			return &gpu.kept[i];
+	return NULL;
+}
+
+/* An empty one, or the one that was used least lately. */
+static struct kept *oldest(void)
+{
+	struct kept *k = &gpu.kept[0];
+	unsigned int i;
+
+	for (i = 1; i < KEPT; i++)
+		if (gpu.kept[i].used < k->used)
+			k = &gpu.kept[i];
+	if (k->held)
+		drop(k);
+	return k;
+}
+
+/* Bring lines to the version of the view. Return: are they? */
+static bool brought_on(struct kept *k, const struct epf_view *v)
+{
+	const struct epf_trail *t = v->trail;
+	__u64 n;
+
+	if (k->version == v->version)
+		return k->epoch == v->epoch;
+	if (!t || k->version < t->first || v->version != t->first + t->nr ||
+	    k->version > v->version)
+		return false;
+	n = v->version - k->version;
+	if (gpu.ops->apply(k->held, t->record + (k->version - t->first), n,
+			   v->epoch, &gpu.why))
+		return false;
+	count(&gpu.use.records, n);
+	k->version = v->version;
+	k->epoch = v->epoch;
+	return true;
+}
+
+static int upload(struct kept *k, const struct epf_view *v, unsigned int threads)
+{
+	const struct epf_cuda_lines lines = { v->lines, v->geom, v->hash,
+					      v->epoch };
+	int ret = gpu.ops->hold(&lines, threads, &k->held, &gpu.why);
+
+	if (ret == -ENOMEM) {
+		drop_others(k);
+		ret = gpu.ops->hold(&lines, threads, &k->held, &gpu.why);
+	}
+	if (ret)
+		return failed(ret);
+	/* an epoch that the caller reads now is not older than a lane copied */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	count(&gpu.use.uploads, 1);
+	count(&gpu.use.upload_bytes,
+	      epf_geom_lines(&v->geom) * EPF_LINE_BYTES);
+	k->serial = v->serial;
+	k->version = v->version;
+	k->epoch = v->epoch;
+	k->geom = v->geom;
+	k->hash = v->hash;
+	return 0;
+}
+
+/* Lines of the view are on the card, in *@kept; or an errno. */
+static int carry(const struct epf_view *v, unsigned int threads,
+		 struct kept **kept)
+{
+	struct kept *k = find(v);
+	int ret = 0;
+
+	if (v->asked)
+		return -EOPNOTSUPP;
+	look();
+	if (!gpu.fit)
+		return -ENODEV;
+	if (k && brought_on(k, v)) {
+		count(&gpu.use.reuses, 1);
+	} else {
+		if (k)
+			drop(k);
+		k = oldest();
+		ret = upload(k, v, threads);
+	}
+	if (!ret)
+		k->used = ++gpu.clock;
+	if (!ret && v->trail) {
+		v->trail->wanted = true;
+		v->trail->taken = v->version;
+	}
+	*kept = k;
+	return ret;
+}
+
+/* Done for now; @ret: how it ended. What may be other lines next time goes. */
+static int put_down(struct kept *k, const struct epf_view *v, int ret)
+{
+	if (k->held && (!v->serial || !gpu.fit))
+		drop(k);
+	return ret;
+}
+
+void epf_cuda_forget(__u64 serial)
+{
+	unsigned int i;
+
+	if (!serial)
+		return;
+	pthread_mutex_lock(&gpu.lock);
+	for (i = 0; i < KEPT; i++)
+		if (gpu.kept[i].held && gpu.kept[i].serial == serial)
+			drop(&gpu.kept[i]);
+	for (i = 0; i < COLUMNS; i++)
+		if (gpu.columns[i].serial == serial)
+			drop_column(&gpu.columns[i]);
+	pthread_mutex_unlock(&gpu.lock);
+}
+
+/* ---- keys on the card ---- */
+
+/* That of @k, or the one that was used least lately, made its. */
+static struct column *column_of(const struct epf_column *k)
+{
+	struct column *c = &gpu.columns[0];
+	unsigned int i;
+
+	for (i = 0; i < COLUMNS; i++) {
+		struct column *o = &gpu.columns[i];
+
+		if (o->serial == k->serial && o->len == k->keys.len)
+			return o;
+		if (o->used < c->used)
+			c = o;
+	}
+	drop_column(c);
+	c->serial = k->serial;
+	c->len = k->keys.len;
+	return c;
+}
+
+/* A column that is begun for the second time stays on the card, if it has the
+ * room. Return: NULL: keys are to be carried there.
+ */
+static const struct column *stays(const struct epf_keys *keys,
+				  unsigned int threads)
+{
+	const struct epf_column *k = keys->of;
+	struct epf_cuda_keys all;
+	struct column *c;
+
+	if (!k || !k->serial)
+		return NULL;
+	c = column_of(k);
+	all = (struct epf_cuda_keys){ k->keys.data, k->keys.n, k->keys.len, 0 };
+	if (!c->there && !c->never && c->used && keys->data == k->keys.data) {
+		c->never = gpu.ops->load(&all, threads, &c->there, &gpu.why);
+		count(&gpu.use.columns, !c->never);
+	}
+	c->used = ++gpu.clock;
+	return c->there ? c : NULL;
+}
+
+/* ---- questions ---- */
+
+static int ask_card(struct kept *k, const struct epf_keys *keys,
+		    struct epf_cuda_answer *a)
+{
+	const struct epf_cuda_keys there = { keys->data, keys->n, keys->len, 0 };
+	const struct column *c = stays(keys, a->threads);
+	size_t bytes = keys->len ? keys->len : sizeof(__u64);
+	__u64 first;
+
+	if (!c)
+		return gpu.ops->query(k->held, &there, a, &gpu.why);
+	first = (__u64)((const char *)keys->data -
+			(const char *)keys->of->keys.data) / bytes;
+	count(&gpu.use.column_asks, 1);
+	return gpu.ops->query_column(k->held, c->there, first, keys->n, a,
+				     &gpu.why);
+}
+
+static int ask(struct kept *k, const struct epf_keys *keys,
+	       struct epf_answer *a)
+{
+	struct epf_cuda_answer answer = {
+		.bitmap = a->bitmap, .ages = a->ages, .threads = a->threads,
+		.progress = a->progress, .ctx = a->ctx,
+	};
+	int ret = ask_card(k, keys, &answer);
+	unsigned int age;
+
+	if (ret == -ENOMEM) { /* their room may be what lacks */
+		drop_others(k);
+		ret = ask_card(k, keys, &answer);
+	}
+	if (ret)
+		return failed(ret);
+	memset(a->ages_of, 0, sizeof(a->ages_of));
+	a->present = 0;
+	for (age = 0; age < EPF_LANES; age++) {
+		a->ages_of[age] = answer.ages_of[age];
+		a->present += answer.ages_of[age];
+	}
+	a->bitmap_xxh3 = XXH3_64bits(a->bitmap, (keys->n + 7) / 8);
+	return 0;
+}
+
+static int query(const struct epf_view *v, const struct epf_keys *keys,
+		 struct epf_answer *a)
+{
+	struct kept *k;
+	int ret;
+
+	if (!epf_audit_sound(keys, a))
+		return -EINVAL;
+	pthread_mutex_lock(&gpu.lock);
+	ret = carry(v, a->threads, &k);
+	if (!ret)
+		ret = put_down(k, v, ask(k, keys, a));
+	pthread_mutex_unlock(&gpu.lock);
+	return ret;
+}
+
+int epf_cuda_tally(const struct epf_view *v, __u64 *nr)
+{
+	struct kept *k;
+	int ret = -ENOENT;
+
+	pthread_mutex_lock(&gpu.lock);
+	k = find(v);
+	if (k && gpu.fit && k->version == v->version &&
+	    k->epoch == v->epoch)
+		ret = put_down(k, v, failed(gpu.ops->tally(k->held, nr,
+							   &gpu.why)));
+	pthread_mutex_unlock(&gpu.lock);
+	return ret;
+}
+
+int epf_cuda_chance(const struct epf_view *v, __u64 seed, __u64 n, __u64 *found)
+{
+	struct kept *k;
+	int ret;
+
+	pthread_mutex_lock(&gpu.lock);
+	ret = carry(v, 0, &k);
+	if (!ret)
+		ret = put_down(k, v, failed(gpu.ops->chance(k->held, seed, n,
+							    found, &gpu.why)));
+	pthread_mutex_unlock(&gpu.lock);
+	return ret;
+}
+
+/* ---- rates ---- */
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* The second time: the first one makes buffers, and wakes the card up. */
+static double seconds_of(const struct epf_view *v, const struct epf_keys *keys,
+			 struct epf_answer *a)
+{
+	double start;
+
+	if (query(v, keys, a))
+		return 0;
+	start = seconds();
+	return query(v, keys, a) ? 0 : seconds() - start;
+}
+
+/* A piece of the lines is copied and asked for keys of the host's. */
+static void measure(const struct epf_view *v, unsigned int threads,
+		    __u64 *digest, unsigned char *bitmap, struct epf_rates *r)
+{
+	const struct epf_keys keys = { digest, MEASURE_KEYS, 0, NULL };
+	const struct epf_keys none = { digest, 0, 0, NULL };
+	struct epf_answer a = { .bitmap = bitmap, .threads = threads };
+	struct epf_view piece = *v;
+	__u64 lines = epf_geom_lines(&v->geom);
+	double asked, carried;
+
+	lines = lines < MEASURE_LINES ? lines : MEASURE_LINES;
+	piece.geom.part_lines = lines / v->geom.parts;
+	piece.trail = NULL;
+	piece.serial = 0;
+	carried = seconds_of(&piece, &none, &a);
+	piece.serial = epf_view_serial();
+	asked = seconds_of(&piece, &keys, &a);
+	epf_cuda_forget(piece.serial);
+	if (carried > 0 && asked > 0) {
+		r->carry = (double)(lines * EPF_LINE_BYTES) / carried;
+		r->there = MEASURE_KEYS / asked;
+	}
+}
+
+static void rates(const struct epf_engine *e, const struct epf_view *v,
+		  unsigned int threads, struct epf_rates *r)
+{
+	__u64 *digest = malloc(MEASURE_KEYS * sizeof(*digest));
+	unsigned char *bitmap = malloc(MEASURE_KEYS / 8);
+	__u32 i;
+
+	(void)e;
+	memset(r, 0, sizeof(*r));
+	for (i = 0; digest && i < MEASURE_KEYS; i++)
+		digest[i] = epf_word(i, 1);
+	if (digest && bitmap)
+		measure(v, threads, digest, bitmap, r);
+	free(bitmap);
+	free(digest);
+}
+
+const struct epf_engine epf_engine_cuda = { "cuda", usable, query, rates };

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Views of live filters. */
+#include "audit.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define TRIES 16
+
+/**
+ * struct moment - what a filter was, and when
+ * @before: on the clock that the module uses
+ * @after: likewise
+ */
+struct moment {
+	struct epf_info info;
+	__u64 before, after;
+};
+
+static __u64 now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
+}
+
+static int look(int filter, struct moment *m)
+{
+	int ret;
+
+	m->before = now_ns();
+	ret = epf_filter_info(filter, &m->info);
+	m->after = now_ns();
+	return ret;
+}
+
+/* Was it one and the same table both times? Then it was made at one time, which
+ * a moment tells to within a call; and epochs do not go back.
+ */
+static bool same_table(const struct moment *a, const struct moment *b)
+{
+	return !memcmp(&a->info.params, &b->info.params,
+		       sizeof(a->info.params)) &&
+	       a->info.epoch <= b->info.epoch &&
+	       a->before - a->info.age_ns <= b->after - b->info.age_ns &&
+	       b->before - b->info.age_ns <= a->after - a->info.age_ns;
+}
+
+/* Key and mapping are of one table: info tells the same before and after. */
+static int try_view(struct epf_view *v, int filter, bool keyed,
+		    struct moment *begun)
+{
+	const struct epf_params *p = &begun->info.params;
+	__u64 key[2] = { 0 };
+	struct moment ended;
+	size_t bytes;
+	void *map;
+	int ret = look(filter, begun);
+
+	if (!ret && p->kind != EPF_KIND_LANES)
+		ret = -EOPNOTSUPP;
+	if (!ret && keyed)
+		ret = epf_filter_key(filter, key);
+	if (ret)
+		return ret;
+	bytes = p->nr_lines * EPF_LINE_BYTES;
+	map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, filter, 0);
+	ret = map == MAP_FAILED ? -errno : look(filter, &ended);
+	if (!ret && !same_table(begun, &ended))
+		ret = -EAGAIN;
+	if (!ret)
+		ret = epf_view_init(v, map, p, key, begun->info.epoch);
+	if (!ret) {
+		v->own = map;
+		v->own_bytes = bytes;
+	} else if (map != MAP_FAILED) {
+		munmap(map, bytes);
+	}
+	return ret;
+}
+
+int epf_view_filter(struct epf_view *v, int filter, bool keyed,
+		    struct epf_info *info)
+{
+	struct moment begun;
+	int ret, i;
+
+	memset(v, 0, sizeof(*v));
+	/* EINVAL: fewer lines to be mapped than info has told just before */
+	for (i = 0; i < TRIES; i++) {
+		ret = try_view(v, filter, keyed, &begun);
+		if (ret != -EAGAIN && ret != -EINVAL)
+			break;
+	}
+	if (ret)
+		return ret == -EAGAIN ? -EBUSY : ret;
+	if (info)
+		*info = begun.info;
+	return 0;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "copy.h"
+
+#include "epf/shim.h"
+
+void epf_copy_words(void *to, const void *from, size_t bytes)
+{
+	const __u64 *word = from;
+	__u64 *out = to;
+	size_t i;
+
+	for (i = 0; i < bytes / sizeof(*out); i++)
+		out[i] = epf_load(&word[i]);
+}
+
+#if defined(__x86_64__)
+
+#include <emmintrin.h>
+
+typedef long long pair __attribute__((vector_size(16)));
+
+/* An aligned load of 16 bytes is made of whole words: CPUs with AVX make it in
+ * one piece (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2), older ones in two of a
+ * word each. Stores that fetch nothing are 1.5 times what memcpy() does (Zen 4).
+ */
+void epf_copy_away(void *to, const void *from, size_t bytes)
+{
+	const volatile pair *in = from;
+	__m128i *out = to;
+	size_t i;
+
+	for (i = 0; i < bytes / sizeof(*out); i += 4) {
+		pair a = in[i], b = in[i + 1], c = in[i + 2], d = in[i + 3];
+
+		_mm_stream_si128(out + i, (__m128i)a);
+		_mm_stream_si128(out + i + 1, (__m128i)b);
+		_mm_stream_si128(out + i + 2, (__m128i)c);
+		_mm_stream_si128(out + i + 3, (__m128i)d);
+	}
+	_mm_sfence();
+}
+
+#else
+
+void epf_copy_away(void *to, const void *from, size_t bytes)
+{
+	epf_copy_words(to, from, bytes);
+}
+
+#endif

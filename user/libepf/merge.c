@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Merging snapshots: which epoch becomes which, and the OR of the lines. */
+#include "merge.h"
+#include "snap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "epf/estimate.h"
+
+#define CHUNK_LINES (1u << 14) /* 1 MiB */
+#define EPOCH_MAX (1ULL << 60) /* as the module takes it */
+/* All eight epochs of the result have numbers that a filter can have. */
+#define EPOCH_LEAST (EPF_EPOCH_FIRST + EPF_LIVE_EPOCHS)
+
+/**
+ * struct grid - intervals of the wall clock
+ * @pitch: length of one
+ * @near: what an epoch may reach into the next
+ * @epoch_ns: what an epoch lasts at least
+ * @now: the interval of the youngest epoch of all
+ */
+struct grid {
+	__u64 pitch;
+	__u64 near;
+	__u64 epoch_ns;
+	__u64 now;
+};
+
+static const struct epf_snap_header *header(const struct epf_merge *m, __u32 i)
+{
+	return &m->file[i].header;
+}
+
+/* The oldest epoch that snapshot @h retains. */
+static __u64 oldest(const struct epf_snap_header *h)
+{
+	return h->epoch_end < EPF_EPOCH_FIRST + EPF_LIVE_EPOCHS ?
+		       EPF_EPOCH_FIRST :
+		       h->epoch_end - EPF_LIVE_EPOCHS;
+}
+
+/* When epoch @x of @h began, on the wall clock of its host. */
+static __u64 began(const struct epf_snap_header *h, __u64 x)
+{
+	return h->realtime_ns - h->epochs[x % EPF_EPOCHS].age_ns;
+}
+
+/* No key of epoch @x was inserted later. */
+static __u64 ended(const struct epf_snap_header *h, __u64 x)
+{
+	return x == h->epoch_end ? h->realtime_ns : began(h, x + 1);
+}
+
+static bool times_sound(const struct epf_snap_header *h)
+{
+	__u64 before = h->realtime_ns;
+	__u64 x;
+
+	if (h->realtime_ns > EPF_NS_MAX || h->epoch_end > EPOCH_MAX)
+		return false;
+	for (x = oldest(h); x <= h->epoch_end; x++) {
+		__u64 age = h->epochs[x % EPF_EPOCHS].age_ns;
+
+		if (age > before || h->epochs[x % EPF_EPOCHS].inserts >
+					    EPF_INSERTS_MAX)
+			return false;
+		before = age;
+	}
+	return true;
+}
+
+/* By itself: can @h be merged? */
+static enum epf_merge_fault check_one(const struct epf_snap_header *h)
+{
+	if (h->params.kind != EPF_KIND_LANES)
+		return EPF_MERGE_KIND;
+	if (h->params.mode != EPF_MODE_TIME)
+		return EPF_MERGE_MODE;
+	return times_sound(h) ? EPF_MERGE_OK : EPF_MERGE_TIMES;
+}
+
+/* Are the lines of @h to be read as those of @a? */
+static enum epf_merge_fault check_two(const struct epf_snap_header *h,
+				      const struct epf_snap_header *a)
+{
+	const struct epf_params *p = &h->params, *q = &a->params;
+
+	if (p->nr_lines != q->nr_lines ||
+	    p->lines_per_key != q->lines_per_key ||
+	    p->bits_per_key != q->bits_per_key)
+		return EPF_MERGE_GEOMETRY;
+	if (p->window_ns != q->window_ns)
+		return EPF_MERGE_WINDOW;
+	if (p->hash != q->hash)
+		return EPF_MERGE_HASH;
+	if (memcmp(h->key, a->key, sizeof(h->key)))
+		return EPF_MERGE_KEY;
+	return EPF_MERGE_OK;
+}
+
+static enum epf_merge_fault check_all(struct epf_merge *m)
+{
+	enum epf_merge_fault fault = EPF_MERGE_OK;
+	__u32 i, j;
+
+	for (i = 0; i < m->nr && !fault; i++) {
+		m->which = i;
+		m->with = 0;
+		fault = check_one(header(m, i));
+		if (!fault)
+			fault = check_two(header(m, i), header(m, 0));
+		for (j = 0; j < i && !fault; j++)
+			if (header(m, j)->header_xxh3 ==
+			    header(m, i)->header_xxh3) {
+				m->with = j;
+				fault = EPF_MERGE_TWICE;
+			}
+	}
+	return fault;
+}
+
+static bool near_multiple(const struct grid *g, __u64 wall_ns)
+{
+	__u64 past = wall_ns % g->pitch;
+
+	return past <= g->near || g->pitch - past <= g->near;
+}
+
+/* The interval that the keys of epoch @x go to. The current epoch has not come
+ * to its end: where it began with an interval it goes there from the first.
+ */
+static __u64 interval(const struct grid *g, const struct epf_snap_header *h,
+		      __u64 x)
+{
+	__u64 end = ended(h, x);
+	__u64 i = end > g->near ? (end - g->near) / g->pitch : 0;
+	__u64 least = (began(h, x) + g->near) / g->pitch;
+
+	return x == h->epoch_end && x > oldest(h) && i < least &&
+	       near_multiple(g, began(h, x)) ? least : i;
+}
+
+static void find_now(const struct epf_merge *m, struct grid *g)
+{
+	__u32 i;
+
+	g->now = 0;
+	for (i = 0; i < m->nr; i++) {
+		__u64 last = interval(g, header(m, i),
+				      header(m, i)->epoch_end);
+
+		if (last > g->now)
+			g->now = last;
+	}
+}
+
+/* Where epoch @x of @h goes: the age of its interval; above the last: nowhere. */
+static __u64 age_of(const struct grid *g, const struct epf_snap_header *h,
+		    __u64 x)
+{
+	return g->now - interval(g, h, x);
+}
+
+static void map_source(struct epf_merge *m, const struct grid *g, __u32 i)
+{
+	const struct epf_snap_header *h = header(m, i);
+	struct epf_merge_source *s = &m->source[i];
+	__u64 x;
+
+	memset(s, 0, sizeof(*s));
+	for (x = oldest(h); x <= h->epoch_end; x++) {
+		__u64 age = age_of(g, h, x);
+		__u64 to = m->header.epoch_end - age;
+
+		if (age >= EPF_EPOCHS)
+			continue;
+		s->from[x % EPF_EPOCHS] = x;
+		s->to[x % EPF_EPOCHS] = to;
+		s->epochs++;
+		m->header.epochs[to % EPF_EPOCHS].inserts +=
+			h->epochs[x % EPF_EPOCHS].inserts;
+	}
+}
+
+/* Does every epoch that counts, and is over, end where its interval does? */
+static bool aligned(const struct grid *g, const struct epf_snap_header *h)
+{
+	__u64 x;
+
+	for (x = oldest(h); x < h->epoch_end; x++)
+		if (age_of(g, h, x) < EPF_EPOCHS &&
+		    !near_multiple(g, ended(h, x)))
+			return false;
+	return true;
+}
+
+/* The last end of an epoch of interval @age, or of those before it. */
+static __u64 last_end(const struct epf_merge *m, const struct grid *g,
+		      __u64 age)
+{
+	__u64 x, last = 0;
+	__u32 i;
+
+	for (i = 0; i < m->nr; i++) {
+		const struct epf_snap_header *h = header(m, i);
+
+		for (x = oldest(h); x <= h->epoch_end; x++)
+			if (age_of(g, h, x) >= age && ended(h, x) > last)
+				last = ended(h, x);
+	}
+	return last;
+}
+
+static __u64 later(__u64 a, __u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* When the epochs of the result began, and its time. What retains a key are the
+ * seven epochs after its own: no one begins before the keys of those before it
+ * were inserted, and none is shorter than it has to be.
+ */
+static void set_times(struct epf_merge *m, const struct grid *g)
+{
+	struct epf_snap_header *h = &m->header;
+	__u64 start[EPF_EPOCHS];
+	__u64 age;
+	__u32 i;
+
+	for (i = 0; i < m->nr; i++)
+		h->realtime_ns = later(h->realtime_ns,
+				       header(m, i)->realtime_ns);
+	for (age = EPF_EPOCHS; age--;) {
+		start[age] = later(g->now > age ? (g->now - age) * g->pitch : 0,
+				   last_end(m, g, age + 1));
+		if (age + 1 < EPF_EPOCHS)
+			start[age] = later(start[age],
+					   start[age + 1] + g->epoch_ns);
+	}
+	h->realtime_ns = later(h->realtime_ns, start[0]);
+	for (age = 0; age < EPF_EPOCHS; age++)
+		h->epochs[(h->epoch_end - age) % EPF_EPOCHS].age_ns =
+			h->realtime_ns - start[age];
+}
+
+static void set_header(struct epf_merge *m)
+{
+	struct epf_snap_header *h = &m->header;
+	__u32 i;
+
+	*h = *header(m, 0);
+	memset(h->epochs, 0, sizeof(h->epochs));
+	h->realtime_ns = 0;
+	h->inserts = 0;
+	h->epoch_end = EPOCH_LEAST;
+	for (i = 0; i < m->nr; i++) {
+		h->epoch_end = later(h->epoch_end, header(m, i)->epoch_end);
+		h->inserts += header(m, i)->inserts;
+	}
+	h->epoch_begin = h->epoch_end;
+}
+
+/* Give back the memory of lines that have been read; the file still has them. */
+static void let_go(const struct epf_snap_file *f, size_t from, size_t to)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!f->map || f->lines == f->map)
+		return; /* not the mapping of a file */
+	from = from / page * page;
+	to = to == f->map_bytes ? to : to / page * page;
+	if (to > from)
+		madvise((char *)f->map + from, to - from, MADV_DONTNEED);
+}
+
+enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
+{
+	enum epf_merge_fault fault = check_all(m);
+	struct epf_window w = { 0 };
+	struct grid g;
+	__u32 i, e;
+
+	if (fault)
+		return fault;
+	epf_window_init(&w, EPF_MODE_TIME, 0, 0,
+			header(m, 0)->params.window_ns);
+	g.epoch_ns = w.epoch_ns;
+	g.pitch = epf_align_pitch(w.epoch_ns);
+	g.near = epf_align_near(g.pitch);
+	find_now(m, &g);
+	set_header(m);
+	for (i = 0; i < m->nr; i++) {
+		m->which = i;
+		if (!m->loose && !aligned(&g, header(m, i)))
+			return EPF_MERGE_UNALIGNED;
+		map_source(m, &g, i);
+	}
+	for (e = 0; e < EPF_EPOCHS; e++)
+		if (m->header.epochs[e].inserts > EPF_INSERTS_MAX)
+			m->header.epochs[e].inserts = EPF_INSERTS_MAX;
+	set_times(m, &g);
+	return EPF_MERGE_OK;
+}
+
+/**
+ * struct work - lines on their way
+ * @m: what is merged
+ * @fd: where to
+ * @line: a chunk
+ * @sum: of what was written
+ * @done: bytes read
+ * @lanes: how many lanes of each part and age have so many positions
+ */
+struct work {
+	struct epf_merge *m;
+	int fd;
+	struct epf_line *line;
+	XXH3_state_t *sum;
+	__u64 done;
+	__u64 lanes[EPF_PARTS_MAX][EPF_LANES][EPF_LANE_BITS + 1];
+};
+
+/* The lines of a file lie as its header leaves them: 8-byte aligned. */
+static void add_lines(struct epf_line *line, const __u64 *word, __u64 n,
+		      const struct epf_merge_source *s)
+{
+	__u64 i;
+	__u32 l;
+
+	for (l = 0; l < EPF_LANES; l++) {
+		__u64 from = s->from[l], to = s->to[l];
+
+		if (!to)
+			continue;
+		for (i = 0; i < n; i++)
+			line[i].lane[to % EPF_LANES] |= epf_retag(
+				word[i * EPF_LANES + l], from, to);
+	}
+}
+
+static void count_lanes(struct work *w, __u64 first, __u64 n)
+{
+	const struct epf_params *p = &w->m->header.params;
+	__u64 part_lines = p->nr_lines / p->lines_per_key;
+	__u64 i;
+	__u32 l;
+
+	for (i = 0; i < n; i++) {
+		__u64 j = (first + i) / part_lines;
+
+		for (l = 0; l < EPF_LANES; l++)
+			w->lanes[j][l][epf_popcount(w->line[i].lane[l] &
+						    ~EPF_TAG_MASK)]++;
+	}
+}
+
+static int merge_chunk(struct work *w, __u64 first, __u64 n)
+{
+	struct epf_merge *m = w->m;
+	__u64 all = m->header.params.nr_lines * EPF_LINE_BYTES * m->nr;
+	size_t bytes = n * EPF_LINE_BYTES;
+	size_t at = first * EPF_LINE_BYTES;
+	__u32 i;
+
+	memset(w->line, 0, bytes);
+	for (i = 0; i < m->nr; i++) {
+		const struct epf_snap_file *f = &m->file[i];
+
+		add_lines(w->line, (const __u64 *)((const char *)f->lines + at),
+			  n, &m->source[i]);
+		let_go(f, sizeof(f->header) + at,
+		       sizeof(f->header) + at + bytes);
+		w->done += bytes;
+		if (m->progress && m->progress(m->ctx, w->done, all))
+			return -ECANCELED;
+	}
+	count_lanes(w, first, n);
+	XXH3_64bits_update(w->sum, w->line, bytes);
+	return epf_snap_put(w->fd, w->line, bytes, at);
+}
+
+/* The chance that a fresh key is found, from all lanes. */
+static double error_of(const struct work *w)
+{
+	const struct epf_params *p = &w->m->header.params;
+	double part_lines = (double)p->nr_lines / p->lines_per_key;
+	struct epf_geom g = { 0 };
+	double none = 1;
+	__u32 l, j, n;
+
+	epf_geom_init(&g, p->nr_lines, p->lines_per_key, p->bits_per_key);
+	for (l = 0; l < EPF_LANES; l++) {
+		double all = 1;
+
+		for (j = 0; j < g.parts; j++) {
+			double sum = 0;
+
+			for (n = 0; n <= EPF_LANE_BITS; n++)
+				sum += (double)w->lanes[j][l][n] *
+				       (double)epf_cover_q56(
+					       n, epf_geom_bits(&g, j));
+			all *= sum / part_lines / (double)EPF_Q56_ONE;
+		}
+		none *= 1 - all;
+	}
+	return 1 - none;
+}
+
+static int merge_lines(struct work *w)
+{
+	__u64 lines = w->m->header.params.nr_lines;
+	__u64 first, n;
+	int ret = 0;
+
+	XXH3_64bits_reset(w->sum);
+	for (first = 0; first < lines && !ret; first += n) {
+		n = lines - first < CHUNK_LINES ? lines - first : CHUNK_LINES;
+		ret = merge_chunk(w, first, n);
+	}
+	return ret;
+}
+
+static int fill(void *ctx, int fd, struct epf_snap_header *h)
+{
+	struct epf_merge *m = ctx;
+	struct work *w = calloc(1, sizeof(*w));
+	int ret = w ? epf_snap_reserve(fd, &m->header.params) : -ENOMEM;
+
+	if (!w)
+		return ret;
+	w->m = m;
+	w->fd = fd;
+	w->line = malloc(CHUNK_LINES * sizeof(*w->line));
+	w->sum = XXH3_createState();
+	if (!w->line || !w->sum)
+		ret = -ENOMEM;
+	if (!ret)
+		ret = merge_lines(w);
+	if (!ret) {
+		m->header.lines_xxh3 = XXH3_64bits_digest(w->sum);
+		m->fpr = error_of(w);
+		*h = m->header;
+		ret = epf_snap_finish(fd, h);
+	}
+	XXH3_freeState(w->sum);
+	free(w->line);
+	free(w);
+	return ret;
+}
+
+int epf_merge_save(struct epf_merge *m, const char *path, bool *saved)
+{
+	struct epf_snap_header h;
+	int ret = epf_snap_write(path, fill, m, &h);
+
+	*saved = h.magic;
+	return ret;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Writing snapshot files: for whoever has lines of his own. A file is whole
+ * when it appears under its name.
+ */
+#ifndef LIBEPF_SNAP_H
+#define LIBEPF_SNAP_H
+
+#include "epf.h"
+
+/**
+ * typedef epf_snap_fill_fn - fill an empty file
+ * @ctx: its own
+ * @fd: file
+ * @h: set to its header
+ *
+ * It ends with epf_snap_finish().
+ *
+ * Return: 0, or a negative errno: there will be no file.
+ */
+typedef int (*epf_snap_fill_fn)(void *ctx, int fd, struct epf_snap_header *h);
+
+/* As epf_snap_save(), with what @fill makes. */
+int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
+		   struct epf_snap_header *header);
+
+/* Room for header and lines: a full disk is then found before long work. */
+int epf_snap_reserve(int fd, const struct epf_params *p);
+/* Write @bytes of lines, the first of them @at bytes behind the first line. */
+int epf_snap_put(int fd, const void *lines, size_t bytes, __u64 at);
+/* Write and sync the header, whose lines_xxh3 is set. */
+int epf_snap_finish(int fd, struct epf_snap_header *h);
+
+#endif /* LIBEPF_SNAP_H */
