@@ -15,14 +15,16 @@ PATH=$PATH:/usr/sbin:/sbin
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 data=$top/build/data
 captures='real.pcap random.pcap icmp_ttl.pcap'
+tools=$top/build/tools
+servers='bin/prometheus bin/promtool'
 series=6.12
 
 build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libelf-dev
-	libjansson-dev libxxhash-dev pahole bpftool kmod python3
+	libjansson-dev libcsv-dev libfixbuf-dev libmicrohttpd-dev libsystemd-dev libxxhash-dev pahole bpftool kmod python3
 	python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool xdp-tools bpftool mmdebstrap'
-test_pkgs='wireshark-common tcpdump g++ libclang-rt-dev'
+test_pkgs='wireshark-common tcpdump nfdump g++ libclang-rt-dev'
 # The papers' figures (selftests/paper).
 paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
 # Kernels of our own (scripts/kernel.sh), and static checks.
@@ -34,8 +36,9 @@ usage() {
 usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
                        [build|vm|test|bench|paper|all|debug]...
 
-  --install   (the default) install missing packages and fetch the test
-              captures; without root, print the apt line instead of installing
+  --install   (the default) install missing packages, fetch the test captures
+              and Prometheus; without root, print the apt line instead of
+              installing
   --check     say what is missing, change nothing
   --print     list the packages of the purpose, one a line
   --kernel    print the release of the kernel to build for and to test on
@@ -137,6 +140,16 @@ missing_captures() {
 	done
 }
 
+# Neither here nor in the PATH.
+missing_servers() {
+	want test || return 0
+	for file in $servers; do
+		name=${file##*/}
+		[ -x "$tools/$name" ] || command -v "$name" >/dev/null ||
+			echo "build/tools/$name"
+	done
+}
+
 refresh_lists() {
 	[ -z "$refreshed" ] || return 1
 	refreshed=1
@@ -149,18 +162,33 @@ install_packages() {
 	log=$(apt install --no-install-recommends $missing 2>&1)
 }
 
-# Real traffic out of Debian's pathspider package, which is not installed.
-fetch_captures() {
+# usage: fetch PACKAGE DIR FILE...: files out of a package that is not installed
+fetch() {
 	tmp=$(mktemp -d) || return 1
 	log=$(
-		cd "$tmp" && apt download pathspider 2>&1 &&
-			dpkg -x pathspider_*.deb root 2>&1 && mkdir -p "$data" 2>&1 &&
-			for file in $captures; do
-				find root -name "$file" -exec cp {} "$data/" \; 2>&1
+		package=$1 dir=$2
+		shift 2
+		cd "$tmp" && apt download "$package" 2>&1 &&
+			dpkg -x "$package"_*.deb root 2>&1 && mkdir -p "$dir" 2>&1 &&
+			for file in "$@"; do
+				find root -path "*/$file" -exec cp {} "$dir/" \; 2>&1
 			done
 	)
 	rm -rf "$tmp"
+}
+
+# Real traffic.
+fetch_captures() {
+	# shellcheck disable=SC2086 # one word per file
+	fetch pathspider "$data" $captures
 	[ -z "$(missing_captures)" ]
+}
+
+# Installed, it would start a server that anybody can reach.
+fetch_servers() {
+	# shellcheck disable=SC2086
+	fetch prometheus "$tools" $servers
+	[ -z "$(missing_servers)" ]
 }
 
 # Runs a step that leaves its output in $log; refreshes the lists before a
@@ -223,8 +251,14 @@ if [ -n "$(missing_captures)" ] && [ "$action" = install ]; then
 	say 'fetching the test captures into build/data'
 	attempt fetch_captures
 fi
+if [ -n "$(missing_servers)" ] && [ "$action" = install ]; then
+	say 'fetching Prometheus into build/tools'
+	attempt fetch_servers
+fi
 
 absent=$(missing_captures | paste -s -d ' ')
+unserved=$(missing_servers | paste -s -d ' ')
 [ -z "$missing" ] || say "missing, run as root: apt-get install --no-install-recommends $missing"
 [ -z "$absent" ] || say "missing test captures: $absent (from Debian's package pathspider)"
-[ -z "$missing$absent" ]
+[ -z "$unserved" ] || say "missing: $unserved (from Debian's package prometheus)"
+[ -z "$missing$absent$unserved" ]

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.." || exit 1
 bad=0
 mapfile -t files < <(git ls-files --cached --others --exclude-standard |
 	grep -vE '^(LICENSES/|selftests/fuzz/corpus/|.*\.(pcap|json|md|rst)$)')
-mapfile -t code < <(printf '%s\n' "${files[@]}" | grep -E '\.(c|h|cu|cuh)$')
+mapfile -t code < <(printf '%s\n' "${files[@]}" | grep -E '\.(c|cc|h|cu|cuh)$')
 
 say() {
 	echo "style: $*"

@@ -6,13 +6,13 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 174
+ktap_plan 194
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
 gives 0 'verbs:.*plan .*doctor' --help
 for verb in plan create list show destroy insert test rotate clear swap \
-	save restore watch doctor; do
+	save restore merge audit watch metrics doctor; do
 	gives 0 "^usage: epfctl $verb" $verb --help
 done
 fails "no verb given: 'epfctl --help'"
@@ -235,6 +235,7 @@ cut_anywhere() {
 	done
 }
 claim 'a snapshot cut at any place is refused' cut_anywhere
+# change_anywhere REGEX: the faults that there may be
 change_anywhere() {
 	local at
 
@@ -242,9 +243,28 @@ change_anywhere() {
 		cp "$tmp/good" "$tmp/snap"
 		printf '\xa5' | dd of="$tmp/snap" bs=1 seek="$at" conv=notrunc \
 			status=none
-		refused "$tmp/snap" 'corrupt|not a snapshot|version' || return
+		refused "$tmp/snap" "$1" || return
 	done
 }
-claim 'a snapshot with any byte changed is refused' change_anywhere
+claim 'a snapshot with any byte changed is refused' change_anywhere \
+	'corrupt|not a snapshot|version'
+
+# Of an owned kind
+mksnap --dict "$tmp/dict"
+gives 0 'kind +dict: .*memory +768 B.*sound' show --file "$tmp/dict"
+gives 0 '"kind":"dict".*"inserts":123' -j show --file "$tmp/dict"
+for fault in state-size: state-shape: state-words: state-more:truncated \
+	state-less:longer state-now: state-epoch: state-past: state-kind: \
+	state-mode:'parameters that no' owned-lines:'parameters that no' \
+	window:'parameters that no' memory-map:'memory that no filter can have'; do
+	text=${fault#*:}
+	mksnap --dict "$tmp/bad" "${fault%%:*}"
+	fails "${text:-state that no filter can have}" show --file "$tmp/bad"
+done
+cp "$tmp/dict" "$tmp/good"
+size=$(stat -c %s "$tmp/good")
+claim 'one of a dictionary cut at any place is refused' cut_anywhere
+claim 'or with any byte changed' change_anywhere \
+	'corrupt|not a snapshot|version|truncated|state'
 
 ktap_finish

@@ -6,13 +6,8 @@
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
 
-[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
-if [ ! -e /dev/epochfilter ]; then
-	[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
-	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
-		ktap_skip_all 'the module does not load'
-fi
-ktap_plan 179
+needs_module
+ktap_plan 230
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -170,7 +165,18 @@ gives 0 'stats: .*, [0-9]+ slices of [0-9.]+ [KM]iB' watch --count 1 \
 	--interval 100ms cli-tlbf
 gives 0 '"slices":1,"memory_bytes":[0-9]+' -j watch --count 1 \
 	--interval 100ms cli-chain
-fails "'cli-ge' is of a kind that has no snapshots" save cli-ge "$tmp/ge"
+for kind in ge gebl apbf apbbf tlbf dict chain; do
+	gives 0 '' insert "cli-$kind" hello
+	gives 0 "^saved cli-$kind" save "cli-$kind" "$tmp/$kind"
+	gives 0 "kind +$kind: .*sound" show --file "$tmp/$kind"
+	gives 0 '' clear "cli-$kind"
+	gives 0 "^restored cli-new-$kind" restore "cli-new-$kind" "$tmp/$kind"
+	gives 0 '^hello present' test "cli-new-$kind" hello
+	gives 0 '' destroy "cli-new-$kind"
+done
+gives 0 '^restored cli-ge' restore --existing cli-ge "$tmp/dict"
+gives 0 '"kind":"dict"' -j show cli-ge
+gives 0 '^restored cli-ge' restore --existing cli-ge "$tmp/ge"
 gives 0 '' swap cli-ge cli-a
 shows 'swapped: lanes where ge was' 'd["kind"] == "lanes"' cli-ge
 gives 0 '' swap cli-ge cli-a

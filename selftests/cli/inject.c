@@ -11,6 +11,7 @@
  *	ioctl:N:fail	command of the device: ENOMEM
  *	disk:N:fail	step of writing a file: ENOSPC, of a write after half
  *	disk:N:kill	SIGKILL before it, in the middle of a write
+ *	disk:N:int	SIGINT before it
  *	disk:N:cut	the power fails before it: see power_cut()
  *   EPF_LIE=file|dir syncing that does nothing and says it did
  *
@@ -39,7 +40,7 @@ enum what { NONE, ALLOC, IOCTL, DISK };
 
 static enum what kind; /* NONE: not in main(), or no fault wanted */
 static int countdown;
-static char how; /* f, k, c */
+static char how; /* f, k, i, c */
 static char path_old[PATH_MAX]; /* another name of what is replaced */
 
 /**
@@ -104,6 +105,10 @@ static bool disk_step(void)
 		power_cut();
 	if (how == 'k')
 		syscall(SYS_kill, getpid(), SIGKILL);
+	if (how == 'i') {
+		syscall(SYS_kill, getpid(), SIGINT);
+		return false;
+	}
 	errno = ENOSPC;
 	return true;
 }
@@ -157,7 +162,7 @@ int fallocate(int fd, int mode, off_t at, off_t bytes)
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
-	bool whole = kind != DISK || countdown != 1 || how == 'c';
+	bool whole = kind != DISK || countdown != 1 || how == 'c' || how == 'i';
 
 	if (!whole)
 		syscall(SYS_pwrite64, fd, data, bytes / 2, at);

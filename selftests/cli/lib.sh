@@ -31,6 +31,15 @@ seen() {
 	sed 's/^/err: /' "$tmp/err" | head -5
 }
 
+# needs_module: have it loaded, in a VM by ourselves, or skip everything.
+needs_module() {
+	[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
+	[ -e /dev/epochfilter ] && return
+	[ -n "${EPF_VM:-}" ] || ktap_skip_all 'the module is not loaded'
+	insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
+		ktap_skip_all 'the module does not load'
+}
+
 # verdict DESCRIPTION GOOD: one test line.
 verdict() {
 	local name
@@ -83,6 +92,16 @@ mksnap() {
 			-lxxhash || return
 	fi
 	"$tmp/mksnap" "$@"
+}
+
+# mkhost FILE WHAT=NUMBER...: see mkhost.c.
+mkhost() {
+	if [ ! -x "$tmp/mkhost" ]; then
+		"${CC:-cc}" -std=gnu11 -I"$top/include" \
+			-I"$top/include/uapi" mkhost.c -o "$tmp/mkhost" \
+			-lxxhash || return
+	fi
+	"$tmp/mkhost" "$@"
 }
 
 # json FILTER: does $tmp/out hold JSON of which this python expression on d is

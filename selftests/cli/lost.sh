@@ -37,7 +37,9 @@ injected '' save small "$tmp/old"
 injected '' save big "$tmp/new"
 "$EPFCTL" show --file "$tmp/new" > /dev/null && [ "$(stat -c %s "$tmp/new")" \
 	-gt 2000000 ] || ktap_skip_all 'the preloaded device does not work'
-ktap_plan 26
+ktap_plan 28
+
+mkhost "$tmp/host1" && mkhost "$tmp/host2" id=2 || exit 1
 
 # Where things stand before each try
 reset_file() {
@@ -203,6 +205,8 @@ claim_each alloc -j show --file "$tmp/new"
 claim_each alloc plan -W 1M
 claim_each alloc -j plan -W 1M
 claim_each alloc plan -T 10s --rate 1M -b 1e-6
+claim_each alloc merge -o "$tmp/dir/snap" "$tmp/host1" "$tmp/host2"
+claim_each alloc -j merge -o "$tmp/dir/snap" "$tmp/host1" "$tmp/host2"
 
 # Removing repeats: what there was is only replaced by all that there is to be
 python3 - "$tmp/in.pcap" << 'PYTHON'

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mksnap FILE [FAULT]: a snapshot of an empty filter, sound in itself, or one
- * whose checksums are right and whose contents cannot be.
+ * mksnap [--dict] FILE [FAULT]: a snapshot of an empty filter, sound in itself,
+ * or one whose checksums are right and whose contents cannot be. Of kind lanes, or
+ * dict, whose memory is not any bits.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 
 #define LINES 64u
 #define LINE_BYTES 64u
+#define WORDS 96u /* of the dictionary */
 
 static void spoil(struct epf_snap_header *h, const char *fault)
 {
@@ -54,9 +57,72 @@ static void spoil(struct epf_snap_header *h, const char *fault)
 		exit(2);
 }
 
+static void spoil_owned(struct epf_snap_header *h, struct epf_snap_owned *s,
+			__u64 *words, const char *fault)
+{
+	if (!strcmp(fault, "state-size"))
+		s->size -= 8;
+	else if (!strcmp(fault, "state-shape"))
+		s->shape.dict.slots = 0;
+	else if (!strcmp(fault, "state-words"))
+		s->words = 1ULL << 61; /* times 8 is 0 */
+	else if (!strcmp(fault, "state-more"))
+		s->words += 8;
+	else if (!strcmp(fault, "state-less"))
+		s->words -= 8;
+	else if (!strcmp(fault, "state-now"))
+		s->now = 8;
+	else if (!strcmp(fault, "state-epoch"))
+		s->epoch = h->epoch_end + 1;
+	else if (!strcmp(fault, "state-past"))
+		s->past[255].inserts = 1ULL << 40;
+	else if (!strcmp(fault, "state-kind"))
+		h->params.kind = EPF_KIND_GE;
+	else if (!strcmp(fault, "state-mode"))
+		h->params.kind = EPF_KIND_TLBF;
+	else if (!strcmp(fault, "memory-map"))
+		words[8] = ~0ULL; /* more cells than there is room for */
+	else if (!strcmp(fault, "owned-lines"))
+		h->params.nr_lines = LINES;
+	else
+		spoil(h, fault);
+}
+
+/* A dictionary of ten buckets and two in the backyard. */
+static void make_owned(struct epf_snap_header *h, struct epf_snap_owned *s)
+{
+	h->params.kind = EPF_KIND_DICT;
+	h->params.lines_per_key = 0;
+	h->params.bits_per_key = 0;
+	h->params.nr_lines = 0;
+	s->size = sizeof(*s);
+	s->words = WORDS;
+	s->shape.dict = (struct epf_shape_dict){ 10, 2, 5, 3, 7, 16, 1, 0 };
+	s->epoch = 9;
+	s->now = 1;
+}
+
+static __u64 sum_of(const void *words, size_t bytes,
+		    const struct epf_snap_owned *s)
+{
+	XXH3_state_t *state = XXH3_createState();
+	__u64 sum;
+
+	if (!state)
+		exit(1);
+	XXH3_64bits_reset(state);
+	XXH3_64bits_update(state, words, bytes);
+	XXH3_64bits_update(state, s, sizeof(*s));
+	sum = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return sum;
+}
+
 int main(int argc, char **argv)
 {
 	static char lines[LINES * LINE_BYTES];
+	static __u64 words[WORDS];
+	static struct epf_snap_owned owned;
 	struct epf_snap_header h = {
 		.magic = EPF_SNAP_MAGIC,
 		.version = EPF_SNAP_VERSION,
@@ -76,17 +142,27 @@ int main(int argc, char **argv)
 		.inserts = 123,
 		.realtime_ns = 1700000000000000000ULL,
 	};
+	bool dict = argc > 2 && !strcmp(argv[1], "--dict");
 	FILE *f;
 
+	argc -= dict;
+	argv += dict;
 	if (argc < 2 || argc > 3)
 		return 2;
-	h.lines_xxh3 = XXH3_64bits(lines, sizeof(lines));
-	if (argc == 3)
+	if (dict)
+		make_owned(&h, &owned);
+	if (argc == 3 && dict)
+		spoil_owned(&h, &owned, words, argv[2]);
+	h.lines_xxh3 = dict ? sum_of(words, sizeof(words), &owned) :
+			      XXH3_64bits(lines, sizeof(lines));
+	if (argc == 3 && !dict)
 		spoil(&h, argv[2]);
 	h.header_xxh3 = XXH3_64bits(&h, sizeof(h));
 	f = fopen(argv[1], "w");
 	if (!f || fwrite(&h, sizeof(h), 1, f) != 1 ||
-	    fwrite(lines, sizeof(lines), 1, f) != 1 || fclose(f))
+	    (dict && (fwrite(&owned, sizeof(owned), 1, f) != 1 ||
+		      fwrite(words, sizeof(words), 1, f) != 1)) ||
+	    (!dict && fwrite(lines, sizeof(lines), 1, f) != 1) || fclose(f))
 		return 1;
 	return 0;
 }

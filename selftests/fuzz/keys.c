@@ -10,6 +10,8 @@
 
 static ssize_t piece(int fd, void *to, size_t room);
 
+#include "audit/keytext.c"
+
 #define read piece
 #include "epfctl/keys.c"
 #undef read

@@ -51,11 +51,13 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epfctl/main.c"
 #undef main
 #include "epfctl/parse.c"
+#include "epfctl/cmd_audit.h"
 #include "epfctl/dedup.h"
 #include "epfctl/xdp.h"
 #include "epf/packet.h"
 #include "epf/window.h"
 #include "kinds/compare.h"
+#include "merge.h"
 
 #include "sink.h"
 
@@ -94,9 +96,9 @@ int epf_dev_open(void)
 	return descriptor();
 }
 
-int epf_dev_create_kind(int dev, const struct epf_params *p,
-			const struct epf_shape *shape, const __u64 key[2],
-			__u32 *id)
+int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *p,
+			 const struct epf_shape *shape, const __u64 key[2],
+			 __u32 *id)
 {
 	struct epf_window w;
 	struct epf_geom g;
@@ -106,6 +108,8 @@ int epf_dev_create_kind(int dev, const struct epf_params *p,
 	law(name_is_sound(p->name), "create: name");
 	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_SIPHASH24,
 	    "create: kinds");
+	law(!flags || (flags == EPF_CREATE_ALIGN && !p->kind &&
+		       p->mode == EPF_MODE_TIME), "create: flags");
 	law(p->kind ? shape->all[0] == p->kind && !p->nr_lines :
 		      !epf_geom_init(&g, p->nr_lines, p->lines_per_key,
 				     p->bits_per_key),
@@ -123,7 +127,7 @@ int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
 		   __u32 *id)
 {
 	law(!p->kind, "create: lanes");
-	return epf_dev_create_kind(dev, p, NULL, key, id);
+	return epf_dev_create_flags(dev, 0, p, NULL, key, id);
 }
 
 static void law_compared(const struct epf_compare_req *req)
@@ -270,6 +274,18 @@ int epf_snap_open(const char *path, struct epf_snap_file *f,
 	return *fault ? -EBADMSG : 0;
 }
 
+const char *epf_snap_fault_advice(enum epf_snap_fault fault)
+{
+	return fault ? "throw it away" : "";
+}
+
+int epf_dev_find(int dev, const char *name)
+{
+	(void)dev;
+	law(name_is_sound(name), "find: name");
+	return descriptor();
+}
+
 const char *epf_snap_fault_text(enum epf_snap_fault fault)
 {
 	return fault ? "is wrong" : "is sound";
@@ -296,6 +312,21 @@ int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
 	(void)ctx;
 	*header = snapshot;
 	return 0;
+}
+
+enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
+{
+	law(m->nr >= 1 && m->nr <= EPF_MERGE_MAX && m->file, "merge: files");
+	m->header = snapshot;
+	return m->nr % 4 ? EPF_MERGE_OK : EPF_MERGE_KEY;
+}
+
+int epf_merge_save(struct epf_merge *m, const char *path, bool *saved)
+{
+	law(path && m->header.params.limit_ppt >= m->header.params.budget_ppt,
+	    "merge: limit");
+	*saved = !kernel_err;
+	return kernel_err;
 }
 
 /* "packet --no-mac --bytes 64" is what gives the same options again. */
@@ -367,6 +398,46 @@ int cmd_doctor(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	return EXIT_YES;
+}
+
+int cmd_metrics(int argc, char **argv)
+{
+	return cmd_doctor(argc, argv);
+}
+
+int audit_run(const struct audit_ask *ask)
+{
+	int i;
+
+	law(ask->target && ask->nr_keys > 0 && ask->nr_keys <= AUDIT_KEYS_MAX,
+	    "audit: operands");
+	for (i = 0; i < AUDIT_OUTS; i++)
+		law(!ask->nr_out[i] || ask->nr_out[i] == ask->nr_keys,
+		    "audit: outputs");
+	law(ask->spec.key_len <= EPF_KEY_MAX &&
+	    ask->spec.threads <= EPF_AUDIT_THREADS_MAX, "audit: numbers");
+	return 0;
+}
+
+const struct epf_engine *epf_engine_find(const char *name)
+{
+	static const struct epf_engine scalar = { .name = "scalar" };
+
+	return strcmp(name, scalar.name) ? NULL : &scalar;
+}
+
+bool rec_format_named(const char *name, enum rec_format *format)
+{
+	*format = name[0] == 'c' ? REC_CSV : REC_COLUMN;
+	return strlen(name) == 3;
+}
+
+const char *target_place_name(enum target_place place)
+{
+	static const char *const names[] = { "auto", "copy", "live",
+					     "snapshot" };
+
+	return names[place];
 }
 
 /* getopt's state is new for each command line. */

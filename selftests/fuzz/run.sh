@@ -18,12 +18,12 @@ seconds=${1:-}
 [ -x "$out/packet" ] ||
 	ktap_skip_all "clang or its fuzzer runtime (libclang-rt-dev) is missing"
 
-targets=${*:-packet snap keys capture options}
+targets=${*:-packet snap keys capture options records}
 # Runs that take about 2 s, and the longest input that is of use.
-declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000)
-declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512)
+declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000 [records]=8000)
+declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512 [records]=1500)
 variants=(packet_bound packet_fragment snap_length snap_sum keys_length
-	capture_leftover options_zero)
+	capture_leftover options_zero records_late)
 
 TMPDIR=$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d) || exit 1
 export TMPDIR
@@ -104,7 +104,7 @@ if [ -n "$seconds" ]; then
 		for_long "$target"
 	done
 else
-	ktap_plan $((5 + ${#variants[@]}))
+	ktap_plan $((6 + ${#variants[@]}))
 	for target in $targets; do
 		for_short "$target"
 	done

@@ -44,6 +44,12 @@ def header(name=b"sample", kind=(0, 0, 0, 0), shape=(2, 10, 64),
     return out.ljust(size, b"\0")
 
 
+def owned(words, now, *shape):
+    """The beginning of struct epf_snap_owned; the rest is zero."""
+    return struct.pack("<IIQ", 16528, 0, words) + \
+        struct.pack(*shape).ljust(64, b"\0") + struct.pack("<2Q", 9, now)
+
+
 def snap():
     """Headers of every kind, the file mended or not, and parts of them."""
     sound = [header(), header(kind=(0, 1, 1, 1), window=(0, 10 ** 9)),
@@ -57,6 +63,11 @@ def snap():
            header(shape=(2, 10, 1 << 58)), header(shape=(1, 5, 63))]
     for octets in sound + odd:
         yield b"\7\0\1" + octets
+    ge = owned(8, 1, "<Q4I", 64, 2, 1, 0, 0)
+    words = owned(96, 2, "<2Q6I", 10, 2, 5, 3, 7, 16, 1, 0)
+    for number, state in ((1, ge), (6, words), (1, words), (6, ge), (5, ge)):
+        yield b"\7\0\1" + header(kind=(number, 0, 0, 0),
+                                 shape=(0, 0, 0)) + state
     for how in range(7):
         yield bytes([how, 9, 2]) + sound[0] + bytes(64)
     for n in (0, 4, 8, 15, 16, 200):
@@ -118,6 +129,8 @@ def options():
         plan --window=7 --mode both --time 1h --rate 10k --memory 2GiB -p
         create x -T 500ms --lines 64 --lines-per-key 2 --bits-per-key 10
         create y --mode either -W 5 -T 1d --limit never --strict --first-seen
+        create w -T 10s --rate 10k --align|merge -o all 123456789 abcdefghi
+        merge --loose --limit never -o all 123456789|merge -o a a bc --limit 1e-6
         create z -W 9 --key 000102030405060708090a0b0c0d0e0f --limit 0.1%
         list|list --names -j|show some|show 7 -j|show -f file|show -f 12345678
         destroy a --force|insert a one two|insert a --format hex 00ff -0
@@ -147,8 +160,47 @@ def options():
         yield bytes([NUMBERS]) + text.encode()
 
 
+CSV, JSON_LINES, NFDUMP, IPFIX, PCAP = range(1, 6)
+
+
+def ipfix_message(*sets):
+    body = b"".join(struct.pack(">HH", n, 4 + len(b)) + b for n, b in sets)
+    return struct.pack(">HHIII", 10, 16 + len(body), 0, 0, 1) + body
+
+
+def records():
+    """A format and how, then the file; see selftests/fuzz/records.c."""
+    for text in (b'a,"b\n""c""",d\r\n\n1,2,3', b"x,y\nz\n", b'"a', b'a"b,c\n',
+                 b"\xef\xbb\xbfa,00ff\n0123456789abcdef,1\n", b"k" * 600):
+        for how in (0, 1, 2, 4, 8, 16, 32 + 8):
+            yield bytes([CSV, how, 9]) + text
+    for text in (b'{"a":"x","b":{"c":7}}\n\n{"a":null}\n"k"', b"[[[[", b"{}\n",
+                 b'{"hex":"00ff"}\n{"key":"\\u0000"}', b'{"a.b":1.5}\n'):
+        for how in (0, 1, 2, 8, 16):
+            yield bytes([JSON_LINES, how, 5]) + text
+    lines = b"ts,te,td,sa,da,sp,dp,pr\nt,t,0,192.0.2.1,192.0.2.2,1,2,TCP\n" \
+        b"t,t,0,::1,::2,0,1.4,ICMP6\nt,t,0,::1,::2,0,2048,58\nSummary\n" \
+        b"proto,srcAddr,dstAddr\n47,::1,::2\n"
+    yield bytes([NFDUMP, 8, 20]) + lines
+    yield bytes([0, 0, 3]) + lines
+    plain = struct.pack(">10H", 8, 4, 12, 4, 7, 2, 11, 2, 4, 1)
+    data = bytes(range(13))
+    for sets in ([(2, struct.pack(">HH", 256, 5) + plain), (256, data * 2)],
+                 [(2, struct.pack(">6H", 257, 2, 82, 65535, 8, 4)),
+                  (257, b"\3abcdefg"), (2, struct.pack(">HH", 257, 0))],
+                 [(3, struct.pack(">7H", 300, 2, 1, 149, 4, 8, 4)),
+                  (300, data)], [(256, data)], [(1, data)],
+                 [(2, struct.pack(">HHHHI", 256, 1, 0x8008, 4, 29305))]):
+        octets = ipfix_message(*sets)
+        for how in (0, 8):
+            yield bytes([IPFIX, how, 100]) + octets + octets
+            yield bytes([IPFIX, how, 3]) + octets[:-2]
+    for i, octets in enumerate(captures()):
+        yield bytes([PCAP if i % 2 else 0, i % 3 * 64, 200]) + octets
+
+
 TARGETS = {"packet": packet, "snap": snap, "keys": keys, "capture": capture,
-           "options": options}
+           "options": options, "records": records}
 
 
 def main():

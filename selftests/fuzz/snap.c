@@ -16,6 +16,8 @@ static int fake_ioctl(int fd, unsigned long cmd, void *arg);
 #include "libepf/snap.c"
 #undef ioctl
 
+#include "audit.h"
+
 #include "fuzz.h"
 
 #define SNAP_SIZE (1u << 0)	  /* make the file as long as its header says */
@@ -26,8 +28,11 @@ static int fake_ioctl(int fd, unsigned long cmd, void *arg);
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" \
 			"0123456789._-"
 
-/* The kernel's side of a filter whose lines are those of a file. */
+/* The kernel's side of a filter whose lines are those of a file, or which is
+ * of an owned kind and has @kernel_owned and its words.
+ */
 static struct epf_snap_header kernel;
+static const struct epf_snap_owned *kernel_owned;
 static int kernel_restored;
 
 int epf_filter_info(int filter, struct epf_info *info)
@@ -38,12 +43,36 @@ int epf_filter_info(int filter, struct epf_info *info)
 	return 0;
 }
 
+int epf_filter_key(int filter, __u64 key[2])
+{
+	(void)filter;
+	memcpy(key, kernel.key, sizeof(kernel.key));
+	return 0;
+}
+
+static int read_kernel(const struct epf_snap_read *r)
+{
+	const char *from = (const char *)(kernel_owned + 1) + r->offset;
+
+	law(r->size == sizeof(*r) && kernel.params.kind, "only owned kinds are");
+	if (r->flags & EPF_SNAP_STATE)
+		from = (const char *)kernel_owned;
+	else
+		law(!(r->offset % EPF_SNAP_PIECE) &&
+		    r->offset + r->bytes <= kernel_owned->words * 8,
+		    "a read is of memory");
+	memcpy((void *)(uintptr_t)r->data, from, r->bytes);
+	return 0;
+}
+
 static int fake_ioctl(int fd, unsigned long cmd, void *arg)
 {
 	struct epf_restore *r = arg;
 	struct epf_snap *s = arg;
 
 	(void)fd;
+	if (cmd == EPF_IOC_SNAP_READ)
+		return read_kernel(arg);
 	if (cmd == EPF_IOC_RESTORE) {
 		kernel_restored = r->size == sizeof(*r) && !r->flags &&
 				  !memcmp(&r->header, &kernel, sizeof(kernel));
@@ -96,6 +125,54 @@ static enum epf_snap_fault fault_of(const void *bytes, size_t len)
 	return fault;
 }
 
+/* Sum of words, then state. */
+static __u64 owned_sum(const __u8 *at, size_t len)
+{
+	XXH3_state_t *state = XXH3_createState();
+	size_t first = sizeof(struct epf_snap_owned);
+	__u64 sum;
+
+	if (!state)
+		abort();
+	XXH3_64bits_reset(state);
+	XXH3_64bits_update(state, at + first, len - first);
+	XXH3_64bits_update(state, at, first);
+	sum = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return sum;
+}
+
+static void owned_has_to_be(const __u8 *at, size_t len,
+			    const struct epf_snap_header *h)
+{
+	static struct epf_snap_owned s;
+
+	law(len > sizeof(s), "a state is there");
+	memcpy(&s, at, sizeof(s));
+	law(s.size == sizeof(s) && len == sizeof(s) + s.words * 8, "length");
+	law(h->lines_xxh3 == owned_sum(at, len), "words' sum");
+	law(!h->params.nr_lines && !h->params.lines_per_key &&
+	    !h->params.bits_per_key, "no lines");
+	law(s.epoch >= h->epoch_begin && s.epoch <= h->epoch_end, "epoch");
+}
+
+/* Keys of all places: no test leaves the memory. */
+static void asked(const struct epf_snap_file *f)
+{
+	static unsigned char ages[512], bitmap[64];
+	static __u64 digests[512];
+	struct epf_keys keys = { .data = digests, .n = 512 };
+	struct epf_answer a = { .bitmap = bitmap, .ages = ages, .threads = 1 };
+	struct epf_view v;
+	__u32 i;
+
+	for (i = 0; i < keys.n; i++)
+		digests[i] = epf_word(i, 1);
+	law(!epf_view_snap(&v, f), "what is accepted can be asked");
+	law(!epf_engine_find("scalar")->query(&v, &keys, &a), "and answers");
+	epf_view_close(&v);
+}
+
 /* The whole header and file, checked without the code under test. */
 static void what_it_has_to_be(const __u8 *bytes, size_t len)
 {
@@ -108,19 +185,24 @@ static void what_it_has_to_be(const __u8 *bytes, size_t len)
 	memcpy(&h, bytes, sizeof(h));
 	law(h.magic == EPF_SNAP_MAGIC && h.version == EPF_SNAP_VERSION &&
 	    h.header_bytes == sizeof(h), "magic, version, size");
-	law(p->nr_lines >= 64 && p->nr_lines <= 1ULL << 31 &&
-	    len - sizeof(h) == p->nr_lines * 64, "length");
-	law(h.lines_xxh3 == XXH3_64bits(lines, len - sizeof(h)), "lines' sum");
+	if (p->kind) {
+		owned_has_to_be(lines, len - sizeof(h), &h);
+	} else {
+		law(p->nr_lines >= 64 && p->nr_lines <= 1ULL << 31 &&
+		    len - sizeof(h) == p->nr_lines * 64, "length");
+		law(h.lines_xxh3 == XXH3_64bits(lines, len - sizeof(h)),
+		    "lines' sum");
+	}
 	sum = h.header_xxh3;
 	h.header_xxh3 = 0;
 	law(sum == XXH3_64bits(&h, sizeof(h)), "header's sum");
-	law(!p->kind && p->hash <= EPF_HASH_SIPHASH24 &&
+	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_SIPHASH24 &&
 	    p->mode <= EPF_MODE_MAX && p->refresh <= EPF_FIRST_SEEN, "kinds");
-	law(p->lines_per_key == 1 || p->lines_per_key == 2 ||
+	law(p->kind || p->lines_per_key == 1 || p->lines_per_key == 2 ||
 	    p->lines_per_key == 4, "lines a key");
-	law(!(p->nr_lines % p->lines_per_key) &&
+	law(p->kind || (!(p->nr_lines % p->lines_per_key) &&
 	    p->bits_per_key >= p->lines_per_key &&
-	    p->bits_per_key <= 15 * p->lines_per_key, "positions");
+	    p->bits_per_key <= 15 * p->lines_per_key), "positions");
 	law(!p->window_inserts == (p->mode == EPF_MODE_TIME) &&
 	    p->window_inserts < 1ULL << 40, "insertions");
 	law(!p->window_ns == (p->mode == EPF_MODE_COUNT) &&
@@ -182,10 +264,34 @@ static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len,
 	    !memcmp(f->lines, bytes + sizeof(f->header),
 		    len - sizeof(f->header)), "what is mapped is the file");
 	kernel = f->header;
+	kernel_owned = f->owned;
 	law(!epf_snap_restore(0, f) && kernel_restored, "the kernel gets it");
-	epf_snap_close(f);
+	asked(f);
 	nothing_else(bytes, len, bit);
 	saved_again(bytes, len);
+	epf_snap_close(f);
+}
+
+/* As long as a state says, if that is in bounds. */
+static size_t mend_owned(__u8 *bytes, size_t len)
+{
+	size_t first = sizeof(struct epf_snap_header) +
+		       sizeof(struct epf_snap_owned);
+	struct epf_snap_owned *s =
+		(void *)(bytes + sizeof(struct epf_snap_header));
+	size_t want;
+
+	if (len < first) {
+		memset(bytes + len, 0, first - len);
+		len = first;
+	}
+	s->size = sizeof(*s);
+	if (s->words > FILE_MAX / 16)
+		return len;
+	want = first + s->words * 8;
+	if (want > len)
+		memset(bytes + len, 0, want - len);
+	return want;
 }
 
 /* Make the file what its writer would have made it. */
@@ -198,13 +304,18 @@ static size_t mend(__u8 *bytes, size_t len, __u8 how)
 		return len;
 	memcpy(&h, bytes, sizeof(h));
 	want = sizeof(h) + (size_t)h.params.nr_lines * EPF_LINE_BYTES;
-	if (how & SNAP_SIZE && h.params.nr_lines < FILE_MAX / EPF_LINE_BYTES) {
+	if (how & SNAP_SIZE && h.params.kind)
+		len = mend_owned(bytes, len);
+	else if (how & SNAP_SIZE && h.params.nr_lines < FILE_MAX / EPF_LINE_BYTES) {
 		if (want > len)
 			memset(bytes + len, 0, want - len);
 		len = want;
 	}
 	if (how & SNAP_LINES_SUM)
-		h.lines_xxh3 = XXH3_64bits(bytes + sizeof(h), len - sizeof(h));
+		h.lines_xxh3 = h.params.kind &&
+			       len > sizeof(h) + sizeof(struct epf_snap_owned) ?
+			owned_sum(bytes + sizeof(h), len - sizeof(h)) :
+			XXH3_64bits(bytes + sizeof(h), len - sizeof(h));
 	if (how & SNAP_HEADER_SUM)
 		h.header_xxh3 = header_sum(&h);
 	memcpy(bytes, &h, sizeof(h));
@@ -213,7 +324,7 @@ static size_t mend(__u8 *bytes, size_t len, __u8 how)
 
 int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 {
-	static __u8 bytes[2 * FILE_MAX];
+	static __u8 bytes[2 * FILE_MAX] __attribute__((aligned(8)));
 	struct input in = { data, size };
 	struct epf_snap_file f;
 	size_t bit, len;

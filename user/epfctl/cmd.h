@@ -40,7 +40,10 @@ int cmd_clear(int argc, char **argv);
 int cmd_swap(int argc, char **argv);
 int cmd_save(int argc, char **argv);
 int cmd_restore(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_watch(int argc, char **argv);
+int cmd_audit(int argc, char **argv);
+int cmd_metrics(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_dedup(int argc, char **argv) __attribute__((weak));
 int cmd_attach(int argc, char **argv) __attribute__((weak));
@@ -96,8 +99,6 @@ bool parse_pps(const char *what, const char *text, double *pps);
 bool parse_hash_key(const char *what, const char *text, __u64 key[2]);
 /* Is it a name that a filter can have? Else an error. */
 bool parse_name(const char *name);
-/* Hex digits into at most @room bytes. Return: bytes; -1: not hex or more. */
-int parse_hex(const char *text, size_t len, __u8 *bytes, size_t room);
 
 /* out.c: text or JSON on stdout, errors on stderr */
 
@@ -162,6 +163,7 @@ struct meter {
 	const char *what;
 	const char *unit;
 	__u64 start_ns;
+	__u64 first;
 	__u64 shown_ns;
 	bool shown;
 };

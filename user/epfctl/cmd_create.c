@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "epf/geometry.h"
+#include "epf/window.h"
 
-enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_KEY };
+enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_KEY, OPT_ALIGN };
 
 static const struct option longs[] = {
 	PROMISE_LONGS,
@@ -16,6 +16,7 @@ static const struct option longs[] = {
 	{ "first-seen", no_argument, NULL, OPT_FIRST_SEEN },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "key", required_argument, NULL, OPT_KEY },
+	{ "align", no_argument, NULL, OPT_ALIGN },
 	{ 0 },
 };
 
@@ -24,12 +25,14 @@ static const struct option longs[] = {
  * @promise: window, error, memory
  * @first_seen: a repeat does not restart its window
  * @strict: SipHash-2-4
+ * @align: epochs end by the wall clock
  * @key: hash key, with @has_key
  */
 struct wish {
 	struct promise promise;
 	bool first_seen;
 	bool strict;
+	bool align;
 	bool has_key;
 	__u64 key[2];
 };
@@ -42,6 +45,9 @@ static bool take_option(struct wish *w, int opt)
 		return true;
 	case OPT_STRICT:
 		w->strict = true;
+		return true;
+	case OPT_ALIGN:
+		w->align = true;
 		return true;
 	case OPT_KEY:
 		w->has_key = true;
@@ -75,13 +81,31 @@ static void report(const struct planned *plan, __u32 id)
 	putchar('\n');
 }
 
+/* Epochs that end by the wall clock are longer, so they hold more keys. */
+static bool plan_aligned(struct wish *w, struct planned *plan)
+{
+	const struct promise *p = &w->promise;
+	struct epf_window window = { 0 };
+
+	if (p->kind || p->window ||
+	    epf_window_init(&window, EPF_MODE_TIME, 0, 0, p->time_ns)) {
+		fail("--align takes a window of --time alone, and --kind lanes");
+		return false;
+	}
+	w->promise.pps *= (double)epf_align_pitch(window.epoch_ns) /
+			  (double)window.epoch_ns;
+	return promise_plan(p, plan);
+}
+
 static int create(struct wish *w, const char *name)
 {
+	__u32 flags = w->align ? EPF_CREATE_ALIGN : 0;
 	struct planned plan;
 	int dev, err;
 	__u32 id;
 
-	if (!promise_plan(&w->promise, &plan))
+	if (w->align ? !plan_aligned(w, &plan) :
+		       !promise_plan(&w->promise, &plan))
 		return EXIT_FAIL;
 	strcpy(plan.params.name, name); /* parse_name() knows its length */
 	plan.params.hash = w->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13;
@@ -89,14 +113,17 @@ static int create(struct wish *w, const char *name)
 	dev = open_device();
 	if (dev < 0)
 		return EXIT_FAIL;
-	err = epf_dev_create_kind(dev, &plan.params, &plan.shape,
-				  w->has_key ? w->key : NULL, &id);
+	err = epf_dev_create_flags(dev, flags, &plan.params, &plan.shape,
+				   w->has_key ? w->key : NULL, &id);
 	close(dev);
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "
 			    "take another name", name);
 	if (plan.params.kind && (err == -E2BIG || err == -EOPNOTSUPP))
 		return fail("this kernel module does not know --kind: load a "
+			    "newer one, or leave it out");
+	if (w->align && err == -EINVAL)
+		return fail("this kernel module does not know --align: load a "
 			    "newer one, or leave it out");
 	if (err)
 		return fail_call(err, "creating a filter", NULL);
@@ -121,7 +148,8 @@ int cmd_create(int argc, char **argv)
 "      --first-seen        a repeat does not restart its window\n"
 "      --strict            SipHash-2-4 in place of SipHash-1-3\n"
 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
-"                          it can craft false positives)\n");
+"                          it can craft false positives)\n"
+"      --align             epochs end by the wall clock, for 'merge'\n");
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
 		if (!take_option(&w, opt))
 			return EXIT_FAIL;

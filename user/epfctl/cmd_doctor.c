@@ -2,6 +2,8 @@
 /* epfctl doctor: what this machine has, lacks, and what to do about it. */
 #include "doctor.h"
 
+#include "audit.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,11 +22,12 @@ enum need {
 	NEED_CHANGE,
 	NEED_ATTACH,
 	NEED_SHARE,
+	NEED_GPU,
 	NR_NEEDS
 };
 
 static const char *const needs[NR_NEEDS] = {
-	"build", "use", "change", "attach", "share",
+	"build", "use", "change", "attach", "share", "gpu",
 };
 
 /**
@@ -222,6 +225,17 @@ static bool ask_memlock(const struct machine *m, char *state, char *remedy)
 	return charged || r.rlim_cur == RLIM_INFINITY;
 }
 
+static bool ask_gpu(const struct machine *m, char *state, char *remedy)
+{
+	char text[EPF_WHY_LEN];
+	bool there = epf_gpu_there(text);
+
+	(void)m;
+	put(state, text);
+	put(remedy, "nothing: audits are done by the CPU, with the same answers");
+	return there;
+}
+
 static const struct check checks[] = {
 	{ "kernel", NEED_USE, ask_kernel },
 	{ "module support", NEED_USE, ask_modules },
@@ -239,6 +253,7 @@ static const struct check checks[] = {
 	{ "bpffs", NEED_ATTACH, ask_bpffs },
 	{ "libxdp", NEED_SHARE, ask_libxdp },
 	{ "locked memory", NEED_ATTACH, ask_memlock },
+	{ "GPU", NEED_GPU, ask_gpu },
 };
 
 /* Run one check and print it, or append it to @all. */
@@ -291,7 +306,7 @@ int cmd_doctor(int argc, char **argv)
 		.shorts = "",
 		.longs = longs,
 	};
-	bool able[NR_NEEDS] = { true, true, true, true, true };
+	bool able[NR_NEEDS] = { true, true, true, true, true, true };
 	struct machine m;
 	json_t *all = NULL;
 	size_t i;

@@ -132,8 +132,37 @@ static int show_filter(const char *name)
 	return EXIT_YES;
 }
 
-static void snapshot_text(const char *path, const struct epf_snap_header *h)
+static const struct epf_shape *shape_of(const struct epf_snap_file *file)
 {
+	return file->owned ? &file->owned->shape : NULL;
+}
+
+/* Complete ones that make the window. */
+static __u32 epochs_of(const struct epf_snap_file *file)
+{
+	const struct epf_shape *s = shape_of(file);
+
+	switch (file->header.params.kind) {
+	case EPF_KIND_GE:
+		return s->ge.epochs;
+	case EPF_KIND_GEBL:
+		return s->gebl.epochs;
+	case EPF_KIND_APBF:
+		return s->apbf.l;
+	case EPF_KIND_APBBF:
+		return s->apbbf.l;
+	case EPF_KIND_TLBF:
+		return s->tlbf.l;
+	case EPF_KIND_DICT:
+		return s->dict.generations;
+	default:
+		return EPF_LIVE_EPOCHS;
+	}
+}
+
+static void snapshot_text(const char *path, const struct epf_snap_file *file)
+{
+	const struct epf_snap_header *h = &file->header;
 	time_t at = (time_t)(h->realtime_ns / NS_PER_SEC);
 	char when[64] = "";
 	struct tm tm;
@@ -141,18 +170,20 @@ static void snapshot_text(const char *path, const struct epf_snap_header *h)
 	if (localtime_r(&at, &tm))
 		strftime(when, sizeof(when), "%F %T %z", &tm);
 	printf("%s: snapshot of %s, %s\n", path, h->params.name, when);
-	params_print(&h->params, NULL, EPF_LIVE_EPOCHS);
-	printf("  %-12s %s\n", "lines",
-	       fmt_bytes(h->params.nr_lines * EPF_LINE_BYTES).s);
+	params_print(&h->params, shape_of(file), epochs_of(file));
+	printf("  %-12s %s\n", file->owned ? "memory" : "lines",
+	       fmt_bytes(file->owned ? file->owned->words * sizeof(__u64) :
+				       h->params.nr_lines * EPF_LINE_BYTES).s);
 	printf("  %-12s %llu when the copy began, %llu at its end\n", "epoch",
 	       h->epoch_begin, h->epoch_end);
 	printf("  %-12s %llu insertions\n", "counted", h->inserts);
 	printf("  %-12s sound\n", "checksums");
 }
 
-static void snapshot_json(const char *path, const struct epf_snap_header *h)
+static void snapshot_json(const char *path, const struct epf_snap_file *file)
 {
-	json_t *o = params_json(&h->params, NULL);
+	const struct epf_snap_header *h = &file->header;
+	json_t *o = params_json(&h->params, shape_of(file));
 
 	json_object_set_new(o, "file", json_path(path));
 	json_object_set_new(o, "epoch_begin",
@@ -172,9 +203,9 @@ static int show_snapshot(const char *path)
 	if (!open_snapshot(path, &file))
 		return EXIT_FAIL;
 	if (out_mode == OUT_TEXT)
-		snapshot_text(path, &file.header);
+		snapshot_text(path, &file);
 	else
-		snapshot_json(path, &file.header);
+		snapshot_json(path, &file);
 	epf_snap_close(&file);
 	return EXIT_YES;
 }

@@ -4,18 +4,18 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "epf/geometry.h"
-
-enum { OPT_EXISTING = OPT_LONG };
+enum { OPT_EXISTING = OPT_LONG, OPT_ALIGN };
 
 static int save_failed(int err, const char *name, const char *path,
 		       bool renamed)
 {
-	if (err == -EOPNOTSUPP)
-		return fail("'%s' is of a kind that has no snapshots: --kind "
-			    "lanes has", name);
+	if (err == -EOPNOTSUPP || err == -ENOTTY)
+		return fail("'%s' is of a kind that the loaded module makes no "
+			    "snapshots of: load the one that belongs to this "
+			    "epfctl", name);
 	if (renamed)
 		return fail("%s: saved, but its directory cannot be synced (%s): "
 			    "after a power cut it may be the old file", path,
@@ -26,6 +26,9 @@ static int save_failed(int err, const char *name, const char *path,
 	case -EBUSY:
 		return fail("another snapshot of '%s' is under way: try again "
 			    "when it is done", name);
+	case -ESTALE:
+		return fail("'%s' ends epochs faster than it can be copied: try "
+			    "again on a machine with less to do", name);
 	case -EPERM:
 		return fail_call(err, "saving a filter", NULL);
 	case -EINVAL:
@@ -38,7 +41,8 @@ static int save_failed(int err, const char *name, const char *path,
 static void report(const char *verb, const char *name, const char *path,
 		   const struct epf_snap_header *h)
 {
-	__u64 bytes = sizeof(*h) + h->params.nr_lines * EPF_LINE_BYTES;
+	struct stat st;
+	__u64 bytes = stat(path, &st) ? 0 : (__u64)st.st_size;
 
 	if (out_mode == OUT_TEXT)
 		printf("%s %s: %s, %llu insertions, epoch %llu\n", verb, name,
@@ -83,11 +87,13 @@ int cmd_save(int argc, char **argv)
 	return EXIT_YES;
 }
 
-/* The filter to fill, made when there is none. Negative: an error printed. */
-static int target(int dev, const char *name, const struct epf_params *like,
-		  bool existing, bool *made)
+/* The filter to fill, made with @flags when there is none. Negative: an error
+ * printed.
+ */
+static int target(int dev, const char *name, const struct epf_snap_file *like,
+		  __u32 flags, bool existing, bool *made)
 {
-	struct epf_params params = *like;
+	struct epf_params params = like->header.params;
 	int filter = epf_dev_filter(dev, name);
 	int err;
 
@@ -95,7 +101,9 @@ static int target(int dev, const char *name, const struct epf_params *like,
 	if (filter == -ENOENT && !existing) {
 		memset(params.name, 0, sizeof(params.name));
 		strcpy(params.name, name); /* parse_name() knows its length */
-		err = epf_dev_create(dev, &params, NULL, NULL);
+		err = epf_dev_create_flags(dev, flags, &params,
+					   like->owned ? &like->owned->shape :
+							 NULL, NULL, NULL);
 		if (err) {
 			fail_call(err, "creating a filter", NULL);
 			return err;
@@ -111,12 +119,13 @@ static int target(int dev, const char *name, const struct epf_params *like,
 }
 
 static int restore_into(int dev, const char *name, const char *path,
-			const struct epf_snap_file *file, bool existing)
+			const struct epf_snap_file *file, __u32 flags,
+			bool existing)
 {
 	int filter, err;
 	bool made;
 
-	filter = target(dev, name, &file->header.params, existing, &made);
+	filter = target(dev, name, file, flags, existing, &made);
 	if (filter < 0)
 		return EXIT_FAIL;
 	err = epf_snap_restore(filter, file);
@@ -137,33 +146,43 @@ int cmd_restore(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "existing", no_argument, NULL, OPT_EXISTING },
+		{ "align", no_argument, NULL, OPT_ALIGN },
 		{ 0 },
 	};
 	static const struct spec spec = {
-		.usage = "restore NAME FILE [--existing]",
+		.usage = "restore NAME FILE [--existing | --align]",
 		.help =
 "The filter takes the contents, parameters and hash key of FILE; one that is\n"
 "not there is made.\n"
-"      --existing  do not make one\n",
+"      --existing  do not make one\n"
+"      --align     one that is made ends epochs by the wall clock\n",
 		.shorts = "",
 		.longs = longs,
 	};
 	struct epf_snap_file file;
 	bool existing = false;
+	__u32 flags = 0;
 	int opt, dev, ret;
 
-	while ((opt = next_option(argc, argv, &spec)) >= 0) {
-		if (opt != OPT_EXISTING)
+	while ((opt = next_option(argc, argv, &spec)) >= 0)
+		if (opt == OPT_EXISTING)
+			existing = true;
+		else if (opt == OPT_ALIGN)
+			flags = EPF_CREATE_ALIGN;
+		else
 			return EXIT_FAIL;
-		existing = true;
-	}
 	if (!operands(argc, argv, 2, 2, &spec) || !parse_name(argv[optind]) ||
 	    !open_snapshot(argv[optind + 1], &file))
 		return EXIT_FAIL;
+	if (flags && file.header.params.mode != EPF_MODE_TIME) {
+		epf_snap_close(&file);
+		return fail("%s: --align takes a snapshot of a window of --time",
+			    argv[optind + 1]);
+	}
 	dev = open_device();
 	ret = dev < 0 ? EXIT_FAIL :
 			restore_into(dev, argv[optind], argv[optind + 1], &file,
-				     existing);
+				     flags, existing);
 	if (dev >= 0)
 		close(dev);
 	epf_snap_close(&file);

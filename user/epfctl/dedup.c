@@ -64,30 +64,17 @@ struct dedup {
 /* 0, or EXIT_FAIL: packet and flow keys need to know the link type. */
 static int set_link(struct dedup *d)
 {
-	int dlt = pcap_datalink(d->in.pcap);
-	const char *name = pcap_datalink_val_to_name(dlt);
 	struct epf_pkt_opts *key = &d->ask->key;
+	int link = capture_link(&d->in);
 
 	if (key->key == EPF_PKT_FRAME)
 		return 0;
-	switch (dlt) {
-	case DLT_EN10MB:
-		key->link = EPF_LINK_ETHER;
-		return 0;
-	case DLT_RAW:
-	case DLT_IPV4:
-	case DLT_IPV6:
-		key->link = EPF_LINK_IP;
-		return 0;
-	case DLT_LINUX_SLL:
-		key->link = EPF_LINK_SLL;
-		return 0;
-	case DLT_LINUX_SLL2:
-		key->link = EPF_LINK_SLL2;
-		return 0;
-	}
-	return fail("%s: link type %d (%s): only --key frame works on it",
-		    d->ask->in, dlt, name ? name : "unknown");
+	if (link < 0)
+		return fail("%s: link type %d (%s): only --key frame works on it",
+			    d->ask->in, pcap_datalink(d->in.pcap),
+			    capture_link_name(&d->in));
+	key->link = (__u8)link;
+	return 0;
 }
 
 /* Show progress now and then. Return: stop? */
@@ -328,8 +315,8 @@ static int create_outputs(struct dedup *d)
 		return 0;
 	if (capture_create(&d->removed, ask->removed, &d->in))
 		return fail("%s: %s", ask->removed, d->removed.why);
-	if (d->out.path && d->removed.path &&
-	    !strcmp(d->out.path, d->removed.path))
+	if (d->out.file.path && d->removed.file.path &&
+	    !strcmp(d->out.file.path, d->removed.file.path))
 		return fail("OUT and --removed are both %s: give them two "
 			    "names", ask->out);
 	return 0;

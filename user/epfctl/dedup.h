@@ -3,7 +3,7 @@
 #ifndef EPFCTL_DEDUP_H
 #define EPFCTL_DEDUP_H
 
-#include "capture.h"
+#include "capture_out.h"
 #include "pktopts.h"
 
 /**

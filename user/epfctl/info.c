@@ -128,11 +128,14 @@ void info_print(const struct epf_info *info)
 {
 	const struct epf_params *p = &info->params;
 
-	printf("%s (id %u)%s%s\n", p->name, info->id,
+	printf("%s (id %u)%s%s%s\n", p->name, info->id,
 	       info->flags & EPF_INFO_SATURATED ? ", SATURATED: fails open" : "",
 	       info->flags & EPF_INFO_PINNED ? ", rotation held by a snapshot" :
-					       "");
+					       "",
+	       info->flags & EPF_INFO_JOURNAL ? ", a journal is kept" : "");
 	params_print(p, &info->shape, epochs_of(info));
+	if (info->flags & EPF_INFO_ALIGNED)
+		printf(ROW "epochs end by the wall clock\n", "aligned");
 	printf(ROW "%s", "memory", fmt_bytes(info->memory_bytes).s);
 	if (info->needs & EPF_NEEDS_MEMORY)
 		printf(", by the rate: %u slices now; %u times there was no "
@@ -206,6 +209,10 @@ json_t *info_json(const struct epf_info *info)
 			    json_boolean(info->flags & EPF_INFO_SATURATED));
 	json_object_set_new(o, "pinned",
 			    json_boolean(info->flags & EPF_INFO_PINNED));
+	json_object_set_new(o, "journal",
+			    json_boolean(info->flags & EPF_INFO_JOURNAL));
+	json_object_set_new(o, "aligned",
+			    json_boolean(info->flags & EPF_INFO_ALIGNED));
 	json_object_set_new(o, "epoch", count(info->epoch));
 	json_object_set_new(o, "memory_bytes", count(info->memory_bytes));
 	json_object_set_new(o, "covered_inserts", count(info->covered_inserts));

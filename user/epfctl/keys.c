@@ -8,6 +8,8 @@
  */
 #include "cmd.h"
 
+#include "audit/keytext.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -113,12 +115,11 @@ static bool grow(struct keys *k)
 
 static bool add_bytes(struct reader *r, const void *key, size_t len)
 {
+	const char *why = keytext_length(len);
 	struct keys *k = &r->keys;
 
-	if (!len)
-		return bad(r, "the key is empty: a key has 1 to 256 bytes");
-	if (len > EPF_KEY_MAX)
-		return bad(r, "the key is longer than 256 bytes");
+	if (why)
+		return bad(r, why);
 	if (!grow(k))
 		return bad(r, "out of memory");
 	memcpy(k->bytes + k->used, key, len);
@@ -127,75 +128,36 @@ static bool add_bytes(struct reader *r, const void *key, size_t len)
 	return true;
 }
 
-static bool add_digest(struct reader *r, const char *hex, size_t len)
+static bool add_key(struct reader *r, const struct keytext *key,
+		    const char *why)
 {
-	__u64 digest = 0;
-	__u8 bytes[8];
-	int i;
-
-	if (parse_hex(hex, len, bytes, sizeof(bytes)) != (int)sizeof(bytes))
-		return bad(r, "a digest is 16 hex digits");
-	for (i = 0; i < 8; i++)
-		digest = digest << 8 | bytes[i];
-	return add_bytes(r, &digest, sizeof(digest));
-}
-
-static bool add_hex(struct reader *r, const char *hex, size_t len)
-{
-	__u8 bytes[EPF_KEY_MAX];
-	int n;
-
-	if (len > 2 * sizeof(bytes))
-		return bad(r, "the key is longer than 256 bytes");
-	n = parse_hex(hex, len, bytes, sizeof(bytes));
-	if (n < 0)
-		return bad(r, "not pairs of hex digits");
-	return add_bytes(r, bytes, (size_t)n);
-}
-
-/* A string is a key; of an object, "key" is one and "hex" one in hex. */
-static bool add_json_value(struct reader *r, const json_t *v)
-{
-	const json_t *key = json_is_object(v) ? json_object_get(v, "key") : v;
-	const json_t *hex = json_object_get(v, "hex");
-
-	if (json_is_object(v) && !key == !hex)
-		return bad(r, "the object has not one of \"key\" and \"hex\"");
-	if (!json_is_string(hex ? hex : key))
-		return bad(r, "not a JSON string, nor an object with one as "
-			      "\"key\" or \"hex\"");
-	if (r->in->digests)
-		return add_digest(r, json_string_value(hex ? hex : key),
-				  json_string_length(hex ? hex : key));
-	if (hex)
-		return add_hex(r, json_string_value(hex),
-			       json_string_length(hex));
-	return add_bytes(r, json_string_value(key), json_string_length(key));
+	return why ? bad(r, why) : add_bytes(r, key->bytes, key->len);
 }
 
 static bool add_json(struct reader *r, const char *text, size_t len)
 {
-	json_error_t error;
-	json_t *v = json_loadb(text, len, JSON_DECODE_ANY | JSON_ALLOW_NUL,
-			       &error);
-	bool good;
+	json_t *v = json_loadb(text, len, KEYTEXT_JSON, NULL);
+	struct keytext key;
+	const char *why;
 
 	if (!v)
 		return bad(r, "not JSON: write \"key\", {\"key\": \"...\"} or "
 			      "{\"hex\": \"...\"}");
-	good = add_json_value(r, v);
+	why = keytext_json(&key, v, r->in->digests);
 	json_decref(v);
-	return good;
+	return add_key(r, &key, why);
 }
 
 static bool add(struct reader *r, const char *text, size_t len)
 {
+	struct keytext key;
+
 	if (r->in->format == KEYS_JSON)
 		return add_json(r, text, len);
 	if (r->in->digests)
-		return add_digest(r, text, len);
+		return add_key(r, &key, keytext_digest(&key, text, len));
 	if (r->in->format == KEYS_HEX)
-		return add_hex(r, text, len);
+		return add_key(r, &key, keytext_hex(&key, text, len));
 	return add_bytes(r, text, len);
 }
 

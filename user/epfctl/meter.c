@@ -38,11 +38,30 @@ __u64 now_ns(void)
 	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
 }
 
+/* In whole seconds, which do not flicker. */
+static struct text fmt_left(double seconds)
+{
+	struct text t = { "days" };
+	unsigned int s;
+
+	if (seconds > 359999)
+		return t;
+	s = (unsigned int)seconds + 1;
+	if (s < 60)
+		snprintf(t.s, sizeof(t.s), "%u s", s);
+	else if (s < 3600)
+		snprintf(t.s, sizeof(t.s), "%u:%02u min", s / 60, s % 60);
+	else
+		snprintf(t.s, sizeof(t.s), "%u:%02u h", s / 3600, s / 60 % 60);
+	return t;
+}
+
 static void show(const struct meter *m, __u64 done, __u64 all)
 {
 	const char *end = isatty(STDERR_FILENO) ? "" : "\n";
 	const char *begin = isatty(STDERR_FILENO) ? "\r\033[K" : "";
 	double seconds = (double)(now_ns() - m->start_ns) / NS_PER_SEC;
+	double rate = (double)(done - m->first) / seconds;
 
 	fprintf(stderr, "%s%s: ", begin, m->what);
 	if (m->unit)
@@ -52,10 +71,13 @@ static void show(const struct meter *m, __u64 done, __u64 all)
 	if (all)
 		fprintf(stderr, ", %.0f%%", 100.0 * (double)done / (double)all);
 	if (m->unit)
-		fprintf(stderr, ", %.3g/s%s", (double)done / seconds, end);
+		fprintf(stderr, ", %.3g/s", rate);
 	else
-		fprintf(stderr, ", %s/s%s",
-			fmt_bytes((__u64)((double)done / seconds)).s, end);
+		fprintf(stderr, ", %s/s", fmt_bytes((__u64)rate).s);
+	if (all > done && rate > 0)
+		fprintf(stderr, ", %s left",
+			fmt_left((double)(all - done) / rate).s);
+	fprintf(stderr, "%s", end);
 }
 
 int meter_update(void *meter, __u64 done, __u64 all)
@@ -64,8 +86,10 @@ int meter_update(void *meter, __u64 done, __u64 all)
 	bool tty = isatty(STDERR_FILENO);
 	__u64 now = now_ns();
 
-	if (!m->start_ns)
+	if (!m->start_ns) {
 		m->start_ns = now;
+		m->first = done;
+	}
 	if ((tty || progress_forced) && now - m->start_ns >= QUIET_NS &&
 	    now - m->shown_ns >= (tty ? EVERY_NS : NS_PER_SEC)) {
 		m->shown_ns = now;

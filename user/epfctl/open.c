@@ -3,7 +3,6 @@
 #include "cmd.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,19 +21,6 @@ int open_device(void)
 	return dev;
 }
 
-/* An id, or 0. */
-static __u32 id_of(const char *name)
-{
-	unsigned long v;
-	char *end;
-
-	if (strspn(name, "0123456789") != strlen(name))
-		return 0;
-	errno = 0;
-	v = strtoul(name, &end, 10);
-	return errno || v > 0xffffffffUL ? 0 : (__u32)v;
-}
-
 int open_filter(const char *name)
 {
 	int dev, filter;
@@ -44,26 +30,11 @@ int open_filter(const char *name)
 	dev = open_device();
 	if (dev < 0)
 		return dev;
-	filter = epf_dev_filter(dev, name);
-	if (filter == -ENOENT && id_of(name))
-		filter = epf_dev_filter_id(dev, id_of(name));
+	filter = epf_dev_find(dev, name);
 	close(dev);
 	if (filter < 0)
 		fail_call(filter, "opening", name);
 	return filter;
-}
-
-/* What to do about a snapshot file with a fault. */
-static const char *advice(enum epf_snap_fault fault)
-{
-	switch (fault) {
-	case EPF_SNAP_NOT_ONE:
-		return "name a file that 'epfctl save' wrote";
-	case EPF_SNAP_VERSION_UNKNOWN:
-		return "use the epfctl that wrote it";
-	default:
-		return "take another copy, or save again";
-	}
 }
 
 bool open_snapshot(const char *path, struct epf_snap_file *file)
@@ -85,6 +56,6 @@ bool open_snapshot(const char *path, struct epf_snap_file *file)
 		fail("%s: %s", path, strerror(-err));
 	else
 		fail("%s %s: %s", path, epf_snap_fault_text(fault),
-		     advice(fault));
+		     epf_snap_fault_advice(fault));
 	return false;
 }

@@ -2,6 +2,8 @@
 /* Numbers with units. Each error names the option and shows what would do. */
 #include "cmd.h"
 
+#include "audit/keytext.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -158,23 +160,6 @@ bool parse_pps(const char *what, const char *text, double *pps)
 	fail("%s '%s' is no number per second: write 250000, 1e6 or 1M", what,
 	     text);
 	return false;
-}
-
-int parse_hex(const char *text, size_t len, __u8 *bytes, size_t room)
-{
-	size_t i;
-
-	if (len % 2 || len / 2 > room)
-		return -1;
-	for (i = 0; i < len; i++) {
-		int c = tolower((unsigned char)text[i]);
-		int digit = isdigit(c) ? c - '0' : c - 'a' + 10;
-
-		if (!isxdigit(c))
-			return -1;
-		bytes[i / 2] = (__u8)(i % 2 ? bytes[i / 2] | digit : digit << 4);
-	}
-	return (int)(len / 2);
 }
 
 bool parse_hash_key(const char *what, const char *text, __u64 key[2])

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Capture files: read pcap and pcapng, write pcap that appears whole or not at
- * all. Errors are texts without the file's name, in @why of either struct.
- */
-#ifndef EPFCTL_CAPTURE_H
-#define EPFCTL_CAPTURE_H
+/* Captures, read: pcap and pcapng. Errors are texts without the file's name. */
+#ifndef AUDIT_CAPTURE_H
+#define AUDIT_CAPTURE_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,6 +45,11 @@ struct capture_in {
  * Return: 0 or -1; after -1 nothing is left open.
  */
 int capture_open(struct capture_in *in, const char *path);
+
+/* Likewise, from a descriptor that stays the caller's, of which @len bytes have
+ * been read, CAPTURE_HEAD_BYTES at most.
+ */
+int capture_attach(struct capture_in *in, int fd, const void *head, size_t len);
 void capture_close(struct capture_in *in);
 
 /**
@@ -64,39 +66,23 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
 /* Time stamp in ns since 1970. */
 __u64 capture_ns(const struct capture_in *in, const struct pcap_pkthdr *hdr);
 
-/**
- * struct capture_out - a capture being written
- * @why: text of the last error
- * @stream: NULL: not open
- * @path: resolved name it will have; NULL where it is not a regular file
- * @tmp: name it has until then
+/* Return: enum epf_pkt_link; -1: one that only a frame key works on. */
+int capture_link(const struct capture_in *in);
+const char *capture_link_name(const struct capture_in *in);
+
+/* Write the header of a savefile, which is libpcap's, with the link type, snap
+ * length and precision of @like. Return: 0, or -1.
  */
-struct capture_out {
-	char why[CAPTURE_WHY_BYTES];
-	FILE *stream;
-	char *path;
-	char *tmp;
+int capture_header(FILE *stream, const struct capture_in *like);
+
+/* The header of a packet in a savefile. */
+struct capture_record {
+	__u32 sec;
+	__u32 frac; /* us, or ns */
+	__u32 captured;
+	__u32 length;
 };
 
-/**
- * capture_create() - begin a capture with the header of another
- * @out: result; @why is set on error
- * @path: file, or "-" for standard output; a pipe or device is written directly
- * @like: link type, snap length and precision are taken from it
- *
- * Return: 0 or -1; after -1 nothing is left open or behind.
- */
-int capture_create(struct capture_out *out, const char *path,
-		   struct capture_in *like);
+struct capture_record capture_record(const struct pcap_pkthdr *hdr);
 
-/* Return: 0, or -1 when the file can no longer be written (@why). */
-int capture_put(struct capture_out *out, const struct pcap_pkthdr *hdr,
-		const unsigned char *data);
-
-/* Flush, close and give it its name. Return: 0, or -1: discarded (@why). */
-int capture_commit(struct capture_out *out);
-
-/* Close and remove what was written; nothing where it is not open. */
-void capture_discard(struct capture_out *out);
-
-#endif /* EPFCTL_CAPTURE_H */
+#endif /* AUDIT_CAPTURE_H */

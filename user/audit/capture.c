@@ -9,10 +9,10 @@
  */
 #include "capture.h"
 
+#include <linux/epochfilter.h>
+
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,14 +20,6 @@
 
 #define MAGIC_US 0xa1b2c3d4
 #define MAGIC_NS 0xa1b23c4d
-
-/* The header of a packet in a savefile. */
-struct record {
-	__u32 sec;
-	__u32 frac; /* us, or ns */
-	__u32 captured;
-	__u32 length;
-};
 
 enum precision { PRECISION_UNDECIDED, PRECISION_US, PRECISION_NS };
 
@@ -195,13 +187,11 @@ static int start_pcap(struct capture_in *in)
 	return -1;
 }
 
-int capture_open(struct capture_in *in, const char *path)
+/* From a descriptor that is its own. */
+static int begin(struct capture_in *in)
 {
 	const char *other;
 
-	memset(in, 0, sizeof(*in));
-	in->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) :
-				     fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	if (in->fd < 0 || fstat(in->fd, &in->stat)) {
 		snprintf(in->why, sizeof(in->why), "%s", strerror(errno));
 		goto err_close;
@@ -219,6 +209,23 @@ err_close:
 	if (in->fd >= 0)
 		close(in->fd);
 	return -1;
+}
+
+int capture_open(struct capture_in *in, const char *path)
+{
+	memset(in, 0, sizeof(*in));
+	in->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) :
+				     fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	return begin(in);
+}
+
+int capture_attach(struct capture_in *in, int fd, const void *head, size_t len)
+{
+	memset(in, 0, sizeof(*in));
+	memcpy(in->head, head, len);
+	in->head_len = len;
+	in->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return begin(in);
 }
 
 void capture_close(struct capture_in *in)
@@ -249,85 +256,32 @@ __u64 capture_ns(const struct capture_in *in, const struct pcap_pkthdr *hdr)
 	       (__u64)hdr->ts.tv_usec * (in->nano ? 1 : 1000);
 }
 
-static int out_fails(struct capture_out *out, int err)
+int capture_link(const struct capture_in *in)
 {
-	snprintf(out->why, sizeof(out->why), "%s", strerror(err));
-	capture_discard(out);
+	switch (pcap_datalink(in->pcap)) {
+	case DLT_EN10MB:
+		return EPF_LINK_ETHER;
+	case DLT_RAW:
+	case DLT_IPV4:
+	case DLT_IPV6:
+		return EPF_LINK_IP;
+	case DLT_LINUX_SLL:
+		return EPF_LINK_SLL;
+	case DLT_LINUX_SLL2:
+		return EPF_LINK_SLL2;
+	}
 	return -1;
 }
 
-/* The mode @path has, or that a new file gets. */
-static mode_t file_mode(const char *path)
+const char *capture_link_name(const struct capture_in *in)
 {
-	struct stat st;
-	mode_t mask;
+	const char *name = pcap_datalink_val_to_name(pcap_datalink(in->pcap));
 
-	if (!stat(path, &st))
-		return st.st_mode & 0777;
-	mask = umask(0);
-	umask(mask);
-	return 0666 & ~mask;
-}
-
-/* @path with its directory (of an existing file: itself) free of links. */
-static char *resolve(const char *path)
-{
-	char *full = realpath(path, NULL);
-	char *copy[2] = { strdup(path), strdup(path) };
-	char *dir;
-
-	if (!full && copy[0] && copy[1]) {
-		dir = realpath(dirname(copy[0]), NULL);
-		if (dir && asprintf(&full, "%s/%s", dir, basename(copy[1])) < 0)
-			full = NULL;
-		free(dir);
-	}
-	free(copy[0]);
-	free(copy[1]);
-	return full;
-}
-
-/* A temporary file beside @path. Return: descriptor, or -1 with errno. */
-static int open_beside(struct capture_out *out, const char *path)
-{
-	int fd;
-
-	if (!access(path, F_OK) && access(path, W_OK))
-		return -1;
-	out->path = resolve(path);
-	if (!out->path)
-		return -1;
-	if (asprintf(&out->tmp, "%s.XXXXXX", out->path) < 0) {
-		out->tmp = NULL;
-		return -1;
-	}
-	fd = mkostemp(out->tmp, O_CLOEXEC);
-	if (fd < 0) {
-		free(out->tmp);
-		out->tmp = NULL;
-		return -1;
-	}
-	fchmod(fd, file_mode(out->path));
-	return fd;
-}
-
-static int open_out(struct capture_out *out, const char *path)
-{
-	struct stat st;
-
-	if (!strcmp(path, "-"))
-		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-		errno = EISDIR;
-		return -1;
-	}
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
-		return open(path, O_WRONLY | O_CLOEXEC);
-	return open_beside(out, path);
+	return name ? name : "unknown";
 }
 
 /* For a link type that libpcap can read but will not write. */
-static int write_header(FILE *stream, struct capture_in *like)
+static int write_header(FILE *stream, const struct capture_in *like)
 {
 	struct pcap_file_header hdr = {
 		.magic = like->nano ? MAGIC_NS : MAGIC_US,
@@ -340,70 +294,20 @@ static int write_header(FILE *stream, struct capture_in *like)
 	return fwrite(&hdr, sizeof(hdr), 1, stream) == 1 ? 0 : -1;
 }
 
-int capture_create(struct capture_out *out, const char *path,
-		   struct capture_in *like)
+int capture_header(FILE *stream, const struct capture_in *like)
 {
-	int fd;
-
-	memset(out, 0, sizeof(*out));
-	fd = open_out(out, path);
-	if (fd < 0)
-		return out_fails(out, errno);
-	out->stream = fdopen(fd, "w");
-	if (!out->stream) {
-		close(fd);
-		return out_fails(out, errno);
-	}
-	setvbuf(out->stream, NULL, _IOFBF, STREAM_BYTES);
-	/* The file header is libpcap's, the records are ours. */
-	if (!pcap_dump_fopen(like->pcap, out->stream) &&
-	    write_header(out->stream, like))
-		return out_fails(out, errno);
-	return 0;
+	return pcap_dump_fopen(like->pcap, stream) ? 0 :
+						     write_header(stream, like);
 }
 
-int capture_put(struct capture_out *out, const struct pcap_pkthdr *hdr,
-		const unsigned char *data)
+struct capture_record capture_record(const struct pcap_pkthdr *hdr)
 {
-	struct record rec = {
+	struct capture_record rec = {
 		.sec = (__u32)hdr->ts.tv_sec,
 		.frac = (__u32)hdr->ts.tv_usec,
 		.captured = hdr->caplen,
 		.length = hdr->len,
 	};
 
-	if (fwrite_unlocked(&rec, sizeof(rec), 1, out->stream) == 1 &&
-	    fwrite_unlocked(data, 1, hdr->caplen, out->stream) == hdr->caplen)
-		return 0;
-	snprintf(out->why, sizeof(out->why), "%s", strerror(errno));
-	return -1;
-}
-
-int capture_commit(struct capture_out *out)
-{
-	FILE *stream = out->stream;
-
-	if (fflush(stream) || ferror(stream))
-		return out_fails(out, errno);
-	out->stream = NULL;
-	if (fclose(stream))
-		return out_fails(out, errno);
-	if (out->tmp && rename(out->tmp, out->path))
-		return out_fails(out, errno);
-	free(out->tmp);
-	out->tmp = NULL;
-	capture_discard(out);
-	return 0;
-}
-
-void capture_discard(struct capture_out *out)
-{
-	if (out->stream)
-		fclose(out->stream);
-	if (out->tmp)
-		unlink(out->tmp);
-	free(out->tmp);
-	free(out->path);
-	out->tmp = out->path = NULL;
-	out->stream = NULL;
+	return rec;
 }

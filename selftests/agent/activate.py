@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+"""activate.py EPFAGENT: be its service manager. Exit status 0: it took the
+socket, told when it was ready, when it reloaded, and when it stopped.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+
+
+def run(agent, dir):
+    notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    notify.bind(os.path.join(dir, "notify"))
+    notify.settimeout(60)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(os.path.join(dir, "sock"))
+    listener.listen()
+
+    def hand_over():
+        os.dup2(listener.fileno(), 3)
+        os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1",
+                          NOTIFY_SOCKET=os.path.join(dir, "notify"))
+        os.execv(agent, [agent, "--config", "/dev/null"])
+    pid = os.fork()
+    if pid == 0:
+        hand_over()
+    said = [notify.recv(4096)]
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect(os.path.join(dir, "sock"))
+    client.send(b'{"op": "ping"}')
+    pong = json.loads(client.recv(16384))
+    os.kill(pid, signal.SIGHUP)
+    said += [notify.recv(4096), notify.recv(4096)]
+    os.kill(pid, signal.SIGTERM)
+    said.append(notify.recv(4096))
+    status = os.waitpid(pid, 0)[1]
+    good = [b"READY=1", b"RELOADING=1", b"READY=1", b"STOPPING=1"]
+    if "version" not in pong or status or \
+            [s.split(b"\n")[0] for s in said] != good or \
+            not os.path.exists(os.path.join(dir, "sock")):
+        print(pong, status, said)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as dir:
+        sys.exit(run(sys.argv[1], dir))

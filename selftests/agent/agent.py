@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the programs of this directory share: an agent, clients that speak its
+protocol by hand, and a snapshot with keys and their answers (cli/mkaudit.c).
+"""
+
+import array
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
+BIN = os.environ.get("EPF_AGENT_BIN", os.path.join(BUILD, "selftests/agent"))
+AGENT = os.environ.get("EPF_AGENT", os.path.join(BUILD, "user/epfagent"))
+EPFCTL = os.environ.get("EPF_CTL", os.path.join(BUILD, "user/epfctl"))
+PATIENCE = 60  # seconds until a test gives up
+AGES = 255  # of a mark: EPF_AGES_MAX
+
+sys.path.insert(0, os.path.join(ROOT, "selftests/dedup"))
+
+
+class Agent:
+    """A running agent with a socket of its own, until the end of a 'with'."""
+
+    def __init__(self, dir, *args, env=None, name="sock"):
+        self.path = os.path.join(dir, name)
+        self.log = open(os.path.join(dir, name + ".log"), "w+b")
+        self.process = subprocess.Popen(
+            [AGENT, "--config", "/dev/null", "--socket", self.path, *args],
+            stderr=self.log, env={**os.environ, **(env or {})})
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        self.wait_log(rb"^epfagent ")
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop(signal.SIGKILL)
+
+    def text(self):
+        return os.pread(self.log.fileno(), 1 << 20, 0)
+
+    def wait_log(self, regex, more=lambda: False):
+        """Until a line of the log matches, or more() is true."""
+        poll(lambda: re.search(regex, self.text(), re.M) or more() or
+             self.process.poll() is not None)
+        if not (re.search(regex, self.text(), re.M) or more()):
+            raise AssertionError(f"the agent said {self.text()!r}")
+
+    def stop(self, number=signal.SIGTERM):
+        """Returns its exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+    def status(self):
+        with Client(self) as c:
+            return c.ask({"op": "status"})["status"]
+
+    def nr_fds(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def rss_kib(self):
+        with open(f"/proc/{self.pid}/status") as f:
+            return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1])
+
+    def settle(self):
+        """Until nobody but us is connected, and nothing is queued."""
+        poll(lambda: (lambda s: s["clients"] == 1 and s["queue"] == 0)(
+            self.status()))
+
+
+def poll(true):
+    """Look until it is true, or for PATIENCE seconds."""
+    for _ in range(PATIENCE * 100):
+        if true():
+            return
+        select.select([], [], [], 0.01)
+    raise AssertionError("it does not happen")
+
+
+class Client:
+    def __init__(self, agent):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(agent.path)
+        self.socket.settimeout(PATIENCE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, message, fds=()):
+        """message: bytes, or what becomes JSON. An agent that has hung up may
+        have said why."""
+        if not isinstance(message, bytes):
+            message = json.dumps(message).encode()
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                    array.array("i", fds))] if fds else []
+        try:
+            self.socket.sendmsg([message], control)
+        except BrokenPipeError:
+            pass
+
+    def receive(self):
+        """The next answer; None: the agent hung up."""
+        try:
+            text = self.socket.recv(1 << 16)
+        except ConnectionResetError:
+            text = self.socket.recv(1 << 16)
+        return json.loads(text) if text else None
+
+    def ask(self, message, fds=()):
+        self.send(message, fds)
+        return self.receive()
+
+    def end(self):
+        """The last answer of an audit."""
+        while True:
+            answer = self.receive()
+            if answer is None or "state" not in answer or "error" in answer:
+                return answer
+
+    def audit(self, message, fds):
+        self.send(message, fds)
+        return self.end()
+
+
+class Files:
+    """A folder with what mkaudit made of n keys, and files that are opened by
+    name and closed at the end.
+    """
+
+    def __init__(self, dir, n):
+        self.dir = dir
+        self.n = n
+        self.open_fds = []
+        subprocess.run([os.path.join(BIN, "mkaudit"), dir, str(n)], check=True)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as f:
+            return f.read()
+
+    def fd(self, name, flags=os.O_RDONLY):
+        fd = os.open(self.path(name), flags, 0o600)
+        self.open_fds.append(fd)
+        return fd
+
+    def out(self, name):
+        return self.fd(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+
+    def close(self):
+        while self.open_fds:
+            os.close(self.open_fds.pop())
+
+    def request(self, keys="digests", outputs=("bitmap",), **more):
+        """A sound audit of the snapshot: request and descriptors. Output X goes
+        to the file X.out.
+        """
+        message = {"op": "audit", "fds": ["keys", "snapshot", *outputs],
+                   "records": {"format": "column"}, **more}
+        fds = [self.fd(keys), self.fd("snap")]
+        fds += [self.out(name + ".out") for name in outputs]
+        return message, fds
+
+    def answered(self):
+        """Is X.out what it has to be? None, or what is wrong."""
+        for name in ("bitmap", "ages"):
+            if os.path.exists(self.path(name + ".out")) and \
+                    self.read(name + ".out") != self.read(name):
+                return f"{name} is not what it should be"
+        return None
+
+
+def sparse(dir, name, keys):
+    """The path of a column of so many digests, all 0, that takes no room."""
+    path = os.path.join(dir, name)
+    with open(path, "wb") as f:
+        f.truncate(keys * 8)
+    return path
+
+
+def folder():
+    """A temporary folder that other users may look into."""
+    dir = tempfile.TemporaryDirectory(prefix="epfagent-")
+    os.chmod(dir.name, 0o755)
+    return dir
+
+
+def become(uid, gids):
+    os.setgroups(gids)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def main(keys, run):
+    """run(Files) in a folder of its own. Returns an exit status."""
+    if not os.access(AGENT, os.X_OK):
+        print("TAP version 13\n1..0 # SKIP epfagent is not built")
+        return 4
+    with folder() as dir:
+        return run(Files(dir, keys))

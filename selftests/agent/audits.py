@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Audits through the agent answer as a plain account of the keys does, in every
+format, with every engine, from warm copies and piece by piece.
+"""
+
+import json
+import os
+import subprocess
+import time
+
+import agent as a
+import tap
+
+KEYS = 20011
+MARK = 8008  # keys before an audit goes on
+files = None
+agent = None
+
+
+def done(answer):
+    if not answer or "done" not in answer:
+        return f"answered {answer}"
+    return None
+
+
+def column(keys, outputs=("bitmap", "ages"), on=None, **more):
+    """Returns what is wrong, or None."""
+    for name in outputs:
+        open(files.path(name + ".out"), "w").close()
+    message, fds = files.request(keys, outputs, **more)
+    with a.Client(on or agent) as c:
+        answer = c.audit(message, fds)
+    files.close()
+    if done(answer):
+        return done(answer)
+    present = sum(bin(b).count("1") for b in files.read("bitmap"))
+    mark = answer["done"]["mark"]
+    if mark["keys"] != KEYS or mark["present"] != present or \
+            sum(mark["ages"]) != present:
+        return f"mark {mark}, present should be {present}"
+    return files.answered()
+
+
+def records(keys, outputs=("bitmap", "ages"), **spec):
+    return column(keys, outputs, records=spec)
+
+
+def every_engine():
+    for engine in agent.status()["engines"]:
+        for threads in (1, 3):
+            fault = column("digests", engine=engine, threads=threads)
+            if fault:
+                return f"{engine}, {threads} threads: {fault}"
+    return None
+
+
+def selected(absent):
+    message, fds = files.request("keys.json", ("bitmap", "records"),
+                                 records={"format": "json", "fields": "key"},
+                                 absent=absent)
+    with a.Client(agent) as c:
+        answer = c.audit(message, fds)
+    files.close()
+    bitmap = files.read("bitmap")
+    want = b"".join(
+        line for i, line in enumerate(files.read("keys.json").splitlines(True))
+        if bool(bitmap[i // 8] >> i % 8 & 1) != absent)
+    if files.read("records.out") != want:
+        return "the records are not those"
+    return done(answer)
+
+
+def warm():
+    """Seen before, once it is old enough; anew when it was changed."""
+    hits = agent.status()["cache_hits"]
+    fault = column("digests") or column("digests")
+    if fault:
+        return fault
+    if agent.status()["cache_hits"] < hits + 2:
+        return f"cache_hits {hits}, then {agent.status()['cache_hits']}"
+    whole = files.read("digests")
+    with open(files.path("digests"), "r+b") as f:
+        f.write(bytes(8 * 64))
+    fault = column("digests")
+    with open(files.path("digests"), "r+b") as f:
+        f.write(whole)
+    if fault is None or "mark" not in fault and "bitmap" not in fault:
+        return f"a changed column was not read again: {fault}"
+    return column("digests")
+
+
+def piecewise():
+    """There is room for the snapshot, not for the column."""
+    room = 2 * os.path.getsize(files.path("snap")) + 4096
+    with a.Agent(files.dir, "--memory", str(room), "--step", "1000",
+                 name="small") as small:
+        fault = column("digests", on=small) or column("column", on=small,
+                                                      key_len=12)
+        if fault:
+            return fault
+        if small.status()["cache_bytes"] > room:
+            return "more copies than there is room for"
+    return None
+
+
+def too_large():
+    with a.Agent(files.dir, "--memory", "8192", name="tiny") as tiny:
+        message, fds = files.request()
+        with a.Client(tiny) as c:
+            answer = c.audit(message, fds)
+    files.close()
+    if answer.get("errno") != 95 or "memory" not in answer["error"]:
+        return f"answered {answer}"
+    return None
+
+
+def goes_on():
+    """From a mark, with the bitmap up to there and rubbish behind it."""
+    bitmap = files.read("bitmap")
+    with open(files.path("ages"), "rb") as f:
+        ages = f.read(KEYS)
+    at = MARK
+    counts = [ages[:at].count(age) for age in range(a.AGES)]
+    message, fds = files.request(
+        "digests", ("bitmap", "ages"),
+        **{"from": {"keys": at, "present": sum(counts), "ages": counts,
+                    "record_bytes": 0}})
+    os.pwrite(fds[2], bitmap[:at // 8] + b"\xff" * 50, 0)
+    os.pwrite(fds[3], ages[:at], 0)
+    with a.Client(agent) as c:
+        answer = c.audit(message, fds)
+    files.close()
+    if done(answer):
+        return done(answer)
+    return files.answered()
+
+
+def many_at_once():
+    """30 connections, one audit each, sent before any is answered."""
+    clients = []
+    for i in range(30):
+        c = a.Client(agent)
+        message, fds = files.request("digests", ())
+        message["fds"].append("bitmap")
+        fds.append(files.out(f"many{i}"))
+        c.send(message, fds)
+        files.close()
+        clients.append(c)
+    for i, c in enumerate(clients):
+        fault = done(c.end())
+        c.socket.close()
+        if fault or files.read(f"many{i}") != files.read("bitmap"):
+            return f"audit {i}: {fault}"
+    return None
+
+
+def several_on_one():
+    with a.Client(agent) as c:
+        for _ in range(5):
+            message, fds = files.request("column", ("bitmap",), key_len=12)
+            fault = done(c.audit(message, fds)) or files.answered()
+            files.close()
+            if fault:
+                return fault
+    return None
+
+
+def by_tool():
+    """epfctl audit with the agent and without: the same files, and the same
+    report but for who did it."""
+    def run(*args):
+        out = subprocess.run(
+            [a.EPFCTL, "-j", "audit", *args, "--key-len", "12", "--bitmap",
+             files.path("bitmap.out"), "--ages", files.path("ages.out"),
+             files.path("snap"), files.path("column")], capture_output=True)
+        if out.returncode == 2 or out.stderr:
+            raise AssertionError(out)
+        return json.loads(out.stdout), files.answered()
+    mine, fault = run("--no-agent")
+    theirs, other = run("--agent", agent.path)
+    if fault or other:
+        return fault or other
+    done = mine.pop("work"), theirs.pop("work")
+    if [d["by_agent"] for d in done] != [False, True]:
+        return f"{done}"
+    for report in (mine, theirs):  # what only who has the lines can tell
+        report["asked"].pop("why")
+        report["asked"].pop("fpr", None)
+    differ = {k: (mine.get(k), theirs.get(k)) for k in mine.keys() | theirs.keys()
+              if mine.get(k) != theirs.get(k)}
+    return f"{differ}" if differ else None
+
+
+def without_agent():
+    """A socket that nobody listens on: the tool says so where it was told to."""
+    out = subprocess.run([a.EPFCTL, "audit", "--agent", files.path("none"),
+                          "--key-len", "12", files.path("snap"),
+                          files.path("column")], capture_output=True)
+    if out.returncode != 2 or out.stderr.count(b"\n") != 1:
+        return f"{out}"
+    return None
+
+
+def without_cost():
+    agent.settle()
+    s = agent.status()
+    if s["audits_failed"] or s["audits_cancelled"] or s["requests_refused"]:
+        return f"status {s}"
+    if s["keys_asked"] != KEYS * s["audits_done"] - MARK:
+        return f"status {s}"
+    return None
+
+
+CASES = [
+    ("a column of digests", lambda: column("digests")),
+    ("a column of keys", lambda: column("column", key_len=12)),
+    ("CSV by names", lambda: records("keys.csv", format="csv", header=True,
+                                     fields="key")),
+    ("CSV by number, told by its contents",
+     lambda: records("keys.csv", format="csv", header=True, fields="2")),
+    ("JSON", lambda: records("keys.json", format="json", fields="key")),
+    ("the records that are present", lambda: selected(False)),
+    ("the records that are absent", lambda: selected(True)),
+    ("every engine, by name", every_engine),
+    ("copies are used again, and changes noticed", warm),
+    ("a column that there is no room for is read in pieces", piecewise),
+    ("a snapshot that there is no room for is one line", too_large),
+    ("an audit goes on from a mark", goes_on),
+    ("30 clients at once", many_at_once),
+    ("five audits on one connection", several_on_one),
+    ("epfctl audit, with the agent and without", by_tool),
+    ("epfctl audit of an agent that is not there", without_agent),
+    ("what was counted is what was done", without_cost),
+]
+
+
+def run(made):
+    global files, agent
+    files = made
+    time.sleep(2.1)  # files that were just changed are not kept warm
+    with a.Agent(files.dir) as agent:
+        return tap.run(CASES)
+
+
+if __name__ == "__main__":
+    raise SystemExit(a.main(KEYS, run))

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What the tests of the agent must notice: each variant is an agent with one
+# edit, linked with the objects of the whole one.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+CC=${CC:-cc}
+build=$(realpath -m "${BUILD:-build}")
+objects=$build/user/obj
+command -v "$CC" > /dev/null || ktap_skip_all "no $CC"
+[ -x "$build/user/epfagent" ] || ktap_skip_all 'epfagent is not built'
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+
+# usage: variant FILE EDIT; an edit that changes nothing is an error
+variant() {
+	local name=epfagent/$1.c
+
+	sed "$2" "user/$name" > "$tmp/broken.c" || return
+	! cmp -s "user/$name" "$tmp/broken.c" || return
+	make -s -C user BUILD="$build" BROKEN="$tmp/broken.c" \
+		BROKEN_OF="epfagent/$1" BROKEN_OUT="$tmp/epfagent" broken
+}
+
+# A claim fails and says so.
+claim_fails() {
+	EPF_AGENT=$tmp/epfagent BUILD=$build timeout 300 "selftests/agent/$1.py" |
+		grep '^not ok'
+}
+
+# usage: broken WHAT PROGRAM FILE EDIT
+broken() {
+	if variant "$3" "$4"; then
+		ktap_check "$2: $1" claim_fails "$2"
+	else
+		ktap_fail "$2: $1" 'not built'
+	fi
+}
+
+[ -d "$objects" ] || ktap_skip_all 'no objects to link with'
+ktap_plan 6
+broken 'a copy is found again whatever its file became' audits warm \
+	's/id->changed = st.st_ctim;/id->size = 160088;/'
+broken 'audits take turns, not users' fair sched \
+	's/user_of(s, t->uid)/user_of(s, 0)/; s/user_new(s, t->uid)/user_new(s, 0)/'
+broken 'an audit that nobody waits for goes on' fair server \
+	's/^\t\tsched_cancel(c->task);//'
+broken 'a column of others is mapped' hostile task \
+	's/t->request.spec.copy = true/return 0/'
+broken 'descriptors of a refused request stay open' hostile request \
+	's/close(m->fds\[m->nr_fds\])/(void)0/'
+broken 'an old verdict stays until the new one' watch result \
+	's/^\tif (!unlinkat(r->dir, join(name, r->name, VERDICT), 0) \&\& fsync(r->dir))/\tif (fsync(r->dir))/'
+ktap_finish

@@ -1,0 +1,256 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Whose turn it is, by the order of what happens: who has little to ask is done
+before who has much, whatever others have queued; a client that goes away takes
+its audits with it; limits; the end with audits under way.
+
+A large audit is of a sparse column, so that steps are many and small. Both
+requests wait in the agent's sockets (it is stopped meanwhile) when it begins.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+
+import agent as a
+import tap
+
+STEP = 65536
+BIG = 4096 * STEP  # turns enough for whatever a small one needs
+KEYLESS = {"format": "json", "fields": "key"}
+files = None
+
+
+class Held:
+    """The agent does not run meanwhile."""
+
+    def __init__(self, agent):
+        self.agent = agent
+
+    def __enter__(self):
+        os.kill(self.agent.pid, signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        os.kill(self.agent.pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def agent(*args):
+    with a.Agent(files.dir, "--step", str(STEP), "--memory", "16M", *args) as g:
+        yield g
+        files.close()
+
+
+def big(outputs=()):
+    return files.request("sparse", outputs)
+
+
+def as_user(agent, uid):
+    """A client that another user has connected."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    if os.fork() == 0:
+        try:
+            a.become(uid, [])
+            c = a.Client(agent)
+            socket.send_fds(theirs, [b"x"], [c.socket.fileno()])
+        finally:
+            os._exit(0)
+    fds = socket.recv_fds(ours, 1, 1)[1]
+    os.wait()
+    c = a.Client.__new__(a.Client)
+    c.socket = socket.socket(fileno=fds[0])
+    c.socket.settimeout(a.PATIENCE)
+    return c
+
+
+def still_going(c):
+    """What came so far is progress only. The rest of it still comes."""
+    c.socket.setblocking(False)
+    try:
+        while True:
+            answer = c.receive()
+            if answer is None or "state" not in answer or "error" in answer:
+                return False
+    except BlockingIOError:
+        return True
+    finally:
+        c.socket.settimeout(a.PATIENCE)
+
+
+def small_first():
+    """Two connections of one user."""
+    with agent() as g, a.Client(g) as much, a.Client(g) as little:
+        with Held(g):
+            much.send(*big())
+            little.send(*files.request("digests", ("bitmap",)))
+        answer = little.end()
+        if not still_going(much):
+            return "the big one was done first"
+    return None if "done" in answer else f"answered {answer}"
+
+
+def keyless():
+    """Reading for keys that are not there takes turns as well."""
+    with open(files.path("keyless"), "wb") as f:
+        for _ in range(64):
+            f.write(b'{"a":1}\n' * (1 << 18))
+    with agent() as g, a.Client(g) as much, a.Client(g) as little:
+        with Held(g):
+            much.send(*files.request("keyless", (), records=KEYLESS))
+            little.send(*files.request("digests", ("bitmap",)))
+        answer = little.end()
+        if not still_going(much):
+            return "what has no keys was done first"
+        rest = much.end()
+    if "done" not in answer or rest["done"]["keyless"] != 64 << 18:
+        return f"answered {answer}, {rest}"
+    return None
+
+
+def user_by_user():
+    """One user has 12 audits of 64 turns, another one as large: that is done
+    first, as the agent's log tells, though it was asked for last."""
+    if os.geteuid():
+        raise tap.Skip("needs root to be other users")
+    a.sparse(files.dir, "medium", 64 * STEP)
+    with agent() as g:
+        os.chmod(g.path, 0o666)
+        clients = [as_user(g, 4242) for _ in range(12)] + [as_user(g, 4243)]
+        with Held(g):
+            for c in clients:
+                c.send(*files.request("medium", ()))
+        ends = [c.end() for c in clients]
+        for c in clients:
+            c.socket.close()
+        g.settle()
+        users = re.findall(rb"^user (\d+), ", g.text(), re.M)
+    if any("done" not in e for e in ends) or len(users) != 13:
+        return f"answered {ends}"
+    return None if users[0] == b"4243" else f"in this order: {users}"
+
+
+def leaves():
+    """Of three, two hang up: one that waits, one that is under way."""
+    with agent() as g, a.Client(g) as stays:
+        stays.ask({"op": "ping"})
+        before = g.nr_fds()
+        gone = [a.Client(g), a.Client(g)]
+        for c in gone:
+            c.send(*big(("bitmap",)))
+        for c in gone:
+            c.receive()
+            c.socket.close()
+        answer = stays.audit(*files.request("digests", ("bitmap",)))
+        a.poll(lambda: g.status()["audits_cancelled"] == 2)
+        a.poll(lambda: g.status()["queue"] == 0)
+        # two copies are warm: the snapshot, the column
+        a.poll(lambda: g.nr_fds() <= before + 2)
+    return None if "done" in answer else f"answered {answer}"
+
+
+def killed():
+    with agent() as g:
+        child = os.fork()
+        if child == 0:
+            try:
+                c = a.Client(g)
+                c.send(*big())
+                c.receive()
+            finally:
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        a.poll(lambda: g.status()["audits_cancelled"] == 1)
+    return None
+
+
+def limited():
+    with agent("--jobs-per-user", "2", "--clients-per-user", "4") as g:
+        clients = [a.Client(g) for _ in range(4)]
+        for c in clients[:2]:
+            c.send(*big())
+            c.receive()
+        third = clients[2].audit(*files.request("digests"))
+        fifth = a.Client(g).receive()
+        for c in clients:
+            c.socket.close()
+        g.settle()
+        with a.Client(g) as c:
+            again = c.audit(*files.request("digests"))
+    if third.get("errno") != 16 or fifth.get("errno") != 16:
+        return f"answered {third}, {fifth}"
+    return None if "done" in again else f"answered {again}"
+
+
+def stopped():
+    """SIGTERM: who waits is told, the socket is gone."""
+    with agent() as g:
+        clients = [a.Client(g) for _ in range(3)]
+        for c in clients:
+            c.send(*big(("bitmap",)))
+            c.receive()
+        g.process.send_signal(signal.SIGTERM)
+        ends = [c.end() for c in clients]
+        status = g.process.wait(a.PATIENCE)
+        for c in clients:
+            if c.receive() is not None:
+                return "still connected"
+    if status or os.path.exists(g.path):
+        return f"exit status {status}, socket: {os.path.exists(g.path)}"
+    if any(e.get("errno") != 125 for e in ends):
+        return f"answered {ends}"
+    return None
+
+
+def reloaded():
+    """SIGHUP with an audit under way: it goes on, under new limits; with a file
+    that makes no sense everything stays."""
+    conf = files.path("conf")
+    with open(conf, "w") as f:
+        f.write("# limits\njobs-per-user = 1\n")
+    with agent("--config", conf) as g, a.Client(g) as much, \
+            a.Client(g) as other:
+        much.send(*big())
+        much.receive()
+        first = other.audit(*files.request("digests"))
+        with open(conf, "w") as f:
+            f.write("jobs-per-user = 5\n")
+        g.process.send_signal(signal.SIGHUP)
+        g.wait_log(rb"^settings read again")
+        second = other.audit(*files.request("digests"))
+        with open(conf, "w") as f:
+            f.write("jobs-per-user = none\n")
+        g.process.send_signal(signal.SIGHUP)
+        g.wait_log(rb"^warning: settings stay")
+        third = other.audit(*files.request("digests"))
+        if not still_going(much):
+            return "the big one did not go on"
+        if not b"error: " + conf.encode() + b":1: jobs-per-user" in g.text():
+            return f"the agent said {g.text()}"
+    if first.get("errno") != 16 or "done" not in second or "done" not in third:
+        return f"answered {first}, {second}, {third}"
+    return None
+
+
+CASES = [
+    ("a small audit is done before a big one that began first", small_first),
+    ("so it is before one that finds no keys", keyless),
+    ("users take turns, not audits", user_by_user),
+    ("clients that hang up cost nothing", leaves),
+    ("a client that is killed costs nothing", killed),
+    ("limits of audits and connections are one line each", limited),
+    ("SIGTERM with audits under way: all are told, nothing stays", stopped),
+    ("SIGHUP: new limits, audits go on; a bad file changes nothing", reloaded),
+]
+
+
+def run(made):
+    global files
+    files = made
+    a.sparse(files.dir, "sparse", BIG)
+    return tap.run(CASES)
+
+
+if __name__ == "__main__":
+    raise SystemExit(a.main(5000, run))

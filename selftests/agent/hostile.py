@@ -1,0 +1,415 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Clients that lie, send rubbish, hand over what is no file, take files away
+while they are read, flood, or never listen: each gets one line or is hung up
+on, the agent lives, keeps no descriptor and does not grow.
+"""
+
+import copy
+import json
+import os
+import random
+import resource
+import socket
+
+import agent as a
+import tap
+
+KEYS = 5000
+BIG = 1 << 24
+MESSAGE_MAX = 16384
+files = None
+agent = None
+
+
+def refused(answer, what):
+    """One line that says why? None, or what is wrong."""
+    if answer is None:
+        return None  # hung up
+    text, number = answer.get("error"), answer.get("errno")
+    if not isinstance(text, str) or not text or "\n" in text or \
+            len(text) > 300 or not 0 < number < 4096:
+        return f"{what}: answered {answer}"
+    return None
+
+
+def alive():
+    with a.Client(agent) as c:
+        if c.ask({"op": "ping"}).get("protocol") != 1:
+            return "no answer to ping"
+    return None
+
+
+def each(messages, fds=()):
+    """Each is refused, on a connection of its own and on one for all."""
+    with a.Client(agent) as one:
+        for what, message in messages:
+            with a.Client(agent) as c:
+                c.send(message, fds)
+                fault = refused(c.receive(), what)
+            if fault:
+                return fault
+            one.send(message, fds)
+            fault = refused(one.receive(), what)
+            if fault:
+                return fault
+    return alive()
+
+
+def rubbish():
+    r = random.Random(1)
+    sound = json.dumps(files.request()[0]).encode()
+    files.close()
+    messages = [
+        ("no JSON", b"\x00"), ("a word", b"audit"), ("a list", b"[]"),
+        ("null", b"null"), ("no op", b"{}"), ("op 7", b'{"op": 7}'),
+        ("op none", b'{"op": "none"}'), ("more", b'{"op": "ping", "x": 1}'),
+        ("deep", b"[" * MESSAGE_MAX), ("deep objects", b'{"a":' * 3000),
+        ("not UTF-8", b'{"op": "\xff\xfe"}'), ("NUL", b'{"op": "a\\u0000b"}'),
+        ("twice", b'{"op": "ping", "op": "ping"}'),
+        ("number", b'{"op": 1e999}'), ("digits", b'{"op": ' + b"9" * 9000 + b"}"),
+        ("after", b'{"op": "ping"} {"op": "ping"}'),
+        ("open", b'{"op": "ping"'),
+        ("newlines", b'{"op": "audit", "a\\nb\\u001b": 1}'),
+    ]
+    for i in range(300):
+        text = bytearray(sound)
+        for _ in range(r.randrange(1, 4)):
+            text[r.randrange(len(text))] = r.randrange(256)
+        messages.append((f"sound but for a byte, {i}", bytes(text[:-1])))
+    return each(messages)
+
+
+def too_long():
+    room = MESSAGE_MAX - len(b'{"op": "ping"}')
+    with a.Client(agent) as c:
+        if "version" not in c.ask(b'{"op": "ping"}' + b" " * room):
+            return "the longest message was refused"
+    return each([(f"{n} bytes more", b'{"op": "ping"}' + b" " * (room + n))
+                 for n in (1, 2, 1000, 100000)])
+
+
+BAD = [None, True, -1, 1 << 32, (1 << 63) - 1, -(1 << 63), 1.5, "", "x" * 2000,
+       "a\nb", [], {}, [[]], ["keys"] * 9, {"x": 1}]
+# What of BAD is good where it stands.
+SOUND = {("absent", True), ("engine", ""), ("filter", ""), ("records.digest", True),
+         ("records.hex", True), ("records.header", True),
+         ("records.skip_bad", True), ("records.fields", ""),
+         ("from.record_bytes", 1 << 32),
+         ("from.record_bytes", (1 << 63) - 1)}
+
+
+def members(message):
+    """(name, value, message) of sound ones of which one member was replaced."""
+    whole = copy.deepcopy(message)
+    whole.update(key_len=0, absent=False, threads=1, engine="scalar", filter="")
+    whole["from"] = {"keys": 0, "present": 0, "ages": [0] * a.AGES,
+                     "record_bytes": 0}
+    whole["records"].update(digest=False, hex=False, header=False,
+                            skip_bad=False, separator=44, joint=44, key=0,
+                            link=0, flags=0, max_bytes=0, fields="1")
+    for path in [(k,) for k in whole] + [("records", k)
+                                         for k in whole["records"]] + \
+            [("from", k) for k in whole["from"]]:
+        for bad in BAD:
+            m = copy.deepcopy(whole)
+            at = m
+            for k in path[:-1]:
+                at = at[k]
+            at[path[-1]] = bad
+            yield ".".join(path), bad, m
+
+
+def wrong_members():
+    message, fds = files.request()
+    fault = None
+    with a.Client(agent) as c:
+        for name, bad, m in members(message):
+            answer = c.audit(m, fds)
+            sound = isinstance(bad, (str, bool, int)) and (name, bad) in SOUND
+            if sound != ("done" in answer):
+                fault = f"{name} = {bad!r:.40}: answered {answer}"
+            fault = fault or (not sound and refused(answer, name)) or None
+    files.close()
+    return fault or alive()
+
+
+def descriptors():
+    """0, 1, 253 of them; other words than descriptors; of the same word."""
+    message, fds = files.request()
+    for n in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 100, 253):
+        lies = [fds[i % 3] for i in range(n)]
+        if n != 3:
+            fault = each([(f"{n} descriptors", message)], lies)
+            if fault:
+                return fault
+    fault = each([(f"{names}", {**message, "fds": names})
+                  for names in ([], ["keys"], ["keys"] * 3, [1, 2, 3],
+                                ["keys", "snapshot", "other"],
+                                ["bitmap", "snapshot", "ages"])], fds)
+    files.close()
+    return fault or each([(f"{op}", {"op": op}) for op in ("ping", "status")],
+                         [0])
+
+
+def no_files():
+    """What is not a regular file, or not open for what it is wanted for."""
+    message, fds = files.request()
+    keys, snap, bitmap = fds
+    pipe, end = os.pipe()
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    others = {
+        "a directory": os.open("/", os.O_RDONLY),
+        "a device": os.open("/dev/zero", os.O_RDWR),
+        "a terminal": os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY),
+        "a pipe": pipe, "a socket": theirs.fileno(),
+        "an O_PATH": os.open(files.path("digests"), os.O_PATH),
+        "memory": os.open("/proc/self/mem", os.O_RDWR),
+        "an eventfd": os.eventfd(0),
+    }
+    wrong = {
+        0: {**others, "only for writing": files.fd("w", os.O_WRONLY | os.O_CREAT)},
+        1: {**others, "only for writing": files.fd("w", os.O_WRONLY)},
+        2: {**others, "only for reading": files.fd("digests"),
+            "for appending": files.fd("w", os.O_RDWR | os.O_APPEND)},
+    }
+    fault = None
+    for place, cases in wrong.items():
+        for what, fd in cases.items():
+            lies = list(fds)
+            lies[place] = fd
+            fault = fault or each([(f"{what} for {message['fds'][place]}",
+                                    message)], lies)
+    for fd in [*others.values()][:3] + [pipe, end, others["an O_PATH"],
+                                        others["memory"], others["an eventfd"]]:
+        os.close(fd)
+    ours.close()
+    theirs.close()
+    files.close()
+    return fault
+
+
+def bad_contents():
+    """Sound requests whose files are not."""
+    def audit(keys="digests", snap="snap", **more):
+        message, fds = files.request(keys, **more)
+        fds[1] = files.fd(snap)
+        with a.Client(agent) as c:
+            answer = c.audit(message, fds)
+        files.close()
+        return answer
+    whole = files.read("snap")
+    for name, data in (("empty", b""), ("short", whole[:1000]),
+                       ("cut", whole[:-1]), ("long", whole + b"x"),
+                       ("spoilt", whole[:-1] + bytes([whole[-1] ^ 1])),
+                       ("zeros", bytes(len(whole)))):
+        with open(files.path(name), "wb") as f:
+            f.write(data)
+        fault = refused(audit(snap=name), name)
+        if fault or "error" not in audit(snap=name):
+            return fault or f"{name}: accepted"
+    for what, more in (("not whole keys", {"key_len": 7}),
+                       ("no CSV", {"records": {"format": "csv", "fields": "9"}}),
+                       ("no capture", {"records": {"format": "pcap"}}),
+                       ("too far", {"from": {
+                           "keys": 1 << 60, "present": 0, "ages": [0] * a.AGES,
+                           "record_bytes": 0}}),
+                       ("no such engine", {"engine": "none"})):
+        answer = audit(**more)
+        if refused(answer, what) or "error" not in answer:
+            return f"{what}: answered {answer}"
+    return alive()
+
+
+def taken_away(place, keys, format="column"):
+    """A file is truncated at once, and when the audit is under way."""
+    whole = None if place == "sparse" else files.read(place)
+    for early in (True, False):
+        message, fds = files.request(keys, records={"format": format})
+        with a.Client(agent) as c:
+            c.send(message, fds)
+            if not early:
+                c.receive()
+            os.truncate(files.path(place), 0)
+            answer = c.end()
+        files.close()
+        if place == "sparse":
+            os.truncate(files.path(place), BIG * 8)
+        else:
+            with open(files.path(place), "wb") as f:
+                f.write(whole)
+        if answer is None or ("error" in answer and refused(answer, place)):
+            return f"answered {answer}"
+        if place == "sparse" and not early and "error" not in answer:
+            return f"answered {answer}"
+    return alive()
+
+
+def outputs_taken_away():
+    message, fds = files.request("sparse", ("bitmap", "ages"))
+    with a.Client(agent) as c:
+        c.send(message, fds)
+        for _ in range(20):
+            c.receive()
+            os.ftruncate(fds[2], 0)
+            os.ftruncate(fds[3], 1)
+    files.close()
+    return alive()
+
+
+def flood():
+    """More connections than there may be: one line each, the rest works."""
+    clients = [a.Client(agent) for _ in range(300)]
+    for c in clients[70:]:
+        answer = c.receive()
+        if not answer or answer.get("errno") != 16:
+            return f"answered {answer}"
+    for c in clients:
+        c.socket.close()
+    agent.settle()
+    return alive()
+
+
+def deaf():
+    """It asks and asks, and an audit too, and never reads an answer."""
+    with a.Client(agent) as c:
+        c.send(*files.request("sparse"))
+        c.socket.setblocking(False)
+        for op in ("ping", "status", "none"):
+            try:
+                for _ in range(100000):
+                    c.send({"op": op})
+                return "the agent took everything"
+            except BlockingIOError:
+                pass
+        fault = alive()
+        with a.Client(agent) as other:
+            answer = other.audit(*files.request())
+        files.close()
+    if "done" not in answer:
+        return f"answered {answer}"
+    agent.settle()
+    return fault
+
+
+def hangs_up():
+    """At every moment: with a request unread, with answers unread."""
+    r = random.Random(2)
+    for i in range(300):
+        message, fds = files.request()
+        c = a.Client(agent)
+        for _ in range(r.randrange(1, 4)):
+            c.send(message, fds)
+        for _ in range(r.randrange(3)):
+            c.receive()
+        c.socket.close()
+        files.close()
+    agent.settle()
+    return alive()
+
+
+def itself():
+    """Its own connection as a descriptor: a cycle, were it kept."""
+    message, fds = files.request()
+    for _ in range(100):
+        with a.Client(agent) as c:
+            lies = [c.socket.fileno()] * 3
+            fault = refused(c.ask(message, lies), "itself")
+            c.send(message, lies)
+        if fault:
+            return fault
+    files.close()
+    return alive()
+
+
+def strangers():
+    """Not on the list: one line. On it, by a group: an answer."""
+    if os.geteuid():
+        raise tap.Skip("needs root to be other users")
+
+    def asks(uid, gids):
+        end, child_end = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                a.become(uid, gids)
+                answer = a.Client(g).ask({"op": "ping"})
+                os.write(child_end, json.dumps(answer).encode())
+            finally:
+                os._exit(0)
+        os.close(child_end)
+        os.waitpid(child, 0)
+        answer = json.loads(os.read(end, 4096))
+        os.close(end)
+        return answer
+    with a.Agent(files.dir, "--allow-uid", "4242", "--allow-gid", "4343",
+                 name="listed") as g:
+        os.chmod(g.path, 0o666)
+        if "version" not in asks(4242, []) or "version" not in asks(4, [5, 4343]):
+            return "one on the list was refused"
+        if asks(4243, [4344]).get("errno") != 13:
+            return "one not on the list was not refused"
+    with a.Agent(files.dir, name="mode") as g:
+        if os.stat(g.path).st_mode & 0o777 != 0o660:
+            return "the socket has another mode"
+    return None
+
+
+def nothing_kept():
+    """After all that."""
+    agent.settle()
+    if agent.nr_fds() > base_fds + 8:  # copies that are kept warm
+        return f"{base_fds} descriptors became {agent.nr_fds()}"
+    grown = agent.rss_kib() - base_kib
+    if "EPF_SANITIZED" not in os.environ and grown > 48 * 1024:
+        return f"grown by {grown} KiB; copies are 16 MiB at most"
+    if agent.process.poll() is not None:
+        return "it is gone"
+    status = agent.stop()
+    if status:
+        return f"exit status {status}: {agent.text()[-2000:]}"
+    return None
+
+
+CASES = [
+    ("rubbish, and sound requests with a wrong byte", rubbish),
+    ("messages that are too long", too_long),
+    ("members of every wrong type and range", wrong_members),
+    ("more and fewer descriptors than announced", descriptors),
+    ("descriptors of what is no file, or open for something else", no_files),
+    ("snapshots and keys that are not sound", bad_contents),
+    ("a column truncated while it is read in pieces",
+     lambda: taken_away("sparse", "sparse")),
+    ("a column truncated while it is copied",
+     lambda: taken_away("digests", "digests")),
+    ("a snapshot truncated while it is copied or asked",
+     lambda: taken_away("snap", "sparse")),
+    ("records truncated while they are read",
+     lambda: taken_away("keys.csv", "keys.csv", "csv")),
+    ("outputs truncated while they are written", outputs_taken_away),
+    ("300 connections", flood),
+    ("a client that never reads", deaf),
+    ("clients that hang up at any moment", hangs_up),
+    ("its own connection as a file", itself),
+    ("users that are not allowed", strangers),
+    ("no descriptor and no memory is left, and it ends well", nothing_kept),
+]
+
+
+def run(made):
+    global files, agent, base_fds, base_kib
+    files = made
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    a.sparse(files.dir, "sparse", BIG)
+    with a.Agent(files.dir, "--memory", "16M", "--step", "65536") as agent:
+        with a.Client(agent) as c:  # what an audit takes once
+            c.audit(*files.request("sparse"))
+        files.close()
+        agent.settle()
+        base_fds, base_kib = agent.nr_fds(), agent.rss_kib()
+        return tap.run(CASES)
+
+
+if __name__ == "__main__":
+    raise SystemExit(a.main(KEYS, run))

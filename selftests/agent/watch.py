@@ -1,0 +1,390 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""A watched directory: each finished file is audited once, its result is beside
+it, whole or not there, whenever the agent is killed.
+"""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+
+import agent as a
+import tap
+
+KEYS = 3001
+KILLS = 60  # calls of one round at most
+files = None
+
+
+@contextlib.contextmanager
+def watching(options="key-len=12,ages", target=None, *args, env=None,
+             dir=None, name="w"):
+    """An agent that watches a folder, and the folder."""
+    target = target or files.path("snap")
+    own = dir or files.path("watched")
+    if not dir:
+        shutil.rmtree(own, ignore_errors=True)
+        os.mkdir(own)
+    option = f"{own}={target}" + (f":{options}" if options else "")
+    with a.Agent(files.dir, "--watch", option, *args, env=env, name=name) as g:
+        yield g, own
+
+
+def put(own, name, source="column"):
+    """A file that comes by being written."""
+    with open(os.path.join(own, name), "wb") as f:
+        f.write(files.read(source))
+
+
+def verdict(own, name):
+    try:
+        with open(os.path.join(own, name + ".audit.json")) as f:
+            return json.load(f)
+    except FileNotFoundError:
+        return None
+
+
+def wait(own, name):
+    a.poll(lambda: verdict(own, name))
+    return verdict(own, name)
+
+
+def content(own, name):
+    with open(os.path.join(own, name), "rb") as f:
+        return f.read()
+
+
+def whole(own, name):
+    """Is the result of a file of good keys what it should be?"""
+    v = verdict(own, name)
+    bitmap, ages = content(own, name + ".bitmap"), content(own, name + ".ages")
+    if bitmap != files.read("bitmap") or ages != files.read("ages"):
+        return f"{name}: another answer"
+    if v["done"]["mark"]["keys"] != KEYS or v["asked"]["epoch"] != 40 or \
+            v["size"] != os.stat(os.path.join(own, name)).st_size:
+        return f"{name}: verdict {v}"
+    return None
+
+
+def strays(own, names):
+    """What is there and is neither one of the files nor of its results, as text;
+    None: nothing."""
+    good = set(names)
+    for name in names:
+        good |= {name + end for end in (".bitmap", ".ages", ".audit.json")}
+    left = sorted(set(os.listdir(own)) - good)
+    return f"there is {left}" if left else None
+
+
+def comes():
+    """Written, moved there, there before."""
+    own = files.path("watched")
+    shutil.rmtree(own, ignore_errors=True)
+    os.mkdir(own)
+    put(own, "before")
+    with watching(dir=own) as (g, own):
+        put(own, "written")
+        shutil.copy(files.path("column"), files.path("elsewhere"))
+        os.rename(files.path("elsewhere"), os.path.join(own, "moved"))
+        names = ["before", "written", "moved"]
+        for name in names:
+            wait(own, name)
+        g.settle()
+        if g.status()["files_done"] != 3:
+            return f"status {g.status()}"
+        fault = next(filter(None, (whole(own, n) for n in names)), None)
+        return fault or strays(own, names)
+
+
+def no_input():
+    """Links, pipes, folders, hidden files, results; one by name of each."""
+    with watching() as (g, own):
+        os.symlink(files.path("column"), os.path.join(own, "link"))
+        os.mkfifo(os.path.join(own, "pipe"))
+        os.mkdir(os.path.join(own, "folder"))
+        for name in (".hidden", "x.bitmap", "x.ages", "x.records",
+                     "x.audit.json", "n" * 250):
+            put(own, name)
+        put(own, "last")
+        wait(own, "last")
+        g.process.send_signal(signal.SIGHUP)
+        g.wait_log(rb"^settings read again")
+        put(own, "again")
+        wait(own, "again")
+        g.settle()
+        if g.status()["files_done"] != 2:
+            return f"status {g.status()}"
+        made = [n for n in os.listdir(own) if n.endswith(".audit.json")]
+        return None if len(made) == 3 else f"{made}"
+
+
+def still_written():
+    """A file that somebody has open for writing is not finished."""
+    own = files.path("watched")
+    shutil.rmtree(own, ignore_errors=True)
+    os.mkdir(own)
+    column = files.read("column")
+    with open(os.path.join(own, "slow"), "wb") as f:
+        f.write(column[:12])
+        f.flush()
+        with watching(dir=own) as (g, own):
+            put(own, "other")
+            wait(own, "other")
+            g.settle()
+            if verdict(own, "slow"):
+                return "audited before it was finished"
+            f.write(column[12:])
+            f.close()
+            wait(own, "slow")
+    return whole(own, "slow")
+
+
+def once():
+    """Not again by another agent, or after a reload; again when it changes."""
+    with watching() as (g, own):
+        put(own, "file")
+        wait(own, "file")
+    first = os.stat(os.path.join(own, "file.audit.json")).st_mtime_ns
+    with watching(dir=own) as (g, own):
+        put(own, "other")
+        wait(own, "other")
+        g.settle()
+        if g.status()["files_done"] != 1 or first != \
+                os.stat(os.path.join(own, "file.audit.json")).st_mtime_ns:
+            return "audited twice"
+        with open(os.path.join(own, "file"), "wb") as f:
+            f.write(files.read("column")[:120])
+        a.poll(lambda: (verdict(own, "file") or {}).get("size") == 120)
+        if content(own, "file.bitmap") != \
+                bytes([files.read("bitmap")[0],
+                       files.read("bitmap")[1] & 3]):
+            return "another answer"
+    return None
+
+
+def failing():
+    """A verdict with one line, and no results, not even older ones."""
+    with watching() as (g, own):
+        put(own, "file")
+        wait(own, "file")
+        with open(os.path.join(own, "file"), "wb") as f:
+            f.write(b"x" * 13)
+        a.poll(lambda: "error" in (verdict(own, "file") or {}))
+        v = verdict(own, "file")
+        if v["errno"] != 74 or "\n" in v["error"] or \
+                sorted(os.listdir(own)) != ["file", "file.audit.json"]:
+            return f"verdict {v}, {os.listdir(own)}"
+    with watching(dir=own) as (g, own):
+        put(own, "other")
+        wait(own, "other")
+        g.settle()
+        if g.status()["files_done"] != 1:
+            return "tried again"
+        put(own, "file")
+        a.poll(lambda: "done" in (verdict(own, "file") or {}))
+        return whole(own, "file")
+
+
+def no_target():
+    with watching(target="/no/such/snapshot") as (g, own):
+        put(own, "file")
+        v = wait(own, "file")
+        if v.get("errno") != 2:
+            return f"verdict {v}"
+    return strays(own, ["file"])
+
+
+def with_records():
+    with watching("format=csv,header,records,fields=key") as (g, own):
+        put(own, "keys", "keys.csv")
+        v = wait(own, "keys")
+    if v["done"]["mark"]["keys"] != KEYS:
+        return f"verdict {v}"
+    rows = content(own, "keys.records").splitlines()
+    return None if len(rows) == v["done"]["mark"]["present"] + 1 else \
+        f"{len(rows)} rows"
+
+
+def changes_meanwhile():
+    """It is replaced again and again while it is audited."""
+    with watching("key-len=12,ages", None, "--step", "64") as (g, own):
+        for i in range(200):
+            put(own, "file", "column" if i % 2 else "digests")
+            shutil.copy(files.path("column"), files.path("new"))
+            os.rename(files.path("new"), os.path.join(own, "file"))
+        put(own, "last")
+        wait(own, "last")
+        a.poll(lambda: (verdict(own, "file") or {}).get("inode") ==
+               os.stat(os.path.join(own, "file")).st_ino)
+        g.settle()
+    return whole(own, "file") or strays(own, ["file", "last"])
+
+
+def one_agent():
+    with watching() as (g, own):
+        other = a.Agent(files.dir, "--watch", f"{own}={files.path('snap')}",
+                        name="second")
+        with other:
+            if b"another agent watches it" not in other.text():
+                return f"it said {other.text()}"
+    return None
+
+
+def reload_watches():
+    """A directory that comes, and one that goes, at SIGHUP."""
+    one, two = files.path("one"), files.path("two")
+    for dir in (one, two):
+        shutil.rmtree(dir, ignore_errors=True)
+        os.mkdir(dir)
+    conf = files.path("watch.conf")
+
+    def watch(dir):
+        with open(conf, "w") as f:
+            f.write(f"watch = {dir}={files.path('snap')}:key-len=12,ages\n")
+    watch(one)
+    with a.Agent(files.dir, "--config", conf, name="r") as g:
+        put(one, "a")
+        wait(one, "a")
+        watch(two)
+        put(two, "b")
+        g.process.send_signal(signal.SIGHUP)
+        wait(two, "b")
+        put(one, "late")
+        put(two, "c")
+        wait(two, "c")
+        g.settle()
+        if verdict(one, "late"):
+            return "still watched"
+    return whole(one, "a") or whole(two, "b") or whole(two, "c")
+
+
+def check_all(own, names):
+    """What is there is whole, at any time."""
+    for name in names:
+        v = verdict(own, name)
+        if v and (v["size"] == os.stat(os.path.join(own, name)).st_size):
+            fault = whole(own, name)
+            if fault:
+                return fault
+    return None
+
+
+def killed_at(point, own):
+    """Killed before its point-th call that changes something: was it?"""
+    died = files.path("died")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(died)
+    env = {"LD_PRELOAD": os.path.join(a.BIN, "die.so"), "EPF_DIE": str(point),
+           "EPF_DIED": died}
+    with contextlib.suppress(AssertionError):
+        with watching("key-len=12,ages", None, "--step", "512", env=env,
+                      dir=own, name="k") as (g, own):
+            a.poll(lambda: g.process.poll() is not None or
+                   verdict(own, "a") and verdict(own, "a")["size"] > 1 and
+                   not strays(own, ["a"]))
+            g.stop()
+    return os.path.exists(died)
+
+
+def old_whole(own):
+    """Where the old verdict still is, the old parts are."""
+    if (verdict(own, "a") or {}).get("size") != 1:
+        return None
+    parts = content(own, "a.bitmap"), content(own, "a.ages")
+    return None if parts == (b"old", b"old") else "an old verdict of new parts"
+
+
+def killed_everywhere():
+    """At each call of an agent that does a file which had a result of older
+    contents."""
+    own = files.path("watched")
+    for point in range(1, KILLS):
+        shutil.rmtree(own, ignore_errors=True)
+        os.mkdir(own)
+        put(own, "a")
+        for end, data in (("bitmap", b"old"), ("ages", b"old"),
+                          ("audit.json", b'{"size": 1, "mtime_ns": 1, '
+                                         b'"inode": 1}')):
+            with open(os.path.join(own, "a." + end), "wb") as f:
+                f.write(data)
+        if not killed_at(point, own):
+            return None if point > 20 else f"only {point - 1} calls"
+        fault = check_all(own, ["a"]) or old_whole(own)
+        if fault:
+            return f"killed before call {point}: {fault}"
+        with watching(dir=own, name="n") as (g, own):
+            a.poll(lambda: "done" in (verdict(own, "a") or {}) and
+                   not strays(own, ["a"]))
+        fault = whole(own, "a")
+        if fault:
+            return f"after being killed before call {point}: {fault}"
+    return f"more than {KILLS} calls"
+
+
+def killed_anywhen():
+    """Again and again, at random moments, with files that come meanwhile."""
+    r = random.Random(3)
+    own = files.path("watched")
+    shutil.rmtree(own, ignore_errors=True)
+    os.mkdir(own)
+    names = []
+    for i in range(25):
+        with watching("key-len=12,ages", None, "--step", "64", dir=own,
+                      name="k") as (g, own):
+            for _ in range(r.randrange(4)):
+                names.append(f"file{len(names)}")
+                put(own, names[-1])
+            a.select.select([], [], [], r.random() / 20)
+            g.stop(signal.SIGKILL)
+        fault = check_all(own, names)
+        if fault:
+            return fault
+    with watching(dir=own, name="n") as (g, own):
+        a.poll(lambda: all(verdict(own, n) for n in names))
+        g.settle()
+    fault = check_all(own, names)
+    return fault or strays(own, names)
+
+
+def stops():
+    """SIGTERM under way: nothing half-done stays."""
+    own = files.path("watched")
+    shutil.rmtree(own, ignore_errors=True)
+    os.mkdir(own)
+    a.sparse(own, "sparse", 1 << 28)
+    with watching("", None, "--step", "4096", "--memory", "16M",
+                  dir=own) as (g, own):
+        a.poll(lambda: ".epfagent.bitmap" in os.listdir(own))
+        status = g.stop()
+    left = sorted(os.listdir(own))
+    return None if not status and left == ["sparse"] else f"{status}, {left}"
+
+
+CASES = [
+    ("files that are written, moved there, or there already", comes),
+    ("what is no input", no_input),
+    ("a file that is still being written waits", still_written),
+    ("once, and again when it has changed", once),
+    ("a file that fails is a verdict, until it changes", failing),
+    ("a target that is not there is a verdict", no_target),
+    ("records and their rows", with_records),
+    ("a file that changes while it is audited", changes_meanwhile),
+    ("one agent has a directory", one_agent),
+    ("directories come and go with SIGHUP", reload_watches),
+    ("killed before each of its calls", killed_everywhere),
+    ("killed at 25 random moments", killed_anywhen),
+    ("stopped under way: nothing is left", stops),
+]
+
+
+def run(made):
+    global files
+    files = made
+    return tap.run(CASES)
+
+
+if __name__ == "__main__":
+    raise SystemExit(a.main(KEYS, run))

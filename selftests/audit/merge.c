@@ -1,0 +1,644 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Merged snapshots, against an oracle that knows when each key was seen, on the
+ * clock of its host, and nothing of epochs: hosts with timers that are late,
+ * epochs of their own numbers, clocks that were set, snapshots of different
+ * times, at every phase of the boundaries.
+ *
+ * usage: merge [laws]
+ */
+#include "../core/owner.h"
+#include "../core/tap.h"
+
+#include <errno.h>
+#include <merge.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define R EPF_LIVE_EPOCHS
+#define T 70000ULL
+#define EPOCH (T / R)
+#define WALL 1700000000000ULL
+#define GAP 97u		/* between the keys of one host */
+#define HOSTS 3
+#define KEYS 8192u
+#define PHASES 64u
+#define NEARLY (EPOCH * 49 / 400) /* with what timers are late, near */
+
+static __u64 pitch, near;
+static char path[] = "/tmp/epf-merge-XXXXXX";
+
+/**
+ * struct host - a filter, and what it was fed
+ * @o: the filter; its clock is the monotonic one of all hosts
+ * @wall: its wall clock is ahead by so much
+ * @late: rotations are late by less than so much
+ * @fires: when the current epoch ends
+ * @seen: when each key was
+ * @file: its snapshot
+ */
+struct host {
+	struct owner o;
+	__u64 id, wall, late, fires;
+	__u64 seen[KEYS];
+	__u32 keys;
+	struct epf_snap_file file;
+};
+
+static __u64 digest_of(const struct host *h, __u64 i)
+{
+	return epf_word(h->id << 40 | i, 3);
+}
+
+static void plan_end(struct host *h)
+{
+	const struct epf_state *s = &h->o.state;
+	__u64 start = s->ring[s->epoch & 7].start_ns;
+
+	h->fires = start + epf_window_lasts(&h->o.window, start + h->wall,
+					    s->epoch == EPF_EPOCH_FIRST) +
+		   (h->late ? epf_word(h->id << 40 | s->epoch, 4) % h->late :
+			      0);
+}
+
+/* Make a host at @now whose first epoch is @epoch. */
+static void born(struct host *h, __u64 id, __u64 nr_lines, __u64 now,
+		 __u64 epoch, bool align)
+{
+	if (epoch != EPF_EPOCH_FIRST && align) /* as if it had been before */
+		now -= (now + WALL) % pitch;
+	memset(h, 0, sizeof(*h));
+	owner_init(&h->o, nr_lines, 2, 12);
+	owner_window(&h->o, EPF_MODE_TIME, 0, 0, T);
+	if (align)
+		epf_window_align(&h->o.window);
+	epf_state_init(&h->o.state, now);
+	h->o.state.epoch = h->o.state.scanned = epoch;
+	h->o.state.count = epf_count_pack(epoch, 0);
+	h->o.state.ring[epoch & 7].start_ns = now;
+	h->o.now_ns = now;
+	h->id = id;
+	h->wall = WALL;
+	plan_end(h);
+}
+
+static void rotate(struct host *h)
+{
+	h->o.now_ns = h->fires;
+	owner_rotate(&h->o);
+	plan_end(h);
+}
+
+static void see(struct host *h)
+{
+	if (h->keys == KEYS)
+		abort();
+	h->seen[h->keys] = h->o.now_ns;
+	owner_insert(&h->o, digest_of(h, h->keys++));
+}
+
+static void live(struct host *h, __u64 until)
+{
+	__u64 now;
+
+	for (now = h->o.now_ns + GAP; now < until; now += GAP) {
+		while (now >= h->fires)
+			rotate(h);
+		h->o.now_ns = now;
+		see(h);
+	}
+	while (until >= h->fires)
+		rotate(h);
+	h->o.now_ns = until;
+}
+
+static void set_clock(struct host *h, __s64 step)
+{
+	h->wall += (__u64)step;
+	plan_end(h);
+	if (h->fires < h->o.now_ns)
+		h->fires = h->o.now_ns;
+}
+
+/* The snapshot, as the module describes it. */
+static void snap(struct host *h)
+{
+	const struct epf_state *s = &h->o.state;
+	struct epf_snap_header *head = &h->file.header;
+	__u64 x;
+
+	memset(head, 0, sizeof(*head));
+	head->magic = EPF_SNAP_MAGIC;
+	head->version = EPF_SNAP_VERSION;
+	head->header_bytes = sizeof(*head);
+	snprintf(head->params.name, sizeof(head->params.name), "host%llu",
+		 h->id);
+	head->params.mode = EPF_MODE_TIME;
+	head->params.window_ns = T;
+	head->params.nr_lines = epf_geom_lines(&h->o.lanes.geom);
+	head->params.lines_per_key = 2;
+	head->params.bits_per_key = 12;
+	head->params.budget_ppt = 1;
+	head->params.limit_ppt = EPF_RATE_ONE;
+	head->epoch_begin = head->epoch_end = s->epoch;
+	head->inserts = h->keys;
+	head->realtime_ns = h->o.now_ns + h->wall;
+	for (x = 0; x < EPF_EPOCHS; x++) {
+		if (!s->ring[x].start_ns)
+			continue;
+		head->epochs[x].age_ns = h->o.now_ns - s->ring[x].start_ns;
+		head->epochs[x].inserts = s->ring[x].inserts;
+	}
+	head->epochs[s->epoch & 7].inserts = epf_count_of(s->count, s->epoch);
+	head->header_xxh3 = XXH3_64bits(head, sizeof(*head));
+	h->file.lines = h->o.lanes.line;
+}
+
+/**
+ * struct merged - the result, restored
+ * @o: as a filter; its clock is the wall clock; aligned or not
+ * @now: the interval of its youngest epoch
+ */
+struct merged {
+	struct epf_merge m;
+	struct epf_snap_file file[HOSTS];
+	struct epf_snap_file out;
+	struct owner o;
+	__u64 now;
+};
+
+static void restore(struct merged *r, bool align)
+{
+	const struct epf_snap_header *h = &r->out.header;
+	__u32 i;
+
+	owner_init(&r->o, h->params.nr_lines, h->params.lines_per_key,
+		   h->params.bits_per_key);
+	memcpy(r->o.lanes.line, r->out.lines,
+	       h->params.nr_lines * EPF_LINE_BYTES);
+	owner_window(&r->o, EPF_MODE_TIME, 0, 0, T);
+	if (align)
+		epf_window_align(&r->o.window);
+	r->o.now_ns = h->realtime_ns;
+	r->o.state.epoch = r->o.state.scanned = h->epoch_end;
+	for (i = 0; i < EPF_EPOCHS; i++)
+		r->o.state.ring[i].start_ns = h->realtime_ns -
+					      h->epochs[i].age_ns;
+	r->o.state.count = epf_count_pack(h->epoch_end, 0);
+	r->now = (r->o.state.ring[h->epoch_end & 7].start_ns + near) / pitch;
+}
+
+/* Merge the snapshots of @n hosts. Return: the fault; 0: @r is to be freed. */
+static int merge(struct merged *r, struct host *h, __u32 n, bool loose)
+{
+	enum epf_snap_fault fault;
+	bool saved;
+	__u32 i;
+	int ret;
+
+	memset(r, 0, sizeof(*r));
+	for (i = 0; i < n; i++)
+		r->file[i] = h[i].file;
+	r->m.file = r->file;
+	r->m.nr = n;
+	r->m.loose = loose;
+	ret = epf_merge_plan(&r->m);
+	if (ret)
+		return ret;
+	if (epf_merge_save(&r->m, path, &saved) || !saved ||
+	    epf_snap_open(path, &r->out, NULL, NULL, &fault))
+		abort();
+	restore(r, true);
+	return 0;
+}
+
+static void merged_free(struct merged *r)
+{
+	owner_free(&r->o);
+	epf_snap_close(&r->out);
+}
+
+/**
+ * struct law - what is to hold beside the window
+ * @younger: a key may be so many epochs younger than its interval
+ * @gone: is sure to be gone so many intervals after its own
+ * @part: not all keys of the eight intervals need be there: the hosts' own
+ *	epochs are shorter
+ */
+struct law {
+	__u64 younger;
+	__u64 gone;
+	bool part;
+};
+
+/* One key, seen at @wall on its host's clock. */
+static const char *check_key(const struct merged *r, const struct law *law,
+			     __u64 digest, __u64 wall)
+{
+	int verdict = owner_test(&r->o, digest);
+	__u64 age = (__u64)(verdict - EPF_PRESENT);
+	__u64 least = wall / pitch < r->now ? r->now - wall / pitch : 0;
+	__u64 most = r->now - (wall - near) / pitch;
+
+	if (wall >= r->out.header.realtime_ns - T && !verdict)
+		return "a key of the window is absent";
+	if (most <= R && !verdict && !law->part)
+		return "a key of a retained interval is absent";
+	if (verdict && age > most)
+		return "an age is too old";
+	if (verdict && age + law->younger < least)
+		return "an age is too young";
+	if (verdict && least >= law->gone)
+		return "a key is there that is too old";
+	return NULL;
+}
+
+static const char *check_keys(const struct merged *r, const struct host *h,
+			      __u32 n, const struct law *law)
+{
+	const char *broken = NULL;
+	__u32 i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < h[i].keys && !broken; k++)
+			broken = check_key(r, law, digest_of(&h[i], k),
+					   h[i].seen[k] + h[i].wall);
+	return broken;
+}
+
+static bool due_there(const struct merged *r, const struct host *h, __u32 n)
+{
+	__u32 i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < h[i].keys; k++)
+			if (h[i].seen[k] + h[i].wall + T >= r->o.now_ns &&
+			    !owner_test(&r->o, digest_of(&h[i], k)))
+				return false;
+	return true;
+}
+
+/* A filter restored from it goes on, its epochs as short as they may be: every
+ * key stays until T after it was seen.
+ */
+static const char *check_later(struct merged *r, const struct host *h, __u32 n)
+{
+	__u64 start, lasts;
+	__u32 ended;
+
+	for (ended = 0; ended < EPF_EPOCHS; ended++) {
+		start = r->o.state.ring[r->o.state.epoch & 7].start_ns;
+		lasts = epf_window_lasts(&r->o.window, start, false);
+		if (start + lasts > r->o.now_ns)
+			r->o.now_ns = start + lasts;
+		owner_rotate(&r->o);
+		if (!due_there(r, h, n))
+			return "a key is gone before its time";
+	}
+	return NULL;
+}
+
+static bool header_sound(const struct merged *r, const struct host *h, __u32 n)
+{
+	const struct epf_snap_header *head = &r->out.header;
+	__u64 inserts = 0, counted = 0, of_epochs = 0;
+	__u32 i, e;
+
+	for (i = 0; i < n; i++) {
+		inserts += h[i].keys;
+		for (e = 0; e < EPF_EPOCHS; e++)
+			counted += h[i].file.header.epochs[e].inserts;
+	}
+	for (e = 0; e < EPF_EPOCHS; e++) {
+		of_epochs += head->epochs[e].inserts;
+		if (head->epochs[e].age_ns > EPF_NS_MAX)
+			return false;
+	}
+	return head->inserts == inserts && of_epochs <= counted &&
+	       head->epoch_begin == head->epoch_end &&
+	       head->epoch_end >= EPF_EPOCH_FIRST + R && r->m.fpr < 1e-3;
+}
+
+/**
+ * struct scene - hosts
+ * @claim: what holds
+ * @align: their epochs end by the wall clock
+ * @late: rotations are late by less than so much
+ * @lag: host i is saved i times so much before the last
+ * @age: host i was made (12 - i * age) pitches before that
+ * @step: the clock of the last host is set so, three pitches before
+ * @held: a rotation of the first host is held so long, @back pitches before it
+ *	is saved
+ * @strict: what a strict merge gives
+ * @law: of the result
+ */
+struct scene {
+	const char *claim;
+	bool align;
+	__u64 late, lag, age;
+	__s64 step;
+	__u64 held;
+	__u64 back;
+	enum epf_merge_fault strict;
+	struct law law;
+};
+
+static const struct scene scenes[] = {
+	{ .claim = "three hosts, timers on time", .align = true,
+	  .law = { 0, 8 } },
+	{ .claim = "timers late by a third of the spare", .align = true,
+	  .late = EPOCH / 200, .law = { 0, 9 } },
+	{ .claim = "saved one after another, over more than an epoch",
+	  .align = true, .late = 20, .lag = EPOCH * 2 / 3, .law = { 0, 9 } },
+	{ .claim = "saved windows apart", .align = true, .late = 20,
+	  .lag = 5 * EPOCH, .law = { 0, 9 } },
+	{ .claim = "hosts made one after another", .align = true, .late = 20,
+	  .age = 5, .law = { 0, 9 } },
+	{ .claim = "a rotation held for less than what is near", .align = true,
+	  .late = 20, .held = NEARLY, .back = 3,
+	  .law = { 0, 9, true } },
+	{ .claim = "the same, and saved at once", .align = true, .late = 20,
+	  .held = NEARLY, .back = 1, .lag = EPOCH, .law = { 0, 9, true } },
+	{ .claim = "a clock set by less than what is near", .align = true,
+	  .late = 20, .step = NEARLY, .law = { 0, 9, true } },
+	{ .claim = "a clock set forwards", .align = true, .late = 20,
+	  .step = EPOCH / 3, .strict = EPF_MERGE_UNALIGNED,
+	  .law = { 1, 10, true } },
+	{ .claim = "a clock set back", .align = true, .late = 20,
+	  .step = -(__s64)(EPOCH * 5 / 2), .strict = EPF_MERGE_UNALIGNED,
+	  .law = { 1, 10, true } },
+	{ .claim = "a rotation held for long", .align = true, .late = 20,
+	  .held = EPOCH / 2, .back = 3, .strict = EPF_MERGE_UNALIGNED,
+	  .law = { 1, 10, true } },
+	{ .claim = "epochs that end by themselves", .late = 20, .lag = 777,
+	  .strict = EPF_MERGE_UNALIGNED, .law = { 1, 10, true } },
+};
+
+static void live_scene(struct host *h, const struct scene *s, __u64 now)
+{
+	__u64 numbers[HOSTS] = { EPF_EPOCH_FIRST, 1003, 58 };
+	__u32 i;
+
+	for (i = 0; i < HOSTS; i++) {
+		__u64 saved = now - (HOSTS - 1 - i) * s->lag;
+
+		born(&h[i], i, 2048,
+		     saved - (12 - i * s->age) * pitch - i * 3386,
+		     s->age ? EPF_EPOCH_FIRST : numbers[i], s->align);
+		h[i].late = s->late;
+		if (i == HOSTS - 1 && s->step) {
+			live(&h[i], now - 3 * pitch);
+			set_clock(&h[i], s->step);
+		}
+		if (!i && s->held) {
+			live(&h[i], saved - s->back * pitch);
+			h[i].fires += s->held;
+		}
+		live(&h[i], saved);
+		snap(&h[i]);
+	}
+}
+
+static const char *try_scene(const struct scene *s, __u32 phase)
+{
+	static struct host h[HOSTS];
+	static struct merged r;
+	__u64 now = 100 * pitch - WALL % pitch + phase * pitch / PHASES;
+	const char *broken = NULL;
+	__u32 i;
+
+	live_scene(h, s, now);
+	if (merge(&r, h, HOSTS, false) != (int)s->strict)
+		broken = "a strict merge says otherwise";
+	else if (s->strict && merge(&r, h, HOSTS, true))
+		broken = "a loose merge refuses";
+	if (!broken) {
+		if (!header_sound(&r, h, HOSTS))
+			broken = "the header is not sound";
+		if (!broken)
+			broken = check_keys(&r, h, HOSTS, &s->law);
+		if (!broken)
+			broken = check_later(&r, h, HOSTS);
+		owner_free(&r.o);
+		restore(&r, false);
+		if (!broken)
+			broken = check_later(&r, h, HOSTS);
+		merged_free(&r);
+	}
+	for (i = 0; i < HOSTS; i++)
+		owner_free(&h[i].o);
+	return broken;
+}
+
+static void laws(void)
+{
+	const struct scene *s;
+	const char *broken;
+	__u32 phase;
+
+	for (s = scenes; s < scenes + sizeof(scenes) / sizeof(*s); s++) {
+		broken = NULL;
+		for (phase = 0; phase < PHASES && !broken; phase++)
+			broken = try_scene(s, phase);
+		tap_ok(!broken, "%s: keys, ages, and what is kept, at every phase%s%s",
+		       s->claim, broken ? ": " : "", broken ? broken : "");
+	}
+}
+
+static bool lines_equal(const struct epf_snap_file *a, const void *lines)
+{
+	return !memcmp(a->lines, lines,
+		       a->header.params.nr_lines * EPF_LINE_BYTES);
+}
+
+/* The same positions in each lane that counts, whatever the epochs' numbers? */
+static bool lanes_equal(const struct owner *a, const struct owner *b)
+{
+	__u64 n = epf_geom_lines(&a->lanes.geom), i, age;
+
+	for (i = 0; i < n; i++)
+		for (age = 0; age < EPF_LANES; age++) {
+			__u64 e = a->state.epoch - age;
+			__u64 f = b->state.epoch - age;
+
+			if (epf_retag(a->lanes.line[i].lane[e & 7], e, 8) !=
+			    epf_retag(b->lanes.line[i].lane[f & 7], f, 8))
+				return false;
+		}
+	return true;
+}
+
+/* One filter that saw everything at the same times has the same lines. */
+static const char *as_one(struct host *h, const struct merged *r)
+{
+	static struct host all;
+	__u64 at[HOSTS] = { 0 };
+	const char *broken;
+	__u32 i, next;
+
+	born(&all, 9, 2048, h[0].o.now_ns - 12 * pitch - 5000,
+	     EPF_EPOCH_FIRST, true);
+	for (;;) {
+		for (next = HOSTS, i = 0; i < HOSTS; i++)
+			if (at[i] < h[i].keys &&
+			    (next == HOSTS ||
+			     h[i].seen[at[i]] < h[next].seen[at[next]]))
+				next = i;
+		if (next == HOSTS)
+			break;
+		while (h[next].seen[at[next]] >= all.fires)
+			rotate(&all);
+		owner_insert(&all.o, digest_of(&h[next], at[next]));
+		at[next]++;
+	}
+	while (h[0].o.now_ns >= all.fires)
+		rotate(&all);
+	broken = lanes_equal(&r->o, &all.o) ? NULL : "not equal";
+	owner_free(&all.o);
+	return broken;
+}
+
+/* Algebra, on snapshots of the same moment. */
+static void equalities(void)
+{
+	const struct scene s = { .align = true };
+	static struct host h[HOSTS], two[2];
+	static struct merged r, other;
+	__u64 now = 100 * pitch - WALL % pitch + pitch / 3;
+
+	live_scene(h, &s, now);
+	if (merge(&r, h, HOSTS, false))
+		abort();
+	tap_ok(!as_one(h, &r), "bit by bit one filter that saw what all did");
+	two[0].file = r.out;
+	two[1] = h[1];
+	tap_ok(!merge(&other, two, 2, false) &&
+	       lines_equal(&r.out, other.out.lines),
+	       "what is in it changes nothing when it is merged again");
+	merged_free(&other);
+	tap_ok(!merge(&other, two, 1, false) &&
+	       lines_equal(&r.out, other.out.lines),
+	       "one alone stays as it is");
+	merged_free(&other);
+	two[0] = h[0];
+	h[0] = h[2];
+	h[2] = two[0];
+	tap_ok(!merge(&other, h, HOSTS, false) &&
+	       lines_equal(&r.out, other.out.lines) &&
+	       !memcmp(r.out.header.epochs, other.out.header.epochs,
+		       sizeof(r.out.header.epochs)) &&
+	       r.out.header.realtime_ns == other.out.header.realtime_ns,
+	       "the order does not matter");
+	merged_free(&other);
+	merged_free(&r);
+}
+
+/* Lanes full enough for errors that can be counted. */
+static void errors(void)
+{
+	static struct host h[HOSTS];
+	static struct merged r;
+	const __u64 asked = 400000;
+	double expected, off;
+	__u64 i, found = 0;
+
+	for (i = 0; i < HOSTS; i++) {
+		born(&h[i], i, 64, 50 * pitch - WALL % pitch, EPF_EPOCH_FIRST,
+		     true);
+		live(&h[i], 60 * pitch);
+		snap(&h[i]);
+	}
+	if (merge(&r, h, HOSTS, false))
+		abort();
+	for (i = 0; i < asked; i++)
+		found += owner_test(&r.o, epf_word(i, 9)) != EPF_ABSENT;
+	expected = r.m.fpr * (double)asked;
+	off = (double)found - expected;
+	/* 4 sigma, and what 400,000 keys of the same filter have in common */
+	tap_ok(expected > 1000 && off * off < 16 * expected,
+	       "%llu of %llu fresh keys found, %.0f foretold", found, asked,
+	       expected);
+	merged_free(&r);
+}
+
+static enum epf_merge_fault fault_of(struct host *h, struct host *with)
+{
+	static struct epf_merge m;
+	struct epf_snap_file file[2] = { with->file, h->file };
+
+	memset(&m, 0, sizeof(m));
+	m.file = file;
+	m.nr = 2;
+	return epf_merge_plan(&m);
+}
+
+#define REFUSES(fault, what)                                                  \
+	do {                                                                  \
+		struct epf_snap_header *head = &b.file.header;                \
+									      \
+		b = h[1];                                                     \
+		what;                                                         \
+		tap_ok(fault_of(&b, &h[0]) == fault, #what ": " #fault);      \
+	} while (0)
+
+#define REFUSALS 14
+static void refusals(void)
+{
+	const struct scene s = { .align = true };
+	static struct host h[HOSTS], b;
+
+	live_scene(h, &s, 100 * pitch);
+	REFUSES(EPF_MERGE_OK, head->params.budget_ppt = 7);
+	REFUSES(EPF_MERGE_KIND, head->params.kind = EPF_KIND_GE);
+	REFUSES(EPF_MERGE_MODE, head->params.mode = EPF_MODE_BOTH);
+	REFUSES(EPF_MERGE_KEY, head->key[1] = 1);
+	REFUSES(EPF_MERGE_HASH, head->params.hash = 1);
+	REFUSES(EPF_MERGE_GEOMETRY, head->params.nr_lines += 2);
+	REFUSES(EPF_MERGE_GEOMETRY, head->params.lines_per_key = 4);
+	REFUSES(EPF_MERGE_GEOMETRY, head->params.bits_per_key = 11);
+	REFUSES(EPF_MERGE_WINDOW, head->params.window_ns++);
+	REFUSES(EPF_MERGE_TWICE, *head = h[0].file.header);
+	REFUSES(EPF_MERGE_TIMES, head->epochs[0].age_ns = ~0ULL);
+	REFUSES(EPF_MERGE_TIMES, head->realtime_ns = 5);
+	REFUSES(EPF_MERGE_TIMES, head->epoch_end = ~0ULL - 3);
+	REFUSES(EPF_MERGE_UNALIGNED, head->realtime_ns += pitch / 2);
+}
+
+static void old(void)
+{
+	const struct scene s = { .align = true };
+	static struct host h[HOSTS];
+	static struct merged r;
+
+	live_scene(h, &s, 100 * pitch);
+	h[1].file.header.realtime_ns -= 20 * pitch;
+	h[2].file.header.realtime_ns -= 9 * pitch;
+	tap_ok(!merge(&r, h, HOSTS, false) && r.m.source[0].epochs == 8 &&
+	       !r.m.source[1].epochs && !r.m.source[2].epochs &&
+	       lines_equal(&r.out, r.o.lanes.line),
+	       "of snapshots older than the window nothing is left");
+	merged_free(&r);
+}
+
+int main(int argc, char **argv)
+{
+	bool only = argc > 1 && !strcmp(argv[1], "laws");
+	int fd = mkstemp(path);
+
+	if (fd < 0)
+		abort();
+	close(fd);
+	pitch = epf_align_pitch(EPOCH);
+	near = epf_align_near(pitch);
+	tap_plan(sizeof(scenes) / sizeof(*scenes) + 4 +
+		 (only ? 0 : REFUSALS + 2));
+	laws();
+	equalities();
+	if (!only) {
+		errors();
+		refusals();
+		old();
+	}
+	unlink(path);
+	return tap_end();
+}

@@ -1,0 +1,516 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# epfctl audit of snapshots, without the module: answers against an account of
+# what was inserted when (mkaudit.c), interruption, faults, hostile input.
+# shellcheck disable=SC2317 # functions that claim calls
+# shellcheck source=lib.sh disable=SC1091
+. "$(dirname "$0")/lib.sh"
+
+"${CC:-cc}" -O2 -std=gnu11 -Wall -Wextra -I"$top/include" -I"$top/include/uapi" \
+	mkaudit.c -o "$tmp/mkaudit" -lxxhash ||
+	ktap_skip_all 'mkaudit.c needs a compiler and libxxhash-dev'
+"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
+	-I"$top/include/uapi" inject.c -o "$tmp/inject.so" ||
+	ktap_skip_all 'inject.c needs a compiler'
+keys=300007
+mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
+"$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
+few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
+ktap_plan 97
+
+# answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
+answered() {
+	rm -f "$dir"/*
+	epf audit "$1/snap" "${@:2}" -b "$dir/b" -a "$dir/a"
+	[ "$status" = 0 ] && [ ! -s "$tmp/err" ] &&
+		cmp -s "$dir/b" "$1/bitmap" && cmp -s "$dir/a" "$1/ages" &&
+		[ "$(ls -A "$dir")" = $'a\nb' ]
+}
+answers() {
+	claim "audit ${*:2}: the bytes that are to come" answered "$@"
+}
+columns=(--format column --digests)
+
+# All formats, all engines
+answers "$few" "$few/digests" "${columns[@]}"
+answers "$few" "$few/column" --key-len 12
+answers "$many" "$many/digests" "${columns[@]}"
+answers "$many" "$many/column" --key-len 12 --threads 1
+answers "$few" "$few/keys.csv" -F csv --header --fields key
+answers "$few" <(tail -n +2 "$few/keys.csv") -F csv --fields 2
+answers "$many" "$many/keys.csv" -F csv --header --fields key
+answers "$few" "$few/keys.json"
+answers "$few" "$few/keys.json" -F json --fields key
+answers "$few" "$few/keys.pcap"
+answers "$many" "$many/keys.pcap" -F pcap --key frame
+for engine in scalar ring avx2 avx512; do
+	epf audit "$few/snap" "$few/column" --key-len 12 --engine $engine
+	if grep -q 'this machine has not' "$tmp/err"; then
+		ktap_skip "engine $engine" 'not on this machine'
+	else
+		answers "$many" "$many/column" --key-len 12 --engine $engine
+	fi
+done
+from_pipe() {
+	< "$few/keys.csv" cat | "$EPFCTL" audit "$few/snap" - -F csv --header \
+		--fields 2 -b "$dir/b" > "$tmp/out" 2> "$tmp/err" &&
+		cmp -s "$dir/b" "$few/bitmap"
+}
+claim 'records from a pipe' from_pipe
+epf -j audit "$many/snap" "$many/column" --key-len 12 --probe 2M
+claim 'random keys are found as often as foretold' json \
+	'd["asked"]["met"]["keys"] == 2000000 and
+	 d["asked"]["met"]["low"] <= d["asked"]["fpr"] <= d["asked"]["met"]["high"]'
+epf audit "$few/snap" "$few/column" --key-len 12 --probe 1k
+claim 'and so it is told' grep -q ' of 1000 random keys: ' "$tmp/out"
+stops_probing() {
+	timeout -s INT 3 "$EPFCTL" audit "$few/snap" "$few/column" --key-len 12 \
+		--probe 1e12 > "$tmp/out" 2> "$tmp/err"
+	[ $? = 124 ] && grep -qx 'error: interrupted while random keys were asked' \
+		"$tmp/err" && [ ! -s "$tmp/out" ]
+}
+claim 'and that can be interrupted' stops_probing
+fails 'probe is done here' audit "$few/snap" "$few/column" --key-len 12 --probe 1k --agent x
+: > "$tmp/empty"
+gives 0 'present +0 of 0 keys' audit "$few/snap" "$tmp/empty" "${columns[@]}"
+
+# Numbers
+gives 0 'age +since +keys.* 0 +5 s +[0-9]+ #+.* 7 +75 s +[0-9]+ #+' \
+	audit "$few/snap" "$few/digests" "${columns[@]}"
+gives 0 'column.*snapshot of 2023-11-1.*present +3336 of 5003 keys, 66.68%' \
+	audit "$few/snap" "$few/digests" "${columns[@]}"
+epf -j audit "$few/snap" "$few/digests" "${columns[@]}" --engine scalar
+claim 'audit -j: counts, ages, epochs' json 'd["keys"] == 5003 and
+	d["present"] == 3336 == sum(a["keys"] for a in d["ages"]) and
+	[a["age"] for a in d["ages"]] == list(range(8)) and
+	[a["began_ns"] for a in d["ages"]] ==
+		[(5 + 10 * n) * 10**9 for n in range(8)] and
+	d["ages"][0]["keys"] == 417 and d["keyless"] == d["bad"] == 0'
+claim 'audit -j: what was asked, by whom' json 'd["format"] == "column" and
+	d["asked"]["place"] == "snapshot" and d["asked"]["epoch"] == 40 and
+	d["asked"]["filter"] == "made" and d["work"]["engine"] == "scalar" and
+	d["work"]["why"] == "as asked" and 0 < d["asked"]["fpr"] < 1e-3 and
+	all(len(s) == 16 for s in (d["asked"]["lines_xxh3"], d["bitmap_xxh3"]))'
+sum_of() {
+	printf '#include <stdio.h>\n#include <xxhash.h>
+		static char b[1 << 20]; int main(void) {
+		printf("%%016llx", (unsigned long long)XXH3_64bits(b,
+		fread(b, 1, sizeof(b), stdin))); return 0; }' > "$tmp/sum.c"
+	"${CC:-cc}" "$tmp/sum.c" -o "$tmp/sum" -lxxhash && "$tmp/sum" < "$1"
+}
+claim 'audit -j: XXH3-64 of the bitmap' \
+	json "d['bitmap_xxh3'] == '$(sum_of "$few/bitmap")'"
+epf -j audit "$few/snap" "$few/keys.csv" -F csv --header --fields 2
+claim 'the same of records without a bitmap' \
+	json "d['bitmap_xxh3'] == '$(sum_of "$few/bitmap")'"
+
+# Records: those that are present, those that are absent
+expected_records() {
+	python3 - "$few" "$1" > "$tmp/want" << 'PYTHON'
+import sys
+few, absent = sys.argv[1], sys.argv[2] == "absent"
+lines = open(few + "/keys.csv").read().splitlines(True)
+print(lines[0], end="")
+for line, age in zip(lines[1:], open(few + "/ages", "rb").read()):
+    if (age == 255) == absent:
+        print(line, end="")
+PYTHON
+}
+records() {
+	expected_records "$1"
+	rm -f "$dir"/*
+	epf audit "$few/snap" "$few/keys.csv" -F csv --header --fields key \
+		-o "$dir/r" "${@:2}"
+	[ "$status" = 0 ] && cmp -s "$dir/r" "$tmp/want"
+}
+claim 'records that are present, with the header' records present
+claim 'records that are absent' records absent --absent
+to_stdout() {
+	expected_records present
+	"$EPFCTL" audit "$few/snap" "$few/keys.csv" -F csv --header --fields 2 \
+		-o - 2> "$tmp/err" | cmp -s - "$tmp/want" &&
+		grep -q 'present  *3336 of' "$tmp/err"
+}
+claim 'records to standard output: the summary is on standard error' to_stdout
+pcap_again() {
+	rm -f "$dir"/*
+	epf audit "$few/snap" "$few/keys.pcap" -o "$dir/r.pcap"
+	[ "$status" = 0 ] || return
+	epf -j audit "$few/snap" "$dir/r.pcap"
+	json 'd["keys"] == d["present"] == 3336'
+}
+claim 'packets that are present make a capture, all of it present' pcap_again
+
+# Several files
+several() {
+	rm -f "$dir"/*
+	epf -j audit "$few/snap" "$few/digests" "$few/digests" "${columns[@]}" \
+		-b "$dir/1" -b "$dir/2"
+	[ "$status" = 0 ] && cmp -s "$dir/1" "$few/bitmap" &&
+		cmp -s "$dir/2" "$few/bitmap" && [ "$(wc -l < "$tmp/out")" = 2 ]
+}
+claim 'several files: an answer and an output for each' several
+fails 'give each as often' audit "$few/snap" "$few/digests" "$few/digests" \
+	"${columns[@]}" -b "$dir/1"
+
+# Usage
+fails 'one of --key-len N and --digests' audit "$few/snap" "$few/column" -F column
+fails 'one of --key-len N and --digests' audit "$few/snap" "$few/column" \
+	--key-len 12 --digests
+fails 'goes with --format column' audit "$few/snap" "$few/keys.csv" -F csv \
+	--key-len 3
+fails 'is none of auto, column' audit "$few/snap" "$few/keys.csv" -F xml
+fails 'too large: at most 256' audit "$few/snap" "$few/column" --key-len 257
+fails 'a column has no records' audit "$few/snap" "$few/digests" \
+	"${columns[@]}" -o "$dir/r"
+fails '--absent goes with' audit "$few/snap" "$few/keys.json" --absent
+fails 'there is none of this name' audit "$few/snap" "$few/keys.json" \
+	--engine abacus
+mksnap --dict "$tmp/dict"
+fails 'asks filters of kind lanes only: take scalar' audit "$tmp/dict" \
+	"$few/digests" "${columns[@]}" --engine ring
+fails 'is none of auto, copy, live' audit "$few/snap" "$few/keys.json" \
+	--place here
+fails 'cannot be chosen' audit "$few/snap" "$few/keys.json" --place live
+fails 'too large: at most 1024' audit "$few/snap" "$few/keys.json" \
+	--threads 1025
+fails 'is not one character' audit "$few/snap" "$few/keys.csv" --separator ab
+fails 'can be given once' audit "$few/snap" - - -F csv
+fails 'both want standard output' -j audit "$few/snap" "$few/keys.json" -o -
+fails 'too few arguments' audit "$few/snap"
+fails 'goes with neither' audit "$few/snap" "$few/keys.json" --agent x --no-agent
+fails "$tmp/none: No such file" audit "$few/snap" "$few/keys.json" \
+	--agent "$tmp/none"
+
+# Hostile input: one line each, and nothing is written
+nothing_left() { [ -z "$(ls -A "$dir")" ]; }
+# hostile REGEX ARG...
+hostile() {
+	rm -f "$dir"/*
+	fails "$@"
+	nothing_left || ktap_diag "left: $(ls -A "$dir")"
+}
+head -c 1001 "$few/digests" > "$tmp/cut"
+hostile 'cut: truncated, or no column of 8-byte keys: 1 bytes' \
+	audit "$few/snap" "$tmp/cut" "${columns[@]}" -b "$dir/b"
+hostile 'keys.csv: .*field' audit "$few/snap" "$few/keys.csv" -F csv \
+	--fields 9 -b "$dir/b"
+hostile 'keys.csv: .*no field.*nokey|keys.csv: .*nokey' audit "$few/snap" \
+	"$few/keys.csv" -F csv --header --fields nokey -b "$dir/b"
+truncate -s 2G "$tmp/line"
+hostile 'line: .*line' audit "$few/snap" "$tmp/line" -F csv --fields 1 \
+	-b "$dir/b"
+hostile 'line: .*line' audit "$few/snap" "$tmp/line" -F json --fields a \
+	-b "$dir/b"
+mksnap "$tmp/other" version
+hostile 'is of a version this program does not know: use the epfctl' \
+	audit "$tmp/other" "$few/digests" "${columns[@]}" -b "$dir/b"
+mksnap "$tmp/other" bits-per-key
+hostile 'parameters that no filter can have' \
+	audit "$tmp/other" "$few/digests" "${columns[@]}" -b "$dir/b"
+cp "$few/snap" "$tmp/other"
+printf '\xa5' | dd of="$tmp/other" bs=1 seek=5000 conv=notrunc status=none
+hostile 'corrupt lines' audit "$tmp/other" "$few/digests" "${columns[@]}" \
+	-b "$dir/b"
+hostile 'nowhere: No such file' audit "$tmp/nowhere" "$few/digests" \
+	"${columns[@]}" -b "$dir/b"
+hostile 'nowhere: No such file' audit "$few/snap" "$tmp/nowhere" \
+	"${columns[@]}" -b "$dir/b"
+hostile 'Is a directory' audit "$few/snap" "$tmp" "${columns[@]}" -b "$dir/b"
+hostile 'not a regular file' audit "$few/snap" <(cat "$few/digests") \
+	"${columns[@]}" -b "$dir/b"
+hostile 'format' audit "$few/snap" "$few/digests" -b "$dir/b"
+
+# Outputs
+cp "$few/digests" "$tmp/mine"
+untouched() {
+	fails 'would be overwritten' audit "$few/snap" "$tmp/mine" \
+		"${columns[@]}" "$@"
+}
+untouched -b "$tmp/mine"
+untouched -b "$dir/b" -a "$tmp/../${tmp##*/}/mine"
+fails 'would be overwritten' audit "$few/snap" "$few/digests" "${columns[@]}" \
+	-b "$few/snap"
+claim 'input that would have been overwritten is what it was' \
+	cmp "$tmp/mine" "$few/digests"
+hostile 'would be written twice' audit "$few/snap" "$few/digests" \
+	"${columns[@]}" -b "$dir/b" -a "$dir/./b"
+hostile 'Is a directory' audit "$few/snap" "$few/digests" "${columns[@]}" \
+	-b "$tmp"
+hostile 'only records can go there' audit "$few/snap" "$few/digests" \
+	"${columns[@]}" -b /dev/null
+hostile 'No such file' audit "$few/snap" "$few/digests" "${columns[@]}" \
+	-b "$tmp/nowhere/b"
+hostile 'records cannot be written: No space' audit "$few/snap" \
+	"$few/keys.json" -o /dev/full
+too_large() {
+	rm -f "$dir"/*
+	(ulimit -f 100 && epf audit "$many/snap" "$many/digests" \
+		"${columns[@]}" -b "$dir/b" -a "$dir/a" &&
+		[ "$status" = 2 ] && [ "$(wc -l < "$tmp/err")" = 1 ] &&
+		grep -q 'cannot be written: File too large' "$tmp/err") &&
+		nothing_left
+}
+claim 'above the limit of file sizes: one line, nothing is left' too_large
+
+# Faults and signals: injected FAULT ARG...
+export ASAN_OPTIONS=verify_asan_link_order=0
+injected() {
+	local how=--no-agent
+
+	[[ " $* " != *' --agent '* ]] || how=
+	rm -f "$struck"
+	EPF_FAKE=$tmp EPF_STRUCK=$struck EPF_FAULT=$1 \
+		LD_PRELOAD=$tmp/inject.so "$EPFCTL" "${@:2}" $how \
+		< /dev/null > "$tmp/out" 2> "$tmp/err"
+	status=$?
+} 2> /dev/null # the shell tells of who was killed
+column_job=(audit "$many/snap" "$many/digests" "${columns[@]}" -b "$dir/b"
+	-a "$dir/a")
+csv_job=(audit "$many/snap" "$many/keys.csv" -F csv --header --fields key
+	-b "$dir/b" -o "$dir/r")
+epf audit "$many/snap" "$many/keys.csv" -F csv --header --fields key \
+	-o "$tmp/records"
+one_line() {
+	[ "$status" = 2 ] && [ ! -s "$tmp/out" ] &&
+		[ "$(wc -l < "$tmp/err")" = 1 ] && grep -q '^error: ' "$tmp/err"
+}
+whole() {
+	cmp -s "$dir/b" "$many/bitmap" &&
+		{ [ ! -e "$dir/a" ] || cmp -s "$dir/a" "$many/ages"; } &&
+		{ [ ! -e "$dir/r" ] || cmp -s "$dir/r" "$tmp/records"; }
+}
+# Old files of the same names are old or new
+old_or_new() {
+	local name
+
+	for name in a b; do
+		[ "$(cat "$dir/$name")" = old ] ||
+			cmp -s "$dir/$name" "$many/${want[$name]}" || return
+	done 2> /dev/null
+}
+declare -A want=([a]=ages [b]=bitmap)
+disk_fails() {
+	local n
+
+	for ((n = 1; n < 100; n++)); do
+		rm -f "$dir"/*
+		echo old | tee "$dir/a" > "$dir/b"
+		injected "disk:$n:fail" "${column_job[@]}"
+		[ -e "$struck" ] || break
+		one_line && old_or_new && [ "$(ls -A "$dir")" = $'a\nb' ] ||
+			return
+	done
+	[ "$n" -gt 8 ] && [ "$status" = 0 ] && whole
+}
+claim 'each step of writing fails: one line, the old file or the new' disk_fails
+killed() {
+	local n
+
+	for ((n = 1; n < 100; n++)); do
+		rm -f "$dir"/*
+		injected "disk:$n:kill" "${column_job[@]}"
+		[ -e "$struck" ] || break
+		[ ! -e "$dir/b" ] || cmp -s "$dir/b" "$many/bitmap" || return
+		[ ! -e "$dir/a" ] || cmp -s "$dir/a" "$many/ages" || return
+	done
+	[ "$n" -gt 8 ] && [ "$status" = 0 ] && whole
+}
+claim 'killed at each step: no half output under its name' killed
+memory_fails() {
+	local n
+
+	for ((n = 1; n < 500; n++)); do
+		rm -f "$dir"/*
+		injected "alloc:$n:fail" audit "$few/snap" "$few/digests" \
+			"${columns[@]}" -b "$dir/b"
+		[ -e "$struck" ] || break
+		[ "$status" = 0 ] || { one_line && nothing_left; } || return
+	done
+	[ "$n" -gt 5 ] && [ "$status" = 0 ]
+}
+claim 'each allocation fails: one line and nothing is left; or done' memory_fails
+
+# Interrupted, and gone on with
+interrupted() {
+	rm -f "$dir"/*
+	injected "disk:$1:int" "${@:2}"
+	one_line && grep -q 'stopped after [0-9]* keys; .*--resume' "$tmp/err" &&
+		[ ! -e "$dir/b" ] && [ ! -e "$dir/a" ] && [ ! -e "$dir/r" ] &&
+		[ -e "$dir/b.partial" ] && [ -e "$dir/b.resume" ]
+}
+gone_on() {
+	interrupted "$@" && cp "$dir/b.resume" "$tmp/state" || return
+	injected '' "${@:2}" --resume -j
+	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0 and
+		d["keys"] == 300007 and d["present"] == 200007' &&
+		! ls "$dir" | grep -q '[.]'
+}
+claim 'a column, interrupted and gone on with: the same bytes' \
+	gone_on 4 "${column_job[@]}"
+claim 'the same of records' gone_on 4 "${csv_job[@]}"
+many_times() {
+	local n
+
+	rm -f "$dir"/*
+	for ((n = 0; n < 50; n++)); do
+		injected disk:1:int "$@" --resume
+		[ "$status" != 0 ] || break
+		one_line && [ ! -e "$dir/b" ] || return
+	done
+	[ "$n" -gt 1 ] && whole && ! ls "$dir" | grep -q '[.]'
+}
+claim 'interrupted at each step, gone on with each time' \
+	many_times "${column_job[@]}"
+claim 'the same of records' many_times "${csv_job[@]}"
+fresh() {
+	rm -f "$dir"/*
+	injected '' "${column_job[@]}" --resume
+	[ "$status" = 0 ] && whole && [ "$(ls -A "$dir")" = $'a\nb' ]
+}
+claim '--resume where there is nothing to go on with' fresh
+not_kept() {
+	rm -f "$dir"/*
+	injected disk:3:int audit "$many/snap" "$many/digests" "${columns[@]}" \
+		-a "$dir/a"
+	one_line && grep -q 'stopped; nothing was written' "$tmp/err" &&
+		nothing_left
+}
+claim 'interrupted without a bitmap: nothing is left' not_kept
+hostile '--resume takes' audit "$few/snap" "$few/digests" "${columns[@]}" \
+	--resume
+hostile '--resume takes' audit "$few/snap" <(cat "$few/keys.csv") -F csv \
+	-b "$dir/b" --resume
+
+# States that are not ours: refused in one line, and nothing is lost
+# refused REGEX [ARG...]
+refused() {
+	local before
+
+	before=$(cksum "$dir"/*)
+	injected '' "${column_job[@]}" --resume "${@:2}"
+	one_line && grep -qE "$1" "$tmp/err" && [ "$before" = "$(cksum "$dir"/*)" ]
+}
+interrupted 4 "${column_job[@]}"
+rm -rf "$tmp/kept" && cp -pr "$dir" "$tmp/kept"
+again() { rm -rf "$dir" && cp -pr "$tmp/kept" "$dir"; }
+changed_state() {
+	local size at
+
+	size=$(stat -c %s "$dir/b.resume")
+	for ((at = 0; at < size; at += 13)); do
+		again
+		printf '\xa5' | dd of="$dir/b.resume" bs=1 seek=$at \
+			conv=notrunc status=none
+		refused 'b.resume .*: remove it to begin again' || return
+	done
+	for at in 0 1 8 $((size - 1)); do
+		again
+		truncate -s "$at" "$dir/b.resume"
+		refused 'is not the state of an audit' || return
+	done
+	again
+	echo >> "$dir/b.resume"
+	refused 'is not the state of an audit'
+}
+claim 'a state with any byte changed, cut, or longer' changed_state
+# other REGEX FILE COMMAND...: refused while FILE is as the command makes it
+other() {
+	local ret
+
+	again
+	cp -p "$2" "$tmp/moved"
+	"${@:3}"
+	refused "$1"
+	ret=$?
+	mv "$tmp/moved" "$2"
+	return $ret
+}
+claim 'a state of another snapshot' other 'of another snapshot' "$many/snap" \
+	cp "$few/snap" "$many/snap"
+claim 'a state of keys that have changed' other \
+	'other keys, or they have changed since' "$many/digests" \
+	touch -d @1 "$many/digests"
+other_options() {
+	again
+	injected '' audit "$many/snap" "$many/digests" --format column \
+		--digests -b "$dir/b" --resume
+	one_line && grep -q 'with other options' "$tmp/err"
+}
+claim 'a state of other options' other_options
+other_bitmap() {
+	again
+	printf '\xa5' | dd of="$dir/b.partial" bs=1 seek=100 conv=notrunc \
+		status=none
+	refused 'b.partial is not what .*b.resume tells of' || return
+	again
+	truncate -s 100 "$dir/a.partial"
+	refused 'more than the unfinished files have' || return
+	again
+	rm "$dir/b.partial"
+	injected '' "${column_job[@]}" --resume
+	one_line && grep -q 'more than the unfinished files have' "$tmp/err"
+}
+claim 'unfinished files that were changed' other_bitmap
+planted() {
+	again
+	rm "$dir/b.resume" && mkfifo "$dir/b.resume"
+	timeout 20 "$EPFCTL" "${column_job[@]}" --resume 2> "$tmp/err" && return 1
+	grep -q 'is not the state of an audit' "$tmp/err" || return
+	again
+	mv "$dir/b.partial" "$tmp/elsewhere"
+	ln -s "$tmp/elsewhere" "$dir/b.partial"
+	injected '' "${column_job[@]}" --resume
+	one_line && [ -L "$dir/b.partial" ] && [ -s "$tmp/elsewhere" ]
+}
+claim 'a pipe in place of a state, a link in place of an unfinished file' planted
+still_good() {
+	again
+	injected '' "${column_job[@]}" --resume
+	[ "$status" = 0 ] && whole
+}
+claim 'after all that, the right one is gone on with' still_good
+
+# By an agent
+agent_begins() {
+	local i
+
+	mkdir "$tmp/agent"
+	"$agent" --config /dev/null --socket "$tmp/agent/sock" \
+		2> "$tmp/agent/log" &
+	ktap_cleanup kill $!
+	for ((i = 0; i < 200; i++)); do
+		[ ! -S "$tmp/agent/sock" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+by_agent() {
+	answered "$@" -j --agent "$tmp/agent/sock" &&
+		json 'd["work"]["by_agent"] and
+			d["asked"]["epoch"] == 40 and len(d["asked"]["lines_xxh3"]) == 16'
+}
+resumed_by_agent() {
+	interrupted 4 "${column_job[@]}" || return
+	injected '' "${column_job[@]}" --resume -j --agent "$tmp/agent/sock"
+	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0 and
+		d["work"]["by_agent"] and d["present"] == 200007'
+}
+agent=${EPF_AGENT:-$(dirname "$EPFCTL")/epfagent}
+if [ -x "$agent" ] && agent_begins; then
+	claim 'an agent: the same bytes of a column' \
+		by_agent "$many" "$many/column" --key-len 12
+	claim 'an agent: the same of CSV' \
+		by_agent "$few" "$few/keys.csv" -F csv --header --fields key
+	claim 'an agent goes on with what was interrupted here' resumed_by_agent
+	hostile 'cut: .*truncated' audit "$few/snap" "$tmp/cut" "${columns[@]}" \
+		-b "$dir/b" --agent "$tmp/agent/sock"
+	hostile 'regular files only' audit "$few/snap" <(cat "$few/keys.csv") \
+		-F csv -b "$dir/b" --agent "$tmp/agent/sock"
+else
+	for what in column CSV resume truncated pipe; do
+		ktap_skip "an agent: $what" 'epfagent is not there'
+	done
+fi
+
+ktap_finish

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files of records of any format. What is read does not depend on how much of
+ * the input comes at a time; with skip_bad nothing else is read than without;
+ * an error is one line, and stays.
+ *
+ * Input: format; how, see take_spec(); bytes that come at a time; the rest is
+ * the file.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+static ssize_t piece(int fd, void *to, size_t room);
+
+#define read piece
+#include "audit/input.c"
+#undef read
+#include "audit/records.c"
+
+static size_t piece_bytes;
+
+/* What libpcap reads does not come this way. */
+static ssize_t piece(int fd, void *to, size_t room)
+{
+	return read(fd, to, room < piece_bytes ? room : piece_bytes);
+}
+
+/**
+ * struct got - what was read
+ * @err: of the first call that failed, or 0
+ * @count: at the end
+ * @sum: of digests and bytes of all records, in their order
+ */
+struct got {
+	int err;
+	struct rec_count count;
+	__u64 sum;
+};
+
+/* Only what a format has a use for, so that no input is wasted. */
+static void take_spec(struct input *in, struct rec_spec *spec)
+{
+	static const char *const fields[] = { NULL, "1", "2,1", "a,b.c" };
+	__u8 format = take(in) % 7, how = take(in);
+
+	memset(spec, 0, sizeof(*spec));
+	spec->format = format == REC_COLUMN ? REC_AUTO : format;
+	spec->skip_bad = how & 8;
+	spec->pkt.key = EPF_PKT_FLOW;
+	if (spec->format == REC_PCAP)
+		spec->pkt.key = (how >> 6) % 3;
+	if (spec->format != REC_CSV && spec->format != REC_JSON)
+		return;
+	spec->fields = fields[how & 3];
+	spec->hex = how & 4;
+	spec->digest = (how & 0x14) == 0x10;
+	spec->header = spec->format == REC_CSV && how & 32;
+}
+
+static void add(struct got *g, const struct rec_batch *b)
+{
+	unsigned int i;
+
+	for (i = 0; i < b->n; i++) {
+		const struct epf_hash h = { { g->sum, b->digest[i] }, 0 };
+
+		g->sum = epf_digest(&h, b->raw[i].data, (__u32)b->raw[i].len);
+	}
+}
+
+static void judge(int err, const struct rec_error *e)
+{
+	const char *c = e->text;
+
+	law(err < 0 && *c, "an error is told");
+	for (; *c; c++)
+		law((*c >= ' ' && *c != 0x7f) || *c < 0, "in one line");
+}
+
+static void read_all(struct rec_source *source, struct got *g)
+{
+	static struct rec_batch batch;
+	struct rec_error e = { "" };
+	__u64 n = 0;
+
+	while (!(g->err = rec_next(source, &batch, &e)) && !batch.end) {
+		law(batch.n <= REC_BATCH, "a batch is no larger than that");
+		add(g, &batch);
+		n += batch.n;
+	}
+	g->count = rec_count(source);
+	law(g->count.records == n, "records are counted");
+	if (g->err) {
+		judge(g->err, &e);
+		law(rec_next(source, &batch, &e) == g->err, "an error stays");
+	}
+}
+
+static struct got read_file(int fd, const struct rec_spec *spec, size_t pieces)
+{
+	const struct epf_hash hash = { { 5, 6 }, 0 };
+	struct rec_error e = { "" };
+	struct got g = { .err = 0 };
+	struct rec_source *source;
+
+	lseek(fd, 0, SEEK_SET);
+	piece_bytes = pieces;
+	g.err = rec_open(&source, fd, spec, &hash, &e);
+	law(!g.err == !!source, "a reader, or an error");
+	if (g.err) {
+		judge(g.err, &e);
+		return g;
+	}
+	read_all(source, &g);
+	rec_close(source);
+	return g;
+}
+
+static bool same(const struct got *a, const struct got *b)
+{
+	return a->err == b->err && a->sum == b->sum &&
+	       a->count.records == b->count.records &&
+	       a->count.keyless == b->count.keyless &&
+	       a->count.bad == b->count.bad &&
+	       (a->err || a->count.bytes == b->count.bytes);
+}
+
+int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
+{
+	static int fd = -1;
+	struct input in = { data, size };
+	struct got whole, part, other;
+	struct rec_spec spec;
+	size_t pieces;
+
+	if (fd < 0)
+		fd = memfd_create("records", 0);
+	take_spec(&in, &spec);
+	pieces = take(&in) + 1u;
+	if (fd < 0 || ftruncate(fd, 0) ||
+	    pwrite(fd, in.p, in.left, 0) != (ssize_t)in.left)
+		abort();
+	whole = read_file(fd, &spec, 1 << 24);
+	part = read_file(fd, &spec, pieces);
+	law(same(&whole, &part), "pieces do not matter");
+	spec.skip_bad = !spec.skip_bad;
+	other = read_file(fd, &spec, 1 << 24);
+	if (!whole.count.bad && !other.count.bad &&
+	    (spec.skip_bad ? !whole.err : !other.err))
+		law(same(&whole, &other), "without bad ones, skip_bad is none");
+	return 0;
+}

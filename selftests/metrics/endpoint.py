@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0
+"""An endpoint that runs meanwhile, and requests to it."""
+
+import http.client
+import os
+import socket
+import subprocess
+
+import common
+
+LIMIT_S = int(os.environ.get("EPF_LIMIT", 60))  # that nothing here takes
+
+
+class Endpoint:
+    """serve, or serve_fake with a case; where is what it says."""
+
+    def __init__(self, listen, case=None):
+        program = "serve_fake" if case else "serve"
+        self.process = subprocess.Popen(
+            [os.path.join(common.BIN, program), listen] + ([case] if case else []),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        self.where = self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate(timeout=LIMIT_S)
+
+    def stop(self):
+        """Returns the exit status and what it said of errors."""
+        errors = self.process.communicate(timeout=LIMIT_S)[1]
+        return self.process.returncode, errors
+
+    def address(self):
+        """HOST:PORT"""
+        return self.where.split("/")[2]
+
+    def socket(self):
+        if self.where.startswith("/"):
+            s = socket.socket(socket.AF_UNIX)
+            s.connect(self.where)
+        else:
+            host, port = self.address().rsplit(":", 1)
+            s = socket.create_connection((host.strip("[]"), int(port)))
+        s.settimeout(LIMIT_S)
+        return s
+
+    def ask(self, path="/metrics", method="GET", body=None, **headers):
+        """Returns status, headers, body."""
+        c = http.client.HTTPConnection("localhost", timeout=LIMIT_S)
+        c.sock = self.socket()
+        c.request(method, path, body, headers)
+        answer = c.getresponse()
+        got = answer.status, answer.headers, answer.read()
+        c.close()
+        return got

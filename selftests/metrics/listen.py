@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The endpoint of the metrics: where it listens, who is answered what."""
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+
+import common
+import openmetrics
+import tap
+from endpoint import Endpoint
+
+LOOPBACK = "127.0.0.1:0"
+OPENMETRICS = "application/openmetrics-text"
+# of Prometheus 2.42
+ACCEPT = (OPENMETRICS + ";version=1.0.0," + OPENMETRICS + ";version=0.0.1;q=0.75,"
+          "text/plain;version=0.0.4;q=0.5,*/*;q=0.1")
+TMP = tempfile.TemporaryDirectory()
+
+
+def path_of(name):
+    return os.path.join(TMP.name, name)
+
+
+def same(got, want):
+    return None if got == want else f"got {got}, wanted {want}"
+
+
+def filters_of(samples):
+    return {k: v for k, v in samples.items() if dict(k[1]).get("filter")}
+
+
+def told(listen):
+    """OpenMetrics, complete, over this address."""
+    def run():
+        want = {}
+        for f in json.loads(common.page("kinds", "raw")):
+            want.update(common.of_filter(f))
+        with Endpoint(listen, "kinds") as e:
+            status, headers, body = e.ask(Accept=ACCEPT)
+        samples = openmetrics.parse(body)[0]
+        return same((status, headers["Content-Type"]), (
+            200, OPENMETRICS + "; version=1.0.0; charset=utf-8")) or \
+            common.difference(filters_of(samples), want) or \
+            same(samples["epochfilter_agent_keys_asked_total", frozenset()], 1000)
+    return run
+
+
+def told_where():
+    with Endpoint("127.0.0.1:0") as four, Endpoint("[::1]:0") as six, \
+            Endpoint(path_of("where")) as unix:
+        return same([four.where.rsplit(":", 1)[0], six.where.rsplit(":", 1)[0],
+                     unix.where],
+                    ["http://127.0.0.1", "http://[::1]", path_of("where")])
+
+
+def old_format():
+    with Endpoint(LOOPBACK, "kinds") as e:
+        answers = [e.ask(), e.ask(Accept="*/*"), e.ask(Accept="text/plain")]
+    for status, headers, body in answers:
+        openmetrics.parse_text(body)
+        if status != 200 or headers["Content-Type"] != \
+                "text/plain; version=0.0.4; charset=utf-8":
+            return f"{status} {headers}"
+    return None
+
+
+def other_requests():
+    with Endpoint(LOOPBACK, "kinds") as e:
+        got = [e.ask("/")[0], e.ask("/metrics/")[0], e.ask("/etc/passwd")[0],
+               e.ask("/metrics?x=1")[0], e.ask(method="HEAD")[0],
+               e.ask(method="POST", body="x" * 100000)[0],
+               e.ask(method="DELETE")[0], e.ask(body="x" * 100000)[0],
+               e.ask("/x" * 100000)[0]]
+        allow = e.ask(method="PUT")[1]["Allow"]
+        page = e.ask("/")[2]
+    return same(got, [200, 404, 404, 200, 200, 405, 405, 200, 414]) or \
+        same((allow, b'href="/metrics"' in page), ("GET, HEAD", True))
+
+
+def head():
+    with Endpoint(LOOPBACK, "many") as e:
+        whole, none = e.ask(), e.ask(method="HEAD")
+    return same((none[1]["Content-Length"], none[2]),
+                (str(len(whole[2])), b""))
+
+
+def errors():
+    """What cannot be read is 500, and the endpoint lives on."""
+    with Endpoint(LOOPBACK, "no_filter") as e:
+        return same([e.ask()[0], e.ask()[0], e.ask("/")[0]], [500, 500, 200])
+
+
+def without_module():
+    if os.path.exists("/dev/epochfilter"):
+        raise tap.Skip("the module is loaded")
+    with Endpoint(LOOPBACK) as e:
+        samples = openmetrics.parse(e.ask(Accept=ACCEPT)[2])[0]
+    return same((samples["epochfilter_up", frozenset()], filters_of(samples)),
+                (0, {}))
+
+
+def refused():
+    """Only this machine's own addresses, and sound paths."""
+    faults = []
+    for listen, why in [
+            ("0.0.0.0:0", "only"), ("[::]:0", "only"), (":9464", "only"),
+            ("*:9464", "only"), ("localhost:9464", "only"), ("9464", "only"),
+            ("127.0.0.2:9464", "only"), ("192.0.2.1:9464", "only"),
+            ("[::ffff:0.0.0.0]:1", "only"), ("", "only"), ("relative", "only"),
+            ("127.0.0.1:", "a port is"), ("127.0.0.1:65536", "a port is"),
+            ("127.0.0.1:-1", "a port is"), ("127.0.0.1:1x", "a port is"),
+            ("[::1]:000000", "a port is"), ("127.0.0.1:1:0.0.0.0:1", "a port is"),
+            ("/" + "x" * 108, "has 107 bytes at most"),
+            (path_of("none/x"), "No such file")]:
+        status, said = Endpoint(listen, "kinds").stop()
+        if status != 1 or not said.startswith("error: '") or \
+                why not in said or said.count("\n") != 1:
+            faults.append(f"{listen}: {status} {said}")
+    return "\n".join(faults)
+
+
+def loopback_only():
+    """Another address of this machine is not listened on."""
+    with Endpoint(LOOPBACK, "kinds") as e:
+        port = int(e.address().rsplit(":", 1)[1])
+        try:
+            socket.create_connection(("127.0.0.2", port)).close()
+            return "127.0.0.2 is answered"
+        except OSError:
+            return None
+
+
+def taken():
+    with Endpoint(LOOPBACK, "kinds") as e:
+        return same(Endpoint(e.address(), "kinds").stop(),
+                    (1, f"error: '{e.address()}': "
+                        "Address already in use\n"))
+
+
+def socket_file():
+    """Mode 0660 whatever the umask, and away at the end."""
+    path = path_of("mode")
+    old = os.umask(0o077)
+    try:
+        with Endpoint(path, "kinds"):
+            mode = stat.S_IMODE(os.stat(path).st_mode)
+    finally:
+        os.umask(old)
+    return same((mode, os.path.exists(path)), (0o660, False))
+
+
+def stale_socket():
+    path = path_of("stale")
+    with Endpoint(path, "kinds") as e:
+        e.process.kill()
+        e.process.wait()
+    if not os.path.exists(path):
+        return "no socket was left"
+    with Endpoint(path, "kinds") as e:
+        return same(e.ask()[0], 200)
+
+
+def not_replaced():
+    """Neither a socket that is listened on, nor anything else."""
+    with open(path_of("file"), "w") as f:
+        f.write("text")
+    os.symlink(path_of("file"), path_of("link"))
+    with Endpoint(path_of("live"), "kinds") as e:
+        got = [Endpoint(path_of(n), "kinds").stop()[0]
+               for n in ("file", "link", "live")]
+        answer = e.ask()[0]
+    with open(path_of("file")) as f:
+        return same((got, answer, f.read()), ([1, 1, 1], 200, "text"))
+
+
+def at_once():
+    """Forty clients, more than there are connections, all get all of it."""
+    with Endpoint(LOOPBACK, "many") as e:
+        first, bodies = e.ask()[2], []
+        threads = [threading.Thread(target=lambda: bodies.append(e.ask()[2]))
+                   for _ in range(40)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    return same(len([b for b in bodies if b == first]), 40)
+
+
+def idle_clients():
+    """Clients that say nothing, as many as there may be, are sent away."""
+    with Endpoint(LOOPBACK, "kinds") as e:
+        idle = [e.socket() for _ in range(16)]
+        status = e.ask()[0]
+        for s in idle:
+            s.close()
+    return same(status, 200)
+
+
+def half_clients():
+    """A client that goes away in the middle of an answer hurts nobody."""
+    with Endpoint(LOOPBACK, "many") as e:
+        for _ in range(20):
+            s = e.socket()
+            s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+            s.recv(10)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            s.close()
+        return same(e.ask()[0], 200)
+
+
+def signals():
+    """The endpoint's thread takes none, also where the others do not either."""
+    with Endpoint(LOOPBACK, "kinds") as e:
+        for command in "su":
+            e.process.stdin.write(command)
+            e.process.stdin.flush()
+            for _ in range(20):
+                e.ask()
+        return same(e.process.stdout.readline(), "main\n")
+
+
+def ends_while_asked():
+    """It ends, with 0, while clients are connected."""
+    e = Endpoint(LOOPBACK, "many")
+    s = e.socket()
+    s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    status = e.stop()
+    s.close()
+    return same(status, (0, ""))
+
+
+def agent():
+    """epfagent has such an endpoint, with numbers of its own."""
+    program = os.path.join(os.path.dirname(common.EPFCTL), "epfagent")
+    if not os.path.exists(program):
+        raise tap.Skip("epfagent is not built")
+    e = Endpoint.__new__(Endpoint)
+    e.where = path_of("agent-metrics")
+    e.process = subprocess.Popen([program, "--socket", path_of("agent"),
+                                  "--metrics", e.where], stderr=subprocess.PIPE)
+    try:
+        e.process.stderr.readline()  # it is ready
+        samples = openmetrics.parse(e.ask(Accept=ACCEPT)[2])[0]
+    finally:
+        e.process.terminate()
+        e.process.communicate()
+    own = sorted(k[0][12:] for k in samples if k[0].startswith("epochfilter_agent"))
+    return same(own, sorted(common.AGENT + ["agent_audits_total"] * 3)) or \
+        same(os.path.exists(e.where), False)
+
+
+CASES = [
+    ("127.0.0.1: all filters, as OpenMetrics", told(LOOPBACK)),
+    ("[::1]: likewise", told("[::1]:0")),
+    ("a socket: likewise", told(path_of("socket"))),
+    ("it says where it is", told_where),
+    ("the older format where OpenMetrics is not asked for", old_format),
+    ("other paths, methods, bodies", other_requests),
+    ("HEAD is GET without the text", head),
+    ("filters that cannot be read: 500", errors),
+    ("without the module: up is 0", without_module),
+    ("other addresses are refused, in one line", refused),
+    ("only the loopback address is listened on", loopback_only),
+    ("an address that is taken", taken),
+    ("a socket's mode, and its end", socket_file),
+    ("a socket that was left behind is replaced", stale_socket),
+    ("what is in use, or no socket, is not", not_replaced),
+    ("40 clients at once", at_once),
+    ("16 clients that say nothing", idle_clients),
+    ("clients that go away", half_clients),
+    ("signals are the caller's", signals),
+    ("it ends while it is asked", ends_while_asked),
+    ("epfagent has it", agent),
+]
+
+if __name__ == "__main__":
+    # with arguments, these only
+    tap.main([c for c in CASES if not sys.argv[1:] or c[0] in sys.argv[1:]])

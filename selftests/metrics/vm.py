@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""The metrics of real filters, of every kind: what epfctl list tells is what
+the endpoint and epfctl metrics tell. Loads build/kmod/epochfilter.ko (or
+EPF_KO) in a VM; elsewhere it must be loaded.
+"""
+
+import decimal
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+
+import common
+import openmetrics
+import prometheus
+import tap
+from endpoint import Endpoint
+
+KO = os.environ.get("EPF_KO", os.path.join(common.BUILD, "kmod/epochfilter.ko"))
+TMP = tempfile.TemporaryDirectory()
+SOCKET = os.path.join(TMP.name, "socket")
+ACCEPT = "application/openmetrics-text"
+# What goes on by itself while nobody inserts.
+MOVING = {"epochfilter_" + n for n in
+          ("age_seconds", "covered_seconds", "covered_inserts", "rotations_total",
+           "rotations_delayed_total", "scanned_lines_total", "epoch",
+           "fill_ratio", "error_ratio", "memory_bytes", "slices", "users")}
+
+
+def epfctl(*args, **more):
+    return subprocess.run([common.EPFCTL, *args], check=True, capture_output=True,
+                          **more).stdout
+
+
+def insert(name, first, nr):
+    keys = "".join(f"key {i}\n" for i in range(first, first + nr))
+    epfctl("insert", name, "-", input=keys.encode())
+
+
+def make_filters():
+    """One of every kind, a full one, one that fails open, an empty one."""
+    for kind in common.KINDS[1:]:
+        epfctl("create", f"m-{kind}", "--kind", kind, "--time", "10m", "--rate",
+               "1000", "--budget", "1e-3")
+        insert(f"m-{kind}", 0, 500)
+        subprocess.run([common.EPFCTL, "test", "-c", f"m-{kind}", "key 1", "never"],
+                       capture_output=True)
+    epfctl("create", "m-empty", "-W", "7000")
+    epfctl("create", "m-lanes", "-W", "7000", "-T", "1h", "--mode", "either")
+    insert("m-lanes", 0, 5000)
+    epfctl("create", "m-flood", "-T", "10m", "--rate", "10")
+    for first in range(0, 200000, 50000):
+        insert("m-flood", first, 50000)
+    subprocess.run([common.EPFCTL, "test", "-c", "m-flood", "key 1", "never"],
+                   capture_output=True)
+
+
+def listed():
+    return {f["name"]: f for f in json.loads(epfctl("list", "-j"))}
+
+
+def numbers(f):
+    """As of_filter() has them, of a filter of epfctl list -j. Ratios are
+    rounded there, and by so much they may differ here.
+    """
+    s = f["stats"]
+    fill = [[0, 0]] * 8
+    for e in f["epochs"]:
+        fill[e["age"]] = [e["epoch"], round(e["fill"] * 1e12)]
+    return {
+        "name": f["name"].encode().hex(), "id": f["id"],
+        "kind": common.KINDS.index(f["kind"]),
+        "flags": f["saturated"] | f["pinned"] << 1, "users": f["users"] + 1,
+        "window_inserts": f.get("window_inserts", 0),
+        "window_ns": f.get("window_ns", 0),
+        "budget_ppt": round(f["budget"] * 1e12),
+        "limit_ppt": round(f["limit"] * 1e12), "epoch": f["epoch"],
+        "memory_bytes": f["memory_bytes"],
+        "covered_inserts": f["covered_inserts"],
+        "covered_ns": f["covered_ns"], "fpr_ppt": round(f["fpr"] * 1e12),
+        "age_ns": f["age_ns"], "slices": f["slices"], "waits": f["waits"],
+        "window_epochs": f["window_epochs"], "inserts": s["inserts"],
+        "hits": s["hits"], "misses": s["misses"], "rotations": s["rotations"],
+        "delayed": s["delayed"], "saturations": s["saturations"],
+        "failed_open": s["failed_open"], "scanned": s["scanned"], "fill": fill}
+
+
+def expected():
+    want = {}
+    for f in listed().values():
+        want.update(common.of_filter(numbers(f)))
+    return want
+
+
+def near(a, b):
+    """Equal, or as near as six digits tell."""
+    return abs(a - b) <= max(abs(a), abs(b)) * decimal.Decimal("5.1e-6")
+
+
+def fits(ask):
+    """ask() tells the same as epfctl list: what stays exactly, what moves
+    between a list before and one after.
+    """
+    def claim():
+        before = expected()
+        got = openmetrics.parse(ask())[0]
+        after = expected()
+        own = {k: v for k, v in got.items() if dict(k[1]).get("filter")}
+        there = set(before) & set(after), set(before) | set(after)
+        faults = [f"{k}: missing" for k in there[0] - set(own)]
+        faults += [f"{k}: too many" for k in set(own) - there[1]]
+        for k in there[0] & set(own):
+            exact = k[0] not in MOVING
+            low, high = sorted((before[k], after[k]))
+            if not near(own[k], low) and not near(own[k], high) and \
+                    (exact or not low <= own[k] <= high):
+                faults.append(f"{k}: {own[k]}, not {low} to {high}")
+        if got["epochfilter_filters", frozenset()] != len(listed()):
+            faults.append("the number of filters")
+        return "\n".join(faults[:8])
+    return claim
+
+
+def over(listen):
+    def ask():
+        with Endpoint(listen) as e:
+            status, _, body = e.ask(Accept=ACCEPT)
+        if status != 200:
+            raise RuntimeError(status)
+        return body
+    return ask
+
+
+def value(samples, name, filter_name):
+    return [v for k, v in samples.items()
+            if k[0] == "epochfilter_" + name and ("filter", filter_name) in k[1]]
+
+
+def states():
+    """What was done to the filters is what is told."""
+    s = openmetrics.parse(epfctl("metrics"))[0]
+    flood = [value(s, n, "m-flood")[0] for n in
+             ("saturated", "saturations_total", "failed_open_total",
+              "inserts_total", "hits_total", "misses_total")]
+    if flood[0] != 1 or flood[1] < 1 or flood[2] < 2 or flood[3] != 200000:
+        return f"m-flood: {flood}"
+    if value(s, "error_ratio", "m-flood") <= value(s, "limit_ratio", "m-flood"):
+        return "m-flood: the error is below the limit"
+    empty = value(s, "inserts_total", "m-empty") + value(s, "error_ratio", "m-empty")
+    return None if empty == [0, 0] else f"m-empty: {empty}"
+
+
+def text_format():
+    got = openmetrics.parse_text(epfctl("metrics", "--text"))[0]
+    new = openmetrics.parse(epfctl("metrics"))[0]
+    return None if set(got) == set(new) else f"{set(got) ^ set(new)}"
+
+
+def prometheus_collects():
+    """A server has of every filter what was inserted, and its kind."""
+    if not common.tool("prometheus"):
+        raise tap.Skip("no prometheus: scripts/deps.sh test")
+    with Endpoint("127.0.0.1:0") as e, prometheus.Server([e.address()]) as server:
+        server.until(server.collected)
+        got = {(r["metric"]["filter"], r["metric"]["kind"]): int(r["value"][1])
+               for r in server.api(
+                   "query", query="epochfilter_inserts_total")["result"]}
+    want = {(f["name"], f["kind"]): f["stats"]["inserts"]
+            for f in listed().values()}
+    return common.difference(got, want)
+
+
+def while_destroyed():
+    """Filters that come and go while all are read: every answer is whole, and
+    nobody has to force a destruction for long.
+    """
+    done, faults = threading.Event(), []
+
+    def scrape():
+        while not done.is_set():
+            status, _, body = e.ask(Accept=ACCEPT)
+            if status != 200:
+                faults.append(f"{status} {body}")
+            else:
+                openmetrics.parse(body)
+
+    with Endpoint(SOCKET) as e:
+        t = threading.Thread(target=scrape)
+        t.start()
+        for n in range(40):
+            epfctl("create", f"m-short-{n}", "-W", "100")
+            epfctl("destroy", "--force", f"m-short-{n}")
+        done.set()
+        t.join()
+    return "\n".join(faults[:3])
+
+
+def unloaded():
+    """Without the module the endpoint lives on, and says so; and sees it when
+    it is back.
+    """
+    if "EPF_VM" not in os.environ:
+        raise tap.Skip("not this machine's module")
+    with Endpoint(SOCKET) as e:
+        for name in listed():
+            epfctl("destroy", "--force", name)
+        subprocess.run(["rmmod", "epochfilter"], check=True)
+        ups = [openmetrics.parse(e.ask(Accept=ACCEPT)[2])[0]]
+        subprocess.run(["insmod", KO], check=True)
+        epfctl("create", "m-back", "-W", "700")
+        ups.append(openmetrics.parse(e.ask(Accept=ACCEPT)[2])[0])
+    got = [int(s["epochfilter_up", frozenset()]) for s in ups]
+    return None if got == [0, 1] and value(ups[1], "users", "m-back") else f"{got}"
+
+
+def sweep():
+    for name in listed():
+        if name.startswith("m-"):
+            epfctl("destroy", "--force", name)
+
+
+def main():
+    if os.geteuid():
+        why = "needs root"
+    elif not os.path.exists(os.path.join(common.BIN, "serve")):
+        why = "no libmicrohttpd"
+    elif not os.path.exists("/dev/epochfilter") and (
+            "EPF_VM" not in os.environ or
+            subprocess.run(["insmod", KO]).returncode):
+        why = "the module is not loaded"
+    else:
+        try:
+            make_filters()
+            return tap.run([
+                ("a socket: what epfctl list tells", fits(over(SOCKET))),
+                ("127.0.0.1: likewise", fits(over("127.0.0.1:0"))),
+                ("epfctl metrics: likewise",
+                 fits(lambda: epfctl("metrics"))),
+                ("epfctl metrics --text: the same samples", text_format),
+                ("saturated, failing open, empty", states),
+                ("Prometheus collects them", prometheus_collects),
+                ("while filters are made and destroyed", while_destroyed),
+                ("without the module, and with it again", unloaded)])
+        finally:
+            sweep()
+    print(f"TAP version 13\n1..0 # SKIP {why}")
+    return 4
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the tests of records share: the reader under test, and keys and digests
+made without it.
+"""
+
+import os
+import random
+import resource
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", d) for d in ("model", "dedup")]
+
+import hashes  # noqa: E402
+import packets  # noqa: E402
+
+KEY = (0x0123456789ABCDEF, 0xFEDCBA9876543210)
+BUILD = os.path.join(os.environ.get("BUILD") or
+                     os.path.join(HERE, "..", "..", "build"),
+                     "selftests", "records")
+READREC = os.environ.get("READREC") or os.path.join(BUILD, "readrec")
+EINVAL, EBADMSG, EOPNOTSUPP = 22, 74, 95
+LINE_MAX = 1 << 20
+
+
+class Got:
+    """What readrec printed: @pairs of digest and raw bytes, @records,
+    @keyless, @bad and @bytes counted, @error its number or 0, @why its text.
+    """
+
+    def __init__(self, out, status):
+        self.pairs, self.error, self.why = [], 0, ""
+        self.records = self.keyless = self.bad = self.bytes = 0
+        self.format, self.prologue, self.status = "", b"", status
+        for line in out.decode("latin-1").splitlines():
+            self.take(*line.split(" ", 1))
+
+    def take(self, word, rest):
+        if word == "format":
+            self.format = rest
+        elif word == "prologue":
+            self.prologue = bytes.fromhex(rest)
+        elif word == "count":
+            self.records, self.keyless, self.bad, self.bytes = \
+                map(int, rest.split())
+        elif word == "error":
+            number, self.why = rest.split(" ", 1)
+            self.error = int(number)
+        else:
+            self.pairs.append((int(word, 16), bytes.fromhex(rest)))
+
+    @property
+    def digests(self):
+        return [digest for digest, _ in self.pairs]
+
+    @property
+    def raw(self):
+        return b"".join(raw for _, raw in self.pairs)
+
+
+def command(form, *options):
+    return [READREC, "%x,%x" % KEY, form, *options]
+
+
+def read(data, form, *options, memory=None):
+    """Of bytes, through a pipe; or of an open file. With at most so many bytes
+    of @memory.
+    """
+    how = {"input": data} if isinstance(data, bytes) else {"stdin": data}
+    if memory and "sanitized" not in READREC:
+        how["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                       (memory, memory))
+    ran = subprocess.run(command(form, *options), stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, timeout=300, **how)
+    if ran.returncode not in (0, 1) or ran.stderr:
+        raise AssertionError(f"readrec ended with {ran.returncode}: "
+                             f"{ran.stdout[-300:]} {ran.stderr[-3000:]}")
+    got = Got(ran.stdout, ran.returncode)
+    if (got.status == 1) != bool(got.error):
+        raise AssertionError("status and error differ")
+    return got
+
+
+_known = {}
+
+
+def digest(key):
+    if key not in _known:
+        _known[key] = hashes.digest(KEY, False, key)
+    return _known[key]
+
+
+def differ(what, got, want):
+    """None where equal."""
+    if got == want:
+        return None
+    return f"{what}:\ngot  {str(got)[:400]}\nwant {str(want)[:400]}"
+
+
+def expect(got, keys, error=0, keyless=None, bad=None):
+    """First fault of @got, which is to have @keys and those counts."""
+    return differ("digests", got.digests, [digest(k) for k in keys]) or \
+        differ("error", (got.error, got.why) if got.error != error else error,
+               error) or \
+        (keyless is not None and differ("keyless", got.keyless, keyless)) or \
+        (bad is not None and differ("bad", got.bad, bad)) or \
+        differ("records", got.records, len(keys))
+
+
+def first(faults):
+    """The first fault of an iteration, with its place."""
+    for i, fault in enumerate(faults):
+        if fault:
+            return f"case {i}: {fault}"
+    return None
+
+
+def flow_key(version, proto, four, src, dst):
+    """Canonical bytes by the description, not by the code."""
+    return bytes([version, proto]) + four + src + dst
+
+
+def rng(seed):
+    return random.Random(seed)
+
+
+__all__ = [name for name in dir() if not name.startswith("_")]

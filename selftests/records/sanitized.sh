@@ -1,0 +1,15 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# The tests of records with address and undefined-behaviour sanitizers. GLib
+# keeps what it allocated for good, so leaks are looked for without IPFIX.
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../ktap.sh"
+
+READREC=${BUILD:-$here/../../build}/selftests/records/readrec_sanitized
+export READREC
+[ -x "$READREC" ] || ktap_skip_all 'not built'
+ktap_plan 2
+ktap_check 'text, sanitized' "$here/text.py"
+ktap_check 'flows, sanitized' "$here/flows.py"
+ktap_finish

@@ -1,0 +1,22 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Readers built without the libraries that may be missing.
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../ktap.sh"
+
+bare=${BUILD:-$here/../../build}/selftests/records/readrec_bare
+[ -x "$bare" ] || ktap_skip_all 'not built'
+
+# usage: says FORMAT PACKAGE OPTION...: EOPNOTSUPP, naming the package
+says() {
+	printf 'a,b\n' | "$bare" 1,2 "$1" "$3" | grep "^error 95 .*$2"
+}
+
+ktap_plan 5
+ktap_check 'CSV names its package' says csv libcsv-dev fields=1
+ktap_check 'IPFIX names its package' says ipfix libfixbuf-dev key=flow
+ktap_check 'captures name their package' says pcap libpcap-dev key=flow
+ktap_check 'lines go without any' sh -c "echo a | $bare 1,2 csv | grep 'count 1 '"
+ktap_check 'JSON too' sh -c "echo '{\"a\":\"b\"}' | $bare 1,2 json fields=a | grep 'count 1 '"
+ktap_finish

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A client of epfagent. Files are opened here, with the rights of whoever asks. */
+#include "agent.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "wrong.h"
+
+/**
+ * struct talk - one question, and what is to be done with the answers
+ * @fd: socket
+ * @state: of the audit, or NULL
+ * @about: or NULL
+ * @progress: or NULL
+ * @ctx: for @progress
+ */
+struct talk {
+	int fd;
+	struct job_state *state;
+	struct agent_about *about;
+	int (*progress)(void *ctx, const struct job_state *state);
+	void *ctx;
+};
+
+static int dial(const char *path, struct rec_error *e)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd, ret;
+
+	if (strlen(path) >= sizeof(to.sun_path))
+		return audit_wrong(e, -ENAMETOOLONG, "%.100s: too long for a "
+				   "socket", path);
+	strcpy(to.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return audit_wrong(e, -errno, "socket: %s", strerror(errno));
+	if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		return fd;
+	ret = audit_wrong(e, -errno, "%s: %s", path, strerror(errno));
+	close(fd);
+	return ret;
+}
+
+/* An agent that is about to refuse may have closed already: what it said is
+ * then still to be read.
+ */
+static int send_request(int fd, json_t *request, const int *fds, size_t nr,
+			struct rec_error *e)
+{
+	char control[CMSG_SPACE(sizeof(int) * AGENT_FDS)] = { 0 };
+	char *text = json_dumps(request, JSON_COMPACT);
+	struct iovec io = { text, text ? strlen(text) : 0 };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
+	struct cmsghdr *c;
+	ssize_t n;
+
+	if (!text)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	if (nr) {
+		m.msg_control = control;
+		m.msg_controllen = CMSG_SPACE(sizeof(int) * nr);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * nr);
+		memcpy(CMSG_DATA(c), fds, sizeof(int) * nr);
+	}
+	do
+		n = sendmsg(fd, &m, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	free(text);
+	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
+		return audit_wrong(e, -errno, "asking the agent: %s",
+				   strerror(errno));
+	return 0;
+}
+
+/* @resets: a close with our request unread may hide what was said before it. */
+static ssize_t receive(struct talk *t, char *buf, size_t room)
+{
+	int resets = 1;
+	ssize_t n;
+
+	for (;;) {
+		n = recv(t->fd, buf, room, MSG_TRUNC);
+		if (n >= 0)
+			return n;
+		if (errno == EINTR) {
+			if (t->progress && t->progress(t->ctx, t->state))
+				return -ECANCELED;
+		} else if (errno != ECONNRESET || !resets--) {
+			return -errno;
+		}
+	}
+}
+
+/* The next answer; NULL with @ret: none. */
+static json_t *answer(struct talk *t, int *ret, struct rec_error *e)
+{
+	char buf[AGENT_MESSAGE_MAX];
+	ssize_t n = receive(t, buf, sizeof(buf));
+	json_t *json;
+
+	if (n < 0) {
+		*ret = audit_wrong(e, (int)n, n == -ECANCELED ? "stopped" :
+				   "the agent does not answer: %s",
+				   strerror((int)-n));
+		return NULL;
+	}
+	if (!n) {
+		*ret = audit_wrong(e, -EPROTO, "the agent hung up");
+		return NULL;
+	}
+	json = (size_t)n > sizeof(buf) ? NULL : json_loadb(buf, (size_t)n, 0, NULL);
+	if (!json_is_object(json)) {
+		json_decref(json);
+		json = NULL;
+		*ret = audit_wrong(e, -EPROTO, "the agent says what makes no sense");
+	}
+	return json;
+}
+
+/* Return: the errno that it tells; 0: no error. */
+static int told_error(json_t *json, struct rec_error *e)
+{
+	const char *text;
+	int err;
+
+	if (!json_object_get(json, "error"))
+		return 0;
+	if (json_unpack(json, "{ss si}", "error", &text, "errno", &err) ||
+	    err <= 0 || err > 4095)
+		return audit_wrong(e, -EPROTO, "the agent says what makes no "
+				   "sense");
+	return audit_wrong(e, -err, "%s", text);
+}
+
+/* Return: 1: more will come; else as agent_audit(). */
+static int heed(struct talk *t, json_t *json, struct rec_error *e)
+{
+	json_t *done = json_object_get(json, "done");
+	json_t *state = done ? done : json_object_get(json, "state");
+	json_t *about = json_object_get(json, "about");
+	int ret = 0;
+
+	if (state)
+		ret = agent_state_parse(t->state, state);
+	if (!ret && about && t->about)
+		ret = agent_about_parse(t->about, about);
+	if (!ret)
+		ret = told_error(json, e);
+	else
+		audit_wrong(e, ret, "the agent says what makes no sense");
+	if (ret || done)
+		return ret;
+	if (t->progress && t->progress(t->ctx, t->state))
+		return audit_wrong(e, -ECANCELED, "stopped");
+	return 1;
+}
+
+static int converse(struct talk *t, struct rec_error *e)
+{
+	int ret = 1;
+
+	while (ret == 1) {
+		json_t *json = answer(t, &ret, e);
+
+		if (json)
+			ret = heed(t, json, e);
+		json_decref(json);
+	}
+	return ret;
+}
+
+/* Places of the descriptors that are there. Return: how many. */
+static size_t gather(struct agent_request *r, int snapshot, int *fds)
+{
+	int *const to[AGENT_FDS] = { &r->spec.keys_fd, &r->spec.bitmap_fd,
+				     &r->spec.ages_fd, &r->spec.records_fd,
+				     &r->snapshot };
+	size_t i, nr = 0;
+
+	r->snapshot = snapshot;
+	for (i = 0; i < AGENT_FDS; i++) {
+		if (*to[i] < 0)
+			continue;
+		fds[nr] = *to[i];
+		*to[i] = (int)nr++;
+	}
+	return nr;
+}
+
+static int all_regular(const int *fds, size_t nr, struct rec_error *e)
+{
+	struct stat st;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (fstat(fds[i], &st))
+			return audit_wrong(e, -errno, "%s", strerror(errno));
+		if (!S_ISREG(st.st_mode))
+			return audit_wrong(e, -EOPNOTSUPP, "the agent takes "
+					   "regular files only");
+	}
+	return 0;
+}
+
+static int fill_request(struct agent_request *r, const char *target,
+			const struct job_spec *spec, struct rec_error *e)
+{
+	const char *fields = spec->records.fields;
+
+	memset(r, 0, sizeof(*r));
+	r->spec = *spec;
+	if (strlen(target ? target : "") >= sizeof(r->filter) ||
+	    strlen(fields ? fields : "") >= sizeof(r->fields))
+		return audit_wrong(e, -EOPNOTSUPP, "longer than the agent takes");
+	strcpy(r->filter, target ? target : "");
+	strcpy(r->fields, fields ? fields : "");
+	if (spec->engine)
+		snprintf(r->engine, sizeof(r->engine), "%s", spec->engine->name);
+	return 0;
+}
+
+static int ask(struct talk *t, const char *path, const struct agent_request *r,
+	       const int *fds, size_t nr, struct rec_error *e)
+{
+	json_t *json = agent_request_json(r);
+	int ret;
+
+	t->fd = json ? dial(path, e) : audit_wrong(e, -ENOMEM, "out of memory");
+	if (t->fd < 0) {
+		json_decref(json);
+		return t->fd;
+	}
+	ret = send_request(t->fd, json, fds, nr, e);
+	json_decref(json);
+	if (!ret)
+		ret = converse(t, e);
+	close(t->fd);
+	return ret;
+}
+
+int agent_audit(const char *socket, const char *target, int snapshot_fd,
+		const struct job_spec *spec, struct job_state *state,
+		struct agent_about *about,
+		int (*progress)(void *ctx, const struct job_state *state),
+		void *ctx, struct rec_error *e)
+{
+	struct talk t = { .state = state, .about = about,
+			  .progress = progress, .ctx = ctx };
+	struct agent_request r;
+	int fds[AGENT_FDS];
+	size_t nr;
+	int ret;
+
+	memset(state, 0, sizeof(*state));
+	ret = fill_request(&r, target, spec, e);
+	if (ret)
+		return ret;
+	nr = gather(&r, snapshot_fd, fds);
+	ret = all_regular(fds, nr, e);
+	if (ret)
+		return ret;
+	return ask(&t, socket ? socket : AGENT_SOCKET, &r, fds, nr, e);
+}
+
+int agent_ask(const char *socket, const char *op, json_t **result,
+	      struct rec_error *e)
+{
+	json_t *request = json_pack("{ss}", "op", op);
+	struct talk t = { .fd = dial(socket ? socket : AGENT_SOCKET, e) };
+	int ret = t.fd < 0 ? t.fd : send_request(t.fd, request, NULL, 0, e);
+
+	*result = NULL;
+	json_decref(request);
+	if (!ret)
+		*result = answer(&t, &ret, e);
+	if (*result)
+		ret = told_error(*result, e);
+	if (ret) {
+		json_decref(*result);
+		*result = NULL;
+	}
+	if (t.fd >= 0)
+		close(t.fd);
+	return ret;
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What epfagent and its clients say to each other, as JSON. What is read comes
+ * from anybody: each member has a type and a range, and there are no others.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "epf/packet.h"
+#include "wrong.h"
+
+const char *const agent_fd_names[AGENT_FDS] = {
+	"keys", "bitmap", "ages", "records", "snapshot",
+};
+
+/* Numbers */
+
+static json_t *ages_json(const __u64 *ages)
+{
+	json_t *list = json_array();
+	unsigned int i;
+
+	for (i = 0; i < EPF_AGES_MAX; i++)
+		json_array_append_new(list, json_integer((json_int_t)ages[i]));
+	return list;
+}
+
+static bool ages_parse(__u64 *ages, json_t *list)
+{
+	unsigned int i;
+
+	if (!json_is_array(list) || json_array_size(list) != EPF_AGES_MAX)
+		return false;
+	for (i = 0; i < EPF_AGES_MAX; i++) {
+		json_t *v = json_array_get(list, i);
+
+		if (!json_is_integer(v) || json_integer_value(v) < 0)
+			return false;
+		ages[i] = (__u64)json_integer_value(v);
+	}
+	return true;
+}
+
+/* Is each of @n numbers from 0 to @max? */
+static bool in_range(const json_int_t *v, size_t n, json_int_t max)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (v[i] < 0 || v[i] > max)
+			return false;
+	return true;
+}
+
+static bool text_fits(const char *text, char *to, size_t room)
+{
+	size_t len = strlen(text), i;
+
+	for (i = 0; i < len; i++)
+		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+			return false;
+	if (len >= room)
+		return false;
+	memcpy(to, text, len + 1);
+	return true;
+}
+
+/* Requests */
+
+static json_t *mark_json(const struct job_mark *m)
+{
+	return json_pack("{sI sI so sI}", "keys", (json_int_t)m->keys,
+			 "present", (json_int_t)m->present, "ages",
+			 ages_json(m->ages_of), "record_bytes",
+			 (json_int_t)m->record_bytes);
+}
+
+static json_t *records_json(const struct rec_spec *r, const char *fields)
+{
+	json_t *o = json_pack("{ss sb sb sb sb si si si si si sI}",
+		"format", rec_format_name(r->format), "digest", r->digest,
+		"hex", r->hex, "header", r->header, "skip_bad", r->skip_bad,
+		"separator", (int)(unsigned char)r->separator,
+		"joint", (int)(unsigned char)r->joint, "key", (int)r->pkt.key,
+		"link", (int)r->pkt.link, "flags", (int)r->pkt.flags,
+		"max_bytes", (json_int_t)r->pkt.max_bytes);
+
+	if (o && fields[0])
+		json_object_set_new(o, "fields", json_string(fields));
+	return o;
+}
+
+/* The words of the descriptors, in the order of their places. */
+static json_t *fds_json(const struct agent_request *r)
+{
+	const int place[AGENT_FDS] = { r->spec.keys_fd, r->spec.bitmap_fd,
+				       r->spec.ages_fd, r->spec.records_fd,
+				       r->snapshot };
+	json_t *list = json_array();
+	int at, i;
+
+	for (at = 0; at < AGENT_FDS; at++)
+		for (i = 0; i < AGENT_FDS; i++)
+			if (place[i] == at)
+				json_array_append_new(list,
+					json_string(agent_fd_names[i]));
+	return list;
+}
+
+json_t *agent_request_json(const struct agent_request *r)
+{
+	json_t *o = json_pack("{ss so so si sb si so}", "op", "audit", "fds",
+			      fds_json(r), "records",
+			      records_json(&r->spec.records, r->fields),
+			      "key_len", (int)r->spec.key_len, "absent",
+			      r->spec.absent, "threads", (int)r->spec.threads,
+			      "from", mark_json(&r->spec.from));
+
+	if (o && r->filter[0])
+		json_object_set_new(o, "filter", json_string(r->filter));
+	if (o && r->engine[0])
+		json_object_set_new(o, "engine", json_string(r->engine));
+	return o;
+}
+
+/* Ages are of the keys that are present. */
+static bool mark_sound(const struct job_mark *m)
+{
+	__u64 rest = m->present;
+	unsigned int i;
+
+	for (i = 0; i < EPF_AGES_MAX; i++) {
+		if (m->ages_of[i] > rest)
+			return false;
+		rest -= m->ages_of[i];
+	}
+	return !rest && m->present <= m->keys;
+}
+
+static int mark_parse(struct job_mark *m, json_t *o, struct rec_error *e)
+{
+	json_int_t v[3] = { 0 };
+	json_error_t why;
+	json_t *ages;
+
+	if (json_unpack_ex(o, &why, JSON_STRICT, "{sI sI so sI}", "keys", &v[0],
+			   "present", &v[1], "ages", &ages, "record_bytes",
+			   &v[2]))
+		return audit_wrong(e, -EINVAL, "from: %s", why.text);
+	if (!in_range(v, 3, INT64_MAX) || !ages_parse(m->ages_of, ages))
+		return audit_wrong(e, -EINVAL, "from: a number is out of range");
+	m->keys = (__u64)v[0];
+	m->present = (__u64)v[1];
+	m->record_bytes = (__u64)v[2];
+	if (mark_sound(m))
+		return 0;
+	return audit_wrong(e, -EINVAL, "from: numbers that do not fit together");
+}
+
+/* @v: separator, joint, key, link, flags, max_bytes */
+static bool records_ranges(struct rec_spec *r, const json_int_t *v)
+{
+	if (!in_range(v, 2, 127) || !in_range(v + 2, 2, UINT8_MAX) ||
+	    !in_range(v + 4, 1, UINT16_MAX) || !in_range(v + 5, 1, UINT32_MAX))
+		return false;
+	r->separator = (char)v[0];
+	r->joint = (char)v[1];
+	r->pkt.key = (__u8)v[2];
+	r->pkt.link = (__u8)v[3];
+	r->pkt.flags = (__u16)v[4];
+	r->pkt.max_bytes = (__u32)v[5];
+	return !epf_pkt_opts_check(&r->pkt);
+}
+
+static int records_parse(struct agent_request *r, json_t *o,
+			 struct rec_error *e)
+{
+	int digest = 0, hex = 0, header = 0, skip_bad = 0;
+	struct rec_spec *to = &r->spec.records;
+	const char *format, *fields = "";
+	json_int_t v[6] = { 0 };
+	json_error_t why;
+
+	if (json_unpack_ex(o, &why, JSON_STRICT,
+			   "{ss s?b s?b s?b s?b s?I s?I s?I s?I s?I s?I s?s}",
+			   "format", &format, "digest", &digest, "hex", &hex,
+			   "header", &header, "skip_bad", &skip_bad,
+			   "separator", &v[0], "joint", &v[1], "key", &v[2],
+			   "link", &v[3], "flags", &v[4], "max_bytes", &v[5],
+			   "fields", &fields))
+		return audit_wrong(e, -EINVAL, "records: %s", why.text);
+	if (!rec_format_named(format, &to->format))
+		return audit_wrong(e, -EINVAL, "records: no such format");
+	if (!records_ranges(to, v) ||
+	    !text_fits(fields, r->fields, sizeof(r->fields)))
+		return audit_wrong(e, -EINVAL,
+				   "records: a member is out of range");
+	to->digest = digest;
+	to->hex = hex;
+	to->header = header;
+	to->skip_bad = skip_bad;
+	to->fields = r->fields[0] ? r->fields : NULL;
+	return 0;
+}
+
+static int *place_of(struct agent_request *r, const char *name)
+{
+	int *const to[AGENT_FDS] = { &r->spec.keys_fd, &r->spec.bitmap_fd,
+				     &r->spec.ages_fd, &r->spec.records_fd,
+				     &r->snapshot };
+	int i;
+
+	for (i = 0; i < AGENT_FDS; i++)
+		if (!strcmp(name, agent_fd_names[i]))
+			return to[i];
+	return NULL;
+}
+
+static int fds_parse(struct agent_request *r, json_t *list, unsigned int nr,
+		     struct rec_error *e)
+{
+	size_t i;
+
+	if (!json_is_array(list) || json_array_size(list) != nr)
+		return audit_wrong(e, -EINVAL, "fds: %u descriptors came, which "
+				   "is not what it says", nr);
+	for (i = 0; i < nr; i++) {
+		const char *name = json_string_value(json_array_get(list, i));
+		int *place = name ? place_of(r, name) : NULL;
+
+		if (!place || *place >= 0)
+			return audit_wrong(e, -EINVAL, "fds: an unknown word, or "
+					   "one twice");
+		*place = (int)i;
+	}
+	return 0;
+}
+
+static int whole_ok(const struct agent_request *r, struct rec_error *e)
+{
+	const struct job_spec *s = &r->spec;
+
+	if (s->keys_fd < 0)
+		return audit_wrong(e, -EINVAL, "fds: no keys");
+	if ((r->snapshot >= 0) == !!r->filter[0])
+		return audit_wrong(e, -EINVAL, "one of a filter and a snapshot "
+				   "is to be asked");
+	if (s->key_len > EPF_KEY_MAX)
+		return audit_wrong(e, -EINVAL, "keys of a column are 1 to %u "
+				   "bytes", EPF_KEY_MAX);
+	if (s->threads > EPF_AUDIT_THREADS_MAX)
+		return audit_wrong(e, -EINVAL, "threads: %u at most",
+				   EPF_AUDIT_THREADS_MAX);
+	return 0;
+}
+
+static int audit_parse(struct agent_request *r, json_t *json,
+		       unsigned int nr_fds, struct rec_error *e)
+{
+	const char *op, *filter = "", *engine = "";
+	json_t *fds, *records, *from = NULL;
+	json_int_t v[2] = { 0 };
+	json_error_t why;
+	int absent = 0, ret;
+
+	if (json_unpack_ex(json, &why, JSON_STRICT,
+			   "{ss so so s?I s?b s?I s?o s?s s?s}", "op", &op,
+			   "fds", &fds, "records", &records, "key_len", &v[0],
+			   "absent", &absent, "threads", &v[1], "from", &from,
+			   "filter", &filter, "engine", &engine))
+		return audit_wrong(e, -EINVAL, "%s", why.text);
+	if (!in_range(v, 2, UINT32_MAX) ||
+	    !text_fits(filter, r->filter, sizeof(r->filter)) ||
+	    !text_fits(engine, r->engine, sizeof(r->engine)))
+		return audit_wrong(e, -EINVAL, "a member is out of range");
+	r->spec.key_len = (__u32)v[0];
+	r->spec.threads = (unsigned int)v[1];
+	r->spec.absent = absent;
+	ret = fds_parse(r, fds, nr_fds, e);
+	if (!ret)
+		ret = records_parse(r, records, e);
+	if (!ret && from)
+		ret = mark_parse(&r->spec.from, from, e);
+	return ret;
+}
+
+/* What jansson says of a member may name it. */
+static void one_line(struct rec_error *e)
+{
+	char *c;
+
+	for (c = e->text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+}
+
+int agent_request_parse(struct agent_request *r, json_t *json,
+			unsigned int nr_fds, struct rec_error *e)
+{
+	int ret;
+
+	memset(r, 0, sizeof(*r));
+	r->snapshot = r->spec.keys_fd = r->spec.bitmap_fd = -1;
+	r->spec.ages_fd = r->spec.records_fd = -1;
+	ret = audit_parse(r, json, nr_fds, e);
+	if (!ret)
+		ret = whole_ok(r, e);
+	if (ret)
+		one_line(e);
+	return ret;
+}
+
+/* Answers */
+
+json_t *agent_state_json(const struct job_state *s)
+{
+	char sum[20];
+
+	snprintf(sum, sizeof(sum), "%016llx",
+		 (unsigned long long)s->bitmap_xxh3);
+	return json_pack("{so sI sI sI sI sI ss ss ss ss ss*}", "mark",
+		mark_json(&s->mark), "keys_all", (json_int_t)s->keys_all,
+		"bytes", (json_int_t)s->bytes, "bytes_all",
+		(json_int_t)s->bytes_all, "keyless", (json_int_t)s->keyless,
+		"bad", (json_int_t)s->bad, "bitmap_xxh3", sum, "format",
+		rec_format_name(s->format), "engine",
+		s->engine ? s->engine->name : "", "why", s->why ? s->why : "",
+		"fallen", s->fallen);
+}
+
+static bool sum_parse(__u64 *sum, const char *text)
+{
+	char *end;
+
+	*sum = strtoull(text, &end, 16);
+	return end == text + 16 && !*end;
+}
+
+int agent_state_parse(struct job_state *s, json_t *json)
+{
+	static __thread char kept[EPF_WHY_LEN];
+	const char *sum, *format, *engine, *why, *fallen = NULL;
+	struct rec_error unused;
+	json_int_t v[5];
+	json_t *mark;
+
+	memset(s, 0, sizeof(*s));
+	if (json_unpack(json, "{so sI sI sI sI sI ss ss ss ss s?s}", "mark", &mark,
+			"keys_all", &v[0], "bytes", &v[1], "bytes_all", &v[2],
+			"keyless", &v[3], "bad", &v[4], "bitmap_xxh3", &sum,
+			"format", &format, "engine", &engine, "why", &why,
+			"fallen", &fallen) ||
+	    !in_range(v, 5, INT64_MAX) || mark_parse(&s->mark, mark, &unused) ||
+	    !sum_parse(&s->bitmap_xxh3, sum) ||
+	    !rec_format_named(format, &s->format))
+		return -EPROTO;
+	s->keys_all = (__u64)v[0];
+	s->bytes = (__u64)v[1];
+	s->bytes_all = (__u64)v[2];
+	s->keyless = (__u64)v[3];
+	s->bad = (__u64)v[4];
+	s->engine = epf_engine_find(engine);
+	snprintf(kept, sizeof(kept), "%s", why);
+	s->why = kept;
+	s->fallen = fallen ? kept : NULL; /* which is why */
+	return 0;
+}
+
+json_t *agent_about_json(const struct agent_about *a)
+{
+	char hex[2 * sizeof(a->header) + 1];
+	struct epf_snap_header h = a->header;
+	size_t i;
+
+	memset(h.key, 0, sizeof(h.key));
+	for (i = 0; i < sizeof(h); i++)
+		snprintf(hex + 2 * i, 3, "%02x", ((const __u8 *)&h)[i]);
+	return json_pack("{ss sb sI ss}", "place", target_place_name(a->place),
+			 "saturated", a->saturated, "fpr_ppt",
+			 (json_int_t)a->fpr_ppt, "header", hex);
+}
+
+/* Return: whether it is exactly @len bytes. */
+static bool hex_parse(__u8 *to, size_t len, const char *hex)
+{
+	size_t i;
+
+	if (strlen(hex) != 2 * len)
+		return false;
+	for (i = 0; i < len; i++)
+		if (sscanf(hex + 2 * i, "%2hhx", &to[i]) != 1)
+			return false;
+	return true;
+}
+
+int agent_about_parse(struct agent_about *a, json_t *json)
+{
+	const char *place, *hex;
+	int saturated;
+	json_int_t fpr;
+
+	memset(a, 0, sizeof(*a));
+	if (json_unpack(json, "{ss sb sI ss}", "place", &place, "saturated",
+			&saturated, "fpr_ppt", &fpr, "header", &hex) ||
+	    fpr < 0 || !hex_parse((__u8 *)&a->header, sizeof(a->header), hex))
+		return -EPROTO;
+	a->place = !strcmp(place, target_place_name(TARGET_FILE)) ?
+			   TARGET_FILE : TARGET_COPY;
+	a->saturated = saturated;
+	a->fpr_ppt = (__u64)fpr;
+	return 0;
+}

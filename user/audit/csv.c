@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * CSV by RFC 4180, with libcsv, which does not tell where in the input a record
+ * ends: so it gets the input line by line, and a record ends with the line in
+ * which libcsv ends one.
+ */
+#include "reader.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <csv.h>
+
+/* The longest text that a key or a part of one can have; and one byte more. */
+#define PART_BYTES (2 * EPF_KEY_MAX + 1)
+
+/* The lines of a record that libcsv has been given. */
+struct csv_record {
+	size_t len;
+	__u64 lines;
+	const char *why; /* it is not to be read */
+};
+
+/**
+ * struct csv - a reader
+ * @p: libcsv's
+ * @s: whose it is
+ * @column: of each field of the key, from 0
+ * @twice: a field that the header had twice
+ * @columns: of the record under way
+ * @ends: of records in the lines given to libcsv since its beginning
+ * @r: the record under way, which begins the input
+ * @part: of its key
+ * @text: of @part
+ */
+struct csv {
+	struct csv_parser p;
+	const struct rec_source *s;
+	size_t column[REC_FIELDS_MAX];
+	const char *twice;
+	size_t columns;
+	unsigned int ends;
+	struct csv_record r;
+	struct rec_raw part[REC_FIELDS_MAX];
+	char text[REC_FIELDS_MAX][PART_BYTES];
+};
+
+/* libcsv's memory for a field grows by so much. */
+#define FIELD_BYTES (64u << 10)
+
+typedef void (*csv_field_fn)(void *text, size_t len, void *ctx);
+
+static void end_of_record(int end, void *ctx)
+{
+	struct csv *c = ctx;
+
+	(void)end;
+	c->ends++;
+}
+
+static void field_of_record(void *text, size_t len, void *ctx)
+{
+	struct csv *c = ctx;
+	unsigned int i;
+
+	for (i = 0; i < c->s->nr_fields; i++) {
+		if (c->column[i] != c->columns)
+			continue;
+		if (len > PART_BYTES)
+			len = PART_BYTES;
+		if (len)
+			memcpy(c->text[i], text, len);
+		c->part[i].data = c->text[i];
+		c->part[i].len = len;
+	}
+	c->columns++;
+}
+
+static void field_of_header(void *text, size_t len, void *ctx)
+{
+	struct csv *c = ctx;
+	unsigned int i;
+
+	for (i = 0; i < c->s->nr_fields; i++) {
+		const char *name = c->s->field[i];
+
+		if (strlen(name) != len || memcmp(name, text, len))
+			continue;
+		if (c->column[i] != SIZE_MAX)
+			c->twice = name;
+		c->column[i] = c->columns;
+	}
+	c->columns++;
+}
+
+/* Blanks are part of a field. */
+static int no_space(unsigned char c)
+{
+	(void)c;
+	return 0;
+}
+
+static void start(struct csv *c)
+{
+	csv_init(&c->p, CSV_STRICT | CSV_STRICT_FINI);
+	csv_set_space_func(&c->p, no_space);
+	csv_set_blk_size(&c->p, FIELD_BYTES);
+	if (c->s->spec.separator)
+		csv_set_delim(&c->p, (unsigned char)c->s->spec.separator);
+}
+
+/* Forget the record under way. */
+static void restart(struct csv *c)
+{
+	csv_free(&c->p);
+	start(c);
+}
+
+static const char *why_not(struct csv *c)
+{
+	return csv_error(&c->p) == CSV_EPARSE ?
+		       "a quote within a field that does not begin with one, "
+		       "or behind which the field goes on" :
+		       csv_strerror(csv_error(&c->p));
+}
+
+/* Give libcsv one line, the last one of the input if @fini. */
+static const char *parse_line(struct csv *c, const __u8 *line, size_t len,
+			      bool fini, csv_field_fn field)
+{
+	if (csv_parse(&c->p, line, len, field, end_of_record, c) < len)
+		return why_not(c);
+	if (fini && csv_fini(&c->p, field, end_of_record, c))
+		return "the input ends inside of quotes";
+	if (c->ends > 1)
+		return "a carriage return that is not at the end of the line";
+	return NULL;
+}
+
+/* Go on with the record under way, or begin the next. Return: whether it is
+ * whole, or known to be bad.
+ */
+static bool next_record(struct csv *c, csv_field_fn field)
+{
+	const struct rec_input *in = &c->s->in;
+	const __u8 *from = in->buf + in->at;
+	size_t left = in->end - in->at;
+	struct csv_record *r = &c->r;
+
+	while (!c->ends && !r->why && r->len < left) {
+		const __u8 *line = from + r->len;
+		const __u8 *stop = memchr(line, '\n', left - r->len);
+		size_t n = stop ? (size_t)(stop - line) + 1 : left - r->len;
+
+		if (!stop && !in->eof)
+			break;
+		r->len += n;
+		r->lines++;
+		r->why = parse_line(c, line, n, in->eof && r->len == left,
+				    field);
+	}
+	if (!c->ends && !r->why && in->eof)
+		r->why = parse_line(c, from, 0, true, field);
+	return c->ends || r->why;
+}
+
+/* Lines with nothing on them are no records. */
+static void skip_blank(struct rec_input *in)
+{
+	for (;;) {
+		const __u8 *p = in->buf + in->at;
+		size_t left = in->end - in->at;
+		size_t n = left > 1 && p[0] == '\r' ? 2 : 1;
+
+		if (left < n || p[n - 1] != '\n')
+			return;
+		in->at += n;
+		in->line++;
+	}
+}
+
+/* Find the next record. Return: 1; 0: none that is whole; -EBADMSG. */
+static int find_record(struct rec_source *s, csv_field_fn field,
+		       struct rec_error *e)
+{
+	struct rec_input *in = &s->in;
+	struct csv *c = s->own;
+	bool found;
+
+	if (!c->r.len)
+		skip_blank(in);
+	found = next_record(c, field);
+	if ((found ? c->r.len : in->end - in->at) > REC_LINE_MAX)
+		return rec_too_long(s, e);
+	if (!found && in->eof)
+		in->at = in->end; /* carriage returns, at most */
+	return found;
+}
+
+/* Go on behind the record; its first line was counted before. */
+static void take_record(struct rec_source *s)
+{
+	struct csv *c = s->own;
+
+	s->in.at += c->r.len;
+	s->in.line += c->r.lines - 1;
+	if (c->r.why)
+		restart(c);
+	memset(&c->r, 0, sizeof(c->r));
+	c->columns = 0;
+	c->ends = 0;
+}
+
+static int put_record(struct rec_source *s, struct rec_batch *b,
+		      struct rec_error *e)
+{
+	const struct csv *c = s->own;
+	struct rec_raw raw = { s->in.buf + s->in.at, c->r.len };
+	unsigned int i;
+
+	if (c->r.why)
+		return rec_bad(s, e, "line %llu: %s",
+			       (unsigned long long)s->in.line, c->r.why);
+	for (i = 0; i < s->nr_fields; i++)
+		if (c->column[i] >= c->columns)
+			return rec_bad(s, e,
+				       "line %llu: it has %zu fields, number "
+				       "%zu is asked for",
+				       (unsigned long long)s->in.line,
+				       c->columns, c->column[i] + 1);
+	return rec_key(s, b, raw, c->part, e);
+}
+
+static int csv_take(struct rec_source *s, struct rec_batch *b,
+		    struct rec_error *e)
+{
+	int ret = 0;
+
+	while (b->n < REC_BATCH &&
+	       (ret = find_record(s, field_of_record, e)) > 0) {
+		s->in.line++;
+		ret = put_record(s, b, e);
+		if (ret)
+			break;
+		take_record(s);
+	}
+	return ret;
+}
+
+static int read_header(struct rec_source *s, struct rec_error *e)
+{
+	const struct csv *c = s->own;
+	int ret;
+
+	while (!(ret = find_record(s, field_of_header, e)) && !s->in.eof) {
+		ret = rec_input_more(&s->in);
+		if (ret)
+			return audit_wrong(e, ret, "%s", strerror(-ret));
+	}
+	if (ret < 0)
+		return ret;
+	if (!ret || c->r.why)
+		return audit_wrong(e, -EBADMSG, "the header is %s",
+				   ret ? "not CSV" : "missing");
+	ret = rec_keep_prologue(s, s->in.buf + s->in.at, c->r.len, e);
+	s->in.line++;
+	take_record(s);
+	return ret;
+}
+
+/* Fields that the header does not name are numbers. */
+static int number_fields(struct rec_source *s, struct rec_error *e)
+{
+	struct csv *c = s->own;
+	unsigned int i;
+
+	if (c->twice)
+		return audit_wrong(e, -EINVAL, "two fields are named '%s'",
+				   c->twice);
+	for (i = 0; i < s->nr_fields; i++) {
+		unsigned long n;
+		char *end;
+
+		if (c->column[i] != SIZE_MAX)
+			continue;
+		errno = 0;
+		n = strtoul(s->field[i], &end, 10);
+		if (errno || *end || !n || n > REC_LINE_MAX ||
+		    s->field[i][0] < '0' || s->field[i][0] > '9')
+			return audit_wrong(e, -EINVAL, "no field is '%s': %s",
+					   s->field[i], s->spec.header ?
+					   "not named so, nor a number from 1" :
+					   "not a number from 1");
+		c->column[i] = n - 1;
+	}
+	return 0;
+}
+
+static int csv_open(struct rec_source *s, struct rec_error *e)
+{
+	struct csv *c = calloc(1, sizeof(*c));
+	unsigned int i;
+	int err;
+
+	if (!c)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	s->own = c;
+	c->s = s;
+	start(c);
+	for (i = 0; i < REC_FIELDS_MAX; i++)
+		c->column[i] = SIZE_MAX;
+	rec_skip_mark(&s->in);
+	err = s->spec.header ? read_header(s, e) : 0;
+	return err ? err : number_fields(s, e);
+}
+
+static void csv_close(struct rec_source *s)
+{
+	struct csv *c = s->own;
+
+	if (!c)
+		return;
+	csv_free(&c->p);
+	free(c);
+}
+
+const struct rec_reader rec_csv = {
+	.open = csv_open,
+	.take = csv_take,
+	.close = csv_close,
+};

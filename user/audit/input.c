@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A line that is not whole yet, and as much again to read. */
+#define INPUT_BYTES (2 * REC_LINE_MAX)
+
+int rec_input_open(struct rec_input *in, int fd)
+{
+	memset(in, 0, sizeof(*in));
+	in->fd = fd;
+	in->buf = malloc(INPUT_BYTES);
+	return in->buf ? 0 : -ENOMEM;
+}
+
+void rec_input_close(struct rec_input *in)
+{
+	free(in->buf);
+}
+
+static int read_to(struct rec_input *in, size_t end)
+{
+	ssize_t n = read(in->fd, in->buf + in->end, end - in->end);
+
+	if (n < 0)
+		return -errno;
+	in->eof = !n;
+	in->end += (size_t)n;
+	return 0;
+}
+
+int rec_input_more(struct rec_input *in)
+{
+	memmove(in->buf, in->buf + in->at, in->end - in->at);
+	in->before += in->at;
+	in->end -= in->at;
+	in->at = 0;
+	return read_to(in, INPUT_BYTES);
+}
+
+bool rec_is_text(const struct rec_input *in)
+{
+	return !memchr(in->buf, 0, in->end < 8 ? in->end : 8);
+}
+
+/* A line does, or what is no text. */
+int rec_input_head(struct rec_input *in)
+{
+	int err = 0;
+
+	while (!err && !in->eof && in->end < REC_HEAD_BYTES &&
+	       (in->end < 4 ||
+		(rec_is_text(in) && !memchr(in->buf, '\n', in->end))))
+		err = read_to(in, REC_HEAD_BYTES);
+	return err;
+}
+
+void rec_skip_mark(struct rec_input *in)
+{
+	if (in->end >= 3 && !memcmp(in->buf, "\xef\xbb\xbf", 3))
+		in->at = 3;
+}
+
+int rec_too_long(const struct rec_source *s, struct rec_error *e)
+{
+	return audit_wrong(e, -EBADMSG, "line %llu: a record longer than %u bytes",
+			   (unsigned long long)s->in.line + 1, REC_LINE_MAX);
+}
+
+int rec_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e)
+{
+	struct rec_input *in = &s->in;
+	const __u8 *from = in->buf + in->at;
+	size_t left = in->end - in->at;
+	const __u8 *stop = memchr(from, '\n', left);
+
+	line->data = from;
+	line->len = stop ? (size_t)(stop - from) + 1 : left;
+	if (line->len > REC_LINE_MAX)
+		return rec_too_long(s, e);
+	if (!stop && (!in->eof || !left))
+		return 0;
+	in->at += line->len;
+	in->line++;
+	return 1;
+}
+
+int rec_keep_prologue(struct rec_source *s, const void *data, size_t len,
+		      struct rec_error *e)
+{
+	void *copy = malloc(len);
+
+	if (!copy)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	s->prologue.data = memcpy(copy, data, len);
+	s->prologue.len = len;
+	return 0;
+}
+
+int rec_first_line(struct rec_source *s, struct rec_raw *line,
+		   struct rec_error *e)
+{
+	int ret;
+
+	while (!(ret = rec_line(s, line, e)) && !s->in.eof) {
+		ret = rec_input_more(&s->in);
+		if (ret)
+			return audit_wrong(e, ret, "%s", strerror(-ret));
+	}
+	if (!ret)
+		return audit_wrong(e, -EBADMSG, "the header is missing");
+	return ret < 0 ? ret : rec_keep_prologue(s, line->data, line->len, e);
+}

@@ -1,0 +1,701 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * IPFIX files: RFC 7011 messages, one after another. What libfixbuf decodes has
+ * been found whole here before: it does not tell of all damage, and after some
+ * it crashes or does not return. So also what lies behind damage can be read.
+ *
+ * What a file makes libfixbuf remember is bounded: templates by their fields,
+ * elements that it did not know, domains.
+ */
+#include "reader.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <fixbuf/public.h>
+
+#define MESSAGE_HEADER 16
+#define MESSAGE_MAX 65535
+#define SET_HEADER 4
+#define TEMPLATE_SET 2
+#define OPTIONS_SET 3
+#define FIRST_DATA_SET 256
+
+#define FIELDS_MAX (1u << 20)
+#define ELEMENTS_MAX (1u << 16)
+#define DOMAINS_MAX 256
+
+/* The longest text of a record, with its newline. */
+#define LINE_BYTES 256
+#define PROLOGUE "ts,te,sa,da,sp,dp,pr,ipkt,ibyt\n"
+
+/* As libfixbuf lays a record down for us; integers in this machine's order. */
+struct flow {
+	__u64 start_ms;
+	__u64 end_ms;
+	__u64 packets;
+	__u64 octets;
+	__u8 src6[16];
+	__u8 dst6[16];
+	__u32 src4;
+	__u32 dst4;
+	__u16 sport;
+	__u16 dport;
+	__u16 icmp4;
+	__u16 icmp6;
+	__u8 type4;
+	__u8 code4;
+	__u8 type6;
+	__u8 code6;
+	__u8 proto;
+	__u8 padding[3];
+};
+
+enum element {
+	START, END, PACKETS, OCTETS, SRC6, DST6, SRC4, DST4, SPORT, DPORT,
+	ICMP4, ICMP6, TYPE4, CODE4, TYPE6, CODE6, PROTO, PADDING, ELEMENTS
+};
+
+#define HAS(e) (1u << (e))
+
+static const fbInfoElementSpec_t spec[ELEMENTS + 1] = {
+	[START] = { "flowStartMilliseconds", 8, 0 },
+	[END] = { "flowEndMilliseconds", 8, 0 },
+	[PACKETS] = { "packetDeltaCount", 8, 0 },
+	[OCTETS] = { "octetDeltaCount", 8, 0 },
+	[SRC6] = { "sourceIPv6Address", 16, 0 },
+	[DST6] = { "destinationIPv6Address", 16, 0 },
+	[SRC4] = { "sourceIPv4Address", 4, 0 },
+	[DST4] = { "destinationIPv4Address", 4, 0 },
+	[SPORT] = { "sourceTransportPort", 2, 0 },
+	[DPORT] = { "destinationTransportPort", 2, 0 },
+	[ICMP4] = { "icmpTypeCodeIPv4", 2, 0 },
+	[ICMP6] = { "icmpTypeCodeIPv6", 2, 0 },
+	[TYPE4] = { "icmpTypeIPv4", 1, 0 },
+	[CODE4] = { "icmpCodeIPv4", 1, 0 },
+	[TYPE6] = { "icmpTypeIPv6", 1, 0 },
+	[CODE6] = { "icmpCodeIPv6", 1, 0 },
+	[PROTO] = { "protocolIdentifier", 1, 0 },
+	[PADDING] = { "paddingOctets", 3, 0 },
+};
+
+/**
+ * struct ipfix - a reader
+ * @model: what elements there are
+ * @fbuf: libfixbuf's reader; the session is its
+ * @session: templates
+ * @number: of our elements
+ * @fields: of all templates that are known
+ * @elements: of @model at the beginning
+ * @domain: those that were met
+ * @domains: how many
+ * @message: bytes of the one being decoded, which begins the input; 0: none
+ * @messages: so far
+ * @at: of the next set in the message
+ * @in_set: libfixbuf decodes one
+ * @left: records of the set that are still to come
+ * @one: a message of that set alone
+ * @text: of records
+ * @used: bytes of @text
+ */
+struct ipfix {
+	fbInfoModel_t *model;
+	fBuf_t *fbuf;
+	fbSession_t *session;
+	__u16 number[PADDING];
+	__u64 fields;
+	guint elements;
+	__u32 domain[DOMAINS_MAX];
+	unsigned int domains;
+	size_t message;
+	__u64 messages;
+	size_t at;
+	bool in_set;
+	__u64 left;
+	__u8 one[MESSAGE_MAX];
+	char *text;
+	size_t used;
+};
+
+/* What we know of a template: its fields count as long as it lives. */
+struct known {
+	struct ipfix *p;
+	__u32 fields;
+	__u32 has;
+	bool options;
+};
+
+/* An element of another length than ours is one that we do not understand;
+ * integers may be shorter (RFC 7011, section 6.2).
+ */
+static bool fits(const fbInfoElement_t *ie, unsigned int i)
+{
+	bool address = i == SRC4 || i == DST4 || i == SRC6 || i == DST6;
+
+	return address ? ie->len == spec[i].len_override :
+			 ie->len && ie->len <= spec[i].len_override;
+}
+
+static __u32 find_elements(const struct ipfix *p, fbTemplate_t *t)
+{
+	__u32 n = fbTemplateCountElements(t), has = 0;
+	__u32 i, j;
+
+	for (i = 0; i < n; i++) {
+		const fbInfoElement_t *ie = fbTemplateGetIndexedIE(t, i);
+
+		for (j = 0; j < PADDING; j++)
+			if (!ie->ent && !ie->midx && ie->num == p->number[j] &&
+			    fits(ie, j))
+				has |= HAS(j);
+	}
+	return has;
+}
+
+static void forget_template(void *ctx, void *app)
+{
+	struct known *k = ctx;
+
+	(void)app;
+	k->p->fields -= k->fields;
+	free(k);
+}
+
+static void new_template(fbSession_t *session, uint16_t id, fbTemplate_t *t,
+			 void *app, void **ctx, fbTemplateCtxFree_fn *free_fn)
+{
+	struct known *k = calloc(1, sizeof(*k));
+
+	(void)session;
+	(void)id;
+	if (!k)
+		return; /* a template of which we know nothing */
+	k->p = app;
+	k->fields = fbTemplateCountElements(t) + 1;
+	k->has = find_elements(app, t);
+	k->options = fbTemplateGetOptionsScope(t);
+	k->p->fields += k->fields;
+	*ctx = k;
+	*free_fn = forget_template;
+}
+
+static void put16(__u8 *to, __u32 v)
+{
+	to[0] = (__u8)(v >> 8);
+	to[1] = (__u8)v;
+}
+
+static __u32 be32(const __u8 *p)
+{
+	return epf_be16(p) << 16 | epf_be16(p + 2);
+}
+
+/* Do the sets fill the message, each with a length and an identifier that can
+ * be? RFC 7011, section 3.3.2.
+ */
+static const char *check_sets(const __u8 *m, size_t len)
+{
+	size_t at = MESSAGE_HEADER;
+
+	while (at < len) {
+		__u32 id, n;
+
+		if (len - at < SET_HEADER)
+			return "it ends within the header of a set";
+		id = epf_be16(m + at);
+		n = epf_be16(m + at + 2);
+		if (n < SET_HEADER || n > len - at)
+			return "a set is not as long as it says";
+		if (id < FIRST_DATA_SET && id != TEMPLATE_SET &&
+		    id != OPTIONS_SET)
+			return "a set has an identifier that none has";
+		at += n;
+	}
+	return NULL;
+}
+
+/* The length of a template, its own header of @head bytes and all; 0: it is
+ * none. Section 3.4; a record without a byte is none either.
+ */
+static size_t template_length(const __u8 *t, size_t left, size_t head)
+{
+	__u32 count = epf_be16(t + 2), scope = head > 4 ? epf_be16(t + 4) : 0;
+	__u32 bytes = 0;
+	size_t at = head;
+
+	while (count && left - at >= 4) {
+		size_t n = t[at] & 0x80 ? 8 : 4;
+
+		if (n > left - at)
+			return 0;
+		bytes += epf_be16(t + at + 2);
+		at += n;
+		count--;
+	}
+	if (epf_be16(t) < FIRST_DATA_SET || count || !bytes ||
+	    (head > 4 && (!scope || scope > epf_be16(t + 2))))
+		return 0;
+	return at;
+}
+
+/* Templates that are withdrawn, section 8.1: the one, or all of its kind. */
+static void withdraw(struct ipfix *p, __u32 set, __u32 id)
+{
+	__u32 last = id == set ? 0xffff : id;
+
+	for (id = id == set ? FIRST_DATA_SET : id; id <= last; id++) {
+		fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE,
+						       (uint16_t)id, NULL);
+
+		if (t && !fbTemplateGetOptionsScope(t) == (set == TEMPLATE_SET))
+			fbSessionRemoveTemplate(p->session, FALSE,
+						(uint16_t)id, NULL);
+	}
+}
+
+/* Templates, or withdrawals, whole: NULL, and @n bytes without padding, for
+ * libfixbuf to read; 0: none.
+ */
+static const char *check_templates(struct ipfix *p, const __u8 *set, size_t *n)
+{
+	__u32 kind = epf_be16(set);
+	size_t head = kind == OPTIONS_SET ? 6 : 4;
+	size_t at = SET_HEADER, defined = 0, withdrawn = 0;
+
+	while (*n - at >= 4 && epf_be16(set + at)) {
+		size_t len = 4;
+
+		if (epf_be16(set + at + 2)) {
+			len = *n - at < head ? 0 :
+			      template_length(set + at, *n - at, head);
+			if (!len)
+				return "a template that is none";
+			defined++;
+		} else {
+			withdraw(p, kind, epf_be16(set + at));
+			withdrawn++;
+		}
+		at += len;
+	}
+	if (defined && withdrawn)
+		return "templates and withdrawals in one set";
+	*n = defined ? at : 0;
+	return NULL;
+}
+
+/* Where a record ends: @at plus its length; 0: beyond the @n bytes of the set.
+ * Section 7: what is of variable length begins with its length.
+ */
+static size_t record_end(fbTemplate_t *t, const __u8 *set, size_t n, size_t at)
+{
+	__u32 i, count = fbTemplateCountElements(t);
+
+	for (i = 0; i < count && at <= n; i++) {
+		size_t len = fbTemplateGetIndexedIE(t, i)->len;
+
+		if (len == FB_IE_VARLEN && at < n) {
+			len = set[at++];
+			if (len == 255 && n - at >= 2) {
+				len = epf_be16(set + at);
+				at += 2;
+			} else if (len == 255) {
+				return 0;
+			}
+		}
+		at += len;
+	}
+	return at <= n ? at : 0;
+}
+
+/* The least that a record takes: less at the end of a set is padding. */
+static size_t record_least(fbTemplate_t *t)
+{
+	__u32 i, count = fbTemplateCountElements(t);
+	size_t least = 0;
+
+	for (i = 0; i < count; i++) {
+		size_t len = fbTemplateGetIndexedIE(t, i)->len;
+
+		least += len == FB_IE_VARLEN ? 1 : len;
+	}
+	return least;
+}
+
+/* Data, whole: NULL, and @p->left records. */
+static const char *check_data(struct ipfix *p, const __u8 *set, size_t n)
+{
+	fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE,
+					       (uint16_t)epf_be16(set), NULL);
+	size_t least, at = SET_HEADER;
+
+	p->left = 0;
+	if (!t)
+		return "data without a template";
+	least = record_least(t);
+	while (n - at >= least) {
+		at = record_end(t, set, n, at);
+		if (!at)
+			return "a record is cut off";
+		p->left++;
+	}
+	return NULL;
+}
+
+static bool know_domain(struct ipfix *p, __u32 domain)
+{
+	unsigned int i;
+
+	for (i = p->domains; i--;)
+		if (p->domain[i] == domain)
+			return true;
+	if (p->domains == DOMAINS_MAX)
+		return false;
+	p->domain[p->domains++] = domain;
+	return true;
+}
+
+/* A file in which no next message is to be found. */
+static int broken(const struct ipfix *p, const char *why, struct rec_error *e)
+{
+	return audit_wrong(e, -EBADMSG, "message %llu: %s",
+			   (unsigned long long)p->messages, why);
+}
+
+static int bad_part(struct rec_source *s, const char *why, struct rec_error *e)
+{
+	const struct ipfix *p = s->own;
+
+	return rec_bad(s, e, "message %llu: %.150s",
+		       (unsigned long long)p->messages, why);
+}
+
+/* Go on behind the message. */
+static void end_message(struct rec_source *s)
+{
+	struct ipfix *p = s->own;
+
+	s->in.at += p->message;
+	p->message = 0;
+}
+
+static int begin_message(struct rec_source *s, size_t len, struct rec_error *e)
+{
+	__u8 *m = s->in.buf + s->in.at;
+	struct ipfix *p = s->own;
+	const char *why;
+
+	if (!know_domain(p, be32(m + 12)))
+		return broken(p, "too many observation domains", e);
+	fbSessionSetDomain(p->session, be32(m + 12));
+	p->message = len;
+	p->at = MESSAGE_HEADER;
+	why = check_sets(m, len);
+	if (!why)
+		return 0;
+	end_message(s);
+	return bad_part(s, why, e);
+}
+
+/* Return: 1: a whole one is there, or was passed over; 0: none; an errno. */
+static int find_message(struct rec_source *s, struct rec_error *e)
+{
+	const __u8 *m = s->in.buf + s->in.at;
+	size_t left = s->in.end - s->in.at;
+	struct ipfix *p = s->own;
+	size_t len = MESSAGE_HEADER;
+	int err;
+
+	if (p->message)
+		return 1;
+	if (left >= MESSAGE_HEADER)
+		len = epf_be16(m + 2);
+	if (left < len && !(left && s->in.eof))
+		return 0;
+	p->messages++;
+	if (left < len)
+		return broken(p, "the file ends within it", e);
+	if (epf_be16(m) != 10 || len < MESSAGE_HEADER)
+		return broken(p, "not one of IPFIX", e);
+	err = begin_message(s, len, e);
+	return err ? err : 1;
+}
+
+/* A set goes to libfixbuf as a message of its own, and only if it is sound: what
+ * follows an error there is not to be relied on. Return: as bad_part().
+ */
+static int begin_set(struct rec_source *s, struct rec_error *e)
+{
+	const __u8 *m = s->in.buf + s->in.at;
+	struct ipfix *p = s->own;
+	const __u8 *set = m + p->at;
+	size_t n = epf_be16(set + 2);
+	const char *why;
+
+	p->at += n;
+	p->left = 0;
+	why = epf_be16(set) < FIRST_DATA_SET ? check_templates(p, set, &n) :
+					       check_data(p, set, n);
+	if (why)
+		return bad_part(s, why, e);
+	if (!n)
+		return 0;
+	memcpy(p->one, m, MESSAGE_HEADER);
+	put16(p->one + 2, (__u32)(MESSAGE_HEADER + n));
+	memcpy(p->one + MESSAGE_HEADER, set, n);
+	put16(p->one + MESSAGE_HEADER + 2, (__u32)n);
+	fBufSetBuffer(p->fbuf, p->one, MESSAGE_HEADER + n);
+	p->in_set = true;
+	return 0;
+}
+
+/* What libfixbuf remembers, against the bounds. */
+static bool too_much(const struct ipfix *p)
+{
+	return p->fields > FIELDS_MAX ||
+	       fbInfoModelCountElements(p->model) - p->elements > ELEMENTS_MAX;
+}
+
+/* The set gave no more. */
+static int end_set(struct rec_source *s, const GError *error,
+		   struct rec_error *e)
+{
+	struct ipfix *p = s->own;
+
+	p->in_set = false;
+	if (too_much(p))
+		return broken(p, "templates beyond measure", e);
+	return p->left ? bad_part(s, error ? error->message : "", e) : 0;
+}
+
+/* The next record of the set. Return: 1; 0: there is none; a negative errno. */
+static int next_flow(struct rec_source *s, struct flow *f,
+		     const struct known **known, struct rec_error *e)
+{
+	struct ipfix *p = s->own;
+	size_t len = sizeof(*f);
+	GError *error = NULL;
+	fbTemplate_t *t;
+	int ret;
+
+	t = fBufNextCollectionTemplate(p->fbuf, NULL, &error);
+	if (t && fBufNext(p->fbuf, (uint8_t *)f, &len, &error)) {
+		*known = fbTemplateGetContext(t);
+		p->left--;
+		return 1;
+	}
+	ret = end_set(s, error, e);
+	g_clear_error(&error);
+	return ret;
+}
+
+/* ICMP's type and code: of their own element, of two, or, as exporters do that
+ * come from NetFlow, in place of the destination's port.
+ */
+static bool icmp_of(const struct flow *f, __u32 has, bool v4, __u8 id[4])
+{
+	__u32 both = v4 ? f->icmp4 : f->icmp6;
+
+	if (has & HAS(v4 ? TYPE4 : TYPE6))
+		both = v4 ? f->type4 << 8 | f->code4 : f->type6 << 8 | f->code6;
+	else if (!(has & HAS(v4 ? ICMP4 : ICMP6)))
+		both = f->dport;
+	put16(id, both);
+	return has & (v4 ? HAS(TYPE4) | HAS(ICMP4) | HAS(DPORT) :
+			   HAS(TYPE6) | HAS(ICMP6) | HAS(DPORT));
+}
+
+/* Which of the two kinds of addresses; of templates with both, that which is
+ * not zero. Return: 4, 6, or 0: neither.
+ */
+static __u8 version_of(const struct flow *f, __u32 has)
+{
+	const __u32 v4 = HAS(SRC4) | HAS(DST4), v6 = HAS(SRC6) | HAS(DST6);
+
+	if ((has & v4) == v4 && (f->src4 || f->dst4 || (has & v6) != v6))
+		return 4;
+	return (has & v6) == v6 ? 6 : 0;
+}
+
+/* Return: whether there is all that a key needs. */
+static bool flow_of(const struct flow *f, __u32 has, struct epf_flow_rec *r)
+{
+	__u32 src = htonl(f->src4), dst = htonl(f->dst4);
+
+	memset(r, 0, sizeof(*r));
+	r->version = version_of(f, has);
+	r->proto = f->proto;
+	if (!r->version || !(has & HAS(PROTO)))
+		return false;
+	if (r->version == 4) {
+		memcpy(r->src, &src, 4);
+		memcpy(r->dst, &dst, 4);
+	} else {
+		memcpy(r->src, f->src6, 16);
+		memcpy(r->dst, f->dst6, 16);
+	}
+	if (r->proto == (r->version == 4 ? 1 : 58))
+		return icmp_of(f, has, r->version == 4, r->id);
+	put16(r->id, f->sport);
+	put16(r->id + 2, f->dport);
+	return true;
+}
+
+/* As nfdump prints times, but in UTC and with milliseconds. */
+static int print_time(char *to, __u64 ms)
+{
+	time_t sec = (time_t)(ms / 1000);
+	struct tm tm;
+
+	if (!ms || ms > 253402300799999ULL || !gmtime_r(&sec, &tm))
+		return sprintf(to, ",");
+	return sprintf(to, "%04d-%02d-%02d %02d:%02d:%02d.%03u,",
+		       tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+		       tm.tm_min, tm.tm_sec, (unsigned int)(ms % 1000));
+}
+
+/* A line of PROLOGUE's columns; REC_NFDUMP reads the same key out of it. */
+static struct rec_raw print_flow(struct ipfix *p, const struct flow *f,
+				 const struct epf_flow_rec *r)
+{
+	int family = r->version == 4 ? AF_INET : AF_INET6;
+	bool icmp = r->proto == (r->version == 4 ? 1 : 58);
+	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
+	char *text = p->text + p->used, *to = text;
+	struct rec_raw raw;
+
+	inet_ntop(family, r->src, src, sizeof(src));
+	inet_ntop(family, r->dst, dst, sizeof(dst));
+	to += print_time(to, f->start_ms);
+	to += print_time(to, f->end_ms);
+	to += sprintf(to, "%s,%s,%u,%u,%u,%llu,%llu\n", src, dst,
+		      icmp ? 0 : epf_be16(r->id),
+		      epf_be16(icmp ? r->id : r->id + 2), r->proto, f->packets,
+		      f->octets);
+	raw.data = text;
+	raw.len = (size_t)(to - text);
+	p->used += raw.len;
+	return raw;
+}
+
+static void put_flow(struct rec_source *s, struct rec_batch *b,
+		     const struct flow *f, const struct known *known)
+{
+	struct ipfix *p = s->own;
+	struct epf_flow_rec r;
+	__u64 digest;
+
+	if (known && known->options)
+		return; /* it tells of the exporter */
+	if (!known || !flow_of(f, known->has, &r))
+		s->count.keyless++;
+	else if (rec_flow(s, &r, &digest))
+		rec_put(s, b, digest, print_flow(p, f, &r));
+}
+
+static int ipfix_take(struct rec_source *s, struct rec_batch *b,
+		      struct rec_error *e)
+{
+	struct ipfix *p = s->own;
+	int ret = 0;
+
+	p->used = 0;
+	while (b->n < REC_BATCH && (ret = find_message(s, e)) > 0) {
+		const struct known *known = NULL;
+		struct flow f;
+
+		ret = 0;
+		if (p->in_set)
+			ret = next_flow(s, &f, &known, e);
+		else if (p->at < p->message)
+			ret = begin_set(s, e);
+		else
+			end_message(s);
+		if (ret < 0)
+			break;
+		if (ret)
+			put_flow(s, b, &f, known);
+	}
+	return ret < 0 ? ret : 0;
+}
+
+/* libfixbuf logs what it thinks of a message; we say it ourselves or not. */
+static void quiet(const gchar *domain, GLogLevelFlags level,
+		  const gchar *message, gpointer ctx)
+{
+	(void)domain;
+	(void)level;
+	(void)message;
+	(void)ctx;
+}
+
+static bool set_up(struct ipfix *p)
+{
+	GError *error = NULL; /* which it wants to have */
+	fbTemplate_t *t;
+	uint16_t id;
+	int i;
+
+	p->model = fbInfoModelAlloc();
+	p->elements = fbInfoModelCountElements(p->model);
+	for (i = 0; i < PADDING; i++)
+		p->number[i] = fbInfoModelGetElementByName(p->model,
+							   spec[i].name)->num;
+	p->session = fbSessionAlloc(p->model);
+	fbSessionAddNewTemplateCallback(p->session, new_template, p);
+	t = fbTemplateAlloc(p->model);
+	if (!fbTemplateAppendSpecArray(t, (fbInfoElementSpec_t *)(size_t)spec,
+				       UINT32_MAX, &error)) {
+		g_clear_error(&error);
+		fbTemplateFreeUnused(t);
+		fbSessionFree(p->session);
+		return false;
+	}
+	id = fbSessionAddTemplate(p->session, TRUE, FB_TID_AUTO, t, &error);
+	g_clear_error(&error);
+	p->fbuf = fBufAllocForCollection(p->session, NULL);
+	fBufSetAutomaticMode(p->fbuf, FALSE);
+	return id && fBufSetInternalTemplate(p->fbuf, id, NULL);
+}
+
+static int ipfix_open(struct rec_source *s, struct rec_error *e)
+{
+	struct ipfix *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	s->own = p;
+	p->text = malloc((size_t)REC_BATCH * LINE_BYTES);
+	if (!p->text)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	g_log_set_handler(NULL, G_LOG_LEVEL_MASK, quiet, NULL);
+	g_log_set_handler("libfixbuf", G_LOG_LEVEL_MASK, quiet, NULL);
+	if (!set_up(p))
+		return audit_wrong(e, -EOPNOTSUPP,
+				   "this libfixbuf lacks an element of flows");
+	return rec_keep_prologue(s, PROLOGUE, strlen(PROLOGUE), e);
+}
+
+static void ipfix_close(struct rec_source *s)
+{
+	struct ipfix *p = s->own;
+
+	if (!p)
+		return;
+	if (p->fbuf)
+		fBufFree(p->fbuf);
+	if (p->model)
+		fbInfoModelFree(p->model);
+	free(p->text);
+	free(p);
+}
+
+const struct rec_reader rec_ipfix = {
+	.open = ipfix_open,
+	.take = ipfix_take,
+	.close = ipfix_close,
+};

@@ -1,0 +1,648 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One audit. Keys come as a column, asked where it is mapped, or as batches of
+ * records; either way answers pass through one buffer of a step, whatever the
+ * number of keys.
+ */
+#include "job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "wrong.h"
+
+#define STEP_MAX (16u << 20) /* keys that are asked at once */
+#define STEP_FAR (128u << 20) /* of a GPU, which has to be kept busy */
+#define STEP_FAR_AGES (32u << 20)
+#define OUT_BYTES (1u << 20) /* records held before they are written */
+#define PIECE_BYTES (64u << 20) /* of a column that is not mapped */
+#define RECORD_BYTES 64 /* of a record, at a guess */
+
+/**
+ * struct job - an audit under way
+ * @choice: of the engine, where nobody said which
+ * @fallen: see struct job_state
+ * @column: keys, or
+ * @piece: those of a step, of a column that is not mapped
+ * @source: of records
+ * @batch: of it
+ * @room: keys that @bitmap and @ages have room for
+ * @bitmap: of a step, and a byte
+ * @ages: of a step; NULL where nobody wants them
+ * @tail: the last @mark.keys mod 8 bits, of which the byte is not full
+ * @sum: of the full bytes of the bitmap
+ * @end: room for a copy of @sum
+ * @out: records that are not written yet
+ * @out_len: bytes of them
+ * @known: records that are still to be passed over
+ * @prologue: of @records_fd is still to be written
+ * @ended: there are no more keys
+ */
+struct job {
+	const struct epf_view *view;
+	struct job_spec spec;
+	struct job_state state;
+	struct epf_choice choice;
+	char fallen[EPF_WHY_LEN];
+	struct epf_column column;
+	unsigned char *piece;
+	struct rec_source *source;
+	struct rec_batch *batch;
+	__u64 room;
+	unsigned char *bitmap;
+	unsigned char *ages;
+	unsigned char tail;
+	XXH3_state_t *sum;
+	XXH3_state_t *end;
+	unsigned char *out;
+	size_t out_len;
+	__u64 known;
+	bool prologue;
+	bool ended;
+};
+
+/* Output */
+
+static int write_at(int fd, const void *data, size_t len, __u64 at)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = pwrite(fd, p, len, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		p += n;
+		at += (__u64)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int write_out(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static int out_fails(const char *what, int err, struct rec_error *e)
+{
+	return audit_wrong(e, err, "the %s cannot be written: %s", what,
+			   strerror(-err));
+}
+
+static int flush_records(struct job *j, struct rec_error *e)
+{
+	int ret = write_out(j->spec.records_fd, j->out, j->out_len);
+
+	j->out_len = 0;
+	return ret ? out_fails("records", ret, e) : 0;
+}
+
+/* Large ones are not copied first. */
+static int put_record(struct job *j, const struct rec_raw *raw,
+		      struct rec_error *e)
+{
+	int ret = 0;
+
+	if (j->out_len + raw->len > OUT_BYTES)
+		ret = flush_records(j, e);
+	if (ret)
+		return ret;
+	j->state.mark.record_bytes += raw->len;
+	if (raw->len > OUT_BYTES) {
+		ret = write_out(j->spec.records_fd, raw->data, raw->len);
+		return ret ? out_fails("records", ret, e) : 0;
+	}
+	memcpy(j->out + j->out_len, raw->data, raw->len);
+	j->out_len += raw->len;
+	return 0;
+}
+
+/* Bits of @n keys are in @bitmap from bit 0 on: move them behind the tail.
+ * Return: bytes there are then; the last one may be the new tail.
+ */
+static size_t join_bits(struct job *j, __u64 n)
+{
+	unsigned int shift = j->state.mark.keys % 8;
+	size_t bytes = (n + 7) / 8, i;
+	unsigned int held = j->tail;
+
+	if (!shift)
+		return bytes;
+	for (i = 0; i < bytes; i++) {
+		held |= (unsigned int)j->bitmap[i] << shift;
+		j->bitmap[i] = (unsigned char)held;
+		held >>= 8;
+	}
+	j->bitmap[bytes] = (unsigned char)held;
+	return (shift + n + 7) / 8;
+}
+
+/* What the engine has left in the buffers goes out, and the mark moves. */
+static int put_answer(struct job *j, const struct epf_answer *a, __u64 n,
+		      struct rec_error *e)
+{
+	struct job_mark *m = &j->state.mark;
+	size_t bytes = join_bits(j, n);
+	__u64 full = (m->keys + n) / 8 - m->keys / 8;
+	unsigned int age;
+	int ret = 0;
+
+	if (j->spec.bitmap_fd >= 0)
+		ret = write_at(j->spec.bitmap_fd, j->bitmap, bytes, m->keys / 8);
+	if (ret)
+		return out_fails("bitmap", ret, e);
+	if (j->spec.ages_fd >= 0)
+		ret = write_at(j->spec.ages_fd, j->ages, n, m->keys);
+	if (ret)
+		return out_fails("ages", ret, e);
+	XXH3_64bits_update(j->sum, j->bitmap, full);
+	j->tail = full < bytes ? j->bitmap[full] : 0;
+	m->keys += n;
+	m->present += a->present;
+	for (age = 0; age < EPF_AGES_MAX; age++)
+		m->ages_of[age] += a->ages_of[age];
+	return 0;
+}
+
+/* What a GPU could not do the CPU does. */
+static bool fall_back(struct job *j, int err)
+{
+	const struct epf_engine *near = epf_engine_near();
+
+	if (!epf_engine_far(j->state.engine) || err == -ECANCELED ||
+	    err == -EINVAL || err == -EOPNOTSUPP)
+		return false;
+	snprintf(j->fallen, sizeof(j->fallen), "engine %s: %.100s; %s goes on",
+		 j->state.engine->name, epf_engine_why(j->state.engine),
+		 near->name);
+	j->state.fallen = j->state.why = j->fallen;
+	j->state.engine = near;
+	return true;
+}
+
+static int ask(struct job *j, const struct epf_keys *keys,
+	       struct epf_answer *a, struct rec_error *e)
+{
+	int ret;
+
+	a->bitmap = j->bitmap;
+	a->ages = j->ages;
+	a->threads = j->spec.threads;
+	ret = j->state.engine->query(j->view, keys, a);
+	if (ret && fall_back(j, ret))
+		ret = j->state.engine->query(j->view, keys, a);
+	if (ret)
+		return audit_wrong(e, ret, "engine %s: %s",
+				   j->state.engine->name, strerror(-ret));
+	return 0;
+}
+
+/* Columns */
+
+/* @keys->n keys from number @first on. */
+static int read_piece(struct job *j, struct epf_keys *keys, __u64 first,
+		      size_t bytes, struct rec_error *e)
+{
+	size_t want = keys->n * bytes, got = 0;
+
+	keys->data = j->piece;
+	while (got < want) {
+		ssize_t n = pread(j->spec.keys_fd, j->piece + got, want - got,
+				  (off_t)(first * bytes + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return audit_wrong(e, -errno, "%s", strerror(errno));
+		if (!n)
+			return audit_wrong(e, -EBADMSG, "truncated while it "
+					   "was read");
+		got += (size_t)n;
+	}
+	return 0;
+}
+
+static int column_step(struct job *j, __u64 n, struct rec_error *e)
+{
+	const struct epf_keys *all = &j->column.keys;
+	size_t bytes = all->len ? all->len : sizeof(__u64);
+	__u64 done = j->state.mark.keys;
+	struct epf_keys keys = { .len = all->len, .of = &j->column };
+	struct epf_answer a = { 0 };
+	int ret;
+
+	n = n < 8 ? 8 : n & ~7ULL;
+	n = n < j->room ? n : j->room;
+	keys.n = all->n - done < n ? all->n - done : n;
+	if (all->data)
+		keys.data = (const char *)all->data + done * bytes;
+	if (keys.n) {
+		ret = j->piece ? read_piece(j, &keys, done, bytes, e) : 0;
+		if (!ret)
+			ret = ask(j, &keys, &a, e);
+		if (!ret)
+			ret = put_answer(j, &a, keys.n, e);
+		if (ret)
+			return ret;
+	}
+	j->state.bytes = j->state.mark.keys * bytes;
+	j->ended = j->state.mark.keys == all->n;
+	return 0;
+}
+
+static int column_fails(const struct job_spec *spec, int err, struct rec_error *e)
+{
+	struct stat st = { 0 };
+	__u32 len = spec->key_len ? spec->key_len : sizeof(__u64);
+
+	fstat(spec->keys_fd, &st);
+	switch (err) {
+	case -EBADMSG:
+		return audit_wrong(e, err, "truncated, or no column of "
+				   "%u-byte keys: %llu bytes are left over", len,
+				   (unsigned long long)st.st_size % len);
+	case -ESPIPE:
+		return audit_wrong(e, err, "not a regular file, as a column "
+				   "has to be");
+	case -EINVAL:
+		return audit_wrong(e, err, "keys of a column are 1 to %u bytes",
+				   EPF_KEY_MAX);
+	default:
+		return audit_wrong(e, err, "%s", strerror(-err));
+	}
+}
+
+/* The column is not mapped: nobody's truncating it is felt but by a read. */
+static int unmap_column(struct job *j)
+{
+	size_t bytes = j->spec.key_len ? j->spec.key_len : sizeof(__u64);
+	struct epf_column c = j->column;
+	__u64 most = PIECE_BYTES / bytes & ~7ULL;
+
+	epf_column_close(&j->column);
+	j->column.keys.n = c.keys.n;
+	j->column.keys.len = c.keys.len;
+	j->column.serial = 0;
+	j->room = j->room < most ? j->room : most;
+	j->piece = malloc(j->room * bytes + 1);
+	return j->piece ? 0 : -ENOMEM;
+}
+
+static int open_column(struct job *j, struct rec_error *e)
+{
+	int ret = epf_column_open_fd(&j->column, j->spec.keys_fd,
+				     j->spec.key_len);
+	__u64 n = j->column.keys.n;
+
+	if (ret)
+		return column_fails(&j->spec, ret, e);
+	j->column.serial = j->spec.serial;
+	if (j->state.mark.keys > n)
+		return audit_wrong(e, -EINVAL, "fewer keys than were asked "
+				   "for already");
+	j->state.keys_all = n;
+	j->state.bytes_all = j->column.map_bytes;
+	j->room = n < STEP_MAX ? n : STEP_MAX;
+	if (j->spec.copy && unmap_column(j))
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	return 0;
+}
+
+/* Records */
+
+static int put_records(struct job *j, unsigned int first, struct rec_error *e)
+{
+	unsigned int i;
+	int ret = 0;
+
+	if (j->spec.records_fd < 0)
+		return 0;
+	for (i = first; i < j->batch->n && !ret; i++) {
+		bool absent = j->ages[i - first] == EPF_AGE_ABSENT;
+
+		if (absent == j->spec.absent)
+			ret = put_record(j, &j->batch->raw[i], e);
+	}
+	return ret;
+}
+
+static void count_records(struct job *j)
+{
+	struct rec_count c = rec_count(j->source);
+
+	j->state.bytes = c.bytes;
+	j->state.keyless = c.keyless;
+	j->state.bad = c.bad;
+}
+
+/* The records of the batch from @first on. */
+static int ask_batch(struct job *j, unsigned int first, struct rec_error *e)
+{
+	struct epf_keys keys = { .data = j->batch->digest + first,
+				 .n = j->batch->n - first };
+	struct epf_answer a = { 0 };
+	int ret = ask(j, &keys, &a, e);
+
+	if (!ret)
+		ret = put_records(j, first, e);
+	return ret ? ret : put_answer(j, &a, keys.n, e);
+}
+
+static int next_batch(struct job *j, struct rec_error *e)
+{
+	int ret = rec_next(j->source, j->batch, e);
+
+	if (!ret)
+		count_records(j);
+	return ret;
+}
+
+static int write_prologue(struct job *j, struct rec_error *e)
+{
+	struct rec_raw raw = rec_prologue(j->source);
+
+	j->prologue = false;
+	return j->spec.records_fd < 0 || !raw.len ? 0 : put_record(j, &raw, e);
+}
+
+/* Records that were asked for before the audit was interrupted are read again,
+ * and passed over. A step ends too where @n keys are not to be found in what so
+ * many take: reading takes time as well.
+ */
+static int records_step(struct job *j, __u64 n, struct rec_error *e)
+{
+	int ret = j->prologue ? write_prologue(j, e) : 0;
+	__u64 from = j->state.bytes, got = 0;
+
+	while (!ret && !j->ended && got < n &&
+	       (j->state.bytes - from) / RECORD_BYTES < n) {
+		unsigned int known;
+
+		ret = next_batch(j, e);
+		if (ret)
+			return ret;
+		known = j->known < j->batch->n ? (unsigned int)j->known :
+						 j->batch->n;
+		j->known -= known;
+		got += j->batch->n;
+		j->ended = j->batch->end;
+		if (known < j->batch->n)
+			ret = ask_batch(j, known, e);
+	}
+	if (!ret && j->ended && j->known)
+		return audit_wrong(e, -EINVAL, "fewer records than were asked "
+				   "for already");
+	if (!ret && j->out_len)
+		ret = flush_records(j, e);
+	return ret;
+}
+
+static int open_records(struct job *j, struct rec_error *e)
+{
+	struct stat st;
+	int ret = rec_open(&j->source, j->spec.keys_fd, &j->spec.records,
+			   &j->view->hash, e);
+
+	if (ret)
+		return ret;
+	j->state.format = rec_source_format(j->source);
+	if (!fstat(j->spec.keys_fd, &st) && S_ISREG(st.st_mode))
+		j->state.bytes_all = (__u64)st.st_size;
+	j->room = REC_BATCH;
+	j->prologue = !j->spec.from.keys && !j->spec.from.record_bytes;
+	return 0;
+}
+
+/* The whole */
+
+static int not_usable(const struct epf_engine *engine, struct rec_error *e)
+{
+	if (!epf_engine_far(engine))
+		return audit_wrong(e, -EINVAL, "this machine has not what engine "
+				   "%s takes", engine->name);
+	return audit_wrong(e, -EINVAL, "engine %s: %s; leave out --engine, and "
+			   "the CPU does it", engine->name,
+			   epf_engine_why(engine));
+}
+
+static int choose_engine(struct job *j, struct rec_error *e)
+{
+	__u64 n = j->source ? j->state.bytes_all / RECORD_BYTES :
+			      j->column.keys.n;
+
+	if (j->source && !n)
+		n = JOB_KEYS_UNKNOWN;
+	j->state.engine = j->spec.engine;
+	j->state.why = "as asked";
+	if (!j->spec.engine) {
+		epf_audit_choose(&j->choice, j->view, n, false, j->spec.threads,
+				 NULL);
+		j->state.engine = j->choice.engine;
+		j->state.why = j->choice.why;
+	} else if (!j->spec.engine->usable()) {
+		return not_usable(j->spec.engine, e);
+	} else if (!epf_engine_serves(j->spec.engine, j->view)) {
+		return audit_wrong(e, -EOPNOTSUPP, "engine %s asks filters of "
+				   "kind lanes only: take scalar",
+				   j->spec.engine->name);
+	}
+	return 0;
+}
+
+static int make_room(struct job *j, struct rec_error *e)
+{
+	bool ages = j->spec.ages_fd >= 0 || j->spec.records_fd >= 0;
+
+	j->sum = XXH3_createState();
+	j->end = XXH3_createState();
+	j->bitmap = malloc(j->room / 8 + 2);
+	j->ages = ages ? malloc(j->room + 1) : NULL;
+	j->batch = j->source ? malloc(sizeof(*j->batch)) : NULL;
+	j->out = j->spec.records_fd >= 0 ? malloc(OUT_BYTES) : NULL;
+	if (!j->sum || !j->end || !j->bitmap || (ages && !j->ages) ||
+	    (j->source && !j->batch) || (j->spec.records_fd >= 0 && !j->out))
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	XXH3_64bits_reset(j->sum);
+	return 0;
+}
+
+/* Sum up the full bytes of a bitmap; the other one is the tail. */
+static int read_bitmap(int fd, __u64 keys, XXH3_state_t *sum,
+		       unsigned char *tail)
+{
+	unsigned char buf[4096];
+	__u64 all = keys / 8, at;
+	ssize_t n;
+
+	for (at = 0; at < all; at += (__u64)n) {
+		size_t want = all - at < sizeof(buf) ? all - at : sizeof(buf);
+
+		n = pread(fd, buf, want, (off_t)at);
+		if (n <= 0)
+			return -EINVAL;
+		XXH3_64bits_update(sum, buf, (size_t)n);
+	}
+	*tail = 0;
+	if (keys % 8 && pread(fd, tail, 1, (off_t)all) != 1)
+		return -EINVAL;
+	*tail &= (unsigned char)((1u << keys % 8) - 1);
+	return 0;
+}
+
+/* Files that go on from a mark end there. */
+static int go_on(struct job *j, struct rec_error *e)
+{
+	const struct job_mark *m = &j->spec.from;
+	off_t records = (off_t)m->record_bytes;
+	int ret;
+
+	if (!m->keys)
+		return 0;
+	if (j->spec.bitmap_fd < 0)
+		return audit_wrong(e, -EINVAL, "going on takes the bitmap");
+	ret = read_bitmap(j->spec.bitmap_fd, m->keys, j->sum, &j->tail);
+	if (ret)
+		return audit_wrong(e, ret, "the bitmap is shorter than what was "
+				   "answered already");
+	if (j->spec.records_fd >= 0 &&
+	    (ftruncate(j->spec.records_fd, records) ||
+	     lseek(j->spec.records_fd, records, SEEK_SET) < 0))
+		return out_fails("records", -errno, e);
+	j->known = j->source ? m->keys : 0;
+	return 0;
+}
+
+/* Where the whole column is there to be asked. */
+static void take_more(struct job *j)
+{
+	__u64 most = j->spec.ages_fd >= 0 ? STEP_FAR_AGES : STEP_FAR;
+	__u64 n = j->column.keys.n;
+
+	if (!j->piece)
+		j->room = n < most ? n : most;
+}
+
+static int set_up(struct job *j, struct rec_error *e)
+{
+	int ret;
+
+	if (j->spec.records.format == REC_COLUMN)
+		ret = open_column(j, e);
+	else
+		ret = open_records(j, e);
+	if (!ret)
+		ret = choose_engine(j, e);
+	if (!ret && !j->source && epf_engine_far(j->state.engine))
+		take_more(j);
+	if (!ret)
+		ret = make_room(j, e);
+	return ret ? ret : go_on(j, e);
+}
+
+int job_open(struct job **job, const struct epf_view *view,
+	     const struct job_spec *spec, struct rec_error *e)
+{
+	struct job *j;
+	int ret;
+
+	*job = NULL;
+	if (spec->records.format == REC_COLUMN && spec->records_fd >= 0)
+		return audit_wrong(e, -EINVAL, "a column has no records: take "
+				   "its bitmap");
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	j->view = view;
+	j->spec = *spec;
+	j->state.mark = spec->from;
+	j->state.format = spec->records.format;
+	ret = set_up(j, e);
+	if (ret)
+		job_close(j);
+	else
+		*job = j;
+	return ret;
+}
+
+int job_step(struct job *job, __u64 keys, struct rec_error *e)
+{
+	int ret;
+
+	if (job->ended)
+		return 0;
+	ret = job->source ? records_step(job, keys, e) :
+			    column_step(job, keys, e);
+	if (ret)
+		return ret;
+	if (!job->ended)
+		return 1;
+	job->state.keys_all = job->state.mark.keys;
+	return 0;
+}
+
+/* With the tail of @keys. */
+static __u64 end_sum(XXH3_state_t *sum, __u64 keys, unsigned char tail)
+{
+	if (keys % 8)
+		XXH3_64bits_update(sum, &tail, 1);
+	return XXH3_64bits_digest(sum);
+}
+
+int job_bitmap_sum(int fd, __u64 keys, __u64 *sum)
+{
+	XXH3_state_t *state = XXH3_createState();
+	unsigned char tail;
+	int ret;
+
+	if (!state)
+		return -ENOMEM;
+	XXH3_64bits_reset(state);
+	ret = read_bitmap(fd, keys, state, &tail);
+	*sum = end_sum(state, keys, tail);
+	XXH3_freeState(state);
+	return ret;
+}
+
+void job_state(const struct job *job, struct job_state *state)
+{
+	*state = job->state;
+	XXH3_copyState(job->end, job->sum);
+	state->bitmap_xxh3 = end_sum(job->end, state->mark.keys, job->tail);
+}
+
+void job_close(struct job *job)
+{
+	if (!job)
+		return;
+	if (job->source)
+		rec_close(job->source);
+	epf_column_close(&job->column);
+	XXH3_freeState(job->sum);
+	XXH3_freeState(job->end);
+	free(job->batch);
+	free(job->piece);
+	free(job->bitmap);
+	free(job->ages);
+	free(job->out);
+	free(job);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "reader.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Room for the text of an integer. */
+#define INTEGER_BYTES 24
+
+static int json_open(struct rec_source *s, struct rec_error *e)
+{
+	(void)e;
+	rec_skip_mark(&s->in);
+	return 0;
+}
+
+/* "a.b": the member of that name, else "b" of "a". NULL: there is none. */
+static const json_t *member(const json_t *v, const char *name)
+{
+	const char *dot = strchr(name, '.');
+	const json_t *one = json_object_get(v, name);
+
+	while (!one && dot) {
+		v = json_object_getn(v, name, (size_t)(dot - name));
+		name = dot + 1;
+		dot = strchr(name, '.');
+		one = json_object_get(v, name);
+	}
+	return one;
+}
+
+/* One field of the key. Return: NULL, or why it is none. */
+static const char *set_part(struct rec_raw *part, char *room, const json_t *v)
+{
+	if (json_is_string(v)) {
+		part->data = json_string_value(v);
+		part->len = json_string_length(v);
+		return NULL;
+	}
+	if (!json_is_integer(v))
+		return "neither a string nor an integer";
+	part->data = room;
+	part->len = (size_t)snprintf(room, INTEGER_BYTES,
+				     "%" JSON_INTEGER_FORMAT,
+				     json_integer_value(v));
+	return NULL;
+}
+
+/* A member that is not there, or null, leaves a record without a key. */
+static int put_members(struct rec_source *s, struct rec_batch *b,
+		       struct rec_raw raw, const json_t *v, struct rec_error *e)
+{
+	char room[REC_FIELDS_MAX][INTEGER_BYTES];
+	struct rec_raw part[REC_FIELDS_MAX];
+	unsigned int i;
+
+	for (i = 0; i < s->nr_fields; i++) {
+		const json_t *one = member(v, s->field[i]);
+		const char *why;
+
+		if (!one || json_is_null(one)) {
+			s->count.keyless++;
+			return 0;
+		}
+		why = set_part(&part[i], room[i], one);
+		if (why)
+			return rec_bad(s, e, "line %llu: member %u is %s",
+				       (unsigned long long)s->in.line, i + 1,
+				       why);
+	}
+	return rec_key(s, b, raw, part, e);
+}
+
+/* Without fields: what 'epfctl insert' takes. */
+static int put_insert(struct rec_source *s, struct rec_batch *b,
+		      struct rec_raw raw, const json_t *v, struct rec_error *e)
+{
+	struct keytext key;
+	const char *why = keytext_json(&key, v, s->spec.digest);
+
+	if (why)
+		return rec_bad(s, e, "line %llu: %s",
+			       (unsigned long long)s->in.line, why);
+	rec_put_key(s, b, raw, &key);
+	return 0;
+}
+
+static int put_line(struct rec_source *s, struct rec_batch *b,
+		    struct rec_raw line, struct rec_error *e)
+{
+	json_t *v = json_loadb(line.data, line.len, KEYTEXT_JSON, NULL);
+	int err;
+
+	if (!v)
+		return rec_bad(s, e, "line %llu: not JSON",
+			       (unsigned long long)s->in.line);
+	err = s->nr_fields ? put_members(s, b, line, v, e) :
+			     put_insert(s, b, line, v, e);
+	json_decref(v);
+	return err;
+}
+
+static bool blank(struct rec_raw line)
+{
+	const char *c = line.data;
+	size_t i = 0;
+
+	while (i < line.len && strchr(" \t\r\n", c[i]) && c[i])
+		i++;
+	return i == line.len;
+}
+
+static int json_take(struct rec_source *s, struct rec_batch *b,
+		     struct rec_error *e)
+{
+	struct rec_raw line;
+	int ret = 0;
+
+	while (b->n < REC_BATCH && (ret = rec_line(s, &line, e)) > 0) {
+		ret = blank(line) ? 0 : put_line(s, b, line, e);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+const struct rec_reader rec_json = {
+	.open = json_open,
+	.take = json_take,
+};

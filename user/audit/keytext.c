@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "keytext.h"
+
+#include <ctype.h>
+#include <string.h>
+
+int parse_hex(const char *text, size_t len, __u8 *bytes, size_t room)
+{
+	size_t i;
+
+	if (len % 2 || len / 2 > room)
+		return -1;
+	for (i = 0; i < len; i++) {
+		int c = tolower((unsigned char)text[i]);
+		int digit = isdigit(c) ? c - '0' : c - 'a' + 10;
+
+		if (!isxdigit(c))
+			return -1;
+		bytes[i / 2] = (__u8)(i % 2 ? bytes[i / 2] | digit : digit << 4);
+	}
+	return (int)(len / 2);
+}
+
+const char *keytext_length(size_t len)
+{
+	if (!len)
+		return "the key is empty: a key has 1 to 256 bytes";
+	if (len > EPF_KEY_MAX)
+		return "the key is longer than 256 bytes";
+	return NULL;
+}
+
+static const char *plain(struct keytext *k, const char *text, size_t len)
+{
+	const char *why = keytext_length(len);
+
+	if (why)
+		return why;
+	memcpy(k->bytes, text, len);
+	k->len = len;
+	return NULL;
+}
+
+const char *keytext_hex(struct keytext *k, const char *hex, size_t len)
+{
+	int n;
+
+	if (len > 2 * EPF_KEY_MAX)
+		return keytext_length(len);
+	n = parse_hex(hex, len, k->bytes, sizeof(k->bytes));
+	if (n < 0)
+		return "not pairs of hex digits";
+	k->len = (size_t)n;
+	return keytext_length(k->len);
+}
+
+const char *keytext_digest(struct keytext *k, const char *hex, size_t len)
+{
+	__u8 bytes[sizeof(__u64)];
+	__u64 digest = 0;
+	size_t i;
+
+	if (parse_hex(hex, len, bytes, sizeof(bytes)) != (int)sizeof(bytes))
+		return "a digest is 16 hex digits";
+	for (i = 0; i < sizeof(bytes); i++)
+		digest = digest << 8 | bytes[i];
+	k->len = sizeof(digest);
+	memcpy(k->bytes, &digest, k->len);
+	return NULL;
+}
+
+const char *keytext_json(struct keytext *k, const json_t *v, bool digest)
+{
+	const json_t *key = json_is_object(v) ? json_object_get(v, "key") : v;
+	const json_t *hex = json_object_get(v, "hex");
+	const json_t *one = hex ? hex : key;
+
+	if (json_is_object(v) && !key == !hex)
+		return "the object has not one of \"key\" and \"hex\"";
+	if (!json_is_string(one))
+		return "not a JSON string, nor an object with one as \"key\" or "
+		       "\"hex\"";
+	return (digest ? keytext_digest : hex ? keytext_hex : plain)(
+		k, json_string_value(one), json_string_length(one));
+}

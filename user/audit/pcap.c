@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Captures. A record is a packet as in a savefile with the header that is the
+ * prologue, of pcapng too.
+ */
+#include "reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture.h"
+
+/* Packets of a batch; it ends before one that has no room. */
+#define ROOM_BYTES (2u << 20)
+
+/**
+ * struct pcap_reader - a reader
+ * @in: the capture
+ * @hdr: of a packet that was read and had no room; NULL: none
+ * @data: its bytes
+ * @room: of records
+ * @used: bytes of @room
+ */
+struct pcap_reader {
+	struct capture_in in;
+	struct pcap_pkthdr *hdr;
+	const unsigned char *data;
+	__u8 *room;
+	size_t used;
+};
+
+/* The file header, by way of a stream as capture_header() wants. */
+static int keep_header(struct rec_source *s, const struct capture_in *in,
+		       struct rec_error *e)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	int err;
+
+	if (!f)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	err = capture_header(f, in);
+	if (fclose(f) || err)
+		err = audit_wrong(e, -ENOMEM, "out of memory");
+	else
+		err = rec_keep_prologue(s, text, len, e);
+	free(text);
+	return err;
+}
+
+static int pcap_begin(struct rec_source *s, struct rec_error *e)
+{
+	struct pcap_reader *p = calloc(1, sizeof(*p));
+	int link;
+
+	if (!p)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	s->own = p;
+	p->room = malloc(ROOM_BYTES);
+	if (!p->room)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	if (capture_attach(&p->in, s->in.fd, s->in.buf, s->in.end))
+		return audit_wrong(e, -EBADMSG, "%.150s", p->in.why);
+	s->in.at = s->in.end;
+	s->in.eof = true; /* what else there is, libpcap reads */
+	link = capture_link(&p->in);
+	if (link < 0 && s->spec.pkt.key != EPF_PKT_FRAME)
+		return audit_wrong(e, -EINVAL, "link type %.40s: only the key "
+				   "of frames works on it",
+				   capture_link_name(&p->in));
+	s->spec.pkt.link = link < 0 ? EPF_LINK_ETHER : (__u8)link;
+	return keep_header(s, &p->in, e);
+}
+
+static struct rec_raw keep_packet(struct pcap_reader *p)
+{
+	struct capture_record rec = capture_record(p->hdr);
+	struct rec_raw raw = { p->room + p->used, sizeof(rec) + rec.captured };
+
+	memcpy(p->room + p->used, &rec, sizeof(rec));
+	memcpy(p->room + p->used + sizeof(rec), p->data, rec.captured);
+	p->used += raw.len;
+	return raw;
+}
+
+static void put_packet(struct rec_source *s, struct rec_batch *b)
+{
+	struct pcap_reader *p = s->own;
+	struct epf_seg seg = { p->data, p->hdr->caplen };
+	struct epf_pkt pkt = { &seg, 1, seg.len };
+	__u64 digest;
+
+	if (epf_pkt_digest(&s->hash, &pkt, &s->spec.pkt, &digest))
+		s->count.keyless++;
+	else
+		rec_put(s, b, digest, keep_packet(p));
+	p->hdr = NULL;
+}
+
+/* Return: as capture_next(), which sets @p->hdr at the end too. */
+static int next_packet(struct pcap_reader *p)
+{
+	int ret = p->hdr ? 1 : capture_next(&p->in, &p->hdr, &p->data);
+
+	if (ret <= 0)
+		p->hdr = NULL;
+	return ret;
+}
+
+static int pcap_take(struct rec_source *s, struct rec_batch *b,
+		     struct rec_error *e)
+{
+	struct pcap_reader *p = s->own;
+	int ret = 1;
+
+	p->used = 0;
+	while (b->n < REC_BATCH && (ret = next_packet(p)) > 0) {
+		size_t len = sizeof(struct capture_record) + p->hdr->caplen;
+
+		if (len > ROOM_BYTES)
+			return audit_wrong(e, -EBADMSG, "packet %llu: %u bytes",
+					   s->count.records + s->count.keyless +
+					   1, p->hdr->caplen);
+		if (len > ROOM_BYTES - p->used)
+			break;
+		put_packet(s, b);
+	}
+	s->in.before = p->in.done_bytes - s->in.at;
+	return ret < 0 ? audit_wrong(e, -EBADMSG, "behind packet %llu: %.150s",
+				     s->count.records + s->count.keyless,
+				     p->in.why) : 0;
+}
+
+static void pcap_end(struct rec_source *s)
+{
+	struct pcap_reader *p = s->own;
+
+	if (!p)
+		return;
+	capture_close(&p->in);
+	free(p->room);
+	free(p);
+}
+
+const struct rec_reader rec_pcap = {
+	.open = pcap_begin,
+	.take = pcap_take,
+	.close = pcap_end,
+};

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const format_names[] = {
+	[REC_AUTO] = "auto",	 [REC_COLUMN] = "column",
+	[REC_CSV] = "csv",	 [REC_JSON] = "json",
+	[REC_NFDUMP] = "nfdump", [REC_IPFIX] = "ipfix",
+	[REC_PCAP] = "pcap",
+};
+
+#define FORMATS (sizeof(format_names) / sizeof(format_names[0]))
+
+bool rec_format_named(const char *name, enum rec_format *format)
+{
+	size_t i;
+
+	for (i = 0; i < FORMATS; i++)
+		if (!strcmp(name, format_names[i])) {
+			*format = (enum rec_format)i;
+			return true;
+		}
+	return false;
+}
+
+const char *rec_format_name(enum rec_format format)
+{
+	return format_names[format];
+}
+
+/* What files of a format begin with. pcap(5) savefile; pcapng, IETF
+ * draft-ietf-opsawg-pcapng, section 4.1; RFC 7011, section 3.1.
+ */
+static const struct magic {
+	enum rec_format format;
+	const char *bytes;
+	size_t len;
+} magics[] = {
+	{ REC_PCAP, "\xd4\xc3\xb2\xa1", 4 },
+	{ REC_PCAP, "\xa1\xb2\xc3\xd4", 4 },
+	{ REC_PCAP, "\x4d\x3c\xb2\xa1", 4 },
+	{ REC_PCAP, "\xa1\xb2\x3c\x4d", 4 },
+	{ REC_PCAP, "\x0a\x0d\x0d\x0a", 4 },
+	{ REC_IPFIX, "\x00\x0a", 2 },
+	{ REC_JSON, "{", 1 },
+	{ REC_JSON, "\xef\xbb\xbf{", 4 },
+};
+
+static enum rec_format tell(const struct rec_input *in)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if (in->end >= magics[i].len &&
+		    !memcmp(in->buf, magics[i].bytes, magics[i].len))
+			return magics[i].format;
+	return rec_is_text(in) && rec_nfdump_begins(in->buf, in->end) ?
+		       REC_NFDUMP : REC_AUTO;
+}
+
+static int compressed(const struct rec_input *in)
+{
+	return in->end >= 4 && (!memcmp(in->buf, "\x1f\x8b", 2) ||
+				!memcmp(in->buf, "\x28\xb5\x2f\xfd", 4) ||
+				!memcmp(in->buf, "\xfd" "7zX", 4));
+}
+
+static int find_format(struct rec_source *s, struct rec_error *e)
+{
+	if (s->spec.format != REC_AUTO)
+		return 0;
+	s->spec.format = tell(&s->in);
+	if (s->spec.format != REC_AUTO)
+		return 0;
+	if (!s->in.end)
+		return audit_wrong(e, -EBADMSG, "the input is empty");
+	if (compressed(&s->in))
+		return audit_wrong(e, -EBADMSG,
+				   "compressed; unpack it into a pipe");
+	return audit_wrong(e, -EBADMSG, "what format this is does not show: "
+			   "give it, as in --format csv --fields 1");
+}
+
+/* A library that a format may lack, by the package. */
+struct format {
+	const struct rec_reader *reader;
+	const char *package;
+};
+
+static struct format format_of(const struct rec_spec *spec)
+{
+	switch (spec->format) {
+	case REC_CSV:
+		if (!spec->fields)
+			return (struct format){ &rec_text, NULL };
+		return (struct format){ &rec_csv, "libcsv-dev" };
+	case REC_JSON:
+		return (struct format){ &rec_json, NULL };
+	case REC_NFDUMP:
+		return (struct format){ &rec_nfdump, NULL };
+	case REC_IPFIX:
+		return (struct format){ &rec_ipfix, "libfixbuf-dev" };
+	case REC_PCAP:
+		return (struct format){ &rec_pcap, "libpcap-dev" };
+	default:
+		return (struct format){ NULL, NULL };
+	}
+}
+
+static int find_reader(struct rec_source *s, struct rec_error *e)
+{
+	struct format f = format_of(&s->spec);
+
+	s->reader = f.reader;
+	if (f.reader)
+		return 0;
+	if (f.package)
+		return audit_wrong(e, -EOPNOTSUPP,
+				   "built without %s: no %s", f.package,
+				   rec_format_name(s->spec.format));
+	return audit_wrong(e, -EINVAL, "a column has no records");
+}
+
+static int check_text(const struct rec_source *s, struct rec_error *e)
+{
+	const struct rec_spec *spec = &s->spec;
+	bool json = spec->format == REC_JSON;
+
+	if (spec->digest && spec->hex)
+		return audit_wrong(e, -EINVAL, "digests are in hex anyway");
+	if (spec->digest && s->nr_fields > 1)
+		return audit_wrong(e, -EINVAL, "a digest is one field");
+	if (json && spec->hex && !spec->fields)
+		return audit_wrong(e, -EINVAL, "without fields, \"hex\" in the "
+				   "object says that it is hex");
+	if (json && (spec->header || spec->separator))
+		return audit_wrong(e, -EINVAL,
+				   "JSON has no header and no separator");
+	if (spec->separator && strchr("\"\r\n", spec->separator))
+		return audit_wrong(e, -EINVAL, "a quote or an end of line does "
+				   "not separate fields");
+	return 0;
+}
+
+static int check_flows(const struct rec_source *s, struct rec_error *e)
+{
+	const struct rec_spec *spec = &s->spec;
+	const char *name = rec_format_name(spec->format);
+
+	if (spec->fields || spec->digest || spec->hex || spec->header ||
+	    spec->separator)
+		return audit_wrong(e, -EINVAL, "fields are of CSV and JSON: "
+				   "the key of %s is the packet's", name);
+	if (epf_pkt_opts_check(&spec->pkt))
+		return audit_wrong(e, -EINVAL, "not a key of packets");
+	if (spec->format != REC_PCAP && spec->pkt.key != EPF_PKT_FLOW)
+		return audit_wrong(e, -EINVAL, "%s has flows, no packets: "
+				   "the key must be of flows", name);
+	return 0;
+}
+
+static int check_spec(const struct rec_source *s, struct rec_error *e)
+{
+	if (s->spec.format == REC_CSV || s->spec.format == REC_JSON)
+		return check_text(s, e);
+	return check_flows(s, e);
+}
+
+static int split_fields(struct rec_source *s, struct rec_error *e)
+{
+	char *rest;
+
+	if (!s->spec.fields)
+		return 0;
+	s->fields = strdup(s->spec.fields);
+	if (!s->fields)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	s->spec.fields = s->fields;
+	for (rest = s->fields; rest;) {
+		char *one = strsep(&rest, ",");
+
+		if (!*one)
+			return audit_wrong(e, -EINVAL,
+					   "a field without a name");
+		if (s->nr_fields == REC_FIELDS_MAX)
+			return audit_wrong(e, -EINVAL, "more than %d fields",
+					   REC_FIELDS_MAX);
+		s->field[s->nr_fields++] = one;
+	}
+	return 0;
+}
+
+static int begin(struct rec_source *s, int fd, struct rec_error *e)
+{
+	int err = rec_input_open(&s->in, fd);
+
+	if (!err)
+		err = rec_input_head(&s->in);
+	if (err)
+		return audit_wrong(e, err, "%s", strerror(-err));
+	err = split_fields(s, e);
+	if (!err)
+		err = find_format(s, e);
+	if (!err)
+		err = find_reader(s, e);
+	if (!err)
+		err = check_spec(s, e);
+	return err ? err : s->reader->open(s, e);
+}
+
+int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,
+	     const struct epf_hash *hash, struct rec_error *e)
+{
+	struct rec_source *s = calloc(1, sizeof(*s));
+	int err;
+
+	*source = NULL;
+	if (!s)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	s->spec = *spec;
+	if (!s->spec.joint)
+		s->spec.joint = ',';
+	s->hash = *hash;
+	err = begin(s, fd, e);
+	if (err) {
+		rec_close(s);
+		return err;
+	}
+	*source = s;
+	return 0;
+}
+
+enum rec_format rec_source_format(const struct rec_source *source)
+{
+	return source->spec.format;
+}
+
+struct rec_raw rec_prologue(const struct rec_source *source)
+{
+	return source->prologue;
+}
+
+static int take_some(struct rec_source *s, struct rec_batch *b,
+		     struct rec_error *e)
+{
+	bool last = s->in.eof;
+	int err = s->reader->take(s, b, e);
+
+	b->end = last && !b->n;
+	if (err || last || b->n)
+		return err;
+	err = rec_input_more(&s->in);
+	return err ? audit_wrong(e, err, "%s", strerror(-err)) : 0;
+}
+
+int rec_next(struct rec_source *source, struct rec_batch *batch,
+	     struct rec_error *e)
+{
+	int err;
+
+	batch->n = 0;
+	batch->end = false;
+	if (source->late) {
+		*e = source->late_error;
+		return source->late;
+	}
+	err = take_some(source, batch, e);
+	if (!err)
+		return 0;
+	source->late = err;
+	source->late_error = *e;
+	return batch->n ? 0 : err;
+}
+
+struct rec_count rec_count(const struct rec_source *source)
+{
+	struct rec_count c = source->count;
+
+	c.bytes = source->in.before + source->in.at;
+	return c;
+}
+
+void rec_close(struct rec_source *source)
+{
+	if (source->reader && source->reader->close)
+		source->reader->close(source);
+	rec_input_close(&source->in);
+	free((void *)(size_t)source->prologue.data);
+	free(source->fields);
+	free(source);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Snapshots and filters of the kernel, made ready to be asked. */
+#include "target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "epf.h"
+#include "kinds/compare.h"
+#include "wrong.h"
+
+static __u64 realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
+}
+
+static int kind_fails(const struct target_ask *ask, __u8 kind,
+		      struct rec_error *e)
+{
+	return audit_wrong(e, -EOPNOTSUPP, "'%s' is of kind %s, which can be "
+			   "asked of a copy only", ask->name,
+			   epf_kind_name(kind));
+}
+
+static void set_why(struct target *t, const char *why)
+{
+	snprintf(t->why, sizeof(t->why), "%s", why);
+}
+
+/* A view of what @t->file has. */
+static int view_file(struct target *t, const struct target_ask *ask,
+		     struct rec_error *e)
+{
+	int ret = epf_view_snap(&t->view, &t->file);
+
+	if (ret)
+		return audit_wrong(e, ret, "'%s': %s", ask->name, strerror(-ret));
+	t->header = t->file.header;
+	t->keyed = true;
+	return 0;
+}
+
+/* Return: that many keys are answered soonest of a copy, in memory of ours. */
+static bool choose(struct target *t, const struct target_ask *ask)
+{
+	struct epf_choice c;
+
+	if (ask->far) {
+		set_why(t, "as asked");
+		return false;
+	}
+	epf_audit_choose(&c, &t->view, ask->keys, true, ask->threads, NULL);
+	t->engine = c.engine;
+	set_why(t, c.why);
+	return c.settle && !epf_engine_far(c.engine);
+}
+
+static int file_fails(const char *name, int err, enum epf_snap_fault fault,
+		      struct rec_error *e)
+{
+	if (err == -ECANCELED)
+		return audit_wrong(e, err, "%s: stopped while checking", name);
+	if (err == -ESPIPE)
+		return audit_wrong(e, err, "%s is not a regular file", name);
+	if (fault == EPF_SNAP_IO)
+		return audit_wrong(e, err, "%s: %s", name, strerror(-err));
+	return audit_wrong(e, err, "%s %s: %s", name, epf_snap_fault_text(fault),
+			   epf_snap_fault_advice(fault));
+}
+
+int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
+		   struct rec_error *e)
+{
+	enum epf_snap_fault fault;
+	int ret;
+
+	memset(t, 0, sizeof(*t));
+	t->filter = -1;
+	if (ask->place != TARGET_AUTO)
+		return audit_wrong(e, -EINVAL, "%s is a snapshot: where its "
+				   "lines are cannot be chosen", ask->name);
+	ret = epf_snap_open_fd(fd, &t->file, ask->progress, ask->ctx, &fault);
+	if (ret)
+		return file_fails(ask->name, ret, fault, e);
+	t->place = TARGET_FILE;
+	ret = view_file(t, ask, e);
+	if (ret)
+		target_close(t);
+	else if (choose(t, ask) && !epf_view_settle(&t->view))
+		epf_snap_close(&t->file);
+	return ret;
+}
+
+static int open_file(struct target *t, const struct target_ask *ask,
+		     struct rec_error *e)
+{
+	int fd = open(ask->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int ret;
+
+	if (fd < 0)
+		return audit_wrong(e, -errno, "%s: %s", ask->name,
+				   strerror(errno));
+	ret = target_open_fd(t, fd, ask, e);
+	close(fd);
+	return ret;
+}
+
+static int filter_fails(const struct target_ask *ask, int err,
+			struct rec_error *e)
+{
+	if (err == -ECANCELED)
+		return audit_wrong(e, err, "'%s': stopped while copying",
+				   ask->name);
+	if (err == -EBUSY)
+		return audit_wrong(e, err, "another snapshot of '%s' is under "
+				   "way: try again when it is done, or ask it in "
+				   "place", ask->name);
+	if (err == -EPERM)
+		return audit_wrong(e, err, "a copy of '%s' needs CAP_NET_ADMIN: "
+				   "run as root, or ask for digests in place",
+				   ask->name);
+	if (err == -ENODEV)
+		return audit_wrong(e, err, "'%s' was destroyed by force",
+				   ask->name);
+	return audit_wrong(e, err, "'%s': %s", ask->name, strerror(-err));
+}
+
+static int open_copy(struct target *t, const struct target_ask *ask,
+		     struct rec_error *e)
+{
+	int ret = epf_snap_copy(t->filter, &t->file, ask->progress, ask->ctx);
+
+	if (ret)
+		return filter_fails(ask, ret, e);
+	t->place = TARGET_COPY;
+	return view_file(t, ask, e);
+}
+
+/* What of a snapshot's header is known of a filter. */
+static void header_of(struct epf_snap_header *h, const struct epf_info *info)
+{
+	unsigned int i;
+
+	memset(h, 0, sizeof(*h));
+	h->params = info->params;
+	h->epoch_begin = h->epoch_end = info->epoch;
+	h->inserts = info->stats.inserts;
+	h->realtime_ns = realtime_ns();
+	for (i = 0; i < EPF_EPOCHS; i++) {
+		const struct epf_epoch_info *e = &info->epochs[i];
+
+		h->epochs[e->epoch % EPF_EPOCHS].inserts = e->inserts;
+		h->epochs[e->epoch % EPF_EPOCHS].age_ns = e->age_ns;
+	}
+}
+
+static int open_live(struct target *t, const struct target_ask *ask,
+		     struct rec_error *e)
+{
+	struct epf_info info;
+	int ret = epf_view_filter(&t->view, t->filter, true, &info);
+
+	t->keyed = !ret;
+	if (ret == -EPERM && ask->digests)
+		ret = epf_view_filter(&t->view, t->filter, false, &info);
+	if (ret == -EPERM)
+		return audit_wrong(e, ret, "the hash key of '%s' needs "
+				   "CAP_NET_ADMIN: run as root, or ask for "
+				   "digests", ask->name);
+	if (ret)
+		return filter_fails(ask, ret, e);
+	t->place = TARGET_LIVE;
+	header_of(&t->header, &info);
+	return 0;
+}
+
+/* In place, unless that many keys are answered sooner of a copy. */
+static int open_best(struct target *t, const struct target_ask *ask,
+		     struct rec_error *e)
+{
+	struct epf_view live;
+	int ret = open_live(t, ask, e);
+
+	if (ret || !choose(t, ask))
+		return ret;
+	live = t->view;
+	ret = open_copy(t, ask, e);
+	if (!ret || ret == -ECANCELED) {
+		epf_view_close(&live);
+		return ret;
+	}
+	t->view = live;
+	t->place = TARGET_LIVE;
+	set_why(t, "it cannot be copied now");
+	return 0;
+}
+
+static int open_at(struct target *t, const struct target_ask *ask,
+		   enum target_place place, struct rec_error *e)
+{
+	set_why(t, "as asked");
+	if (place == TARGET_AUTO)
+		return open_best(t, ask, e);
+	return place == TARGET_LIVE ? open_live(t, ask, e) :
+				      open_copy(t, ask, e);
+}
+
+static int open_filter(struct target *t, const struct target_ask *ask,
+		       struct rec_error *e)
+{
+	struct epf_info info;
+	int ret = epf_filter_info(t->filter, &info);
+	bool owned;
+
+	if (ret)
+		return filter_fails(ask, ret, e);
+	owned = info.params.kind != EPF_KIND_LANES;
+	if (owned && ask->place == TARGET_LIVE)
+		return kind_fails(ask, info.params.kind, e);
+	t->saturated = info.flags & EPF_INFO_SATURATED;
+	t->fpr_ppt = info.fpr_ppt;
+	ret = open_at(t, ask, owned ? TARGET_COPY : ask->place, e);
+	if (!ret && owned)
+		set_why(t, "of its kind there is nothing else to ask");
+	return ret;
+}
+
+/* Return: descriptor; -ENOENT: none of this name; what opening the device
+ * says.
+ */
+static int find_filter(const char *name)
+{
+	int dev, filter;
+
+	if (strchr(name, '/') || strlen(name) >= EPF_NAME_LEN)
+		return -ENOENT;
+	dev = epf_dev_open();
+	if (dev < 0)
+		return dev;
+	filter = epf_dev_find(dev, name);
+	close(dev);
+	return filter;
+}
+
+static int none_found(const char *name, int err, struct rec_error *e)
+{
+	if (err == -EACCES || err == -EPERM)
+		return audit_wrong(e, err, EPF_DEVICE " may not be opened by this "
+				   "user, and '%s' is no file: run as root, or "
+				   "join the group that owns the device", name);
+	if (err == -ENOENT)
+		return audit_wrong(e, err, "'%s' is neither a filter nor a file: "
+				   "'epfctl list' shows the filters", name);
+	return audit_wrong(e, err, "'%s' is no file, and " EPF_DEVICE ": %s",
+			   name, strerror(-err));
+}
+
+int target_open_filter(struct target *t, int filter,
+		       const struct target_ask *ask, struct rec_error *e)
+{
+	int ret;
+
+	memset(t, 0, sizeof(*t));
+	t->filter = filter;
+	ret = open_filter(t, ask, e);
+	if (ret) {
+		target_close(t);
+	} else if (t->place == TARGET_COPY) {
+		close(filter); /* a copy does not hold it */
+		t->filter = -1;
+	}
+	return ret;
+}
+
+int target_open(struct target *t, const struct target_ask *ask,
+		struct rec_error *e)
+{
+	int filter = find_filter(ask->name);
+
+	if (filter >= 0)
+		return target_open_filter(t, filter, ask, e);
+	memset(t, 0, sizeof(*t));
+	t->filter = -1;
+	if (strchr(ask->name, '/') || !access(ask->name, F_OK))
+		return open_file(t, ask, e);
+	return none_found(ask->name, filter, e);
+}
+
+int target_peek(struct target *t, int *fd, const char *name,
+		struct rec_error *e)
+{
+	int filter = find_filter(name), ret;
+	enum epf_snap_fault fault;
+
+	memset(t, 0, sizeof(*t));
+	t->filter = -1;
+	t->place = TARGET_COPY;
+	*fd = -1;
+	if (filter >= 0)
+		close(filter);
+	if (filter >= 0 || (!strchr(name, '/') && access(name, F_OK)))
+		return 0;
+	*fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (*fd < 0)
+		return audit_wrong(e, -errno, "%s: %s", name, strerror(errno));
+	t->place = TARGET_FILE;
+	ret = epf_snap_head(*fd, &t->header, &fault);
+	if (!ret)
+		return 0;
+	close(*fd);
+	*fd = -1;
+	return file_fails(name, ret, fault, e);
+}
+
+__u64 target_epoch(const struct target *t)
+{
+	struct epf_info info;
+
+	if (t->place != TARGET_LIVE || epf_filter_info(t->filter, &info))
+		return t->view.epoch;
+	return info.epoch;
+}
+
+const char *target_place_name(enum target_place place)
+{
+	static const char *const names[] = { "auto", "copy", "live",
+					     "snapshot" };
+
+	return names[place];
+}
+
+void target_close(struct target *t)
+{
+	epf_view_close(&t->view);
+	epf_snap_close(&t->file);
+	if (t->filter >= 0)
+		close(t->filter);
+	memset(t, 0, sizeof(*t));
+	t->filter = -1;
+}

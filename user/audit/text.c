@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lines that are keys as a whole: what 'epfctl insert' reads, by the same rule.
+ * Only a newline ends one.
+ */
+#include "reader.h"
+
+static int text_open(struct rec_source *s, struct rec_error *e)
+{
+	struct rec_raw line;
+
+	return s->spec.header ? rec_first_line(s, &line, e) : 0;
+}
+
+static int text_take(struct rec_source *s, struct rec_batch *b,
+		     struct rec_error *e)
+{
+	struct rec_raw line;
+	int ret = 0;
+
+	while (b->n < REC_BATCH && (ret = rec_line(s, &line, e)) > 0) {
+		struct rec_raw key = line;
+
+		if (((const char *)key.data)[key.len - 1] == '\n')
+			key.len--;
+		ret = rec_key(s, b, line, &key, e);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+const struct rec_reader rec_text = {
+	.open = text_open,
+	.take = text_take,
+};

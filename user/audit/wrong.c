@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "wrong.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int audit_wrong(struct rec_error *e, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	return err;
+}

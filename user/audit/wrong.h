@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What is wrong, as one line. */
+#ifndef AUDIT_WRONG_H
+#define AUDIT_WRONG_H
+
+#include "records.h"
+
+/**
+ * audit_wrong() - fill in an error
+ * @e: error
+ * @err: negative errno
+ * @fmt: as for printf
+ *
+ * Return: @err.
+ */
+int audit_wrong(struct rec_error *e, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif /* AUDIT_WRONG_H */

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Settings: one table for the file and the command line. */
+#include "epfagent/conf.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "epfagent/watch_conf.h"
+#include "epfctl/cmd.h"
+
+#define FRESH_DEFAULT_NS 0
+#define MEMORY_DEFAULT (1ULL << 30)
+#define STEP_DEFAULT (4ULL << 20)
+
+/**
+ * struct setting - one key
+ * @name: of the file and of the option
+ * @help: for --help
+ * @set: false: an error is printed, which begins with @what; NULL: a text
+ * @text: where in struct conf it is
+ */
+struct setting {
+	const char *name;
+	const char *help;
+	bool (*set)(struct conf *c, const char *what, const char *text);
+	size_t text;
+};
+
+static bool set_text(char **to, const char *text)
+{
+	free(*to);
+	*to = strdup(text);
+	if (!*to)
+		fail("out of memory");
+	return *to;
+}
+
+static bool set_memory(struct conf *c, const char *what, const char *text)
+{
+	return parse_bytes(what, text, &c->warm.bytes);
+}
+
+static bool set_fresh(struct conf *c, const char *what, const char *text)
+{
+	if (strcmp(text, "0"))
+		return parse_ns(what, text, &c->warm.fresh_ns);
+	c->warm.fresh_ns = 0;
+	return true;
+}
+
+/* NAME[:ORDER] */
+static bool set_mirror(struct conf *c, const char *what, const char *text)
+{
+	struct mirrors_conf *all = &c->warm.mirrors;
+	struct mirror_conf *m = &all->mirror[all->nr];
+	char name[EPF_NAME_LEN + 1];
+	size_t len = strcspn(text, ":");
+	__u64 order = MIRROR_ORDER;
+
+	if (all->nr == MIRRORS_MAX) {
+		fail("%s: %d at most", what, MIRRORS_MAX);
+		return false;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	if (!parse_name(name) ||
+	    (text[len] && !parse_count(what, text + len + 1,
+				       EPF_JOURNAL_ORDER_MAX, &order)))
+		return false;
+	strcpy(m->name, name); /* shorter, by parse_name() */
+	m->order = (__u32)order;
+	all->nr++;
+	return true;
+}
+
+static bool set_jobs(struct conf *c, const char *what, const char *text)
+{
+	__u64 n;
+
+	if (!parse_count(what, text, 65536, &n))
+		return false;
+	c->sched.jobs = (unsigned int)n;
+	return true;
+}
+
+static bool set_jobs_per_user(struct conf *c, const char *what,
+			      const char *text)
+{
+	__u64 n;
+
+	if (!parse_count(what, text, 65536, &n))
+		return false;
+	c->sched.jobs_per_user = (unsigned int)n;
+	return true;
+}
+
+static bool set_clients(struct conf *c, const char *what, const char *text)
+{
+	return parse_count(what, text, 4096, &c->clients);
+}
+
+static bool set_clients_per_user(struct conf *c, const char *what,
+				 const char *text)
+{
+	return parse_count(what, text, 4096, &c->clients_per_user);
+}
+
+static bool set_step(struct conf *c, const char *what, const char *text)
+{
+	return parse_count(what, text, 1ULL << 40, &c->sched.step_keys);
+}
+
+static bool set_threads(struct conf *c, const char *what, const char *text)
+{
+	__u64 n;
+
+	if (!parse_count(what, text, EPF_AUDIT_THREADS_MAX, &n))
+		return false;
+	c->sched.threads = c->warm.threads = (unsigned int)n;
+	return true;
+}
+
+/* A decimal number of 32 bits. */
+static bool id_number(const char *text, unsigned int *id)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	*id = (unsigned int)n;
+	return *text >= '0' && *text <= '9' && !*end && n < 0xffffffff;
+}
+
+static bool set_allow_uid(struct conf *c, const char *what, const char *text)
+{
+	const struct passwd *pw = getpwnam(text);
+	unsigned int id = pw ? pw->pw_uid : 0;
+
+	if (!pw && !id_number(text, &id)) {
+		fail("%s '%s': there is no such user", what, text);
+		return false;
+	}
+	if (c->nr_uids == CONF_LIST_MAX) {
+		fail("%s: %d at most", what, CONF_LIST_MAX);
+		return false;
+	}
+	c->uids[c->nr_uids++] = id;
+	return true;
+}
+
+static bool find_group(const char *what, const char *text, gid_t *gid)
+{
+	const struct group *gr = getgrnam(text);
+	unsigned int id = gr ? gr->gr_gid : 0;
+
+	if (!gr && !id_number(text, &id)) {
+		fail("%s '%s': there is no such group", what, text);
+		return false;
+	}
+	*gid = id;
+	return true;
+}
+
+static bool set_allow_gid(struct conf *c, const char *what, const char *text)
+{
+	gid_t gid;
+
+	if (!find_group(what, text, &gid))
+		return false;
+	if (c->nr_gids == CONF_LIST_MAX) {
+		fail("%s: %d at most", what, CONF_LIST_MAX);
+		return false;
+	}
+	c->gids[c->nr_gids++] = gid;
+	return true;
+}
+
+static bool set_watch(struct conf *c, const char *what, const char *text)
+{
+	if (c->nr_watches == CONF_WATCHES_MAX) {
+		fail("%s: %d at most", what, CONF_WATCHES_MAX);
+		return false;
+	}
+	return watch_conf_parse(&c->watches[c->nr_watches++], what, text);
+}
+
+static const struct setting settings[] = {
+	{ "socket", "PATH: where clients come; " AGENT_SOCKET, NULL,
+	  offsetof(struct conf, socket) },
+	{ "group", "GROUP: of the socket, which has mode 0660", NULL,
+	  offsetof(struct conf, group) },
+	{ "allow-uid", "USER: may ask; may be repeated", set_allow_uid, 0 },
+	{ "allow-gid", "GROUP: likewise", set_allow_gid, 0 },
+	{ "memory", "BYTES: of copies that are kept warm; 1GiB", set_memory, 0 },
+	{ "fresh", "DURATION: so long a copy of a filter serves; 0", set_fresh,
+	  0 },
+	{ "mirror", "NAME[:ORDER]: follow this filter; may be repeated",
+	  set_mirror, 0 },
+	{ "jobs", "N: audits that wait or run at most; 256", set_jobs, 0 },
+	{ "jobs-per-user", "N: of one user; 32", set_jobs_per_user, 0 },
+	{ "clients", "N: connections at most; 128", set_clients, 0 },
+	{ "clients-per-user", "N: of one user; 64", set_clients_per_user, 0 },
+	{ "step", "KEYS: of a turn, about; 4194304", set_step, 0 },
+	{ "threads", "N: of an audit at most; all CPUs", set_threads, 0 },
+	{ "watch", "DIR=FILTER[:OPTIONS]: audit what comes there", set_watch, 0 },
+	{ "metrics", "ADDRESS: answer GET /metrics there", NULL,
+	  offsetof(struct conf, metrics) },
+};
+
+#define NR_SETTINGS ARRAY_SIZE(settings)
+
+static bool set(struct conf *c, const struct setting *s, const char *what,
+		const char *text)
+{
+	if (s->set)
+		return s->set(c, what, text);
+	return set_text((char **)((char *)c + s->text), text);
+}
+
+static void defaults(struct conf *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->clients = 128;
+	c->clients_per_user = 64;
+	c->sched.jobs = 256;
+	c->sched.jobs_per_user = 32;
+	c->sched.step_keys = STEP_DEFAULT;
+	c->warm.bytes = MEMORY_DEFAULT;
+	c->warm.fresh_ns = FRESH_DEFAULT_NS;
+}
+
+/* The file */
+
+/* Without white space at both ends. */
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r\n");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r\n", end[-1]))
+		*--end = 0;
+	return text;
+}
+
+static bool set_line(struct conf *c, char *line, const char *where)
+{
+	char *key = trim(line), *value = strchr(key, '=');
+	char what[128];
+	size_t i;
+
+	if (!*key || *key == '#')
+		return true;
+	if (!value) {
+		fail("%s: not of the form 'key = value'", where);
+		return false;
+	}
+	*value++ = 0;
+	key = trim(key);
+	for (i = 0; i < NR_SETTINGS; i++) {
+		if (strcmp(key, settings[i].name))
+			continue;
+		snprintf(what, sizeof(what), "%s: %s", where, key);
+		return set(c, &settings[i], what, trim(value));
+	}
+	fail("%s: there is no key '%s'", where, key);
+	return false;
+}
+
+static bool read_file(struct conf *c, const char *path, bool must)
+{
+	char *line = NULL, where[96];
+	bool good = true;
+	size_t room = 0;
+	unsigned int nr;
+	FILE *f = fopen(path, "re");
+
+	if (!f && errno == ENOENT && !must)
+		return true;
+	if (!f) {
+		fail("%s: %s", path, strerror(errno));
+		return false;
+	}
+	for (nr = 1; good && getline(&line, &room, f) >= 0; nr++) {
+		snprintf(where, sizeof(where), "%.80s:%u", path, nr);
+		good = set_line(c, line, where);
+	}
+	if (good && ferror(f)) {
+		fail("%s: cannot be read", path);
+		good = false;
+	}
+	free(line);
+	fclose(f);
+	return good;
+}
+
+/* The command line */
+
+#define OPT_SETTING 256
+
+static void usage(void)
+{
+	size_t i;
+
+	printf("usage: epfagent [options]\n"
+	       "Does audits for others, one step at a time, in the foreground.\n"
+	       "\noptions, and keys of the file (as 'key = value'):\n");
+	for (i = 0; i < NR_SETTINGS; i++)
+		printf("  --%-17s %s\n", settings[i].name, settings[i].help);
+	printf("\noptions:\n"
+	       "  -c, --config FILE   %s unless said otherwise\n"
+	       "  -h, --help          this help\n"
+	       "  -V, --version       version\n"
+	       "\nSIGHUP reads the file again, SIGTERM ends. epfagent(8) tells "
+	       "more.\n", CONF_FILE);
+}
+
+static void fill_table(struct option *o)
+{
+	static const struct option common[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+	size_t i;
+
+	for (i = 0; i < NR_SETTINGS; i++)
+		o[i] = (struct option){ settings[i].name, required_argument,
+					NULL, OPT_SETTING + (int)i };
+	memcpy(o + NR_SETTINGS, common, sizeof(common));
+}
+
+/* Only the name of the file with @path, all settings without. */
+static bool read_options(struct conf *c, int argc, char **argv,
+			 const char **path)
+{
+	struct option table[NR_SETTINGS + 4];
+	char what[64];
+	int opt;
+
+	fill_table(table);
+	opterr = 0;
+	optind = 0; /* again from the start, as GNU has it */
+	while ((opt = getopt_long(argc, argv, "c:hV", table, NULL)) >= 0) {
+		if (opt == 'h' || opt == 'V') {
+			if (opt == 'h')
+				usage();
+			else
+				printf("epfagent %s\n", EPF_VERSION);
+			exit(0);
+		}
+		if (opt == '?') {
+			fail("option '%s': unknown, or without its value: "
+			     "'epfagent --help' lists them", argv[optind - 1]);
+			return false;
+		}
+		if (opt == 'c' && path)
+			*path = optarg;
+		if (opt < OPT_SETTING || path)
+			continue;
+		snprintf(what, sizeof(what), "--%s",
+			 settings[opt - OPT_SETTING].name);
+		if (!set(c, &settings[opt - OPT_SETTING], what, optarg))
+			return false;
+	}
+	if (optind == argc)
+		return true;
+	fail("'%s': epfagent takes options only", argv[optind]);
+	return false;
+}
+
+bool conf_load(struct conf *c, int argc, char **argv)
+{
+	const char *path = NULL;
+
+	defaults(c);
+	return read_options(c, argc, argv, &path) &&
+	       read_file(c, path ? path : CONF_FILE, path) &&
+	       read_options(c, argc, argv, NULL) &&
+	       (c->socket || set_text(&c->socket, AGENT_SOCKET));
+}
+
+void conf_free(struct conf *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->nr_watches; i++)
+		watch_conf_free(&c->watches[i]);
+	free(c->socket);
+	free(c->group);
+	free(c->metrics);
+	memset(c, 0, sizeof(*c));
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The endpoint, by libmicrohttpd on a socket of our own. */
+#include "epfagent/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "audit/wrong.h"
+#include "epfagent/metrics.h"
+#include "libepf/epf.h"
+
+#define SOCKET_MODE 0660
+#define OPENMETRICS "application/openmetrics-text"
+
+/* Where to listen. */
+struct place {
+	struct sockaddr_storage addr;
+	socklen_t len;
+};
+
+struct metrics {
+	struct MHD_Daemon *daemon;
+	const struct agent_stats *stats;
+	struct place place; /* also what to remove at the end */
+	char where[sizeof(struct sockaddr_un) + 32];
+};
+
+/* Digits up to 65535. Return: the port; -1. */
+static int port_of(const char *text)
+{
+	size_t len = strlen(text);
+	int port;
+
+	if (!len || len > 5 || strspn(text, "0123456789") != len)
+		return -1;
+	port = atoi(text);
+	return port <= 65535 ? port : -1;
+}
+
+/* Literal addresses, so that no resolver decides what is this machine. */
+static int place_tcp(struct place *p, const char *listen,
+		     struct rec_error *e)
+{
+	static const char four[] = "127.0.0.1:", six[] = "[::1]:";
+	bool is_six = !strncmp(listen, six, strlen(six));
+	int port;
+
+	if (!is_six && strncmp(listen, four, strlen(four)))
+		return audit_wrong(e, -EINVAL,
+				   "'%s': only 127.0.0.1:PORT, "
+				   "[::1]:PORT or the path of a socket", listen);
+	port = port_of(listen + strlen(is_six ? six : four));
+	if (port < 0)
+		return audit_wrong(e, -EINVAL,
+				   "'%s': a port is 0 to 65535",
+				   listen);
+	if (is_six) {
+		struct sockaddr_in6 *to = (struct sockaddr_in6 *)&p->addr;
+
+		to->sin6_family = AF_INET6;
+		to->sin6_port = htons((uint16_t)port);
+		to->sin6_addr = in6addr_loopback;
+		p->len = sizeof(*to);
+	} else {
+		struct sockaddr_in *to = (struct sockaddr_in *)&p->addr;
+
+		to->sin_family = AF_INET;
+		to->sin_port = htons((uint16_t)port);
+		to->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		p->len = sizeof(*to);
+	}
+	return 0;
+}
+
+static int place_of(struct place *p, const char *listen,
+		    struct rec_error *e)
+{
+	struct sockaddr_un *to = (struct sockaddr_un *)&p->addr;
+
+	memset(p, 0, sizeof(*p));
+	if (*listen != '/')
+		return place_tcp(p, listen, e);
+	if (strlen(listen) >= sizeof(to->sun_path))
+		return audit_wrong(e, -EINVAL,
+				   "'%.40s...': a socket's path has "
+				   "%zu bytes at most", listen,
+				   sizeof(to->sun_path) - 1);
+	to->sun_family = AF_UNIX;
+	strcpy(to->sun_path, listen);
+	p->len = sizeof(*to);
+	return 0;
+}
+
+static const char *path_of(const struct place *p)
+{
+	return p->addr.ss_family == AF_UNIX ?
+		       ((const struct sockaddr_un *)&p->addr)->sun_path : NULL;
+}
+
+/* Remove a socket that nobody listens on; anything else stays. */
+static void remove_stale(const struct place *p)
+{
+	const char *path = path_of(p);
+	struct stat st;
+	int fd;
+
+	if (!path || lstat(path, &st) || !S_ISSOCK(st.st_mode))
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(fd, (const struct sockaddr *)&p->addr, p->len) &&
+	    errno == ECONNREFUSED)
+		unlink(path);
+	close(fd);
+}
+
+/* Nobody may connect to the path before its mode is what it will be. */
+static int bind_to(int fd, const struct place *p)
+{
+	const char *path = path_of(p);
+	int one = 1;
+
+	if (!path)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	else if (fchmod(fd, 0))
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)&p->addr, p->len))
+		return -errno;
+	if (listen(fd, (int)HTTP_CONNECTIONS_MAX) ||
+	    (path && chmod(path, SOCKET_MODE))) {
+		int err = -errno;
+
+		if (path)
+			unlink(path);
+		return err;
+	}
+	return 0;
+}
+
+/* Return: a listening descriptor, or a negative errno. */
+static int open_place(struct place *p)
+{
+	int fd, err;
+
+	remove_stale(p);
+	fd = socket(p->addr.ss_family,
+		    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	err = bind_to(fd, p);
+	if (!err && getsockname(fd, (struct sockaddr *)&p->addr, &p->len))
+		err = -errno;
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+static void say_where(struct metrics *m)
+{
+	const void *addr = &m->place.addr;
+	const struct sockaddr_in6 *six = addr;
+	const struct sockaddr_in *four = addr;
+	const char *path = path_of(&m->place);
+
+	if (path)
+		snprintf(m->where, sizeof(m->where), "%s", path);
+	else if (four->sin_family == AF_INET)
+		snprintf(m->where, sizeof(m->where),
+			 "http://127.0.0.1:%u/metrics", ntohs(four->sin_port));
+	else
+		snprintf(m->where, sizeof(m->where), "http://[::1]:%u/metrics",
+			 ntohs(six->sin6_port));
+}
+
+static enum MHD_Result answer(struct MHD_Connection *c, unsigned int status,
+			      const char *type, struct MHD_Response *r)
+{
+	enum MHD_Result ret;
+
+	if (!r)
+		return MHD_NO;
+	MHD_add_response_header(r, "Content-Type", type);
+	MHD_add_response_header(r, "Cache-Control", "no-store");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(r, "Allow", "GET, HEAD");
+	ret = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return ret;
+}
+
+/* @text lives as long as the program. */
+static enum MHD_Result answer_text(struct MHD_Connection *c,
+				   unsigned int status, const char *type,
+				   const char *text)
+{
+	return answer(c, status, type,
+		      MHD_create_response_from_buffer(strlen(text),
+						      (void *)text,
+						      MHD_RESPMEM_PERSISTENT));
+}
+
+static enum MHD_Result answer_error(struct MHD_Connection *c,
+				    unsigned int status, const char *text)
+{
+	return answer_text(c, status, "text/plain; charset=utf-8", text);
+}
+
+static enum metrics_format format_for(struct MHD_Connection *c)
+{
+	const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND,
+							 "Accept");
+
+	return accept && strstr(accept, OPENMETRICS) ? METRICS_OPENMETRICS :
+						       METRICS_TEXT;
+}
+
+/* Return: the text, the caller's to free, or NULL. */
+static char *page_of(const struct metrics *m, enum metrics_format format,
+		     size_t *len)
+{
+	int dev = epf_dev_open();
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len);
+	bool good = out && !metrics_write(out, format, dev, m->stats);
+
+	if (dev >= 0)
+		close(dev);
+	good = out && !fclose(out) && good;
+	if (good)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static enum MHD_Result answer_metrics(struct MHD_Connection *c,
+				      const struct metrics *m)
+{
+	enum metrics_format format = format_for(c);
+	struct MHD_Response *r;
+	size_t len;
+	char *text = page_of(m, format, &len);
+
+	if (!text)
+		return answer_error(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				    "the filters cannot be read\n");
+	r = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
+	if (!r)
+		free(text);
+	return answer(c, MHD_HTTP_OK, format == METRICS_OPENMETRICS ?
+		      OPENMETRICS "; version=1.0.0; charset=utf-8" :
+		      "text/plain; version=0.0.4; charset=utf-8", r);
+}
+
+/* MHD calls it when the headers are there, for each part of a body, and when
+ * all is; answered is the last call. A body is not asked for, and passed over.
+ */
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
+				  const char *url, const char *method,
+				  const char *version, const char *body,
+				  size_t *body_bytes, void **seen)
+{
+	(void)version;
+	(void)body;
+	if (!*seen) {
+		*seen = ctx;
+		return MHD_YES;
+	}
+	if (*body_bytes) {
+		*body_bytes = 0;
+		return MHD_YES;
+	}
+	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+		return answer_error(c, MHD_HTTP_METHOD_NOT_ALLOWED,
+				    "GET and HEAD only\n");
+	if (!strcmp(url, "/metrics"))
+		return answer_metrics(c, ctx);
+	if (!strcmp(url, "/"))
+		return answer_text(c, MHD_HTTP_OK, "text/html; charset=utf-8",
+				   "<!doctype html><title>epochfilter</title>"
+				   "<p><a href=\"/metrics\">Metrics</a>\n");
+	return answer_error(c, MHD_HTTP_NOT_FOUND, "see /metrics\n");
+}
+
+/* The new thread takes over the mask of signals. */
+static struct MHD_Daemon *start_daemon(struct metrics *m, int fd)
+{
+	struct MHD_Daemon *daemon;
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	daemon = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL,
+		on_request, m,
+		MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, HTTP_PAUSE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)HTTP_REQUEST_BYTES_MAX, MHD_OPTION_END);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return daemon;
+}
+
+static int start(struct metrics *m, const char *listen,
+		 struct rec_error *e)
+{
+	int err = place_of(&m->place, listen, e);
+	int fd;
+
+	if (err)
+		return err;
+	fd = open_place(&m->place);
+	if (fd < 0)
+		return audit_wrong(e, fd, "'%s': %s", listen,
+				   strerror(-fd));
+	say_where(m);
+	m->daemon = start_daemon(m, fd);
+	if (m->daemon)
+		return 0;
+	close(fd);
+	if (path_of(&m->place))
+		unlink(path_of(&m->place));
+	return audit_wrong(e, -ENOMEM, "'%s': no thread for them",
+			   listen);
+}
+
+int metrics_start(struct metrics **m, const struct metrics_conf *conf,
+		  struct rec_error *e)
+{
+	int err;
+
+	*m = calloc(1, sizeof(**m));
+	if (!*m)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	(*m)->stats = conf->stats;
+	err = start(*m, conf->listen, e);
+	if (err) {
+		free(*m);
+		*m = NULL;
+	}
+	return err;
+}
+
+const char *metrics_where(const struct metrics *m)
+{
+	return m->where;
+}
+
+void metrics_stop(struct metrics *m)
+{
+	if (!m)
+		return;
+	if (path_of(&m->place))
+		unlink(path_of(&m->place));
+	MHD_stop_daemon(m->daemon); /* closes the socket */
+	free(m);
+}

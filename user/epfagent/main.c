@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * epfagent: audits for others. Two threads: the event loop, which has all
+ * sockets, directories and settings, and the scheduler's worker, which has all
+ * audits under way. They meet in sched.h.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "epfagent/conf.h"
+#include "epfagent/http.h"
+#include "epfagent/listen.h"
+#include "epfagent/loop.h"
+#include "epfagent/sched.h"
+#include "epfagent/server.h"
+#include "epfagent/service.h"
+#include "epfagent/watch.h"
+#include "epfctl/cmd.h"
+
+/* Descriptors: a connection, its files, their copies; and of all else. */
+#define FDS_CLIENT (1 + AGENT_FDS + 2)
+#define FDS_OTHER 512
+
+/**
+ * struct agent - all there is
+ * @conf: settings
+ * @argc: of the program, for reloading
+ * @argv: of the program
+ * @stats: counters
+ * @loop: events
+ * @signals: signalfd
+ * @wake: eventfd: the worker has something to show
+ * @own_socket: to be unlinked
+ * @end: SIGTERM or SIGINT came
+ */
+struct agent {
+	struct conf conf;
+	int argc;
+	char **argv;
+	struct agent_stats stats;
+	struct loop *loop;
+	struct source signals;
+	struct source wake;
+	struct warm *warm;
+	struct sched *sched;
+	struct server *server;
+	struct watches *watches;
+	struct metrics *metrics;
+	bool own_socket;
+	bool end;
+};
+
+/* Sources have no context of their own. */
+static struct agent agent;
+
+/* Audits that ended */
+
+static void log_end(struct task *t)
+{
+	const struct job_state *s = task_state(t);
+	const char *what = t->request.filter[0] ? t->request.filter :
+						  "a snapshot";
+
+	if (t->ret)
+		fprintf(stderr, "user %d, process %d: %s: %s\n", (int)t->uid,
+			(int)t->pid, what, strerror(-t->ret));
+	else
+		fprintf(stderr, "user %d, process %d: %s: %llu keys, %llu "
+			"present, by %s\n", (int)t->uid, (int)t->pid, what,
+			s->mark.keys, s->mark.present, s->engine->name);
+}
+
+static void take_ended(void)
+{
+	struct task *t;
+
+	while ((t = sched_take(agent.sched))) {
+		log_end(t);
+		if (t->uid == TASK_NOBODY)
+			watches_ended(agent.watches, t);
+		else
+			server_ended(agent.server, t);
+	}
+}
+
+static void woken(struct source *s, short events)
+{
+	eventfd_t unused;
+
+	(void)events;
+	eventfd_read(s->fd, &unused);
+	server_progress(agent.server);
+	take_ended();
+}
+
+/* Signals */
+
+static bool differ(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static void reload(void)
+{
+	struct conf new;
+
+	if (service_reloading)
+		service_reloading();
+	if (conf_load(&new, agent.argc, agent.argv)) {
+		struct conf old = agent.conf;
+
+		if (differ(old.socket, new.socket) ||
+		    differ(old.group, new.group) ||
+		    differ(old.metrics, new.metrics))
+			warn("socket, group and metrics change with a restart "
+			     "only");
+		agent.conf = new;
+		warm_limit(agent.warm, &agent.conf.warm);
+		sched_limit(agent.sched, &agent.conf.sched);
+		watches_set(agent.watches, &agent.conf);
+		conf_free(&old);
+		fprintf(stderr, "settings read again\n");
+	} else {
+		conf_free(&new);
+		warn("settings stay as they were");
+	}
+	if (service_ready)
+		service_ready();
+}
+
+static void signalled(struct source *s, short events)
+{
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(s->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		reload();
+	else
+		agent.end = true;
+}
+
+/* All other threads are begun later and have them blocked too. */
+static int open_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a write that fails */
+	signal(SIGIO, SIG_IGN);	  /* of a lease, see watch.c */
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Beginning, in this order, and the end, in the other */
+
+static bool raise_limit(void)
+{
+	rlim_t need = FDS_OTHER + FDS_CLIENT * agent.conf.clients;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return true;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur >= need)
+		return true;
+	fail("%llu clients may take %llu descriptors, and the limit is %llu: "
+	     "raise it, or lower 'clients'", agent.conf.clients,
+	     (unsigned long long)need, (unsigned long long)limit.rlim_cur);
+	return false;
+}
+
+static bool open_events(void)
+{
+	agent.loop = loop_new();
+	agent.signals.fd = open_signals();
+	agent.signals.ready = signalled;
+	agent.wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	agent.wake.ready = woken;
+	if (agent.loop && agent.signals.fd >= 0 && agent.wake.fd >= 0 &&
+	    !loop_add(agent.loop, &agent.signals, POLLIN) &&
+	    !loop_add(agent.loop, &agent.wake, POLLIN))
+		return true;
+	fail("starting: %s", strerror(errno));
+	return false;
+}
+
+static bool open_worker(void)
+{
+	int ret = -ENOMEM;
+
+	agent.warm = warm_new(&agent.conf.warm, &agent.stats);
+	if (agent.warm)
+		ret = sched_start(&agent.sched, &agent.conf.sched, agent.warm,
+				  &agent.stats, agent.wake.fd);
+	if (ret)
+		fail("starting: %s", strerror(-ret));
+	return !ret;
+}
+
+static bool open_server(void)
+{
+	struct server_conf c = { &agent.conf, agent.sched, &agent.stats,
+				 agent.loop, -1 };
+
+	c.listener = listen_open(&agent.conf, &agent.own_socket);
+	if (c.listener < 0)
+		return false;
+	if (!server_new(&agent.server, &c))
+		return true;
+	fail("out of memory");
+	return false;
+}
+
+static bool open_watches(void)
+{
+	struct watches_conf c = { agent.sched, &agent.stats, agent.loop };
+
+	agent.watches = watches_new(&c);
+	if (!agent.watches) {
+		fail("out of memory");
+		return false;
+	}
+	watches_set(agent.watches, &agent.conf);
+	return true;
+}
+
+static bool open_metrics(void)
+{
+	struct metrics_conf c = { agent.conf.metrics, &agent.stats };
+	struct rec_error e;
+
+	if (!c.listen)
+		return true;
+	if (!metrics_start) {
+		fail("metrics: this epfagent was built without libmicrohttpd");
+		return false;
+	}
+	if (!metrics_start(&agent.metrics, &c, &e))
+		return true;
+	fail("metrics: %s", e.text);
+	return false;
+}
+
+/* Also so that whoever asks for it later need not wait for the driver. */
+static void tell_gpu(void)
+{
+	char text[EPF_WHY_LEN];
+
+	if (epf_gpu_there(text))
+		fprintf(stderr, "GPU: %s\n", text);
+}
+
+static void run(void)
+{
+	int ret = 0;
+
+	tell_gpu();
+
+	if (service_ready)
+		service_ready();
+	fprintf(stderr, "epfagent %s at %s\n", EPF_VERSION, agent.conf.socket);
+	while (!agent.end && !ret) {
+		ret = loop_once(agent.loop, server_timeout_ms(agent.server));
+		server_tick(agent.server);
+	}
+	if (ret)
+		fail("waiting: %s", strerror(-ret));
+	if (service_stopping)
+		service_stopping();
+}
+
+/* Nothing is begun any more before what is under way is ended. */
+static void close_all(void)
+{
+	if (agent.watches)
+		watches_quiet(agent.watches);
+	if (agent.server)
+		server_quiet(agent.server);
+	if (agent.sched) {
+		sched_stop(agent.sched);
+		take_ended();
+	}
+	if (agent.metrics)
+		metrics_stop(agent.metrics);
+	if (agent.watches)
+		watches_free(agent.watches);
+	if (agent.server)
+		server_free(agent.server);
+	if (agent.server && agent.own_socket)
+		unlink(agent.conf.socket);
+	if (agent.sched)
+		sched_free(agent.sched);
+	if (agent.warm)
+		warm_free(agent.warm);
+	loop_free(agent.loop);
+	conf_free(&agent.conf);
+}
+
+int main(int argc, char **argv)
+{
+	struct timespec now;
+	bool good;
+
+	agent.argc = argc;
+	agent.argv = argv;
+	clock_gettime(CLOCK_REALTIME, &now);
+	agent.stats.start_ns = (__u64)now.tv_sec * NS_PER_SEC +
+			       (__u64)now.tv_nsec;
+	good = conf_load(&agent.conf, argc, argv) && raise_limit() &&
+	       open_events() && open_worker() && open_server() &&
+	       open_watches() && open_metrics();
+	if (good)
+		run();
+	close_all();
+	return good ? 0 : EXIT_FAIL;
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * OpenMetrics 1.0.0, and the older text format 0.0.4 where names are those of
+ * samples, there is no type info, no unit and no end.
+ *
+ * All samples of a family stand together, so the filters are read first. No
+ * number is ever floating: durations and ratios are decimal fractions of the
+ * kernel's whole numbers, so that none is lost, and none is NaN or infinite.
+ */
+#include "epfagent/metrics.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libepf/epf.h"
+#include "libepf/kinds/compare.h"
+
+#ifndef EPF_VERSION
+#define EPF_VERSION "unknown"
+#endif
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define NS_PER_SEC 1000000000ULL
+
+enum type { COUNTER, GAUGE, INFO };
+
+/* Base units; the end of a family's name. */
+enum unit { NONE, BYTES, RATIO, SECONDS };
+
+static const char *const type_names[] = {
+	[COUNTER] = "counter", [GAUGE] = "gauge", [INFO] = "info",
+};
+static const char *const suffixes[] = {
+	[COUNTER] = "_total", [GAUGE] = "", [INFO] = "_info",
+};
+static const char *const unit_names[] = {
+	[BYTES] = "bytes", [RATIO] = "ratio", [SECONDS] = "seconds",
+};
+
+/* A metric family; its name ends with its unit. */
+struct family {
+	const char *name;
+	enum type type;
+	enum unit unit;
+	const char *help;
+};
+
+/* A number in a struct; what is not 64 bits wide is 32. */
+struct field {
+	size_t at;
+	size_t bytes;
+};
+#define FIELD(type, member) \
+	{ offsetof(type, member), sizeof(((type *)0)->member) }
+#define INFO_FIELD(member) FIELD(struct epf_info, member)
+#define AGENT_FIELD(member) FIELD(struct agent_stats, member)
+
+/**
+ * struct series - a family with one sample for each filter
+ * @family: what it is
+ * @field: its number
+ * @mask: 0, or the bits that make it 1
+ * @optional: 0 means that there is none
+ */
+struct series {
+	struct family family;
+	struct field field;
+	__u32 mask;
+	bool optional;
+};
+
+static const struct series filter_series[] = {
+	{ .family = { "inserts", COUNTER, NONE, "Keys inserted." },
+	  .field = INFO_FIELD(stats.inserts) },
+	{ .family = { "hits", COUNTER, NONE, "Verdicts present." },
+	  .field = INFO_FIELD(stats.hits) },
+	{ .family = { "misses", COUNTER, NONE, "Verdicts absent." },
+	  .field = INFO_FIELD(stats.misses) },
+	{ .family = { "failed_open", COUNTER, NONE,
+		      "Verdicts absent given only because the filter was "
+		      "saturated." },
+	  .field = INFO_FIELD(stats.failed_open) },
+	{ .family = { "saturations", COUNTER, NONE,
+		      "Times the filter became saturated." },
+	  .field = INFO_FIELD(stats.saturations) },
+	{ .family = { "rotations", COUNTER, NONE, "Epochs ended." },
+	  .field = INFO_FIELD(stats.rotations) },
+	{ .family = { "rotations_delayed", COUNTER, NONE,
+		      "Times a rotation was due and had to wait." },
+	  .field = INFO_FIELD(stats.delayed) },
+	{ .family = { "scanned_lines", COUNTER, NONE, "Stale lines scanned." },
+	  .field = INFO_FIELD(stats.scanned) },
+	{ .family = { "memory_waits", COUNTER, NONE,
+		      "Times memory was wanted and not to be had." },
+	  .field = INFO_FIELD(waits) },
+	{ .family = { "saturated", GAUGE, NONE,
+		      "1 while the estimated error is above the limit: the "
+		      "filter fails open." },
+	  .field = INFO_FIELD(flags), .mask = EPF_INFO_SATURATED },
+	{ .family = { "rotation_pinned", GAUGE, NONE,
+		      "1 while a snapshot holds rotation." },
+	  .field = INFO_FIELD(flags), .mask = EPF_INFO_PINNED },
+	{ .family = { "error_ratio", GAUGE, RATIO,
+		      "False-positive rate, estimated now." },
+	  .field = INFO_FIELD(fpr_ppt) },
+	{ .family = { "budget_ratio", GAUGE, RATIO,
+		      "False-positive rate asked for." },
+	  .field = INFO_FIELD(params.budget_ppt) },
+	{ .family = { "limit_ratio", GAUGE, RATIO,
+		      "Estimated rate above which the filter fails open; 1: "
+		      "never." },
+	  .field = INFO_FIELD(params.limit_ppt) },
+	{ .family = { "covered_inserts", GAUGE, NONE,
+		      "The last so many insertions are all retained." },
+	  .field = INFO_FIELD(covered_inserts) },
+	{ .family = { "covered_seconds", GAUGE, SECONDS,
+		      "All insertions of so long are retained." },
+	  .field = INFO_FIELD(covered_ns) },
+	{ .family = { "window_inserts", GAUGE, NONE,
+		      "Insertions that make the window, where it is counted "
+		      "in those." },
+	  .field = INFO_FIELD(params.window_inserts), .optional = true },
+	{ .family = { "window_seconds", GAUGE, SECONDS,
+		      "Time that makes the window, where it is counted in "
+		      "that." },
+	  .field = INFO_FIELD(params.window_ns), .optional = true },
+	{ .family = { "memory_bytes", GAUGE, BYTES,
+		      "Memory of the lines and what belongs to them." },
+	  .field = INFO_FIELD(memory_bytes) },
+	{ .family = { "slices", GAUGE, NONE,
+		      "Segments, slices or generations there are memory for." },
+	  .field = INFO_FIELD(slices), .optional = true },
+	{ .family = { "epoch", GAUGE, NONE, "Number of the current epoch." },
+	  .field = INFO_FIELD(epoch) },
+	{ .family = { "users", GAUGE, NONE,
+		      "Descriptors, mappings and BPF references." },
+	  .field = INFO_FIELD(users) },
+	{ .family = { "age_seconds", GAUGE, SECONDS, "Time since creation." },
+	  .field = INFO_FIELD(age_ns) },
+};
+
+/* Of one sample each, without labels. */
+static const struct series agent_series[] = {
+	{ .family = { "agent_start_time_seconds", GAUGE, SECONDS,
+		      "When the agent began, since the epoch of Unix." },
+	  .field = AGENT_FIELD(start_ns) },
+	{ .family = { "agent_keys_asked", COUNTER, NONE,
+		      "Keys asked for in audits." },
+	  .field = AGENT_FIELD(keys_asked) },
+	{ .family = { "agent_keys_present", COUNTER, NONE,
+		      "Keys of audits that were present." },
+	  .field = AGENT_FIELD(keys_present) },
+	{ .family = { "agent_busy_seconds", COUNTER, SECONDS,
+		      "Time spent on audits." },
+	  .field = AGENT_FIELD(busy_ns) },
+	{ .family = { "agent_requests_refused", COUNTER, NONE,
+		      "Requests that made no sense, were not allowed or too "
+		      "many." },
+	  .field = AGENT_FIELD(requests_refused) },
+	{ .family = { "agent_files", COUNTER, NONE,
+		      "Files of watched directories that were done." },
+	  .field = AGENT_FIELD(files_done) },
+	{ .family = { "agent_cache_hits", COUNTER, NONE,
+		      "Columns, snapshots and filters found warm." },
+	  .field = AGENT_FIELD(cache_hits) },
+	{ .family = { "agent_cache_misses", COUNTER, NONE,
+		      "Columns, snapshots and filters that had to be read." },
+	  .field = AGENT_FIELD(cache_misses) },
+	{ .family = { "agent_queued_audits", GAUGE, NONE,
+		      "Audits that wait or run." },
+	  .field = AGENT_FIELD(queue) },
+	{ .family = { "agent_clients", GAUGE, NONE, "Connections." },
+	  .field = AGENT_FIELD(clients) },
+	{ .family = { "agent_cache_bytes", GAUGE, BYTES,
+		      "Memory of columns, snapshots and filters kept warm." },
+	  .field = AGENT_FIELD(cache_bytes) },
+	{ .family = { "agent_mirrors", GAUGE, NONE,
+		      "Filters that are mirrored now." },
+	  .field = AGENT_FIELD(mirrors) },
+	{ .family = { "agent_mirror_copies", COUNTER, NONE,
+		      "Times that a mirror was begun by a copy." },
+	  .field = AGENT_FIELD(mirror_copies) },
+};
+
+static const struct family up = { "up", GAUGE, NONE,
+	"1 where the module is loaded and its device may be opened." };
+static const struct family version = { "build", INFO, NONE,
+	"The version of what tells this." };
+static const struct family filters = { "filters", GAUGE, NONE,
+	"Filters there are." };
+static const struct family filter_info = { "filter", INFO, NONE,
+	"A filter: its id and the complete epochs that make its window." };
+static const struct family fill = { "fill_ratio", GAUGE, RATIO,
+	"Set positions of all of an epoch, by its age in epochs; sampled." };
+static const struct family audits = { "agent_audits", COUNTER, NONE,
+	"Audits ended." };
+
+struct page {
+	FILE *out;
+	enum metrics_format format;
+};
+
+/* "epochfilter_inserts_total": of samples, and with 0.0.4 of all. */
+static void name(const struct page *p, const struct family *f, bool sample)
+{
+	if (p->format == METRICS_TEXT)
+		sample = true;
+	fprintf(p->out, "epochfilter_%s%s", f->name,
+		sample ? suffixes[f->type] : "");
+}
+
+static void begin(const struct page *p, const struct family *f)
+{
+	bool old = p->format == METRICS_TEXT;
+
+	fputs("# TYPE ", p->out);
+	name(p, f, false);
+	fprintf(p->out, " %s\n",
+		type_names[old && f->type == INFO ? GAUGE : f->type]);
+	if (f->unit && !old) {
+		fputs("# UNIT ", p->out);
+		name(p, f, false);
+		fprintf(p->out, " %s\n", unit_names[f->unit]);
+	}
+	fputs("# HELP ", p->out);
+	name(p, f, false);
+	fprintf(p->out, " %s\n", f->help);
+}
+
+/* The module's names need no escapes; nothing else breaks the text either. */
+static void escaped(FILE *out, const char *text, size_t room)
+{
+	for (; room && *text; room--, text++) {
+		if (*text == '\n')
+			fputs("\\n", out);
+		else if (*text == '"' || *text == '\\')
+			fprintf(out, "\\%c", *text);
+		else
+			fputc(*text < ' ' || *text > '~' ? '?' : *text, out);
+	}
+}
+
+/* The name of a sample of filter @i, and its labels so far. */
+static void filter_sample(const struct page *p, const struct family *f,
+			  const struct epf_info *i)
+{
+	const char *kind = epf_kind_name(i->params.kind);
+
+	name(p, f, true);
+	fputs("{filter=\"", p->out);
+	escaped(p->out, i->params.name, sizeof(i->params.name));
+	fprintf(p->out, "\",kind=\"%s\"", kind ? kind : "unknown");
+}
+
+static void value(const struct page *p, const struct family *f, __u64 v)
+{
+	if (f->unit == SECONDS)
+		fprintf(p->out, " %llu.%09llu\n", v / NS_PER_SEC,
+			v % NS_PER_SEC);
+	else if (f->unit == RATIO)
+		fprintf(p->out, " %llu.%012llu\n", v / EPF_RATE_ONE,
+			v % EPF_RATE_ONE);
+	else
+		fprintf(p->out, " %llu\n", v);
+}
+
+static void single(const struct page *p, const struct family *f, __u64 v)
+{
+	begin(p, f);
+	name(p, f, true);
+	value(p, f, v);
+}
+
+static __u64 number(const void *of, const struct series *s)
+{
+	const void *at = (const char *)of + s->field.at;
+	__u32 narrow;
+
+	if (s->field.bytes == sizeof(__u64))
+		return stats_read(at);
+	memcpy(&narrow, at, sizeof(narrow));
+	return s->mask ? !!(narrow & s->mask) : narrow;
+}
+
+static void write_series(const struct page *p, const struct series *s,
+			 const struct epf_info *info, int nr)
+{
+	int i;
+
+	begin(p, &s->family);
+	for (i = 0; i < nr; i++) {
+		__u64 v = number(&info[i], s);
+
+		if (s->optional && !v)
+			continue;
+		filter_sample(p, &s->family, &info[i]);
+		fputc('}', p->out);
+		value(p, &s->family, v);
+	}
+}
+
+static void write_fill(const struct page *p, const struct epf_info *info,
+		       int nr)
+{
+	int i, age;
+
+	begin(p, &fill);
+	for (i = 0; i < nr; i++)
+		for (age = 0; age < EPF_EPOCHS; age++) {
+			if (!info[i].epochs[age].epoch)
+				continue;
+			filter_sample(p, &fill, &info[i]);
+			fprintf(p->out, ",age=\"%d\"}", age);
+			value(p, &fill, info[i].epochs[age].fill_ppt);
+		}
+}
+
+static void write_filter_info(const struct page *p,
+			      const struct epf_info *info, int nr)
+{
+	int i;
+
+	begin(p, &filter_info);
+	for (i = 0; i < nr; i++) {
+		filter_sample(p, &filter_info, &info[i]);
+		fprintf(p->out, ",id=\"%u\",epochs=\"%u\"}", info[i].id,
+			info[i].window_epochs);
+		value(p, &filter_info, 1);
+	}
+}
+
+static void write_filters(const struct page *p, const struct epf_info *info,
+			  int nr)
+{
+	size_t i;
+
+	single(p, &filters, (__u64)nr);
+	write_filter_info(p, info, nr);
+	for (i = 0; i < ARRAY_SIZE(filter_series); i++)
+		write_series(p, &filter_series[i], info, nr);
+	write_fill(p, info, nr);
+}
+
+static void write_audits(const struct page *p, const char *result, __u64 v)
+{
+	name(p, &audits, true);
+	fprintf(p->out, "{result=\"%s\"}", result);
+	value(p, &audits, v);
+}
+
+static void write_agent(const struct page *p, const struct agent_stats *stats)
+{
+	size_t i;
+
+	begin(p, &audits);
+	write_audits(p, "done", stats_read(&stats->audits_done));
+	write_audits(p, "failed", stats_read(&stats->audits_failed));
+	write_audits(p, "cancelled", stats_read(&stats->audits_cancelled));
+	for (i = 0; i < ARRAY_SIZE(agent_series); i++)
+		single(p, &agent_series[i].family,
+		       number(stats, &agent_series[i]));
+}
+
+/* Return: 1; 0: destroyed meanwhile; a negative errno. */
+static int read_filter(int dev, __u32 id, struct epf_info *info)
+{
+	int filter = epf_dev_filter_id(dev, id);
+	int err;
+
+	if (filter < 0)
+		return filter == -ENOENT || filter == -ENODEV ? 0 : filter;
+	err = epf_filter_info(filter, info);
+	close(filter);
+	if (err)
+		return err == -ENODEV ? 0 : err;
+	info->users -= !!info->users; /* the descriptor that asked */
+	return 1;
+}
+
+/* Return: how many, in *@all, which is the caller's to free; or an error. */
+static int read_filters(int dev, struct epf_info **all)
+{
+	__u32 *ids;
+	int listed = epf_dev_list(dev, &ids);
+	int nr = 0, got = 0, i;
+
+	*all = NULL;
+	if (listed < 0)
+		return listed;
+	*all = calloc((size_t)listed + 1, sizeof(**all));
+	if (!*all)
+		got = -ENOMEM;
+	for (i = 0; i < listed && got >= 0; i++) {
+		got = read_filter(dev, ids[i], *all + nr);
+		nr += got > 0;
+	}
+	free(ids);
+	return got < 0 ? got : nr;
+}
+
+/* Does it mean that the device is not there, or not for this user? */
+static bool device_away(int err)
+{
+	return err == -ENOENT || err == -ENXIO || err == -ENODEV ||
+	       err == -EACCES || err == -EPERM;
+}
+
+int metrics_write(FILE *out, enum metrics_format format, int dev,
+		  const struct agent_stats *stats)
+{
+	const struct page p = { out, format };
+	struct epf_info *info = NULL;
+	int nr = dev >= 0 ? read_filters(dev, &info) :
+		 device_away(dev) ? 0 : dev;
+
+	if (nr < 0) {
+		free(info);
+		return nr;
+	}
+	single(&p, &up, dev >= 0);
+	begin(&p, &version);
+	name(&p, &version, true);
+	fputs("{version=\"" EPF_VERSION "\"}", out);
+	value(&p, &version, 1);
+	if (dev >= 0)
+		write_filters(&p, info, nr);
+	if (stats)
+		write_agent(&p, stats);
+	if (format == METRICS_OPENMETRICS)
+		fputs("# EOF\n", out);
+	free(info);
+	return 0;
+}

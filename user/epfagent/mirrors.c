@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mirrors: begun, followed, given up, tried again.
+ *
+ * One that is behind is closed, since what comes then may be of another size:
+ * where the contents are others now, or the filter another one, it is begun
+ * again by itself; where more was inserted than the journal holds, by the next
+ * audit, so that a filter too busy for its journal is not copied for nobody.
+ */
+#include "epfagent/mirrors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/wrong.h"
+#include "epfagent/warm.h"
+#include "mirror.h"
+
+#define NS_PER_SEC 1000000000ULL
+#define FOLLOW_NS (NS_PER_SEC / 10)
+#define AGAIN_NS NS_PER_SEC /* between two tries to begin */
+
+/**
+ * struct mirror - one that is wanted
+ * @link: of all
+ * @all: all
+ * @conf: what is wanted
+ * @left: it is not wanted any more
+ * @filter: descriptor; -1: there is no mirror now, and @lines is NULL
+ * @id: of the filter
+ * @lines: mirror
+ * @bytes: accounted for
+ * @users: audits; @lines is not touched unless there are none
+ * @followed_ns: CLOCK_MONOTONIC: what was inserted before is there
+ * @again_ns: not to be begun before
+ * @asked: to be begun by an audit only
+ * @said: errno that the log has last; 0: that it was begun
+ */
+struct mirror {
+	TAILQ_ENTRY(mirror) link;
+	struct mirrors *all;
+	struct mirror_conf conf;
+	bool left;
+	int filter;
+	__u32 id;
+	struct epf_mirror *lines;
+	__u64 bytes;
+	unsigned int users;
+	__u64 followed_ns;
+	__u64 again_ns;
+	bool asked;
+	int said;
+};
+
+struct mirrors {
+	struct warm *warm;
+	struct agent_stats *stats;
+	TAILQ_HEAD(, mirror) list;
+};
+
+static __u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
+}
+
+/* Once, until it is something else. */
+static void say(struct mirror *m, int err, const char *text)
+{
+	if (m->said != err)
+		fprintf(stderr, "mirror of '%s': %s\n", m->conf.name, text);
+	m->said = err;
+}
+
+/* Beginning */
+
+/* Who reads that there is one less finds the filter free, and the memory. */
+static void shut(struct mirror *m)
+{
+	bool counted = m->lines;
+
+	epf_mirror_close(m->lines);
+	m->lines = NULL;
+	if (m->filter >= 0)
+		close(m->filter);
+	m->filter = -1;
+	warm_release(m->all->warm, m->bytes);
+	m->bytes = 0;
+	if (counted)
+		stats_sub(&m->all->stats->mirrors, 1);
+}
+
+/* Return: 0; -ESTALE: its contents became others, which need other room. */
+static int same_size(const struct mirror *m)
+{
+	struct epf_snap_header h;
+
+	epf_mirror_header(m->lines, &h);
+	return h.params.nr_lines * EPF_LINE_BYTES == m->bytes ? 0 : -ESTALE;
+}
+
+static int open_lines(struct mirror *m, const struct epf_info *info)
+{
+	__u64 bytes = info->params.nr_lines * EPF_LINE_BYTES;
+	int ret = warm_reserve(m->all->warm, bytes);
+
+	if (ret)
+		return ret;
+	m->bytes = bytes;
+	m->id = info->id;
+	m->followed_ns = now_ns();
+	ret = epf_mirror_open(m->filter, m->conf.order, 0, &m->lines);
+	if (ret)
+		return ret;
+	stats_add(&m->all->stats->mirrors, 1);
+	stats_add(&m->all->stats->mirror_copies, 1);
+	return same_size(m);
+}
+
+static const char *why(int err)
+{
+	if (err == -ENOSPC)
+		return "it is larger than what the agent has left of "
+		       "its memory";
+	if (err == -EBUSY)
+		return "it has a journal, or a snapshot of it is under way";
+	if (err == -EOPNOTSUPP)
+		return "it is not of kind lanes";
+	if (err == -EOVERFLOW)
+		return "more was inserted than its journal holds: the next "
+		       "audit begins it again";
+	return strerror(-err);
+}
+
+static void begin(struct mirror *m)
+{
+	struct rec_error e = { "" };
+	struct epf_info info;
+	int ret;
+
+	m->again_ns = now_ns() + AGAIN_NS;
+	m->filter = warm_look_up(m->conf.name, &info, &e);
+	if (m->filter < 0) {
+		say(m, m->filter, e.text);
+		return;
+	}
+	ret = open_lines(m, &info);
+	m->asked = ret == -EOVERFLOW;
+	if (ret) {
+		shut(m);
+		say(m, ret, why(ret));
+	} else {
+		say(m, 0, "begun");
+	}
+}
+
+/* Following */
+
+/* Of no use any more. Other contents are begun again in a moment: that, or why
+ * not, is what the log will have.
+ */
+static void behind(struct mirror *m, int err)
+{
+	shut(m);
+	m->again_ns = 0;
+	m->asked = err == -EOVERFLOW;
+	if (m->asked)
+		say(m, err, why(err));
+	else
+		m->said = err;
+}
+
+static void follow(struct mirror *m)
+{
+	__u64 now = now_ns();
+	long n = epf_mirror_follow(m->lines);
+
+	if (n < 0)
+		behind(m, (int)n);
+	else
+		m->followed_ns = now;
+}
+
+static void forget(struct mirror *m)
+{
+	shut(m);
+	TAILQ_REMOVE(&m->all->list, m, link);
+	free(m);
+}
+
+static void tend(struct mirror *m, __u64 now)
+{
+	if (m->users)
+		return;
+	if (m->left)
+		forget(m);
+	else if (!m->lines && !m->asked && now >= m->again_ns)
+		begin(m);
+	else if (m->lines && now - m->followed_ns >= FOLLOW_NS)
+		follow(m);
+}
+
+__u64 mirrors_tick(struct mirrors *all)
+{
+	struct mirror *m = TAILQ_FIRST(&all->list), *next;
+	__u64 now = now_ns();
+
+	for (; m; m = next) {
+		next = TAILQ_NEXT(m, link);
+		tend(m, now);
+	}
+	return TAILQ_EMPTY(&all->list) ? 0 : FOLLOW_NS;
+}
+
+/* Use */
+
+static struct mirror *find(struct mirrors *all, const char *name)
+{
+	struct mirror *m;
+
+	TAILQ_FOREACH(m, &all->list, link)
+		if (!m->left && !strcmp(m->conf.name, name))
+			return m;
+	return NULL;
+}
+
+/* Up to date; also one that was closed, at once where it was well before. */
+static void refresh(struct mirror *m)
+{
+	if (m->lines)
+		follow(m);
+	if (!m->lines && now_ns() >= m->again_ns)
+		begin(m);
+}
+
+static void make_target(const struct mirror *m, const struct epf_info *info,
+			struct target *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->filter = -1;
+	t->place = TARGET_COPY;
+	t->keyed = true;
+	t->saturated = info->flags & EPF_INFO_SATURATED;
+	t->fpr_ppt = info->fpr_ppt;
+	epf_mirror_view(m->lines, &t->view);
+	epf_mirror_header(m->lines, &t->header);
+}
+
+struct mirror *mirrors_use(struct mirrors *all, const struct epf_info *info,
+			   __u64 fresh_ns, struct target *t)
+{
+	struct mirror *m = find(all, info->params.name);
+
+	if (!m)
+		return NULL;
+	if (m->users && now_ns() - m->followed_ns >= fresh_ns)
+		return NULL;
+	if (!m->users)
+		refresh(m);
+	if (!m->lines || m->id != info->id)
+		return NULL;
+	make_target(m, info, t);
+	m->users++;
+	return m;
+}
+
+void mirror_put(struct mirror *m)
+{
+	m->users--;
+}
+
+/* All */
+
+static bool wanted(const struct mirrors_conf *conf, const struct mirror *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < conf->nr; i++)
+		if (conf->mirror[i].order == m->conf.order &&
+		    !strcmp(conf->mirror[i].name, m->conf.name))
+			return true;
+	return false;
+}
+
+static void add(struct mirrors *all, const struct mirror_conf *conf)
+{
+	struct mirror *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return; /* audits copy, as without it */
+	m->all = all;
+	m->conf = *conf;
+	m->filter = -1;
+	m->said = 1; /* nothing */
+	TAILQ_INSERT_TAIL(&all->list, m, link);
+}
+
+void mirrors_set(struct mirrors *all, const struct mirrors_conf *conf)
+{
+	struct mirror *m;
+	unsigned int i;
+
+	TAILQ_FOREACH(m, &all->list, link)
+		m->left = !wanted(conf, m);
+	for (i = 0; i < conf->nr; i++)
+		if (!find(all, conf->mirror[i].name))
+			add(all, &conf->mirror[i]);
+}
+
+struct mirrors *mirrors_new(struct warm *warm, struct agent_stats *stats)
+{
+	struct mirrors *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all->warm = warm;
+	all->stats = stats;
+	TAILQ_INIT(&all->list);
+	return all;
+}
+
+void mirrors_free(struct mirrors *all)
+{
+	while (!TAILQ_EMPTY(&all->list))
+		forget(TAILQ_FIRST(&all->list));
+	free(all);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Messages of clients, checked. */
+#include "epfagent/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "audit/wrong.h"
+#include "epfctl/cmd.h"
+
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
+#endif
+
+/* The kernel fills what there is room for: more than anybody should send. */
+#define FDS_ROOM (AGENT_FDS + 3)
+
+/* Messages */
+
+void message_free(struct message *m)
+{
+	while (m->nr_fds)
+		if (m->fds[--m->nr_fds] >= 0)
+			close(m->fds[m->nr_fds]);
+	json_decref(m->json);
+	m->json = NULL;
+}
+
+/* Return: false: more than there may be; what is too much is closed. */
+static bool take_fds(struct message *m, const struct cmsghdr *c)
+{
+	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), i;
+	bool fits = true;
+	int fd;
+
+	for (i = 0; i < n; i++) {
+		memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+		if (m->nr_fds < AGENT_FDS) {
+			m->fds[m->nr_fds++] = fd;
+		} else {
+			close(fd);
+			fits = false;
+		}
+	}
+	return fits;
+}
+
+static bool take_control(struct message *m, struct msghdr *h)
+{
+	bool fits = !(h->msg_flags & MSG_CTRUNC);
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			fits = take_fds(m, c) && fits;
+	return fits;
+}
+
+static int parse(struct message *m, const char *text, size_t len,
+		 struct rec_error *e)
+{
+	m->json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+	if (json_is_object(m->json))
+		return 0;
+	return audit_wrong(e, -EINVAL, "a request is one JSON object");
+}
+
+int message_receive(int socket, struct message *m, struct rec_error *e)
+{
+	char control[CMSG_SPACE(sizeof(int) * FDS_ROOM)];
+	char text[AGENT_MESSAGE_MAX];
+	struct iovec io = { text, sizeof(text) };
+	struct msghdr h = { .msg_iov = &io, .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	ssize_t n;
+	bool fits;
+
+	memset(m, 0, sizeof(*m));
+	n = recvmsg(socket, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -ENOTCONN;
+	fits = take_control(m, &h);
+	if (!n)
+		return -ENOTCONN;
+	if (h.msg_flags & MSG_TRUNC)
+		return audit_wrong(e, -EINVAL, "a request has %u bytes at most",
+				   AGENT_MESSAGE_MAX);
+	if (!fits)
+		return audit_wrong(e, -EINVAL, "a request has %u descriptors at "
+				   "most", AGENT_FDS);
+	return parse(m, text, (size_t)n, e);
+}
+
+/* Descriptors */
+
+/* File systems that are a program of some user's, and the memory of one: a read
+ * may take as long as that user likes.
+ */
+static bool may_hang(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC ||
+	       fs.f_type == PROC_SUPER_MAGIC;
+}
+
+static int check_fd(int fd, const char *name, bool output, struct rec_error *e)
+{
+	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
+	struct stat st;
+
+	if (flags < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return audit_wrong(e, -EOPNOTSUPP, "%s: not a regular file",
+				   name);
+	if (flags & O_PATH || (output ? mode == O_RDONLY : mode == O_WRONLY))
+		return audit_wrong(e, -EBADF, "%s: not open for %s", name,
+				   output ? "writing" : "reading");
+	if (output && flags & O_APPEND)
+		return audit_wrong(e, -EBADF, "%s: open for appending", name);
+	if (may_hang(fd))
+		return audit_wrong(e, -EOPNOTSUPP, "%s: on a file system that "
+				   "may keep the agent waiting", name);
+	return 0;
+}
+
+/* Give the task the descriptor that is at *@place, and put its own in there. */
+static int take(struct task *t, enum agent_fd what, int *place, int *fds,
+		struct rec_error *e)
+{
+	bool output = what == AGENT_BITMAP || what == AGENT_AGES ||
+		      what == AGENT_RECORDS;
+	int ret;
+
+	if (*place < 0)
+		return 0;
+	ret = check_fd(fds[*place], agent_fd_names[what], output, e);
+	if (ret)
+		return ret;
+	t->fd[what] = fds[*place];
+	fds[*place] = -1;
+	*place = what;
+	return 0;
+}
+
+static int take_all(struct task *t, int *fds, struct rec_error *e)
+{
+	struct job_spec *s = &t->request.spec;
+	int ret = take(t, AGENT_KEYS, &s->keys_fd, fds, e);
+
+	if (!ret)
+		ret = take(t, AGENT_BITMAP, &s->bitmap_fd, fds, e);
+	if (!ret)
+		ret = take(t, AGENT_AGES, &s->ages_fd, fds, e);
+	if (!ret)
+		ret = take(t, AGENT_RECORDS, &s->records_fd, fds, e);
+	if (!ret)
+		ret = take(t, AGENT_SNAPSHOT, &t->request.snapshot, fds, e);
+	return ret;
+}
+
+int request_task(struct task **task, json_t *json, int *fds, unsigned int nr,
+		 struct rec_error *e)
+{
+	struct task *t = task_new();
+	int ret;
+
+	*task = t;
+	if (!t)
+		return audit_wrong(e, -ENOMEM, "out of memory");
+	ret = agent_request_parse(&t->request, json, nr, e);
+	if (!ret)
+		ret = take_all(t, fds, e);
+	if (ret) {
+		task_free(t);
+		*task = NULL;
+	}
+	return ret;
+}
+
+/* Status */
+
+static json_t *counter(const __u64 *word)
+{
+	return json_integer((json_int_t)stats_read(word));
+}
+
+static json_t *engines(void)
+{
+	json_t *list = json_array();
+	const struct epf_engine *engine;
+	unsigned int i;
+
+	for (i = 0; (engine = epf_engine_at(i)); i++)
+		if (engine->usable())
+			json_array_append_new(list, json_string(engine->name));
+	return list;
+}
+
+static json_t *watches(const struct conf *conf)
+{
+	json_t *list = json_array();
+	unsigned int i;
+
+	for (i = 0; i < conf->nr_watches; i++)
+		json_array_append_new(list,
+			json_pack("{so so}", "dir",
+				  json_path(conf->watches[i].dir), "filter",
+				  json_path(conf->watches[i].target)));
+	return list;
+}
+
+json_t *request_status(const struct agent_stats *s, const struct conf *conf)
+{
+	struct epf_gpu_use gpu;
+
+	epf_gpu_use(&gpu);
+	return json_pack("{ss so so so so so so so so so so so so so so so so so "
+			 "sI sI sI sI sI}",
+		"version", EPF_VERSION, "engines", engines(),
+		"audits_done", counter(&s->audits_done),
+		"audits_failed", counter(&s->audits_failed),
+		"audits_cancelled", counter(&s->audits_cancelled),
+		"requests_refused", counter(&s->requests_refused),
+		"keys_asked", counter(&s->keys_asked),
+		"keys_present", counter(&s->keys_present),
+		"busy_ns", counter(&s->busy_ns),
+		"files_done", counter(&s->files_done),
+		"cache_hits", counter(&s->cache_hits),
+		"cache_misses", counter(&s->cache_misses),
+		"cache_bytes", counter(&s->cache_bytes),
+		"queue", counter(&s->queue), "clients", counter(&s->clients),
+		"mirrors", counter(&s->mirrors),
+		"mirror_copies", counter(&s->mirror_copies),
+		"watches", watches(conf),
+		"gpu_uploads", (json_int_t)gpu.uploads,
+		"gpu_reuses", (json_int_t)gpu.reuses,
+		"gpu_columns", (json_int_t)gpu.columns,
+		"gpu_column_asks", (json_int_t)gpu.column_asks,
+		"gpu_records", (json_int_t)gpu.records);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A message of a client, from the socket to a task. Everything in it is from
+ * anybody: it is checked here, and nowhere else has to be.
+ */
+#ifndef EPFAGENT_REQUEST_H
+#define EPFAGENT_REQUEST_H
+
+#include "epfagent/conf.h"
+#include "epfagent/task.h"
+
+/**
+ * struct message - one message
+ * @json: object
+ * @fds: descriptors that came with it
+ * @nr_fds: how many
+ */
+struct message {
+	json_t *json;
+	int fds[AGENT_FDS];
+	unsigned int nr_fds;
+};
+
+/**
+ * message_receive() - take one from a socket
+ * @socket: non-blocking
+ * @m: result; to be freed also on failure
+ * @e: what is wrong, on failure
+ *
+ * Return: 0; -EAGAIN: there is none; -ENOTCONN: the client is gone; -EINVAL:
+ * too long, too many descriptors, no JSON object: descriptors are closed.
+ */
+int message_receive(int socket, struct message *m, struct rec_error *e);
+void message_free(struct message *m);
+
+/**
+ * request_task() - the task that is asked for
+ * @t: result
+ * @json: request
+ * @fds: descriptors; those the task takes become -1
+ * @nr: how many
+ * @e: what is wrong, on failure
+ *
+ * Return: 0; -EINVAL; -EOPNOTSUPP: a file of a kind that could keep the agent
+ * waiting; -EBADF: not open for what it is to be used for; -ENOMEM.
+ */
+int request_task(struct task **t, json_t *json, int *fds, unsigned int nr,
+		 struct rec_error *e);
+
+/* What "status" tells. */
+json_t *request_status(const struct agent_stats *stats,
+		       const struct conf *conf);
+
+#endif /* EPFAGENT_REQUEST_H */

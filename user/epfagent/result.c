@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Results beside a watched file: all of them or none, also after a crash. */
+#include "epfagent/result.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "audit/wrong.h"
+#include "epfctl/cmd.h"
+
+#define VERDICT ".audit.json"
+#define TEMP ".epfagent"
+#define VERDICT_BYTES_MAX 65536
+
+static const char *const suffix[RESULT_PARTS] = {
+	".bitmap", ".ages", ".records",
+};
+
+/* @to: NAME_MAX + 1; names are short enough, see result_wanted(). */
+static const char *join(char *to, const char *name, const char *end)
+{
+	snprintf(to, NAME_MAX + 1, "%.*s%s", NAME_MAX - 16, name, end);
+	return to;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t len = strlen(name), n = strlen(end);
+
+	return len >= n && !strcmp(name + len - n, end);
+}
+
+bool result_wanted(const char *name)
+{
+	int i;
+
+	if (name[0] == '.' || ends_with(name, VERDICT))
+		return false;
+	for (i = 0; i < RESULT_PARTS; i++)
+		if (ends_with(name, suffix[i]))
+			return false;
+	return strlen(name) <= NAME_MAX - 16;
+}
+
+static __u64 mtime_ns(const struct stat *st)
+{
+	return (__u64)st->st_mtim.tv_sec * 1000000000ULL +
+	       (__u64)st->st_mtim.tv_nsec;
+}
+
+/* The verdict as it is there; NULL: none that makes sense. */
+static json_t *read_verdict(int dir, const char *name)
+{
+	char path[NAME_MAX + 1], *text = malloc(VERDICT_BYTES_MAX);
+	int fd = openat(dir, join(path, name, VERDICT),
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n = fd < 0 || !text ? -1 : read(fd, text, VERDICT_BYTES_MAX);
+	json_t *json = n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
+
+	if (fd >= 0)
+		close(fd);
+	free(text);
+	return json;
+}
+
+bool result_there(int dir, const char *name, const struct stat *st)
+{
+	json_t *json = read_verdict(dir, name);
+	json_int_t size, mtime, inode;
+	bool same = json && !json_unpack(json, "{sI sI sI}", "size", &size,
+					 "mtime_ns", &mtime, "inode", &inode) &&
+		    size == st->st_size && (__u64)mtime == mtime_ns(st) &&
+		    (__u64)inode == st->st_ino;
+
+	json_decref(json);
+	return same;
+}
+
+/* Making */
+
+static int create(int dir, const char *temp)
+{
+	int fd;
+
+	unlinkat(dir, temp, 0);
+	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+			       O_CLOEXEC, 0640);
+	return fd < 0 ? -errno : fd;
+}
+
+static void drop_parts(int dir)
+{
+	char temp[NAME_MAX + 1];
+	int i;
+
+	for (i = 0; i < RESULT_PARTS; i++)
+		unlinkat(dir, join(temp, TEMP, suffix[i]), 0);
+}
+
+int result_open(const struct result *r, int fd[RESULT_PARTS])
+{
+	char temp[NAME_MAX + 1];
+	int ret = 0, i;
+
+	for (i = 0; i < RESULT_PARTS; i++)
+		fd[i] = -1;
+	for (i = 0; i < RESULT_PARTS && !ret; i++) {
+		if (!r->part[i])
+			continue;
+		fd[i] = create(r->dir, join(temp, TEMP, suffix[i]));
+		ret = fd[i] < 0 ? fd[i] : 0;
+	}
+	if (!ret)
+		return 0;
+	for (i = 0; i < RESULT_PARTS; i++) {
+		if (fd[i] >= 0)
+			close(fd[i]);
+		fd[i] = -1;
+	}
+	drop_parts(r->dir);
+	return ret;
+}
+
+static json_t *verdict(const struct result *r, struct task *t, int ret)
+{
+	const struct epf_snap_header *h = &t->about.header;
+	json_t *state = agent_state_json(task_state(t));
+	json_t *o = json_pack("{so sI sI sI so}", "file", json_path(r->name),
+		"size", (json_int_t)r->before.st_size, "mtime_ns",
+		(json_int_t)mtime_ns(&r->before), "inode",
+		(json_int_t)r->before.st_ino, "filter", json_path(r->filter));
+	char sum[20];
+
+	if (ret) {
+		json_decref(state);
+		json_object_set_new(o, "errno", json_integer(-ret));
+		json_object_set_new(o, "error", json_path(t->error.text));
+		return o;
+	}
+	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)h->lines_xxh3);
+	json_object_set_new(o, "done", state);
+	json_object_set_new(o, "asked",
+		json_pack("{ss sI sI sI ss sb}", "name", h->params.name, "epoch",
+			  (json_int_t)h->epoch_end, "inserts",
+			  (json_int_t)h->inserts, "realtime_ns",
+			  (json_int_t)h->realtime_ns, "lines_xxh3", sum,
+			  "saturated", t->about.saturated));
+	return o;
+}
+
+static int write_json(int fd, json_t *json)
+{
+	char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+	size_t len = text ? strlen(text) : 0;
+	int ret = -ENOMEM;
+
+	if (text) {
+		text[len] = '\n'; /* in place of the NUL */
+		ret = write(fd, text, len + 1) == (ssize_t)len + 1 ? 0 : -EIO;
+	}
+	free(text);
+	return ret ? ret : fsync(fd) ? -errno : 0;
+}
+
+static int put_verdict(const struct result *r, struct task *t, int ret)
+{
+	char name[NAME_MAX + 1];
+	json_t *json = verdict(r, t, ret);
+	int fd = create(r->dir, TEMP VERDICT);
+	int err = fd < 0 ? fd : write_json(fd, json);
+
+	json_decref(json);
+	if (fd >= 0)
+		close(fd);
+	if (!err && renameat(r->dir, TEMP VERDICT, r->dir,
+			     join(name, r->name, VERDICT)))
+		err = -errno;
+	if (err)
+		unlinkat(r->dir, TEMP VERDICT, 0);
+	return err ? err : fsync(r->dir) ? -errno : 0;
+}
+
+/* The old verdict goes first: never does one tell of parts that are not its. */
+static int put_parts(const struct result *r, bool good)
+{
+	char temp[NAME_MAX + 1], name[NAME_MAX + 1];
+	int i;
+
+	if (!unlinkat(r->dir, join(name, r->name, VERDICT), 0) && fsync(r->dir))
+		return -errno;
+	for (i = 0; i < RESULT_PARTS; i++) {
+		join(name, r->name, suffix[i]);
+		if (!good || !r->part[i])
+			unlinkat(r->dir, name, 0);
+		else if (renameat(r->dir, join(temp, TEMP, suffix[i]), r->dir,
+				  name))
+			return -errno;
+	}
+	return fsync(r->dir) ? -errno : 0;
+}
+
+static bool unchanged(const struct result *r)
+{
+	struct stat now;
+
+	return !fstatat(r->dir, r->name, &now, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(now.st_mode) && now.st_ino == r->before.st_ino &&
+	       now.st_dev == r->before.st_dev &&
+	       now.st_size == r->before.st_size &&
+	       mtime_ns(&now) == mtime_ns(&r->before);
+}
+
+static int sync_parts(const int fd[RESULT_PARTS])
+{
+	int i;
+
+	for (i = 0; i < RESULT_PARTS; i++)
+		if (fd[i] >= 0 && fsync(fd[i]))
+			return -errno;
+	return 0;
+}
+
+int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
+		  int ret)
+{
+	int err = 0;
+
+	if (ret == -ECANCELED) {
+		drop_parts(r->dir);
+		return ret;
+	}
+	if (!unchanged(r)) {
+		drop_parts(r->dir);
+		r->again = true;
+		return audit_wrong(&t->error, -EAGAIN, "it was changed "
+				   "meanwhile");
+	}
+	if (!ret)
+		err = sync_parts(fd);
+	if (!err)
+		err = put_parts(r, !ret);
+	drop_parts(r->dir); /* those of a failure */
+	if (!err)
+		err = put_verdict(r, t, ret);
+	if (err)
+		return audit_wrong(&t->error, err, "writing the result: %s",
+				   strerror(-err));
+	return ret;
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The worker, and whose turn it is. */
+#include "epfagent/sched.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "audit/wrong.h"
+
+#define NS_PER_SEC 1000000000ULL
+
+TAILQ_HEAD(tasks, task);
+
+/**
+ * struct user - one with tasks
+ * @link: in order of turns
+ * @uid: or TASK_NOBODY
+ * @nr: tasks, with the one that runs
+ * @tasks: that wait, in order of turns
+ */
+struct user {
+	TAILQ_ENTRY(user) link;
+	uid_t uid;
+	unsigned int nr;
+	struct tasks tasks;
+};
+
+/**
+ * struct sched - @lock is for all but the constants
+ * @some: there is something to do
+ * @users: with tasks; the one whose turn it is at the head
+ * @ended: tasks
+ * @nr: tasks, without those of nobody
+ * @news: limits are new: look at what is warm before waiting
+ * @stop: no more steps
+ */
+struct sched {
+	pthread_mutex_t lock;
+	pthread_cond_t some;
+	pthread_t worker;
+	struct sched_conf conf;
+	struct warm *warm;
+	struct agent_stats *stats;
+	int wake;
+	TAILQ_HEAD(, user) users;
+	struct tasks ended;
+	unsigned int nr;
+	bool news;
+	bool stop;
+};
+
+static __u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
+}
+
+/* Users: under the lock */
+
+static struct user *user_of(struct sched *s, uid_t uid)
+{
+	struct user *u;
+
+	TAILQ_FOREACH(u, &s->users, link)
+		if (u->uid == uid)
+			return u;
+	return NULL;
+}
+
+static struct user *user_new(struct sched *s, uid_t uid)
+{
+	struct user *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->uid = uid;
+	TAILQ_INIT(&u->tasks);
+	TAILQ_INSERT_TAIL(&s->users, u, link);
+	return u;
+}
+
+static void user_left(struct sched *s, struct user *u)
+{
+	if (--u->nr)
+		return;
+	TAILQ_REMOVE(&s->users, u, link);
+	free(u);
+}
+
+/* The worker */
+
+/* Takes the first task of the first user, who then is last. */
+static struct task *pick(struct sched *s, struct user **whose)
+{
+	struct user *u = TAILQ_FIRST(&s->users);
+	struct task *t = TAILQ_FIRST(&u->tasks);
+
+	TAILQ_REMOVE(&u->tasks, t, link);
+	TAILQ_REMOVE(&s->users, u, link);
+	TAILQ_INSERT_TAIL(&s->users, u, link);
+	*whose = u;
+	return t;
+}
+
+static void count(struct sched *s, const struct task *t)
+{
+	struct agent_stats *stats = s->stats;
+	__u64 from = t->request.spec.from.keys, all = t->state.mark.keys;
+
+	stats_add(t->ret == 0 ? &stats->audits_done :
+		  t->ret == -ECANCELED ? &stats->audits_cancelled :
+					 &stats->audits_failed, 1);
+	stats_add(&stats->keys_asked, all > from ? all - from : 0);
+	stats_add(&stats->keys_present,
+		  all > from ? t->state.mark.present -
+			       t->request.spec.from.present : 0);
+}
+
+static int one_step(struct sched *s, struct task *t,
+		    const struct sched_conf *conf, bool stop)
+{
+	__u64 begin = now_ns();
+	int ret;
+
+	if (stop)
+		ret = audit_wrong(&t->error, -ECANCELED, "the agent stops");
+	else if (__atomic_load_n(&t->stop, __ATOMIC_RELAXED))
+		ret = audit_wrong(&t->error, -ECANCELED, "nobody waits for it");
+	else
+		ret = task_step(t, s->warm, conf->step_keys, conf->threads);
+	task_state(t);
+	if (ret <= 0) {
+		t->ret = t->end ? t->end(t, ret) : ret;
+		task_finish(t, s->warm);
+	}
+	stats_add(&s->stats->busy_ns, now_ns() - begin);
+	return ret;
+}
+
+/* Called with the lock, which it leaves in between. */
+static void turn(struct sched *s)
+{
+	struct sched_conf conf = s->conf;
+	bool stop = s->stop;
+	struct user *u;
+	struct task *t = pick(s, &u);
+	int ret;
+
+	pthread_mutex_unlock(&s->lock);
+	ret = one_step(s, t, &conf, stop);
+	pthread_mutex_lock(&s->lock);
+	t->shown = t->state;
+	t->news = t->phase == TASK_ASK;
+	if (ret > 0) {
+		TAILQ_INSERT_TAIL(&u->tasks, t, link);
+	} else {
+		count(s, t);
+		stats_sub(&s->stats->queue, 1);
+		s->nr -= t->uid != TASK_NOBODY;
+		TAILQ_INSERT_TAIL(&s->ended, t, link);
+		user_left(s, u);
+	}
+	eventfd_write(s->wake, 1);
+}
+
+/* Called with the lock, which it leaves in between. */
+static __u64 tend(struct sched *s)
+{
+	__u64 ns;
+
+	s->news = false;
+	pthread_mutex_unlock(&s->lock);
+	ns = warm_tick(s->warm);
+	pthread_mutex_lock(&s->lock);
+	return ns;
+}
+
+/* For something to do, or so long; 0: without end. */
+static void wait_some(struct sched *s, __u64 ns)
+{
+	__u64 until = now_ns() + ns;
+	struct timespec ts = { (time_t)(until / NS_PER_SEC),
+			       (long)(until % NS_PER_SEC) };
+
+	if (ns)
+		pthread_cond_timedwait(&s->some, &s->lock, &ts);
+	else
+		pthread_cond_wait(&s->some, &s->lock);
+}
+
+static void *work(void *arg)
+{
+	struct sched *s = arg;
+	__u64 ns;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		ns = s->stop ? 0 : tend(s);
+		if (!TAILQ_EMPTY(&s->users))
+			turn(s);
+		else if (s->stop)
+			break;
+		else if (!s->news)
+			wait_some(s, ns);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/* The event loop's side */
+
+static int queue_up(struct sched *s, struct task *t)
+{
+	struct user *u = user_of(s, t->uid);
+	bool limited = t->uid != TASK_NOBODY;
+
+	if (limited && s->nr >= s->conf.jobs)
+		return audit_wrong(&t->error, -EBUSY, "the agent has too many "
+				   "audits to do (%u)", s->nr);
+	if (limited && u && u->nr >= s->conf.jobs_per_user)
+		return audit_wrong(&t->error, -EBUSY, "too many audits of this "
+				   "user (%u)", u->nr);
+	if (!u)
+		u = user_new(s, t->uid);
+	if (!u)
+		return audit_wrong(&t->error, -ENOMEM, "out of memory");
+	u->nr++;
+	s->nr += limited;
+	stats_add(&s->stats->queue, 1);
+	TAILQ_INSERT_TAIL(&u->tasks, t, link);
+	pthread_cond_signal(&s->some);
+	return 0;
+}
+
+int sched_add(struct sched *s, struct task *t)
+{
+	int ret;
+
+	pthread_mutex_lock(&s->lock);
+	ret = queue_up(s, t);
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
+void sched_cancel(struct task *t)
+{
+	__atomic_store_n(&t->stop, 1, __ATOMIC_RELAXED);
+}
+
+bool sched_look(struct sched *s, struct task *t, struct job_state *state)
+{
+	bool news;
+
+	pthread_mutex_lock(&s->lock);
+	*state = t->shown;
+	news = t->news;
+	t->news = false;
+	pthread_mutex_unlock(&s->lock);
+	return news;
+}
+
+struct task *sched_take(struct sched *s)
+{
+	struct task *t;
+
+	pthread_mutex_lock(&s->lock);
+	t = TAILQ_FIRST(&s->ended);
+	if (t)
+		TAILQ_REMOVE(&s->ended, t, link);
+	pthread_mutex_unlock(&s->lock);
+	return t;
+}
+
+void sched_limit(struct sched *s, const struct sched_conf *conf)
+{
+	pthread_mutex_lock(&s->lock);
+	s->conf = *conf;
+	s->news = true;
+	pthread_cond_signal(&s->some);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* It waits by the clock of now_ns(). */
+static void init_cond(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+int sched_start(struct sched **sched, const struct sched_conf *conf,
+		struct warm *warm, struct agent_stats *stats, int wake)
+{
+	struct sched *s = calloc(1, sizeof(*s));
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	pthread_mutex_init(&s->lock, NULL);
+	init_cond(&s->some);
+	TAILQ_INIT(&s->users);
+	TAILQ_INIT(&s->ended);
+	s->conf = *conf;
+	s->warm = warm;
+	s->stats = stats;
+	s->wake = wake;
+	ret = pthread_create(&s->worker, NULL, work, s);
+	if (ret)
+		free(s);
+	else
+		*sched = s;
+	return -ret;
+}
+
+void sched_stop(struct sched *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	pthread_cond_signal(&s->some);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->worker, NULL);
+}
+
+void sched_free(struct sched *s)
+{
+	pthread_cond_destroy(&s->some);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One audit of a client or of a watched file, step by step. */
+#include "epfagent/task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "audit/wrong.h"
+
+struct task *task_new(void)
+{
+	struct task *t = calloc(1, sizeof(*t));
+	int i;
+
+	for (i = 0; t && i < AGENT_FDS; i++)
+		t->fd[i] = -1;
+	return t;
+}
+
+static void close_all(struct task *t)
+{
+	int i;
+
+	for (i = 0; i < AGENT_FDS; i++) {
+		if (t->fd[i] >= 0)
+			close(t->fd[i]);
+		t->fd[i] = -1;
+	}
+}
+
+void task_free(struct task *t)
+{
+	if (t)
+		close_all(t);
+	free(t);
+}
+
+void task_finish(struct task *t, struct warm *warm)
+{
+	job_close(t->job);
+	t->job = NULL;
+	warm_put(warm, t->keys);
+	warm_put(warm, t->target);
+	t->keys = t->target = NULL;
+	close_all(t);
+}
+
+/* The log has it too. */
+static void keep_fall(struct task *t)
+{
+	if (!t->fallen[0]) {
+		snprintf(t->fallen, sizeof(t->fallen), "%s", t->state.fallen);
+		fprintf(stderr, "%s\n", t->fallen);
+	}
+	t->state.fallen = t->fallen;
+}
+
+const struct job_state *task_state(struct task *t)
+{
+	if (t->job) {
+		job_state(t->job, &t->state);
+		if (t->state.fallen)
+			keep_fall(t);
+		t->state.why = t->state.fallen ? t->fallen : t->why;
+	}
+	return &t->state;
+}
+
+static int no_room(struct task *t, int err, const char *what)
+{
+	if (err == -ENOSPC)
+		return audit_wrong(&t->error, -EOPNOTSUPP, "%s is larger than "
+				   "what the agent has left of its memory", what);
+	return audit_wrong(&t->error, err, "%s: %s", what, strerror(-err));
+}
+
+static int find_target(struct task *t, struct warm *warm)
+{
+	int ret;
+
+	if (t->request.snapshot < 0) {
+		t->phase = TASK_KEYS;
+		ret = warm_filter(warm, t->request.filter, &t->stop, &t->target,
+				  &t->error);
+		/* also a larger agent, or none, might */
+		return ret == -ENOSPC ? -EOPNOTSUPP : ret;
+	}
+	t->phase = TASK_TARGET_FILL;
+	ret = warm_file(warm, t->fd[t->request.snapshot], t->uid, WARM_SNAPSHOT,
+			&t->target);
+	return ret ? no_room(t, ret, "the snapshot") : 0;
+}
+
+/* A column that there is no room for is read piece by piece. */
+static int find_keys(struct task *t, struct warm *warm)
+{
+	int ret;
+
+	t->phase = TASK_BEGIN;
+	t->request.spec.copy = true;
+	if (t->request.spec.records.format != REC_COLUMN)
+		return 0;
+	ret = warm_file(warm, t->fd[t->request.spec.keys_fd], t->uid,
+			WARM_COLUMN, &t->keys);
+	if (ret == -ENOSPC)
+		return 0;
+	t->phase = TASK_KEYS_FILL;
+	return ret ? no_room(t, ret, "the column") : 0;
+}
+
+/* Of a file of records a guess. */
+#define RECORD_BYTES 64
+
+static __u64 about_keys(const struct task *t)
+{
+	const struct job_spec *s = &t->request.spec;
+	__u64 bytes = s->key_len ? s->key_len : sizeof(__u64);
+	struct stat st;
+
+	if (s->records.format != REC_COLUMN)
+		bytes = RECORD_BYTES;
+	return fstat(t->fd[s->keys_fd], &st) ? 0 : (__u64)st.st_size / bytes;
+}
+
+static int fill(struct task *t, struct warm *warm, struct warm_entry *entry,
+		int place, enum task_phase next)
+{
+	int ret = warm_fill(warm, entry, t->fd[place], about_keys(t), &t->error);
+
+	if (!ret)
+		t->phase = next;
+	return ret < 0 ? ret : 0;
+}
+
+static int choose_engine(struct task *t, struct job_spec *spec)
+{
+	if (!t->request.engine[0])
+		return 0;
+	spec->engine = epf_engine_find(t->request.engine);
+	if (spec->engine)
+		return 0;
+	return audit_wrong(&t->error, -EINVAL, "there is no engine '%s'",
+			   t->request.engine);
+}
+
+static int place_fd(const struct task *t, int place)
+{
+	return place < 0 ? -1 : t->fd[place];
+}
+
+static void tell_about(struct task *t)
+{
+	const struct target *target = warm_target(t->target);
+
+	t->about.place = target->place;
+	t->about.saturated = target->saturated;
+	t->about.fpr_ppt = target->fpr_ppt;
+	t->about.header = target->header;
+}
+
+static int begin(struct task *t, unsigned int threads)
+{
+	struct job_spec spec = t->request.spec;
+	int ret = choose_engine(t, &spec);
+
+	if (ret)
+		return ret;
+	spec.keys_fd = place_fd(t, spec.keys_fd);
+	spec.bitmap_fd = place_fd(t, spec.bitmap_fd);
+	spec.ages_fd = place_fd(t, spec.ages_fd);
+	spec.records_fd = place_fd(t, spec.records_fd);
+	if (t->keys) {
+		spec.keys_fd = warm_fd(t->keys);
+		spec.serial = warm_serial(t->keys);
+		spec.copy = false;
+	}
+	if (threads && (!spec.threads || spec.threads > threads))
+		spec.threads = threads;
+	tell_about(t);
+	t->phase = TASK_ASK;
+	ret = job_open(&t->job, &warm_target(t->target)->view, &spec, &t->error);
+	if (ret)
+		return ret;
+	job_state(t->job, &t->state);
+	snprintf(t->why, sizeof(t->why), "%s", t->state.why);
+	return 0;
+}
+
+int task_step(struct task *t, struct warm *warm, __u64 keys,
+	      unsigned int threads)
+{
+	int ret = 0;
+
+	switch (t->phase) {
+	case TASK_TARGET:
+		ret = find_target(t, warm);
+		break;
+	case TASK_TARGET_FILL:
+		ret = fill(t, warm, t->target, t->request.snapshot, TASK_KEYS);
+		break;
+	case TASK_KEYS:
+		ret = find_keys(t, warm);
+		break;
+	case TASK_KEYS_FILL:
+		ret = fill(t, warm, t->keys, t->request.spec.keys_fd, TASK_BEGIN);
+		break;
+	case TASK_BEGIN:
+		ret = begin(t, threads);
+		break;
+	case TASK_ASK:
+		return job_step(t->job, keys, &t->error);
+	}
+	return ret ? ret : 1;
+}

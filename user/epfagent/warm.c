@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Copies that are kept warm. A copy of a file lies in a memfd of the agent's
+ * own, so that whatever maps a file can map it. Entries in use are not dropped;
+ * of the others the one that was used least lately goes first.
+ */
+#include "epfagent/warm.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/queue.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "audit/wrong.h"
+
+#define NS_PER_SEC 1000000000ULL
+#define FILL_BYTES (64u << 20) /* of a step */
+#define CHUNK_BYTES (1u << 20)
+#define SETTLED_NS (2 * NS_PER_SEC)
+#define ENTRIES_MAX 256u /* that nobody uses: each may have a descriptor */
+
+/* Which file, in which state. */
+struct ident {
+	uid_t uid;
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+};
+
+/**
+ * struct warm_entry - a copy
+ * @link: in order of use
+ * @kind: of what
+ * @ident: of a file
+ * @id: of a filter
+ * @made_ns: CLOCK_MONOTONIC: when copying the filter began
+ * @bytes: accounted for
+ * @filled: bytes of the file copied
+ * @refs: audits that use it
+ * @once: not to be found again
+ * @fd: memfd of a file, else -1
+ * @serial: of its bytes
+ * @open: @target is
+ * @target: of a snapshot or a filter
+ * @mirror: whose lines @target has, or NULL
+ */
+struct warm_entry {
+	TAILQ_ENTRY(warm_entry) link;
+	enum warm_kind kind;
+	struct ident ident;
+	__u32 id;
+	__u64 made_ns;
+	__u64 bytes;
+	__u64 filled;
+	unsigned int refs;
+	bool once;
+	int fd;
+	__u64 serial;
+	bool open;
+	struct target target;
+	struct mirror *mirror;
+};
+
+/* @lock is for @conf and @news, that it is new; all else is the worker's. */
+struct warm {
+	pthread_mutex_t lock;
+	struct warm_conf conf;
+	bool news;
+	struct mirrors *mirrors;
+	struct agent_stats *stats;
+	__u64 bytes;
+	unsigned int nr;
+	TAILQ_HEAD(, warm_entry) entries;
+};
+
+static __u64 clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
+}
+
+static struct warm_conf limits(struct warm *w)
+{
+	struct warm_conf c;
+
+	pthread_mutex_lock(&w->lock);
+	c = w->conf;
+	pthread_mutex_unlock(&w->lock);
+	return c;
+}
+
+static void drop(struct warm *w, struct warm_entry *e)
+{
+	TAILQ_REMOVE(&w->entries, e, link);
+	w->bytes -= e->bytes;
+	w->nr--;
+	stats_sub(&w->stats->cache_bytes, e->bytes);
+	if (e->open)
+		target_close(&e->target);
+	if (e->mirror)
+		mirror_put(e->mirror);
+	if (e->fd >= 0)
+		close(e->fd);
+	epf_column_forget(e->serial);
+	free(e);
+}
+
+/* Drop what nobody uses until @bytes more fit. Return: do they? */
+static bool make_room(struct warm *w, __u64 bytes)
+{
+	__u64 limit = limits(w).bytes;
+	struct warm_entry *e = TAILQ_FIRST(&w->entries);
+
+	while (e && (bytes > limit || w->bytes > limit - bytes ||
+		     w->nr >= ENTRIES_MAX)) {
+		struct warm_entry *next = TAILQ_NEXT(e, link);
+
+		if (!e->refs)
+			drop(w, e);
+		e = next;
+	}
+	return bytes <= limit && w->bytes <= limit - bytes;
+}
+
+int warm_reserve(struct warm *w, __u64 bytes)
+{
+	if (!make_room(w, bytes))
+		return -ENOSPC;
+	w->bytes += bytes;
+	stats_add(&w->stats->cache_bytes, bytes);
+	return 0;
+}
+
+void warm_release(struct warm *w, __u64 bytes)
+{
+	w->bytes -= bytes;
+	stats_sub(&w->stats->cache_bytes, bytes);
+}
+
+static struct warm_entry *add(struct warm *w, enum warm_kind kind, __u64 bytes)
+{
+	struct warm_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->kind = kind;
+	e->bytes = bytes;
+	e->fd = -1;
+	e->serial = epf_view_serial();
+	e->refs = 1;
+	w->bytes += bytes;
+	w->nr++;
+	stats_add(&w->stats->cache_bytes, bytes);
+	TAILQ_INSERT_TAIL(&w->entries, e, link);
+	return e;
+}
+
+static void use(struct warm *w, struct warm_entry *e)
+{
+	e->refs++;
+	stats_add(&w->stats->cache_hits, 1);
+	TAILQ_REMOVE(&w->entries, e, link);
+	TAILQ_INSERT_TAIL(&w->entries, e, link);
+}
+
+/* Files */
+
+static int ident_of(struct ident *id, int fd, uid_t uid)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	memset(id, 0, sizeof(*id)); /* padding too */
+	id->uid = uid;
+	id->dev = st.st_dev;
+	id->ino = st.st_ino;
+	id->size = st.st_size;
+	id->changed = st.st_ctim;
+	return 0;
+}
+
+static bool settled(const struct ident *id)
+{
+	__u64 changed = (__u64)id->changed.tv_sec * NS_PER_SEC +
+			(__u64)id->changed.tv_nsec;
+
+	return changed + SETTLED_NS < clock_ns(CLOCK_REALTIME);
+}
+
+static struct warm_entry *find_file(struct warm *w, const struct ident *id,
+				    enum warm_kind kind)
+{
+	struct warm_entry *e;
+
+	TAILQ_FOREACH(e, &w->entries, link)
+		if (!e->once && e->kind == kind &&
+		    !memcmp(&e->ident, id, sizeof(*id)))
+			return e;
+	return NULL;
+}
+
+/* A snapshot may be settled: its lines are there twice then, for a while. */
+static __u64 cost(const struct ident *id, enum warm_kind kind)
+{
+	return (__u64)id->size * (kind == WARM_SNAPSHOT ? 2 : 1);
+}
+
+int warm_file(struct warm *w, int fd, uid_t uid, enum warm_kind kind,
+	      struct warm_entry **entry)
+{
+	struct warm_entry *e;
+	struct ident id;
+	int ret = ident_of(&id, fd, uid);
+
+	if (ret)
+		return ret;
+	*entry = find_file(w, &id, kind);
+	if (*entry) {
+		use(w, *entry);
+		return 0;
+	}
+	if (!make_room(w, cost(&id, kind)))
+		return -ENOSPC;
+	e = add(w, kind, cost(&id, kind));
+	if (!e)
+		return -ENOMEM;
+	stats_add(&w->stats->cache_misses, 1);
+	e->ident = id;
+	e->once = !settled(&id);
+	e->fd = memfd_create("epfagent", MFD_CLOEXEC);
+	if (e->fd < 0) {
+		ret = -errno;
+		drop(w, e);
+		return ret;
+	}
+	*entry = e;
+	return 0;
+}
+
+/* Return: bytes copied; 0: the file ends there; a negative errno. */
+static ssize_t copy_chunk(struct warm_entry *e, int fd, char *buf)
+{
+	__u64 left = (__u64)e->ident.size - e->filled;
+	size_t want = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
+	ssize_t got = pread(fd, buf, want, (off_t)e->filled);
+
+	if (got <= 0)
+		return got ? -errno : 0;
+	if (pwrite(e->fd, buf, (size_t)got, (off_t)e->filled) != got)
+		return -ENOMEM; /* tmpfs has none */
+	e->filled += (__u64)got;
+	return got;
+}
+
+static int copy_some(struct warm_entry *e, int fd, struct rec_error *err)
+{
+	__u64 until = e->filled + FILL_BYTES;
+	char *buf = malloc(CHUNK_BYTES);
+	ssize_t got = buf ? 1 : -ENOMEM;
+
+	while (got > 0 && e->filled < (__u64)e->ident.size && e->filled < until)
+		got = copy_chunk(e, fd, buf);
+	free(buf);
+	if (got < 0 && got != -EINTR)
+		return audit_wrong(err, (int)got, "reading it: %s",
+				   strerror((int)-got));
+	if (!got)
+		return audit_wrong(err, -EBADMSG, "it was truncated while it "
+				   "was read");
+	return e->filled < (__u64)e->ident.size;
+}
+
+/* It is the file that it was before the first byte was read, or not kept. */
+static int finish_file(struct warm *w, struct warm_entry *e, int fd,
+		       __u64 keys, struct rec_error *err)
+{
+	struct target_ask ask = { .name = "the snapshot",
+				  .threads = limits(w).threads,
+				  .keys = keys };
+	struct ident now;
+	int ret = ident_of(&now, fd, e->ident.uid);
+
+	if (ret || memcmp(&now, &e->ident, sizeof(now)))
+		e->once = true;
+	if (e->kind == WARM_COLUMN || e->open)
+		return 0;
+	ret = target_open_fd(&e->target, e->fd, &ask, err);
+	e->open = !ret;
+	return ret;
+}
+
+int warm_fill(struct warm *w, struct warm_entry *e, int fd, __u64 keys,
+	      struct rec_error *err)
+{
+	int ret = 0;
+
+	if (e->filled < (__u64)e->ident.size)
+		ret = copy_some(e, fd, err);
+	if (!ret)
+		ret = finish_file(w, e, fd, keys, err);
+	if (ret < 0)
+		e->once = true;
+	return ret;
+}
+
+/* Filters */
+
+static int stopping(void *ctx, __u64 done, __u64 all)
+{
+	(void)done;
+	(void)all;
+	return __atomic_load_n((const int *)ctx, __ATOMIC_RELAXED);
+}
+
+int warm_look_up(const char *name, struct epf_info *info, struct rec_error *e)
+{
+	int dev = epf_dev_open();
+	int filter, ret;
+
+	if (dev < 0)
+		return audit_wrong(e, dev, "%s: %s", EPF_DEVICE,
+				   strerror(-dev));
+	filter = epf_dev_find(dev, name);
+	close(dev);
+	if (filter < 0)
+		return audit_wrong(e, filter, "'%s': %s", name,
+				   filter == -ENOENT ? "there is no such filter" :
+						       strerror(-filter));
+	ret = epf_filter_info(filter, info);
+	if (!ret)
+		return filter;
+	close(filter);
+	return audit_wrong(e, ret, "'%s': %s", name, strerror(-ret));
+}
+
+static struct warm_entry *find_filter(struct warm *w, __u32 id, __u64 fresh_ns)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	struct warm_entry *e;
+
+	TAILQ_FOREACH(e, &w->entries, link)
+		if (!e->once && e->kind == WARM_FILTER && e->id == id &&
+		    now - e->made_ns < fresh_ns)
+			return e;
+	return NULL;
+}
+
+/* What is too old will not be found again. */
+static void age_filters(struct warm *w, __u64 fresh_ns)
+{
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	struct warm_entry *e = TAILQ_FIRST(&w->entries);
+
+	while (e) {
+		struct warm_entry *next = TAILQ_NEXT(e, link);
+
+		if (e->kind == WARM_FILTER && now - e->made_ns >= fresh_ns) {
+			e->once = true;
+			if (!e->refs)
+				drop(w, e);
+		}
+		e = next;
+	}
+}
+
+/* @filter is closed by whoever copies it, or here. */
+static int new_filter(struct warm *w, int filter, const struct epf_info *info,
+		      const struct target_ask *ask, struct warm_entry **entry,
+		      struct rec_error *err)
+{
+	__u64 bytes = info->params.nr_lines * EPF_LINE_BYTES;
+	struct warm_entry *e = NULL;
+	int ret;
+
+	if (make_room(w, bytes))
+		e = add(w, WARM_FILTER, bytes);
+	if (!e) {
+		close(filter);
+		return audit_wrong(err, -ENOSPC, "'%s' is larger than what the "
+				   "agent has left of its memory", ask->name);
+	}
+	stats_add(&w->stats->cache_misses, 1);
+	e->id = info->id;
+	e->made_ns = clock_ns(CLOCK_MONOTONIC);
+	ret = target_open_filter(&e->target, filter, ask, err);
+	e->open = !ret;
+	if (ret)
+		drop(w, e);
+	else
+		*entry = e;
+	return ret;
+}
+
+/* An entry of this audit's own. Return: NULL: no mirror can be asked. */
+static struct warm_entry *mirrored(struct warm *w, const struct epf_info *info,
+				   __u64 fresh_ns)
+{
+	struct warm_entry *e = add(w, WARM_FILTER, 0);
+
+	if (!e)
+		return NULL;
+	e->once = true;
+	e->mirror = mirrors_use(w->mirrors, info, fresh_ns, &e->target);
+	e->open = e->mirror;
+	if (e->open) {
+		stats_add(&w->stats->cache_hits, 1);
+		return e;
+	}
+	drop(w, e);
+	return NULL;
+}
+
+int warm_filter(struct warm *w, const char *name, const int *stop,
+		struct warm_entry **entry, struct rec_error *e)
+{
+	struct warm_conf conf = limits(w);
+	struct target_ask ask = { .name = name,
+				  .place = TARGET_COPY,
+				  .threads = conf.threads,
+				  .progress = stopping,
+				  .ctx = (void *)(uintptr_t)stop };
+	struct epf_info info;
+	int filter = warm_look_up(name, &info, e);
+
+	if (filter < 0)
+		return filter;
+	age_filters(w, conf.fresh_ns);
+	*entry = mirrored(w, &info, conf.fresh_ns);
+	if (*entry) {
+		close(filter);
+		return 0;
+	}
+	*entry = find_filter(w, info.id, conf.fresh_ns);
+	if (!*entry)
+		return new_filter(w, filter, &info, &ask, entry, e);
+	close(filter);
+	use(w, *entry);
+	return 0;
+}
+
+/* All */
+
+int warm_fd(const struct warm_entry *entry)
+{
+	return entry->fd;
+}
+
+__u64 warm_serial(const struct warm_entry *entry)
+{
+	return entry->serial;
+}
+
+const struct target *warm_target(const struct warm_entry *entry)
+{
+	return &entry->target;
+}
+
+void warm_put(struct warm *w, struct warm_entry *e)
+{
+	if (e && !--e->refs && e->once)
+		drop(w, e);
+}
+
+void warm_limit(struct warm *w, const struct warm_conf *conf)
+{
+	pthread_mutex_lock(&w->lock);
+	w->conf = *conf;
+	w->news = true;
+	pthread_mutex_unlock(&w->lock);
+}
+
+__u64 warm_tick(struct warm *w)
+{
+	struct warm_conf conf;
+	bool news;
+
+	pthread_mutex_lock(&w->lock);
+	conf = w->conf;
+	news = w->news;
+	w->news = false;
+	pthread_mutex_unlock(&w->lock);
+	if (news)
+		mirrors_set(w->mirrors, &conf.mirrors);
+	return mirrors_tick(w->mirrors);
+}
+
+struct warm *warm_new(const struct warm_conf *conf, struct agent_stats *stats)
+{
+	struct warm *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->mirrors = mirrors_new(w, stats);
+	if (!w->mirrors) {
+		free(w);
+		return NULL;
+	}
+	pthread_mutex_init(&w->lock, NULL);
+	w->conf = *conf;
+	w->news = true;
+	w->stats = stats;
+	TAILQ_INIT(&w->entries);
+	return w;
+}
+
+void warm_free(struct warm *w)
+{
+	while (!TAILQ_EMPTY(&w->entries))
+		drop(w, TAILQ_FIRST(&w->entries));
+	mirrors_free(w->mirrors);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Watched directories. */
+#include "epfagent/watch.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "audit/wrong.h"
+#include "epfagent/result.h"
+#include "epfctl/cmd.h"
+
+#define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
+/* Names that wait at most; with more the directory is looked through again. */
+#define NAMES_MAX 65536u
+
+struct name {
+	STAILQ_ENTRY(name) link;
+	char text[];
+};
+
+/**
+ * struct watch - a directory
+ * @source: inotify
+ * @all: all of them
+ * @link: in @all
+ * @conf: settings; NULL: to be left when @task has ended
+ * @path: of it
+ * @dir: descriptor, locked
+ * @names: that may have to be audited
+ * @nr_names: how many
+ * @rescan: names were lost
+ * @task: of the file that is audited, or NULL
+ * @result: of that
+ * @filter: for @result: settings may change while it is made
+ */
+struct watch {
+	struct source source;
+	struct watches *all;
+	TAILQ_ENTRY(watch) link;
+	const struct conf_watch *conf;
+	char *path;
+	int dir;
+	STAILQ_HEAD(, name) names;
+	unsigned int nr_names;
+	bool rescan;
+	struct task *task;
+	struct result result;
+	char *filter;
+};
+
+struct watches {
+	struct watches_conf c;
+	TAILQ_HEAD(, watch) list;
+	bool quiet;
+};
+
+/* Names */
+
+static void add_name(struct watch *w, const char *text)
+{
+	struct name *n;
+
+	if (!result_wanted(text) || w->rescan)
+		return;
+	n = w->nr_names < NAMES_MAX ? malloc(sizeof(*n) + strlen(text) + 1) :
+				      NULL;
+	if (!n) {
+		w->rescan = true;
+		return;
+	}
+	strcpy(n->text, text);
+	STAILQ_INSERT_TAIL(&w->names, n, link);
+	w->nr_names++;
+}
+
+static struct name *take_name(struct watch *w)
+{
+	struct name *n = STAILQ_FIRST(&w->names);
+
+	if (n) {
+		STAILQ_REMOVE_HEAD(&w->names, link);
+		w->nr_names--;
+	}
+	return n;
+}
+
+static void scan(struct watch *w)
+{
+	int fd = openat(w->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *d;
+
+	w->rescan = false;
+	if (!dir) {
+		warn("%s: %s", w->path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((d = readdir(dir)))
+		add_name(w, d->d_name);
+	closedir(dir);
+}
+
+/* Audits */
+
+static int ended(struct task *t, int ret)
+{
+	struct watch *w = t->end_ctx;
+	const int part[RESULT_PARTS] = { t->fd[AGENT_BITMAP],
+					 t->fd[AGENT_AGES],
+					 t->fd[AGENT_RECORDS] };
+
+	return result_finish(&w->result, part, t, ret);
+}
+
+/* Somebody has it open for writing: there will be an event when that ends. What
+ * a lease cannot be had for, for other reasons, counts as finished.
+ */
+static bool being_written(int fd)
+{
+	if (fcntl(fd, F_SETLEASE, F_RDLCK))
+		return errno == EAGAIN;
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	return false;
+}
+
+/* Return: descriptor of a file that is to be audited; -1: it is not. */
+static int open_input(struct watch *w, const char *name)
+{
+	struct stat *st = &w->result.before;
+	int fd;
+
+	if (fstatat(w->dir, name, st, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISREG(st->st_mode) || result_there(w->dir, name, st))
+		return -1;
+	fd = openat(w->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+				  O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		warn("%s/%s: %s", w->path, name, strerror(errno));
+		return -1;
+	}
+	if (!fstat(fd, st) && S_ISREG(st->st_mode) && !being_written(fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static int open_target(struct watch *w, struct task *t)
+{
+	const char *target = w->conf->target;
+	int fd;
+
+	if (!strchr(target, '/')) {
+		strcpy(t->request.filter, target); /* a name, by parse_name() */
+		return 0;
+	}
+	fd = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return audit_wrong(&t->error, -errno, "%s: %s", target,
+				   strerror(errno));
+	t->fd[AGENT_SNAPSHOT] = fd;
+	t->request.snapshot = AGENT_SNAPSHOT;
+	return 0;
+}
+
+static void request(struct watch *w, struct task *t, const int *part)
+{
+	struct agent_request *r = &t->request;
+
+	*r = w->conf->request;
+	r->spec.records.fields = r->fields[0] ? r->fields : NULL;
+	r->spec.keys_fd = AGENT_KEYS;
+	r->spec.bitmap_fd = AGENT_BITMAP;
+	r->spec.ages_fd = part[RESULT_AGES] < 0 ? -1 : AGENT_AGES;
+	r->spec.records_fd = part[RESULT_RECORDS] < 0 ? -1 : AGENT_RECORDS;
+	r->snapshot = -1;
+	t->fd[AGENT_BITMAP] = part[RESULT_BITMAP];
+	t->fd[AGENT_AGES] = part[RESULT_AGES];
+	t->fd[AGENT_RECORDS] = part[RESULT_RECORDS];
+	t->uid = TASK_NOBODY;
+	t->owner = t->end_ctx = w;
+	t->end = ended;
+}
+
+/* @input is the task's, or closed. */
+static void begin(struct watch *w, int input)
+{
+	int part[RESULT_PARTS] = { -1, -1, -1 };
+	struct task *t = task_new();
+	int ret = t ? result_open(&w->result, part) : -ENOMEM;
+
+	if (ret) {
+		fail("%s/%s: making the result: %s", w->path, w->result.name,
+		     strerror(-ret));
+		close(input);
+		task_free(t);
+		return;
+	}
+	t->fd[AGENT_KEYS] = input;
+	request(w, t, part);
+	ret = open_target(w, t);
+	if (!ret)
+		ret = sched_add(w->all->c.sched, t);
+	if (!ret) {
+		w->task = t;
+		return;
+	}
+	/* rare, and one small file to be synced: not worth a task */
+	fail("%s/%s: %s", w->path, w->result.name, t->error.text);
+	result_finish(&w->result, part, t, ret);
+	task_free(t);
+}
+
+static void try_name(struct watch *w, const char *name)
+{
+	struct result *r = &w->result;
+	int input;
+
+	memset(r, 0, sizeof(*r));
+	input = open_input(w, name);
+	if (input < 0)
+		return;
+	free(w->filter);
+	w->filter = strdup(w->conf->target);
+	if (!w->filter) {
+		close(input);
+		return;
+	}
+	strcpy(r->name, name);
+	r->dir = w->dir;
+	r->filter = w->filter;
+	r->part[RESULT_BITMAP] = true;
+	r->part[RESULT_AGES] = w->conf->ages;
+	r->part[RESULT_RECORDS] = w->conf->records;
+	begin(w, input);
+}
+
+static void next(struct watch *w)
+{
+	while (!w->task && w->conf && !w->all->quiet) {
+		struct name *n = take_name(w);
+
+		if (n)
+			try_name(w, n->text);
+		else if (w->rescan)
+			scan(w);
+		else
+			break;
+		free(n);
+	}
+}
+
+/* Events */
+
+static void heed(struct watch *w, const struct inotify_event *e)
+{
+	if (e->mask & IN_Q_OVERFLOW)
+		w->rescan = true;
+	else if (e->mask & IN_IGNORED)
+		warn("%s: the directory is gone", w->path);
+	else if (e->len && !(e->mask & IN_ISDIR))
+		add_name(w, e->name);
+}
+
+static void inotify_ready(struct source *source, short events)
+{
+	struct watch *w = (struct watch *)source;
+	char buf[16384] __attribute__((aligned(8)));
+	ssize_t n = read(source->fd, buf, sizeof(buf));
+	const char *p = buf;
+
+	(void)events;
+	while (n > 0 && p < buf + n) {
+		const struct inotify_event *e = (const void *)p;
+
+		heed(w, e);
+		p += sizeof(*e) + e->len;
+	}
+	next(w);
+}
+
+/* Directories */
+
+static void leave(struct watch *w)
+{
+	struct name *n;
+
+	while ((n = take_name(w)))
+		free(n);
+	if (w->source.fd >= 0) {
+		loop_remove(w->all->c.loop, &w->source);
+		close(w->source.fd);
+	}
+	if (w->dir >= 0)
+		close(w->dir);
+	TAILQ_REMOVE(&w->all->list, w, link);
+	free(w->filter);
+	free(w->path);
+	free(w);
+}
+
+static int open_dir(struct watch *w)
+{
+	int ret;
+
+	w->dir = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->dir < 0)
+		return -errno;
+	if (flock(w->dir, LOCK_EX | LOCK_NB))
+		return -errno;
+	w->source.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (w->source.fd < 0)
+		return -errno;
+	w->source.ready = inotify_ready;
+	ret = loop_add(w->all->c.loop, &w->source, POLLIN);
+	if (ret) {
+		close(w->source.fd);
+		w->source.fd = -1;
+		return ret;
+	}
+	return inotify_add_watch(w->source.fd, w->path, EVENTS) < 0 ? -errno : 0;
+}
+
+static void enter(struct watches *all, const struct conf_watch *conf)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+	int ret = -ENOMEM;
+
+	if (w) {
+		w->all = all;
+		w->conf = conf;
+		w->dir = w->source.fd = -1;
+		STAILQ_INIT(&w->names);
+		TAILQ_INSERT_TAIL(&all->list, w, link);
+		w->path = strdup(conf->dir);
+		ret = w->path ? open_dir(w) : -ENOMEM;
+	}
+	if (!ret) {
+		scan(w);
+		return;
+	}
+	if (ret == -EWOULDBLOCK)
+		fail("%s: another agent watches it", conf->dir);
+	else
+		fail("%s: %s", conf->dir, strerror(-ret));
+	if (w)
+		leave(w);
+}
+
+static struct watch *find(struct watches *all, const char *dir)
+{
+	struct watch *w;
+
+	TAILQ_FOREACH(w, &all->list, link)
+		if (!strcmp(w->path, dir))
+			return w;
+	return NULL;
+}
+
+/* Directories that have no settings any more. */
+static void leave_old(struct watches *all)
+{
+	struct watch *w = TAILQ_FIRST(&all->list), *after;
+
+	for (; w; w = after) {
+		after = TAILQ_NEXT(w, link);
+		if (!w->conf && !w->task)
+			leave(w);
+	}
+}
+
+void watches_set(struct watches *all, const struct conf *conf)
+{
+	struct watch *w;
+	unsigned int i;
+
+	TAILQ_FOREACH(w, &all->list, link)
+		w->conf = NULL;
+	for (i = 0; i < conf->nr_watches; i++) {
+		w = find(all, conf->watches[i].dir);
+		if (w && w->conf) {
+			fail("%s: watched twice", w->path);
+		} else if (w) {
+			w->conf = &conf->watches[i];
+			scan(w);
+		} else {
+			enter(all, &conf->watches[i]);
+		}
+	}
+	leave_old(all);
+	TAILQ_FOREACH(w, &all->list, link)
+		next(w);
+}
+
+void watches_ended(struct watches *all, struct task *t)
+{
+	struct watch *w = t->owner;
+
+	if (t->ret != -ECANCELED && t->ret != -EAGAIN)
+		stats_add(&all->c.stats->files_done, 1);
+	if (t->ret)
+		warn("%s/%s: %s", w->path, w->result.name, t->error.text);
+	task_free(t);
+	w->task = NULL;
+	if (w->result.again)
+		add_name(w, w->result.name);
+	if (w->conf)
+		next(w);
+	else
+		leave(w);
+}
+
+struct watches *watches_new(const struct watches_conf *c)
+{
+	struct watches *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all->c = *c;
+	TAILQ_INIT(&all->list);
+	return all;
+}
+
+void watches_quiet(struct watches *all)
+{
+	all->quiet = true;
+}
+
+void watches_free(struct watches *all)
+{
+	while (!TAILQ_EMPTY(&all->list))
+		leave(TAILQ_FIRST(&all->list));
+	free(all);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Settings of a watched directory. */
+#include "epfagent/watch_conf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "epf/packet.h"
+#include "epfctl/cmd.h"
+
+/* An option without a value. Return: false: it is none of these. */
+static bool set_flag(struct conf_watch *w, const char *name)
+{
+	struct rec_spec *r = &w->request.spec.records;
+
+	if (!strcmp(name, "ages"))
+		w->ages = true;
+	else if (!strcmp(name, "records"))
+		w->records = true;
+	else if (!strcmp(name, "absent"))
+		w->records = w->request.spec.absent = true;
+	else if (!strcmp(name, "digest"))
+		r->digest = true;
+	else if (!strcmp(name, "hex"))
+		r->hex = true;
+	else if (!strcmp(name, "header"))
+		r->header = true;
+	else if (!strcmp(name, "skip-bad"))
+		r->skip_bad = true;
+	else
+		return false;
+	return true;
+}
+
+static bool set_key_len(struct conf_watch *w, const char *what,
+			const char *value)
+{
+	__u64 n;
+
+	if (!parse_count(what, value, EPF_KEY_MAX, &n))
+		return false;
+	w->request.spec.key_len = (__u32)n;
+	return true;
+}
+
+static bool set_packet_key(struct conf_watch *w, const char *value)
+{
+	static const char *const names[] = { "frame", "packet", "flow" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(value, names[i])) {
+			w->request.spec.records.pkt.key = (__u8)i;
+			return true;
+		}
+	return false;
+}
+
+/* One byte, or "tab", since a comma ends an option. */
+static bool set_byte(char *to, const char *value)
+{
+	*to = !strcmp(value, "tab") ? '\t' : value[0];
+	return *to && (*to == '\t' || !value[1]);
+}
+
+static bool copy_text(char *to, size_t room, const char *value)
+{
+	snprintf(to, room, "%s", value);
+	return strlen(value) < room;
+}
+
+static bool set_value(struct conf_watch *w, const char *what, const char *name,
+		      const char *value)
+{
+	struct agent_request *r = &w->request;
+	bool good;
+
+	if (!strcmp(name, "key-len"))
+		return set_key_len(w, what, value);
+	if (!strcmp(name, "format"))
+		good = rec_format_named(value, &r->spec.records.format);
+	else if (!strcmp(name, "separator"))
+		good = set_byte(&r->spec.records.separator, value);
+	else if (!strcmp(name, "joint"))
+		good = set_byte(&r->spec.records.joint, value);
+	else if (!strcmp(name, "key"))
+		good = set_packet_key(w, value);
+	else if (!strcmp(name, "engine"))
+		good = epf_engine_find(value) &&
+		       copy_text(r->engine, sizeof(r->engine), value);
+	else if (!strcmp(name, "fields"))
+		good = copy_text(r->fields, sizeof(r->fields), value);
+	else
+		good = false;
+	if (!good)
+		fail("%s: option '%s=%s': there is no such thing", what, name,
+		     value);
+	return good;
+}
+
+/* @text is cut up. "fields" has commas of its own: it is the last one. */
+static bool set_options(struct conf_watch *w, const char *what, char *text)
+{
+	while (text && *text) {
+		char *end = strncmp(text, "fields=", 7) ? strchr(text, ',') :
+							 NULL;
+		char *value;
+
+		if (end)
+			*end++ = 0;
+		value = strchr(text, '=');
+		if (value) {
+			*value++ = 0;
+			if (!set_value(w, what, text, value))
+				return false;
+		} else if (!set_flag(w, text)) {
+			fail("%s: there is no option '%s'", what, text);
+			return false;
+		}
+		text = end;
+	}
+	return true;
+}
+
+static bool check(const struct conf_watch *w, const char *what)
+{
+	const struct rec_spec *r = &w->request.spec.records;
+
+	if (w->dir[0] != '/') {
+		fail("%s: '%s' is not an absolute path", what, w->dir);
+		return false;
+	}
+	if (!strchr(w->target, '/') && !parse_name(w->target))
+		return false;
+	if (w->records && r->format == REC_COLUMN) {
+		fail("%s: a column has no records", what);
+		return false;
+	}
+	return true;
+}
+
+bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
+{
+	const char *filter = strchr(text, '=');
+	const char *options = filter ? strchr(filter, ':') : NULL;
+	struct agent_request *r = &w->request;
+	char *rest = NULL;
+	bool good;
+
+	if (!filter || filter == text || !filter[1] || options == filter + 1) {
+		fail("%s '%s': write DIR=FILTER or DIR=FILTER:OPTIONS", what,
+		     text);
+		return false;
+	}
+	w->dir = strndup(text, (size_t)(filter - text));
+	w->target = options ?
+			    strndup(filter + 1, (size_t)(options - filter - 1)) :
+			    strdup(filter + 1);
+	if (options)
+		rest = strdup(options + 1);
+	if (!w->dir || !w->target || (options && !rest)) {
+		fail("out of memory");
+		free(rest);
+		return false;
+	}
+	r->spec.records.format = REC_COLUMN;
+	r->spec.records.pkt.key = EPF_PKT_FLOW;
+	good = set_options(w, what, rest) && check(w, what);
+	free(rest);
+	return good;
+}
+
+void watch_conf_free(struct conf_watch *w)
+{
+	free(w->dir);
+	free(w->target);
+}

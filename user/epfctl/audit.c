@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Audits, from the files that are named to those that are written. */
+#include "cmd_audit.h"
+
+#include "audit/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STEP_FIRST (64u << 10)		/* keys, then twice as many, */
+#define STEP_NS (NS_PER_SEC / 10)	/* until a step takes so long */
+#define SAVE_NS (5 * NS_PER_SEC)	/* from one state to the next */
+
+/**
+ * struct asked - what all files of keys are asked of
+ * @ask: the command
+ * @keys: of all files, about
+ * @agent: epfagent is asked first; else, and where it cannot, it is done here
+ * @snapshot_fd: for the agent
+ * @t: as much as is known; here, with its lines
+ * @open: with its lines
+ * @fpr: estimated error; negative: not known
+ * @met: see struct audit_result
+ */
+struct asked {
+	const struct audit_ask *ask;
+	__u64 keys;
+	bool agent;
+	int snapshot_fd;
+	struct target t;
+	bool open;
+	double fpr;
+	struct epf_met met;
+};
+
+/**
+ * struct auditing - the keys of one file
+ * @asked: of what
+ * @keys_fd: keys
+ * @keys: of it
+ * @out: what is written
+ * @state_path: where the state goes; NULL: this one cannot be gone on with
+ * @state: what is in it
+ * @saved: it was written, or was there
+ * @saved_ns: when
+ * @r: what comes of it
+ */
+struct auditing {
+	const struct audit_ask *ask;
+	struct asked *asked;
+	int keys_fd;
+	struct stat keys;
+	struct audit_out out[AUDIT_OUTS];
+	char *state_path;
+	struct audit_state state;
+	bool saved;
+	__u64 saved_ns;
+	struct meter meter;
+	struct audit_result r;
+};
+
+static const char *shown(const char *name)
+{
+	return strcmp(name, "-") ? name : "standard input";
+}
+
+/* Input */
+
+static int open_keys(const char *name, struct stat *st)
+{
+	int fd = strcmp(name, "-") ?
+			 open(name, O_RDONLY | O_CLOEXEC) :
+			 fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	int err = errno;
+
+	if (fd >= 0 && !fstat(fd, st)) {
+		if (!S_ISDIR(st->st_mode))
+			return fd;
+		err = EISDIR;
+	} else if (fd >= 0) {
+		err = errno;
+	}
+	if (fd >= 0)
+		close(fd);
+	fail("%s: %s", shown(name), strerror(err));
+	return -1;
+}
+
+/* How many there are about. */
+static __u64 keys_of(const struct audit_ask *ask, const struct stat *st)
+{
+	__u32 len = ask->spec.key_len ? ask->spec.key_len : sizeof(__u64);
+
+	if (!S_ISREG(st->st_mode))
+		return JOB_KEYS_UNKNOWN;
+	if (ask->spec.records.format != REC_COLUMN)
+		len = 64; /* a line of them, or so */
+	return (__u64)st->st_size / len;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
+	       x.st_ino == y.st_ino && S_ISREG(x.st_mode);
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	char *x = beside_resolve(a), *y = beside_resolve(b);
+	bool same = x && y && !strcmp(x, y);
+
+	free(x);
+	free(y);
+	return same;
+}
+
+/* Names of all outputs, one after another; @i counts. */
+static const char *out_at(const struct audit_ask *ask, int i)
+{
+	int what;
+
+	for (what = 0; what < AUDIT_OUTS; i -= ask->nr_out[what++])
+		if (i < ask->nr_out[what])
+			return ask->out[what][i];
+	return NULL;
+}
+
+static int check_names(const struct audit_ask *ask)
+{
+	const char *name, *other;
+	int i, j;
+
+	for (i = 0; (name = out_at(ask, i)); i++) {
+		if (same_file(name, ask->target))
+			return fail("%s would be overwritten: give the output "
+				    "another name", name);
+		for (j = 0; j < ask->nr_keys; j++)
+			if (same_file(name, ask->keys[j]))
+				return fail("%s would be overwritten: give the "
+					    "output another name", name);
+		for (j = 0; j < i; j++) {
+			other = out_at(ask, j);
+			if (same_file(name, other) || same_name(name, other))
+				return fail("%s would be written twice: give "
+					    "each output a name of its own",
+					    name);
+		}
+	}
+	return 0;
+}
+
+/* Going on */
+
+/* Can it be gone on with, if it is interrupted? */
+static bool resumable(const struct auditing *a)
+{
+	const struct audit_out *records = &a->out[OUT_RECORDS];
+
+	return a->asked->t.place == TARGET_FILE && S_ISREG(a->keys.st_mode) &&
+	       a->out[OUT_BITMAP].file.temp &&
+	       (!records->name || records->file.temp);
+}
+
+static int save_state(struct auditing *a)
+{
+	int err;
+
+	a->state.mark = a->r.state.mark;
+	a->state.bitmap = a->r.state.bitmap_xxh3;
+	err = audit_state_save(&a->state, a->state_path, a->out);
+	a->saved |= !err;
+	a->saved_ns = now_ns();
+	return err;
+}
+
+/* Cut the unfinished files to what the state tells of. */
+static int cut(const struct auditing *a)
+{
+	const struct job_mark *m = &a->state.mark;
+	const off_t bytes[AUDIT_OUTS] = {
+		[OUT_BITMAP] = (off_t)((m->keys + 7) / 8),
+		[OUT_AGES] = (off_t)m->keys,
+		[OUT_RECORDS] = (off_t)m->record_bytes,
+	};
+	int i;
+
+	for (i = 0; i < AUDIT_OUTS; i++)
+		if (a->out[i].fd >= 0 && ftruncate(a->out[i].fd, bytes[i]))
+			return fail("%s: %s", a->out[i].file.temp,
+				    strerror(errno));
+	return 0;
+}
+
+/* Before the outputs are opened: those that a state tells of are not to be
+ * removed, whatever goes wrong.
+ */
+static int name_state(struct auditing *a)
+{
+	char *bitmap = a->r.out[OUT_BITMAP] ?
+			       beside_resolve(a->r.out[OUT_BITMAP]) : NULL;
+
+	if (!bitmap)
+		return 0; /* or it cannot be opened */
+	if (asprintf(&a->state_path, "%s" AUDIT_STATE, bitmap) < 0)
+		a->state_path = NULL;
+	free(bitmap);
+	if (!a->state_path)
+		return fail("out of memory");
+	a->saved = a->ask->resume && !access(a->state_path, F_OK);
+	return 0;
+}
+
+static int find_state(struct auditing *a)
+{
+	if (!resumable(a)) {
+		free(a->state_path);
+		a->state_path = NULL;
+		if (a->ask->resume)
+			return fail("--resume takes a snapshot, keys in a "
+				    "regular file, and --bitmap FILE");
+		return 0;
+	}
+	audit_state_of(&a->state, a->ask, &a->asked->t, &a->keys, a->out);
+	if (!a->ask->resume)
+		return 0;
+	if (audit_state_load(&a->state, a->state_path, a->out))
+		return EXIT_FAIL;
+	a->saved_ns = now_ns();
+	a->r.resumed = a->state.mark.keys;
+	return cut(a);
+}
+
+static int stopped(struct auditing *a)
+{
+	const struct job_state *s = &a->r.state;
+	int i, err = 0;
+
+	if (!a->state_path || !s->mark.keys)
+		return fail("%s: stopped; nothing was written", a->r.keys);
+	for (i = 0; i < AUDIT_OUTS && !err; i++)
+		err = audit_out_keep(&a->out[i]);
+	if (!err)
+		err = save_state(a);
+	if (err)
+		return fail("%s: stopped, and what was answered cannot be kept: "
+			    "%s", a->r.keys, strerror(-err));
+	return fail("%s: stopped after %llu keys; the same command with --resume "
+		    "goes on from there", a->r.keys, s->mark.keys);
+}
+
+/* Work */
+
+/* Return: non-zero: stop. */
+static int tell(struct auditing *a)
+{
+	const struct job_state *s = &a->r.state;
+
+	if (a->ask->resume && now_ns() - a->saved_ns > SAVE_NS)
+		save_state(a); /* the next one may do better */
+	if (a->meter.unit)
+		return meter_update(&a->meter, s->mark.keys, s->keys_all);
+	return meter_update(&a->meter, s->bytes, s->bytes_all);
+}
+
+/* Once: a step that was asked again is as good as any. */
+static void tell_fall(struct auditing *a)
+{
+	if (a->r.state.fallen && !a->r.fallen)
+		warn("%s: %s", a->r.keys, a->r.state.fallen);
+	a->r.fallen |= a->r.state.fallen != NULL;
+}
+
+static int ask_all(struct auditing *a, struct job *job)
+{
+	__u64 step = STEP_FIRST, began;
+	struct rec_error e;
+	int more;
+
+	do {
+		began = now_ns();
+		more = job_step(job, step, &e);
+		if (more < 0)
+			return fail("%s: %s", a->r.keys, e.text);
+		if (now_ns() - began < STEP_NS)
+			step *= 2;
+		job_state(job, &a->r.state);
+		tell_fall(a);
+		if (more && tell(a))
+			return stopped(a);
+	} while (more);
+	return 0;
+}
+
+static int commit(struct auditing *a)
+{
+	int i;
+
+	if (a->saved)
+		unlink(a->state_path);
+	for (i = 0; i < AUDIT_OUTS; i++)
+		if (audit_out_commit(&a->out[i]))
+			return EXIT_FAIL;
+	return 0;
+}
+
+static void report(const struct auditing *a)
+{
+	if (out_mode == OUT_TEXT)
+		audit_print(&a->asked->t, &a->r);
+	else
+		out_json(audit_json(&a->asked->t, &a->r));
+}
+
+static void keep_why(struct auditing *a, const char *why)
+{
+	snprintf(a->r.why, sizeof(a->r.why), "%s", why ? why : "");
+}
+
+/* In this process. */
+static int ask_here(struct auditing *a, struct job_spec *spec)
+{
+	const struct target *t = &a->asked->t;
+	struct rec_error e;
+	struct job *job;
+	int ret;
+
+	if (!a->ask->spec.engine)
+		spec->engine = t->engine;
+	if (job_open(&job, &t->view, spec, &e))
+		return fail("%s: %s", a->r.keys, e.text);
+	job_state(job, &a->r.state);
+	tell(a);
+	ret = ask_all(a, job);
+	keep_why(a, spec->engine && !a->ask->spec.engine && !a->r.fallen ?
+			    t->why : a->r.state.why);
+	job_close(job);
+	a->r.epoch = target_epoch(t);
+	return ret;
+}
+
+/* By epfagent */
+
+static int agent_tells(void *ctx, const struct job_state *state)
+{
+	struct auditing *a = ctx;
+
+	a->r.state = *state;
+	return tell(a);
+}
+
+/* What can be had without an agent, too. */
+static bool agent_declines(const struct auditing *a, int err)
+{
+	switch (err) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+	case -EOPNOTSUPP:
+	case -EACCES:
+	case -EPERM:
+	case -EBUSY:
+	case -ENOSPC:
+	case -EPROTO:
+		return !a->ask->agent;
+	}
+	return false;
+}
+
+static void learn(struct asked *s, const struct agent_about *about)
+{
+	s->t.place = about->place;
+	s->t.header = about->header;
+	s->t.view.epoch = about->header.epoch_end;
+	s->t.saturated = about->saturated;
+	s->t.fpr_ppt = about->fpr_ppt;
+	s->fpr = about->place == TARGET_FILE ? -1 : ppt_to_rate(about->fpr_ppt);
+}
+
+static void warn_of(const struct target *t)
+{
+	if (t->saturated)
+		warn("'%s' is saturated: its estimated error, %s, is above its "
+		     "limit", t->header.params.name, fmt_ppt(t->fpr_ppt).s);
+	if (t->header.epoch_end - t->header.epoch_begin >= 24)
+		warn("'%s' changed so fast while it was copied that keys may be "
+		     "present which are long gone", t->header.params.name);
+}
+
+/* Return: 0; EXIT_FAIL with an error printed; -1: it has to be done here. */
+static int ask_agent(struct auditing *a, const struct job_spec *spec)
+{
+	struct asked *s = a->asked;
+	struct agent_about about = { .place = s->t.place,
+				     .header = s->t.header };
+	struct job_state state;
+	struct rec_error e;
+	int err;
+
+	tell(a);
+	err = agent_audit(a->ask->agent,
+			  s->snapshot_fd < 0 ? a->ask->target : NULL,
+			  s->snapshot_fd, spec, &state, &about, agent_tells, a,
+			  &e);
+	if (err == -ECANCELED && interrupted)
+		return stopped(a);
+	if (agent_declines(a, err))
+		return -1;
+	if (err)
+		return fail("%s: %s", a->r.keys, e.text);
+	a->r.state = state;
+	a->r.by_agent = true;
+	tell_fall(a);
+	keep_why(a, state.why);
+	learn(s, &about);
+	warn_of(&s->t);
+	a->r.fpr = s->fpr;
+	a->r.epoch = s->t.view.epoch;
+	return 0;
+}
+
+/* All lines are counted where they were read once already. */
+static double error_of(const struct target *t, unsigned int threads)
+{
+	struct epf_estimate e;
+
+	if (t->place == TARGET_LIVE)
+		return ppt_to_rate(t->fpr_ppt);
+	return epf_view_estimate(&t->view, threads, &e) ? -1 : e.fpr;
+}
+
+/* Of a live filter too: what changes meanwhile is not what they ask for. */
+static int probe(struct asked *s)
+{
+	const struct audit_ask *ask = s->ask;
+	struct meter meter = { .what = "asking random keys", .unit = "keys" };
+	struct epf_choice c;
+	int err;
+
+	epf_audit_choose(&c, &s->t.view, ask->probe, false, ask->spec.threads,
+			 NULL);
+	if (ask->spec.engine && epf_engine_serves(ask->spec.engine, &s->t.view) &&
+	    ask->spec.engine->usable())
+		c.engine = ask->spec.engine;
+	err = epf_view_probe(&s->t.view, c.engine, ask->spec.threads, ask->probe,
+			     NULL, &s->met, meter_update, &meter);
+	meter_end(&meter);
+	if (!err && s->met.engine != c.engine)
+		warn("--probe: engine %s: %s; %s has asked", c.engine->name,
+		     epf_engine_why(c.engine), s->met.engine->name);
+	if (err == -ECANCELED)
+		return fail("interrupted while random keys were asked");
+	return err ? fail("--probe: %s", strerror(-err)) : 0;
+}
+
+static bool asked_far(const struct audit_ask *ask)
+{
+	const struct epf_engine *e = ask->spec.engine;
+
+	return e && epf_engine_far(e) && e->usable();
+}
+
+static int open_here(struct asked *s)
+{
+	struct meter meter = { .what = "reading the filter" };
+	const struct target_ask what = {
+		.name = s->ask->target, .place = s->ask->place,
+		.keys = s->keys, .digests = s->ask->digests,
+		.far = asked_far(s->ask),
+		.threads = s->ask->spec.threads, .progress = meter_update,
+		.ctx = &meter,
+	};
+	struct rec_error e;
+	int ret;
+
+	if (s->open)
+		return 0;
+	ret = target_open(&s->t, &what, &e);
+	meter_end(&meter);
+	if (ret)
+		return fail("%s", e.text);
+	s->open = true;
+	s->agent = false;
+	warn_of(&s->t);
+	s->fpr = error_of(&s->t, s->ask->spec.threads);
+	return s->ask->probe ? probe(s) : 0;
+}
+
+static int do_job(struct auditing *a)
+{
+	struct job_spec spec = a->ask->spec;
+	__u64 began = now_ns();
+	int ret = -1;
+
+	spec.keys_fd = a->keys_fd;
+	spec.bitmap_fd = a->out[OUT_BITMAP].fd;
+	spec.ages_fd = a->out[OUT_AGES].fd;
+	spec.records_fd = a->out[OUT_RECORDS].fd;
+	spec.from = a->state.mark;
+	if (a->asked->agent)
+		ret = ask_agent(a, &spec);
+	if (ret < 0) {
+		ret = open_here(a->asked);
+		a->r.fpr = a->asked->fpr;
+		a->r.met = a->asked->met;
+		began = now_ns();
+		if (!ret)
+			ret = ask_here(a, &spec);
+	}
+	meter_end(&a->meter);
+	a->r.took_ns = now_ns() - began;
+	if (!ret)
+		ret = commit(a);
+	if (!ret)
+		report(a);
+	return ret;
+}
+
+static int open_outs(struct auditing *a, int nr)
+{
+	int i;
+
+	for (i = 0; i < AUDIT_OUTS; i++)
+		a->r.out[i] = a->ask->nr_out[i] ? a->ask->out[i][nr] : NULL;
+	if (name_state(a))
+		return EXIT_FAIL;
+	for (i = 0; i < AUDIT_OUTS; i++)
+		if (audit_out_open(&a->out[i], i, a->r.out[i], a->ask->resume))
+			return EXIT_FAIL;
+	return 0;
+}
+
+/* What was begun and has no state is of no use. */
+static void close_outs(struct auditing *a)
+{
+	int i;
+
+	for (i = 0; i < AUDIT_OUTS; i++) {
+		a->out[i].kept &= a->saved;
+		audit_out_close(&a->out[i]);
+	}
+	free(a->state_path);
+}
+
+static int audit_file(struct asked *asked, int nr, int keys_fd)
+{
+	const struct audit_ask *ask = asked->ask;
+	bool column = ask->spec.records.format == REC_COLUMN;
+	struct auditing a = {
+		.ask = ask,
+		.asked = asked,
+		.keys_fd = keys_fd,
+		.out = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 } },
+		.meter = { .what = "asking" },
+		.r = { .keys = shown(ask->keys[nr]) },
+	};
+	int ret = fstat(keys_fd, &a.keys) ?
+			  fail("%s: %s", a.r.keys, strerror(errno)) : 0;
+
+	if (column || !S_ISREG(a.keys.st_mode))
+		a.meter.unit = "keys";
+	if (!ret)
+		ret = open_outs(&a, nr);
+	if (!ret)
+		ret = find_state(&a);
+	if (!ret)
+		ret = do_job(&a);
+	close_outs(&a);
+	return ret;
+}
+
+/* Is there any use in asking an agent? */
+static bool try_agent(const struct audit_ask *ask)
+{
+	return !ask->no_agent && !ask->probe && ask->place == TARGET_AUTO &&
+	       (ask->agent || !access(AGENT_SOCKET, F_OK));
+}
+
+static int audit_files(const struct audit_ask *ask, const int *fds, __u64 keys)
+{
+	struct asked s = {
+		.ask = ask, .keys = keys, .snapshot_fd = -1, .t.filter = -1,
+		.agent = try_agent(ask),
+	};
+	struct rec_error e;
+	int ret = 0, i;
+
+	if (!s.agent)
+		ret = open_here(&s);
+	else if (target_peek(&s.t, &s.snapshot_fd, ask->target, &e))
+		ret = fail("%s", e.text);
+	for (i = 0; i < ask->nr_keys && !ret; i++)
+		ret = audit_file(&s, i, fds[i]);
+	if (s.open)
+		target_close(&s.t);
+	if (s.snapshot_fd >= 0)
+		close(s.snapshot_fd);
+	return ret;
+}
+
+int audit_run(const struct audit_ask *ask)
+{
+	int fds[AUDIT_KEYS_MAX];
+	struct stat st;
+	__u64 keys = 0;
+	int nr, ret;
+
+	ret = check_names(ask);
+	for (nr = 0; !ret && nr < ask->nr_keys; nr++) {
+		fds[nr] = open_keys(ask->keys[nr], &st);
+		if (fds[nr] < 0)
+			ret = EXIT_FAIL;
+		else
+			keys += keys_of(ask, &st);
+	}
+	if (!ret)
+		ret = audit_files(ask, fds, keys);
+	while (nr--)
+		if (fds[nr] >= 0)
+			close(fds[nr]);
+	return ret;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where an audit was interrupted. The file may be anybody's work: it is taken
+ * only if it is whole, of this audit, and of the files that it is beside.
+ */
+#include "cmd_audit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define STATE_MAGIC 0x0044554146504545ULL /* "EEPFAUD\0" */
+#define STATE_VERSION 1
+
+/* The file; little-endian. @sum: XXH3-64 with this field zero. */
+struct state_file {
+	__u64 magic;
+	__u32 version;
+	__u32 bytes;
+	struct audit_state state;
+	__u64 sum;
+};
+
+static __u64 file_sum(const struct state_file *f)
+{
+	struct state_file copy = *f;
+
+	copy.sum = 0;
+	return XXH3_64bits(&copy, sizeof(copy));
+}
+
+/* Options that change what is answered, or what is written of it. */
+static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
+{
+	const struct rec_spec *r = &ask->spec.records;
+	const struct epf_pkt_opts *p = &r->pkt;
+	const char *fields = r->fields ? r->fields : "";
+	__u64 numbers[] = {
+		r->format, ask->spec.key_len, ask->spec.absent, r->digest,
+		r->hex, r->header, r->skip_bad, (__u64)r->separator,
+		(__u64)r->joint, p->key, p->link, p->flags, p->max_bytes,
+		!!out[OUT_AGES].name, !!out[OUT_RECORDS].name,
+	};
+
+	return XXH3_64bits_withSeed(fields, strlen(fields),
+				    XXH3_64bits(numbers, sizeof(numbers)));
+}
+
+void audit_state_of(struct audit_state *s, const struct audit_ask *ask,
+		    const struct target *t, const struct stat *keys,
+		    const struct audit_out *out)
+{
+	memset(s, 0, sizeof(*s));
+	s->snapshot[0] = t->header.header_xxh3;
+	s->snapshot[1] = t->header.lines_xxh3;
+	s->keys_bytes = (__u64)keys->st_size;
+	s->keys_mtime = (__u64)keys->st_mtim.tv_sec * NS_PER_SEC +
+			(__u64)keys->st_mtim.tv_nsec;
+	s->asked = asked_sum(ask, out);
+}
+
+static bool mark_sound(const struct job_mark *m)
+{
+	__u64 sum = 0;
+	size_t age;
+
+	for (age = 0; age < ARRAY_SIZE(m->ages_of); age++) {
+		if (m->ages_of[age] > m->keys)
+			return false;
+		sum += m->ages_of[age];
+	}
+	return sum == m->present && m->present <= m->keys;
+}
+
+static bool reaches(const struct audit_out *o, __u64 bytes)
+{
+	struct stat st;
+
+	return o->fd < 0 ||
+	       (!fstat(o->fd, &st) && (__u64)st.st_size >= bytes);
+}
+
+/* Why it cannot be gone on from there, or NULL. */
+static const char *unfit(const struct state_file *f, size_t got,
+			 const struct audit_state *want,
+			 const struct audit_out *out)
+{
+	const struct audit_state *s = &f->state;
+
+	if (got != sizeof(*f) || f->magic != STATE_MAGIC)
+		return "is not the state of an audit";
+	if (f->version != STATE_VERSION || f->bytes != sizeof(*f))
+		return "is of a version this program does not know";
+	if (f->sum != file_sum(f) || !mark_sound(&s->mark))
+		return "is damaged";
+	if (memcmp(s->snapshot, want->snapshot, sizeof(s->snapshot)))
+		return "belongs to an audit of another snapshot";
+	if (s->keys_bytes != want->keys_bytes ||
+	    s->keys_mtime != want->keys_mtime)
+		return "belongs to other keys, or they have changed since";
+	if (s->asked != want->asked)
+		return "belongs to an audit with other options";
+	if (!reaches(&out[OUT_BITMAP], (s->mark.keys + 7) / 8) ||
+	    !reaches(&out[OUT_AGES], s->mark.keys) ||
+	    !reaches(&out[OUT_RECORDS], s->mark.record_bytes))
+		return "tells of more than the unfinished files have";
+	return NULL;
+}
+
+int audit_state_load(struct audit_state *s, const char *path,
+		     const struct audit_out *out)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct state_file f;
+	const char *why;
+	ssize_t got;
+	__u64 sum;
+	char past;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return fail("%s: %s", path, strerror(errno));
+	got = read(fd, &f, sizeof(f));
+	if (got == (ssize_t)sizeof(f) && read(fd, &past, 1) == 1)
+		got = 0; /* longer */
+	close(fd);
+	if (got < 0)
+		return fail("%s: %s", path, strerror(errno));
+	why = unfit(&f, (size_t)got, s, out);
+	if (why)
+		return fail("%s %s: remove it to begin again", path, why);
+	if (job_bitmap_sum(out[OUT_BITMAP].fd, f.state.mark.keys, &sum) ||
+	    sum != f.state.bitmap)
+		return fail("%s is not what %s tells of: remove both to begin "
+			    "again", out[OUT_BITMAP].file.temp, path);
+	*s = f.state;
+	return 0;
+}
+
+static int write_state(const struct state_file *f, const char *path)
+{
+	struct beside file;
+	int fd = beside_open(&file, path);
+	int err = 0;
+
+	if (fd < 0)
+		return fd;
+	if (pwrite(fd, f, sizeof(*f), 0) != (ssize_t)sizeof(*f) || fsync(fd))
+		err = errno ? -errno : -EIO;
+	if (close(fd) && !err)
+		err = -errno;
+	if (!err)
+		return beside_commit(&file);
+	beside_discard(&file);
+	return err;
+}
+
+int audit_state_save(const struct audit_state *s, const char *path,
+		     const struct audit_out *out)
+{
+	struct state_file f;
+	int i, err = 0;
+
+	for (i = 0; i < AUDIT_OUTS && !err; i++)
+		err = audit_out_sync(&out[i]);
+	if (err)
+		return err;
+	memset(&f, 0, sizeof(f));
+	f.magic = STATE_MAGIC;
+	f.version = STATE_VERSION;
+	f.bytes = sizeof(f);
+	f.state = *s;
+	f.sum = file_sum(&f);
+	return write_state(&f, path);
+}

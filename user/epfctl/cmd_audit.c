@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl audit: which of many keys does a filter hold? The options. */
+#include "cmd_audit.h"
+#include "pktopts.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define PROBE_MAX (1ULL << 40)
+
+enum {
+	OPT_KEY_LEN = OPT_PKT_END,
+	OPT_DIGESTS,
+	OPT_FIELDS,
+	OPT_HEADER,
+	OPT_SEPARATOR,
+	OPT_JOINT,
+	OPT_HEX,
+	OPT_SKIP_BAD,
+	OPT_ABSENT,
+	OPT_ENGINE,
+	OPT_PLACE,
+	OPT_THREADS,
+	OPT_PROBE,
+	OPT_RESUME,
+	OPT_AGENT,
+	OPT_NO_AGENT,
+};
+
+static const struct option longs[] = {
+	{ "format", required_argument, NULL, 'F' },
+	{ "key-len", required_argument, NULL, OPT_KEY_LEN },
+	{ "digests", no_argument, NULL, OPT_DIGESTS },
+	{ "fields", required_argument, NULL, OPT_FIELDS },
+	{ "header", no_argument, NULL, OPT_HEADER },
+	{ "separator", required_argument, NULL, OPT_SEPARATOR },
+	{ "joint", required_argument, NULL, OPT_JOINT },
+	{ "hex", no_argument, NULL, OPT_HEX },
+	{ "skip-bad", no_argument, NULL, OPT_SKIP_BAD },
+	PKT_LONGS,
+	{ "bitmap", required_argument, NULL, 'b' },
+	{ "ages", required_argument, NULL, 'a' },
+	{ "records", required_argument, NULL, 'o' },
+	{ "absent", no_argument, NULL, OPT_ABSENT },
+	{ "engine", required_argument, NULL, OPT_ENGINE },
+	{ "place", required_argument, NULL, OPT_PLACE },
+	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ "probe", required_argument, NULL, OPT_PROBE },
+	{ "resume", no_argument, NULL, OPT_RESUME },
+	{ "agent", required_argument, NULL, OPT_AGENT },
+	{ "no-agent", no_argument, NULL, OPT_NO_AGENT },
+	{ 0 },
+};
+
+static const struct spec spec = {
+	.usage = "audit [options] FILTER|SNAPSHOT KEYS ...",
+	.help =
+"Which keys of a file does a filter hold, and how old are they? KEYS '-' is\n"
+"standard input. Outputs are given once for each KEYS.\n"
+"  -F, --format FORMAT  column, csv, json, nfdump, ipfix, pcap; auto (default):\n"
+"                      column with --key-len, else by what the file begins with\n"
+"  --key-len N         column: keys of N bytes, without gaps\n"
+"  --digests           column: digests of 8 bytes; csv, json: of 16 hex digits\n"
+"  --fields LIST       csv: numbers from 1, or names with --header; json: names;\n"
+"                      they are joined to one key (default: the whole line)\n"
+"  --header            csv: the first line names the fields\n"
+"  --separator C       csv: between fields (default: a comma)\n"
+"  --joint C           between the fields of a key (default: a comma)\n"
+"  --hex               csv, json: fields are hex bytes\n"
+"  --skip-bad          pass over records that cannot be read, and count them\n"
+PKT_HELP
+"  -b, --bitmap FILE   bit i mod 8 of byte i / 8: key i is present\n"
+"  -a, --ages FILE     byte i: age of key i in epochs, 255: absent\n"
+"  -o, --records FILE  the records that are present; '-': standard output\n"
+"  --absent            with -o: those that are absent\n"
+"  --engine NAME       scalar, ring, avx2, avx512, cuda; auto (default)\n"
+"  --place copy|live   copy a filter first, or ask it in place; auto (default)\n"
+"  --threads N         at most so many (default: all CPUs)\n"
+"  --probe N           ask for N random keys too: the error that is met\n"
+"  --resume            go on where this audit was interrupted, and keep what that\n"
+"                      takes; of a snapshot, with -b\n"
+"  --agent SOCKET      have epfagent do it, by this socket\n"
+"  --no-agent          do it here, whether epfagent runs or not\n",
+	.shorts = "F:b:a:o:",
+	.longs = longs,
+};
+
+static bool take_format(struct audit_ask *ask, const char *arg)
+{
+	if (rec_format_named(arg, &ask->spec.records.format))
+		return true;
+	fail("--format '%s' is none of auto, column, csv, json, nfdump, ipfix, "
+	     "pcap", arg);
+	return false;
+}
+
+static bool take_char(const char *what, const char *arg, char *value)
+{
+	*value = !strcmp(arg, "\\t") ? '\t' : arg[0];
+	if (*value && (!arg[1] || *value == '\t'))
+		return true;
+	fail("%s '%s' is not one character", what, arg);
+	return false;
+}
+
+static bool take_engine(struct audit_ask *ask, const char *arg)
+{
+	ask->spec.engine = epf_engine_find(arg);
+	if (ask->spec.engine || !strcmp(arg, "auto"))
+		return true;
+	fail("--engine '%s': there is none of this name", arg);
+	return false;
+}
+
+static bool take_place(struct audit_ask *ask, const char *arg)
+{
+	int place;
+
+	for (place = TARGET_AUTO; place <= TARGET_LIVE; place++) {
+		if (strcmp(arg, target_place_name(place)))
+			continue;
+		ask->place = place;
+		return true;
+	}
+	fail("--place '%s' is none of auto, copy, live", arg);
+	return false;
+}
+
+static bool take_out(struct audit_ask *ask, int what, const char *arg)
+{
+	if (ask->nr_out[what] == AUDIT_KEYS_MAX) {
+		fail("more than %d outputs", AUDIT_KEYS_MAX);
+		return false;
+	}
+	ask->out[what][ask->nr_out[what]++] = arg;
+	return true;
+}
+
+static bool take_number(const char *what, const char *arg, __u64 max, __u32 *to)
+{
+	__u64 v;
+
+	if (!parse_count(what, arg, max, &v))
+		return false;
+	*to = (__u32)v;
+	return true;
+}
+
+static bool take_option(struct audit_ask *ask, int opt, const char *arg)
+{
+	struct rec_spec *r = &ask->spec.records;
+
+	switch (opt) {
+	case 'F':
+		return take_format(ask, arg);
+	case 'b':
+		return take_out(ask, OUT_BITMAP, arg);
+	case 'a':
+		return take_out(ask, OUT_AGES, arg);
+	case 'o':
+		return take_out(ask, OUT_RECORDS, arg);
+	case OPT_KEY_LEN:
+		return take_number("--key-len", arg, EPF_KEY_MAX,
+				   &ask->spec.key_len);
+	case OPT_THREADS:
+		return take_number("--threads", arg, EPF_AUDIT_THREADS_MAX,
+				   &ask->spec.threads);
+	case OPT_PROBE:
+		return parse_count("--probe", arg, PROBE_MAX, &ask->probe);
+	case OPT_FIELDS:
+		r->fields = arg;
+		return true;
+	case OPT_SEPARATOR:
+		return take_char("--separator", arg, &r->separator);
+	case OPT_JOINT:
+		return take_char("--joint", arg, &r->joint);
+	case OPT_ENGINE:
+		return take_engine(ask, arg);
+	case OPT_PLACE:
+		return take_place(ask, arg);
+	case OPT_AGENT:
+		ask->agent = arg;
+		return true;
+	}
+	ask->digests |= opt == OPT_DIGESTS;
+	r->header |= opt == OPT_HEADER;
+	r->hex |= opt == OPT_HEX;
+	r->skip_bad |= opt == OPT_SKIP_BAD;
+	ask->spec.absent |= opt == OPT_ABSENT;
+	ask->resume |= opt == OPT_RESUME;
+	ask->no_agent |= opt == OPT_NO_AGENT;
+	return opt == OPT_DIGESTS || opt == OPT_HEADER || opt == OPT_HEX ||
+	       opt == OPT_SKIP_BAD || opt == OPT_ABSENT || opt == OPT_RESUME ||
+	       opt == OPT_NO_AGENT || pkt_option(&r->pkt, opt, arg);
+}
+
+/* Auto is a column where something says so; flow records have flows. */
+static void settle_format(struct audit_ask *ask, bool has_key)
+{
+	struct rec_spec *r = &ask->spec.records;
+
+	if (r->format == REC_AUTO && ask->spec.key_len)
+		r->format = REC_COLUMN;
+	if (!has_key && (r->format == REC_NFDUMP || r->format == REC_IPFIX))
+		r->pkt.key = EPF_PKT_FLOW;
+	r->digest = ask->digests && r->format != REC_COLUMN;
+}
+
+static bool has_twice(const struct audit_ask *ask, const char *name)
+{
+	int i, n = 0;
+
+	for (i = 0; i < ask->nr_keys; i++)
+		n += !strcmp(ask->keys[i], name);
+	return n > 1;
+}
+
+/* Options that do not go together. */
+static const char *contradiction(const struct audit_ask *ask)
+{
+	const struct rec_spec *r = &ask->spec.records;
+	bool column = r->format == REC_COLUMN;
+	int i;
+
+	if (column && !ask->spec.key_len == !ask->digests)
+		return "a column takes one of --key-len N and --digests";
+	if (!column && ask->spec.key_len)
+		return "--key-len goes with --format column";
+	if (column && ask->nr_out[OUT_RECORDS])
+		return "--records: a column has no records, take --bitmap";
+	if (ask->spec.absent && !ask->nr_out[OUT_RECORDS])
+		return "--absent goes with --records";
+	if (ask->agent && (ask->no_agent || ask->place != TARGET_AUTO))
+		return "--agent goes with neither --no-agent nor --place";
+	if (ask->agent && ask->probe)
+		return "--probe is done here: leave out --agent";
+	if (has_twice(ask, "-"))
+		return "KEYS '-' can be given once only";
+	for (i = 0; i < AUDIT_OUTS; i++)
+		if (ask->nr_out[i] && ask->nr_out[i] != ask->nr_keys)
+			return "outputs: give each as often as there are KEYS, "
+			       "or not at all";
+	for (i = 0; i < ask->nr_out[OUT_RECORDS]; i++)
+		if (!strcmp(ask->out[OUT_RECORDS][i], "-") &&
+		    out_mode != OUT_TEXT)
+			return "-j and --records '-' both want standard output: "
+			       "give the records a name";
+	return NULL;
+}
+
+int cmd_audit(int argc, char **argv)
+{
+	struct audit_ask ask = { .place = TARGET_AUTO };
+	bool has_key = false;
+	const char *why;
+	int opt;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0) {
+		if (!take_option(&ask, opt, optarg))
+			return EXIT_FAIL;
+		has_key |= opt == OPT_KEY;
+	}
+	if (!operands(argc, argv, 2, 1 + AUDIT_KEYS_MAX, &spec))
+		return EXIT_FAIL;
+	ask.target = argv[optind++];
+	while (optind < argc)
+		ask.keys[ask.nr_keys++] = argv[optind++];
+	settle_format(&ask, has_key);
+	why = contradiction(&ask);
+	if (why)
+		return fail("%s", why);
+	if (!pkt_options_ok(&ask.spec.records.pkt))
+		return EXIT_FAIL;
+	catch_signals();
+	signal(SIGPIPE, SIG_IGN); /* a write error, so that we clean up */
+	return audit_run(&ask) ? EXIT_FAIL : EXIT_YES;
+}

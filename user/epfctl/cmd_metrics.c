@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl metrics: what the agent's endpoint tells of the filters, once. */
+#include "cmd.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "epfagent/metrics.h"
+
+enum { OPT_TEXT = OPT_LONG };
+
+int cmd_metrics(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "text", no_argument, NULL, OPT_TEXT },
+		{ 0 },
+	};
+	static const struct spec spec = {
+		.usage = "metrics [--text]",
+		.help =
+"      --text  the text format 0.0.4 instead of OpenMetrics, as node_exporter\n"
+"              collects it from files\n",
+		.shorts = "",
+		.longs = longs,
+	};
+	enum metrics_format format = METRICS_OPENMETRICS;
+	int dev, err, opt;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt != OPT_TEXT)
+			return EXIT_FAIL;
+		format = METRICS_TEXT;
+	}
+	if (!operands(argc, argv, 0, 0, &spec))
+		return EXIT_FAIL;
+	if (out_mode != OUT_TEXT)
+		return fail("metrics are no JSON: 'epfctl list -j' has the "
+			    "same numbers");
+	dev = epf_dev_open();
+	err = metrics_write(stdout, format, dev, NULL);
+	if (dev >= 0)
+		close(dev);
+	return err ? fail_call(err, "reading the filters", NULL) : EXIT_YES;
+}
