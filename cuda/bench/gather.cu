@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the memory can do: whole lines at random, and nothing else. A filter that
+ * looks at one line a key cannot be faster than this.
+ *
+ * A form is told as threads of a line and lines in flight: T lanes of a warp
+ * fetch a line together, B / (16 T) loads of 16 bytes each; a warp has 32 U lines
+ * on their way before it looks at the first. Numbers of lines are drawn once by
+ * the lane whose turn it is and shared by shuffles, so that arithmetic is not
+ * what is measured.
+ */
+#include "bench.h"
+
+#define WARP 32u
+#define WHOLE_WARP 0xffffffffu
+
+/* With more than one thread a line nothing is asked for twice by one of them. */
+template <int T>
+__device__ __forceinline__ ulonglong2 load(const ulonglong2 *at)
+{
+	return T == 1 ? *at : __ldcg(at);
+}
+
+/* What this thread fetches of 32 lines: @line is the one of its own turn. */
+template <int B, int T>
+__device__ __forceinline__ void fetch(const ulonglong2 *mem, __u64 line,
+				      ulonglong2 v[B / 16])
+{
+	const int loads = B / 16 / T;
+	int t, l;
+
+	EPF_UNROLL
+	for (t = 0; t < T; t++) {
+		__u64 of = __shfl_sync(WHOLE_WARP, (unsigned long long)line, t,
+				       T);
+		const ulonglong2 *at = mem + of * (B / 16) + threadIdx.x % T;
+
+		EPF_UNROLL
+		for (l = 0; l < loads; l++)
+			v[t * loads + l] = load<T>(at + l * T);
+	}
+}
+
+template <int B, int T, int U>
+static __global__ void gather(const ulonglong2 *mem, __u64 lines, __u64 n,
+			      unsigned long long *sink)
+{
+	__u64 thread = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
+	__u64 step = (__u64)gridDim.x * blockDim.x * U;
+	__u64 at = thread / WARP * WARP * U + threadIdx.x % WARP;
+	ulonglong2 v[U][B / 16];
+	unsigned long long sum = 0;
+	int u, l;
+
+	for (; at < n; at += step) { /* n is a multiple: whole warps */
+		EPF_UNROLL
+		for (u = 0; u < U; u++)
+			fetch<B, T>(mem,
+				    epf_mulhi(bench_key(SEED_GATHER,
+							at + u * WARP), lines),
+				    v[u]);
+		__syncwarp(); /* loads do not move over it */
+		EPF_UNROLL
+		for (u = 0; u < U; u++) {
+			EPF_UNROLL
+			for (l = 0; l < B / 16; l++)
+				sum += v[u][l].x ^ v[u][l].y;
+		}
+	}
+	if (sum == 1) /* never, which the compiler does not know */
+		*sink = sum;
+}
+
+typedef void (*gather_kernel)(const ulonglong2 *mem, __u64 lines, __u64 n,
+			      unsigned long long *sink);
+
+static const struct form {
+	__u32 line_bytes;
+	const char *name;
+	gather_kernel kernel;
+} forms[] = {
+	{ 32, "T1 U1", gather<32, 1, 1> },   { 32, "T1 U2", gather<32, 1, 2> },
+	{ 32, "T2 U1", gather<32, 2, 1> },   { 32, "T2 U2", gather<32, 2, 2> },
+	{ 32, "T2 U4", gather<32, 2, 4> },
+	{ 64, "T1 U1", gather<64, 1, 1> },   { 64, "T2 U1", gather<64, 2, 1> },
+	{ 64, "T4 U1", gather<64, 4, 1> },   { 64, "T4 U2", gather<64, 4, 2> },
+	{ 128, "T2 U1", gather<128, 2, 1> }, { 128, "T4 U1", gather<128, 4, 1> },
+	{ 128, "T8 U1", gather<128, 8, 1> },
+};
+#define FORMS (sizeof(forms) / sizeof(forms[0]))
+
+struct fetch {
+	const struct form *form;
+	__u64 lines;
+	__u64 n;
+	unsigned long long *sink;
+};
+
+static cudaError_t fetch_all(void *self)
+{
+	const struct fetch *f = (const struct fetch *)self;
+	const ulonglong2 *mem = (const ulonglong2 *)bench.lines;
+	gather_kernel kernel = f->form->kernel;
+	unsigned long long *sink = f->sink;
+	__u64 lines = f->lines, n = f->n;
+
+	return EPF_LAUNCH(kernel, blocks_for(n), BENCH_THREADS, bench.stream,
+			  mem, lines, n, sink);
+}
+
+double gather_rate(__u32 line_bytes, __u64 bytes, const char **form)
+{
+	struct fetch f = { NULL, bytes / line_bytes, bench.nr_keys, NULL };
+	double best = 0, rate;
+	unsigned int i;
+
+	f.sink = (unsigned long long *)card_memory(sizeof(*f.sink), "a word");
+	for (i = 0; i < FORMS; i++) {
+		if (forms[i].line_bytes != line_bytes)
+			continue;
+		f.form = &forms[i];
+		rate = (double)f.n / seconds_of(fetch_all, &f);
+		if (rate > best) {
+			best = rate;
+			*form = forms[i].name;
+		}
+	}
+	cudaFree(f.sink);
+	return best;
+}
+
+#define CEILINGS_MAX 128
+
+static struct {
+	__u32 line_bytes;
+	__u64 bytes;
+	double rate;
+} known[CEILINGS_MAX];
+static unsigned int nr_known;
+
+double ceiling(__u32 line_bytes, __u64 bytes)
+{
+	const char *form = "";
+	unsigned int i;
+
+	for (i = 0; i < nr_known; i++)
+		if (known[i].line_bytes == line_bytes &&
+		    known[i].bytes == bytes)
+			return known[i].rate;
+	if (nr_known == CEILINGS_MAX)
+		nr_known--;
+	i = nr_known++;
+	known[i].line_bytes = line_bytes;
+	known[i].bytes = bytes;
+	known[i].rate = gather_rate(line_bytes, bytes, &form);
+	record("gather", "d:line_bytes d:bytes s:form d:per_s",
+	       (double)line_bytes, (double)bytes, form, known[i].rate);
+	return known[i].rate;
+}
+
+/* How much the L2 fetches at a time is a hint that a process can give: does it
+ * matter? At 4.5 GB, or the largest size below; told as rates alone.
+ */
+static void run_granularity(void)
+{
+	static const size_t hints[] = { 32, 64, 128 };
+	const __u64 *size = sizes();
+	const char *form = "";
+	size_t before = 0;
+	unsigned int i;
+	__u32 bytes;
+
+	while (size[1] && size[1] <= 4500 * MB)
+		size++;
+	must(cudaDeviceGetLimit(&before, cudaLimitMaxL2FetchGranularity),
+	     "a limit");
+	for (i = 0; i < 3; i++) {
+		must(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity,
+					hints[i]), "a limit");
+		for (bytes = 32; bytes <= 64; bytes *= 2)
+			record("granularity",
+			       "d:hint d:before d:line_bytes d:bytes d:per_s",
+			       (double)hints[i], (double)before, (double)bytes,
+			       (double)*size, gather_rate(bytes, *size, &form));
+	}
+	must(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, before),
+	     "a limit");
+}
+
+void run_gathers(void)
+{
+	static const __u32 line_bytes[] = { 32, 64, 128 };
+	const __u64 *size;
+	unsigned int i;
+
+	for (size = sizes(); *size; size++)
+		for (i = 0; i < 3; i++)
+			ceiling(line_bytes[i], *size);
+	run_granularity();
+}

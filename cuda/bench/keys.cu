@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Keys and contents, made on the card. */
+#include "bench.h"
+
+#include <stdlib.h>
+
+static __global__ void make(__u64 *to, __u64 seed, __u64 n)
+{
+	__u64 step = (__u64)gridDim.x * blockDim.x;
+	__u64 i = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
+
+	for (; i < n; i += step)
+		to[i] = bench_key(seed, i);
+}
+
+cudaError_t keys_make(__u64 *to, __u64 seed, __u64 first, __u64 n)
+{
+	return EPF_LAUNCH(make, blocks_for(n), BENCH_THREADS, bench.stream, to,
+			  seed + first, n);
+}
+
+static __global__ void draw(__u64 *to, __u64 first, __u64 of, __u64 n)
+{
+	__u64 step = (__u64)gridDim.x * blockDim.x;
+	__u64 i = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
+
+	for (; i < n; i += step)
+		to[i] = bench_key(SEED_LIVE,
+				  first + epf_mulhi(epf_word(i, 2), of));
+}
+
+cudaError_t keys_draw(__u64 *to, __u64 first, __u64 of, __u64 n)
+{
+	return EPF_LAUNCH(draw, blocks_for(n), BENCH_THREADS, bench.stream, to,
+			  first, of, n);
+}
+
+static __global__ void noise(struct epf_line *to, __u64 words, __u64 epoch)
+{
+	__u64 step = (__u64)gridDim.x * blockDim.x;
+	__u64 i = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
+
+	for (; i < words; i += step) {
+		__u64 a = epf_word(i, 1), b = epf_word(i, 2);
+		__u64 set = a & (b | epf_rotl(b, 23));
+
+		to[i / EPF_LANES].lane[i % EPF_LANES] =
+			(set & ~EPF_TAG_MASK) |
+			epf_lane_tag(epoch, i % EPF_LANES);
+	}
+}
+
+cudaError_t lines_noise(struct epf_line *to, __u64 lines, __u64 epoch)
+{
+	return EPF_LAUNCH(noise, blocks_for(lines * EPF_LANES), BENCH_THREADS,
+			  bench.stream, to, lines * EPF_LANES, epoch);
+}
+
+__u64 present_in(const __u32 *bitmap, __u64 n)
+{
+	size_t bytes = (n + 31) / 32 * sizeof(__u32);
+	__u32 *host = (__u32 *)malloc(bytes);
+	__u64 sum = 0, i;
+
+	must(host ? cudaMemcpyAsync(host, bitmap, bytes, cudaMemcpyDeviceToHost,
+				    bench.stream) :
+		    cudaErrorMemoryAllocation, "an answer");
+	must(cudaStreamSynchronize(bench.stream), "an answer");
+	for (i = 0; i < bytes / sizeof(*host); i++)
+		sum += epf_popcount(host[i]); /* zeros behind the last key */
+	free(host);
+	return sum;
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The largest filter that the card takes: all positions counted, fresh keys asked
+ * for, an epoch begun, records of a journal applied; and windowed passes beside
+ * one pass.
+ */
+#include "bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EPOCH 43 /* any */
+#define BITS 6
+
+struct whole {
+	struct epf_cu_lines f;
+	struct epf_cu_keys keys;
+	unsigned long long *nr;
+	struct epf_journal_record *record;
+	__u64 records;
+	__u64 probes;
+	__u64 window; /* lines */
+	__u8 *hits;
+};
+
+static cudaError_t tally(void *self)
+{
+	struct whole *w = (struct whole *)self;
+
+	return epf_cu_tally(&w->f, w->nr, bench.stream);
+}
+
+static cudaError_t probe(void *self)
+{
+	struct whole *w = (struct whole *)self;
+
+	return epf_cu_probe(&w->f, SEED_ABSENT, w->probes, w->nr, bench.stream);
+}
+
+static cudaError_t clear(void *self)
+{
+	struct whole *w = (struct whole *)self;
+
+	return epf_cu_clear(&w->f, EPOCH + 1, bench.stream);
+}
+
+static cudaError_t apply(void *self)
+{
+	struct whole *w = (struct whole *)self;
+
+	return epf_cu_apply(&w->f, w->record, w->records, bench.stream);
+}
+
+static cudaError_t query(void *self)
+{
+	struct whole *w = (struct whole *)self;
+
+	return epf_cu_query(&w->f, &w->keys, bench.bitmap, NULL, bench.count,
+			    bench.stream);
+}
+
+static cudaError_t windowed(void *self)
+{
+	struct whole *w = (struct whole *)self;
+
+	return epf_cu_query_windowed(&w->f, &w->keys, bench.bitmap, NULL,
+				     bench.count, w->hits, w->window,
+				     bench.stream);
+}
+
+static __u32 *answer(__u64 n)
+{
+	__u32 *to = (__u32 *)malloc(n / 8);
+
+	must(to ? cudaMemcpyAsync(to, bench.bitmap, n / 8,
+				  cudaMemcpyDeviceToHost, bench.stream) :
+		  cudaErrorMemoryAllocation, "an answer");
+	must(cudaStreamSynchronize(bench.stream), "an answer");
+	return to;
+}
+
+/* The noise has three of eight positions set. */
+static void time_tally(struct whole *w)
+{
+	unsigned long long got[EPF_CU_TALLY];
+	double lanes = (double)epf_geom_lines(&w->f.geom) * EPF_LANES, sum = 0;
+	double s;
+	__u32 i;
+
+	s = seconds_of(tally, w);
+	must(cudaMemsetAsync(w->nr, 0, sizeof(got), bench.stream), "counters");
+	must(tally(w), "a count");
+	must(cudaMemcpyAsync(got, w->nr, sizeof(got), cudaMemcpyDeviceToHost,
+			     bench.stream), "counters");
+	must(cudaStreamSynchronize(bench.stream), "counters");
+	for (i = 0; i < EPF_LANES * (EPF_LANE_BITS + 1); i++)
+		sum += (double)got[i] * (i % (EPF_LANE_BITS + 1));
+	sum /= lanes * EPF_LANE_BITS;
+	record("fill", "d:bytes d:seconds d:fill", lanes * 8, s, sum);
+	law(sum > 0.37 && sum < 0.38, "three of eight positions are set");
+}
+
+static void time_probe(struct whole *w, double bytes)
+{
+	double s = seconds_of(probe, w);
+
+	record("fresh", "d:bytes d:keys d:seconds d:per_s", bytes,
+	       (double)w->probes, s, (double)w->probes / s);
+}
+
+/* One pass and several: the same answer. */
+static void time_windows(struct whole *w, double bytes)
+{
+	double n = (double)w->keys.n, s = seconds_of(query, w);
+	__u64 lines = epf_geom_lines(&w->f.geom);
+	__u32 *one = answer(w->keys.n), *more;
+	int passes;
+
+	record("windowed", "d:bytes d:passes d:per_s", bytes, 1., n / s);
+	for (passes = 2; passes <= 8; passes *= 2) {
+		w->window = (lines + passes - 1) / passes;
+		s = seconds_of(windowed, w);
+		more = answer(w->keys.n);
+		record("windowed", "d:bytes d:passes d:per_s", bytes,
+		       (double)passes, n / s);
+		law(!memcmp(one, more, w->keys.n / 8),
+		    "windowed passes give the same bitmap");
+		free(more);
+	}
+	free(one);
+}
+
+static __global__ void make_records(struct epf_journal_record *to, __u64 n)
+{
+	__u64 step = (__u64)gridDim.x * blockDim.x;
+	__u64 i = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
+
+	for (; i < n; i += step) {
+		to[i].seq = (n + i) << EPF_JOURNAL_KIND_BITS |
+			    EPF_JOURNAL_INSERT;
+		to[i].epoch = EPOCH;
+		to[i].value = bench_key(SEED_LIVE, i);
+		to[i].more = 1ULL << (EPOCH & 7);
+	}
+}
+
+/* These change the lines, so they come last. */
+static void time_changes(struct whole *w, double bytes)
+{
+	struct epf_journal_record *record_of = w->record;
+	__u64 n = w->records;
+	double s;
+
+	must(EPF_LAUNCH(make_records, blocks_for(n), BENCH_THREADS,
+			bench.stream, record_of, n), "records");
+	s = seconds_of(apply, w);
+	record("journal", "d:bytes d:records d:seconds d:per_s", bytes,
+	       (double)n, s, (double)n / s);
+	s = seconds_of(clear, w);
+	record("rotation", "d:bytes d:seconds", bytes, s);
+}
+
+void run_whole(void)
+{
+	struct whole w = {};
+	const __u64 *size = sizes();
+	double bytes;
+
+	while (size[1])
+		size++;
+	bytes = (double)*size;
+	w.f.line = (struct epf_line *)bench.lines;
+	w.f.epoch = EPOCH;
+	w.keys.data = bench.keys;
+	w.keys.n = bench.nr_keys;
+	w.records = bench.nr_keys / 4; /* as many bytes as keys */
+	w.probes = bench.emulated ? 1u << 12 : 1u << 30;
+	w.hits = (__u8 *)card_memory(bench.nr_keys, "hits");
+	w.nr = (unsigned long long *)card_memory(
+		EPF_CU_TALLY * sizeof(*w.nr), "counters");
+	must(epf_geom_init(&w.f.geom, *size / EPF_LINE_BYTES, 1, BITS) ?
+		     cudaErrorInvalidValue : cudaSuccess, "a filter's shape");
+	must(lines_noise(w.f.line, *size / EPF_LINE_BYTES, EPOCH), "lines");
+	must(keys_make(bench.keys, SEED_ABSENT, 0, bench.nr_keys), "keys");
+	time_tally(&w);
+	time_probe(&w, bytes);
+	time_windows(&w, bytes);
+	w.record = (struct epf_journal_record *)card_memory(
+		w.records * sizeof(*w.record), "records");
+	time_changes(&w, bytes);
+	cudaFree(w.record);
+	cudaFree(w.hits);
+	cudaFree(w.nr);
+}

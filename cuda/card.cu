@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The card: what it is, what it says when something fails, its memory. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_BYTES (sizeof(((struct epf_cuda_device *)0)->name))
+
+int card_wrong(struct epf_cuda_error *e, int err, const char *what, ...)
+{
+	va_list args;
+
+	va_start(args, what);
+	vsnprintf(e->text, sizeof(e->text), what, args);
+	va_end(args);
+	return err;
+}
+
+/* What is not named here is a card, or a driver, that has failed. */
+static int errno_of(cudaError_t err)
+{
+	switch (err) {
+	case cudaSuccess:
+		return 0;
+	case cudaErrorMemoryAllocation:
+		return -ENOMEM;
+	case cudaErrorNoDevice:
+	case cudaErrorInsufficientDriver:
+	case cudaErrorInitializationError:
+	case cudaErrorSystemDriverMismatch:
+	case cudaErrorNoKernelImageForDevice:
+	case cudaErrorDevicesUnavailable:
+		return -ENODEV;
+	default:
+		return -EIO;
+	}
+}
+
+static const char *words_of(cudaError_t err)
+{
+	switch (err) {
+	case cudaErrorInsufficientDriver:
+		return "there is no driver, or it is older than this library wants";
+	case cudaErrorNoKernelImageForDevice:
+		return "it is older than sm_80";
+	default:
+		return cudaGetErrorString(err);
+	}
+}
+
+int card_fails(struct epf_cuda_error *e, cudaError_t err, const char *what, ...)
+{
+	char text[sizeof(e->text)];
+	va_list args;
+
+	va_start(args, what);
+	vsnprintf(text, sizeof(text), what, args);
+	va_end(args);
+	cudaGetLastError(); /* told; what stays comes again by itself */
+	return card_wrong(e, errno_of(err), "%.60s: %.90s", text,
+			  words_of(err));
+}
+
+__u64 card_setting(const char *name, __u64 otherwise)
+{
+	const char *s = getenv(name);
+	__u64 v = s ? strtoull(s, NULL, 0) : 0;
+
+	return v ? v : otherwise;
+}
+
+int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
+{
+	struct cudaDeviceProp prop;
+	cudaError_t err;
+	int n = 0;
+
+	memset(device, 0, sizeof(*device));
+	err = cudaGetDeviceCount(&n);
+	if (!err && !n)
+		err = cudaErrorNoDevice;
+	if (!err)
+		err = cudaGetDeviceProperties(&prop, 0);
+	if (err) {
+		card_fails(e, err, "no GPU");
+		return -ENODEV;
+	}
+	snprintf(device->name, sizeof(device->name), "%.*s",
+		 (int)NAME_BYTES - 1, prop.name);
+	device->bytes = prop.totalGlobalMem;
+	device->major = (__u32)prop.major;
+	device->minor = (__u32)prop.minor;
+	return 0;
+}
+
+/* ---- made ready ---- */
+
+static void end_slot(struct slot *s)
+{
+	if (s->up)
+		cudaEventDestroy(s->up);
+	if (s->run)
+		cudaEventDestroy(s->run);
+	if (s->down)
+		cudaEventDestroy(s->down);
+	s->up = s->run = s->down = NULL;
+}
+
+static void end_card(struct card *c)
+{
+	__u32 i;
+
+	for (i = 0; i < SLOTS; i++)
+		end_slot(&c->slot[i]);
+	if (c->up)
+		cudaStreamDestroy(c->up);
+	if (c->run)
+		cudaStreamDestroy(c->run);
+	if (c->down)
+		cudaStreamDestroy(c->down);
+	c->up = c->run = c->down = NULL;
+}
+
+static cudaError_t begin_slot(struct slot *s)
+{
+	const unsigned int flags = cudaEventDisableTiming;
+	cudaError_t err = cudaEventCreateWithFlags(&s->up, flags);
+
+	if (!err)
+		err = cudaEventCreateWithFlags(&s->run, flags);
+	return err ? err : cudaEventCreateWithFlags(&s->down, flags);
+}
+
+static cudaError_t begin_streams(struct card *c)
+{
+	const unsigned int flags = cudaStreamNonBlocking;
+	cudaError_t err = cudaStreamCreateWithFlags(&c->up, flags);
+	__u32 i;
+
+	if (!err)
+		err = cudaStreamCreateWithFlags(&c->run, flags);
+	if (!err)
+		err = cudaStreamCreateWithFlags(&c->down, flags);
+	for (i = 0; i < SLOTS && !err; i++)
+		err = begin_slot(&c->slot[i]);
+	return err;
+}
+
+/* How much of the cache may be set aside, and for how large a window. */
+static size_t find_persisting(void)
+{
+	int aside = 0, window = 0;
+
+	if (cudaDeviceGetAttribute(&aside, cudaDevAttrMaxPersistingL2CacheSize,
+				   0) ||
+	    cudaDeviceGetAttribute(&window,
+				   cudaDevAttrMaxAccessPolicyWindowSize, 0)) {
+		cudaGetLastError();
+		return 0;
+	}
+	return (size_t)(aside < window ? aside : window);
+}
+
+int card_begin(struct card *c, struct epf_cuda_error *e)
+{
+	cudaError_t err;
+
+	if (c->broken)
+		return card_wrong(e, -EIO, "%s", c->why.text);
+	if (c->begun)
+		return 0;
+	err = cudaSetDevice(0);
+	if (!err)
+		err = begin_streams(c);
+	if (err) {
+		end_card(c);
+		return card_fails(e, err, "the GPU cannot be used");
+	}
+	c->buffer = card_setting("EPF_CUDA_BUFFER", BUFFER_BYTES);
+	c->window = card_setting("EPF_CUDA_WINDOW", WINDOW_BYTES) /
+		    EPF_LINE_BYTES + 1;
+	c->persisting = find_persisting();
+	c->begun = true;
+	return 0;
+}
+
+void card_quiet(struct card *c)
+{
+	cudaStreamSynchronize(c->up);
+	cudaStreamSynchronize(c->run);
+	cudaStreamSynchronize(c->down);
+	cudaGetLastError();
+}
+
+int card_alloc(void **p, size_t bytes, const char *what,
+	       struct epf_cuda_error *e)
+{
+	cudaError_t err = cudaMalloc(p, bytes);
+
+	if (!err)
+		return 0;
+	*p = NULL;
+	return card_fails(e, err, "%zu MiB of the GPU for %s", bytes >> 20,
+			  what);
+}
+
+/* ---- its cache ---- */
+
+static void set_window(struct card *c, void *at, size_t bytes)
+{
+	cudaLaunchAttributeValue value;
+	struct cudaAccessPolicyWindow *w = &value.accessPolicyWindow;
+
+	memset(&value, 0, sizeof(value));
+	w->base_ptr = at;
+	w->num_bytes = bytes;
+	w->hitRatio = 1;
+	w->hitProp = bytes ? cudaAccessPropertyPersisting :
+			     cudaAccessPropertyNormal;
+	w->missProp = bytes ? cudaAccessPropertyStreaming :
+			      cudaAccessPropertyNormal;
+	cudaStreamSetAttribute(c->run, cudaLaunchAttributeAccessPolicyWindow,
+			       &value);
+}
+
+void card_keep(struct card *c, const struct epf_cu_lines *lines)
+{
+	size_t bytes = lines ? epf_geom_lines(&lines->geom) * EPF_LINE_BYTES : 0;
+	bool fits = bytes && bytes <= c->persisting;
+
+	if (c->kept == (fits ? lines->line : NULL))
+		return;
+	if (c->kept) {
+		set_window(c, NULL, 0);
+		cudaCtxResetPersistingL2Cache();
+	}
+	c->kept = fits ? lines->line : NULL;
+	if (fits && !cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes))
+		set_window(c, lines->line, bytes);
+	cudaGetLastError();
+}

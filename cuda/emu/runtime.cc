@@ -1,0 +1,797 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The CUDA runtime, emulated, so that what is wrong is seen:
+ *
+ *   Nothing is done before somebody waits. A stream is a queue; who waits has
+ *   one operation after another done, of any stream whose turn it may be, in
+ *   an order drawn from a seed. So an event that is not waited for, or a pinned
+ *   buffer written to while a copy of it is under way, gives wrong answers.
+ *
+ *   The memory of the device is not the host's: it cannot be touched but by a
+ *   kernel or a copy (pages without any rights in between), has a page without
+ *   rights behind each piece, begins as rubbish, and what is written between
+ *   its end and that page is noticed when it is freed. Pinned memory that is
+ *   freed or written by nobody's leave likewise.
+ *
+ *   A wrong direction, an unknown pointer or a copy beyond a piece ends the
+ *   program with a line: these are faults of the caller, not of a card.
+ *
+ * EPF_EMU_SEED=N     of the order
+ * EPF_EMU_DEVICES=0  there is no card
+ * EPF_EMU_MEMORY=N   bytes that the card has
+ * EPF_EMU_L2=N       bytes of cache that may be set aside
+ * EPF_EMU_FAIL=N     the Nth call fails, once (EPF_EMU_ERROR=N: with that error)
+ * EPF_EMU_LOST=N     all calls from the Nth on fail, and nothing is done any more
+ *
+ * Read at the first call. One lock for all; whoever waits does the work.
+ */
+#include "emu.h"
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <vector>
+
+#define ARENA_BYTES (1ULL << 36)
+#define PAGE 4096u
+#define ALIGN 256u	/* as cudaMalloc() */
+#define RUBBISH 0xa5
+#define MEMORY (8ULL << 30)
+/* Where Linux has heaps, stacks and mappings of a process. */
+#define ADDRESS_MIN ((uintptr_t)5 << 44)
+#define ADDRESS_MAX ((uintptr_t)1 << 47)
+
+/* An event as it was when it was recorded for the @nr-th time. */
+struct moment {
+	cudaEvent_t event;
+	unsigned long nr;
+};
+
+/**
+ * struct emu_op - something to be done
+ * @work: do it
+ * @wait: not before that; or of no event
+ * @host: memory that must stay until it is done
+ */
+struct emu_op {
+	std::function<void()> work;
+	struct moment wait;
+	const char *host;
+	size_t host_bytes;
+};
+
+/**
+ * struct CUstream_st - a queue
+ * @rank: drawn; of all that can go on the highest does
+ * @left: destroyed; it goes when it is empty
+ */
+struct CUstream_st {
+	std::deque<struct emu_op> queue;
+	unsigned long rank;
+	bool left;
+};
+
+/**
+ * struct CUevent_st - @done of @recorded times
+ */
+struct CUevent_st {
+	unsigned long recorded;
+	unsigned long done;
+};
+
+typedef std::map<char *, size_t> pieces;
+
+/**
+ * struct emu - the machine
+ * @device: pieces of @arena, by address, with the bytes asked for
+ * @pinned: of the host
+ * @next: of the arena, never used before: what was freed is not used again
+ * @open: somebody may touch the device's memory
+ */
+struct emu {
+	std::recursive_mutex lock;
+	bool begun;
+	unsigned long seed;
+	int devices;
+	size_t memory, l2;
+	size_t used;
+	unsigned long calls, fail, lost;
+	cudaError_t fail_with, last;
+	char *arena;
+	size_t next;
+	pieces device, pinned;
+	std::vector<struct CUstream_st *> streams;
+};
+
+static struct emu emu;
+
+typedef std::lock_guard<std::recursive_mutex> guard;
+
+__attribute__((format(printf, 1, 2), noreturn))
+static void die(const char *fmt, ...)
+{
+	va_list args;
+
+	fputs("emulated card: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	abort();
+}
+
+static unsigned long setting(const char *name, unsigned long otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strtoul(s, NULL, 0) : otherwise;
+}
+
+static void begin(void)
+{
+	emu.begun = true;
+	emu.seed = setting("EPF_EMU_SEED", 1);
+	emu.devices = (int)setting("EPF_EMU_DEVICES", 1);
+	emu.memory = setting("EPF_EMU_MEMORY", MEMORY);
+	emu.l2 = setting("EPF_EMU_L2", 32u << 20);
+	emu.fail = setting("EPF_EMU_FAIL", 0);
+	emu.lost = setting("EPF_EMU_LOST", 0);
+	emu.fail_with = (cudaError_t)setting("EPF_EMU_ERROR", cudaErrorUnknown);
+	emu.arena = (char *)mmap(NULL, ARENA_BYTES, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				 -1, 0);
+	if (emu.arena == MAP_FAILED)
+		die("no room for its memory");
+}
+
+static bool lost(void)
+{
+	return emu.lost && emu.calls >= emu.lost;
+}
+
+static cudaError_t told(cudaError_t err)
+{
+	if (err != cudaSuccess && err != cudaErrorNotReady)
+		emu.last = err;
+	return err;
+}
+
+/* Each call begins so. Return: what it has to fail with. */
+static cudaError_t enter(void)
+{
+	if (!emu.begun)
+		begin();
+	emu.calls++;
+	if (!emu.devices)
+		return told(cudaErrorNoDevice);
+	if (lost())
+		return told(cudaErrorDevicesUnavailable);
+	return told(emu.calls == emu.fail ? emu.fail_with : cudaSuccess);
+}
+
+#define ENTER()                           \
+	guard g(emu.lock);                \
+	cudaError_t err_ = enter();       \
+	if (err_ != cudaSuccess)          \
+		return err_
+
+/* SplitMix64; of no other use than to be different each time. */
+static unsigned long draw(void)
+{
+	unsigned long x = emu.seed += 0x9e3779b97f4a7c15UL;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9UL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebUL;
+	return x ^ x >> 31;
+}
+
+/* ---- memory ---- */
+
+/* Whole pages, and the one behind them that nobody has. */
+static size_t span(size_t bytes)
+{
+	return (bytes + PAGE) / PAGE * PAGE;
+}
+
+static void rights(int prot)
+{
+	pieces::iterator i;
+
+	for (i = emu.device.begin(); i != emu.device.end(); i++)
+		if (mprotect(i->first, span(i->second), prot))
+			die("mprotect");
+}
+
+/* The piece with @p, which is @at bytes into it; the end if there is none. */
+static pieces::iterator find(pieces &all, const void *p, size_t *at)
+{
+	pieces::iterator i = all.upper_bound((char *)(uintptr_t)p);
+
+	if (i == all.begin())
+		return all.end();
+	i--;
+	*at = (size_t)((const char *)p - i->first);
+	return *at < span(i->second) ? i : all.end();
+}
+
+static bool of_device(const void *p)
+{
+	return (const char *)p >= emu.arena &&
+	       (const char *)p < emu.arena + ARENA_BYTES;
+}
+
+static void check_device(const void *p, size_t bytes, const char *what)
+{
+	size_t at;
+	pieces::iterator i = find(emu.device, p, &at);
+
+	if (i == emu.device.end() || at > i->second || bytes > i->second - at)
+		die("%s: %zu bytes at %p are not of a piece of the device",
+		    what, bytes, p);
+}
+
+static void check_host(const void *p, size_t bytes, const char *what)
+{
+	if (of_device(p) || !p)
+		die("%s: %zu bytes at %p are not of the host", what, bytes, p);
+}
+
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+	char *to;
+
+	ENTER();
+	if (!bytes || bytes > emu.memory - emu.used ||
+	    span(bytes) + PAGE > ARENA_BYTES - emu.next)
+		return told(cudaErrorMemoryAllocation);
+	to = emu.arena + emu.next;
+	emu.next += span(bytes) + PAGE;
+	emu.used += bytes;
+	if (mprotect(to, span(bytes), PROT_READ | PROT_WRITE))
+		die("mprotect");
+	memset(to, RUBBISH, span(bytes));
+	mprotect(to, span(bytes), PROT_NONE);
+	emu.device[to] = bytes;
+	*p = to;
+	return cudaSuccess;
+}
+
+static void run_all(void);
+
+cudaError_t cudaFree(void *p)
+{
+	pieces::iterator i;
+	size_t n, bytes;
+	char *at;
+
+	guard g(emu.lock);
+	cudaError_t err = enter();
+	if (!p)
+		return err;
+	i = emu.device.find((char *)p);
+	if (i == emu.device.end())
+		die("free of %p, which is no piece of the device", p);
+	run_all();
+	at = i->first;
+	bytes = i->second;
+	mprotect(at, span(bytes), PROT_READ);
+	for (n = bytes; n < span(bytes); n++)
+		if ((unsigned char)at[n] != RUBBISH)
+			die("something was written %zu bytes behind the %zu of %p",
+			    n - bytes, bytes, p);
+	emu.device.erase(i);
+	emu.used -= bytes;
+	madvise(at, span(bytes), MADV_DONTNEED);
+	mprotect(at, span(bytes), PROT_NONE);
+	return err;
+}
+
+cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags)
+{
+	ENTER();
+	(void)flags;
+	*p = bytes ? malloc(bytes) : NULL;
+	if (!*p)
+		return told(cudaErrorMemoryAllocation);
+	memset(*p, RUBBISH, bytes);
+	emu.pinned[(char *)*p] = bytes;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+	return cudaHostAlloc(p, bytes, cudaHostAllocDefault);
+}
+
+/* Is something that is to be done about this memory? */
+static bool awaited(const char *p, size_t bytes)
+{
+	size_t i, j;
+
+	for (i = 0; i < emu.streams.size(); i++)
+		for (j = 0; j < emu.streams[i]->queue.size(); j++) {
+			const struct emu_op &op = emu.streams[i]->queue[j];
+
+			if (op.host && op.host < p + bytes &&
+			    p < op.host + op.host_bytes)
+				return true;
+		}
+	return false;
+}
+
+static void unpin(void *p, const char *what)
+{
+	pieces::iterator i = emu.pinned.find((char *)p);
+
+	if (i == emu.pinned.end())
+		die("%s of %p, which is not pinned", what, p);
+	if (!lost() && awaited(i->first, i->second))
+		die("%s of %p, while a copy is under way", what, p);
+	emu.pinned.erase(i);
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+	guard g(emu.lock);
+	cudaError_t err = enter();
+
+	if (!p)
+		return err;
+	unpin(p, "free");
+	free(p);
+	return err;
+}
+
+cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags)
+{
+	ENTER();
+	(void)flags;
+	check_host(p, bytes, "register");
+	emu.pinned[(char *)p] = bytes;
+	return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *p)
+{
+	guard g(emu.lock);
+	cudaError_t err = enter();
+
+	unpin(p, "unregister");
+	return err;
+}
+
+/* ---- what is to be done ---- */
+
+static bool can_go(const struct CUstream_st *s)
+{
+	const struct emu_op *op;
+
+	if (s->queue.empty())
+		return false;
+	op = &s->queue.front();
+	return !op->wait.event || op->wait.event->done >= op->wait.nr;
+}
+
+/* The stream whose turn it is; now and then the turns are drawn again. */
+static struct CUstream_st *turn(void)
+{
+	struct CUstream_st *best = NULL;
+	size_t i;
+
+	for (i = 0; i < emu.streams.size(); i++) {
+		struct CUstream_st *s = emu.streams[i];
+
+		if (!(draw() & 3))
+			s->rank = draw();
+		if (can_go(s) && (!best || s->rank > best->rank))
+			best = s;
+	}
+	return best;
+}
+
+static void forget_empty(void)
+{
+	size_t i;
+
+	for (i = emu.streams.size(); i--;)
+		if (emu.streams[i]->left && emu.streams[i]->queue.empty()) {
+			delete emu.streams[i];
+			emu.streams.erase(emu.streams.begin() + (long)i);
+		}
+}
+
+/* Return: was there anything? */
+static bool run_one(void)
+{
+	struct CUstream_st *s = turn();
+
+	if (!s)
+		return false;
+	if (s->queue.front().work)
+		s->queue.front().work();
+	s->queue.pop_front();
+	forget_empty();
+	return true;
+}
+
+static bool any_left(void)
+{
+	size_t i;
+
+	for (i = 0; i < emu.streams.size(); i++)
+		if (!emu.streams[i]->queue.empty())
+			return true;
+	return false;
+}
+
+static void run_all(void)
+{
+	while (!lost() && run_one())
+		;
+	if (!lost() && any_left())
+		die("streams wait for one another");
+}
+
+static cudaError_t put(cudaStream_t s, const struct emu_op &op)
+{
+	if (s) {
+		s->queue.push_back(op);
+		return cudaSuccess;
+	}
+	run_all();
+	op.work();
+	return cudaSuccess;
+}
+
+static void with_rights(const std::function<void()> &work)
+{
+	rights(PROT_READ | PROT_WRITE);
+	work();
+	rights(PROT_NONE);
+}
+
+static struct emu_op op_of(const std::function<void()> &work)
+{
+	struct emu_op op = { work, { NULL, 0 }, NULL, 0 };
+
+	return op;
+}
+
+cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks,
+			      unsigned int threads,
+			      std::function<void()> kernel)
+{
+	ENTER();
+	if (!blocks || !threads || threads > 1024)
+		return told(cudaErrorInvalidValue);
+	return put(stream, op_of([=] {
+		with_rights([&] { emu_run(blocks, threads, kernel); });
+	}));
+}
+
+/* Words that look like addresses of memory of this process, and are. */
+void emu_argument(const void *arg, size_t bytes)
+{
+	uintptr_t word;
+	unsigned char there;
+	size_t i, at;
+
+	for (i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
+		guard g(emu.lock);
+		if (emu.device.empty())
+			return;
+		memcpy(&word, (const char *)arg + i, sizeof(word));
+		if (word < ADDRESS_MIN || word >= ADDRESS_MAX ||
+		    of_device((void *)word))
+			continue;
+		if (find(emu.pinned, (void *)word, &at) != emu.pinned.end() ||
+		    mincore((void *)(word & ~(uintptr_t)(PAGE - 1)), 1, &there))
+			continue;
+		die("a kernel is given %p, which is memory of the host",
+		    (void *)word);
+	}
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
+				   enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+	struct emu_op op;
+
+	ENTER();
+	if (!bytes)
+		return cudaSuccess;
+	op = op_of([=] { with_rights([=] { memcpy(to, from, bytes); }); });
+	if (kind == cudaMemcpyHostToDevice) {
+		check_device(to, bytes, "copy to the device");
+		check_host(from, bytes, "copy to the device");
+		op.host = (const char *)from;
+	} else if (kind == cudaMemcpyDeviceToHost) {
+		check_device(from, bytes, "copy from the device");
+		check_host(to, bytes, "copy from the device");
+		op.host = (const char *)to;
+	} else if (kind == cudaMemcpyDeviceToDevice) {
+		check_device(to, bytes, "copy");
+		check_device(from, bytes, "copy");
+	} else {
+		die("a copy of a kind that is not emulated");
+	}
+	op.host_bytes = op.host ? bytes : 0;
+	return put(stream, op);
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
+			      enum cudaMemcpyKind kind)
+{
+	return cudaMemcpyAsync(to, from, bytes, kind, NULL);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes,
+				   cudaStream_t stream)
+{
+	ENTER();
+	if (!bytes)
+		return cudaSuccess;
+	check_device(to, bytes, "set");
+	return put(stream, op_of([=] {
+		with_rights([=] { memset(to, byte, bytes); });
+	}));
+}
+
+cudaError_t cudaMemset(void *to, int byte, size_t bytes)
+{
+	return cudaMemsetAsync(to, byte, bytes, NULL);
+}
+
+/* ---- streams and events ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
+					     unsigned int flags)
+{
+	ENTER();
+	(void)flags;
+	*stream = new CUstream_st();
+	(*stream)->rank = draw();
+	emu.streams.push_back(*stream);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+	guard g(emu.lock);
+	cudaError_t err = enter();
+
+	stream->left = true;
+	if (lost())
+		stream->queue.clear();
+	forget_empty();
+	return err;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+	ENTER();
+	while (stream && !stream->queue.empty())
+		if (!run_one())
+			die("streams wait for one another");
+	if (!stream)
+		run_all();
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+	ENTER();
+	run_all();
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+				       unsigned int flags)
+{
+	struct emu_op op = op_of(nullptr);
+
+	ENTER();
+	(void)flags;
+	op.wait.event = event;
+	op.wait.nr = event->recorded;
+	stream->queue.push_back(op);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream,
+					  cudaLaunchAttributeID id,
+					  const cudaLaunchAttributeValue *value)
+{
+	const struct cudaAccessPolicyWindow *w = &value->accessPolicyWindow;
+
+	ENTER();
+	(void)stream;
+	if (id != cudaLaunchAttributeAccessPolicyWindow ||
+	    w->num_bytes > emu.l2 || w->hitRatio < 0 || w->hitRatio > 1)
+		return told(cudaErrorInvalidValue);
+	if (w->num_bytes)
+		check_device(w->base_ptr, w->num_bytes, "window");
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event,
+					    unsigned int flags)
+{
+	ENTER();
+	(void)flags;
+	*event = new CUevent_st();
+	return cudaSuccess;
+}
+
+static bool event_awaited(cudaEvent_t event)
+{
+	size_t i, j;
+
+	for (i = 0; i < emu.streams.size(); i++)
+		for (j = 0; j < emu.streams[i]->queue.size(); j++)
+			if (emu.streams[i]->queue[j].wait.event == event)
+				return true;
+	return event->done < event->recorded;
+}
+
+/* One that is awaited stays, as an unnamed one of the real runtime does. */
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+	guard g(emu.lock);
+	cudaError_t err = enter();
+
+	if (!event_awaited(event))
+		delete event;
+	return err;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+	unsigned long nr;
+
+	ENTER();
+	nr = ++event->recorded;
+	return put(stream, op_of([=] { event->done = nr; }));
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+	ENTER();
+	while (event->done < event->recorded)
+		if (!run_one())
+			die("an event that never comes");
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+	ENTER();
+	if (event->done < event->recorded)
+		run_one();
+	return event->done < event->recorded ? cudaErrorNotReady : cudaSuccess;
+}
+
+/* ---- what the card is ---- */
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+	ENTER();
+	*count = emu.devices;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+	ENTER();
+	*device = 0;
+	return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+	ENTER();
+	return device ? told(cudaErrorInvalidDevice) : cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
+					   int device)
+{
+	ENTER();
+	(void)device;
+	memset(prop, 0, sizeof(*prop));
+	snprintf(prop->name, sizeof(prop->name), "emulated card");
+	prop->totalGlobalMem = emu.memory;
+	prop->major = 9;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
+					  int device)
+{
+	ENTER();
+	(void)device;
+	switch (attr) {
+	case cudaDevAttrMultiProcessorCount:
+		*value = 4;
+		return cudaSuccess;
+	case cudaDevAttrL2CacheSize:
+	case cudaDevAttrMaxPersistingL2CacheSize:
+	case cudaDevAttrMaxAccessPolicyWindowSize:
+		*value = (int)emu.l2;
+		return cudaSuccess;
+	}
+	return told(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
+{
+	ENTER();
+	(void)limit;
+	return value > emu.l2 ? told(cudaErrorInvalidValue) : cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
+{
+	ENTER();
+	*left = emu.memory - emu.used;
+	*total = emu.memory;
+	return cudaSuccess;
+}
+
+cudaError_t cudaCtxResetPersistingL2Cache(void)
+{
+	ENTER();
+	return cudaSuccess;
+}
+
+/* ---- errors ---- */
+
+cudaError_t cudaPeekAtLastError(void)
+{
+	guard g(emu.lock);
+
+	return emu.last;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+	guard g(emu.lock);
+	cudaError_t err = emu.last;
+
+	if (!lost())
+		emu.last = cudaSuccess;
+	return err;
+}
+
+const char *cudaGetErrorName(cudaError_t err)
+{
+	switch (err) {
+	case cudaSuccess:
+		return "cudaSuccess";
+	case cudaErrorMemoryAllocation:
+		return "cudaErrorMemoryAllocation";
+	case cudaErrorDevicesUnavailable:
+		return "cudaErrorDevicesUnavailable";
+	case cudaErrorNoDevice:
+		return "cudaErrorNoDevice";
+	case cudaErrorUnknown:
+		return "cudaErrorUnknown";
+	default:
+		return "cudaError";
+	}
+}
+
+const char *cudaGetErrorString(cudaError_t err)
+{
+	return err == cudaErrorMemoryAllocation ? "out of memory" :
+	       err == cudaErrorNoDevice ? "no CUDA-capable device is detected" :
+	       err == cudaErrorDevicesUnavailable ?
+		       "CUDA-capable device(s) is/are busy or unavailable" :
+		       "emulated error";
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The emulation's runtime: the names of the CUDA runtime that host code uses.
+ * C and C++. Values are those of the runtime; it has no more than is used. See
+ * runtime.cc for what it is strict about.
+ */
+#ifndef EPF_EMU_RUNTIME_H
+#define EPF_EMU_RUNTIME_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As <driver_types.h> numbers them. */
+enum cudaError {
+	cudaSuccess = 0,
+	cudaErrorInvalidValue = 1,
+	cudaErrorMemoryAllocation = 2,
+	cudaErrorInitializationError = 3,
+	cudaErrorInsufficientDriver = 35,
+	cudaErrorDevicesUnavailable = 46,
+	cudaErrorNoDevice = 100,
+	cudaErrorInvalidDevice = 101,
+	cudaErrorNoKernelImageForDevice = 209,
+	cudaErrorECCUncorrectable = 214,
+	cudaErrorInvalidResourceHandle = 400,
+	cudaErrorNotReady = 600,
+	cudaErrorIllegalAddress = 700,
+	cudaErrorLaunchFailure = 719,
+	cudaErrorSystemDriverMismatch = 803,
+	cudaErrorUnknown = 999,
+};
+typedef enum cudaError cudaError_t;
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+
+enum cudaMemcpyKind {
+	cudaMemcpyHostToHost,
+	cudaMemcpyHostToDevice,
+	cudaMemcpyDeviceToHost,
+	cudaMemcpyDeviceToDevice,
+	cudaMemcpyDefault,
+};
+
+enum cudaDeviceAttr {
+	cudaDevAttrMultiProcessorCount = 16,
+	cudaDevAttrL2CacheSize = 38,
+	cudaDevAttrMaxPersistingL2CacheSize = 108,
+	cudaDevAttrMaxAccessPolicyWindowSize = 109,
+};
+
+enum cudaLimit { cudaLimitPersistingL2CacheSize = 6 };
+
+struct cudaDeviceProp {
+	char name[256];
+	size_t totalGlobalMem;
+	int major;
+	int minor;
+};
+
+enum cudaAccessProperty {
+	cudaAccessPropertyNormal,
+	cudaAccessPropertyStreaming,
+	cudaAccessPropertyPersisting,
+};
+
+struct cudaAccessPolicyWindow {
+	void *base_ptr;
+	size_t num_bytes;
+	float hitRatio;
+	enum cudaAccessProperty hitProp;
+	enum cudaAccessProperty missProp;
+};
+
+typedef enum { cudaLaunchAttributeAccessPolicyWindow = 1 } cudaLaunchAttributeID;
+
+typedef union {
+	struct cudaAccessPolicyWindow accessPolicyWindow;
+} cudaLaunchAttributeValue;
+
+#define cudaEventDisableTiming 2u
+#define cudaStreamNonBlocking 1u
+#define cudaHostAllocDefault 0u
+#define cudaHostRegisterReadOnly 8u
+
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
+				   int device);
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaMemGetInfo(size_t *left, size_t *total);
+cudaError_t cudaCtxResetPersistingL2Cache(void);
+
+cudaError_t cudaMalloc(void **p, size_t bytes);
+cudaError_t cudaFree(void *p);
+cudaError_t cudaMallocHost(void **p, size_t bytes);
+cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags);
+cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags);
+cudaError_t cudaHostUnregister(void *p);
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
+		       enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
+			    enum cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemset(void *to, int byte, size_t bytes);
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes,
+			    cudaStream_t stream);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+				unsigned int flags);
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID id,
+				   const cudaLaunchAttributeValue *value);
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
+const char *cudaGetErrorName(cudaError_t err);
+const char *cudaGetErrorString(cudaError_t err);
+
+/**
+ * emu_argument() - look at the arguments of a kernel
+ * @arg: they
+ * @bytes: of them
+ *
+ * Host memory that is not pinned, given to a kernel, ends the program: a card
+ * cannot read it. Told by words that are addresses of mapped memory, as soon as
+ * there is memory of the device at all.
+ */
+void emu_argument(const void *arg, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* EPF_EMU_RUNTIME_H */

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The table of functions. Lines and columns that are held stay on the card until
+ * they are released; streams and buffers as long as the process lives.
+ */
+#include "engine.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define APPLY_RECORDS (1ULL << 22) /* at a time: 128 MiB */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct card card;
+
+/* Each function is between these. */
+static int enter(struct epf_cuda_error *e)
+{
+	pthread_mutex_lock(&lock);
+	return card_begin(&card, e);
+}
+
+/* A card that has failed is not asked again: what it answers is not known. */
+static int leave(int ret, const struct epf_cuda_error *e)
+{
+	if ((ret == -EIO || ret == -ENODEV) && card.begun && !card.broken) {
+		card.broken = true;
+		card.why = *e;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+static int probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
+{
+	int ret;
+
+	pthread_mutex_lock(&lock);
+	ret = card_probe(device, e);
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+/* ---- lines ---- */
+
+static bool lines_sound(const struct epf_cuda_lines *l)
+{
+	const struct epf_geom *g = &l->geom;
+	struct epf_geom again;
+
+	return l->line && !((uintptr_t)l->line % sizeof(__u64)) &&
+	       l->epoch >= EPF_EPOCH_FIRST && g->parts <= EPF_PARTS_MAX &&
+	       g->part_lines <= EPF_LINES_MAX &&
+	       g->bits <= EPF_PART_BITS_MAX && g->more < g->parts &&
+	       !epf_geom_init(&again, epf_geom_lines(g), g->parts,
+			      g->bits * g->parts + g->more);
+}
+
+static size_t bytes_of(const struct epf_cuda_held *h)
+{
+	return epf_geom_lines(&h->lines.geom) * EPF_LINE_BYTES;
+}
+
+static void drop(struct epf_cuda_held *h)
+{
+	if (h->lines.line)
+		cudaFree(h->lines.line);
+	free(h);
+}
+
+static int settle(struct epf_cuda_held *h, struct epf_cuda_error *e)
+{
+	cudaError_t err = epf_cu_settle(&h->lines, card.run);
+
+	if (!err)
+		err = cudaStreamSynchronize(card.run);
+	return err ? card_fails(e, err, "settling lines on the GPU") : 0;
+}
+
+static int fill(struct epf_cuda_held *h, const struct epf_cuda_lines *lines,
+		__u32 threads, struct epf_cuda_error *e)
+{
+	void *to;
+	int ret = card_alloc(&to, bytes_of(h), "lines", e);
+
+	if (ret)
+		return ret;
+	h->lines.line = (struct epf_line *)to;
+	ret = flow_up(&card, to, lines->line, bytes_of(h), true, threads, e);
+	return ret ? ret : settle(h, e);
+}
+
+static int hold(const struct epf_cuda_lines *lines, __u32 threads,
+		struct epf_cuda_held **held, struct epf_cuda_error *e)
+{
+	struct epf_cuda_held *h = (struct epf_cuda_held *)calloc(1, sizeof(*h));
+	int ret = enter(e);
+
+	*held = NULL;
+	if (!ret && !h)
+		ret = card_wrong(e, -ENOMEM, "out of memory");
+	if (!ret && !lines_sound(lines))
+		ret = card_wrong(e, -EINVAL, "no filter has such lines");
+	if (!ret) {
+		h->lines.geom = lines->geom;
+		h->lines.epoch = lines->epoch;
+		h->hash = lines->hash;
+		ret = fill(h, lines, threads, e);
+	}
+	if (!ret) {
+		*held = h;
+	} else if (h) {
+		if (card.begun)
+			card_quiet(&card);
+		drop(h);
+	}
+	return leave(ret, e);
+}
+
+static void release(struct epf_cuda_held *h)
+{
+	if (!h)
+		return;
+	pthread_mutex_lock(&lock);
+	if (card.kept == h->lines.line)
+		card_keep(&card, NULL);
+	drop(h);
+	pthread_mutex_unlock(&lock);
+}
+
+static int fetch(struct epf_cuda_held *h, struct epf_line *line,
+		 struct epf_cuda_error *e)
+{
+	int ret = enter(e);
+	cudaError_t err;
+
+	if (ret)
+		return leave(ret, e);
+	err = cudaMemcpyAsync(line, h->lines.line, bytes_of(h),
+			      cudaMemcpyDeviceToHost, card.down);
+	if (!err)
+		err = cudaStreamSynchronize(card.down);
+	if (err)
+		ret = card_fails(e, err, "copying lines from the GPU");
+	return leave(ret, e);
+}
+
+/* ---- kept current ---- */
+
+/* Of eight epochs on nothing is left; fewer make no tag come round. */
+static int go_to(struct epf_cuda_held *h, __u64 epoch, struct epf_cuda_error *e)
+{
+	__u64 epochs = epoch - h->lines.epoch;
+	cudaError_t err = cudaSuccess;
+
+	if (!epochs)
+		return 0;
+	h->lines.epoch = epoch;
+	if (epochs >= EPF_LANES)
+		err = cudaMemsetAsync(h->lines.line, 0, bytes_of(h), card.run);
+	else if (epochs == 1)
+		err = epf_cu_clear(&h->lines, epoch, card.run);
+	else
+		err = epf_cu_settle(&h->lines, card.run);
+	return err ? card_fails(e, err, "beginning an epoch on the GPU") : 0;
+}
+
+static int apply_some(struct epf_cuda_held *h, void *there,
+		      const struct epf_journal_record *record, __u64 n,
+		      struct epf_cuda_error *e)
+{
+	int ret = flow_up(&card, there, record, n * sizeof(*record), false, 1, e);
+	cudaError_t err;
+
+	if (ret)
+		return ret;
+	err = epf_cu_apply(&h->lines, (const struct epf_journal_record *)there,
+			   n, card.run);
+	if (!err)
+		err = cudaStreamSynchronize(card.run);
+	return err ? card_fails(e, err, "applying a journal on the GPU") : 0;
+}
+
+static int apply_all(struct epf_cuda_held *h,
+		     const struct epf_journal_record *record, __u64 n,
+		     struct epf_cuda_error *e)
+{
+	__u64 most = n < APPLY_RECORDS ? n : APPLY_RECORDS, at, some;
+	void *there;
+	int ret;
+
+	ret = card_alloc(&there, most * sizeof(*record), "a journal", e);
+	if (ret)
+		return ret;
+	for (at = 0; at < n && !ret; at += some) {
+		some = n - at < most ? n - at : most;
+		ret = apply_some(h, there, record + at, some, e);
+	}
+	if (ret)
+		card_quiet(&card);
+	cudaFree(there);
+	return ret;
+}
+
+/* Lines that could not be brought on are of no epoch: to be released. */
+static int apply(struct epf_cuda_held *h,
+		 const struct epf_journal_record *record, __u64 n, __u64 epoch,
+		 struct epf_cuda_error *e)
+{
+	int ret = enter(e);
+
+	if (!ret && epoch < h->lines.epoch)
+		ret = card_wrong(e, -EINVAL, "epochs do not go back");
+	if (!ret)
+		ret = go_to(h, epoch, e);
+	if (!ret && n)
+		ret = apply_all(h, record, n, e);
+	if (!ret && cudaStreamSynchronize(card.run))
+		ret = card_wrong(e, -EIO, "waiting for the GPU");
+	return leave(ret, e);
+}
+
+/* ---- keys ---- */
+
+static bool keys_sound(const struct epf_cuda_keys *k)
+{
+	size_t bytes = k->len ? k->len : sizeof(__u64);
+
+	return k->len <= EPF_KEY_MAX && k->n <= PTRDIFF_MAX / bytes &&
+	       (!k->n || k->data);
+}
+
+static int load_keys(struct epf_cuda_column *c, const struct epf_cuda_keys *k,
+		     __u32 threads, struct epf_cuda_error *e)
+{
+	size_t bytes = k->n * (k->len ? k->len : sizeof(__u64));
+	void *to = NULL;
+	int ret = 0;
+
+	if (k->n)
+		ret = card_alloc(&to, bytes, "keys", e);
+	c->keys.data = to;
+	c->keys.n = k->n;
+	c->keys.len = k->len;
+	if (ret || !k->n)
+		return ret;
+	return flow_up(&card, to, k->data, bytes, false, threads, e);
+}
+
+static void drop_column(struct epf_cuda_column *c)
+{
+	if (c->keys.data)
+		cudaFree((void *)(uintptr_t)c->keys.data);
+	free(c);
+}
+
+static int load(const struct epf_cuda_keys *keys, __u32 threads,
+		struct epf_cuda_column **column, struct epf_cuda_error *e)
+{
+	struct epf_cuda_column *c =
+		(struct epf_cuda_column *)calloc(1, sizeof(*c));
+	int ret = enter(e);
+
+	*column = NULL;
+	if (!ret && !c)
+		ret = card_wrong(e, -ENOMEM, "out of memory");
+	if (!ret && !keys_sound(keys))
+		ret = card_wrong(e, -EINVAL, "no keys are like that");
+	if (!ret)
+		ret = load_keys(c, keys, threads, e);
+	if (!ret) {
+		*column = c;
+	} else if (c) {
+		if (card.begun)
+			card_quiet(&card);
+		drop_column(c);
+	}
+	return leave(ret, e);
+}
+
+static void unload(struct epf_cuda_column *c)
+{
+	if (!c)
+		return;
+	pthread_mutex_lock(&lock);
+	drop_column(c);
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- questions ---- */
+
+static int query(struct epf_cuda_held *h, const struct epf_cuda_keys *keys,
+		 struct epf_cuda_answer *a, struct epf_cuda_error *e)
+{
+	int ret = enter(e);
+
+	if (!ret && (!keys_sound(keys) || (keys->n && !a->bitmap)))
+		ret = card_wrong(e, -EINVAL, "no keys are like that");
+	if (!ret)
+		ret = flow_query(&card, h, keys, NULL, a, e);
+	return leave(ret, e);
+}
+
+static int query_column(struct epf_cuda_held *h,
+			const struct epf_cuda_column *column, __u64 first,
+			__u64 n, struct epf_cuda_answer *a,
+			struct epf_cuda_error *e)
+{
+	struct epf_cu_keys keys = column->keys;
+	size_t bytes = keys.len ? keys.len : sizeof(__u64);
+	int ret = enter(e);
+
+	if (!ret && (first > keys.n || n > keys.n - first))
+		ret = card_wrong(e, -EINVAL, "the column has not so many keys");
+	if (!ret && n && !a->bitmap)
+		ret = card_wrong(e, -EINVAL, "no room for an answer");
+	if (ret)
+		return leave(ret, e);
+	keys.data = (const char *)keys.data + first * bytes;
+	keys.n = n;
+	return leave(flow_query(&card, h, NULL, &keys, a, e), e);
+}
+
+/* Run what adds to @n counters of the card, which begin at zero. */
+typedef cudaError_t (*counting_fn)(const struct epf_cuda_held *h,
+				   unsigned long long *there, const __u64 *arg);
+
+static cudaError_t count_there(const struct epf_cuda_held *h,
+			       unsigned long long *there, __u64 *nr, size_t n,
+			       counting_fn counting, const __u64 *arg)
+{
+	cudaError_t err = cudaMemsetAsync(there, 0, n * sizeof(*nr), card.run);
+
+	if (!err)
+		err = counting(h, there, arg);
+	if (!err)
+		err = cudaMemcpyAsync(nr, there, n * sizeof(*nr),
+				      cudaMemcpyDeviceToHost, card.run);
+	return err ? err : cudaStreamSynchronize(card.run);
+}
+
+static int count(const struct epf_cuda_held *h, __u64 *nr, size_t n,
+		 counting_fn counting, const __u64 *arg,
+		 struct epf_cuda_error *e)
+{
+	cudaError_t err;
+	void *there;
+	int ret = enter(e);
+
+	if (!ret)
+		ret = card_alloc(&there, n * sizeof(*nr), "counters", e);
+	if (ret)
+		return leave(ret, e);
+	err = count_there(h, (unsigned long long *)there, nr, n, counting, arg);
+	if (err) {
+		ret = card_fails(e, err, "counting on the GPU");
+		card_quiet(&card);
+	}
+	cudaFree(there);
+	return leave(ret, e);
+}
+
+static cudaError_t count_lanes(const struct epf_cuda_held *h,
+			       unsigned long long *there, const __u64 *arg)
+{
+	(void)arg;
+	return epf_cu_tally(&h->lines, there, card.run);
+}
+
+static cudaError_t count_found(const struct epf_cuda_held *h,
+			       unsigned long long *there, const __u64 *arg)
+{
+	return epf_cu_probe(&h->lines, arg[0], arg[1], there, card.run);
+}
+
+static int tally(struct epf_cuda_held *h, __u64 *nr, struct epf_cuda_error *e)
+{
+	return count(h, nr, EPF_CU_TALLY, count_lanes, NULL, e);
+}
+
+static int chance(struct epf_cuda_held *h, __u64 seed, __u64 n, __u64 *found,
+		  struct epf_cuda_error *e)
+{
+	const __u64 arg[2] = { seed, n };
+
+	return count(h, found, 1, count_found, arg, e);
+}
+
+extern "C" __attribute__((visibility("default")))
+const struct epf_cuda_ops *epf_cuda_ops(void)
+{
+	static const struct epf_cuda_ops ops = {
+		EPF_CUDA_VERSION, sizeof(ops), probe, hold, release, apply,
+		fetch, load, unload, query, query_column, tally, chance,
+	};
+
+	return &ops;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The host side of the GPU backend: the card, how bytes get there and answers
+ * back, and what is held. All is under the lock of engine.cu.
+ */
+#ifndef EPF_CUDA_ENGINE_H
+#define EPF_CUDA_ENGINE_H
+
+#include <epf_cuda.h>
+#include <stddef.h>
+
+#include "kernels.h"
+
+#define SLOTS 2u
+#define BUFFER_BYTES (64u << 20) /* of a slot: see struct slot */
+
+/* Lines beyond this are asked window by window. A guess, from what is told of
+ * another card (full speed below 64 GB); to be measured on one.
+ */
+#define WINDOW_BYTES (32ULL << 30)
+
+/**
+ * struct slot - one of two that take turns: while one is copied, the other is
+ * filled
+ * @keys: in pinned memory, @in_bytes
+ * @keys_there: likewise, on the card
+ * @answer: in pinned memory, @out_bytes: counters, bitmap, ages
+ * @answer_there: likewise, on the card; then scratch
+ * @up: recorded when @keys have been copied
+ * @run: when the kernel has answered
+ * @down: when @answer has come
+ */
+struct slot {
+	char *keys;
+	char *keys_there;
+	size_t in_bytes;
+	size_t in_there_bytes;
+	char *answer;
+	char *answer_there;
+	size_t out_bytes;
+	size_t out_there_bytes;
+	cudaEvent_t up;
+	cudaEvent_t run;
+	cudaEvent_t down;
+};
+
+/**
+ * struct card - the card, as soon as it is used
+ * @begun: streams and events are there
+ * @broken: it has failed: it is not asked again
+ * @why: of that
+ * @up: stream of copies to the card
+ * @run: of kernels
+ * @down: of copies from it
+ * @buffer: bytes of a slot at most
+ * @window: lines that are looked at in one pass
+ * @persisting: bytes of its cache that can be kept for lines
+ * @kept: lines for which it is
+ */
+struct card {
+	bool begun;
+	bool broken;
+	struct epf_cuda_error why;
+	cudaStream_t up;
+	cudaStream_t run;
+	cudaStream_t down;
+	struct slot slot[SLOTS];
+	size_t buffer;
+	__u64 window;
+	size_t persisting;
+	const struct epf_line *kept;
+};
+
+struct epf_cuda_held {
+	struct epf_cu_lines lines;
+	struct epf_hash hash;
+};
+
+struct epf_cuda_column {
+	struct epf_cu_keys keys;
+};
+
+/* card.cu: */
+
+/* @err as an errno, and one line of it in @e. */
+__attribute__((format(printf, 3, 4)))
+int card_fails(struct epf_cuda_error *e, cudaError_t err, const char *what, ...);
+__attribute__((format(printf, 3, 4)))
+int card_wrong(struct epf_cuda_error *e, int err, const char *what, ...);
+
+/* A setting for tests; @otherwise where there is none. */
+__u64 card_setting(const char *name, __u64 otherwise);
+
+/* As epf_cuda_ops.probe; makes no use of memory of the card. */
+int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e);
+
+/* Make it ready, where it is not. */
+int card_begin(struct card *c, struct epf_cuda_error *e);
+
+/* Wait until nothing is under way. What fails then is of no interest. */
+void card_quiet(struct card *c);
+
+/* Have the cache keep lines, where they fit; NULL: nothing. A hint: what it
+ * cannot have it does without.
+ */
+void card_keep(struct card *c, const struct epf_cu_lines *lines);
+
+int card_alloc(void **p, size_t bytes, const char *what,
+	       struct epf_cuda_error *e);
+
+/* flow.cu: */
+
+/**
+ * flow_up() - copy to the card
+ * @c: card
+ * @to: memory of the card
+ * @from: words, where @words, that others may write to meanwhile
+ * @bytes: of them
+ * @threads: that copy into pinned memory; 0: a few
+ *
+ * Return: 0, when all is there; an errno.
+ */
+int flow_up(struct card *c, void *to, const void *from, size_t bytes,
+	    bool words, __u32 threads, struct epf_cuda_error *e);
+
+/**
+ * flow_query() - ask
+ * @c: card
+ * @held: lines
+ * @host: keys, or NULL:
+ * @there: those of the card
+ * @a: as epf_cuda_ops.query
+ */
+int flow_query(struct card *c, const struct epf_cuda_held *held,
+	       const struct epf_cuda_keys *host, const struct epf_cu_keys *there,
+	       struct epf_cuda_answer *a, struct epf_cuda_error *e);
+
+/* stage.cu: */
+
+/* memcpy() in @threads threads, or as many as there are to be had; of @words,
+ * none of which is torn.
+ */
+void stage_copy(void *to, const void *from, size_t bytes, bool words,
+		__u32 threads);
+
+#endif /* EPF_CUDA_ENGINE_H */

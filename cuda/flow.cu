@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * To the card and back, in three streams: copies there, kernels, copies from
+ * there. Two slots take turns, so that a slot is filled while the other's keys
+ * are on their way or asked for.
+ *
+ * Who waits for whom, in a slot:
+ *
+ *   up     before the kernel reads the keys that were copied
+ *   run    before the answer is copied
+ *   down   before the host reads the answer; after which nothing of the slot is
+ *          under way, and all of it may be used again
+ */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WORD_KEYS 32u /* of a word of the bitmap: pieces are whole words */
+#define COUNT_BYTES (EPF_LANES * sizeof(unsigned long long))
+#define SCRATCH_ALIGN 256u
+
+/**
+ * struct flow - a question under way
+ * @bytes: of a key
+ * @piece: keys of a slot
+ * @bitmap_bytes: of a piece
+ * @out_bytes: that come back of a piece
+ * @scratch_at: where scratch begins, behind what comes back
+ * @windowed: lines are looked at window by window
+ */
+struct flow {
+	struct card *card;
+	const struct epf_cuda_held *held;
+	const struct epf_cuda_keys *host;
+	const struct epf_cu_keys *there;
+	struct epf_cuda_answer *a;
+	struct epf_cuda_error *e;
+	__u64 n;
+	__u32 len;
+	size_t bytes;
+	__u64 piece;
+	size_t bitmap_bytes;
+	size_t out_bytes;
+	size_t scratch_at;
+	bool windowed;
+};
+
+/* ---- memory of slots ---- */
+
+/* Return: 0; what is too small is another one now. */
+static int grow_pinned(char **p, size_t *have, size_t want,
+		       struct epf_cuda_error *e)
+{
+	cudaError_t err;
+	void *to;
+
+	if (*have >= want)
+		return 0;
+	if (*p)
+		cudaFreeHost(*p);
+	*p = NULL;
+	*have = 0;
+	err = cudaMallocHost(&to, want);
+	if (err)
+		return card_fails(e, err, "%zu KiB of pinned memory",
+				  want >> 10);
+	*p = (char *)to;
+	*have = want;
+	return 0;
+}
+
+static int grow_there(char **p, size_t *have, size_t want,
+		      struct epf_cuda_error *e)
+{
+	void *to;
+	int ret;
+
+	if (*have >= want)
+		return 0;
+	if (*p)
+		cudaFree(*p);
+	*p = NULL;
+	*have = 0;
+	ret = card_alloc(&to, want, "keys and answers", e);
+	if (ret)
+		return ret;
+	*p = (char *)to;
+	*have = want;
+	return 0;
+}
+
+/* ---- lines and columns ---- */
+
+int flow_up(struct card *c, void *to, const void *from, size_t bytes,
+	    bool words, __u32 threads, struct epf_cuda_error *e)
+{
+	size_t piece = c->buffer & ~(size_t)(EPF_LINE_BYTES - 1), at, n;
+	cudaError_t err = cudaSuccess;
+	__u32 i, nr = 0;
+	int ret = 0;
+
+	if (!piece)
+		piece = EPF_LINE_BYTES;
+	if (piece > bytes)
+		piece = bytes;
+	for (i = 0; i < SLOTS && !ret; i++)
+		ret = grow_pinned(&c->slot[i].keys, &c->slot[i].in_bytes, piece,
+				  e);
+	if (ret)
+		return ret;
+	for (at = 0; at < bytes && !err; at += n, nr++) {
+		struct slot *s = &c->slot[nr % SLOTS];
+
+		n = bytes - at < piece ? bytes - at : piece;
+		if (nr >= SLOTS)
+			err = cudaEventSynchronize(s->up);
+		if (err)
+			break;
+		stage_copy(s->keys, (const char *)from + at, n, words, threads);
+		err = cudaMemcpyAsync((char *)to + at, s->keys, n,
+				      cudaMemcpyHostToDevice, c->up);
+		if (!err)
+			err = cudaEventRecord(s->up, c->up);
+	}
+	if (!err)
+		err = cudaStreamSynchronize(c->up);
+	return err ? card_fails(e, err, "copying to the GPU") : 0;
+}
+
+/* ---- questions ---- */
+
+static __u64 keys_of(const struct flow *f, __u64 i)
+{
+	__u64 left = f->n - i * f->piece;
+
+	return left < f->piece ? left : f->piece;
+}
+
+static cudaError_t launch(struct flow *f, struct slot *s,
+			  const struct epf_cu_keys *keys)
+{
+	unsigned long long *count = (unsigned long long *)s->answer_there;
+	__u32 *bitmap = (__u32 *)(s->answer_there + COUNT_BYTES);
+	__u8 *ages = f->a->ages ? (__u8 *)bitmap + f->bitmap_bytes : NULL;
+	cudaStream_t run = f->card->run;
+	cudaError_t err = cudaMemsetAsync(count, 0, COUNT_BYTES, run);
+
+	if (err)
+		return err;
+	if (!f->windowed)
+		return epf_cu_query(&f->held->lines, keys, bitmap, ages, count,
+				    run);
+	return epf_cu_query_windowed(&f->held->lines, keys, bitmap, ages, count,
+				     (__u8 *)s->answer_there + f->scratch_at,
+				     f->card->window, run);
+}
+
+/* Bytes of the answer to @n keys, from the counters on. */
+static size_t answer_bytes(const struct flow *f, __u64 n)
+{
+	if (f->a->ages)
+		return COUNT_BYTES + f->bitmap_bytes + n;
+	return COUNT_BYTES + (n + 7) / 8;
+}
+
+/* The keys of piece @i are to be there when @s->up has come. */
+static cudaError_t send_keys(struct flow *f, struct slot *s, __u64 i,
+			     struct epf_cu_keys *keys)
+{
+	size_t bytes = keys->n * f->bytes, at = i * f->piece * f->bytes;
+	cudaError_t err;
+
+	if (f->there) {
+		keys->data = (const char *)f->there->data + at;
+		return cudaSuccess;
+	}
+	keys->data = s->keys_there;
+	stage_copy(s->keys, (const char *)f->host->data + at, bytes, false,
+		   f->a->threads);
+	err = cudaMemcpyAsync(s->keys_there, s->keys, bytes,
+			      cudaMemcpyHostToDevice, f->card->up);
+	if (!err)
+		err = cudaEventRecord(s->up, f->card->up);
+	if (!err)
+		err = cudaStreamWaitEvent(f->card->run, s->up, 0);
+	return err;
+}
+
+static int put(struct flow *f, __u64 i)
+{
+	struct slot *s = &f->card->slot[i % SLOTS];
+	struct epf_cu_keys keys;
+	cudaError_t err;
+
+	memset(&keys, 0, sizeof(keys)); /* what is between its members, too */
+	keys.n = keys_of(f, i);
+	keys.len = f->len;
+	keys.hash = f->held->hash;
+	err = send_keys(f, s, i, &keys);
+	if (err)
+		return card_fails(f->e, err, "copying keys to the GPU");
+	err = launch(f, s, &keys);
+	if (!err)
+		err = cudaEventRecord(s->run, f->card->run);
+	if (err)
+		return card_fails(f->e, err, "asking on the GPU");
+	err = cudaStreamWaitEvent(f->card->down, s->run, 0);
+	if (!err)
+		err = cudaMemcpyAsync(s->answer, s->answer_there,
+				      answer_bytes(f, keys.n),
+				      cudaMemcpyDeviceToHost, f->card->down);
+	if (!err)
+		err = cudaEventRecord(s->down, f->card->down);
+	return err ? card_fails(f->e, err, "copying answers from the GPU") : 0;
+}
+
+static void add_up(struct epf_cuda_answer *a, const char *count)
+{
+	unsigned long long nr[EPF_LANES];
+	__u32 i;
+
+	memcpy(nr, count, sizeof(nr));
+	for (i = 0; i < EPF_LANES; i++)
+		a->ages_of[i] += nr[i];
+}
+
+static int take(struct flow *f, __u64 i)
+{
+	struct slot *s = &f->card->slot[i % SLOTS];
+	__u64 first = i * f->piece, n = keys_of(f, i);
+	struct epf_cuda_answer *a = f->a;
+	cudaError_t err = cudaEventSynchronize(s->down);
+
+	if (err)
+		return card_fails(f->e, err, "waiting for the GPU");
+	memcpy(a->bitmap + first / 8, s->answer + COUNT_BYTES, (n + 7) / 8);
+	if (a->ages)
+		memcpy(a->ages + first, s->answer + COUNT_BYTES + f->bitmap_bytes,
+		       n);
+	add_up(a, s->answer);
+	if (a->progress && a->progress(a->ctx, first + n, f->n))
+		return card_wrong(f->e, -ECANCELED, "stopped");
+	return 0;
+}
+
+static int go(struct flow *f)
+{
+	__u64 pieces = (f->n + f->piece - 1) / f->piece, i;
+	int ret = 0;
+
+	for (i = 0; i < pieces + SLOTS && !ret; i++) {
+		if (i >= SLOTS && i - SLOTS < pieces)
+			ret = take(f, i - SLOTS);
+		if (i < pieces && !ret)
+			ret = put(f, i);
+	}
+	return ret;
+}
+
+/* No sum of these overflows: a slot's keys are at least as many bytes, and one
+ * has a buffer's, or WORD_KEYS of the longest.
+ */
+static int make_room(struct flow *f)
+{
+	size_t scratch, in = f->host ? f->piece * f->bytes : 0;
+	int ret = 0;
+	__u32 i;
+
+	f->bitmap_bytes = f->piece / 8;
+	f->out_bytes = answer_bytes(f, f->piece);
+	f->scratch_at = (f->out_bytes + SCRATCH_ALIGN - 1) &
+			~(size_t)(SCRATCH_ALIGN - 1);
+	scratch = f->windowed ? f->scratch_at + f->piece : f->out_bytes;
+	for (i = 0; i < SLOTS && !ret; i++) {
+		struct slot *s = &f->card->slot[i];
+
+		ret = grow_pinned(&s->keys, &s->in_bytes, in, f->e);
+		if (!ret)
+			ret = grow_pinned(&s->answer, &s->out_bytes,
+					  f->out_bytes, f->e);
+		if (!ret)
+			ret = grow_there(&s->keys_there, &s->in_there_bytes, in,
+					 f->e);
+		if (!ret)
+			ret = grow_there(&s->answer_there, &s->out_there_bytes,
+					 scratch, f->e);
+	}
+	return ret;
+}
+
+/* Whole words of the bitmap; no more than there are keys. */
+static __u64 piece_of(const struct flow *f)
+{
+	__u64 most = f->card->buffer / f->bytes & ~(__u64)(WORD_KEYS - 1);
+	__u64 all = (f->n + WORD_KEYS - 1) & ~(__u64)(WORD_KEYS - 1);
+
+	if (most < WORD_KEYS)
+		most = WORD_KEYS;
+	return all < most ? all : most;
+}
+
+int flow_query(struct card *c, const struct epf_cuda_held *held,
+	       const struct epf_cuda_keys *host, const struct epf_cu_keys *there,
+	       struct epf_cuda_answer *a, struct epf_cuda_error *e)
+{
+	struct flow f;
+	int ret;
+
+	memset(&f, 0, sizeof(f));
+	memset(a->ages_of, 0, sizeof(a->ages_of));
+	f.card = c;
+	f.held = held;
+	f.host = host;
+	f.there = there;
+	f.a = a;
+	f.e = e;
+	f.n = host ? host->n : there->n;
+	f.len = host ? host->len : there->len;
+	f.bytes = f.len ? f.len : sizeof(__u64);
+	f.windowed = epf_geom_lines(&held->lines.geom) > c->window;
+	if (!f.n)
+		return 0;
+	f.piece = piece_of(&f);
+	ret = make_room(&f);
+	if (ret)
+		return ret;
+	card_keep(c, &held->lines);
+	ret = go(&f);
+	if (ret)
+		card_quiet(c);
+	return ret;
+}

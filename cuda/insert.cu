@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Insertions, in any number at a time: a lane is zero when its epoch begins, so
+ * tag and positions are added together, by one OR, and the order makes no
+ * difference.
+ */
+#include "device.cuh"
+
+#include <epf/journal.h>
+
+static __global__ void __launch_bounds__(BLOCK)
+insert(struct epf_cu_lines f, struct epf_cu_keys k, __u64 epoch)
+{
+	__u64 i = thread_number();
+
+	for (; i < k.n; i += nr_threads())
+		add(&f, key_digest(&k, i), epoch);
+}
+
+/* As user/libepf/mirror.c does it: into the lanes that are named and retained. */
+__device__ __forceinline__ void apply_one(const struct epf_cu_lines *f,
+					  const struct epf_journal_record *r)
+{
+	__u32 age;
+
+	for (age = 0; age < EPF_LANES; age++) {
+		__u64 epoch = r->epoch - age;
+
+		if (r->more >> (epoch & 7) & 1 && epoch + EPF_LANES > f->epoch)
+			add(f, r->value, epoch);
+	}
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+apply(struct epf_cu_lines f, const struct epf_journal_record *record, __u64 n)
+{
+	__u64 i = thread_number();
+
+	for (; i < n; i += nr_threads())
+		if ((record[i].seq & EPF_JOURNAL_KIND_MASK) == EPF_JOURNAL_INSERT)
+			apply_one(&f, &record[i]);
+}
+
+extern "C" cudaError_t epf_cu_insert(const struct epf_cu_lines *f,
+				     const struct epf_cu_keys *k, __u64 epoch,
+				     cudaStream_t stream)
+{
+	if (!k->n)
+		return cudaSuccess;
+	if (!sound_lines(f) || !sound_keys(k) || !sound_epoch(f, epoch))
+		return cudaErrorInvalidValue;
+	return EPF_LAUNCH(insert,
+			  blocks_for(k->n, BLOCK, EPF_RESIDENT(insert, BLOCK)),
+			  BLOCK, stream, *f, *k, epoch);
+}
+
+extern "C" cudaError_t epf_cu_apply(const struct epf_cu_lines *f,
+				    const struct epf_journal_record *record,
+				    __u64 n, cudaStream_t stream)
+{
+	if (!n)
+		return cudaSuccess;
+	if (!sound_lines(f) || !record || (__u64)record % sizeof(__u64))
+		return cudaErrorInvalidValue;
+	return EPF_LAUNCH(apply,
+			  blocks_for(n, BLOCK, EPF_RESIDENT(apply, BLOCK)), BLOCK,
+			  stream, *f, record, n);
+}

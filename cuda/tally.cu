@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counting what is set, in one pass over the lines. A block counts in its own
+ * memory, of one part alone: block b of part b modulo parts.
+ */
+#include "device.cuh"
+
+#define SETS (EPF_LANE_BITS + 1) /* 0 .. 62 positions */
+#define COUNTERS (EPF_LANES * SETS)
+
+/* Stale lanes are empty ones. */
+__device__ __forceinline__ __u32 positions(__u64 v, __u64 tag)
+{
+	return (v & EPF_TAG_MASK) == tag ? epf_popcount(v & ~EPF_TAG_MASK) : 0;
+}
+
+/* No counter of a block overflows: it gets at most one from each line. */
+static __global__ void __launch_bounds__(BLOCK)
+tally(struct epf_cu_lines f, unsigned long long *nr)
+{
+	__shared__ __u32 mine[COUNTERS];
+	__u32 part = blockIdx.x % f.geom.parts;
+	__u32 lane = threadIdx.x % EPF_LANES;
+	__u64 tag = epf_lane_tag(f.epoch, lane);
+	const __u64 *word = f.line[part * f.geom.part_lines].lane;
+	__u64 step = nr_threads() / f.geom.parts;
+	__u64 i = (__u64)(blockIdx.x / f.geom.parts) * blockDim.x + threadIdx.x;
+	__u32 c;
+
+	for (c = threadIdx.x; c < COUNTERS; c += blockDim.x)
+		mine[c] = 0;
+	__syncthreads();
+	for (; i < f.geom.part_lines * EPF_LANES; i += step)
+		atomicAdd(&mine[lane * SETS + positions(word_once(&word[i]), tag)],
+			  1u);
+	__syncthreads();
+	for (c = threadIdx.x; c < COUNTERS; c += blockDim.x)
+		if (mine[c])
+			atomicAdd(&nr[part * COUNTERS + c],
+				  (unsigned long long)mine[c]);
+}
+
+extern "C" cudaError_t epf_cu_tally(const struct epf_cu_lines *f,
+				    unsigned long long *nr, cudaStream_t stream)
+{
+	__u32 parts = f->geom.parts;
+	unsigned int each;
+
+	if (!sound_lines(f) || !nr)
+		return cudaErrorInvalidValue;
+	each = blocks_for(f->geom.part_lines * EPF_LANES, BLOCK,
+			  EPF_RESIDENT(tally, BLOCK) / parts + 1);
+	return EPF_LAUNCH(tally, each * parts, BLOCK, stream, *f, nr);
+}

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The device suite on the card of this machine: builds it here and runs it, then
+# with fewer keys under compute-sanitizer. Ends as every suite does.
+#
+# Exit: 0 passed; 1 not; 4: there is no card, or no nvcc.
+
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+export BUILD=${BUILD:-$top/build}
+PATH=$PATH:/usr/local/cuda/bin
+
+cannot() {
+	echo "check-gpu: SKIP $*" >&2
+	exit 4
+}
+
+[ -e /dev/nvidiactl ] || [ -e /dev/nvidia0 ] || [ -e /dev/dxg ] ||
+	nvidia-smi -L > /dev/null 2>&1 || cannot 'no card: there is no driver of one here'
+command -v "${NVCC:-nvcc}" > /dev/null || cannot 'no nvcc: it comes with the CUDA toolkit'
+make -C "$here" -j "${JOBS:-$(nproc)}" card || exit 1
+programs=$BUILD/selftests/cuda/card
+"$top/selftests/runner.sh" -t 900 "$programs/device" "$programs/rivals" "$programs/table" \
+	"$here/memory_checked.sh"

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The device suite: programs for a card ("make card": device, rivals, table, in
+# build/selftests/cuda/card), and the same for its emulation.
+
+BENCH := $(CUDA)/bench
+NVCC_ARCH ?= native
+DEVICE_PROGS := device rivals table
+# Pragmas of the benchmark are those of nvcc.
+DEVICE_WARN := -Wall -Wextra -Wno-unknown-pragmas -Wno-missing-field-initializers
+DEVICE_EMU := -x c++ -std=c++17 $(DEVICE_WARN) -DEPF_CUDA_EMU -DKEYS=20000ULL \
+	-include $(BENCH)/emulated.h -MMD -MP $(DIRS)
+comma := ,
+DEVICE_NVCC := -std=c++17 -O3 -arch=$(NVCC_ARCH) -MMD -MP $(DIRS) \
+	-Xcompiler -Wall,-Wextra,-Wno-unknown-pragmas,-Wno-missing-field-initializers
+
+BACKEND := $(patsubst $(CUDA)/%.cu,%.o,$(wildcard $(CUDA)/*.cu))
+BACKEND_EMU := $(patsubst $(CUDA)/emu/%.cc,%.o,$(wildcard $(CUDA)/emu/*.cc))
+BACKEND_EMU := $(addprefix $(BUILD)/cuda/emu/,$(BACKEND) $(BACKEND_EMU))
+BACKEND_CARD := $(BACKEND:%=$(BUILD)/cuda/%)
+RIVALS := classic.o counting.o keys.o run.o
+RIVALS_EMU := $(RIVALS:%=$(BUILD)/bench/gpu/emulated/%)
+RIVALS_CARD := $(RIVALS:%=$(BUILD)/bench/gpu/card/%)
+
+EMULATED_PROGS := $(DEVICE_PROGS:%=$(OUT)/%_emulated)
+CARD_PROGS := $(DEVICE_PROGS:%=$(OUT)/card/%)
+
+.PHONY: card backend_card backend_emu
+card: $(CARD_PROGS)
+
+$(EMULATED_PROGS): $(OUT)/%_emulated: $(OUT)/emulated/%.o $(OUT)/emulated/host.o $(BACKEND_EMU)
+	$(call say,LINK)
+	$(Q)$(CXX) $(CXXFLAGS) $^ -o $@ -lm -pthread
+
+$(CARD_PROGS): $(OUT)/card/%: $(OUT)/card/%.o $(OUT)/card/host.o $(BACKEND_CARD)
+	$(call say,LINK)
+	$(Q)$(NVCC) -arch=$(NVCC_ARCH) -cudart static $^ -o $@ -lm -lpthread
+
+$(OUT)/rivals_emulated: $(OUT)/emulated/cbf.o $(RIVALS_EMU)
+$(OUT)/card/rivals: $(OUT)/card/cbf.o $(RIVALS_CARD)
+
+$(OUT)/emulated/%.o: %.cu
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -O2 -g $(DEVICE_EMU) -c $< -o $@
+
+$(OUT)/emulated/%.o: %.cc
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -O2 -g $(DEVICE_EMU) -c $< -o $@
+
+$(OUT)/card/%.o: %.cu
+	$(call say,NVCC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(DEVICE_NVCC) -c $< -o $@
+
+$(OUT)/card/%.o: %.cc
+	$(call say,NVCC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(DEVICE_NVCC) -x cu -c $< -o $@
+
+$(OUT)/emulated/cbf.o $(OUT)/card/cbf.o: $(ROOT)/user/libepf/kinds/cbf.c
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(EPF_CFLAGS) -c $< -o $@
+
+# Their own Makefiles make these, and know when.
+$(BACKEND_EMU) $(RIVALS_EMU): backend_emu ;
+$(BACKEND_CARD) $(RIVALS_CARD): backend_card ;
+
+backend_emu:
+	$(Q)$(MAKE) -s --no-print-directory -C $(BENCH) BUILD=$(BUILD) emulated
+
+backend_card:
+	$(Q)$(MAKE) -s --no-print-directory -C $(BENCH) BUILD=$(BUILD) NVCC_ARCH=$(NVCC_ARCH) card
+
+-include $(wildcard $(OUT)/emulated/*.d $(OUT)/card/*.d)

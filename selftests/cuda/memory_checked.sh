@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# The device suite with few keys under compute-sanitizer: no access beyond memory,
+# no race in shared memory. check_gpu.sh builds what it runs.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+PATH=$PATH:/usr/local/cuda/bin
+programs=${BUILD:-$PWD/build}/selftests/cuda/card
+keys=50000
+[ -x "$programs/device" ] || ktap_skip_all 'no device suite was built'
+command -v compute-sanitizer > /dev/null || ktap_skip_all 'no compute-sanitizer'
+
+# Some machines do not let it have the card: it is tried on what is known.
+tried=$(compute-sanitizer --tool memcheck "$programs/rivals" 20000 2>&1)
+case $tried in
+*'Device not supported'*)
+	ktap_skip_all "compute-sanitizer cannot use the card: $(echo "$tried" |
+		grep -m 1 'not supported')" ;;
+esac
+
+# usage: clean TOOL PROGRAM
+clean() {
+	timeout 600 compute-sanitizer --tool "$1" --error-exitcode 9 "$programs/$2" $keys
+}
+
+ktap_plan 6
+for tool in memcheck racecheck; do
+	for program in device rivals table; do
+		ktap_check "$tool: $program" clean "$tool" "$program"
+	done
+done
+ktap_finish

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A runtime for tests of kernels: there is no stream, a launch is over when it
+ * returns, and memory of the device is any memory.
+ */
+#include <emu/emu.h>
+
+#include <stddef.h>
+
+/* All memory may be given to a kernel. */
+extern "C" void emu_argument(const void *, size_t)
+{
+}
+
+cudaError_t emu_launch(cudaStream_t, unsigned int blocks, unsigned int threads,
+		       std::function<void()> kernel)
+{
+	emu_run(blocks, threads, kernel);
+	return cudaSuccess;
+}

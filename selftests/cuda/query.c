@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Law: every variant of a question gives the core's bitmap, ages and histogram,
+ * of every number of keys, length, alignment, phase of rotation, and window.
+ *
+ * usage: query [--few]    (--few: a tenth)
+ *
+ * Memory has no byte more than what was promised, so that the sanitizer sees
+ * one too many.
+ */
+#include "cards.h"
+
+#define FULL 100 /* what counters begin at */
+
+static unsigned int every = 1; /* of so many cases one is tried */
+static unsigned int nr_cases;
+
+static const __u64 sizes[] = { 0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257,
+			       769, 1000, 1537, 2500 };
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+/* How it is asked. */
+struct way {
+	__u32 threads, flight; /* 0: as epf_cu_query() has it */
+	__u64 window;	       /* 0: none */
+};
+
+static const struct way variants[] = {
+	{ 1, 1, 0 }, { 1, 2, 0 }, { 4, 1, 0 }, { 4, 2, 0 }, { 0, 0, 0 },
+};
+#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+/**
+ * struct told - what a card has answered
+ */
+struct told {
+	__u32 *bitmap;
+	__u8 *ages;
+	unsigned long long count[EPF_LANES];
+};
+
+static bool skipped(void)
+{
+	return nr_cases++ % every;
+}
+
+static cudaError_t launch(const struct epf_cu_lines *f,
+			  const struct epf_cu_keys *k, struct told *t,
+			  const struct way *w)
+{
+	__u8 *hits;
+	cudaError_t err;
+
+	if (!w->window && !w->threads)
+		return epf_cu_query(f, k, t->bitmap, t->ages, t->count, NULL);
+	if (!w->window)
+		return epf_cu_query_as(f, k, t->bitmap, t->ages, t->count,
+				       w->threads, w->flight, NULL);
+	hits = must(malloc(k->n + !k->n));
+	memset(hits, 0x5a, k->n);
+	err = epf_cu_query_windowed(f, k, t->bitmap, t->ages, t->count, hits,
+				    w->window, NULL);
+	free(hits);
+	return err;
+}
+
+static bool bits_behind(const __u32 *bitmap, __u64 n)
+{
+	return n % 32 && bitmap[n / 32] >> n % 32;
+}
+
+static const char *compare(const struct expected *x, const struct told *t)
+{
+	__u32 age;
+
+	if (memcmp(x->bitmap, t->bitmap, x->n / 8) ||
+	    (x->n % 8 && x->bitmap[x->n / 8] !=
+			 ((unsigned char *)t->bitmap)[x->n / 8]))
+		return "bitmap";
+	if (bits_behind(t->bitmap, x->n))
+		return "bits behind the last key";
+	if (t->ages && memcmp(x->ages, t->ages, x->n))
+		return "ages";
+	for (age = 0; age < EPF_LANES; age++)
+		if (t->count[age] != x->ages_of[age] + FULL + age)
+			return "histogram";
+	return NULL;
+}
+
+/* NULL, or what is wrong. */
+static const char *ask(const struct sim *s, const struct epf_cu_keys *k,
+		       const struct expected *x, const struct way *w, bool ages)
+{
+	struct epf_cu_lines f = cards_lines(s);
+	__u64 words = (k->n + 31) / 32;
+	struct told t = { .bitmap = must(malloc(words * 4 + !words)) };
+	const char *wrong = "error";
+	__u32 age;
+
+	memset(t.bitmap, 0xa5, words * 4);
+	if (ages)
+		t.ages = must(malloc(k->n + !k->n));
+	for (age = 0; age < EPF_LANES; age++)
+		t.count[age] = FULL + age;
+	if (launch(&f, k, &t, w) == cudaSuccess)
+		wrong = compare(x, &t);
+	free(t.bitmap);
+	free(t.ages);
+	return wrong;
+}
+
+static const char *ask_digests(const struct sim *s, const struct way *w, __u64 n,
+			       bool ages)
+{
+	__u64 *digest = cards_digests(s, n);
+	struct epf_cu_keys k = cards_keys(s, digest, n, 0);
+	struct expected x;
+	const char *wrong;
+
+	expect(&x, s, digest, n);
+	wrong = ask(s, &k, &x, w, ages);
+	expect_free(&x);
+	free(digest);
+	return wrong;
+}
+
+/* ------------------------------------------------- variants, phases ---- */
+
+static const char *phases(unsigned int shape, const struct way *w,
+			  unsigned int salt)
+{
+	const char *wrong = NULL;
+	__u64 epoch;
+
+	for (epoch = EPF_EPOCH_FIRST; epoch <= 80 && !wrong; epoch++) {
+		struct sim s;
+
+		if (skipped())
+			continue;
+		cards_init(&s, shape, 65);
+		cards_fill(&s, epoch, (epoch + salt) % 3 == 0);
+		wrong = ask_digests(&s, w, sizes[(epoch + 5 * salt) % SIZES],
+				    (epoch + salt) % 4);
+		sim_free(&s);
+	}
+	return wrong;
+}
+
+static void claim_variants(unsigned int v, __u32 parts)
+{
+	const struct way *w = &variants[v];
+	const char *wrong = NULL;
+	unsigned int shape;
+
+	for (shape = 0; shape < SHAPES && !wrong; shape++)
+		if (shapes[shape].parts == parts)
+			wrong = phases(shape, w, 7 * v + shape);
+	tap_ok(!wrong, "L=%u, %u threads, %u keys at a time: epochs 8 to 80%s%s",
+	       parts, w->threads ? w->threads : EPF_CU_THREADS,
+	       w->flight ? w->flight : EPF_CU_FLIGHT, wrong ? ": " : "",
+	       wrong ? wrong : "");
+}
+
+static void claim_sizes(unsigned int v)
+{
+	const char *wrong = NULL;
+	struct sim s;
+	__u64 n;
+
+	cards_init(&s, 5, 65);
+	cards_fill(&s, 43, false);
+	for (n = 0; n <= 100 && !wrong; n++)
+		if (!skipped())
+			wrong = ask_digests(&s, &variants[v], n, n % 2);
+	for (n = 0; n < SIZES && !wrong; n++)
+		wrong = ask_digests(&s, &variants[v], sizes[n], true);
+	sim_free(&s);
+	tap_ok(!wrong, "variant %u: 0 to 100 keys, and more than the grid%s%s", v,
+	       wrong ? ": " : "", wrong ? wrong : "");
+}
+
+/* ------------------------------------------------------------- keys ---- */
+
+static const char *keys_of(struct sim *s, const struct way *w, __u32 len,
+			   unsigned int off, __u64 strict)
+{
+	const __u64 n = 97;
+	unsigned char *mem = must(malloc(n * len + off));
+	struct epf_cu_keys k = cards_keys(s, mem + off, n, len);
+	const char *wrong;
+	struct expected x;
+	__u64 digest[97];
+	__u64 i;
+
+	k.hash.strict = strict;
+	for (i = 0; i < n * len; i++)
+		mem[off + i] = (unsigned char)epf_word(i + len, 5);
+	for (i = 0; i < n; i++) {
+		digest[i] = epf_digest(&k.hash, mem + off + i * len, len);
+		if (i % 2)
+			sim_insert(s, digest[i]);
+	}
+	expect(&x, s, digest, n);
+	wrong = ask(s, &k, &x, w, false);
+	expect_free(&x);
+	free(mem);
+	return wrong;
+}
+
+static void claim_keys(void)
+{
+	static const __u32 lens[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 15,
+				      16, 17, 24, 31, 32, 37, 64, 100, 255, 256 };
+	const char *wrong = NULL;
+	unsigned int l, off;
+	struct sim s;
+
+	cards_init(&s, 1, 500);
+	for (l = 0; l < sizeof(lens) / sizeof(lens[0]); l++)
+		for (off = 0; off < 8 && !wrong; off++)
+			if (!skipped())
+				wrong = keys_of(&s, &variants[(l + off) % VARIANTS],
+						lens[l], off, (l + off) / 2 % 2);
+	sim_free(&s);
+	tap_ok(!wrong, "keys of 1 to 256 bytes, at any alignment, both hashes%s%s",
+	       wrong ? ": " : "", wrong ? wrong : "");
+}
+
+static void claim_alignment(void)
+{
+	const char *wrong = NULL;
+	struct expected x;
+	unsigned int off;
+	struct sim s;
+
+	cards_init(&s, 2, 65);
+	cards_fill(&s, 30, false);
+	for (off = 0; off < 8 && !wrong; off++) {
+		__u64 *digest = cards_digests(&s, 77);
+		unsigned char *mem = must(malloc(77 * 8 + off));
+		struct epf_cu_keys k = cards_keys(&s, mem + off, 77, 0);
+
+		memcpy(mem + off, digest, 77 * 8);
+		expect(&x, &s, digest, 77);
+		wrong = ask(&s, &k, &x, &variants[off % VARIANTS], true);
+		expect_free(&x);
+		free(digest);
+		free(mem);
+	}
+	sim_free(&s);
+	tap_ok(!wrong, "digests at any alignment%s%s", wrong ? ": " : "",
+	       wrong ? wrong : "");
+}
+
+/* ---------------------------------------------------------- windows ---- */
+
+static const char *windowed(unsigned int shape, __u64 epoch, __u64 window,
+			    __u64 part_lines)
+{
+	struct way w = { .window = window };
+	const char *wrong;
+	struct sim s;
+
+	cards_init(&s, shape, part_lines);
+	cards_fill(&s, epoch, epoch % 4 == 1);
+	wrong = ask_digests(&s, &w, sizes[(shape + epoch) % SIZES], epoch % 3);
+	sim_free(&s);
+	return wrong;
+}
+
+static void claim_windows(void)
+{
+	static const __u64 windows[] = { 7, 13, 64, 65, 66, 67, 97, 130, 257, 260,
+					 261, 1ULL << 31, ~0ULL };
+	const char *wrong = NULL;
+	unsigned int shape, i;
+
+	for (shape = 0; shape < SHAPES; shape++)
+		for (i = 0; i < sizeof(windows) / sizeof(windows[0]); i++)
+			if (!wrong && !skipped())
+				wrong = windowed(shape, 30 + i, windows[i], 65);
+	if (!wrong)
+		wrong = windowed(9, 21, 1, 16);
+	tap_ok(!wrong, "windows of 1 line to more than all%s%s",
+	       wrong ? ": " : "", wrong ? wrong : "");
+}
+
+/* ----------------------------------------------------------- probes ---- */
+
+static const char *probed(unsigned int shape, __u64 epoch, __u64 seed, __u64 n)
+{
+	const struct epf_engine *scalar = epf_engine_find("scalar");
+	unsigned long long found = 5;
+	struct epf_met m = { .found = 0 };
+	const char *wrong = NULL;
+	struct epf_cu_lines f;
+	struct epf_view v;
+	struct sim s;
+
+	cards_init(&s, shape, 65);
+	cards_fill(&s, epoch, epoch % 2);
+	f = cards_lines(&s);
+	v = sim_view(&s);
+	if (epf_cu_probe(&f, seed, n, &found, NULL) ||
+	    (n && epf_view_probe(&v, scalar, 1, n, &seed, &m, NULL, NULL)))
+		wrong = "error";
+	else if (found != m.found + 5)
+		wrong = "another number";
+	sim_free(&s);
+	return wrong;
+}
+
+static void claim_probes(void)
+{
+	const char *wrong = NULL;
+	unsigned int shape, i;
+
+	for (shape = 0; shape < SHAPES; shape++)
+		for (i = 0; i < SIZES && !wrong; i++)
+			if (!skipped())
+				wrong = probed(shape, 17 + shape + i,
+					       shape * SEED_NR, sizes[i]);
+	tap_ok(!wrong, "digests made on the way: as many found as libepf finds%s%s",
+	       wrong ? ": " : "", wrong ? wrong : "");
+}
+
+/* ----------------------------------------------------------- errors ---- */
+
+struct question {
+	struct epf_cu_lines f;
+	struct epf_cu_keys k;
+	__u32 *bitmap;
+	unsigned long long *count;
+	__u8 *hits;
+	__u64 window;
+};
+
+static bool refused(struct question q)
+{
+	return epf_cu_query(&q.f, &q.k, q.bitmap, NULL, q.count, NULL) ==
+		       cudaErrorInvalidValue &&
+	       epf_cu_query_windowed(&q.f, &q.k, q.bitmap, NULL, q.count, q.hits,
+				     q.window, NULL) == cudaErrorInvalidValue;
+}
+
+#define REFUSED(field, value)                     \
+	({                                        \
+		struct question q_ = q;           \
+		q_.field = value;                 \
+		refused(q_);                      \
+	})
+
+static void claim_errors(void)
+{
+	unsigned long long count[EPF_LANES] = { 0 }, found = 0;
+	__u64 digest = 1;
+	__u32 bitmap = 0xa5;
+	__u8 hits = 0;
+	struct question q = { .bitmap = &bitmap, .count = count, .hits = &hits,
+			      .window = 9 };
+	struct epf_cu_lines bad;
+	struct sim s;
+
+	cards_init(&s, 5, 65);
+	q.f = cards_lines(&s);
+	q.k = cards_keys(&s, &digest, 1, 0);
+	tap_ok(REFUSED(f.line, NULL) && REFUSED(f.epoch, EPF_EPOCH_FIRST - 1) &&
+	       REFUSED(f.line, (struct epf_line *)(void *)(s.mem + 8)) &&
+	       REFUSED(f.geom.parts, 3) && REFUSED(f.geom.part_lines, 1ULL << 40) &&
+	       REFUSED(f.geom.part_lines, 1ULL << 63) &&
+	       REFUSED(f.geom.part_lines, 0),
+	       "lines that cannot be: invalid value");
+	tap_ok(REFUSED(k.data, NULL) && REFUSED(k.len, EPF_KEY_MAX + 1) &&
+	       REFUSED(bitmap, NULL) && REFUSED(count, NULL),
+	       "keys that cannot be, no bitmap, no counters: invalid value");
+	tap_ok(epf_cu_query_windowed(&q.f, &q.k, &bitmap, NULL, count, &hits, 0,
+				     NULL) == cudaErrorInvalidValue &&
+	       epf_cu_query_windowed(&q.f, &q.k, &bitmap, NULL, count, NULL, 1,
+				     NULL) == cudaErrorInvalidValue &&
+	       epf_cu_query_as(&q.f, &q.k, &bitmap, NULL, count, 2, 1, NULL) ==
+		       cudaErrorInvalidValue &&
+	       epf_cu_query_as(&q.f, &q.k, &bitmap, NULL, count, 4, 3, NULL) ==
+		       cudaErrorInvalidValue,
+	       "no window, no scratch, no such variant: invalid value");
+	bad = q.f;
+	bad.line = NULL;
+	tap_ok(epf_cu_probe(&bad, 1, 1, &found, NULL) == cudaErrorInvalidValue &&
+	       epf_cu_probe(&q.f, 1, 1, NULL, NULL) == cudaErrorInvalidValue,
+	       "a probe of no lines, without a counter: invalid value");
+	tap_ok(bitmap == 0xa5 && !count[0] && !found, "and nothing is touched");
+	sim_free(&s);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int v, parts;
+
+	if (argc > 1 && !strcmp(argv[1], "--few"))
+		every = 11;
+	tap_plan(4 * VARIANTS + 9);
+	for (v = 0; v < VARIANTS; v++)
+		for (parts = 1; parts <= 4; parts *= 2)
+			claim_variants(v, parts);
+	for (v = 0; v < VARIANTS; v++)
+		claim_sizes(v);
+	claim_keys();
+	claim_alignment();
+	claim_windows();
+	claim_probes();
+	claim_errors();
+	return tap_end();
+}

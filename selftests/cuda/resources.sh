@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# The kernels as nvcc compiles them, for each architecture, without a warning: none
+# has a stack or spills. The table is build/cuda/resources.txt.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+BUILD=${BUILD:-$PWD/build}
+NVCC=${NVCC:-nvcc}
+export BUILD NVCC
+command -v "$NVCC" > /dev/null || ktap_skip_all "no $NVCC"
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+table=$BUILD/cuda/resources.txt
+
+# Every kernel of the sources; of a template there are several.
+kernels() {
+	cat cuda/*.cu | awk '/__global__/ { g = 1 }
+		g && /\(/ { sub(/__launch_bounds__\([A-Z]*\)/, "")
+			if (match($0, /[a-z_]+\(/)) {
+				print substr($0, RSTART, RLENGTH - 1); g = 0 } }' | sort -u
+}
+
+build() {
+	make -C cuda resources > "$tmp/said" 2>&1 || { cat "$tmp/said"; return 1; }
+	grep -i -e warning -e error "$tmp/said" && return 1
+	return 0
+}
+
+# usage: complete ARCH: each kernel is in the table
+complete() {
+	[ "$(kernels | wc -l)" -ge 8 ] || return
+	kernels | while read -r k; do
+		grep -qE "^$1 +$k(<|  )" "$table" || { echo "no $k"; exit 1; }
+	done
+}
+
+# usage: clean ARCH [TABLE]; columns 5 to 7 are bytes of stack, stores, loads
+clean() {
+	awk -v arch="$1" '$1 == arch { n++; if ($5 + $6 + $7) { print; bad = 1 } }
+		END { exit bad || !n }' "${2:-$table}"
+}
+
+# Kernels that have to do with too few registers: does the table tell?
+spilled() {
+	cp -r cuda "$tmp/" && ln -s "$PWD/include" "$tmp/include" &&
+		sed -i 's/__launch_bounds__(BLOCK)/__launch_bounds__(BLOCK, 8)/' "$tmp/cuda/window.cu" &&
+		make -s -C "$tmp/cuda" OUT="$tmp/few" ARCHS=90 "$tmp/few/window.o" &&
+		cuda/resources.sh < "$tmp/few/window.o.log" > "$tmp/few.txt"
+}
+
+archs=$(sed -n 's/^ARCHS := //p' cuda/Makefile)
+ktap_plan $((2 + 2 * $(echo "$archs" | wc -w)))
+ktap_check 'compiled, without a warning' build
+for a in $archs; do
+	ktap_check "sm_$a: every kernel is there" complete "sm_$a"
+	ktap_check "sm_$a: no stack, no spills" clean "sm_$a"
+done
+if spilled > "$tmp/said" 2>&1; then
+	ktap_refuse 'a kernel that spills is noticed' clean sm_90 "$tmp/few.txt"
+else
+	ktap_fail 'a kernel that spills is noticed' "$(cat "$tmp/said")"
+fi
+ktap_finish

@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Audits by engine cuda, from end to end, with an emulated card: epfctl and
+epfagent give the bytes that a plain account of the keys gives, whatever call to
+the card fails, and say in one line what failed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "../agent"))
+
+import agent as a  # noqa: E402
+import tap  # noqa: E402
+
+KEYS = 5003
+CALLS_MAX = 400
+CARD = os.environ.get("EPF_GPU_CARD",
+                      os.path.join(a.BUILD, "cuda/libepf_cuda_emu.so"))
+WRONG = os.path.join(a.BUILD, "selftests/gpu/wrong.so")
+BUFFER = {"EPF_CUDA_BUFFER": "32768"}  # a piece and a bit
+files = None
+
+
+def audit(*args, keys="digests", engine="cuda", env=None, library=CARD):
+    """Returns what epfctl did: its process, and its report if there is one."""
+    form = ["--key-len", "12"] if keys == "column" else \
+        ["--format", "column", "--digests"]
+    for name in ("bitmap.out", "ages.out"):
+        if os.path.exists(files.path(name)):
+            os.unlink(files.path(name))
+    out = subprocess.run(
+        [a.EPFCTL, "-j", "audit", "--no-agent", *form, "--engine", engine,
+         "--bitmap", files.path("bitmap.out"), "--ages",
+         files.path("ages.out"), *args, files.path("snap"), files.path(keys)],
+        capture_output=True, timeout=a.PATIENCE,
+        env={**os.environ, "EPF_CUDA_LIBRARY": library, **BUFFER, **(env or {})})
+    return out, json.loads(out.stdout) if out.returncode == 0 else None
+
+
+def whole(out, report, fell):
+    """None, or what is wrong with an audit that should have been done."""
+    lines = out.stderr.count(b"\n")
+    if out.returncode or lines != fell:
+        return f"exit {out.returncode}, said {out.stderr}"
+    work = report["work"]
+    if work["fallen_back"] != fell or (work["engine"] == "cuda") == fell:
+        return f"work {work}"
+    if fell and (b"goes on" not in out.stderr or "goes on" not in work["why"]):
+        return f"said {out.stderr}, why {work['why']}"
+    if not os.path.exists(files.path("bitmap.out")):
+        return "no bitmap"
+    return files.answered()
+
+
+def refused(out, *words):
+    """One line with all the words, and nothing written."""
+    text = out.stderr.decode()
+    if out.returncode != 2 or text.count("\n") != 1 or \
+            not all(w in text for w in words) or \
+            os.path.exists(files.path("bitmap.out")):
+        return f"exit {out.returncode}, said {text!r}"
+    return None
+
+
+def as_scalar():
+    for keys in ("digests", "column"):
+        for env in ({}, {"EPF_CUDA_BUFFER": "512"}, {"EPF_CUDA_BUFFER": ""},
+                    {"EPF_EMU_SEED": "9"}, {"EPF_CUDA_WINDOW": "20000"}):
+            out, got = audit(keys=keys, env=env)
+            fault = whole(out, got, False)
+            if fault:
+                return f"{keys}, {env}: {fault}"
+            _, want = audit(keys=keys, engine="scalar", library="")
+            for member in ("keys", "present", "ages", "bitmap_xxh3"):
+                if got[member] != want[member]:
+                    return f"{keys}, {env}: {member}"
+    return None
+
+
+def records():
+    """Batches of records, which are many small questions of one view."""
+    out = subprocess.run(
+        [a.EPFCTL, "-j", "audit", "--no-agent", "--engine", "cuda", "--format", "csv", "--header",
+         "--fields", "key", "--bitmap", files.path("bitmap.out"),
+         files.path("snap"), files.path("keys.csv")], capture_output=True,
+        env={**os.environ, "EPF_CUDA_LIBRARY": CARD})
+    report = json.loads(out.stdout)
+    if report["work"]["gpu"]["uploads"] != 1:
+        return f"{report['work']}"
+    return whole(out, report, False)
+
+
+def each_call(name, step, least, **env):
+    """The Nth call fails, for all N that there are: a few that do not matter,
+    as a hint to the card does, are no end.
+    """
+    fell = well = 0
+    for n in range(1, CALLS_MAX, step):
+        out, report = audit(env={name: str(n), **env})
+        if out.returncode and b"no GPU" in out.stderr:
+            fault = refused(out, "engine cuda", "leave out --engine")
+        elif report and report["work"]["engine"] == "cuda":
+            fault = whole(out, report, False)
+            well += 1
+            if not fault and well * step > 20:
+                return f"only {fell} fell" if fell < least else None
+        else:
+            fell += 1
+            well = 0
+            fault = whole(out, report, True)
+        if fault:
+            return f"{name}={n}: {fault}"
+    return "there is no end to calls"
+
+
+def little_memory():
+    out, report = audit(env={"EPF_EMU_MEMORY": "1000"})
+    if b"out of memory" not in out.stderr:
+        return f"said {out.stderr}"
+    return whole(out, report, True)
+
+
+def no_card():
+    env = {"EPF_EMU_DEVICES": "0"}
+    out, _ = audit(env=env)
+    fault = refused(out, "engine cuda", "no CUDA-capable device",
+                    "leave out --engine")
+    if fault:
+        return fault
+    out, report = audit(engine="auto", env=env)
+    return f"said {out.stderr}" if out.returncode or out.stderr else \
+        files.answered()
+
+
+def other_version():
+    out, _ = audit(library=WRONG)
+    return refused(out, "another version", "install both")
+
+
+def no_library():
+    out, _ = audit(library="/nonexistent.so")
+    return refused(out, "/nonexistent.so", "leave out --engine")
+
+
+def probing():
+    out, report = audit("--probe", "20000")
+    if out.returncode or out.stderr or report["asked"]["met"]["keys"] != 20000:
+        return f"{out}"
+    out, report = audit("--probe", "20000", env={"EPF_EMU_LOST": "60"})
+    if out.returncode or not out.stderr:
+        return f"{out}"
+    return files.answered()
+
+
+def doctor():
+    def line(**env):
+        out = subprocess.run([a.EPFCTL, "-j", "doctor"], capture_output=True,
+                             env={**os.environ, **env})
+        report = json.loads(out.stdout)
+        return next(c for c in report["checks"] if c["check"] == "GPU")
+    there = line(EPF_CUDA_LIBRARY=CARD)
+    if not there["ok"] or "emulated card" not in there["state"]:
+        return f"{there}"
+    away = line(EPF_CUDA_LIBRARY=CARD, EPF_EMU_DEVICES="0")
+    return f"{away}" if away["ok"] or "CPU" not in away["remedy"] else None
+
+
+def ask(agent, engine="cuda"):
+    message, fds = files.request("digests", ("bitmap", "ages"), engine=engine)
+    with a.Client(agent) as c:
+        answer = c.audit(message, fds)
+    files.close()
+    return answer
+
+
+def warm():
+    """Audits of a snapshot and of keys that are warm: the lines are copied once,
+    the keys for the first audit and once to stay."""
+    with a.Agent(files.dir, env={"EPF_CUDA_LIBRARY": CARD, **BUFFER},
+                 name="warm") as agent:
+        if "cuda" not in agent.status()["engines"]:
+            return f"status {agent.status()}"
+        for _ in range(3):
+            answer = ask(agent)
+            if not answer or "done" not in answer:
+                return f"answered {answer}"
+            if answer["done"]["engine"] != "cuda" or files.answered():
+                return f"{answer['done']}"
+        s = agent.status()
+        if s["gpu_uploads"] != 1 or s["gpu_reuses"] < 2 or \
+                s["gpu_columns"] != 1 or s["gpu_column_asks"] < 2:
+            return f"status {s}"
+    return None
+
+
+def lost_by_agent():
+    """The card goes during the second audit; all later ones are the CPU's."""
+    with a.Agent(files.dir, env={"EPF_CUDA_LIBRARY": CARD, **BUFFER,
+                                 "EPF_EMU_LOST": "90"}, name="lost") as agent:
+        fell = 0
+        for _ in range(8):
+            answer = ask(agent)
+            if "done" not in answer:
+                break
+            if files.answered():
+                return files.answered()
+            fell += "fallen" in answer["done"]
+        if fell != 1 or "engine cuda" not in answer["error"]:
+            return f"fell {fell} times, then {answer}"
+        agent.wait_log(rb"^engine cuda: .* goes on$")
+        out = subprocess.run(
+            [a.EPFCTL, "-j", "audit", "--agent", agent.path, "--digests",
+             "--format", "column", files.path("snap"), files.path("digests")],
+            capture_output=True)
+        if out.returncode or out.stderr:
+            return f"auto: {out}"
+    return None
+
+
+def fallen_by_agent():
+    """The client says in a line what befell the agent's card."""
+    os.unlink(files.path("ages.out"))
+    with a.Agent(files.dir, env={"EPF_CUDA_LIBRARY": CARD,
+                                 "EPF_EMU_FAIL": "40", **BUFFER},
+                 name="fallen") as agent:
+        out = subprocess.run(
+            [a.EPFCTL, "-j", "audit", "--agent", agent.path, "--digests",
+             "--format", "column", "--engine", "cuda", files.path("snap"),
+             files.path("digests"), "--bitmap", files.path("bitmap.out")],
+            capture_output=True)
+        return whole(out, json.loads(out.stdout), True)
+
+
+CASES = [
+    ("answers are scalar's", as_scalar),
+    ("records in batches, of lines that are copied once", records),
+    ("each call fails in turn", lambda: each_call("EPF_EMU_FAIL", 1, 40)),
+    ("each third for want of memory, which is then there",
+     lambda: each_call("EPF_EMU_FAIL", 3, 0, EPF_EMU_ERROR="2")),
+    ("the card is lost at each fourth call",
+     lambda: each_call("EPF_EMU_LOST", 4, 10)),
+    ("a card with little memory", little_memory),
+    ("no card", no_card),
+    ("a library of another version", other_version),
+    ("no library", no_library),
+    ("--probe, with a card and with one that is lost", probing),
+    ("doctor tells of the card", doctor),
+    ("the agent copies lines once for two audits", warm),
+    ("the agent loses its card", lost_by_agent),
+    ("and its client says so", fallen_by_agent),
+]
+
+
+def run(made):
+    global files
+    files = made
+    time.sleep(2.1)  # files that were just changed are not kept warm
+    return tap.run(CASES)
+
+
+if __name__ == "__main__":
+    if not os.path.exists(CARD):
+        print("TAP version 13\n1..0 # SKIP no C++ compiler")
+        raise SystemExit(4)
+    raise SystemExit(a.main(KEYS, run))

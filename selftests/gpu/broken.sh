@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What engine.c and mirrors.c must notice: each variant is the emulated card, or
+# libepf's side of it, with one edit.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+CC=${CC:-cc}
+CXX=${CXX:-c++}
+build=$(realpath -m "${BUILD:-build}")
+objects=$build/cuda/emu
+program=$build/selftests/gpu/engine
+command -v "$CXX" > /dev/null || ktap_skip_all "no $CXX"
+[ -e "$objects/flow.o" ] && [ -x "$program" ] || ktap_skip_all 'not built'
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+mkdir "$tmp/cuda"
+includes="-Iinclude -Iinclude/uapi -Icuda"
+
+# usage: card FILE EDIT: the library; an edit that changes nothing is an error
+card() {
+	sed "$2" "cuda/$1.cu" > "$tmp/$1.cu" || return
+	! cmp -s "cuda/$1.cu" "$tmp/$1.cu" || return
+	# shellcheck disable=SC2086 # a list
+	"$CXX" -x c++ -std=c++17 -O1 -w -fPIC -fvisibility=hidden -DEPF_CUDA_EMU $includes \
+		-c "$tmp/$1.cu" -o "$tmp/$1.o" || return
+	# shellcheck disable=SC2046 # a list
+	"$CXX" -shared -o "$tmp/card.so" "$tmp/$1.o" \
+		$(ls "$objects"/*.o | grep -v "/$1.o") -pthread
+	lib=$tmp/card.so test=$program
+}
+
+# usage: side EDIT: engine.c with another audit/cuda.c
+side() {
+	cp -r user/libepf/audit "$tmp/" || return
+	sed -i "$1" "$tmp/audit/cuda.c" || return
+	! cmp -s user/libepf/audit/cuda.c "$tmp/audit/cuda.c" || return
+	# shellcheck disable=SC2086 # a list
+	"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -w -Iuser/libepf $includes \
+		selftests/gpu/engine.c "$tmp"/audit/*.c user/libepf/copy.c \
+		user/libepf/dev.c -o "$tmp/engine" -lxxhash -lm -pthread -ldl || return
+	lib=$build/cuda/libepf_cuda_emu.so test=$tmp/engine
+}
+
+# usage: mirror EDIT: mirrors.c with another mirror.c
+mirror() {
+	sed "$1" user/libepf/mirror.c > "$tmp/mirror.c" || return
+	! cmp -s user/libepf/mirror.c "$tmp/mirror.c" || return
+	sed "s|\"../../user/libepf/mirror.c\"|\"$tmp/mirror.c\"|; s|\"../audit/|\"|" \
+		selftests/gpu/mirrors.c > "$tmp/mirrors.c" || return
+	# shellcheck disable=SC2086 # a list
+	"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -w -Iuser/libepf -Iselftests/audit $includes \
+		"$tmp/mirrors.c" user/libepf/audit/*.c user/libepf/copy.c \
+		user/libepf/dev.c -o "$tmp/mirrors" -lxxhash -lm -pthread -ldl || return
+	lib=$build/cuda/libepf_cuda_emu.so test=$tmp/mirrors
+}
+
+# A claim that begins so fails, and says so.
+claim_fails() {
+	EPF_CUDA_LIBRARY=$lib timeout 60 "$test" "$build/selftests/gpu/wrong.so" \
+		"$1" 2> /dev/null | grep '^not ok'
+}
+
+# usage: broken WHAT CLAIM card FILE EDIT | side EDIT | mirror EDIT
+broken() {
+	if "${@:3}"; then
+		ktap_check "$1" claim_fails "$2"
+	else
+		ktap_fail "$1" 'not built'
+	fi
+}
+
+ktap_plan 24
+broken 'kernels do not wait for keys' "answers" card flow \
+	's/err = cudaStreamWaitEvent(f->card->run, s->up, 0);/err = cudaSuccess;/'
+broken 'answers are copied before they are there' "answers" card flow \
+	's/err = cudaStreamWaitEvent(f->card->down, s->run, 0);/err = cudaSuccess;/'
+broken 'a slot is used again before its answer has come' "answers" card flow \
+	's/cudaError_t err = cudaEventSynchronize(s->down);/cudaError_t err = cudaSuccess;/'
+broken 'a buffer of lines is filled again too early' "answers" card flow \
+	's/if (nr >= SLOTS)/if (!SLOTS)/'
+broken 'lines are asked before they are there' "journals" card flow \
+	's/^\t\terr = cudaStreamSynchronize(c->up);/\t\terr = cudaSuccess;/'
+broken 'keys are counted twice' "answers" card flow \
+	's/a->ages_of\[i\] += nr\[i\];/a->ages_of[i] += 2 * nr[i];/'
+broken 'counters of the piece before' "answers" card flow \
+	's/= cudaMemsetAsync(count, 0, COUNT_BYTES, run);/= cudaSuccess;/'
+broken 'pieces are no whole words' "answers" card flow \
+	's/f->bytes & ~(__u64)(WORD_KEYS - 1);/f->bytes;/'
+broken 'a kernel is given memory of the host' "answers" card flow \
+	's/keys->data = s->keys_there;/keys->data = f->host->data;/'
+broken 'the host reads memory of the card' "answers" card flow \
+	's/memcpy(a->bitmap + first \/ 8, s->answer + /memcpy(a->bitmap + first \/ 8, s->answer_there + /'
+broken 'lines are not settled' "journals" card engine \
+	's/return ret ? ret : settle(h, e);/return ret;/'
+broken 'an epoch begins in what is there' "journals" card engine \
+	's/err = epf_cu_clear(&h->lines, epoch, card.run);/(void)0;/'
+broken 'tags come round' "journals" card engine \
+	's/if (epochs >= EPF_LANES)/if (epochs >= 99)/'
+broken 'other lines answer' "views in turns" side \
+	's/gpu.kept\[i\].serial == v->serial/gpu.kept[i].held/'
+broken 'lines are read at another epoch' "lines are copied once" side \
+	's/return k->epoch == v->epoch;/return true;/'
+broken 'records that are lacking' "records bring" side \
+	's/k->version < t->first ||//; s/k->version - t->first/0/'
+broken 'lines of no serial are kept' "lines are copied once" side \
+	's/(!v->serial || !gpu.fit)/(0)/; s/for (i = 0; v->serial \&\& /for (i = 0; /'
+broken 'the piece of a column is its beginning' "a column that" card engine \
+	's/(const char \*)keys.data + first \* bytes;/(const char *)keys.data;/'
+broken 'a column of other keys is asked' "a column that" side \
+	's/o->serial == k->serial \&\& o->len == k->keys.len/o->serial/'
+broken 'what nobody asks for again is kept' "a column that" side \
+	's/c->used \&\& keys->data/keys->data/'
+broken 'room that is needed is taken again' "but where room" side \
+	's/c->never = true;//'
+broken 'records are not kept' "" mirror \
+	's/m->records\[m->trail.nr++\] = \*rec;/m->trail.nr++;/'
+broken 'records that were lost are not missed' "" mirror \
+	's/m->trail.first = m->version;/m->trail.first = 0;/'
+broken 'a mirror that was renewed is the old one' "" mirror \
+	's/m->serial = epf_view_serial();/m->serial += !m->serial;/; s/epf_cuda_forget(m->serial);//; s/^\tm->version = 0;//'
+ktap_finish

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# The laws of all engines (selftests/audit), of engine cuda with the emulated card.
+
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../ktap.sh"
+
+build=${BUILD:-$here/../../build}
+export EPF_CUDA_LIBRARY="$build/cuda/libepf_cuda_emu.so"
+[ -e "$EPF_CUDA_LIBRARY" ] || ktap_skip_all 'no C++ compiler'
+[ -x "$build/selftests/audit/engines" ] || ktap_skip_all 'selftests/audit is not built'
+
+# usage: laws CLAIMS PROGRAM [ARGUMENT]: so many of cuda, all kept, none skipped
+laws() {
+	laws_n=$1 laws_program=$build/selftests/audit/$2
+	shift 2
+	laws_out=$(timeout 200 "$laws_program" "$@" | grep -E '^(not )?ok .* - cuda: ')
+	echo "$laws_out"
+	[ "$(echo "$laws_out" | grep '^ok' | grep -cv SKIP)" -eq "$laws_n" ]
+}
+
+ktap_plan 2
+ktap_check 'the core'\''s answers, any shape and phase' laws 3 engines 20000
+ktap_check 'nothing but what was given is read and written' laws 4 edges --small
+ktap_finish
