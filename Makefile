@@ -11,16 +11,18 @@ DESTDIR ?=
 UDEVDIR ?= /usr/lib/udev/rules.d
 SRCDIR ?= /usr/src/epochfilter-$(VERSION)
 
-all: user module
+all: user cuda module
 
 help:
-	@echo 'make            the tool, the library, the BPF programs and the module'
+	@echo 'make            the tool, the library, the BPF programs, the module; with nvcc for GPUs'
 	@echo 'make check      all tests; those of the module in a virtual machine'
 	@echo 'make check-fast those that need no virtual machine'
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file]'
 	@echo 'make bench      ratios to peers; report in build/bench'
+	@echo 'make check-gpu  the device suite on the GPU of this machine: 100 million keys (docs/GPU.md)'
+	@echo 'make bench-gpu  rates on that GPU, beside what its memory can do; build/bench/gpu'
 	@echo 'make paper      the papers'\'' tables and figures again, side by side; build/paper [LOG=access.log]'
 	@echo 'make fuzz       the fuzz targets for longer [SECONDS=600 of CPU time, each]'
 	@echo 'make style      the house rules a program can check'
@@ -35,6 +37,9 @@ deps:
 
 user bpf:
 	$(Q)$(MAKE) -C $@
+
+cuda:
+	$(Q)$(MAKE) -C cuda card
 
 module:
 	$(Q)$(MAKE) -C kmod
@@ -61,6 +66,12 @@ bench:
 	$(Q)scripts/deps.sh --install
 	$(Q)selftests/bench/run.sh
 
+check-gpu:
+	$(Q)selftests/cuda/check_gpu.sh
+
+bench-gpu:
+	$(Q)cuda/bench/gpu.sh
+
 paper:
 	$(Q)scripts/deps.sh --install paper
 	$(Q)selftests/paper/run.sh $(if $(LOG),--log '$(LOG)') $(if $(OUT),'$(OUT)')
@@ -75,14 +86,16 @@ style:
 # loads the module through DKMS.
 install:
 	$(Q)$(MAKE) -C user install
+	$(Q)$(MAKE) -C cuda install
 	$(Q)scripts/module.sh install '$(DESTDIR)' '$(SRCDIR)' '$(UDEVDIR)' '$(VERSION)'
 
 uninstall:
 	$(Q)scripts/module.sh uninstall '$(DESTDIR)' '$(SRCDIR)' '$(UDEVDIR)' '$(VERSION)'
+	$(Q)$(MAKE) -C cuda uninstall
 	$(Q)$(MAKE) -C user uninstall
 
 clean:
 	$(Q)rm -rf build
 
-.PHONY: all help deps user bpf module check check-fast check-debug \
-	check-static demo bench paper fuzz style install uninstall clean
+.PHONY: all help deps user bpf cuda module check check-fast check-debug \
+	check-static check-gpu demo bench bench-gpu paper fuzz style install uninstall clean

@@ -8,15 +8,19 @@
  * Lines are filled as at 14 bits a key of the window, all epochs full, one line
  * a key and 5 positions: three of eight positions set. Keys are fresh ones.
  * Runs of the engines alternate; a ratio is of the medians, with equally many
- * threads: one, and one for each CPU.
+ * threads: one, and one for each CPU. Then what epf_audit_choose() goes by, of
+ * lines that lie as in a snapshot file, and how fast lines are copied and all
+ * positions counted.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include <audit.h>
+#include <copy.h>
 
 #define RUNS 5
 #define KEYS (1u << 22)
@@ -107,6 +111,74 @@ static void compare(const struct epf_view *v, const struct epf_keys *keys,
 	}
 }
 
+/* Of lines that begin in the middle of cache lines. */
+static void choice(const struct epf_view *aligned, const struct epf_params *p,
+		   unsigned int mib)
+{
+	struct epf_rates rates[EPF_ENGINES_MAX];
+	const struct epf_engine *e;
+	struct epf_params file = *p;
+	struct epf_choice c;
+	struct epf_view v;
+
+	file.nr_lines--; /* half a line before it, half behind */
+	if (epf_view_init(&v, (const char *)aligned->lines + 32, &file, NULL,
+			  EPOCH))
+		exit(2);
+	epf_audit_measure(&v, 0, rates);
+	epf_audit_choose(&c, &v, 1ULL << 40, true, 0, rates);
+	for (unsigned int i = 0; (e = epf_engine_at(i)); i++)
+		if (rates[i].here > 0)
+			printf("%4u MiB  as in a file %-7s in place %8.1f M keys/s  settled %8.1f M keys/s  copy %5.1f GB/s\n",
+			       mib, e->name, rates[i].here / 1e6,
+			       rates[i].there / 1e6, rates[i].carry / 1e9);
+	printf("%4u MiB  many keys: %s\n", mib, c.why);
+}
+
+static double copy_rate(void (*copy)(void *to, const void *from, size_t bytes),
+			void *to, const void *from, size_t bytes)
+{
+	double t = now();
+
+	copy(to, from, bytes);
+	return bytes / (now() - t) / 1e9;
+}
+
+static void plain(void *to, const void *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+}
+
+static void copies(const struct epf_view *v, unsigned int mib)
+{
+	size_t bytes = (size_t)mib << 20;
+	double ours[RUNS], theirs[RUNS];
+	void *to = alloc(bytes);
+
+	memcpy(to, v->lines, bytes); /* its pages come */
+	for (unsigned int r = 0; r < RUNS; r++) {
+		ours[r] = copy_rate(epf_copy_away, to, v->lines, bytes);
+		theirs[r] = copy_rate(plain, to, v->lines, bytes);
+	}
+	qsort(ours, RUNS, sizeof(double), by_value);
+	qsort(theirs, RUNS, sizeof(double), by_value);
+	printf("%4u MiB  copied word by word %5.1f GB/s  memcpy %5.1f GB/s  ratio %5.2f\n",
+	       mib, ours[RUNS / 2], theirs[RUNS / 2],
+	       ours[RUNS / 2] / theirs[RUNS / 2]);
+	munmap(to, bytes);
+}
+
+static void count(const struct epf_view *v, unsigned int mib)
+{
+	struct epf_estimate e;
+	double t = now();
+
+	if (epf_view_estimate(v, 0, &e))
+		exit(2);
+	printf("%4u MiB  all positions counted: %.1f GB/s\n", mib,
+	       mib * 1048576. / (now() - t) / 1e9);
+}
+
 static void run(unsigned int mib)
 {
 	struct epf_params p = { .kind = EPF_KIND_LANES, .lines_per_key = 1,
@@ -114,7 +186,7 @@ static void run(unsigned int mib)
 				.nr_lines = (__u64)mib << 20 >> 6 };
 	struct epf_line *lines = alloc((size_t)mib << 20);
 	uint64_t *digests = alloc(KEYS * sizeof(*digests));
-	struct epf_keys keys = { digests, KEYS, 0 };
+	struct epf_keys keys = { digests, KEYS, 0, NULL };
 	struct epf_answer a = { .bitmap = alloc(KEYS / 8) };
 	struct epf_view v;
 
@@ -128,6 +200,9 @@ static void run(unsigned int mib)
 		if (!a.threads)
 			break;
 	}
+	choice(&v, &p, mib);
+	copies(&v, mib);
+	count(&v, mib);
 	munmap(a.bitmap, KEYS / 8);
 	munmap(digests, KEYS * sizeof(*digests));
 	munmap(lines, (size_t)mib << 20);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What run.sh measured, as JSON, and how it stands to what is to be reached.
 
-usage: report.py DIRECTORY    (core.txt, kinds.txt, audit.txt, dedup.txt,
-                            xdp.json, memory.json)
+usage: report.py DIRECTORY    (core.txt, kinds.txt, audit.txt, audit_end.txt,
+                            snap.txt, dedup.txt, xdp.json, memory.json)
 Writes report.json there, prints the summary. A part that is missing is left
 out.
 """
@@ -23,6 +23,12 @@ KINDS_OPS = ("absent", "absent batched", "present", "present batched",
              "insert", "insert batched", "rotate")
 AUDIT_ROW = re.compile(r"\s*(\d+) MiB\s+threads (\w+)\s+(\w+)\s+([\d.]+) M keys/s"
                        r"\s+ratio\s+([\d.]+)")
+END_ROW = re.compile(r"\s*(\d+) MiB  \d+ M digests .* ratio\s+([\d.]+)")
+COPY_ROW = re.compile(r"\s*(\d+) MiB  copied word by word\s+[\d.]+ GB/s  memcpy"
+                      r"\s+[\d.]+ GB/s  ratio\s+([\d.]+)")
+SNAP_ROW = re.compile(r"(\d+) MiB  copy to memcpy ([\d.]+)  one batch in 1000 "
+                      r"([\d.]+) times as long  longest batch ([\d.]+) ms, "
+                      r"without a snapshot ([\d.]+) ms")
 DEDUP_ROW = re.compile(r"(\w+)\s+(\d+)\s+([\d.]+) s\s+(\d+) packets/s")
 
 
@@ -68,6 +74,22 @@ def audit(text):
             for r in map(AUDIT_ROW.match, text.splitlines()) if r]
 
 
+def copies(text):
+    return [{"mib": int(r[1]), "ratio": float(r[2])}
+            for r in map(COPY_ROW.match, text.splitlines()) if r]
+
+
+def audit_end(text):
+    return [{"mib": int(r[1]), "ratio": float(r[2])}
+            for r in map(END_ROW.match, text.splitlines()) if r]
+
+
+def snap(text):
+    return [{"mib": int(r[1]), "ratio": float(r[2]), "slow_ratio": float(r[3]),
+             "worst_ms": float(r[4]), "worst_ms_without": float(r[5])}
+            for r in map(SNAP_ROW.match, text.splitlines()) if r]
+
+
 def dedup(text):
     return [{"tool": r[1], "window": int(r[2]), "seconds": float(r[3])}
             for r in map(DEDUP_ROW.match, text.splitlines()) if r]
@@ -98,6 +120,25 @@ def audit_reach(rows):
         if least and row["mib"] >= 70 and row["threads"] == "all":
             yield (f"audit, {row['mib']} MiB, {row['engine']}: x times faster "
                    "than scalar", row["ratio"], ">=", least)
+
+
+def copies_reach(rows):
+    for row in rows:
+        if row["mib"] >= 512:
+            yield (f"copy of {row['mib']} MiB of lines: speed to memcpy",
+                   row["ratio"], ">=", 0.9)
+
+
+def audit_end_reach(rows):
+    for row in rows:
+        yield (f"epfctl audit of a snapshot of {row['mib']} MiB, end to end: "
+               "speed to the bare engine", row["ratio"], ">=", 0.8)
+
+
+def snap_reach(rows):
+    for row in rows:
+        yield (f"snapshot of {row['mib']} MiB: speed of the copy to memcpy",
+               row["ratio"], ">=", 0.9)
 
 
 def xdp_reach(xdp):
@@ -135,12 +176,18 @@ def main():
     parts = {"core": core(text("core.txt")),
              "kinds": kinds(text("kinds.txt")),
              "audit": audit(text("audit.txt")),
+             "copies": copies(text("audit.txt")),
+             "audit_end": audit_end(text("audit_end.txt")),
+             "snap": snap(text("snap.txt")),
              "xdp": json.loads(text("xdp.json") or "null"),
              "memory": json.loads(text("memory.json") or "null"),
              "dedup": dedup(text("dedup.txt"))}
     reach = []
     for part, of in (("core", core_reach), ("kinds", kinds_reach),
-                     ("audit", audit_reach), ("xdp", xdp_reach), ("memory", memory_reach),
+                     ("audit", audit_reach),
+                     ("audit_end", audit_end_reach), ("copies", copies_reach),
+                     ("snap", snap_reach),
+                     ("xdp", xdp_reach), ("memory", memory_reach),
                      ("dedup", dedup_reach)):
         reach += of(parts[part]) if parts[part] else []
     print("To be reached")

@@ -4,7 +4,7 @@
 # All benchmarks, one after another; report only. Every ratio is between
 # figures of this run. Writes report.txt and report.json into build/bench.
 #
-# usage: run.sh [core|kinds|audit|xdp|memory|dedup]...    (all)
+# usage: run.sh [core|kinds|audit|snap|xdp|memory|dedup]...    (all)
 # Exit: 0 all ran, 1 some did not.
 
 set -u -o pipefail
@@ -14,11 +14,11 @@ bench=$top/selftests/bench
 out=$top/build/bench
 export EPF_OUT=$out
 
-[ $# -gt 0 ] || set -- core kinds audit xdp memory dedup
+[ $# -gt 0 ] || set -- core kinds audit snap xdp memory dedup
 for part in "$@"; do
 	case $part in
-	core | kinds | audit | xdp | memory | dedup) ;;
-	*) echo 'usage: run.sh [core|kinds|audit|xdp|memory|dedup]...' >&2; exit 2 ;;
+	core | kinds | audit | snap | xdp | memory | dedup) ;;
+	*) echo 'usage: run.sh [core|kinds|audit|snap|xdp|memory|dedup]...' >&2; exit 2 ;;
 	esac
 done
 
@@ -53,7 +53,12 @@ run_all() {
 		kinds) section kinds 'All kinds side by side, natively' \
 			"$top/build/selftests/bench/kinds_bench" ;;
 		audit) section audit 'Audits: engines of the CPU side by side' \
-			"$top/build/selftests/bench/audit_bench" ;;
+			"$top/build/selftests/bench/audit_bench"
+			section audit_end 'Audits: epfctl from end to end' \
+				"$top/build/selftests/bench/audit_end" \
+				"$top/build/user/epfctl" "$out" ;;
+		snap) section snap 'A snapshot of 4 GiB under load, in a VM' \
+			"$bench/snap.sh" ;;
 		xdp) section xdp 'XDP: instructions of a packet, in a VM that counts them' \
 			"$bench/xdp_bench.sh" ;;
 		memory) section memory 'Memory' "$bench/memory.sh" ;;
