@@ -184,7 +184,7 @@ static int publish(struct epf_filter *f)
 		t = table_locked(f);
 		epf_table_start(t, f, f->id);
 		trace_epf_create(f->id, t->params.kind, t->params.nr_lines,
-				 t->bytes);
+				 atomic64_read(&t->bytes));
 		xa_store(&filters, f->id, f, GFP_KERNEL);
 		err = 0;
 	}

@@ -58,47 +58,76 @@ bool epf_fluid_insert(struct epf_table *t, u64 digest)
 	return !o->starved && o->ops->fluid->hungry(o);
 }
 
-static void give_back(struct epf_table *t)
+/* With the lock held: does a snapshot hold the memory? The worker asks each time
+ * that it has taken the lock, for one may begin between any two.
+ */
+static bool held(const struct epf_table *t)
+{
+	return epf_table_pinned(t, ktime_get_ns());
+}
+
+/* Take out what counts no more. Return: NULL: nothing. */
+static u64 *expired(struct epf_table *t, u64 *words)
 {
 	struct epf_owned *o = t->owned;
+	u64 *word = NULL;
+
+	epf_table_lock(t);
+	if (!held(t)) {
+		epf_fluid_stir(o);
+		word = o->ops->fluid->expired(o, epf_owned_now(o), words);
+		o->moves += !!word;
+		epf_fluid_see(t);
+	}
+	epf_table_unlock(t);
+	return word;
+}
+
+static void give_back(struct epf_table *t)
+{
 	u64 words;
 	u64 *word;
 
-	do {
-		epf_table_lock(t);
-		epf_fluid_stir(o);
-		word = o->ops->fluid->expired(o, epf_owned_now(o), &words);
-		o->moves += !!word;
-		epf_fluid_see(t);
-		epf_table_unlock(t);
-		if (word)
-			epf_table_shrink(t, word, words);
-	} while (word);
+	while ((word = expired(t, &words)))
+		epf_table_shrink(t, word, words);
+}
+
+/* Words of what is wanted; 0: nothing is. */
+static u64 plan(struct epf_table *t)
+{
+	struct epf_owned *o = t->owned;
+	u64 words = 0;
+
+	epf_table_lock(t);
+	if (!held(t)) {
+		words = o->ops->fluid->plan(o, epf_owned_now(o));
+		if (!words) /* what could not be had is not wanted now */
+			o->starved = false;
+	}
+	epf_table_unlock(t);
+	return words;
 }
 
 /* Make what is wanted. Return: 0; -EAGAIN: nothing is; or as epf_table_grow(). */
 static int supply(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
-	bool taken;
-	u64 words;
+	u64 words = plan(t);
+	bool taken = false;
 	u64 *word;
 
-	epf_table_lock(t);
-	words = o->ops->fluid->plan(o, epf_owned_now(o));
-	if (!words)
-		o->starved = false; /* what could not be had is not wanted now */
-	epf_table_unlock(t);
 	if (!words)
 		return -EAGAIN;
 	word = epf_table_grow(t, words);
 	epf_table_lock(t);
-	o->starved = IS_ERR(word);
 	o->waits += IS_ERR(word);
-	o->moves++;
-	taken = !IS_ERR(word) &&
-		o->ops->fluid->add(o, epf_owned_now(o), word, words);
-	epf_fluid_see(t);
+	if (!held(t)) {
+		o->starved = IS_ERR(word);
+		o->moves++;
+		taken = !IS_ERR(word) &&
+			o->ops->fluid->add(o, epf_owned_now(o), word, words);
+		epf_fluid_see(t);
+	}
 	epf_table_unlock(t);
 	if (!taken && !IS_ERR(word))
 		epf_table_shrink(t, word, words);
@@ -116,7 +145,7 @@ static void scan(struct epf_table *t)
 
 	do {
 		epf_table_lock(t);
-		more = o->ops->fluid->scan(o, SCAN_LINES);
+		more = !held(t) && o->ops->fluid->scan(o, SCAN_LINES);
 		epf_table_unlock(t);
 		cond_resched();
 	} while (more && !READ_ONCE(t->retired) &&
@@ -125,44 +154,56 @@ static void scan(struct epf_table *t)
 		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
-/* Does a snapshot hold the memory? Then there shall be no spare, and inserters
- * need not ask for one. They take what there is: the error grows, no key is lost.
+/**
+ * epf_fluid_hold() - a snapshot begins
+ * @t: table, pinned, locked
+ * @words: set to those of the spare
+ *
+ * From now on there is none, the worker makes none, and inserters need not ask
+ * for one. They take what there is: the error grows, no key is lost.
+ *
+ * Return: the spare, to be freed; NULL: there was none.
  */
-static bool held(struct epf_table *t)
+u64 *epf_fluid_hold(struct epf_table *t, u64 *words)
 {
 	struct epf_owned *o = t->owned;
-	u64 *word = NULL;
-	u64 words;
-	bool pinned;
+	u64 *word;
 
-	epf_table_lock(t);
-	pinned = epf_table_pinned(t, ktime_get_ns());
-	if (pinned) {
-		epf_fluid_stir(o);
-		word = o->ops->fluid->spare(o, &words);
-		o->starved = true;
-		o->slices = o->ops->fluid->slices(o);
-	}
-	epf_table_unlock(t);
-	if (word)
-		epf_table_shrink(t, word, words);
-	return pinned;
+	epf_fluid_stir(o);
+	word = o->ops->fluid->spare(o, words);
+	o->starved = true;
+	o->slices = o->ops->fluid->slices(o);
+	return word;
 }
 
 /**
  * epf_fluid_work() - the worker's part
  * @t: table
  *
- * Tells the time, takes what is expired, makes what is wanted.
+ * Tells the time, takes what is expired, makes what is wanted; nothing of it
+ * while a snapshot holds the memory.
  */
 void epf_fluid_work(struct epf_table *t)
 {
-	if (held(t))
-		return;
+	struct epf_owned *o = t->owned;
+
+	epf_table_lock(t);
+	o->follows = o->jumps;
+	epf_table_unlock(t);
 	give_back(t);
 	supply(t);
-	if (t->owned->ops->fluid->scan)
+	if (o->ops->fluid->scan)
 		scan(t);
+}
+
+/**
+ * epf_fluid_done() - all is done that was due when the worker began
+ * @t: table
+ */
+void epf_fluid_done(struct epf_table *t)
+{
+	WRITE_ONCE(t->owned->followed, t->owned->follows);
+	wake_up_all(&t->moved);
 }
 
 /**
@@ -252,7 +293,7 @@ int epf_fluid_adopt(struct epf_table *t)
 	return 0;
 }
 
-static int jump(struct epf_table *t)
+static int jump(struct epf_table *t, u64 *jumps)
 {
 	struct epf_owned *o = t->owned;
 	int err = 0;
@@ -265,6 +306,7 @@ static int jump(struct epf_table *t)
 	if (!err) {
 		o->skew_ns += t->window.epoch_ns;
 		o->skewed_ns = ktime_get_ns();
+		*jumps = ++o->jumps;
 	}
 	epf_table_unlock(t);
 	return err;
@@ -283,14 +325,19 @@ static int jump(struct epf_table *t)
  */
 int epf_fluid_rotate(struct epf_table *t, u32 count)
 {
+	u64 jumps;
 	int err = 0;
 
 	for (; count && !err; count--) {
-		err = signal_pending(current) ? -EINTR : jump(t);
+		err = jump(t, &jumps);
 		if (err)
 			break;
 		mod_delayed_work(epf_wq, &t->work, 0);
-		flush_delayed_work(&t->work);
+		err = wait_event_interruptible(
+			t->moved, READ_ONCE(t->owned->followed) >= jumps ||
+					  READ_ONCE(t->retired));
+		if (READ_ONCE(t->retired))
+			return -ENODEV;
 	}
-	return READ_ONCE(t->retired) ? -ENODEV : err;
+	return err == -ERESTARTSYS ? -EINTR : err;
 }

@@ -50,26 +50,31 @@
  * @t: table, pinned, by reference
  * @moves: set to the number that the snapshot is of
  *
+ * The worker may be about to add a spare: it looks whether the table is pinned
+ * under the lock, so either that spare is taken here or it is not added.
+ *
  * Context: process; sleeps, for the rest of a sweep.
  * Return: 0; -EINTR; -EAGAIN: it has been replaced meanwhile.
  */
 int epf_owned_hold(struct epf_table *t, u64 *moves)
 {
 	struct epf_owned *o = t->owned;
+	u64 *spare = NULL;
+	u64 words;
 	int err;
 
-	if (o->ops->fluid) { /* one that ran before may have added a spare */
-		mod_delayed_work(epf_wq, &t->work, 0);
-		flush_delayed_work(&t->work);
-	}
 	err = wait_event_interruptible(t->moved, !READ_ONCE(o->retiring) ||
 						 READ_ONCE(t->retired));
 	if (err)
 		return -EINTR;
 	epf_table_lock(t);
 	err = o->retiring ? -EAGAIN : 0;
+	if (o->ops->fluid)
+		spare = epf_fluid_hold(t, &words);
 	*moves = o->moves;
 	epf_table_unlock(t);
+	if (spare)
+		epf_table_shrink(t, spare, words);
 	return err;
 }
 

@@ -49,6 +49,11 @@ struct epf_kind_ops;
  * @skew_ns: how far the clock of a fluid kind is ahead, modulo 2^64: what was
  *	rotated away, or the clock of a snapshot
  * @skewed_ns: when that was last changed; at first, creation
+ * @jumps: of that clock, by rotation; @lock
+ * @follows: those when the worker began; worker's
+ * @followed: those of which it has done all that was due; it writes, who rotates
+ *	waits for it on epf_table.moved. flush_delayed_work() would not do: it
+ *	takes work that the timer is queueing anew for idle
  * @turns: epochs of a fluid kind that have been seen to end; 0: it is being
  *	filled
  * @begun: keys it had taken then
@@ -71,6 +76,9 @@ struct epf_owned {
 	u64 moves;
 	u64 skew_ns;
 	u64 skewed_ns;
+	u64 jumps;
+	u64 follows;
+	u64 followed;
 	u64 turns;
 	u64 begun;
 	u64 seen;
@@ -200,7 +208,9 @@ struct epf_table *epf_owned_restore(const struct epf_restore *args);
 int epf_fluid_fill(struct epf_table *t);
 void epf_fluid_free(struct epf_table *t);
 bool epf_fluid_insert(struct epf_table *t, u64 digest);
+u64 *epf_fluid_hold(struct epf_table *t, u64 *words);
 void epf_fluid_work(struct epf_table *t);
+void epf_fluid_done(struct epf_table *t);
 int epf_fluid_rotate(struct epf_table *t, u32 count);
 bool epf_fluid_still(struct epf_table *t);
 void epf_fluid_see(struct epf_table *t);

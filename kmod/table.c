@@ -153,7 +153,7 @@ static void free_table(struct epf_table *t)
 		epf_owned_free(t);
 	vfree(t->lanes.line);
 	free_percpu(t->cpu);
-	atomic64_sub(t->bytes, &total_bytes);
+	atomic64_sub(atomic64_read(&t->bytes), &total_bytes);
 	kfree(t);
 }
 
@@ -248,7 +248,7 @@ static struct epf_table *table_new(const struct epf_params *params,
 	err = t ? 0 : -ENOMEM;
 	if (err)
 		goto err_uncharge;
-	t->bytes = bytes;
+	atomic64_set(&t->bytes, bytes);
 	t->owned = owned;
 	err = fill_table(t, lines_bytes);
 	if (!err) {
@@ -311,7 +311,7 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 	u64 *word;
 
 	if (bytes > epf_max_filter_bytes() ||
-	    t->bytes > epf_max_filter_bytes() - bytes)
+	    atomic64_read(&t->bytes) > epf_max_filter_bytes() - bytes)
 		return ERR_PTR(-E2BIG);
 	if (!try_charge(bytes))
 		return ERR_PTR(-ENOSPC);
@@ -320,7 +320,7 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 		atomic64_sub(bytes, &total_bytes);
 		return ERR_PTR(-ENOMEM);
 	}
-	WRITE_ONCE(t->bytes, t->bytes + bytes);
+	atomic64_add(bytes, &t->bytes);
 	return word;
 }
 
@@ -337,7 +337,7 @@ void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
 
 	vfree(word);
-	WRITE_ONCE(t->bytes, t->bytes - bytes);
+	atomic64_sub(bytes, &t->bytes);
 	atomic64_sub(bytes, &total_bytes);
 }
 
@@ -469,7 +469,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	u64 now;
 
 	info->params = t->params;
-	info->memory_bytes = READ_ONCE(t->bytes);
+	info->memory_bytes = atomic64_read(&t->bytes);
 	info->window_epochs = EPF_LIVE_EPOCHS;
 	info->slices = EPF_LANES;
 	epf_table_lock(t);

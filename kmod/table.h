@@ -106,7 +106,8 @@ struct epf_estimates {
  * @window: what is promised
  * @params: as asked for; the name in it is not used
  * @serial: unlike that of any other table
- * @bytes: charged against the limits; of a fluid kind changed by its worker
+ * @bytes: charged against the limits; of a fluid kind its worker adds to them and
+ *	subtracts, and who begins a snapshot subtracts
  * @created_ns: monotonic
  * @base_inserts: insertions before a restore
  * @owner: the filter that publishes it
@@ -152,7 +153,7 @@ struct epf_table {
 	struct epf_window window;
 	struct epf_params params;
 	u64 serial;
-	u64 bytes;
+	atomic64_t bytes;
 	u64 created_ns;
 	u64 base_inserts;
 	struct epf_filter __rcu *owner;

@@ -198,9 +198,12 @@ void epf_table_work(struct work_struct *work)
 		epf_owned_work(t);
 	else
 		scan(t);
-	if (READ_ONCE(t->retired) || (epf_is_fluid(t) && epf_fluid_still(t)))
+	if (READ_ONCE(t->retired))
 		return;
-	epf_table_estimate(t);
+	if (!epf_is_fluid(t) || !epf_fluid_still(t))
+		epf_table_estimate(t);
+	if (epf_is_fluid(t))
+		epf_fluid_done(t);
 	if (!t->owned && epf_table_late(t))
 		retry_late(t);
 }

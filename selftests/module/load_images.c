@@ -31,6 +31,7 @@
 #define EIGHTHS 8u
 #define COPIES (3 * EIGHTHS)
 #define STEPS 64u  /* of a copy, at most */
+#define BEGUN 500u /* snapshots that are begun and ended, and no more */
 #define WAIT_STEPS 8u /* of which so many wait for the others */
 
 struct batch {
@@ -299,6 +300,30 @@ static __u64 lost_in_stale(void)
 	return sum.lost;
 }
 
+/* Memory may come and go until a snapshot begins, and not from then on: one that
+ * is in time is never void, whatever the worker and its timer are at.
+ */
+static __u32 void_ones(void)
+{
+	struct epf_snap_read r = { .size = sizeof(r), .flags = EPF_SNAP_STATE,
+				   .bytes = sizeof(struct epf_snap_owned) };
+	static struct epf_snap_owned state;
+	__u32 n, wrong = 0;
+
+	r.data = (uintptr_t)&state;
+	for (n = 0; n < BEGUN; n++) {
+		struct epf_snap a = { .size = sizeof(a),
+				      .pin_ns = EPF_PIN_MAX_NS };
+
+		test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_BEGIN, &a));
+		let_others_go_on();
+		wrong += !!test_ioctl(load.fd, EPF_IOC_SNAP_READ, &r);
+		a = (struct epf_snap){ .size = sizeof(a) };
+		wrong += !!test_ioctl(load.fd, EPF_IOC_SNAP_END, &a);
+	}
+	return wrong;
+}
+
 static void start(__u32 kind)
 {
 	struct epf_compare_req req = { .keys_per_window = WINDOW,
@@ -339,18 +364,20 @@ static void finish(void)
 	close(load.fd);
 }
 
-#define LAW_POINTS 5
+#define LAW_POINTS 6
 static void law(__u32 kind)
 {
 	const char *name = epf_kind_name(kind);
 	__u64 until = test_now() + 2 * SPAN;
 	struct sums sum = { 0 };
 	__u32 n, met = 0;
+	__u32 wrong;
 	struct copy c;
 	__u64 stale;
 
 	start(kind);
 	let_others_go_on();
+	wrong = void_ones();
 	for (n = 0; n < COPIES || (in_time() && test_now() < until); n++) {
 		c = take(n % EIGHTHS, false);
 		check(&c, &sum);
@@ -361,6 +388,7 @@ static void law(__u32 kind)
 	}
 	stale = lost_in_stale();
 	finish();
+	tap_ok(!wrong, "%s: begun %u times, %u void", name, BEGUN, wrong);
 	tap_ok(met == n, "%s: %u copies%s", name, n,
 	       in_time() ? "" : ", begun in each eighth of an epoch");
 	tap_ok(sum.live > 10000 && !sum.lost,
