@@ -25,6 +25,14 @@ verified() {
 	! grep epfagent "$tmp/said"
 }
 
+# widened: nor of the drop-in for a GPU, which does come to be read
+widened() {
+	mkdir -p "$tmp/epfagent.service.d" &&
+		cp "$top/user/epfagent/gpu.conf" "$tmp/epfagent.service.d/" && verified &&
+		echo 'NoSuchKey=yes' >> "$tmp/epfagent.service.d/gpu.conf" && ! verified &&
+		rm -r "$tmp/epfagent.service.d"
+}
+
 # tight: of 100, where a unit without settings has 96
 tight() {
 	systemd-analyze security --offline=true --threshold=25 \
@@ -62,12 +70,14 @@ activated() {
 }
 
 none='--config /dev/null'
-ktap_plan 13
+ktap_plan 14
 if command -v systemd-analyze > /dev/null; then
 	ktap_check 'systemd reads the units without a word' verified
+	ktap_check 'nor with the drop-in for a GPU' widened
 	ktap_check 'exposure of 2.5 of 10 at most' tight
 else
 	ktap_skip 'systemd reads the units without a word' 'no systemd-analyze'
+	ktap_skip 'nor with the drop-in for a GPU' 'no systemd-analyze'
 	ktap_skip 'exposure of 2.5 of 10 at most' 'no systemd-analyze'
 fi
 ktap_check 'the socket is where clients look for it' alike

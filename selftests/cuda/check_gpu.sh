@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The device suite on the card of this machine: builds it here and runs it, then
-# with fewer keys under compute-sanitizer. Ends as every suite does.
+# with fewer keys under compute-sanitizer; and audits from end to end, where epfctl
+# and epfagent can be built. Ends as every suite does.
 #
 # Exit: 0 passed; 1 not; 4: there is no card, or no nvcc.
 
@@ -20,7 +21,13 @@ cannot() {
 [ -e /dev/nvidiactl ] || [ -e /dev/nvidia0 ] || [ -e /dev/dxg ] ||
 	nvidia-smi -L > /dev/null 2>&1 || cannot 'no card: there is no driver of one here'
 command -v "${NVCC:-nvcc}" > /dev/null || cannot 'no nvcc: it comes with the CUDA toolkit'
-make -C "$here" -j "${JOBS:-$(nproc)}" card || exit 1
+jobs=${JOBS:-$(nproc)}
+make -C "$here" -j "$jobs" card && make -C "$top/cuda" -j "$jobs" card || exit 1
+# Without the libraries of epfctl (scripts/deps.sh) the audits say that they skip.
+make -C "$top/user" -j "$jobs" && make -C "$top/selftests/agent" -j "$jobs" &&
+	make -C "$top/selftests/gpu" "$BUILD/selftests/gpu/wrong.so" ||
+	echo 'check-gpu: epfctl was not built: no audits from end to end'
+export EPF_GPU_CARD=$BUILD/cuda/libepf_cuda.so
 programs=$BUILD/selftests/cuda/card
 "$top/selftests/runner.sh" -t 900 "$programs/device" "$programs/rivals" "$programs/table" \
-	"$here/memory_checked.sh"
+	"$here/memory_checked.sh" "$top/selftests/gpu/audits.py"

@@ -183,6 +183,9 @@ static const struct series agent_series[] = {
 	{ .family = { "agent_mirror_copies", COUNTER, NONE,
 		      "Times that a mirror was begun by a copy." },
 	  .field = AGENT_FIELD(mirror_copies) },
+	{ .family = { "agent_audits_fallen_back", COUNTER, NONE,
+		      "Audits that the GPU began and the CPU went on with." },
+	  .field = AGENT_FIELD(audits_fallen) },
 };
 
 static const struct family up = { "up", GAUGE, NONE,

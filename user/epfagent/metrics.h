@@ -3,7 +3,7 @@
  * The filters of the kernel, and the agent, as OpenMetrics text.
  *
  * A filter makes 24 series at most, and one for each of EPF_EPOCHS epochs; all
- * else together 19. The number of filters is bounded by the module (1,024
+ * else together 20. The number of filters is bounded by the module (1,024
  * unless its parameter max_filters says otherwise), labels have the names of
  * filters and nothing of their keys.
  *

@@ -221,12 +221,13 @@ json_t *request_status(const struct agent_stats *s, const struct conf *conf)
 	struct epf_gpu_use gpu;
 
 	epf_gpu_use(&gpu);
-	return json_pack("{ss so so so so so so so so so so so so so so so so so "
+	return json_pack("{ss so so so so so so so so so so so so so so so so so so "
 			 "sI sI sI sI sI}",
 		"version", EPF_VERSION, "engines", engines(),
 		"audits_done", counter(&s->audits_done),
 		"audits_failed", counter(&s->audits_failed),
 		"audits_cancelled", counter(&s->audits_cancelled),
+		"audits_fallen_back", counter(&s->audits_fallen),
 		"requests_refused", counter(&s->requests_refused),
 		"keys_asked", counter(&s->keys_asked),
 		"keys_present", counter(&s->keys_present),

@@ -115,6 +115,7 @@ static void count(struct sched *s, const struct task *t)
 	stats_add(t->ret == 0 ? &stats->audits_done :
 		  t->ret == -ECANCELED ? &stats->audits_cancelled :
 					 &stats->audits_failed, 1);
+	stats_add(&stats->audits_fallen, t->fallen[0] != 0);
 	stats_add(&stats->keys_asked, all > from ? all - from : 0);
 	stats_add(&stats->keys_present,
 		  all > from ? t->state.mark.present -

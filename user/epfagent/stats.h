@@ -29,6 +29,7 @@
  * @start_ns: CLOCK_REALTIME
  * @mirrors: level: filters that are mirrored now
  * @mirror_copies: times that the lines of one were copied
+ * @audits_fallen: that went on with another engine than they were begun with
  */
 struct agent_stats {
 	__u64 audits_done;
@@ -47,6 +48,7 @@ struct agent_stats {
 	__u64 start_ns;
 	__u64 mirrors;
 	__u64 mirror_copies;
+	__u64 audits_fallen;
 };
 
 static inline void stats_add(__u64 *word, __u64 n)
