@@ -190,11 +190,14 @@ static void locate_group(const struct run *r, const struct epf_table *t, u32 i,
 	}
 }
 
-/* Is a rotation due that our last insertion could not do itself? */
+/* Is a rotation due that our last insertion could not do itself, and which can
+ * take place?
+ */
 static bool must_settle(const struct epf_table *t, enum op op)
 {
-	return op != OP_TEST && unlikely(epf_table_late(t) ||
-					 epf_table_full(t));
+	return op != OP_TEST &&
+	       unlikely(epf_table_late(t) || epf_table_full(t)) &&
+	       !epf_table_pinned(t, ktime_get_ns());
 }
 
 /* Some keys from @i on. Return: how many, fewer than @nr when a rotation has

@@ -155,6 +155,14 @@ static int do_info(struct epf_file *file, void *args)
 	return 0;
 }
 
+/* A table that is no longer there may only have been exchanged: then what was
+ * asked of it is asked of the next.
+ */
+static int exchanged(const struct epf_filter *f, int err)
+{
+	return err == -ENODEV && rcu_access_pointer(f->table) ? -EAGAIN : err;
+}
+
 static int do_rotate(struct epf_file *file, void *args)
 {
 	struct epf_rotate_args *a = args;
@@ -163,12 +171,14 @@ static int do_rotate(struct epf_file *file, void *args)
 
 	if (a->reserved || !a->count || a->count > EPF_EPOCHS)
 		return -EINVAL;
-	t = epf_filter_table(file->filter);
-	if (!t)
-		return -ENODEV;
-	err = epf_table_rotate(t, a->count);
-	a->epoch = epf_load(&t->state.epoch);
-	epf_table_put(t);
+	do {
+		t = epf_filter_table(file->filter);
+		if (!t)
+			return -ENODEV;
+		err = exchanged(file->filter, epf_table_rotate(t, a->count));
+		a->epoch = epf_load(&t->state.epoch);
+		epf_table_put(t);
+	} while (err == -EAGAIN);
 	return err;
 }
 
@@ -201,8 +211,9 @@ static int do_clear(struct epf_file *file, void *args)
 			return -ENODEV;
 		err = epf_is_fluid(t) ? clear_fluid(file->filter, t) :
 					epf_table_clear(t);
+		err = exchanged(file->filter, err);
 		epf_table_put(t);
-	} while (err == -EAGAIN); /* somebody swapped */
+	} while (err == -EAGAIN);
 	return err;
 }
 
@@ -239,8 +250,9 @@ static struct epf_journal *new_journal(struct epf_filter *f, u32 order,
 			return ERR_PTR(-ENODEV);
 		j = t->owned ? ERR_PTR(-EOPNOTSUPP) :
 			       epf_journal_begin(t, order, shards);
-		stays = IS_ERR(j) || rcu_access_pointer(f->table) == t;
-		if (!stays)
+		stays = (IS_ERR(j) && j != ERR_PTR(-ENODEV)) ||
+			rcu_access_pointer(f->table) == t;
+		if (!stays && !IS_ERR(j))
 			epf_journal_end(j);
 		epf_table_put(t);
 	} while (!stays);

@@ -206,6 +206,15 @@ void epf_fluid_done(struct epf_table *t)
 	wake_up_all(&t->moved);
 }
 
+/* What the error depends on, but for time: unlike whatever it was before. All but
+ * the slices, of which there are a few hundred, only grow.
+ */
+static u64 sight(const struct epf_owned *o)
+{
+	return o->ops->fluid->taken(o) + ((o->turns + o->jumps) << 24) +
+	       ((u64)o->slices << 48);
+}
+
 /**
  * epf_fluid_still() - is the last estimate as good as another?
  * @t: table
@@ -223,7 +232,7 @@ bool epf_fluid_still(struct epf_table *t)
 	bool still;
 
 	epf_table_lock(t);
-	seen = o->ops->fluid->taken(o) + o->turns + o->slices;
+	seen = sight(o);
 	still = seen == o->seen && now - o->seen_ns < STILL_NS;
 	epf_table_unlock(t);
 	if (!still) {
@@ -286,6 +295,10 @@ int epf_fluid_adopt(struct epf_table *t)
 			return -EINTR;
 		piece = o->ops->piece(o, i, &words);
 		word = epf_table_grow(t, words);
+		if (word == ERR_PTR(-ENOSPC)) {
+			epf_wait_freed();
+			word = epf_table_grow(t, words);
+		}
 		if (IS_ERR(word))
 			return PTR_ERR(word);
 		*piece = word;
@@ -317,7 +330,8 @@ static int jump(struct epf_table *t, u64 *jumps)
  * @t: table, by reference
  * @count: how many
  *
- * One at a time: what an epoch leaves to the worker is done before the next.
+ * One at a time: what an epoch leaves to the worker is done before the next. Where
+ * a snapshot begins meanwhile, that is done when it is over.
  *
  * Context: process; sleeps until the error rate is estimated again.
  * Return: 0; -EINTR: a signal, some may have ended; -EBUSY: pinned; -EOVERFLOW:

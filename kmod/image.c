@@ -47,7 +47,8 @@
 
 /**
  * epf_owned_hold() - wait until nothing moves
- * @t: table, pinned, by reference
+ * @t: table, pinned for as long as may be, by reference
+ * @pin_ns: from then on it is pinned for so long
  * @moves: set to the number that the snapshot is of
  *
  * The worker may be about to add a spare: it looks whether the table is pinned
@@ -56,7 +57,7 @@
  * Context: process; sleeps, for the rest of a sweep.
  * Return: 0; -EINTR; -EAGAIN: it has been replaced meanwhile.
  */
-int epf_owned_hold(struct epf_table *t, u64 *moves)
+int epf_owned_hold(struct epf_table *t, u64 pin_ns, u64 *moves)
 {
 	struct epf_owned *o = t->owned;
 	u64 *spare = NULL;
@@ -72,7 +73,9 @@ int epf_owned_hold(struct epf_table *t, u64 *moves)
 	if (o->ops->fluid)
 		spare = epf_fluid_hold(t, &words);
 	*moves = o->moves;
+	WRITE_ONCE(t->pin_until_ns, ktime_get_ns() + pin_ns);
 	epf_table_unlock(t);
+	mod_delayed_work(epf_wq, &t->work, 0); /* it may be to come later */
 	if (spare)
 		epf_table_shrink(t, spare, words);
 	return err;

@@ -134,11 +134,19 @@ static void journal_put(struct epf_journal *j)
 
 	if (!refcount_dec_and_test(&j->refs))
 		return;
-	mutex_lock(&memory);
 	epf_table_shrink(t, j->mem, j->words);
-	mutex_unlock(&memory);
 	kfree(j);
 	epf_table_put(t);
+}
+
+static u64 *get_memory(struct epf_table *t, u64 words)
+{
+	u64 *mem;
+
+	mutex_lock(&memory);
+	mem = epf_table_grow(t, words);
+	mutex_unlock(&memory);
+	return mem;
 }
 
 static struct epf_journal *journal_new(struct epf_table *t, u32 order,
@@ -154,9 +162,11 @@ static struct epf_journal *journal_new(struct epf_table *t, u32 order,
 	j->shards = shards;
 	j->words = epf_journal_records_at(shards) / sizeof(u64) +
 		   ((u64)shards << order) * RECORD_WORDS;
-	mutex_lock(&memory);
-	j->mem = epf_table_grow(t, j->words);
-	mutex_unlock(&memory);
+	j->mem = get_memory(t, j->words);
+	if (j->mem == ERR_PTR(-ENOSPC)) {
+		epf_wait_freed();
+		j->mem = get_memory(t, j->words);
+	}
 	if (IS_ERR(j->mem)) {
 		int err = PTR_ERR(j->mem);
 

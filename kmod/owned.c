@@ -263,13 +263,31 @@ void epf_owned_work(struct epf_table *t)
 		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
+/* A snapshot keeps the worker from them: those left are not wanted any more. */
+static int give_up(struct epf_table *t, u32 count)
+{
+	struct epf_owned *o = t->owned;
+
+	epf_table_lock(t);
+	o->wanted -= min(o->wanted, count);
+	epf_table_unlock(t);
+	return -EBUSY;
+}
+
+static bool rotated(const struct epf_table *t, u64 target)
+{
+	return READ_ONCE(t->estimated_epoch) >= target ||
+	       READ_ONCE(t->retired);
+}
+
 /**
  * epf_owned_rotate() - end epochs now
  * @t: table, by reference
  * @count: how many
  *
  * Context: process; sleeps until the error rate is estimated again.
- * Return: 0; -EBUSY: pinned; -EINTR: a signal, those left end all the same;
+ * Return: 0; -EBUSY: pinned, then or since: some may have ended; -EINTR: a
+ * signal, those left end all the same;
  * -ENODEV: destroyed meanwhile; of a fluid kind as epf_fluid_rotate().
  */
 int epf_owned_rotate(struct epf_table *t, u32 count)
@@ -290,12 +308,13 @@ int epf_owned_rotate(struct epf_table *t, u32 count)
 	if (err)
 		return err;
 	mod_delayed_work(epf_wq, &t->work, 0);
-	err = wait_event_interruptible(t->moved,
-				       READ_ONCE(t->estimated_epoch) >= target ||
-				       READ_ONCE(t->retired));
+	err = wait_event_interruptible(t->moved, rotated(t, target) ||
+				       epf_table_pinned(t, ktime_get_ns()));
 	if (READ_ONCE(t->retired))
 		return -ENODEV;
-	return err ? -EINTR : 0;
+	if (err)
+		return -EINTR;
+	return rotated(t, target) ? 0 : give_up(t, count);
 }
 
 /* ---------------------------------------------------- what is told ---- */
@@ -315,7 +334,8 @@ static void take_samples(struct epf_table *t)
 			o->ops->sample(o, random[n]);
 		epf_table_unlock(t);
 		cond_resched();
-		if (!o->ops->fluid && epf_table_late(t))
+		if (!o->ops->fluid && epf_table_late(t) &&
+		    !epf_table_pinned(t, ktime_get_ns()))
 			end_wanted(t);
 	}
 }

@@ -198,7 +198,7 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 		    struct epf_info *info);
 
 /* image.c: */
-int epf_owned_hold(struct epf_table *t, u64 *moves);
+int epf_owned_hold(struct epf_table *t, u64 pin_ns, u64 *moves);
 bool epf_owned_moved(struct epf_table *t, u64 moves);
 int epf_owned_read(struct epf_table *t, u64 moves,
 		   const struct epf_snap_read *args);

@@ -23,6 +23,24 @@
  */
 #define MEND_MIN_NS (10 * NSEC_PER_MSEC)
 
+/* Packet paths take the lock in softirqs, so those are off first; and then
+ * preemption, which raw_spin_lock_bh() leaves on where the kernel is real-time:
+ * packet paths of other CPUs would spin for as long as the holder is preempted.
+ * Where interrupts are off nothing comes in between, and softirqs stay as they
+ * are.
+ */
+static void softirqs_off(void)
+{
+	if (!irqs_disabled())
+		local_bh_disable();
+}
+
+static void softirqs_on(void)
+{
+	if (!irqs_disabled())
+		local_bh_enable();
+}
+
 /**
  * epf_table_unlock() - let rotation go on
  * @t: table
@@ -33,7 +51,8 @@
 void epf_table_unlock(struct epf_table *t)
 	__releases(&t->lock)
 {
-	raw_spin_unlock_bh(&t->lock);
+	raw_spin_unlock(&t->lock);
+	softirqs_on();
 	smp_mb(); /* unlock before the load; pairs with epf_table_try_rotate */
 	if (READ_ONCE(t->retry))
 		epf_table_try_rotate(t);
@@ -49,7 +68,8 @@ void epf_table_unlock(struct epf_table *t)
 void epf_table_lock(struct epf_table *t)
 	__acquires(&t->lock)
 {
-	raw_spin_lock_bh(&t->lock);
+	softirqs_off();
+	raw_spin_lock(&t->lock);
 }
 
 /**
@@ -165,6 +185,17 @@ static bool rotate_due(struct epf_table *t)
 	return false;
 }
 
+/* While a snapshot pins a late rotation the worker can do nothing about it: where
+ * it is to come at the pin's end it is left to that.
+ */
+static void send_worker(struct epf_table *t, bool ended)
+{
+	if (!ended && epf_table_pinned(t, ktime_get_ns()))
+		queue_delayed_work(epf_wq, &t->work, 0);
+	else
+		mod_delayed_work(epf_wq, &t->work, 0);
+}
+
 /**
  * epf_table_try_rotate() - end the current epoch if it is due
  * @t: table
@@ -180,15 +211,19 @@ bool epf_table_try_rotate(struct epf_table *t)
 	do {
 		WRITE_ONCE(t->retry, 1);
 		smp_mb(); /* store before the try; pairs with the one below */
-		if (!raw_spin_trylock_bh(&t->lock))
+		softirqs_off();
+		if (!raw_spin_trylock(&t->lock)) {
+			softirqs_on();
 			break;
+		}
 		WRITE_ONCE(t->retry, 0);
 		ended |= rotate_due(t);
-		raw_spin_unlock_bh(&t->lock);
+		raw_spin_unlock(&t->lock);
+		softirqs_on();
 		smp_mb(); /* unlock before the load of @retry */
 	} while (READ_ONCE(t->retry));
 	if (ended || epf_table_late(t))
-		mod_delayed_work(epf_wq, &t->work, 0);
+		send_worker(t, ended);
 	return ended;
 }
 
@@ -227,7 +262,10 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 		WRITE_ONCE(t->batch, 1);
 	/* Not over the trigger of a later epoch; two who look at once agree. */
 	cmpxchg(&t->trigger, seen, epf_count_pack(e, next_trigger(t, sum)));
-	queue_delayed_work(epf_wq, &t->work, 1);
+	if (epf_table_pinned(t, ktime_get_ns())) /* it may be to come at the end */
+		mod_delayed_work(epf_wq, &t->work, 1);
+	else
+		queue_delayed_work(epf_wq, &t->work, 1);
 }
 
 /**
@@ -423,6 +461,8 @@ void epf_table_unpin(struct epf_table *t)
 	epf_table_lock(t);
 	WRITE_ONCE(t->pinned, false);
 	epf_table_unlock(t);
-	if (epf_table_late(t) || t->owned)
+	if (t->owned)
 		mod_delayed_work(epf_wq, &t->work, 0);
+	else /* here, before another pins it */
+		epf_table_try_rotate(t);
 }

@@ -53,14 +53,16 @@ static void fill(struct epf_file *file, struct epf_table *t,
 	a->journal = epf_journal_serial(t);
 }
 
-/* Hold what the copy is to be of. Not under file->lock: it may take long. */
+/* Hold what the copy is to be of. Not under file->lock: it may take long, which is
+ * not to be of the time that was asked for.
+ */
 static int hold(struct epf_table *t, u64 pin_ns, u64 *epoch, u64 *moves)
 {
-	int err = epf_table_pin(t, pin_ns, epoch);
+	int err = epf_table_pin(t, t->owned ? EPF_PIN_MAX_NS : pin_ns, epoch);
 
 	if (err || !t->owned)
 		return err;
-	err = epf_owned_hold(t, moves);
+	err = epf_owned_hold(t, pin_ns, moves);
 	*epoch = epf_load(&t->state.epoch);
 	if (err)
 		epf_table_unpin(t);

@@ -39,8 +39,12 @@ static bool try_charge(u64 bytes)
 	return true;
 }
 
-/* Destroyed tables are freed late: before saying no, wait for those. */
-static void wait_for_freed(void)
+/**
+ * epf_wait_freed() - destroyed tables are freed late: before saying no, wait
+ *
+ * Context: process; sleeps; not the workers.
+ */
+void epf_wait_freed(void)
 {
 	rcu_barrier();
 	flush_workqueue(epf_wq);
@@ -52,7 +56,7 @@ static int charge(u64 bytes)
 		return -E2BIG;
 	if (try_charge(bytes))
 		return 0;
-	wait_for_freed();
+	epf_wait_freed();
 	return try_charge(bytes) ? 0 : -ENOSPC;
 }
 
@@ -227,7 +231,7 @@ static int fill_owned(struct epf_table *t)
 
 	if (err != -ENOSPC)
 		return err;
-	wait_for_freed();
+	epf_wait_freed();
 	return epf_owned_fill(t);
 }
 

@@ -189,6 +189,7 @@ struct epf_table *epf_table_new(const struct epf_params *params,
 				const struct epf_shape *shape,
 				const u64 key[2]);
 u64 *epf_table_grow(struct epf_table *t, u64 words);
+void epf_wait_freed(void);
 void epf_table_shrink(struct epf_table *t, u64 *word, u64 words);
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id);
 void epf_table_retire(struct epf_table *t);

@@ -65,7 +65,8 @@
  *   ENOENT  no filter of that name or id
  *   EEXIST  the name is taken
  *   EBUSY   destroy: descriptors, mappings or BPF programs hold the filter;
- *           snapshot: one is under way; rotate: rotation is pinned;
+ *           snapshot: one is under way; rotate: rotation is pinned, or has been
+ *           since: some epochs may have ended;
  *           journal: the filter, or the descriptor, has one
  *   ENOSPC  the limits on number or total memory of filters are reached;
  *           from a kfunc: the filter is saturated and fails open
