@@ -23,7 +23,7 @@ build() {
 
 # A claim fails and says so; a crash does not count, nor does a loop.
 claim_fails() {
-	timeout 60 "$tmp/$1" $2 | grep '^not ok'
+	timeout 600 "$tmp/$1" $2 | grep '^not ok'
 }
 
 # usage: broken WHAT PROGRAM FILE EDIT

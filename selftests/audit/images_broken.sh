@@ -28,7 +28,7 @@ build() {
 
 # A claim fails, or a sanitizer says why it stopped; no other crash counts.
 noticed() {
-	timeout 100 "$tmp/images" 4000 > "$tmp/log" 2>&1
+	timeout 600 "$tmp/images" 4000 > "$tmp/log" 2>&1
 	grep -qE '^not ok|ERROR: AddressSanitizer|runtime error' "$tmp/log"
 }
 
@@ -43,7 +43,7 @@ broken() {
 
 ktap_plan 7
 if build image.h '2s/$/ /'; then
-	ktap_check 'whole' sh -c "! timeout 100 $tmp/images 4000 | grep '^not ok'"
+	ktap_check 'whole' sh -c "! timeout 600 $tmp/images 4000 | grep '^not ok'"
 else
 	ktap_fail 'whole' 'not built'
 fi

@@ -30,9 +30,14 @@ shows() {
 
 # watching NAME ARG...: watch in the background, until $watcher is waited for.
 watching() {
+	local i
+
 	"$EPFCTL" watch "$@" > "$tmp/watch" 2>&1 &
 	watcher=$!
-	sleep 1
+	for ((i = 0; i < 600; i++)); do # nobody else holds a filter
+		"$EPFCTL" list -j | grep -qE '"users": ?[1-9]' && return
+		sleep 0.1
+	done
 }
 
 # watched STATUS REGEX: it ends with this, within 20 s
@@ -105,10 +110,19 @@ gives 0 '^\{"inserted":2,"present":0\}' -j insert cli-a one two
 
 # Keys that trickle in are answered as they come
 trickle() {
-	(echo hello; sleep 3) | "$EPFCTL" test cli-a - > "$tmp/out" &
-	sleep 1.5
-	grep -q '^hello present' "$tmp/out" || return
-	wait $!
+	local i pid seen=1
+
+	mkfifo "$tmp/fifo"
+	"$EPFCTL" test cli-a - < "$tmp/fifo" > "$tmp/out" &
+	pid=$!
+	exec 8> "$tmp/fifo"
+	echo hello >&8
+	for ((i = 0; i < 600; i++)); do # its input stays open
+		grep -q '^hello present' "$tmp/out" && seen=0 && break
+		sleep 0.1
+	done
+	exec 8>&-
+	wait "$pid" && return "$seen"
 }
 claim 'keys from a pipe are not held back' trickle
 
@@ -274,7 +288,10 @@ claim 'watch told of it' watched 0 'cli-full (saturated|rotated): epoch'
 # Watching
 watching -j cli-a --count 2
 gives 0 '^epoch' rotate cli-a
-sleep 1
+for ((i = 0; i < 600; i++)); do # two that come at once are one event
+	grep -q rotated "$tmp/watch" && break
+	sleep 0.1
+done
 gives 0 '^epoch' rotate cli-a
 claim 'watch -j tells of two rotations' watched 0 \
 	'"event":"rotated".*"event":"rotated"'

@@ -59,8 +59,13 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack("I", 2))'
 cut() {
 	local saver got last now tries
 
+	last=$(cat "$tmp/last")
 	saver "$1" &
 	saver=$!
+	for ((tries = 0; tries < 600; tries++)); do # one save of this round is over
+		[ "$(cat "$tmp/last")" = "$last" ] || break
+		sleep 0.1
+	done
 	# shellcheck disable=SC2046 # a number
 	sleep $(awk -v seed="$RANDOM" 'BEGIN { srand(seed); print 0.2 + rand() }')
 	shut_down || return

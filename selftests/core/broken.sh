@@ -42,7 +42,7 @@ build() {
 
 # A law fails and says so; a crash does not count, nor does a loop.
 law_fails() {
-	timeout 30 "$tmp/$name" laws | grep '^not ok'
+	timeout 300 "$tmp/$name" laws | grep '^not ok'
 }
 
 # usage: broken WHAT EDIT

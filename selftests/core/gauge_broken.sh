@@ -24,7 +24,7 @@ build() {
 
 # The first claim that fails is enough.
 law_fails() {
-	timeout 30 "$tmp/gauge" "$name" | grep -m 1 '^not ok'
+	timeout 300 "$tmp/gauge" "$name" | grep -m 1 '^not ok'
 }
 
 # usage: at FUNCTION EDIT: within that function only

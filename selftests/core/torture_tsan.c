@@ -98,6 +98,7 @@ struct sight {
 	__u64 serial[2];
 	__u64 epoch[2]; /* 0: the epoch ended meanwhile */
 	int verdict[2];
+	bool before[2]; /* told present before it: one of both is a false positive */
 };
 
 /* So many lines and bits that a clean run is spoilt by a false positive among
@@ -315,7 +316,7 @@ static void judge_pair(const struct sight *s)
 {
 	bool same = s->epoch[0] && s->epoch[0] == s->epoch[1];
 
-	if (s->serial[0] != s->serial[1])
+	if (s->serial[0] != s->serial[1] || (s->before[0] && s->before[1]))
 		return;
 	count_add(&pairs, 1);
 	me->lost += s->verdict[0] && s->verdict[1];
@@ -337,6 +338,7 @@ static void sight_one(void)
 	s->serial[ticket & 1] = t->serial;
 	count_add(&t->begun, 1);
 	first = count_read(&t->state.epoch);
+	s->before[ticket & 1] = epf_test(&t->lanes, &p) != EPF_ABSENT;
 	s->verdict[ticket & 1] = race_sight(&t->lanes, &p, false, &e);
 	s->epoch[ticket & 1] = first == e ? e : 0;
 	rotate_if_due(t, epf_count_add(&t->state, e, 1));

@@ -38,7 +38,7 @@ build() {
 # A claim fails and says so, or the emulation does; a crash does not count, nor
 # does a loop.
 noticed() {
-	timeout 60 "$tmp/$1" --few 2>&1 | grep -e '^not ok' -e '^emu: ' -e 'runtime error: '
+	timeout 600 "$tmp/$1" --few 2>&1 | grep -e '^not ok' -e '^emu: ' -e 'runtime error: '
 }
 
 # usage: broken WHAT PROGRAM FILE EDIT UNIT...

@@ -45,7 +45,7 @@ make_it() {
 
 # A claim or a law fails and says so; a crash does not count, nor does a loop.
 noticed() {
-	timeout 60 "$tmp/program" $1 2>&1 | grep -e '^not ok' -e '^error: broken'
+	timeout 600 "$tmp/program" $1 2>&1 | grep -e '^not ok' -e '^error: broken'
 }
 
 # usage: broken WHAT PROGRAM UNIT FILE EDIT

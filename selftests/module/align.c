@@ -242,7 +242,8 @@ static struct look turn(bool clock_is_steady)
 	run.before[run.n] = test_now();
 	test_insert(run.fd, 1, run.n * BATCH, BATCH);
 	run.n++;
-	while (test_now() - run.before[run.oldest] > T)
+	while (run.oldest < run.n - 1 &&
+	       test_now() - run.before[run.oldest] > T)
 		run.oldest++;
 	check_batch(run.oldest);
 	check_batch(run.oldest + epf_word(run.n, 1) % (run.n - run.oldest));

@@ -39,7 +39,7 @@ hold() {
 	"$built/hold" "$1" "$2" < "$work/in" > "$work/out" &
 	holder=$!
 	exec 9> "$work/in"
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+	for _ in $(seq 200); do
 		grep -q ready "$work/out" && return
 		sleep 0.3
 	done
@@ -59,7 +59,7 @@ areas() {
 
 # What is freed later is gone after a while.
 no_areas() {
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+	for _ in $(seq 200); do
 		[ "$(areas)" -gt 0 ] || return 0
 		sleep 0.5
 	done

@@ -8,7 +8,8 @@
  * epoch before and after it; so a batch is known to be live if the first of
  * them is, and to be gone if the second is. The plain engine of audits is asked.
  * A phase is an epoch modulo 8 and an eighth of its insertions. Every other
- * snapshot lets rotation go on and copies slowly, so that it goes on meanwhile.
+ * snapshot lets rotation go on and waits in the middle until all threads have
+ * inserted something, or an epoch has ended.
  */
 #include "epftest.h"
 
@@ -92,15 +93,20 @@ static void let_others_go_on(void)
 	}
 }
 
-static void copy_lines(const char *from, bool slowly)
+/* @meanwhile: called in the middle */
+static void copy_lines(const char *from, void (*meanwhile)(void))
 {
-	size_t at;
+	size_t half = sizeof(lines) / 2;
 
-	for (at = 0; at < sizeof(lines); at += PAGE) {
-		epf_copy_words(lines + at, from + at, PAGE);
-		if (slowly && at % (sizeof(lines) / 4) == 0)
-			let_others_go_on();
-	}
+	epf_copy_words(lines, from, half);
+	if (meanwhile)
+		meanwhile();
+	epf_copy_words(lines + half, from + half, half);
+}
+
+static void let_it_rotate(void)
+{
+	test_demand(test_wait_epoch(fd, test_info(fd).epoch + 1));
 }
 
 /* Words in two pieces, which no copy may do: epochs that end in between leave
@@ -117,7 +123,7 @@ static void copy_torn(const char *from)
 		lines[i] = from[i];
 }
 
-enum how { AT_ONCE, SLOWLY, TOO_LATE, TORN };
+enum how { AT_ONCE, SLOWLY, ROTATING, TOO_LATE, TORN };
 
 /* @how: TOO_LATE: what was inserted during the copy is asked for, too. */
 static void snapshot(struct copy *c, const char *from, enum how how)
@@ -131,7 +137,9 @@ static void snapshot(struct copy *c, const char *from, enum how how)
 	if (how == TORN)
 		copy_torn(from);
 	else
-		copy_lines(from, how != AT_ONCE);
+		copy_lines(from, how == AT_ONCE	? NULL :
+				 how == ROTATING ? let_it_rotate :
+						   let_others_go_on);
 	if (how == TOO_LATE)
 		note_done(c);
 	s = (struct epf_snap){ .size = sizeof(s) };
@@ -237,7 +245,9 @@ static void one(struct outcome *o, const char *from, int other)
 {
 	struct copy c;
 
-	snapshot(&c, from, o->snapshots & 1 ? SLOWLY : AT_ONCE);
+	snapshot(&c, from, o->snapshots % 16 == 1 ? ROTATING :
+			   o->snapshots & 1	  ? SLOWLY :
+						    AT_ONCE);
 	check(&c, c.end.epoch_end, &o->sums);
 	check(&c, c.end.epoch_begin, &o->at_begin);
 	if (o->snapshots % 8 == 1)
@@ -314,7 +324,7 @@ int main(void)
 		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
 					    &inserters[i]));
 	}
-	end = test_now() + PATIENCE_NS;
+	end = test_now() + 4 * PATIENCE_NS;
 	while (o.phases < PHASES && test_now() < end)
 		one(&o, from, other);
 	spoil(from, TOO_LATE, &late, loses);

@@ -22,6 +22,6 @@ done
 if [ -n "${EPF_VM:-}" ]; then
 	exec "$top/selftests/runner.sh" ${picked:-$progs}
 else
-	exec "$top/selftests/vm/run.sh" --timeout 1800 ${EPF_VM_OPTIONS:-} -- \
+	exec "$top/selftests/vm/run.sh" --timeout 5400 ${EPF_VM_OPTIONS:-} -- \
 		"$top/selftests/runner.sh" ${picked:-$progs}
 fi

@@ -94,11 +94,14 @@ static long ask(int fd, __u64 s, __u32 nr, bool *open)
 #define NORMAL_POINTS 2
 static void try_normal(int fd)
 {
+	__u64 e = test_info(fd).epoch;
 	bool open;
+	long nr;
 
 	drive(fd, 1, EPOCH_KEYS, 3);
-	test_is(ask(fd, 1, EPOCH_KEYS, &open), EPOCH_KEYS,
-		"at its own rate it answers");
+	nr = ask(fd, 1, EPOCH_KEYS, &open);
+	tap_ok(nr == EPOCH_KEYS || test_info(fd).epoch >= e + EPF_EPOCHS,
+	       "at its own rate it answers, unless the window is over");
 	tap_ok(!open && !saturated(&fd) && !traced("saturated=1"),
 	       "and is not saturated");
 }

@@ -388,7 +388,7 @@ def under_traffic(*options):
         try:
             for _ in range(8):
                 with net.Attached(*options) as on:
-                    time.sleep(0.2)
+                    net.eventually(on.counters)
                     counters = on.counters()
                 held = users()
                 if held or not counters or set(counters) - {"new", "dropped"}:

@@ -184,7 +184,7 @@ class Attached:
                 self.status()["counters"].items() if c["packets"]}
 
 
-def eventually(good, seconds=5):
+def eventually(good, seconds=60):
     """The kernel frees programs and maps a moment later."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
