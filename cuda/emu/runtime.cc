@@ -16,180 +16,21 @@
  *   A wrong direction, an unknown pointer or a copy beyond a piece ends the
  *   program with a line: these are faults of the caller, not of a card.
  *
- * EPF_EMU_SEED=N     of the order
- * EPF_EMU_DEVICES=0  there is no card
- * EPF_EMU_MEMORY=N   bytes that the card has
- * EPF_EMU_L2=N       bytes of cache that may be set aside
- * EPF_EMU_FAIL=N     the Nth call fails, once (EPF_EMU_ERROR=N: with that error)
- * EPF_EMU_LOST=N     all calls from the Nth on fail, and nothing is done any more
- *
- * Read at the first call. One lock for all; whoever waits does the work.
+ * One lock for all; whoever waits does the work.
  */
-#include "emu.h"
+#include "machine.h"
 
-#include <deque>
-#include <map>
-#include <mutex>
-#include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <vector>
 
-#define ARENA_BYTES (1ULL << 36)
 #define PAGE 4096u
 #define ALIGN 256u	/* as cudaMalloc() */
 #define RUBBISH 0xa5
-#define MEMORY (8ULL << 30)
 /* Where Linux has heaps, stacks and mappings of a process. */
 #define ADDRESS_MIN ((uintptr_t)5 << 44)
 #define ADDRESS_MAX ((uintptr_t)1 << 47)
-
-/* An event as it was when it was recorded for the @nr-th time. */
-struct moment {
-	cudaEvent_t event;
-	unsigned long nr;
-};
-
-/**
- * struct emu_op - something to be done
- * @work: do it
- * @wait: not before that; or of no event
- * @host: memory that must stay until it is done
- */
-struct emu_op {
-	std::function<void()> work;
-	struct moment wait;
-	const char *host;
-	size_t host_bytes;
-};
-
-/**
- * struct CUstream_st - a queue
- * @rank: drawn; of all that can go on the highest does
- * @left: destroyed; it goes when it is empty
- */
-struct CUstream_st {
-	std::deque<struct emu_op> queue;
-	unsigned long rank;
-	bool left;
-};
-
-/**
- * struct CUevent_st - @done of @recorded times
- */
-struct CUevent_st {
-	unsigned long recorded;
-	unsigned long done;
-};
-
-typedef std::map<char *, size_t> pieces;
-
-/**
- * struct emu - the machine
- * @device: pieces of @arena, by address, with the bytes asked for
- * @pinned: of the host
- * @next: of the arena, never used before: what was freed is not used again
- * @open: somebody may touch the device's memory
- */
-struct emu {
-	std::recursive_mutex lock;
-	bool begun;
-	unsigned long seed;
-	int devices;
-	size_t memory, l2;
-	size_t used;
-	unsigned long calls, fail, lost;
-	cudaError_t fail_with, last;
-	char *arena;
-	size_t next;
-	pieces device, pinned;
-	std::vector<struct CUstream_st *> streams;
-};
-
-static struct emu emu;
-
-typedef std::lock_guard<std::recursive_mutex> guard;
-
-__attribute__((format(printf, 1, 2), noreturn))
-static void die(const char *fmt, ...)
-{
-	va_list args;
-
-	fputs("emulated card: ", stderr);
-	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
-	va_end(args);
-	fputc('\n', stderr);
-	abort();
-}
-
-static unsigned long setting(const char *name, unsigned long otherwise)
-{
-	const char *s = getenv(name);
-
-	return s && *s ? strtoul(s, NULL, 0) : otherwise;
-}
-
-static void begin(void)
-{
-	emu.begun = true;
-	emu.seed = setting("EPF_EMU_SEED", 1);
-	emu.devices = (int)setting("EPF_EMU_DEVICES", 1);
-	emu.memory = setting("EPF_EMU_MEMORY", MEMORY);
-	emu.l2 = setting("EPF_EMU_L2", 32u << 20);
-	emu.fail = setting("EPF_EMU_FAIL", 0);
-	emu.lost = setting("EPF_EMU_LOST", 0);
-	emu.fail_with = (cudaError_t)setting("EPF_EMU_ERROR", cudaErrorUnknown);
-	emu.arena = (char *)mmap(NULL, ARENA_BYTES, PROT_NONE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-				 -1, 0);
-	if (emu.arena == MAP_FAILED)
-		die("no room for its memory");
-}
-
-static bool lost(void)
-{
-	return emu.lost && emu.calls >= emu.lost;
-}
-
-static cudaError_t told(cudaError_t err)
-{
-	if (err != cudaSuccess && err != cudaErrorNotReady)
-		emu.last = err;
-	return err;
-}
-
-/* Each call begins so. Return: what it has to fail with. */
-static cudaError_t enter(void)
-{
-	if (!emu.begun)
-		begin();
-	emu.calls++;
-	if (!emu.devices)
-		return told(cudaErrorNoDevice);
-	if (lost())
-		return told(cudaErrorDevicesUnavailable);
-	return told(emu.calls == emu.fail ? emu.fail_with : cudaSuccess);
-}
-
-#define ENTER()                           \
-	guard g(emu.lock);                \
-	cudaError_t err_ = enter();       \
-	if (err_ != cudaSuccess)          \
-		return err_
-
-/* SplitMix64; of no other use than to be different each time. */
-static unsigned long draw(void)
-{
-	unsigned long x = emu.seed += 0x9e3779b97f4a7c15UL;
-
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9UL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebUL;
-	return x ^ x >> 31;
-}
 
 /* ---- memory ---- */
 
@@ -205,7 +46,7 @@ static void rights(int prot)
 
 	for (i = emu.device.begin(); i != emu.device.end(); i++)
 		if (mprotect(i->first, span(i->second), prot))
-			die("mprotect");
+			emu_die("mprotect");
 }
 
 /* The piece with @p, which is @at bytes into it; the end if there is none. */
@@ -232,14 +73,14 @@ static void check_device(const void *p, size_t bytes, const char *what)
 	pieces::iterator i = find(emu.device, p, &at);
 
 	if (i == emu.device.end() || at > i->second || bytes > i->second - at)
-		die("%s: %zu bytes at %p are not of a piece of the device",
-		    what, bytes, p);
+		emu_die("%s: %zu bytes at %p are not of a piece of the device",
+		        what, bytes, p);
 }
 
 static void check_host(const void *p, size_t bytes, const char *what)
 {
 	if (of_device(p) || !p)
-		die("%s: %zu bytes at %p are not of the host", what, bytes, p);
+		emu_die("%s: %zu bytes at %p are not of the host", what, bytes, p);
 }
 
 cudaError_t cudaMalloc(void **p, size_t bytes)
@@ -249,12 +90,12 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 	ENTER();
 	if (!bytes || bytes > emu.memory - emu.used ||
 	    span(bytes) + PAGE > ARENA_BYTES - emu.next)
-		return told(cudaErrorMemoryAllocation);
+		return emu_told(cudaErrorMemoryAllocation);
 	to = emu.arena + emu.next;
 	emu.next += span(bytes) + PAGE;
 	emu.used += bytes;
 	if (mprotect(to, span(bytes), PROT_READ | PROT_WRITE))
-		die("mprotect");
+		emu_die("mprotect");
 	memset(to, RUBBISH, span(bytes));
 	mprotect(to, span(bytes), PROT_NONE);
 	emu.device[to] = bytes;
@@ -271,20 +112,20 @@ cudaError_t cudaFree(void *p)
 	char *at;
 
 	guard g(emu.lock);
-	cudaError_t err = enter();
+	cudaError_t err = emu_enter();
 	if (!p)
 		return err;
 	i = emu.device.find((char *)p);
 	if (i == emu.device.end())
-		die("free of %p, which is no piece of the device", p);
+		emu_die("free of %p, which is no piece of the device", p);
 	run_all();
 	at = i->first;
 	bytes = i->second;
 	mprotect(at, span(bytes), PROT_READ);
 	for (n = bytes; n < span(bytes); n++)
 		if ((unsigned char)at[n] != RUBBISH)
-			die("something was written %zu bytes behind the %zu of %p",
-			    n - bytes, bytes, p);
+			emu_die("something was written %zu bytes behind the %zu of %p",
+			        n - bytes, bytes, p);
 	emu.device.erase(i);
 	emu.used -= bytes;
 	madvise(at, span(bytes), MADV_DONTNEED);
@@ -298,7 +139,7 @@ cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags)
 	(void)flags;
 	*p = bytes ? malloc(bytes) : NULL;
 	if (!*p)
-		return told(cudaErrorMemoryAllocation);
+		return emu_told(cudaErrorMemoryAllocation);
 	memset(*p, RUBBISH, bytes);
 	emu.pinned[(char *)*p] = bytes;
 	return cudaSuccess;
@@ -330,16 +171,16 @@ static void unpin(void *p, const char *what)
 	pieces::iterator i = emu.pinned.find((char *)p);
 
 	if (i == emu.pinned.end())
-		die("%s of %p, which is not pinned", what, p);
-	if (!lost() && awaited(i->first, i->second))
-		die("%s of %p, while a copy is under way", what, p);
+		emu_die("%s of %p, which is not pinned", what, p);
+	if (!emu_lost() && awaited(i->first, i->second))
+		emu_die("%s of %p, while a copy is under way", what, p);
 	emu.pinned.erase(i);
 }
 
 cudaError_t cudaFreeHost(void *p)
 {
 	guard g(emu.lock);
-	cudaError_t err = enter();
+	cudaError_t err = emu_enter();
 
 	if (!p)
 		return err;
@@ -360,7 +201,7 @@ cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags)
 cudaError_t cudaHostUnregister(void *p)
 {
 	guard g(emu.lock);
-	cudaError_t err = enter();
+	cudaError_t err = emu_enter();
 
 	unpin(p, "unregister");
 	return err;
@@ -387,8 +228,8 @@ static struct CUstream_st *turn(void)
 	for (i = 0; i < emu.streams.size(); i++) {
 		struct CUstream_st *s = emu.streams[i];
 
-		if (!(draw() & 3))
-			s->rank = draw();
+		if (!(emu_draw() & 3))
+			s->rank = emu_draw();
 		if (can_go(s) && (!best || s->rank > best->rank))
 			best = s;
 	}
@@ -432,10 +273,10 @@ static bool any_left(void)
 
 static void run_all(void)
 {
-	while (!lost() && run_one())
+	while (!emu_lost() && run_one())
 		;
-	if (!lost() && any_left())
-		die("streams wait for one another");
+	if (!emu_lost() && any_left())
+		emu_die("streams wait for one another");
 }
 
 static cudaError_t put(cudaStream_t s, const struct emu_op &op)
@@ -469,7 +310,7 @@ cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks,
 {
 	ENTER();
 	if (!blocks || !threads || threads > 1024)
-		return told(cudaErrorInvalidValue);
+		return emu_told(cudaErrorInvalidValue);
 	return put(stream, op_of([=] {
 		with_rights([&] { emu_run(blocks, threads, kernel); });
 	}));
@@ -493,8 +334,8 @@ void emu_argument(const void *arg, size_t bytes)
 		if (find(emu.pinned, (void *)word, &at) != emu.pinned.end() ||
 		    mincore((void *)(word & ~(uintptr_t)(PAGE - 1)), 1, &there))
 			continue;
-		die("a kernel is given %p, which is memory of the host",
-		    (void *)word);
+		emu_die("a kernel is given %p, which is memory of the host",
+		        (void *)word);
 	}
 }
 
@@ -519,7 +360,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
 		check_device(to, bytes, "copy");
 		check_device(from, bytes, "copy");
 	} else {
-		die("a copy of a kind that is not emulated");
+		emu_die("a copy of a kind that is not emulated");
 	}
 	op.host_bytes = op.host ? bytes : 0;
 	return put(stream, op);
@@ -556,7 +397,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
 	ENTER();
 	(void)flags;
 	*stream = new CUstream_st();
-	(*stream)->rank = draw();
+	(*stream)->rank = emu_draw();
 	emu.streams.push_back(*stream);
 	return cudaSuccess;
 }
@@ -564,10 +405,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
 	guard g(emu.lock);
-	cudaError_t err = enter();
+	cudaError_t err = emu_enter();
 
 	stream->left = true;
-	if (lost())
+	if (emu_lost())
 		stream->queue.clear();
 	forget_empty();
 	return err;
@@ -578,7 +419,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 	ENTER();
 	while (stream && !stream->queue.empty())
 		if (!run_one())
-			die("streams wait for one another");
+			emu_die("streams wait for one another");
 	if (!stream)
 		run_all();
 	return cudaSuccess;
@@ -614,7 +455,7 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream,
 	(void)stream;
 	if (id != cudaLaunchAttributeAccessPolicyWindow ||
 	    w->num_bytes > emu.l2 || w->hitRatio < 0 || w->hitRatio > 1)
-		return told(cudaErrorInvalidValue);
+		return emu_told(cudaErrorInvalidValue);
 	if (w->num_bytes)
 		check_device(w->base_ptr, w->num_bytes, "window");
 	return cudaSuccess;
@@ -644,7 +485,7 @@ static bool event_awaited(cudaEvent_t event)
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
 	guard g(emu.lock);
-	cudaError_t err = enter();
+	cudaError_t err = emu_enter();
 
 	if (!event_awaited(event))
 		delete event;
@@ -665,7 +506,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 	ENTER();
 	while (event->done < event->recorded)
 		if (!run_one())
-			die("an event that never comes");
+			emu_die("an event that never comes");
 	return cudaSuccess;
 }
 
@@ -675,123 +516,4 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 	if (event->done < event->recorded)
 		run_one();
 	return event->done < event->recorded ? cudaErrorNotReady : cudaSuccess;
-}
-
-/* ---- what the card is ---- */
-
-cudaError_t cudaGetDeviceCount(int *count)
-{
-	ENTER();
-	*count = emu.devices;
-	return cudaSuccess;
-}
-
-cudaError_t cudaGetDevice(int *device)
-{
-	ENTER();
-	*device = 0;
-	return cudaSuccess;
-}
-
-cudaError_t cudaSetDevice(int device)
-{
-	ENTER();
-	return device ? told(cudaErrorInvalidDevice) : cudaSuccess;
-}
-
-cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
-					   int device)
-{
-	ENTER();
-	(void)device;
-	memset(prop, 0, sizeof(*prop));
-	snprintf(prop->name, sizeof(prop->name), "emulated card");
-	prop->totalGlobalMem = emu.memory;
-	prop->major = 9;
-	return cudaSuccess;
-}
-
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
-					  int device)
-{
-	ENTER();
-	(void)device;
-	switch (attr) {
-	case cudaDevAttrMultiProcessorCount:
-		*value = 4;
-		return cudaSuccess;
-	case cudaDevAttrL2CacheSize:
-	case cudaDevAttrMaxPersistingL2CacheSize:
-	case cudaDevAttrMaxAccessPolicyWindowSize:
-		*value = (int)emu.l2;
-		return cudaSuccess;
-	}
-	return told(cudaErrorInvalidValue);
-}
-
-cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
-{
-	ENTER();
-	(void)limit;
-	return value > emu.l2 ? told(cudaErrorInvalidValue) : cudaSuccess;
-}
-
-cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
-{
-	ENTER();
-	*left = emu.memory - emu.used;
-	*total = emu.memory;
-	return cudaSuccess;
-}
-
-cudaError_t cudaCtxResetPersistingL2Cache(void)
-{
-	ENTER();
-	return cudaSuccess;
-}
-
-/* ---- errors ---- */
-
-cudaError_t cudaPeekAtLastError(void)
-{
-	guard g(emu.lock);
-
-	return emu.last;
-}
-
-cudaError_t cudaGetLastError(void)
-{
-	guard g(emu.lock);
-	cudaError_t err = emu.last;
-
-	if (!lost())
-		emu.last = cudaSuccess;
-	return err;
-}
-
-const char *cudaGetErrorName(cudaError_t err)
-{
-	switch (err) {
-	case cudaSuccess:
-		return "cudaSuccess";
-	case cudaErrorMemoryAllocation:
-		return "cudaErrorMemoryAllocation";
-	case cudaErrorDevicesUnavailable:
-		return "cudaErrorDevicesUnavailable";
-	case cudaErrorNoDevice:
-		return "cudaErrorNoDevice";
-	case cudaErrorUnknown:
-		return "cudaErrorUnknown";
-	default:
-		return "cudaError";
-	}
-}
-
-const char *cudaGetErrorString(cudaError_t err)
-{
-	return err == cudaErrorMemoryAllocation ? "out of memory" :
-	       err == cudaErrorNoDevice ? "no CUDA-capable device is detected" :
-	       err == cudaErrorDevicesUnavailable ?
-		       "CUDA-capable device(s) is/are busy or unavailable" :
-		       "emulated error";
 }

@@ -2,7 +2,7 @@
 /*
  * The emulation's runtime: the names of the CUDA runtime that host code uses.
  * C and C++. Values are those of the runtime; it has no more than is used. See
- * runtime.cc for what it is strict about.
+ * runtime.cc for what it is strict about, machine.cc for its settings.
  */
 #ifndef EPF_EMU_RUNTIME_H
 #define EPF_EMU_RUNTIME_H

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The emulated machine: what it is, and what its calls fail with.
+ *
+ * EPF_EMU_SEED=N     of the order
+ * EPF_EMU_DEVICES=0  there is no card
+ * EPF_EMU_MEMORY=N   bytes that the card has
+ * EPF_EMU_L2=N       bytes of cache that may be set aside
+ * EPF_EMU_FAIL=N     the Nth call fails, once (EPF_EMU_ERROR=N: with that error)
+ * EPF_EMU_LOST=N     all calls from the Nth on fail, and nothing is done any more
+ *
+ * Read at the first call.
+ */
+#include "machine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MEMORY (8ULL << 30)
+
+struct emu emu;
+
+void emu_die(const char *fmt, ...)
+{
+	va_list args;
+
+	fputs("emulated card: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+	abort();
+}
+
+static unsigned long setting(const char *name, unsigned long otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strtoul(s, NULL, 0) : otherwise;
+}
+
+static void begin(void)
+{
+	emu.begun = true;
+	emu.seed = setting("EPF_EMU_SEED", 1);
+	emu.devices = (int)setting("EPF_EMU_DEVICES", 1);
+	emu.memory = setting("EPF_EMU_MEMORY", MEMORY);
+	emu.l2 = setting("EPF_EMU_L2", 32u << 20);
+	emu.fail = setting("EPF_EMU_FAIL", 0);
+	emu.lost = setting("EPF_EMU_LOST", 0);
+	emu.fail_with = (cudaError_t)setting("EPF_EMU_ERROR", cudaErrorUnknown);
+	emu.arena = (char *)mmap(NULL, ARENA_BYTES, PROT_NONE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				 -1, 0);
+	if (emu.arena == MAP_FAILED)
+		emu_die("no room for its memory");
+}
+
+bool emu_lost(void)
+{
+	return emu.lost && emu.calls >= emu.lost;
+}
+
+cudaError_t emu_told(cudaError_t err)
+{
+	if (err != cudaSuccess && err != cudaErrorNotReady)
+		emu.last = err;
+	return err;
+}
+
+cudaError_t emu_enter(void)
+{
+	if (!emu.begun)
+		begin();
+	emu.calls++;
+	if (!emu.devices)
+		return emu_told(cudaErrorNoDevice);
+	if (emu_lost())
+		return emu_told(cudaErrorDevicesUnavailable);
+	return emu_told(emu.calls == emu.fail ? emu.fail_with : cudaSuccess);
+}
+
+/* SplitMix64. */
+unsigned long emu_draw(void)
+{
+	unsigned long x = emu.seed += 0x9e3779b97f4a7c15UL;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9UL;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebUL;
+	return x ^ x >> 31;
+}
+
+/* ---- what the card is ---- */
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+	ENTER();
+	*count = emu.devices;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+	ENTER();
+	*device = 0;
+	return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+	ENTER();
+	return device ? emu_told(cudaErrorInvalidDevice) : cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
+					   int device)
+{
+	ENTER();
+	(void)device;
+	memset(prop, 0, sizeof(*prop));
+	snprintf(prop->name, sizeof(prop->name), "emulated card");
+	prop->totalGlobalMem = emu.memory;
+	prop->major = 9;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
+					  int device)
+{
+	ENTER();
+	(void)device;
+	switch (attr) {
+	case cudaDevAttrMultiProcessorCount:
+		*value = 4;
+		return cudaSuccess;
+	case cudaDevAttrL2CacheSize:
+	case cudaDevAttrMaxPersistingL2CacheSize:
+	case cudaDevAttrMaxAccessPolicyWindowSize:
+		*value = (int)emu.l2;
+		return cudaSuccess;
+	}
+	return emu_told(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
+{
+	ENTER();
+	(void)limit;
+	return value > emu.l2 ? emu_told(cudaErrorInvalidValue) : cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *left, size_t *total)
+{
+	ENTER();
+	*left = emu.memory - emu.used;
+	*total = emu.memory;
+	return cudaSuccess;
+}
+
+cudaError_t cudaCtxResetPersistingL2Cache(void)
+{
+	ENTER();
+	return cudaSuccess;
+}
+
+/* ---- errors ---- */
+
+cudaError_t cudaPeekAtLastError(void)
+{
+	guard g(emu.lock);
+
+	return emu.last;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+	guard g(emu.lock);
+	cudaError_t err = emu.last;
+
+	if (!emu_lost())
+		emu.last = cudaSuccess;
+	return err;
+}
+
+const char *cudaGetErrorName(cudaError_t err)
+{
+	switch (err) {
+	case cudaSuccess:
+		return "cudaSuccess";
+	case cudaErrorMemoryAllocation:
+		return "cudaErrorMemoryAllocation";
+	case cudaErrorDevicesUnavailable:
+		return "cudaErrorDevicesUnavailable";
+	case cudaErrorNoDevice:
+		return "cudaErrorNoDevice";
+	case cudaErrorUnknown:
+		return "cudaErrorUnknown";
+	default:
+		return "cudaError";
+	}
+}
+
+const char *cudaGetErrorString(cudaError_t err)
+{
+	return err == cudaErrorMemoryAllocation ? "out of memory" :
+	       err == cudaErrorNoDevice ? "no CUDA-capable device is detected" :
+	       err == cudaErrorDevicesUnavailable ?
+		       "CUDA-capable device(s) is/are busy or unavailable" :
+		       "emulated error";
+}
