@@ -45,6 +45,8 @@ static unsigned long setting(const char *name, unsigned long otherwise)
 static void begin(void)
 {
 	emu.begun = true;
+	emu.legacy = new CUstream_st();
+	emu.streams.push_back(emu.legacy);
 	emu.seed = setting("EPF_EMU_SEED", 1);
 	emu.devices = (int)setting("EPF_EMU_DEVICES", 1);
 	emu.memory = setting("EPF_EMU_MEMORY", MEMORY);

@@ -33,13 +33,18 @@ struct emu_op {
 	size_t host_bytes;
 };
 
+/* Who waits for whom: those before APART for one another. */
+enum sort { LEGACY, BLOCKING, APART };
+
 /**
  * struct CUstream_st - a queue
+ * @sort: LEGACY is the one that NULL names
  * @rank: drawn; of all that can go on the highest does
  * @left: destroyed; it goes when it is empty
  */
 struct CUstream_st {
 	std::deque<struct emu_op> queue;
+	enum sort sort;
 	unsigned long rank;
 	bool left;
 };
@@ -59,6 +64,7 @@ typedef std::map<char *, size_t> pieces;
  * @device: pieces of @arena, by address, with the bytes asked for
  * @pinned: of the host
  * @next: of the arena, never used before: what was freed is not used again
+ * @legacy: of @streams the one that NULL names
  */
 struct emu {
 	std::recursive_mutex lock;
@@ -73,6 +79,7 @@ struct emu {
 	size_t next;
 	pieces device, pinned;
 	std::vector<struct CUstream_st *> streams;
+	struct CUstream_st *legacy;
 };
 
 extern struct emu emu;

@@ -6,6 +6,8 @@
  *   one operation after another done, of any stream whose turn it may be, in
  *   an order drawn from a seed. So an event that is not waited for, or a pinned
  *   buffer written to while a copy of it is under way, gives wrong answers.
+ *   NULL is a queue, too (the legacy one): blocking streams wait for what is in
+ *   it, and it for them; non-blocking ones do not.
  *
  *   The memory of the device is not the host's: it cannot be touched but by a
  *   kernel or a copy (pages without any rights in between), has a page without
@@ -22,6 +24,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -261,32 +264,37 @@ static bool run_one(void)
 	return true;
 }
 
-static bool any_left(void)
+/* Of streams up to @last. */
+static bool any_left(enum sort last)
 {
 	size_t i;
 
 	for (i = 0; i < emu.streams.size(); i++)
-		if (!emu.streams[i]->queue.empty())
+		if (emu.streams[i]->sort <= last &&
+		    !emu.streams[i]->queue.empty())
 			return true;
 	return false;
 }
 
+static void run_up_to(enum sort last)
+{
+	while (!emu_lost() && any_left(last))
+		if (!run_one())
+			emu_die("streams wait for one another");
+}
+
 static void run_all(void)
 {
-	while (!emu_lost() && run_one())
-		;
-	if (!emu_lost() && any_left())
-		emu_die("streams wait for one another");
+	run_up_to(APART);
 }
 
 static cudaError_t put(cudaStream_t s, const struct emu_op &op)
 {
-	if (s) {
-		s->queue.push_back(op);
-		return cudaSuccess;
-	}
-	run_all();
-	op.work();
+	if (!s)
+		s = emu.legacy;
+	if (s->sort < APART)
+		run_up_to(s->sort == LEGACY ? BLOCKING : LEGACY);
+	s->queue.push_back(op);
 	return cudaSuccess;
 }
 
@@ -316,12 +324,19 @@ cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks,
 	}));
 }
 
+static bool pinned(const void *p)
+{
+	size_t at;
+
+	return find(emu.pinned, p, &at) != emu.pinned.end();
+}
+
 /* Words that look like addresses of memory of this process, and are. */
 void emu_argument(const void *arg, size_t bytes)
 {
 	uintptr_t word;
 	unsigned char there;
-	size_t i, at;
+	size_t i;
 
 	for (i = 0; i + sizeof(word) <= bytes; i += sizeof(word)) {
 		guard g(emu.lock);
@@ -331,12 +346,20 @@ void emu_argument(const void *arg, size_t bytes)
 		if (word < ADDRESS_MIN || word >= ADDRESS_MAX ||
 		    of_device((void *)word))
 			continue;
-		if (find(emu.pinned, (void *)word, &at) != emu.pinned.end() ||
+		if (pinned((void *)word) ||
 		    mincore((void *)(word & ~(uintptr_t)(PAGE - 1)), 1, &there))
 			continue;
 		emu_die("a kernel is given %p, which is memory of the host",
 		        (void *)word);
 	}
+}
+
+/* As cudaMemcpy() does it with what is not pinned: read now, there later. */
+static struct emu_op staged(void *to, const void *from, size_t bytes)
+{
+	std::string now((const char *)from, bytes);
+
+	return op_of([=] { with_rights([&] { memcpy(to, now.data(), bytes); }); });
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
@@ -352,6 +375,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
 		check_device(to, bytes, "copy to the device");
 		check_host(from, bytes, "copy to the device");
 		op.host = (const char *)from;
+		if (!stream && !pinned(from))
+			op = staged(to, from, bytes);
 	} else if (kind == cudaMemcpyDeviceToHost) {
 		check_device(from, bytes, "copy from the device");
 		check_host(to, bytes, "copy from the device");
@@ -369,7 +394,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
 			      enum cudaMemcpyKind kind)
 {
-	return cudaMemcpyAsync(to, from, bytes, kind, NULL);
+	cudaError_t err = cudaMemcpyAsync(to, from, bytes, kind, NULL);
+
+	guard g(emu.lock);
+	if (!err && (kind == cudaMemcpyDeviceToHost || pinned(from)))
+		run_up_to(LEGACY);
+	return err;
 }
 
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes,
@@ -395,8 +425,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
 					     unsigned int flags)
 {
 	ENTER();
-	(void)flags;
 	*stream = new CUstream_st();
+	(*stream)->sort = flags & cudaStreamNonBlocking ? APART : BLOCKING;
 	(*stream)->rank = emu_draw();
 	emu.streams.push_back(*stream);
 	return cudaSuccess;
@@ -421,7 +451,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 		if (!run_one())
 			emu_die("streams wait for one another");
 	if (!stream)
-		run_all();
+		run_up_to(BLOCKING);
 	return cudaSuccess;
 }
 
@@ -441,8 +471,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
 	(void)flags;
 	op.wait.event = event;
 	op.wait.nr = event->recorded;
-	stream->queue.push_back(op);
-	return cudaSuccess;
+	return put(stream, op);
 }
 
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # What the device suite and the benchmark must notice: each variant is one edit of
-# the backend, of a rival or of the benchmark, emulated.
+# the backend, of a rival, of the benchmark or of the suite, emulated.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
@@ -29,13 +29,14 @@ objects() {
 	echo "$build"/cuda/emu/*.o
 }
 
-# usage: make_it PROGRAM UNIT FILE EDIT: UNIT is compiled with FILE edited; an edit
-# that changes nothing is an error
+# usage: make_it PROGRAM UNIT FILE EDIT: UNIT, seen from cuda/, is compiled with FILE
+# edited; an edit that changes nothing is an error
 make_it() {
-	rm -rf "$tmp/cuda" && cp -r cuda "$tmp/" || return
-	sed -i "$4" "$tmp/cuda/$3" || return
+	rm -rf "$tmp/cuda" && cp -r cuda "$tmp/" && mkdir -p "$tmp/selftests/cuda" || return
+	sed "$4" "cuda/$3" > "$tmp/cuda/$3" || return
 	! cmp -s "cuda/$3" "$tmp/cuda/$3" || return
-	"$CXX" -x c++ -O0 -std=c++17 -w -DEPF_CUDA_EMU -Iinclude -Iinclude/uapi \
+	"$CXX" -x c++ -O0 -std=c++17 -w -DEPF_CUDA_EMU -DKEYS=20000ULL -Iinclude -Iinclude/uapi \
+		-I"$tmp/cuda" -Iuser/libepf -iquote selftests/cuda \
 		-include "$tmp/cuda/bench/emulated.h" -c "$tmp/cuda/$2.cu" -o "$tmp/unit.o" || return
 	set -- "$1" "/$(basename "$2").o"
 	# shellcheck disable=SC2046 # a list
@@ -59,7 +60,7 @@ broken() {
 	fi
 }
 
-ktap_plan 14
+ktap_plan 15
 broken 'a wave is left out' rivals bench/classic bench/classic.cu \
 	's/i < GE_BITS && left;/i + 1 < GE_BITS \&\& left;/'
 broken 'a segment is not asked' rivals bench/classic bench/classic.cu \
@@ -71,6 +72,8 @@ broken 'another segment is emptied' rivals bench/classic bench/classic.cu \
 broken 'counters run over' rivals bench/counting bench/counting.cu \
 	's/while ((old >> shift & CELL_MAX) != CELL_MAX)/while (1)/'
 broken 'half of the cells' rivals bench/counting bench/counting.cu 's/% CELLS_OF_WORD) \* 4/% 4) * 4/'
+broken 'a stream that does not wait for what is set up' rivals ../selftests/cuda/rivals \
+	../selftests/cuda/rivals.cu 's/(&bench.stream, 0)/(\&bench.stream, cudaStreamNonBlocking)/'
 broken 'epochs half as long' bench bench/filter bench/filter.cu 's|+ epochs - 1) / epochs|) / epochs / 2|'
 broken 'the error is twice as large' bench bench/paper bench/paper.cu 's/m->f.geom.parts), -56/m->f.geom.parts), -57/'
 broken 'ages of another epoch' bench query answer.cuh 's/<< (7 - (epoch & 7))/<< (6 - (epoch \& 7) \& 7)/'
