@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-# Which sources of cuda/ are kernels, for its Makefile and for their tests.
+# What Makefiles have to know that compile for cards: nvcc, and which sources of
+# cuda/ are kernels.
+
+# Its packages put it where no PATH looks.
+NVCC ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc),nvcc)
 
 CUDA_KERNELS := insert probe query rotate tally window

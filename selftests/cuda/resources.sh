@@ -8,6 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 BUILD=${BUILD:-$PWD/build}
 NVCC=${NVCC:-nvcc}
+PATH=$PATH:/usr/local/cuda/bin
 export BUILD NVCC
 command -v "$NVCC" > /dev/null || ktap_skip_all "no $NVCC"
 tmp=$(mktemp -d) || exit 1
