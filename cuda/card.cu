@@ -84,7 +84,7 @@ int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
 	if (!err && !n)
 		err = cudaErrorNoDevice;
 	if (!err)
-		err = cudaGetDeviceProperties(&prop, 0);
+		err = cudaGetDeviceProperties(&prop, CARD);
 	if (err) {
 		card_fails(e, err, "no GPU");
 		return -ENODEV;
@@ -156,9 +156,10 @@ static size_t find_persisting(void)
 	int aside = 0, window = 0;
 
 	if (cudaDeviceGetAttribute(&aside, cudaDevAttrMaxPersistingL2CacheSize,
-				   0) ||
+				   CARD) ||
 	    cudaDeviceGetAttribute(&window,
-				   cudaDevAttrMaxAccessPolicyWindowSize, 0)) {
+				   cudaDevAttrMaxAccessPolicyWindowSize,
+				   CARD)) {
 		cudaGetLastError();
 		return 0;
 	}
@@ -173,9 +174,7 @@ int card_begin(struct card *c, struct epf_cuda_error *e)
 		return card_wrong(e, -EIO, "%s", c->why.text);
 	if (c->begun)
 		return 0;
-	err = cudaSetDevice(0);
-	if (!err)
-		err = begin_streams(c);
+	err = begin_streams(c);
 	if (err) {
 		end_card(c);
 		return card_fails(e, err, "the GPU cannot be used");

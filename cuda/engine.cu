@@ -15,11 +15,33 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct card card;
+static int theirs; /* device that the caller's thread has: see borrow() */
+
+/* The device of a thread is its program's, which may use CUDA itself. */
+static cudaError_t borrow(void)
+{
+	cudaError_t err;
+
+	pthread_mutex_lock(&lock);
+	theirs = CARD;
+	err = cudaGetDevice(&theirs);
+	return err ? err : cudaSetDevice(CARD);
+}
+
+static void give_back(void)
+{
+	if (theirs != CARD && cudaSetDevice(theirs))
+		cudaGetLastError();
+	pthread_mutex_unlock(&lock);
+}
 
 /* Each function is between these. */
 static int enter(struct epf_cuda_error *e)
 {
-	pthread_mutex_lock(&lock);
+	cudaError_t err = borrow();
+
+	if (err && !card.broken)
+		return card_fails(e, err, "the GPU cannot be used");
 	return card_begin(&card, e);
 }
 
@@ -30,7 +52,7 @@ static int leave(int ret, const struct epf_cuda_error *e)
 		card.broken = true;
 		card.why = *e;
 	}
-	pthread_mutex_unlock(&lock);
+	give_back();
 	return ret;
 }
 
@@ -124,11 +146,11 @@ static void release(struct epf_cuda_held *h)
 {
 	if (!h)
 		return;
-	pthread_mutex_lock(&lock);
+	borrow();
 	if (card.kept == h->lines.line)
 		card_keep(&card, NULL);
 	drop(h);
-	pthread_mutex_unlock(&lock);
+	give_back();
 }
 
 static int fetch(struct epf_cuda_held *h, struct epf_line *line,
@@ -285,9 +307,9 @@ static void unload(struct epf_cuda_column *c)
 {
 	if (!c)
 		return;
-	pthread_mutex_lock(&lock);
+	borrow();
 	drop_column(c);
-	pthread_mutex_unlock(&lock);
+	give_back();
 }
 
 /* ---- questions ---- */

@@ -11,6 +11,7 @@
 
 #include "kernels.h"
 
+#define CARD 0 /* its number */
 #define SLOTS 2u
 #define BUFFER_BYTES (64u << 20) /* of a slot: see struct slot */
 
@@ -94,7 +95,7 @@ __u64 card_setting(const char *name, __u64 otherwise);
 /* As epf_cuda_ops.probe; makes no use of memory of the card. */
 int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e);
 
-/* Make it ready, where it is not. */
+/* Make it ready, where it is not; the device of this thread is to be its. */
 int card_begin(struct card *c, struct epf_cuda_error *e);
 
 /* Wait until nothing is under way. What fails then is of no interest. */

@@ -15,7 +15,8 @@
  *   -ECANCELED: as @progress wished.
  * After an error nothing is under way on the card, and handles can be released.
  *
- * Any thread may call; one at a time is served.
+ * Any thread may call; one at a time is served. Device 0 serves it; the current
+ * device of the thread is afterwards what it was.
  */
 #ifndef EPF_CUDA_H
 #define EPF_CUDA_H

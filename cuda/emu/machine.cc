@@ -3,7 +3,7 @@
  * The emulated machine: what it is, and what its calls fail with.
  *
  * EPF_EMU_SEED=N     of the order
- * EPF_EMU_DEVICES=0  there is no card
+ * EPF_EMU_DEVICES=N  cards; 0: none; of several only memory and streams differ
  * EPF_EMU_MEMORY=N   bytes that the card has
  * EPF_EMU_L2=N       bytes of cache that may be set aside
  * EPF_EMU_FAIL=N     the Nth call fails, once (EPF_EMU_ERROR=N: with that error)
@@ -22,6 +22,7 @@
 #define MEMORY (8ULL << 30)
 
 struct emu emu;
+thread_local int emu_device;
 
 void emu_die(const char *fmt, ...)
 {
@@ -104,17 +105,21 @@ cudaError_t cudaGetDeviceCount(int *count)
 	return cudaSuccess;
 }
 
-cudaError_t cudaGetDevice(int *device)
+/* These two are for tests, too. */
+__attribute__((visibility("default"))) cudaError_t cudaGetDevice(int *device)
 {
 	ENTER();
-	*device = 0;
+	*device = emu_device;
 	return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device)
+__attribute__((visibility("default"))) cudaError_t cudaSetDevice(int device)
 {
 	ENTER();
-	return device ? emu_told(cudaErrorInvalidDevice) : cudaSuccess;
+	if (device < 0 || device >= emu.devices)
+		return emu_told(cudaErrorInvalidDevice);
+	emu_device = device;
+	return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,

@@ -39,12 +39,14 @@ enum sort { LEGACY, BLOCKING, APART };
 /**
  * struct CUstream_st - a queue
  * @sort: LEGACY is the one that NULL names
+ * @device: that was current when it was made
  * @rank: drawn; of all that can go on the highest does
  * @left: destroyed; it goes when it is empty
  */
 struct CUstream_st {
 	std::deque<struct emu_op> queue;
 	enum sort sort;
+	int device;
 	unsigned long rank;
 	bool left;
 };
@@ -62,6 +64,7 @@ typedef std::map<char *, size_t> pieces;
 /**
  * struct emu - the machine
  * @device: pieces of @arena, by address, with the bytes asked for
+ * @home: of each of them, the device
  * @pinned: of the host
  * @next: of the arena, never used before: what was freed is not used again
  * @legacy: of @streams the one that NULL names
@@ -78,11 +81,13 @@ struct emu {
 	char *arena;
 	size_t next;
 	pieces device, pinned;
+	std::map<char *, int> home;
 	std::vector<struct CUstream_st *> streams;
 	struct CUstream_st *legacy;
 };
 
 extern struct emu emu;
+extern thread_local int emu_device; /* the current one */
 
 typedef std::lock_guard<std::recursive_mutex> guard;
 

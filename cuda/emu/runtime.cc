@@ -15,6 +15,9 @@
  *   its end and that page is noticed when it is freed. Pinned memory that is
  *   freed or written by nobody's leave likewise.
  *
+ *   A kernel runs on the device that is current for the thread: streams of another
+ *   one are refused, its memory is out of reach.
+ *
  *   A wrong direction, an unknown pointer or a copy beyond a piece ends the
  *   program with a line: these are faults of the caller, not of a card.
  *
@@ -31,6 +34,7 @@
 #define PAGE 4096u
 #define ALIGN 256u	/* as cudaMalloc() */
 #define RUBBISH 0xa5
+#define ANY (-1)
 /* Where Linux has heaps, stacks and mappings of a process. */
 #define ADDRESS_MIN ((uintptr_t)5 << 44)
 #define ADDRESS_MAX ((uintptr_t)1 << 47)
@@ -43,12 +47,14 @@ static size_t span(size_t bytes)
 	return (bytes + PAGE) / PAGE * PAGE;
 }
 
-static void rights(int prot)
+/* Of what @device has; of all of them: ANY. */
+static void rights(int prot, int device)
 {
 	pieces::iterator i;
 
 	for (i = emu.device.begin(); i != emu.device.end(); i++)
-		if (mprotect(i->first, span(i->second), prot))
+		if ((device == ANY || emu.home[i->first] == device) &&
+		    mprotect(i->first, span(i->second), prot))
 			emu_die("mprotect");
 }
 
@@ -102,6 +108,7 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 	memset(to, RUBBISH, span(bytes));
 	mprotect(to, span(bytes), PROT_NONE);
 	emu.device[to] = bytes;
+	emu.home[to] = emu_device;
 	*p = to;
 	return cudaSuccess;
 }
@@ -298,11 +305,11 @@ static cudaError_t put(cudaStream_t s, const struct emu_op &op)
 	return cudaSuccess;
 }
 
-static void with_rights(const std::function<void()> &work)
+static void with_rights(int device, const std::function<void()> &work)
 {
-	rights(PROT_READ | PROT_WRITE);
+	rights(PROT_READ | PROT_WRITE, device);
 	work();
-	rights(PROT_NONE);
+	rights(PROT_NONE, device);
 }
 
 static struct emu_op op_of(const std::function<void()> &work)
@@ -316,11 +323,16 @@ cudaError_t emu_launch(cudaStream_t stream, unsigned int blocks,
 			      unsigned int threads,
 			      std::function<void()> kernel)
 {
+	const int device = emu_device;
+
 	ENTER();
 	if (!blocks || !threads || threads > 1024)
 		return emu_told(cudaErrorInvalidValue);
+	if (stream && stream->device != device)
+		return emu_told(cudaErrorInvalidResourceHandle);
 	return put(stream, op_of([=] {
-		with_rights([&] { emu_run(blocks, threads, kernel); });
+		with_rights(device,
+			    [&] { emu_run(blocks, threads, kernel); });
 	}));
 }
 
@@ -359,7 +371,9 @@ static struct emu_op staged(void *to, const void *from, size_t bytes)
 {
 	std::string now((const char *)from, bytes);
 
-	return op_of([=] { with_rights([&] { memcpy(to, now.data(), bytes); }); });
+	return op_of([=] {
+		with_rights(ANY, [&] { memcpy(to, now.data(), bytes); });
+	});
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
@@ -370,7 +384,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
 	ENTER();
 	if (!bytes)
 		return cudaSuccess;
-	op = op_of([=] { with_rights([=] { memcpy(to, from, bytes); }); });
+	op = op_of([=] { with_rights(ANY, [=] { memcpy(to, from, bytes); }); });
 	if (kind == cudaMemcpyHostToDevice) {
 		check_device(to, bytes, "copy to the device");
 		check_host(from, bytes, "copy to the device");
@@ -410,7 +424,7 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes,
 		return cudaSuccess;
 	check_device(to, bytes, "set");
 	return put(stream, op_of([=] {
-		with_rights([=] { memset(to, byte, bytes); });
+		with_rights(ANY, [=] { memset(to, byte, bytes); });
 	}));
 }
 
@@ -426,6 +440,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
 {
 	ENTER();
 	*stream = new CUstream_st();
+	(*stream)->device = emu_device;
 	(*stream)->sort = flags & cudaStreamNonBlocking ? APART : BLOCKING;
 	(*stream)->rank = emu_draw();
 	emu.streams.push_back(*stream);

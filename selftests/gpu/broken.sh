@@ -71,7 +71,7 @@ broken() {
 	fi
 }
 
-ktap_plan 24
+ktap_plan 27
 broken 'kernels do not wait for keys' "answers" card flow \
 	's/err = cudaStreamWaitEvent(f->card->run, s->up, 0);/err = cudaSuccess;/'
 broken 'answers are copied before they are there' "answers" card flow \
@@ -98,6 +98,12 @@ broken 'an epoch begins in what is there' "journals" card engine \
 	's/err = epf_cu_clear(&h->lines, epoch, card.run);/(void)0;/'
 broken 'tags come round' "journals" card engine \
 	's/if (epochs >= EPF_LANES)/if (epochs >= 99)/'
+broken 'the device of the caller is used' "a caller's other device" card engine \
+	's/return err ? err : cudaSetDevice(CARD);/return err;/'
+broken 'the caller is left with another device' "a caller's other device" card engine \
+	's/if (theirs != CARD \&\& cudaSetDevice(theirs))/if (0)/'
+broken 'the caller of release() is' "a caller's other device" card engine \
+	'/^static void release/,/^}/s/^\tgive_back();/\tpthread_mutex_unlock(\&lock);/'
 broken 'other lines answer' "views in turns" side \
 	's/gpu.kept\[i\].serial == v->serial/gpu.kept[i].held/'
 broken 'lines are read at another epoch' "lines are copied once" side \

@@ -474,6 +474,55 @@ static const char *columns(void)
 
 #define PIECE 1000u
 
+/* Of the emulation, which has one for each thread. */
+static int (*get_device)(int *device);
+static int (*set_device)(int device);
+
+/* Device 1 is not current any more. */
+static bool moved(void)
+{
+	int device = -1;
+
+	return get_device(&device) || device != 1;
+}
+
+/* A program that uses another device than the one that serves it. */
+static const char *other_device(void)
+{
+	const struct epf_cuda_ops *o = ops();
+	void *lib = must(dlopen(getenv("EPF_CUDA_LIBRARY"), RTLD_NOW));
+	__u64 *nr = must(calloc(4 * 8 * 64, sizeof(*nr))), found;
+	struct sim s;
+	struct epf_view v = filled(&s, 256, 0);
+	struct epf_line *there = must(calloc(256, sizeof(*there)));
+	struct epf_keys keys = { key_bytes(&s, MANY * 8), MANY, 0, NULL };
+	struct epf_cuda_keys k = { keys.data, MANY, 0, 0 };
+	struct epf_cuda_answer a = { .bitmap = must(calloc(1, MANY)) };
+	struct epf_cuda_column *column;
+	struct epf_cuda_held *held;
+	struct epf_cuda_error e;
+
+	*(void **)&get_device = must(dlsym(lib, "cudaGetDevice"));
+	*(void **)&set_device = must(dlsym(lib, "cudaSetDevice"));
+	if (same(&v, &keys, true) || set_device(1))
+		return "no second device";
+	held = hold(o, &s);
+	if (moved() || o->load(&k, 0, &column, &e) || moved() ||
+	    o->query(held, &k, &a, &e) || moved() ||
+	    o->query_column(held, column, 0, MANY, &a, &e) || moved() ||
+	    o->tally(held, nr, &e) || moved() ||
+	    o->chance(held, 1, 100, &found, &e) || moved() ||
+	    o->apply(held, NULL, 0, s.epoch + 1, &e) || moved() ||
+	    o->fetch(held, there, &e) || moved())
+		return "a function fails, or the device is another one";
+	o->release(held);
+	if (moved())
+		return "another device after release()";
+	o->unload(column);
+	return moved() ? "another device after unload()" :
+			 same(&v, &keys, true);
+}
+
 /* An audit of a column, in pieces. */
 static const char *audit(const struct epf_view *v, const struct epf_column *c)
 {
@@ -687,7 +736,7 @@ int main(int argc, char **argv)
 	wrong_library = argv[1];
 	if (argc > 2)
 		only = argv[2];
-	tap_plan(argc > 2 ? 0 : 3 + 2 * 5 + 3 + 17);
+	tap_plan(argc > 2 ? 0 : 3 + 2 * 5 + 3 + 18);
 	claim("answers are scalar's", shapes, NULL);
 	claim("also in windows", shapes, "EPF_CUDA_WINDOW=8256");
 	claim("also with other buffers", shapes, "EPF_CUDA_BUFFER=1");
@@ -709,6 +758,7 @@ int main(int argc, char **argv)
 	claim("a column that is audited again stays", audited_again, NULL);
 	claim("but where room is needed", without_room, "EPF_EMU_MEMORY=60000");
 	claim("estimates, and keys made there", estimates, NULL);
+	claim("a caller's other device", other_device, "EPF_EMU_DEVICES=2");
 	claim("absurd sizes", absurd, NULL);
 	claim("when it is taken", chosen, NULL);
 	claim("a library of another version", other_version, NULL);
