@@ -12,8 +12,11 @@
 #include "kernels.h"
 
 #define CARD 0 /* its number */
-#define SLOTS 2u
-#define BUFFER_BYTES (64u << 20) /* of a slot: see struct slot */
+/* One is filled or emptied, one's keys are on their way, one is asked. Small enough
+ * for the ends, where nothing overlaps, to be short.
+ */
+#define SLOTS 3u
+#define BUFFER_BYTES (32u << 20) /* of a slot: see struct slot */
 
 /* Lines beyond this are asked window by window. A guess, from what is told of
  * another card (full speed below 64 GB); to be measured on one.
@@ -21,8 +24,7 @@
 #define WINDOW_BYTES (32ULL << 30)
 
 /**
- * struct slot - one of two that take turns: while one is copied, the other is
- * filled
+ * struct slot - one of those that take turns
  * @keys: in pinned memory, @in_bytes
  * @keys_there: likewise, on the card
  * @answer: in pinned memory, @out_bytes: counters, bitmap, ages

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * To the card and back, in three streams: copies there, kernels, copies from
- * there. Two slots take turns, so that a slot is filled while the other's keys
- * are on their way or asked for.
+ * there. Slots take turns, so that one is filled while the keys of another are on
+ * their way and those of a third asked for.
  *
  * Who waits for whom, in a slot:
  *
@@ -237,8 +237,9 @@ static int take(struct flow *f, __u64 i)
 		return card_fails(f->e, err, "waiting for the GPU");
 	memcpy(a->bitmap + first / 8, s->answer + COUNT_BYTES, (n + 7) / 8);
 	if (a->ages)
-		memcpy(a->ages + first, s->answer + COUNT_BYTES + f->bitmap_bytes,
-		       n);
+		stage_copy(a->ages + first,
+			   s->answer + COUNT_BYTES + f->bitmap_bytes, n, false,
+			   a->threads);
 	add_up(a, s->answer);
 	if (a->progress && a->progress(a->ctx, first + n, f->n))
 		return card_wrong(f->e, -ECANCELED, "stopped");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Copies into pinned memory: one thread alone is slower than the link. */
+/* Copies into and out of pinned memory: one thread is slower than the link. */
 #include "engine.h"
 
 #include <pthread.h>
