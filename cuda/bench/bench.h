@@ -29,7 +29,7 @@
  * @bitmap: answers
  * @ages: answers, a byte each
  * @count: answers, eight numbers that are added to
- * @sms: multiprocessors
+ * @sms: multiprocessors; of fewer, grids are for those
  * @stream: of all that is timed
  */
 struct bench {
@@ -55,8 +55,17 @@ void law(bool good, const char *what);
 void *card_memory(__u64 bytes, const char *what);
 /* Of filters that are tried: bytes, ascending; 0 is the end. */
 const __u64 *sizes(void);
-/* Blocks of BENCH_THREADS, as many as the card runs at once, or @n need. */
-__u32 blocks_for(__u64 n);
+/* Blocks of BENCH_THREADS, as many as run at once, or @n need; @resident: of this
+ * kernel, as EPF_RESIDENT() tells. With more of them a second round would leave
+ * most of the card idle.
+ */
+__u32 blocks_for(__u64 n, __u32 resident);
+
+/* Launch @kernel for @n things; as the backend does it for its own. */
+#define BENCH_LAUNCH(kernel, n, ...)                                          \
+	EPF_LAUNCH(kernel,                                                    \
+		   blocks_for(n, EPF_RESIDENT(kernel, BENCH_THREADS)),        \
+		   BENCH_THREADS, bench.stream, __VA_ARGS__)
 
 /* Work that is timed: asynchronous on bench.stream. */
 typedef cudaError_t (*work_fn)(void *self);

@@ -101,8 +101,7 @@ cudaError_t ge_query(const struct epf_ge *f, enum ge_form form,
 	query_kernel kernel = kernels[form];
 	struct epf_ge g = *f;
 
-	return EPF_LAUNCH(kernel, blocks_for(n), BENCH_THREADS, bench.stream,
-			  g, digest, n, bitmap);
+	return BENCH_LAUNCH(kernel, n, g, digest, n, bitmap);
 }
 
 /* The word and bit of a position, as epf_ge_set() has them. */
@@ -148,8 +147,7 @@ cudaError_t ge_insert(const struct epf_ge *f, const __u64 *digest, __u64 n)
 				       insert<GE_CELLS> : insert<GE_EARLY>;
 	struct epf_ge g = *f;
 
-	return EPF_LAUNCH(kernel, blocks_for(n), BENCH_THREADS, bench.stream,
-			  g, digest, n);
+	return BENCH_LAUNCH(kernel, n, g, digest, n);
 }
 
 static __global__ void sweep(__u64 *word, __u64 words, __u64 keep)
@@ -171,8 +169,7 @@ cudaError_t ge_rotate(struct epf_ge *f)
 	cudaError_t err;
 
 	if (f->shape.layout == EPF_GE_TRANSPOSED)
-		err = EPF_LAUNCH(sweep, blocks_for(words), BENCH_THREADS,
-				 bench.stream, word, words, ~bit);
+		err = BENCH_LAUNCH(sweep, words, word, words, ~bit);
 	else
 		err = cudaMemsetAsync(word + old * stride, 0,
 				      stride * sizeof(*word), bench.stream);

@@ -49,8 +49,7 @@ cudaError_t counting_query(const struct counting *f, const __u64 *digest,
 {
 	struct counting g = *f;
 
-	return EPF_LAUNCH(query, blocks_for(n), BENCH_THREADS, bench.stream, g,
-			  digest, n, bitmap);
+	return BENCH_LAUNCH(query, n, g, digest, n, bitmap);
 }
 
 static __device__ void add_to(__u32 *word, __u32 shift, int by)
@@ -88,6 +87,5 @@ cudaError_t counting_add(const struct counting *f, const __u64 *digest,
 {
 	struct counting g = *f;
 
-	return EPF_LAUNCH(add, blocks_for(n), BENCH_THREADS, bench.stream, g,
-			  digest, n, by);
+	return BENCH_LAUNCH(add, n, g, digest, n, by);
 }

@@ -104,8 +104,7 @@ static cudaError_t fetch_all(void *self)
 	unsigned long long *sink = f->sink;
 	__u64 lines = f->lines, n = f->n;
 
-	return EPF_LAUNCH(kernel, blocks_for(n), BENCH_THREADS, bench.stream,
-			  mem, lines, n, sink);
+	return BENCH_LAUNCH(kernel, n, mem, lines, n, sink);
 }
 
 double gather_rate(__u32 line_bytes, __u64 bytes, const char **form)

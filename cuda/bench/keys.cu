@@ -15,8 +15,7 @@ static __global__ void make(__u64 *to, __u64 seed, __u64 n)
 
 cudaError_t keys_make(__u64 *to, __u64 seed, __u64 first, __u64 n)
 {
-	return EPF_LAUNCH(make, blocks_for(n), BENCH_THREADS, bench.stream, to,
-			  seed + first, n);
+	return BENCH_LAUNCH(make, n, to, seed + first, n);
 }
 
 static __global__ void draw(__u64 *to, __u64 first, __u64 of, __u64 n)
@@ -31,8 +30,7 @@ static __global__ void draw(__u64 *to, __u64 first, __u64 of, __u64 n)
 
 cudaError_t keys_draw(__u64 *to, __u64 first, __u64 of, __u64 n)
 {
-	return EPF_LAUNCH(draw, blocks_for(n), BENCH_THREADS, bench.stream, to,
-			  first, of, n);
+	return BENCH_LAUNCH(draw, n, to, first, of, n);
 }
 
 static __global__ void noise(struct epf_line *to, __u64 words, __u64 epoch)
@@ -52,8 +50,9 @@ static __global__ void noise(struct epf_line *to, __u64 words, __u64 epoch)
 
 cudaError_t lines_noise(struct epf_line *to, __u64 lines, __u64 epoch)
 {
-	return EPF_LAUNCH(noise, blocks_for(lines * EPF_LANES), BENCH_THREADS,
-			  bench.stream, to, lines * EPF_LANES, epoch);
+	__u64 words = lines * EPF_LANES;
+
+	return BENCH_LAUNCH(noise, words, to, words, epoch);
 }
 
 __u64 present_in(const __u32 *bitmap, __u64 n)

@@ -55,11 +55,13 @@ const __u64 *sizes(void)
 	return fit;
 }
 
-__u32 blocks_for(__u64 n)
+__u32 blocks_for(__u64 n, __u32 resident)
 {
 	__u64 most = (__u64)bench.sms * BLOCKS_OF_SM;
 	__u64 all = (n + BENCH_THREADS - 1) / BENCH_THREADS;
 
+	if (resident && resident < most)
+		most = resident;
 	if (!all)
 		return 1;
 	return (__u32)(all < most ? all : most);

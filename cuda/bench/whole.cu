@@ -151,8 +151,7 @@ static void time_changes(struct whole *w, double bytes)
 	__u64 n = w->records;
 	double s;
 
-	must(EPF_LAUNCH(make_records, blocks_for(n), BENCH_THREADS,
-			bench.stream, record_of, n), "records");
+	must(BENCH_LAUNCH(make_records, n, record_of, n), "records");
 	s = seconds_of(apply, w);
 	record("journal", "d:bytes d:records d:seconds d:per_s", bytes,
 	       (double)n, s, (double)n / s);
