@@ -12,6 +12,7 @@
 #define WARP 32u
 #define ALL_LANES 0xffffffffu
 #define BLOCK 256u /* threads of a block, of all kernels */
+#define FLIGHT 4u  /* loads of a thread in passes over all lines, before one is used */
 
 /* Blocks for @n things, of which a block does @each at a time. */
 static inline unsigned int blocks_for(__u64 n, __u64 each, unsigned int resident)

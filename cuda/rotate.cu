@@ -19,11 +19,19 @@ settle(struct epf_line *line, __u64 lines, __u64 epoch)
 {
 	__u64 tag = epf_lane_tag(epoch, threadIdx.x % EPF_LANES);
 	__u64 *word = line->lane;
-	__u64 i = thread_number(); /* stays the same lane */
+	__u64 i = thread_number(), step = nr_threads(); /* stays the same lane */
+	__u64 n = lines * EPF_LANES, v[FLIGHT];
+	__u32 u;
 
-	for (; i < lines * EPF_LANES; i += nr_threads())
-		if ((word[i] & EPF_TAG_MASK) != tag)
-			word[i] = 0;
+	for (; i < n; i += FLIGHT * step) {
+		EPF_UNROLL
+		for (u = 0; u < FLIGHT; u++)
+			v[u] = i + u * step < n ? word[i + u * step] : tag;
+		EPF_UNROLL
+		for (u = 0; u < FLIGHT; u++)
+			if ((v[u] & EPF_TAG_MASK) != tag)
+				word[i + u * step] = 0;
+	}
 }
 
 extern "C" cudaError_t epf_cu_clear(const struct epf_cu_lines *f, __u64 epoch,

@@ -25,14 +25,22 @@ tally(struct epf_cu_lines f, unsigned long long *nr)
 	const __u64 *word = f.line[part * f.geom.part_lines].lane;
 	__u64 step = nr_threads() / f.geom.parts;
 	__u64 i = (__u64)(blockIdx.x / f.geom.parts) * blockDim.x + threadIdx.x;
-	__u32 c;
+	__u64 n = f.geom.part_lines * EPF_LANES, v[FLIGHT];
+	__u32 c, u;
 
 	for (c = threadIdx.x; c < COUNTERS; c += blockDim.x)
 		mine[c] = 0;
 	__syncthreads();
-	for (; i < f.geom.part_lines * EPF_LANES; i += step)
-		atomicAdd(&mine[lane * SETS + positions(word_once(&word[i]), tag)],
-			  1u);
+	for (; i < n; i += FLIGHT * step) {
+		EPF_UNROLL
+		for (u = 0; u < FLIGHT; u++)
+			v[u] = i + u * step < n ? word_once(&word[i + u * step]) : 0;
+		EPF_UNROLL
+		for (u = 0; u < FLIGHT; u++)
+			if (i + u * step < n)
+				atomicAdd(&mine[lane * SETS + positions(v[u], tag)],
+					  1u);
+	}
 	__syncthreads();
 	for (c = threadIdx.x; c < COUNTERS; c += blockDim.x)
 		if (mine[c])

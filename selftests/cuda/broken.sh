@@ -53,7 +53,7 @@ broken() {
 }
 
 FLAGS=
-ktap_plan 38
+ktap_plan 40
 if build query look.cuh '2s/$/ /' query window probe; then
 	ktap_check 'questions: whole' "$tmp/query" --few
 else
@@ -102,6 +102,10 @@ broken 'records that are no insertions' lines insert.cu 's/== EPF_JOURNAL_INSERT
 broken 'another lane is emptied' lines rotate.cu 's/(__u32)(epoch & 7)/(__u32)(epoch + 1 \& 7)/' rotate
 broken 'lanes that are current are stale' lines rotate.cu \
 	's/epf_lane_tag(epoch, threadIdx.x % EPF_LANES)/epf_tag(epoch)/' rotate
+broken 'one word in four is not emptied' lines rotate.cu \
+	'/word\[i + u \* step\] : tag/,$s/u < FLIGHT;/u < FLIGHT - 1;/' rotate
+broken 'one word in four is not counted' lines tally.cu \
+	'/word_once/,$s/u < FLIGHT;/u < FLIGHT - 1;/' tally
 broken 'counting begins before all is zero' lines tally.cu '0,/__syncthreads();/s///' tally
 broken 'told before all is counted' lines tally.cu '/^\tfor (; i </,$s/__syncthreads();//' tally
 broken 'all parts are the first' lines tally.cu 's/part \* COUNTERS + c/c/' tally
