@@ -11,6 +11,8 @@
  */
 #include "bench.h"
 
+#include <stdio.h>
+
 #define WARP 32u
 #define WHOLE_WARP 0xffffffffu
 
@@ -157,6 +159,22 @@ double ceiling(__u32 line_bytes, __u64 bytes)
 	return known[i].rate;
 }
 
+/* Is it allowed? A card that has no such limit is none the worse. */
+static bool hinted(cudaError_t err)
+{
+	if (err == cudaSuccess)
+		return true;
+	cudaGetLastError();
+	fprintf(stderr, "gathers: no other granularity of the L2: %s\n",
+		cudaGetErrorString(err));
+	return false;
+}
+
+static bool set_hint(size_t bytes)
+{
+	return hinted(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, bytes));
+}
+
 /* How much the L2 fetches at a time is a hint that a process can give: does it
  * matter? At 4.5 GB, or the largest size below; told as rates alone.
  */
@@ -171,19 +189,16 @@ static void run_granularity(void)
 
 	while (size[1] && size[1] <= 4500 * MB)
 		size++;
-	must(cudaDeviceGetLimit(&before, cudaLimitMaxL2FetchGranularity),
-	     "a limit");
-	for (i = 0; i < 3; i++) {
-		must(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity,
-					hints[i]), "a limit");
+	if (!hinted(cudaDeviceGetLimit(&before, cudaLimitMaxL2FetchGranularity)))
+		return;
+	for (i = 0; i < 3 && set_hint(hints[i]); i++)
 		for (bytes = 32; bytes <= 64; bytes *= 2)
 			record("granularity",
 			       "d:hint d:before d:line_bytes d:bytes d:per_s",
 			       (double)hints[i], (double)before, (double)bytes,
 			       (double)*size, gather_rate(bytes, *size, &form));
-	}
-	must(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, before),
-	     "a limit");
+	if (i)
+		set_hint(before);
 }
 
 void run_gathers(void)

@@ -38,6 +38,14 @@ no_card_here() {
 	[ $? -eq 4 ] && [ ! -s "$tmp/said" ] && [ "$(wc -l < "$tmp/why")" -eq 1 ]
 }
 
+# A hint that the card does not take is no error.
+no_hint() {
+	EPF_EMU_L2=20 "${BUILD:-build}/bench/gpu/epf_bench_gpu_emulated" --emulated gathers \
+		> "$tmp/no_hint" 2> "$tmp/why" && [ "$(wc -l < "$tmp/why")" -eq 1 ] &&
+		grep -q '^gathers: no other granularity' "$tmp/why" &&
+		! grep '"granularity"' "$tmp/no_hint" && grep -q '"end"' "$tmp/no_hint"
+}
+
 # A run that failed is told of, and so is one that ended early.
 not_whole() {
 	! python3 cuda/bench/report.py "$tmp/early.jsonl" "$tmp" > "$tmp/said" &&
@@ -49,7 +57,7 @@ law_broken() {
 		grep -q '^law: bitmap and ages are the core.s: BROKEN$' "$tmp/said"
 }
 
-ktap_plan 17
+ktap_plan 18
 ktap_check 'no card: exit 4 and one line' no_card
 if [ -e /dev/nvidiactl ] || [ -e /dev/nvidia0 ] || nvidia-smi -L > /dev/null 2>&1; then
 	ktap_skip 'no driver: exit 4 and one line' 'there is one'
@@ -57,6 +65,7 @@ else
 	ktap_check 'no driver: exit 4 and one line' no_card_here
 fi
 ktap_check 'the whole run' run
+ktap_check 'a card without a granularity of its L2' no_hint
 ktap_check 'JSON: whole, and said to be emulated' json 'b["whole"] and b["emulated"]'
 ktap_check 'ceilings of 32, 64, 128 bytes at each size' json \
 	'{x["line_bytes"] for x in r("gather")} == {32, 64, 128} and
