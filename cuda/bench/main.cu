@@ -39,12 +39,14 @@ static const char *no_card(void)
 static void take_memory(void)
 {
 	size_t left = 0, all = 0;
+	bool small;
 
 	must(cudaMemGetInfo(&left, &all), "the card's memory");
-	bench.nr_keys = bench.emulated ? 1u << 13 : NR_KEYS;
+	small = left <= 2 * RESERVE;
+	bench.nr_keys = bench.emulated ? 1u << 13 : small ? NR_KEYS / 2 : NR_KEYS;
 	bench.room = bench.emulated ? 1u << 20 : 70400 * MB;
 	if (!bench.emulated && bench.room + RESERVE > left)
-		bench.room = left > 2 * RESERVE ? left - RESERVE : left / 2;
+		bench.room = small ? left / 2 : left - RESERVE;
 	bench.lines = card_memory(bench.room, "filters");
 	bench.keys = (__u64 *)card_memory(bench.nr_keys * 8, "keys");
 	bench.bitmap = (__u32 *)card_memory(bench.nr_keys / 8, "answers");
