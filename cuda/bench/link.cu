@@ -166,7 +166,7 @@ static void tell(const struct host *h, const char *what, double seconds,
 	       (double)h->n / seconds, bytes / seconds / copy);
 }
 
-/* What the first call does once: streams, pinned buffers, kernels loaded. */
+/* What the first call does once: streams, pinned buffers. */
 static void set_up(const struct host *h)
 {
 	const struct epf_cuda_ops *ops = epf_cuda_ops();
