@@ -15,6 +15,9 @@
  *   -ECANCELED: as @progress wished.
  * After an error nothing is under way on the card, and handles can be released.
  *
+ * After a fork() the child must not use it where its parent has: CUDA does not
+ * outlive one.
+ *
  * Any thread may call; one at a time is served. Device 0 serves it; the current
  * device of the thread is afterwards what it was.
  */
