@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define NR_KEYS (1ULL << 27)
-#define WARM_ROUNDS 10 /* over all that is lent: some 0.3 s of any card */
+#define WARM_ROUNDS 10 /* over all lines: tenths of a second, by bandwidth alone */
 #define RESERVE (6ULL << 30) /* all insertions of the paper's run, and answers */
 
 static const struct {
