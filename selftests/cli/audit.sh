@@ -12,11 +12,13 @@
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
 	-I"$top/include/uapi" inject.c -o "$tmp/inject.so" ||
 	ktap_skip_all 'inject.c needs a compiler'
+"${CC:-cc}" -D_GNU_SOURCE -Wall -Wextra -fPIC -shared ../agent/die.c \
+	-o "$tmp/die.so" || ktap_skip_all 'die.c needs a compiler'
 keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 97
+ktap_plan 100
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -499,6 +501,34 @@ resumed_by_agent() {
 	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0 and
 		d["work"]["by_agent"] and d["present"] == 200007'
 }
+# The agent is killed at each step of writing, so half-way through keys whose
+# place in the file it shares: they are read again, and the outputs made anew.
+# dies N ARG...: at the N-th; $status of the audit
+dies() {
+	local i killed=$tmp/agent/mortal$1
+
+	EPF_DIE=$1 LD_PRELOAD=$tmp/die.so "$agent" --config /dev/null \
+		--socket "$killed" --step 1000 2> /dev/null &
+	for ((i = 0; i < 600; i++)); do
+		[ ! -S "$killed" ] || break
+		sleep 0.1
+	done
+	rm -f "$dir"/*
+	EPF_AGENT_AT=$killed LD_PRELOAD=$tmp/inject.so "$EPFCTL" -j "${@:2}" \
+		< /dev/null > "$tmp/out" 2> "$tmp/err"
+	status=$?
+	kill -9 $! && wait $!
+	[ "$status" = 0 ]
+} 2> /dev/null # the shell tells of who was killed
+agent_dies() {
+	local n
+
+	for ((n = 1; n < 12; n++)); do
+		dies $n "$@" && json 'not d["work"]["by_agent"]' && whole &&
+			! ls "$dir" | grep -q '[.]' || return
+	done
+	dies 100000 "$@" && json 'd["work"]["by_agent"]' && whole
+}
 agent=${EPF_AGENT:-$(dirname "$EPFCTL")/epfagent}
 if [ -x "$agent" ] && agent_begins; then
 	claim 'an agent: the same bytes of a column' \
@@ -510,8 +540,13 @@ if [ -x "$agent" ] && agent_begins; then
 		-b "$dir/b" --agent "$tmp/agent/sock"
 	hostile 'regular files only' audit "$few/snap" <(cat "$few/keys.csv") \
 		-F csv -b "$dir/b" --agent "$tmp/agent/sock"
+	claim 'an agent that dies in mid-audit: the same as without' \
+		agent_dies "${csv_job[@]}"
+	claim 'the same of a column' agent_dies "${column_job[@]}"
+	claim 'the same with --resume' agent_dies "${csv_job[@]}" --resume
 else
-	for what in column CSV resume truncated pipe; do
+	for what in column CSV resume truncated pipe death 'death, column' \
+		'death, --resume'; do
 		ktap_skip "an agent: $what" 'epfagent is not there'
 	done
 fi

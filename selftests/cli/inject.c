@@ -5,6 +5,7 @@
  *   EPF_FAKE=DIR     /dev/epochfilter; filter NAME is DIR/NAME (its header, as
  *                    in a snapshot) and DIR/NAME.lines, which is what a
  *                    descriptor of the filter is open on
+ *   EPF_AGENT_AT=SOCKET  what is found where epfagent's socket is looked for
  *   EPF_STRUCK=FILE  made when the fault strikes
  *   EPF_FAULT=WHAT:N:HOW  the N-th WHAT from main() on, 1 and up
  *	alloc:N:fail	allocation: NULL
@@ -28,8 +29,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <linux/epochfilter.h>
@@ -209,6 +212,30 @@ int close(int fd)
 		disk.fd = dup(fd);
 	}
 	return (int)syscall(SYS_close, fd);
+}
+
+/* The agent */
+#define AGENT_SOCKET "/run/epochfilter/agent.sock"
+
+int access(const char *path, int mode)
+{
+	if (!strcmp(path, AGENT_SOCKET) && *setting("EPF_AGENT_AT"))
+		path = setting("EPF_AGENT_AT");
+	return (int)syscall(SYS_access, path, mode);
+}
+
+int connect(int fd, const struct sockaddr *to, socklen_t len)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+	if (to->sa_family == AF_UNIX && *setting("EPF_AGENT_AT") &&
+	    !strcmp(((const struct sockaddr_un *)to)->sun_path, AGENT_SOCKET)) {
+		snprintf(un.sun_path, sizeof(un.sun_path), "%s",
+			 setting("EPF_AGENT_AT"));
+		to = (const struct sockaddr *)&un;
+		len = sizeof(un);
+	}
+	return (int)syscall(SYS_connect, fd, to, len);
 }
 
 /* The device */

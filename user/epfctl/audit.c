@@ -390,12 +390,48 @@ static void warn_of(const struct target *t)
 		     "present which are long gone", t->header.params.name);
 }
 
+/* An agent shares the descriptors, and so where in their files we are. What it
+ * left unfinished is read again from @keys on, and written again from @records
+ * on, in a file of @bytes; negative: it takes no such file.
+ */
+struct places {
+	off_t keys;
+	off_t records;
+	off_t bytes;
+};
+
+static struct places places_of(const struct auditing *a)
+{
+	int fd = a->out[OUT_RECORDS].fd;
+	struct stat st = { 0 };
+
+	fstat(fd, &st);
+	return (struct places){ lseek(a->keys_fd, 0, SEEK_CUR),
+				lseek(fd, 0, SEEK_CUR), st.st_size };
+}
+
+static int go_back(const struct auditing *a, const struct places *p)
+{
+	int fd = a->out[OUT_RECORDS].fd;
+	struct stat st;
+
+	if (p->keys >= 0 && lseek(a->keys_fd, p->keys, SEEK_SET) < 0)
+		return fail("%s: %s", a->r.keys, strerror(errno));
+	if (p->records < 0 || a->state.mark.keys)
+		return 0; /* or job_open() cuts them */
+	if (lseek(fd, p->records, SEEK_SET) < 0 || fstat(fd, &st) ||
+	    (st.st_size > p->bytes && ftruncate(fd, p->bytes)))
+		return fail("%s: %s", a->out[OUT_RECORDS].name, strerror(errno));
+	return 0;
+}
+
 /* Return: 0; EXIT_FAIL with an error printed; -1: it has to be done here. */
 static int ask_agent(struct auditing *a, const struct job_spec *spec)
 {
 	struct asked *s = a->asked;
 	struct agent_about about = { .place = s->t.place,
 				     .header = s->t.header };
+	struct places places = places_of(a);
 	struct job_state state;
 	struct rec_error e;
 	int err;
@@ -408,7 +444,7 @@ static int ask_agent(struct auditing *a, const struct job_spec *spec)
 	if (err == -ECANCELED && interrupted)
 		return stopped(a);
 	if (agent_declines(a, err))
-		return -1;
+		return go_back(a, &places) ? EXIT_FAIL : -1;
 	if (err)
 		return fail("%s: %s", a->r.keys, e.text);
 	a->r.state = state;
@@ -507,6 +543,7 @@ static int do_job(struct auditing *a)
 		a->r.fpr = a->asked->fpr;
 		a->r.met = a->asked->met;
 		began = now_ns();
+		spec.from = a->state.mark; /* an agent may have come further */
 		if (!ret)
 			ret = ask_here(a, &spec);
 	}
