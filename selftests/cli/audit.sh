@@ -18,7 +18,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 100
+ktap_plan 101
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -501,6 +501,23 @@ resumed_by_agent() {
 	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0 and
 		d["work"]["by_agent"] and d["present"] == 200007'
 }
+# What the protocol cannot say is done here: unsayable SED ARG...
+unsayable() {
+	LC_ALL=C sed "$1" "$few/keys.csv" > "$tmp/odd.csv"
+	rm -f "$dir"/*
+	EPF_AGENT_AT=$tmp/agent/sock LD_PRELOAD=$tmp/inject.so "$EPFCTL" -j \
+		audit "$few/snap" "$tmp/odd.csv" -F csv --header -b "$dir/b" \
+		"${@:2}" < /dev/null > "$tmp/out" 2> "$tmp/err" &&
+		cmp -s "$dir/b" "$few/bitmap" &&
+		json 'not d["work"]["by_agent"]' || return
+	fails 'cannot be told of' audit "$few/snap" "$tmp/odd.csv" -F csv \
+		--header --agent "$tmp/agent/sock" "${@:2}" | grep -q '^ok'
+}
+unsayables() {
+	unsayable '1s/key/k\xe4y/' --fields $'k\xe4y' &&
+		unsayable '1s/key/k\x01y/' --fields $'k\x01y' &&
+		unsayable 's/,/\xa7/g' --fields key --separator $'\xa7'
+}
 # The agent is killed at each step of writing, so half-way through keys whose
 # place in the file it shares: they are read again, and the outputs made anew.
 # dies N ARG...: at the N-th; $status of the audit
@@ -540,12 +557,13 @@ if [ -x "$agent" ] && agent_begins; then
 		-b "$dir/b" --agent "$tmp/agent/sock"
 	hostile 'regular files only' audit "$few/snap" <(cat "$few/keys.csv") \
 		-F csv -b "$dir/b" --agent "$tmp/agent/sock"
+	claim 'fields that are no UTF-8, separators that are no ASCII' unsayables
 	claim 'an agent that dies in mid-audit: the same as without' \
 		agent_dies "${csv_job[@]}"
 	claim 'the same of a column' agent_dies "${column_job[@]}"
 	claim 'the same with --resume' agent_dies "${csv_job[@]}" --resume
 else
-	for what in column CSV resume truncated pipe death 'death, column' \
+	for what in column CSV resume truncated pipe UTF-8 death 'death, column' \
 		'death, --resume'; do
 		ktap_skip "an agent: $what" 'epfagent is not there'
 	done

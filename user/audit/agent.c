@@ -213,18 +213,40 @@ static int all_regular(const int *fds, size_t nr, struct rec_error *e)
 	return 0;
 }
 
+/* Text that is UTF-8, as JSON is, and one line. */
+static bool can_be_said(const char *text)
+{
+	json_t *string = json_string(text);
+	bool said = string != NULL;
+
+	json_decref(string);
+	for (; said && *text; text++)
+		said = (unsigned char)*text >= ' ' && *text != 0x7f;
+	return said;
+}
+
+static bool is_ascii(char c)
+{
+	return (unsigned char)c < 0x80;
+}
+
 static int fill_request(struct agent_request *r, const char *target,
 			const struct job_spec *spec, struct rec_error *e)
 {
-	const char *fields = spec->records.fields;
+	const char *fields = spec->records.fields ? spec->records.fields : "";
 
+	target = target ? target : "";
 	memset(r, 0, sizeof(*r));
 	r->spec = *spec;
-	if (strlen(target ? target : "") >= sizeof(r->filter) ||
-	    strlen(fields ? fields : "") >= sizeof(r->fields))
+	if (strlen(target) >= sizeof(r->filter) ||
+	    strlen(fields) >= sizeof(r->fields))
 		return audit_wrong(e, -EOPNOTSUPP, "longer than the agent takes");
-	strcpy(r->filter, target ? target : "");
-	strcpy(r->fields, fields ? fields : "");
+	if (!can_be_said(target) || !can_be_said(fields) ||
+	    !is_ascii(spec->records.separator) || !is_ascii(spec->records.joint))
+		return audit_wrong(e, -EOPNOTSUPP, "fields and separators that "
+				   "the agent cannot be told of");
+	strcpy(r->filter, target);
+	strcpy(r->fields, fields);
 	if (spec->engine)
 		snprintf(r->engine, sizeof(r->engine), "%s", spec->engine->name);
 	return 0;
