@@ -18,7 +18,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 101
+ktap_plan 102
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -477,18 +477,22 @@ still_good() {
 claim 'after all that, the right one is gone on with' still_good
 
 # By an agent
-agent_begins() {
+# Its first line says that it listens.
+listens() {
 	local i
 
+	for ((i = 0; i < 600; i++)); do
+		! grep -qs '^epfagent ' "$1" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+agent_begins() {
 	mkdir "$tmp/agent"
 	"$agent" --config /dev/null --socket "$tmp/agent/sock" \
 		2> "$tmp/agent/log" &
 	ktap_cleanup kill $!
-	for ((i = 0; i < 200; i++)); do
-		[ ! -S "$tmp/agent/sock" ] || return 0
-		sleep 0.1
-	done
-	return 1
+	listens "$tmp/agent/log"
 }
 by_agent() {
 	answered "$@" -j --agent "$tmp/agent/sock" &&
@@ -500,6 +504,47 @@ resumed_by_agent() {
 	injected '' "${column_job[@]}" --resume -j --agent "$tmp/agent/sock"
 	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0 and
 		d["work"]["by_agent"] and d["present"] == 200007'
+}
+# An agent that tells of no keys yet, for longer than a state waits to be saved,
+# and interrupts us then.
+slow_agent() {
+	python3 - "$1" << 'PYTHON'
+import json, os, signal, socket, struct, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind(sys.argv[1])
+s.listen()
+print("epfagent listens", flush=True)
+c = s.accept()[0]
+c.recv(1 << 16)
+none = {"mark": {"keys": 0, "present": 0, "ages": [0] * 255,
+                 "record_bytes": 0}, "keys_all": 0, "bytes": 0,
+        "bytes_all": 0, "keyless": 0, "bad": 0, "bitmap_xxh3": "0" * 16,
+        "format": "column", "engine": "scalar", "why": ""}
+none = json.dumps({"state": none}).encode()
+time.sleep(5.1)
+c.send(none)
+pid = struct.unpack("3i", c.getsockopt(socket.SOL_SOCKET,
+                                       socket.SO_PEERCRED, 12))[0]
+os.kill(pid, signal.SIGINT)
+try:
+    while True:
+        c.send(none)
+        time.sleep(0.01)
+except OSError:
+    pass
+PYTHON
+}
+kept_while_waiting() {
+	interrupted 4 "${column_job[@]}" && cp "$dir/b.resume" "$tmp/state" ||
+		return
+	slow_agent "$tmp/agent/slow" > "$tmp/agent/slow.log" &
+	listens "$tmp/agent/slow.log" || return
+	injected '' "${column_job[@]}" --resume --agent "$tmp/agent/slow"
+	wait $!
+	one_line && grep -q 'stopped after [1-9][0-9]* keys; .*--resume' \
+		"$tmp/err" && cmp "$dir/b.resume" "$tmp/state" || return
+	injected '' "${column_job[@]}" --resume -j
+	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0'
 }
 # What the protocol cannot say is done here: unsayable SED ARG...
 unsayable() {
@@ -522,14 +567,13 @@ unsayables() {
 # place in the file it shares: they are read again, and the outputs made anew.
 # dies N ARG...: at the N-th; $status of the audit
 dies() {
-	local i killed=$tmp/agent/mortal$1
+	local killed=$tmp/agent/mortal$1
+
+	rm -f "$killed.log" # of the audit before
 
 	EPF_DIE=$1 LD_PRELOAD=$tmp/die.so "$agent" --config /dev/null \
-		--socket "$killed" --step 1000 2> /dev/null &
-	for ((i = 0; i < 600; i++)); do
-		[ ! -S "$killed" ] || break
-		sleep 0.1
-	done
+		--socket "$killed" --step 1000 2> "$killed.log" &
+	listens "$killed.log"
 	rm -f "$dir"/*
 	EPF_AGENT_AT=$killed LD_PRELOAD=$tmp/inject.so "$EPFCTL" -j "${@:2}" \
 		< /dev/null > "$tmp/out" 2> "$tmp/err"
@@ -557,13 +601,15 @@ if [ -x "$agent" ] && agent_begins; then
 		-b "$dir/b" --agent "$tmp/agent/sock"
 	hostile 'regular files only' audit "$few/snap" <(cat "$few/keys.csv") \
 		-F csv -b "$dir/b" --agent "$tmp/agent/sock"
+	claim 'interrupted before an agent began: the state stays' \
+		kept_while_waiting
 	claim 'fields that are no UTF-8, separators that are no ASCII' unsayables
 	claim 'an agent that dies in mid-audit: the same as without' \
 		agent_dies "${csv_job[@]}"
 	claim 'the same of a column' agent_dies "${column_job[@]}"
 	claim 'the same with --resume' agent_dies "${csv_job[@]}" --resume
 else
-	for what in column CSV resume truncated pipe UTF-8 death 'death, column' \
+	for what in column CSV resume truncated pipe waiting UTF-8 death 'death, column' \
 		'death, --resume'; do
 		ktap_skip "an agent: $what" 'epfagent is not there'
 	done

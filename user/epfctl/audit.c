@@ -166,13 +166,26 @@ static bool resumable(const struct auditing *a)
 	       (!records->name || records->file.temp);
 }
 
+/* The first answers of an agent may be of the time before it goes on, and the
+ * sum of the bitmap comes with what is new.
+ */
+static bool came_further(const struct auditing *a)
+{
+	return a->r.state.mark.keys > a->state.mark.keys;
+}
+
 static int save_state(struct auditing *a)
 {
+	struct audit_state next = a->state;
 	int err;
 
-	a->state.mark = a->r.state.mark;
-	a->state.bitmap = a->r.state.bitmap_xxh3;
-	err = audit_state_save(&a->state, a->state_path, a->out);
+	if (!came_further(a))
+		return 0;
+	next.mark = a->r.state.mark;
+	next.bitmap = a->r.state.bitmap_xxh3;
+	err = audit_state_save(&next, a->state_path, a->out);
+	if (!err)
+		a->state = next;
 	a->saved |= !err;
 	a->saved_ns = now_ns();
 	return err;
@@ -237,10 +250,9 @@ static int find_state(struct auditing *a)
 
 static int stopped(struct auditing *a)
 {
-	const struct job_state *s = &a->r.state;
 	int i, err = 0;
 
-	if (!a->state_path || !s->mark.keys)
+	if (!a->state_path || !(a->state.mark.keys || came_further(a)))
 		return fail("%s: stopped; nothing was written", a->r.keys);
 	for (i = 0; i < AUDIT_OUTS && !err; i++)
 		err = audit_out_keep(&a->out[i]);
@@ -250,7 +262,7 @@ static int stopped(struct auditing *a)
 		return fail("%s: stopped, and what was answered cannot be kept: "
 			    "%s", a->r.keys, strerror(-err));
 	return fail("%s: stopped after %llu keys; the same command with --resume "
-		    "goes on from there", a->r.keys, s->mark.keys);
+		    "goes on from there", a->r.keys, a->state.mark.keys);
 }
 
 /* Work */
