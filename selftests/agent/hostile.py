@@ -222,6 +222,34 @@ def bad_contents():
     return alive()
 
 
+def far_on():
+    """It goes on behind 2^43 keys, in a bitmap that takes long to read: others
+    are served meanwhile, and it ends when nobody waits for it. Records are no
+    more than the bytes that there are."""
+    far = {"keys": 1 << 43, "present": 0, "ages": [0] * a.AGES,
+           "record_bytes": 0}
+    os.truncate(a.sparse(files.dir, "long", 0), (1 << 43) + 64)
+    message, fds = files.request("long", key_len=1, **{"from": far})
+    os.truncate(fds[2], far["keys"] // 8)
+    with a.Client(agent) as c:
+        c.send(message, fds)
+        if "state" not in c.receive():
+            return "it did not begin"
+        with a.Client(agent) as other:
+            answer = other.audit(*files.request(outputs=()))
+        if "done" not in answer:
+            return f"another audit: {answer}"
+    agent.settle()
+    message, fds = files.request("keys.csv", records={"format": "csv"},
+                                 **{"from": far})
+    os.truncate(fds[2], far["keys"] // 8)
+    with a.Client(agent) as c:
+        answer = c.audit(message, fds)
+    files.close()
+    os.unlink(files.path("long"))
+    return refused(answer, "records") or alive()
+
+
 def taken_away(place, keys, format="column"):
     """A file is truncated at once, and when the audit is under way."""
     whole = None if place == "vast" else files.read(place)
@@ -381,6 +409,7 @@ CASES = [
     ("more and fewer descriptors than announced", descriptors),
     ("descriptors of what is no file, or open for something else", no_files),
     ("snapshots and keys that are not sound", bad_contents),
+    ("a long way behind where an audit goes on", far_on),
     ("a column truncated while it is read in pieces",
      lambda: taken_away("vast", "vast")),
     ("a column truncated while it is copied",

@@ -22,6 +22,7 @@
 #define OUT_BYTES (1u << 20) /* records held before they are written */
 #define PIECE_BYTES (64u << 20) /* of a column that is not mapped */
 #define RECORD_BYTES 64 /* of a record, at a guess */
+#define SUM_BYTES (64u << 20) /* of an old bitmap that a step reads */
 
 /**
  * struct job - an audit under way
@@ -36,6 +37,7 @@
  * @ages: of a step; NULL where nobody wants them
  * @tail: the last @mark.keys mod 8 bits, of which the byte is not full
  * @sum: of the full bytes of the bitmap
+ * @old: bytes of the bitmap up to where it goes on, still to be summed up
  * @end: room for a copy of @sum
  * @out: records that are not written yet
  * @out_len: bytes of them
@@ -58,6 +60,7 @@ struct job {
 	unsigned char *ages;
 	unsigned char tail;
 	XXH3_state_t *sum;
+	__u64 old;
 	XXH3_state_t *end;
 	unsigned char *out;
 	size_t out_len;
@@ -385,6 +388,13 @@ static int write_prologue(struct job *j, struct rec_error *e)
 	return j->spec.records_fd < 0 || !raw.len ? 0 : put_record(j, &raw, e);
 }
 
+/* Each has a byte. */
+static int few_records(struct rec_error *e)
+{
+	return audit_wrong(e, -EINVAL, "fewer records than were asked for "
+			   "already");
+}
+
 /* Records that were asked for before the audit was interrupted are read again,
  * and passed over. A step ends too where @n keys are not to be found in what so
  * many take: reading takes time as well.
@@ -410,8 +420,7 @@ static int records_step(struct job *j, __u64 n, struct rec_error *e)
 			ret = ask_batch(j, known, e);
 	}
 	if (!ret && j->ended && j->known)
-		return audit_wrong(e, -EINVAL, "fewer records than were asked "
-				   "for already");
+		return few_records(e);
 	if (!ret && j->out_len)
 		ret = flush_records(j, e);
 	return ret;
@@ -419,7 +428,7 @@ static int records_step(struct job *j, __u64 n, struct rec_error *e)
 
 static int open_records(struct job *j, struct rec_error *e)
 {
-	struct stat st;
+	struct stat st = { 0 };
 	int ret = rec_open(&j->source, j->spec.keys_fd, &j->spec.records,
 			   &j->view->hash, e);
 
@@ -428,6 +437,8 @@ static int open_records(struct job *j, struct rec_error *e)
 	j->state.format = rec_source_format(j->source);
 	if (!fstat(j->spec.keys_fd, &st) && S_ISREG(st.st_mode))
 		j->state.bytes_all = (__u64)st.st_size;
+	if (S_ISREG(st.st_mode) && j->spec.from.keys > j->state.bytes_all)
+		return few_records(e);
 	j->room = REC_BATCH;
 	j->prologue = !j->spec.from.keys && !j->spec.from.record_bytes;
 	return 0;
@@ -486,26 +497,46 @@ static int make_room(struct job *j, struct rec_error *e)
 	return 0;
 }
 
-/* Sum up the full bytes of a bitmap; the other one is the tail. */
-static int read_bitmap(int fd, __u64 keys, XXH3_state_t *sum,
-		       unsigned char *tail)
+/* Sum up @n bytes of a bitmap. */
+static int sum_bytes(int fd, __u64 at, __u64 n, XXH3_state_t *sum)
 {
 	unsigned char buf[4096];
-	__u64 all = keys / 8, at;
-	ssize_t n;
+	ssize_t got;
 
-	for (at = 0; at < all; at += (__u64)n) {
-		size_t want = all - at < sizeof(buf) ? all - at : sizeof(buf);
-
-		n = pread(fd, buf, want, (off_t)at);
-		if (n <= 0)
+	for (; n; n -= (__u64)got, at += (__u64)got) {
+		got = pread(fd, buf, n < sizeof(buf) ? n : sizeof(buf),
+			    (off_t)at);
+		if (got <= 0)
 			return -EINVAL;
-		XXH3_64bits_update(sum, buf, (size_t)n);
+		XXH3_64bits_update(sum, buf, (size_t)got);
 	}
+	return 0;
+}
+
+/* The byte that is not full. */
+static int read_tail(int fd, __u64 keys, unsigned char *tail)
+{
 	*tail = 0;
-	if (keys % 8 && pread(fd, tail, 1, (off_t)all) != 1)
+	if (keys % 8 && pread(fd, tail, 1, (off_t)(keys / 8)) != 1)
 		return -EINVAL;
 	*tail &= (unsigned char)((1u << keys % 8) - 1);
+	return 0;
+}
+
+static int short_bitmap(struct rec_error *e)
+{
+	return audit_wrong(e, -EINVAL, "the bitmap is shorter than what was "
+			   "answered already");
+}
+
+static int sum_some(struct job *j, struct rec_error *e)
+{
+	__u64 n = j->old < SUM_BYTES ? j->old : SUM_BYTES;
+	__u64 at = j->spec.from.keys / 8 - j->old;
+
+	if (sum_bytes(j->spec.bitmap_fd, at, n, j->sum))
+		return short_bitmap(e);
+	j->old -= n;
 	return 0;
 }
 
@@ -514,16 +545,16 @@ static int go_on(struct job *j, struct rec_error *e)
 {
 	const struct job_mark *m = &j->spec.from;
 	off_t records = (off_t)m->record_bytes;
-	int ret;
+	struct stat st;
 
 	if (!m->keys)
 		return 0;
 	if (j->spec.bitmap_fd < 0)
 		return audit_wrong(e, -EINVAL, "going on takes the bitmap");
-	ret = read_bitmap(j->spec.bitmap_fd, m->keys, j->sum, &j->tail);
-	if (ret)
-		return audit_wrong(e, ret, "the bitmap is shorter than what was "
-				   "answered already");
+	if (fstat(j->spec.bitmap_fd, &st) || (__u64)st.st_size < m->keys / 8 ||
+	    read_tail(j->spec.bitmap_fd, m->keys, &j->tail))
+		return short_bitmap(e);
+	j->old = m->keys / 8;
 	if (j->spec.records_fd >= 0 &&
 	    (ftruncate(j->spec.records_fd, records) ||
 	     lseek(j->spec.records_fd, records, SEEK_SET) < 0))
@@ -586,8 +617,12 @@ int job_open(struct job **job, const struct epf_view *view,
 
 int job_step(struct job *job, __u64 keys, struct rec_error *e)
 {
-	int ret;
+	int ret = job->old ? sum_some(job, e) : 0;
 
+	if (ret)
+		return ret;
+	if (job->old)
+		return 1;
 	if (job->ended)
 		return 0;
 	ret = job->source ? records_step(job, keys, e) :
@@ -611,13 +646,15 @@ static __u64 end_sum(XXH3_state_t *sum, __u64 keys, unsigned char tail)
 int job_bitmap_sum(int fd, __u64 keys, __u64 *sum)
 {
 	XXH3_state_t *state = XXH3_createState();
-	unsigned char tail;
+	unsigned char tail = 0;
 	int ret;
 
 	if (!state)
 		return -ENOMEM;
 	XXH3_64bits_reset(state);
-	ret = read_bitmap(fd, keys, state, &tail);
+	ret = sum_bytes(fd, 0, keys / 8, state);
+	if (!ret)
+		ret = read_tail(fd, keys, &tail);
 	*sum = end_sum(state, keys, tail);
 	XXH3_freeState(state);
 	return ret;

@@ -73,7 +73,8 @@ struct job_spec {
  * @keyless: records without a key
  * @bad: records that could not be read
  * @bitmap_xxh3: XXH3-64 of the bitmap up to @mark, with a @bitmap_fd or
- *	without; the bits of its last byte that are of no key are zero
+ *	without; the bits of its last byte that are of no key are zero. Not
+ *	before @mark has gone beyond where the audit goes on, or it has ended
  * @format: what was read
  * @engine: who answers
  * @why: why that one
@@ -112,7 +113,8 @@ int job_open(struct job **job, const struct epf_view *view,
 /**
  * job_step() - ask some more
  * @job: audit
- * @keys: about so many; a whole batch at least
+ * @keys: about so many; a whole batch at least; none while a long bitmap that
+ *	it goes on with is read again
  * @e: what is wrong, on failure
  *
  * An engine that fails for want of a GPU is replaced, and the same keys asked
