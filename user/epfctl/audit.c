@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #define STEP_FIRST (64u << 10)		/* keys, then twice as many, */
-#define STEP_NS (NS_PER_SEC / 10)	/* until a step takes so long */
+#define STEP_NS (NS_PER_SEC / 10)	/* until a step takes so long, */
+#define STEP_MOST (1ULL << 32)		/* or is as long as any */
 #define SAVE_NS (5 * NS_PER_SEC)	/* from one state to the next */
 
 /**
@@ -298,7 +299,7 @@ static int ask_all(struct auditing *a, struct job *job)
 		more = job_step(job, step, &e);
 		if (more < 0)
 			return fail("%s: %s", a->r.keys, e.text);
-		if (now_ns() - began < STEP_NS)
+		if (now_ns() - began < STEP_NS && step < STEP_MOST)
 			step *= 2;
 		job_state(job, &a->r.state);
 		tell_fall(a);
