@@ -483,6 +483,19 @@ def odd_captures():
                EBADMSG)
 
 
+def mostly_keyless():
+    """Packets without a key, more than are taken at once, between others."""
+    number, some = [(n, s) for _, n, s in model_packets()][0]
+    arp = [pcap.Packet(0, bytes(12) + b"\x08\x06" + bytes(size))
+           for size in [1486] * 9000 + [0] * 200000]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "in")
+        pcap.Capture(arp + some + arp + some, number).save(path)
+        got = read(open(path, "rb"), "pcap", "key=flow")
+    keys = keys_of(some, 2, packets.ETHER)
+    return expect(got, keys * 2, 0, 2 * (len(arp) + len(some) - len(keys)))
+
+
 def cut_files():
     """(format, bytes, complete units of it)"""
     some = [p for _, _, p in model_packets()][0][:3]
@@ -527,6 +540,7 @@ CASES = [
     ("IPFIX: what a file makes us remember", ipfix_bounds),
     ("captures: the keys of packets", captures),
     ("captures of other links, of large packets, none", odd_captures),
+    ("a capture of packets most of which have no key", mostly_keyless),
     ("files cut off anywhere", cut_anywhere),
 ]
 

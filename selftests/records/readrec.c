@@ -97,14 +97,20 @@ static int failed(int err, const struct rec_error *e)
 	return *c || c == e->text || err >= 0 ? 3 : 1;
 }
 
+/* Of the input in one call: a buffer, and what libpcap has read ahead. */
+#define CALL_BYTES (4u << 20)
+
 static int read_all(struct rec_source *source)
 {
 	static struct rec_batch batch;
 	struct rec_error e = { "" };
-	__u64 n = 0;
+	__u64 n = 0, bytes = 0;
 	int err;
 
 	while (!(err = rec_next(source, &batch, &e)) && !batch.end) {
+		if (rec_count(source).bytes - bytes > CALL_BYTES)
+			return 3;
+		bytes = rec_count(source).bytes;
 		print_batch(&batch);
 		fflush(stdout);
 		n += batch.n;

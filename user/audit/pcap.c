@@ -11,7 +11,9 @@
 
 #include "capture.h"
 
-/* Packets of a batch; it ends before one that has no room. */
+/* Packets of a batch, and those without a key in between; it ends before one
+ * that has no room.
+ */
 #define ROOM_BYTES (2u << 20)
 
 /**
@@ -113,20 +115,24 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b,
 		     struct rec_error *e)
 {
 	struct pcap_reader *p = s->own;
+	size_t packets, bytes = 0;
 	int ret = 1;
 
 	p->used = 0;
-	while (b->n < REC_BATCH && (ret = next_packet(p)) > 0) {
+	for (packets = 0; packets < REC_BATCH && (ret = next_packet(p)) > 0;
+	     packets++) {
 		size_t len = sizeof(struct capture_record) + p->hdr->caplen;
 
 		if (len > ROOM_BYTES)
 			return audit_wrong(e, -EBADMSG, "packet %llu: %u bytes",
 					   s->count.records + s->count.keyless +
 					   1, p->hdr->caplen);
-		if (len > ROOM_BYTES - p->used)
+		bytes += len;
+		if (bytes > ROOM_BYTES)
 			break;
 		put_packet(s, b);
 	}
+	s->more = ret > 0;
 	s->in.before = p->in.done_bytes - s->in.at;
 	return ret < 0 ? audit_wrong(e, -EBADMSG, "behind packet %llu: %.150s",
 				     s->count.records + s->count.keyless,

@@ -39,7 +39,7 @@ struct rec_input {
  * struct rec_reader - one format
  * @open: the beginning of the input is there
  * @take: put records of the input, until the batch is full or the input used
- *	up: with @eof set, all of it
+ *	up: with @eof set, all of it, but for what it sets @more for
  * @close: NULL: nothing to do
  */
 struct rec_reader {
@@ -67,6 +67,7 @@ extern const struct rec_reader rec_pcap __attribute__((weak));
  * @reader: of the format
  * @prologue: as rec_prologue(); its memory is the source's
  * @own: the reader's own
+ * @more: there is more to take, though the batch may be empty
  * @late: an error behind records that were still given
  * @late_error: its text
  */
@@ -81,6 +82,7 @@ struct rec_source {
 	const struct rec_reader *reader;
 	struct rec_raw prologue;
 	void *own;
+	bool more;
 	int late;
 	struct rec_error late_error;
 };

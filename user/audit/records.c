@@ -249,7 +249,7 @@ static int take_some(struct rec_source *s, struct rec_batch *b,
 	bool last = s->in.eof;
 	int err = s->reader->take(s, b, e);
 
-	b->end = last && !b->n;
+	b->end = last && !b->n && !s->more;
 	if (err || last || b->n)
 		return err;
 	err = rec_input_more(&s->in);
