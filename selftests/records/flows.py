@@ -341,6 +341,20 @@ IPFIX = [
       message(a_set(300, bytes(8))), message(a_set(258, plain())),
       message(a_set(2, template(259, *PLAIN)[4:] + bytes(8)),
               a_set(259, plain(4)))], [plain_key(4)], 0, 2),
+    # all withdrawn in one domain, and of one kind
+    ([message(template(256, *PLAIN), template(257, *PLAIN), domain=1),
+      message(template(256, *PLAIN), domain=2),
+      message(template(300, (149, 4), (8, 4), kind=3, scope=1), domain=2),
+      message(a_set(2, b"\0\2\0\0"), domain=1),
+      message(a_set(256, plain(1)), domain=1),
+      message(a_set(257, plain(2)), domain=1),
+      message(a_set(256, plain(3)), domain=2),
+      message(a_set(3, b"\0\3\0\0"), domain=2),
+      message(a_set(256, plain(4)), domain=2),
+      message(a_set(300, bytes(8)), domain=2),
+      message(template(256, *PLAIN), domain=1),
+      message(a_set(256, plain(5)), domain=1)],
+     [plain_key(3), plain_key(4), plain_key(5)], 0, 3),
     # variable length beyond the set
     ([message(template(256, (82, 0xFFFF), *PLAIN)),
       message(a_set(256, b"\x28" + plain())),
@@ -403,11 +417,14 @@ def ipfix_bounds():
     again = [message(template(256, *wide)) for i in range(80)]
     odd = [message(template(256, *[(1 + i % 30000, 4, 40000 + n)
                                    for i in range(8000)])) for n in range(12)]
+    none = [message(template(256, *PLAIN), domain=i) for i in range(2, 256)] + \
+        [message(a_set(2, b"\0\2\0\0" * 16000))] * 100
     domains = [message(domain=i) for i in range(257)]
     end = [message(template(999, *PLAIN), a_set(999, plain()), domain=1)]
     for what, messages, error in (("templates", many, EBADMSG),
                                   ("one template", again, 0),
                                   ("elements", odd, EBADMSG),
+                                  ("all withdrawn, and again", none, 0),
                                   ("domains", domains, EBADMSG)):
         got = read(b"".join(messages + end), "ipfix", "key=flow", "skip-bad")
         fault = expect(got, [] if error else [plain_key()], error)

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
 
 #include <fixbuf/public.h>
@@ -84,6 +85,8 @@ static const fbInfoElementSpec_t spec[ELEMENTS + 1] = {
 	[PADDING] = { "paddingOctets", 3, 0 },
 };
 
+LIST_HEAD(known_list, known);
+
 /**
  * struct ipfix - a reader
  * @model: what elements there are
@@ -94,6 +97,8 @@ static const fbInfoElementSpec_t spec[ELEMENTS + 1] = {
  * @elements: of @model at the beginning
  * @domain: those that were met
  * @domains: how many
+ * @here: which of them the message is of
+ * @known: templates of a domain, and of options
  * @message: bytes of the one being decoded, which begins the input; 0: none
  * @messages: so far
  * @at: of the next set in the message
@@ -112,6 +117,8 @@ struct ipfix {
 	guint elements;
 	__u32 domain[DOMAINS_MAX];
 	unsigned int domains;
+	unsigned int here;
+	struct known_list known[DOMAINS_MAX][2];
 	size_t message;
 	__u64 messages;
 	size_t at;
@@ -125,6 +132,8 @@ struct ipfix {
 /* What we know of a template: its fields count as long as it lives. */
 struct known {
 	struct ipfix *p;
+	LIST_ENTRY(known) link;
+	__u16 id;
 	__u32 fields;
 	__u32 has;
 	bool options;
@@ -163,6 +172,7 @@ static void forget_template(void *ctx, void *app)
 
 	(void)app;
 	k->p->fields -= k->fields;
+	LIST_REMOVE(k, link);
 	free(k);
 }
 
@@ -170,16 +180,18 @@ static void new_template(fbSession_t *session, uint16_t id, fbTemplate_t *t,
 			 void *app, void **ctx, fbTemplateCtxFree_fn *free_fn)
 {
 	struct known *k = calloc(1, sizeof(*k));
+	struct ipfix *p = app;
 
 	(void)session;
-	(void)id;
 	if (!k)
 		return; /* a template of which we know nothing */
-	k->p = app;
+	k->p = p;
+	k->id = id;
 	k->fields = fbTemplateCountElements(t) + 1;
 	k->has = find_elements(app, t);
 	k->options = fbTemplateGetOptionsScope(t);
-	k->p->fields += k->fields;
+	p->fields += k->fields;
+	LIST_INSERT_HEAD(&p->known[p->here][k->options], k, link);
 	*ctx = k;
 	*free_fn = forget_template;
 }
@@ -243,18 +255,29 @@ static size_t template_length(const __u8 *t, size_t left, size_t head)
 	return at;
 }
 
-/* Templates that are withdrawn, section 8.1: the one, or all of its kind. */
-static void withdraw(struct ipfix *p, __u32 set, __u32 id)
+/* One template is withdrawn, if it is of the kind. */
+static void withdraw(struct ipfix *p, bool options, __u16 id)
 {
-	__u32 last = id == set ? 0xffff : id;
+	fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE, id, NULL);
 
-	for (id = id == set ? FIRST_DATA_SET : id; id <= last; id++) {
+	if (t && !fbTemplateGetOptionsScope(t) == !options)
+		fbSessionRemoveTemplate(p->session, FALSE, id, NULL);
+}
+
+/* All of a kind. One that libfixbuf still holds is known, and may have a
+ * successor of the same number already, which goes when its turn comes.
+ */
+static void withdraw_all(struct ipfix *p, bool options)
+{
+	struct known *k, *next;
+
+	for (k = LIST_FIRST(&p->known[p->here][options]); k; k = next) {
 		fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE,
-						       (uint16_t)id, NULL);
+						       k->id, NULL);
 
-		if (t && !fbTemplateGetOptionsScope(t) == (set == TEMPLATE_SET))
-			fbSessionRemoveTemplate(p->session, FALSE,
-						(uint16_t)id, NULL);
+		next = LIST_NEXT(k, link);
+		if (t && fbTemplateGetContext(t) == k)
+			fbSessionRemoveTemplate(p->session, FALSE, k->id, NULL);
 	}
 }
 
@@ -263,11 +286,11 @@ static void withdraw(struct ipfix *p, __u32 set, __u32 id)
  */
 static const char *check_templates(struct ipfix *p, const __u8 *set, size_t *n)
 {
-	__u32 kind = epf_be16(set);
+	__u32 kind = epf_be16(set), id;
 	size_t head = kind == OPTIONS_SET ? 6 : 4;
 	size_t at = SET_HEADER, defined = 0, withdrawn = 0;
 
-	while (*n - at >= 4 && epf_be16(set + at)) {
+	while (*n - at >= 4 && (id = epf_be16(set + at))) {
 		size_t len = 4;
 
 		if (epf_be16(set + at + 2)) {
@@ -277,7 +300,10 @@ static const char *check_templates(struct ipfix *p, const __u8 *set, size_t *n)
 				return "a template that is none";
 			defined++;
 		} else {
-			withdraw(p, kind, epf_be16(set + at));
+			if (id == kind) /* RFC 7011, section 8.1 */
+				withdraw_all(p, kind == OPTIONS_SET);
+			else
+				withdraw(p, kind == OPTIONS_SET, (__u16)id);
 			withdrawn++;
 		}
 		at += len;
@@ -350,12 +376,13 @@ static bool know_domain(struct ipfix *p, __u32 domain)
 {
 	unsigned int i;
 
-	for (i = p->domains; i--;)
-		if (p->domain[i] == domain)
-			return true;
-	if (p->domains == DOMAINS_MAX)
+	for (i = 0; i < p->domains && p->domain[i] != domain; i++)
+		;
+	if (i == DOMAINS_MAX)
 		return false;
-	p->domain[p->domains++] = domain;
+	p->domain[i] = domain;
+	p->domains += i == p->domains;
+	p->here = i;
 	return true;
 }
 
