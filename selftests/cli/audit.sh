@@ -18,7 +18,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 102
+ktap_plan 107
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -386,6 +386,28 @@ hostile '--resume takes' audit "$few/snap" "$few/digests" "${columns[@]}" \
 	--resume
 hostile '--resume takes' audit "$few/snap" <(cat "$few/keys.csv") -F csv \
 	-b "$dir/b" --resume
+
+# Files that an audit leaves, where others are already
+for suffix in partial resume; do
+	cp "$few/digests" "$tmp/mine.$suffix"
+	fails "mine.$suffix would be overwritten" audit "$few/snap" \
+		"$tmp/mine.$suffix" "${columns[@]}" -b "$tmp/mine"
+done
+hostile 'b.partial would be written twice' audit "$few/snap" "$few/digests" \
+	"${columns[@]}" -b "$dir/b" -a "$dir/b.partial"
+others_partial() {
+	rm -f "$dir"/*
+	cp "$few/digests" "$dir/$1.partial"
+	injected "disk:4:int" "${column_job[@]}"
+	one_line && grep -q 'cannot be kept: File exists' "$tmp/err" &&
+		cmp "$dir/$1.partial" "$few/digests" || return
+	injected '' "${column_job[@]}" --resume
+	one_line && grep -q "$1.partial is there, and no state .*: remove it" \
+		"$tmp/err" && cmp "$dir/$1.partial" "$few/digests" &&
+		[ "$(ls -A "$dir")" = "$1.partial" ]
+}
+claim "somebody's b.partial" others_partial b
+claim "somebody's a.partial" others_partial a
 
 # States that are not ours: refused in one line, and nothing is lost
 # refused REGEX [ARG...]

@@ -110,49 +110,69 @@ static bool same_file(const char *a, const char *b)
 	       x.st_ino == y.st_ino && S_ISREG(x.st_mode);
 }
 
-static bool same_name(const char *a, const char *b)
-{
-	char *x = beside_resolve(a), *y = beside_resolve(b);
-	bool same = x && y && !strcmp(x, y);
+/* Files that an audit makes: an output, what it is called while it is not whole,
+ * and the state beside a bitmap.
+ */
+static const char *const made_suffixes[] = { "", AUDIT_PARTIAL, AUDIT_STATE };
 
-	free(x);
-	free(y);
-	return same;
+#define MADE_MAX (AUDIT_OUTS * AUDIT_KEYS_MAX * (int)ARRAY_SIZE(made_suffixes))
+
+struct made {
+	char *path[MADE_MAX];
+	int nr;
+};
+
+static int add_made(struct made *m, int what, const char *name)
+{
+	char *path = beside_resolve(name);
+	size_t i;
+
+	/* without a path, opening it tells why */
+	for (i = 0; path && i < ARRAY_SIZE(made_suffixes); i++) {
+		if (what != OUT_BITMAP && !strcmp(made_suffixes[i], AUDIT_STATE))
+			continue;
+		if (asprintf(&m->path[m->nr], "%s%s", path,
+			     made_suffixes[i]) < 0) {
+			free(path);
+			return fail("out of memory");
+		}
+		m->nr++;
+	}
+	free(path);
+	return 0;
 }
 
-/* Names of all outputs, one after another; @i counts. */
-static const char *out_at(const struct audit_ask *ask, int i)
+static int check_made(const struct audit_ask *ask, const struct made *m, int at)
 {
-	int what;
+	const char *path = m->path[at];
+	bool lost = same_file(path, ask->target);
+	int i;
 
-	for (what = 0; what < AUDIT_OUTS; i -= ask->nr_out[what++])
-		if (i < ask->nr_out[what])
-			return ask->out[what][i];
-	return NULL;
+	for (i = 0; i < ask->nr_keys; i++)
+		lost |= same_file(path, ask->keys[i]);
+	if (lost)
+		return fail("%s would be overwritten: give the output another "
+			    "name", path);
+	for (i = 0; i < at; i++)
+		if (!strcmp(path, m->path[i]) || same_file(path, m->path[i]))
+			return fail("%s would be written twice: give each "
+				    "output a name of its own", path);
+	return 0;
 }
 
 static int check_names(const struct audit_ask *ask)
 {
-	const char *name, *other;
-	int i, j;
+	struct made m = { .nr = 0 };
+	int what, i, ret = 0;
 
-	for (i = 0; (name = out_at(ask, i)); i++) {
-		if (same_file(name, ask->target))
-			return fail("%s would be overwritten: give the output "
-				    "another name", name);
-		for (j = 0; j < ask->nr_keys; j++)
-			if (same_file(name, ask->keys[j]))
-				return fail("%s would be overwritten: give the "
-					    "output another name", name);
-		for (j = 0; j < i; j++) {
-			other = out_at(ask, j);
-			if (same_file(name, other) || same_name(name, other))
-				return fail("%s would be written twice: give "
-					    "each output a name of its own",
-					    name);
-		}
-	}
-	return 0;
+	for (what = 0; what < AUDIT_OUTS; what++)
+		for (i = 0; i < ask->nr_out[what] && !ret; i++)
+			ret = add_made(&m, what, ask->out[what][i]);
+	for (i = 0; i < m.nr && !ret; i++)
+		ret = check_made(ask, &m, i);
+	while (m.nr--)
+		free(m.path[m.nr]);
+	return ret;
 }
 
 /* Going on */
@@ -252,11 +272,13 @@ static int find_state(struct auditing *a)
 static int stopped(struct auditing *a)
 {
 	int i, err = 0;
+	bool known;
 
 	if (!a->state_path || !(a->state.mark.keys || came_further(a)))
 		return fail("%s: stopped; nothing was written", a->r.keys);
+	known = !access(a->state_path, F_OK);
 	for (i = 0; i < AUDIT_OUTS && !err; i++)
-		err = audit_out_keep(&a->out[i]);
+		err = audit_out_keep(&a->out[i], known);
 	if (!err)
 		err = save_state(a);
 	if (err)
@@ -578,7 +600,8 @@ static int open_outs(struct auditing *a, int nr)
 	if (name_state(a))
 		return EXIT_FAIL;
 	for (i = 0; i < AUDIT_OUTS; i++)
-		if (audit_out_open(&a->out[i], i, a->r.out[i], a->ask->resume))
+		if (audit_out_open(&a->out[i], i, a->r.out[i], a->ask->resume,
+				   a->saved))
 			return EXIT_FAIL;
 	return 0;
 }

@@ -15,8 +15,10 @@ static int out_fails(const char *name, int err)
 	return fail("%s: %s", name, strerror(-err));
 }
 
-/* An unfinished file, old or new: nobody else's, and nobody else writes it. */
-static int open_partial(struct audit_out *o)
+/* An unfinished file, old or new: nobody else's, and nobody else writes it. If
+ * no state tells of it, it has nothing.
+ */
+static int open_partial(struct audit_out *o, bool known)
 {
 	struct stat st;
 
@@ -36,7 +38,9 @@ static int open_partial(struct audit_out *o)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
 		return -EEXIST;
-	return flock(o->fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+	if (flock(o->fd, LOCK_EX | LOCK_NB))
+		return -errno;
+	return !known && st.st_size ? -ENOTEMPTY : 0;
 }
 
 void audit_out_close(struct audit_out *o)
@@ -63,10 +67,14 @@ static int partial_fails(struct audit_out *o, int err)
 	if (err == -EEXIST)
 		return fail("%s is not a file that an audit left: remove it, or "
 			    "take another output", name);
+	if (err == -ENOTEMPTY)
+		return fail("%s is there, and no state that tells of it: remove "
+			    "it to begin again, or take another output", name);
 	return out_fails(name, err);
 }
 
-int audit_out_open(struct audit_out *o, int what, const char *name, bool resume)
+int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
+		   bool known)
 {
 	struct stat st;
 	int err;
@@ -90,7 +98,7 @@ int audit_out_open(struct audit_out *o, int what, const char *name, bool resume)
 		return o->fd < 0 ? out_fails(name, -errno) : 0;
 	}
 	if (resume) {
-		err = open_partial(o);
+		err = open_partial(o, known);
 		return err ? partial_fails(o, err) : 0;
 	}
 	o->fd = beside_open(&o->file, name);
@@ -114,17 +122,22 @@ int audit_out_commit(struct audit_out *o)
 	return err ? out_fails(o->name, err) : 0;
 }
 
-int audit_out_keep(struct audit_out *o)
+int audit_out_keep(struct audit_out *o, bool known)
 {
 	char *name;
+	int err = 0;
 
 	if (!o->file.temp || o->kept)
 		return 0;
 	if (asprintf(&name, "%s" AUDIT_PARTIAL, o->file.path) < 0)
 		return -ENOMEM;
-	if (rename(o->file.temp, name)) {
+	if (!known && !access(name, F_OK))
+		err = -EEXIST;
+	else if (rename(o->file.temp, name))
+		err = -errno;
+	if (err) {
 		free(name);
-		return -errno;
+		return err;
 	}
 	free(o->file.temp);
 	o->file.temp = name;

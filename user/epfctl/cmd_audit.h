@@ -97,17 +97,19 @@ struct audit_out {
 #define AUDIT_PARTIAL ".partial"
 #define AUDIT_STATE ".resume"
 
-/* Begin. @resume: an unfinished one may be there. Return: 0, or EXIT_FAIL with
- * an error printed.
+/* Begin. @resume: an unfinished one may be there; @known: and a state that tells
+ * of it. Return: 0, or EXIT_FAIL with an error printed.
  */
 int audit_out_open(struct audit_out *o, int what, const char *name,
-		   bool resume);
+		   bool resume, bool known);
 /* Sync it. Return: 0, or a negative errno. */
 int audit_out_sync(const struct audit_out *o);
 /* Give it its name. Return: 0, or EXIT_FAIL with an error printed. */
 int audit_out_commit(struct audit_out *o);
-/* Give it the name of an unfinished one. Return: 0, or a negative errno. */
-int audit_out_keep(struct audit_out *o);
+/* Give it the name of an unfinished one. @known: there is a state, which tells of
+ * what has that name. Return: 0, or a negative errno: -EEXIST: it is somebody's.
+ */
+int audit_out_keep(struct audit_out *o, bool known);
 /* Close it. One that is not kept is removed. */
 void audit_out_close(struct audit_out *o);
 
