@@ -18,7 +18,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 107
+ktap_plan 109
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -497,6 +497,35 @@ still_good() {
 	[ "$status" = 0 ] && whole
 }
 claim 'after all that, the right one is gone on with' still_good
+# Each step of what goes on fails, or is the last: it is gone on with again, or,
+# where an output has its name already, refused.
+gone_on_again() {
+	local n named
+
+	for ((n = 1; n < 100; n++)); do
+		again
+		injected "disk:$n:$1" "${column_job[@]}" --resume
+		[ -e "$struck" ] || break
+		[ "$1" = kill ] || one_line || return
+		named=
+		[ ! -e "$dir/b" ] || named=b
+		[ ! -e "$dir/a" ] || named=a
+		[ ! -e "$dir/b" ] || cmp "$dir/b" "$many/bitmap" || return
+		[ ! -e "$dir/a" ] || cmp "$dir/a" "$many/ages" || return
+		if [ -n "$named" ] && [ -e "$dir/b.resume" ]; then
+			injected '' "${column_job[@]}" --resume
+			one_line && grep -q 'more than the unfinished' \
+				"$tmp/err" || return
+			rm -f "$dir"/*.resume "$dir"/*.partial
+		fi
+		injected '' "${column_job[@]}" --resume -j
+		[ "$status" = 0 ] && whole || return
+		[ -n "$named" ] || json 'd["work"]["resumed_at"] > 0' || return
+	done
+	[ "$n" -gt 8 ] && [ "$status" = 0 ] && whole
+}
+claim 'each step of going on fails: nothing is lost' gone_on_again fail
+claim 'killed at each step of going on: nothing is lost' gone_on_again kill
 
 # By an agent
 # Its first line says that it listens.

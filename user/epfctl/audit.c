@@ -331,15 +331,22 @@ static int ask_all(struct auditing *a, struct job *job)
 	return 0;
 }
 
+/* Whatever fails before an output has its name leaves a state that is there good
+ * for another try. Once one has, the state tells of more than is left, and is
+ * refused: it goes last, when all that it was for is done.
+ */
 static int commit(struct auditing *a)
 {
 	int i;
 
-	if (a->saved)
-		unlink(a->state_path);
+	for (i = 0; i < AUDIT_OUTS; i++)
+		if (audit_out_finish(&a->out[i]))
+			return EXIT_FAIL;
 	for (i = 0; i < AUDIT_OUTS; i++)
 		if (audit_out_commit(&a->out[i]))
 			return EXIT_FAIL;
+	if (a->saved)
+		unlink(a->state_path);
 	return 0;
 }
 

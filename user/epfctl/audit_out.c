@@ -110,16 +110,28 @@ int audit_out_sync(const struct audit_out *o)
 	return o->file.temp && fsync(o->fd) ? -errno : 0;
 }
 
-int audit_out_commit(struct audit_out *o)
+int audit_out_finish(struct audit_out *o)
 {
 	int err = audit_out_sync(o);
 
 	if (o->fd >= 0 && close(o->fd) && !err)
 		err = -errno;
 	o->fd = -1;
-	if (!err && o->file.temp)
-		err = beside_commit(&o->file);
 	return err ? out_fails(o->name, err) : 0;
+}
+
+int audit_out_commit(struct audit_out *o)
+{
+	int err;
+
+	if (!o->file.temp)
+		return 0;
+	err = rename(o->file.temp, o->file.path) ? -errno : 0;
+	if (err)
+		return out_fails(o->name, err);
+	free(o->file.temp);
+	o->file.temp = NULL;
+	return 0;
 }
 
 int audit_out_keep(struct audit_out *o, bool known)

@@ -104,7 +104,11 @@ int audit_out_open(struct audit_out *o, int what, const char *name,
 		   bool resume, bool known);
 /* Sync it. Return: 0, or a negative errno. */
 int audit_out_sync(const struct audit_out *o);
-/* Give it its name. Return: 0, or EXIT_FAIL with an error printed. */
+/* It is whole: sync it, and write it no more. Return: 0, or EXIT_FAIL with an
+ * error printed.
+ */
+int audit_out_finish(struct audit_out *o);
+/* Then give it its name. Return: 0, or EXIT_FAIL with an error printed. */
 int audit_out_commit(struct audit_out *o);
 /* Give it the name of an unfinished one. @known: there is a state, which tells of
  * what has that name. Return: 0, or a negative errno: -EEXIST: it is somebody's.
