@@ -18,7 +18,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 109
+ktap_plan 110
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -641,6 +641,15 @@ agent_dies() {
 	done
 	dies 100000 "$@" && json 'd["work"]["by_agent"]' && whole
 }
+# An agent does not take what is open for appending.
+appends() {
+	expected_records present
+	echo before > "$tmp/appended"
+	EPF_AGENT_AT=$tmp/agent/sock LD_PRELOAD=$tmp/inject.so "$EPFCTL" \
+		audit "$few/snap" "$few/keys.csv" -F csv --header --fields key \
+		-o - < /dev/null >> "$tmp/appended" 2> "$tmp/err" &&
+		cmp "$tmp/appended" <(echo before; cat "$tmp/want")
+}
 agent=${EPF_AGENT:-$(dirname "$EPFCTL")/epfagent}
 if [ -x "$agent" ] && agent_begins; then
 	claim 'an agent: the same bytes of a column' \
@@ -655,12 +664,13 @@ if [ -x "$agent" ] && agent_begins; then
 	claim 'interrupted before an agent began: the state stays' \
 		kept_while_waiting
 	claim 'fields that are no UTF-8, separators that are no ASCII' unsayables
+	claim 'records appended to a file, though there is an agent' appends
 	claim 'an agent that dies in mid-audit: the same as without' \
 		agent_dies "${csv_job[@]}"
 	claim 'the same of a column' agent_dies "${column_job[@]}"
 	claim 'the same with --resume' agent_dies "${csv_job[@]}" --resume
 else
-	for what in column CSV resume truncated pipe waiting UTF-8 death 'death, column' \
+	for what in column CSV resume truncated pipe waiting UTF-8 append death 'death, column' \
 		'death, --resume'; do
 		ktap_skip "an agent: $what" 'epfagent is not there'
 	done

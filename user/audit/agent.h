@@ -73,6 +73,7 @@ struct agent_about {
  * -ENOENT, -ECONNREFUSED: there is no agent: do it yourself;
  * -EOPNOTSUPP: not a job for an agent (a pipe, a file of a kind that it does
  *  not take, fields that are no UTF-8): do it yourself;
+ * -EBADF: an output is open for appending, likewise;
  * -EACCES, -EPERM: it is not for this user; -EBUSY: it has too much to do;
  * -ECANCELED: as @progress wished, or the agent stops;
  * -EPROTO: what it says makes no sense; else as job_open(), job_step() there.

@@ -404,6 +404,7 @@ static bool agent_declines(const struct auditing *a, int err)
 	case -EOPNOTSUPP:
 	case -EACCES:
 	case -EPERM:
+	case -EBADF: /* open for appending */
 	case -EBUSY:
 	case -ENOSPC:
 	case -EPROTO:
