@@ -156,6 +156,8 @@ static void header_of(struct epf_snap_header *h, const struct epf_info *info)
 	for (i = 0; i < EPF_EPOCHS; i++) {
 		const struct epf_epoch_info *e = &info->epochs[i];
 
+		if (!e->epoch)
+			continue; /* none yet */
 		h->epochs[e->epoch % EPF_EPOCHS].inserts = e->inserts;
 		h->epochs[e->epoch % EPF_EPOCHS].age_ns = e->age_ns;
 	}
