@@ -42,6 +42,7 @@ bool doctor_line(const char *path, const char *word, char *line, size_t room)
 
 	if (!f)
 		return false;
+	*line = '\0'; /* of an empty file */
 	while (!found && fgets(line, (int)room, f))
 		found = strstr(line, word);
 	fclose(f);
