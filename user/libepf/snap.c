@@ -258,10 +258,11 @@ static int set_out(struct copy *c, const struct epf_params *params)
 
 	c->ahead = 0;
 	c->bytes = lines_bytes(params);
+	free(c->state); /* of the try before, maybe of another kind */
+	c->state = NULL;
 	if (params->kind == EPF_KIND_LANES)
 		return 0;
-	if (!c->state)
-		c->state = malloc(sizeof(*c->state));
+	c->state = malloc(sizeof(*c->state));
 	if (!c->state)
 		return -ENOMEM;
 	ret = read_owned(c->filter, EPF_SNAP_STATE, 0, c->state,
