@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -660,6 +661,13 @@ static void quiet(const gchar *domain, GLogLevelFlags level,
 	(void)ctx;
 }
 
+/* Handlers are the process's, and each call adds one. */
+static void silence(void)
+{
+	g_log_set_handler(NULL, G_LOG_LEVEL_MASK, quiet, NULL);
+	g_log_set_handler("libfixbuf", G_LOG_LEVEL_MASK, quiet, NULL);
+}
+
 static bool set_up(struct ipfix *p)
 {
 	GError *error = NULL; /* which it wants to have */
@@ -691,6 +699,7 @@ static bool set_up(struct ipfix *p)
 
 static int ipfix_open(struct rec_source *s, struct rec_error *e)
 {
+	static pthread_once_t silenced = PTHREAD_ONCE_INIT;
 	struct ipfix *p = calloc(1, sizeof(*p));
 
 	if (!p)
@@ -699,8 +708,7 @@ static int ipfix_open(struct rec_source *s, struct rec_error *e)
 	p->text = malloc((size_t)REC_BATCH * LINE_BYTES);
 	if (!p->text)
 		return audit_wrong(e, -ENOMEM, "out of memory");
-	g_log_set_handler(NULL, G_LOG_LEVEL_MASK, quiet, NULL);
-	g_log_set_handler("libfixbuf", G_LOG_LEVEL_MASK, quiet, NULL);
+	pthread_once(&silenced, silence);
 	if (!set_up(p))
 		return audit_wrong(e, -EOPNOTSUPP,
 				   "this libfixbuf lacks an element of flows");
