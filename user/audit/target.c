@@ -193,6 +193,7 @@ static int open_best(struct target *t, const struct target_ask *ask,
 	if (ret || !choose(t, ask))
 		return ret;
 	live = t->view;
+	memset(&t->view, 0, sizeof(t->view));
 	ret = open_copy(t, ask, e);
 	if (!ret || ret == -ECANCELED) {
 		epf_view_close(&live);
