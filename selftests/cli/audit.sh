@@ -370,8 +370,10 @@ claim 'interrupted at each step, gone on with each time' \
 claim 'the same of records' many_times "${csv_job[@]}"
 fresh() {
 	rm -f "$dir"/*
+	echo old > "$dir/b" && chmod 640 "$dir/b"
 	injected '' "${column_job[@]}" --resume
-	[ "$status" = 0 ] && whole && [ "$(ls -A "$dir")" = $'a\nb' ]
+	[ "$status" = 0 ] && whole && [ "$(ls -A "$dir")" = $'a\nb' ] &&
+		[ "$(stat -c %a "$dir/b")" = 640 ]
 }
 claim '--resume where there is nothing to go on with' fresh
 not_kept() {

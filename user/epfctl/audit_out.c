@@ -40,7 +40,11 @@ static int open_partial(struct audit_out *o, bool known)
 		return -EEXIST;
 	if (flock(o->fd, LOCK_EX | LOCK_NB))
 		return -errno;
-	return !known && st.st_size ? -ENOTEMPTY : 0;
+	if (!known && st.st_size)
+		return -ENOTEMPTY;
+	if (!stat(o->file.path, &st)) /* it has the mode of what it replaces */
+		fchmod(o->fd, st.st_mode & 0777);
+	return 0;
 }
 
 void audit_out_close(struct audit_out *o)
