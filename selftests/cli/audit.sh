@@ -18,7 +18,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 110
+ktap_plan 111
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -266,7 +266,7 @@ injected() {
 	[[ " $* " != *' --agent '* ]] || how=
 	rm -f "$struck"
 	EPF_FAKE=$tmp EPF_STRUCK=$struck EPF_FAULT=$1 \
-		LD_PRELOAD=$tmp/inject.so "$EPFCTL" "${@:2}" $how \
+		LD_PRELOAD=$tmp/inject.so ${within:-} "$EPFCTL" "${@:2}" $how \
 		< /dev/null > "$tmp/out" 2> "$tmp/err"
 	status=$?
 } 2> /dev/null # the shell tells of who was killed
@@ -599,6 +599,28 @@ kept_while_waiting() {
 	injected '' "${column_job[@]}" --resume -j
 	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0'
 }
+# An agent that says nothing
+silent_agent() {
+	python3 - "$1" << 'PYTHON'
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.bind(sys.argv[1])
+s.listen()
+print("epfagent listens", flush=True)
+c = s.accept()[0]
+while c.recv(1 << 16):
+    pass
+PYTHON
+}
+# A signal that comes before it is waited for
+stops_waiting() {
+	silent_agent "$tmp/agent/silent" > "$tmp/agent/silent.log" &
+	listens "$tmp/agent/silent.log" || return
+	within='timeout -s KILL 100' injected agent:1:int \
+		"${column_job[@]}" --agent "$tmp/agent/silent"
+	wait $!
+	one_line && grep -q 'stopped; nothing was written' "$tmp/err"
+}
 # What the protocol cannot say is done here: unsayable SED ARG...
 unsayable() {
 	LC_ALL=C sed "$1" "$few/keys.csv" > "$tmp/odd.csv"
@@ -665,6 +687,7 @@ if [ -x "$agent" ] && agent_begins; then
 		-F csv -b "$dir/b" --agent "$tmp/agent/sock"
 	claim 'interrupted before an agent began: the state stays' \
 		kept_while_waiting
+	claim 'interrupted before an agent is waited for' stops_waiting
 	claim 'fields that are no UTF-8, separators that are no ASCII' unsayables
 	claim 'records appended to a file, though there is an agent' appends
 	claim 'an agent that dies in mid-audit: the same as without' \
@@ -672,7 +695,7 @@ if [ -x "$agent" ] && agent_begins; then
 	claim 'the same of a column' agent_dies "${column_job[@]}"
 	claim 'the same with --resume' agent_dies "${csv_job[@]}" --resume
 else
-	for what in column CSV resume truncated pipe waiting UTF-8 append death 'death, column' \
+	for what in column CSV resume truncated pipe waiting silent UTF-8 append death 'death, column' \
 		'death, --resume'; do
 		ktap_skip "an agent: $what" 'epfagent is not there'
 	done

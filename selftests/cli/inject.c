@@ -14,6 +14,7 @@
  *	disk:N:kill	SIGKILL before it, in the middle of a write
  *	disk:N:int	SIGINT before it
  *	disk:N:cut	the power fails before it: see power_cut()
+ *	agent:N:int	connecting to an agent: SIGINT before it
  *   EPF_LIE=file|dir syncing that does nothing and says it did
  *
  * One thread, one file written.
@@ -39,7 +40,7 @@
 
 #define LINE_BYTES 64u
 
-enum what { NONE, ALLOC, IOCTL, DISK };
+enum what { NONE, ALLOC, IOCTL, DISK, AGENT };
 
 static enum what kind; /* NONE: not in main(), or no fault wanted */
 static int countdown;
@@ -228,6 +229,8 @@ int connect(int fd, const struct sockaddr *to, socklen_t len)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 
+	if (to->sa_family == AF_UNIX && strikes(AGENT))
+		syscall(SYS_kill, getpid(), SIGINT);
 	if (to->sa_family == AF_UNIX && *setting("EPF_AGENT_AT") &&
 	    !strcmp(((const struct sockaddr_un *)to)->sun_path, AGENT_SOCKET)) {
 		snprintf(un.sun_path, sizeof(un.sun_path), "%s",
@@ -395,13 +398,14 @@ static int (*real_main)(int argc, char **argv, char **envp);
 
 static int counted_main(int argc, char **argv, char **envp)
 {
-	static const char *const names[] = { "", "alloc", "ioctl", "disk" };
+	static const char *const names[] = { "", "alloc", "ioctl",
+						     "disk", "agent" };
 	char name[16], action;
 	int nr, i;
 
 	if (sscanf(setting("EPF_FAULT"), "%15[a-z]:%d:%c", name, &nr,
 		   &action) == 3) {
-		for (i = ALLOC; i <= DISK; i++)
+		for (i = ALLOC; i <= AGENT; i++)
 			if (!strcmp(name, names[i]))
 				kind = (enum what)i;
 		countdown = nr;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -83,6 +84,9 @@ static int send_request(int fd, json_t *request, const int *fds, size_t nr,
 	return 0;
 }
 
+/* A signal between @progress and recv() is noticed that much later. */
+#define NOTICE_US 200000
+
 /* @resets: a close with our request unread may hide what was said before it. */
 static ssize_t receive(struct talk *t, char *buf, size_t room)
 {
@@ -93,7 +97,7 @@ static ssize_t receive(struct talk *t, char *buf, size_t room)
 		n = recv(t->fd, buf, room, MSG_TRUNC);
 		if (n >= 0)
 			return n;
-		if (errno == EINTR) {
+		if (errno == EINTR || errno == EAGAIN) {
 			if (t->progress && t->progress(t->ctx, t->state))
 				return -ECANCELED;
 		} else if (errno != ECONNRESET || !resets--) {
@@ -255,6 +259,7 @@ static int fill_request(struct agent_request *r, const char *target,
 static int ask(struct talk *t, const char *path, const struct agent_request *r,
 	       const int *fds, size_t nr, struct rec_error *e)
 {
+	const struct timeval wait = { 0, NOTICE_US };
 	json_t *json = agent_request_json(r);
 	int ret;
 
@@ -263,6 +268,8 @@ static int ask(struct talk *t, const char *path, const struct agent_request *r,
 		json_decref(json);
 		return t->fd;
 	}
+	if (t->progress)
+		setsockopt(t->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	ret = send_request(t->fd, json, fds, nr, e);
 	json_decref(json);
 	if (!ret)

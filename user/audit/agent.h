@@ -63,7 +63,8 @@ struct agent_about {
  *	lives until the next call in this thread; an engine that this process
  *	has not is NULL
  * @about: result: what was asked; or NULL
- * @progress: called after steps of the agent, or NULL; non-zero: give up
+ * @progress: called after steps of the agent and while it says nothing, or
+ *	NULL; non-zero: give up
  * @ctx: for @progress
  * @e: what is wrong, on failure
  *
