@@ -513,6 +513,31 @@ def mostly_keyless():
     return expect(got, keys * 2, 0, 2 * (len(arp) + len(some) - len(keys)))
 
 
+def many_interfaces():
+    """Of which libpcap keeps each of a section: 65536 at most."""
+    number, some = [(n, s) for _, n, s in model_packets()][0]
+    keys = keys_of(some, 0, packets.ETHER)
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "in")
+        pcap.Capture(some, number).save_ng(path)
+        whole = open(path, "rb").read()
+    section = pcap.block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    one = pcap.block(1, struct.pack("<HHI", number, 0, 1 << 18))
+    big_section = struct.pack(">IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1,
+                              28)
+    big_one = struct.pack(">IIHHII", 1, 20, number, 0, 1 << 18, 20)
+    for data, want in ((whole + section + one * 65536 + whole, keys * 2),
+                       (whole + section + one * 65537, None),
+                       (big_section + big_one * 65536, []),
+                       (big_section + big_one * 65537, None)):
+        got = read(data, "pcap", "key=frame")
+        faults.append(expect(got, want) if want is not None else
+                      differ("error", (got.error, "interfaces" in got.why),
+                             (EBADMSG, True)))
+    return next((f"case {i}: {f}" for i, f in enumerate(faults) if f), None)
+
+
 def cut_files():
     """(format, bytes, complete units of it)"""
     some = [p for _, _, p in model_packets()][0][:3]
@@ -558,6 +583,7 @@ CASES = [
     ("captures: the keys of packets", captures),
     ("captures of other links, of large packets, none", odd_captures),
     ("a capture of packets most of which have no key", mostly_keyless),
+    ("captures of many interfaces", many_interfaces),
     ("files cut off anywhere", cut_anywhere),
 ]
 

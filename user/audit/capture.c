@@ -32,6 +32,7 @@ enum ng_block {
 };
 #define NG_ORDER_BIG "\x1a\x2b\x3c\x4d"
 #define NG_BLOCK_MIN 12
+#define NG_INTERFACES_MAX (1u << 16) /* of a section */
 #define NG_INTERFACE_OPTIONS 16 /* their offset in the block */
 #define NG_IF_TSRESOL 9
 
@@ -136,6 +137,43 @@ static const char *not_a_capture(const struct capture_in *in)
 	return NULL;
 }
 
+static void ng_block(struct ng_walk *w)
+{
+	__u32 type, bytes;
+
+	w->have = 0;
+	if (get(w->head, 4, false) == NG_SECTION) {
+		w->big = !memcmp(w->head + 8, NG_ORDER_BIG, 4);
+		w->interfaces = 0;
+	}
+	type = get(w->head, 4, w->big);
+	bytes = get(w->head + 4, 4, w->big);
+	w->interfaces += type == NG_INTERFACE;
+	w->off = bytes < NG_BLOCK_MIN;
+	w->skip = bytes - NG_BLOCK_MIN;
+}
+
+/* Return: whether there are no more interfaces than we want remembered. */
+static bool ng_walk(struct ng_walk *w, const char *p, size_t len)
+{
+	while (len && !w->off && w->interfaces <= NG_INTERFACES_MAX) {
+		__u32 want = w->skip ? w->skip : NG_BLOCK_MIN - w->have;
+		__u32 n = len < want ? (__u32)len : want;
+
+		if (w->skip) {
+			w->skip -= n;
+		} else {
+			memcpy(w->head + w->have, p, n);
+			w->have += n;
+		}
+		if (w->have == NG_BLOCK_MIN)
+			ng_block(w);
+		p += n;
+		len -= n;
+	}
+	return w->interfaces <= NG_INTERFACES_MAX;
+}
+
 static ssize_t stream_read(void *cookie, char *to, size_t room)
 {
 	struct capture_in *in = cookie;
@@ -149,9 +187,20 @@ static ssize_t stream_read(void *cookie, char *to, size_t room)
 	} else {
 		n = read(in->fd, to, room);
 	}
+	if (n > 0 && !ng_walk(&in->walk, to, (size_t)n)) {
+		errno = EFBIG;
+		return -1;
+	}
 	if (n > 0)
 		in->done_bytes += n;
 	return n;
+}
+
+/* What libpcap calls an error, and what we know of it. */
+static const char *why(const struct capture_in *in, const char *text)
+{
+	return in->walk.interfaces > NG_INTERFACES_MAX ?
+		       "a section of more than 65536 interfaces" : text;
 }
 
 static int stream_close(void *cookie)
@@ -174,6 +223,8 @@ static int start_pcap(struct capture_in *in)
 		return -1;
 	}
 	setvbuf(stream, NULL, _IOFBF, STREAM_BYTES);
+	in->walk.off = in->head_len < 4 ||
+		       get(in->head, 4, false) != NG_SECTION;
 	in->pcap = pcap_fopen_offline_with_tstamp_precision(
 		stream,
 		in->nano ? PCAP_TSTAMP_PRECISION_NANO :
@@ -182,7 +233,7 @@ static int start_pcap(struct capture_in *in)
 	if (in->pcap)
 		return 0;
 	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s",
-		 text);
+		 why(in, text));
 	fclose(stream);
 	return -1;
 }
@@ -245,7 +296,7 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
 		return 0;
 	default:
 		snprintf(in->why, sizeof(in->why), "%s",
-			 pcap_geterr(in->pcap));
+			 why(in, pcap_geterr(in->pcap)));
 		return -1;
 	}
 }

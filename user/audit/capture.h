@@ -14,6 +14,24 @@
 #define CAPTURE_WHY_BYTES (PCAP_ERRBUF_SIZE + 128)
 
 /**
+ * struct ng_walk - where in a pcapng file the bytes are that libpcap has taken
+ * @off: it is none, or one that libpcap will not read on
+ * @big: byte order of the section
+ * @head: of the block, type, length, and in a section header the order
+ * @have: bytes of @head
+ * @skip: that are left of the block
+ * @interfaces: of the section: libpcap remembers each
+ */
+struct ng_walk {
+	bool off;
+	bool big;
+	unsigned char head[12];
+	__u32 have;
+	__u32 skip;
+	__u32 interfaces;
+};
+
+/**
  * struct capture_in - a capture being read
  * @pcap: libpcap's handle
  * @stat: of the opened file
@@ -24,6 +42,7 @@
  * @head: its beginning, read ahead to learn the precision of its time stamps
  * @head_len: bytes in @head
  * @head_at: of which libpcap has taken so many
+ * @walk: what it has taken
  */
 struct capture_in {
 	pcap_t *pcap;
@@ -35,6 +54,7 @@ struct capture_in {
 	unsigned char head[CAPTURE_HEAD_BYTES];
 	size_t head_len;
 	size_t head_at;
+	struct ng_walk walk;
 };
 
 /**
