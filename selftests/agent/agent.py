@@ -73,8 +73,11 @@ class Agent:
 
     def settle(self):
         """Until nobody but us is connected, and nothing is queued."""
-        poll(lambda: (lambda s: s["clients"] == 1 and s["queue"] == 0)(
-            self.status()))
+        def settled():
+            with Client(self) as c:  # it may be one too many
+                s = (c.ask({"op": "status"}) or {}).get("status")
+            return s and s["clients"] == 1 and s["queue"] == 0
+        poll(settled)
 
 
 def poll(true):

@@ -10,7 +10,9 @@ import json
 import os
 import random
 import resource
+import signal
 import socket
+import struct
 
 import agent as a
 import tap
@@ -386,6 +388,62 @@ def strangers():
     return None
 
 
+class Lingering:
+    """A connection to nobody, whose last close() waits until the end of a 'with':
+    there is more to be sent than the other side ever reads."""
+
+    def __enter__(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.mine = socket.create_connection(server.getsockname())
+            self.other = server.accept()[0]
+        self.mine.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                             struct.pack("ii", 1, 1 << 20))
+        self.mine.setblocking(False)
+        try:
+            while True:
+                self.mine.send(bytes(1 << 16))
+        except BlockingIOError:
+            return self
+
+    def given_to(self, client, message, times=1):
+        client.send(message, [self.mine.fileno()] * times)
+        self.mine.close()
+
+    def __exit__(self, *_):
+        self.other.close()
+
+
+def slow_to_close():
+    """Descriptors that the agent cannot close: of a request that is refused, of
+    one with more than it takes; of one that nobody reads, as its connection is
+    one too many. All others are answered, and who did it has fewer connections
+    until they are closed."""
+    with a.Agent(files.dir, "--clients-per-user", "4", name="slow") as g, \
+            Lingering() as one, Lingering() as many, Lingering() as unread:
+        os.kill(g.pid, signal.SIGSTOP)  # no wait for a close() outlives that
+        held = [a.Client(g) for _ in range(3)]
+        one.given_to(held[0], {"op": "ping"})
+        many.given_to(held[1], {"op": "ping"}, 100)
+        with a.Client(g) as c, a.Client(g) as refused:
+            unread.given_to(refused, {"op": "ping"})
+            os.kill(g.pid, signal.SIGCONT)
+            if "version" not in c.ask({"op": "ping"}):
+                return "another client is not answered"
+            if refused.receive().get("errno") != 16:
+                return "a fifth connection is not refused"
+            if "done" not in c.audit(*files.request()):
+                return "an audit is not done"
+            for client in held:
+                client.socket.close()
+            a.poll(lambda: c.ask({"op": "status"})["status"]["clients"] == 3)
+            for lingering in (one, many):
+                lingering.other.close()
+            a.poll(lambda: c.ask({"op": "status"})["status"]["clients"] == 1)
+        files.close()
+        status = g.stop()
+    return f"exit status {status}" if status else None
+
+
 def nothing_kept():
     """After all that."""
     agent.settle()
@@ -424,6 +482,7 @@ CASES = [
     ("clients that hang up at any moment", hangs_up),
     ("its own connection as a file", itself),
     ("users that are not allowed", strangers),
+    ("descriptors that take for ever to close", slow_to_close),
     ("no descriptor and no memory is left, and it ends well", nothing_kept),
 ]
 

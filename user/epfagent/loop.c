@@ -83,9 +83,12 @@ int loop_once(struct loop *loop, int timeout_ms)
 	size_t i, n = loop->nr;
 	int ret;
 
-	for (i = 0; i < n; i++)
-		loop->poll[i] = (struct pollfd){ loop->source[i]->fd,
-						 loop->source[i]->events, 0 };
+	for (i = 0; i < n; i++) {
+		const struct source *s = loop->source[i];
+
+		loop->poll[i] = (struct pollfd){
+			s->events == LOOP_OFF ? -1 : s->fd, s->events, 0 };
+	}
 	ret = poll(loop->poll, n, timeout_ms);
 	if (ret <= 0)
 		return ret && errno != EINTR ? -errno : 0;

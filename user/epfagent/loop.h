@@ -11,12 +11,15 @@
 
 struct loop;
 
+/* Events: none at all. */
+#define LOOP_OFF (-1)
+
 /**
  * struct source - a descriptor that events come from
  * @fd: of it; the owner's
  * @ready: called with POLL*
  * @events: waited for; the loop's, see loop_change(). POLLHUP and POLLERR come
- *	in any case
+ *	in any case, but for LOOP_OFF
  */
 struct source {
 	int fd;

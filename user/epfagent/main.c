@@ -2,7 +2,7 @@
 /*
  * epfagent: audits for others. Two threads: the event loop, which has all
  * sockets, directories and settings, and the scheduler's worker, which has all
- * audits under way. They meet in sched.h.
+ * audits under way. They meet in sched.h. Others take messages (aside.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -298,8 +298,6 @@ static void close_all(void)
 		metrics_stop(agent.metrics);
 	if (agent.watches)
 		watches_free(agent.watches);
-	if (agent.server)
-		server_free(agent.server);
 	if (agent.server && agent.own_socket)
 		unlink(agent.conf.socket);
 	if (agent.sched)

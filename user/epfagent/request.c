@@ -32,6 +32,40 @@ void message_free(struct message *m)
 	m->json = NULL;
 }
 
+/* File systems that are a program of some user's, and the memory of one: a read
+ * may take as long as that user likes.
+ */
+static bool may_hang(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC ||
+	       fs.f_type == PROC_SUPER_MAGIC;
+}
+
+static enum message_why look_at(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return MESSAGE_NO_FILE;
+	return may_hang(fd) ? MESSAGE_MAY_HANG : MESSAGE_SOUND;
+}
+
+/* After it no call for a descriptor keeps anybody waiting, close() neither. */
+static void screen(struct message *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr_fds; i++) {
+		m->why[i] = look_at(m->fds[i]);
+		if (m->why[i] == MESSAGE_SOUND)
+			continue;
+		close(m->fds[i]);
+		m->fds[i] = -1;
+	}
+}
+
 /* Return: false: more than there may be; what is too much is closed. */
 static bool take_fds(struct message *m, const struct cmsghdr *c)
 {
@@ -87,6 +121,7 @@ int message_receive(int socket, struct message *m, struct rec_error *e)
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? -EAGAIN : -ENOTCONN;
 	fits = take_control(m, &h);
+	screen(m);
 	if (!n)
 		return -ENOTCONN;
 	if (h.msg_flags & MSG_TRUNC)
@@ -100,23 +135,15 @@ int message_receive(int socket, struct message *m, struct rec_error *e)
 
 /* Descriptors */
 
-/* File systems that are a program of some user's, and the memory of one: a read
- * may take as long as that user likes.
- */
-static bool may_hang(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC ||
-	       fs.f_type == PROC_SUPER_MAGIC;
-}
-
-static int check_fd(int fd, const char *name, bool output, struct rec_error *e)
+static int check_fd(int fd, enum message_why why, const char *name, bool output,
+		    struct rec_error *e)
 {
 	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
-	struct stat st;
 
-	if (flags < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (why == MESSAGE_MAY_HANG)
+		return audit_wrong(e, -EOPNOTSUPP, "%s: on a file system that "
+				   "may keep the agent waiting", name);
+	if (why == MESSAGE_NO_FILE || flags < 0)
 		return audit_wrong(e, -EOPNOTSUPP, "%s: not a regular file",
 				   name);
 	if (flags & O_PATH || (output ? mode == O_RDONLY : mode == O_WRONLY))
@@ -124,15 +151,12 @@ static int check_fd(int fd, const char *name, bool output, struct rec_error *e)
 				   output ? "writing" : "reading");
 	if (output && flags & O_APPEND)
 		return audit_wrong(e, -EBADF, "%s: open for appending", name);
-	if (may_hang(fd))
-		return audit_wrong(e, -EOPNOTSUPP, "%s: on a file system that "
-				   "may keep the agent waiting", name);
 	return 0;
 }
 
 /* Give the task the descriptor that is at *@place, and put its own in there. */
-static int take(struct task *t, enum agent_fd what, int *place, int *fds,
-		struct rec_error *e)
+static int take(struct task *t, enum agent_fd what, int *place,
+		struct message *m, struct rec_error *e)
 {
 	bool output = what == AGENT_BITMAP || what == AGENT_AGES ||
 		      what == AGENT_RECORDS;
@@ -140,33 +164,33 @@ static int take(struct task *t, enum agent_fd what, int *place, int *fds,
 
 	if (*place < 0)
 		return 0;
-	ret = check_fd(fds[*place], agent_fd_names[what], output, e);
+	ret = check_fd(m->fds[*place], m->why[*place], agent_fd_names[what],
+		       output, e);
 	if (ret)
 		return ret;
-	t->fd[what] = fds[*place];
-	fds[*place] = -1;
+	t->fd[what] = m->fds[*place];
+	m->fds[*place] = -1;
 	*place = what;
 	return 0;
 }
 
-static int take_all(struct task *t, int *fds, struct rec_error *e)
+static int take_all(struct task *t, struct message *m, struct rec_error *e)
 {
 	struct job_spec *s = &t->request.spec;
-	int ret = take(t, AGENT_KEYS, &s->keys_fd, fds, e);
+	int ret = take(t, AGENT_KEYS, &s->keys_fd, m, e);
 
 	if (!ret)
-		ret = take(t, AGENT_BITMAP, &s->bitmap_fd, fds, e);
+		ret = take(t, AGENT_BITMAP, &s->bitmap_fd, m, e);
 	if (!ret)
-		ret = take(t, AGENT_AGES, &s->ages_fd, fds, e);
+		ret = take(t, AGENT_AGES, &s->ages_fd, m, e);
 	if (!ret)
-		ret = take(t, AGENT_RECORDS, &s->records_fd, fds, e);
+		ret = take(t, AGENT_RECORDS, &s->records_fd, m, e);
 	if (!ret)
-		ret = take(t, AGENT_SNAPSHOT, &t->request.snapshot, fds, e);
+		ret = take(t, AGENT_SNAPSHOT, &t->request.snapshot, m, e);
 	return ret;
 }
 
-int request_task(struct task **task, json_t *json, int *fds, unsigned int nr,
-		 struct rec_error *e)
+int request_task(struct task **task, struct message *m, struct rec_error *e)
 {
 	struct task *t = task_new();
 	int ret;
@@ -174,9 +198,10 @@ int request_task(struct task **task, json_t *json, int *fds, unsigned int nr,
 	*task = t;
 	if (!t)
 		return audit_wrong(e, -ENOMEM, "out of memory");
-	ret = agent_request_parse(&t->request, json, nr, e);
+	ret = agent_request_parse(&t->request, m->json, m->nr_fds,
+				  e);
 	if (!ret)
-		ret = take_all(t, fds, e);
+		ret = take_all(t, m, e);
 	if (ret) {
 		task_free(t);
 		*task = NULL;

@@ -9,15 +9,20 @@
 #include "epfagent/conf.h"
 #include "epfagent/task.h"
 
+/* What no audit may have. */
+enum message_why { MESSAGE_SOUND, MESSAGE_NO_FILE, MESSAGE_MAY_HANG };
+
 /**
  * struct message - one message
  * @json: object
- * @fds: descriptors that came with it
+ * @fds: descriptors that came with it; -1: closed, or given away
+ * @why: of those that were closed
  * @nr_fds: how many
  */
 struct message {
 	json_t *json;
 	int fds[AGENT_FDS];
+	enum message_why why[AGENT_FDS];
 	unsigned int nr_fds;
 };
 
@@ -27,25 +32,27 @@ struct message {
  * @m: result; to be freed also on failure
  * @e: what is wrong, on failure
  *
+ * Descriptors whose use may take as long as somebody likes are closed.
+ *
+ * Context: that may take as long.
+ *
  * Return: 0; -EAGAIN: there is none; -ENOTCONN: the client is gone; -EINVAL:
- * too long, too many descriptors, no JSON object: descriptors are closed.
+ * too long, too many descriptors, no JSON object.
  */
 int message_receive(int socket, struct message *m, struct rec_error *e);
+/* Context: keeps nobody waiting. */
 void message_free(struct message *m);
 
 /**
  * request_task() - the task that is asked for
  * @t: result
- * @json: request
- * @fds: descriptors; those the task takes become -1
- * @nr: how many
+ * @m: request; descriptors that the task takes become -1
  * @e: what is wrong, on failure
  *
  * Return: 0; -EINVAL; -EOPNOTSUPP: a file of a kind that could keep the agent
  * waiting; -EBADF: not open for what it is to be used for; -ENOMEM.
  */
-int request_task(struct task **t, json_t *json, int *fds, unsigned int nr,
-		 struct rec_error *e);
+int request_task(struct task **t, struct message *m, struct rec_error *e);
 
 /* What "status" tells. */
 json_t *request_status(const struct agent_stats *stats,

@@ -3,6 +3,7 @@
 #include "epfagent/server.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 #include "audit/wrong.h"
-#include "epfagent/loop.h"
+#include "epfagent/aside.h"
 #include "epfagent/request.h"
 #include "epfctl/cmd.h"
 
@@ -19,41 +20,64 @@
 #define GROUPS_MAX 1024
 /* How long to wait where there are no descriptors for a new connection. */
 #define RETRY_MS 1000
+/* Connections that were refused and are not closed yet: with more, none is
+ * accepted. So users who may connect can keep all others out, by messages whose
+ * descriptors take for ever to close, but not hold up who is connected.
+ */
+#define REFUSED_MAX 64
 
 /**
  * struct client - a connection
  * @source: of it
  * @server: its
+ * @errand: takes a message, or closes the connection
+ * @away: @errand is under way, and has @source.fd, @message, @ret and @error
+ * @gone: hung up, or never let in: to be closed
+ * @refused: never let in
  * @link: of all
  * @peer: who it is, as the kernel says
  * @task: what it waits for, or NULL
  * @out: answers that its socket has no room for
  * @nr_out: how many
+ * @message: taken
+ * @ret: of taking it
+ * @error: likewise
  */
 struct client {
 	struct source source;
 	struct server *server;
+	struct errand errand;
+	bool away;
+	bool gone;
+	bool refused;
 	TAILQ_ENTRY(client) link;
 	struct ucred peer;
 	struct task *task;
 	char *out[OUT_MAX];
 	unsigned int nr_out;
+	struct message message;
+	int ret;
+	struct rec_error error;
 };
 
 /**
  * struct server - all connections
  * @source: the listening socket
  * @c: what it works with
+ * @aside: for errands
  * @clients: all
- * @nr: of them
+ * @nr: of them, without those that were refused
+ * @nr_refused: those
  * @deaf: not listening, for want of descriptors
  * @quiet: for good
  */
 struct server {
 	struct source source;
 	struct server_conf c;
+	struct aside *aside;
 	TAILQ_HEAD(, client) clients;
 	unsigned int nr;
+	unsigned int nr_refused;
 	bool deaf;
 	bool quiet;
 };
@@ -63,27 +87,74 @@ struct server {
 /* What a client waits for: also a hang-up, which is always told. */
 static short wanted(const struct client *c)
 {
+	if (c->away)
+		return LOOP_OFF;
 	if (c->nr_out)
 		return POLLOUT;
 	return c->server->quiet ? 0 : POLLIN;
 }
 
-static void hang_up(struct client *c)
+static short listening(const struct server *s)
 {
+	return s->quiet || s->deaf || s->nr_refused >= REFUSED_MAX ? 0 : POLLIN;
+}
+
+/* Errands */
+
+static struct client *client_of(struct errand *e)
+{
+	return (struct client *)((char *)e - offsetof(struct client, errand));
+}
+
+static void send_away(struct client *c, void (*work)(struct errand *),
+		      void (*done)(struct errand *))
+{
+	c->away = true;
+	c->errand.work = work;
+	c->errand.done = done;
+	loop_change(&c->source, LOOP_OFF);
+	aside_run(c->server->aside, &c->errand);
+}
+
+/* With messages that nobody has read, and their descriptors. */
+static void shut(struct errand *e)
+{
+	close(client_of(e)->source.fd);
+}
+
+static void was_shut(struct errand *e)
+{
+	struct client *c = client_of(e);
 	struct server *s = c->server;
 
+	loop_remove(s->c.loop, &c->source);
+	TAILQ_REMOVE(&s->clients, c, link);
+	if (c->refused) {
+		s->nr_refused--;
+		loop_change(&s->source, listening(s));
+	} else {
+		s->nr--;
+		stats_sub(&s->c.stats->clients, 1);
+	}
+	free(c);
+}
+
+/* It is freed when it is closed, later. */
+static void hang_up(struct client *c)
+{
+	if (c->gone)
+		return;
+	c->gone = true;
 	if (c->task) {
 		c->task->owner = NULL;
 		sched_cancel(c->task);
+		c->task = NULL;
 	}
-	loop_remove(s->c.loop, &c->source);
-	close(c->source.fd);
 	while (c->nr_out)
 		free(c->out[--c->nr_out]);
-	TAILQ_REMOVE(&s->clients, c, link);
-	s->nr--;
-	stats_sub(&s->c.stats->clients, 1);
-	free(c);
+	shutdown(c->source.fd, SHUT_RDWR);
+	if (!c->away)
+		send_away(c, shut, was_shut);
 }
 
 /* Return: 0; -EAGAIN: no room; another negative errno: nobody there. */
@@ -103,6 +174,10 @@ static void say(struct client *c, json_t *json, bool may_drop)
 	bool full = c->nr_out;
 
 	json_decref(json);
+	if (c->gone) {
+		free(text);
+		return;
+	}
 	if (text && !full)
 		full = put(c->source.fd, text) == -EAGAIN;
 	if (text && (!full || may_drop)) {
@@ -151,7 +226,7 @@ static json_t *ended_json(struct task *t)
 
 /* Requests */
 
-static void begin(struct client *c, json_t *json, int *fds, unsigned int nr)
+static void begin(struct client *c, struct message *m)
 {
 	struct rec_error e = { "" };
 	struct task *t;
@@ -162,7 +237,7 @@ static void begin(struct client *c, json_t *json, int *fds, unsigned int nr)
 				      "is not done yet"), &e);
 		return;
 	}
-	ret = request_task(&t, json, fds, nr, &e);
+	ret = request_task(&t, m, &e);
 	if (ret) {
 		refuse(c, ret, &e);
 		return;
@@ -185,14 +260,14 @@ static json_t *status_json(const struct server *s)
 			 request_status(s->c.stats, s->c.conf));
 }
 
-static void answer(struct client *c, const struct message *m)
+static void answer(struct client *c, struct message *m)
 {
 	const char *op = json_string_value(json_object_get(m->json, "op"));
 	bool alone = json_object_size(m->json) == 1 && !m->nr_fds;
 	struct rec_error e = { "" };
 
 	if (op && !strcmp(op, "audit"))
-		begin(c, m->json, (int *)m->fds, m->nr_fds);
+		begin(c, m);
 	else if (op && alone && !strcmp(op, "ping"))
 		say(c, json_pack("{ss si}", "version", EPF_VERSION, "protocol",
 				 AGENT_PROTOCOL), false);
@@ -203,23 +278,30 @@ static void answer(struct client *c, const struct message *m)
 				      "'status' alone"), &e);
 }
 
-static void read_one(struct client *c)
+static void take(struct errand *e)
 {
-	struct rec_error e = { "" };
-	struct message m;
-	int ret = message_receive(c->source.fd, &m, &e);
+	struct client *c = client_of(e);
 
-	if (ret == -EAGAIN)
-		return;
-	if (ret == -ENOTCONN) {
+	c->ret = message_receive(c->source.fd, &c->message, &c->error);
+	if (c->ret)
+		message_free(&c->message);
+}
+
+static void was_taken(struct errand *e)
+{
+	struct client *c = client_of(e);
+
+	c->away = false;
+	if (c->ret == -ENOTCONN)
 		hang_up(c);
-		return;
-	}
-	if (ret)
-		refuse(c, ret, &e);
-	else
-		answer(c, &m);
-	message_free(&m);
+	else if (c->ret && c->ret != -EAGAIN)
+		refuse(c, c->ret, &c->error);
+	else if (!c->ret && !c->gone && !c->server->quiet)
+		answer(c, &c->message);
+	message_free(&c->message);
+	if (c->gone && !c->away)
+		send_away(c, shut, was_shut);
+	loop_change(&c->source, wanted(c));
 }
 
 static void client_ready(struct source *source, short events)
@@ -229,7 +311,7 @@ static void client_ready(struct source *source, short events)
 	if (events & POLLERR || (events & POLLHUP && !(events & POLLIN)))
 		hang_up(c);
 	else if (events & POLLIN)
-		read_one(c);
+		send_away(c, take, was_taken);
 	else if (events & POLLOUT)
 		flush(c);
 }
@@ -280,7 +362,7 @@ static unsigned int clients_of(const struct server *s, uid_t uid)
 	unsigned int n = 0;
 
 	TAILQ_FOREACH(c, &s->clients, link)
-		n += c->peer.uid == uid;
+		n += !c->refused && c->peer.uid == uid;
 	return n;
 }
 
@@ -299,26 +381,29 @@ static int admit(const struct server *s, int fd, const struct ucred *peer,
 	return 0;
 }
 
-static int add_client(struct server *s, int fd, const struct ucred *peer)
+static struct client *add_client(struct server *s, int fd, bool refused)
 {
 	struct client *c = calloc(1, sizeof(*c));
-	int ret;
 
 	if (!c)
-		return -ENOMEM;
+		return NULL;
 	c->source.fd = fd;
 	c->source.ready = client_ready;
 	c->server = s;
-	c->peer = *peer;
-	ret = loop_add(s->c.loop, &c->source, wanted(c));
-	if (ret) {
+	c->refused = refused;
+	if (loop_add(s->c.loop, &c->source, wanted(c))) {
 		free(c);
-		return ret;
+		return NULL;
 	}
 	TAILQ_INSERT_TAIL(&s->clients, c, link);
-	s->nr++;
-	stats_add(&s->c.stats->clients, 1);
-	return 0;
+	if (refused) {
+		s->nr_refused++;
+		loop_change(&s->source, listening(s));
+	} else {
+		s->nr++;
+		stats_add(&s->c.stats->clients, 1);
+	}
+	return c;
 }
 
 /* Whoever is not let in gets a line that says why, if it can be had at once. */
@@ -329,21 +414,17 @@ static void greet(struct server *s, int fd)
 	struct rec_error e = { "" };
 	int ret = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) ?
 			  -errno : admit(s, fd, &peer, &e);
-	json_t *json;
-	char *text;
+	struct client *c = add_client(s, fd, ret);
 
-	if (!ret)
-		ret = add_client(s, fd, &peer);
-	if (!ret)
+	if (!c) {
+		close(fd);
 		return;
-	stats_add(&s->c.stats->requests_refused, 1);
-	json = error_json(ret, &e);
-	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-	if (text)
-		put(fd, text);
-	json_decref(json);
-	free(text);
-	close(fd);
+	}
+	c->peer = peer;
+	if (ret) {
+		refuse(c, ret, &e);
+		hang_up(c);
+	}
 }
 
 /* Without descriptors the listening socket would stay ready: turn away. */
@@ -358,7 +439,7 @@ static void listener_ready(struct source *source, short events)
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		   errno == ENOBUFS) {
 		s->deaf = true;
-		loop_change(source, 0);
+		loop_change(source, listening(s));
 	}
 }
 
@@ -369,9 +450,8 @@ int server_timeout_ms(const struct server *s)
 
 void server_tick(struct server *s)
 {
-	if (s->deaf && !s->quiet)
-		loop_change(&s->source, POLLIN);
 	s->deaf = false;
+	loop_change(&s->source, listening(s));
 }
 
 /* The rest of the agent's side */
@@ -409,18 +489,9 @@ void server_quiet(struct server *s)
 	struct client *c;
 
 	s->quiet = true;
-	loop_change(&s->source, 0);
+	loop_change(&s->source, listening(s));
 	TAILQ_FOREACH(c, &s->clients, link)
 		loop_change(&c->source, wanted(c));
-}
-
-void server_free(struct server *s)
-{
-	while (!TAILQ_EMPTY(&s->clients))
-		hang_up(TAILQ_FIRST(&s->clients));
-	loop_remove(s->c.loop, &s->source);
-	close(s->source.fd);
-	free(s);
 }
 
 int server_new(struct server **server, const struct server_conf *c)
@@ -433,7 +504,8 @@ int server_new(struct server **server, const struct server_conf *c)
 		s->source.fd = c->listener;
 		s->source.ready = listener_ready;
 		TAILQ_INIT(&s->clients);
-		ret = loop_add(c->loop, &s->source, POLLIN);
+		s->aside = aside_new(c->loop);
+		ret = s->aside ? loop_add(c->loop, &s->source, POLLIN) : -ENOMEM;
 	}
 	if (ret) {
 		close(c->listener);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Clients: who may come, what they ask, what they are told. All in the thread
- * of the event loop. A client costs the agent one connection, one request's
- * descriptors and two answers at most, whatever it sends and whether or not it
- * reads.
+ * of the event loop, but that messages are taken, and connections closed, aside
+ * (aside.h). A client costs the agent one connection, one request's descriptors,
+ * one thread and two answers at most, whatever it sends and whether or not it
+ * reads; it counts until its connection is closed.
+ *
+ * A server is there until the process ends: that closes what is left, and does
+ * not wait for it.
  */
 #ifndef EPFAGENT_SERVER_H
 #define EPFAGENT_SERVER_H
@@ -46,8 +50,5 @@ void server_tick(struct server *s);
 
 /* No new clients, no new requests. */
 void server_quiet(struct server *s);
-
-/* Its tasks have been taken back: all clients are told, and gone. */
-void server_free(struct server *s);
 
 #endif /* EPFAGENT_SERVER_H */

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Threads that do one errand after the other, and end where there is none. */
+#include "epfagent/aside.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+STAILQ_HEAD(errands, errand);
+
+/**
+ * struct aside - @lock is for all but @source
+ * @source: eventfd: some are done
+ * @todo: not begun
+ * @done: to be told
+ */
+struct aside {
+	struct source source;
+	pthread_mutex_t lock;
+	struct errands todo;
+	struct errands done;
+};
+
+static struct errand *take(struct aside *a, struct errands *list)
+{
+	struct errand *e;
+
+	pthread_mutex_lock(&a->lock);
+	e = STAILQ_FIRST(list);
+	if (e)
+		STAILQ_REMOVE_HEAD(list, link);
+	pthread_mutex_unlock(&a->lock);
+	return e;
+}
+
+static void add(struct aside *a, struct errands *list, struct errand *e)
+{
+	pthread_mutex_lock(&a->lock);
+	STAILQ_INSERT_TAIL(list, e, link);
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void *run(void *arg)
+{
+	struct aside *a = arg;
+	struct errand *e;
+
+	while ((e = take(a, &a->todo))) {
+		e->work(e);
+		add(a, &a->done, e);
+		eventfd_write(a->source.fd, 1);
+	}
+	return NULL;
+}
+
+static void ready(struct source *source, short events)
+{
+	struct aside *a = (struct aside *)source;
+	struct errand *e;
+	eventfd_t unused;
+
+	(void)events;
+	eventfd_read(source->fd, &unused);
+	while ((e = take(a, &a->done)))
+		e->done(e);
+}
+
+void aside_run(struct aside *a, struct errand *e)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	add(a, &a->todo, e);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_create(&thread, &attr, run, a);
+	pthread_attr_destroy(&attr);
+}
+
+struct aside *aside_new(struct loop *loop)
+{
+	struct aside *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return NULL;
+	a->source.ready = ready;
+	a->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&a->lock, NULL);
+	STAILQ_INIT(&a->todo);
+	STAILQ_INIT(&a->done);
+	if (a->source.fd >= 0 && !loop_add(loop, &a->source, POLLIN))
+		return a;
+	if (a->source.fd >= 0)
+		close(a->source.fd);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+	return NULL;
+}
