@@ -192,6 +192,24 @@ def no_files():
     return fault
 
 
+def other_file_systems():
+    """Regular files, but of the kernel or of a process."""
+    message, fds = files.request()
+    fault = None
+    for place, path, flags in ((0, "/sys/kernel/uevent_seqnum", os.O_RDONLY),
+                               (1, "/proc/version", os.O_RDONLY),
+                               (2, "/proc/self/oom_score_adj", os.O_RDWR)):
+        lies = list(fds)
+        lies[place] = os.open(path, flags)
+        with a.Client(agent) as c:
+            answer = c.ask(message, lies)
+        os.close(lies[place])
+        if answer.get("errno") != 95 or "file system" not in answer["error"]:
+            fault = f"{path}: answered {answer}"
+    files.close()
+    return fault
+
+
 def bad_contents():
     """Sound requests whose files are not."""
     def audit(keys="digests", snap="snap", **more):
@@ -466,6 +484,7 @@ CASES = [
     ("members of every wrong type and range", wrong_members),
     ("more and fewer descriptors than announced", descriptors),
     ("descriptors of what is no file, or open for something else", no_files),
+    ("files that are no data", other_file_systems),
     ("snapshots and keys that are not sound", bad_contents),
     ("a long way behind where an audit goes on", far_on),
     ("a column truncated while it is read in pieces",

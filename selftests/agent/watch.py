@@ -223,6 +223,13 @@ def changes_meanwhile():
     return whole(own, "file") or strays(own, ["file", "last"])
 
 
+def no_data_there():
+    with a.Agent(files.dir, "--watch", f"/proc/self={files.path('snap')}",
+                 name="proc") as g:
+        text = g.text()
+    return None if b"/proc/self: not on a file system" in text else f"{text}"
+
+
 def one_agent():
     with watching() as (g, own):
         other = a.Agent(files.dir, "--watch", f"{own}={files.path('snap')}",
@@ -373,6 +380,7 @@ CASES = [
     ("records and their rows", with_records),
     ("a file that changes while it is audited", changes_meanwhile),
     ("one agent has a directory", one_agent),
+    ("a directory where files are no data", no_data_there),
     ("directories come and go with SIGHUP", reload_watches),
     ("killed before each of its calls", killed_everywhere),
     ("killed at 25 random moments", killed_anywhen),

@@ -4,19 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "audit/wrong.h"
+#include "epfagent/fs.h"
 #include "epfctl/cmd.h"
-
-#ifndef FUSE_SUPER_MAGIC
-#define FUSE_SUPER_MAGIC 0x65735546
-#endif
 
 /* The kernel fills what there is room for: more than anybody should send. */
 #define FDS_ROOM (AGENT_FDS + 3)
@@ -32,24 +27,13 @@ void message_free(struct message *m)
 	m->json = NULL;
 }
 
-/* File systems that are a program of some user's, and the memory of one: a read
- * may take as long as that user likes.
- */
-static bool may_hang(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) || fs.f_type == FUSE_SUPER_MAGIC ||
-	       fs.f_type == PROC_SUPER_MAGIC;
-}
-
 static enum message_why look_at(int fd)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return MESSAGE_NO_FILE;
-	return may_hang(fd) ? MESSAGE_MAY_HANG : MESSAGE_SOUND;
+	return fs_taken(fd) ? MESSAGE_SOUND : MESSAGE_OTHER_FS;
 }
 
 /* After it no call for a descriptor keeps anybody waiting, close() neither. */
@@ -140,9 +124,9 @@ static int check_fd(int fd, enum message_why why, const char *name, bool output,
 {
 	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
 
-	if (why == MESSAGE_MAY_HANG)
-		return audit_wrong(e, -EOPNOTSUPP, "%s: on a file system that "
-				   "may keep the agent waiting", name);
+	if (why == MESSAGE_OTHER_FS)
+		return audit_wrong(e, -EOPNOTSUPP, "%s: not on a file system "
+				   "that the agent takes files of", name);
 	if (why == MESSAGE_NO_FILE || flags < 0)
 		return audit_wrong(e, -EOPNOTSUPP, "%s: not a regular file",
 				   name);

@@ -10,7 +10,7 @@
 #include "epfagent/task.h"
 
 /* What no audit may have. */
-enum message_why { MESSAGE_SOUND, MESSAGE_NO_FILE, MESSAGE_MAY_HANG };
+enum message_why { MESSAGE_SOUND, MESSAGE_NO_FILE, MESSAGE_OTHER_FS };
 
 /**
  * struct message - one message
@@ -49,8 +49,8 @@ void message_free(struct message *m);
  * @m: request; descriptors that the task takes become -1
  * @e: what is wrong, on failure
  *
- * Return: 0; -EINVAL; -EOPNOTSUPP: a file of a kind that could keep the agent
- * waiting; -EBADF: not open for what it is to be used for; -ENOMEM.
+ * Return: 0; -EINVAL; -EOPNOTSUPP: no regular file, or see fs_taken();
+ * -EBADF: not open for what it is to be used for; -ENOMEM.
  */
 int request_task(struct task **t, struct message *m, struct rec_error *e);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "audit/wrong.h"
+#include "epfagent/fs.h"
 #include "epfagent/result.h"
 #include "epfctl/cmd.h"
 
@@ -313,6 +314,8 @@ static int open_dir(struct watch *w)
 	w->dir = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->dir < 0)
 		return -errno;
+	if (!fs_taken(w->dir))
+		return -EOPNOTSUPP;
 	if (flock(w->dir, LOCK_EX | LOCK_NB))
 		return -errno;
 	w->source.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -348,6 +351,9 @@ static void enter(struct watches *all, const struct conf_watch *conf)
 	}
 	if (ret == -EWOULDBLOCK)
 		fail("%s: another agent watches it", conf->dir);
+	else if (ret == -EOPNOTSUPP)
+		fail("%s: not on a file system that the agent takes files of",
+		     conf->dir);
 	else
 		fail("%s: %s", conf->dir, strerror(-ret));
 	if (w)
