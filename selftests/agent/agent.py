@@ -71,6 +71,11 @@ class Agent:
         with open(f"/proc/{self.pid}/status") as f:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1])
 
+    def cpu_seconds(self):
+        with open(f"/proc/{self.pid}/stat") as f:
+            words = f.read().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
     def settle(self):
         """Until nobody but us is connected, and nothing is queued."""
         def settled():

@@ -462,6 +462,27 @@ def slow_to_close():
     return f"exit status {status}" if status else None
 
 
+def without_descriptors():
+    """None is left for a connection that waits: the agent does not run in circles
+    meanwhile, and takes it when there are some."""
+    with a.Agent(files.dir, name="few") as g:
+        limit = resource.prlimit(g.pid, resource.RLIMIT_NOFILE)
+        low = max(map(int, os.listdir(f"/proc/{g.pid}/fd"))) + 1
+        resource.prlimit(g.pid, resource.RLIMIT_NOFILE, (low, limit[1]))
+        with a.Client(g) as c:
+            before = g.cpu_seconds()
+            try:  # nothing comes: the time is for what it does meanwhile
+                c.socket.settimeout(3)
+                return f"answered {c.ask({'op': 'ping'})}"
+            except TimeoutError:
+                spent = g.cpu_seconds() - before
+            resource.prlimit(g.pid, resource.RLIMIT_NOFILE, limit)
+            c.socket.settimeout(a.PATIENCE)
+            if "version" not in c.receive():
+                return "no answer when there are descriptors"
+    return f"{spent} s of CPU" if spent > 1 else None
+
+
 def nothing_kept():
     """After all that."""
     agent.settle()
@@ -502,6 +523,7 @@ CASES = [
     ("its own connection as a file", itself),
     ("users that are not allowed", strangers),
     ("descriptors that take for ever to close", slow_to_close),
+    ("no descriptor for a connection", without_descriptors),
     ("no descriptor and no memory is left, and it ends well", nothing_kept),
 ]
 

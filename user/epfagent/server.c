@@ -20,6 +20,7 @@
 #define GROUPS_MAX 1024
 /* How long to wait where there are no descriptors for a new connection. */
 #define RETRY_MS 1000
+#define NS_PER_MS 1000000ULL
 /* Connections that were refused and are not closed yet: with more, none is
  * accepted. So users who may connect can keep all others out, by messages whose
  * descriptors take for ever to close, but not hold up who is connected.
@@ -68,7 +69,8 @@ struct client {
  * @clients: all
  * @nr: of them, without those that were refused
  * @nr_refused: those
- * @deaf: not listening, for want of descriptors
+ * @deaf_ns: CLOCK_MONOTONIC: not listening since then, for want of descriptors;
+ *	0: listening
  * @quiet: for good
  */
 struct server {
@@ -78,9 +80,17 @@ struct server {
 	TAILQ_HEAD(, client) clients;
 	unsigned int nr;
 	unsigned int nr_refused;
-	bool deaf;
+	__u64 deaf_ns;
 	bool quiet;
 };
+
+static __u64 clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (__u64)ts.tv_sec * 1000 * NS_PER_MS + (__u64)ts.tv_nsec;
+}
 
 /* Answers */
 
@@ -96,7 +106,7 @@ static short wanted(const struct client *c)
 
 static short listening(const struct server *s)
 {
-	return s->quiet || s->deaf || s->nr_refused >= REFUSED_MAX ? 0 : POLLIN;
+	return s->quiet || s->deaf_ns || s->nr_refused >= REFUSED_MAX ? 0 : POLLIN;
 }
 
 /* Errands */
@@ -438,19 +448,21 @@ static void listener_ready(struct source *source, short events)
 		greet(s, fd);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		   errno == ENOBUFS) {
-		s->deaf = true;
+		s->deaf_ns = clock_ns();
 		loop_change(source, listening(s));
 	}
 }
 
 int server_timeout_ms(const struct server *s)
 {
-	return s->deaf ? RETRY_MS : -1;
+	return s->deaf_ns ? RETRY_MS : -1;
 }
 
 void server_tick(struct server *s)
 {
-	s->deaf = false;
+	if (!s->deaf_ns || clock_ns() - s->deaf_ns < RETRY_MS * NS_PER_MS)
+		return;
+	s->deaf_ns = 0;
 	loop_change(&s->source, listening(s));
 }
 
