@@ -216,6 +216,24 @@ def become(uid, gids):
     os.setresuid(uid, uid, uid)
 
 
+def as_user(agent, uid):
+    """A client that another user has connected."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX)
+    if os.fork() == 0:
+        try:
+            become(uid, [])
+            c = Client(agent)
+            socket.send_fds(theirs, [b"x"], [c.socket.fileno()])
+        finally:
+            os._exit(0)
+    fds = socket.recv_fds(ours, 1, 1)[1]
+    os.wait()
+    c = Client.__new__(Client)
+    c.socket = socket.socket(fileno=fds[0])
+    c.socket.settimeout(PATIENCE)
+    return c
+
+
 def main(keys, run):
     """run(Files) in a folder of its own. Returns an exit status."""
     if not os.access(AGENT, os.X_OK):

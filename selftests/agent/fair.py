@@ -12,7 +12,6 @@ import contextlib
 import os
 import re
 import signal
-import socket
 
 import agent as a
 import tap
@@ -45,24 +44,6 @@ def agent(*args):
 
 def big(outputs=()):
     return files.request("sparse", outputs)
-
-
-def as_user(agent, uid):
-    """A client that another user has connected."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX)
-    if os.fork() == 0:
-        try:
-            a.become(uid, [])
-            c = a.Client(agent)
-            socket.send_fds(theirs, [b"x"], [c.socket.fileno()])
-        finally:
-            os._exit(0)
-    fds = socket.recv_fds(ours, 1, 1)[1]
-    os.wait()
-    c = a.Client.__new__(a.Client)
-    c.socket = socket.socket(fileno=fds[0])
-    c.socket.settimeout(a.PATIENCE)
-    return c
 
 
 def still_going(c):
@@ -117,7 +98,7 @@ def user_by_user():
     a.sparse(files.dir, "medium", 64 * STEP)
     with agent() as g:
         os.chmod(g.path, 0o666)
-        clients = [as_user(g, 4242) for _ in range(12)] + [as_user(g, 4243)]
+        clients = [a.as_user(g, 4242) for _ in range(12)] + [a.as_user(g, 4243)]
         with Held(g):
             for c in clients:
                 c.send(*files.request("medium", ()))

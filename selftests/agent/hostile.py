@@ -462,6 +462,29 @@ def slow_to_close():
     return f"exit status {status}" if status else None
 
 
+def no_longer_allowed():
+    """Connected while it was, and not on the list after SIGHUP: one line."""
+    if os.geteuid():
+        raise tap.Skip("needs root to be other users")
+    conf = files.path("allow.conf")
+    with open(conf, "w") as f:
+        f.write("allow-uid = 4242\n")
+    with a.Agent(files.dir, "--config", conf, name="sighup") as g:
+        os.chmod(g.path, 0o666)
+        with a.as_user(g, 4242) as c:
+            if "version" not in c.ask({"op": "ping"}):
+                return "one on the list was refused"
+            with open(conf, "w") as f:
+                f.write("allow-uid = 4243\n")
+            g.process.send_signal(signal.SIGHUP)
+            g.wait_log(rb"^settings read again")
+            for op in ("status", "audit"):
+                answer = c.ask({"op": op})
+                if answer.get("errno") != 13:
+                    return f"{op}: answered {answer}"
+    return None
+
+
 def without_descriptors():
     """None is left for a connection that waits: the agent does not run in circles
     meanwhile, and takes it when there are some."""
@@ -522,6 +545,7 @@ CASES = [
     ("clients that hang up at any moment", hangs_up),
     ("its own connection as a file", itself),
     ("users that are not allowed", strangers),
+    ("users that are not allowed any more", no_longer_allowed),
     ("descriptors that take for ever to close", slow_to_close),
     ("no descriptor for a connection", without_descriptors),
     ("no descriptor and no memory is left, and it ends well", nothing_kept),

@@ -234,6 +234,53 @@ static json_t *ended_json(struct task *t)
 			 agent_about_json(&t->about));
 }
 
+/* Who may ask */
+
+static bool has_gid(const struct conf *conf, gid_t gid)
+{
+	unsigned int i;
+
+	for (i = 0; i < conf->nr_gids; i++)
+		if (conf->gids[i] == gid)
+			return true;
+	return false;
+}
+
+static bool groups_allowed(const struct conf *conf, int fd)
+{
+	gid_t gids[GROUPS_MAX];
+	socklen_t len = sizeof(gids);
+	size_t i;
+
+	if (!conf->nr_gids ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, gids, &len))
+		return false;
+	for (i = 0; i < len / sizeof(gid_t); i++)
+		if (has_gid(conf, gids[i]))
+			return true;
+	return false;
+}
+
+/* Asked of each request too: settings may be others by then. */
+static bool allowed(const struct conf *conf, int fd, const struct ucred *peer)
+{
+	unsigned int i;
+
+	if (!peer->uid || peer->uid == geteuid() ||
+	    (!conf->nr_uids && !conf->nr_gids))
+		return true;
+	for (i = 0; i < conf->nr_uids; i++)
+		if (conf->uids[i] == peer->uid)
+			return true;
+	return has_gid(conf, peer->gid) || groups_allowed(conf, fd);
+}
+
+static int not_allowed(const struct ucred *peer, struct rec_error *e)
+{
+	return audit_wrong(e, -EACCES, "user %u may not ask this agent",
+			   peer->uid);
+}
+
 /* Requests */
 
 static void begin(struct client *c, struct message *m)
@@ -276,7 +323,9 @@ static void answer(struct client *c, struct message *m)
 	bool alone = json_object_size(m->json) == 1 && !m->nr_fds;
 	struct rec_error e = { "" };
 
-	if (op && !strcmp(op, "audit"))
+	if (!allowed(c->server->c.conf, c->source.fd, &c->peer))
+		refuse(c, not_allowed(&c->peer, &e), &e);
+	else if (op && !strcmp(op, "audit"))
 		begin(c, m);
 	else if (op && alone && !strcmp(op, "ping"))
 		say(c, json_pack("{ss si}", "version", EPF_VERSION, "protocol",
@@ -328,44 +377,6 @@ static void client_ready(struct source *source, short events)
 
 /* Connections */
 
-static bool has_gid(const struct conf *conf, gid_t gid)
-{
-	unsigned int i;
-
-	for (i = 0; i < conf->nr_gids; i++)
-		if (conf->gids[i] == gid)
-			return true;
-	return false;
-}
-
-static bool groups_allowed(const struct conf *conf, int fd)
-{
-	gid_t gids[GROUPS_MAX];
-	socklen_t len = sizeof(gids);
-	size_t i;
-
-	if (!conf->nr_gids ||
-	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, gids, &len))
-		return false;
-	for (i = 0; i < len / sizeof(gid_t); i++)
-		if (has_gid(conf, gids[i]))
-			return true;
-	return false;
-}
-
-static bool allowed(const struct conf *conf, int fd, const struct ucred *peer)
-{
-	unsigned int i;
-
-	if (!peer->uid || peer->uid == geteuid() ||
-	    (!conf->nr_uids && !conf->nr_gids))
-		return true;
-	for (i = 0; i < conf->nr_uids; i++)
-		if (conf->uids[i] == peer->uid)
-			return true;
-	return has_gid(conf, peer->gid) || groups_allowed(conf, fd);
-}
-
 static unsigned int clients_of(const struct server *s, uid_t uid)
 {
 	const struct client *c;
@@ -380,8 +391,7 @@ static int admit(const struct server *s, int fd, const struct ucred *peer,
 		 struct rec_error *e)
 {
 	if (!allowed(s->c.conf, fd, peer))
-		return audit_wrong(e, -EACCES, "user %u may not ask this agent",
-				   peer->uid);
+		return not_allowed(peer, e);
 	if (s->nr >= s->c.conf->clients)
 		return audit_wrong(e, -EBUSY, "the agent has too many clients "
 				   "(%u)", s->nr);
