@@ -115,6 +115,23 @@ def too_large():
     return None
 
 
+def too_large_drops_nothing():
+    """What can never fit does not cost others their copies."""
+    a.sparse(files.dir, "large", 1 << 20)
+    with a.Agent(files.dir, "--memory", "8M", name="full") as full:
+        fault = column("digests", on=full)
+        before = full.status()["cache_bytes"]
+        message, fds = files.request()
+        fds[1] = files.fd("large")
+        with a.Client(full) as c:
+            answer = c.audit(message, fds)
+        files.close()
+        after = full.status()["cache_bytes"]
+    if fault or answer.get("errno") != 95:
+        return fault or f"answered {answer}"
+    return None if after == before else f"{before} bytes, then {after}"
+
+
 def goes_on():
     """From a mark, with the bitmap up to there and rubbish behind it."""
     bitmap = files.read("bitmap")
@@ -226,6 +243,7 @@ CASES = [
     ("copies are used again, and changes noticed", warm),
     ("a column that there is no room for is read in pieces", piecewise),
     ("a snapshot that there is no room for is one line", too_large),
+    ("what can never fit drops no copies", too_large_drops_nothing),
     ("an audit goes on from a mark", goes_on),
     ("30 clients at once", many_at_once),
     ("five audits on one connection", several_on_one),

@@ -114,21 +114,36 @@ static void drop(struct warm *w, struct warm_entry *e)
 	free(e);
 }
 
-/* Drop what nobody uses until @bytes more fit. Return: do they? */
+/* Return: what cannot be dropped. */
+static __u64 bytes_in_use(const struct warm *w)
+{
+	const struct warm_entry *e;
+	__u64 bytes = w->bytes;
+
+	TAILQ_FOREACH(e, &w->entries, link)
+		if (!e->refs)
+			bytes -= e->bytes;
+	return bytes;
+}
+
+/* Drop what nobody uses until @bytes more fit; nothing where they would not then
+ * either. Return: do they?
+ */
 static bool make_room(struct warm *w, __u64 bytes)
 {
 	__u64 limit = limits(w).bytes;
 	struct warm_entry *e = TAILQ_FIRST(&w->entries);
 
-	while (e && (bytes > limit || w->bytes > limit - bytes ||
-		     w->nr >= ENTRIES_MAX)) {
+	if (bytes > limit || bytes_in_use(w) > limit - bytes)
+		return false;
+	while (e && (w->bytes > limit - bytes || w->nr >= ENTRIES_MAX)) {
 		struct warm_entry *next = TAILQ_NEXT(e, link);
 
 		if (!e->refs)
 			drop(w, e);
 		e = next;
 	}
-	return bytes <= limit && w->bytes <= limit - bytes;
+	return true;
 }
 
 int warm_reserve(struct warm *w, __u64 bytes)
