@@ -20,7 +20,7 @@
 #define STEP_FAR (128u << 20) /* of a GPU, which has to be kept busy */
 #define STEP_FAR_AGES (32u << 20)
 #define OUT_BYTES (1u << 20) /* records held before they are written */
-#define PIECE_BYTES (64u << 20) /* of a column that is not mapped */
+#define PIECE_BYTES (4u << 20) /* of a column not mapped, for each job */
 #define RECORD_BYTES 64 /* of a record, at a guess */
 #define SUM_BYTES (64u << 20) /* of an old bitmap that a step reads */
 
