@@ -388,12 +388,22 @@ static void age_filters(struct warm *w, __u64 fresh_ns)
 	}
 }
 
+/* Filters of owned kinds have no lines: a copy has what the module says, as it
+ * came and as it is asked.
+ */
+static __u64 cost_of_copy(const struct epf_info *info)
+{
+	if (info->params.kind != EPF_KIND_LANES)
+		return 2 * info->memory_bytes;
+	return info->params.nr_lines * EPF_LINE_BYTES;
+}
+
 /* @filter is closed by whoever copies it, or here. */
 static int new_filter(struct warm *w, int filter, const struct epf_info *info,
 		      const struct target_ask *ask, struct warm_entry **entry,
 		      struct rec_error *err)
 {
-	__u64 bytes = info->params.nr_lines * EPF_LINE_BYTES;
+	__u64 bytes = cost_of_copy(info);
 	struct warm_entry *e = NULL;
 	int ret;
 
