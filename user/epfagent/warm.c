@@ -104,6 +104,8 @@ static void drop(struct warm *w, struct warm_entry *e)
 	w->bytes -= e->bytes;
 	w->nr--;
 	stats_sub(&w->stats->cache_bytes, e->bytes);
+	if (e->mirror)
+		e->target.view.serial = 0; /* a GPU keeps a mirror's lines */
 	if (e->open)
 		target_close(&e->target);
 	if (e->mirror)
