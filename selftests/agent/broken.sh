@@ -52,5 +52,5 @@ broken 'a column of others is mapped' hostile task \
 broken 'descriptors of a refused request stay open' hostile request \
 	's/close(m->fds\[m->nr_fds\])/(void)0/'
 broken 'an old verdict stays until the new one' watch result \
-	's/^\tif (!unlinkat(r->dir, join(name, r->name, VERDICT), 0) \&\& fsync(r->dir))/\tif (fsync(r->dir))/'
+	's/^\tif (unlinkat(r->dir, join(name, r->name, VERDICT), 0) ?/\tif (0 ?/'
 ktap_finish

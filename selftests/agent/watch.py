@@ -188,6 +188,19 @@ def failing():
         return whole(own, "file")
 
 
+def stuck_verdict():
+    """An old verdict that cannot be removed: no new parts beside it."""
+    own = files.path("watched")
+    shutil.rmtree(own, ignore_errors=True)
+    os.makedirs(os.path.join(own, "file.audit.json"))
+    put(own, "file.bitmap")
+    with watching(dir=own) as (g, own):
+        put(own, "file")
+        g.wait_log(rb"file: writing the result: ")
+    return None if content(own, "file.bitmap") == files.read("column") and \
+        len(os.listdir(own)) == 3 else f"{os.listdir(own)}"
+
+
 def no_target():
     with watching(target="/no/such/snapshot") as (g, own):
         put(own, "file")
@@ -376,6 +389,7 @@ CASES = [
     ("a file that is still being written waits", still_written),
     ("once, and again when it has changed", once),
     ("a file that fails is a verdict, until it changes", failing),
+    ("a verdict that cannot be removed", stuck_verdict),
     ("a target that is not there is a verdict", no_target),
     ("records and their rows", with_records),
     ("a file that changes while it is audited", changes_meanwhile),

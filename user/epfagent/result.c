@@ -190,7 +190,8 @@ static int put_parts(const struct result *r, bool good)
 	char temp[NAME_MAX + 1], name[NAME_MAX + 1];
 	int i;
 
-	if (!unlinkat(r->dir, join(name, r->name, VERDICT), 0) && fsync(r->dir))
+	if (unlinkat(r->dir, join(name, r->name, VERDICT), 0) ?
+		    errno != ENOENT : fsync(r->dir))
 		return -errno;
 	for (i = 0; i < RESULT_PARTS; i++) {
 		join(name, r->name, suffix[i]);
