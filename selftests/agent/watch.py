@@ -16,6 +16,7 @@ import tap
 
 KEYS = 3001
 KILLS = 60  # calls of one round at most
+LINKS = 131072  # twice what a watch remembers
 files = None
 
 
@@ -186,6 +187,28 @@ def failing():
         put(own, "file")
         a.poll(lambda: "done" in (verdict(own, "file") or {}))
         return whole(own, "file")
+
+
+def many_names():
+    """More than wait at once, nearly all of them none to be audited: those that
+    are, are found wherever they are, and clients are answered meanwhile."""
+    own = files.path("watched")
+    shutil.rmtree(own, ignore_errors=True)
+    os.mkdir(own)
+    good = [f"file{i}" for i in range(8)]
+    for name in good[:4]:
+        put(own, name)
+    for i in range(LINKS):
+        os.symlink("nowhere", os.path.join(own, f"link{i}"))
+    for name in good[4:]:
+        put(own, name)
+    with watching(dir=own) as (g, own):
+        g.status()
+        for name in good:
+            wait(own, name)
+        g.settle()
+    shutil.rmtree(own)
+    return None
 
 
 def stuck_verdict():
@@ -389,6 +412,7 @@ CASES = [
     ("a file that is still being written waits", still_written),
     ("once, and again when it has changed", once),
     ("a file that fails is a verdict, until it changes", failing),
+    ("131,072 names in a directory", many_names),
     ("a verdict that cannot be removed", stuck_verdict),
     ("a target that is not there is a verdict", no_target),
     ("records and their rows", with_records),

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -19,6 +20,11 @@
 #define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
 /* Names that wait at most; with more the directory is looked through again. */
 #define NAMES_MAX 65536u
+/* Of a directory that is looked through, read at once; and tried in one turn of
+ * the loop.
+ */
+#define SCAN_NAMES 256u
+#define TURN_NAMES 1024u
 
 struct name {
 	STAILQ_ENTRY(name) link;
@@ -35,7 +41,8 @@ struct name {
  * @dir: descriptor, locked
  * @names: that may have to be audited
  * @nr_names: how many
- * @rescan: names were lost
+ * @scan: being looked through, or NULL
+ * @rescan: to be looked through, from the start: names were lost
  * @task: of the file that is audited, or NULL
  * @result: of that
  * @filter: for @result: settings may change while it is made
@@ -49,13 +56,16 @@ struct watch {
 	int dir;
 	STAILQ_HEAD(, name) names;
 	unsigned int nr_names;
+	DIR *scan;
 	bool rescan;
 	struct task *task;
 	struct result result;
 	char *filter;
 };
 
+/* @more: eventfd: a directory has names that were not tried in its turn */
 struct watches {
+	struct source more;
 	struct watches_conf c;
 	TAILQ_HEAD(, watch) list;
 	bool quiet;
@@ -91,22 +101,36 @@ static struct name *take_name(struct watch *w)
 	return n;
 }
 
-static void scan(struct watch *w)
+static void begin_scan(struct watch *w)
 {
 	int fd = openat(w->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *d;
 
+	w->scan = fd < 0 ? NULL : fdopendir(fd);
 	w->rescan = false;
-	if (!dir) {
-		warn("%s: %s", w->path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
+	if (w->scan)
 		return;
-	}
-	while ((d = readdir(dir)))
+	warn("%s: %s", w->path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+static void end_scan(struct watch *w)
+{
+	if (w->scan)
+		closedir(w->scan);
+	w->scan = NULL;
+}
+
+/* Where none wait: so none is lost for want of room. */
+static void scan_some(struct watch *w)
+{
+	struct dirent *d = NULL;
+	unsigned int i;
+
+	for (i = 0; i < SCAN_NAMES && (d = readdir(w->scan)); i++)
 		add_name(w, d->d_name);
-	closedir(dir);
+	if (!d)
+		end_scan(w);
 }
 
 /* Audits */
@@ -245,17 +269,37 @@ static void try_name(struct watch *w, const char *name)
 
 static void next(struct watch *w)
 {
-	while (!w->task && w->conf && !w->all->quiet) {
-		struct name *n = take_name(w);
+	unsigned int left = TURN_NAMES;
 
+	while (!w->task && w->conf && !w->all->quiet) {
+		struct name *n = left ? take_name(w) : NULL;
+
+		if (!left--) {
+			eventfd_write(w->all->more.fd, 1);
+			break;
+		}
 		if (n)
 			try_name(w, n->text);
+		else if (w->scan)
+			scan_some(w);
 		else if (w->rescan)
-			scan(w);
+			begin_scan(w);
 		else
 			break;
 		free(n);
 	}
+}
+
+static void go_on(struct source *source, short events)
+{
+	struct watches *all = (struct watches *)source;
+	eventfd_t unused;
+	struct watch *w;
+
+	(void)events;
+	eventfd_read(source->fd, &unused);
+	TAILQ_FOREACH(w, &all->list, link)
+		next(w);
 }
 
 /* Events */
@@ -295,6 +339,7 @@ static void leave(struct watch *w)
 
 	while ((n = take_name(w)))
 		free(n);
+	end_scan(w);
 	if (w->source.fd >= 0) {
 		loop_remove(w->all->c.loop, &w->source);
 		close(w->source.fd);
@@ -346,7 +391,7 @@ static void enter(struct watches *all, const struct conf_watch *conf)
 		ret = w->path ? open_dir(w) : -ENOMEM;
 	}
 	if (!ret) {
-		scan(w);
+		w->rescan = true;
 		return;
 	}
 	if (ret == -EWOULDBLOCK)
@@ -395,7 +440,7 @@ void watches_set(struct watches *all, const struct conf *conf)
 			fail("%s: watched twice", w->path);
 		} else if (w) {
 			w->conf = &conf->watches[i];
-			scan(w);
+			w->rescan = true;
 		} else {
 			enter(all, &conf->watches[i]);
 		}
@@ -431,7 +476,14 @@ struct watches *watches_new(const struct watches_conf *c)
 		return NULL;
 	all->c = *c;
 	TAILQ_INIT(&all->list);
-	return all;
+	all->more.ready = go_on;
+	all->more.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (all->more.fd >= 0 && !loop_add(c->loop, &all->more, POLLIN))
+		return all;
+	if (all->more.fd >= 0)
+		close(all->more.fd);
+	free(all);
+	return NULL;
 }
 
 void watches_quiet(struct watches *all)
@@ -443,5 +495,7 @@ void watches_free(struct watches *all)
 {
 	while (!TAILQ_EMPTY(&all->list))
 		leave(TAILQ_FIRST(&all->list));
+	loop_remove(all->c.loop, &all->more);
+	close(all->more.fd);
 	free(all);
 }
