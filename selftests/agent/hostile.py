@@ -506,6 +506,22 @@ def without_descriptors():
     return f"{spent} s of CPU" if spent > 1 else None
 
 
+def none_for_files():
+    """None is left for what comes with a request: the answer says so."""
+    with a.Agent(files.dir, name="none") as g, a.Client(g) as c:
+        c.ask({"op": "ping"})
+        limit = resource.prlimit(g.pid, resource.RLIMIT_NOFILE)
+        low = max(map(int, os.listdir(f"/proc/{g.pid}/fd"))) + 1
+        resource.prlimit(g.pid, resource.RLIMIT_NOFILE, (low, limit[1]))
+        answer = c.ask(*files.request())
+        resource.prlimit(g.pid, resource.RLIMIT_NOFILE, limit)
+        again = c.audit(*files.request())
+    files.close()
+    if answer.get("errno") != 24 or "done" not in again:
+        return f"answered {answer}, {again}"
+    return None
+
+
 def nothing_kept():
     """After all that."""
     agent.settle()
@@ -548,6 +564,7 @@ CASES = [
     ("users that are not allowed any more", no_longer_allowed),
     ("descriptors that take for ever to close", slow_to_close),
     ("no descriptor for a connection", without_descriptors),
+    ("no descriptor for a request's files", none_for_files),
     ("no descriptor and no memory is left, and it ends well", nothing_kept),
 ]
 

@@ -221,6 +221,8 @@ static bool open_server(void)
 		return false;
 	if (!server_new(&agent.server, &c))
 		return true;
+	if (agent.own_socket)
+		unlink(agent.conf.socket);
 	fail("out of memory");
 	return false;
 }

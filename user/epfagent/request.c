@@ -111,6 +111,9 @@ int message_receive(int socket, struct message *m, struct rec_error *e)
 	if (h.msg_flags & MSG_TRUNC)
 		return audit_wrong(e, -EINVAL, "a request has %u bytes at most",
 				   AGENT_MESSAGE_MAX);
+	if (h.msg_flags & MSG_CTRUNC && m->nr_fds < AGENT_FDS)
+		return audit_wrong(e, -EMFILE, "the agent has no descriptors "
+				   "left");
 	if (!fits)
 		return audit_wrong(e, -EINVAL, "a request has %u descriptors at "
 				   "most", AGENT_FDS);

@@ -37,7 +37,7 @@ struct message {
  * Context: that may take as long.
  *
  * Return: 0; -EAGAIN: there is none; -ENOTCONN: the client is gone; -EINVAL:
- * too long, too many descriptors, no JSON object.
+ * too long, too many descriptors, no JSON object; -EMFILE.
  */
 int message_receive(int socket, struct message *m, struct rec_error *e);
 /* Context: keeps nobody waiting. */
