@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "audit/wrong.h"
@@ -162,6 +163,14 @@ static void tell_about(struct task *t)
 	t->about.header = target->header;
 }
 
+/* More than there are CPUs are of use to nobody. */
+static unsigned int so_many(unsigned int asked, unsigned int threads)
+{
+	unsigned int most = threads ? threads : (unsigned int)get_nprocs();
+
+	return asked > most ? most : asked ? asked : threads;
+}
+
 static int begin(struct task *t, unsigned int threads)
 {
 	struct job_spec spec = t->request.spec;
@@ -178,8 +187,7 @@ static int begin(struct task *t, unsigned int threads)
 		spec.serial = warm_serial(t->keys);
 		spec.copy = false;
 	}
-	if (threads && (!spec.threads || spec.threads > threads))
-		spec.threads = threads;
+	spec.threads = so_many(spec.threads, threads);
 	tell_about(t);
 	t->phase = TASK_ASK;
 	ret = job_open(&t->job, &warm_target(t->target)->view, &spec, &t->error);
