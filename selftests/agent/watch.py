@@ -304,6 +304,29 @@ def reload_watches():
     return whole(one, "a") or whole(two, "b") or whole(two, "c")
 
 
+def replaced():
+    """Another directory in its place, and none, each with SIGHUP."""
+    with watching() as (g, own):
+        put(own, "a")
+        wait(own, "a")
+        os.rename(own, files.path("away"))
+        g.process.send_signal(signal.SIGHUP)
+        g.wait_log(rb"watched: No such file")
+        os.mkdir(own)
+        put(own, "b")
+        g.process.send_signal(signal.SIGHUP)
+        wait(own, "b")
+        put(own, "c")
+        wait(own, "c")
+        put(files.path("away"), "late")
+        g.settle()
+        late = verdict(files.path("away"), "late")
+    shutil.rmtree(files.path("away"))
+    if late:
+        return "what was moved away is still watched"
+    return whole(own, "b") or whole(own, "c") or strays(own, ["b", "c"])
+
+
 def check_all(own, names):
     """What is there is whole, at any time."""
     for name in names:
@@ -420,6 +443,7 @@ CASES = [
     ("one agent has a directory", one_agent),
     ("a directory where files are no data", no_data_there),
     ("directories come and go with SIGHUP", reload_watches),
+    ("a directory that is removed and replaced", replaced),
     ("killed before each of its calls", killed_everywhere),
     ("killed at 25 random moments", killed_anywhen),
     ("stopped under way: nothing is left", stops),

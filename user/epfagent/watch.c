@@ -354,6 +354,7 @@ static void leave(struct watch *w)
 
 static int open_dir(struct watch *w)
 {
+	char self[32];
 	int ret;
 
 	w->dir = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -373,7 +374,9 @@ static int open_dir(struct watch *w)
 		w->source.fd = -1;
 		return ret;
 	}
-	return inotify_add_watch(w->source.fd, w->path, EVENTS) < 0 ? -errno : 0;
+	/* what is open, whatever is at the path by now */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->dir);
+	return inotify_add_watch(w->source.fd, self, EVENTS) < 0 ? -errno : 0;
 }
 
 static void enter(struct watches *all, const struct conf_watch *conf)
@@ -405,12 +408,22 @@ static void enter(struct watches *all, const struct conf_watch *conf)
 		leave(w);
 }
 
+/* Is what is watched still at its path? */
+static bool in_place(const struct watch *w)
+{
+	struct stat here, there;
+
+	return !fstat(w->dir, &here) && !stat(w->path, &there) &&
+	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+/* One that was removed, or is another's now, is left as if it had no settings. */
 static struct watch *find(struct watches *all, const char *dir)
 {
 	struct watch *w;
 
 	TAILQ_FOREACH(w, &all->list, link)
-		if (!strcmp(w->path, dir))
+		if (!strcmp(w->path, dir) && in_place(w))
 			return w;
 	return NULL;
 }
