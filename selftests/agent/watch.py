@@ -212,7 +212,8 @@ def many_names():
 
 
 def stuck_verdict():
-    """An old verdict that cannot be removed: no new parts beside it."""
+    """An old verdict that cannot be removed: no new parts beside it; when it can,
+    the file is audited."""
     own = files.path("watched")
     shutil.rmtree(own, ignore_errors=True)
     os.makedirs(os.path.join(own, "file.audit.json"))
@@ -220,8 +221,12 @@ def stuck_verdict():
     with watching(dir=own) as (g, own):
         put(own, "file")
         g.wait_log(rb"file: writing the result: ")
-    return None if content(own, "file.bitmap") == files.read("column") and \
-        len(os.listdir(own)) == 3 else f"{os.listdir(own)}"
+        if content(own, "file.bitmap") != files.read("column") or \
+                len(os.listdir(own)) != 3:
+            return f"{os.listdir(own)}"
+        os.rmdir(os.path.join(own, "file.audit.json"))
+        wait(own, "file")
+    return whole(own, "file")
 
 
 def no_target():

@@ -234,6 +234,11 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		drop_parts(r->dir);
 		return ret;
 	}
+	if (ret == -EBUSY || ret == -ENOMEM) {
+		drop_parts(r->dir);
+		r->later = true;
+		return ret;
+	}
 	if (!unchanged(r)) {
 		drop_parts(r->dir);
 		r->again = true;
@@ -247,6 +252,7 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 	drop_parts(r->dir); /* those of a failure */
 	if (!err)
 		err = put_verdict(r, t, ret);
+	r->later = err;
 	if (err)
 		return audit_wrong(&t->error, err, "writing the result: %s",
 				   strerror(-err));

@@ -28,6 +28,7 @@ enum result_part { RESULT_BITMAP, RESULT_AGES, RESULT_RECORDS, RESULT_PARTS };
  * @before: of the file, when the audit began
  * @part: parts that are wanted
  * @again: out: it was changed meanwhile, and has no result
+ * @later: out: it has none for a reason that may pass
  */
 struct result {
 	int dir;
@@ -36,6 +37,7 @@ struct result {
 	struct stat before;
 	bool part[RESULT_PARTS];
 	bool again;
+	bool later;
 };
 
 /* Can a file of this name be audited? Not a result, nor hidden, nor one with a
@@ -66,7 +68,8 @@ int result_open(const struct result *r, int fd[RESULT_PARTS]);
  * Context: syncs files.
  *
  * Return: @ret; where there is no verdict an error that tells why: -EAGAIN: the
- * file was changed meanwhile; else what the calls to the system say.
+ * file was changed meanwhile; -EBUSY, -ENOMEM: may pass; else what the calls to
+ * the system say.
  */
 int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		  int ret);

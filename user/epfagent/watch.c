@@ -5,11 +5,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "audit/wrong.h"
@@ -25,6 +27,7 @@
  */
 #define SCAN_NAMES 256u
 #define TURN_NAMES 1024u
+#define LATER_SEC 10
 
 struct name {
 	STAILQ_ENTRY(name) link;
@@ -43,6 +46,7 @@ struct name {
  * @nr_names: how many
  * @scan: being looked through, or NULL
  * @rescan: to be looked through, from the start: names were lost
+ * @later: likewise, when the timer says so: a file has no verdict yet
  * @task: of the file that is audited, or NULL
  * @result: of that
  * @filter: for @result: settings may change while it is made
@@ -58,14 +62,20 @@ struct watch {
 	unsigned int nr_names;
 	DIR *scan;
 	bool rescan;
+	bool later;
 	struct task *task;
 	struct result result;
 	char *filter;
 };
 
-/* @more: eventfd: a directory has names that were not tried in its turn */
+/**
+ * struct watches - all
+ * @more: eventfd: a directory has names that were not tried in its turn
+ * @timer: timerfd: for @later of some
+ */
 struct watches {
 	struct source more;
+	struct source timer;
 	struct watches_conf c;
 	TAILQ_HEAD(, watch) list;
 	bool quiet;
@@ -88,6 +98,15 @@ static void add_name(struct watch *w, const char *text)
 	strcpy(n->text, text);
 	STAILQ_INSERT_TAIL(&w->names, n, link);
 	w->nr_names++;
+}
+
+/* Its files without a verdict are tried again in a while. */
+static void try_later(struct watch *w)
+{
+	const struct itimerspec in = { .it_value = { .tv_sec = LATER_SEC } };
+
+	w->later = true;
+	timerfd_settime(w->all->timer.fd, 0, &in, NULL);
 }
 
 static struct name *take_name(struct watch *w)
@@ -168,6 +187,8 @@ static int open_input(struct watch *w, const char *name)
 	fd = openat(w->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
 				  O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			try_later(w);
 		warn("%s/%s: %s", w->path, name, strerror(errno));
 		return -1;
 	}
@@ -226,6 +247,7 @@ static void begin(struct watch *w, int input)
 		     strerror(-ret));
 		close(input);
 		task_free(t);
+		try_later(w);
 		return;
 	}
 	t->fd[AGENT_KEYS] = input;
@@ -240,6 +262,8 @@ static void begin(struct watch *w, int input)
 	/* rare, and one small file to be synced: not worth a task */
 	fail("%s/%s: %s", w->path, w->result.name, t->error.text);
 	result_finish(&w->result, part, t, ret);
+	if (w->result.later)
+		try_later(w);
 	task_free(t);
 }
 
@@ -256,6 +280,7 @@ static void try_name(struct watch *w, const char *name)
 	w->filter = strdup(w->conf->target);
 	if (!w->filter) {
 		close(input);
+		try_later(w);
 		return;
 	}
 	strcpy(r->name, name);
@@ -300,6 +325,23 @@ static void go_on(struct source *source, short events)
 	eventfd_read(source->fd, &unused);
 	TAILQ_FOREACH(w, &all->list, link)
 		next(w);
+}
+
+static void timer_ready(struct source *source, short events)
+{
+	struct watches *all = (struct watches *)((char *)source -
+				offsetof(struct watches, timer));
+	struct watch *w;
+	__u64 unused;
+
+	(void)events;
+	if (read(source->fd, &unused, sizeof(unused)) < 0)
+		return;
+	TAILQ_FOREACH(w, &all->list, link) {
+		w->rescan |= w->later;
+		w->later = false;
+		next(w);
+	}
 }
 
 /* Events */
@@ -467,7 +509,9 @@ void watches_ended(struct watches *all, struct task *t)
 {
 	struct watch *w = t->owner;
 
-	if (t->ret != -ECANCELED && t->ret != -EAGAIN)
+	if (w->result.later)
+		try_later(w);
+	else if (t->ret != -ECANCELED && t->ret != -EAGAIN)
 		stats_add(&all->c.stats->files_done, 1);
 	if (t->ret)
 		warn("%s/%s: %s", w->path, w->result.name, t->error.text);
@@ -491,11 +535,14 @@ struct watches *watches_new(const struct watches_conf *c)
 	TAILQ_INIT(&all->list);
 	all->more.ready = go_on;
 	all->more.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (all->more.fd >= 0 && !loop_add(c->loop, &all->more, POLLIN))
+	all->timer.ready = timer_ready;
+	all->timer.fd = timerfd_create(CLOCK_MONOTONIC,
+				       TFD_CLOEXEC | TFD_NONBLOCK);
+	if (all->more.fd >= 0 && all->timer.fd >= 0 &&
+	    !loop_add(c->loop, &all->more, POLLIN) &&
+	    !loop_add(c->loop, &all->timer, POLLIN))
 		return all;
-	if (all->more.fd >= 0)
-		close(all->more.fd);
-	free(all);
+	watches_free(all);
 	return NULL;
 }
 
@@ -509,6 +556,10 @@ void watches_free(struct watches *all)
 	while (!TAILQ_EMPTY(&all->list))
 		leave(TAILQ_FIRST(&all->list));
 	loop_remove(all->c.loop, &all->more);
-	close(all->more.fd);
+	loop_remove(all->c.loop, &all->timer);
+	if (all->more.fd >= 0)
+		close(all->more.fd);
+	if (all->timer.fd >= 0)
+		close(all->timer.fd);
 	free(all);
 }
