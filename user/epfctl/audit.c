@@ -684,7 +684,7 @@ static int audit_files(const struct audit_ask *ask, const int *fds, __u64 keys)
 
 int audit_run(const struct audit_ask *ask)
 {
-	int fds[AUDIT_KEYS_MAX];
+	int fds[AUDIT_KEYS_MAX] = { 0 };
 	struct stat st;
 	__u64 keys = 0;
 	int nr, ret;

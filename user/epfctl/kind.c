@@ -15,11 +15,11 @@ const char kind_help[] =
 
 static bool parse_kind(__u8 *kind, const char *arg)
 {
-	__u8 k;
+	unsigned int k;
 
 	for (k = 0; k <= EPF_KIND_MAX; k++)
 		if (!strcmp(arg, epf_kind_name(k))) {
-			*kind = k;
+			*kind = (__u8)k;
 			return true;
 		}
 	fail("--kind '%s' is none of lanes, ge, gebl, apbf, apbbf, tlbf, dict, "

@@ -174,7 +174,7 @@ static bool collect(struct epf_cover_double *c, unsigned int v, int *weight)
 
 	for (n = 0; n <= total; n++)
 		nr += !!weight[n];
-	term = calloc(nr, sizeof(*term));
+	term = nr ? calloc(nr, sizeof(*term)) : NULL;
 	if (!term)
 		return false;
 	c->term[v] = term;

@@ -325,15 +325,15 @@ static void epoch_info(const struct epf_mem *m, const struct epf_fill *fill,
 {
 	__u32 parts = m->lanes.geom.parts;
 	__u64 e = m->state.epoch - age;
+	__u64 bits = fill->lines * parts * EPF_LANE_BITS;
 	__u32 l = e % EPF_LANES;
 
-	if (e < EPF_EPOCH_FIRST)
+	if (e < EPF_EPOCH_FIRST || !bits)
 		return;
 	info->epoch = e;
 	info->inserts = age ? m->state.ring[l].inserts : epoch_inserts(m);
 	info->age_ns = now_ns - m->state.ring[l].start_ns;
-	info->fill_ppt = fill->bits[l] * EPF_RATE_ONE /
-			 (fill->lines * parts * EPF_LANE_BITS);
+	info->fill_ppt = fill->bits[l] * EPF_RATE_ONE / bits;
 	info->fpr_ppt = epf_q56_to_ppt(epf_fill_lane_q56(fill, parts, l));
 }
 

@@ -717,7 +717,7 @@ int epf_snap_head(int fd, struct epf_snap_header *header,
 static int open_fd(int fd, struct epf_snap_file *f, epf_progress_fn progress,
 		   void *ctx, enum epf_snap_fault *fault)
 {
-	__u64 bytes;
+	__u64 bytes = 0;
 	int ret;
 
 	ret = read_head(fd, &f->header, &bytes, fault);

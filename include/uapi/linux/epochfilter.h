@@ -240,8 +240,8 @@ struct epf_shape_chain {
  *	double hashing
  * @apbf: k + l (at most 128) slices of slice_bits (64 .. 2^38), a key in k of
  *	them; the window is l generations
- * @apbbf: slices of blocks blocks of block_bits (64, 128, 256, 512), in which
- *	a key has bits (a power of two, at most block_bits / 2) positions
+ * @apbbf: slices have so many blocks of block_bits (64, 128, 256, 512), in one of
+ *	which a key has bits (a power of two, at most block_bits / 2) positions
  * @tlbf: slices of words_first 64-bit words at first, later of words_min ..
  *	words_max (2^32) by the rate; words_min for k keys at least; the window
  *	is l generations of a steady rate
