@@ -101,9 +101,8 @@ struct sight {
 	bool before[2]; /* told present before it: one of both is a false positive */
 };
 
-/* So many lines and bits that a clean run is spoilt by a false positive among
- * its pairs of sightings in one of 2000 at the most; few lines, so that threads
- * meet.
+/* So many lines and bits that few pairs of sightings are left out for a false
+ * positive before both; few lines, so that threads meet.
  */
 struct shape {
 	__u32 parts, bits;
