@@ -155,12 +155,18 @@ static int do_info(struct epf_file *file, void *args)
 	return 0;
 }
 
-/* A table that is no longer there may only have been exchanged: then what was
- * asked of it is asked of the next.
+/* A table that is no longer there, of a filter that is, has been replaced by a
+ * RESTORE or a CLEAR. What was asked of it has taken place before that, which has
+ * left nothing of it; to ask the next one instead would not end beside somebody
+ * who restores without pause.
  */
-static int exchanged(const struct epf_filter *f, int err)
+static int replaced(const struct epf_filter *f, const struct epf_table *t,
+		    int err)
 {
-	return err == -ENODEV && rcu_access_pointer(f->table) ? -EAGAIN : err;
+	if ((err == -ENODEV || err == -EAGAIN) && READ_ONCE(t->retired) &&
+	    rcu_access_pointer(f->table))
+		return 0;
+	return err;
 }
 
 static int do_rotate(struct epf_file *file, void *args)
@@ -171,14 +177,12 @@ static int do_rotate(struct epf_file *file, void *args)
 
 	if (a->reserved || !a->count || a->count > EPF_EPOCHS)
 		return -EINVAL;
-	do {
-		t = epf_filter_table(file->filter);
-		if (!t)
-			return -ENODEV;
-		err = exchanged(file->filter, epf_table_rotate(t, a->count));
-		a->epoch = epf_load(&t->state.epoch);
-		epf_table_put(t);
-	} while (err == -EAGAIN);
+	t = epf_filter_table(file->filter);
+	if (!t)
+		return -ENODEV;
+	err = replaced(file->filter, t, epf_table_rotate(t, a->count));
+	a->epoch = epf_load(&t->state.epoch);
+	epf_table_put(t);
 	return err;
 }
 
@@ -211,7 +215,7 @@ static int do_clear(struct epf_file *file, void *args)
 			return -ENODEV;
 		err = epf_is_fluid(t) ? clear_fluid(file->filter, t) :
 					epf_table_clear(t);
-		err = exchanged(file->filter, err);
+		err = replaced(file->filter, t, err);
 		epf_table_put(t);
 	} while (err == -EAGAIN);
 	return err;
@@ -234,15 +238,15 @@ static void undo_begin(struct epf_file *file, const void *args)
 	epf_snap_cancel(file);
 }
 
-/* Of what the filter contains when it has begun: what is exchanged after that
- * ends it.
+/* Of what the filter contains when it is attached; it may be over when this
+ * returns, as at any later time. A table that has been swapped since may have got
+ * it after that: then nobody else stops it.
  */
 static struct epf_journal *new_journal(struct epf_filter *f, u32 order,
 				       u32 shards)
 {
 	struct epf_journal *j;
 	struct epf_table *t;
-	bool stays;
 
 	do {
 		t = epf_filter_table(f);
@@ -250,12 +254,10 @@ static struct epf_journal *new_journal(struct epf_filter *f, u32 order,
 			return ERR_PTR(-ENODEV);
 		j = t->owned ? ERR_PTR(-EOPNOTSUPP) :
 			       epf_journal_begin(t, order, shards);
-		stays = (IS_ERR(j) && j != ERR_PTR(-ENODEV)) ||
-			rcu_access_pointer(f->table) == t;
-		if (!stays && !IS_ERR(j))
-			epf_journal_end(j);
+		if (!IS_ERR(j) && rcu_access_pointer(f->table) != t)
+			epf_journal_stop(j);
 		epf_table_put(t);
-	} while (!stays);
+	} while (j == ERR_PTR(-ENODEV)); /* replaced before it was attached */
 	return j;
 }
 

@@ -256,12 +256,10 @@ void epf_journal_over(struct epf_table *t)
 }
 
 /**
- * epf_journal_end() - drop the descriptor's reference
+ * epf_journal_stop() - likewise, if the table still has this one
  * @j: journal
- *
- * Context: process; sleeps for a grace period.
  */
-void epf_journal_end(struct epf_journal *j)
+void epf_journal_stop(struct epf_journal *j)
 {
 	struct epf_table *t = j->table;
 
@@ -269,6 +267,17 @@ void epf_journal_end(struct epf_journal *j)
 	if (journal_locked(t) == j)
 		detach_locked(t);
 	epf_table_unlock(t);
+}
+
+/**
+ * epf_journal_end() - drop the descriptor's reference
+ * @j: journal
+ *
+ * Context: process; sleeps for a grace period.
+ */
+void epf_journal_end(struct epf_journal *j)
+{
+	epf_journal_stop(j);
 	synchronize_rcu(); /* no writer has it any more */
 	journal_put(j);
 }

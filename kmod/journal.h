@@ -43,6 +43,7 @@ struct epf_journal {
 
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 				      u32 shards);
+void epf_journal_stop(struct epf_journal *j);
 void epf_journal_end(struct epf_journal *j);
 void epf_journal_over(struct epf_table *t);
 void epf_journal_rotated(struct epf_table *t, u64 now_ns);
