@@ -191,13 +191,13 @@ static int ask(struct epf_table *t, u64 digest)
 	return epf_table_test(t, &p);
 }
 
-/* Nobody floods an epoch whose end is late. */
+/* Nobody floods an epoch whose end is late, or told by a clock as well. */
 static bool has_room(const struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
 	u64 keys = epf_count_of(epf_load(&t->state.count), e);
 
-	if (!t->owned)
+	if (!t->owned && t->window.mode != EPF_MODE_BOTH)
 		return true;
 	return keys < (epf_is_fluid(t) ? FLUID_KEYS :
 				     FLOOD * t->window.epoch_inserts);

@@ -58,7 +58,7 @@ static const struct shape {
 	{ EPF_KIND_LANES },
 	{ EPF_KIND_DICT, { .dict = {
 		.buckets = 800, .yard = 80, .generations = 5, .tag_bits = 5,
-		.rem_bits = 30, .slots = 8, .lines = 1,
+		.rem_bits = 40, .slots = 8, .lines = 1,
 	} } },
 	{ EPF_KIND_TLBF, { .tlbf = {
 		.words_first = 512, .words_min = 512, .words_max = 1 << 16,

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define T (1400 * MS)
+#define T (5600 * MS)
 #define EPOCH_NS (T / 7)
 #define BATCH 16u
 #define BATCHES_MAX 100000u

@@ -124,6 +124,7 @@ static void try_mode(const char *name, __u8 mode, __u64 window, due_fn due)
 	tap_ok(!t.lost && t.checked > CHECKS_MIN,
 	       "%s: none lost of %llu batches due, back to %llu before", name,
 	       t.checked, t.reach);
+	test_wait_epoch(fd, info.epoch + 1); /* its timer may be late */
 	e = test_info(fd).epoch;
 	tap_ok(e > info.epoch, "%s: epochs end: %llu", name, e - info.epoch);
 	if (mode == EPF_MODE_TIME || mode == EPF_MODE_BOTH)
@@ -135,7 +136,7 @@ static void try_mode(const char *name, __u8 mode, __u64 window, due_fn due)
 	info = test_info(fd);
 	tap_ok(info.covered_ns <= test_now() - born &&
 	       info.covered_inserts <= info.stats.inserts &&
-	       info.covered_inserts > 0,
+	       (info.covered_inserts > 0 || mode == EPF_MODE_TIME),
 	       "%s: the last %llu insertions and %llu ms are covered", name,
 	       info.covered_inserts, info.covered_ns / MS);
 	close(fd);

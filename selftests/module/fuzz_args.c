@@ -224,7 +224,7 @@ static void fill_read(struct fuzzer *f, union fuzz_args *a)
 	a->read.flags = state ? EPF_SNAP_STATE : 0;
 	a->read.offset = state ? 0 : fuzz_draw(f, 4) * EPF_SNAP_PIECE;
 	a->read.bytes = state ? sizeof(struct epf_snap_owned) :
-				fuzz_draw(f, 600) * 8;
+				fuzz_draw(f, fuzz_draw(f, 2) ? 40 : 600) * 8;
 	a->read.data = (uintptr_t)fuzz_image;
 }
 
@@ -246,7 +246,7 @@ const struct fuzz_command fuzz_commands[] = {
 	COMMAND(KEY, struct epf_key_args, 12, false, fill_nothing),
 	COMMAND(SNAP_BEGIN, struct epf_snap, 16, false, fill_begin),
 	COMMAND(SNAP_END, struct epf_snap, 16, false, fill_nothing),
-	COMMAND(SNAP_READ, struct epf_snap_read, 8, false, fill_read),
+	COMMAND(SNAP_READ, struct epf_snap_read, 24, false, fill_read),
 	COMMAND(RESTORE, struct epf_restore, 4, false, fill_restore),
 	COMMAND(JOURNAL, struct epf_journal_args, 16, false, fill_journal),
 };

@@ -40,7 +40,8 @@ struct inserter {
 static struct inserter inserters[THREADS];
 static int fd;
 static bool stop;
-static pthread_rwlock_t resting = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_rwlock_t resting = /* who wants them to rest comes first */
+	PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 /* Keys of its own and some that all have, in batches of up to BATCH_MAX. */
 static void *insert(void *arg)

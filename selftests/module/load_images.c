@@ -11,9 +11,9 @@
  * None of it rests on how fast the machine is: where epochs end by count, the
  * threads are shut out while the epoch is filled up to the phase wanted, until
  * the copy has begun; and a copy waits in between until each of them has gone on.
- * They go on by a few batches then: while a copy is being made such epochs do not
- * end, and a filter that gets more than it was made for says yes to whatever is
- * lost.
+ * They go on by a few batches then: while a copy is being made epochs do not end,
+ * no memory is added, and a filter that gets more than it was made for says yes to
+ * whatever is lost.
  */
 #include "epftest.h"
 
@@ -138,19 +138,18 @@ static void note_done(struct copy *c)
 		c->done[i] = done(i);
 }
 
-/* Until each has inserted something from now on. Who is in the middle of a batch
- * may have begun it before.
+/* Until each has inserted something from now on, and by @batches at most. Who is
+ * in the middle of a batch may have begun it before.
  */
-static void let_others_go_on(void)
+static void let_others_go_on(__u64 batches)
 {
 	__u64 seen[THREADS];
 	int i;
 
 	for (i = 0; i < THREADS; i++) {
 		seen[i] = done(i);
-		if (!in_time())
-			__atomic_store_n(&inserters[i].may, seen[i] + GO_ON,
-					 __ATOMIC_RELAXED);
+		__atomic_store_n(&inserters[i].may, seen[i] + batches,
+				 __ATOMIC_RELAXED);
 	}
 	for (i = 0; i < THREADS; i++)
 		while (done(i) < seen[i] + 2)
@@ -180,7 +179,7 @@ static void read_words(void *to, __u64 bytes)
 		if (!step)
 			return;
 		if (step % (STEPS / WAIT_STEPS) == 1)
-			let_others_go_on();
+			let_others_go_on(GO_ON);
 	}
 }
 
@@ -318,10 +317,12 @@ static __u64 lost_in_stale(void)
 }
 
 /* Memory may come and go until a snapshot begins, and not from then on: one that
- * is in time is never void, whatever the worker and its timer are at.
+ * is in time is never void, whatever the worker and its timer are at. What changes
+ * with time does so with keys without pause.
  */
 static __u32 void_ones(void)
 {
+	__u64 batches = in_time() ? LOG : GO_ON;
 	struct epf_snap_read r = { .size = sizeof(r), .flags = EPF_SNAP_STATE,
 				   .bytes = sizeof(struct epf_snap_owned) };
 	static struct epf_snap_owned state;
@@ -333,7 +334,7 @@ static __u32 void_ones(void)
 				      .pin_ns = EPF_PIN_MAX_NS };
 
 		test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_BEGIN, &a));
-		let_others_go_on();
+		let_others_go_on(batches);
 		wrong += !!test_ioctl(load.fd, EPF_IOC_SNAP_READ, &r);
 		a = (struct epf_snap){ .size = sizeof(a) };
 		wrong += !!test_ioctl(load.fd, EPF_IOC_SNAP_END, &a);
@@ -364,7 +365,7 @@ static void start(__u32 kind)
 	for (i = 0; i < STREAMS; i++) {
 		inserters[i].stream = (__u64)i + 1;
 		inserters[i].done = 0;
-		inserters[i].may = in_time() ? ~0ULL : 0;
+		inserters[i].may = 0;
 	}
 	for (i = 0; i < THREADS; i++)
 		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
@@ -394,7 +395,7 @@ static void law(__u32 kind)
 	__u64 stale;
 
 	start(kind);
-	let_others_go_on();
+	let_others_go_on(GO_ON);
 	wrong = void_ones();
 	for (n = 0; n < COPIES || (in_time() && test_now() < until); n++) {
 		c = take(n % EIGHTHS, false);

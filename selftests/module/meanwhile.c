@@ -276,22 +276,26 @@ static void try_restore(__u32 kind)
 	close(fd);
 }
 
-/* Of some MiB. */
+/* There is memory for a journal of some MiB, or for another filter. */
 #define JOURNAL_ORDER 17
 #define JOURNAL_POINTS 1
 static void try_journal(void)
 {
+	struct epf_params p = test_params(NAME "-2", 2 * MIB / 64, 2, 10, 700);
 	int fd = make_usual(EPF_KIND_LANES), i, wrong = 0;
 
 	test_demand(!journal(fd, 0, JOURNAL_ORDER));
 	limit(test_info(fd).memory_bytes / MIB + 1);
 	test_demand(!journal(fd, EPF_JOURNAL_END, 0));
 	for (i = 0; i < TIMES; i++) {
+		close(test_make(&p));
+		test_demand(!test_destroy(p.name, 0));
 		wrong += !!journal(fd, 0, JOURNAL_ORDER);
 		wrong += !!journal(fd, EPF_JOURNAL_END, 0);
 	}
 	limit(0);
-	test_is(wrong, 0, "memory for one: JOURNAL %d times", TIMES);
+	test_is(wrong, 0, "memory of a filter destroyed: JOURNAL %d times",
+		TIMES);
 	close(fd);
 }
 

@@ -368,7 +368,7 @@ static void try_race(void)
 	limit("max_filters", CAP_FILTERS);
 	run_race();
 	tap_ok(race.most <= CAP_FILTERS * RACE_BYTES &&
-	       nr_filters() == CAP_FILTERS,
+	       nr_filters() <= CAP_FILTERS,
 	       "the same with max_filters: never more than %d", CAP_FILTERS);
 	tap_ok(race.refused > 0 && !race.other, "%d times ENOSPC, nothing else",
 	       race.refused);

@@ -29,6 +29,7 @@
 #define EIGHTHS 8u
 #define PHASES (EPF_EPOCHS * EIGHTHS)
 #define EACH 2u /* snapshots of each phase */
+#define SNAPSHOTS_MAX 20000u /* some 600 come to all phases */
 
 struct batch {
 	__u64 low, high; /* epochs before and after it */
@@ -38,6 +39,7 @@ struct inserter {
 	pthread_t id;
 	__u64 stream;
 	__u64 done; /* batches; written by the thread, with release */
+	__u64 noted; /* of these, when a copy began; plain numbers */
 	struct batch log[LOG];
 };
 
@@ -46,6 +48,15 @@ static bool stop;
 static int fd;
 static char lines[LINES * EPF_LINE_BYTES] __attribute__((aligned(64)));
 
+/* Whoever is asked for what a copy has still finds it in the log. */
+static void wait_for_copy(const struct inserter *t, __u64 n)
+{
+	while (n - __atomic_load_n(&t->noted, __ATOMIC_RELAXED) >=
+		       LOG - 2 * BACK &&
+	       !__atomic_load_n(&stop, __ATOMIC_RELAXED))
+		sched_yield();
+}
+
 static void *insert(void *arg)
 {
 	struct inserter *t = (struct inserter *)arg;
@@ -53,6 +64,7 @@ static void *insert(void *arg)
 	__u64 n;
 
 	for (n = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); n++) {
+		wait_for_copy(t, n);
 		b = &t->log[n % LOG];
 		b->low = test_info(fd).epoch;
 		test_insert(fd, t->stream, n * BATCH, BATCH);
@@ -76,8 +88,11 @@ static void note_done(struct copy *c)
 {
 	int i;
 
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < THREADS; i++) {
 		c->done[i] = done(i);
+		__atomic_store_n(&inserters[i].noted, c->done[i],
+				 __ATOMIC_RELAXED);
+	}
 }
 
 /* Until each thread has inserted something from now on. */
@@ -310,7 +325,6 @@ int main(void)
 					  EPOCH * EPF_LIVE_EPOCHS);
 	static struct outcome o;
 	struct sums late = { 0 }, torn = { 0 };
-	__u64 end;
 	char *from;
 	int i, other;
 
@@ -324,8 +338,7 @@ int main(void)
 		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
 					    &inserters[i]));
 	}
-	end = test_now() + 4 * PATIENCE_NS;
-	while (o.phases < PHASES && test_now() < end)
+	while (o.phases < PHASES && o.snapshots < SNAPSHOTS_MAX)
 		one(&o, from, other);
 	spoil(from, TOO_LATE, &late, loses);
 	spoil(from, TORN, &torn, revives);

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #define RUN_NS (8 * SEC)
+#define CHECKED_MIN 100u
 #define WINDOW 70000u
 #define EPOCH (WINDOW / 7)
 #define BATCH 64u /* bits of one bitmap word */
@@ -219,6 +220,17 @@ static const struct {
 	{ "churner", churner }, { "reader", reader },
 };
 
+static bool all_played(void *arg)
+{
+	size_t i;
+
+	(void)arg;
+	for (i = 0; i < ARRAY_LEN(players); i++)
+		if (!shared->rounds[i])
+			return false;
+	return shared->checked > CHECKED_MIN;
+}
+
 static void setup(void)
 {
 	struct epf_params p = test_params(names[0], 1 << 15, 2, 14, WINDOW);
@@ -251,6 +263,7 @@ int main(void)
 		}
 	}
 	test_sleep(RUN_NS);
+	test_wait(all_played, NULL);
 	shared->stop = true;
 	for (i = 0; i < ARRAY_LEN(players); i++) {
 		test_demand(waitpid(pids[i], &status, 0) == pids[i]);
@@ -259,7 +272,7 @@ int main(void)
 	for (i = 0; i < ARRAY_LEN(players); i++)
 		tap_ok(exited[i] && shared->rounds[i], "%s: %llu rounds",
 		       players[i].name, shared->rounds[i]);
-	tap_ok(shared->checked > 100, "%llu batches of %u keys were due",
+	tap_ok(shared->checked > CHECKED_MIN, "%llu batches of %u keys were due",
 	       shared->checked, BATCH);
 	test_is(shared->lost, 0, "none was lost");
 	tap_ok(test_kernel_calm(), "the kernel has not complained");

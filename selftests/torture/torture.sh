@@ -46,7 +46,7 @@ each_happened() {
 
 # A table is freed after a grace period, by a worker.
 no_areas() {
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+	for _ in $(seq 240); do
 		grep -q -e epf_ -e '\[epochfilter\]' /proc/vmallocinfo || return 0
 		sleep 0.5
 	done
