@@ -238,26 +238,23 @@ static void undo_begin(struct epf_file *file, const void *args)
 	epf_snap_cancel(file);
 }
 
-/* Of what the filter contains when it is attached; it may be over when this
- * returns, as at any later time. A table that has been swapped since may have got
- * it after that: then nobody else stops it.
+/* Of what the filter contains now; it may be over when this returns, as at any
+ * later time. A table that has been swapped since may have got it after that:
+ * then nobody else stops it.
  */
 static struct epf_journal *new_journal(struct epf_filter *f, u32 order,
 				       u32 shards)
 {
+	struct epf_table *t = epf_filter_table(f);
 	struct epf_journal *j;
-	struct epf_table *t;
 
-	do {
-		t = epf_filter_table(f);
-		if (!t)
-			return ERR_PTR(-ENODEV);
-		j = t->owned ? ERR_PTR(-EOPNOTSUPP) :
-			       epf_journal_begin(t, order, shards);
-		if (!IS_ERR(j) && rcu_access_pointer(f->table) != t)
-			epf_journal_stop(j);
-		epf_table_put(t);
-	} while (j == ERR_PTR(-ENODEV)); /* replaced before it was attached */
+	if (!t)
+		return ERR_PTR(-ENODEV);
+	j = t->owned ? ERR_PTR(-EOPNOTSUPP) :
+		       epf_journal_begin(t, order, shards);
+	if (!IS_ERR(j) && rcu_access_pointer(f->table) != t)
+		epf_journal_stop(j);
+	epf_table_put(t);
 	return j;
 }
 

@@ -186,16 +186,17 @@ static struct epf_journal *journal_new(struct epf_table *t, u32 order,
 	return j;
 }
 
+/* That of a table which is retired is over from the beginning. */
 static int attach(struct epf_table *t, struct epf_journal *j)
 {
 	int err = 0;
 
 	epf_table_lock(t);
-	if (journal_locked(t))
+	if (journal_locked(t)) {
 		err = -EBUSY;
-	else if (t->retired)
-		err = -ENODEV;
-	if (!err) {
+	} else if (t->retired) {
+		epf_store_release(&head_of(j)->over, 1);
+	} else {
 		rcu_assign_pointer(t->journal, j);
 		WRITE_ONCE(t->plain, false);
 	}
@@ -222,8 +223,7 @@ static void detach_locked(struct epf_table *t)
  *
  * Context: process; sleeps for a grace period.
  * Return: the journal, whose writers are all insertions that begin after this;
- * or an error pointer: -EBUSY: it has one; -ENODEV; -E2BIG, -ENOSPC: limits;
- * -ENOMEM.
+ * or an error pointer: -EBUSY: it has one; -E2BIG, -ENOSPC: limits; -ENOMEM.
  */
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 				      u32 shards)
