@@ -39,6 +39,7 @@ def loaded(path):
     return pcap.load(path)
 
 
+@tap.twice
 def law(find, n):
     path = find()
     packets = loaded(path).packets
@@ -68,6 +69,7 @@ def law_editcap(find, n):
     return f"editcap removes {missed[:5]}, epfctl does not" if missed else None
 
 
+@tap.twice
 def law_whole(find, n):
     """Law 3: equal records. (editcap takes minutes for -D 1000000.)"""
     path = find()

@@ -124,6 +124,7 @@ def first_difference(got, want):
     return None
 
 
+@tap.twice
 def by_key(find, options, key, flags, max_bytes, n, first_seen=False):
     path = find()
     capture = pcap.load(path)
@@ -208,6 +209,7 @@ def time_law(packets, removed, window_ns):
     return None
 
 
+@tap.twice
 def by_time(find, text, window_ns, first_seen=False):
     path = find()
     packets = pcap.load(path).packets
@@ -235,6 +237,7 @@ def by_time_editcap(find, text):
     return f"editcap removes {missed[:5]}, epfctl does not" if missed else None
 
 
+@tap.twice
 def by_rate():
     """From a pipe, with enough rate: the same as from the file."""
     path = bursts()
@@ -268,6 +271,7 @@ def saturation():
 
 # the window's other options, and what is written
 
+@tap.twice
 def first_seen(n):
     rng = random.Random(n)
     data = [b"%d" % rng.randint(0, 3 * n) for _ in range(40 * n + 2000)]
@@ -279,6 +283,7 @@ def first_seen(n):
     return first_difference(oracle.align(packets, out.packets), want)
 
 
+@tap.twice
 def action_count(find):
     path = find()
     out, report = tool.dedup(path, "-D", "100", "--action", "count")
@@ -300,6 +305,7 @@ def removed_file(find):
     return None if gone == want else "not what is missing from OUT"
 
 
+@tap.twice
 def strict(find):
     path = find()
     out, report = tool.dedup(path, "-D", "100", "--strict")
