@@ -303,7 +303,7 @@ def interrupted(number):
                            stderr=subprocess.PIPE)
     run.stdin.write(whole()[:100000])
     run.stdin.flush()
-    for _ in range(200):
+    for _ in range(6000):
         if len(os.listdir(BOX)) == len(left) + 2:
             break
         time.sleep(.05)
@@ -312,7 +312,7 @@ def interrupted(number):
     time.sleep(.1)
     run.send_signal(number)
     try:
-        run.stderr_text = run.communicate(timeout=20)[1]
+        run.stderr_text = run.communicate(timeout=300)[1]
     except subprocess.TimeoutExpired:
         run.kill()
         return "it does not stop"
