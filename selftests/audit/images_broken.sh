@@ -6,6 +6,7 @@
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
+. selftests/core/says.sh
 
 CC=${CC:-cc}
 sanitize='-fsanitize=address,undefined -fno-sanitize-recover'
@@ -28,8 +29,7 @@ build() {
 
 # A claim fails, or a sanitizer says why it stopped; no other crash counts.
 noticed() {
-	timeout 600 "$tmp/images" 4000 > "$tmp/log" 2>&1
-	grep -qE '^not ok|ERROR: AddressSanitizer|runtime error' "$tmp/log"
+	says '^not ok|ERROR: AddressSanitizer|runtime error' "$tmp/images" 4000
 }
 
 # usage: broken WHAT FILE EDIT

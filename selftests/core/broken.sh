@@ -6,6 +6,7 @@
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
+. selftests/core/says.sh
 
 CC=${CC:-cc}
 command -v "$CC" > /dev/null || ktap_skip_all "no $CC"
@@ -42,7 +43,7 @@ build() {
 
 # A law fails and says so; a crash does not count, nor does a loop.
 law_fails() {
-	timeout 300 "$tmp/$name" laws | grep '^not ok'
+	says '^not ok' "$tmp/$name" laws
 }
 
 # usage: broken WHAT EDIT

@@ -22,9 +22,8 @@ build() {
 		-o "$tmp/gauge" -lm
 }
 
-# The first claim that fails is enough.
 law_fails() {
-	timeout 300 "$tmp/gauge" "$name" | grep -m 1 '^not ok'
+	says '^not ok' "$tmp/gauge" "$name"
 }
 
 # usage: at FUNCTION EDIT: within that function only
