@@ -143,6 +143,7 @@ static void holds(const char *name, bool first)
 int main(void)
 {
 	struct outcome o;
+	int i = 0;
 
 	lanes.line = (struct epf_line *)aligned_alloc(EPF_LINE_BYTES,
 						      LINES * sizeof(*lanes.line));
@@ -155,7 +156,9 @@ int main(void)
 	holds("first-seen", true);
 	law(false, RACE_OR_SEES_SELF, &o);
 	tap_ok(o.none, "caught: an OR that tells the word afterwards: %llu rounds", o.none);
-	law(false, RACE_OR_SEES_NONE, &o);
+	do /* until two have met in a line */
+		law(false, RACE_OR_SEES_NONE, &o);
+	while (!o.both && ++i < 20);
 	tap_ok(o.both, "caught: an OR that tells nothing: %llu rounds", o.both);
 	free(lanes.line);
 	return tap_end();

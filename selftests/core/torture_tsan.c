@@ -38,7 +38,7 @@
 #define THREADS (WORKERS + 1)
 #define SLOTS 2
 #define STEPS 10000  /* of each worker */
-#define ROUNDS 8     /* of a broken variant, until it is caught */
+#define ROUNDS 64    /* of a broken variant, until it is caught */
 #define RECENT 256u  /* own keys that a thread remembers */
 #define LINES_MAX 1024u
 #define LOG 8192u    /* epochs of a table that are logged */
