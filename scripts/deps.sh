@@ -55,6 +55,7 @@ say() {
 
 apt() {
 	DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=600 \
+		-o Acquire::Retries=5 -o Acquire::http::Timeout=60 \
 		-o APT::Sandbox::User=root "$@"
 }
 
@@ -152,9 +153,13 @@ missing_servers() {
 
 refresh_lists() {
 	[ -z "$refreshed" ] || return 1
-	refreshed=1
 	say 'refreshing the package lists'
-	apt update >/dev/null
+	apt -o APT::Update::Error-Mode=any update >/dev/null && refreshed=1
+}
+
+# Lists that are there and name no kernel need no other try.
+learn_kernel() {
+	choose_kernel || [ -n "$refreshed" ]
 }
 
 install_packages() {
@@ -191,14 +196,18 @@ fetch_servers() {
 	[ -z "$(missing_servers)" ]
 }
 
-# Runs a step that leaves its output in $log; refreshes the lists before a
-# second try.
+# Runs a step that leaves its output in $log: again after each of $pauses, with
+# lists that are fresh. Once one step has given up, no other waits as long.
 attempt() {
-	"$@" && return
-	if [ "$(id -u)" -eq 0 ] && refresh_lists; then
+	for pause in $pauses 0; do
 		"$@" && return
-	fi
-	echo "$log" | tail -n 20 >&2
+		[ "$pause" -gt 0 ] || break
+		say "that failed, trying again in $pause s"
+		sleep "$pause"
+		[ "$(id -u)" -ne 0 ] || refresh_lists
+	done
+	pauses=5
+	[ -z "$log" ] || echo "$log" | tail -n 20 >&2
 	return 1
 }
 
@@ -206,6 +215,8 @@ action=install
 upgrade=
 purposes=
 refreshed=
+pauses='5 30 120'
+log=
 for arg in "$@"; do
 	case $arg in
 	--print | --check | --install | --kernel) action=${arg#--} ;;
@@ -227,7 +238,8 @@ if [ "$action" = kernel ] || want build vm || want_debug; then
 	if ! choose_kernel; then
 		# A machine that never fetched the lists knows no kernel.
 		if [ "$action" = install ] && [ "$(id -u)" -eq 0 ]; then
-			refresh_lists && choose_kernel
+			refresh_lists
+			attempt learn_kernel
 		fi
 	fi
 	if [ -z "$kernel" ]; then
@@ -261,4 +273,4 @@ unserved=$(missing_servers | paste -s -d ' ')
 [ -z "$missing" ] || say "missing, run as root: apt-get install --no-install-recommends $missing"
 [ -z "$absent" ] || say "missing test captures: $absent (from Debian's package pathspider)"
 [ -z "$unserved" ] || say "missing: $unserved (from Debian's package prometheus)"
-[ -z "$missing$absent$unserved" ]
+[ -z "$missing$absent$unserved" ] && say 'everything is there'
