@@ -83,8 +83,8 @@ module() {
 		make -s -C "$here/torture" KREL="$1" KDIR="$2" OUT="$built/torture" >&2
 }
 
-# Each sets image and modules and makes the modules in $built; sets more, seconds
-# for one program, steps of the torture.
+# Each sets image and modules and makes the modules in $built; sets more, and steps
+# of the torture.
 prepare_rt() {
 	local release
 	release=$("$top/scripts/deps.sh" --kernel) || return
@@ -102,7 +102,7 @@ prepare_debug() {
 	local dir
 	dir=$("$top/scripts/kernel.sh" debug) && module debug "$dir" || return
 	image=$dir/arch/x86/boot/bzImage modules=
-	more='--mem 4G --append panic_on_warn=1' seconds=1800 steps=2000
+	more='--mem 4G --append panic_on_warn=1' steps=2000
 }
 
 # Two CPUs must run at once, or no race is seen.
@@ -110,7 +110,7 @@ prepare_kcsan() {
 	local dir
 	dir=$("$top/scripts/kernel.sh" kcsan) && module kcsan "$dir" || return
 	image=$dir/arch/x86/boot/bzImage modules=
-	more='--mem 4G --parallel' seconds=1800 steps=4000
+	more='--mem 4G --parallel' steps=4000
 }
 
 # usage: complains FLAG STEPS COMPLAINT OPTION...
@@ -155,7 +155,7 @@ test_on() {
 }
 
 for kernel in "$@"; do
-	image='' modules='' more='' seconds=900 steps=20000
+	image='' modules='' more='' seconds=1800 steps=20000
 	built=$state/for-$kernel
 	echo "# kernel: $kernel"
 	if [ "$kernel" = newest ] && [ "$(id -u)" -ne 0 ]; then
