@@ -2,10 +2,13 @@
 /*
  * Preloaded: SIGKILL before the EPF_DIE-th call that changes a directory or a
  * file (1 and up), whichever thread makes it; half of a write is done. The
- * EPF_DIED file is made then.
+ * EPF_DIED file is made then. And there are no threads for those who want one
+ * while the EPF_NO_THREADS file is there.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -71,4 +74,16 @@ int unlinkat(int dir, const char *name, int flags)
 	if (dies())
 		die();
 	return (int)syscall(SYS_unlinkat, dir, name, flags);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+		   void *(*run)(void *), void *arg)
+{
+	int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+		    void *) = dlsym(RTLD_NEXT, "pthread_create");
+	const char *path = getenv("EPF_NO_THREADS");
+
+	if (path && !access(path, F_OK))
+		return EAGAIN;
+	return next(thread, attr, run, arg);
 }

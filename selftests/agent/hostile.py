@@ -507,6 +507,29 @@ def without_descriptors():
     return f"{spent} s of CPU" if spent > 1 else None
 
 
+def without_threads():
+    """None is to be had for what a client sends: the agent does not run in circles
+    meanwhile, and answers when there are some, also if nobody else says a word."""
+    if "EPF_SANITIZED" in os.environ:
+        raise tap.Skip("what is preloaded comes before the sanitizer")
+    scarce = files.path("no-threads")
+    env = {"LD_PRELOAD": os.path.join(a.BIN, "die.so"), "EPF_NO_THREADS": scarce}
+    with a.Agent(files.dir, name="threads", env=env) as g, a.Client(g) as c:
+        c.ask({"op": "ping"})
+        with open(scarce, "w"):
+            before = g.cpu_seconds()
+        try:  # nothing comes: the time is for what it does meanwhile
+            c.socket.settimeout(3)
+            return f"answered {c.ask({'op': 'ping'})}"
+        except TimeoutError:
+            spent = g.cpu_seconds() - before
+        os.unlink(scarce)
+        c.socket.settimeout(a.PATIENCE)
+        if "version" not in c.receive():
+            return "no answer when there are threads"
+    return f"{spent} s of CPU" if spent > 1 else None
+
+
 def none_for_files():
     """None is left for what comes with a request: the answer says so."""
     with a.Agent(files.dir, name="none") as g, a.Client(g) as c:
@@ -566,6 +589,7 @@ CASES = [
     ("descriptors that take for ever to close", slow_to_close),
     ("no descriptor for a connection", without_descriptors),
     ("no descriptor for a request's files", none_for_files),
+    ("no thread for what a client sends", without_threads),
     ("no descriptor and no memory is left, and it ends well", nothing_kept),
 ]
 

@@ -10,13 +10,15 @@
 STAILQ_HEAD(errands, errand);
 
 /**
- * struct aside - @lock is for all but @source
+ * struct aside - @lock is for @todo and @done
  * @source: eventfd: some are done
+ * @nr_missing: threads that could not be had; the event loop's
  * @todo: not begun
  * @done: to be told
  */
 struct aside {
 	struct source source;
+	unsigned int nr_missing;
 	pthread_mutex_t lock;
 	struct errands todo;
 	struct errands done;
@@ -66,16 +68,41 @@ static void ready(struct source *source, short events)
 		e->done(e);
 }
 
-void aside_run(struct aside *a, struct errand *e)
+static int start(struct aside *a)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
+	int err;
 
-	add(a, &a->todo, e);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_create(&thread, &attr, run, a);
+	err = pthread_create(&thread, &attr, run, a);
 	pthread_attr_destroy(&attr);
+	return err;
+}
+
+/* Never done here instead: the event loop could wait as long as some user likes,
+ * and threads are missing just when errands like that have them all.
+ */
+void aside_run(struct aside *a, struct errand *e)
+{
+	add(a, &a->todo, e);
+	if (start(a))
+		a->nr_missing++;
+}
+
+/* One for each that is missing, as the others may never end. One that comes when
+ * its errand has been done finds none.
+ */
+void aside_retry(struct aside *a)
+{
+	while (a->nr_missing && !start(a))
+		a->nr_missing--;
+}
+
+bool aside_is_short(const struct aside *a)
+{
+	return a->nr_missing;
 }
 
 struct aside *aside_new(struct loop *loop)

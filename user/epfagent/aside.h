@@ -10,6 +10,7 @@
 #ifndef EPFAGENT_ASIDE_H
 #define EPFAGENT_ASIDE_H
 
+#include <stdbool.h>
 #include <sys/queue.h>
 
 #include "epfagent/loop.h"
@@ -34,8 +35,12 @@ struct errand {
 struct aside *aside_new(struct loop *loop);
 
 /* Where no thread can be had the errand waits for one that another has done with,
- * or for the next call.
+ * or for aside_retry().
  */
 void aside_run(struct aside *a, struct errand *e);
+
+/* Are threads missing that aside_retry() should try to have? */
+bool aside_is_short(const struct aside *a);
+void aside_retry(struct aside *a);
 
 #endif /* EPFAGENT_ASIDE_H */

@@ -18,7 +18,9 @@
 /* An answer to a request, and the end of an audit meanwhile. */
 #define OUT_MAX 2
 #define GROUPS_MAX 1024
-/* How long to wait where there are no descriptors for a new connection. */
+/* How long to wait where there are no descriptors for a new connection, or no
+ * threads for errands.
+ */
 #define RETRY_MS 1000
 #define NS_PER_MS 1000000ULL
 /* Connections that were refused and are not closed yet: with more, none is
@@ -465,11 +467,12 @@ static void listener_ready(struct source *source, short events)
 
 int server_timeout_ms(const struct server *s)
 {
-	return s->deaf_ns ? RETRY_MS : -1;
+	return s->deaf_ns || aside_is_short(s->aside) ? RETRY_MS : -1;
 }
 
 void server_tick(struct server *s)
 {
+	aside_retry(s->aside);
 	if (!s->deaf_ns || clock_ns() - s->deaf_ns < RETRY_MS * NS_PER_MS)
 		return;
 	s->deaf_ns = 0;
