@@ -14,7 +14,7 @@ import tempfile
 def run(agent, dir):
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     notify.bind(os.path.join(dir, "notify"))
-    notify.settimeout(60)
+    notify.settimeout(600)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(os.path.join(dir, "sock"))
     listener.listen()

@@ -20,7 +20,8 @@ BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 BIN = os.environ.get("EPF_AGENT_BIN", os.path.join(BUILD, "selftests/agent"))
 AGENT = os.environ.get("EPF_AGENT", os.path.join(BUILD, "user/epfagent"))
 EPFCTL = os.environ.get("EPF_CTL", os.path.join(BUILD, "user/epfctl"))
-PATIENCE = 60  # seconds until a test gives up
+# seconds until a test gives up
+PATIENCE = int(os.environ.get("EPF_PATIENCE", 600))
 AGES = 255  # of a mark: EPF_AGES_MAX
 
 sys.path.insert(0, os.path.join(ROOT, "selftests/dedup"))
@@ -94,6 +95,11 @@ def poll(true):
     raise AssertionError("it does not happen")
 
 
+def is_last(answer):
+    """Is it no progress, but how an audit ended?"""
+    return answer is None or "state" not in answer or "error" in answer
+
+
 class Client:
     def __init__(self, agent):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -134,7 +140,7 @@ class Client:
         """The last answer of an audit."""
         while True:
             answer = self.receive()
-            if answer is None or "state" not in answer or "error" in answer:
+            if is_last(answer):
                 return answer
 
     def audit(self, message, fds):
@@ -232,6 +238,11 @@ def as_user(agent, uid):
     c.socket = socket.socket(fileno=fds[0])
     c.socket.settimeout(PATIENCE)
     return c
+
+
+def chosen(cases):
+    """With arguments, those of these names only."""
+    return [c for c in cases if not sys.argv[1:] or c[0] in sys.argv[1:]]
 
 
 def main(keys, run):
