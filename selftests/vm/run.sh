@@ -141,10 +141,14 @@ for file in "$here"/{mkinitramfs.sh,init,stage2} "$(command -v busybox)" ${modul
 	fi
 done
 
+# A guest that has to wait for its CPU takes the timer for broken, and what stands
+# still meanwhile for hung.
+patience='no_timer_check watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300'
+patience+=' sysctl.kernel.hung_task_timeout_secs=600'
+
 # usage: start_qemu SECONDS INITRD ARG...
 # Output, status and log are regular files: QEMU writes them at once and in
 # full, so that nothing is lost when the guest powers off or dies.
-# no_timer_check: a guest that has to wait for its CPU takes the timer for broken.
 start_qemu() {
 	local limit=$1 initrd=$2
 	shift 2
@@ -153,7 +157,7 @@ start_qemu() {
 	setpriv --pdeathsig TERM timeout -k 5 "$limit" qemu-system-x86_64 "$@" \
 		-machine q35 -m "$mem" -nodefaults -no-user-config -display none -no-reboot \
 		-kernel "$image" -initrd "$initrd" \
-		-append "console=ttyS0 ignore_loglevel printk.devkmsg=on log_buf_len=4M panic=-1 oops=panic no_timer_check rcupdate.rcu_cpu_stall_timeout=60 $append" \
+		-append "console=ttyS0 ignore_loglevel printk.devkmsg=on log_buf_len=4M panic=-1 oops=panic $patience $append" \
 		-chardev "file,id=log,path=$scratch/log" -serial chardev:log \
 		-device virtio-serial-pci,ioeventfd=off \
 		-chardev "file,id=output,path=$scratch/output" \
