@@ -37,7 +37,7 @@ def tmp(name):
 
 
 def run(*args, check=True, **how):
-    how.setdefault("timeout", 120)
+    how.setdefault("timeout", 3000)
     done = subprocess.run(list(map(str, args)), capture_output=True, text=True,
                           **how)
     if check and done.returncode:
@@ -131,7 +131,7 @@ class Capturing:
     def __exit__(self, *error):
         time.sleep(0.3)  # softirqs finish what was sent
         self.receiver.terminate()
-        tail = self.receiver.communicate(timeout=60)[0]
+        tail = self.receiver.communicate(timeout=600)[0]
         if self.receiver.returncode:
             raise RuntimeError(f"pcaprecv lost frames: {tail}")
         self.frames = [p.data for p in pcap.load(tmp("recv.pcap")).packets]
@@ -184,7 +184,7 @@ class Attached:
                 self.status()["counters"].items() if c["packets"]}
 
 
-def eventually(good, seconds=60):
+def eventually(good, seconds=600):
     """The kernel frees programs and maps a moment later."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -69,12 +69,21 @@ claim 'there are seven filters and two attachments' \
 
 claim 'a file that is no module: refused' refuses 'is not a module' "$tmp/keys"
 claim 'a file that is not there: refused' refuses 'cannot read' "$tmp/none"
+users() {
+	"$EPFCTL" -j show up-first |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["users"])'
+}
 watching() {
-	local pid result=0
+	local pid result=0 tries before
+
+	before=$(users)
 
 	"$EPFCTL" watch up-first > "$tmp/watch" 2>&1 &
 	pid=$!
-	sleep 1
+	for ((tries = 0; tries < 600; tries++)); do
+		[ "$(users)" = $((before + 1)) ] && break
+		sleep 0.1
+	done
 	refuses 'the module is in use.*nothing was changed' "$ko" || result=1
 	kill $pid
 	wait $pid
