@@ -69,10 +69,16 @@ claim 'random keys are found as often as foretold' json \
 epf audit "$few/snap" "$few/column" --key-len 12 --probe 1k
 claim 'and so it is told' grep -q ' of 1000 random keys: ' "$tmp/out"
 stops_probing() {
-	timeout -s INT 3 "$EPFCTL" audit "$few/snap" "$few/column" --key-len 12 \
-		--probe 1e12 > "$tmp/out" 2> "$tmp/err"
-	[ $? = 124 ] && grep -qx 'error: interrupted while random keys were asked' \
-		"$tmp/err" && [ ! -s "$tmp/out" ]
+	local wait
+
+	for wait in 3 10 40 160; do # until it has begun to
+		timeout -s INT "$wait" "$EPFCTL" audit "$few/snap" "$few/column" \
+			--key-len 12 --probe 1e12 > "$tmp/out" 2> "$tmp/err"
+		[ $? = 124 ] && [ ! -s "$tmp/out" ] && grep -qx \
+			'error: interrupted while random keys were asked' \
+			"$tmp/err" && return
+	done
+	return 1
 }
 claim 'and that can be interrupted' stops_probing
 fails 'probe is done here' audit "$few/snap" "$few/column" --key-len 12 --probe 1k --agent x
@@ -484,7 +490,7 @@ claim 'unfinished files that were changed' other_bitmap
 planted() {
 	again
 	rm "$dir/b.resume" && mkfifo "$dir/b.resume"
-	timeout 20 "$EPFCTL" "${column_job[@]}" --resume 2> "$tmp/err" && return 1
+	timeout 600 "$EPFCTL" "${column_job[@]}" --resume 2> "$tmp/err" && return 1
 	grep -q 'is not the state of an audit' "$tmp/err" || return
 	again
 	mv "$dir/b.partial" "$tmp/elsewhere"
@@ -616,7 +622,7 @@ PYTHON
 stops_waiting() {
 	silent_agent "$tmp/agent/silent" > "$tmp/agent/silent.log" &
 	listens "$tmp/agent/silent.log" || return
-	within='timeout -s KILL 100' injected agent:1:int \
+	within='timeout -s KILL 600' injected agent:1:int \
 		"${column_job[@]}" --agent "$tmp/agent/silent"
 	wait $!
 	one_line && grep -q 'stopped; nothing was written' "$tmp/err"

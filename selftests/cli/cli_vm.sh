@@ -40,11 +40,11 @@ watching() {
 	done
 }
 
-# watched STATUS REGEX: it ends with this, within 20 s
+# watched STATUS REGEX: it ends with this, within 60 s
 watched() {
 	local i
 
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		kill -0 "$watcher" 2> /dev/null || break
 		sleep 0.1
 	done
@@ -269,7 +269,7 @@ gives 0 '^created' create cli-full -W 100k --lines 64 --lines-per-key 1 \
 watching cli-full --count 1
 seq 14000 > "$tmp/in"
 gives 0 '^$' insert cli-full -
-for _ in $(seq 50); do
+for _ in $(seq 600); do
 	"$EPFCTL" -j show cli-full | grep -q '"saturated":true' && break
 	"$EPFCTL" insert cli-full "$RANDOM"
 	sleep 0.1
