@@ -29,7 +29,7 @@ build() {
 
 text() {
 	mv "$tmp/program" "$tmp/page"
-	EPF_METRICS_BIN=$tmp timeout 300 selftests/metrics/text.py
+	EPF_METRICS_BIN=$tmp timeout 3000 selftests/metrics/text.py
 }
 
 text_fails() {
@@ -48,7 +48,7 @@ broken() {
 # usage: claim_fails CLAIM: of listen.py
 claim_fails() {
 	mv "$tmp/program" "$tmp/serve_fake"
-	EPF_LIMIT=15 EPF_METRICS_BIN=$tmp timeout 100 selftests/metrics/listen.py "$1" |
+	EPF_LIMIT=15 EPF_METRICS_BIN=$tmp timeout 3000 selftests/metrics/listen.py "$1" |
 		grep '^not ok'
 }
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import common
 import openmetrics
@@ -54,6 +55,10 @@ def make_filters():
     epfctl("create", "m-flood", "-T", "10m", "--rate", "10")
     for first in range(0, 200000, 50000):
         insert("m-flood", first, 50000)
+    for _ in range(600):
+        if listed()["m-flood"]["saturated"]:
+            break
+        time.sleep(0.1)
     subprocess.run([common.EPFCTL, "test", "-c", "m-flood", "key 1", "never"],
                    capture_output=True)
 
@@ -165,12 +170,15 @@ def prometheus_collects():
         raise tap.Skip("no prometheus: scripts/deps.sh test")
     with Endpoint("127.0.0.1:0") as e, prometheus.Server([e.address()]) as server:
         server.until(server.collected)
-        got = {(r["metric"]["filter"], r["metric"]["kind"]): int(r["value"][1])
-               for r in server.api(
-                   "query", query="epochfilter_inserts_total")["result"]}
-    want = {(f["name"], f["kind"]): f["stats"]["inserts"]
-            for f in listed().values()}
-    return common.difference(got, want)
+
+        def collects():
+            got = {(r["metric"]["filter"], r["metric"]["kind"]): int(r["value"][1])
+                   for r in server.api(
+                       "query", query="epochfilter_inserts_total")["result"]}
+            return common.difference(got, want)
+        want = {(f["name"], f["kind"]): f["stats"]["inserts"]
+                for f in listed().values()}
+        return prometheus.patient(collects)()
 
 
 def while_destroyed():
