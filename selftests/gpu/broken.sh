@@ -58,7 +58,7 @@ mirror() {
 
 # A claim that begins so fails, and says so.
 claim_fails() {
-	EPF_CUDA_LIBRARY=$lib timeout 600 "$test" "$build/selftests/gpu/wrong.so" \
+	EPF_CUDA_LIBRARY=$lib timeout 3000 "$test" "$build/selftests/gpu/wrong.so" \
 		"$1" 2> /dev/null | grep '^not ok'
 }
 

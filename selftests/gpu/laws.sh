@@ -14,7 +14,7 @@ export EPF_CUDA_LIBRARY="$build/cuda/libepf_cuda_emu.so"
 laws() {
 	laws_n=$1 laws_program=$build/selftests/audit/$2
 	shift 2
-	laws_out=$(timeout 200 "$laws_program" "$@" | grep -E '^(not )?ok .* - cuda: ')
+	laws_out=$(timeout 3000 "$laws_program" "$@" | grep -E '^(not )?ok .* - cuda: ')
 	echo "$laws_out"
 	[ "$(echo "$laws_out" | grep '^ok' | grep -cv SKIP)" -eq "$laws_n" ]
 }
