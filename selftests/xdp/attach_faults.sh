@@ -51,7 +51,7 @@ nothing_left() {
 
 	[ -z "$(ls "$pins" 2> /dev/null)" ] && ! ip link show af-a | grep -q xdp ||
 		return
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		[ "$(users)" = 0 ] && return
 		sleep 0.1
 	done

@@ -107,7 +107,7 @@ drops() {
 	local i
 
 	"$EPFCTL" detach up-a && "$EPFCTL" detach up-b || return
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		rmmod epochfilter && return
 		sleep 0.1
 	done
