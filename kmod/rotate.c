@@ -185,13 +185,19 @@ static bool rotate_due(struct epf_table *t)
 	return false;
 }
 
-/* While a snapshot pins a late rotation the worker can do nothing about it: where
- * it is to come at the pin's end it is left to that.
+/* While a snapshot pins a late rotation the worker can do nothing about it: it is
+ * to come at the pin's end, unless it comes before. Not at once: the timer, which
+ * is here each millisecond, may be so during each of its runs. @pin_until_ns may
+ * be that of another pin since.
  */
 static void send_worker(struct epf_table *t, bool ended)
 {
-	if (!ended && epf_table_pinned(t, ktime_get_ns()))
-		queue_delayed_work(epf_wq, &t->work, 0);
+	u64 now = ktime_get_ns();
+	s64 ns = READ_ONCE(t->pin_until_ns) - now;
+
+	if (!ended && epf_table_pinned(t, now))
+		queue_delayed_work(epf_wq, &t->work,
+				   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
 	else
 		mod_delayed_work(epf_wq, &t->work, 0);
 }
