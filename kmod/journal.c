@@ -258,6 +258,8 @@ void epf_journal_over(struct epf_table *t)
 /**
  * epf_journal_stop() - likewise, if the table still has this one
  * @j: journal
+ *
+ * Context: process; does not sleep. Writers may be in it for a grace period.
  */
 void epf_journal_stop(struct epf_journal *j)
 {

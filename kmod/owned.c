@@ -176,17 +176,6 @@ static bool rotation_wanted(const struct epf_table *t)
 	return t->owned->wanted || epf_table_late(t);
 }
 
-/* With the lock held: look again when the snapshot's time is over. Its end may
- * come before, and then sends for the worker itself.
- */
-static void come_back(struct epf_table *t)
-{
-	u64 ns = t->pin_until_ns - ktime_get_ns();
-
-	queue_delayed_work(epf_wq, &t->work,
-			   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
-}
-
 static bool retire_oldest(struct epf_table *t)
 {
 	bool wanted;
@@ -194,7 +183,7 @@ static bool retire_oldest(struct epf_table *t)
 	epf_table_lock(t);
 	wanted = rotation_wanted(t);
 	if (wanted && epf_table_pinned(t, ktime_get_ns())) {
-		come_back(t);
+		epf_table_after_pin(t);
 		wanted = false;
 	}
 	WRITE_ONCE(t->owned->retiring, wanted);

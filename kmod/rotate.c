@@ -185,19 +185,28 @@ static bool rotate_due(struct epf_table *t)
 	return false;
 }
 
-/* While a snapshot pins a late rotation the worker can do nothing about it: it is
- * to come at the pin's end, unless it comes before. Not at once: the timer, which
- * is here each millisecond, may be so during each of its runs. @pin_until_ns may
- * be that of another pin since.
+/**
+ * epf_table_after_pin() - have the worker come when a snapshot's time is over
+ * @t: table, locked or not: the time may be that of another pin since
+ *
+ * Unless it comes before. Not at once: it can do nothing about a late rotation
+ * that is pinned, and the timer, which finds that each millisecond, may do so
+ * during each of its runs. A pin that ends before its time sends for it.
+ *
+ * Context: any.
  */
+void epf_table_after_pin(struct epf_table *t)
+{
+	s64 ns = READ_ONCE(t->pin_until_ns) - ktime_get_ns();
+
+	queue_delayed_work(epf_wq, &t->work,
+			   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
+}
+
 static void send_worker(struct epf_table *t, bool ended)
 {
-	u64 now = ktime_get_ns();
-	s64 ns = READ_ONCE(t->pin_until_ns) - now;
-
-	if (!ended && epf_table_pinned(t, now))
-		queue_delayed_work(epf_wq, &t->work,
-				   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
+	if (!ended && epf_table_pinned(t, ktime_get_ns()))
+		epf_table_after_pin(t);
 	else
 		mod_delayed_work(epf_wq, &t->work, 0);
 }

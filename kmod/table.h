@@ -219,6 +219,7 @@ int epf_table_settle(struct epf_table *t);
 int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch);
 void epf_table_unpin(struct epf_table *t);
 bool epf_table_pinned(const struct epf_table *t, u64 now_ns);
+void epf_table_after_pin(struct epf_table *t);
 void epf_table_reset_trigger(struct epf_table *t);
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer);
 u64 epf_table_tick_ns(const struct epf_table *t);

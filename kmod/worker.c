@@ -167,18 +167,15 @@ void epf_table_estimate(struct epf_table *t)
  */
 static void retry_late(struct epf_table *t)
 {
-	u64 now = ktime_get_ns();
 	unsigned long cookie;
-	u64 until_ns = 0;
+	bool pinned;
 
 	epf_table_lock(t);
 	cookie = t->cookie[(t->state.epoch + 1) & 7];
-	if (epf_table_pinned(t, now))
-		until_ns = t->pin_until_ns;
+	pinned = epf_table_pinned(t, ktime_get_ns());
 	epf_table_unlock(t);
-	if (until_ns) {
-		queue_delayed_work(epf_wq, &t->work,
-				   nsecs_to_jiffies(until_ns - now) + 1);
+	if (pinned) {
+		epf_table_after_pin(t);
 		return;
 	}
 	cond_synchronize_rcu(cookie);
