@@ -15,7 +15,8 @@ all: user cuda module
 
 help:
 	@echo 'make            the tool, the library, the BPF programs, the module; with nvcc for GPUs'
-	@echo 'make check      all tests; those of the module in a virtual machine'
+	@echo 'make check      all tests; those of the module in virtual machines'
+	@echo '                T=core/kind_ge or T="xdp/*": only these, built as needed'
 	@echo 'make check-fast those that need no virtual machine'
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
@@ -26,14 +27,15 @@ help:
 	@echo 'make paper      the papers'\'' tables and figures again, side by side; build/paper [LOG=access.log]'
 	@echo 'make fuzz       the fuzz targets for longer [SECONDS=600 of CPU time, each]'
 	@echo 'make style      the house rules a program can check'
-	@echo 'make deps       install what is missing (or print the apt line)'
-	@echo 'make install    tool, man page, completion, udev rule, module by DKMS [DESTDIR=]'
+	@echo 'make deps       install what is missing (or print the apt line) [FOR=build]'
+	@echo 'make install    tool, agent, manuals, udev rule, module (by DKMS if there) [DESTDIR=]'
 	@echo 'make uninstall  remove all of that'
 	@echo 'make clean      remove build/'
 	@echo 'Options: V=1 shows commands; KREL=release builds for another kernel'
 
+# FOR=build: what building and using takes, without what the tests take.
 deps:
-	$(Q)scripts/deps.sh --install
+	$(Q)scripts/deps.sh --install $(FOR)
 
 user bpf:
 	$(Q)$(MAKE) -C $@
@@ -41,12 +43,16 @@ user bpf:
 cuda:
 	$(Q)$(MAKE) -C cuda card
 
+# For the running kernel, where its headers can give a module BTF; else for the
+# kernel that the tests boot.
+RUNNING := $(shell uname -r)
 module:
-	$(Q)$(MAKE) -C kmod
+	$(Q)$(MAKE) -C kmod $(addprefix KREL=,$(or $(KREL),$(if \
+		$(wildcard /lib/modules/$(RUNNING)/build/vmlinux),$(RUNNING))))
 
 check:
 	$(Q)scripts/deps.sh --install
-	$(Q)selftests/check.sh all
+	$(Q)selftests/check.sh $(if $(T),only '$(T)',all)
 
 check-fast:
 	$(Q)selftests/check.sh fast
@@ -82,8 +88,8 @@ fuzz:
 style:
 	$(Q)scripts/style.sh
 
-# A staged install (DESTDIR) only lays files out; a real one also builds and
-# loads the module through DKMS.
+# A staged install (DESTDIR) only lays files out; a real one also installs the
+# module for the running kernel.
 install:
 	$(Q)$(MAKE) -C user install
 	$(Q)$(MAKE) -C cuda install

@@ -10,8 +10,8 @@
  *
  * A verdict is 0: absent, 1 + age: present (age in epochs, 0..7), or
  *
- *   -ENOSPC  the filter is saturated and fails open: take it as absent
- *   -ENODEV  the filter was destroyed by force: drop the reference
+ *   -ENOSPC  do not know: the filter is saturated and fails open
+ *   -ENODEV  do not know: the filter was destroyed by force: drop the reference
  *   -EINVAL  a length, or options, out of range
  *
  * and from the packet forms also
@@ -19,6 +19,10 @@
  *   -ENODATA the packet ends before what the key needs
  *   -EBADMSG a header contradicts itself
  *   -EPROTO  not IP, and the options ask to pass those
+ *   -(EPF_CONTROL + enum epf_control)
+ *            a control packet, and the options ask to pass those
+ *
+ * Whoever drops repeats takes every negative value as "pass".
  */
 #ifndef EPF_KFUNC_BPF_H
 #define EPF_KFUNC_BPF_H
@@ -46,7 +50,10 @@ typedef struct epf_filter epf_filter_t;
 #define EPF_KPTR epf_filter_t __attribute__((btf_type_tag("kptr")))
 #endif
 
-/* A reference to filter @id, or NULL. */
+/* A reference to filter @id, or NULL: there is none, or the caller lacks
+ * CAP_NET_ADMIN in the initial user namespace. In syscall programs only; they
+ * put it into a map, for the others to take it from there.
+ */
 extern struct epf_filter *bpf_epf_acquire(__u32 id) __ksym __weak;
 extern void bpf_epf_release(struct epf_filter *f) __ksym __weak;
 

@@ -3,7 +3,8 @@
  * Drop, count or mark the packets seen before.
  *
  * The verdict is the filter's; here is only what is done about it. Whatever
- * is not a sure repeat is passed. The programs can take packets of many
+ * is not a sure repeat is passed: "do not know" (saturated, gone, an error) means
+ * pass, and each reason has its counter. The programs can take packets of many
  * buffers; whoever loads them sets BPF_F_XDP_HAS_FRAGS where that is wanted.
  */
 #include <linux/errno.h>
@@ -14,8 +15,14 @@
 /* EPF_XDP_DROP or EPF_XDP_COUNT; the verifier removes the other one */
 const volatile __u32 action = EPF_XDP_DROP;
 
-static __always_inline __u32 failed(int err)
+static __always_inline __u64 failed(int err)
 {
+	__u64 control = (__u64)-(__s64)err - (EPF_CONTROL + 1);
+
+	/* The compare and the index are of one register, for the verifier. */
+	barrier_var(control);
+	if (control < EPF_CONTROL_LAST)
+		return EPF_XDP_CONTROL + control;
 	switch (err) {
 	case -EPROTO:
 		return EPF_XDP_NOT_IP;
@@ -65,7 +72,7 @@ static __always_inline int verdict(struct xdp_md *ctx,
 }
 
 static __always_inline void count(struct xdp_md *ctx,
-				  struct epf_xdp_slot *slot, __u32 outcome)
+				  struct epf_xdp_slot *slot, __u64 outcome)
 {
 	slot->count[outcome].packets++;
 	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);

@@ -28,11 +28,14 @@ static int errno_of(cudaError_t err)
 		return 0;
 	case cudaErrorMemoryAllocation:
 		return -ENOMEM;
+	case cudaErrorSystemNotReady:
+		return -EAGAIN;
 	case cudaErrorNoDevice:
 	case cudaErrorInsufficientDriver:
 	case cudaErrorInitializationError:
 	case cudaErrorSystemDriverMismatch:
 	case cudaErrorNoKernelImageForDevice:
+	case cudaErrorUnsupportedPtxVersion:
 	case cudaErrorDevicesUnavailable:
 		return -ENODEV;
 	default:
@@ -47,6 +50,12 @@ static const char *words_of(cudaError_t err)
 		return "there is no driver, or it is older than this library wants";
 	case cudaErrorNoKernelImageForDevice:
 		return "it is older than sm_80";
+	case cudaErrorUnsupportedPtxVersion:
+		return "the driver is older than this library's code: update it";
+	case cudaErrorSystemNotReady:
+		return "not ready yet (is nvidia-fabricmanager running?)";
+	case cudaErrorECCUncorrectable:
+		return "uncorrectable memory error: reset the GPU, then restart";
 	default:
 		return cudaGetErrorString(err);
 	}
@@ -73,11 +82,29 @@ __u64 card_setting(const char *name, __u64 otherwise)
 	return v ? v : otherwise;
 }
 
+/* A card that another process has for itself alone, or for which there is no
+ * code, says so only when it is used.
+ */
+static cudaError_t try_card(void)
+{
+	cudaStream_t stream = NULL;
+	cudaError_t err = cudaStreamCreateWithFlags(&stream,
+						    cudaStreamNonBlocking);
+
+	if (!err)
+		err = epf_cu_nothing(stream);
+	if (!err)
+		err = cudaStreamSynchronize(stream);
+	if (stream)
+		cudaStreamDestroy(stream);
+	return err;
+}
+
 int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
 {
 	struct cudaDeviceProp prop;
 	cudaError_t err;
-	int n = 0;
+	int n = 0, ret;
 
 	memset(device, 0, sizeof(*device));
 	err = cudaGetDeviceCount(&n);
@@ -85,9 +112,11 @@ int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
 		err = cudaErrorNoDevice;
 	if (!err)
 		err = cudaGetDeviceProperties(&prop, CARD);
+	if (!err)
+		err = try_card();
 	if (err) {
-		card_fails(e, err, "no GPU");
-		return -ENODEV;
+		ret = card_fails(e, err, "no GPU");
+		return ret == -EAGAIN ? ret : -ENODEV;
 	}
 	snprintf(device->name, sizeof(device->name), "%.*s",
 		 (int)NAME_BYTES - 1, prop.name);
@@ -183,6 +212,10 @@ int card_begin(struct card *c, struct epf_cuda_error *e)
 	c->window = card_setting("EPF_CUDA_WINDOW", WINDOW_BYTES) /
 		    EPF_LINE_BYTES + 1;
 	c->persisting = find_persisting();
+	if (cudaDeviceGetLimit(&c->limit, cudaLimitPersistingL2CacheSize)) {
+		cudaGetLastError();
+		c->persisting = 0;
+	}
 	c->begun = true;
 	return 0;
 }
@@ -205,6 +238,26 @@ int card_alloc(void **p, size_t bytes, const char *what,
 	*p = NULL;
 	return card_fails(e, err, "%zu MiB of the GPU for %s", bytes >> 20,
 			  what);
+}
+
+int card_grow(char **p, size_t *have, size_t want, const char *what,
+	      struct epf_cuda_error *e)
+{
+	void *to;
+	int ret;
+
+	if (*have >= want)
+		return 0;
+	if (*p)
+		cudaFree(*p);
+	*p = NULL;
+	*have = 0;
+	ret = card_alloc(&to, want, what, e);
+	if (ret)
+		return ret;
+	*p = (char *)to;
+	*have = want;
+	return 0;
 }
 
 /* ---- its cache ---- */
@@ -236,6 +289,7 @@ void card_keep(struct card *c, const struct epf_cu_lines *lines)
 	if (c->kept) {
 		set_window(c, NULL, 0);
 		cudaCtxResetPersistingL2Cache();
+		cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, c->limit);
 	}
 	c->kept = fits ? lines->line : NULL;
 	if (fits && !cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes))

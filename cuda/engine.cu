@@ -10,21 +10,44 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define APPLY_RECORDS (1ULL << 22) /* at a time: 128 MiB */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct card card;
-static int theirs; /* device that the caller's thread has: see borrow() */
+static pid_t process; /* that uses the card; 0: none has yet */
 
-/* The device of a thread is its program's, which may use CUDA itself. */
+/* Device and context of the caller's thread: see borrow(). */
+static int theirs;
+static CUcontext their_context;
+static CUresult (*get_context)(CUcontext *context);
+static CUresult (*set_context)(CUcontext context);
+
+/* Both or none; there once the runtime has found a driver. */
+static void find_driver(void)
+{
+	if (set_context)
+		return;
+	*(void **)&get_context = EPF_DRIVER(cuCtxGetCurrent);
+	if (get_context)
+		*(void **)&set_context = EPF_DRIVER(cuCtxSetCurrent);
+}
+
+/* The device of a thread is its program's, which may use CUDA itself; so is its
+ * context, which may be one that the program has made by the driver's interface.
+ * With the lock held; give_back() ends both.
+ */
 static cudaError_t borrow(void)
 {
 	cudaError_t err;
 
-	pthread_mutex_lock(&lock);
 	theirs = CARD;
+	their_context = NULL;
 	err = cudaGetDevice(&theirs);
+	find_driver();
+	if (set_context)
+		get_context(&their_context);
 	return err ? err : cudaSetDevice(CARD);
 }
 
@@ -32,17 +55,40 @@ static void give_back(void)
 {
 	if (theirs != CARD && cudaSetDevice(theirs))
 		cudaGetLastError();
+	if (set_context)
+		set_context(their_context);
 	pthread_mutex_unlock(&lock);
 }
 
-/* Each function is between these. */
+/* CUDA does not outlive a fork(): what the child has of it is worth nothing, and is
+ * left alone. With the lock held.
+ */
+static bool is_forked(void)
+{
+	return process && process != getpid();
+}
+
+/* Each function that may fail is between this and leave(). */
 static int enter(struct epf_cuda_error *e)
 {
-	cudaError_t err = borrow();
+	cudaError_t err;
 
+	pthread_mutex_lock(&lock);
+	if (is_forked())
+		return card_wrong(e, -ENODEV, "this process was forked from one "
+				  "that uses the GPU: start a new program instead");
+	process = getpid();
+	err = borrow();
 	if (err && !card.broken)
 		return card_fails(e, err, "the GPU cannot be used");
-	return card_begin(&card, e);
+	return 0;
+}
+
+static int enter_card(struct epf_cuda_error *e)
+{
+	int ret = enter(e);
+
+	return ret ? ret : card_begin(&card, e);
 }
 
 /* A card that has failed is not asked again: what it answers is not known. */
@@ -52,18 +98,18 @@ static int leave(int ret, const struct epf_cuda_error *e)
 		card.broken = true;
 		card.why = *e;
 	}
-	give_back();
+	if (is_forked())
+		pthread_mutex_unlock(&lock);
+	else
+		give_back();
 	return ret;
 }
 
 static int probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
 {
-	int ret;
+	int ret = enter(e);
 
-	pthread_mutex_lock(&lock);
-	ret = card_probe(device, e);
-	pthread_mutex_unlock(&lock);
-	return ret;
+	return leave(ret ? ret : card_probe(device, e), e);
 }
 
 /* ---- lines ---- */
@@ -88,7 +134,7 @@ static size_t bytes_of(const struct epf_cuda_held *h)
 
 static void drop(struct epf_cuda_held *h)
 {
-	if (h->lines.line)
+	if (h->lines.line && !is_forked())
 		cudaFree(h->lines.line);
 	free(h);
 }
@@ -119,7 +165,7 @@ static int hold(const struct epf_cuda_lines *lines, __u32 threads,
 		struct epf_cuda_held **held, struct epf_cuda_error *e)
 {
 	struct epf_cuda_held *h = (struct epf_cuda_held *)calloc(1, sizeof(*h));
-	int ret = enter(e);
+	int ret = enter_card(e);
 
 	*held = NULL;
 	if (!ret && !h)
@@ -144,19 +190,22 @@ static int hold(const struct epf_cuda_lines *lines, __u32 threads,
 
 static void release(struct epf_cuda_held *h)
 {
+	struct epf_cuda_error e;
+	int ret;
+
 	if (!h)
 		return;
-	borrow();
-	if (card.kept == h->lines.line)
+	ret = enter(&e);
+	if (!ret && card.kept == h->lines.line)
 		card_keep(&card, NULL);
 	drop(h);
-	give_back();
+	leave(0, &e);
 }
 
 static int fetch(struct epf_cuda_held *h, struct epf_line *line,
 		 struct epf_cuda_error *e)
 {
-	int ret = enter(e);
+	int ret = enter_card(e);
 	cudaError_t err;
 
 	if (ret)
@@ -211,20 +260,25 @@ static int apply_all(struct epf_cuda_held *h,
 		     struct epf_cuda_error *e)
 {
 	__u64 most = n < APPLY_RECORDS ? n : APPLY_RECORDS, at, some;
-	void *there;
-	int ret;
+	int ret = card_grow(&card.scratch, &card.scratch_bytes,
+			    most * sizeof(*record), "a journal", e);
 
-	ret = card_alloc(&there, most * sizeof(*record), "a journal", e);
 	if (ret)
 		return ret;
 	for (at = 0; at < n && !ret; at += some) {
 		some = n - at < most ? n - at : most;
-		ret = apply_some(h, there, record + at, some, e);
+		ret = apply_some(h, card.scratch, record + at, some, e);
 	}
 	if (ret)
 		card_quiet(&card);
-	cudaFree(there);
 	return ret;
+}
+
+static int wait_applied(struct epf_cuda_error *e)
+{
+	cudaError_t err = cudaStreamSynchronize(card.run);
+
+	return err ? card_fails(e, err, "waiting for the GPU") : 0;
 }
 
 /* Lines that could not be brought on are of no epoch: to be released. */
@@ -232,7 +286,7 @@ static int apply(struct epf_cuda_held *h,
 		 const struct epf_journal_record *record, __u64 n, __u64 epoch,
 		 struct epf_cuda_error *e)
 {
-	int ret = enter(e);
+	int ret = enter_card(e);
 
 	if (!ret && epoch < h->lines.epoch)
 		ret = card_wrong(e, -EINVAL, "epochs do not go back");
@@ -240,8 +294,8 @@ static int apply(struct epf_cuda_held *h,
 		ret = go_to(h, epoch, e);
 	if (!ret && n)
 		ret = apply_all(h, record, n, e);
-	if (!ret && cudaStreamSynchronize(card.run))
-		ret = card_wrong(e, -EIO, "waiting for the GPU");
+	if (!ret)
+		ret = wait_applied(e);
 	return leave(ret, e);
 }
 
@@ -274,7 +328,7 @@ static int load_keys(struct epf_cuda_column *c, const struct epf_cuda_keys *k,
 
 static void drop_column(struct epf_cuda_column *c)
 {
-	if (c->keys.data)
+	if (c->keys.data && !is_forked())
 		cudaFree((void *)(uintptr_t)c->keys.data);
 	free(c);
 }
@@ -284,7 +338,7 @@ static int load(const struct epf_cuda_keys *keys, __u32 threads,
 {
 	struct epf_cuda_column *c =
 		(struct epf_cuda_column *)calloc(1, sizeof(*c));
-	int ret = enter(e);
+	int ret = enter_card(e);
 
 	*column = NULL;
 	if (!ret && !c)
@@ -305,11 +359,13 @@ static int load(const struct epf_cuda_keys *keys, __u32 threads,
 
 static void unload(struct epf_cuda_column *c)
 {
+	struct epf_cuda_error e;
+
 	if (!c)
 		return;
-	borrow();
+	enter(&e);
 	drop_column(c);
-	give_back();
+	leave(0, &e);
 }
 
 /* ---- questions ---- */
@@ -317,7 +373,7 @@ static void unload(struct epf_cuda_column *c)
 static int query(struct epf_cuda_held *h, const struct epf_cuda_keys *keys,
 		 struct epf_cuda_answer *a, struct epf_cuda_error *e)
 {
-	int ret = enter(e);
+	int ret = enter_card(e);
 
 	if (!ret && (!keys_sound(keys) || (keys->n && !a->bitmap)))
 		ret = card_wrong(e, -EINVAL, "no keys are like that");
@@ -333,7 +389,7 @@ static int query_column(struct epf_cuda_held *h,
 {
 	struct epf_cu_keys keys = column->keys;
 	size_t bytes = keys.len ? keys.len : sizeof(__u64);
-	int ret = enter(e);
+	int ret = enter_card(e);
 
 	if (!ret && (first > keys.n || n > keys.n - first))
 		ret = card_wrong(e, -EINVAL, "the column has not so many keys");
@@ -369,19 +425,19 @@ static int count(const struct epf_cuda_held *h, __u64 *nr, size_t n,
 		 struct epf_cuda_error *e)
 {
 	cudaError_t err;
-	void *there;
-	int ret = enter(e);
+	int ret = enter_card(e);
 
 	if (!ret)
-		ret = card_alloc(&there, n * sizeof(*nr), "counters", e);
+		ret = card_grow(&card.scratch, &card.scratch_bytes,
+				n * sizeof(*nr), "counters", e);
 	if (ret)
 		return leave(ret, e);
-	err = count_there(h, (unsigned long long *)there, nr, n, counting, arg);
+	err = count_there(h, (unsigned long long *)card.scratch, nr, n, counting,
+			  arg);
 	if (err) {
 		ret = card_fails(e, err, "counting on the GPU");
 		card_quiet(&card);
 	}
-	cudaFree(there);
 	return leave(ret, e);
 }
 

@@ -58,7 +58,10 @@ struct slot {
  * @buffer: bytes of a slot at most
  * @window: lines that are looked at in one pass
  * @persisting: bytes of its cache that can be kept for lines
+ * @limit: of the process, on those bytes, as it was found
  * @kept: lines for which it is
+ * @scratch: on the card, @scratch_bytes: for one call at a time, kept from one to
+ *	the next, since giving memory back waits for all that is under way
  */
 struct card {
 	bool begun;
@@ -71,7 +74,10 @@ struct card {
 	size_t buffer;
 	__u64 window;
 	size_t persisting;
+	size_t limit;
 	const struct epf_line *kept;
+	char *scratch;
+	size_t scratch_bytes;
 };
 
 struct epf_cuda_held {
@@ -94,7 +100,9 @@ int card_wrong(struct epf_cuda_error *e, int err, const char *what, ...);
 /* A setting for tests; @otherwise where there is none. */
 __u64 card_setting(const char *name, __u64 otherwise);
 
-/* As epf_cuda_ops.probe; makes no use of memory of the card. */
+/* As epf_cuda_ops.probe: it makes a context and runs an empty kernel. The device of
+ * this thread is to be the card.
+ */
 int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e);
 
 /* Make it ready, where it is not; the device of this thread is to be its. */
@@ -110,6 +118,12 @@ void card_keep(struct card *c, const struct epf_cu_lines *lines);
 
 int card_alloc(void **p, size_t bytes, const char *what,
 	       struct epf_cuda_error *e);
+
+/* Have at least @want bytes of the card at *@p, where *@have are. What was there
+ * is lost if that is too small. Return: 0; -ENOMEM: nothing is there any more.
+ */
+int card_grow(char **p, size_t *have, size_t want, const char *what,
+	      struct epf_cuda_error *e);
 
 /* flow.cu: */
 

@@ -20,6 +20,12 @@
 #define WORD_KEYS 32u /* of a word of the bitmap: pieces are whole words */
 #define COUNT_BYTES (EPF_LANES * sizeof(unsigned long long))
 #define SCRATCH_ALIGN 256u
+/* A question is cut into so many pieces at least, of PIECE_LEAST keys at least:
+ * with fewer pieces the ends, where nothing overlaps, are most of the time; with
+ * fewer keys a launch is.
+ */
+#define PIECES 16u
+#define PIECE_LEAST 65536u
 
 /**
  * struct flow - a question under way
@@ -66,26 +72,6 @@ static int grow_pinned(char **p, size_t *have, size_t want,
 	if (err)
 		return card_fails(e, err, "%zu KiB of pinned memory",
 				  want >> 10);
-	*p = (char *)to;
-	*have = want;
-	return 0;
-}
-
-static int grow_there(char **p, size_t *have, size_t want,
-		      struct epf_cuda_error *e)
-{
-	void *to;
-	int ret;
-
-	if (*have >= want)
-		return 0;
-	if (*p)
-		cudaFree(*p);
-	*p = NULL;
-	*have = 0;
-	ret = card_alloc(&to, want, "keys and answers", e);
-	if (ret)
-		return ret;
 	*p = (char *)to;
 	*have = want;
 	return 0;
@@ -282,24 +268,29 @@ static int make_room(struct flow *f)
 			ret = grow_pinned(&s->answer, &s->out_bytes,
 					  f->out_bytes, f->e);
 		if (!ret)
-			ret = grow_there(&s->keys_there, &s->in_there_bytes, in,
-					 f->e);
+			ret = card_grow(&s->keys_there, &s->in_there_bytes, in,
+					"keys", f->e);
 		if (!ret)
-			ret = grow_there(&s->answer_there, &s->out_there_bytes,
-					 scratch, f->e);
+			ret = card_grow(&s->answer_there, &s->out_there_bytes,
+					scratch, "answers", f->e);
 	}
 	return ret;
 }
 
-/* Whole words of the bitmap; no more than there are keys. */
+/* Whole words of the bitmap; no more than a buffer takes; and so few that there are
+ * PIECES of them, without which nothing overlaps.
+ */
 static __u64 piece_of(const struct flow *f)
 {
 	__u64 most = f->card->buffer / f->bytes & ~(__u64)(WORD_KEYS - 1);
-	__u64 all = (f->n + WORD_KEYS - 1) & ~(__u64)(WORD_KEYS - 1);
+	__u64 share = f->n / PIECES + 1;
 
 	if (most < WORD_KEYS)
 		most = WORD_KEYS;
-	return all < most ? all : most;
+	if (share < PIECE_LEAST)
+		share = f->n < PIECE_LEAST ? f->n : PIECE_LEAST;
+	share = (share + WORD_KEYS - 1) & ~(__u64)(WORD_KEYS - 1);
+	return share < most ? share : most;
 }
 
 int flow_query(struct card *c, const struct epf_cuda_held *held,

@@ -58,6 +58,17 @@ struct epf_cu_keys {
 	struct epf_hash hash;
 };
 
+/* ready.cu: */
+
+/**
+ * epf_cu_nothing() - run a kernel that does nothing
+ * @stream: to be launched on
+ *
+ * Fails, at the latest when @stream is waited for, where the card has no code or
+ * is another process's alone.
+ */
+cudaError_t epf_cu_nothing(cudaStream_t stream);
+
 /* query.cu: */
 
 /* What epf_cu_query() and epf_cu_probe() are made with, of 1 and 4 threads a

@@ -6,8 +6,10 @@
  *	launch, not of what the kernel does
  *   EPF_RESIDENT(kernel, threads)   unsigned int: blocks that fit on the device
  *	at a time; 0: the runtime does not say
+ *   EPF_DRIVER(function)   void *: a function of the driver's own interface,
+ *	which the runtime has loaded; NULL: there is no driver
  *
- * Both for C++ only; in C this file has the names of the runtime.
+ * All three for C++ only; in C this file has the names of the runtime.
  */
 #ifndef EPF_CUDA_LAUNCH_H
 #define EPF_CUDA_LAUNCH_H
@@ -38,19 +40,31 @@ static inline cudaError_t epf_emu_launch(void (*kernel)(param...),
 	epf_emu_launch(kernel, blocks, threads, stream, __VA_ARGS__)
 /* Few, so that grids go round. */
 #define EPF_RESIDENT(kernel, threads) ((void)(kernel), (void)(threads), 3u)
+#define EPF_DRIVER(function) ((void *)(function))
 #endif
 
 #else /* a card */
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #ifdef __cplusplus
+#include <dlfcn.h>
+
 /* What failed before was told then: the runtime would tell it again. */
 #define EPF_LAUNCH(kernel, blocks, threads, stream, ...)             \
 	(cudaGetLastError(),                                          \
 	 (kernel)<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__), \
 	 cudaGetLastError())
 #define EPF_RESIDENT(kernel, threads) epf_cu_resident((kernel), (threads))
+#define EPF_DRIVER(function) epf_cu_driver(#function)
+
+static inline void *epf_cu_driver(const char *function)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	return lib ? dlsym(lib, function) : NULL;
+}
 
 template <typename kernel_fn>
 static inline unsigned int epf_cu_resident(kernel_fn kernel, unsigned int threads)

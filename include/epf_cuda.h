@@ -10,16 +10,19 @@
  * epf_cuda_error:
  *   -EINVAL: a number out of its range;
  *   -ENOMEM: no memory, of the card or of the host; smaller things may fit;
- *   -ENODEV: no card, or no driver for it;
+ *   -ENODEV: no card, or no driver for it; or this process was forked from one
+ *	that uses the card;
+ *   -EAGAIN: the card is not ready yet: it may be later;
  *   -EIO: the card failed. It is of no use to this process any more;
  *   -ECANCELED: as @progress wished.
  * After an error nothing is under way on the card, and handles can be released.
  *
- * After a fork() the child must not use it where its parent has: CUDA does not
- * outlive one.
+ * CUDA does not outlive a fork(): in the child of a process that has used the card
+ * every function fails with -ENODEV, and handles are released without the card.
  *
- * Any thread may call; one at a time is served. Device 0 serves it; the current
- * device of the thread is afterwards what it was.
+ * Any thread may call; one at a time is served. Device 0 serves it, of those that
+ * CUDA_VISIBLE_DEVICES leaves; the current device and context of the thread are
+ * afterwards what they were.
  */
 #ifndef EPF_CUDA_H
 #define EPF_CUDA_H
@@ -109,7 +112,8 @@ struct epf_cuda_answer {
  * struct epf_cuda_ops - the table
  * @version: EPF_CUDA_VERSION
  * @size: of this struct
- * @probe: is there a card that can be used, and which?
+ * @probe: is there a card that can be used, and which? Makes a context there and
+ *	runs an empty kernel
  * @hold: copy lines to the card. What is stale at their epoch is not copied, so
  *	that they can be kept current
  * @release: of @hold; NULL is well

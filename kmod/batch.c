@@ -157,14 +157,24 @@ static int do_op(struct epf_table *t, enum op op, const struct place *p)
 			  do_lanes(t, op, p);
 }
 
+/* What @ages tells of a verdict. */
+static u8 age_of(u32 flags, int verdict)
+{
+	bool unknown = flags & EPF_BATCH_UNKNOWN;
+
+	if (verdict > 0)
+		return min(verdict - EPF_PRESENT,
+			   (unknown ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT) - 1);
+	return unknown && verdict ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT;
+}
+
 static void answer(struct run *r, u32 i, int verdict)
 {
 	bool present = verdict > 0;
 
 	if (verdict == -ENOSPC)
 		r->args->flags |= EPF_BATCH_SATURATED;
-	r->chunk->ages[i] = present ? min(verdict - EPF_PRESENT,
-					  EPF_AGE_ABSENT - 1) : EPF_AGE_ABSENT;
+	r->chunk->ages[i] = age_of(r->args->flags, verdict);
 	r->chunk->bitmap[i / 8] |= present << (i % 8);
 	r->args->present += present;
 }
@@ -230,6 +240,37 @@ out:
 	return n;
 }
 
+static bool is_owned(const struct epf_filter *f)
+{
+	const struct epf_table *t;
+	bool owned;
+
+	rcu_read_lock();
+	t = rcu_dereference(f->table);
+	owned = t && t->owned;
+	rcu_read_unlock();
+	return owned;
+}
+
+/* As do_group(). Packet paths of an owned kind wait for its lock, and anybody with
+ * a descriptor may test: so batches take turns, a group each, and only one of
+ * them contends with packets at a time, for one key at a time, however many
+ * callers there are. A turn is some microseconds, during which nothing sleeps, so
+ * waiting for it needs no signals.
+ */
+static int do_group_in_turn(struct run *r, u32 i, u32 nr, u32 off,
+			    struct epf_table **late)
+{
+	int n;
+
+	if (!is_owned(r->f))
+		return do_group(r, i, nr, off, late);
+	mutex_lock(&r->f->turn);
+	n = do_group(r, i, nr, off, late);
+	mutex_unlock(&r->f->turn);
+	return n;
+}
+
 static int settle(struct epf_table *t)
 {
 	int err = epf_table_settle(t);
@@ -249,8 +290,9 @@ static int do_chunk(struct run *r, u32 nr, u32 *done)
 
 	*done = 0;
 	while (*done < nr && (!err || *done % 8)) {
-		int n = do_group(r, *done, min(GROUP_KEYS - *done % 8,
-					       nr - *done), off, &late);
+		int n = do_group_in_turn(r, *done,
+					 min(GROUP_KEYS - *done % 8, nr - *done),
+					 off, &late);
 
 		if (n < 0)
 			return n;

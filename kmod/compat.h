@@ -49,6 +49,15 @@
 #define CFI_NOSEAL(x)
 #endif
 
+/* 6.5: sets of kfuncs may ask who loads a program. Before, there are no BPF
+ * tokens (6.9) either, nor callbacks of programs in process context (6.10).
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define EPF_KFUNC_FILTER(fn) .filter = fn,
+#else
+#define EPF_KFUNC_FILTER(fn)
+#endif
+
 /* 6.4: programs at netfilter hooks. */
 static inline int epf_register_netfilter(const struct btf_kfunc_id_set *set)
 {

@@ -14,6 +14,7 @@
 #include <linux/log2.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -38,6 +39,7 @@ union args {
 	struct epf_snap_read snap_read;
 	struct epf_restore restore;
 	struct epf_journal_args journal;
+	struct epf_describe describe;
 };
 
 #define ADMIN (1u << 0) /* needs CAP_NET_ADMIN */
@@ -147,7 +149,7 @@ static int do_info(struct epf_file *file, void *args)
 	info->size = size;
 	info->id = f->id;
 	info->users = refcount_read(&f->refs) - 1; /* less the name's */
-	flips = READ_ONCE(t->flips); /* before: rather too much news */
+	flips = atomic64_read(&t->flips); /* before: rather too much news */
 	epf_table_info(t, info);
 	strscpy(info->params.name, f->name, sizeof(info->params.name));
 	see(file, t, info->epoch, flips, info->flags & EPF_INFO_SATURATED);
@@ -198,6 +200,7 @@ static int clear_fluid(struct epf_filter *f, struct epf_table *t)
 		return PTR_ERR(new);
 	epf_table_stats(t, &stats);
 	new->base_inserts = stats.inserts;
+	epf_table_describe(t, &new->desc);
 	err = epf_filter_replace(f, new, t);
 	if (err)
 		epf_table_put(new);
@@ -229,6 +232,21 @@ static int do_key(struct epf_file *file, void *args)
 	if (!t)
 		return -ENODEV;
 	memcpy(a->key, t->hash.key, sizeof(a->key));
+	epf_table_put(t);
+	return 0;
+}
+
+static int do_describe(struct epf_file *file, void *args)
+{
+	struct epf_describe *a = args;
+	struct epf_table *t;
+
+	if (epf_key_desc_check(&a->desc))
+		return -EINVAL;
+	t = epf_filter_table(file->filter);
+	if (!t)
+		return -ENODEV;
+	epf_table_describe(t, &a->desc);
 	epf_table_put(t);
 	return 0;
 }
@@ -365,6 +383,8 @@ static const struct cmd filter_cmds[] = {
 	[_IOC_NR(EPF_IOC_SNAP_READ)] =
 		CMD(epf_snap_read, struct epf_snap_read, 32, EPF_SNAP_READ_MASK,
 		    ADMIN),
+	[_IOC_NR(EPF_IOC_DESCRIBE)] =
+		CMD(do_describe, struct epf_describe, 16, 0, ADMIN | OUT),
 };
 
 /* The size in the copy is the one that was checked, whatever the other
@@ -388,27 +408,36 @@ static int get_args(const struct cmd *cmd, union args *args, void __user *user,
 	return args->head.flags & ~cmd->flags_in ? -EINVAL : 0;
 }
 
+/* Whatever comes of it, @args are then to be wiped. */
+static int run_args(const struct cmd *cmd, struct epf_file *file,
+		    union args *args, void __user *user)
+{
+	u32 size;
+	int ret = get_args(cmd, args, user, &size);
+
+	if (ret)
+		return ret;
+	ret = cmd->fn(file, args);
+	if ((cmd->how & (ret < 0 ? PARTIAL : OUT)) &&
+	    copy_to_user(user, args, min_t(u32, size, cmd->size))) {
+		if (ret >= 0 && cmd->undo)
+			cmd->undo(file, args);
+		ret = -EFAULT;
+	}
+	return ret;
+}
+
 static long run(const struct cmd *cmd, struct epf_file *file,
 		void __user *user)
 {
 	union args args;
-	u32 size;
 	int ret;
 
 	if ((cmd->how & ADMIN) && !capable(CAP_NET_ADMIN))
 		return -EPERM;
 	if (!cmd->size)
 		return cmd->fn(file, NULL);
-	ret = get_args(cmd, &args, user, &size);
-	if (ret)
-		return ret;
-	ret = cmd->fn(file, &args);
-	if ((cmd->how & (ret < 0 ? PARTIAL : OUT)) &&
-	    copy_to_user(user, &args, min_t(u32, size, cmd->size))) {
-		if (ret >= 0 && cmd->undo)
-			cmd->undo(file, &args);
-		ret = -EFAULT;
-	}
+	ret = run_args(cmd, file, &args, user);
 	memzero_explicit(&args, sizeof(args)); /* hash keys */
 	return ret;
 }
@@ -416,10 +445,12 @@ static long run(const struct cmd *cmd, struct epf_file *file,
 static const struct cmd *find_cmd(const struct cmd *cmds, size_t nr,
 				  unsigned int cmd)
 {
-	if (_IOC_TYPE(cmd) != EPF_IOC_MAGIC || _IOC_NR(cmd) >= nr ||
-	    !cmds[_IOC_NR(cmd)].fn)
+	size_t i = _IOC_NR(cmd);
+
+	if (_IOC_TYPE(cmd) != EPF_IOC_MAGIC || i >= nr)
 		return NULL;
-	return &cmds[_IOC_NR(cmd)];
+	i = array_index_nospec(i, nr);
+	return cmds[i].fn ? &cmds[i] : NULL;
 }
 
 static long control_ioctl(struct file *filp, unsigned int nr,
@@ -447,7 +478,7 @@ static __poll_t news(const struct epf_file *file, const struct epf_table *t)
 
 	if (!same || epf_load(&t->state.epoch) != file->seen_epoch)
 		mask |= EPOLLIN | EPOLLRDNORM;
-	if (same ? READ_ONCE(t->flips) != file->seen_flips :
+	if (same ? atomic64_read(&t->flips) != file->seen_flips :
 		   epf_table_saturated(t) != file->seen_saturated)
 		mask |= EPOLLPRI;
 	return mask;
@@ -510,7 +541,7 @@ static int do_open(struct epf_file *unused, void *args)
 	mutex_init(&file->lock);
 	t = epf_filter_table(f);
 	if (t) {
-		see(file, t, epf_load(&t->state.epoch), READ_ONCE(t->flips),
+		see(file, t, epf_load(&t->state.epoch), atomic64_read(&t->flips),
 		    epf_table_saturated(t));
 		epf_table_put(t);
 	}

@@ -16,9 +16,8 @@
  * @filter: by reference
  * @lock: the fields below
  * @snap: table of the snapshot under way, by reference; else NULL
- * @snap_epoch: current when it began
+ * @snap_pin: its hold of @snap
  * @journal: begun by it, or NULL
- * @snap_moves: of an owned kind: struct epf_owned's @moves then
  * @seen_serial: table, epoch, changes of saturation and saturation when
  *	EPF_IOC_INFO last looked: poll tells of what is new since then
  * @seen_epoch: likewise
@@ -29,9 +28,8 @@ struct epf_file {
 	struct epf_filter *filter;
 	struct mutex lock;
 	struct epf_table *snap;
-	u64 snap_epoch;
+	struct epf_pin snap_pin;
 	struct epf_journal *journal;
-	u64 snap_moves;
 	u64 seen_serial;
 	u64 seen_epoch;
 	u64 seen_flips;

@@ -162,6 +162,7 @@ static struct epf_filter *filter_new(const struct epf_create *args)
 	if (args->flags & EPF_CREATE_ALIGN)
 		epf_window_align(&t->window);
 	refcount_set(&f->refs, 1);
+	mutex_init(&f->turn);
 	init_waitqueue_head(&f->wait);
 	strscpy(f->name, args->params.name, sizeof(f->name));
 	RCU_INIT_POINTER(f->table, t);

@@ -8,6 +8,7 @@
 
 #include "table.h"
 
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 
 /**
@@ -18,6 +19,7 @@
  *	descriptor's
  * @id: never 0
  * @name: valid, NUL-terminated; constant
+ * @turn: of batches on an owned kind, which contend for its lock one at a time
  * @wait: pollers
  * @rcu: for freeing
  */
@@ -26,6 +28,7 @@ struct epf_filter {
 	refcount_t refs;
 	u32 id;
 	char name[EPF_NAME_LEN];
+	struct mutex turn;
 	wait_queue_head_t wait;
 	struct rcu_head rcu;
 };

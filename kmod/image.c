@@ -49,15 +49,16 @@
  * epf_owned_hold() - wait until nothing moves
  * @t: table, pinned for as long as may be, by reference
  * @pin_ns: from then on it is pinned for so long
- * @moves: set to the number that the snapshot is of
+ * @pin: of the table; @epoch and @moves are set to what the snapshot is of
  *
  * The worker may be about to add a spare: it looks whether the table is pinned
  * under the lock, so either that spare is taken here or it is not added.
  *
  * Context: process; sleeps, for the rest of a sweep.
- * Return: 0; -EINTR; -EAGAIN: it has been replaced meanwhile.
+ * Return: 0; -EINTR; -EAGAIN: it has been replaced meanwhile, or the wait was
+ * longer than any pin.
  */
-int epf_owned_hold(struct epf_table *t, u64 pin_ns, u64 *moves)
+int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
 	struct epf_owned *o = t->owned;
 	u64 *spare = NULL;
@@ -69,11 +70,13 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, u64 *moves)
 	if (err)
 		return -EINTR;
 	epf_table_lock(t);
-	err = o->retiring ? -EAGAIN : 0;
+	err = o->retiring || t->pins != pin->nr ? -EAGAIN : 0;
 	if (o->ops->fluid)
 		spare = epf_fluid_hold(t, &words);
-	*moves = o->moves;
-	WRITE_ONCE(t->pin_until_ns, ktime_get_ns() + pin_ns);
+	pin->epoch = t->state.epoch;
+	pin->moves = o->moves;
+	if (!err)
+		WRITE_ONCE(t->pin_until_ns, ktime_get_ns() + pin_ns);
 	epf_table_unlock(t);
 	mod_delayed_work(epf_wq, &t->work, 0); /* it may be to come later */
 	if (spare)

@@ -6,21 +6,34 @@
  *
  * Names and signatures stay; what is new gets a new name.
  *
+ * Keys and options are memory that other programs, and user space by a mapped
+ * map, may write during the call. Lengths come in registers. Options are copied
+ * once (epf_pkt_opts_read()), and only the copy is looked at. A key that changes
+ * while it is hashed has some digest, as any other key has; that one digest is
+ * what the whole call works on, so test and insert are of the same key.
+ *
  * Return values of everything that gives a verdict:
  *
  *   0        absent; for an insert: inserted
  *   1 + age  present; age in epochs since the key was last inserted
- *   -ENOSPC  absent, because the filter is saturated and fails open
- *   -ENODEV  the filter was destroyed by force: to be taken for absent
- *   -EINVAL  a length or option out of its range
+ *   -ENOSPC  do not know: the filter is saturated and fails open
+ *   -ENODEV  do not know: the filter was destroyed by force
+ *   -EINVAL  a length or option out of its range: nothing is known either
+ *
+ * What a program does with "do not know" is for it to say: one that drops repeats
+ * lets the packet pass, as if the key were absent, and so does whoever compares
+ * with "> 0"; one that lets in what is recent must not take that for "not recent"
+ * without meaning it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "filter.h"
 #include "compat.h"
 
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/skbuff.h>
 #include <net/xdp.h>
 
@@ -126,30 +139,32 @@ static __always_inline int by_key(struct epf_filter *f, const void *key,
 	return ret;
 }
 
-/* Fragments of @xdp behind its linear part, which @pkt has. */
+/* Fragments of @xdp behind its linear part, which @pkt has. Their list lies in
+ * the packet's buffer, which may be user memory: it is read once and bounded.
+ */
 static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 			       struct epf_pkt *pkt)
 {
 	const struct skb_shared_info *sinfo =
 		xdp_get_shared_info_from_buff(xdp);
+	u32 nr = min_t(u32, READ_ONCE(sinfo->nr_frags), MAX_SKB_FRAGS);
 	u32 i;
 
-	for (i = 0; i < sinfo->nr_frags; i++) {
+	for (i = 0; i < nr; i++) {
 		seg[1 + i].data = skb_frag_address(&sinfo->frags[i]);
 		seg[1 + i].len = skb_frag_size(&sinfo->frags[i]);
 		pkt->len += seg[1 + i].len;
 	}
-	pkt->nr_segs += sinfo->nr_frags;
+	pkt->nr_segs += nr;
 }
 
 static int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
-		      const struct epf_pkt_opts *opts, u32 opts_size,
-		      u64 *digest)
+		      const struct epf_pkt_opts *opts, u64 *digest)
 {
 	struct epf_seg seg[1 + MAX_SKB_FRAGS];
 	struct epf_pkt pkt;
 
-	if (unlikely(opts_size != sizeof(*opts) || epf_pkt_opts_check(opts)))
+	if (unlikely(epf_pkt_opts_check(opts)))
 		return -EINVAL;
 	seg[0].data = xdp->data;
 	seg[0].len = xdp->data_end - xdp->data;
@@ -164,11 +179,10 @@ static int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
 /* Any packet, with the stack frame that this takes. */
 static noinline int xdp_test_and_insert(struct epf_table *t,
 					struct xdp_buff *xdp,
-					const struct epf_pkt_opts *opts,
-					u32 opts_size)
+					struct epf_pkt_opts opts)
 {
 	u64 digest;
-	int err = xdp_digest(t, xdp, opts, opts_size, &digest);
+	int err = xdp_digest(t, xdp, &opts, &digest);
 
 	return err ?: do_digest(t, digest, OP_TEST_AND_INSERT);
 }
@@ -181,22 +195,46 @@ static __always_inline struct epf_table *xdp_table(struct epf_filter *f)
 	return rcu_dereference_check(f->table, rcu_read_lock_bh_held());
 }
 
+/* Is the caller one who may have any filter? Timers and work queues of a program
+ * run in the context of nobody in particular, so they may not.
+ */
+static bool may_acquire(void)
+{
+	return in_task() && !(current->flags & PF_KTHREAD) &&
+	       capable(CAP_NET_ADMIN);
+}
+
+/* At load time: syscall programs that call the module are loaded by somebody
+ * who may have any filter, not by the holder of a BPF token. Else the callback
+ * of a task work (6.18), which runs in the context of another task, could call
+ * bpf_epf_acquire() with the capabilities of that one. Whatever the type of
+ * @prog: an extension of a syscall program counts as one.
+ */
+static int __maybe_unused syscall_filter(const struct bpf_prog *prog,
+					 u32 kfunc_id)
+{
+	return capable(CAP_NET_ADMIN) ? 0 : -EACCES;
+}
+
 __bpf_kfunc_start_defs();
 
 /**
  * bpf_epf_acquire() - take a reference to a filter
  * @id: of the filter, as EPF_IOC_CREATE and EPF_IOC_LIST give it
  *
- * Keep it in a map (kptr) rather than acquire it for every packet: the count
- * is one word for all CPUs.
+ * For syscall programs, which run in the context of whoever calls
+ * BPF_PROG_TEST_RUN. They put the reference into a map (kptr), and programs of
+ * all other types take it from there. Whoever has the map has the filter; ids
+ * can be guessed, so by id CAP_NET_ADMIN in the initial user namespace is
+ * needed, as for everything else that changes a filter.
  *
  * Return:
  * * a reference, to be given to bpf_epf_release() or stored as kptr
- * * NULL: there is none of that id
+ * * NULL: there is none of that id, or the caller may not
  */
 __bpf_kfunc struct epf_filter *bpf_epf_acquire(u32 id)
 {
-	return epf_filter_get_id(id);
+	return may_acquire() ? epf_filter_get_id(id) : NULL;
 }
 
 /**
@@ -224,8 +262,8 @@ CFI_NOSEAL(bpf_epf_release_dtor);
  * Return:
  * * 0: absent
  * * 1 + age: present
- * * -ENOSPC: absent, the filter is saturated
- * * -ENODEV: the filter was destroyed
+ * * -ENOSPC: do not know, the filter is saturated
+ * * -ENODEV: do not know, the filter was destroyed
  * * -EINVAL: @key__sz out of its range
  */
 __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key,
@@ -242,7 +280,7 @@ __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key,
  *
  * Return:
  * * 0: inserted
- * * -ENODEV: the filter was destroyed
+ * * -ENODEV: do not know, the filter was destroyed
  * * -EINVAL: @key__sz out of its range
  */
 __bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key,
@@ -278,7 +316,7 @@ __bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
  *
  * Return:
  * * 0
- * * -ENODEV: the filter was destroyed
+ * * -ENODEV: do not know, the filter was destroyed
  * * -EINVAL: @key__sz out of its range
  */
 __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key,
@@ -351,17 +389,23 @@ __bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f,
  * * -ENODATA: the packet ends before what the key needs
  * * -EBADMSG: a header contradicts itself
  * * -EPROTO: not IP, and the options ask to pass those
- * * -ENODEV: the filter was destroyed
+ * * -(EPF_CONTROL + enum epf_control): a control packet, and the options ask to
+ *   pass those (EPF_PKT_PASS_CONTROL)
+ * * -ENODEV: do not know, the filter was destroyed
  */
 __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts,
 				   u32 opts__sz, u64 *digest)
 {
 	const struct epf_table *t = xdp_table(f);
+	struct epf_pkt_opts o;
 
 	if (unlikely(!t))
 		return -ENODEV;
-	return xdp_digest(t, (struct xdp_buff *)ctx, opts, opts__sz, digest);
+	if (unlikely(opts__sz != sizeof(o)))
+		return -EINVAL;
+	o = epf_pkt_opts_read(opts);
+	return xdp_digest(t, (struct xdp_buff *)ctx, &o, digest);
 }
 
 /**
@@ -381,23 +425,27 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 {
 	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
 	struct epf_table *t = xdp_table(f);
+	struct epf_pkt_opts o;
 	u64 first, tail;
 
 	if (unlikely(!t))
 		return -ENODEV;
-	if (opts__sz != sizeof(*opts) ||
-	    !epf_flow_plain(xdp->data, xdp->data_end - xdp->data, opts, &first,
+	if (unlikely(opts__sz != sizeof(o)))
+		return -EINVAL;
+	o = epf_pkt_opts_read(opts);
+	if (!epf_flow_plain(xdp->data, xdp->data_end - xdp->data, &o, &first,
 			    &tail))
-		return xdp_test_and_insert(t, xdp, opts, opts__sz);
+		return xdp_test_and_insert(t, xdp, o);
 	return do_digest(t, epf_digest_words(&t->hash, first, tail, 14),
 			 OP_TEST_AND_INSERT);
 }
 
 __bpf_kfunc_end_defs();
 
-/* A module may register one set for a kind of program, so XDP has its own. */
+/* A module may register one set for a kind of program, so XDP and syscall have
+ * their own.
+ */
 #define COMMON_IDS							\
-	BTF_ID_FLAGS(func, bpf_epf_acquire, KF_ACQUIRE | KF_RET_NULL)	\
 	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)			\
 	BTF_ID_FLAGS(func, bpf_epf_test, KF_TRUSTED_ARGS)		\
 	BTF_ID_FLAGS(func, bpf_epf_insert, KF_TRUSTED_ARGS)		\
@@ -417,6 +465,11 @@ BTF_ID_FLAGS(func, bpf_epf_xdp_digest, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_test_and_insert, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(xdp_ids)
 
+BTF_KFUNCS_START(syscall_ids)
+COMMON_IDS
+BTF_ID_FLAGS(func, bpf_epf_acquire, KF_ACQUIRE | KF_RET_NULL)
+BTF_KFUNCS_END(syscall_ids)
+
 BTF_ID_LIST(dtor_ids)
 BTF_ID(struct, epf_filter)
 BTF_ID(func, bpf_epf_release_dtor)
@@ -429,6 +482,12 @@ static const struct btf_kfunc_id_set common_set = {
 static const struct btf_kfunc_id_set xdp_set = {
 	.owner = THIS_MODULE,
 	.set = &xdp_ids,
+};
+
+static const struct btf_kfunc_id_set syscall_set = {
+	.owner = THIS_MODULE,
+	.set = &syscall_ids,
+	EPF_KFUNC_FILTER(syscall_filter)
 };
 
 static int register_dtor(void)
@@ -456,7 +515,7 @@ int epf_kfunc_init(void)
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS,
 					 &common_set) ?:
-	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &common_set) ?:
+	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
 	       epf_register_netfilter(&common_set) ?:
 	       register_dtor();
 }

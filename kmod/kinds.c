@@ -6,6 +6,7 @@
 #include "owned.h"
 
 #include <linux/ktime.h>
+#include <linux/nospec.h>
 
 /* Memory in one piece. */
 static u64 **whole(struct epf_owned *o, u32 i, u64 *words)
@@ -548,5 +549,7 @@ const struct epf_kind_ops *epf_kind_ops(u8 kind)
 		[EPF_KIND_CHAIN] = &chain_ops,
 	};
 
-	return kind < ARRAY_SIZE(kinds) ? kinds[kind] : NULL;
+	if (kind >= ARRAY_SIZE(kinds))
+		return NULL;
+	return kinds[array_index_nospec(kind, ARRAY_SIZE(kinds))];
 }

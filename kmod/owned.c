@@ -99,7 +99,7 @@ static int count(struct epf_table *t, u64 e, bool hungry, int ret)
 {
 	if (unlikely(hungry))
 		queue_delayed_work(epf_wq, &t->work, 0);
-	return epf_table_count(t, e, ret);
+	return epf_table_count(t, e, true, ret);
 }
 
 /**
@@ -116,7 +116,7 @@ int epf_owned_test(struct epf_table *t, u64 digest)
 	epf_table_lock(t);
 	verdict = t->owned->ops->test(t->owned, digest);
 	epf_table_unlock(t);
-	return epf_table_verdict(t, verdict, READ_ONCE(t->answer));
+	return epf_table_verdict(t, verdict, READ_ONCE(t->answer.now));
 }
 
 /* As epf_table_insert(). */
@@ -134,7 +134,7 @@ int epf_owned_insert(struct epf_table *t, u64 digest)
 /* As epf_table_test_and_insert(). */
 int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 {
-	u8 answer = READ_ONCE(t->answer);
+	u8 answer = READ_ONCE(t->answer.now);
 	bool hungry;
 	int verdict;
 	u64 e = 0;
@@ -252,27 +252,27 @@ void epf_owned_work(struct epf_table *t)
 		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
-/* A snapshot keeps the worker from them: those left are not wanted any more. */
-static int give_up(struct epf_table *t, u32 count)
-{
-	struct epf_owned *o = t->owned;
-
-	epf_table_lock(t);
-	o->wanted -= min(o->wanted, count);
-	epf_table_unlock(t);
-	return -EBUSY;
-}
-
 static bool rotated(const struct epf_table *t, u64 target)
 {
 	return READ_ONCE(t->estimated_epoch) >= target ||
 	       READ_ONCE(t->retired);
 }
 
+/* Has a snapshot begun since there were @pins, before epoch @target? */
+static bool given_up(const struct epf_table *t, u64 target, u64 pins)
+{
+	return READ_ONCE(t->pins) != pins &&
+	       epf_load(&t->state.epoch) < target;
+}
+
 /**
  * epf_owned_rotate() - end epochs now
  * @t: table, by reference
  * @count: how many
+ *
+ * A snapshot that begins lets all epochs that are wanted be wanted no more, of
+ * every caller at once: the number of pins tells each of them so, also one that
+ * comes to look when the snapshot is over.
  *
  * Context: process; sleeps until the error rate is estimated again.
  * Return: 0; -EBUSY: pinned, then or since: some may have ended; -EINTR: a
@@ -282,7 +282,7 @@ static bool rotated(const struct epf_table *t, u64 target)
 int epf_owned_rotate(struct epf_table *t, u32 count)
 {
 	struct epf_owned *o = t->owned;
-	u64 target;
+	u64 target, pins;
 	int err = 0;
 
 	if (o->ops->fluid)
@@ -293,17 +293,18 @@ int epf_owned_rotate(struct epf_table *t, u32 count)
 	else
 		o->wanted += count;
 	target = t->state.epoch + o->wanted;
+	pins = t->pins;
 	epf_table_unlock(t);
 	if (err)
 		return err;
 	mod_delayed_work(epf_wq, &t->work, 0);
 	err = wait_event_interruptible(t->moved, rotated(t, target) ||
-				       epf_table_pinned(t, ktime_get_ns()));
+				       given_up(t, target, pins));
 	if (READ_ONCE(t->retired))
 		return -ENODEV;
 	if (err)
 		return -EINTR;
-	return rotated(t, target) ? 0 : give_up(t, count);
+	return rotated(t, target) ? 0 : -EBUSY;
 }
 
 /* ---------------------------------------------------- what is told ---- */

@@ -39,7 +39,8 @@ struct epf_kind_ops;
  * @words: of the memory that it keeps for all its life; constant
  * @epochs: complete epochs that make the window; constant
  * @slices: segments, slices or generations there are memory for
- * @wanted: epochs that somebody wants ended though they are not due
+ * @wanted: epochs that somebody wants ended though they are not due; 0 from the
+ *	beginning of a snapshot on
  * @waits: times memory was wanted and not to be had
  * @retiring: the oldest epoch counts no more, and its end is not complete
  * @starved: the last time it was not; inserters do not ask again before the
@@ -198,7 +199,7 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 		    struct epf_info *info);
 
 /* image.c: */
-int epf_owned_hold(struct epf_table *t, u64 pin_ns, u64 *moves);
+int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
 bool epf_owned_moved(struct epf_table *t, u64 moves);
 int epf_owned_read(struct epf_table *t, u64 moves,
 		   const struct epf_snap_read *args);

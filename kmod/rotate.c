@@ -82,11 +82,18 @@ bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 	return READ_ONCE(t->pinned) && now_ns < READ_ONCE(t->pin_until_ns);
 }
 
-/* The next count above @sum at which an inserter has to look up. */
-static u64 next_trigger(const struct epf_table *t, u64 sum)
+/* The next count above @sum at which an inserter has to look up, where @left keys
+ * more may be told. CPUs keep t->kept insertions at most; where that is too near
+ * they keep none.
+ */
+static u64 next_trigger(const struct epf_table *t, u64 sum, u64 left)
 {
-	u64 next = sum + t->step;
+	u64 more = t->step; /* before it is added: @left may be "no limit" */
+	u64 next;
 
+	if (left)
+		more = min(more, left > t->kept ? left - t->kept : left);
+	next = sum + more;
 	if (sum < t->full_at)
 		next = min(next, t->full_at);
 	if (sum < t->near_at)
@@ -100,9 +107,20 @@ static u64 next_trigger(const struct epf_table *t, u64 sum)
  */
 void epf_table_reset_trigger(struct epf_table *t)
 {
+	u64 left = epf_table_left(t);
+
+	WRITE_ONCE(t->batch, t->near_at && left > t->kept ? t->batch_max : 1);
 	WRITE_ONCE(t->trigger,
-		   epf_count_pack(t->state.epoch, next_trigger(t, 0)));
-	WRITE_ONCE(t->batch, t->near_at ? t->batch_max : 1);
+		   epf_count_pack(t->state.epoch, next_trigger(t, 0, left)));
+	/* An inserter that found the room nearly used up in between has set
+	 * @batch to 1, which the store above may have undone.
+	 */
+	smp_mb();
+	left = epf_table_left(t);
+	if (left <= t->kept)
+		WRITE_ONCE(t->batch, 1);
+	if (!left)
+		epf_table_open(t, t->state.epoch);
 }
 
 /**
@@ -113,6 +131,7 @@ void epf_table_reset_trigger(struct epf_table *t)
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 {
 	u64 e = t->state.epoch;
+	u64 keys = epf_table_keys(t);
 
 	epf_rotate(&t->state, now_ns);
 	if (t->owned)
@@ -123,6 +142,7 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 	t->rotations++;
 	t->est.lane_fill[(e + 1) & 7] = 0;
 	t->est.lane_fpr[(e + 1) & 7] = 0;
+	epf_table_next_room(t, keys);
 	epf_table_reset_trigger(t);
 	trace_epf_rotate(t->owner_id, e + 1, t->state.ring[e & 7].inserts,
 			 now_ns - t->state.ring[e & 7].start_ns);
@@ -203,12 +223,18 @@ void epf_table_after_pin(struct epf_table *t)
 			   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
 }
 
+/* Have the worker come: at once where it has something to do; with the next tick
+ * where all it can do is to ask for the grace period again. That must not put off
+ * a tick that is set, or those who ask often enough would keep it from coming.
+ */
 static void send_worker(struct epf_table *t, bool ended)
 {
 	if (!ended && epf_table_pinned(t, ktime_get_ns()))
 		epf_table_after_pin(t);
-	else
+	else if (ended || t->owned)
 		mod_delayed_work(epf_wq, &t->work, 0);
+	else
+		queue_delayed_work(epf_wq, &t->work, 1);
 }
 
 /**
@@ -263,20 +289,31 @@ bool epf_table_full(const struct epf_table *t)
  * epf_table_look() - the count has reached the trigger
  * @t: table
  * @e: the epoch counted
- * @sum: its insertions
+ * @sum: its insertions; 0: it is not the epoch counted (any more)
  *
  * Context: a packet path.
  */
 void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 {
 	u64 seen = READ_ONCE(t->trigger);
+	u64 left;
 
 	if (sum >= t->full_at && epf_table_try_rotate(t))
 		return;
 	if (sum >= t->near_at)
 		WRITE_ONCE(t->batch, 1);
+	left = epf_table_left(t);
+	if (left <= t->kept) {
+		WRITE_ONCE(t->batch, 1);
+		smp_mb(); /* what others keep from now on is not kept long */
+		left = epf_table_left(t);
+	}
+	if (!left)
+		epf_table_open(t, e);
+	if (!sum)
+		return;
 	/* Not over the trigger of a later epoch; two who look at once agree. */
-	cmpxchg(&t->trigger, seen, epf_count_pack(e, next_trigger(t, sum)));
+	cmpxchg(&t->trigger, seen, epf_count_pack(e, next_trigger(t, sum, left)));
 	if (epf_table_pinned(t, ktime_get_ns())) /* it may be to come at the end */
 		mod_delayed_work(epf_wq, &t->work, 1);
 	else
@@ -341,19 +378,34 @@ static int wait_worker(struct epf_table *t, u64 e)
 					READ_ONCE(t->retired));
 }
 
-/* Sleep until scan and grace period allow the next rotation. */
-static int wait_ready(struct epf_table *t)
+/* Has epoch @e ended, or do scan and grace period allow that it ends? A pin is for
+ * the caller to meet.
+ */
+static bool is_ready(struct epf_table *t, u64 e)
 {
-	unsigned long cookie;
+	bool ready;
 
 	epf_table_lock(t);
-	cookie = t->cookie[(t->state.epoch + 1) & 7];
+	ready = t->state.epoch != e || epf_table_pinned(t, ktime_get_ns()) ||
+		(epf_scan_keeps_up(&t->state) &&
+		 poll_state_synchronize_rcu(t->cookie[(e + 1) & 7]));
 	epf_table_unlock(t);
-	cond_synchronize_rcu(cookie);
+	return ready || READ_ONCE(t->retired);
+}
+
+/* Sleep until it may be so. A grace period wakes nobody and may take for ever, so
+ * it is asked for with each tick.
+ */
+static int wait_ready(struct epf_table *t, u64 e)
+{
+	long left;
+
 	mod_delayed_work(epf_wq, &t->work, 0);
-	return wait_event_interruptible(t->moved,
-					epf_scan_keeps_up(&t->state) ||
-					READ_ONCE(t->retired));
+	do {
+		left = wait_event_interruptible_timeout(t->moved,
+							is_ready(t, e), 1);
+	} while (!left);
+	return left < 0;
 }
 
 /**
@@ -382,7 +434,7 @@ int epf_table_rotate(struct epf_table *t, u32 count)
 			return err;
 		if (!err)
 			count--;
-		else if (wait_ready(t))
+		else if (wait_ready(t, e))
 			return -EINTR;
 		if (READ_ONCE(t->retired))
 			return -ENODEV;
@@ -436,7 +488,7 @@ int epf_table_settle(struct epf_table *t)
 			mod_delayed_work(epf_wq, &t->work, 0);
 		if (!wait)
 			return 0;
-		if (t->owned ? wait_worker(t, e) : wait_ready(t))
+		if (t->owned ? wait_worker(t, e) : wait_ready(t, e))
 			return -EINTR;
 	}
 	return 0;
@@ -446,21 +498,27 @@ int epf_table_settle(struct epf_table *t)
  * epf_table_pin() - hold rotation for a snapshot
  * @t: table
  * @pin_ns: for at most so long
- * @epoch: set to the current one
+ * @pin: set, but for @moves
  *
- * Return: 0; -EBUSY: another snapshot is under way.
+ * Return: 0; -EBUSY: another snapshot is under way, and its time is not over.
  */
-int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch)
+int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
+	u64 now;
 	int err = 0;
 
 	epf_table_lock(t);
-	if (t->pinned) {
+	now = ktime_get_ns();
+	if (epf_table_pinned(t, now)) {
 		err = -EBUSY;
 	} else {
-		WRITE_ONCE(t->pin_until_ns, ktime_get_ns() + pin_ns);
+		WRITE_ONCE(t->pin_until_ns, now + pin_ns);
 		WRITE_ONCE(t->pinned, true);
-		*epoch = t->state.epoch;
+		WRITE_ONCE(t->pins, t->pins + 1);
+		pin->nr = t->pins;
+		pin->epoch = t->state.epoch;
+		if (t->owned)
+			t->owned->wanted = 0; /* see epf_owned_rotate() */
 	}
 	epf_table_unlock(t);
 	wake_up_all(&t->moved);
@@ -470,14 +528,22 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch)
 /**
  * epf_table_unpin() - the snapshot is over
  * @t: table
+ * @pin: of the snapshot; if another one holds the table by now, it stays held
  */
-void epf_table_unpin(struct epf_table *t)
+void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 {
+	bool mine;
+
 	epf_table_lock(t);
-	WRITE_ONCE(t->pinned, false);
+	mine = t->pins == pin->nr;
+	if (mine)
+		WRITE_ONCE(t->pinned, false);
 	epf_table_unlock(t);
+	if (!mine)
+		return;
 	if (t->owned)
 		mod_delayed_work(epf_wq, &t->work, 0);
-	else /* here, before another pins it */
-		epf_table_try_rotate(t);
+	else if (!epf_table_try_rotate(t) && /* here, before another pins it */
+		 epf_table_late(t))
+		mod_delayed_work(epf_wq, &t->work, 0);
 }

@@ -33,7 +33,7 @@ static void fill(struct epf_file *file, struct epf_table *t,
 	h->params = t->params;
 	strscpy(h->params.name, file->filter->name, sizeof(h->params.name));
 	memcpy(h->key, t->hash.key, sizeof(h->key));
-	h->epoch_begin = file->snap_epoch;
+	h->epoch_begin = file->snap_pin.epoch;
 	epf_table_stats(t, &stats);
 	h->inserts = stats.inserts;
 	epf_table_lock(t);
@@ -41,6 +41,7 @@ static void fill(struct epf_file *file, struct epf_table *t,
 	a->now_ns = now;
 	h->realtime_ns = ktime_to_ns(ktime_mono_to_real(now));
 	h->epoch_end = t->state.epoch;
+	a->desc = t->desc;
 	for (i = 0; i < EPF_EPOCHS; i++) {
 		if (!t->state.ring[i].start_ns)
 			continue; /* no epoch yet */
@@ -56,22 +57,21 @@ static void fill(struct epf_file *file, struct epf_table *t,
 /* Hold what the copy is to be of. Not under file->lock: it may take long, which is
  * not to be of the time that was asked for.
  */
-static int hold(struct epf_table *t, u64 pin_ns, u64 *epoch, u64 *moves)
+static int hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
-	int err = epf_table_pin(t, t->owned ? EPF_PIN_MAX_NS : pin_ns, epoch);
+	int err = epf_table_pin(t, t->owned ? EPF_PIN_MAX_NS : pin_ns, pin);
 
 	if (err || !t->owned)
 		return err;
-	err = epf_owned_hold(t, pin_ns, moves);
-	*epoch = epf_load(&t->state.epoch);
+	err = epf_owned_hold(t, pin_ns, pin);
 	if (err)
-		epf_table_unpin(t);
+		epf_table_unpin(t, pin);
 	return err;
 }
 
 /* The table held, or an error pointer. */
 static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
-				      u64 *epoch, u64 *moves)
+				      struct epf_pin *pin)
 {
 	struct epf_table *t;
 	int err;
@@ -80,7 +80,7 @@ static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
 		t = epf_filter_table(f);
 		if (!t)
 			return ERR_PTR(-ENODEV);
-		err = hold(t, pin_ns, epoch, moves);
+		err = hold(t, pin_ns, pin);
 		if (err)
 			epf_table_put(t);
 	} while (err == -EAGAIN); /* replaced meanwhile */
@@ -88,9 +88,9 @@ static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
 }
 
 /* Drop a table held. */
-static void let_go(struct epf_table *t)
+static void let_go(struct epf_table *t, const struct epf_pin *pin)
 {
-	epf_table_unpin(t);
+	epf_table_unpin(t, pin);
 	epf_table_put(t);
 }
 
@@ -104,13 +104,13 @@ static void let_go(struct epf_table *t)
 int epf_snap_begin(struct epf_file *file, void *args)
 {
 	struct epf_snap *a = args;
-	u64 epoch, moves = 0;
+	struct epf_pin pin = {};
 	struct epf_table *t;
 	int err = 0;
 
 	if (!a->pin_ns || a->pin_ns > EPF_PIN_MAX_NS)
 		return -EINVAL;
-	t = hold_current(file->filter, a->pin_ns, &epoch, &moves);
+	t = hold_current(file->filter, a->pin_ns, &pin);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	mutex_lock(&file->lock);
@@ -118,13 +118,12 @@ int epf_snap_begin(struct epf_file *file, void *args)
 		err = -EBUSY;
 	} else {
 		file->snap = t;
-		file->snap_epoch = epoch;
-		file->snap_moves = moves;
+		file->snap_pin = pin;
 		fill(file, t, a);
 	}
 	mutex_unlock(&file->lock);
 	if (err)
-		let_go(t);
+		let_go(t, &pin);
 	return err;
 }
 
@@ -144,7 +143,7 @@ int epf_snap_read(struct epf_file *file, void *args)
 
 	mutex_lock(&file->lock);
 	t = file->snap;
-	moves = file->snap_moves;
+	moves = file->snap_pin.moves;
 	if (t)
 		epf_table_get(t);
 	mutex_unlock(&file->lock);
@@ -158,7 +157,7 @@ int epf_snap_read(struct epf_file *file, void *args)
 /* With file->lock held. */
 static void end(struct epf_file *file)
 {
-	let_go(file->snap);
+	let_go(file->snap, &file->snap_pin);
 	file->snap = NULL;
 }
 
@@ -180,8 +179,8 @@ int epf_snap_end(struct epf_file *file, void *args)
 	if (file->snap) {
 		fill(file, file->snap, a);
 		err = file->snap->owned &&
-		      epf_owned_moved(file->snap, file->snap_moves) ? -ESTALE :
-								      0;
+		      epf_owned_moved(file->snap, file->snap_pin.moves) ?
+			      -ESTALE : 0;
 		end(file);
 	}
 	mutex_unlock(&file->lock);
@@ -289,12 +288,16 @@ int epf_restore(struct epf_file *file, void *args)
 	err = header_check(&a->header);
 	if (err)
 		return err;
+	if (epf_key_desc_check(&a->desc))
+		return -EBADMSG;
 	t = a->header.params.kind == EPF_KIND_LANES ? restore_lanes(a) :
 						      epf_owned_restore(a);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	t->base_inserts = a->header.inserts;
+	t->desc = a->desc;
 	epf_table_estimate(t);
+	epf_table_measured_room(t);
 	err = epf_filter_replace(file->filter, t, NULL);
 	if (err)
 		epf_table_put(t);

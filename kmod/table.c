@@ -119,7 +119,7 @@ static void set_pace(struct epf_table *t)
 	u64 lane_fill;
 
 	t->step = max_t(u64, fill_step(t), 1);
-	lane_fill = 16 * t->step;
+	lane_fill = min(16 * t->step, t->room);
 	t->full_at = t->window.mode == EPF_MODE_TIME ? EPF_INSERTS_MAX + 1 :
 						       t->window.epoch_inserts;
 	t->batch_max = clamp_t(u64, min(t->full_at, lane_fill) /
@@ -130,6 +130,7 @@ static void set_pace(struct epf_table *t)
 	 */
 	t->near_at = t->batch_max == 1 ? 0 :
 					 t->full_at - 2 * t->batch_max * cpus;
+	t->kept = 2 * t->batch_max * cpus;
 }
 
 static void set_params(struct epf_table *t, const struct epf_params *params,
@@ -147,8 +148,7 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 	t->hash.key[0] = key[0];
 	t->hash.key[1] = key[1];
 	t->hash.strict = params->hash == EPF_HASH_SIPHASH24;
-	t->answer = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
-	set_pace(t);
+	t->answer.now = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
 }
 
 static void free_table(struct epf_table *t)
@@ -158,7 +158,7 @@ static void free_table(struct epf_table *t)
 	vfree(t->lanes.line);
 	free_percpu(t->cpu);
 	atomic64_sub(atomic64_read(&t->bytes), &total_bytes);
-	kfree(t);
+	kfree_sensitive(t); /* it has the hash key */
 }
 
 /* After the grace period: no packet path has the table, the timer is dead or
@@ -257,6 +257,10 @@ static struct epf_table *table_new(const struct epf_params *params,
 	err = fill_table(t, lines_bytes);
 	if (!err) {
 		set_params(t, params, key);
+		err = epf_table_set_limit(t);
+	}
+	if (!err) {
+		set_pace(t);
 		init_table(t);
 		err = owned ? fill_owned(t) : 0;
 	}
@@ -407,7 +411,7 @@ static void read_locked_stats(const struct epf_table *t,
 {
 	stats->rotations = t->rotations;
 	stats->delayed = t->delayed;
-	stats->saturations = t->saturations;
+	stats->saturations = atomic64_read(&t->saturations);
 	stats->scanned = t->scanned_lines;
 }
 
@@ -419,7 +423,8 @@ static void read_cpu_stats(const struct epf_table *t, struct epf_stats *stats)
 	for_each_possible_cpu(cpu) {
 		const struct epf_cpu *c = per_cpu_ptr(t->cpu, cpu);
 
-		stats->inserts += READ_ONCE(c->inserts);
+		stats->inserts += READ_ONCE(c->inserts[0]) +
+				  READ_ONCE(c->inserts[1]);
 		stats->hits += READ_ONCE(c->verdicts[1]);
 		stats->misses += READ_ONCE(c->verdicts[0]) +
 				 READ_ONCE(c->failed_open);
@@ -481,6 +486,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	info->epoch = t->state.epoch;
 	info->fpr_ppt = t->est.fpr;
 	info->age_ns = now - t->created_ns;
+	info->desc = t->desc;
 	info->flags = (epf_table_saturated(t) ? EPF_INFO_SATURATED : 0) |
 		      (epf_table_pinned(t, now) ? EPF_INFO_PINNED : 0) |
 		      (rcu_access_pointer(t->journal) ? EPF_INFO_JOURNAL : 0) |
@@ -494,6 +500,19 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	read_locked_stats(t, &info->stats);
 	epf_table_unlock(t);
 	read_cpu_stats(t, &info->stats);
+}
+
+/**
+ * epf_table_describe() - keys that are made so are about to be inserted
+ * @t: table, by reference
+ * @desc: sound; set to that of all keys
+ */
+void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
+{
+	epf_table_lock(t);
+	t->desc = epf_key_desc_join(&t->desc, desc);
+	*desc = t->desc;
+	epf_table_unlock(t);
 }
 
 #include "selftest/core.c"

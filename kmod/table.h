@@ -25,9 +25,13 @@
  *              the lock; read by anybody as a hint.
  *   cpu->*     Written by their own CPU with single instructions, read by
  *              everybody as statistics.
- *   answer     Written by the worker only; packet paths read it at leisure: a
- *              verdict may be one estimate behind. Once for each operation, so
- *              that what is told to be absent has been inserted.
+ *   answer     Opened by the inserter whose key comes to the capacity of its
+ *              epoch (capacity.c) and by the worker; closed by the worker only,
+ *              with cmpxchg: each opening has a number, so that the worker
+ *              cannot take back one that it has not seen. Packet paths read it
+ *              once for each operation, so that what is told to be absent has
+ *              been inserted; a verdict under way may be from before.
+ *   keys_before, room   See capacity.c.
  *   retired    Set once; read as a hint, the references do the rest.
  *   journal, plain   See journal.h.
  */
@@ -35,6 +39,8 @@
 #define EPF_TABLE_H
 
 #include <epf/estimate.h>
+#include <epf/capacity.h>
+#include <epf/keydesc.h>
 #include <epf/lanes.h>
 #include <epf/packet.h>
 #include <epf/window.h>
@@ -54,13 +60,14 @@ struct epf_owned;
  * struct epf_cpu - what one CPU counts
  * @pending: insertions not yet in state.count, see epf_pending_add()
  * @verdicts: absent, present
- * @inserts: keys inserted
+ * @inserts: keys inserted: that set no bits in the lanes of their epoch, and that
+ *	did (all those of an owned kind)
  * @failed_open: verdicts absent because of saturation
  */
 struct epf_cpu {
 	u64 pending;
 	u64 verdicts[2];
-	u64 inserts;
+	u64 inserts[2];
 	u64 failed_open;
 };
 
@@ -72,6 +79,21 @@ struct epf_cpu {
  *	inserts it
  */
 enum epf_answer { EPF_ANSWER, EPF_ANSWER_SKIP, EPF_ANSWER_OPEN };
+
+/**
+ * union epf_answer_word - what is told, and how often that was opened
+ * @now: enum epf_answer, all that packet paths read
+ * @openings: by inserters, also where it was open already
+ * @word: both
+ */
+union epf_answer_word {
+	struct {
+		u8 now;
+		u8 unused[3];
+		u32 openings;
+	};
+	u64 word;
+};
 
 /**
  * struct epf_estimates - the error rate as last sampled, ppt
@@ -94,7 +116,7 @@ struct epf_estimates {
  * @batch: insertions a CPU keeps at most before it adds them to state.count:
  *	@batch_max, and 1 near the end of an epoch. Written by rotations and by
  *	inserters; every value is right, a smaller one is dearer and sharper
- * @answer: enum epf_answer
+ * @answer: see above
  * @retired: no longer published
  * @plain: one line a key, and no journal: all that most packets need to know
  * @journal: that is kept of it, or NULL
@@ -103,6 +125,9 @@ struct epf_estimates {
  * @full_at: insertions that end an epoch; beyond all counts in mode time
  * @near_at: insertions from which on @batch is 1
  * @step: insertions that raise the fill of a lane by about 1/16
+ * @kept: insertions that are not in state.count yet, at the most, with some room
+ * @limited: there is a limit, and @capacity
+ * @capacity: errors of an epoch by its keys; lanes only
  * @window: what is promised
  * @params: as asked for; the name in it is not used
  * @serial: unlike that of any other table
@@ -118,30 +143,37 @@ struct epf_estimates {
  * @work: scans, estimates, notifies, and retries late rotations
  * @moved: woken whenever the worker got further
  * @cover: chances for the estimate
- * @trigger: see above; on one cache line with epoch and count
+ * @trigger: see above; on one cache line with the count
  * @state: current epoch and count
  * @lock: see above
  * @retry: see above
  * @late: see above
  * @rotations: epochs ended; @lock
  * @delayed: epochs that ended late; @lock
- * @saturations: times it became saturated; @lock
- * @flips: changes of @saturated; @lock
+ * @saturations: times it became saturated
+ * @flips: changes of that
+ * @told_flips: those that the worker has told; worker's
  * @scanned_lines: lines scanned; @lock
  * @estimated_epoch: epoch of @est; written under @lock
  * @pinned: a snapshot holds rotation; @lock
+ * @pins: of them, since ever; @lock. That of the snapshot which holds it now
  * @pin_until_ns: until then at most; @lock
  * @cookie: when the grace period since epoch e was left is over, by e modulo
  *	8; @lock
  * @est: estimates; @lock
+ * @share: error of each epoch that is over by its keys, q56, by epoch modulo 8;
+ *	@lock
+ * @keys_before: keys counted before the current epoch; written under @lock
+ * @room: keys that it may take; likewise
+ * @desc: what the keys are made of; @lock
  */
 struct epf_table {
 	struct epf_lanes lanes;
 	struct epf_hash hash;
 	struct epf_cpu __percpu *cpu;
 
+	union epf_answer_word answer;
 	u32 batch;
-	u8 answer;
 	bool retired;
 	bool plain;
 	struct epf_owned *owned;
@@ -150,6 +182,8 @@ struct epf_table {
 	u64 full_at;
 	u64 near_at;
 	u64 step;
+	u64 kept;
+	bool limited;
 	struct epf_window window;
 	struct epf_params params;
 	u64 serial;
@@ -164,6 +198,7 @@ struct epf_table {
 	struct delayed_work work;
 	wait_queue_head_t moved;
 	struct epf_cover cover;
+	struct epf_capacity capacity;
 
 	u64 trigger ____cacheline_aligned_in_smp;
 	struct epf_state state;
@@ -173,14 +208,44 @@ struct epf_table {
 	u64 late;
 	u64 rotations;
 	u64 delayed;
-	u64 saturations;
-	u64 flips;
+	atomic64_t saturations;
+	atomic64_t flips;
+	u64 told_flips;
 	u64 scanned_lines;
 	u64 estimated_epoch;
 	bool pinned;
+	u64 pins;
 	u64 pin_until_ns;
 	unsigned long cookie[EPF_LANES];
 	struct epf_estimates est;
+	u64 share[EPF_LANES];
+	u64 keys_before;
+	u64 room;
+	struct epf_key_desc desc;
+};
+
+/* Inserters change the count and look at the trigger; what they change must not
+ * take the epoch's line from CPUs that only test, nor the lock either.
+ */
+#define EPF_TABLE_LINE(member) \
+	(offsetof(struct epf_table, member) / SMP_CACHE_BYTES)
+#if defined(CONFIG_SMP) && SMP_CACHE_BYTES == 64
+static_assert(EPF_TABLE_LINE(state.count) == EPF_TABLE_LINE(trigger));
+static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(state.count));
+static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(lock));
+static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(cover));
+#endif
+
+/**
+ * struct epf_pin - a snapshot's hold of a table
+ * @nr: its number; when its time is over another snapshot may hold the table
+ * @epoch: current when it began
+ * @moves: of an owned kind: struct epf_owned's @moves then
+ */
+struct epf_pin {
+	u64 nr;
+	u64 epoch;
+	u64 moves;
 };
 
 /* table.c: */
@@ -197,6 +262,7 @@ void epf_table_put(struct epf_table *t);
 int epf_params_check(const struct epf_params *params);
 void epf_table_stats(struct epf_table *t, struct epf_stats *stats);
 void epf_table_info(struct epf_table *t, struct epf_info *info);
+void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc);
 
 /* selftest/core.c: */
 int epf_selftest(void);
@@ -216,13 +282,22 @@ int epf_table_rotate(struct epf_table *t, u32 count);
 int epf_table_clear(struct epf_table *t);
 bool epf_table_full(const struct epf_table *t);
 int epf_table_settle(struct epf_table *t);
-int epf_table_pin(struct epf_table *t, u64 pin_ns, u64 *epoch);
-void epf_table_unpin(struct epf_table *t);
+int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin);
+void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin);
 bool epf_table_pinned(const struct epf_table *t, u64 now_ns);
 void epf_table_after_pin(struct epf_table *t);
 void epf_table_reset_trigger(struct epf_table *t);
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer);
 u64 epf_table_tick_ns(const struct epf_table *t);
+
+/* capacity.c: */
+int epf_table_set_limit(struct epf_table *t);
+u64 epf_table_keys(const struct epf_table *t);
+u64 epf_table_left(const struct epf_table *t);
+void epf_table_open(struct epf_table *t, u64 e);
+void epf_table_next_room(struct epf_table *t, u64 before);
+void epf_table_measured_room(struct epf_table *t);
+bool epf_table_judge(struct epf_table *t);
 
 /* worker.c: */
 void epf_table_work(struct work_struct *work);
@@ -252,18 +327,19 @@ static noinline __maybe_unused int epf_table_flush(struct epf_table *t, u64 e,
 {
 	u64 sum = epf_count_add(&t->state, e, n);
 
-	if ((s64)(epf_count_pack(e, sum) - READ_ONCE(t->trigger)) >= 0)
+	if (!sum || (s64)(epf_count_pack(e, sum) - READ_ONCE(t->trigger)) >= 0)
 		epf_table_look(t, e, sum);
 	return ret;
 }
 
-/* Count one insertion of epoch @e. Return: @ret. */
-static __always_inline int epf_table_count(struct epf_table *t, u64 e, int ret)
+/* Count one insertion of epoch @e; @grew: it set bits. Return: @ret. */
+static __always_inline int epf_table_count(struct epf_table *t, u64 e,
+					   bool grew, int ret)
 {
 	u32 batch = READ_ONCE(t->batch);
 	u64 old, new, n;
 
-	this_cpu_inc(t->cpu->inserts);
+	this_cpu_inc(t->cpu->inserts[grew]);
 	/* On whichever CPU each step runs: it is the value that counts, and
 	 * an interrupt that inserts makes the exchange fail.
 	 */
@@ -276,7 +352,7 @@ static __always_inline int epf_table_count(struct epf_table *t, u64 e, int ret)
 
 static inline bool epf_table_saturated(const struct epf_table *t)
 {
-	return READ_ONCE(t->answer) == EPF_ANSWER_OPEN;
+	return READ_ONCE(t->answer.now) == EPF_ANSWER_OPEN;
 }
 
 /* What is told for @verdict: fails open while saturated. */
@@ -313,14 +389,15 @@ epf_table_journal(const struct epf_table *t)
  * what epf_table_journal() gave, or NULL where @t->plain says that there is
  * none; @digest is for it.
  *
- * Return: EPF_ABSENT, EPF_PRESENT + age, or -ENOSPC: absent, failing open.
+ * Return: EPF_ABSENT, EPF_PRESENT + age, or -ENOSPC: it does not know, failing open.
  */
 static __always_inline int epf_table_test(struct epf_table *t,
 					  const struct epf_probe *p)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 
-	return epf_table_verdict(t, epf_test(&lanes, p), READ_ONCE(t->answer));
+	return epf_table_verdict(t, epf_test(&lanes, p),
+				 READ_ONCE(t->answer.now));
 }
 
 static __always_inline int epf_table_insert(struct epf_table *t,
@@ -329,12 +406,13 @@ static __always_inline int epf_table_insert(struct epf_table *t,
 					    u64 digest)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
+	bool grew = false;
 	u64 into = 0;
-	u64 e = epf_insert_into(&lanes, p, &into);
+	u64 e = epf_insert_into(&lanes, p, &into, &grew);
 
 	if (j)
 		epf_journal_inserted(j, digest, e, into);
-	return epf_table_count(t, e, EPF_ABSENT);
+	return epf_table_count(t, e, grew, EPF_ABSENT);
 }
 
 static __always_inline int
@@ -342,9 +420,10 @@ epf_table_test_and_insert(struct epf_table *t, const struct epf_probe *p,
 			  const struct epf_journal *j, u64 digest)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
-	u8 answer = READ_ONCE(t->answer);
+	u8 answer = READ_ONCE(t->answer.now);
 	u64 into = 0;
 	int verdict;
+	bool grew;
 	u64 e;
 
 	verdict = epf_test_and_insert_into(&lanes, p,
@@ -352,8 +431,9 @@ epf_table_test_and_insert(struct epf_table *t, const struct epf_probe *p,
 					   &into);
 	if (j && e)
 		epf_journal_inserted(j, digest, e, into);
+	grew = verdict != EPF_PRESENT;
 	verdict = epf_table_verdict(t, verdict, answer);
-	return e ? epf_table_count(t, e, verdict) : verdict;
+	return e ? epf_table_count(t, e, grew, verdict) : verdict;
 }
 
 #endif /* EPF_TABLE_H */

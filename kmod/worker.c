@@ -3,7 +3,8 @@
  * What happens to a table behind the packets' back: the scan (of an owned kind,
  * the ends of its epochs), the estimate of the error rate with its verdict
  * "saturated", and telling those who wait.
- * One work item for each table, so these never run twice at a time.
+ * One work item for each table, so these never run twice at a time. It never
+ * waits for a grace period: it comes again.
  */
 #include "filter.h"
 #include "owned.h"
@@ -106,26 +107,6 @@ static void store_estimates(struct epf_table *t, u64 e,
 	WRITE_ONCE(t->estimated_epoch, e);
 }
 
-static enum epf_answer usual_answer(const struct epf_table *t)
-{
-	return t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
-}
-
-/* With the lock held: draw the consequence. Return: it changed. */
-static bool judge(struct epf_table *t)
-{
-	u64 limit = t->params.limit_ppt;
-	bool saturated = limit < EPF_RATE_ONE && t->est.fpr > limit;
-
-	if (saturated == epf_table_saturated(t))
-		return false;
-	t->flips++;
-	t->saturations += saturated;
-	WRITE_ONCE(t->answer, saturated ? EPF_ANSWER_OPEN : usual_answer(t));
-	trace_epf_saturate(t->owner_id, saturated, t->est.fpr, limit);
-	return true;
-}
-
 static void notify(struct epf_table *t, __poll_t events)
 {
 	struct epf_filter *f;
@@ -149,6 +130,7 @@ void epf_table_estimate(struct epf_table *t)
 	struct epf_estimates est;
 	__poll_t events = EPOLLIN;
 	u64 e = epf_load(&t->state.epoch);
+	u64 flips;
 
 	if (t->owned)
 		epf_owned_estimate(t, &est);
@@ -156,30 +138,13 @@ void epf_table_estimate(struct epf_table *t)
 		estimate_lanes(t, &est);
 	epf_table_lock(t);
 	store_estimates(t, e, &est);
-	if (judge(t))
+	epf_table_judge(t);
+	epf_table_unlock(t);
+	flips = atomic64_read(&t->flips);
+	if (flips != t->told_flips)
 		events |= EPOLLPRI;
-	epf_table_unlock(t);
+	t->told_flips = flips;
 	notify(t, events);
-}
-
-/* A rotation is late: for the grace period wait here, for a snapshot come
- * back when its time is over, the scan is done.
- */
-static void retry_late(struct epf_table *t)
-{
-	unsigned long cookie;
-	bool pinned;
-
-	epf_table_lock(t);
-	cookie = t->cookie[(t->state.epoch + 1) & 7];
-	pinned = epf_table_pinned(t, ktime_get_ns());
-	epf_table_unlock(t);
-	if (pinned) {
-		epf_table_after_pin(t);
-		return;
-	}
-	cond_synchronize_rcu(cookie);
-	epf_table_try_rotate(t);
 }
 
 /**
@@ -202,5 +167,5 @@ void epf_table_work(struct work_struct *work)
 	if (epf_is_fluid(t))
 		epf_fluid_done(t);
 	if (!t->owned && epf_table_late(t))
-		retry_late(t);
+		epf_table_try_rotate(t);
 }

@@ -4,24 +4,30 @@
 # usage: module.sh install|uninstall DESTDIR SRCDIR UDEVDIR VERSION
 #
 # Lays out the module's source for DKMS and the udev rule. With an empty
-# DESTDIR it also has DKMS build the module for the running kernel and every
-# later one, makes the group that may open the device, and reloads udev.
+# DESTDIR it also installs the module: DKMS builds it for the running kernel
+# and every later one; without DKMS the running kernel alone gets the module
+# that 'make' built. It makes the group that may open the device, and reloads
+# udev. Guarantee: after exit 0 'modprobe epochfilter' finds the module; any
+# failure is one line with the command that mends it, and exit 1.
 
 set -eu
 cd "$(dirname "$0")/.."
+PATH=$PATH:/usr/sbin:/sbin
 
 verb=$1 dest=$2 src=$3 udev=$4 version=$5
 name=epochfilter/$version
+release=$(uname -r)
+modules=/lib/modules/$release
+built=build/kmod/epochfilter.ko
+plain=updates/epochfilter.ko
 
 say() {
 	echo "module: $*"
 }
 
-have_dkms() {
-	command -v dkms > /dev/null || {
-		say "dkms is not installed: the module is not built; install dkms, then run 'dkms install $name'"
-		return 1
-	}
+die() {
+	say "$*" >&2
+	exit 1
 }
 
 lay_out() {
@@ -31,33 +37,67 @@ lay_out() {
 	cp packaging/60-epochfilter.rules "$dest$udev/"
 }
 
-activate() {
+add_group() {
 	getent group epochfilter > /dev/null || groupadd --system epochfilter
 	if command -v udevadm > /dev/null; then
 		udevadm control --reload 2> /dev/null || true
 	fi
-	have_dkms || return 0
-	dkms status "$name" | grep -q . && dkms remove "$name" --all > /dev/null
-	dkms add "$src" > /dev/null
-	release=$(uname -r)
-	if [ -e "/lib/modules/$release/build" ]; then
-		dkms install "$name"
-		say "built for $release; load it with 'modprobe epochfilter'"
+}
+
+need_headers() {
+	[ -e "$modules/build/Makefile" ] || die "kernel $release is running and its headers are not installed: \
+apt install linux-headers-$release, then run 'make install' again"
+}
+
+install_by_dkms() {
+	! dkms status "$name" | grep -q . || dkms remove "$name" --all > /dev/null
+	rm -f "$modules/$plain" # modprobe would have two to choose from
+	dkms add "$src" > /dev/null || die "dkms cannot add $src: see the lines above"
+	dkms install "$name" -k "$release" ||
+		die "dkms did not build the module for $release: read /var/lib/dkms/$name/build/make.log"
+	say "DKMS builds it for $release and later kernels; load it with 'modprobe epochfilter'"
+}
+
+# Is what 'make' left the module of the running kernel?
+is_built() {
+	[ -e "$built" ] && [ "$(modinfo -F vermagic "$built" | cut -d ' ' -f 1)" = "$release" ]
+}
+
+install_plain() {
+	is_built || make -s -C kmod KREL="$release" ||
+		die "the module does not build for the running kernel $release: boot a kernel that the lines above allow"
+	install -D -m 644 "$built" "$modules/$plain"
+	depmod "$release"
+	say "installed for kernel $release; load it with 'modprobe epochfilter'"
+	say "dkms is not installed, so later kernels go without: 'apt install dkms' and 'make install' again"
+}
+
+activate() {
+	add_group
+	need_headers
+	if command -v dkms > /dev/null; then
+		install_by_dkms
 	else
-		say "no headers of the running kernel $release: install them, then run 'dkms install $name'"
+		install_plain
 	fi
 }
 
+unload() {
+	! grep -q '^epochfilter ' /proc/modules 2> /dev/null || rmmod epochfilter ||
+		die 'the module is in use: detach programs and close filters first'
+}
+
 deactivate() {
-	if lsmod 2> /dev/null | grep -q '^epochfilter '; then
-		rmmod epochfilter || {
-			say "the module is in use: detach programs and close filters first"
-			exit 1
-		}
-	fi
+	unload
 	if command -v dkms > /dev/null && dkms status "$name" | grep -q .; then
 		dkms remove "$name" --all
 	fi
+	for file in /lib/modules/*/"$plain"; do
+		[ -e "$file" ] || continue
+		rm -f "$file"
+		kernel=${file%"/$plain"}
+		depmod "${kernel##*/}"
+	done
 	! getent group epochfilter > /dev/null || groupdel epochfilter
 }
 
@@ -71,7 +111,7 @@ uninstall)
 	rm -rf "$dest$src" "$dest$udev/60-epochfilter.rules"
 	;;
 *)
-	say "unknown verb '$verb'"
+	say "unknown verb '$verb'" >&2
 	exit 2
 	;;
 esac

@@ -84,7 +84,7 @@ attach_all() {
 	while IFS= read -r line; do
 		[ -n "$line" ] || continue
 		# shellcheck disable=SC2086 # options
-		"$epfctl" attach ${line#* } "${line%% *}" || failed=1
+		"$epfctl" attach ${line#* } "${line%% *}" > /dev/null || failed=1
 	done <<< "$attached"
 	return $failed
 }

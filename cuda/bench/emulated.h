@@ -29,11 +29,4 @@ static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
 
 #define cudaLimitMaxL2FetchGranularity ((enum cudaLimit)5)
 
-static inline cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
-{
-	(void)limit;
-	*value = 64;
-	return cudaSuccess;
-}
-
 #endif /* EPF_BENCH_EMULATED_H */

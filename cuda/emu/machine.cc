@@ -7,6 +7,8 @@
  * EPF_EMU_MEMORY=N   bytes that the card has
  * EPF_EMU_L2=N       bytes of cache that may be set aside
  * EPF_EMU_FAIL=N     the Nth call fails, once (EPF_EMU_ERROR=N: with that error)
+ * EPF_EMU_UNFIT=N    using the card fails with that error, asking what it is does not
+ * EPF_EMU_NOT_READY=N  the first N calls fail: the machine is not ready yet
  * EPF_EMU_LOST=N     all calls from the Nth on fail, and nothing is done any more
  *
  * Read at the first call.
@@ -20,9 +22,11 @@
 #include <sys/mman.h>
 
 #define MEMORY (8ULL << 30)
+#define FETCH_BYTES 64u /* that a cache of a card fetches; of no meaning here */
 
 struct emu emu;
 thread_local int emu_device;
+thread_local size_t emu_context;
 
 void emu_die(const char *fmt, ...)
 {
@@ -52,6 +56,8 @@ static void begin(void)
 	emu.devices = (int)setting("EPF_EMU_DEVICES", 1);
 	emu.memory = setting("EPF_EMU_MEMORY", MEMORY);
 	emu.l2 = setting("EPF_EMU_L2", 32u << 20);
+	emu.unfit = (cudaError_t)setting("EPF_EMU_UNFIT", cudaSuccess);
+	emu.not_ready = setting("EPF_EMU_NOT_READY", 0);
 	emu.fail = setting("EPF_EMU_FAIL", 0);
 	emu.lost = setting("EPF_EMU_LOST", 0);
 	emu.fail_with = (cudaError_t)setting("EPF_EMU_ERROR", cudaErrorUnknown);
@@ -81,6 +87,8 @@ cudaError_t emu_enter(void)
 	emu.calls++;
 	if (!emu.devices)
 		return emu_told(cudaErrorNoDevice);
+	if (emu.calls <= emu.not_ready)
+		return emu_told(cudaErrorSystemNotReady);
 	if (emu_lost())
 		return emu_told(cudaErrorDevicesUnavailable);
 	return emu_told(emu.calls == emu.fail ? emu.fail_with : cudaSuccess);
@@ -119,7 +127,21 @@ __attribute__((visibility("default"))) cudaError_t cudaSetDevice(int device)
 	if (device < 0 || device >= emu.devices)
 		return emu_told(cudaErrorInvalidDevice);
 	emu_device = device;
+	emu_context = (size_t)device + 1;
 	return cudaSuccess;
+}
+
+/* The driver's, and for tests. */
+__attribute__((visibility("default"))) CUresult cuCtxGetCurrent(CUcontext *context)
+{
+	*context = (CUcontext)emu_context;
+	return 0;
+}
+
+__attribute__((visibility("default"))) CUresult cuCtxSetCurrent(CUcontext context)
+{
+	emu_context = (size_t)context;
+	return 0;
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop,
@@ -152,11 +174,23 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
 	return emu_told(cudaErrorInvalidValue);
 }
 
+/* Of the process; and for tests. */
+__attribute__((visibility("default")))
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
+{
+	ENTER();
+	*value = limit == cudaLimitPersistingL2CacheSize ? emu.limit : FETCH_BYTES;
+	return cudaSuccess;
+}
+
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
 {
 	ENTER();
-	(void)limit;
-	return value > emu.l2 ? emu_told(cudaErrorInvalidValue) : cudaSuccess;
+	if (value > emu.l2)
+		return emu_told(cudaErrorInvalidValue);
+	if (limit == cudaLimitPersistingL2CacheSize)
+		emu.limit = value;
+	return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t *left, size_t *total)

@@ -66,6 +66,10 @@ typedef std::map<char *, size_t> pieces;
  * @device: pieces of @arena, by address, with the bytes asked for
  * @home: of each of them, the device
  * @pinned: of the host
+ * @mallocs: of memory of the device, so far
+ * @limit: of the cache that may be set aside
+ * @unfit: what using the card fails with; asking what it is does not
+ * @not_ready: so many calls fail at first, as the machine is not ready
  * @next: of the arena, never used before: what was freed is not used again
  * @legacy: of @streams the one that NULL names
  */
@@ -74,7 +78,9 @@ struct emu {
 	bool begun;
 	unsigned long seed;
 	int devices;
-	size_t memory, l2;
+	size_t memory, l2, limit;
+	unsigned long mallocs, not_ready;
+	cudaError_t unfit;
 	size_t used;
 	unsigned long calls, fail, lost;
 	cudaError_t fail_with, last;
@@ -88,6 +94,10 @@ struct emu {
 
 extern struct emu emu;
 extern thread_local int emu_device; /* the current one */
+/* The current context of a thread: 0: none; that of the runtime for device n is
+ * n + 1, any other number is one that a program has made itself.
+ */
+extern thread_local size_t emu_context;
 
 typedef std::lock_guard<std::recursive_mutex> guard;
 

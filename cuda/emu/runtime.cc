@@ -110,7 +110,13 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 	emu.device[to] = bytes;
 	emu.home[to] = emu_device;
 	*p = to;
+	emu.mallocs++;
 	return cudaSuccess;
+}
+
+__attribute__((visibility("default"))) unsigned long emu_mallocs(void)
+{
+	return emu.mallocs;
 }
 
 static void run_all(void);
@@ -439,6 +445,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream,
 					     unsigned int flags)
 {
 	ENTER();
+	if (emu.unfit)
+		return emu_told(emu.unfit);
 	*stream = new CUstream_st();
 	(*stream)->device = emu_device;
 	(*stream)->sort = flags & cudaStreamNonBlocking ? APART : BLOCKING;

@@ -25,10 +25,12 @@ enum cudaError {
 	cudaErrorInvalidDevice = 101,
 	cudaErrorNoKernelImageForDevice = 209,
 	cudaErrorECCUncorrectable = 214,
+	cudaErrorUnsupportedPtxVersion = 222,
 	cudaErrorInvalidResourceHandle = 400,
 	cudaErrorNotReady = 600,
 	cudaErrorIllegalAddress = 700,
 	cudaErrorLaunchFailure = 719,
+	cudaErrorSystemNotReady = 802,
 	cudaErrorSystemDriverMismatch = 803,
 	cudaErrorUnknown = 999,
 };
@@ -92,6 +94,7 @@ cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
 				   int device);
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit);
 cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaMemGetInfo(size_t *left, size_t *total);
@@ -131,6 +134,15 @@ cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t err);
 const char *cudaGetErrorString(cudaError_t err);
+
+/* Of the driver's interface: the context that is current for this thread. */
+typedef struct CUctx_st *CUcontext;
+typedef int CUresult;
+CUresult cuCtxGetCurrent(CUcontext *context);
+CUresult cuCtxSetCurrent(CUcontext context);
+
+/* For tests: how often memory of the device was allocated. */
+unsigned long emu_mallocs(void);
 
 /**
  * emu_argument() - look at the arguments of a kernel

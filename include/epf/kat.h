@@ -247,7 +247,7 @@ EPF_FN_BIG __u64 epf_kat_frame_result(const struct epf_kat_pkt *v, __u32 a,
 	case -EPROTO:
 		return 3;
 	}
-	return 4;
+	return err < -EPF_CONTROL ? 16 + (__u64)(-err - EPF_CONTROL) : 4;
 }
 
 /* Vector @i of section packet. */

@@ -190,19 +190,22 @@ EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e)
 	return (v & mask) == mask ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
 }
 
-/* One try to insert at epoch @e, part @last after all others. Return: what
- * @last was, or EPF_MOVED: try again.
+/* One try to insert at epoch @e, part @last after all others; *@grew is set where
+ * that set bits. Return: what @last was, or EPF_MOVED: try again.
  */
 EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
-			    const struct epf_probe *p, __u64 e, __u32 last)
+			    const struct epf_probe *p, __u64 e, __u32 last,
+			    bool *grew)
 {
 	enum epf_was was;
 	__u32 j;
 
 	for (j = 0; j < p->parts; j++)
 		if (j != last)
-			epf_lane_set(p->line[j], p->mask[j], e);
+			*grew |= epf_lane_set(p->line[j], p->mask[j], e) ==
+				 EPF_WAS_LACKING;
 	was = epf_lane_set(p->line[last], p->mask[last], e);
+	*grew |= was == EPF_WAS_LACKING;
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
 		return EPF_MOVED;
 	return was;
@@ -227,29 +230,32 @@ EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
  * @lanes: bit e mod 8 is added for each epoch e whose lanes now have the key:
  *	of the epoch that holds it, and of those that ended under way, at most
  *	seven older (O3)
+ * @grew: set to true where that set bits, left alone where all were set
  *
  * Context: any that the owner's grace period covers (O3); lock-free: a retry
  * means that a rotation took place.
  * Return: the epoch that holds the key, for counting.
  */
 EPF_FN __u64 epf_insert_into(const struct epf_lanes *f,
-			     const struct epf_probe *p, __u64 *lanes)
+			     const struct epf_probe *p, __u64 *lanes,
+			     bool *grew)
 {
 	__u64 e;
 
 	do {
 		e = epf_load_acquire(f->epoch);
 		*lanes |= 1ULL << (e & 7);
-	} while (epf_set(f, p, e, 0) == EPF_MOVED);
+	} while (epf_set(f, p, e, 0, grew) == EPF_MOVED);
 	return e;
 }
 
-/* As epf_insert_into(), for those who need not know into which lanes. */
+/* As epf_insert_into(), for those who need to know neither. */
 EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
 {
 	__u64 lanes = 0;
+	bool grew = false;
 
-	return epf_insert_into(f, p, &lanes);
+	return epf_insert_into(f, p, &lanes, &grew);
 }
 
 /**
@@ -270,13 +276,15 @@ EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
  * our OR makes the answer present; that is a false positive of this line.
  *
  * Context: as epf_insert().
- * Return: EPF_ABSENT, or EPF_PRESENT + age.
+ * Return: EPF_ABSENT, or EPF_PRESENT + age. Unless a rotation overtakes it, an
+ * insertion that returns EPF_PRESENT has set no bits that no other one counts for.
  */
 EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 				    const struct epf_probe *p, bool first_seen,
 				    __u64 *e, __u64 *lanes)
 {
 	enum epf_was was;
+	bool grew = false;
 	int verdict;
 
 	*e = epf_load_acquire(f->epoch);
@@ -291,9 +299,10 @@ EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 		was = epf_load_ordered(f->epoch) == *e ? EPF_WAS_COMPLETE :
 							 EPF_MOVED; /* O2 */
 	else
-		was = epf_set(f, p, *e, epf_first_lacking(p, *e));
+		was = epf_set(f, p, *e, epf_first_lacking(p, *e),
+			      &grew);
 	if (was == EPF_MOVED) {
-		*e = epf_insert_into(f, p, lanes);
+		*e = epf_insert_into(f, p, lanes, &grew);
 		return verdict;
 	}
 	if (!verdict && was == EPF_WAS_COMPLETE)

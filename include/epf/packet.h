@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Packet digests: the canonical bytes of a packet under struct epf_pkt_opts,
- * hashed. Pure functions over memory that does not change; any context.
+ * hashed. Pure functions; any context.
  *
- * A packet is a list of segments (an XDP buffer and its fragments, or the one
- * segment of a captured frame); how it is cut does not change the digest.
+ * Memory may change while it is read: packets (headers.h), and options, which lie
+ * where BPF programs and user space write. epf_pkt_opts_read() makes the one copy
+ * of these that is checked and used. struct epf_head is bounded by itself,
+ * whatever options and packet say.
  *
  * Canonical bytes:
  *
@@ -20,43 +22,16 @@
  * With max_bytes, FRAME and PACKET are cut there, and the length of the whole
  * follows as 32 little-endian bits if anything was cut.
  *
- * Formats: RFC 791, 8200, 792, 4443, 4302; IEEE 802.1Q; LINKTYPE_LINUX_SLL and
- * SLL2 of tcpdump.org.
+ * With EPF_PKT_PASS_CONTROL, packets of control.h and those that are not IP have
+ * no digest.
+ *
+ * Formats: headers.h; RFC 792, 4443.
  */
 #ifndef EPF_PACKET_H
 #define EPF_PACKET_H
 
+#include "control.h"
 #include "hash.h"
-
-#include <linux/epochfilter.h>
-
-#define EPF_ETH_IP4 0x0800
-#define EPF_ETH_IP6 0x86dd
-#define EPF_VLAN_MAX 4	/* stacked tags; more is malformed */
-#define EPF_IP6_EXT_MAX 8 /* extension headers; more is malformed */
-
-struct epf_seg {
-	const __u8 *data;
-	__u32 len;
-};
-
-/**
- * struct epf_pkt - a packet, by reference
- * @seg: @nr_segs segments
- * @nr_segs: 1 and up
- * @len: sum of their lengths
- */
-struct epf_pkt {
-	const struct epf_seg *seg;
-	__u32 nr_segs;
-	__u32 len;
-};
-
-/* The network header: its offset and EtherType (0: none that counts). */
-struct epf_l3 {
-	__u32 off;
-	__u32 type;
-};
 
 /* Canonical bytes on their way into a digest. */
 struct epf_take {
@@ -64,47 +39,6 @@ struct epf_take {
 	__u32 max;
 	__u32 offered;
 };
-
-#define EPF_HDR_MAX 40 /* longest header read at once */
-
-EPF_FN __u32 epf_be16(const __u8 *p)
-{
-	return (__u32)p[0] << 8 | p[1];
-}
-
-/* Copy @n bytes at @off, which the packet has, from any segments. */
-EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			 __u8 *to)
-{
-	__u32 i;
-
-	for (i = 0; i < pkt->nr_segs && n; i++) {
-		const struct epf_seg *s = &pkt->seg[i];
-		__u32 part;
-
-		if (off >= s->len) {
-			off -= s->len;
-			continue;
-		}
-		part = s->len - off < n ? s->len - off : n;
-		memcpy(to, s->data + off, part);
-		to += part;
-		n -= part;
-		off = 0;
-	}
-}
-
-/* @n <= EPF_HDR_MAX bytes at @off, in place or in @room. NULL: not there. */
-EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			      __u8 *room)
-{
-	if (off + n <= pkt->seg[0].len) /* offsets are far below 2^32 */
-		return pkt->seg[0].data + off;
-	if (off + n > pkt->len)
-		return NULL;
-	epf_pkt_copy(pkt, off, n, room);
-	return room;
-}
 
 EPF_FN void epf_take_bytes(struct epf_take *t, const __u8 *p, __u32 n)
 {
@@ -153,185 +87,64 @@ EPF_FN __u64 epf_take_digest(struct epf_take *t)
 	return epf_sip_final(&t->sip);
 }
 
-EPF_FN bool epf_is_vlan(__u32 type)
-{
-	return type == 0x8100 || type == 0x88a8 || type == 0x9100;
-}
-
-EPF_FN int epf_l3_ether(const struct epf_pkt *pkt, struct epf_l3 *l3)
-{
-	__u8 room[EPF_HDR_MAX];
-	const __u8 *p = epf_pkt_at(pkt, 0, 14, room);
-	__u32 tags = 0;
-
-	if (!p)
-		return -ENODATA;
-	l3->off = 14;
-	l3->type = epf_be16(p + 12);
-	while (epf_is_vlan(l3->type)) {
-		if (tags++ == EPF_VLAN_MAX)
-			return -EBADMSG;
-		p = epf_pkt_at(pkt, l3->off, 4, room);
-		if (!p)
-			return -ENODATA;
-		l3->off += 4;
-		l3->type = epf_be16(p + 2);
-	}
-	return 0;
-}
-
-EPF_FN int epf_l3_cooked(const struct epf_pkt *pkt, __u32 type_at, __u32 len,
-			 struct epf_l3 *l3)
-{
-	__u8 room[EPF_HDR_MAX];
-	const __u8 *p = epf_pkt_at(pkt, 0, len, room);
-
-	if (!p)
-		return -ENODATA;
-	l3->off = len;
-	l3->type = epf_be16(p + type_at);
-	return 0;
-}
-
-EPF_FN int epf_l3_ip(const struct epf_pkt *pkt, struct epf_l3 *l3)
-{
-	__u8 first = 0;
-
-	if (!pkt->len)
-		return -ENODATA;
-	epf_pkt_copy(pkt, 0, 1, &first);
-	l3->off = 0;
-	l3->type = first >> 4 == 4 ? EPF_ETH_IP4 :
-		   first >> 4 == 6 ? EPF_ETH_IP6 : 0;
-	return l3->type ? 0 : -EBADMSG;
-}
-
-EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
-		       struct epf_l3 *l3)
-{
-	switch (link) {
-	case EPF_LINK_ETHER:
-		return epf_l3_ether(pkt, l3);
-	case EPF_LINK_IP:
-		return epf_l3_ip(pkt, l3);
-	case EPF_LINK_SLL:
-		return epf_l3_cooked(pkt, 14, 16, l3);
-	case EPF_LINK_SLL2:
-		return epf_l3_cooked(pkt, 0, 20, l3);
-	}
-	return -EINVAL;
-}
-
-/* An IP header: its fixed part, in place or in room, and where things are. */
-struct epf_ip {
-	const __u8 *hdr;
-	__u8 room[EPF_HDR_MAX];
-	__u32 hdr_len; /* of the fixed part: 20 or 40 */
-	__u32 off;     /* of the header in the packet */
-	__u32 l4;      /* offset behind header and options */
-	__u32 end;     /* offset behind the datagram, by its own length */
-};
-
-EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
-{
-	const __u8 *p = epf_pkt_at(pkt, off, 20, ip->room);
-	__u32 ihl, total;
-
-	if (!p)
-		return -ENODATA;
-	ihl = (p[0] & 15) * 4;
-	total = epf_be16(p + 2);
-	if (p[0] >> 4 != 4 || ihl < 20 || total < ihl)
-		return -EBADMSG;
-	if (ihl > pkt->len - off)
-		return -ENODATA;
-	ip->hdr = p;
-	ip->hdr_len = 20;
-	ip->off = off;
-	ip->l4 = off + ihl;
-	ip->end = off + total;
-	return 0;
-}
-
-EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
-{
-	const __u8 *p = epf_pkt_at(pkt, off, 40, ip->room);
-	__u32 payload;
-
-	if (!p)
-		return -ENODATA;
-	if (p[0] >> 4 != 6)
-		return -EBADMSG;
-	payload = epf_be16(p + 4);
-	ip->hdr = p;
-	ip->hdr_len = 40;
-	ip->off = off;
-	ip->l4 = off + 40;
-	ip->end = ip->l4 + payload;
-	if (!payload && !p[6]) /* a jumbogram's length is in an option */
-		ip->end = pkt->len;
-	return 0;
-}
-
-/* 0, or -EPROTO when the network header is not IP. */
-EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
-		       struct epf_ip *ip)
-{
-	if (l3->type == EPF_ETH_IP4)
-		return epf_ip4_read(pkt, l3->off, ip);
-	if (l3->type == EPF_ETH_IP6)
-		return epf_ip6_read(pkt, l3->off, ip);
-	return -EPROTO;
-}
-
 /* What stands before the rest of a packet's canonical bytes. */
 struct epf_head {
 	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX];
 	__u32 len;
 };
 
+/* Room for @n more bytes; NULL: there is none. */
+EPF_FN __u8 *epf_head_room(struct epf_head *head, __u32 n)
+{
+	__u8 *to = head->bytes + head->len;
+
+	if (n > sizeof(head->bytes) - head->len)
+		return NULL;
+	head->len += n;
+	return to;
+}
+
 /* @n bytes at @off, which the packet has; @n is a constant. */
 EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt,
 			 __u32 off, __u32 n)
 {
-	__u8 *to = head->bytes + head->len;
-	const __u8 *p = epf_pkt_at(pkt, off, n, to);
+	__u8 *to = epf_head_room(head, n);
+	const __u8 *p = to ? epf_pkt_at(pkt, off, n, to) : NULL;
 
 	if (p && p != to)
 		memcpy(to, p, n);
-	head->len += n;
 }
 
 EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt,
 			  const struct epf_l3 *l3,
 			  const struct epf_pkt_opts *o)
 {
-	__u32 tags = o->flags & EPF_PKT_NO_VLAN ? 0 : l3->off - 2;
-	__u32 off;
+	__u8 *to;
+	__u32 i;
 
-	if (o->link == EPF_LINK_ETHER) {
-		if (!(o->flags & EPF_PKT_NO_MAC))
-			epf_head_pkt(head, pkt, 0, 12);
-		for (off = 12; off < tags; off += 4)
-			epf_head_pkt(head, pkt, off, 4);
+	if (l3->macs && !(o->flags & EPF_PKT_NO_MAC))
+		epf_head_pkt(head, pkt, 0, 12);
+	for (i = 0; i < l3->tags && !(o->flags & EPF_PKT_NO_VLAN); i++)
+		epf_head_pkt(head, pkt, 12 + 4 * i, 4);
+	to = epf_head_room(head, 2);
+	if (to) {
+		to[0] = (__u8)(l3->type >> 8);
+		to[1] = (__u8)l3->type;
 	}
-	head->bytes[head->len++] = (__u8)(l3->type >> 8);
-	head->bytes[head->len++] = (__u8)l3->type;
 }
 
 /* The fixed part of the IP header, without what a router changes. */
 EPF_FN void epf_head_ip(struct epf_head *head, const struct epf_ip *ip)
 {
-	__u8 *to = head->bytes + head->len;
+	__u8 *to = epf_head_room(head, ip->hdr_len);
 
-	if (ip->hdr_len == 20) {
+	if (to && ip->hdr_len == 20) {
 		memcpy(to, ip->hdr, 20);
 		to[8] = to[10] = to[11] = 0;
-	} else {
+	} else if (to) {
 		memcpy(to, ip->hdr, 40);
 		to[7] = 0;
 	}
-	head->len += ip->hdr_len;
 }
 
 /**
@@ -357,7 +170,7 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h,
 
 	if (o->link != EPF_LINK_ETHER || o->max_bytes || pkt->seg[0].len < 34)
 		return false;
-	end = 14 + epf_be16(p + 16);
+	end = 14 + epf_opaque(epf_be16(p + 16));
 	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 || end < 34 ||
 	    end > pkt->seg[0].len)
 		return false;
@@ -424,26 +237,6 @@ struct epf_flow {
 	bool fragment;
 };
 
-/* @n bytes of the transport header; why there are none in *@err. */
-EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
-			     __u32 n, __u8 *room, int *err)
-{
-	const __u8 *p = epf_pkt_at(pkt, ip->l4, n, room);
-
-	*err = 0;
-	if (ip->l4 + n > ip->end)
-		*err = -EBADMSG;
-	else if (!p)
-		*err = -ENODATA;
-	return *err ? NULL : p;
-}
-
-EPF_FN bool epf_has_ports(__u32 proto)
-{
-	return proto == 6 || proto == 17 || proto == 33 || proto == 132 ||
-	       proto == 136; /* TCP, UDP, DCCP, SCTP, UDP-Lite */
-}
-
 /* ICMP and ICMPv6 queries and replies that carry an identifier. */
 EPF_FN bool epf_icmp_has_id(__u32 proto, __u32 type)
 {
@@ -483,55 +276,21 @@ EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip,
 	return err;
 }
 
-EPF_FN void epf_flow_ip4(const struct epf_ip *ip, struct epf_flow *f)
+/* What the IP header gives; epf_ip_walk() has been there. */
+EPF_FN void epf_flow_ip(const struct epf_ip *ip, struct epf_flow *f)
 {
-	f->len = 14;
-	f->proto = ip->hdr[9];
-	f->fragment = epf_be16(ip->hdr + 6) & 0x3fff;
+	__u32 addrs = ip->hdr_len == 20 ? 8 : 32;
+
+	f->len = 6 + addrs;
+	f->proto = ip->proto;
+	f->fragment = ip->fragment;
+	memset(f->key, 0, 6);
 	if (f->fragment)
-		memcpy(f->key + 2, ip->hdr + 4, 2);
-	memcpy(f->key + 6, ip->hdr + 12, 8);
-}
-
-/* Walk the extension headers; ip->l4 ends behind them. */
-EPF_FN_BIG int epf_flow_ip6(const struct epf_pkt *pkt, struct epf_ip *ip,
-			struct epf_flow *f)
-{
-	__u8 room[EPF_HDR_MAX];
-	const __u8 *p;
-	__u32 i;
-	int err;
-
-	f->len = 38;
-	f->proto = ip->hdr[6];
-	f->fragment = false;
-	memcpy(f->key + 6, ip->hdr + 8, 32);
-	for (i = 0; !f->fragment; i++) {
-		switch (f->proto) {
-		case 0: case 43: case 44: case 51: case 60: case 135:
-		case 139: case 140:
-			break;
-		default:
-			return 0;
-		}
-		if (i == EPF_IP6_EXT_MAX)
-			return -EBADMSG;
-		p = epf_l4_at(pkt, ip, 8, room, &err);
-		if (err)
-			return err;
-		if (f->proto == 44) {
-			f->fragment = epf_be16(p + 2) & 0xfff9;
-			if (f->fragment)
-				memcpy(f->key + 2, p + 4, 4);
-			ip->l4 += 8;
-		} else if (f->proto == 51) {
-			ip->l4 += (p[1] + 2) * 4;
-		} else {
-			ip->l4 += (p[1] + 1) * 8;
-		}
-		f->proto = p[0];
-	}
-	return 0;
+		memcpy(f->key + 2, ip->frag_id, 4);
+	if (addrs == 8)
+		memcpy(f->key + 6, ip->hdr + 12, 8);
+	else
+		memcpy(f->key + 6, ip->hdr + 8, 32);
 }
 
 /* What is said in front, then the digest of all. */
@@ -553,15 +312,12 @@ EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 	err = epf_l3_find(pkt, o->link, &l3);
 	if (!err)
 		err = epf_ip_read(pkt, &l3, &ip);
+	if (!err)
+		err = epf_ip_walk(pkt, &ip);
 	if (err)
 		return err;
-	memset(f.key, 0, 8);
-	if (ip.hdr_len == 20)
-		epf_flow_ip4(&ip, &f);
-	else
-		err = epf_flow_ip6(pkt, &ip, &f);
-	if (!err)
-		err = epf_flow_l4(pkt, &ip, &f);
+	epf_flow_ip(&ip, &f);
+	err = epf_flow_l4(pkt, &ip, &f);
 	if (err)
 		return err;
 	*digest = epf_flow_seal(h, &f);
@@ -626,29 +382,29 @@ EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
  * @first: bytes 0 .. 7 of the key, little-endian
  * @tail: bytes 8 .. 13
  *
- * Plain: Ethernet without tags, IPv4 without options and whole, a protocol
- * with ports, all in one segment. Same key as from epf_flow_digest(), which
- * packets in several segments show.
+ * Plain: as epf_is_plain(), and a protocol with ports. Same key as from
+ * epf_flow_digest(), which packets in several segments show.
  *
- * Return: false where options or packet are of another kind, or wrong.
+ * Return: false where options or packet are of another kind, or wrong, or the
+ * packet is one that EPF_PKT_PASS_CONTROL passes.
  */
 EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
 			   const struct epf_pkt_opts *o, __u64 *first,
 			   __u64 *tail)
 {
 	const struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 };
-	const struct epf_pkt_opts free = { 0, 0, EPF_PKT_NONIP_FRAME, 0 };
+	const struct epf_pkt_opts free = {
+		0, 0, EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL, 0
+	};
 	__u64 have, want, any, addrs;
 
 	memcpy(&have, o, 8); /* one comparison of all, on constants */
 	memcpy(&want, &flow, 8);
 	memcpy(&any, &free, 8);
-	if ((have & ~any) != want || len < 38)
-		return false;
-	/* EtherType, version and length; total length; offset of a fragment */
-	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 ||
-	    epf_be16(p + 16) < 24 || (epf_get_le64(p + 20) & 0xff3f) ||
+	if ((have & ~any) != want || !epf_is_plain(p, len) ||
 	    !epf_has_ports(p[23]))
+		return false;
+	if ((o->flags & EPF_PKT_PASS_CONTROL) && epf_control_plain(p))
 		return false;
 	addrs = epf_get_le64(p + 26);
 	*first = 4 | (__u64)p[23] << 8 | epf_get_le64(p + 30) >> 32 << 16 |
@@ -668,11 +424,30 @@ EPF_FN_BIG __u64 epf_frame_digest(const struct epf_hash *h,
 }
 
 /**
+ * epf_pkt_opts_read() - options as they are at one moment
+ * @from: options in memory that others may be writing
+ *
+ * Return: a copy, to be checked and used in place of @from. It may be of two
+ * states, half each.
+ */
+EPF_FN struct epf_pkt_opts epf_pkt_opts_read(const struct epf_pkt_opts *from)
+{
+	struct epf_pkt_opts copy;
+	__u32 half[2];
+
+	memcpy(half, from, sizeof(half));
+	half[0] = epf_opaque(half[0]);
+	half[1] = epf_opaque(half[1]);
+	memcpy(&copy, half, sizeof(copy));
+	return copy;
+}
+
+/**
  * epf_pkt_opts_check() - are the options ones we know?
  * @o: options
  *
  * Return: 0, or -EINVAL: unknown key, link or flag, or a flag or length that
- * the key has no use for.
+ * the key, or another flag, leaves no use for.
  */
 EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
 {
@@ -680,13 +455,14 @@ EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
 		return -EINVAL;
 	switch (o->key) {
 	case EPF_PKT_FRAME:
-		return o->flags ? -EINVAL : 0;
+		return o->flags & ~EPF_PKT_PASS_CONTROL ? -EINVAL : 0;
 	case EPF_PKT_PACKET:
 		return o->flags & EPF_PKT_NONIP_FRAME ? -EINVAL : 0;
 	case EPF_PKT_FLOW:
-		if (o->flags & ~EPF_PKT_NONIP_FRAME)
+		if (o->max_bytes)
 			return -EINVAL;
-		return o->max_bytes ? -EINVAL : 0;
+		return o->flags && o->flags != EPF_PKT_NONIP_FRAME &&
+		       o->flags != EPF_PKT_PASS_CONTROL ? -EINVAL : 0;
 	}
 	return -EINVAL;
 }
@@ -700,7 +476,8 @@ EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
  *
  * Return: 0, -ENODATA: the packet ends before what the key needs (packet: the
  * whole datagram), -EBADMSG: a header contradicts itself, -EPROTO: not IP and
- * to be passed.
+ * to be passed, -(EPF_CONTROL + enum epf_control): a control packet and to be
+ * passed.
  */
 EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 			  const struct epf_pkt_opts *o, __u64 *digest)
@@ -712,6 +489,11 @@ EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 			   &tail)) {
 		*digest = epf_digest_words(h, first, tail, 14);
 		return 0;
+	}
+	if (o->flags & EPF_PKT_PASS_CONTROL) {
+		err = epf_control(pkt, o->link);
+		if (err)
+			return err;
 	}
 	if (o->key == EPF_PKT_PACKET)
 		return epf_packet_digest(h, pkt, o, digest);

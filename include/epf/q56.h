@@ -51,6 +51,28 @@ EPF_FN __u64 epf_ratio_q56(__u64 a, __u64 b)
 	return b ? (a << 32) / b << 24 : 0;
 }
 
+/* a / b, rounded down; one where a is not below b. b at most EPF_Q56_ONE. */
+EPF_FN_BIG __u64 epf_frac_q56(__u64 a, __u64 b)
+{
+	__u64 q = 0;
+	__u32 i;
+
+	if (a >= b)
+		return EPF_Q56_ONE;
+	for (i = 0; i < 7; i++) { /* eight bits of the quotient each */
+		a <<= 8;
+		q = q << 8 | a / b;
+		a %= b;
+	}
+	return q;
+}
+
+/* The ABI's parts per 10^12, at most one, to q56. */
+EPF_FN_BIG __u64 epf_ppt_to_q56(__u64 ppt)
+{
+	return epf_frac_q56(ppt, 1000000000000ULL);
+}
+
 /* q56, at most one, to the ABI's parts per 10^12 = 5^12 * 2^12. */
 EPF_FN __u64 epf_q56_to_ppt(__u64 q)
 {

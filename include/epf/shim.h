@@ -21,6 +21,8 @@
  *                          barrier
  *   epf_prefetch(p)        a hint
  *   epf_get_le64(p)        unaligned little-endian load
+ *   epf_opaque(v)          v, 32 bits; the compiler forgets where it came from,
+ *                          so that it cannot read it from there again
  *   epf_mulhi(a,b)         high 64 bits of the product
  *   epf_mul(a,b,&low)      the same, and the low 64 bits
  *   epf_with_bit(v,n)      v | 1 << n, n < 64; in one instruction if possible
@@ -453,6 +455,12 @@ EPF_FN __u64 epf_mul(__u64 a, __u64 b, __u64 *low)
 	*low = a * b;
 	return epf_mulhi(a, b);
 #endif
+}
+
+EPF_FN __u32 epf_opaque(__u32 v)
+{
+	__asm__ __volatile__("" : "+r"(v));
+	return v;
 }
 
 EPF_FN __u64 epf_rotl(__u64 v, __u32 n)

@@ -73,14 +73,16 @@ struct epf_past {
 
 /**
  * struct epf_state - the moving part of a filter
+ * @count: packed (epoch, insertions); all CPUs change it
+ * @apart: keeps it off the cache line of @epoch, which every operation reads
  * @epoch: current epoch, from EPF_EPOCH_FIRST
- * @count: packed (epoch, insertions)
  * @scanned: chunks scanned, on the scale of @epoch
  * @ring: epoch e is at e mod 8
  */
 struct epf_state {
-	__u64 epoch;
 	__u64 count;
+	__u64 apart[7];
+	__u64 epoch;
 	__u64 scanned;
 	struct epf_past ring[EPF_LANES];
 };

@@ -34,13 +34,14 @@ enum epf_xdp_outcome {
 	EPF_XDP_COUNTED,   /* repeat, action count */
 	EPF_XDP_MARKED,	   /* repeat, action mark */
 	EPF_XDP_UNMARKED,  /* repeat, action mark, no room for the mark */
-	EPF_XDP_NOT_IP,	   /* and not asked for */
+	EPF_XDP_NOT_IP,	   /* which the options pass */
 	EPF_XDP_TRUNCATED, /* ends before what the key needs */
 	EPF_XDP_MALFORMED, /* a header contradicts itself */
 	EPF_XDP_SATURATED, /* the filter fails open */
 	EPF_XDP_NO_FILTER, /* destroyed by force */
 	EPF_XDP_ERROR,	   /* any other error */
-	EPF_XDP_OUTCOMES
+	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed for what it is */
+	EPF_XDP_OUTCOMES = EPF_XDP_CONTROL + EPF_CONTROL_LAST
 };
 
 struct epf_xdp_count {
@@ -80,6 +81,12 @@ struct epf_xdp_bind {
 	struct epf_pkt_opts opts;
 };
 
+/* VLAN tags that a card takes off. */
+enum epf_xdp_vlan {
+	EPF_XDP_VLAN_C = 1, /* rx-vlan-hw-parse: 802.1Q */
+	EPF_XDP_VLAN_S = 2, /* rx-vlan-stag-hw-parse: 802.1ad */
+};
+
 /**
  * struct epf_xdp_conf - the one value of the conf map, for status and detach
  * @id: filter
@@ -90,6 +97,7 @@ struct epf_xdp_bind {
  * @ifindex: of the interface, which may be gone by now
  * @mode: XDP_FLAGS_DRV_MODE or XDP_FLAGS_SKB_MODE
  * @prio: place among other programs; 0: attached without a dispatcher
+ * @vlan_off: offloads (enum epf_xdp_vlan) to be switched on again at detach
  */
 struct epf_xdp_conf {
 	__u32 id;
@@ -100,6 +108,7 @@ struct epf_xdp_conf {
 	__u32 ifindex;
 	__u32 mode;
 	__u32 prio;
+	__u32 vlan_off;
 };
 
 #define EPF_XDP_MARK_DEFAULT 0xef00

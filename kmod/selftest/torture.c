@@ -297,18 +297,19 @@ static void snapshot(struct actor *a, struct epf_table *t)
 {
 	u64 *to = copy->lane;
 	const u64 *from = t->lanes.line->lane;
+	struct epf_pin pin;
 	u64 epoch;
 	u32 i;
 
 	if (t->owned) /* has none */
 		return;
-	if (epf_table_pin(t, 1 + draw(a, 5 * NSEC_PER_MSEC), &epoch))
+	if (epf_table_pin(t, 1 + draw(a, 5 * NSEC_PER_MSEC), &pin))
 		return;
 	for (i = 0; i < t->params.nr_lines * EPF_LANES; i++)
 		to[i] = READ_ONCE(from[i]);
 	smp_rmb(); /* the copy before the epoch it is read at */
 	epoch = epf_load(&t->state.epoch);
-	epf_table_unpin(t);
+	epf_table_unpin(t, &pin);
 	check_copy(a, t, copy, epoch);
 	a->sums[SNAPSHOTS]++;
 }

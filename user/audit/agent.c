@@ -301,25 +301,3 @@ int agent_audit(const char *socket, const char *target, int snapshot_fd,
 		return ret;
 	return ask(&t, socket ? socket : AGENT_SOCKET, &r, fds, nr, e);
 }
-
-int agent_ask(const char *socket, const char *op, json_t **result,
-	      struct rec_error *e)
-{
-	json_t *request = json_pack("{ss}", "op", op);
-	struct talk t = { .fd = dial(socket ? socket : AGENT_SOCKET, e) };
-	int ret = t.fd < 0 ? t.fd : send_request(t.fd, request, NULL, 0, e);
-
-	*result = NULL;
-	json_decref(request);
-	if (!ret)
-		*result = answer(&t, &ret, e);
-	if (*result)
-		ret = told_error(*result, e);
-	if (ret) {
-		json_decref(*result);
-		*result = NULL;
-	}
-	if (t.fd >= 0)
-		close(t.fd);
-	return ret;
-}

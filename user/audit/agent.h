@@ -43,13 +43,15 @@ enum agent_fd {
  * @place: TARGET_FILE or TARGET_COPY
  * @saturated: of a filter
  * @fpr_ppt: of a filter
- * @header: without the hash key
+ * @header: as target_hide_key() leaves it
+ * @desc: what its keys are made of
  */
 struct agent_about {
 	enum target_place place;
 	bool saturated;
 	__u64 fpr_ppt;
 	struct epf_snap_header header;
+	struct epf_key_desc desc;
 };
 
 /**
@@ -84,18 +86,6 @@ int agent_audit(const char *socket, const char *target, int snapshot_fd,
 		struct agent_about *about,
 		int (*progress)(void *ctx, const struct job_state *state),
 		void *ctx, struct rec_error *e);
-
-/**
- * agent_ask() - a request without descriptors: "ping", "status"
- * @socket: path; NULL: AGENT_SOCKET
- * @op: which
- * @answer: result; the caller's
- * @e: what is wrong, on failure
- *
- * Return: 0, or as agent_audit().
- */
-int agent_ask(const char *socket, const char *op, json_t **answer,
-	      struct rec_error *e);
 
 /* agent_wire.c: what both sides say */
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "epf/packet.h"
+#include "epf/keydesc.h"
 #include "wrong.h"
 
 const char *const agent_fd_names[AGENT_FDS] = {
@@ -82,13 +82,14 @@ static json_t *mark_json(const struct job_mark *m)
 
 static json_t *records_json(const struct rec_spec *r, const char *fields)
 {
-	json_t *o = json_pack("{ss sb sb sb sb si si si si si sI}",
+	json_t *o = json_pack("{ss sb sb sb sb si si si si si sI sb sb}",
 		"format", rec_format_name(r->format), "digest", r->digest,
 		"hex", r->hex, "header", r->header, "skip_bad", r->skip_bad,
 		"separator", (int)(unsigned char)r->separator,
 		"joint", (int)(unsigned char)r->joint, "key", (int)r->pkt.key,
 		"link", (int)r->pkt.link, "flags", (int)r->pkt.flags,
-		"max_bytes", (json_int_t)r->pkt.max_bytes);
+		"max_bytes", (json_int_t)r->pkt.max_bytes,
+		"as_filter", r->as_filter, "any_keys", r->any_keys);
 
 	if (o && fields[0])
 		json_object_set_new(o, "fields", json_string(fields));
@@ -181,18 +182,21 @@ static int records_parse(struct agent_request *r, json_t *o,
 			 struct rec_error *e)
 {
 	int digest = 0, hex = 0, header = 0, skip_bad = 0;
+	int as_filter = 0, any_keys = 0;
 	struct rec_spec *to = &r->spec.records;
 	const char *format, *fields = "";
 	json_int_t v[6] = { 0 };
 	json_error_t why;
 
 	if (json_unpack_ex(o, &why, JSON_STRICT,
-			   "{ss s?b s?b s?b s?b s?I s?I s?I s?I s?I s?I s?s}",
+			   "{ss s?b s?b s?b s?b s?I s?I s?I s?I s?I s?I s?s "
+			   "s?b s?b}",
 			   "format", &format, "digest", &digest, "hex", &hex,
 			   "header", &header, "skip_bad", &skip_bad,
 			   "separator", &v[0], "joint", &v[1], "key", &v[2],
 			   "link", &v[3], "flags", &v[4], "max_bytes", &v[5],
-			   "fields", &fields))
+			   "fields", &fields, "as_filter", &as_filter,
+			   "any_keys", &any_keys))
 		return audit_wrong(e, -EINVAL, "records: %s", why.text);
 	if (!rec_format_named(format, &to->format))
 		return audit_wrong(e, -EINVAL, "records: no such format");
@@ -204,6 +208,8 @@ static int records_parse(struct agent_request *r, json_t *o,
 	to->hex = hex;
 	to->header = header;
 	to->skip_bad = skip_bad;
+	to->as_filter = as_filter;
+	to->any_keys = any_keys;
 	to->fields = r->fields[0] ? r->fields : NULL;
 	return 0;
 }
@@ -371,18 +377,42 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	return 0;
 }
 
+static json_t *desc_json(const struct epf_key_desc *d)
+{
+	return json_pack("[iiiI]", d->kind, d->key, d->flags,
+			 (json_int_t)d->max_bytes);
+}
+
+/* An agent that is older tells none. */
+static bool desc_parse(struct epf_key_desc *d, json_t *list)
+{
+	json_int_t v[4] = { 0 };
+
+	if (list && json_unpack(list, "[I I I I]", &v[0], &v[1], &v[2], &v[3]))
+		return false;
+	if (!in_range(v, 2, UINT8_MAX) || !in_range(v + 2, 1, UINT16_MAX) ||
+	    !in_range(v + 3, 1, UINT32_MAX))
+		return false;
+	d->kind = (__u8)v[0];
+	d->key = (__u8)v[1];
+	d->flags = (__u16)v[2];
+	d->max_bytes = (__u32)v[3];
+	return !epf_key_desc_check(d);
+}
+
 json_t *agent_about_json(const struct agent_about *a)
 {
 	char hex[2 * sizeof(a->header) + 1];
 	struct epf_snap_header h = a->header;
 	size_t i;
 
-	memset(h.key, 0, sizeof(h.key));
+	target_hide_key(&h);
 	for (i = 0; i < sizeof(h); i++)
 		snprintf(hex + 2 * i, 3, "%02x", ((const __u8 *)&h)[i]);
-	return json_pack("{ss sb sI ss}", "place", target_place_name(a->place),
-			 "saturated", a->saturated, "fpr_ppt",
-			 (json_int_t)a->fpr_ppt, "header", hex);
+	return json_pack("{ss sb sI ss so}", "place",
+			 target_place_name(a->place), "saturated", a->saturated,
+			 "fpr_ppt", (json_int_t)a->fpr_ppt, "header", hex,
+			 "desc", desc_json(&a->desc));
 }
 
 /* Return: whether it is exactly @len bytes. */
@@ -401,12 +431,15 @@ static bool hex_parse(__u8 *to, size_t len, const char *hex)
 int agent_about_parse(struct agent_about *a, json_t *json)
 {
 	const char *place, *hex;
+	json_t *desc = NULL;
 	int saturated;
 	json_int_t fpr;
 
 	memset(a, 0, sizeof(*a));
-	if (json_unpack(json, "{ss sb sI ss}", "place", &place, "saturated",
-			&saturated, "fpr_ppt", &fpr, "header", &hex) ||
+	if (json_unpack(json, "{ss sb sI ss s?o}", "place", &place, "saturated",
+			&saturated, "fpr_ppt", &fpr, "header", &hex, "desc",
+			&desc) ||
+	    !desc_parse(&a->desc, desc) ||
 	    fpr < 0 || !hex_parse((__u8 *)&a->header, sizeof(a->header), hex))
 		return -EPROTO;
 	a->place = !strcmp(place, target_place_name(TARGET_FILE)) ?

@@ -13,10 +13,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define STREAM_BYTES (1u << 20)
+#define STREAM_BYTES (128u << 10)
 
 #define MAGIC_US 0xa1b2c3d4
 #define MAGIC_NS 0xa1b23c4d
@@ -33,6 +34,10 @@ enum ng_block {
 #define NG_ORDER_BIG "\x1a\x2b\x3c\x4d"
 #define NG_BLOCK_MIN 12
 #define NG_INTERFACES_MAX (1u << 16) /* of a section */
+#define NG_BLOCK_MAX (1u << 20) /* of those that libpcap gets */
+#define NG_PIECE (64u << 10) /* of the file that is read at once */
+#define NG_QUEUE_MAX (2u << 20)
+#define NG_OPEN_BYTES (64u << 20) /* read for the first interface, at most */
 #define NG_INTERFACE_OPTIONS 16 /* their offset in the block */
 #define NG_IF_TSRESOL 9
 
@@ -137,70 +142,232 @@ static const char *not_a_capture(const struct capture_in *in)
 	return NULL;
 }
 
-static void ng_block(struct ng_walk *w)
+/* The file from its beginning. Return: bytes; 0: the end; -1: errno. */
+static ssize_t read_file(struct capture_in *in, void *to, size_t room)
+{
+	size_t held = in->head_len - in->head_at;
+	ssize_t n;
+
+	if (held) {
+		n = (ssize_t)(held < room ? held : room);
+		memcpy(to, in->head + in->head_at, (size_t)n);
+		in->head_at += (size_t)n;
+	} else {
+		n = read(in->fd, to, room);
+	}
+	if (n > 0)
+		in->done_bytes += (__u64)n;
+	return n;
+}
+
+static bool ng_fault(struct ng_feed *f, const char *text)
+{
+	f->fault = text;
+	f->ended = true;
+	return false;
+}
+
+static bool ng_put(struct ng_feed *f, const void *data, size_t len)
+{
+	memcpy(f->queue + f->end, data, len);
+	f->end += len;
+	return true;
+}
+
+/* There is room for all that one piece of the input can add. */
+static bool ng_make_room(struct ng_feed *f)
+{
+	size_t held = f->end - f->at;
+	unsigned char *more;
+
+	memmove(f->queue, f->queue + f->at, held);
+	f->at = 0;
+	f->end = held;
+	if (held + NG_PIECE + sizeof(f->head) <= f->room)
+		return true;
+	if (f->room >= NG_QUEUE_MAX)
+		return ng_fault(f, "sections and interfaces without a packet, "
+				"more than 2 MiB of them");
+	more = realloc(f->queue, 2 * f->room);
+	if (!more)
+		return ng_fault(f, "out of memory");
+	f->queue = more;
+	f->room *= 2;
+	return true;
+}
+
+/* @n bytes of a block that libpcap does not get, the last ones of it if there
+ * are no more: its length stands there again.
+ */
+static bool ng_skip(struct ng_feed *f, const unsigned char *p, __u32 n)
+{
+	__u32 keep = n < sizeof(f->tail) ? n : sizeof(f->tail);
+
+	memmove(f->tail, f->tail + keep, sizeof(f->tail) - keep);
+	memcpy(f->tail + sizeof(f->tail) - keep, p + n - keep, keep);
+	if (!f->left && memcmp(f->tail, f->head + 4, sizeof(f->tail)))
+		return ng_fault(f, "a block whose two lengths differ");
+	return true;
+}
+
+/* The head of a block is complete. Damage is for libpcap to tell: it gets the
+ * head, and then the end of the file.
+ */
+static bool ng_block(struct ng_feed *f)
 {
 	__u32 type, bytes;
 
-	w->have = 0;
-	if (get(w->head, 4, false) == NG_SECTION) {
-		w->big = !memcmp(w->head + 8, NG_ORDER_BIG, 4);
-		w->interfaces = 0;
+	if (get(f->head, 4, false) == NG_SECTION) {
+		f->big = !memcmp(f->head + 8, NG_ORDER_BIG, 4);
+		f->interfaces = 0;
 	}
-	type = get(w->head, 4, w->big);
-	bytes = get(w->head + 4, 4, w->big);
-	w->interfaces += type == NG_INTERFACE;
-	w->off = bytes < NG_BLOCK_MIN;
-	w->skip = bytes - NG_BLOCK_MIN;
+	type = get(f->head, 4, f->big);
+	bytes = get(f->head + 4, 4, f->big);
+	f->have = 0;
+	f->left = bytes - NG_BLOCK_MIN;
+	f->wanted = type == NG_SECTION || type == NG_INTERFACE ||
+		    type == NG_PACKET || type == NG_PACKET_SIMPLE ||
+		    type == NG_PACKET_OLD;
+	f->packets += f->wanted && type != NG_SECTION && type != NG_INTERFACE;
+	f->opened |= f->wanted && type != NG_SECTION;
+	f->interfaces += type == NG_INTERFACE;
+	if (f->interfaces > NG_INTERFACES_MAX)
+		return ng_fault(f, "a section of more than 65536 interfaces");
+	if (bytes < NG_BLOCK_MIN || bytes % 4) {
+		f->ended = true;
+		return ng_put(f, f->head, sizeof(f->head));
+	}
+	if (!f->wanted)
+		return f->left || ng_skip(f, f->head + 8, 4);
+	if (bytes > NG_BLOCK_MAX)
+		return ng_fault(f, "a block longer than 1 MiB");
+	return ng_put(f, f->head, sizeof(f->head));
 }
 
-/* Return: whether there are no more interfaces than we want remembered. */
-static bool ng_walk(struct ng_walk *w, const char *p, size_t len)
+/* Return: false: there is no more for libpcap. */
+static bool ng_feed(struct ng_feed *f, const unsigned char *p, size_t len)
 {
-	while (len && !w->off && w->interfaces <= NG_INTERFACES_MAX) {
-		__u32 want = w->skip ? w->skip : NG_BLOCK_MIN - w->have;
+	while (len && !f->ended) {
+		__u32 want = f->left ? f->left : NG_BLOCK_MIN - f->have;
 		__u32 n = len < want ? (__u32)len : want;
 
-		if (w->skip) {
-			w->skip -= n;
+		if (!f->left) {
+			memcpy(f->head + f->have, p, n);
+			f->have += n;
+			if (f->have == NG_BLOCK_MIN)
+				ng_block(f);
 		} else {
-			memcpy(w->head + w->have, p, n);
-			w->have += n;
+			f->left -= n;
+			if (f->wanted)
+				ng_put(f, p, n);
+			else
+				ng_skip(f, p, n);
 		}
-		if (w->have == NG_BLOCK_MIN)
-			ng_block(w);
 		p += n;
 		len -= n;
 	}
-	return w->interfaces <= NG_INTERFACES_MAX;
+	return !f->ended;
+}
+
+/* The file has ended. libpcap is to see that this is within a block. */
+static void ng_end(struct ng_feed *f)
+{
+	f->ended = true;
+	if (f->have)
+		ng_put(f, f->head, f->have);
+	else if (f->left && !f->wanted)
+		ng_put(f, f->head, sizeof(f->head));
+}
+
+/* Is there what libpcap looks for next, or will there never be? */
+static bool ng_ready(const struct capture_in *in)
+{
+	const struct ng_feed *f = &in->feed;
+
+	return f->ended || (in->pcap ? f->packets > f->taken : f->opened);
+}
+
+/* Queue what the next piece of the file has for libpcap. */
+static void ng_read(struct capture_in *in)
+{
+	struct ng_feed *f = &in->feed;
+	ssize_t n;
+
+	if (!ng_make_room(f))
+		return;
+	n = read_file(in, f->raw, NG_PIECE);
+	if (n > 0) {
+		ng_feed(f, f->raw, (size_t)n);
+	} else if (!n) {
+		ng_end(f);
+	} else if (errno != EINTR) {
+		f->error = errno;
+		f->ended = true;
+	}
+}
+
+/* Likewise of about @bytes of the file. Return: as ng_ready(). */
+static bool ng_look(struct capture_in *in, size_t bytes)
+{
+	__u64 until = in->done_bytes + bytes;
+
+	while (!ng_ready(in) && in->done_bytes < until)
+		ng_read(in);
+	return ng_ready(in);
+}
+
+static bool ng_open(struct capture_in *in)
+{
+	struct ng_feed *f = &in->feed;
+
+	f->on = in->head_len >= 4 && get(in->head, 4, false) == NG_SECTION;
+	if (!f->on)
+		return true;
+	f->room = 4 * NG_PIECE;
+	f->queue = malloc(f->room);
+	f->raw = malloc(NG_PIECE);
+	if (!f->queue || !f->raw)
+		return ng_fault(f, "out of memory");
+	if (!ng_look(in, NG_OPEN_BYTES))
+		return ng_fault(f, "no interface in the first 64 MiB");
+	return true;
+}
+
+static void ng_close(struct ng_feed *f)
+{
+	free(f->queue);
+	free(f->raw);
+	memset(f, 0, sizeof(*f));
+}
+
+/* capture_ready() was not asked, or libpcap looks ahead. */
+static ssize_t ng_take(struct capture_in *in, char *to, size_t room)
+{
+	struct ng_feed *f = &in->feed;
+	size_t n;
+
+	while (f->at == f->end && !f->ended)
+		ng_read(in);
+	n = f->end - f->at < room ? f->end - f->at : room;
+	memcpy(to, f->queue + f->at, n);
+	f->at += n;
+	if (n || (!f->fault && !f->error))
+		return (ssize_t)n;
+	errno = f->fault ? EIO : f->error;
+	return -1;
 }
 
 static ssize_t stream_read(void *cookie, char *to, size_t room)
 {
 	struct capture_in *in = cookie;
-	size_t held = in->head_len - in->head_at;
-	ssize_t n;
 
-	if (held) {
-		n = held < room ? held : room;
-		memcpy(to, in->head + in->head_at, n);
-		in->head_at += n;
-	} else {
-		n = read(in->fd, to, room);
-	}
-	if (n > 0 && !ng_walk(&in->walk, to, (size_t)n)) {
-		errno = EFBIG;
-		return -1;
-	}
-	if (n > 0)
-		in->done_bytes += n;
-	return n;
+	return in->feed.on ? ng_take(in, to, room) : read_file(in, to, room);
 }
 
 /* What libpcap calls an error, and what we know of it. */
 static const char *why(const struct capture_in *in, const char *text)
 {
-	return in->walk.interfaces > NG_INTERFACES_MAX ?
-		       "a section of more than 65536 interfaces" : text;
+	return in->feed.fault ? in->feed.fault : text;
 }
 
 static int stream_close(void *cookie)
@@ -208,6 +375,14 @@ static int stream_close(void *cookie)
 	struct capture_in *in = cookie;
 
 	return close(in->fd);
+}
+
+static pcap_t *open_pcap(const struct capture_in *in, FILE *stream, char *text)
+{
+	u_int precision = in->nano ? PCAP_TSTAMP_PRECISION_NANO :
+				     PCAP_TSTAMP_PRECISION_MICRO;
+
+	return pcap_fopen_offline_with_tstamp_precision(stream, precision, text);
 }
 
 static int start_pcap(struct capture_in *in)
@@ -222,19 +397,20 @@ static int start_pcap(struct capture_in *in)
 		close(in->fd);
 		return -1;
 	}
-	setvbuf(stream, NULL, _IOFBF, STREAM_BYTES);
-	in->walk.off = in->head_len < 4 ||
-		       get(in->head, 4, false) != NG_SECTION;
-	in->pcap = pcap_fopen_offline_with_tstamp_precision(
-		stream,
-		in->nano ? PCAP_TSTAMP_PRECISION_NANO :
-			   PCAP_TSTAMP_PRECISION_MICRO,
-		text);
+	/* given no buffer, glibc ignores the size that is asked for */
+	in->buffer = malloc(STREAM_BYTES);
+	if (in->buffer)
+		setvbuf(stream, in->buffer, _IOFBF, STREAM_BYTES);
+	if (ng_open(in))
+		in->pcap = open_pcap(in, stream, text);
 	if (in->pcap)
 		return 0;
 	snprintf(in->why, sizeof(in->why), "is not a readable capture: %s",
 		 why(in, text));
 	fclose(stream);
+	free(in->buffer);
+	in->buffer = NULL;
+	ng_close(&in->feed);
 	return -1;
 }
 
@@ -283,7 +459,15 @@ void capture_close(struct capture_in *in)
 {
 	if (in->pcap)
 		pcap_close(in->pcap);
+	free(in->buffer);
+	in->buffer = NULL;
 	in->pcap = NULL;
+	ng_close(&in->feed);
+}
+
+bool capture_ready(struct capture_in *in, size_t bytes)
+{
+	return !in->feed.on || ng_look(in, bytes);
 }
 
 int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
@@ -291,6 +475,7 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
 {
 	switch (pcap_next_ex(in->pcap, hdr, data)) {
 	case 1:
+		in->feed.taken++;
 		return 1;
 	case PCAP_ERROR_BREAK:
 		return 0;
@@ -303,8 +488,11 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
 
 __u64 capture_ns(const struct capture_in *in, const struct pcap_pkthdr *hdr)
 {
-	return (__u64)hdr->ts.tv_sec * 1000000000 +
-	       (__u64)hdr->ts.tv_usec * (in->nano ? 1 : 1000);
+	/* libpcap takes both numbers of a savefile for signed, or not, by their
+	 * byte order
+	 */
+	return (__u64)(__u32)hdr->ts.tv_sec * 1000000000 +
+	       (__u64)(__u32)hdr->ts.tv_usec * (in->nano ? 1 : 1000);
 }
 
 int capture_link(const struct capture_in *in)

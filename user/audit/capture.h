@@ -14,21 +14,48 @@
 #define CAPTURE_WHY_BYTES (PCAP_ERRBUF_SIZE + 128)
 
 /**
- * struct ng_walk - where in a pcapng file the bytes are that libpcap has taken
- * @off: it is none, or one that libpcap will not read on
+ * struct ng_feed - what libpcap gets of a pcapng file: sections, interfaces and
+ *	packets, not the blocks that it would skip, however many there are
+ * @on: the input is pcapng
+ * @ended: libpcap gets what is queued, then the end of the file
  * @big: byte order of the section
- * @head: of the block, type, length, and in a section header the order
+ * @wanted: the block is one for libpcap
+ * @head: of the block: type, length, and in a section header the order
  * @have: bytes of @head
- * @skip: that are left of the block
+ * @left: bytes of the block that have not been read, with its second length
+ * @tail: of a block that is skipped: its last bytes
  * @interfaces: of the section: libpcap remembers each
+ * @packets: that were queued, whole or in part
+ * @taken: that libpcap has returned
+ * @opened: an interface was queued, so that libpcap can open the file
+ * @queue: for libpcap
+ * @at: the first byte of it that libpcap has not got
+ * @end: behind the last one
+ * @room: bytes allocated
+ * @raw: room to read
+ * @fault: what is wrong with the file; NULL: nothing
+ * @error: errno of reading it, or 0
  */
-struct ng_walk {
-	bool off;
+struct ng_feed {
+	bool on;
+	bool ended;
 	bool big;
+	bool wanted;
 	unsigned char head[12];
 	__u32 have;
-	__u32 skip;
+	__u32 left;
+	unsigned char tail[4];
 	__u32 interfaces;
+	__u64 packets;
+	__u64 taken;
+	bool opened;
+	unsigned char *queue;
+	size_t at;
+	size_t end;
+	size_t room;
+	unsigned char *raw;
+	const char *fault;
+	int error;
 };
 
 /**
@@ -36,13 +63,14 @@ struct ng_walk {
  * @pcap: libpcap's handle
  * @stat: of the opened file
  * @nano: time stamps are in ns, else in us
- * @done_bytes: taken from the file so far
+ * @done_bytes: read from the file so far
  * @why: text of the last error
  * @fd: the file
+ * @buffer: of the stream that libpcap reads; NULL: the stream's own
  * @head: its beginning, read ahead to learn the precision of its time stamps
  * @head_len: bytes in @head
- * @head_at: of which libpcap has taken so many
- * @walk: what it has taken
+ * @head_at: of which so many have been read again
+ * @feed: of pcapng
  */
 struct capture_in {
 	pcap_t *pcap;
@@ -51,10 +79,11 @@ struct capture_in {
 	__u64 done_bytes;
 	char why[CAPTURE_WHY_BYTES];
 	int fd;
+	char *buffer;
 	unsigned char head[CAPTURE_HEAD_BYTES];
 	size_t head_len;
 	size_t head_at;
-	struct ng_walk walk;
+	struct ng_feed feed;
 };
 
 /**
@@ -71,6 +100,17 @@ int capture_open(struct capture_in *in, const char *path);
  */
 int capture_attach(struct capture_in *in, int fd, const void *head, size_t len);
 void capture_close(struct capture_in *in);
+
+/**
+ * capture_ready() - look for the next packet, for so long
+ * @in: capture
+ * @bytes: of the input that are read at most, about
+ *
+ * A pcapng file may have any number of blocks between two packets.
+ *
+ * Return: true: capture_next() reads no more than a packet; false: ask again.
+ */
+bool capture_ready(struct capture_in *in, size_t bytes);
 
 /**
  * capture_next() - the next packet

@@ -49,6 +49,8 @@ struct csv {
 
 /* libcsv's memory for a field grows by so much. */
 #define FIELD_BYTES (64u << 10)
+/* Of a record, however short. */
+#define RECORD_WORK 16
 
 typedef void (*csv_field_fn)(void *text, size_t len, void *ctx);
 
@@ -206,6 +208,7 @@ static void take_record(struct rec_source *s)
 
 	s->in.at += c->r.len;
 	s->in.line += c->r.lines - 1;
+	s->count.work += c->r.len + RECORD_WORK;
 	if (c->r.why)
 		restart(c);
 	memset(&c->r, 0, sizeof(c->r));
@@ -238,7 +241,7 @@ static int csv_take(struct rec_source *s, struct rec_batch *b,
 {
 	int ret = 0;
 
-	while (b->n < REC_BATCH &&
+	while (rec_goes_on(s, b) &&
 	       (ret = find_record(s, field_of_record, e)) > 0) {
 		s->in.line++;
 		ret = put_record(s, b, e);

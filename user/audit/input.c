@@ -9,6 +9,9 @@
 /* A line that is not whole yet, and as much again to read. */
 #define INPUT_BYTES (2 * REC_LINE_MAX)
 
+/* Of a line, however short. */
+#define LINE_WORK 16
+
 int rec_input_open(struct rec_input *in, int fd)
 {
 	memset(in, 0, sizeof(*in));
@@ -71,6 +74,12 @@ int rec_too_long(const struct rec_source *s, struct rec_error *e)
 			   (unsigned long long)s->in.line + 1, REC_LINE_MAX);
 }
 
+bool rec_goes_on(struct rec_source *s, const struct rec_batch *b)
+{
+	s->more = b->n == REC_BATCH || s->count.work >= s->until;
+	return !s->more;
+}
+
 int rec_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e)
 {
 	struct rec_input *in = &s->in;
@@ -86,6 +95,7 @@ int rec_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e)
 		return 0;
 	in->at += line->len;
 	in->line++;
+	s->count.work += line->len + LINE_WORK;
 	return 1;
 }
 

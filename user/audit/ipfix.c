@@ -7,6 +7,7 @@
  * What a file makes libfixbuf remember is bounded: templates by their fields,
  * elements that it did not know, domains.
  */
+#include "ipfix_sets.h"
 #include "reader.h"
 
 #include <arpa/inet.h>
@@ -21,16 +22,20 @@
 
 #include <fixbuf/public.h>
 
-#define MESSAGE_HEADER 16
-#define MESSAGE_MAX 65535
-#define SET_HEADER 4
-#define TEMPLATE_SET 2
-#define OPTIONS_SET 3
-#define FIRST_DATA_SET 256
-
-#define FIELDS_MAX (1u << 20)
-#define ELEMENTS_MAX (1u << 16)
+/* What libfixbuf may remember of a file: some 5 MiB. A template counts as some
+ * fields, however few it has.
+ */
+#define FIELDS_MAX (1u << 14)
+#define TEMPLATE_FIELDS 8
+#define ELEMENTS_MAX (1u << 12)
 #define DOMAINS_MAX 256
+
+/* Units of REC_WORK: of a part of a message, of a field of a template, and of one
+ * of a record.
+ */
+#define PART_WORK 32
+#define DEFINE_WORK 128
+#define FIELD_WORK 8
 
 /* The longest text of a record, with its newline. */
 #define LINE_BYTES 256
@@ -103,6 +108,9 @@ LIST_HEAD(known_list, known);
  * @message: bytes of the one being decoded, which begins the input; 0: none
  * @messages: so far
  * @at: of the next set in the message
+ * @set: of the one before
+ * @template: of the next template in the message
+ * @templates_end: behind the last one of the set
  * @in_set: libfixbuf decodes one
  * @left: records of the set that are still to come
  * @one: a message of that set alone
@@ -123,6 +131,9 @@ struct ipfix {
 	size_t message;
 	__u64 messages;
 	size_t at;
+	size_t set;
+	size_t template;
+	size_t templates_end;
 	bool in_set;
 	__u64 left;
 	__u8 one[MESSAGE_MAX];
@@ -188,7 +199,7 @@ static void new_template(fbSession_t *session, uint16_t id, fbTemplate_t *t,
 		return; /* a template of which we know nothing */
 	k->p = p;
 	k->id = id;
-	k->fields = fbTemplateCountElements(t) + 1;
+	k->fields = fbTemplateCountElements(t) + TEMPLATE_FIELDS;
 	k->has = find_elements(app, t);
 	k->options = fbTemplateGetOptionsScope(t);
 	p->fields += k->fields;
@@ -201,59 +212,6 @@ static void put16(__u8 *to, __u32 v)
 {
 	to[0] = (__u8)(v >> 8);
 	to[1] = (__u8)v;
-}
-
-static __u32 be32(const __u8 *p)
-{
-	return epf_be16(p) << 16 | epf_be16(p + 2);
-}
-
-/* Do the sets fill the message, each with a length and an identifier that can
- * be? RFC 7011, section 3.3.2.
- */
-static const char *check_sets(const __u8 *m, size_t len)
-{
-	size_t at = MESSAGE_HEADER;
-
-	while (at < len) {
-		__u32 id, n;
-
-		if (len - at < SET_HEADER)
-			return "it ends within the header of a set";
-		id = epf_be16(m + at);
-		n = epf_be16(m + at + 2);
-		if (n < SET_HEADER || n > len - at)
-			return "a set is not as long as it says";
-		if (id < FIRST_DATA_SET && id != TEMPLATE_SET &&
-		    id != OPTIONS_SET)
-			return "a set has an identifier that none has";
-		at += n;
-	}
-	return NULL;
-}
-
-/* The length of a template, its own header of @head bytes and all; 0: it is
- * none. Section 3.4; a record without a byte is none either.
- */
-static size_t template_length(const __u8 *t, size_t left, size_t head)
-{
-	__u32 count = epf_be16(t + 2), scope = head > 4 ? epf_be16(t + 4) : 0;
-	__u32 bytes = 0;
-	size_t at = head;
-
-	while (count && left - at >= 4) {
-		size_t n = t[at] & 0x80 ? 8 : 4;
-
-		if (n > left - at)
-			return 0;
-		bytes += epf_be16(t + at + 2);
-		at += n;
-		count--;
-	}
-	if (epf_be16(t) < FIRST_DATA_SET || count || !bytes ||
-	    (head > 4 && (!scope || scope > epf_be16(t + 2))))
-		return 0;
-	return at;
 }
 
 /* One template is withdrawn, if it is of the kind. */
@@ -288,17 +246,17 @@ static void withdraw_all(struct ipfix *p, bool options)
 static const char *check_templates(struct ipfix *p, const __u8 *set, size_t *n)
 {
 	__u32 kind = epf_be16(set), id;
-	size_t head = kind == OPTIONS_SET ? 6 : 4;
 	size_t at = SET_HEADER, defined = 0, withdrawn = 0;
+	const char *why;
 
 	while (*n - at >= 4 && (id = epf_be16(set + at))) {
 		size_t len = 4;
 
 		if (epf_be16(set + at + 2)) {
-			len = *n - at < head ? 0 :
-			      template_length(set + at, *n - at, head);
+			len = template_length(set + at, *n - at,
+					      template_head(kind), &why);
 			if (!len)
-				return "a template that is none";
+				return why;
 			defined++;
 		} else {
 			if (id == kind) /* RFC 7011, section 8.1 */
@@ -453,31 +411,61 @@ static int find_message(struct rec_source *s, struct rec_error *e)
 	return err ? err : 1;
 }
 
-/* A set goes to libfixbuf as a message of its own, and only if it is sound: what
- * follows an error there is not to be relied on. Return: as bad_part().
+/* Data of a set, or one of its templates, goes to libfixbuf as a message of its
+ * own, and only if it is sound: what follows an error there is not to be relied
+ * on. Templates go one by one since many may take long.
  */
-static int begin_set(struct rec_source *s, struct rec_error *e)
+static void give(struct rec_source *s, const __u8 *set, const __u8 *data,
+		 size_t n)
 {
 	const __u8 *m = s->in.buf + s->in.at;
 	struct ipfix *p = s->own;
-	const __u8 *set = m + p->at;
+
+	memcpy(p->one, m, MESSAGE_HEADER);
+	put16(p->one + 2, (__u32)(MESSAGE_HEADER + SET_HEADER + n));
+	memcpy(p->one + MESSAGE_HEADER, set, 2);
+	put16(p->one + MESSAGE_HEADER + 2, (__u32)(SET_HEADER + n));
+	memcpy(p->one + MESSAGE_HEADER + SET_HEADER, data, n);
+	fBufSetBuffer(p->fbuf, p->one, MESSAGE_HEADER + SET_HEADER + n);
+	p->in_set = true;
+}
+
+/* Those of a set are known to be whole. */
+static void begin_template(struct rec_source *s)
+{
+	struct ipfix *p = s->own;
+	const __u8 *set = s->in.buf + s->in.at + p->set;
+	const __u8 *t = s->in.buf + s->in.at + p->template;
+	size_t n = fields_end(t, p->templates_end - p->template,
+			      template_head(epf_be16(set)));
+
+	p->template += n;
+	s->count.work += DEFINE_WORK * epf_be16(t + 2);
+	give(s, set, t, n);
+}
+
+/* Return: as bad_part(). */
+static int begin_set(struct rec_source *s, struct rec_error *e)
+{
+	struct ipfix *p = s->own;
+	const __u8 *set = s->in.buf + s->in.at + p->at;
+	bool templates = epf_be16(set) < FIRST_DATA_SET;
 	size_t n = epf_be16(set + 2);
 	const char *why;
 
+	s->count.work += n;
+	p->set = p->at;
 	p->at += n;
 	p->left = 0;
-	why = epf_be16(set) < FIRST_DATA_SET ? check_templates(p, set, &n) :
-					       check_data(p, set, n);
+	why = templates ? check_templates(p, set, &n) : check_data(p, set, n);
 	if (why)
 		return bad_part(s, why, e);
-	if (!n)
-		return 0;
-	memcpy(p->one, m, MESSAGE_HEADER);
-	put16(p->one + 2, (__u32)(MESSAGE_HEADER + n));
-	memcpy(p->one + MESSAGE_HEADER, set, n);
-	put16(p->one + MESSAGE_HEADER + 2, (__u32)n);
-	fBufSetBuffer(p->fbuf, p->one, MESSAGE_HEADER + n);
-	p->in_set = true;
+	if (templates && n) {
+		p->template = p->set + SET_HEADER;
+		p->templates_end = p->set + n;
+	} else if (n) {
+		give(s, set, set + SET_HEADER, n - SET_HEADER);
+	}
 	return 0;
 }
 
@@ -496,7 +484,8 @@ static int end_set(struct rec_source *s, const GError *error,
 
 	p->in_set = false;
 	if (too_much(p))
-		return broken(p, "templates beyond measure", e);
+		return broken(p, "more templates or unknown elements than a "
+			      "reader has memory for", e);
 	return p->left ? bad_part(s, error ? error->message : "", e) : 0;
 }
 
@@ -514,6 +503,8 @@ static int next_flow(struct rec_source *s, struct flow *f,
 	if (t && fBufNext(p->fbuf, (uint8_t *)f, &len, &error)) {
 		*known = fbTemplateGetContext(t);
 		p->left--;
+		s->count.work += FIELD_WORK *
+				 (__u64)fbTemplateCountElements(t);
 		return 1;
 	}
 	ret = end_set(s, error, e);
@@ -632,13 +623,16 @@ static int ipfix_take(struct rec_source *s, struct rec_batch *b,
 	int ret = 0;
 
 	p->used = 0;
-	while (b->n < REC_BATCH && (ret = find_message(s, e)) > 0) {
+	while (rec_goes_on(s, b) && (ret = find_message(s, e)) > 0) {
 		const struct known *known = NULL;
 		struct flow f;
 
 		ret = 0;
+		s->count.work += PART_WORK;
 		if (p->in_set)
 			ret = next_flow(s, &f, &known, e);
+		else if (p->template < p->templates_end)
+			begin_template(s);
 		else if (p->at < p->message)
 			ret = begin_set(s, e);
 		else

@@ -11,9 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "desc.h"
+#include "epf/keydesc.h"
 #include "wrong.h"
 
 #define STEP_MAX (16u << 20) /* keys that are asked at once */
@@ -22,7 +25,9 @@
 #define OUT_BYTES (1u << 20) /* records held before they are written */
 #define PIECE_BYTES (4u << 20) /* of a column not mapped, for each job */
 #define RECORD_BYTES 64 /* of a record, at a guess */
-#define SUM_BYTES (64u << 20) /* of an old bitmap that a step reads */
+#define SUM_BYTES (4u << 20) /* of an old bitmap that a step reads */
+#define CHUNK_FIRST 8192u /* keys of a step with a pace that are asked first; */
+#define CHUNK_NS 5000000ULL /* then twice as many, until it takes so long */
 
 /**
  * struct job - an audit under way
@@ -43,6 +48,7 @@
  * @out_len: bytes of them
  * @known: records that are still to be passed over
  * @prologue: of @records_fd is still to be written
+ * @chunk: keys of a column that are asked from one look at the pace to the next
  * @ended: there are no more keys
  */
 struct job {
@@ -66,8 +72,30 @@ struct job {
 	size_t out_len;
 	__u64 known;
 	bool prologue;
+	__u64 chunk;
 	bool ended;
 };
+
+/* Pace */
+
+static __u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
+}
+
+static bool is_set(const int *word)
+{
+	return word && __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+bool job_pace_over(const struct job_pace *pace)
+{
+	return pace && (is_set(pace->stop[0]) || is_set(pace->stop[1]) ||
+			(pace->until_ns && now_ns() >= pace->until_ns));
+}
 
 /* Output */
 
@@ -245,7 +273,7 @@ static int read_piece(struct job *j, struct epf_keys *keys, __u64 first,
 	return 0;
 }
 
-static int column_step(struct job *j, __u64 n, struct rec_error *e)
+static int ask_column(struct job *j, __u64 n, struct rec_error *e)
 {
 	const struct epf_keys *all = &j->column.keys;
 	size_t bytes = all->len ? all->len : sizeof(__u64);
@@ -271,6 +299,28 @@ static int column_step(struct job *j, __u64 n, struct rec_error *e)
 	j->state.bytes = j->state.mark.keys * bytes;
 	j->ended = j->state.mark.keys == all->n;
 	return 0;
+}
+
+/* One chunk after the other, with a look at the pace in between: nobody knows how
+ * long a filter of some kind takes for a key.
+ */
+static int column_step(struct job *j, __u64 n, const struct job_pace *pace,
+		       struct rec_error *e)
+{
+	__u64 until = j->state.mark.keys + n;
+	int ret = 0;
+
+	if (!pace)
+		return ask_column(j, n, e);
+	do {
+		__u64 left = until - j->state.mark.keys, began = now_ns();
+
+		ret = ask_column(j, left < j->chunk ? left : j->chunk, e);
+		if (now_ns() - began < CHUNK_NS && j->chunk < j->room)
+			j->chunk *= 2;
+	} while (!ret && !j->ended && j->state.mark.keys < until &&
+		 !job_pace_over(pace));
+	return ret;
 }
 
 static int column_fails(const struct job_spec *spec, int err, struct rec_error *e)
@@ -396,29 +446,38 @@ static int few_records(struct rec_error *e)
 }
 
 /* Records that were asked for before the audit was interrupted are read again,
- * and passed over. A step ends too where @n keys are not to be found in what so
- * many take: reading takes time as well.
+ * and passed over.
  */
-static int records_step(struct job *j, __u64 n, struct rec_error *e)
+static int batch_step(struct job *j, __u64 *got, struct rec_error *e)
 {
+	int ret = next_batch(j, e);
+	unsigned int known;
+
+	if (ret)
+		return ret;
+	known = j->known < j->batch->n ? (unsigned int)j->known : j->batch->n;
+	j->known -= known;
+	*got += j->batch->n;
+	j->ended = j->batch->end;
+	return known < j->batch->n ? ask_batch(j, known, e) : 0;
+}
+
+/* A step ends too where @n keys are not to be found with the work that so many
+ * take, and by its pace, which is looked at from batch to batch.
+ */
+static int records_step(struct job *j, __u64 n, const struct job_pace *pace,
+			struct rec_error *e)
+{
+	__u64 from = rec_count(j->source).work, got = 0;
 	int ret = j->prologue ? write_prologue(j, e) : 0;
-	__u64 from = j->state.bytes, got = 0;
 
+	if (ret)
+		return ret;
+	do
+		ret = batch_step(j, &got, e);
 	while (!ret && !j->ended && got < n &&
-	       (j->state.bytes - from) / RECORD_BYTES < n) {
-		unsigned int known;
-
-		ret = next_batch(j, e);
-		if (ret)
-			return ret;
-		known = j->known < j->batch->n ? (unsigned int)j->known :
-						 j->batch->n;
-		j->known -= known;
-		got += j->batch->n;
-		j->ended = j->batch->end;
-		if (known < j->batch->n)
-			ret = ask_batch(j, known, e);
-	}
+	       (rec_count(j->source).work - from) / RECORD_BYTES < n &&
+	       !job_pace_over(pace));
 	if (!ret && j->ended && j->known)
 		return few_records(e);
 	if (!ret && j->out_len)
@@ -442,6 +501,51 @@ static int open_records(struct job *j, struct rec_error *e)
 	j->room = REC_BATCH;
 	j->prologue = !j->spec.from.keys && !j->spec.from.record_bytes;
 	return 0;
+}
+
+/* What keys are made of */
+
+/* Bytes of a length that addresses have may be addresses; text is none. */
+static bool may_be_addresses(const struct job *j)
+{
+	if (j->source)
+		return j->spec.records.hex;
+	return j->spec.key_len == 4 || j->spec.key_len == 16;
+}
+
+static struct epf_key_desc asked_desc(const struct job *j)
+{
+	__u8 kind = j->spec.key_len ? EPF_KEYS_BYTES : EPF_KEYS_DIGEST;
+	struct epf_key_desc d;
+
+	d = j->source ? rec_source_desc(j->source) : epf_key_desc_plain(kind);
+	if (d.kind == EPF_KEYS_BYTES && may_be_addresses(j) &&
+	    j->view->desc.kind == EPF_KEYS_ADDRESS)
+		d.kind = EPF_KEYS_ADDRESS;
+	return d;
+}
+
+/* Keys that are made of something else than the filter's are never present. */
+static int check_desc(const struct job *j, struct rec_error *e)
+{
+	struct epf_key_desc asked = asked_desc(j);
+	char there[EPF_DESC_TEXT], wanted[EPF_DESC_TEXT];
+
+	if (j->spec.records.any_keys ||
+	    epf_key_desc_serves(&j->view->desc, &asked))
+		return 0;
+	epf_key_desc_text(&j->view->desc, there);
+	epf_key_desc_text(&asked, wanted);
+	return audit_wrong(e, -EINVAL, "the filter's keys are %s, those asked "
+			   "for are %s; --any-keys asks anyway", there, wanted);
+}
+
+/* Packet keys that nobody chose are those of the filter. */
+static void settle_desc(struct job *j)
+{
+	if (j->spec.records.as_filter &&
+	    j->view->desc.kind == EPF_KEYS_PACKET)
+		j->spec.records.pkt = epf_key_desc_opts(&j->view->desc);
 }
 
 /* The whole */
@@ -577,10 +681,13 @@ static int set_up(struct job *j, struct rec_error *e)
 {
 	int ret;
 
+	settle_desc(j);
 	if (j->spec.records.format == REC_COLUMN)
 		ret = open_column(j, e);
 	else
 		ret = open_records(j, e);
+	if (!ret)
+		ret = check_desc(j, e);
 	if (!ret)
 		ret = choose_engine(j, e);
 	if (!ret && !j->source && epf_engine_far(j->state.engine))
@@ -607,6 +714,7 @@ int job_open(struct job **job, const struct epf_view *view,
 	j->spec = *spec;
 	j->state.mark = spec->from;
 	j->state.format = spec->records.format;
+	j->chunk = CHUNK_FIRST;
 	ret = set_up(j, e);
 	if (ret)
 		job_close(j);
@@ -615,7 +723,8 @@ int job_open(struct job **job, const struct epf_view *view,
 	return ret;
 }
 
-int job_step(struct job *job, __u64 keys, struct rec_error *e)
+int job_step(struct job *job, __u64 keys, const struct job_pace *pace,
+	     struct rec_error *e)
 {
 	int ret = job->old ? sum_some(job, e) : 0;
 
@@ -625,8 +734,8 @@ int job_step(struct job *job, __u64 keys, struct rec_error *e)
 		return 1;
 	if (job->ended)
 		return 0;
-	ret = job->source ? records_step(job, keys, e) :
-			    column_step(job, keys, e);
+	ret = job->source ? records_step(job, keys, pace, e) :
+			    column_step(job, keys, pace, e);
 	if (ret)
 		return ret;
 	if (!job->ended)

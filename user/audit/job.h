@@ -98,14 +98,27 @@ struct job_state {
 struct job;
 
 /**
+ * struct job_pace - when a step is to end before it has asked for all its keys
+ * @until_ns: CLOCK_MONOTONIC; 0: never
+ * @stop: atomic words; one that is not 0: at once; or NULL
+ */
+struct job_pace {
+	__u64 until_ns;
+	const int *stop[2];
+};
+
+/* Is it time to end? Looks at the clock. */
+bool job_pace_over(const struct job_pace *pace);
+
+/**
  * job_open() - begin
  * @job: result; NULL on failure
  * @view: what is asked; stays the caller's until job_close()
  * @spec: copied
  * @e: what is wrong, on failure
  *
- * Return: 0; -EINVAL; -EBADMSG: the input; -ENOMEM; what the calls to the
- * system say.
+ * Return: 0; -EINVAL: also keys that are made of something else than those of
+ * @view; -EBADMSG: the input; -ENOMEM; what the calls to the system say.
  */
 int job_open(struct job **job, const struct epf_view *view,
 	     const struct job_spec *spec, struct rec_error *e);
@@ -115,6 +128,7 @@ int job_open(struct job **job, const struct epf_view *view,
  * @job: audit
  * @keys: about so many; a whole batch at least; none while a long bitmap that
  *	it goes on with is read again
+ * @pace: fewer if it says so, but some keys or some of the input; NULL: all
  * @e: what is wrong, on failure
  *
  * An engine that fails for want of a GPU is replaced, and the same keys asked
@@ -124,7 +138,16 @@ int job_open(struct job **job, const struct epf_view *view,
  *
  * Return: 1: there is more; 0: that was the end; a negative errno.
  */
-int job_step(struct job *job, __u64 keys, struct rec_error *e);
+int job_step(struct job *job, __u64 keys, const struct job_pace *pace,
+	     struct rec_error *e);
+
+/* Were there keys, and was none of them present? Then they may be others than
+ * the filter's. At the end.
+ */
+static inline bool job_none_present(const struct job_state *s)
+{
+	return s->mark.keys && !s->mark.present;
+}
 
 void job_state(const struct job *job, struct job_state *state);
 void job_close(struct job *job);

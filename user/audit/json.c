@@ -7,6 +7,9 @@
 /* Room for the text of an integer. */
 #define INTEGER_BYTES 24
 
+/* Of a line, at 200 bytes of memory each and more. */
+#define VALUES_MAX 16384u
+
 static int json_open(struct rec_source *s, struct rec_error *e)
 {
 	(void)e;
@@ -85,12 +88,29 @@ static int put_insert(struct rec_source *s, struct rec_batch *b,
 	return 0;
 }
 
+/* Are there more values than a reader has memory for? Within strings the same
+ * characters count: the bound is for memory, not for meaning.
+ */
+static bool too_many_values(struct rec_raw line)
+{
+	const char *c = line.data;
+	size_t i, n = 0;
+
+	for (i = 0; i < line.len; i++)
+		n += c[i] == ',' || c[i] == '[' || c[i] == '{';
+	return n > VALUES_MAX;
+}
+
 static int put_line(struct rec_source *s, struct rec_batch *b,
 		    struct rec_raw line, struct rec_error *e)
 {
-	json_t *v = json_loadb(line.data, line.len, KEYTEXT_JSON, NULL);
+	json_t *v;
 	int err;
 
+	if (too_many_values(line))
+		return rec_bad(s, e, "line %llu: more than %u values",
+			       (unsigned long long)s->in.line, VALUES_MAX);
+	v = json_loadb(line.data, line.len, KEYTEXT_JSON, NULL);
 	if (!v)
 		return rec_bad(s, e, "line %llu: not JSON",
 			       (unsigned long long)s->in.line);
@@ -116,7 +136,7 @@ static int json_take(struct rec_source *s, struct rec_batch *b,
 	struct rec_raw line;
 	int ret = 0;
 
-	while (b->n < REC_BATCH && (ret = rec_line(s, &line, e)) > 0) {
+	while (rec_goes_on(s, b) && (ret = rec_line(s, &line, e)) > 0) {
 		ret = blank(line) ? 0 : put_line(s, b, line, e);
 		if (ret)
 			break;

@@ -280,7 +280,7 @@ static int nfdump_take(struct rec_source *s, struct rec_batch *b,
 	struct rec_raw line;
 	int ret = 0;
 
-	while (b->n < REC_BATCH && (ret = rec_line(s, &line, e)) > 0) {
+	while (rec_goes_on(s, b) && (ret = rec_line(s, &line, e)) > 0) {
 		ret = skip(s->own, line) ? 0 : put_flow(s, b, line, e);
 		if (ret)
 			break;

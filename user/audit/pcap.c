@@ -16,6 +16,9 @@
  */
 #define ROOM_BYTES (2u << 20)
 
+#define PACKET_WORK 64 /* of a packet, however short */
+#define LATER 2
+
 /**
  * struct pcap_reader - a reader
  * @in: the capture
@@ -101,12 +104,26 @@ static void put_packet(struct rec_source *s, struct rec_batch *b)
 	p->hdr = NULL;
 }
 
-/* Return: as capture_next(), which sets @p->hdr at the end too. */
-static int next_packet(struct pcap_reader *p)
+/* What is read on the way to a packet, too, is work. Return: as capture_next(),
+ * which sets @p->hdr at the end too; LATER: the call has looked long enough.
+ */
+static int next_packet(struct rec_source *s)
 {
-	int ret = p->hdr ? 1 : capture_next(&p->in, &p->hdr, &p->data);
+	struct pcap_reader *p = s->own;
+	__u64 before = p->in.done_bytes;
+	bool ready;
+	int ret;
 
-	if (ret <= 0)
+	if (p->hdr)
+		return 1;
+	ready = capture_ready(&p->in, s->until - s->count.work);
+	s->count.work += p->in.done_bytes - before;
+	if (!ready)
+		return LATER;
+	ret = capture_next(&p->in, &p->hdr, &p->data);
+	if (ret > 0)
+		s->count.work += p->hdr->caplen + PACKET_WORK;
+	else
 		p->hdr = NULL;
 	return ret;
 }
@@ -119,10 +136,13 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b,
 	int ret = 1;
 
 	p->used = 0;
-	for (packets = 0; packets < REC_BATCH && (ret = next_packet(p)) > 0;
-	     packets++) {
-		size_t len = sizeof(struct capture_record) + p->hdr->caplen;
+	for (packets = 0; packets < REC_BATCH && rec_goes_on(s, b); packets++) {
+		size_t len;
 
+		ret = next_packet(s);
+		if (ret != 1)
+			break;
+		len = sizeof(struct capture_record) + p->hdr->caplen;
 		if (len > ROOM_BYTES)
 			return audit_wrong(e, -EBADMSG, "packet %llu: %u bytes",
 					   s->count.records + s->count.keyless +

@@ -38,8 +38,8 @@ struct rec_input {
 /**
  * struct rec_reader - one format
  * @open: the beginning of the input is there
- * @take: put records of the input, until the batch is full or the input used
- *	up: with @eof set, all of it, but for what it sets @more for
+ * @take: put records of the input while rec_goes_on(), or until the input is
+ *	used up: with @eof set, all of it, but for what @more is set for
  * @close: NULL: nothing to do
  */
 struct rec_reader {
@@ -68,6 +68,7 @@ extern const struct rec_reader rec_pcap __attribute__((weak));
  * @prologue: as rec_prologue(); its memory is the source's
  * @own: the reader's own
  * @more: there is more to take, though the batch may be empty
+ * @until: value of @count.work at which a call ends
  * @late: an error behind records that were still given
  * @late_error: its text
  */
@@ -83,6 +84,7 @@ struct rec_source {
 	struct rec_raw prologue;
 	void *own;
 	bool more;
+	__u64 until;
 	int late;
 	struct rec_error late_error;
 };
@@ -126,6 +128,9 @@ int rec_keep_prologue(struct rec_source *s, const void *data, size_t len,
 
 /* A line of REC_LINE_MAX bytes and more. Return: -EBADMSG. */
 int rec_too_long(const struct rec_source *s, struct rec_error *e);
+
+/* May this call take another record? Else there is more for the next one. */
+bool rec_goes_on(struct rec_source *s, const struct rec_batch *b);
 
 /* record.c: what becomes of a record */
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "reader.h"
 
+#include "epf/keydesc.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +195,16 @@ static int split_fields(struct rec_source *s, struct rec_error *e)
 	return 0;
 }
 
+/* Flow records have no other key. */
+static void settle_key(struct rec_source *s)
+{
+	static const struct epf_pkt_opts flow = { .key = EPF_PKT_FLOW };
+
+	if (s->spec.as_filter && s->spec.pkt.key != EPF_PKT_FLOW &&
+	    (s->spec.format == REC_NFDUMP || s->spec.format == REC_IPFIX))
+		s->spec.pkt = flow;
+}
+
 static int begin(struct rec_source *s, int fd, struct rec_error *e)
 {
 	int err = rec_input_open(&s->in, fd);
@@ -206,6 +218,8 @@ static int begin(struct rec_source *s, int fd, struct rec_error *e)
 		err = find_format(s, e);
 	if (!err)
 		err = find_reader(s, e);
+	if (!err)
+		settle_key(s);
 	if (!err)
 		err = check_spec(s, e);
 	return err ? err : s->reader->open(s, e);
@@ -238,6 +252,16 @@ enum rec_format rec_source_format(const struct rec_source *source)
 	return source->spec.format;
 }
 
+struct epf_key_desc rec_source_desc(const struct rec_source *source)
+{
+	const struct rec_spec *spec = &source->spec;
+
+	if (spec->format == REC_CSV || spec->format == REC_JSON)
+		return epf_key_desc_plain(spec->digest ? EPF_KEYS_DIGEST :
+							 EPF_KEYS_BYTES);
+	return epf_key_desc_packet(&spec->pkt);
+}
+
 struct rec_raw rec_prologue(const struct rec_source *source)
 {
 	return source->prologue;
@@ -247,10 +271,13 @@ static int take_some(struct rec_source *s, struct rec_batch *b,
 		     struct rec_error *e)
 {
 	bool last = s->in.eof;
-	int err = s->reader->take(s, b, e);
+	int err;
 
+	s->more = false;
+	s->until = s->count.work + REC_WORK;
+	err = s->reader->take(s, b, e);
 	b->end = last && !b->n && !s->more;
-	if (err || last || b->n)
+	if (err || last || b->n || s->more)
 		return err;
 	err = rec_input_more(&s->in);
 	return err ? audit_wrong(e, err, "%s", strerror(-err)) : 0;

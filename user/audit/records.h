@@ -32,6 +32,12 @@ enum rec_format {
 #define REC_LINE_MAX (1u << 20)
 /* Records of a batch at most. */
 #define REC_BATCH 4096u
+/* Work of one rec_next() at most, but for its last record or template; a unit is
+ * a byte of the input, or what takes about as long.
+ */
+#define REC_WORK (1u << 19)
+/* Memory that a reader takes, about, whatever the input is. */
+#define REC_MEMORY (8u << 20)
 
 /**
  * struct rec_spec - how to read them
@@ -46,6 +52,9 @@ enum rec_format {
  *	"a.b" for b of a; as given, comma-separated; NULL: the whole line
  * @pkt: what of a packet is the key: nfdump, IPFIX, captures; flows only for
  *	the first two; its @link is what the capture says
+ * @as_filter: nobody asked for @pkt: take the packet keys that the filter has,
+ *	and flows where there is no other choice
+ * @any_keys: ask although the filter holds keys of something else
  */
 struct rec_spec {
 	enum rec_format format;
@@ -57,6 +66,8 @@ struct rec_spec {
 	char joint;
 	const char *fields;
 	struct epf_pkt_opts pkt;
+	bool as_filter;
+	bool any_keys;
 };
 
 /* One line without a newline: what is wrong, where ("line 17: ..."). */
@@ -74,7 +85,7 @@ struct rec_raw {
 
 /**
  * struct rec_batch - records with a key, in the order of the input
- * @n: how many; 0 also where a buffer of the input has none
+ * @n: how many; 0 also where none was found with REC_WORK
  * @end: there are no more, nor in this
  * @digest: of each
  * @raw: of each
@@ -92,6 +103,7 @@ struct rec_count {
 	__u64 keyless; /* without: not IP, a member that is missing */
 	__u64 bad;     /* with skip_bad: that could not be read */
 	__u64 bytes;   /* of the input */
+	__u64 work;    /* units, see REC_WORK */
 };
 
 struct rec_source;
@@ -123,13 +135,16 @@ int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,
 /* The format that was found, for REC_AUTO. */
 enum rec_format rec_source_format(const struct rec_source *source);
 
+/* What its keys are made of. */
+struct epf_key_desc rec_source_desc(const struct rec_source *source);
+
 /* What a file of some of its records has to begin with (a CSV header, a pcap
  * header): may be empty.
  */
 struct rec_raw rec_prologue(const struct rec_source *source);
 
 /**
- * rec_next() - the next records that have a key, of a buffer of the input
+ * rec_next() - the next records that have a key, as far as REC_WORK goes
  * @source: reader
  * @batch: result
  * @e: what is wrong, on failure

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,6 +76,16 @@ static int file_fails(const char *name, int err, enum epf_snap_fault fault,
 			   epf_snap_fault_advice(fault));
 }
 
+static __u64 mtime_ns(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return 0;
+	return (__u64)st.st_mtim.tv_sec * 1000000000ULL +
+	       (__u64)st.st_mtim.tv_nsec;
+}
+
 int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
 		   struct rec_error *e)
 {
@@ -90,6 +101,7 @@ int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
 	if (ret)
 		return file_fails(ask->name, ret, fault, e);
 	t->place = TARGET_FILE;
+	t->mtime_ns = mtime_ns(fd);
 	ret = view_file(t, ask, e);
 	if (ret)
 		target_close(t);
@@ -314,12 +326,19 @@ int target_peek(struct target *t, int *fd, const char *name,
 	if (*fd < 0)
 		return audit_wrong(e, -errno, "%s: %s", name, strerror(errno));
 	t->place = TARGET_FILE;
-	ret = epf_snap_head(*fd, &t->header, &fault);
+	t->mtime_ns = mtime_ns(*fd);
+	ret = epf_snap_head(*fd, &t->header, &t->view.desc, &fault);
 	if (!ret)
 		return 0;
 	close(*fd);
 	*fd = -1;
 	return file_fails(name, ret, fault, e);
+}
+
+void target_hide_key(struct epf_snap_header *h)
+{
+	memset(h->key, 0, sizeof(h->key));
+	h->lines_xxh3 = h->header_xxh3 = 0;
 }
 
 __u64 target_epoch(const struct target *t)

@@ -31,6 +31,7 @@ enum target_place {
  * @keyed: the hash key is known: keys can be asked for, not digests alone
  * @saturated: a filter that fails open: its error is above its limit
  * @fpr_ppt: of a filter, as the module estimates it
+ * @mtime_ns: of a snapshot: when the file was last written
  *
  * The rest is the target's own. Not to be moved while @view is in use.
  */
@@ -43,6 +44,7 @@ struct target {
 	bool keyed;
 	bool saturated;
 	__u64 fpr_ppt;
+	__u64 mtime_ns;
 
 	struct epf_snap_file file;
 	int filter;
@@ -96,8 +98,8 @@ int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
 
 /**
  * target_peek() - what would be opened, without its lines
- * @t: result: @place and, of a snapshot, @header, which is checked; not to be
- *	asked
+ * @t: result: @place and, of a snapshot, @header, which is checked, and
+ *	@view.desc; not to be asked
  * @fd: result: the snapshot, to be closed by the caller; -1: it is a filter, or
  *	nothing that this user can see
  * @name: as in struct target_ask
@@ -124,6 +126,16 @@ int target_open_filter(struct target *t, int filter,
  * where the filter was destroyed meanwhile.
  */
 __u64 target_epoch(const struct target *t);
+
+/**
+ * target_hide_key() - leave nothing in a header that depends on the hash key
+ * @h: header
+ *
+ * Clears the key and both checksums: the header's covers the key, the lines'
+ * covers bits that the key chose. An unkeyed checksum of either is an equation
+ * for the key, which whoever reads the output could try keys against.
+ */
+void target_hide_key(struct epf_snap_header *h);
 
 /* "snapshot", "copy", "live" */
 const char *target_place_name(enum target_place place);

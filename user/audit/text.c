@@ -18,7 +18,7 @@ static int text_take(struct rec_source *s, struct rec_batch *b,
 	struct rec_raw line;
 	int ret = 0;
 
-	while (b->n < REC_BATCH && (ret = rec_line(s, &line, e)) > 0) {
+	while (rec_goes_on(s, b) && (ret = rec_line(s, &line, e)) > 0) {
 		struct rec_raw key = line;
 
 		if (((const char *)key.data)[key.len - 1] == '\n')

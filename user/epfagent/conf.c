@@ -152,7 +152,7 @@ static bool set_allow_uid(struct conf *c, const char *what, const char *text)
 	return true;
 }
 
-static bool find_group(const char *what, const char *text, gid_t *gid)
+bool conf_find_group(const char *what, const char *text, gid_t *gid)
 {
 	const struct group *gr = getgrnam(text);
 	unsigned int id = gr ? gr->gr_gid : 0;
@@ -169,7 +169,7 @@ static bool set_allow_gid(struct conf *c, const char *what, const char *text)
 {
 	gid_t gid;
 
-	if (!find_group(what, text, &gid))
+	if (!conf_find_group(what, text, &gid))
 		return false;
 	if (c->nr_gids == CONF_LIST_MAX) {
 		fail("%s: %d at most", what, CONF_LIST_MAX);
@@ -206,7 +206,8 @@ static const struct setting settings[] = {
 	{ "clients-per-user", "N: of one user; 64", set_clients_per_user, 0 },
 	{ "step", "KEYS: of a turn, about; 4194304", set_step, 0 },
 	{ "threads", "N: of an audit at most; all CPUs", set_threads, 0 },
-	{ "watch", "DIR=FILTER[:OPTIONS]: audit what comes there", set_watch, 0 },
+	{ "watch", "DIR=FILTER[:OPTIONS]: audit what comes there; '\\' quotes",
+	  set_watch, 0 },
 	{ "metrics", "ADDRESS: answer GET /metrics there", NULL,
 	  offsetof(struct conf, metrics) },
 };

@@ -24,6 +24,8 @@
  * @request: what is asked of each file; without descriptors
  * @ages: FILE.ages is wanted too
  * @records: FILE.records too: those present
+ * @mode: permissions of results
+ * @gid: their group; -1: the agent's, or that of a directory with setgid
  */
 struct conf_watch {
 	char *dir;
@@ -31,6 +33,8 @@ struct conf_watch {
 	struct agent_request request;
 	bool ages;
 	bool records;
+	mode_t mode;
+	gid_t gid;
 };
 
 /**
@@ -77,5 +81,8 @@ struct conf {
  */
 bool conf_load(struct conf *c, int argc, char **argv);
 void conf_free(struct conf *c);
+
+/* A group by name or number. Return: false: an error is printed. */
+bool conf_find_group(const char *what, const char *text, gid_t *gid);
 
 #endif /* EPFAGENT_CONF_H */

@@ -6,15 +6,19 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "audit/wrong.h"
@@ -22,6 +26,7 @@
 #include "libepf/epf.h"
 
 #define SOCKET_MODE 0660
+#define NS_PER_SEC 1000000000ULL
 #define OPENMETRICS "application/openmetrics-text"
 
 /* Where to listen. */
@@ -30,10 +35,33 @@ struct place {
 	socklen_t len;
 };
 
+/* A connection: its socket, and when its time is over (ns); 0: none. */
+struct deadline {
+	int fd;
+	__u64 ns;
+};
+
+/**
+ * struct metrics - an endpoint
+ * @daemon: the library's
+ * @stats: the caller's
+ * @request_ns: time of a request
+ * @deadline: of each connection; the thread's
+ * @ended: a connection has ended since it was last looked at
+ * @thread: all of the library's work is done there
+ * @stop: eventfd: it is to end
+ * @place: where it listens; also what to remove at the end
+ * @where: likewise, as text
+ */
 struct metrics {
 	struct MHD_Daemon *daemon;
 	const struct agent_stats *stats;
-	struct place place; /* also what to remove at the end */
+	__u64 request_ns;
+	struct deadline deadline[HTTP_CONNECTIONS_MAX];
+	bool ended;
+	pthread_t thread;
+	int stop;
+	struct place place;
 	char where[sizeof(struct sockaddr_un) + 32];
 };
 
@@ -217,13 +245,67 @@ static enum MHD_Result answer_error(struct MHD_Connection *c,
 	return answer_text(c, status, "text/plain; charset=utf-8", text);
 }
 
+/* What a client accepts */
+
+/* "0.75" in thousandths; of what is no such number: 0. */
+static unsigned int thousandths(const char *text, const char *end)
+{
+	unsigned int n = 0, unit = 1000;
+
+	for (; text < end && unit; text++) {
+		if (*text == '.' && unit == 100)
+			continue;
+		if (*text < '0' || *text > '9')
+			return 0;
+		n += (unsigned int)(*text - '0') * unit;
+		unit /= 10;
+	}
+	return n;
+}
+
+/* The weight of a media range: its parameter q. */
+static unsigned int weight(const char *range, const char *end)
+{
+	const char *p = range;
+
+	while ((p = memchr(p, ';', (size_t)(end - p)))) {
+		p++;
+		p += strspn(p, " \t");
+		if (end - p >= 2 && (*p == 'q' || *p == 'Q') && p[1] == '=')
+			return thousandths(p + 2, p + 2 + strcspn(p + 2,
+								  " \t;,"));
+	}
+	return 1000;
+}
+
+/* The greatest weight that @accept gives to @type by name; 0: it does not. */
+static unsigned int accepted(const char *accept, const char *type)
+{
+	size_t len = strlen(type);
+	unsigned int most = 0, q;
+	const char *end;
+
+	for (; *accept; accept = *end ? end + 1 : end) {
+		end = accept + strcspn(accept, ",");
+		accept += strspn(accept, " \t");
+		if (strncasecmp(accept, type, len) ||
+		    !strchr(";, \t", accept[len]))
+			continue;
+		q = weight(accept, end);
+		most = q > most ? q : most;
+	}
+	return most;
+}
+
+/* OpenMetrics only where it is named, and the older format is not preferred. */
 static enum metrics_format format_for(struct MHD_Connection *c)
 {
 	const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND,
 							 "Accept");
+	unsigned int q = accept ? accepted(accept, OPENMETRICS) : 0;
 
-	return accept && strstr(accept, OPENMETRICS) ? METRICS_OPENMETRICS :
-						       METRICS_TEXT;
+	return q && q >= accepted(accept, "text/plain") ? METRICS_OPENMETRICS :
+							  METRICS_TEXT;
 }
 
 /* Return: the text, the caller's to free, or NULL. */
@@ -293,23 +375,148 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 	return answer_error(c, MHD_HTTP_NOT_FOUND, "see /metrics\n");
 }
 
-/* The new thread takes over the mask of signals. */
-static struct MHD_Daemon *start_daemon(struct metrics *m, int fd)
-{
-	struct MHD_Daemon *daemon;
-	sigset_t all, old;
+/* Deadlines */
 
+static __u64 clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
+}
+
+static int fd_of(struct MHD_Connection *c)
+{
+	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)
+		->connect_fd;
+}
+
+/* The library has HTTP_CONNECTIONS_MAX connections at most, so one is free. */
+static void on_connection(void *ctx, struct MHD_Connection *c, void **slot,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct metrics *m = ctx;
+	struct deadline *d = m->deadline;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+		m->ended = true;
+		if (*slot)
+			((struct deadline *)*slot)->ns = 0;
+		return;
+	}
+	while (d < m->deadline + HTTP_CONNECTIONS_MAX - 1 && d->ns)
+		d++;
+	*d = (struct deadline){ fd_of(c), clock_ns() + m->request_ns };
+	*slot = d;
+}
+
+/* The next request of the connection gets time of its own. */
+static void on_completed(void *ctx, struct MHD_Connection *c, void **seen,
+			 enum MHD_RequestTerminationCode code)
+{
+	struct deadline *d = MHD_get_connection_info(
+		c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+	const struct metrics *m = ctx;
+
+	(void)seen;
+	(void)code;
+	if (d && d->ns)
+		d->ns = clock_ns() + m->request_ns;
+}
+
+/* Connections whose time is over. The library sees them end, and closes them.
+ * Return: ms until the next one's is; -1: there is none.
+ */
+static int end_late(struct metrics *m)
+{
+	__u64 now = clock_ns(), next = 0;
+	unsigned int i;
+
+	for (i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+		struct deadline *d = &m->deadline[i];
+
+		if (d->ns && d->ns <= now) {
+			shutdown(d->fd, SHUT_RDWR);
+			d->ns = now + m->request_ns; /* if that did not do */
+		}
+		if (d->ns && (!next || d->ns < next))
+			next = d->ns;
+	}
+	return next ? (int)((next - now) / 1000000) + 1 : -1;
+}
+
+/* Ms until there is work in any case; -1: never. Above its limit the library does
+ * not look for new connections, and does so again in the run after the one that
+ * has closed some.
+ */
+static int timeout(struct metrics *m)
+{
+	MHD_UNSIGNED_LONG_LONG wanted;
+	int ms = end_late(m);
+
+	if (m->ended)
+		ms = 0;
+	m->ended = false;
+	if (MHD_get_timeout(m->daemon, &wanted) == MHD_YES &&
+	    (ms < 0 || wanted < (unsigned int)ms))
+		ms = (int)wanted;
+	return ms;
+}
+
+static void *run(void *arg)
+{
+	struct metrics *m = arg;
+	struct pollfd fds[2] = {
+		{ .fd = MHD_get_daemon_info(m->daemon, MHD_DAEMON_INFO_EPOLL_FD)
+			  ->epoll_fd, .events = POLLIN },
+		{ .fd = m->stop, .events = POLLIN },
+	};
+
+	while (!(fds[1].revents & POLLIN)) {
+		poll(fds, 2, timeout(m));
+		MHD_run(m->daemon);
+	}
+	return NULL;
+}
+
+/* The new thread takes over the mask of signals. */
+static int start_thread(struct metrics *m)
+{
+	sigset_t all, old;
+	int err;
+
+	m->stop = eventfd(0, EFD_CLOEXEC);
+	if (m->stop < 0)
+		return -errno;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	daemon = MHD_start_daemon(MHD_USE_AUTO_INTERNAL_THREAD, 0, NULL, NULL,
+	err = -pthread_create(&m->thread, NULL, run, m);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		close(m->stop);
+	return err;
+}
+
+static int start_daemon(struct metrics *m, int fd)
+{
+	int err;
+
+	m->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL,
 		on_request, m,
 		MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, HTTP_PAUSE_SECONDS,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, m,
+		MHD_OPTION_NOTIFY_COMPLETED, on_completed, m,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)HTTP_REQUEST_BYTES_MAX, MHD_OPTION_END);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return daemon;
+	if (!m->daemon) {
+		close(fd);
+		return -ENOMEM;
+	}
+	err = start_thread(m);
+	if (err)
+		MHD_stop_daemon(m->daemon); /* closes the socket */
+	return err;
 }
 
 static int start(struct metrics *m, const char *listen,
@@ -325,14 +532,12 @@ static int start(struct metrics *m, const char *listen,
 		return audit_wrong(e, fd, "'%s': %s", listen,
 				   strerror(-fd));
 	say_where(m);
-	m->daemon = start_daemon(m, fd);
-	if (m->daemon)
+	err = start_daemon(m, fd);
+	if (!err)
 		return 0;
-	close(fd);
 	if (path_of(&m->place))
 		unlink(path_of(&m->place));
-	return audit_wrong(e, -ENOMEM, "'%s': no thread for them",
-			   listen);
+	return audit_wrong(e, err, "'%s': no thread for them", listen);
 }
 
 int metrics_start(struct metrics **m, const struct metrics_conf *conf,
@@ -344,6 +549,8 @@ int metrics_start(struct metrics **m, const struct metrics_conf *conf,
 	if (!*m)
 		return audit_wrong(e, -ENOMEM, "out of memory");
 	(*m)->stats = conf->stats;
+	(*m)->request_ns = (conf->request_ms ? conf->request_ms :
+					       HTTP_REQUEST_MS) * 1000000ULL;
 	err = start(*m, conf->listen, e);
 	if (err) {
 		free(*m);
@@ -363,6 +570,9 @@ void metrics_stop(struct metrics *m)
 		return;
 	if (path_of(&m->place))
 		unlink(path_of(&m->place));
+	eventfd_write(m->stop, 1);
+	pthread_join(m->thread, NULL);
 	MHD_stop_daemon(m->daemon); /* closes the socket */
+	close(m->stop);
 	free(m);
 }

@@ -5,9 +5,9 @@
  * does, else the text format 0.0.4.
  *
  * One thread of the endpoint's own answers, one request after another, with
- * all signals blocked. It reads the caller's counters as struct agent_stats
- * says, opens the device anew each time (the module may come and go), and
- * shares nothing else.
+ * all signals blocked, and ends connections that take too long. It reads the
+ * caller's counters as struct agent_stats says, opens the device anew each time
+ * (the module may come and go), and shares nothing else.
  *
  * Without libmicrohttpd these functions are NULL.
  */
@@ -17,11 +17,12 @@
 #include "audit/records.h"
 #include "epfagent/stats.h"
 
-/* Above this new connections wait. A request has to come, and its answer to
- * be taken, without a pause of HTTP_PAUSE_SECONDS.
+/* Above this new connections wait. From the beginning of a connection, or the end
+ * of the answer before, a client has so long for all of a request and to take all
+ * of its answer, however it spends that time.
  */
 #define HTTP_CONNECTIONS_MAX 16u
-#define HTTP_PAUSE_SECONDS 10u
+#define HTTP_REQUEST_MS 5000u
 #define HTTP_REQUEST_BYTES_MAX 16384u
 
 /**
@@ -30,10 +31,12 @@
  *	which is made with mode 0660 and removed at the end; a socket that is
  *	there and nobody listens on is replaced. Port 0: any that is free
  * @stats: the caller's, until metrics_stop(); NULL: none
+ * @request_ms: in place of HTTP_REQUEST_MS; 0: that
  */
 struct metrics_conf {
 	const char *listen;
 	const struct agent_stats *stats;
+	unsigned int request_ms;
 };
 
 struct metrics;

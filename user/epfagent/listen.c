@@ -80,16 +80,19 @@ static int own_socket(const struct conf *conf)
 	umask(mask);
 	if (ret)
 		return failed(conf->socket, fd);
-	if (give_to_group(conf->socket, conf->group) && !listen(fd, BACKLOG))
+	if (!give_to_group(conf->socket, conf->group))
+		close(fd);
+	else if (!listen(fd, BACKLOG))
 		return fd;
+	else
+		failed(conf->socket, fd);
 	unlink(conf->socket);
-	close(fd);
 	return -1;
 }
 
 int listen_open(const struct conf *conf, bool *own)
 {
-	int fd = service_socket ? service_socket() : -1;
+	int fd = service_socket();
 
 	*own = fd == -1;
 	if (*own)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <time.h>
@@ -62,6 +63,7 @@ static struct agent agent;
 
 /* Audits that ended */
 
+/* Of a client's audit; those of watches are told by watch.c. */
 static void log_end(struct task *t)
 {
 	const struct job_state *s = task_state(t);
@@ -69,12 +71,12 @@ static void log_end(struct task *t)
 						  "a snapshot";
 
 	if (t->ret)
-		fprintf(stderr, "user %d, process %d: %s: %s\n", (int)t->uid,
-			(int)t->pid, what, strerror(-t->ret));
+		warn("user %u, process %d: %s: %s", t->uid, (int)t->pid, what,
+		     t->error.text[0] ? t->error.text : strerror(-t->ret));
 	else
-		fprintf(stderr, "user %d, process %d: %s: %llu keys, %llu "
-			"present, by %s\n", (int)t->uid, (int)t->pid, what,
-			s->mark.keys, s->mark.present, s->engine->name);
+		log_info("user %u, process %d: %s: %llu keys, %llu present, by %s",
+		     t->uid, (int)t->pid, what, s->mark.keys, s->mark.present,
+		     s->engine->name);
 }
 
 static void take_ended(void)
@@ -82,11 +84,12 @@ static void take_ended(void)
 	struct task *t;
 
 	while ((t = sched_take(agent.sched))) {
-		log_end(t);
-		if (t->uid == TASK_NOBODY)
+		if (t->uid == TASK_NOBODY) {
 			watches_ended(agent.watches, t);
-		else
-			server_ended(agent.server, t);
+			continue;
+		}
+		log_end(t);
+		server_ended(agent.server, t);
 	}
 }
 
@@ -107,13 +110,30 @@ static bool differ(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
+/* Enough descriptors for all clients. */
+static bool raise_limit(const struct conf *conf)
+{
+	rlim_t need = FDS_OTHER + FDS_CLIENT * conf->clients;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return true;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur >= need)
+		return true;
+	fail("%llu clients may take %llu descriptors, and the limit is %llu: "
+	     "raise it, or lower 'clients'", conf->clients,
+	     (unsigned long long)need, (unsigned long long)limit.rlim_cur);
+	return false;
+}
+
 static void reload(void)
 {
 	struct conf new;
 
-	if (service_reloading)
-		service_reloading();
-	if (conf_load(&new, agent.argc, agent.argv)) {
+	service_reloading();
+	if (conf_load(&new, agent.argc, agent.argv) && raise_limit(&new)) {
 		struct conf old = agent.conf;
 
 		if (differ(old.socket, new.socket) ||
@@ -126,13 +146,12 @@ static void reload(void)
 		sched_limit(agent.sched, &agent.conf.sched);
 		watches_set(agent.watches, &agent.conf);
 		conf_free(&old);
-		fprintf(stderr, "settings read again\n");
+		log_info("settings read again");
 	} else {
 		conf_free(&new);
 		warn("settings stay as they were");
 	}
-	if (service_ready)
-		service_ready();
+	service_ready();
 }
 
 static void signalled(struct source *s, short events)
@@ -165,23 +184,6 @@ static int open_signals(void)
 }
 
 /* Beginning, in this order, and the end, in the other */
-
-static bool raise_limit(void)
-{
-	rlim_t need = FDS_OTHER + FDS_CLIENT * agent.conf.clients;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return true;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur >= need)
-		return true;
-	fail("%llu clients may take %llu descriptors, and the limit is %llu: "
-	     "raise it, or lower 'clients'", agent.conf.clients,
-	     (unsigned long long)need, (unsigned long long)limit.rlim_cur);
-	return false;
-}
 
 static bool open_events(void)
 {
@@ -242,7 +244,8 @@ static bool open_watches(void)
 
 static bool open_metrics(void)
 {
-	struct metrics_conf c = { agent.conf.metrics, &agent.stats };
+	struct metrics_conf c = { .listen = agent.conf.metrics,
+				  .stats = &agent.stats };
 	struct rec_error e;
 
 	if (!c.listen)
@@ -263,7 +266,7 @@ static void tell_gpu(void)
 	char text[EPF_WHY_LEN];
 
 	if (epf_gpu_there(text))
-		fprintf(stderr, "GPU: %s\n", text);
+		log_info("GPU: %s", text);
 }
 
 static void run(void)
@@ -272,17 +275,15 @@ static void run(void)
 
 	tell_gpu();
 
-	if (service_ready)
-		service_ready();
-	fprintf(stderr, "epfagent %s at %s\n", EPF_VERSION, agent.conf.socket);
+	service_ready();
+	log_info("epfagent %s at %s", EPF_VERSION, agent.conf.socket);
 	while (!agent.end && !ret) {
 		ret = loop_once(agent.loop, server_timeout_ms(agent.server));
 		server_tick(agent.server);
 	}
 	if (ret)
 		fail("waiting: %s", strerror(-ret));
-	if (service_stopping)
-		service_stopping();
+	service_stopping();
 }
 
 /* Nothing is begun any more before what is under way is ended. */
@@ -310,17 +311,29 @@ static void close_all(void)
 	conf_free(&agent.conf);
 }
 
+/* Copies of filters and their hash keys are in this process: no core file, and
+ * nobody without CAP_SYS_PTRACE looks into it.
+ */
+static void hide_memory(void)
+{
+	if (!geteuid())
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct timespec now;
 	bool good;
 
+	hide_memory();
 	agent.argc = argc;
 	agent.argv = argv;
 	clock_gettime(CLOCK_REALTIME, &now);
 	agent.stats.start_ns = (__u64)now.tv_sec * NS_PER_SEC +
 			       (__u64)now.tv_nsec;
-	good = conf_load(&agent.conf, argc, argv) && raise_limit() &&
+	out_levels();
+	good = conf_load(&agent.conf, argc, argv) &&
+	       raise_limit(&agent.conf) &&
 	       open_events() && open_worker() && open_server() &&
 	       open_watches() && open_metrics();
 	if (good)

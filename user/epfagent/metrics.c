@@ -189,7 +189,9 @@ static const struct series agent_series[] = {
 };
 
 static const struct family up = { "up", GAUGE, NONE,
-	"1 where the module is loaded and its device may be opened." };
+	"1 where the module is loaded: its device is there." };
+static const struct family readable = { "readable", GAUGE, NONE,
+	"1 where the filters can be read; 0: no module, or no permission." };
 static const struct family version = { "build", INFO, NONE,
 	"The version of what tells this." };
 static const struct family filters = { "filters", GAUGE, NONE,
@@ -200,6 +202,11 @@ static const struct family fill = { "fill_ratio", GAUGE, RATIO,
 	"Set positions of all of an epoch, by its age in epochs; sampled." };
 static const struct family audits = { "agent_audits", COUNTER, NONE,
 	"Audits ended." };
+
+_Static_assert(ARRAY_SIZE(filter_series) + 1 + EPF_EPOCHS ==
+		       METRICS_OF_FILTER, "say it in metrics.h and DESIGN");
+_Static_assert(ARRAY_SIZE(agent_series) + 4 + 3 == METRICS_OTHERS,
+	       "say it in metrics.h and DESIGN");
 
 struct page {
 	FILE *out;
@@ -404,11 +411,14 @@ static int read_filters(int dev, struct epf_info **all)
 	return got < 0 ? got : nr;
 }
 
-/* Does it mean that the device is not there, or not for this user? */
+bool metrics_denied(int dev)
+{
+	return dev == -EACCES || dev == -EPERM;
+}
+
 static bool device_away(int err)
 {
-	return err == -ENOENT || err == -ENXIO || err == -ENODEV ||
-	       err == -EACCES || err == -EPERM;
+	return err == -ENOENT || err == -ENXIO || err == -ENODEV;
 }
 
 int metrics_write(FILE *out, enum metrics_format format, int dev,
@@ -417,13 +427,14 @@ int metrics_write(FILE *out, enum metrics_format format, int dev,
 	const struct page p = { out, format };
 	struct epf_info *info = NULL;
 	int nr = dev >= 0 ? read_filters(dev, &info) :
-		 device_away(dev) ? 0 : dev;
+		 device_away(dev) || metrics_denied(dev) ? 0 : dev;
 
 	if (nr < 0) {
 		free(info);
 		return nr;
 	}
-	single(&p, &up, dev >= 0);
+	single(&p, &up, dev >= 0 || metrics_denied(dev));
+	single(&p, &readable, dev >= 0);
 	begin(&p, &version);
 	name(&p, &version, true);
 	fputs("{version=\"" EPF_VERSION "\"}", out);

@@ -19,6 +19,7 @@
 
 #include "audit/wrong.h"
 #include "epfagent/warm.h"
+#include "epfctl/cmd.h"
 #include "mirror.h"
 
 #define NS_PER_SEC 1000000000ULL
@@ -63,7 +64,7 @@ struct mirrors {
 	TAILQ_HEAD(, mirror) list;
 };
 
-static __u64 now_ns(void)
+static __u64 clock_ns(void)
 {
 	struct timespec ts;
 
@@ -75,7 +76,7 @@ static __u64 now_ns(void)
 static void say(struct mirror *m, int err, const char *text)
 {
 	if (m->said != err)
-		fprintf(stderr, "mirror of '%s': %s\n", m->conf.name, text);
+		(err ? warn : log_info)("mirror of '%s': %s", m->conf.name, text);
 	m->said = err;
 }
 
@@ -115,7 +116,7 @@ static int open_lines(struct mirror *m, const struct epf_info *info)
 		return ret;
 	m->bytes = bytes;
 	m->id = info->id;
-	m->followed_ns = now_ns();
+	m->followed_ns = clock_ns();
 	ret = epf_mirror_open(m->filter, m->conf.order, 0, &m->lines);
 	if (ret)
 		return ret;
@@ -145,7 +146,7 @@ static void begin(struct mirror *m)
 	struct epf_info info;
 	int ret;
 
-	m->again_ns = now_ns() + AGAIN_NS;
+	m->again_ns = clock_ns() + AGAIN_NS;
 	m->filter = warm_look_up(m->conf.name, &info, &e);
 	if (m->filter < 0) {
 		say(m, m->filter, e.text);
@@ -179,7 +180,7 @@ static void behind(struct mirror *m, int err)
 
 static void follow(struct mirror *m)
 {
-	__u64 now = now_ns();
+	__u64 now = clock_ns();
 	long n = epf_mirror_follow(m->lines);
 
 	if (n < 0)
@@ -210,7 +211,7 @@ static void tend(struct mirror *m, __u64 now)
 __u64 mirrors_tick(struct mirrors *all)
 {
 	struct mirror *m = TAILQ_FIRST(&all->list), *next;
-	__u64 now = now_ns();
+	__u64 now = clock_ns();
 
 	for (; m; m = next) {
 		next = TAILQ_NEXT(m, link);
@@ -236,7 +237,7 @@ static void refresh(struct mirror *m)
 {
 	if (m->lines)
 		follow(m);
-	if (!m->lines && now_ns() >= m->again_ns)
+	if (!m->lines && clock_ns() >= m->again_ns)
 		begin(m);
 }
 
@@ -260,7 +261,7 @@ struct mirror *mirrors_use(struct mirrors *all, const struct epf_info *info,
 
 	if (!m)
 		return NULL;
-	if (m->users && now_ns() - m->followed_ns >= fresh_ns)
+	if (m->users && clock_ns() - m->followed_ns >= fresh_ns)
 		return NULL;
 	if (!m->users)
 		refresh(m);

@@ -11,6 +11,7 @@
 
 #include "audit/wrong.h"
 #include "epfctl/cmd.h"
+#include "libepf/atomic_file.h"
 
 #define VERDICT ".audit.json"
 #define TEMP ".epfagent"
@@ -82,14 +83,23 @@ bool result_there(int dir, const char *name, const struct stat *st)
 
 /* Making */
 
-static int create(int dir, const char *temp)
+/* Others may open it only when it is whole, but nothing else can fail then. */
+static int create(const struct result *r, const char *temp)
 {
-	int fd;
+	int fd, err = 0;
 
-	unlinkat(dir, temp, 0);
-	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
-			       O_CLOEXEC, 0640);
-	return fd < 0 ? -errno : fd;
+	unlinkat(r->dir, temp, 0); /* left by an agent that was killed */
+	fd = epf_file_create(r->dir, temp);
+	if (fd < 0)
+		return fd;
+	if ((r->gid != (gid_t)-1 && fchown(fd, (uid_t)-1, r->gid)) ||
+	    fchmod(fd, r->mode))
+		err = -errno;
+	if (!err)
+		return fd;
+	close(fd);
+	unlinkat(r->dir, temp, 0);
+	return err;
 }
 
 static void drop_parts(int dir)
@@ -111,7 +121,7 @@ int result_open(const struct result *r, int fd[RESULT_PARTS])
 	for (i = 0; i < RESULT_PARTS && !ret; i++) {
 		if (!r->part[i])
 			continue;
-		fd[i] = create(r->dir, join(temp, TEMP, suffix[i]));
+		fd[i] = create(r, join(temp, TEMP, suffix[i]));
 		ret = fd[i] < 0 ? fd[i] : 0;
 	}
 	if (!ret)
@@ -133,7 +143,6 @@ static json_t *verdict(const struct result *r, struct task *t, int ret)
 		"size", (json_int_t)r->before.st_size, "mtime_ns",
 		(json_int_t)mtime_ns(&r->before), "inode",
 		(json_int_t)r->before.st_ino, "filter", json_path(r->filter));
-	char sum[20];
 
 	if (ret) {
 		json_decref(state);
@@ -141,14 +150,14 @@ static json_t *verdict(const struct result *r, struct task *t, int ret)
 		json_object_set_new(o, "error", json_path(t->error.text));
 		return o;
 	}
-	snprintf(sum, sizeof(sum), "%016llx", (unsigned long long)h->lines_xxh3);
+	json_object_set_new(o, "none_present",
+			    json_boolean(job_none_present(task_state(t))));
 	json_object_set_new(o, "done", state);
 	json_object_set_new(o, "asked",
-		json_pack("{ss sI sI sI ss sb}", "name", h->params.name, "epoch",
+		json_pack("{ss sI sI sI sb}", "name", h->params.name, "epoch",
 			  (json_int_t)h->epoch_end, "inserts",
 			  (json_int_t)h->inserts, "realtime_ns",
-			  (json_int_t)h->realtime_ns, "lines_xxh3", sum,
-			  "saturated", t->about.saturated));
+			  (json_int_t)h->realtime_ns, "saturated", t->about.saturated));
 	return o;
 }
 
@@ -163,45 +172,46 @@ static int write_json(int fd, json_t *json)
 		ret = write(fd, text, len + 1) == (ssize_t)len + 1 ? 0 : -EIO;
 	}
 	free(text);
-	return ret ? ret : fsync(fd) ? -errno : 0;
+	return ret ? ret : epf_file_sync(fd);
 }
 
 static int put_verdict(const struct result *r, struct task *t, int ret)
 {
 	char name[NAME_MAX + 1];
 	json_t *json = verdict(r, t, ret);
-	int fd = create(r->dir, TEMP VERDICT);
+	int fd = create(r, TEMP VERDICT);
 	int err = fd < 0 ? fd : write_json(fd, json);
 
 	json_decref(json);
 	if (fd >= 0)
 		close(fd);
-	if (!err && renameat(r->dir, TEMP VERDICT, r->dir,
-			     join(name, r->name, VERDICT)))
-		err = -errno;
+	if (!err)
+		err = epf_file_rename(r->dir, TEMP VERDICT,
+				      join(name, r->name, VERDICT));
 	if (err)
 		unlinkat(r->dir, TEMP VERDICT, 0);
-	return err ? err : fsync(r->dir) ? -errno : 0;
+	return err ? err : epf_file_sync(r->dir);
 }
 
 /* The old verdict goes first: never does one tell of parts that are not its. */
 static int put_parts(const struct result *r, bool good)
 {
 	char temp[NAME_MAX + 1], name[NAME_MAX + 1];
-	int i;
+	int i, err;
 
-	if (unlinkat(r->dir, join(name, r->name, VERDICT), 0) ?
-		    errno != ENOENT : fsync(r->dir))
-		return -errno;
-	for (i = 0; i < RESULT_PARTS; i++) {
+	if (!unlinkat(r->dir, join(name, r->name, VERDICT), 0))
+		err = epf_file_sync(r->dir);
+	else
+		err = errno == ENOENT ? 0 : -errno;
+	for (i = 0; i < RESULT_PARTS && !err; i++) {
 		join(name, r->name, suffix[i]);
 		if (!good || !r->part[i])
 			unlinkat(r->dir, name, 0);
-		else if (renameat(r->dir, join(temp, TEMP, suffix[i]), r->dir,
-				  name))
-			return -errno;
+		else
+			err = epf_file_rename(r->dir, join(temp, TEMP, suffix[i]),
+					      name);
 	}
-	return fsync(r->dir) ? -errno : 0;
+	return err ? err : epf_file_sync(r->dir);
 }
 
 static bool unchanged(const struct result *r)
@@ -217,12 +227,12 @@ static bool unchanged(const struct result *r)
 
 static int sync_parts(const int fd[RESULT_PARTS])
 {
-	int i;
+	int i, err = 0;
 
-	for (i = 0; i < RESULT_PARTS; i++)
-		if (fd[i] >= 0 && fsync(fd[i]))
-			return -errno;
-	return 0;
+	for (i = 0; i < RESULT_PARTS && !err; i++)
+		if (fd[i] >= 0)
+			err = epf_file_sync(fd[i]);
+	return err;
 }
 
 int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,

@@ -27,6 +27,8 @@ enum result_part { RESULT_BITMAP, RESULT_AGES, RESULT_RECORDS, RESULT_PARTS };
  * @filter: what was asked, for the verdict
  * @before: of the file, when the audit began
  * @part: parts that are wanted
+ * @mode: permissions of all of it
+ * @gid: group of all of it; -1: as it comes
  * @again: out: it was changed meanwhile, and has no result
  * @later: out: it has none for a reason that may pass
  */
@@ -36,6 +38,8 @@ struct result {
 	const char *filter;
 	struct stat before;
 	bool part[RESULT_PARTS];
+	mode_t mode;
+	gid_t gid;
 	bool again;
 	bool later;
 };

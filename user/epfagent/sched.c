@@ -12,6 +12,11 @@
 
 #define NS_PER_SEC 1000000000ULL
 
+/* Of a turn. An audit of few keys takes one turn, so it waits for one of each
+ * other user.
+ */
+#define SLICE_NS (NS_PER_SEC / 20)
+
 TAILQ_HEAD(tasks, task);
 
 /**
@@ -35,7 +40,7 @@ struct user {
  * @ended: tasks
  * @nr: tasks, without those of nobody
  * @news: limits are new: look at what is warm before waiting
- * @stop: no more steps
+ * @stop: no more steps; atomic
  */
 struct sched {
 	pthread_mutex_t lock;
@@ -49,7 +54,7 @@ struct sched {
 	struct tasks ended;
 	unsigned int nr;
 	bool news;
-	bool stop;
+	int stop;
 };
 
 static __u64 now_ns(void)
@@ -58,6 +63,11 @@ static __u64 now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
+}
+
+static bool is_set(const int *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
 /* Users: under the lock */
@@ -123,17 +133,30 @@ static void count(struct sched *s, const struct task *t)
 }
 
 static int one_step(struct sched *s, struct task *t,
-		    const struct sched_conf *conf, bool stop)
+		    const struct sched_conf *conf, const struct job_pace *pace)
+{
+	if (is_set(&s->stop))
+		return audit_wrong(&t->error, -ECANCELED, "the agent stops");
+	if (is_set(&t->stop))
+		return audit_wrong(&t->error, -ECANCELED, "nobody waits for it");
+	return task_step(t, s->warm, conf->step_keys, conf->threads, pace);
+}
+
+/* All that comes before keys are asked, and some of them, in one turn if there is
+ * time.
+ */
+static int steps(struct sched *s, struct task *t, const struct sched_conf *conf)
 {
 	__u64 begin = now_ns();
+	const struct job_pace pace = { .until_ns = begin + SLICE_NS,
+				       .stop = { &t->stop, &s->stop } };
+	bool asks;
 	int ret;
 
-	if (stop)
-		ret = audit_wrong(&t->error, -ECANCELED, "the agent stops");
-	else if (__atomic_load_n(&t->stop, __ATOMIC_RELAXED))
-		ret = audit_wrong(&t->error, -ECANCELED, "nobody waits for it");
-	else
-		ret = task_step(t, s->warm, conf->step_keys, conf->threads);
+	do {
+		asks = t->phase == TASK_ASK;
+		ret = one_step(s, t, conf, &pace);
+	} while (ret > 0 && !asks && !job_pace_over(&pace));
 	task_state(t);
 	if (ret <= 0) {
 		t->ret = t->end ? t->end(t, ret) : ret;
@@ -147,13 +170,12 @@ static int one_step(struct sched *s, struct task *t,
 static void turn(struct sched *s)
 {
 	struct sched_conf conf = s->conf;
-	bool stop = s->stop;
 	struct user *u;
 	struct task *t = pick(s, &u);
 	int ret;
 
 	pthread_mutex_unlock(&s->lock);
-	ret = one_step(s, t, &conf, stop);
+	ret = steps(s, t, &conf);
 	pthread_mutex_lock(&s->lock);
 	t->shown = t->state;
 	t->news = t->phase == TASK_ASK;
@@ -324,7 +346,7 @@ int sched_start(struct sched **sched, const struct sched_conf *conf,
 void sched_stop(struct sched *s)
 {
 	pthread_mutex_lock(&s->lock);
-	s->stop = true;
+	__atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
 	pthread_cond_signal(&s->some);
 	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->worker, NULL);

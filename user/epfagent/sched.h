@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whose turn it is. One worker thread does all audits, a step at a time, since
+ * Whose turn it is. One worker thread does all audits, a turn at a time, since
  * an engine takes all CPUs anyway: users take turns, and within a user its
- * audits do. So an audit waits for one step of each other user, whatever they
- * have queued.
+ * audits do. So an audit waits for one turn of each other user, whatever they
+ * have queued. A turn ends when about @step_keys are asked, or so much work was
+ * done to find them, and in any case after some ten milliseconds (SLICE_NS).
  *
  * One lock, for the queues and what tasks show; held for a few moves of a list.
  */

@@ -504,11 +504,6 @@ void server_ended(struct server *s, struct task *t)
 	task_free(t);
 }
 
-void server_reload(struct server *s, const struct conf *conf)
-{
-	s->c.conf = conf;
-}
-
 void server_quiet(struct server *s)
 {
 	struct client *c;

@@ -19,7 +19,7 @@ struct server;
 
 /**
  * struct server_conf - what a server works with, all of it the caller's
- * @conf: settings, until server_reload()
+ * @conf: settings, which may change between events
  * @sched: who does audits
  * @stats: to be counted in
  * @loop: of events
@@ -35,8 +35,6 @@ struct server_conf {
 
 /* Return: 0; -ENOMEM: @listener is closed then too. */
 int server_new(struct server **s, const struct server_conf *c);
-
-void server_reload(struct server *s, const struct conf *conf);
 
 /* Tell clients how far their audits are. */
 void server_progress(struct server *s);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "audit/wrong.h"
+#include "epfctl/cmd.h"
 
 struct task *task_new(void)
 {
@@ -55,7 +56,7 @@ static void keep_fall(struct task *t)
 {
 	if (!t->fallen[0]) {
 		snprintf(t->fallen, sizeof(t->fallen), "%s", t->state.fallen);
-		fprintf(stderr, "%s\n", t->fallen);
+		warn("%s", t->fallen);
 	}
 	t->state.fallen = t->fallen;
 }
@@ -96,6 +97,21 @@ static int find_target(struct task *t, struct warm *warm)
 	return ret ? no_room(t, ret, "the snapshot") : 0;
 }
 
+/* Some other audit's reader has the memory, and will give it back. */
+static int find_reader(struct task *t, struct warm *warm)
+{
+	int ret = warm_reader(warm, t->uid, &t->keys);
+
+	if (ret == -ENOSPC)
+		return audit_wrong(&t->error, -EBUSY, "the agent has no memory "
+				   "left to read records for this user: try "
+				   "again, or use --no-agent");
+	if (ret == -EFBIG)
+		return audit_wrong(&t->error, -EOPNOTSUPP, "reading records "
+				   "takes 8 MiB, more than the agent may have");
+	return ret ? no_room(t, ret, "the reader") : 0;
+}
+
 /* A column that there is no room for is read piece by piece. */
 static int find_keys(struct task *t, struct warm *warm)
 {
@@ -104,7 +120,7 @@ static int find_keys(struct task *t, struct warm *warm)
 	t->phase = TASK_BEGIN;
 	t->request.spec.copy = true;
 	if (t->request.spec.records.format != REC_COLUMN)
-		return 0;
+		return find_reader(t, warm);
 	ret = warm_file(warm, t->fd[t->request.spec.keys_fd], t->uid,
 			WARM_COLUMN, &t->keys);
 	if (ret == -ENOSPC)
@@ -128,9 +144,10 @@ static __u64 about_keys(const struct task *t)
 }
 
 static int fill(struct task *t, struct warm *warm, struct warm_entry *entry,
-		int place, enum task_phase next)
+		int place, enum task_phase next, const struct job_pace *pace)
 {
-	int ret = warm_fill(warm, entry, t->fd[place], about_keys(t), &t->error);
+	int ret = warm_fill(warm, entry, t->fd[place], about_keys(t), pace,
+			    &t->error);
 
 	if (!ret)
 		t->phase = next;
@@ -161,6 +178,7 @@ static void tell_about(struct task *t)
 	t->about.saturated = target->saturated;
 	t->about.fpr_ppt = target->fpr_ppt;
 	t->about.header = target->header;
+	t->about.desc = target->view.desc;
 }
 
 /* More than there are CPUs are of use to nobody. */
@@ -182,7 +200,7 @@ static int begin(struct task *t, unsigned int threads)
 	spec.bitmap_fd = place_fd(t, spec.bitmap_fd);
 	spec.ages_fd = place_fd(t, spec.ages_fd);
 	spec.records_fd = place_fd(t, spec.records_fd);
-	if (t->keys) {
+	if (t->keys && spec.records.format == REC_COLUMN) {
 		spec.keys_fd = warm_fd(t->keys);
 		spec.serial = warm_serial(t->keys);
 		spec.copy = false;
@@ -199,7 +217,7 @@ static int begin(struct task *t, unsigned int threads)
 }
 
 int task_step(struct task *t, struct warm *warm, __u64 keys,
-	      unsigned int threads)
+	      unsigned int threads, const struct job_pace *pace)
 {
 	int ret = 0;
 
@@ -208,19 +226,21 @@ int task_step(struct task *t, struct warm *warm, __u64 keys,
 		ret = find_target(t, warm);
 		break;
 	case TASK_TARGET_FILL:
-		ret = fill(t, warm, t->target, t->request.snapshot, TASK_KEYS);
+		ret = fill(t, warm, t->target, t->request.snapshot, TASK_KEYS,
+			   pace);
 		break;
 	case TASK_KEYS:
 		ret = find_keys(t, warm);
 		break;
 	case TASK_KEYS_FILL:
-		ret = fill(t, warm, t->keys, t->request.spec.keys_fd, TASK_BEGIN);
+		ret = fill(t, warm, t->keys, t->request.spec.keys_fd, TASK_BEGIN,
+			   pace);
 		break;
 	case TASK_BEGIN:
 		ret = begin(t, threads);
 		break;
 	case TASK_ASK:
-		return job_step(t->job, keys, &t->error);
+		return job_step(t->job, keys, pace, &t->error);
 	}
 	return ret ? ret : 1;
 }

@@ -87,12 +87,13 @@ void task_free(struct task *t);
  * @warm: copies
  * @keys: about so many
  * @threads: at most; 0: all CPUs
+ * @pace: when it is to end; the copy of a filter does not end before
  *
  * Return: 1: there is more; 0: that was the end; a negative errno, with
  * @t->error.
  */
 int task_step(struct task *t, struct warm *warm, __u64 keys,
-	      unsigned int threads);
+	      unsigned int threads, const struct job_pace *pace);
 
 /* Give back all that it took, files too. */
 void task_finish(struct task *t, struct warm *warm);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies that are kept warm. A copy of a file lies in a memfd of the agent's
- * own, so that whatever maps a file can map it. Entries in use are not dropped;
- * of the others the one that was used least lately goes first.
+ * Copies that are kept warm, and memory that is accounted for with them. A copy
+ * of a file lies in a memfd of the agent's own, so that whatever maps a file can
+ * map it. Entries in use are not dropped; of the others the one that was used
+ * least lately goes first.
  */
 #include "epfagent/warm.h"
 
@@ -20,7 +21,6 @@
 #include "audit/wrong.h"
 
 #define NS_PER_SEC 1000000000ULL
-#define FILL_BYTES (64u << 20) /* of a step */
 #define CHUNK_BYTES (1u << 20)
 #define SETTLED_NS (2 * NS_PER_SEC)
 #define ENTRIES_MAX 256u /* that nobody uses: each may have a descriptor */
@@ -264,6 +264,28 @@ int warm_file(struct warm *w, int fd, uid_t uid, enum warm_kind kind,
 	return 0;
 }
 
+int warm_reader(struct warm *w, uid_t uid, struct warm_entry **entry)
+{
+	__u64 limit = limits(w).bytes, bytes = REC_MEMORY;
+	struct warm_entry *e;
+
+	TAILQ_FOREACH(e, &w->entries, link)
+		if (e->kind == WARM_READER && e->ident.uid == uid)
+			bytes += e->bytes;
+	if (REC_MEMORY > limit)
+		return -EFBIG;
+	if ((bytes > REC_MEMORY && bytes > limit / 2) ||
+	    !make_room(w, REC_MEMORY))
+		return -ENOSPC;
+	e = add(w, WARM_READER, REC_MEMORY);
+	if (!e)
+		return -ENOMEM;
+	e->ident.uid = uid;
+	e->once = true;
+	*entry = e;
+	return 0;
+}
+
 /* Return: bytes copied; 0: the file ends there; a negative errno. */
 static ssize_t copy_chunk(struct warm_entry *e, int fd, char *buf)
 {
@@ -279,14 +301,17 @@ static ssize_t copy_chunk(struct warm_entry *e, int fd, char *buf)
 	return got;
 }
 
-static int copy_some(struct warm_entry *e, int fd, struct rec_error *err)
+static int copy_some(struct warm_entry *e, int fd, const struct job_pace *pace,
+		     struct rec_error *err)
 {
-	__u64 until = e->filled + FILL_BYTES;
 	char *buf = malloc(CHUNK_BYTES);
 	ssize_t got = buf ? 1 : -ENOMEM;
 
-	while (got > 0 && e->filled < (__u64)e->ident.size && e->filled < until)
+	while (got > 0 && e->filled < (__u64)e->ident.size) {
 		got = copy_chunk(e, fd, buf);
+		if (job_pace_over(pace))
+			break;
+	}
 	free(buf);
 	if (got < 0 && got != -EINTR)
 		return audit_wrong(err, (int)got, "reading it: %s",
@@ -317,12 +342,12 @@ static int finish_file(struct warm *w, struct warm_entry *e, int fd,
 }
 
 int warm_fill(struct warm *w, struct warm_entry *e, int fd, __u64 keys,
-	      struct rec_error *err)
+	      const struct job_pace *pace, struct rec_error *err)
 {
 	int ret = 0;
 
 	if (e->filled < (__u64)e->ident.size)
-		ret = copy_some(e, fd, err);
+		ret = copy_some(e, fd, pace, err);
 	if (!ret)
 		ret = finish_file(w, e, fd, keys, err);
 	if (ret < 0)

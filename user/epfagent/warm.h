@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include "audit/job.h"
 #include "audit/target.h"
 #include "epfagent/mirrors.h"
 #include "epfagent/stats.h"
@@ -18,7 +19,7 @@
 struct warm;
 struct warm_entry;
 
-enum warm_kind { WARM_COLUMN, WARM_SNAPSHOT, WARM_FILTER };
+enum warm_kind { WARM_COLUMN, WARM_SNAPSHOT, WARM_FILTER, WARM_READER };
 
 /**
  * struct warm_conf - limits
@@ -78,18 +79,29 @@ int warm_file(struct warm *w, int fd, uid_t uid, enum warm_kind kind,
 	      struct warm_entry **entry);
 
 /**
+ * warm_reader() - account for the memory of a reader of records
+ * @w: all copies
+ * @uid: whose; all readers of one user have half of the memory at most
+ * @entry: result; to be given back by warm_put()
+ *
+ * Return: 0; -ENOSPC: no room now; -EFBIG: never; -ENOMEM.
+ */
+int warm_reader(struct warm *w, uid_t uid, struct warm_entry **entry);
+
+/**
  * warm_fill() - copy some more of a file
  * @w: all copies
  * @entry: of warm_file()
  * @fd: the file
  * @keys: about so many will be asked of a snapshot
+ * @pace: when to end, though there is more
  * @e: what is wrong, on failure
  *
  * Return: 1: there is more to copy; 0: it is whole, and a snapshot sound; a
  * negative errno.
  */
 int warm_fill(struct warm *w, struct warm_entry *entry, int fd, __u64 keys,
-	      struct rec_error *e);
+	      const struct job_pace *pace, struct rec_error *e);
 
 /**
  * warm_filter() - a copy of a filter of the kernel, or what its mirror is now

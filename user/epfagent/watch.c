@@ -286,6 +286,8 @@ static void try_name(struct watch *w, const char *name)
 	strcpy(r->name, name);
 	r->dir = w->dir;
 	r->filter = w->filter;
+	r->mode = w->conf->mode;
+	r->gid = w->conf->gid;
 	r->part[RESULT_BITMAP] = true;
 	r->part[RESULT_AGES] = w->conf->ages;
 	r->part[RESULT_RECORDS] = w->conf->records;
@@ -505,6 +507,19 @@ void watches_set(struct watches *all, const struct conf *conf)
 		next(w);
 }
 
+static void log_end(const struct watch *w, struct task *t)
+{
+	const struct job_state *s = task_state(t);
+
+	if (t->ret)
+		warn("%s/%s: %s: %s", w->path, w->result.name, w->filter,
+		     t->error.text[0] ? t->error.text : strerror(-t->ret));
+	else
+		log_info("%s/%s: %s: %llu keys, %llu present, by %s", w->path,
+		     w->result.name, w->filter, s->mark.keys,
+		     s->mark.present, s->engine->name);
+}
+
 void watches_ended(struct watches *all, struct task *t)
 {
 	struct watch *w = t->owner;
@@ -513,8 +528,7 @@ void watches_ended(struct watches *all, struct task *t)
 		try_later(w);
 	else if (t->ret != -ECANCELED && t->ret != -EAGAIN)
 		stats_add(&all->c.stats->files_done, 1);
-	if (t->ret)
-		warn("%s/%s: %s", w->path, w->result.name, t->error.text);
+	log_end(w, t);
 	task_free(t);
 	w->task = NULL;
 	if (w->result.again)

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #include "epf/packet.h"
+#include "epfagent/conf.h"
 #include "epfctl/cmd.h"
+
+#define MODE_DEFAULT 0600
 
 /* An option without a value. Return: false: it is none of these. */
 static bool set_flag(struct conf_watch *w, const char *name)
@@ -53,6 +56,7 @@ static bool set_packet_key(struct conf_watch *w, const char *value)
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(value, names[i])) {
 			w->request.spec.records.pkt.key = (__u8)i;
+			w->request.spec.records.as_filter = false;
 			return true;
 		}
 	return false;
@@ -63,6 +67,21 @@ static bool set_byte(char *to, const char *value)
 {
 	*to = !strcmp(value, "tab") ? '\t' : value[0];
 	return *to && (*to == '\t' || !value[1]);
+}
+
+/* Octal. Results are no programs, and their owner has to replace them. */
+static bool set_mode(mode_t *to, const char *what, const char *value)
+{
+	size_t len = strspn(value, "01234567");
+	unsigned long mode = strtoul(value, NULL, 8);
+
+	*to = (mode_t)mode;
+	if (len && len <= 4 && !value[len] && !(mode & ~0666UL) &&
+	    (mode & 0600) == 0600)
+		return true;
+	fail("%s: option 'mode=%s': write an octal number from 600 to 666, such "
+	     "as 640", what, value);
+	return false;
 }
 
 static bool copy_text(char *to, size_t room, const char *value)
@@ -79,6 +98,10 @@ static bool set_value(struct conf_watch *w, const char *what, const char *name,
 
 	if (!strcmp(name, "key-len"))
 		return set_key_len(w, what, value);
+	if (!strcmp(name, "mode"))
+		return set_mode(&w->mode, what, value);
+	if (!strcmp(name, "group"))
+		return conf_find_group(what, value, &w->gid);
 	if (!strcmp(name, "format"))
 		good = rec_format_named(value, &r->spec.records.format);
 	else if (!strcmp(name, "separator"))
@@ -141,32 +164,57 @@ static bool check(const struct conf_watch *w, const char *what)
 	return true;
 }
 
+/* The next @end, or the NUL, without those that a backslash goes before. */
+static const char *next_bare(const char *text, char end)
+{
+	for (; *text && *text != end; text++)
+		if (*text == '\\' && text[1])
+			text++;
+	return text;
+}
+
+/* Without the backslashes that quote. */
+static char *unquote(const char *from, const char *end)
+{
+	char *text = malloc((size_t)(end - from) + 1), *to = text;
+
+	if (!text)
+		return NULL;
+	for (; from < end; from++) {
+		if (*from == '\\' && from + 1 < end)
+			from++;
+		*to++ = *from;
+	}
+	*to = 0;
+	return text;
+}
+
 bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 {
-	const char *filter = strchr(text, '=');
-	const char *options = filter ? strchr(filter, ':') : NULL;
+	const char *filter = next_bare(text, '=');
+	const char *options = *filter ? next_bare(filter + 1, ':') : filter;
 	struct agent_request *r = &w->request;
-	char *rest = NULL;
+	char *rest;
 	bool good;
 
-	if (!filter || filter == text || !filter[1] || options == filter + 1) {
-		fail("%s '%s': write DIR=FILTER or DIR=FILTER:OPTIONS", what,
-		     text);
+	if (filter == text || !*filter || options == filter + 1) {
+		fail("%s '%s': write DIR=FILTER or DIR=FILTER:OPTIONS, and '\\' "
+		     "before a '=' or ':' of a path", what, text);
 		return false;
 	}
-	w->dir = strndup(text, (size_t)(filter - text));
-	w->target = options ?
-			    strndup(filter + 1, (size_t)(options - filter - 1)) :
-			    strdup(filter + 1);
-	if (options)
-		rest = strdup(options + 1);
-	if (!w->dir || !w->target || (options && !rest)) {
+	w->mode = MODE_DEFAULT;
+	w->gid = (gid_t)-1;
+	w->dir = unquote(text, filter);
+	w->target = unquote(filter + 1, options);
+	rest = strdup(*options ? options + 1 : "");
+	if (!w->dir || !w->target || !rest) {
 		fail("out of memory");
 		free(rest);
 		return false;
 	}
 	r->spec.records.format = REC_COLUMN;
 	r->spec.records.pkt.key = EPF_PKT_FLOW;
+	r->spec.records.as_filter = true;
 	good = set_options(w, what, rest) && check(w, what);
 	free(rest);
 	return good;

@@ -3,6 +3,7 @@
 #include "cmd_audit.h"
 
 #include "audit/agent.h"
+#include "desc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +125,7 @@ struct made {
 
 static int add_made(struct made *m, int what, const char *name)
 {
-	char *path = beside_resolve(name);
+	char *path = epf_file_resolve(name);
 	size_t i;
 
 	/* without a path, opening it tells why */
@@ -236,7 +237,7 @@ static int cut(const struct auditing *a)
 static int name_state(struct auditing *a)
 {
 	char *bitmap = a->r.out[OUT_BITMAP] ?
-			       beside_resolve(a->r.out[OUT_BITMAP]) : NULL;
+			       epf_file_resolve(a->r.out[OUT_BITMAP]) : NULL;
 
 	if (!bitmap)
 		return 0; /* or it cannot be opened */
@@ -318,7 +319,7 @@ static int ask_all(struct auditing *a, struct job *job)
 
 	do {
 		began = now_ns();
-		more = job_step(job, step, &e);
+		more = job_step(job, step, NULL, &e);
 		if (more < 0)
 			return fail("%s: %s", a->r.keys, e.text);
 		if (now_ns() - began < STEP_NS && step < STEP_MOST)
@@ -350,8 +351,20 @@ static int commit(struct auditing *a)
 	return 0;
 }
 
+/* It may be so; more often they are keys of another kind than the filter's. */
+static void warn_of_none(const struct auditing *a)
+{
+	char there[EPF_DESC_TEXT];
+
+	epf_key_desc_text(&a->asked->t.view.desc, there);
+	warn("%s: none of the %llu keys is present; the filter's keys are %s",
+	     a->r.keys, a->r.state.mark.keys, there);
+}
+
 static void report(const struct auditing *a)
 {
+	if (job_none_present(&a->r.state))
+		warn_of_none(a);
 	if (out_mode == OUT_TEXT)
 		audit_print(&a->asked->t, &a->r);
 	else
@@ -418,6 +431,7 @@ static void learn(struct asked *s, const struct agent_about *about)
 	s->t.place = about->place;
 	s->t.header = about->header;
 	s->t.view.epoch = about->header.epoch_end;
+	s->t.view.desc = about->desc;
 	s->t.saturated = about->saturated;
 	s->t.fpr_ppt = about->fpr_ppt;
 	s->fpr = about->place == TARGET_FILE ? -1 : ppt_to_rate(about->fpr_ppt);

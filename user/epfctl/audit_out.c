@@ -5,46 +5,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 static int out_fails(const char *name, int err)
 {
-	return fail("%s: %s", name, strerror(-err));
+	return fail_write(name, err, false);
 }
 
-/* An unfinished file, old or new: nobody else's, and nobody else writes it. If
- * no state tells of it, it has nothing.
- */
+/* If no state tells of what it has, it must be empty. */
 static int open_partial(struct audit_out *o, bool known)
 {
 	struct stat st;
 
-	o->file.path = beside_resolve(o->name);
-	if (!o->file.path)
-		return -errno;
-	if (asprintf(&o->file.temp, "%s" AUDIT_PARTIAL, o->file.path) < 0) {
-		o->file.temp = NULL;
-		return -ENOMEM;
-	}
 	o->kept = true;
-	o->fd = open(o->file.temp, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
-		     O_CLOEXEC, 0666);
+	o->fd = epf_file_resume(&o->file, o->name, AUDIT_PARTIAL);
 	if (o->fd < 0)
-		return -errno;
+		return o->fd;
 	if (fstat(o->fd, &st))
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
-		return -EEXIST;
-	if (flock(o->fd, LOCK_EX | LOCK_NB))
-		return -errno;
-	if (!known && st.st_size)
-		return -ENOTEMPTY;
-	if (!stat(o->file.path, &st)) /* it has the mode of what it replaces */
-		fchmod(o->fd, st.st_mode & 0777);
-	return 0;
+	return !known && st.st_size ? -ENOTEMPTY : 0;
 }
 
 void audit_out_close(struct audit_out *o)
@@ -52,11 +32,10 @@ void audit_out_close(struct audit_out *o)
 	if (o->fd >= 0)
 		close(o->fd);
 	o->fd = -1;
-	if (o->kept) { /* keeps its name */
-		free(o->file.temp);
-		o->file.temp = NULL;
-	}
-	beside_discard(&o->file);
+	if (o->kept)
+		epf_file_leave(&o->file);
+	else
+		epf_file_discard(&o->file);
 }
 
 static int partial_fails(struct audit_out *o, int err)
@@ -80,7 +59,6 @@ static int partial_fails(struct audit_out *o, int err)
 int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
 		   bool known)
 {
-	struct stat st;
 	int err;
 
 	memset(o, 0, sizeof(*o));
@@ -92,9 +70,7 @@ int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
 		o->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 		return o->fd < 0 ? out_fails("standard output", -errno) : 0;
 	}
-	if (!stat(name, &st) && !S_ISREG(st.st_mode)) {
-		if (S_ISDIR(st.st_mode))
-			return out_fails(name, -EISDIR);
+	if (epf_file_is_stream(name)) {
 		if (what != OUT_RECORDS)
 			return fail("%s is not a regular file: only records can "
 				    "go there", name);
@@ -105,13 +81,13 @@ int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
 		err = open_partial(o, known);
 		return err ? partial_fails(o, err) : 0;
 	}
-	o->fd = beside_open(&o->file, name);
+	o->fd = epf_file_open(&o->file, name, EPF_FILE_SHARED);
 	return o->fd < 0 ? out_fails(name, o->fd) : 0;
 }
 
 int audit_out_sync(const struct audit_out *o)
 {
-	return o->file.temp && fsync(o->fd) ? -errno : 0;
+	return o->file.temp ? epf_file_sync(o->fd) : 0;
 }
 
 int audit_out_finish(struct audit_out *o)
@@ -126,37 +102,18 @@ int audit_out_finish(struct audit_out *o)
 
 int audit_out_commit(struct audit_out *o)
 {
-	int err;
+	int err = o->file.temp ? epf_file_commit(&o->file) : 0;
 
-	if (!o->file.temp)
-		return 0;
-	err = rename(o->file.temp, o->file.path) ? -errno : 0;
-	if (err)
-		return out_fails(o->name, err);
-	free(o->file.temp);
-	o->file.temp = NULL;
-	return 0;
+	return err ? fail_write(o->name, err, o->file.renamed) : 0;
 }
 
 int audit_out_keep(struct audit_out *o, bool known)
 {
-	char *name;
 	int err = 0;
 
 	if (!o->file.temp || o->kept)
 		return 0;
-	if (asprintf(&name, "%s" AUDIT_PARTIAL, o->file.path) < 0)
-		return -ENOMEM;
-	if (!known && !access(name, F_OK))
-		err = -EEXIST;
-	else if (rename(o->file.temp, name))
-		err = -errno;
-	if (err) {
-		free(name);
-		return err;
-	}
-	free(o->file.temp);
-	o->file.temp = name;
-	o->kept = true;
-	return 0;
+	err = epf_file_keep(&o->file, AUDIT_PARTIAL, known);
+	o->kept = !err;
+	return err;
 }

@@ -2,6 +2,8 @@
 /* What an audit found, for people and for programs. */
 #include "cmd_audit.h"
 
+#include "desc.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -62,6 +64,14 @@ static void print_target(FILE *to, const struct target *t)
 	if (t->place != TARGET_FILE && t->why[0])
 		fprintf(to, " (%s)", t->why);
 	fputc('\n', to);
+}
+
+static void print_desc(FILE *to, const struct epf_key_desc *d)
+{
+	char text[EPF_DESC_TEXT];
+
+	epf_key_desc_text(d, text);
+	fprintf(to, ROW "%s\n", "its keys", text);
 }
 
 static void print_counts(FILE *to, const struct audit_result *r)
@@ -142,6 +152,7 @@ void audit_print(const struct target *t, const struct audit_result *r)
 
 	fprintf(to, "%s: %s\n", r->keys, rec_format_name(r->state.format));
 	print_target(to, t);
+	print_desc(to, &t->view.desc);
 	print_counts(to, r);
 	if (r->fpr >= 0)
 		fprintf(to, ROW "%s false positives, estimated\n", "error",
@@ -177,10 +188,7 @@ static json_t *asked_json(const struct target *t, const struct audit_result *r)
 			      "epoch", (json_int_t)t->view.epoch,
 			      "epoch_after", (json_int_t)r->epoch);
 
-	if (t->place != TARGET_LIVE) {
-		json_object_set_new(o, "header_xxh3", sum_json(h->header_xxh3));
-		json_object_set_new(o, "lines_xxh3", sum_json(h->lines_xxh3));
-	}
+	json_object_set_new(o, "keys", desc_json(&t->view.desc));
 	json_object_set_new(o, "saturated", json_boolean(t->saturated));
 	if (r->fpr >= 0)
 		json_object_set_new(o, "fpr", json_real(r->fpr));
@@ -200,8 +208,9 @@ static json_t *ages_json(const struct target *t, const struct audit_result *r)
 				      (json_int_t)r->state.mark.ages_of[age]);
 
 		if (e)
-			json_object_set_new(o, "began_ns",
-					    json_integer((json_int_t)e->age_ns));
+			json_object_update_new(o, json_pack("{sI sI}",
+				"began_ago_ns", (json_int_t)e->age_ns,
+				"began_ns", (json_int_t)e->age_ns)); /* older name */
 		json_array_append_new(all, o);
 	}
 	return all;
@@ -241,13 +250,14 @@ json_t *audit_json(const struct target *t, const struct audit_result *r)
 	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages",
 						       "records" };
 	const struct job_mark *m = &r->state.mark;
-	json_t *o = json_pack("{so ss so sI sI sf sI sI so so so}",
+	json_t *o = json_pack("{so ss so sI sI sf sb sI sI so so so}",
 			      "file", json_path(r->keys),
 			      "format", rec_format_name(r->state.format),
 			      "asked", asked_json(t, r),
 			      "keys", (json_int_t)m->keys,
 			      "present", (json_int_t)m->present,
 			      "present_share", share(m->present, m->keys),
+			      "none_present", job_none_present(&r->state),
 			      "keyless", (json_int_t)r->state.keyless,
 			      "bad", (json_int_t)r->state.bad,
 			      "ages", ages_json(t, r),

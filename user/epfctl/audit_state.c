@@ -9,11 +9,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #define STATE_MAGIC 0x0044554146504545ULL /* "EEPFAUD\0" */
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 
 /* The file; little-endian. @sum: XXH3-64 with this field zero. */
 struct state_file {
@@ -42,6 +43,7 @@ static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 		r->format, ask->spec.key_len, ask->spec.absent, r->digest,
 		r->hex, r->header, r->skip_bad, (__u64)r->separator,
 		(__u64)r->joint, p->key, p->link, p->flags, p->max_bytes,
+		r->as_filter,
 		!!out[OUT_AGES].name, !!out[OUT_RECORDS].name,
 	};
 
@@ -49,13 +51,24 @@ static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 				    XXH3_64bits(numbers, sizeof(numbers)));
 }
 
+/* Which snapshot, by nothing that depends on the hash key: parameters, epochs,
+ * counts and the moment to the nanosecond when it was taken.
+ */
+static __u64 header_sum(const struct target *t)
+{
+	struct epf_snap_header h = t->header;
+
+	target_hide_key(&h);
+	return XXH3_64bits(&h, sizeof(h));
+}
+
 void audit_state_of(struct audit_state *s, const struct audit_ask *ask,
 		    const struct target *t, const struct stat *keys,
 		    const struct audit_out *out)
 {
 	memset(s, 0, sizeof(*s));
-	s->snapshot[0] = t->header.header_xxh3;
-	s->snapshot[1] = t->header.lines_xxh3;
+	s->snapshot_header = header_sum(t);
+	s->snapshot_mtime = t->mtime_ns;
 	s->keys_bytes = (__u64)keys->st_size;
 	s->keys_mtime = (__u64)keys->st_mtim.tv_sec * NS_PER_SEC +
 			(__u64)keys->st_mtim.tv_nsec;
@@ -96,7 +109,8 @@ static const char *unfit(const struct state_file *f, size_t got,
 		return "is of a version this program does not know";
 	if (f->sum != file_sum(f) || !mark_sound(&s->mark))
 		return "is damaged";
-	if (memcmp(s->snapshot, want->snapshot, sizeof(s->snapshot)))
+	if (s->snapshot_header != want->snapshot_header ||
+	    s->snapshot_mtime != want->snapshot_mtime)
 		return "belongs to an audit of another snapshot";
 	if (s->keys_bytes != want->keys_bytes ||
 	    s->keys_mtime != want->keys_mtime)
@@ -108,6 +122,23 @@ static const char *unfit(const struct state_file *f, size_t got,
 	    !reaches(&out[OUT_RECORDS], s->mark.record_bytes))
 		return "tells of more than the unfinished files have";
 	return NULL;
+}
+
+/* Return: bytes, fewer where the file ends; -1: errno. */
+static ssize_t read_all(int fd, void *to, size_t len)
+{
+	size_t got = 0;
+	ssize_t n = 1;
+
+	while (got < len && n) {
+		n = read(fd, (char *)to + got, len - got);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
 }
 
 int audit_state_load(struct audit_state *s, const char *path,
@@ -124,7 +155,7 @@ int audit_state_load(struct audit_state *s, const char *path,
 		return 0;
 	if (fd < 0)
 		return fail("%s: %s", path, strerror(errno));
-	got = read(fd, &f, sizeof(f));
+	got = read_all(fd, &f, sizeof(f));
 	if (got == (ssize_t)sizeof(f) && read(fd, &past, 1) == 1)
 		got = 0; /* longer */
 	close(fd);
@@ -141,21 +172,39 @@ int audit_state_load(struct audit_state *s, const char *path,
 	return 0;
 }
 
+static int write_all(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 static int write_state(const struct state_file *f, const char *path)
 {
-	struct beside file;
-	int fd = beside_open(&file, path);
-	int err = 0;
+	struct epf_file file;
+	int fd = epf_file_open(&file, path, EPF_FILE_SECRET);
+	int err;
 
 	if (fd < 0)
 		return fd;
-	if (pwrite(fd, f, sizeof(*f), 0) != (ssize_t)sizeof(*f) || fsync(fd))
-		err = errno ? -errno : -EIO;
+	err = write_all(fd, f, sizeof(*f));
+	if (!err)
+		err = epf_file_sync(fd);
 	if (close(fd) && !err)
 		err = -errno;
 	if (!err)
-		return beside_commit(&file);
-	beside_discard(&file);
+		err = epf_file_commit(&file);
+	epf_file_discard(&file);
 	return err;
 }
 

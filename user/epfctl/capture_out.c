@@ -7,64 +7,182 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STREAM_BYTES (1u << 20)
+#define WRITE_BYTES (128u << 10)
+#define MAGIC_US 0xa1b2c3d4
+#define MAGIC_NS 0xa1b23c4d
+#define NS_PER_S 1000000000ULL
+#define SECTION_LENGTH_AT 16 /* in a section header, 8 bytes */
 
 static int out_fails(struct capture_out *out, int err)
 {
-	snprintf(out->why, sizeof(out->why), "%s", strerror(err));
+	snprintf(out->why, sizeof(out->why), "%s", epf_file_why(-err));
 	capture_discard(out);
 	return -1;
 }
 
 static int open_out(struct capture_out *out, const char *path)
 {
-	struct stat st;
 	int fd;
 
 	if (!strcmp(path, "-"))
 		return fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-		errno = EISDIR;
-		return -1;
-	}
-	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+	if (epf_file_is_stream(path))
 		return open(path, O_WRONLY | O_CLOEXEC);
-	fd = beside_open(&out->file, path);
+	fd = epf_file_open(&out->file, path, EPF_FILE_SHARED);
 	if (fd < 0)
 		errno = -fd;
 	return fd;
 }
 
+/* A buffer of our own: given none, glibc ignores the size that is asked for. */
+static int open_stream(struct capture_out *out, int fd)
+{
+	out->stream = fdopen(fd, "w");
+	if (!out->stream) {
+		close(fd);
+		return -1;
+	}
+	out->buffer = malloc(WRITE_BYTES);
+	if (!out->buffer) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return setvbuf(out->stream, out->buffer, _IOFBF, WRITE_BYTES);
+}
+
 int capture_create(struct capture_out *out, const char *path,
-		   struct capture_in *like)
+		   enum capture_format format, const struct source *like)
 {
 	int fd;
 
 	memset(out, 0, sizeof(*out));
+	out->format = format;
+	out->like = like;
 	fd = open_out(out, path);
-	if (fd < 0)
-		return out_fails(out, errno);
-	out->stream = fdopen(fd, "w");
-	if (!out->stream) {
-		close(fd);
-		return out_fails(out, errno);
-	}
-	setvbuf(out->stream, NULL, _IOFBF, STREAM_BYTES);
-	if (capture_header(out->stream, like))
+	if (fd < 0 || open_stream(out, fd))
 		return out_fails(out, errno);
 	return 0;
 }
 
-int capture_put(struct capture_out *out, const struct pcap_pkthdr *hdr,
-		const unsigned char *data)
+static int put(struct capture_out *out, const void *bytes, size_t len)
 {
-	struct capture_record rec = capture_record(hdr);
-
-	if (fwrite_unlocked(&rec, sizeof(rec), 1, out->stream) == 1 &&
-	    fwrite_unlocked(data, 1, hdr->caplen, out->stream) == hdr->caplen)
+	if (fwrite_unlocked(bytes, 1, len, out->stream) == len)
 		return 0;
 	snprintf(out->why, sizeof(out->why), "%s", strerror(errno));
 	return -1;
+}
+
+/* For a link type that libpcap can read but will not write, or several. */
+static int begin_pcap(struct capture_out *out)
+{
+	const struct source *like = out->like;
+	struct pcap_file_header hdr = {
+		.magic = out->nano ? MAGIC_NS : MAGIC_US,
+		.version_major = PCAP_VERSION_MAJOR,
+		.version_minor = PCAP_VERSION_MINOR,
+		.snaplen = like->snaplen,
+		.linktype = out->link,
+	};
+
+	if (!like->is_ng)
+		return capture_header(out->stream, &like->pcap);
+	return put(out, &hdr, sizeof(hdr));
+}
+
+static int begin_ng(struct capture_out *out)
+{
+	unsigned char head[NG_HEAD_BYTES];
+
+	ng_put_head(head, out->link, out->like->snaplen, out->nano);
+	return put(out, head, sizeof(head));
+}
+
+/* The header, of what is known before the first packet. */
+static int begin(struct capture_out *out, __u32 link)
+{
+	if (out->begun)
+		return 0;
+	out->begun = true;
+	out->link = link;
+	out->nano = out->like->nano;
+	return out->format == FORMAT_PCAP ? begin_pcap(out) : begin_ng(out);
+}
+
+static int put_block(struct capture_out *out, const struct ng_block *b)
+{
+	static const char unknown[8] = "\xff\xff\xff\xff\xff\xff\xff\xff";
+	__u32 at = SECTION_LENGTH_AT;
+
+	if (b->kind != NG_IS_SECTION)
+		return put(out, b->bytes, b->len);
+	if (put(out, b->bytes, at) || put(out, unknown, sizeof(unknown)))
+		return -1;
+	at += sizeof(unknown);
+	return put(out, b->bytes + at, b->len - at);
+}
+
+static int put_ng_packet(struct capture_out *out, const struct item *item)
+{
+	unsigned char head[NG_PACKET_HEAD_BYTES], tail[8];
+	size_t n = ng_put_packet(head, tail, item->ns, out->nano,
+				 item->captured, item->length);
+
+	if (put(out, head, sizeof(head)) ||
+	    put(out, item->data, item->captured))
+		return -1;
+	return put(out, tail, n);
+}
+
+static int put_pcap_packet(struct capture_out *out, const struct item *item)
+{
+	__u32 frac = (__u32)(item->ns % NS_PER_S);
+	struct capture_record rec = {
+		.sec = (__u32)(item->ns / NS_PER_S),
+		.frac = out->nano ? frac : frac / 1000,
+		.captured = item->captured,
+		.length = item->length,
+	};
+
+	if (!out->like->is_ng)
+		rec = item->record;
+	else
+		out->loss.stamps += !out->nano && frac % 1000;
+	if (put(out, &rec, sizeof(rec)))
+		return -1;
+	return put(out, item->data, item->captured);
+}
+
+static int other_link(struct capture_out *out, __u32 link)
+{
+	snprintf(out->why, sizeof(out->why),
+		 "packets of link types %s and %s do not go into one pcap "
+		 "file: take --format pcapng", link_name(out->link),
+		 link_name(link));
+	return -1;
+}
+
+int capture_put(struct capture_out *out, const struct item *item)
+{
+	const struct ng_block *b = &item->block;
+
+	if (out->format == FORMAT_PCAPNG && b->bytes)
+		return put_block(out, b);
+	out->loss.options += b->options;
+	out->loss.blocks += b->kind == NG_IS_OTHER;
+	if (!item->is_packet)
+		return 0;
+	if (begin(out, item->link))
+		return -1;
+	if (out->format == FORMAT_PCAPNG)
+		return put_ng_packet(out, item);
+	if (item->link != out->link)
+		return other_link(out, item->link);
+	return put_pcap_packet(out, item);
+}
+
+static bool needs_header(const struct capture_out *out)
+{
+	return out->format == FORMAT_PCAP || !out->like->is_ng;
 }
 
 int capture_commit(struct capture_out *out)
@@ -72,13 +190,19 @@ int capture_commit(struct capture_out *out)
 	FILE *stream = out->stream;
 	int err = 0;
 
+	if (needs_header(out) && begin(out, out->like->link))
+		return out_fails(out, errno);
 	if (fflush(stream) || ferror(stream))
 		return out_fails(out, errno);
-	out->stream = NULL;
-	if (fclose(stream))
-		return out_fails(out, errno);
 	if (out->file.temp)
-		err = beside_commit(&out->file);
+		err = epf_file_sync(fileno(stream));
+	out->stream = NULL;
+	if (fclose(stream) && !err)
+		err = -errno;
+	if (!err && out->file.temp)
+		err = epf_file_commit(&out->file);
+	free(out->buffer);
+	out->buffer = NULL;
 	return err ? out_fails(out, -err) : 0;
 }
 
@@ -86,6 +210,8 @@ void capture_discard(struct capture_out *out)
 {
 	if (out->stream)
 		fclose(out->stream);
-	beside_discard(&out->file);
+	free(out->buffer);
+	epf_file_discard(&out->file);
 	out->stream = NULL;
+	out->buffer = NULL;
 }

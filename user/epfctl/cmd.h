@@ -21,6 +21,7 @@ enum {
 	EXIT_YES = 0,	 /* done; yes; all present */
 	EXIT_ABSENT = 1, /* definitely absent */
 	EXIT_FAIL = 2,	 /* usage, or failure */
+	EXIT_UNKNOWN = 3, /* the filter does not know */
 };
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -119,6 +120,10 @@ int out_finish(int code);
 /* Print "error: ..." as one line. Return: EXIT_FAIL. */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Likewise a line that is neither, on standard error. */
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* If standard error is the journal, begin those lines with their priorities. */
+void out_levels(void);
 
 /**
  * fail_call() - the error of a call to the module
@@ -129,6 +134,11 @@ void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * Return: EXIT_FAIL.
  */
 int fail_call(int err, const char *doing, const char *name);
+
+/* The error of a file that is written with libepf/atomic_file.h; @renamed: of
+ * struct epf_file. Return: EXIT_FAIL.
+ */
+int fail_write(const char *path, int err, bool renamed);
 
 /* Text that lives to the end of the expression it is made in. */
 struct text {
@@ -365,12 +375,34 @@ typedef int (*keys_fn)(void *ctx, const struct keys *keys);
  */
 int keys_read(const struct key_input *in, keys_fn fn, void *ctx);
 
+/**
+ * keys_describe() - tell the module what keys are about to be inserted
+ * @filter: descriptor
+ * @name: of it
+ * @info: of it, before
+ * @digests: they are digests
+ *
+ * Warns where the filter holds keys of packets or addresses. What goes wrong,
+ * the insertion itself will tell.
+ */
+void keys_describe(int filter, const char *name, const struct epf_info *info,
+		   bool digests);
+
+/* pace.c: how fast the epochs of a filter can end */
+
+void pace_print(const struct epf_params *p);
+void pace_json(json_t *o, const struct epf_params *p);
+void pace_warn(const struct promise *p, const struct epf_params *params);
+
 /* info.c: a filter for people and for programs */
 
 void info_print(const struct epf_info *info);
 json_t *info_json(const struct epf_info *info);
 void params_print(const struct epf_params *p, const struct epf_shape *shape,
 		  __u32 epochs);
+/* What keys are made of: a row, and an object. */
+void desc_print(const struct epf_key_desc *d);
+json_t *desc_json(const struct epf_key_desc *d);
 json_t *params_json(const struct epf_params *p, const struct epf_shape *shape);
 
 #endif /* EPFCTL_CMD_H */

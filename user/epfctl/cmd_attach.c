@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "epf/keydesc.h"
 #include "pktopts.h"
 #include "xdp.h"
 
@@ -17,6 +18,8 @@ enum {
 	OPT_XDP_MODE,
 	OPT_PRIO,
 	OPT_NO_DISPATCHER,
+	OPT_MIRROR,
+	OPT_VLAN_OFFLOAD,
 };
 
 static const struct option attach_longs[] = {
@@ -27,6 +30,8 @@ static const struct option attach_longs[] = {
 	{ "mode", required_argument, NULL, OPT_XDP_MODE },
 	{ "prio", required_argument, NULL, OPT_PRIO },
 	{ "no-dispatcher", no_argument, NULL, OPT_NO_DISPATCHER },
+	{ "mirror", no_argument, NULL, OPT_MIRROR },
+	{ "vlan-offload", required_argument, NULL, OPT_VLAN_OFFLOAD },
 	{ 0 },
 };
 
@@ -35,15 +40,20 @@ static const struct spec attach_spec = {
 	.help =
 "Look every packet that INTERFACE receives up in a filter, and enter it.\n"
 "  -f, --filter NAME   the filter, which must exist\n"
-PKT_HELP
+PKT_HELP("packet")
 "  --action drop|count|mark  what is done about repeats (drop)\n"
 "  --mark N            mark: repeats get the packet mark N plus their age in\n"
 "                      epochs, 0 to 7 (0xef00)\n"
 "  --mode auto|native|generic  in the driver, or behind it (auto)\n"
 "  --prio N            place among XDP programs, low ones first (50)\n"
 "  --no-dispatcher     alone on the interface, without libxdp\n"
-"Malformed and truncated packets, and all packets while the filter fails\n"
-"open, are passed and counted: see 'epfctl status'.\n",
+"  --mirror            INTERFACE only listens: control packets and those that\n"
+"                      are not IP are looked up too\n"
+"  --vlan-offload off  have the card leave VLAN tags in, until detach\n"
+"Passed and counted by reason (see 'epfctl status'): malformed and truncated\n"
+"packets; all while the filter fails open; without --mirror what is not IP, and\n"
+"control packets (neighbour discovery, DHCP, BFD, OSPF, VRRP, IGMP, MLD, and\n"
+"what goes to link-local addresses).\n",
 	.shorts = "f:",
 	.longs = attach_longs,
 };
@@ -117,8 +127,44 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 	case OPT_NO_DISPATCHER:
 		want->prio = 0;
 		return true;
+	case OPT_MIRROR:
+		want->mirror = true;
+		return true;
+	case OPT_VLAN_OFFLOAD:
+		want->vlan_off = !strcmp(arg, "off");
+		if (!want->vlan_off)
+			fail("--vlan-offload '%s': not off", arg);
+		return want->vlan_off;
 	}
 	return pkt_option(&want->opts, opt, arg);
+}
+
+/* On a port that carries traffic, what is equal was mostly sent again on
+ * purpose: control packets are passed, and a key that finds little else is
+ * refused. Return: false: an error is printed.
+ */
+static bool harmless(struct xdp_want *want)
+{
+	struct epf_pkt_opts *o = &want->opts;
+
+	if (want->mirror)
+		return true;
+	if (o->flags & EPF_PKT_NONIP_FRAME) {
+		fail("--nonip frame goes with --mirror only: frames that are "
+		     "not IP (ARP, LLDP) are repeated on purpose");
+		return false;
+	}
+	if (o->key == EPF_PKT_FRAME && want->action == EPF_XDP_DROP) {
+		fail("--key frame would drop what hosts repeat on purpose: "
+		     "give --mirror if '%s' only listens, else --key packet or "
+		     "--action count", want->ifname);
+		return false;
+	}
+	if (o->key == EPF_PKT_FLOW && want->action == EPF_XDP_DROP)
+		warn("--key flow --action drop passes one packet of a flow and "
+		     "drops the others");
+	o->flags |= EPF_PKT_PASS_CONTROL;
+	return true;
 }
 
 static bool attach_options(int argc, char **argv, struct xdp_want *want)
@@ -144,7 +190,7 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	else if (alone && placed)
 		fail("--prio and --no-dispatcher exclude each other");
 	else
-		return true;
+		return harmless(want);
 	return false;
 }
 
@@ -165,9 +211,28 @@ static __u32 filter_id(const char *name)
 	return 0;
 }
 
+/* Tell the module what keys the program inserts, for audits. */
+static void describe(const struct xdp_want *want)
+{
+	struct epf_key_desc before = { 0 }, desc;
+	int filter = open_filter(want->filter);
+
+	if (filter < 0)
+		return;
+	desc = epf_key_desc_packet(&want->opts);
+	epf_filter_describe(filter, &before);
+	epf_filter_describe(filter, &desc);
+	close(filter);
+	if (desc.kind == EPF_KEYS_MIXED && before.kind != EPF_KEYS_MIXED)
+		warn("'%s' had other keys before: from now on they are of "
+		     "several kinds", want->filter);
+}
+
 int cmd_attach(int argc, char **argv)
 {
-	struct xdp_want want = { .prio = XDP_PRIO_DEFAULT };
+	struct xdp_want want = { .prio = XDP_PRIO_DEFAULT,
+				 .opts.key = EPF_PKT_PACKET };
+	struct xdp_state state;
 
 	if (!attach_options(argc, argv, &want))
 		return EXIT_FAIL;
@@ -181,6 +246,13 @@ int cmd_attach(int argc, char **argv)
 	want.id = filter_id(want.filter);
 	if (!want.id || xdp_attach(&want))
 		return EXIT_FAIL;
+	describe(&want);
+	if (xdp_read(want.ifname, &state))
+		return EXIT_YES; /* somebody else detached it already */
+	if (out_mode == OUT_TEXT)
+		xdp_show(want.ifname, &state);
+	else
+		out_json(xdp_json(want.ifname, &state));
 	return EXIT_YES;
 }
 

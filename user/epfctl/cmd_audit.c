@@ -25,6 +25,7 @@ enum {
 	OPT_RESUME,
 	OPT_AGENT,
 	OPT_NO_AGENT,
+	OPT_ANY_KEYS,
 };
 
 static const struct option longs[] = {
@@ -49,6 +50,7 @@ static const struct option longs[] = {
 	{ "resume", no_argument, NULL, OPT_RESUME },
 	{ "agent", required_argument, NULL, OPT_AGENT },
 	{ "no-agent", no_argument, NULL, OPT_NO_AGENT },
+	{ "any-keys", no_argument, NULL, OPT_ANY_KEYS },
 	{ 0 },
 };
 
@@ -68,7 +70,7 @@ static const struct spec spec = {
 "  --joint C           between the fields of a key (default: a comma)\n"
 "  --hex               csv, json: fields are hex bytes\n"
 "  --skip-bad          pass over records that cannot be read, and count them\n"
-PKT_HELP
+PKT_HELP("frame")
 "  -b, --bitmap FILE   bit i mod 8 of byte i / 8: key i is present\n"
 "  -a, --ages FILE     byte i: age of key i in epochs, 255: absent\n"
 "  -o, --records FILE  the records that are present; '-': standard output\n"
@@ -80,6 +82,7 @@ PKT_HELP
 "  --resume            go on where this audit was interrupted, and keep what that\n"
 "                      takes; of a snapshot, with -b\n"
 "  --agent SOCKET      have epfagent do it, by this socket\n"
+"  --any-keys          ask although the filter's keys are made of something else\n"
 "  --no-agent          do it here, whether epfagent runs or not\n",
 	.shorts = "F:b:a:o:",
 	.longs = longs,
@@ -189,13 +192,21 @@ static bool take_option(struct audit_ask *ask, int opt, const char *arg)
 	ask->spec.absent |= opt == OPT_ABSENT;
 	ask->resume |= opt == OPT_RESUME;
 	ask->no_agent |= opt == OPT_NO_AGENT;
+	r->any_keys |= opt == OPT_ANY_KEYS;
 	return opt == OPT_DIGESTS || opt == OPT_HEADER || opt == OPT_HEX ||
 	       opt == OPT_SKIP_BAD || opt == OPT_ABSENT || opt == OPT_RESUME ||
-	       opt == OPT_NO_AGENT || pkt_option(&r->pkt, opt, arg);
+	       opt == OPT_NO_AGENT || opt == OPT_ANY_KEYS ||
+	       pkt_option(&r->pkt, opt, arg);
+}
+
+/* What of a packet is the key was said: it is not the filter's. */
+static bool is_pkt_option(int opt)
+{
+	return opt >= OPT_KEY && opt < OPT_PKT_END;
 }
 
 /* Auto is a column where something says so; flow records have flows. */
-static void settle_format(struct audit_ask *ask, bool has_key)
+static void settle_format(struct audit_ask *ask, bool has_key, bool has_opts)
 {
 	struct rec_spec *r = &ask->spec.records;
 
@@ -204,6 +215,7 @@ static void settle_format(struct audit_ask *ask, bool has_key)
 	if (!has_key && (r->format == REC_NFDUMP || r->format == REC_IPFIX))
 		r->pkt.key = EPF_PKT_FLOW;
 	r->digest = ask->digests && r->format != REC_COLUMN;
+	r->as_filter = !has_opts;
 }
 
 static bool has_twice(const struct audit_ask *ask, const char *name)
@@ -251,7 +263,7 @@ static const char *contradiction(const struct audit_ask *ask)
 int cmd_audit(int argc, char **argv)
 {
 	struct audit_ask ask = { .place = TARGET_AUTO };
-	bool has_key = false;
+	bool has_key = false, has_opts = false;
 	const char *why;
 	int opt;
 
@@ -259,13 +271,14 @@ int cmd_audit(int argc, char **argv)
 		if (!take_option(&ask, opt, optarg))
 			return EXIT_FAIL;
 		has_key |= opt == OPT_KEY;
+		has_opts |= is_pkt_option(opt);
 	}
 	if (!operands(argc, argv, 2, 1 + AUDIT_KEYS_MAX, &spec))
 		return EXIT_FAIL;
 	ask.target = argv[optind++];
 	while (optind < argc)
 		ask.keys[ask.nr_keys++] = argv[optind++];
-	settle_format(&ask, has_key);
+	settle_format(&ask, has_key, has_opts);
 	why = contradiction(&ask);
 	if (why)
 		return fail("%s", why);

@@ -7,8 +7,8 @@
 
 #include "audit/job.h"
 #include "audit/target.h"
-#include "beside.h"
 #include "cmd.h"
+#include "libepf/atomic_file.h"
 
 #define AUDIT_KEYS_MAX 64
 
@@ -88,7 +88,7 @@ int audit_run(const struct audit_ask *ask);
  */
 struct audit_out {
 	const char *name;
-	struct beside file;
+	struct epf_file file;
 	bool kept;
 	int fd;
 };
@@ -121,7 +121,8 @@ void audit_out_close(struct audit_out *o);
 
 /**
  * struct audit_state - what an unfinished audit is of, and how far
- * @snapshot: checksums of header and lines
+ * @snapshot_header: sum of its header, without what depends on the hash key
+ * @snapshot_mtime: of the file, ns
  * @keys_bytes: of the file of keys
  * @keys_mtime: likewise, ns
  * @asked: sum of the options that matter
@@ -129,7 +130,8 @@ void audit_out_close(struct audit_out *o);
  * @mark: how far
  */
 struct audit_state {
-	__u64 snapshot[2];
+	__u64 snapshot_header;
+	__u64 snapshot_mtime;
 	__u64 keys_bytes;
 	__u64 keys_mtime;
 	__u64 asked;

@@ -67,6 +67,7 @@ static void report(const struct planned *plan, __u32 id)
 		json_object_set_new(o, "id", json_integer(id));
 		json_object_set_new(o, "memory_bytes",
 				    json_integer((json_int_t)bytes));
+		pace_json(o, &plan->params);
 		if (plan->keys)
 			json_object_set_new(o, "predicted_fpr",
 					    json_real(plan->fpr));
@@ -79,6 +80,7 @@ static void report(const struct planned *plan, __u32 id)
 		printf(", predicted false-positive rate %s",
 		       fmt_rate(plan->fpr).s);
 	putchar('\n');
+	pace_print(&plan->params);
 }
 
 /* Epochs that end by the wall clock are longer, so they hold more keys. */
@@ -115,6 +117,7 @@ static int create(struct wish *w, const char *name)
 		return EXIT_FAIL;
 	err = epf_dev_create_flags(dev, flags, &plan.params, &plan.shape,
 				   w->has_key ? w->key : NULL, &id);
+	explicit_bzero(w->key, sizeof(w->key));
 	close(dev);
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "
@@ -128,6 +131,7 @@ static int create(struct wish *w, const char *name)
 	if (err)
 		return fail_call(err, "creating a filter", NULL);
 	report(&plan, id);
+	pace_warn(&w->promise, &plan.params);
 	return EXIT_YES;
 }
 

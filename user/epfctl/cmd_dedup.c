@@ -11,6 +11,8 @@
 
 #define WINDOW_DEFAULT 1000000
 #define BUDGET_DEFAULT 1e-9
+#define BUDGET_MIN 1e-9
+#define BUDGET_MAX .5
 
 enum {
 	OPT_FIRST_SEEN = OPT_PKT_END,
@@ -18,6 +20,9 @@ enum {
 	OPT_STRICT,
 	OPT_REMOVED,
 	OPT_KEEP_GOING,
+	OPT_EXACT,
+	OPT_FILTER,
+	OPT_AS,
 };
 
 static const struct option longs[] = {
@@ -32,6 +37,9 @@ static const struct option longs[] = {
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "removed", required_argument, NULL, OPT_REMOVED },
 	{ "keep-going", no_argument, NULL, OPT_KEEP_GOING },
+	{ "exact", no_argument, NULL, OPT_EXACT },
+	{ "filter", no_argument, NULL, OPT_FILTER },
+	{ "format", required_argument, NULL, OPT_AS },
 	{ 0 },
 };
 
@@ -39,17 +47,25 @@ static const struct spec spec = {
 	.usage = "dedup [options] IN OUT",
 	.help =
 "Copies a capture without its repeated packets, as an ordinary user and without\n"
-"the module. IN is pcap or pcapng, OUT is pcap; '-' is standard input or output.\n"
+"the module. IN is pcap or pcapng, of several link types too, and OUT what its\n"
+"name ends in, else what IN is; '-' is standard input or output.\n"
 "  -D, --window N      look back over N packets (default 1000000)\n"
 "  -w, --time T        look back over T seconds (or 10ms, 1h) of time stamps\n"
-"      --rate PPS      with -w: packets per second to size for; without it IN is\n"
-"                      read twice\n"
-"  -b, --budget RATE   chance to remove a packet that is no repeat (default 1e-9)\n"
-"      --memory SIZE   use at most 64M, 2GiB, ... (default: half of the machine's)\n"
-PKT_HELP
+"      --exact         keep all keys of the window, 43 to 128 bytes each: removed\n"
+"                      is what repeats within it, and nothing else (default where\n"
+"                      --memory allows it)\n"
+"      --filter        a filter, a few bytes a key: also removed is what repeats\n"
+"                      within 8/7 of the window and, with the chance --budget,\n"
+"                      what does not repeat\n"
+"      --memory SIZE   use at most 64M, 2GiB, ... (default: half of all there is)\n"
+"  -b, --budget RATE   of a filter, per packet (default 1e-9)\n"
+"      --rate PPS      of a filter, with -w: packets per second to size it for;\n"
+"                      without it IN is read twice\n"
+PKT_HELP("frame")
 "  --first-seen        a repeat does not restart the window of its packet\n"
 "  --action drop|count drop repeats (default), or keep and count them\n"
 "  --strict            SipHash-2-4 in place of SipHash-1-3\n"
+"  --format FORMAT     write pcap or pcapng, whatever the names say\n"
 "  --removed FILE      write the repeats there\n"
 "  --keep-going        take a damaged capture as one that ends there\n",
 	.shorts = "D:w:b:",
@@ -75,6 +91,25 @@ static bool parse_action(const char *arg, bool *count_only)
 	if (*count_only || !strcmp(arg, "drop"))
 		return true;
 	fail("--action '%s': not drop or count", arg);
+	return false;
+}
+
+static bool parse_format(const char *arg, int *format)
+{
+	*format = !strcmp(arg, "pcapng") ? FORMAT_PCAPNG : FORMAT_PCAP;
+	if (*format == FORMAT_PCAPNG || !strcmp(arg, "pcap"))
+		return true;
+	fail("--format '%s': not pcap or pcapng", arg);
+	return false;
+}
+
+static bool take_method(struct dedup_ask *ask, enum dedup_method method)
+{
+	if (ask->method == METHOD_ANY || ask->method == method) {
+		ask->method = method;
+		return true;
+	}
+	fail("--exact and --filter: give one of them");
 	return false;
 }
 
@@ -105,6 +140,12 @@ static bool take_option(struct dedup_ask *ask, int opt, const char *arg)
 	case OPT_KEEP_GOING:
 		ask->keep_going = true;
 		return true;
+	case OPT_EXACT:
+		return take_method(ask, METHOD_EXACT);
+	case OPT_FILTER:
+		return take_method(ask, METHOD_FILTER);
+	case OPT_AS:
+		return parse_format(arg, &ask->format);
 	}
 	return pkt_option(&ask->key, opt, arg);
 }
@@ -116,6 +157,8 @@ static const char *contradiction(const struct dedup_ask *a)
 		return "-D and -w: give one of them";
 	if (a->pps && !a->time_ns)
 		return "--rate goes with -w";
+	if (a->budget < BUDGET_MIN || a->budget > BUDGET_MAX)
+		return "--budget is 1e-9 to 0.5";
 	if (a->removed && a->count_only)
 		return "--removed goes with --action drop";
 	if (!strcmp(a->out, "-") && out_mode != OUT_TEXT)
@@ -125,9 +168,10 @@ static const char *contradiction(const struct dedup_ask *a)
 	    (!strcmp(a->out, "-") || out_mode != OUT_TEXT))
 		return "--removed '-' is not the only one on standard output: "
 		       "give it a name";
-	if (a->time_ns && !a->pps && !strcmp(a->in, "-"))
-		return "-w on standard input needs --rate: it cannot be read "
-		       "twice";
+	if (a->time_ns && !a->pps && a->method == METHOD_FILTER &&
+	    !strcmp(a->in, "-"))
+		return "-w on standard input with --filter needs --rate: it "
+		       "cannot be read twice";
 	return NULL;
 }
 
@@ -138,7 +182,7 @@ static __u64 half_of_memory(void)
 
 int cmd_dedup(int argc, char **argv)
 {
-	struct dedup_ask ask = { .budget = BUDGET_DEFAULT,
+	struct dedup_ask ask = { .format = -1, .budget = BUDGET_DEFAULT,
 				 .max_bytes = half_of_memory() };
 	struct dedup_result result = { 0 };
 	const char *why;

@@ -5,6 +5,7 @@
 #include "audit.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -225,6 +226,31 @@ static bool ask_memlock(const struct machine *m, char *state, char *remedy)
 	return charged || r.rlim_cur == RLIM_INFINITY;
 }
 
+/* In xdp_vlan.c, which is absent where libbpf was. */
+int vlan_offloads(const char *ifname, __u32 *on) __attribute__((weak));
+
+/* It keeps nothing from being attached, but some keys: a remark, never missing. */
+static bool ask_vlan(const struct machine *m, char *state, char *remedy)
+{
+	struct if_nameindex *all = vlan_offloads ? if_nameindex() : NULL, *i;
+	size_t used = 0;
+	__u32 on;
+
+	(void)m;
+	(void)remedy;
+	put(state, "no card takes them off");
+	for (i = all; i && i->if_name && used + IF_NAMESIZE + 2 < LEN / 2; i++)
+		if (!vlan_offloads(i->if_name, &on) && on)
+			used += (size_t)snprintf(state + used, LEN - used,
+						 "%s%s", used ? ", " : "",
+						 i->if_name);
+	if (used)
+		snprintf(state + used, LEN - used, " takes them off "
+			 "(attach --vlan-offload off)");
+	if_freenameindex(all);
+	return true;
+}
+
 static bool ask_gpu(const struct machine *m, char *state, char *remedy)
 {
 	char text[EPF_WHY_LEN];
@@ -253,6 +279,7 @@ static const struct check checks[] = {
 	{ "bpffs", NEED_ATTACH, ask_bpffs },
 	{ "libxdp", NEED_SHARE, ask_libxdp },
 	{ "locked memory", NEED_ATTACH, ask_memlock },
+	{ "VLAN tags", NEED_ATTACH, ask_vlan },
 	{ "GPU", NEED_GPU, ask_gpu },
 };
 

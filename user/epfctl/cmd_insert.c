@@ -12,6 +12,7 @@
  *	told of first
  * @cmd: EPF_IOC_INSERT; EPF_IOC_TEST_AND_INSERT where the filter inserts
  *	absent keys only, which the former does not look at
+ * @digests: they are digests
  * @done: keys
  * @present: of these; with EPF_IOC_INSERT 0
  */
@@ -19,6 +20,7 @@ struct insertion {
 	const char *name;
 	int filter;
 	unsigned long cmd;
+	bool digests;
 	__u64 done;
 	__u64 present;
 	struct meter meter;
@@ -37,6 +39,8 @@ static bool insert_open(struct insertion *ins)
 	err = epf_filter_info(ins->filter, &info);
 	if (err)
 		fail_call(err, "inserting keys", NULL);
+	else
+		keys_describe(ins->filter, ins->name, &info, ins->digests);
 	ins->cmd = info.params.refresh == EPF_FIRST_SEEN ?
 			   EPF_IOC_TEST_AND_INSERT : EPF_IOC_INSERT;
 	return !err;
@@ -69,6 +73,7 @@ static int insert(const char *name, const struct key_input *in)
 	struct insertion ins = {
 		.name = name,
 		.filter = -1,
+		.digests = in->digests,
 		.meter = { .what = "inserting", .unit = "keys" },
 	};
 	int ret;

@@ -171,6 +171,7 @@ static void snapshot_text(const char *path, const struct epf_snap_file *file)
 		strftime(when, sizeof(when), "%F %T %z", &tm);
 	printf("%s: snapshot of %s, %s\n", path, h->params.name, when);
 	params_print(&h->params, shape_of(file), epochs_of(file));
+	desc_print(&file->desc);
 	printf("  %-12s %s\n", file->owned ? "memory" : "lines",
 	       fmt_bytes(file->owned ? file->owned->words * sizeof(__u64) :
 				       h->params.nr_lines * EPF_LINE_BYTES).s);
@@ -186,6 +187,7 @@ static void snapshot_json(const char *path, const struct epf_snap_file *file)
 	json_t *o = params_json(&h->params, shape_of(file));
 
 	json_object_set_new(o, "file", json_path(path));
+	json_object_set_new(o, "keys", desc_json(&file->desc));
 	json_object_set_new(o, "epoch_begin",
 			    json_integer((json_int_t)h->epoch_begin));
 	json_object_set_new(o, "epoch_end",

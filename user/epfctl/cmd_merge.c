@@ -67,6 +67,10 @@ static int refused(enum epf_merge_fault fault, const char *path,
 	case EPF_MERGE_TWICE:
 		return fail("%s is the same snapshot as %s: leave one out", path,
 			    other);
+	case EPF_MERGE_DESC:
+		return fail("%s and %s have keys that are made of different "
+			    "things ('epfctl show --file' tells): merge those "
+			    "that are alike", path, other);
 	case EPF_MERGE_UNALIGNED:
 		return fail("%s: its epochs do not end with those of the wall "
 			    "clock: create filters with --align, or merge with "
@@ -115,7 +119,7 @@ static json_t *sources_json(const struct epf_merge *m, const struct order *o)
 static void report(const struct epf_merge *m, const struct order *o)
 {
 	const struct epf_snap_header *h = &m->header;
-	__u64 bytes = sizeof(*h) + h->params.nr_lines * EPF_LINE_BYTES;
+	__u64 bytes = h->header_bytes + h->params.nr_lines * EPF_LINE_BYTES;
 
 	if (out_mode == OUT_TEXT)
 		printf("merged %u snapshots into %s: %s, %llu insertions, "
@@ -164,18 +168,10 @@ static int save(struct epf_merge *m, const struct order *o)
 	m->ctx = &meter;
 	err = epf_merge_save(m, o->out, &saved);
 	meter_end(&meter);
-	if (saved && err)
-		return fail("%s: merged, but its directory cannot be synced (%s): "
-			    "after a power cut it may be the old file", o->out,
-			    strerror(-err));
-	if (err == -ECANCELED)
+	if (err == -ECANCELED && !saved)
 		return fail("%s: stopped; nothing was changed", o->out);
-	if (err == -EINVAL)
-		return fail("%s is not a regular file: take another path",
-			    o->out);
 	if (err)
-		return fail("%s: %s; nothing was changed", o->out,
-			    strerror(-err));
+		return fail_write(o->out, err, saved);
 	report(m, o);
 	remark(m, o);
 	return EXIT_YES;

@@ -40,5 +40,9 @@ int cmd_metrics(int argc, char **argv)
 	err = metrics_write(stdout, format, dev, NULL);
 	if (dev >= 0)
 		close(dev);
+	else if (metrics_denied(dev))
+		warn("%s: %s: the filters are left out; run as root, or as a "
+		     "member of the device's group", EPF_DEVICE,
+		     strerror(-dev));
 	return err ? fail_call(err, "reading the filters", NULL) : EXIT_YES;
 }

@@ -48,6 +48,7 @@ static void print_json(const struct planned *plan, const struct kept *kept)
 	json_object_del(o, "hash");
 	json_object_del(o, "refresh");
 	json_object_set_new(o, "memory_bytes", json_integer((json_int_t)bytes));
+	pace_json(o, &plan->params);
 	if (plan->keys) {
 		json_object_set_new(o, "keys", json_real(plan->keys));
 		json_object_set_new(o, "memory_bits_per_key",
@@ -115,6 +116,7 @@ int cmd_plan(int argc, char **argv)
 		return EXIT_FAIL;
 	if (comparing)
 		return compare(&p, &plan);
+	pace_warn(&p, &plan.params);
 	kept = kept_by(&plan);
 	if (out_mode == OUT_TEXT)
 		print_text(&plan, &kept);

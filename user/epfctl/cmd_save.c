@@ -16,10 +16,6 @@ static int save_failed(int err, const char *name, const char *path,
 		return fail("'%s' is of a kind that the loaded module makes no "
 			    "snapshots of: load the one that belongs to this "
 			    "epfctl", name);
-	if (renamed)
-		return fail("%s: saved, but its directory cannot be synced (%s): "
-			    "after a power cut it may be the old file", path,
-			    strerror(-err));
 	switch (err) {
 	case -ECANCELED:
 		return fail("%s: stopped; nothing was changed", path);
@@ -31,10 +27,8 @@ static int save_failed(int err, const char *name, const char *path,
 			    "again on a machine with less to do", name);
 	case -EPERM:
 		return fail_call(err, "saving a filter", NULL);
-	case -EINVAL:
-		return fail("%s is not a regular file: take another path", path);
 	default:
-		return fail("%s: %s; nothing was changed", path, strerror(-err));
+		return fail_write(path, err, renamed);
 	}
 }
 

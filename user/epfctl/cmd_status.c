@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* status: where duplicate removal is attached, and what it counted. */
 #include <errno.h>
-#include <linux/if_link.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd.h"
-#include "pktopts.h"
 #include "xdp.h"
 
 static const struct option longs[] = { { 0 } };
@@ -21,117 +18,31 @@ static const struct spec spec = {
 	.longs = longs,
 };
 
-static const char *const outcome_names[EPF_XDP_OUTCOMES] = {
-	[EPF_XDP_NEW] = "new",
-	[EPF_XDP_DROPPED] = "dropped",
-	[EPF_XDP_COUNTED] = "counted",
-	[EPF_XDP_MARKED] = "marked",
-	[EPF_XDP_UNMARKED] = "unmarked",
-	[EPF_XDP_NOT_IP] = "not_ip",
-	[EPF_XDP_TRUNCATED] = "truncated",
-	[EPF_XDP_MALFORMED] = "malformed",
-	[EPF_XDP_SATURATED] = "saturated",
-	[EPF_XDP_NO_FILTER] = "no_filter",
-	[EPF_XDP_ERROR] = "error",
-};
-
-static const char *action_name(__u32 action)
+static void status_print(const char *ifname, const struct xdp_state *s)
 {
-	static const char *const names[EPF_XDP_ACTIONS] = {
-		[EPF_XDP_DROP] = "drop",
-		[EPF_XDP_COUNT] = "count",
-		[EPF_XDP_MARK] = "mark",
-	};
-
-	return action < EPF_XDP_ACTIONS ? names[action] : "unknown";
-}
-
-static const char *mode_of(const struct epf_xdp_conf *conf)
-{
-	return conf->mode == XDP_FLAGS_SKB_MODE ? "generic" : "native";
-}
-
-/* Its name, or "" where it is gone or cannot be asked. */
-static void filter_name(__u32 id, char name[EPF_NAME_LEN])
-{
-	struct epf_info info;
-	int dev = epf_dev_open();
-	int filter = dev < 0 ? dev : epf_dev_filter_id(dev, id);
-
-	name[0] = 0;
-	if (filter >= 0 && !epf_filter_info(filter, &info))
-		memcpy(name, info.params.name, EPF_NAME_LEN);
-	if (filter >= 0)
-		close(filter);
-	if (dev >= 0)
-		close(dev);
-}
-
-static json_t *counters_json(const struct epf_xdp_count *count)
-{
-	json_t *all = json_object();
 	int i;
 
-	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
-		json_object_set_new(all, outcome_names[i],
-				    json_pack("{s:I, s:I}", "packets",
-					      (json_int_t)count[i].packets,
-					      "bytes",
-					      (json_int_t)count[i].bytes));
-	return all;
-}
-
-static json_t *state_json(const char *ifname, const struct xdp_state *s)
-{
-	char filter[EPF_NAME_LEN];
-	json_t *o;
-
-	filter_name(s->conf.id, filter);
-	o = json_pack("{s:s, s:I, s:b, s:b, s:s*, s:I, s:o, s:s, s:s, s:I, s:I}",
-		      "interface", ifname,
-		      "ifindex", (json_int_t)s->conf.ifindex,
-		      "here", s->here, "attached", s->live,
-		      "filter", filter[0] ? filter : NULL,
-		      "filter_id", (json_int_t)s->conf.id,
-		      "key", pkt_json(&s->conf.opts),
-		      "action", action_name(s->conf.action),
-		      "mode", mode_of(&s->conf),
-		      "prio", (json_int_t)s->conf.prio,
-		      "program", (json_int_t)s->conf.prog_id);
-	if (s->conf.action == EPF_XDP_MARK)
-		json_object_set_new(o, "mark", json_integer(s->conf.mark));
-	json_object_set_new(o, "counters", counters_json(s->count));
-	return o;
-}
-
-static void state_print(const char *ifname, const struct xdp_state *s)
-{
-	const struct epf_xdp_conf *c = &s->conf;
-	char filter[EPF_NAME_LEN];
-	int i;
-
-	filter_name(c->id, filter);
-	printf("%s: ", ifname);
-	if (filter[0])
-		printf("filter %s, key ", filter);
-	else
-		printf("filter %u (gone), key ", c->id);
-	pkt_print(&c->opts);
-	printf(", %s", action_name(c->action));
-	if (c->action == EPF_XDP_MARK)
-		printf(" from 0x%x", c->mark);
-	printf(", %s mode", mode_of(c));
-	if (c->prio)
-		printf(", prio %u", c->prio);
-	printf(", program %u%s\n", c->prog_id,
-	       s->live ? "" :
-	       s->here ? " (gone: 'epfctl detach' removes the rest)" :
-			 " (in another network namespace)");
+	xdp_show(ifname, s);
 	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
 		if (s->count[i].packets)
-			printf("  %-10s %12llu packets %16llu bytes\n",
-			       outcome_names[i], s->count[i].packets,
+			printf("  %-12s %12llu packets %16llu bytes\n",
+			       xdp_outcome_names[i], s->count[i].packets,
 			       s->count[i].bytes);
+}
+
+static json_t *status_json(const char *ifname, const struct xdp_state *s)
+{
+	json_t *o = xdp_json(ifname, s), *all = json_object();
+	int i;
+
+	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
+		json_object_set_new(all, xdp_outcome_names[i],
+				    json_pack("{s:I, s:I}", "packets",
+					      (json_int_t)s->count[i].packets,
+					      "bytes",
+					      (json_int_t)s->count[i].bytes));
+	json_object_set_new(o, "counters", all);
+	return o;
 }
 
 static int status_error(const char *ifname, int err)
@@ -157,9 +68,9 @@ static int status_one(const char *ifname)
 	if (err)
 		return status_error(ifname, err);
 	if (out_mode == OUT_TEXT)
-		state_print(ifname, &state);
+		status_print(ifname, &state);
 	else
-		out_json(state_json(ifname, &state));
+		out_json(status_json(ifname, &state));
 	return state.live ? EXIT_YES : EXIT_ABSENT;
 }
 
@@ -180,10 +91,10 @@ static int status_all(void)
 		if (err && err != -ENOENT)
 			code = status_error(names[i], err);
 		else if (!err && out_mode == OUT_TEXT)
-			state_print(names[i], &state);
+			status_print(names[i], &state);
 		else if (!err)
 			json_array_append_new(list,
-					      state_json(names[i], &state));
+					      status_json(names[i], &state));
 		free(names[i]);
 	}
 	free(names);

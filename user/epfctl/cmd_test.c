@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl test: present or absent, key by key. */
+/* epfctl test: present, absent or not known, key by key. */
 #include "cmd.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ enum { OPT_INSERT = OPT_KEYS_END };
  * @counts: totals at the end
  * @tested: keys
  * @present: of them
- * @unknown: asked while the filter was saturated and failed open
+ * @unknown: of them, found by a saturated filter
  */
 struct testing {
 	const char *name;
@@ -88,22 +89,22 @@ static json_t *key_json(const struct testing *t, const __u8 *key, size_t len)
 }
 
 static void verdict_json(const struct testing *t, const __u8 *key, size_t len,
-			 __u8 age, bool open)
+			 __u8 age)
 {
 	json_t *o = key_json(t, key, len);
 
-	if (age != EPF_AGE_ABSENT) {
+	if (age < EPF_AGE_UNKNOWN) {
 		json_object_set_new(o, "present", json_true());
 		json_object_set_new(o, "age", json_integer(age));
 	} else {
-		json_object_set_new(o, "present",
-				    open ? json_null() : json_false());
+		json_object_set_new(o, "present", age == EPF_AGE_UNKNOWN ?
+						  json_null() : json_false());
 	}
 	out_json(o);
 }
 
 static void verdict_text(const struct testing *t, const __u8 *key, size_t len,
-			 __u8 age, bool open)
+			 __u8 age)
 {
 	if (t->in->digests)
 		printf("%016llx", digest_at(key));
@@ -111,45 +112,79 @@ static void verdict_text(const struct testing *t, const __u8 *key, size_t len,
 		print_hex(key, len);
 	else
 		print_safe(key, len);
-	if (age != EPF_AGE_ABSENT)
+	if (age < EPF_AGE_UNKNOWN)
 		printf(" present age %u\n", age);
 	else
-		printf(open ? " unknown\n" : " absent\n");
+		printf(age == EPF_AGE_UNKNOWN ? " unknown\n" : " absent\n");
 }
 
 static void print_batch(const struct testing *t, const struct keys *keys,
-			const __u8 *ages, bool open)
+			const __u8 *ages)
 {
 	const __u8 *key = keys->bytes;
 	__u32 i;
 
 	for (i = 0; i < keys->count; key += keys->lens[i++]) {
 		if (out_mode == OUT_TEXT)
-			verdict_text(t, key, keys->lens[i], ages[i], open);
+			verdict_text(t, key, keys->lens[i], ages[i]);
 		else
-			verdict_json(t, key, keys->lens[i], ages[i], open);
+			verdict_json(t, key, keys->lens[i], ages[i]);
 	}
 	fflush(stdout);
 }
 
 static bool test_open(struct testing *t)
 {
-	if (t->filter < 0)
-		t->filter = open_filter(t->name);
+	struct epf_info info;
+
+	if (t->filter >= 0)
+		return true;
+	t->filter = open_filter(t->name);
+	if (t->filter >= 0 && t->cmd == EPF_IOC_TEST_AND_INSERT &&
+	    !epf_filter_info(t->filter, &info))
+		keys_describe(t->filter, t->name, &info, t->in->digests);
 	return t->filter >= 0;
+}
+
+/* A module that knows no EPF_BATCH_UNKNOWN tells of the batch as a whole: then
+ * all that it calls absent may be unknown.
+ */
+static int ask(const struct testing *t, struct epf_batch *b, __u8 *ages)
+{
+	int err = epf_filter_batch(t->filter, t->cmd, b);
+	__u32 i;
+
+	if (err != -EINVAL || b->done)
+		return err;
+	b->flags &= ~EPF_BATCH_UNKNOWN;
+	err = epf_filter_batch(t->filter, t->cmd, b);
+	if (b->flags & EPF_BATCH_SATURATED)
+		for (i = 0; i < b->done; i++)
+			if (ages[i] == EPF_AGE_ABSENT)
+				ages[i] = EPF_AGE_UNKNOWN;
+	return err;
+}
+
+static __u64 count_unknown(const __u8 *ages, __u32 nr)
+{
+	__u64 unknown = 0;
+
+	while (nr--)
+		unknown += ages[nr] == EPF_AGE_UNKNOWN;
+	return unknown;
 }
 
 static int test_batch(void *ctx, const struct keys *keys)
 {
 	struct testing *t = ctx;
 	struct epf_batch b = {
-		.flags = keys->digests ? EPF_BATCH_DIGESTS : 0,
+		.flags = EPF_BATCH_UNKNOWN |
+			 (keys->digests ? EPF_BATCH_DIGESTS : 0),
 		.count = keys->count,
 		.keys = (__u64)(uintptr_t)keys->bytes,
 		.lens = keys->digests ? 0 : (__u64)(uintptr_t)keys->lens,
 	};
 	__u8 *ages;
-	bool open;
 	int err;
 
 	if (!test_open(t))
@@ -158,15 +193,13 @@ static int test_batch(void *ctx, const struct keys *keys)
 	if (!ages)
 		return fail("out of memory");
 	b.ages = (__u64)(uintptr_t)ages;
-	err = epf_filter_batch(t->filter, t->cmd, &b);
-	open = b.flags & EPF_BATCH_SATURATED;
+	err = ask(t, &b, ages);
 	if (!err && !t->quiet)
-		print_batch(t, keys, ages, open);
-	free(ages);
+		print_batch(t, keys, ages);
 	t->tested += b.done;
 	t->present += b.present;
-	if (open)
-		t->unknown += b.done - b.present;
+	t->unknown += count_unknown(ages, b.done);
+	free(ages);
 	if (err)
 		return fail_call(err, t->cmd == EPF_IOC_TEST ?
 				 "testing keys" : "inserting keys", NULL);
@@ -203,10 +236,12 @@ static int test(struct testing *t)
 		return ret;
 	if (t->counts)
 		print_counts(t);
-	if (t->unknown)
-		return fail("'%s' is saturated and fails open: %llu verdicts "
-			    "say nothing; enlarge it, or shorten its window "
-			    "('epfctl show %s')", t->name, t->unknown, t->name);
+	if (t->unknown) {
+		fail("'%s' is saturated and does not know %llu of the keys: "
+		     "enlarge it, or shorten its window ('epfctl show %s')",
+		     t->name, t->unknown, t->name);
+		return EXIT_UNKNOWN;
+	}
 	return t->present == t->tested ? EXIT_YES : EXIT_ABSENT;
 }
 
@@ -241,7 +276,8 @@ int cmd_test(int argc, char **argv)
 "      --insert          insert each key after its verdict\n"
 "  -q, --quiet           the exit status only\n"
 "  -c, --counts          totals in place of a line for every key\n"
-"exit status: 0 all present, 1 some definitely absent, 2 failure\n");
+"exit status: 0 all present, 1 some definitely absent, 2 failure, 3 some not\n"
+"known, as the filter is saturated\n");
 	while (good && (opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == 'q' || opt == 'c')
 			t.quiet = true;

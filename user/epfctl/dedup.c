@@ -1,43 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Duplicate removal: size a filter for the window, then ask it for every
- * packet. With W packets a repeat at most W back is always found; nothing more
- * than 8 * ceil(W/7) back is ever taken for one but by the error rate.
+ * Duplicate removal: each packet of the input is judged (dedup_judge.c) and
+ * written, or not; what else there is in pcapng goes to all outputs.
  */
-#include "dedup.h"
+#include "dedup_judge.h"
 
-#include <epf/window.h>
-
-#include <errno.h>
 #include <string.h>
 
-/* Least bytes of a packet with its record: bounds the packets of a file. */
-#define RECORD_MIN_BYTES 16
 #define METER_EVERY 4096 /* packets; a power of two */
-/* A window in time may get more packets than it was sized for: above so many
- * times its budget the filter fails open. A window in packets cannot.
- */
-#define LIMIT_FACTOR 10
-
-/**
- * struct clock - the packets' time, made to never go back
- * @now_ns: latest time stamp so far
- * @started: there was one
- */
-struct clock {
-	__u64 now_ns;
-	bool started;
-};
-
-/* Return: ns that @ns lies behind the latest one, which stays. */
-static __u64 clock_set(struct clock *c, __u64 ns)
-{
-	if (c->started && ns < c->now_ns)
-		return c->now_ns - ns;
-	c->now_ns = ns;
-	c->started = true;
-	return 0;
-}
 
 /**
  * struct dedup - a run
@@ -46,214 +16,65 @@ static __u64 clock_set(struct clock *c, __u64 ns)
  * @in: capture being read
  * @out: being written
  * @removed: being written, where asked for
- * @mem: the filter
- * @clock: of the packets
+ * @judge: of repeats
  * @meter: progress
  */
 struct dedup {
 	struct dedup_ask *ask;
 	struct dedup_result *r;
-	struct capture_in in;
+	struct source in;
 	struct capture_out out;
 	struct capture_out removed;
-	struct epf_mem *mem;
-	struct clock clock;
+	struct judge judge;
 	struct meter meter;
 };
 
-/* 0, or EXIT_FAIL: packet and flow keys need to know the link type. */
-static int set_link(struct dedup *d)
-{
-	struct epf_pkt_opts *key = &d->ask->key;
-	int link = capture_link(&d->in);
-
-	if (key->key == EPF_PKT_FRAME)
-		return 0;
-	if (link < 0)
-		return fail("%s: link type %d (%s): only --key frame works on it",
-			    d->ask->in, pcap_datalink(d->in.pcap),
-			    capture_link_name(&d->in));
-	key->link = (__u8)link;
-	return 0;
-}
-
 /* Show progress now and then. Return: stop? */
-static bool meter(struct dedup *d, const struct capture_in *in, __u64 packets)
+static bool meter(struct dedup *d)
 {
-	__u64 all = S_ISREG(in->stat.st_mode) ? in->stat.st_size : 0;
-
-	if (packets & (METER_EVERY - 1))
+	if (d->r->read & (METER_EVERY - 1))
 		return false;
-	return meter_update(&d->meter, in->done_bytes, all);
-}
-
-/**
- * struct busiest - packets of the fullest epoch
- * @first_ns: where the first epoch begins
- * @epoch: the one that @here counts
- * @here: packets in it
- * @most: in any
- */
-struct busiest {
-	__u64 first_ns;
-	__u64 epoch;
-	__u64 here;
-	__u64 most;
-};
-
-static void busiest_add(struct busiest *b, __u64 ns, __u64 epoch_ns)
-{
-	__u64 epoch = (ns - b->first_ns) / epoch_ns;
-
-	if (epoch != b->epoch)
-		b->here = 0;
-	b->epoch = epoch;
-	b->here++;
-	if (b->here > b->most)
-		b->most = b->here;
-}
-
-/* Read the file once to count the packets of its busiest epoch. Epochs of the
- * filter begin at the first time stamp and follow without gaps (mem.c), so the
- * count is exact. Damage and signals are left for the second reading to report.
- * Return: at least 1; 0: an error is printed.
- */
-static __u64 count_busiest(struct dedup *d)
-{
-	__u64 epoch_ns = (d->ask->time_ns + EPF_LIVE_EPOCHS - 1) /
-			 EPF_LIVE_EPOCHS;
-	const unsigned char *data;
-	struct pcap_pkthdr *hdr;
-	struct busiest b = { 0 };
-	struct clock clock = { 0 };
-	struct capture_in in;
-	__u64 packets = 0;
-
-	if (capture_open(&in, d->ask->in)) {
-		fail("%s: %s", d->ask->in, in.why);
-		return 0;
-	}
-	while (!interrupted && capture_next(&in, &hdr, &data) > 0) {
-		clock_set(&clock, capture_ns(&in, hdr));
-		if (!packets)
-			b.first_ns = clock.now_ns;
-		busiest_add(&b, clock.now_ns, epoch_ns);
-		meter(d, &in, ++packets);
-	}
-	capture_close(&in);
-	return b.most ? b.most : 1;
-}
-
-/* What the filter is to promise. A window longer than the file is clipped. */
-static int set_window(struct dedup *d, struct promise *p)
-{
-	const struct dedup_ask *ask = d->ask;
-	bool file = S_ISREG(d->in.stat.st_mode);
-	__u64 bound = d->in.stat.st_size / RECORD_MIN_BYTES + 1;
-	__u64 most;
-
-	if (ask->window) {
-		p->window = file && ask->window > bound ? bound : ask->window;
-		return 0;
-	}
-	p->time_ns = ask->time_ns;
-	p->pps = ask->pps;
-	if (p->pps > 0)
-		return 0;
-	if (!file)
-		return fail("%s is no regular file and cannot be read twice: "
-			    "-w needs --rate", ask->in);
-	most = count_busiest(d);
-	if (!most)
-		return EXIT_FAIL;
-	p->pps = (double)(most * EPF_LIVE_EPOCHS) * NS_PER_SEC /
-		 (double)p->time_ns;
-	return 0;
-}
-
-static int make_filter(struct dedup *d)
-{
-	const struct dedup_ask *ask = d->ask;
-	double limit = ask->budget * LIMIT_FACTOR;
-	struct promise promise = {
-		.budget = ask->budget,
-		.limit = ask->window || limit > 1 ? 1 : limit,
-		.max_bytes = ask->max_bytes,
-	};
-	struct epf_params *p = &d->r->planned.params;
-	int err;
-
-	if (set_window(d, &promise) ||
-	    !promise_plan(&promise, &d->r->planned))
-		return EXIT_FAIL;
-	p->hash = ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13;
-	p->refresh = ask->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
-	d->mem = epf_mem_new(p, NULL, d->clock.now_ns, &err);
-	if (!d->mem)
-		return fail("no filter of %s: %s",
-			    fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s,
-			    strerror(-err));
-	return 0;
-}
-
-/* Was the packet seen inside the window? What has no key was not. */
-static bool is_repeat(struct dedup *d, const struct pcap_pkthdr *hdr,
-		      const unsigned char *data)
-{
-	__u64 digest;
-
-	switch (epf_mem_pkt_digest(d->mem, data, hdr->caplen, &d->ask->key,
-				   &digest)) {
-	case 0:
-		return epf_mem_test_and_insert(d->mem, digest,
-					       d->clock.now_ns);
-	case -ENODATA:
-		d->r->truncated++;
-		return false;
-	case -EPROTO:
-		d->r->not_ip++;
-		return false;
-	default:
-		d->r->malformed++;
-		return false;
-	}
-}
-
-static void set_clock(struct dedup *d, const struct pcap_pkthdr *hdr)
-{
-	__u64 back = clock_set(&d->clock, capture_ns(&d->in, hdr));
-
-	if (!back)
-		return;
-	d->r->clock_back++;
-	if (back > d->r->clock_back_ns)
-		d->r->clock_back_ns = back;
+	return meter_update(&d->meter, source_done_bytes(&d->in),
+			    source_all_bytes(&d->in));
 }
 
 static int write_to(struct capture_out *out, const char *name,
-		    const struct pcap_pkthdr *hdr, const unsigned char *data)
+		    const struct item *item)
 {
-	if (!capture_put(out, hdr, data))
+	if (!capture_put(out, item))
 		return 0;
 	return interrupted ? EXIT_FAIL : fail("%s: %s", name, out->why);
 }
 
-static int one_packet(struct dedup *d, const struct pcap_pkthdr *hdr,
-		      const unsigned char *data)
+static int write_removed(struct dedup *d, const struct item *item)
+{
+	return d->removed.stream ?
+		       write_to(&d->removed, d->ask->removed, item) : 0;
+}
+
+static int one_packet(struct dedup *d, const struct item *item)
 {
 	struct dedup_result *r = d->r;
+	int repeat = judge_packet(&d->judge, item, r);
 
+	if (repeat < 0)
+		return EXIT_FAIL;
 	r->read++;
-	if (is_repeat(d, hdr, data)) {
-		r->repeats++;
-		if (d->removed.stream)
-			return write_to(&d->removed, d->ask->removed, hdr,
-					data);
-		if (!d->ask->count_only)
-			return 0;
-	}
+	r->repeats += repeat;
+	if (repeat && !d->ask->count_only)
+		return write_removed(d, item);
 	r->kept++;
-	return write_to(&d->out, d->ask->out, hdr, data);
+	return write_to(&d->out, d->ask->out, item);
+}
+
+static int one_item(struct dedup *d, const struct item *item)
+{
+	int err;
+
+	if (item->is_packet)
+		return one_packet(d, item);
+	err = write_to(&d->out, d->ask->out, item);
+	return err ? err : write_removed(d, item);
 }
 
 /* What to do where the capture breaks off. */
@@ -266,24 +87,16 @@ static int damaged(struct dedup *d)
 		    "what can be read", d->ask->in, d->r->read, d->in.why);
 }
 
-/* All packets; the first is read before the filter is made, which begins at its
- * time.
- */
-static int all_packets(struct dedup *d)
+static int all_items(struct dedup *d)
 {
-	const unsigned char *data;
-	struct pcap_pkthdr *hdr;
-	int got = capture_next(&d->in, &hdr, &data);
-	int err;
+	struct item item;
+	int got = 1, err = 0;
 
-	if (got > 0)
-		set_clock(d, hdr);
-	err = make_filter(d);
-	while (got > 0 && !err && !meter(d, &d->in, d->r->read)) {
-		set_clock(d, hdr);
-		err = one_packet(d, hdr, data);
-		if (!err)
-			got = capture_next(&d->in, &hdr, &data);
+	while (!err && !meter(d)) {
+		got = source_next(&d->in, &item);
+		if (got <= 0)
+			break;
+		err = one_item(d, &item);
 	}
 	meter_end(&d->meter);
 	if (interrupted)
@@ -301,6 +114,33 @@ static bool same_file(const struct stat *a, const char *path)
 	       a->st_dev == b.st_dev && a->st_ino == b.st_ino;
 }
 
+static bool ends_in(const char *path, const char *end)
+{
+	size_t len = strlen(path), n = strlen(end);
+
+	return len >= n && !strcmp(path + len - n, end);
+}
+
+/* As asked for, else as the name ends, else as the input is. */
+static enum capture_format format_of(const struct dedup *d, const char *path)
+{
+	if (d->ask->format >= 0)
+		return (enum capture_format)d->ask->format;
+	if (ends_in(path, ".pcapng"))
+		return FORMAT_PCAPNG;
+	if (ends_in(path, ".pcap"))
+		return FORMAT_PCAP;
+	return d->in.is_ng ? FORMAT_PCAPNG : FORMAT_PCAP;
+}
+
+static int create_output(struct dedup *d, struct capture_out *out,
+			 const char *path)
+{
+	if (!capture_create(out, path, format_of(d, path), &d->in))
+		return 0;
+	return fail("%s: %s", path, out->why);
+}
+
 static int create_outputs(struct dedup *d)
 {
 	const struct dedup_ask *ask = d->ask;
@@ -309,12 +149,12 @@ static int create_outputs(struct dedup *d)
 	    (ask->removed && same_file(&d->in.stat, ask->removed)))
 		return fail("%s would be overwritten: give the output another "
 			    "name", ask->in);
-	if (capture_create(&d->out, ask->out, &d->in))
-		return fail("%s: %s", ask->out, d->out.why);
+	if (create_output(d, &d->out, ask->out))
+		return EXIT_FAIL;
 	if (!ask->removed)
 		return 0;
-	if (capture_create(&d->removed, ask->removed, &d->in))
-		return fail("%s: %s", ask->removed, d->removed.why);
+	if (create_output(d, &d->removed, ask->removed))
+		return EXIT_FAIL;
 	if (d->out.file.path && d->removed.file.path &&
 	    !strcmp(d->out.file.path, d->removed.file.path))
 		return fail("OUT and --removed are both %s: give them two "
@@ -322,9 +162,20 @@ static int create_outputs(struct dedup *d)
 	return 0;
 }
 
+/* Blocks are lost to each output that has no room for them, packets to one. */
+static void tell_loss(struct dedup *d)
+{
+	const struct capture_loss *a = &d->out.loss, *b = &d->removed.loss;
+
+	d->r->loss.blocks = a->blocks > b->blocks ? a->blocks : b->blocks;
+	d->r->loss.options = a->options + b->options;
+	d->r->loss.stamps = a->stamps + b->stamps;
+}
+
 /* The repeats first: OUT under its name says that all is done. */
 static int commit_outputs(struct dedup *d)
 {
+	tell_loss(d);
 	if (d->removed.stream && capture_commit(&d->removed))
 		return fail("%s: %s", d->ask->removed, d->removed.why);
 	if (capture_commit(&d->out))
@@ -339,21 +190,21 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 	__u64 start_ns = now_ns();
 	int err;
 
-	if (capture_open(&d.in, ask->in))
+	if (source_open(&d.in, ask->in))
 		return fail("%s: %s", ask->in, d.in.why);
-	err = set_link(&d);
+	err = create_outputs(&d);
 	if (!err)
-		err = create_outputs(&d);
+		err = judge_begin(&d.judge, ask, &d.in, &d.meter, result);
 	if (!err)
-		err = all_packets(&d);
+		err = all_items(&d);
 	if (!err)
 		err = commit_outputs(&d);
 	if (!err)
-		epf_mem_info(d.mem, d.clock.now_ns, &result->info);
+		judge_tell(&d.judge, result);
 	capture_discard(&d.removed);
 	capture_discard(&d.out);
-	epf_mem_free(d.mem);
-	capture_close(&d.in);
+	judge_end(&d.judge);
+	source_close(&d.in);
 	result->took_ns = now_ns() - start_ns;
 	return err;
 }

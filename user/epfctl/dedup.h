@@ -6,15 +6,19 @@
 #include "capture_out.h"
 #include "pktopts.h"
 
+enum dedup_method { METHOD_ANY, METHOD_EXACT, METHOD_FILTER };
+
 /**
  * struct dedup_ask - what is asked
  * @in: capture to read, "-": standard input
  * @out: capture to write, "-": standard output
  * @removed: capture for the repeats, or NULL
+ * @format: -1: as the names end, else as the input is
  * @window: packets; 0: the window is @time_ns
  * @time_ns: on the packets' own clock; 0: the window is @window
  * @pps: packets per second to size for; 0: look at the file first
- * @budget: error rate
+ * @method: a table of all keys, or a filter
+ * @budget: error rate of the filter
  * @max_bytes: memory limit
  * @key: what makes packets the same; its link is filled in from the capture
  * @first_seen: a repeat does not restart the window of its key
@@ -26,9 +30,11 @@ struct dedup_ask {
 	const char *in;
 	const char *out;
 	const char *removed;
+	int format;
 	__u64 window;
 	__u64 time_ns;
 	double pps;
+	enum dedup_method method;
 	double budget;
 	__u64 max_bytes;
 	struct epf_pkt_opts key;
@@ -46,12 +52,18 @@ struct dedup_ask {
  * @truncated: kept because the key's bytes were not captured
  * @malformed: kept because a header contradicts itself
  * @not_ip: kept because only IP packets have this key
- * @clock_back: time stamps older than one before them, taken as that one
+ * @unsure: kept, though a packet that was forgotten might equal it
+ * @clock_back: time stamps older than one before them
  * @clock_back_ns: the largest step back
- * @planned: what the filter was made as
+ * @clock_ahead: with a filter, stamps too far ahead that none followed
+ * @exact: the method was exact
+ * @held: with it, keys held at the end
+ * @bytes: memory that the method took at most
+ * @planned: what a filter was made as
+ * @info: of it at the end
+ * @loss: what the outputs have no room for
  * @took_ns: from opening to closing
  * @damaged: where reading ended early; empty: it did not
- * @info: of the filter at the end
  */
 struct dedup_result {
 	__u64 read;
@@ -60,12 +72,18 @@ struct dedup_result {
 	__u64 truncated;
 	__u64 malformed;
 	__u64 not_ip;
+	__u64 unsure;
 	__u64 clock_back;
 	__u64 clock_back_ns;
+	__u64 clock_ahead;
+	bool exact;
+	__u64 held;
+	__u64 bytes;
 	struct planned planned;
+	struct epf_info info;
+	struct capture_loss loss;
 	__u64 took_ns;
 	char damaged[CAPTURE_WHY_BYTES];
-	struct epf_info info;
 };
 
 /* dedup.c. Return: 0, or EXIT_FAIL with an error printed and nothing left. */

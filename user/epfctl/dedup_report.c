@@ -2,6 +2,8 @@
 /* What duplicate removal did, for people and for programs. */
 #include "dedup.h"
 
+#include <epf/window.h>
+
 static double per_second(const struct dedup_result *r)
 {
 	return r->took_ns ? (double)r->read * NS_PER_SEC / (double)r->took_ns :
@@ -26,32 +28,79 @@ static void print_unjudged(const struct dedup_result *r)
 		r->truncated, r->malformed, r->not_ip, open);
 }
 
+/* What the window reaches, and beyond it in a filter: epochs of a seventh. */
 static void print_window(const struct dedup_ask *ask,
 			 const struct dedup_result *r)
 {
-	const struct epf_params *p = &r->info.params;
+	__u64 reach = (ask->window + ask->time_ns + EPF_LIVE_EPOCHS - 1) /
+		      EPF_LIVE_EPOCHS * EPF_EPOCHS;
 
-	if (p->mode == EPF_MODE_COUNT)
-		fprintf(stderr, "window:  %llu packets%s", ask->window,
-			ask->window > p->window_inserts ? ", all of the file" :
-							  "");
+	if (ask->window)
+		fprintf(stderr, "window:  %llu packets, %s\n", ask->window,
+			refresh_name(ask->first_seen));
 	else
-		fprintf(stderr, "window:  %s, sized for %.4g packets",
-			fmt_ns(p->window_ns).s, r->planned.keys);
-	fprintf(stderr, ", %s\n", refresh_name(p->refresh));
+		fprintf(stderr, "window:  %s, %s\n", fmt_ns(ask->time_ns).s,
+			refresh_name(ask->first_seen));
+	if (r->exact)
+		return;
+	if (ask->window)
+		fprintf(stderr, "         repeats of up to %llu packets back are "
+			"removed too, see --exact\n", reach);
+	else
+		fprintf(stderr, "         repeats of up to %s back are removed "
+			"too, see --exact\n", fmt_ns(reach).s);
+}
+
+static void print_exact(const struct dedup_result *r)
+{
+	fprintf(stderr, "exact:   %s at most, %llu keys held at the end\n",
+		fmt_bytes(r->bytes).s, r->held);
 }
 
 static void print_filter(const struct dedup_result *r)
 {
 	const struct epf_params *p = &r->info.params;
 
-	fprintf(stderr,
-		"filter:  %s; %llu lines, %u lines and %u bits a key, %s\n",
-		fmt_bytes(r->info.memory_bytes).s, p->nr_lines,
-		p->lines_per_key, p->bits_per_key, hash_name(p->hash));
+	fprintf(stderr, "filter:  %s; sized for %.4g packets\n",
+		fmt_bytes(r->bytes).s, r->planned.keys);
+	fprintf(stderr, "         %llu lines, %u lines and %u bits a key, %s\n",
+		p->nr_lines, p->lines_per_key, p->bits_per_key,
+		hash_name(p->hash));
 	fprintf(stderr, "error:   %s asked, %s predicted, %s now\n",
 		fmt_ppt(p->budget_ppt).s, fmt_rate(r->planned.fpr).s,
 		fmt_ppt(r->info.fpr_ppt).s);
+}
+
+static void warn_of_time(const struct dedup_ask *ask,
+			 const struct dedup_result *r)
+{
+	if (!ask->time_ns)
+		return;
+	if (r->clock_ahead)
+		warn("%llu time stamps are too far ahead and no other follows: "
+		     "taken as the latest before them", r->clock_ahead);
+	if (r->clock_back)
+		warn("%llu time stamps go back, by %s at most: %s",
+		     r->clock_back, fmt_ns(r->clock_back_ns).s,
+		     r->exact ? "equal packets count that far apart" :
+				"taken as the latest before them");
+	if (r->unsure)
+		warn("%llu packets go back further than is remembered of a "
+		     "stream, and are kept: read a file", r->unsure);
+}
+
+static void warn_of_loss(const struct dedup_ask *ask,
+			 const struct dedup_result *r)
+{
+	const struct capture_loss *l = &r->loss;
+
+	if (l->blocks || l->options)
+		warn("%s: pcap has no room for comments, names and such: %llu "
+		     "blocks and the options of %llu are lost, see --format",
+		     ask->in, l->blocks, l->options);
+	if (l->stamps)
+		warn("%s: %llu time stamps are cut to microseconds", ask->in,
+		     l->stamps);
 }
 
 void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
@@ -61,13 +110,14 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 		r->read, r->kept, nr_removed(ask, r), r->repeats);
 	print_unjudged(r);
 	print_window(ask, r);
-	print_filter(r);
+	if (r->exact)
+		print_exact(r);
+	else
+		print_filter(r);
 	fprintf(stderr, "time:    %s, %.3g packets/s\n", fmt_ns(r->took_ns).s,
 		per_second(r));
-	if (r->clock_back && r->info.params.mode == EPF_MODE_TIME)
-		warn("%llu time stamps go back, by %s at most: taken as the "
-		     "latest before them", r->clock_back,
-		     fmt_ns(r->clock_back_ns).s);
+	warn_of_time(ask, r);
+	warn_of_loss(ask, r);
 	if (r->damaged[0])
 		warn("%s: damaged after packet %llu (%s): the rest is missing",
 		     ask->in, r->read, r->damaged);
@@ -88,24 +138,56 @@ static json_t *packets_json(const struct dedup_ask *ask,
 			 (json_int_t)r->info.stats.failed_open);
 }
 
-json_t *dedup_json(const struct dedup_ask *ask, const struct dedup_result *r)
+/* What the method tells besides; NULL: no memory. */
+static json_t *method_json(const struct dedup_result *r)
 {
-	json_t *removed = ask->removed ? json_path(ask->removed) : NULL;
-
-	return json_pack("{so so so* so so so sI sf sf sf sI sI ss* sI sf}",
-			 "in", json_path(ask->in),
-			 "out", json_path(ask->out),
-			 "removed_to", removed,
-			 "packets", packets_json(ask, r),
-			 "key", pkt_json(&ask->key),
+	if (r->exact)
+		return json_pack("{ss sI sI}", "method", "exact",
+				 "held", (json_int_t)r->held,
+				 "unsure", (json_int_t)r->unsure);
+	return json_pack("{ss so sf sf sf sI}", "method", "filter",
 			 "filter", params_json(&r->planned.params, NULL),
-			 "memory_bytes", (json_int_t)r->info.memory_bytes,
 			 "sized_for", r->planned.keys,
 			 "fpr_predicted", r->planned.fpr,
 			 "fpr_now", ppt_to_rate(r->info.fpr_ppt),
-			 "clock_back", (json_int_t)r->clock_back,
-			 "clock_back_ns", (json_int_t)r->clock_back_ns,
-			 "damaged", r->damaged[0] ? r->damaged : NULL,
-			 "took_ns", (json_int_t)r->took_ns,
-			 "packets_per_second", per_second(r));
+			 "clock_ahead", (json_int_t)r->clock_ahead);
+}
+
+/* @to with the members of @from, which is dropped. NULL: no memory, no @to. */
+static json_t *with(json_t *to, json_t *from)
+{
+	if (to && (!from || json_object_update(to, from))) {
+		json_decref(to);
+		to = NULL;
+	}
+	json_decref(from);
+	return to;
+}
+
+static json_t *loss_json(const struct capture_loss *l)
+{
+	return json_pack("{sI sI sI}", "blocks", (json_int_t)l->blocks,
+			 "options", (json_int_t)l->options,
+			 "stamps", (json_int_t)l->stamps);
+}
+
+json_t *dedup_json(const struct dedup_ask *ask, const struct dedup_result *r)
+{
+	json_t *removed = ask->removed ? json_path(ask->removed) : NULL;
+	json_t *all;
+
+	all = json_pack("{so so so* so so so sI sI sI ss* sI sf}",
+			"in", json_path(ask->in),
+			"out", json_path(ask->out),
+			"removed_to", removed,
+			"packets", packets_json(ask, r),
+			"key", pkt_json(&ask->key),
+			"lost", loss_json(&r->loss),
+			"memory_bytes", (json_int_t)r->bytes,
+			"clock_back", (json_int_t)r->clock_back,
+			"clock_back_ns", (json_int_t)r->clock_back_ns,
+			"damaged", r->damaged[0] ? r->damaged : NULL,
+			"took_ns", (json_int_t)r->took_ns,
+			"packets_per_second", per_second(r));
+	return with(all, method_json(r));
 }

@@ -2,6 +2,7 @@
 /* struct epf_info and struct epf_params, as text and as JSON. */
 #include "cmd.h"
 
+#include "desc.h"
 #include "epf/window.h"
 #include "kinds/compare.h"
 
@@ -59,6 +60,7 @@ void params_print(const struct epf_params *p, const struct epf_shape *shape,
 	       p->refresh == EPF_REFRESH ? "every sighting restarts the window" :
 					   "the window runs from the first "
 					   "sighting");
+	pace_print(p);
 	print_geometry(p, shape);
 	printf(ROW "%s\n", "hash", hash_name(p->hash));
 	printf(ROW "%s", "budget", fmt_ppt(p->budget_ppt).s);
@@ -66,6 +68,32 @@ void params_print(const struct epf_params *p, const struct epf_shape *shape,
 		printf(", never fails open\n");
 	else
 		printf(", fails open above %s\n", fmt_ppt(p->limit_ppt).s);
+}
+
+void desc_print(const struct epf_key_desc *d)
+{
+	char text[EPF_DESC_TEXT];
+
+	epf_key_desc_text(d, text);
+	printf(ROW "%s\n", "keys", text);
+}
+
+/* Packet keys have the names that 'status' and 'attach' give their options. */
+json_t *desc_json(const struct epf_key_desc *d)
+{
+	json_t *o = json_pack("{ss}", "kind", epf_key_kind_name(d->kind));
+
+	if (d->kind != EPF_KEYS_PACKET)
+		return o;
+	json_object_set_new(o, "key", json_string(epf_key_packet_name(d->key)));
+	json_object_set_new(o, "mac", json_boolean(!(d->flags & EPF_PKT_NO_MAC)));
+	json_object_set_new(o, "vlan",
+			    json_boolean(!(d->flags & EPF_PKT_NO_VLAN)));
+	json_object_set_new(o, "nonip",
+			    json_string(d->flags & EPF_PKT_NONIP_FRAME ?
+						"frame" : "pass"));
+	json_object_set_new(o, "bytes", count(d->max_bytes));
+	return o;
 }
 
 json_t *params_json(const struct epf_params *p, const struct epf_shape *shape)
@@ -134,6 +162,7 @@ void info_print(const struct epf_info *info)
 					       "",
 	       info->flags & EPF_INFO_JOURNAL ? ", a journal is kept" : "");
 	params_print(p, &info->shape, epochs_of(info));
+	desc_print(&info->desc);
 	if (info->flags & EPF_INFO_ALIGNED)
 		printf(ROW "epochs end by the wall clock\n", "aligned");
 	printf(ROW "%s", "memory", fmt_bytes(info->memory_bytes).s);
@@ -180,11 +209,12 @@ static json_t *epochs_json(const struct epf_info *info)
 
 		if (!e->epoch)
 			continue;
-		json_array_append_new(all, json_pack("{si sI sI sI sf sf}",
+		json_array_append_new(all, json_pack("{si sI sI sI sI sf sf}",
 			"age", i,
 			"epoch", (json_int_t)e->epoch,
 			"inserts", (json_int_t)e->inserts,
-			"began_ns", (json_int_t)e->age_ns,
+			"began_ago_ns", (json_int_t)e->age_ns,
+			"began_ns", (json_int_t)e->age_ns, /* older name */
 			"fill", ppt_to_rate(e->fill_ppt),
 			"fpr", ppt_to_rate(e->fpr_ppt)));
 	}
@@ -200,7 +230,9 @@ json_t *info_json(const struct epf_info *info)
 			  "lock", !!(info->needs & EPF_NEEDS_LOCK),
 			  "worker", !!(info->needs & EPF_NEEDS_WORKER),
 			  "memory", !!(info->needs & EPF_NEEDS_MEMORY)));
+	pace_json(o, &info->params);
 	json_object_set_new(o, "window_epochs", count(epochs_of(info)));
+	json_object_set_new(o, "keys", desc_json(&info->desc));
 	json_object_set_new(o, "slices", count(info->slices));
 	json_object_set_new(o, "waits", count(info->waits));
 	json_object_set_new(o, "id", json_integer(info->id));

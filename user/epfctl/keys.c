@@ -9,6 +9,7 @@
 #include "cmd.h"
 
 #include "audit/keytext.h"
+#include "desc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -249,6 +250,23 @@ static int read_file(struct reader *r, const char *path, keys_fn fn, void *ctx)
 	if (!standard)
 		close(fd);
 	return ret;
+}
+
+void keys_describe(int filter, const char *name, const struct epf_info *info,
+		   bool digests)
+{
+	struct epf_key_desc desc = {
+		.kind = digests ? EPF_KEYS_DIGEST : EPF_KEYS_BYTES,
+	};
+	char text[EPF_DESC_TEXT];
+
+	epf_filter_describe(filter, &desc);
+	if (desc.kind != EPF_KEYS_MIXED || info->desc.kind == EPF_KEYS_MIXED ||
+	    info->desc.kind == EPF_KEYS_BYTES || info->desc.kind == EPF_KEYS_DIGEST)
+		return;
+	epf_key_desc_text(&info->desc, text);
+	warn("the keys of '%s' are %s: from now on they are of several kinds",
+	     name, text);
 }
 
 /* Arguments are one batch, except around a "-". */

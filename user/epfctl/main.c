@@ -109,8 +109,11 @@ static int unknown_verb(const char *word)
 
 static int run_verb(int argc, char **argv)
 {
+	static char list[] = "list";
 	size_t i;
 
+	if (!strcmp(argv[0], "ls"))
+		argv[0] = list;
 	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
 		if (strcmp(argv[0], verbs[i].name))
 			continue;
@@ -121,6 +124,21 @@ static int run_verb(int argc, char **argv)
 		return verbs[i].run(argc, argv);
 	}
 	return unknown_verb(argv[0]);
+}
+
+/* "help" is --help, "help VERB" is VERB --help. */
+static int help_on(int argc, char **argv)
+{
+	static char option[] = "--help";
+	char *asked[] = { argc > 1 ? argv[1] : NULL, option, NULL };
+
+	if (argc > 2)
+		return fail("'%s' is one argument too many: usage: epfctl help "
+			    "[VERB]", argv[2]);
+	if (argc == 2)
+		return out_finish(run_verb(2, asked));
+	print_help();
+	return out_finish(EXIT_YES);
 }
 
 int main(int argc, char **argv)
@@ -149,9 +167,7 @@ int main(int argc, char **argv)
 	argv += optind;
 	if (!argc)
 		return fail("no verb given: 'epfctl --help' lists them");
-	if (!strcmp(argv[0], "help")) {
-		print_help();
-		return out_finish(EXIT_YES);
-	}
+	if (!strcmp(argv[0], "help"))
+		return help_on(argc, argv);
 	return out_finish(run_verb(argc, argv));
 }

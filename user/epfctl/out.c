@@ -7,12 +7,22 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libepf/atomic_file.h"
 
 enum out_mode out_mode = OUT_TEXT;
 static bool out_of_memory; /* some of the output is missing */
 
+/* Of syslog, as sd-daemon(3) has them at the beginning of a line. */
+enum level { LEVEL_ERROR = 3, LEVEL_WARNING = 4, LEVEL_INFO = 6 };
+
+static bool levels; /* lines begin with theirs */
+
 /* One line, whatever the names in it contain. */
-static void say(const char *prefix, const char *fmt, va_list ap)
+static void say(enum level level, const char *prefix, const char *fmt,
+		va_list ap)
 {
 	char line[1024];
 	char *c;
@@ -22,7 +32,21 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	fflush(stdout);
-	fprintf(stderr, "%s%s\n", prefix, line);
+	if (levels)
+		fprintf(stderr, "<%d>%s%s\n", level, prefix, line);
+	else
+		fprintf(stderr, "%s%s\n", prefix, line);
+}
+
+void out_levels(void)
+{
+	const char *journal = getenv("JOURNAL_STREAM");
+	unsigned long long dev, inode;
+	struct stat st;
+
+	levels = journal && sscanf(journal, "%llu:%llu", &dev, &inode) == 2 &&
+		 !fstat(STDERR_FILENO, &st) && st.st_dev == dev &&
+		 st.st_ino == inode;
 }
 
 int fail(const char *fmt, ...)
@@ -30,7 +54,7 @@ int fail(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("error: ", fmt, ap);
+	say(LEVEL_ERROR, "error: ", fmt, ap);
 	va_end(ap);
 	return EXIT_FAIL;
 }
@@ -40,7 +64,16 @@ void warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("warning: ", fmt, ap);
+	say(LEVEL_WARNING, "warning: ", fmt, ap);
+	va_end(ap);
+}
+
+void log_info(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(LEVEL_INFO, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -83,6 +116,17 @@ int fail_call(int err, const char *doing, const char *name)
 	if (name)
 		return fail("%s '%s': %s", doing, name, advice(-err));
 	return fail("%s: %s", doing, advice(-err));
+}
+
+int fail_write(const char *path, int err, bool renamed)
+{
+	if (renamed)
+		return fail("%s: saved, but its directory cannot be synced (%s): "
+			    "after a power cut it may be the old file", path,
+			    epf_file_why(err));
+	if (err == -EINVAL)
+		return fail("%s is not a regular file: take another path", path);
+	return fail("%s: %s; nothing was changed", path, epf_file_why(err));
 }
 
 /* Jansson's memory. Some of what it cannot have is left out without a word. */

@@ -21,11 +21,12 @@ enum {
 	{ "no-vlan", no_argument, NULL, OPT_NO_VLAN }, \
 	{ "nonip", required_argument, NULL, OPT_NONIP }, \
 	{ "bytes", required_argument, NULL, OPT_BYTES }
-#define PKT_HELP \
-	"  --key frame|packet|flow  what makes two packets the same: all bytes " \
-	"(default),\n" \
-	"                      what forwarding leaves alone, or addresses, " \
-	"protocol and ports\n" \
+#define PKT_HELP(def) \
+	"  --key frame|packet|flow  what makes two packets the same: all bytes, " \
+	"what\n" \
+	"                      forwarding leaves alone, or addresses, protocol " \
+	"and\n" \
+	"                      ports (" def ")\n" \
 	"  --no-mac            packet: leave out the MAC addresses\n" \
 	"  --no-vlan           packet: leave out the VLAN tags\n" \
 	"  --nonip pass|frame  flow: packets that are not IP are passed " \

@@ -8,6 +8,8 @@
 #include "epf/window.h"
 
 #define BUDGET_DEFAULT 1e-4
+#define BUDGET_LEAST 1e-9
+#define BUDGET_MOST 0.5
 #define LIMIT_FACTOR 2 /* budget to limit */
 
 const char promise_help[] =
@@ -161,8 +163,24 @@ static bool size_failed(int err, const struct promise *p,
 		     plan->keys, fmt_rate(budget).s,
 		     fmt_bytes(EPF_LINES_MAX * EPF_LINE_BYTES).s);
 	else
-		fail("out of range: --budget is 1e-9 .. 0.5, --lines-per-key 1, "
-		     "2 or 4, --memory at least 4K");
+		fail("sizing the filter: %s", strerror(-err));
+	return false;
+}
+
+/* What sizing takes; the error names the option that is not. */
+static bool can_be_sized(const struct promise *p, double budget)
+{
+	if (budget < BUDGET_LEAST || budget > BUDGET_MOST)
+		fail("--budget %s is out of range: 1e-9 to 0.5",
+		     fmt_rate(budget).s);
+	else if (p->lines_per_key == 3)
+		fail("--lines-per-key 3: it is 1, 2 or 4");
+	else if (p->max_bytes && p->max_bytes < EPF_LINES_MIN * EPF_LINE_BYTES)
+		fail("--memory %s is too small: the smallest filter takes %s",
+		     fmt_bytes(p->max_bytes).s,
+		     fmt_bytes(EPF_LINES_MIN * EPF_LINE_BYTES).s);
+	else
+		return true;
 	return false;
 }
 
@@ -183,6 +201,8 @@ static bool plan_sized(const struct promise *p, struct planned *plan,
 		     "explicit geometry");
 		return false;
 	}
+	if (!can_be_sized(p, budget))
+		return false;
 	err = epf_size(&req, &size);
 	if (err)
 		return size_failed(err, p, plan, budget, &size);

@@ -253,6 +253,19 @@ static int detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
 	return err;
 }
 
+/* Give back the offloads that an attachment switched off. */
+static void vlan_restore(const struct epf_xdp_conf *conf, const char *ifname)
+{
+	int err = 0;
+
+	if (conf->vlan_off && if_nametoindex(ifname) == conf->ifindex)
+		err = vlan_switch(ifname, conf->vlan_off, true);
+	if (err)
+		warn("cannot switch the VLAN offload of '%s' on again: %s: "
+		     "'ethtool -K %s rxvlan on'", ifname, strerror(-err),
+		     ifname);
+}
+
 static int detach(const char *ifname)
 {
 	int slot = xdp_pin_open(ifname, EPF_XDP_PIN_SLOT);
@@ -283,6 +296,8 @@ static int detach(const char *ifname)
 		warn("'%s' is of another network namespace: the program passes "
 		     "everything until it is detached there", ifname);
 	}
+	if (!err && state.here)
+		vlan_restore(&state.conf, ifname);
 	if (slot >= 0) {
 		unbind(slot);
 		close(slot);
@@ -304,6 +319,51 @@ static int clear_stale(const char *ifname)
 	return detach(ifname);
 }
 
+/* Switch the VLAN offload off, noted first: whoever ends in between leaves it to
+ * detach.
+ */
+static int vlan_release(const struct xdp_want *want, int conf_fd,
+			struct epf_xdp_conf *conf, __u32 on)
+{
+	__u32 zero = 0;
+	int err;
+
+	conf->vlan_off = on;
+	err = bpf_map_update_elem(conf_fd, &zero, conf, BPF_ANY);
+	if (!err)
+		err = vlan_switch(want->ifname, on, false);
+	if (err) {
+		vlan_restore(conf, want->ifname);
+		fail("--vlan-offload off: '%s': %s", want->ifname,
+		     err == -EOPNOTSUPP ? "its driver does not switch it off: "
+					  "use --no-vlan or --key flow" :
+					  strerror(-err));
+	}
+	return err;
+}
+
+/* See to it that the program sees the tags that the key has. */
+static int vlan_ready(const struct xdp_want *want, int conf_fd,
+		      struct epf_xdp_conf *conf)
+{
+	__u32 on;
+	int err = vlan_offloads(want->ifname, &on);
+
+	if (err) {
+		fail("asking '%s' for its VLAN offload: %s", want->ifname,
+		     strerror(-err));
+		return err;
+	}
+	if (on && want->vlan_off)
+		return vlan_release(want, conf_fd, conf, on);
+	if (!on || !vlan_counts(&want->opts))
+		return 0;
+	fail("'%s' takes VLAN tags off packets, and the key has them: "
+	     "'ethtool -K %s rxvlan off', or --vlan-offload off, or --no-vlan",
+	     want->ifname, want->ifname);
+	return -EADDRNOTAVAIL;
+}
+
 /* Everything after the slots are filled; the caller unpins on error. */
 static int attach_bound(const struct xdp_want *want, struct bpf_object *bind,
 			struct epf_xdp_conf *conf)
@@ -316,16 +376,23 @@ static int attach_bound(const struct xdp_want *want, struct bpf_object *bind,
 	err = pin_fd(slot, want->ifname, EPF_XDP_PIN_SLOT);
 	if (!err)
 		err = pin_fd(conf_fd, want->ifname, EPF_XDP_PIN_CONF);
-	if (!err && want->action == EPF_XDP_MARK)
+	if (!err)
+		err = vlan_ready(want, conf_fd, conf);
+	if (err)
+		return err;
+	if (want->action == EPF_XDP_MARK)
 		err = attach_mark(want, conf->ifindex);
 	if (!err)
 		err = attach_xdp(want, slot, conf);
-	if (err)
+	if (err) {
+		vlan_restore(conf, want->ifname);
 		return err;
+	}
 	err = bpf_map_update_elem(conf_fd, &zero, conf, BPF_ANY);
 	if (err) {
 		fail("noting what was attached: %s", strerror(-err));
 		detach_prog(conf, want->ifname);
+		vlan_restore(conf, want->ifname);
 	}
 	return err;
 }
@@ -415,6 +482,13 @@ static int read_counts(int slot, struct xdp_state *state)
 	return err;
 }
 
+static bool blind(const char *ifname, const struct epf_xdp_conf *conf)
+{
+	__u32 on;
+
+	return vlan_counts(&conf->opts) && !vlan_offloads(ifname, &on) && on;
+}
+
 int xdp_read(const char *ifname, struct xdp_state *state)
 {
 	int conf = xdp_pin_open(ifname, EPF_XDP_PIN_CONF);
@@ -430,6 +504,7 @@ int xdp_read(const char *ifname, struct xdp_state *state)
 	if (!err) {
 		state->here = !strchr(ifname, '@');
 		state->live = state->here && live(&state->conf);
+		state->blind = state->live && blind(ifname, &state->conf);
 	}
 	if (conf >= 0)
 		close(conf);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <jansson.h>
 #include <linux/if_link.h>
 
 #include "epf/xdp.h"
@@ -36,6 +37,8 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
  * @mark: first mark, with EPF_XDP_MARK
  * @mode: driver, socket buffer, or the first of the two that works
  * @prio: place among the programs of the dispatcher; 0: no dispatcher
+ * @mirror: the interface only listens; says that @opts pass no control packets
+ * @vlan_off: switch the VLAN offload off, until xdp_detach()
  */
 struct xdp_want {
 	const char *ifname;
@@ -46,6 +49,8 @@ struct xdp_want {
 	__u32 mark;
 	enum xdp_mode mode;
 	__u32 prio;
+	bool mirror;
+	bool vlan_off;
 };
 
 /**
@@ -53,12 +58,14 @@ struct xdp_want {
  * @conf: as attached
  * @here: the interface is of this network namespace
  * @live: and has the program
+ * @blind: the card takes VLAN tags off, which the key should have
  * @count: summed over CPUs
  */
 struct xdp_state {
 	struct epf_xdp_conf conf;
 	bool here;
 	bool live;
+	bool blind;
 	struct epf_xdp_count count[EPF_XDP_OUTCOMES];
 };
 
@@ -67,6 +74,20 @@ int xdp_attach(const struct xdp_want *want);
 int xdp_detach(const char *ifname);
 /* Silent. -ENOENT: nothing is attached. */
 int xdp_read(const char *ifname, struct xdp_state *state);
+
+/* xdp_show.c: what an attachment is, in one line without its counters */
+void xdp_show(const char *ifname, const struct xdp_state *state);
+json_t *xdp_json(const char *ifname, const struct xdp_state *state);
+extern const char *const xdp_outcome_names[EPF_XDP_OUTCOMES];
+
+/* xdp_vlan.c: cards take VLAN tags off packets, where XDP does not see them */
+
+/* Are tags part of the key? */
+bool vlan_counts(const struct epf_pkt_opts *opts);
+/* The offloads of enum epf_xdp_vlan that are on, 0 where there are none. Silent. */
+int vlan_offloads(const char *ifname, __u32 *on);
+/* Switch @which of them on or off. Silent; -EOPNOTSUPP: the driver keeps it. */
+int vlan_switch(const char *ifname, __u32 which, bool on);
 
 /* xdp_pin.c: directories of pins, by the name of the interface. Seen from
  * another network namespace, it is NAME@INODE, or NAME@ in that of process 1.

@@ -55,6 +55,7 @@ struct epf_trail {
  *	new view is to be made
  * @version: of lines that change between audits
  * @trail: of those, or NULL
+ * @desc: what the keys are made of, as far as it is known
  *
  * A view of lines that change meanwhile (a live filter, mapped) keeps the
  * window law where @epoch was read before the audit began: what was inserted
@@ -74,6 +75,7 @@ struct epf_view {
 	__u64 serial;
 	__u64 version;
 	struct epf_trail *trail;
+	struct epf_key_desc desc;
 };
 
 /* A serial that no view has had, nor a column. */

@@ -65,6 +65,7 @@ int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *params,
 		memcpy(c.key, key, sizeof(c.key));
 	}
 	ret = call(dev, EPF_IOC_CREATE, &c);
+	explicit_bzero(c.key, sizeof(c.key));
 	if (!ret && id)
 		*id = c.id;
 	return ret;
@@ -182,6 +183,17 @@ int epf_filter_key(int filter, __u64 key[2])
 
 	if (!ret)
 		memcpy(key, a.key, sizeof(a.key));
+	explicit_bzero(a.key, sizeof(a.key));
+	return ret;
+}
+
+int epf_filter_describe(int filter, struct epf_key_desc *desc)
+{
+	struct epf_describe a = { .size = sizeof(a), .desc = *desc };
+	int ret = call(filter, EPF_IOC_DESCRIBE, &a);
+
+	if (!ret)
+		*desc = a.desc;
 	return ret;
 }
 

@@ -99,7 +99,9 @@ __u64 epf_mem_digest(const struct epf_mem *m, const void *key, __u32 len);
 int epf_mem_pkt_digest(const struct epf_mem *m, const void *frame, __u32 len,
 		       const struct epf_pkt_opts *opts, __u64 *digest);
 
-/* 0 absent, 1 + age present; a saturated filter answers 0 ("fails open"). */
+/* 0 absent, 1 + age present; -ENOSPC: do not know: a saturated filter has found the
+ * key. Who removes repeats takes what is not above 0 for new ("fails open").
+ */
 int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns);
 int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
 void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
@@ -133,12 +135,17 @@ int epf_dev_find(int dev, const char *name);
 int epf_dev_swap(int dev, const char *a, const char *b);
 int epf_filter_info(int filter, struct epf_info *info);
 /* @cmd: EPF_IOC_TEST, EPF_IOC_INSERT or EPF_IOC_TEST_AND_INSERT. Splits
- * batches above EPF_BATCH_MAX and resumes after EINTR.
+ * batches above EPF_BATCH_MAX and resumes after EINTR. With EPF_BATCH_UNKNOWN
+ * ages tell "do not know" from "absent".
  */
 int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *batch);
 int epf_filter_rotate(int filter, __u32 count, __u64 *epoch);
 int epf_filter_clear(int filter);
 int epf_filter_key(int filter, __u64 key[2]);
+/* Say what the keys are made of that are about to be inserted; @desc is set to
+ * that of all keys.
+ */
+int epf_filter_describe(int filter, struct epf_key_desc *desc);
 
 /* snap.c: snapshot files */
 
@@ -148,8 +155,8 @@ typedef int (*epf_progress_fn)(void *ctx, __u64 done_bytes, __u64 all_bytes);
 /**
  * epf_snap_save() - copy a live filter into a file
  * @filter: descriptor
- * @path: written beside it under a temporary name, fsynced, renamed over it;
- *	mode 0600, since it has the hash key
+ * @path: a regular file or none, replaced as atomic_file.h tells; mode 0600 at
+ *	most, since it has the hash key
  * @progress: or NULL
  * @ctx: for @progress
  * @header: set to what was written, or to zeros, or NULL
@@ -177,6 +184,7 @@ enum epf_snap_fault {
 	EPF_SNAP_LONGER, /* bytes after the last line */
 	EPF_SNAP_BAD_STATE,  /* of an owned kind: no core comes to it */
 	EPF_SNAP_BAD_MEMORY, /* likewise */
+	EPF_SNAP_BAD_KEYS,   /* what they are made of */
 };
 const char *epf_snap_fault_text(enum epf_snap_fault fault);
 /* What to do about it. */
@@ -187,6 +195,7 @@ const char *epf_snap_fault_advice(enum epf_snap_fault fault);
  */
 struct epf_snap_file {
 	struct epf_snap_header header;
+	struct epf_key_desc desc; /* what its keys are made of */
 	const void *lines; /* or what an owned kind has behind the header */
 	const struct epf_snap_owned *owned; /* that; NULL: lanes */
 	void *map;
@@ -211,9 +220,11 @@ int epf_snap_open(const char *path, struct epf_snap_file *file,
 int epf_snap_open_fd(int fd, struct epf_snap_file *file,
 		     epf_progress_fn progress, void *ctx,
 		     enum epf_snap_fault *fault);
-/* Read and check the header alone. Returns as epf_snap_open(). */
+/* Read and check the header alone, and what the keys are made of. Returns as
+ * epf_snap_open().
+ */
 int epf_snap_head(int fd, struct epf_snap_header *header,
-		  enum epf_snap_fault *fault);
+		  struct epf_key_desc *desc, enum epf_snap_fault *fault);
 void epf_snap_close(struct epf_snap_file *file);
 
 /**

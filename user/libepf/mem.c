@@ -15,6 +15,7 @@
 
 #include "epf.h"
 
+#include <epf/capacity.h>
 #include <epf/estimate.h>
 #include <epf/packet.h>
 #include <epf/window.h>
@@ -36,7 +37,11 @@
  * @capacity: insertions after which one epoch fills about an eighth of its
  *	lanes' positions; the estimate is made anew after each so many
  * @estimate_at: insertions of the current epoch that make the next one due
- * @saturated: the last estimate was above params.limit_ppt
+ * @saturated: the last estimate was above params.limit_ppt, or @keys are @room
+ * @limits: errors of an epoch by its keys
+ * @share: error of each epoch that is over by its keys, q56, by epoch modulo 8
+ * @keys: of the current epoch that set bits
+ * @room: those that it may take
  */
 struct epf_mem {
 	struct epf_lanes lanes;
@@ -50,6 +55,10 @@ struct epf_mem {
 	__u64 capacity;
 	__u64 estimate_at;
 	bool saturated;
+	struct epf_capacity limits;
+	__u64 share[EPF_LANES];
+	__u64 keys;
+	__u64 room;
 };
 
 #define FILL_EIGHTH 8
@@ -87,6 +96,35 @@ static int init_shape(struct epf_mem *m, const struct epf_params *p)
 				  (FILL_EIGHTH * p->bits_per_key);
 	m->estimate_at = m->capacity;
 	epf_cover_init(&m->cover, &m->lanes.geom);
+	return 0;
+}
+
+/* From the errors of the seven epochs before the current one. */
+static void set_room(struct epf_mem *m)
+{
+	__u64 others[EPF_LIVE_EPOCHS];
+	__u32 i;
+
+	for (i = 0; i < EPF_LIVE_EPOCHS; i++)
+		others[i] = m->share[(m->state.epoch - 1 - i) % EPF_LANES];
+	m->keys = 0;
+	m->room = epf_capacity_room(&m->limits, others);
+}
+
+static int init_limit(struct epf_mem *m)
+{
+	struct epf_capacity_work *work;
+
+	m->room = ~0ULL;
+	if (m->params.limit_ppt == EPF_RATE_ONE)
+		return 0;
+	work = malloc(sizeof(*work));
+	if (!work)
+		return -ENOMEM;
+	epf_capacity_init(&m->limits, &m->lanes.geom,
+			  epf_ppt_to_q56(m->params.limit_ppt), work);
+	free(work);
+	set_room(m);
 	return 0;
 }
 
@@ -131,6 +169,9 @@ struct epf_mem *epf_mem_new(const struct epf_params *params,
 		return NULL;
 	}
 	*err = init_shape(m, params);
+	epf_state_init(&m->state, now_ns);
+	if (!*err)
+		*err = init_limit(m);
 	if (!*err)
 		*err = init_key(m, key);
 	if (!*err)
@@ -139,7 +180,6 @@ struct epf_mem *epf_mem_new(const struct epf_params *params,
 		free(m);
 		return NULL;
 	}
-	epf_state_init(&m->state, now_ns);
 	m->created_ns = now_ns;
 	return m;
 }
@@ -184,18 +224,21 @@ static void sample(const struct epf_mem *m, struct epf_fill *fill)
 	}
 }
 
+static void saturate(struct epf_mem *m, bool saturated)
+{
+	m->stats.saturations += saturated && !m->saturated;
+	m->saturated = saturated;
+}
+
 static void estimate(struct epf_mem *m)
 {
-	bool was = m->saturated;
 	struct epf_fill fill;
 
 	if (m->params.limit_ppt == EPF_RATE_ONE)
 		return;
 	sample(m, &fill);
-	m->saturated = epf_q56_to_ppt(epf_fill_q56(
-			       &fill, m->lanes.geom.parts)) >
-		       m->params.limit_ppt;
-	m->stats.saturations += m->saturated && !was;
+	saturate(m, epf_q56_to_ppt(epf_fill_q56(&fill, m->lanes.geom.parts)) >
+			    m->params.limit_ppt || m->keys >= m->room);
 }
 
 static void scan_chunk(struct epf_mem *m)
@@ -210,7 +253,12 @@ static void scan_chunk(struct epf_mem *m)
 
 static void end_epoch(struct epf_mem *m, __u64 now_ns)
 {
+	if (m->params.limit_ppt < EPF_RATE_ONE)
+		m->share[m->state.epoch % EPF_LANES] =
+			epf_capacity_q56(&m->limits, m->keys);
 	epf_rotate(&m->state, now_ns);
+	if (m->params.limit_ppt < EPF_RATE_ONE)
+		set_room(m);
 	m->stats.rotations++;
 	scan_chunk(m);
 	estimate(m);
@@ -255,11 +303,16 @@ static void catch_up(struct epf_mem *m, __u64 now_ns)
 		end_epoch(m, start + (i + 1) * w->epoch_ns);
 }
 
-static void count_insert(struct epf_mem *m, __u64 epoch, __u64 now_ns)
+/* @grew: it set bits; see kmod/capacity.c. */
+static void count_insert(struct epf_mem *m, __u64 epoch, bool grew,
+			 __u64 now_ns)
 {
 	__u64 inserts = epf_count_add(&m->state, epoch, 1);
 
 	m->stats.inserts++;
+	m->keys += grew;
+	if (m->keys >= m->room)
+		saturate(m, true);
 	if (epf_window_due(&m->window, inserts, now_ns - epoch_start(m))) {
 		end_epoch(m, now_ns);
 	} else if (inserts >= m->estimate_at) {
@@ -271,15 +324,14 @@ static void count_insert(struct epf_mem *m, __u64 epoch, __u64 now_ns)
 /* What the caller is told, and counted as. */
 static int answer(struct epf_mem *m, int verdict)
 {
-	if (verdict && m->saturated) {
-		m->stats.failed_open++;
-		verdict = EPF_ABSENT;
-	}
-	if (verdict)
+	bool unknown = verdict && m->saturated;
+
+	m->stats.failed_open += unknown;
+	if (verdict && !unknown)
 		m->stats.hits++;
 	else
 		m->stats.misses++;
-	return verdict;
+	return unknown ? -ENOSPC : verdict;
 }
 
 int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns)
@@ -291,33 +343,38 @@ int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns)
 	return answer(m, epf_test(&m->lanes, &probe));
 }
 
-/* In first-seen mode a key told absent is inserted even where that was said
- * only because of saturation: what counts is what the caller was told.
+/* In first-seen mode a key is inserted also where saturation has made the answer
+ * "do not know": the caller lets it pass as a new one.
  */
 int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 {
 	struct epf_probe probe;
 	__u64 epoch;
 	int verdict;
+	bool grew;
 
 	catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
 	verdict = epf_test_and_insert(&m->lanes, &probe,
 				      m->window.first_seen && !m->saturated,
 				      &epoch);
+	grew = verdict != EPF_PRESENT;
 	verdict = answer(m, verdict);
 	if (epoch)
-		count_insert(m, epoch, now_ns);
+		count_insert(m, epoch, grew, now_ns);
 	return verdict;
 }
 
 void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 {
 	struct epf_probe probe;
+	bool grew = false;
+	__u64 epoch, lanes = 0;
 
 	catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
-	count_insert(m, epf_insert(&m->lanes, &probe), now_ns);
+	epoch = epf_insert_into(&m->lanes, &probe, &lanes, &grew);
+	count_insert(m, epoch, grew, now_ns);
 }
 
 static void epoch_info(const struct epf_mem *m, const struct epf_fill *fill,

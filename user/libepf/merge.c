@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "epf/estimate.h"
+#include "epf/keydesc.h"
 
 #define CHUNK_LINES (1u << 14) /* 1 MiB */
 #define EPOCH_MAX (1ULL << 60) /* as the module takes it */
@@ -103,17 +104,47 @@ static enum epf_merge_fault check_two(const struct epf_snap_header *h,
 	return EPF_MERGE_OK;
 }
 
+/* Keys that are made of different things are not one set. Where one snapshot
+ * does not tell, the result does not either.
+ */
+static enum epf_merge_fault join_desc(struct epf_merge *m, __u32 i)
+{
+	const struct epf_key_desc *d = &m->file[i].desc;
+	__u32 j;
+
+	if (d->kind == EPF_KEYS_UNKNOWN)
+		m->desc = *d;
+	if (m->desc.kind != EPF_KEYS_UNKNOWN)
+		m->desc = epf_key_desc_join(&m->desc, d);
+	if (d->kind == EPF_KEYS_UNKNOWN || d->kind == EPF_KEYS_MIXED)
+		return EPF_MERGE_OK;
+	for (j = 0; j < i; j++) {
+		const struct epf_key_desc *other = &m->file[j].desc;
+
+		if (other->kind == EPF_KEYS_UNKNOWN ||
+		    other->kind == EPF_KEYS_MIXED ||
+		    epf_key_desc_equal(d, other))
+			continue;
+		m->with = j;
+		return EPF_MERGE_DESC;
+	}
+	return EPF_MERGE_OK;
+}
+
 static enum epf_merge_fault check_all(struct epf_merge *m)
 {
 	enum epf_merge_fault fault = EPF_MERGE_OK;
 	__u32 i, j;
 
+	m->desc = m->file[0].desc;
 	for (i = 0; i < m->nr && !fault; i++) {
 		m->which = i;
 		m->with = 0;
 		fault = check_one(header(m, i));
 		if (!fault)
 			fault = check_two(header(m, i), header(m, 0));
+		if (!fault)
+			fault = join_desc(m, i);
 		for (j = 0; j < i && !fault; j++)
 			if (header(m, j)->header_xxh3 ==
 			    header(m, i)->header_xxh3) {
@@ -254,6 +285,7 @@ static void set_header(struct epf_merge *m)
 	__u32 i;
 
 	*h = *header(m, 0);
+	epf_snap_describe(h, &m->desc);
 	memset(h->epochs, 0, sizeof(h->epochs));
 	h->realtime_ns = 0;
 	h->inserts = 0;
@@ -373,15 +405,15 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 
 		add_lines(w->line, (const __u64 *)((const char *)f->lines + at),
 			  n, &m->source[i]);
-		let_go(f, sizeof(f->header) + at,
-		       sizeof(f->header) + at + bytes);
+		let_go(f, f->header.header_bytes + at,
+		       f->header.header_bytes + at + bytes);
 		w->done += bytes;
 		if (m->progress && m->progress(m->ctx, w->done, all))
 			return -ECANCELED;
 	}
 	count_lanes(w, first, n);
 	XXH3_64bits_update(w->sum, w->line, bytes);
-	return epf_snap_put(w->fd, w->line, bytes, at);
+	return epf_snap_put(w->fd, &m->header, w->line, bytes, at);
 }
 
 /* The chance that a fresh key is found, from all lanes. */
@@ -429,7 +461,7 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 {
 	struct epf_merge *m = ctx;
 	struct work *w = calloc(1, sizeof(*w));
-	int ret = w ? epf_snap_reserve(fd, &m->header.params) : -ENOMEM;
+	int ret = w ? epf_snap_reserve(fd, &m->header) : -ENOMEM;
 
 	if (!w)
 		return ret;
@@ -445,7 +477,7 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 		m->header.lines_xxh3 = XXH3_64bits_digest(w->sum);
 		m->fpr = error_of(w);
 		*h = m->header;
-		ret = epf_snap_finish(fd, h);
+		ret = epf_snap_finish(fd, h, &m->desc);
 	}
 	XXH3_freeState(w->sum);
 	free(w->line);

@@ -44,6 +44,7 @@ enum epf_merge_fault {
 	EPF_MERGE_GEOMETRY,  /* other lines, lines or bits a key */
 	EPF_MERGE_WINDOW,    /* another window */
 	EPF_MERGE_TWICE,     /* the same snapshot again */
+	EPF_MERGE_DESC,	     /* keys made of something else */
 	EPF_MERGE_UNALIGNED, /* an epoch ends far from an interval's end */
 };
 
@@ -70,6 +71,7 @@ struct epf_merge_source {
  * @ctx: for @progress
  * @header: out: of the result, with name, budget, limit and refresh of the
  *	first; its budget and limit may be changed before the result is saved
+ * @desc: out: what the keys of the result are made of
  * @source: out: by file
  * @which: out: the file at fault
  * @with: out: the other one, where it takes two
@@ -83,6 +85,7 @@ struct epf_merge {
 	epf_progress_fn progress;
 	void *ctx;
 	struct epf_snap_header header;
+	struct epf_key_desc desc;
 	struct epf_merge_source source[EPF_MERGE_MAX];
 	__u32 which;
 	__u32 with;

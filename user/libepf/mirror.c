@@ -398,12 +398,14 @@ static int copy(struct epf_mirror *m)
 		return ret;
 	note_counted(m);
 	m->header = s.header;
+	explicit_bzero(s.header.key, sizeof(s.header.key));
 	ret = s.journal == m->journal.serial ? room_for_lines(m) : -ESTALE;
 	if (!ret) {
 		take_state(m, s.now_ns);
 		ret = copy_lines(m);
 	}
 	call(m->filter, EPF_IOC_SNAP_END, &end);
+	explicit_bzero(end.header.key, sizeof(end.header.key));
 	return ret;
 }
 
@@ -520,10 +522,21 @@ void epf_mirror_close(struct epf_mirror *m)
 	end_journal(m);
 	drop_lines(m);
 	end_trail(m);
+	explicit_bzero(&m->header, sizeof(m->header));
 	free(m);
 }
 
 /* ---- what it is ---- */
+
+/* Nothing is said by asking; a module that does not know the call tells none. */
+static struct epf_key_desc desc_of(const struct epf_mirror *m)
+{
+	struct epf_key_desc desc = { .kind = EPF_KEYS_UNKNOWN };
+
+	if (epf_filter_describe(m->filter, &desc))
+		desc.kind = EPF_KEYS_UNKNOWN;
+	return desc;
+}
 
 void epf_mirror_view(const struct epf_mirror *m, struct epf_view *v)
 {
@@ -536,6 +549,7 @@ void epf_mirror_view(const struct epf_mirror *m, struct epf_view *v)
 	v->serial = m->serial;
 	v->version = m->version;
 	v->trail = (struct epf_trail *)(uintptr_t)&m->trail;
+	v->desc = desc_of(m);
 }
 
 void epf_mirror_header(const struct epf_mirror *m, struct epf_snap_header *h)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshot files: struct epf_snap_header, then the lines, little-endian; of an
- * owned kind struct epf_snap_owned, then its words.
+ * Snapshot files: struct epf_snap_header, struct epf_key_desc if it is known
+ * what the keys are made of, then the lines, little-endian; of an owned kind
+ * struct epf_snap_owned, then its words.
  *
- * A save is complete or absent: a temporary file beside the target is filled,
- * synced and renamed over it, and the directory is synced. Checksums are
- * XXH3-64 (xxHash) without a seed.
+ * A save is complete or absent (atomic_file.h). Checksums are XXH3-64 (xxHash)
+ * without a seed.
  */
 #include "snap.h"
+#include "atomic_file.h"
 #include "copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 #include <xxhash.h>
 
 #include "audit/kinds.h"
+#include "epf/keydesc.h"
 #include "epf/window.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -32,7 +33,6 @@
 
 #define CHUNK_BYTES (1u << 20)
 #define NS_PER_SEC 1000000000ULL
-#define TEMP_SUFFIX ".XXXXXX"
 #define SNAP_WORDS_MAX (1ULL << 42) /* more than any filter has */
 
 /* Hold rotation as long as a copy at 256 MiB/s takes, and a second. */
@@ -43,12 +43,28 @@ static __u64 pin_ns(__u64 lines_bytes)
 	return ns < EPF_PIN_MAX_NS ? ns : EPF_PIN_MAX_NS;
 }
 
-static __u64 header_sum(const struct epf_snap_header *h)
-{
-	struct epf_snap_header copy = *h;
+/* The beginning of a file; @desc is there where @h.header_bytes says so. */
+struct head {
+	struct epf_snap_header h;
+	struct epf_key_desc desc;
+};
 
-	copy.header_xxh3 = 0;
-	return XXH3_64bits(&copy, sizeof(copy));
+static __u64 header_sum(const struct epf_snap_header *h,
+			const struct epf_key_desc *desc)
+{
+	struct head copy = { *h, *desc };
+
+	copy.h.header_xxh3 = 0;
+	return XXH3_64bits(&copy, h->header_bytes);
+}
+
+void epf_snap_describe(struct epf_snap_header *h,
+		       const struct epf_key_desc *desc)
+{
+	bool known = desc->kind != EPF_KEYS_UNKNOWN;
+
+	h->version = known ? EPF_SNAP_VERSION_DESC : EPF_SNAP_VERSION;
+	h->header_bytes = known ? sizeof(struct head) : sizeof(*h);
 }
 
 static __u64 lines_bytes(const struct epf_params *p)
@@ -79,6 +95,8 @@ static int write_all(int fd, const void *data, size_t len, off_t at)
  * @filter: descriptor
  * @lines: the live filter, mapped, changing underneath; NULL: an owned kind
  * @state: of that; NULL: lanes
+ * @header: of the file, as far as its size is concerned
+ * @desc: what the keys are made of
  * @bytes: of memory
  * @ahead: before them, behind the header: the state's
  * @fd: file, where there is no @to
@@ -92,6 +110,8 @@ struct copy {
 	int filter;
 	const char *lines;
 	struct epf_snap_owned *state;
+	struct epf_snap_header header;
+	struct epf_key_desc desc;
 	__u64 bytes;
 	size_t ahead;
 	int fd;
@@ -127,7 +147,7 @@ static int put(struct copy *c, const void *data, size_t n, __u64 at)
 {
 	if (!c->to)
 		return write_all(c->fd, data, n,
-				 (off_t)(sizeof(struct epf_snap_header) + at));
+				 (off_t)(c->header.header_bytes + at));
 	memcpy(c->to + at, data, n);
 	return 0;
 }
@@ -279,7 +299,7 @@ static int copy_all(struct copy *c, const struct epf_params *params)
 
 	if (!ret)
 		ret = c->fd < 0 ? make_room(c) :
-				  reserve(c->fd, sizeof(struct epf_snap_header) +
+				  reserve(c->fd, c->header.header_bytes +
 						 c->ahead + c->bytes);
 	if (ret)
 		return ret;
@@ -293,11 +313,17 @@ static int copy_pinned(struct copy *c, __u64 ns, struct epf_snap_header *h)
 
 	if (ioctl(c->filter, EPF_IOC_SNAP_BEGIN, &snap))
 		return -errno;
+	c->desc = snap.desc;
+	epf_snap_describe(&c->header, &c->desc);
 	ret = copy_all(c, &snap.header.params);
 	snap = (struct epf_snap){ .size = sizeof(snap) };
 	if (ioctl(c->filter, EPF_IOC_SNAP_END, &snap) && !ret)
 		ret = -errno;
 	*h = snap.header;
+	explicit_bzero(snap.header.key, sizeof(snap.header.key));
+	/* what nobody had said when the copy began has no room in the file */
+	if (c->desc.kind != EPF_KEYS_UNKNOWN)
+		c->desc = snap.desc;
 	return ret;
 }
 
@@ -337,7 +363,9 @@ int epf_snap_copy(int filter, struct epf_snap_file *file,
 			file->owned = file->lines;
 		else
 			file->header.lines_xxh3 = XXH3_64bits(c.to, c.bytes);
-		file->header.header_xxh3 = header_sum(&file->header);
+		file->desc = c.desc;
+		file->header.header_xxh3 = header_sum(&file->header,
+						      &file->desc);
 	} else if (c.to) {
 		munmap(c.to, c.to_bytes);
 	}
@@ -345,23 +373,26 @@ int epf_snap_copy(int filter, struct epf_snap_file *file,
 	return ret;
 }
 
-int epf_snap_reserve(int fd, const struct epf_params *p)
+int epf_snap_reserve(int fd, const struct epf_snap_header *h)
 {
-	return reserve(fd, sizeof(struct epf_snap_header) + lines_bytes(p));
+	return reserve(fd, h->header_bytes + lines_bytes(&h->params));
 }
 
-int epf_snap_put(int fd, const void *lines, size_t bytes, __u64 at)
+int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines,
+		 size_t bytes, __u64 at)
 {
-	return write_all(fd, lines, bytes,
-			 (off_t)(sizeof(struct epf_snap_header) + at));
+	return write_all(fd, lines, bytes, (off_t)(h->header_bytes + at));
 }
 
-int epf_snap_finish(int fd, struct epf_snap_header *h)
+int epf_snap_finish(int fd, struct epf_snap_header *h,
+		    const struct epf_key_desc *desc)
 {
+	struct head head;
 	int ret;
 
-	h->header_xxh3 = header_sum(h);
-	ret = write_all(fd, h, sizeof(*h), 0);
+	h->header_xxh3 = header_sum(h, desc);
+	head = (struct head){ *h, *desc };
+	ret = write_all(fd, &head, h->header_bytes, 0);
 	if (!ret && fsync(fd))
 		ret = -errno;
 	return ret;
@@ -376,90 +407,30 @@ static int save_into(void *ctx, int fd, struct epf_snap_header *h)
 	c->fd = fd;
 	ret = copy_filter(c, h);
 	free(c->state);
-	return ret ? ret : epf_snap_finish(fd, h);
-}
-
-/* The directory of @path, to be synced: a negative errno before anything is
- * done rather than after.
- */
-static int open_dir(const char *path)
-{
-	char *copy = strdup(path);
-	int fd;
-
-	if (!copy)
-		return -ENOMEM;
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		fd = -errno;
-	free(copy);
-	return fd;
-}
-
-/* Make the rename durable. Some file systems cannot sync a directory and need
- * not.
- */
-static int sync_dir(int fd)
-{
-	return fsync(fd) && errno != EINVAL ? -errno : 0;
-}
-
-/* Only a regular file is ever replaced: not a device, a pipe, a directory. */
-static int may_replace(const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st))
-		return errno == ENOENT ? 0 : -errno;
-	if (S_ISDIR(st.st_mode))
-		return -EISDIR;
-	return S_ISREG(st.st_mode) ? 0 : -EINVAL;
-}
-
-/* Write a temporary file and rename it over @path. @temp: room for its name. */
-static int fill_beside(const char *path, char *temp, epf_snap_fill_fn fill,
-		       void *ctx, struct epf_snap_header *h)
-{
-	int fd, ret;
-
-	strcat(strcpy(temp, path), TEMP_SUFFIX);
-	fd = mkostemp(temp, O_CLOEXEC); /* mode 0600 */
-	if (fd < 0)
-		return -errno;
-	ret = fill(ctx, fd, h);
-	if (close(fd) && !ret)
-		ret = -errno;
-	if (!ret && rename(temp, path))
-		ret = -errno;
-	if (ret)
-		unlink(temp);
-	return ret;
+	epf_snap_describe(h, &c->desc);
+	return ret ? ret : epf_snap_finish(fd, h, &c->desc);
 }
 
 int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
 		   struct epf_snap_header *header)
 {
 	struct epf_snap_header h;
-	int dir, ret;
-	char *temp;
+	struct epf_file file;
+	int fd, ret;
 
 	if (header)
 		memset(header, 0, sizeof(*header));
-	ret = may_replace(path);
-	if (ret)
-		return ret;
-	dir = open_dir(path);
-	if (dir < 0)
-		return dir;
-	temp = malloc(strlen(path) + sizeof(TEMP_SUFFIX));
-	ret = temp ? fill_beside(path, temp, fill, ctx, &h) : -ENOMEM;
-	free(temp);
-	if (!ret) {
-		if (header)
-			*header = h;
-		ret = sync_dir(dir);
-	}
-	close(dir);
+	fd = epf_file_open(&file, path, EPF_FILE_SECRET);
+	if (fd < 0)
+		return fd;
+	ret = fill(ctx, fd, &h);
+	if (close(fd) && !ret)
+		ret = -errno;
+	if (!ret)
+		ret = epf_file_commit(&file);
+	if (header && file.renamed)
+		*header = h;
+	epf_file_discard(&file);
 	return ret;
 }
 
@@ -469,47 +440,6 @@ int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
 	struct copy c = { .filter = filter, .progress = progress, .ctx = ctx };
 
 	return epf_snap_write(path, save_into, &c, header);
-}
-
-const char *epf_snap_fault_text(enum epf_snap_fault fault)
-{
-	switch (fault) {
-	case EPF_SNAP_OK:
-		return "sound";
-	case EPF_SNAP_IO:
-		return "cannot be read";
-	case EPF_SNAP_TRUNCATED:
-		return "is truncated";
-	case EPF_SNAP_NOT_ONE:
-		return "is not a snapshot";
-	case EPF_SNAP_VERSION_UNKNOWN:
-		return "is of a version this program does not know";
-	case EPF_SNAP_HEADER_SUM:
-		return "has a corrupt header (checksum)";
-	case EPF_SNAP_GEOMETRY:
-		return "has parameters that no filter can have";
-	case EPF_SNAP_LINES_SUM:
-		return "has corrupt lines (checksum)";
-	case EPF_SNAP_LONGER:
-		return "is longer than its header says";
-	case EPF_SNAP_BAD_STATE:
-		return "has a state that no filter can have";
-	case EPF_SNAP_BAD_MEMORY:
-		return "has memory that no filter can have";
-	}
-	return "has an unknown fault";
-}
-
-const char *epf_snap_fault_advice(enum epf_snap_fault fault)
-{
-	switch (fault) {
-	case EPF_SNAP_NOT_ONE:
-		return "name a file that 'epfctl save' wrote";
-	case EPF_SNAP_VERSION_UNKNOWN:
-		return "use the epfctl that wrote it";
-	default:
-		return "take another copy, or save again";
-	}
 }
 
 /* The names the module takes: what is shown of a file cannot do more harm than
@@ -558,22 +488,41 @@ static bool epochs_sound(const struct epf_snap_header *h)
 	       h->epoch_begin <= h->epoch_end;
 }
 
-/* A prefix that is a snapshot's but too short is truncated, not foreign. */
-static enum epf_snap_fault check_header(const struct epf_snap_header *h,
-					size_t got)
+static bool version_known(const struct epf_snap_header *h)
 {
+	return (h->version == EPF_SNAP_VERSION &&
+		h->header_bytes == sizeof(*h)) ||
+	       (h->version == EPF_SNAP_VERSION_DESC &&
+		h->header_bytes == sizeof(struct head));
+}
+
+/* Nothing is written where nothing is known. */
+static bool desc_sound(const struct head *head)
+{
+	return head->h.version == EPF_SNAP_VERSION ||
+	       (!epf_key_desc_check(&head->desc) &&
+		head->desc.kind != EPF_KEYS_UNKNOWN);
+}
+
+/* A prefix that is a snapshot's but too short is truncated, not foreign. */
+static enum epf_snap_fault check_header(const struct head *head, size_t got)
+{
+	const struct epf_snap_header *h = &head->h;
+
 	if (got < sizeof(h->magic) || h->magic != EPF_SNAP_MAGIC)
 		return EPF_SNAP_NOT_ONE;
 	if (got < offsetof(struct epf_snap_header, params))
 		return EPF_SNAP_TRUNCATED;
-	if (h->version != EPF_SNAP_VERSION || h->header_bytes != sizeof(*h))
+	if (!version_known(h))
 		return EPF_SNAP_VERSION_UNKNOWN;
-	if (got < sizeof(*h))
+	if (got < h->header_bytes)
 		return EPF_SNAP_TRUNCATED;
-	if (h->header_xxh3 != header_sum(h))
+	if (h->header_xxh3 != header_sum(h, &head->desc))
 		return EPF_SNAP_HEADER_SUM;
 	if (!params_sound(&h->params) || !epochs_sound(h))
 		return EPF_SNAP_GEOMETRY;
+	if (!desc_sound(head))
+		return EPF_SNAP_BAD_KEYS;
 	return EPF_SNAP_OK;
 }
 
@@ -585,19 +534,17 @@ static enum epf_snap_fault check_size(__u64 file_bytes, __u64 want)
 }
 
 /* As long as header and state say? Return: 0, or -EIO. */
-static int check_owned_size(int fd, __u64 file_bytes,
-			    enum epf_snap_fault *fault)
+static int check_owned_size(int fd, const struct epf_snap_header *h,
+			    __u64 file_bytes, enum epf_snap_fault *fault)
 {
-	__u64 before = sizeof(struct epf_snap_header) +
-		       sizeof(struct epf_snap_owned);
+	__u64 before = h->header_bytes + sizeof(struct epf_snap_owned);
 	struct epf_snap_owned head; /* its beginning */
 	size_t bytes = offsetof(struct epf_snap_owned, shape);
 
 	*fault = check_size(file_bytes, before);
 	if (*fault == EPF_SNAP_TRUNCATED)
 		return 0;
-	if (pread(fd, &head, bytes, sizeof(struct epf_snap_header)) !=
-	    (ssize_t)bytes)
+	if (pread(fd, &head, bytes, h->header_bytes) != (ssize_t)bytes)
 		return -EIO;
 	if (head.words > SNAP_WORDS_MAX)
 		*fault = EPF_SNAP_BAD_STATE;
@@ -611,8 +558,9 @@ static int check_length(int fd, const struct epf_snap_header *h,
 			__u64 file_bytes, enum epf_snap_fault *fault)
 {
 	if (h->params.kind != EPF_KIND_LANES)
-		return check_owned_size(fd, file_bytes, fault);
-	*fault = check_size(file_bytes, sizeof(*h) + lines_bytes(&h->params));
+		return check_owned_size(fd, h, file_bytes, fault);
+	*fault = check_size(file_bytes,
+			    h->header_bytes + lines_bytes(&h->params));
 	return 0;
 }
 
@@ -621,7 +569,7 @@ static int sum_lines(const struct epf_snap_file *f, epf_progress_fn progress,
 		     void *ctx, __u64 *sum)
 {
 	__u64 first = f->owned ? sizeof(*f->owned) : 0;
-	__u64 bytes = f->map_bytes - sizeof(f->header) - first;
+	__u64 bytes = f->map_bytes - f->header.header_bytes - first;
 	const char *from = (const char *)f->lines + first;
 	XXH3_state_t *state = XXH3_createState();
 	__u64 done;
@@ -680,8 +628,25 @@ static int check_contents(const struct epf_snap_file *f,
 	return ret ? -EBADMSG : 0;
 }
 
+/* Return: bytes, fewer where the file ends; -1: errno. */
+static ssize_t read_at(int fd, void *to, size_t len, off_t at)
+{
+	size_t got = 0;
+	ssize_t n = 1;
+
+	while (got < len && n) {
+		n = pread(fd, (char *)to + got, len - got, at + (off_t)got);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
 /* As epf_snap_head(); *@bytes: of the file. */
-static int read_head(int fd, struct epf_snap_header *h, __u64 *bytes,
+static int read_head(int fd, struct head *head, __u64 *bytes,
 		     enum epf_snap_fault *fault)
 {
 	struct stat st;
@@ -693,22 +658,29 @@ static int read_head(int fd, struct epf_snap_header *h, __u64 *bytes,
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -ESPIPE;
-	got = pread(fd, h, sizeof(*h), 0);
+	memset(head, 0, sizeof(*head));
+	got = read_at(fd, head, sizeof(*head), 0);
 	if (got < 0)
 		return -errno;
 	*bytes = (__u64)st.st_size;
-	*fault = check_header(h, (size_t)got);
+	*fault = check_header(head, (size_t)got);
+	if (head->h.version == EPF_SNAP_VERSION) /* they are lines */
+		head->desc = epf_key_desc_plain(EPF_KEYS_UNKNOWN);
 	if (!*fault)
-		ret = check_length(fd, h, *bytes, fault);
+		ret = check_length(fd, &head->h, *bytes, fault);
 	return *fault ? -EBADMSG : ret;
 }
 
 int epf_snap_head(int fd, struct epf_snap_header *header,
-		  enum epf_snap_fault *fault)
+		  struct epf_key_desc *desc, enum epf_snap_fault *fault)
 {
+	struct head head;
 	__u64 bytes;
+	int ret = read_head(fd, &head, &bytes, fault);
 
-	return read_head(fd, header, &bytes, fault);
+	*header = head.h;
+	*desc = head.desc;
+	return ret;
 }
 
 /* Accepted: a file that another program truncates while it is mapped ends
@@ -717,10 +689,13 @@ int epf_snap_head(int fd, struct epf_snap_header *header,
 static int open_fd(int fd, struct epf_snap_file *f, epf_progress_fn progress,
 		   void *ctx, enum epf_snap_fault *fault)
 {
+	struct head head;
 	__u64 bytes = 0;
 	int ret;
 
-	ret = read_head(fd, &f->header, &bytes, fault);
+	ret = read_head(fd, &head, &bytes, fault);
+	f->header = head.h;
+	f->desc = head.desc;
 	if (ret)
 		return ret;
 	*fault = EPF_SNAP_IO;
@@ -729,7 +704,7 @@ static int open_fd(int fd, struct epf_snap_file *f, epf_progress_fn progress,
 	if (f->map == MAP_FAILED)
 		return -errno;
 	madvise(f->map, f->map_bytes, MADV_SEQUENTIAL);
-	f->lines = (const char *)f->map + sizeof(f->header);
+	f->lines = (const char *)f->map + f->header.header_bytes;
 	if (f->header.params.kind != EPF_KIND_LANES)
 		f->owned = f->lines;
 	ret = check_contents(f, progress, ctx, fault);
@@ -773,14 +748,20 @@ void epf_snap_close(struct epf_snap_file *file)
 {
 	if (file->map)
 		munmap(file->map, file->map_bytes);
-	memset(file, 0, sizeof(*file));
+	explicit_bzero(file, sizeof(*file)); /* with the hash key */
 }
 
 int epf_snap_restore(int filter, const struct epf_snap_file *file)
 {
 	struct epf_restore r = { .size = sizeof(r),
 				 .header = file->header,
-				 .lines = (__u64)(uintptr_t)file->lines };
+				 .lines = (__u64)(uintptr_t)file->lines,
+				 .desc = file->desc };
+	int err;
 
-	return ioctl(filter, EPF_IOC_RESTORE, &r) ? -errno : 0;
+	r.header.version = EPF_SNAP_VERSION;
+	r.header.header_bytes = sizeof(r.header);
+	err = ioctl(filter, EPF_IOC_RESTORE, &r) ? -errno : 0;
+	explicit_bzero(r.header.key, sizeof(r.header.key));
+	return err;
 }

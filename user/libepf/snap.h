@@ -20,15 +20,25 @@
  */
 typedef int (*epf_snap_fill_fn)(void *ctx, int fd, struct epf_snap_header *h);
 
+/**
+ * epf_snap_describe() - say what the keys of a snapshot are made of
+ * @h: header, whose version and size are set by it; before anything is written
+ * @desc: sound
+ */
+void epf_snap_describe(struct epf_snap_header *h,
+		       const struct epf_key_desc *desc);
+
 /* As epf_snap_save(), with what @fill makes. */
 int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
 		   struct epf_snap_header *header);
 
 /* Room for header and lines: a full disk is then found before long work. */
-int epf_snap_reserve(int fd, const struct epf_params *p);
+int epf_snap_reserve(int fd, const struct epf_snap_header *h);
 /* Write @bytes of lines, the first of them @at bytes behind the first line. */
-int epf_snap_put(int fd, const void *lines, size_t bytes, __u64 at);
-/* Write and sync the header, whose lines_xxh3 is set. */
-int epf_snap_finish(int fd, struct epf_snap_header *h);
+int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines,
+		 size_t bytes, __u64 at);
+/* Write and sync the header, whose lines_xxh3 is set; @desc as above. */
+int epf_snap_finish(int fd, struct epf_snap_header *h,
+		    const struct epf_key_desc *desc);
 
 #endif /* LIBEPF_SNAP_H */

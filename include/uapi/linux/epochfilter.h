@@ -26,6 +26,7 @@
  *     EPF_IOC_CLEAR    forget everything; of EPF_KIND_TLBF and _CHAIN by an
  *                      empty filter in its place        CAP_NET_ADMIN
  *     EPF_IOC_KEY      read the hash key                CAP_NET_ADMIN
+ *     EPF_IOC_DESCRIBE say what keys are made of        CAP_NET_ADMIN
  *     EPF_IOC_SNAP_BEGIN, EPF_IOC_SNAP_END              CAP_NET_ADMIN
  *     EPF_IOC_SNAP_READ  in between, of an owned kind: what lanes are mapped
  *                      for                              CAP_NET_ADMIN
@@ -47,9 +48,10 @@
  *   Every struct begins with its size, set by the caller to sizeof. A smaller
  *   one (older program) is extended with zeros, a larger one (newer program)
  *   must have zeros beyond what the kernel knows, else E2BIG. Unknown flags
- *   and non-zero reserved fields are EINVAL. Times are ns of CLOCK_MONOTONIC
- *   or durations in ns. Rates are in parts per 10^12 (ppt). User pointers are
- *   __u64. Text is NUL-terminated.
+ *   and non-zero reserved fields are EINVAL. Times are ns of CLOCK_MONOTONIC,
+ *   which stands still while the system is suspended (a window in time then
+ *   reaches back for as long as that more), or durations in ns. Rates are in
+ *   parts per 10^12 (ppt). User pointers are __u64. Text is NUL-terminated.
  *
  * Errors (all interfaces)
  *
@@ -65,13 +67,16 @@
  *   ENOENT  no filter of that name or id
  *   EEXIST  the name is taken
  *   EBUSY   destroy: descriptors, mappings or BPF programs hold the filter;
- *           snapshot: one is under way; rotate: rotation is pinned, or has been
+ *           snapshot: one is under way, and its pin is not over, or the
+ *           descriptor has one; rotate: rotation is pinned, or has been
  *           since: some epochs may have ended;
  *           journal: the filter, or the descriptor, has one
  *   ENOSPC  the limits on number or total memory of filters are reached;
- *           from a kfunc: the filter is saturated and fails open
+ *           from a kfunc: "do not know": the filter is saturated and fails
+           open
  *   ENOMEM  no memory, or the memory control group's limit
- *   ENODEV  the filter was destroyed by force while this reference was held
+ *   ENODEV  the filter was destroyed by force while this reference was held;
+           from a kfunc: "do not know" as well
  *   EINTR   a signal came; a batch reports how many keys are done
  *   ENOTTY  unknown command
  *   EOVERFLOW  rotate: the clock of a filter of EPF_KIND_TLBF or
@@ -91,6 +96,7 @@
 #include <linux/types.h>
 #include <linux/ioctl.h>
 #include <linux/epochfilter_journal.h>
+#include <linux/epochfilter_keys.h>
 
 #define EPF_DEVICE "/dev/epochfilter"
 #define EPF_NAME_LEN 32	      /* with the NUL */
@@ -98,6 +104,7 @@
 #define EPF_BATCH_MAX (1 << 20) /* keys of one batch */
 #define EPF_RATE_ONE 1000000000000ULL /* certainty, in ppt */
 #define EPF_AGE_ABSENT 0xff
+#define EPF_AGE_UNKNOWN 0xfe /* with EPF_BATCH_UNKNOWN: the filter does not know */
 #define EPF_EPOCHS 8	      /* epochs retained: current, 6 whole, guard */
 
 /* The construction; docs/THEORY.md. All but lanes are owned kinds: operations
@@ -152,8 +159,9 @@ enum epf_refresh {
  * @window_inserts: W: 1 .. 2^40-1; 0 in EPF_MODE_TIME
  * @window_ns: T: 1 .. 2^62; 0 in EPF_MODE_COUNT
  * @budget_ppt: the false-positive rate asked for; 1 .. EPF_RATE_ONE
- * @limit_ppt: above this estimated rate the filter is saturated and fails
- *	open; @budget_ppt .. EPF_RATE_ONE; EPF_RATE_ONE: never
+ * @limit_ppt: above this rate the filter is saturated and fails open;
+ *	@budget_ppt .. EPF_RATE_ONE; EPF_RATE_ONE: never. EPF_KIND_LANES: with
+ *	the key that makes it so by count, and by estimate; else by estimate
  */
 struct epf_params {
 	char name[EPF_NAME_LEN];
@@ -425,7 +433,7 @@ struct epf_stats {
  * @memory_bytes: out: lines and what belongs to them
  * @covered_inserts: out: the last so many insertions are all retained
  * @covered_ns: out: and all insertions of the last so many ns
- * @fpr_ppt: out: estimated false-positive rate now
+ * @fpr_ppt: out: false-positive rate as last estimated, from samples
  * @age_ns: out: since creation
  * @stats: out
  * @epochs: out: by age, the current one first; of an owned kind that retains
@@ -435,6 +443,7 @@ struct epf_stats {
  * @window_epochs: out: complete epochs that make the window
  * @slices: out: segments, slices or generations there are memory for
  * @waits: out: times memory was wanted and not to be had
+ * @desc: out: what the keys are made of
  */
 struct epf_info {
 	__u32 size;
@@ -455,10 +464,12 @@ struct epf_info {
 	__u32 window_epochs;
 	__u32 slices;
 	__u32 waits;
+	struct epf_key_desc desc;
 };
 
 #define EPF_BATCH_DIGESTS (1u << 0) /* @keys are __u64 digests */
-#define EPF_BATCH_MASK EPF_BATCH_DIGESTS
+#define EPF_BATCH_UNKNOWN (1u << 1) /* tell "do not know" from "absent" in @ages */
+#define EPF_BATCH_MASK (EPF_BATCH_DIGESTS | EPF_BATCH_UNKNOWN)
 #define EPF_BATCH_SATURATED (1u << 31) /* out: some verdicts failed open */
 
 /**
@@ -474,10 +485,18 @@ struct epf_info {
  * @bitmap: pointer to (@count + 7) / 8 bytes, or 0; bit i mod 8 of byte i / 8
  *	is set when key i is present
  * @ages: pointer to @count bytes, or 0: age in epochs, above 254 as 254, or
- *	EPF_AGE_ABSENT
+ *	EPF_AGE_ABSENT; with EPF_BATCH_UNKNOWN above 253 as 253, or
+ *	EPF_AGE_UNKNOWN, or EPF_AGE_ABSENT
  * @done: out: keys processed; less than @count only with an error; with EINTR
  *	a multiple of 8
  * @present: out: how many of them were present
+ *
+ * A saturated filter does not know whether the keys it finds are in it, and sets
+ * EPF_BATCH_SATURATED where that is so of any key: without EPF_BATCH_UNKNOWN such
+ * keys look like absent ones, with it they have EPF_AGE_UNKNOWN. Either way they
+ * are not in @bitmap and @present. A key with EPF_AGE_ABSENT is then absent for
+ * certain, also while the filter is saturated. A module from before that flag
+ * gives EINVAL.
  *
  * Keys are processed in order. @bitmap, @ages and @present tell the verdict
  * before the insert; EPF_IOC_INSERT requires @bitmap and @ages to be 0.
@@ -533,6 +552,7 @@ struct epf_key_args {
 
 #define EPF_SNAP_MAGIC 0x00504e5346504545ULL /* "EEPFSNP\0" */
 #define EPF_SNAP_VERSION 1
+#define EPF_SNAP_VERSION_DESC 2 /* of a file that has a struct epf_key_desc */
 
 /**
  * struct epf_snap_epoch - one retained epoch in a snapshot
@@ -561,9 +581,13 @@ struct epf_snap_epoch {
  * @header_xxh3: XXH3-64 of this header with this field zero; likewise
  *
  * A file is this header, then nr_lines lines, little-endian; of an owned kind
- * struct epf_snap_owned and its words. A copy taken while insertions go on is
- * sound: words describe themselves, or no epoch ends. It holds every key inserted
- * before the copy began that is still live at @epoch_end. One of EPF_KIND_LANES
+ * struct epf_snap_owned and its words. Where it is known what the keys are made
+ * of, the file has EPF_SNAP_VERSION_DESC and a struct epf_key_desc right behind
+ * the header, which counts for header_bytes and header_xxh3. In calls the
+ * header is always of EPF_SNAP_VERSION, and the description has a field there.
+ * A copy taken while insertions go on is sound: words describe themselves, or no
+ * epoch ends. It holds every key inserted before it began that is still live at
+ * @epoch_end. One of EPF_KIND_LANES
  * during which 24 epochs ended may also hold keys that are long gone.
  */
 struct epf_snap_header {
@@ -690,8 +714,10 @@ struct epf_snap_read {
  * @header: out, without the checksums; begin: as far as it is known then
  * @journal: out: serial of the journal that is kept of these lines, or 0
  * @now_ns: out: CLOCK_MONOTONIC when the header was true
+ * @desc: out: what the keys are made of
  *
- * One snapshot at a time; closing the descriptor ends it. A mapping made in
+ * One snapshot at a time: another descriptor may begin one when this one's pin is
+ * over, or when it has ended; closing the descriptor ends it. A mapping made in
  * between is of the lines the snapshot is about, whatever swap and restore do.
  */
 struct epf_snap {
@@ -701,6 +727,7 @@ struct epf_snap {
 	struct epf_snap_header header;
 	__u64 journal;
 	__u64 now_ns;
+	struct epf_key_desc desc;
 };
 
 /**
@@ -711,6 +738,7 @@ struct epf_snap {
  *	hash key, and keeps its own name
  * @lines: pointer to header.params.nr_lines lines; of an owned kind to its
  *	struct epf_snap_owned, which its words follow
+ * @desc: what the keys of the snapshot are made of
  *
  * All or nothing: on any error the old contents stay.
  */
@@ -719,6 +747,7 @@ struct epf_restore {
 	__u32 flags;
 	struct epf_snap_header header;
 	__u64 lines;
+	struct epf_key_desc desc;
 };
 
 #define EPF_IOC_MAGIC 0xEF
@@ -739,52 +768,8 @@ struct epf_restore {
 #define EPF_IOC_RESTORE _IOW(EPF_IOC_MAGIC, 0x19, struct epf_restore)
 #define EPF_IOC_JOURNAL _IOWR(EPF_IOC_MAGIC, 0x1a, struct epf_journal_args)
 #define EPF_IOC_SNAP_READ _IOW(EPF_IOC_MAGIC, 0x1b, struct epf_snap_read)
+#define EPF_IOC_DESCRIBE _IOWR(EPF_IOC_MAGIC, 0x1c, struct epf_describe)
 
-/*
- * Packet keys: which bytes of a packet make it "the same packet".
- *
- *   EPF_PKT_FRAME   every byte of the frame
- *   EPF_PKT_PACKET  what forwarding leaves alone: IPv4 without TTL and header
- *                   checksum, IPv6 without hop limit, link padding left out;
- *                   other protocols: the frame. With the MAC addresses and
- *                   the VLAN tags unless left out.
- *   EPF_PKT_FLOW    addresses, protocol and ports; ICMP: type, code and the
- *                   id of those types that have one; fragments: addresses,
- *                   protocol and id. VLAN tags (QinQ too) are passed over.
- */
-enum epf_pkt_key {
-	EPF_PKT_FRAME = 0,
-	EPF_PKT_PACKET = 1,
-	EPF_PKT_FLOW = 2,
-};
-
-/* Where the network header is. */
-enum epf_pkt_link {
-	EPF_LINK_ETHER = 0,
-	EPF_LINK_IP = 1,   /* the frame is an IP packet */
-	EPF_LINK_SLL = 2,  /* Linux cooked, 16 bytes */
-	EPF_LINK_SLL2 = 3, /* Linux cooked v2, 20 bytes */
-};
-
-#define EPF_PKT_NO_MAC (1u << 0)  /* packet: leave out the MAC addresses */
-#define EPF_PKT_NO_VLAN (1u << 1) /* packet: leave out VLAN tags */
-#define EPF_PKT_NONIP_FRAME (1u << 2) /* flow: other protocols by the frame;
-				       * else they are passed (EPROTO) */
-#define EPF_PKT_MASK (EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN | EPF_PKT_NONIP_FRAME)
-
-/**
- * struct epf_pkt_opts - description of a packet key
- * @key: enum epf_pkt_key
- * @link: enum epf_pkt_link
- * @flags: EPF_PKT_*
- * @max_bytes: frame, packet: hash so many bytes of the key and, where it is
- *	longer, its length; 0: all
- */
-struct epf_pkt_opts {
-	__u8 key;
-	__u8 link;
-	__u16 flags;
-	__u32 max_bytes;
-};
+#include <linux/epochfilter_packet.h>
 
 #endif /* _UAPI_LINUX_EPOCHFILTER_H */

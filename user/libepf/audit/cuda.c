@@ -30,8 +30,9 @@
 #define LIBRARY "libepf_cuda.so"
 #define KEPT 8u
 #define COLUMNS 8u
-#define MEASURE_KEYS (1u << 22)
+#define MEASURE_KEYS (1u << 22) /* 16 pieces of 2 MiB: they overlap (flow.cu) */
 #define MEASURE_LINES (1ULL << 20)
+#define RETRY_MS 30000u /* until a card that was not ready is probed again */
 
 /**
  * struct kept - lines on the card
@@ -72,10 +73,11 @@ struct column {
 /* @lock is for all; it is held while the card works, which does one thing at a
  * time.
  * Without it, for those who must not wait for a card: @tried (release, when the
- * others are set), @fit, @use.
+ * others are set), @fit, @again_ms, @use.
  * @tried: the library was looked for
  * @ops: of it, or NULL
  * @fit: there is a card, which has not failed
+ * @again_ms: when a card that was not ready is probed again, monotonic; 0: never
  * @why: what befell it last
  */
 static struct {
@@ -83,6 +85,7 @@ static struct {
 	bool tried;
 	const struct epf_cuda_ops *ops;
 	bool fit;
+	__u64 again_ms;
 	struct epf_cuda_device device;
 	struct epf_cuda_error why;
 	struct kept kept[KEPT];
@@ -138,6 +141,45 @@ static const struct epf_cuda_ops *find_ops(void *lib)
 	return NULL;
 }
 
+static __u64 now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (__u64)t.tv_sec * 1000 + (__u64)t.tv_nsec / 1000000;
+}
+
+/* EPF_CUDA_RETRY_MS is for tests. */
+static __u64 retry_ms(void)
+{
+	const char *s = secure_getenv("EPF_CUDA_RETRY_MS");
+
+	return s && *s ? strtoull(s, NULL, 0) : RETRY_MS;
+}
+
+/* A card that has failed will not do better in this process; one that is not ready
+ * may.
+ */
+static int failed(int err)
+{
+	if (err == -EAGAIN)
+		__atomic_store_n(&gpu.again_ms, now_ms() + retry_ms(),
+				 __ATOMIC_RELAXED);
+	if (err == -EIO || err == -ENODEV || err == -EAGAIN)
+		__atomic_store_n(&gpu.fit, false, __ATOMIC_RELAXED);
+	return err;
+}
+
+static void probe(void)
+{
+	int err;
+
+	__atomic_store_n(&gpu.again_ms, 0, __ATOMIC_RELAXED);
+	err = gpu.ops->probe(&gpu.device, &gpu.why);
+	__atomic_store_n(&gpu.fit, !err, __ATOMIC_RELAXED);
+	failed(err);
+}
+
 static void load(void)
 {
 	void *lib = open_library();
@@ -146,23 +188,31 @@ static void load(void)
 		return;
 	gpu.ops = find_ops(lib);
 	if (gpu.ops)
-		gpu.fit = !gpu.ops->probe(&gpu.device, &gpu.why);
+		probe();
 	else
 		dlclose(lib);
 }
 
-/* Once; what is loaded stays. */
+static bool is_probe_due(void)
+{
+	__u64 again = __atomic_load_n(&gpu.again_ms, __ATOMIC_RELAXED);
+
+	return again && now_ms() >= again;
+}
+
+/* The library is looked for once; what is loaded stays. */
 static void look(void)
 {
-	if (gpu.tried)
-		return;
-	load();
+	if (!gpu.tried)
+		load();
+	else if (is_probe_due())
+		probe();
 	__atomic_store_n(&gpu.tried, true, __ATOMIC_RELEASE);
 }
 
 static bool usable(void)
 {
-	if (!__atomic_load_n(&gpu.tried, __ATOMIC_ACQUIRE)) {
+	if (!__atomic_load_n(&gpu.tried, __ATOMIC_ACQUIRE) || is_probe_due()) {
 		pthread_mutex_lock(&gpu.lock);
 		look();
 		pthread_mutex_unlock(&gpu.lock);
@@ -213,14 +263,6 @@ void epf_gpu_use(struct epf_gpu_use *use)
 	use->column_asks = __atomic_load_n(&gpu.use.column_asks,
 					   __ATOMIC_RELAXED);
 	use->records = __atomic_load_n(&gpu.use.records, __ATOMIC_RELAXED);
-}
-
-/* A card that has failed will not do better in this process. */
-static int failed(int err)
-{
-	if (err == -EIO || err == -ENODEV)
-		__atomic_store_n(&gpu.fit, false, __ATOMIC_RELAXED);
-	return err;
 }
 
 /* ---- lines on the card ---- */

@@ -50,11 +50,10 @@ static bool same_table(const struct moment *a, const struct moment *b)
 }
 
 /* Key and mapping are of one table: info tells the same before and after. */
-static int try_view(struct epf_view *v, int filter, bool keyed,
-		    struct moment *begun)
+static int try_view_by(struct epf_view *v, int filter, bool keyed,
+		       struct moment *begun, __u64 key[2])
 {
 	const struct epf_params *p = &begun->info.params;
-	__u64 key[2] = { 0 };
 	struct moment ended;
 	size_t bytes;
 	void *map;
@@ -74,11 +73,22 @@ static int try_view(struct epf_view *v, int filter, bool keyed,
 	if (!ret)
 		ret = epf_view_init(v, map, p, key, begun->info.epoch);
 	if (!ret) {
+		v->desc = ended.info.desc;
 		v->own = map;
 		v->own_bytes = bytes;
 	} else if (map != MAP_FAILED) {
 		munmap(map, bytes);
 	}
+	return ret;
+}
+
+static int try_view(struct epf_view *v, int filter, bool keyed,
+		    struct moment *begun)
+{
+	__u64 key[2] = { 0 };
+	int ret = try_view_by(v, filter, keyed, begun, key);
+
+	explicit_bzero(key, sizeof(key));
 	return ret;
 }
 

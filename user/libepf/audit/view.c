@@ -105,10 +105,17 @@ int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file)
 {
 	const struct epf_snap_header *h = &file->header;
 
+	int ret;
+
 	if (file->owned)
-		return epf_view_owned(v, &h->params, h->key, file->owned,
-				      file->owned + 1);
-	return epf_view_init(v, file->lines, &h->params, h->key, h->epoch_end);
+		ret = epf_view_owned(v, &h->params, h->key, file->owned,
+				     file->owned + 1);
+	else
+		ret = epf_view_init(v, file->lines, &h->params, h->key,
+				    h->epoch_end);
+	if (!ret)
+		v->desc = file->desc;
+	return ret;
 }
 
 int epf_view_settle(struct epf_view *v)
@@ -142,6 +149,7 @@ void epf_view_close(struct epf_view *v)
 		munmap(v->own, v->own_bytes);
 	free(v->asked);
 	epf_cuda_forget(v->serial);
+	explicit_bzero(v->hash.key, sizeof(v->hash.key));
 	v->own = NULL;
 	v->asked = NULL;
 	v->lines = NULL;

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packets by reference, and their headers: link, VLAN tags, IPv4 and IPv6 with
+ * extension headers. Pure functions; any context. A packet may change while it
+ * is read (zero-copy buffers of AF_XDP are user memory): each length in a header
+ * is read once, so that a check of it holds.
+ *
+ * A packet is a list of segments (an XDP buffer and its fragments, or the one
+ * segment of a captured frame); how it is cut changes no answer.
+ *
+ * Formats: RFC 791, 8200, 4302; IEEE 802.1Q; LINKTYPE_LINUX_SLL and SLL2 of
+ * tcpdump.org.
+ */
+#ifndef EPF_HEADERS_H
+#define EPF_HEADERS_H
+
+#include "shim.h"
+
+#include <linux/epochfilter.h>
+
+#define EPF_ETH_IP4 0x0800
+#define EPF_ETH_IP6 0x86dd
+#define EPF_VLAN_MAX 4	/* stacked tags; more is malformed */
+#define EPF_IP6_EXT_MAX 8 /* extension headers; more is malformed */
+
+struct epf_seg {
+	const __u8 *data;
+	__u32 len;
+};
+
+/**
+ * struct epf_pkt - a packet, by reference
+ * @seg: @nr_segs segments
+ * @nr_segs: 1 and up
+ * @len: sum of their lengths
+ */
+struct epf_pkt {
+	const struct epf_seg *seg;
+	__u32 nr_segs;
+	__u32 len;
+};
+
+/**
+ * struct epf_l3 - the network header, and the Ethernet header before it
+ * @off: of the network header in the packet
+ * @type: EtherType; 0: none that counts
+ * @macs: bytes of MAC addresses: 12, or 0 without an Ethernet header
+ * @tags: VLAN tags, 0 .. EPF_VLAN_MAX
+ */
+struct epf_l3 {
+	__u32 off;
+	__u32 type;
+	__u32 macs;
+	__u32 tags;
+};
+
+#define EPF_HDR_MAX 40 /* longest header read at once */
+
+EPF_FN __u32 epf_be16(const __u8 *p)
+{
+	return (__u32)p[0] << 8 | p[1];
+}
+
+/* Copy @n bytes at @off, which the packet has, from any segments. */
+EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n,
+			 __u8 *to)
+{
+	__u32 i;
+
+	for (i = 0; i < pkt->nr_segs && n; i++) {
+		const struct epf_seg *s = &pkt->seg[i];
+		__u32 part;
+
+		if (off >= s->len) {
+			off -= s->len;
+			continue;
+		}
+		part = s->len - off < n ? s->len - off : n;
+		memcpy(to, s->data + off, part);
+		to += part;
+		n -= part;
+		off = 0;
+	}
+}
+
+/* @n <= EPF_HDR_MAX bytes at @off, in place or in @room. NULL: not there. */
+EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
+			      __u8 *room)
+{
+	if (off + n <= pkt->seg[0].len) /* offsets are far below 2^32 */
+		return pkt->seg[0].data + off;
+	if (off + n > pkt->len)
+		return NULL;
+	epf_pkt_copy(pkt, off, n, room);
+	return room;
+}
+
+EPF_FN bool epf_is_vlan(__u32 type)
+{
+	return type == 0x8100 || type == 0x88a8 || type == 0x9100;
+}
+
+EPF_FN int epf_l3_ether(const struct epf_pkt *pkt, struct epf_l3 *l3)
+{
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p = epf_pkt_at(pkt, 0, 14, room);
+
+	if (!p)
+		return -ENODATA;
+	l3->off = 14;
+	l3->type = epf_be16(p + 12);
+	l3->macs = 12;
+	while (epf_is_vlan(l3->type)) {
+		if (l3->tags++ == EPF_VLAN_MAX)
+			return -EBADMSG;
+		p = epf_pkt_at(pkt, l3->off, 4, room);
+		if (!p)
+			return -ENODATA;
+		l3->off += 4;
+		l3->type = epf_be16(p + 2);
+	}
+	return 0;
+}
+
+EPF_FN int epf_l3_cooked(const struct epf_pkt *pkt, __u32 type_at, __u32 len,
+			 struct epf_l3 *l3)
+{
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p = epf_pkt_at(pkt, 0, len, room);
+
+	if (!p)
+		return -ENODATA;
+	l3->off = len;
+	l3->type = epf_be16(p + type_at);
+	return 0;
+}
+
+EPF_FN int epf_l3_ip(const struct epf_pkt *pkt, struct epf_l3 *l3)
+{
+	__u8 first = 0;
+
+	if (!pkt->len)
+		return -ENODATA;
+	epf_pkt_copy(pkt, 0, 1, &first);
+	l3->off = 0;
+	l3->type = first >> 4 == 4 ? EPF_ETH_IP4 :
+		   first >> 4 == 6 ? EPF_ETH_IP6 : 0;
+	return l3->type ? 0 : -EBADMSG;
+}
+
+EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
+		       struct epf_l3 *l3)
+{
+	l3->macs = 0;
+	l3->tags = 0;
+	switch (link) {
+	case EPF_LINK_ETHER:
+		return epf_l3_ether(pkt, l3);
+	case EPF_LINK_IP:
+		return epf_l3_ip(pkt, l3);
+	case EPF_LINK_SLL:
+		return epf_l3_cooked(pkt, 14, 16, l3);
+	case EPF_LINK_SLL2:
+		return epf_l3_cooked(pkt, 0, 20, l3);
+	}
+	return -EINVAL;
+}
+
+/* An IP header: its fixed part, in place or in room, and where things are. */
+struct epf_ip {
+	const __u8 *hdr;
+	__u8 room[EPF_HDR_MAX];
+	__u32 hdr_len; /* of the fixed part: 20 or 40 */
+	__u32 off;     /* of the header in the packet */
+	__u32 l4;      /* offset behind header and options */
+	__u32 end;     /* offset behind the datagram, by its own length */
+	/* by epf_ip_walk(): */
+	__u32 proto;
+	bool fragment;
+	__u8 frag_id[4]; /* of a fragment; of IPv4 the first two bytes */
+};
+
+EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
+{
+	const __u8 *p = epf_pkt_at(pkt, off, 20, ip->room);
+	__u32 ihl, total;
+
+	if (!p)
+		return -ENODATA;
+	ihl = epf_opaque((p[0] & 15) * 4);
+	total = epf_opaque(epf_be16(p + 2));
+	if (p[0] >> 4 != 4 || ihl < 20 || total < ihl)
+		return -EBADMSG;
+	if (ihl > pkt->len - off)
+		return -ENODATA;
+	ip->hdr = p;
+	ip->hdr_len = 20;
+	ip->off = off;
+	ip->l4 = off + ihl;
+	ip->end = off + total;
+	return 0;
+}
+
+EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
+{
+	const __u8 *p = epf_pkt_at(pkt, off, 40, ip->room);
+	__u32 payload;
+
+	if (!p)
+		return -ENODATA;
+	if (p[0] >> 4 != 6)
+		return -EBADMSG;
+	payload = epf_opaque(epf_be16(p + 4));
+	ip->hdr = p;
+	ip->hdr_len = 40;
+	ip->off = off;
+	ip->l4 = off + 40;
+	ip->end = ip->l4 + payload;
+	if (!payload && !p[6]) /* a jumbogram's length is in an option */
+		ip->end = pkt->len;
+	return 0;
+}
+
+/* 0, or -EPROTO when the network header is not IP. */
+EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
+		       struct epf_ip *ip)
+{
+	if (l3->type == EPF_ETH_IP4)
+		return epf_ip4_read(pkt, l3->off, ip);
+	if (l3->type == EPF_ETH_IP6)
+		return epf_ip6_read(pkt, l3->off, ip);
+	return -EPROTO;
+}
+
+/* @n bytes of the transport header; why there are none in *@err. */
+EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
+			     __u32 n, __u8 *room, int *err)
+{
+	const __u8 *p = epf_pkt_at(pkt, ip->l4, n, room);
+
+	*err = 0;
+	if (ip->l4 + n > ip->end)
+		*err = -EBADMSG;
+	else if (!p)
+		*err = -ENODATA;
+	return *err ? NULL : p;
+}
+
+/* Walk the extension headers; ip->l4 ends behind them. */
+EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip)
+{
+	__u8 room[EPF_HDR_MAX];
+	const __u8 *p;
+	__u32 i, len;
+	int err;
+
+	ip->proto = ip->hdr[6];
+	ip->fragment = false;
+	for (i = 0; !ip->fragment; i++) {
+		switch (ip->proto) {
+		case 0: case 43: case 44: case 51: case 60: case 135:
+		case 139: case 140:
+			break;
+		default:
+			return 0;
+		}
+		if (i == EPF_IP6_EXT_MAX)
+			return -EBADMSG;
+		p = epf_l4_at(pkt, ip, 8, room, &err);
+		if (err)
+			return err;
+		len = epf_opaque(p[1]);
+		if (ip->proto == 44) {
+			ip->fragment = epf_be16(p + 2) & 0xfff9;
+			memcpy(ip->frag_id, p + 4, 4);
+			ip->l4 += 8;
+		} else if (ip->proto == 51) {
+			ip->l4 += (len + 2) * 4;
+		} else {
+			ip->l4 += (len + 1) * 8;
+		}
+		ip->proto = p[0];
+	}
+	return 0;
+}
+
+/* Find the transport protocol, and whether this is a fragment. After an error
+ * ip->proto is the last header that was understood.
+ */
+EPF_FN int epf_ip_walk(const struct epf_pkt *pkt, struct epf_ip *ip)
+{
+	memset(ip->frag_id, 0, 4);
+	if (ip->hdr_len != 20)
+		return epf_ip6_walk(pkt, ip);
+	ip->proto = ip->hdr[9];
+	ip->fragment = epf_be16(ip->hdr + 6) & 0x3fff;
+	memcpy(ip->frag_id, ip->hdr + 4, 2);
+	return 0;
+}
+
+EPF_FN bool epf_has_ports(__u32 proto)
+{
+	return proto == 6 || proto == 17 || proto == 33 || proto == 132 ||
+	       proto == 136; /* TCP, UDP, DCCP, SCTP, UDP-Lite */
+}
+
+/* Is it a plain packet: Ethernet without tags, IPv4 without options and whole,
+ * with the first four bytes of the transport header? @p: the packet, or its
+ * first segment; @len: of it.
+ */
+EPF_FN bool epf_is_plain(const __u8 *p, __u32 len)
+{
+	/* EtherType, version and length; total length; offset of a fragment */
+	return len >= 38 && (epf_get_le64(p + 12) & 0xffffff) == 0x450008 &&
+	       epf_be16(p + 16) >= 24 && !(epf_get_le64(p + 20) & 0xff3f);
+}
+
+#endif /* EPF_HEADERS_H */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Descriptions of keys (struct epf_key_desc): which are sound, and what two of
+ * them make together. For the module and for whoever reads snapshots.
+ */
+#ifndef EPF_KEYDESC_H
+#define EPF_KEYDESC_H
+
+#include "packet.h"
+
+#include <linux/epochfilter.h>
+
+/* The options of a packet key as a description has them: without the link. */
+EPF_FN struct epf_pkt_opts epf_key_desc_opts(const struct epf_key_desc *d)
+{
+	struct epf_pkt_opts o;
+
+	o.key = d->key;
+	o.link = EPF_LINK_ETHER;
+	o.flags = d->flags;
+	o.max_bytes = d->max_bytes;
+	return o;
+}
+
+/* The description of packet keys. */
+EPF_FN struct epf_key_desc epf_key_desc_packet(const struct epf_pkt_opts *o)
+{
+	struct epf_key_desc d;
+
+	d.kind = EPF_KEYS_PACKET;
+	d.key = o->key;
+	d.flags = o->flags;
+	d.max_bytes = o->max_bytes;
+	return d;
+}
+
+/* The description of any other kind. */
+EPF_FN struct epf_key_desc epf_key_desc_plain(__u8 kind)
+{
+	struct epf_key_desc d;
+
+	d.kind = kind;
+	d.key = 0;
+	d.flags = 0;
+	d.max_bytes = 0;
+	return d;
+}
+
+/**
+ * epf_key_desc_check() - is it a description?
+ * @d: anything
+ *
+ * Return: 0, or -EINVAL: an unknown kind, packet options that no key has, or
+ * options of a kind that has none.
+ */
+EPF_FN int epf_key_desc_check(const struct epf_key_desc *d)
+{
+	struct epf_pkt_opts o = epf_key_desc_opts(d);
+
+	if (d->kind == EPF_KEYS_PACKET)
+		return epf_pkt_opts_check(&o);
+	if (d->kind > EPF_KEYS_MAX || d->key || d->flags || d->max_bytes)
+		return -EINVAL;
+	return 0;
+}
+
+EPF_FN bool epf_key_desc_equal(const struct epf_key_desc *a,
+			       const struct epf_key_desc *b)
+{
+	return a->kind == b->kind && a->key == b->key &&
+	       a->flags == b->flags && a->max_bytes == b->max_bytes;
+}
+
+/**
+ * epf_key_desc_join() - keys of @b come to a filter that has those of @a
+ * @a: of the filter, sound
+ * @b: of the keys, sound
+ *
+ * Return: the description of all.
+ */
+EPF_FN struct epf_key_desc epf_key_desc_join(const struct epf_key_desc *a,
+					     const struct epf_key_desc *b)
+{
+	if (a->kind == EPF_KEYS_UNKNOWN)
+		return *b;
+	if (b->kind == EPF_KEYS_UNKNOWN || epf_key_desc_equal(a, b))
+		return *a;
+	return epf_key_desc_plain(EPF_KEYS_MIXED);
+}
+
+/**
+ * epf_key_desc_serves() - may keys of @b be among those of @a?
+ * @a: of a filter
+ * @b: of the keys that are asked for
+ *
+ * Flows of IP packets are the same whether other packets have a key or not.
+ * What is not known, or mixed, may be anything, and so may a digest.
+ */
+EPF_FN bool epf_key_desc_serves(const struct epf_key_desc *a,
+				const struct epf_key_desc *b)
+{
+	if (a->kind == EPF_KEYS_PACKET && b->kind == EPF_KEYS_PACKET)
+		return a->key == b->key && a->max_bytes == b->max_bytes &&
+		       !((a->flags ^ b->flags) & ~EPF_PKT_NONIP_FRAME);
+	return a->kind == b->kind || a->kind == EPF_KEYS_UNKNOWN ||
+	       a->kind == EPF_KEYS_MIXED || a->kind == EPF_KEYS_DIGEST ||
+	       b->kind == EPF_KEYS_UNKNOWN || b->kind == EPF_KEYS_DIGEST;
+}
+
+#endif /* EPF_KEYDESC_H */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * Packet keys of epochfilter, and the packets that have none: a part of
+ * linux/epochfilter.h, which includes it.
+ */
+#ifndef _UAPI_LINUX_EPOCHFILTER_PACKET_H
+#define _UAPI_LINUX_EPOCHFILTER_PACKET_H
+
+#include <linux/types.h>
+
+/*
+ * Packet keys: which bytes of a packet make it "the same packet".
+ *
+ *   EPF_PKT_FRAME   every byte of the frame
+ *   EPF_PKT_PACKET  what forwarding leaves alone: IPv4 without TTL and header
+ *                   checksum, IPv6 without hop limit, link padding left out;
+ *                   other protocols: the frame. With the MAC addresses and
+ *                   the VLAN tags unless left out.
+ *   EPF_PKT_FLOW    addresses, protocol and ports; ICMP: type, code and the
+ *                   id of those types that have one; fragments: addresses,
+ *                   protocol and id. VLAN tags (QinQ too) are passed over.
+ */
+enum epf_pkt_key {
+	EPF_PKT_FRAME = 0,
+	EPF_PKT_PACKET = 1,
+	EPF_PKT_FLOW = 2,
+};
+
+/* Where the network header is. */
+enum epf_pkt_link {
+	EPF_LINK_ETHER = 0,
+	EPF_LINK_IP = 1,   /* the frame is an IP packet */
+	EPF_LINK_SLL = 2,  /* Linux cooked, 16 bytes */
+	EPF_LINK_SLL2 = 3, /* Linux cooked v2, 20 bytes */
+};
+
+#define EPF_PKT_NO_MAC (1u << 0)  /* packet: leave out the MAC addresses */
+#define EPF_PKT_NO_VLAN (1u << 1) /* packet: leave out VLAN tags */
+#define EPF_PKT_NONIP_FRAME (1u << 2) /* flow: other protocols by the frame;
+				       * else they are passed (EPROTO) */
+#define EPF_PKT_PASS_CONTROL (1u << 3) /* packets of enum epf_control, and those
+					* that are not IP (EPROTO), are passed;
+					* not with EPF_PKT_NONIP_FRAME */
+#define EPF_PKT_MASK \
+	(EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN | EPF_PKT_NONIP_FRAME | \
+	 EPF_PKT_PASS_CONTROL)
+
+/*
+ * Control packets, which their senders repeat unchanged and on purpose. Behind
+ * VLAN tags and IPv6 extension headers, too. The first that holds counts; of a
+ * fragment, those that the IP header alone tells. Where one of them is passed,
+ * what would have been a verdict is -(EPF_CONTROL + one of these), which is no
+ * errno.
+ */
+#define EPF_CONTROL 4096
+enum epf_control {
+	EPF_CONTROL_RESERVED_MAC = 1, /* Ethernet to 01:80:c2:00:00:0x: LACP,
+				       * STP, LLDP, pause, ... */
+	EPF_CONTROL_ND = 2,	      /* IPv6 neighbour discovery */
+	EPF_CONTROL_GROUP_MEMBER = 3, /* IGMP, MLD */
+	EPF_CONTROL_DHCP = 4,	      /* UDP 67, 68; of IPv6 546, 547 */
+	EPF_CONTROL_BFD = 5,	      /* UDP to 3784, 3785, 4784, 6784, 7784 */
+	EPF_CONTROL_OSPF = 6,
+	EPF_CONTROL_VRRP = 7,
+	EPF_CONTROL_LOCAL_GROUP = 8,  /* IP to 224.0.0.0/24 or ff02::/16 */
+	EPF_CONTROL_LAST = EPF_CONTROL_LOCAL_GROUP
+};
+
+/**
+ * struct epf_pkt_opts - description of a packet key
+ * @key: enum epf_pkt_key
+ * @link: enum epf_pkt_link
+ * @flags: EPF_PKT_*
+ * @max_bytes: frame, packet: hash so many bytes of the key and, where it is
+ *	longer, its length; 0: all
+ */
+struct epf_pkt_opts {
+	__u8 key;
+	__u8 link;
+	__u16 flags;
+	__u32 max_bytes;
+};
+
+#endif /* _UAPI_LINUX_EPOCHFILTER_PACKET_H */

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "capture_any.h"
+
+#include <linux/epochfilter.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Values of tcpdump.org/linktypes.html; libpcap has its own for some, which
+ * differ from system to system.
+ */
+enum linktype {
+	LINK_ETHER = 1,
+	LINK_RAW_OLD = 12,
+	LINK_RAW = 101,
+	LINK_SLL = 113,
+	LINK_IPV4 = 228,
+	LINK_IPV6 = 229,
+	LINK_SLL2 = 276,
+};
+#define HEADER_LINK_AT 20 /* in the header of a savefile */
+#define SNAPLEN_ALL 262144
+
+static int fails(struct source *s, const char *why)
+{
+	snprintf(s->why, sizeof(s->why), "%s", why);
+	return -1;
+}
+
+/* The link type as files have it: libpcap tells it in a header alone. */
+static int learn_link(struct source *s)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *f = open_memstream(&text, &len);
+	int err = f ? capture_header(f, &s->pcap) : -1;
+
+	if (f && fclose(f))
+		err = -1;
+	if (!err && len >= HEADER_LINK_AT + 4) {
+		memcpy(&s->link, text + HEADER_LINK_AT, 4);
+		s->link &= 0xffff; /* above it, how frames are checked */
+	} else {
+		err = fails(s, "out of memory");
+	}
+	free(text);
+	return err;
+}
+
+static int open_pcap(struct source *s, const unsigned char *head, size_t len)
+{
+	if (capture_attach(&s->pcap, s->fd, head, len))
+		return fails(s, s->pcap.why);
+	s->snaplen = (__u32)pcap_snapshot(s->pcap.pcap);
+	s->nano = s->pcap.nano;
+	s->interfaces = 1;
+	if (!learn_link(s))
+		return 0;
+	capture_close(&s->pcap);
+	return -1;
+}
+
+/* As much of the head as it takes to tell pcapng. */
+static ssize_t read_head(struct source *s, unsigned char *head, size_t room)
+{
+	size_t len = 0;
+
+	while (len < 4) {
+		ssize_t n = read(s->fd, head + len, room - len);
+
+		if (n < 0)
+			return fails(s, strerror(errno));
+		if (!n)
+			break;
+		len += n;
+	}
+	return (ssize_t)len;
+}
+
+/* Without a section to begin with there is nothing to copy. */
+static int open_ng(struct source *s, const unsigned char *head, size_t len)
+{
+	if (ng_open(&s->ng, s->fd, head, len))
+		return fails(s, "out of memory");
+	s->link = LINK_ETHER; /* where no interface is described */
+	s->snaplen = SNAPLEN_ALL;
+	if (ng_next(&s->ng, &s->first) > 0)
+		return 0;
+	snprintf(s->why, sizeof(s->why), "is not a readable capture: %s",
+		 s->ng.why);
+	ng_close(&s->ng);
+	return -1;
+}
+
+static int begin(struct source *s)
+{
+	unsigned char head[CAPTURE_HEAD_BYTES];
+	ssize_t len = read_head(s, head, sizeof(head));
+
+	if (len < 0)
+		return -1;
+	s->is_ng = ng_is(head, len);
+	return s->is_ng ? open_ng(s, head, len) : open_pcap(s, head, len);
+}
+
+int source_open(struct source *s, const char *path)
+{
+	memset(s, 0, sizeof(*s));
+	s->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) :
+				    fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	if (s->fd < 0 || fstat(s->fd, &s->stat))
+		fails(s, strerror(errno));
+	else if (!begin(s))
+		return 0;
+	if (s->fd >= 0)
+		close(s->fd);
+	return -1;
+}
+
+void source_close(struct source *s)
+{
+	if (s->is_ng)
+		ng_close(&s->ng);
+	else
+		capture_close(&s->pcap);
+	close(s->fd);
+}
+
+static int next_pcap(struct source *s, struct item *item)
+{
+	struct pcap_pkthdr *hdr;
+	int got = capture_next(&s->pcap, &hdr, &item->data);
+
+	if (got < 0)
+		return fails(s, s->pcap.why);
+	if (!got)
+		return 0;
+	item->is_packet = item->has_ns = true;
+	item->captured = hdr->caplen;
+	item->length = hdr->len;
+	item->link = s->link;
+	item->ns = capture_ns(&s->pcap, hdr);
+	item->record = capture_record(hdr);
+	return 1;
+}
+
+static void learn_interface(struct source *s, const struct ng_if *i)
+{
+	__u32 snaplen = i->snaplen ? i->snaplen : SNAPLEN_ALL;
+	bool first = !s->interfaces++;
+
+	if (first)
+		s->link = i->link;
+	if (first || snaplen > s->snaplen)
+		s->snaplen = snaplen;
+	s->nano |= ng_is_nano(i);
+}
+
+static int next_ng(struct source *s, struct item *item)
+{
+	const struct ng_block *b = &item->block;
+	int got = 1;
+
+	if (s->first.len)
+		item->block = s->first;
+	else
+		got = ng_next(&s->ng, &item->block);
+	s->first.len = 0;
+	if (got < 0)
+		return fails(s, s->ng.why);
+	if (!got)
+		return 0;
+	if (b->kind == NG_IS_INTERFACE)
+		learn_interface(s, b->iface);
+	if (b->kind != NG_IS_PACKET)
+		return 1;
+	item->is_packet = true;
+	item->data = b->data;
+	item->captured = b->captured;
+	item->length = b->length;
+	item->link = b->iface->link;
+	item->ns = b->ns;
+	item->has_ns = b->has_ns;
+	return 1;
+}
+
+int source_next(struct source *s, struct item *item)
+{
+	memset(item, 0, sizeof(*item));
+	return s->is_ng ? next_ng(s, item) : next_pcap(s, item);
+}
+
+__u64 source_done_bytes(const struct source *s)
+{
+	return s->is_ng ? s->ng.done_bytes : s->pcap.done_bytes;
+}
+
+__u64 source_all_bytes(const struct source *s)
+{
+	return S_ISREG(s->stat.st_mode) ? (__u64)s->stat.st_size : 0;
+}
+
+int link_of(__u32 link)
+{
+	switch (link) {
+	case LINK_ETHER:
+		return EPF_LINK_ETHER;
+	case LINK_RAW:
+	case LINK_RAW_OLD:
+	case LINK_IPV4:
+	case LINK_IPV6:
+		return EPF_LINK_IP;
+	case LINK_SLL:
+		return EPF_LINK_SLL;
+	case LINK_SLL2:
+		return EPF_LINK_SLL2;
+	}
+	return -1;
+}
+
+const char *link_name(__u32 link)
+{
+	const char *name = pcap_datalink_val_to_name(
+		link == LINK_RAW ? DLT_RAW : (int)link);
+
+	return name ? name : "unknown";
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "capture_ng.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_BYTES (256u << 10)
+#define BLOCK_MIN 12
+#define BLOCK_MAX (16u << 20) /* a longer one is taken for damage */
+#define IFS_MAX (1u << 16)
+#define ORDER 0x1a2b3c4d
+#define NS_PER_S 1000000000ULL
+
+enum type {
+	TYPE_SECTION = 0x0a0d0d0a, /* the same in either byte order */
+	TYPE_INTERFACE = 1,
+	TYPE_PACKET_OLD = 2,
+	TYPE_PACKET_SIMPLE = 3,
+	TYPE_PACKET = 6,
+};
+
+enum option { OPT_IF_TSRESOL = 9, OPT_IF_TSOFFSET = 14 };
+
+static __u32 get16(const struct ng_in *in, const unsigned char *p)
+{
+	return in->big ? p[0] << 8 | p[1] : p[1] << 8 | p[0];
+}
+
+static __u32 get32(const struct ng_in *in, const unsigned char *p)
+{
+	return in->big ? get16(in, p) << 16 | get16(in, p + 2) :
+			 get16(in, p + 2) << 16 | get16(in, p);
+}
+
+static __u64 get64(const struct ng_in *in, const unsigned char *p)
+{
+	__u64 a = get32(in, p), b = get32(in, p + 4);
+
+	return in->big ? a << 32 | b : b << 32 | a;
+}
+
+bool ng_is(const unsigned char *head, size_t len)
+{
+	static const unsigned char magic[] = { 0x0a, 0x0d, 0x0d, 0x0a };
+
+	return len >= sizeof(magic) && !memcmp(head, magic, sizeof(magic));
+}
+
+int ng_open(struct ng_in *in, int fd, const unsigned char *head, size_t len)
+{
+	memset(in, 0, sizeof(*in));
+	in->room = malloc(READ_BYTES);
+	if (!in->room)
+		return -1;
+	in->room_bytes = READ_BYTES;
+	memcpy(in->room, head, len);
+	in->end = in->done_bytes = len;
+	in->fd = fd;
+	return 0;
+}
+
+void ng_close(struct ng_in *in)
+{
+	free(in->room);
+	free(in->ifs);
+	in->room = NULL;
+	in->ifs = NULL;
+}
+
+static int bad(struct ng_in *in, const char *why)
+{
+	in->why = why;
+	return -1;
+}
+
+/* Room for @bytes from @at on. */
+static int make_room(struct ng_in *in, size_t bytes)
+{
+	unsigned char *room = in->room;
+
+	memmove(room, room + in->at, in->end - in->at);
+	in->end -= in->at;
+	in->at = 0;
+	if (bytes <= in->room_bytes)
+		return 0;
+	room = realloc(room, bytes);
+	if (!room)
+		return bad(in, "out of memory");
+	in->room = room;
+	in->room_bytes = bytes;
+	return 0;
+}
+
+/* Have @bytes from @at on. Return: 1; 0: the file ends before; -1: an error. */
+static int have(struct ng_in *in, size_t bytes)
+{
+	ssize_t n;
+
+	if (in->end - in->at >= bytes)
+		return 1;
+	if (make_room(in, bytes))
+		return -1;
+	while (in->end < bytes) {
+		n = read(in->fd, in->room + in->end, in->room_bytes - in->end);
+		if (n < 0)
+			return bad(in, strerror(errno));
+		if (!n)
+			return 0;
+		in->end += n;
+		in->done_bytes += n;
+	}
+	return 1;
+}
+
+/* Type and length of the block at @at, which has at least BLOCK_MIN bytes; of a
+ * section the byte order is learnt.
+ */
+static int block_head(struct ng_in *in, __u32 *type, __u32 *len)
+{
+	const unsigned char *p = in->room + in->at;
+
+	*type = get32(in, p);
+	if (*type == TYPE_SECTION) {
+		in->big = false;
+		if (get32(in, p + 8) != ORDER)
+			in->big = true;
+		if (get32(in, p + 8) != ORDER)
+			return bad(in, "a section without byte order");
+		in->nr_ifs = 0;
+	}
+	*len = get32(in, p + 4);
+	if (*len < BLOCK_MIN || *len % 4 || *len > BLOCK_MAX)
+		return bad(in, "a block of impossible length");
+	return 0;
+}
+
+/* Walk the options from @p to @end. @iface takes those of an interface, or is
+ * NULL. Return: are there any that pcap has no room for?
+ */
+static bool take_options(const struct ng_in *in, const unsigned char *p,
+			 const unsigned char *end, struct ng_if *iface)
+{
+	bool others = false;
+
+	while (end - p >= 4) {
+		__u32 code = get16(in, p);
+		__u32 len = get16(in, p + 2);
+
+		p += 4;
+		if (!code || len > (size_t)(end - p))
+			break;
+		if (iface && code == OPT_IF_TSRESOL && len >= 1)
+			iface->tsresol = p[0];
+		else if (iface && code == OPT_IF_TSOFFSET && len >= 8)
+			iface->offset_s = (__s64)get64(in, p);
+		else
+			others = true;
+		p += len;
+		p += (size_t)(end - p) < (-len & 3) ? end - p : -len & 3;
+	}
+	return others;
+}
+
+static int take_section(struct ng_in *in, struct ng_block *b)
+{
+	b->kind = NG_IS_SECTION;
+	if (b->len < 28)
+		return bad(in, "a section header that is too short");
+	if (get16(in, b->bytes + 12) != 1)
+		return bad(in, "a section of a version other than 1");
+	b->options = take_options(in, b->bytes + 24, b->bytes + b->len - 4,
+				  NULL);
+	return 1;
+}
+
+static int more_ifs(struct ng_in *in)
+{
+	__u32 room = in->if_room ? 2 * in->if_room : 8;
+	struct ng_if *ifs;
+
+	if (in->nr_ifs == IFS_MAX)
+		return bad(in, "a section of more than 65536 interfaces");
+	ifs = realloc(in->ifs, room * sizeof(*ifs));
+	if (!ifs)
+		return bad(in, "out of memory");
+	in->ifs = ifs;
+	in->if_room = room;
+	return 0;
+}
+
+static int take_interface(struct ng_in *in, struct ng_block *b)
+{
+	struct ng_if *i;
+
+	if (b->len < 20)
+		return bad(in, "an interface that is too short");
+	if ((in->nr_ifs == in->if_room || in->nr_ifs == IFS_MAX) &&
+	    more_ifs(in))
+		return -1;
+	i = &in->ifs[in->nr_ifs++];
+	*i = (struct ng_if){ .link = get16(in, b->bytes + 8),
+			     .snaplen = get32(in, b->bytes + 12),
+			     .tsresol = 6 };
+	b->kind = NG_IS_INTERFACE;
+	b->iface = i;
+	b->options = take_options(in, b->bytes + 16, b->bytes + b->len - 4, i);
+	return 1;
+}
+
+static __u64 clamp_ns(__int128 ns)
+{
+	if (ns < 0)
+		return 0;
+	return ns > (__int128)~0ULL ? ~0ULL : (__u64)ns;
+}
+
+/* The stamp in ns, fractions of one cut off. */
+static __u64 to_ns(const struct ng_if *i, __u64 stamp)
+{
+	unsigned int n = i->tsresol & 0x7f;
+	unsigned __int128 ns = (unsigned __int128)stamp * NS_PER_S;
+
+	if (i->tsresol & 0x80) {
+		ns >>= n;
+	} else {
+		for (; n && ns; n--)
+			ns /= 10;
+	}
+	return clamp_ns((__int128)ns + (__int128)i->offset_s * NS_PER_S);
+}
+
+bool ng_is_nano(const struct ng_if *i)
+{
+	return i->tsresol & 0x80 ? (i->tsresol & 0x7f) > 19 : i->tsresol > 6;
+}
+
+/* A packet with stamp, whose lengths and bytes begin at 20. */
+static int take_packet(struct ng_in *in, struct ng_block *b, __u32 id)
+{
+	const unsigned char *p = b->bytes;
+
+	b->kind = NG_IS_PACKET;
+	if (b->len < 32)
+		return bad(in, "a packet that is too short");
+	if (id >= in->nr_ifs)
+		return bad(in, "a packet of an interface that is not described");
+	b->captured = get32(in, p + 20);
+	b->length = get32(in, p + 24);
+	if (b->captured > b->len - 32)
+		return bad(in, "a packet that is longer than its block");
+	b->data = p + 28;
+	b->iface = &in->ifs[id];
+	b->ns = to_ns(b->iface, (__u64)get32(in, p + 12) << 32 |
+				get32(in, p + 16));
+	b->has_ns = true;
+	/* lengths are multiples of 4, so the padding is inside of the block */
+	b->options = take_options(in, b->data + (b->captured + 3) / 4 * 4,
+				  p + b->len - 4, NULL);
+	return 1;
+}
+
+static int take_simple(struct ng_in *in, struct ng_block *b)
+{
+	b->kind = NG_IS_PACKET;
+	if (b->len < 16)
+		return bad(in, "a packet that is too short");
+	if (!in->nr_ifs)
+		return bad(in, "a packet of an interface that is not described");
+	b->iface = &in->ifs[0];
+	b->length = get32(in, b->bytes + 8);
+	b->captured = b->length;
+	if (b->iface->snaplen && b->captured > b->iface->snaplen)
+		b->captured = b->iface->snaplen;
+	if (b->captured > b->len - 16)
+		return bad(in, "a packet that is longer than its block");
+	b->data = b->bytes + 12;
+	return 1;
+}
+
+static int take_block(struct ng_in *in, __u32 type, struct ng_block *b)
+{
+	switch (type) {
+	case TYPE_SECTION:
+		return take_section(in, b);
+	case TYPE_INTERFACE:
+		return take_interface(in, b);
+	case TYPE_PACKET:
+		return b->len < 12 + 4 ? bad(in, "a packet that is too short") :
+			take_packet(in, b, get32(in, b->bytes + 8));
+	case TYPE_PACKET_OLD:
+		return b->len < 12 + 4 ? bad(in, "a packet that is too short") :
+			take_packet(in, b, get16(in, b->bytes + 8));
+	case TYPE_PACKET_SIMPLE:
+		return take_simple(in, b);
+	}
+	b->kind = NG_IS_OTHER;
+	return 1;
+}
+
+int ng_next(struct ng_in *in, struct ng_block *b)
+{
+	__u32 type, len;
+	int got = have(in, BLOCK_MIN);
+
+	memset(b, 0, sizeof(*b));
+	if (got < 0 || (!got && in->end == in->at))
+		return got;
+	if (!got)
+		return bad(in, "it ends inside of a block");
+	if (block_head(in, &type, &len))
+		return -1;
+	got = have(in, len);
+	if (got <= 0)
+		return got ? got : bad(in, "it ends inside of a block");
+	b->bytes = in->room + in->at;
+	b->len = len;
+	if (get32(in, b->bytes + len - 4) != len)
+		return bad(in, "a block that tells two lengths");
+	in->at += len;
+	return take_block(in, type, b);
+}
+
+static size_t put32(unsigned char *to, __u32 v)
+{
+	memcpy(to, &v, 4);
+	return 4;
+}
+
+static size_t put16(unsigned char *to, __u32 v)
+{
+	__u16 half = (__u16)v;
+
+	memcpy(to, &half, 2);
+	return 2;
+}
+
+static void put_interface(unsigned char *to, __u32 link, __u32 snaplen,
+			  bool nano)
+{
+	size_t n = put32(to, TYPE_INTERFACE);
+
+	n += put32(to + n, 32);
+	n += put16(to + n, link);
+	n += put16(to + n, 0);
+	n += put32(to + n, snaplen);
+	n += put16(to + n, OPT_IF_TSRESOL);
+	n += put16(to + n, 1);
+	n += put32(to + n, 0);
+	to[n - 4] = nano ? 9 : 6;
+	n += put32(to + n, 0); /* the end of the options */
+	put32(to + n, 32);
+}
+
+void ng_put_head(unsigned char *to, __u32 link, __u32 snaplen, bool nano)
+{
+	size_t n = put32(to, TYPE_SECTION);
+
+	n += put32(to + n, 28);
+	n += put32(to + n, ORDER);
+	n += put16(to + n, 1);
+	n += put16(to + n, 0);
+	n += put32(to + n, ~0u);
+	n += put32(to + n, ~0u);
+	n += put32(to + n, 28);
+	put_interface(to + n, link, snaplen, nano);
+}
+
+size_t ng_put_packet(unsigned char *to, unsigned char *tail, __u64 ns,
+		     bool nano, __u32 captured, __u32 length)
+{
+	__u64 stamp = nano ? ns : ns / 1000;
+	size_t pad = -captured & 3;
+	__u32 len = (__u32)(NG_PACKET_HEAD_BYTES + captured + pad + 4);
+	size_t n = put32(to, TYPE_PACKET);
+
+	n += put32(to + n, len);
+	n += put32(to + n, 0);
+	n += put32(to + n, (__u32)(stamp >> 32));
+	n += put32(to + n, (__u32)stamp);
+	n += put32(to + n, captured);
+	put32(to + n, length);
+	memset(tail, 0, pad);
+	return pad + put32(tail + pad, len);
+}

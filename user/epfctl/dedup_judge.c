@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Both methods, and the choice. The table of all keys has no errors, and in a
+ * file there is nothing that it would slow down: it is taken where the keys of
+ * a window fit into the memory limit.
+ *
+ * Its keys are digests of 128 bits: two SipHash digests under two keys drawn for
+ * this run. Whoever made the capture does not know them, so that two different
+ * packets are equal to it with probability 2^-127 (one bit is spent, see
+ * dedup_exact.h) unless SipHash is broken: of a billion packets in a window of a
+ * billion, 3e-21 are expected to be removed wrongly, chosen by an attacker or
+ * not.
+ */
+#include "dedup_judge.h"
+
+#include <epf/packet.h>
+#include <epf/window.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* Bytes of a packet with its record: they bound the packets of a file. */
+#define RECORD_MIN_BYTES 16
+#define RECORD_MAX_BYTES (256u << 10)
+#define METER_EVERY 4096 /* packets; a power of two */
+/* A window in time may get more packets than it was sized for: above so many
+ * times its budget the filter fails open. A window in packets cannot.
+ */
+#define LIMIT_FACTOR 10
+/* Packets, a power of two: a stream is taken to have none that is stamped
+ * before all of the last so many.
+ */
+#define STREAM_STRETCH 8192
+
+/* May the input be read twice? */
+static bool is_file(const struct judge *j, const struct source *in)
+{
+	return S_ISREG(in->stat.st_mode) && strcmp(j->ask->in, "-");
+}
+
+/* Packets that it has at most; 0: not known. */
+static __u64 most_packets(const struct judge *j, const struct source *in)
+{
+	if (j->survey)
+		return j->survey->packets;
+	return source_all_bytes(in) / RECORD_MIN_BYTES;
+}
+
+/* Read the file once. Damage and signals are left for the second reading to
+ * report.
+ */
+static int survey(struct judge *j, struct meter *m)
+{
+	__u64 epoch_ns = (j->ask->time_ns + EPF_LIVE_EPOCHS - 1) /
+			 EPF_LIVE_EPOCHS;
+	struct source in;
+	struct item item;
+	__u64 ns = 0;
+
+	if (j->survey)
+		return 0;
+	j->survey = malloc(sizeof(*j->survey));
+	if (!j->survey)
+		return fail("out of memory");
+	if (source_open(&in, j->ask->in))
+		return fail("%s: %s", j->ask->in, in.why);
+	survey_begin(j->survey, epoch_ns);
+	while (!interrupted && source_next(&in, &item) > 0) {
+		if (!item.is_packet)
+			continue;
+		ns = item.has_ns ? item.ns : ns;
+		survey_packet(j->survey, ns);
+		if (!(j->survey->packets & (METER_EVERY - 1)))
+			meter_update(m, source_done_bytes(&in),
+				     source_all_bytes(&in));
+	}
+	survey_end(j->survey);
+	source_close(&in);
+	return 0;
+}
+
+static bool exact_fits(const struct judge *j, __u64 keys)
+{
+	return exact_bytes_for(keys) <= j->ask->max_bytes;
+}
+
+/* Most keys that the table has to hold at once; 0: not known. */
+static __u64 keys_at_once(const struct judge *j, const struct source *in)
+{
+	const struct dedup_ask *ask = j->ask;
+	__u64 packets = most_packets(j, in);
+
+	if (!ask->window && j->survey)
+		return survey_held(j->survey, ask->time_ns);
+	if (!ask->window)
+		return packets;
+	return packets && packets < ask->window ? packets : ask->window;
+}
+
+/* Shall it be the table? On a stream without bound: it is tried. */
+static int choose(struct judge *j, const struct source *in, struct meter *m,
+		  bool *exact)
+{
+	const struct dedup_ask *ask = j->ask;
+	__u64 keys;
+
+	*exact = ask->method != METHOD_FILTER;
+	if (!*exact)
+		return 0;
+	if (is_file(j, in) &&
+	    (!ask->window || !exact_fits(j, keys_at_once(j, in))) &&
+	    survey(j, m))
+		return EXIT_FAIL;
+	keys = keys_at_once(j, in);
+	if (exact_fits(j, keys))
+		return 0;
+	if (ask->method == METHOD_EXACT)
+		return fail("--exact: up to %llu packets at once take %s, more "
+			    "than --memory %s: raise it, or take --filter",
+			    keys, fmt_bytes(exact_bytes_for(keys)).s,
+			    fmt_bytes(ask->max_bytes).s);
+	*exact = false;
+	return 0;
+}
+
+static int make_exact(struct judge *j)
+{
+	const struct dedup_ask *ask = j->ask;
+	struct exact_ask table = {
+		.reach = ask->window ? ask->window : ask->time_ns,
+		.grows = ask->window,
+		.first_seen = ask->first_seen,
+		.max_bytes = ask->max_bytes,
+	};
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		j->hash[i].strict = ask->strict;
+		if (getrandom(j->hash[i].key, sizeof(j->hash[i].key), 0) !=
+		    sizeof(j->hash[i].key))
+			return fail("no random hash key: %s", strerror(errno));
+	}
+	j->least_ns[0] = j->least_ns[1] = ~0ULL;
+	j->exact = exact_new(&table);
+	return j->exact ? 0 : fail("no memory for a table of keys: raise "
+				   "--memory, or take --filter");
+}
+
+/* A window longer than the file is clipped to what the file has. */
+static int clip_window(struct judge *j, const struct source *in,
+		       struct meter *m, __u64 *window)
+{
+	*window = j->ask->window;
+	if (!source_all_bytes(in) ||
+	    *window <= source_all_bytes(in) / RECORD_MAX_BYTES)
+		return 0;
+	if (is_file(j, in) && survey(j, m))
+		return EXIT_FAIL;
+	if (*window > most_packets(j, in))
+		*window = most_packets(j, in);
+	*window += !*window;
+	return 0;
+}
+
+/* What the filter is to promise. */
+static int set_window(struct judge *j, const struct source *in,
+		      struct meter *m, struct promise *p)
+{
+	const struct dedup_ask *ask = j->ask;
+	__u64 most;
+
+	if (ask->window)
+		return clip_window(j, in, m, &p->window);
+	p->time_ns = ask->time_ns;
+	p->pps = ask->pps;
+	if (p->pps > 0)
+		return 0;
+	if (!is_file(j, in))
+		return fail("%s is no regular file and cannot be read twice: "
+			    "-w with --filter needs --rate", ask->in);
+	if (survey(j, m))
+		return EXIT_FAIL;
+	most = j->survey->busiest ? j->survey->busiest : 1;
+	p->pps = (double)(most * EPF_LIVE_EPOCHS) * NS_PER_SEC /
+		 (double)p->time_ns;
+	return 0;
+}
+
+static int make_filter(struct judge *j, const struct source *in,
+		       struct meter *m, struct dedup_result *r)
+{
+	const struct dedup_ask *ask = j->ask;
+	double limit = ask->budget * LIMIT_FACTOR;
+	struct promise promise = {
+		.budget = ask->budget,
+		.limit = ask->window || limit > 1 ? 1 : limit,
+		.max_bytes = ask->max_bytes,
+	};
+	struct epf_params *p = &r->planned.params;
+	int err;
+
+	if (set_window(j, in, m, &promise) ||
+	    !promise_plan(&promise, &r->planned))
+		return EXIT_FAIL;
+	p->hash = ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13;
+	p->refresh = ask->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
+	j->clock.reach_ns = (ask->time_ns + EPF_LIVE_EPOCHS - 1) /
+			    EPF_LIVE_EPOCHS * EPF_EPOCHS;
+	j->mem = epf_mem_new(p, NULL, 0, &err);
+	if (!j->mem)
+		return fail("no filter of %s: %s",
+			    fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s,
+			    strerror(-err));
+	return 0;
+}
+
+static void tell_fallback(const struct judge *j, const struct source *in)
+{
+	__u64 keys = keys_at_once(j, in);
+
+	warn("up to %llu packets at once take %s, more than --memory %s: a "
+	     "filter is used, which errs", keys,
+	     fmt_bytes(exact_bytes_for(keys)).s,
+	     fmt_bytes(j->ask->max_bytes).s);
+}
+
+int judge_begin(struct judge *j, const struct dedup_ask *ask,
+		const struct source *in, struct meter *meter,
+		struct dedup_result *r)
+{
+	bool exact;
+
+	j->ask = ask;
+	if (choose(j, in, meter, &exact))
+		return EXIT_FAIL;
+	r->exact = exact;
+	if (exact ? make_exact(j) : make_filter(j, in, meter, r))
+		return EXIT_FAIL;
+	if (!exact && ask->method == METHOD_ANY)
+		tell_fallback(j, in);
+	return 0;
+}
+
+/* Has the packet a key? If not, it is counted. */
+static bool has_key(int err, struct dedup_result *r)
+{
+	if (!err)
+		return true;
+	if (err == -ENODATA)
+		r->truncated++;
+	else if (err == -EPROTO)
+		r->not_ip++;
+	else
+		r->malformed++;
+	return false;
+}
+
+/* What the table may forget: keys near no packet that is to come. */
+static void forget(struct judge *j)
+{
+	__u64 i = j->packets;
+
+	if (j->ask->window) {
+		exact_forget(j->exact, i);
+	} else if (j->survey) {
+		if (!(i & (j->survey->each - 1)))
+			exact_forget(j->exact, survey_oldest(j->survey, i));
+	} else {
+		if (i && !(i & (STREAM_STRETCH - 1))) {
+			exact_forget(j->exact, j->least_ns[0] < j->least_ns[1] ?
+				     j->least_ns[0] : j->least_ns[1]);
+			j->least_ns[0] = j->least_ns[1];
+			j->least_ns[1] = ~0ULL;
+		}
+		if (j->ns < j->least_ns[1])
+			j->least_ns[1] = j->ns;
+	}
+}
+
+static int exact_packet(struct judge *j, const struct epf_pkt *pkt,
+			const struct epf_pkt_opts *key, struct dedup_result *r)
+{
+	__u64 place = j->ask->window ? j->packets : j->ns;
+	__u64 digest[2];
+	int seen;
+
+	forget(j);
+	if (!has_key(epf_pkt_digest(&j->hash[0], pkt, key, &digest[0]), r))
+		return 0;
+	epf_pkt_digest(&j->hash[1], pkt, key, &digest[1]);
+	seen = exact_seen(j->exact, digest, place);
+	if (seen < 0) {
+		fail("packet %llu: no memory for more keys (%s are taken, "
+		     "--memory is %s): raise it, or take --filter",
+		     j->packets + 1, fmt_bytes(exact_bytes(j->exact)).s,
+		     fmt_bytes(j->ask->max_bytes).s);
+		return -1;
+	}
+	r->unsure += !seen && exact_is_unsure(j->exact, place);
+	return seen;
+}
+
+static int filter_packet(struct judge *j, const struct epf_pkt *pkt,
+			 const struct epf_pkt_opts *key, struct dedup_result *r)
+{
+	bool jumps = false;
+	__u64 digest;
+
+	if (j->ask->time_ns) {
+		if (clock_settles(&j->clock, j->ns) && j->waits)
+			epf_mem_test_and_insert(j->mem, j->waiting,
+						j->clock.now_ns);
+		j->waits = false;
+		jumps = clock_jumps(&j->clock, j->ns);
+	}
+	if (!has_key(epf_mem_pkt_digest(j->mem, pkt->seg->data, pkt->len, key,
+					&digest), r))
+		return 0;
+	if (!jumps)
+		return epf_mem_test_and_insert(j->mem, digest,
+					       j->clock.now_ns) > 0;
+	j->waiting = digest;
+	j->waits = true;
+	return 0;
+}
+
+static void set_time(struct judge *j, const struct item *item,
+		     struct dedup_result *r)
+{
+	__u64 back;
+
+	if (item->has_ns)
+		j->ns = item->ns;
+	if (j->ns >= j->latest_ns) {
+		j->latest_ns = j->ns;
+		return;
+	}
+	back = j->latest_ns - j->ns;
+	r->clock_back++;
+	if (back > r->clock_back_ns)
+		r->clock_back_ns = back;
+}
+
+int judge_packet(struct judge *j, const struct item *item,
+		 struct dedup_result *r)
+{
+	struct epf_seg seg = { .data = item->data, .len = item->captured };
+	struct epf_pkt pkt = { .seg = &seg, .nr_segs = 1, .len = seg.len };
+	struct epf_pkt_opts key = j->ask->key;
+	int link = link_of(item->link), seen;
+
+	if (link < 0 && key.key != EPF_PKT_FRAME) {
+		fail("%s: packet %llu has link type %u (%s): only --key frame "
+		     "works on it", j->ask->in, j->packets + 1, item->link,
+		     link_name(item->link));
+		return -1;
+	}
+	key.link = link < 0 ? EPF_LINK_ETHER : (__u8)link;
+	set_time(j, item, r);
+	seen = j->exact ? exact_packet(j, &pkt, &key, r) :
+			  filter_packet(j, &pkt, &key, r);
+	j->packets++;
+	return seen;
+}
+
+void judge_tell(const struct judge *j, struct dedup_result *r)
+{
+	if (j->exact) {
+		r->held = exact_held(j->exact);
+		r->bytes = exact_most_bytes(j->exact);
+		return;
+	}
+	if (j->ask->time_ns) {
+		r->clock_back = j->clock.back;
+		r->clock_back_ns = j->clock.back_ns;
+		r->clock_ahead = j->clock.ahead;
+	}
+	epf_mem_info(j->mem, j->clock.now_ns, &r->info);
+	r->bytes = r->info.memory_bytes;
+}
+
+void judge_end(struct judge *j)
+{
+	exact_free(j->exact);
+	epf_mem_free(j->mem);
+	free(j->survey);
+	explicit_bzero(j->hash, sizeof(j->hash));
+}

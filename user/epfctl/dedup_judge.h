@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Is a packet a repeat? By a table of all keys of the window (dedup_exact.h) or
+ * by a filter, whichever is asked for, or fits.
+ */
+#ifndef EPFCTL_DEDUP_JUDGE_H
+#define EPFCTL_DEDUP_JUDGE_H
+
+#include "dedup.h"
+#include "dedup_exact.h"
+#include "dedup_survey.h"
+
+#include <epf/hash.h>
+
+/**
+ * struct judge - the method, made ready
+ * @ask: what is asked
+ * @exact: the table; NULL: the filter it is
+ * @hash: two keyed digests make one of 128 bits
+ * @survey: of the input, where it was read beforehand
+ * @packets: so far
+ * @latest_ns: latest stamp so far
+ * @ns: the last packet's, or of the one before it that had one
+ * @least_ns: without a survey, lowest stamps of this and the last stretch
+ * @mem: the filter
+ * @clock: its time
+ * @waiting: digest of a packet that jumped
+ * @waits: there is one
+ */
+struct judge {
+	const struct dedup_ask *ask;
+	struct exact *exact;
+	struct epf_hash hash[2];
+	struct survey *survey;
+	__u64 packets;
+	__u64 latest_ns;
+	__u64 ns;
+	__u64 least_ns[2];
+	struct epf_mem *mem;
+	struct clock clock;
+	__u64 waiting;
+	bool waits;
+};
+
+/**
+ * judge_begin() - choose the method and make it
+ * @j: result, all zero before
+ * @ask: what is asked
+ * @in: the input, of which the size counts; it is opened again if it has to be
+ *	read beforehand
+ * @meter: shows how far that is
+ * @r: where the filter is described
+ *
+ * Return: 0, or EXIT_FAIL with an error printed.
+ */
+int judge_begin(struct judge *j, const struct dedup_ask *ask,
+		const struct source *in, struct meter *meter,
+		struct dedup_result *r);
+
+/**
+ * judge_packet() - is it a repeat?
+ * @j: judge
+ * @item: packet
+ * @r: where packets without a key, and steps of time, are counted
+ *
+ * Return: 1, 0, or -1 with an error printed.
+ */
+int judge_packet(struct judge *j, const struct item *item,
+		 struct dedup_result *r);
+
+/* What there is to tell at the end. */
+void judge_tell(const struct judge *j, struct dedup_result *r);
+void judge_end(struct judge *j);
+
+#endif /* EPFCTL_DEDUP_JUDGE_H */

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/* An attachment as text and as JSON. */
+#include <linux/if_link.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "pktopts.h"
+#include "xdp.h"
+
+const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {
+	[EPF_XDP_NEW] = "new",
+	[EPF_XDP_DROPPED] = "dropped",
+	[EPF_XDP_COUNTED] = "counted",
+	[EPF_XDP_MARKED] = "marked",
+	[EPF_XDP_UNMARKED] = "unmarked",
+	[EPF_XDP_NOT_IP] = "not_ip",
+	[EPF_XDP_TRUNCATED] = "truncated",
+	[EPF_XDP_MALFORMED] = "malformed",
+	[EPF_XDP_SATURATED] = "saturated",
+	[EPF_XDP_NO_FILTER] = "no_filter",
+	[EPF_XDP_ERROR] = "error",
+#define CONTROL(what) [EPF_XDP_CONTROL + EPF_CONTROL_##what - 1]
+	CONTROL(RESERVED_MAC) = "reserved_mac",
+	CONTROL(ND) = "nd",
+	CONTROL(GROUP_MEMBER) = "group_member",
+	CONTROL(DHCP) = "dhcp",
+	CONTROL(BFD) = "bfd",
+	CONTROL(OSPF) = "ospf",
+	CONTROL(VRRP) = "vrrp",
+	CONTROL(LOCAL_GROUP) = "local_group",
+};
+
+static const char *action_name(__u32 action)
+{
+	static const char *const names[EPF_XDP_ACTIONS] = {
+		[EPF_XDP_DROP] = "drop",
+		[EPF_XDP_COUNT] = "count",
+		[EPF_XDP_MARK] = "mark",
+	};
+
+	return action < EPF_XDP_ACTIONS ? names[action] : "unknown";
+}
+
+static const char *mode_of(const struct epf_xdp_conf *conf)
+{
+	return conf->mode == XDP_FLAGS_SKB_MODE ? "generic" : "native";
+}
+
+/* Its name, or "" where it is gone or cannot be asked. */
+static void filter_name(__u32 id, char name[EPF_NAME_LEN])
+{
+	struct epf_info info;
+	int dev = epf_dev_open();
+	int filter = dev < 0 ? dev : epf_dev_filter_id(dev, id);
+
+	name[0] = 0;
+	if (filter >= 0 && !epf_filter_info(filter, &info))
+		memcpy(name, info.params.name, EPF_NAME_LEN);
+	if (filter >= 0)
+		close(filter);
+	if (dev >= 0)
+		close(dev);
+}
+
+/* What becomes of them: part of the key or not, or should be and are not. */
+static const char *vlan_tags(const struct xdp_state *s)
+{
+	if (!vlan_counts(&s->conf.opts))
+		return "ignored";
+	return s->blind ? "hidden" : "counted";
+}
+
+static bool mirror(const struct epf_xdp_conf *conf)
+{
+	return !(conf->opts.flags & EPF_PKT_PASS_CONTROL);
+}
+
+json_t *xdp_json(const char *ifname, const struct xdp_state *s)
+{
+	char filter[EPF_NAME_LEN];
+	json_t *o;
+
+	filter_name(s->conf.id, filter);
+	o = json_pack("{s:s, s:I, s:b, s:b, s:s*, s:I, s:o, s:b, s:s, s:s, s:s, s:I, s:I}",
+		      "interface", ifname,
+		      "ifindex", (json_int_t)s->conf.ifindex,
+		      "here", s->here, "attached", s->live,
+		      "filter", filter[0] ? filter : NULL,
+		      "filter_id", (json_int_t)s->conf.id,
+		      "key", pkt_json(&s->conf.opts),
+		      "mirror", mirror(&s->conf),
+		      "vlan_tags", vlan_tags(s),
+		      "action", action_name(s->conf.action),
+		      "mode", mode_of(&s->conf),
+		      "prio", (json_int_t)s->conf.prio,
+		      "program", (json_int_t)s->conf.prog_id);
+	if (s->conf.action == EPF_XDP_MARK)
+		json_object_set_new(o, "mark", json_integer(s->conf.mark));
+	return o;
+}
+
+void xdp_show(const char *ifname, const struct xdp_state *s)
+{
+	const struct epf_xdp_conf *c = &s->conf;
+	char filter[EPF_NAME_LEN];
+
+	filter_name(c->id, filter);
+	printf("%s: ", ifname);
+	if (filter[0])
+		printf("filter %s, key ", filter);
+	else
+		printf("filter %u (gone), key ", c->id);
+	pkt_print(&c->opts);
+	printf("%s%s, %s", mirror(c) ? " --mirror" : "",
+	       c->vlan_off ? " --vlan-offload off" : "",
+	       action_name(c->action));
+	if (c->action == EPF_XDP_MARK)
+		printf(" from 0x%x", c->mark);
+	printf(", %s mode", mode_of(c));
+	if (c->prio)
+		printf(", prio %u", c->prio);
+	printf(", program %u%s\n", c->prog_id,
+	       s->live ? "" :
+	       s->here ? " (gone: 'epfctl detach' removes the rest)" :
+			 " (in another network namespace)");
+	if (s->blind)
+		printf("  warning: the card takes VLAN tags off, so they do not "
+		       "count: 'ethtool -K %s rxvlan off'\n", ifname);
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS_MAX 40 /* as the kernel follows */
+#define TRIES_MAX 100
+#define RANDOM_CHARS 6
+
+/* Paths */
+
+static char *join(const char *dir, const char *name)
+{
+	char *path;
+
+	if (asprintf(&path, "%s%s%s", dir, strcmp(dir, "/") ? "/" : "",
+		     name) < 0)
+		return NULL;
+	return path;
+}
+
+/* @name, seen from the directory of @path. */
+static char *beside(const char *path, const char *name)
+{
+	char *copy = *name == '/' ? NULL : strdup(path);
+	char *to = *name == '/' ? strdup(name) : NULL;
+
+	if (copy)
+		to = join(dirname(copy), name);
+	free(copy);
+	return to;
+}
+
+/* A path to nothing: its directory has to be there. */
+static char *resolve_new(const char *path)
+{
+	char *copy[2] = { strdup(path), strdup(path) };
+	char *dir = copy[0] ? realpath(dirname(copy[0]), NULL) : NULL;
+	char *full = dir && copy[1] ? join(dir, basename(copy[1])) : NULL;
+	int err = errno;
+
+	free(dir);
+	free(copy[0]);
+	free(copy[1]);
+	errno = err;
+	return full;
+}
+
+static char *resolve(const char *path, int links)
+{
+	char *full = realpath(path, NULL), *next;
+	char to[PATH_MAX];
+	ssize_t n;
+
+	if (full || errno != ENOENT)
+		return full;
+	n = readlink(path, to, sizeof(to) - 1);
+	if (n < 0)
+		return resolve_new(path);
+	if (!links) {
+		errno = ELOOP;
+		return NULL;
+	}
+	to[n] = 0;
+	next = beside(path, to);
+	full = next ? resolve(next, links - 1) : NULL;
+	free(next);
+	return full;
+}
+
+char *epf_file_resolve(const char *path)
+{
+	return resolve(path, LINKS_MAX);
+}
+
+bool epf_file_is_stream(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) &&
+	       (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode));
+}
+
+const char *epf_file_why(int err)
+{
+	return err == -EINVAL ? "not a regular file" : strerror(-err);
+}
+
+/* Steps */
+
+int epf_file_create(int dir, const char *temp)
+{
+	int fd = openat(dir, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
+				   O_CLOEXEC, 0600);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int epf_file_sync(int fd)
+{
+	return fsync(fd) && errno != EINVAL ? -errno : 0;
+}
+
+int epf_file_rename(int dir, const char *temp, const char *name)
+{
+	return renameat(dir, temp, dir, name) ? -errno : 0;
+}
+
+/* Beginning */
+
+/* What is at @path, if anything. The kernel follows a link here, so it also
+ * refuses the one that somebody else has put into a sticky directory.
+ */
+static int look(const char *path, struct stat *st, bool *there)
+{
+	size_t len = strlen(path);
+
+	*there = !stat(path, st);
+	if (!*there && errno != ENOENT)
+		return -errno;
+	if (!*there)
+		return len && path[len - 1] == '/' ? -EISDIR : 0;
+	if (S_ISDIR(st->st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st->st_mode))
+		return -EINVAL;
+	return access(path, W_OK) ? -errno : 0;
+}
+
+/* The directory is opened first: if it cannot be synced later, that shows before
+ * any work is done.
+ */
+static int enter(struct epf_file *f, const char *path, const char *suffix)
+{
+	char *slash;
+	int err = 0;
+
+	f->path = epf_file_resolve(path);
+	if (!f->path)
+		return -errno;
+	slash = strrchr(f->path, '/');
+	f->base = (size_t)(slash - f->path) + 1;
+	if (asprintf(&f->temp, "%s%s", f->path, suffix) < 0) {
+		f->temp = NULL;
+		err = -ENOMEM;
+	} else if (slash == f->path) {
+		f->dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	} else {
+		*slash = 0;
+		f->dir = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		*slash = '/';
+	}
+	if (!err && f->dir < 0)
+		err = -errno;
+	if (err) { /* no descriptor to close */
+		free(f->path);
+		free(f->temp);
+		memset(f, 0, sizeof(*f));
+	}
+	return err;
+}
+
+/* Owner, group and permissions: see the rules in the header. */
+static void inherit(int fd, const struct stat *old, mode_t mode)
+{
+	mode_t mask, bits;
+
+	if (!old) {
+		mask = umask(0);
+		umask(mask);
+		fchmod(fd, 0666 & ~mask & mode);
+		return;
+	}
+	bits = old->st_mode & mode;
+	if (mode != EPF_FILE_SECRET &&
+	    fchown(fd, old->st_uid, old->st_gid) &&
+	    fchown(fd, (uid_t)-1, old->st_gid))
+		bits &= ~(mode_t)070; /* they were another group's */
+	fchmod(fd, bits);
+}
+
+static int create_random(const struct epf_file *f)
+{
+	static const char set[] = "abcdefghijklmnopqrstuvwxyz234567";
+	char *at = f->temp + strlen(f->temp) - RANDOM_CHARS;
+	unsigned char random[RANDOM_CHARS];
+	int tries, i, fd = -EEXIST;
+
+	for (tries = 0; tries < TRIES_MAX && fd == -EEXIST; tries++) {
+		if (getrandom(random, sizeof(random), 0) != sizeof(random))
+			return -EIO;
+		for (i = 0; i < RANDOM_CHARS; i++)
+			at[i] = set[random[i] % 32];
+		fd = epf_file_create(f->dir, f->temp + f->base);
+	}
+	return fd;
+}
+
+/* After it there is nothing to remove. */
+static void forget(struct epf_file *f)
+{
+	free(f->temp);
+	f->temp = NULL;
+}
+
+int epf_file_open(struct epf_file *f, const char *path, mode_t mode)
+{
+	struct stat old;
+	bool there;
+	int ret;
+
+	memset(f, 0, sizeof(*f));
+	ret = look(path, &old, &there);
+	if (!ret)
+		ret = enter(f, path, ".XXXXXX");
+	if (ret)
+		return ret;
+	ret = create_random(f);
+	if (ret >= 0) {
+		inherit(ret, there ? &old : NULL, mode);
+		return ret;
+	}
+	epf_file_leave(f);
+	memset(f, 0, sizeof(*f));
+	return ret;
+}
+
+/* Nobody else's, and nobody else writes it. */
+static int own(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 || st.st_uid != geteuid())
+		return -EEXIST;
+	return flock(fd, LOCK_EX | LOCK_NB) ? -errno : 0;
+}
+
+int epf_file_resume(struct epf_file *f, const char *path, const char *suffix)
+{
+	struct stat old;
+	int ret, fd;
+	bool there;
+
+	memset(f, 0, sizeof(*f));
+	ret = look(path, &old, &there);
+	if (!ret)
+		ret = enter(f, path, suffix);
+	if (ret)
+		return ret;
+	fd = openat(f->dir, f->temp + f->base, O_RDWR | O_CREAT | O_NOFOLLOW |
+		    O_NONBLOCK | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	ret = own(fd);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	if (there)
+		fchmod(fd, old.st_mode & EPF_FILE_SHARED);
+	return fd;
+}
+
+/* The end */
+
+void epf_file_leave(struct epf_file *f)
+{
+	forget(f);
+	if (f->path)
+		close(f->dir);
+	free(f->path);
+	f->path = NULL;
+}
+
+void epf_file_discard(struct epf_file *f)
+{
+	if (f->temp)
+		unlinkat(f->dir, f->temp + f->base, 0);
+	epf_file_leave(f);
+}
+
+int epf_file_commit(struct epf_file *f)
+{
+	int ret = epf_file_rename(f->dir, f->temp + f->base,
+				  f->path + f->base);
+
+	if (ret)
+		return ret;
+	f->renamed = true;
+	forget(f);
+	ret = epf_file_sync(f->dir);
+	epf_file_leave(f);
+	return ret;
+}
+
+int epf_file_keep(struct epf_file *f, const char *suffix, bool replace)
+{
+	char *name;
+	int err = 0;
+
+	if (asprintf(&name, "%s%s", f->path, suffix) < 0)
+		return -ENOMEM;
+	if (!replace && !faccessat(f->dir, name + f->base, F_OK, 0))
+		err = -EEXIST;
+	if (!err)
+		err = epf_file_rename(f->dir, f->temp + f->base,
+				      name + f->base);
+	if (err) {
+		free(name);
+		return err;
+	}
+	free(f->temp);
+	f->temp = name;
+	return 0;
+}
