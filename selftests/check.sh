@@ -2,50 +2,123 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # usage: check.sh fast|all|debug
+#        check.sh only PATTERN
 #
-# Builds everything, then runs the suites, quick ones first; all: also those
-# that need the module, in a virtual machine; debug: those alone, on kernels
-# that look for errors of their own. Ends with one line of totals; exit status
-# 0 means that nothing failed and something passed.
+# Builds what is needed, then runs the tests, one program more at a time than
+# there are CPUs, as some wait, the longest first (selftests/durations). fast: those that need
+# no virtual machine; all: also those that need the module, in guests; debug:
+# those alone, on kernels that look for errors of their own; only: the tests
+# whose names match, core/kind_ge or 'xdp/*'. Ends with how long each took and
+# one line of totals; exit status 0 means that nothing failed and something
+# passed.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
+here=$PWD/selftests
+jobs=${JOBS:-$(($(nproc) + 1))}
+export MAKEFLAGS=--no-print-directory
 
-case ${1:-} in
-fast | all | debug) ;;
-*) echo "usage: check.sh fast|all|debug" >&2; exit 2 ;;
+case $#${1:-} in
+1fast | 1all | 1debug | 2only) ;;
+*) echo "usage: check.sh fast|all|debug, or check.sh only PATTERN" >&2; exit 2 ;;
 esac
 
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
-broken=0
-
-# usage: suite COMMAND...: its closing line is kept for the totals
-suite() {
-	"$@" 2>&1 | tee -a "$log"
-	[ "${PIPESTATUS[0]}" -eq 0 ] || broken=1
+build() {
+	make -j "$jobs" -C "$@" || exit 1
 }
 
-make -C user && make -C selftests all || exit 1
-[ "$1" = debug ] || suite make -s -C selftests run_fast
-case $1 in
-all)
-	make -C kmod && make -C selftests/torture || exit 1
-	suite selftests/module/run.sh
-	suite make -s -C selftests run_module
-	suite selftests/kernels.sh newest
-	;;
-debug) suite selftests/kernels.sh rt debug kcsan ;;
-esac
+# usage: longest_first; reads programs as runner.sh takes them; one whose duration
+# is not known counts a minute
+longest_first() {
+	awk 'FNR == NR { if (!/^#/) seconds[$2] = $1; next }
+		{
+			name = $1
+			sub(/.*\/selftests\//, "", name)
+			sub(/\.(sh|py)$/, "", name)
+			print (name in seconds ? seconds[name] : 60), $0
+		}' "$here/durations" - | sort -s -g -r | cut -d ' ' -f 2-
+}
 
-awk -v broken=$broken '
-	/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped\r?$/ {
-		passed += $1; failed += $3; skipped += $5
-	}
-	END {
-		if (broken && !failed)
-			failed = 1 # a suite that ended without saying so
-		print "\ntotals:"
-		printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
-		exit failed || !passed
-	}' "$log"
+native() {
+	"$here/tests.sh" | awk '$2 == "native" { print $3 }'
+}
+
+# Boots, and a guest of its own for each program that no boot has.
+guests() {
+	grep -v '^#' "$here/boots" | awk 'NF { print "boot:" $1 }'
+	"$here/tests.sh" | while read -r name where path; do
+		[ "$where" != guest ] || grep -v '^#' "$here/boots" | grep -qE " $name( |\$)" ||
+			echo "vm:$path"
+	done
+}
+
+run() {
+	local programs
+	mapfile -t programs < <(longest_first)
+	"$here/runner.sh" -j "$jobs" "${programs[@]}"
+}
+
+# What each suite needs beside its own directory.
+needs_user() {
+	case $1 in core/* | explore/* | paper/* | style) return 1 ;; esac
+}
+
+# usage: build_for NAME WHERE PATH
+build_for() {
+	local suite=${1%%/*}
+	! needs_user "$1" || build user
+	if [ "$2" = guest ]; then
+		build kmod
+		case $suite in cli | torture) ;; *) build "selftests/$suite" ;; esac
+		[ "$suite" != torture ] || build selftests/torture
+	elif [[ $3 = */build/selftests/* ]]; then
+		build "selftests/$suite" "$3"
+	elif [ -e "selftests/$suite/Makefile" ]; then
+		build "selftests/$suite"
+	fi
+	[ "$suite" != gpu ] || build selftests/audit
+}
+
+# What matches and runs in a guest has one boot.
+only() {
+	local list programs=() guest=() name where path
+	list=$("$here/tests.sh" "$1") || exit
+	while read -r name where path; do
+		build_for "$name" "$where" "$path" >&2
+		if [ "$where" = guest ]; then guest+=("$name"); else programs+=("$path"); fi
+	done <<< "$list"
+	[ ${#guest[@]} -eq 0 ] || programs+=("boot:$(IFS=, && echo "${guest[*]}")")
+	"$here/runner.sh" -j "$jobs" "${programs[@]}"
+}
+
+# Each kernel has a runner of its own, with totals of its own.
+debug() {
+	local log broken=0
+	log=$(mktemp) || exit 1
+	# shellcheck disable=SC2064 # now
+	trap "rm -f '$log'" EXIT
+	"$here/kernels.sh" rt debug kcsan 2>&1 | tee "$log"
+	[ "${PIPESTATUS[0]}" -eq 0 ] || broken=1
+	awk -v broken=$broken '
+		/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped\r?$/ {
+			passed += $1; failed += $3; skipped += $5
+		}
+		END {
+			if (broken && !failed)
+				failed = 1 # a suite that ended without saying so
+			print "\ntotals:"
+			printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+			exit failed || !passed
+		}' "$log"
+}
+
+case $1 in
+only) only "$2"; exit ;;
+debug) build user && build selftests all && debug ;;
+# install/ boots guests of its own.
+fast) build user && build selftests all && native | grep -v /install/ | run ;;
+all)
+	build user && build selftests all && build kmod && build selftests/torture
+	{ native; guests; } | run
+	;;
+esac

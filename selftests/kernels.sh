@@ -15,7 +15,7 @@ state=$top/build/kernels
 
 usage() {
 	cat <<'USAGE'
-usage: selftests/kernels.sh [--long | --only PROGRAM...] -- KERNEL...
+usage: selftests/kernels.sh [--long | --only PROGRAM... | --together PROGRAM...] -- KERNEL...
 
   KERNEL   rt      Debian's real-time flavour of the stock kernel
            newest  the newest kernel that Debian has (scripts/newest.sh)
@@ -25,20 +25,23 @@ usage: selftests/kernels.sh [--long | --only PROGRAM...] -- KERNEL...
   --long           also the suites that attach programs and send traffic
   --only           only these programs, in a guest for each: xdp/parity.sh,
                    module/batch
+  --together       only these, one after another in one guest
 USAGE
 }
 
 # Scripts lie here, what is built elsewhere.
 path_of() {
+	if [[ $1 = /* ]]; then echo "$1"; return; fi
 	if [ -e "$here/$1" ]; then echo "$here/$1"; else echo "$top/build/selftests/$1"; fi
 }
 
-quick=("$here"/xdp/{verifier.sh,parity.sh})
+quick=("$here"/xdp/{verifier.sh,kfunc.sh,parity.sh})
 long=("$here"/xdp/{attach.py,traffic.py})
-programs=("${quick[@]}") whole=1
+programs=("${quick[@]}") whole=1 together=
 case ${1:-} in
 --long) programs+=("${long[@]}"); shift ;;
---only)
+--only | --together)
+	[ "$1" = --only ] || together=1
 	shift
 	programs=() whole=
 	while [ $# -gt 0 ] && [ "$1" != -- ]; do
@@ -83,7 +86,7 @@ module() {
 		make -s -C "$here/torture" KREL="$1" KDIR="$2" OUT="$built/torture" >&2
 }
 
-# Each sets image and modules and makes the modules in $built; sets more, and steps
+# Each sets image and modules and makes the modules in $built; sets more, flips, and steps
 # of the torture.
 prepare_rt() {
 	local release
@@ -102,7 +105,7 @@ prepare_debug() {
 	local dir
 	dir=$("$top/scripts/kernel.sh" debug) && module debug "$dir" || return
 	image=$dir/arch/x86/boot/bzImage modules=
-	more='--mem 4G --append panic_on_warn=1' steps=2000
+	more='--mem 4G --append panic_on_warn=1' steps=2000 flips=1000000
 }
 
 # Two CPUs must run at once, or no race is seen.
@@ -140,7 +143,13 @@ test_on() {
 	local options
 	options="--kernel $image ${modules:+--modules $modules} $more"
 	export EPF_KO=$built/kmod/epochfilter.ko EPF_TIMEOUT=$seconds
-	export EPF_TORTURE_DIR=$built/torture EPF_TORTURE_STEPS=$steps
+	export EPF_TORTURE_DIR=$built/torture EPF_TORTURE_STEPS=$steps EPF_FLIPS=$flips
+	if [ -n "$together" ]; then
+		# shellcheck disable=SC2086 # a list of options
+		"$here/vm/run.sh" $options --timeout $((4 * seconds)) \
+			${EPF_VM_OPTIONS:-} -- "$here/runner.sh" "${programs[@]}" || broken=$?
+		return
+	fi
 	[ -z "$whole" ] || EPF_VM_OPTIONS="$options --timeout $((4 * seconds))" \
 		suite "$1" "$here/module/run.sh"
 	[ "${#programs[@]}" -eq 0 ] || EPF_VM_OPTIONS=$options \
@@ -155,7 +164,7 @@ test_on() {
 }
 
 for kernel in "$@"; do
-	image='' modules='' more='' seconds=1800 steps=20000
+	image='' modules='' more='' seconds=1800 steps=20000 flips=100000
 	built=$state/for-$kernel
 	echo "# kernel: $kernel"
 	if [ "$kernel" = newest ] && [ "$(id -u)" -ne 0 ]; then

@@ -9,11 +9,17 @@
 #    the order given;
 #  - a program that dies, hangs, prints no plan or not the planned number of
 #    points, or exits non-zero without a failed point, is a failed point of
-#    its own.
+#    its own;
+#  - a program that fails is run once more, with another EPF_SEED, unless it
+#    broke a law (judge.awk). If it passes then, it is named as unsteady in the
+#    closing lines, and its whole output stays in build/unsteady;
+#  - the closing lines tell how long each program took, and how often a run
+#    fails by luck; more than 1e-4 is a failure.
 
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
+top=${here%/*}
 
 usage() {
 	cat <<'USAGE'
@@ -25,11 +31,14 @@ usage: selftests/runner.sh [-j JOBS] [-t SECONDS] PROGRAM...
 
 A PROGRAM written vm:PATH runs in a guest of its own (selftests/vm/run.sh),
 or directly when this already is one. EPF_VM_OPTIONS holds further options
-for the guest. A program exits 4 when it cannot run here.
+for the guest. boot:NAME is one guest for several programs (selftests/boot.sh).
+A program exits 4 when it cannot run here. EPF_SEED is the number that tests
+draw from (0); EPF_UNSTEADY the folder for the output of unsteady programs.
 USAGE
 }
 
 timeout=${EPF_TIMEOUT:-$(sed -n 's/^timeout=//p' "$here/settings")}
+export EPF_SEED=${EPF_SEED:-0}
 jobs=1
 while getopts j:t:h option; do
 	case $option in
@@ -44,27 +53,71 @@ shift $((OPTIND - 1))
 
 end="runner-$$-$RANDOM-end"
 out=$(mktemp -d) || exit 1
+unsteady=${EPF_UNSTEADY:-${BUILD:-$top/build}/unsteady}
 passed=0 failed=0 skipped=0
+most_by_luck=1e-4
+TIMEFORMAT='%R %U %S'
 
-# usage: start PROGRAM; prints the program's output, then the end line
-start() {
+# usage: name_of PROGRAM: as "make check T=" has it, core/kind_ge
+name_of() {
+	local path=${1#vm:} prefix=
+	case $1 in
+	boot:*) echo "$1"; return ;;
+	vm:*) prefix=vm: ;;
+	esac
+	case $path in
+	*/selftests/*.*) path=${path##*/selftests/} ;;
+	*) path=$(basename "$(dirname "$path")")/${path##*/} ;;
+	esac
+	path=${path%.sh}
+	echo "$prefix${path%.py}"
+}
+
+# usage: command_of PROGRAM: sets the array command. All dies with its shell.
+# The guest's own time limit comes first, so that it can show its kernel's log.
+command_of() {
 	local path=${1#vm:} guest=
 	[ "$path" = "$1" ] || [ -n "${EPF_VM:-}" ] || guest=1
 	[[ $path = */* ]] || path=./$path
-	# Dies with its shell. The guest's own time limit comes first, so that
-	# it can show its kernel's log.
-	local limit=(setpriv --pdeathsig TERM timeout -k 10)
-	if [ -n "$guest" ]; then
-		# shellcheck disable=SC2086 # a list of options
-		"${limit[@]}" $((timeout + 20)) "$here/vm/run.sh" --timeout "$timeout" \
-			${EPF_VM_OPTIONS:-} -- "$path"
+	command=(setpriv --pdeathsig TERM timeout -k 10)
+	if [[ $1 = boot:* ]]; then
+		command+=($((3 * timeout)) "$here/boot.sh" --timeout "$timeout" "${1#boot:}")
+	elif [ -n "$guest" ]; then
+		# shellcheck disable=SC2206 # a list of options
+		command+=($((timeout + 20)) "$here/vm/run.sh" --timeout "$timeout"
+			${EPF_VM_OPTIONS:-} -- "$path")
 	else
-		"${limit[@]}" "$timeout" "$path"
-	fi < /dev/null 2>&1
-	printf '\n%s %d\n' "$end" $?
+		command+=("$timeout" "$path")
+	fi
 }
 
-# usage: start_all PROGRAM...; the output of the n-th goes to $out/n
+# usage: attempt NUMBER TRY PROGRAM: output in $out/NUMBER.TRY, verdict in
+# $out/NUMBER.verdict, one line of $out/NUMBER.times
+attempt() {
+	local command status
+	command_of "$3"
+	{ time "${command[@]}" < /dev/null > "$out/$1.$2" 2>&1; } 2>> "$out/$1.times"
+	status=$?
+	awk -f "$here/judge.awk" -v status="$status" -v timeout="$timeout" \
+		-v suite="$([[ $3 != boot:* ]] || echo 1)" "$out/$1.$2" > "$out/$1.verdict"
+}
+
+# usage: start NUMBER PROGRAM: runs it, if need be twice. An output is complete
+# when its last line is the end line, which says whether another one follows.
+start() {
+	local verdict
+	attempt "$1" 1 "$2"
+	read -r verdict _ < "$out/$1.verdict"
+	if [ "$verdict" = again ]; then
+		printf '\n%s again\n' "$end" >> "$out/$1.1"
+		EPF_SEED=$((EPF_SEED + 1)) attempt "$1" 2 "$2"
+		printf '\n%s\n' "$end" >> "$out/$1.2"
+	else
+		printf '\n%s\n' "$end" >> "$out/$1.1"
+	fi
+}
+
+# usage: start_all PROGRAM...
 start_all() {
 	local n=0 program
 	# shellcheck disable=SC2046 # a list
@@ -72,77 +125,126 @@ start_all() {
 	for program in "$@"; do
 		[ "$n" -lt "$jobs" ] || wait -n
 		n=$((n + 1))
-		start "$program" > "$out/$n" &
+		start "$n" "$program" 2> "$out/$n.errors" &
 	done
 	wait
 }
 
-# usage: run NUMBER PROGRAM
-run() {
-	local name=${2##*/} line follow
-	local status='' plan='' points=0 bad=0 skips=0 why=''
-	[ "${2#vm:}" = "$2" ] || name=vm:$name
-
-	echo "# selftests: $name"
-	exec {lines}< <(exec tail -s 0.2 -n +1 -F "$out/$1" 2>/dev/null)
+# usage: show FILE: its lines as they come; status 1: another attempt follows
+show() {
+	local line follow again=0
+	exec {lines}< <(exec tail -s 0.2 -n +1 -F "$1" 2>/dev/null)
 	follow=$!
 	while IFS= read -r line <&"$lines"; do
 		case $line in
-		"$end "*) status=${line##* }; break ;;
+		"$end") break ;;
+		"$end again") again=1; break ;;
 		'') continue ;;
-		ok | ok\ *)
-			points=$((points + 1))
-			[[ ! $line =~ \#\ *[Ss][Kk][Ii][Pp] ]] || skips=$((skips + 1))
-			;;
-		'not ok'*) points=$((points + 1)) bad=$((bad + 1)) ;;
-		1..[0-9]*)
-			[[ $line =~ ^1\.\.([0-9]+) ]] && plan=${BASH_REMATCH[1]}
-			;;
 		esac
 		printf '  %s\n' "$line"
 	done
 	kill "$follow"
 	exec {lines}<&-
-
-	if [ "$status" -eq 4 ] && [ "$bad" -eq 0 ]; then
-		[ "$points" -gt 0 ] || skips=1 points=1
-		echo "ok $1 $name # SKIP"
-	else
-		if [ "$status" -eq 124 ]; then
-			why="TIMEOUT $timeout seconds"
-		elif [ -z "$plan" ]; then
-			why="no plan, exit=$status"
-		elif [ "$plan" -ne "$points" ]; then
-			why="planned $plan, ran $points, exit=$status"
-		elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
-			why="exit=$status"
-		elif [ "$points" -eq 0 ]; then
-			why='no test points'
-		fi
-		if [ -n "$why" ]; then
-			points=$((points + 1)) bad=$((bad + 1))
-			echo "not ok $1 $name # $why"
-		elif [ "$bad" -gt 0 ]; then
-			echo "not ok $1 $name # exit=$status"
-		else
-			echo "ok $1 $name"
-		fi
-	fi
-	passed=$((passed + points - bad - skips))
-	failed=$((failed + bad))
-	skipped=$((skipped + skips))
+	return $again
 }
 
-echo 'TAP version 13'
-echo "1..$#"
-start_all "$@" &
-all=$!
-trap 'kill "$all" 2>/dev/null; rm -rf "$out"' EXIT
-number=0
-for program in "$@"; do
-	number=$((number + 1))
-	run "$number" "$program"
-done
-wait "$all"
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+# usage: keep NAME FILE...: for whoever mends it
+keep() {
+	local log
+	log=$unsteady/$(tr -c 'A-Za-z0-9_.\n-' - <<< "$1").log
+	mkdir -p "$unsteady" && shift && grep -hv "^$end" "$@" > "$log"
+	echo "$log"
+}
+
+# usage: run NUMBER PROGRAM
+run() {
+	local name verdict good bad skips why tries=1
+	name=$(name_of "$2")
+	echo "# selftests: $name"
+	if ! show "$out/$1.1"; then
+		tries=2
+		echo "# once more, with EPF_SEED=$((EPF_SEED + 1)): $name"
+		show "$out/$1.2"
+	fi
+	read -r verdict good bad skips why < "$out/$1.verdict"
+	case $verdict in
+	skip) echo "ok $1 $name # SKIP" ;;
+	pass) echo "ok $1 $name" ;;
+	*) echo "not ok $1 $name # ${why:-no verdict}, EPF_SEED=$((EPF_SEED + tries - 1))" ;;
+	esac
+	passed=$((passed + ${good:-0}))
+	failed=$((failed + ${bad:-1}))
+	skipped=$((skipped + ${skips:-0}))
+	closing "$name" "$1" $tries "$verdict"
+}
+
+# usage: closing NAME NUMBER TRIES VERDICT: what the closing lines say of it, and
+# of the programs inside a guest
+closing() {
+	awk -v name="$1" '{ real += $1; cpu += $2 + $3 }
+		END { printf "# time %.1f %.1f %s\n", cpu, real, name }' "$out/$2.times" >> "$out/closing"
+	sed -n 's/^# time \([0-9. ]*\) \(.*\)/# time \1 '"${1//\//\\/}"' > \2/p' \
+		"$out/$2.$3" >> "$out/closing"
+	if [ "$3" -eq 2 ] && [ "$4" = pass ]; then
+		echo "# unsteady: $1, log: $(keep "$1" "$out/$2".[12])" >> "$out/closing"
+	elif grep -q '^# unsteady: ' "$out/$2.$3"; then
+		sed -n 's/^# unsteady: \(.*\), log: .*/\1/p' "$out/$2.$3" | while read -r inner; do
+			echo "# unsteady: $1 > $inner, log: $(keep "$1-$inner" "$out/$2.$3")"
+		done >> "$out/closing"
+	fi
+}
+
+# How often a run in which nothing is wrong fails by luck: statistical points tell
+# their part, whether they passed or not. More than that is a failure.
+close_chances() {
+	local sum points more
+	read -r sum points more < <(cat "$out"/*.1 | tr -d '\r' | awk -v most="$most_by_luck" '
+		/^ *(not )?ok .*# chance [0-9][0-9.]*(e-?[0-9]+)?$/ { sum += $NF; n++ }
+		END { print sum + 0, n + 0, (sum > most) }')
+	[ "$points" -eq 0 ] || echo "# chance: $points statistical points, by luck one fails in $sum of runs"
+	if [ "$more" -eq 1 ]; then
+		failed=$((failed + 1))
+		echo "not ok - by luck a run fails in less than $most_by_luck of runs"
+	fi
+}
+
+# The longest programs first; then the sums of the suites, where a guest counts
+# for nothing beside its programs; then what is unsteady.
+close_report() {
+	echo '# times: seconds of CPU, seconds, program'
+	grep '^# time ' "$out/closing" | sort -k 3,3 -g -r
+	echo '# suites: seconds of CPU'
+	awk '/^# time / && $5 !~ /^boot:/ || / > / {
+			name = $NF
+			sub(/^vm:/, "", name)
+			sub(/\/.*/, "", name)
+			sum[name] += $3
+		}
+		END { for (name in sum) printf "# suite %.1f %s\n", sum[name], name }' \
+		"$out/closing" | sort -k 3,3 -g -r
+	grep '^# unsteady: ' "$out/closing"
+	return 0
+}
+
+# In a function, as the shell reads a script while it runs it, and this one may
+# be edited meanwhile.
+main() {
+	local number=0 program
+	echo 'TAP version 13'
+	echo "1..$#"
+	start_all "$@" &
+	all=$!
+	trap 'kill "$all" 2>/dev/null; rm -rf "$out"' EXIT
+	for program in "$@"; do
+		number=$((number + 1))
+		run "$number" "$program"
+	done
+	wait "$all"
+	close_report
+	close_chances
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+	exit
+}
+
+main "$@"

@@ -10,6 +10,7 @@ import re
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -71,6 +72,10 @@ class Agent:
     def rss_kib(self):
         with open(f"/proc/{self.pid}/status") as f:
             return int(re.search(r"VmRSS:\s+(\d+)", f.read())[1])
+
+    def peak_kib(self):
+        with open(f"/proc/{self.pid}/status") as f:
+            return int(re.search(r"VmHWM:\s+(\d+)", f.read())[1])
 
     def cpu_seconds(self):
         with open(f"/proc/{self.pid}/stat") as f:
@@ -153,11 +158,12 @@ class Files:
     name and closed at the end.
     """
 
-    def __init__(self, dir, n):
+    def __init__(self, dir, n, *hash_key):
         self.dir = dir
         self.n = n
         self.open_fds = []
-        subprocess.run([os.path.join(BIN, "mkaudit"), dir, str(n)], check=True)
+        subprocess.run([os.path.join(BIN, "mkaudit"), dir, str(n), *hash_key],
+                       check=True)
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -195,6 +201,28 @@ class Files:
                     self.read(name + ".out") != self.read(name):
                 return f"{name} is not what it should be"
         return None
+
+
+def ipfix_templates(first, fields, times=1, domain=1):
+    """Messages of 16 templates of so many fields each, one element 16 times."""
+    element = [struct.pack(">HH", 1 + i // 16, 4) for i in range(fields)]
+    sets = b"".join(struct.pack(">HH", first + i, fields) + b"".join(element)
+                    for i in range(16))
+    return (struct.pack(">HHIII", 10, 20 + len(sets), 1700000000, 0, domain) +
+            struct.pack(">HH", 2, 4 + len(sets)) + sets) * times
+
+
+def sparse_pcapng(path, blocks, bytes):
+    """A file of one interface, no packets, and blocks of a kind that nobody knows;
+    they take no room."""
+    head = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28) + \
+        struct.pack("<IIHHII", 1, 20, 1, 0, 1 << 18, 20)
+    with open(path, "wb") as f:
+        f.write(head)
+        for i in range(blocks):
+            at = len(head) + i * bytes
+            os.pwrite(f.fileno(), struct.pack("<II", 0xBAD, bytes), at)
+            os.pwrite(f.fileno(), struct.pack("<I", bytes), at + bytes - 4)
 
 
 def sparse(dir, name, keys):

@@ -3,7 +3,8 @@
  * Preloaded: SIGKILL before the EPF_DIE-th call that changes a directory or a
  * file (1 and up), whichever thread makes it; half of a write is done. The
  * EPF_DIED file is made then. And there are no threads for those who want one
- * while the EPF_NO_THREADS file is there.
+ * while the EPF_NO_THREADS file is there; nor can anybody listen where EPF_NO_LISTEN
+ * is set.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -74,6 +75,14 @@ int unlinkat(int dir, const char *name, int flags)
 	if (dies())
 		die();
 	return (int)syscall(SYS_unlinkat, dir, name, flags);
+}
+
+int listen(int fd, int backlog)
+{
+	if (!getenv("EPF_NO_LISTEN"))
+		return (int)syscall(SYS_listen, fd, backlog);
+	errno = EADDRINUSE;
+	return -1;
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,

@@ -11,6 +11,7 @@ requests wait in the agent's sockets (it is stopped meanwhile) when it begins.
 import contextlib
 import os
 import re
+import resource
 import signal
 
 import agent as a
@@ -88,6 +89,53 @@ def keyless():
         return f"in this order: {order}"
     if "done" not in answer or rest["done"]["keyless"] != 64 << 18:
         return f"answered {answer}, {rest}"
+    return None
+
+
+def dear(name, format, skip_bad=False):
+    """A file that takes long to read for what it has, which is no keys, in less
+    bytes than a turn may read: likewise by the order of the log."""
+    records = {"format": format, "key": 2, "skip_bad": skip_bad}
+    with agent() as g, a.Client(g) as much, a.Client(g) as little:
+        with Held(g):
+            much.send(*files.request(name, (), records=records))
+            little.send(*files.request("digests", ("bitmap",)))
+        answer = little.end()
+        rest = much.end()
+        order = re.findall(rb"^user .*: (\d+) keys, ", g.text(), re.M)
+    if order != [b"5000", b"0"] or "done" not in answer or "done" not in rest:
+        return f"in this order: {order}, answered {answer}, {rest}"
+    return None
+
+
+def dear_templates():
+    with open(files.path("templates"), "wb") as f:
+        f.write(a.ipfix_templates(256, 1000, 20))
+    return dear("templates", "ipfix")
+
+
+def dear_blocks():
+    a.sparse_pcapng(files.path("blocks"), 48, 1 << 23)
+    return dear("blocks", "pcap")
+
+
+def dear_to_nobody():
+    """A TiB without a packet: who asked for it is gone, or SIGTERM comes."""
+    a.sparse_pcapng(files.path("vast"), 256, (1 << 32) - 4)
+    records = {"format": "pcap"}
+    with agent() as g:
+        with a.Client(g) as c:
+            c.send(*files.request("vast", (), records=records))
+            c.receive()
+        a.poll(lambda: g.status()["audits_cancelled"] == 1)
+        with a.Client(g) as c:
+            c.send(*files.request("vast", (), records=records))
+            c.receive()
+            g.process.send_signal(signal.SIGTERM)
+            answer = c.end()
+        status = g.process.wait(a.PATIENCE)
+    if status or answer.get("errno") != 125:
+        return f"exit status {status}, answered {answer}"
     return None
 
 
@@ -215,15 +263,38 @@ def reloaded():
     return None
 
 
+def too_many_clients():
+    """SIGHUP with more clients than there are descriptors for changes nothing."""
+    conf = files.path("conf")
+    with open(conf, "w") as f:
+        f.write("clients = 8\njobs-per-user = 5\n")
+    with agent("--config", conf) as g:
+        resource.prlimit(g.pid, resource.RLIMIT_NOFILE, (1024, 1024))
+        with open(conf, "w") as f:
+            f.write("clients = 4096\n")
+        g.process.send_signal(signal.SIGHUP)
+        g.wait_log(rb"^warning: settings stay|^settings read again")
+        if not re.search(rb"^error: 4096 clients may take \d+ descriptors, and the "
+                         rb"limit is 1024: ", g.text(), re.M):
+            return f"the agent said {g.text()}"
+        if b"settings read again" in g.text():
+            return "they were taken"
+    return None
+
+
 CASES = [
     ("a small audit is done before a big one that began first", small_first),
     ("so it is before one that finds no keys", keyless),
+    ("and before one that defines templates again and again", dear_templates),
+    ("and before one of a sparse capture without packets", dear_blocks),
+    ("a long read ends when nobody waits, and at SIGTERM", dear_to_nobody),
     ("users take turns, not audits", user_by_user),
     ("clients that hang up cost nothing", leaves),
     ("a client that is killed costs nothing", killed),
     ("limits of audits and connections are one line each", limited),
     ("SIGTERM with audits under way: all are told, nothing stays", stopped),
     ("SIGHUP: new limits, audits go on; a bad file changes nothing", reloaded),
+    ("SIGHUP: more clients than descriptors", too_many_clients),
 ]
 
 

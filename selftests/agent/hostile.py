@@ -242,6 +242,43 @@ def bad_contents():
     return alive()
 
 
+def own_marks():
+    """A mark that the client made up: its bitmap has more than the mark says, also
+    in the byte that the mark ends within, which is answered anew; records are
+    fewer than the mark says, or as many."""
+    want, fault = files.read("bitmap"), None
+    csv = {"format": "csv", "header": True, "fields": "key"}
+
+    def go_on(source, mark, **more):
+        start = {"keys": mark, "present": 0, "ages": [0] * a.AGES,
+                 "record_bytes": 0}
+        message, fds = files.request(source, **more, **{"from": start})
+        known = bytearray(want[:(mark + 7) // 8])
+        if mark % 8:
+            known[-1] |= 0xFF << mark % 8 & 0xFF
+        os.pwrite(fds[2], known + b"\xff" * 50, 0)
+        with a.Client(agent) as c:
+            answer = c.audit(message, fds)
+        files.close()
+        return answer
+    with a.Client(agent) as c:
+        whole = c.audit(*files.request("column", key_len=12))
+    files.close()
+    for source, more in (("column", {"key_len": 12}),
+                         ("keys.csv", {"records": csv})):
+        for mark in (1, 7, 8, 1003, KEYS - 401, KEYS - 1, KEYS):
+            answer = go_on(source, mark, **more)
+            got = files.read("bitmap.out")[:len(want)]
+            if "error" in answer or got != want or \
+                    answer["done"]["bitmap_xxh3"] != \
+                    whole["done"]["bitmap_xxh3"]:
+                return f"{source} from {mark}: {answer}"
+        answer = go_on(source, KEYS + 1, **more)
+        if answer.get("errno") != 22 or "fewer" not in answer["error"]:
+            fault = fault or f"{source}, too few: {answer}"
+    return fault or alive()
+
+
 def far_on():
     """It goes on behind 2^43 keys, in a bitmap that takes long to read: others
     are served meanwhile, and it ends when nobody waits for it. Records are no
@@ -545,6 +582,61 @@ def none_for_files():
     return None
 
 
+def readers_share():
+    """Readers count against the memory, those of one user against half of it: of
+    six audits of one, four run, and another user's does."""
+    if os.geteuid():
+        raise tap.Skip("needs root to be other users")
+    a.sparse_pcapng(files.path("endless"), 256, (1 << 32) - 4)
+    endless = {"format": "pcap"}
+    csv = {"format": "csv", "header": True, "fields": "key"}
+    with a.Agent(files.dir, "--memory", "66M", name="share") as g:
+        os.chmod(g.path, 0o666)
+        clients = [a.as_user(g, 4242) for _ in range(6)]
+        for c in clients:
+            c.send(*files.request("endless", (), records=endless))
+        first = [c.receive() for c in clients]
+        held = g.status()["cache_bytes"]
+        with a.as_user(g, 4243) as c:
+            other = c.audit(*files.request("keys.csv", (), records=csv))
+        for c in clients:
+            c.socket.close()
+        g.settle()
+        left = g.status()["cache_bytes"]
+    files.close()
+    run = sum("error" not in answer for answer in first)
+    busy = sum(answer.get("errno") == 16 for answer in first)
+    if (run, busy) != (4, 2) or "done" not in other:
+        return f"{run} run, {busy} are refused: {first}, {other}"
+    if held < 4 << 23 or left >= 1 << 23:
+        return f"{held} bytes held, {left} left"
+    return None
+
+
+def readers_bounded():
+    """Five clients with 4 MB of templates each, that are all to be remembered."""
+    with open(files.path("templates"), "wb") as f:
+        for i in range(63):
+            f.write(a.ipfix_templates(256 + 16 * i, 1000))
+    with a.Agent(files.dir, name="bounded") as g:
+        clients = [a.Client(g) for _ in range(5)]
+        clients[0].audit(*files.request())  # what an audit takes once
+        before = g.peak_kib()
+        for c in clients:
+            c.send(*files.request("templates", (), records={
+                "format": "ipfix", "key": 2, "skip_bad": True}))
+        ends = [c.end() for c in clients]
+        grown = g.peak_kib() - before
+        for c in clients:
+            c.socket.close()
+    files.close()
+    if any("memory" not in end.get("error", "") for end in ends):
+        return f"answered {ends}"
+    if "EPF_SANITIZED" not in os.environ and grown > 5 * 8192:
+        return f"grown by {grown} KiB; a reader has 8 MiB at most"
+    return None
+
+
 def nothing_kept():
     """After all that."""
     agent.settle()
@@ -569,6 +661,7 @@ CASES = [
     ("descriptors of what is no file, or open for something else", no_files),
     ("files that are no data", other_file_systems),
     ("snapshots and keys that are not sound", bad_contents),
+    ("marks of a client's own making", own_marks),
     ("a long way behind where an audit goes on", far_on),
     ("a column truncated while it is read in pieces",
      lambda: taken_away("vast", "vast")),
@@ -589,6 +682,8 @@ CASES = [
     ("no descriptor for a connection", without_descriptors),
     ("no descriptor for a request's files", none_for_files),
     ("no thread for what a client sends", without_threads),
+    ("memory of readers, shared among users", readers_share),
+    ("files of templates: memory that a reader has", readers_bounded),
     ("no descriptor and no memory is left, and it ends well", nothing_kept),
 ]
 

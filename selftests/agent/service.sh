@@ -59,9 +59,33 @@ told() {
 
 # refuses REGEX ARG...: one line of an error
 refuses() {
-	"$agent" "${@:2}" > "$tmp/said" 2>&1
+	timeout 60 "$agent" "${@:2}" > "$tmp/said" 2>&1
 	[ $? = 2 ] && [ "$(wc -l < "$tmp/said")" = 1 ] &&
 		grep -qE "^error: .*$1" "$tmp/said"
+}
+
+# one_device: of the unit itself, and when its module has been loaded
+one_device() {
+	local path
+
+	path=$(sed -n 's/^#define EPF_DEVICE "\(.*\)"/\1/p' \
+		"$top/include/uapi/linux/epochfilter.h")
+	grep -qx 'DevicePolicy=closed' "$tmp/epfagent.service" &&
+		[ "$(grep '^DeviceAllow=' "$tmp/epfagent.service")" = \
+			"DeviceAllow=$path rw" ] &&
+		grep -qx "Wants=modprobe@epochfilter.service" "$tmp/epfagent.service" &&
+		grep -qx "After=modprobe@epochfilter.service" "$tmp/epfagent.service"
+}
+
+# without_libsystemd: make says so in one line; no agent and no units
+without_libsystemd() {
+	mkdir -p "$tmp/include/systemd"
+	echo '#error none' > "$tmp/include/systemd/sd-daemon.h"
+	make -n -C "$top/user" BUILD="$build" DESTDIR="$tmp/root" \
+		CPPFLAGS="-I$tmp/include" CLANG=none install > "$tmp/said" 2>&1 || return
+	[ "$(grep -c 'libsystemd-dev is missing: epfagent is not built' "$tmp/said")" = 1 ] &&
+		! grep -q 'epfagent\.socket\|epfagent\.service\|bin/epfagent\|-o .*epfagent ' \
+			"$tmp/said" && grep -q 'bin/epfctl' "$tmp/said"
 }
 
 # activated: it takes the socket that it is handed over, says that it is ready
@@ -69,8 +93,17 @@ activated() {
 	python3 "$here/activate.py" "$agent"
 }
 
+BUILD_DIE=${EPF_AGENT_BIN:-$build/selftests/agent}/die.so
+env_refuses() {
+	export EPF_NO_LISTEN=1 LD_PRELOAD=$BUILD_DIE
+	refuses "$@"
+	local ret=$?
+	unset EPF_NO_LISTEN LD_PRELOAD
+	[ "$ret" = 0 ] && [ ! -e "$tmp/sock" ]
+}
+
 none='--config /dev/null'
-ktap_plan 14
+ktap_plan 21
 if command -v systemd-analyze > /dev/null; then
 	ktap_check 'systemd reads the units without a word' verified
 	ktap_check 'nor with the drop-in for a GPU' widened
@@ -82,11 +115,9 @@ else
 fi
 ktap_check 'the socket is where clients look for it' alike
 ktap_check 'all settings are in the manual' told
-if ldd "$agent" | grep -q libsystemd; then
-	ktap_check 'it takes a socket, and tells that it is ready' activated
-else
-	ktap_skip 'it takes a socket, and tells that it is ready' 'built without libsystemd'
-fi
+ktap_check 'the unit opens the device of the module, and no other' one_device
+ktap_check 'without libsystemd make says so, and there is no agent' without_libsystemd
+ktap_check 'it takes a socket, and tells that it is ready' activated
 # shellcheck disable=SC2086 # two words
 {
 	ktap_check 'a bad number' refuses "--jobs '0'" $none --jobs 0
@@ -97,8 +128,23 @@ fi
 	ktap_check 'a watch without a filter' refuses 'DIR=FILTER' $none --watch /tmp
 	ktap_check 'a watch with an unknown option' refuses "'x'" $none \
 		--watch /tmp=f:x
+	ktap_check 'a mode that results cannot have' refuses "mode=1777" $none \
+		--watch /tmp=f:mode=1777
+	ktap_check 'nor one that keeps their owner out' refuses "mode=440" $none \
+		--watch /tmp=f:mode=440
+	ktap_check 'a group of results that there is not' refuses 'no such group' $none \
+		--watch /tmp=f:group=no-such-group
+	ktap_check 'a path that needs a backslash' refuses "before a '=' or ':'" $none \
+		--watch '/tmp\=f'
 	ktap_check 'no configuration file' refuses "$tmp/none" --config "$tmp/none"
 	ktap_check 'no place for the socket' refuses "$tmp/none/sock" $none \
 		--socket "$tmp/none/sock"
+	if [ -e "$BUILD_DIE" ]; then
+		# shellcheck disable=SC2034 # read by the program
+		ktap_check 'a socket that cannot be listened on' env_refuses "$tmp/sock: Address" \
+			$none --socket "$tmp/sock"
+	else
+		ktap_skip 'a socket that cannot be listened on' 'die.so is not built'
+	fi
 }
 ktap_finish

@@ -8,8 +8,10 @@ import contextlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
+import stat
 
 import agent as a
 import tap
@@ -220,7 +222,7 @@ def stuck_verdict():
     put(own, "file.bitmap")
     with watching(dir=own) as (g, own):
         put(own, "file")
-        g.wait_log(rb"file: writing the result: ")
+        g.wait_log(rb"file: \S+: writing the result: ")
         if content(own, "file.bitmap") != files.read("column") or \
                 len(os.listdir(own)) != 3:
             return f"{os.listdir(own)}"
@@ -343,6 +345,13 @@ def check_all(own, names):
     return None
 
 
+def renewed(own):
+    """Is the old result replaced, and whole? The verdict is read once: the
+    agent removes an old one before it writes the new one."""
+    return ((verdict(own, "a") or {}).get("size", 0) > 1 and
+            not strays(own, ["a"]))
+
+
 def killed_at(point, own):
     """Killed before its point-th call that changes something: was it?"""
     died = files.path("died")
@@ -353,9 +362,7 @@ def killed_at(point, own):
     with contextlib.suppress(AssertionError):
         with watching("key-len=12,ages", None, "--step", "512", env=env,
                       dir=own, name="k") as (g, own):
-            a.poll(lambda: g.process.poll() is not None or
-                   verdict(own, "a") and verdict(own, "a")["size"] > 1 and
-                   not strays(own, ["a"]))
+            a.poll(lambda: g.process.poll() is not None or renewed(own))
             g.stop()
     return os.path.exists(died)
 
@@ -434,6 +441,71 @@ def stops():
     return None if not status and left == ["sparse"] else f"{status}, {left}"
 
 
+def modes():
+    """For the agent alone, unless a mode and a group are set."""
+    gid = 65533 if not os.getuid() else os.getgid()
+    faults = []
+    for option, want in (("", (0o600, None)), (f",mode=644,group={gid}", (0o644, gid))):
+        with watching("key-len=12,ages" + option) as (g, own):
+            put(own, "x")
+            wait(own, "x")
+            for end in (".bitmap", ".ages", ".audit.json"):
+                st = os.stat(os.path.join(own, "x" + end))
+                got = stat.S_IMODE(st.st_mode), st.st_gid if want[1] else None
+                if got != want:
+                    faults.append(f"{option} {end}: {got}")
+    return "\n".join(faults) or None
+
+
+def quoted():
+    """Paths with the characters that separate, behind a backslash."""
+    own, snap = files.path("a=b:c\\d"), files.path("s:n=p\\q")
+    os.makedirs(own, exist_ok=True)
+    shutil.copy(files.path("snap"), snap)
+
+    def quote(path):
+        return re.sub(r"([\\=:])", r"\\\1", path)
+    with a.Agent(files.dir, "--watch", f"{quote(own)}={quote(snap)}:key-len=12,ages",
+                 name="q") as g:
+        put(own, "x")
+        wait(own, "x")
+        watches = g.status()["watches"]
+    fault = whole(own, "x")
+    shutil.rmtree(own)
+    return fault or (None if watches == [{"dir": own, "filter": snap}] else f"{watches}")
+
+
+def logged():
+    """Into the journal with priorities; each file by its name, each failure by what
+    was wrong."""
+    own = files.path("logged")
+    os.makedirs(own, exist_ok=True)
+    put(own, "good")
+    with open(os.path.join(own, "bad"), "wb") as f:
+        f.write(b"x" * 13)
+    with open(files.path("j.log"), "wb") as f:  # the agent's, before it is there
+        st = os.fstat(f.fileno())
+    snap = files.path("snap")
+    g = a.Agent(files.dir, "--watch", f"{own}={snap}:key-len=12,ages",
+                env={"JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}"}, name="j")
+    try:
+        g.wait_log(rb"^<6>epfagent ")
+        wait(own, "good")
+        why = wait(own, "bad")["error"]
+    finally:
+        g.stop()
+    text = g.text().decode()
+    shutil.rmtree(own)
+    for line in (rf"<6>{own}/good: {snap}: {KEYS} keys, \d+ present, by \w+",
+                 rf"<4>warning: {own}/bad: {snap}: {re.escape(why)}"):
+        if not re.search(f"^{line}$", text, re.M):
+            return f"no {line} in {text}"
+    if why == os.strerror(22) or "user -1" in text or "user 4294967295" in text:
+        return text
+    other = [line for line in text.splitlines() if not re.match("<[346]>", line)]
+    return f"{other}" if other else None
+
+
 CASES = [
     ("files that are written, moved there, or there already", comes),
     ("what is no input", no_input),
@@ -444,6 +516,9 @@ CASES = [
     ("a verdict that cannot be removed", stuck_verdict),
     ("a target that is not there is a verdict", no_target),
     ("records and their rows", with_records),
+    ("permissions and group of results", modes),
+    ("paths with '=', ':' and a backslash", quoted),
+    ("what the log says of files, with priorities", logged),
     ("a file that changes while it is audited", changes_meanwhile),
     ("one agent has a directory", one_agent),
     ("a directory where files are no data", no_data_there),

@@ -7,7 +7,9 @@ cd "$(dirname "$0")/../.." || exit 1
 . selftests/core/says.sh
 
 CC=${CC:-cc}
+lib=${BUILD:-build}/user/libepf.a
 command -v "$CC" > /dev/null || ktap_skip_all "no $CC"
+[ -e "$lib" ] || ktap_skip_all "$lib is not built"
 case $(uname -m) in x86_64) ;; *) ktap_skip_all 'no vector engines here' ;; esac
 avx2=$(grep -owm 1 avx2 /proc/cpuinfo)
 # Variants that are ended leave their files.
@@ -16,13 +18,23 @@ TMPDIR=$tmp
 export TMPDIR
 ktap_cleanup rm -rf "$tmp"
 
-# usage: build PROGRAM FILE EDIT; an edit that changes nothing is an error
+# usage: sources FILE: what the edit of FILE is compiled into, in $tmp/audit
+sources() {
+	case $1 in
+	*.h) grep -l "\"$1\"" "$tmp"/audit/*.c ;;
+	*) echo "$tmp/audit/$1" ;;
+	esac
+}
+
+# usage: build PROGRAM FILE EDIT; an edit that changes nothing is an error. The
+# linker takes from libepf what the edited files do not define.
 build() {
 	rm -rf "$tmp/audit" && cp -r user/libepf/audit "$tmp/" || return
 	sed -i "$3" "$tmp/audit/$2" || return
 	! cmp -s "user/libepf/audit/$2" "$tmp/audit/$2" || return
+	# shellcheck disable=SC2046 # a list
 	"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -Iuser/libepf -Iinclude -Iinclude/uapi \
-		"selftests/audit/$1.c" "$tmp"/audit/*.c user/libepf/copy.c user/libepf/dev.c \
+		"selftests/audit/$1.c" $(sources "$2") "$lib" \
 		-o "$tmp/$1" -lxxhash -lm -pthread
 }
 

@@ -59,6 +59,7 @@ static __u64 word(__u64 n)
 /* An epf_snap_fill_fn. @ctx: MiB. */
 static int fill(void *ctx, int fd, struct epf_snap_header *h)
 {
+	static const struct epf_key_desc unknown;
 	static __u64 chunk[CHUNK];
 	__u64 words = *(const __u64 *)ctx << 20 >> 3;
 	XXH3_state_t *sum = XXH3_createState();
@@ -66,11 +67,12 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 
 	need(sum != NULL, "no memory");
 	XXH3_64bits_reset(sum);
+	epf_snap_describe(h, &unknown);
 	for (at = 0; at < words; at += CHUNK) {
 		for (i = 0; i < CHUNK; i++)
 			chunk[i] = word(at + i);
 		XXH3_64bits_update(sum, chunk, sizeof(chunk));
-		need(!epf_snap_put(fd, chunk, sizeof(chunk), at * 8),
+		need(!epf_snap_put(fd, h, chunk, sizeof(chunk), at * 8),
 		     "the snapshot cannot be written");
 	}
 	*h = (struct epf_snap_header){
@@ -83,7 +85,7 @@ static int fill(void *ctx, int fd, struct epf_snap_header *h)
 			    .limit_ppt = EPF_RATE_ONE },
 	};
 	XXH3_freeState(sum);
-	return epf_snap_finish(fd, h);
+	return epf_snap_finish(fd, h, &unknown);
 }
 
 static void make_files(__u64 n, __u64 mib)

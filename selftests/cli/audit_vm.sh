@@ -101,7 +101,7 @@ claim 'by itself, few keys are asked in place' \
 claim 'and it says so' placed live
 epf -j audit audit-4 "$tmp/column" --key-len 8 --engine scalar
 claim 'epochs have their times; the filter its estimate' \
-	json 'all(a["began_ns"] > 0 for a in d["ages"]) and
+	json 'all(a["began_ago_ns"] > 0 for a in d["ages"]) and
 		d["asked"]["epoch_after"] == d["asked"]["epoch"] and
 		d["asked"]["fpr"] <= 1e-4 and d["present"] >= 4000'
 

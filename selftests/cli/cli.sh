@@ -6,11 +6,16 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 194
+ktap_plan 233
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
 gives 0 'verbs:.*plan .*doctor' --help
+gives 0 '^usage: epfctl plan ' help plan
+gives 0 '^usage: epfctl list ' ls --help
+gives 0 '^usage: epfctl list ' help ls
+fails "unknown verb 'frobnicate'" help frobnicate
+fails "one argument too many" help plan create
 for verb in plan create list show destroy insert test rotate clear swap \
 	save restore merge audit watch metrics doctor; do
 	gives 0 "^usage: epfctl $verb" $verb --help
@@ -33,6 +38,16 @@ fails 'one argument too many' list all
 # Numbers
 gives 0 'insertions' plan --window 1
 gives 0 'window +count: 1000000 insertions' plan -W 1e6
+gives 0 'pace +up to 3.33e\+07 insertions/s' plan -W 1e6 --rate 30M
+gives 0 '"max_rate":33333333,' -j plan -W 1e6
+too_fast() {
+	epf plan "${@:2}"
+	[ "$status" = 0 ] && grep -q "^warning: .* $1" "$tmp/err"
+}
+claim 'a window that is filled within a grace period: a warning' \
+	too_fast '--window 150000' -W 1e5 --rate 5M
+claim 'one of time that is as short, too' too_fast '--time 30ms' -T 29ms --rate 1M
+gives 0 'time: 30 ms' plan -T 30ms --rate 1M
 gives 0 'window +count: 1500000 insertions' plan -W 1.5M
 gives 0 'window +count: 7 insertions' plan -W 7 --budget 0.5
 for bad in -5 0x10 ten 1x '' ' 1' inf nan 1e; do
@@ -51,7 +66,12 @@ fails 'is out of range' plan -W 1M --budget 0
 fails 'is out of range' plan -W 1M --budget 1.5
 fails 'is out of range' plan -W 1M --budget 1e-400
 fails 'is not a rate' plan -W 1M --budget 1/2
-fails 'out of range: --budget is 1e-9' plan -W 1M --budget 1e-10
+fails '--budget 1e-10 is out of range: 1e-9 to 0.5$' plan -W 1M --budget 1e-10
+fails '--budget 1e-12 is out of range' plan -W 1M -b 1e-12
+fails '--budget 0.9 is out of range' plan -W 1M -b 0.9
+fails '--memory 1 B is too small: the smallest filter takes 4 KiB$' \
+	plan -W 1M --memory 1
+fails '--lines-per-key 3: it is 1, 2 or 4$' plan -W 1M --lines-per-key 3
 gives 0 'budget +1e-08' plan -W 1M --budget 0.000001%
 fails 'no number per second' plan -T 10s --rate fast
 fails 'no number per second' plan -T 10s --rate 1e-400
@@ -241,13 +261,44 @@ change_anywhere() {
 
 	for ((at = 0; at < size; at += at < 300 ? 3 : 257)); do
 		cp "$tmp/good" "$tmp/snap"
-		printf '\xa5' | dd of="$tmp/snap" bs=1 seek="$at" conv=notrunc \
-			status=none
+		flip "$tmp/snap" "$at"
 		refused "$tmp/snap" "$1" || return
 	done
 }
 claim 'a snapshot with any byte changed is refused' change_anywhere \
 	'corrupt|not a snapshot|version'
+
+# What its keys are made of
+gives 0 'keys +not recorded' show --file "$tmp/good"
+while read -r desc text; do
+	mksnap --keys "$desc" "$tmp/keyed"
+	gives 0 "keys +$text"$'\037' show --file "$tmp/keyed"
+done <<- KEYS
+	1,0,0,0 text or bytes
+	2,0,0,0 packets \(--key frame\)
+	2,1,3,64 packets \(--key packet --no-mac --no-vlan --bytes 64\)
+	2,2,4,0 packets \(--key flow --nonip frame\)
+	3,0,0,0 IP addresses of 4 or 16 bytes
+	4,0,0,0 digests
+	5,0,0,0 of several kinds
+KEYS
+# nothing that no key has: kinds, options of other keys, bits beyond
+for desc in 0,0,0,0 6,0,0,0 255,0,0,0 1,1,0,0 1,0,1,0 5,0,0,1 2,3,0,0 2,0,1,0 \
+	2,1,4,0 2,2,1,0 2,2,0,64 2,1,32768,0 3,0,0,4 4,255,65535,4294967295; do
+	mksnap --keys $desc "$tmp/keyed"
+	fails 'keys of a kind that no filter can have' show --file "$tmp/keyed"
+done
+mksnap --keys 1,0,0,0 "$tmp/keyed"
+cp "$tmp/good" "$tmp/plain"
+cp "$tmp/keyed" "$tmp/good"
+size=$(stat -c %s "$tmp/good")
+claim 'one that says it, cut at any place, is refused' cut_anywhere
+claim 'and with any byte changed' change_anywhere \
+	'corrupt|not a snapshot|version|keys of a kind'
+head -c 288 "$tmp/good" > "$tmp/snap"
+tail -c +297 "$tmp/good" >> "$tmp/snap"
+claim 'and without what it says' refused "$tmp/snap" 'corrupt|truncated'
+cp "$tmp/plain" "$tmp/good"
 
 # Of an owned kind
 mksnap --dict "$tmp/dict"

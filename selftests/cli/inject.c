@@ -14,6 +14,7 @@
  *	disk:N:kill	SIGKILL before it, in the middle of a write
  *	disk:N:int	SIGINT before it
  *	disk:N:cut	the power fails before it: see power_cut()
+ *	io:N:short	transfer of data, in or out: half of it, and no error
  *	agent:N:int	connecting to an agent: SIGINT before it
  *   EPF_LIE=file|dir syncing that does nothing and says it did
  *
@@ -40,7 +41,7 @@
 
 #define LINE_BYTES 64u
 
-enum what { NONE, ALLOC, IOCTL, DISK, AGENT };
+enum what { NONE, ALLOC, IOCTL, DISK, AGENT, IO };
 
 static enum what kind; /* NONE: not in main(), or no fault wanted */
 static int countdown;
@@ -146,15 +147,35 @@ void *realloc(void *old, size_t bytes)
 }
 
 /* Writing */
-int mkostemp(char *template, int flags)
+static void full_path(char *to, int dir, const char *name)
 {
-	int (*real)(char *, int) = dlsym(RTLD_NEXT, "mkostemp");
+	char self[32];
+	ssize_t n;
 
-	if (disk_step())
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", dir);
+	n = syscall(SYS_readlink, self, to, PATH_MAX);
+	if (n < 0)
+		abort();
+	snprintf(to + n, PATH_MAX - (size_t)n, "/%s", name);
+}
+
+int openat(int dir, const char *name, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+	int fd;
+
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	if (flags & O_EXCL && disk_step())
 		return -1;
-	disk.fd = real(template, flags);
-	strcpy(disk.temp, template);
-	return disk.fd;
+	fd = (int)syscall(SYS_openat, dir, name, flags, mode);
+	if (flags & O_EXCL && fd >= 0) {
+		disk.fd = fd;
+		full_path(disk.temp, dir, name);
+	}
+	return fd;
 }
 
 int fallocate(int fd, int mode, off_t at, off_t bytes)
@@ -162,6 +183,27 @@ int fallocate(int fd, int mode, off_t at, off_t bytes)
 	if (disk_step())
 		return -1;
 	return (int)syscall(SYS_fallocate, fd, mode, at, bytes);
+}
+
+/* Bytes of a transfer that are carried out. */
+static size_t carried(size_t bytes)
+{
+	return bytes > 1 && strikes(IO) ? bytes / 2 : bytes;
+}
+
+ssize_t read(int fd, void *to, size_t bytes)
+{
+	return syscall(SYS_read, fd, to, carried(bytes));
+}
+
+ssize_t pread(int fd, void *to, size_t bytes, off_t at)
+{
+	return syscall(SYS_pread64, fd, to, carried(bytes), at);
+}
+
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+	return syscall(SYS_write, fd, data, carried(bytes));
 }
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
@@ -173,7 +215,7 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 	if (disk_step())
 		return -1;
 	disk.synced = false;
-	return syscall(SYS_pwrite64, fd, data, bytes, at);
+	return syscall(SYS_pwrite64, fd, data, carried(bytes), at);
 }
 
 int fsync(int fd)
@@ -189,17 +231,17 @@ int fsync(int fd)
 	return 0;
 }
 
-int rename(const char *from, const char *to)
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
 	if (disk_step())
 		return -1;
+	full_path(disk.target, to_dir, to);
 	snprintf(path_old, sizeof(path_old), "%s/.replaced",
 		 setting("EPF_FAKE"));
 	unlink(path_old);
-	if (link(to, path_old))
+	if (link(disk.target, path_old))
 		path_old[0] = 0;
-	strcpy(disk.target, to);
-	return (int)syscall(SYS_rename, from, to);
+	return (int)syscall(SYS_renameat, from_dir, from, to_dir, to);
 }
 
 /* Closing keeps a name of the file for power_cut(). */
@@ -399,13 +441,13 @@ static int (*real_main)(int argc, char **argv, char **envp);
 static int counted_main(int argc, char **argv, char **envp)
 {
 	static const char *const names[] = { "", "alloc", "ioctl",
-						     "disk", "agent" };
+						     "disk", "agent", "io" };
 	char name[16], action;
 	int nr, i;
 
 	if (sscanf(setting("EPF_FAULT"), "%15[a-z]:%d:%c", name, &nr,
 		   &action) == 3) {
-		for (i = ALLOC; i <= AGENT; i++)
+		for (i = ALLOC; i <= IO; i++)
 			if (!strcmp(name, names[i]))
 				kind = (enum what)i;
 		countdown = nr;

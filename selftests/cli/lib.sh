@@ -40,11 +40,12 @@ needs_module() {
 		ktap_skip_all 'the module does not load'
 }
 
-# verdict DESCRIPTION GOOD: one test line.
+# verdict DESCRIPTION GOOD: one test line. A statistical claim is made with
+# chance=1e-9 before it: how often it fails by luck.
 verdict() {
 	local name
 
-	name=$(printf '%.100s' "$1" | tr '\n\033#' '???')
+	name=$(printf '%.100s' "$1" | tr '\n\033#' '???')${chance:+ # chance $chance}
 	if [ "$2" = yes ]; then
 		ktap_ok "$name"
 	else
@@ -83,6 +84,15 @@ fails() {
 		[ "$(wc -l < "$tmp/err")" = 1 ] &&
 		grep -qE -- "^error: .*$regex" "$tmp/err" && good=yes
 	verdict "$* -> error" $good
+}
+
+# flip FILE AT: another value in the byte at AT
+flip() {
+	local byte
+
+	byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+	printf "\\x$(printf %x $((byte ^ 0xa5)))" | \
+		dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
 # mksnap FILE [FAULT]: see mksnap.c.

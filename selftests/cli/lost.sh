@@ -37,7 +37,7 @@ injected '' save small "$tmp/old"
 injected '' save big "$tmp/new"
 "$EPFCTL" show --file "$tmp/new" > /dev/null && [ "$(stat -c %s "$tmp/new")" \
 	-gt 2000000 ] || ktap_skip_all 'the preloaded device does not work'
-ktap_plan 28
+ktap_plan 31
 
 mkhost "$tmp/host1" && mkhost "$tmp/host2" id=2 || exit 1
 
@@ -133,6 +133,32 @@ lie() {
 export EPF_LIE=
 claim 'a save that did not sync its contents would be found out' lie file
 claim 'a save that did not sync the directory would be found out' lie dir
+
+# Each transfer of data is short once, and goes on after
+short_each() {
+	local n
+
+	for ((n = 1; n < max_faults; n++)); do
+		reset_file
+		injected "io:$n:short" "$@"
+		[ -e "$struck" ] || break
+		[ "$status" = 0 ] && [ ! -s "$tmp/err" ] || return
+		[ "$1" != save ] || { is_new && alone; } || return
+		cmp -s "$tmp/out" "$tmp/first" || return
+	done
+	[ "$n" -gt 1 ] && [ "$n" -lt "$max_faults" ]
+}
+short() {
+	reset_file
+	injected '' "$@"
+	cp "$tmp/out" "$tmp/first"
+	short_each "$@"
+}
+claim 'save: each short write goes on: the new file' \
+	short save big "$tmp/dir/snap"
+claim 'show --file: a short read' short show --file "$tmp/old"
+claim 'merge: short reads and writes' \
+	short merge -o "$tmp/dir/merged" "$tmp/host1" "$tmp/host2"
 
 # A limit on file sizes
 too_large() {

@@ -7,7 +7,7 @@
 
 mkhost "$tmp/a" id=1 epoch=58 ||
 	ktap_skip_all 'mkhost.c needs a compiler and libxxhash-dev'
-ktap_plan 55
+ktap_plan 60
 
 # refuses REGEX WHAT=NUMBER...: a second host that differs so
 refuses() {
@@ -59,6 +59,21 @@ claim 'another host does' eval '! cmp -s <(lines "$tmp/ab") <(lines "$tmp/one")'
 # What does not go together
 refuses "another hash key than .*/a: create filters that are to be merged with the same --key" key=2
 refuses 'another hash than .*--strict, or neither' hash=1
+# made DESCRIPTION KIND KIND KIND: what two make together, 1 bytes, 2 frames
+made() {
+	mkhost "$tmp/p" id=1 made="$2"
+	mkhost "$tmp/q" id=2 made="$3"
+	epf merge -o "$tmp/pq" "$tmp/p" "$tmp/q" && epf -j show --file "$tmp/pq"
+	claim "$1" json "d['keys']['kind'] == '$4'"
+}
+made 'keys of one kind make keys of it' 1 1 bytes
+made 'what one does not tell is not told' 1 0 unknown
+made 'also where it is the first' 0 2 unknown
+made 'several kinds stay several' 5 1 mixed
+mkhost "$tmp/p" id=1 made=1
+mkhost "$tmp/q" id=2 made=2
+fails "/q and .*/p have keys that are made of different things .*merge those" \
+	merge -o "$tmp/pq2" "$tmp/p" "$tmp/q"
 refuses 'other lines, or lines or bits a key, than' lines=128
 refuses 'other lines, or lines or bits a key, than' bits=11
 refuses 'another window than .*same --time' window=60

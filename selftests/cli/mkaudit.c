@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mkaudit DIR N: a snapshot, N keys in all formats that are asked for, and what
- * is to come out, by a plain account of what was inserted when. In DIR:
+ * mkaudit DIR N [KEY]: a snapshot, N keys in all formats that are asked for, and
+ * what is to come out, by a plain account of what was inserted when. KEY is the
+ * first half of the hash key. In DIR:
  *
  *   snap                 the snapshot
+ *   snap.KIND            the same, which says that its keys are made so:
+ *                        frame, packet, flow, bytes, address, digest, mixed
  *   digests, column      N digests; N keys of KEY_LEN bytes
  *   keys.csv, keys.json  the same keys, the second field; member "key"
  *   keys.pcap            N frames, key i in frame i
@@ -30,7 +33,7 @@
 #define LAST 40u
 #define LINES_PER_KEYS 4u /* one line for so many keys */
 
-static const struct epf_hash hash = { .key = { 11, 12 } };
+static struct epf_hash hash = { .key = { 11, 12 } };
 
 /**
  * struct maker - what is made
@@ -126,7 +129,8 @@ static void end(FILE *f)
 	check(!ferror(f) && !fclose(f), "writing");
 }
 
-static void write_snap(const struct maker *m, __u64 lines)
+static void write_snap(const struct maker *m, __u64 lines, const char *name,
+		       struct epf_key_desc desc)
 {
 	struct epf_snap_header h = {
 		.magic = EPF_SNAP_MAGIC,
@@ -149,17 +153,49 @@ static void write_snap(const struct maker *m, __u64 lines)
 		.realtime_ns = 1700000000000000000ULL,
 	};
 	size_t bytes = lines * EPF_LINE_BYTES;
-	FILE *f = begin(m, "snap");
+	FILE *f = begin(m, name);
+	struct {
+		struct epf_snap_header h;
+		struct epf_key_desc desc;
+	} head;
 	__u32 age;
 
 	for (age = 0; age < EPF_EPOCHS; age++)
 		h.epochs[(LAST - age) % EPF_EPOCHS].age_ns =
 			age * 10000000000ULL + 5000000000ULL;
 	h.lines_xxh3 = XXH3_64bits(m->f.line, bytes);
-	h.header_xxh3 = XXH3_64bits(&h, sizeof(h));
-	fwrite(&h, sizeof(h), 1, f);
+	if (desc.kind) {
+		h.version = EPF_SNAP_VERSION_DESC;
+		h.header_bytes = sizeof(head);
+	}
+	memcpy(&head.h, &h, sizeof(h));
+	head.desc = desc;
+	head.h.header_xxh3 = XXH3_64bits(&head, h.header_bytes);
+	fwrite(&head, h.header_bytes, 1, f);
 	fwrite(m->f.line, bytes, 1, f);
 	end(f);
+}
+
+static void write_snaps(const struct maker *m, __u64 lines)
+{
+	static const struct {
+		const char *name;
+		struct epf_key_desc desc;
+	} all[] = {
+		{ "snap", { EPF_KEYS_UNKNOWN, 0, 0, 0 } },
+		{ "snap.frame", { EPF_KEYS_PACKET, EPF_PKT_FRAME, 0, 0 } },
+		{ "snap.packet",
+		  { EPF_KEYS_PACKET, EPF_PKT_PACKET, EPF_PKT_NO_MAC, 64 } },
+		{ "snap.flow", { EPF_KEYS_PACKET, EPF_PKT_FLOW, 0, 0 } },
+		{ "snap.bytes", { EPF_KEYS_BYTES, 0, 0, 0 } },
+		{ "snap.address", { EPF_KEYS_ADDRESS, 0, 0, 0 } },
+		{ "snap.digest", { EPF_KEYS_DIGEST, 0, 0, 0 } },
+		{ "snap.mixed", { EPF_KEYS_MIXED, 0, 0, 0 } },
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		write_snap(m, lines, all[i].name, all[i].desc);
 }
 
 static void write_columns(const struct maker *m)
@@ -239,8 +275,10 @@ int main(int argc, char **argv)
 	struct maker m = { .epoch = LAST };
 	__u64 lines;
 
-	if (argc != 3)
+	if (argc != 3 && argc != 4)
 		return 2;
+	if (argc == 4)
+		hash.key[0] = strtoull(argv[3], NULL, 0);
 	m.dir = argv[1];
 	m.n = (__u32)atoi(argv[2]);
 	lines = (m.n / LINES_PER_KEYS + 64) & ~1ULL;
@@ -249,7 +287,7 @@ int main(int argc, char **argv)
 	memset(m.f.line, 0, lines * EPF_LINE_BYTES);
 	m.f.epoch = &m.epoch;
 	fill(&m);
-	write_snap(&m, lines);
+	write_snaps(&m, lines);
 	write_columns(&m);
 	write_texts(&m);
 	write_pcap(&m);

@@ -4,7 +4,7 @@
  * a window of 70 s, full of keys of its own. What: id (of the host, and its keys),
  * keys (in each epoch), ago (it was saved so many ms before the others), off (its
  * epochs end so many ms late), epoch (number), lines, bits, window (s), mode,
- * hash, kind, key, budget (ppt).
+ * hash, kind, key, budget (ppt), made (of which kind of key, enum epf_key_kind).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +19,12 @@
 
 static const char *const whats[] = {
 	"id", "keys", "ago", "off", "epoch", "lines", "bits", "window", "mode",
-	"hash", "kind", "key", "budget",
+	"hash", "kind", "key", "budget", "made",
 };
 enum { ID, PER_EPOCH, AGO, OFF, EPOCH, LINES, BITS, WINDOW, MODE, HASH, KIND,
-	KEY, BUDGET, WHATS };
+	KEY, BUDGET, MADE, WHATS };
 static unsigned long long value[WHATS] = {
-	1, 10, 0, 0, 1000, 64, 10, 70, EPF_MODE_TIME, 0, 0, 1, 100000000,
+	1, 10, 0, 0, 1000, 64, 10, 70, EPF_MODE_TIME, 0, 0, 1, 100000000, 0,
 };
 
 static void take(const char *word)
@@ -79,11 +79,20 @@ static int write_out(const char *path, struct epf_snap_header *h,
 		     const struct epf_line *line)
 {
 	size_t bytes = h->params.nr_lines * sizeof(*line);
+	struct {
+		struct epf_snap_header h;
+		struct epf_key_desc desc;
+	} head = { .desc.kind = (__u8)value[MADE] };
 	FILE *f = fopen(path, "w");
 
+	if (value[MADE]) {
+		h->version = EPF_SNAP_VERSION_DESC;
+		h->header_bytes = sizeof(head);
+	}
 	h->lines_xxh3 = XXH3_64bits(line, bytes);
-	h->header_xxh3 = XXH3_64bits(h, sizeof(*h));
-	return !f || fwrite(h, sizeof(*h), 1, f) != 1 ||
+	memcpy(&head.h, h, sizeof(*h));
+	head.h.header_xxh3 = XXH3_64bits(&head, h->header_bytes);
+	return !f || fwrite(&head, h->header_bytes, 1, f) != 1 ||
 	       fwrite(line, bytes, 1, f) != 1 || fclose(f);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mksnap [--dict] FILE [FAULT]: a snapshot of an empty filter, sound in itself,
- * or one whose checksums are right and whose contents cannot be. Of kind lanes, or
- * dict, whose memory is not any bits.
+ * mksnap [--dict | --keys KIND,KEY,FLAGS,BYTES] FILE [FAULT]: a snapshot of an
+ * empty filter, sound in itself, or one whose checksums are right and whose
+ * contents cannot be. Of kind lanes, or dict, whose memory is not any bits.
+ * --keys: it says that its keys are made so.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -118,6 +119,20 @@ static __u64 sum_of(const void *words, size_t bytes,
 	return sum;
 }
 
+static void describe(struct epf_snap_header *h, struct epf_key_desc *d,
+		     __u32 bytes, const char *arg)
+{
+	unsigned int kind, key, flags;
+
+	h->version = EPF_SNAP_VERSION_DESC;
+	h->header_bytes = bytes;
+	if (sscanf(arg, "%u,%u,%u,%u", &kind, &key, &flags, &d->max_bytes) != 4)
+		exit(2);
+	d->kind = (__u8)kind;
+	d->key = (__u8)key;
+	d->flags = (__u16)flags;
+}
+
 int main(int argc, char **argv)
 {
 	static char lines[LINES * LINE_BYTES];
@@ -142,11 +157,18 @@ int main(int argc, char **argv)
 		.inserts = 123,
 		.realtime_ns = 1700000000000000000ULL,
 	};
+	struct {
+		struct epf_snap_header h;
+		struct epf_key_desc desc;
+	} head = { .desc = { 0 } };
+	bool keys = argc > 3 && !strcmp(argv[1], "--keys");
 	bool dict = argc > 2 && !strcmp(argv[1], "--dict");
 	FILE *f;
 
-	argc -= dict;
-	argv += dict;
+	if (keys)
+		describe(&h, &head.desc, sizeof(head), argv[2]);
+	argc -= dict + 2 * keys;
+	argv += dict + 2 * keys;
 	if (argc < 2 || argc > 3)
 		return 2;
 	if (dict)
@@ -157,9 +179,10 @@ int main(int argc, char **argv)
 			      XXH3_64bits(lines, sizeof(lines));
 	if (argc == 3 && !dict)
 		spoil(&h, argv[2]);
-	h.header_xxh3 = XXH3_64bits(&h, sizeof(h));
+	memcpy(&head.h, &h, sizeof(h));
+	head.h.header_xxh3 = XXH3_64bits(&head, keys ? sizeof(head) : sizeof(h));
 	f = fopen(argv[1], "w");
-	if (!f || fwrite(&h, sizeof(h), 1, f) != 1 ||
+	if (!f || fwrite(&head, keys ? sizeof(head) : sizeof(h), 1, f) != 1 ||
 	    (dict && (fwrite(&owned, sizeof(owned), 1, f) != 1 ||
 		      fwrite(words, sizeof(words), 1, f) != 1)) ||
 	    (!dict && fwrite(lines, sizeof(lines), 1, f) != 1) || fclose(f))

@@ -34,6 +34,11 @@ static const struct field fields[] = {
 	F(epf_create, key) F(epf_create, id) F(epf_create, reserved)
 	F(epf_create, shape) END(epf_create, 176)
 
+	F(epf_key_desc, kind) F(epf_key_desc, key) F(epf_key_desc, flags)
+	F(epf_key_desc, max_bytes) END(epf_key_desc, 8)
+	F(epf_describe, size) F(epf_describe, flags) F(epf_describe, desc)
+	END(epf_describe, 16)
+
 	F(epf_shape, all) END(epf_shape, 64)
 
 	F(epf_shape_ge, segment_bits) F(epf_shape_ge, epochs)
@@ -87,7 +92,7 @@ static const struct field fields[] = {
 	F(epf_info, covered_ns) F(epf_info, fpr_ppt) F(epf_info, age_ns)
 	F(epf_info, stats) F(epf_info, epochs) F(epf_info, shape)
 	F(epf_info, needs) F(epf_info, window_epochs) F(epf_info, slices)
-	F(epf_info, waits) END(epf_info, 608)
+	F(epf_info, waits) F(epf_info, desc) END(epf_info, 616)
 
 	F(epf_batch, size) F(epf_batch, flags) F(epf_batch, count)
 	F(epf_batch, key_len) F(epf_batch, keys) F(epf_batch, lens)
@@ -114,7 +119,7 @@ static const struct field fields[] = {
 
 	F(epf_snap, size) F(epf_snap, flags) F(epf_snap, pin_ns)
 	F(epf_snap, header) F(epf_snap, journal)
-	F(epf_snap, now_ns) END(epf_snap, 320)
+	F(epf_snap, now_ns) F(epf_snap, desc) END(epf_snap, 328)
 
 	F(epf_snap_slice, words) F(epf_snap_slice, begin_ns)
 	F(epf_snap_slice, since) F(epf_snap_slice, until)
@@ -134,7 +139,7 @@ static const struct field fields[] = {
 	F(epf_snap_read, data) END(epf_snap_read, 32)
 
 	F(epf_restore, size) F(epf_restore, flags) F(epf_restore, header)
-	F(epf_restore, lines) END(epf_restore, 304)
+	F(epf_restore, lines) F(epf_restore, desc) END(epf_restore, 312)
 
 	F(epf_journal_args, size) F(epf_journal_args, flags)
 	F(epf_journal_args, order) F(epf_journal_args, shards)
@@ -161,21 +166,22 @@ static const struct {
 	{ "EPF_IOC_LIST", EPF_IOC_LIST, 0xc018ef02 },
 	{ "EPF_IOC_OPEN", EPF_IOC_OPEN, 0x4030ef03 },
 	{ "EPF_IOC_SWAP", EPF_IOC_SWAP, 0x4058ef04 },
-	{ "EPF_IOC_INFO", EPF_IOC_INFO, 0xc260ef10 },
+	{ "EPF_IOC_INFO", EPF_IOC_INFO, 0xc268ef10 },
 	{ "EPF_IOC_TEST", EPF_IOC_TEST, 0xc038ef11 },
 	{ "EPF_IOC_INSERT", EPF_IOC_INSERT, 0xc038ef12 },
 	{ "EPF_IOC_TEST_AND_INSERT", EPF_IOC_TEST_AND_INSERT, 0xc038ef13 },
 	{ "EPF_IOC_ROTATE", EPF_IOC_ROTATE, 0xc018ef14 },
 	{ "EPF_IOC_CLEAR", EPF_IOC_CLEAR, 0xef15 },
 	{ "EPF_IOC_KEY", EPF_IOC_KEY, 0xc018ef16 },
-	{ "EPF_IOC_SNAP_BEGIN", EPF_IOC_SNAP_BEGIN, 0xc140ef17 },
-	{ "EPF_IOC_SNAP_END", EPF_IOC_SNAP_END, 0xc140ef18 },
-	{ "EPF_IOC_RESTORE", EPF_IOC_RESTORE, 0x4130ef19 },
+	{ "EPF_IOC_SNAP_BEGIN", EPF_IOC_SNAP_BEGIN, 0xc148ef17 },
+	{ "EPF_IOC_SNAP_END", EPF_IOC_SNAP_END, 0xc148ef18 },
+	{ "EPF_IOC_RESTORE", EPF_IOC_RESTORE, 0x4138ef19 },
 	{ "EPF_IOC_JOURNAL", EPF_IOC_JOURNAL, 0xc028ef1a },
 	{ "EPF_MMAP_JOURNAL", EPF_MMAP_JOURNAL, 1UL << 40 },
 	{ "EPF_JOURNAL_INSERT", EPF_JOURNAL_INSERT, 1 },
 	{ "EPF_JOURNAL_ROTATE", EPF_JOURNAL_ROTATE, 2 },
 	{ "EPF_IOC_SNAP_READ", EPF_IOC_SNAP_READ, 0x4020ef1b },
+	{ "EPF_IOC_DESCRIBE", EPF_IOC_DESCRIBE, 0xc010ef1c },
 	{ "EPF_MODE_COUNT", EPF_MODE_COUNT, 0 },
 	{ "EPF_MODE_TIME", EPF_MODE_TIME, 1 },
 	{ "EPF_MODE_EITHER", EPF_MODE_EITHER, 2 },
@@ -195,11 +201,28 @@ static const struct {
 	{ "EPF_PKT_FRAME", EPF_PKT_FRAME, 0 },
 	{ "EPF_PKT_PACKET", EPF_PKT_PACKET, 1 },
 	{ "EPF_PKT_FLOW", EPF_PKT_FLOW, 2 },
+	{ "EPF_PKT_PASS_CONTROL", EPF_PKT_PASS_CONTROL, 8 },
+	{ "EPF_CONTROL", EPF_CONTROL, 4096 },
+	{ "EPF_CONTROL_RESERVED_MAC", EPF_CONTROL_RESERVED_MAC, 1 },
+	{ "EPF_CONTROL_ND", EPF_CONTROL_ND, 2 },
+	{ "EPF_CONTROL_GROUP_MEMBER", EPF_CONTROL_GROUP_MEMBER, 3 },
+	{ "EPF_CONTROL_DHCP", EPF_CONTROL_DHCP, 4 },
+	{ "EPF_CONTROL_BFD", EPF_CONTROL_BFD, 5 },
+	{ "EPF_CONTROL_OSPF", EPF_CONTROL_OSPF, 6 },
+	{ "EPF_CONTROL_VRRP", EPF_CONTROL_VRRP, 7 },
+	{ "EPF_CONTROL_LOCAL_GROUP", EPF_CONTROL_LOCAL_GROUP, 8 },
 	{ "EPF_LINK_ETHER", EPF_LINK_ETHER, 0 },
 	{ "EPF_LINK_IP", EPF_LINK_IP, 1 },
 	{ "EPF_LINK_SLL", EPF_LINK_SLL, 2 },
 	{ "EPF_LINK_SLL2", EPF_LINK_SLL2, 3 },
 	{ "EPF_SNAP_VERSION", EPF_SNAP_VERSION, 1 },
+	{ "EPF_SNAP_VERSION_DESC", EPF_SNAP_VERSION_DESC, 2 },
+	{ "EPF_KEYS_UNKNOWN", EPF_KEYS_UNKNOWN, 0 },
+	{ "EPF_KEYS_BYTES", EPF_KEYS_BYTES, 1 },
+	{ "EPF_KEYS_PACKET", EPF_KEYS_PACKET, 2 },
+	{ "EPF_KEYS_ADDRESS", EPF_KEYS_ADDRESS, 3 },
+	{ "EPF_KEYS_DIGEST", EPF_KEYS_DIGEST, 4 },
+	{ "EPF_KEYS_MIXED", EPF_KEYS_MIXED, 5 },
 };
 
 /* Each field begins where the one before it ended. */

@@ -26,7 +26,9 @@ static inline void tap_skip_all(const char *reason)
 	printf("TAP version 13\n1..0 # SKIP %s\n", reason);
 }
 
-/* One claim. Return: @good. */
+/* One claim. A statistical one ends with "# chance 1e-9", how often it fails by
+ * luck (docs/TESTING.md). Return: @good.
+ */
 __attribute__((format(printf, 2, 3)))
 static inline bool tap_ok(bool good, const char *claim, ...)
 {

@@ -25,7 +25,7 @@ build() {
 	! cmp -s "cuda/$file" "$tmp/cuda/$file" || return
 	shift 3
 	set -- ${1:+"$@"}
-	for unit in insert probe query rotate tally window; do
+	for unit in insert probe query ready rotate tally window; do
 		case " $* " in
 		*" $unit "*) compile $FLAGS -c "$tmp/cuda/$unit.cu" -o "$tmp/$unit.o" || return ;;
 		*) cp "$built/$unit.o" "$tmp/" || return ;;

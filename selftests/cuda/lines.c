@@ -139,10 +139,11 @@ static void insert_late(struct sim *s, struct journal *j, __u64 digest,
 {
 	__u64 now = s->epoch, lanes = 0;
 	struct epf_probe p;
+	bool grew = false;
 
 	epf_probe(&s->f, digest, &p);
 	for (s->epoch = now - back; s->epoch <= now; s->epoch++)
-		epf_insert_into(&s->f, &p, &lanes);
+		epf_insert_into(&s->f, &p, &lanes, &grew);
 	s->epoch = now;
 	put(j, EPF_JOURNAL_INSERT, now, digest, lanes);
 }

@@ -3,6 +3,8 @@
 hashing. The rules are those of docs/DESIGN.md (guarded epochs, r = 7).
 """
 
+import bisect
+
 R = 7
 
 
@@ -21,20 +23,18 @@ class Window:
         self.first_seen = first_seen
         self.epochs = [set()]  # newest first
         self.inserted = 0
-        self.now = self.start = None
+        self.start = None
 
     def rotate(self):
         self.epochs = [set()] + self.epochs[:R]
         self.inserted = 0
 
     def tick(self, ns):
-        """A clock that goes back stands still."""
-        if self.now is None:
-            self.now = self.start = ns
-        self.now = max(self.now, ns)
+        """Time does not go back."""
         if not self.span:
             return
-        over = (self.now - self.start) // self.span
+        self.start = ns if self.start is None else self.start
+        over = (ns - self.start) // self.span
         for _ in range(min(over, R + 1)):
             self.rotate()
         self.start += over * self.span
@@ -51,13 +51,71 @@ class Window:
         return there
 
 
+class Clock:
+    """The time that packets have for a window of epochs of @span ns.
+
+    A stamp that goes back has the latest time before it. One that is more than
+    eight epochs ahead jumps: unless the next packet is nearer to it than to the
+    time before, it has that time, too. A first packet more than eight epochs
+    ahead of the second has the time of that one.
+
+    @times: for each packet (does it jump?, its time)
+    @back: steps back in ns
+    @ahead: packets whose stamp is too far ahead
+    """
+
+    def __init__(self, packets, span):
+        stamps = [p.ns for p in packets]
+        reach = 8 * span
+        self.times, self.back, self.ahead = [], [], 0
+        if not stamps:
+            return
+        now = stamps[0]
+        if len(stamps) > 1 and now - stamps[1] > reach:
+            stamps[0] = now = stamps[1]
+            self.ahead += 1
+        for here, after in zip(stamps, stamps[1:] + [None]):
+            jumps = here - now > reach
+            if jumps and after is not None and \
+                    (after < now or here - after > after - now):
+                self.ahead += 1
+            elif here < now:
+                self.back.append(now - here)
+            else:
+                now = here
+            self.times.append((jumps, now))
+
+
 def verdicts(window, packets, key_of=lambda packet: packet.data):
-    """For each packet: is it a repeat? One without a key (None) is not."""
+    """For each packet: is it a repeat? One without a key (None) is not, nor one
+    that jumps.
+    """
     out = []
-    for p in packets:
+    times = Clock(packets, window.span).times if window.span else \
+        [(False, 0)] * len(packets)
+    for p, (jumps, ns) in zip(packets, times):
         key = key_of(p)
-        window.tick(p.ns)
-        out.append(key is not None and window.seen(key))
+        window.tick(ns)
+        out.append(key is not None and window.seen(key) and not jumps)
+    return out
+
+
+def near(packets, apart, first_seen=False, place=None,
+         key_of=lambda packet: packet.data):
+    """For each packet: is there one before it with the same key, whose place is
+    @apart from its own at most? Places are numbers of packets, or @place's.
+    With @first_seen only of those that were kept.
+    """
+    past, out = {}, []
+    for i, p in enumerate(packets):
+        at, key = place(p) if place else i, key_of(p)
+        mine = past.setdefault(key, [])
+        there = bisect.bisect_left(mine, at - apart)
+        repeat = key is not None and there < len(mine) and \
+            mine[there] <= at + apart
+        if not (repeat and first_seen):
+            bisect.insort(mine, at)
+        out.append(repeat)
     return out
 
 

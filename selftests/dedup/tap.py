@@ -27,11 +27,15 @@ def twice(case):
     return tried
 
 
-def run(cases):
+def run(cases, retry=""):
     """Runs all, prints TAP. Returns the exit status: 0, 1, or 4 (all skipped).
+    @retry: what the cases depend on beside the code under test, for which a
+    failure deserves a second attempt (docs/TESTING.md).
     """
     failed = skipped = 0
     print("TAP version 13")
+    if retry:
+        print(f"# retry: {retry}")
     print(f"1..{len(cases)}")
     for i, (name, case) in enumerate(cases, 1):
         try:
@@ -51,5 +55,11 @@ def run(cases):
     return 4 if cases and skipped == len(cases) else 0
 
 
-def main(cases):
-    sys.exit(run(cases))
+def chosen(cases):
+    """All, or those that have one of the arguments in their name."""
+    wanted = sys.argv[1:]
+    return [c for c in cases if not wanted or any(w in c[0] for w in wanted)]
+
+
+def main(cases, retry=""):
+    sys.exit(run(cases, retry))

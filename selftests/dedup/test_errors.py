@@ -361,6 +361,11 @@ OPTIONS = [  # words of the error, options
     (("--bytes",), "--bytes", "0"),
     (("--action", "mark"), "--action", "mark"),
     (("--removed",), "--action", "count", "--removed", "x"),
+    (("--exact", "--filter"), "--exact", "--filter"),
+    (("--exact", "--memory", "2000 packets", "192 KiB"),
+     "--exact", "--memory", "191K"),
+    (("--memory",), "--memory", "16K", "-w", "1s", "--exact"),
+    (("--format", "erf"), "--format", "erf"),
     (("--nonsense",), "--nonsense"),
 ]
 
@@ -374,7 +379,7 @@ def operand_cases():
             return fault
     return bad(["-j", box("in.pcap"), "-"], "standard output") or \
         bad(["--removed", "-", box("in.pcap"), "-"], "standard output") or \
-        bad(["-w", "1", "-", box("out.pcap")], "--rate",
+        bad(["--filter", "-w", "1", "-", box("out.pcap")], "--rate",
             stdin=subprocess.DEVNULL)
 
 
@@ -385,7 +390,8 @@ def fifo():
     left = sorted(os.listdir(BOX))
     end = os.open(box("fifo"), os.O_RDWR)
     os.write(end, get("in.pcap"))
-    run = tool.epfctl("dedup", "-w", "1", box("fifo"), box("out.pcap"))
+    run = tool.epfctl("dedup", "--filter", "-w", "1", box("fifo"),
+                      box("out.pcap"))
     os.close(end)
     return refused(run, left, "--rate")
 
@@ -446,4 +452,4 @@ def cases():
 
 if __name__ == "__main__":
     tool.need_epfctl()
-    tap.main(cases())
+    tap.main(tap.chosen(cases()))

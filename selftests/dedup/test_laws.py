@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
-"""epfctl dedup -D N with key frame: its laws on real and made captures.
+"""epfctl dedup --filter -D N with key frame: its laws on real and made captures.
 
  1. Whatever `editcap -D N` removes is removed.
  2. Whatever else is removed is a true repeat, at most 8 * ceil(N/7) back.
@@ -43,7 +43,7 @@ def loaded(path):
 def law(find, n):
     path = find()
     packets = loaded(path).packets
-    out, report = tool.dedup(path, "-D", n)
+    out, report = tool.filtered(path, "-D", n)
     removed = oracle.align(packets, out.packets)
     if report["packets"]["removed"] != sum(removed):
         return "the report counts otherwise"
@@ -64,7 +64,7 @@ def law_editcap(find, n):
     theirs = oracle.align(packets, by_editcap(path, n).packets)
     if theirs != oracle.editcap(packets, n):
         return "editcap is not what the oracle takes it for"
-    ours = oracle.align(packets, tool.dedup(path, "-D", n)[0].packets)
+    ours = oracle.align(packets, tool.filtered(path, "-D", n)[0].packets)
     missed = [i for i, (a, b) in enumerate(zip(theirs, ours)) if a and not b]
     return f"editcap removes {missed[:5]}, epfctl does not" if missed else None
 
@@ -74,7 +74,7 @@ def law_whole(find, n):
     """Law 3: equal records. (editcap takes minutes for -D 1000000.)"""
     path = find()
     theirs = by_editcap(path, len(loaded(path).packets) + 1)
-    ours, _ = tool.dedup(path, "-D", n)
+    ours, _ = tool.filtered(path, "-D", n)
     if (ours.link, ours.nano) != (theirs.link, theirs.nano):
         return "the headers differ"
     return None if ours.packets == theirs.packets else "the packets differ"
@@ -149,4 +149,4 @@ def cases():
 
 if __name__ == "__main__":
     tool.need_epfctl()
-    tap.main(cases())
+    tap.main(tap.chosen(cases()))

@@ -49,6 +49,11 @@ def dedup(source, *options, out="out.pcap"):
     return pcap.load(tmp(out)), json.loads(run.stdout)
 
 
+def filtered(source, *options, **how):
+    """Likewise, by the filter."""
+    return dedup(source, "--filter", *options, **how)
+
+
 def editcap(source, *options):
     program = shutil.which("editcap")
     if not program:

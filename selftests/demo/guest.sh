@@ -72,8 +72,11 @@ cp "$EPF_DEMO_STREAM" "$tmp/stream.pcap"
 make_pair
 say "epfctl create demo --window $EPF_DEMO_WINDOW --budget $EPF_DEMO_BUDGET"
 "$epfctl" create demo --window "$EPF_DEMO_WINDOW" --budget "$EPF_DEMO_BUDGET"
-say 'epfctl attach demo1 --filter demo --key packet --action drop'
-in_ns receiver "$epfctl" attach demo1 --filter demo --key packet --action drop
+# The receiver only listens, so control packets that come twice are dropped, too.
+set -- attach demo1 --filter demo --key packet --action drop --mirror \
+	--vlan-offload off
+say "epfctl $*"
+in_ns receiver "$epfctl" "$@"
 replay
 in_ns receiver "$epfctl" status demo1
 in_ns receiver "$epfctl" -j status demo1 > "$EPF_OUT/status.json"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Captures of any content through 'epfctl dedup'. What it writes is a capture
- * of the kept packets, whole and in order, that has no repeats any more; where
- * it fails it leaves nothing.
+ * Captures of any content through 'epfctl dedup', by both methods and from and to
+ * both formats. What it writes is a capture of the kept packets, whole and in
+ * order, that has no repeats any more; where it fails it leaves nothing.
  *
  * Input: options in two bytes, see take_ask(); the rest is the file.
  */
@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <epf/window.h>
 
 #include "epfctl/dedup.c"
 
@@ -56,6 +58,8 @@ static void take_ask(struct input *in, struct dedup_ask *ask)
 	ask->key.flags = b & flags[ask->key.key];
 	if (ask->key.key != EPF_PKT_FLOW)
 		ask->key.max_bytes = b & 8 ? 30 + (b >> 4) : 0;
+	ask->method = b & 128 ? METHOD_FILTER : METHOD_ANY;
+	ask->format = !(b & 64) ? -1 : a & 1 ? FORMAT_PCAP : FORMAT_PCAPNG;
 	ask->keep_going = a & 4;
 	ask->strict = a & 8;
 	ask->first_seen = a & 16;
@@ -70,32 +74,49 @@ static void take_ask(struct input *in, struct dedup_ask *ask)
 	ask->max_bytes = 1 << 20;
 }
 
+static int next_packet(struct source *s, struct item *item)
+{
+	int got;
+
+	do
+		got = source_next(s, item);
+	while (got > 0 && !item->is_packet);
+	return got;
+}
+
+/* Stamps are the same but where the formats differ. */
+static bool same_packet(const struct source *a, const struct item *x,
+			const struct source *b, const struct item *y)
+{
+	return x->captured == y->captured && x->length == y->length &&
+	       x->link == y->link &&
+	       (a->is_ng != b->is_ng || x->ns == y->ns) &&
+	       !memcmp(x->data, y->data, x->captured);
+}
+
 /* Is @path the packets of @in in their order, all of them if @all? */
 static __u64 part_of(const char *path, const char *in, bool all)
 {
-	struct capture_in a, b;
-	struct pcap_pkthdr *ha, *hb;
-	const unsigned char *da, *db;
+	struct source a, b;
+	struct item x, y;
 	__u64 n = 0;
 	int more;
 
-	law(!capture_open(&a, path), "what was written can be read");
-	law(!capture_open(&b, in), "what was read can be read again");
-	law(pcap_datalink(a.pcap) == pcap_datalink(b.pcap), "link type");
-	law(a.nano == b.nano, "precision of time");
-	while ((more = capture_next(&a, &ha, &da)) > 0) {
+	law(!source_open(&a, path), "what was written can be read");
+	law(!source_open(&b, in), "what was read can be read again");
+	law(a.is_ng || b.is_ng || (a.nano == b.nano && a.link == b.link),
+	    "link type and precision of time");
+	while ((more = next_packet(&a, &x)) > 0) {
 		do {
-			law(capture_next(&b, &hb, &db) > 0, "a packet of it");
-			law(!all || ha->caplen == hb->caplen, "each of them");
-		} while (ha->caplen != hb->caplen || ha->len != hb->len ||
-			 (__u32)ha->ts.tv_sec != (__u32)hb->ts.tv_sec ||
-			 (__u32)ha->ts.tv_usec != (__u32)hb->ts.tv_usec ||
-			 memcmp(da, db, ha->caplen));
+			law(next_packet(&b, &y) > 0, "a packet of it");
+			law(!all || same_packet(&a, &x, &b, &y),
+			    "each of them");
+		} while (!same_packet(&a, &x, &b, &y));
 		n++;
 	}
 	law(!more, "what was written is whole");
-	capture_close(&a);
-	capture_close(&b);
+	source_close(&a);
+	source_close(&b);
 	return n;
 }
 
@@ -133,6 +154,7 @@ static void judge(const struct dedup_ask *ask, const struct dedup_result *r)
 	again.in = ask->out;
 	again.out = "/dev/null";
 	again.removed = NULL;
+	again.format = -1;
 	law(!run(again, &second, true), "what was written can be read");
 	law(second.read == r->kept, "as many as were written");
 	law(!second.repeats || !ask->window, "no repeats are left");

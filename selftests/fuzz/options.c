@@ -239,6 +239,13 @@ int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *b)
 	return 0;
 }
 
+int epf_filter_describe(int filter, struct epf_key_desc *desc)
+{
+	(void)filter;
+	law(desc->kind <= EPF_KEYS_MAX, "a kind of key");
+	return 0;
+}
+
 int epf_filter_rotate(int filter, __u32 count, __u64 *epoch)
 {
 	(void)filter;
@@ -360,9 +367,11 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 	law(!ask->window != !ask->time_ns, "dedup: one window");
 	law(ask->window <= EPF_INSERTS_MAX && ask->time_ns <= EPF_NS_MAX,
 	    "dedup: a window that is not too long");
-	law(ask->budget > 0 && ask->budget <= 1, "dedup: budget");
+	law(ask->budget >= 1e-9 && ask->budget <= .5, "dedup: budget");
 	law(ask->pps >= 0 && (!ask->pps || ask->time_ns), "dedup: rate");
 	law(ask->max_bytes && ask->in && ask->out, "dedup: files and memory");
+	law(ask->format >= -1 && ask->format <= FORMAT_PCAPNG, "dedup: format");
+	law(ask->method <= METHOD_FILTER, "dedup: method");
 	reporting = out_mode == OUT_TEXT;
 	result->planned.params = some;
 	result->info.params = some;
@@ -371,13 +380,40 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 
 int xdp_attach(const struct xdp_want *want)
 {
-	options_again(&want->opts);
+	struct epf_pkt_opts printed = want->opts;
+
+	law(!epf_pkt_opts_check(&want->opts), "attach: packet options");
+	printed.flags &= (__u16)~EPF_PKT_PASS_CONTROL; /* which --mirror says */
+	options_again(&printed);
 	law(want->id && name_is_sound(want->filter), "attach: filter");
 	law(want->action < EPF_XDP_ACTIONS && want->mode <= XDP_GENERIC,
 	    "attach: kinds");
 	law(!want->mark == (want->action != EPF_XDP_MARK) &&
 	    want->mark <= 0xffffffff - EPF_EPOCHS, "attach: mark");
+	law(want->mirror == !(want->opts.flags & EPF_PKT_PASS_CONTROL),
+	    "attach: control packets are passed but on mirror ports");
+	law(want->mirror || want->action != EPF_XDP_DROP ||
+	    want->opts.key != EPF_PKT_FRAME, "attach: frame on a mirror port");
 	return 0;
+}
+
+int xdp_read(const char *ifname, struct xdp_state *state)
+{
+	(void)ifname;
+	memset(state, 0, sizeof(*state));
+	return 0;
+}
+
+void xdp_show(const char *ifname, const struct xdp_state *state)
+{
+	(void)state;
+	printf("%s\n", ifname);
+}
+
+json_t *xdp_json(const char *ifname, const struct xdp_state *state)
+{
+	(void)ifname;
+	return pkt_json(&state->conf.opts);
 }
 
 int xdp_detach(const char *ifname)

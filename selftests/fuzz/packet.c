@@ -46,14 +46,17 @@ struct answer {
 static void take_opts(struct input *in, struct epf_pkt_opts *o)
 {
 	static const __u16 allowed[] = {
-		[EPF_PKT_FRAME] = 0,
-		[EPF_PKT_PACKET] = EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN,
-		[EPF_PKT_FLOW] = EPF_PKT_NONIP_FRAME,
+		[EPF_PKT_FRAME] = EPF_PKT_PASS_CONTROL,
+		[EPF_PKT_PACKET] = EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN |
+				   EPF_PKT_PASS_CONTROL,
+		[EPF_PKT_FLOW] = EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL,
 	};
 
 	o->key = take(in) % 3;
 	o->link = take(in) % 4;
 	o->flags = take(in) & allowed[o->key];
+	if (o->flags & EPF_PKT_PASS_CONTROL)
+		o->flags &= (__u16)~EPF_PKT_NONIP_FRAME;
 	o->max_bytes = take16(in);
 	if (o->key == EPF_PKT_FLOW)
 		o->max_bytes = 0;
@@ -127,11 +130,38 @@ static bool plain_packet(const struct question *q)
 	       14 + be16(q->frame + 16) <= q->len;
 }
 
+/* Of a plain flow that is to be passed: by addresses or ports. */
+static bool control_flow(const struct question *q)
+{
+	__u32 from = be16(q->frame + 34), to = be16(q->frame + 36);
+	bool dhcp = from == 67 || from == 68 || to == 67 || to == 68;
+	bool bfd = to == 3784 || to == 3785 || to == 4784 || to == 6784 ||
+		   to == 7784;
+
+	if (!(q->o.flags & EPF_PKT_PASS_CONTROL))
+		return false;
+	return (!memcmp(q->frame, "\x01\x80\xc2\0\0", 5) &&
+		q->frame[5] < 16) || !memcmp(q->frame + 30, "\xe0\0\0", 3) ||
+	       (q->frame[23] == 17 && (dhcp || bfd));
+}
+
 static bool plain_flow(const struct question *q)
 {
 	return is_bare_ip4(q) && q->o.key == EPF_PKT_FLOW && q->len >= 38 &&
 	       be16(q->frame + 16) >= 24 && !(be16(q->frame + 20) & 0x3fff) &&
-	       has_ports(q->frame[23]);
+	       has_ports(q->frame[23]) && !control_flow(q);
+}
+
+/* Only where that is asked for, and the same whatever the key is. */
+static bool passed_as_control(const struct question *q, int err)
+{
+	struct question other = *q;
+
+	other.o.key = EPF_PKT_FRAME;
+	other.o.flags &= EPF_PKT_PASS_CONTROL;
+	return (q->o.flags & EPF_PKT_PASS_CONTROL) && err < -EPF_CONTROL &&
+	       err >= -(EPF_CONTROL + EPF_CONTROL_LAST) &&
+	       ask(&other, NULL, 0).err == err;
 }
 
 /* Both fast paths on the whole frame in one segment; @a is the answer by the
@@ -154,7 +184,8 @@ static void fast_paths(const struct question *q, struct answer a)
 
 		law(took == plain_packet(q),
 		    "epf_packet_plain() takes the plain ones");
-		law(!took || (!a.err && a.digest == digest),
+		law(!took || passed_as_control(q, a.err) ||
+		    (!a.err && a.digest == digest),
 		    "epf_packet_plain() gives the key of the long way");
 	}
 	free(copy);
@@ -197,9 +228,11 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	take_question(&in, &q);
 	a = ask(&q, slow, 1);
 	law(!a.err || a.err == -ENODATA || a.err == -EBADMSG ||
-	    a.err == -EPROTO, "the errors are those of the description");
-	law(a.err != -EPROTO || q.o.key == EPF_PKT_FLOW,
-	    "only a flow key passes packets that are not IP");
+	    a.err == -EPROTO || passed_as_control(&q, a.err),
+	    "the errors are those of the description");
+	law(a.err != -EPROTO || q.o.key == EPF_PKT_FLOW ||
+	    (q.o.flags & EPF_PKT_PASS_CONTROL),
+	    "only a flow key passes packets that are not IP by itself");
 	law(same(a, ask(&q, NULL, 0)), "one segment, or two");
 	law(same(a, ask(&q, q.cut, q.cuts)), "any segments");
 	fast_paths(&q, a);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Files of records of any format. What is read does not depend on how much of
- * the input comes at a time; with skip_bad nothing else is read than without;
- * an error is one line, and stays.
+ * the input comes at a time; no call does much more work than REC_WORK; with
+ * skip_bad nothing else is read than without; an error is one line, and stays.
  *
  * Input: format; how, see take_spec(); bytes that come at a time; the rest is
  * the file.
@@ -20,6 +20,9 @@ static ssize_t piece(int fd, void *to, size_t room);
 #include "audit/records.c"
 
 static size_t piece_bytes;
+
+/* Work of a line, a packet or a template, which is not divided. */
+#define REC_LAST (2u << 20)
 
 /* What libpcap reads does not come this way. */
 static ssize_t piece(int fd, void *to, size_t room)
@@ -83,10 +86,13 @@ static void read_all(struct rec_source *source, struct got *g)
 {
 	static struct rec_batch batch;
 	struct rec_error e = { "" };
-	__u64 n = 0;
+	__u64 n = 0, work = 0;
 
 	while (!(g->err = rec_next(source, &batch, &e)) && !batch.end) {
 		law(batch.n <= REC_BATCH, "a batch is no larger than that");
+		law(rec_count(source).work - work <= REC_WORK + REC_LAST,
+		    "a call ends with its budget");
+		work = rec_count(source).work;
 		add(g, &batch);
 		n += batch.n;
 	}

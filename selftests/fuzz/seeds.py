@@ -14,6 +14,7 @@ for near in ("model", "dedup"):
 sys.dont_write_bytecode = True
 
 import frames
+from ng import everything
 from packets import FLOW, FRAME, NO_MAC, NONIP_FRAME, PACKET
 from pcap import EN10MB, RAW, SLL2, USER0, Capture, Packet
 
@@ -34,14 +35,15 @@ def packet():
 
 def header(name=b"sample", kind=(0, 0, 0, 0), shape=(2, 10, 64),
            window=(700, 0), rates=(10 ** 8, 2 * 10 ** 8), epochs=(8, 9),
-           version=1):
-    """struct epf_snap_header without its checksums."""
-    size = 288
+           version=1, keys=None):
+    """struct epf_snap_header without its checksums; what the keys are made of."""
+    size = 288 if keys is None else 296
     out = struct.pack("<8sII", b"EEPFSNP", version, size) + \
         struct.pack("<32s4BHHQ", name, *kind, *shape) + \
         struct.pack("<6Q", *window, *rates, 1, 2) + \
         struct.pack("<4Q", *epochs, 123, 1700000000 * 10 ** 9)
-    return out.ljust(size, b"\0")
+    out = out.ljust(288, b"\0")
+    return out if keys is None else out + struct.pack("<BBHI", *keys)
 
 
 def owned(words, now, *shape):
@@ -61,13 +63,19 @@ def snap():
            header(epochs=(9, 8)), header(epochs=(7, 8)), header(version=2),
            header(kind=(9, 0, 0, 0)), header(kind=(0, 9, 0, 0)),
            header(shape=(2, 10, 1 << 58)), header(shape=(1, 5, 63))]
-    for octets in sound + odd:
+    made = [header(version=2, keys=keys) for keys in (
+        (1, 0, 0, 0), (2, 0, 0, 0), (2, 1, 3, 64), (2, 2, 4, 0), (3, 0, 0, 0),
+        (4, 0, 0, 0), (5, 0, 0, 0), (0, 0, 0, 0), (6, 0, 0, 0), (1, 1, 0, 0),
+        (5, 0, 0, 1), (2, 3, 0, 0), (2, 0, 1, 0), (2, 2, 0, 64), (2, 1, 8, 0))]
+    for octets in sound + odd + made:
         yield b"\7\0\1" + octets
     ge = owned(8, 1, "<Q4I", 64, 2, 1, 0, 0)
     words = owned(96, 2, "<2Q6I", 10, 2, 5, 3, 7, 16, 1, 0)
     for number, state in ((1, ge), (6, words), (1, words), (6, ge), (5, ge)):
         yield b"\7\0\1" + header(kind=(number, 0, 0, 0),
                                  shape=(0, 0, 0)) + state
+    yield b"\7\0\1" + header(kind=(6, 0, 0, 0), shape=(0, 0, 0), version=2,
+                             keys=(2, 1, 0, 0)) + words
     for how in range(7):
         yield bytes([how, 9, 2]) + sound[0] + bytes(64)
     for n in (0, 4, 8, 15, 16, 200):
@@ -97,7 +105,11 @@ def keys():
 
 
 def captures():
-    """Real frames, each twice, as pcap of both orders and precisions, pcapng."""
+    """Real frames, each twice, as pcap of both orders and precisions, pcapng;
+    and pcapng of all kinds of blocks.
+    """
+    for order in "<>":
+        yield b"".join(everything(order)[0])
     some = [octets for link, octets, _ in frames.all_frames()
             if link == 0 and octets][:60:6]
     packets = [Packet(10 ** 9 * 1700000000 + i * 1001, octets)
@@ -140,7 +152,9 @@ def options():
         restore none 12345678|watch a|watch a -n 3 --interval 1s|doctor|--help
         attach eth0 --filter a|attach eth0 -f a --key packet --no-mac --no-vlan
         attach e -f a --action mark --mark 0x10 --mode native --prio 9
-        attach e -f a --key flow --nonip frame --no-dispatcher|detach eth00
+        attach e -f a --key flow --nonip frame --mirror --no-dispatcher
+        attach e -f a --key frame --mirror --vlan-offload off|attach e -f a
+        detach eth00
         dedup in out -D 5 --key packet --bytes 64 --removed r --keep-going
         dedup - out -w 1.5 --rate 9 --action count --strict --first-seen
         dedup in out -j --memory 64M --budget 1e-9|plan --help|help|-V|pla

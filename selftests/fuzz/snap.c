@@ -32,6 +32,7 @@ static int fake_ioctl(int fd, unsigned long cmd, void *arg);
  * of an owned kind and has @kernel_owned and its words.
  */
 static struct epf_snap_header kernel;
+static struct epf_key_desc kernel_desc;
 static const struct epf_snap_owned *kernel_owned;
 static int kernel_restored;
 
@@ -75,7 +76,8 @@ static int fake_ioctl(int fd, unsigned long cmd, void *arg)
 		return read_kernel(arg);
 	if (cmd == EPF_IOC_RESTORE) {
 		kernel_restored = r->size == sizeof(*r) && !r->flags &&
-				  !memcmp(&r->header, &kernel, sizeof(kernel));
+				  !memcmp(&r->header, &kernel, sizeof(kernel)) &&
+				  epf_key_desc_equal(&r->desc, &kernel_desc);
 		return 0;
 	}
 	law(s->size == sizeof(*s) && !s->flags, "a call has its size");
@@ -84,6 +86,7 @@ static int fake_ioctl(int fd, unsigned long cmd, void *arg)
 	law(s->pin_ns <= EPF_PIN_MAX_NS, "a pin is not too long");
 	s->header = kernel;
 	s->header.lines_xxh3 = s->header.header_xxh3 = 0;
+	s->desc = kernel_desc;
 	return 0;
 }
 
@@ -173,29 +176,60 @@ static void asked(const struct epf_snap_file *f)
 	epf_view_close(&v);
 }
 
+/* How long the header is by its version. */
+static size_t head_bytes(const __u8 *bytes)
+{
+	struct epf_snap_header h;
+
+	memcpy(&h, bytes, sizeof(h));
+	return sizeof(h) + (h.version == EPF_SNAP_VERSION_DESC ?
+				    sizeof(struct epf_key_desc) : 0);
+}
+
+/* Of a version that has one it is known, and has no options but a packet's. */
+static void desc_has_to_be(const __u8 *bytes, const struct epf_key_desc *got)
+{
+	struct epf_key_desc d = { 0 };
+	bool told = head_bytes(bytes) > sizeof(struct epf_snap_header);
+
+	if (told)
+		memcpy(&d, bytes + sizeof(struct epf_snap_header), sizeof(d));
+	law(!memcmp(&d, got, sizeof(d)), "the description is the file's");
+	law(told == (d.kind != EPF_KEYS_UNKNOWN) && d.kind <= EPF_KEYS_MAX,
+	    "a kind of key");
+	law(d.kind == EPF_KEYS_PACKET || !(d.key | d.flags | d.max_bytes),
+	    "no options of other keys");
+	law(d.key <= EPF_PKT_FLOW && !(d.flags & ~EPF_PKT_MASK) &&
+	    !(d.key == EPF_PKT_FLOW && d.max_bytes), "options of a packet");
+}
+
 /* The whole header and file, checked without the code under test. */
 static void what_it_has_to_be(const __u8 *bytes, size_t len)
 {
 	struct epf_snap_header h;
 	const struct epf_params *p = &h.params;
-	const __u8 *lines = bytes + sizeof(h);
+	size_t first = head_bytes(bytes);
+	const __u8 *lines = bytes + first;
+	static __u8 head[512];
 	__u64 sum;
 
 	law(len >= sizeof(h), "an accepted file has a header");
 	memcpy(&h, bytes, sizeof(h));
-	law(h.magic == EPF_SNAP_MAGIC && h.version == EPF_SNAP_VERSION &&
-	    h.header_bytes == sizeof(h), "magic, version, size");
+	law(h.magic == EPF_SNAP_MAGIC && h.version <= EPF_SNAP_VERSION_DESC &&
+	    h.version && h.header_bytes == first, "magic, version, size");
 	if (p->kind) {
-		owned_has_to_be(lines, len - sizeof(h), &h);
+		owned_has_to_be(lines, len - first, &h);
 	} else {
 		law(p->nr_lines >= 64 && p->nr_lines <= 1ULL << 31 &&
-		    len - sizeof(h) == p->nr_lines * 64, "length");
-		law(h.lines_xxh3 == XXH3_64bits(lines, len - sizeof(h)),
+		    len - first == p->nr_lines * 64, "length");
+		law(h.lines_xxh3 == XXH3_64bits(lines, len - first),
 		    "lines' sum");
 	}
 	sum = h.header_xxh3;
 	h.header_xxh3 = 0;
-	law(sum == XXH3_64bits(&h, sizeof(h)), "header's sum");
+	memcpy(head, bytes, first);
+	memcpy(head, &h, sizeof(h));
+	law(sum == XXH3_64bits(head, first), "header's sum");
 	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_SIPHASH24 &&
 	    p->mode <= EPF_MODE_MAX && p->refresh <= EPF_FIRST_SEEN, "kinds");
 	law(p->kind || p->lines_per_key == 1 || p->lines_per_key == 2 ||
@@ -242,7 +276,8 @@ static bool file_is(const char *path, const __u8 *bytes, size_t len)
 /* Save a filter that has the file's contents: the same file. */
 static void saved_again(const __u8 *bytes, size_t len)
 {
-	int lines = file_of(bytes + sizeof(kernel), len - sizeof(kernel));
+	size_t first = head_bytes(bytes);
+	int lines = file_of(bytes + first, len - first);
 	struct epf_snap_header h;
 	char dir[64], path[80];
 
@@ -259,11 +294,17 @@ static void saved_again(const __u8 *bytes, size_t len)
 static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len,
 		     size_t bit)
 {
+	size_t first = head_bytes(bytes);
+
 	what_it_has_to_be(bytes, len);
+	desc_has_to_be(bytes, &f->desc);
 	law(!memcmp(&f->header, bytes, sizeof(f->header)) &&
-	    !memcmp(f->lines, bytes + sizeof(f->header),
-		    len - sizeof(f->header)), "what is mapped is the file");
+	    !memcmp(f->lines, bytes + first, len - first),
+	    "what is mapped is the file");
 	kernel = f->header;
+	kernel.version = EPF_SNAP_VERSION;
+	kernel.header_bytes = sizeof(kernel);
+	kernel_desc = f->desc;
 	kernel_owned = f->owned;
 	law(!epf_snap_restore(0, f) && kernel_restored, "the kernel gets it");
 	asked(f);
@@ -275,10 +316,8 @@ static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len,
 /* As long as a state says, if that is in bounds. */
 static size_t mend_owned(__u8 *bytes, size_t len)
 {
-	size_t first = sizeof(struct epf_snap_header) +
-		       sizeof(struct epf_snap_owned);
-	struct epf_snap_owned *s =
-		(void *)(bytes + sizeof(struct epf_snap_header));
+	size_t first = head_bytes(bytes) + sizeof(struct epf_snap_owned);
+	struct epf_snap_owned *s = (void *)(bytes + head_bytes(bytes));
 	size_t want;
 
 	if (len < first) {
@@ -297,13 +336,16 @@ static size_t mend_owned(__u8 *bytes, size_t len)
 /* Make the file what its writer would have made it. */
 static size_t mend(__u8 *bytes, size_t len, __u8 how)
 {
+	struct head head = { 0 };
 	struct epf_snap_header h;
-	size_t want;
+	size_t want, first;
 
-	if (len < sizeof(h))
+	if (len < sizeof(head))
 		return len;
+	first = head_bytes(bytes);
 	memcpy(&h, bytes, sizeof(h));
-	want = sizeof(h) + (size_t)h.params.nr_lines * EPF_LINE_BYTES;
+	memcpy(&head, bytes, first);
+	want = first + (size_t)h.params.nr_lines * EPF_LINE_BYTES;
 	if (how & SNAP_SIZE && h.params.kind)
 		len = mend_owned(bytes, len);
 	else if (how & SNAP_SIZE && h.params.nr_lines < FILE_MAX / EPF_LINE_BYTES) {
@@ -313,11 +355,11 @@ static size_t mend(__u8 *bytes, size_t len, __u8 how)
 	}
 	if (how & SNAP_LINES_SUM)
 		h.lines_xxh3 = h.params.kind &&
-			       len > sizeof(h) + sizeof(struct epf_snap_owned) ?
-			owned_sum(bytes + sizeof(h), len - sizeof(h)) :
-			XXH3_64bits(bytes + sizeof(h), len - sizeof(h));
-	if (how & SNAP_HEADER_SUM)
-		h.header_xxh3 = header_sum(&h);
+			       len > first + sizeof(struct epf_snap_owned) ?
+			owned_sum(bytes + first, len - first) :
+			XXH3_64bits(bytes + first, len - first);
+	if (how & SNAP_HEADER_SUM && h.header_bytes <= sizeof(head))
+		h.header_xxh3 = header_sum(&h, &head.desc);
 	memcpy(bytes, &h, sizeof(h));
 	return len;
 }

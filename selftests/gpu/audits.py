@@ -106,7 +106,8 @@ def each_call(name, step, least, **env):
     fell = well = 0
     for n in range(1, CALLS_MAX, step):
         out, report = audit(env={name: str(n), **env})
-        if out.returncode and b"no GPU" in out.stderr:
+        if out.returncode and (b"no GPU" in out.stderr or
+                               b"the GPU cannot be used" in out.stderr):
             fault = refused(out, "engine cuda", "leave out --engine")
         elif report and report["work"]["engine"] == "cuda":
             fault = whole(out, report, False)
@@ -224,7 +225,7 @@ def lost_by_agent():
             return f"fell {fell} times, then {answer}"
         if agent.status()["audits_fallen_back"] != 1:
             return f"status {agent.status()}"
-        agent.wait_log(rb"^engine cuda: .* goes on$")
+        agent.wait_log(rb"^warning: engine cuda: .* goes on$")
         out = subprocess.run(
             [a.EPFCTL, "-j", "audit", "--agent", agent.path, "--digests",
              "--format", "column", files.path("snap"), files.path("digests")],

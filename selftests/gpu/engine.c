@@ -15,33 +15,14 @@
  *
  * Each claim has a process of its own, as settings are read once.
  */
-#include "../audit/sim.h"
-
-#include <dlfcn.h>
-#include <epf_cuda.h>
-#include <errno.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define BUFFER "1024"	/* bytes: 128 digests */
-#define MANY 3000u
-#define EPOCH 43u
+#include "engine.h"
 
 static const char *wrong_library;
 static const char *only = "";
 
 /* ---- claims ---- */
 
-/* What is wrong, or NULL. */
-typedef const char *(*law_fn)(void);
-
-static const struct epf_engine *cuda(void)
-{
-	return epf_engine_find("cuda");
-}
-
-/* @setting: NAME=VALUE, or NULL */
-static void claim(const char *text, law_fn law, const char *setting)
+void claim(const char *text, law_fn law, const char *setting)
 {
 	const char *wrong;
 	int status;
@@ -66,16 +47,6 @@ static void claim(const char *text, law_fn law, const char *setting)
 
 /* ---- answers ---- */
 
-static unsigned char *key_bytes(const struct sim *s, size_t bytes)
-{
-	unsigned char *p = must(malloc(bytes + 16));
-	size_t i;
-
-	for (i = 0; i < bytes + 16; i++)
-		p[i] = (unsigned char)epf_word(s->seed + i, 5);
-	return p;
-}
-
 /* Every other one was inserted in one of the last ten epochs. */
 static void insert_keys(struct sim *s, const unsigned char *key, __u32 len,
 			__u64 n)
@@ -91,40 +62,6 @@ static void insert_keys(struct sim *s, const unsigned char *key, __u32 len,
 							key + i * len, len) :
 						    epf_get_le64(key + 8 * i));
 	}
-}
-
-static const char *same(const struct epf_view *v, const struct epf_keys *keys,
-			bool ages)
-{
-	size_t bytes = (keys->n + 7) / 8;
-	struct epf_answer a[2] = { { .bitmap = must(calloc(1, bytes + 1)),
-				     .ages = must(calloc(1, keys->n + 1)) },
-				   { .bitmap = must(calloc(1, bytes + 1)),
-				     .ages = ages ? must(calloc(1, keys->n + 1)) :
-						    NULL } };
-	const char *wrong = NULL;
-
-	a[1].bitmap[bytes] = 0x5a;
-	if (epf_engine_at(0)->query(v, keys, &a[0]))
-		wrong = "scalar fails";
-	else if (cuda()->query(v, keys, &a[1]))
-		wrong = epf_engine_why(cuda());
-	else if (memcmp(a[0].bitmap, a[1].bitmap, bytes))
-		wrong = "bitmaps differ";
-	else if (a[1].bitmap[bytes] != 0x5a)
-		wrong = "written behind the bitmap";
-	else if (ages && memcmp(a[0].ages, a[1].ages, keys->n))
-		wrong = "ages differ";
-	else if (a[0].present != a[1].present ||
-		 memcmp(a[0].ages_of, a[1].ages_of, sizeof(a[0].ages_of)))
-		wrong = "counts differ";
-	else if (a[0].bitmap_xxh3 != a[1].bitmap_xxh3)
-		wrong = "checksums differ";
-	free(a[0].bitmap);
-	free(a[1].bitmap);
-	free(a[0].ages);
-	free(a[1].ages);
-	return wrong;
 }
 
 static const char *shape(__u32 parts, __u32 k, __u32 len, __u32 shift)
@@ -186,23 +123,6 @@ static const char *noise(void)
 }
 
 /* ---- once for each state ---- */
-
-static __u64 uploads(void)
-{
-	struct epf_gpu_use use;
-
-	epf_gpu_use(&use);
-	return use.uploads;
-}
-
-static struct epf_view filled(struct sim *s, __u64 lines, __u64 seed)
-{
-	sim_init(s, lines, 1, 6, 0);
-	s->seed += seed;
-	s->per_epoch = 100;
-	sim_stream(s, 20);
-	return sim_view(s);
-}
 
 static const char *once(void)
 {
@@ -315,63 +235,6 @@ static const char *cancelled(void)
 
 /* ---- the rest of the table ---- */
 
-static const struct epf_cuda_ops *ops(void)
-{
-	void *lib = dlopen(getenv("EPF_CUDA_LIBRARY"), RTLD_NOW);
-	epf_cuda_ops_fn get;
-
-	*(void **)&get = dlsym(must(lib), EPF_CUDA_SYMBOL);
-	return must((void *)(uintptr_t)get());
-}
-
-static struct epf_cuda_held *hold(const struct epf_cuda_ops *o,
-				  const struct sim *s)
-{
-	struct epf_cuda_lines lines = { s->f.line, s->f.geom,
-					{ { s->key[0], s->key[1] }, 0 },
-					s->epoch };
-	struct epf_cuda_held *held;
-	struct epf_cuda_error e;
-
-	if (o->hold(&lines, 0, &held, &e)) {
-		fprintf(stderr, "# %s\n", e.text);
-		abort();
-	}
-	return held;
-}
-
-/* Insert into the simulation, and record it as the module does. */
-static void record(struct sim *s, struct epf_journal_record *r, __u64 digest)
-{
-	struct epf_probe p;
-
-	memset(r, 0, sizeof(*r));
-	epf_probe(&s->f, digest, &p);
-	r->epoch = epf_insert_into(&s->f, &p, &r->more);
-	r->value = digest;
-	r->seq = 4 | EPF_JOURNAL_INSERT;
-}
-
-/* Some epochs later; what ends is recorded, and emptied of what is stale. */
-static __u64 stream(struct sim *s, struct epf_journal_record *r, __u64 epochs,
-		    __u64 each, __u64 seed)
-{
-	__u64 n = 0, i, j;
-
-	for (i = 0; i <= epochs; i++) {
-		for (j = 0; j < each; j++, n++)
-			record(s, &r[n], epf_word(seed + n, 2));
-		if (i == epochs)
-			break;
-		s->epoch++;
-		epf_scan(&s->f, 0, s->params.nr_lines);
-		memset(&r[n], 0, sizeof(*r));
-		r[n].epoch = s->epoch;
-		r[n++].seq = 4 | EPF_JOURNAL_ROTATE;
-	}
-	return n;
-}
-
 static const char *journals(void)
 {
 	static const __u64 epochs[] = { 0, 1, 2, 7, 0, 8, 9, 3, 33, 64, 1 };
@@ -473,55 +336,6 @@ static const char *columns(void)
 }
 
 #define PIECE 1000u
-
-/* Of the emulation, which has one for each thread. */
-static int (*get_device)(int *device);
-static int (*set_device)(int device);
-
-/* Device 1 is not current any more. */
-static bool moved(void)
-{
-	int device = -1;
-
-	return get_device(&device) || device != 1;
-}
-
-/* A program that uses another device than the one that serves it. */
-static const char *other_device(void)
-{
-	const struct epf_cuda_ops *o = ops();
-	void *lib = must(dlopen(getenv("EPF_CUDA_LIBRARY"), RTLD_NOW));
-	__u64 *nr = must(calloc(4 * 8 * 64, sizeof(*nr))), found;
-	struct sim s;
-	struct epf_view v = filled(&s, 256, 0);
-	struct epf_line *there = must(calloc(256, sizeof(*there)));
-	struct epf_keys keys = { key_bytes(&s, MANY * 8), MANY, 0, NULL };
-	struct epf_cuda_keys k = { keys.data, MANY, 0, 0 };
-	struct epf_cuda_answer a = { .bitmap = must(calloc(1, MANY)) };
-	struct epf_cuda_column *column;
-	struct epf_cuda_held *held;
-	struct epf_cuda_error e;
-
-	*(void **)&get_device = must(dlsym(lib, "cudaGetDevice"));
-	*(void **)&set_device = must(dlsym(lib, "cudaSetDevice"));
-	if (same(&v, &keys, true) || set_device(1))
-		return "no second device";
-	held = hold(o, &s);
-	if (moved() || o->load(&k, 0, &column, &e) || moved() ||
-	    o->query(held, &k, &a, &e) || moved() ||
-	    o->query_column(held, column, 0, MANY, &a, &e) || moved() ||
-	    o->tally(held, nr, &e) || moved() ||
-	    o->chance(held, 1, 100, &found, &e) || moved() ||
-	    o->apply(held, NULL, 0, s.epoch + 1, &e) || moved() ||
-	    o->fetch(held, there, &e) || moved())
-		return "a function fails, or the device is another one";
-	o->release(held);
-	if (moved())
-		return "another device after release()";
-	o->unload(column);
-	return moved() ? "another device after unload()" :
-			 same(&v, &keys, true);
-}
 
 /* An audit of a column, in pieces. */
 static const char *audit(const struct epf_view *v, const struct epf_column *c)
@@ -671,17 +485,6 @@ static const char *absurd(void)
 	return o->hold(&lines, 0, &none, &e) == -EINVAL ? NULL : "epoch 7";
 }
 
-static const char *not_there(const char *library, const char *why)
-{
-	setenv("EPF_CUDA_LIBRARY", library, 1);
-	if (cuda()->usable())
-		return "usable";
-	if (epf_engine_far(epf_engine_near()))
-		return "it is said to be near";
-	return strstr(epf_engine_why(cuda()), why) ? NULL :
-						     epf_engine_why(cuda());
-}
-
 static const char *other_version(void)
 {
 	return not_there(wrong_library, "another version");
@@ -736,7 +539,7 @@ int main(int argc, char **argv)
 	wrong_library = argv[1];
 	if (argc > 2)
 		only = argv[2];
-	tap_plan(argc > 2 ? 0 : 3 + 2 * 5 + 3 + 18);
+	tap_plan(argc > 2 ? 0 : 3 + 2 * 5 + 3 + 17 + PROCESS_CLAIMS);
 	claim("answers are scalar's", shapes, NULL);
 	claim("also in windows", shapes, "EPF_CUDA_WINDOW=8256");
 	claim("also with other buffers", shapes, "EPF_CUDA_BUFFER=1");
@@ -758,12 +561,12 @@ int main(int argc, char **argv)
 	claim("a column that is audited again stays", audited_again, NULL);
 	claim("but where room is needed", without_room, "EPF_EMU_MEMORY=62000");
 	claim("estimates, and keys made there", estimates, NULL);
-	claim("a caller's other device", other_device, "EPF_EMU_DEVICES=2");
 	claim("absurd sizes", absurd, NULL);
 	claim("when it is taken", chosen, NULL);
 	claim("a library of another version", other_version, NULL);
 	claim("no library", no_library, NULL);
 	claim("a file that is none", no_library, NULL);
 	claim("no card", no_card, "EPF_EMU_DEVICES=0");
+	claim_process();
 	return tap_end();
 }

@@ -113,9 +113,10 @@ static void insert(__u64 digest)
 	struct epf_journal_ring r = writer();
 	struct epf_probe p;
 	__u64 lanes = 0, e;
+	bool grew = false;
 
 	epf_probe(&filter.s.f, digest, &p);
-	e = epf_insert_into(&filter.s.f, &p, &lanes);
+	e = epf_insert_into(&filter.s.f, &p, &lanes, &grew);
 	epf_journal_put(&r, EPF_JOURNAL_INSERT, e, digest, lanes);
 }
 

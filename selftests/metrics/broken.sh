@@ -63,7 +63,7 @@ open() {
 	fi
 }
 
-ktap_plan 31
+ktap_plan 34
 if build page metrics.c '2s/$/ /'; then
 	ktap_check 'whole' text
 else
@@ -104,11 +104,16 @@ open 'what is in use, or no socket, is not' 'what is in use is replaced' \
 open 'what is in use, or no socket, is not' 'files are replaced' \
 	's/ || !S_ISSOCK(st.st_mode)//'
 open '127.0.0.1: all filters, as OpenMetrics' 'the older format for all' \
-	's/accept \&\& strstr/0 \&\& strstr/'
+	's/return q \&\& q/return 0 \&\& q/'
 open 'filters that cannot be read: 500' 'errors are empty pages' \
 	's/!metrics_write(out, format, dev, m->stats)/(metrics_write(out, format, dev, 0), 1)/'
 open "signals are the caller's" 'signals to the thread of the endpoint' \
 	's/sigfillset/sigemptyset/'
 open '16 clients that say nothing' 'clients that say nothing may stay' \
-	's/HTTP_PAUSE_SECONDS,/0u,/'
+	's/d->ns \&\& d->ns <= now/0/'
+open '16 clients that drip a second request' 'each answer is time for ever' \
+	's/d->ns = clock_ns() + m->request_ns;/d->ns = 0;/'
+open 'the format by weights' 'weights are not looked at' 's/q = weight(accept, end)/q = 1/'
+open 'without permission: up is 1, readable 0' 'no permission is no module' \
+	's/metrics_write(out/metrics_write(out/; /int dev = epf_dev_open/s/$/ dev = dev < 0 ? -ENOENT : dev;/'
 ktap_finish

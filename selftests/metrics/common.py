@@ -97,9 +97,13 @@ def of_filter(f):
     return samples
 
 
-def of_device(filters, version):
-    """Likewise of all; filters None: no device."""
-    samples = {("epochfilter_up", frozenset()): decimal.Decimal(filters is not None),
+def of_device(filters, version, there=None):
+    """Likewise of all; filters None: no device, or one that is there and may not be
+    opened."""
+    there = filters is not None if there is None else there
+    samples = {("epochfilter_up", frozenset()): decimal.Decimal(there),
+               ("epochfilter_readable", frozenset()):
+               decimal.Decimal(filters is not None),
                ("epochfilter_build_info",
                 frozenset({("version", version)})): decimal.Decimal(1)}
     for f in filters or []:

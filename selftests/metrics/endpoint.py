@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """An endpoint that runs meanwhile, and requests to it."""
 
+import contextlib
 import http.client
 import os
 import socket
@@ -10,7 +11,7 @@ import time
 import common
 
 LIMIT_S = int(os.environ.get("EPF_LIMIT", 600))  # that nothing here takes
-PAUSE_S = 9  # a client that stands still longer may be sent away
+PAUSE_S = 4  # a client that takes longer may be sent away
 
 
 class Endpoint:
@@ -39,13 +40,16 @@ class Endpoint:
         """HOST:PORT"""
         return self.where.split("/")[2]
 
-    def socket(self):
+    def socket(self, receive_bytes=None):
         if self.where.startswith("/"):
             s = socket.socket(socket.AF_UNIX)
             s.connect(self.where)
         else:
             host, port = self.address().rsplit(":", 1)
-            s = socket.create_connection((host.strip("[]"), int(port)))
+            s = socket.socket(socket.AF_INET6 if "[" in host else socket.AF_INET)
+            if receive_bytes:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            s.connect((host.strip("[]"), int(port)))
         s.settimeout(LIMIT_S)
         return s
 
@@ -61,6 +65,13 @@ class Endpoint:
                 if time.monotonic() - begin < PAUSE_S:
                     raise
         return self.ask_once(path, method, body, headers)
+
+    def ask_until_answered(self):
+        """For an endpoint whose requests may take so little that any of ours may be
+        ended. Fails after LIMIT_S of silence."""
+        while True:
+            with contextlib.suppress(http.client.HTTPException, ConnectionError):
+                return self.ask_once("/metrics", "GET", None, {})
 
     def ask_once(self, path, method, body, headers):
         c = http.client.HTTPConnection("localhost", timeout=LIMIT_S)

@@ -5,6 +5,7 @@
 import contextlib
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -103,8 +104,18 @@ def without_module():
         raise tap.Skip("the module is loaded")
     with Endpoint(LOOPBACK) as e:
         samples = openmetrics.parse(e.ask(Accept=ACCEPT)[2])[0]
-    return same((samples["epochfilter_up", frozenset()], filters_of(samples)),
-                (0, {}))
+    return same((samples["epochfilter_up", frozenset()],
+                 samples["epochfilter_readable", frozenset()], filters_of(samples)),
+                (0, 0, {}))
+
+
+def without_permission():
+    """Told apart from a module that is not there."""
+    with Endpoint(LOOPBACK, "closed") as e:
+        samples = openmetrics.parse(e.ask(Accept=ACCEPT)[2])[0]
+    return same((samples["epochfilter_up", frozenset()],
+                 samples["epochfilter_readable", frozenset()], filters_of(samples)),
+                (1, 0, {}))
 
 
 def refused():
@@ -204,6 +215,81 @@ def idle_clients():
     return same(status, 200)
 
 
+class Drip(threading.Thread):
+    """A client that sends a byte of its request now and then, until it is sent away
+    or stopped."""
+
+    def __init__(self, endpoint, pause, stop):
+        super().__init__(daemon=True)
+        self.endpoint, self.pause, self.stop = endpoint, pause, stop
+        self.socket = endpoint.socket()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while not self.stop.wait(self.pause):
+                self.socket.send(b"G")
+        self.socket.close()
+
+
+def hasty(case):
+    """An endpoint where a request may take two seconds."""
+    os.environ["EPF_REQUEST_MS"] = "2000"
+    try:
+        return Endpoint(LOOPBACK, case)
+    finally:
+        del os.environ["EPF_REQUEST_MS"]
+
+
+def first_request(s):
+    """One request, whose answer is read."""
+    s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    text = s.recv(65536)
+    head = text.split(b"\r\n\r\n")[0]
+    left = int(re.search(rb"Content-Length: (\d+)", head)[1]) - len(text) + len(head) + 4
+    while left > 0:
+        left -= len(s.recv(65536))
+
+
+def dripping_clients(keep_alive):
+    """Sixteen clients that drip their request, or a second one, keep no scrape
+    out. They go on until it is answered: if it is not, the time limit of this test
+    ends it."""
+    def run():
+        stop = threading.Event()
+        with hasty("kinds") as e:
+            drips = [Drip(e, 0.2, stop) for _ in range(16)]
+            for d in drips:
+                if keep_alive:
+                    first_request(d.socket)
+                d.start()
+            status = e.ask_until_answered()[0]
+            stop.set()
+            for d in drips:
+                d.join()
+        return same(status, 200)
+    return run
+
+
+def weights():
+    """The format that the client likes best; OpenMetrics must be named."""
+    om, plain, faults = OPENMETRICS, "text/plain", []
+    with Endpoint(LOOPBACK, "kinds") as e:
+        for accept, want in [
+                (om + ";q=0", plain), (om + "; q=0.000," + plain, plain),
+                (om + ";version=1.0.0; Q=0", plain), ("*/*," + om + ";q=0", plain),
+                (om + ";q=0.5," + plain + ";q=0.6", plain),
+                (plain + ";version=0.0.4," + om + ";q=0.9", plain),
+                (om + ";q=0.001", om), (om + ";q=0.6, " + plain + ";q=0.5", om),
+                (om + ";q=0,  " + om + ";version=1.0.0;q=0.75", om),
+                ("text/html, " + om, om), (om + ";q=1.000", om),
+                ("x/" + om, plain), (om + "x", plain), (om + ";q=", plain),
+                (";;q=,,;" + om, plain), ("," * 5000, plain), (ACCEPT, om)]:
+            got = e.ask(Accept=accept)[1]["Content-Type"]
+            if not got.startswith(want + ";"):
+                faults.append(f"{accept[:60]}: {got}")
+    return "\n".join(faults)
+
+
 def half_clients():
     """A client that goes away in the middle of an answer hurts nobody."""
     with Endpoint(LOOPBACK, "many") as e:
@@ -269,6 +355,7 @@ CASES = [
     ("HEAD is GET without the text", head),
     ("filters that cannot be read: 500", errors),
     ("without the module: up is 0", without_module),
+    ("without permission: up is 1, readable 0", without_permission),
     ("other addresses are refused, in one line", refused),
     ("only the loopback address is listened on", loopback_only),
     ("an address that is taken", taken),
@@ -277,6 +364,9 @@ CASES = [
     ("what is in use, or no socket, is not", not_replaced),
     ("40 clients at once", at_once),
     ("16 clients that say nothing", idle_clients),
+    ("16 clients that drip a request", dripping_clients(False)),
+    ("16 clients that drip a second request", dripping_clients(True)),
+    ("the format by weights", weights),
     ("clients that go away", half_clients),
     ("signals are the caller's", signals),
     ("it ends while it is asked", ends_while_asked),
@@ -285,4 +375,5 @@ CASES = [
 
 if __name__ == "__main__":
     # with arguments, these only
-    tap.main([c for c in CASES if not sys.argv[1:] or c[0] in sys.argv[1:]])
+    tap.main([c for c in CASES if not sys.argv[1:] or c[0] in sys.argv[1:]],
+             retry="other processes answer, when they are let")

@@ -97,7 +97,7 @@ def dashboard_shows():
     """Every counter and gauge of filters and audits is on it, but these."""
     left_out = {"epochfilter_build_info", "epochfilter_scanned_lines_total",
                 "epochfilter_epoch", "epochfilter_users", "epochfilter_slices",
-                "epochfilter_age_seconds",
+                "epochfilter_age_seconds", "epochfilter_readable",
                 "epochfilter_agent_start_time_seconds"}
     shown = set(re.findall(r"epochfilter_\w+", json.dumps(dashboard.load())))
     missing = set(exported()) - shown - left_out
@@ -161,7 +161,8 @@ def broken_alerts_are_noticed():
                      ("> 0.5 *", ">= 0.5 *"), ("0.5 *", "0.2 *"), ("0.5 *", "2 *"),
                      ('{kind="lanes"}', ""),
                      ("pinned == 1", "pinned == 0"), ("for: 30m", "for: 5m"),
-                     ("up == 0", "up == 1"), ("critical", "warning")]:
+                     ("up == 0", "up == 1"), ("readable == 0", "readable == 1"),
+                     ("up == 1 and ", ""), ("critical", "warning")]:
         if old not in alerts():
             faults.append(f"{old} is not there")
         elif not alerts_test(alerts().replace(old, new)).returncode:

@@ -5,9 +5,11 @@
  * An endpoint until the end of standard input; where it is goes to standard
  * output. CASE: built with fake.c, which filters there are. On standard input
  * 's' sends a signal, which the main thread blocks until a 'u' comes.
+ * EPF_REQUEST_MS: how long a request may take.
  */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,6 +41,8 @@ int main(int argc, char **argv)
 	if (argc < 2 || (argc > 2 && !(fake_case && fake_case(argv[2]))))
 		return 2;
 	conf.listen = argv[1];
+	if (getenv("EPF_REQUEST_MS"))
+		conf.request_ms = (unsigned int)atoi(getenv("EPF_REQUEST_MS"));
 	sigaction(SIGUSR1, &sa, NULL);
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);

@@ -7,6 +7,7 @@ that share nothing with the writer; and by Prometheus' own.
 import decimal
 import json
 import os
+import re
 import subprocess
 
 import common
@@ -17,8 +18,8 @@ decimal.getcontext().prec = 60
 ONES = 2 ** 64 - 1
 
 
-def expected(filters):
-    want = common.of_device(filters, "1.2.3")
+def expected(filters, there=None):
+    want = common.of_device(filters, "1.2.3", there)
     if filters is not None:
         want["epochfilter_filters", frozenset()] = decimal.Decimal(len(filters))
     return want
@@ -55,7 +56,8 @@ def exact(case, form, *agent):
     """A claim about one case in one format."""
     def run():
         filters = json.loads(common.page(case, "raw"))
-        want = expected(None if case in ("away", "closed") else filters)
+        want = expected(None if case in ("away", "closed") else filters,
+                        case != "away")
         if agent:
             want.update(of_agent())
         return common.difference(read(common.page(case, form, *agent), form), want)
@@ -89,12 +91,17 @@ def metadata():
 
 
 def bounded():
-    """As many series as metrics.h says at most."""
+    """As many series as metrics.h and DESIGN say at most."""
+    with open(os.path.join(common.USER, "metrics.h"), encoding="utf-8") as f:
+        said = dict(re.findall(r"#define METRICS_(OF_FILTER|OTHERS) (\d+)", f.read()))
+    with open(os.path.join(common.ROOT, "docs/DESIGN.md"), encoding="utf-8") as f:
+        design = re.search(r"A filter makes (\d+) series at most, all else (\d+);",
+                           f.read()).groups()
     samples = openmetrics.parse(common.page("ones", "openmetrics", "ones"))[0]
     own = [k for k in samples if dict(k[1]).get("filter")]
-    if len(own) != 32 or len(samples) - len(own) != 20:
-        return f"{len(own)} of a filter, {len(samples) - len(own)} others"
-    return None
+    got = (str(len(own)), str(len(samples) - len(own)))
+    want = (said["OF_FILTER"], said["OTHERS"])
+    return None if got == want == design else f"{got}, {want}, {design}"
 
 
 def escapes():
@@ -146,7 +153,7 @@ def epfctl():
     new, old = openmetrics.parse(run().stdout), openmetrics.parse_text(
         run("--text").stdout)
     if new[0] != old[0] or new[0]["epochfilter_up", frozenset()] != 0 or \
-            len(new[0]) != 2:
+            len(new[0]) != 3:
         return f"{new} {old}"
     for args in (["-j"], ["again"], ["--frob"]):
         got = run(*args)

@@ -16,24 +16,24 @@ def be16(v):
     return v.to_bytes(2, "big")
 
 
-def ether(kind, payload, tags=()):
-    return MACS + b"".join(be16(t) + be16(tci) for t, tci in tags) + \
+def ether(kind, payload, tags=(), dest=MACS[:6]):
+    return dest + MACS[6:] + b"".join(be16(t) + be16(tci) for t, tci in tags) + \
         be16(kind) + payload
 
 
 def ip4(proto, payload, ttl=64, ident=0x1234, flags=0x4000, options=b"",
-        total=None, first=None, sums=0xBEEF):
+        total=None, first=None, sums=0xBEEF, dest=V4[1]):
     header = 20 + len(options)
     total = header + len(payload) if total is None else total
     first = 0x40 | header // 4 if first is None else first
     return bytes([first, 0]) + be16(total) + be16(ident) + be16(flags) + \
-        bytes([ttl, proto]) + be16(sums) + V4[0] + V4[1] + options + payload
+        bytes([ttl, proto]) + be16(sums) + V4[0] + dest + options + payload
 
 
-def ip6(proto, payload, hops=64, length=None, first=0x60):
+def ip6(proto, payload, hops=64, length=None, first=0x60, dest=V6[1]):
     length = len(payload) if length is None else length
     return bytes([first, 0, 0x12, 0x34]) + be16(length) + \
-        bytes([proto, hops]) + V6[0] + V6[1] + payload
+        bytes([proto, hops]) + V6[0] + dest + payload
 
 
 def ports(a, b, rest=16):
@@ -144,6 +144,89 @@ def extensions():
     ]
 
 
+def reserved(last):
+    """One of the Ethernet addresses that bridges do not forward."""
+    return bytes.fromhex("0180c20000") + bytes([last])
+
+
+def group4(*octets):
+    return bytes([224, *octets])
+
+
+def group6(flags_scope, last):
+    return bytes([0xFF, flags_scope]) + bytes(13) + bytes([last])
+
+
+def of_links():
+    """Control by Ethernet address, and its neighbours."""
+    return [
+        (ETHER, ether(0x8809, bytes([1, 1]) + bytes(40), (), reserved(2)), ()),
+        (ETHER, ether(38, b"\x42\x42\3" + bytes(35), (), reserved(0)), ()),
+        (ETHER, ether(0x88CC, bytes(30), [(0x8100, 9)], reserved(14)), ()),
+        (ETHER, ether(0x0800, ip4(6, ports(9, 10)), (), reserved(15)), ()),
+        (ETHER, ether(0x0800, ip4(6, ports(9, 10)), (), reserved(16)), ()),
+        (ETHER, ether(0x86DD, ip6(6, ports(9, 10)), (), reserved(0x20)), ()),
+    ]
+
+
+def of_routers():
+    """OSPF, VRRP, BFD, and what is none."""
+    hello = bytes(range(44))
+    return [
+        (ETHER, ether(0x0800, ip4(89, hello, 1, dest=group4(0, 0, 5))), ()),
+        (ETHER, ether(0x0800, ip4(89, hello, 1)), ()),
+        (ETHER, ether(0x0800, ip4(112, bytes(20), 255)), ()),
+        (ETHER, ether(0x86DD, ip6(89, hello, 1)), ()),
+        (ETHER, ether(0x86DD, ip6(60, ext(112) + bytes(20))), ()),
+        (ETHER, ether(0x86DD, ip6(44, frag6(89, 7, 1) + bytes(16))), ()),
+        (ETHER, ether(0x86DD, ip6(2, bytes(8))), ()),
+    ] + [(ETHER, ether(0x0800, ip4(17, ports(50000, port)),
+                       [(0x88A8, 7), (0x8100, 8)]), ())
+         for port in (3783, 3784, 3785, 3786, 4784, 6784, 7784)] + [
+        (ETHER, ether(0x86DD, ip6(17, ports(50000, 3784))), ()),
+        (ETHER, ether(0x0800, ip4(17, ports(3784, 50000))), ()),
+        (ETHER, ether(0x0800, ip4(6, ports(50000, 3784))), ()),
+        (ETHER, ether(0x0800, ip4(17, ports(50000, 3784), flags=0x2000)), ()),
+    ]
+
+
+def of_hosts():
+    """DHCP, groups and their members, neighbours, and what is none."""
+    return [(ETHER, ether(0x0800, ip4(17, ports(*pair))), ()) for pair in
+            ((68, 67), (67, 68), (50000, 67), (67, 50000), (66, 69),
+             (546, 547))] + [
+        (ETHER, ether(0x0800, ip4(17, ports(68, 67), options=b"\1" * 4)), ()),
+        (ETHER, ether(0x86DD, ip6(17, ports(546, 547))), ()),
+        (ETHER, ether(0x86DD, ip6(17, ports(50000, 546))), ()),
+        (ETHER, ether(0x86DD, ip6(17, ports(67, 68))), ()),
+        (ETHER, ether(0x86DD, ip6(17, ports(545, 548))), ()),
+        (ETHER, ether(0x0800, ip4(17, ports(5353, 5353),
+                                  dest=group4(0, 0, 251))), ()),
+        (ETHER, ether(0x0800, ip4(17, ports(1, 2), flags=0x2000,
+                                  dest=group4(0, 0, 1))), ()),
+        (ETHER, ether(0x0800, ip4(2, bytes(8), 1, options=b"\x94\4\0\0",
+                                  dest=group4(1, 2, 3))), ()),
+        (ETHER, ether(0x0800, ip4(17, ports(1, 2), dest=group4(0, 1, 0))),
+         ()),
+        (ETHER, ether(0x0800, ip4(17, ports(1, 2), dest=group4(1, 0, 0))),
+         ()),
+        (ETHER, ether(0x86DD, ip6(17, ports(1, 2), dest=group6(2, 1))), ()),
+        (ETHER, ether(0x86DD, ip6(17, ports(1, 2), dest=group6(5, 1))), ()),
+        (ETHER, ether(0x86DD, ip6(60, ext(59, 200, bytes(6)),
+                                  dest=group6(2, 1))), ()),
+        (ETHER, ether(0x86DD, ip6(0, ext(58) + icmp(143, 0),
+                                  dest=group6(2, 22))), ()),
+        (ETHER, ether(0x86DD, ip6(44, frag6(58, 0, 1) + icmp(135, 0))), ()),
+        (SLL, bytes(14) + be16(0x0800) + ip4(17, ports(68, 67)), ()),
+        (IP, ip6(58, icmp(136, 0)), ()),
+    ] + [(ETHER, ether(0x86DD, ip6(58, icmp(kind, 0))), ())
+         for kind in (129, 130, 132, 133, 137, 138, 142, 143, 144)]
+
+
+def control():
+    return of_links() + of_routers() + of_hosts()
+
+
 def others():
     arp = bytes.fromhex("0001 0800 06 04 0001") + MACS[6:] + V4[0] + \
         bytes(6) + V4[1]
@@ -192,4 +275,4 @@ def truncated():
 
 def all_frames():
     return plain() + tagged() + fragments() + extensions() + others() + \
-        broken() + truncated()
+        broken() + truncated() + control()

@@ -9,7 +9,7 @@ import textwrap
 import hashes
 import lanes
 import packets
-from frames import all_frames
+from frames import all_frames, control as control_frames
 from hashes import M64
 
 HEAD = """\
@@ -219,8 +219,12 @@ struct epf_kat_script {{
         table("struct epf_kat_op", "epf_kat_op", rows)])
 
 
-def packet_choices(link):
+def packet_choices(link, control):
     """(key, flags, max_bytes) that are worth asking for."""
+    if control:
+        for key in packets.FRAME, packets.PACKET, packets.FLOW:
+            yield key, packets.PASS_CONTROL, 0
+        return
     yield packets.FRAME, 0, 0
     yield packets.FRAME, 0, 33
     for flags in range(4 if link == packets.ETHER else 1):
@@ -228,6 +232,7 @@ def packet_choices(link):
     yield packets.PACKET, packets.NO_MAC | packets.NO_VLAN, 27
     yield packets.FLOW, 0, 0
     yield packets.FLOW, packets.NONIP_FRAME, 0
+    yield packets.FLOW, packets.PASS_CONTROL, 0
 
 
 def packet_result(octets, link, choice):
@@ -241,13 +246,15 @@ def packet_result(octets, link, choice):
         return 2, 0
     except packets.NotIp:
         return 3, 0
+    except packets.Control as told:
+        return 16 + told.number, 0
     return 0, hashes.digest(KEY, 0, text)
 
 
 def packet_section(fold):
     text = ["""\
-/* @ret: 0, 1 ENODATA, 2 EBADMSG, 3 EPROTO. The frame is the @len bytes of
- * epf_kat_frame at @at.
+/* @ret: 0, 1 ENODATA, 2 EBADMSG, 3 EPROTO, 16 + enum epf_control. The frame is
+ * the @len bytes of epf_kat_frame at @at.
  */
 struct epf_kat_pkt {
 	__u16 at;
@@ -261,9 +268,11 @@ struct epf_kat_pkt {
 };
 """]
     blob, rows = b"", []
+    control = control_frames()
     for link, octets, lengths in all_frames():
         for n in lengths or (len(octets),):
-            for choice in packet_choices(link):
+            for choice in packet_choices(link, (link, octets, lengths)
+                                         in control):
                 ret, digest = packet_result(octets[:n], link, choice)
                 fold.add(ret or digest)
                 rows.append("{%d, %d, %d, %d, %d, %d, %d, %s}" % (

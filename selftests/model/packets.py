@@ -8,7 +8,7 @@ offsets, so that it shares no arithmetic with the C.
 
 FRAME, PACKET, FLOW = range(3)
 ETHER, IP, SLL, SLL2 = range(4)
-NO_MAC, NO_VLAN, NONIP_FRAME = 1, 2, 4
+NO_MAC, NO_VLAN, NONIP_FRAME, PASS_CONTROL = 1, 2, 4, 8
 
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
 PORT_PROTOS = {6: "TCP", 17: "UDP", 33: "DCCP", 132: "SCTP", 136: "UDP-Lite"}
@@ -32,6 +32,18 @@ class Malformed(Exception):
 
 class NotIp(Exception):
     """Neither IPv4 nor IPv6, and the options ask to pass those."""
+
+
+class Control(Exception):
+    """A control packet, and the options ask to pass those. @name says which."""
+
+    NAMES = ("reserved_mac", "nd", "group_member", "dhcp", "bfd", "ospf",
+             "vrrp", "local_group")  # 1 and up, as enum epf_control
+
+    def __init__(self, name):
+        super().__init__(name)
+        self.name = name
+        self.number = 1 + self.NAMES.index(name)
 
 
 def be(octets):
@@ -205,8 +217,59 @@ def cut(octets, max_bytes):
     return octets[:max_bytes] + len(octets).to_bytes(4, "little")
 
 
+RESERVED_MACS = {bytes.fromhex("0180c20000%02x" % n) for n in range(16)}
+ND_TYPES = {133: "RS", 134: "RA", 135: "NS", 136: "NA", 137: "redirect"}
+GROUP_TYPES = {130: "query", 131: "report", 132: "done", 143: "report v2"}
+BFD_PORTS = {3784, 3785, 4784, 6784, 7784}
+DHCP_PORTS = {4: {67, 68}, 6: {546, 547}}
+
+
+def control_of_transport(ip):
+    """By protocol and, but for fragments, ports or ICMPv6 type."""
+    always = {(4, 2): "group_member", (4, 89): "ospf", (6, 89): "ospf",
+              (4, 112): "vrrp", (6, 112): "vrrp"}
+    if (ip.version, ip.proto) in always:
+        return always[ip.version, ip.proto]
+    if ip.fragment is not None:
+        return None
+    if ip.proto == 17:
+        head = ip.payload.peek(4)
+        source, dest = be(head[:2]), be(head[2:])
+        if DHCP_PORTS[ip.version] & {source, dest}:
+            return "dhcp"
+        return "bfd" if dest in BFD_PORTS else None
+    if (ip.version, ip.proto) == (6, 58):
+        kind = ip.payload.peek(4)[0]
+        return "nd" if kind in ND_TYPES else \
+            "group_member" if kind in GROUP_TYPES else None
+    return None
+
+
+def control(frame, link):
+    """The name of the control packet that the frame is, or None; NotIp."""
+    if link == ETHER and len(frame) >= 14 and frame[:6] in RESERVED_MACS:
+        return "reserved_mac"
+    try:
+        _, _, ether_type, rest = link_layer(frame, link)
+        ip = network_layer(ether_type, rest)
+    except (Truncated, Malformed):
+        return None
+    try:
+        ip.walk()
+        name = control_of_transport(ip)
+    except (Truncated, Malformed):
+        name = None
+    local = ip.dest[:3] == bytes([224, 0, 0]) if ip.version == 4 else \
+        ip.dest[:2] == b"\xff\x02"
+    return name or ("local_group" if local else None)
+
+
 def canonical(frame, key, link, flags, max_bytes):
     """The bytes that are hashed, or one of the exceptions above."""
+    if flags & PASS_CONTROL:
+        name = control(frame, link)
+        if name:
+            raise Control(name)
     if key == FLOW:
         try:
             return flow_bytes(frame, link)

@@ -4,7 +4,8 @@
 and cut off, each with a packet key and what the model says about it.
 
 A record is, little-endian and without gaps: struct epf_pkt_opts, length of the
-frame (4 bytes), errno of the refusal or 0 (4), digest (8), the frame. Records
+frame (4 bytes), errno of the refusal, or EPF_CONTROL + enum epf_control, or 0
+(4), digest (8), the frame. Records
 with the same options follow one another.
 """
 
@@ -17,18 +18,23 @@ import frames
 from frames import be16, ether, ext, frag6, icmp, ip4, ip6, ports
 from hashes import digest
 from packets import ETHER, FLOW, FRAME, IP, NO_MAC, NO_VLAN, NONIP_FRAME, \
-    PACKET, SLL, SLL2, Malformed, NotIp, Truncated, canonical
+    PACKET, PASS_CONTROL, SLL, SLL2, Control, Malformed, NotIp, Truncated, \
+    canonical
 
 HASH_KEY = 0x0123456789ABCDEF, 0xFEDCBA9876543210  # also in xdp/stacks.c
 ERRORS = {Truncated: errno.ENODATA, Malformed: errno.EBADMSG,
           NotIp: errno.EPROTO}
+CONTROL = 4096  # EPF_CONTROL
 
 # What is asked, and how often.
 ASKED = [(key, ETHER, flags, most) for key, flags, most in (
     (FRAME, 0, 0), (FRAME, 0, 60), (PACKET, 0, 0), (PACKET, 0, 0),
     (PACKET, NO_MAC, 0), (PACKET, NO_VLAN, 0), (PACKET, NO_MAC | NO_VLAN, 38),
     (PACKET, 0, 70), (FLOW, 0, 0), (FLOW, 0, 0), (FLOW, 0, 0),
-    (FLOW, NONIP_FRAME, 0))]
+    (FLOW, NONIP_FRAME, 0), (FRAME, PASS_CONTROL, 0),
+    (PACKET, PASS_CONTROL, 0), (PACKET, PASS_CONTROL, 0),
+    (PACKET, PASS_CONTROL | NO_MAC | NO_VLAN, 0), (FLOW, PASS_CONTROL, 0),
+    (FLOW, PASS_CONTROL, 0))]
 ASKED += [(key, link, 0, 0) for key in (PACKET, FLOW)
           for link in (IP, SLL, SLL2)]
 
@@ -47,13 +53,19 @@ class Stacks:
         """(protocol, bytes): those with ports, with an id, and without."""
         rng = self.rng
         proto = rng.choice((6, 17, 17, 33, 132, 136, 1, 58, 47, 50, 59,
-                            rng.randrange(256)))
+                            rng.randrange(256), rng.choice((2, 89, 112))))
         if proto in (1, 58):
-            body = icmp(rng.choice((0, 3, 8, 11, 13, 18, 128, 129, 135)),
+            body = icmp(rng.choice((0, 3, 8, 11, 13, 18, 128, 129, 135,
+                                    rng.randrange(129, 145))),
                         rng.randrange(3), rng.randrange(9))
         elif proto == 47:  # GRE, with or without key and checksum
             body = bytes([rng.choice((0, 0x20, 0xB0)), 0]) + \
                 be16(rng.choice((0x0800, 0x86DD))) + self.some(12)
+        elif proto == 17 and self.one_in(4):
+            near = [p + d for p in (67, 546, 3784, 4784, 6784, 7784)
+                    for d in (-1, 0, 1, 2)]
+            body = ports(*rng.choice(((50000, rng.choice(near)),
+                                      (rng.choice(near), 50000))), 8)
         else:
             body = ports(rng.randrange(40, 60), rng.randrange(4), 0) + \
                 self.some(rng.choice((0, 4, 8, 16, 40)))
@@ -68,8 +80,11 @@ class Stacks:
         total = None
         if self.one_in(10):
             total = rng.choice((0, 19, 20, 21, 23, 24, 27, 40, 1500, 65535))
+        dest = bytes([224, rng.randrange(2), rng.randrange(2), 5]) \
+            if self.one_in(12) else frames.V4[1]
         return 0x0800, ip4(proto, body, rng.randrange(256), rng.randrange(5),
-                           flags, options, total, None, rng.randrange(65536))
+                           flags, options, total, None, rng.randrange(65536),
+                           dest)
 
     def header(self, kind, following):
         """One extension header, with the number of the next."""
@@ -93,7 +108,9 @@ class Stacks:
                 body, proto = made + body, kind
         if self.one_in(10):
             length = rng.choice((0, 0, 3, 4, 7, 8, 1500, 65535))
-        return 0x86DD, ip6(proto, body, rng.randrange(256), length)
+        dest = frames.group6(rng.choice((1, 2, 2, 5, 0x12)), 9) \
+            if self.one_in(12) else frames.V6[1]
+        return 0x86DD, ip6(proto, body, rng.randrange(256), length, dest=dest)
 
     def network(self):
         rng = self.rng
@@ -104,6 +121,7 @@ class Stacks:
         return self.network4() if self.one_in(2) else self.network6()
 
     def frame(self, link):
+        rng = self.rng
         kind, rest = self.network()
         if self.one_in(5):
             rest += self.some(self.rng.randrange(1, 20))  # link padding
@@ -116,7 +134,9 @@ class Stacks:
         tags = [(self.rng.choice((0x8100, 0x8100, 0x88A8, 0x9100)),
                  self.rng.randrange(65536))
                 for _ in range(self.rng.choice((0, 0, 0, 0, 1, 1, 2, 4, 5)))]
-        return ether(kind, rest, tags)
+        dest = frames.reserved(rng.randrange(32)) \
+            if self.one_in(30) else frames.MACS[:6]
+        return ether(kind, rest, tags, dest)
 
     def changed(self, octets):
         """Bits, bytes, pieces: where most headers are."""
@@ -169,6 +189,8 @@ def judge(asked, octets):
     key, link, flags, most = asked
     try:
         message = canonical(octets, key, link, flags, most)
+    except Control as told:
+        return CONTROL + told.number, 0
     except tuple(ERRORS) as refusal:
         return ERRORS[type(refusal)], 0
     return 0, digest(HASH_KEY, 0, message)

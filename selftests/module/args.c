@@ -203,6 +203,7 @@ static const struct command commands[] = {
 	C(RESTORE, epf_restore, 0, FILTER, false, fill_restore, undo_nothing),
 	C(JOURNAL, epf_journal_args, EPF_JOURNAL_MASK, FILTER, true,
 	  fill_journal, undo_journal),
+	C(DESCRIBE, epf_describe, 0, FILTER, true, fill_nothing, undo_nothing),
 };
 
 /* Two pages to call with, then one that cannot be touched. */
@@ -313,7 +314,8 @@ static __u32 first_size(const struct command *c)
 	       c->cmd == EPF_IOC_INFO ? offsetof(struct epf_info, shape) :
 	       c->cmd == EPF_IOC_SNAP_BEGIN || c->cmd == EPF_IOC_SNAP_END ?
 					offsetof(struct epf_snap, journal) :
-					c->size;
+	       c->cmd == EPF_IOC_RESTORE ? offsetof(struct epf_restore, desc) :
+					   c->size;
 }
 
 #define COMMAND_POINTS 8
@@ -428,7 +430,7 @@ static void try_unknown(void)
 	tap_ok(notty(test_dev, EPF_IOC_MAGIC, 0x05, 0xff),
 	       "the device: all other numbers: ENOTTY");
 	tap_ok(notty(filter, EPF_IOC_MAGIC, 0x00, 0x0f) &&
-	       notty(filter, EPF_IOC_MAGIC, 0x1c, 0xff),
+	       notty(filter, EPF_IOC_MAGIC, 0x1d, 0xff),
 	       "a filter: all other numbers: ENOTTY");
 	tap_ok(notty(test_dev, EPF_IOC_MAGIC - 1, 0, 0xff) &&
 	       notty(filter, EPF_IOC_MAGIC + 1, 0, 0xff),

@@ -147,6 +147,13 @@ static bool recovered(void *arg)
 	return !saturated(arg);
 }
 
+static bool estimated(void *arg)
+{
+	struct epf_info info = test_info(*(int *)arg);
+
+	return info.fpr_ppt > info.params.limit_ppt;
+}
+
 /* The first @n digests of stream @s; bitmap and number agree. */
 static struct epf_batch ask(int fd, unsigned long cmd, __u64 s, __u32 n)
 {
@@ -168,6 +175,48 @@ static struct epf_batch ask(int fd, unsigned long cmd, __u64 s, __u32 n)
 	return b;
 }
 
+/* Ages told of @n digests of stream @s that were never inserted: how many are
+ * EPF_AGE_UNKNOWN, *@absent how many EPF_AGE_ABSENT.
+ */
+static __u32 ask_ages(int fd, __u32 flags, __u64 s, __u32 n, __u32 *absent)
+{
+	static __u64 keys[1000];
+	static __u8 ages[1000];
+	struct epf_batch b = { .size = sizeof(b), .count = n,
+			       .flags = EPF_BATCH_DIGESTS | flags,
+			       .keys = (uintptr_t)keys,
+			       .ages = (uintptr_t)ages };
+	__u32 i, unknown = 0;
+
+	for (i = 0; i < n; i++)
+		keys[i] = test_digest(s, i);
+	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
+	for (*absent = 0, i = 0; i < n; i++) {
+		unknown += ages[i] == EPF_AGE_UNKNOWN;
+		*absent += ages[i] == EPF_AGE_ABSENT;
+	}
+	return unknown;
+}
+
+/* Each key for itself: found by a saturated filter, or absent for certain. */
+#define UNKNOWN_POINTS 3
+static void try_unknown(void)
+{
+	struct epf_params p = overfilled(EPF_REFRESH);
+	__u32 absent, unknown;
+	int fd = test_make(&p);
+
+	test_insert(fd, 3, 0, 1000); /* a third of all others are found, too */
+	unknown = ask_ages(fd, EPF_BATCH_UNKNOWN, 3, 1000, &absent);
+	tap_ok(unknown == 1000, "what is in a saturated filter is not known");
+	unknown = ask_ages(fd, EPF_BATCH_UNKNOWN, 9, 1000, &absent);
+	tap_ok(unknown && absent && unknown + absent == 1000,
+	       "of what is not, %u are not known, %u absent", unknown, absent);
+	unknown = ask_ages(fd, 0, 9, 1000, &absent);
+	tap_ok(absent == 1000, "who did not ask is told \"absent\", as ever");
+	close(fd);
+}
+
 #define SATURATE_POINTS 10
 static int try_saturate(void)
 {
@@ -182,6 +231,7 @@ static int try_saturate(void)
 	       !saturated(&fd), "a filter within its budget answers");
 	test_insert(fd, 1, 0, KEYS);
 	tap_ok(test_wait(saturated, &fd), "filled twenty times: saturated");
+	test_wait(estimated, &fd); /* it opens before that */
 	info = test_info(fd);
 	tap_ok(info.fpr_ppt > p.limit_ppt && info.epochs[0].fpr_ppt > 0 &&
 	       info.epochs[0].fill_ppt > EPF_RATE_ONE / 2,
@@ -276,10 +326,12 @@ static void try_never(void)
 
 int main(void)
 {
-	test_begin(POLL_POINTS + SATURATE_POINTS + RECOVER_POINTS +
+	test_begin(POLL_POINTS + SATURATE_POINTS + UNKNOWN_POINTS +
+		   RECOVER_POINTS +
 		   FIRST_SEEN_POINTS + NEVER_POINTS);
 	try_poll();
 	try_recover(try_saturate());
+	try_unknown();
 	try_first_seen();
 	try_never();
 	return test_end();

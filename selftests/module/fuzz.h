@@ -32,6 +32,7 @@ union fuzz_args {
 	struct epf_snap_read read;
 	struct epf_restore restore;
 	struct epf_journal_args journal;
+	struct epf_describe describe;
 	char bytes[PAGE];
 };
 

@@ -228,6 +228,14 @@ static void fill_read(struct fuzzer *f, union fuzz_args *a)
 	a->read.data = (uintptr_t)fuzz_image;
 }
 
+/* Right, of an option that does not exist, or of a kind that does not. */
+static void fill_describe(struct fuzzer *f, union fuzz_args *a)
+{
+	a->describe.desc.kind = fuzz_draw(f, EPF_KEYS_MAX + 2);
+	if (a->describe.desc.kind == EPF_KEYS_PACKET)
+		a->describe.desc.flags = fuzz_draw(f, 2) << fuzz_draw(f, 16);
+}
+
 #define COMMAND(_name, _type, _weight, _control, _fill)			\
 	{ #_name, EPF_IOC_##_name, sizeof(_type), _weight, _control, _fill }
 
@@ -249,6 +257,7 @@ const struct fuzz_command fuzz_commands[] = {
 	COMMAND(SNAP_READ, struct epf_snap_read, 24, false, fill_read),
 	COMMAND(RESTORE, struct epf_restore, 4, false, fill_restore),
 	COMMAND(JOURNAL, struct epf_journal_args, 16, false, fill_journal),
+	COMMAND(DESCRIBE, struct epf_describe, 8, false, fill_describe),
 };
 
 const size_t fuzz_nr_commands = ARRAY_LEN(fuzz_commands);

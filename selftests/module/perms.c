@@ -28,7 +28,7 @@ struct outcome {
 	long opened; /* the device: 0 or -errno */
 	long list, open, info, test, present, map, map_journal;
 	long create, destroy, force, swap;
-	long insert, tai, rotate, clear, key, begin, end, read, restore;
+	long insert, tai, rotate, clear, key, begin, end, read, restore, describe;
 	long journal;
 	bool leaked;
 };
@@ -136,6 +136,7 @@ static void change_filter(struct outcome *o, int fd)
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
 	struct epf_snap_read read = { .size = sizeof(read) };
 	struct epf_restore r = { .size = sizeof(r) };
+	struct epf_describe d = { .size = sizeof(d) };
 	struct epf_journal_args j = { .size = sizeof(j), .order = 4 };
 	__u64 key[2];
 
@@ -149,6 +150,7 @@ static void change_filter(struct outcome *o, int fd)
 	o->end = test_ioctl(fd, EPF_IOC_SNAP_END, &s);
 	o->read = test_ioctl(fd, EPF_IOC_SNAP_READ, &read);
 	o->restore = test_ioctl(fd, EPF_IOC_RESTORE, &r);
+	o->describe = test_ioctl(fd, EPF_IOC_DESCRIBE, &d);
 	o->journal = test_ioctl(fd, EPF_IOC_JOURNAL, &j);
 }
 
@@ -281,7 +283,7 @@ static void may_look(const struct outcome *o, const char *who)
 	test_is(o->map, 0, "%s may map", who);
 }
 
-#define CHANGE_POINTS 16
+#define CHANGE_POINTS 17
 static void may_not_change(const struct outcome *o, const char *who)
 {
 	test_is(o->create, -EPERM, "%s: CREATE: EPERM", who);
@@ -297,6 +299,7 @@ static void may_not_change(const struct outcome *o, const char *who)
 	test_is(o->end, -EPERM, "%s: SNAP_END: EPERM", who);
 	test_is(o->read, -EPERM, "%s: SNAP_READ: EPERM", who);
 	test_is(o->restore, -EPERM, "%s: RESTORE: EPERM", who);
+	test_is(o->describe, -EPERM, "%s: DESCRIBE: EPERM", who);
 	test_is(o->journal, -EPERM, "%s: JOURNAL: EPERM", who);
 	tap_ok(o->map_journal == -EPERM || o->map_journal == -EINVAL,
 	       "%s cannot map root's", who);

@@ -6,7 +6,7 @@
 
 #define WITH_FILTER(f, code) \
 	({ \
-		struct epf_filter *f = bpf_epf_acquire(filter_id); \
+		struct epf_filter *f = take_filter(); \
 		if (f) { \
 			code; \
 			bpf_epf_release(f); \
@@ -20,7 +20,7 @@ int key_longer_than_stack(struct xdp_md *ctx)
 {
 	__u64 key = 1;
 
-	return WITH_FILTER(f, bpf_epf_test(f, &key, sizeof(key) + 1));
+	return WITH_FILTER(f, bpf_epf_test(f, &key, sizeof(key) + 16));
 }
 
 SEC("xdp")

@@ -27,9 +27,8 @@ static __always_inline bool all_functions(struct epf_filter *f, __u64 key)
 	return bpf_epf_test(f, &key, sizeof(key)) == 1;
 }
 
-static __always_inline int run(__u64 key)
+static __always_inline int run(struct epf_filter *f, __u64 key)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
 	int ret = 0;
 
 	if (!f)
@@ -43,25 +42,25 @@ static __always_inline int run(__u64 key)
 SEC("xdp")
 RUNS int xdp_keys(struct xdp_md *ctx)
 {
-	return run(1);
+	return run(take_filter(), 1);
 }
 
 SEC("tc")
 RUNS int tc_keys(struct __sk_buff *skb)
 {
-	return run(2);
+	return run(take_filter(), 2);
 }
 
 SEC("syscall")
 RUNS int syscall_keys(void *ctx)
 {
-	return run(3);
+	return run(bpf_epf_acquire(filter_id), 3);
 }
 
 SEC("xdp.frags")
 RUNS int xdp_packet(struct xdp_md *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_filter *f = take_filter();
 	struct epf_pkt_opts opts = { .key = EPF_PKT_FRAME };
 	struct epf_pkt_opts bad = { .key = 9 };
 	__u64 digest = 0;
@@ -90,7 +89,7 @@ RUNS int xdp_key_in_packet(struct xdp_md *ctx)
 
 	if (data + 14 > (void *)(long)ctx->data_end)
 		return 0;
-	f = bpf_epf_acquire(filter_id);
+	f = take_filter();
 	if (!f)
 		return 0;
 	if (bpf_epf_test_and_insert(f, data, 14) == 0 &&
@@ -166,5 +165,5 @@ struct bpf_nf_ctx;
 SEC("netfilter")
 int netfilter_keys(struct bpf_nf_ctx *ctx)
 {
-	return run(5) == RAN;
+	return run(take_filter(), 5) == RAN;
 }

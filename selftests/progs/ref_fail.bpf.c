@@ -6,7 +6,7 @@ SEC("xdp")
 FAILS(LEAK)
 int leak(struct xdp_md *ctx)
 {
-	bpf_epf_acquire(filter_id);
+	take_filter();
 	return XDP_PASS;
 }
 
@@ -14,7 +14,7 @@ SEC("xdp")
 FAILS(LEAK)
 int leak_on_one_path(struct xdp_md *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_filter *f = take_filter();
 	__u64 key = 1;
 
 	if (!f)
@@ -45,7 +45,7 @@ int leak_of_the_replaced(struct xdp_md *ctx)
 
 	if (!slot)
 		return XDP_PASS;
-	f = bpf_epf_acquire(filter_id);
+	f = take_filter();
 	if (f)
 		bpf_kptr_xchg(&slot->filter, f);
 	return XDP_PASS;
@@ -55,7 +55,7 @@ SEC("xdp")
 FAILS(NOT_TO_RELEASE)
 int release_twice(struct xdp_md *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_filter *f = take_filter();
 
 	if (!f)
 		return XDP_PASS;
@@ -68,7 +68,7 @@ SEC("xdp")
 FAILS(NOT_A_FILTER)
 int use_after_release(struct xdp_md *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_filter *f = take_filter();
 	__u64 key = 1;
 
 	if (!f)
@@ -87,7 +87,7 @@ int use_after_store(struct xdp_md *ctx)
 
 	if (!slot)
 		return XDP_PASS;
-	f = bpf_epf_acquire(filter_id);
+	f = take_filter();
 	if (!f)
 		return XDP_PASS;
 	old = bpf_kptr_xchg(&slot->filter, f);
@@ -100,7 +100,7 @@ SEC("xdp")
 FAILS("Possibly NULL pointer passed")
 int unchecked_null(struct xdp_md *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_filter *f = take_filter();
 	__u64 key = 1;
 	int ret = bpf_epf_test(f, &key, sizeof(key));
 
@@ -113,7 +113,7 @@ SEC("xdp")
 FAILS("Possibly NULL pointer passed")
 int release_null(struct xdp_md *ctx)
 {
-	bpf_epf_release(bpf_epf_acquire(filter_id));
+	bpf_epf_release(take_filter());
 	return XDP_PASS;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A place for a reference, and the id of a filter that the loader makes. */
+/* A place for a reference, the id of a filter that the loader makes, and the
+ * program that puts it there: for programs that cannot acquire it.
+ */
 #ifndef EPF_PROGS_SLOT_H
 #define EPF_PROGS_SLOT_H
 
@@ -26,6 +28,26 @@ static __always_inline struct slot *get_slot(void)
 }
 
 const volatile __u32 filter_id = 1;
+
+SEC("syscall")
+int fill_slot(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct slot *slot = get_slot();
+
+	if (f && slot)
+		f = bpf_kptr_xchg(&slot->filter, f);
+	if (f)
+		bpf_epf_release(f);
+	return 0;
+}
+
+static __always_inline struct epf_filter *take_filter(void)
+{
+	struct slot *slot = get_slot();
+
+	return slot ? bpf_kptr_xchg(&slot->filter, NULL) : NULL;
+}
 
 char _license[] SEC("license") = "GPL";
 

@@ -51,11 +51,45 @@ int on_cgroup_sock(void *ctx)
 	return 1;
 }
 
+/* References by id are for syscall programs. */
+SEC("xdp")
+FAILS(CALL_REFUSED)
+int xdp_acquire(struct xdp_md *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+
+	if (f)
+		bpf_epf_release(f);
+	return XDP_PASS;
+}
+
+SEC("tc")
+FAILS(CALL_REFUSED)
+int tc_acquire(struct __sk_buff *skb)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+
+	if (f)
+		bpf_epf_release(f);
+	return 0;
+}
+
+SEC("netfilter")
+FAILS(CALL_REFUSED)
+int netfilter_acquire(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(filter_id);
+
+	if (f)
+		bpf_epf_release(f);
+	return 1;
+}
+
 SEC("tc")
 FAILS(CALL_REFUSED)
 int tc_packet(struct __sk_buff *skb)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_filter *f = take_filter();
 	struct epf_pkt_opts opts = {};
 
 	if (!f)
@@ -70,7 +104,7 @@ SEC("tc")
 FAILS(CALL_REFUSED)
 int tc_packet_fake(struct __sk_buff *skb)
 {
-	struct epf_filter *f = bpf_epf_acquire(filter_id);
+	struct epf_filter *f = take_filter();
 	struct epf_pkt_opts opts = {};
 	struct xdp_md fake = {};
 

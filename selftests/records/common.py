@@ -26,12 +26,12 @@ LINE_MAX = 1 << 20
 
 class Got:
     """What readrec printed: @pairs of digest and raw bytes, @records,
-    @keyless, @bad and @bytes counted, @error its number or 0, @why its text.
+    @keyless, @bad and @bytes counted, @calls of rec_next(), @error its number or 0, @why its text.
     """
 
     def __init__(self, out, status):
         self.pairs, self.error, self.why = [], 0, ""
-        self.records = self.keyless = self.bad = self.bytes = 0
+        self.records = self.keyless = self.bad = self.bytes = self.calls = 0
         self.format, self.prologue, self.status = "", b"", status
         for line in out.decode("latin-1").splitlines():
             self.take(*line.split(" ", 1))
@@ -44,6 +44,8 @@ class Got:
         elif word == "count":
             self.records, self.keyless, self.bad, self.bytes = \
                 map(int, rest.split())
+        elif word == "calls":
+            self.calls = int(rest)
         elif word == "error":
             number, self.why = rest.split(" ", 1)
             self.error = int(number)

@@ -412,16 +412,19 @@ def ipfix_no_message():
 
 def ipfix_bounds():
     """What a file may have remembered: templates, unknown elements, domains."""
-    wide = [(1 + i % 400, 4) for i in range(16000)]
+    wide = [(1 + i % 400, 4) for i in range(1024)]
     many = [message(template(256 + i, *wide)) for i in range(80)]
     again = [message(template(256, *wide)) for i in range(80)]
     odd = [message(template(256, *[(1 + i % 30000, 4, 40000 + n)
-                                   for i in range(8000)])) for n in range(12)]
+                                   for i in range(1000)])) for n in range(12)]
     none = [message(template(256, *PLAIN), domain=i) for i in range(2, 256)] + \
         [message(a_set(2, b"\0\2\0\0" * 16000))] * 100
     domains = [message(domain=i) for i in range(257)]
     end = [message(template(999, *PLAIN), a_set(999, plain()), domain=1)]
+    small = [message(*[template(256 + i + j, (8, 4)) for j in range(1000)])
+             for i in range(0, 2000, 1000)]
     for what, messages, error in (("templates", many, EBADMSG),
+                                  ("small templates", small, EBADMSG),
                                   ("one template", again, 0),
                                   ("elements", odd, EBADMSG),
                                   ("all withdrawn, and again", none, 0),
@@ -430,6 +433,64 @@ def ipfix_bounds():
         fault = expect(got, [] if error else [plain_key()], error)
         if fault:
             return f"{what}: {fault}"
+    return None
+
+
+def template_bounds():
+    """The fields that a template may have, how many equal ones, each with a byte
+    at least."""
+    end = [message(template(999, *PLAIN), a_set(999, plain()), domain=1)]
+    wide = [(1 + i % 400, 4) for i in range(1025)]
+    for what, fields, bad in (("1024 fields", wide[:1024], 0),
+                              ("one more", wide, 1),
+                              ("16 equal ones", [(210, 4)] * 16, 0),
+                              ("of one enterprise, and of another",
+                               [(210, 4, 7), (210, 4, 8)] * 16, 0),
+                              ("one more", [(210, 4)] * 17, 1),
+                              ("16000", [(210, 4)] * 16000, 1),
+                              ("a field of no bytes", PLAIN + [(210, 0)], 1)):
+        got = read(b"".join([message(template(256, *fields))] + end), "ipfix",
+                   "key=flow", "skip-bad")
+        fault = expect(got, [plain_key()], 0, 0, bad)
+        if fault:
+            return f"{what}: {fault}"
+    return None
+
+
+def hostile():
+    """(what, format, bytes): files that are cheap to make and dear to read: for
+    each byte, or for each key."""
+    equal = message(*[template(256 + i, *[(201 + j % 64, 4)
+                                          for j in range(1000)])
+                      for i in range(16)])
+    narrow = message(template(256, *[(201 + i % 64, 1) for i in range(1000)]))
+    record = message(a_set(256, bytes(1000) * 60))
+    section = pcap.block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    one = pcap.block(1, struct.pack("<HHI", 1, 0, 1 << 18))
+    unknown = pcap.block(0xBAD, bytes(1 << 16))
+    return [
+        ("templates defined again and again", "ipfix", equal * 8),
+        ("records of many fields", "ipfix", narrow + record * 40),
+        ("blocks that are no packets", "pcap",
+         section + one + unknown * 100 + pcap.block(0xBAD, b"") * 100000),
+        ("empty lines", "json", b"\n" * (4 << 20)),
+        ("lines without the member", "json", b'{"a":1}\n' * (1 << 19)),
+        ("blank lines of CSV", "csv", b",,\n" * (1 << 20)),
+    ]
+
+
+def bounded_calls():
+    """No call reads on for long, whatever comes: as much work as it may do and
+    one more template, record or packet. readrec looks at each call."""
+    for what, form, data in hostile():
+        options = ["key=flow"] if form in ("ipfix", "pcap") else ["fields=1"]
+        got = read(data, form, *options, "quiet", "skip-bad")
+        if got.error:
+            return f"{what}: {got.why}"
+        if got.calls < len(data) // (1 << 20):
+            return f"{what}: read in {got.calls} calls"
+        if "again" in what and got.calls < 128 * 64000 // (1 << 19):
+            return f"{what}: 128 templates in {got.calls} calls"
     return None
 
 
@@ -538,6 +599,41 @@ def many_interfaces():
     return next((f"case {i}: {f}" for i, f in enumerate(faults) if f), None)
 
 
+def odd_blocks():
+    """Blocks that are no packets, between packets: skipped where they are sound,
+    of any length and number, cut at any place of what is read at once."""
+    number, some = [(n, s) for _, n, s in model_packets()][0]
+    some = some[:40]
+    keys = keys_of(some, 0, packets.ETHER)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "in")
+        pcap.Capture(some, number).save_ng(path)
+        whole = open(path, "rb").read()
+    odd = b"".join(pcap.block(0xBAD + n, bytes(4 * n)) for n in range(9))
+    bad = bytearray(pcap.block(0xBAD, bytes(100)))
+    bad[-1] ^= 1
+    short = bytearray(pcap.block(0xBAD, b""))
+    short[-1] ^= 1
+    faults = []
+    for fill in range(0, 1 << 16, 997):
+        data = whole + pcap.block(5, bytes(fill * 4)) + odd + whole
+        faults.append(expect(read(data, "pcap", "key=frame"), keys * 2))
+    for tail, text in ((bytes(bad), "two lengths differ"),
+                       (bytes(short), "two lengths differ"),
+                       (pcap.block(0xBAD, bytes(1 << 16))[:-1], "truncated"),
+                       (odd[:7], "truncated"),
+                       (struct.pack("<III", 0xBAD, 13, 13), "multiple of 4"),
+                       (struct.pack("<III", 0xBAD, 8, 8), "pcapng"),
+                       (pcap.block(6, bytes(1 << 20)), "longer than 1 MiB")):
+        got = read(whole + tail, "pcap", "key=frame")
+        faults.append(expect(got, keys, EBADMSG))
+        faults.append(differ("why", text in got.why or got.why, True))
+    late = whole[:28] + pcap.block(0xBAD, bytes(1 << 20)) * 65 + whole[28:]
+    got = read(late, "pcap", "key=frame")
+    faults.append(expect(got, [], EBADMSG))
+    return first(faults)
+
+
 def cut_files():
     """(format, bytes, complete units of it)"""
     some = [p for _, _, p in model_packets()][0][:3]
@@ -580,10 +676,13 @@ CASES = [
     ("IPFIX: templates that change", ipfix_changing),
     ("IPFIX: what is no message", ipfix_no_message),
     ("IPFIX: what a file makes us remember", ipfix_bounds),
+    ("IPFIX: how many fields a template has", template_bounds),
+    ("files that are dear to read: many short calls", bounded_calls),
     ("captures: the keys of packets", captures),
     ("captures of other links, of large packets, none", odd_captures),
     ("a capture of packets most of which have no key", mostly_keyless),
     ("captures of many interfaces", many_interfaces),
+    ("captures with blocks that are no packets", odd_blocks),
     ("files cut off anywhere", cut_anywhere),
 ]
 

@@ -99,22 +99,28 @@ static int failed(int err, const struct rec_error *e)
 
 /* Of the input in one call: a buffer, and what libpcap has read ahead. */
 #define CALL_BYTES (4u << 20)
+/* Beyond REC_WORK: a line, a block or a template, which is not divided. */
+#define CALL_WORK (2u << 20)
 
 static int read_all(struct rec_source *source)
 {
 	static struct rec_batch batch;
 	struct rec_error e = { "" };
-	__u64 n = 0, bytes = 0;
+	__u64 n = 0, bytes = 0, work = 0, calls = 0;
 	int err;
 
 	while (!(err = rec_next(source, &batch, &e)) && !batch.end) {
-		if (rec_count(source).bytes - bytes > CALL_BYTES)
+		if (rec_count(source).bytes - bytes > CALL_BYTES ||
+		    rec_count(source).work - work > REC_WORK + CALL_WORK)
 			return 3;
 		bytes = rec_count(source).bytes;
+		work = rec_count(source).work;
+		calls++;
 		print_batch(&batch);
 		fflush(stdout);
 		n += batch.n;
 	}
+	printf("calls %llu\n", (unsigned long long)calls);
 	print_count(rec_count(source));
 	if (n != rec_count(source).records)
 		return 3;

@@ -286,6 +286,13 @@ show_log() {
 	} >&2
 }
 
+# What the kernel complained of. Races of the kernel with itself are not ours to
+# judge.
+complained() {
+	[ -n "$allow_warn" ] || command_log | grep -E "$complaints" |
+		grep -v -e 'BUG: KCSAN: [^[]*$'
+}
+
 status='' tainted=0
 if [[ $(cat "$scratch/status") =~ ^status\ ([0-9]+)\ tainted\ ([0-9]+)$ ]]; then
 	status=${BASH_REMATCH[1]} tainted=${BASH_REMATCH[2]}
@@ -300,18 +307,19 @@ if [ -z "$status" ]; then
 		;;
 	esac
 	echo 'vm: the guest ended without a status' >&2
+	if started && [ -n "$(complained)" ]; then
+		echo 'vm: the kernel complained:' >&2
+		complained >&2
+		exit 123
+	fi
 	exit 125
 fi
 
-found=
-if [ -z "$allow_warn" ]; then
-	# Races of the kernel with itself are not ours to judge.
-	found=$(command_log | grep -E "$complaints" |
-		grep -v -e 'BUG: KCSAN: [^[]*$')
-	if [ $((tainted & bad_taint)) -ne 0 ]; then
-		found+=$'\n'"taint flags $tainted"
-	fi
+found=$(complained)
+if [ -z "$allow_warn" ] && [ $((tainted & bad_taint)) -ne 0 ]; then
+	found+=$'\n'"taint flags $tainted"
 fi
+
 case $status in
 0 | 4) [ -z "$found" ] || show_log ;; # 4: a suite that skipped itself
 *) show_log ;;
@@ -319,6 +327,6 @@ esac
 if [ -n "$found" ]; then
 	echo 'vm: the kernel complained:' >&2
 	echo "$found" >&2
-	[ "$status" -ne 0 ] || status=123
+	case $status in 0 | 4) status=123 ;; esac
 fi
 exit "$status"

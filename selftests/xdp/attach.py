@@ -198,10 +198,15 @@ def no_filter():
 
 def bad_options():
     for text, options in (
-            ("--no-mac goes with --key packet", ["--no-mac"]),
+            ("--no-mac goes with --key packet", ["--key", "flow",
+                                                "--no-mac"]),
             ("--no-vlan goes with", ["--key", "flow", "--no-vlan"]),
             ("--nonip frame goes with", ["--key", "packet", "--nonip",
                                          "frame"]),
+            ("--nonip frame goes with --mirror", ["--key", "flow", "--nonip",
+                                                  "frame"]),
+            ("repeat on purpose: give --mirror", ["--key", "frame"]),
+            ("--vlan-offload 'on': not off", ["--vlan-offload", "on"]),
             ("--bytes does not go", ["--key", "flow", "--bytes", "64"]),
             ("--bytes", ["--bytes", "0"]),
             ("not frame, packet or flow", ["--key", "mac"]),
@@ -402,17 +407,164 @@ def under_traffic(*options):
 def status_codes():
     none = net.epfctl("status", net.B, check=False)
     with net.Filter(), net.Attached("--key", "packet", "--no-mac", "--bytes",
-                                    "64", "--prio", "7") as on:
+                                    "64", "--prio", "7", "--mirror") as on:
         text = net.epfctl("status").stdout
         state = on.status()
         everything = json.loads(net.epfctl("-j", "status").stdout)
     return net.unlike(
         none=(none.returncode, 1), text=(
-            f"{net.B}: filter {net.FILTER}, key packet --no-mac --bytes 64, "
-            "drop, native mode, prio 7" in text, True),
+            f"{net.B}: filter {net.FILTER}, key packet --no-mac --bytes 64 "
+            "--mirror, drop, native mode, prio 7" in text, True),
         key=(state["key"], {"key": "packet", "mac": False, "vlan": True,
                             "nonip": "pass", "bytes": 64}),
         all=(everything, [state]))
+
+
+def says_so():
+    """attach tells in one line what it did, and as JSON what status does."""
+    with net.Filter():
+        text = net.epfctl("attach", net.B, "--filter", net.FILTER)
+        shown = net.epfctl("status").stdout.splitlines()
+        net.epfctl("detach", net.B)
+        told = json.loads(net.epfctl("-j", "attach", net.B, "--filter",
+                                     net.FILTER).stdout)
+        state = json.loads(net.epfctl("-j", "status", net.B).stdout)
+        net.epfctl("detach", net.B)
+    counters = state.pop("counters")
+    return net.unlike(
+        text=(text.stdout.splitlines() + [text.stderr], [shown[0], ""]),
+        key=(", key packet, drop, native mode" in text.stdout, True),
+        json=(told, state), mirror=(state["mirror"], False),
+        vlan_tags=(state["vlan_tags"], "counted"),
+        nothing=({c["packets"] for c in counters.values()}, {0})) or \
+        nothing_left()
+
+
+def flow_warned():
+    """It is allowed, and one line says what it means."""
+    with net.Filter():
+        done = net.epfctl("attach", net.B, "--filter", net.FILTER, "--key",
+                          "flow")
+        net.epfctl("detach", net.B)
+    return net.unlike(told=(
+        "one packet of a flow" in done.stderr, True)) or nothing_left()
+
+
+BOTH = ["rx-vlan-offload", "rx-vlan-stag-hw-parse"]
+
+
+def offload_refused():
+    """Tags that the card takes off cannot count: one line says what to do.
+    Keys without tags do not mind.
+    """
+    net.vlan_offload(True)
+    try:
+        with net.Filter():
+            for how in ([], ["--mode", "generic"], ["--no-mac"],
+                        ["--key", "frame", "--mirror"]):
+                fault = refused(f"ethtool -K {net.B} rxvlan off", "attach",
+                                net.B, "--filter", net.FILTER, *how)
+                if fault:
+                    return f"{how}: {fault}"
+            doctor = net.epfctl("doctor", check=False).stdout
+            if f"{net.B} takes them off" not in doctor:
+                return f"doctor does not say it: {doctor}"
+            for how in (["--no-vlan"], ["--key", "flow"]):
+                with net.Attached(*how) as on:
+                    tags = on.status()["vlan_tags"]
+                if tags != "ignored" or net.vlan_offloads() != BOTH:
+                    return f"{how}: {tags}, {net.vlan_offloads()}"
+    finally:
+        net.vlan_offload(False)
+    return nothing_left()
+
+
+def offload_off(*options):
+    """Switched off for the attachment; on again afterwards, by whoever detaches.
+    status tells when somebody switches it on meanwhile.
+    """
+    net.vlan_offload(True)
+    try:
+        with net.Filter():
+            with net.Attached("--vlan-offload", "off", *options) as on:
+                during, tags = net.vlan_offloads(), on.status()["vlan_tags"]
+                text = net.epfctl("status").stdout
+                net.vlan_offload(True)
+                hidden = on.status()["vlan_tags"]
+                warned = net.epfctl("status").stdout
+            after = net.vlan_offloads()
+    finally:
+        net.vlan_offload(False)
+    return net.unlike(
+        during=(during, []), tags=(tags, "counted"), after=(after, BOTH),
+        told=("--vlan-offload off, drop" in text, True),
+        hidden=(hidden, "hidden"),
+        warned=("the card takes VLAN tags off" in warned, True)) or \
+        nothing_left()
+
+
+def offload_half():
+    """Only what was on is switched on again; and at once after a failure."""
+    net.in_b("ethtool", "-K", net.B, "rx-vlan-stag-hw-parse", "on")
+    try:
+        with net.Filter():
+            with net.Attached("--vlan-offload", "off"):
+                during = net.vlan_offloads()
+            after = net.vlan_offloads()
+            net.in_b("ip", "link", "set", net.B, "xdp", "obj", OTHER, "sec",
+                     "xdp.frags")
+            fault = refused("shares it with none", "attach", net.B, "--filter",
+                            net.FILTER, "--vlan-offload", "off")
+            failed = net.vlan_offloads()
+            net.in_b("ip", "link", "set", net.B, "xdp", "off")
+    finally:
+        net.vlan_offload(False)
+    return fault or net.unlike(during=(during, []), after=(after, BOTH[1:]),
+                               failed=(failed, BOTH[1:])) or nothing_left()
+
+
+def two_vlans(mode, *options):
+    """Equal frames of two VLANs, by devices that leave the tag to the card, which
+    here is told to write it into the packet: two packets, or one.
+    """
+    ids = 5, 6
+    net.run("ip", "netns", "exec", net.NS_A, "ethtool", "-K", net.A, "txvlan",
+            "off")
+    for n in ids:
+        net.run("ip", "-n", net.NS_A, "link", "add", "link", net.A, "name",
+                f"v{n}", "type", "vlan", "id", n)
+        net.run("ip", "-n", net.NS_A, "link", "set", f"v{n}", "arp", "off",
+                "up")
+    frame = udp_frame(1)
+    path = pcap.Capture([pcap.Packet(0, frame)]).save(net.tmp("vlan.pcap"))
+    try:
+        with net.Filter(), net.Attached("--mode", mode, *options) as on:
+            for n in (*ids, *ids):
+                net.run(*net.inside(net.NS_A), os.path.join(
+                    net.BUILT, "pcapsend"), f"v{n}", path)
+            net.eventually(lambda: sum(on.counters().values()) == 4)
+            return on.counters()
+    finally:
+        for n in ids:
+            net.run("ip", "-n", net.NS_A, "link", "del", f"v{n}")
+        net.run("ip", "netns", "exec", net.NS_A, "ethtool", "-K", net.A,
+                "txvlan", "on")
+
+
+def vlans_told_apart():
+    net.vlan_offload(True)
+    try:
+        for mode in "native", "generic":
+            fault = net.unlike(
+                apart=(two_vlans(mode, "--vlan-offload", "off"),
+                       {"new": 2, "dropped": 2}),
+                alike=(two_vlans(mode, "--no-vlan"),
+                       {"new": 1, "dropped": 3}))
+            if fault:
+                return f"{mode}: {fault}"
+    finally:
+        net.vlan_offload(False)
+    return nothing_left()
 
 
 def unload():
@@ -484,6 +636,13 @@ def cases():
         ("one name in two namespaces", same_name_elsewhere),
         ("a VLAN device", vlan_device),
         ("status", status_codes),
+        ("attach says what it did", says_so),
+        ("dropping by flow is warned of", flow_warned),
+        ("refused: the card takes VLAN tags off", offload_refused),
+        ("VLAN offload off, native", of(offload_off, "--mode", "native")),
+        ("VLAN offload off, generic", of(offload_off, "--mode", "generic")),
+        ("VLAN offload, one of two, and after a failure", offload_half),
+        ("equal frames of two VLANs are two", vlans_told_apart),
         ("refused: a module without BTF", without_btf),
         ("refused: no module", without_module),
     ]

@@ -19,7 +19,8 @@
 	"$top/selftests/xdp/fail_nth.c" -o "$tmp/fail.so" ||
 	ktap_skip_all 'no compiler'
 modprobe veth
-ip link add af-a type veth peer name af-b && ip link set af-a up ||
+ip link add af-a type veth peer name af-b && ip link set af-a up &&
+	ethtool -K af-a rx-vlan-hw-parse off rx-vlan-stag-hw-parse off ||
 	ktap_skip_all 'no veth'
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
 ktap_plan 4

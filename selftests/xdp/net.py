@@ -97,7 +97,20 @@ def make_net(mtu=1500):
     set_mtu(mtu)
     for ns, dev in (NS_A, A), (NS_B, B):
         run("ip", "-n", ns, "link", "set", dev, "arp", "off", "up")
+    vlan_offload(False)
     atexit.register(forget_net)
+
+
+def vlan_offload(on, dev=B):
+    in_b("ethtool", "-K", dev, "rx-vlan-hw-parse", "on" if on else "off",
+         "rx-vlan-stag-hw-parse", "on" if on else "off")
+
+
+def vlan_offloads(dev=B):
+    """Which of the two are on."""
+    lines = in_b("ethtool", "-k", dev).stdout.splitlines()
+    return [name for name in ("rx-vlan-offload", "rx-vlan-stag-hw-parse")
+            if any(l.strip().startswith(f"{name}: on") for l in lines)]
 
 
 def set_mtu(mtu):

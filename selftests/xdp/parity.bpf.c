@@ -7,6 +7,40 @@
 
 struct parity parity;
 
+struct held {
+	EPF_KPTR *filter;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct held);
+} held SEC(".maps");
+
+static __always_inline struct held *get_held(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&held, &zero);
+}
+
+/* Let parity_packet() have the filter, or none where its id is 0. */
+SEC("syscall")
+int parity_hold(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(parity.filter);
+	struct held *h = get_held();
+
+	if (h && f)
+		f = bpf_kptr_xchg(&h->filter, f);
+	else if (h)
+		f = bpf_kptr_xchg(&h->filter, NULL);
+	if (f)
+		bpf_epf_release(f);
+	return 0;
+}
+
 static __always_inline int on_digest(struct epf_filter *f, __u32 op,
 				     __u64 digest)
 {
@@ -50,10 +84,14 @@ int parity_key(void *ctx)
 SEC("xdp.frags")
 int parity_packet(struct xdp_md *ctx)
 {
-	struct epf_filter *f = bpf_epf_acquire(parity.filter);
+	struct held *h = get_held();
+	struct epf_filter *f;
 	int ret;
 
 	parity.ret = -ENOENT;
+	if (!h)
+		return XDP_PASS;
+	f = bpf_kptr_xchg(&h->filter, NULL);
 	if (!f)
 		return XDP_PASS;
 	parity.digest = 0;
@@ -69,7 +107,9 @@ int parity_packet(struct xdp_md *ctx)
 	/* Both fail alike, or neither does. */
 	parity.ret = parity.ret && parity.ret != ret ? -EREMOTEIO : ret;
 out:
-	bpf_epf_release(f);
+	f = bpf_kptr_xchg(&h->filter, f);
+	if (f)
+		bpf_epf_release(f);
 	return XDP_PASS;
 }
 

@@ -42,6 +42,7 @@ static const __u64 hash_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
  * @owned: the third of an owned kind, with memory
  * @key: program for keys and digests
  * @packet: program for packets
+ * @hold: program that gives @packet its filter
  * @shared: their memory
  * @first_seen: repeats are not inserted
  * @inserts: counted in the current epoch
@@ -58,6 +59,7 @@ struct three {
 	struct owned owned;
 	int key;
 	int packet;
+	int hold;
 	volatile struct parity *shared;
 	bool first_seen;
 	unsigned int inserts;
@@ -89,6 +91,13 @@ static const struct epf_params lanes = {
 	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
 };
 
+/* The programs work on filter @id from now on; 0: on none. */
+static bool hold(struct three *t, __u32 id)
+{
+	t->shared->filter = id;
+	return !bpf_prog_test_run_opts(t->hold, NULL);
+}
+
 /* The third: of lanes, or beside one for digests. */
 static bool setup_offline(struct three *t, const struct epf_params *p,
 			  const struct epf_shape *shape)
@@ -115,7 +124,8 @@ static bool setup_filters(struct three *t, struct epf_params *p,
 		return false;
 	t->ioctl = epf_dev_filter_id(t->dev, id[0]);
 	t->kfunc = epf_dev_filter_id(t->dev, id[1]);
-	t->shared->filter = id[1];
+	if (!hold(t, id[1]))
+		return false;
 	t->inserts = 0;
 	t->epoch = 8;
 	memset(t->ages, 0, sizeof(t->ages));
@@ -137,6 +147,7 @@ static void drop_filters(struct three *t)
 {
 	epf_mirror_close(t->mirror);
 	t->mirror = NULL;
+	hold(t, 0);
 	close(t->ioctl);
 	close(t->kfunc);
 	epf_dev_destroy(t->dev, "parity-ioctl", false);
@@ -359,6 +370,8 @@ static void draw_opts(struct epf_pkt_opts *o)
 		o->flags = below(2) ? EPF_PKT_NONIP_FRAME : 0;
 	if (o->key != EPF_PKT_FLOW && below(2))
 		o->max_bytes = 1 + below(200);
+	if (!(o->flags & EPF_PKT_NONIP_FRAME) && below(2))
+		o->flags |= EPF_PKT_PASS_CONTROL;
 }
 
 /**
@@ -520,6 +533,8 @@ static bool load(struct three *t, const char *path)
 		bpf_object__find_program_by_name(obj, "parity_key"));
 	t->packet = bpf_program__fd(
 		bpf_object__find_program_by_name(obj, "parity_packet"));
+	t->hold = bpf_program__fd(
+		bpf_object__find_program_by_name(obj, "parity_hold"));
 	bss = bpf_map__fd(bpf_object__find_map_by_name(obj, ".bss"));
 	t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED, bss, 0);

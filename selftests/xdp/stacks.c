@@ -48,6 +48,7 @@ struct record {
  * @mem: this process
  * @ioctl: descriptor, or -1: only @mem
  * @packet: the functions, in a program of the tests
+ * @hold: that gives @packet its filter
  * @dedup: the program for interfaces
  * @bind: that gives it its filter
  * @slot: map of its counters
@@ -59,6 +60,7 @@ struct ways {
 	struct epf_mem *mem;
 	int ioctl;
 	int packet;
+	int hold;
 	int dedup;
 	int bind;
 	int slot;
@@ -100,6 +102,8 @@ static void differs(struct tally *t, enum way way, const struct record *r,
 
 static enum epf_xdp_outcome outcome(int verdict)
 {
+	if (verdict < -EPF_CONTROL)
+		return EPF_XDP_CONTROL - 1 - EPF_CONTROL - verdict;
 	switch (verdict) {
 	case 0:
 		return EPF_XDP_NEW;
@@ -340,6 +344,7 @@ static bool load_all(struct ways *w, char **path)
 	if (!bind)
 		return false;
 	w->packet = prog_fd(parity, "parity_packet");
+	w->hold = prog_fd(parity, "parity_hold");
 	w->dedup = prog_fd(dedup, "xdp_dedup");
 	w->bind = prog_fd(bind, "epf_bind");
 	w->shared = mmap(NULL, sizeof(*w->shared), PROT_READ | PROT_WRITE,
@@ -372,7 +377,7 @@ static bool setup(struct ways *w, char **path)
 	    make_filter(dev, "stacks-dedup", &w->ids[2]) < 0)
 		return false;
 	w->shared->filter = w->ids[1];
-	return learn_first(w);
+	return !bpf_prog_test_run_opts(w->hold, NULL) && learn_first(w);
 }
 
 static void report(const struct ways *w, const struct tally *t)

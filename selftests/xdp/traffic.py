@@ -21,17 +21,20 @@ import tool
 
 SO_RCVMARK, SO_MARK = 75, 36
 
+PASS = model.PASS_CONTROL
 KEYS = {
-    "frame": (["--key", "frame"], (model.FRAME, 0, 0)),
-    "first 40 bytes": (["--key", "frame", "--bytes", "40"],
+    "frame": (["--key", "frame", "--mirror"], (model.FRAME, 0, 0)),
+    "first 40 bytes": (["--key", "frame", "--bytes", "40", "--mirror"],
                        (model.FRAME, 0, 40)),
-    "packet": (["--key", "packet"], (model.PACKET, 0, 0)),
+    "packet": ([], (model.PACKET, PASS, 0)),
+    "packet, mirror": (["--key", "packet", "--mirror"], (model.PACKET, 0, 0)),
     "packet without MACs and tags": (
         ["--key", "packet", "--no-mac", "--no-vlan"],
-        (model.PACKET, model.NO_MAC | model.NO_VLAN, 0)),
-    "flow": (["--key", "flow"], (model.FLOW, 0, 0)),
-    "flow, others by frame": (["--key", "flow", "--nonip", "frame"],
-                              (model.FLOW, model.NONIP_FRAME, 0)),
+        (model.PACKET, PASS | model.NO_MAC | model.NO_VLAN, 0)),
+    "flow": (["--key", "flow"], (model.FLOW, PASS, 0)),
+    "flow, others by frame": (
+        ["--key", "flow", "--nonip", "frame", "--mirror"],
+        (model.FLOW, model.NONIP_FRAME, 0)),
 }
 
 
@@ -60,11 +63,15 @@ def udp_frame(n, size=64):
 
 
 def traffic(seed, size=None):
-    """About 1,500 frames: odd ones and plain ones, repeated at random."""
+    """About 2,000 frames: odd ones and plain ones, repeated at random, and all
+    control packets, twice.
+    """
     rng = random.Random(seed)
     sizes = size or (lambda: rng.choice((18, 64, 300, 1400)))
     pool = odd_frames() + [udp_frame(n, sizes()) for n in range(500)]
     out = [rng.choice(pool) for _ in range(1500)]
+    out += 2 * [f for _, f, _ in model_frames.control() if 14 <= len(f)]
+    rng.shuffle(out)
     return [same_but_forwarded(f) if rng.random() < .25 else f for f in out]
 
 
@@ -80,6 +87,8 @@ def outcomes(frames, key, flags, max_bytes, repeat="dropped"):
             out.append("malformed")
         except model.NotIp:
             out.append("not_ip")
+        except model.Control as told:
+            out.append(told.name)
         else:
             out.append(repeat if k in seen else "new")
             seen.add(k)
@@ -117,6 +126,8 @@ def key_case(mode, key, seed):
     want = outcomes(frames, *oracle)
     if tally(want).get("dropped", 0) < 200:
         return "the test has too few repeats"
+    if oracle[1] & PASS and not set(model.Control.NAMES) <= set(want):
+        return "the test has not every control packet"
     return check(frames, want, ["--mode", mode, *options])
 
 
@@ -140,14 +151,14 @@ def real_case(folder, name, key):
 
 def count_case(mode, *how):
     frames = traffic(7)
-    return check(frames, outcomes(frames, model.PACKET, 0, 0, "counted"),
-                 ["--mode", mode, "--key", "packet", "--action", "count",
+    return check(frames, outcomes(frames, model.FRAME, PASS, 0, "counted"),
+                 ["--mode", mode, "--key", "frame", "--action", "count",
                   *how])
 
 
 def plain_case(mode):
     frames = traffic(8)
-    return check(frames, outcomes(frames, model.FRAME, 0, 0),
+    return check(frames, outcomes(frames, model.PACKET, PASS, 0),
                  ["--mode", mode, "--no-dispatcher"])
 
 
@@ -157,7 +168,7 @@ def jumbo_case(mode, *how):
     frames += [udp_frame(n % 40, n % 40 * 200) for n in range(200)]
     net.set_mtu(9000)
     try:
-        return check(frames, outcomes(frames, model.FRAME, 0, 0),
+        return check(frames, outcomes(frames, model.PACKET, PASS, 0),
                      ["--mode", mode, *how])
     finally:
         net.set_mtu(1500)
@@ -242,7 +253,7 @@ def mark_case(mode, base, *how):
 
 def mark_passes_all(mode):
     frames = traffic(9)
-    want = outcomes(frames, model.FLOW, 0, 0, "marked")
+    want = outcomes(frames, model.FLOW, PASS, 0, "marked")
     return check(frames, want, ["--mode", mode, "--key", "flow", "--action",
                                 "mark", "--no-dispatcher"])
 

@@ -59,9 +59,17 @@ for kind in $kinds; do
 	gives 0 '^$' insert "up-$kind" -f "$tmp/keys"
 done
 gives 0 '^$' insert up-second other
-gives 0 '' attach up-a --filter up-first --key packet --no-mac --bytes 200 \
-	--no-dispatcher
-gives 0 '' attach up-b --filter up-second --key flow --action mark \
+# usage: attaches ARG...: well, with a warning: there are other keys in the filter.
+attaches() {
+	local good=no
+	epf attach "$@"
+	[ "$status" = 0 ] && [ "$(wc -l < "$tmp/err")" = 1 ] &&
+		grep -q "^warning: .* had other keys before" "$tmp/err" && good=yes
+	verdict "attach $* -> 0" $good
+}
+attaches up-a --filter up-first --key packet --no-mac --bytes 200 \
+	--no-dispatcher --mirror --vlan-offload off
+attaches up-b --filter up-second --key flow --action mark \
 	--mark 0x100 --mode generic --no-dispatcher
 picture > "$tmp/before"
 claim 'there are seven filters and two attachments' \

@@ -23,6 +23,8 @@
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #define EPF_BROKEN
 #define BROKEN_STALL (1u << 0)	  /* nothing is taken out, but slow */
@@ -34,6 +36,9 @@
 #define BROKEN_LEAK (1u << 6)	  /* what kfree() is to free is not */
 #define BROKEN_AHEAD (1u << 7)	  /* swept before it is retired */
 #define BROKEN_EXPIRED (1u << 8)  /* a slice goes before it has expired */
+#define BROKEN_NEVER (1u << 9)	  /* no grace period ends */
+#define BROKEN_IDLE (1u << 10)	  /* no worker comes */
+#define BROKEN_HASTY (1u << 11)	  /* nobody waits for a rotation */
 #define BROKEN_OWNED (BROKEN_AHEAD | BROKEN_EXPIRED)
 
 extern unsigned int epf_broken;
@@ -128,10 +133,41 @@ static inline __u64 broken_fetch_or(__u64 *p, __u64 v)
 static inline bool broken_grace_over(unsigned long cookie)
 {
 	return (epf_broken & BROKEN_GRACE) ||
-	       poll_state_synchronize_rcu(cookie);
+	       (!(epf_broken & BROKEN_NEVER) &&
+		poll_state_synchronize_rcu(cookie));
 }
 
 #define poll_state_synchronize_rcu(cookie) broken_grace_over(cookie)
+
+static inline bool broken_queue(struct workqueue_struct *wq,
+				struct delayed_work *work, unsigned long delay)
+{
+	return !(epf_broken & BROKEN_IDLE) &&
+	       queue_delayed_work(wq, work, delay);
+}
+
+static inline bool broken_mod(struct workqueue_struct *wq,
+			      struct delayed_work *work, unsigned long delay)
+{
+	return !(epf_broken & BROKEN_IDLE) &&
+	       mod_delayed_work(wq, work, delay);
+}
+
+#define queue_delayed_work(wq, work, delay) broken_queue(wq, work, delay)
+#define mod_delayed_work(wq, work, delay) broken_mod(wq, work, delay)
+
+/* Batches of keys wait for a late rotation, packets do not. */
+#undef wait_event_interruptible_timeout
+#define wait_event_interruptible_timeout(head, condition, timeout)	      \
+({									      \
+	long __ret = timeout;						      \
+	if (epf_broken & BROKEN_HASTY)					      \
+		__ret = -ERESTARTSYS;					      \
+	else if (!___wait_cond_timeout(condition))			      \
+		__ret = __wait_event_interruptible_timeout(head, condition,   \
+							   timeout);	      \
+	__ret;								      \
+})
 
 static inline void broken_kfree(const void *p)
 {

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: boot.sh [--timeout SECONDS] NAME|PROGRAM[,PROGRAM]...
+#
+# One guest: a line of selftests/boots, or for those programs. Prints what
+# runner.sh prints in it. The exit status is that of vm/run.sh. EPF_VM_OPTIONS
+# holds further options.
+
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+
+seconds=5400
+if [ "${1:-}" = --timeout ]; then
+	seconds=$2
+	shift 2
+fi
+read -r _ kernel cpus programs < <(awk -v name="${1:-}" '$1 == name' "$here/boots")
+case ${1:-} in
+torture/*) kernel=stock cpus=4 programs=${1//,/ } ;;
+*/*) kernel=stock cpus=2 programs=${1//,/ } ;;
+esac
+[ -n "${programs:-}" ] || { echo "boot.sh: no line '${1:-}' in $here/boots" >&2; exit 2; }
+
+tests=$("$here/tests.sh") || exit 2
+paths=()
+for program in $programs; do
+	found=$(awk -v name="$program" '$1 == name && $2 == "guest" { print $3 }' <<< "$tests")
+	[ -n "$found" ] || { echo "boot.sh: $1: no test $program for a guest" >&2; exit 2; }
+	paths+=("$found")
+done
+
+if [ "$kernel" != stock ]; then
+	EPF_VM_OPTIONS="--smp $cpus ${EPF_VM_OPTIONS:-}" exec "$here/kernels.sh" --together \
+		"${paths[@]}" -- "$kernel"
+fi
+# shellcheck disable=SC2086 # a list of options
+exec "$here/vm/run.sh" --smp "$cpus" --timeout $((2 * seconds)) ${EPF_VM_OPTIONS:-} -- \
+	"$here/runner.sh" -t "$seconds" "${paths[@]}"

@@ -1,0 +1,477 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: GPL-2.0
+"""epfctl dedup by the table of all keys: a packet is removed if and only if an
+equal one stands before it in the file and at most N packets, or T of time
+stamps in either direction, away; with --first-seen one that was kept.
+
+And how both methods are sized: memory, to the byte, and the number of packets,
+where time stamps go back or are wrong.
+"""
+
+import functools
+import os
+import random
+import socket
+import subprocess
+import sys
+
+import oracle
+import pcap
+import tap
+import tool
+from test_laws import made, one_kind, prefixes
+from test_modes import first_difference, key_of, traffic
+
+sys.path.insert(0, os.path.join(tool.TOP, "selftests/model"))
+import packets as model  # noqa: E402
+
+SMALL = 10
+WRITE = 128 << 10
+
+
+def stamp(p):
+    return p.ns
+
+
+def small(seed):
+    """A few keys, short distances, stamps of all sorts: equal, back, far."""
+    rng = random.Random(seed)
+    ns, out = rng.choice((0, 10**18)), []
+    for _ in range(200):
+        ns = max(0, ns + rng.choice((0, 0, 1, 1, 2, 3, 5, 20, 90, -1, -4, -30)
+                                    ) * 1000)
+        odd = rng.random()
+        at = ns if odd > .02 else rng.choice((0, ns + 10**12, 2**32 * 10**9
+                                              - 1000))
+        out.append(pcap.Packet(at, rng.randbytes(1)[:1] * rng.randint(0, 3)
+                               if odd > .9 else b"%d" % rng.randint(0, 12)))
+    return pcap.Capture(out)
+
+
+def check(path, packets, options, want):
+    out, report = tool.dedup(path, "--exact", *options)
+    if report["method"] != "exact" or report["unsure"]:
+        return f"{options}: {report}"
+    if report["packets"]["removed"] != sum(want):
+        return f"{options}: the report counts otherwise"
+    if not any(want):
+        return None if out.packets == packets else f"{options}: some removed"
+    fault = first_difference(oracle.align(packets, out.packets), want)
+    return f"{options}: {fault}" if fault else None
+
+
+def small_captures(seed):
+    """Every N, T on both sides of each distance, both refresh modes."""
+    capture = small(seed)
+    path = capture.save(tool.tmp("small.pcap"))
+    packets = capture.packets
+    # equal packets of other content have no mark: tell them by their number
+    for i, p in enumerate(packets):
+        p.length = len(p.data) + 1000 + i
+    capture.save(path)
+    for first in False, True:
+        seen = ("--first-seen",) if first else ()
+        for n in 1, 2, 3, 5, 12, 60, 199, 200:
+            fault = check(path, packets, ("-D", n, *seen),
+                          oracle.near(packets, n, first))
+            if fault:
+                return fault
+        for us in 1, 2, 3, 20, 29, 30, 31, 10**6, 10**10:
+            want = oracle.near(packets, us * 1000, first, stamp)
+            fault = check(path, packets, ("-w", f"{us}us", *seen), want)
+            if fault:
+                return fault
+    return None
+
+
+def large(disorder):
+    """Sweeps, growth, and keys that come again in time and out of it."""
+    rng = random.Random(disorder)
+    data, ns, out = [], 10**18, []
+    for i in range(12000):
+        ns += rng.choice((0, 1000, 1000, 3000))
+        back = rng.choice((rng.randint(1, 60), rng.randint(1, 4000)))
+        data.append(data[-back] if back <= i and rng.random() < .4 else
+                    b"%d" % i)
+        late = rng.randint(0, disorder) * 1000 if rng.random() < .3 else 0
+        out.append(pcap.Packet(ns - late, data[-1], 1000 + i))
+    return pcap.Capture(out).save(tool.tmp(f"large{disorder}.pcap"))
+
+
+def large_captures(disorder, options, apart, place):
+    path = large(disorder)
+    packets = pcap.load(path).packets
+    first = "--first-seen" in options
+    return check(path, packets, options,
+                 oracle.near(packets, apart, first, place))
+
+
+def by_key(options, key, flags, max_bytes):
+    """Packets without key have places, and are never repeats."""
+    capture = traffic(model.ETHER)
+    path = capture.save(tool.tmp("keys.pcap"))
+    passed = dict.fromkeys(("truncated", "malformed", "not_ip"), 0)
+    of = key_of(model.ETHER, key, flags, max_bytes, passed)
+    return check(path, capture.packets, ("-D", 500, *options),
+                 oracle.near(capture.packets, 500, key_of=of))
+
+
+def like_editcap(find, n):
+    """To the packet: what stands N back is the N+1st of its window."""
+    path = find()
+    ours, _ = tool.dedup(path, "-D", n)
+    theirs = tool.editcap(path, "-D", n + 1)
+    return None if ours.packets == theirs.packets else "the packets differ"
+
+
+def sorted_copy(find):
+    """In order of time, which editcap -w takes for granted."""
+    capture = pcap.load(find())
+    capture.packets.sort(key=stamp)
+    return capture.save(tool.tmp("sorted.pcap"))
+
+
+def like_editcap_time(find, seconds):
+    path = sorted_copy(find)
+    ours, _ = tool.dedup(path, "-w", seconds)
+    theirs = tool.editcap(path, "-w", seconds)
+    if ours.packets != theirs.packets:
+        return "in order of time the packets differ"
+    path = find()
+    packets = pcap.load(path).packets
+    ours = oracle.align(packets, tool.dedup(path, "-w", seconds)[0].packets)
+    theirs = oracle.align(packets,
+                          tool.editcap(path, "-w", seconds).packets)
+    missed = [i for i, (a, b) in enumerate(zip(theirs, ours)) if a and not b]
+    return f"editcap removes {missed[:5]}, epfctl does not" if missed else None
+
+
+# streams
+
+def stream(capture, *options):
+    path = capture.save(tool.tmp("stream.pcap"))
+    with open(path, "rb") as f:
+        run = tool.epfctl("dedup", *options, "-", tool.tmp("streamed.pcap"),
+                          input=f.read())
+    return run, path
+
+
+def from_stream(disorder):
+    run, _ = stream(pcap.load(large(disorder)), "-w", "100us")
+    want, _ = tool.dedup(large(disorder), "-w", "100us")
+    if run.returncode or b"go back further" in run.stderr:
+        return f"{run}"
+    got = pcap.load(tool.tmp("streamed.pcap")).packets
+    return None if got == want.packets else "other packets than of the file"
+
+
+def forgotten():
+    """40,000 packets 10 us apart, and the first one again, stamped as it was: a
+    file is read beforehand, a stream's table has forgotten it, and says so.
+    """
+    data = [b"%d" % i for i in range(40000)] + [b"0"]
+    packets = [pcap.Packet(10**18 + i * 10000, d) for i, d in enumerate(data)]
+    packets[-1].ns = 10**18
+    run, path = stream(pcap.Capture(packets), "-w", "1ms")
+    kept = len(pcap.load(tool.tmp("streamed.pcap")).packets)
+    if run.returncode or b"1 packets go back further" not in run.stderr or \
+            kept != 40001:
+        return f"stream: {kept} kept, {run.stderr.decode()}"
+    out, report = tool.dedup(path, "-w", "1ms")
+    if len(out.packets) != 40000 or report["unsure"]:
+        return f"file: {report}"
+    return None
+
+
+def by_redirection():
+    """Standard input is a file: its size bounds the packets, nothing else."""
+    path = numbered(2000).save(tool.tmp("numbered.pcap"))
+    for options in (), ("-w", "1ms"), ("--filter",), \
+            ("-D", "99999999999", "--filter"):
+        with open(path, "rb") as f:
+            run = tool.epfctl("dedup", *options, "-", tool.tmp("o.pcap"),
+                              stdin=f)
+        if run.returncode or \
+                pcap.load(tool.tmp("o.pcap")).packets != \
+                pcap.load(path).packets:
+            return f"{options}: {run}"
+    return None
+
+
+def stream_too_long():
+    """More keys than the limit allows: one line, and no output."""
+    packets = [pcap.Packet(10**18, b"%d" % i) for i in range(4000)]
+    os.path.exists(tool.tmp("streamed.pcap")) and \
+        os.unlink(tool.tmp("streamed.pcap"))
+    run, _ = stream(pcap.Capture(packets), "-w", "1ms", "--memory", "100K")
+    text = run.stderr.decode()
+    # 2,048 slots of 32 bytes, made while 1,024 are there: 96 KiB; 3/4 of them
+    if run.returncode != 2 or text.count("\n") != 1 or \
+            "packet 1537" not in text or "--memory" not in text:
+        return text
+    return "written" if os.path.exists(tool.tmp("streamed.pcap")) else None
+
+
+# which method, and of what size
+
+def numbered(count, step_ns=1000):
+    return pcap.Capture(pcap.Packet(10**18 + i * step_ns, b"%d" % i)
+                        for i in range(count))
+
+
+def memory_told(count, options, want_bytes):
+    path = numbered(count).save(tool.tmp("numbered.pcap"))
+    _, report = tool.dedup(path, *options)
+    got = report["memory_bytes"]
+    return None if (report["method"], got) == ("exact", want_bytes) else \
+        f"{report['method']}, {got} bytes"
+
+
+def fallback():
+    """Where the table does not fit: a line, and the filter, of the size that
+    the packets need.
+    """
+    path = numbered(1540).save(tool.tmp("numbered.pcap"))
+    run = tool.epfctl("dedup", "--memory", "100K", path, tool.tmp("o.pcap"))
+    text = run.stderr.decode()
+    if run.returncode or text.count("warning: ") != 1 or \
+            "up to 1540 packets at once take 192 KiB" not in text or \
+            "error:   1e-09 asked" not in text:
+        return text
+    _, exact = tool.dedup(path, "--memory", "192K")
+    if exact["method"] != "exact":
+        return "192 KiB are enough"
+    forced = tool.epfctl("dedup", "--exact", "--memory", "191K", path,
+                         tool.tmp("o.pcap"))
+    if forced.returncode != 2:
+        return "--exact went on"
+    for count, want in (1024, 0), (1025, 2):  # half of 2,048 slots
+        path = numbered(count).save(tool.tmp("numbered.pcap"))
+        run = tool.epfctl("dedup", "--exact", "--memory", "96K", path,
+                          tool.tmp("o.pcap"))
+        if run.returncode != want:
+            return f"{count} packets in 96 KiB: {run}"
+    return None
+
+
+def needed_size():
+    """The filter of a file is sized for its packets, whatever N is."""
+    path = numbered(1540).save(tool.tmp("numbered.pcap"))
+    reports = [tool.filtered(path, "-D", n, "--memory", "100K")[1]
+               for n in (1540, 1541, 10**6, 10**11)]
+    sizes = {(r["sized_for"], r["memory_bytes"]) for r in reports}
+    if len(sizes) != 1 or reports[0]["sized_for"] != 1540:
+        return f"{sizes}"
+    small_one = tool.filtered(path, "-D", 1539)[1]["sized_for"]
+    return None if small_one == 1539 else f"{small_one} for 1539"
+
+
+def unordered(seed, count):
+    """Stamps that go back; some are wrong, with an odd seed by being too low
+    as well, so that nothing can be forgotten.
+    """
+    rng = random.Random(seed)
+    ns, out = 10**18, []
+    for i in range(count):
+        ns += rng.choice((0, 1000, 5000, 70000, 10**7))
+        at = ns - rng.choice((0, 0, 0, 2000, 10**6, 3 * 10**7))
+        if rng.random() < .01:
+            at = rng.choice((0, 2**32 * 10**9 - 1000)[1 - seed % 2:])
+        out.append(pcap.Packet(at, b"%d" % i))
+    return pcap.Capture(out)
+
+
+def busiest(packets, window_ns):
+    """Most insertions of one epoch, by the clock of the model."""
+    span = oracle.ceil_div(window_ns, 7)
+    times = oracle.Clock(packets, span).times
+    # one that jumps comes in with the packet after it
+    times = times if not times[-1][0] else times[:-1]
+    epochs = [(ns - times[0][1]) // span for _, ns in times]
+    return max(epochs.count(e) for e in set(epochs))
+
+
+def sized_for(seed, window_ns):
+    capture = unordered(seed, 900)
+    path = capture.save(tool.tmp("unordered.pcap"))
+    _, report = tool.filtered(path, "-w", f"{window_ns}ns")
+    want = 7 * busiest(capture.packets, window_ns)
+    if abs(report["sized_for"] - want) > 1e-6 * want:
+        return f"sized for {report['sized_for']}, not {want}"
+    return None
+
+
+def held_at_once(packets, window_ns):
+    """Packets that may be near one still to come, at most."""
+    stamps = [p.ns for p in packets]
+    to_come = stamps[:]
+    for i in range(len(stamps) - 1, 0, -1):
+        to_come[i - 1] = min(to_come[i - 1], to_come[i])
+    return max(sum(to_come[at] - ns <= window_ns for ns in stamps[:at + 1])
+               for at in range(len(stamps)))
+
+
+def at_once(seed, window_ns):
+    """What the table is foretold to hold, which is what decides whether it
+    fits: to the packet, as long as there are at most 4,096.
+    """
+    capture = unordered(seed, 1200)
+    path = capture.save(tool.tmp("unordered.pcap"))
+    want = held_at_once(capture.packets, window_ns)
+    run = tool.epfctl("dedup", "--exact", "-w", f"{window_ns}ns", "--memory",
+                      "16K", path, tool.tmp("o.pcap"))
+    text = run.stderr.decode()
+    return None if run.returncode == 2 and \
+        f"up to {want} packets at once" in text else f"{want}: {text}"
+
+
+def stretches():
+    """Above 4,096 packets the number is rounded up to stretches."""
+    path = numbered(20000).save(tool.tmp("numbered.pcap"))
+    run = tool.epfctl("dedup", "--exact", "-w", "100us", "--memory", "16K",
+                      path, tool.tmp("o.pcap"))
+    # stretches of 8 packets (8 us); the one of now, and 13 that reach into it
+    return None if b"up to 112 packets at once" in run.stderr else \
+        run.stderr.decode()
+
+
+# a wrong stamp
+
+def wrong_stamp(options, at):
+    """300 packets, of which a third repeat one that is two windows back, and
+    one that is stamped wrongly: none is to be removed.
+    """
+    packets = [pcap.Packet(10**18 + i * 10**9, b"%d" % (
+        i - 200 if i % 3 == 0 and i >= 200 else i)) for i in range(300)]
+    packets[at].ns = 0xFFFFFFFF * 10**9
+    path = pcap.Capture(packets).save(tool.tmp("wrong.pcap"))
+    out, report = tool.dedup(path, *options, "-w", "100")
+    # the last one is followed by nothing
+    if report.get("clock_ahead", at < 299) != (at < 299):
+        return f"{report['clock_ahead']} stamps taken for wrong"
+    return None if out.packets == packets else \
+        f"{report['packets']['removed']} removed"
+
+
+def after_2038():
+    """Seconds of pcap are unsigned, in either byte order."""
+    second = 10**9
+    packets = [pcap.Packet(at * second, b"x") for at in
+               (0, 2**31 - 1, 2**31, 2**31 + 2, 2**32 - 2, 2**32 - 1)]
+    want = [packets[i] for i in (0, 1, 3, 4)]
+    for order in "<", ">":
+        path = pcap.Capture(packets).save(tool.tmp("late.pcap"), order)
+        for options in ("--exact",), ("--filter", "--rate", "9"):
+            out, report = tool.dedup(path, "-w", "1", *options)
+            if out.packets != want or report["clock_back"]:
+                return f"{order} {options}: {report}"
+    return None
+
+
+def write_sizes():
+    """Output is written in pieces of 128 KiB: each write is a message here."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    path = pcap.Capture(pcap.Packet(i * 1000, b"%04096d" % i)
+                        for i in range(200)).save(tool.tmp("wide.pcap"))
+    run = subprocess.Popen([tool.EPFCTL, "dedup", path, "-"], stdout=theirs,
+                           stderr=subprocess.DEVNULL)
+    theirs.close()
+    sizes = []
+    while sizes[-1:] != [0]:
+        sizes.append(len(ours.recv(1 << 20)))
+    if run.wait() or sum(sizes) != os.path.getsize(path):
+        return f"{run.returncode}, {sum(sizes)} bytes"
+    full = [s for s in sizes[:-2] if s < WRITE // 2]
+    return f"{len(sizes) - 1} writes: {sizes}" if full or \
+        len(sizes) - 1 > 1 + 2 * sum(sizes) // WRITE else None
+
+
+def summary_text():
+    path = numbered(2000).save(tool.tmp("numbered.pcap"))
+    exact = tool.epfctl("dedup", "-D", "700", path, tool.tmp("o.pcap")).stderr
+    other = tool.epfctl("dedup", "--filter", "-D", "700", path,
+                        tool.tmp("o.pcap")).stderr
+    timed = tool.epfctl("dedup", "--filter", "-w", "7ms", path,
+                        tool.tmp("o.pcap")).stderr
+    text = tool.epfctl("dedup", "--help").stdout.decode()
+    if max(map(len, text.splitlines())) > 80:
+        return "the help is wider than 80 columns"
+    if b"exact:   96 KiB at most" not in exact or b"too" in exact:
+        return exact.decode()
+    if b"repeats of up to 800 packets back are removed too" not in other:
+        return other.decode()
+    if b"repeats of up to 8 ms back are removed too" not in timed:
+        return timed.decode()
+    return None if "8/7" in text and "--exact" in text else text
+
+
+def method_cases():
+    bind = functools.partial
+    out = [(f"{count} packets {' '.join(map(str, options))}: "
+            f"{slots} slots of 32 bytes",
+            bind(memory_told, count, options, slots * 32))
+           for count, options, slots in (
+               (700, (), 1024), (768, (), 1024), (769, (), 3072),
+               (1536, (), 3072), (1537, (), 6144),
+               (20000, ("-D", 512), 1024), (20000, ("-D", 513), 3072),
+               (20000, ("-w", "511us"), 1024),
+               (20000, ("-w", "600us"), 3072))]
+    out += [("the table does not fit", fallback),
+            ("sized by what is needed", needed_size),
+            ("standard input is a file", by_redirection),
+            ("packets at once, in stretches", stretches)]
+    for seed in range(4):
+        for ns in 7000, 10**6, 10**8:
+            out += [(f"time goes back: -w {ns}ns, sized for ({seed})",
+                     bind(sized_for, seed, ns)),
+                    (f"time goes back: -w {ns}ns, at once ({seed})",
+                     bind(at_once, seed, ns))]
+    for name, options in ("exact", ("--exact",)), ("filter", ("--filter",)), \
+            ("filter, --rate", ("--filter", "--rate", "2")):
+        for at in 0, 1, 150, 299:
+            out.append((f"packet {at} stamped 0xffffffff: {name}",
+                        bind(wrong_stamp, options, at)))
+    return out + [("stamps after 2038", after_2038),
+                  ("writes of 128 KiB", write_sizes),
+                  ("summary and help", summary_text)]
+
+
+def cases():
+    bind = functools.partial
+    out = [(f"small capture {seed}: every N and T", bind(small_captures, seed))
+           for seed in range(SMALL)]
+    for disorder in 0, 50, 20000:
+        for n in 1, 100, 700, 3000:
+            for seen in (), ("--first-seen",):
+                out.append((f"disorder {disorder}: -D {n} {' '.join(seen)}",
+                            bind(large_captures, disorder, ("-D", n, *seen),
+                                 n, None)))
+        for us in 1, 100, 3000:
+            out.append((f"disorder {disorder}: -w {us}us",
+                        bind(large_captures, disorder, ("-w", f"{us}us"),
+                             us * 1000, stamp)))
+    for options, *key in ((("--key", "packet"), model.PACKET, 0, 0),
+                          (("--key", "flow"), model.FLOW, 0, 0),
+                          (("--bytes", "34"), model.FRAME, 0, 34)):
+        out.append((" ".join(options), bind(by_key, options, *key)))
+    finds = [(name, bind(tool.real, folder, name))
+             for folder, name in tool.REAL]
+    finds += [("one packet over and over", one_kind), ("prefixes", prefixes)]
+    for name, find in finds + [("distances around 100", bind(made, 100))]:
+        for n in 5, 1000:
+            out.append((f"{name} -D {n}: editcap, to the packet",
+                        bind(like_editcap, find, n)))
+    for name, find in finds:
+        for seconds in "0.000001", "0.5":
+            out.append((f"{name} -w {seconds}: editcap",
+                        bind(like_editcap_time, find, seconds)))
+    out += [(f"a stream, disorder {d}", bind(from_stream, d))
+            for d in (0, 50)]
+    return out + [("a stream that goes back to what is forgotten", forgotten),
+                  ("a stream of too many keys", stream_too_long)] + \
+        method_cases()
+
+
+if __name__ == "__main__":
+    tool.need_epfctl()
+    tap.main(tap.chosen(cases()))

@@ -1,0 +1,372 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: GPL-2.0
+"""epfctl dedup on pcapng, of several link types and sections: what is kept is
+kept bit by bit, with all that is around it; from one format to the other what
+has no place is told; damage is told wherever it is.
+"""
+
+import functools
+import os
+import random
+import shutil
+import struct
+import subprocess
+
+import ng
+import oracle
+import pcap
+import tap
+import tool
+from tap import Skip
+
+IP4, ETHER, SLL = ng.IP4, ng.ETHER, ng.SLL
+
+
+def save(name, data):
+    path = tool.tmp(name)
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def unlength(raw):
+    """Sections of the output do not tell their length."""
+    return raw[:16] + b"\xff" * 8 + raw[24:] \
+        if raw[:4] == b"\x0a\x0d\x0d\x0a" else raw
+
+
+def whole(order):
+    parts, again = ng.everything(order)
+    path = save("all.pcapng", b"".join(parts))
+    for options in ("--exact",), ("--filter",), ("--exact", "-w", "50000d"):
+        run = tool.epfctl("dedup", *options, "--removed", tool.tmp("rm.pcapng"),
+                          path, tool.tmp("out.pcapng"))
+        if run.returncode:
+            return run.stderr.decode()
+        if b"no room" in run.stderr:
+            return "something is said to be lost"
+        kept = [unlength(p) for i, p in enumerate(parts) if i not in again]
+        packets = {i for i, p in enumerate(ng.load(path)) if p.data is not None}
+        gone = [unlength(p) for i, p in enumerate(parts)
+                if i in again or i not in packets]
+        for name, want in ("out", kept), ("rm", gone):
+            got = [b.raw for b in ng.load(tool.tmp(f"{name}.pcapng"))]
+            if got != want:
+                at = next((i for i, pair in enumerate(zip(got, want))
+                           if pair[0] != pair[1]), min(len(got), len(want)))
+                return f"{options}, {name}: differs from block {at} on, of " \
+                    f"{len(got)}, not {len(want)}"
+    return None
+
+
+def readable():
+    """Wireshark's reader takes it for what it was."""
+    if not shutil.which("capinfos"):
+        raise Skip("capinfos is not installed (wireshark-common)")
+    w = ng.Writer()
+    path = save("two.pcapng", w.section() + w.interface(pcap.EN10MB) +
+                w.interface(pcap.RAW) + 3 * w.packet(0, 5, ETHER + IP4) +
+                3 * w.packet(1, 6, IP4))
+    run = tool.epfctl("dedup", path, tool.tmp("out.pcapng"))
+    if run.returncode:
+        return run.stderr.decode()
+    text = subprocess.run(["capinfos", "-Mc", tool.tmp("out.pcapng")],
+                          capture_output=True, check=True).stdout.decode()
+    return None if text.split()[-1] == "2" else text
+
+
+def across_links():
+    """A packet is the same on Ethernet, cooked and raw, but for what is in
+    front of it.
+    """
+    w = ng.Writer()
+    frames = [(0, ETHER + IP4), (1, IP4), (2, SLL + IP4), (1, IP4)]
+    path = save("links.pcapng", w.section() + w.interface(pcap.EN10MB) +
+                w.interface(pcap.RAW) + w.interface(pcap.SLL) +
+                b"".join(w.packet(i, 5, d) for i, d in frames))
+    for options, kept in ((), 3), (("--key", "flow"), 1), \
+            (("--key", "packet", "--no-mac"), 1), (("--key", "packet"), None):
+        run = tool.epfctl("dedup", *options, path, tool.tmp("out.pcapng"))
+        got = sum(b.data is not None for b in ng.load(tool.tmp("out.pcapng"))) \
+            if not run.returncode else run.stderr.decode()
+        if kept and got != kept:
+            return f"{options}: {got} kept, not {kept}"
+    return None
+
+
+def odd_link():
+    """A link type that has no packet key is an error where it is met."""
+    w = ng.Writer()
+    head = w.section() + w.interface(pcap.EN10MB) + w.interface(pcap.USER0) + \
+        w.packet(0, 5, ETHER + IP4)
+    out = tool.tmp("odd.out.pcapng")
+    run = tool.epfctl("dedup", "--key", "packet", save("odd.pcapng", head), out)
+    if run.returncode:
+        return run.stderr.decode()
+    os.unlink(out)
+    run = tool.epfctl("dedup", "--key", "packet", "--keep-going",
+                      save("odd.pcapng", head + w.packet(1, 5, b"?")), out)
+    text = run.stderr.decode()
+    return None if run.returncode == 2 and text.count("\n") == 1 and \
+        "packet 2 has link type 147" in text and "--key frame" in text and \
+        not os.path.exists(out) else f"{run}"
+
+
+def two_links_as_pcap():
+    """A sound file that pcap cannot hold: one line, with or without
+    --keep-going, and nothing under the name.
+    """
+    w = ng.Writer()
+    path = save("two.pcapng", w.section() + w.interface(pcap.EN10MB) +
+                w.interface(pcap.RAW) + w.packet(0, 5, ETHER + IP4) +
+                w.packet(1, 6, IP4))
+    for name, options in ("a.pcap", ()), ("a.pcap", ("--keep-going",)), \
+            ("a", ("--format", "pcap")), \
+            ("a.pcapng", ("--format", "pcap", "--keep-going")):
+        run = tool.epfctl("dedup", *options, path, tool.tmp(name))
+        text = run.stderr.decode()
+        if run.returncode != 2 or text.count("\n") != 1 or \
+                "--format pcapng" not in text or "RAW" not in text or \
+                os.path.exists(tool.tmp(name)):
+            return f"{options}: {run}"
+    run = tool.epfctl("dedup", "--format", "pcapng", path, tool.tmp("b.pcap"))
+    if run.returncode or len(ng.load(tool.tmp("b.pcap"))) != 5:
+        return f"{run}"
+    return None
+
+
+def magic(name):
+    with open(tool.tmp(name), "rb") as f:
+        head = f.read(4)
+    return "pcapng" if head == b"\x0a\x0d\x0d\x0a" else "pcap"
+
+
+def formats():
+    """As --format says, else as the name ends, else as the input is."""
+    capture = pcap.Capture([pcap.Packet(10**18, ETHER + IP4)] * 2)
+    inputs = {"pcap": capture.save(tool.tmp("one.pcap")),
+              "pcapng": capture.save_ng(tool.tmp("one.pcapng"))}
+    for has, path in inputs.items():
+        for name, options, want in (
+                ("o", (), has), ("o.cap", (), has), ("o.pcap", (), "pcap"),
+                ("o.pcapng", (), "pcapng"), ("o.pcapngx", (), has),
+                ("o.pcapng", ("--format", "pcap"), "pcap"),
+                ("o.pcap", ("--format", "pcapng"), "pcapng")):
+            run = tool.epfctl("dedup", *options, "--removed",
+                              tool.tmp("rm.pcapng"), path, tool.tmp(name))
+            if run.returncode or magic(name) != want:
+                return f"{has} to {name} {options}: {run}"
+            rm = options[1] if options else "pcapng"
+            if magic("rm.pcapng") != rm:
+                return f"--removed of {name} {options}: not {rm}"
+        run = tool.epfctl("dedup", path, "-")
+        save("piped", run.stdout)
+        if run.returncode or magic("piped") != has:
+            return f"{has} to standard output: {magic('piped')}"
+    return None
+
+
+def to_pcapng(nano):
+    capture = pcap.Capture([pcap.Packet(10**18 + 1001 * i, b"%d" % (i // 2),
+                                        90 + i) for i in range(40)],
+                           pcap.RAW, nano, 1234)
+    for order in "<", ">":
+        path = capture.save(tool.tmp("one.pcap"), order)
+        run = tool.epfctl("dedup", path, tool.tmp("o.pcapng"))
+        blocks = ng.load(tool.tmp("o.pcapng"))
+        got = [(b.link, b.data, b.ns) for b in blocks[2:]]
+        want = [(pcap.RAW, p.data, p.ns - (0 if nano else p.ns % 1000))
+                for p in capture.packets[::2]]
+        face = ng.interface_of("<", blocks[1].raw[8:-4])
+        if run.returncode or got != want or \
+                face != (pcap.RAW, 1234, 9 if nano else 6, 0):
+            return f"{order}: {face}, {run}"
+        back, _ = tool.dedup(tool.tmp("o.pcapng"))
+        if back.packets != pcap.load(path).packets[::2] or \
+                (back.link, back.nano, back.snaplen) != (pcap.RAW, nano, 1234):
+            return f"{order}: not the same when it comes back"
+    run = tool.epfctl("dedup", pcap.Capture((), pcap.RAW).save(
+        tool.tmp("none.pcap")), tool.tmp("o.pcapng"))
+    blocks = ng.load(tool.tmp("o.pcapng"))
+    return None if [b.kind for b in blocks] == [ng.SECTION, ng.INTERFACE] \
+        else f"no packets: {blocks}"
+
+
+def losses():
+    """pcapng to pcap: a line for what has no room, and none if all has."""
+    w = ng.Writer()
+    plain = w.section() + w.interface(pcap.RAW) + w.packet(0, 5, IP4)
+    fine = w.interface(pcap.RAW, (ng.TSRESOL, b"\x09"))
+    table = [(plain, (0, 0, 0)),
+             (w.section((4, b"x")) + w.interface(pcap.RAW, (2, b"x")) +
+              w.packet(0, 5, IP4, (1, b"x")) + w.packet(0, 6, IP4 + b"x"),
+              (0, 3, 0)),
+             (plain + w.block(ng.STATS, bytes(12)) + w.block(9, b""),
+              (2, 0, 0)),
+             (w.section() + fine + w.packet(0, 5, IP4), (0, 0, 0)),
+             (plain + fine + w.packet(1, 5001, b"a") + w.packet(1, 9000, b"b"),
+              (0, 0, 1))]
+    for data, want in table:
+        path = save("loss.pcapng", data)
+        _, report = tool.dedup(path)
+        got = tuple(report["lost"][k] for k in ("blocks", "options", "stamps"))
+        lines = tool.epfctl("dedup", path, tool.tmp("o.pcap")).stderr.decode()
+        if got != want or ("no room" in lines) != (want[:2] != (0, 0)) or \
+                ("cut to micro" in lines) != bool(want[2]):
+            return f"{got}, not {want}: {lines}"
+    return None
+
+
+def stamps():
+    """Windows in time are in ns, whatever units stamps are in."""
+    rng = random.Random(5)
+    w = ng.Writer()
+    units = [None, 0, 3, 6, 9, 12, 128, 128 + 10, 128 + 20, 128 + 30, 128 + 40]
+    for unit in units:
+        options = [] if unit is None else [(ng.TSRESOL, bytes([unit]))]
+        ticks = 10**6 if unit is None else \
+            2**(unit & 127) if unit & 128 else 10**unit
+        data = w.section()
+        for offset in -3, 0, 9:
+            data += w.interface(pcap.RAW, *options,
+                                (ng.TSOFFSET, struct.pack("<q", offset)))
+        for _ in range(200):
+            at = 1000 * ticks + rng.randint(0, 30 * ticks)
+            data += w.packet(rng.randint(0, 2), at, b"%d" % rng.randint(0, 20))
+        path = save("units.pcapng", data)
+        packets = [b for b in ng.load(path) if b.data is not None]
+        for ns in 10**6, 10**9, 2 * 10**9:
+            run = tool.epfctl("dedup", "-w", f"{ns}ns", path,
+                              tool.tmp("o.pcapng"))
+            got = [b.raw for b in ng.load(tool.tmp("o.pcapng"))][4:]
+            want = [p.raw for p, gone in zip(packets, oracle.near(
+                packets, ns, place=lambda p: p.ns)) if not gone]
+            if run.returncode or got != want:
+                return f"unit {unit}, {ns} ns: {len(got)} kept of " \
+                    f"{len(packets)}, not {len(want)}"
+    return None
+
+
+def cut_off():
+    """Around every end of a block and in between: with --keep-going there are
+    the blocks before it, and a line unless it is an end.
+    """
+    parts, _ = ng.everything("<")
+    data = b"".join(parts)
+    ends = {0}
+    for p in parts:
+        ends.add(max(ends) + len(p))
+    around = {e + d for e in ends for d in (-1, 0, 1, 4, 11, 12, 13)}
+    for cut in sorted(c for c in around if 4 <= c <= len(data)):
+        path = save("cut.pcapng", data[:cut])
+        if cut < len(parts[0]):
+            run = tool.epfctl("dedup", "--keep-going", path,
+                              tool.tmp("none.pcapng"))
+            if run.returncode != 2 or b"not a readable" not in run.stderr or \
+                    os.path.exists(tool.tmp("none.pcapng")):
+                return f"no section, cut at {cut}: {run}"
+            continue
+        run = tool.epfctl("dedup", "--keep-going", "--action", "count", path,
+                          tool.tmp("o.pcapng"))
+        whole_parts = b"".join(b.raw for b in ng.load(tool.tmp("o.pcapng"))) \
+            if run.returncode == 0 else b""
+        last = max(e for e in ends if e <= cut)
+        told = b"damaged after packet" in run.stderr
+        if run.returncode or told == (cut in ends) or \
+                len(whole_parts) != last:
+            return f"cut at {cut}: {len(whole_parts)} bytes, not {last}: {run}"
+    return None
+
+
+DAMAGE = [  # words of the error, bytes behind a section, interface and packet
+    ("impossible length", struct.pack("<III", 6, 8, 8)),
+    ("impossible length", struct.pack("<III", 6, 0, 0)),
+    ("impossible length", struct.pack("<III", 6, 33, 0) + bytes(24)),
+    ("impossible length", struct.pack("<III", 6, 0xFFFFFFFC, 0) + bytes(40)),
+    ("impossible length", struct.pack("<III", 9, (16 << 20) + 4, 0)),
+    ("ends inside", struct.pack("<III", 9, 16 << 20, 0)),
+    ("ends inside", b"\x06"),
+    ("two lengths", struct.pack("<IIII", 9, 16, 7, 12)),
+    ("without byte order", struct.pack("<IIIHHqI", ng.SECTION, 28, 5, 1, 0, -1,
+                                       28)),
+    ("version", struct.pack("<IIIHHqI", ng.SECTION, 28, 0x1A2B3C4D, 2, 0, -1,
+                            28)),
+    ("too short", struct.pack("<IIII", ng.SECTION, 16, 0x1A2B3C4D, 16)),
+    ("too short", struct.pack("<III", 1, 12, 12)),
+    ("too short", struct.pack("<III", 3, 12, 12)),
+    ("too short", struct.pack("<III", 6, 12, 12)),
+    ("too short", struct.pack("<II16xI", 6, 28, 28)),
+    ("not described", ng.Writer().packet(1, 5, b"x")),
+    ("not described", ng.Writer().section() + ng.Writer().simple(b"x")),
+    ("longer than its block", ng.Writer().simple(b"x", length=5)),
+    ("longer than its block", ng.Writer().packet(0, 5, b"x").replace(
+        struct.pack("<II", 1, 1), struct.pack("<II", 5, 5))),
+]
+
+
+def damage(words, tail):
+    w = ng.Writer()
+    sound = w.section() + w.interface(pcap.RAW) + w.packet(0, 5, IP4)
+    path, out = save("bad.pcapng", sound + tail), tool.tmp("bad.out.pcapng")
+    run = tool.epfctl("dedup", path, out)
+    text = run.stderr.decode()
+    if run.returncode != 2 or text.count("\n") != 1 or words not in text or \
+            "damaged after packet 1" not in text or os.path.exists(out):
+        return f"{run}"
+    run = tool.epfctl("dedup", "--keep-going", path, out)
+    got = b"".join(b.raw for b in ng.load(out)) if not run.returncode else b""
+    os.path.exists(out) and os.unlink(out)
+    return None if got[:len(sound)] == sound else f"--keep-going: {run}"
+
+
+def many_interfaces():
+    """65,536 of a section are taken, no more."""
+    w = ng.Writer()
+    data = w.section() + w.interface(pcap.RAW) * 65536
+    path = save("many.pcapng", data + w.packet(65535, 5, IP4))
+    run = tool.epfctl("dedup", path, tool.tmp("o.pcapng"))
+    if run.returncode or os.path.getsize(tool.tmp("o.pcapng")) != \
+            os.path.getsize(path):
+        return f"{run}"
+    path = save("many.pcapng", data + w.interface(pcap.RAW))
+    run = tool.epfctl("dedup", path, tool.tmp("o.pcapng"))
+    return None if run.returncode == 2 and b"65536" in run.stderr else f"{run}"
+
+
+def drip():
+    """From a pipe that gives a few bytes at a time."""
+    parts, again = ng.everything(">")
+    run = subprocess.Popen([tool.EPFCTL, "dedup", "-", tool.tmp("o.pcapng")],
+                           stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    data = b"".join(parts)
+    for at in range(0, len(data), 3):
+        os.write(run.stdin.fileno(), data[at:at + 3])
+    text = run.communicate()[1]
+    got = [b.raw for b in ng.load(tool.tmp("o.pcapng"))]
+    want = [unlength(p) for i, p in enumerate(parts) if i not in again]
+    return None if run.returncode == 0 and got == want else f"{text}"
+
+
+def cases():
+    bind = functools.partial
+    out = [(f"all kinds of blocks, byte order {o}", bind(whole, o))
+           for o in "<>"]
+    out += [("two link types, read by wireshark", readable),
+            ("one packet on several link types", across_links),
+            ("a link type without packets", odd_link),
+            ("two link types do not go into pcap", two_links_as_pcap),
+            ("format of the output", formats),
+            ("pcap to pcapng and back, us", bind(to_pcapng, False)),
+            ("pcap to pcapng and back, ns", bind(to_pcapng, True)),
+            ("what pcap has no room for", losses),
+            ("units of time stamps", stamps),
+            ("pcapng cut off anywhere", cut_off),
+            ("65,536 interfaces", many_interfaces),
+            ("pcapng in small pieces", drip)]
+    return out + [(f"damage {i}: {words}", bind(damage, words, tail))
+                  for i, (words, tail) in enumerate(DAMAGE)]
+
+
+if __name__ == "__main__":
+    tool.need_epfctl()
+    tap.main(tap.chosen(cases()))

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What engine "cuda" owes the process it works in: the thread's device and context
+ * and the process's limits are as they were, a forked child is refused, memory
+ * is not taken again and again, what fails is told in the runtime's words, and a card
+ * that cannot be used is told from one that is not ready yet.
+ */
+#include "engine.h"
+
+/* Of the emulation, which has one for each thread. */
+static int (*get_device)(int *device);
+static int (*set_device)(int device);
+
+/* Of the driver's interface, likewise. */
+static int (*get_context)(void **context);
+static int (*set_context)(void *context);
+
+static void *of_card(const char *function)
+{
+	void *lib = dlopen(getenv("EPF_CUDA_LIBRARY"), RTLD_NOW);
+
+	return must(dlsym(must(lib), function));
+}
+
+/* Device 1 is not current any more, or not its context. */
+static bool moved(void)
+{
+	void *context;
+	int device = -1;
+
+	return get_device(&device) || device != 1 || get_context(&context) ||
+	       (size_t)context != 2;
+}
+
+/* A program that uses another device than the one that serves it. */
+static const char *other_device(void)
+{
+	const struct epf_cuda_ops *o = ops();
+	__u64 *nr = must(calloc(4 * 8 * 64, sizeof(*nr))), found;
+	struct sim s;
+	struct epf_view v = filled(&s, 256, 0);
+	struct epf_line *there = must(calloc(256, sizeof(*there)));
+	struct epf_keys keys = { key_bytes(&s, MANY * 8), MANY, 0, NULL };
+	struct epf_cuda_keys k = { keys.data, MANY, 0, 0 };
+	struct epf_cuda_answer a = { .bitmap = must(calloc(1, MANY)) };
+	struct epf_cuda_column *column;
+	struct epf_cuda_held *held;
+	struct epf_cuda_error e;
+
+	*(void **)&get_device = of_card("cudaGetDevice");
+	*(void **)&set_device = of_card("cudaSetDevice");
+	*(void **)&get_context = of_card("cuCtxGetCurrent");
+	if (same(&v, &keys, true) || set_device(1))
+		return "no second device";
+	held = hold(o, &s);
+	if (moved() || o->load(&k, 0, &column, &e) || moved() ||
+	    o->query(held, &k, &a, &e) || moved() ||
+	    o->query_column(held, column, 0, MANY, &a, &e) || moved() ||
+	    o->tally(held, nr, &e) || moved() ||
+	    o->chance(held, 1, 100, &found, &e) || moved() ||
+	    o->apply(held, NULL, 0, s.epoch + 1, &e) || moved() ||
+	    o->fetch(held, there, &e) || moved())
+		return "a function fails, or the device is another one";
+	o->release(held);
+	if (moved())
+		return "another device after release()";
+	o->unload(column);
+	return moved() ? "another device after unload()" :
+			 same(&v, &keys, true);
+}
+
+/* A program that has made a context of its own on the card, or has none. */
+static const char *own_context(void)
+{
+	struct sim s;
+	struct epf_view v = filled(&s, 256, 0);
+	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
+	void *own[] = { (void *)77, NULL }, *now;
+	int i;
+
+	*(void **)&get_context = of_card("cuCtxGetCurrent");
+	*(void **)&set_context = of_card("cuCtxSetCurrent");
+	for (i = 0; i < 2; i++) {
+		if (set_context(own[i]) || same(&v, &keys, true))
+			return "no answer";
+		if (get_context(&now) || now != own[i])
+			return "it is left with another context";
+	}
+	return NULL;
+}
+
+/* ---- what the process shares with others ---- */
+
+static const char *limit_restored(void)
+{
+	const struct epf_cuda_ops *o = ops();
+	int (*get_limit)(size_t *value, int limit);
+	struct sim s;
+	struct epf_view v = filled(&s, 256, 0);
+	struct epf_cuda_held *held = hold(o, &s);
+	struct epf_cuda_keys keys = { key_bytes(&s, 800), 100, 0, 0 };
+	struct epf_cuda_answer a = { .bitmap = must(malloc(100)) };
+	struct epf_cuda_error e;
+	size_t during = 0, after = 1;
+
+	(void)v;
+	*(void **)&get_limit = of_card("cudaDeviceGetLimit");
+	if (o->query(held, &keys, &a, &e) || get_limit(&during, 6))
+		return "no answer";
+	o->release(held);
+	if (get_limit(&after, 6) || after)
+		return "the process is left with another limit";
+	return during == 256 * EPF_LINE_BYTES ? NULL : "the cache keeps nothing";
+}
+
+/* The card is the parent's: a child is told so, frees what it has, and harms
+ * nobody.
+ */
+static const char *in_child(const struct epf_cuda_ops *o, struct epf_cuda_held *held,
+			    const struct epf_cuda_keys *keys,
+			    struct epf_cuda_answer *a)
+{
+	struct epf_cuda_device device;
+	struct epf_cuda_error e = { "" };
+	__u64 found;
+
+	if (o->query(held, keys, a, &e) != -ENODEV || !strstr(e.text, "forked"))
+		return "the child asks";
+	if (o->probe(&device, &e) != -ENODEV ||
+	    o->chance(held, 1, 1, &found, &e) != -ENODEV)
+		return "the child uses the card";
+	o->release(held);
+	return NULL;
+}
+
+static const char *forked(void)
+{
+	const struct epf_cuda_ops *o = ops();
+	struct sim s;
+	struct epf_view v = filled(&s, 256, 0);
+	struct epf_cuda_held *held = hold(o, &s);
+	struct epf_cuda_keys keys = { key_bytes(&s, 800), 100, 0, 0 };
+	struct epf_cuda_answer a = { .bitmap = must(malloc(100)) };
+	struct epf_cuda_error e;
+	int status;
+	pid_t pid;
+
+	(void)v;
+	if (o->query(held, &keys, &a, &e))
+		return "no answer";
+	pid = fork();
+	if (!pid)
+		_exit(in_child(o, held, &keys, &a) != NULL);
+	if (waitpid(pid, &status, 0) != pid || status)
+		return "the child uses the card, or dies";
+	return o->query(held, &keys, &a, &e) ? "the parent cannot go on" : NULL;
+}
+
+/* Memory is not taken for each batch: giving it back waits for the card. */
+static const char *scratch_stays(void)
+{
+	const struct epf_cuda_ops *o = ops();
+	unsigned long (*mallocs)(void), before = 0;
+	struct sim s;
+	struct epf_view v = filled(&s, 256, 0);
+	struct epf_journal_record *r = must(calloc(4096, sizeof(*r)));
+	__u64 *nr = must(calloc(4 * 8 * 64, sizeof(*nr))), n, found;
+	struct epf_cuda_held *held = hold(o, &s);
+	struct epf_cuda_error e;
+	int i;
+
+	(void)v;
+	*(void **)&mallocs = of_card("emu_mallocs");
+	for (i = 0; i < 4; i++) {
+		if (i == 1)
+			before = mallocs();
+		n = stream(&s, r, 1, 300 - (__u64)i * 50, (__u64)i * 1000);
+		if (o->apply(held, r, n, s.epoch, &e) || o->tally(held, nr, &e) ||
+		    o->chance(held, 1, 10, &found, &e))
+			return "a function fails";
+	}
+	return mallocs() == before ? NULL : "it is taken for each";
+}
+
+/* ---- pieces ---- */
+
+static int count_pieces(void *ctx, __u64 done, __u64 all)
+{
+	(void)done;
+	(void)all;
+	++*(unsigned int *)ctx;
+	return 0;
+}
+
+/* A question that one buffer would take is cut, or nothing overlaps. */
+static const char *pieces(void)
+{
+	const __u64 numbers[] = { 1, 65536, 65537, 1 << 20 };
+	const unsigned int least[] = { 1, 1, 2, 16 };
+	struct sim s;
+	struct epf_view v = filled(&s, 256, 0);
+	struct epf_answer a = { .bitmap = must(malloc(1 << 17)),
+				.progress = count_pieces };
+	const void *key = key_bytes(&s, 8 << 20);
+	unsigned int nr, i;
+
+	a.ctx = &nr;
+	for (i = 0; i < 4; i++) {
+		struct epf_keys keys = { key, numbers[i], 0, NULL };
+
+		nr = 0;
+		if (cuda()->query(&v, &keys, &a))
+			return epf_engine_why(cuda());
+		if (nr != least[i])
+			return "other pieces";
+	}
+	return NULL;
+}
+
+/* A card that only says when it is used that it cannot be. */
+static const char *unfit(void)
+{
+	return not_there(getenv("EPF_CUDA_LIBRARY"), "busy or unavailable");
+}
+
+/* It is when it is asked again, and not before the time for that has come. */
+static const char *ready_later(void)
+{
+	int i;
+
+	setenv("EPF_CUDA_RETRY_MS", "100000000", 1);
+	for (i = 0; i < 10; i++)
+		if (cuda()->usable())
+			return "probed too early";
+	return strstr(epf_engine_why(cuda()), "not ready yet") ? NULL :
+		       epf_engine_why(cuda());
+}
+
+static const char *ready_again(void)
+{
+	struct sim s;
+	struct epf_view v = filled(&s, 256, 0);
+	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
+	int i;
+
+	setenv("EPF_CUDA_RETRY_MS", "0", 1);
+	for (i = 0; i < 10 && !cuda()->usable(); i++)
+		;
+	return i == 0 ? "usable at once" : i == 10 ? "never" :
+						     same(&v, &keys, true);
+}
+
+enum end { TOLD, SILENT, NOT_REACHED, PASSED };
+
+/* What apply() says when call @nr of all fails. */
+static enum end fail_call(int nr, struct sim *s)
+{
+	const struct epf_cuda_ops *o;
+	struct epf_cuda_lines lines = { s->f.line, s->f.geom, { { 0, 0 }, 0 },
+					s->epoch };
+	struct epf_cuda_held *held;
+	struct epf_cuda_error e = { "" };
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", nr);
+	setenv("EPF_EMU_FAIL", text, 1);
+	o = ops();
+	if (o->hold(&lines, 0, &held, &e))
+		return NOT_REACHED;
+	if (!o->apply(held, NULL, 0, s->epoch, &e))
+		return PASSED;
+	return strstr(e.text, "uncorrectable") ? TOLD : SILENT;
+}
+
+/* Whichever call of apply() fails, the text is the runtime's. */
+static const char *told(void)
+{
+	int nr, status, reached = 0;
+	struct epf_view v;
+	struct sim s;
+	pid_t pid;
+
+	v = filled(&s, 256, 0);
+	(void)v;
+	for (nr = 1; nr < 200; nr++) {
+		pid = fork();
+		if (!pid)
+			_exit(fail_call(nr, &s));
+		if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+		    WEXITSTATUS(status) == SILENT)
+			return "a call fails, and its error is not told";
+		if (WEXITSTATUS(status) == PASSED && reached)
+			return NULL; /* behind the last call */
+		reached += WEXITSTATUS(status) == TOLD;
+	}
+	return "no call of apply() fails";
+}
+
+void claim_process(void)
+{
+	claim("a caller's other device", other_device, "EPF_EMU_DEVICES=2");
+	claim("a caller's own context", own_context, NULL);
+	claim("a limit of the process", limit_restored, NULL);
+	claim("a forked child", forked, NULL);
+	claim("scratch stays on the card", scratch_stays, NULL);
+	claim("a question is cut into pieces", pieces, "EPF_CUDA_BUFFER=33554432");
+	claim("the runtime's own words", told, "EPF_EMU_ERROR=214");
+	claim("a card that cannot be used", unfit, "EPF_EMU_UNFIT=46");
+	claim("a card that is not ready waits", ready_later, "EPF_EMU_NOT_READY=1");
+	claim("and is used when it is", ready_again, "EPF_EMU_NOT_READY=3");
+}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The verdict on one run of a test program, from its output and the variables
+# status (its exit status), timeout (its limit in seconds) and suite (it prints
+# what runner.sh prints, from inside a guest). Prints one line:
+#
+#	VERDICT PASSED FAILED SKIPPED WHY
+#
+# VERDICT is pass, skip, fail, or again: it failed, but no law was broken, so
+# that it may be run once more with another seed.
+#
+# A failed point breaks a law unless it says that chance has a part in it:
+#
+#	not ok 3 - errors are as predicted # chance 1e-9
+#
+# or the program says, before its points, what it depends on beside the code
+# under test:
+#
+#	# retry: sockets and processes of a busy machine
+#
+# In such a program a point that ends with "# LAW" breaks a law all the same. A
+# sanitizer's report, a complaint of a kernel, a signal and a hang always do; a
+# program that ended early does not.
+
+BEGIN {
+	plan = -1
+	sanitizer = "ERROR: [A-Za-z]*Sanitizer|WARNING: ThreadSanitizer|runtime error: "
+}
+
+suite && /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped\r?$/ {
+	closed = 1
+	good += $1
+	bad += $3
+	skips += $5
+	law = law || bad > 0 # it has had its second chance in there
+}
+
+# A program in there has failed for good, whatever becomes of the guest.
+suite && /^not ok/ {
+	law = 1
+}
+
+!suite && /^ok( |$)/ {
+	points++
+	if (tolower($0) ~ /# *skip/)
+		skips++
+}
+
+!suite && /^not ok/ {
+	points++
+	bad++
+	if (/# LAW/ || !(lenient || /# chance [0-9]/))
+		law = 1
+}
+
+!suite && /^1\.\.[0-9]+/ {
+	plan = substr($1, 4) + 0
+}
+
+/^# retry: / {
+	lenient = 1
+}
+
+/^vm: the kernel complained/ {
+	complained = 1
+}
+
+complained || $0 ~ sanitizer {
+	reported = 1
+}
+
+# Died by a signal that a fault of its own sends: ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS;
+# or KILL, which timeout sends to what hangs and does not end when asked to.
+function crashed(status)
+{
+	return status ~ /^(132|133|134|135|136|137|139|159)$/
+}
+
+function why_of_suite()
+{
+	if (status == 124)
+		return "TIMEOUT"
+	if (!closed)
+		return "ended without its totals, exit=" status
+	if (status != 0 && !bad && status != 4)
+		return "exit=" status
+	if (status == 0 && good + skips == 0)
+		return "no test points"
+	return ""
+}
+
+function why_of_program()
+{
+	if (status == 124)
+		return "TIMEOUT " timeout " seconds"
+	if (plan < 0)
+		return "no plan, exit=" status
+	if (plan != points)
+		return "planned " plan ", ran " points + 0 ", exit=" status
+	if (status != 0 && !bad)
+		return "exit=" status
+	if (points == 0)
+		return "no test points"
+	return ""
+}
+
+END {
+	if (!suite)
+		good = points - bad - skips
+	if (status == 4 && !bad && !suite && !complained) {
+		if (!points)
+			skips = 1
+		print "skip", good + 0, 0, skips + 0
+		exit
+	}
+	why = suite ? why_of_suite() : why_of_program()
+	if (why == "" && complained && !bad)
+		why = "the kernel complained"
+	if (why != "")
+		bad++
+	else if (bad)
+		why = "exit=" status
+	if (status == 123 || status == 124 || crashed(status) || reported)
+		law = 1
+	print bad ? (law ? "fail" : "again") : "pass", good + 0, bad + 0, skips + 0, why
+}

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Snapshots and journals that are half done: what is refused meanwhile leaves no
+ * reference and no hold behind; a hold whose time is over keeps nobody out; one
+ * that ends early lets a rotation go at once; and two who end epochs both hear of
+ * one that came and went while one of them slept.
+ */
+#include "epftest.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "../owned.h"
+
+#define LIMIT "/sys/module/epochfilter/parameters/max_total_mib"
+#define LINES (3 << 20 >> 6) /* 3 MiB: two of them are above 5 MiB */
+#define EPOCH 100
+#define WINDOW (7 * EPOCH)
+
+static long begin(int fd, __u64 pin_ns, struct epf_snap *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->pin_ns = pin_ns;
+	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, s);
+}
+
+static long end(int fd, struct epf_snap *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	return test_ioctl(fd, EPF_IOC_SNAP_END, s);
+}
+
+static long journal(int fd)
+{
+	struct epf_journal_args j = { .size = sizeof(j), .order = 4 };
+
+	return test_ioctl(fd, EPF_IOC_JOURNAL, &j);
+}
+
+static bool pinned(int fd)
+{
+	return test_info(fd).flags & EPF_INFO_PINNED;
+}
+
+static long rotate(int fd, __u32 count)
+{
+	struct epf_rotate_args r = { .size = sizeof(r), .count = count };
+
+	return test_ioctl(fd, EPF_IOC_ROTATE, &r);
+}
+
+/* -------------------------------------------------- refused, half done ---- */
+
+/* Of the filter's own shape, empty. */
+static long restore(int fd, const struct epf_snap *s, __u32 version)
+{
+	static struct epf_restore r;
+	void *lines = calloc(LINES, 64);
+	long ret;
+
+	test_demand(lines);
+	memset(&r, 0, sizeof(r));
+	r.size = sizeof(r);
+	r.header = s->header;
+	r.header.version = version;
+	r.lines = (uintptr_t)lines;
+	ret = test_ioctl(fd, EPF_IOC_RESTORE, &r);
+	free(lines);
+	return ret;
+}
+
+/* Each leaves something of @fd half done, and is refused something. Return: what
+ * was refused, and nothing else went wrong.
+ */
+static bool begin_twice(int fd, int other)
+{
+	struct epf_snap s;
+
+	(void)other;
+	return !begin(fd, SEC, &s) && begin(fd, SEC, &s) == -EBUSY;
+}
+
+static bool begin_beside(int fd, int other)
+{
+	struct epf_snap s;
+
+	return !begin(fd, 60 * SEC, &s) && begin(other, SEC, &s) == -EBUSY;
+}
+
+static bool begin_restore_begin(int fd, int other)
+{
+	struct epf_snap s;
+
+	return !begin(fd, 60 * SEC, &s) &&
+	       !restore(other, &s, EPF_SNAP_VERSION) &&
+	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) &&
+	       !rotate(fd, 1);
+}
+
+static bool begin_swap_begin(int fd, int other)
+{
+	struct epf_params p = test_params("mod-pins-2", 64, 1, 8, WINDOW);
+	struct epf_snap s;
+	int second = test_make(&p);
+	bool good;
+
+	(void)other;
+	good = !begin(fd, 60 * SEC, &s) &&
+	       !epf_dev_swap(test_dev, "mod-pins", "mod-pins-2") &&
+	       begin(fd, 60 * SEC, &s) == -EBUSY && !pinned(fd) &&
+	       pinned(second) && !rotate(fd, 1);
+	test_demand(!epf_dev_swap(test_dev, "mod-pins", "mod-pins-2"));
+	close(second);
+	return good;
+}
+
+static bool restore_refused(int fd, int other)
+{
+	struct epf_snap s;
+
+	return !begin(fd, 60 * SEC, &s) &&
+	       restore(other, &s, EPF_SNAP_VERSION + 1) == -EBADMSG &&
+	       pinned(fd);
+}
+
+static bool begin_untold(int fd, int other)
+{
+	struct epf_snap *s = test_guarded(1);
+
+	(void)other;
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->pin_ns = 60 * SEC;
+	test_demand(!mprotect(s, PAGE, PROT_READ));
+	return test_ioctl(fd, EPF_IOC_SNAP_BEGIN, s) == -EFAULT &&
+	       !pinned(fd) && !munmap(s, 2 * PAGE);
+}
+
+static bool journal_twice(int fd, int other)
+{
+	return !journal(fd) && journal(fd) == -EBUSY &&
+	       journal(other) == -EBUSY;
+}
+
+static bool journal_restore_journal(int fd, int other)
+{
+	struct epf_snap s;
+
+	return !journal(fd) && !begin(fd, 60 * SEC, &s) &&
+	       !restore(other, &s, EPF_SNAP_VERSION) &&
+	       journal(fd) == -EBUSY && !journal(other) &&
+	       test_info(fd).flags & EPF_INFO_JOURNAL;
+}
+
+static bool mapped_restore_forced(int fd, int other)
+{
+	struct epf_snap s;
+	void *at;
+
+	if (journal(fd) || begin(fd, 60 * SEC, &s))
+		return false;
+	at = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	return at != MAP_FAILED && !restore(other, &s, EPF_SNAP_VERSION) &&
+	       !test_destroy("mod-pins", EPF_DESTROY_FORCE) &&
+	       begin(fd, SEC, &s) == -ENODEV && journal(fd) < 0 &&
+	       rotate(other, 1) == -ENODEV && !munmap(at, PAGE);
+}
+
+static const struct {
+	bool (*fn)(int fd, int other);
+	const char *what;
+	bool gone;
+} refused[] = {
+	{ begin_twice, "a snapshot begun twice", false },
+	{ begin_beside, "one begun beside another", false },
+	{ begin_restore_begin, "begun, restored, begun again", false },
+	{ begin_swap_begin, "begun, swapped, begun again", false },
+	{ restore_refused, "a restore refused during one", false },
+	{ begin_untold, "one whose result cannot be told", false },
+	{ journal_twice, "a journal begun twice, and beside another", false },
+	{ journal_restore_journal, "begun, restored, begun again", false },
+	{ mapped_restore_forced,
+	  "journal, snapshot, mapping, restored, destroyed by force", true },
+};
+
+/* Descriptors are all that holds the filter, and when they are closed the memory
+ * comes back: there is no room for it twice.
+ */
+static void try_refused(__u32 i)
+{
+	struct epf_params p = test_params("mod-pins", LINES, 1, 8, WINDOW);
+	long long limit = test_number(LIMIT, "");
+	char text[32];
+	int fd = test_make(&p), other = test_open("mod-pins");
+	bool good = refused[i].fn(fd, other), held;
+
+	held = refused[i].gone || test_info(fd).users == 2;
+	close(fd);
+	close(other);
+	test_demand(test_destroy("mod-pins", 0) ==
+		    (refused[i].gone ? -ENOENT : 0));
+	test_destroy("mod-pins-2", 0);
+	test_demand(!test_write(LIMIT, "5"));
+	good = good && held;
+	fd = epf_dev_create(test_dev, &p, test_key, NULL);
+	snprintf(text, sizeof(text), "%lld", limit);
+	test_demand(!test_write(LIMIT, text));
+	test_destroy("mod-pins", 0);
+	tap_ok(good && !fd, "%s: refused, and nothing stays behind%s%s",
+	       refused[i].what, held ? "" : ": users",
+	       fd ? ": memory" : "");
+}
+
+/* ------------------------------------------------------ time that is over ---- */
+
+static bool not_pinned(void *fd)
+{
+	return !pinned(*(int *)fd);
+}
+
+/* @first's snapshot of 1 ms is not ended when @second begins. */
+static void expired(int first, int second, const char *what)
+{
+	struct epf_snap s;
+	bool begun, stays;
+
+	test_demand(!begin(first, MS, &s) && test_wait(not_pinned, &first));
+	begun = !begin(second, 60 * SEC, &s);
+	tap_ok(begun, "%s: when a snapshot's time is over another may begin",
+	       what);
+	end(first, &s);
+	stays = begun && pinned(first);
+	tap_ok(stays, "%s: and is held when the first one ends", what);
+	end(second, &s);
+	test_is(pinned(first), false, "%s: until it ends itself", what);
+}
+
+/* The worker has looked at the current epoch since it has keys. */
+static bool looked(void *fd)
+{
+	return test_info(*(int *)fd).epochs[0].fill_ppt;
+}
+
+/* The rotation is late because of a snapshot of 60 s, and the worker has found it
+ * so. Unless the snapshot's end sends for the rotation it comes after that time,
+ * so it has to come before: should this machine have stood still for that long,
+ * the end is tried again.
+ */
+static void early(int fd, const char *what)
+{
+	struct epf_snap s;
+	bool good = false;
+	__u64 until, e;
+	int i;
+
+	for (i = 0; i < 3 && !good; i++) {
+		test_demand(!begin(fd, 60 * SEC, &s));
+		until = s.now_ns + 55 * SEC;
+		e = test_info(fd).epoch;
+		test_insert(fd, 1, 0, EPOCH);
+		test_demand(test_wait(looked, &fd));
+		test_sleep(100 * MS); /* it says when it comes again */
+		test_demand(test_info(fd).epoch == e);
+		end(fd, &s);
+		while (!good && test_now() < until)
+			good = test_info(fd).epoch > e;
+	}
+	tap_ok(good, "%s: a late rotation goes when the snapshot ends early",
+	       what);
+}
+
+/* ----------------------------------------- of the current epoch, exactly ---- */
+
+#define SOME 37
+
+static void current_count(int fd, const char *what)
+{
+	struct epf_info info;
+	struct epf_snap s;
+
+	test_demand(!rotate(fd, 1));
+	test_insert(fd, 2, 0, SOME);
+	info = test_info(fd);
+	test_demand(!begin(fd, SEC, &s));
+	test_demand(!end(fd, &s));
+	test_is(s.header.epochs[s.header.epoch_end & 7].inserts, SOME,
+		"%s: a snapshot counts the keys of the current epoch", what);
+	test_is(info.epochs[0].inserts, SOME, "%s: as INFO does", what);
+}
+
+/* ------------------------------------------------------- two who end epochs ---- */
+
+/**
+ * struct ender - a thread that ends epochs
+ * @fd: descriptor
+ * @count: how many
+ * @cpu: it runs there, above all that is not real-time
+ * @tid: of it; 0: not begun
+ * @ret: of the call
+ * @done: it has returned
+ */
+struct ender {
+	int fd;
+	__u32 count;
+	int cpu;
+	pid_t tid;
+	long ret;
+	bool done;
+};
+
+static bool run_at(pid_t tid, int cpu, int priority)
+{
+	struct sched_param p = { .sched_priority = priority };
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return !sched_setaffinity(tid, sizeof(set), &set) &&
+	       !sched_setscheduler(tid, priority ? SCHED_FIFO : SCHED_OTHER,
+				   &p);
+}
+
+static void *end_epochs(void *arg)
+{
+	struct ender *e = arg;
+
+	run_at(0, e->cpu, 1);
+	__atomic_store_n(&e->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	e->ret = rotate(e->fd, e->count);
+	__atomic_store_n(&e->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static bool busy_end;
+
+/* Keeps the other CPU for itself and those of its priority. */
+static void *be_busy(void *arg)
+{
+	pid_t *tid = arg;
+
+	run_at(0, 1, 1);
+	__atomic_store_n(tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&busy_end, __ATOMIC_ACQUIRE))
+		sched_yield();
+	return NULL;
+}
+
+static bool sleeps(pid_t tid)
+{
+	char path[64], text[256] = "";
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return false; /* it has ended */
+	n = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	return n && strstr(text, ") S");
+}
+
+static void yield_until_asleep(struct ender *e)
+{
+	while (!__atomic_load_n(&e->tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+	while (!__atomic_load_n(&e->done, __ATOMIC_ACQUIRE) && !sleeps(e->tid))
+		sched_yield();
+}
+
+static bool is_done(void *arg)
+{
+	const struct ender *e = arg;
+
+	return __atomic_load_n(&e->done, __ATOMIC_ACQUIRE);
+}
+
+/* The worker does not run: both CPUs have something real-time to do. So both wait
+ * when the snapshot begins; the second one, on the other CPU, comes to look only
+ * after it has ended. Should the worker come earlier, both succeed.
+ */
+static void two_enders(int fd)
+{
+	struct ender e[2] = { { .fd = fd, .count = 8, .cpu = 0 },
+			      { .fd = fd, .count = 8, .cpu = 1 } };
+	pthread_t thread[3];
+	struct epf_snap s;
+	pid_t busy = 0;
+	bool both;
+	int i;
+
+	__atomic_store_n(&busy_end, false, __ATOMIC_RELEASE);
+	test_demand(!pthread_create(&thread[2], NULL, be_busy, &busy));
+	while (!__atomic_load_n(&busy, __ATOMIC_ACQUIRE))
+		sched_yield();
+	test_demand(run_at(0, 0, 1));
+	for (i = 0; i < 2; i++) {
+		test_demand(!pthread_create(&thread[i], NULL, end_epochs,
+					    &e[i]));
+		yield_until_asleep(&e[i]);
+	}
+	run_at(busy, 1, 99);
+	test_demand(!begin(fd, 60 * SEC, &s));
+	while (!is_done(&e[0]))
+		sched_yield();
+	end(fd, &s);
+	__atomic_store_n(&busy_end, true, __ATOMIC_RELEASE);
+	run_at(0, 0, 0);
+	both = test_wait(is_done, &e[1]);
+	tap_ok(both, "two who end epochs, and a snapshot that one sleeps through: both return: %ld, %ld",
+	       e[0].ret, e[1].ret);
+	if (!both)
+		exit(1); /* it waits for ever */
+	tap_ok((!e[0].ret || e[0].ret == -EBUSY) &&
+	       (!e[1].ret || e[1].ret == -EBUSY),
+	       "with EBUSY, or with their epochs ended");
+	for (i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+}
+
+#define THROTTLE "/proc/sys/kernel/sched_rt_runtime_us"
+static void try_two_enders(int fd)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		test_skip("two who end epochs", "one CPU");
+		test_skip("and return", "one CPU");
+		return;
+	}
+	test_write(THROTTLE, "-1");
+	test_write("/sys/kernel/debug/sched/fair_server/cpu0/runtime", "0");
+	test_write("/sys/kernel/debug/sched/fair_server/cpu1/runtime", "0");
+	two_enders(fd);
+	test_write(THROTTLE, "950000");
+}
+
+int main(void)
+{
+	struct epf_shape shape = owned_shape(EPF_KIND_GE);
+	struct epf_params p = test_params("mod-pins-l", 1024, 2, 10, WINDOW);
+	struct epf_params o = test_owned_params("mod-pins-o", EPF_KIND_GE,
+						EPOCH);
+	int lanes, again, owned, owned_again;
+	__u32 i;
+
+	test_begin((int)ARRAY_LEN(refused) + 2 * 3 + 2 + 2 * 2 + 2);
+	for (i = 0; i < ARRAY_LEN(refused); i++)
+		try_refused(i);
+	o.window_inserts = (__u64)EPOCH * owned_epochs(EPF_KIND_GE, &shape);
+	lanes = test_make(&p);
+	again = test_open("mod-pins-l");
+	owned = test_make_kind(&o, &shape);
+	owned_again = test_open("mod-pins-o");
+	expired(lanes, again, "lanes");
+	expired(owned, owned_again, "ge");
+	early(lanes, "lanes");
+	early(owned, "ge");
+	current_count(lanes, "lanes");
+	current_count(owned, "ge");
+	try_two_enders(owned);
+	return test_end();
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * promise CASE: the error promise under a flood, for promise.sh, which loads a
+ * module whose grace periods never end ("grace"), to which no worker comes
+ * ("worker"), or neither ("rate": ten times what the window is planned for).
+ *
+ * The filter is flooded with distinct keys, far beyond what it is planned for. After
+ * each few of them keys that were never inserted are asked for: those told to be
+ * present are the errors. Until it opens they may be the limit's share; the margin
+ * is six standard deviations of so many questions and a tenth of the limit, as a
+ * filter's error varies with its keys: by luck less than once in 10^7 runs. From
+ * then on there may be none. A second thread asks all the time, as packets do.
+ *
+ * A key that was inserted is present or not known; then what was taken out is put
+ * back, and the filter recovers by itself.
+ */
+#include "epftest.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#define BROKEN "/sys/module/epochfilter/parameters/broken"
+#define ANY_HELD_UP (512 | 1024) /* as in torture/broken/epf/estimate.h */
+#define LIMIT .02
+#define KEYS 14000u /* of a window */
+#define FLOOD 10
+#define QUESTIONS 2000u
+#define CHUNK (KEYS / 7 / 8)
+
+struct filter {
+	const char *label;
+	__u8 mode, refresh;
+	__u32 parts;
+};
+
+static const struct filter filters[] = {
+	{ "count, L=1, refresh", EPF_MODE_COUNT, EPF_REFRESH, 1 },
+	{ "count, L=4, first-seen", EPF_MODE_COUNT, EPF_FIRST_SEEN, 4 },
+	{ "time, L=2, refresh", EPF_MODE_TIME, EPF_REFRESH, 2 },
+	{ "either, L=2, first-seen", EPF_MODE_EITHER, EPF_FIRST_SEEN, 2 },
+	{ "both, L=4, refresh", EPF_MODE_BOTH, EPF_REFRESH, 4 },
+};
+
+static int make(const struct filter *f, const char *name)
+{
+	struct epf_size_req req = { KEYS, LIMIT / 2, 0, f->parts };
+	struct epf_params p = test_params(name, 64, 1, 1, 0);
+	struct epf_size size;
+
+	test_demand(!epf_size(&req, &size));
+	p.nr_lines = size.nr_lines;
+	p.lines_per_key = size.lines_per_key;
+	p.bits_per_key = size.bits_per_key;
+	p.mode = f->mode;
+	p.refresh = f->refresh;
+	p.window_inserts = f->mode == EPF_MODE_TIME ? 0 : KEYS;
+	p.window_ns = f->mode == EPF_MODE_COUNT ? 0 : 7 * 3600 * SEC;
+	p.budget_ppt = (__u64)(LIMIT / 2 * (double)EPF_RATE_ONE);
+	p.limit_ppt = (__u64)(LIMIT * (double)EPF_RATE_ONE);
+	return test_make(&p);
+}
+
+static __u64 margin(__u64 questions)
+{
+	double mean = LIMIT * 1.1 * (double)questions;
+
+	return (__u64)(mean + 6 * sqrt(mean));
+}
+
+/* As packets do: without waiting for a rotation that is late. */
+static void insert(int fd, __u64 stream, __u64 first, __u32 n)
+{
+	__u64 keys[CHUNK];
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
+			       .count = n, .keys = (uintptr_t)keys };
+	__u32 i;
+
+	test_demand(n <= CHUNK);
+	for (i = 0; i < n; i++)
+		keys[i] = test_digest(stream, first + i);
+	test_demand(!epf_filter_batch(fd, EPF_IOC_INSERT, &b)); /* also EINTR */
+}
+
+static bool is_open(int fd)
+{
+	return test_info(fd).flags & EPF_INFO_SATURATED;
+}
+
+/* A thread that asks for keys that are never inserted. */
+struct asker {
+	pthread_t thread;
+	int fd;
+	bool stop;
+	__u64 questions;
+	__u64 worst; /* errors of one batch */
+};
+
+#define ASK 500u
+static void *ask(void *arg)
+{
+	struct asker *a = arg;
+	__u64 nr;
+
+	while (!__atomic_load_n(&a->stop, __ATOMIC_RELAXED)) {
+		nr = (__u64)test_count(a->fd, 99, a->questions, ASK);
+		a->questions += ASK;
+		a->worst = nr > a->worst ? nr : a->worst;
+	}
+	return NULL;
+}
+
+/**
+ * struct flood - what came of one
+ * @errors: of the worst moment before it opened
+ * @late: errors after that
+ * @opened_at: keys inserted until then
+ */
+struct flood {
+	__u64 errors, late, opened_at;
+};
+
+static struct flood flood(int fd, __u64 stream)
+{
+	struct flood f = { 0 };
+	__u64 asked = 0, nr;
+	__u32 i;
+	bool open;
+
+	for (i = 0; i < FLOOD * KEYS / CHUNK; i++) {
+		insert(fd, stream, i * CHUNK, CHUNK);
+		open = is_open(fd);
+		if (!open)
+			f.opened_at = (i + 1) * CHUNK;
+		if (open && i % 16) /* all the same */
+			continue;
+		nr = (__u64)test_count(fd, 98, asked, QUESTIONS);
+		asked += QUESTIONS;
+		if (open)
+			f.late += nr;
+		else
+			f.errors = nr > f.errors ? nr : f.errors;
+	}
+	return f;
+}
+
+/* Which of the last @nr keys of a flood are told absent without reservation? */
+static __u64 lost(int fd, __u64 stream, __u64 first, __u32 nr)
+{
+	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS };
+	__u64 key, i, missing = 0;
+
+	b.keys = (uintptr_t)&key;
+	b.count = 1;
+	for (i = first; i < first + nr; i++) {
+		key = test_digest(stream, i);
+		b.flags = EPF_BATCH_DIGESTS;
+		test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
+		missing += !b.present && !(b.flags & EPF_BATCH_SATURATED);
+	}
+	return missing;
+}
+
+#define FLOOD_POINTS 4
+static void try_flood(int fd, const char *label, __u64 stream, bool ends)
+{
+	const __u64 least = KEYS / 7; /* an epoch as planned does not open it */
+	struct asker a = { .fd = fd };
+	struct flood f;
+
+	test_demand(!pthread_create(&a.thread, NULL, ask, &a));
+	f = flood(fd, stream);
+	__atomic_store_n(&a.stop, true, __ATOMIC_RELAXED);
+	pthread_join(a.thread, NULL);
+	tap_ok(f.errors <= margin(QUESTIONS),
+	       "%s: %llu errors of %u at the worst moment, limit %g, margin %llu",
+	       label, f.errors, QUESTIONS, LIMIT, margin(QUESTIONS));
+	tap_ok(ends || (is_open(fd) && f.opened_at >= least && !f.late),
+	       "%s: %s after %llu keys, and %llu errors then", label,
+	       is_open(fd) ? "open" : "its epochs end, closed",
+	       f.opened_at, f.late);
+	tap_ok(a.worst <= margin(ASK),
+	       "%s: beside it %llu errors of %u in the worst batch of %llu, margin %llu",
+	       label, a.worst, ASK, a.questions / ASK, margin(ASK));
+	tap_ok(!lost(fd, stream, FLOOD * KEYS / CHUNK * CHUNK - 64, 64),
+	       "%s: what was inserted is present, or not known", label);
+}
+
+static bool recovered(void *arg)
+{
+	return !is_open(*(int *)arg);
+}
+
+#define RECOVER_POINTS 2
+static void try_recover(int fd, const char *label, __u64 stream)
+{
+	__u64 nr;
+
+	test_demand(!epf_filter_rotate(fd, EPF_EPOCHS, &nr));
+	tap_ok(test_wait(recovered, &fd), "%s: when that has left it recovers",
+	       label);
+	test_insert(fd, stream, 0, KEYS / 14);
+	tap_ok(test_count(fd, stream, 0, KEYS / 14) == KEYS / 14 &&
+	       (__u64)test_count(fd, 97, 0, QUESTIONS) <= margin(QUESTIONS),
+	       "%s: and answers", label);
+}
+
+static void set_broken(const char *value)
+{
+	if (strcmp(value, "0") || !access(BROKEN, W_OK))
+		test_demand(!test_write(BROKEN, value));
+}
+
+static void try_case(const char *flag)
+{
+	bool held_up = strtoul(flag, NULL, 0) & ANY_HELD_UP;
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < ARRAY_LEN(filters); i++) {
+		const struct filter *f = &filters[i];
+
+		fd = make(f, "mod-promise");
+		set_broken(flag);
+		try_flood(fd, f->label, i,
+			  !held_up && (f->mode == EPF_MODE_COUNT ||
+				       f->mode == EPF_MODE_EITHER));
+		set_broken("0");
+		try_recover(fd, f->label, 50 + i);
+		close(fd);
+	}
+}
+
+/* A repeat adds nothing to the error: a thousand times the keys of a window. */
+#define REPEAT_POINTS 2
+static void try_repeats(void)
+{
+	int fd = make(&filters[2], "mod-promise");
+	__u32 i;
+
+	for (i = 0; i < 100; i++) {
+		test_digests(fd, EPF_IOC_TEST_AND_INSERT, 60, 0, KEYS / 8);
+		test_insert(fd, 60, 0, KEYS / 8);
+	}
+	tap_ok(test_info(fd).epochs[0].inserts >= 20 * KEYS && !is_open(fd),
+	       "%llu insertions of %u keys in one epoch do not open it",
+	       test_info(fd).epochs[0].inserts, KEYS / 8);
+	tap_ok(test_count(fd, 60, 0, KEYS / 8) == KEYS / 8, "and are found");
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	int points = (int)ARRAY_LEN(filters) * (FLOOD_POINTS + RECOVER_POINTS);
+
+	test_demand(argc == 2);
+	test_begin(points + REPEAT_POINTS);
+	try_case(argv[1]);
+	try_repeats();
+	return test_end();
+}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The error promise (promise.c) with a module whose grace periods never end, and
+# with one to which no worker comes: that of the torture, from which both may be
+# taken out. In a VM only; leaves the module loaded that is to be tested.
+
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+. "$here/../ktap.sh"
+top=${here%/*/*}
+ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
+broken=${EPF_TORTURE_DIR:-$top/build/selftests/torture}/broken/epochfilter.ko
+built=$top/build/selftests/module
+
+[ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
+[ -e "$broken" ] || ktap_skip_all "$broken is not built: make -C selftests/torture"
+
+# usage: promise FLAGS, as in torture/broken/epf/estimate.h: 512 and 1024, and 2048
+# so that batches do not wait, as packets do not
+promise() {
+	"$built/promise" "$1" > "$ktap_log.out" 2>&1
+	status=$?
+	ktap_diag "$(cat "$ktap_log.out")"
+	rm -f "$ktap_log.out"
+	return $status
+}
+
+ktap_plan 4
+rmmod epochfilter 2> /dev/null
+ktap_check 'a module in which all can be held up' insmod "$broken"
+ktap_check 'a grace period that never ends' promise 2560
+ktap_check 'a worker that never comes' promise 3072
+ktap_check 'ten times the planned rate' promise 2048
+rmmod epochfilter
+insmod "$ko"
+ktap_finish

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Every function of the module, on memory that changes meanwhile; see kfunc.c. */
+#include <linux/errno.h>
+#include <stdbool.h>
+
+#include "../../bpf/epf_kfunc.bpf.h"
+#include "kfunc.h"
+
+#define ROUNDS 500
+
+struct kfunc kfunc;
+
+struct held {
+	EPF_KPTR *filter;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct held);
+} held SEC(".maps");
+
+static __always_inline struct held *get_held(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&held, &zero);
+}
+
+static __always_inline void put_held(struct held *h, struct epf_filter *f)
+{
+	f = bpf_kptr_xchg(&h->filter, f);
+	if (f)
+		bpf_epf_release(f);
+}
+
+/* What a function may answer; a digest also changes the memory it reads. */
+static __always_inline void tell(int ret)
+{
+	kfunc.calls++;
+	if (ret == -ENODEV)
+		kfunc.gone++;
+	else if (ret < 0 && ret != -EINVAL && ret != -ENOSPC &&
+		 ret != -ENODATA && ret != -EBADMSG && ret != -EPROTO &&
+		 (ret < -(EPF_CONTROL + EPF_CONTROL_LAST) ||
+		  ret >= -EPF_CONTROL))
+		kfunc.bad++;
+}
+
+static __always_inline void keys(struct epf_filter *f)
+{
+	__u32 len = kfunc.len & (2 * EPF_KEY_MAX - 1);
+
+	tell(bpf_epf_test(f, kfunc.key, len));
+	tell(bpf_epf_insert(f, kfunc.key, len));
+	tell(bpf_epf_test_and_insert(f, kfunc.key, len));
+	tell(bpf_epf_key_digest(f, kfunc.key, len, (__u64 *)kfunc.key));
+	tell(bpf_epf_test_digest(f, kfunc.digest));
+	tell(bpf_epf_insert_digest(f, kfunc.digest));
+	tell(bpf_epf_test_and_insert_digest(f, kfunc.digest));
+}
+
+/* The filter of @kfunc.filter, if the caller may have it; id 0: none. */
+SEC("syscall")
+int take(void *ctx)
+{
+	struct epf_filter *f = bpf_epf_acquire(kfunc.filter);
+	struct held *h = get_held();
+
+	kfunc.got = !!f;
+	if (h && f)
+		f = bpf_kptr_xchg(&h->filter, f);
+	else if (h)
+		f = bpf_kptr_xchg(&h->filter, NULL);
+	if (f)
+		bpf_epf_release(f);
+	return 0;
+}
+
+SEC("xdp")
+int on_xdp(struct xdp_md *ctx)
+{
+	struct held *h = get_held();
+	struct epf_filter *f = h ? bpf_kptr_xchg(&h->filter, NULL) : NULL;
+
+	if (!h || !f)
+		return XDP_PASS;
+	kfunc.got = 2;
+	tell(bpf_epf_xdp_digest(f, ctx, &kfunc.opts, sizeof(kfunc.opts),
+				(__u64 *)&kfunc.opts));
+	tell(bpf_epf_xdp_test_and_insert(f, ctx, &kfunc.opts,
+					 sizeof(kfunc.opts)));
+	keys(f);
+	put_held(h, f);
+	return XDP_PASS;
+}
+
+SEC("tc")
+int on_tc(struct __sk_buff *skb)
+{
+	struct held *h = get_held();
+	struct epf_filter *f = h ? bpf_kptr_xchg(&h->filter, NULL) : NULL;
+
+	if (!h || !f)
+		return 0;
+	kfunc.got = 3;
+	keys(f);
+	put_held(h, f);
+	return 0;
+}
+
+static long one_round(__u32 i, void *unused)
+{
+	struct held *h = get_held();
+	struct epf_filter *f = h ? bpf_kptr_xchg(&h->filter, NULL) : NULL;
+
+	if (!h || !f)
+		return 1;
+	kfunc.got = 4;
+	keys(f);
+	put_held(h, f);
+	return 0;
+}
+
+SEC("syscall")
+int on_syscall(void *ctx)
+{
+	bpf_loop(ROUNDS, one_round, NULL, 0);
+	return 0;
+}
+
+char _license[] SEC("license") = "GPL";
