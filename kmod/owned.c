@@ -43,8 +43,6 @@ struct epf_owned *epf_owned_new(const struct epf_params *params,
 		return ERR_PTR(-ENOMEM);
 	o->ops = epf_kind_ops(params->kind);
 	o->shape = *shape;
-	o->skewed_ns = ktime_get_ns();
-	o->past[EPF_EPOCH_FIRST].start_ns = o->skewed_ns;
 	if (shape_is_clean(shape, o->ops->used))
 		err = o->ops->setup(o, params, shape);
 	if (!err)
@@ -62,9 +60,13 @@ struct epf_owned *epf_owned_new(const struct epf_params *params,
  */
 int epf_owned_fill(struct epf_table *t)
 {
-	if (t->owned->ops->fluid)
+	struct epf_owned *o = t->owned;
+
+	o->skewed_ns = t->created_ns;
+	o->past[EPF_EPOCH_FIRST] = t->state.ring[EPF_EPOCH_FIRST & 7];
+	if (o->ops->fluid)
 		return epf_fluid_fill(t);
-	t->owned->word = (u64 *)t->lanes.line;
+	o->word = (u64 *)t->lanes.line;
 	return 0;
 }
 

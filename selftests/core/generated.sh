@@ -20,13 +20,15 @@ kinds='ge gebl apbf apbbf tlbf chain elastic dict'
 
 # shellcheck disable=SC2086 # a list
 set -- $kinds
-ktap_plan $((4 + $#))
+ktap_plan $((5 + $#))
 ktap_check 'the model agrees with what others published' \
 	env PYTHONDONTWRITEBYTECODE=1 "$PYTHON" selftests/model/test_model.py
 ktap_check 'include/epf/vectors.h is as generated' \
 	same selftests/model/gen_vectors.py include/epf/vectors.h
 ktap_check 'selftests/core/size_vectors.h is as generated' \
 	same selftests/model/gen_size.py selftests/core/size_vectors.h
+ktap_check 'selftests/core/told_vectors.h is as generated' \
+	same selftests/model/told.py selftests/core/told_vectors.h
 for kind in $kinds; do
 	ktap_check "selftests/core/${kind}_vectors.h is as generated" \
 		same "selftests/model/$kind.py" "selftests/core/${kind}_vectors.h"

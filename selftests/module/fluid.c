@@ -214,12 +214,14 @@ static void follows_the_rate(const struct fluid *of)
 	close(s.fd);
 }
 
-#define TURN_POINTS 5
+#define TURN_POINTS 6
 static void turns(const struct fluid *of)
 {
 	int fd = make(of, 3600 * SEC, 1 << 20);
-	struct epf_info info;
+	struct epf_info info = test_info(fd);
 
+	tap_ok(info.covered_ns == info.age_ns && !info.covered_inserts,
+	       "%s: all of a new one's time is covered", of->name);
 	test_insert(fd, 2, 0, 100);
 	test_is(test_count(fd, 2, 0, 100), 100, "%s of an hour: all there",
 		of->name);

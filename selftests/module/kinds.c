@@ -211,7 +211,7 @@ static void estimate_holds(int fd, const char *name)
 	       "%s: estimated error %.4f, measured %.4f", name, want, got);
 }
 
-#define LAW_POINTS 7
+#define LAW_POINTS 9
 static void laws(__u32 kind)
 {
 	struct epf_shape shape = owned_shape(kind);
@@ -220,6 +220,15 @@ static void laws(__u32 kind)
 	int fd = make(kind, EPF_REFRESH, WINDOW);
 	struct epf_info info;
 
+	info = test_info(fd);
+	tap_ok(info.covered_ns == info.age_ns && !info.covered_inserts,
+	       "%s: all of a new one's time is covered", names[kind]);
+	test_insert(fd, 6, 0, each + 1);
+	info = test_info(fd);
+	tap_ok(info.covered_ns == info.age_ns &&
+	       info.covered_inserts == each + 1 && info.epochs[1].inserts == each,
+	       "likewise a little later, with its %u insertions", each + 1);
+	test_demand(!epf_filter_clear(fd));
 	tap_ok(all_found(fd), "%s: the last %u insertions at every phase",
 	       names[kind], WINDOW);
 	info = test_info(fd);

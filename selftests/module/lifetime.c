@@ -5,6 +5,7 @@
  */
 #include "epftest.h"
 
+#include <epf/lanes.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -77,7 +78,42 @@ static void try_keys(void)
 	close(fd);
 }
 
-#define INFO_POINTS 6
+/* Set positions of the lane of epoch @e in the @lines lines of @fd, all of which
+ * the estimate has seen.
+ */
+static __u64 set_positions(int fd, __u64 e, __u64 lines)
+{
+	const struct epf_line *line = mmap(NULL, lines * sizeof(*line),
+					   PROT_READ, MAP_SHARED, fd, 0);
+	__u64 i, sum = 0;
+
+	test_demand(line != MAP_FAILED);
+	for (i = 0; i < lines; i++) {
+		__u64 lane = line[i].lane[e & 7];
+
+		if ((lane & EPF_TAG_MASK) == epf_lane_tag(e, e & 7))
+			sum += epf_popcount(lane & ~EPF_TAG_MASK);
+	}
+	munmap((void *)line, lines * sizeof(*line));
+	return sum;
+}
+
+/* How many epochs are told to be fuller, or less full. */
+static int fills_off(int fd, const struct epf_info *info, __u64 lines)
+{
+	int age, off = 0;
+
+	for (age = 0; age < EPF_EPOCHS; age++) {
+		const struct epf_epoch_info *e = &info->epochs[age];
+		__u64 set = set_positions(fd, e->epoch, lines);
+
+		off += !age != !set || e->fill_ppt != set * EPF_RATE_ONE /
+							 (lines * EPF_LANE_BITS);
+	}
+	return off;
+}
+
+#define INFO_POINTS 8
 static void try_info(void)
 {
 	struct epf_params p = test_params("mod-info", 96, 2, 9, 700);
@@ -99,8 +135,8 @@ static void try_info(void)
 	test_sleep(20 * MS);
 	i = test_info(fd);
 	tap_ok(i.age_ns >= 20 * MS && i.age_ns < test_now() - now &&
-	       i.covered_ns <= i.age_ns && i.covered_ns >= 20 * MS,
-	       "its age grows");
+	       i.covered_ns == i.age_ns && i.epochs[0].age_ns == i.age_ns,
+	       "its age grows, and all of it is covered");
 	test_insert(fd, 1, 0, 50);
 	test_count(fd, 1, 0, 60);
 	i = test_info(fd);
@@ -111,8 +147,15 @@ static void try_info(void)
 	i = test_info(fd);
 	tap_ok(i.epochs[1].inserts == 100 && i.epochs[7].inserts == 100 &&
 	       i.epochs[0].inserts == 50 && i.epoch == i.epochs[7].epoch + 7 &&
-	       i.stats.rotations == 7 && i.covered_inserts == 750,
+	       i.stats.rotations == 7 && i.covered_inserts == 750 &&
+	       i.covered_ns == i.age_ns,
 	       "epochs come youngest first, the window is covered");
+	test_demand(!epf_filter_rotate(fd, 1, NULL)); /* estimates anew */
+	i = test_info(fd);
+	tap_ok(i.covered_inserts == 650 &&
+	       i.covered_ns == i.epochs[7].age_ns && i.covered_ns < i.age_ns,
+	       "what has left it is not covered any more");
+	test_is(fills_off(fd, &i, 96), 0, "each epoch is as full as it is");
 	close(fd);
 }
 

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Write what filters tell of themselves at odd moments, selftests/core/told_vectors.h,
+to standard output: what is covered before the window is full and after a pause,
+how full each epoch is with one, two and four lines a key, and its error.
+
+An epoch ends with the insertion that fills it. Set positions are counted; the
+error of an epoch is the product over the parts of the mean chance that a key's
+positions are all set in a line of it.
+"""
+
+from fractions import Fraction
+from math import comb
+
+import hashes
+import lanes
+
+HEAD = """\
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Generated: python3 selftests/model/told.py > selftests/core/told_vectors.h */
+#define TOLD_START %dULL /* ns */
+#define TOLD_KEY { %#xULL, %#xULL }
+#define TOLD_ROWS %d /* of each shape */
+
+static const struct {
+	unsigned int nr_lines, parts, k, inserts;
+} told_shapes[] = {"""
+
+ROW = """\
+};
+
+/* First @inserts keys are inserted, @dt ns after the row before, and then the epoch
+ * ends if @rotate. An epoch that is not there is all zeros.
+ */
+static const struct {
+	unsigned int inserts, dt, rotate;
+	unsigned long long epoch, covered_inserts, covered_ns;
+	double fpr;
+	struct {
+		unsigned long long inserts, age_ns, set;
+		double fpr;
+	} of[8];
+} told_rows[] = {"""
+
+KEY = 0x5EED, 0x70_1D
+START = 10**15 + 7
+ROWS = 26
+# lines, parts, k, W
+SHAPES = [(64, 1, 5, 70), (96, 2, 7, 64), (128, 4, 10, 33), (68, 4, 4, 7)]
+
+
+class Told(lanes.Filter):
+    def __init__(self, shape):
+        lines, parts, k, window = shape
+        super().__init__(lanes.Geometry(lines, parts, k), lanes.COUNT, 0,
+                         window, 0)
+        self.now = START
+        self.starts = [START]
+
+    def error(self, held):
+        g = self.geometry
+        chance = Fraction(1)
+        for part in range(g.parts):
+            first, k = part * g.part_lines, g.bits(part)
+            full = [0] * g.part_lines
+            for line, _ in held:
+                if first <= line < first + g.part_lines:
+                    full[line - first] += 1
+            chance *= Fraction(sum(comb(n, k) for n in full),
+                               g.part_lines * comb(lanes.POSITIONS, k))
+        return chance
+
+    def row(self):
+        epochs = list(zip(self.counts, self.starts, self.epochs))
+        errors = [self.error(held) for held in self.epochs]
+        none = Fraction(1)
+        for e in errors:
+            none *= 1 - e
+        of = ["{%d, %d, %d, %.12g}" % (n, self.now - start, len(held), e)
+              for (n, start, held), e in zip(epochs, errors)]
+        return "%d, %d, %d, %.12g, {%s}" % (
+            self.number, self.covered_inserts(), self.covered_ns(), 1 - none,
+            ",\n\t    ".join(of))
+
+
+def rows(shape, seed):
+    f = Told(shape)
+    key = 0
+    for n in range(ROWS):
+        inserts = 0 if n == 0 else hashes.word(seed, 2 * n + 1) % (2 * f.length)
+        rotate = int(n % 9 == 4)
+        dt = hashes.word(seed, 2 * n + 2) % 10**9 if n % 3 else 0
+        f.now += dt
+        for _ in range(inserts):
+            f.insert(hashes.digest(KEY, 0, key.to_bytes(4, "little")))
+            key += 1
+            f.advance(0)
+        if rotate:
+            f.rotate()
+        yield "\t{%d, %d, %d, %s}," % (inserts, dt, rotate, f.row())
+
+
+def main():
+    print(HEAD % (START, *KEY, ROWS))
+    for shape in SHAPES:
+        print("\t{ %d, %d, %d, %d }," % shape)
+    print(ROW)
+    for i, shape in enumerate(SHAPES):
+        print("\n".join(rows(shape, 100 + i)))
+    print("};")
+
+
+main()
