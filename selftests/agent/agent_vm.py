@@ -186,10 +186,10 @@ def watched():
 
 
 @contextlib.contextmanager
-def mirroring(name="a-mir", order="", lines="4096", **more):
+def mirroring(name="a-mir", order="", lines="4096", strict=False, **more):
     """A filter with 1000 keys, and an agent that mirrors it."""
     epfctl("create", name, "-W", "4000000", "--lines", lines, "--lines-per-key", "1",
-           "--bits-per-key", "7", "--limit", "never")
+           "--bits-per-key", "7", "--limit", "never", *["--strict"] * strict)
     insert(name, 0, 1000)
     args = [arg for pair in more.items() for arg in ("--" + pair[0], pair[1])]
     try:
@@ -218,9 +218,9 @@ def finds(g, nr, name="a-mir"):
         after["mirrors"] == 1 else f"it was copied: {before}, {after}"
 
 
-def as_the_module():
+def as_the_module(strict=False):
     """Quiet: ages too, and false positives."""
-    with mirroring(lines="64") as g:
+    with mirroring(lines="64", strict=strict) as g:
         for epoch in range(3):
             epfctl("rotate", "a-mir")
             insert("a-mir", 1000 + 50 * epoch, 50)
@@ -380,6 +380,7 @@ CASES = [
     ("epfctl audit by the agent", by_tool),
     ("a watched directory", watched),
     ("a mirror: as EPF_IOC_TEST answers", as_the_module),
+    ("a mirror: likewise with SipHash-2-4", lambda: as_the_module(strict=True)),
     ("a mirror: what was just inserted, while others insert", mirror_in_flood),
     ("a mirror that another audit uses", mirror_in_use),
     ("a mirror whose journal is too small", overrun),

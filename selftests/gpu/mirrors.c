@@ -231,6 +231,21 @@ static void renewed(struct epf_mirror *m)
 	tap_ok(used().uploads == before + 1, "which are copied there");
 }
 
+/* Keys that are not digests have the filter's hash, whichever it is. */
+static void hashed(struct epf_mirror *m, __u32 hash)
+{
+	struct epf_hash want = { .strict = hash == EPF_HASH_SIPHASH24 };
+	struct epf_view v;
+
+	memcpy(want.key, filter.s.key, sizeof(want.key));
+	filter.s.params.hash = hash;
+	if (epf_mirror_renew(m))
+		abort();
+	epf_mirror_view(m, &v);
+	tap_ok(epf_digest(&v.hash, "a key", 5) == epf_digest(&want, "a key", 5),
+	       "keys are hashed by SipHash-%s", want.strict ? "2-4" : "1-3");
+}
+
 int main(void)
 {
 	struct epf_mirror *m;
@@ -241,7 +256,7 @@ int main(void)
 		tap_skip_all(epf_engine_why(epf_engine_find("cuda")));
 		return TAP_SKIPPED;
 	}
-	tap_plan(2 + 2 + 4 + 3);
+	tap_plan(2 + 2 + 4 + 3 + 2);
 	sim_init(&filter.s, LINES, 2, 12, 0);
 	for (i = 0; i < 200; i++)
 		sim_insert(&filter.s, digest_of(i));
@@ -254,6 +269,8 @@ int main(void)
 	brought_on(m);
 	too_many(m);
 	renewed(m);
+	hashed(m, EPF_HASH_SIPHASH24);
+	hashed(m, EPF_HASH_SIPHASH13);
 	epf_mirror_close(m);
 	return tap_end();
 }

@@ -88,7 +88,7 @@ static void exchange(int fd)
 	test_demand(!epf_dev_swap(test_dev, "mod-events", "mod-other"));
 }
 
-#define POLL_POINTS 13
+#define POLL_POINTS 15
 static void try_poll(void)
 {
 	int fd = test_make_plain("mod-events", 700);
@@ -113,6 +113,14 @@ static void try_poll(void)
 		"a rotation by count wakes who polls");
 	test_info(fd);
 	test_is(woken_by(fd, POLLIN, exchange), POLLIN, "so does a swap");
+	test_info(fd);
+	test_info(other);
+	test_is(woken_by(other, POLLIN, exchange), POLLIN,
+		"so it does for the second of the two");
+	test_info(fd);
+	test_info(other);
+	test_is(woken_by(other, POLLIN, rotate), POLLIN,
+		"which hears of its own contents");
 	test_info(fd);
 	test_is(woken_by(fd, POLLIN, rotate), POLLIN,
 		"and what becomes of the new contents");

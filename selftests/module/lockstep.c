@@ -230,6 +230,7 @@ static const struct config {
 	{ 4, 13, 256, 1000, 3000, EPF_FIRST_SEEN, 0, 200 },
 	{ 4, 60, 4096, 30000, 30000, EPF_REFRESH, 0, 1500 },
 	{ 2, 2, 64, 1, 20, EPF_REFRESH, 0, 20 },
+	{ 1, 7, 80, 350, 900, EPF_FIRST_SEEN, 1, 150 },
 };
 
 #define POINTS 3
