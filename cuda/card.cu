@@ -209,8 +209,6 @@ int card_begin(struct card *c, struct epf_cuda_error *e)
 		return card_fails(e, err, "the GPU cannot be used");
 	}
 	c->buffer = card_setting("EPF_CUDA_BUFFER", BUFFER_BYTES);
-	c->window = card_setting("EPF_CUDA_WINDOW", WINDOW_BYTES) /
-		    EPF_LINE_BYTES + 1;
 	c->persisting = find_persisting();
 	if (cudaDeviceGetLimit(&c->limit, cudaLimitPersistingL2CacheSize)) {
 		cudaGetLastError();

@@ -18,17 +18,12 @@
 #define SLOTS 3u
 #define BUFFER_BYTES (32u << 20) /* of a slot: see struct slot */
 
-/* Lines beyond this are asked window by window. A guess, from what is told of
- * another card (full speed below 64 GB); to be measured on one.
- */
-#define WINDOW_BYTES (32ULL << 30)
-
 /**
  * struct slot - one of those that take turns
  * @keys: in pinned memory, @in_bytes
  * @keys_there: likewise, on the card
  * @answer: in pinned memory, @out_bytes: counters, bitmap, ages
- * @answer_there: likewise, on the card; then scratch
+ * @answer_there: likewise, on the card
  * @up: recorded when @keys have been copied
  * @run: when the kernel has answered
  * @down: when @answer has come
@@ -56,7 +51,6 @@ struct slot {
  * @run: of kernels
  * @down: of copies from it
  * @buffer: bytes of a slot at most
- * @window: lines that are looked at in one pass
  * @persisting: bytes of its cache that can be kept for lines
  * @limit: of the process, on those bytes, as it was found
  * @kept: lines for which it is
@@ -72,7 +66,6 @@ struct card {
 	cudaStream_t down;
 	struct slot slot[SLOTS];
 	size_t buffer;
-	__u64 window;
 	size_t persisting;
 	size_t limit;
 	const struct epf_line *kept;

@@ -19,7 +19,6 @@
 
 #define WORD_KEYS 32u /* of a word of the bitmap: pieces are whole words */
 #define COUNT_BYTES (EPF_LANES * sizeof(unsigned long long))
-#define SCRATCH_ALIGN 256u
 /* A question is cut into so many pieces at least, of PIECE_LEAST keys at least:
  * with fewer pieces the ends, where nothing overlaps, are most of the time; with
  * fewer keys a launch is.
@@ -33,8 +32,6 @@
  * @piece: keys of a slot
  * @bitmap_bytes: of a piece
  * @out_bytes: that come back of a piece
- * @scratch_at: where scratch begins, behind what comes back
- * @windowed: lines are looked at window by window
  */
 struct flow {
 	struct card *card;
@@ -49,8 +46,6 @@ struct flow {
 	__u64 piece;
 	size_t bitmap_bytes;
 	size_t out_bytes;
-	size_t scratch_at;
-	bool windowed;
 };
 
 /* ---- memory of slots ---- */
@@ -135,12 +130,7 @@ static cudaError_t launch(struct flow *f, struct slot *s,
 
 	if (err)
 		return err;
-	if (!f->windowed)
-		return epf_cu_query(&f->held->lines, keys, bitmap, ages, count,
-				    run);
-	return epf_cu_query_windowed(&f->held->lines, keys, bitmap, ages, count,
-				     (__u8 *)s->answer_there + f->scratch_at,
-				     f->card->window, run);
+	return epf_cu_query(&f->held->lines, keys, bitmap, ages, count, run);
 }
 
 /* Bytes of the answer to @n keys, from the counters on. */
@@ -251,15 +241,12 @@ static int go(struct flow *f)
  */
 static int make_room(struct flow *f)
 {
-	size_t scratch, in = f->host ? f->piece * f->bytes : 0;
+	size_t in = f->host ? f->piece * f->bytes : 0;
 	int ret = 0;
 	__u32 i;
 
 	f->bitmap_bytes = f->piece / 8;
 	f->out_bytes = answer_bytes(f, f->piece);
-	f->scratch_at = (f->out_bytes + SCRATCH_ALIGN - 1) &
-			~(size_t)(SCRATCH_ALIGN - 1);
-	scratch = f->windowed ? f->scratch_at + f->piece : f->out_bytes;
 	for (i = 0; i < SLOTS && !ret; i++) {
 		struct slot *s = &f->card->slot[i];
 
@@ -272,7 +259,7 @@ static int make_room(struct flow *f)
 					"keys", f->e);
 		if (!ret)
 			ret = card_grow(&s->answer_there, &s->out_there_bytes,
-					scratch, "answers", f->e);
+					f->out_bytes, "answers", f->e);
 	}
 	return ret;
 }
@@ -311,7 +298,6 @@ int flow_query(struct card *c, const struct epf_cuda_held *held,
 	f.n = host ? host->n : there->n;
 	f.len = host ? host->len : there->len;
 	f.bytes = f.len ? f.len : sizeof(__u64);
-	f.windowed = epf_geom_lines(&held->lines.geom) > c->window;
 	if (!f.n)
 		return 0;
 	f.piece = piece_of(&f);

@@ -12,7 +12,7 @@
  * the runtime says of the launch. What a kernel does wrong later, the stream says.
  * With @n of 0 nothing is launched, and pointers may be NULL.
  *
- * Answers are those of the core, bit by bit, of every variant.
+ * Answers are those of the core, bit by bit.
  */
 #ifndef EPF_CUDA_KERNELS_H
 #define EPF_CUDA_KERNELS_H
@@ -71,12 +71,6 @@ cudaError_t epf_cu_nothing(cudaStream_t stream);
 
 /* query.cu: */
 
-/* What epf_cu_query() and epf_cu_probe() are made with, of 1 and 4 threads a
- * key and 1 and 2 keys at a time. Not measured on a card yet.
- */
-#define EPF_CU_THREADS 4u
-#define EPF_CU_FLIGHT 1u
-
 /**
  * epf_cu_query() - which keys are inside the window, and how old?
  * @f: lines
@@ -91,33 +85,6 @@ cudaError_t epf_cu_nothing(cudaStream_t stream);
 cudaError_t epf_cu_query(const struct epf_cu_lines *f,
 			 const struct epf_cu_keys *k, __u32 *bitmap, __u8 *ages,
 			 unsigned long long *count, cudaStream_t stream);
-
-/**
- * epf_cu_query_as() - epf_cu_query(), as a variant
- * @f: and the following: as there
- * @threads: that serve a key, each with its share of the line: 1 or 4
- * @flight: keys of a thread whose lines are loaded before one is looked at:
- *	1 or 2
- */
-cudaError_t epf_cu_query_as(const struct epf_cu_lines *f,
-			    const struct epf_cu_keys *k, __u32 *bitmap,
-			    __u8 *ages, unsigned long long *count,
-			    __u32 threads, __u32 flight, cudaStream_t stream);
-
-/* window.cu: */
-
-/**
- * epf_cu_query_windowed() - epf_cu_query(), window by window of lines
- * @f: and the following: as there
- * @hits: n bytes of scratch
- * @window: lines that are looked at in one pass over the keys, 1 and up
- *
- * For filters that reach further than the translation of addresses does.
- */
-cudaError_t epf_cu_query_windowed(const struct epf_cu_lines *f,
-				  const struct epf_cu_keys *k, __u32 *bitmap,
-				  __u8 *ages, unsigned long long *count,
-				  __u8 *hits, __u64 window, cudaStream_t stream);
 
 /* rotate.cu: */
 

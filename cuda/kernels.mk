@@ -5,4 +5,4 @@
 # Its packages put it where no PATH looks.
 NVCC ?= $(or $(shell command -v nvcc),$(wildcard /usr/local/cuda/bin/nvcc),nvcc)
 
-CUDA_KERNELS := insert probe query ready rotate tally window
+CUDA_KERNELS := insert probe query ready rotate tally

@@ -5,26 +5,17 @@
  */
 #include "look.cuh"
 
-template <int L, int T, int U>
+template <int L>
 static __global__ void __launch_bounds__(BLOCK)
 probe(struct epf_cu_lines f, __u64 seed, __u64 n, unsigned long long *found)
 {
 	unsigned long long nr = 0;
-	__u64 step = nr_threads() * U;
-	__u64 at = thread_number() / WARP * WARP * U + threadIdx.x % WARP;
-	__u64 digest[U];
-	__u32 hits[U];
-	int u;
+	__u64 i = thread_number();
 
-	for (; at / WARP * WARP < n; at += step) {
-		EPF_UNROLL
-		for (u = 0; u < U; u++)
-			digest[u] = epf_word(seed + at + u * WARP, 1);
-		look<L, T, U>(&f, digest, hits);
-		EPF_UNROLL
-		for (u = 0; u < U; u++)
-			nr += (__u32)__popc(__ballot_sync(
-				ALL_LANES, at + u * WARP < n && hits[u]));
+	for (; i / WARP * WARP < n; i += nr_threads()) {
+		__u32 hits = look<L>(&f, epf_word(seed + i, 1));
+
+		nr += (__u32)__popc(__ballot_sync(ALL_LANES, i < n && hits));
 	}
 	if (threadIdx.x % WARP == 0 && nr)
 		atomicAdd(found, nr);
@@ -36,10 +27,10 @@ typedef void (*probe_fn)(struct epf_cu_lines f, __u64 seed, __u64 n,
 static probe_fn probe_of(__u32 parts)
 {
 	if (parts == 1)
-		return probe<1, EPF_CU_THREADS, EPF_CU_FLIGHT>;
+		return probe<1>;
 	if (parts == 2)
-		return probe<2, EPF_CU_THREADS, EPF_CU_FLIGHT>;
-	return probe<4, EPF_CU_THREADS, EPF_CU_FLIGHT>;
+		return probe<2>;
+	return probe<4>;
 }
 
 extern "C" cudaError_t epf_cu_probe(const struct epf_cu_lines *f, __u64 seed,
@@ -53,7 +44,6 @@ extern "C" cudaError_t epf_cu_probe(const struct epf_cu_lines *f, __u64 seed,
 	if (!sound_lines(f) || !found)
 		return cudaErrorInvalidValue;
 	return EPF_LAUNCH(kernel,
-			  blocks_for(n, BLOCK * EPF_CU_FLIGHT,
-				     EPF_RESIDENT(kernel, BLOCK)),
+			  blocks_for(n, BLOCK, EPF_RESIDENT(kernel, BLOCK)),
 			  BLOCK, stream, f[0], seed, n, found);
 }

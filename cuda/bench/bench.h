@@ -101,7 +101,15 @@ EPF_FN __u64 bench_key(__u64 seed, __u64 i)
 cudaError_t keys_make(__u64 *to, __u64 seed, __u64 first, __u64 n);
 /* @n keys drawn from the @of live ones from @first on. */
 cudaError_t keys_draw(__u64 *to, __u64 first, __u64 of, __u64 n);
-/* Lines as if in use at @epoch: every position with chance 3/8. */
+/* Positions set of lane @i of noise, of all lines: each with chance 3/8. */
+EPF_FN __u64 noise_word(__u64 i)
+{
+	__u64 a = epf_word(i, 1), b = epf_word(i, 2);
+
+	return a & (b | epf_rotl(b, 23)) & ~EPF_TAG_MASK;
+}
+
+/* Lines as if in use at @epoch. */
 cudaError_t lines_noise(struct epf_line *to, __u64 lines, __u64 epoch);
 /* Present keys in an answer for @n, counted on the host. */
 __u64 present_in(const __u32 *bitmap, __u64 n);
@@ -228,10 +236,10 @@ void filter_ask(struct filter *f, const char *part, __u64 n, double insert_s);
 /* ---- the parts of a run ---- */
 
 void run_gathers(void);	 /* gather.cu */
-void run_variants(void); /* variants.cu */
+void run_queries(void);	 /* queries.cu */
 void run_rivals(void);	 /* filter.cu: at equal bytes and at equal error */
 void run_paper(void);	 /* paper.cu */
-void run_whole(void);	 /* whole.cu: fill, fresh keys, windowed passes */
+void run_whole(void);	 /* whole.cu: fill, fresh keys, epochs */
 void run_link(void);	 /* link.cu: from the host's memory */
 
 #endif /* EPF_BENCH_H */

@@ -8,7 +8,7 @@
 #
 #   --emulated   without a card, at tiny sizes: tries the script; times mean
 #                nothing
-#   PART         gathers, variants, paper, rivals, whole, link (all)
+#   PART         gathers, queries, paper, rivals, whole, link (all)
 #
 # Exit: 0; 1: an error, or a law is broken; 4: there is no card, or no nvcc.
 
@@ -40,7 +40,7 @@ else
 fi
 for part in "$@"; do
 	case $part in
-	--emulated | gathers | variants | paper | rivals | whole | link) ;;
+	--emulated | gathers | queries | paper | rivals | whole | link) ;;
 	*) sed -n '7,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 	esac
 done

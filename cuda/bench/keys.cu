@@ -38,14 +38,9 @@ static __global__ void noise(struct epf_line *to, __u64 words, __u64 epoch)
 	__u64 step = (__u64)gridDim.x * blockDim.x;
 	__u64 i = blockIdx.x * (__u64)blockDim.x + threadIdx.x;
 
-	for (; i < words; i += step) {
-		__u64 a = epf_word(i, 1), b = epf_word(i, 2);
-		__u64 set = a & (b | epf_rotl(b, 23));
-
+	for (; i < words; i += step)
 		to[i / EPF_LANES].lane[i % EPF_LANES] =
-			(set & ~EPF_TAG_MASK) |
-			epf_lane_tag(epoch, i % EPF_LANES);
-	}
+			noise_word(i) | epf_lane_tag(epoch, i % EPF_LANES);
 }
 
 cudaError_t lines_noise(struct epf_line *to, __u64 lines, __u64 epoch)

@@ -20,9 +20,9 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } parts[] = {
-	{ "gathers", run_gathers },   { "variants", run_variants },
-	{ "paper", run_paper },	      { "rivals", run_rivals },
-	{ "whole", run_whole },	      { "link", run_link },
+	{ "gathers", run_gathers }, { "queries", run_queries },
+	{ "paper", run_paper },	    { "rivals", run_rivals },
+	{ "whole", run_whole },	    { "link", run_link },
 };
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 

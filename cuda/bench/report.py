@@ -80,17 +80,15 @@ def granularity_table(run):
               f"{r['before']:.0f}): {r['per_s'] / G:.2f}")
 
 
-def variants_table(run):
+def queries_table(run):
     print("\nQuery: G keys/s, and share of the ceiling of 64-byte lines, by"
-          " T threads a key and U keys in flight")
-    print(f"  {'':>8} L ages " + "".join(
-        f"{f'T{t} U{u}':>16}" for t in (1, 4) for u in (1, 2)))
+          " lines a key L, without and with ages")
+    print(f"  {'':>8}" + "".join(f"{f'L={n}':>16}{'ages':>16}" for n in (1, 2, 4)))
     rows = {}
-    for r in run.all("variant"):
-        rows.setdefault((r["bytes"], r["lines_a_key"], r["ages"]), []).append(r)
-    for (n, lines, ages), of in rows.items():
-        of.sort(key=lambda r: (r["threads"], r["flight"]))
-        print(f"  {size(n):>8} {lines:.0f} {ages:<4} " + "".join(
+    for r in run.all("query"):
+        rows.setdefault(size(r["bytes"]), []).append(r)
+    for n, of in rows.items():
+        print(f"  {n:>8}" + "".join(
             f"{r['per_s'] / G:>9.2f} {100 * r['share']:>4.0f} %" for r in of))
 
 
@@ -121,9 +119,6 @@ def whole_table(run):
     for r in run.all("fresh"):
         print(f"  {size(r['bytes'])}: {r['keys'] / 1e6:.0f} M keys made and "
               f"asked for in {1e3 * r['seconds']:.2f} ms, "
-              f"{r['per_s'] / G:.2f} G keys/s")
-    for r in run.all("windowed"):
-        print(f"  {size(r['bytes'])}: {r['passes']:.0f} passes: "
               f"{r['per_s'] / G:.2f} G keys/s")
     for r in run.all("journal"):
         print(f"  {size(r['bytes'])}: {r['records'] / 1e6:.1f} M records of a "
@@ -163,9 +158,8 @@ def best(records, key="per_s"):
 
 
 def ceiling_reach(run, nr_bytes, name):
-    r = best(run.near("variant", "bytes", nr_bytes, lines_a_key=1, ages="no"))
-    how = f", T{r['threads']:.0f} U{r['flight']:.0f}" if r else ""
-    return (f"share of the 64-byte ceiling at {name}{how}",
+    r = best(run.near("query", "bytes", nr_bytes, lines_a_key=1, ages="no"))
+    return (f"share of the 64-byte ceiling at {name}",
             r and r["share"], ">=", 0.9)
 
 
@@ -219,7 +213,7 @@ def timed_reach(run):
         yield rival_reach(run, "lanes, equal error", "classic", n,
                           "x times classic, equal error", 9)
     yield error_reach(run)
-    ages = best(run.near("variant", "bytes", BIG, lines_a_key=1, ages="yes"))
+    ages = best(run.near("query", "bytes", BIG, lines_a_key=1, ages="yes"))
     yield ("device-resident with ages at 4.5 GB: G keys/s",
            ages and ages["per_s"] / G, ">=", 30)
     link = best(run.all("link", what="keys there, bitmap back"), "share")
@@ -290,20 +284,6 @@ def decisions(run):
         print(f"  64-byte lines with the L2 told to fetch {fast['hint']:.0f} "
               f"bytes at a time: {gain:.2f}x: " +
               ("the engine is to say so" if gain > 1.03 else "as it is"))
-    huge = run.ceiling(64, HUGE)
-    if huge and line:
-        print(f"  64-byte lines at 70 GB: {100 * huge / line:.0f} % of 4.5 GB: "
-              + ("windowed passes" if huge < 0.8 * line else
-                 "one pass; WINDOW_BYTES in cuda/engine.h may grow"))
-    of = {(r["threads"], r["flight"]): r["per_s"] for r in
-          run.near("variant", "bytes", BIG, lines_a_key=1, ages="no")}
-    if of:
-        (t, u), most = max(of.items(), key=lambda item: item[1])
-        near = [v for v, rate in of.items() if rate >= 0.98 * most]
-        least = min(near)
-        print(f"  best at 4.5 GB: T{t:.0f} U{u:.0f}; within 2 % of it the least"
-              f" code: T{least[0]:.0f} U{least[1]:.0f}, which EPF_CU_THREADS and"
-              " EPF_CU_FLIGHT in cuda/kernels.h are to be; the others go")
 
 
 # ---- files ----
@@ -318,7 +298,7 @@ def ceilings_csv(run):
     yield "bytes", 32, 64, 128, "lanes", "ages"
     for n in sorted({r["bytes"] for r in run.all("gather", line_bytes=32)}):
         row = [run.one("gather", bytes=n, line_bytes=b) for b in (32, 64, 128)]
-        row += [best(run.near("variant", "bytes", n, lines_a_key=1, ages=a))
+        row += [best(run.near("query", "bytes", n, lines_a_key=1, ages=a))
                 for a in ("no", "yes")]
         yield [n] + [r["per_s"] / G if r else "NaN" for r in row]
 
@@ -346,7 +326,7 @@ def main():
           f"{size(run.card.get('l2_bytes', 0))}\n")
     ceilings_table(run)
     granularity_table(run)
-    variants_table(run)
+    queries_table(run)
     paper_table(run)
     filters_table(run, "rivals", "Side by side, all epochs full")
     whole_table(run)

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The largest filter that the card takes: all positions counted, fresh keys asked
- * for, an epoch begun, records of a journal applied; and windowed passes beside
- * one pass.
+ * for, an epoch begun, records of a journal applied.
  */
 #include "bench.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #define EPOCH 43 /* any */
 #define BITS 6
 
 struct whole {
 	struct epf_cu_lines f;
-	struct epf_cu_keys keys;
 	unsigned long long *nr;
 	struct epf_journal_record *record;
 	__u64 records;
 	__u64 probes;
-	__u64 window; /* lines */
-	__u8 *hits;
 };
 
 static cudaError_t tally(void *self)
@@ -51,34 +44,6 @@ static cudaError_t apply(void *self)
 	return epf_cu_apply(&w->f, w->record, w->records, bench.stream);
 }
 
-static cudaError_t query(void *self)
-{
-	struct whole *w = (struct whole *)self;
-
-	return epf_cu_query(&w->f, &w->keys, bench.bitmap, NULL, bench.count,
-			    bench.stream);
-}
-
-static cudaError_t windowed(void *self)
-{
-	struct whole *w = (struct whole *)self;
-
-	return epf_cu_query_windowed(&w->f, &w->keys, bench.bitmap, NULL,
-				     bench.count, w->hits, w->window,
-				     bench.stream);
-}
-
-static __u32 *answer(__u64 n)
-{
-	__u32 *to = (__u32 *)malloc(n / 8);
-
-	must(to ? cudaMemcpyAsync(to, bench.bitmap, n / 8,
-				  cudaMemcpyDeviceToHost, bench.stream) :
-		  cudaErrorMemoryAllocation, "an answer");
-	must(cudaStreamSynchronize(bench.stream), "an answer");
-	return to;
-}
-
 /* The noise has three of eight positions set. */
 static void time_tally(struct whole *w)
 {
@@ -106,28 +71,6 @@ static void time_probe(struct whole *w, double bytes)
 
 	record("fresh", "d:bytes d:keys d:seconds d:per_s", bytes,
 	       (double)w->probes, s, (double)w->probes / s);
-}
-
-/* One pass and several: the same answer. */
-static void time_windows(struct whole *w, double bytes)
-{
-	double n = (double)w->keys.n, s = seconds_of(query, w);
-	__u64 lines = epf_geom_lines(&w->f.geom);
-	__u32 *one = answer(w->keys.n), *more;
-	int passes;
-
-	record("windowed", "d:bytes d:passes d:per_s", bytes, 1., n / s);
-	for (passes = 2; passes <= 8; passes *= 2) {
-		w->window = (lines + passes - 1) / passes;
-		s = seconds_of(windowed, w);
-		more = answer(w->keys.n);
-		record("windowed", "d:bytes d:passes d:per_s", bytes,
-		       (double)passes, n / s);
-		law(!memcmp(one, more, w->keys.n / 8),
-		    "windowed passes give the same bitmap");
-		free(more);
-	}
-	free(one);
 }
 
 static __global__ void make_records(struct epf_journal_record *to, __u64 n)
@@ -170,24 +113,18 @@ void run_whole(void)
 	bytes = (double)*size;
 	w.f.line = (struct epf_line *)bench.lines;
 	w.f.epoch = EPOCH;
-	w.keys.data = bench.keys;
-	w.keys.n = bench.nr_keys;
 	w.records = bench.nr_keys / 4; /* as many bytes as keys */
 	w.probes = bench.emulated ? 1u << 12 : 1u << 30;
-	w.hits = (__u8 *)card_memory(bench.nr_keys, "hits");
 	w.nr = (unsigned long long *)card_memory(
 		EPF_CU_TALLY * sizeof(*w.nr), "counters");
 	must(epf_geom_init(&w.f.geom, *size / EPF_LINE_BYTES, 1, BITS) ?
 		     cudaErrorInvalidValue : cudaSuccess, "a filter's shape");
 	must(lines_noise(w.f.line, *size / EPF_LINE_BYTES, EPOCH), "lines");
-	must(keys_make(bench.keys, SEED_ABSENT, 0, bench.nr_keys), "keys");
 	time_tally(&w);
 	time_probe(&w, bytes);
-	time_windows(&w, bytes);
 	w.record = (struct epf_journal_record *)card_memory(
 		w.records * sizeof(*w.record), "records");
 	time_changes(&w, bytes);
 	cudaFree(w.record);
-	cudaFree(w.hits);
 	cudaFree(w.nr);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Law: a card makes of keys what the core makes of them, bit by bit: lines,
- * bitmaps, ages, histograms, counts; of every variant, of many keys.
+ * bitmaps, ages, histograms, counts; of many keys.
  *
  * usage: device [KEYS]    (100 million; 20,000 under emulation)
  *
@@ -25,10 +25,8 @@ static const struct { __u32 parts, k; } shapes[] = {
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-/* Of a shape: lines, journal, 4 variants, default, windowed, keys, tails, tally,
- * probe, noise.
- */
-#define CLAIMS 13
+/* Of a shape: lines, journal, questions, tails, keys, tally, probe, noise. */
+#define CLAIMS 8
 
 /**
  * struct filter - a filter twice
@@ -225,7 +223,6 @@ struct told {
 	__u32 *bitmap;
 	__u8 *ages;
 	unsigned long long *count;
-	__u8 *hits;
 };
 
 static size_t bitmap_bytes(__u64 n)
@@ -243,18 +240,15 @@ static void told_make(struct told *t, __u64 n)
 		full[i] = FULL;
 	t->bitmap = (__u32 *)there(bitmap_bytes(n));
 	t->ages = (__u8 *)there(n);
-	t->hits = (__u8 *)there(n);
 	t->count = (unsigned long long *)copied(full, sizeof(full));
 	must(cudaMemset(t->bitmap, 0x5a, bitmap_bytes(n)));
 	must(cudaMemset(t->ages, 0x5a, n));
-	must(cudaMemset(t->hits, 0x5a, n));
 }
 
 static void told_free(struct told *t)
 {
 	cudaFree(t->bitmap);
 	cudaFree(t->ages);
-	cudaFree(t->hits);
 	cudaFree(t->count);
 }
 
@@ -299,29 +293,15 @@ static const char *differs(const struct told *t, const __u8 *age, __u64 n,
 	return wrong;
 }
 
-/* Threads of 0: as epf_cu_query() has it; @window: of lines, or 0. */
-struct way {
-	__u32 threads, flight;
-	__u64 window;
-};
-
 static const char *ask(const struct filter *s, const struct epf_cu_keys *k,
-		       const __u8 *age, bool ages, struct way w)
+		       const __u8 *age, bool ages)
 {
 	struct told t;
 	const char *wrong;
-	__u8 *to;
 
 	told_make(&t, k->n);
-	to = ages ? t.ages : NULL;
-	if (w.window)
-		must(epf_cu_query_windowed(&s->card, k, t.bitmap, to, t.count,
-					   t.hits, w.window, NULL));
-	else if (w.threads)
-		must(epf_cu_query_as(&s->card, k, t.bitmap, to, t.count,
-				     w.threads, w.flight, NULL));
-	else
-		must(epf_cu_query(&s->card, k, t.bitmap, to, t.count, NULL));
+	must(epf_cu_query(&s->card, k, t.bitmap, ages ? t.ages : NULL, t.count,
+			  NULL));
 	wrong = differs(&t, age, k->n, ages);
 	told_free(&t);
 	return wrong;
@@ -333,33 +313,17 @@ static void claim(const char *wrong, const char *name, const char *what)
 	       wrong ? wrong : "");
 }
 
-static const char *both(const struct filter *s, struct way w)
-{
-	struct epf_cu_keys k = { s->there, s->n, 0, { { 0, 0 }, 0 } };
-	const char *wrong = ask(s, &k, s->age, false, w);
-
-	return wrong ? wrong : ask(s, &k, s->age, true, w);
-}
-
 static void claim_queries(const struct filter *s, const char *name)
 {
-	static const struct way ways[] = {
-		{ 1, 1, 0 }, { 1, 2, 0 }, { 4, 1, 0 }, { 4, 2, 0 }, { 0, 0, 0 },
-	};
-	__u64 lines = epf_geom_lines(&s->f.geom);
-	struct way window = { 0, 0, lines / 3 };
-	char what[80];
-	__u32 i;
+	struct epf_cu_keys k = { s->there, s->n, 0, { { 0, 0 }, 0 } };
+	const char *wrong = ask(s, &k, s->age, false);
+	char what[64];
 
-	for (i = 0; i < 5; i++) {
-		snprintf(what, sizeof(what),
-			 "%llu keys, with and without ages, T%u U%u",
-			 (unsigned long long)s->n, ways[i].threads,
-			 ways[i].flight);
-		claim(both(s, ways[i]), name,
-		      ways[i].threads ? what : "the same as it is made");
-	}
-	claim(both(s, window), name, "window by window");
+	if (!wrong)
+		wrong = ask(s, &k, s->age, true);
+	snprintf(what, sizeof(what), "%llu keys, with and without ages",
+		 (unsigned long long)s->n);
+	claim(wrong, name, what);
 }
 
 /* Numbers of keys around those of warps and blocks, from places not aligned. */
@@ -367,14 +331,13 @@ static void claim_tails(const struct filter *s, const char *name)
 {
 	static const __u64 sizes[] = { 1, 2, 31, 32, 33, 63, 65, 255, 256, 257,
 				       513, 1023, 1025 };
-	struct way w = { 0, 0, 0 };
 	const char *wrong = NULL;
 	struct epf_cu_keys k;
 	__u32 i;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !wrong; i++) {
 		k = { s->there + i, sizes[i], 0, { { 0, 0 }, 0 } };
-		wrong = ask(s, &k, s->age + i, true, w);
+		wrong = ask(s, &k, s->age + i, true);
 	}
 	claim(wrong, name, "few keys");
 }
@@ -385,7 +348,6 @@ static void claim_tails(const struct filter *s, const char *name)
 static const char *hashed(struct filter *s, __u32 len, __u64 strict)
 {
 	struct filter h = *s;
-	struct way w = { 0, 0, 0 };
 	struct epf_hash hash = { { 7, 11 }, strict };
 	const unsigned char *bytes = (const unsigned char *)s->digest;
 	struct epf_cu_keys k = { s->there, s->n / len / 4, len, hash };
@@ -397,7 +359,7 @@ static const char *hashed(struct filter *s, __u32 len, __u64 strict)
 	for (i = 0; i < k.n; i++)
 		h.digest[i] = epf_digest(&hash, bytes + i * len, len);
 	in_parallel(answer, &h, k.n);
-	wrong = ask(s, &k, h.age, true, w);
+	wrong = ask(s, &k, h.age, true);
 	free(h.digest);
 	free(h.age);
 	return wrong;
@@ -488,7 +450,6 @@ static void noise(void *self, __u64 first, __u64 n)
 /* Lanes with any tags: stale ones do not count, and are emptied. */
 static const char *any_words(struct filter *s)
 {
-	struct way w = { 0, 0, 0 };
 	struct epf_cu_keys k = { s->there, s->n / 4, 0, { { 0, 0 }, 0 } };
 	const char *wrong;
 
@@ -496,7 +457,7 @@ static const char *any_words(struct filter *s)
 	in_parallel(noise, s, epf_geom_lines(&s->f.geom) * EPF_LANES);
 	to_card(s->card.line, s->f.line, bytes_of(s));
 	in_parallel(answer, s, k.n);
-	wrong = ask(s, &k, s->age, true, w);
+	wrong = ask(s, &k, s->age, true);
 	must(epf_cu_settle(&s->card, NULL));
 	must(cudaDeviceSynchronize());
 	if (!wrong && !equal_lines(s, s->card.line))

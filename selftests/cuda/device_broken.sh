@@ -16,7 +16,11 @@ ktap_cleanup rm -rf "$tmp"
 # usage: objects PROGRAM
 objects() {
 	case $1 in
-	bench) echo "$build"/bench/gpu/emulated/*.o ;;
+	bench)
+		for unit in cuda/bench/*.cu; do
+			echo "$build/bench/gpu/emulated/$(basename "$unit" .cu).o"
+		done
+		;;
 	device) echo "$build"/selftests/cuda/emulated/device.o "$build"/selftests/cuda/emulated/host.o ;;
 	rivals)
 		echo "$build"/selftests/cuda/emulated/rivals.o "$build"/selftests/cuda/emulated/host.o \
@@ -76,11 +80,11 @@ broken 'a stream that does not wait for what is set up' rivals ../selftests/cuda
 	../selftests/cuda/rivals.cu 's/(&bench.stream, 0)/(\&bench.stream, cudaStreamNonBlocking)/'
 broken 'epochs half as long' bench bench/filter bench/filter.cu 's|+ epochs - 1) / epochs|) / epochs / 2|'
 broken 'the error is twice as large' bench bench/paper bench/paper.cu 's/m->f.geom.parts), -56/m->f.geom.parts), -57/'
-broken 'ages of another epoch' bench query answer.cuh 's/<< (7 - (epoch & 7))/<< (6 - (epoch \& 7) \& 7)/'
+broken 'ages of another epoch' bench query query.cu 's/<< (7 - (epoch & 7))/<< (6 - (epoch \& 7) \& 7)/'
 broken 'four threads get the answers of each other' bench query look.cuh \
-	's/hits >> 8 \* (threadIdx.x % T)/hits >> 8 * ((threadIdx.x + 1) % T)/'
+	's/hits >> 8 \* (threadIdx.x % QUARTERS)/hits >> 8 * ((threadIdx.x + 1) % QUARTERS)/'
 broken 'a tag too old' device insert device.cuh 's/epf_tag(epoch) |/epf_tag(epoch - 8) |/'
 broken 'the wrong lane is emptied' device rotate rotate.cu 's/epoch & 7/(epoch + 1) \& 7/'
 broken 'all parts are counted as the first' device tally tally.cu 's/part \* /0 * /'
-broken 'other keys are made' device probe probe.cu 's/u \* WARP, 1)/u * WARP, 2)/'
+broken 'other keys are made' device probe probe.cu 's/seed + i, 1)/seed + i, 2)/'
 ktap_finish

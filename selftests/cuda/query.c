@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Law: every variant of a question gives the core's bitmap, ages and histogram,
- * of every number of keys, length, alignment, phase of rotation, and window.
+ * Law: a question gives the core's bitmap, ages and histogram, of every number of
+ * keys, length, alignment and phase of rotation.
  *
  * usage: query [--few]    (--few: a tenth)
  *
@@ -19,17 +19,6 @@ static const __u64 sizes[] = { 0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257,
 			       769, 1000, 1537, 2500 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-/* How it is asked. */
-struct way {
-	__u32 threads, flight; /* 0: as epf_cu_query() has it */
-	__u64 window;	       /* 0: none */
-};
-
-static const struct way variants[] = {
-	{ 1, 1, 0 }, { 1, 2, 0 }, { 4, 1, 0 }, { 4, 2, 0 }, { 0, 0, 0 },
-};
-#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
-
 /**
  * struct told - what a card has answered
  */
@@ -42,26 +31,6 @@ struct told {
 static bool skipped(void)
 {
 	return nr_cases++ % every;
-}
-
-static cudaError_t launch(const struct epf_cu_lines *f,
-			  const struct epf_cu_keys *k, struct told *t,
-			  const struct way *w)
-{
-	__u8 *hits;
-	cudaError_t err;
-
-	if (!w->window && !w->threads)
-		return epf_cu_query(f, k, t->bitmap, t->ages, t->count, NULL);
-	if (!w->window)
-		return epf_cu_query_as(f, k, t->bitmap, t->ages, t->count,
-				       w->threads, w->flight, NULL);
-	hits = must(malloc(k->n + !k->n));
-	memset(hits, 0x5a, k->n);
-	err = epf_cu_query_windowed(f, k, t->bitmap, t->ages, t->count, hits,
-				    w->window, NULL);
-	free(hits);
-	return err;
 }
 
 static bool bits_behind(const __u32 *bitmap, __u64 n)
@@ -89,7 +58,7 @@ static const char *compare(const struct expected *x, const struct told *t)
 
 /* NULL, or what is wrong. */
 static const char *ask(const struct sim *s, const struct epf_cu_keys *k,
-		       const struct expected *x, const struct way *w, bool ages)
+		       const struct expected *x, bool ages)
 {
 	struct epf_cu_lines f = cards_lines(s);
 	__u64 words = (k->n + 31) / 32;
@@ -102,15 +71,14 @@ static const char *ask(const struct sim *s, const struct epf_cu_keys *k,
 		t.ages = must(malloc(k->n + !k->n));
 	for (age = 0; age < EPF_LANES; age++)
 		t.count[age] = FULL + age;
-	if (launch(&f, k, &t, w) == cudaSuccess)
+	if (epf_cu_query(&f, k, t.bitmap, t.ages, t.count, NULL) == cudaSuccess)
 		wrong = compare(x, &t);
 	free(t.bitmap);
 	free(t.ages);
 	return wrong;
 }
 
-static const char *ask_digests(const struct sim *s, const struct way *w, __u64 n,
-			       bool ages)
+static const char *ask_digests(const struct sim *s, __u64 n, bool ages)
 {
 	__u64 *digest = cards_digests(s, n);
 	struct epf_cu_keys k = cards_keys(s, digest, n, 0);
@@ -118,16 +86,15 @@ static const char *ask_digests(const struct sim *s, const struct way *w, __u64 n
 	const char *wrong;
 
 	expect(&x, s, digest, n);
-	wrong = ask(s, &k, &x, w, ages);
+	wrong = ask(s, &k, &x, ages);
 	expect_free(&x);
 	free(digest);
 	return wrong;
 }
 
-/* ------------------------------------------------- variants, phases ---- */
+/* ----------------------------------------------------------- phases ---- */
 
-static const char *phases(unsigned int shape, const struct way *w,
-			  unsigned int salt)
+static const char *phases(unsigned int shape)
 {
 	const char *wrong = NULL;
 	__u64 epoch;
@@ -138,30 +105,27 @@ static const char *phases(unsigned int shape, const struct way *w,
 		if (skipped())
 			continue;
 		cards_init(&s, shape, 65);
-		cards_fill(&s, epoch, (epoch + salt) % 3 == 0);
-		wrong = ask_digests(&s, w, sizes[(epoch + 5 * salt) % SIZES],
-				    (epoch + salt) % 4);
+		cards_fill(&s, epoch, (epoch + shape) % 3 == 0);
+		wrong = ask_digests(&s, sizes[(epoch + 5 * shape) % SIZES],
+				    (epoch + shape) % 4);
 		sim_free(&s);
 	}
 	return wrong;
 }
 
-static void claim_variants(unsigned int v, __u32 parts)
+static void claim_phases(__u32 parts)
 {
-	const struct way *w = &variants[v];
 	const char *wrong = NULL;
 	unsigned int shape;
 
 	for (shape = 0; shape < SHAPES && !wrong; shape++)
 		if (shapes[shape].parts == parts)
-			wrong = phases(shape, w, 7 * v + shape);
-	tap_ok(!wrong, "L=%u, %u threads, %u keys at a time: epochs 8 to 80%s%s",
-	       parts, w->threads ? w->threads : EPF_CU_THREADS,
-	       w->flight ? w->flight : EPF_CU_FLIGHT, wrong ? ": " : "",
+			wrong = phases(shape);
+	tap_ok(!wrong, "L=%u: epochs 8 to 80%s%s", parts, wrong ? ": " : "",
 	       wrong ? wrong : "");
 }
 
-static void claim_sizes(unsigned int v)
+static void claim_sizes(void)
 {
 	const char *wrong = NULL;
 	struct sim s;
@@ -171,18 +135,18 @@ static void claim_sizes(unsigned int v)
 	cards_fill(&s, 43, false);
 	for (n = 0; n <= 100 && !wrong; n++)
 		if (!skipped())
-			wrong = ask_digests(&s, &variants[v], n, n % 2);
+			wrong = ask_digests(&s, n, n % 2);
 	for (n = 0; n < SIZES && !wrong; n++)
-		wrong = ask_digests(&s, &variants[v], sizes[n], true);
+		wrong = ask_digests(&s, sizes[n], true);
 	sim_free(&s);
-	tap_ok(!wrong, "variant %u: 0 to 100 keys, and more than the grid%s%s", v,
+	tap_ok(!wrong, "0 to 100 keys, and more than the grid%s%s",
 	       wrong ? ": " : "", wrong ? wrong : "");
 }
 
 /* ------------------------------------------------------------- keys ---- */
 
-static const char *keys_of(struct sim *s, const struct way *w, __u32 len,
-			   unsigned int off, __u64 strict)
+static const char *keys_of(struct sim *s, __u32 len, unsigned int off,
+			   __u64 strict)
 {
 	const __u64 n = 97;
 	unsigned char *mem = must(malloc(n * len + off));
@@ -201,7 +165,7 @@ static const char *keys_of(struct sim *s, const struct way *w, __u32 len,
 			sim_insert(s, digest[i]);
 	}
 	expect(&x, s, digest, n);
-	wrong = ask(s, &k, &x, w, false);
+	wrong = ask(s, &k, &x, false);
 	expect_free(&x);
 	free(mem);
 	return wrong;
@@ -219,8 +183,8 @@ static void claim_keys(void)
 	for (l = 0; l < sizeof(lens) / sizeof(lens[0]); l++)
 		for (off = 0; off < 8 && !wrong; off++)
 			if (!skipped())
-				wrong = keys_of(&s, &variants[(l + off) % VARIANTS],
-						lens[l], off, (l + off) / 2 % 2);
+				wrong = keys_of(&s, lens[l], off,
+						(l + off) / 2 % 2);
 	sim_free(&s);
 	tap_ok(!wrong, "keys of 1 to 256 bytes, at any alignment, both hashes%s%s",
 	       wrong ? ": " : "", wrong ? wrong : "");
@@ -242,7 +206,7 @@ static void claim_alignment(void)
 
 		memcpy(mem + off, digest, 77 * 8);
 		expect(&x, &s, digest, 77);
-		wrong = ask(&s, &k, &x, &variants[off % VARIANTS], true);
+		wrong = ask(&s, &k, &x, true);
 		expect_free(&x);
 		free(digest);
 		free(mem);
@@ -250,39 +214,6 @@ static void claim_alignment(void)
 	sim_free(&s);
 	tap_ok(!wrong, "digests at any alignment%s%s", wrong ? ": " : "",
 	       wrong ? wrong : "");
-}
-
-/* ---------------------------------------------------------- windows ---- */
-
-static const char *windowed(unsigned int shape, __u64 epoch, __u64 window,
-			    __u64 part_lines)
-{
-	struct way w = { .window = window };
-	const char *wrong;
-	struct sim s;
-
-	cards_init(&s, shape, part_lines);
-	cards_fill(&s, epoch, epoch % 4 == 1);
-	wrong = ask_digests(&s, &w, sizes[(shape + epoch) % SIZES], epoch % 3);
-	sim_free(&s);
-	return wrong;
-}
-
-static void claim_windows(void)
-{
-	static const __u64 windows[] = { 7, 13, 64, 65, 66, 67, 97, 130, 257, 260,
-					 261, 1ULL << 31, ~0ULL };
-	const char *wrong = NULL;
-	unsigned int shape, i;
-
-	for (shape = 0; shape < SHAPES; shape++)
-		for (i = 0; i < sizeof(windows) / sizeof(windows[0]); i++)
-			if (!wrong && !skipped())
-				wrong = windowed(shape, 30 + i, windows[i], 65);
-	if (!wrong)
-		wrong = windowed(9, 21, 1, 16);
-	tap_ok(!wrong, "windows of 1 line to more than all%s%s",
-	       wrong ? ": " : "", wrong ? wrong : "");
 }
 
 /* ----------------------------------------------------------- probes ---- */
@@ -331,16 +262,12 @@ struct question {
 	struct epf_cu_keys k;
 	__u32 *bitmap;
 	unsigned long long *count;
-	__u8 *hits;
-	__u64 window;
 };
 
 static bool refused(struct question q)
 {
 	return epf_cu_query(&q.f, &q.k, q.bitmap, NULL, q.count, NULL) ==
-		       cudaErrorInvalidValue &&
-	       epf_cu_query_windowed(&q.f, &q.k, q.bitmap, NULL, q.count, q.hits,
-				     q.window, NULL) == cudaErrorInvalidValue;
+	       cudaErrorInvalidValue;
 }
 
 #define REFUSED(field, value)                     \
@@ -355,9 +282,7 @@ static void claim_errors(void)
 	unsigned long long count[EPF_LANES] = { 0 }, found = 0;
 	__u64 digest = 1;
 	__u32 bitmap = 0xa5;
-	__u8 hits = 0;
-	struct question q = { .bitmap = &bitmap, .count = count, .hits = &hits,
-			      .window = 9 };
+	struct question q = { .bitmap = &bitmap, .count = count };
 	struct epf_cu_lines bad;
 	struct sim s;
 
@@ -373,15 +298,6 @@ static void claim_errors(void)
 	tap_ok(REFUSED(k.data, NULL) && REFUSED(k.len, EPF_KEY_MAX + 1) &&
 	       REFUSED(bitmap, NULL) && REFUSED(count, NULL),
 	       "keys that cannot be, no bitmap, no counters: invalid value");
-	tap_ok(epf_cu_query_windowed(&q.f, &q.k, &bitmap, NULL, count, &hits, 0,
-				     NULL) == cudaErrorInvalidValue &&
-	       epf_cu_query_windowed(&q.f, &q.k, &bitmap, NULL, count, NULL, 1,
-				     NULL) == cudaErrorInvalidValue &&
-	       epf_cu_query_as(&q.f, &q.k, &bitmap, NULL, count, 2, 1, NULL) ==
-		       cudaErrorInvalidValue &&
-	       epf_cu_query_as(&q.f, &q.k, &bitmap, NULL, count, 4, 3, NULL) ==
-		       cudaErrorInvalidValue,
-	       "no window, no scratch, no such variant: invalid value");
 	bad = q.f;
 	bad.line = NULL;
 	tap_ok(epf_cu_probe(&bad, 1, 1, &found, NULL) == cudaErrorInvalidValue &&
@@ -393,19 +309,16 @@ static void claim_errors(void)
 
 int main(int argc, char **argv)
 {
-	unsigned int v, parts;
+	unsigned int parts;
 
 	if (argc > 1 && !strcmp(argv[1], "--few"))
 		every = 11;
-	tap_plan(4 * VARIANTS + 9);
-	for (v = 0; v < VARIANTS; v++)
-		for (parts = 1; parts <= 4; parts *= 2)
-			claim_variants(v, parts);
-	for (v = 0; v < VARIANTS; v++)
-		claim_sizes(v);
+	tap_plan(11);
+	for (parts = 1; parts <= 4; parts *= 2)
+		claim_phases(parts);
+	claim_sizes();
 	claim_keys();
 	claim_alignment();
-	claim_windows();
 	claim_probes();
 	claim_errors();
 	return tap_end();

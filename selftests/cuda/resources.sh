@@ -46,9 +46,9 @@ clean() {
 # Kernels that have to do with too few registers: does the table tell?
 spilled() {
 	cp -r cuda "$tmp/" && ln -s "$PWD/include" "$tmp/include" &&
-		sed -i 's/__launch_bounds__(BLOCK)/__launch_bounds__(BLOCK, 8)/' "$tmp/cuda/window.cu" &&
-		make -s -C "$tmp/cuda" OUT="$tmp/few" ARCHS=90 "$tmp/few/window.o" &&
-		cuda/resources.sh < "$tmp/few/window.o.log" > "$tmp/few.txt"
+		sed -i 's/__launch_bounds__(BLOCK)/__launch_bounds__(BLOCK, 8)/' "$tmp/cuda/query.cu" &&
+		make -s -C "$tmp/cuda" OUT="$tmp/few" ARCHS=90 "$tmp/few/query.o" &&
+		cuda/resources.sh < "$tmp/few/query.o.log" > "$tmp/few.txt"
 }
 
 knows() {

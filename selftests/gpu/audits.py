@@ -74,7 +74,7 @@ def refused(out, *words):
 def as_scalar():
     for keys in ("digests", "column"):
         for env in ({}, {"EPF_CUDA_BUFFER": "512"}, {"EPF_CUDA_BUFFER": ""},
-                    {"EPF_EMU_SEED": "9"}, {"EPF_CUDA_WINDOW": "20000"}):
+                    {"EPF_EMU_SEED": "9"}):
             out, got = audit(keys=keys, env=env)
             fault = whole(out, got, False)
             if fault:

@@ -539,9 +539,8 @@ int main(int argc, char **argv)
 	wrong_library = argv[1];
 	if (argc > 2)
 		only = argv[2];
-	tap_plan(argc > 2 ? 0 : 3 + 2 * 5 + 3 + 17 + PROCESS_CLAIMS);
+	tap_plan(argc > 2 ? 0 : 2 + 2 * 5 + 3 + 16 + PROCESS_CLAIMS);
 	claim("answers are scalar's", shapes, NULL);
-	claim("also in windows", shapes, "EPF_CUDA_WINDOW=8256");
 	claim("also with other buffers", shapes, "EPF_CUDA_BUFFER=1");
 	for (i = 0; i < 5; i++) {
 		claim("of any words", noise, seeds[i]);
@@ -557,7 +556,6 @@ int main(int argc, char **argv)
 	claim("records bring a view's lines on", trails, NULL);
 	claim("columns stay on the card", columns, NULL);
 	claim("in other orders", columns, seeds[2]);
-	claim("columns in windows", columns, "EPF_CUDA_WINDOW=1000");
 	claim("a column that is audited again stays", audited_again, NULL);
 	claim("but where room is needed", without_room, "EPF_EMU_MEMORY=62000");
 	claim("estimates, and keys made there", estimates, NULL);
