@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 233
+ktap_plan 253
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -34,6 +34,87 @@ fails '--json=3 takes no value' plan -W 1 --json=3
 fails 'one argument too many' plan -W 1M again
 fails 'too few arguments' save x
 fails 'one argument too many' list all
+
+# Errors and warnings as JSON, wherever -j or -p stands
+fails 'unknown option --frob: see' -j plan --frob
+fails 'unknown option --frob: see' plan --frob -j
+fails 'unknown option --frob: see' plan --frob --pretty
+fails "unknown verb 'frobnicate'" frobnicate --json
+fails "unknown verb 'frobnicate'" -p frobnicate
+fails 'no verb given' -j
+fails 'is not a number' plan -W ten -j
+fails '-W needs a value' plan -j -W
+fails 'too few arguments' save x -j
+fails 'No such file' show --file "$tmp/nowhere" -p
+fails "'-j' is one argument too many" list -- -j
+claim 'a cluster of letters has it too' eval \
+	'epf test -qj --frob; grep -q "^{\"error\":\"unknown option --frob" "$tmp/err"'
+claim 'what follows an option that takes a value is that' eval \
+	'epf plan -W -j; grep -q "^error: --window .-j. is not a number" "$tmp/err"'
+odd_name() {
+	epf -j plan -W 1 $'a"\\\xff\n'
+	cp "$tmp/err" "$tmp/out"
+	json 'd["error"].startswith("\x27a\"\\\ufffd?\x27 is one argument") and len(d) == 1'
+}
+claim 'JSON also with quotes, bytes that are no UTF-8, and control characters' odd_name
+warns() {
+	epf plan -T 29ms --rate 1M -j
+	[ "$status" = 0 ] && json 'd["window_ns"] == 29000000' &&
+		grep -q '^{"warning":"--time is shorter' "$tmp/err" &&
+		[ "$(wc -l < "$tmp/err")" = 1 ]
+}
+claim 'so are warnings; the answer is on stdout' warns
+
+# Ended by a signal: 128 and its number
+# ended_by SIGNAL NUMBER ARG...: while it waits for its standard input
+ended_by() {
+	local i
+
+	rm -f "$tmp/fifo"
+	mkfifo "$tmp/fifo"
+	"$EPFCTL" "${@:3}" < "$tmp/fifo" > "$tmp/out" 2> "$tmp/err" &
+	exec 8> "$tmp/fifo"
+	for ((i = 0; i < 600; i++)); do # until it catches SIGTERM, bit 14
+		((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$!/status") & 1 << 14)) && break
+		sleep 0.1
+	done
+	while kill -s "$1" $! 2> /dev/null; do # one before it reads is not heard
+		sleep 0.1
+	done
+	wait $!
+	status=$?
+	exec 8>&-
+	one_error $((128 + $2)) stopped "${@:3}"
+}
+claim 'SIGINT: exit status 130' ended_by INT 2 test x -
+claim 'SIGTERM: 143, with -j too' ended_by TERM 15 insert x - -j
+
+# 80 columns
+narrow() {
+	[ -s "$tmp/out" ] && awk 'length > 80 { exit 1 }' "$tmp/out"
+}
+narrow_help() {
+	local verb
+
+	for verb in '' $("$EPFCTL" --help | sed -n 's/^  \([a-z]\+\)  .*/\1/p'); do
+		# shellcheck disable=SC2086 # none for the first
+		epf $verb --help
+		narrow || return
+	done
+}
+claim 'no line of help is longer than 80 columns' narrow_help
+narrow_plans() {
+	local kind
+
+	epf plan -W 1M --compare
+	narrow || return
+	for kind in lanes ge gebl apbf apbbf tlbf dict chain; do
+		epf plan -T 1h --rate 100k --kind "$kind" && narrow || return
+	done
+}
+claim 'nor of a plan, or of the table of kinds' narrow_plans
+epf doctor
+claim 'nor of doctor' narrow
 
 # Numbers
 gives 0 'insertions' plan --window 1

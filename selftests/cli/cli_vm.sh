@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module
-ktap_plan 240
+ktap_plan 249
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -193,8 +193,9 @@ for kind in ge gebl apbf apbbf dict tlbf chain; do
 	gives 1 '^hello absent' test "cli-$kind" hello
 done
 gives 0 'cli-ge +ge +time' list
-gives 0 'stats: .*, [0-9]+ slices of [0-9.]+ [KM]iB' watch --count 1 \
-	--interval 100ms cli-tlbf
+gives 0 "stats: epoch.*"$'\037'"    [0-9]+ slices of [0-9.]+ [KM]iB" \
+	watch --count 1 --interval 100ms cli-tlbf
+gives 0 "memory +[0-9.]+ [KM]iB"$'\037'"  slices +[0-9]+ now" show cli-tlbf
 gives 0 '"slices":1,"memory_bytes":[0-9]+' -j watch --count 1 \
 	--interval 100ms cli-chain
 for kind in ge gebl apbf apbbf tlbf dict chain; do
@@ -316,6 +317,37 @@ gives 0 '^epoch' rotate cli-a
 claim 'watch -j tells of two rotations' watched 0 \
 	'"event":"rotated".*"event":"rotated"'
 gives 0 'cli-a stats: epoch.*cli-a stats' watch cli-a --interval 100ms -n 2
+
+# 80 columns, whatever is printed
+narrow() {
+	epf "$@"
+	[ "$status" = 0 ] && [ -s "$tmp/out" ] &&
+		awk 'length > 80 { exit 1 }' "$tmp/out"
+}
+long=cli-$(printf %027d 0)
+gives 0 '^created' create "$long" -T 1h --rate 100k --kind tlbf
+claim 'list, with a filter that is saturated and a long name' narrow list
+claim 'which stands there whole' grep -qE "^[0-9]+ +$long\$" "$tmp/out"
+claim 'as does that it is saturated' grep -qE \
+	' cli-full +lanes +count .* [0-9]+ +0.001 +SATURATED$' "$tmp/out"
+claim 'watch, of a long name' narrow watch "$long" --interval 100ms -n 1
+claim 'show, of a long name' narrow show "$long"
+gives 0 '^$' destroy "$long"
+
+# Ended by a signal
+signalled() {
+	local i
+
+	watching "$@"
+	for ((i = 0; i < 600; i++)); do # one before it waits is not heard
+		kill -INT "$watcher" 2> /dev/null || break
+		sleep 0.1
+	done
+	wait "$watcher"
+	[ $? = 130 ] && [ ! -s "$tmp/watch" ]
+}
+claim 'watch, ended by SIGINT: exit status 130, and no word of it' \
+	signalled cli-other
 
 # Destroying what is held
 watching cli-a

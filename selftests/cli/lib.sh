@@ -2,8 +2,9 @@
 # shellcheck shell=bash
 # What the scripts of this directory share: one claim, one run of epfctl.
 #
-# A failure is one line on standard error that begins with "error:", exit
-# status 2, and nothing on standard output.
+# A failure is one line on standard error that begins with "error:", or is
+# {"error":"..."} where -j or -p is given, exit status 2, and nothing on standard
+# output.
 
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 # shellcheck source=../ktap.sh
@@ -74,15 +75,33 @@ gives() {
 	verdict "$* -> $want" $good
 }
 
+# error_of ARG...: how the line begins that tells of an error
+error_of() {
+	local word
+
+	for word; do
+		case $word in
+		--) break ;;
+		-j | -p | --json | --pretty) echo '^\{"error":"' && return ;;
+		esac
+	done
+	echo '^error: '
+}
+
+# one_error STATUS REGEX ARG...: did epf ARG... end so, with one line?
+one_error() {
+	[ "$status" = "$1" ] && [ ! -s "$tmp/out" ] &&
+		[ "$(wc -l < "$tmp/err")" = 1 ] &&
+		grep -qE -- "$(error_of "${@:3}").*$2" "$tmp/err"
+}
+
 # fails REGEX ARG...: a failure, whose line matches.
 fails() {
 	local regex=$1 good=no
 
 	shift
 	epf "$@"
-	[ "$status" = 2 ] && [ ! -s "$tmp/out" ] &&
-		[ "$(wc -l < "$tmp/err")" = 1 ] &&
-		grep -qE -- "^error: .*$regex" "$tmp/err" && good=yes
+	one_error 2 "$regex" "$@" && good=yes
 	verdict "$* -> error" $good
 }
 

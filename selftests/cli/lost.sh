@@ -27,7 +27,8 @@ injected() {
 
 one_line() {
 	[ "$status" = 2 ] && [ ! -s "$tmp/out" ] &&
-		[ "$(wc -l < "$tmp/err")" = 1 ] && grep -q '^error: ' "$tmp/err"
+		[ "$(wc -l < "$tmp/err")" = 1 ] &&
+		grep -qE '^(error: |\{"error":")' "$tmp/err"
 }
 
 # Of different sizes, one of several writes
@@ -197,7 +198,7 @@ each_fault() {
 		if [ "$status" = 0 ]; then
 			cmp -s "$tmp/out" "$tmp/want" && [ ! -s "$tmp/err" ] &&
 				done_all || return
-		elif grep -q '^error: out of memory for the output' \
+		elif grep -q 'error\W*: *"*out of memory for the output' \
 			"$tmp/err"; then
 			one_line && done_all || return
 		else
@@ -255,7 +256,7 @@ dedup_each() {
 		[ -e "$struck" ] || break
 		if [ "$status" = 0 ]; then
 			cmp -s "$tmp/dir/snap" "$tmp/shorter" && alone || return
-		elif grep -q '^error: out of memory for the output' \
+		elif grep -q 'error\W*: *"*out of memory for the output' \
 			"$tmp/err"; then
 			cmp -s "$tmp/dir/snap" "$tmp/shorter" && one_line ||
 				return

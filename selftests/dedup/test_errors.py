@@ -53,12 +53,13 @@ def get(name):
         return f.read()
 
 
-def refused(run, left, *words):
+def refused(run, left, *words, status=2):
     """@left: the folder before the run."""
     text = run.stderr.decode()
-    if run.returncode != 2:
+    begin = '{"error":"' if "-j" in run.args else "error: "
+    if run.returncode != status:
         return f"exit status {run.returncode}: {text}"
-    if text.count("\n") != 1 or not text.startswith("error: "):
+    if text.count("\n") != 1 or not text.startswith(begin):
         return f"not one line of error: {text!r}"
     missing = [w for w in words if w not in text]
     if missing:
@@ -318,7 +319,7 @@ def interrupted(number):
         return "it does not stop"
     done = subprocess.CompletedProcess([], run.returncode, b"",
                                        run.stderr_text)
-    return refused(done, left, "interrupted", "out.pcap")
+    return refused(done, left, "interrupted", "out.pcap", status=128 + number)
 
 
 def broken_pipe():

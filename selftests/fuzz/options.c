@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <unistd.h>
 
 static jmp_buf left; /* by exit(): --help */
@@ -71,7 +72,7 @@ static bool reporting; /* numbers on stderr, since stdout may be a capture */
 void __wrap_catch_signals(void);
 void __wrap_catch_signals(void)
 {
-	interrupted = watching;
+	interrupted = watching ? SIGINT : 0;
 }
 
 /* The kernel: everything works, or everything fails alike. */
@@ -520,10 +521,12 @@ static void command_line(const char *text, size_t len)
 	}
 	memcpy(owned, argv, sizeof(owned)); /* getopt moves words */
 	code = run(argc, argv);
-	law(code >= EXIT_YES && code <= EXIT_FAIL, "an exit code of ours");
-	if (!reporting)
-		sink_judge(code == EXIT_FAIL);
-	law(!sink_says("error: out of memory"), "there is memory");
+	law((code >= EXIT_YES && code <= EXIT_FAIL) ||
+	    (watching && code == EXIT_SIGNAL + SIGINT), "an exit code of ours");
+	if (!reporting) /* whom a signal ends may have said so, or not */
+		sink_judge(code == EXIT_FAIL || (code > EXIT_FAIL && sink_failed()));
+	law(!sink_says("error: out of memory") &&
+	    !sink_says("{\"error\":\"out of memory"), "there is memory");
 	for (i = 0; i < argc; i++)
 		free(owned[i]);
 	free(copy);

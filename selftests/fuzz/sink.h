@@ -71,18 +71,25 @@ static inline bool sink_says(const char *begin)
 	return c;
 }
 
+static inline bool sink_failed(void)
+{
+	return sink_says("error: ") || sink_says("{\"error\":\"");
+}
+
 /* Failures print errors, each of one line without control characters. */
 static inline void sink_judge(bool failed)
 {
 	const char *c;
 
-	law(failed == sink_says("error: "),
+	law(failed == sink_failed(),
 	    "an error is printed where something failed, and only there");
 	for (c = sink_err.text; *c; c++)
 		law(*c == '\n' || (*c >= ' ' && *c != 0x7f) || *c < 0,
 		    "errors have no control characters");
 	for (c = sink_err.text; *c; c = strchr(c, '\n') + 1)
-		law((!strncmp(c, "error: ", 7) || !strncmp(c, "warning: ", 9)) &&
+		law((!strncmp(c, "error: ", 7) || !strncmp(c, "warning: ", 9) ||
+		     !strncmp(c, "{\"error\":\"", 10) ||
+		     !strncmp(c, "{\"warning\":\"", 12)) &&
 		    strchr(c, '\n'), "each line is an error or a warning");
 }
 

@@ -22,6 +22,7 @@ enum {
 	EXIT_ABSENT = 1, /* definitely absent */
 	EXIT_FAIL = 2,	 /* usage, or failure */
 	EXIT_UNKNOWN = 3, /* the filter does not know */
+	EXIT_SIGNAL = 128, /* and the number of the signal that ended it */
 };
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -117,7 +118,13 @@ void out_json(json_t *value);
 /* Push all output out. Return: @code, or EXIT_FAIL with an error printed. */
 int out_finish(int code);
 
-/* Print "error: ..." as one line. Return: EXIT_FAIL. */
+/* From here on errors and warnings are JSON, one object a line, or they are
+ * text; while @out_mode is JSON they are JSON in any case.
+ */
+void out_json_errors(bool on);
+/* Print "error: ..." or {"error":"..."} as one line on standard error.
+ * Return: EXIT_FAIL.
+ */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Likewise a line that is neither, on standard error. */
@@ -140,10 +147,21 @@ int fail_call(int err, const char *doing, const char *name);
  */
 int fail_write(const char *path, int err, bool renamed);
 
+/**
+ * print_wrapped() - one paragraph on stdout in lines of at most 80 columns
+ * @indent: spaces before each line but the first
+ * @fmt: of text without newlines, up to 1023 bytes; a word that is longer than
+ *	a line stays whole
+ */
+void print_wrapped(int indent, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Text that lives to the end of the expression it is made in. */
 struct text {
 	char s[48];
 };
+/* Exact below a million; else four digits and k, M, G, T, P or E. */
+struct text fmt_count(__u64 count);
 struct text fmt_bytes(__u64 bytes);
 struct text fmt_ns(__u64 ns);
 struct text fmt_rate(double rate);
@@ -183,7 +201,9 @@ int meter_update(void *meter, __u64 done, __u64 all);
 /* Clear the line. */
 void meter_end(struct meter *m);
 
-/* From here on SIGINT, SIGTERM and SIGHUP set interrupted instead of ending us. */
+/* From here on SIGINT, SIGTERM and SIGHUP set interrupted to their number instead
+ * of ending us.
+ */
 void catch_signals(void);
 extern volatile int interrupted;
 
@@ -292,7 +312,8 @@ extern const char kind_help[];
 bool kind_option(struct promise *p, int opt, const char *arg);
 /* Size an owned kind. Return: false: an error is printed. */
 bool kind_plan(const struct promise *p, struct planned *plan, double budget);
-void shape_print(__u8 kind, const struct epf_shape *shape);
+#define SHAPE_TEXT 256
+void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *shape);
 json_t *shape_json(__u8 kind, const struct epf_shape *shape);
 
 /* compare.c: plan --compare */

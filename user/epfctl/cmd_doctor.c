@@ -290,11 +290,11 @@ static bool examine(const struct check *c, const struct machine *m, json_t *all)
 	bool good = c->ask(m, state, remedy);
 
 	if (!all) {
-		printf("%-8s %-17s %s\n", good ? "ok" : "missing", c->what,
-		       state);
+		print_wrapped(27, "%-8s %-17s %s", good ? "ok" : "missing",
+			      c->what, state);
 		if (!good)
-			printf("%-8s   for %s: %s\n", "", needs[c->need],
-			       remedy);
+			print_wrapped(11, "%-8s   for %s: %s", "",
+				      needs[c->need], remedy);
 		return good;
 	}
 	json_array_append_new(all, json_pack("{ss sb ss ss ss*}",

@@ -20,18 +20,26 @@ static const char *kind_of(const struct epf_params *p)
 	return name ? name : "unknown";
 }
 
-static void list_row(const struct epf_info *info, bool names)
+/* 80 columns at most; a long name has a line of its own. */
+#define NAME_COLUMNS 28
+#define LIST_HEAD "%-4u %s"
+#define LIST_REST "%-*s %-5s %-6s %9s %7s %8s %9s\n"
+
+static void list_row(const struct epf_info *info)
 {
 	const struct epf_params *p = &info->params;
+	char head[64];
 
-	if (names)
-		printf("%s\n", p->name);
-	else
-		printf("%-4u %-31s %-6s %-6s %10s %14llu %9s %9s%s\n",
-		       info->id, p->name, kind_of(p), mode_name(p->mode),
-		       fmt_bytes(info->memory_bytes).s, info->stats.inserts,
-		       fmt_ppt(p->budget_ppt).s, fmt_ppt(info->fpr_ppt).s,
-		       info->flags & EPF_INFO_SATURATED ? " SATURATED" : "");
+	snprintf(head, sizeof(head), LIST_HEAD, info->id, p->name);
+	if (strlen(head) > NAME_COLUMNS) {
+		puts(head);
+		*head = '\0';
+	}
+	printf(LIST_REST, NAME_COLUMNS, head, kind_of(p), mode_name(p->mode),
+	       fmt_bytes(info->memory_bytes).s, fmt_count(info->stats.inserts).s,
+	       fmt_ppt(p->budget_ppt).s,
+	       info->flags & EPF_INFO_SATURATED ? "SATURATED" :
+						  fmt_ppt(info->fpr_ppt).s);
 }
 
 /* One filter into @all, or onto stdout where that is NULL. */
@@ -49,8 +57,10 @@ static int list_one(int dev, __u32 id, json_t *all, bool names)
 	close(filter);
 	if (err)
 		return err == -ENODEV ? 0 : err;
-	if (!all)
-		list_row(&info, names);
+	if (!all && names)
+		puts(info.params.name);
+	else if (!all)
+		list_row(&info);
 	else if (names)
 		json_array_append_new(all, json_string(info.params.name));
 	else
@@ -66,8 +76,8 @@ static int list_all(int dev, json_t *all, bool names)
 	int i;
 
 	if (nr > 0 && !all && !names)
-		printf("%-4s %-31s %-6s %-6s %10s %14s %9s %9s\n", "id",
-		       "name", "kind", "mode", "memory", "insertions", "budget", "error");
+		printf(LIST_REST, NAME_COLUMNS, "id   name", "kind", "mode",
+		       "memory", "inserts", "budget", "error");
 	for (i = 0; i < nr && !err; i++)
 		err = list_one(dev, ids[i], all, names);
 	free(ids);
@@ -220,8 +230,9 @@ int cmd_show(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "show (NAME | ID | --file SNAPSHOT)",
-		.help = "  -f, --file SNAPSHOT  check and describe a snapshot "
-			"file; the hash key is not shown\n",
+		.help =
+"  -f, --file SNAPSHOT  check and describe a snapshot file; the hash key is\n"
+"                       not shown\n",
 		.shorts = "f:",
 		.longs = longs,
 	};

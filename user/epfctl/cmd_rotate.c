@@ -35,8 +35,9 @@ int cmd_rotate(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "rotate NAME [--count N]",
-		.help = "  -n, --count N  end so many epochs, 1..8 (default 1): "
-			"the window shrinks by as many\n",
+		.help =
+"  -n, --count N  end so many epochs, 1..8 (default 1): the window shrinks by\n"
+"                 as many\n",
 		.shorts = "n:",
 		.longs = longs,
 	};

@@ -30,8 +30,9 @@ int cmd_destroy(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "destroy NAME [--force]",
-		.help = "      --force  even while programs or descriptors hold "
-			"it; they are answered \"absent\"\n",
+		.help =
+"      --force  even while programs or descriptors hold it; they are answered\n"
+"               \"absent\"\n",
 		.shorts = "",
 		.longs = longs,
 	};

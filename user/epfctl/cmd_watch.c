@@ -43,16 +43,17 @@ static void when(char *text, size_t room)
 	snprintf(text + n, room - n, ".%03ldZ", ts.tv_nsec / 1000000);
 }
 
-static void print_numbers(const struct epf_info *i)
+static void print_event(const struct watching *w, const char *at,
+			const char *what, const struct epf_info *i)
 {
-	printf("epoch %llu, %llu insertions, %llu hits, covered %llu in %s, "
-	       "error %s", i->epoch, i->stats.inserts, i->stats.hits,
-	       i->covered_inserts, fmt_ns(i->covered_ns).s,
-	       fmt_ppt(i->fpr_ppt).s);
+	print_wrapped(4, "%s %s %s: epoch %llu, error %s", at, w->name, what,
+		      i->epoch, fmt_ppt(i->fpr_ppt).s);
+	printf("    %s insertions, %s hits; covered: %s insertions, %s\n",
+	       fmt_count(i->stats.inserts).s, fmt_count(i->stats.hits).s,
+	       fmt_count(i->covered_inserts).s, fmt_ns(i->covered_ns).s);
 	if (i->needs & EPF_NEEDS_MEMORY)
-		printf(", %u slices of %s", i->slices,
+		printf("    %u slices of %s\n", i->slices,
 		       fmt_bytes(i->memory_bytes).s);
-	putchar('\n');
 }
 
 static json_t *event_json(const struct watching *w, const char *at,
@@ -79,12 +80,10 @@ static bool event(struct watching *w, const char *what,
 	char at[40];
 
 	when(at, sizeof(at));
-	if (out_mode == OUT_TEXT) {
-		printf("%s %s %s: ", at, w->name, what);
-		print_numbers(i);
-	} else {
+	if (out_mode == OUT_TEXT)
+		print_event(w, at, what, i);
+	else
 		out_json(event_json(w, at, what, i));
-	}
 	fflush(stdout);
 	return !w->left || --w->left;
 }
@@ -159,7 +158,7 @@ static int watch(struct watching *w)
 	while (ret < 0 && !interrupted)
 		ret = step(w);
 	close(w->filter);
-	return ret < 0 ? EXIT_YES : ret;
+	return ret < 0 ? EXIT_FAIL : ret; /* a signal: main() tells which */
 }
 
 int cmd_watch(int argc, char **argv)
@@ -172,8 +171,8 @@ int cmd_watch(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "watch NAME [--count N] [--interval DURATION]",
 		.help =
-"  -n, --count N            end after so many lines\n"
-"      --interval DURATION  also a line of numbers every 10s, 500ms, ...\n",
+"  -n, --count N            end after so many events\n"
+"      --interval DURATION  also an event of numbers every 10s, 500ms, ...\n",
 		.shorts = "n:",
 		.longs = longs,
 	};

@@ -39,21 +39,25 @@ static void print_compared(const struct epf_compared *c, double keys)
 		printf("%-8s %s\n", c->kind, unable(c->err));
 		return;
 	}
-	printf("%-8s %10s %7.4g  %7.3g %7.3g %7.3g  %8s  %5.1f%%  %s\n", c->kind,
+	printf("%-8s %10s %7.4g  %7.3g %7.3g %7.3g  %8s  %5.1f%%\n", c->kind,
 	       fmt_bytes(c->bytes).s, 8.0 * (double)c->bytes / keys,
 	       c->lines_insert, c->lines_absent, c->lines_present,
-	       fmt_rate(c->fpr).s, 100 * c->slack, c->promise);
+	       fmt_rate(c->fpr).s, 100 * c->slack);
 }
 
 static void print_text(const struct epf_compared *rows, double keys)
 {
 	int i;
 
-	printf("%-8s %10s %7s  %7s %7s %7s  %8s  %6s  %s\n", "kind", "memory",
-	       "bits", "insert", "absent", "present", "error", "stale",
-	       "promise");
+	printf("%-8s %10s %7s  %7s %7s %7s  %8s  %6s\n", "kind", "memory",
+	       "bits", "insert", "absent", "present", "error", "stale");
 	for (i = 0; i < EPF_COMPARE_KINDS; i++)
 		print_compared(&rows[i], keys);
+	printf("\n%-8s %s\n", "kind", "promise");
+	for (i = 0; i < EPF_COMPARE_KINDS; i++)
+		if (!rows[i].err)
+			print_wrapped(9, "%-8s %s", rows[i].kind,
+				      rows[i].promise);
 }
 
 static void print_json(const struct epf_compared *rows, double keys)

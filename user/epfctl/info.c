@@ -7,6 +7,7 @@
 #include "kinds/compare.h"
 
 #define ROW "  %-12s "
+#define INDENT 15 /* columns of ROW */
 
 static json_t *count(__u64 v)
 {
@@ -41,15 +42,17 @@ static void print_geometry(const struct epf_params *p,
 			   const struct epf_shape *shape)
 {
 	const char *name = epf_kind_name(p->kind);
+	char text[SHAPE_TEXT];
 
-	printf(ROW "%s: ", "kind", name ? name : "unknown");
 	if (p->kind)
-		shape_print(p->kind, shape);
+		shape_text(text, p->kind, shape);
 	else
-		printf("%llu lines of %u bytes; %u lines and %u bits a key",
-		       p->nr_lines, EPF_LINE_BYTES, p->lines_per_key,
-		       p->bits_per_key);
-	putchar('\n');
+		snprintf(text, sizeof(text),
+			 "%llu lines of %u bytes; %u lines and %u bits a key",
+			 p->nr_lines, EPF_LINE_BYTES, p->lines_per_key,
+			 p->bits_per_key);
+	print_wrapped(INDENT, ROW "%s: %s", "kind", name ? name : "unknown",
+		      text);
 }
 
 void params_print(const struct epf_params *p, const struct epf_shape *shape,
@@ -156,20 +159,21 @@ void info_print(const struct epf_info *info)
 {
 	const struct epf_params *p = &info->params;
 
-	printf("%s (id %u)%s%s%s\n", p->name, info->id,
-	       info->flags & EPF_INFO_SATURATED ? ", SATURATED: fails open" : "",
-	       info->flags & EPF_INFO_PINNED ? ", rotation held by a snapshot" :
-					       "",
-	       info->flags & EPF_INFO_JOURNAL ? ", a journal is kept" : "");
+	print_wrapped(2, "%s (id %u)%s%s%s", p->name, info->id,
+		      info->flags & EPF_INFO_SATURATED ?
+			      ", SATURATED: fails open" : "",
+		      info->flags & EPF_INFO_PINNED ?
+			      ", rotation held by a snapshot" : "",
+		      info->flags & EPF_INFO_JOURNAL ? ", a journal is kept" :
+						       "");
 	params_print(p, &info->shape, epochs_of(info));
 	desc_print(&info->desc);
 	if (info->flags & EPF_INFO_ALIGNED)
 		printf(ROW "epochs end by the wall clock\n", "aligned");
-	printf(ROW "%s", "memory", fmt_bytes(info->memory_bytes).s);
+	printf(ROW "%s\n", "memory", fmt_bytes(info->memory_bytes).s);
 	if (info->needs & EPF_NEEDS_MEMORY)
-		printf(", by the rate: %u slices now; %u times there was no "
-		       "more", info->slices, info->waits);
-	putchar('\n');
+		printf(ROW "%u now, by the rate; %u times there was no memory "
+		       "for more\n", "slices", info->slices, info->waits);
 	if (info->needs)
 		printf(ROW "%s%s\n", "needs",
 		       info->needs & EPF_NEEDS_LOCK ? "its lock for each "

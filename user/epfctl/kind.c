@@ -102,47 +102,50 @@ bool kind_plan(const struct promise *p, struct planned *plan, double budget)
 	return true;
 }
 
-void shape_print(__u8 kind, const struct epf_shape *s)
+void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *s)
 {
+	const size_t room = SHAPE_TEXT;
+
 	switch (kind) {
 	case EPF_KIND_GE:
-		printf("%u segments of %llu bits, %u bits a key%s",
-		       s->ge.epochs + 1, s->ge.segment_bits, s->ge.bits,
-		       s->ge.layout ? "" : ", transposed");
+		snprintf(text, room, "%u segments of %llu bits, %u bits a key%s",
+			 s->ge.epochs + 1, s->ge.segment_bits, s->ge.bits,
+			 s->ge.layout ? "" : ", transposed");
 		break;
 	case EPF_KIND_GEBL:
-		printf("%u segments of %llu blocks of %u bits, %u bits a key%s",
-		       s->gebl.epochs + 1, s->gebl.blocks, s->gebl.block_bits,
-		       s->gebl.bits, s->gebl.offsets ? ", double hashing" : "");
+		snprintf(text, room, "%u segments of %llu blocks of %u bits, "
+			 "%u bits a key%s", s->gebl.epochs + 1, s->gebl.blocks,
+			 s->gebl.block_bits, s->gebl.bits,
+			 s->gebl.offsets ? ", double hashing" : "");
 		break;
 	case EPF_KIND_APBF:
-		printf("%u + %u slices of %llu bits", s->apbf.k, s->apbf.l,
-		       s->apbf.slice_bits);
+		snprintf(text, room, "%u + %u slices of %llu bits", s->apbf.k,
+			 s->apbf.l, s->apbf.slice_bits);
 		break;
 	case EPF_KIND_APBBF:
-		printf("%u + %u slices of %llu blocks of %u bits, %u bits a key "
-		       "in each", s->apbbf.k, s->apbbf.l, s->apbbf.blocks,
-		       s->apbbf.block_bits, s->apbbf.bits);
+		snprintf(text, room, "%u + %u slices of %llu blocks of %u bits, "
+			 "%u bits a key in each", s->apbbf.k, s->apbbf.l,
+			 s->apbbf.blocks, s->apbbf.block_bits, s->apbbf.bits);
 		break;
 	case EPF_KIND_TLBF:
-		printf("%u slices a key, %u generations in the window, slices "
-		       "of %llu .. %llu words", s->tlbf.k, s->tlbf.l,
-		       s->tlbf.words_min, s->tlbf.words_max);
+		snprintf(text, room, "%u slices a key, %u generations in the "
+			 "window, slices of %llu .. %llu words", s->tlbf.k,
+			 s->tlbf.l, s->tlbf.words_min, s->tlbf.words_max);
 		break;
 	case EPF_KIND_DICT:
-		printf("%llu buckets of %u lines and %llu more, remainders of "
-		       "%u bits, %u generations", s->dict.buckets,
-		       s->dict.lines, s->dict.yard, s->dict.rem_bits,
-		       s->dict.generations);
+		snprintf(text, room, "%llu buckets of %u lines and %llu more, "
+			 "remainders of %u bits, %u generations",
+			 s->dict.buckets, s->dict.lines, s->dict.yard,
+			 s->dict.rem_bits, s->dict.generations);
 		break;
 	case EPF_KIND_CHAIN:
-		printf("tables of %llu .. %llu lines, for %u keys of 1024 lines "
-		       "and an epoch; %u lines and %u bits a key",
-		       s->chain.lines_min, s->chain.lines_max, s->chain.load,
-		       s->chain.lines_per_key, s->chain.bits_per_key);
+		snprintf(text, room, "tables of %llu .. %llu lines, for %u keys "
+			 "of 1024 lines and an epoch; %u lines and %u bits a key",
+			 s->chain.lines_min, s->chain.lines_max, s->chain.load,
+			 s->chain.lines_per_key, s->chain.bits_per_key);
 		break;
 	default:
-		printf("unknown kind %u", kind);
+		snprintf(text, room, "unknown kind %u", kind);
 	}
 }
 

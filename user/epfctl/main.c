@@ -56,7 +56,8 @@ static void print_help(void)
 	       "  -h, --help      help on the verb\n"
 	       "  -V, --version   version, before the verb\n"
 	       "\nexit status: 0 done or all present, 1 definitely absent, "
-	       "2 failure\n"
+	       "2 failure,\n"
+	       "3 not known (saturated), 128 + N ended by signal N\n"
 	       "'epfctl VERB --help' and epfctl(8) tell more.\n");
 }
 
@@ -126,6 +127,27 @@ static int run_verb(int argc, char **argv)
 	return unknown_verb(argv[0]);
 }
 
+/* How we end where a signal has cut the work short: as a shell has it. */
+static int ended(int code)
+{
+	code = out_finish(code);
+	if (code == EXIT_FAIL && interrupted)
+		return EXIT_SIGNAL + interrupted;
+	return code;
+}
+
+/* Is JSON asked for, before or after a verb that need not be one? */
+static bool json_word(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "-j") || !strcmp(argv[i], "--json") ||
+		    !strcmp(argv[i], "-p") || !strcmp(argv[i], "--pretty"))
+			return true;
+	return false;
+}
+
 /* "help" is --help, "help VERB" is VERB --help. */
 static int help_on(int argc, char **argv)
 {
@@ -153,6 +175,7 @@ int main(int argc, char **argv)
 	int opt;
 
 	out_init();
+	out_json_errors(json_word(argc, argv));
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == 'h') {
 			print_help();
@@ -169,5 +192,5 @@ int main(int argc, char **argv)
 		return fail("no verb given: 'epfctl --help' lists them");
 	if (!strcmp(argv[0], "help"))
 		return help_on(argc, argv);
-	return out_finish(run_verb(argc, argv));
+	return ended(run_verb(argc, argv));
 }

@@ -14,8 +14,7 @@ volatile int interrupted;
 
 static void on_signal(int signal)
 {
-	(void)signal;
-	interrupted = 1;
+	interrupted = signal;
 }
 
 void catch_signals(void)

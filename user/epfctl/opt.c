@@ -54,8 +54,29 @@ static void bad_option(char **argv, const struct spec *spec, int how)
 
 static void print_usage(const struct spec *spec)
 {
-	printf("usage: epfctl %s\n%s", spec->usage, spec->help);
+	print_wrapped(14, "usage: epfctl %s", spec->usage);
+	printf("%s", spec->help);
 	exit(out_finish(EXIT_YES));
+}
+
+/* Does the command line ask for JSON, be it after an error in it? getopt permutes
+ * what it reads, which the real run must not see.
+ */
+static bool json_asked(int argc, char **argv, const char *shorts,
+		       const struct option *longs)
+{
+	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+	bool asked = false;
+	int opt;
+
+	if (!copy)
+		return false;
+	memcpy(copy, argv, (size_t)argc * sizeof(*copy));
+	while ((opt = getopt_long(argc, copy, shorts, longs, NULL)) >= 0)
+		asked |= opt == 'j' || opt == 'p';
+	free(copy);
+	optind = 0;
+	return asked;
 }
 
 int next_option(int argc, char **argv, const struct spec *spec)
@@ -64,12 +85,9 @@ int next_option(int argc, char **argv, const struct spec *spec)
 	struct option longs[LONGS_MAX + 1];
 	char shorts[64];
 	size_t n;
+	bool first = current != spec; /* call of a new argv */
 	int opt;
 
-	if (current != spec) { /* the first call of a new argv */
-		current = spec;
-		optind = 0;
-	}
 	n = append(longs, 0, spec->longs);
 	n = append(longs, n, common);
 	memset(&longs[n], 0, sizeof(longs[n]));
@@ -77,6 +95,12 @@ int next_option(int argc, char **argv, const struct spec *spec)
 	snprintf(shorts, sizeof(shorts), "%s:%sjph", spec->usage ? "" : "+",
 		 spec->shorts);
 	opterr = 0;
+	if (first) {
+		current = spec;
+		optind = 0;
+		if (spec->usage)
+			out_json_errors(json_asked(argc, argv, shorts, longs));
+	}
 	for (;;) {
 		opt = getopt_long(argc, argv, shorts, longs, NULL);
 		if (opt == 'j')

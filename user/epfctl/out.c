@@ -12,6 +12,8 @@
 
 #include "libepf/atomic_file.h"
 
+#define COLUMNS 80u
+
 enum out_mode out_mode = OUT_TEXT;
 static bool out_of_memory; /* some of the output is missing */
 
@@ -19,9 +21,31 @@ static bool out_of_memory; /* some of the output is missing */
 enum level { LEVEL_ERROR = 3, LEVEL_WARNING = 4, LEVEL_INFO = 6 };
 
 static bool levels; /* lines begin with theirs */
+static bool json_errors;
 
-/* One line, whatever the names in it contain. */
-static void say(enum level level, const char *prefix, const char *fmt,
+void out_json_errors(bool on)
+{
+	json_errors = on;
+}
+
+/* One object on one line, on standard error. */
+static void say_json(const char *kind, const char *line)
+{
+	json_t *o = json_pack("{so}", kind, json_path(line));
+	char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+
+	if (text)
+		fprintf(stderr, "%s\n", text);
+	else
+		fprintf(stderr, "{\"%s\":\"out of memory\"}\n", kind);
+	free(text);
+	json_decref(o);
+}
+
+/* One line, whatever the names in it contain. @kind: "error", "warning", or
+ * NULL for neither.
+ */
+static void say(enum level level, const char *kind, const char *fmt,
 		va_list ap)
 {
 	char line[1024];
@@ -32,10 +56,13 @@ static void say(enum level level, const char *prefix, const char *fmt,
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	fflush(stdout);
+	if (kind && (json_errors || out_mode != OUT_TEXT)) {
+		say_json(kind, line);
+		return;
+	}
 	if (levels)
-		fprintf(stderr, "<%d>%s%s\n", level, prefix, line);
-	else
-		fprintf(stderr, "%s%s\n", prefix, line);
+		fprintf(stderr, "<%d>", level);
+	fprintf(stderr, "%s%s%s\n", kind ? kind : "", kind ? ": " : "", line);
 }
 
 void out_levels(void)
@@ -54,7 +81,7 @@ int fail(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(LEVEL_ERROR, "error: ", fmt, ap);
+	say(LEVEL_ERROR, "error", fmt, ap);
 	va_end(ap);
 	return EXIT_FAIL;
 }
@@ -64,7 +91,7 @@ void warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(LEVEL_WARNING, "warning: ", fmt, ap);
+	say(LEVEL_WARNING, "warning", fmt, ap);
 	va_end(ap);
 }
 
@@ -73,7 +100,7 @@ void log_info(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(LEVEL_INFO, "", fmt, ap);
+	say(LEVEL_INFO, NULL, fmt, ap);
 	va_end(ap);
 }
 
@@ -188,6 +215,29 @@ int out_finish(int code)
 	return code;
 }
 
+void print_wrapped(int indent, const char *fmt, ...)
+{
+	char line[1024], *text = line;
+	size_t room = COLUMNS;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	while (strlen(text) > room) {
+		size_t cut = room;
+
+		while (cut && text[cut] != ' ')
+			cut--;
+		if (!cut) /* one word */
+			cut = strcspn(text, " ");
+		printf("%.*s\n%*s", (int)cut, text, indent, "");
+		text += cut + strspn(text + cut, " ");
+		room = COLUMNS - (size_t)indent;
+	}
+	printf("%s\n", text);
+}
+
 static struct text scaled(double value, const char *const *units, double step)
 {
 	struct text t;
@@ -197,6 +247,23 @@ static struct text scaled(double value, const char *const *units, double step)
 		units++;
 	}
 	snprintf(t.s, sizeof(t.s), "%.4g %s", value, *units);
+	return t;
+}
+
+struct text fmt_count(__u64 count)
+{
+	static const char *const units[] = { "k", "M", "G", "T", "P", "E" };
+	double value = (double)count / 1000;
+	struct text t;
+	size_t i = 0;
+
+	if (count < 1000000) {
+		snprintf(t.s, sizeof(t.s), "%llu", count);
+		return t;
+	}
+	for (; value >= 999.95; i++) /* which %.4g would make 1000 */
+		value /= 1000;
+	snprintf(t.s, sizeof(t.s), "%.4g%s", value, units[i]);
 	return t;
 }
 
