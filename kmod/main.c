@@ -94,4 +94,3 @@ module_exit(epf_exit);
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("The epochfilter authors");
 MODULE_DESCRIPTION("Sliding-window membership filters for BPF programs");
-MODULE_ALIAS("devname:epochfilter");

@@ -51,6 +51,8 @@ case ${1:-} in
 	;;
 esac
 [ "${1:-}" != -- ] || shift
+# What is repeated under load is repeated more often, but for the boots of make check.
+[ -n "$together" ] || export EPF_THOROUGH=1
 [ $# -gt 0 ] || { usage >&2; exit 2; }
 
 last=$(mktemp) || exit 1

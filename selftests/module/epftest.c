@@ -203,6 +203,11 @@ void test_sleep(__u64 ns)
 	nanosleep(&ts, NULL);
 }
 
+unsigned int test_rounds(unsigned int few, unsigned int many)
+{
+	return getenv("EPF_THOROUGH") ? many : few;
+}
+
 bool test_wait(bool (*met)(void *arg), void *arg)
 {
 	__u64 start = test_now();

@@ -113,6 +113,9 @@ __u64 test_now(void); /* CLOCK_MONOTONIC, ns */
 void test_sleep(__u64 ns);
 /* Call @met(@arg) until it is true or patience ends. Return: it was. */
 bool test_wait(bool (*met)(void *arg), void *arg);
+
+/* Rounds of what is repeated: @many where EPF_THOROUGH is set (kernels.sh). */
+unsigned int test_rounds(unsigned int few, unsigned int many);
 /* Wait until the current epoch is @epoch or later. */
 bool test_wait_epoch(int fd, __u64 epoch);
 

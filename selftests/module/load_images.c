@@ -34,7 +34,6 @@
 #define EIGHTHS 8u
 #define COPIES (3 * EIGHTHS)
 #define STEPS 64u  /* of a copy, at most */
-#define BEGUN 500u /* snapshots that are begun and ended, and no more */
 #define WAIT_STEPS 8u /* of which so many wait for the others */
 #define GO_ON 4u	/* batches of each, in a wait and after it */
 
@@ -320,7 +319,7 @@ static __u64 lost_in_stale(void)
  * is in time is never void, whatever the worker and its timer are at. What changes
  * with time does so with keys without pause.
  */
-static __u32 void_ones(void)
+static __u32 void_ones(__u32 begun)
 {
 	__u64 batches = in_time() ? LOG : GO_ON;
 	struct epf_snap_read r = { .size = sizeof(r), .flags = EPF_SNAP_STATE,
@@ -329,7 +328,7 @@ static __u32 void_ones(void)
 	__u32 n, wrong = 0;
 
 	r.data = (uintptr_t)&state;
-	for (n = 0; n < BEGUN; n++) {
+	for (n = 0; n < begun; n++) {
 		struct epf_snap a = { .size = sizeof(a),
 				      .pin_ns = EPF_PIN_MAX_NS };
 
@@ -389,14 +388,14 @@ static void law(__u32 kind)
 	const char *name = epf_kind_name(kind);
 	__u64 until = test_now() + 2 * SPAN;
 	struct sums sum = { 0 };
+	__u32 begun = test_rounds(100, 500), wrong;
 	__u32 n, met = 0;
-	__u32 wrong;
 	struct copy c;
 	__u64 stale;
 
 	start(kind);
 	let_others_go_on(GO_ON);
-	wrong = void_ones();
+	wrong = void_ones(begun);
 	for (n = 0; n < COPIES || (in_time() && test_now() < until); n++) {
 		c = take(n % EIGHTHS, false);
 		check(&c, &sum);
@@ -407,7 +406,7 @@ static void law(__u32 kind)
 	}
 	stale = lost_in_stale();
 	finish();
-	tap_ok(!wrong, "%s: begun %u times, %u void", name, BEGUN, wrong);
+	tap_ok(!wrong, "%s: begun %u times, %u void", name, begun, wrong);
 	tap_ok(met == n, "%s: %u copies%s", name, n,
 	       in_time() ? "" : ", begun in each eighth of an epoch");
 	tap_ok(sum.live > 10000 && !sum.lost,

@@ -72,7 +72,6 @@ static bool pinned(int fd)
 
 /* ------------------------------------- a snapshot begins, epochs end ---- */
 
-#define ROUNDS 8
 
 /**
  * struct rotator - a thread that ends epochs until it cannot
@@ -137,18 +136,19 @@ static bool refuses(int fd)
 static void try_rotate(__u32 kind)
 {
 	int fd = make_usual(kind), i, well = 0, exact = 0;
+	int rounds = (int)test_rounds(4, 8);
 	__u64 e;
 
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < rounds; i++) {
 		well += refuses(fd);
 		e = test_info(fd).epoch;
 		test_demand(!epf_filter_rotate(fd, 1, NULL));
 		exact += test_info(fd).epoch == e + 1;
 	}
-	test_is(well, ROUNDS, "%s: a snapshot begins: ROTATE: EBUSY",
+	test_is(well, rounds, "%s: a snapshot begins: ROTATE: EBUSY",
 		kind ? epf_kind_name(kind) : "lanes");
 	if (!is_fluid(kind)) /* whose epochs are told by the clock */
-		test_is(exact, ROUNDS, "epochs that were left do not end");
+		test_is(exact, rounds, "epochs that were left do not end");
 	close(fd);
 }
 
@@ -231,7 +231,6 @@ static void try_exchange(__u32 kind)
 
 /* ---------------------------------------------- memory comes back ---- */
 
-#define TIMES 20
 
 static void limit(__u64 mib)
 {
@@ -258,17 +257,18 @@ static __u64 grow(int fd, __u64 bytes)
 static void try_restore(__u32 kind)
 {
 	int fd = make(kind, MIB, is_fluid(kind) ? SPAN : 0), i, wrong = 0;
+	int times = (int)test_rounds(5, 20);
 	__u64 bytes = grow(fd, MIB + MIB / 4);
 	struct epf_snap_file file;
 
 	test_demand(bytes > MIB);
 	test_demand(!epf_snap_copy(fd, &file, NULL, NULL));
 	limit((2 * bytes + MIB - 1) / MIB);
-	for (i = 0; i < TIMES; i++)
+	for (i = 0; i < times; i++)
 		wrong += !!epf_snap_restore(fd, &file);
 	limit(0);
 	test_is(wrong, 0, "%s: memory for two: RESTORE %d times",
-		kind ? epf_kind_name(kind) : "lanes", TIMES);
+		kind ? epf_kind_name(kind) : "lanes", times);
 	epf_snap_close(&file);
 	close(fd);
 }
@@ -280,11 +280,12 @@ static void try_journal(void)
 {
 	struct epf_params p = test_params(NAME "-2", 2 * MIB / 64, 2, 10, 700);
 	int fd = make_usual(EPF_KIND_LANES), i, wrong = 0;
+	int times = (int)test_rounds(5, 20);
 
 	test_demand(!journal(fd, 0, JOURNAL_ORDER));
 	limit(test_info(fd).memory_bytes / MIB + 1);
 	test_demand(!journal(fd, EPF_JOURNAL_END, 0));
-	for (i = 0; i < TIMES; i++) {
+	for (i = 0; i < times; i++) {
 		close(test_make(&p));
 		test_demand(!test_destroy(p.name, 0));
 		wrong += !!journal(fd, 0, JOURNAL_ORDER);
@@ -292,7 +293,7 @@ static void try_journal(void)
 	}
 	limit(0);
 	test_is(wrong, 0, "memory of a filter destroyed: JOURNAL %d times",
-		TIMES);
+		times);
 	close(fd);
 }
 

@@ -28,7 +28,6 @@
 #define THREADS 3
 #define EIGHTHS 8u
 #define PHASES (EPF_EPOCHS * EIGHTHS)
-#define EACH 2u /* snapshots of each phase */
 #define SNAPSHOTS_MAX 20000u /* some 600 come to all phases */
 
 struct batch {
@@ -267,7 +266,7 @@ static void one(struct outcome *o, const char *from, int other)
 	check(&c, c.end.epoch_begin, &o->at_begin);
 	if (o->snapshots % 8 == 1)
 		o->lost_in_restored += lost_in_restored(other, &c);
-	o->phases += ++o->of[phase(&c.begin)] == EACH;
+	o->phases += ++o->of[phase(&c.begin)] == test_rounds(1, 2);
 	o->moved += c.end.epoch_end != c.begin.epoch_begin;
 	o->snapshots++;
 }
