@@ -54,14 +54,16 @@ epf -j audit "$few/snap.packet" "$few/keys.pcap"
 claim 'packets without --key are asked for by the key of the filter' \
 	json 'd["keys"] == 5003 and d["asked"]["keys"] == {"kind": "packets",
 	"key": "packet", "mac": False, "vlan": True, "nonip": "pass", "bytes": 64}'
+begin='^warning: ' end=
 warned() {
 	epf "${@:2}"
 	[ "$status" = 0 ] && [ "$(wc -l < "$tmp/err")" = 1 ] && grep -qE \
-		"^warning: .*: none of the [0-9]+ keys is present; the filter's keys are $1$" \
+		"$begin.*: none of the [0-9]+ keys is present; the filter's keys are $1$end\$" \
 		"$tmp/err"
 }
 claim 'no key at all is present: a warning, and exit 0' warned 'text or bytes' \
 	audit "$few/snap.bytes" "$few/column" --key-len 4
+begin='^\{"warning":"' end='"\}'
 claim 'the same as JSON' warned 'not recorded' \
 	-j audit "$few/snap" "$few/column" --key-len 4
 claim 'which tells it, too' json 'd["none_present"] and d["present"] == 0 and

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 253
+ktap_plan 257
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -281,6 +281,56 @@ else
 fi
 epf -j doctor
 claim 'doctor -j is JSON' json 'len(d["checks"]) > 10 and "use" in d["able"]'
+
+# elsewhere AROUND REGEX: doctor on a machine without headers, with one card of
+# another vendor, and with the changes that AROUND makes
+elsewhere() {
+	local here=$EPFCTL
+
+	EPFCTL=$tmp/elsewhere
+	cat > "$EPFCTL" <<- SCRIPT
+		#!/bin/sh
+		exec unshare -m sh -e -c 'mount -t tmpfs none /lib/modules
+		mount -t tmpfs none /sys/bus
+		mkdir -p /sys/bus/pci/devices/0
+		PATH=$tmp/apt:\$PATH
+		echo 0x8086 > /sys/bus/pci/devices/0/vendor
+		$1
+		exec $here doctor'
+	SCRIPT
+	chmod 755 "$EPFCTL"
+	epf
+	EPFCTL=$here
+	[[ $(tr '\n' '\037' < "$tmp/out") =~ $2 ]] && [ ! -s "$tmp/err" ]
+}
+mkdir "$tmp/apt"
+cat > "$tmp/apt/apt-cache" << 'SCRIPT'
+#!/bin/sh
+[ "$1" = pkgnames ] && seq 100000
+[ -z "$OFFERED" ] || echo "$2-rt" "$2" | tr ' ' '\n'
+SCRIPT
+chmod 755 "$tmp/apt/apt-cache"
+release=$(uname -r)
+if unshare -m mount -t tmpfs none /lib/modules 2> /dev/null &&
+	[ ! -e "/var/lib/dpkg/info/linux-headers-$release.list" ]; then
+	claim 'doctor names no headers that no package has' elsewhere : \
+		'missing +headers +[^:]*: +no package has the headers of this kernel'
+	claim 'it names those that apt has' elsewhere 'export OFFERED=y' \
+		"for build: apt install linux-headers-${release//+/\\+}"$'\037'
+else
+	ktap_skip 'doctor without headers' 'not root, or they are installed'
+	ktap_skip 'doctor without headers that apt has' 'likewise'
+fi
+if unshare -m mount -t tmpfs none /sys/bus 2> /dev/null &&
+	[ ! -e /dev/nvidia0 ] && [ ! -e /dev/dxg ]; then
+	claim 'doctor: no NVIDIA card' elsewhere : 'GPU +no NVIDIA card'
+	claim 'a card without its driver: what is missing is said' elsewhere \
+		'echo 0x10de > /sys/bus/pci/devices/0/vendor' \
+		'GPU +([^n]|n[^o]|no [^N])'
+else
+	ktap_skip 'doctor without a card' 'not root, or there is one'
+	ktap_skip 'doctor with a card' 'likewise'
+fi
 
 fails 'not a number from 1' attach e -f x --action mark --mark ' -18446744073709551615'
 

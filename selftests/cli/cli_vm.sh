@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module
-ktap_plan 249
+ktap_plan 259
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -80,8 +80,10 @@ fails "there is no filter 'cli-none'" destroy cli-none
 fails "there is no filter 'cli-none'" test cli-none key
 fails "there is no filter 'cli-none'" swap cli-a cli-none
 fails "there is no filter 'cli-none'" swap cli-none cli-a
-fails '(limits|memory)' create cli-huge -W 1M --lines 2147483648 \
-	--lines-per-key 1 --bits-per-key 8
+half="half of this machine's memory"
+fails "takes 128 GiB, and one filter may have [0-9.]+ [MG]iB \(max_filter_mib is 0, $half\)" \
+	create cli-huge -W 1M --lines 2147483648 --lines-per-key 1 \
+	--bits-per-key 8
 gives 0 'cli-a' list
 gives 0 'cli-a' list --names
 shows 'show -j: parameters as asked' \
@@ -235,6 +237,47 @@ fails 'No such file or directory' save cli-a "$tmp/nowhere/snap"
 head -c -1 "$tmp/snap" > "$tmp/cut"
 fails 'is truncated' restore cli-b "$tmp/cut"
 fails "there is no filter 'cli-b'" show cli-b
+
+# Above the module's limits: what is needed, what is allowed, what mends it
+parameters=/sys/module/epochfilter/parameters
+# limited NAME VALUE: the limit, until restored by unlimited
+limited() { echo "$2" > "$parameters/$1"; }
+unlimited() {
+	limited max_filter_mib 0
+	limited max_total_mib 0
+	limited max_filters 1024
+}
+# mended ARG...: it works once the command that the last error names is done
+mended() {
+	eval "$(sed -n "s/.*, or '\(echo .*\)'\$/\1/p" "$tmp/err")" || return
+	epf "$@"
+	[ "$status" = 0 ] && [ ! -s "$tmp/err" ] || return
+	"$EPFCTL" destroy cli-limit
+	unlimited
+}
+mib='[0-9.]+ [KM]iB'
+"$EPFCTL" save cli-many "$tmp/many" > "$tmp/out"
+limited max_filter_mib 1
+fails "a filter takes 3.173 MiB, and one filter may have 1 MiB \(max_filter_mib is 1\)" \
+	create cli-limit -W 1M --kind ge
+fails "a filter takes 1[.]$mib, and one filter may have 1 MiB" \
+	restore cli-limit "$tmp/many"
+fails "beside what the filter has takes 1[.]$mib, and one filter may" \
+	restore --existing cli-a "$tmp/many"
+fails "a filter takes 3.59 MiB, and one filter may have 1 MiB .*echo 5 >" \
+	create cli-limit -W 1M
+claim 'which then works' mended create cli-limit -W 1M
+limited max_total_mib 1
+fails "beside what the filter has takes 1[.]$mib; those that are there" \
+	restore --existing cli-a "$tmp/many"
+fails "takes 3.59 MiB; those that are there \([0-9]+\) have $mib, and all together may have 1 MiB \(max_total_mib is 1\)" \
+	create cli-limit -W 1M
+claim 'which works' mended create cli-limit -W 1M
+nr=$("$EPFCTL" list --names | wc -l)
+limited max_filters "$nr"
+fails "there are $nr filters, and max_filters is $nr: destroy one, or 'echo $((nr + 1)) >" \
+	create cli-limit -W 1M
+claim 'which works too' mended create cli-limit -W 1M
 
 # A full disk: the old file stays, nothing else does
 mkdir "$tmp/small"

@@ -466,7 +466,7 @@ def offload_refused():
                                 net.B, "--filter", net.FILTER, *how)
                 if fault:
                     return f"{how}: {fault}"
-            doctor = net.epfctl("doctor", check=False).stdout
+            doctor = " ".join(net.epfctl("doctor", check=False).stdout.split())
             if f"{net.B} takes them off" not in doctor:
                 return f"doctor does not say it: {doctor}"
             for how in (["--no-vlan"], ["--key", "flow"]):

@@ -174,6 +174,21 @@ const char *mode_name(__u32 mode);
 const char *hash_name(__u32 hash);
 const char *refresh_name(__u32 refresh);
 
+/* limits.c: the module's limits on number and memory of filters */
+
+/* Is a filter of @bytes above the limit of one? */
+bool limits_forbid(__u64 bytes);
+/**
+ * fail_limits() - as fail_call(), and in numbers where a limit has refused it
+ * @err: negative errno; -E2BIG, -ENOSPC: a limit
+ * @doing: "creating 'seen'"
+ * @name: for fail_call()
+ * @one_more: it makes a filter
+ * @bytes: that it takes
+ */
+int fail_limits(int err, const char *doing, const char *name, bool one_more,
+		__u64 bytes);
+
 /* meter.c: progress on stderr */
 
 /* --progress: also where stderr is no terminal */

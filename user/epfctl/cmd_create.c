@@ -122,14 +122,16 @@ static int create(struct wish *w, const char *name)
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "
 			    "take another name", name);
-	if (plan.params.kind && (err == -E2BIG || err == -EOPNOTSUPP))
+	if (plan.params.kind && (err == -EOPNOTSUPP ||
+				 (err == -E2BIG && !limits_forbid(plan.bytes))))
 		return fail("this kernel module does not know --kind: load a "
 			    "newer one, or leave it out");
 	if (w->align && err == -EINVAL)
 		return fail("this kernel module does not know --align: load a "
 			    "newer one, or leave it out");
 	if (err)
-		return fail_call(err, "creating a filter", NULL);
+		return fail_limits(err, "creating a filter", NULL, true,
+				   plan.bytes);
 	report(&plan, id);
 	pace_warn(&w->promise, &plan.params);
 	return EXIT_YES;

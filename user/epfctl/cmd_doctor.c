@@ -88,9 +88,19 @@ static bool ask_config(const struct machine *m, char *state, char *remedy)
 
 static bool ask_headers(const struct machine *m, char *state, char *remedy)
 {
+	char package[sizeof(m->release) + 16];
+
 	snprintf(state, LEN, "%s/build", m->modules);
-	snprintf(remedy, LEN, "apt install linux-headers-%s", m->release);
-	return doctor_file("%s/build/Makefile", m->modules);
+	if (doctor_file("%s/build/Makefile", m->modules))
+		return true;
+	snprintf(package, sizeof(package), "linux-headers-%s", m->release);
+	if (doctor_has_package(package))
+		snprintf(remedy, LEN, "apt install %s", package);
+	else
+		put(remedy, "no package has the headers of this kernel: boot one "
+			    "of the distribution, 6.12 or newer (if it is one, "
+			    "its package lists are old: apt update)");
+	return false;
 }
 
 static bool ask_header_btf(const struct machine *m, char *state, char *remedy)
@@ -99,6 +109,11 @@ static bool ask_header_btf(const struct machine *m, char *state, char *remedy)
 	bool tool = doctor_file("%s/build/tools/bpf/resolve_btfids/"
 				"resolve_btfids", m->modules);
 
+	if (!doctor_file("%s/build/Makefile", m->modules)) {
+		put(state, "no headers");
+		put(remedy, "install the headers, see above");
+		return false;
+	}
 	snprintf(state, LEN, "%s, %s", vmlinux ? "vmlinux" : "no vmlinux",
 		 tool ? "resolve_btfids" : "no resolve_btfids");
 	put(remedy, "a module built with these headers has no kfuncs: use a "
@@ -257,7 +272,7 @@ static bool ask_gpu(const struct machine *m, char *state, char *remedy)
 	bool there = epf_gpu_there(text);
 
 	(void)m;
-	put(state, text);
+	put(state, there || doctor_nvidia() ? text : "no NVIDIA card");
 	put(remedy, "nothing: audits are done by the CPU, with the same answers");
 	return there;
 }

@@ -62,6 +62,7 @@ int cmd_clear(int argc, char **argv)
 		.shorts = "",
 		.longs = longs,
 	};
+	struct epf_info info = { 0 };
 	int filter, err;
 
 	if (next_option(argc, argv, &spec) >= 0 ||
@@ -71,6 +72,10 @@ int cmd_clear(int argc, char **argv)
 	if (filter < 0)
 		return EXIT_FAIL;
 	err = epf_filter_clear(filter);
+	if (err == -E2BIG || err == -ENOSPC)
+		epf_filter_info(filter, &info);
 	close(filter);
-	return err ? fail_call(err, "clearing a filter", NULL) : EXIT_YES;
+	/* some kinds get new memory before the old is given back */
+	return err ? fail_limits(err, "clearing a filter", NULL, false,
+				 info.memory_bytes) : EXIT_YES;
 }

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "epf/window.h"
+
 enum { OPT_EXISTING = OPT_LONG, OPT_ALIGN };
 
 static int save_failed(int err, const char *name, const char *path,
@@ -81,6 +83,13 @@ int cmd_save(int argc, char **argv)
 	return EXIT_YES;
 }
 
+/* Memory of a filter that is restored from @file. */
+static __u64 bytes_of(const struct epf_snap_file *file)
+{
+	return file->owned ? file->owned->words * sizeof(__u64) :
+			     file->header.params.nr_lines * EPF_LINE_BYTES;
+}
+
 /* The filter to fill, made with @flags when there is none. Negative: an error
  * printed.
  */
@@ -99,7 +108,8 @@ static int target(int dev, const char *name, const struct epf_snap_file *like,
 					   like->owned ? &like->owned->shape :
 							 NULL, NULL, NULL);
 		if (err) {
-			fail_call(err, "creating a filter", NULL);
+			fail_limits(err, "creating a filter", NULL, true,
+				    bytes_of(like));
 			return err;
 		}
 		filter = epf_dev_filter(dev, name);
@@ -133,7 +143,8 @@ static int restore_into(int dev, const char *name, const char *path,
 	if (err == -EBUSY)
 		return fail("a snapshot of '%s' is under way: try again when it "
 			    "is done", name);
-	return fail_call(err, "restoring a filter", NULL);
+	return fail_limits(err, "restoring beside what the filter has", NULL,
+			   false, bytes_of(file));
 }
 
 int cmd_restore(int argc, char **argv)

@@ -130,6 +130,49 @@ bool doctor_glob(const char *pattern)
 	return found;
 }
 
+/* Does apt know it? @package: of letters that no shell minds. */
+static bool offered(const char *package)
+{
+	char command[256], line[256] = "";
+	FILE *f;
+
+	snprintf(command, sizeof(command), "apt-cache pkgnames %s 2>/dev/null",
+		 package);
+	f = popen(command, "r");
+	if (!f)
+		return false;
+	while (strcmp(line, package) && fgets(line, sizeof(line), f))
+		line[strcspn(line, "\n")] = '\0';
+	while (fgetc(f) != EOF) /* or it would tell of a broken pipe */
+		;
+	pclose(f);
+	return !strcmp(line, package);
+}
+
+bool doctor_has_package(const char *name)
+{
+	return !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789+-._~")] &&
+	       (doctor_file("/var/lib/dpkg/info/%s.list", name) || offered(name));
+}
+
+/* Is there a card of NVIDIA, whether or not its driver is loaded? */
+bool doctor_nvidia(void)
+{
+	bool found = false;
+	char line[16];
+	size_t i;
+	glob_t g;
+
+	if (doctor_glob("/dev/nvidia[0-9]*") || doctor_file("%s", "/dev/dxg"))
+		return true; /* dxg: the card of a Windows host */
+	if (glob("/sys/bus/pci/devices/*/vendor", 0, NULL, &g))
+		return false;
+	for (i = 0; i < g.gl_pathc && !found; i++)
+		found = doctor_line(g.gl_pathv[i], "0x10de", line, sizeof(line));
+	globfree(&g);
+	return found;
+}
+
 /* Does the kernel refuse modules without a signature it trusts? */
 bool doctor_wants_signature(void)
 {

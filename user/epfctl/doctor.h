@@ -29,6 +29,8 @@ const char *doctor_config(const struct machine *m, const char *const *options,
 bool doctor_capability(unsigned int nr);
 bool doctor_bpffs(void);
 bool doctor_glob(const char *pattern);
+bool doctor_has_package(const char *name); /* installed, or apt knows it */
+bool doctor_nvidia(void);
 bool doctor_wants_signature(void);
 
 #endif /* EPFCTL_DOCTOR_H */

@@ -111,7 +111,7 @@ static const char *advice(int err)
 	case EINVAL:
 		return "the module refuses the parameters";
 	case E2BIG:
-		return "above the module's limits, see "
+		return "above the module's limit of one filter, see "
 		       "/sys/module/epochfilter/parameters";
 	case ENOSPC:
 		return "the limits on number or memory of filters are reached, "
