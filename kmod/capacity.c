@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The filter opens by count: the promise of the error, kept without the worker.
+ * The filter opens by count: the promise of the error, kept without the worker. Of
+ * lanes; owned.h tells what the other kinds count.
  *
  * When an epoch begins it is known how many keys it may take before the error of
  * the filter passes its limit: the errors of the seven epochs before it follow
@@ -33,7 +34,7 @@
  * first and the counts then, and writes with cmpxchg; an inserter that found no
  * room has changed the number of openings meanwhile, and the worker judges again.
  */
-#include "table.h"
+#include "owned.h"
 #include "trace.h"
 
 #include <linux/mm.h>
@@ -176,6 +177,8 @@ void epf_table_measured_room(struct epf_table *t)
 	u64 e, keys;
 	u32 i;
 
+	if (t->owned)
+		epf_owned_measured(t);
 	if (!t->limited)
 		return;
 	epf_table_lock(t);
@@ -209,7 +212,8 @@ bool epf_table_judge(struct epf_table *t)
 	do {
 		smp_mb(); /* the number of openings before the counts */
 		saturated = (limit < EPF_RATE_ONE && t->est.fpr > limit) ||
-			    !epf_table_left(t);
+			    !epf_table_left(t) ||
+			    (t->owned && epf_owned_full(t));
 		if (saturated == (old.now == EPF_ANSWER_OPEN))
 			return false;
 		new = old;

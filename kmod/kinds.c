@@ -6,6 +6,7 @@
 #include "owned.h"
 
 #include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/nospec.h>
 
 /* Memory in one piece. */
@@ -59,6 +60,22 @@ static u64 kind##_layer(const struct epf_owned *o, u32 age, u64 *fill)	      \
 	return epf_##kind##_gauge_layer_q56(&o->gauge.all, &o->kind, age, fill);  \
 }									      \
 									      \
+static int kind##_count(struct epf_owned *o)				      \
+{									      \
+	epf_##kind##_count(&o->kind, o->room);				      \
+	return 0;							      \
+}									      \
+									      \
+static void kind##_set_room(struct epf_owned *o)			      \
+{									      \
+	epf_##kind##_set_room(&o->kind);				      \
+}									      \
+									      \
+static void kind##_set_shares(struct epf_owned *o)			      \
+{									      \
+	epf_##kind##_set_shares(&o->kind, &o->gauge.all);		      \
+}									      \
+									      \
 static void kind##_save(struct epf_owned *o, struct epf_snap_owned *s)	      \
 {									      \
 	epf_##kind##_save(&o->kind, s);					      \
@@ -81,6 +98,9 @@ static const struct epf_kind_ops kind##_ops = {				      \
 	.sample = kind##_sample,					      \
 	.rate = kind##_rate,						      \
 	.layer = kind##_layer,						      \
+	.count = kind##_count,						      \
+	.set_room = kind##_set_room,					      \
+	.set_shares = kind##_set_shares,				      \
 	.save = kind##_save,						      \
 	.load = kind##_load,						      \
 	.piece = whole,							      \
@@ -203,6 +223,22 @@ static u64 tlbf_layer(const struct epf_owned *o, u32 age, u64 *fill)
 {
 	return epf_tlbf_gauge_layer_q56(&o->gauge.all, &o->tlbf, epf_owned_now(o),
 					age, fill);
+}
+
+static int tlbf_count(struct epf_owned *o)
+{
+	epf_tlbf_count(&o->tlbf, o->room);
+	return 0;
+}
+
+static void tlbf_set_room(struct epf_owned *o)
+{
+	epf_tlbf_set_room(&o->tlbf);
+}
+
+static void tlbf_set_shares(struct epf_owned *o)
+{
+	epf_tlbf_set_shares(&o->tlbf, &o->gauge.all);
 }
 
 static bool tlbf_ready(const struct epf_owned *o)
@@ -350,6 +386,9 @@ static const struct epf_kind_ops tlbf_ops = {
 	.sample = tlbf_sample,
 	.rate = tlbf_rate,
 	.layer = tlbf_layer,
+	.count = tlbf_count,
+	.set_room = tlbf_set_room,
+	.set_shares = tlbf_set_shares,
 	.save = tlbf_save,
 	.load = tlbf_load,
 	.piece = tlbf_piece,
@@ -390,6 +429,29 @@ static u64 chain_rate(const struct epf_owned *o)
 static u64 chain_layer(const struct epf_owned *o, u32 age, u64 *fill)
 {
 	return epf_chain_gauge_layer_q56(&o->gauge.chain, &o->chain, age, fill);
+}
+
+static int chain_count(struct epf_owned *o)
+{
+	struct epf_capacity_work *work =
+		kvmalloc(sizeof(*work), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	int err;
+
+	if (!work)
+		return -ENOMEM;
+	err = epf_chain_count(&o->chain, o->room, work);
+	kvfree(work);
+	return err;
+}
+
+static void chain_set_room(struct epf_owned *o)
+{
+	epf_chain_set_room(&o->chain);
+}
+
+static void chain_set_shares(struct epf_owned *o)
+{
+	epf_chain_set_shares(&o->chain, &o->gauge.chain);
 }
 
 static bool chain_ready(const struct epf_owned *o)
@@ -525,6 +587,9 @@ static const struct epf_kind_ops chain_ops = {
 	.sample = chain_sample,
 	.rate = chain_rate,
 	.layer = chain_layer,
+	.count = chain_count,
+	.set_room = chain_set_room,
+	.set_shares = chain_set_shares,
 	.save = chain_save,
 	.load = chain_load,
 	.piece = chain_piece,

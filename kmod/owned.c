@@ -24,13 +24,26 @@ static bool shape_is_clean(const struct epf_shape *shape, u32 used)
 			   sizeof(*shape) - used);
 }
 
+/* Have a filter with a limit count. */
+static int begin_count(struct epf_owned *o, u64 limit_ppt)
+{
+	if (limit_ppt >= EPF_RATE_ONE)
+		return 0;
+	o->room = kvzalloc(sizeof(*o->room),
+			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!o->room)
+		return -ENOMEM;
+	o->room->limit_q56 = epf_ppt_to_q56(limit_ppt);
+	return o->ops->count(o);
+}
+
 /**
  * epf_owned_new() - check a shape and make the state of an empty filter
  * @params: checked, of an owned kind
  * @shape: anything
  *
  * Context: process; sleeps.
- * Return: to be freed with kvfree(), or an error pointer: -EINVAL, -ENOMEM.
+ * Return: to be freed with its room, or an error pointer: -EINVAL, -ENOMEM.
  */
 struct epf_owned *epf_owned_new(const struct epf_params *params,
 				const struct epf_shape *shape)
@@ -46,7 +59,10 @@ struct epf_owned *epf_owned_new(const struct epf_params *params,
 	if (shape_is_clean(shape, o->ops->used))
 		err = o->ops->setup(o, params, shape);
 	if (!err)
+		err = begin_count(o, params->limit_ppt);
+	if (!err)
 		return o;
+	kvfree(o->room);
 	kvfree(o);
 	return ERR_PTR(err);
 }
@@ -78,7 +94,51 @@ void epf_owned_free(struct epf_table *t)
 {
 	if (t->owned->ops->fluid)
 		epf_fluid_free(t);
+	kvfree(t->owned->room);
 	kvfree(t->owned);
+}
+
+/**
+ * epf_owned_full() - may its error be at the limit, by what it has counted?
+ * @t: table, locked
+ */
+bool epf_owned_full(struct epf_table *t)
+{
+	struct epf_owned *o = t->owned;
+
+	if (!o->room)
+		return false;
+	if (o->room->stale)
+		o->ops->set_room(o);
+	return epf_room_full(o->room);
+}
+
+/**
+ * epf_owned_measured() - as epf_table_measured_room()
+ * @t: table, estimated, not yet published
+ */
+void epf_owned_measured(struct epf_table *t)
+{
+	struct epf_owned *o = t->owned;
+
+	if (!o->room)
+		return;
+	epf_table_lock(t);
+	o->ops->set_shares(o);
+	if (epf_owned_full(t))
+		epf_table_open(t, t->state.epoch);
+	epf_table_unlock(t);
+}
+
+/* With the lock held: fail open if the key just inserted came to the limit.
+ * Return: it did; the worker is to tell.
+ */
+static bool open_if_full(struct epf_table *t)
+{
+	if (likely(!epf_owned_full(t)) || epf_table_saturated(t))
+		return false;
+	epf_table_open(t, t->state.epoch);
+	return true;
 }
 
 /* With the lock held. Return: the epoch that has the key; *@hungry: the worker
@@ -93,6 +153,7 @@ static u64 insert(struct epf_table *t, u64 digest, bool *hungry)
 		*hungry = epf_fluid_insert(t, digest);
 	else
 		t->owned->ops->insert(t->owned, digest);
+	*hungry |= open_if_full(t);
 	return e;
 }
 
@@ -114,11 +175,13 @@ static int count(struct epf_table *t, u64 e, bool hungry, int ret)
 int epf_owned_test(struct epf_table *t, u64 digest)
 {
 	int verdict;
+	u8 answer;
 
 	epf_table_lock(t);
+	answer = READ_ONCE(t->answer.now);
 	verdict = t->owned->ops->test(t->owned, digest);
 	epf_table_unlock(t);
-	return epf_table_verdict(t, verdict, READ_ONCE(t->answer.now));
+	return epf_table_verdict(t, verdict, answer);
 }
 
 /* As epf_table_insert(). */
@@ -136,12 +199,13 @@ int epf_owned_insert(struct epf_table *t, u64 digest)
 /* As epf_table_test_and_insert(). */
 int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 {
-	u8 answer = READ_ONCE(t->answer.now);
 	bool hungry;
 	int verdict;
+	u8 answer;
 	u64 e = 0;
 
 	epf_table_lock(t);
+	answer = READ_ONCE(t->answer.now);
 	verdict = t->owned->ops->test(t->owned, digest);
 	if (!verdict || answer != EPF_ANSWER_SKIP)
 		e = insert(t, digest, &hungry);
@@ -216,6 +280,7 @@ static void begin_next(struct epf_table *t)
 
 	epf_table_lock(t);
 	o->ops->advance(o);
+	epf_owned_full(t); /* what the next may take is computed now */
 	WRITE_ONCE(o->retiring, false);
 	epf_table_end_epoch(t, ktime_get_ns());
 	if (o->wanted)

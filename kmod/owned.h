@@ -11,6 +11,11 @@
  * test tells what some order of all operations gives, and of concurrent
  * sightings of a new key exactly one is told absent.
  *
+ * The filter opens by count, as capacity.c tells of lanes: what it may grow by is
+ * computed when an epoch or a slice begins (epf/rooms.h), under one hold of the
+ * lock with it, and whoever inserts compares. Verdict, growth and answer are of
+ * one hold, too: so not even one verdict is late.
+ *
  * Epochs end behind the packets' back. Who sees that one is due says so in
  * t->late; the worker retires the oldest epoch, sweeps its memory, and makes
  * that the next one. In between insertions still join the epoch that is over,
@@ -21,11 +26,8 @@
 
 #include "table.h"
 
-#include <epf/gauge_aged.h>
-#include <epf/gauge_chain.h>
-#include <epf/gauge_dict.h>
-#include <epf/gauge_epochs.h>
 #include <epf/image.h>
+#include <epf/rooms.h>
 
 struct epf_kind_ops;
 
@@ -61,6 +63,7 @@ struct epf_kind_ops;
  * @seen: what it was like at the last estimate, see epf_fluid_still(); worker's
  * @seen_ns: when that was
  * @past: epoch e is at e mod EPF_OWNED_PAST
+ * @room: what it counts; NULL: there is no limit
  * @gauge: the worker's
  * @word: the memory: all but fluid kinds begin with it
  */
@@ -85,6 +88,7 @@ struct epf_owned {
 	u64 seen;
 	u64 seen_ns;
 	struct epf_past past[EPF_OWNED_PAST];
+	struct epf_room *room;
 	union {
 		struct epf_gauge all;
 		struct epf_chain_gauge chain;
@@ -155,6 +159,9 @@ struct epf_fluid_ops {
  * @sample: one more, at random, for the estimate
  * @rate: the estimate of the error, q56
  * @layer: the part in it of the epoch of an age, and its fill, q56
+ * @count: begin to count; empty, @room of the limit. Return: 0, -EINVAL, -ENOMEM
+ * @set_room: compute how far it may grow
+ * @set_shares: take what the gauge says for what it has grown to
  * @save: the state of the core for a snapshot; tells the time
  * @load: take such a state, which may be anything. Return: 0 or -EINVAL
  * @piece: where the words of piece i of memory are, as snapshots order them;
@@ -177,6 +184,9 @@ struct epf_kind_ops {
 	void (*sample)(struct epf_owned *o, u64 random);
 	u64 (*rate)(const struct epf_owned *o);
 	u64 (*layer)(const struct epf_owned *o, u32 age, u64 *fill);
+	int (*count)(struct epf_owned *o);
+	void (*set_room)(struct epf_owned *o);
+	void (*set_shares)(struct epf_owned *o);
 	void (*save)(struct epf_owned *o, struct epf_snap_owned *s);
 	int (*load)(struct epf_owned *o, const struct epf_snap_owned *s);
 	u64 **(*piece)(struct epf_owned *o, u32 i, u64 *words);
@@ -194,6 +204,8 @@ void epf_owned_free(struct epf_table *t);
 void epf_owned_rotated(struct epf_table *t, u64 e);
 int epf_owned_rotate(struct epf_table *t, u32 count);
 void epf_owned_work(struct epf_table *t);
+bool epf_owned_full(struct epf_table *t);
+void epf_owned_measured(struct epf_table *t);
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est);
 void epf_owned_info(const struct epf_table *t, u64 now_ns,
 		    struct epf_info *info);

@@ -272,6 +272,8 @@ static struct epf_table *table_new(const struct epf_params *params,
 err_uncharge:
 	atomic64_sub(bytes, &total_bytes);
 err_owned:
+	if (owned)
+		kvfree(owned->room);
 	kvfree(owned);
 	return ERR_PTR(err);
 }

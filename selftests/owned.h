@@ -7,11 +7,7 @@
 #ifndef SELFTESTS_OWNED_H
 #define SELFTESTS_OWNED_H
 
-#include <epf/apbbf.h>
-#include <epf/apbf.h>
-#include <epf/dict.h>
-#include <epf/ge.h>
-#include <epf/gebl.h>
+#include <epf/rooms.h>
 
 #include <linux/epochfilter.h>
 #include <stdbool.h>
@@ -22,10 +18,12 @@
  * struct owned - a filter of one of the paced kinds
  * @kind: enum epf_kind
  * @epochs: complete epochs that make the window
+ * @room: of a filter that counts; else NULL
  */
 struct owned {
 	__u32 kind;
 	__u32 epochs;
+	struct epf_room *room;
 	union {
 		__u64 *word;
 		struct epf_ge ge;
@@ -177,6 +175,27 @@ static inline int owned_test(const struct owned *o, __u64 digest)
 	return -1;
 }
 
+/* An epoch has begun: how far it may be filled is computed. */
+static inline void owned_see(struct owned *o)
+{
+	if (!o->room || !o->room->stale)
+		return;
+#define SEE(number, name)						      \
+	if (o->kind == (number))					      \
+		epf_##name##_set_room(&o->name);
+	OWNED_KINDS(SEE)
+}
+
+/* Count from now on; @o is empty, and @room too but for its limit. */
+static inline void owned_count(struct owned *o, struct epf_room *room)
+{
+	o->room = room;
+#define COUNT(number, name)						      \
+	if (o->kind == (number))					      \
+		epf_##name##_count(&o->name, room);
+	OWNED_KINDS(COUNT)
+}
+
 static inline void owned_insert(struct owned *o, __u64 digest)
 {
 #define INSERT(number, name)						      \
@@ -191,6 +210,7 @@ static inline void owned_rotate(struct owned *o)
 	if (o->kind == (number))					      \
 		epf_##name##_rotate(&o->name);
 	OWNED_KINDS(ROTATE)
+	owned_see(o);
 }
 
 #endif /* SELFTESTS_OWNED_H */

@@ -19,6 +19,7 @@
 #define EPF_APBBF_H
 
 #include "aged.h"
+#include "room.h"
 
 #define EPF_APBBF_BLOCK_MIN 64u	 /* B, bits */
 #define EPF_APBBF_BLOCK_MAX 512u
@@ -47,6 +48,7 @@ struct epf_apbbf_shape {
  * @slice_words: n B / 64
  * @part_shift: log2(B/b)
  * @ring: order of the slices
+ * @room: NULL: nothing is counted; by place
  */
 struct epf_apbbf {
 	__u64 *word;
@@ -54,6 +56,7 @@ struct epf_apbbf {
 	__u64 slice_words;
 	__u32 part_shift;
 	struct epf_aged ring;
+	struct epf_room *room;
 };
 
 EPF_FN __u64 epf_apbbf_slice_words(const struct epf_apbbf_shape *s)
@@ -96,6 +99,7 @@ EPF_FN int epf_apbbf_init(struct epf_apbbf *f, const struct epf_apbbf_shape *s)
 		return -EINVAL;
 	f->shape = *s;
 	f->slice_words = epf_apbbf_slice_words(s);
+	f->room = NULL;
 	return epf_aged_init(&f->ring, s->k, s->l);
 }
 
@@ -136,17 +140,50 @@ EPF_FN bool epf_apbbf_hit(const struct epf_apbbf *f, __u64 digest, __u32 i)
 	return true;
 }
 
+/* Set bits of @n bits from @at; @n is a power of two that divides @at. */
+EPF_FN __u32 epf_apbbf_part(const __u64 *block, __u32 at, __u32 n)
+{
+	__u32 set = 0;
+
+	if (n < 64)
+		return epf_popcount(block[at / 64] >> (at & 63) &
+				    ((1ULL << n) - 1));
+	for (; n; n -= 64, at += 64)
+		set += epf_popcount(block[at / 64]);
+	return set;
+}
+
+/* The chance of a hit in a block, in units of the room: of each part the one bit
+ * that a key asks for is set.
+ */
+EPF_FN_BIG __u64 epf_apbbf_chance(const struct epf_apbbf *f,
+				  const __u64 *block)
+{
+	__u64 q = EPF_Q56_ONE;
+	__u32 j;
+
+	for (j = 0; j < f->shape.bits; j++)
+		q = (q >> f->part_shift) *
+		    epf_apbbf_part(block, j << f->part_shift,
+				   1u << f->part_shift);
+	return q >> f->room->shift;
+}
+
 EPF_FN void epf_apbbf_insert(struct epf_apbbf *f, __u64 digest)
 {
+	__u64 x, *block, before;
 	__u32 i, j, bit;
-	__u64 x, *block;
 
 	for (i = 0; i < f->ring.k; i++) {
 		block = epf_apbbf_block(f, digest, i, &x);
+		before = f->room ? epf_apbbf_chance(f, block) : 0;
 		for (j = 0; j < f->shape.bits; j++) {
 			bit = epf_apbbf_bit(f, j, &x);
 			block[bit / 64] |= 1ULL << (bit & 63);
 		}
+		if (f->room)
+			epf_room_grow(f->room, epf_aged_place(&f->ring, i),
+				      epf_apbbf_chance(f, block) - before);
 	}
 }
 
@@ -208,6 +245,8 @@ EPF_FN __u64 epf_apbbf_sweep(struct epf_apbbf *f, __u64 at, __u64 n)
 EPF_FN void epf_apbbf_advance(struct epf_apbbf *f)
 {
 	epf_aged_advance(&f->ring);
+	if (f->room)
+		epf_room_next(f->room, f->ring.base);
 }
 
 /* The whole shift at once. */

@@ -24,6 +24,7 @@
 #define EPF_APBF_H
 
 #include "aged.h"
+#include "room.h"
 
 #define EPF_APBF_BITS_MIN 64ULL	       /* of a slice */
 #define EPF_APBF_BITS_MAX (1ULL << 38) /* 32 GiB */
@@ -46,12 +47,14 @@ struct epf_apbf_shape {
  * @shape: as given
  * @slice_words: ceil(m / 64)
  * @ring: order of the slices
+ * @room: NULL: nothing is counted; by place
  */
 struct epf_apbf {
 	__u64 *word;
 	struct epf_apbf_shape shape;
 	__u64 slice_words;
 	struct epf_aged ring;
+	struct epf_room *room;
 };
 
 EPF_FN __u64 epf_apbf_slice_words(const struct epf_apbf_shape *s)
@@ -79,6 +82,7 @@ EPF_FN int epf_apbf_init(struct epf_apbf *f, const struct epf_apbf_shape *s)
 		return -EINVAL;
 	f->shape = *s;
 	f->slice_words = epf_apbf_slice_words(s);
+	f->room = NULL;
 	return epf_aged_init(&f->ring, s->k, s->l);
 }
 
@@ -107,6 +111,9 @@ EPF_FN void epf_apbf_insert(struct epf_apbf *f, __u64 digest)
 
 	for (i = 0; i < f->ring.k; i++) {
 		word = epf_apbf_locate(f, digest, i, &mask);
+		if (f->room)
+			epf_room_grow(f->room, epf_aged_place(&f->ring, i),
+				      !(*word & mask));
 		*word |= mask;
 	}
 }
@@ -169,6 +176,8 @@ EPF_FN __u64 epf_apbf_sweep(struct epf_apbf *f, __u64 at, __u64 n)
 EPF_FN void epf_apbf_advance(struct epf_apbf *f)
 {
 	epf_aged_advance(&f->ring);
+	if (f->room)
+		epf_room_next(f->room, f->ring.base);
 }
 
 /* The whole shift at once. */

@@ -75,6 +75,7 @@
 #ifndef EPF_CHAIN_H
 #define EPF_CHAIN_H
 
+#include "room.h"
 #include "window.h"
 
 #define EPF_CHAIN_TABLES 8u
@@ -150,6 +151,7 @@ struct epf_chain_rate {
  * @wanted: epoch when that was, or a rise was seen since
  * @nr: tables
  * @table: the youngest first
+ * @room: NULL: nothing is counted; lane l of table i at 8 i + l
  */
 struct epf_chain {
 	struct epf_chain_shape shape;
@@ -167,6 +169,7 @@ struct epf_chain {
 	__u64 wanted;
 	__u32 nr;
 	struct epf_chain_table table[EPF_CHAIN_TABLES];
+	struct epf_room *room;
 };
 
 /* b of a table of @lines. */
@@ -372,6 +375,17 @@ EPF_FN_BIG __u64 epf_chain_plan(const struct epf_chain *f, __u64 now_ns)
 	return EPF_LANES * (lines < s->lines_max ? lines : s->lines_max);
 }
 
+/* Another table becomes table 0. */
+EPF_FN_BIG void epf_chain_room_switch(struct epf_room *r)
+{
+	__u32 i, last = EPF_LANES * EPF_CHAIN_TABLES;
+
+	for (i = last; --i >= EPF_LANES;)
+		r->share[i] = r->share[i - EPF_LANES];
+	for (i = 0; i < EPF_LANES; i++)
+		epf_room_next(r, i);
+}
+
 /* The spare becomes table 0. */
 EPF_FN_BIG void epf_chain_switch(struct epf_chain *f)
 {
@@ -379,6 +393,8 @@ EPF_FN_BIG void epf_chain_switch(struct epf_chain *f)
 
 	for (i = f->nr++; i > 0; i--)
 		f->table[i] = f->table[i - 1];
+	if (f->room)
+		epf_chain_room_switch(f->room);
 	f->table[0] = f->spare;
 	f->table[0].last = f->epoch;
 	f->table[0].scanned = f->epoch;
@@ -402,8 +418,11 @@ EPF_FN_BIG void epf_chain_turn(struct epf_chain *f, __u64 epoch)
 		f->quiet++;
 		f->most = got > f->most ? got : f->most;
 	}
-	for (e = f->epoch + 1; e <= epoch; e++)
+	for (e = f->epoch + 1; e <= epoch; e++) {
 		f->table[0].keys[e & 7] = 0;
+		if (f->room)
+			epf_room_next(f->room, e & 7);
+	}
 	f->before = epoch == f->epoch + 1 ? got : 0;
 	f->begun = f->taken;
 	f->epoch = epoch;
@@ -585,11 +604,15 @@ EPF_FN_BIG void epf_chain_insert(struct epf_chain *f, __u64 digest,
 {
 	struct epf_lanes lanes;
 	struct epf_probe p;
+	bool grew = false;
+	__u64 into = 0;
 
 	epf_chain_tick(f, now_ns);
 	lanes = epf_chain_lanes(f, 0);
 	epf_probe(&lanes, digest, &p);
-	epf_insert(&lanes, &p);
+	epf_insert_into(&lanes, &p, &into, &grew);
+	if (f->room)
+		epf_room_grow(f->room, f->epoch & 7, grew);
 	f->table[0].keys[f->epoch & 7]++;
 	f->table[0].last = f->epoch;
 	f->taken++;

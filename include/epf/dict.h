@@ -53,6 +53,7 @@
 #define EPF_DICT_H
 
 #include "lanes.h"
+#include "room.h"
 
 #define EPF_DICT_SCAN 2u /* cells a step, section 2.5 */
 
@@ -109,6 +110,7 @@ struct epf_dict_table {
  * @due: cells that the scan may visit
  * @now: tag of the current generation
  * @retired: the oldest generation counts no more
+ * @room: NULL: nothing is counted; by tag
  */
 struct epf_dict {
 	__u64 *word;
@@ -119,6 +121,7 @@ struct epf_dict {
 	__u32 due;
 	__u32 now;
 	__u32 retired;
+	struct epf_room *room;
 };
 
 enum epf_dict_mark { EPF_DICT_SPILL, EPF_DICT_PASS };
@@ -243,6 +246,7 @@ EPF_FN int epf_dict_init(struct epf_dict *f, const struct epf_dict_shape *s)
 	f->due = 0;
 	f->now = 0;
 	f->retired = 0;
+	f->room = NULL;
 	return 0;
 }
 
@@ -363,6 +367,30 @@ EPF_FN __u32 epf_dict_marked(const struct epf_dict *f, const __u64 *bucket,
 		       epf_dict_age(f, v) : EPF_DICT_NEVER;
 }
 
+/* Something that was of age @age, or EPF_DICT_NEVER, is of the current generation
+ * from now on; it lets as many keys pass as @cells cells.
+ */
+EPF_FN void epf_dict_take(struct epf_dict *f, __u32 age, __u64 cells)
+{
+	__u32 mask = (1u << f->shape.tag_bits) - 1;
+	__u64 *was;
+
+	if (!f->room)
+		return;
+	epf_room_grow(f->room, f->now, cells);
+	if (age == EPF_DICT_NEVER)
+		return;
+	f->room->grown -= cells;
+	was = &f->room->share[(f->now - age) & mask];
+	*was -= *was < cells ? *was : cells; /* it may have been estimated */
+}
+
+/* Cells that a bucket of the first table stands for. */
+EPF_FN __u64 epf_dict_passes(const struct epf_dict *f)
+{
+	return (__u64)f->shape.slots << f->shape.rem_bits;
+}
+
 EPF_FN void epf_dict_mark(struct epf_dict *f, __u64 *bucket,
 			  enum epf_dict_mark mark)
 {
@@ -401,6 +429,7 @@ EPF_FN void epf_dict_add(struct epf_dict *f, const struct epf_dict_table *t,
 	epf_dict_open(p->bucket, at, t->first + t->cells * t->width, t->width);
 	epf_dict_put(p->bucket, at, t->width,
 		     p->rem << f->shape.tag_bits | f->now);
+	epf_dict_take(f, EPF_DICT_NEVER, 1);
 }
 
 /* Replace the map of a bucket. */
@@ -534,8 +563,12 @@ EPF_FN bool epf_dict_renew(struct epf_dict *f, const struct epf_dict_table *t,
 {
 	__u32 at = epf_dict_find(f, t, p);
 
-	if (at)
+	if (at) {
+		epf_dict_take(f, epf_dict_age(f, epf_dict_get(p->bucket, at,
+							f->shape.tag_bits)),
+			       1);
 		epf_dict_put(p->bucket, at, f->shape.tag_bits, f->now);
+	}
 	return at;
 }
 
@@ -563,6 +596,14 @@ EPF_FN_BIG bool epf_dict_spill(struct epf_dict *f,
 	return true;
 }
 
+/* Every key of the bucket is present from now on. */
+EPF_FN void epf_dict_pass(struct epf_dict *f, __u64 *bucket)
+{
+	epf_dict_take(f, epf_dict_marked(f, bucket, EPF_DICT_PASS),
+		       epf_dict_passes(f));
+	epf_dict_mark(f, bucket, EPF_DICT_PASS);
+}
+
 /* A key that is not in its bucket: in the backyard if it is there, then in the
  * bucket if that has room, then in the backyard. A key of the backyard keeps
  * the spill mark of its bucket young.
@@ -588,7 +629,7 @@ EPF_FN_BIG void epf_dict_insert_new(struct epf_dict *f, __u64 digest,
 	else if (epf_dict_spill(f, p))
 		epf_dict_mark(f, home->bucket, EPF_DICT_SPILL);
 	else
-		epf_dict_mark(f, home->bucket, EPF_DICT_PASS);
+		epf_dict_pass(f, home->bucket);
 }
 
 /**
@@ -699,6 +740,8 @@ EPF_FN void epf_dict_advance(struct epf_dict *f)
 	f->now = (f->now + 1) & ((1u << f->shape.tag_bits) - 1);
 	f->visited = 0;
 	f->retired = 0;
+	if (f->room)
+		epf_room_next(f->room, f->now);
 }
 
 /**

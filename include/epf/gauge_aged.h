@@ -180,19 +180,6 @@ EPF_FN __u64 epf_apbf_gauge_layer_q56(const struct epf_gauge *g,
 	return epf_row_layer_q56(g, epf_aged_row(&f->ring, 0), age, fill_q56);
 }
 
-/* Set bits of @n bits from @at; @n is a power of two that divides @at. */
-EPF_FN __u32 epf_apbbf_gauge_part(const __u64 *block, __u32 at, __u32 n)
-{
-	__u32 set = 0;
-
-	if (n < 64)
-		return epf_popcount(block[at / 64] >> (at & 63) &
-				    ((1ULL << n) - 1));
-	for (; n; n -= 64, at += 64)
-		set += epf_popcount(block[at / 64]);
-	return set;
-}
-
 /* Take a block of slice @i into the sample: a key hits there if of each part the
  * one bit it asks for is set.
  */
@@ -204,7 +191,7 @@ EPF_FN_BIG void epf_apbbf_gauge_block(struct epf_gauge *g,
 	__u64 q = EPF_Q56_ONE;
 
 	for (j = 0; j < f->shape.bits; j++) {
-		set = epf_apbbf_gauge_part(block, j * part, part);
+		set = epf_apbbf_part(block, j * part, part);
 		q = (q >> f->part_shift) * set;
 		g->set[i] += set;
 	}

@@ -178,42 +178,6 @@ EPF_FN __u64 epf_ge_gauge_layer_q56(const struct epf_gauge *g,
 	return epf_ge_gauge_span(g, &f->shape, age, age + 1);
 }
 
-/* C(n, k) / C(B, k). */
-EPF_FN __u64 epf_gebl_gauge_cover(const struct epf_gauge *g, __u32 n, __u32 k)
-{
-	__u64 q = EPF_Q56_ONE;
-	__u32 i;
-
-	if (n < k)
-		return 0;
-	for (i = 0; i < k; i++)
-		q = epf_mulhi(q << 1, (n - i) * g->inverse[i]);
-	return q;
-}
-
-/* The starts of which all of k positions, @step apart, are set. @n: words of a
- * block, 1, 2, 4 or 8.
- */
-EPF_FN void epf_gebl_gauge_starts(const __u64 *block, __u32 n, __u32 k,
-				  __u32 step, __u64 *starts)
-{
-	__u32 i, w;
-
-	for (w = 0; w < n; w++)
-		starts[w] = ~0ULL;
-	for (i = 0; i < k; i++) {
-		__u32 at = i * step & (64 * n - 1), shift = at & 63;
-
-		for (w = 0; w < n; w++) {
-			__u64 low = block[(w + at / 64) & (n - 1)];
-			__u64 high = block[(w + at / 64 + 1) & (n - 1)];
-
-			starts[w] &= shift ? low >> shift | high << (64 - shift) :
-					     low;
-		}
-	}
-}
-
 /* Double hashing in one group, step @step. Return: the chance of one of the
  * epochs.
  */
@@ -226,8 +190,8 @@ EPF_FN_BIG __u64 epf_gebl_gauge_double(struct epf_gauge *g,
 	__u64 unit = EPF_GAUGE_ONE / f->shape.block_bits;
 
 	for (age = 0; age < epf_gebl_counted(f); age++) {
-		epf_gebl_gauge_starts(group + epf_gebl_segment(f, age) * n, n,
-				      f->shape.bits, step, starts);
+		epf_gebl_starts(group + epf_gebl_segment(f, age) * n, n,
+				f->shape.bits, step, starts);
 		for (w = 0; w < n; w++) {
 			g->chance[age] += unit * epf_popcount(starts[w]);
 			any[w] |= starts[w];
@@ -247,7 +211,7 @@ EPF_FN __u64 epf_gebl_gauge_distinct(struct epf_gauge *g,
 	__u32 age;
 
 	for (age = 0; age < epf_gebl_counted(f); age++) {
-		q = epf_gebl_gauge_cover(g, set[age], f->shape.bits);
+		q = epf_gebl_cover(g->inverse, set[age], f->shape.bits);
 		g->chance[age] += q >> EPF_GAUGE_SHIFT;
 		any = epf_either_q56(any, q);
 	}

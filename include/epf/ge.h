@@ -33,6 +33,7 @@
 #define EPF_GE_H
 
 #include "lanes.h"
+#include "room.h"
 
 #define EPF_GE_EPOCHS_MIN 2u
 #define EPF_GE_EPOCHS_MAX 31u
@@ -63,12 +64,14 @@ struct epf_ge_shape {
  * @shape: checked
  * @now: segment of the current epoch, 0 .. r
  * @retired: the oldest epoch counts no more
+ * @room: NULL: nothing is counted; by segment
  */
 struct epf_ge {
 	__u64 *word;
 	struct epf_ge_shape shape;
 	__u32 now;
 	__u32 retired;
+	struct epf_room *room;
 };
 
 /* Binary logarithm of the bits of a cell. */
@@ -122,6 +125,7 @@ EPF_FN int epf_ge_init(struct epf_ge *f, const struct epf_ge_shape *s)
 	f->shape = *s;
 	f->now = 0;
 	f->retired = 0;
+	f->room = NULL;
 	return 0;
 }
 
@@ -152,8 +156,8 @@ EPF_FN __u64 *epf_ge_locate(const struct epf_ge *f, __u64 pos, __u32 *at)
 	return f->word + (pos >> (6 - cell));
 }
 
-/* Set the bit of one position in segment @segment. */
-EPF_FN void epf_ge_set(struct epf_ge *f, __u64 pos, __u32 segment)
+/* Set the bit of one position in segment @segment. Return: it was not set. */
+EPF_FN bool epf_ge_set(struct epf_ge *f, __u64 pos, __u32 segment)
 {
 	__u64 *word;
 	__u32 at;
@@ -166,7 +170,10 @@ EPF_FN void epf_ge_set(struct epf_ge *f, __u64 pos, __u32 segment)
 		       (pos >> 6);
 		at = pos & 63;
 	}
+	if (*word >> at & 1)
+		return false;
 	*word |= 1ULL << at;
+	return true;
 }
 
 /**
@@ -177,10 +184,13 @@ EPF_FN void epf_ge_set(struct epf_ge *f, __u64 pos, __u32 segment)
 EPF_FN void epf_ge_insert(struct epf_ge *f, __u64 digest)
 {
 	__u64 step = epf_ge_step(digest);
-	__u32 i;
+	__u32 i, n = 0;
 
 	for (i = 0; i < f->shape.bits; i++, digest += step)
-		epf_ge_set(f, epf_mulhi(digest, f->shape.segment_bits), f->now);
+		n += epf_ge_set(f, epf_mulhi(digest, f->shape.segment_bits),
+				f->now);
+	if (f->room)
+		epf_room_grow(f->room, f->now, n);
 }
 
 /* Youngest age among @hits, bits of segments as they stand in a cell. */
@@ -303,6 +313,8 @@ EPF_FN void epf_ge_advance(struct epf_ge *f)
 {
 	f->now = f->now < f->shape.epochs ? f->now + 1 : 0;
 	f->retired = 0;
+	if (f->room)
+		epf_room_next(f->room, f->now);
 }
 
 /**

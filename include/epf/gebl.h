@@ -31,6 +31,7 @@
 #define EPF_GEBL_H
 
 #include "lanes.h"
+#include "room.h"
 
 #define EPF_GEBL_EPOCHS_MIN 2u
 #define EPF_GEBL_EPOCHS_MAX 31u
@@ -66,12 +67,14 @@ struct epf_gebl_shape {
  * @shape: checked
  * @now: segment of the current epoch, 0 .. r
  * @retired: the oldest epoch counts no more
+ * @room: NULL: nothing is counted; by segment
  */
 struct epf_gebl {
 	__u64 *word;
 	struct epf_gebl_shape shape;
 	__u32 now;
 	__u32 retired;
+	struct epf_room *room;
 };
 
 /**
@@ -133,6 +136,7 @@ EPF_FN int epf_gebl_init(struct epf_gebl *f, const struct epf_gebl_shape *s)
 	f->shape = *s;
 	f->now = 0;
 	f->retired = 0;
+	f->room = NULL;
 	return 0;
 }
 
@@ -200,6 +204,65 @@ EPF_FN __u32 epf_gebl_counted(const struct epf_gebl *f)
 	return f->shape.epochs + !f->retired;
 }
 
+/* C(n, k) / C(B, k), where @inverse[i] is 2^63 / (B - i). */
+EPF_FN __u64 epf_gebl_cover(const __u64 *inverse, __u32 n, __u32 k)
+{
+	__u64 q = EPF_Q56_ONE;
+	__u32 i;
+
+	if (n < k)
+		return 0;
+	for (i = 0; i < k; i++)
+		q = epf_mulhi(q << 1, (n - i) * inverse[i]);
+	return q;
+}
+
+/* The starts of which all of k positions, @step apart, are set. @n: words of a
+ * block, 1, 2, 4 or 8.
+ */
+EPF_FN void epf_gebl_starts(const __u64 *block, __u32 n, __u32 k, __u32 step,
+			    __u64 *starts)
+{
+	__u32 i, w;
+
+	for (w = 0; w < n; w++)
+		starts[w] = ~0ULL;
+	for (i = 0; i < k; i++) {
+		__u32 at = i * step & (64 * n - 1), shift = at & 63;
+
+		for (w = 0; w < n; w++) {
+			__u64 low = block[(w + at / 64) & (n - 1)];
+			__u64 high = block[(w + at / 64 + 1) & (n - 1)];
+
+			starts[w] &= shift ? low >> shift | high << (64 - shift) :
+					     low;
+		}
+	}
+}
+
+/* The chance that a key is found in a block, in units of the room. With double
+ * hashing that of the keys of one step, which @digest chooses at random: what one
+ * insertion adds to it is right in the mean.
+ */
+EPF_FN_BIG __u64 epf_gebl_chance(const struct epf_gebl *f, const __u64 *block,
+				 __u64 digest)
+{
+	const struct epf_gebl_shape *s = &f->shape;
+	__u32 words = epf_gebl_block(s), n = 0, i;
+	__u64 starts[EPF_GEBL_BLOCK_WORDS];
+
+	if (s->offsets == EPF_GEBL_DOUBLE) {
+		epf_gebl_starts(block, words, s->bits,
+				(__u32)epf_word(digest, 3), starts);
+		for (i = 0; i < words; i++)
+			n += epf_popcount(starts[i]);
+		return (EPF_Q56_ONE / s->block_bits * n) >> f->room->shift;
+	}
+	for (i = 0; i < words; i++)
+		n += epf_popcount(block[i]);
+	return epf_gebl_cover(f->room->inverse, n, s->bits) >> f->room->shift;
+}
+
 /**
  * epf_gebl_insert() - insert a digest into the current epoch
  * @f: filter
@@ -209,13 +272,17 @@ EPF_FN void epf_gebl_insert(struct epf_gebl *f, __u64 digest)
 {
 	__u32 n = epf_gebl_block(&f->shape);
 	struct epf_gebl_probe p;
-	__u64 *block;
+	__u64 *block, before;
 	__u32 i;
 
 	epf_gebl_probe(f, digest, &p);
 	block = p.group + f->now * n;
+	before = f->room ? epf_gebl_chance(f, block, digest) : 0;
 	for (i = 0; i < n; i++)
 		block[i] |= p.mask[i];
+	if (f->room)
+		epf_room_grow(f->room, f->now,
+			      epf_gebl_chance(f, block, digest) - before);
 }
 
 /* Has the block of @segment all positions? */
@@ -292,6 +359,8 @@ EPF_FN void epf_gebl_advance(struct epf_gebl *f)
 {
 	f->now = f->now < f->shape.epochs ? f->now + 1 : 0;
 	f->retired = 0;
+	if (f->room)
+		epf_room_next(f->room, f->now);
 }
 
 /**

@@ -64,6 +64,7 @@
 #define EPF_TLBF_H
 
 #include "aged.h"
+#include "room.h"
 
 #define EPF_TLBF_SLICES 256u		/* places; a power of two */
 #define EPF_TLBF_WORDS_MAX (1ULL << 32) /* of a slice, 32 GiB */
@@ -133,6 +134,7 @@ struct epf_tlbf_slice {
  * @nr: slices
  * @head: place of slice 0; slice i is in place (head + i) mod EPF_TLBF_SLICES
  * @slice: the ring
+ * @room: NULL: nothing is counted; by place
  */
 struct epf_tlbf {
 	struct epf_tlbf_shape shape;
@@ -145,6 +147,7 @@ struct epf_tlbf {
 	__u32 nr;
 	__u32 head;
 	struct epf_tlbf_slice slice[EPF_TLBF_SLICES];
+	struct epf_room *room;
 };
 
 /* Keys that leave so many words half full. */
@@ -428,6 +431,8 @@ EPF_FN_BIG void epf_tlbf_shift(struct epf_tlbf *f)
 	f->spare.fn = f->nr ? (epf_tlbf_at(f, 0)->fn + 1) % k : 0;
 	f->head = (f->head + EPF_TLBF_SLICES - 1) % EPF_TLBF_SLICES;
 	f->slice[f->head] = f->spare;
+	if (f->room)
+		epf_room_next(f->room, f->head);
 	f->spare.words = 0;
 	f->nr++;
 	f->quota = epf_tlbf_quota(f);
@@ -513,6 +518,15 @@ EPF_FN bool epf_tlbf_hit(const struct epf_tlbf *f, __u64 digest, __u32 i)
 	return *epf_tlbf_locate(f, digest, i, &mask) & mask;
 }
 
+/* Slice @i gets one bit more. */
+EPF_FN void epf_tlbf_grow(struct epf_tlbf *f, __u32 i)
+{
+	struct epf_room *r = f->room;
+
+	r->share[(f->head + i) % EPF_TLBF_SLICES]++;
+	r->grown += EPF_Q56_ONE / (64 * epf_tlbf_at(f, i)->words) + 1;
+}
+
 /**
  * epf_tlbf_insert() - insert a key
  * @f: filter, of at least k slices
@@ -533,6 +547,8 @@ EPF_FN void epf_tlbf_insert(struct epf_tlbf *f, __u64 digest, __u64 now_ns)
 		f->slice[f->head].begin_ns = f->now_ns; /* it was idle */
 	for (i = 0; i < f->shape.k; i++) {
 		word = epf_tlbf_locate(f, digest, i, &mask);
+		if (f->room && !(*word & mask))
+			epf_tlbf_grow(f, i);
 		*word |= mask;
 	}
 	f->taken++;

@@ -20,7 +20,7 @@ broken 'the guard does not count' \
 	's/return f->shape.generations + !f->retired;/return f->shape.generations;/'
 broken 'the retired generation counts' 's/f->retired = 1;/f->retired = 0;/'
 broken 'what overflows is forgotten' \
-	's/epf_dict_mark(f, home->bucket, EPF_DICT_PASS);/;/'
+	's/epf_dict_mark(f, bucket, EPF_DICT_PASS);/;/'
 broken 'a renewed key of the backyard does not renew the mark' \
 	'/renew(f, &f->table\[1\], &p\[1\])/,/else/s/epf_dict_mark(.*;/;/'
 broken 'stale cells are found' 's/^\t\t    epf_dict_live(f, cell))/\t\t    true)/'

@@ -44,12 +44,13 @@ broken 'one column for all' \
 kind gebl gauge_epochs
 broken 'the guard is left out' \
 	"$(at epf_gebl_gauge_distinct 's/epf_gebl_counted(f)/epf_gebl_counted(f) - 1/')"
-broken 'positions may coincide' 's/(n - i) \* g->inverse\[i\]/n * g->inverse[0]/'
 broken 'one position fewer' 's/set\[age\], f->shape.bits)/set[age], f->shape.bits - 1)/'
 broken 'double hashing taken for distinct positions' \
 	's/f->shape.offsets == EPF_GEBL_DOUBLE/g->turn/'
 broken 'double hashing, epochs added' \
 	"$(at epf_gebl_gauge_double 's/any\[w\] |= starts\[w\]/sum += epf_popcount(starts[w])/')"
+kind gebl 'gauge_epochs gauge_aged gauge_dict gauge gebl'
+broken 'positions may coincide' 's/(n - i) \* inverse\[i\]/n * inverse[0]/'
 kind apbf gauge_aged
 broken 'k - 1 in a row' "$(at epf_row_q56 's/row.k)/row.k - 1)/')"
 broken 'the retired slice counts' 's/return a->k + a->l - a->retired;/return a->k + a->l;/'

@@ -13,15 +13,21 @@
  *
  * A key that was inserted is present or not known; then what was taken out is put
  * back, and the filter recovers by itself.
+ *
+ * Owned kinds need no grace period. Those whose epochs are of one size open at the
+ * very key at which the core in this process says so.
  */
+#include "../owned.h"
 #include "epftest.h"
 
+#include <kinds/compare.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #define BROKEN "/sys/module/epochfilter/parameters/broken"
-#define ANY_HELD_UP (512 | 1024) /* as in torture/broken/epf/estimate.h */
+#define GRACE_HELD_UP 512 /* as in torture/broken/epf/estimate.h */
+#define WORKER_HELD_UP 1024
 #define LIMIT .02
 #define KEYS 14000u /* of a window */
 #define FLOOD 10
@@ -31,34 +37,64 @@
 struct filter {
 	const char *label;
 	__u8 mode, refresh;
-	__u32 parts;
+	__u32 parts; /* of lanes */
+	__u32 kind;
 };
 
 static const struct filter filters[] = {
-	{ "count, L=1, refresh", EPF_MODE_COUNT, EPF_REFRESH, 1 },
-	{ "count, L=4, first-seen", EPF_MODE_COUNT, EPF_FIRST_SEEN, 4 },
-	{ "time, L=2, refresh", EPF_MODE_TIME, EPF_REFRESH, 2 },
-	{ "either, L=2, first-seen", EPF_MODE_EITHER, EPF_FIRST_SEEN, 2 },
-	{ "both, L=4, refresh", EPF_MODE_BOTH, EPF_REFRESH, 4 },
+	{ "count, L=1, refresh", EPF_MODE_COUNT, EPF_REFRESH, 1, 0 },
+	{ "count, L=4, first-seen", EPF_MODE_COUNT, EPF_FIRST_SEEN, 4, 0 },
+	{ "time, L=2, refresh", EPF_MODE_TIME, EPF_REFRESH, 2, 0 },
+	{ "either, L=2, first-seen", EPF_MODE_EITHER, EPF_FIRST_SEEN, 2, 0 },
+	{ "both, L=4, refresh", EPF_MODE_BOTH, EPF_REFRESH, 4, 0 },
 };
 
-static int make(const struct filter *f, const char *name)
+static const struct filter owned[] = {
+	{ "ge", EPF_MODE_COUNT, EPF_REFRESH, 0, EPF_KIND_GE },
+	{ "gebl", EPF_MODE_TIME, EPF_REFRESH, 0, EPF_KIND_GEBL },
+	{ "apbf", EPF_MODE_COUNT, EPF_FIRST_SEEN, 0, EPF_KIND_APBF },
+	{ "apbbf", EPF_MODE_EITHER, EPF_REFRESH, 0, EPF_KIND_APBBF },
+	{ "dict", EPF_MODE_COUNT, EPF_REFRESH, 0, EPF_KIND_DICT },
+	{ "tlbf", EPF_MODE_TIME, EPF_REFRESH, 0, EPF_KIND_TLBF },
+	{ "chain", EPF_MODE_TIME, EPF_FIRST_SEEN, 0, EPF_KIND_CHAIN },
+};
+#define PACED 5 /* of them, the first */
+
+static int make(const struct filter *f, const char *name,
+		const struct epf_shape *shape)
 {
+	struct epf_params p = f->kind ? test_owned_params(name, f->kind, 0) :
+					test_params(name, 64, 1, 1, 0);
 	struct epf_size_req req = { KEYS, LIMIT / 2, 0, f->parts };
-	struct epf_params p = test_params(name, 64, 1, 1, 0);
 	struct epf_size size;
 
-	test_demand(!epf_size(&req, &size));
-	p.nr_lines = size.nr_lines;
-	p.lines_per_key = size.lines_per_key;
-	p.bits_per_key = size.bits_per_key;
+	if (!f->kind) {
+		test_demand(!epf_size(&req, &size));
+		p.nr_lines = size.nr_lines;
+		p.lines_per_key = size.lines_per_key;
+		p.bits_per_key = size.bits_per_key;
+	}
 	p.mode = f->mode;
 	p.refresh = f->refresh;
 	p.window_inserts = f->mode == EPF_MODE_TIME ? 0 : KEYS;
 	p.window_ns = f->mode == EPF_MODE_COUNT ? 0 : 7 * 3600 * SEC;
 	p.budget_ppt = (__u64)(LIMIT / 2 * (double)EPF_RATE_ONE);
 	p.limit_ppt = (__u64)(LIMIT * (double)EPF_RATE_ONE);
-	return test_make(&p);
+	return f->kind ? test_make_kind(&p, shape) : test_make(&p);
+}
+
+/* Sized for the same; what may grow does so four times at the most. */
+static struct epf_compared planned(__u32 kind)
+{
+	struct epf_compare_req req = { KEYS, LIMIT / 2, 0 };
+	struct epf_compared row;
+
+	test_demand(!epf_compare_kind(kind, &req, &row));
+	if (kind == EPF_KIND_TLBF)
+		row.shape.tlbf.words_max = 4 * row.shape.tlbf.words_first;
+	if (kind == EPF_KIND_CHAIN)
+		row.shape.chain.lines_max = 4 * row.shape.chain.lines_first;
+	return row;
 }
 
 static __u64 margin(__u64 questions)
@@ -162,9 +198,9 @@ static __u64 lost(int fd, __u64 stream, __u64 first, __u32 nr)
 }
 
 #define FLOOD_POINTS 4
-static void try_flood(int fd, const char *label, __u64 stream, bool ends)
+static void try_flood_from(int fd, const char *label, __u64 stream,
+			   __u64 least, bool ends)
 {
-	const __u64 least = KEYS / 7; /* an epoch as planned does not open it */
 	struct asker a = { .fd = fd };
 	struct flood f;
 
@@ -186,21 +222,29 @@ static void try_flood(int fd, const char *label, __u64 stream, bool ends)
 	       "%s: what was inserted is present, or not known", label);
 }
 
+/* @epochs make the window: one as planned does not open it. */
+static void try_flood(int fd, const char *label, __u64 stream, __u32 epochs,
+		      bool ends)
+{
+	try_flood_from(fd, label, stream, KEYS / epochs, ends);
+}
+
 static bool recovered(void *arg)
 {
 	return !is_open(*(int *)arg);
 }
 
 #define RECOVER_POINTS 2
-static void try_recover(int fd, const char *label, __u64 stream)
+static void try_recover(int fd, const char *label, __u64 stream, __u32 epochs)
 {
 	__u64 nr;
 
-	test_demand(!epf_filter_rotate(fd, EPF_EPOCHS, &nr));
+	while (epochs--)
+		test_demand(!epf_filter_rotate(fd, 1, &nr));
 	tap_ok(test_wait(recovered, &fd), "%s: when that has left it recovers",
 	       label);
-	test_insert(fd, stream, 0, KEYS / 14);
-	tap_ok(test_count(fd, stream, 0, KEYS / 14) == KEYS / 14 &&
+	test_insert(fd, stream, 0, KEYS / 28);
+	tap_ok(test_count(fd, stream, 0, KEYS / 28) == KEYS / 28 &&
 	       (__u64)test_count(fd, 97, 0, QUESTIONS) <= margin(QUESTIONS),
 	       "%s: and answers", label);
 }
@@ -211,31 +255,176 @@ static void set_broken(const char *value)
 		test_demand(!test_write(BROKEN, value));
 }
 
+/* Slices of a tlbf may be added until its memory is that of the most. */
+static void try_owned(const struct filter *f, const char *flag, __u64 nr)
+{
+	struct epf_compared row = planned(f->kind);
+	int fd = make(f, "mod-promise", &row.shape);
+	bool idle = strtoul(flag, NULL, 0) & WORKER_HELD_UP;
+	struct epf_info info;
+	__u32 epochs;
+
+	set_broken(flag);
+	try_flood(fd, f->label, 20 + nr, row.epochs, !idle);
+	set_broken("0");
+	info = test_info(fd);
+	epochs = info.window_epochs + info.slices + 1;
+	if (f->kind == EPF_KIND_TLBF || f->kind == EPF_KIND_CHAIN) {
+		test_demand(!epf_filter_clear(fd)); /* rates fall with time */
+		epochs = 0;
+	}
+	try_recover(fd, f->label, 70 + nr, epochs);
+	close(fd);
+}
+
+/* Full as planned, the current epoch empty. */
+static int filled(const struct filter *f, const char *name)
+{
+	__u32 epochs = EPF_LIVE_EPOCHS, e;
+	struct epf_compared row = { 0 };
+	int fd;
+
+	if (f->kind) {
+		row = planned(f->kind);
+		epochs = row.epochs;
+	}
+	fd = make(f, name, &row.shape);
+	for (e = 0; e < epochs; e++) {
+		test_insert(fd, 80, e * (KEYS / epochs), KEYS / epochs);
+		test_demand(!epf_filter_rotate(fd, 1, NULL));
+	}
+	return fd;
+}
+
+/* What a filter holds is measured where it came from a file, and goes with it where
+ * it is swapped: also then no worker is needed. That in time, it is not filled by
+ * one epoch more.
+ */
+static void try_restored(const struct filter *f, const char *flag, __u64 nr)
+{
+	struct epf_snap_file file;
+	char label[64];
+	int fd = filled(f, "mod-promise");
+
+	snprintf(label, sizeof(label), "%s, restored", f->label);
+	test_demand(!epf_snap_copy(fd, &file, NULL, NULL));
+	test_demand(!epf_snap_restore(fd, &file));
+	epf_snap_close(&file);
+	set_broken(flag);
+	try_flood_from(fd, label, 30 + nr, 1, false);
+	set_broken("0");
+	close(fd);
+}
+
+static void try_swapped(const struct filter *f, const char *flag, __u64 nr)
+{
+	int other = filled(f, "mod-promise-2");
+	int fd = filled(f, "mod-promise");
+	char label[64];
+
+	snprintf(label, sizeof(label), "%s, swapped", f->label);
+	test_demand(!epf_dev_swap(test_dev, "mod-promise", "mod-promise-2"));
+	set_broken(flag);
+	try_flood_from(fd, label, 40 + nr, 1, false);
+	set_broken("0");
+	close(fd);
+	close(other);
+	test_demand(!test_destroy("mod-promise-2", 0));
+}
+
+#define REPLACED 5 /* filters that are */
+static void try_replaced(const char *flag)
+{
+	const struct filter *lanes = &filters[2], *tlbf = &owned[5];
+
+	try_restored(lanes, flag, 0);
+	try_restored(&owned[1], flag, 1);
+	try_restored(tlbf, flag, 2);
+	try_swapped(lanes, flag, 0);
+	try_swapped(&owned[1], flag, 1);
+}
+
+static bool inserts_open(int fd, __u64 digest)
+{
+	struct epf_batch b = { .size = sizeof(b), .count = 1,
+			       .flags = EPF_BATCH_DIGESTS,
+			       .keys = (uintptr_t)&digest };
+
+	test_demand(!epf_filter_batch(fd, EPF_IOC_TEST_AND_INSERT, &b));
+	return is_open(fd);
+}
+
+/* Some epochs, then a flood: where no worker comes both open at one key. */
+#define AGREE_POINTS 1
+static void try_agree(const struct filter *f, unsigned long flags)
+{
+	struct filter time = *f;
+	struct epf_compared row = planned(f->kind);
+	static struct epf_room room;
+	struct owned here;
+	__u64 n, epoch = KEYS / row.epochs - 1, ended;
+	bool open = false, same = true;
+	__u32 e;
+	int fd;
+
+	time.mode = EPF_MODE_TIME;
+	time.refresh = EPF_REFRESH;
+	fd = make(&time, "mod-promise", &row.shape);
+	memset(&room, 0, sizeof(room));
+	room.limit_q56 = epf_ppt_to_q56(test_info(fd).params.limit_ppt);
+	test_demand(owned_init(&here, f->kind, &row.shape));
+	owned_count(&here, &room);
+	for (e = 0; e < row.epochs; e++) {
+		test_insert(fd, 90, e * epoch, epoch);
+		for (n = 0; n < epoch; n++)
+			owned_insert(&here, test_digest(90, e * epoch + n));
+		test_demand(!epf_filter_rotate(fd, 1, &ended));
+		owned_rotate(&here);
+	}
+	set_broken(flags & WORKER_HELD_UP ? "3072" : "0");
+	for (n = 0; n < FLOOD * KEYS && !open && same; n++) {
+		owned_insert(&here, test_digest(91, n));
+		open = epf_room_full(&room);
+		same = inserts_open(fd, test_digest(91, n)) == open ||
+		       !(flags & WORKER_HELD_UP);
+	}
+	tap_ok(same && open, "%s: opens with key %llu, here and there", f->label,
+	       n);
+	set_broken("0");
+	owned_free(&here);
+	close(fd);
+}
+
 static void try_case(const char *flag)
 {
-	bool held_up = strtoul(flag, NULL, 0) & ANY_HELD_UP;
+	unsigned long flags = strtoul(flag, NULL, 0);
+	bool held_up = flags & (GRACE_HELD_UP | WORKER_HELD_UP);
 	unsigned int i;
 	int fd;
 
 	for (i = 0; i < ARRAY_LEN(filters); i++) {
 		const struct filter *f = &filters[i];
 
-		fd = make(f, "mod-promise");
+		fd = make(f, "mod-promise", NULL);
 		set_broken(flag);
-		try_flood(fd, f->label, i,
+		try_flood(fd, f->label, i, EPF_LIVE_EPOCHS,
 			  !held_up && (f->mode == EPF_MODE_COUNT ||
 				       f->mode == EPF_MODE_EITHER));
 		set_broken("0");
-		try_recover(fd, f->label, 50 + i);
+		try_recover(fd, f->label, 50 + i, EPF_EPOCHS);
 		close(fd);
 	}
+	for (i = 0; i < ARRAY_LEN(owned); i++)
+		try_owned(&owned[i], flag, i);
+	for (i = 0; i < PACED; i++)
+		try_agree(&owned[i], flags);
 }
 
 /* A repeat adds nothing to the error: a thousand times the keys of a window. */
 #define REPEAT_POINTS 2
 static void try_repeats(void)
 {
-	int fd = make(&filters[2], "mod-promise");
+	int fd = make(&filters[2], "mod-promise", NULL);
 	__u32 i;
 
 	for (i = 0; i < 100; i++) {
@@ -251,11 +440,16 @@ static void try_repeats(void)
 
 int main(int argc, char **argv)
 {
-	int points = (int)ARRAY_LEN(filters) * (FLOOD_POINTS + RECOVER_POINTS);
+	bool idle = argc > 1 && strtoul(argv[1], NULL, 0) & WORKER_HELD_UP;
+	int points = (int)(ARRAY_LEN(filters) + ARRAY_LEN(owned)) *
+			     (FLOOD_POINTS + RECOVER_POINTS) +
+		     PACED * AGREE_POINTS + idle * REPLACED * FLOOD_POINTS;
 
 	test_demand(argc == 2);
 	test_begin(points + REPEAT_POINTS);
 	try_case(argv[1]);
+	if (idle)
+		try_replaced(argv[1]);
 	try_repeats();
 	return test_end();
 }

@@ -169,6 +169,17 @@ static inline bool broken_mod(struct workqueue_struct *wq,
 	__ret;								      \
 })
 
+#undef wait_event_interruptible
+#define wait_event_interruptible(head, condition)			      \
+({									      \
+	int __ret = 0;							      \
+	if (epf_broken & BROKEN_HASTY)					      \
+		__ret = -ERESTARTSYS;					      \
+	else if (!(condition))						      \
+		__ret = __wait_event_interruptible(head, condition);	      \
+	__ret;								      \
+})
+
 static inline void broken_kfree(const void *p)
 {
 	if (!(epf_broken & BROKEN_LEAK))

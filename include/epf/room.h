@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a filter of an owned kind counts so that it fails open in time: how much
+ * it has grown, and how much it may grow before its error reaches a limit. The
+ * numbers are computed in rooms.h when an epoch or a slice begins; an insertion
+ * adds, and compares.
+ *
+ * What grows:
+ *
+ *   ge, apbf  set bits of the slices that take keys
+ *   gebl      the sum over the blocks of the current epoch of the chance that a
+ *             key is found in the block
+ *   apbbf     the same sums, over the slices that take keys
+ *   tlbf      set bits of these, each as a share of its slice
+ *   dict      live cells, and pass marks as so many cells as a bucket stands for
+ *   chain     keys that set a bit in the current lanes of table 0
+ *
+ * A repeat changes nothing and adds nothing.
+ *
+ * A filter counts where its owner has given it a struct epf_room. It belongs to
+ * the filter and is read and written where that is.
+ */
+#ifndef EPF_ROOM_H
+#define EPF_ROOM_H
+
+#include "capacity.h"
+
+#define EPF_ROOM_PLACES 256u
+#define EPF_ROOM_TAKING 128u /* slices that take keys, at most */
+#define EPF_ROOM_DRAWS 20u
+
+/* Of the aged kinds; q56. */
+struct epf_room_row {
+	__u64 hit[EPF_ROOM_PLACES];	/* chance of a hit by age; of those that
+					 * take keys the root that it has for
+					 * each bit of a key */
+	__u64 ratio[EPF_ROOM_TAKING];	/* least size of those, by its own */
+	__u64 tail[EPF_ROOM_TAKING];	/* of k in a row, those from slice k on */
+	__u64 fixed;			/* runs among slices that take none */
+};
+
+/**
+ * struct epf_room - see above; zeroed but for @limit_q56
+ * @limit_q56: error that the filter may have
+ * @grown: since @most was computed
+ * @most: growth at which the error is at the limit
+ * @stale: @most is of an epoch or slice that is over
+ * @shift: the chance of a block is counted in units of 2^-(56 - @shift)
+ * @share: what each segment, slice, tag, or lane of a table holds
+ * @inverse: gebl: 2^63 / (B - i)
+ * @row: aged kinds: to work in
+ * @capacity: chain: error of an epoch of a table of the most lines
+ */
+struct epf_room {
+	__u64 limit_q56;
+	__u64 grown;
+	__u64 most;
+	__u32 stale;
+	__u32 shift;
+	__u64 share[EPF_ROOM_PLACES];
+	union {
+		__u64 inverse[EPF_ROOM_DRAWS];
+		struct epf_room_row row;
+		struct epf_capacity capacity;
+	};
+};
+
+/* May the error be at the limit? */
+EPF_FN bool epf_room_full(const struct epf_room *r)
+{
+	return r->grown >= r->most;
+}
+
+EPF_FN void epf_room_grow(struct epf_room *r, __u32 place, __u64 n)
+{
+	r->share[place] += n;
+	r->grown += n;
+}
+
+/* Place @place is empty, and becomes one that takes keys. */
+EPF_FN void epf_room_next(struct epf_room *r, __u32 place)
+{
+	r->share[place] = 0;
+	r->stale = 1;
+}
+
+/* What the limit leaves where an error of @other is there. */
+EPF_FN_BIG __u64 epf_room_rest(const struct epf_room *r, __u64 other)
+{
+	/* 1 - (1 - other) (1 - x) = limit */
+	return other >= r->limit_q56 ? 0 :
+	       epf_frac_q56(r->limit_q56 - other, EPF_Q56_ONE - other);
+}
+
+/* Growth may go on until place @place holds @to. */
+EPF_FN void epf_room_set(struct epf_room *r, __u32 place, __u64 to)
+{
+	r->grown = 0;
+	r->most = to > r->share[place] ? to - r->share[place] : 0;
+	r->stale = 0;
+}
+
+/* @q56 of @n, rounded down. */
+EPF_FN __u64 epf_room_part(__u64 q56, __u64 n)
+{
+	__u64 low, high = epf_mul(q56, n, &low);
+
+	return high << 8 | low >> 56;
+}
+
+/* Sums of the chances of @blocks blocks are below 2^56. */
+EPF_FN __u32 epf_room_shift(__u64 blocks)
+{
+	__u32 shift = 0;
+
+	while (blocks >> shift)
+		shift++;
+	return shift;
+}
+
+/* What @blocks blocks that all let every key pass add up to. */
+EPF_FN __u64 epf_room_blocks(const struct epf_room *r, __u64 blocks)
+{
+	return blocks << (56 - r->shift);
+}
+
+#endif /* EPF_ROOM_H */

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * epf/rooms.h: how far a filter of an owned kind may grow before it has to fail
+ * open. Each kind is filled as planned, then flooded with ten times the keys while
+ * nobody ends epochs, nor brings memory; what it errs is asked of it with random
+ * keys that it never held, at the moment when it is full.
+ */
+#include "../owned.h"
+#include "tap.h"
+
+#include <epf/image.h>
+#include <kinds/chain.h>
+#include <kinds/compare.h>
+#include <kinds/tlbf.h>
+
+#include <math.h>
+
+#define W 7000u
+#define SPAN 1000000000ULL /* ns; epf_compare() sizes for W keys in it */
+#define LIMIT .02
+#define FLOOD 10u
+#define FILTERS 32
+#define QUERIES 20000u
+
+/**
+ * struct subject - a filter that counts
+ * @kind: of it
+ * @epochs: that make the window
+ * @room: what it counts
+ * @paced, tlbf, chain: it
+ * @now_ns: its clock
+ * @sent: keys so far, of stream @seed
+ */
+struct subject {
+	__u32 kind;
+	__u32 epochs;
+	struct epf_room room;
+	struct owned paced;
+	struct epf_tlbf_owner tlbf;
+	struct epf_chain_owner chain;
+	__u64 now_ns;
+	__u64 sent;
+	__u64 seed;
+};
+
+/**
+ * struct plan - what is tried
+ * @name: of it
+ * @kind: enum epf_kind
+ * @adapt: makes another shape of what libepf plans
+ * @rate: of the flood, in planned ones
+ * @early: the least error when it is full, as a share of the limit; of dict a
+ *	bucket that overflows is 1 / 105
+ */
+struct plan {
+	const char *name;
+	__u32 kind;
+	void (*adapt)(struct epf_shape *s);
+	__u32 rate;
+	double early;
+};
+
+static void in_segments(struct epf_shape *s)
+{
+	s->ge.layout = EPF_GE_SEGMENTS;
+}
+
+/* The chance of a block is estimated: by so much it is full too early. */
+static void by_double_hashing(struct epf_shape *s)
+{
+	s->gebl.offsets = EPF_GEBL_DOUBLE;
+	s->gebl.block_bits = 256;
+	s->gebl.bits = 8;
+	s->gebl.epochs = 7;
+	s->gebl.blocks = 150;
+}
+
+static void of_small_blocks(struct epf_shape *s)
+{
+	s->gebl.block_bits = 64;
+	s->gebl.bits = 6;
+	s->gebl.epochs = 7;
+	s->gebl.blocks = 340;
+}
+
+static void of_four_bits(struct epf_shape *s)
+{
+	s->apbbf.block_bits = 256;
+	s->apbbf.bits = 4;
+	s->apbbf.k = 3;
+	s->apbbf.l = 14;
+	s->apbbf.blocks = 50;
+}
+
+static const struct plan plans[] = {
+	{ "ge", EPF_KIND_GE, NULL, FLOOD, .97 },
+	{ "ge, segments", EPF_KIND_GE, in_segments, FLOOD, .97 },
+	{ "gebl", EPF_KIND_GEBL, NULL, FLOOD, .95 },
+	{ "gebl, B=64", EPF_KIND_GEBL, of_small_blocks, FLOOD, .95 },
+	{ "gebl, double hashing", EPF_KIND_GEBL, by_double_hashing, FLOOD, .7 },
+	{ "apbf", EPF_KIND_APBF, NULL, FLOOD, .95 },
+	{ "apbbf", EPF_KIND_APBBF, NULL, FLOOD, .95 },
+	{ "apbbf, b=4", EPF_KIND_APBBF, of_four_bits, FLOOD, .95 },
+	{ "dict", EPF_KIND_DICT, NULL, FLOOD, .5 },
+	{ "tlbf", EPF_KIND_TLBF, NULL, FLOOD, .95 },
+	{ "chain", EPF_KIND_CHAIN, NULL, FLOOD, .95 },
+	{ "chain, slowly", EPF_KIND_CHAIN, NULL, 3, .95 },
+};
+#define PLANS (sizeof(plans) / sizeof(plans[0]))
+
+static void start_tlbf(struct subject *s, const struct epf_shape *shape)
+{
+	const struct epf_tlbf_shape own = epf_tlbf_shape_of(shape, SPAN);
+
+	if (epf_tlbf_open(&s->tlbf, &own, 0, 1))
+		abort();
+	epf_tlbf_count(&s->tlbf.f, &s->room);
+}
+
+static void start_chain(struct subject *s, const struct epf_shape *shape)
+{
+	static struct epf_capacity_work work;
+	const struct epf_chain_shape own = epf_chain_shape_of(shape, SPAN);
+
+	if (epf_chain_open(&s->chain, &own, 0, 1) ||
+	    epf_chain_count(&s->chain.f, &s->room, &work))
+		abort();
+}
+
+static void start(struct subject *s, const struct plan *p,
+		  const struct epf_compared *row, __u64 seed)
+{
+	struct epf_shape shape = row->shape;
+
+	if (p->adapt)
+		p->adapt(&shape);
+	memset(s, 0, sizeof(*s));
+	s->kind = p->kind;
+	s->seed = seed;
+	s->room.limit_q56 = epf_ppt_to_q56((__u64)(LIMIT * 1e12));
+	if (p->kind == EPF_KIND_TLBF) {
+		start_tlbf(s, &shape);
+	} else if (p->kind == EPF_KIND_CHAIN) {
+		start_chain(s, &shape);
+	} else {
+		if (!owned_init(&s->paced, p->kind, &shape))
+			abort();
+		owned_count(&s->paced, &s->room);
+	}
+	s->epochs = p->kind == EPF_KIND_TLBF || p->kind == EPF_KIND_CHAIN ?
+			    row->epochs : owned_epochs(p->kind, &shape);
+}
+
+static void stop(struct subject *s)
+{
+	if (s->kind == EPF_KIND_TLBF)
+		epf_tlbf_close(&s->tlbf);
+	else if (s->kind == EPF_KIND_CHAIN)
+		epf_chain_close(&s->chain);
+	else
+		owned_free(&s->paced);
+}
+
+/* What the owner does before the next key. */
+static void see(struct subject *s)
+{
+	if (s->kind == EPF_KIND_TLBF && s->room.stale)
+		epf_tlbf_set_room(&s->tlbf.f);
+	if (s->kind == EPF_KIND_CHAIN && s->room.stale)
+		epf_chain_set_room(&s->chain.f);
+	if (s->kind != EPF_KIND_TLBF && s->kind != EPF_KIND_CHAIN)
+		owned_see(&s->paced);
+}
+
+static void insert(struct subject *s, __u64 digest)
+{
+	if (s->kind == EPF_KIND_TLBF)
+		epf_tlbf_insert(&s->tlbf.f, digest, s->now_ns);
+	else if (s->kind == EPF_KIND_CHAIN)
+		epf_chain_insert(&s->chain.f, digest, s->now_ns);
+	else
+		owned_insert(&s->paced, digest);
+	see(s);
+}
+
+static bool test(const struct subject *s, __u64 digest)
+{
+	if (s->kind == EPF_KIND_TLBF)
+		return epf_tlbf_test(&s->tlbf.f, digest, s->now_ns);
+	if (s->kind == EPF_KIND_CHAIN)
+		return epf_chain_test(&s->chain.f, digest, s->now_ns);
+	return owned_test(&s->paced, digest);
+}
+
+/* The worker comes. */
+static void care(struct subject *s)
+{
+	if (s->kind == EPF_KIND_TLBF)
+		epf_tlbf_care(&s->tlbf, s->now_ns);
+	else if (s->kind == EPF_KIND_CHAIN)
+		epf_chain_care(&s->chain, s->now_ns);
+	see(s);
+}
+
+/* As planned: so many windows. Return: it was never full. */
+static bool settle(struct subject *s, __u32 windows)
+{
+	__u64 end = s->sent + windows * W, epoch = (W + s->epochs - 1) / s->epochs;
+	bool fits = true;
+
+	for (; s->sent < end; s->now_ns += SPAN / W) {
+		insert(s, epf_word(s->seed, (__u32)s->sent++));
+		care(s);
+		fits &= !epf_room_full(&s->room);
+		if (s->sent % epoch == 0)
+			owned_rotate(&s->paced);
+	}
+	return fits;
+}
+
+/* @rate times as fast, and no worker, until it is full, or @most keys have come.
+ * Return: keys.
+ */
+static __u64 flood(struct subject *s, __u32 rate, __u64 most)
+{
+	__u64 n;
+
+	for (n = 0; n < most && !epf_room_full(&s->room); n++) {
+		insert(s, epf_word(s->seed, (__u32)s->sent++));
+		s->now_ns += SPAN / W / rate;
+	}
+	return n;
+}
+
+static double measure(const struct subject *s)
+{
+	__u32 i, hits = 0;
+
+	for (i = 0; i < QUERIES; i++)
+		hits += test(s, epf_word(s->seed + 1000000, i));
+	return (double)hits / QUERIES;
+}
+
+/* Of many filters, each with keys of its own: mean, and six standard errors of
+ * it, so that by luck it is further off less than once in 10^8; seeds are fixed.
+ */
+struct brink {
+	double mean, margin;
+	__u64 least; /* keys of a flood */
+	bool settled, repeats, recovers;
+};
+
+static struct brink at_the_brink(const struct plan *p,
+				 const struct epf_compared *row)
+{
+	struct brink b = { .least = ~0ULL, .settled = true, .repeats = true,
+			   .recovers = true };
+	double rate, sum = 0, squares = 0;
+	static struct subject s;
+	__u64 i, n, grown;
+
+	for (i = 0; i < FILTERS; i++) {
+		start(&s, p, row, 100 + i);
+		b.settled &= settle(&s, 4);
+		n = flood(&s, p->rate, FLOOD * W);
+		b.least = n < b.least ? n : b.least;
+		stop(&s);
+		start(&s, p, row, 100 + i); /* again, but for the last key */
+		settle(&s, 4);
+		flood(&s, p->rate, n - 1);
+		rate = measure(&s);
+		sum += rate;
+		squares += rate * rate;
+		grown = s.room.grown;
+		for (n = 1; n < 300; n++)
+			insert(&s, epf_word(s.seed, (__u32)(s.sent - n)));
+		b.repeats &= s.room.grown == grown || s.kind == EPF_KIND_CHAIN ||
+			     s.kind == EPF_KIND_TLBF;
+		s.now_ns += 20 * SPAN;
+		settle(&s, 4);
+		b.recovers &= !epf_room_full(&s.room);
+		stop(&s);
+	}
+	b.mean = sum / FILTERS;
+	b.margin = 6 * sqrt(fmax(squares / FILTERS - b.mean * b.mean, 0) /
+			    FILTERS);
+	return b;
+}
+
+#define POINTS 4
+static void try_plan(const struct plan *p)
+{
+	struct epf_compare_req req = { W, LIMIT / 2, 0 };
+	struct epf_compared row;
+	struct brink b;
+
+	if (epf_compare_kind(p->kind, &req, &row))
+		abort();
+	b = at_the_brink(p, &row);
+	tap_ok(b.settled, "%s: never full at the planned rate", p->name);
+	tap_ok(b.mean - b.margin <= LIMIT, "%s: full, the error is %.5f +- %.5f",
+	       p->name, b.mean, b.margin);
+	tap_ok(b.mean + b.margin >= p->early * LIMIT && b.least < FLOOD * W,
+	       "%s: and not much less, after %llu keys at the least", p->name,
+	       b.least);
+	tap_ok(b.repeats && b.recovers,
+	       "%s: repeats do not fill it, and it recovers", p->name);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < PLANS; i++)
+		nr += argc < 2 || strstr(plans[i].name, argv[1]) == plans[i].name;
+	tap_plan(POINTS * nr);
+	for (i = 0; i < PLANS; i++)
+		if (argc < 2 || strstr(plans[i].name, argv[1]) == plans[i].name)
+			try_plan(&plans[i]);
+	return tap_end();
+}
