@@ -82,23 +82,12 @@ bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 	return READ_ONCE(t->pinned) && now_ns < READ_ONCE(t->pin_until_ns);
 }
 
-/* The next count above @sum at which an inserter has to look up, where @left keys
- * more may be told. CPUs keep t->kept insertions at most; where that is too near
- * they keep none.
- */
 static u64 next_trigger(const struct epf_table *t, u64 sum, u64 left)
 {
-	u64 more = t->step; /* before it is added: @left may be "no limit" */
-	u64 next;
+	const struct epf_pace pace = { t->step, t->kept, t->near_at,
+				       t->full_at };
 
-	if (left)
-		more = min(more, left > t->kept ? left - t->kept : left);
-	next = sum + more;
-	if (sum < t->full_at)
-		next = min(next, t->full_at);
-	if (sum < t->near_at)
-		next = min(next, t->near_at);
-	return min(next, EPF_COUNT_MASK);
+	return epf_next_look(&pace, sum, left);
 }
 
 /**

@@ -155,6 +155,7 @@ struct epf_estimates {
  * @told_flips: those that the worker has told; worker's
  * @scanned_lines: lines scanned; @lock
  * @estimated_epoch: epoch of @est; written under @lock
+ * @estimated_ns: when that was; likewise
  * @pinned: a snapshot holds rotation; @lock
  * @pins: of them, since ever; @lock. That of the snapshot which holds it now
  * @pin_until_ns: until then at most; @lock
@@ -213,6 +214,7 @@ struct epf_table {
 	u64 told_flips;
 	u64 scanned_lines;
 	u64 estimated_epoch;
+	u64 estimated_ns;
 	bool pinned;
 	u64 pins;
 	u64 pin_until_ns;

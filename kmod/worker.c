@@ -19,6 +19,11 @@
 #define SCAN_LINES 64u
 /* Lines of each part sampled between two chances to be preempted. */
 #define SAMPLE_LINES 128u
+/* While a rotation is late the worker comes with each tick, to ask for the grace
+ * period: an estimate is good for so long then. Nothing waits for it that the
+ * inserters' own count does not see.
+ */
+#define ESTIMATE_NS (10 * NSEC_PER_MSEC)
 
 /* Scan the chunk that is due. Rotation is held off for SCAN_LINES at a time;
  * that it comes between these is no harm, each line is still visited.
@@ -104,7 +109,15 @@ static void store_estimates(struct epf_table *t, u64 e,
 		t->est.lane_fill[begun & 7] = 0;
 		t->est.lane_fpr[begun & 7] = 0;
 	}
+	t->estimated_ns = ktime_get_ns();
 	WRITE_ONCE(t->estimated_epoch, e);
+}
+
+/* Is the last estimate good enough for a filter of lanes that waits? */
+static bool estimate_can_wait(const struct epf_table *t)
+{
+	return !t->owned && t->limited && epf_table_late(t) &&
+	       ktime_get_ns() - t->estimated_ns < ESTIMATE_NS;
 }
 
 static void notify(struct epf_table *t, __poll_t events)
@@ -155,6 +168,7 @@ void epf_table_work(struct work_struct *work)
 {
 	struct epf_table *t = container_of(to_delayed_work(work),
 					   struct epf_table, work);
+	bool put_off = false;
 
 	if (t->owned)
 		epf_owned_work(t);
@@ -162,10 +176,18 @@ void epf_table_work(struct work_struct *work)
 		scan(t);
 	if (READ_ONCE(t->retired))
 		return;
-	if (!epf_is_fluid(t) || !epf_fluid_still(t))
-		epf_table_estimate(t);
-	if (epf_is_fluid(t))
+	if (epf_is_fluid(t)) {
+		if (!epf_fluid_still(t))
+			epf_table_estimate(t);
 		epf_fluid_done(t);
+	} else {
+		put_off = estimate_can_wait(t);
+		if (!put_off)
+			epf_table_estimate(t);
+	}
 	if (!t->owned && epf_table_late(t))
 		epf_table_try_rotate(t);
+	if (put_off) /* unless that brings the worker before */
+		queue_delayed_work(epf_wq, &t->work,
+				   nsecs_to_jiffies(ESTIMATE_NS) + 1);
 }

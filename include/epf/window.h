@@ -226,6 +226,45 @@ EPF_FN __u64 epf_count_add(struct epf_state *s, __u64 e, __u64 n)
 }
 
 /**
+ * struct epf_pace - when an inserter has to look up from its work
+ * @step: insertions after which it does in any case, 1 and up
+ * @kept: that are not in the count yet, at the most
+ * @near_at: count from which on nobody keeps any
+ * @full_at: count that ends the epoch; beyond all counts where none does
+ */
+struct epf_pace {
+	__u64 step;
+	__u64 kept;
+	__u64 near_at;
+	__u64 full_at;
+};
+
+/**
+ * epf_next_look() - at which count it has to
+ * @p: pace
+ * @sum: the count, at most EPF_INSERTS_MAX
+ * @left: keys that may come before the filter opens, or ~0: it does not by count.
+ *	Those that are kept come out of it; where they are too many nobody keeps any
+ *
+ * Return: above @sum, if that is below EPF_COUNT_MASK, and at most that.
+ */
+EPF_FN __u64 epf_next_look(const struct epf_pace *p, __u64 sum, __u64 left)
+{
+	__u64 more = p->step; /* before it is added: @left may be ~0 */
+	__u64 least = left > p->kept ? left - p->kept : left;
+	__u64 next;
+
+	if (left && least < more)
+		more = least;
+	next = more < EPF_COUNT_MASK - sum ? sum + more : EPF_COUNT_MASK;
+	if (sum < p->full_at && p->full_at < next)
+		next = p->full_at;
+	if (sum < p->near_at && p->near_at < next)
+		next = p->near_at;
+	return next;
+}
+
+/**
  * epf_pending_add() - one more insertion among those that one CPU keeps
  * @pending: what it keeps: the low 32 bits of an epoch above a number
  * @e: the epoch that holds the insertion

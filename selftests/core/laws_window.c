@@ -327,13 +327,63 @@ static void pending(void)
 	tap_ok(good, "counts: what a CPU keeps is flushed, or dropped with its epoch");
 }
 
+static const char *look_broken(const struct epf_pace *p, __u64 sum, __u64 left)
+{
+	__u64 next = epf_next_look(p, sum, left);
+
+	if ((next <= sum && sum < EPF_COUNT_MASK) || next > EPF_COUNT_MASK)
+		return "it is not ahead";
+	if (next - sum > p->step)
+		return "it is more than a step ahead";
+	if (left && next - sum > left)
+		return "the filter is full before";
+	if (left > p->kept && next - sum > left - p->kept)
+		return "with what is kept the filter is full before";
+	if (sum < p->full_at && next > p->full_at)
+		return "the epoch is over before";
+	if (sum < p->near_at && next > p->near_at)
+		return "the epoch is nearly over before";
+	if (left == ~0ULL && p->kept < EPF_COUNT_MASK &&
+	    p->step < EPF_COUNT_MASK && p->full_at > EPF_INSERTS_MAX && !p->near_at &&
+	    next != (p->step < EPF_COUNT_MASK - sum ? sum + p->step :
+						      EPF_COUNT_MASK))
+		return "without a limit it is not a step ahead";
+	return NULL;
+}
+
+/* All that numbers can be at their ends. */
+static void next_look(void)
+{
+	static const __u64 ends[] = {
+		0, 1, 2, 63, 64, 65, 1000, EPF_INSERTS_MAX - 1, EPF_INSERTS_MAX,
+		EPF_INSERTS_MAX + 1, ~0ULL - 64, ~0ULL - 1, ~0ULL,
+	};
+	const __u32 n = sizeof(ends) / sizeof(ends[0]);
+	const char *broken = NULL;
+	__u32 i, all = n * n * n * n * n;
+
+	for (i = 0; i < all && !broken; i++) {
+		struct epf_pace p = { ends[i % n], ends[i / n % n],
+				      ends[i / n / n % n],
+				      ends[i / n / n / n % n] };
+		__u32 s;
+
+		for (s = 0; s < 9 && !broken && p.step; s++)
+			broken = look_broken(&p, ends[s],
+					     ends[i / n / n / n / n]);
+	}
+	tap_ok(!broken, "counts: when an inserter looks up%s%s",
+	       broken ? ": " : "", broken ? broken : "");
+}
+
 int main(void)
 {
-	tap_plan(SHAPES + 8 + 6 + 2);
+	tap_plan(SHAPES + 8 + 6 + 3);
 	every_phase();
 	every_mode();
 	tag_wrap();
 	late_flush();
 	pending();
+	next_look();
 	return tap_end();
 }

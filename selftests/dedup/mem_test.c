@@ -6,6 +6,7 @@
 #include "../core/tap.h"
 #include "epf.h"
 
+#include <epf/capacity.h>
 #include <epf/window.h>
 
 #include <errno.h>
@@ -259,6 +260,50 @@ static void saturate(void)
 	epf_mem_free(mem);
 }
 
+/* Keys that a lane of an empty filter may take. */
+static __u64 room_of(const struct epf_params *p)
+{
+	static struct epf_capacity_work work;
+	__u64 none[EPF_LIVE_EPOCHS] = { 0 };
+	struct epf_capacity c;
+	struct epf_geom g;
+
+	if (epf_geom_init(&g, p->nr_lines, p->lines_per_key, p->bits_per_key))
+		abort();
+	epf_capacity_init(&c, &g, epf_ppt_to_q56(p->limit_ppt), &work);
+	return epf_capacity_room(&c, none);
+}
+
+/* It opens at the very key, long before it would sample again. */
+static void open_by_count(void)
+{
+	struct epf_params p = params(EPF_MODE_TIME, EPF_REFRESH, 0, 7000);
+	__u64 i, keys = 0, late = 0;
+	struct epf_info info;
+	struct epf_mem *mem;
+	int err, verdict = 0;
+
+	p.nr_lines = 1024;
+	p.lines_per_key = 1;
+	p.bits_per_key = 12;
+	p.budget_ppt = p.limit_ppt = EPF_RATE_ONE / 300;
+	mem = epf_mem_new(&p, NULL, 0, &err);
+	for (i = 0; i < 20000; i++) {
+		verdict = epf_mem_test_and_insert(
+			mem, epf_mem_digest(mem, &i, 8), 1);
+		epf_mem_info(mem, 1, &info);
+		if (info.flags & EPF_INFO_SATURATED)
+			late += verdict > 0;
+		else
+			keys += verdict != EPF_PRESENT;
+	}
+	tap_ok(keys + 1 == room_of(&p), "open by count at key %llu, room %llu",
+	       keys + 1, room_of(&p));
+	tap_ok(!late && info.flags & EPF_INFO_SATURATED && verdict <= 0,
+	       "then nothing is present, at ten times the keys");
+	epf_mem_free(mem);
+}
+
 /* First-seen: what is told absent is inserted, for saturation too. */
 static void saturate_first_seen(void)
 {
@@ -335,7 +380,7 @@ int main(void)
 	static const __u64 windows[] = { 1, 7, 50, 1000 };
 	__u32 i, first, hand;
 
-	tap_plan(4 * 2 * 2 * 4 * 2 + 4 + 13);
+	tap_plan(4 * 2 * 2 * 4 * 2 + 4 + 15);
 	for (i = 0; i < 4 * 2 * 2; i++) {
 		__u64 w = windows[i / 4], t = 1000 * w + i;
 
@@ -347,6 +392,7 @@ int main(void)
 		follow("both", params(EPF_MODE_BOTH, first, w, t), hand);
 	}
 	saturate();
+	open_by_count();
 	saturate_first_seen();
 	refuse();
 	return tap_end();
