@@ -550,4 +550,11 @@ MODULE_PARM_DESC(torture, "write: run so many steps on each CPU; read: what came
 unsigned int epf_broken;
 module_param_named(broken, epf_broken, uint, 0600);
 MODULE_PARM_DESC(broken, "protections taken out, BROKEN_*");
+atomic_t broken_inside;
+unsigned int broken_most;
+unsigned long broken_holds;
+module_param_named(most_inside, broken_most, uint, 0600);
+MODULE_PARM_DESC(most_inside, "processes at the lock of a table at a time, the most");
+module_param_named(holds, broken_holds, ulong, 0400);
+MODULE_PARM_DESC(holds, "times that one had it");
 #endif

@@ -3,7 +3,7 @@
 #
 # The error promise (promise.c) with a module whose grace periods never end, and
 # with one to which no worker comes: that of the torture, from which both may be
-# taken out. In a VM only; leaves the module loaded that is to be tested.
+# taken out. It counts, too, who holds the lock of a table (turns.c). In a VM only; leaves the module loaded that is to be tested.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
@@ -25,12 +25,21 @@ promise() {
 	return $status
 }
 
-ktap_plan 4
+turns() {
+	"$built/turns" > "$ktap_log.out" 2>&1
+	status=$?
+	ktap_diag "$(cat "$ktap_log.out")"
+	rm -f "$ktap_log.out"
+	return $status
+}
+
+ktap_plan 5
 rmmod epochfilter 2> /dev/null
 ktap_check 'a module in which all can be held up' insmod "$broken"
 ktap_check 'a grace period that never ends' promise 2560
 ktap_check 'a worker that never comes' promise 3072
 ktap_check 'ten times the planned rate' promise 2048
+ktap_check 'batches take turns at the lock of packets' turns
 rmmod epochfilter
 insmod "$ko"
 ktap_finish

@@ -153,6 +153,60 @@ static inline bool broken_mod(struct workqueue_struct *wq,
 	       mod_delayed_work(wq, work, delay);
 }
 
+/* Processes that hold the lock of a table or spin for it, and how often they have
+ * had it; the worker apart.
+ */
+extern atomic_t broken_inside;
+extern unsigned int broken_most;
+extern unsigned long broken_holds;
+
+static inline bool broken_is_caller(void)
+{
+	return in_task() && current->mm;
+}
+
+static inline void broken_enter(void)
+{
+	unsigned int inside;
+
+	if (!broken_is_caller())
+		return;
+	inside = atomic_inc_return(&broken_inside);
+	if (inside > READ_ONCE(broken_most))
+		WRITE_ONCE(broken_most, inside);
+}
+
+static inline void broken_lock(raw_spinlock_t *lock)
+{
+	broken_enter();
+	raw_spin_lock(lock);
+}
+
+static inline bool broken_trylock(raw_spinlock_t *lock)
+{
+	if (!raw_spin_trylock(lock))
+		return false;
+	broken_enter();
+	return true;
+}
+
+/* Counted before, as whoever comes next may be on its way at once. */
+static inline void broken_unlock(raw_spinlock_t *lock)
+{
+	if (broken_is_caller()) {
+		broken_holds++;
+		atomic_dec(&broken_inside);
+	}
+	raw_spin_unlock(lock);
+}
+
+#undef raw_spin_lock
+#undef raw_spin_trylock
+#undef raw_spin_unlock
+#define raw_spin_lock(lock) broken_lock(lock)
+#define raw_spin_trylock(lock) broken_trylock(lock)
+#define raw_spin_unlock(lock) broken_unlock(lock)
+
 #define queue_delayed_work(wq, work, delay) broken_queue(wq, work, delay)
 #define mod_delayed_work(wq, work, delay) broken_mod(wq, work, delay)
 
