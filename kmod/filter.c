@@ -370,24 +370,31 @@ u32 epf_filter_list(u32 *ids, u32 room)
 	return nr;
 }
 
-/* With @registry held: let @t be the table of @f. */
-static void install(struct epf_filter *f, struct epf_table *t)
+/* With @registry held: let @t be the table of @f in place of @old.
+ *
+ * The journal of @old ends first, so that a reader of it that looks for an
+ * insertion into @t sees that the journal is over. The lock keeps a new journal of
+ * @old from beginning in between. Case of selftests/explore: swap-late.
+ */
+static void install(struct epf_filter *f, struct epf_table *t,
+		    struct epf_table *old)
 {
+	epf_table_lock(old);
+	epf_journal_over_locked(old);
 	WRITE_ONCE(t->owner_id, f->id);
 	rcu_assign_pointer(t->owner, f);
 	rcu_assign_pointer(f->table, t);
+	epf_table_unlock(old);
 }
 
 static int swap_locked(struct epf_filter *a, struct epf_filter *b)
 {
-	struct epf_table *t = table_locked(a);
+	struct epf_table *t = table_locked(a), *u = table_locked(b);
 
 	if (a == b)
 		return -EINVAL;
-	install(a, table_locked(b));
-	install(b, t);
-	epf_journal_over(t);
-	epf_journal_over(table_locked(a));
+	install(a, u, t);
+	install(b, t, u);
 	wake_up_interruptible_poll(&a->wait, EPOLLIN | EPOLLPRI);
 	wake_up_interruptible_poll(&b->wait, EPOLLIN | EPOLLPRI);
 	return 0;
@@ -448,7 +455,7 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
 		if (old->window.align_ns && !t->owned)
 			epf_window_align(&t->window); /* in mode time */
 		epf_table_start(t, f, f->id);
-		install(f, t);
+		install(f, t, old);
 	}
 	mutex_unlock(&registry);
 	if (err)

@@ -204,15 +204,24 @@ static int attach(struct epf_table *t, struct epf_journal *j)
 	return err;
 }
 
-static void detach_locked(struct epf_table *t)
+/**
+ * epf_journal_over_locked() - as epf_journal_over()
+ * @t: table, locked
+ *
+ * An insertion that finds no journal may return before this does; whoever looks
+ * for it in the journal after that must see that it is over. So @over comes
+ * first. Case of selftests/explore: end-late.
+ */
+void epf_journal_over_locked(struct epf_table *t)
 {
 	struct epf_journal *j = journal_locked(t);
 
 	if (!j)
 		return;
+	epf_store_release(&head_of(j)->over, 1);
+	smp_wmb(); /* pairs with whatever tells that an insertion has returned */
 	RCU_INIT_POINTER(t->journal, NULL);
 	WRITE_ONCE(t->plain, t->lanes.geom.parts == 1);
-	epf_store_release(&head_of(j)->over, 1);
 }
 
 /**
@@ -251,7 +260,7 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 void epf_journal_over(struct epf_table *t)
 {
 	epf_table_lock(t);
-	detach_locked(t);
+	epf_journal_over_locked(t);
 	epf_table_unlock(t);
 }
 
@@ -267,7 +276,7 @@ void epf_journal_stop(struct epf_journal *j)
 
 	epf_table_lock(t);
 	if (journal_locked(t) == j)
-		detach_locked(t);
+		epf_journal_over_locked(t);
 	epf_table_unlock(t);
 }
 

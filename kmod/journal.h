@@ -11,7 +11,8 @@
  *                  that has not seen it.
  *   table.plain    Likewise, and a hint only: packet paths that see an old value
  *                  are of sections that began before.
- *   head->over     Written once, read by user space.
+ *   head->over     Written once, before table.journal is cleared and before the
+ *                  filter has another table; read by user space.
  */
 #ifndef EPF_KMOD_JOURNAL_H
 #define EPF_KMOD_JOURNAL_H
@@ -46,6 +47,7 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 void epf_journal_stop(struct epf_journal *j);
 void epf_journal_end(struct epf_journal *j);
 void epf_journal_over(struct epf_table *t);
+void epf_journal_over_locked(struct epf_table *t);
 void epf_journal_rotated(struct epf_table *t, u64 now_ns);
 u64 epf_journal_serial(struct epf_table *t);
 u64 epf_journal_bytes(const struct epf_journal *j);

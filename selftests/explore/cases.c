@@ -38,12 +38,18 @@
 #define PUT(key, n) { ACT_PUT, key, n, 0, 0 }
 #define FOLLOW(n, await) { ACT_FOLLOW, 0, n, 0, await }
 
+#define MIRROR(n, await) { ACT_MIRROR, 0, n, 0, await }
+#define MIRROR_NEW(n, await) { ACT_MIRROR_NEW, 0, n, 0, await }
+#define ESTIMATE { ACT_ESTIMATE, 0, 0, 0, 0 }
+
 #define SCENE(name, grace, full, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr, 0, 0 }
+	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr, 0, 0, 0 }
 #define LINE(name, epoch, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, epoch, 0 }
+	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, epoch, 0, 0 }
 #define RING(name, slots, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, 0, slots }
+	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, 0, slots, 0 }
+#define KEPT(name, grace, slots, nr, ...) \
+	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, slots }
 #define SWEPT 255     /* a line of kind elastic, at the end of this epoch */
 #define NOT_SWEPT 300 /* nor soon */
 
@@ -157,6 +163,24 @@ const struct case_scene case_scenes[] = {
 	{ "ring-three", RING("journal: 3 writers in one slot, reader", 1, 4,
 		PUT(0, 1), PUT(1, 1), PUT(2, 1), FOLLOW(2, A | B | C)),
 	  1, EMPTY, 1, 3 },
+	{ "mirror", KEPT("mirror: inserter, rotation, reader", false, 2, 3,
+		FILTER_INSERT(0, 0), ROTATE(1), MIRROR(2, A | B)),
+	  1, EMPTY | STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "mirror-two", KEPT("mirror: 2 inserters, rotation, reader", false, 2,
+		4, FILTER_INSERT(0, 0), FILTER_INSERT(1, 0), ROTATE(1),
+		MIRROR(3, A | B | C)), 1, STALE, 2, 3 },
+	{ "mirror-begin", KEPT("mirror: a journal begins, inserter, rotation",
+		true, 2, 3, FILTER_INSERT(0, 0), ROTATE(1),
+		MIRROR_NEW(2, A | B)), 1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "mirror-swap", KEPT("mirror: inserter, a swap ends the journal, reader",
+		false, 2, 3, FILTER_INSERT(0, 0), SWAP, MIRROR(1, A)),
+	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+	{ "mirror-swap-begin", KEPT("mirror: inserter, swap, a journal begins",
+		true, 2, 3, FILTER_INSERT(0, 0), SWAP, MIRROR_NEW(1, A)),
+	  1, EMPTY, SEARCH_ALL, SEARCH_ALL },
+	{ "estimate", SCENE("estimate, inserter, 2 rotations", false, 0, 3,
+		ESTIMATE, INSERT(0), ROTATE(2)),
+	  1, ANY, SEARCH_ALL, SEARCH_ALL },
 };
 const int case_nr_scenes = sizeof(case_scenes) / sizeof(case_scenes[0]);
 
@@ -270,6 +294,36 @@ const struct case_variant case_variants[] = {
 	  MC_RLX_CLAIM, "ring-lap", FATE_NONE },
 	{ "lost-order", "journal: a relaxed addition of what is lost (J4)",
 	  MC_RLX_LOST, "ring-lap", FATE_WEAK },
+	{ "mirror-late", "mirror: positions noted after the copy",
+	  MC_MIRROR_LATE, "mirror", FATE_SC },
+	{ "mirror-one", "mirror: a record applied to the lane of its epoch only",
+	  MC_MIRROR_ONE, "mirror", FATE_SC },
+	{ "mirror-quiet", "mirror: rotations without a record",
+	  MC_ROTATE_QUIET, "mirror", FATE_SC },
+	{ "mirror-now", "mirror: no grace period before the copy",
+	  MC_JOURNAL_NOW, "mirror-begin", FATE_SC },
+	{ "mirror-lines-order", "mirror: a relaxed addition that reserves (J3)",
+	  MC_RLX_NEXT, "mirror", FATE_WEAK },
+	{ "swap-late", "swap: the journal ends after the filter has its table",
+	  MC_SWAP_LATE, "mirror-swap", FATE_SC },
+	{ "swap-loose", "swap: a journal may begin between its end and the swap",
+	  MC_SWAP_LOOSE, "mirror-swap-begin", FATE_SC },
+	{ "end-late", "swap: the reader is told after insertions find no journal",
+	  MC_END_LATE, "mirror-swap", FATE_SC },
+	{ "end-order", "swap: the journal taken away by a relaxed store",
+	  MC_RLX_END, "mirror-swap", FATE_WEAK },
+	{ "swap-order", "swap: the other table published by a relaxed store",
+	  MC_RLX_TABLE, "mirror-swap", FATE_WEAK },
+	{ "estimate-keep", "estimate: stored for lanes that began meanwhile, too",
+	  MC_ESTIMATE_KEEP, "estimate", FATE_SC },
+	{ "estimate-late", "estimate: the epoch loaded after the sample",
+	  MC_ESTIMATE_LATE, "estimate", FATE_SC },
+	{ "estimate-loose", "estimate: stored without the lock",
+	  MC_ESTIMATE_LOOSE, "estimate", FATE_SC },
+	{ "estimate-off", "estimate: that of the current epoch dropped, too",
+	  MC_ESTIMATE_OFF, "estimate", FATE_SC },
+	{ "estimate-rotate", "estimate: a rotation leaves it as it is",
+	  MC_ESTIMATE_ROTATE, "estimate", FATE_SC },
 };
 const int case_nr_variants =
 	sizeof(case_variants) / sizeof(case_variants[0]);

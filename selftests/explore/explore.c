@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The protocols of epf/lanes.h and epf/window.h, and of the line lock of
- * epf/elastic.h, under every interleaving of small cases, with sequential
+ * The protocols of epf/lanes.h and epf/window.h, of the line lock of
+ * epf/elastic.h, of the ring of epf/journal.h and its reader, and of the worker's
+ * estimate, under every interleaving of small cases, with sequential
  * consistency and with a weak memory model; and the same with each protection
  * taken out, which some case must notice.
  *
@@ -55,8 +56,9 @@ static const char *say_parts(const struct case_scene *c, int parts)
 
 	if (c->scene.elastic)
 		snprintf(text, sizeof(text), "%d bytes", 64 * parts);
-	else if (c->scene.journal)
-		snprintf(text, sizeof(text), "slots=%d", c->scene.journal);
+	else if (c->scene.journal || c->scene.mirror)
+		snprintf(text, sizeof(text), "slots=%d",
+			 c->scene.journal + c->scene.mirror);
 	else
 		snprintf(text, sizeof(text), "L=%d", parts);
 	return text;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What every execution on lanes has to keep. elastic_laws.c has those of kind
- * elastic, journal.c those of a journal.
+ * elastic, journal.c those of a journal, mirror.h those of its reader, worker.h
+ * those of the estimate.
  *
  *   window     Not after the end of an insert that returns e there is a moment
  *              at which e is current and the key is in all lanes of e;
@@ -23,7 +24,9 @@
 #include "laws.h"
 #include "elastic.h"
 #include "journal.h"
+#include "mirror.h"
 #include "scene.h"
+#include "worker.h"
 
 /* The first one is told. */
 void law_broken(const char *law)
@@ -262,6 +265,13 @@ void law_note(int t, const struct mc_op *op)
 	case MC_INSERTED:
 		mc.ghost.active[op->key]--;
 		break;
+	case MC_MIRRORED:
+		mirror_note(op);
+		return;
+	case MC_ESTIMATED:
+	case MC_EMPTIED:
+		worker_note(op);
+		return;
 	}
 	if (op->old)
 		epoch_holds(t, op);

@@ -106,6 +106,21 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_GET (1ULL << 47)	   /* the loads of a record's words */
 #define MC_RLX_GET_SEQ (1ULL << 48) /* the first load of seq */
 #define MC_RLX_LOST (1ULL << 49)   /* the addition of what is lost */
+/* Likewise of a mirror, of the end of its journal, ... */
+#define MC_MIRROR_LATE (1ULL << 50) /* positions are noted after the copy */
+#define MC_MIRROR_ONE (1ULL << 51) /* a record changes the lane of its epoch only */
+#define MC_ROTATE_QUIET (1ULL << 52) /* rotations have no record */
+#define MC_JOURNAL_NOW (1ULL << 53) /* no grace period before the copy */
+#define MC_SWAP_LATE (1ULL << 54)  /* over after the filter has another table */
+#define MC_END_LATE (1ULL << 55)   /* over after insertions find no journal */
+#define MC_RLX_END (1ULL << 56)	   /* the store that takes the journal away */
+#define MC_SWAP_LOOSE (1ULL << 62) /* a journal may begin before the swap */
+/* ... and of the worker's estimate. */
+#define MC_ESTIMATE_KEEP (1ULL << 57) /* of lanes that began meanwhile, too */
+#define MC_ESTIMATE_LATE (1ULL << 58) /* the epoch is loaded after the sample */
+#define MC_ESTIMATE_LOOSE (1ULL << 59) /* it is stored without the lock */
+#define MC_ESTIMATE_OFF (1ULL << 60) /* that of the current epoch is dropped */
+#define MC_ESTIMATE_ROTATE (1ULL << 61) /* a rotation leaves it as it is */
 
 enum mc_kind {
 	MC_LOAD, MC_ACQUIRE, MC_ORDERED, MC_STORE, MC_OR, MC_ADD, MC_CAS,
@@ -124,6 +139,8 @@ enum mc_note {
 	MC_SIGHTED,  /* verdict, epoch */
 	MC_TESTED,   /* verdict */
 	MC_ENDS,     /* the epoch, which counted enough insertions */
+	MC_MIRRORED, /* mirror.c */
+	MC_ESTIMATED, MC_EMPTIED, /* worker.c */
 };
 
 /**
@@ -169,6 +186,8 @@ struct mc_journal {
 	struct epf_journal_shard shard;
 	struct epf_journal_record record[2];
 	__u64 line;
+	__u64 kept; /* insertions find it */
+	__u64 over; /* its reader is told so */
 };
 
 struct mc_world {
@@ -258,6 +277,7 @@ struct mc_done {
  * @inserts: operations that are over, by the epoch that holds them
  * @start: as in struct mc_done, of each thread's latest operation
  * @active: operations on each key under way
+ * @estimate: set bits stored for each lane
  * @nr_done: operations
  * @done: in the order of their ends
  */
@@ -266,6 +286,7 @@ struct mc_ghost {
 	__u8 inserts[MC_EPOCHS];
 	__u8 start[MC_THREADS];
 	__u8 active[MC_KEYS];
+	__u8 estimate[EPF_LANES];
 	__u8 nr_done;
 	struct mc_done done[MC_DONE];
 };

@@ -6,11 +6,13 @@
 #include "scene.h"
 #include "elastic.h"
 #include "journal.h"
+#include "mirror.h"
+#include "worker.h"
 
 static struct mc_table *const tables = mc_world.table;
 
 /* Lines are next to one another: those of one key. */
-static struct epf_lanes lanes_of(int table)
+struct epf_lanes scene_lanes(int table)
 {
 	struct epf_lanes f = { tables[table].line, &tables[table].state.epoch,
 			       { 1, mc.scene->parts, 2, 0 } };
@@ -23,17 +25,22 @@ __u64 scene_mask(int key)
 	return 3ULL << 4 * key;
 }
 
-static struct epf_probe probe_of(int table, int key)
+struct epf_probe scene_probe(struct epf_line *line, int key)
 {
 	struct epf_probe p;
 	__u32 j;
 
 	p.parts = mc.scene->parts;
 	for (j = 0; j < p.parts; j++) {
-		p.line[j] = &tables[table].line[j];
+		p.line[j] = &line[j];
 		p.mask[j] = scene_mask(key);
 	}
 	return p;
+}
+
+static struct epf_probe probe_of(int table, int key)
+{
+	return scene_probe(tables[table].line, key);
 }
 
 int scene_threads(const struct mc_scene *s)
@@ -77,7 +84,7 @@ bool scene_after(const struct mc_scene *s, int t, int earlier)
 
 static void old_key(int table)
 {
-	struct epf_lanes f = lanes_of(table);
+	struct epf_lanes f = scene_lanes(table);
 	struct epf_probe p = probe_of(table, SCENE_OLD);
 
 	epf_insert(&f, &p);
@@ -97,9 +104,24 @@ static void set_up_table(int table, enum scene_before before)
 		old_key(table);
 }
 
-static bool swaps(const struct mc_scene *s)
+static bool has(const struct mc_scene *s, enum scene_act act)
 {
-	return s->role[0].act == ACT_SWAP;
+	int t;
+
+	for (t = 0; t < s->threads; t++)
+		if (s->role[t].act == act)
+			return true;
+	return false;
+}
+
+bool scene_swaps(const struct mc_scene *s)
+{
+	return has(s, ACT_SWAP);
+}
+
+bool scene_estimates(const struct mc_scene *s)
+{
+	return has(s, ACT_ESTIMATE);
 }
 
 /**
@@ -123,21 +145,23 @@ void scene_set_up(const struct mc_scene *s)
 		journal_set_up(s);
 	else
 		set_up_table(0, s->before);
-	if (swaps(s))
+	if (scene_swaps(s))
 		set_up_table(1, s->before);
+	if (s->mirror)
+		mirror_set_up(s);
 	mc_world.handle[1] = 1;
 	mc.first = mc_world;
 }
 
 /* ---- sections and rotation: kmod/table.h, kmod/rotate.c ---- */
 
-static void enter(void)
+void scene_enter(void)
 {
 	if (mc.scene->grace)
 		mc_do(MC_ENTER, 0);
 }
 
-static void leave(void)
+void scene_leave(void)
 {
 	if (mc.scene->grace)
 		mc_do(MC_LEAVE, 0);
@@ -166,7 +190,7 @@ static void rotate_waiting(int table)
 	rotate(table);
 }
 
-static bool lock(bool waiting)
+bool scene_lock(bool waiting)
 {
 	__u64 e = mc_do(waiting ? MC_LOCK : MC_TRYLOCK, 0);
 
@@ -177,21 +201,29 @@ static bool lock(bool waiting)
 
 /* ---- operations ---- */
 
-static __u64 insert(int table, int key)
+__u64 scene_insert(int table, int key, __u64 *lanes)
 {
-	struct epf_lanes f = lanes_of(table);
+	struct epf_lanes f = scene_lanes(table);
 	struct epf_probe p = probe_of(table, key);
+	bool grew = false;
 	__u64 e;
 
 	mc_note(MC_STARTS, key, table, 0, 0);
-	e = epf_insert(&f, &p);
+	e = epf_insert_into(&f, &p, lanes, &grew);
 	mc_note(MC_INSERTED, key, table, 0, e);
 	return e;
 }
 
+static __u64 insert(int table, int key)
+{
+	__u64 lanes = 0;
+
+	return scene_insert(table, key, &lanes);
+}
+
 static void sight(int table, int key, bool first_seen)
 {
-	struct epf_lanes f = lanes_of(table);
+	struct epf_lanes f = scene_lanes(table);
 	struct epf_probe p = probe_of(table, key);
 	int verdict;
 	__u64 e;
@@ -203,7 +235,7 @@ static void sight(int table, int key, bool first_seen)
 
 static void test(int table, int key)
 {
-	struct epf_lanes f = lanes_of(table);
+	struct epf_lanes f = scene_lanes(table);
 	struct epf_probe p = probe_of(table, key);
 
 	mc_note(MC_STARTS, key, table, -1, 0);
@@ -238,12 +270,12 @@ static void count_own(const struct scene_role *r)
 	int i;
 
 	for (i = 0; i < r->n; i++) {
-		enter();
+		scene_enter();
 		e = insert(0, r->key + i);
 		pending = keep(pending, e, r->batch, &flush);
 		if (flush)
 			add(e, flush);
-		leave();
+		scene_leave();
 	}
 }
 
@@ -280,13 +312,13 @@ static void count_rotate(const struct scene_role *r)
 	int i;
 
 	for (i = 0; i < r->n; i++) {
-		enter();
+		scene_enter();
 		e = insert(0, r->key);
-		if (full(add(e, 1)) && lock(false)) {
+		if (full(add(e, 1)) && scene_lock(false)) {
 			rotate_due();
 			mc_do(MC_UNLOCK, 0);
 		}
-		leave();
+		scene_leave();
 	}
 }
 
@@ -295,7 +327,7 @@ static void rotate_full(const struct scene_role *r)
 	int i;
 
 	for (i = 0; i < r->n; i++) {
-		lock(true);
+		scene_lock(true);
 		rotate_due();
 		mc_do(MC_UNLOCK, 0);
 	}
@@ -306,29 +338,19 @@ static void rotate_locked(const struct scene_role *r)
 	int i;
 
 	for (i = 0; i < r->n; i++) {
-		lock(true);
+		scene_lock(true);
 		rotate(0);
 		mc_do(MC_UNLOCK, 0);
 	}
 }
 
-static bool scans(void)
-{
-	int t;
-
-	for (t = 0; t < mc.scene->threads; t++)
-		if (mc.scene->role[t].act == ACT_SCAN)
-			return true;
-	return false;
-}
-
 static void scan(void)
 {
-	struct epf_lanes f = lanes_of(0);
+	struct epf_lanes f = scene_lanes(0);
 	bool locked = !(mc.out & MC_SCAN_UNLOCKED);
 
 	if (locked)
-		lock(true);
+		scene_lock(true);
 	epf_scan(&f, 0, f.geom.parts);
 	if (locked)
 		mc_do(MC_UNLOCK, 0);
@@ -337,7 +359,7 @@ static void scan(void)
 /* As many epochs as a tag needs to come round, and the scan that is due. */
 static void wrap(void)
 {
-	struct epf_lanes f = lanes_of(0);
+	struct epf_lanes f = scene_lanes(0);
 	int i;
 
 	for (i = 0; i < 24; i++) {
@@ -351,7 +373,7 @@ static void wrap(void)
 
 static int enter_filter(int filter)
 {
-	enter();
+	scene_enter();
 	return (int)epf_load_acquire(&mc_world.handle[filter]);
 }
 
@@ -383,25 +405,28 @@ static void run(const struct scene_role *r)
 	switch (r->act) {
 	case ACT_INSERT:
 		for (i = 0; i < r->n; i++) {
-			enter();
+			scene_enter();
 			insert(0, r->key + i);
-			leave();
+			scene_leave();
 		}
 		break;
 	case ACT_SIGHT:
 	case ACT_SIGHT_FIRST:
-		enter();
+		scene_enter();
 		sight(0, r->key, r->act == ACT_SIGHT_FIRST);
-		leave();
+		scene_leave();
 		break;
 	case ACT_TEST:
-		enter();
+		scene_enter();
 		test(0, r->key);
-		leave();
+		scene_leave();
 		break;
 	case ACT_ROTATE:
-		if (scans())
+		if (has(mc.scene, ACT_SCAN))
 			rotate_locked(r);
+		else if (scene_estimates(mc.scene))
+			for (i = 0; i < r->n; i++)
+				worker_rotate();
 		else
 			for (i = 0; i < r->n; i++)
 				rotate_waiting(0);
@@ -432,17 +457,27 @@ static void run(const struct scene_role *r)
 		break;
 	case ACT_FILTER_INSERT:
 		insert(enter_filter(r->n), r->key);
-		leave();
+		scene_leave();
 		break;
 	case ACT_FILTER_TEST:
 		test(enter_filter(r->n), r->key);
-		leave();
+		scene_leave();
+		break;
+	case ACT_ESTIMATE:
+		worker_estimate();
 		break;
 	case ACT_COME_ROUND:
 	case ACT_PUT:
 	case ACT_FOLLOW:
+	case ACT_MIRROR:
+	case ACT_MIRROR_NEW:
 		break;
 	}
+}
+
+static bool mirrors(const struct scene_role *r)
+{
+	return r->act == ACT_MIRROR || r->act == ACT_MIRROR_NEW;
 }
 
 /**
@@ -453,12 +488,14 @@ void scene_thread(int t)
 {
 	const struct scene_role *r = &mc.scene->role[t];
 
-	if (r->await && r->act != ACT_FOLLOW)
+	if (r->await && r->act != ACT_FOLLOW && !mirrors(r))
 		mc_do(MC_AWAIT, r->await);
 	if (mc.scene->elastic)
 		elastic_run(r);
 	else if (mc.scene->journal)
 		journal_run(r);
+	else if (mc.scene->mirror)
+		mirror_run(r);
 	else
 		run(r);
 }

@@ -27,6 +27,9 @@ enum scene_act {
 	ACT_COME_ROUND,	  /* kind elastic: stamps, and insert key @key */
 	ACT_PUT,	  /* a journal: @n keys, @key and up */
 	ACT_FOLLOW,	  /* a journal: @n records; then await, and all others */
+	ACT_MIRROR,	  /* copy the lines and follow, likewise */
+	ACT_MIRROR_NEW,	  /* the same, and begin the journal */
+	ACT_ESTIMATE,	  /* of how full the lanes are */
 };
 
 /**
@@ -66,6 +69,7 @@ enum scene_before {
  * @elastic: the epoch in which a scene of kind elastic begins: the line is swept
  *	at the end of epoch 255; or 0: lanes
  * @journal: slots of its ring: 1, 2; or 0: no journal
+ * @mirror: likewise, of a journal of lanes
  * @role: threads
  */
 struct mc_scene {
@@ -78,6 +82,7 @@ struct mc_scene {
 	__u8 threads;
 	__u16 elastic;
 	__u8 journal;
+	__u8 mirror;
 };
 
 int scene_threads(const struct mc_scene *s);
@@ -87,6 +92,14 @@ __u64 scene_mask(int key);
 unsigned int scene_awaited(const struct mc_scene *s);
 int scene_sights(const struct mc_scene *s);
 bool scene_rotates(int t);
+bool scene_swaps(const struct mc_scene *s);
+bool scene_estimates(const struct mc_scene *s);
+struct epf_lanes scene_lanes(int table);
+struct epf_probe scene_probe(struct epf_line *line, int key);
+__u64 scene_insert(int table, int key, __u64 *lanes);
+void scene_enter(void);
+void scene_leave(void);
+bool scene_lock(bool waiting);
 bool scene_after(const struct mc_scene *s, int t, int earlier);
 
 #endif /* EPF_EXPLORE_SCENE_H */

@@ -84,6 +84,12 @@ static __u64 load_head_again(const __u64 *p, const char *where)
 
 /* ---- the ring of a journal ---- */
 
+static bool in_journal(const __u64 *p)
+{
+	return p >= (const __u64 *)&mc_world.journal &&
+	       p < (const __u64 *)(&mc_world.journal + 1);
+}
+
 static bool by_writer(const char *where)
 {
 	return is(where, "epf_journal_put");
@@ -148,7 +154,7 @@ __u64 mc_load(const __u64 *p, const char *where)
 {
 	__u64 v;
 
-	if (mc.scene->journal)
+	if (in_journal(p))
 		return load_slot(p, where);
 	if (is(where, "epf_elastic_lock"))
 		return load_unlocked(p, where);
@@ -170,7 +176,7 @@ __u64 mc_load_acquire(const __u64 *p, const char *where)
 	bool epoch = mc_epoch_of(mc_word(p)) >= 0;
 	__u64 relaxed = MC_RLX_HOLDS, v;
 
-	if (mc.scene->journal)
+	if (in_journal(p))
 		return acquire_slot(p, where);
 	if (epoch)
 		relaxed = MC_RLX_BEGIN;
@@ -198,7 +204,9 @@ void mc_store_release(__u64 *p, __u64 v, const char *where)
 {
 	__u64 relaxed = MC_RLX_TABLE;
 
-	if (mc.scene->journal)
+	if (p == &mc_world.journal.kept)
+		relaxed = MC_RLX_END;
+	else if (in_journal(p))
 		relaxed = is_seq(p) ? MC_RLX_SEQ : MC_RLX_REC;
 	else if (mc_epoch_of(mc_word(p)) >= 0)
 		relaxed = MC_RLX_EPOCH;

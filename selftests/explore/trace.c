@@ -18,7 +18,8 @@ static const char *const acts[] = {
 	[ACT_WRAP] = "wrap", [ACT_REPLACE] = "replace", [ACT_SWAP] = "swap",
 	[ACT_FILTER_INSERT] = "insert", [ACT_FILTER_TEST] = "test",
 	[ACT_COME_ROUND] = "come-round", [ACT_PUT] = "put",
-	[ACT_FOLLOW] = "follow",
+	[ACT_FOLLOW] = "follow", [ACT_MIRROR] = "mirror",
+	[ACT_MIRROR_NEW] = "mirror-new", [ACT_ESTIMATE] = "estimate",
 };
 
 static bool has_key(enum scene_act act)
@@ -31,6 +32,9 @@ static bool has_key(enum scene_act act)
 	case ACT_REPLACE:
 	case ACT_SWAP:
 	case ACT_FOLLOW:
+	case ACT_MIRROR:
+	case ACT_MIRROR_NEW:
+	case ACT_ESTIMATE:
 		return false;
 	default:
 		return true;
@@ -100,6 +104,10 @@ static void journal_name(int word, char *to)
 
 	if (word == mc_word(&mc_world.journal.line))
 		snprintf(to, TEXT, "line");
+	else if (word == mc_word(&mc_world.journal.kept))
+		snprintf(to, TEXT, "journal of table 0");
+	else if (word == mc_word(&mc_world.journal.over))
+		snprintf(to, TEXT, "over");
 	else if (at >= 0)
 		snprintf(to, TEXT, "%s of slot %d", names[at % 4], at / 4);
 	else
@@ -118,7 +126,7 @@ static bool word_name(int word, char *to)
 		elastic_name(word, to);
 		return false;
 	}
-	if (mc.scene->journal) {
+	if (word >= mc_word(&mc_world.journal)) {
 		journal_name(word, to);
 		return false;
 	}
@@ -240,6 +248,16 @@ static void note_step(const struct mc_op *op)
 		break;
 	case MC_ENDS:
 		printf("ends epoch %llu", op->old);
+		break;
+	case MC_MIRRORED:
+		printf("the mirror tells 0x%llx for %d%s", op->old, op->key,
+		       op->verdict ? ", or is told" : "");
+		break;
+	case MC_ESTIMATED:
+		printf("stores %llu bits for lane %d", op->old, op->key);
+		break;
+	case MC_EMPTIED:
+		printf("begins lane %d again", op->key);
 		break;
 	}
 }
