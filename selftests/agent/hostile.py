@@ -8,7 +8,6 @@ on, the agent lives, keeps no descriptor and does not grow.
 import copy
 import json
 import os
-import random
 import resource
 import signal
 import socket
@@ -60,7 +59,7 @@ def each(messages, fds=()):
 
 
 def rubbish():
-    r = random.Random(1)
+    r = tap.drawn(1)
     sound = json.dumps(files.request()[0]).encode()
     files.close()
     messages = [
@@ -382,7 +381,7 @@ def deaf():
 
 def hangs_up():
     """At every moment: with a request unread, with answers unread."""
-    r = random.Random(2)
+    r = tap.drawn(2)
     for i in range(300):
         message, fds = files.request()
         c = a.Client(agent)

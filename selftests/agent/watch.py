@@ -7,7 +7,6 @@ it, whole or not there, whenever the agent is killed.
 import contextlib
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -404,7 +403,7 @@ def killed_everywhere():
 
 def killed_anywhen():
     """Again and again, at random moments, with files that come meanwhile."""
-    r = random.Random(3)
+    r = tap.drawn(3)
     own = files.path("watched")
     shutil.rmtree(own, ignore_errors=True)
     os.mkdir(own)

@@ -147,7 +147,7 @@ static void always(void)
 {
 	struct epf_rates rates[EPF_ENGINES_MAX];
 	unsigned int late = 0, back = 0, even = 0, useless = 0, copies = 0, i;
-	__u64 seed = 1, n;
+	__u64 seed = 1 + (tap_seed() << 32), n;
 	struct epf_choice c;
 
 	for (i = 0; i < 2000; i++) {

@@ -68,7 +68,7 @@ static void arm(struct clockwork *c)
 static void start(struct clockwork *c, __u64 seed, __u64 late)
 {
 	memset(c, 0, sizeof(*c));
-	c->seed = seed << 32;
+	c->seed = (seed << 32) + (tap_seed() << 24);
 	c->late = late;
 	c->now_ns = 1 + draw(c, 10 * T);
 	c->wall_ns = 1700000000000ULL + draw(c, 10 * T);

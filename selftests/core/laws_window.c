@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Laws of the window, one thread. Filters are so sparse that a false positive
- * has a chance below 1e-6 in the whole run, and seeds are fixed: every verdict
+ * has a chance below 1e-6 in the whole run: every verdict
  * and age must be what the epochs say.
  */
 #include "owner.h"
@@ -189,7 +189,8 @@ static const char *random_stream(__u32 mode, __u32 first_seen, __u64 w,
 
 	s->w = mode == EPF_MODE_TIME ? 0 : w;
 	s->t = mode == EPF_MODE_COUNT ? 0 : t;
-	s->seed = w * 131 + t * 7 + mode * 3 + first_seen;
+	s->seed = w * 131 + t * 7 + mode * 3 + first_seen +
+		  (tap_seed() << 32);
 	owner_init(&s->o, 4096, shapes[shape][0], shapes[shape][1]);
 	owner_window(&s->o, mode, first_seen, s->w, s->t);
 	s->dt_max = t / R / 2 + 1;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define TAP_SKIPPED 4
 
@@ -24,6 +25,16 @@ static inline void tap_plan(int tests)
 static inline void tap_skip_all(const char *reason)
 {
 	printf("TAP version 13\n1..0 # SKIP %s\n", reason);
+}
+
+/* EPF_SEED, for laws that hold for whatever is drawn: 0, or that of a second
+ * attempt. Statistical checks keep the seeds that they have.
+ */
+static inline unsigned long long tap_seed(void)
+{
+	const char *text = getenv("EPF_SEED");
+
+	return text ? strtoull(text, NULL, 0) : 0;
 }
 
 /* One claim. A statistical one ends with "# chance 1e-9", how often it fails by

@@ -377,6 +377,7 @@ static void refuse(void)
 
 int main(void)
 {
+	rng_state += tap_seed();
 	static const __u64 windows[] = { 1, 7, 50, 1000 };
 	__u32 i, first, hand;
 

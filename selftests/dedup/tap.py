@@ -1,16 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 """TAP from a list of (name, function) cases. A case passes when it returns
 nothing, fails with the text it returns or an exception, and raises Skip with
-its reason.
+its reason. A case that may fail by luck says so by may_fail(); its point ends with
+"# chance", how often it does (docs/TESTING.md).
 """
 
 import functools
+import math
+import os
+import random
 import sys
 import traceback
+
+SEED = int(os.environ.get("EPF_SEED") or 0)
+attempts = [0.0]  # chances to fail by luck of the case that runs
 
 
 class Skip(Exception):
     """The reason why a case cannot run here."""
+
+
+def drawn(n):
+    """Random numbers of the run: the same at each run with one EPF_SEED."""
+    return random.Random(n + (SEED << 32))
+
+
+def may_fail(chance):
+    """The attempt that runs fails by luck so often, beside what else it said."""
+    attempts[-1] = min(1.0, attempts[-1] + chance)
 
 
 def twice(case):
@@ -21,10 +38,18 @@ def twice(case):
     def tried(*args):
         fault = case(*args)
         if not fault:
+            attempts.append(attempts[-1])
             return None
         print(f"# under another key, after: {fault}")
+        attempts.append(0.0)
         return case(*args)
     return tried
+
+
+def told_chance(fault):
+    """Of a case that failed twice nothing: that is no luck, and a law."""
+    chance = 0 if fault and len(attempts) > 1 else math.prod(attempts)
+    return f" # chance {chance:.1e}" if chance else ""
 
 
 def run(cases, retry=""):
@@ -38,18 +63,19 @@ def run(cases, retry=""):
         print(f"# retry: {retry}")
     print(f"1..{len(cases)}")
     for i, (name, case) in enumerate(cases, 1):
+        attempts[:] = [0.0]
         try:
             fault = case()
-            skip = ""
+            comment = told_chance(fault)
         except Skip as reason:
-            fault, skip = None, f" # SKIP {reason}"
+            fault, comment = None, f" # SKIP {reason}"
             skipped += 1
         except Exception:
-            fault, skip = traceback.format_exc(), ""
+            fault, comment = traceback.format_exc(), ""
         if fault:
             failed += 1
             print("\n".join("# " + line for line in fault.splitlines()))
-        print(f"{'not ' if fault else ''}ok {i} - {name}{skip}", flush=True)
+        print(f"{'not ' if fault else ''}ok {i} - {name}{comment}", flush=True)
     if failed:
         return 1
     return 4 if cases and skipped == len(cases) else 0

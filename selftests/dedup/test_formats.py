@@ -7,7 +7,6 @@ has no place is told; damage is told wherever it is.
 
 import functools
 import os
-import random
 import shutil
 import struct
 import subprocess
@@ -219,7 +218,7 @@ def losses():
 
 def stamps():
     """Windows in time are in ns, whatever units stamps are in."""
-    rng = random.Random(5)
+    rng = tap.drawn(5)
     w = ng.Writer()
     units = [None, 0, 3, 6, 9, 12, 128, 128 + 10, 128 + 20, 128 + 30, 128 + 40]
     for unit in units:

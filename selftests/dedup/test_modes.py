@@ -8,7 +8,6 @@ The keys come from selftests/model/packets.py, which is written from the RFCs.
 
 import functools
 import os
-import random
 import subprocess
 import sys
 
@@ -86,7 +85,7 @@ ETHER_CHANGES = CHANGES + [new_macs, tag, lambda f: tag(hop(new_macs(f)))]
 
 def traffic(link, count=4000, seed=3):
     """All sorts of frames, each again in several forms, at all distances."""
-    rng = random.Random(seed)
+    rng = tap.drawn(seed)
     pool = []
     for kind, frame, cuts in frames.all_frames():
         if kind == link:
@@ -170,7 +169,7 @@ def forms():
 
 def bursts():
     """Pauses of all lengths between bursts, equal stamps, steps back."""
-    rng = random.Random(7)
+    rng = tap.drawn(7)
     ns, data, out = 10**18, [], []
     for i in range(6000):
         ns += rng.choice((0, 0, 1, 10, 1000, 10**5, 10**7)) * 1000
@@ -229,7 +228,8 @@ def by_time(find, text, window_ns, first_seen=False):
 def by_time_editcap(find, text):
     path = find()
     packets = pcap.load(path).packets
-    ours = oracle.align(packets, tool.filtered(path, "-w", text)[0].packets)
+    ours = oracle.align(packets, tool.filtered(path, "-w", text,
+                                                exact=False)[0].packets)
     theirs = oracle.align(packets, tool.editcap(path, "-w", text).packets)
     missed = [i for i, (a, b) in enumerate(zip(theirs, ours)) if a and not b]
     return f"editcap removes {missed[:5]}, epfctl does not" if missed else None
@@ -254,13 +254,14 @@ def saturation():
     """A thousand times the packets it was sized for: it fails open, removing
     nothing that is no repeat.
     """
-    rng = random.Random(5)
+    rng = tap.drawn(5)
     data = [rng.randbytes(60) for _ in range(20000)]
     data += data[-1000:]
     path = pcap.Capture(pcap.Packet(i * 1000, d) for i, d in enumerate(data)
                         ).save(tool.tmp("flood.pcap"))
-    out, report = tool.filtered(path, "-w", "10s", "--rate", "2")
+    out, report = tool.filtered(path, "-w", "10s", "--rate", "2", exact=False)
     counts = report["packets"]
+    tap.may_fail(1e-13)  # 3 of 20,000: it fails open above 2e-9
     if counts["saturated"] < 900:
         return f"{counts['saturated']} of 1000 repeats passed for saturation"
     false = oracle.align(pcap.load(path).packets[:20000],
@@ -272,7 +273,7 @@ def saturation():
 
 @tap.twice
 def first_seen(n):
-    rng = random.Random(n)
+    rng = tap.drawn(n)
     data = [b"%d" % rng.randint(0, 3 * n) for _ in range(40 * n + 2000)]
     path = pcap.Capture(pcap.Packet(i * 1000, d) for i, d in enumerate(data)
                         ).save(tool.tmp("first.pcap"))
@@ -297,7 +298,8 @@ def action_count(find):
 def removed_file(find):
     path = find()
     packets = pcap.load(path).packets
-    out, _ = tool.filtered(path, "-D", "100", "--removed", tool.tmp("rm.pcap"))
+    out, _ = tool.filtered(path, "-D", "100", "--removed", tool.tmp("rm.pcap"),
+                           exact=False)
     gone = pcap.load(tool.tmp("rm.pcap")).packets
     missing = oracle.align(packets, out.packets)
     want = [p for p, m in zip(packets, missing) if m]

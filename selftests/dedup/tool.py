@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 import pcap
+import tap
 from tap import Skip
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(
@@ -49,9 +50,14 @@ def dedup(source, *options, out="out.pcap"):
     return pcap.load(tmp(out)), json.loads(run.stdout)
 
 
-def filtered(source, *options, **how):
-    """Likewise, by the filter."""
-    return dedup(source, "--filter", *options, **how)
+def filtered(source, *options, exact=True, **how):
+    """Likewise, by the filter. @exact: the case fails by a false positive, of
+    which each packet is one with the predicted chance.
+    """
+    out, report = dedup(source, "--filter", *options, **how)
+    if exact:
+        tap.may_fail(report["packets"]["read"] * report["fpr_predicted"])
+    return out, report
 
 
 def editcap(source, *options):

@@ -4,7 +4,6 @@ made without it.
 """
 
 import os
-import random
 import resource
 import subprocess
 import sys
@@ -14,6 +13,7 @@ sys.path[:0] = [os.path.join(HERE, "..", d) for d in ("model", "dedup")]
 
 import hashes  # noqa: E402
 import packets  # noqa: E402
+import tap  # noqa: E402
 
 KEY = (0x0123456789ABCDEF, 0xFEDCBA9876543210)
 BUILD = os.path.join(os.environ.get("BUILD") or
@@ -124,7 +124,7 @@ def flow_key(version, proto, four, src, dst):
 
 
 def rng(seed):
-    return random.Random(seed)
+    return tap.drawn(seed)
 
 
 __all__ = [name for name in dir() if not name.startswith("_")]
