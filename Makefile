@@ -37,6 +37,13 @@ help:
 deps:
 	$(Q)scripts/deps.sh --install $(FOR)
 
+# Where all is built, what is missing for any of it is said before.
+ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
+user cuda module: | lacks
+endif
+lacks:
+	$(Q)$(MAKE) -C user required ALSO='$(strip $(MODULE_LACKS))'
+
 user bpf:
 	$(Q)$(MAKE) -C $@
 
@@ -46,9 +53,16 @@ cuda:
 # For the running kernel, where its headers can give a module BTF; else for the
 # kernel that the tests boot.
 RUNNING := $(shell uname -r)
+FOR_KERNEL = $(or $(KREL),$(if \
+	$(wildcard /lib/modules/$(RUNNING)/build/vmlinux),$(RUNNING)))
 module:
-	$(Q)$(MAKE) -C kmod $(addprefix KREL=,$(or $(KREL),$(if \
-		$(wildcard /lib/modules/$(RUNNING)/build/vmlinux),$(RUNNING))))
+	$(Q)$(MAKE) -C kmod $(addprefix KREL=,$(FOR_KERNEL))
+
+# Of Debian's packages; those of another kernel than "make deps" chooses are
+# named by kmod/Makefile.
+CHOSEN = $(shell scripts/deps.sh --kernel 2>/dev/null)
+MODULE_LACKS = $(if $(KDIR)$(FOR_KERNEL)$(wildcard /lib/modules/$(CHOSEN)/build/Makefile),, \
+	linux-headers-$(or $(CHOSEN),amd64)) $(if $(shell command -v pahole),,pahole)
 
 check:
 	$(Q)scripts/deps.sh --install
@@ -103,5 +117,5 @@ uninstall:
 clean:
 	$(Q)rm -rf build
 
-.PHONY: all help deps user bpf cuda module check check-fast check-debug \
+.PHONY: all help deps lacks user bpf cuda module check check-fast check-debug \
 	check-static check-gpu demo bench bench-gpu paper fuzz style install uninstall clean

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# usage: needs.sh CC "REQUIRED PACKAGE..." "OTHER PACKAGE..."
+#
+# Says in one line, on standard error, what the build did not find, what it goes
+# without, and the command that mends it. That command is not advised again for
+# packages that are installed: then the compiler looks elsewhere.
+#
+# Exit: 1 where a required package is among them, else 0.
+
+set -u
+cc=$1 required=$2 other=$3
+
+# What there is not without it.
+cost() {
+	case $1 in
+	libpcap-dev) echo "no 'dedup', no audits of captures" ;;
+	libcsv-dev) echo 'no audits of CSV' ;;
+	libfixbuf-dev | pkg-config) echo 'no audits of IPFIX' ;;
+	libbpf-dev | clang) echo "no 'attach'" ;;
+	libxdp-dev) echo "'attach' has the interface to itself" ;;
+	libsystemd-dev) echo 'no epfagent' ;;
+	libmicrohttpd-dev) echo 'no metrics of epfagent' ;;
+	python3-docutils) echo 'no man pages' ;;
+	linux-headers-* | pahole) echo "no module; 'make user' goes without" ;;
+	esac
+}
+
+installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
+}
+
+# usage: join TEXT MORE: with a comma
+join() {
+	echo "${1:+$1, }$2"
+}
+
+absent=''
+unseen=''
+for package in $required $other; do
+	text=$(cost "$package")
+	if installed "$package"; then
+		unseen=$(join "$unseen" "$package")
+	else
+		absent=$(join "$absent" "$package${text:+ ($text)}")
+	fi
+done
+[ -n "$absent$unseen" ] || exit 0
+
+line=
+if [ -n "$absent" ]; then
+	mend="'sudo make deps FOR=build' installs all of it"
+	[ "$(id -u)" -ne 0 ] || mend=$(echo "$mend" | sed 's/sudo //')
+	command -v apt-get > /dev/null || mend="names of Debian's packages, to be installed"
+	line="missing: $absent: $mend"
+fi
+[ -z "$unseen" ] || line="${line:+$line; }installed, but not found by '$cc': $unseen: see CC, CPPFLAGS and PATH"
+if [ -z "$required" ]; then
+	echo "user: $line" >&2
+	exit 0
+fi
+echo "error: $line" >&2
+exit 1
