@@ -97,7 +97,11 @@ debug() {
 	log=$(mktemp) || exit 1
 	# shellcheck disable=SC2064 # now
 	trap "rm -f '$log'" EXIT
-	"$here/kernels.sh" rt debug kcsan 2>&1 | tee "$log"
+	{
+		"$here/kernels.sh" --long rt || broken=1
+		"$here/kernels.sh" debug kcsan || broken=1
+		[ "$broken" -eq 0 ]
+	} 2>&1 | tee "$log"
 	[ "${PIPESTATUS[0]}" -eq 0 ] || broken=1
 	awk -v broken=$broken '
 		/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped\r?$/ {

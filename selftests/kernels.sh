@@ -36,7 +36,7 @@ path_of() {
 }
 
 quick=("$here"/xdp/{verifier.sh,kfunc.sh,parity.sh})
-long=("$here"/xdp/{attach.py,traffic.py})
+long=("$here"/xdp/{attach.py,attach_faults.sh,traffic.py} "$here/metrics/vm.py")
 programs=("${quick[@]}") whole=1 together=
 case ${1:-} in
 --long) programs+=("${long[@]}"); shift ;;
