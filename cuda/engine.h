@@ -18,12 +18,37 @@
 #define SLOTS 3u
 #define BUFFER_BYTES (32u << 20) /* of a slot: see struct slot */
 
+/* What a copy is of. */
+enum stage_sort {
+	STAGE_KEYS, /* to pinned memory */
+	STAGE_LINES, /* likewise, of words that others may write to: none is torn */
+	STAGE_ANSWERS, /* from there */
+};
+
+/**
+ * struct stage - a copy into or out of pinned memory; zeros: none
+ * @taken: bytes that somebody has copied, or is about to
+ * @left: bytes that are not there yet
+ * @next: copy that was begun after it
+ */
+struct stage {
+	char *to;
+	const char *from;
+	size_t bytes;
+	size_t taken;
+	size_t left;
+	enum stage_sort sort;
+	struct stage *next;
+};
+
 /**
  * struct slot - one of those that take turns
  * @keys: in pinned memory, @in_bytes
  * @keys_there: likewise, on the card
  * @answer: in pinned memory, @out_bytes: counters, bitmap, ages
  * @answer_there: likewise, on the card
+ * @fill: copy into @keys
+ * @drain: copy from @answer
  * @up: recorded when @keys have been copied
  * @run: when the kernel has answered
  * @down: when @answer has come
@@ -37,6 +62,8 @@ struct slot {
 	char *answer_there;
 	size_t out_bytes;
 	size_t out_there_bytes;
+	struct stage fill;
+	struct stage drain;
 	cudaEvent_t up;
 	cudaEvent_t run;
 	cudaEvent_t down;
@@ -147,10 +174,21 @@ int flow_query(struct card *c, const struct epf_cuda_held *held,
 
 /* stage.cu: */
 
-/* memcpy() in @threads threads, or as many as there are to be had; of @words,
- * none of which is torn.
+/**
+ * stage_begin() - begin a copy
+ * @s: it; what it was before is waited for
+ * @to: memory; aligned to 16 where it is pinned
+ * @from: memory
+ * @bytes: of them
+ * @sort: of what
+ * @threads: that copy, or as many as there are to be had; 0: a few
+ *
+ * What is copied, and where to, stays until stage_end().
  */
-void stage_copy(void *to, const void *from, size_t bytes, bool words,
-		__u32 threads);
+void stage_begin(struct stage *s, void *to, const void *from, size_t bytes,
+		 enum stage_sort sort, __u32 threads);
+
+/* Wait until all is copied; the caller helps. */
+void stage_end(struct stage *s);
 
 #endif /* EPF_CUDA_ENGINE_H */

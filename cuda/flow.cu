@@ -6,10 +6,14 @@
  *
  * Who waits for whom, in a slot:
  *
+ *   fill   before its keys are copied to the card
  *   up     before the kernel reads the keys that were copied
  *   run    before the answer is copied
- *   down   before the host reads the answer; after which nothing of the slot is
- *          under way, and all of it may be used again
+ *   down   before the host reads the answer; after which the card has nothing to
+ *          do with the slot, and it may be filled again
+ *   drain  before the next answer comes
+ *
+ * Keys that the caller has pinned go to the card from where they are.
  */
 #include "engine.h"
 
@@ -25,6 +29,7 @@
  */
 #define PIECES 16u
 #define PIECE_LEAST 65536u
+#define UP_LEAST (1u << 20) /* bytes, of lines and columns */
 
 /**
  * struct flow - a question under way
@@ -32,6 +37,7 @@
  * @piece: keys of a slot
  * @bitmap_bytes: of a piece
  * @out_bytes: that come back of a piece
+ * @pinned: the keys are in pinned memory
  */
 struct flow {
 	struct card *card;
@@ -46,6 +52,7 @@ struct flow {
 	__u64 piece;
 	size_t bitmap_bytes;
 	size_t out_bytes;
+	bool pinned;
 };
 
 /* ---- memory of slots ---- */
@@ -74,16 +81,66 @@ static int grow_pinned(char **p, size_t *have, size_t want,
 
 /* ---- lines and columns ---- */
 
+/* No copy is under way any more. */
+static void end_stages(struct card *c)
+{
+	__u32 i;
+
+	for (i = 0; i < SLOTS; i++) {
+		stage_end(&c->slot[i].fill);
+		stage_end(&c->slot[i].drain);
+	}
+}
+
+static cudaError_t send(struct card *c, struct slot *s, char *to)
+{
+	cudaError_t err;
+
+	stage_end(&s->fill);
+	err = cudaMemcpyAsync(to, s->keys, s->fill.bytes, cudaMemcpyHostToDevice,
+			      c->up);
+	return err ? err : cudaEventRecord(s->up, c->up);
+}
+
+/* A piece is filled while the one before it is sent. */
+static cudaError_t send_all(struct card *c, char *to, const char *from,
+			    size_t bytes, size_t piece, bool words,
+			    __u32 threads)
+{
+	size_t nr = (bytes + piece - 1) / piece, at, i;
+	cudaError_t err = cudaSuccess;
+
+	for (i = 0; i <= nr && !err; i++) {
+		struct slot *s = &c->slot[i % SLOTS];
+
+		if (i < nr && i >= SLOTS)
+			err = cudaEventSynchronize(s->up);
+		at = i * piece;
+		if (i < nr && !err)
+			stage_begin(&s->fill, s->keys, from + at,
+				    bytes - at < piece ? bytes - at : piece,
+				    words ? STAGE_LINES : STAGE_KEYS, threads);
+		if (i && !err)
+			err = send(c, &c->slot[(i - 1) % SLOTS],
+				   to + (i - 1) * piece);
+	}
+	end_stages(c);
+	return err ? err : cudaStreamSynchronize(c->up);
+}
+
 int flow_up(struct card *c, void *to, const void *from, size_t bytes,
 	    bool words, __u32 threads, struct epf_cuda_error *e)
 {
-	size_t piece = c->buffer & ~(size_t)(EPF_LINE_BYTES - 1), at, n;
-	cudaError_t err = cudaSuccess;
-	__u32 i, nr = 0;
+	size_t piece = bytes / PIECES;
+	cudaError_t err;
 	int ret = 0;
+	__u32 i;
 
-	if (!piece)
-		piece = EPF_LINE_BYTES;
+	if (piece < UP_LEAST)
+		piece = UP_LEAST;
+	if (piece > c->buffer)
+		piece = c->buffer;
+	piece = (piece + EPF_LINE_BYTES - 1) & ~(size_t)(EPF_LINE_BYTES - 1);
 	if (piece > bytes)
 		piece = bytes;
 	for (i = 0; i < SLOTS && !ret; i++)
@@ -91,22 +148,8 @@ int flow_up(struct card *c, void *to, const void *from, size_t bytes,
 				  e);
 	if (ret)
 		return ret;
-	for (at = 0; at < bytes && !err; at += n, nr++) {
-		struct slot *s = &c->slot[nr % SLOTS];
-
-		n = bytes - at < piece ? bytes - at : piece;
-		if (nr >= SLOTS)
-			err = cudaEventSynchronize(s->up);
-		if (err)
-			break;
-		stage_copy(s->keys, (const char *)from + at, n, words, threads);
-		err = cudaMemcpyAsync((char *)to + at, s->keys, n,
-				      cudaMemcpyHostToDevice, c->up);
-		if (!err)
-			err = cudaEventRecord(s->up, c->up);
-	}
-	if (!err)
-		err = cudaStreamSynchronize(c->up);
+	err = send_all(c, (char *)to, (const char *)from, bytes, piece, words,
+		       threads);
 	return err ? card_fails(e, err, "copying to the GPU") : 0;
 }
 
@@ -141,22 +184,38 @@ static size_t answer_bytes(const struct flow *f, __u64 n)
 	return COUNT_BYTES + (n + 7) / 8;
 }
 
+static const char *host_keys(const struct flow *f, __u64 i)
+{
+	return (const char *)f->host->data + i * f->piece * f->bytes;
+}
+
+/* Begin to have the keys of piece @i in their slot. */
+static void fill(struct flow *f, __u64 i)
+{
+	struct slot *s = &f->card->slot[i % SLOTS];
+
+	if (f->host && !f->pinned)
+		stage_begin(&s->fill, s->keys, host_keys(f, i),
+			    keys_of(f, i) * f->bytes, STAGE_KEYS, f->a->threads);
+}
+
 /* The keys of piece @i are to be there when @s->up has come. */
 static cudaError_t send_keys(struct flow *f, struct slot *s, __u64 i,
 			     struct epf_cu_keys *keys)
 {
-	size_t bytes = keys->n * f->bytes, at = i * f->piece * f->bytes;
 	cudaError_t err;
 
 	if (f->there) {
-		keys->data = (const char *)f->there->data + at;
+		keys->data = (const char *)f->there->data +
+			     i * f->piece * f->bytes;
 		return cudaSuccess;
 	}
 	keys->data = s->keys_there;
-	stage_copy(s->keys, (const char *)f->host->data + at, bytes, false,
-		   f->a->threads);
-	err = cudaMemcpyAsync(s->keys_there, s->keys, bytes,
-			      cudaMemcpyHostToDevice, f->card->up);
+	stage_end(&s->fill);
+	err = cudaMemcpyAsync(s->keys_there,
+			      f->pinned ? host_keys(f, i) : s->keys,
+			      keys->n * f->bytes, cudaMemcpyHostToDevice,
+			      f->card->up);
 	if (!err)
 		err = cudaEventRecord(s->up, f->card->up);
 	if (!err)
@@ -182,6 +241,7 @@ static int put(struct flow *f, __u64 i)
 		err = cudaEventRecord(s->run, f->card->run);
 	if (err)
 		return card_fails(f->e, err, "asking on the GPU");
+	stage_end(&s->drain);
 	err = cudaStreamWaitEvent(f->card->down, s->run, 0);
 	if (!err)
 		err = cudaMemcpyAsync(s->answer, s->answer_there,
@@ -213,9 +273,9 @@ static int take(struct flow *f, __u64 i)
 		return card_fails(f->e, err, "waiting for the GPU");
 	memcpy(a->bitmap + first / 8, s->answer + COUNT_BYTES, (n + 7) / 8);
 	if (a->ages)
-		stage_copy(a->ages + first,
-			   s->answer + COUNT_BYTES + f->bitmap_bytes, n, false,
-			   a->threads);
+		stage_begin(&s->drain, a->ages + first,
+			    s->answer + COUNT_BYTES + f->bitmap_bytes, n,
+			    STAGE_ANSWERS, a->threads);
 	add_up(a, s->answer);
 	if (a->progress && a->progress(a->ctx, first + n, f->n))
 		return card_wrong(f->e, -ECANCELED, "stopped");
@@ -227,12 +287,16 @@ static int go(struct flow *f)
 	__u64 pieces = (f->n + f->piece - 1) / f->piece, i;
 	int ret = 0;
 
-	for (i = 0; i < pieces + SLOTS && !ret; i++) {
-		if (i >= SLOTS && i - SLOTS < pieces)
-			ret = take(f, i - SLOTS);
+	fill(f, 0);
+	for (i = 0; i < pieces + SLOTS - 1 && !ret; i++) {
+		if (i >= SLOTS - 1)
+			ret = take(f, i - (SLOTS - 1));
+		if (i + 1 < pieces && !ret)
+			fill(f, i + 1);
 		if (i < pieces && !ret)
 			ret = put(f, i);
 	}
+	end_stages(f->card);
 	return ret;
 }
 
@@ -241,7 +305,8 @@ static int go(struct flow *f)
  */
 static int make_room(struct flow *f)
 {
-	size_t in = f->host ? f->piece * f->bytes : 0;
+	size_t in_there = f->host ? f->piece * f->bytes : 0;
+	size_t in = f->pinned ? 0 : in_there;
 	int ret = 0;
 	__u32 i;
 
@@ -255,8 +320,8 @@ static int make_room(struct flow *f)
 			ret = grow_pinned(&s->answer, &s->out_bytes,
 					  f->out_bytes, f->e);
 		if (!ret)
-			ret = card_grow(&s->keys_there, &s->in_there_bytes, in,
-					"keys", f->e);
+			ret = card_grow(&s->keys_there, &s->in_there_bytes,
+					in_there, "keys", f->e);
 		if (!ret)
 			ret = card_grow(&s->answer_there, &s->out_there_bytes,
 					f->out_bytes, "answers", f->e);
@@ -280,6 +345,16 @@ static __u64 piece_of(const struct flow *f)
 	return share < most ? share : most;
 }
 
+static bool is_pinned(const void *p)
+{
+	struct cudaPointerAttributes a;
+
+	if (!cudaPointerGetAttributes(&a, p))
+		return a.type == cudaMemoryTypeHost;
+	cudaGetLastError();
+	return false;
+}
+
 int flow_query(struct card *c, const struct epf_cuda_held *held,
 	       const struct epf_cuda_keys *host, const struct epf_cu_keys *there,
 	       struct epf_cuda_answer *a, struct epf_cuda_error *e)
@@ -300,6 +375,8 @@ int flow_query(struct card *c, const struct epf_cuda_held *held,
 	f.bytes = f.len ? f.len : sizeof(__u64);
 	if (!f.n)
 		return 0;
+	f.pinned = host && is_pinned(host->data) &&
+		   is_pinned((const char *)host->data + f.n * f.bytes - 1);
 	f.piece = piece_of(&f);
 	ret = make_room(&f);
 	if (ret)

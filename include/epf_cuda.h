@@ -76,7 +76,8 @@ struct epf_cuda_lines {
 
 /**
  * struct epf_cuda_keys - keys, one after another without gaps
- * @data: any alignment; digests are little-endian
+ * @data: any alignment; digests are little-endian. Pinned ones are not copied on
+ *	the host
  * @n: how many
  * @len: bytes of each, 1 .. EPF_KEY_MAX; 0: digests of eight bytes
  */
@@ -92,7 +93,7 @@ struct epf_cuda_keys {
  * @bitmap: (n + 7) / 8 bytes: bit i mod 8 of byte i / 8 is key i; the bits
  *	after the last key are zero
  * @ages: n bytes, or NULL: age, or 255: absent
- * @threads: that copy into pinned memory; 0: a few
+ * @threads: that copy into pinned memory, eight at most; 0: so many
  * @progress: or NULL; in the calling thread, with keys done and all keys; not 0:
  *	stop
  * @ctx: for @progress

@@ -194,6 +194,11 @@ static void time_all(const struct host *h, double copy)
 	     copy);
 	tell(h, "keys there, bitmap and ages back", query(h, held, NULL, true),
 	     bytes, copy);
+	must(cudaHostRegister(h->keys, h->n * 8, cudaHostRegisterDefault),
+	     "pinned keys");
+	tell(h, "pinned keys there, bitmap back", query(h, held, NULL, false),
+	     bytes, copy);
+	must(cudaHostUnregister(h->keys), "pinned keys");
 	well(ops->load(&k, 0, &column, &e), &e);
 	tell(h, "keys on the card, bitmap back", query(h, held, column, false),
 	     bytes, copy);

@@ -205,6 +205,7 @@ cudaError_t cudaFreeHost(void *p)
 	return err;
 }
 
+__attribute__((visibility("default")))
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags)
 {
 	ENTER();
@@ -221,6 +222,19 @@ cudaError_t cudaHostUnregister(void *p)
 
 	unpin(p, "unregister");
 	return err;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
+				     const void *p)
+{
+	pieces::iterator i;
+	size_t at;
+
+	ENTER();
+	i = find(emu.pinned, p, &at);
+	a->type = i != emu.pinned.end() && at < i->second ?
+			  cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
+	return cudaSuccess;
 }
 
 /* ---- what is to be done ---- */

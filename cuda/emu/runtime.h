@@ -56,6 +56,12 @@ enum cudaDeviceAttr {
 
 enum cudaLimit { cudaLimitPersistingL2CacheSize = 6 };
 
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost };
+
+struct cudaPointerAttributes {
+	enum cudaMemoryType type;
+};
+
 struct cudaDeviceProp {
 	char name[256];
 	size_t totalGlobalMem;
@@ -86,6 +92,7 @@ typedef union {
 #define cudaEventDisableTiming 2u
 #define cudaStreamNonBlocking 1u
 #define cudaHostAllocDefault 0u
+#define cudaHostRegisterDefault 0u
 #define cudaHostRegisterReadOnly 8u
 
 cudaError_t cudaGetDeviceCount(int *count);
@@ -107,6 +114,8 @@ cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned int flags);
 cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned int flags);
 cudaError_t cudaHostUnregister(void *p);
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
+				     const void *p);
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
 		       enum cudaMemcpyKind kind);

@@ -91,7 +91,7 @@ ktap_check 'the error is within its interval' json \
 	'all(x["low"] <= x["error"] <= x["high"] for x in r("error")) and len(r("error")) == 2'
 ktap_check 'fill, fresh keys, journal, rotation, link' json \
 	'all(r(p) for p in ("granularity", "fill", "fresh", "journal", "rotation", "copy")) and
-	len(r("link")) == 8'
+	len(r("link")) == 10'
 ktap_check 'all laws were tried, and hold' json 'len(b["laws"]) == 8 and all(b["laws"].values())'
 ktap_check 'what tells of speed is not measured, the rest is met' json \
 	'[x["state"] for x in b["reach"]] == ["not measured"] * (len(b["reach"]) - 3) + ["met"] * 3 and

@@ -73,7 +73,7 @@ broken() {
 	fi
 }
 
-ktap_plan 36
+ktap_plan 42
 broken 'kernels do not wait for keys' "answers" card flow \
 	's/err = cudaStreamWaitEvent(f->card->run, s->up, 0);/err = cudaSuccess;/'
 broken 'answers are copied before they are there' "answers" card flow \
@@ -81,9 +81,20 @@ broken 'answers are copied before they are there' "answers" card flow \
 broken 'a slot is used again before its answer has come' "answers" card flow \
 	's/cudaError_t err = cudaEventSynchronize(s->down);/cudaError_t err = cudaSuccess;/'
 broken 'a buffer of lines is filled again too early' "answers" card flow \
-	's/if (nr >= SLOTS)/if (!SLOTS)/'
+	's/if (i < nr \&\& i >= SLOTS)/if (!SLOTS)/'
 broken 'lines are asked before they are there' "journals" card flow \
-	's/^\t\terr = cudaStreamSynchronize(c->up);/\t\terr = cudaSuccess;/'
+	's/return err ? err : cudaStreamSynchronize(c->up);/return err;/'
+broken 'keys are sent before they are copied' "copies by the caller" card flow \
+	'/^static cudaError_t send_keys/,/^}/s/stage_end(&s->fill);//'
+broken 'lines are sent before they are copied' "copies by the caller" card flow \
+	'/^static cudaError_t send(/,/^}/s/stage_end(&s->fill);//'
+broken 'ages are not waited for' "copies by the caller" card flow \
+	's/^\t\tstage_end(&c->slot\[i\].drain);//'
+broken 'answers come before those before are copied' "copies by the caller" card flow \
+	's/^\tstage_end(&s->drain);//'
+broken 'a chunk is not copied' "copies by many" card stage 's/copy(s, at, n);/copy(s, at, n - 1);/'
+broken 'what is pinned is taken from elsewhere' "keys in pinned" card flow \
+	's/f->pinned ? host_keys(f, i) : s->keys/s->keys/'
 broken 'keys are counted twice' "answers" card flow \
 	's/a->ages_of\[i\] += nr\[i\];/a->ages_of[i] += 2 * nr[i];/'
 broken 'counters of the piece before' "answers" card flow \

@@ -526,6 +526,31 @@ static const char *chosen(void)
 		       NULL : "its rates cannot be measured";
 }
 
+/* ---- copies ---- */
+
+/* In so small chunks that there is more than one of each copy. */
+static const char *copied(const char *threads)
+{
+	const char *wrong;
+
+	setenv("EPF_CUDA_THREADS", threads, 1);
+	setenv("EPF_CUDA_CHUNK", "64", 1);
+	wrong = shapes();
+	if (!wrong)
+		wrong = journals();
+	return wrong ? wrong : columns();
+}
+
+static const char *copied_alone(void)
+{
+	return copied("1");
+}
+
+static const char *copied_by_many(void)
+{
+	return copied("5");
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const seeds[] = {
@@ -539,7 +564,7 @@ int main(int argc, char **argv)
 	wrong_library = argv[1];
 	if (argc > 2)
 		only = argv[2];
-	tap_plan(argc > 2 ? 0 : 2 + 2 * 5 + 3 + 16 + PROCESS_CLAIMS);
+	tap_plan(argc > 2 ? 0 : 2 + 2 * 5 + 3 + 18 + PROCESS_CLAIMS);
 	claim("answers are scalar's", shapes, NULL);
 	claim("also with other buffers", shapes, "EPF_CUDA_BUFFER=1");
 	for (i = 0; i < 5; i++) {
@@ -556,6 +581,8 @@ int main(int argc, char **argv)
 	claim("records bring a view's lines on", trails, NULL);
 	claim("columns stay on the card", columns, NULL);
 	claim("in other orders", columns, seeds[2]);
+	claim("copies by the caller alone", copied_alone, NULL);
+	claim("copies by many threads", copied_by_many, NULL);
 	claim("a column that is audited again stays", audited_again, NULL);
 	claim("but where room is needed", without_room, "EPF_EMU_MEMORY=62000");
 	claim("estimates, and keys made there", estimates, NULL);

@@ -17,7 +17,7 @@
 #define EPOCH 43u
 
 /* process.c */
-#define PROCESS_CLAIMS 10u
+#define PROCESS_CLAIMS 11u
 void claim_process(void);
 
 /* ---- claims ---- */

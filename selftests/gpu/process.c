@@ -217,6 +217,38 @@ static const char *pieces(void)
 	return NULL;
 }
 
+/* Keys that the caller has pinned, from any place of theirs, are not copied to
+ * other pinned memory first; those that are pinned in part are.
+ */
+static const char *pinned_keys(void)
+{
+	int (*pin)(void *p, size_t bytes, unsigned int flags);
+	const char *wrong = NULL;
+	unsigned char *key;
+	struct epf_view v;
+	struct sim s;
+	__u32 i;
+
+	sim_init(&s, 256, 1, 6, 0);
+	s.epoch = EPOCH;
+	key = key_bytes(&s, 2 * MANY * 8);
+	for (i = 0; i < MANY; i++)
+		sim_insert(&s, epf_get_le64(key + 16 * i + i % 3));
+	v = sim_view(&s);
+	*(void **)&pin = of_card("cudaHostRegister");
+	if (pin(key, MANY * 8, 0))
+		return "not pinned";
+	for (i = 0; i < 3 && !wrong; i++) {
+		struct epf_keys in = { key + i, MANY - 1, 0, NULL };
+		struct epf_keys half = { key + i, MANY + 1, 0, NULL };
+
+		wrong = same(&v, &in, i % 2);
+		if (!wrong)
+			wrong = same(&v, &half, i % 2);
+	}
+	return wrong;
+}
+
 /* A card that only says when it is used that it cannot be. */
 static const char *unfit(void)
 {
@@ -304,6 +336,7 @@ void claim_process(void)
 	claim("a forked child", forked, NULL);
 	claim("scratch stays on the card", scratch_stays, NULL);
 	claim("a question is cut into pieces", pieces, "EPF_CUDA_BUFFER=33554432");
+	claim("keys in pinned memory", pinned_keys, NULL);
 	claim("the runtime's own words", told, "EPF_EMU_ERROR=214");
 	claim("a card that cannot be used", unfit, "EPF_EMU_UNFIT=46");
 	claim("a card that is not ready waits", ready_later, "EPF_EMU_NOT_READY=1");
