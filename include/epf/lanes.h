@@ -277,7 +277,10 @@ EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
  *
  * Context: as epf_insert().
  * Return: EPF_ABSENT, or EPF_PRESENT + age. Unless a rotation overtakes it, an
- * insertion that returns EPF_PRESENT has set no bits that no other one counts for.
+ * insertion that returns EPF_PRESENT has set no bits with L = 1. With more it may
+ * have set some, in lines other than the deciding one, which another insertion
+ * completed meanwhile: that one returned EPF_ABSENT and counts for both, if it was
+ * of this key.
  */
 EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 				    const struct epf_probe *p, bool first_seen,
