@@ -81,16 +81,16 @@ epf_timer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* 6.3: the flags of a mapping are written through functions. Faults may insert
- * pages (map.c) into what is VM_MIXEDMAP from the beginning.
+/* 6.3: the flags of a mapping are written through functions. Faults insert
+ * page numbers (map.c), which are not counted as memory of the process.
  */
 static inline void epf_vma_seal_readonly(struct vm_area_struct *vma)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP,
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_PFNMAP,
 		     VM_MAYWRITE | VM_MAYEXEC);
 #else
-	vma->vm_flags |= VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP;
+	vma->vm_flags |= VM_DONTEXPAND | VM_DONTDUMP | VM_PFNMAP;
 	vma->vm_flags &= ~(VM_MAYWRITE | VM_MAYEXEC);
 #endif
 }

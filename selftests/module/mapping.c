@@ -364,7 +364,27 @@ static long faults(const volatile char *at, size_t pages, bool down)
 }
 
 /* A fault maps 64 pages that lie round it, and none that is not its mapping's. */
-#define AROUND_POINTS 6
+#define AROUND_POINTS 7
+/* KiB that the process is charged for of the mapping that has @at; -1: none. */
+static long long counted_kib(const void *at)
+{
+	unsigned long long first, end, look = (uintptr_t)at;
+	FILE *f = fopen("/proc/self/smaps", "re");
+	long long kib = -1;
+	bool here = false;
+	char line[512];
+
+	test_demand(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%llx-%llx ", &first, &end) == 2)
+			here = first <= look && look < end;
+		else if (here && !strncmp(line, "Rss:", 4))
+			kib = strtoll(line + 4, NULL, 10);
+	}
+	fclose(f);
+	return kib;
+}
+
 static void try_around(void)
 {
 	const size_t pages = 1000, bytes = pages * PAGE, hole = 100 * PAGE;
@@ -390,9 +410,13 @@ static void try_around(void)
 		       bytes - hole - PAGE), "the same pages");
 	tap_ok(!memcmp(part, down + 37 * PAGE, 90 * PAGE),
 	       "and those of a part");
-	test_demand(!madvise(down, bytes, MADV_DONTNEED));
+	munmap(down, bytes);
+	down = map(fd, PROT_READ, MAP_SHARED, bytes, 0);
+	test_demand(down != MAP_FAILED);
 	tap_ok(same_verdicts(fd, (struct epf_line *)down),
 	       "they come again when they were given back");
+	tap_ok(counted_kib(down) == 0 && counted_kib(&fd) > 0,
+	       "and are not memory of the process that looks at them");
 	munmap(up, bytes);
 	munmap(down, bytes);
 	munmap(part, 90 * PAGE);
