@@ -34,6 +34,8 @@ static __always_inline __u64 failed(int err)
 		return EPF_XDP_SATURATED;
 	case -ENODEV:
 		return EPF_XDP_NO_FILTER;
+	case -EBUSY:
+		return EPF_XDP_BUSY;
 	default:
 		return EPF_XDP_ERROR;
 	}
@@ -61,8 +63,8 @@ static __always_inline int verdict(struct xdp_md *ctx,
 	struct epf_filter *f = bpf_kptr_xchg(&slot->filter, NULL);
 	int ret;
 
-	if (!f)
-		return -ENODEV;
+	if (!f) /* bound for as long as the program is attached: it is in use */
+		return -EBUSY;
 	ret = bpf_epf_xdp_test_and_insert(f, ctx, &slot->opts,
 					  sizeof(slot->opts));
 	f = bpf_kptr_xchg(&slot->filter, f);

@@ -40,6 +40,7 @@ enum epf_xdp_outcome {
 	EPF_XDP_SATURATED, /* the filter fails open */
 	EPF_XDP_NO_FILTER, /* destroyed by force */
 	EPF_XDP_ERROR,	   /* any other error */
+	EPF_XDP_BUSY,	   /* another packet of this CPU has the slot's filter */
 	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed for what it is */
 	EPF_XDP_OUTCOMES = EPF_XDP_CONTROL + EPF_CONTROL_LAST
 };
@@ -61,7 +62,10 @@ struct epf_xdp_count {
  * @count: by enum epf_xdp_outcome
  *
  * Written by its CPU only, in softirq, which does not nest; by the bind
- * programs before and after the interface has its program.
+ * programs before and after the interface has its program. Where softirqs are
+ * threads and two of a CPU may take packets of one interface (PREEMPT_RT), the
+ * second finds the slot empty: its packet is passed as EPF_XDP_BUSY, and a count of
+ * both at once may lose one.
  */
 struct epf_xdp_slot {
 	EPF_XDP_REF filter;

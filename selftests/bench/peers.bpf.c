@@ -186,7 +186,7 @@ static __always_inline int read_digest(struct xdp_md *ctx,
 
 	f = slot ? bpf_kptr_xchg(&slot->filter, NULL) : NULL;
 	if (!f)
-		return EPF_XDP_NO_FILTER;
+		return EPF_XDP_BUSY;
 	err = bpf_epf_xdp_digest(f, ctx, &slot->opts, sizeof(slot->opts),
 				 &digest);
 	f = bpf_kptr_xchg(&slot->filter, f);

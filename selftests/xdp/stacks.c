@@ -51,6 +51,7 @@ struct record {
  * @hold: that gives @packet its filter
  * @dedup: the program for interfaces
  * @bind: that gives it its filter
+ * @unbind: that takes it
  * @slot: map of its counters
  * @shared: memory of @packet
  * @ids: of the filters of @ioctl, @packet, @dedup
@@ -63,6 +64,7 @@ struct ways {
 	int hold;
 	int dedup;
 	int bind;
+	int unbind;
 	int slot;
 	volatile struct parity *shared;
 	__u32 ids[3];
@@ -347,6 +349,7 @@ static bool load_all(struct ways *w, char **path)
 	w->hold = prog_fd(parity, "parity_hold");
 	w->dedup = prog_fd(dedup, "xdp_dedup");
 	w->bind = prog_fd(bind, "epf_bind");
+	w->unbind = prog_fd(bind, "epf_unbind");
 	w->shared = mmap(NULL, sizeof(*w->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED,
 			 bpf_object__find_map_fd_by_name(parity, ".bss"), 0);
@@ -380,6 +383,20 @@ static bool setup(struct ways *w, char **path)
 	return !bpf_prog_test_run_opts(w->hold, NULL) && learn_first(w);
 }
 
+/* Where another packet of the CPU has the filter. */
+static bool passes_when_busy(const struct ways *w, const struct tally *t)
+{
+	struct tally more = *t;
+	static const __u8 frame[64];
+	LIBBPF_OPTS(bpf_test_run_opts, none);
+
+	if (bpf_prog_test_run_opts(w->unbind, &none) || none.retval ||
+	    run_xdp(w->dedup, frame, sizeof(frame)) != 2)
+		return false;
+	more.outcomes[EPF_XDP_BUSY]++;
+	return counters_agree(w, &more);
+}
+
 static void report(const struct ways *w, const struct tally *t)
 {
 	tap_ok(!t->bad[MODEL] && t->verdicts > 1000 && t->refused > 1000,
@@ -397,6 +414,7 @@ static void report(const struct ways *w, const struct tally *t)
 	tap_ok(!t->bad[DEDUP],
 	       "the program drops the repeats and nothing else");
 	tap_ok(counters_agree(w, t), "and counts every frame for what it is");
+	tap_ok(passes_when_busy(w, t), "without a filter in the slot it passes, as busy");
 }
 
 int main(int argc, char **argv)
@@ -411,7 +429,7 @@ int main(int argc, char **argv)
 		return 2;
 	f = fopen(argv[1], "r");
 	w.mem = epf_mem_new(&shape, hash_key, 0, &err);
-	tap_plan(xdp ? 8 : 2);
+	tap_plan(xdp ? 9 : 2);
 	if (xdp && !tap_ok(setup(&w, argv + 2), "programs and filters"))
 		return tap_end();
 	tap_ok(f && w.mem && ask_file(&w, &t, f), "all frames are asked about");

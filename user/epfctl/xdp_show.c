@@ -20,6 +20,7 @@ const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {
 	[EPF_XDP_SATURATED] = "saturated",
 	[EPF_XDP_NO_FILTER] = "no_filter",
 	[EPF_XDP_ERROR] = "error",
+	[EPF_XDP_BUSY] = "busy",
 #define CONTROL(what) [EPF_XDP_CONTROL + EPF_CONTROL_##what - 1]
 	CONTROL(RESERVED_MAC) = "reserved_mac",
 	CONTROL(ND) = "nd",
