@@ -216,10 +216,33 @@ static void try_short(void)
 	close(fd);
 }
 
+/* What is told lies between two readings of CLOCK_MONOTONIC: the clock that stands
+ * still in suspend.
+ */
+#define CLOCK_POINTS 2
+static void try_clock(void)
+{
+	struct epf_params p = params(EPF_MODE_TIME, 0, 7 * 3600 * SEC);
+	__u64 early = test_now(), late, told, now;
+	int fd = test_make(&p);
+	struct epf_info info;
+
+	late = test_now();
+	told = test_now();
+	info = test_info(fd);
+	now = test_now();
+	tap_ok(info.age_ns >= told - late && info.age_ns <= now - early,
+	       "a filter's age is of CLOCK_MONOTONIC");
+	tap_ok(info.epochs[0].age_ns >= told - late &&
+	       info.epochs[0].age_ns <= now - early, "and that of its epoch");
+	close(fd);
+}
+
 int main(void)
 {
 	test_begin(4 * MODE_POINTS + FORGET_POINTS + BOUNDARY_POINTS +
-		   SHORT_POINTS);
+		   SHORT_POINTS + CLOCK_POINTS);
+	try_clock();
 	try_mode("time", EPF_MODE_TIME, 0, due_time);
 	try_mode("either", EPF_MODE_EITHER, W, due_either);
 	try_mode("both", EPF_MODE_BOTH, W, due_both);
