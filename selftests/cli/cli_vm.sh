@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module
-ktap_plan 259
+ktap_plan 260
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -347,6 +347,16 @@ fails_open() {
 			"$tmp/err"
 }
 claim 'a saturated filter says that it does not know' fails_open
+# Its lines are asked all the same: present what was inserted, absent for certain.
+audits_saturated() {
+	seq 13001 14000 > "$tmp/audit.csv"
+	epf -j audit cli-full "$tmp/audit.csv" -F csv &&
+		python3 -c 'import json, sys
+d = json.load(sys.stdin)
+sys.exit(not (d["asked"]["saturated"] and d["present"] == 1000))' < "$tmp/out" &&
+		grep -q "'cli-full' is saturated: what is absent" "$tmp/err"
+}
+claim 'an audit of it says so, and misses nothing' audits_saturated
 claim 'watch told of it' watched 0 'cli-full (saturated|rotated): epoch'
 
 # Watching

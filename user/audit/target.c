@@ -242,6 +242,8 @@ static int open_filter(struct target *t, const struct target_ask *ask,
 	t->saturated = info.flags & EPF_INFO_SATURATED;
 	t->fpr_ppt = info.fpr_ppt;
 	ret = open_at(t, ask, owned ? TARGET_COPY : ask->place, e);
+	if (!ret && !epf_filter_info(t->filter, &info)) /* since then */
+		t->saturated |= info.flags & EPF_INFO_SATURATED;
 	if (!ret && owned)
 		set_why(t, "of its kind there is nothing else to ask");
 	return ret;

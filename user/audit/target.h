@@ -29,7 +29,8 @@ enum target_place {
  *	what it was when opened: @params, @epoch_begin, @epoch_end, @inserts,
  *	@realtime_ns, no checksums
  * @keyed: the hash key is known: keys can be asked for, not digests alone
- * @saturated: a filter that fails open: its error is above its limit
+ * @saturated: a filter that fails open: its error may be above its limit. Its lines
+ *	are asked all the same: a key that is not in them was not inserted
  * @fpr_ppt: of a filter, as the module estimates it
  * @mtime_ns: of a snapshot: when the file was last written
  *

@@ -80,7 +80,7 @@ static const struct series filter_series[] = {
 	{ .family = { "misses", COUNTER, NONE, "Verdicts absent." },
 	  .field = INFO_FIELD(stats.misses) },
 	{ .family = { "failed_open", COUNTER, NONE,
-		      "Verdicts absent given only because the filter was "
+		      "Verdicts do-not-know, given because the filter was "
 		      "saturated." },
 	  .field = INFO_FIELD(stats.failed_open) },
 	{ .family = { "saturations", COUNTER, NONE,
@@ -97,8 +97,8 @@ static const struct series filter_series[] = {
 		      "Times memory was wanted and not to be had." },
 	  .field = INFO_FIELD(waits) },
 	{ .family = { "saturated", GAUGE, NONE,
-		      "1 while the estimated error is above the limit: the "
-		      "filter fails open." },
+		      "1 while the error may be above the limit: the filter "
+		      "fails open." },
 	  .field = INFO_FIELD(flags), .mask = EPF_INFO_SATURATED },
 	{ .family = { "rotation_pinned", GAUGE, NONE,
 		      "1 while a snapshot holds rotation." },
@@ -110,8 +110,8 @@ static const struct series filter_series[] = {
 		      "False-positive rate asked for." },
 	  .field = INFO_FIELD(params.budget_ppt) },
 	{ .family = { "limit_ratio", GAUGE, RATIO,
-		      "Estimated rate above which the filter fails open; 1: "
-		      "never." },
+		      "False-positive rate above which the filter fails open; "
+		      "1: never." },
 	  .field = INFO_FIELD(params.limit_ppt) },
 	{ .family = { "covered_inserts", GAUGE, NONE,
 		      "The last so many insertions are all retained." },

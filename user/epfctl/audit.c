@@ -440,8 +440,10 @@ static void learn(struct asked *s, const struct agent_about *about)
 static void warn_of(const struct target *t)
 {
 	if (t->saturated)
-		warn("'%s' is saturated: its estimated error, %s, is above its "
-		     "limit", t->header.params.name, fmt_ppt(t->fpr_ppt).s);
+		warn("'%s' is saturated: what is absent here is absent for "
+		     "certain, but of what is present more than its limit may be "
+		     "wrong (estimated: %s)", t->header.params.name,
+		     fmt_ppt(t->fpr_ppt).s);
 	if (t->header.epoch_end - t->header.epoch_begin >= 24)
 		warn("'%s' changed so fast while it was copied that keys may be "
 		     "present which are long gone", t->header.params.name);
