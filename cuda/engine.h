@@ -16,7 +16,7 @@
  * for the ends, where nothing overlaps, to be short.
  */
 #define SLOTS 3u
-#define BUFFER_BYTES (32u << 20) /* of a slot: see struct slot */
+#define BUFFER_BYTES (16u << 20) /* of a slot: see struct slot */
 
 /* What a copy is of. */
 enum stage_sort {

@@ -16,7 +16,7 @@
 #include <emmintrin.h>
 #endif
 
-#define THREADS 8u /* where nothing is said; the caller is one of them */
+#define THREADS 16u /* where nothing is said; the caller is one of them */
 #define CHUNK_BYTES (256u << 10)
 #define CACHE_LINE 64u
 
