@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module
-ktap_plan 260
+ktap_plan 278
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -70,6 +70,36 @@ keys_of 'digests are something else' '{"kind": "mixed"}' cli-desc
 gives 0 'keys +of several kinds' show cli-desc
 "$EPFCTL" destroy cli-desc > "$tmp/out"
 "$EPFCTL" destroy cli-desc-2 > "$tmp/out"
+
+# Asked for keys of another kind: a warning, once. DESCRIPTION of mksnap.c; what the
+# filter has, or nothing: no warning; how it is asked
+asked_of() {
+	local warning="^warning: the keys of 'cli-kind' are $2: none of them can be"
+
+	mksnap --keys "$1" "$tmp/kind" || return
+	"$EPFCTL" restore cli-kind "$tmp/kind" > "$tmp/out" || return
+	epf test cli-kind "${@:3}"
+	"$EPFCTL" destroy cli-kind || return
+	[ "$status" = 1 ] || return
+	if [ -z "$2" ]; then
+		[ ! -s "$tmp/err" ]
+	else
+		[ "$(wc -l < "$tmp/err")" = 1 ] && grep -qE -- "$warning" "$tmp/err"
+	fi
+}
+bytes='those asked for are text or bytes'
+claim 'text, of a filter of packets: a warning' asked_of 2,1,1,0 \
+	"packets \(--key packet --no-mac\), $bytes" a b c
+seq 300000 > "$tmp/in"
+claim 'one of many batches' asked_of 2,0,0,0 "packets \(--key frame\), $bytes" -q -
+claim 'text, of a filter of addresses' asked_of 3,0,0,0 \
+	"IP addresses of 4 or 16 bytes, $bytes" 192.0.2.7
+claim 'bytes that may be addresses: none' asked_of 3,0,0,0 '' --format hex c0000207
+claim 'bytes that may not' asked_of 3,0,0,0 "IP addresses of 4 or 16 bytes, $bytes" \
+	--format hex c000020708
+claim 'digests: none' asked_of 2,1,0,0 '' --digest 0123456789abcdef
+claim 'text, of a filter of text: none' asked_of 1,0,0,0 '' a
+claim 'text, of several kinds: none' asked_of 5,0,0,0 '' a
 
 # Making
 gives 0 '^created cli-a \(id [0-9]+\)' create cli-a --window 7000
@@ -262,13 +292,13 @@ fails "a filter takes 3.173 MiB, and one filter may have 1 MiB \(max_filter_mib 
 	create cli-limit -W 1M --kind ge
 fails "a filter takes 1[.]$mib, and one filter may have 1 MiB" \
 	restore cli-limit "$tmp/many"
-fails "beside what the filter has takes 1[.]$mib, and one filter may" \
+fails "restoring a filter takes 1[.]$mib beside what it has, and one filter may" \
 	restore --existing cli-a "$tmp/many"
 fails "a filter takes 3.59 MiB, and one filter may have 1 MiB .*echo 5 >" \
 	create cli-limit -W 1M
 claim 'which then works' mended create cli-limit -W 1M
 limited max_total_mib 1
-fails "beside what the filter has takes 1[.]$mib; those that are there" \
+fails "restoring a filter takes 1[.]$mib beside what it has; those that are there" \
 	restore --existing cli-a "$tmp/many"
 fails "takes 3.59 MiB; those that are there \([0-9]+\) have $mib, and all together may have 1 MiB \(max_total_mib is 1\)" \
 	create cli-limit -W 1M
@@ -435,6 +465,109 @@ done
 claim 'a refused save leaves no file' [ -z "$(compgen -G '/tmp/cli-nobody*')" ]
 gives 0 'missing +right to change' doctor
 EPFCTL=$ROOT_EPFCTL
+chmod 600 /dev/epochfilter
+
+# README: who may do what. A member of the group, by the lines that it has.
+readme=$top/README.md
+# readme_line BEGIN: the command that begins so, by root
+readme_line() {
+	sed -n "s/^    \(sudo $1.*\)/\1/p" "$readme" | sed 's/ \+#.*//; s/sudo //g'
+}
+# commands WHO: those of its row, one a line, without what is not a verb's
+commands() {
+	grep "^| $1" "$readme" | grep -o '`[^`]*`' | tr -d '`' | grep -v '^epochfilter$'
+}
+# operands_for VERB...: the whole, in words
+operands_for() {
+	case $* in
+	plan) words=(plan -W 1) ;;
+	dedup) words=(dedup "$tmp/in.pcap" /dev/null) ;;
+	'show --file') words=(show --file "$tmp/good") ;;
+	merge) words=(merge -o "$tmp/theirs/merged" "$tmp/host1" "$tmp/host2") ;;
+	audit) words=(audit "$tmp/good" "$tmp/digest" -F column --digests --no-agent) ;;
+	'audit --digests --place live') words=(audit cli-other "$tmp/digest" -F column
+		--no-agent --digests --place live) ;;
+	show | rotate | clear | destroy) words=("$1" cli-other) ;;
+	test | insert) words=("$1" cli-other hello) ;;
+	'test --insert') words=(test --insert cli-other hello) ;;
+	watch) words=(watch cli-other -n 1 --interval 100ms) ;;
+	create) words=(create cli-x -W 100) ;;
+	swap) words=(swap cli-key cli-other) ;;
+	save) words=(save cli-other "$tmp/theirs/saved") ;;
+	restore) words=(restore cli-other "$tmp/good") ;;
+	attach) words=(attach cli-veth2 --filter cli-other --key flow --action count) ;;
+	detach) words=(detach cli-veth1) ;;
+	*) words=("$@") ;;
+	esac
+}
+# may RIGHT WHO: does all of its row as RIGHT says: may, or not
+may() {
+	local command lines=0
+
+	while read -r command; do
+		# shellcheck disable=SC2086
+		operands_for $command
+		epf "${words[@]}"
+		lines=$((lines + 1))
+		if [ "$1" = may ]; then
+			{ [ "$status" -le 1 ] || [ "$command" = doctor ]; } && ! grep -q 'as root' "$tmp/err"
+		else
+			[ "$status" = 2 ] && grep -q 'run as root' "$tmp/err"
+		fi || { # which, for who reads the diagnostics
+			echo "${words[*]}" >> "$tmp/err"
+			return 1
+		}
+	done < <(commands "$2")
+	[ "$lines" -ge 3 ]
+}
+mksnap "$tmp/good" && chmod 644 "$tmp/good"
+mkhost "$tmp/host1" && mkhost "$tmp/host2" id=2 && chmod 644 "$tmp/host1" "$tmp/host2"
+head -c 8 /dev/zero > "$tmp/digest"
+mkdir -m 777 "$tmp/theirs"
+python3 - "$tmp/in.pcap" << 'PYTHON'
+import sys
+sys.path.insert(0, "../dedup")
+import pcap
+pcap.Capture([pcap.Packet(0, bytes(60))]).save(sys.argv[1])
+PYTHON
+getent group epochfilter > /dev/null || groupadd --system epochfilter
+sed "s/setpriv .* --clear-groups/setpriv --reuid nobody --regid nogroup --init-groups/" \
+	"$tmp/nobody" > "$tmp/member"
+chmod 755 "$tmp/member"
+EPFCTL=$tmp/member
+fails 'may not be opened by this user: run as root' list
+claim "README's first row: what anybody may" may may anybody
+claim "README's usermod" env USER=nobody sh -c "$(readme_line usermod)"
+claim "README's chgrp" sh -c "$(readme_line chgrp)"
+claim 'README: what the group may' may may 'the group'
+claim 'and anybody still' may may anybody
+modprobe veth # something is to be attached
+ip link add cli-veth1 type veth peer name cli-veth2
+mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
+"$ROOT_EPFCTL" attach cli-veth1 --filter cli-other --key flow --action count > "$tmp/out"
+for row in 'root, or CAP_NET_ADMIN |' 'root, or CAP_NET_ADMIN and'; do
+	claim "README: what takes $row" may 'may not' "$row"
+done
+"$ROOT_EPFCTL" detach cli-veth1
+ip link del cli-veth1
+udev_gives() {
+	/lib/systemd/systemd-udevd --daemon 2> /dev/null || return
+	udevadm trigger /sys/class/misc/epochfilter && udevadm settle &&
+		[ "$(stat -c %a:%U:%G /dev/epochfilter)" = 660:root:epochfilter ]
+}
+chown root:root /dev/epochfilter
+chmod 600 /dev/epochfilter
+if [ -x /lib/systemd/systemd-udevd ]; then
+	mkdir -p /run/udev/rules.d
+	cp "$top/packaging/60-epochfilter.rules" /run/udev/rules.d/
+	claim "udev's rule gives the device to the group" udev_gives
+	claim 'which then may' may may 'the group'
+else
+	ktap_skip "udev's rule" 'no udev'
+	ktap_skip 'the group by it' 'no udev'
+fi
+EPFCTL=$ROOT_EPFCTL
+chown root:root /dev/epochfilter
 chmod 600 /dev/epochfilter
 
 gives 0 'ok +device' doctor

@@ -424,6 +424,12 @@ int keys_read(const struct key_input *in, keys_fn fn, void *ctx);
 void keys_describe(int filter, const char *name, const struct epf_info *info,
 		   bool digests);
 
+/* Warn, once, of a batch that is asked for where the filter's keys are made of
+ * something else, so that none of them can be present.
+ */
+void keys_check(const char *name, const struct epf_info *info,
+		const struct keys *keys, enum key_format format);
+
 /* pace.c: how fast the epochs of a filter can end */
 
 void pace_print(const struct epf_params *p);

@@ -143,8 +143,8 @@ static int restore_into(int dev, const char *name, const char *path,
 	if (err == -EBUSY)
 		return fail("a snapshot of '%s' is under way: try again when it "
 			    "is done", name);
-	return fail_limits(err, "restoring beside what the filter has", NULL,
-			   false, bytes_of(file));
+	return fail_limits(err, "restoring a filter", NULL, false,
+			   bytes_of(file));
 }
 
 int cmd_restore(int argc, char **argv)

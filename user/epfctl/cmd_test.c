@@ -20,6 +20,7 @@ enum { OPT_INSERT = OPT_KEYS_END };
  * @cmd: EPF_IOC_TEST, or EPF_IOC_TEST_AND_INSERT
  * @quiet: no line for every key
  * @counts: totals at the end
+ * @info: of the filter, before
  * @tested: keys
  * @present: of them
  * @unknown: of them, found by a saturated filter
@@ -31,6 +32,7 @@ struct testing {
 	unsigned long cmd;
 	bool quiet;
 	bool counts;
+	struct epf_info info;
 	__u64 tested;
 	__u64 present;
 	__u64 unknown;
@@ -135,14 +137,12 @@ static void print_batch(const struct testing *t, const struct keys *keys,
 
 static bool test_open(struct testing *t)
 {
-	struct epf_info info;
-
 	if (t->filter >= 0)
 		return true;
 	t->filter = open_filter(t->name);
-	if (t->filter >= 0 && t->cmd == EPF_IOC_TEST_AND_INSERT &&
-	    !epf_filter_info(t->filter, &info))
-		keys_describe(t->filter, t->name, &info, t->in->digests);
+	if (t->filter >= 0 && !epf_filter_info(t->filter, &t->info) &&
+	    t->cmd == EPF_IOC_TEST_AND_INSERT)
+		keys_describe(t->filter, t->name, &t->info, t->in->digests);
 	return t->filter >= 0;
 }
 
@@ -189,6 +189,8 @@ static int test_batch(void *ctx, const struct keys *keys)
 
 	if (!test_open(t))
 		return EXIT_FAIL;
+	if (t->cmd == EPF_IOC_TEST)
+		keys_check(t->name, &t->info, keys, t->in->format);
 	ages = malloc(keys->count);
 	if (!ages)
 		return fail("out of memory");

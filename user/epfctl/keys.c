@@ -10,6 +10,7 @@
 
 #include "audit/keytext.h"
 #include "desc.h"
+#include "epf/keydesc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -267,6 +268,38 @@ void keys_describe(int filter, const char *name, const struct epf_info *info,
 	epf_key_desc_text(&info->desc, text);
 	warn("the keys of '%s' are %s: from now on they are of several kinds",
 	     name, text);
+}
+
+/* Bytes of a length that addresses have may be addresses; text is none. */
+static bool may_be_addresses(const struct keys *k, enum key_format format)
+{
+	__u32 i;
+
+	for (i = 0; i < k->count; i++)
+		if (k->lens[i] != 4 && k->lens[i] != 16)
+			return false;
+	return format != KEYS_TEXT;
+}
+
+void keys_check(const char *name, const struct epf_info *info,
+		const struct keys *keys, enum key_format format)
+{
+	struct epf_key_desc asked = {
+		.kind = keys->digests ? EPF_KEYS_DIGEST : EPF_KEYS_BYTES,
+	};
+	char there[EPF_DESC_TEXT], wanted[EPF_DESC_TEXT];
+	static bool told;
+
+	if (!keys->digests && info->desc.kind == EPF_KEYS_ADDRESS &&
+	    may_be_addresses(keys, format))
+		return;
+	if (told || epf_key_desc_serves(&info->desc, &asked))
+		return;
+	told = true;
+	epf_key_desc_text(&info->desc, there);
+	epf_key_desc_text(&asked, wanted);
+	warn("the keys of '%s' are %s, those asked for are %s: none of them can "
+	     "be present, but for false positives", name, there, wanted);
 }
 
 /* Arguments are one batch, except around a "-". */

@@ -99,11 +99,12 @@ static __u64 mib_for(__u64 bytes)
 	return bytes / MIB + 2;
 }
 
-static int too_large(const struct limits *l, const char *doing, __u64 bytes)
+static int too_large(const struct limits *l, const char *doing,
+		     const char *beside, __u64 bytes)
 {
-	return fail("%s takes %s, and one filter may have %s (max_filter_mib is "
+	return fail("%s takes %s%s, and one filter may have %s (max_filter_mib is "
 		    "%llu%s): ask for less, or 'echo %llu > " PARAMETERS
-		    "max_filter_mib'", doing, fmt_bytes(bytes).s,
+		    "max_filter_mib'", doing, fmt_bytes(bytes).s, beside,
 		    fmt_bytes(allowed(l->filter_mib)).s, l->filter_mib,
 		    where_from(l->filter_mib), mib_for(bytes));
 }
@@ -115,12 +116,13 @@ static int too_many(const struct limits *l, const char *doing)
 		    l->filters, l->filters_max, l->filters + 1);
 }
 
-static int too_much(const struct limits *l, const char *doing, __u64 bytes)
+static int too_much(const struct limits *l, const char *doing,
+		    const char *beside, __u64 bytes)
 {
-	return fail("%s takes %s; those that are there (%u) have %s, and all "
+	return fail("%s takes %s%s; those that are there (%u) have %s, and all "
 		    "together may have %s (max_total_mib is %llu%s): destroy "
 		    "one, or 'echo %llu > " PARAMETERS "max_total_mib'", doing,
-		    fmt_bytes(bytes).s, l->filters, fmt_bytes(l->bytes).s,
+		    fmt_bytes(bytes).s, beside, l->filters, fmt_bytes(l->bytes).s,
 		    fmt_bytes(allowed(l->total_mib)).s, l->total_mib,
 		    where_from(l->total_mib), mib_for(bytes + l->bytes));
 }
@@ -135,13 +137,14 @@ bool limits_forbid(__u64 bytes)
 int fail_limits(int err, const char *doing, const char *name, bool one_more,
 		__u64 bytes)
 {
+	const char *beside = one_more ? "" : " beside what it has";
 	struct limits l;
 
 	if ((err != -E2BIG && err != -ENOSPC) || !read_limits(&l))
 		return fail_call(err, doing, name);
 	if (err == -E2BIG)
-		return too_large(&l, doing, bytes);
+		return too_large(&l, doing, beside, bytes);
 	if (one_more && l.filters >= l.filters_max)
 		return too_many(&l, doing);
-	return too_much(&l, doing, bytes);
+	return too_much(&l, doing, beside, bytes);
 }

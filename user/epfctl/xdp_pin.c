@@ -99,7 +99,9 @@ int xdp_pin_dir(const char *ifname)
 	if ((mkdir(EPF_XDP_PINS, 0700) && errno != EEXIST) ||
 	    mkdir(path, 0700)) {
 		err = -errno;
-		if (err != -EEXIST)
+		if (err == -EACCES || err == -EPERM)
+			fail("attaching needs CAP_BPF and CAP_NET_ADMIN: run as root");
+		else if (err != -EEXIST)
 			fail("making %s: %s", path, strerror(errno));
 	}
 	return err;
