@@ -12,6 +12,8 @@ import resource
 import signal
 import socket
 import struct
+import subprocess
+import time
 
 import agent as a
 import tap
@@ -443,6 +445,24 @@ def strangers():
     return None
 
 
+def beyond_limits():
+    """Settings one beyond what there is: the one before is taken."""
+    for good, bad, why in (
+            (("--allow-uid", "4294967294"), ("--allow-uid", "4294967295"),
+             "there is no such user"),
+            (("--mirror", "x:24"), ("--mirror", "y:25"), "too large: at most 24"),
+            (("--jobs", "65536"), ("--jobs", "65537"), "at most 65536"),
+            (("--clients", "4096"), ("--clients", "4097"), "at most 4096")):
+        ran = subprocess.run([a.AGENT, "--config", "/dev/null", "--socket",
+                              files.path("none"), *good, *bad],
+                             capture_output=True, timeout=60)
+        text = ran.stderr.decode()
+        if not ran.returncode or text.count("\n") != 1 or why not in text or \
+                bad[1].split(":")[-1] not in text:
+            return f"{bad}: {ran}"
+    return None
+
+
 class Lingering:
     """A connection to nobody, whose last close() waits until the end of a 'with':
     there is more to be sent than the other side ever reads."""
@@ -476,7 +496,7 @@ def slow_to_close():
     with a.Agent(files.dir, "--clients-per-user", "4", name="slow") as g, \
             Lingering() as one, Lingering() as many, Lingering() as unread:
         os.kill(g.pid, signal.SIGSTOP)  # no wait for a close() outlives that
-        held = [a.Client(g) for _ in range(3)]
+        held = [a.Client(g) for _ in range(300)]
         one.given_to(held[0], {"op": "ping"})
         many.given_to(held[1], {"op": "ping"}, 100)
         with a.Client(g) as c, a.Client(g) as refused:
@@ -612,6 +632,27 @@ def readers_share():
     return None
 
 
+def copies_bounded():
+    """Small files, each asked for once: so many copies of them stay that descriptors
+    do not run out, 256 at the most."""
+    names = [files.path(f"small{i}") for i in range(300)]
+    for name in names:
+        with open(name, "wb") as f:
+            f.write(files.read("digests")[:8])
+    with a.Agent(files.dir, name="small") as g:
+        a.poll(lambda: time.time() > os.stat(names[-1]).st_ctime + 3)
+        before = g.nr_fds()
+        with a.Client(g) as c:
+            for name in names:
+                answer = c.audit(*files.request(os.path.basename(name), ()))
+                files.close()
+                if "done" not in answer:
+                    return f"answered {answer}"
+        g.settle()
+        kept = g.nr_fds() - before
+    return None if 200 <= kept <= 257 else f"{kept} descriptors more"
+
+
 def readers_bounded():
     """Five clients with 4 MB of templates each, that are all to be remembered."""
     with open(files.path("templates"), "wb") as f:
@@ -653,6 +694,8 @@ def nothing_kept():
 
 
 CASES = [
+    ("copies of many small files", copies_bounded),
+    ("settings beyond their limits", beyond_limits),
     ("rubbish, and sound requests with a wrong byte", rubbish),
     ("messages that are too long", too_long),
     ("members of every wrong type and range", wrong_members),

@@ -167,6 +167,32 @@ def once():
     return None
 
 
+def stopped(process):
+    with open(f"/proc/{process.pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0] == "T"
+
+
+def overflowed():
+    """More events than the kernel keeps while the agent stands still: what they would
+    have told of is found by reading the directory again."""
+    with open("/proc/sys/fs/inotify/max_queued_events") as f:
+        most = int(f.read())
+    with watching() as (g, own):
+        put(own, "early")
+        wait(own, "early")
+        g.process.send_signal(signal.SIGSTOP)
+        try:
+            a.poll(lambda: stopped(g.process))
+            for n in range(most + 1):
+                with open(os.path.join(own, f".{n % 2}"), "wb"):
+                    pass
+            put(own, "late")
+        finally:
+            g.process.send_signal(signal.SIGCONT)
+        wait(own, "late")
+        return whole(own, "late")
+
+
 def failing():
     """A verdict with one line, and no results, not even older ones."""
     with watching() as (g, own):
@@ -262,6 +288,10 @@ def changes_meanwhile():
         a.poll(lambda: (verdict(own, "file") or {}).get("inode") ==
                os.stat(os.path.join(own, "file")).st_ino)
         g.settle()
+        told = [line for line in g.text().splitlines() if own.encode() in line]
+        done = sum(b"changed meanwhile" not in line for line in told)
+        if g.status()["files_done"] != done:
+            return f"{g.status()['files_done']} files done, {done} told of"
     return whole(own, "file") or strays(own, ["file", "last"])
 
 
@@ -510,6 +540,7 @@ CASES = [
     ("what is no input", no_input),
     ("a file that is still being written waits", still_written),
     ("once, and again when it has changed", once),
+    ("more events than the kernel keeps", overflowed),
     ("a file that fails is a verdict, until it changes", failing),
     ("131,072 names in a directory", many_names),
     ("a verdict that cannot be removed", stuck_verdict),

@@ -11,6 +11,7 @@
 #include "../core/tap.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <merge.h>
 #include <unistd.h>
@@ -582,7 +583,7 @@ static enum epf_merge_fault fault_of(struct host *h, struct host *with)
 		tap_ok(fault_of(&b, &h[0]) == fault, #what ": " #fault);      \
 	} while (0)
 
-#define REFUSALS 14
+#define REFUSALS 16
 static void refusals(void)
 {
 	const struct scene s = { .align = true };
@@ -602,7 +603,67 @@ static void refusals(void)
 	REFUSES(EPF_MERGE_TIMES, head->epochs[0].age_ns = ~0ULL);
 	REFUSES(EPF_MERGE_TIMES, head->realtime_ns = 5);
 	REFUSES(EPF_MERGE_TIMES, head->epoch_end = ~0ULL - 3);
+	REFUSES(EPF_MERGE_TIMES, head->epochs[3].inserts = EPF_INSERTS_MAX + 1);
+	REFUSES(EPF_MERGE_OK, head->epochs[3].inserts = EPF_INSERTS_MAX);
 	REFUSES(EPF_MERGE_UNALIGNED, head->realtime_ns += pitch / 2);
+}
+
+/* Epochs of two hosts, each of which has counted as far as counts go. */
+static void full_counts(void)
+{
+	const struct scene s = { .align = true };
+	static struct host h[HOSTS];
+	static struct merged r;
+	__u32 i, e, off = 0;
+
+	live_scene(h, &s, 100 * pitch);
+	for (i = 0; i < HOSTS; i++)
+		for (e = 0; e < EPF_EPOCHS; e++)
+			h[i].file.header.epochs[e].inserts = EPF_INSERTS_MAX;
+	if (merge(&r, h, HOSTS, false))
+		abort();
+	for (e = 0; e < EPF_EPOCHS; e++)
+		off += r.out.header.epochs[e].inserts > EPF_INSERTS_MAX;
+	tap_ok(!off, "counts of epochs stay within their limit");
+	merged_free(&r);
+}
+
+static int mappings(void)
+{
+	char line[2 * PATH_MAX];
+	FILE *f = fopen("/proc/self/maps", "re");
+	int n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		n += strstr(line, path) != NULL;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* A snapshot that is refused because of its last byte. */
+static void refused_lines(void)
+{
+	const struct scene s = { .align = true };
+	enum epf_snap_fault fault = EPF_SNAP_OK;
+	static struct host h[HOSTS];
+	static struct merged r;
+	struct epf_snap_file file;
+	int fd, before, ret;
+
+	live_scene(h, &s, 100 * pitch);
+	if (merge(&r, h, HOSTS, false))
+		abort();
+	merged_free(&r);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || lseek(fd, -1, SEEK_END) < 0 || write(fd, "\xa5", 1) != 1)
+		abort();
+	close(fd);
+	before = mappings();
+	ret = epf_snap_open(path, &file, NULL, NULL, &fault);
+	tap_ok(ret == -EBADMSG && fault == EPF_SNAP_LINES_SUM &&
+	       mappings() == before,
+	       "a snapshot whose lines are refused stays mapped nowhere");
 }
 
 static void old(void)
@@ -646,12 +707,14 @@ int main(int argc, char **argv)
 	pitch = epf_align_pitch(EPOCH);
 	near = epf_align_near(pitch);
 	tap_plan(sizeof(scenes) / sizeof(*scenes) + 4 +
-		 (only ? 0 : REFUSALS + 2));
+		 (only ? 0 : REFUSALS + 4));
 	laws();
 	equalities();
 	if (!only) {
 		errors();
 		refusals();
+		full_counts();
+		refused_lines();
 		old();
 	}
 	unlink(path);

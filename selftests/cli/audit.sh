@@ -18,7 +18,7 @@ keys=300007
 mkdir "$tmp/few" "$tmp/many" "$tmp/dir"
 "$tmp/mkaudit" "$tmp/few" 5003 && "$tmp/mkaudit" "$tmp/many" $keys || exit 1
 few=$tmp/few many=$tmp/many dir=$tmp/dir struck=$tmp/struck
-ktap_plan 119
+ktap_plan 121
 
 # answered FILES ARG...: an audit gives the bytes of FILES/bitmap and ages
 answered() {
@@ -388,6 +388,13 @@ short_resumed() {
 claim 'gone on with, a read or write short: the same bytes' \
 	short_resumed "${column_job[@]}"
 claim 'the same of records' short_resumed "${csv_job[@]}"
+begun_anew() {
+	interrupted 6 "$@" || return
+	injected disk:6:int "$@"
+	one_line 130 && [ -e "$dir/b.partial" ] && injected '' "$@" --resume
+	[ "$status" = 0 ] && whole
+}
+claim 'interrupted, begun anew, interrupted and gone on with' begun_anew "${column_job[@]}"
 many_times() {
 	local n
 
@@ -570,8 +577,17 @@ planted() {
 	mv "$dir/b.partial" "$tmp/elsewhere"
 	ln -s "$tmp/elsewhere" "$dir/b.partial"
 	injected '' "${column_job[@]}" --resume
-	one_line && [ -L "$dir/b.partial" ] && [ -s "$tmp/elsewhere" ]
+	one_line && [ -L "$dir/b.partial" ] && [ -s "$tmp/elsewhere" ] || return
+	again
+	rm -f "$tmp/elsewhere"
+	ln "$dir/b.partial" "$tmp/elsewhere" && cp "$tmp/elsewhere" "$tmp/was" || return
+	injected '' "${column_job[@]}" --resume
+	one_line && cmp "$tmp/elsewhere" "$tmp/was"
 }
+forged() {
+	again && ./forge_state.py "$dir/b.resume" && refused 'b.resume is damaged: remove it'
+}
+claim 'a state whose counts by age are above its keys' forged
 claim 'a pipe in place of a state, a link in place of an unfinished file' planted
 still_good() {
 	again

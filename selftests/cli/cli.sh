@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 257
+ktap_plan 260
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -140,6 +140,9 @@ fails 'is too large' plan --window 1e400
 fails 'is too large' plan --window 1099511627776
 fails 'is too small' plan --window 0
 fails 'is not whole' plan --window 1.5
+fails 'is not whole' plan --window 1000000.0001
+gives 0 '"window_ns":120000000000,' -j plan --time 2min --rate 1
+gives 0 '"window_ns":4611686018427387904,' -j plan --time 4611686018427387904ns --rate 0.001
 fails "has no unit: write 10s" plan --time 10 --rate 1
 fails 'is not a number' plan --time 10parsecs --rate 1
 fails 'is too large' plan --time 999999999d --rate 1

@@ -141,6 +141,19 @@ refuses_read_only() {
 	[ $? = 2 ] && grep -q '^error: .*Permission denied; nothing was changed' "$tmp/err" &&
 		[ "$(cat "$dir/it")" = old ] && only it
 }
+# Whoever may not give the new file to the old one's group takes the group's rights
+# away, which were another group's.
+drops_group() {
+	fresh
+	echo old > "$dir/it"
+	chmod 666 "$dir/it"
+	chown 65534:65534 "$dir"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$EPFCTL" dedup "$tmp/in.pcap" \
+		"$dir/it" -D 100 > "$tmp/out" 2> "$tmp/err"
+	status=$?
+	writer=dedup
+	written it && [ "$(stat -c '%a %u' "$dir/it")" = '606 65534' ]
+}
 keeps_owner() {
 	fresh
 	echo old > "$dir/it"
@@ -172,7 +185,7 @@ mknod "$tmp/char" c 1 3 2> /dev/null && mknod "$tmp/block" b 240 255 2> /dev/nul
 make_char() { mknod "$dir/it" c 1 3; }
 make_block() { mknod "$dir/it" b 240 255; }
 
-ktap_plan 54
+ktap_plan 55
 for writer in $writers; do
 	case $writer in
 	save | merge) new=600 kept=600 owner=0:0 ;;
@@ -208,7 +221,9 @@ done
 if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups \
 	"$EPFCTL" --version > /dev/null 2>&1; then
 	claim 'a file that may not be written is not replaced' refuses_read_only
+	claim 'a new file of another group does not give it the old one'"'"'s rights' drops_group
 else
 	ktap_skip 'a file that may not be written is not replaced' 'needs root'
+	ktap_skip 'a new file of another group' 'needs root'
 fi
 ktap_finish

@@ -246,6 +246,37 @@ def stamps():
     return None
 
 
+def few_options():
+    """The last option of an interface may end its block; time before 1970 is 1970."""
+    w = ng.Writer()
+    offset = (ng.TSOFFSET, struct.pack("<q", -2))
+    bare = w.block(ng.INTERFACE, struct.pack("<HHI", pcap.RAW, 0, 0) +
+                   w.options(offset)[:-4])
+    for face in bare, w.interface(pcap.RAW, offset):
+        for first, second, kept in (0, 3 * 10**6, 1), (10**6, 3 * 10**6, 1), \
+                (10**6, 5 * 10**6, 2), (4 * 10**6, 5 * 10**6, 1):
+            path = save("early.pcapng", w.section() + face +
+                        w.packet(0, first, IP4) + w.packet(0, second, IP4))
+            out, _ = tool.dedup(path, "-w", "2s")
+            if len(out.packets) != kept or out.packets[0].ns != \
+                    max(0, first - 2 * 10**6) * 1000:
+                return f"{first}, {second}: {out.packets}"
+    return None
+
+
+def snap_lengths():
+    """As pcap it has the greatest of its interfaces."""
+    w = ng.Writer()
+    for lengths in (60, 70), (70, 60), (65, 70, 60):
+        path = save("snap.pcapng", w.section() + b"".join(
+            w.interface(pcap.RAW, snaplen=n) for n in lengths) +
+                    w.packet(1, 5, IP4))
+        out, _ = tool.dedup(path)
+        if out.snaplen != 70:
+            return f"{lengths}: {out.snaplen}"
+    return None
+
+
 def cut_off():
     """Around every end of a block and in between: with --keep-going there are
     the blocks before it, and a line unless it is an end.
@@ -359,6 +390,8 @@ def cases():
             ("pcap to pcapng and back, ns", bind(to_pcapng, True)),
             ("what pcap has no room for", losses),
             ("units of time stamps", stamps),
+            ("options that end their block, early stamps", few_options),
+            ("interfaces of several snap lengths", snap_lengths),
             ("pcapng cut off anywhere", cut_off),
             ("65,536 interfaces", many_interfaces),
             ("pcapng in small pieces", drip)]

@@ -282,6 +282,8 @@ def weights():
                 (om + ";q=0.001", om), (om + ";q=0.6, " + plain + ";q=0.5", om),
                 (om + ";q=0,  " + om + ";version=1.0.0;q=0.75", om),
                 ("text/html, " + om, om), (om + ";q=1.000", om),
+                (om + " ;q=0.9", om), (om + "\t; q=1", om),
+                (om + ";q=0.5x", plain), (om + ";q=1x", plain),
                 ("x/" + om, plain), (om + "x", plain), (om + ";q=", plain),
                 (";;q=,,;" + om, plain), ("," * 5000, plain), (ACCEPT, om)]:
             got = e.ask(Accept=accept)[1]["Content-Type"]
