@@ -8,7 +8,8 @@
 # headers, make, sudo and an ordinary user, and in his home this tree, with
 # README's first line ("make deps") run. Prints its root directory, below
 # build/install. Guarantees:
-#  - nothing outside build/ changes;
+#  - nothing outside build/ changes, and nothing below it is a mount of this machine's
+#    own /proc, /sys or /dev that a kill could leave there;
 #  - a root is complete or is made again; so is one whose packages have changed.
 # Needs root and Debian's archive.
 
@@ -59,7 +60,8 @@ make_root() {
 	command -v mmdebstrap > /dev/null || die 'mmdebstrap is missing: make deps'
 	rm -rf "$root"
 	mkdir -p "$state"
-	mmdebstrap --variant=minbase --mode=root --skip=cleanup/apt/lists \
+	unshare --mount --propagation private \
+		mmdebstrap --variant=minbase --mode=root --skip=cleanup/apt/lists \
 		--aptopt='APT::Sandbox::User "root"' --include=make,sudo \
 		--essential-hook="'$here/root.sh' --before \"\$1\"" \
 		--customize-hook="'$here/root.sh' --after \"\$1\"" \
