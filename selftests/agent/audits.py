@@ -145,11 +145,17 @@ def goes_on():
                     "record_bytes": 0}})
     os.pwrite(fds[2], bitmap[:at // 8] + b"\xff" * 50, 0)
     os.pwrite(fds[3], ages[:at], 0)
+    before = agent.status()
     with a.Client(agent) as c:
         answer = c.audit(message, fds)
     files.close()
     if done(answer):
         return done(answer)
+    present = answer["done"]["mark"]["present"] - sum(counts)
+    told = {name: agent.status()[name] - before[name]
+            for name in ("keys_asked", "keys_present")}
+    if told != {"keys_asked": KEYS - at, "keys_present": present}:
+        return f"status counts {told}, {KEYS - at} were asked and {present} present"
     return files.answered()
 
 

@@ -455,7 +455,7 @@ def beyond_limits():
             (("--clients", "4096"), ("--clients", "4097"), "at most 4096")):
         ran = subprocess.run([a.AGENT, "--config", "/dev/null", "--socket",
                               files.path("none"), *good, *bad],
-                             capture_output=True, timeout=60)
+                             capture_output=True, timeout=a.PATIENCE)
         text = ran.stderr.decode()
         if not ran.returncode or text.count("\n") != 1 or why not in text or \
                 bad[1].split(":")[-1] not in text:
@@ -496,7 +496,7 @@ def slow_to_close():
     with a.Agent(files.dir, "--clients-per-user", "4", name="slow") as g, \
             Lingering() as one, Lingering() as many, Lingering() as unread:
         os.kill(g.pid, signal.SIGSTOP)  # no wait for a close() outlives that
-        held = [a.Client(g) for _ in range(300)]
+        held = [a.Client(g) for _ in range(3)]
         one.given_to(held[0], {"op": "ping"})
         many.given_to(held[1], {"op": "ping"}, 100)
         with a.Client(g) as c, a.Client(g) as refused:
