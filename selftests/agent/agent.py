@@ -270,6 +270,9 @@ def as_user(agent, uid):
 
 def chosen(cases):
     """With arguments, those of these names only."""
+    unknown = set(sys.argv[1:]) - {c[0] for c in cases}
+    if unknown:
+        sys.exit(f"no case of this name: {', '.join(sorted(unknown))}")
     return [c for c in cases if not sys.argv[1:] or c[0] in sys.argv[1:]]
 
 

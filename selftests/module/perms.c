@@ -8,10 +8,9 @@
  * A child drops its privileges, tries everything and tells what came of it.
  */
 #include "epftest.h"
+#include "lesser.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -20,7 +19,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#define NOBODY 65534
 #define KEYS 100u
 
 /* What each command gave. */
@@ -167,27 +165,6 @@ static void try_all(struct outcome *o, int dev, int fd)
 		fd = epf_dev_filter(dev, "mod-perms");
 	change_filter(o, fd);
 	o->leaked = fd_holds_key(dev) || fd_holds_key(fd);
-}
-
-static bool become_nobody(void)
-{
-	return !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
-	       !setresuid(NOBODY, NOBODY, NOBODY);
-}
-
-/* Root as ever, but for one capability. */
-static bool drop_net_admin(void)
-{
-	struct __user_cap_header_struct h = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
-	struct __user_cap_data_struct d[2];
-
-	if (syscall(SYS_capget, &h, d))
-		return false;
-	d[0].effective &= ~(1u << CAP_NET_ADMIN);
-	d[0].permitted &= ~(1u << CAP_NET_ADMIN);
-	return !syscall(SYS_capset, &h, d);
 }
 
 /* Root of a user namespace of its own, which outside is @ids. */

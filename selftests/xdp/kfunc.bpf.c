@@ -4,29 +4,12 @@
 #include <stdbool.h>
 
 #include "../../bpf/epf_kfunc.bpf.h"
+#include "held.bpf.h"
 #include "kfunc.h"
 
 #define ROUNDS 500
 
 struct kfunc kfunc;
-
-struct held {
-	EPF_KPTR *filter;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct held);
-} held SEC(".maps");
-
-static __always_inline struct held *get_held(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&held, &zero);
-}
 
 static __always_inline void put_held(struct held *h, struct epf_filter *f)
 {

@@ -15,8 +15,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,13 +27,13 @@
 #include <unistd.h>
 
 #include "../core/tap.h"
+#include "../module/lesser.h"
 #include "kfunc.h"
 #include "libepf/epf.h"
 
 #define NAME "selftest-kfunc"
 #define FLIPS 100000ull
 #define REPEAT 2000
-#define NOBODY 65534
 
 static const struct epf_params params = {
 	.name = NAME, .mode = EPF_MODE_COUNT, .lines_per_key = 2,
@@ -188,26 +186,6 @@ static void destroyed(int dev)
 }
 
 /* ---------------------------------------------------------- who may not ---- */
-
-static bool become_nobody(void)
-{
-	return !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
-	       !setresuid(NOBODY, NOBODY, NOBODY);
-}
-
-static bool drop_net_admin(void)
-{
-	struct __user_cap_header_struct h = {
-		.version = _LINUX_CAPABILITY_VERSION_3
-	};
-	struct __user_cap_data_struct d[2];
-
-	if (syscall(SYS_capget, &h, d))
-		return false;
-	d[0].effective &= ~(1u << CAP_NET_ADMIN);
-	d[0].permitted &= ~(1u << CAP_NET_ADMIN);
-	return !syscall(SYS_capset, &h, d);
-}
 
 static bool say(const char *path, const char *text)
 {

@@ -3,27 +3,10 @@
 #include <linux/errno.h>
 
 #include "../../bpf/epf_kfunc.bpf.h"
+#include "held.bpf.h"
 #include "parity.h"
 
 struct parity parity;
-
-struct held {
-	EPF_KPTR *filter;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct held);
-} held SEC(".maps");
-
-static __always_inline struct held *get_held(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&held, &zero);
-}
 
 /* Let parity_packet() have the filter, or none where its id is 0. */
 SEC("syscall")

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "atomic_file.h"
 #include "desc.h"
 #include "epf/keydesc.h"
 #include "wrong.h"
@@ -99,41 +100,6 @@ bool job_pace_over(const struct job_pace *pace)
 
 /* Output */
 
-static int write_at(int fd, const void *data, size_t len, __u64 at)
-{
-	const char *p = data;
-
-	while (len) {
-		ssize_t n = pwrite(fd, p, len, (off_t)at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		p += n;
-		at += (__u64)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-static int write_out(int fd, const void *data, size_t len)
-{
-	const char *p = data;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int out_fails(const char *what, int err, struct rec_error *e)
 {
 	return audit_wrong(e, err, "the %s cannot be written: %s", what,
@@ -142,7 +108,7 @@ static int out_fails(const char *what, int err, struct rec_error *e)
 
 static int flush_records(struct job *j, struct rec_error *e)
 {
-	int ret = write_out(j->spec.records_fd, j->out, j->out_len);
+	int ret = epf_file_write(j->spec.records_fd, j->out, j->out_len);
 
 	j->out_len = 0;
 	return ret ? out_fails("records", ret, e) : 0;
@@ -160,7 +126,7 @@ static int put_record(struct job *j, const struct rec_raw *raw,
 		return ret;
 	j->state.mark.record_bytes += raw->len;
 	if (raw->len > OUT_BYTES) {
-		ret = write_out(j->spec.records_fd, raw->data, raw->len);
+		ret = epf_file_write(j->spec.records_fd, raw->data, raw->len);
 		return ret ? out_fails("records", ret, e) : 0;
 	}
 	memcpy(j->out + j->out_len, raw->data, raw->len);
@@ -199,11 +165,11 @@ static int put_answer(struct job *j, const struct epf_answer *a, __u64 n,
 	int ret = 0;
 
 	if (j->spec.bitmap_fd >= 0)
-		ret = write_at(j->spec.bitmap_fd, j->bitmap, bytes, m->keys / 8);
+		ret = epf_file_write_at(j->spec.bitmap_fd, j->bitmap, bytes, m->keys / 8);
 	if (ret)
 		return out_fails("bitmap", ret, e);
 	if (j->spec.ages_fd >= 0)
-		ret = write_at(j->spec.ages_fd, j->ages, n, m->keys);
+		ret = epf_file_write_at(j->spec.ages_fd, j->ages, n, m->keys);
 	if (ret)
 		return out_fails("ages", ret, e);
 	XXH3_64bits_update(j->sum, j->bitmap, full);

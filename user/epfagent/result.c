@@ -169,7 +169,7 @@ static int write_json(int fd, json_t *json)
 
 	if (text) {
 		text[len] = '\n'; /* in place of the NUL */
-		ret = write(fd, text, len + 1) == (ssize_t)len + 1 ? 0 : -EIO;
+		ret = epf_file_write(fd, text, len + 1);
 	}
 	free(text);
 	return ret ? ret : epf_file_sync(fd);

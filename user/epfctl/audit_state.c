@@ -172,23 +172,6 @@ int audit_state_load(struct audit_state *s, const char *path,
 	return 0;
 }
 
-static int write_all(int fd, const void *data, size_t len)
-{
-	const char *p = data;
-
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int write_state(const struct state_file *f, const char *path)
 {
 	struct epf_file file;
@@ -197,7 +180,7 @@ static int write_state(const struct state_file *f, const char *path)
 
 	if (fd < 0)
 		return fd;
-	err = write_all(fd, f, sizeof(*f));
+	err = epf_file_write(fd, f, sizeof(*f));
 	if (!err)
 		err = epf_file_sync(fd);
 	if (close(fd) && !err)

@@ -106,6 +106,34 @@ int epf_file_create(int dir, const char *temp)
 	return fd < 0 ? -errno : fd;
 }
 
+static int write_some(int fd, const void *data, size_t len, const off_t *at)
+{
+	const char *p = data;
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < len) {
+		n = at ? pwrite(fd, p + done, len - done, *at + (off_t)done) :
+			 write(fd, p + done, len - done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+int epf_file_write(int fd, const void *data, size_t len)
+{
+	return write_some(fd, data, len, NULL);
+}
+
+int epf_file_write_at(int fd, const void *data, size_t len, off_t at)
+{
+	return write_some(fd, data, len, &at);
+}
+
 int epf_file_sync(int fd)
 {
 	return fsync(fd) && errno != EINVAL ? -errno : 0;

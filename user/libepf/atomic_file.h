@@ -63,6 +63,14 @@ int epf_file_open(struct epf_file *f, const char *path, mode_t mode);
  */
 int epf_file_resume(struct epf_file *f, const char *path, const char *suffix);
 
+/* All of @len bytes, at the descriptor's position. Return: 0, or a negative errno:
+ * some may have been written.
+ */
+int epf_file_write(int fd, const void *data, size_t len);
+
+/* Likewise from offset @at on, which leaves the position alone. */
+int epf_file_write_at(int fd, const void *data, size_t len, off_t at);
+
 /* Contents or directory. Return: 0, also where @fd cannot be synced and need not
  * be (a pipe, some file systems' directories); or a negative errno.
  */

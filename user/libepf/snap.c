@@ -72,24 +72,6 @@ static __u64 lines_bytes(const struct epf_params *p)
 	return p->nr_lines * EPF_LINE_BYTES;
 }
 
-static int write_all(int fd, const void *data, size_t len, off_t at)
-{
-	const char *p = data;
-
-	while (len) {
-		ssize_t n = pwrite(fd, p, len, at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		p += n;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /**
  * struct copy - memory on its way into a file, or into other memory
  * @filter: descriptor
@@ -146,7 +128,7 @@ static int fetch(const struct copy *c, __u64 done, void *buf, size_t n)
 static int put(struct copy *c, const void *data, size_t n, __u64 at)
 {
 	if (!c->to)
-		return write_all(c->fd, data, n,
+		return epf_file_write_at(c->fd, data, n,
 				 (off_t)(c->header.header_bytes + at));
 	memcpy(c->to + at, data, n);
 	return 0;
@@ -381,7 +363,7 @@ int epf_snap_reserve(int fd, const struct epf_snap_header *h)
 int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines,
 		 size_t bytes, __u64 at)
 {
-	return write_all(fd, lines, bytes, (off_t)(h->header_bytes + at));
+	return epf_file_write_at(fd, lines, bytes, (off_t)(h->header_bytes + at));
 }
 
 int epf_snap_finish(int fd, struct epf_snap_header *h,
@@ -392,7 +374,7 @@ int epf_snap_finish(int fd, struct epf_snap_header *h,
 
 	h->header_xxh3 = header_sum(h, desc);
 	head = (struct head){ *h, *desc };
-	ret = write_all(fd, &head, h->header_bytes, 0);
+	ret = epf_file_write_at(fd, &head, h->header_bytes, 0);
 	if (!ret && fsync(fd))
 		ret = -errno;
 	return ret;

@@ -34,7 +34,9 @@
  *     EPF_IOC_JOURNAL  keep, or end, a journal: a ring of what is inserted and
  *                      when epochs end, for one reader  CAP_NET_ADMIN
  *     mmap(2)          the lines, read-only, shared; offset 0. Writable or
- *                      executable: EACCES. From offset EPF_MMAP_JOURNAL on the
+ *                      executable: EACCES. Not memory of the process (RSS);
+ *                      what pins pages cannot take them (O_DIRECT, vmsplice(2),
+ *                      process_vm_readv(2)), madvise(2) EINVAL. From offset EPF_MMAP_JOURNAL on the
  *                      descriptor's journal            CAP_NET_ADMIN
  *     poll(2)          EPOLLIN: an epoch ended since the last EPF_IOC_INFO on
  *                      this descriptor; EPOLLPRI: it became saturated, or
