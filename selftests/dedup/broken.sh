@@ -51,7 +51,7 @@ table() {
 	fi
 }
 
-ktap_plan 31
+ktap_plan 32
 table 'the span before is not looked at' \
 	's/(span \&\& is_near(e, digest, span - 1, place))/false/'
 table 'the span after is not looked at' \
@@ -101,6 +101,8 @@ broken 'the repeats come without other blocks' dedup \
 	test_formats 'kinds of blocks'
 broken 'pcap takes several link types' capture_out \
 	's/if (item->link != out->link)/if (0)/' test_formats 'do not go into pcap'
+broken 'the snap length is that of the interfaces before the first packet' \
+	capture_out 's/err = mend_snaplen(out);//' test_formats 'snap lengths'
 broken 'offsets of stamps do not count' capture_ng \
 	's/code == OPT_IF_TSOFFSET \&\& len >= 8/0/' test_formats 'units'
 broken 'units of 2^-n s are halved' capture_ng \

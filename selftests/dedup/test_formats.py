@@ -264,16 +264,77 @@ def few_options():
     return None
 
 
-def snap_lengths():
-    """As pcap it has the greatest of its interfaces."""
+DBUS = 231
+
+
+def snapped():
+    """(name, pcapng, snap length of a pcap file, of a stream)."""
     w = ng.Writer()
-    for lengths in (60, 70), (70, 60), (65, 70, 60):
-        path = save("snap.pcapng", w.section() + b"".join(
-            w.interface(pcap.RAW, snaplen=n) for n in lengths) +
-                    w.packet(1, 5, IP4))
-        out, _ = tool.dedup(path)
-        if out.snaplen != 70:
-            return f"{lengths}: {out.snaplen}"
+    face = functools.partial(w.interface, pcap.RAW)
+    short, long = w.packet(0, 5, IP4), w.packet(1, 6, bytes(1500))
+    two = w.section() + face(snaplen=60) + short + face(snaplen=2000) + long
+    return [
+        ("the first is larger", w.section() + face(snaplen=2000) +
+         face(snaplen=60) + short, 2000, 262144),
+        ("the second is larger", w.section() + face(snaplen=60) +
+         face(snaplen=2000) + long, 2000, 262144),
+        ("described behind a packet", two, 2000, 262144),
+        ("of a second section", w.section() + face(snaplen=60) + short + two,
+         2000, 262144),
+        ("described behind all packets", w.section() + face(snaplen=60) +
+         short + face(snaplen=70), 70, 262144),
+        ("all of a packet", w.section() + face(snaplen=60) + short +
+         face(snaplen=0) + long, 262144, 262144),
+        ("above what is an int", w.section() + face(snaplen=0xFFFFFFFF) +
+         short, 262144, 262144),
+        ("a packet above it", w.section() + face(snaplen=60) + short +
+         w.packet(0, 6, bytes(1500)), 1500, 262144),
+        ("larger than most", w.section() + face(snaplen=300000) + short,
+         300000, 300000),
+        ("D-Bus", w.section() + w.interface(DBUS) + short +
+         w.packet(0, 6, bytes(300000)), 128 << 20, 128 << 20),
+        ("no packet", w.section() + face(snaplen=60), 60, 262144)]
+
+
+def snap_lengths():
+    """A pcap file has the largest snap length of all interfaces and packets,
+    also of those behind its first packet. A stream has the largest that its link
+    type may have, because its header cannot be written again.
+    """
+    for name, data, in_file, in_stream in snapped():
+        path = save("snap.pcapng", data)
+        want = [b.data for b in ng.load(path) if b.data is not None]
+        run = tool.epfctl("dedup", "--action", "count", "--format", "pcap",
+                          path, "-")
+        save("stream.pcap", run.stdout)
+        out = tool.dedup(path, "--action", "count")[0]
+        for got, snaplen in (out, in_file), \
+                (pcap.load(tool.tmp("stream.pcap")), in_stream):
+            if got.snaplen != snaplen or [p.data for p in got.packets] != want:
+                return f"{name}: {got.snaplen}, not {snaplen}"
+    return None
+
+
+def uncut_by_libpcap():
+    """tcpdump reads every byte that was captured."""
+    if not shutil.which("tcpdump"):
+        raise Skip("tcpdump is not installed")
+    for name, data, _, _ in snapped():
+        path = save("snap.pcapng", data)
+        want = [b.data for b in ng.load(path) if b.data is not None]
+        for out in "o.pcap", "-":
+            run = tool.epfctl("dedup", "--action", "count", "--format", "pcap",
+                              path, out if out == "-" else tool.tmp(out))
+            if out == "-":
+                save("o.pcap", run.stdout)
+            with open(tool.tmp("o.pcap"), "rb") as f:
+                read = subprocess.run(["tcpdump", "-r", "-", "-w", "-"],
+                                      stdin=f, capture_output=True,
+                                      check=False)
+            save("read.pcap", read.stdout)
+            if read.returncode or want != [
+                    p.data for p in pcap.load(tool.tmp("read.pcap")).packets]:
+                return f"{name}: {read.stderr.decode()}"
     return None
 
 
@@ -392,6 +453,7 @@ def cases():
             ("units of time stamps", stamps),
             ("options that end their block, early stamps", few_options),
             ("interfaces of several snap lengths", snap_lengths),
+            ("several snap lengths, read by tcpdump", uncut_by_libpcap),
             ("pcapng cut off anywhere", cut_off),
             ("65,536 interfaces", many_interfaces),
             ("pcapng in small pieces", drip)]

@@ -19,10 +19,13 @@ enum linktype {
 	LINK_SLL = 113,
 	LINK_IPV4 = 228,
 	LINK_IPV6 = 229,
+	LINK_DBUS = 231,
+	LINK_USBPCAP = 249,
 	LINK_SLL2 = 276,
+	LINK_EBHSCR = 279,
 };
 #define HEADER_LINK_AT 20 /* in the header of a savefile */
-#define SNAPLEN_ALL 262144
+#define SNAPLEN_MAX 0x7fffffff /* libpcap takes more for no limit */
 
 static int fails(struct source *s, const char *why)
 {
@@ -80,13 +83,26 @@ static ssize_t read_head(struct source *s, unsigned char *head, size_t room)
 	return (ssize_t)len;
 }
 
+/* Sources: libpcap, max_snaplen_for_dlt(); wiretap, wtap_max_snaplen_for_encap(). */
+__u32 snaplen_of_all(__u32 link)
+{
+	switch (link) {
+	case LINK_DBUS:
+	case LINK_USBPCAP:
+		return 128u << 20;
+	case LINK_EBHSCR:
+		return 8u << 20;
+	}
+	return 262144;
+}
+
 /* Without a section to begin with there is nothing to copy. */
 static int open_ng(struct source *s, const unsigned char *head, size_t len)
 {
 	if (ng_open(&s->ng, s->fd, head, len))
 		return fails(s, "out of memory");
 	s->link = LINK_ETHER; /* where no interface is described */
-	s->snaplen = SNAPLEN_ALL;
+	s->snaplen = snaplen_of_all(s->link);
 	if (ng_next(&s->ng, &s->first) > 0)
 		return 0;
 	snprintf(s->why, sizeof(s->why), "is not a readable capture: %s",
@@ -147,15 +163,21 @@ static int next_pcap(struct source *s, struct item *item)
 	return 1;
 }
 
+static void learn_snaplen(struct source *s, __u32 snaplen)
+{
+	if (snaplen > s->snaplen)
+		s->snaplen = snaplen;
+}
+
 static void learn_interface(struct source *s, const struct ng_if *i)
 {
-	__u32 snaplen = i->snaplen ? i->snaplen : SNAPLEN_ALL;
-	bool first = !s->interfaces++;
+	bool limited = i->snaplen && i->snaplen <= SNAPLEN_MAX;
 
-	if (first)
+	if (!s->interfaces++) {
 		s->link = i->link;
-	if (first || snaplen > s->snaplen)
-		s->snaplen = snaplen;
+		s->snaplen = 0;
+	}
+	learn_snaplen(s, limited ? i->snaplen : snaplen_of_all(i->link));
 	s->nano |= ng_is_nano(i);
 }
 
@@ -177,6 +199,7 @@ static int next_ng(struct source *s, struct item *item)
 		learn_interface(s, b->iface);
 	if (b->kind != NG_IS_PACKET)
 		return 1;
+	learn_snaplen(s, b->captured);
 	item->is_packet = true;
 	item->data = b->data;
 	item->captured = b->captured;

@@ -14,7 +14,7 @@
  * @why: text of the last error
  * @is_ng: it is pcapng
  * @link: LINKTYPE_* of pcap; of pcapng, of the first interface
- * @snaplen: of pcap; of pcapng, the largest so far
+ * @snaplen: of pcap; of pcapng, the largest so far of interfaces and packets
  * @nano: stamps are finer than us, or may be
  * @interfaces: of pcapng, so far; of pcap one
  * @pcap: where it is pcap
@@ -80,5 +80,9 @@ __u64 source_all_bytes(const struct source *s);
 /* enum epf_pkt_link of a LINKTYPE_*; -1: one that only a frame key works on. */
 int link_of(__u32 link);
 const char *link_name(__u32 link);
+/* The snap length of a LINKTYPE_* that means "all": readers refuse larger
+ * packets.
+ */
+__u32 snaplen_of_all(__u32 link);
 
 #endif /* EPFCTL_CAPTURE_ANY_H */

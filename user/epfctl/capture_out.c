@@ -12,6 +12,7 @@
 #define MAGIC_NS 0xa1b23c4d
 #define NS_PER_S 1000000000ULL
 #define SECTION_LENGTH_AT 16 /* in a section header, 8 bytes */
+#define SNAPLEN_AT 16 /* in the header of pcap, 4 bytes */
 
 static int out_fails(struct capture_out *out, int err)
 {
@@ -72,6 +73,30 @@ static int put(struct capture_out *out, const void *bytes, size_t len)
 	return -1;
 }
 
+/* Readers cut packets to the snap length of the header, or refuse them.
+ * Interfaces may be described after the header is written: at the end a file
+ * gets the largest snap length of all, a stream begins with the largest that its
+ * link type may have, as wiretap does.
+ */
+static __u32 first_snaplen(const struct capture_out *out)
+{
+	__u32 all = snaplen_of_all(out->link);
+
+	if (out->file.temp || out->like->snaplen > all)
+		return out->like->snaplen;
+	return all;
+}
+
+static int mend_snaplen(struct capture_out *out)
+{
+	__u32 snaplen = out->like->snaplen;
+
+	if (out->format != FORMAT_PCAP || !out->like->is_ng || !out->file.temp)
+		return 0;
+	return epf_file_write_at(fileno(out->stream), &snaplen, sizeof(snaplen),
+				 SNAPLEN_AT);
+}
+
 /* For a link type that libpcap can read but will not write, or several. */
 static int begin_pcap(struct capture_out *out)
 {
@@ -80,7 +105,7 @@ static int begin_pcap(struct capture_out *out)
 		.magic = out->nano ? MAGIC_NS : MAGIC_US,
 		.version_major = PCAP_VERSION_MAJOR,
 		.version_minor = PCAP_VERSION_MINOR,
-		.snaplen = like->snaplen,
+		.snaplen = first_snaplen(out),
 		.linktype = out->link,
 	};
 
@@ -194,7 +219,8 @@ int capture_commit(struct capture_out *out)
 		return out_fails(out, errno);
 	if (fflush(stream) || ferror(stream))
 		return out_fails(out, errno);
-	if (out->file.temp)
+	err = mend_snaplen(out);
+	if (!err && out->file.temp)
 		err = epf_file_sync(fileno(stream));
 	out->stream = NULL;
 	if (fclose(stream) && !err)
