@@ -288,6 +288,41 @@ static void try_lens(void)
 	       "a length 0 far behind: EINVAL, what was done was inserted");
 }
 
+/* What the caller left in the flags of an earlier batch is none of this one's. */
+#define FLAG_POINTS 5
+static void try_flags(void)
+{
+	static const unsigned long cmds[] = { EPF_IOC_TEST, EPF_IOC_INSERT,
+					      EPF_IOC_TEST_AND_INSERT };
+	static const char *const names[] = { "TEST", "INSERT",
+					     "TEST_AND_INSERT" };
+	__u64 keys[8];
+	struct epf_batch b;
+	long ret;
+	__u32 i;
+
+	fill(keys, 8, ARRAY_LEN(keys));
+	for (i = 0; i < ARRAY_LEN(cmds); i++) {
+		b = digests(keys, ARRAY_LEN(keys));
+		b.flags |= EPF_BATCH_SATURATED;
+		ret = run(cmds[i], &b);
+		tap_ok(!ret && b.done == ARRAY_LEN(keys) &&
+		       b.flags == EPF_BATCH_DIGESTS,
+		       "%s of a filter that answers takes SATURATED back",
+		       names[i]);
+	}
+	b = digests(NULL, 3);
+	b.flags |= EPF_BATCH_SATURATED;
+	ret = run(EPF_IOC_TEST, &b);
+	tap_ok(ret == -EFAULT && b.flags == EPF_BATCH_DIGESTS,
+	       "also where the batch fails");
+	b = digests(keys, ARRAY_LEN(keys));
+	b.flags |= EPF_BATCH_SATURATED;
+	ret = epf_filter_batch(filter, EPF_IOC_TEST, &b);
+	tap_ok(!ret && b.present == ARRAY_LEN(keys) &&
+	       b.flags == EPF_BATCH_DIGESTS, "and in libepf");
+}
+
 static void nothing(int sig)
 {
 	(void)sig;
@@ -328,7 +363,7 @@ int main(void)
 					  1ULL << 40 >> 1);
 
 	test_begin(SIZE_POINTS + FORM_POINTS + KEY_POINTS + ANSWER_POINTS +
-		   FAULT_POINTS + LENS_POINTS + SIGNAL_POINTS);
+		   FAULT_POINTS + LENS_POINTS + FLAG_POINTS + SIGNAL_POINTS);
 	filter = test_make(&p);
 	try_sizes();
 	try_forms();
@@ -338,6 +373,7 @@ int main(void)
 	try_answers();
 	try_faults();
 	try_lens();
+	try_flags();
 	try_signals();
 	return test_end();
 }
