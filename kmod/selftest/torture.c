@@ -557,4 +557,7 @@ module_param_named(most_inside, broken_most, uint, 0600);
 MODULE_PARM_DESC(most_inside, "processes at the lock of a table at a time, the most");
 module_param_named(holds, broken_holds, ulong, 0400);
 MODULE_PARM_DESC(holds, "times that one had it");
+unsigned long broken_halves;
+module_param_named(halves, broken_halves, ulong, 0600);
+MODULE_PARM_DESC(halves, "calls in which a sweep did not go on");
 #endif

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# An owned kind while its oldest epoch is being emptied (half.c), with the module
+# of the torture, whose sweeps may be stopped. In a VM only; leaves the module
+# loaded that is to be tested.
+
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+. "$here/../ktap.sh"
+top=${here%/*/*}
+ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
+broken=${EPF_TORTURE_DIR:-$top/build/selftests/torture}/broken/epochfilter.ko
+
+[ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
+[ -e "$broken" ] || ktap_skip_all "$broken is not built: make -C selftests/torture"
+
+ktap_plan 2
+rmmod epochfilter 2> /dev/null
+ktap_check 'a module whose sweeps can be stopped' insmod "$broken"
+ktap_check 'an epoch half emptied' "$top/build/selftests/module/half"
+rmmod epochfilter
+insmod "$ko"
+ktap_finish
