@@ -102,7 +102,7 @@ def everything(order):
 
 class Block:
     """@kind, @raw: as it lies there; of packets @link, @data, @ns (None: it has
-    no stamp).
+    no stamp, or one outside of 64 bits).
     """
 
     def __init__(self, kind, raw):
@@ -112,7 +112,8 @@ class Block:
 
 def ns_of(stamp, resol, offset):
     ticks = 2 ** (resol & 127) if resol & 128 else 10 ** resol
-    return max(0, stamp * 10**9 // ticks + offset * 10**9)
+    ns = stamp * 10**9 // ticks + offset * 10**9
+    return ns if 0 <= ns < 2**64 else None
 
 
 def options_of(order, body):

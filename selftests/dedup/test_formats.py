@@ -6,6 +6,7 @@ has no place is told; damage is told wherever it is.
 """
 
 import functools
+import json
 import os
 import shutil
 import struct
@@ -247,21 +248,186 @@ def stamps():
 
 
 def few_options():
-    """The last option of an interface may end its block; time before 1970 is 1970."""
+    """The last option of an interface may end its block."""
     w = ng.Writer()
     offset = (ng.TSOFFSET, struct.pack("<q", -2))
     bare = w.block(ng.INTERFACE, struct.pack("<HHI", pcap.RAW, 0, 0) +
                    w.options(offset)[:-4])
     for face in bare, w.interface(pcap.RAW, offset):
-        for first, second, kept in (0, 3 * 10**6, 1), (10**6, 3 * 10**6, 1), \
-                (10**6, 5 * 10**6, 2), (4 * 10**6, 5 * 10**6, 1):
+        for first, second, kept in (2, 4, 1), (2, 5, 2), (4, 5, 1):
             path = save("early.pcapng", w.section() + face +
-                        w.packet(0, first, IP4) + w.packet(0, second, IP4))
+                        w.packet(0, first * 10**6, IP4) +
+                        w.packet(0, second * 10**6, IP4))
             out, _ = tool.dedup(path, "-w", "2s")
-            if len(out.packets) != kept or out.packets[0].ns != \
-                    max(0, first - 2 * 10**6) * 1000:
+            if len(out.packets) != kept or \
+                    out.packets[0].ns != (first - 2) * 10**9:
                 return f"{first}, {second}: {out.packets}"
     return None
+
+
+# time stamps that pcap cannot hold, and those that 64 bits of ns cannot
+
+def at_second(second, unit=0):
+    """A section and an interface, and a packet of that second. @unit: as of
+    if_tsresol; before 1970 by if_tsoffset.
+    """
+    w = ng.Writer()
+    ticks = 2**(unit & 127) if unit & 128 else 10**unit
+    offset = struct.pack("<q", min(0, second))
+    return w.section() + w.interface(
+        pcap.RAW, (ng.TSRESOL, bytes([unit])), (ng.TSOFFSET, offset)) + \
+        w.packet(0, max(0, second) * ticks, IP4)
+
+
+def not_pcap(path, *options):
+    """One line of error, of packet 3, and nothing is written."""
+    out = tool.tmp("late.pcap")
+    run = tool.epfctl("dedup", *options, path, out)
+    text = run.stderr.decode()
+    return run.returncode == 2 and text.count("\n") == 1 and \
+        "packet 3 " in text and "--format pcapng" in text and \
+        not os.path.exists(out)
+
+
+def late_stamps():
+    """pcap ends in 2106: a later stamp is an error there, and pcapng keeps it."""
+    before = at_second(5) + ng.Writer().packet(0, 6, IP4)
+    for second, fits in (0, True), (2**31, True), (2**32 - 1, True), \
+            (2**32, False), (2**33 - 1, False), (10**10, False), \
+            (2**40, False), (-1, False):
+        for unit in 0, 3, 6, 128 + 10:
+            data = before + at_second(second, unit)
+            path = save("late.pcapng", data)
+            if fits:
+                out, _ = tool.dedup(path, "--action", "count")
+                if out.packets[2].ns != second * 10**9:
+                    return f"{second}, unit {unit}: {out.packets[2].ns}"
+            elif not not_pcap(path, "--action", "count") or \
+                    not not_pcap(path, "--action", "count", "--keep-going") or \
+                    not not_pcap(path, "-w", "9s"):
+                return f"{second}, unit {unit}: not refused"
+            run = tool.epfctl("dedup", "--action", "count", path,
+                              tool.tmp("o.pcapng"))
+            got = b"".join(b.raw for b in ng.load(tool.tmp("o.pcapng")))
+            if run.returncode or got != data:
+                return f"{second}, unit {unit}: pcapng is not the same"
+    return None
+
+
+def late_repeat():
+    """A stamp matters to the file only that its packet is written to."""
+    path = save("late.pcapng", at_second(5) + ng.Writer().packet(
+        0, 2**32, IP4) + ng.Writer().packet(0, 7, b"another"))
+    out, _ = tool.dedup(path)
+    run = tool.epfctl("dedup", "--removed", tool.tmp("rm.pcap"), path,
+                      tool.tmp("o.pcap"))
+    if len(out.packets) != 2 or run.returncode != 2 or \
+            b"packet 2 " not in run.stderr or b"rm.pcap" not in run.stderr:
+        return f"{run}"
+    run = tool.epfctl("dedup", "--removed", tool.tmp("rm.pcapng"), path,
+                      tool.tmp("o.pcap"))
+    return None if run.returncode == 0 else f"{run}"
+
+
+def around(base, seed):
+    """Packets of a few kinds on both sides of @base ns."""
+    rng = tap.drawn(seed)
+    w = ng.Writer()
+    stamps = sorted(rng.randint(base - 30 * 10**9, base + 30 * 10**9)
+                    for _ in range(300))
+    return w.section() + w.interface(pcap.RAW, (ng.TSRESOL, b"\x09")) + \
+        b"".join(w.packet(0, min(ns, 2**64 - 1), b"%d" % rng.randint(0, 40))
+                 for ns in stamps)
+
+
+def kept_of(path, *options, stream=False):
+    """(packets kept, report). @stream: through a pipe."""
+    with open(path, "rb") as f:
+        how = {"input": f.read()} if stream else {}
+    run = tool.epfctl("dedup", "-j", *options, "-" if stream else path,
+                      tool.tmp("o.pcapng"), **how)
+    if run.returncode:
+        raise RuntimeError(run.stderr.decode())
+    return [b.raw for b in ng.load(tool.tmp("o.pcapng"))
+            if b.data is not None], json.loads(run.stdout)
+
+
+@tap.twice
+def late_windows(base, method):
+    """Windows in time where pcap's seconds end, and where numbers do."""
+    path = save("around.pcapng", around(base, 11))
+    packets = [b for b in ng.load(path) if b.data is not None]
+    for ns in 10**9, 5 * 10**9:
+        got, report = kept_of(path, method, "-w", f"{ns}ns")
+        if method == "--exact":
+            want = oracle.near(packets, ns, place=lambda p: p.ns)
+        else:
+            tap.may_fail(len(packets) * report["fpr_predicted"])
+            want = oracle.verdicts(oracle.Window(ns=ns), packets)
+        if report["undated"] or report["clock_back"] or not any(want) or \
+                got != [p.raw for p, gone in zip(packets, want) if not gone]:
+            return f"{ns} ns: {len(got)} kept: {report}"
+    return None
+
+
+def outlier(second, stream, method, *options):
+    """300 packets, of which a third repeat one that is two windows back; the
+    151st has a stamp far ahead. None is removed, and the clock goes on.
+    """
+    w = ng.Writer()
+    parts = [w.packet(0, second if i == 150 else 10**9 + i,
+                      b"%d" % (i - 200 if i % 3 == 0 and i >= 200 else i))
+             for i in range(300)]
+    parts += [w.packet(0, 10**9 + 299, b"a repeat")] * 2
+    path = save("outlier.pcapng", w.section() + w.interface(
+        pcap.RAW, (ng.TSRESOL, b"\0")) + b"".join(parts))
+    got, report = kept_of(path, method, "-w", "100", *options, stream=stream)
+    dated = second * 10**9 < 2**64
+    told = report["undated"], report["clock_back"], report.get("clock_ahead", 0)
+    want = not dated, dated and method == "--exact", \
+        dated and method != "--exact"
+    if told != want or report["clock_back_ns"] < 0:
+        return f"{told}, not {want}"
+    return None if got == parts[:-1] else f"{len(got)} packets kept"
+
+
+def undated(method):
+    """What 64 bits of ns do not hold is not compared: equal packets a minute
+    and a year apart are kept. Windows in packets do not care.
+    """
+    w = ng.Writer()
+    path = save("undated.pcapng", w.section() + w.interface(
+        pcap.RAW, (ng.TSRESOL, b"\0"), (ng.TSOFFSET, struct.pack("<q", -9))) +
+        w.packet(0, 2**40, IP4) + w.packet(0, 2**40 + 60, IP4) +
+        w.packet(0, 2**40 + 31536000, IP4) + w.packet(0, 3, IP4) +
+        w.packet(0, 8, IP4) + w.packet(0, 9, IP4))
+    got, report = kept_of(path, method, "-w", "10s")
+    lines = tool.epfctl("dedup", method, "-w", "10s", path,
+                        tool.tmp("o.pcapng")).stderr
+    if len(got) != 6 or report["undated"] != 5 or \
+            b"5 time stamps are before 1970 or after 2554" not in lines:
+        return f"{len(got)} kept: {report}"
+    got, report = kept_of(path, method, "-D", "9")
+    return None if len(got) == 1 and not report["undated"] else f"{report}"
+
+
+def time_cases():
+    bind = functools.partial
+    out = [("stamps that pcap cannot hold", late_stamps),
+           ("stamps of repeats that pcap cannot hold", late_repeat)]
+    for method in "--exact", "--filter":
+        for base in 2**32 * 10**9, 2**63, 2**64 - 1:
+            out.append((f"{method} around {base} ns",
+                        bind(late_windows, base, method)))
+        rate = ("--rate", "2") if method == "--filter" else ()
+        for second in 2**33, 2**63 // 10**9, 2**64 // 10**9, 2**35, 2**62:
+            out += [(f"{method}, one packet at {second} s",
+                     bind(outlier, second, False, method)),
+                    (f"{method}, a stream, one packet at {second} s",
+                     bind(outlier, second, True, method, *rate))]
+        out.append((f"{method}, stamps outside of 64 bits",
+                    bind(undated, method)))
+    return out
 
 
 DBUS = 231
@@ -451,14 +617,15 @@ def cases():
             ("pcap to pcapng and back, ns", bind(to_pcapng, True)),
             ("what pcap has no room for", losses),
             ("units of time stamps", stamps),
-            ("options that end their block, early stamps", few_options),
+            ("options that end their block", few_options),
             ("interfaces of several snap lengths", snap_lengths),
             ("several snap lengths, read by tcpdump", uncut_by_libpcap),
             ("pcapng cut off anywhere", cut_off),
             ("65,536 interfaces", many_interfaces),
             ("pcapng in small pieces", drip)]
-    return out + [(f"damage {i}: {words}", bind(damage, words, tail))
-                  for i, (words, tail) in enumerate(DAMAGE)]
+    out += [(f"damage {i}: {words}", bind(damage, words, tail))
+            for i, (words, tail) in enumerate(DAMAGE)]
+    return out + time_cases()
 
 
 if __name__ == "__main__":

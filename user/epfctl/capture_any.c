@@ -154,7 +154,7 @@ static int next_pcap(struct source *s, struct item *item)
 		return fails(s, s->pcap.why);
 	if (!got)
 		return 0;
-	item->is_packet = item->has_ns = true;
+	item->is_packet = item->has_stamp = item->has_ns = true;
 	item->captured = hdr->caplen;
 	item->length = hdr->len;
 	item->link = s->link;
@@ -205,15 +205,21 @@ static int next_ng(struct source *s, struct item *item)
 	item->captured = b->captured;
 	item->length = b->length;
 	item->link = b->iface->link;
-	item->ns = b->ns;
+	item->has_stamp = b->has_stamp;
 	item->has_ns = b->has_ns;
+	item->ns = b->ns;
 	return 1;
 }
 
 int source_next(struct source *s, struct item *item)
 {
+	int got;
+
 	memset(item, 0, sizeof(*item));
-	return s->is_ng ? next_ng(s, item) : next_pcap(s, item);
+	got = s->is_ng ? next_ng(s, item) : next_pcap(s, item);
+	if (item->is_packet)
+		item->number = ++s->packets;
+	return got;
 }
 
 __u64 source_done_bytes(const struct source *s)

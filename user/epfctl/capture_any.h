@@ -17,6 +17,7 @@
  * @snaplen: of pcap; of pcapng, the largest so far of interfaces and packets
  * @nano: stamps are finer than us, or may be
  * @interfaces: of pcapng, so far; of pcap one
+ * @packets: so far
  * @pcap: where it is pcap
  * @ng: where it is pcapng
  * @first: its first block, until it was handed out
@@ -30,6 +31,7 @@ struct source {
 	__u32 snaplen;
 	bool nano;
 	__u32 interfaces;
+	__u64 packets;
 	struct capture_in pcap;
 	struct ng_in ng;
 	struct ng_block first;
@@ -43,8 +45,10 @@ struct source {
  * @captured: how many
  * @length: on the wire
  * @link: LINKTYPE_*
- * @ns: stamp, since 1970
- * @has_ns: it has one
+ * @number: of the packet, from 1
+ * @has_stamp: it has a time stamp
+ * @has_ns: which is between 1970 and 2554
+ * @ns: then: it, since 1970
  * @record: header of the packet in pcap, which is written as it is
  * @block: of pcapng
  */
@@ -54,8 +58,10 @@ struct item {
 	__u32 captured;
 	__u32 length;
 	__u32 link;
-	__u64 ns;
+	__u64 number;
+	bool has_stamp;
 	bool has_ns;
+	__u64 ns;
 	struct capture_record record;
 	struct ng_block block;
 };

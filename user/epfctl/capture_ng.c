@@ -209,15 +209,8 @@ static int take_interface(struct ng_in *in, struct ng_block *b)
 	return 1;
 }
 
-static __u64 clamp_ns(__int128 ns)
-{
-	if (ns < 0)
-		return 0;
-	return ns > (__int128)~0ULL ? ~0ULL : (__u64)ns;
-}
-
-/* The stamp in ns, fractions of one cut off. */
-static __u64 to_ns(const struct ng_if *i, __u64 stamp)
+/* The stamp in ns, fractions of one cut off. Return: does it fit? */
+static bool to_ns(const struct ng_if *i, __u64 stamp, __u64 *to)
 {
 	unsigned int n = i->tsresol & 0x7f;
 	unsigned __int128 ns = (unsigned __int128)stamp * NS_PER_S;
@@ -228,7 +221,9 @@ static __u64 to_ns(const struct ng_if *i, __u64 stamp)
 		for (; n && ns; n--)
 			ns /= 10;
 	}
-	return clamp_ns((__int128)ns + (__int128)i->offset_s * NS_PER_S);
+	ns += (unsigned __int128)((__int128)i->offset_s * NS_PER_S);
+	*to = (__u64)ns;
+	return ns == *to;
 }
 
 bool ng_is_nano(const struct ng_if *i)
@@ -252,9 +247,9 @@ static int take_packet(struct ng_in *in, struct ng_block *b, __u32 id)
 		return bad(in, "a packet that is longer than its block");
 	b->data = p + 28;
 	b->iface = &in->ifs[id];
-	b->ns = to_ns(b->iface, (__u64)get32(in, p + 12) << 32 |
-				get32(in, p + 16));
-	b->has_ns = true;
+	b->has_stamp = true;
+	b->has_ns = to_ns(b->iface, (__u64)get32(in, p + 12) << 32 |
+				    get32(in, p + 16), &b->ns);
 	/* lengths are multiples of 4, so the padding is inside of the block */
 	b->options = take_options(in, b->data + (b->captured + 3) / 4 * 4,
 				  p + b->len - 4, NULL);

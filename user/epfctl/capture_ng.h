@@ -32,8 +32,9 @@ struct ng_if {
  * @kind: what it is
  * @options: it has some that pcap has no room for
  * @iface: of a packet; of an interface, what it says
- * @ns: stamp of a packet, since 1970
- * @has_ns: it has one
+ * @has_stamp: the packet has one
+ * @has_ns: it is between 1970 and 2554
+ * @ns: then: it, since 1970
  * @data: of the packet, inside of @bytes
  * @captured: bytes of it there
  * @length: on the wire
@@ -44,8 +45,9 @@ struct ng_block {
 	enum ng_kind kind;
 	bool options;
 	const struct ng_if *iface;
-	__u64 ns;
+	bool has_stamp;
 	bool has_ns;
+	__u64 ns;
 	const unsigned char *data;
 	__u32 captured;
 	__u32 length;

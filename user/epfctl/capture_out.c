@@ -177,6 +177,21 @@ static int put_pcap_packet(struct capture_out *out, const struct item *item)
 	return put(out, item->data, item->captured);
 }
 
+/* pcap has unsigned 32-bit seconds. */
+static bool fits_pcap(const struct item *item)
+{
+	return !item->has_stamp ||
+	       (item->has_ns && item->ns / NS_PER_S <= 0xffffffff);
+}
+
+static int other_time(struct capture_out *out, const struct item *item)
+{
+	snprintf(out->why, sizeof(out->why),
+		 "the time stamp of packet %llu is before 1970 or after 2106, "
+		 "which pcap cannot hold: take --format pcapng", item->number);
+	return -1;
+}
+
 static int other_link(struct capture_out *out, __u32 link)
 {
 	snprintf(out->why, sizeof(out->why),
@@ -202,6 +217,8 @@ int capture_put(struct capture_out *out, const struct item *item)
 		return put_ng_packet(out, item);
 	if (item->link != out->link)
 		return other_link(out, item->link);
+	if (!fits_pcap(item))
+		return other_time(out, item);
 	return put_pcap_packet(out, item);
 }
 

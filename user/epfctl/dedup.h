@@ -53,7 +53,10 @@ struct dedup_ask {
  * @malformed: kept because a header contradicts itself
  * @not_ip: kept because only IP packets have this key
  * @unsure: kept, though a packet that was forgotten might equal it
- * @clock_back: time stamps older than one before them
+ * @undated: with a window in time, kept because their stamps are outside of
+ *	1970 to 2554
+ * @clock_back: time stamps older than that of the packet before; with a filter,
+ *	than the latest one that its clock has taken
  * @clock_back_ns: the largest step back
  * @clock_ahead: with a filter, stamps too far ahead that none followed
  * @exact: the method was exact
@@ -73,6 +76,7 @@ struct dedup_result {
 	__u64 malformed;
 	__u64 not_ip;
 	__u64 unsure;
+	__u64 undated;
 	__u64 clock_back;
 	__u64 clock_back_ns;
 	__u64 clock_ahead;

@@ -329,18 +329,21 @@ static int filter_packet(struct judge *j, const struct epf_pkt *pkt,
 static void set_time(struct judge *j, const struct item *item,
 		     struct dedup_result *r)
 {
-	__u64 back;
+	__u64 before = j->ns;
 
 	if (item->has_ns)
 		j->ns = item->ns;
-	if (j->ns >= j->latest_ns) {
-		j->latest_ns = j->ns;
+	if (j->ns >= before)
 		return;
-	}
-	back = j->latest_ns - j->ns;
 	r->clock_back++;
-	if (back > r->clock_back_ns)
-		r->clock_back_ns = back;
+	if (before - j->ns > r->clock_back_ns)
+		r->clock_back_ns = before - j->ns;
+}
+
+/* A stamp that does not fit 64 bits of ns is near no other that is known. */
+static bool is_undated(const struct judge *j, const struct item *item)
+{
+	return j->ask->time_ns && item->has_stamp && !item->has_ns;
 }
 
 int judge_packet(struct judge *j, const struct item *item,
@@ -349,7 +352,7 @@ int judge_packet(struct judge *j, const struct item *item,
 	struct epf_seg seg = { .data = item->data, .len = item->captured };
 	struct epf_pkt pkt = { .seg = &seg, .nr_segs = 1, .len = seg.len };
 	struct epf_pkt_opts key = j->ask->key;
-	int link = link_of(item->link), seen;
+	int link = link_of(item->link), seen = 0;
 
 	if (link < 0 && key.key != EPF_PKT_FRAME) {
 		fail("%s: packet %llu has link type %u (%s): only --key frame "
@@ -359,8 +362,12 @@ int judge_packet(struct judge *j, const struct item *item,
 	}
 	key.link = link < 0 ? EPF_LINK_ETHER : (__u8)link;
 	set_time(j, item, r);
-	seen = j->exact ? exact_packet(j, &pkt, &key, r) :
-			  filter_packet(j, &pkt, &key, r);
+	if (is_undated(j, item))
+		r->undated++;
+	else if (j->exact)
+		seen = exact_packet(j, &pkt, &key, r);
+	else
+		seen = filter_packet(j, &pkt, &key, r);
 	j->packets++;
 	return seen;
 }

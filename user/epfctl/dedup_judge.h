@@ -19,8 +19,7 @@
  * @hash: two keyed digests make one of 128 bits
  * @survey: of the input, where it was read beforehand
  * @packets: so far
- * @latest_ns: latest stamp so far
- * @ns: the last packet's, or of the one before it that had one
+ * @ns: stamp of the last packet, or of the one before it that had one
  * @least_ns: without a survey, lowest stamps of this and the last stretch
  * @mem: the filter
  * @clock: its time
@@ -33,7 +32,6 @@ struct judge {
 	struct epf_hash hash[2];
 	struct survey *survey;
 	__u64 packets;
-	__u64 latest_ns;
 	__u64 ns;
 	__u64 least_ns[2];
 	struct epf_mem *mem;

@@ -76,6 +76,9 @@ static void warn_of_time(const struct dedup_ask *ask,
 {
 	if (!ask->time_ns)
 		return;
+	if (r->undated)
+		warn("%llu time stamps are before 1970 or after 2554: their "
+		     "packets are kept", r->undated);
 	if (r->clock_ahead)
 		warn("%llu time stamps are too far ahead and no other follows: "
 		     "taken as the latest before them", r->clock_ahead);
@@ -171,12 +174,18 @@ static json_t *loss_json(const struct capture_loss *l)
 			 "stamps", (json_int_t)l->stamps);
 }
 
+/* JSON has no unsigned numbers. */
+static json_int_t most_int(__u64 n)
+{
+	return n > INT64_MAX ? INT64_MAX : (json_int_t)n;
+}
+
 json_t *dedup_json(const struct dedup_ask *ask, const struct dedup_result *r)
 {
 	json_t *removed = ask->removed ? json_path(ask->removed) : NULL;
 	json_t *all;
 
-	all = json_pack("{so so so* so so so sI sI sI ss* sI sf}",
+	all = json_pack("{so so so* so so so sI sI sI sI ss* sI sf}",
 			"in", json_path(ask->in),
 			"out", json_path(ask->out),
 			"removed_to", removed,
@@ -184,8 +193,9 @@ json_t *dedup_json(const struct dedup_ask *ask, const struct dedup_result *r)
 			"key", pkt_json(&ask->key),
 			"lost", loss_json(&r->loss),
 			"memory_bytes", (json_int_t)r->bytes,
+			"undated", (json_int_t)r->undated,
 			"clock_back", (json_int_t)r->clock_back,
-			"clock_back_ns", (json_int_t)r->clock_back_ns,
+			"clock_back_ns", most_int(r->clock_back_ns),
 			"damaged", r->damaged[0] ? r->damaged : NULL,
 			"took_ns", (json_int_t)r->took_ns,
 			"packets_per_second", per_second(r));
