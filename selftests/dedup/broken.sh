@@ -51,7 +51,7 @@ table() {
 	fi
 }
 
-ktap_plan 36
+ktap_plan 40
 table 'the span before is not looked at' \
 	's/(span \&\& is_near(e, digest, span - 1, place))/false/'
 table 'the span after is not looked at' \
@@ -93,6 +93,16 @@ broken 'one packet less fits' dedup_judge \
 	test_exact 'does not fit' 'slots'
 broken 'the size of the file sizes the filter' dedup_judge \
 	's/if (is_file(j, in) \&\& survey(j, m))/if (0)/' test_exact 'is needed'
+
+broken 'table: lengths on the wire do not count' dedup_judge \
+	's/digest\[1\] ^= s->unseen;//' test_exact 'cut packets'
+broken 'filter: lengths on the wire do not count' dedup_judge \
+	's/s->unseen ? epf_mem_digest/0 ? epf_mem_digest/' test_exact 'cut packets'
+broken 'bytes behind --bytes count where they were captured' dedup_judge \
+	's/			len = s->key.max_bytes;/			(void)0;/' test_exact \
+	'cut packets'
+broken 'what is behind a datagram counts' dedup_judge \
+	's/^		s->unseen = 0;/		(void)0;/' test_exact 'cut packets'
 
 broken 'a section tells its length' capture_out \
 	's/if (b->kind != NG_IS_SECTION)/if (1)/' test_formats 'kinds of blocks'

@@ -101,13 +101,14 @@ def everything(order):
 
 
 class Block:
-    """@kind, @raw: as it lies there; of packets @link, @data, @ns (None: it has
-    no stamp, or one outside of 64 bits).
+    """@kind, @raw: as it lies there; of packets @link, @data, @length on the
+    wire, @ns (None: it has no stamp, or one outside of 64 bits), @options.
     """
 
     def __init__(self, kind, raw):
         self.kind, self.raw = kind, raw
-        self.link = self.data = self.ns = None
+        self.link = self.data = self.length = self.ns = None
+        self.options = {}
 
 
 def ns_of(stamp, resol, offset):
@@ -140,14 +141,34 @@ def describe(block, order, body, faces):
     if block.kind == SIMPLE:
         block.link, snaplen = faces[0][:2]
         length, = struct.unpack_from(order + "I", body)
+        block.length = length
         block.data = body[4:4 + min(length, snaplen or length)]
         return
     iface, = struct.unpack_from(order + ("H" if block.kind == OLD else "I"),
                                 body)
-    high, low, captured, _ = struct.unpack_from(order + "IIII", body, 4)
+    high, low, captured, block.length = struct.unpack_from(order + "IIII", body,
+                                                           4)
     block.link, _, resol, offset = faces[iface]
     block.data = body[20:20 + captured]
     block.ns = ns_of(high << 32 | low, resol, offset)
+    block.options = options_of(order, body[20 + captured + -captured % 4:])
+
+
+def save_numbered(path, packets):
+    """Packets of pcap.py, each with its number as comment, so that equal ones
+    can be told apart.
+    """
+    w = Writer()
+    with open(path, "wb") as f:
+        f.write(w.section() + w.interface(pcap.EN10MB, (TSRESOL, b"\x09")))
+        for i, p in enumerate(packets):
+            f.write(w.packet(0, p.ns, p.data, (COMMENT, b"%d" % i),
+                             length=p.length))
+    return path
+
+
+def numbers(path):
+    return [int(b.options[COMMENT]) for b in load(path) if b.data is not None]
 
 
 def load(path):

@@ -86,7 +86,12 @@ class Clock:
             self.times.append((jumps, now))
 
 
-def verdicts(window, packets, key_of=lambda packet: packet.data):
+def frame(packet):
+    """A frame is what was captured of it, and its length on the wire."""
+    return packet.data, packet.length
+
+
+def verdicts(window, packets, key_of=frame):
     """For each packet: is it a repeat? One without a key (None) is not, nor one
     that jumps.
     """
@@ -100,8 +105,7 @@ def verdicts(window, packets, key_of=lambda packet: packet.data):
     return out
 
 
-def near(packets, apart, first_seen=False, place=None,
-         key_of=lambda packet: packet.data):
+def near(packets, apart, first_seen=False, place=None, key_of=frame):
     """For each packet: is there one before it with the same key, whose place is
     @apart from its own at most? Places are numbers of packets, or @place's.
     With @first_seen only of those that were kept.
@@ -119,18 +123,22 @@ def near(packets, apart, first_seen=False, place=None,
     return out
 
 
-def distances(packets):
+def distances(packets, key_of=frame):
     """Packets back to the last equal frame; None: the first of its kind."""
     last, out = {}, []
     for i, p in enumerate(packets):
-        out.append(i - last[p.data] if p.data in last else None)
-        last[p.data] = i
+        key = key_of(p)
+        out.append(i - last[key] if key in last else None)
+        last[key] = i
     return out
 
 
 def editcap(packets, n):
-    """What `editcap -D n` removes: an equal frame among the n-1 before."""
-    return [d is not None and d < n for d in distances(packets)]
+    """What `editcap -D n` removes: one with equal captured bytes among the n-1
+    before, whatever their lengths on the wire.
+    """
+    back = distances(packets, lambda packet: packet.data)
+    return [d is not None and d < n for d in back]
 
 
 def align(packets, kept):

@@ -9,11 +9,13 @@ where time stamps go back or are wrong.
 """
 
 import functools
+import json
 import os
 import socket
 import subprocess
 import sys
 
+import ng
 import oracle
 import pcap
 import tap
@@ -22,6 +24,7 @@ from test_laws import made, one_kind, prefixes
 from test_modes import first_difference, key_of, traffic
 
 sys.path.insert(0, os.path.join(tool.TOP, "selftests/model"))
+import frames  # noqa: E402
 import packets as model  # noqa: E402
 
 SMALL = 10
@@ -33,7 +36,9 @@ def stamp(p):
 
 
 def small(seed):
-    """A few keys, short distances, stamps of all sorts: equal, back, far."""
+    """A few keys, short distances, stamps of all sorts: equal, back, far. Some
+    packets are cut, of several lengths on the wire.
+    """
     rng = tap.drawn(seed)
     ns, out = rng.choice((0, 10**18)), []
     for _ in range(200):
@@ -42,9 +47,10 @@ def small(seed):
         odd = rng.random()
         at = ns if odd > .02 else rng.choice((0, ns + 10**12, 2**32 * 10**9
                                               - 1000))
-        out.append(pcap.Packet(at, rng.randbytes(1)[:1] * rng.randint(0, 3)
-                               if odd > .9 else b"%d" % rng.randint(0, 12)))
-    return pcap.Capture(out)
+        data = rng.randbytes(1)[:1] * rng.randint(0, 3) if odd > .9 else \
+            b"%d" % rng.randint(0, 12)
+        out.append(pcap.Packet(at, data, len(data) + rng.choice((0, 0, 3, 4))))
+    return out
 
 
 def check(path, packets, options, want):
@@ -59,25 +65,35 @@ def check(path, packets, options, want):
     return f"{options}: {fault}" if fault else None
 
 
+def check_numbers(path, options, want):
+    """Likewise, of a file whose packets are numbered: which are kept."""
+    run = tool.epfctl("dedup", "-j", "--exact", *options, path,
+                      tool.tmp("o.pcapng"))
+    if run.returncode:
+        return f"{options}: {run}"
+    report = json.loads(run.stdout)
+    if report["method"] != "exact" or report["unsure"] or \
+            report["packets"]["removed"] != sum(want):
+        return f"{options}: {sum(want)} are to be removed: {report}"
+    kept = set(ng.numbers(tool.tmp("o.pcapng")))
+    fault = first_difference([i not in kept for i in range(len(want))], want)
+    return f"{options}: {fault}" if fault else None
+
+
 def small_captures(seed):
     """Every N, T on both sides of each distance, both refresh modes."""
-    capture = small(seed)
-    path = capture.save(tool.tmp("small.pcap"))
-    packets = capture.packets
-    # equal packets of other content have no mark: tell them by their number
-    for i, p in enumerate(packets):
-        p.length = len(p.data) + 1000 + i
-    capture.save(path)
+    packets = small(seed)
+    path = ng.save_numbered(tool.tmp("small.pcapng"), packets)
     for first in False, True:
         seen = ("--first-seen",) if first else ()
         for n in 1, 2, 3, 5, 12, 60, 199, 200:
-            fault = check(path, packets, ("-D", n, *seen),
-                          oracle.near(packets, n, first))
+            fault = check_numbers(path, ("-D", n, *seen),
+                                  oracle.near(packets, n, first))
             if fault:
                 return fault
         for us in 1, 2, 3, 20, 29, 30, 31, 10**6, 10**10:
             want = oracle.near(packets, us * 1000, first, stamp)
-            fault = check(path, packets, ("-w", f"{us}us", *seen), want)
+            fault = check_numbers(path, ("-w", f"{us}us", *seen), want)
             if fault:
                 return fault
     return None
@@ -93,16 +109,16 @@ def large(disorder):
         data.append(data[-back] if back <= i and rng.random() < .4 else
                     b"%d" % i)
         late = rng.randint(0, disorder) * 1000 if rng.random() < .3 else 0
-        out.append(pcap.Packet(ns - late, data[-1], 1000 + i))
+        out.append(pcap.Packet(ns - late, data[-1]))
     return pcap.Capture(out).save(tool.tmp(f"large{disorder}.pcap"))
 
 
 def large_captures(disorder, options, apart, place):
-    path = large(disorder)
-    packets = pcap.load(path).packets
+    packets = pcap.load(large(disorder)).packets
+    path = ng.save_numbered(tool.tmp("large.pcapng"), packets)
     first = "--first-seen" in options
-    return check(path, packets, options,
-                 oracle.near(packets, apart, first, place))
+    return check_numbers(path, options,
+                         oracle.near(packets, apart, first, place))
 
 
 def by_key(options, key, flags, max_bytes):
@@ -113,6 +129,97 @@ def by_key(options, key, flags, max_bytes):
     of = key_of(model.ETHER, key, flags, max_bytes, passed)
     return check(path, capture.packets, ("-D", 500, *options),
                  oracle.near(capture.packets, 500, key_of=of))
+
+
+# captures that are cut
+
+def cut_pairs():
+    """(options, two packets as (bytes captured, length on the wire), equal?)"""
+    frame = frames.ether(0x0800, frames.ip4(17, frames.ports(1, 2) + bytes(60)))
+    other = frames.ether(0x88B5, bytes(range(100)))
+    whole, n = len(frame), ("--bytes", "34")
+    packet, flow = ("--key", "packet"), ("--key", "flow")
+    same, longer = (frame[:60], 1500), (frame[:60], 1501)
+    return [
+        ((), same, same, True), ((), same, longer, False),
+        ((), (frame, whole), (frame, whole + 1), False),
+        ((), (frame, whole), (frame[:-1], whole), False),
+        ((), (frame[:60], 1500), (frame[:61], 1500), False),
+        (n, same, same, True), (n, same, longer, False),
+        (n, (frame[:34], 1500), (frame[:96], 1500), True),
+        (n, (frame[:33], 1500), (frame[:96], 1500), False),
+        (n, (frame[:34], whole), (frame, whole), True),
+        (n, (frame[:34], 34), (frame, whole), False),
+        (n, (frame, whole), (frame[:-1], whole - 1), False),
+        (packet, (frame, whole), (frame, whole + 4), True),
+        (packet, (frame[:60], whole), (frame[:60], whole), False),
+        (packet, (other[:60], 114), (other[:60], 114), True),
+        (packet, (other[:60], 114), (other[:60], 115), False),
+        (packet, (other[:60], 114), (other[:61], 114), False),
+        (packet + n, (other[:60], 114), (other[:60], 115), False),
+        (flow, (frame[:60], 1500), (frame[:50], 60), True),
+        (flow, (other[:60], 114), (other[:60], 114), False),
+        (flow + ("--nonip", "frame"), (other[:60], 114), (other[:60], 114),
+         True),
+        (flow + ("--nonip", "frame"), (other[:60], 114), (other[:60], 115),
+         False)]
+
+
+@tap.twice
+def cut_packets(method, window):
+    """Equal is what was captured of the key, and the length on the wire."""
+    for options, a, b, equal in cut_pairs():
+        for first, second in (a, b), (b, a):
+            capture = pcap.Capture(pcap.Packet(10**18, data, length)
+                                   for data, length in (first, second))
+            for path in capture.save(tool.tmp("cut.pcap")), \
+                    capture.save_ng(tool.tmp("cut.pcapng")):
+                out, report = tool.dedup(path, method, *window, *options)
+                tap.may_fail(2 * report.get("fpr_predicted", 0))
+                if (len(out.packets) == 1) != equal:
+                    return f"{options}, {first}, {second}: {equal} is right"
+                cut = sum(len(data) < length for data, length in (a, b))
+                if report["packets"]["cut"] != cut:
+                    return f"{options}: {report['packets']}, not {cut} cut"
+    return None
+
+
+def cut_editcap():
+    """editcap compares captured bytes alone; otherwise the packets are the
+    same.
+    """
+    rng = tap.drawn(9)
+    packets = [pcap.Packet(i * 1000, b"%060d" % rng.randint(0, 30),
+                           1500 + rng.randint(0, 1)) for i in range(2000)]
+    path = pcap.Capture(packets).save(tool.tmp("cut.pcap"))
+    theirs = oracle.align(packets, tool.editcap(path, "-D", 21).packets)
+    ours = oracle.align(packets, tool.dedup(path, "-D", 20)[0].packets)
+    if theirs != oracle.editcap(packets, 21):
+        return "editcap is not what the oracle takes it for"
+    want = [d is not None and d <= 20 for d in oracle.distances(packets)]
+    if any(w and not t for w, t in zip(want, theirs)):
+        return "editcap keeps what is equal"
+    return first_difference(ours, want)
+
+
+def cut_told():
+    """A line of the summary, where there are any."""
+    for length, want in (1500, True), (60, False):
+        path = pcap.Capture(pcap.Packet(i, b"%060d" % i, length)
+                            for i in range(9)).save(tool.tmp("cut.pcap"))
+        text = tool.epfctl("dedup", path, tool.tmp("o.pcap")).stderr
+        if (b"cut:     9 packets captured in part" in text) != want:
+            return text.decode()
+    return None
+
+
+def cut_cases():
+    out = [(f"cut packets: {method} {' '.join(window)}",
+            functools.partial(cut_packets, method, window))
+           for method in ("--exact", "--filter")
+           for window in (("-D", "9"), ("-w", "9"))]
+    return out + [("cut packets: editcap", cut_editcap),
+                  ("cut packets: the summary", cut_told)]
 
 
 def like_editcap(find, n):
@@ -468,7 +575,7 @@ def cases():
             for d in (0, 50)]
     return out + [("a stream that goes back to what is forgotten", forgotten),
                   ("a stream of too many keys", stream_too_long)] + \
-        method_cases()
+        cut_cases() + method_cases()
 
 
 if __name__ == "__main__":

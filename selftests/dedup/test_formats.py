@@ -168,7 +168,7 @@ def formats():
 
 def to_pcapng(nano):
     capture = pcap.Capture([pcap.Packet(10**18 + 1001 * i, b"%d" % (i // 2),
-                                        90 + i) for i in range(40)],
+                                        90 + i // 2) for i in range(40)],
                            pcap.RAW, nano, 1234)
     for order in "<", ">":
         path = capture.save(tool.tmp("one.pcap"), order)

@@ -84,7 +84,9 @@ ETHER_CHANGES = CHANGES + [new_macs, tag, lambda f: tag(hop(new_macs(f)))]
 
 
 def traffic(link, count=4000, seed=3):
-    """All sorts of frames, each again in several forms, at all distances."""
+    """All sorts of frames, each again in several forms, at all distances; half
+    of them were longer on the wire.
+    """
     rng = tap.drawn(seed)
     pool = []
     for kind, frame, cuts in frames.all_frames():
@@ -98,14 +100,36 @@ def traffic(link, count=4000, seed=3):
             data = data.replace(frames.V4[0], rng.randbytes(4))
         if len(data) > 20 and rng.random() < .3:
             data += bytes([i % 50])
-        out.append(pcap.Packet((10**9 + i) * 1000, data, len(data) + 4))
+        out.append(pcap.Packet((10**9 + i) * 1000, data,
+                               len(data) + rng.choice((0, 0, 4, 40))))
     return pcap.Capture(out, LINKS[link])
+
+
+def is_ip(frame, link):
+    try:
+        model.flow_bytes(frame, link)
+    except model.NotIp:
+        return False
+    except (model.Truncated, model.Malformed):
+        pass
+    return True
+
+
+def whole_key(packet, link, key, flags, max_bytes):
+    """A frame is what was captured of the bytes that count, and its length on the
+    wire; so is what is not IP. IP tells its own length.
+    """
+    if key == model.FRAME:
+        return packet.data[:max_bytes or None], packet.length
+    octets = model.canonical(packet.data, key, link, flags, max_bytes)
+    return octets, 0 if is_ip(packet.data, link) else \
+        packet.length - len(packet.data)
 
 
 def key_of(link, key, flags, max_bytes, passed):
     def of(packet):
         try:
-            return model.canonical(packet.data, key, link, flags, max_bytes)
+            return whole_key(packet, link, key, flags, max_bytes)
         except model.Truncated:
             passed["truncated"] += 1
         except model.Malformed:
@@ -191,7 +215,7 @@ def time_law(packets, removed, window_ns):
     span = oracle.ceil_div(window_ns, 7)
     last = {}
     for i, (jumps, ns) in enumerate(oracle.Clock(packets, span).times):
-        data = packets[i].data
+        data = oracle.frame(packets[i])
         back = ns - last[data] if data in last else None
         last[data] = ns
         if jumps and removed[i]:

@@ -47,6 +47,7 @@ struct dedup_ask {
 /**
  * struct dedup_result - what came of it
  * @read: packets
+ * @cut: of them captured in part
  * @kept: written to the output
  * @repeats: of them seen before inside the window
  * @truncated: kept because the key's bytes were not captured
@@ -70,6 +71,7 @@ struct dedup_ask {
  */
 struct dedup_result {
 	__u64 read;
+	__u64 cut;
 	__u64 kept;
 	__u64 repeats;
 	__u64 truncated;

@@ -257,6 +257,52 @@ static bool has_key(int err, struct dedup_result *r)
 	return false;
 }
 
+/**
+ * struct subject - a packet as it is compared
+ * @seg: the captured bytes that count
+ * @pkt: that segment
+ * @key: what of them is compared
+ * @unseen: how many bytes the packet had on the wire behind @seg, which is part
+ *	of the key; 0 for IP under keys packet and flow, because a datagram tells
+ *	its length and padding does not count
+ */
+struct subject {
+	struct epf_seg seg;
+	struct epf_pkt pkt;
+	struct epf_pkt_opts key;
+	__u32 unseen;
+};
+
+static bool is_ip(const struct subject *s)
+{
+	struct epf_l3 l3;
+
+	return !epf_l3_find(&s->pkt, s->key.link, &l3) &&
+	       (l3.type == EPF_ETH_IP4 || l3.type == EPF_ETH_IP6);
+}
+
+/* With --bytes, what is behind these bytes of a frame counts as unseen, captured
+ * or not: so a frame equals itself when it was cut at another length.
+ */
+static void set_subject(struct subject *s, const struct judge *j,
+			const struct item *item, __u8 link)
+{
+	__u32 len = item->captured;
+
+	s->key = j->ask->key;
+	s->key.link = link;
+	if (s->key.key == EPF_PKT_FRAME) {
+		if (s->key.max_bytes && s->key.max_bytes < len)
+			len = s->key.max_bytes;
+		s->key.max_bytes = 0;
+	}
+	s->seg = (struct epf_seg){ .data = item->data, .len = len };
+	s->pkt = (struct epf_pkt){ .seg = &s->seg, .nr_segs = 1, .len = len };
+	s->unseen = item->length - len;
+	if (s->unseen && s->key.key != EPF_PKT_FRAME && is_ip(s))
+		s->unseen = 0;
+}
+
 /* What the table may forget: keys near no packet that is to come. */
 static void forget(struct judge *j)
 {
@@ -279,17 +325,19 @@ static void forget(struct judge *j)
 	}
 }
 
-static int exact_packet(struct judge *j, const struct epf_pkt *pkt,
-			const struct epf_pkt_opts *key, struct dedup_result *r)
+static int exact_packet(struct judge *j, const struct subject *s,
+			struct dedup_result *r)
 {
 	__u64 place = j->ask->window ? j->packets : j->ns;
 	__u64 digest[2];
 	int seen;
 
 	forget(j);
-	if (!has_key(epf_pkt_digest(&j->hash[0], pkt, key, &digest[0]), r))
+	if (!has_key(epf_pkt_digest(&j->hash[0], &s->pkt, &s->key, &digest[0]),
+		     r))
 		return 0;
-	epf_pkt_digest(&j->hash[1], pkt, key, &digest[1]);
+	epf_pkt_digest(&j->hash[1], &s->pkt, &s->key, &digest[1]);
+	digest[1] ^= s->unseen; /* all bits of it are compared */
 	seen = exact_seen(j->exact, digest, place);
 	if (seen < 0) {
 		fail("packet %llu: no memory for more keys (%s are taken, "
@@ -302,8 +350,22 @@ static int exact_packet(struct judge *j, const struct epf_pkt *pkt,
 	return seen;
 }
 
-static int filter_packet(struct judge *j, const struct epf_pkt *pkt,
-			 const struct epf_pkt_opts *key, struct dedup_result *r)
+static int filter_digest(const struct judge *j, const struct subject *s,
+			 __u64 *digest)
+{
+	__u64 both[2] = { 0, s->unseen };
+	int err = epf_mem_pkt_digest(j->mem, s->seg.data, s->seg.len, &s->key,
+				     &both[0]);
+
+	if (err)
+		return err;
+	*digest = s->unseen ? epf_mem_digest(j->mem, both, sizeof(both)) :
+			      both[0];
+	return 0;
+}
+
+static int filter_packet(struct judge *j, const struct subject *s,
+			 struct dedup_result *r)
 {
 	bool jumps = false;
 	__u64 digest;
@@ -315,8 +377,7 @@ static int filter_packet(struct judge *j, const struct epf_pkt *pkt,
 		j->waits = false;
 		jumps = clock_jumps(&j->clock, j->ns);
 	}
-	if (!has_key(epf_mem_pkt_digest(j->mem, pkt->seg->data, pkt->len, key,
-					&digest), r))
+	if (!has_key(filter_digest(j, s, &digest), r))
 		return 0;
 	if (!jumps)
 		return epf_mem_test_and_insert(j->mem, digest,
@@ -349,25 +410,24 @@ static bool is_undated(const struct judge *j, const struct item *item)
 int judge_packet(struct judge *j, const struct item *item,
 		 struct dedup_result *r)
 {
-	struct epf_seg seg = { .data = item->data, .len = item->captured };
-	struct epf_pkt pkt = { .seg = &seg, .nr_segs = 1, .len = seg.len };
-	struct epf_pkt_opts key = j->ask->key;
 	int link = link_of(item->link), seen = 0;
+	struct subject s;
 
-	if (link < 0 && key.key != EPF_PKT_FRAME) {
+	if (link < 0 && j->ask->key.key != EPF_PKT_FRAME) {
 		fail("%s: packet %llu has link type %u (%s): only --key frame "
 		     "works on it", j->ask->in, j->packets + 1, item->link,
 		     link_name(item->link));
 		return -1;
 	}
-	key.link = link < 0 ? EPF_LINK_ETHER : (__u8)link;
+	set_subject(&s, j, item, link < 0 ? EPF_LINK_ETHER : (__u8)link);
 	set_time(j, item, r);
+	r->cut += item->captured < item->length;
 	if (is_undated(j, item))
 		r->undated++;
 	else if (j->exact)
-		seen = exact_packet(j, &pkt, &key, r);
+		seen = exact_packet(j, &s, r);
 	else
-		seen = filter_packet(j, &pkt, &key, r);
+		seen = filter_packet(j, &s, r);
 	j->packets++;
 	return seen;
 }

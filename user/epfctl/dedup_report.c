@@ -16,6 +16,13 @@ static __u64 nr_removed(const struct dedup_ask *ask,
 	return ask->count_only ? 0 : r->repeats;
 }
 
+static void print_cut(const struct dedup_result *r)
+{
+	if (r->cut)
+		fprintf(stderr, "cut:     %llu packets captured in part, compared "
+			"by that part and their length\n", r->cut);
+}
+
 static void print_unjudged(const struct dedup_result *r)
 {
 	__u64 open = r->info.stats.failed_open;
@@ -111,6 +118,7 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 	fprintf(stderr,
 		"packets: %llu read, %llu kept, %llu removed, %llu repeats\n",
 		r->read, r->kept, nr_removed(ask, r), r->repeats);
+	print_cut(r);
 	print_unjudged(r);
 	print_window(ask, r);
 	if (r->exact)
@@ -129,8 +137,9 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 static json_t *packets_json(const struct dedup_ask *ask,
 			    const struct dedup_result *r)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI}",
+	return json_pack("{sI sI sI sI sI sI sI sI sI}",
 			 "read", (json_int_t)r->read,
+			 "cut", (json_int_t)r->cut,
 			 "kept", (json_int_t)r->kept,
 			 "removed", (json_int_t)nr_removed(ask, r),
 			 "repeats", (json_int_t)r->repeats,
