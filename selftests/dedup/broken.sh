@@ -128,8 +128,8 @@ broken 'stamps wrap at 64 bits' capture_ng 's/return ns == \*to;/return true;/' 
 	test_formats 'outside of 64 bits'
 broken 'what is outside of 64 bits is compared' dedup_judge \
 	's/if (is_undated(j, item))/if (0)/' test_formats 'outside of 64 bits'
-broken 'one stamp ahead sets the clock for ever' dedup_clock \
-	's/if (waits \&\& follows(c, ns))/if (waits)/' test_formats 'one packet at'
+broken 'a step back wraps in JSON' dedup_report \
+	's/return n > INT64_MAX ? .*/return (json_int_t)n;/' test_formats 'one packet at'
 broken 'options of packets are lost untold' capture_out \
 	's/out->loss.options += b->options;//' test_formats 'no room for'
 broken 'writes are of the size that glibc likes' capture_out \

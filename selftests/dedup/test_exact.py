@@ -20,7 +20,7 @@ import oracle
 import pcap
 import tap
 import tool
-from test_laws import made, one_kind, prefixes
+from test_laws import judge, made, one_kind, prefixes
 from test_modes import first_difference, key_of, traffic
 
 sys.path.insert(0, os.path.join(tool.TOP, "selftests/model"))
@@ -228,6 +228,41 @@ def like_editcap(find, n):
     ours, _ = tool.dedup(path, "-D", n)
     theirs = tool.editcap(path, "-D", n + 1)
     return None if ours.packets == theirs.packets else "the packets differ"
+
+
+FAR = 50000
+
+
+def far_packets():
+    """Repeats at the distances where verdicts about FAR change. No more packets
+    than that takes: editcap looks at the whole window for each.
+    """
+    rng = tap.drawn(FAR)
+    end = 8 * oracle.ceil_div(FAR, 7)
+    data = [b"%d" % i for i in range(end + 300)]
+    for i in range(300):
+        back = rng.choice((1, 2, FAR - 1, FAR, FAR + 1, end - 1, end, end + 1))
+        data.append(data[-back] if i % 3 else b"new %d" % i)
+    return [pcap.Packet(i * 1000, d) for i, d in enumerate(data)]
+
+
+@tap.twice
+def far_editcap():
+    """A window that is full: the table removes what editcap does, to the packet;
+    the filter that, and beyond it true repeats within its reach.
+    """
+    packets = far_packets()
+    path = pcap.Capture(packets).save(tool.tmp("far.pcap"))
+    theirs = oracle.align(packets, tool.editcap(path, "-D", FAR + 1).packets)
+    out, report = tool.dedup(path, "--exact", "-D", FAR)
+    removed = oracle.align(packets, out.packets)
+    if theirs != oracle.editcap(packets, FAR + 1) or removed != theirs:
+        return first_difference(removed, theirs) or \
+            "editcap is not what the oracle takes it for"
+    if report["packets"]["removed"] != sum(theirs):
+        return "the report counts otherwise"
+    removed = oracle.align(packets, tool.filtered(path, "-D", FAR)[0].packets)
+    return judge(packets, removed, FAR)
 
 
 def sorted_copy(find):
@@ -567,6 +602,7 @@ def cases():
         for n in 5, 1000:
             out.append((f"{name} -D {n}: editcap, to the packet",
                         bind(like_editcap, find, n)))
+    out.append((f"window of {FAR}: editcap, to the packet", far_editcap))
     for name, find in finds:
         for seconds in "0.000001", "0.5":
             out.append((f"{name} -w {seconds}: editcap",
