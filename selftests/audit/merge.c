@@ -583,7 +583,7 @@ static enum epf_merge_fault fault_of(struct host *h, struct host *with)
 		tap_ok(fault_of(&b, &h[0]) == fault, #what ": " #fault);      \
 	} while (0)
 
-#define REFUSALS 16
+#define REFUSALS 17
 static void refusals(void)
 {
 	const struct scene s = { .align = true };
@@ -603,6 +603,7 @@ static void refusals(void)
 	REFUSES(EPF_MERGE_TIMES, head->epochs[0].age_ns = ~0ULL);
 	REFUSES(EPF_MERGE_TIMES, head->realtime_ns = 5);
 	REFUSES(EPF_MERGE_TIMES, head->epoch_end = ~0ULL - 3);
+	REFUSES(EPF_MERGE_TIMES, head->epoch_end += 1ULL << 60);
 	REFUSES(EPF_MERGE_TIMES, head->epochs[3].inserts = EPF_INSERTS_MAX + 1);
 	REFUSES(EPF_MERGE_OK, head->epochs[3].inserts = EPF_INSERTS_MAX);
 	REFUSES(EPF_MERGE_UNALIGNED, head->realtime_ns += pitch / 2);
@@ -682,6 +683,46 @@ static void old(void)
 	merged_free(&r);
 }
 
+/* Hosts that have seen fewer epochs than the result has. */
+static const char *try_young(__u32 phase)
+{
+	const struct law law = { 0, 9 };
+	__u64 now = 100 * pitch - WALL % pitch + phase * pitch / PHASES;
+	static struct host h[HOSTS];
+	static struct merged r;
+	const char *broken;
+	__u32 i;
+
+	for (i = 0; i < HOSTS; i++) {
+		born(&h[i], i, 2048, now - (2 * i + 1) * pitch, EPF_EPOCH_FIRST,
+		     true);
+		live(&h[i], now - i * pitch);
+		snap(&h[i]);
+	}
+	if (merge(&r, h, HOSTS, false))
+		return "a merge refuses";
+	broken = header_sound(&r, h, HOSTS) ? NULL : "the header is not sound";
+	if (!broken)
+		broken = check_keys(&r, h, HOSTS, &law);
+	if (!broken)
+		broken = check_later(&r, h, HOSTS);
+	merged_free(&r);
+	for (i = 0; i < HOSTS; i++)
+		owner_free(&h[i].o);
+	return broken;
+}
+
+static void young(void)
+{
+	const char *broken = NULL;
+	__u32 phase;
+
+	for (phase = 0; phase < PHASES && !broken; phase++)
+		broken = try_young(phase);
+	tap_ok(!broken, "hosts made one, three and five pitches before%s%s",
+	       broken ? ": " : "", broken ? broken : "");
+}
+
 /* In memory where there is such a place: each of 1,500 snapshots is synced. */
 static void make_path(const char *dir)
 {
@@ -707,7 +748,7 @@ int main(int argc, char **argv)
 	pitch = epf_align_pitch(EPOCH);
 	near = epf_align_near(pitch);
 	tap_plan(sizeof(scenes) / sizeof(*scenes) + 4 +
-		 (only ? 0 : REFUSALS + 4));
+		 (only ? 0 : REFUSALS + 5));
 	laws();
 	equalities();
 	if (!only) {
@@ -716,6 +757,7 @@ int main(int argc, char **argv)
 		full_counts();
 		refused_lines();
 		old();
+		young();
 	}
 	unlink(path);
 	return tap_end();

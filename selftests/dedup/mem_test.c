@@ -304,6 +304,52 @@ static void open_by_count(void)
 	epf_mem_free(mem);
 }
 
+/* An estimate is due whenever insertions of an epoch may have filled an eighth of
+ * its positions, in each epoch. Return: how often one was above the limit, with
+ * room left by count; *@missed: and did not open it.
+ */
+static __u32 estimates_of(__u64 seed, __u32 *missed)
+{
+	struct epf_params p = params(EPF_MODE_COUNT, EPF_REFRESH, 7 * 1000, 0);
+	const __u64 key[2] = { seed, 1 };
+	__u64 i, eighth, room;
+	__u32 above = 0;
+	struct epf_info info;
+	struct epf_mem *mem;
+	int err;
+
+	p.nr_lines = 64;
+	p.lines_per_key = 1;
+	p.bits_per_key = 4;
+	p.limit_ppt = EPF_RATE_ONE / 29; /* room for a few more than 4 eighths */
+	eighth = 1 + p.nr_lines * 62 / (8 * p.bits_per_key);
+	room = room_of(&p);
+	mem = epf_mem_new(&p, key, 0, &err);
+	for (i = 0; i < 1000; i++) /* an epoch of repeats of one key */
+		epf_mem_insert(mem, 77, 0);
+	for (i = 1; i < room && !above; i++) {
+		epf_mem_insert(mem, epf_mem_digest(mem, &i, 8), 0);
+		epf_mem_info(mem, 0, &info);
+		if (i % eighth || info.fpr_ppt <= p.limit_ppt)
+			continue;
+		above++;
+		*missed += !(info.flags & EPF_INFO_SATURATED);
+	}
+	epf_mem_free(mem);
+	return above;
+}
+
+static void estimate_in_time(void)
+{
+	__u32 seed, above = 0, missed = 0;
+
+	for (seed = 0; seed < 200; seed++)
+		above += estimates_of(seed, &missed);
+	tap_ok(above > 10 && !missed,
+	       "an estimate opens it with room left, in the second epoch too: %u, %u not",
+	       above, missed);
+}
+
 /* First-seen: what is told absent is inserted, for saturation too. */
 static void saturate_first_seen(void)
 {
@@ -381,7 +427,7 @@ int main(void)
 	static const __u64 windows[] = { 1, 7, 50, 1000 };
 	__u32 i, first, hand;
 
-	tap_plan(4 * 2 * 2 * 4 * 2 + 4 + 15);
+	tap_plan(4 * 2 * 2 * 4 * 2 + 4 + 16);
 	for (i = 0; i < 4 * 2 * 2; i++) {
 		__u64 w = windows[i / 4], t = 1000 * w + i;
 
@@ -394,6 +440,7 @@ int main(void)
 	}
 	saturate();
 	open_by_count();
+	estimate_in_time();
 	saturate_first_seen();
 	refuse();
 	return tap_end();
