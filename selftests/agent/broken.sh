@@ -45,7 +45,7 @@ broken() {
 }
 
 [ -d "$objects" ] || ktap_skip_all 'no objects to link with'
-ktap_plan 12
+ktap_plan 16
 broken 'a copy is found again whatever its file became' audits warm \
 	's/id->changed = st.st_ctim;/id->size = 160088;/'
 broken 'audits take turns, not users' fair sched \
@@ -54,6 +54,18 @@ broken 'audits take turns, not users' fair sched \
 broken 'a turn counts bytes, not what they cost' fair audit/job \
 	's/(rec_count(j->source).work - from)/(j->state.bytes - from)/;s/from = rec_count(j->source).work/from = j->state.bytes/;s/!job_pace_over(pace));/pace);/' \
 	'and before one that defines templates again and again'
+broken 'copies and checks have no deadline' fair warm \
+	's/while (ret > 0 \&\& !job_pace_over(pace));/while (ret > 0 \&\& (!job_pace_over(pace) || 1));/' \
+	'a small audit is done while a snapshot is checked' 'and while a filter is copied'
+broken 'nor do they look who waits' fair warm \
+	's/while (ret > 0 \&\& !job_pace_over(pace));/while (ret > 0 \&\& (!job_pace_over(pace) || 1));/' \
+	'a check ends when nobody waits, and at SIGTERM'
+broken 'building a mirror has no deadline' fair mirrors \
+	's/while (ret > 0 \&\& !job_pace_over(pace));/while (ret > 0 \&\& (!job_pace_over(pace) || 1));/' \
+	'and while a mirror is built'
+broken 'a filter is copied twice at once' fair warm \
+	's/else if (being_copied(w, info->id))/else if (being_copied(w, info->id) \&\& 0)/' \
+	'copies of one filter are made one after another'
 broken 'readers are for nothing' hostile warm \
 	's/e->kind == WARM_READER \&\&/0 \&\&/' \
 	'memory of readers, shared among users'

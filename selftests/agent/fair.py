@@ -13,6 +13,7 @@ import os
 import re
 import resource
 import signal
+import subprocess
 
 import agent as a
 import tap
@@ -21,6 +22,9 @@ STEP = 65536
 BIG = 1 << 40  # not done before the test is, however long that stands still
 KEYLESS = {"format": "json", "fields": "key"}
 files = None
+
+
+PIECES = 32  # of what is slow: slow.c
 
 
 class Held:
@@ -282,6 +286,146 @@ def too_many_clients():
     return None
 
 
+class Slow:
+    """An agent whose reads of large mappings take a turn for each of PIECES: a
+    filter that is copied, a mirror that is built, a snapshot that is checked. The
+    first of them is held until release()."""
+
+    def __init__(self, *args):
+        if "EPF_SANITIZED" in os.environ:
+            raise tap.Skip("what is preloaded comes before the sanitizer")
+        self.events = files.path("slow")
+        self.fake = files.path("device")
+        inject, slow = (os.path.join(a.BIN, name) for name in ("inject.so", "slow.so"))
+        if not os.path.exists(self.fake):
+            os.mkdir(self.fake)
+            self.run(inject, "create", "big", "-W", "4000000", "--lines",
+                     str(PIECES << 14), "--lines-per-key", "1", "--bits-per-key", "7",
+                     "--limit", "never")
+            self.run(inject, "save", "big", files.path("bigsnap"))
+        for name in (self.events, self.events + ".hold"):
+            open(name, "w").close()
+        self.agent = a.Agent(files.dir, "--memory", "256M", *args, env={
+            "LD_PRELOAD": f"{slow}:{inject}", "EPF_SLOW": self.events,
+            "EPF_FAKE": self.fake})
+
+    def run(self, inject, *args):
+        subprocess.run([a.EPFCTL, *args], check=True, capture_output=True,
+                       env={**os.environ, "LD_PRELOAD": inject, "EPF_FAKE": self.fake})
+
+    def __enter__(self):
+        return self, self.agent.__enter__()
+
+    def __exit__(self, *what):
+        self.agent.__exit__(*what)
+        files.close()
+
+    def lines(self):
+        with open(self.events) as f:
+            return f.read().split()
+
+    def held(self):
+        a.poll(lambda: self.lines())
+
+    def release(self):
+        os.unlink(self.events + ".hold")
+
+
+def slow_snapshot():
+    message, fds = files.request("digests", ())
+    fds[1] = files.fd("bigsnap")
+    return message, fds
+
+
+def slow_filter():
+    message, fds = files.request("digests", ())
+    message["fds"], message["filter"] = ["keys"], "big"
+    return message, fds[:1]
+
+
+def small_meanwhile(request, *args):
+    """What takes long has begun when a small audit comes, which is done before
+    the last piece."""
+    with Slow(*args) as (slow, g), a.Client(g) as much, a.Client(g) as little:
+        if request:
+            much.send(*request())
+        slow.held()
+        little.send(*files.request("digests"))
+        a.poll(lambda: g.status()["queue"] == 1 + bool(request))
+        slow.release()
+        answer = little.end()
+        events = slow.lines()
+    before = events[:events.index("asked")].count("piece")
+    if "done" not in answer or not before < PIECES:
+        return f"answered {answer} after {before} of {PIECES} pieces"
+    return None
+
+
+def ends_meanwhile(request):
+    """Who asked for it is gone, or SIGTERM comes, at the first piece."""
+    with Slow() as (slow, g):
+        with a.Client(g) as c:
+            c.send(*request())
+            slow.held()
+        a.poll(lambda: g.status()["clients"] == 1)
+        slow.release()
+        a.poll(lambda: g.status()["audits_cancelled"] == 1)
+        gone = slow.lines().count("piece")
+    with Slow() as (slow, g), a.Client(g) as c:
+        c.send(*request())
+        slow.held()
+        g.process.send_signal(signal.SIGTERM)
+        a.poll(lambda: "joined" in slow.lines())
+        slow.release()
+        answer = c.end()
+        status = g.process.wait(a.PATIENCE)
+        stopped = slow.lines().count("piece")
+    if not (gone < PIECES and stopped < PIECES):
+        return f"{gone} and {stopped} of {PIECES} pieces"
+    if status or answer.get("errno") != 125:
+        return f"exit status {status}, answered {answer}"
+    return None
+
+
+def mirror_stopped():
+    with Slow("--mirror", "big") as (slow, g):
+        slow.held()
+        g.process.send_signal(signal.SIGTERM)
+        a.poll(lambda: "joined" in slow.lines())
+        slow.release()
+        status = g.process.wait(a.PATIENCE)
+        pieces = slow.lines().count("piece")
+    return None if not status and pieces < PIECES else \
+        f"exit status {status}, {pieces} of {PIECES} pieces"
+
+
+def mirror_waited_for():
+    """An audit that needs the mirror gets it when it is built."""
+    with Slow("--mirror", "big") as (slow, g), a.Client(g) as c:
+        slow.held()
+        c.send(*slow_filter())
+        a.poll(lambda: g.status()["queue"] == 1)
+        slow.release()
+        answer = c.end()
+        status = g.status()
+    return None if "done" in answer and status["mirror_copies"] == 1 and \
+        status["cache_misses"] <= 1 else f"answered {answer}, {status}"
+
+
+def copied_in_turn():
+    """Two want the same filter, which has one snapshot at a time."""
+    with Slow() as (slow, g), a.Client(g) as one, a.Client(g) as other:
+        one.send(*slow_filter())
+        slow.held()
+        other.send(*slow_filter())
+        a.poll(lambda: g.status()["queue"] == 2)
+        slow.release()
+        answers = one.end(), other.end()
+        pieces = slow.lines().count("piece")
+    return None if all("done" in answer for answer in answers) and \
+        pieces == 2 * PIECES else f"answered {answers} after {pieces} pieces"
+
+
 CASES = [
     ("a small audit is done before a big one that began first", small_first),
     ("so it is before one that finds no keys", keyless),
@@ -295,6 +439,17 @@ CASES = [
     ("SIGTERM with audits under way: all are told, nothing stays", stopped),
     ("SIGHUP: new limits, audits go on; a bad file changes nothing", reloaded),
     ("SIGHUP: more clients than descriptors", too_many_clients),
+    ("a small audit is done while a snapshot is checked",
+     lambda: small_meanwhile(slow_snapshot)),
+    ("and while a filter is copied", lambda: small_meanwhile(slow_filter)),
+    ("and while a mirror is built",
+     lambda: small_meanwhile(None, "--mirror", "big")),
+    ("a check ends when nobody waits, and at SIGTERM",
+     lambda: ends_meanwhile(slow_snapshot)),
+    ("so does a copy", lambda: ends_meanwhile(slow_filter)),
+    ("building a mirror ends at SIGTERM", mirror_stopped),
+    ("an audit waits for the mirror that it needs", mirror_waited_for),
+    ("copies of one filter are made one after another", copied_in_turn),
 ]
 
 

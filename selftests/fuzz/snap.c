@@ -14,6 +14,7 @@ static int fake_ioctl(int fd, unsigned long cmd, void *arg);
 
 #define ioctl fake_ioctl
 #include "libepf/snap.c"
+#include "libepf/snap_copy.c"
 #undef ioctl
 
 #include "audit.h"
@@ -359,7 +360,7 @@ static size_t mend(__u8 *bytes, size_t len, __u8 how)
 			owned_sum(bytes + first, len - first) :
 			XXH3_64bits(bytes + first, len - first);
 	if (how & SNAP_HEADER_SUM && h.header_bytes <= sizeof(head))
-		h.header_xxh3 = header_sum(&h, &head.desc);
+		h.header_xxh3 = epf_snap_header_sum(&h, &head.desc);
 	memcpy(bytes, &h, sizeof(h));
 	return len;
 }

@@ -35,19 +35,6 @@ static void set_why(struct target *t, const char *why)
 	snprintf(t->why, sizeof(t->why), "%s", why);
 }
 
-/* A view of what @t->file has. */
-static int view_file(struct target *t, const struct target_ask *ask,
-		     struct rec_error *e)
-{
-	int ret = epf_view_snap(&t->view, &t->file);
-
-	if (ret)
-		return audit_wrong(e, ret, "'%s': %s", ask->name, strerror(-ret));
-	t->header = t->file.header;
-	t->keyed = true;
-	return 0;
-}
-
 /* Return: that many keys are answered soonest of a copy, in memory of ours. */
 static bool choose(struct target *t, const struct target_ask *ask)
 {
@@ -86,44 +73,6 @@ static __u64 mtime_ns(int fd)
 	       (__u64)st.st_mtim.tv_nsec;
 }
 
-int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
-		   struct rec_error *e)
-{
-	enum epf_snap_fault fault;
-	int ret;
-
-	memset(t, 0, sizeof(*t));
-	t->filter = -1;
-	if (ask->place != TARGET_AUTO)
-		return audit_wrong(e, -EINVAL, "%s is a snapshot: where its "
-				   "lines are cannot be chosen", ask->name);
-	ret = epf_snap_open_fd(fd, &t->file, ask->progress, ask->ctx, &fault);
-	if (ret)
-		return file_fails(ask->name, ret, fault, e);
-	t->place = TARGET_FILE;
-	t->mtime_ns = mtime_ns(fd);
-	ret = view_file(t, ask, e);
-	if (ret)
-		target_close(t);
-	else if (choose(t, ask) && !epf_view_settle(&t->view))
-		epf_snap_close(&t->file);
-	return ret;
-}
-
-static int open_file(struct target *t, const struct target_ask *ask,
-		     struct rec_error *e)
-{
-	int fd = open(ask->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int ret;
-
-	if (fd < 0)
-		return audit_wrong(e, -errno, "%s: %s", ask->name,
-				   strerror(errno));
-	ret = target_open_fd(t, fd, ask, e);
-	close(fd);
-	return ret;
-}
-
 static int filter_fails(const struct target_ask *ask, int err,
 			struct rec_error *e)
 {
@@ -144,15 +93,182 @@ static int filter_fails(const struct target_ask *ask, int err,
 	return audit_wrong(e, err, "'%s': %s", ask->name, strerror(-err));
 }
 
+/* Steps: a file is checked, or a filter copied; of that a view is made; one of
+ * a file is settled where that pays.
+ */
+enum stage { STAGE_READ, STAGE_VIEW, STAGE_SETTLE };
+
+static int begin_view(struct target *t, const struct target_ask *ask,
+		      struct rec_error *e)
+{
+	int ret = epf_view_snap_begin(&t->view, &t->file, &t->work);
+
+	t->stage = STAGE_VIEW;
+	if (ret)
+		return audit_wrong(e, ret, "'%s': %s", ask->name, strerror(-ret));
+	t->header = t->file.header;
+	t->keyed = true;
+	return 1;
+}
+
+static int begin_settling(struct target *t, const struct target_ask *ask)
+{
+	t->stage = STAGE_SETTLE;
+	if (t->place != TARGET_FILE || !choose(t, ask) ||
+	    epf_view_settle_begin(&t->view, &t->work))
+		return 0;
+	return 1;
+}
+
+static int step_fails(const struct target *t, const struct target_ask *ask,
+		      int err, struct rec_error *e)
+{
+	if (t->stage == STAGE_SETTLE)
+		return 0; /* it is asked as it is */
+	if (t->stage == STAGE_VIEW)
+		return audit_wrong(e, err, "'%s': %s", ask->name, strerror(-err));
+	return t->place == TARGET_FILE ? file_fails(ask->name, err, t->fault, e) :
+					 filter_fails(ask, err, e);
+}
+
+static int next_stage(struct target *t, const struct target_ask *ask,
+		      struct rec_error *e)
+{
+	if (t->stage == STAGE_READ)
+		return begin_view(t, ask, e);
+	if (t->stage == STAGE_VIEW)
+		return begin_settling(t, ask);
+	epf_snap_close(&t->file); /* the view has lines of its own */
+	return 0;
+}
+
+/* As target_step(), but that it leaves open what failed. @ret: of the work. */
+static int stepped(struct target *t, int ret, const struct target_ask *ask,
+		   struct rec_error *e)
+{
+	if (ret > 0)
+		return ret;
+	epf_work_end(t->work);
+	t->work = NULL;
+	return ret ? step_fails(t, ask, ret, e) : next_stage(t, ask, e);
+}
+
+/* All steps; the first stage tells how far it is. */
+static int all_steps(struct target *t, const struct target_ask *ask,
+		     struct rec_error *e)
+{
+	struct epf_work *work;
+	int ret;
+
+	do {
+		work = t->work;
+		ret = epf_work_step(work);
+		if (ret > 0 && t->stage == STAGE_READ && ask->progress &&
+		    work->done && ask->progress(ask->ctx, work->done, work->all))
+			ret = -ECANCELED;
+		ret = stepped(t, ret, ask, e);
+	} while (ret > 0);
+	return ret;
+}
+
+/* Of a filter, when it has been opened. */
+static void look_again(struct target *t)
+{
+	struct epf_info info;
+
+	if (!epf_filter_info(t->filter, &info))
+		t->saturated |= info.flags & EPF_INFO_SATURATED;
+}
+
+/* A copy does not hold it. */
+static void let_go(struct target *t)
+{
+	close(t->filter);
+	t->filter = -1;
+}
+
+int target_step(struct target *t, const struct target_ask *ask,
+		struct rec_error *e)
+{
+	int ret = stepped(t, epf_work_step(t->work), ask, e);
+
+	if (ret < 0)
+		target_close(t);
+	if (!ret && t->filter >= 0) {
+		look_again(t);
+		let_go(t);
+	}
+	return ret;
+}
+
+/* Files */
+
+int target_begin_fd(struct target *t, int fd, const struct target_ask *ask,
+		    struct rec_error *e)
+{
+	int ret;
+
+	memset(t, 0, sizeof(*t));
+	t->filter = -1;
+	if (ask->place != TARGET_AUTO)
+		return audit_wrong(e, -EINVAL, "%s is a snapshot: where its "
+				   "lines are cannot be chosen", ask->name);
+	t->place = TARGET_FILE;
+	t->stage = STAGE_READ;
+	t->mtime_ns = mtime_ns(fd);
+	ret = epf_snap_check_begin(fd, &t->file, &t->fault, &t->work);
+	if (!ret)
+		return 0;
+	ret = file_fails(ask->name, ret, t->fault, e);
+	target_close(t);
+	return ret;
+}
+
+int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
+		   struct rec_error *e)
+{
+	int ret = target_begin_fd(t, fd, ask, e);
+
+	if (ret)
+		return ret;
+	ret = all_steps(t, ask, e);
+	if (ret)
+		target_close(t);
+	return ret;
+}
+
+static int open_file(struct target *t, const struct target_ask *ask,
+		     struct rec_error *e)
+{
+	int fd = open(ask->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int ret;
+
+	if (fd < 0)
+		return audit_wrong(e, -errno, "%s: %s", ask->name,
+				   strerror(errno));
+	ret = target_open_fd(t, fd, ask, e);
+	close(fd);
+	return ret;
+}
+
+/* Filters */
+
+static int begin_copy(struct target *t, const struct target_ask *ask,
+		      struct rec_error *e)
+{
+	int ret = epf_snap_copy_begin(t->filter, &t->file, &t->work);
+
+	t->place = TARGET_COPY;
+	t->stage = STAGE_READ;
+	return ret ? filter_fails(ask, ret, e) : 0;
+}
+
 static int open_copy(struct target *t, const struct target_ask *ask,
 		     struct rec_error *e)
 {
-	int ret = epf_snap_copy(t->filter, &t->file, ask->progress, ask->ctx);
+	int ret = begin_copy(t, ask, e);
 
-	if (ret)
-		return filter_fails(ask, ret, e);
-	t->place = TARGET_COPY;
-	return view_file(t, ask, e);
+	return ret ? ret : all_steps(t, ask, e);
 }
 
 /* What of a snapshot's header is known of a filter. */
@@ -211,6 +327,7 @@ static int open_best(struct target *t, const struct target_ask *ask,
 		epf_view_close(&live);
 		return ret;
 	}
+	epf_snap_close(&t->file);
 	t->view = live;
 	t->place = TARGET_LIVE;
 	set_why(t, "it cannot be copied now");
@@ -227,26 +344,39 @@ static int open_at(struct target *t, const struct target_ask *ask,
 				      open_copy(t, ask, e);
 }
 
-static int open_filter(struct target *t, const struct target_ask *ask,
-		       struct rec_error *e)
+/* Return: 1: it is of an owned kind; 0; a negative errno. */
+static int look_at(struct target *t, const struct target_ask *ask,
+		   struct rec_error *e)
 {
 	struct epf_info info;
 	int ret = epf_filter_info(t->filter, &info);
-	bool owned;
 
 	if (ret)
 		return filter_fails(ask, ret, e);
-	owned = info.params.kind != EPF_KIND_LANES;
-	if (owned && ask->place == TARGET_LIVE)
-		return kind_fails(ask, info.params.kind, e);
 	t->saturated = info.flags & EPF_INFO_SATURATED;
 	t->fpr_ppt = info.fpr_ppt;
+	if (info.params.kind == EPF_KIND_LANES)
+		return 0;
+	return ask->place == TARGET_LIVE ?
+		       kind_fails(ask, info.params.kind, e) : 1;
+}
+
+#define WHY_OWNED "of its kind there is nothing else to ask"
+
+static int open_filter(struct target *t, const struct target_ask *ask,
+		       struct rec_error *e)
+{
+	int owned = look_at(t, ask, e), ret;
+
+	if (owned < 0)
+		return owned;
 	ret = open_at(t, ask, owned ? TARGET_COPY : ask->place, e);
-	if (!ret && !epf_filter_info(t->filter, &info)) /* since then */
-		t->saturated |= info.flags & EPF_INFO_SATURATED;
-	if (!ret && owned)
-		set_why(t, "of its kind there is nothing else to ask");
-	return ret;
+	if (ret)
+		return ret;
+	look_again(t);
+	if (owned)
+		set_why(t, WHY_OWNED);
+	return 0;
 }
 
 /* Return: descriptor; -ENOENT: none of this name; what opening the device
@@ -287,12 +417,27 @@ int target_open_filter(struct target *t, int filter,
 	memset(t, 0, sizeof(*t));
 	t->filter = filter;
 	ret = open_filter(t, ask, e);
-	if (ret) {
+	if (ret)
 		target_close(t);
-	} else if (t->place == TARGET_COPY) {
-		close(filter); /* a copy does not hold it */
-		t->filter = -1;
+	else if (t->place == TARGET_COPY)
+		let_go(t);
+	return ret;
+}
+
+int target_begin_filter(struct target *t, int filter,
+			const struct target_ask *ask, struct rec_error *e)
+{
+	int ret;
+
+	memset(t, 0, sizeof(*t));
+	t->filter = filter;
+	ret = look_at(t, ask, e);
+	if (ret >= 0) {
+		set_why(t, ret ? WHY_OWNED : "as asked");
+		ret = begin_copy(t, ask, e);
 	}
+	if (ret)
+		target_close(t);
 	return ret;
 }
 
@@ -362,6 +507,7 @@ const char *target_place_name(enum target_place place)
 
 void target_close(struct target *t)
 {
+	epf_work_end(t->work);
 	epf_view_close(&t->view);
 	epf_snap_close(&t->file);
 	if (t->filter >= 0)

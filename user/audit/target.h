@@ -11,6 +11,7 @@
 
 #include "audit.h"
 #include "records.h"
+#include "work.h"
 
 enum target_place {
 	TARGET_AUTO, /* of a filter: as keys and rights are */
@@ -49,6 +50,9 @@ struct target {
 
 	struct epf_snap_file file;
 	int filter;
+	struct epf_work *work;
+	unsigned int stage;
+	enum epf_snap_fault fault;
 };
 
 /**
@@ -116,6 +120,34 @@ int target_peek(struct target *t, int *fd, const char *name,
  */
 int target_open_filter(struct target *t, int filter,
 		       const struct target_ask *ask, struct rec_error *e);
+
+/**
+ * target_begin_fd() - as target_open_fd(), in steps
+ * @t: result; closed on failure
+ * @fd: as there
+ * @ask: as there; @progress is not called
+ * @e: what is wrong, on failure
+ *
+ * Return: as target_open_fd(), but that it is to be asked only when
+ * target_step() has returned 0.
+ */
+int target_begin_fd(struct target *t, int fd, const struct target_ask *ask,
+		    struct rec_error *e);
+
+/* Likewise as target_open_filter(), of a copy. */
+int target_begin_filter(struct target *t, int filter,
+			const struct target_ask *ask, struct rec_error *e);
+
+/**
+ * target_step() - copy or check some more: see work.h
+ * @t: begun; closed on failure
+ * @ask: as it was begun
+ * @e: what is wrong, on failure
+ *
+ * Return: 1: there is more; 0: it is open; as target_open().
+ */
+int target_step(struct target *t, const struct target_ask *ask,
+		struct rec_error *e);
 
 /**
  * target_epoch() - the epoch now

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mirrors: begun, followed, given up, tried again.
+ * Mirrors: begun, built, followed, given up, tried again. Building and following
+ * are passes of steps (libepf/mirror.h), which end when the pace is over.
  *
  * One that is behind is closed, since what comes then may be of another size:
  * where the contents are others now, or the filter another one, it is begun
@@ -35,9 +36,11 @@
  * @filter: descriptor; -1: there is no mirror now, and @lines is NULL
  * @id: of the filter
  * @lines: mirror
+ * @ready: it has been built
  * @bytes: accounted for
  * @users: audits; @lines is not touched unless there are none
- * @followed_ns: CLOCK_MONOTONIC: what was inserted before is there
+ * @pass_ns: CLOCK_MONOTONIC: it is being built, or followed, since; 0: it is not
+ * @followed_ns: likewise: what was inserted before is there
  * @again_ns: not to be begun before
  * @asked: to be begun by an audit only
  * @said: errno that the log has last; 0: that it was begun
@@ -50,8 +53,10 @@ struct mirror {
 	int filter;
 	__u32 id;
 	struct epf_mirror *lines;
+	bool ready;
 	__u64 bytes;
 	unsigned int users;
+	__u64 pass_ns;
 	__u64 followed_ns;
 	__u64 again_ns;
 	bool asked;
@@ -85,10 +90,12 @@ static void say(struct mirror *m, int err, const char *text)
 /* Who reads that there is one less finds the filter free, and the memory. */
 static void shut(struct mirror *m)
 {
-	bool counted = m->lines;
+	bool counted = m->ready;
 
 	epf_mirror_close(m->lines);
 	m->lines = NULL;
+	m->ready = false;
+	m->pass_ns = 0;
 	if (m->filter >= 0)
 		close(m->filter);
 	m->filter = -1;
@@ -107,7 +114,7 @@ static int same_size(const struct mirror *m)
 	return h.params.nr_lines * EPF_LINE_BYTES == m->bytes ? 0 : -ESTALE;
 }
 
-static int open_lines(struct mirror *m, const struct epf_info *info)
+static int begin_lines(struct mirror *m, const struct epf_info *info)
 {
 	__u64 bytes = info->params.nr_lines * EPF_LINE_BYTES;
 	int ret = warm_reserve(m->all->warm, bytes);
@@ -116,13 +123,8 @@ static int open_lines(struct mirror *m, const struct epf_info *info)
 		return ret;
 	m->bytes = bytes;
 	m->id = info->id;
-	m->followed_ns = clock_ns();
-	ret = epf_mirror_open(m->filter, m->conf.order, 0, &m->lines);
-	if (ret)
-		return ret;
-	stats_add(&m->all->stats->mirrors, 1);
-	stats_add(&m->all->stats->mirror_copies, 1);
-	return same_size(m);
+	m->pass_ns = clock_ns();
+	return epf_mirror_begin(m->filter, m->conf.order, 0, &m->lines);
 }
 
 static const char *why(int err)
@@ -140,6 +142,13 @@ static const char *why(int err)
 	return strerror(-err);
 }
 
+static void not_built(struct mirror *m, int err)
+{
+	m->asked = err == -EOVERFLOW;
+	shut(m);
+	say(m, err, why(err));
+}
+
 static void begin(struct mirror *m)
 {
 	struct rec_error e = { "" };
@@ -152,14 +161,24 @@ static void begin(struct mirror *m)
 		say(m, m->filter, e.text);
 		return;
 	}
-	ret = open_lines(m, &info);
-	m->asked = ret == -EOVERFLOW;
+	ret = begin_lines(m, &info);
+	if (ret)
+		not_built(m, ret);
+}
+
+static void built(struct mirror *m)
+{
+	int ret = same_size(m);
+
+	m->ready = true;
+	stats_add(&m->all->stats->mirrors, 1);
+	stats_add(&m->all->stats->mirror_copies, 1);
 	if (ret) {
-		shut(m);
-		say(m, ret, why(ret));
-	} else {
-		say(m, 0, "begun");
+		not_built(m, ret);
+		return;
 	}
+	m->asked = false;
+	say(m, 0, "begun");
 }
 
 /* Following */
@@ -181,12 +200,37 @@ static void behind(struct mirror *m, int err)
 static void follow(struct mirror *m)
 {
 	__u64 now = clock_ns();
-	long n = epf_mirror_follow(m->lines);
+	int ret = epf_mirror_follow_begin(m->lines);
 
-	if (n < 0)
-		behind(m, (int)n);
+	if (ret)
+		behind(m, ret);
 	else
-		m->followed_ns = now;
+		m->pass_ns = now;
+}
+
+static void end_pass(struct mirror *m, int err)
+{
+	if (err) {
+		(m->ready ? behind : not_built)(m, err);
+		return;
+	}
+	m->followed_ns = m->pass_ns;
+	m->pass_ns = 0;
+	if (!m->ready)
+		built(m);
+}
+
+/* Some steps of the pass. Return: there are more. */
+static bool go_on(struct mirror *m, const struct job_pace *pace)
+{
+	int ret;
+
+	do
+		ret = epf_mirror_step(m->lines);
+	while (ret > 0 && !job_pace_over(pace));
+	if (ret <= 0)
+		end_pass(m, ret);
+	return ret > 0;
 }
 
 static void forget(struct mirror *m)
@@ -196,28 +240,53 @@ static void forget(struct mirror *m)
 	free(m);
 }
 
-static void tend(struct mirror *m, __u64 now)
+static void tend(struct mirror *m, __u64 now, const struct job_pace *pace)
 {
 	if (m->users)
 		return;
-	if (m->left)
+	if (m->left) {
 		forget(m);
-	else if (!m->lines && !m->asked && now >= m->again_ns)
+		return;
+	}
+	if (!m->lines && !m->asked && now >= m->again_ns)
 		begin(m);
-	else if (m->lines && now - m->followed_ns >= FOLLOW_NS)
+	else if (m->lines && !m->pass_ns && now - m->followed_ns >= FOLLOW_NS)
 		follow(m);
+	if (m->pass_ns)
+		go_on(m, pace);
 }
 
-__u64 mirrors_tick(struct mirrors *all)
+static void tend_all(struct mirrors *all, bool ready,
+		     const struct job_pace *pace)
 {
 	struct mirror *m = TAILQ_FIRST(&all->list), *next;
 	__u64 now = clock_ns();
 
 	for (; m; m = next) {
 		next = TAILQ_NEXT(m, link);
-		tend(m, now);
+		if (m->ready == ready)
+			tend(m, now, pace);
 	}
-	return TAILQ_EMPTY(&all->list) ? 0 : FOLLOW_NS;
+}
+
+static bool some_pass(const struct mirrors *all)
+{
+	const struct mirror *m;
+
+	TAILQ_FOREACH(m, &all->list, link)
+		if (m->pass_ns)
+			return true;
+	return false;
+}
+
+/* Building takes long; no journal comes round meanwhile. */
+__u64 mirrors_tick(struct mirrors *all, const struct job_pace *pace)
+{
+	tend_all(all, true, pace);
+	tend_all(all, false, pace);
+	if (TAILQ_EMPTY(&all->list))
+		return 0;
+	return some_pass(all) ? 1 : FOLLOW_NS;
 }
 
 /* Use */
@@ -232,13 +301,21 @@ static struct mirror *find(struct mirrors *all, const char *name)
 	return NULL;
 }
 
-/* Up to date; also one that was closed, at once where it was well before. */
-static void refresh(struct mirror *m)
+/* Up to date; also one that was closed, at once where it was well before.
+ * Return: there is more to do.
+ */
+static bool refresh(struct mirror *m, const struct mirrors_ask *ask)
 {
-	if (m->lines)
-		follow(m);
-	if (!m->lines && clock_ns() >= m->again_ns)
-		begin(m);
+	for (;;) {
+		if (!m->lines && clock_ns() >= m->again_ns)
+			begin(m);
+		else if (m->lines && !m->pass_ns && m->followed_ns < ask->since_ns)
+			follow(m);
+		else if (!m->pass_ns)
+			return false;
+		if (m->pass_ns && go_on(m, ask->pace))
+			return true;
+	}
 }
 
 static void make_target(const struct mirror *m, const struct epf_info *info,
@@ -254,22 +331,27 @@ static void make_target(const struct mirror *m, const struct epf_info *info,
 	epf_mirror_header(m->lines, &t->header);
 }
 
-struct mirror *mirrors_use(struct mirrors *all, const struct epf_info *info,
-			   __u64 fresh_ns, struct target *t)
+int mirrors_look(struct mirrors *all, const struct epf_info *info,
+		 const struct mirrors_ask *ask, struct mirror **found)
 {
 	struct mirror *m = find(all, info->params.name);
 
+	*found = NULL;
 	if (!m)
-		return NULL;
-	if (m->users && clock_ns() - m->followed_ns >= fresh_ns)
-		return NULL;
-	if (!m->users)
-		refresh(m);
-	if (!m->lines || m->id != info->id)
-		return NULL;
+		return 0;
+	if (!m->users && refresh(m, ask))
+		return 1;
+	if (!m->ready || m->id != info->id)
+		return 0;
+	if (!m->users || m->followed_ns + ask->fresh_ns >= ask->since_ns)
+		*found = m;
+	return 0;
+}
+
+void mirror_use(struct mirror *m, const struct epf_info *info, struct target *t)
+{
 	make_target(m, info, t);
 	m->users++;
-	return m;
 }
 
 void mirror_put(struct mirror *m)

@@ -14,6 +14,7 @@
 #ifndef EPFAGENT_MIRRORS_H
 #define EPFAGENT_MIRRORS_H
 
+#include "audit/job.h"
 #include "audit/target.h"
 #include "epfagent/stats.h"
 
@@ -50,25 +51,40 @@ void mirrors_set(struct mirrors *all, const struct mirrors_conf *conf);
 /**
  * mirrors_tick() - follow those that are due, try again to begin the others
  * @all: mirrors
+ * @pace: when to end, though there is more; a step of each is done
  *
  * Return: ns until there may be something to do again; 0: there are none.
  */
-__u64 mirrors_tick(struct mirrors *all);
+__u64 mirrors_tick(struct mirrors *all, const struct job_pace *pace);
 
 /**
- * mirrors_use() - ask a mirror
+ * struct mirrors_ask - what an audit needs
+ * @since_ns: CLOCK_MONOTONIC: what was inserted before is to be found
+ * @fresh_ns: but one that is in use serves where it was followed so much earlier
+ * @pace: when to end, though there is more to be brought up to date
+ */
+struct mirrors_ask {
+	__u64 since_ns;
+	__u64 fresh_ns;
+	const struct job_pace *pace;
+};
+
+/**
+ * mirrors_look() - look for a mirror, and bring it up to date
  * @all: mirrors
  * @info: of the filter that is to be asked
- * @fresh_ns: one that is in use already serves where it was followed so lately
- * @t: result: to be asked, like a copy; its owner is to call mirror_put()
+ * @ask: how
+ * @m: result; NULL: there is none, or none that can be asked now
  *
- * What was inserted before the call, or, with one in use, before it was
- * followed, is in it.
- *
- * Return: NULL: there is none, or none that can be asked now.
+ * Return: 1: it is not up to date yet: call it again; 0.
  */
-struct mirror *mirrors_use(struct mirrors *all, const struct epf_info *info,
-			   __u64 fresh_ns, struct target *t);
+int mirrors_look(struct mirrors *all, const struct epf_info *info,
+		 const struct mirrors_ask *ask, struct mirror **m);
+
+/* Ask one that was found just now: @t is made like a copy, and mirror_put() to be
+ * called when it is not asked any more.
+ */
+void mirror_use(struct mirror *m, const struct epf_info *info, struct target *t);
 void mirror_put(struct mirror *m);
 
 #endif /* EPFAGENT_MIRRORS_H */

@@ -156,7 +156,7 @@ static int steps(struct sched *s, struct task *t, const struct sched_conf *conf)
 	do {
 		asks = t->phase == TASK_ASK;
 		ret = one_step(s, t, conf, &pace);
-	} while (ret > 0 && !asks && !job_pace_over(&pace));
+	} while (ret == 1 && !asks && !job_pace_over(&pace));
 	task_state(t);
 	if (ret <= 0) {
 		t->ret = t->end ? t->end(t, ret) : ret;
@@ -194,11 +194,13 @@ static void turn(struct sched *s)
 /* Called with the lock, which it leaves in between. */
 static __u64 tend(struct sched *s)
 {
+	const struct job_pace pace = { .until_ns = now_ns() + SLICE_NS,
+				       .stop = { &s->stop } };
 	__u64 ns;
 
 	s->news = false;
 	pthread_mutex_unlock(&s->lock);
-	ns = warm_tick(s->warm);
+	ns = warm_tick(s->warm, &pace);
 	pthread_mutex_lock(&s->lock);
 	return ns;
 }

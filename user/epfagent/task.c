@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "audit/wrong.h"
@@ -80,17 +81,36 @@ static int no_room(struct task *t, int err, const char *what)
 	return audit_wrong(&t->error, err, "%s: %s", what, strerror(-err));
 }
 
-static int find_target(struct task *t, struct warm *warm)
+static __u64 clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
+}
+
+static int find_filter(struct task *t, struct warm *warm,
+		       const struct job_pace *pace)
 {
 	int ret;
 
-	if (t->request.snapshot < 0) {
+	if (!t->since_ns)
+		t->since_ns = clock_ns();
+	ret = warm_filter(warm, t->request.filter, t->since_ns, pace, &t->target,
+			  &t->error);
+	if (!ret)
 		t->phase = TASK_KEYS;
-		ret = warm_filter(warm, t->request.filter, &t->stop, &t->target,
-				  &t->error);
-		/* also a larger agent, or none, might */
-		return ret == -ENOSPC ? -EOPNOTSUPP : ret;
-	}
+	/* also a larger agent, or none, might */
+	return ret == -ENOSPC ? -EOPNOTSUPP : ret;
+}
+
+static int find_target(struct task *t, struct warm *warm,
+		       const struct job_pace *pace)
+{
+	int ret;
+
+	if (t->request.snapshot < 0)
+		return find_filter(t, warm, pace);
 	t->phase = TASK_TARGET_FILL;
 	ret = warm_file(warm, t->fd[t->request.snapshot], t->uid, WARM_SNAPSHOT,
 			&t->target);
@@ -223,7 +243,7 @@ int task_step(struct task *t, struct warm *warm, __u64 keys,
 
 	switch (t->phase) {
 	case TASK_TARGET:
-		ret = find_target(t, warm);
+		ret = find_target(t, warm, pace);
 		break;
 	case TASK_TARGET_FILL:
 		ret = fill(t, warm, t->target, t->request.snapshot, TASK_KEYS,

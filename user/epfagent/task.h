@@ -67,6 +67,7 @@ struct task {
 
 	/* the worker's */
 	enum task_phase phase;
+	__u64 since_ns; /* CLOCK_MONOTONIC: of its first step; 0: none yet */
 	struct warm_entry *target;
 	struct warm_entry *keys;
 	struct job *job;
@@ -87,10 +88,10 @@ void task_free(struct task *t);
  * @warm: copies
  * @keys: about so many
  * @threads: at most; 0: all CPUs
- * @pace: when it is to end; the copy of a filter does not end before
+ * @pace: when it is to end
  *
- * Return: 1: there is more; 0: that was the end; a negative errno, with
- * @t->error.
+ * Return: 1: there is more; WARM_WAIT: likewise, but another audit is to go on
+ * first; 0: that was the end; a negative errno, with @t->error.
  */
 int task_step(struct task *t, struct warm *warm, __u64 keys,
 	      unsigned int threads, const struct job_pace *pace);

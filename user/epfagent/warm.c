@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,6 +47,7 @@ struct ident {
  * @fd: memfd of a file, else -1
  * @serial: of its bytes
  * @open: @target is
+ * @making: @target is being made ready, in steps
  * @target: of a snapshot or a filter
  * @mirror: whose lines @target has, or NULL
  */
@@ -64,6 +64,7 @@ struct warm_entry {
 	int fd;
 	__u64 serial;
 	bool open;
+	bool making;
 	struct target target;
 	struct mirror *mirror;
 };
@@ -106,7 +107,7 @@ static void drop(struct warm *w, struct warm_entry *e)
 	stats_sub(&w->stats->cache_bytes, e->bytes);
 	if (e->mirror)
 		e->target.view.serial = 0; /* a GPU keeps a mirror's lines */
-	if (e->open)
+	if (e->open || e->making)
 		target_close(&e->target);
 	if (e->mirror)
 		mirror_put(e->mirror);
@@ -323,46 +324,61 @@ static int copy_some(struct warm_entry *e, int fd, const struct job_pace *pace,
 }
 
 /* It is the file that it was before the first byte was read, or not kept. */
-static int finish_file(struct warm *w, struct warm_entry *e, int fd,
-		       __u64 keys, struct rec_error *err)
+static void look_again(struct warm_entry *e, int fd)
+{
+	struct ident now;
+
+	if (ident_of(&now, fd, e->ident.uid) ||
+	    memcmp(&now, &e->ident, sizeof(now)))
+		e->once = true;
+}
+
+/* Steps of a target, until the pace is over. Return: as warm_fill(). */
+static int make_some(struct warm_entry *e, const struct target_ask *ask,
+		     const struct job_pace *pace, struct rec_error *err)
+{
+	int ret;
+
+	do
+		ret = target_step(&e->target, ask, err);
+	while (ret > 0 && !job_pace_over(pace));
+	e->making = ret > 0;
+	e->open = !ret;
+	return ret;
+}
+
+static int check_some(struct warm *w, struct warm_entry *e, __u64 keys,
+		      const struct job_pace *pace, struct rec_error *err)
 {
 	struct target_ask ask = { .name = "the snapshot",
 				  .threads = limits(w).threads,
 				  .keys = keys };
-	struct ident now;
-	int ret = ident_of(&now, fd, e->ident.uid);
+	int ret;
 
-	if (ret || memcmp(&now, &e->ident, sizeof(now)))
-		e->once = true;
-	if (e->kind == WARM_COLUMN || e->open)
-		return 0;
-	ret = target_open_fd(&e->target, e->fd, &ask, err);
-	e->open = !ret;
-	return ret;
+	if (!e->making) {
+		ret = target_begin_fd(&e->target, e->fd, &ask, err);
+		e->making = !ret;
+		return ret ? ret : 1;
+	}
+	return make_some(e, &ask, pace, err);
 }
 
 int warm_fill(struct warm *w, struct warm_entry *e, int fd, __u64 keys,
 	      const struct job_pace *pace, struct rec_error *err)
 {
-	int ret = 0;
+	bool whole = e->filled == (__u64)e->ident.size;
+	int ret = whole ? 0 : copy_some(e, fd, pace, err);
 
-	if (e->filled < (__u64)e->ident.size)
-		ret = copy_some(e, fd, pace, err);
-	if (!ret)
-		ret = finish_file(w, e, fd, keys, err);
+	if (!ret && !e->making)
+		look_again(e, fd);
+	if (!ret && e->kind == WARM_SNAPSHOT && !e->open)
+		ret = check_some(w, e, keys, pace, err);
 	if (ret < 0)
 		e->once = true;
 	return ret;
 }
 
 /* Filters */
-
-static int stopping(void *ctx, __u64 done, __u64 all)
-{
-	(void)done;
-	(void)all;
-	return __atomic_load_n((const int *)ctx, __ATOMIC_RELAXED);
-}
 
 int warm_look_up(const char *name, struct epf_info *info, struct rec_error *e)
 {
@@ -397,6 +413,17 @@ static struct warm_entry *find_filter(struct warm *w, __u32 id, __u64 fresh_ns)
 	return NULL;
 }
 
+/* A filter has one snapshot at a time. */
+static bool being_copied(const struct warm *w, __u32 id)
+{
+	const struct warm_entry *e;
+
+	TAILQ_FOREACH(e, &w->entries, link)
+		if (e->kind == WARM_FILTER && e->making && e->id == id)
+			return true;
+	return false;
+}
+
 /* What is too old will not be found again. */
 static void age_filters(struct warm *w, __u64 fresh_ns)
 {
@@ -426,7 +453,7 @@ static __u64 cost_of_copy(const struct epf_info *info)
 }
 
 /* @filter is closed by whoever copies it, or here. */
-static int new_filter(struct warm *w, int filter, const struct epf_info *info,
+static int begin_copy(struct warm *w, int filter, const struct epf_info *info,
 		      const struct target_ask *ask, struct warm_entry **entry,
 		      struct rec_error *err)
 {
@@ -444,60 +471,89 @@ static int new_filter(struct warm *w, int filter, const struct epf_info *info,
 	stats_add(&w->stats->cache_misses, 1);
 	e->id = info->id;
 	e->made_ns = clock_ns(CLOCK_MONOTONIC);
-	ret = target_open_filter(&e->target, filter, ask, err);
-	e->open = !ret;
+	e->once = true; /* until it is whole */
+	ret = target_begin_filter(&e->target, filter, ask, err);
+	e->making = !ret;
 	if (ret)
 		drop(w, e);
 	else
 		*entry = e;
+	return ret ? ret : 1;
+}
+
+static int copy_filter(struct warm_entry *e, const struct target_ask *ask,
+		       const struct job_pace *pace, struct rec_error *err)
+{
+	int ret = make_some(e, ask, pace, err);
+
+	if (!ret)
+		e->once = false;
 	return ret;
 }
 
-/* An entry of this audit's own. Return: NULL: no mirror can be asked. */
-static struct warm_entry *mirrored(struct warm *w, const struct epf_info *info,
-				   __u64 fresh_ns)
+/* An entry of this audit's own, if a mirror can be asked. Return: 1: it is to
+ * be brought up to date still; 0.
+ */
+static int find_mirror(struct warm *w, const struct epf_info *info,
+		       const struct mirrors_ask *ask, struct warm_entry **entry)
 {
-	struct warm_entry *e = add(w, WARM_FILTER, 0);
+	struct warm_entry *e;
+	struct mirror *m;
+	int ret = mirrors_look(w->mirrors, info, ask, &m);
 
+	if (ret || !m)
+		return ret;
+	e = add(w, WARM_FILTER, 0);
 	if (!e)
-		return NULL;
+		return 0; /* as if there were no mirror */
 	e->once = true;
-	e->mirror = mirrors_use(w->mirrors, info, fresh_ns, &e->target);
-	e->open = e->mirror;
-	if (e->open) {
-		stats_add(&w->stats->cache_hits, 1);
-		return e;
-	}
-	drop(w, e);
-	return NULL;
+	e->open = true;
+	e->mirror = m;
+	mirror_use(m, info, &e->target);
+	stats_add(&w->stats->cache_hits, 1);
+	*entry = e;
+	return 0;
 }
 
-int warm_filter(struct warm *w, const char *name, const int *stop,
-		struct warm_entry **entry, struct rec_error *e)
+/* Return: 0: without an @entry it is to be copied; 1, WARM_WAIT: not known yet. */
+static int find_warm(struct warm *w, const struct epf_info *info,
+		     const struct mirrors_ask *ask, struct warm_entry **entry)
+{
+	int ret = find_mirror(w, info, ask, entry);
+
+	if (ret || *entry)
+		return ret;
+	*entry = find_filter(w, info->id, ask->fresh_ns);
+	if (*entry)
+		use(w, *entry);
+	else if (being_copied(w, info->id))
+		return WARM_WAIT;
+	return 0;
+}
+
+int warm_filter(struct warm *w, const char *name, __u64 since_ns,
+		const struct job_pace *pace, struct warm_entry **entry,
+		struct rec_error *e)
 {
 	struct warm_conf conf = limits(w);
 	struct target_ask ask = { .name = name,
 				  .place = TARGET_COPY,
-				  .threads = conf.threads,
-				  .progress = stopping,
-				  .ctx = (void *)(uintptr_t)stop };
+				  .threads = conf.threads };
+	struct mirrors_ask mirrors = { since_ns, conf.fresh_ns, pace };
 	struct epf_info info;
-	int filter = warm_look_up(name, &info, e);
+	int filter, ret;
 
+	if (*entry)
+		return copy_filter(*entry, &ask, pace, e);
+	filter = warm_look_up(name, &info, e);
 	if (filter < 0)
 		return filter;
 	age_filters(w, conf.fresh_ns);
-	*entry = mirrored(w, &info, conf.fresh_ns);
-	if (*entry) {
-		close(filter);
-		return 0;
-	}
-	*entry = find_filter(w, info.id, conf.fresh_ns);
-	if (!*entry)
-		return new_filter(w, filter, &info, &ask, entry, e);
+	ret = find_warm(w, &info, &mirrors, entry);
+	if (!ret && !*entry)
+		return begin_copy(w, filter, &info, &ask, entry, e);
 	close(filter);
-	use(w, *entry);
-	return 0;
+	return ret;
 }
 
 /* All */
@@ -531,7 +587,7 @@ void warm_limit(struct warm *w, const struct warm_conf *conf)
 	pthread_mutex_unlock(&w->lock);
 }
 
-__u64 warm_tick(struct warm *w)
+__u64 warm_tick(struct warm *w, const struct job_pace *pace)
 {
 	struct warm_conf conf;
 	bool news;
@@ -543,7 +599,7 @@ __u64 warm_tick(struct warm *w)
 	pthread_mutex_unlock(&w->lock);
 	if (news)
 		mirrors_set(w->mirrors, &conf.mirrors);
-	return mirrors_tick(w->mirrors);
+	return mirrors_tick(w->mirrors, pace);
 }
 
 struct warm *warm_new(const struct warm_conf *conf, struct agent_stats *stats)

@@ -43,7 +43,7 @@ void warm_free(struct warm *w);
 void warm_limit(struct warm *w, const struct warm_conf *conf);
 
 /* Between audits: see mirrors_tick(), which it returns as. */
-__u64 warm_tick(struct warm *w);
+__u64 warm_tick(struct warm *w, const struct job_pace *pace);
 
 /* Account for bytes that are kept elsewhere. Return: 0; -ENOSPC. */
 int warm_reserve(struct warm *w, __u64 bytes);
@@ -89,7 +89,7 @@ int warm_file(struct warm *w, int fd, uid_t uid, enum warm_kind kind,
 int warm_reader(struct warm *w, uid_t uid, struct warm_entry **entry);
 
 /**
- * warm_fill() - copy some more of a file
+ * warm_fill() - copy some more of a file, then check some more of a snapshot
  * @w: all copies
  * @entry: of warm_file()
  * @fd: the file
@@ -97,26 +97,32 @@ int warm_reader(struct warm *w, uid_t uid, struct warm_entry **entry);
  * @pace: when to end, though there is more
  * @e: what is wrong, on failure
  *
- * Return: 1: there is more to copy; 0: it is whole, and a snapshot sound; a
+ * Return: 1: there is more to do; 0: it is whole, and a snapshot sound; a
  * negative errno.
  */
 int warm_fill(struct warm *w, struct warm_entry *entry, int fd, __u64 keys,
 	      const struct job_pace *pace, struct rec_error *e);
 
+#define WARM_WAIT 2
+
 /**
  * warm_filter() - a copy of a filter of the kernel, or what its mirror is now
  * @w: all copies
  * @name: of it
- * @stop: while copying: a non-zero word means to stop
- * @entry: result
+ * @since_ns: CLOCK_MONOTONIC: what was inserted before is to be found
+ * @pace: when to end, though there is more
+ * @entry: NULL at first; result, also before it returns 0: it is to be given back
  * @e: what is wrong, on failure
  *
  * Nothing else knows where a copy comes from.
  *
- * Return: 0; -ENOSPC as warm_file(); as target_open().
+ * Return: 1: there is more to do, by the same call; WARM_WAIT: likewise, but
+ * another audit is to go on first, which copies this filter; 0; -ENOSPC as
+ * warm_file(); as target_open().
  */
-int warm_filter(struct warm *w, const char *name, const int *stop,
-		struct warm_entry **entry, struct rec_error *e);
+int warm_filter(struct warm *w, const char *name, __u64 since_ns,
+		const struct job_pace *pace, struct warm_entry **entry,
+		struct rec_error *e);
 
 /* Of a column: a descriptor of the copy, and its serial (struct epf_column). */
 int warm_fd(const struct warm_entry *entry);

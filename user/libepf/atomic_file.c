@@ -134,6 +134,13 @@ int epf_file_write_at(int fd, const void *data, size_t len, off_t at)
 	return write_some(fd, data, len, &at);
 }
 
+int epf_file_reserve(int fd, off_t bytes)
+{
+	if (!fallocate(fd, 0, 0, bytes))
+		return 0;
+	return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -errno;
+}
+
 int epf_file_sync(int fd)
 {
 	return fsync(fd) && errno != EINVAL ? -errno : 0;

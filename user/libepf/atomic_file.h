@@ -71,6 +71,11 @@ int epf_file_write(int fd, const void *data, size_t len);
 /* Likewise from offset @at on, which leaves the position alone. */
 int epf_file_write_at(int fd, const void *data, size_t len, off_t at);
 
+/* Ask for room for @bytes in all: a full disk is then found before long work.
+ * Return: 0, also where the file system does not know; or a negative errno.
+ */
+int epf_file_reserve(int fd, off_t bytes);
+
 /* Contents or directory. Return: 0, also where @fd cannot be synced and need not
  * be (a pipe, some file systems' directories); or a negative errno.
  */

@@ -12,11 +12,13 @@
  * younger epoch's, is of an epoch that has gone; so it is in the filter.
  *
  * What is stale is emptied as by the module, a sixteenth of the lines for each
- * epoch, so that no tag comes round.
+ * epoch, so that no tag comes round. That is done before the next record is
+ * applied, in steps as all the rest.
  */
 #include "mirror.h"
 #include "audit/engine.h"
 #include "copy.h"
+#include "work.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -35,16 +37,21 @@
 #define TRAIL_SHARE 4u	  /* a trail is so much smaller than the lines */
 #define COPIES 4	  /* tries to copy faster than the journal comes round */
 
+/* What the next step does. */
+enum phase { MIRROR_STILL, MIRROR_JOURNAL, MIRROR_BEGIN, MIRROR_COPY, MIRROR_FOLLOW };
+
 /**
  * struct ring - where the reader is in one of the rings
  * @ring: the ring
  * @next: position that is read next
+ * @end: position before which records are applied now
  * @lost: of the ring, when the copy began
  * @counted: records from here on were not counted when the copy began
  */
 struct ring {
 	struct epf_journal_ring ring;
 	__u64 next;
+	__u64 end;
 	__u64 lost;
 	__u64 counted;
 };
@@ -62,6 +69,15 @@ struct ring {
  * @final: epochs whose insertions the filter has told, as bits, modulo 8
  * @inserts: since the filter was made
  * @fault: 0; -EOVERFLOW, -ESTALE: it is behind
+ * @phase: what the next step does
+ * @journals: tries left to begin a journal
+ * @copies: tries left to copy
+ * @from: the filter's lines, mapped; a snapshot is under way
+ * @copied: of its lines
+ * @ring: that is read in MIRROR_FOLLOW
+ * @applied: records, in MIRROR_FOLLOW
+ * @stale: line from which on stale lanes are to be emptied, before @stale_end
+ * @stale_end: see there
  * @serial: of the lines, since they were copied
  * @version: records applied since then
  * @trail: the last of these, for views; @trail.record is @records
@@ -78,6 +94,15 @@ struct epf_mirror {
 	__u32 final;
 	__u64 inserts;
 	int fault;
+	enum phase phase;
+	int journals;
+	int copies;
+	const struct epf_line *from;
+	__u64 copied;
+	__u32 ring;
+	long applied;
+	__u64 stale;
+	__u64 stale_end;
 	__u64 serial;
 	__u64 version;
 	struct epf_trail trail;
@@ -100,25 +125,30 @@ static int call(int fd, unsigned long cmd, void *arg)
 
 /* ---- what records do ---- */
 
-/* The next epoch has begun. */
-static void step(struct epf_mirror *m)
+/* Lanes that are stale at this epoch, of at most @bytes. Return: bytes of lines. */
+static __u64 empty_some(struct epf_mirror *m, __u64 bytes)
+{
+	__u64 first = m->stale, end = m->stale_end;
+
+	if (end - first > bytes / EPF_LINE_BYTES)
+		end = first + bytes / EPF_LINE_BYTES;
+	epf_scan(&m->lanes, first, end - first);
+	m->stale = end;
+	return (end - first) * EPF_LINE_BYTES;
+}
+
+/* The next epoch has begun; the one before has left nothing to be emptied. */
+static void next_epoch(struct epf_mirror *m)
 {
 	struct epf_state *s = &m->state;
-	__u64 first, end;
 
 	s->epoch++;
 	s->ring[s->epoch & 7].inserts = 0;
 	s->ring[s->epoch & 7].start_ns = s->ring[(s->epoch - 1) & 7].start_ns;
 	m->final &= ~(1u << (s->epoch & 7));
-	epf_scan_chunk(s, epf_geom_lines(&m->lanes.geom), &first, &end);
-	epf_scan(&m->lanes, first, end - first);
+	epf_scan_chunk(s, epf_geom_lines(&m->lanes.geom), &m->stale,
+		       &m->stale_end);
 	s->scanned++;
-}
-
-static void go_to(struct epf_mirror *m, __u64 epoch)
-{
-	while (m->state.epoch < epoch)
-		step(m);
 }
 
 static bool retained(const struct epf_mirror *m, __u64 epoch)
@@ -131,7 +161,6 @@ static void rotated(struct epf_mirror *m, const struct epf_journal_record *r)
 	struct epf_state *s = &m->state;
 	__u64 before = r->epoch - 1;
 
-	go_to(m, r->epoch);
 	if (retained(m, before)) {
 		s->ring[before & 7].inserts = r->value;
 		m->final |= 1u << (before & 7);
@@ -156,7 +185,6 @@ static void inserted(struct epf_mirror *m, const struct epf_journal_record *r)
 	__u64 x;
 	__u32 age, j;
 
-	go_to(m, r->epoch);
 	epf_probe(&m->lanes, r->value, &p);
 	for (age = 0; age < EPF_LANES; age++) {
 		x = r->epoch - age;
@@ -208,6 +236,7 @@ static void keep(struct epf_mirror *m, const struct epf_journal_record *rec)
 		m->records[m->trail.nr++] = *rec;
 }
 
+/* Its epoch has begun here. */
 static void apply(struct epf_mirror *m, const struct ring *r,
 		  const struct epf_journal_record *rec)
 {
@@ -236,58 +265,79 @@ static bool lost(const struct ring *r)
 	return epf_load_acquire(&r->ring.shard->lost) != r->lost;
 }
 
-/* Read up to @end. A record that is not there yet is being written, by somebody
- * who is running or interrupted; or it is lost.
- */
-static long read_ring(struct epf_mirror *m, struct ring *r, __u64 end)
+/* What is there now. */
+static void follow_begin(struct epf_mirror *m)
 {
-	struct epf_journal_record rec;
-	long n = 0;
-	int got;
-
-	while (r->next < end) {
-		got = epf_journal_get(&r->ring, r->next, &rec);
-		if (got < 0)
-			return got;
-		if (!got && lost(r))
-			return -EOVERFLOW;
-		if (!got) {
-			sched_yield();
-			continue;
-		}
-		apply(m, r, &rec);
-		r->next++;
-		n++;
-	}
-	return n;
-}
-
-static long follow(struct epf_mirror *m)
-{
-	long n, sum = 0;
 	__u32 i;
 
-	for (i = 0; i < m->journal.shards; i++) {
-		struct ring *r = &m->rings[i];
-
-		n = read_ring(m, r, epf_load_acquire(&r->ring.shard->next));
-		if (n < 0)
-			return n;
-		sum += n;
-	}
-	return over(m) ? -ESTALE : sum;
+	for (i = 0; i < m->journal.shards; i++)
+		m->rings[i].end =
+			epf_load_acquire(&m->rings[i].ring.shard->next);
+	m->ring = 0;
+	m->applied = 0;
+	m->phase = MIRROR_FOLLOW;
 }
 
-long epf_mirror_follow(struct epf_mirror *m)
+/* Bytes that a record makes a step read and write, about. */
+static __u64 record_bytes(const struct epf_mirror *m)
 {
+	return sizeof(struct epf_journal_record) +
+	       m->lanes.geom.parts * EPF_LINE_BYTES;
+}
+
+/* A record that is not there yet is being written, by somebody who is running or
+ * interrupted; or it is lost. Return: bytes; 0: not there yet; a negative errno.
+ */
+static long read_record(struct epf_mirror *m, struct ring *r)
+{
+	struct epf_journal_record rec;
+	int got = epf_journal_get(&r->ring, r->next, &rec);
+
+	if (got < 0)
+		return got;
+	if (!got)
+		return lost(r) ? -EOVERFLOW : 0;
+	if (rec.epoch > m->state.epoch) {
+		next_epoch(m); /* and it is read again */
+		return sizeof(rec);
+	}
+	apply(m, r, &rec);
+	r->next++;
+	m->applied++;
+	return (long)record_bytes(m);
+}
+
+/* Likewise; -ENOENT: there is nothing left to do. */
+static long follow_some(struct epf_mirror *m, __u64 bytes)
+{
+	if (m->stale < m->stale_end)
+		return (long)empty_some(m, bytes);
+	while (m->ring < m->journal.shards &&
+	       m->rings[m->ring].next >= m->rings[m->ring].end)
+		m->ring++;
+	if (m->ring == m->journal.shards)
+		return -ENOENT;
+	return read_record(m, &m->rings[m->ring]);
+}
+
+static int follow_step(struct epf_mirror *m)
+{
+	__u64 left = EPF_STEP_BYTES;
 	long n;
 
-	if (m->fault)
-		return m->fault;
-	n = follow(m);
-	if (n < 0)
-		m->fault = (int)n;
-	return n;
+	while (left >= record_bytes(m)) {
+		n = follow_some(m, left);
+		if (n == -ENOENT)
+			return over(m) ? -ESTALE : 0;
+		if (n < 0)
+			return (int)n;
+		if (!n) {
+			sched_yield();
+			break;
+		}
+		left -= (__u64)n;
+	}
+	return 1;
 }
 
 /* ---- copying ---- */
@@ -341,22 +391,17 @@ static void take_state(struct epf_mirror *m, __u64 now)
 }
 
 /* A few at a time, so that what is stale is emptied while it is in the cache. */
-static int copy_lines(struct epf_mirror *m)
+static void copy_lines(struct epf_mirror *m, __u64 lines)
 {
-	__u64 lines = epf_geom_lines(&m->lanes.geom), i, n;
-	const struct epf_line *from;
+	__u64 end = m->copied + lines, n;
 
-	from = mmap(NULL, lines * EPF_LINE_BYTES, PROT_READ, MAP_SHARED,
-		    m->filter, 0);
-	if (from == MAP_FAILED)
-		return -errno;
-	for (i = 0; i < lines; i += n) {
-		n = lines - i < CHUNK_LINES ? lines - i : CHUNK_LINES;
-		epf_copy_words(m->lanes.line + i, from + i, n * EPF_LINE_BYTES);
-		epf_scan(&m->lanes, i, n);
+	for (; m->copied < end; m->copied += n) {
+		n = end - m->copied < CHUNK_LINES ? end - m->copied :
+						    CHUNK_LINES;
+		epf_copy_words(m->lanes.line + m->copied, m->from + m->copied,
+			       n * EPF_LINE_BYTES);
+		epf_scan(&m->lanes, m->copied, n);
 	}
-	munmap((void *)(uintptr_t)from, lines * EPF_LINE_BYTES);
-	return 0;
 }
 
 /* Where the journal is now, before anything is copied: @lost first, so that
@@ -383,13 +428,41 @@ static void note_counted(struct epf_mirror *m)
 			epf_load_acquire(&m->rings[i].ring.shard->next);
 }
 
-/* One copy, and what came meanwhile. The pin is none: that epochs end during
- * the copy is no harm.
- */
-static int copy(struct epf_mirror *m)
+static void copy_end(struct epf_mirror *m)
+{
+	struct epf_snap end = { .size = sizeof(end) };
+
+	if (m->from)
+		munmap((void *)(uintptr_t)m->from,
+		       epf_geom_lines(&m->lanes.geom) * EPF_LINE_BYTES);
+	m->from = NULL;
+	call(m->filter, EPF_IOC_SNAP_END, &end);
+	explicit_bzero(end.header.key, sizeof(end.header.key));
+}
+
+static int copy_from(struct epf_mirror *m, const struct epf_snap *s)
+{
+	__u64 bytes;
+	void *at;
+	int ret = s->journal == m->journal.serial ? room_for_lines(m) : -ESTALE;
+
+	if (ret)
+		return ret;
+	take_state(m, s->now_ns);
+	m->stale = m->stale_end = 0;
+	m->copied = 0;
+	bytes = epf_geom_lines(&m->lanes.geom) * EPF_LINE_BYTES;
+	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, m->filter, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	m->from = at;
+	return 0;
+}
+
+/* The pin is none: that epochs end during the copy is no harm. */
+static int copy_begin(struct epf_mirror *m)
 {
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = 1 };
-	struct epf_snap end = { .size = sizeof(end) };
 	int ret;
 
 	note_positions(m);
@@ -397,30 +470,29 @@ static int copy(struct epf_mirror *m)
 	if (ret)
 		return ret;
 	note_counted(m);
+	m->copies--;
 	m->header = s.header;
 	explicit_bzero(s.header.key, sizeof(s.header.key));
-	ret = s.journal == m->journal.serial ? room_for_lines(m) : -ESTALE;
-	if (!ret) {
-		take_state(m, s.now_ns);
-		ret = copy_lines(m);
-	}
-	call(m->filter, EPF_IOC_SNAP_END, &end);
-	explicit_bzero(end.header.key, sizeof(end.header.key));
-	return ret;
+	ret = copy_from(m, &s);
+	if (ret)
+		copy_end(m);
+	else
+		m->phase = MIRROR_COPY;
+	return ret ? ret : 1;
 }
 
-static int catch_up(struct epf_mirror *m)
+/* Then what came meanwhile. */
+static int copy_step(struct epf_mirror *m)
 {
-	long n = -EOVERFLOW;
-	int i, ret;
+	__u64 left = epf_geom_lines(&m->lanes.geom) - m->copied;
+	__u64 most = EPF_STEP_BYTES / EPF_LINE_BYTES;
 
-	for (i = 0; i < COPIES && n == -EOVERFLOW; i++) {
-		ret = copy(m);
-		if (ret)
-			return ret;
-		n = follow(m);
+	copy_lines(m, left < most ? left : most);
+	if (left <= most) {
+		copy_end(m);
+		follow_begin(m);
 	}
-	return n < 0 ? (int)n : 0;
+	return 1;
 }
 
 /* ---- the journal ---- */
@@ -479,35 +551,128 @@ static int begin_journal(struct epf_mirror *m, __u32 order, __u32 shards)
 	return 0;
 }
 
-int epf_mirror_renew(struct epf_mirror *m)
+static int journal_again(struct epf_mirror *m)
 {
 	__u32 order = m->journal.order, shards = m->journal.shards;
-	int i, ret = -ESTALE;
+	int ret;
 
-	if (m->map && !over(m))
-		ret = catch_up(m);
-	for (i = 0; i < COPIES && ret == -ESTALE; i++) {
-		end_journal(m);
-		ret = begin_journal(m, order, shards);
-		if (!ret)
-			ret = catch_up(m);
+	m->journals--;
+	end_journal(m);
+	ret = begin_journal(m, order, shards);
+	m->copies = COPIES;
+	m->phase = MIRROR_BEGIN;
+	return ret ? ret : 1;
+}
+
+/* ---- steps ---- */
+
+/* Not after all that could be tried. */
+static int failed(struct epf_mirror *m, int err)
+{
+	if (err == -EOVERFLOW && m->copies) {
+		m->phase = MIRROR_BEGIN;
+		return 1;
 	}
-	m->fault = ret && ret != -EOVERFLOW ? -ESTALE : ret;
+	if (err == -ESTALE && m->journals) {
+		m->phase = MIRROR_JOURNAL;
+		return 1;
+	}
+	m->phase = MIRROR_STILL;
+	m->fault = err == -EOVERFLOW ? err : -ESTALE;
+	return err;
+}
+
+int epf_mirror_step(struct epf_mirror *m)
+{
+	int ret = 0;
+
+	switch (m->phase) {
+	case MIRROR_STILL:
+		return m->fault;
+	case MIRROR_JOURNAL:
+		ret = journal_again(m);
+		break;
+	case MIRROR_BEGIN:
+		ret = copy_begin(m);
+		break;
+	case MIRROR_COPY:
+		ret = copy_step(m);
+		break;
+	case MIRROR_FOLLOW:
+		ret = follow_step(m);
+		break;
+	}
+	if (ret < 0)
+		return failed(m, ret);
+	if (!ret) {
+		m->phase = MIRROR_STILL;
+		m->fault = 0;
+	}
 	return ret;
+}
+
+static int all_steps(struct epf_mirror *m)
+{
+	int ret;
+
+	do
+		ret = epf_mirror_step(m);
+	while (ret > 0);
+	return ret;
+}
+
+int epf_mirror_follow_begin(struct epf_mirror *m)
+{
+	if (m->fault)
+		return m->fault;
+	m->journals = m->copies = 0;
+	follow_begin(m);
+	return 0;
+}
+
+long epf_mirror_follow(struct epf_mirror *m)
+{
+	int ret = epf_mirror_follow_begin(m);
+
+	if (!ret)
+		ret = all_steps(m);
+	return ret ? ret : m->applied;
+}
+
+void epf_mirror_renew_begin(struct epf_mirror *m)
+{
+	if (m->phase == MIRROR_COPY)
+		copy_end(m);
+	m->copies = m->journals = COPIES;
+	m->phase = m->map && !over(m) ? MIRROR_BEGIN : MIRROR_JOURNAL;
+}
+
+int epf_mirror_renew(struct epf_mirror *m)
+{
+	epf_mirror_renew_begin(m);
+	return all_steps(m);
+}
+
+int epf_mirror_begin(int filter, __u32 order, __u32 shards,
+		     struct epf_mirror **m)
+{
+	*m = calloc(1, sizeof(**m));
+	if (!*m)
+		return -ENOMEM;
+	(*m)->filter = filter;
+	(*m)->journal.order = order;
+	(*m)->journal.shards = shards;
+	epf_mirror_renew_begin(*m);
+	return 0;
 }
 
 int epf_mirror_open(int filter, __u32 order, __u32 shards,
 		    struct epf_mirror **m)
 {
-	int ret = -ENOMEM;
+	int ret = epf_mirror_begin(filter, order, shards, m);
 
-	*m = calloc(1, sizeof(**m));
-	if (!*m)
-		return ret;
-	(*m)->filter = filter;
-	(*m)->journal.order = order;
-	(*m)->journal.shards = shards;
-	ret = epf_mirror_renew(*m);
+	if (!ret)
+		ret = all_steps(*m);
 	if (ret) {
 		epf_mirror_close(*m);
 		*m = NULL;
@@ -519,6 +684,8 @@ void epf_mirror_close(struct epf_mirror *m)
 {
 	if (!m)
 		return;
+	if (m->phase == MIRROR_COPY)
+		copy_end(m);
 	end_journal(m);
 	drop_lines(m);
 	end_trail(m);

@@ -36,6 +36,29 @@ int epf_mirror_open(int filter, __u32 order, __u32 shards,
 void epf_mirror_close(struct epf_mirror *m); /* NULL is well */
 
 /**
+ * epf_mirror_begin() - as epf_mirror_open(), in steps
+ * @filter: as there
+ * @order: as there
+ * @shards: as there
+ * @m: set to the mirror, or to NULL; to be asked when epf_mirror_step() returns
+ *	0, and to be closed at any time
+ *
+ * Return: 0; -ENOMEM.
+ */
+int epf_mirror_begin(int filter, __u32 order, __u32 shards,
+		     struct epf_mirror **m);
+
+/**
+ * epf_mirror_step() - do some more of what was begun
+ * @m: mirror
+ *
+ * A step reads and writes at most EPF_STEP_BYTES of lines and records (work.h).
+ *
+ * Return: 1: there is more; 0: it is done; or as what was begun.
+ */
+int epf_mirror_step(struct epf_mirror *m);
+
+/**
  * epf_mirror_follow() - apply what is new
  * @m: mirror
  *
@@ -48,6 +71,9 @@ void epf_mirror_close(struct epf_mirror *m); /* NULL is well */
  */
 long epf_mirror_follow(struct epf_mirror *m);
 
+/* In steps: what has been inserted now. Return: 0; -EOVERFLOW, -ESTALE. */
+int epf_mirror_follow_begin(struct epf_mirror *m);
+
 /**
  * epf_mirror_renew() - copy the lines again, also where they are other ones now
  * @m: mirror
@@ -58,6 +84,7 @@ long epf_mirror_follow(struct epf_mirror *m);
  * renewed again, or closed.
  */
 int epf_mirror_renew(struct epf_mirror *m);
+void epf_mirror_renew_begin(struct epf_mirror *m); /* in steps */
 
 /* A view of the mirror, for audits; good until the next follow, renew or close.
  * It need not be settled.

@@ -9,7 +9,7 @@
  */
 #include "snap.h"
 #include "atomic_file.h"
-#include "copy.h"
+#include "work.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,17 +31,7 @@
 #error "snapshots are written as they lie in memory: little-endian only"
 #endif
 
-#define CHUNK_BYTES (1u << 20)
-#define NS_PER_SEC 1000000000ULL
 #define SNAP_WORDS_MAX (1ULL << 42) /* more than any filter has */
-
-/* Hold rotation as long as a copy at 256 MiB/s takes, and a second. */
-static __u64 pin_ns(__u64 lines_bytes)
-{
-	__u64 ns = NS_PER_SEC + lines_bytes / (256u << 20) * NS_PER_SEC;
-
-	return ns < EPF_PIN_MAX_NS ? ns : EPF_PIN_MAX_NS;
-}
 
 /* The beginning of a file; @desc is there where @h.header_bytes says so. */
 struct head {
@@ -49,8 +39,8 @@ struct head {
 	struct epf_key_desc desc;
 };
 
-static __u64 header_sum(const struct epf_snap_header *h,
-			const struct epf_key_desc *desc)
+__u64 epf_snap_header_sum(const struct epf_snap_header *h,
+			  const struct epf_key_desc *desc)
 {
 	struct head copy = { *h, *desc };
 
@@ -67,297 +57,10 @@ void epf_snap_describe(struct epf_snap_header *h,
 	h->header_bytes = known ? sizeof(struct head) : sizeof(*h);
 }
 
-static __u64 lines_bytes(const struct epf_params *p)
-{
-	return p->nr_lines * EPF_LINE_BYTES;
-}
-
-/**
- * struct copy - memory on its way into a file, or into other memory
- * @filter: descriptor
- * @lines: the live filter, mapped, changing underneath; NULL: an owned kind
- * @state: of that; NULL: lanes
- * @header: of the file, as far as its size is concerned
- * @desc: what the keys are made of
- * @bytes: of memory
- * @ahead: before them, behind the header: the state's
- * @fd: file, where there is no @to
- * @to: memory: as behind the header of a file; NULL: into the file
- * @to_bytes: of it
- * @progress: or NULL
- * @ctx: for @progress
- * @sum: set to the checksum of what was written
- */
-struct copy {
-	int filter;
-	const char *lines;
-	struct epf_snap_owned *state;
-	struct epf_snap_header header;
-	struct epf_key_desc desc;
-	__u64 bytes;
-	size_t ahead;
-	int fd;
-	char *to;
-	size_t to_bytes;
-	epf_progress_fn progress;
-	void *ctx;
-	__u64 sum;
-};
-
-/* @flags: of struct epf_snap_read. A signal is looked at between chunks. */
-static int read_owned(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
-{
-	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
-				   .offset = at, .bytes = bytes,
-				   .data = (__u64)(uintptr_t)to };
-
-	while (ioctl(filter, EPF_IOC_SNAP_READ, &r))
-		if (errno != EINTR)
-			return -errno;
-	return 0;
-}
-
-static int fetch(const struct copy *c, __u64 done, void *buf, size_t n)
-{
-	if (!c->lines)
-		return read_owned(c->filter, 0, done, buf, n);
-	epf_copy_words(buf, c->lines + done, n);
-	return 0;
-}
-
-static int put(struct copy *c, const void *data, size_t n, __u64 at)
-{
-	if (!c->to)
-		return epf_file_write_at(c->fd, data, n,
-				 (off_t)(c->header.header_bytes + at));
-	memcpy(c->to + at, data, n);
-	return 0;
-}
-
-/* A chunk is copied out before it is summed and written: what is summed is
- * what is written, although insertions go on. Lanes in memory are summed when
- * rotation is not held any more.
- */
-static int copy_chunk(struct copy *c, __u64 done, __u64 *buf, size_t n,
-		      XXH3_state_t *sum)
-{
-	int ret;
-
-	if (c->to && c->lines) {
-		epf_copy_away(c->to + done, c->lines + done, n);
-		return 0;
-	}
-	ret = fetch(c, done, buf, n);
-	if (ret)
-		return ret;
-	XXH3_64bits_update(sum, buf, n);
-	return put(c, buf, n, c->ahead + done);
-}
-
-/* The state of an owned kind, which is to be read last. */
-static int copy_state(struct copy *c, XXH3_state_t *sum)
-{
-	int ret;
-
-	if (!c->state)
-		return 0;
-	ret = read_owned(c->filter, EPF_SNAP_STATE, 0, c->state,
-			 sizeof(*c->state));
-	if (ret)
-		return ret;
-	XXH3_64bits_update(sum, c->state, sizeof(*c->state));
-	return put(c, c->state, sizeof(*c->state), 0);
-}
-
-static int copy_chunks(struct copy *c, __u64 *buf, XXH3_state_t *state)
-{
-	__u64 done;
-	int ret;
-
-	for (done = 0; done < c->bytes;) {
-		__u64 left = c->bytes - done;
-		size_t n = left < CHUNK_BYTES ? left : CHUNK_BYTES;
-
-		ret = copy_chunk(c, done, buf, n, state);
-		if (ret)
-			return ret;
-		done += n;
-		if (c->progress && c->progress(c->ctx, done, c->bytes))
-			return -ECANCELED;
-	}
-	ret = copy_state(c, state);
-	c->sum = XXH3_64bits_digest(state);
-	return ret;
-}
-
-static int copy_lines(struct copy *c)
-{
-	XXH3_state_t *state = XXH3_createState();
-	__u64 *buf = malloc(CHUNK_BYTES);
-	int ret = -ENOMEM;
-
-	if (state && buf) {
-		XXH3_64bits_reset(state);
-		ret = copy_chunks(c, buf, state);
-	}
-	free(buf);
-	XXH3_freeState(state);
-	return ret;
-}
-
-/* Ask for the room first: a full disk is then found before the long copy. */
-static int reserve(int fd, __u64 bytes)
-{
-	if (!fallocate(fd, 0, 0, (off_t)bytes))
-		return 0;
-	return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -errno;
-}
-
-/* Huge pages, if there are any to be had. */
-static int make_room(struct copy *c)
-{
-	void *to;
-
-	if (c->to)
-		munmap(c->to, c->to_bytes);
-	c->to = NULL;
-	c->to_bytes = c->ahead + c->bytes;
-	to = mmap(NULL, c->to_bytes, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (to == MAP_FAILED)
-		return -errno;
-	madvise(to, c->to_bytes, MADV_HUGEPAGE);
-	c->to = to;
-	return 0;
-}
-
-/* A mapping made between begin and end is of the lines that the snapshot is
- * of, whatever is swapped or restored meanwhile.
- */
-static int copy_mapped(struct copy *c)
-{
-	void *map = mmap(NULL, c->bytes, PROT_READ, MAP_SHARED, c->filter, 0);
-	int ret;
-
-	if (map == MAP_FAILED)
-		return -errno;
-	c->lines = map;
-	ret = copy_lines(c);
-	munmap(map, c->bytes);
-	return ret;
-}
-
-static int copy_owned(struct copy *c)
-{
-	c->lines = NULL;
-	return copy_lines(c);
-}
-
-/* How much there is to copy, and to where. */
-static int set_out(struct copy *c, const struct epf_params *params)
-{
-	int ret;
-
-	c->ahead = 0;
-	c->bytes = lines_bytes(params);
-	free(c->state); /* of the try before, maybe of another kind */
-	c->state = NULL;
-	if (params->kind == EPF_KIND_LANES)
-		return 0;
-	c->state = malloc(sizeof(*c->state));
-	if (!c->state)
-		return -ENOMEM;
-	ret = read_owned(c->filter, EPF_SNAP_STATE, 0, c->state,
-			 sizeof(*c->state));
-	c->ahead = sizeof(*c->state);
-	c->bytes = c->state->words * sizeof(__u64);
-	return ret;
-}
-
-/* Between begin and end. */
-static int copy_all(struct copy *c, const struct epf_params *params)
-{
-	int ret = set_out(c, params);
-
-	if (!ret)
-		ret = c->fd < 0 ? make_room(c) :
-				  reserve(c->fd, c->header.header_bytes +
-						 c->ahead + c->bytes);
-	if (ret)
-		return ret;
-	return params->kind == EPF_KIND_LANES ? copy_mapped(c) : copy_owned(c);
-}
-
-static int copy_pinned(struct copy *c, __u64 ns, struct epf_snap_header *h)
-{
-	struct epf_snap snap = { .size = sizeof(snap), .pin_ns = ns };
-	int ret;
-
-	if (ioctl(c->filter, EPF_IOC_SNAP_BEGIN, &snap))
-		return -errno;
-	c->desc = snap.desc;
-	epf_snap_describe(&c->header, &c->desc);
-	ret = copy_all(c, &snap.header.params);
-	snap = (struct epf_snap){ .size = sizeof(snap) };
-	if (ioctl(c->filter, EPF_IOC_SNAP_END, &snap) && !ret)
-		ret = -errno;
-	*h = snap.header;
-	explicit_bzero(snap.header.key, sizeof(snap.header.key));
-	/* what nobody had said when the copy began has no room in the file */
-	if (c->desc.kind != EPF_KEYS_UNKNOWN)
-		c->desc = snap.desc;
-	return ret;
-}
-
-/* From begin to end; what it made for it stays the caller's. An owned kind has
- * to be held for the whole copy: if need be, as long as it can be.
- */
-static int copy_filter(struct copy *c, struct epf_snap_header *h)
-{
-	struct epf_info info;
-	int ret;
-
-	ret = epf_filter_info(c->filter, &info);
-	if (ret)
-		return ret;
-	ret = copy_pinned(c, pin_ns(info.params.kind ?
-					    info.memory_bytes :
-					    lines_bytes(&info.params)), h);
-	if (ret == -ESTALE)
-		ret = copy_pinned(c, EPF_PIN_MAX_NS, h);
-	h->lines_xxh3 = c->sum;
-	return ret;
-}
-
-int epf_snap_copy(int filter, struct epf_snap_file *file,
-		  epf_progress_fn progress, void *ctx)
-{
-	struct copy c = { .filter = filter, .fd = -1, .progress = progress,
-			  .ctx = ctx };
-	int ret;
-
-	memset(file, 0, sizeof(*file));
-	ret = copy_filter(&c, &file->header);
-	if (!ret) {
-		file->lines = file->map = c.to;
-		file->map_bytes = c.to_bytes;
-		if (c.state)
-			file->owned = file->lines;
-		else
-			file->header.lines_xxh3 = XXH3_64bits(c.to, c.bytes);
-		file->desc = c.desc;
-		file->header.header_xxh3 = header_sum(&file->header,
-						      &file->desc);
-	} else if (c.to) {
-		munmap(c.to, c.to_bytes);
-	}
-	free(c.state);
-	return ret;
-}
-
 int epf_snap_reserve(int fd, const struct epf_snap_header *h)
 {
-	return reserve(fd, h->header_bytes + lines_bytes(&h->params));
+	return epf_file_reserve(fd, (off_t)(h->header_bytes +
+					epf_snap_lines_bytes(&h->params)));
 }
 
 int epf_snap_put(int fd, const struct epf_snap_header *h, const void *lines,
@@ -372,25 +75,12 @@ int epf_snap_finish(int fd, struct epf_snap_header *h,
 	struct head head;
 	int ret;
 
-	h->header_xxh3 = header_sum(h, desc);
+	h->header_xxh3 = epf_snap_header_sum(h, desc);
 	head = (struct head){ *h, *desc };
 	ret = epf_file_write_at(fd, &head, h->header_bytes, 0);
 	if (!ret && fsync(fd))
 		ret = -errno;
 	return ret;
-}
-
-/* An epf_snap_fill_fn: of a live filter. */
-static int save_into(void *ctx, int fd, struct epf_snap_header *h)
-{
-	struct copy *c = ctx;
-	int ret;
-
-	c->fd = fd;
-	ret = copy_filter(c, h);
-	free(c->state);
-	epf_snap_describe(h, &c->desc);
-	return ret ? ret : epf_snap_finish(fd, h, &c->desc);
 }
 
 int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
@@ -414,14 +104,6 @@ int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
 		*header = h;
 	epf_file_discard(&file);
 	return ret;
-}
-
-int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
-		  void *ctx, struct epf_snap_header *header)
-{
-	struct copy c = { .filter = filter, .progress = progress, .ctx = ctx };
-
-	return epf_snap_write(path, save_into, &c, header);
 }
 
 /* The names the module takes: what is shown of a file cannot do more harm than
@@ -499,7 +181,7 @@ static enum epf_snap_fault check_header(const struct head *head, size_t got)
 		return EPF_SNAP_VERSION_UNKNOWN;
 	if (got < h->header_bytes)
 		return EPF_SNAP_TRUNCATED;
-	if (h->header_xxh3 != header_sum(h, &head->desc))
+	if (h->header_xxh3 != epf_snap_header_sum(h, &head->desc))
 		return EPF_SNAP_HEADER_SUM;
 	if (!params_sound(&h->params) || !epochs_sound(h))
 		return EPF_SNAP_GEOMETRY;
@@ -542,72 +224,8 @@ static int check_length(int fd, const struct epf_snap_header *h,
 	if (h->params.kind != EPF_KIND_LANES)
 		return check_owned_size(fd, h, file_bytes, fault);
 	*fault = check_size(file_bytes,
-			    h->header_bytes + lines_bytes(&h->params));
+			    h->header_bytes + epf_snap_lines_bytes(&h->params));
 	return 0;
-}
-
-/* Of an owned kind in the order in which a save reads it: memory first. */
-static int sum_lines(const struct epf_snap_file *f, epf_progress_fn progress,
-		     void *ctx, __u64 *sum)
-{
-	__u64 first = f->owned ? sizeof(*f->owned) : 0;
-	__u64 bytes = f->map_bytes - f->header.header_bytes - first;
-	const char *from = (const char *)f->lines + first;
-	XXH3_state_t *state = XXH3_createState();
-	__u64 done;
-	size_t n;
-	int ret = 0;
-
-	if (!state)
-		return -ENOMEM;
-	XXH3_64bits_reset(state);
-	for (done = 0; done < bytes && !ret; done += n) {
-		n = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
-		XXH3_64bits_update(state, from + done, n);
-		if (progress && progress(ctx, done + n, bytes))
-			ret = -ECANCELED;
-	}
-	XXH3_64bits_update(state, f->lines, first);
-	*sum = XXH3_64bits_digest(state);
-	XXH3_freeState(state);
-	return ret;
-}
-
-/* Return: a fault or none, or -ENOMEM. */
-static int check_owned(const struct epf_snap_file *f)
-{
-	struct epf_asked *a = calloc(1, sizeof(*a));
-	const struct epf_snap_owned *s = f->owned;
-	int ret = EPF_SNAP_OK;
-
-	if (!a)
-		return -ENOMEM;
-	if (s->epoch < f->header.epoch_begin || s->epoch > f->header.epoch_end ||
-	    epf_asked_init(a, &f->header.params, s))
-		ret = EPF_SNAP_BAD_STATE;
-	else if (!epf_asked_place(a, (__u64 *)(uintptr_t)(s + 1))) /* read */
-		ret = EPF_SNAP_BAD_MEMORY;
-	free(a);
-	return ret;
-}
-
-static int check_contents(const struct epf_snap_file *f,
-			  epf_progress_fn progress, void *ctx,
-			  enum epf_snap_fault *fault)
-{
-	__u64 sum;
-	int ret = sum_lines(f, progress, ctx, &sum);
-
-	if (ret)
-		return ret;
-	if (sum != f->header.lines_xxh3)
-		ret = EPF_SNAP_LINES_SUM;
-	else if (f->owned)
-		ret = check_owned(f);
-	if (ret < 0)
-		return ret;
-	*fault = (enum epf_snap_fault)ret;
-	return ret ? -EBADMSG : 0;
 }
 
 /* Return: bytes, fewer where the file ends; -1: errno. */
@@ -665,11 +283,109 @@ int epf_snap_head(int fd, struct epf_snap_header *header,
 	return ret;
 }
 
+/**
+ * struct check - a file whose contents are being checked
+ * @work: @done of @all bytes are summed; of an owned kind without the state
+ * @file: result; mapped
+ * @fault: result
+ * @sum: of the contents; NULL: it is known, and right
+ * @asked: of an owned kind: its state, when the sum is known
+ * @nr: as in epf_asked_check()
+ */
+struct check {
+	struct epf_work work;
+	struct epf_snap_file *file;
+	enum epf_snap_fault *fault;
+	XXH3_state_t *sum;
+	struct epf_asked *asked;
+	__u64 nr;
+};
+
+static int unsound(struct check *c, enum epf_snap_fault fault)
+{
+	*c->fault = fault;
+	return -EBADMSG;
+}
+
+/* Of an owned kind in the order in which a save reads it: memory first. */
+static int sum_some(struct check *c)
+{
+	const struct epf_snap_file *f = c->file;
+	__u64 first = f->owned ? sizeof(*f->owned) : 0;
+	__u64 left = c->work.all - c->work.done;
+	size_t n = left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
+
+	XXH3_64bits_update(c->sum, (const char *)f->lines + first + c->work.done,
+			   n);
+	c->work.done += n;
+	return 1;
+}
+
+static int load_state(struct check *c)
+{
+	const struct epf_snap_file *f = c->file;
+	const struct epf_snap_owned *s = f->owned;
+
+	c->asked = calloc(1, sizeof(*c->asked));
+	if (!c->asked)
+		return -ENOMEM;
+	if (s->epoch < f->header.epoch_begin || s->epoch > f->header.epoch_end ||
+	    epf_asked_init(c->asked, &f->header.params, s))
+		return unsound(c, EPF_SNAP_BAD_STATE);
+	epf_asked_at(c->asked, (__u64 *)(uintptr_t)(s + 1)); /* to be read */
+	return 1;
+}
+
+static int compare_sum(struct check *c)
+{
+	const struct epf_snap_file *f = c->file;
+	bool same;
+
+	XXH3_64bits_update(c->sum, f->lines, f->owned ? sizeof(*f->owned) : 0);
+	same = XXH3_64bits_digest(c->sum) == f->header.lines_xxh3;
+	XXH3_freeState(c->sum);
+	c->sum = NULL;
+	if (!same)
+		return unsound(c, EPF_SNAP_LINES_SUM);
+	return f->owned ? load_state(c) : 0;
+}
+
+static int check_step(struct epf_work *work)
+{
+	struct check *c = (struct check *)work;
+	int ret;
+
+	if (work->done < work->all)
+		return sum_some(c);
+	ret = c->sum ? compare_sum(c) : epf_asked_check(c->asked, &c->nr);
+	if (ret == -EINVAL)
+		return unsound(c, EPF_SNAP_BAD_MEMORY);
+	if (!ret) {
+		*c->fault = EPF_SNAP_OK;
+		c->file = NULL; /* the caller's */
+	}
+	return ret;
+}
+
+/* After a failed check, closing is harmless. */
+static void check_end(struct epf_work *work)
+{
+	struct check *c = (struct check *)work;
+
+	if (c->file) {
+		munmap(c->file->map, c->file->map_bytes);
+		c->file->map = NULL;
+		c->file->owned = NULL;
+	}
+	XXH3_freeState(c->sum);
+	free(c->asked);
+	free(c);
+}
+
 /* Accepted: a file that another program truncates while it is mapped ends
  * this one with SIGBUS, as every mapping of a file does.
  */
-static int open_fd(int fd, struct epf_snap_file *f, epf_progress_fn progress,
-		   void *ctx, enum epf_snap_fault *fault)
+static int map_file(int fd, struct epf_snap_file *f, enum epf_snap_fault *fault)
 {
 	struct head head;
 	__u64 bytes = 0;
@@ -683,31 +399,57 @@ static int open_fd(int fd, struct epf_snap_file *f, epf_progress_fn progress,
 	*fault = EPF_SNAP_IO;
 	f->map_bytes = bytes;
 	f->map = mmap(NULL, f->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (f->map == MAP_FAILED)
+	if (f->map == MAP_FAILED) {
+		f->map = NULL;
 		return -errno;
+	}
 	madvise(f->map, f->map_bytes, MADV_SEQUENTIAL);
 	f->lines = (const char *)f->map + f->header.header_bytes;
 	if (f->header.params.kind != EPF_KIND_LANES)
 		f->owned = f->lines;
-	ret = check_contents(f, progress, ctx, fault);
+	return 0;
+}
+
+int epf_snap_check_begin(int fd, struct epf_snap_file *file,
+			 enum epf_snap_fault *fault, struct epf_work **work)
+{
+	struct check *c;
+	int ret;
+
+	memset(file, 0, sizeof(*file));
+	*work = NULL;
+	ret = map_file(fd, file, fault);
 	if (ret)
-		munmap(f->map, f->map_bytes);
-	return ret;
+		return ret;
+	c = calloc(1, sizeof(*c));
+	if (c)
+		c->sum = XXH3_createState();
+	if (!c || !c->sum) {
+		free(c);
+		munmap(file->map, file->map_bytes);
+		file->map = NULL;
+		file->owned = NULL;
+		return -ENOMEM;
+	}
+	XXH3_64bits_reset(c->sum);
+	c->work = (struct epf_work){
+		.step = check_step, .end = check_end,
+		.all = file->map_bytes - file->header.header_bytes -
+		       (file->owned ? sizeof(*file->owned) : 0) };
+	c->file = file;
+	c->fault = fault;
+	*work = &c->work;
+	return 0;
 }
 
 int epf_snap_open_fd(int fd, struct epf_snap_file *file,
 		     epf_progress_fn progress, void *ctx,
 		     enum epf_snap_fault *fault)
 {
-	int ret;
+	struct epf_work *work;
+	int ret = epf_snap_check_begin(fd, file, fault, &work);
 
-	memset(file, 0, sizeof(*file));
-	ret = open_fd(fd, file, progress, ctx, fault);
-	if (ret) { /* after a failed open, closing is harmless */
-		file->map = NULL;
-		file->owned = NULL;
-	}
-	return ret;
+	return ret ? ret : epf_work_run(work, progress, ctx);
 }
 
 int epf_snap_open(const char *path, struct epf_snap_file *file,

@@ -7,6 +7,7 @@
 #define LIBEPF_SNAP_H
 
 #include "epf.h"
+#include "epf/geometry.h"
 
 /**
  * typedef epf_snap_fill_fn - fill an empty file
@@ -27,6 +28,15 @@ typedef int (*epf_snap_fill_fn)(void *ctx, int fd, struct epf_snap_header *h);
  */
 void epf_snap_describe(struct epf_snap_header *h,
 		       const struct epf_key_desc *desc);
+
+static inline __u64 epf_snap_lines_bytes(const struct epf_params *p)
+{
+	return p->nr_lines * EPF_LINE_BYTES;
+}
+
+/* The checksum of a header, whose size is set. */
+__u64 epf_snap_header_sum(const struct epf_snap_header *h,
+			  const struct epf_key_desc *desc);
 
 /* As epf_snap_save(), with what @fill makes. */
 int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,

@@ -5,6 +5,10 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "work.h"
+
+#define STEP_BUCKETS(f) (EPF_STEP_BYTES / EPF_LINE_BYTES / (f)->shape.lines)
+
 #define PACED(X)							\
 	X(EPF_KIND_GE, ge)						\
 	X(EPF_KIND_GEBL, gebl)						\
@@ -61,16 +65,6 @@ int epf_asked_init(struct epf_asked *a, const struct epf_params *params,
 	return -EOPNOTSUPP;
 }
 
-static bool dict_sound(const struct epf_dict *f)
-{
-	__u64 nr, buckets = f->shape.buckets + f->shape.yard;
-
-	for (nr = 0; nr < buckets; nr++)
-		if (!epf_dict_sound(f, nr))
-			return false;
-	return true;
-}
-
 static void place_slices(struct epf_tlbf *f, __u64 *word)
 {
 	__u32 i;
@@ -94,17 +88,42 @@ static void place_tables(struct epf_chain *f, __u64 *word)
 	}
 }
 
+void epf_asked_at(struct epf_asked *a, __u64 *word)
+{
+	if (a->kind == EPF_KIND_TLBF)
+		place_slices(&a->tlbf, word);
+	else if (a->kind == EPF_KIND_CHAIN)
+		place_tables(&a->chain, word);
+	else
+		a->word = word;
+}
+
+int epf_asked_check(const struct epf_asked *a, __u64 *nr)
+{
+	const struct epf_dict *f = &a->dict;
+	__u64 end;
+
+	if (a->kind != EPF_KIND_DICT)
+		return 0;
+	end = f->shape.buckets + f->shape.yard;
+	if (end - *nr > STEP_BUCKETS(f))
+		end = *nr + STEP_BUCKETS(f);
+	for (; *nr < end; ++*nr)
+		if (!epf_dict_sound(f, *nr))
+			return -EINVAL;
+	return end < f->shape.buckets + f->shape.yard;
+}
+
 bool epf_asked_place(struct epf_asked *a, __u64 *word)
 {
-	if (a->kind == EPF_KIND_TLBF) {
-		place_slices(&a->tlbf, word);
-	} else if (a->kind == EPF_KIND_CHAIN) {
-		place_tables(&a->chain, word);
-	} else {
-		a->word = word;
-		return a->kind != EPF_KIND_DICT || dict_sound(&a->dict);
-	}
-	return true;
+	__u64 nr = 0;
+	int ret;
+
+	epf_asked_at(a, word);
+	do
+		ret = epf_asked_check(a, &nr);
+	while (ret > 0);
+	return !ret;
 }
 
 static int test(const struct epf_asked *a, __u64 digest)

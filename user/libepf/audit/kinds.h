@@ -42,6 +42,18 @@ int epf_asked_init(struct epf_asked *a, const struct epf_params *params,
 /* Its memory is at @word. Return: can it be? Else it is not to be asked. */
 bool epf_asked_place(struct epf_asked *a, __u64 *word);
 
+/* The same in steps. First the place: */
+void epf_asked_at(struct epf_asked *a, __u64 *word);
+
+/**
+ * epf_asked_check() - look at some of its memory
+ * @a: filter with memory
+ * @nr: 0 at first; how far it is
+ *
+ * Return: 1: there is more to look at; 0: it can be asked; -EINVAL: it cannot.
+ */
+int epf_asked_check(const struct epf_asked *a, __u64 *nr);
+
 /* Age of a digest, 254 for more, or EPF_AGE_ABSENT. */
 unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest);
 

@@ -5,6 +5,7 @@
 #include "audit.h"
 #include "engine.h"
 #include "copy.h"
+#include "work.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -60,56 +61,142 @@ static void *make_room(struct epf_view *v, size_t bytes)
 	return to;
 }
 
-/* Memory is copied before it is looked at: a file may be written meanwhile. */
-static int settle_owned(struct epf_view *v, const struct epf_params *params,
-			const struct epf_snap_owned *s, const void *words)
+/**
+ * struct making - a view that gets memory of its own
+ * @work: @done of @all bytes are copied
+ * @v: result
+ * @from: what is copied
+ * @to: to where; of @new until all is copied
+ * @new: of lines: what @v becomes
+ * @nr: of an owned kind: as in epf_asked_check()
+ */
+struct making {
+	struct epf_work work;
+	struct epf_view *v;
+	const char *from;
+	char *to;
+	struct epf_view new;
+	__u64 nr;
+};
+
+static struct making *making_new(struct epf_view *v, const void *from,
+				 __u64 bytes, int (*step)(struct epf_work *),
+				 void (*end)(struct epf_work *))
 {
-	size_t bytes = s->words * sizeof(__u64);
-	int ret = epf_asked_init(v->asked, params, s);
-	void *to;
+	struct making *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->work = (struct epf_work){ .step = step, .end = end, .all = bytes };
+	m->v = v;
+	m->from = from;
+	return m;
+}
+
+static size_t next_bytes(const struct making *m)
+{
+	__u64 left = m->work.all - m->work.done;
+
+	return left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES;
+}
+
+/* Owned kinds */
+
+/* Memory is copied before it is looked at: a file may be written meanwhile. */
+static int owned_step(struct epf_work *work)
+{
+	struct making *m = (struct making *)work;
+	size_t n = next_bytes(m);
+	int ret;
+
+	if (n) {
+		memcpy(m->to + work->done, m->from + work->done, n);
+		work->done += n;
+		return 1;
+	}
+	ret = epf_asked_check(m->v->asked, &m->nr);
+	if (!ret)
+		m->v = NULL; /* the caller's */
+	return ret;
+}
+
+static void owned_end(struct epf_work *work)
+{
+	struct making *m = (struct making *)work;
+
+	if (m->v)
+		epf_view_close(m->v);
+	free(m);
+}
+
+static int owned_begin(struct making *m, const struct epf_params *params,
+		       const struct epf_snap_owned *s)
+{
+	int ret = epf_asked_init(m->v->asked, params, s);
 
 	if (ret)
 		return ret;
-	to = make_room(v, bytes);
-	if (!to)
+	m->to = make_room(m->v, m->work.all);
+	if (!m->to)
 		return -ENOMEM;
-	memcpy(to, words, bytes);
-	return epf_asked_place(v->asked, to) ? 0 : -EINVAL;
+	epf_asked_at(m->v->asked, (__u64 *)m->to);
+	return 0;
 }
 
-int epf_view_owned(struct epf_view *v, const struct epf_params *params,
-		   const __u64 key[2], const struct epf_snap_owned *state,
-		   const void *words)
+/* *@work is NULL on failure, and @v closed. */
+static int view_owned_begin(struct epf_view *v, const struct epf_params *params,
+			    const __u64 key[2],
+			    const struct epf_snap_owned *state,
+			    const void *words, struct epf_work **work)
 {
 	struct epf_snap_owned *s = malloc(sizeof(*s));
+	struct making *m = NULL;
 	int ret = -ENOMEM;
 
 	memset(v, 0, sizeof(*v));
 	v->asked = calloc(1, sizeof(*v->asked));
 	if (s && v->asked) {
 		memcpy(s, state, sizeof(*s));
+		m = making_new(v, words, s->words * sizeof(__u64), owned_step,
+			       owned_end);
+	}
+	if (m) {
 		v->epoch = s->epoch;
 		v->hash.strict = params->hash == EPF_HASH_SIPHASH24;
 		if (key)
 			memcpy(v->hash.key, key, sizeof(v->hash.key));
 		ret = params->hash > EPF_HASH_SIPHASH24 ?
-			      -EINVAL : settle_owned(v, params, s, words);
+			      -EINVAL : owned_begin(m, params, s);
 	}
 	free(s);
-	if (ret)
+	*work = ret ? NULL : &m->work;
+	if (ret) {
 		epf_view_close(v);
+		free(m);
+	}
 	return ret;
 }
 
-int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file)
+int epf_view_owned(struct epf_view *v, const struct epf_params *params,
+		   const __u64 key[2], const struct epf_snap_owned *state,
+		   const void *words)
+{
+	struct epf_work *work;
+	int ret = view_owned_begin(v, params, key, state, words, &work);
+
+	return ret ? ret : epf_work_run(work, NULL, NULL);
+}
+
+int epf_view_snap_begin(struct epf_view *v, const struct epf_snap_file *file,
+			struct epf_work **work)
 {
 	const struct epf_snap_header *h = &file->header;
-
 	int ret;
 
+	*work = NULL;
 	if (file->owned)
-		ret = epf_view_owned(v, &h->params, h->key, file->owned,
-				     file->owned + 1);
+		ret = view_owned_begin(v, &h->params, h->key, file->owned,
+				       file->owned + 1, work);
 	else
 		ret = epf_view_init(v, file->lines, &h->params, h->key,
 				    h->epoch_end);
@@ -118,29 +205,83 @@ int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file)
 	return ret;
 }
 
-int epf_view_settle(struct epf_view *v)
+int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file)
 {
-	size_t bytes = epf_geom_lines(&v->geom) * EPF_LINE_BYTES;
-	struct epf_view new = *v;
-	void *to;
+	struct epf_work *work;
+	int ret = epf_view_snap_begin(v, file, &work);
 
-	if (v->asked)
-		return 0;
-	to = make_room(&new, bytes);
-	if (!to)
-		return -ENOMEM;
-	if ((uintptr_t)v->lines % 16)
-		epf_copy_words(to, v->lines, bytes);
-	else
-		epf_copy_away(to, v->lines, bytes);
+	return ret ? ret : epf_work_run(work, NULL, NULL);
+}
+
+/* Settling lines */
+
+static void settled(struct making *m)
+{
 	/* an epoch that the caller reads now is not older than a lane copied */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	epf_view_close(v);
-	*v = new;
-	v->lines = to;
-	v->serial = epf_view_serial();
-	v->trail = NULL;
+	epf_view_close(m->v);
+	*m->v = m->new;
+	m->v->lines = (const struct epf_line *)m->to;
+	m->v->serial = epf_view_serial();
+	m->v->trail = NULL;
+	m->v = NULL;
+}
+
+static int settle_step(struct epf_work *work)
+{
+	struct making *m = (struct making *)work;
+	size_t n = next_bytes(m);
+
+	if (!n) {
+		settled(m);
+		return 0;
+	}
+	if ((uintptr_t)m->from % 16)
+		epf_copy_words(m->to + work->done, m->from + work->done, n);
+	else
+		epf_copy_away(m->to + work->done, m->from + work->done, n);
+	work->done += n;
+	return 1;
+}
+
+/* Of a view that is not settled, it is as it was. */
+static void settle_end(struct epf_work *work)
+{
+	struct making *m = (struct making *)work;
+
+	if (m->v)
+		munmap(m->new.own, m->new.own_bytes);
+	explicit_bzero(m, sizeof(*m));
+	free(m);
+}
+
+int epf_view_settle_begin(struct epf_view *v, struct epf_work **work)
+{
+	struct making *m;
+
+	*work = NULL;
+	if (v->asked)
+		return 0;
+	m = making_new(v, v->lines, epf_geom_lines(&v->geom) * EPF_LINE_BYTES,
+		       settle_step, settle_end);
+	if (!m)
+		return -ENOMEM;
+	m->new = *v;
+	m->to = make_room(&m->new, m->work.all);
+	if (!m->to) {
+		free(m);
+		return -ENOMEM;
+	}
+	*work = &m->work;
 	return 0;
+}
+
+int epf_view_settle(struct epf_view *v)
+{
+	struct epf_work *work;
+	int ret = epf_view_settle_begin(v, &work);
+
+	return ret ? ret : epf_work_run(work, NULL, NULL);
 }
 
 void epf_view_close(struct epf_view *v)
