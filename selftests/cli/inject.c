@@ -14,9 +14,11 @@
  *	disk:N:kill	SIGKILL before it, in the middle of a write
  *	disk:N:int	SIGINT before it
  *	disk:N:cut	the power fails before it: see power_cut()
+ *	disk:N:run	EPF_RUN, a command of the shell, before it
  *	io:N:short	transfer of data, in or out: half of it, and no error
  *	agent:N:int	connecting to an agent: SIGINT before it
  *   EPF_LIE=file|dir syncing that does nothing and says it did
+ *   EPF_PLAIN=1      a file system that cannot exchange files
  *
  * One thread, one file written.
  */
@@ -45,7 +47,7 @@ enum what { NONE, ALLOC, IOCTL, DISK, AGENT, IO };
 
 static enum what kind; /* NONE: not in main(), or no fault wanted */
 static int countdown;
-static char how; /* f, k, i, c */
+static char how; /* f, k, i, c, r */
 static char path_old[PATH_MAX]; /* another name of what is replaced */
 
 /**
@@ -101,6 +103,16 @@ static void power_cut(void)
 	syscall(SYS_kill, getpid(), SIGKILL);
 }
 
+/* In a process that is not our subject. */
+static void run(void)
+{
+	const char *command = setting("EPF_RUN");
+
+	unsetenv("LD_PRELOAD");
+	if (system(command))
+		abort();
+}
+
 /* One step of writing. Return: it is to fail. */
 static bool disk_step(void)
 {
@@ -112,6 +124,10 @@ static bool disk_step(void)
 		syscall(SYS_kill, getpid(), SIGKILL);
 	if (how == 'i') {
 		syscall(SYS_kill, getpid(), SIGINT);
+		return false;
+	}
+	if (how == 'r') {
+		run();
 		return false;
 	}
 	errno = ENOSPC;
@@ -208,7 +224,7 @@ ssize_t write(int fd, const void *data, size_t bytes)
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
 {
-	bool whole = kind != DISK || countdown != 1 || how == 'c' || how == 'i';
+	bool whole = kind != DISK || countdown != 1 || strchr("cir", how);
 
 	if (!whole)
 		syscall(SYS_pwrite64, fd, data, bytes / 2, at);
@@ -231,8 +247,15 @@ int fsync(int fd)
 	return 0;
 }
 
-int renameat(int from_dir, const char *from, int to_dir, const char *to)
+int renameat2(int from_dir, const char *from, int to_dir, const char *to,
+	      unsigned int flags)
 {
+	int err;
+
+	if (flags && *setting("EPF_PLAIN")) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (disk_step())
 		return -1;
 	full_path(disk.target, to_dir, to);
@@ -241,7 +264,19 @@ int renameat(int from_dir, const char *from, int to_dir, const char *to)
 	unlink(path_old);
 	if (link(disk.target, path_old))
 		path_old[0] = 0;
-	return (int)syscall(SYS_renameat, from_dir, from, to_dir, to);
+	if (!syscall(SYS_renameat2, from_dir, from, to_dir, to, flags))
+		return 0;
+	err = errno;
+	disk.target[0] = 0; /* nothing to be undone */
+	if (path_old[0])
+		syscall(SYS_unlink, path_old);
+	errno = err;
+	return -1;
+}
+
+int renameat(int from_dir, const char *from, int to_dir, const char *to)
+{
+	return renameat2(from_dir, from, to_dir, to, 0);
 }
 
 /* Closing keeps a name of the file for power_cut(). */

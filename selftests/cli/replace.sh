@@ -179,13 +179,41 @@ survives_cuts() {
 	[ "$struck" = 20 ]
 }
 
+# meets BEFORE CHANGE CHECK: something else comes to the path, at each step (at
+# the first $steps); it stays what it is, and nothing else is left
+meets() {
+	local n
+
+	for ((n = 1; n <= ${steps:-20}; n++)); do
+		fresh
+		echo other > "$tmp/other"
+		(cd "$dir" && eval "$1")
+		rm -f "$tmp/struck"
+		EPF_RUN="cd '$dir' && $2" writes $writer "$dir/file" "disk:$n:run"
+		[ -e "$tmp/struck" ] || break
+		"$3" && only file || return
+		[ "$status" = 0 ] || one_line || return
+	done
+	[ "$n" -gt "${steps:-5}" ]
+}
+one_line() { [ "$status" = 2 ] && [ "$(wc -l < "$tmp/err")" = 1 ]; }
+# Whoever came before the look was written through.
+is_link() {
+	[ -L "$dir/file" ] && { [ "$status" = 0 ] || [ "$(cat "$tmp/other")" = other ]; }
+}
+is_fifo() { [ -p "$dir/file" ]; }
+is_folder() { [ -d "$dir/file" ]; }
+# Its owner's alone, as it was.
+is_private() { [ "$(stat -c %a "$dir/file")" = 600 ]; }
+is_written() { written file; }
+
 specials='make_fifo make_socket'
 mknod "$tmp/char" c 1 3 2> /dev/null && mknod "$tmp/block" b 240 255 2> /dev/null &&
 	specials+=' make_char make_block'
 make_char() { mknod "$dir/it" c 1 3; }
 make_block() { mknod "$dir/it" b 240 255; }
 
-ktap_plan 55
+ktap_plan 89
 for writer in $writers; do
 	case $writer in
 	save | merge) new=600 kept=600 owner=0:0 ;;
@@ -212,12 +240,31 @@ for writer in $writers; do
 		esac
 	done
 	claim "$writer: power cut at each step: the old file or the new one" survives_cuts
+	claim "$writer: a link that takes the file's place meanwhile stays" \
+		meets 'echo old > file' "rm file && ln -s '$tmp/other' file" is_link
+	claim "$writer: so does one that comes where nothing was" \
+		meets '' "rm -f file && ln -s '$tmp/other' file" is_link
+	claim "$writer: so does a FIFO" meets 'echo old > file' 'rm file && mkfifo file' is_fifo
+	claim "$writer: so does a directory" meets 'echo old > file' 'rm file && mkdir file' \
+		is_folder
+	claim "$writer: a file of other permissions keeps them" meets 'echo old > file' \
+		'rm file && (umask 077 && echo new > file)' is_private
+	claim "$writer: a file that is removed meanwhile is made" meets 'echo old > file' \
+		'[ ! -s file ] || [ "$(cat file)" != old ] || rm file' is_written
 	if [ "$(id -u)" = 0 ]; then
 		claim "$writer: whose the file is afterwards" keeps_owner $owner
 	else
 		ktap_skip "$writer: whose the file is afterwards" 'needs root'
 	fi
 done
+writer=merge
+export EPF_PLAIN=1
+claim 'where files cannot be exchanged a new one is made' makes_new 600
+claim 'an old one is replaced' replaces 664 600
+claim 'an old one is, power cut at each step' survives_cuts
+steps=3 claim 'and a link that takes its place before the end stays' \
+	meets 'echo old > file' "rm file && ln -s '$tmp/other' file" is_link
+unset EPF_PLAIN
 if [ "$(id -u)" = 0 ] && setpriv --reuid 65534 --regid 65534 --clear-groups \
 	"$EPFCTL" --version > /dev/null 2>&1; then
 	claim 'a file that may not be written is not replaced' refuses_read_only

@@ -93,7 +93,11 @@ bool epf_file_is_stream(const char *path)
 
 const char *epf_file_why(int err)
 {
-	return err == -EINVAL ? "not a regular file" : strerror(-err);
+	if (err == -EINVAL)
+		return "not a regular file";
+	if (err == -EEXIST)
+		return "what is at this path has changed meanwhile";
+	return strerror(-err);
 }
 
 /* Steps */
@@ -151,6 +155,24 @@ int epf_file_rename(int dir, const char *temp, const char *name)
 	return renameat(dir, temp, dir, name) ? -errno : 0;
 }
 
+/* A file system, or a kernel, that does not know the flag. */
+static bool is_unknown(int err)
+{
+	return err == -EINVAL || err == -ENOSYS || err == -EOPNOTSUPP;
+}
+
+/* Likewise, if nothing has that name. */
+static int rename_new(int dir, const char *temp, const char *name)
+{
+	int ret = renameat2(dir, temp, dir, name, RENAME_NOREPLACE) ? -errno : 0;
+
+	if (!is_unknown(ret))
+		return ret;
+	if (!faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW))
+		return -EEXIST;
+	return epf_file_rename(dir, temp, name);
+}
+
 /* Beginning */
 
 /* What is at @path, if anything. The kernel follows a link here, so it also
@@ -205,6 +227,45 @@ static int enter(struct epf_file *f, const char *path, const char *suffix)
 	return err;
 }
 
+/* Is what was seen by the path what has the name in the directory? A link on the
+ * way may have been changed in between.
+ */
+static bool is_same(const struct epf_file *f, const struct stat *seen, bool there)
+{
+	struct stat st;
+
+	if (fstatat(f->dir, f->path + f->base, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT && !there;
+	return there && st.st_dev == seen->st_dev && st.st_ino == seen->st_ino;
+}
+
+/* Look at the path and enter its directory. */
+static int find(struct epf_file *f, const char *path, const char *suffix,
+		struct stat *old)
+{
+	int tries, ret;
+	bool there;
+
+	for (tries = 0; tries < TRIES_MAX; tries++) {
+		memset(old, 0, sizeof(*old));
+		ret = look(path, old, &there);
+		if (!ret)
+			ret = enter(f, path, suffix);
+		if (ret)
+			return ret;
+		if (is_same(f, old, there)) {
+			f->there = there;
+			f->mode = old->st_mode;
+			f->uid = old->st_uid;
+			f->gid = old->st_gid;
+			return 0;
+		}
+		epf_file_leave(f);
+		memset(f, 0, sizeof(*f));
+	}
+	return -EEXIST;
+}
+
 /* Owner, group and permissions: see the rules in the header. */
 static void inherit(int fd, const struct stat *old, mode_t mode)
 {
@@ -251,18 +312,15 @@ static void forget(struct epf_file *f)
 int epf_file_open(struct epf_file *f, const char *path, mode_t mode)
 {
 	struct stat old;
-	bool there;
 	int ret;
 
 	memset(f, 0, sizeof(*f));
-	ret = look(path, &old, &there);
-	if (!ret)
-		ret = enter(f, path, ".XXXXXX");
+	ret = find(f, path, ".XXXXXX", &old);
 	if (ret)
 		return ret;
 	ret = create_random(f);
 	if (ret >= 0) {
-		inherit(ret, there ? &old : NULL, mode);
+		inherit(ret, f->there ? &old : NULL, mode);
 		return ret;
 	}
 	epf_file_leave(f);
@@ -286,12 +344,9 @@ int epf_file_resume(struct epf_file *f, const char *path, const char *suffix)
 {
 	struct stat old;
 	int ret, fd;
-	bool there;
 
 	memset(f, 0, sizeof(*f));
-	ret = look(path, &old, &there);
-	if (!ret)
-		ret = enter(f, path, suffix);
+	ret = find(f, path, suffix, &old);
 	if (ret)
 		return ret;
 	fd = openat(f->dir, f->temp + f->base, O_RDWR | O_CREAT | O_NOFOLLOW |
@@ -303,7 +358,7 @@ int epf_file_resume(struct epf_file *f, const char *path, const char *suffix)
 		close(fd);
 		return ret;
 	}
-	if (there)
+	if (f->there)
 		fchmod(fd, old.st_mode & EPF_FILE_SHARED);
 	return fd;
 }
@@ -326,10 +381,108 @@ void epf_file_discard(struct epf_file *f)
 	epf_file_leave(f);
 }
 
+/*
+ * The name. Since the look at the target something else may have come there. So
+ * the new file is exchanged with the target, what comes out is looked at, and
+ * anything that may not be replaced goes back.
+ *
+ * What cannot be closed: for two calls, until the target goes back, others see
+ * the new file under its name. On a file system that cannot exchange (NFS) the
+ * target may change between the last look and the renaming. A process that is
+ * killed between exchange and removal leaves the old file under the temporary
+ * name. Whatever others write into the old file, which they have open, goes with
+ * it. Whoever may write to the directory can rename any name there after each of
+ * these steps, and can move the directory: the file goes where it is then.
+ */
+
+static bool is_like(const struct stat *st, mode_t mode, uid_t uid, gid_t gid)
+{
+	return st->st_mode == mode && st->st_uid == uid && st->st_gid == gid;
+}
+
+/* Is it a regular file that may be written? By its owner and permissions it is
+ * what was there before, or what another program has written by these rules. An
+ * inode number would not tell: it is used again.
+ */
+static bool replaceable(const struct epf_file *f, const char *name,
+			const struct stat *ours)
+{
+	struct stat st;
+
+	return !fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(st.st_mode) && !faccessat(f->dir, name, W_OK, 0) &&
+	       ((f->there && is_like(&st, f->mode, f->uid, f->gid)) ||
+		is_like(&st, ours->st_mode, ours->st_uid, ours->st_gid));
+}
+
+static int move(const struct epf_file *f, unsigned int flags)
+{
+	return renameat2(f->dir, f->temp + f->base, f->dir, f->path + f->base,
+			 flags) ? -errno : 0;
+}
+
+static int remove_temp(const struct epf_file *f)
+{
+	if (!unlinkat(f->dir, f->temp + f->base, 0) || errno == ENOENT)
+		return 0;
+	return -errno;
+}
+
+/* Return: 0; -ENOENT: nothing is there to exchange it with; -EEXIST: what is there
+ * stays.
+ */
+static int exchange(struct epf_file *f, const struct stat *ours)
+{
+	struct stat st;
+	int ret = move(f, RENAME_EXCHANGE);
+
+	if (ret)
+		return ret;
+	if (replaceable(f, f->temp + f->base, ours)) {
+		f->renamed = true;
+		return remove_temp(f);
+	}
+	ret = move(f, RENAME_EXCHANGE);
+	if (ret || fstatat(f->dir, f->temp + f->base, &st, AT_SYMLINK_NOFOLLOW) ||
+	    st.st_dev != ours->st_dev || st.st_ino != ours->st_ino)
+		forget(f); /* it is not ours to remove */
+	return -EEXIST;
+}
+
+static int rename_anyway(const struct epf_file *f, const struct stat *ours)
+{
+	const char *name = f->path + f->base;
+	struct stat st;
+
+	if (!fstatat(f->dir, name, &st, AT_SYMLINK_NOFOLLOW) &&
+	    !replaceable(f, name, ours))
+		return -EEXIST;
+	return epf_file_rename(f->dir, f->temp + f->base, name);
+}
+
+/* Something may come to the name, or go, between two tries. */
+static int give_name(struct epf_file *f)
+{
+	bool there = f->there;
+	struct stat ours;
+	int tries, ret;
+
+	if (fstatat(f->dir, f->temp + f->base, &ours, AT_SYMLINK_NOFOLLOW))
+		return -errno;
+	for (tries = 0; tries < TRIES_MAX; tries++) {
+		ret = there ? exchange(f, &ours) : move(f, RENAME_NOREPLACE);
+		if (is_unknown(ret))
+			return rename_anyway(f, &ours);
+		if (ret != (there ? -ENOENT : -EEXIST))
+			return ret;
+		there = !there;
+	}
+	return -EEXIST;
+}
+
 int epf_file_commit(struct epf_file *f)
 {
-	int ret = epf_file_rename(f->dir, f->temp + f->base,
-				  f->path + f->base);
+	int ret = give_name(f);
 
 	if (ret)
 		return ret;
@@ -343,15 +496,13 @@ int epf_file_commit(struct epf_file *f)
 int epf_file_keep(struct epf_file *f, const char *suffix, bool replace)
 {
 	char *name;
-	int err = 0;
+	int err;
 
 	if (asprintf(&name, "%s%s", f->path, suffix) < 0)
 		return -ENOMEM;
-	if (!replace && !faccessat(f->dir, name + f->base, F_OK, 0))
-		err = -EEXIST;
-	if (!err)
-		err = epf_file_rename(f->dir, f->temp + f->base,
-				      name + f->base);
+	err = replace ? epf_file_rename(f->dir, f->temp + f->base,
+					name + f->base) :
+			rename_new(f->dir, f->temp + f->base, name + f->base);
 	if (err) {
 		free(name);
 		return err;

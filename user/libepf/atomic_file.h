@@ -11,6 +11,9 @@
  *  - A new file gets the permissions that the umask leaves. A replaced file
  *    keeps its permissions, and its owner and group where the caller may give
  *    them. A secret is for its owner alone, and its owner is the caller.
+ *  - The same holds when the new file gets its name. A file is replaced then if
+ *    its owner and permissions are those that were seen when the new one was
+ *    begun, or the new one's. Anything else stays: -EEXIST.
  *
  * Errors are negative errnos; nothing is printed.
  */
@@ -31,6 +34,10 @@
  * @temp: the name it has until then; NULL: it is not there, or is named
  * @base: where the last component of either begins
  * @dir: descriptor of their directory
+ * @there: a file had that name when this one was begun,
+ * @mode: with this type and these permissions,
+ * @uid: this owner
+ * @gid: and this group
  * @renamed: it has its name: what fails after that is only the directory's sync
  */
 struct epf_file {
@@ -38,6 +45,10 @@ struct epf_file {
 	char *temp;
 	size_t base;
 	int dir;
+	bool there;
+	mode_t mode;
+	uid_t uid;
+	gid_t gid;
 	bool renamed;
 };
 
@@ -82,7 +93,7 @@ int epf_file_reserve(int fd, off_t bytes);
 int epf_file_sync(int fd);
 
 /* Give it its name; its contents are synced. Return: 0, or a negative errno: it
- * is still open, or has its name if @f->renamed.
+ * is still open, or has its name if @f->renamed; -EEXIST: see the rules.
  */
 int epf_file_commit(struct epf_file *f);
 
