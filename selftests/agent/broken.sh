@@ -45,7 +45,7 @@ broken() {
 }
 
 [ -d "$objects" ] || ktap_skip_all 'no objects to link with'
-ktap_plan 16
+ktap_plan 19
 broken 'a copy is found again whatever its file became' audits warm \
 	's/id->changed = st.st_ctim;/id->size = 160088;/'
 broken 'audits take turns, not users' fair sched \
@@ -88,6 +88,15 @@ broken 'what found no thread waits for somebody else' hostile aside \
 broken 'an old verdict stays until the new one' watch result \
 	's/^\tif (!unlinkat(r->dir, join(name, r->name, VERDICT), 0))/\tif (0)/' \
 	'killed before each of its calls'
+broken 'a verdict does not say that the disk is full' watch audit/job \
+	'/^static int out_fails/,/^}/s/strerror(-err)/""/' \
+	'a disk too full for the results: a verdict says so'
+broken 'nor does the log' watch result \
+	'/"writing the result: %s"/,/;/s/strerror(-err)/""/' \
+	'a disk too full for the verdict: the log says so'
+broken 'results that did not fit keep their room' watch result \
+	's/fd\[i\] >= 0 \&\& ftruncate(fd\[i\], 0)/fd[i] < -1/' \
+	'a disk too full for the results: a verdict says so'
 broken 'headers keep their checksums' secret audit/target \
 	's/^\th->lines_xxh3 = h->header_xxh3 = 0;//' \
 	'answers, outputs, status and log'

@@ -5,12 +5,14 @@ it, whole or not there, whenever the agent is killed.
 """
 
 import contextlib
+import errno
 import json
 import os
 import re
 import shutil
 import signal
 import stat
+import subprocess
 
 import agent as a
 import tap
@@ -213,6 +215,63 @@ def failing():
             return "tried again"
         put(own, "file")
         a.poll(lambda: "done" in (verdict(own, "file") or {}))
+        return whole(own, "file")
+
+
+@contextlib.contextmanager
+def small_disk(pages):
+    """A folder with room for the column and so many pages, and what makes room for
+    more."""
+    if os.geteuid():
+        raise tap.Skip("needs root to mount a file system")
+    own = files.path("small")
+    os.makedirs(own, exist_ok=True)
+    page = os.sysconf("SC_PAGE_SIZE")
+    size = -(-len(files.read("column")) // page) * page + pages * page
+
+    def mount(*args):
+        return subprocess.run(["mount", *args, own], capture_output=True).returncode
+    if mount("-t", "tmpfs", "-o", f"size={size}", "none"):
+        raise tap.Skip("no file system can be mounted here")
+    try:
+        yield own, lambda: mount("-o", "remount,size=1M")
+    finally:
+        subprocess.run(["umount", "-l", own], check=True)
+
+
+FULL = os.strerror(errno.ENOSPC)
+
+
+def full_for_parts():
+    """Room for one of two parts: a verdict says which one did not fit, and why.
+    When there is room and the file comes again, it is audited."""
+    with small_disk(1) as (own, more_room), watching(dir=own) as (g, own):
+        put(own, "file")
+        v = wait(own, "file")
+        left = sorted(os.listdir(own))
+        if v.get("error") != f"the ages cannot be written: {FULL}" or \
+                v["errno"] != errno.ENOSPC:
+            return f"verdict {v}"
+        if left != ["file", "file.audit.json"]:
+            return f"there is {left}"
+        g.wait_log(rf"^warning: {own}/file: \S+: the ages cannot be written: "
+                   rf"{FULL}$".encode())
+        more_room()
+        put(own, "file")
+        a.poll(lambda: "done" in (verdict(own, "file") or {}))
+        return whole(own, "file")
+
+
+def full_for_verdicts():
+    """No room at all: the log says so, nothing is left, and when there is room the
+    file is audited by itself."""
+    with small_disk(0) as (own, more_room), watching(dir=own) as (g, own):
+        put(own, "file")
+        g.wait_log(rf"^warning: {own}/file: \S+: writing the result: {FULL}$".encode())
+        if os.listdir(own) != ["file"]:
+            return f"there is {os.listdir(own)}"
+        more_room()
+        wait(own, "file")
         return whole(own, "file")
 
 
@@ -542,6 +601,8 @@ CASES = [
     ("once, and again when it has changed", once),
     ("more events than the kernel keeps", overflowed),
     ("a file that fails is a verdict, until it changes", failing),
+    ("a disk too full for the results: a verdict says so", full_for_parts),
+    ("a disk too full for the verdict: the log says so", full_for_verdicts),
     ("131,072 names in a directory", many_names),
     ("a verdict that cannot be removed", stuck_verdict),
     ("a target that is not there is a verdict", no_target),

@@ -235,6 +235,18 @@ static int sync_parts(const int fd[RESULT_PARTS])
 	return err;
 }
 
+/* They are still open, so removing their names gives no room back. On a full disk
+ * the verdict needs it.
+ */
+static void empty_parts(const int fd[RESULT_PARTS])
+{
+	int i;
+
+	for (i = 0; i < RESULT_PARTS; i++)
+		if (fd[i] >= 0 && ftruncate(fd[i], 0))
+			return; /* then the verdict will find no room */
+}
+
 int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		  int ret)
 {
@@ -255,7 +267,9 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		return audit_wrong(&t->error, -EAGAIN, "it was changed "
 				   "meanwhile");
 	}
-	if (!ret)
+	if (ret)
+		empty_parts(fd);
+	else
 		err = sync_parts(fd);
 	if (!err)
 		err = put_parts(r, !ret);
