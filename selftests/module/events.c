@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a filter says of itself: poll(2) for rotation, saturation and forced
- * destruction, and what a saturated filter answers and counts.
+ * destruction, of every kind, and what a saturated filter answers and counts.
  */
 #include "epftest.h"
 
+#include <kinds/compare.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -332,15 +333,175 @@ static void try_never(void)
 	close(fd);
 }
 
+/* ---- owned kinds ---- */
+
+#define OWNED_KEYS 1400u
+#define OWNED_ERROR .01
+
+static const struct kind {
+	__u32 kind;
+	const char *name;
+	bool paced; /* its epochs may end by count */
+} kinds[] = {
+	{ EPF_KIND_GE, "ge", true },	   { EPF_KIND_GEBL, "gebl", true },
+	{ EPF_KIND_APBF, "apbf", true },   { EPF_KIND_APBBF, "apbbf", true },
+	{ EPF_KIND_DICT, "dict", true },   { EPF_KIND_TLBF, "tlbf", false },
+	{ EPF_KIND_CHAIN, "chain", false },
+};
+
+/* Sized for OWNED_KEYS; what may grow does not. */
+static struct epf_shape owned_shape_of(const struct kind *k)
+{
+	struct epf_compare_req req = { OWNED_KEYS, OWNED_ERROR, 0 };
+	struct epf_compared row;
+
+	test_demand(!epf_compare_kind(k->kind, &req, &row));
+	if (k->kind == EPF_KIND_TLBF)
+		row.shape.tlbf.words_max = row.shape.tlbf.words_first;
+	if (k->kind == EPF_KIND_CHAIN)
+		row.shape.chain.lines_max = row.shape.chain.lines_first;
+	return row.shape;
+}
+
+/* Of a window of insertions, or, where @ns is given, of time. */
+static int make_owned(const struct kind *k, __u64 ns)
+{
+	struct epf_params p = test_owned_params("mod-events", k->kind,
+						ns ? 0 : OWNED_KEYS);
+	struct epf_shape shape = owned_shape_of(k);
+
+	if (ns) {
+		p.mode = EPF_MODE_TIME;
+		p.window_ns = ns;
+	}
+	p.limit_ppt = (__u64)(5 * OWNED_ERROR * (double)EPF_RATE_ONE);
+	return test_make_kind(&p, &shape);
+}
+
+static void insert_window(int fd)
+{
+	test_insert(fd, 5, 0, OWNED_KEYS);
+}
+
+static void wait_idle(int fd)
+{
+	(void)fd;
+}
+
+/* Another filter has all the memory there may be: no slice or table comes, with
+ * which a filter would recover by itself.
+ */
+#define TOTAL_MIB "/sys/module/epochfilter/parameters/max_total_mib"
+#define HOARD "mod-events-hoard"
+static long long total_mib;
+
+static void deny_memory(void)
+{
+	struct epf_params p = test_params(HOARD, 2 << 20 >> 6, 1, 5, 1000);
+
+	total_mib = test_number(TOTAL_MIB, "");
+	close(test_make(&p));
+	test_demand(!test_write(TOTAL_MIB, "1"));
+}
+
+static void allow_memory(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", total_mib);
+	test_demand(!test_write(TOTAL_MIB, text));
+	test_destroy(HOARD, 0);
+}
+
+/* To the key that opens it, and no further: nothing else tells the worker. */
+static void flood(int fd)
+{
+	int again = test_open("mod-events"); /* @fd is not to see it */
+	__u64 i;
+
+	for (i = 0; !saturated(&again); i++) {
+		test_demand(i < 20 * OWNED_KEYS);
+		test_insert(fd, 6, i, 1);
+	}
+	close(again);
+}
+
+static void clear(int fd)
+{
+	allow_memory();
+	test_demand(!epf_filter_clear(fd));
+}
+
+/* Epochs end by themselves. */
+static void try_owned_pace(const struct kind *k)
+{
+	int fd = make_owned(k, k->paced ? 0 : 700 * MS);
+
+	test_insert(fd, 5, 0, 10);
+	test_is(woken_by(fd, POLLIN, k->paced ? insert_window : wait_idle),
+		POLLIN, "%s: the end of an epoch, by %s, wakes who polls",
+		k->name, k->paced ? "count" : "time");
+	close(fd);
+}
+
+#define OWNED_POINTS 10
+static void try_owned(const struct kind *k)
+{
+	int other = test_make_plain("mod-other", 700);
+	int fd = make_owned(k, 7 * 3600 * SEC);
+	int fd2;
+
+	test_is(events(fd), 0, "%s: nothing has happened", k->name);
+	test_insert(fd, 5, 0, 10);
+	test_is(woken_by(fd, POLLIN, rotate), POLLIN, "a rotation wakes");
+	fd2 = test_open("mod-events");
+	test_info(fd);
+	tap_ok(!events(fd) && !events(fd2),
+	       "INFO has seen it; a descriptor opened later is not told");
+	deny_memory();
+	test_is(woken_by(fd, POLLPRI, flood), POLLPRI, "saturation wakes");
+	test_info(fd);
+	test_is(events(fd) & POLLPRI, 0, "INFO has seen it");
+	test_is(woken_by(fd, POLLPRI, clear), POLLPRI, "recovery wakes");
+	test_info(fd);
+	test_is(events(fd2) & POLLIN, POLLIN, "the other descriptor is told");
+	test_info(other);
+	test_is(woken_by(other, POLLIN, exchange), POLLIN,
+		"a swap wakes who polls what was lanes");
+	test_insert(other, 5, 0, 10);
+	test_info(other);
+	test_info(fd);
+	test_is(woken_by(other, POLLIN, rotate), POLLIN,
+		"and then hears of it as %s", k->name);
+	exchange(fd);
+	test_info(fd);
+	test_is(woken_by(fd, POLLIN | POLLPRI, destroy), POLLHUP,
+		"destruction by force wakes");
+	close(fd);
+	close(fd2);
+	close(other);
+}
+
+static void try_kinds(void)
+{
+	__u32 i;
+
+	for (i = 0; i < ARRAY_LEN(kinds); i++) {
+		try_owned_pace(&kinds[i]);
+		try_owned(&kinds[i]);
+	}
+}
+
 int main(void)
 {
-	test_begin(POLL_POINTS + SATURATE_POINTS + UNKNOWN_POINTS +
-		   RECOVER_POINTS +
+	test_begin((int)ARRAY_LEN(kinds) * (OWNED_POINTS + 1) + POLL_POINTS +
+		   SATURATE_POINTS + UNKNOWN_POINTS + RECOVER_POINTS +
 		   FIRST_SEEN_POINTS + NEVER_POINTS);
 	try_poll();
 	try_recover(try_saturate());
 	try_unknown();
 	try_first_seen();
 	try_never();
+	try_kinds();
 	return test_end();
 }

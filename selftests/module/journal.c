@@ -13,11 +13,13 @@
 #include "epftest.h"
 
 #include <epf/journal.h>
+#include <epf/window.h>
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define LINES 512u
 #define EPOCH 96u
@@ -140,12 +142,10 @@ static __u64 epoch_of(const struct epf_mirror *m)
 }
 
 #define LAW_POINTS 3
-static void law(__u32 parts, __u32 mode, __u32 shards)
+/* Of the filter @fd, which is empty; it is closed. */
+static void law_of(__u32 parts, __u32 mode, __u32 shards, const char *what)
 {
-	static const char *const names[] = { "count", "time", "either",
-					     "both" };
 	__u32 want = EPF_EPOCHS * (mode == EPF_MODE_COUNT ? QUARTERS : 1);
-	struct epf_params p = shape(parts, mode);
 	__u64 end = test_now() + PATIENCE_NS, inserts, made;
 	__u32 seen = 0, phases = 0, same = 0, tries = 0, renewed = 0;
 	struct epf_mirror *m;
@@ -153,7 +153,6 @@ static void law(__u32 parts, __u32 mode, __u32 shards)
 	long n, records = 0;
 	bool eq;
 
-	fd = test_make(&p);
 	start_inserters();
 	test_demand(!epf_mirror_open(fd, ORDER, shards, &m));
 	made = epoch_of(m);
@@ -183,12 +182,141 @@ static void law(__u32 parts, __u32 mode, __u32 shards)
 	}
 	inserts = stop_inserters();
 	tap_ok(same == tries && tries >= TRIES,
-	       "L = %u, mode %s, %u rings: %u of %u times equal to a fresh copy",
-	       parts, names[mode], shards, same, tries);
+	       "L = %u, %s, %u rings: %u of %u times equal to a fresh copy",
+	       parts, what, shards, same, tries);
 	tap_ok(phases == want, "at %u of %u phases", phases, want);
 	tap_ok(records >= RECORDS,
 	       "%llu insertions, %ld records followed meanwhile, %u new copies",
 	       inserts, records, renewed);
+	epf_mirror_close(m);
+	close(fd);
+}
+
+static void law(__u32 parts, __u32 mode, __u32 shards)
+{
+	static const char *const names[] = { "mode count", "mode time",
+					     "mode either", "mode both" };
+	struct epf_params p = shape(parts, mode);
+
+	fd = test_make(&p);
+	law_of(parts, mode, shards, names[mode]);
+}
+
+/* ---- by the wall clock ---- */
+
+#define PITCH_NS (800 * MS) /* nearly: a timer may be late by an eighth of it */
+
+static struct epf_window aligned_window(void)
+{
+	struct epf_window w;
+
+	test_demand(!epf_window_init(&w, EPF_MODE_TIME, 0, 0,
+				     PITCH_NS * EPF_LIVE_EPOCHS) &&
+		    !epf_window_align(&w));
+	return w;
+}
+
+static void make_aligned(__u32 parts, __u64 epoch_ns)
+{
+	struct epf_params p = shape(parts, EPF_MODE_TIME);
+
+	p.window_ns = epoch_ns * EPF_LIVE_EPOCHS;
+	test_destroy(p.name, EPF_DESTROY_FORCE);
+	test_demand(!epf_dev_create_flags(test_dev, EPF_CREATE_ALIGN, &p, NULL,
+					  test_key, NULL));
+	fd = test_open(p.name);
+	test_demand(fd >= 0 && test_info(fd).flags & EPF_INFO_ALIGNED);
+}
+
+/* By what a mirror tells, do the last three boundaries lie at multiples? */
+static bool at_multiples(void *arg)
+{
+	struct epf_mirror *m = (struct epf_mirror *)arg;
+	struct epf_window w = aligned_window();
+	struct epf_snap_header h;
+	__u64 start;
+	__u32 i;
+
+	test_insert(fd, 7, 0, 20);
+	test_demand(epf_mirror_follow(m) >= 0);
+	epf_mirror_header(m, &h);
+	for (i = 0; i < 3; i++) {
+		start = h.realtime_ns - h.epochs[(h.epoch_end - i) & 7].age_ns;
+		if (start % w.align_ns > epf_align_near(w.align_ns))
+			return false;
+	}
+	return h.epoch_end >= EPF_EPOCH_FIRST + 3;
+}
+
+static __u64 wall(void)
+{
+	struct timespec ts;
+
+	test_demand(!clock_gettime(CLOCK_REALTIME, &ts));
+	return (__u64)ts.tv_sec * SEC + (__u64)ts.tv_nsec;
+}
+
+static void set_clock(__s64 by_ns)
+{
+	__u64 ns = wall() + (__u64)by_ns;
+	struct timespec ts = { .tv_sec = (time_t)(ns / SEC),
+			       .tv_nsec = (long)(ns % SEC) };
+
+	test_demand(!clock_settime(CLOCK_REALTIME, &ts));
+}
+
+/* Its header is of this moment. */
+static bool tells_now(const struct epf_mirror *m)
+{
+	__u64 before = wall();
+	struct epf_snap_header h;
+
+	epf_mirror_header(m, &h);
+	return h.realtime_ns >= before && h.realtime_ns <= wall();
+}
+
+static bool mirrors(struct epf_mirror *m, __u64 made)
+{
+	struct mirrored d;
+
+	if ((mirrored_equal(fd, m, &d) || as_counted(&d, EPF_MODE_TIME, made)) &&
+	    tells_now(m))
+		return true;
+	mirrored_tell(&d);
+	return false;
+}
+
+/* The wall clock is set: a mirror learns from records alone what that did. */
+#define ALIGNED_POINTS 6
+static void try_aligned(void)
+{
+	static const __s64 steps[] = { 10 * SEC + 7 * MS, -20 * (__s64)SEC,
+				       PITCH_NS / 3 };
+	struct epf_mirror *m;
+	struct mirrored d;
+	__s64 all = 0;
+	bool same = true;
+	__u64 made;
+	__u32 i;
+
+	make_aligned(2, PITCH_NS);
+	test_demand(!epf_mirror_open(fd, ORDER, 0, &m));
+	made = epoch_of(m);
+	tap_ok(test_wait(at_multiples, m),
+	       "aligned: the mirror tells epochs that begin at multiples");
+	for (i = 0; i < ARRAY_LEN(steps); i++) {
+		set_clock(steps[i]);
+		same = mirrors(m, made) && same;
+		tap_ok(test_wait(at_multiples, m),
+		       "the clock set by %lld ms: soon it does again",
+		       steps[i] / (__s64)MS);
+		same = mirrors(m, made) && same;
+		all += steps[i];
+	}
+	tap_ok(same, "and is equal to a fresh copy, before and after, as of now");
+	test_demand(!epf_filter_clear(fd));
+	tap_ok(mirrored_equal(fd, m, &d) && !d.set, "cleared: empty as well");
+	set_clock(-all);
 	epf_mirror_close(m);
 	close(fd);
 }
@@ -557,7 +685,7 @@ int main(int argc, char **argv)
 		test_open_device();
 		return !by_turns();
 	}
-	test_begin(1 + 8 * LAW_POINTS + OVERRUN_POINTS + STORM_POINTS +
+	test_begin(1 + 9 * LAW_POINTS + ALIGNED_POINTS + OVERRUN_POINTS + STORM_POINTS +
 		   CONTENTS_POINTS + ARGS_POINTS + MAPPING_POINTS +
 		   LIFE_POINTS + 1);
 	try_args();
@@ -575,6 +703,9 @@ int main(int argc, char **argv)
 	law(2, EPF_MODE_TIME, 1);
 	law(4, EPF_MODE_EITHER, 0);
 	law(2, EPF_MODE_BOTH, 0);
+	make_aligned(2, EPOCH_NS);
+	law_of(2, EPF_MODE_TIME, 0, "aligned");
+	try_aligned();
 	tap_ok(test_kernel_calm(), "the kernel has not complained");
 	return test_end();
 }
