@@ -8,6 +8,7 @@
  * moment after its test. Timers may be late without bound: for boundaries at
  * their multiples there is only patience.
  */
+#include "../owned.h"
 #include "epftest.h"
 
 #include <epf/window.h>
@@ -184,7 +185,24 @@ static void restore(int from, int to)
 	munmap(lines, bytes);
 }
 
-#define KEPT_POINTS 6
+/* @to becomes an owned kind. */
+static void restore_owned(int to)
+{
+	struct epf_params p = test_owned_params("mod-align-d", EPF_KIND_GE, 0);
+	struct epf_shape shape = owned_shape(EPF_KIND_GE);
+	struct epf_snap_file file;
+	int from;
+
+	p.mode = EPF_MODE_TIME;
+	p.window_ns = T;
+	from = test_make_kind(&p, &shape);
+	test_demand(!epf_snap_copy(from, &file, NULL, NULL));
+	test_demand(!epf_snap_restore(to, &file));
+	epf_snap_close(&file);
+	close(from);
+}
+
+#define KEPT_POINTS 7
 static void try_kept(void)
 {
 	int a = make("mod-align-a", EPF_CREATE_ALIGN);
@@ -202,6 +220,10 @@ static void try_kept(void)
 	tap_ok(!flagged(a), "and does not become it");
 	restore(c, b);
 	tap_ok(!flagged(b), "one that gets a window of insertions is not");
+	close(b);
+	b = make("mod-align-b", EPF_CREATE_ALIGN);
+	restore_owned(b);
+	tap_ok(!flagged(b), "nor one that becomes an owned kind");
 	close(a);
 	close(b);
 	close(c);

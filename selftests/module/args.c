@@ -318,7 +318,25 @@ static __u32 first_size(const struct command *c)
 					   c->size;
 }
 
-#define COMMAND_POINTS 8
+/* What a caller built with an older header has there is its own. */
+static bool keeps_behind(const struct command *c, __u32 size)
+{
+	struct head *head = (struct head *)room;
+	__u32 i;
+
+	memset(room, 0, IMAGE_BYTES);
+	c->fill(room);
+	memset(room + size, 0xa5, IMAGE_BYTES - size);
+	head->size = size;
+	c->undo(test_ioctl(c->control ? test_dev : filter, c->cmd, room));
+	for (i = size; i < IMAGE_BYTES && (__u8)room[i] == 0xa5; i++)
+		;
+	if (i < IMAGE_BYTES || head->size != size)
+		printf("# byte %u of %u; size %u\n", i, size, head->size);
+	return i == IMAGE_BYTES && head->size == size;
+}
+
+#define COMMAND_POINTS 9
 static void try_command(const struct command *c)
 {
 	struct spoil half = { .at = room + IMAGE_BYTES - (c->size - 8),
@@ -328,6 +346,8 @@ static void try_command(const struct command *c)
 	tap_ok(call_sized(c, c->size) >= 0 &&
 	       call_sized(c, first_size(c)) >= 0,
 	       "%s works, of the first size too", c->name);
+	tap_ok(keeps_behind(c, c->size) && keeps_behind(c, first_size(c)),
+	       "%s: its size stays, and what is behind the struct", c->name);
 	tap_ok(call_sized(c, 0) == -EINVAL && call_sized(c, 1) == -EINVAL &&
 	       call_sized(c, first_size(c) - 1) == -EINVAL,
 	       "%s: sizes 0, 1, one below the first: EINVAL", c->name);

@@ -214,9 +214,10 @@ static void follows_the_rate(const struct fluid *of)
 	close(s.fd);
 }
 
-#define TURN_POINTS 6
+#define TURN_POINTS 8
 static void turns(const struct fluid *of)
 {
+	struct epf_key_desc desc = { .kind = EPF_KEYS_ADDRESS };
 	int fd = make(of, 3600 * SEC, 1 << 20);
 	struct epf_info info = test_info(fd);
 
@@ -228,9 +229,14 @@ static void turns(const struct fluid *of)
 	test_demand(!epf_filter_rotate(fd, L - 1, NULL));
 	test_is(test_count(fd, 2, 0, 100), 100,
 		"an hour less one generation on: still there");
+	test_demand(!epf_filter_describe(fd, &desc));
 	test_demand(!epf_filter_clear(fd));
 	test_is(test_count(fd, 2, 0, 100), 0, "cleared: gone");
 	info = test_info(fd);
+	test_is((long long)info.stats.inserts, 100,
+		"but counted among all insertions");
+	test_is(info.desc.kind, EPF_KEYS_ADDRESS,
+		"and still said to be addresses");
 	tap_ok(!info.covered_inserts && info.covered_ns < 3600 * SEC,
 	       "and covered is nothing before that");
 	close(fd);

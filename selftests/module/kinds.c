@@ -383,6 +383,51 @@ static void no_mapping(__u32 kind)
 	close(fd);
 }
 
+/* The age told of the one key of @fd. */
+static __u8 age_told(int fd, __u32 flags)
+{
+	__u64 digest = test_digest(6, 1);
+	__u8 age = 0;
+	struct epf_batch b = { .size = sizeof(b), .count = 1,
+			       .flags = EPF_BATCH_DIGESTS | flags,
+			       .keys = (uintptr_t)&digest,
+			       .ages = (uintptr_t)&age };
+
+	test_demand(!test_ioctl(fd, EPF_IOC_TEST, &b));
+	return age;
+}
+
+/* The largest ages there are stand for "absent" and "do not know". */
+#define OLD_GENERATIONS 254u
+#define OLD_POINTS 3
+static void old_ages(void)
+{
+	struct epf_params p = test_owned_params("mod-kinds", EPF_KIND_DICT,
+						1000000);
+	struct epf_shape shape = owned_shape(EPF_KIND_DICT);
+	__u32 age;
+	int fd;
+
+	shape.dict.generations = OLD_GENERATIONS;
+	shape.dict.tag_bits = 8;
+	shape.dict.rem_bits = 20;
+	shape.dict.slots = 8;
+	fd = test_make_kind(&p, &shape);
+	test_insert(fd, 6, 1, 1);
+	for (age = 0; age < OLD_GENERATIONS - 1; age++)
+		test_demand(!epf_filter_rotate(fd, 1, NULL));
+	tap_ok(age_told(fd, 0) == 253 && age_told(fd, EPF_BATCH_UNKNOWN) == 253,
+	       "253 epochs on: an age of 253");
+	test_demand(!epf_filter_rotate(fd, 1, NULL));
+	tap_ok(age_told(fd, 0) == 254 && age_told(fd, EPF_BATCH_UNKNOWN) == 253,
+	       "one more: 254, or 253 where 254 is \"do not know\"");
+	test_demand(!epf_filter_rotate(fd, 1, NULL));
+	tap_ok(age_told(fd, 0) == EPF_AGE_ABSENT &&
+	       age_told(fd, EPF_BATCH_UNKNOWN) == EPF_AGE_ABSENT,
+	       "one more: absent");
+	close(fd);
+}
+
 int main(void)
 {
 	cpu_set_t one;
@@ -393,7 +438,8 @@ int main(void)
 	test_demand(!sched_setaffinity(0, sizeof(one), &one));
 	test_begin(ARRAY_LEN(kinds) *
 		   (2 * LOCKSTEP_POINTS + LAW_POINTS + FLOOD_POINTS +
-		    SIGHT_POINTS + SWAP_POINTS + NO_POINTS));
+		    SIGHT_POINTS + SWAP_POINTS + NO_POINTS) +
+		   OLD_POINTS);
 	for (i = 0; i < ARRAY_LEN(kinds); i++) {
 		lockstep(kinds[i], EPF_REFRESH);
 		lockstep(kinds[i], EPF_FIRST_SEEN);
@@ -403,5 +449,6 @@ int main(void)
 		swaps(kinds[i]);
 		no_mapping(kinds[i]);
 	}
+	old_ages();
 	return test_end();
 }

@@ -293,6 +293,29 @@ static void current_count(int fd, const char *what)
 	test_is(info.epochs[0].inserts, SOME, "%s: as INFO does", what);
 }
 
+/* What is restored goes on counting where it was: its epoch is no longer. */
+static void restored_count(int fd, const char *what)
+{
+	struct epf_snap_file file;
+	struct epf_info info;
+	__u64 e;
+
+	test_demand(!rotate(fd, 1));
+	test_insert(fd, 3, 0, SOME);
+	test_demand(!epf_snap_copy(fd, &file, NULL, NULL));
+	test_demand(!epf_snap_restore(fd, &file));
+	epf_snap_close(&file);
+	info = test_info(fd);
+	e = info.epoch;
+	test_is((long long)info.epochs[0].inserts, SOME,
+		"%s: restored, the current epoch has as many keys", what);
+	test_insert(fd, 3, SOME, EPOCH - SOME - 1);
+	test_demand(test_info(fd).epoch == e);
+	test_insert(fd, 3, EPOCH, 1);
+	tap_ok(test_wait_epoch(fd, e + 1), "%s: and ends with as many more",
+	       what);
+}
+
 /* ------------------------------------------------------- two who end epochs ---- */
 
 /**
@@ -447,7 +470,7 @@ int main(void)
 	int lanes, again, owned, owned_again;
 	__u32 i;
 
-	test_begin((int)ARRAY_LEN(refused) + 2 * 3 + 2 + 2 * 2 + 2);
+	test_begin((int)ARRAY_LEN(refused) + 2 * 3 + 2 + 2 * 2 + 2 * 2 + 2);
 	for (i = 0; i < ARRAY_LEN(refused); i++)
 		try_refused(i);
 	o.window_inserts = (__u64)EPOCH * owned_epochs(EPF_KIND_GE, &shape);
@@ -461,6 +484,8 @@ int main(void)
 	early(owned, "ge");
 	current_count(lanes, "lanes");
 	current_count(owned, "ge");
+	restored_count(lanes, "lanes");
+	restored_count(owned, "ge");
 	try_two_enders(owned);
 	return test_end();
 }

@@ -86,12 +86,37 @@ static void try_events(void)
 
 #define EVENT_POINTS 6
 
+static bool rotation_told(int fd, __u64 inserts)
+{
+	struct epf_info info = test_info(fd);
+
+	test_insert(fd, 1, 0, inserts);
+	test_demand(!epf_filter_rotate(fd, 1, NULL));
+	return says("epf_rotate", "id=%u epoch=%llu inserts=%llu ", info.id,
+		    info.epoch + 1, inserts);
+}
+
+/* Contents that came from elsewhere are this filter's. */
+#define SWAP_POINTS 2
+static void try_swap(void)
+{
+	int a = test_make_plain("mod-trace", 700);
+	int b = test_make_plain("mod-trace-2", 700);
+
+	test_demand(!epf_dev_swap(test_dev, "mod-trace", "mod-trace-2"));
+	tap_ok(rotation_told(a, 37),
+	       "after a swap epf_rotate tells the id of the filter");
+	tap_ok(rotation_told(b, 38), "and of the other");
+	close(a);
+	close(b);
+}
+
 int main(void)
 {
 	char path[128];
 	size_t i;
 
-	test_begin(ARRAY_LEN(names) + EVENT_POINTS);
+	test_begin(ARRAY_LEN(names) + EVENT_POINTS + SWAP_POINTS);
 	for (i = 0; i < ARRAY_LEN(names); i++) {
 		snprintf(path, sizeof(path), EVENTS "%s/format", names[i]);
 		tap_ok(!access(path, R_OK), "tracepoint %s", names[i]);
@@ -99,6 +124,7 @@ int main(void)
 	test_demand(!test_write(TRACING "trace", "\n"));
 	test_demand(!test_write(EVENTS "enable", "1"));
 	try_events();
+	try_swap();
 	test_write(EVENTS "enable", "0");
 	return test_end();
 }
