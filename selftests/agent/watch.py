@@ -268,8 +268,7 @@ def full_for_verdicts():
     with small_disk(0) as (own, more_room), watching(dir=own) as (g, own):
         put(own, "file")
         g.wait_log(rf"^warning: {own}/file: \S+: writing the result: {FULL}$".encode())
-        if os.listdir(own) != ["file"]:
-            return f"there is {os.listdir(own)}"
+        a.poll(lambda: os.listdir(own) == ["file"])
         more_room()
         wait(own, "file")
         return whole(own, "file")
