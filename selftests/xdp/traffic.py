@@ -8,6 +8,7 @@ exact, in the driver and behind it, in one buffer and in many.
 import ctypes
 import functools
 import json
+import os
 import socket
 import struct
 
@@ -19,6 +20,8 @@ import pcap
 import tool
 
 SO_RCVMARK, SO_MARK = 75, 36
+FOREIGN = os.path.join(net.BUILT, "foreign.bpf.o")
+TC_MARK = os.path.join(net.BUILD, "bpf/tc_mark.bpf.o")
 
 PASS = model.PASS_CONTROL
 KEYS = {
@@ -252,6 +255,29 @@ def mark_case(mode, base, *how):
         counters=(counters, {"new": 3, "marked": 3}))
 
 
+def foreign_case():
+    """Metadata of another program is no mark, though as long as ours."""
+    marks, pinned = Marks(), "/sys/fs/bpf/epf_test_mark"
+    try:
+        net.in_b("ip", "link", "set", net.B, "xdp", "obj", FOREIGN, "sec",
+                 "xdp")
+        net.run("bpftool", "prog", "load", TC_MARK, pinned, "type",
+                "classifier")
+        net.in_b("tc", "qdisc", "add", "dev", net.B, "clsact")
+        net.in_b("tc", "filter", "add", "dev", net.B, "ingress", "bpf", "da",
+                 "object-pinned", pinned)
+        net.send([marks.frame(n) for n in range(3)])
+        got = []
+        net.eventually(lambda: got.extend(marks.received()) or len(got) == 3)
+    finally:
+        net.in_b("tc", "qdisc", "del", "dev", net.B, "clsact", check=False)
+        net.in_b("ip", "link", "set", net.B, "xdp", "off", check=False)
+        if os.path.exists(pinned):
+            os.unlink(pinned)
+        marks.close()
+    return net.unlike(marks=(got, [(0, 0), (1, 0), (2, 0)]))
+
+
 def mark_passes_all(mode):
     frames = traffic(9)
     want = outcomes(frames, model.FLOW, PASS, 0, "marked")
@@ -339,6 +365,7 @@ def cases():
     return out + [
         ("the first mark is as asked for",
          of(mark_case, "native", 0x100, "--no-dispatcher")),
+        ("metadata of others is no mark", foreign_case),
         ("a saturated filter fails open, and recovers", saturated_case),
         ("refresh and first-seen", first_seen_case),
     ]
