@@ -28,11 +28,10 @@
 #define SPAN (4 * SEC)
 #define BATCH 16u
 #define LOG 65536u /* batches that a thread remembers */
-#define BACK 500u /* of which so many are asked for */
+#define BACK 200u /* of which so many are asked for */
 #define THREADS 2
 #define STREAMS (THREADS + 1) /* the last one's fills epochs up */
 #define EIGHTHS 8u
-#define COPIES (3 * EIGHTHS)
 #define STEPS 64u  /* of a copy, at most */
 #define WAIT_STEPS 8u /* of which so many wait for the others */
 #define GO_ON 4u	/* batches of each, in a wait and after it */
@@ -386,9 +385,10 @@ static void finish(void)
 static void law(__u32 kind)
 {
 	const char *name = epf_kind_name(kind);
-	__u64 until = test_now() + 2 * SPAN;
+	__u64 until = test_now() + test_rounds(1, 2) * SPAN;
 	struct sums sum = { 0 };
-	__u32 begun = test_rounds(100, 500), wrong;
+	__u32 begun = test_rounds(50, 500), wrong;
+	__u32 copies = (__u32)test_rounds(1, 3) * EIGHTHS;
 	__u32 n, met = 0;
 	struct copy c;
 	__u64 stale;
@@ -396,7 +396,7 @@ static void law(__u32 kind)
 	start(kind);
 	let_others_go_on(GO_ON);
 	wrong = void_ones(begun);
-	for (n = 0; n < COPIES || (in_time() && test_now() < until); n++) {
+	for (n = 0; n < copies || (in_time() && test_now() < until); n++) {
 		c = take(n % EIGHTHS, false);
 		check(&c, &sum);
 		if (n % 4 == 1)

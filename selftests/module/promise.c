@@ -23,6 +23,7 @@
 #include <kinds/compare.h>
 #include <math.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
 #define BROKEN "/sys/module/epochfilter/parameters/broken"
@@ -123,9 +124,12 @@ static bool is_open(int fd)
 	return test_info(fd).flags & EPF_INFO_SATURATED;
 }
 
-/* A thread that asks for keys that are never inserted. */
+/* A thread that asks for keys that are never inserted, once for each chunk that
+ * is, in the middle of it if it likes.
+ */
 struct asker {
 	pthread_t thread;
+	sem_t go;
 	int fd;
 	bool stop;
 	__u64 questions;
@@ -138,7 +142,7 @@ static void *ask(void *arg)
 	struct asker *a = arg;
 	__u64 nr;
 
-	while (!__atomic_load_n(&a->stop, __ATOMIC_RELAXED)) {
+	while (!sem_wait(&a->go) && !__atomic_load_n(&a->stop, __ATOMIC_RELAXED)) {
 		nr = (__u64)test_count(a->fd, 99, a->questions, ASK);
 		a->questions += ASK;
 		a->worst = nr > a->worst ? nr : a->worst;
@@ -156,7 +160,7 @@ struct flood {
 	__u64 errors, late, opened_at;
 };
 
-static struct flood flood(int fd, __u64 stream)
+static struct flood flood(int fd, __u64 stream, struct asker *asker)
 {
 	struct flood f = { 0 };
 	__u64 asked = 0, nr;
@@ -164,6 +168,7 @@ static struct flood flood(int fd, __u64 stream)
 	bool open;
 
 	for (i = 0; i < FLOOD * KEYS / CHUNK; i++) {
+		sem_post(&asker->go);
 		insert(fd, stream, i * CHUNK, CHUNK);
 		open = is_open(fd);
 		if (!open)
@@ -204,9 +209,11 @@ static void try_flood_from(int fd, const char *label, __u64 stream,
 	struct asker a = { .fd = fd };
 	struct flood f;
 
-	test_demand(!pthread_create(&a.thread, NULL, ask, &a));
-	f = flood(fd, stream);
+	test_demand(!sem_init(&a.go, 0, 0) &&
+		    !pthread_create(&a.thread, NULL, ask, &a));
+	f = flood(fd, stream, &a);
 	__atomic_store_n(&a.stop, true, __ATOMIC_RELAXED);
+	sem_post(&a.go);
 	pthread_join(a.thread, NULL);
 	tap_ok(f.errors <= margin(QUESTIONS),
 	       "%s: %llu errors of %u at the worst moment, limit %g, margin %llu",
