@@ -688,7 +688,7 @@ static void old(void)
 /* Hosts that have seen fewer epochs than the result has. */
 static const char *try_young(__u32 phase)
 {
-	const struct law law = { 0, 9 };
+	const struct law law = { 0, 9, false };
 	__u64 now = 100 * pitch - WALL % pitch + phase * pitch / PHASES;
 	static struct host h[HOSTS];
 	static struct merged r;

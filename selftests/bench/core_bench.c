@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * core_bench: the lanes filter against a straightforward guarded-epoch filter
- * of equal bytes, on ready digests, one thread. Reports; asserts nothing.
+ * core_bench: plans of the lanes filter against a straightforward guarded-epoch
+ * filter, on ready digests, one thread. Reports; asserts nothing. One plan has as
+ * many bytes as the peer, with one line a key; the others have the least memory
+ * for at most the peer's error, with one, two and four lines a key. Memory and
+ * error of both sides are told; the errors are counted.
  *
  * The peer is Algorithm 1 of Alpay and Sarioglu (2026): r+1 bit segments one
  * after another, k positions by double hashing (Kirsch and Mitzenmacher 2006),
@@ -11,9 +14,10 @@
  * found by multiply-shift instead, which is the better the more of the filter
  * is in the cache.
  *
- * Both are filled to their working load (14 bits per key of the window, all
- * epochs full) and asked for keys never inserted, keys of random age, and to
- * insert new keys. Runs alternate; the median of the runs is reported.
+ * All are filled with the same keys (14 bits of the peer for each key of the
+ * window, all epochs full) and asked for keys never inserted, keys of random age,
+ * and to insert new keys. Runs alternate; the median of the runs is reported, in
+ * time of the thread.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,12 +25,14 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include <epf.h>
 #include <epf/window.h>
 
 #define BITS_PER_KEY 14
 #define RUNS 7
 #define OPS (1u << 21)
 #define BATCH 32
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct epf_hash hash = { { 0x1234567, 0x89abcdef }, 0 };
 
@@ -87,7 +93,7 @@ static double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
@@ -104,12 +110,26 @@ static void *alloc(size_t n)
 	return p;
 }
 
-struct bench {
+/**
+ * struct plan - a filter of lanes under test
+ * @size: its shape
+ * @label: what it has in common with the peer
+ */
+struct plan {
+	struct epf_size size;
+	const char *label;
 	struct epf_lanes lanes;
 	struct epf_state state;
+};
+
+#define PLANS 4
+struct bench {
+	struct plan plan[PLANS];
 	struct classic classic;
+	size_t bytes; /* of the peer */
+	double error; /* likewise, counted */
 	uint64_t window;
-	uint64_t next; /* key to insert next */
+	uint64_t *fresh, *known;
 };
 
 static uint64_t digest(uint64_t key)
@@ -117,43 +137,104 @@ static uint64_t digest(uint64_t key)
 	return epf_digest(&hash, &key, sizeof(key));
 }
 
-static void insert_lanes(struct bench *b, uint64_t d)
+static void insert_lanes(struct plan *p, uint64_t d)
 {
-	struct epf_probe p;
+	struct epf_probe probe;
 
-	epf_probe(&b->lanes, d, &p);
-	epf_insert(&b->lanes, &p);
+	epf_probe(&p->lanes, d, &probe);
+	epf_insert(&p->lanes, &probe);
 }
 
-static void fill(struct bench *b)
+static void fill_lanes(struct plan *p, uint64_t window)
 {
+	uint64_t next = 0;
+
 	for (unsigned int e = 0; e < EPF_LANES; e++) {
-		for (uint64_t i = 0; i < b->window / EPF_LIVE_EPOCHS; i++)
-			insert_lanes(b, digest(b->next++));
+		for (uint64_t i = 0; i < window / EPF_LIVE_EPOCHS; i++)
+			insert_lanes(p, digest(next++));
 		if (e + 1 < EPF_LANES)
-			epf_rotate(&b->state, 0);
+			epf_rotate(&p->state, 0);
 	}
-	b->next = 0;
+}
+
+static void fill_classic(struct classic *c, uint64_t window)
+{
+	uint64_t next = 0;
+
 	for (unsigned int s = 0; s <= CLASSIC_R; s++) {
-		b->classic.cur = s;
-		for (uint64_t i = 0; i < b->window / CLASSIC_R; i++)
-			classic_insert(&b->classic, digest(b->next++));
+		c->cur = s;
+		for (uint64_t i = 0; i < window / CLASSIC_R; i++)
+			classic_insert(c, digest(next++));
 	}
+}
+
+static uint64_t *digests(uint64_t first, uint64_t span)
+{
+	uint64_t *d = alloc(OPS * sizeof(*d));
+
+	for (uint64_t i = 0; i < OPS; i++)
+		d[i] = digest(first + epf_mulhi(epf_word(i + 1, 1), span));
+	return d;
+}
+
+static double classic_error(const struct bench *b)
+{
+	uint64_t hits = 0;
+
+	for (unsigned int i = 0; i < OPS; i++)
+		hits += classic_test(&b->classic, b->fresh[i]);
+	return (double)hits / OPS;
+}
+
+static size_t lanes_bytes(const struct plan *p)
+{
+	return p->size.nr_lines * EPF_LINE_BYTES;
+}
+
+static void setup_plan(struct plan *p, uint64_t window)
+{
+	p->lanes.line = alloc(lanes_bytes(p));
+	p->lanes.epoch = &p->state.epoch;
+	if (epf_geom_init(&p->lanes.geom, p->size.nr_lines,
+			  p->size.lines_per_key, p->size.bits_per_key)) {
+		fprintf(stderr, "error: no such shape\n");
+		exit(2);
+	}
+	epf_state_init(&p->state, 0);
+	fill_lanes(p, window);
+}
+
+static void setup_classic(struct bench *b)
+{
+	b->window = b->bytes * 8 / BITS_PER_KEY;
+	b->classic.bits = alloc(b->bytes + 64);
+	b->classic.seg_bits = b->bytes * 8 / (CLASSIC_R + 1);
+	fill_classic(&b->classic, b->window);
+	b->fresh = digests(1ULL << 40, 1ULL << 32);
+	b->known = digests(0, b->window);
+	b->error = classic_error(b);
 }
 
 static void setup(struct bench *b, size_t bytes)
 {
-	uint64_t nr_lines = bytes / EPF_LINE_BYTES;
+	static const unsigned int lines[PLANS] = { 1, 1, 2, 4 };
 
 	memset(b, 0, sizeof(*b));
-	b->window = bytes * 8 / BITS_PER_KEY;
-	b->lanes.line = alloc(bytes);
-	b->lanes.epoch = &b->state.epoch;
-	epf_geom_init(&b->lanes.geom, nr_lines, 1, 5);
-	epf_state_init(&b->state, 0);
-	b->classic.bits = alloc(bytes + 64);
-	b->classic.seg_bits = bytes * 8 / (CLASSIC_R + 1);
-	fill(b);
+	b->bytes = bytes;
+	setup_classic(b);
+	for (int i = 0; i < PLANS; i++) {
+		struct plan *p = &b->plan[i];
+		struct epf_size_req req = { (double)b->window, b->error, 0,
+					    lines[i] };
+
+		p->label = i ? "equal error" : "equal bytes";
+		p->size = (struct epf_size){ bytes / EPF_LINE_BYTES, 1, 5, 0 };
+		if (i && epf_size(&req, &p->size)) {
+			fprintf(stderr, "error: no plan of that error\n");
+			exit(2);
+		}
+		setup_plan(p, b->window);
+	}
 }
 
 /* ------------------------------------------------------ measurements ---- */
@@ -163,23 +244,16 @@ static volatile uint64_t sink;
 /* Each measurement is compiled for its batch. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* As the module does: told that L is 1, the compiler unrolls the parts. */
-static inline struct epf_lanes one_line(const struct bench *b)
-{
-	struct epf_lanes f = b->lanes;
-
-	f.geom.parts = 1;
-	return f;
-}
-
-ALWAYS_INLINE double lanes_test(struct bench *b, const uint64_t *d,
-				unsigned int batch)
+/* As the module does: told how much L is, the compiler unrolls the parts. */
+ALWAYS_INLINE double lanes_test(const struct plan *plan, const uint64_t *d,
+				unsigned int batch, unsigned int parts)
 {
 	double t = now();
 	uint64_t hits = 0;
-	struct epf_lanes f = one_line(b);
+	struct epf_lanes f = plan->lanes;
 	struct epf_probe p[BATCH];
 
+	f.geom.parts = parts;
 	for (unsigned int i = 0; i < OPS; i += batch) {
 		for (unsigned int j = 0; j < batch; j++)
 			epf_probe(&f, d[i + j], &p[j]);
@@ -190,13 +264,14 @@ ALWAYS_INLINE double lanes_test(struct bench *b, const uint64_t *d,
 	return (now() - t) / OPS * 1e9;
 }
 
-ALWAYS_INLINE double lanes_insert(struct bench *b, const uint64_t *d,
-			   unsigned int batch)
+ALWAYS_INLINE double lanes_insert(const struct plan *plan, const uint64_t *d,
+				  unsigned int batch, unsigned int parts)
 {
 	double t = now();
-	struct epf_lanes f = one_line(b);
+	struct epf_lanes f = plan->lanes;
 	struct epf_probe p[BATCH];
 
+	f.geom.parts = parts;
 	for (unsigned int i = 0; i < OPS; i += batch) {
 		for (unsigned int j = 0; j < batch; j++)
 			epf_probe(&f, d[i + j], &p[j]);
@@ -214,8 +289,8 @@ static void classic_prefetch(const struct classic *c, uint64_t d,
 	epf_prefetch(c->bits + (b >> 3));
 }
 
-ALWAYS_INLINE double peer_test(struct bench *b, const uint64_t *d,
-				unsigned int batch)
+ALWAYS_INLINE double peer_test(struct classic *c, const uint64_t *d,
+			       unsigned int batch)
 {
 	double t = now();
 	uint64_t hits = 0;
@@ -223,42 +298,71 @@ ALWAYS_INLINE double peer_test(struct bench *b, const uint64_t *d,
 	for (unsigned int i = 0; i < OPS; i += batch) {
 		for (unsigned int j = 0; batch > 1 && j < batch; j++)
 			for (unsigned int s = 0; s <= CLASSIC_R; s++)
-				classic_prefetch(&b->classic, d[i + j], s);
+				classic_prefetch(c, d[i + j], s);
 		for (unsigned int j = 0; j < batch; j++)
-			hits += classic_test(&b->classic, d[i + j]);
+			hits += classic_test(c, d[i + j]);
 	}
 	sink = hits;
 	return (now() - t) / OPS * 1e9;
 }
 
-ALWAYS_INLINE double peer_insert(struct bench *b, const uint64_t *d,
-			  unsigned int batch)
+ALWAYS_INLINE double peer_insert(struct classic *c, const uint64_t *d,
+				 unsigned int batch)
 {
 	double t = now();
 
 	for (unsigned int i = 0; i < OPS; i += batch) {
 		for (unsigned int j = 0; batch > 1 && j < batch; j++)
-			classic_prefetch(&b->classic, d[i + j], b->classic.cur);
+			classic_prefetch(c, d[i + j], c->cur);
 		for (unsigned int j = 0; j < batch; j++)
-			classic_insert(&b->classic, d[i + j]);
+			classic_insert(c, d[i + j]);
 	}
 	return (now() - t) / OPS * 1e9;
 }
 
-/* Each with and without batches, as constants. */
-#define BOTH(name)                                                      \
-	static double name##_one(struct bench *b, const uint64_t *d)    \
-	{                                                               \
-		return name(b, d, 1);                                   \
-	}                                                               \
-	static double name##_batch(struct bench *b, const uint64_t *d)  \
-	{                                                               \
-		return name(b, d, BATCH);                               \
+/* Each with and without batches, and of each L, as constants. */
+#define BATCHES(name, type, suffix, ...)					\
+	static double name##_one##suffix(type *f, const uint64_t *d)		\
+	{									\
+		return name(f, d, 1, ##__VA_ARGS__);				\
+	}									\
+	static double name##_batch##suffix(type *f, const uint64_t *d)		\
+	{									\
+		return name(f, d, BATCH, ##__VA_ARGS__);			\
 	}
-BOTH(lanes_test)
-BOTH(lanes_insert)
-BOTH(peer_test)
-BOTH(peer_insert)
+BATCHES(lanes_test, const struct plan, _1, 1)
+BATCHES(lanes_test, const struct plan, _2, 2)
+BATCHES(lanes_test, const struct plan, _4, 4)
+BATCHES(lanes_insert, const struct plan, _1, 1)
+BATCHES(lanes_insert, const struct plan, _2, 2)
+BATCHES(lanes_insert, const struct plan, _4, 4)
+BATCHES(peer_test, struct classic, )
+BATCHES(peer_insert, struct classic, )
+
+typedef double (*lanes_fn)(const struct plan *, const uint64_t *);
+typedef double (*peer_fn)(struct classic *, const uint64_t *);
+
+/* By L / 2. */
+#define OF_EACH_L(name) { name##_1, name##_2, name##_4 }
+
+struct operation {
+	const char *name;
+	lanes_fn ours[3];
+	peer_fn peer;
+	bool known; /* keys; else fresh ones */
+};
+
+static const struct operation tests[] = {
+	{ "test new   unbatched", OF_EACH_L(lanes_test_one), peer_test_one, false },
+	{ "test new   batched", OF_EACH_L(lanes_test_batch), peer_test_batch, false },
+	{ "test known unbatched", OF_EACH_L(lanes_test_one), peer_test_one, true },
+	{ "test known batched", OF_EACH_L(lanes_test_batch), peer_test_batch, true },
+}, inserts[] = {
+	{ "insert     unbatched", OF_EACH_L(lanes_insert_one), peer_insert_one,
+	  false },
+	{ "insert     batched", OF_EACH_L(lanes_insert_batch), peer_insert_batch,
+	  false },
+};
 
 static int by_value(const void *a, const void *b)
 {
@@ -267,59 +371,69 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-typedef double (*measure_fn)(struct bench *, const uint64_t *);
-
-static void compare(struct bench *b, const char *what, const uint64_t *d,
-		    measure_fn ours, measure_fn peer)
+static void compare(struct bench *b, const struct plan *plan,
+		    const struct operation *op)
 {
+	const uint64_t *d = op->known ? b->known : b->fresh;
+	lanes_fn ours = op->ours[plan->size.lines_per_key / 2];
 	double o[RUNS], p[RUNS], ratio[RUNS];
 
 	for (int r = 0; r < RUNS; r++) {
-		o[r] = ours(b, d);
-		p[r] = peer(b, d);
+		o[r] = ours(plan, d);
+		p[r] = op->peer(&b->classic, d);
 		ratio[r] = p[r] / o[r];
 	}
 	qsort(o, RUNS, sizeof(*o), by_value);
 	qsort(p, RUNS, sizeof(*p), by_value);
 	qsort(ratio, RUNS, sizeof(*ratio), by_value);
 	printf("%-21s lanes %7.1f ns  classic %7.1f ns  ratio %5.1f (%.1f..%.1f)\n",
-	       what, o[RUNS / 2], p[RUNS / 2], ratio[RUNS / 2], ratio[0], ratio[RUNS - 1]);
+	       op->name, o[RUNS / 2], p[RUNS / 2], ratio[RUNS / 2], ratio[0],
+	       ratio[RUNS - 1]);
 }
 
-static uint64_t *digests(uint64_t first, uint64_t span)
+static double lanes_error(const struct plan *p, const uint64_t *fresh)
 {
-	uint64_t *d = alloc(OPS * sizeof(*d));
+	uint64_t hits = 0;
+	struct epf_probe probe;
 
-	for (uint64_t i = 0; i < OPS; i++)
-		d[i] = digest(first + epf_mulhi(epf_word(i + 1, 1), span));
-	return d;
+	for (unsigned int i = 0; i < OPS; i++) {
+		epf_probe(&p->lanes, fresh[i], &probe);
+		hits += epf_test(&p->lanes, &probe) > 0;
+	}
+	return (double)hits / OPS;
+}
+
+static void title(const struct bench *b, const struct plan *p)
+{
+	printf("plan %s, L=%u, k=%u: %.2f MiB, error %.4f; classic %.2f MiB, error %.4f\n",
+	       p->label, p->size.lines_per_key, p->size.bits_per_key,
+	       (double)lanes_bytes(p) / (1 << 20), lanes_error(p, b->fresh),
+	       (double)b->bytes / (1 << 20), b->error);
 }
 
 static void run(size_t mib)
 {
 	struct bench b;
-	uint64_t *fresh, *known;
 
 	setup(&b, mib << 20);
-	fresh = digests(1ULL << 40, 1ULL << 32);
-	known = digests(0, b.window);
 	printf("%zu MiB, window %" PRIu64 " keys at %d bits, median of %d runs of %u\n",
 	       mib, b.window, BITS_PER_KEY, RUNS, OPS);
-	compare(&b, "test new   unbatched", fresh, lanes_test_one, peer_test_one);
-	compare(&b, "test new   batched", fresh, lanes_test_batch,
-		peer_test_batch);
-	compare(&b, "test known unbatched", known, lanes_test_one, peer_test_one);
-	compare(&b, "test known batched", known, lanes_test_batch,
-		peer_test_batch);
+	for (int i = 0; i < PLANS; i++) {
+		title(&b, &b.plan[i]);
+		for (size_t j = 0; j < ARRAY_LEN(tests); j++)
+			compare(&b, &b.plan[i], &tests[j]);
+	}
 	/* last, as these overfill the current epoch, with the fresh keys */
-	compare(&b, "insert     unbatched", fresh, lanes_insert_one,
-		peer_insert_one);
-	compare(&b, "insert     batched", fresh, lanes_insert_batch,
-		peer_insert_batch);
-	munmap(fresh, OPS * sizeof(*fresh));
-	munmap(known, OPS * sizeof(*known));
-	munmap(b.lanes.line, mib << 20);
-	munmap(b.classic.bits, (mib << 20) + 64);
+	for (int i = 0; i < PLANS; i++) {
+		printf("plan %s, L=%u\n", b.plan[i].label,
+		       b.plan[i].size.lines_per_key);
+		for (size_t j = 0; j < ARRAY_LEN(inserts); j++)
+			compare(&b, &b.plan[i], &inserts[j]);
+		munmap(b.plan[i].lanes.line, lanes_bytes(&b.plan[i]));
+	}
+	munmap(b.fresh, OPS * sizeof(*b.fresh));
+	munmap(b.known, OPS * sizeof(*b.known));
+	munmap(b.classic.bits, b.bytes + 64);
 }
 
 int main(int argc, char **argv)
