@@ -32,8 +32,8 @@ put_tree() {
 			tar -c --null --ignore-failed-read -T -) | tar -x -C "$1$home" --no-same-owner
 }
 
-# The kernel's package would make an initramfs that nobody boots. Drivers of things
-# that the guest has not are left out, for "make install" lists all modules.
+# The kernel's package would make an initramfs that nobody boots. Drivers of
+# devices that the guest does not have are left out: "make install" reads all modules.
 before_packages() {
 	mkdir -p "$1/etc/initramfs-tools" "$1/etc/dpkg/dpkg.cfg.d" &&
 		echo 'update_initramfs=no' > "$1/etc/initramfs-tools/update-initramfs.conf" &&

@@ -124,8 +124,8 @@ static bool is_open(int fd)
 	return test_info(fd).flags & EPF_INFO_SATURATED;
 }
 
-/* A thread that asks for keys that are never inserted, once for each chunk that
- * is, in the middle of it if it likes.
+/* A thread that asks for keys that are never inserted: at most one batch for each
+ * chunk that the flood inserts, while it does so.
  */
 struct asker {
 	pthread_t thread;
