@@ -99,7 +99,7 @@ EPF_FN __u32 epf_control_plain(const __u8 *p)
 EPF_FN __u32 epf_control_l4(const struct epf_pkt *pkt, const struct epf_ip *ip)
 {
 	bool six = ip->hdr_len == 40;
-	__u8 room[EPF_HDR_MAX];
+	__u8 room[4] EPF_ALIGNED;
 	const __u8 *p;
 	int err;
 
@@ -138,15 +138,16 @@ EPF_FN __u32 epf_control_ip(const struct epf_pkt *pkt, struct epf_ip *ip)
  */
 EPF_FN_BIG int epf_control(const struct epf_pkt *pkt, __u32 link)
 {
-	const __u8 *p = pkt->seg[0].data;
-	__u8 room[EPF_HDR_MAX];
+	__u8 room[14] EPF_ALIGNED;
 	struct epf_l3 l3;
 	struct epf_ip ip;
-	__u32 what;
+	__u32 what, len;
+	const __u8 *p;
 	int err;
 
 	if (link == EPF_LINK_ETHER) {
-		if (epf_is_plain(p, pkt->seg[0].len)) {
+		p = epf_pkt_first(pkt, &len);
+		if (epf_is_plain(p, len)) {
 			what = epf_control_plain(p);
 			return what ? -(int)(EPF_CONTROL + what) : 0;
 		}

@@ -97,8 +97,8 @@ EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
 {
 	__u64 low;
 
-	return j * g->part_lines + epf_mul(epf_word(digest, 4 * j),
-					   g->part_lines, &low);
+	return j * g->part_lines + epf_mul32(epf_word(digest, 4 * j),
+					     g->part_lines, &low);
 }
 
 /* Add @n positions, 1 .. 8, to @mask from the fraction @x; the first is at
@@ -111,7 +111,7 @@ EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
 
 	EPF_UNROLL
 	do {
-		__u64 t = epf_mul(x, top + 1, &x);
+		__u64 t = epf_mul32(x, top + 1, &x);
 
 		t = mask >> t & 1 ? top : t;
 		mask = epf_with_bit(mask, t);

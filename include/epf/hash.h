@@ -125,6 +125,24 @@ EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const void *data, __u32 len)
 	*to = s;
 }
 
+/**
+ * epf_sip_some() - absorb up to eight bytes that are in a register
+ * @s: digest in progress
+ * @m: the bytes, little-endian; what lies above @n bytes is 0
+ * @n: 0 .. 8
+ */
+EPF_FN_BIG void epf_sip_some(struct epf_sip *s, __u64 m, __u32 n)
+{
+	__u32 held = s->len & 7;
+
+	s->len += n;
+	s->tail |= m << 8 * held;
+	if (held + n < 8)
+		return;
+	epf_sip_word(s, s->tail);
+	s->tail = m >> 1 >> (63 - 8 * held);
+}
+
 EPF_FN __u64 epf_sip_final(struct epf_sip *s)
 {
 	epf_sip_word(s, s->tail | s->len << 56);

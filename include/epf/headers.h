@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packets by reference, and their headers: link, VLAN tags, IPv4 and IPv6 with
- * extension headers. Pure functions; any context. A packet may change while it
- * is read (zero-copy buffers of AF_XDP are user memory): each length in a header
- * is read once, so that a check of it holds.
- *
- * A packet is a list of segments (an XDP buffer and its fragments, or the one
- * segment of a captured frame); how it is cut changes no answer.
+ * The headers of a packet: link, VLAN tags, IPv4 and IPv6 with extension
+ * headers. Pure functions; any context. A packet may change while it is read
+ * (zero-copy buffers of AF_XDP are user memory): each length in a header is read
+ * once, so that a check of it holds.
  *
  * Formats: RFC 791, 8200, 4302; IEEE 802.1Q; LINKTYPE_LINUX_SLL and SLL2 of
  * tcpdump.org.
@@ -14,7 +11,9 @@
 #ifndef EPF_HEADERS_H
 #define EPF_HEADERS_H
 
-#include "shim.h"
+#ifndef EPF_PKT_READER
+#include "segments.h"
+#endif
 
 #include <linux/epochfilter.h>
 
@@ -22,23 +21,6 @@
 #define EPF_ETH_IP6 0x86dd
 #define EPF_VLAN_MAX 4	/* stacked tags; more is malformed */
 #define EPF_IP6_EXT_MAX 8 /* extension headers; more is malformed */
-
-struct epf_seg {
-	const __u8 *data;
-	__u32 len;
-};
-
-/**
- * struct epf_pkt - a packet, by reference
- * @seg: @nr_segs segments
- * @nr_segs: 1 and up
- * @len: sum of their lengths
- */
-struct epf_pkt {
-	const struct epf_seg *seg;
-	__u32 nr_segs;
-	__u32 len;
-};
 
 /**
  * struct epf_l3 - the network header, and the Ethernet header before it
@@ -56,43 +38,14 @@ struct epf_l3 {
 
 #define EPF_HDR_MAX 40 /* longest header read at once */
 
+/* Of memory that headers are copied to: BPF reads and writes words on the stack
+ * only where they are aligned.
+ */
+#define EPF_ALIGNED __attribute__((aligned(8)))
+
 EPF_FN __u32 epf_be16(const __u8 *p)
 {
 	return (__u32)p[0] << 8 | p[1];
-}
-
-/* Copy @n bytes at @off, which the packet has, from any segments. */
-EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			 __u8 *to)
-{
-	__u32 i;
-
-	for (i = 0; i < pkt->nr_segs && n; i++) {
-		const struct epf_seg *s = &pkt->seg[i];
-		__u32 part;
-
-		if (off >= s->len) {
-			off -= s->len;
-			continue;
-		}
-		part = s->len - off < n ? s->len - off : n;
-		memcpy(to, s->data + off, part);
-		to += part;
-		n -= part;
-		off = 0;
-	}
-}
-
-/* @n <= EPF_HDR_MAX bytes at @off, in place or in @room. NULL: not there. */
-EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			      __u8 *room)
-{
-	if (off + n <= pkt->seg[0].len) /* offsets are far below 2^32 */
-		return pkt->seg[0].data + off;
-	if (off + n > pkt->len)
-		return NULL;
-	epf_pkt_copy(pkt, off, n, room);
-	return room;
 }
 
 EPF_FN bool epf_is_vlan(__u32 type)
@@ -102,20 +55,25 @@ EPF_FN bool epf_is_vlan(__u32 type)
 
 EPF_FN int epf_l3_ether(const struct epf_pkt *pkt, struct epf_l3 *l3)
 {
-	__u8 room[EPF_HDR_MAX];
+	__u8 room[14] EPF_ALIGNED;
 	const __u8 *p = epf_pkt_at(pkt, 0, 14, room);
+	__u32 i;
 
 	if (!p)
 		return -ENODATA;
 	l3->off = 14;
 	l3->type = epf_be16(p + 12);
 	l3->macs = 12;
-	while (epf_is_vlan(l3->type)) {
-		if (l3->tags++ == EPF_VLAN_MAX)
+	EPF_UNROLL
+	for (i = 0; i <= EPF_VLAN_MAX; i++) {
+		if (!epf_is_vlan(l3->type))
+			return 0;
+		if (i == EPF_VLAN_MAX)
 			return -EBADMSG;
 		p = epf_pkt_at(pkt, l3->off, 4, room);
 		if (!p)
 			return -ENODATA;
+		l3->tags++;
 		l3->off += 4;
 		l3->type = epf_be16(p + 2);
 	}
@@ -125,7 +83,7 @@ EPF_FN int epf_l3_ether(const struct epf_pkt *pkt, struct epf_l3 *l3)
 EPF_FN int epf_l3_cooked(const struct epf_pkt *pkt, __u32 type_at, __u32 len,
 			 struct epf_l3 *l3)
 {
-	__u8 room[EPF_HDR_MAX];
+	__u8 room[20] EPF_ALIGNED;
 	const __u8 *p = epf_pkt_at(pkt, 0, len, room);
 
 	if (!p)
@@ -137,20 +95,23 @@ EPF_FN int epf_l3_cooked(const struct epf_pkt *pkt, __u32 type_at, __u32 len,
 
 EPF_FN int epf_l3_ip(const struct epf_pkt *pkt, struct epf_l3 *l3)
 {
-	__u8 first = 0;
+	__u8 room[1] EPF_ALIGNED;
+	const __u8 *p = epf_pkt_at(pkt, 0, 1, room);
+	__u32 version;
 
-	if (!pkt->len)
+	if (!p)
 		return -ENODATA;
-	epf_pkt_copy(pkt, 0, 1, &first);
+	version = p[0] >> 4;
 	l3->off = 0;
-	l3->type = first >> 4 == 4 ? EPF_ETH_IP4 :
-		   first >> 4 == 6 ? EPF_ETH_IP6 : 0;
+	l3->type = version == 4 ? EPF_ETH_IP4 : version == 6 ? EPF_ETH_IP6 : 0;
 	return l3->type ? 0 : -EBADMSG;
 }
 
 EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
 		       struct epf_l3 *l3)
 {
+	l3->off = 0;
+	l3->type = 0;
 	l3->macs = 0;
 	l3->tags = 0;
 	switch (link) {
@@ -169,7 +130,7 @@ EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
 /* An IP header: its fixed part, in place or in room, and where things are. */
 struct epf_ip {
 	const __u8 *hdr;
-	__u8 room[EPF_HDR_MAX];
+	__u8 room[EPF_HDR_MAX] EPF_ALIGNED;
 	__u32 hdr_len; /* of the fixed part: 20 or 40 */
 	__u32 off;     /* of the header in the packet */
 	__u32 l4;      /* offset behind header and options */
@@ -249,7 +210,7 @@ EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
 /* Walk the extension headers; ip->l4 ends behind them. */
 EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip)
 {
-	__u8 room[EPF_HDR_MAX];
+	__u8 room[8] EPF_ALIGNED;
 	const __u8 *p;
 	__u32 i, len;
 	int err;

@@ -34,6 +34,26 @@
  * Cases are those of selftests/explore: each takes out what it is named after,
  * and prints a schedule that breaks a law (explore --trace CASE).
  *
+ * Bounds. Where EPF_VERIFIED, every loop has one. O3 implies that none is passed,
+ * and each is exact (cases bound-stale, bound-moves):
+ *
+ *   EPF_STALE_TRIES   Until its section ends, an insert that read epoch e finds
+ *                     words of e or older in the lane of e. An older word changes
+ *                     at most twice: the scan makes it zero (once, because it
+ *                     leaves zero alone), and an inserter makes it a word of e.
+ *                     So at most two CAS fail, and after two the lane is e's. The
+ *                     lane must be loaded after the epoch, or the loads may answer
+ *                     words of before the last grace period. The acquire load sees
+ *                     to it; in BPF on arm64, where it is a plain load, it is that
+ *                     the epoch tells the address of the lane (case bpf-address).
+ *   EPF_INSERT_TRIES  Each try begins in a later epoch than the one before, and
+ *                     a section that read epoch e ends before e+8 begins. So the
+ *                     eighth try, which begins in e+7, does not fail.
+ *
+ * Only an owner that breaks O3 sees a bound passed. Then epf_insert_into() returns
+ * 0, and the verdict is EPF_UNKNOWN: the key may not be in, and bits that were set
+ * are at most false positives.
+ *
  * A test needs no order: it reads the epoch once, then lanes, and every lane
  * it counts as a hit is judged by one word. A lane that was reused meanwhile
  * held an epoch already out of the window then, so "absent" is right after that
@@ -49,6 +69,22 @@
  * so fresh memory is stale everywhere, and epochs before the first are empty.
  */
 #define EPF_EPOCH_FIRST 8ULL
+
+#define EPF_STALE_TRIES 2u	   /* CAS over a stale lane: see Bounds */
+#define EPF_INSERT_TRIES EPF_LANES /* tries of one insert */
+
+/* Line @n of @f. A program whose lines are not an array in memory, but in a BPF map,
+ * defines this before it includes this file; @f->line then means what the program
+ * wants. Where EPF_VERIFIED, the result may be NULL.
+ */
+#ifndef epf_line_at
+#define epf_line_at(f, n) ((f)->line + (n))
+#endif
+
+/* Is @round, from 0, one that a loop of at most @most rounds must not begin? */
+#ifndef epf_beyond
+#define epf_beyond(round, most) (EPF_VERIFIED && (round) >= (most))
+#endif
 
 /**
  * struct epf_lanes - a filter, by reference; trivially copyable
@@ -66,7 +102,8 @@ struct epf_lanes {
  * struct epf_probe - where one digest lives
  * @line: its line in each part
  * @mask: its positions there
- * @parts: how many of the two are set
+ * @parts: how many of the two are set; 0, only where EPF_VERIFIED: a line is missing,
+ *	so the answer to whatever is asked of the probe is EPF_UNKNOWN
  */
 struct epf_probe {
 	struct epf_line *line[EPF_PARTS_MAX];
@@ -78,8 +115,9 @@ struct epf_probe {
  * enum epf_verdict - answer of test and test-and-insert
  * @EPF_ABSENT: certainly not inserted inside the window
  * @EPF_PRESENT: 1 + age; age in epochs, 0..7, since the key was last inserted
+ * @EPF_UNKNOWN: only where EPF_VERIFIED: a line is missing, or a bound was passed
  */
-enum epf_verdict { EPF_ABSENT = 0, EPF_PRESENT = 1 };
+enum epf_verdict { EPF_UNKNOWN = -1, EPF_ABSENT = 0, EPF_PRESENT = 1 };
 
 EPF_FN __u64 epf_tag(__u64 epoch)
 {
@@ -90,6 +128,20 @@ EPF_FN __u64 epf_tag(__u64 epoch)
 EPF_FN bool epf_holds(__u64 v, __u64 mask, __u64 epoch)
 {
 	return (v & (mask | EPF_TAG_MASK)) == (mask | epf_tag(epoch));
+}
+
+/* L, and where EPF_VERIFIED a constant on each path that a verifier follows: that
+ * of Linux 6.1 does not learn the bounds of a number that is on the stack. 0: no L.
+ */
+EPF_FN __u32 epf_parts(__u32 parts)
+{
+	if (!EPF_VERIFIED)
+		return parts;
+	if (parts == 1)
+		return epf_opaque(1);
+	if (parts == 2)
+		return epf_opaque(2);
+	return parts == EPF_PARTS_MAX ? epf_opaque(EPF_PARTS_MAX) : 0;
 }
 
 /**
@@ -103,12 +155,22 @@ EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
 {
 	__u32 j;
 
-	p->parts = f->geom.parts;
+	p->parts = epf_parts(f->geom.parts);
 	for (j = 0; j < p->parts; j++) {
-		p->line[j] = f->line + epf_geom_line(&f->geom, digest, j);
+		p->line[j] = epf_line_at(f, epf_geom_line(&f->geom, digest, j));
+		if (EPF_VERIFIED && !p->line[j])
+			break;
 		epf_prefetch(p->line[j]);
 		p->mask[j] = epf_geom_mask(&f->geom, digest, j);
 	}
+	if (EPF_VERIFIED && j != p->parts)
+		p->parts = 0;
+}
+
+/* Is a line of @p missing? */
+EPF_FN bool epf_probe_missing(const struct epf_probe *p)
+{
+	return EPF_VERIFIED && !p->parts;
 }
 
 /* Has no lane all of @mask, whatever its tag? Eight branches, none of which an
@@ -160,26 +222,36 @@ EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 age)
  * @p: probe of the digest
  *
  * Context: any; never waits, never stores.
- * Return: EPF_ABSENT, or EPF_PRESENT + age.
+ * Return: EPF_ABSENT, or EPF_PRESENT + age; or EPF_UNKNOWN.
  */
 EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
 {
+	if (epf_probe_missing(p))
+		return EPF_UNKNOWN;
 	return epf_look(p, epf_load(f->epoch), 0);
 }
 
 /* What an insert found in the deciding lane before it set the bits there.
- * EPF_MOVED: the epoch is no longer the one it began in.
+ * EPF_MOVED: the epoch is no longer the one it began in, or a bound was passed.
  */
 enum epf_was { EPF_WAS_LACKING, EPF_WAS_COMPLETE, EPF_MOVED };
 
 /* Set @mask in the lane of epoch @e. */
-EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e)
+EPF_FN_APART enum epf_was epf_lane_set(struct epf_line *line, __u64 mask,
+				       __u64 e)
 {
-	__u64 *lane = &line->lane[e & 7];
 	__u64 tag = epf_tag(e);
-	__u64 v = epf_load_acquire(lane); /* O1 */
+	__u32 tries = 0;
+	__u64 *lane;
+	__u64 v;
 
+	if (EPF_VERIFIED && !line) /* never; the verifier asks for it */
+		return EPF_MOVED;
+	lane = &line->lane[e & 7];
+	v = epf_load_acquire(lane); /* O1 */
 	while ((v & EPF_TAG_MASK) != tag) {
+		if (epf_beyond(tries++, EPF_STALE_TRIES))
+			return EPF_MOVED;
 		if (epf_cas(lane, &v, tag | mask)) /* O3 */
 			return EPF_WAS_LACKING;
 		v = epf_load_acquire(lane); /* O1: the CAS failed unordered */
@@ -201,9 +273,12 @@ EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
 	__u32 j;
 
 	for (j = 0; j < p->parts; j++)
-		if (j != last)
-			*grew |= epf_lane_set(p->line[j], p->mask[j], e) ==
-				 EPF_WAS_LACKING;
+		if (j != last) {
+			was = epf_lane_set(p->line[j], p->mask[j], e);
+			*grew |= was == EPF_WAS_LACKING;
+			if (EPF_VERIFIED && was == EPF_MOVED)
+				return EPF_MOVED;
+		}
 	was = epf_lane_set(p->line[last], p->mask[last], e);
 	*grew |= was == EPF_WAS_LACKING;
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
@@ -234,15 +309,21 @@ EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
  *
  * Context: any that the owner's grace period covers (O3); lock-free: a retry
  * means that a rotation took place.
- * Return: the epoch that holds the key, for counting.
+ * Return: the epoch that holds the key, for counting; or 0 (EPF_UNKNOWN): perhaps
+ * none does.
  */
 EPF_FN __u64 epf_insert_into(const struct epf_lanes *f,
 			     const struct epf_probe *p, __u64 *lanes,
 			     bool *grew)
 {
+	__u32 tries = 0;
 	__u64 e;
 
+	if (epf_probe_missing(p))
+		return 0;
 	do {
+		if (epf_beyond(tries++, EPF_INSERT_TRIES))
+			return 0;
 		e = epf_load_acquire(f->epoch);
 		*lanes |= 1ULL << (e & 7);
 	} while (epf_set(f, p, e, 0, grew) == EPF_MOVED);
@@ -276,11 +357,11 @@ EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
  * our OR makes the answer present; that is a false positive of this line.
  *
  * Context: as epf_insert().
- * Return: EPF_ABSENT, or EPF_PRESENT + age. Unless a rotation overtakes it, an
- * insertion that returns EPF_PRESENT has set no bits with L = 1. With more it may
- * have set some, in lines other than the deciding one, which another insertion
- * completed meanwhile: that one returned EPF_ABSENT and counts for both, if it was
- * of this key.
+ * Return: EPF_ABSENT, or EPF_PRESENT + age; or EPF_UNKNOWN, *@e being 0. Unless a
+ * rotation overtakes it, an insertion that returns EPF_PRESENT has set no bits with
+ * L = 1. With more it may have set some, in lines other than the deciding one, which
+ * another insertion completed meanwhile: that one returned EPF_ABSENT and counts for
+ * both, if it was of this key.
  */
 EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 				    const struct epf_probe *p, bool first_seen,
@@ -290,6 +371,8 @@ EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 	bool grew = false;
 	int verdict;
 
+	if (epf_probe_missing(p))
+		goto unknown;
 	*e = epf_load_acquire(f->epoch);
 	/* the current lane first: most repeats follow soon */
 	verdict = epf_probe_holds(p, *e) ? EPF_PRESENT : epf_look(p, *e, 1);
@@ -306,11 +389,16 @@ EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 			      &grew);
 	if (was == EPF_MOVED) {
 		*e = epf_insert_into(f, p, lanes, &grew);
+		if (EPF_VERIFIED && !*e)
+			goto unknown;
 		return verdict;
 	}
 	if (!verdict && was == EPF_WAS_COMPLETE)
 		return EPF_PRESENT; /* a concurrent sighting came first */
 	return verdict;
+unknown:
+	*e = 0;
+	return EPF_UNKNOWN;
 }
 
 /* As epf_test_and_insert_into(), for those who need not know into which. */

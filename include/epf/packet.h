@@ -33,75 +33,22 @@
 #include "control.h"
 #include "hash.h"
 
-/* Canonical bytes on their way into a digest. */
-struct epf_take {
-	struct epf_sip sip;
-	__u32 max;
-	__u32 offered;
-};
-
-EPF_FN void epf_take_bytes(struct epf_take *t, const __u8 *p, __u32 n)
-{
-	__u32 left = t->offered < t->max ? t->max - t->offered : 0;
-
-	t->offered += n;
-	epf_sip_update(&t->sip, p, n < left ? n : left);
-}
-
-EPF_FN_BIG void epf_take_pkt(struct epf_take *t, const struct epf_pkt *pkt,
-			 __u32 off, __u32 end)
-{
-	__u32 i;
-
-	for (i = 0; i < pkt->nr_segs && off < end; i++) {
-		const struct epf_seg *s = &pkt->seg[i];
-		__u32 stop = end < s->len ? end : s->len;
-
-		if (off < stop) {
-			epf_take_bytes(t, s->data + off, stop - off);
-			off = stop;
-		}
-		off -= off < s->len ? off : s->len;
-		end -= end < s->len ? end : s->len;
-	}
-}
-
-EPF_FN void epf_take_init(struct epf_take *t, const struct epf_hash *h,
-			  __u32 max_bytes)
-{
-	epf_sip_init(&t->sip, h);
-	t->max = max_bytes ? max_bytes : 0xffffffff;
-	t->offered = 0;
-}
-
-EPF_FN __u64 epf_take_digest(struct epf_take *t)
-{
-	__u8 len[4];
-	__u32 i;
-
-	if (t->offered > t->max) {
-		for (i = 0; i < 4; i++)
-			len[i] = (__u8)(t->offered >> (8 * i));
-		epf_sip_update(&t->sip, len, 4);
-	}
-	return epf_sip_final(&t->sip);
-}
-
 /* What stands before the rest of a packet's canonical bytes. */
 struct epf_head {
-	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX];
+	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX + 2]
+		EPF_ALIGNED; /* whole words */
 	__u32 len;
 };
 
-/* Room for @n more bytes; NULL: there is none. */
+/* Room for @n more bytes, a constant; NULL: there is none. */
 EPF_FN __u8 *epf_head_room(struct epf_head *head, __u32 n)
 {
-	__u8 *to = head->bytes + head->len;
+	__u32 len = epf_opaque(head->len);
 
-	if (n > sizeof(head->bytes) - head->len)
+	if (len > sizeof(head->bytes) - n)
 		return NULL;
-	head->len += n;
-	return to;
+	head->len = len + n;
+	return head->bytes + len;
 }
 
 /* @n bytes at @off, which the packet has; @n is a constant. */
@@ -136,15 +83,67 @@ EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt,
 /* The fixed part of the IP header, without what a router changes. */
 EPF_FN void epf_head_ip(struct epf_head *head, const struct epf_ip *ip)
 {
-	__u8 *to = epf_head_room(head, ip->hdr_len);
+	__u8 *to;
 
-	if (to && ip->hdr_len == 20) {
+	if (ip->hdr_len == 20) {
+		to = epf_head_room(head, 20);
+		if (!to)
+			return;
 		memcpy(to, ip->hdr, 20);
 		to[8] = to[10] = to[11] = 0;
-	} else if (to) {
-		memcpy(to, ip->hdr, 40);
-		to[7] = 0;
+		return;
 	}
+	to = epf_head_room(head, 40);
+	if (!to)
+		return;
+	memcpy(to, ip->hdr, 40);
+	to[7] = 0;
+}
+
+/**
+ * struct epf_take - canonical bytes on their way into a digest
+ * @sip: digest in progress
+ * @max: how many bytes count
+ * @offered: how many there were so far
+ * @off: of the packet's bytes that come last
+ * @end: of these, @off and up
+ */
+struct epf_take {
+	struct epf_sip sip;
+	__u32 max;
+	__u32 offered;
+	__u32 off;
+	__u32 end;
+};
+
+EPF_FN void epf_take_init(struct epf_take *t, const struct epf_hash *h,
+			  __u32 max_bytes)
+{
+	epf_sip_init(&t->sip, h);
+	t->max = max_bytes ? max_bytes : 0xffffffff;
+	t->offered = 0;
+	t->off = 0;
+	t->end = 0;
+}
+
+/* Offer @n more bytes. Return: how many of them count. */
+EPF_FN __u32 epf_take_some(struct epf_take *t, __u32 n)
+{
+	__u32 left = t->offered < t->max ? t->max - t->offered : 0;
+
+	t->offered += n;
+	return n < left ? n : left;
+}
+
+/* Take the bytes that come last, and the length if any were left out. */
+EPF_FN_BIG __u64 epf_take_rest(struct epf_take *t, const struct epf_pkt *pkt)
+{
+	__u32 n = epf_take_some(t, t->end - t->off);
+
+	epf_pkt_sip(&t->sip, pkt, t->off, t->off + n);
+	if (t->offered > t->max)
+		epf_sip_some(&t->sip, t->offered, 4);
+	return epf_sip_final(&t->sip);
 }
 
 /**
@@ -164,15 +163,15 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h,
 			     const struct epf_pkt *pkt,
 			     const struct epf_pkt_opts *o, __u64 *digest)
 {
-	const __u8 *p = pkt->seg[0].data;
+	__u32 len, end, at;
+	const __u8 *p = epf_pkt_first(pkt, &len);
 	struct epf_sip s;
-	__u32 end, at;
 
-	if (o->link != EPF_LINK_ETHER || o->max_bytes || pkt->seg[0].len < 34)
+	if (o->link != EPF_LINK_ETHER || o->max_bytes || len < 34)
 		return false;
 	end = 14 + epf_opaque(epf_be16(p + 16));
 	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 || end < 34 ||
-	    end > pkt->seg[0].len)
+	    end > len)
 		return false;
 	epf_sip_init(&s, h);
 	if (o->flags & EPF_PKT_NO_MAC) {
@@ -192,40 +191,30 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h,
 	return true;
 }
 
-EPF_FN_BIG int epf_packet_digest(const struct epf_hash *h,
-			     const struct epf_pkt *pkt,
-			     const struct epf_pkt_opts *o, __u64 *digest)
+/* Take the head of a packet, and note where the rest is. */
+EPF_FN_BIG int epf_packet_start(const struct epf_pkt *pkt,
+				const struct epf_pkt_opts *o,
+				struct epf_take *t)
 {
-	struct epf_head head;
-	struct epf_take t;
+	struct epf_head head = { { 0 }, 0 };
 	struct epf_l3 l3;
 	struct epf_ip ip;
-	__u32 rest, end;
-	int err;
+	int err, no_ip;
 
-	if (epf_packet_plain(h, pkt, o, digest))
-		return 0;
 	err = epf_l3_find(pkt, o->link, &l3);
 	if (err)
 		return err;
-	head.len = 0;
-	epf_head_link(&head, pkt, &l3, o);
-	rest = l3.off;
-	end = pkt->len;
-	err = epf_ip_read(pkt, &l3, &ip);
-	if (!err) {
-		epf_head_ip(&head, &ip);
-		rest += ip.hdr_len;
-		end = ip.end;
-	} else if (err != -EPROTO) {
-		return err;
-	}
-	if (end > pkt->len)
+	no_ip = epf_ip_read(pkt, &l3, &ip);
+	if (no_ip && no_ip != -EPROTO)
+		return no_ip;
+	if (!no_ip && ip.end > pkt->len)
 		return -ENODATA;
-	epf_take_init(&t, h, o->max_bytes);
-	epf_take_bytes(&t, head.bytes, head.len);
-	epf_take_pkt(&t, pkt, rest, end);
-	*digest = epf_take_digest(&t);
+	epf_head_link(&head, pkt, &l3, o);
+	if (!no_ip)
+		epf_head_ip(&head, &ip);
+	epf_sip_update(&t->sip, head.bytes, epf_take_some(t, head.len));
+	t->off = no_ip ? l3.off : ip.off + ip.hdr_len;
+	t->end = no_ip ? pkt->len : ip.end;
 	return 0;
 }
 
@@ -254,7 +243,7 @@ EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip,
 		       struct epf_flow *f)
 {
 	bool icmp = epf_flow_is_icmp(f);
-	__u8 room[EPF_HDR_MAX];
+	__u8 room[6] EPF_ALIGNED;
 	const __u8 *p;
 	int err;
 
@@ -413,16 +402,6 @@ EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
 	return true;
 }
 
-EPF_FN_BIG __u64 epf_frame_digest(const struct epf_hash *h,
-			      const struct epf_pkt *pkt, __u32 max_bytes)
-{
-	struct epf_take t;
-
-	epf_take_init(&t, h, max_bytes);
-	epf_take_pkt(&t, pkt, 0, pkt->len);
-	return epf_take_digest(&t);
-}
-
 /**
  * epf_pkt_opts_read() - options as they are at one moment
  * @from: options in memory that others may be writing
@@ -467,6 +446,43 @@ EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
 	return -EINVAL;
 }
 
+/* Return: 0, or the reason to pass the packet, as epf_control(). */
+EPF_FN int epf_pkt_control(const struct epf_pkt *pkt,
+			   const struct epf_pkt_opts *o)
+{
+	return o->flags & EPF_PKT_PASS_CONTROL ? epf_control(pkt, o->link) : 0;
+}
+
+/**
+ * epf_pkt_start() - parse a packet and digest its headers
+ * @h: keyed function
+ * @pkt: packet that epf_pkt_control() does not pass
+ * @o: options that passed epf_pkt_opts_check()
+ * @digest: result, unless @rest is set
+ * @t: digest in progress, if @rest is set
+ * @rest: set if epf_take_rest() has to finish the digest; false at first
+ *
+ * Return: as epf_pkt_digest().
+ */
+EPF_FN int epf_pkt_start(const struct epf_hash *h, const struct epf_pkt *pkt,
+			 const struct epf_pkt_opts *o, __u64 *digest,
+			 struct epf_take *t, bool *rest)
+{
+	int err;
+
+	if (o->key == EPF_PKT_PACKET && epf_packet_plain(h, pkt, o, digest))
+		return 0;
+	if (o->key == EPF_PKT_FLOW) {
+		err = epf_flow_digest(h, pkt, o, digest);
+		if (err != -EPROTO || !(o->flags & EPF_PKT_NONIP_FRAME))
+			return err;
+	}
+	*rest = true;
+	epf_take_init(t, h, o->max_bytes);
+	t->end = pkt->len;
+	return o->key == EPF_PKT_PACKET ? epf_packet_start(pkt, o, t) : 0;
+}
+
 /**
  * epf_pkt_digest() - the digest of a packet
  * @h: keyed function
@@ -483,27 +499,23 @@ EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 			  const struct epf_pkt_opts *o, __u64 *digest)
 {
 	__u64 first, tail;
+	struct epf_take t;
+	bool rest = false;
+	const __u8 *p;
+	__u32 len;
 	int err;
 
-	if (epf_flow_plain(pkt->seg[0].data, pkt->seg[0].len, o, &first,
-			   &tail)) {
+	p = epf_pkt_first(pkt, &len);
+	if (epf_flow_plain(p, len, o, &first, &tail)) {
 		*digest = epf_digest_words(h, first, tail, 14);
 		return 0;
 	}
-	if (o->flags & EPF_PKT_PASS_CONTROL) {
-		err = epf_control(pkt, o->link);
-		if (err)
-			return err;
-	}
-	if (o->key == EPF_PKT_PACKET)
-		return epf_packet_digest(h, pkt, o, digest);
-	if (o->key == EPF_PKT_FLOW) {
-		err = epf_flow_digest(h, pkt, o, digest);
-		if (err != -EPROTO || !(o->flags & EPF_PKT_NONIP_FRAME))
-			return err;
-	}
-	*digest = epf_frame_digest(h, pkt, o->max_bytes);
-	return 0;
+	err = epf_pkt_control(pkt, o);
+	if (!err)
+		err = epf_pkt_start(h, pkt, o, digest, &t, &rest);
+	if (!err && rest)
+		*digest = epf_take_rest(&t, pkt);
+	return err;
 }
 
 #endif /* EPF_PACKET_H */

@@ -7,7 +7,12 @@
  *
  *   EPF_FN                 linkage of a core function on a packet's way
  *   EPF_FN_BIG             linkage of one too big to be copied into each caller
+ *   EPF_FN_APART           linkage of one that a verifier is to read by itself,
+ *                          once, and not again for each way that leads to it
  *   EPF_UNROLL             before a loop of at most 8 rounds
+ *   EPF_VERIFIED           1 where a verifier reads the program: each loop needs a
+ *                          bound that it sees, and what is looked up may be NULL;
+ *                          else 0
  *   epf_load(p)            one untorn 64-bit load, no ordering
  *   epf_load_acquire(p)    the same; later loads and stores stay after it
  *   epf_load_ordered(p)    the same; performed only after every earlier
@@ -25,6 +30,7 @@
  *                          so that it cannot read it from there again
  *   epf_mulhi(a,b)         high 64 bits of the product
  *   epf_mul(a,b,&low)      the same, and the low 64 bits
+ *   epf_mul32(a,b,&low)    the same, b < 2^32
  *   epf_with_bit(v,n)      v | 1 << n, n < 64; in one instruction if possible
  *   epf_popcount(v)        set bits of a 64-bit word
  *
@@ -36,8 +42,9 @@
  *   user    C11: sequentially consistent read-modify-writes and load. On x86
  *           the load is a plain mov, on arm64 an ldar.
  *   BPF     __sync builtins: atomics whose result is used are fully ordered;
- *           without a use clang emits the unordered form, hence the volatile
- *           sinks.
+ *           without a use clang emits the unordered form, hence the empty asm
+ *           that uses it. Loads and stores are plain: on x86 that is enough; see
+ *           epf_bpf_fence() for other machines.
  *   CUDA    system-scope atomics and fences, because the CPU may share the
  *           memory.
  *
@@ -65,6 +72,7 @@
 
 #define EPF_FN static __always_inline
 #define EPF_FN_BIG static __maybe_unused
+#define EPF_FN_APART EPF_FN
 #define EPF_UNROLL _Pragma("GCC unroll 8")
 #define EPF_ASSERT(cond, name) static_assert(cond, name)
 
@@ -137,7 +145,9 @@ EPF_FN __u32 epf_popcount(__u64 v)
 
 #define EPF_FN static inline __attribute__((always_inline, unused))
 #define EPF_FN_BIG static __attribute__((unused))
+#define EPF_FN_APART __attribute__((weak, noinline))
 #define EPF_UNROLL _Pragma("unroll 8")
+#define EPF_VERIFIED 1
 #define EPF_ASSERT(cond, name) _Static_assert(cond, name)
 #ifndef NULL
 #define NULL ((void *)0)
@@ -145,11 +155,44 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define memcpy __builtin_memcpy
 #define memset __builtin_memset
 
+/* What was written before takes effect, and what was loaded before was current,
+ * before anything that follows.
+ *
+ * x86: the compiler is kept from reordering. Every atomic is a LOCK instruction
+ * and so a fence, and loads are not reordered with loads (Intel SDM, volume 3,
+ * section 9.2).
+ *
+ * Others, with -D__TARGET_ARCH_arm64 or without any such definition: one more
+ * atomic, on a word of the stack, so that no CPUs compete for a line. On arm64 the
+ * kernel makes LDADDAL of it, and LDSETAL and CASAL of those below. Such an
+ * instruction orders what precedes it with what follows it (Arm ARM, DDI 0487,
+ * B2.3, "Barrier-ordered-before"; herd's aarch64.cat: po; [A]; amo; [L]; po). That
+ * its own write is ordered with what follows it, too, the model says only since
+ * 2022 ([range([A]; amo; [L])]; po): before, a plain load could be performed before
+ * the write of an LDSETAL right before it, which is why O2 of lanes.h needs an
+ * atomic between the two (explore: bpf-order). Without the large system extensions the
+ * kernel emits LDXR, STLXR and DMB ISH, which is a fence by itself.
+ */
+EPF_FN void epf_bpf_fence(void)
+{
+#ifdef __TARGET_ARCH_x86
+	__asm__ volatile("" ::: "memory");
+#else
+	__u64 word = 0, old = __sync_fetch_and_add(&word, 1);
+
+	__asm__ volatile("" :: "r"(old), "r"(&word) : "memory");
+#endif
+}
+
 EPF_FN __u64 epf_load(const __u64 *p)
 {
 	return *(const volatile __u64 *)p;
 }
 
+/* arm64: later loads may overtake this one, but for those whose address depends on it,
+ * and for epf_load_ordered(), whose fence lies between. That is all that lanes.h needs
+ * (explore: the scenes bpf-*).
+ */
 EPF_FN __u64 epf_load_acquire(const __u64 *p)
 {
 	__u64 v = *(const volatile __u64 *)p;
@@ -160,27 +203,29 @@ EPF_FN __u64 epf_load_acquire(const __u64 *p)
 
 EPF_FN __u64 epf_load_ordered(const __u64 *p)
 {
-	__asm__ volatile("" ::: "memory");
+	epf_bpf_fence();
 	return *(const volatile __u64 *)p;
 }
 
 EPF_FN void epf_store_release(__u64 *p, __u64 v)
 {
-	__asm__ volatile("" ::: "memory");
+	epf_bpf_fence();
 	*(volatile __u64 *)p = v;
 }
 
 EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
 {
-	volatile __u64 old = __sync_fetch_and_or(p, v);
+	__u64 old = __sync_fetch_and_or(p, v);
 
+	__asm__ volatile("" :: "r"(old));
 	return old;
 }
 
 EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
 {
-	volatile __u64 old = __sync_fetch_and_add(p, v);
+	__u64 old = __sync_fetch_and_add(p, v);
 
+	__asm__ volatile("" :: "r"(old));
 	return old;
 }
 
@@ -227,6 +272,7 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define EPF_FN static inline __attribute__((always_inline, unused))
 #define EPF_FN_BIG static __attribute__((unused))
 #endif
+#define EPF_FN_APART EPF_FN
 #if defined(__CUDA_ARCH__)
 #define EPF_UNROLL _Pragma("unroll 8")
 #elif defined(__CUDACC__) /* host side: neither pragma passes nvcc and gcc */
@@ -434,6 +480,10 @@ EPF_FN __u64 epf_get_le64(const void *p)
 
 #endif /* kernel or not */
 
+#ifndef EPF_VERIFIED
+#define EPF_VERIFIED 0
+#endif
+
 EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
 {
 #if defined(__x86_64__) && !defined(__CUDA_ARCH__)
@@ -454,6 +504,18 @@ EPF_FN __u64 epf_mul(__u64 a, __u64 b, __u64 *low)
 #else
 	*low = a * b;
 	return epf_mulhi(a, b);
+#endif
+}
+
+EPF_FN __u64 epf_mul32(__u64 a, __u64 b, __u64 *low)
+{
+#if defined(__bpf__)
+	__u64 rest = (__u32)a * b;
+
+	*low = a * b;
+	return ((a >> 32) * b + (rest >> 32)) >> 32;
+#else
+	return epf_mul(a, b, low);
 #endif
 }
 

@@ -4,8 +4,9 @@
  * counters, the mark. No functions.
  *
  * One interface has one slot map and one conf map, pinned below EPF_XDP_PINS
- * in a directory named like the interface, with ':' for '.', which the BPF
- * file system does not allow and interface names do not have.
+ * in a directory named '@' and the interface, with ':' for '.', which the BPF
+ * file system does not allow and interface names do not have. Directories without
+ * '@' are filters (epf/bpf.h).
  */
 #ifndef EPF_XDP_H
 #define EPF_XDP_H
@@ -41,6 +42,7 @@ enum epf_xdp_outcome {
 	EPF_XDP_NO_FILTER, /* destroyed by force */
 	EPF_XDP_ERROR,	   /* any other error */
 	EPF_XDP_BUSY,	   /* another packet of this CPU has the slot's filter */
+	EPF_XDP_OVERDUE,   /* nobody ends the epochs of a filter that is pure BPF */
 	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed for what it is */
 	EPF_XDP_OUTCOMES = EPF_XDP_CONTROL + EPF_CONTROL_LAST
 };
@@ -57,7 +59,8 @@ struct epf_xdp_count {
 
 /**
  * struct epf_xdp_slot - the one value of the slot map, per CPU
- * @filter: reference; out of the slot while this CPU works on a packet
+ * @filter: reference; out of the slot while this CPU works on a packet. Of a filter
+ *	that is pure BPF: 0, and nothing is ever busy
  * @opts: what the key is; here since the verifier wants it writable
  * @count: by enum epf_xdp_outcome
  *
@@ -91,6 +94,12 @@ enum epf_xdp_vlan {
 	EPF_XDP_VLAN_S = 2, /* rx-vlan-stag-hw-parse: 802.1ad */
 };
 
+/* Whose filter it is. */
+enum epf_xdp_backend {
+	EPF_XDP_MODULE,
+	EPF_XDP_BPF, /* pure BPF, see epf/bpf.h */
+};
+
 /**
  * struct epf_xdp_conf - the one value of the conf map, for status and detach
  * @id: filter
@@ -102,6 +111,10 @@ enum epf_xdp_vlan {
  * @mode: XDP_FLAGS_DRV_MODE or XDP_FLAGS_SKB_MODE
  * @prio: place among other programs; 0: attached without a dispatcher
  * @vlan_off: offloads (enum epf_xdp_vlan) to be switched on again at detach
+ * @backend: enum epf_xdp_backend
+ * @made: the filter was created by the attachment, and goes with it
+ * @holder: process that was started to end the filter's epochs, or 0
+ * @filter: its name
  */
 struct epf_xdp_conf {
 	__u32 id;
@@ -113,6 +126,10 @@ struct epf_xdp_conf {
 	__u32 mode;
 	__u32 prio;
 	__u32 vlan_off;
+	__u32 backend;
+	__u32 made;
+	__u32 holder;
+	char filter[EPF_NAME_LEN];
 };
 
 #define EPF_XDP_MARK_DEFAULT 0xef00

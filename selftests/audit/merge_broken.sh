@@ -16,7 +16,7 @@ ktap_cleanup rm -rf "$tmp"
 flags='-O1 -std=gnu11 -D_GNU_SOURCE= -Iuser/libepf'
 
 # What does not depend on the edits.
-for file in snap atomic_file dev copy audit/kinds; do
+for file in snap atomic_file dev backend copy audit/kinds; do
 	# shellcheck disable=SC2086 # a list
 	"$CC" $flags -Iinclude -Iinclude/uapi -c "user/libepf/$file.c" \
 		-o "$tmp/${file##*/}.o" || exit 1

@@ -14,7 +14,7 @@ build() {
 }
 
 more_tags='s/i < l3->tags \&\&/i < 25 \&\&/'
-no_bound='s/if (n > sizeof(head->bytes) - head->len)/if (0)/'
+no_bound='s/if (len > sizeof(head->bytes) - n)/if (0)/'
 
 case $(uname -m) in
 x86_64) ;;

@@ -28,6 +28,7 @@
 #define ROTATE_FULL(n) { ACT_ROTATE_FULL, 0, n, 0, 0 }
 #define SCAN { ACT_SCAN, 0, 1, 0, 0 }
 #define WRAP { ACT_WRAP, 0, 1, 0, 0 }
+#define TURN(n) { ACT_TURN, 0, n, 0, 0 }
 #define REPLACE { ACT_REPLACE, 0, 0, 0, 0 }
 #define SWAP { ACT_SWAP, 0, 0, 0, 0 }
 #define COME_ROUND(key) { ACT_COME_ROUND, key, 1, 0, 0 }
@@ -43,13 +44,19 @@
 #define ESTIMATE { ACT_ESTIMATE, 0, 0, 0, 0 }
 
 #define SCENE(name, grace, full, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr, 0, 0, 0 }
+	{ name, 0, BEFORE_EMPTY, grace, full, { __VA_ARGS__ }, nr, 0, 0, 0, \
+	  false }
 #define LINE(name, epoch, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, epoch, 0, 0 }
+	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, epoch, 0, 0, \
+	  false }
 #define RING(name, slots, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, 0, slots, 0 }
+	{ name, 0, BEFORE_EMPTY, false, 0, { __VA_ARGS__ }, nr, 0, slots, 0, \
+	  false }
 #define KEPT(name, grace, slots, nr, ...) \
-	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, slots }
+	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, slots, \
+	  false }
+#define IN_BPF(name, grace, nr, ...) \
+	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, 0, true }
 #define SWEPT 255     /* a line of kind elastic, at the end of this epoch */
 #define NOT_SWEPT 300 /* nor soon */
 
@@ -122,6 +129,22 @@ const struct case_scene case_scenes[] = {
 		0, 5, SWAP, FILTER_INSERT(0, 0), FILTER_INSERT(1, 1),
 		FILTER_TEST(0, 0, A | B), FILTER_TEST(0, 1, A | B)),
 	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "bpf", IN_BPF("BPF: 2 inserters, rotator, reader", false, 4,
+		INSERT(0), INSERT(1), ROTATE(2), TEST(0, A)),
+	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "bpf-same", IN_BPF("BPF: 2 inserters of one key, rotator, reader",
+		false, 4, INSERT(0), INSERT(0), ROTATE(2), TEST(0, A)),
+	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "bpf-sight", IN_BPF("BPF: 2 sightings, rotator", false, 3,
+		SIGHT(0), SIGHT(0), ROTATE(2)),
+	  1, ANY, SEARCH_ALL, SEARCH_ALL },
+	{ "bpf-first", IN_BPF("BPF: 2 sightings, present keys not inserted, rotator",
+		false, 3, SIGHT_FIRST(0), SIGHT_FIRST(0), ROTATE(2)),
+	  1 | 2, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "bpf-moves", IN_BPF("BPF: inserter, 8 rotations, grace periods", true,
+		2, INSERT(0), ROTATE(8)), 1, STALE, SEARCH_ALL, SEARCH_ALL },
+	{ "bpf-turn", IN_BPF("BPF: 2 inserters, 9 rotations, 2 scans, grace periods",
+		true, 3, INSERT(0), INSERT(1), TURN(9)), 1, STALE, 2, 3 },
 	{ "line", LINE("elastic: 2 inserters, reader of an old key", NOT_SWEPT,
 		3, INSERT(0), INSERT(2), TEST(SCENE_OLD, 0)),
 	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
@@ -238,6 +261,20 @@ const struct case_variant case_variants[] = {
 	  MC_RLX_ADD, "count", FATE_NONE },
 	{ "scan-order", "a relaxed CAS of the scan",
 	  MC_RLX_SCAN, "scan", FATE_NONE },
+	{ "bpf-order", "BPF: no further atomic before that look (O2)",
+	  MC_RLX_ORDERED, "bpf", FATE_WEAK },
+	{ "bpf-same-order", "BPF: the same of a complete lane",
+	  MC_RLX_ORDERED, "bpf-same", FATE_WEAK },
+	{ "bpf-sight-order", "BPF: the same of a present key",
+	  MC_RLX_ORDERED, "bpf-sight", FATE_WEAK },
+	{ "bpf-grace", "BPF: no grace period before a lane is used again (O3)",
+	  MC_NO_GRACE, "bpf-turn", FATE_SC },
+	{ "bpf-address", "BPF: an address that does not depend on the epoch",
+	  MC_RLX_BEGIN, "bpf-turn", FATE_WEAK },
+	{ "bound-stale", "bound: 1 CAS over a stale lane",
+	  MC_TIGHT, "bpf-turn", FATE_SC },
+	{ "bound-moves", "bound: 7 tries of an insert",
+	  MC_TIGHT, "bpf-moves", FATE_SC },
 	{ "line-lock", "elastic: the lock of a line taken by a store",
 	  MC_LOCK_STORE, "line", FATE_SC },
 	{ "line-unlock", "elastic: the lock of a line not given back",

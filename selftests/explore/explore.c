@@ -3,8 +3,8 @@
  * The protocols of epf/lanes.h and epf/window.h, of the line lock of
  * epf/elastic.h, of the ring of epf/journal.h and its reader, and of the worker's
  * estimate, under every interleaving of small cases, with sequential
- * consistency and with a weak memory model; and the same with each protection
- * taken out, which some case must notice.
+ * consistency and with a weak memory model, in some cases as weak as that of BPF on
+ * arm64; and the same with each protection taken out, which some case must notice.
  *
  * What is explored: cases.c. The laws: laws.c. The memory models: machine.h.
  */

@@ -155,6 +155,15 @@ int mc_epoch_of(long word)
 
 /* ---- views ---- */
 
+static void join_epochs(struct mc_know *to, const struct mc_know *from)
+{
+	int i;
+
+	for (i = 0; i < MC_TABLES; i++)
+		if (to->epoch[i] < from->epoch[i])
+			to->epoch[i] = from->epoch[i];
+}
+
 static void join(struct mc_know *to, const struct mc_know *from)
 {
 	int i;
@@ -162,9 +171,7 @@ static void join(struct mc_know *to, const struct mc_know *from)
 	for (i = 0; i < MC_WORDS; i++)
 		if (to->at[i] < from->at[i])
 			to->at[i] = from->at[i];
-	for (i = 0; i < MC_TABLES; i++)
-		if (to->epoch[i] < from->epoch[i])
-			to->epoch[i] = from->epoch[i];
+	join_epochs(to, from);
 }
 
 static void epochs_now(struct mc_know *k)
@@ -415,6 +422,8 @@ static int oldest(const struct mc_thread *t, int id)
 	if (t->op.kind == MC_ORDERED && t->op.order && table >= 0 &&
 	    first < t->know.epoch[table])
 		first = t->know.epoch[table];
+	if (t->op.depends && first < t->dated.at[id])
+		first = t->dated.at[id];
 	return first;
 }
 
@@ -449,6 +458,13 @@ int mc_choices(int t, __u8 choice[MC_VALUES + 1])
 	return n;
 }
 
+static void load_in_bpf(struct mc_thread *t, const struct mc_value *v)
+{
+	join_epochs(&t->know, &v->know);
+	if (mc_epoch_of(t->op.word) >= 0 && !(mc.out & MC_RLX_BEGIN))
+		t->dated = v->know;
+}
+
 static struct mc_answer do_load(int t, int id, int index)
 {
 	struct mc_thread *th = &mc.thread[t];
@@ -461,6 +477,8 @@ static struct mc_answer do_load(int t, int id, int index)
 	th->know.at[id] = (__u8)index;
 	if (th->op.kind == MC_ACQUIRE && th->op.order)
 		join(&th->know, &v->know);
+	else if (mc.scene->bpf)
+		load_in_bpf(th, v);
 	return a;
 }
 
@@ -705,6 +723,8 @@ __u64 mc_fingerprint(void)
 		h = mc_mix(h ^ th->hash) + th->over;
 		if (!th->over || mc.awaited >> t & 1)
 			h = hash_bytes(h, &th->know, sizeof(th->know) + 2);
+		if (mc.scene->bpf)
+			h = hash_bytes(h, &th->dated, sizeof(th->dated));
 	}
 	return h;
 }

@@ -26,6 +26,13 @@
  *            al., "A promising semantics for relaxed-memory concurrency", POPL
  *            2017, without promises; the ordered load as in epf/shim.h.)
  *
+ * In scenes in BPF (scene.h) loads are those of BPF on arm64: none acquires. A lane
+ * whose address depends on the epoch is loaded after the epoch. The ordered load comes
+ * after one more atomic: it answers no value older than the newest one at the moment at
+ * which any value was written that the thread has loaded (epf_bpf_fence() in
+ * epf/shim.h). Without that atomic, MC_RLX_ORDERED, it is a plain load, which may
+ * overtake the write of the read-modify-write before it, as any load may in MC_WEAK.
+ *
  * MC_WEAK shows store buffering and the reordering of loads with loads, and of
  * loads with earlier stores. It does not show stores performed before earlier
  * loads (load buffering) nor relaxed stores to different words that overtake
@@ -121,6 +128,8 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_ESTIMATE_LOOSE (1ULL << 59) /* it is stored without the lock */
 #define MC_ESTIMATE_OFF (1ULL << 60) /* that of the current epoch is dropped */
 #define MC_ESTIMATE_ROTATE (1ULL << 61) /* a rotation leaves it as it is */
+/* Not of a protection: bounds of loops that are smaller by one. */
+#define MC_TIGHT (1ULL << 63)
 
 enum mc_kind {
 	MC_LOAD, MC_ACQUIRE, MC_ORDERED, MC_STORE, MC_OR, MC_ADD, MC_CAS,
@@ -151,6 +160,7 @@ enum mc_note {
  * @old: that a CAS expects; of MC_NOTE the epoch
  * @order: it acquires, releases and performs as its name says
  * @without: a load waits for a value that has none of these bits
+ * @depends: its address depends on the epoch that was loaded last
  * @key: of MC_NOTE
  * @table: of MC_NOTE
  * @verdict: of MC_NOTE
@@ -163,6 +173,7 @@ struct mc_op {
 	__u64 old;
 	bool order;
 	__u64 without;
+	bool depends;
 	int key;
 	int table;
 	int verdict;
@@ -235,6 +246,7 @@ struct mc_value {
  * @hash: of what its function does next depends on
  * @over: its function has returned
  * @op: its next step
+ * @dated: in BPF: the view of the epoch that it loaded last
  */
 struct mc_thread {
 	struct mc_know know;
@@ -244,6 +256,7 @@ struct mc_thread {
 	__u64 hash;
 	bool over;
 	struct mc_op op;
+	struct mc_know dated;
 };
 
 /**

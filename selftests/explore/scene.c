@@ -369,6 +369,18 @@ static void wrap(void)
 	}
 }
 
+static void turn(const struct scene_role *r)
+{
+	struct epf_lanes f = scene_lanes(0);
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		if (!i || i == r->n - 1)
+			epf_scan(&f, 0, f.geom.parts);
+		rotate_waiting(0);
+	}
+}
+
 /* ---- filters: kmod/filter.c ---- */
 
 static int enter_filter(int filter)
@@ -448,6 +460,9 @@ static void run(const struct scene_role *r)
 		break;
 	case ACT_WRAP:
 		wrap();
+		break;
+	case ACT_TURN:
+		turn(r);
 		break;
 	case ACT_REPLACE:
 		replace();

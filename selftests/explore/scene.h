@@ -20,6 +20,7 @@ enum scene_act {
 	ACT_COUNT_ROTATE, /* insert, count, end a full epoch oneself */
 	ACT_SCAN,	  /* under the lock */
 	ACT_WRAP,	  /* 24 rotations and a scan in between */
+	ACT_TURN,	  /* @n rotations, a scan before the first and the last */
 	ACT_REPLACE,	  /* give filter 0 a new table, free the old one */
 	ACT_SWAP,	  /* filters 0 and 1 */
 	ACT_FILTER_INSERT, /* into filter @n */
@@ -71,6 +72,7 @@ enum scene_before {
  * @journal: slots of its ring: 1, 2; or 0: no journal
  * @mirror: likewise, of a journal of lanes
  * @role: threads
+ * @bpf: in BPF on arm64, but for who rotates and scans
  */
 struct mc_scene {
 	const char *name;
@@ -83,6 +85,7 @@ struct mc_scene {
 	__u16 elastic;
 	__u8 journal;
 	__u8 mirror;
+	bool bpf;
 };
 
 int scene_threads(const struct mc_scene *s);

@@ -4,6 +4,7 @@
  * of them: which of its protections an access is, its function tells.
  */
 #include "machine.h"
+#include "laws.h"
 #include "scene.h"
 
 #define LOCKED (1ULL << EPF_ELASTIC_LOCK)
@@ -19,6 +20,13 @@ static bool out(__u64 what)
 	return mc_running() >= 0 && mc.out & what;
 }
 
+/* Does the epoch tell which lane the function looks at? */
+static bool by_epoch(const char *where)
+{
+	return is(where, "epf_lane_set") || is(where, "epf_probe_holds") ||
+	       is(where, "epf_first_lacking");
+}
+
 static struct mc_answer access_word(enum mc_kind kind, const __u64 *p,
 				    __u64 value, __u64 old, bool order,
 				    const char *where)
@@ -26,6 +34,7 @@ static struct mc_answer access_word(enum mc_kind kind, const __u64 *p,
 	struct mc_op op = { .kind = kind, .word = mc_word(p), .value = value,
 			    .old = old, .order = order, .where = where };
 
+	op.depends = mc.scene->bpf && by_epoch(where);
 	return mc_access(&op);
 }
 
@@ -186,7 +195,8 @@ __u64 mc_load_acquire(const __u64 *p, const char *where)
 		relaxed = MC_RLX_WORDS;
 	else if (is(where, "epf_lane_set"))
 		relaxed = MC_RLX_LANE;
-	v = access_word(MC_ACQUIRE, p, 0, 0, !out(relaxed), where).value;
+	v = access_word(MC_ACQUIRE, p, 0, 0,
+			!out(relaxed) && !mc.scene->bpf, where).value;
 	if (epoch)
 		mc_noted.begun = v;
 	return v;
@@ -294,4 +304,15 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 	if (out(as_store))
 		return store(p, v, where);
 	return cas(p, old, v, !out(relaxed), where);
+}
+
+/* A loop passes its bound: what the core does then, core/bounds asks. */
+bool mc_beyond(__u32 round, __u32 most, const char *where)
+{
+	if (mc_running() < 0 || round < most - !!out(MC_TIGHT))
+		return false;
+	law_broken(is(where, "epf_lane_set") ?
+			   "bounds: a stale lane changes too often" :
+			   "bounds: the epoch moves too often");
+	return true;
 }

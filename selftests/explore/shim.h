@@ -3,7 +3,8 @@
  * The core with its shared memory replaced by the machine of machine.h: the
  * text of epf/lanes.h, window.h, elastic.h and journal.h is compiled as it is, only
  * what epf_load() and its like do differs. The width of the tag is a variable, so
- * that a narrower one can be tried.
+ * that a narrower one can be tried. Loops have the bounds that they have in BPF, and
+ * to pass one breaks a law.
  *
  * To be included before any other header of the core.
  */
@@ -19,6 +20,7 @@ void mc_store_release(__u64 *p, __u64 v, const char *where);
 __u64 mc_fetch_or(__u64 *p, __u64 v, const char *where);
 __u64 mc_fetch_add(__u64 *p, __u64 v, const char *where);
 bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where);
+bool mc_beyond(__u32 round, __u32 most, const char *where);
 
 #define epf_load(p) mc_load(p, __func__)
 #define epf_load_acquire(p) mc_load_acquire(p, __func__)
@@ -27,6 +29,7 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where);
 #define epf_fetch_or(p, v) mc_fetch_or(p, v, __func__)
 #define epf_fetch_add(p, v) mc_fetch_add(p, v, __func__)
 #define epf_cas(p, old, v) mc_cas(p, old, v, __func__)
+#define epf_beyond(round, most) mc_beyond(round, most, __func__)
 
 #include <epf/geometry.h>
 

@@ -15,7 +15,7 @@ static const char *const acts[] = {
 	[ACT_ROTATE] = "rotate", [ACT_ROTATE_FULL] = "rotate-full",
 	[ACT_COUNT] = "count", [ACT_COUNT_SHARED] = "count-shared",
 	[ACT_COUNT_ROTATE] = "count-rotate", [ACT_SCAN] = "scan",
-	[ACT_WRAP] = "wrap", [ACT_REPLACE] = "replace", [ACT_SWAP] = "swap",
+	[ACT_WRAP] = "wrap", [ACT_TURN] = "turn", [ACT_REPLACE] = "replace", [ACT_SWAP] = "swap",
 	[ACT_FILTER_INSERT] = "insert", [ACT_FILTER_TEST] = "test",
 	[ACT_COME_ROUND] = "come-round", [ACT_PUT] = "put",
 	[ACT_FOLLOW] = "follow", [ACT_MIRROR] = "mirror",
@@ -29,6 +29,7 @@ static bool has_key(enum scene_act act)
 	case ACT_ROTATE_FULL:
 	case ACT_SCAN:
 	case ACT_WRAP:
+	case ACT_TURN:
 	case ACT_REPLACE:
 	case ACT_SWAP:
 	case ACT_FOLLOW:

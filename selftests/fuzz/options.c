@@ -417,6 +417,29 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *state)
 	return pkt_json(&state->conf.opts);
 }
 
+/* Where no filter is named: what epfctl names and makes itself. */
+int default_filter(struct xdp_want *want)
+{
+	want->filter = "made";
+	return 0;
+}
+
+int default_holder(struct xdp_want *want)
+{
+	(void)want;
+	return 0;
+}
+
+void default_show(const struct xdp_want *want)
+{
+	law(want->filter && want->filter[0], "attach: a filter");
+}
+
+void default_undo(const struct epf_xdp_conf *conf)
+{
+	(void)conf;
+}
+
 int xdp_detach(const char *ifname)
 {
 	(void)ifname;

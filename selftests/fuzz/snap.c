@@ -6,16 +6,17 @@
  * Input: one byte of SNAP_* and two that choose a bit; the rest is the file.
  */
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int fake_ioctl(int fd, unsigned long cmd, void *arg);
+#include "libepf/backend.h"
 
-#define ioctl fake_ioctl
+static int fake_call(int fd, unsigned long cmd, void *arg);
+
+#define epf_call fake_call
 #include "libepf/snap.c"
 #include "libepf/snap_copy.c"
-#undef ioctl
+#undef epf_call
 
 #include "audit.h"
 
@@ -67,7 +68,7 @@ static int read_kernel(const struct epf_snap_read *r)
 	return 0;
 }
 
-static int fake_ioctl(int fd, unsigned long cmd, void *arg)
+static int fake_call(int fd, unsigned long cmd, void *arg)
 {
 	struct epf_restore *r = arg;
 	struct epf_snap *s = arg;

@@ -10,8 +10,8 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include "backend.h"
 
 #define FILTER 1000 /* descriptor of nothing else */
 #define ORDER 12u
@@ -32,17 +32,16 @@ static struct {
 	__u32 order;
 } filter;
 
-static int fake_ioctl(int fd, unsigned long cmd, void *arg);
-static void *fake_mmap(void *at, size_t bytes, int prot, int flags, int fd,
-		       off_t offset);
+static int fake_call(int fd, unsigned long cmd, void *arg);
+static void *fake_map(int fd, size_t bytes, off_t offset);
 static int fake_munmap(void *at, size_t bytes);
 
-#define ioctl fake_ioctl
-#define mmap fake_mmap
+#define epf_call fake_call
+#define epf_map fake_map
 #define munmap fake_munmap
 #include "../../user/libepf/mirror.c"
-#undef ioctl
-#undef mmap
+#undef epf_call
+#undef epf_map
 #undef munmap
 
 static struct epf_journal_ring writer(void)
@@ -75,7 +74,7 @@ static int begin(struct epf_journal_args *a)
 	return 0;
 }
 
-static int fake_ioctl(int fd, unsigned long cmd, void *arg)
+static int fake_call(int fd, unsigned long cmd, void *arg)
 {
 	struct epf_snap *snap = arg;
 
@@ -91,11 +90,11 @@ static int fake_ioctl(int fd, unsigned long cmd, void *arg)
 	return 0;
 }
 
-static void *fake_mmap(void *at, size_t bytes, int prot, int flags, int fd,
-		       off_t offset)
+static void *fake_map(int fd, size_t bytes, off_t offset)
 {
+	(void)bytes;
 	if (fd != FILTER)
-		return mmap(at, bytes, prot, flags, fd, offset);
+		abort();
 	return offset ? filter.journal : filter.s.f.line;
 }
 

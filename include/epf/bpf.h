@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A filter of lanes without the module: what BPF programs and user space share.
+ * Words and their protocol; no functions.
+ *
+ * A filter is a directory below EPF_BPF_PINS with its maps:
+ *
+ *   table    one struct epf_bpf_filter, mapped by user space
+ *   lines    array of two maps, one for each slot; their values are lines.
+ *            To write it is the grace period: the kernel waits for all programs
+ *            then (bpf_map_update_elem() of a map of maps; measured for XDP, tc,
+ *            cgroup_skb and socket filters, not for programs that may sleep)
+ *   lines0, lines1   these maps, for user space to map; a slot without contents
+ *            has none
+ *   cpus     struct epf_bpf_cpu by slot and CPU, mapped by user space
+ *   ops      program that user space runs to test and insert
+ *   rotator  a directory: who holds a lock (flock) on it ends epochs
+ *
+ * Programs work on slot @active; the other is for swap and restore, which fill
+ * it, change @active, and leave the old one alone for a grace period.
+ *
+ * Whoever changes words of a slot that are not the programs' holds a lock (flock)
+ * on the filter's directory: for a grace period, or as long as a restore copies
+ * lines. Where that is longer than a second the filter does not know meanwhile.
+ *
+ * Failing open. The programs see to it themselves, with what has been written
+ * before; nothing waits for user space:
+ *
+ *   keys     Inserted keys that set bits, since ever. Programs add to the word of
+ *            their CPU, and to the slot's each time that has grown by
+ *            @keys_step. So the slot's lacks fewer than @keys_step for each CPU.
+ *   open_at  The number of keys at which the current epoch has as many as the
+ *            filter's error allows (capacity.h), less what @keys may lack. Raised
+ *            after an epoch has begun, never before: who ends epochs may stop
+ *            at any step, and then the filter opens too early, not too late.
+ *   until    When who ends epochs is overdue (jiffies). In a window of time the
+ *            epoch should have ended some time before; in one of insertions he
+ *            moves it on several times a second. It is the filter's: swap and
+ *            restore leave it.
+ *
+ * A key that is found is "do not know" from either on, and is inserted.
+ */
+#ifndef EPF_BPF_H
+#define EPF_BPF_H
+
+#include "window.h"
+
+#define EPF_BPF_PINS "/sys/fs/bpf/epochfilter"
+#define EPF_BPF_MAGIC 0x3145545041465045ULL /* "EPFAPTE1" */
+#define EPF_BPF_SLOTS 2u
+
+/**
+ * struct epf_bpf_cpu - what one CPU counts, of one slot
+ * @pending: insertions, see epf_pending_add(); plain stores: a program that
+ *	interrupts another one may have its additions undone, so that fewer are
+ *	counted, never more, and keys are retained for longer (window.h)
+ * @keys: see above; atomic additions
+ * @inserts: all insertions
+ * @absent: verdicts
+ * @present: verdicts
+ * @open: verdicts "do not know": the error would be above the limit
+ * @overdue: likewise: nobody ends epochs
+ *
+ * The verdicts and @inserts are statistics: plain additions, which may lose one
+ * where a program interrupts another.
+ */
+struct epf_bpf_cpu {
+	__u64 pending;
+	__u64 keys;
+	__u64 inserts;
+	__u64 absent;
+	__u64 present;
+	__u64 open;
+	__u64 overdue;
+	__u64 spare;
+};
+EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
+
+/**
+ * struct epf_bpf_slot - contents of a filter, but for lines and CPUs' words
+ * @geom: shape
+ * @hash: keyed digest
+ * @first_seen: sightings insert absent keys only
+ * @keys_step: see above; a power of two
+ * @open_at: see above; read-mostly, as @until
+ * @until: see above
+ * @keys: see above; programs'
+ * @state: epoch, counts; programs read the epoch, and add to the count what no
+ *	longer fits a CPU's word
+ * @params: as created; the name is the filter's
+ * @quiet: an epoch: every section that has read an earlier one is over
+ * @keys_before: keys of all CPUs before the current epoch
+ * @room: keys that it may take; ~0: any number
+ * @share: error of each epoch that is over by its keys, q56, by epoch modulo 8
+ * @fpr: error as last sampled, ppt; and of each lane, by epoch modulo 8:
+ * @lane_fill: positions set of all, ppt
+ * @lane_fpr: its share of @fpr
+ * @estimated: epoch of these; 0: none
+ * @saturated: the last sample was above the limit
+ * @created_ns: monotonic
+ * @base_inserts: insertions before a restore
+ * @base_keys: keys beside those of the CPUs' words: from before a swap
+ * @rotations, @delayed, @saturations, @scanned: as in struct epf_stats
+ * @late: epoch whose end was due and had to wait
+ * @align_ns: pitch, of a filter aligned to the wall clock
+ * @pin_until_ns: a snapshot holds epochs until then; 0: none
+ * @pins: how many snapshots there were
+ * @serial: unlike that of any other contents
+ * @desc: what the keys are made of
+ */
+struct epf_bpf_slot {
+	struct epf_geom geom;
+	struct epf_hash hash;
+	__u32 first_seen;
+	__u32 keys_step;
+	__u64 apart0[2];
+
+	__u64 open_at;
+	__u64 until;
+	__u64 apart1[6];
+
+	__u64 keys;
+	__u64 apart2[7];
+
+	struct epf_state state;
+	__u64 apart3[6];
+
+	struct epf_params params;
+	__u64 quiet;
+	__u64 keys_before;
+	__u64 room;
+	__u64 share[EPF_LANES];
+	__u64 fpr;
+	__u64 lane_fill[EPF_LANES];
+	__u64 lane_fpr[EPF_LANES];
+	__u64 estimated;
+	__u64 saturated;
+	__u64 created_ns;
+	__u64 base_inserts;
+	__u64 base_keys;
+	__u64 rotations;
+	__u64 delayed;
+	__u64 saturations;
+	__u64 scanned;
+	__u64 late;
+	__u64 align_ns;
+	__u64 pin_until_ns;
+	__u64 pins;
+	__u64 serial;
+	struct epf_key_desc desc;
+};
+
+/**
+ * struct epf_bpf_filter - the one value of map "table"
+ * @magic: EPF_BPF_MAGIC
+ * @bytes: sizeof
+ * @cpus: possible CPUs: words of slot s, CPU c are at s * @cpus + c
+ * @active: slot of the contents; EPF_BPF_SLOTS: none any more, -ENODEV
+ * @gone: destroyed: -ENODEV
+ * @half: a swap is under way. Who gets the lock and finds it set knows that the one
+ *	who swapped was killed: both filters may have the same lines then
+ * @yields: whoever holds it does so for all filters: it may be destroyed
+ * @slot: contents
+ */
+struct epf_bpf_filter {
+	__u64 magic;
+	__u32 bytes;
+	__u32 cpus;
+	__u32 active;
+	__u32 gone;
+	__u32 half;
+	__u32 yields;
+	__u32 apart[8];
+	struct epf_bpf_slot slot[EPF_BPF_SLOTS];
+};
+EPF_ASSERT(sizeof(struct epf_bpf_filter) <= 4096, "one page");
+
+/* What the program "ops" is given as a packet, and gives back. */
+#define EPF_BPF_OPS_MAX 400u
+
+enum epf_bpf_op {
+	EPF_BPF_TEST,
+	EPF_BPF_INSERT,
+	EPF_BPF_TEST_AND_INSERT,
+	EPF_BPF_STALE, /* out: other contents, nothing was done */
+};
+
+/**
+ * struct epf_bpf_ops - keys to be tested or inserted
+ * @op: enum epf_bpf_op
+ * @count: 0 .. EPF_BPF_OPS_MAX
+ * @serial: of the contents that the digests are of
+ * @jiffies: out: the kernel's
+ * @now_ns: out: monotonic, at the same time
+ * @word: digests; out: verdicts
+ */
+struct epf_bpf_ops {
+	__u32 op;
+	__u32 count;
+	__u64 serial;
+	__u64 jiffies;
+	__u64 now_ns;
+	__u64 word[EPF_BPF_OPS_MAX];
+};
+
+#endif /* EPF_BPF_H */
