@@ -3,9 +3,13 @@
 #ifndef EPF_SLOT_BPF_H
 #define EPF_SLOT_BPF_H
 
+#ifdef EPF_INLINE
+#include "epf_packet.bpf.h"
+#include "epf_inline.bpf.h"
+#else
 #include "epf_kfunc.bpf.h"
-
 #define EPF_XDP_REF EPF_KPTR *
+#endif
 #include <epf/xdp.h>
 
 struct {

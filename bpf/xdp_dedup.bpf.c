@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Drop, count or mark the packets seen before.
+ * Drop, count or mark the packets seen before. One source for two objects: the
+ * filter is the module's, or with EPF_INLINE it is pure BPF.
  *
  * The verdict is the filter's; here is only what is done about it. Whatever
  * is not a sure repeat is passed: "do not know" (saturated, gone, an error) means
@@ -36,6 +37,8 @@ static __always_inline __u64 failed(int err)
 		return EPF_XDP_NO_FILTER;
 	case -EBUSY:
 		return EPF_XDP_BUSY;
+	case -ETIME:
+		return EPF_XDP_OVERDUE;
 	default:
 		return EPF_XDP_ERROR;
 	}
@@ -56,6 +59,22 @@ static __always_inline __u32 mark(struct xdp_md *ctx, __u32 age)
 	return EPF_XDP_MARKED;
 }
 
+#ifdef EPF_INLINE
+/* The digest and the insertion are of one contents, whatever is swapped meanwhile. */
+static __always_inline int verdict(struct xdp_md *ctx,
+				   struct epf_xdp_slot *slot)
+{
+	struct epf_bpf_slot *filter;
+	__u32 at = epf_inline_slot(&filter);
+	__u64 digest;
+	int err;
+
+	if (at == EPF_BPF_SLOTS)
+		return -ENODEV;
+	err = epf_xdp_digest(ctx, &filter->hash, &slot->opts, &digest);
+	return err ? err : epf_inline_test_and_insert(digest, at);
+}
+#else
 /* The filter leaves the slot and comes back, as only its owner may use it. */
 static __always_inline int verdict(struct xdp_md *ctx,
 				   struct epf_xdp_slot *slot)
@@ -72,6 +91,7 @@ static __always_inline int verdict(struct xdp_md *ctx,
 		bpf_epf_release(f);
 	return ret;
 }
+#endif
 
 static __always_inline void count(struct xdp_md *ctx,
 				  struct epf_xdp_slot *slot, __u64 outcome)

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A filter without the module: the core's lanes, in the program. The maps are those
+ * of epf/bpf.h; libepf puts a filter's in their place before the program is loaded.
+ *
+ * Everything here has to be within one section that the grace period waits for: XDP,
+ * tc, cgroup_skb, socket and netfilter programs are; a program that may sleep is
+ * not, and is not to include this.
+ *
+ * Verdicts are those of epf_kfunc.bpf.h, and
+ *
+ *   -ETIME   do not know: nobody ends the filter's epochs (epfctl hold, epfagent)
+ */
+#ifndef EPF_INLINE_BPF_H
+#define EPF_INLINE_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/errno.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+
+/* A pointer to the map of lines stands where others have the lines. */
+#define epf_line_at(f, n)						\
+	({								\
+		__u32 epf_line_nr = (__u32)(n);				\
+		(struct epf_line *)bpf_map_lookup_elem((f)->line,	\
+						       &epf_line_nr);	\
+	})
+
+#include <epf/bpf.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_bpf_filter);
+} epf_table SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, EPF_BPF_SLOTS);
+	__type(key, __u32);
+	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_ARRAY);
+		__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+		__uint(max_entries, 1);
+		__uint(key_size, sizeof(__u32));
+		__uint(value_size, sizeof(struct epf_line));
+	});
+} epf_lines SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_bpf_cpu);
+} epf_cpus SEC(".maps");
+
+/**
+ * struct epf_inline - a filter's contents, for one section
+ * @slot: words
+ * @cpu: those of this CPU
+ * @lanes: the core's view; @line is the map of lines
+ */
+struct epf_inline {
+	struct epf_bpf_slot *slot;
+	struct epf_bpf_cpu *cpu;
+	struct epf_lanes lanes;
+};
+
+/* Slot of the contents. Return: EPF_BPF_SLOTS: destroyed, or nothing in it. */
+static __always_inline __u32 epf_inline_slot(struct epf_bpf_slot **slot)
+{
+	__u32 zero = 0, active;
+	struct epf_bpf_filter *table = bpf_map_lookup_elem(&epf_table, &zero);
+
+	if (!table || table->gone)
+		return EPF_BPF_SLOTS;
+	active = *(volatile __u32 *)&table->active; /* once */
+	if (active >= EPF_BPF_SLOTS)
+		return EPF_BPF_SLOTS;
+	*slot = &table->slot[active];
+	return active;
+}
+
+/* The contents of slot @at. Return: 0, or -ENODEV. */
+static __always_inline int epf_inline_get(struct epf_inline *f, __u32 at)
+{
+	__u32 zero = 0, cpu;
+	struct epf_bpf_filter *table = bpf_map_lookup_elem(&epf_table, &zero);
+
+	if (!table || at >= EPF_BPF_SLOTS)
+		return -ENODEV;
+	f->slot = &table->slot[at];
+	cpu = at * table->cpus + bpf_get_smp_processor_id();
+	f->cpu = bpf_map_lookup_elem(&epf_cpus, &cpu);
+	f->lanes.line = bpf_map_lookup_elem(&epf_lines, &at);
+	if (!f->cpu || !f->lanes.line)
+		return -ENODEV;
+	f->lanes.epoch = &f->slot->state.epoch;
+	f->lanes.geom = f->slot->geom;
+	return 0;
+}
+
+/* @v, which the verifier knows no longer, as it reads this function by itself: else
+ * it would read what follows once for each value that @v may have.
+ */
+EPF_FN_APART int epf_inline_any(int v)
+{
+	__asm__ volatile("" : "+r"(v));
+	return v;
+}
+
+/* Is a key that is found to be told so? 0, or why not: the error may be above the
+ * limit; nobody ends epochs.
+ */
+static __always_inline int epf_inline_knows(const struct epf_inline *f)
+{
+	if (epf_load(&f->slot->keys) >= epf_load(&f->slot->open_at))
+		return -ENOSPC;
+	if (bpf_jiffies64() >= epf_load(&f->slot->until))
+		return -ETIME;
+	return 0;
+}
+
+/* What is told for @verdict, and counted as told. */
+static __always_inline int epf_inline_tell(const struct epf_inline *f,
+					   int verdict, int knows)
+{
+	if (!verdict) {
+		f->cpu->absent++;
+		return 0;
+	}
+	if (!knows && verdict > 0) {
+		f->cpu->present++;
+		return verdict;
+	}
+	if (knows == -ETIME) {
+		f->cpu->overdue++;
+		return knows;
+	}
+	f->cpu->open++;
+	return -ENOSPC;
+}
+
+/* What a CPU's word has no room for; where the count changes meanwhile it is
+ * dropped, which is safe (window.h).
+ */
+static __always_inline void epf_inline_flush(const struct epf_inline *f,
+					     __u64 e, __u64 n)
+{
+	__u64 old = epf_load(&f->slot->state.count);
+
+	if (!((old ^ epf_count_pack(e, 0)) & ~EPF_COUNT_MASK) &&
+	    (old & EPF_COUNT_MASK) + n < EPF_INSERTS_MAX)
+		epf_cas(&f->slot->state.count, &old, old + n);
+}
+
+/* Count an insertion of epoch @e; @grew: it set bits. */
+static __always_inline void epf_inline_count(const struct epf_inline *f,
+					     __u64 e, bool grew)
+{
+	struct epf_bpf_cpu *cpu = f->cpu;
+	__u64 old = epf_load(&cpu->pending), n;
+	__u64 step = f->slot->keys_step;
+	__u64 new = epf_pending_add(old, e, 1ULL << 31, &n);
+
+	cpu->inserts++;
+	*(volatile __u64 *)&cpu->pending = new;
+	if (n)
+		epf_inline_flush(f, e, n);
+	if (!grew)
+		return;
+	if (!((epf_fetch_add(&cpu->keys, 1) + 1) & (step - 1)))
+		epf_fetch_add(&f->slot->keys, step);
+}
+
+/*
+ * The three operations on slot @at, which @digest has to be of. Functions of their
+ * own for the verifier: it reads each once, whoever calls it and how often.
+ */
+EPF_FN_APART int epf_inline_test(__u64 digest, __u32 at)
+{
+	struct epf_inline f;
+	struct epf_probe p;
+	int ret = epf_inline_get(&f, at);
+
+	if (ret)
+		return ret;
+	epf_probe(&f.lanes, digest, &p);
+	return epf_inline_tell(&f, epf_inline_any(epf_test(&f.lanes, &p)),
+			       epf_inline_knows(&f));
+}
+
+EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
+{
+	struct epf_inline f;
+	struct epf_probe p;
+	bool grew = false;
+	__u64 lanes = 0, e;
+	int ret = epf_inline_get(&f, at);
+
+	if (ret)
+		return ret;
+	epf_probe(&f.lanes, digest, &p);
+	e = epf_insert_into(&f.lanes, &p, &lanes, &grew);
+	if (!e)
+		return -ENODEV;
+	epf_inline_count(&f, e, grew);
+	return 0;
+}
+
+EPF_FN_APART int epf_inline_test_and_insert(__u64 digest, __u32 at)
+{
+	struct epf_inline f;
+	struct epf_probe p;
+	int knows, verdict;
+	__u64 lanes = 0, e;
+	int ret = epf_inline_get(&f, at);
+
+	if (ret)
+		return ret;
+	knows = epf_inline_any(epf_inline_knows(&f));
+	epf_probe(&f.lanes, digest, &p);
+	verdict = epf_test_and_insert_into(&f.lanes, &p,
+					   epf_inline_any(f.slot->first_seen && !knows), &e,
+					   &lanes);
+	verdict = epf_inline_any(verdict);
+	if (e)
+		epf_inline_count(&f, e, verdict != EPF_PRESENT);
+	return epf_inline_tell(&f, verdict, knows);
+}
+
+#endif /* EPF_INLINE_BPF_H */

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Packet digests in an XDP program that has no module to ask: what
+ * bpf_epf_xdp_digest() returns, by the same text (include/epf/packet.h).
+ * Tried on Linux 6.1 and later; its helpers came with 5.17 and 5.18.
+ *
+ * The key of a plain flow is made from the packet in place. Every other packet
+ * takes the long way: the core's parser, which gets its bytes by epf_pkt_at(),
+ * from the first buffer by direct loads and from any other by
+ * bpf_xdp_load_bytes().
+ *
+ * The long way consists of global functions. The verifier checks each of them
+ * once, apart from its callers, and treats the memory passed to it as unknown.
+ * Otherwise it would follow every sum of header lengths separately.
+ *
+ * All memory is on the stack, at most 416 bytes beside the caller's frame. A
+ * per-CPU map would be shared: where softirqs are threads (PREEMPT_RT), a second
+ * packet can arrive on the CPU while the first is being hashed.
+ */
+#ifndef EPF_PACKET_BPF_H
+#define EPF_PACKET_BPF_H
+
+#ifdef EPF_SEGMENTS_H
+#error "include epf_packet.bpf.h before <epf/packet.h>"
+#endif
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include <epf/hash.h>
+#include <linux/epochfilter.h>
+
+#define EPF_XDP_READ 65535 /* bytes that bpf_xdp_load_bytes() reaches */
+#define EPF_XDP_DIRECT 8191 /* up to which packets are read in place */
+#define EPF_XDP_CHUNK 128 /* bytes hashed at a time in place; a multiple of 8 */
+#define EPF_XDP_COPY 64 /* likewise of a copy */
+
+/* One load each from a packet, at any offset, or from an aligned copy. */
+typedef __u64 __attribute__((may_alias)) epf_xdp_word;
+typedef __u32 __attribute__((may_alias)) epf_xdp_half;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define epf_get_le64(p) (*(const epf_xdp_word *)(p))
+#endif
+
+struct epf_xdp_words {
+	__u64 word[9];
+};
+
+/* Absorb @n <= sizeof(*p) bytes of @p; the digest ends at a word boundary, as in
+ * what follows.
+ */
+EPF_FN_APART int epf_xdp_update(struct epf_sip *to, struct epf_xdp_words *p,
+				__u32 n)
+{
+	struct epf_sip s;
+	__u32 i, rest = n & 7;
+
+	if (!to || !p)
+		return 0;
+	s = *to;
+	for (i = 0; i < 8 && 8 * i + 8 <= n; i++)
+		epf_sip_word(&s, p->word[i]);
+	s.len += n;
+	s.tail = rest ? p->word[i] << (64 - 8 * rest) >> (64 - 8 * rest) : 0;
+	*to = s;
+	return 0;
+}
+#define epf_sip_update(s, p, n) epf_xdp_update(s, (struct epf_xdp_words *)(p), n)
+
+/**
+ * struct epf_xdp_ask - what the long way works on
+ * @hash: keyed function
+ * @digest: result
+ * @opts: options, checked or not
+ * @off: of the byte to be read next. Here and not on the stack, so that the
+ *	verifier does not track it
+ */
+struct epf_xdp_ask {
+	struct epf_hash hash;
+	__u64 digest;
+	struct epf_pkt_opts opts;
+	volatile __u64 off;
+};
+
+/**
+ * struct epf_pkt - a packet, for headers.h
+ * @ctx: of the program
+ * @ask: what is under way
+ * @unread: set where bytes that are there cannot be read
+ * @len: bytes, fragments included
+ */
+struct epf_pkt {
+	struct xdp_md *ctx;
+	struct epf_xdp_ask *ask;
+	bool *unread;
+	__u32 len;
+};
+
+/* Empty: epf_xdp_digest() has tried the plain packets before. */
+EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
+{
+	*len = 0;
+	return NULL;
+}
+
+/* @n bytes from @p, which may be anywhere in a packet, to @to, which is aligned;
+ * @n is a constant.
+ */
+EPF_FN void epf_xdp_copy(__u8 *to, const __u8 *p, __u32 n)
+{
+	__u32 i;
+
+	for (i = 0; i + 8 <= n; i += 8)
+		*(epf_xdp_word *)(to + i) = *(const epf_xdp_word *)(p + i);
+	if (n & 4)
+		*(epf_xdp_half *)(to + i) = *(const epf_xdp_half *)(p + i);
+	for (i += n & 4; i < n; i++)
+		to[i] = p[i];
+}
+
+/* @n bytes at @off, in @room, or NULL; @n is a constant. */
+EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
+			      __u8 *room)
+{
+	const __u8 *p = (const __u8 *)(long)pkt->ctx->data;
+
+	pkt->ask->off = off;
+	off = pkt->ask->off;
+	if (off <= EPF_XDP_DIRECT) {
+		p += off;
+		if (p + n <= (const __u8 *)(long)pkt->ctx->data_end) {
+			epf_xdp_copy(room, p, n);
+			return room;
+		}
+	}
+	return bpf_xdp_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
+}
+
+/* Load 1 to @most bytes at @off. The bounds are checked on @n - 1, because the
+ * verifier of Linux 6.1 learns nothing from "n != 0". Return: false if @n is out
+ * of range or the bytes cannot be read.
+ */
+EPF_FN bool epf_xdp_load(struct xdp_md *ctx, __u32 off, void *to, __u32 n,
+			 __u32 most)
+{
+	__u32 last = epf_opaque(n - 1);
+
+	return last < most && !bpf_xdp_load_bytes(ctx, off, to, last + 1);
+}
+
+/* The @n < 8 bytes at @off as a word. In the first buffer that is one load of the
+ * eight bytes which end there. Return: false if @n is 0 or they cannot be read.
+ */
+EPF_FN bool epf_xdp_some(struct xdp_md *ctx, __u32 off, __u32 n, __u64 *m)
+{
+	const __u8 *p = (const __u8 *)(long)ctx->data;
+	__u32 from = epf_opaque(off + n - 8);
+
+	*m = 0;
+	if (from <= EPF_XDP_DIRECT) {
+		p += from;
+		if (p + 8 <= (const __u8 *)(long)ctx->data_end) {
+			*m = epf_get_le64(p) >> 1 >> (63 - 8 * n);
+			return n;
+		}
+	}
+	return epf_xdp_load(ctx, off, m, n, 7);
+}
+
+/* Absorb what is left of a chunk, at most EPF_XDP_COPY bytes, from any buffer.
+ * Return: how many, or 0: they cannot be read.
+ */
+EPF_FN_APART int epf_xdp_piece(struct xdp_md *ctx, struct epf_sip *sip,
+			       __u32 off, __u32 n)
+{
+	struct epf_xdp_words p = { { 0 } };
+	__u64 m;
+
+	if (!sip)
+		return 0;
+	if (n < 8) {
+		if (!epf_xdp_some(ctx, off, n, &m))
+			return 0;
+		epf_sip_some(sip, m, n);
+		return n;
+	}
+	n = n < EPF_XDP_COPY ? n & ~7u : EPF_XDP_COPY;
+	if (!epf_xdp_load(ctx, off, &p, n, EPF_XDP_COPY))
+		return 0;
+	epf_xdp_update(sip, &p, n);
+	return n;
+}
+
+/* Absorb the whole words that lie in the first buffer, of the @n bytes at @off.
+ * Return: bytes.
+ */
+EPF_FN_APART int epf_xdp_words_at(struct xdp_md *ctx, struct epf_sip *sip,
+				  __u32 off, __u32 n)
+{
+	const __u8 *p = (const __u8 *)(long)ctx->data;
+	struct epf_sip s;
+	__u32 i;
+
+	off = epf_opaque(off);
+	if (!sip || off > EPF_XDP_DIRECT)
+		return 0;
+	p += off;
+	s = *sip;
+	for (i = 0; i < EPF_XDP_CHUNK && i + 8 <= n; i += 8) {
+		if (p + i + 8 > (const __u8 *)(long)ctx->data_end)
+			break;
+		epf_sip_word(&s, epf_get_le64(p + i));
+	}
+	s.len += i;
+	*sip = s;
+	return i;
+}
+
+/* Bytes of a packet, from @ask->off to @end, on their way into a digest. */
+struct epf_xdp_walk {
+	struct xdp_md *ctx;
+	struct epf_xdp_ask *ask;
+	struct epf_sip *sip;
+	__u32 end;
+};
+
+/* Absorb EPF_XDP_CHUNK bytes; @strict is a constant. */
+EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u8 *p, __u64 strict)
+{
+	struct epf_sip s = *to;
+	__u32 i;
+
+	s.strict = strict;
+	for (i = 0; i < EPF_XDP_CHUNK; i += 8)
+		epf_sip_word(&s, epf_get_le64(p + i));
+	s.len += EPF_XDP_CHUNK;
+	*to = s;
+}
+
+/* Absorb the chunk at @off. Return: false if it is not in the first buffer. */
+EPF_FN bool epf_xdp_direct(struct epf_xdp_walk *w, __u32 off)
+{
+	const __u8 *p = (const __u8 *)(long)w->ctx->data;
+
+	off = epf_opaque(off);
+	if (off > EPF_XDP_DIRECT)
+		return false;
+	p += off;
+	if (p + EPF_XDP_CHUNK > (const __u8 *)(long)w->ctx->data_end)
+		return false;
+	if (w->sip->strict)
+		epf_xdp_absorb(w->sip, p, 1);
+	else
+		epf_xdp_absorb(w->sip, p, 0);
+	return true;
+}
+
+/* Absorb the next bytes. Return: 0, or 1 to end the loop. */
+static long epf_xdp_step(__u32 i, struct epf_xdp_walk *w)
+{
+	__u32 off = w->ask->off, n = w->end - off, done = EPF_XDP_CHUNK;
+
+	if (n < EPF_XDP_CHUNK || !epf_xdp_direct(w, off))
+		done = epf_xdp_words_at(w->ctx, w->sip, off, n);
+	if (!done)
+		done = epf_xdp_piece(w->ctx, w->sip, off, n);
+	w->ask->off = off + done;
+	return !done;
+}
+
+/* Absorb bytes up to the next word boundary of the digest. */
+EPF_FN void epf_xdp_align(struct epf_xdp_walk *w)
+{
+	__u32 off = w->ask->off, left = w->end - off, n = -w->sip->len & 7;
+	__u64 m;
+
+	n = n < left ? n : left;
+	if (!epf_xdp_some(w->ctx, off, n, &m))
+		return;
+	epf_sip_some(w->sip, m, n);
+	w->ask->off = off + n;
+}
+
+EPF_FN void epf_pkt_sip(struct epf_sip *sip, const struct epf_pkt *pkt,
+			__u32 off, __u32 end)
+{
+	struct epf_xdp_walk w = { pkt->ctx, pkt->ask, sip, end };
+
+	pkt->ask->off = off;
+	epf_xdp_align(&w);
+	bpf_loop(EPF_XDP_READ / EPF_XDP_COPY + 2, epf_xdp_step, &w, 0);
+	*pkt->unread = pkt->ask->off != end;
+}
+
+#define EPF_PKT_READER
+#include <epf/packet.h>
+#undef epf_get_le64
+#undef epf_sip_update
+
+/* Return: as epf_pkt_control(), or -EINVAL. */
+EPF_FN_APART int epf_xdp_control(struct xdp_md *ctx, struct epf_xdp_ask *ask)
+{
+	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
+
+	if (!ask || epf_pkt_opts_check(&ask->opts))
+		return -EINVAL;
+	pkt.len = bpf_xdp_get_buff_len(ctx);
+	return epf_pkt_control(&pkt, &ask->opts);
+}
+
+/* Return: as epf_pkt_start(), or 1: epf_xdp_rest() is to follow. */
+EPF_FN int epf_xdp_start(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+			 struct epf_take *t, const struct epf_pkt_opts *o)
+{
+	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
+	bool rest = false;
+	int err;
+
+	pkt.len = bpf_xdp_get_buff_len(ctx);
+	err = epf_pkt_start(&ask->hash, &pkt, o, &ask->digest, t, &rest);
+	return err ? err : rest;
+}
+
+EPF_FN_APART int epf_xdp_flow(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+			      struct epf_take *t)
+{
+	struct epf_pkt_opts o;
+
+	if (!ask || !t)
+		return -EINVAL;
+	o = ask->opts;
+	o.key = EPF_PKT_FLOW;
+	return epf_xdp_start(ctx, ask, t, &o);
+}
+
+/* Keys EPF_PKT_FRAME and EPF_PKT_PACKET. */
+EPF_FN_APART int epf_xdp_packet(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+				struct epf_take *t)
+{
+	struct epf_pkt_opts o;
+
+	if (!ask || !t)
+		return -EINVAL;
+	o = ask->opts;
+	return o.key == EPF_PKT_FLOW ? -EINVAL : epf_xdp_start(ctx, ask, t, &o);
+}
+
+/* Hash what epf_xdp_flow() or epf_xdp_packet() left. */
+EPF_FN_APART int epf_xdp_rest(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+			      struct epf_take *t)
+{
+	bool unread = false;
+	struct epf_pkt pkt = { ctx, ask, &unread, 0 };
+
+	if (!ask || !t)
+		return -EINVAL;
+	ask->digest = epf_take_rest(t, &pkt);
+	return unread ? -EMSGSIZE : 0;
+}
+
+EPF_FN_APART int epf_xdp_digest_any(struct xdp_md *ctx,
+				    struct epf_xdp_ask *ask)
+{
+	struct epf_take t = { 0 };
+	int err;
+
+	if (!ask)
+		return -EINVAL;
+	err = epf_xdp_control(ctx, ask);
+	if (!err)
+		err = ask->opts.key == EPF_PKT_FLOW ?
+			      epf_xdp_flow(ctx, ask, &t) :
+			      epf_xdp_packet(ctx, ask, &t);
+	return err > 0 ? epf_xdp_rest(ctx, ask, &t) : err;
+}
+
+/**
+ * epf_xdp_digest() - the digest of a packet
+ * @ctx: of an XDP program; fragments are read too
+ * @h: keyed function
+ * @opts: which bytes make it the same packet; others may be writing them
+ * @digest: result
+ *
+ * Return: as bpf_epf_xdp_digest(), but never -ENODEV; and -EMSGSIZE: the key
+ * needs bytes beyond the first 65,535, which no helper of the kernel reads.
+ */
+static __always_inline int epf_xdp_digest(struct xdp_md *ctx,
+					  const struct epf_hash *h,
+					  const struct epf_pkt_opts *opts,
+					  __u64 *digest)
+{
+	const __u8 *p = (const __u8 *)(long)ctx->data;
+	struct epf_xdp_ask ask;
+	__u64 first, tail;
+	int err;
+
+	ask.opts = epf_pkt_opts_read(opts);
+	/* epf_flow_plain() leaves this pair to epf_pkt_opts_check() */
+	if (ask.opts.flags != (EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL) &&
+	    p + 38 <= (const __u8 *)(long)ctx->data_end &&
+	    epf_flow_plain(p, 38, &ask.opts, &first, &tail)) {
+		*digest = epf_digest_words(h, first, tail, 14);
+		return 0;
+	}
+	ask.hash = *h;
+	ask.digest = ask.off = 0;
+	err = epf_xdp_digest_any(ctx, &ask);
+	*digest = ask.digest;
+	return err;
+}
+
+#endif /* EPF_PACKET_BPF_H */
