@@ -20,7 +20,7 @@ help:
 	@echo 'make check-fast those that need no virtual machine, without broken variants'
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
-	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file]'
+	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file] [BACKEND=bpf|module]'
 	@echo 'make bench      ratios to peers; report in build/bench'
 	@echo 'make check-gpu  the device suite on the GPU of this machine: 100 million keys (docs/GPU.md)'
 	@echo 'make bench-gpu  rates on that GPU, beside what its memory can do; build/bench/gpu'
@@ -80,7 +80,7 @@ check-static:
 	$(Q)scripts/static.sh
 
 demo:
-	$(Q)selftests/demo/demo.sh $(if $(PCAP),--pcap '$(PCAP)')
+	$(Q)selftests/demo/demo.sh $(if $(PCAP),--pcap '$(PCAP)') $(if $(BACKEND),--backend '$(BACKEND)')
 
 bench:
 	$(Q)scripts/deps.sh --install

@@ -17,6 +17,8 @@
 #    fails by luck; more than 1e-4 is a failure.
 
 set -u
+# Tests of filters without the module say so themselves.
+export EPF_BACKEND=${EPF_BACKEND:-module}
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=${here%/*}

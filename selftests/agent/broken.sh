@@ -64,7 +64,7 @@ broken 'building a mirror has no deadline' fair mirrors \
 	's/while (ret > 0 \&\& !job_pace_over(pace));/while (ret > 0 \&\& (!job_pace_over(pace) || 1));/' \
 	'and while a mirror is built'
 broken 'a filter is copied twice at once' fair warm \
-	's/else if (being_copied(w, info->id))/else if (being_copied(w, info->id) \&\& 0)/' \
+	's/else if (being_copied(w, id))/else if (being_copied(w, id) \&\& 0)/' \
 	'copies of one filter are made one after another'
 broken 'readers are for nothing' hostile warm \
 	's/e->kind == WARM_READER \&\&/0 \&\&/' \

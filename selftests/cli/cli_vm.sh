@@ -412,7 +412,7 @@ gives 0 '^created' create "$long" -T 1h --rate 100k --kind tlbf
 claim 'list, with a filter that is saturated and a long name' narrow list
 claim 'which stands there whole' grep -qE "^[0-9]+ +$long\$" "$tmp/out"
 claim 'as does that it is saturated' grep -qE \
-	' cli-full +lanes +count .* [0-9]+ +0.001 +SATURATED$' "$tmp/out"
+	' cli-full +lanes +count .* [0-9]+ +0.001 +SATURATED +module$' "$tmp/out"
 claim 'watch, of a long name' narrow watch "$long" --interval 100ms -n 1
 claim 'show, of a long name' narrow show "$long"
 gives 0 '^$' destroy "$long"

@@ -88,7 +88,7 @@ broken 'names without an end' 's/for (; room \&\& \*text;/for (; *text;/'
 broken 'filters that vanish are errors' 's/err == -ENODEV ? 0 : err/err/'
 broken 'errors are filters that vanish' \
 	's/filter == -ENOENT || filter == -ENODEV ? 0 : filter/0/'
-broken 'descriptors left open' '/^	close(filter);/d'
+broken 'descriptors left open' '/^	epf_close(filter);/d'
 open 'only the loopback address is listened on' 'all addresses are listened on' \
 	's/INADDR_LOOPBACK/INADDR_ANY/'
 open 'other addresses are refused, in one line' 'any address will do' \

@@ -36,7 +36,7 @@ AGENT = ["agent_start_time_seconds", "agent_keys_asked_total",
          "agent_cache_hits_total", "agent_cache_misses_total",
          "agent_queued_audits", "agent_clients", "agent_cache_bytes",
          "agent_mirrors", "agent_mirror_copies_total",
-         "agent_audits_fallen_back_total"]
+         "agent_audits_fallen_back_total", "agent_filters_held"]
 
 
 def tool(name):

@@ -33,7 +33,8 @@ def of_agent():
              "agent_cache_hits_total", "agent_cache_misses_total",
              "agent_queued_audits", "agent_clients", "agent_cache_bytes",
              "agent_start_time_seconds", "agent_mirrors",
-             "agent_mirror_copies_total", "agent_audits_fallen_back_total"]
+             "agent_mirror_copies_total", "agent_audits_fallen_back_total",
+             "agent_filters_held"]
     want = {}
     for n, name in enumerate(order):
         value = decimal.Decimal(ONES - n)

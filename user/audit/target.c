@@ -13,6 +13,7 @@
 #include "epf.h"
 #include "kinds/compare.h"
 #include "wrong.h"
+#include "libepf/backend.h"
 
 static __u64 realtime_ns(void)
 {
@@ -183,7 +184,7 @@ static void look_again(struct target *t)
 /* A copy does not hold it. */
 static void let_go(struct target *t)
 {
-	close(t->filter);
+	epf_close(t->filter);
 	t->filter = -1;
 }
 
@@ -392,7 +393,7 @@ static int find_filter(const char *name)
 	if (dev < 0)
 		return dev;
 	filter = epf_dev_find(dev, name);
-	close(dev);
+	epf_close(dev);
 	return filter;
 }
 
@@ -466,7 +467,7 @@ int target_peek(struct target *t, int *fd, const char *name,
 	t->place = TARGET_COPY;
 	*fd = -1;
 	if (filter >= 0)
-		close(filter);
+		epf_close(filter);
 	if (filter >= 0 || (!strchr(name, '/') && access(name, F_OK)))
 		return 0;
 	*fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -511,7 +512,7 @@ void target_close(struct target *t)
 	epf_view_close(&t->view);
 	epf_snap_close(&t->file);
 	if (t->filter >= 0)
-		close(t->filter);
+		epf_close(t->filter);
 	memset(t, 0, sizeof(*t));
 	t->filter = -1;
 }

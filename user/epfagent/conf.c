@@ -78,6 +78,27 @@ static bool set_mirror(struct conf *c, const char *what, const char *text)
 	return true;
 }
 
+static bool set_hold(struct conf *c, const char *what, const char *text)
+{
+	struct hold_conf *h = &c->hold;
+	bool all = !strcmp(text, "yes");
+
+	if (all || !strcmp(text, "no")) {
+		memset(h, 0, sizeof(*h));
+		h->which = all ? HOLD_ALL : HOLD_NONE;
+		return true;
+	}
+	if (h->nr == HOLD_NAMES_MAX) {
+		fail("%s: %d at most", what, HOLD_NAMES_MAX);
+		return false;
+	}
+	if (!parse_name(text))
+		return false;
+	h->which = HOLD_NAMED;
+	strcpy(h->name[h->nr++], text); /* shorter, by parse_name() */
+	return true;
+}
+
 static bool set_jobs(struct conf *c, const char *what, const char *text)
 {
 	__u64 n;
@@ -200,6 +221,8 @@ static const struct setting settings[] = {
 	  0 },
 	{ "mirror", "NAME[:ORDER]: follow this filter; may be repeated",
 	  set_mirror, 0 },
+	{ "hold", "yes|no|NAME: end the epochs of filters that are pure BPF; yes",
+	  set_hold, 0 },
 	{ "jobs", "N: audits that wait or run at most; 256", set_jobs, 0 },
 	{ "jobs-per-user", "N: of one user; 32", set_jobs_per_user, 0 },
 	{ "clients", "N: connections at most; 128", set_clients, 0 },

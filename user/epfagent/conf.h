@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "audit/agent.h"
+#include "epfagent/hold.h"
 #include "epfagent/sched.h"
 #include "epfagent/warm.h"
 
@@ -48,6 +49,7 @@ struct conf_watch {
  * @nr_uids: how many
  * @gids: of which any of a client's groups is one
  * @nr_gids: how many
+ * @hold: whose epochs are ended
  * @sched: limits
  * @warm: limits
  * @watches: directories
@@ -63,6 +65,7 @@ struct conf {
 	unsigned int nr_uids;
 	gid_t gids[CONF_LIST_MAX];
 	unsigned int nr_gids;
+	struct hold_conf hold;
 	struct sched_conf sched;
 	struct warm_conf warm;
 	struct conf_watch watches[CONF_WATCHES_MAX];

@@ -23,6 +23,7 @@
 
 #include "audit/wrong.h"
 #include "epfagent/metrics.h"
+#include "libepf/backend.h"
 #include "libepf/epf.h"
 
 #define SOCKET_MODE 0660
@@ -318,7 +319,7 @@ static char *page_of(const struct metrics *m, enum metrics_format format,
 	bool good = out && !metrics_write(out, format, dev, m->stats);
 
 	if (dev >= 0)
-		close(dev);
+		epf_close(dev);
 	good = out && !fclose(out) && good;
 	if (good)
 		return text;

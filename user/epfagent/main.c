@@ -2,7 +2,8 @@
 /*
  * epfagent: audits for others. Two threads: the event loop, which has all
  * sockets, directories and settings, and the scheduler's worker, which has all
- * audits under way. They meet in sched.h. Others take messages (aside.h).
+ * audits under way. They meet in sched.h. Others take messages (aside.h), answer
+ * for the metrics (http.h), and end epochs of filters (hold.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ebpf/calls.h"
 #include "epfagent/conf.h"
+#include "epfagent/hold.h"
 #include "epfagent/http.h"
 #include "epfagent/listen.h"
 #include "epfagent/loop.h"
@@ -24,6 +27,7 @@
 #include "epfagent/service.h"
 #include "epfagent/watch.h"
 #include "epfctl/cmd.h"
+#include "libepf/backend.h"
 
 /* Descriptors: a connection, its files, their copies; and of all else. */
 #define FDS_CLIENT (1 + AGENT_FDS + 2)
@@ -39,6 +43,7 @@
  * @signals: signalfd
  * @wake: eventfd: the worker has something to show
  * @own_socket: to be unlinked
+ * @module_only: EPF_BACKEND says so
  * @end: SIGTERM or SIGINT came
  */
 struct agent {
@@ -54,7 +59,9 @@ struct agent {
 	struct server *server;
 	struct watches *watches;
 	struct metrics *metrics;
+	struct holds *holds;
 	bool own_socket;
+	bool module_only;
 	bool end;
 };
 
@@ -138,9 +145,10 @@ static void reload(void)
 
 		if (differ(old.socket, new.socket) ||
 		    differ(old.group, new.group) ||
-		    differ(old.metrics, new.metrics))
-			warn("socket, group and metrics change with a restart "
-			     "only");
+		    differ(old.metrics, new.metrics) ||
+		    memcmp(&old.hold, &new.hold, sizeof(old.hold)))
+			warn("socket, group, metrics and hold change with a "
+			     "restart only");
 		agent.conf = new;
 		warm_limit(agent.warm, &agent.conf.warm);
 		sched_limit(agent.sched, &agent.conf.sched);
@@ -260,6 +268,42 @@ static bool open_metrics(void)
 	return false;
 }
 
+/* Whose filters: as of epfctl, by EPF_BACKEND. */
+static bool choose_filters(void)
+{
+	static const char *const names[] = { "auto", "module", "bpf" };
+	const char *name = getenv("EPF_BACKEND");
+	size_t i;
+
+	if (ebpf_backend_add)
+		ebpf_backend_add();
+	for (i = 0; name && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i]))
+			continue;
+		epf_backend_choose((enum epf_backend_choice)i);
+		agent.module_only = i == EPF_BACKEND_MODULE;
+		return true;
+	}
+	if (name)
+		fail("EPF_BACKEND takes auto, module or bpf, not '%s'", name);
+	return !name;
+}
+
+/* Where it cannot be done, all else is. */
+static bool open_holds(void)
+{
+	int ret;
+
+	if (agent.conf.hold.which == HOLD_NONE || agent.module_only ||
+	    !holds_start)
+		return true;
+	ret = holds_start(&agent.holds, &agent.conf.hold, &agent.stats);
+	if (ret)
+		warn("epochs of filters that are pure BPF are not ended: %s",
+		     strerror(-ret));
+	return true;
+}
+
 /* Also so that whoever asks for it later need not wait for the driver. */
 static void tell_gpu(void)
 {
@@ -307,6 +351,8 @@ static void close_all(void)
 		sched_free(agent.sched);
 	if (agent.warm)
 		warm_free(agent.warm);
+	if (agent.holds)
+		holds_stop(agent.holds);
 	loop_free(agent.loop);
 	conf_free(&agent.conf);
 }
@@ -333,9 +379,9 @@ int main(int argc, char **argv)
 			       (__u64)now.tv_nsec;
 	out_levels();
 	good = conf_load(&agent.conf, argc, argv) &&
-	       raise_limit(&agent.conf) &&
+	       raise_limit(&agent.conf) && choose_filters() &&
 	       open_events() && open_worker() && open_server() &&
-	       open_watches() && open_metrics();
+	       open_holds() && open_watches() && open_metrics();
 	if (good)
 		run();
 	close_all();

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "libepf/backend.h"
 #include "libepf/epf.h"
 #include "libepf/kinds/compare.h"
 
@@ -186,6 +187,9 @@ static const struct series agent_series[] = {
 	{ .family = { "agent_audits_fallen_back", COUNTER, NONE,
 		      "Audits that the GPU began and the CPU went on with." },
 	  .field = AGENT_FIELD(audits_fallen) },
+	{ .family = { "agent_filters_held", GAUGE, NONE,
+		      "Filters that are pure BPF whose epochs the agent ends." },
+	  .field = AGENT_FIELD(holds) },
 };
 
 static const struct family up = { "up", GAUGE, NONE,
@@ -208,9 +212,16 @@ _Static_assert(ARRAY_SIZE(filter_series) + 1 + EPF_EPOCHS ==
 _Static_assert(ARRAY_SIZE(agent_series) + 4 + 3 == METRICS_OTHERS,
 	       "say it in metrics.h and DESIGN");
 
+/**
+ * struct page - where it is written
+ * @out: to
+ * @format: which text
+ * @bpf: filters from here on are pure BPF, those before it the module's
+ */
 struct page {
 	FILE *out;
 	enum metrics_format format;
+	const struct epf_info *bpf;
 };
 
 /* "epochfilter_inserts_total": of samples, and with 0.0.4 of all. */
@@ -263,6 +274,8 @@ static void filter_sample(const struct page *p, const struct family *f,
 	fputs("{filter=\"", p->out);
 	escaped(p->out, i->params.name, sizeof(i->params.name));
 	fprintf(p->out, "\",kind=\"%s\"", kind ? kind : "unknown");
+	if (i >= p->bpf)
+		fputs(",backend=\"bpf\"", p->out);
 }
 
 static void value(const struct page *p, const struct family *f, __u64 v)
@@ -383,25 +396,28 @@ static int read_filter(int dev, __u32 id, struct epf_info *info)
 	if (filter < 0)
 		return filter == -ENOENT || filter == -ENODEV ? 0 : filter;
 	err = epf_filter_info(filter, info);
-	close(filter);
+	epf_close(filter);
 	if (err)
 		return err == -ENODEV ? 0 : err;
 	info->users -= !!info->users; /* the descriptor that asked */
 	return 1;
 }
 
-/* Return: how many, in *@all, which is the caller's to free; or an error. */
-static int read_filters(int dev, struct epf_info **all)
+/* To the @nr that are there. Return: how many then, in *@all, which is the
+ * caller's to free; or an error.
+ */
+static int add_filters(int dev, struct epf_info **all, int nr)
 {
 	__u32 *ids;
-	int listed = epf_dev_list(dev, &ids);
-	int nr = 0, got = 0, i;
+	int listed = epf_dev_list(dev, &ids), got = 0, i;
+	struct epf_info *more;
 
-	*all = NULL;
 	if (listed < 0)
 		return listed;
-	*all = calloc((size_t)listed + 1, sizeof(**all));
-	if (!*all)
+	more = reallocarray(*all, (size_t)(nr + listed) + 1, sizeof(**all));
+	if (more)
+		*all = more;
+	else
 		got = -ENOMEM;
 	for (i = 0; i < listed && got >= 0; i++) {
 		got = read_filter(dev, ids[i], *all + nr);
@@ -411,6 +427,20 @@ static int read_filters(int dev, struct epf_info **all)
 	return got < 0 ? got : nr;
 }
 
+/* Of both backends; @of_module: how many are the module's, which come first. */
+static int read_filters(int dev, struct epf_info **all, int *of_module)
+{
+	int nr = add_filters(dev, all, 0), second;
+
+	*of_module = epf_is_module(dev) ? nr : 0;
+	second = nr < 0 ? nr : epf_backend_second(dev);
+	if (second < 0)
+		return nr;
+	nr = add_filters(second, all, nr);
+	epf_close(second);
+	return nr;
+}
+
 bool metrics_denied(int dev)
 {
 	return dev == -EACCES || dev == -EPERM;
@@ -418,22 +448,25 @@ bool metrics_denied(int dev)
 
 static bool device_away(int err)
 {
-	return err == -ENOENT || err == -ENXIO || err == -ENODEV;
+	return err == -ENOENT || err == -ENXIO || err == -ENODEV ||
+	       err == -ENOTSUP;
 }
 
 int metrics_write(FILE *out, enum metrics_format format, int dev,
 		  const struct agent_stats *stats)
 {
-	const struct page p = { out, format };
+	struct page p = { .out = out, .format = format };
 	struct epf_info *info = NULL;
-	int nr = dev >= 0 ? read_filters(dev, &info) :
+	int of_module = 0;
+	int nr = dev >= 0 ? read_filters(dev, &info, &of_module) :
 		 device_away(dev) || metrics_denied(dev) ? 0 : dev;
 
 	if (nr < 0) {
 		free(info);
 		return nr;
 	}
-	single(&p, &up, dev >= 0 || metrics_denied(dev));
+	p.bpf = info + of_module;
+	single(&p, &up, dev >= 0 ? epf_is_module(dev) : metrics_denied(dev));
 	single(&p, &readable, dev >= 0);
 	begin(&p, &version);
 	name(&p, &version, true);

@@ -6,6 +6,8 @@
  * bounded by the module (1,024 unless its parameter max_filters says otherwise),
  * labels have the names of filters and nothing of their keys.
  *
+ * Samples of filters that are pure BPF have the label backend="bpf".
+ *
  * Counters are the module's own: those of EPF_KIND_TLBF and EPF_KIND_CHAIN
  * begin again with EPF_IOC_CLEAR, and EPF_IOC_SWAP exchanges those of two
  * filters.
@@ -26,7 +28,7 @@ enum metrics_format {
 
 /* Series of one filter at most, those of its epochs too; and all else. */
 #define METRICS_OF_FILTER 32
-#define METRICS_OTHERS 21
+#define METRICS_OTHERS 22
 
 /**
  * metrics_write() - all there is to tell

@@ -97,7 +97,7 @@ static void shut(struct mirror *m)
 	m->ready = false;
 	m->pass_ns = 0;
 	if (m->filter >= 0)
-		close(m->filter);
+		epf_close(m->filter);
 	m->filter = -1;
 	warm_release(m->all->warm, m->bytes);
 	m->bytes = 0;
@@ -117,7 +117,8 @@ static int same_size(const struct mirror *m)
 static int begin_lines(struct mirror *m, const struct epf_info *info)
 {
 	__u64 bytes = info->params.nr_lines * EPF_LINE_BYTES;
-	int ret = warm_reserve(m->all->warm, bytes);
+	int ret = epf_is_module(m->filter) ? warm_reserve(m->all->warm, bytes) :
+					     -ENOTTY;
 
 	if (ret)
 		return ret;
@@ -134,6 +135,8 @@ static const char *why(int err)
 		       "its memory";
 	if (err == -EBUSY)
 		return "it has a journal, or a snapshot of it is under way";
+	if (err == -ENOTTY)
+		return "it is pure BPF, which has no journal: audits copy it";
 	if (err == -EOPNOTSUPP)
 		return "it is not of kind lanes";
 	if (err == -EOVERFLOW)

@@ -30,6 +30,7 @@
  * @mirrors: level: filters that are mirrored now
  * @mirror_copies: times that the lines of one were copied
  * @audits_fallen: that went on with another engine than they were begun with
+ * @holds: level: filters whose epochs are ended here
  */
 struct agent_stats {
 	__u64 audits_done;
@@ -49,6 +50,7 @@ struct agent_stats {
 	__u64 mirrors;
 	__u64 mirror_copies;
 	__u64 audits_fallen;
+	__u64 holds;
 };
 
 static inline void stats_add(__u64 *word, __u64 n)

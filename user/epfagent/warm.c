@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "audit/wrong.h"
+#include "libepf/backend.h"
 
 #define NS_PER_SEC 1000000000ULL
 #define CHUNK_BYTES (1u << 20)
@@ -38,7 +39,7 @@ struct ident {
  * @link: in order of use
  * @kind: of what
  * @ident: of a file
- * @id: of a filter
+ * @id: of a filter, see filter_id()
  * @made_ns: CLOCK_MONOTONIC: when copying the filter began
  * @bytes: accounted for
  * @filled: bytes of the file copied
@@ -55,7 +56,7 @@ struct warm_entry {
 	TAILQ_ENTRY(warm_entry) link;
 	enum warm_kind kind;
 	struct ident ident;
-	__u32 id;
+	__u64 id;
 	__u64 made_ns;
 	__u64 bytes;
 	__u64 filled;
@@ -389,7 +390,7 @@ int warm_look_up(const char *name, struct epf_info *info, struct rec_error *e)
 		return audit_wrong(e, dev, "%s: %s", EPF_DEVICE,
 				   strerror(-dev));
 	filter = epf_dev_find(dev, name);
-	close(dev);
+	epf_close(dev);
 	if (filter < 0)
 		return audit_wrong(e, filter, "'%s': %s", name,
 				   filter == -ENOENT ? "there is no such filter" :
@@ -397,11 +398,17 @@ int warm_look_up(const char *name, struct epf_info *info, struct rec_error *e)
 	ret = epf_filter_info(filter, info);
 	if (!ret)
 		return filter;
-	close(filter);
+	epf_close(filter);
 	return audit_wrong(e, ret, "'%s': %s", name, strerror(-ret));
 }
 
-static struct warm_entry *find_filter(struct warm *w, __u32 id, __u64 fresh_ns)
+/* Ids of the module's filters and of others are not of one sequence. */
+static __u64 filter_id(int filter, const struct epf_info *info)
+{
+	return info->id | (__u64)!epf_is_module(filter) << 32;
+}
+
+static struct warm_entry *find_filter(struct warm *w, __u64 id, __u64 fresh_ns)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
 	struct warm_entry *e;
@@ -414,7 +421,7 @@ static struct warm_entry *find_filter(struct warm *w, __u32 id, __u64 fresh_ns)
 }
 
 /* A filter has one snapshot at a time. */
-static bool being_copied(const struct warm *w, __u32 id)
+static bool being_copied(const struct warm *w, __u64 id)
 {
 	const struct warm_entry *e;
 
@@ -464,12 +471,12 @@ static int begin_copy(struct warm *w, int filter, const struct epf_info *info,
 	if (make_room(w, bytes))
 		e = add(w, WARM_FILTER, bytes);
 	if (!e) {
-		close(filter);
+		epf_close(filter);
 		return audit_wrong(err, -ENOSPC, "'%s' is larger than what the "
 				   "agent has left of its memory", ask->name);
 	}
 	stats_add(&w->stats->cache_misses, 1);
-	e->id = info->id;
+	e->id = filter_id(filter, info);
 	e->made_ns = clock_ns(CLOCK_MONOTONIC);
 	e->once = true; /* until it is whole */
 	ret = target_begin_filter(&e->target, filter, ask, err);
@@ -516,17 +523,18 @@ static int find_mirror(struct warm *w, const struct epf_info *info,
 }
 
 /* Return: 0: without an @entry it is to be copied; 1, WARM_WAIT: not known yet. */
-static int find_warm(struct warm *w, const struct epf_info *info,
+static int find_warm(struct warm *w, int filter, const struct epf_info *info,
 		     const struct mirrors_ask *ask, struct warm_entry **entry)
 {
-	int ret = find_mirror(w, info, ask, entry);
+	__u64 id = filter_id(filter, info);
+	int ret = epf_is_module(filter) ? find_mirror(w, info, ask, entry) : 0;
 
 	if (ret || *entry)
 		return ret;
-	*entry = find_filter(w, info->id, ask->fresh_ns);
+	*entry = find_filter(w, id, ask->fresh_ns);
 	if (*entry)
 		use(w, *entry);
-	else if (being_copied(w, info->id))
+	else if (being_copied(w, id))
 		return WARM_WAIT;
 	return 0;
 }
@@ -549,10 +557,10 @@ int warm_filter(struct warm *w, const char *name, __u64 since_ns,
 	if (filter < 0)
 		return filter;
 	age_filters(w, conf.fresh_ns);
-	ret = find_warm(w, &info, &mirrors, entry);
+	ret = find_warm(w, filter, &info, &mirrors, entry);
 	if (!ret && !*entry)
 		return begin_copy(w, filter, &info, &ask, entry, e);
-	close(filter);
+	epf_close(filter);
 	return ret;
 }
 

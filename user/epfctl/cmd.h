@@ -14,6 +14,7 @@
 
 #include <linux/epochfilter.h>
 
+#include "libepf/backend.h"
 #include "libepf/epf.h"
 
 /* The exit codes of every verb. */
@@ -51,12 +52,14 @@ int cmd_dedup(int argc, char **argv) __attribute__((weak));
 int cmd_attach(int argc, char **argv) __attribute__((weak));
 int cmd_detach(int argc, char **argv) __attribute__((weak));
 int cmd_status(int argc, char **argv) __attribute__((weak));
+int cmd_hold(int argc, char **argv) __attribute__((weak));
 
 /* opt.c: options */
 
 /* Values of long options that have no letter. */
 #define OPT_LONG 256
 #define OPT_PROGRESS (OPT_LONG + 255)
+#define OPT_BACKEND (OPT_LONG + 254)
 
 /**
  * struct spec - what a verb takes
@@ -78,12 +81,15 @@ struct spec {
  * @argv: of the verb
  * @spec: what it takes
  *
- * Handles -j, -p, --progress; --help prints and exits with 0.
+ * Handles -j, -p, --progress, --backend; --help prints and exits with 0.
  *
  * Return: the option; -1: no more, optind is set; '?': a bad one, and an
  * error is printed.
  */
 int next_option(int argc, char **argv, const struct spec *spec);
+
+/* What --backend says, or EPF_BACKEND in the environment (@what). */
+bool choose_backend(const char *what, const char *name);
 
 /* Are there from @min to @max operands from optind on? If not, an error. */
 bool operands(int argc, char **argv, int min, int max, const struct spec *spec);
@@ -438,8 +444,9 @@ void pace_warn(const struct promise *p, const struct epf_params *params);
 
 /* info.c: a filter for people and for programs */
 
-void info_print(const struct epf_info *info);
-json_t *info_json(const struct epf_info *info);
+/* @bpf: the filter is pure BPF, not the module's. */
+void info_print(const struct epf_info *info, bool bpf);
+json_t *info_json(const struct epf_info *info, bool bpf);
 void params_print(const struct epf_params *p, const struct epf_shape *shape,
 		  __u32 epochs);
 /* What keys are made of: a row, and an object. */

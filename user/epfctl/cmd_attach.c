@@ -36,10 +36,12 @@ static const struct option attach_longs[] = {
 };
 
 static const struct spec attach_spec = {
-	.usage = "attach --filter NAME [options] INTERFACE",
+	.usage = "attach [--filter NAME] [options] INTERFACE",
 	.help =
 "Look every packet that INTERFACE receives up in a filter, and enter it.\n"
-"  -f, --filter NAME   the filter, which must exist\n"
+"  -f, --filter NAME   the filter, which must exist (default: one that is called\n"
+"                      like INTERFACE; made if there is none, for 1 s of up to\n"
+"                      1M packets/s, and held while it is attached)\n"
 PKT_HELP("packet")
 "  --action drop|count|mark  what is done about repeats (drop)\n"
 "  --mark N            mark: repeats get the packet mark N plus their age in\n"
@@ -182,10 +184,7 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	    !pkt_options_ok(&want->opts))
 		return false;
 	want->ifname = argv[optind];
-	if (!want->filter)
-		fail("--filter is missing: usage: epfctl %s",
-		     attach_spec.usage);
-	else if (want->mark && want->action != EPF_XDP_MARK)
+	if (want->mark && want->action != EPF_XDP_MARK)
 		fail("--mark goes with --action mark only");
 	else if (alone && placed)
 		fail("--prio and --no-dispatcher exclude each other");
@@ -194,21 +193,65 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	return false;
 }
 
-/* The id of the filter that is called @name, 0: an error is printed. */
-static __u32 filter_id(const char *name)
+/* Id and backend of the filter. Return: false: an error is printed. */
+static bool find_filter(struct xdp_want *want)
 {
 	struct epf_info info;
-	int filter = open_filter(name);
+	int filter = open_filter(want->filter);
 	int err;
 
 	if (filter < 0)
-		return 0;
+		return false;
 	err = epf_filter_info(filter, &info);
-	close(filter);
-	if (!err)
-		return info.id;
-	fail_call(err, "reading", name);
-	return 0;
+	want->bpf = !epf_is_module(filter);
+	epf_close(filter);
+	if (err) {
+		fail_call(err, "reading", want->filter);
+		return false;
+	}
+	want->id = info.id;
+	memcpy(want->name, info.params.name, sizeof(want->name));
+	want->filter = want->name; /* it may have been an id */
+	return true;
+}
+
+/* A filter and who holds it, where none was named. What was begun before an error
+ * is in @want.
+ */
+static bool provide(struct xdp_want *want, bool named)
+{
+	if (!named && default_filter(want))
+		return false;
+	return find_filter(want) && (named || !default_holder(want));
+}
+
+/* End what was begun for @want. */
+static void withdraw(const struct xdp_want *want)
+{
+	struct epf_xdp_conf conf = {
+		.id = want->id, .made = want->made, .holder = want->holder,
+		.backend = want->bpf ? EPF_XDP_BPF : EPF_XDP_MODULE,
+	};
+
+	if (!want->filter)
+		return;
+	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);
+	default_undo(&conf);
+}
+
+static void report(const struct xdp_want *want, bool named)
+{
+	struct xdp_state state;
+
+	if (xdp_read(want->ifname, &state))
+		return; /* somebody else detached it already */
+	if (out_mode != OUT_TEXT) {
+		out_json(xdp_json(want->ifname, &state));
+		return;
+	}
+	xdp_show(want->ifname, &state);
+	if (!named)
+		default_show(want);
 }
 
 /* Tell the module what keys the program inserts, for audits. */
@@ -222,7 +265,7 @@ static void describe(const struct xdp_want *want)
 	desc = epf_key_desc_packet(&want->opts);
 	epf_filter_describe(filter, &before);
 	epf_filter_describe(filter, &desc);
-	close(filter);
+	epf_close(filter);
 	if (desc.kind == EPF_KEYS_MIXED && before.kind != EPF_KEYS_MIXED)
 		warn("'%s' had other keys before: from now on they are of "
 		     "several kinds", want->filter);
@@ -232,7 +275,7 @@ int cmd_attach(int argc, char **argv)
 {
 	struct xdp_want want = { .prio = XDP_PRIO_DEFAULT,
 				 .opts.key = EPF_PKT_PACKET };
-	struct xdp_state state;
+	bool named;
 
 	if (!attach_options(argc, argv, &want))
 		return EXIT_FAIL;
@@ -243,16 +286,13 @@ int cmd_attach(int argc, char **argv)
 		     want.ifname);
 		want.prio = 0;
 	}
-	want.id = filter_id(want.filter);
-	if (!want.id || xdp_attach(&want))
+	named = want.filter;
+	if (!provide(&want, named) || xdp_attach(&want)) {
+		withdraw(&want);
 		return EXIT_FAIL;
+	}
 	describe(&want);
-	if (xdp_read(want.ifname, &state))
-		return EXIT_YES; /* somebody else detached it already */
-	if (out_mode == OUT_TEXT)
-		xdp_show(want.ifname, &state);
-	else
-		out_json(xdp_json(want.ifname, &state));
+	report(&want, named);
 	return EXIT_YES;
 }
 
@@ -262,7 +302,8 @@ static const struct spec detach_spec = {
 	.usage = "detach INTERFACE",
 	.help =
 "Stop looking packets of INTERFACE up, and give the filter back.\n"
-"The filter stays. What an interface that is gone has left is removed, too.\n",
+"The filter stays, unless 'attach' made it and nothing else uses it. What an\n"
+"interface that is gone has left is removed, too.\n",
 	.shorts = "",
 	.longs = detach_longs,
 };
@@ -270,7 +311,8 @@ static const struct spec detach_spec = {
 int cmd_detach(int argc, char **argv)
 {
 	char path[XDP_PATH_BYTES];
-	int opt;
+	struct xdp_state state;
+	int opt, err;
 
 	while ((opt = next_option(argc, argv, &detach_spec)) >= 0)
 		if (opt == '?')
@@ -281,5 +323,10 @@ int cmd_detach(int argc, char **argv)
 	if (access(path, F_OK) && errno == ENOENT)
 		return fail("'%s' has no duplicate removal: 'epfctl status' "
 			    "shows where there is", argv[optind]);
-	return xdp_detach(argv[optind]) ? EXIT_FAIL : EXIT_YES;
+	err = xdp_read(argv[optind], &state);
+	if (xdp_detach(argv[optind]))
+		return EXIT_FAIL;
+	if (!err)
+		default_undo(&state.conf);
+	return EXIT_YES;
 }

@@ -103,6 +103,7 @@ static int create(struct wish *w, const char *name)
 {
 	__u32 flags = w->align ? EPF_CREATE_ALIGN : 0;
 	struct planned plan;
+	bool module;
 	int dev, err;
 	__u32 id;
 
@@ -118,10 +119,14 @@ static int create(struct wish *w, const char *name)
 	err = epf_dev_create_flags(dev, flags, &plan.params, &plan.shape,
 				   w->has_key ? w->key : NULL, &id);
 	explicit_bzero(w->key, sizeof(w->key));
-	close(dev);
+	module = epf_is_module(dev);
+	epf_close(dev);
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "
 			    "take another name", name);
+	if (plan.params.kind && err == -EOPNOTSUPP && !module)
+		return fail("filters without the module are of --kind lanes "
+			    "only");
 	if (plan.params.kind && (err == -EOPNOTSUPP ||
 				 (err == -E2BIG && !limits_forbid(plan.bytes))))
 		return fail("this kernel module does not know --kind: load a "
@@ -132,6 +137,9 @@ static int create(struct wish *w, const char *name)
 	if (err)
 		return fail_limits(err, "creating a filter", NULL, true,
 				   plan.bytes);
+	if (!module && out_mode == OUT_TEXT)
+		printf("the module is not there: %s is pure BPF, and does not "
+		       "know until 'epfctl hold %s' runs\n", name, name);
 	report(&plan, id);
 	pace_warn(&w->promise, &plan.params);
 	return EXIT_YES;

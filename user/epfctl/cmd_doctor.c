@@ -5,6 +5,7 @@
 #include "audit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,7 +15,7 @@
 #define CAP_BPF_NR 39
 #define KERNEL_MIN_MAJOR 6
 #define KERNEL_MIN_MINOR 1
-#define LEN 256
+#define LEN DOCTOR_LEN
 
 /* What the checked thing is needed for. */
 enum need {
@@ -24,22 +25,27 @@ enum need {
 	NEED_ATTACH,
 	NEED_SHARE,
 	NEED_GPU,
-	NR_NEEDS
+	NEED_BPF,
+	NEED_HOLD,
+	NEED_SPEED,
+	NR_NEEDS,
+	BPF_TOO = 0x100,
 };
 
 static const char *const needs[NR_NEEDS] = {
-	"build", "use", "change", "attach", "share", "gpu",
+	"build", "use", "change", "attach", "share", "gpu", "bpf", "hold",
+	"speed",
 };
 
 /**
  * struct check - one question
  * @what: a short name
- * @need: what it is needed for
+ * @need: what it is needed for; with BPF_TOO also for filters that are pure BPF
  * @ask: true: all right. @state: what there is; @remedy: what to do
  */
 struct check {
 	const char *what;
-	enum need need;
+	unsigned int need;
 	bool (*ask)(const struct machine *m, char *state, char *remedy);
 };
 
@@ -166,12 +172,12 @@ static bool ask_loaded(const struct machine *m, char *state, char *remedy)
 
 static bool ask_device(const struct machine *m, char *state, char *remedy)
 {
-	int dev = epf_dev_open();
+	int dev = open(EPF_DEVICE, O_RDONLY | O_CLOEXEC), err = errno;
 
 	(void)m;
 	snprintf(state, LEN, "%s%s%s", EPF_DEVICE, dev < 0 ? ": " : "",
-		 dev < 0 ? strerror(-dev) : "");
-	put(remedy, dev == -EACCES || dev == -EPERM ?
+		 dev < 0 ? strerror(err) : "");
+	put(remedy, dev < 0 && (err == EACCES || err == EPERM) ?
 		    "run as root, or join the group that owns it" :
 		    "modprobe epochfilter");
 	if (dev >= 0)
@@ -262,7 +268,8 @@ static bool ask_vlan(const struct machine *m, char *state, char *remedy)
 	if (used)
 		snprintf(state + used, LEN - used, " takes them off "
 			 "(attach --vlan-offload off)");
-	if_freenameindex(all);
+	if (all)
+		if_freenameindex(all);
 	return true;
 }
 
@@ -278,7 +285,7 @@ static bool ask_gpu(const struct machine *m, char *state, char *remedy)
 }
 
 static const struct check checks[] = {
-	{ "kernel", NEED_USE, ask_kernel },
+	{ "kernel", NEED_USE | BPF_TOO, ask_kernel },
 	{ "module support", NEED_USE, ask_modules },
 	{ "kernel config", NEED_ATTACH, ask_config },
 	{ "kernel BTF", NEED_ATTACH, ask_kernel_btf },
@@ -288,14 +295,19 @@ static const struct check checks[] = {
 	{ "module signature", NEED_USE, ask_signature },
 	{ "module loaded", NEED_USE, ask_loaded },
 	{ "device", NEED_USE, ask_device },
-	{ "right to change", NEED_CHANGE, ask_net_admin },
+	{ "right to change", NEED_CHANGE | BPF_TOO, ask_net_admin },
 	{ "module BTF", NEED_ATTACH, ask_module_btf },
-	{ "right to attach", NEED_ATTACH, ask_bpf },
-	{ "bpffs", NEED_ATTACH, ask_bpffs },
+	{ "right to attach", NEED_ATTACH | BPF_TOO, ask_bpf },
+	{ "bpffs", NEED_ATTACH | BPF_TOO, ask_bpffs },
 	{ "libxdp", NEED_SHARE, ask_libxdp },
 	{ "locked memory", NEED_ATTACH, ask_memlock },
 	{ "VLAN tags", NEED_ATTACH, ask_vlan },
 	{ "GPU", NEED_GPU, ask_gpu },
+	{ "BPF backend", NEED_BPF, ask_bpf_built },
+	{ "BPF JIT", NEED_SPEED, ask_bpf_jit },
+	{ "BPF by users", NEED_BPF, ask_bpf_users },
+	{ "holders", NEED_HOLD, ask_bpf_held },
+	{ "interfaces", NEED_ATTACH, ask_bpf_attached },
 };
 
 /* Run one check and print it, or append it to @all. */
@@ -309,11 +321,11 @@ static bool examine(const struct check *c, const struct machine *m, json_t *all)
 			      c->what, state);
 		if (!good)
 			print_wrapped(11, "%-8s   for %s: %s", "",
-				      needs[c->need], remedy);
+				      needs[c->need & ~BPF_TOO], remedy);
 		return good;
 	}
 	json_array_append_new(all, json_pack("{ss sb ss ss ss*}",
-		"check", c->what, "ok", good, "needed_for", needs[c->need],
+		"check", c->what, "ok", good, "needed_for", needs[c->need & ~BPF_TOO],
 		"state", state, "remedy", good ? NULL : remedy));
 	return good;
 }
@@ -335,6 +347,8 @@ static void conclude(const bool *able, json_t *all)
 	       able[NEED_USE] ? "usable" : "not usable",
 	       able[NEED_CHANGE] ? "yes" : "no",
 	       able[NEED_ATTACH] ? "yes" : "no");
+	printf("filters that are pure BPF, without the module: %s\n",
+	       able[NEED_BPF] ? "usable" : "not usable");
 	printf("epfctl plan and epfctl dedup need none of this\n");
 }
 
@@ -344,11 +358,12 @@ int cmd_doctor(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "doctor",
 		.help = "Each line: ok or missing, what, and what to do.\n"
-			"exit status: 0 filters can be used, 2 they cannot\n",
+			"exit status: 0 filters can be used, of the module or pure\n"
+			"BPF (--backend: of that one), 2 they cannot\n",
 		.shorts = "",
 		.longs = longs,
 	};
-	bool able[NR_NEEDS] = { true, true, true, true, true, true };
+	bool able[NR_NEEDS], good;
 	struct machine m;
 	json_t *all = NULL;
 	size_t i;
@@ -360,11 +375,17 @@ int cmd_doctor(int argc, char **argv)
 		return fail("uname: %s", strerror(errno));
 	if (out_mode != OUT_TEXT)
 		all = json_array();
-	for (i = 0; i < ARRAY_SIZE(checks); i++)
-		able[checks[i].need] &= examine(&checks[i], &m, all);
+	for (i = 0; i < NR_NEEDS; i++)
+		able[i] = true;
+	for (i = 0; i < ARRAY_SIZE(checks); i++) {
+		good = examine(&checks[i], &m, all);
+		able[checks[i].need & ~BPF_TOO] &= good;
+		able[NEED_BPF] &= good || !(checks[i].need & BPF_TOO);
+	}
 	able[NEED_CHANGE] &= able[NEED_USE];
 	able[NEED_ATTACH] &= able[NEED_CHANGE];
 	able[NEED_SHARE] &= able[NEED_ATTACH];
 	conclude(able, all);
-	return able[NEED_USE] ? EXIT_YES : EXIT_FAIL;
+	return epf_backend_chosen(able[NEED_USE], able[NEED_BPF]) ? EXIT_YES :
+							      EXIT_FAIL;
 }

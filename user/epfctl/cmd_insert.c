@@ -86,7 +86,7 @@ static int insert(const char *name, const struct key_input *in)
 		ret = EXIT_FAIL;
 	if (ins.filter < 0)
 		return ret;
-	close(ins.filter);
+	epf_close(ins.filter);
 	if (out_mode != OUT_TEXT)
 		out_json(json_pack("{sI sI}",
 			"inserted", (json_int_t)(ins.done - ins.present),

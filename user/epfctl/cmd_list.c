@@ -21,11 +21,11 @@ static const char *kind_of(const struct epf_params *p)
 }
 
 /* 80 columns at most; a long name has a line of its own. */
-#define NAME_COLUMNS 28
+#define NAME_COLUMNS 20
 #define LIST_HEAD "%-4u %s"
-#define LIST_REST "%-*s %-5s %-6s %9s %7s %8s %9s\n"
+#define LIST_REST "%-*s %-5s %-6s %9s %7s %8s %9s %s\n"
 
-static void list_row(const struct epf_info *info)
+static void list_row(const struct epf_info *info, bool bpf)
 {
 	const struct epf_params *p = &info->params;
 	char head[64];
@@ -39,7 +39,8 @@ static void list_row(const struct epf_info *info)
 	       fmt_bytes(info->memory_bytes).s, fmt_count(info->stats.inserts).s,
 	       fmt_ppt(p->budget_ppt).s,
 	       info->flags & EPF_INFO_SATURATED ? "SATURATED" :
-						  fmt_ppt(info->fpr_ppt).s);
+						  fmt_ppt(info->fpr_ppt).s,
+	       bpf ? "bpf" : "module");
 }
 
 /* One filter into @all, or onto stdout where that is NULL. */
@@ -47,6 +48,7 @@ static int list_one(int dev, __u32 id, json_t *all, bool names)
 {
 	int filter = epf_dev_filter_id(dev, id);
 	struct epf_info info;
+	bool bpf = !epf_is_module(dev);
 	int err;
 
 	if (filter == -ENOENT || filter == -ENODEV)
@@ -54,17 +56,17 @@ static int list_one(int dev, __u32 id, json_t *all, bool names)
 	if (filter < 0)
 		return filter;
 	err = epf_filter_info(filter, &info);
-	close(filter);
+	epf_close(filter);
 	if (err)
 		return err == -ENODEV ? 0 : err;
 	if (!all && names)
 		puts(info.params.name);
 	else if (!all)
-		list_row(&info);
+		list_row(&info, bpf);
 	else if (names)
 		json_array_append_new(all, json_string(info.params.name));
 	else
-		json_array_append_new(all, info_json(&info));
+		json_array_append_new(all, info_json(&info, bpf));
 	return 0;
 }
 
@@ -77,7 +79,7 @@ static int list_all(int dev, json_t *all, bool names)
 
 	if (nr > 0 && !all && !names)
 		printf(LIST_REST, NAME_COLUMNS, "id   name", "kind", "mode",
-		       "memory", "inserts", "budget", "error");
+		       "memory", "inserts", "budget", "error", "backend");
 	for (i = 0; i < nr && !err; i++)
 		err = list_one(dev, ids[i], all, names);
 	free(ids);
@@ -98,7 +100,7 @@ int cmd_list(int argc, char **argv)
 	};
 	bool names = false;
 	json_t *all = NULL;
-	int dev, err, opt;
+	int dev, second, err, opt;
 
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt != OPT_NAMES)
@@ -113,7 +115,12 @@ int cmd_list(int argc, char **argv)
 	if (out_mode != OUT_TEXT)
 		all = json_array();
 	err = list_all(dev, all, names);
-	close(dev);
+	second = err ? -ENOENT : epf_backend_second(dev);
+	if (second >= 0) {
+		err = list_all(second, all, names);
+		epf_close(second);
+	}
+	epf_close(dev);
 	if (err) {
 		json_decref(all);
 		return fail_call(err, "listing filters", NULL);
@@ -127,18 +134,20 @@ static int show_filter(const char *name)
 {
 	int filter = open_filter(name);
 	struct epf_info info;
+	bool bpf;
 	int err;
 
 	if (filter < 0)
 		return EXIT_FAIL;
+	bpf = !epf_is_module(filter);
 	err = epf_filter_info(filter, &info);
-	close(filter);
+	epf_close(filter);
 	if (err)
 		return fail_call(err, "showing", name);
 	if (out_mode == OUT_TEXT)
-		info_print(&info);
+		info_print(&info, bpf);
 	else
-		out_json(info_json(&info));
+		out_json(info_json(&info, bpf));
 	return EXIT_YES;
 }
 

@@ -39,7 +39,7 @@ int cmd_metrics(int argc, char **argv)
 	dev = epf_dev_open();
 	err = metrics_write(stdout, format, dev, NULL);
 	if (dev >= 0)
-		close(dev);
+		epf_close(dev);
 	else if (metrics_denied(dev))
 		warn("%s: %s: the filters are left out; run as root, or as a "
 		     "member of the device's group", EPF_DEVICE,

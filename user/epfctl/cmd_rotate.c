@@ -14,7 +14,7 @@ static int rotate(const char *name, __u32 epochs)
 	if (filter < 0)
 		return EXIT_FAIL;
 	err = epf_filter_rotate(filter, epochs, &epoch);
-	close(filter);
+	epf_close(filter);
 	if (err == -EBUSY)
 		return fail("rotation of '%s' is held by a snapshot: try again "
 			    "when it is done", name);
@@ -74,7 +74,7 @@ int cmd_clear(int argc, char **argv)
 	err = epf_filter_clear(filter);
 	if (err == -E2BIG || err == -ENOSPC)
 		epf_filter_info(filter, &info);
-	close(filter);
+	epf_close(filter);
 	/* some kinds get new memory before the old is given back */
 	return err ? fail_limits(err, "clearing a filter", NULL, false,
 				 info.memory_bytes) : EXIT_YES;

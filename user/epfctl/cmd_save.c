@@ -75,7 +75,7 @@ int cmd_save(int argc, char **argv)
 	err = epf_snap_save(filter, argv[optind + 1], meter_update, &meter,
 			    &header);
 	meter_end(&meter);
-	close(filter);
+	epf_close(filter);
 	if (err)
 		return save_failed(err, argv[optind], argv[optind + 1],
 				   header.magic);
@@ -133,7 +133,7 @@ static int restore_into(int dev, const char *name, const char *path,
 	if (filter < 0)
 		return EXIT_FAIL;
 	err = epf_snap_restore(filter, file);
-	close(filter);
+	epf_close(filter);
 	if (!err) {
 		report("restored", name, path, &file->header);
 		return EXIT_YES;
@@ -189,7 +189,7 @@ int cmd_restore(int argc, char **argv)
 			restore_into(dev, argv[optind], argv[optind + 1], &file,
 				     flags, existing);
 	if (dev >= 0)
-		close(dev);
+		epf_close(dev);
 	epf_snap_close(&file);
 	return ret;
 }

@@ -14,7 +14,7 @@ static int destroy(const char *name, bool force)
 	if (dev < 0)
 		return EXIT_FAIL;
 	err = epf_dev_destroy(dev, name, force);
-	close(dev);
+	epf_close(dev);
 	if (err == -EBUSY)
 		return fail("'%s' is held by descriptors, mappings or BPF "
 			    "programs: end those ('epfctl status', 'epfctl "
@@ -55,7 +55,7 @@ static int swap_missing(int dev, const char *a, const char *b)
 	int filter = epf_dev_filter(dev, a);
 
 	if (filter >= 0)
-		close(filter);
+		epf_close(filter);
 	return fail_call(-ENOENT, "swapping", filter < 0 ? a : b);
 }
 
@@ -89,6 +89,6 @@ int cmd_swap(int argc, char **argv)
 		swap_missing(dev, a, b);
 	else if (err)
 		fail_call(err, "swapping filters", NULL);
-	close(dev);
+	epf_close(dev);
 	return err ? EXIT_FAIL : EXIT_YES;
 }

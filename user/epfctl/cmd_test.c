@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* epfctl test: present, absent or not known, key by key. */
 #include "cmd.h"
+#include "ebpf/calls.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -223,27 +224,39 @@ static void print_counts(const struct testing *t)
 				   "unknown", (json_int_t)t->unknown));
 }
 
+/* @held: somebody ends its epochs */
+static int tell_unknown(const struct testing *t, bool held)
+{
+	if (held)
+		fail("'%s' is saturated and does not know %llu of the keys: "
+		     "enlarge it, or shorten its window ('epfctl show %s')",
+		     t->name, t->unknown, t->name);
+	else
+		fail("nobody ends the epochs of '%s', so it does not know %llu "
+		     "of the keys: 'epfctl hold %s'",
+		     t->name, t->unknown, t->name);
+	return EXIT_UNKNOWN;
+}
+
 static int test(struct testing *t)
 {
 	int ret = EXIT_FAIL;
+	bool held;
 
 	if (parse_name(t->name))
 		ret = keys_read(t->in, test_batch, t);
 	meter_end(&t->meter);
 	if (!ret && !test_open(t)) /* no keys at all */
 		ret = EXIT_FAIL;
+	held = epf_is_module(t->filter) || ebpf_held(t->name);
 	if (t->filter >= 0)
-		close(t->filter);
+		epf_close(t->filter);
 	if (ret)
 		return ret;
 	if (t->counts)
 		print_counts(t);
-	if (t->unknown) {
-		fail("'%s' is saturated and does not know %llu of the keys: "
-		     "enlarge it, or shorten its window ('epfctl show %s')",
-		     t->name, t->unknown, t->name);
-		return EXIT_UNKNOWN;
-	}
+	if (t->unknown)
+		return tell_unknown(t, held);
 	return t->present == t->tested ? EXIT_YES : EXIT_ABSENT;
 }
 

@@ -123,16 +123,16 @@ static int wait_ms(const struct watching *w)
 /* Return: an exit code; -1: go on. */
 static int step(struct watching *w)
 {
-	struct pollfd p = { .fd = w->filter, .events = POLLIN | POLLPRI };
+	int got = epf_wait(w->filter, wait_ms(w));
 	struct epf_info info;
 	int err;
 
-	if (poll(&p, 1, wait_ms(w)) < 0)
-		return errno == EINTR ? -1 : fail("poll: %s", strerror(errno));
+	if (got < 0)
+		return got == -EINTR ? -1 : fail("poll: %s", strerror(-got));
 	err = epf_filter_info(w->filter, &info);
-	if (p.revents & POLLHUP || err == -ENODEV)
+	if (got & POLLHUP || err == -ENODEV)
 		return fail("'%s' was destroyed", w->name);
-	if (p.revents & (POLLERR | POLLNVAL))
+	if (got & (POLLERR | POLLNVAL))
 		return fail("the module cannot be polled for '%s'", w->name);
 	if (err)
 		return fail_call(err, "watching", w->name);
@@ -157,7 +157,7 @@ static int watch(struct watching *w)
 	catch_signals();
 	while (ret < 0 && !interrupted)
 		ret = step(w);
-	close(w->filter);
+	epf_close(w->filter);
 	return ret < 0 ? EXIT_FAIL : ret; /* a signal: main() tells which */
 }
 

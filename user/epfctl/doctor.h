@@ -5,6 +5,8 @@
 
 #include "cmd.h"
 
+#define DOCTOR_LEN 256 /* of what is said and advised */
+
 /**
  * struct machine - the running kernel
  * @release: as uname -r
@@ -32,5 +34,13 @@ bool doctor_glob(const char *pattern);
 bool doctor_has_package(const char *name); /* installed, or apt knows it */
 bool doctor_nvidia(void);
 bool doctor_wants_signature(void);
+
+/* doctor_bpf.c: checks, see cmd_doctor.c */
+
+bool ask_bpf_built(const struct machine *m, char *state, char *remedy);
+bool ask_bpf_jit(const struct machine *m, char *state, char *remedy);
+bool ask_bpf_users(const struct machine *m, char *state, char *remedy);
+bool ask_bpf_held(const struct machine *m, char *state, char *remedy);
+bool ask_bpf_attached(const struct machine *m, char *state, char *remedy);
 
 #endif /* EPFCTL_DOCTOR_H */

@@ -3,6 +3,7 @@
 #include "cmd.h"
 
 #include "desc.h"
+#include "ebpf/ebpf.h"
 #include "epf/window.h"
 #include "kinds/compare.h"
 
@@ -155,7 +156,19 @@ static void print_stats(const struct epf_stats *s)
 	       s->saturations, s->failed_open);
 }
 
-void info_print(const struct epf_info *info)
+static void print_backend(const struct epf_info *info, bool bpf)
+{
+	if (!bpf)
+		printf(ROW "the module\n", "backend");
+	else if (ebpf_held(info->params.name))
+		printf(ROW "pure BPF, held\n", "backend");
+	else
+		print_wrapped(INDENT, ROW "pure BPF; it does not know while nobody "
+			      "ends its epochs: 'epfctl hold %s', or run epfagent",
+			      "backend", info->params.name);
+}
+
+void info_print(const struct epf_info *info, bool bpf)
 {
 	const struct epf_params *p = &info->params;
 
@@ -166,6 +179,7 @@ void info_print(const struct epf_info *info)
 			      ", rotation held by a snapshot" : "",
 		      info->flags & EPF_INFO_JOURNAL ? ", a journal is kept" :
 						       "");
+	print_backend(info, bpf);
 	params_print(p, &info->shape, epochs_of(info));
 	desc_print(&info->desc);
 	if (info->flags & EPF_INFO_ALIGNED)
@@ -225,10 +239,14 @@ static json_t *epochs_json(const struct epf_info *info)
 	return all;
 }
 
-json_t *info_json(const struct epf_info *info)
+json_t *info_json(const struct epf_info *info, bool bpf)
 {
 	json_t *o = params_json(&info->params, &info->shape);
 
+	json_object_set_new(o, "backend", json_string(bpf ? "bpf" : "module"));
+	if (bpf)
+		json_object_set_new(o, "held",
+				    json_boolean(ebpf_held(info->params.name)));
 	json_object_set_new(o, "needs",
 		json_pack("{sb sb sb}",
 			  "lock", !!(info->needs & EPF_NEEDS_LOCK),

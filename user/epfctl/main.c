@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* epfctl: sliding-window membership filters. The table of verbs. */
 #include "cmd.h"
+#include "ebpf/calls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ static const struct verb verbs[] = {
 	{ "attach", cmd_attach, "drop repeated packets of an interface" },
 	{ "detach", cmd_detach, "stop doing so" },
 	{ "status", cmd_status, "show attached interfaces and counters" },
+	{ "hold", cmd_hold, "end the epochs of filters that are pure BPF" },
 	{ "dedup", cmd_dedup, "remove repeated packets from a capture file" },
 	{ "doctor", cmd_doctor, "check this machine and say what to do" },
 };
@@ -53,6 +55,9 @@ static void print_help(void)
 	       "  -p, --pretty    JSON, indented\n"
 	       "      --progress  progress on stderr, also where it is no "
 	       "terminal\n"
+	       "      --backend auto|module|bpf\n"
+	       "                  whose filters: the module's where it is "
+	       "loaded, else pure BPF\n"
 	       "  -h, --help      help on the verb\n"
 	       "  -V, --version   version, before the verb\n"
 	       "\nexit status: 0 done or all present, 1 definitely absent, "
@@ -172,10 +177,15 @@ int main(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = NULL, .shorts = "V", .longs = longs,
 	};
+	const char *backend = getenv("EPF_BACKEND");
 	int opt;
 
 	out_init();
 	out_json_errors(json_word(argc, argv));
+	if (ebpf_backend_add)
+		ebpf_backend_add();
+	if (backend && !choose_backend("EPF_BACKEND", backend))
+		return EXIT_FAIL;
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == 'h') {
 			print_help();

@@ -12,7 +12,11 @@ int open_device(void)
 
 	if (dev == -ENOENT || dev == -ENXIO || dev == -ENODEV)
 		fail(EPF_DEVICE " is not there: load the module with 'modprobe "
-		     "epochfilter' ('epfctl doctor' tells more)");
+		     "epochfilter' ('epfctl doctor' tells more)%s",
+		     geteuid() ? "; as root, filters need no module" : "");
+	else if (dev == -ENOTSUP)
+		fail("filters without the module need the BPF file system: "
+		     "'mount -t bpf bpf /sys/fs/bpf'");
 	else if (dev == -EACCES || dev == -EPERM)
 		fail(EPF_DEVICE " may not be opened by this user: run as root, "
 		     "or join the group that owns it");
@@ -31,7 +35,7 @@ int open_filter(const char *name)
 	if (dev < 0)
 		return dev;
 	filter = epf_dev_find(dev, name);
-	close(dev);
+	epf_close(dev);
 	if (filter < 0)
 		fail_call(filter, "opening", name);
 	return filter;

@@ -11,6 +11,7 @@ static const struct option common[] = {
 	{ "json", no_argument, NULL, 'j' },
 	{ "pretty", no_argument, NULL, 'p' },
 	{ "progress", no_argument, NULL, OPT_PROGRESS },
+	{ "backend", required_argument, NULL, OPT_BACKEND },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -79,6 +80,20 @@ static bool json_asked(int argc, char **argv, const char *shorts,
 	return asked;
 }
 
+bool choose_backend(const char *what, const char *name)
+{
+	static const char *const names[] = { "auto", "module", "bpf" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i])) {
+			epf_backend_choose((enum epf_backend_choice)i);
+			return true;
+		}
+	fail("%s takes auto, module or bpf, not '%s'", what, name);
+	return false;
+}
+
 int next_option(int argc, char **argv, const struct spec *spec)
 {
 	static const struct spec *current;
@@ -109,6 +124,11 @@ int next_option(int argc, char **argv, const struct spec *spec)
 			out_mode = OUT_PRETTY;
 		else if (opt == OPT_PROGRESS)
 			progress_forced = true;
+		else if (opt == OPT_BACKEND &&
+			 !choose_backend("--backend", optarg))
+			return '?';
+		else if (opt == OPT_BACKEND)
+			;
 		else if (opt == 'h' && spec->usage)
 			print_usage(spec);
 		else

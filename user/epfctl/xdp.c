@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "ebpf/ebpf.h"
 
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6 */
 
@@ -143,11 +144,22 @@ static struct bpf_program *choose(struct bpf_object *obj, __u32 action)
 	return chosen;
 }
 
+/* Have the programs of @obj do @action, and use the maps of a filter @inline_of. */
+static int prepare(struct bpf_object *obj, __u32 action, const char *inline_of)
+{
+	int err = bpf_map__set_initial_value(
+		bpf_object__find_map_by_name(obj, ".rodata"), &action,
+		sizeof(action));
+
+	return !err && inline_of ? ebpf_reuse_maps(obj, inline_of) : err;
+}
+
 /* One try, in the mode of @conf. Silent. */
 static int try_xdp(const struct xdp_want *want, int slot,
 		   struct epf_xdp_conf *conf)
 {
-	struct bpf_object *obj = open_on(XDP_OBJ_DEDUP, slot);
+	struct bpf_object *obj = open_on(want->bpf ? XDP_OBJ_DEDUP_INLINE :
+						     XDP_OBJ_DEDUP, slot);
 	struct bpf_program *prog;
 	int err;
 
@@ -155,9 +167,7 @@ static int try_xdp(const struct xdp_want *want, int slot,
 		return -EINVAL;
 	xdp_obj_quiet();
 	prog = choose(obj, want->action);
-	err = bpf_map__set_initial_value(
-		bpf_object__find_map_by_name(obj, ".rodata"), &want->action,
-		sizeof(want->action));
+	err = prepare(obj, want->action, want->bpf ? want->filter : NULL);
 	if (!err && want->prio)
 		err = shared_attach(obj, prog, conf);
 	else if (!err)
@@ -299,7 +309,8 @@ static int detach(const char *ifname)
 	if (!err && state.here)
 		vlan_restore(&state.conf, ifname);
 	if (slot >= 0) {
-		unbind(slot);
+		if (err || state.conf.backend == EPF_XDP_MODULE)
+			unbind(slot);
 		close(slot);
 	}
 	xdp_unpin(ifname);
@@ -365,11 +376,9 @@ static int vlan_ready(const struct xdp_want *want, int conf_fd,
 }
 
 /* Everything after the slots are filled; the caller unpins on error. */
-static int attach_bound(const struct xdp_want *want, struct bpf_object *bind,
+static int attach_bound(const struct xdp_want *want, int slot, int conf_fd,
 			struct epf_xdp_conf *conf)
 {
-	int slot = map_fd(bind, "epf_slot");
-	int conf_fd = map_fd(bind, "epf_conf");
 	__u32 zero = 0;
 	int err;
 
@@ -397,8 +406,20 @@ static int attach_bound(const struct xdp_want *want, struct bpf_object *bind,
 	return err;
 }
 
+static int attach_inline(const struct xdp_want *want, struct epf_xdp_conf *conf)
+{
+	int slot, conf_fd, err = xdp_maps_make(&want->opts, &slot, &conf_fd);
+
+	if (err)
+		return fail_load(err);
+	err = attach_bound(want, slot, conf_fd, conf);
+	close(slot);
+	close(conf_fd);
+	return err;
+}
+
 /* Fill the slots, then attach; the caller unpins on error. */
-static int attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
+static int attach_module(const struct xdp_want *want, struct epf_xdp_conf *conf)
 {
 	struct bpf_object *bind = open_on(XDP_OBJ_BIND, -1);
 	int err;
@@ -407,7 +428,8 @@ static int attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 		return -EINVAL;
 	err = bind_filter(bind, want);
 	if (!err) {
-		err = attach_bound(want, bind, conf);
+		err = attach_bound(want, map_fd(bind, "epf_slot"),
+				   map_fd(bind, "epf_conf"), conf);
 		if (err)
 			call(bind, "epf_unbind", NULL);
 	}
@@ -421,6 +443,8 @@ int xdp_attach(const struct xdp_want *want)
 		.id = want->id, .opts = want->opts, .action = want->action,
 		.mark = want->mark, .prio = want->prio,
 		.ifindex = if_nametoindex(want->ifname),
+		.backend = want->bpf ? EPF_XDP_BPF : EPF_XDP_MODULE,
+		.made = want->made, .holder = want->holder,
 	};
 	int err, lock;
 
@@ -429,8 +453,9 @@ int xdp_attach(const struct xdp_want *want)
 		     want->ifname);
 		return -ENODEV;
 	}
-	if (!xdp_obj_possible())
+	if (!want->bpf && !xdp_obj_possible())
 		return -ENOENT;
+	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);
 	lock = xdp_pin_lock();
 	if (lock < 0)
 		return lock;
@@ -439,7 +464,8 @@ int xdp_attach(const struct xdp_want *want)
 	if (err == -EEXIST)
 		err = clear_stale(want->ifname) ?: xdp_pin_dir(want->ifname);
 	if (!err) {
-		err = attach(want, &conf);
+		err = want->bpf ? attach_inline(want, &conf) :
+				  attach_module(want, &conf);
 		if (err)
 			xdp_unpin(want->ifname);
 	}

@@ -30,8 +30,12 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
 /**
  * struct xdp_want - what is to be attached
  * @ifname: interface
- * @filter: name, for messages
+ * @filter: name of the filter, or what it was called by
+ * @name: room for it
  * @id: of the filter
+ * @bpf: it is pure BPF
+ * @made: it was created for this; see struct epf_xdp_conf
+ * @holder: process that was started for it, or 0
  * @opts: packet key
  * @action: enum epf_xdp_action
  * @mark: first mark, with EPF_XDP_MARK
@@ -43,7 +47,11 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
 struct xdp_want {
 	const char *ifname;
 	const char *filter;
+	char name[EPF_NAME_LEN];
 	__u32 id;
+	bool bpf;
+	bool made;
+	__u32 holder;
 	struct epf_pkt_opts opts;
 	__u32 action;
 	__u32 mark;
@@ -80,6 +88,23 @@ void xdp_show(const char *ifname, const struct xdp_state *state);
 json_t *xdp_json(const char *ifname, const struct xdp_state *state);
 extern const char *const xdp_outcome_names[EPF_XDP_OUTCOMES];
 
+/* Is the filter of an attachment held? Always where it is the module's. */
+bool xdp_held(const struct epf_xdp_conf *conf);
+
+/* attach_default.c: a filter and a holder for an attachment that names none */
+
+/* Set @want->filter, made where there is none of that name. */
+int default_filter(struct xdp_want *want);
+/* Start who ends its epochs, where it takes one and nobody does. */
+int default_holder(struct xdp_want *want);
+/* Tell what was done, and what to do. */
+void default_show(const struct xdp_want *want);
+/* End what the above began for @conf, unless others use it, which is told. */
+void default_undo(const struct epf_xdp_conf *conf);
+
+/* xdp_maps.c: slot and conf map without programs of the module; silent */
+int xdp_maps_make(const struct epf_pkt_opts *opts, int *slot, int *conf);
+
 /* xdp_vlan.c: cards take VLAN tags off packets, where XDP does not see them */
 
 /* Are tags part of the key? */
@@ -109,7 +134,7 @@ int xdp_pin_list(char ***names);
 
 /* xdp_obj.c: the embedded objects */
 
-enum xdp_obj { XDP_OBJ_DEDUP, XDP_OBJ_BIND, XDP_OBJ_TC_MARK };
+enum xdp_obj { XDP_OBJ_DEDUP, XDP_OBJ_DEDUP_INLINE, XDP_OBJ_BIND, XDP_OBJ_TC_MARK };
 
 /* Return: NULL: an error is printed. */
 struct bpf_object *xdp_obj_open(enum xdp_obj which);

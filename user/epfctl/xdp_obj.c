@@ -23,6 +23,7 @@
 	extern const char name##_start[], name##_end[]
 
 EMBED(xdp_dedup);
+EMBED(xdp_dedup_inline);
 EMBED(epf_bind);
 EMBED(tc_mark);
 
@@ -32,6 +33,8 @@ static const struct {
 	const char *end;
 } objects[] = {
 	[XDP_OBJ_DEDUP] = { "xdp_dedup", xdp_dedup_start, xdp_dedup_end },
+	[XDP_OBJ_DEDUP_INLINE] = { "xdp_dedup_inline", xdp_dedup_inline_start,
+				   xdp_dedup_inline_end },
 	[XDP_OBJ_BIND] = { "epf_bind", epf_bind_start, epf_bind_end },
 	[XDP_OBJ_TC_MARK] = { "tc_mark", tc_mark_start, tc_mark_end },
 };

@@ -19,14 +19,14 @@
 static const char *const pins[] = { EPF_XDP_PIN_MARK, EPF_XDP_PIN_CONF,
 				    EPF_XDP_PIN_SLOT };
 
-/* "@INODE" of our network namespace, "" for that of process 1. */
+/* "@INODE" of our network namespace, "" for that of process 1 if it can be told. */
 static const char *own_suffix(void)
 {
 	static char suffix[24];
 	struct stat own, first;
 
 	if (!suffix[0] && !stat("/proc/self/ns/net", &own) &&
-	    !stat("/proc/1/ns/net", &first) && own.st_ino != first.st_ino)
+	    (stat("/proc/1/ns/net", &first) || own.st_ino != first.st_ino))
 		snprintf(suffix, sizeof(suffix), "@%lu",
 			 (unsigned long)own.st_ino);
 	return suffix;
@@ -47,7 +47,7 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 	for (c = dir; *c; c++)
 		if (*c == '.')
 			*c = ':';
-	snprintf(path, XDP_PATH_BYTES, EPF_XDP_PINS "/%s%s%s", dir,
+	snprintf(path, XDP_PATH_BYTES, EPF_XDP_PINS "/@%s%s%s", dir,
 		 name ? "/" : "", name ? name : "");
 }
 
@@ -122,12 +122,12 @@ void xdp_unpin(const char *ifname)
 	rmdir(EPF_XDP_PINS);
 }
 
-static int visible(const struct dirent *d)
+static int is_interface(const struct dirent *d)
 {
-	return d->d_name[0] != '.';
+	return d->d_name[0] == '@';
 }
 
-/* The name by which this network namespace calls the directory @dir. */
+/* The name by which this network namespace calls the directory '@' @dir. */
 static char *name_of_dir(const char *dir)
 {
 	size_t len = strcspn(dir, "@");
@@ -146,7 +146,7 @@ static char *name_of_dir(const char *dir)
 int xdp_pin_list(char ***names)
 {
 	struct dirent **found = NULL;
-	int n = scandir(EPF_XDP_PINS, &found, visible, alphasort);
+	int n = scandir(EPF_XDP_PINS, &found, is_interface, alphasort);
 	int i, err = n < 0 && errno != ENOENT ? -errno : 0;
 
 	*names = calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(**names));
@@ -154,7 +154,7 @@ int xdp_pin_list(char ***names)
 		err = -ENOMEM;
 	for (i = 0; i < n; i++) {
 		if (*names)
-			(*names)[i] = name_of_dir(found[i]->d_name);
+			(*names)[i] = name_of_dir(found[i]->d_name + 1);
 		free(found[i]);
 	}
 	free(found);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "ebpf/ebpf.h"
 #include "pktopts.h"
 #include "xdp.h"
 
@@ -21,6 +22,7 @@ const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {
 	[EPF_XDP_NO_FILTER] = "no_filter",
 	[EPF_XDP_ERROR] = "error",
 	[EPF_XDP_BUSY] = "busy",
+	[EPF_XDP_OVERDUE] = "overdue",
 #define CONTROL(what) [EPF_XDP_CONTROL + EPF_CONTROL_##what - 1]
 	CONTROL(RESERVED_MAC) = "reserved_mac",
 	CONTROL(ND) = "nd",
@@ -48,8 +50,26 @@ static const char *mode_of(const struct epf_xdp_conf *conf)
 	return conf->mode == XDP_FLAGS_SKB_MODE ? "generic" : "native";
 }
 
+/* Is the filter of @conf that is pure BPF still there? */
+static bool bpf_there(const struct epf_xdp_conf *conf)
+{
+	struct ebpf_filter *f;
+	__u32 id = 0;
+
+	if (ebpf_open(conf->filter, &f))
+		return false;
+	ebpf_id(f, &id);
+	ebpf_close(f);
+	return id == conf->id;
+}
+
+bool xdp_held(const struct epf_xdp_conf *conf)
+{
+	return conf->backend != EPF_XDP_BPF || ebpf_held(conf->filter);
+}
+
 /* Its name, or "" where it is gone or cannot be asked. */
-static void filter_name(__u32 id, char name[EPF_NAME_LEN])
+static void module_name(__u32 id, char name[EPF_NAME_LEN])
 {
 	struct epf_info info;
 	int dev = epf_dev_open();
@@ -62,6 +82,15 @@ static void filter_name(__u32 id, char name[EPF_NAME_LEN])
 		close(filter);
 	if (dev >= 0)
 		close(dev);
+}
+
+static void filter_name(const struct epf_xdp_conf *conf, char name[EPF_NAME_LEN])
+{
+	name[0] = 0;
+	if (conf->backend != EPF_XDP_BPF)
+		module_name(conf->id, name);
+	else if (bpf_there(conf))
+		memcpy(name, conf->filter, EPF_NAME_LEN);
 }
 
 /* What becomes of them: part of the key or not, or should be and are not. */
@@ -79,10 +108,11 @@ static bool mirror(const struct epf_xdp_conf *conf)
 
 json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 {
+	bool bpf = s->conf.backend == EPF_XDP_BPF;
 	char filter[EPF_NAME_LEN];
 	json_t *o;
 
-	filter_name(s->conf.id, filter);
+	filter_name(&s->conf, filter);
 	o = json_pack("{s:s, s:I, s:b, s:b, s:s*, s:I, s:o, s:b, s:s, s:s, s:s, s:I, s:I}",
 		      "interface", ifname,
 		      "ifindex", (json_int_t)s->conf.ifindex,
@@ -98,6 +128,10 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 		      "program", (json_int_t)s->conf.prog_id);
 	if (s->conf.action == EPF_XDP_MARK)
 		json_object_set_new(o, "mark", json_integer(s->conf.mark));
+	json_object_set_new(o, "backend",
+			    json_string(bpf ? "bpf" : "module"));
+	if (bpf)
+		json_object_set_new(o, "held", json_boolean(xdp_held(&s->conf)));
 	return o;
 }
 
@@ -106,10 +140,11 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	const struct epf_xdp_conf *c = &s->conf;
 	char filter[EPF_NAME_LEN];
 
-	filter_name(c->id, filter);
+	filter_name(c, filter);
 	printf("%s: ", ifname);
 	if (filter[0])
-		printf("filter %s, key ", filter);
+		printf("filter %s%s, key ", filter,
+		       c->backend == EPF_XDP_BPF ? " (pure BPF)" : "");
 	else
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&c->opts);
@@ -125,6 +160,9 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	       s->live ? "" :
 	       s->here ? " (gone: 'epfctl detach' removes the rest)" :
 			 " (in another network namespace)");
+	if (filter[0] && !xdp_held(c))
+		printf("  nobody ends the epochs of '%s', so repeats pass: "
+		       "'epfctl hold %s'\n", filter, filter);
 	if (s->blind)
 		printf("  warning: the card takes VLAN tags off, so they do not "
 		       "count: 'ethtool -K %s rxvlan off'\n", ifname);

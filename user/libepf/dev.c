@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Filters of the kernel: the ioctls of linux/epochfilter.h as functions. */
 #include "epf.h"
+#include "backend.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #define LIST_ROOM_FIRST 64u
-
-static int call(int fd, unsigned long cmd, void *arg)
-{
-	int ret = ioctl(fd, cmd, arg);
-
-	return ret < 0 ? -errno : ret;
-}
 
 /* Return: 0; -EINVAL: longer than a name may be. */
 static int set_name(struct epf_name *to, const char *name)
@@ -31,10 +23,7 @@ static int set_name(struct epf_name *to, const char *name)
 
 int epf_dev_open(void)
 {
-	/* Commands are checked by capability, not by the open mode. */
-	int fd = open(EPF_DEVICE, O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
+	return epf_backend_open();
 }
 
 int epf_dev_create(int dev, const struct epf_params *params,
@@ -64,7 +53,7 @@ int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *params,
 		c.flags |= EPF_CREATE_KEY;
 		memcpy(c.key, key, sizeof(c.key));
 	}
-	ret = call(dev, EPF_IOC_CREATE, &c);
+	ret = epf_call(dev, EPF_IOC_CREATE, &c);
 	explicit_bzero(c.key, sizeof(c.key));
 	if (!ret && id)
 		*id = c.id;
@@ -80,7 +69,7 @@ int epf_dev_destroy(int dev, const char *name, bool force)
 		return ret;
 	if (force)
 		a.flags = EPF_DESTROY_FORCE;
-	return call(dev, EPF_IOC_DESTROY, &a);
+	return epf_call(dev, EPF_IOC_DESTROY, &a);
 }
 
 int epf_dev_list(int dev, __u32 **ids)
@@ -96,7 +85,7 @@ int epf_dev_list(int dev, __u32 **ids)
 			return -ENOMEM;
 		l.ids = (__u64)(uintptr_t)*ids;
 		l.count = room;
-		ret = call(dev, EPF_IOC_LIST, &l);
+		ret = epf_call(dev, EPF_IOC_LIST, &l);
 		if (!ret && l.count > room)
 			continue; /* more filters than room: again */
 		if (!ret)
@@ -112,14 +101,14 @@ int epf_dev_filter(int dev, const char *name)
 	struct epf_ref_args a = { .size = sizeof(a) };
 	int ret = set_name(&a.name, name);
 
-	return ret ? ret : call(dev, EPF_IOC_OPEN, &a);
+	return ret ? ret : epf_call(dev, EPF_IOC_OPEN, &a);
 }
 
 int epf_dev_filter_id(int dev, __u32 id)
 {
 	struct epf_ref_args a = { .size = sizeof(a), .name.id = id };
 
-	return call(dev, EPF_IOC_OPEN, &a);
+	return epf_call(dev, EPF_IOC_OPEN, &a);
 }
 
 /* An id, or 0. */
@@ -135,12 +124,26 @@ static __u32 id_of(const char *name)
 	return errno || v > 0xffffffffUL ? 0 : (__u32)v;
 }
 
-int epf_dev_find(int dev, const char *name)
+static int find_in(int dev, const char *name)
 {
 	int filter = epf_dev_filter(dev, name);
 
 	if (filter == -ENOENT && id_of(name))
 		filter = epf_dev_filter_id(dev, id_of(name));
+	return filter;
+}
+
+int epf_dev_find(int dev, const char *name)
+{
+	int filter = find_in(dev, name), second;
+
+	if (filter != -ENOENT)
+		return filter;
+	second = epf_backend_second(dev);
+	if (second >= 0) {
+		filter = find_in(second, name);
+		epf_close(second);
+	}
 	return filter;
 }
 
@@ -151,20 +154,20 @@ int epf_dev_swap(int dev, const char *a, const char *b)
 
 	if (!ret)
 		ret = set_name(&s.b, b);
-	return ret ? ret : call(dev, EPF_IOC_SWAP, &s);
+	return ret ? ret : epf_call(dev, EPF_IOC_SWAP, &s);
 }
 
 int epf_filter_info(int filter, struct epf_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
-	return call(filter, EPF_IOC_INFO, info);
+	return epf_call(filter, EPF_IOC_INFO, info);
 }
 
 int epf_filter_rotate(int filter, __u32 count, __u64 *epoch)
 {
 	struct epf_rotate_args a = { .size = sizeof(a), .count = count };
-	int ret = call(filter, EPF_IOC_ROTATE, &a);
+	int ret = epf_call(filter, EPF_IOC_ROTATE, &a);
 
 	if (!ret && epoch)
 		*epoch = a.epoch;
@@ -173,13 +176,13 @@ int epf_filter_rotate(int filter, __u32 count, __u64 *epoch)
 
 int epf_filter_clear(int filter)
 {
-	return call(filter, EPF_IOC_CLEAR, NULL);
+	return epf_call(filter, EPF_IOC_CLEAR, NULL);
 }
 
 int epf_filter_key(int filter, __u64 key[2])
 {
 	struct epf_key_args a = { .size = sizeof(a) };
-	int ret = call(filter, EPF_IOC_KEY, &a);
+	int ret = epf_call(filter, EPF_IOC_KEY, &a);
 
 	if (!ret)
 		memcpy(key, a.key, sizeof(a.key));
@@ -190,7 +193,7 @@ int epf_filter_key(int filter, __u64 key[2])
 int epf_filter_describe(int filter, struct epf_key_desc *desc)
 {
 	struct epf_describe a = { .size = sizeof(a), .desc = *desc };
-	int ret = call(filter, EPF_IOC_DESCRIBE, &a);
+	int ret = epf_call(filter, EPF_IOC_DESCRIBE, &a);
 
 	if (!ret)
 		*desc = a.desc;
@@ -235,7 +238,7 @@ static int batch_step(int filter, unsigned long cmd, struct epf_batch *b,
 	part.lens += part.lens ? at->done * sizeof(__u16) : 0;
 	part.bitmap += part.bitmap ? at->done / 8 : 0;
 	part.ages += part.ages ? at->done : 0;
-	ret = call(filter, cmd, &part);
+	ret = epf_call(filter, cmd, &part);
 	at->bytes += bytes_of(b, at->done, part.done);
 	at->done += part.done;
 	b->present += part.present;

@@ -25,12 +25,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "epf/journal.h"
 #include "epf/window.h"
+#include "backend.h"
 
 #define NS_PER_SEC 1000000000ULL
 #define CHUNK_LINES 1024u /* copied, and emptied of what is stale, at a time */
@@ -116,11 +116,6 @@ static __u64 now_ns(clockid_t clock)
 
 	clock_gettime(clock, &ts);
 	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
-}
-
-static int call(int fd, unsigned long cmd, void *arg)
-{
-	return ioctl(fd, cmd, arg) ? -errno : 0;
 }
 
 /* ---- what records do ---- */
@@ -436,7 +431,7 @@ static void copy_end(struct epf_mirror *m)
 		munmap((void *)(uintptr_t)m->from,
 		       epf_geom_lines(&m->lanes.geom) * EPF_LINE_BYTES);
 	m->from = NULL;
-	call(m->filter, EPF_IOC_SNAP_END, &end);
+	epf_call(m->filter, EPF_IOC_SNAP_END, &end);
 	explicit_bzero(end.header.key, sizeof(end.header.key));
 }
 
@@ -452,7 +447,7 @@ static int copy_from(struct epf_mirror *m, const struct epf_snap *s)
 	m->stale = m->stale_end = 0;
 	m->copied = 0;
 	bytes = epf_geom_lines(&m->lanes.geom) * EPF_LINE_BYTES;
-	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, m->filter, 0);
+	at = epf_map(m->filter, bytes, 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	m->from = at;
@@ -466,7 +461,7 @@ static int copy_begin(struct epf_mirror *m)
 	int ret;
 
 	note_positions(m);
-	ret = call(m->filter, EPF_IOC_SNAP_BEGIN, &s);
+	ret = epf_call(m->filter, EPF_IOC_SNAP_BEGIN, &s);
 	if (ret)
 		return ret;
 	note_counted(m);
@@ -508,7 +503,7 @@ static void end_journal(struct epf_mirror *m)
 		munmap(m->map, m->journal.bytes);
 	m->map = NULL;
 	if (m->journal.size)
-		call(m->filter, EPF_IOC_JOURNAL, &a);
+		epf_call(m->filter, EPF_IOC_JOURNAL, &a);
 	m->journal.size = 0;
 }
 
@@ -533,7 +528,7 @@ static int begin_journal(struct epf_mirror *m, __u32 order, __u32 shards)
 {
 	struct epf_journal_args a = { .size = sizeof(a), .order = order,
 				      .shards = shards };
-	int ret = call(m->filter, EPF_IOC_JOURNAL, &a);
+	int ret = epf_call(m->filter, EPF_IOC_JOURNAL, &a);
 
 	if (ret)
 		return ret;
@@ -541,8 +536,7 @@ static int begin_journal(struct epf_mirror *m, __u32 order, __u32 shards)
 	m->rings = calloc(a.shards, sizeof(*m->rings));
 	if (!m->rings)
 		return -ENOMEM;
-	m->map = mmap(NULL, a.bytes, PROT_READ, MAP_SHARED, m->filter,
-		      (off_t)EPF_MMAP_JOURNAL);
+	m->map = epf_map(m->filter, a.bytes, (off_t)EPF_MMAP_JOURNAL);
 	if (m->map == MAP_FAILED) {
 		m->map = NULL;
 		return -errno;

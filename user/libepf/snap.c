@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +25,7 @@
 #include "audit/kinds.h"
 #include "epf/keydesc.h"
 #include "epf/window.h"
+#include "backend.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "snapshots are written as they lie in memory: little-endian only"
@@ -485,7 +485,7 @@ int epf_snap_restore(int filter, const struct epf_snap_file *file)
 
 	r.header.version = EPF_SNAP_VERSION;
 	r.header.header_bytes = sizeof(r.header);
-	err = ioctl(filter, EPF_IOC_RESTORE, &r) ? -errno : 0;
+	err = epf_call(filter, EPF_IOC_RESTORE, &r);
 	explicit_bzero(r.header.key, sizeof(r.header.key));
 	return err;
 }

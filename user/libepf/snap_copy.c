@@ -4,11 +4,11 @@
 #include "copy.h"
 #include "snap.h"
 #include "work.h"
+#include "backend.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <xxhash.h>
 
@@ -73,11 +73,12 @@ static int read_owned(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
 	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
 				   .offset = at, .bytes = bytes,
 				   .data = (__u64)(uintptr_t)to };
+	int ret;
 
-	while (ioctl(filter, EPF_IOC_SNAP_READ, &r))
-		if (errno != EINTR)
-			return -errno;
-	return 0;
+	do
+		ret = epf_call(filter, EPF_IOC_SNAP_READ, &r);
+	while (ret == -EINTR);
+	return ret;
 }
 
 /* ---- the beginning ---- */
@@ -105,7 +106,7 @@ static int make_room(struct copy *c)
  */
 static int map_lines(struct copy *c)
 {
-	void *map = mmap(NULL, c->work.all, PROT_READ, MAP_SHARED, c->filter, 0);
+	void *map = epf_map(c->filter, c->work.all, 0);
 
 	if (map == MAP_FAILED)
 		return -errno;
@@ -165,13 +166,12 @@ static int end_snapshot(struct copy *c, struct epf_snap_header *h,
 			struct epf_key_desc *desc)
 {
 	struct epf_snap snap = { .size = sizeof(snap) };
-	int ret = 0;
+	int ret;
 
 	if (c->lines)
 		munmap(c->lines, c->work.all);
 	c->lines = NULL;
-	if (ioctl(c->filter, EPF_IOC_SNAP_END, &snap))
-		ret = -errno;
+	ret = epf_call(c->filter, EPF_IOC_SNAP_END, &snap);
 	*h = snap.header;
 	*desc = snap.desc;
 	explicit_bzero(snap.header.key, sizeof(snap.header.key));
@@ -215,8 +215,9 @@ static int begin_snapshot(struct copy *c)
 	if (ret)
 		return ret;
 	snap.pin_ns = c->pin_ns;
-	if (ioctl(c->filter, EPF_IOC_SNAP_BEGIN, &snap))
-		return failed(c, -errno);
+	ret = epf_call(c->filter, EPF_IOC_SNAP_BEGIN, &snap);
+	if (ret)
+		return failed(c, ret);
 	explicit_bzero(snap.header.key, sizeof(snap.header.key));
 	c->desc = snap.desc;
 	epf_snap_describe(&c->header, &c->desc);

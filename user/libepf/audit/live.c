@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Views of live filters. */
 #include "audit.h"
+#include "backend.h"
 
 #include <errno.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static int try_view_by(struct epf_view *v, int filter, bool keyed,
 	if (ret)
 		return ret;
 	bytes = p->nr_lines * EPF_LINE_BYTES;
-	map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, filter, 0);
+	map = epf_map(filter, bytes, 0);
 	ret = map == MAP_FAILED ? -errno : look(filter, &ended);
 	if (!ret && !same_table(begun, &ended))
 		ret = -EAGAIN;

@@ -1,0 +1,408 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Filters that are pure BPF on an interface of this machine: a veth pair between two
+network namespaces, each packet sent twice, compared with an exact oracle. Who ends
+epochs is killed and comes back, and nothing is left behind.
+"""
+
+import atexit
+import functools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+os.environ["EPF_NS"] = f"epf-bpf-{os.getpid()}"
+os.environ["EPF_DEV"] = f"e{os.getpid()}"
+os.environ["EPF_BACKEND"] = "bpf"
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "../xdp"))
+
+import net  # noqa: E402
+import tap  # noqa: E402
+import traffic  # noqa: E402
+
+SO_RCVMARK, SO_MARK, MARK = 75, 36, 0xef00
+SO_RCVBUFFORCE, ROOM = 33, 1 << 26
+ALL, IP = 3, 0x0800
+BURST = 64  # fewer than a veth takes at once
+NAME, TWIN = f"test-{os.getpid()}", f"t{os.getpid()}x"
+fences = 0
+
+
+def skip(why):
+    print(f"TAP version 13\n1..0 # SKIP {why}")
+    sys.exit(4)
+
+
+def require():
+    if os.geteuid():
+        skip("needs root")
+    if not os.path.exists(net.EPFCTL):
+        skip("needs epfctl: make user")
+    made = net.run(net.EPFCTL, "create", NAME, "-W", 1000, check=False)
+    if made.returncode:
+        skip(f"no BPF here: {made.stderr.strip()}")
+    net.run(net.EPFCTL, "destroy", NAME)
+    try:
+        net.make_net()
+    except (RuntimeError, OSError) as why:
+        skip(f"no network namespaces here: {str(why).strip()}")
+
+
+def sweep():
+    """Whatever a case that failed has left."""
+    net.epfctl("detach", net.B, check=False)
+    for name in NAME, NAME + "-2", net.B:
+        net.run(net.EPFCTL, "destroy", "--force", name, check=False)
+
+
+def socket_in(ns, dev, protocol):
+    """A packet socket on @dev of another namespace."""
+    def enter(file):
+        if libc.setns(file.fileno(), 0):
+            raise OSError("setns")
+
+    libc = traffic.ctypes.CDLL(None, use_errno=True)
+    with open(f"/run/netns/{ns}") as other, \
+            open("/proc/self/ns/net") as own:
+        enter(other)
+        try:
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM)
+            sock.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
+            sock.bind((dev, protocol))
+        finally:
+            enter(own)
+    sock.settimeout(60)
+    return sock
+
+
+def mark_of(control):
+    return sum(int.from_bytes(data[:4], sys.byteorder)
+               for _, what, data in control if what == SO_MARK)
+
+
+def until(sock, fence):
+    """(frame, mark) of all that came before @fence."""
+    out = []
+    while True:
+        frame, control = sock.recvmsg(2048, 64)[:2]
+        if frame == fence:
+            return out
+        out.append((frame, mark_of(control)))
+
+
+def through(frames, protocol=ALL):
+    """Send; return (frame, mark) of what arrives. After each burst a frame that is
+    new tells that all before it is through.
+    """
+    global fences
+    out = []
+    with socket_in(net.NS_A, net.A, 0) as tx, \
+            socket_in(net.NS_B, net.B, protocol) as rx:
+        for at in range(0, len(frames), BURST):
+            for frame in frames[at:at + BURST]:
+                tx.send(frame)
+            fences += 1
+            fence = traffic.udp_frame(1 << 24 | fences)
+            tx.send(fence)
+            out += until(rx, fence)
+    return out
+
+
+def bursts(frames):
+    return -(-len(frames) // BURST)
+
+
+def arrived(got, want):
+    """For unlike(): what arrived, what should have, in a few words."""
+    if [frame for frame, _ in got] == want:
+        return "as wanted", "as wanted"
+    return f"{len(got)} frames", f"{len(want)} frames, these and in this order"
+
+
+def doubled(frames):
+    return [f for f in frames for _ in range(2)]
+
+
+def plain(first, count=300):
+    return [traffic.udp_frame(n) for n in range(first, first + count)]
+
+
+def mixed(seed):
+    """Of everything, each twice; but for tags, which packet sockets take off."""
+    return doubled([f for f in traffic.traffic(seed)
+                    if f[12:14] not in (b"\x81\x00", b"\x88\xa8")])
+
+
+class Holder:
+    """`epfctl hold`, once it has begun."""
+
+    def __enter__(self):
+        self.it = subprocess.Popen([net.EPFCTL, "hold", NAME],
+                                   stdout=subprocess.PIPE, text=True)
+        if not self.it.stdout.readline().startswith("holding"):
+            raise RuntimeError("epfctl hold does not begin")
+        return self
+
+    def __exit__(self, *error):
+        self.it.kill()
+        self.it.wait()
+        self.it.stdout.close()
+
+
+class Filter(net.Filter):
+    def __init__(self, *options, name=NAME):
+        super().__init__(*options, name=name)
+
+
+def attached(*options):
+    return net.Attached(*options, filter=NAME)
+
+
+def pins():
+    try:
+        names = os.listdir(net.PINS)
+    except FileNotFoundError:  # it goes with the last
+        return []
+    return [d for d in names
+            if d.startswith("@" + net.B) or d in (NAME, NAME + "-2", net.B)]
+
+
+def left():
+    """What there is of ours."""
+    xdp = net.in_b("ip", "link", "show", net.B).stdout.count("xdp")
+    shown = net.epfctl("status", net.B, check=False).returncode
+    return pins() + xdp * ["program"] + (shown != 1) * ["status"]
+
+
+def nothing_left():
+    there = left()
+    return f"left behind: {there}" if there else None
+
+
+def counted(want, sent):
+    """What the counters should be, with the fences."""
+    want = dict(want)
+    want["new"] = want.get("new", 0) + bursts(sent)
+    return want
+
+
+def repeats(*options, action="drop", seed=1):
+    """Every packet twice, of every sort, against the oracle."""
+    frames = mixed(seed)
+    what = {"drop": "dropped", "count": "counted"}[action]
+    want = traffic.outcomes(frames, *traffic.KEYS["packet"][1], repeat=what)
+    passed = [f for f, w in zip(frames, want) if w != "dropped"]
+    tap.may_fail(1e-12)
+    with Filter(), Holder(), attached("--action", action, *options) as on:
+        got = through(frames)
+        counters = on.counters()
+    if traffic.tally(want).get(what, 0) < 500:
+        return "the test has too few repeats"
+    return net.unlike(counters=(counters, counted(traffic.tally(want), frames)),
+                      passed=arrived(got, passed)) or nothing_left()
+
+
+def marks(*options):
+    """Repeats have the mark, and only they; the window does not move meanwhile."""
+    frames = doubled(plain(0))
+    with Filter(), Holder(), \
+            attached("--action", "mark", "--no-dispatcher", *options) as on:
+        got = through(frames, IP)
+        counters = on.counters()
+    want = [(f, MARK * (i & 1)) for i, f in enumerate(frames)]
+    return net.unlike(
+        counters=(counters, counted({"new": 300, "marked": 300}, frames)),
+        marks=(got == want, True)) or nothing_left()
+
+
+def knows():
+    return net.run(net.EPFCTL, "test", NAME, "probe",
+                   check=False).returncode == 0
+
+
+def holder_killed():
+    """Without a holder repeats pass and are counted; the next one goes on with
+    what was inserted meanwhile.
+    """
+    with Filter(), attached() as on:
+        with Holder():
+            net.run(net.EPFCTL, "insert", NAME, "probe")
+            first = through(doubled(plain(0)))
+        if not net.eventually(lambda: not knows()):
+            return "without a holder it knows for ever"
+        second = through(doubled(plain(1000)))
+        held = on.status()["held"]
+        with Holder():
+            third = through(plain(0) + plain(1000))
+        counters = on.counters()
+    return net.unlike(
+        first=arrived(first, plain(0)), held=(held, False),
+        second=arrived(second, doubled(plain(1000))),
+        third=arrived(third, []),
+        counters=(counters, {"new": 600 + 3 * bursts(doubled(plain(0))),
+                             "dropped": 900, "overdue": 300})) or \
+        nothing_left()
+
+
+def never_held():
+    """attach says what to do, and packets pass."""
+    with Filter():
+        said = net.epfctl("attach", net.B, "--filter", NAME).stdout
+        try:
+            got = through(doubled(plain(0)))
+        finally:
+            net.epfctl("detach", net.B)
+    return net.unlike(lines=(said.count("\n"), 2),
+                      advice=(f"epfctl hold {NAME}" in said, True),
+                      passed=arrived(got, doubled(plain(0)))) or nothing_left()
+
+
+def destroyed():
+    net.run(net.EPFCTL, "create", NAME, "-W", 100000, "-b", "1e-9")
+    with Holder(), attached() as on:
+        through(plain(0))
+        net.epfctl("destroy", "--force", NAME)
+        got = through(plain(0, 64))
+        counters = on.counters()
+        named = on.status().get("filter")
+    want = {"new": 300 + bursts(plain(0)), "no_filter": 65}
+    return net.unlike(passed=arrived(got, plain(0, 64)), named=(named, None),
+                      counters=(counters, want)) or nothing_left()
+
+
+def swapped():
+    """A program goes on with what is swapped in under its filter's name."""
+    with Filter(), Filter(name=NAME + "-2"), Holder(), attached() as on:
+        through(doubled(plain(0)))
+        net.epfctl("swap", NAME, NAME + "-2")
+        net.run(net.EPFCTL, "insert", NAME, "probe")
+        if not net.eventually(knows):
+            return "the holder does not take over what was swapped in"
+        got = through(doubled(plain(0)))
+        counters = on.counters()
+    want = {"new": 600 + 2 * bursts(doubled(plain(0))), "dropped": 600}
+    return net.unlike(passed=arrived(got, plain(0)),
+                      counters=(counters, want)) or nothing_left()
+
+
+def holder_of(name):
+    """Process that `attach` has started, or None."""
+    want = f"epfctl\0hold\0{name}\0".encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if f.read() == want:
+                    return int(pid)
+        except OSError:
+            pass
+    return None
+
+
+def default(*options):
+    """Without --filter one is made, and held; detach takes all of it away."""
+    said = net.epfctl("attach", net.B, *options).stdout
+    holder = holder_of(net.B)
+    got = through(doubled(plain(0)))
+    there = pins()
+    net.epfctl("detach", net.B)
+    return net.unlike(told=(f"kill {holder}" in said, True),
+                      pins=(len(there), 2),
+                      passed=arrived(got, plain(0))) or \
+        net.unlike(holder=(holder_of(net.B), None)) or nothing_left()
+
+
+def default_shared():
+    """What another interface uses stays, and works on."""
+    net.in_b("ip", "link", "add", TWIN, "type", "veth", "peer", "name",
+             TWIN + "1")
+    net.vlan_offload(False, TWIN)
+    net.epfctl("attach", TWIN)
+    net.epfctl("attach", net.B, "--filter", TWIN)
+    done = net.epfctl("detach", TWIN)
+    got = through(doubled(plain(0)))
+    holder = holder_of(TWIN)
+    net.epfctl("detach", net.B)
+    if holder:
+        os.kill(holder, signal.SIGTERM)
+    net.run(net.EPFCTL, "destroy", "--force", TWIN)
+    net.in_b("ip", "link", "del", TWIN)
+    return net.unlike(told=("stays" in done.stderr, True),
+                      holder=(holder is not None, True),
+                      passed=arrived(got, plain(0))) or nothing_left()
+
+
+def refused(text, *args):
+    done = net.epfctl(*args, check=False)
+    if done.returncode != 2 or len(done.stderr.splitlines()) != 1 or \
+            text not in done.stderr:
+        return f"exit {done.returncode}: {done.stdout}{done.stderr}"
+    return None
+
+
+def default_refused():
+    """An attachment that fails leaves neither filter nor holder."""
+    net.vlan_offload(True)
+    fault = refused("VLAN", "attach", net.B)
+    net.vlan_offload(False)
+    return fault or refused("no interface", "attach", "nope0") or \
+        net.unlike(holder=(holder_of(net.B), None)) or nothing_left()
+
+
+def twice():
+    with Filter(), attached():
+        return refused("already", "attach", net.B, "--filter", NAME)
+
+
+def cases():
+    of, out = functools.partial, []
+    for mode in "native", "generic":
+        for how in [], ["--no-dispatcher"]:
+            out.append((f"drop, {mode} {' '.join(how)}".strip(),
+                        of(repeats, "--mode", mode, *how)))
+        out += [
+            (f"count, {mode}", of(repeats, "--mode", mode, action="count",
+                                  seed=2)),
+            (f"mark, {mode}", of(marks, "--mode", mode)),
+        ]
+    return out + [
+        ("the holder is killed, and the next one begins", holder_killed),
+        ("nobody ever held it", never_held),
+        ("destroyed by force: everything passes", destroyed),
+        ("swap under a program", swapped),
+        ("without --filter", default),
+        ("without --filter, generic", of(default, "--mode", "generic",
+                                         "--no-dispatcher")),
+        ("a filter that was made stays where another one uses it",
+         default_shared),
+        ("without --filter, refused: nothing is left", default_refused),
+        ("refused: attached already", twice),
+    ]
+
+
+def ended(number, _):
+    sys.exit(128 + number)
+
+
+def ahead():
+    """One CPU keeps the order of packets. A holder that waits a second for a CPU is
+    overdue, so it goes ahead of other programs, where that is allowed.
+    """
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    for s in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(s, ended)
+    ahead()
+    require()
+    atexit.register(sweep)
+    tap.main(tap.chosen(cases()), retry="a holder runs once a second")

@@ -1,0 +1,170 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# epfctl on filters that are pure BPF: every verb, who ends their epochs, and what
+# is left when somebody is killed.
+# shellcheck disable=SC2317 # functions that checks call
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+top=$PWD
+epfctl=${EPFCTL:-$top/build/user/epfctl}
+pins=/sys/fs/bpf/epochfilter
+
+[ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
+[ -x "$epfctl" ] || ktap_skip_all 'needs epfctl: make user'
+[ "$("$epfctl" --backend bpf list 2>&1 | wc -l)" -le 1 ] ||
+	[ -d "$pins" ] || ktap_skip_all 'no BPF file system'
+a=test-a-$$ b=test-b-$$
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+
+epf() {
+	"$epfctl" --backend bpf "$@"
+}
+
+# shellcheck disable=SC2329 # a cleanup
+gone() {
+	epf destroy "$a" --force
+	epf destroy "$b" --force
+} > /dev/null 2>&1
+ktap_cleanup gone
+
+epf create "$a" --window 70000 > "$tmp/made" 2>&1 ||
+	ktap_skip_all "no BPF here: $(head -n 1 "$tmp/made")"
+
+holder=
+# shellcheck disable=SC2329 # a cleanup
+let_go() {
+	[ -z "$holder" ] || { kill -CONT "$holder"; kill -KILL "$holder"; wait "$holder"; }
+	holder=
+} 2> /dev/null
+ktap_cleanup let_go
+
+# Runs on once it ends epochs.
+hold() {
+	"$epfctl" --backend bpf hold "$@" > "$tmp/held" &
+	holder=$!
+	until grep -q holding "$tmp/held"; do
+		kill -0 "$holder" 2> /dev/null || return
+		sleep .02
+	done
+	until knows; do sleep .02; done
+}
+
+present() { # how many of keys $2 .. $3 are
+	seq "$2" "$3" | epf test "$1" - | grep -c ' present'
+}
+
+unknown() { # how many of keys $2 .. $3 are neither present nor absent for certain
+	seq "$2" "$3" | epf test "$1" - 2> /dev/null | grep -c ' unknown'
+}
+
+knows() {
+	epf insert "$a" probe && epf test "$a" probe
+} > /dev/null
+
+insert() {
+	seq "$2" "$3" | epf insert "$1" - > /dev/null
+}
+
+field() { # of "show", JSON
+	epf -j show "$1" | python3 -c "import json, sys; print(json.load(sys.stdin)$2)"
+}
+
+audited() { # how many of $tmp/keys are present
+	epf -j audit --no-agent --format csv --place "$2" "$1" "$tmp/keys" |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)["present"])'
+}
+
+says() { # usage: says TEXT COMMAND...: fails, in one line with this text
+	local text=$1 said
+	shift
+	said=$("$@" 2>&1 > /dev/null) && return 1
+	[ "$(wc -l <<< "$said")" -eq 1 ] && grep -q -- "$text" <<< "$said"
+}
+
+completes() { # usage: completes REPLY WORD...: the last word, to this
+	# shellcheck disable=SC2034,SC2030 # read by the function
+	(
+		epfctl() { "$epfctl" "$@"; }
+		. "$top/user/completion/epfctl" 2> /dev/null
+		COMP_WORDS=(epfctl "${@:2}")
+		COMP_CWORD=$(($# - 1))
+		_epfctl
+		[ "${COMPREPLY[*]}" = "$1" ]
+	)
+}
+
+ktap_plan 43
+
+# in a mount namespace of its own, which hides the one that is there
+mounts() {
+	unshare -m sh -c 'mount -t tmpfs none /sys/fs/bpf &&
+		"$1" --backend bpf create hidden --window 100 &&
+		test -e /sys/fs/bpf/epochfilter/hidden/table' sh "$epfctl"
+}
+ktap_check 'the BPF file system is mounted where nobody has' mounts
+ktap_check 'create says that nobody ends its epochs yet' grep -q "epfctl hold $a" "$tmp/made"
+ktap_check 'it is listed' eval 'epf list --names | grep -qx "$a"'
+ktap_check 'its maps are for root only' [ "$(stat -c %a "$pins/$a")" = 700 ]
+ktap_check 'the same name again is refused' says 'already' epf create "$a" --window 100
+ktap_check 'an owned kind is refused' says 'lanes' epf create "$b" --window 100 --kind ge
+insert "$a" 1 1000
+ktap_check 'it is said who should' says "epfctl hold $a" sh -c "seq 1 10 | '$epfctl' --backend bpf test '$a' -"
+ktap_is 'nobody ends its epochs: not known' "$(unknown "$a" 1 1000)" 1000
+ktap_is 'but what is absent is known' "$(unknown "$a" 100001 101000)" 0
+
+ktap_check 'verbs are completed' completes hold ho
+ktap_check 'and backends' completes module --backend mo
+ktap_check 'and filters, behind a backend' completes "$a" --backend bpf show "$a"
+ktap_check 'and those to be held' completes "$a" hold "$a"
+
+ktap_check 'hold' hold "$a"
+ktap_is 'what was inserted before it is there' "$(present "$a" 1 1000)" 1000
+ktap_check 'a second one is refused' says 'held by another process' epf hold "$a"
+ktap_check 'held, it is not destroyed' says 'held' epf destroy "$a"
+ktap_is 'other keys are absent' "$(($(present "$a" 100001 110000) < 10))" 1
+
+kill -STOP "$holder"
+ktap_check 'who ends epochs is stopped: not known before long' \
+	timeout 20 bash -c "until ! '$epfctl' --backend bpf test '$a' 1 > /dev/null; do sleep .05; done"
+ktap_is 'that is counted' "$(($(field "$a" "['stats']['failed_open']") > 1000))" 1
+kill -CONT "$holder"
+until knows; do sleep .02; done
+ktap_is 'he goes on: nothing was lost' "$(present "$a" 1 1000)" 1000
+flock "$pins/$a" sleep 6 # longer than a holder waits for the lock at a time
+ktap_check 'what takes long, such as a restore, does not end him' kill -0 "$holder"
+until knows; do sleep .02; done
+ktap_is 'and nothing was lost' "$(present "$a" 1 1000)" 1000
+let_go
+ktap_check 'he is killed: the next may begin' hold "$a"
+ktap_is 'and nothing was lost' "$(present "$a" 1 1000)" 1000
+
+insert "$a" 1001 71000
+ktap_is 'the last W are there' "$(present "$a" 1001 71000)" 70000
+insert "$a" 200001 290000
+ktap_is 'after 8 epochs more they are not' "$(($(present "$a" 1 1000) < 5))" 1
+ktap_is 'epochs have ended' "$(($(field "$a" "['epoch']") > 15))" 1
+
+ktap_check 'save' epf save "$a" "$tmp/snap"
+seq 220001 290000 > "$tmp/keys"
+ktap_is 'the snapshot has them' "$(audited "$tmp/snap" auto)" 70000
+ktap_is 'so has a copy of the filter' "$(audited "$a" copy)" 70000
+ktap_is 'and the filter in place' "$(audited "$a" live)" 70000
+ktap_check 'rotate' eval '[ "$(epf rotate "$a")" != "" ]'
+ktap_check 'clear' epf clear "$a"
+ktap_is 'nothing is there' "$(present "$a" 220001 221000)" 0
+ktap_check 'restore' epf restore "$a" "$tmp/snap"
+ktap_is 'it is there again' "$(present "$a" 220001 290000)" 70000
+
+epf create "$b" --time 10s --rate 1000 > /dev/null
+insert "$b" 1 500
+ktap_check 'swap' epf swap "$a" "$b"
+ktap_is 'each has what the other had' "$(present "$a" 1 500) $(($(present "$b" 220001 221000) + $(unknown "$b" 220001 221000)))" '500 1000'
+ktap_is 'and the parameters' "$(field "$a" "['mode']") $(field "$b" "['mode']")" 'time count'
+ktap_check 'with itself it is refused' says 'swap' epf swap "$a" "$a"
+
+let_go
+ktap_check 'destroy' eval 'epf destroy "$a" && epf destroy "$b"'
+ktap_check 'nothing is left' eval '! ls "$pins" | grep -q "test-.-$$"'
+ktap_finish

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* For the tests of filters as pure BPF: a filter, and the program laws.bpf.c on it. */
+#ifndef EPF_DRIVE_H
+#define EPF_DRIVE_H
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ebpf/calls.h"
+#include "laws.h"
+#include "laws.skel.h"
+#include "tap.h"
+
+/**
+ * struct drive - a filter and the program on it
+ * @name: of the filter
+ * @filter: open
+ * @prog: with its words
+ * @laws: descriptor of the program that inserts and judges
+ * @absent: of the one that asks for what nobody inserted
+ */
+struct drive {
+	char name[EPF_NAME_LEN];
+	struct ebpf_filter *filter;
+	struct laws_bpf *prog;
+	int laws, absent;
+};
+
+static inline void drive_name(char name[EPF_NAME_LEN], const char *what)
+{
+	snprintf(name, EPF_NAME_LEN, "%s-%d", what, getpid());
+}
+
+static inline int drive_create(const char *name, const struct epf_params *p)
+{
+	struct epf_create c = { .params = *p };
+
+	strcpy(c.params.name, name);
+	return ebpf_create(&c, &c.id);
+}
+
+static inline int drive_load(struct drive *d)
+{
+	int ret;
+
+	d->prog = laws_bpf__open();
+	if (!d->prog)
+		return -errno;
+	ret = ebpf_reuse_maps(d->prog->obj, d->name) ?: laws_bpf__load(d->prog);
+	if (ret)
+		return ret;
+	d->prog->bss->nap_worker = ~0u;
+	d->laws = bpf_program__fd(d->prog->progs.laws);
+	d->absent = bpf_program__fd(d->prog->progs.laws_absent);
+	return ebpf_open(d->name, &d->filter);
+}
+
+static inline int drive_begin(struct drive *d, const char *what,
+			      const struct epf_params *p)
+{
+	memset(d, 0, sizeof(*d));
+	drive_name(d->name, what);
+	return drive_create(d->name, p) ?: drive_load(d);
+}
+
+static inline void drive_end(struct drive *d)
+{
+	if (d->filter)
+		ebpf_close(d->filter);
+	laws_bpf__destroy(d->prog);
+	ebpf_destroy(d->name, true);
+}
+
+/* @packets in a row. Each a run of its own: one that repeats itself waits for two
+ * grace periods, of XDP's dispatcher.
+ */
+static inline bool drive_run(int prog, __u32 worker, __u32 packets)
+{
+	__u32 packet[16] = { worker };
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet,
+		    .data_size_in = sizeof(packet), .repeat = 1);
+	__u32 i;
+
+	for (i = 0; i < packets; i++)
+		while (bpf_prog_test_run_opts(prog, &t))
+			if (errno != EINTR && errno != EAGAIN)
+				return false;
+	return t.retval == 2; /* XDP_PASS */
+}
+
+/* Of 2^16 keys that nobody inserted, how many are told present? */
+static inline __u64 drive_absent(struct drive *d)
+{
+	d->prog->bss->false_positives = 0;
+	drive_run(d->absent, 0, 1024);
+	return d->prog->bss->false_positives;
+}
+
+/* A child that goes when its parent does. */
+static inline pid_t drive_fork(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return pid;
+}
+
+static inline void drive_sleep(__u64 ns)
+{
+	struct timespec t = { .tv_sec = (time_t)(ns / 1000000000),
+			      .tv_nsec = (long)(ns % 1000000000) };
+
+	nanosleep(&t, NULL);
+}
+
+/* Skip where this cannot run. Return: false: skipped. */
+static inline bool drive_possible(void)
+{
+	int fd = geteuid() ? -EPERM : ebpf_pins_open();
+
+	libbpf_set_print(NULL);
+	if (fd >= 0) {
+		close(fd);
+		return true;
+	}
+	tap_skip_all(geteuid() ? "needs root" : "no BPF file system");
+	return false;
+}
+
+#endif /* EPF_DRIVE_H */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the program laws.bpf.c and its tests share. */
+#ifndef EPF_LAWS_H
+#define EPF_LAWS_H
+
+#include <linux/types.h>
+
+#define LAWS_WORKERS 2u
+#define LAWS_RING (1u << 17) /* keys of a worker that may be in the window */
+#define LAWS_JUDGED 4u		 /* with each packet */
+
+/**
+ * struct laws_key - an inserted key
+ * @ticket: drawn before the insertion began; 0: not to be judged
+ * @serial: of the contents that it went into
+ */
+struct laws_key {
+	__u64 ticket;
+	__u64 serial;
+};
+
+/**
+ * struct laws_worker - one inserting thread
+ * @keys: inserted so far: its keys are laws_digest(worker, 0 .. @keys - 1)
+ * @oldest: all of its keys before have left the window
+ * @judged: keys looked for that have to be there
+ * @missed: told absent
+ * @unknown: told "do not know"
+ * @wrong: of these, told so without a reason
+ * @refused: no contents
+ * @repeats: new keys that were told present
+ */
+struct laws_worker {
+	__u64 keys;
+	__u64 oldest;
+	__u64 judged;
+	__u64 missed;
+	__u64 unknown;
+	__u64 wrong;
+	__u64 refused;
+	__u64 repeats;
+};
+
+#endif /* EPF_LAWS_H */

@@ -1,0 +1,672 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Filters as pure BPF step by step, by one thread: a section that is still under way
+ * when epochs end or another insertion overtakes it; the error promise in a flood;
+ * who ends epochs or exchanges contents dies before each of his stores and calls.
+ *
+ * user/ebpf is built with -fsanitize=thread for this, whose calls before each store
+ * are those below: they count, and end the process at the one that is asked for.
+ *
+ * Digests are the same in each run, so the shares measured are, too.
+ */
+#include "drive.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define DIED 77
+#define LIMIT (EPF_RATE_ONE / 100)
+#define FEW_LINES 64u
+#define LINES 2048u
+#define LENGTH 512u /* insertions of an epoch */
+#define CHUNK 64u
+
+static struct drive d;
+
+/* ---- death ---- */
+
+static __u64 die_at, stores; /* 0: it does not */
+
+static struct area {
+	const char *at;
+	size_t bytes;
+} areas[64];
+#define NR_AREAS (sizeof(areas) / sizeof(areas[0]))
+
+static void step_of_death(void)
+{
+	if (die_at && ++stores == die_at)
+		_exit(DIED);
+}
+
+/* Is it seen by others? */
+static void store_to(const void *at)
+{
+	size_t i;
+
+	for (i = 0; die_at && i < NR_AREAS; i++)
+		if ((size_t)((const char *)at - areas[i].at) < areas[i].bytes)
+			step_of_death();
+}
+
+void *__real_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off);
+void *__wrap_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off)
+{
+	void *map = __real_mmap(at, bytes, prot, flags, fd, off);
+
+	size_t i = 0;
+
+	while (i < NR_AREAS - 1 && areas[i].bytes)
+		i++;
+	areas[i] = (struct area){ map, bytes };
+	return map;
+}
+
+int __real_munmap(void *at, size_t bytes);
+int __wrap_munmap(void *at, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < NR_AREAS; i++)
+		if (areas[i].at == at)
+			areas[i].bytes = 0;
+	return __real_munmap(at, bytes);
+}
+
+#define STORE(name)					\
+	void name(void *at) { store_to(at); }
+STORE(__tsan_write1)
+STORE(__tsan_write2)
+STORE(__tsan_write4)
+STORE(__tsan_write8)
+STORE(__tsan_write16)
+STORE(__tsan_unaligned_write2)
+STORE(__tsan_unaligned_write4)
+STORE(__tsan_unaligned_write8)
+STORE(__tsan_unaligned_write16)
+
+#define NOTHING(name)					\
+	void name(void *at) { (void)at; }
+NOTHING(__tsan_read1)
+NOTHING(__tsan_read2)
+NOTHING(__tsan_read4)
+NOTHING(__tsan_read8)
+NOTHING(__tsan_read16)
+NOTHING(__tsan_unaligned_read2)
+NOTHING(__tsan_unaligned_read4)
+NOTHING(__tsan_unaligned_read8)
+NOTHING(__tsan_unaligned_read16)
+NOTHING(__tsan_func_entry)
+NOTHING(__tsan_func_exit)
+
+void __tsan_init(void)
+{
+}
+
+void __tsan_read_range(void *at, size_t bytes)
+{
+	(void)at;
+	(void)bytes;
+}
+
+void __tsan_write_range(void *at, size_t bytes)
+{
+	(void)bytes;
+	store_to(at);
+}
+
+__u64 __tsan_atomic64_load(const __u64 *p, int order)
+{
+	(void)order;
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+__u32 __tsan_atomic32_load(const __u32 *p, int order)
+{
+	(void)order;
+	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
+
+void __tsan_atomic64_store(__u64 *p, __u64 v, int order)
+{
+	(void)order;
+	store_to(p);
+	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
+}
+
+void __tsan_atomic32_store(__u32 *p, __u32 v, int order)
+{
+	(void)order;
+	store_to(p);
+	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
+}
+
+__u64 __tsan_atomic64_fetch_add(__u64 *p, __u64 v, int order)
+{
+	(void)order;
+	store_to(p);
+	return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
+}
+
+bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v,
+					     int order, int other)
+{
+	static int swaps; /* the scan's: of many alike the first */
+
+	(void)order;
+	(void)other;
+	if (swaps++ < 3)
+		store_to(p);
+	return __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+/* A grace period is asked for: tell who holds a section back. */
+static __u64 *asked;
+/* No program runs meanwhile, so a grace period is over at once. */
+static bool alone;
+/* He who asks for one is stopped first. */
+static bool halt;
+
+int __real_bpf_map_update_elem(int fd, const void *key, const void *value,
+			       __u64 flags);
+int __wrap_bpf_map_update_elem(int fd, const void *key, const void *value,
+			       __u64 flags)
+{
+	step_of_death();
+	if (halt)
+		raise(SIGSTOP);
+	if (asked)
+		__atomic_store_n(asked, 1, __ATOMIC_SEQ_CST);
+	return alone ? 0 : __real_bpf_map_update_elem(fd, key, value, flags);
+}
+
+int __real_bpf_map_delete_elem(int fd, const void *key);
+int __wrap_bpf_map_delete_elem(int fd, const void *key)
+{
+	step_of_death();
+	return __real_bpf_map_delete_elem(fd, key);
+}
+
+int __real_bpf_obj_pin(int fd, const char *path);
+int __wrap_bpf_obj_pin(int fd, const char *path)
+{
+	step_of_death();
+	return __real_bpf_obj_pin(fd, path);
+}
+
+int __real_unlink(const char *path);
+int __wrap_unlink(const char *path)
+{
+	step_of_death();
+	return __real_unlink(path);
+}
+
+/* @act in a child that dies at its @n-th step. Return: it did. */
+static bool dies(int (*act)(void), __u64 n)
+{
+	pid_t pid = drive_fork();
+	int status;
+
+	if (!pid) {
+		die_at = n;
+		stores = 0;
+		_exit(act() ? 1 : 0);
+	}
+	waitpid(pid, &status, 0);
+	if (WEXITSTATUS(status) == DIED)
+		return true;
+	if (status)
+		printf("# step %llu: status %x\n", n, (unsigned int)status);
+	return false;
+}
+
+/* ---- what is done ---- */
+
+static int step_once(void)
+{
+	struct ebpf_hold *hold;
+	__u64 wait_ns;
+	int ret = ebpf_hold_begin(d.name, &hold);
+
+	if (ret)
+		return ret;
+	ret = ebpf_hold_step(hold, &wait_ns);
+	ebpf_hold_end(hold);
+	return ret;
+}
+
+static int rotate_once(void)
+{
+	struct ebpf_filter *f;
+	int ret = ebpf_open(d.name, &f);
+
+	if (ret)
+		return ret;
+	f->limits = d.filter->limits; /* to work them out takes long */
+	ret = ebpf_rotate_now(f, 1, NULL);
+	ebpf_close(f);
+	return ret;
+}
+
+static bool insert(__u32 worker, __u32 keys)
+{
+	return drive_run(d.laws, worker, keys);
+}
+
+static __u64 missed(void)
+{
+	const struct laws_worker *w = d.prog->bss->workers;
+
+	return w[0].missed + w[1].missed;
+}
+
+static bool opened(void)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(d.filter);
+
+	return epf_load(&s->keys) >= epf_load(&s->open_at);
+}
+
+/* The error that all lines together make, ppt. */
+static __u64 error_now(void)
+{
+	struct epf_fill fill = { 0 };
+	struct epf_lanes lanes;
+	__u64 i;
+
+	if (ebpf_limits(d.filter) || ebpf_lines(d.filter, &lanes))
+		return EPF_RATE_ONE;
+	for (i = 0; i < lanes.geom.part_lines; i++)
+		epf_fill_add(&fill, &d.filter->limits.cover, &lanes, i);
+	return epf_q56_to_ppt(epf_fill_q56(&fill, lanes.geom.parts));
+}
+
+/* Keys until the filter opens, at most @most. Return: the highest error before. */
+static __u64 flood(__u32 most, __u32 *came)
+{
+	__u64 worst = 0, now;
+
+	for (*came = 0; *came < most; *came += CHUNK) {
+		insert(0, CHUNK);
+		if (opened())
+			break;
+		now = error_now();
+		worst = now > worst ? now : worst;
+	}
+	return worst;
+}
+
+static bool begin(const char *name, const struct epf_params *p)
+{
+	int ret = drive_begin(&d, name, p);
+
+	if (ret)
+		printf("# %s: %d\n", name, ret);
+	else
+		d.prog->bss->window = p->window_inserts ?: 1;
+	return !ret;
+}
+
+static struct epf_params params(__u64 lines, __u64 limit)
+{
+	return (struct epf_params){
+		.mode = EPF_MODE_COUNT, .nr_lines = lines,
+		.lines_per_key = 1, .bits_per_key = 4,
+		.window_inserts = EPF_LIVE_EPOCHS * LENGTH,
+		.budget_ppt = limit, .limit_ppt = limit,
+	};
+}
+
+/* ---- sections that last ---- */
+
+static __u64 *shared_word(void)
+{
+	return __real_mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+static void pin_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Worker 1 on CPU 0, within its section until @hold is 0. */
+static pid_t hold_section(void)
+{
+	volatile __u64 *held = &d.prog->bss->held;
+	pid_t pid;
+
+	d.prog->bss->hold = 1;
+	d.prog->bss->nap_worker = 0;
+	pid = drive_fork();
+	if (!pid) {
+		pin_to(0);
+		insert(1, 1);
+		_exit(0);
+	}
+	pin_to(1);
+	while (!*held)
+		sched_yield();
+	return pid;
+}
+
+/* Let it go some time after a grace period was asked for. */
+static pid_t release_later(void)
+{
+	pid_t pid = drive_fork();
+
+	if (!pid) {
+		while (!__atomic_load_n(asked, __ATOMIC_SEQ_CST))
+			sched_yield();
+		drive_sleep(50000000);
+		d.prog->bss->hold = 0;
+		_exit(0);
+	}
+	return pid;
+}
+
+static void grace(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	pid_t section, release;
+	bool good;
+
+	if (!begin("steps-grace", &p)) {
+		tap_ok(false, "a grace period: made");
+		return;
+	}
+	asked = shared_word();
+	section = hold_section();
+	release = release_later();
+	good = !ebpf_rotate_now(d.filter, EPF_LANES, NULL);
+	good = good && *(volatile __u64 *)&d.prog->bss->left == 1;
+	d.prog->bss->hold = 0;
+	tap_ok(good, "eight epochs do not end while a section of the first is under way");
+	waitpid(section, NULL, 0);
+	kill(release, SIGKILL);
+	waitpid(release, NULL, 0);
+	asked = NULL;
+	drive_end(&d);
+}
+
+static void overtaken(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	pid_t section;
+
+	if (!begin("steps-cas", &p) || step_once()) {
+		tap_ok(false, "overtaken: made");
+		return;
+	}
+	section = hold_section();
+	insert(0, LENGTH);
+	d.prog->bss->hold = 0;
+	waitpid(section, NULL, 0);
+	insert(0, LENGTH);
+	insert(1, LENGTH);
+	printf("# %llu judged\n", d.prog->bss->workers[0].judged);
+	tap_ok(d.prog->bss->workers[0].judged && !missed(),
+	       "who is overtaken between load and swap of a lane loses no key of others");
+	drive_end(&d);
+}
+
+/* Who asks for a grace period is stopped, and the contents are exchanged twice, so
+ * that the slot is another's when he goes on.
+ */
+static void late_grace(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	struct epf_swap a = { 0 }, b = { 0 };
+	bool good = begin("steps-late", &p);
+	pid_t pid;
+
+	drive_name(a.b.name, "steps-b");
+	drive_name(b.b.name, "steps-c");
+	strcpy(a.a.name, d.name);
+	strcpy(b.a.name, d.name);
+	good = good && !drive_create(a.b.name, &p) && !drive_create(b.b.name, &p);
+	pid = drive_fork();
+	if (!pid) {
+		halt = true;
+		_exit(rotate_once() ? 1 : 0);
+	}
+	waitpid(pid, NULL, WUNTRACED);
+	if (!ebpf_swap(&a)) /* or he has the lock */
+		good = !ebpf_swap(&b) && good;
+	insert(0, LENGTH);
+	kill(pid, SIGCONT);
+	waitpid(pid, NULL, 0);
+	insert(0, LENGTH);
+	printf("# %llu judged, %llu missed\n", d.prog->bss->workers[0].judged,
+	       missed());
+	tap_ok(good && d.prog->bss->workers[0].judged && !missed(),
+	       "a grace period asked for late puts no slot back");
+	drive_end(&d);
+	ebpf_destroy(a.b.name, true);
+	ebpf_destroy(b.b.name, true);
+}
+
+/* ---- deaths ---- */
+
+/* He who ends epochs dies at each of his steps, the next goes on. */
+static void deaths_of_rotator(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	__u64 n, epoch;
+	bool good = begin("steps-rotator", &p);
+	int i;
+
+	alone = true;
+	for (n = 1; good; n++) {
+			insert(n & 1, LENGTH + 8);
+		if (!dies(step_once, n))
+			break;
+		insert(n & 1, LENGTH / 4);
+		epoch = ebpf_slot(d.filter)->state.epoch;
+		for (i = 0; i < 2; i++)
+			good = !step_once() && good;
+		insert(n & 1, LENGTH + 8);
+		good = good && !step_once() &&
+		       ebpf_slot(d.filter)->state.epoch > epoch;
+	}
+	printf("# %llu steps, %llu judged, %llu missed, %llu unknown, epoch %llu\n",
+	       n, d.prog->bss->workers[0].judged + d.prog->bss->workers[1].judged,
+	       missed(), d.prog->bss->workers[0].unknown,
+	       ebpf_slot(d.filter)->state.epoch);
+	tap_ok(good && n > 16 && !missed(),
+	       "who ends epochs dies at each step: the next goes on, no key is missed");
+	alone = false;
+	drive_end(&d);
+}
+
+/* As made, but for the key. */
+static void empty(void)
+{
+	struct epf_params p = ebpf_slot(d.filter)->params;
+	struct epf_lanes lanes;
+
+	ebpf_fill_slot(d.filter, 0, &p, NULL);
+	ebpf_lines(d.filter, &lanes);
+	memset(lanes.line, 0, d.filter->line_bytes);
+}
+
+/* The epoch is nearly full, and he who ends it dies; with @look another one looks at
+ * the filter then. The highest error before it opens.
+ */
+static __u64 worst_after_death(__u64 n, bool look, bool *died)
+{
+	__u64 worst, more;
+	__u32 came;
+
+	empty();
+	worst = flood((__u32)(ebpf_slot(d.filter)->room / 10 * 9), &came);
+	*died = dies(rotate_once, n);
+	if (look)
+		step_once();
+	more = flood(LINES * 16, &came);
+	return more > worst ? more : worst;
+}
+
+static void deaths_and_errors(bool look)
+{
+	struct epf_params p = params(LINES, LIMIT);
+	__u64 n = 0, worst = 0, at = 0, now;
+	bool good, died = true;
+
+	p.mode = EPF_MODE_TIME; /* nothing is due by itself */
+	p.window_inserts = 0;
+	p.window_ns = EPF_NS_MAX / 1000;
+	good = begin(look ? "steps-look" : "steps-error", &p);
+	alone = good;
+	while (good && died && worst < LIMIT + LIMIT / 5) {
+		now = worst_after_death(++n, look, &died);
+		if (now > worst) {
+			worst = now;
+			at = n;
+		}
+	}
+	printf("# %llu steps; the highest error was %.4f %%, after death at %llu\n",
+	       n, (double)worst / 1e10, at);
+	tap_ok(good && n > 16 && worst > LIMIT / 2 && worst < LIMIT + LIMIT / 5,
+	       "who ends a full epoch dies at each step%s: the error stays below the limit",
+	       look ? ", and another one looks" : "");
+	alone = false;
+	if (good)
+		drive_end(&d);
+}
+
+/* ---- floods ---- */
+
+/* Ten times what is planned; with @hold somebody ends epochs, late. Return: the
+ * highest number of 65536 others that were told present.
+ */
+static __u64 ten_times(struct ebpf_hold *hold, __u64 planned, bool *open)
+{
+	__u64 worst = 0, found, i, wait_ns;
+
+	for (i = 0; i < 10 * planned / CHUNK / 4; i++) {
+		pin_to((int)(i & 1));
+		insert((__u32)(i & 1), 4 * CHUNK);
+		if (hold && i % 8 == 0)
+			ebpf_hold_step(hold, &wait_ns);
+		found = drive_absent(&d);
+		*open |= opened();
+		worst = found > worst ? found : worst;
+	}
+	return worst;
+}
+
+static void flood_of(bool held)
+{
+	struct epf_params p = params(LINES, LIMIT);
+	struct ebpf_hold *hold = NULL;
+	__u64 worst, room, wait_ns;
+	bool open = false;
+
+	p.window_inserts = EPF_LIVE_EPOCHS * 3 * LINES;
+	if (!begin(held ? "steps-held" : "steps-flood", &p)) {
+		tap_ok(false, "a flood: made");
+		return;
+	}
+	room = ebpf_slot(d.filter)->room;
+	if (ebpf_hold_begin(d.name, &hold) || ebpf_hold_step(hold, &wait_ns))
+		tap_ok(false, "a flood: nobody ends epochs");
+	ebpf_slot(d.filter)->until = ~0ULL; /* it is the keys that open it */
+	worst = ten_times(held ? hold : NULL, room, &open);
+	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n",
+	       room, worst, ebpf_slot(d.filter)->state.epoch, open);
+	/* 655 and 10 sigma: by luck once in 1e20, were the digests drawn anew */
+	tap_ok(worst > 300 && worst <= 911 && open,
+	       "ten times the planned keys%s: others are told present no more often than allowed",
+	       held ? ", epochs end late" : "");
+	ebpf_hold_end(hold);
+	drive_end(&d);
+}
+
+static void overdue(void)
+{
+	struct epf_params p = params(LINES, EPF_RATE_ONE);
+	const struct laws_worker *w;
+	__u64 counted = 0, unknown;
+	__u32 i;
+	bool good;
+
+	if (!begin("steps-overdue", &p)) {
+		tap_ok(false, "overdue: made");
+		return;
+	}
+	w = &d.prog->bss->workers[0];
+	insert(0, CHUNK);
+	good = w->judged && w->unknown == w->judged;
+	unknown = w->unknown;
+	step_once();
+	ebpf_slot(d.filter)->until = ~0ULL;
+	insert(0, CHUNK);
+	good = good && w->unknown == unknown && w->judged > unknown;
+	ebpf_slot(d.filter)->until = 1;
+	insert(0, CHUNK);
+	good = good && w->unknown > unknown && !w->wrong && !missed();
+	for (i = 0; i < d.filter->shared->cpus; i++)
+		counted += d.filter->cpu[i].overdue;
+	tap_ok(good && counted == w->unknown,
+	       "overdue: \"do not know\", before the first who ends epochs and after the last, and counted");
+	drive_end(&d);
+}
+
+static void deaths_alone(void)
+{
+	deaths_and_errors(false);
+}
+
+static void deaths_looked_at(void)
+{
+	deaths_and_errors(true);
+}
+
+static void flood_alone(void)
+{
+	flood_of(false);
+}
+
+static void flood_held(void)
+{
+	flood_of(true);
+}
+
+static const struct part {
+	const char *name;
+	void (*try)(void);
+} parts[] = {
+	{ "grace", grace },
+	{ "overtaken", overtaken },
+	{ "late", late_grace },
+	{ "rotator", deaths_of_rotator },
+	{ "deaths", deaths_alone },
+	{ "look", deaths_looked_at },
+	{ "flood", flood_alone },
+	{ "held", flood_held },
+	{ "overdue", overdue },
+};
+#define NR_PARTS (sizeof(parts) / sizeof(parts[0]))
+
+/* usage: steps [PART] */
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (!drive_possible())
+		return TAP_SKIPPED;
+	signal(SIGTERM, SIG_IGN); /* else the filter would stay */
+	signal(SIGPIPE, SIG_IGN);
+	tap_plan(argc > 1 ? 1 : (int)NR_PARTS);
+	for (i = 0; i < NR_PARTS; i++)
+		if (argc < 2 || !strcmp(argv[1], parts[i].name))
+			parts[i].try();
+	return tap_end();
+}

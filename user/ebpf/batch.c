@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Batches of keys: digests here, verdicts and insertions by the program. */
+#include "calls.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#define AGE_MAX 254
+#define AGE_MAX_TELLING 253
+
+static int args_check(const struct epf_batch *a, enum epf_bpf_op op)
+{
+	if (a->count > EPF_BATCH_MAX)
+		return -E2BIG;
+	if (a->key_len > EPF_KEY_MAX || a->flags & ~EPF_BATCH_MASK)
+		return -EINVAL;
+	if (a->flags & EPF_BATCH_DIGESTS ? a->key_len || a->lens :
+					   !a->key_len == !a->lens)
+		return -EINVAL;
+	if (op == EPF_BPF_INSERT && (a->bitmap || a->ages))
+		return -EINVAL;
+	return 0;
+}
+
+/* Digests of keys @a->done and on, whose bytes begin at @bytes. Return: bytes taken. */
+static __s64 digests(const struct ebpf_filter *f, const struct epf_batch *a,
+		     __u64 bytes, struct epf_bpf_ops *ops)
+{
+	const __u8 *key = (const __u8 *)(uintptr_t)a->keys + bytes;
+	const __u16 *lens = (const __u16 *)(uintptr_t)a->lens;
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+	const __u8 *at = key;
+	__u32 i, len;
+
+	ops->serial = s->serial;
+	if (a->flags & EPF_BATCH_DIGESTS) {
+		memcpy(ops->word, key, ops->count * sizeof(ops->word[0]));
+		return (__s64)(ops->count * sizeof(ops->word[0]));
+	}
+	for (i = 0; i < ops->count; i++, at += len) {
+		len = lens ? lens[a->done + i] : a->key_len;
+		if (!len || len > EPF_KEY_MAX)
+			return -EINVAL;
+		ops->word[i] = epf_digest(&s->hash, at, len);
+	}
+	return at - key;
+}
+
+static void answer(struct epf_batch *a, __u32 i, int verdict)
+{
+	__u8 *ages = (__u8 *)(uintptr_t)a->ages;
+	__u8 *bitmap = (__u8 *)(uintptr_t)a->bitmap;
+	bool telling = a->flags & EPF_BATCH_UNKNOWN;
+	int most = telling ? AGE_MAX_TELLING : AGE_MAX;
+
+	if (verdict < 0)
+		a->flags |= EPF_BATCH_SATURATED;
+	if (ages && verdict > 0)
+		ages[i] = (__u8)(verdict - 1 < most ? verdict - 1 : most);
+	else if (ages)
+		ages[i] = verdict && telling ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT;
+	if (bitmap && i % 8 == 0)
+		bitmap[i / 8] = 0;
+	if (bitmap && verdict > 0)
+		bitmap[i / 8] |= (__u8)(1u << i % 8);
+	a->present += verdict > 0;
+}
+
+/* One run of the program. Return: bytes of keys done; or a negative errno. */
+static __s64 some(struct ebpf_filter *f, struct epf_batch *a,
+		  enum epf_bpf_op op, __u64 bytes)
+{
+	struct epf_bpf_ops ops;
+	__u32 left = a->count - a->done, i;
+	__s64 took;
+	int ret;
+
+	do {
+		ops.op = op;
+		ops.count = left < EPF_BPF_OPS_MAX ? left : EPF_BPF_OPS_MAX;
+		took = digests(f, a, bytes, &ops);
+		ret = took < 0 ? (int)took : ebpf_ops_run(f, &ops);
+	} while (ret == -EAGAIN); /* the contents were exchanged meanwhile */
+	if (ret)
+		return ret;
+	for (i = 0; i < ops.count; i++)
+		answer(a, a->done + i, (int)(__s64)ops.word[i]);
+	a->done += ops.count;
+	return took;
+}
+
+int ebpf_batch(struct ebpf_filter *f, struct epf_batch *a, enum epf_bpf_op op)
+{
+	int ret = args_check(a, op);
+	__u64 bytes = 0;
+	__s64 took;
+
+	a->done = 0;
+	a->present = 0;
+	while (!ret && a->done < a->count) {
+		took = some(f, a, op, bytes);
+		if (took < 0)
+			return (int)took;
+		bytes += (__u64)took;
+		if (op != EPF_BPF_TEST)
+			ret = ebpf_settle(f);
+	}
+	return ret;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Filters as pure BPF, from user space: their maps, their lock, and what the
+ * module does behind packets' backs: ends of epochs, the scan, the estimate.
+ * epf/bpf.h tells what is shared with programs.
+ *
+ * Functions return 0, a number, or a negative errno, and print nothing.
+ */
+#ifndef EPF_EBPF_H
+#define EPF_EBPF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <epf/bpf.h>
+#include <epf/capacity.h>
+#include <epf/estimate.h>
+
+/**
+ * struct ebpf_limits - what is computed of the geometry and limit of contents
+ * @serial: of these contents; 0: nothing yet
+ * @limited: there is a limit
+ * @capacity: errors of an epoch by its keys
+ * @cover: for estimates
+ */
+struct ebpf_limits {
+	__u64 serial;
+	bool limited;
+	struct epf_capacity capacity;
+	struct epf_cover cover;
+};
+
+/**
+ * struct ebpf_filter - an open filter; for one thread at a time
+ * @dir: descriptor of its directory, which is the filter's
+ * @name: likewise, with '.' as names have it
+ * @shared: map "table"
+ * @cpu: map "cpus"
+ * @table: descriptor of "table"
+ * @cpus: of "cpus"
+ * @lines: of "lines"
+ * @line_fd: of the maps of the slots, or -1
+ * @line: these, mapped, or NULL
+ * @line_serial: which contents that is of
+ * @ops: program, or -1
+ * @view: slot that is looked at in place of the active one; -1: none is
+ * @limits: of the contents
+ * @seen_epoch: epoch when it was last told
+ * @seen_saturations: likewise
+ * @snap_pin: number of the snapshot that is under way by this descriptor; 0: none
+ * @snap_serial: of which contents
+ * @snap_begin: epoch when it began
+ */
+struct ebpf_filter {
+	int dir;
+	char name[EPF_NAME_LEN];
+	struct epf_bpf_filter *shared;
+	struct epf_bpf_cpu *cpu;
+	int table, cpus, lines, line_fd, ops;
+	struct epf_line *line;
+	size_t line_bytes;
+	__u64 line_serial;
+	int view;
+	struct ebpf_limits limits;
+	__u64 seen_epoch;
+	__u64 seen_saturations;
+	__u64 snap_pin;
+	__u64 snap_serial;
+	__u64 snap_begin;
+};
+
+/* pins.c: directories */
+
+/* "NAME/WHAT" below EPF_BPF_PINS, or without a @what the directory. */
+struct ebpf_path {
+	char text[96];
+};
+struct ebpf_path ebpf_path(const char *name, const char *what);
+/* Make EPF_BPF_PINS, and mount the BPF file system where nobody has: its descriptor.
+ * -ENOTSUP: it cannot be mounted.
+ */
+int ebpf_pins_open(void);
+/* Lock @fd, a directory's: wait for at most 5 s. -ETIMEDOUT: it stays locked. */
+int ebpf_lock(int fd);
+void ebpf_unlock(int fd);
+/* Names of all filters; the caller frees them and *@names. Return: how many. NULL
+ * where the program was built without the backend.
+ */
+int ebpf_pins_list(char ***names) __attribute__((weak));
+
+/* make.c: beginning and end of filters */
+int ebpf_create(const struct epf_create *args, __u32 *id);
+int ebpf_destroy(const char *name, bool force);
+/* Contents for slot @slot, which is not active, without lines; @key: NULL: random. */
+int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p,
+		  const __u64 *key);
+/* Empty lines for slot @slot of directory @dir. */
+int ebpf_pin_lines(const char *dir, int outer, __u32 slot, __u64 nr);
+
+/* filter.c: open ones */
+int ebpf_open(const char *name, struct ebpf_filter **f);
+void ebpf_close(struct ebpf_filter *f);
+/* Id: that of the kernel for map "table". */
+int ebpf_id(const struct ebpf_filter *f, __u32 *id);
+/* Hold the lock. -ENODEV: destroyed; -EUCLEAN: a swap of it was killed half-way, so
+ * that it is good for nothing but to be destroyed; -ETIMEDOUT: he who holds it is
+ * stopped.
+ */
+int ebpf_begin(const struct ebpf_filter *f);
+void ebpf_end(const struct ebpf_filter *f);
+/* The contents; with the lock held, or as a hint. */
+struct epf_bpf_slot *ebpf_slot(const struct ebpf_filter *f);
+/* Lines of the contents, mapped, with the lock held. */
+int ebpf_lines(struct ebpf_filter *f, struct epf_lanes *lanes);
+int ebpf_limits(struct ebpf_filter *f);
+void ebpf_info(struct ebpf_filter *f, struct epf_info *info);
+
+/* rotate.c: with the lock held, unless said otherwise */
+
+/* Keys that all CPUs have counted for slot @slot. */
+__u64 ebpf_keys(const struct ebpf_filter *f, __u32 slot);
+/* Insertions of the current epoch; those of them that CPUs keep. */
+__u64 ebpf_inserts(const struct ebpf_filter *f);
+__u64 ebpf_pending(const struct ebpf_filter *f);
+/* When the epoch ends, as far as time is concerned; monotonic. */
+__u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns);
+bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns);
+/* -EBUSY: a snapshot holds it; -EAGAIN: scan or grace period. */
+int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns);
+int ebpf_scan(struct ebpf_filter *f);	/* of what is due; takes the lock itself */
+int ebpf_grace(struct ebpf_filter *f);	/* takes the lock itself, and waits */
+int ebpf_estimate(struct ebpf_filter *f);
+/* What measured contents may take; after ebpf_estimate(). */
+void ebpf_measured_room(struct ebpf_filter *f);
+
+/* ops.c: the program */
+struct bpf_object;
+/* Have an object that is not loaded yet use the maps of a filter. */
+int ebpf_reuse_maps(struct bpf_object *obj, const char *name);
+int ebpf_ops_load(const char *name);
+int ebpf_ops_run(struct ebpf_filter *f, struct epf_bpf_ops *ops);
+
+/* hold.c: who ends epochs */
+
+struct ebpf_hold;
+
+/**
+ * ebpf_hold_begin() - end the epochs of a filter from now on
+ * @name: filter
+ * @hold: result
+ *
+ * Return: 0; -EBUSY: another one does.
+ */
+int ebpf_hold_begin(const char *name, struct ebpf_hold **hold);
+/* The filter may be destroyed while this one holds it. */
+void ebpf_hold_yield(struct ebpf_hold *hold);
+/**
+ * ebpf_hold_step() - do what is due
+ * @hold: filter
+ * @wait_ns: set to when to come again at the latest
+ *
+ * Return: 0; -ENODEV: the filter was destroyed.
+ */
+int ebpf_hold_step(struct ebpf_hold *hold, __u64 *wait_ns);
+void ebpf_hold_end(struct ebpf_hold *hold);
+/* Does somebody? NULL where the program was built without the backend. */
+bool ebpf_held(const char *name) __attribute__((weak));
+/* Which process does; 0: none, or it cannot be known. */
+int ebpf_holder(const char *name) __attribute__((weak));
+
+#endif /* EPF_EBPF_H */

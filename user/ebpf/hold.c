@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who ends the epochs of a filter: one process at a time, which has the lock on
+ * the directory "rotator". When it dies the lock is free, and the next goes on
+ * from the words in the map. While there is none, programs find the filter
+ * overdue (until) and do not know.
+ *
+ * In a window of time an epoch is overdue HOLD_NS after its end, in one of
+ * insertions when nobody has looked for as long; so it is looked at more often
+ * than that.
+ */
+#include "ebpf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define HOLD_NS 1000000000ULL
+#define LOOK_MAX_NS 250000000ULL /* where only time ends epochs */
+#define LOOK_NS 10000000ULL	 /* where insertions do, and there were none */
+#define LOOK_MIN_NS 200000ULL
+#define ESTIMATE_NS 100000000ULL
+
+/**
+ * struct ebpf_hold - see above
+ * @filter: of which
+ * @lock: descriptor of "rotator"
+ * @hz: jiffies a second
+ * @at_ns: when it was looked at last, on the kernel's clock
+ * @epoch: then
+ * @inserts: of that epoch then
+ * @estimated_ns: when the error was sampled last
+ */
+struct ebpf_hold {
+	struct ebpf_filter *filter;
+	int lock;
+	__u64 hz;
+	__u64 at_ns;
+	__u64 epoch;
+	__u64 inserts;
+	__u64 estimated_ns;
+};
+
+static int open_rotator(const char *name)
+{
+	int fd = open(ebpf_path(name, "rotator").text,
+		      O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool ebpf_held(const char *name)
+{
+	int fd = open_rotator(name);
+	bool held;
+
+	if (fd < 0)
+		return false;
+	held = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return held;
+}
+
+int ebpf_holder(const char *name)
+{
+	char line[256], want[64];
+	struct stat st;
+	int pid = 0, got;
+	FILE *f;
+
+	if (stat(ebpf_path(name, "rotator").text, &st))
+		return 0;
+	snprintf(want, sizeof(want), " %02x:%02x:%lu ", major(st.st_dev),
+		 minor(st.st_dev), (unsigned long)st.st_ino);
+	f = fopen("/proc/locks", "re");
+	while (f && !pid && fgets(line, sizeof(line), f))
+		if (strstr(line, "FLOCK") && strstr(line, want) &&
+		    sscanf(line, "%*s %*s %*s %*s %d", &got) == 1)
+			pid = got;
+	if (f)
+		fclose(f);
+	return pid > 0 ? pid : 0; /* of another namespace it is hidden */
+}
+
+static int clocks(struct ebpf_filter *f, struct epf_bpf_ops *ops)
+{
+	ops->op = EPF_BPF_TEST;
+	ops->count = 0;
+	ops->serial = ebpf_slot(f)->serial;
+	return ebpf_ops_run(f, ops);
+}
+
+/* Jiffies begin 300 s before 2^32 when the monotonic clock is 0. Kernels have one
+ * of few rates: that which fits best.
+ */
+static __u64 rate_of(__u64 jiffies, __u64 now_ns)
+{
+	static const __u64 rates[] = { 100, 250, 300, 1000, 24, 48, 128, 200,
+				       256, 1024, 1200 };
+	__u64 best = rates[0], least = ~0ULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		__u64 hz = rates[i];
+		__u64 at = (1ULL << 32) - 300 * hz +
+			   now_ns / 1000000 * hz / 1000;
+		__u64 off = at > jiffies ? at - jiffies : jiffies - at;
+
+		if (off / hz < least) {
+			least = off / hz;
+			best = hz;
+		}
+	}
+	return best;
+}
+
+int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
+{
+	struct ebpf_hold *h = calloc(1, sizeof(*h));
+	struct epf_bpf_ops ops;
+	int ret;
+
+	if (!h)
+		return -ENOMEM;
+	ret = h->lock = open_rotator(name);
+	if (ret >= 0)
+		ret = flock(h->lock, LOCK_EX | LOCK_NB) ?
+		      (errno == EWOULDBLOCK ? -EBUSY : -errno) :
+		      ebpf_open(name, &h->filter);
+	if (!ret)
+		ret = clocks(h->filter, &ops);
+	if (ret) {
+		ebpf_hold_end(h);
+		return ret;
+	}
+	h->hz = rate_of(ops.jiffies, ops.now_ns);
+	__atomic_store_n(&h->filter->shared->yields, 0, __ATOMIC_RELAXED);
+	*hold = h;
+	return 0;
+}
+
+void ebpf_hold_yield(struct ebpf_hold *h)
+{
+	__atomic_store_n(&h->filter->shared->yields, 1, __ATOMIC_RELAXED);
+}
+
+void ebpf_hold_end(struct ebpf_hold *h)
+{
+	if (h->lock >= 0)
+		close(h->lock);
+	if (h->filter)
+		ebpf_close(h->filter);
+	free(h);
+}
+
+/* With the lock held: verdicts are good until then. */
+static void set_until(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
+{
+	struct epf_bpf_slot *s = ebpf_slot(h->filter);
+	__u64 ends = clock->now_ns, more;
+
+	if (s->params.mode == EPF_MODE_TIME)
+		ends = ebpf_ends_ns(h->filter, clock->now_ns);
+	if (ends < clock->now_ns)
+		ends = clock->now_ns;
+	if (s->pin_until_ns > ends)
+		ends = s->pin_until_ns;
+	more = ends - clock->now_ns + HOLD_NS;
+	epf_store_release(&s->until,
+			  clock->jiffies + more / 1000000 * h->hz / 1000 + 1);
+}
+
+static int end_if_due(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
+{
+	struct ebpf_filter *f = h->filter;
+	struct epf_bpf_slot *s;
+	int ret = ebpf_begin(f);
+
+	if (ret)
+		return ret;
+	s = ebpf_slot(f);
+	if (ebpf_due(f, clock->now_ns))
+		ret = ebpf_rotate(f, clock->now_ns);
+	if (ret == -EAGAIN || ret == -EBUSY) {
+		s->delayed += s->late != s->state.epoch;
+		s->late = s->state.epoch;
+		ret = 0;
+	}
+	if (!ret)
+		set_until(h, clock);
+	ebpf_end(f);
+	return ret;
+}
+
+static int estimate(struct ebpf_hold *h, __u64 now_ns)
+{
+	struct ebpf_filter *f = h->filter;
+	int ret;
+
+	if (ebpf_slot(f)->estimated == ebpf_slot(f)->state.epoch &&
+	    now_ns - h->estimated_ns < ESTIMATE_NS)
+		return 0;
+	ret = ebpf_begin(f);
+	if (ret)
+		return ret;
+	ret = ebpf_estimate(f);
+	ebpf_end(f);
+	h->estimated_ns = now_ns;
+	return ret;
+}
+
+/* When to look again: half of the time to the epoch's end, at the pace of the
+ * last look.
+ */
+static __u64 until_look(struct ebpf_hold *h, __u64 now_ns)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(h->filter);
+	__u64 length = (s->params.window_inserts + EPF_LIVE_EPOCHS - 1) /
+		       EPF_LIVE_EPOCHS;
+	__u64 inserts = ebpf_inserts(h->filter);
+	__u64 wait = LOOK_MAX_NS, came, left;
+
+	if (s->params.mode != EPF_MODE_COUNT) {
+		left = ebpf_ends_ns(h->filter, now_ns);
+		wait = left > now_ns ? left - now_ns : LOOK_MIN_NS;
+	}
+	came = s->state.epoch == h->epoch && inserts > h->inserts ?
+	       inserts - h->inserts : 0;
+	if (s->params.mode != EPF_MODE_TIME) {
+		left = inserts < length ? length - inserts : 0;
+		left = came ? (__u64)((double)(now_ns - h->at_ns) *
+				      (double)left / (double)came / 2) :
+			      LOOK_NS;
+		left = left < LOOK_NS ? left : LOOK_NS;
+		wait = wait < left ? wait : left;
+	}
+	h->at_ns = now_ns;
+	h->epoch = s->state.epoch;
+	h->inserts = inserts;
+	wait = wait < LOOK_MAX_NS ? wait : LOOK_MAX_NS;
+	return wait > LOOK_MIN_NS ? wait : LOOK_MIN_NS;
+}
+
+int ebpf_hold_step(struct ebpf_hold *h, __u64 *wait_ns)
+{
+	struct ebpf_filter *f = h->filter;
+	struct epf_bpf_ops ops;
+	int ret = clocks(f, &ops);
+
+	if (!ret)
+		ret = end_if_due(h, &ops);
+	if (!ret && ebpf_slot(f)->quiet < ebpf_slot(f)->state.epoch)
+		ret = ebpf_grace(f);
+	if (!ret)
+		ret = ebpf_scan(f);
+	if (!ret)
+		ret = estimate(h, ops.now_ns);
+	if (!ret)
+		*wait_ns = until_look(h, ops.now_ns);
+	return ret;
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Beginning and end of a filter. A directory is made under another name and gets
+ * the filter's when all is in it; what is left of one that was killed meanwhile
+ * goes with the next that is made.
+ */
+#include "ebpf.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A CPU keeps at most this many keys from the filter's count. */
+#define KEYS_STEP_MAX 64u
+/* What CPUs keep makes the filter open too early by at most this part of an epoch. */
+#define KEYS_STEP_PART 64u
+
+static const char *const whats[] = { "table", "lines", "lines0", "lines1",
+				     "cpus", "ops" };
+
+static int make_lines(__u64 nr)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o,
+		    .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "epf_line", sizeof(__u32),
+				EPF_LINE_BYTES, (__u32)nr, &o);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int make_array(const char *name, size_t bytes, __u32 nr)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(__u32),
+				(__u32)bytes, nr, &o);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int make_outer(int inner)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, o, .inner_map_fd = (__u32)inner);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "epf_lines",
+				sizeof(__u32), sizeof(__u32), EPF_BPF_SLOTS,
+				&o);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* As the module checks them; only lanes are made here. */
+static int check_params(const struct epf_params *p)
+{
+	struct epf_window w;
+	struct epf_geom g;
+
+	if (p->kind != EPF_KIND_LANES)
+		return -EOPNOTSUPP;
+	if (p->hash > EPF_HASH_SIPHASH24 || p->refresh > EPF_FIRST_SEEN)
+		return -EINVAL;
+	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt ||
+	    p->limit_ppt > EPF_RATE_ONE)
+		return -EINVAL;
+	return epf_geom_init(&g, p->nr_lines, p->lines_per_key,
+			     p->bits_per_key) ?:
+	       epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
+			       p->window_ns);
+}
+
+static __u32 keys_step(const struct ebpf_filter *f, __u64 room)
+{
+	__u32 step = 1;
+
+	while (step < KEYS_STEP_MAX &&
+	       2ULL * step * f->shared->cpus * KEYS_STEP_PART <= room)
+		step *= 2;
+	return step;
+}
+
+static __u64 now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
+}
+
+/* An empty filter's room, of limits that are not the active slot's. */
+static int first_room(const struct epf_params *p, const struct epf_geom *g,
+		      __u64 *room)
+{
+	static const __u64 none[EPF_LIVE_EPOCHS];
+	struct epf_capacity_work *work;
+	struct epf_capacity *c;
+
+	*room = ~0ULL;
+	if (p->limit_ppt == EPF_RATE_ONE)
+		return 0;
+	work = malloc(sizeof(*work) + sizeof(*c));
+	if (!work)
+		return -ENOMEM;
+	c = (struct epf_capacity *)(work + 1);
+	epf_capacity_init(c, g, epf_ppt_to_q56(p->limit_ppt), work);
+	*room = epf_capacity_room(c, none);
+	free(work);
+	return 0;
+}
+
+static int set_key(struct epf_bpf_slot *s, const __u64 *key)
+{
+	if (key)
+		memcpy(s->hash.key, key, sizeof(s->hash.key));
+	else if (getrandom(s->hash.key, sizeof(s->hash.key), 0) !=
+		 sizeof(s->hash.key))
+		return -errno;
+	if (getrandom(&s->serial, sizeof(s->serial), 0) != sizeof(s->serial))
+		return -errno;
+	s->serial |= 1; /* never 0 */
+	return 0;
+}
+
+int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p,
+		  const __u64 *key)
+{
+	struct epf_bpf_slot *s = &f->shared->slot[slot];
+	int ret = check_params(p);
+
+	if (ret)
+		return ret;
+	memset(&f->cpu[slot * f->shared->cpus], 0,
+	       f->shared->cpus * sizeof(*f->cpu));
+	memset(s, 0, sizeof(*s));
+	epf_geom_init(&s->geom, p->nr_lines, p->lines_per_key,
+		      p->bits_per_key);
+	s->params = *p;
+	s->first_seen = p->refresh == EPF_FIRST_SEEN;
+	s->hash.strict = p->hash == EPF_HASH_SIPHASH24;
+	ret = first_room(p, &s->geom, &s->room);
+	if (!ret)
+		ret = set_key(s, key);
+	s->keys_step = keys_step(f, s->room);
+	s->open_at = s->room; /* of no epoch that somebody ends: nobody counts */
+	if (s->room != ~0ULL)
+		s->open_at -= (__u64)f->shared->cpus * (s->keys_step - 1);
+	s->created_ns = now_ns();
+	epf_state_init(&s->state, s->created_ns);
+	s->quiet = EPF_EPOCH_FIRST;
+	return ret;
+}
+
+int ebpf_pin_lines(const char *dir, int outer, __u32 slot, __u64 nr)
+{
+	int fd = make_lines(nr), ret = 0;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_map_update_elem(outer, &slot, &fd, BPF_ANY) ||
+	    bpf_obj_pin(fd, ebpf_path(dir, slot ? "lines1" : "lines0").text))
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int pin(const char *dir, const char *what, int fd)
+{
+	int ret = fd;
+
+	if (fd < 0)
+		return fd;
+	ret = bpf_obj_pin(fd, ebpf_path(dir, what).text) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static int pin_outer(const char *dir, __u64 nr)
+{
+	int some = make_lines(1), outer, ret;
+
+	if (some < 0)
+		return some;
+	outer = make_outer(some);
+	close(some);
+	if (outer < 0)
+		return outer;
+	ret = ebpf_pin_lines(dir, outer, 0, nr);
+	if (ret)
+		close(outer);
+	return ret ?: pin(dir, "lines", outer);
+}
+
+/* What "table" begins with, so that it can be opened. */
+static int pin_table(const char *dir)
+{
+	struct epf_bpf_filter *head = calloc(1, sizeof(*head));
+	int fd = make_array("epf_table", sizeof(*head), 1);
+	__u32 zero = 0;
+	int ret = 0;
+
+	if (!head || fd < 0) {
+		free(head);
+		return fd < 0 ? fd : -ENOMEM;
+	}
+	head->magic = EPF_BPF_MAGIC;
+	head->bytes = sizeof(*head);
+	head->cpus = (__u32)libbpf_num_possible_cpus();
+	if (bpf_map_update_elem(fd, &zero, head, BPF_ANY))
+		ret = -errno;
+	free(head);
+	if (ret)
+		close(fd);
+	return ret ?: pin(dir, "table", fd);
+}
+
+static int pin_maps(const char *dir, const struct epf_params *p)
+{
+	int cpus = libbpf_num_possible_cpus();
+	int ret = cpus < 0 ? cpus : pin_table(dir);
+
+	if (!ret)
+		ret = pin(dir, "cpus",
+			  make_array("epf_cpus", sizeof(struct epf_bpf_cpu),
+				     EPF_BPF_SLOTS * (__u32)cpus));
+	return ret ?: pin_outer(dir, p->nr_lines);
+}
+
+static int fill_new(const char *dir, const struct epf_create *a, __u32 *id)
+{
+	struct ebpf_filter *f;
+	int ret = ebpf_open(dir, &f);
+
+	if (ret)
+		return ret;
+	ret = ebpf_fill_slot(f, 0, &a->params,
+			    a->flags & EPF_CREATE_KEY ? a->key : NULL);
+	if (!ret && a->flags & EPF_CREATE_ALIGN)
+		f->shared->slot[0].align_ns = epf_align_pitch(
+			(a->params.window_ns + EPF_LIVE_EPOCHS - 1) /
+			EPF_LIVE_EPOCHS);
+	if (!ret)
+		ret = ebpf_id(f, id);
+	ebpf_close(f);
+	return ret;
+}
+
+/* Whatever is in the directory; it may have been left half made. */
+static int remove_dir(const char *dir)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
+		unlink(ebpf_path(dir, whats[i]).text);
+	rmdir(ebpf_path(dir, "rotator").text);
+	return rmdir(ebpf_path(dir, NULL).text) ? -errno : 0;
+}
+
+static int make_all(const char *dir, const struct epf_create *a, __u32 *id)
+{
+	int ret = pin_maps(dir, &a->params);
+
+	if (!ret && mkdir(ebpf_path(dir, "rotator").text, 0700))
+		ret = -errno;
+	if (!ret)
+		ret = fill_new(dir, a, id);
+	if (!ret)
+		ret = pin(dir, "ops", ebpf_ops_load(dir));
+	if (!ret && renameat2(AT_FDCWD, ebpf_path(dir, NULL).text, AT_FDCWD,
+			      ebpf_path(a->params.name, NULL).text,
+			      RENAME_NOREPLACE))
+		ret = -errno;
+	return ret;
+}
+
+/* Whose maker does not hold it any more. */
+static void sweep(void)
+{
+	DIR *dir = opendir(EPF_BPF_PINS);
+	struct dirent *d;
+	int fd;
+
+	while (dir && (d = readdir(dir))) {
+		if (d->d_name[0] != '~')
+			continue;
+		fd = open(ebpf_path(d->d_name, NULL).text,
+			  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+			remove_dir(d->d_name);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static bool name_valid(const char name[EPF_NAME_LEN])
+{
+	size_t len = strnlen(name, EPF_NAME_LEN);
+
+	return len && len < EPF_NAME_LEN && name[0] != '.' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._-") == len;
+}
+
+/* EPF_BPF_PINS goes with the last that is in it, so maybe at any moment. */
+static int make_dir(const char *dir)
+{
+	int root, tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		root = ebpf_pins_open();
+		if (root < 0 && root != -ENOENT)
+			return root;
+		if (root >= 0)
+			close(root);
+		if (!mkdir(ebpf_path(dir, NULL).text, 0700))
+			return 0;
+		if (errno != ENOENT)
+			return -errno;
+	}
+	return -ENOENT;
+}
+
+int ebpf_create(const struct epf_create *a, __u32 *id)
+{
+	char dir[16];
+	int own, ret;
+
+	if (!name_valid(a->params.name))
+		return -EINVAL;
+	ret = check_params(&a->params);
+	if (ret)
+		return ret;
+	sweep();
+	if (!access(ebpf_path(a->params.name, NULL).text, F_OK))
+		return -EEXIST;
+	snprintf(dir, sizeof(dir), "~%d", getpid());
+	ret = make_dir(dir);
+	if (ret)
+		return ret;
+	own = open(ebpf_path(dir, NULL).text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (own >= 0)
+		flock(own, LOCK_EX | LOCK_NB);
+	ret = make_all(dir, a, id);
+	if (ret)
+		remove_dir(dir);
+	if (own >= 0)
+		close(own);
+	return ret;
+}
+
+/* Does somebody hold just this one? */
+static bool needed(const struct ebpf_filter *f)
+{
+	return ebpf_held(f->name) &&
+	       !__atomic_load_n(&f->shared->yields, __ATOMIC_RELAXED);
+}
+
+int ebpf_destroy(const char *name, bool force)
+{
+	struct ebpf_filter *f;
+	int ret;
+
+	ret = ebpf_open(name, &f);
+	if (ret)
+		return ret;
+	ret = !force && needed(f) ? -EBUSY : ebpf_lock(f->dir);
+	if (!ret) {
+		__atomic_store_n(&f->shared->gone, 1, __ATOMIC_RELEASE);
+		ret = remove_dir(name);
+	}
+	ebpf_close(f);
+	return ret;
+}

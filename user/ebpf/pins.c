@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Directories of filters in the BPF file system, and locks on them. */
+#include "ebpf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BPFFS "/sys/fs/bpf"
+#define LOCK_WAIT_MS 5000
+
+/* The BPF file system has no '.', names have no ':'. */
+static void exchange(char *name, char from, char to)
+{
+	for (; *name; name++)
+		if (*name == from)
+			*name = to;
+}
+
+struct ebpf_path ebpf_path(const char *name, const char *what)
+{
+	char dir[EPF_NAME_LEN + 8];
+	struct ebpf_path p;
+
+	snprintf(dir, sizeof(dir), "%s", name);
+	exchange(dir, '.', ':');
+	snprintf(p.text, sizeof(p.text), EPF_BPF_PINS "/%s%s%s", dir,
+		 what ? "/" : "", what ? what : "");
+	return p;
+}
+
+static bool is_bpffs(const char *path)
+{
+	struct statfs st;
+
+	return !statfs(path, &st) && (unsigned long)st.f_type == BPF_FS_MAGIC;
+}
+
+/* systemd mounts it; without that whoever needs it first does, as bpftool and ip. */
+static bool mount_bpffs(void)
+{
+	return !mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		      "mode=0700");
+}
+
+int ebpf_pins_open(void)
+{
+	int fd;
+
+	if (!is_bpffs(BPFFS) && !mount_bpffs())
+		return -ENOTSUP;
+	if (mkdir(EPF_BPF_PINS, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open(EPF_BPF_PINS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int ebpf_lock(int fd)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int i;
+
+	for (i = 0; i < LOCK_WAIT_MS; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		nanosleep(&ms, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
+void ebpf_unlock(int fd)
+{
+	flock(fd, LOCK_UN);
+}
+
+/* Is @name a filter's directory, and not an interface's or one being made? */
+static bool is_filter(const char *name)
+{
+	return name[0] != '.' && strlen(name) < EPF_NAME_LEN &&
+	       !strpbrk(name, "~@") && !access(ebpf_path(name, "table").text, F_OK);
+}
+
+static int add_name(char ***names, int nr, const char *name)
+{
+	char **all = reallocarray(*names, (size_t)nr + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	*names = all;
+	all[nr] = strdup(name);
+	if (!all[nr])
+		return -ENOMEM;
+	exchange(all[nr], ':', '.');
+	return nr + 1;
+}
+
+static void free_names(char **names, int nr)
+{
+	while (nr-- > 0)
+		free(names[nr]);
+	free(names);
+}
+
+int ebpf_pins_list(char ***names)
+{
+	DIR *dir = opendir(EPF_BPF_PINS);
+	struct dirent *d;
+	int nr = 0, ret = 0;
+
+	*names = NULL;
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while (ret >= 0 && (d = readdir(dir))) {
+		if (!is_filter(d->d_name))
+			continue;
+		ret = add_name(names, nr, d->d_name);
+		nr = ret < 0 ? nr : ret;
+	}
+	closedir(dir);
+	if (ret >= 0)
+		return nr;
+	free_names(*names, nr);
+	*names = NULL;
+	return ret;
+}

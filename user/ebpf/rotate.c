@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ends of epochs, the scan, the grace period, the estimate: what the module's
+ * worker does, by whoever holds the filter's lock.
+ *
+ * He may be killed between any two stores here, and another one go on. So
+ *
+ *   - the epoch is stored before anything that allows it keys (open_at): else
+ *     the epoch before would get them;
+ *   - what is told of the past (ring, share) comes after it: until then the past
+ *     has fewer insertions, which makes nobody forget, and the current epoch
+ *     the keys of two, which opens too early;
+ *   - @room may be of the epoch before, so that @open_at is never made of what is
+ *     found there: set_room() does both anew. @keys_before is stored after @share,
+ *     else the new epoch would have room for what the one before has taken;
+ *   - @quiet is stored after the grace period, @scanned after the scan: until
+ *     then both are done again.
+ */
+#include "ebpf.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SCAN_LINES 16384u /* 1 MiB at a time under the lock */
+#define NO_LIMIT (~0ULL)
+
+static const struct epf_bpf_cpu *cpus_of(const struct ebpf_filter *f,
+					 __u32 slot)
+{
+	return &f->cpu[(__u64)slot * f->shared->cpus];
+}
+
+static __u32 slot_of(const struct ebpf_filter *f, const struct epf_bpf_slot *s)
+{
+	return (__u32)(s - f->shared->slot);
+}
+
+__u64 ebpf_keys(const struct ebpf_filter *f, __u32 slot)
+{
+	const struct epf_bpf_cpu *cpu = cpus_of(f, slot);
+	__u64 sum = f->shared->slot[slot].base_keys;
+	__u32 i;
+
+	for (i = 0; i < f->shared->cpus; i++)
+		sum += epf_load(&cpu[i].keys);
+	return sum;
+}
+
+__u64 ebpf_pending(const struct ebpf_filter *f)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+	const struct epf_bpf_cpu *cpu = cpus_of(f, slot_of(f, s));
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < f->shared->cpus; i++)
+		sum += epf_pending_of(epf_load(&cpu[i].pending),
+				      s->state.epoch);
+	return sum;
+}
+
+__u64 ebpf_inserts(const struct ebpf_filter *f)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+
+	return epf_count_of(epf_load(&s->state.count), s->state.epoch) +
+	       ebpf_pending(f);
+}
+
+static struct epf_window window_of(const struct epf_bpf_slot *s)
+{
+	const struct epf_params *p = &s->params;
+	struct epf_window w = { 0 };
+
+	/* They have been checked when the slot was filled. */
+	epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
+			p->window_ns);
+	w.align_ns = s->align_ns;
+	return w;
+}
+
+/* When epoch @e began, on the wall clock as that goes now. */
+static __u64 began_wall(const struct epf_past *past, __u64 now_ns)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec -
+	       (now_ns - past->start_ns);
+}
+
+__u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+	const struct epf_past *past = &s->state.ring[s->state.epoch & 7];
+	struct epf_window w = window_of(s);
+
+	return past->start_ns +
+	       epf_window_lasts(&w, began_wall(past, now_ns),
+				s->state.epoch == EPF_EPOCH_FIRST);
+}
+
+bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+	struct epf_window w = window_of(s);
+	__u64 ns = 0;
+
+	if (w.mode != EPF_MODE_COUNT && now_ns >= ebpf_ends_ns(f, now_ns))
+		ns = w.epoch_ns; /* or longer */
+	return epf_window_due(&w, ebpf_inserts(f), ns);
+}
+
+/* What @keys may lack. */
+static __u64 kept(const struct ebpf_filter *f, const struct epf_bpf_slot *s)
+{
+	return (__u64)f->shared->cpus * (s->keys_step - 1);
+}
+
+static void set_open_at(const struct ebpf_filter *f, struct epf_bpf_slot *s)
+{
+	__u64 at = s->keys_before + s->room;
+
+	if (s->saturated)
+		at = 0;
+	else if (s->room == NO_LIMIT)
+		at = NO_LIMIT;
+	else
+		at = at > kept(f, s) ? at - kept(f, s) : 0;
+	epf_store_release(&s->open_at, at);
+}
+
+static void set_room(struct ebpf_filter *f, struct epf_bpf_slot *s)
+{
+	__u64 others[EPF_LIVE_EPOCHS];
+	__u32 i;
+
+	for (i = 0; i < EPF_LIVE_EPOCHS; i++)
+		others[i] = s->share[(s->state.epoch - 1 - i) & 7];
+	s->room = f->limits.limited ?
+		  epf_capacity_room(&f->limits.capacity, others) : NO_LIMIT;
+	set_open_at(f, s);
+}
+
+int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	__u64 keys = ebpf_keys(f, slot_of(f, s));
+	__u64 inserts = ebpf_inserts(f);
+	__u64 e = s->state.epoch;
+	int ret = ebpf_limits(f);
+
+	if (ret)
+		return ret;
+	if (s->pin_until_ns > now_ns)
+		return -EBUSY;
+	/* O3: nobody can be left who has read epoch e - 7. */
+	if (!epf_scan_keeps_up(&s->state) || s->quiet + EPF_LIVE_EPOCHS - 1 < e)
+		return -EAGAIN;
+	epf_rotate(&s->state, now_ns);
+	s->state.ring[e & 7].inserts = inserts;
+	s->lane_fill[(e + 1) & 7] = 0;
+	s->lane_fpr[(e + 1) & 7] = 0;
+	if (f->limits.limited)
+		s->share[e & 7] = epf_capacity_q56(
+			&f->limits.capacity,
+			ebpf_keys(f, slot_of(f, s)) - s->keys_before);
+	epf_store_release(&s->keys_before, keys); /* after the share */
+	set_room(f, s);
+	s->rotations++;
+	return 0;
+}
+
+/* One step of the chunk that is due. Return: 1: there is more. */
+static int scan_step(struct ebpf_filter *f, __u64 *at)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	struct epf_lanes lanes;
+	__u64 first, end, n;
+	int ret = ebpf_lines(f, &lanes);
+
+	if (ret || s->state.scanned >= s->state.epoch)
+		return ret;
+	epf_scan_chunk(&s->state, epf_geom_lines(&lanes.geom), &first, &end);
+	n = end - first - *at;
+	n = n < SCAN_LINES ? n : SCAN_LINES;
+	epf_scan(&lanes, first + *at, n);
+	s->scanned += n;
+	*at += n;
+	if (first + *at < end)
+		return 1;
+	*at = 0;
+	s->state.scanned++;
+	return s->state.scanned < s->state.epoch;
+}
+
+int ebpf_scan(struct ebpf_filter *f)
+{
+	__u64 serial = ebpf_slot(f)->serial;
+	__u64 scanned = ebpf_slot(f)->state.scanned;
+	__u64 at = 0;
+	int ret;
+
+	do {
+		ret = ebpf_begin(f);
+		if (ret)
+			return ret;
+		/* Somebody else may have scanned, or changed the contents. */
+		if (ebpf_slot(f)->serial != serial ||
+		    ebpf_slot(f)->state.scanned != scanned)
+			at = 0;
+		serial = ebpf_slot(f)->serial;
+		ret = scan_step(f, &at);
+		scanned = ebpf_slot(f)->state.scanned;
+		ebpf_end(f);
+	} while (ret > 0);
+	return ret;
+}
+
+/* Write the map of the contents to where it is already. Before that call returns
+ * the kernel waits for all programs that may have looked there.
+ */
+static int wait_programs(const struct ebpf_filter *f, __u32 slot)
+{
+	int fd = bpf_obj_get(ebpf_path(f->name, slot ? "lines1" : "lines0").text);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = bpf_map_update_elem(f->lines, &slot, &fd, BPF_ANY) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+/* The lock is held meanwhile: else another one may exchange the contents, and the
+ * map that is put back would be that of others.
+ */
+int ebpf_grace(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s;
+	int ret = ebpf_begin(f);
+
+	if (ret)
+		return ret;
+	s = ebpf_slot(f);
+	ret = wait_programs(f, slot_of(f, s));
+	if (!ret)
+		epf_store_release(&s->quiet, s->state.epoch);
+	ebpf_end(f);
+	return ret;
+}
+
+static void sample(const struct ebpf_filter *f, const struct epf_lanes *lanes,
+		   struct epf_fill *fill)
+{
+	__u64 nr = lanes->geom.part_lines < EPF_FILL_SAMPLES ?
+		   lanes->geom.part_lines : EPF_FILL_SAMPLES;
+	__u64 offset = 0, i;
+
+	getrandom(&offset, sizeof(offset), GRND_NONBLOCK);
+	offset %= lanes->geom.part_lines;
+	memset(fill, 0, sizeof(*fill));
+	for (i = 0; i < nr; i++)
+		epf_fill_add(fill, &f->limits.cover, lanes,
+			     (i * lanes->geom.part_lines + offset) / nr);
+}
+
+static void store(struct epf_bpf_slot *s, const struct epf_fill *fill)
+{
+	__u64 positions = fill->lines * s->geom.parts * EPF_LANE_BITS;
+	__u32 l;
+
+	s->fpr = epf_q56_to_ppt(epf_fill_q56(fill, s->geom.parts));
+	for (l = 0; l < EPF_LANES; l++) {
+		s->lane_fill[l] = fill->bits[l] * EPF_RATE_ONE / positions;
+		s->lane_fpr[l] = epf_q56_to_ppt(
+			epf_fill_lane_q56(fill, s->geom.parts, l));
+	}
+	s->estimated = s->state.epoch;
+}
+
+int ebpf_estimate(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	struct epf_lanes lanes;
+	struct epf_fill fill;
+	bool was = epf_load(&s->keys) >= epf_load(&s->open_at);
+	int ret = ebpf_limits(f);
+
+	if (!ret)
+		ret = ebpf_lines(f, &lanes);
+	if (ret)
+		return ret;
+	sample(f, &lanes, &fill);
+	store(s, &fill);
+	s->saturated = f->limits.limited && s->fpr > s->params.limit_ppt;
+	set_room(f, s); /* that of the epoch, whoever died in ebpf_rotate() */
+	s->saturations += !was && epf_load(&s->keys) >= epf_load(&s->open_at);
+	return 0;
+}
+
+void ebpf_measured_room(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	__u64 e = s->state.epoch;
+	__u32 i;
+
+	if (f->limits.limited) {
+		for (i = 0; i < EPF_LANES; i++)
+			s->share[i] = epf_ppt_to_q56(s->lane_fpr[i]);
+		s->base_keys = epf_capacity_keys(&f->limits.capacity,
+						 s->share[e & 7]);
+	}
+	s->keys = s->base_keys;
+	s->keys_before = 0;
+	set_room(f, s);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Snapshots: rotation is held, and the copy is described. */
+#include "calls.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+static __u64 clock_ns(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
+}
+
+/* With the lock held. */
+static void fill(struct ebpf_filter *f, struct epf_snap *a)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+	struct epf_snap_header *h = &a->header;
+	struct epf_info info = { 0 };
+	int i;
+
+	memset(h, 0, sizeof(*h));
+	ebpf_info(f, &info);
+	h->magic = EPF_SNAP_MAGIC;
+	h->version = EPF_SNAP_VERSION;
+	h->header_bytes = sizeof(*h);
+	h->params = info.params;
+	memcpy(h->key, s->hash.key, sizeof(h->key));
+	h->epoch_begin = f->snap_begin;
+	h->epoch_end = s->state.epoch;
+	h->inserts = info.stats.inserts;
+	a->now_ns = clock_ns(CLOCK_MONOTONIC);
+	h->realtime_ns = clock_ns(CLOCK_REALTIME);
+	a->desc = s->desc;
+	a->journal = 0;
+	for (i = 0; i < EPF_EPOCHS; i++) {
+		if (!s->state.ring[i].start_ns)
+			continue; /* no epoch yet */
+		h->epochs[i].inserts = s->state.ring[i].inserts;
+		h->epochs[i].age_ns = a->now_ns - s->state.ring[i].start_ns;
+	}
+	h->epochs[h->epoch_end & 7].inserts = ebpf_inserts(f);
+}
+
+static int begin(struct ebpf_filter *f, struct epf_snap *a)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	__u64 now = clock_ns(CLOCK_MONOTONIC);
+
+	if (f->snap_pin || s->pin_until_ns > now)
+		return -EBUSY;
+	s->pin_until_ns = now + a->pin_ns;
+	s->pins++;
+	f->snap_pin = s->pins;
+	f->snap_serial = s->serial;
+	f->snap_begin = s->state.epoch;
+	fill(f, a);
+	return 0;
+}
+
+/* Return: -ESTALE: the filter has other contents by now. */
+static int end(struct ebpf_filter *f, struct epf_snap *a)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	__u64 pin = f->snap_pin;
+
+	if (!pin)
+		return -EINVAL;
+	f->snap_pin = 0;
+	if (s->serial != f->snap_serial)
+		return -ESTALE;
+	fill(f, a);
+	if (s->pins == pin)
+		s->pin_until_ns = 0;
+	return 0;
+}
+
+int ebpf_snap_begin(struct ebpf_filter *f, struct epf_snap *a)
+{
+	int ret;
+
+	if (!a->pin_ns || a->pin_ns > EPF_PIN_MAX_NS)
+		return -EINVAL;
+	ret = ebpf_begin(f);
+	if (ret)
+		return ret;
+	ret = begin(f, a);
+	ebpf_end(f);
+	return ret;
+}
+
+int ebpf_snap_end(struct ebpf_filter *f, struct epf_snap *a)
+{
+	int ret = a->pin_ns ? -EINVAL : ebpf_begin(f);
+
+	if (ret)
+		return ret;
+	ret = end(f, a);
+	ebpf_end(f);
+	return ret;
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/* See hold.h. */
+#include "epfagent/hold.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/queue.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ebpf/ebpf.h"
+#include "epfctl/cmd.h"
+
+#define LOOK_NS 500000000ULL  /* for new filters */
+#define AGAIN_NS 500000000ULL /* a filter that is held by others, or fails */
+#define STACK_BYTES 262144
+
+/**
+ * struct holding - a filter and its thread
+ * @link: of all
+ * @all: all
+ * @name: of the filter
+ * @thread: that ends its epochs
+ * @over: the thread is about to end: the filter was destroyed
+ * @said: errno that the log has last; 0: that it is held; the thread's
+ */
+struct holding {
+	LIST_ENTRY(holding) link;
+	struct holds *all;
+	char name[EPF_NAME_LEN];
+	pthread_t thread;
+	bool over;
+	int said;
+};
+
+/**
+ * struct holds - all; but for @end, of the thread that looks for filters
+ * @conf: which
+ * @stats: counters
+ * @end: eventfd: all threads end
+ * @thread: looks for filters
+ * @list: of those there are
+ * @said: errno of the last look
+ */
+struct holds {
+	struct hold_conf conf;
+	struct agent_stats *stats;
+	int end;
+	pthread_t thread;
+	LIST_HEAD(, holding) list;
+	int said;
+};
+
+/* Return: false: it is the end. */
+static bool wait_ns(const struct holds *h, __u64 ns)
+{
+	const struct timespec t = {
+		.tv_sec = (time_t)(ns / NS_PER_SEC),
+		.tv_nsec = (long)(ns % NS_PER_SEC),
+	};
+	struct pollfd p = { .fd = h->end, .events = POLLIN };
+
+	return ppoll(&p, 1, &t, NULL) <= 0;
+}
+
+/* One filter */
+
+static const char *why(int err)
+{
+	switch (err) {
+	case -EBUSY:
+		return "another process ends its epochs";
+	case -EUCLEAN:
+		return "a swap of it was killed half-way: destroy it";
+	case -ETIMEDOUT:
+		return "a process that changes it does not go on";
+	case -EPERM:
+	case -EACCES:
+		return "this agent may not use it: it needs CAP_BPF, and to be "
+		       "root";
+	default:
+		return strerror(-err);
+	}
+}
+
+/* Once, until it is something else. */
+static void say(struct holding *g, int err)
+{
+	if (g->said == err)
+		return;
+	g->said = err;
+	if (!err)
+		log_info("filter '%s': its epochs are ended here", g->name);
+	else if (err == -EBUSY)
+		log_info("filter '%s': %s", g->name, why(err));
+	else
+		warn("filter '%s': its epochs cannot be ended: %s", g->name,
+		     why(err));
+}
+
+/* Return: 0: it is the end; -ENODEV: destroyed; another error: it failed. */
+static int step_on(struct holding *g, struct ebpf_hold *hold)
+{
+	__u64 ns = 0;
+	int ret;
+
+	do {
+		ret = ebpf_hold_step(hold, &ns);
+		if (!ret)
+			say(g, 0);
+	} while (!ret && wait_ns(g->all, ns));
+	return ret;
+}
+
+static int hold_once(struct holding *g)
+{
+	struct ebpf_hold *hold;
+	int ret = ebpf_hold_begin(g->name, &hold);
+
+	if (ret)
+		return ret;
+	ebpf_hold_yield(hold);
+	stats_add(&g->all->stats->holds, 1);
+	ret = step_on(g, hold);
+	stats_sub(&g->all->stats->holds, 1);
+	ebpf_hold_end(hold);
+	return ret;
+}
+
+static void *hold_filter(void *arg)
+{
+	struct holding *g = arg;
+	int ret;
+
+	do {
+		ret = hold_once(g);
+		if (!ret || ret == -ENODEV || ret == -ENOENT)
+			break;
+		say(g, ret);
+	} while (wait_ns(g->all, AGAIN_NS));
+	__atomic_store_n(&g->over, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* All */
+
+static bool wanted(const struct hold_conf *c, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->nr; i++)
+		if (!strcmp(c->name[i], name))
+			return true;
+	return c->which == HOLD_ALL;
+}
+
+static bool known(const struct holds *h, const char *name)
+{
+	const struct holding *g;
+
+	LIST_FOREACH(g, &h->list, link)
+		if (!strcmp(g->name, name))
+			return true;
+	return false;
+}
+
+static int start(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+	pthread_attr_t attr;
+	int err;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	err = pthread_create(thread, &attr, run, arg);
+	pthread_attr_destroy(&attr);
+	return -err;
+}
+
+static int add(struct holds *h, const char *name)
+{
+	struct holding *g = calloc(1, sizeof(*g));
+	int ret;
+
+	if (!g)
+		return -ENOMEM;
+	g->all = h;
+	g->said = 1; /* nothing yet */
+	snprintf(g->name, sizeof(g->name), "%s", name);
+	ret = start(&g->thread, hold_filter, g);
+	if (ret)
+		free(g);
+	else
+		LIST_INSERT_HEAD(&h->list, g, link);
+	return ret;
+}
+
+/* Those whose threads end; @all: all of them do. */
+static void join(struct holds *h, bool all)
+{
+	struct holding *g = LIST_FIRST(&h->list), *next;
+
+	for (; g; g = next) {
+		next = LIST_NEXT(g, link);
+		if (!all && !__atomic_load_n(&g->over, __ATOMIC_ACQUIRE))
+			continue;
+		pthread_join(g->thread, NULL);
+		LIST_REMOVE(g, link);
+		free(g);
+	}
+}
+
+/* Return: 0; the first error: the others are held nevertheless. */
+static int look(struct holds *h)
+{
+	char **names;
+	int nr = ebpf_pins_list(&names), ret = nr < 0 ? nr : 0, err, i;
+
+	for (i = 0; i < nr; i++) {
+		err = 0;
+		if (wanted(&h->conf, names[i]) && !known(h, names[i]))
+			err = add(h, names[i]);
+		ret = ret ? ret : err;
+		free(names[i]);
+	}
+	free(names);
+	return ret;
+}
+
+static void *look_for_filters(void *arg)
+{
+	struct holds *h = arg;
+	int ret;
+
+	do {
+		join(h, false);
+		ret = look(h);
+		if (ret && ret != h->said)
+			warn("filters that are pure BPF cannot be looked for: "
+			     "%s%s", strerror(-ret), ret == -EACCES ?
+			     "; 'hold = no' for an agent that is not root" : "");
+		h->said = ret;
+	} while (wait_ns(h, LOOK_NS));
+	join(h, true);
+	return NULL;
+}
+
+int holds_start(struct holds **holds, const struct hold_conf *conf,
+		struct agent_stats *stats)
+{
+	struct holds *h = calloc(1, sizeof(*h));
+	int ret;
+
+	if (!h)
+		return -ENOMEM;
+	h->conf = *conf;
+	h->stats = stats;
+	LIST_INIT(&h->list);
+	h->end = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = h->end < 0 ? -errno : start(&h->thread, look_for_filters, h);
+	if (!ret) {
+		*holds = h;
+		return 0;
+	}
+	if (h->end >= 0)
+		close(h->end);
+	free(h);
+	return ret;
+}
+
+void holds_stop(struct holds *h)
+{
+	if (!h)
+		return;
+	eventfd_write(h->end, 1);
+	pthread_join(h->thread, NULL);
+	close(h->end);
+	free(h);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What 'attach' does where no filter was named: a filter called like the interface,
+ * and a process that ends its epochs. 'detach' takes back what nothing else uses.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "ebpf/ebpf.h"
+#include "xdp.h"
+
+#define DEFAULT_NS NS_PER_SEC
+#define DEFAULT_PPS 1e6
+#define WAIT_MS 2000 /* until the kernel has freed programs, or a process has ended */
+#define MAPS_MAX 64  /* of one program; the verifier's own limit */
+
+static bool exists(int dev, const char *name)
+{
+	int filter = epf_dev_find(dev, name);
+
+	if (filter < 0)
+		return false;
+	epf_close(filter);
+	return true;
+}
+
+static int create(int dev, struct xdp_want *want)
+{
+	struct promise p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
+	struct planned plan;
+	int err;
+
+	if (!promise_plan(&p, &plan))
+		return -EINVAL;
+	snprintf(plan.params.name, sizeof(plan.params.name), "%s",
+		 want->filter);
+	plan.params.hash = EPF_HASH_SIPHASH13;
+	plan.params.refresh = EPF_REFRESH;
+	err = epf_dev_create_flags(dev, 0, &plan.params, &plan.shape, NULL,
+				   &want->id);
+	if (err)
+		fail_limits(err, "creating a filter", NULL, true, plan.bytes);
+	else
+		want->made = true;
+	return err;
+}
+
+int default_filter(struct xdp_want *want)
+{
+	int dev, err = 0;
+
+	if (!parse_name(want->ifname))
+		return -EINVAL;
+	dev = open_device();
+	if (dev < 0)
+		return dev;
+	want->filter = want->ifname;
+	want->bpf = !epf_is_module(dev);
+	if (!exists(dev, want->filter))
+		err = create(dev, want);
+	epf_close(dev);
+	return err;
+}
+
+/* In the child. It leaves the network namespace, which it would keep alive. */
+static void become_holder(const char *name, int out)
+{
+	int null = open("/dev/null", O_RDONLY);
+	int net = open("/proc/1/ns/net", O_RDONLY | O_CLOEXEC);
+
+	setsid();
+	if (net >= 0)
+		setns(net, CLONE_NEWNET);
+	dup2(null, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	if (!chdir("/"))
+		execl("/proc/self/exe", "epfctl", "hold", name, NULL);
+	_exit(127);
+}
+
+/* The first line that the child prints, with which it has begun, or failed.
+ * Return: 1; 0: another one was first, such as epfagent; -1.
+ */
+static int has_begun(int in, const char *name)
+{
+	char text[256] = "";
+	size_t len = 0;
+	ssize_t n;
+
+	while (!strchr(text, '\n') && len < sizeof(text) - 1) {
+		n = read(in, text + len, sizeof(text) - 1 - len);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		text[len] = 0;
+	}
+	if (!strncmp(text, "holding", 7))
+		return 1;
+	if (ebpf_held(name))
+		return 0;
+	text[strcspn(text, "\n")] = 0;
+	fail("starting 'epfctl hold': %s", *text ? text : "it ended");
+	return -1;
+}
+
+int default_holder(struct xdp_want *want)
+{
+	int pipes[2], begun;
+	pid_t pid;
+
+	if (!want->bpf || ebpf_held(want->filter))
+		return 0;
+	fflush(NULL);
+	if (pipe2(pipes, O_CLOEXEC) || (pid = fork()) < 0)
+		return fail("starting 'epfctl hold': %s", strerror(errno));
+	if (!pid)
+		become_holder(want->filter, pipes[1]);
+	close(pipes[1]);
+	begun = has_begun(pipes[0], want->filter);
+	close(pipes[0]);
+	want->holder = begun > 0 ? (__u32)pid : 0;
+	return begun < 0 ? -ECHILD : 0;
+}
+
+void default_show(const struct xdp_want *want)
+{
+	if (want->made)
+		printf("  created filter '%s': the last second of up to 1M "
+		       "packets/s, false drops at most 1 in 10,000\n",
+		       want->filter);
+	if (want->holder)
+		printf("  process %u ends its epochs; after 'kill %u' repeats "
+		       "pass until 'epfctl hold %s'\n", want->holder,
+		       want->holder, want->filter);
+	printf("  'epfctl status %s' shows its counters, 'epfctl detach %s' "
+	       "ends it\n", want->ifname, want->ifname);
+}
+
+static bool uses_map(__u32 prog, __u32 map)
+{
+	__u32 ids[MAPS_MAX], len = sizeof(struct bpf_prog_info), i;
+	struct bpf_prog_info info = { .nr_map_ids = MAPS_MAX,
+				      .map_ids = (__u64)(unsigned long)ids };
+	int fd = bpf_prog_get_fd_by_id(prog);
+	bool uses = false;
+
+	if (fd < 0)
+		return false;
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		info.nr_map_ids = 0;
+	for (i = 0; i < info.nr_map_ids && i < MAPS_MAX; i++)
+		uses |= ids[i] == map;
+	close(fd);
+	return uses;
+}
+
+/* Does no program have the filter's table but its own, "ops"? libxdp keeps the one
+ * that it has detached until this process ends.
+ */
+static bool unused(const struct epf_xdp_conf *conf)
+{
+	__u32 prog = 0;
+	int nr = -1;
+
+	while (!bpf_prog_get_next_id(prog, &prog))
+		nr += prog != conf->prog_id && uses_map(prog, conf->id);
+	return nr <= 0;
+}
+
+/* Wait for @done() of @conf. Return: false: it has not come. */
+static bool wait_for(bool (*done)(const struct epf_xdp_conf *conf),
+		     const struct epf_xdp_conf *conf)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	int i;
+
+	for (i = 0; i < WAIT_MS; i++) {
+		if (done(conf))
+			return true;
+		nanosleep(&ms, NULL);
+	}
+	return done(conf);
+}
+
+static bool let_go(const struct epf_xdp_conf *conf)
+{
+	return !ebpf_held(conf->filter);
+}
+
+/* Is @pid still the process that was started, and not another one's? */
+static bool is_holder(__u32 pid, const char *name)
+{
+	char path[32], got[EPF_NAME_LEN + 16] = "", want[EPF_NAME_LEN + 16];
+	int fd, len;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, got, sizeof(got));
+	close(fd);
+	len = snprintf(want, sizeof(want), "epfctl%chold%c%s", 0, 0, name);
+	return n == len + 1 && !memcmp(got, want, (size_t)n);
+}
+
+static void end_holder(const struct epf_xdp_conf *conf)
+{
+	if (!conf->holder || !is_holder(conf->holder, conf->filter))
+		return;
+	kill((pid_t)conf->holder, SIGTERM);
+	wait_for(let_go, conf);
+}
+
+/* Is the filter of that name that which was made? */
+static bool same(int dev, const struct epf_xdp_conf *conf)
+{
+	int filter = epf_dev_find(dev, conf->filter);
+	struct epf_info info;
+	bool is;
+
+	if (filter < 0)
+		return false;
+	is = !epf_filter_info(filter, &info) && info.id == conf->id &&
+	     epf_is_module(filter) == (conf->backend == EPF_XDP_MODULE);
+	epf_close(filter);
+	return is;
+}
+
+static void destroy(const struct epf_xdp_conf *conf)
+{
+	int dev = epf_dev_open(), err = 0;
+
+	if (dev < 0)
+		return;
+	if (same(dev, conf))
+		err = epf_dev_destroy(dev, conf->filter, false);
+	epf_close(dev);
+	if (err == -EBUSY)
+		warn("the filter '%s' stays: others use it", conf->filter);
+	else if (err)
+		warn("the filter '%s' stays: %s", conf->filter, strerror(-err));
+}
+
+void default_undo(const struct epf_xdp_conf *conf)
+{
+	if (!conf->made && !conf->holder)
+		return;
+	if (conf->backend == EPF_XDP_BPF && !wait_for(unused, conf)) {
+		warn("the filter '%s' stays, and who ends its epochs: other "
+		     "programs use it", conf->filter);
+		return;
+	}
+	end_holder(conf);
+	if (conf->made)
+		destroy(conf);
+}

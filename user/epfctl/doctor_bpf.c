@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What filters that are pure BPF need, who holds each, where they are attached. */
+#include "doctor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ebpf/calls.h"
+
+#define LEN DOCTOR_LEN
+
+static void put(char *to, const char *text)
+{
+	snprintf(to, LEN, "%s", text);
+}
+
+/* Behind what is there; what finds no room is left out. */
+static void add(char *to, const char *fmt, ...)
+{
+	size_t len = strlen(to);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(to + len, LEN - len, fmt, ap);
+	va_end(ap);
+}
+
+bool ask_bpf_built(const struct machine *m, char *state, char *remedy)
+{
+	(void)m;
+	put(state, ebpf_backend_add ? "in this epfctl" : "not in this epfctl");
+	put(remedy, "install libbpf-dev and clang, and build it again");
+	return ebpf_backend_add;
+}
+
+bool ask_bpf_jit(const struct machine *m, char *state, char *remedy)
+{
+	const char *path = "/proc/sys/net/core/bpf_jit_enable";
+	char line[16];
+	bool on = doctor_line(path, "1", line, sizeof(line)) ||
+		  doctor_line(path, "2", line, sizeof(line));
+
+	(void)m;
+	put(state, on ? "on" : "off: programs are interpreted");
+	put(remedy, "sysctl net.core.bpf_jit_enable=1, or boot a kernel with "
+		    "CONFIG_BPF_JIT");
+	return on;
+}
+
+/* Either is good for filters: their maps are root's. */
+bool ask_bpf_users(const struct machine *m, char *state, char *remedy)
+{
+	char line[16];
+
+	(void)m;
+	(void)remedy;
+	put(state, doctor_line("/proc/sys/kernel/unprivileged_bpf_disabled", "0",
+			       line, sizeof(line)) ?
+			   "any user may load programs (sysctl "
+			   "kernel.unprivileged_bpf_disabled=2 ends that)" :
+			   "refused");
+	return true;
+}
+
+/* "NAME by epfagent (123)"; "another process" where its number is hidden. */
+static void add_holder(char *state, const char *name)
+{
+	char path[32], comm[32] = "another process";
+	int pid = ebpf_holder(name);
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if (pid && doctor_line(path, "", comm, sizeof(comm)))
+		add(state, "%s%s by %s (%d)", *state ? ", " : "", name, comm, pid);
+	else
+		add(state, "%s%s by %s", *state ? ", " : "", name, comm);
+}
+
+static bool look_at_holders(char **names, int nr, char *state, char *remedy)
+{
+	char left[LEN] = "";
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (ebpf_held(names[i]))
+			add_holder(state, names[i]);
+		else
+			add(left, " %s", names[i]);
+	if (!*left)
+		return true;
+	snprintf(state, LEN, "nobody ends the epochs of%s", left);
+	snprintf(remedy, LEN, "'epfctl hold%.200s', or start epfagent", left);
+	return false;
+}
+
+bool ask_bpf_held(const struct machine *m, char *state, char *remedy)
+{
+	char **names = NULL;
+	int nr = ebpf_pins_list ? ebpf_pins_list(&names) : 0, i;
+	bool good = true;
+
+	(void)m;
+	if (nr < 0)
+		snprintf(state, LEN, "not known: %s", strerror(-nr));
+	else if (nr)
+		good = look_at_holders(names, nr, state, remedy);
+	else
+		put(state, "there are no such filters");
+	for (i = 0; i < nr; i++)
+		free(names[i]);
+	free(names);
+	return good;
+}
+
+bool ask_bpf_attached(const struct machine *m, char *state, char *remedy)
+{
+	DIR *dir = opendir(EPF_BPF_PINS);
+	struct dirent *d;
+
+	(void)m;
+	(void)remedy;
+	while (dir && (d = readdir(dir)))
+		if (d->d_name[0] == '@')
+			add(state, "%s%s", *state ? ", " : "", d->d_name + 1);
+	if (dir)
+		closedir(dir);
+	if (!*state)
+		put(state, "none");
+	return true;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Who answers on a descriptor: the module, or a backend of this process that
+ * speaks the device's protocol (linux/epochfilter.h). A program that wants such a
+ * one links it and adds it; libepf calls it for the descriptors that it owns.
+ */
+#ifndef LIBEPF_BACKEND_H
+#define LIBEPF_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Whose filters are made and looked for. */
+enum epf_backend_choice {
+	EPF_BACKEND_AUTO,   /* the module's where it is loaded, else the other's;
+			     * looked for among both */
+	EPF_BACKEND_MODULE,
+	EPF_BACKEND_OTHER,
+};
+
+/**
+ * struct epf_backend - filters that are not the module's
+ * @open: what open(EPF_DEVICE) does: a control descriptor, or a negative errno
+ * @owns: is @fd one of its descriptors?
+ * @call: what ioctl(@fd, @cmd, @arg) does: 0, a descriptor, or a negative errno
+ * @map: what mmap(NULL, @bytes, PROT_READ, MAP_SHARED, @fd, @at) does; an error is
+ *	MAP_FAILED and errno
+ * @wait: what poll(2) for POLLIN and POLLPRI does, for at most @ms; -1: no limit.
+ *	Return: events; 0: none; or a negative errno
+ * @close: what close(@fd) does
+ */
+struct epf_backend {
+	int (*open)(void);
+	bool (*owns)(int fd);
+	int (*call)(int fd, unsigned long cmd, void *arg);
+	void *(*map)(int fd, size_t bytes, off_t at);
+	int (*wait)(int fd, int ms);
+	void (*close)(int fd);
+};
+
+/* Before any other thread runs; there may be one. */
+void epf_backend_add(const struct epf_backend *b);
+void epf_backend_choose(enum epf_backend_choice choice);
+
+/* What is there, where it is to be asked: is it one that is chosen? */
+bool epf_backend_chosen(bool module, bool other);
+
+/* A control descriptor of whoever is chosen; see epf_dev_open(). */
+int epf_backend_open(void);
+/* Is @fd the module's? */
+bool epf_is_module(int fd);
+/* The other control in EPF_BACKEND_AUTO, where @dev is one. -ENOENT: there is none. */
+int epf_backend_second(int dev);
+int epf_call(int fd, unsigned long cmd, void *arg);
+void *epf_map(int fd, size_t bytes, off_t at);
+int epf_wait(int fd, int ms);
+void epf_close(int fd);
+
+#endif /* LIBEPF_BACKEND_H */
