@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # One command from sources to a real capture whose repeats are dropped in the
-# kernel: builds everything, boots a stock kernel in a VM and replays the
-# capture there through a veth pair, every packet twice. Guarantee: exit
+# kernel: builds what it needs and replays the capture through a veth pair, every
+# packet twice. First on this machine's own kernel, by a filter that is pure BPF;
+# then by the module, on a stock kernel in a VM. Guarantee: exit
 # status 0 means that no repeat inside the window passed, that no other packet
 # was dropped beyond what the error budget explains, and that every packet is
 # accounted for; see judge.py.
 #
-# Exit: 0 as promised, 1 not, 2 it could not run.
+# A part that cannot run says so in one line, and the other one decides.
+#
+# Exit: 0 as promised, 1 not, 2 no part could run.
+
+# shellcheck disable=SC2317 # functions that are called by name
 
 set -u -o pipefail
 
@@ -20,6 +25,7 @@ usage() {
 	cat <<'USAGE'
 usage: selftests/demo/demo.sh [OPTION]...
 
+  --backend B    bpf or module; default: both, one after the other
   --pcap FILE    Ethernet capture to replay (real.pcap of Debian's package
                  pathspider)
   --packets N    take so many of its packets (150000; 0: all)
@@ -30,14 +36,14 @@ USAGE
 }
 
 die() {
-	echo "demo: $*" >&2
+	echo "demo: $part$*" >&2
 	exit 2
 }
 
-pcap='' packets=150000 window=50000 budget=1e-6 seed=1
+part='' backend='' pcap='' packets=150000 window=50000 budget=1e-6 seed=1
 while [ $# -gt 0 ]; do
 	case $1 in
-	--pcap | --packets | --window | --budget | --seed)
+	--backend | --pcap | --packets | --window | --budget | --seed)
 		[ $# -ge 2 ] || die "$1 needs a value"
 		declare "${1#--}=$2"
 		shift 2
@@ -52,6 +58,10 @@ for number in "$packets" "$window" "$seed"; do
 	esac
 done
 [ "$window" -ge 10000 ] || die '--window: at least 10000'
+case $backend in
+'' | bpf | module) ;;
+*) die "--backend '$backend' is neither bpf nor module" ;;
+esac
 
 started=$SECONDS
 step() {
@@ -65,60 +75,90 @@ quietly() {
 	die "failed: $*"
 }
 
-mkdir -p "$work/out" "$work/cost" || exit 2
-rm -f "$work"/{out,cost}/*
-
-step 'looking for what is needed'
-"$top/scripts/deps.sh" --install build vm || exit 2
-if [ -z "$pcap" ]; then
-	pcap=$top/build/data/real.pcap
-	[ -s "$pcap" ] || "$top/scripts/deps.sh" --install test || exit 2
-fi
-[ -r "$pcap" ] || die "cannot read $pcap"
-
-step 'building tool, module, programs and tools'
-for part in user kmod selftests/xdp selftests/bench; do
-	quietly make -C "$top/$part"
-done
-epfctl=$top/build/user/epfctl
-
-"$epfctl" -j plan --window "$window" --budget "$budget" > "$work/plan.json" || exit 2
-
-step "doubling the packets of ${pcap##*/}"
-# Whatever libpcap reads becomes plain pcap; nothing is removed.
-"$epfctl" dedup --action count -D 1 "$pcap" "$work/in.pcap" 2> "$work/log" || {
-	cat "$work/log" >&2
-	exit 2
+# What both parts need: tool and traffic.
+prepare() {
+	step 'looking for what is needed'
+	"$top/scripts/deps.sh" --install build || exit 2
+	find_capture
+	step 'building tool, programs and tools'
+	quietly make -C "$top/user"
+	quietly make -C "$top/selftests/xdp"
+	"$epfctl" -j plan --window "$window" --budget "$budget" > "$work/plan.json" || exit 2
+	step "doubling the packets of ${pcap##*/}"
+	# Whatever libpcap reads becomes plain pcap; nothing is removed.
+	"$epfctl" dedup --action count -D 1 "$pcap" "$work/in.pcap" 2> "$work/log" || {
+		cat "$work/log" >&2
+		exit 2
+	}
+	"$demo/stream.py" "$work/in.pcap" "$work/stream.pcap" "$window" "$packets" "$seed" \
+		> "$work/made.json" || exit 2
+	EPF_DEMO_MTU=$(sed -n 's/.*"mtu": \([0-9]*\).*/\1/p' "$work/made.json")
+	export EPF_DEMO_MTU
 }
-"$demo/stream.py" "$work/in.pcap" "$work/stream.pcap" "$window" "$packets" "$seed" \
-	> "$work/made.json" || exit 2
 
-step "counting instructions in a VM of its own, meanwhile:"
-(
-	cd "$top" && exec selftests/vm/run.sh --icount --out "$work/cost" -- \
-		selftests/bench/xdp_bench.sh -n "$window" -b "$budget" -k packet
-) > "$work/cost.log" 2>&1 &
-cost=$!
-trap 'kill $cost 2>/dev/null' EXIT
+find_capture() {
+	if [ -z "$pcap" ]; then
+		pcap=$top/build/data/real.pcap
+		[ -s "$pcap" ] || "$top/scripts/deps.sh" --install test || exit 2
+	fi
+	[ -r "$pcap" ] || die "cannot read $pcap"
+}
 
-step 'booting a VM; in it:'
+# usage: judge OUT_DIRECTORY COST_JSON
+judge() {
+	step 'comparing packet by packet with the oracle'
+	"$demo/judge.py" "$work/made.json" "$work/stream.pcap" "$1" "$work/plan.json" "$2"
+}
+
+bpf_part() {
+	part='this kernel: '
+	mkdir -p "$work/bpf" && rm -f "$work"/bpf/*
+	[ "$(id -u)" -eq 0 ] || die 'loading BPF programs needs root'
+	quietly make -C "$demo"
+	step 'on this kernel, without the module:'
+	EPF_OUT=$work/bpf "$demo/native.sh" || exit 2
+	judge "$work/bpf" "$work/bpf/cost.json"
+}
+
+module_part() {
+	part='the module in a VM: '
+	mkdir -p "$work/out" "$work/cost" && rm -f "$work"/{out,cost}/*
+	"$top/scripts/deps.sh" --install build vm || die 'no VM without these packages'
+	step 'building module and programs'
+	quietly make -C "$top/kmod"
+	quietly make -C "$top/selftests/bench"
+	step 'counting instructions in a VM of its own, meanwhile:'
+	(
+		cd "$top" && exec selftests/vm/run.sh --icount --out "$work/cost" -- \
+			selftests/bench/xdp_bench.sh -n "$window" -b "$budget" -k packet
+	) > "$work/cost.log" 2>&1 &
+	cost=$!
+	trap 'kill $cost 2>/dev/null' EXIT
+	step 'booting a VM; in it:'
+	(cd "$top" && selftests/vm/run.sh --out "$work/out" -- selftests/demo/guest.sh) ||
+		die 'the run failed'
+	step 'waiting for the instruction counts'
+	wait "$cost" || {
+		cat "$work/cost.log" >&2
+		die 'counting instructions failed'
+	}
+	trap - EXIT
+	judge "$work/out" "$work/cost/xdp.json"
+}
+
+epfctl=$top/build/user/epfctl
 export EPF_DEMO_STREAM=$work/stream.pcap EPF_DEMO_WINDOW=$window EPF_DEMO_BUDGET=$budget
 export EPF_DEMO_TOOLS=$top/build/selftests/xdp
-EPF_DEMO_MTU=$(sed -n 's/.*"mtu": \([0-9]*\).*/\1/p' "$work/made.json")
-export EPF_DEMO_MTU
-(cd "$top" && selftests/vm/run.sh --out "$work/out" -- selftests/demo/guest.sh) ||
-	die 'the run in the VM failed'
+mkdir -p "$work" || exit 2
+prepare
 
-step 'waiting for the instruction counts'
-wait "$cost" || {
-	cat "$work/cost.log" >&2
-	die 'counting instructions failed'
-}
-trap - EXIT
-
-step 'comparing packet by packet with the oracle'
-"$demo/judge.py" "$work/made.json" "$work/stream.pcap" "$work/out" \
-	"$work/plan.json" "$work/cost/xdp.json"
-status=$?
+status=2
+for part in ${backend:-bpf module}; do
+	("${part}_part")
+	case $? in
+	0) [ $status -ne 2 ] || status=0 ;;
+	1) status=1 ;;
+	esac
+done
 step 'done'
 exit $status

@@ -214,6 +214,21 @@ def print_memory(run):
          f"{lru / ours:.1f} times as much")
 
 
+def print_ns(run):
+    """Measured on this machine; see cost.c."""
+    cost = run.cost
+    print(f"\n{'Nanoseconds of a packet of 64 bytes':<36}{'memory':>14}"
+          f"{'new':>10}{'repeat':>10}")
+    for row in cost["ns"]:
+        mine = row["subject"] == "filter"
+        bytes_used = run.show["memory_bytes"] if mine else row["bytes"]
+        print(f"  {row['what']:<34}{size(bytes_used) if bytes_used else '':>14}"
+              f"{row['new']:>10.0f}{row['repeat']:>10.0f}")
+        if mine and row["found"] < cost["packets"]:
+            run.faults.append(f"of {cost['packets']} repeats that were timed "
+                              f"{row['found']} were found")
+
+
 def print_cost(run):
     """Also with fewer lines a key, which is what memory can be spent on."""
     of = {f["subject"]: f for f in run.cost["figures"]
@@ -240,7 +255,7 @@ def main():
     print_traffic(run)
     print_verdict(run)
     print_memory(run)
-    print_cost(run)
+    (print_ns if "ns" in run.cost else print_cost)(run)
     print()
     for fault in run.faults:
         print(f"FAILED: {fault}")
