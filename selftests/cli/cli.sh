@@ -74,8 +74,9 @@ ended_by() {
 	mkfifo "$tmp/fifo"
 	"$EPFCTL" "${@:3}" < "$tmp/fifo" > "$tmp/out" 2> "$tmp/err" &
 	exec 8> "$tmp/fifo"
-	for ((i = 0; i < 600; i++)); do # until it catches SIGTERM, bit 14
-		((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$!/status") & 1 << 14)) && break
+	for ((i = 0; i < 600; i++)); do # until the tool (not the shell before it) catches SIGTERM, bit 14
+		[ "/proc/$!/exe" -ef "$EPFCTL" ] &&
+			((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$!/status") & 1 << 14)) && break
 		sleep 0.1
 	done
 	while kill -s "$1" $! 2> /dev/null; do # one before it reads is not heard

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/lib.sh"
 
 rounds=${EPF_THOROUGH:+8}
-rounds=${rounds:-4}
+rounds=${rounds:-3}
 # The journal is written by who asks for it, not by the time that passes.
 options=loop,commit=3000
 [ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'

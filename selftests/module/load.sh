@@ -11,7 +11,7 @@ top=${here%/*/*}
 built=$top/build/selftests/module
 ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
 times=${EPF_THOROUGH:+100}
-times=${times:-20}
+times=${times:-8}
 
 [ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$ko" ] || ktap_skip_all "$ko is not built"

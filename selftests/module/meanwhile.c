@@ -136,7 +136,7 @@ static bool refuses(int fd)
 static void try_rotate(__u32 kind)
 {
 	int fd = make_usual(kind), i, well = 0, exact = 0;
-	int rounds = (int)test_rounds(4, 8);
+	int rounds = (int)test_rounds(2, 8);
 	__u64 e;
 
 	for (i = 0; i < rounds; i++) {
@@ -257,7 +257,7 @@ static __u64 grow(int fd, __u64 bytes)
 static void try_restore(__u32 kind)
 {
 	int fd = make(kind, MIB, is_fluid(kind) ? SPAN : 0), i, wrong = 0;
-	int times = (int)test_rounds(5, 20);
+	int times = (int)test_rounds(3, 20);
 	__u64 bytes = grow(fd, MIB + MIB / 4);
 	struct epf_snap_file file;
 
@@ -280,7 +280,7 @@ static void try_journal(void)
 {
 	struct epf_params p = test_params(NAME "-2", 2 * MIB / 64, 2, 10, 700);
 	int fd = make_usual(EPF_KIND_LANES), i, wrong = 0;
-	int times = (int)test_rounds(5, 20);
+	int times = (int)test_rounds(3, 20);
 
 	test_demand(!journal(fd, 0, JOURNAL_ORDER));
 	limit(test_info(fd).memory_bytes / MIB + 1);

@@ -38,7 +38,7 @@ def left():
     out = [f"{kind} {x.get('name', x['id'])}"
            for kind in ("prog", "map", "link") for x in ours(kind)]
     if os.path.exists(net.PINS):
-        out.append(net.PINS)
+        out += [os.path.join(net.PINS, d) for d in os.listdir(net.PINS)]
     if os.path.isdir("/sys/fs/bpf/xdp"):
         out += [d for d in os.listdir("/sys/fs/bpf/xdp")
                 if d.startswith("dispatch-")]
@@ -219,8 +219,7 @@ def bad_options():
         fault = refused(text, "attach", net.B, "--filter", "none", *options)
         if fault:
             return fault
-    return refused("--filter is missing", "attach", net.B) or \
-        refused("has no duplicate removal", "detach", net.B)
+    return refused("has no duplicate removal", "detach", net.B)
 
 
 def as_nobody():

@@ -4,7 +4,7 @@
 # What fails says so in one line; a failed attach leaves nothing, and after a
 # failed detach detaching again works. The filter is held by nobody then.
 #
-# EPF_EVERY=N: each N-th call (30; 10 with EPF_THOROUGH). There are some 470, a
+# EPF_EVERY=N: each N-th call (60; 10 with EPF_THOROUGH). There are some 470, a
 # second each where the machine is emulated.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=../cli/lib.sh disable=SC1091
@@ -29,7 +29,7 @@ pins=/sys/fs/bpf/epochfilter
 "$EPFCTL" create af -W 1000 > /dev/null
 struck=$tmp/struck
 every=${EPF_THOROUGH:+10}
-every=${EPF_EVERY:-${every:-30}}
+every=${EPF_EVERY:-${every:-60}}
 
 # faulty N ARG...
 faulty() {

@@ -24,7 +24,9 @@ BUILD = os.path.join(TOP, "build")
 BUILT = os.path.join(BUILD, "selftests/xdp")
 EPFCTL = os.environ.get("EPF_CTL", os.path.join(BUILD, "user/epfctl"))
 MODULE = os.environ.get("EPF_KO", os.path.join(BUILD, "kmod/epochfilter.ko"))
-NS_A, NS_B, A, B = "epf-a", "epf-b", "epfa0", "epfb0"
+NS = os.environ.get("EPF_NS", "epf")
+DEV = os.environ.get("EPF_DEV", "epf")
+NS_A, NS_B, A, B = NS + "-a", NS + "-b", DEV + "a0", DEV + "b0"
 PINS = "/sys/fs/bpf/epochfilter"
 FILTER = "xdp-test"
 
@@ -87,6 +89,7 @@ def make_net(mtu=1500):
     """No protocol of its own speaks on the pair, so every packet is ours."""
     run("modprobe", "veth", check=False)
     forget_net()
+    atexit.register(forget_net)
     for ns in (NS_A, NS_B):
         run("ip", "netns", "add", ns)
         run(*inside(ns), "sh", "-c",
@@ -98,7 +101,6 @@ def make_net(mtu=1500):
     for ns, dev in (NS_A, A), (NS_B, B):
         run("ip", "-n", ns, "link", "set", dev, "arp", "off", "up")
     vlan_offload(False)
-    atexit.register(forget_net)
 
 
 def vlan_offload(on, dev=B):
