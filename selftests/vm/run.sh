@@ -145,6 +145,9 @@ done
 # still meanwhile for hung.
 patience='no_timer_check watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300'
 patience+=' sysctl.kernel.hung_task_timeout_secs=600'
+# Emulated, a program that lies at the same addresses each time starts in two thirds
+# of the time (QEMU 7.2: 100 starts of epfctl 7.0 s of CPU for 10.9).
+layout=norandmaps
 
 # usage: start_qemu SECONDS INITRD ARG...
 # Output, status and log are regular files: QEMU writes them at once and in
@@ -157,7 +160,7 @@ start_qemu() {
 	setpriv --pdeathsig TERM timeout -k 5 "$limit" qemu-system-x86_64 "$@" \
 		-machine q35 -m "$mem" -nodefaults -no-user-config -display none -no-reboot \
 		-kernel "$image" -initrd "$initrd" \
-		-append "console=ttyS0 ignore_loglevel printk.devkmsg=on log_buf_len=4M panic=-1 oops=panic $patience $append" \
+		-append "console=ttyS0 ignore_loglevel printk.devkmsg=on log_buf_len=4M panic=-1 oops=panic $patience $layout $append" \
 		-chardev "file,id=log,path=$scratch/log" -serial chardev:log \
 		-device virtio-serial-pci,ioeventfd=off \
 		-chardev "file,id=output,path=$scratch/output" \
