@@ -73,7 +73,7 @@ static void *hold(void *arg)
 	__u64 wait_ns;
 
 	run_on(1);
-	while (!stop && !ebpf_hold_step(h, &wait_ns))
+	while (!stop && ebpf_hold_step(h, &wait_ns) >= 0)
 		usleep((useconds_t)(wait_ns / 1000));
 	return NULL;
 }

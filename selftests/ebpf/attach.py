@@ -353,6 +353,16 @@ def default_refused():
         net.unlike(holder=(holder_of(net.B), None)) or nothing_left()
 
 
+def destroy_refused():
+    """A filter that nobody holds, but that is attached, stays and goes on."""
+    with Filter(), attached() as on:
+        fault = refused(f"'{net.B}'", "destroy", NAME)
+        through(plain(0))
+        counters = on.counters()
+    return fault or net.unlike(
+        counters=(counters, {"new": 300 + bursts(plain(0))})) or nothing_left()
+
+
 def twice():
     with Filter(), attached():
         return refused("already", "attach", net.B, "--filter", NAME)
@@ -381,6 +391,7 @@ def cases():
          default_shared),
         ("without --filter, refused: nothing is left", default_refused),
         ("refused: attached already", twice),
+        ("destroy is refused while it is attached", destroy_refused),
     ]
 
 

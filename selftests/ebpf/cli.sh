@@ -95,7 +95,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 	)
 }
 
-ktap_plan 43
+ktap_plan 45
 
 # in a mount namespace of its own, which hides the one that is there
 mounts() {
@@ -163,6 +163,38 @@ ktap_check 'swap' epf swap "$a" "$b"
 ktap_is 'each has what the other had' "$(present "$a" 1 500) $(($(present "$b" 220001 221000) + $(unknown "$b" 220001 221000)))" '500 1000'
 ktap_is 'and the parameters' "$(field "$a" "['mode']") $(field "$b" "['mode']")" 'time count'
 ktap_check 'with itself it is refused' says 'swap' epf swap "$a" "$a"
+
+let_go
+epf destroy "$b"
+epf create "$b" --time 700ms --rate 1000 > /dev/null
+ktap_check 'one process holds two' hold "$a" "$b"
+# A lock that is kept until the other filter's epochs have ended many times: a holder
+# that waits for it ends one in 5 s.
+others_go_on() {
+	local last
+	flock -F "$pins/$a" sh -c 'echo locked; exec sleep infinity' > "$tmp/locked" &
+	lock=$!
+	until grep -q locked "$tmp/locked"; do
+		kill -0 "$lock" || return
+		sleep .02
+	done
+	last=$(($(field "$b" "['epoch']") + 30))
+	SECONDS=0
+	until [ "$(field "$b" "['epoch']")" -ge "$last" ]; do
+		[ "$SECONDS" -lt 90 ] || return
+		sleep .05
+	done
+	kill -0 "$lock"
+}
+lock=
+# shellcheck disable=SC2329 # a cleanup
+unlock() {
+	[ -z "$lock" ] || { kill "$lock"; wait "$lock"; }
+	lock=
+} 2> /dev/null
+ktap_cleanup unlock
+ktap_check 'one that is locked makes the other one no later' others_go_on
+unlock
 
 let_go
 ktap_check 'destroy' eval 'epf destroy "$a" && epf destroy "$b"'

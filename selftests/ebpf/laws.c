@@ -63,7 +63,7 @@ static void rotate_forever(void)
 
 	while ((ret = ebpf_hold_begin(d.name, &hold)) == -EBUSY)
 		drive_sleep(1000000);
-	while (!ret) {
+	while (ret >= 0) {
 		ret = ebpf_hold_step(hold, &wait_ns);
 		drive_sleep(wait_ns < 1000000 ? wait_ns : 1000000);
 	}

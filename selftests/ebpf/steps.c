@@ -232,7 +232,8 @@ static int step_once(void)
 
 	if (ret)
 		return ret;
-	ret = ebpf_hold_step(hold, &wait_ns);
+	while ((ret = ebpf_hold_step(hold, &wait_ns)) == 1)
+		drive_sleep(wait_ns); /* somebody has the lock */
 	ebpf_hold_end(hold);
 	return ret;
 }

@@ -43,6 +43,7 @@ struct ebpf_limits {
  * @line: these, mapped, or NULL
  * @line_serial: which contents that is of
  * @ops: program, or -1
+ * @lock_ms: for how long ebpf_begin() waits
  * @view: slot that is looked at in place of the active one; -1: none is
  * @limits: of the contents
  * @seen_epoch: epoch when it was last told
@@ -60,6 +61,7 @@ struct ebpf_filter {
 	struct epf_line *line;
 	size_t line_bytes;
 	__u64 line_serial;
+	unsigned int lock_ms;
 	int view;
 	struct ebpf_limits limits;
 	__u64 seen_epoch;
@@ -80,8 +82,9 @@ struct ebpf_path ebpf_path(const char *name, const char *what);
  * -ENOTSUP: it cannot be mounted.
  */
 int ebpf_pins_open(void);
-/* Lock @fd, a directory's: wait for at most 5 s. -ETIMEDOUT: it stays locked. */
-int ebpf_lock(int fd);
+#define EBPF_LOCK_MS 5000u /* of which a lock is waited for, or else it is reported */
+/* Lock @fd, a directory's: wait for at most @wait_ms. -ETIMEDOUT: it stays locked. */
+int ebpf_lock(int fd, unsigned int wait_ms);
 void ebpf_unlock(int fd);
 /* Names of all filters; the caller frees them and *@names. Return: how many. NULL
  * where the program was built without the backend.
@@ -103,8 +106,8 @@ void ebpf_close(struct ebpf_filter *f);
 /* Id: that of the kernel for map "table". */
 int ebpf_id(const struct ebpf_filter *f, __u32 *id);
 /* Hold the lock. -ENODEV: destroyed; -EUCLEAN: a swap of it was killed half-way, so
- * that it is good for nothing but to be destroyed; -ETIMEDOUT: he who holds it is
- * stopped.
+ * that it is good for nothing but to be destroyed; -ETIMEDOUT: another process has kept
+ * it for @lock_ms.
  */
 int ebpf_begin(const struct ebpf_filter *f);
 void ebpf_end(const struct ebpf_filter *f);
@@ -157,9 +160,14 @@ void ebpf_hold_yield(struct ebpf_hold *hold);
 /**
  * ebpf_hold_step() - do what is due
  * @hold: filter
- * @wait_ns: set to when to come again at the latest
+ * @wait_ns: set to when to come again at the latest, unless there is an error
  *
- * Return: 0; -ENODEV: the filter was destroyed.
+ * The filter's lock is not waited for, so that one thread can hold many filters. Other
+ * waits, for a grace period and for 1 MiB of the scan, take milliseconds.
+ *
+ * Return: 0; 1: the filter is locked, and something is left to do; -ETIMEDOUT: it has
+ * been locked for EBPF_LOCK_MS, @wait_ns is set nevertheless; -ENODEV: the filter was
+ * destroyed.
  */
 int ebpf_hold_step(struct ebpf_hold *hold, __u64 *wait_ns);
 void ebpf_hold_end(struct ebpf_hold *hold);

@@ -76,6 +76,7 @@ int ebpf_open(const char *name, struct ebpf_filter **filter)
 	strncpy(f->name, name, sizeof(f->name) - 1);
 	f->dir = f->table = f->cpus = f->lines = f->line_fd = f->ops = -1;
 	f->view = -1;
+	f->lock_ms = EBPF_LOCK_MS;
 	ret = open_maps(f);
 	if (ret < 0) {
 		ebpf_close(f);
@@ -129,7 +130,7 @@ int ebpf_id(const struct ebpf_filter *f, __u32 *id)
 
 int ebpf_begin(const struct ebpf_filter *f)
 {
-	int ret = ebpf_lock(f->dir);
+	int ret = ebpf_lock(f->dir, f->lock_ms);
 
 	if (ret)
 		return ret;

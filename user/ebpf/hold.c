@@ -26,6 +26,7 @@
 #define LOOK_NS 10000000ULL	 /* where insertions do, and there were none */
 #define LOOK_MIN_NS 200000ULL
 #define ESTIMATE_NS 100000000ULL
+#define LOCKED_NS 1000000ULL /* until a filter that is locked is tried again */
 
 /**
  * struct ebpf_hold - see above
@@ -36,6 +37,7 @@
  * @epoch: then
  * @inserts: of that epoch then
  * @estimated_ns: when the error was sampled last
+ * @locked_ns: since when the filter is locked, on the kernel's clock; 0: it was not
  */
 struct ebpf_hold {
 	struct ebpf_filter *filter;
@@ -45,6 +47,7 @@ struct ebpf_hold {
 	__u64 epoch;
 	__u64 inserts;
 	__u64 estimated_ns;
+	__u64 locked_ns;
 };
 
 static int open_rotator(const char *name)
@@ -139,6 +142,7 @@ int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
 		ebpf_hold_end(h);
 		return ret;
 	}
+	h->filter->lock_ms = 0;
 	h->hz = rate_of(ops.jiffies, ops.now_ns);
 	__atomic_store_n(&h->filter->shared->yields, 0, __ATOMIC_RELAXED);
 	*hold = h;
@@ -184,6 +188,7 @@ static int end_if_due(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 
 	if (ret)
 		return ret;
+	h->locked_ns = 0;
 	s = ebpf_slot(f);
 	if (ebpf_due(f, clock->now_ns))
 		ret = ebpf_rotate(f, clock->now_ns);
@@ -247,20 +252,39 @@ static __u64 until_look(struct ebpf_hold *h, __u64 now_ns)
 	return wait > LOOK_MIN_NS ? wait : LOOK_MIN_NS;
 }
 
-int ebpf_hold_step(struct ebpf_hold *h, __u64 *wait_ns)
+/* Return: -ETIMEDOUT: the filter is locked. */
+static int do_step(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 {
 	struct ebpf_filter *f = h->filter;
-	struct epf_bpf_ops ops;
-	int ret = clocks(f, &ops);
+	int ret = end_if_due(h, clock);
 
-	if (!ret)
-		ret = end_if_due(h, &ops);
 	if (!ret && ebpf_slot(f)->quiet < ebpf_slot(f)->state.epoch)
 		ret = ebpf_grace(f);
 	if (!ret)
 		ret = ebpf_scan(f);
+	return ret ?: estimate(h, clock->now_ns);
+}
+
+/* Return: 1, or -ETIMEDOUT once that has lasted. */
+static int locked(struct ebpf_hold *h, __u64 now_ns)
+{
+	if (!h->locked_ns)
+		h->locked_ns = now_ns;
+	return now_ns - h->locked_ns < EBPF_LOCK_MS * 1000000ULL ? 1 :
+								    -ETIMEDOUT;
+}
+
+int ebpf_hold_step(struct ebpf_hold *h, __u64 *wait_ns)
+{
+	struct epf_bpf_ops ops;
+	int ret = clocks(h->filter, &ops);
+
 	if (!ret)
-		ret = estimate(h, ops.now_ns);
+		ret = do_step(h, &ops);
+	if (ret == -ETIMEDOUT) {
+		*wait_ns = LOCKED_NS;
+		return locked(h, ops.now_ns);
+	}
 	if (!ret)
 		*wait_ns = until_look(h, ops.now_ns);
 	return ret;

@@ -372,7 +372,8 @@ int ebpf_destroy(const char *name, bool force)
 	ret = ebpf_open(name, &f);
 	if (ret)
 		return ret;
-	ret = !force && needed(f) ? -EBUSY : ebpf_lock(f->dir);
+	ret = !force && needed(f) ? -EBUSY :
+					   ebpf_lock(f->dir, EBPF_LOCK_MS);
 	if (!ret) {
 		__atomic_store_n(&f->shared->gone, 1, __ATOMIC_RELEASE);
 		ret = remove_dir(name);

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define BPFFS "/sys/fs/bpf"
-#define LOCK_WAIT_MS 5000
 
 /* The BPF file system has no '.', names have no ':'. */
 static void exchange(char *name, char from, char to)
@@ -65,19 +64,19 @@ int ebpf_pins_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-int ebpf_lock(int fd)
+int ebpf_lock(int fd, unsigned int wait_ms)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
-	int i;
 
-	for (i = 0; i < LOCK_WAIT_MS; i++) {
+	for (;;) {
 		if (!flock(fd, LOCK_EX | LOCK_NB))
 			return 0;
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return -errno;
+		if (!wait_ms--)
+			return -ETIMEDOUT;
 		nanosleep(&ms, NULL);
 	}
-	return -ETIMEDOUT;
 }
 
 void ebpf_unlock(int fd)

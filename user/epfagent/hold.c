@@ -112,8 +112,8 @@ static int step_on(struct holding *g, struct ebpf_hold *hold)
 		ret = ebpf_hold_step(hold, &ns);
 		if (!ret)
 			say(g, 0);
-	} while (!ret && wait_ns(g->all, ns));
-	return ret;
+	} while (ret >= 0 && wait_ns(g->all, ns));
+	return ret > 0 ? 0 : ret;
 }
 
 static int hold_once(struct holding *g)

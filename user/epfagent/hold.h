@@ -48,7 +48,7 @@ struct holds;
  */
 int holds_start(struct holds **h, const struct hold_conf *conf,
 		struct agent_stats *stats) __attribute__((weak));
-/* Waits for what is under way: 5 s at most, see ebpf_lock(). @h may be NULL. */
+/* Waits for what is under way: milliseconds, see ebpf_hold_step(). @h may be NULL. */
 void holds_stop(struct holds *h) __attribute__((weak));
 
 #endif /* EPFAGENT_HOLD_H */

@@ -48,7 +48,7 @@ static int step(struct holding *h)
 	int ret = ebpf_hold_step(h->hold, &wait_ns);
 
 	h->at_ns = now_ns() + wait_ns;
-	if (!ret || ret == -ETIMEDOUT) /* locked for long, by a restore say */
+	if (ret >= 0 || ret == -ETIMEDOUT) /* locked for long, by a restore say */
 		return 1;
 	ebpf_hold_end(h->hold);
 	h->hold = NULL;

@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /* epfctl destroy, swap: whole filters, by name. */
 #include "cmd.h"
+#include "xdp.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Is it pure BPF, and attached? The module counts references by itself. Return: an
+ * error is printed.
+ */
+static bool attached(int dev, const char *name)
+{
+	char ifname[XDP_NAME_BYTES];
+	struct epf_info info;
+	int filter = epf_dev_filter(dev, name);
+	bool is;
+
+	if (filter < 0)
+		return false;
+	is = xdp_uses && !epf_is_module(filter) &&
+	     !epf_filter_info(filter, &info) && xdp_uses(info.id, ifname);
+	epf_close(filter);
+	if (is)
+		fail("'%s' is attached to '%s': 'epfctl detach %s', or --force",
+		     name, ifname, ifname);
+	return is;
+}
 
 static int destroy(const char *name, bool force)
 {
@@ -13,6 +35,10 @@ static int destroy(const char *name, bool force)
 
 	if (dev < 0)
 		return EXIT_FAIL;
+	if (!force && attached(dev, name)) {
+		epf_close(dev);
+		return EXIT_FAIL;
+	}
 	err = epf_dev_destroy(dev, name, force);
 	epf_close(dev);
 	if (err == -EBUSY)

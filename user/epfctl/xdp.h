@@ -132,6 +132,12 @@ void xdp_unpin(const char *ifname);    /* all, and the directory */
  */
 int xdp_pin_list(char ***names);
 
+/* xdp_uses.c: the first interface, of any network namespace, that was attached to the
+ * filter @id that is pure BPF. Silent. NULL where the program was built without BPF.
+ */
+#define XDP_NAME_BYTES 64
+bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES]) __attribute__((weak));
+
 /* xdp_obj.c: the embedded objects */
 
 enum xdp_obj { XDP_OBJ_DEDUP, XDP_OBJ_DEDUP_INLINE, XDP_OBJ_BIND, XDP_OBJ_TC_MARK };
