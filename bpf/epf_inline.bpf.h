@@ -5,7 +5,8 @@
  *
  * Everything here has to be within one section that the grace period waits for: XDP,
  * tc, cgroup_skb, socket and netfilter programs are; a program that may sleep is
- * not, and is not to include this.
+ * not, and is not to include this. epf.bpf.h, for people's own programs, has them
+ * refused.
  *
  * Verdicts are those of epf_kfunc.bpf.h, and
  *
@@ -14,9 +15,11 @@
 #ifndef EPF_INLINE_BPF_H
 #define EPF_INLINE_BPF_H
 
+#ifndef __VMLINUX_H__
 #include <linux/bpf.h>
-#include <linux/errno.h>
 #include <linux/types.h>
+#endif
+#include <linux/errno.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 

@@ -27,8 +27,10 @@
 #ifndef EPF_KFUNC_BPF_H
 #define EPF_KFUNC_BPF_H
 
+#ifndef __VMLINUX_H__
 #include <linux/bpf.h>
 #include <linux/types.h>
+#endif
 #include <bpf/bpf_helpers.h>
 
 #include <linux/epochfilter.h>

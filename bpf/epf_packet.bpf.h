@@ -24,7 +24,9 @@
 #error "include epf_packet.bpf.h before <epf/packet.h>"
 #endif
 
+#ifndef __VMLINUX_H__
 #include <linux/bpf.h>
+#endif
 #include <bpf/bpf_helpers.h>
 
 #include <epf/hash.h>
@@ -99,6 +101,7 @@ struct epf_pkt {
 /* Empty: epf_xdp_digest() has tried the plain packets before. */
 EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
 {
+	(void)pkt;
 	*len = 0;
 	return NULL;
 }
@@ -260,6 +263,7 @@ static long epf_xdp_step(__u32 i, struct epf_xdp_walk *w)
 {
 	__u32 off = w->ask->off, n = w->end - off, done = EPF_XDP_CHUNK;
 
+	(void)i;
 	if (n < EPF_XDP_CHUNK || !epf_xdp_direct(w, off))
 		done = epf_xdp_words_at(w->ctx, w->sip, off, n);
 	if (!done)

@@ -95,7 +95,9 @@
 #ifndef _UAPI_LINUX_EPOCHFILTER_H
 #define _UAPI_LINUX_EPOCHFILTER_H
 
+#ifndef __VMLINUX_H__
 #include <linux/types.h>
+#endif
 #include <linux/ioctl.h>
 #include <linux/epochfilter_journal.h>
 #include <linux/epochfilter_keys.h>

@@ -6,7 +6,9 @@
 #ifndef _UAPI_LINUX_EPOCHFILTER_JOURNAL_H
 #define _UAPI_LINUX_EPOCHFILTER_JOURNAL_H
 
+#ifndef __VMLINUX_H__
 #include <linux/types.h>
+#endif
 
 #define EPF_JOURNAL_END (1u << 0) /* end it */
 #define EPF_JOURNAL_MASK EPF_JOURNAL_END

@@ -6,7 +6,9 @@
 #ifndef _UAPI_LINUX_EPOCHFILTER_KEYS_H
 #define _UAPI_LINUX_EPOCHFILTER_KEYS_H
 
+#ifndef __VMLINUX_H__
 #include <linux/types.h>
+#endif
 
 /* What keys are made of. The module records it and acts on none of it. */
 enum epf_key_kind {

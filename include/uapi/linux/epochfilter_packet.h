@@ -6,7 +6,9 @@
 #ifndef _UAPI_LINUX_EPOCHFILTER_PACKET_H
 #define _UAPI_LINUX_EPOCHFILTER_PACKET_H
 
+#ifndef __VMLINUX_H__
 #include <linux/types.h>
+#endif
 
 /*
  * Packet keys: which bytes of a packet make it "the same packet".

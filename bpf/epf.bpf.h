@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A filter in your own BPF program: XDP, tc, cgroup_skb, socket filter, netfilter.
+ * The names are the same for both backends:
+ *
+ *   epf_key_test(key, len)             was the key inserted inside the window?
+ *   epf_key_insert(key, len)
+ *   epf_key_test_and_insert(key, len)  the verdict before, and the insertion
+ *   epf_packet_test_and_insert(ctx, opts)
+ *                                      the same of a packet; XDP only
+ *
+ * A key is 1 .. EPF_KEY_MAX initialized bytes: on the stack, in a map value or in a
+ * packet. Its length is a constant. 'epfctl test' finds it by the same bytes.
+ *
+ * Verdicts:
+ *
+ *   0        absent; of an insertion: inserted
+ *   1 + age  present; age in epochs, 0 .. 7
+ *   -ENOSPC  do not know: the error may be above the filter's limit
+ *   -ETIME   do not know: nobody ends the filter's epochs (pure BPF)
+ *   -ENODEV  nothing was done: the filter was destroyed, or the loader chose none
+ *   -EBUSY   nothing was done: four programs that this one interrupts use the filter
+ *            on this CPU (the module), or the loader chose none
+ *   -EINVAL  nothing was done: a length, or options, out of range
+ *
+ * and for packets those of epf_kfunc.bpf.h. With -ENOSPC and -ETIME the key was
+ * inserted. A program that drops repeats passes what is negative.
+ *
+ * The backend is chosen when the program is compiled. By default the filter is pure
+ * BPF and its operations become a part of the program. With -DEPF_MODULE they are
+ * functions of the module. Which filter it is, is chosen when the program is loaded;
+ * one object uses one filter:
+ *
+ *   pure BPF  put the filter's maps "table", "lines" and "cpus", which are pinned in
+ *             /sys/fs/bpf/epochfilter/NAME, in the place of epf_table, epf_lines and
+ *             epf_cpus (bpf_map__reuse_fd(), or "map name ... pinned ..." of bpftool)
+ *   module    run the program epf_choose once with the filter's id as its context
+ *             (struct epf_choice), before others of the object are attached
+ *
+ * Of pure BPF the verifier refuses programs that may sleep, syscall programs among
+ * them: nothing would wait for them before a lane is used again (epf/lanes.h, O3). It
+ * does not notice the callbacks of other programs that may sleep (bpf_wq,
+ * bpf_task_work): they must not call these functions. The module's functions are their
+ * own section; syscall programs may call them, other programs that may sleep may not.
+ */
+#ifndef EPF_OWN_BPF_H
+#define EPF_OWN_BPF_H
+
+#ifdef EPF_MODULE
+#include "epf_own_module.bpf.h"
+#else
+#include "epf_own_inline.bpf.h"
+#endif
+
+#endif /* EPF_OWN_BPF_H */

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For own.c: a program of each type that may have a filter. The key is the IPv4
+ * source address of the packet; what is done with it says user space.
+ */
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <linux/ip.h>
+#include <linux/pkt_cls.h>
+
+#include "own.h"
+#include <epf.bpf.h>
+
+__u32 op; /* enum own_op */
+int verdict = OWN_NONE;
+
+static __always_inline void ask(const __u32 *from)
+{
+	if (op == OWN_TEST)
+		verdict = epf_key_test(from, sizeof(*from));
+	else if (op == OWN_INSERT)
+		verdict = epf_key_insert(from, sizeof(*from));
+	else
+		verdict = epf_key_test_and_insert(from, sizeof(*from));
+}
+
+static __always_inline void ask_skb(struct __sk_buff *skb)
+{
+	__u32 from;
+
+	if (!bpf_skb_load_bytes_relative(skb, offsetof(struct iphdr, saddr), &from,
+					 sizeof(from), BPF_HDR_START_NET))
+		ask(&from);
+}
+
+SEC("xdp")
+int own_xdp(struct xdp_md *ctx)
+{
+	__u8 *eth = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(eth + 14);
+
+	if ((void *)(ip + 1) <= (void *)(long)ctx->data_end)
+		ask(&ip->saddr);
+	return XDP_PASS;
+}
+
+SEC("xdp")
+int own_packet(struct xdp_md *ctx)
+{
+	struct epf_pkt_opts opts = { .key = EPF_PKT_PACKET };
+
+	verdict = epf_packet_test_and_insert(ctx, &opts);
+	return XDP_PASS;
+}
+
+SEC("tc")
+int own_tc(struct __sk_buff *skb)
+{
+	ask_skb(skb);
+	return TC_ACT_OK;
+}
+
+SEC("cgroup_skb/egress")
+int own_cgroup(struct __sk_buff *skb)
+{
+	ask_skb(skb);
+	return 1;
+}
+
+SEC("socket")
+int own_socket(struct __sk_buff *skb)
+{
+	ask_skb(skb);
+	return 0;
+}
+
+struct sk_buff;
+struct bpf_nf_ctx {
+	const void *state;
+	struct sk_buff *skb;
+} __attribute__((preserve_access_index));
+
+extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags,
+			       struct bpf_dynptr *ptr) __ksym __weak;
+extern void *bpf_dynptr_slice(const struct bpf_dynptr *ptr, __u32 offset,
+			      void *buffer, __u32 size) __ksym __weak;
+
+SEC("netfilter")
+int own_netfilter(struct bpf_nf_ctx *ctx)
+{
+	struct iphdr room, *ip;
+	struct bpf_dynptr ptr;
+
+	if (bpf_dynptr_from_skb((struct __sk_buff *)ctx->skb, 0, &ptr))
+		return 1;
+	ip = bpf_dynptr_slice(&ptr, 0, &room, sizeof(room));
+	if (ip && ip->version != 4) /* a test run has the Ethernet header before it */
+		ip = bpf_dynptr_slice(&ptr, 14, &room, sizeof(room));
+	if (ip)
+		ask(&ip->saddr);
+	return 1;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Programs of each type that includes epf.bpf.h, loaded by libbpf alone.
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=${BUILD:-$top/build}
+built=$build/selftests/ebpf
+EPFCTL=${EPFCTL:-$build/user/epfctl} exec "$built/own" "${OWN:-$built/own.bpf.o}" \
+	"${OWN_SLEEP:-$built/own_sleep.bpf.o}"
