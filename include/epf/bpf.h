@@ -20,8 +20,7 @@
  * it, change @active, and leave the old one alone for a grace period.
  *
  * Whoever changes words of a slot that are not the programs' holds a lock (flock)
- * on the filter's directory: for a grace period, or as long as a restore copies
- * lines. Where that is longer than a second the filter does not know meanwhile.
+ * on the filter's directory: for some grace periods at most.
  *
  * Failing open. The programs see to it themselves, with what has been written
  * before; nothing waits for user space:
@@ -33,10 +32,11 @@
  *            filter's error allows (capacity.h), less what @keys may lack. Raised
  *            after an epoch has begun, never before: who ends epochs may stop
  *            at any step, and then the filter opens too early, not too late.
+ *            0 in the middle of a swap.
  *   until    When who ends epochs is overdue (jiffies). In a window of time the
  *            epoch should have ended some time before; in one of insertions he
  *            moves it on several times a second. It is the filter's: swap and
- *            restore leave it.
+ *            restore leave it, or make it a second from then if that is sooner.
  *
  * A key that is found is "do not know" from either on, and is inserted.
  */
@@ -160,6 +160,9 @@ struct epf_bpf_slot {
  * @half: a swap is under way. Who gets the lock and finds it set knows that the one
  *	who swapped was killed: both filters may have the same lines then
  * @yields: whoever holds it does so for all filters: it may be destroyed
+ * @changing: a swap or a restore is under way. Who gets the lock and finds it set knows
+ *	that the one who did it was killed: keys of the contents may have been counted
+ *	for nobody, and the other slot may have lines
  * @slot: contents
  */
 struct epf_bpf_filter {
@@ -170,7 +173,8 @@ struct epf_bpf_filter {
 	__u32 gone;
 	__u32 half;
 	__u32 yields;
-	__u32 apart[8];
+	__u32 changing;
+	__u32 apart[7];
 	struct epf_bpf_slot slot[EPF_BPF_SLOTS];
 };
 EPF_ASSERT(sizeof(struct epf_bpf_filter) <= 4096, "one page");

@@ -3,6 +3,7 @@
 #ifndef EPF_DRIVE_H
 #define EPF_DRIVE_H
 
+#include <sched.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -123,6 +124,51 @@ static inline void drive_sleep(__u64 ns)
 			      .tv_nsec = (long)(ns % 1000000000) };
 
 	nanosleep(&t, NULL);
+}
+
+static inline void drive_pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Worker 1 on CPU 0, within its section until hold is 0; where, @how says. */
+static inline pid_t drive_hold(struct drive *d, __u64 how)
+{
+	volatile __u64 *held = &d->prog->bss->held;
+	pid_t pid;
+
+	*held = 0;
+	d->prog->bss->hold = how;
+	d->prog->bss->nap_worker = 0;
+	pid = drive_fork();
+	if (!pid) {
+		drive_pin(0);
+		drive_run(d->laws, 1, 1);
+		_exit(0);
+	}
+	drive_pin(1);
+	while (!*held)
+		sched_yield();
+	return pid;
+}
+
+/* Hold a filter for one step. */
+static inline int drive_step(const char *name)
+{
+	struct ebpf_hold *hold;
+	__u64 wait_ns;
+	int ret = ebpf_hold_begin(name, &hold);
+
+	if (ret)
+		return ret;
+	while ((ret = ebpf_hold_step(hold, &wait_ns)) == 1)
+		drive_sleep(wait_ns); /* somebody has the lock */
+	ebpf_hold_end(hold);
+	return ret;
 }
 
 /* Skip where this cannot run. Return: false: skipped. */

@@ -22,7 +22,7 @@ static __attribute__((noinline)) void nap(void);
 #include "laws.h"
 
 /* Set by user space: see above. @floor: keys with tickets up to it are not judged;
- * @hold: a section pauses until it is 0, having added to @held.
+ * @hold: a section pauses there (laws.h) until it is 0, having added to @held.
  */
 __u64 window;
 __u64 floor_ticket;
@@ -58,17 +58,21 @@ static long held_back(__u32 i, void *arg)
 	return !once(hold);
 }
 
+static void hold_here(void)
+{
+	epf_fetch_add(&held, 1);
+	bpf_loop(1 << 22, held_back, NULL, 0);
+	epf_fetch_add(&left, 1);
+}
+
 static void nap(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 
 	if (cpu != nap_worker)
 		return;
-	if (once(hold)) {
-		epf_fetch_add(&held, 1);
-		bpf_loop(1 << 22, held_back, NULL, 0);
-		epf_fetch_add(&left, 1);
-	}
+	if (once(hold) == LAWS_HOLD_CAS)
+		hold_here();
 	if (nap_every && !(naps++ % nap_every))
 		bpf_loop(nap_rounds, nothing, NULL, 0);
 }
@@ -165,6 +169,8 @@ int laws(struct xdp_md *ctx)
 		me->refused++;
 		return XDP_PASS;
 	}
+	if (once(hold) == LAWS_HOLD_SLOT)
+		hold_here();
 	insert(me, worker, at, slot->serial);
 	for (i = 0; i < 8 && me->oldest < me->keys; i++, me->oldest++)
 		if (!passed(worker, me->oldest))

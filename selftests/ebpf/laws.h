@@ -9,6 +9,12 @@
 #define LAWS_RING (1u << 17) /* keys of a worker that may be in the window */
 #define LAWS_JUDGED 4u		 /* with each packet */
 
+/* Where a section is held back: before a compare and swap; before it looks for the
+ * contents of the slot that it has read.
+ */
+#define LAWS_HOLD_CAS 1u
+#define LAWS_HOLD_SLOT 2u
+
 /**
  * struct laws_key - an inserted key
  * @ticket: drawn before the insertion began; 0: not to be judged

@@ -2,20 +2,17 @@
 /*
  * Filters as pure BPF step by step, by one thread: a section that is still under way
  * when epochs end or another insertion overtakes it; the error promise in a flood;
- * who ends epochs or exchanges contents dies before each of his stores and calls.
- *
- * user/ebpf is built with -fsanitize=thread for this, whose calls before each store
- * are those below: they count, and end the process at the one that is asked for.
+ * who ends epochs dies before each of his stores and calls (death.h).
  *
  * Digests are the same in each run, so the shares measured are, too.
  */
+#include "death.h"
 #include "drive.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define DIED 77
 #define LIMIT (EPF_RATE_ONE / 100)
 #define FEW_LINES 64u
 #define LINES 2048u
@@ -24,218 +21,11 @@
 
 static struct drive d;
 
-/* ---- death ---- */
-
-static __u64 die_at, stores; /* 0: it does not */
-
-static struct area {
-	const char *at;
-	size_t bytes;
-} areas[64];
-#define NR_AREAS (sizeof(areas) / sizeof(areas[0]))
-
-static void step_of_death(void)
-{
-	if (die_at && ++stores == die_at)
-		_exit(DIED);
-}
-
-/* Is it seen by others? */
-static void store_to(const void *at)
-{
-	size_t i;
-
-	for (i = 0; die_at && i < NR_AREAS; i++)
-		if ((size_t)((const char *)at - areas[i].at) < areas[i].bytes)
-			step_of_death();
-}
-
-void *__real_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off);
-void *__wrap_mmap(void *at, size_t bytes, int prot, int flags, int fd, off_t off)
-{
-	void *map = __real_mmap(at, bytes, prot, flags, fd, off);
-
-	size_t i = 0;
-
-	while (i < NR_AREAS - 1 && areas[i].bytes)
-		i++;
-	areas[i] = (struct area){ map, bytes };
-	return map;
-}
-
-int __real_munmap(void *at, size_t bytes);
-int __wrap_munmap(void *at, size_t bytes)
-{
-	size_t i;
-
-	for (i = 0; i < NR_AREAS; i++)
-		if (areas[i].at == at)
-			areas[i].bytes = 0;
-	return __real_munmap(at, bytes);
-}
-
-#define STORE(name)					\
-	void name(void *at) { store_to(at); }
-STORE(__tsan_write1)
-STORE(__tsan_write2)
-STORE(__tsan_write4)
-STORE(__tsan_write8)
-STORE(__tsan_write16)
-STORE(__tsan_unaligned_write2)
-STORE(__tsan_unaligned_write4)
-STORE(__tsan_unaligned_write8)
-STORE(__tsan_unaligned_write16)
-
-#define NOTHING(name)					\
-	void name(void *at) { (void)at; }
-NOTHING(__tsan_read1)
-NOTHING(__tsan_read2)
-NOTHING(__tsan_read4)
-NOTHING(__tsan_read8)
-NOTHING(__tsan_read16)
-NOTHING(__tsan_unaligned_read2)
-NOTHING(__tsan_unaligned_read4)
-NOTHING(__tsan_unaligned_read8)
-NOTHING(__tsan_unaligned_read16)
-NOTHING(__tsan_func_entry)
-NOTHING(__tsan_func_exit)
-
-void __tsan_init(void)
-{
-}
-
-void __tsan_read_range(void *at, size_t bytes)
-{
-	(void)at;
-	(void)bytes;
-}
-
-void __tsan_write_range(void *at, size_t bytes)
-{
-	(void)bytes;
-	store_to(at);
-}
-
-__u64 __tsan_atomic64_load(const __u64 *p, int order)
-{
-	(void)order;
-	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
-}
-
-__u32 __tsan_atomic32_load(const __u32 *p, int order)
-{
-	(void)order;
-	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
-}
-
-void __tsan_atomic64_store(__u64 *p, __u64 v, int order)
-{
-	(void)order;
-	store_to(p);
-	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
-}
-
-void __tsan_atomic32_store(__u32 *p, __u32 v, int order)
-{
-	(void)order;
-	store_to(p);
-	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
-}
-
-__u64 __tsan_atomic64_fetch_add(__u64 *p, __u64 v, int order)
-{
-	(void)order;
-	store_to(p);
-	return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
-}
-
-bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v,
-					     int order, int other)
-{
-	static int swaps; /* the scan's: of many alike the first */
-
-	(void)order;
-	(void)other;
-	if (swaps++ < 3)
-		store_to(p);
-	return __atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
-}
-
-/* A grace period is asked for: tell who holds a section back. */
-static __u64 *asked;
-/* No program runs meanwhile, so a grace period is over at once. */
-static bool alone;
-/* He who asks for one is stopped first. */
-static bool halt;
-
-int __real_bpf_map_update_elem(int fd, const void *key, const void *value,
-			       __u64 flags);
-int __wrap_bpf_map_update_elem(int fd, const void *key, const void *value,
-			       __u64 flags)
-{
-	step_of_death();
-	if (halt)
-		raise(SIGSTOP);
-	if (asked)
-		__atomic_store_n(asked, 1, __ATOMIC_SEQ_CST);
-	return alone ? 0 : __real_bpf_map_update_elem(fd, key, value, flags);
-}
-
-int __real_bpf_map_delete_elem(int fd, const void *key);
-int __wrap_bpf_map_delete_elem(int fd, const void *key)
-{
-	step_of_death();
-	return __real_bpf_map_delete_elem(fd, key);
-}
-
-int __real_bpf_obj_pin(int fd, const char *path);
-int __wrap_bpf_obj_pin(int fd, const char *path)
-{
-	step_of_death();
-	return __real_bpf_obj_pin(fd, path);
-}
-
-int __real_unlink(const char *path);
-int __wrap_unlink(const char *path)
-{
-	step_of_death();
-	return __real_unlink(path);
-}
-
-/* @act in a child that dies at its @n-th step. Return: it did. */
-static bool dies(int (*act)(void), __u64 n)
-{
-	pid_t pid = drive_fork();
-	int status;
-
-	if (!pid) {
-		die_at = n;
-		stores = 0;
-		_exit(act() ? 1 : 0);
-	}
-	waitpid(pid, &status, 0);
-	if (WEXITSTATUS(status) == DIED)
-		return true;
-	if (status)
-		printf("# step %llu: status %x\n", n, (unsigned int)status);
-	return false;
-}
-
 /* ---- what is done ---- */
 
 static int step_once(void)
 {
-	struct ebpf_hold *hold;
-	__u64 wait_ns;
-	int ret = ebpf_hold_begin(d.name, &hold);
-
-	if (ret)
-		return ret;
-	while ((ret = ebpf_hold_step(hold, &wait_ns)) == 1)
-		drive_sleep(wait_ns); /* somebody has the lock */
-	ebpf_hold_end(hold);
-	return ret;
+	return drive_step(d.name);
 }
 
 static int rotate_once(void)
@@ -322,56 +112,6 @@ static struct epf_params params(__u64 lines, __u64 limit)
 
 /* ---- sections that last ---- */
 
-static __u64 *shared_word(void)
-{
-	return __real_mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-}
-
-static void pin_to(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
-/* Worker 1 on CPU 0, within its section until @hold is 0. */
-static pid_t hold_section(void)
-{
-	volatile __u64 *held = &d.prog->bss->held;
-	pid_t pid;
-
-	d.prog->bss->hold = 1;
-	d.prog->bss->nap_worker = 0;
-	pid = drive_fork();
-	if (!pid) {
-		pin_to(0);
-		insert(1, 1);
-		_exit(0);
-	}
-	pin_to(1);
-	while (!*held)
-		sched_yield();
-	return pid;
-}
-
-/* Let it go some time after a grace period was asked for. */
-static pid_t release_later(void)
-{
-	pid_t pid = drive_fork();
-
-	if (!pid) {
-		while (!__atomic_load_n(asked, __ATOMIC_SEQ_CST))
-			sched_yield();
-		drive_sleep(50000000);
-		d.prog->bss->hold = 0;
-		_exit(0);
-	}
-	return pid;
-}
-
 static void grace(void)
 {
 	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
@@ -382,9 +122,9 @@ static void grace(void)
 		tap_ok(false, "a grace period: made");
 		return;
 	}
-	asked = shared_word();
-	section = hold_section();
-	release = release_later();
+	death.asked = death_page();
+	section = drive_hold(&d, LAWS_HOLD_CAS);
+	release = death_release(&d);
 	good = !ebpf_rotate_now(d.filter, EPF_LANES, NULL);
 	good = good && *(volatile __u64 *)&d.prog->bss->left == 1;
 	d.prog->bss->hold = 0;
@@ -392,7 +132,7 @@ static void grace(void)
 	waitpid(section, NULL, 0);
 	kill(release, SIGKILL);
 	waitpid(release, NULL, 0);
-	asked = NULL;
+	death.asked = NULL;
 	drive_end(&d);
 }
 
@@ -405,7 +145,7 @@ static void overtaken(void)
 		tap_ok(false, "overtaken: made");
 		return;
 	}
-	section = hold_section();
+	section = drive_hold(&d, LAWS_HOLD_CAS);
 	insert(0, LENGTH);
 	d.prog->bss->hold = 0;
 	waitpid(section, NULL, 0);
@@ -434,7 +174,7 @@ static void late_grace(void)
 	good = good && !drive_create(a.b.name, &p) && !drive_create(b.b.name, &p);
 	pid = drive_fork();
 	if (!pid) {
-		halt = true;
+		death.halt = true;
 		_exit(rotate_once() ? 1 : 0);
 	}
 	waitpid(pid, NULL, WUNTRACED);
@@ -463,7 +203,7 @@ static void deaths_of_rotator(void)
 	bool good = begin("steps-rotator", &p);
 	int i;
 
-	alone = true;
+	death.alone = true;
 	for (n = 1; good; n++) {
 			insert(n & 1, LENGTH + 8);
 		if (!dies(step_once, n))
@@ -482,7 +222,7 @@ static void deaths_of_rotator(void)
 	       ebpf_slot(d.filter)->state.epoch);
 	tap_ok(good && n > 16 && !missed(),
 	       "who ends epochs dies at each step: the next goes on, no key is missed");
-	alone = false;
+	death.alone = false;
 	drive_end(&d);
 }
 
@@ -524,7 +264,7 @@ static void deaths_and_errors(bool look)
 	p.window_inserts = 0;
 	p.window_ns = EPF_NS_MAX / 1000;
 	good = begin(look ? "steps-look" : "steps-error", &p);
-	alone = good;
+	death.alone = good;
 	while (good && died && worst < LIMIT + LIMIT / 5) {
 		now = worst_after_death(++n, look, &died);
 		if (now > worst) {
@@ -537,7 +277,7 @@ static void deaths_and_errors(bool look)
 	tap_ok(good && n > 16 && worst > LIMIT / 2 && worst < LIMIT + LIMIT / 5,
 	       "who ends a full epoch dies at each step%s: the error stays below the limit",
 	       look ? ", and another one looks" : "");
-	alone = false;
+	death.alone = false;
 	if (good)
 		drive_end(&d);
 }
@@ -552,7 +292,7 @@ static __u64 ten_times(struct ebpf_hold *hold, __u64 planned, bool *open)
 	__u64 worst = 0, found, i, wait_ns;
 
 	for (i = 0; i < 10 * planned / CHUNK / 4; i++) {
-		pin_to((int)(i & 1));
+		drive_pin((int)(i & 1));
 		insert((__u32)(i & 1), 4 * CHUNK);
 		if (hold && i % 8 == 0)
 			ebpf_hold_step(hold, &wait_ns);

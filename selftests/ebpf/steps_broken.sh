@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# ebpf/steps must fail where a filter that is pure BPF is broken. Each variant is
-# the text with one edit.
+# ebpf/steps and ebpf/slots must fail where a filter that is pure BPF is broken. Each
+# variant is the text with one edit.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
@@ -26,30 +26,52 @@ edited() {
 	! cmp -s "$1" "$tmp/top/$1"
 }
 
+# usage: build PROGRAM FILE EDIT
 build() {
-	edited "$@" && make -s -C "$tmp/top/selftests/ebpf" CC="$CC" CLANG="$CLANG" \
-		"$tmp/top/build/selftests/ebpf/steps" > "$tmp/log" 2>&1
+	edited "$2" "$3" && make -s -C "$tmp/top/selftests/ebpf" CC="$CC" CLANG="$CLANG" \
+		"$tmp/top/build/selftests/ebpf/$1" > "$tmp/log" 2>&1
 }
 
-# usage: broken WHAT PART FILE EDIT: this part of ebpf/steps fails
+# usage: broken WHAT PROGRAM PART FILE EDIT: this part of it fails
 broken() {
-	if build "$3" "$4"; then
-		ktap_check "$1" says '^not ok' "$tmp/top/build/selftests/ebpf/steps" "$2"
+	if build "$2" "$4" "$5"; then
+		ktap_check "$1" says '^not ok' "$tmp/top/build/selftests/ebpf/$2" "$3"
 	else
 		ktap_fail "$1" "not built: $(tail -n 1 "$tmp/log")"
 	fi
 }
 
-ktap_plan 5
+ktap_plan 15
 
-broken 'no grace period' grace user/ebpf/rotate.c \
+broken 'no grace period' steps grace user/ebpf/rotate.c \
 	's/ret = bpf_map_update_elem(f->lines, .*/ret = 0;/'
-broken 'a plain store for the CAS' overtaken include/epf/shim.h \
+broken 'a plain store for the CAS' steps overtaken include/epf/shim.h \
 	's/__sync_val_compare_and_swap(p, want, v)/(*(volatile __u64 *)p = v, want)/'
-broken 'programs do not look whether they know' flood bpf/epf_inline.bpf.h \
+broken 'programs do not look whether they know' steps flood bpf/epf_inline.bpf.h \
 	'/^static __always_inline int epf_inline_knows/,/^}/s/return -E.*;/return 0;/'
-broken 'the filter opens later before the epoch is stored' deaths user/ebpf/rotate.c \
+broken 'the filter opens later before the epoch is stored' steps deaths user/ebpf/rotate.c \
 	's/^\tepf_rotate(&s->state, now_ns);/\ts->keys_before = keys; set_open_at(f, s);\n&/'
-broken 'the room of the epoch before' look user/ebpf/rotate.c \
+broken 'the room of the epoch before' steps look user/ebpf/rotate.c \
 	's/^\tset_room(f, s); \/\* that of the epoch.*/\tset_open_at(f, s);/'
+
+broken 'what programs count during a swap is not added' slots packets user/ebpf/swap.c \
+	's/^\tadd_late(.*//'
+broken 'contents know while their words are copied' slots packets user/ebpf/swap.c \
+	's/^\tebpf_suspend(.*//'
+broken 'keys of a swap that was killed are not measured' slots swap user/ebpf/slots.c \
+	's/ret = ebpf_recount(f);/ebpf_resume(f);/'
+broken 'what a killed one left is not put in order' slots restore user/ebpf/filter.c \
+	's/else if (f->shared->changing)/else if (0)/'
+broken 'half of a swap is taken for all' slots swap user/ebpf/filter.c \
+	's/if (f->shared->half)/if (0)/'
+broken 'a swap takes lines from under programs' slots section user/ebpf/swap.c \
+	's/ret = ebpf_wait_programs(a);/ret = 0;/'
+broken 'a restore takes lines from under programs' slots section-restore user/ebpf/change.c \
+	's/ret = ebpf_wait_programs(f);/ret = 0;/'
+broken 'a restore is activated before its words are there' slots restore user/ebpf/change.c \
+	's/^\t\tgive_words(f, d, until);/\t\t__atomic_store_n(\&f->shared->active, ebpf_free_slot(f), __ATOMIC_RELEASE); f->shared->active ^= 1;\n&/'
+broken 'a restore keeps the lock while it copies' slots copying user/ebpf/change.c \
+	's/ret = fill_draft(d, a) ?: restore(f, d);/ret = ebpf_begin(f) ?: fill_draft(d, a) ?: replace(f, d); ebpf_end(f);/'
+broken 'other contents are overdue when the old ones were' slots overdue user/ebpf/slots.c \
+	's/own < until ? own : until/own/'
 ktap_finish

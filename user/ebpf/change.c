@@ -4,10 +4,11 @@
 
 #include <epf/keydesc.h>
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,25 +84,6 @@ int ebpf_rotate_now(struct ebpf_filter *f, __u32 count, __u64 *epoch)
 
 /* ---- other contents ---- */
 
-/* The slot that is not active gets its maps' pins and lines. */
-static int give_lines(struct ebpf_filter *f, __u32 slot, __u64 nr)
-{
-	unlink(ebpf_path(f->name, slot ? "lines1" : "lines0").text);
-	return ebpf_pin_lines(f->name, f->lines, slot, nr);
-}
-
-/* Programs that are in the old contents finish there. */
-static int activate(struct ebpf_filter *f, __u32 slot)
-{
-	__u32 old = slot ^ 1;
-	int ret;
-
-	__atomic_store_n(&f->shared->active, slot, __ATOMIC_RELEASE);
-	ret = bpf_map_delete_elem(f->lines, &old) ? -errno : 0;
-	unlink(ebpf_path(f->name, old ? "lines1" : "lines0").text);
-	return ret;
-}
-
 static int header_check(const struct epf_snap_header *h)
 {
 	int i;
@@ -137,76 +119,153 @@ static void restore_state(struct epf_bpf_slot *s,
 	s->state.count = epf_count_pack(e, h->epochs[e & 7].inserts);
 }
 
-/* The lines of a snapshot into those of @to, and the scan right behind. */
-static int copy_lines(struct ebpf_filter *to, const struct epf_line *from)
+/*
+ * New contents are made in memory of this process and in a map that is in no filter,
+ * without the lock: that takes as long as there are lines. So epochs of the old
+ * ones end meanwhile, and of whoever is killed nothing stays. Only what is complete
+ * gets into the filter.
+ */
+
+static void close_draft(struct ebpf_filter *d)
+{
+	if (d->line)
+		munmap(d->line, d->line_bytes);
+	if (d->line_fd >= 0)
+		close(d->line_fd);
+	if (d->shared)
+		explicit_bzero(d->shared, sizeof(*d->shared)); /* the hash key */
+	free(d->shared);
+	free(d->cpu);
+	free(d);
+}
+
+/* Without lines. */
+static int open_draft(__u32 cpus, struct ebpf_filter **draft)
+{
+	struct ebpf_filter *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return -ENOMEM;
+	d->line_fd = -1;
+	d->shared = calloc(1, sizeof(*d->shared));
+	d->cpu = calloc(cpus, sizeof(*d->cpu));
+	if (!d->shared || !d->cpu) {
+		close_draft(d);
+		return -ENOMEM;
+	}
+	d->shared->cpus = cpus;
+	*draft = d;
+	return 0;
+}
+
+static int draft_lines(struct ebpf_filter *d)
+{
+	struct epf_bpf_slot *s = ebpf_slot(d);
+	int fd = ebpf_make_lines(epf_geom_lines(&s->geom));
+	void *map;
+
+	if (fd < 0)
+		return fd;
+	d->line_fd = fd;
+	d->line_bytes = epf_geom_lines(&s->geom) * EPF_LINE_BYTES;
+	map = mmap(NULL, d->line_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		   0);
+	if (map == MAP_FAILED)
+		return -errno;
+	d->line = map;
+	d->line_serial = s->serial;
+	return 0;
+}
+
+/* The lines of a snapshot into those of @d, and the scan right behind. */
+static int copy_lines(struct ebpf_filter *d, const struct epf_line *from)
 {
 	struct epf_lanes lanes;
-	int ret = ebpf_lines(to, &lanes);
+	int ret = draft_lines(d) ?: ebpf_lines(d, &lanes);
 
 	if (ret)
 		return ret;
-	memcpy(lanes.line, from, to->line_bytes);
+	memcpy(lanes.line, from, d->line_bytes);
 	epf_scan(&lanes, 0, epf_geom_lines(&lanes.geom));
-	return ebpf_estimate(to);
-}
-
-/* With the lock held: @a into the slot that @to views. */
-static int fill_from(struct ebpf_filter *to, bool align,
-		     const struct epf_restore *a)
-{
-	const struct epf_params *p = &a->header.params;
-	__u32 slot = (__u32)to->view;
-	struct epf_bpf_slot *s = ebpf_slot(to);
-	int ret = ebpf_fill_slot(to, slot, p, a->header.key);
-
-	if (ret)
-		return ret == -EINVAL ? -EBADMSG : ret;
-	if (align && p->mode == EPF_MODE_TIME)
-		s->align_ns = epf_align_pitch((p->window_ns +
-					       EPF_LIVE_EPOCHS - 1) /
-					      EPF_LIVE_EPOCHS);
-	s->desc = a->desc;
-	restore_state(s, &a->header);
-	ret = give_lines(to, slot, p->nr_lines);
+	ret = ebpf_estimate(d);
 	if (!ret)
-		ret = copy_lines(to, (const void *)(uintptr_t)a->lines);
-	if (!ret)
-		ebpf_measured_room(to);
+		ebpf_measured_room(d);
 	return ret;
 }
 
-/* With the lock held. */
-static int restore(struct ebpf_filter *f, const struct epf_restore *a)
+static int fill_draft(struct ebpf_filter *d, const struct epf_restore *a)
 {
-	__u32 slot = f->shared->active ^ 1;
-	struct ebpf_filter *to;
-	int ret = ebpf_open(f->name, &to);
+	int ret = ebpf_fill_slot(d, 0, &a->header.params, a->header.key);
+
+	if (ret)
+		return ret == -EINVAL ? -EBADMSG : ret;
+	ebpf_slot(d)->desc = a->desc;
+	restore_state(ebpf_slot(d), &a->header);
+	return copy_lines(d, (const void *)(uintptr_t)a->lines);
+}
+
+/* The words of @d into the free slot, whose lines are its own already. */
+static void give_words(struct ebpf_filter *f, const struct ebpf_filter *d,
+		       __u64 until)
+{
+	__u32 slot = ebpf_free_slot(f);
+	struct epf_bpf_slot *s = &f->shared->slot[slot];
+	const struct epf_params *p = &s->params;
+
+	memset(&f->cpu[slot * f->shared->cpus], 0,
+	       f->shared->cpus * sizeof(*f->cpu));
+	*s = d->shared->slot[0];
+	if (ebpf_slot(f)->align_ns && p->mode == EPF_MODE_TIME)
+		s->align_ns = epf_align_pitch((p->window_ns +
+					       EPF_LIVE_EPOCHS - 1) /
+					      EPF_LIVE_EPOCHS);
+	ebpf_slots_until(f, until);
+}
+
+/* With the lock held. Programs that are in the old contents finish there. */
+static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
+{
+	__u64 until;
+	int ret = ebpf_overdue_at(f, &until);
 
 	if (ret)
 		return ret;
-	to->view = (int)slot;
-	/* Who changed over to the other slot may have been killed before programs
-	 * had left this one: to delete its map waits for them.
-	 */
-	bpf_map_delete_elem(f->lines, &slot);
-	ret = fill_from(to, ebpf_slot(f)->align_ns, a);
-	/* Who ends epochs, and until when, is the filter's. */
-	epf_store_release(&ebpf_slot(to)->until, ebpf_slot(f)->until);
-	ebpf_close(to);
-	return ret ?: activate(f, slot);
+	ret = ebpf_slots_begin(f, d->line_fd);
+	if (!ret) {
+		give_words(f, d, until);
+		__atomic_store_n(&f->shared->active, ebpf_free_slot(f),
+				 __ATOMIC_RELEASE);
+		ret = ebpf_wait_programs(f);
+		if (ret)
+			return ret; /* to be repaired */
+	}
+	ebpf_slots_end(f);
+	return ret;
+}
+
+static int restore(struct ebpf_filter *f, const struct ebpf_filter *d)
+{
+	int ret = ebpf_begin(f);
+
+	if (ret)
+		return ret;
+	ret = replace(f, d);
+	ebpf_end(f);
+	return ret;
 }
 
 int ebpf_restore(struct ebpf_filter *f, const struct epf_restore *a)
 {
+	struct ebpf_filter *d;
 	int ret = header_check(&a->header);
 
 	if (!ret && epf_key_desc_check(&a->desc))
 		ret = -EBADMSG;
 	if (!ret)
-		ret = ebpf_begin(f);
+		ret = open_draft(f->shared->cpus, &d);
 	if (ret)
 		return ret;
-	ret = restore(f, a);
-	ebpf_end(f);
+	ret = fill_draft(d, a) ?: restore(f, d);
+	close_draft(d);
 	return ret;
 }

@@ -44,7 +44,6 @@ struct ebpf_limits {
  * @line_serial: which contents that is of
  * @ops: program, or -1
  * @lock_ms: for how long ebpf_begin() waits
- * @view: slot that is looked at in place of the active one; -1: none is
  * @limits: of the contents
  * @seen_epoch: epoch when it was last told
  * @seen_saturations: likewise
@@ -62,7 +61,6 @@ struct ebpf_filter {
 	size_t line_bytes;
 	__u64 line_serial;
 	unsigned int lock_ms;
-	int view;
 	struct ebpf_limits limits;
 	__u64 seen_epoch;
 	__u64 seen_saturations;
@@ -97,8 +95,8 @@ int ebpf_destroy(const char *name, bool force);
 /* Contents for slot @slot, which is not active, without lines; @key: NULL: random. */
 int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p,
 		  const __u64 *key);
-/* Empty lines for slot @slot of directory @dir. */
-int ebpf_pin_lines(const char *dir, int outer, __u32 slot, __u64 nr);
+/* Descriptor of @nr empty lines. */
+int ebpf_make_lines(__u64 nr);
 
 /* filter.c: open ones */
 int ebpf_open(const char *name, struct ebpf_filter **f);
@@ -107,9 +105,10 @@ void ebpf_close(struct ebpf_filter *f);
 int ebpf_id(const struct ebpf_filter *f, __u32 *id);
 /* Hold the lock. -ENODEV: destroyed; -EUCLEAN: a swap of it was killed half-way, so
  * that it is good for nothing but to be destroyed; -ETIMEDOUT: another process has kept
- * it for @lock_ms.
+ * it for @lock_ms. What is left of a swap or a restore that was killed otherwise is
+ * put in order.
  */
-int ebpf_begin(const struct ebpf_filter *f);
+int ebpf_begin(struct ebpf_filter *f);
 void ebpf_end(const struct ebpf_filter *f);
 /* The contents; with the lock held, or as a hint. */
 struct epf_bpf_slot *ebpf_slot(const struct ebpf_filter *f);
@@ -135,6 +134,30 @@ int ebpf_grace(struct ebpf_filter *f);	/* takes the lock itself, and waits */
 int ebpf_estimate(struct ebpf_filter *f);
 /* What measured contents may take; after ebpf_estimate(). */
 void ebpf_measured_room(struct ebpf_filter *f);
+
+/* For all programs that may use the filter now. */
+int ebpf_wait_programs(const struct ebpf_filter *f);
+/* Contents that have a limit are open, until ebpf_resume(). */
+void ebpf_suspend(struct ebpf_filter *f);
+void ebpf_resume(struct ebpf_filter *f);
+/* Keys of the current epoch that its words lack. */
+void ebpf_add_keys(struct ebpf_filter *f, __u64 keys);
+/* Likewise, as many as the lines show; it is resumed. */
+int ebpf_recount(struct ebpf_filter *f);
+
+/* slots.c: with the lock held */
+__u32 ebpf_free_slot(const struct ebpf_filter *f);
+struct ebpf_path ebpf_lines_path(const struct ebpf_filter *f, __u32 slot);
+/* A change begins: lines for the free slot. */
+int ebpf_slots_begin(struct ebpf_filter *f, int lines);
+/* The change has been made, or not: the slot that is free has no lines any more. */
+void ebpf_slots_end(struct ebpf_filter *f);
+/* @until of the free slot: what holds for the filter, but @until at the latest: the new
+ * contents may have an epoch that ends sooner.
+ */
+void ebpf_slots_until(struct ebpf_filter *f, __u64 until);
+/* After the one who changed it was killed. */
+int ebpf_slots_repair(struct ebpf_filter *f);
 
 /* ops.c: the program */
 struct bpf_object;
@@ -171,6 +194,8 @@ void ebpf_hold_yield(struct ebpf_hold *hold);
  */
 int ebpf_hold_step(struct ebpf_hold *hold, __u64 *wait_ns);
 void ebpf_hold_end(struct ebpf_hold *hold);
+/* When a look that is made now is overdue, in jiffies. */
+int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies);
 /* Does somebody? NULL where the program was built without the backend. */
 bool ebpf_held(const char *name) __attribute__((weak));
 /* Which process does; 0: none, or it cannot be known. */

@@ -75,7 +75,6 @@ int ebpf_open(const char *name, struct ebpf_filter **filter)
 		return -ENOMEM;
 	strncpy(f->name, name, sizeof(f->name) - 1);
 	f->dir = f->table = f->cpus = f->lines = f->line_fd = f->ops = -1;
-	f->view = -1;
 	f->lock_ms = EBPF_LOCK_MS;
 	ret = open_maps(f);
 	if (ret < 0) {
@@ -128,7 +127,7 @@ int ebpf_id(const struct ebpf_filter *f, __u32 *id)
 	return 0;
 }
 
-int ebpf_begin(const struct ebpf_filter *f)
+int ebpf_begin(struct ebpf_filter *f)
 {
 	int ret = ebpf_lock(f->dir, f->lock_ms);
 
@@ -141,6 +140,8 @@ int ebpf_begin(const struct ebpf_filter *f)
 		ret = -ENODEV;
 	else if (f->shared->active >= EPF_BPF_SLOTS)
 		ret = -EUCLEAN;
+	else if (f->shared->changing)
+		ret = ebpf_slots_repair(f);
 	if (ret)
 		ebpf_end(f);
 	return ret;
@@ -155,8 +156,6 @@ struct epf_bpf_slot *ebpf_slot(const struct ebpf_filter *f)
 {
 	__u32 active = __atomic_load_n(&f->shared->active, __ATOMIC_ACQUIRE);
 
-	if (f->view >= 0)
-		active = (__u32)f->view;
 	return &f->shared->slot[active % EPF_BPF_SLOTS];
 }
 

@@ -123,6 +123,17 @@ static __u64 rate_of(__u64 jiffies, __u64 now_ns)
 	return best;
 }
 
+int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies)
+{
+	struct epf_bpf_ops ops;
+	int ret = clocks(f, &ops);
+
+	if (!ret)
+		*jiffies = ops.jiffies + HOLD_NS / 1000000 *
+			   rate_of(ops.jiffies, ops.now_ns) / 1000 + 1;
+	return ret;
+}
+
 int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
 {
 	struct ebpf_hold *h = calloc(1, sizeof(*h));

@@ -29,7 +29,7 @@
 static const char *const whats[] = { "table", "lines", "lines0", "lines1",
 				     "cpus", "ops" };
 
-static int make_lines(__u64 nr)
+int ebpf_make_lines(__u64 nr)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, o,
 		    .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
@@ -158,14 +158,16 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 	return ret;
 }
 
-int ebpf_pin_lines(const char *dir, int outer, __u32 slot, __u64 nr)
+/* Those of the first contents, in slot 0. */
+static int pin_lines(const char *dir, int outer, __u64 nr)
 {
-	int fd = make_lines(nr), ret = 0;
+	int fd = ebpf_make_lines(nr), ret = 0;
+	__u32 slot = 0;
 
 	if (fd < 0)
 		return fd;
 	if (bpf_map_update_elem(outer, &slot, &fd, BPF_ANY) ||
-	    bpf_obj_pin(fd, ebpf_path(dir, slot ? "lines1" : "lines0").text))
+	    bpf_obj_pin(fd, ebpf_path(dir, "lines0").text))
 		ret = -errno;
 	close(fd);
 	return ret;
@@ -184,7 +186,7 @@ static int pin(const char *dir, const char *what, int fd)
 
 static int pin_outer(const char *dir, __u64 nr)
 {
-	int some = make_lines(1), outer, ret;
+	int some = ebpf_make_lines(1), outer, ret;
 
 	if (some < 0)
 		return some;
@@ -192,7 +194,7 @@ static int pin_outer(const char *dir, __u64 nr)
 	close(some);
 	if (outer < 0)
 		return outer;
-	ret = ebpf_pin_lines(dir, outer, 0, nr);
+	ret = pin_lines(dir, outer, nr);
 	if (ret)
 		close(outer);
 	return ret ?: pin(dir, "lines", outer);

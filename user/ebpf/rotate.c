@@ -225,9 +225,10 @@ int ebpf_scan(struct ebpf_filter *f)
 /* Write the map of the contents to where it is already. Before that call returns
  * the kernel waits for all programs that may have looked there.
  */
-static int wait_programs(const struct ebpf_filter *f, __u32 slot)
+int ebpf_wait_programs(const struct ebpf_filter *f)
 {
-	int fd = bpf_obj_get(ebpf_path(f->name, slot ? "lines1" : "lines0").text);
+	__u32 slot = slot_of(f, ebpf_slot(f));
+	int fd = bpf_obj_get(ebpf_lines_path(f, slot).text);
 	int ret;
 
 	if (fd < 0)
@@ -248,7 +249,7 @@ int ebpf_grace(struct ebpf_filter *f)
 	if (ret)
 		return ret;
 	s = ebpf_slot(f);
-	ret = wait_programs(f, slot_of(f, s));
+	ret = ebpf_wait_programs(f);
 	if (!ret)
 		epf_store_release(&s->quiet, s->state.epoch);
 	ebpf_end(f);
@@ -284,12 +285,11 @@ static void store(struct epf_bpf_slot *s, const struct epf_fill *fill)
 	s->estimated = s->state.epoch;
 }
 
-int ebpf_estimate(struct ebpf_filter *f)
+static int measure(struct ebpf_filter *f)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
 	struct epf_lanes lanes;
 	struct epf_fill fill;
-	bool was = epf_load(&s->keys) >= epf_load(&s->open_at);
 	int ret = ebpf_limits(f);
 
 	if (!ret)
@@ -299,8 +299,64 @@ int ebpf_estimate(struct ebpf_filter *f)
 	sample(f, &lanes, &fill);
 	store(s, &fill);
 	s->saturated = f->limits.limited && s->fpr > s->params.limit_ppt;
+	return 0;
+}
+
+int ebpf_estimate(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	bool was = epf_load(&s->keys) >= epf_load(&s->open_at);
+	int ret = measure(f);
+
+	if (ret)
+		return ret;
 	set_room(f, s); /* that of the epoch, whoever died in ebpf_rotate() */
 	s->saturations += !was && epf_load(&s->keys) >= epf_load(&s->open_at);
+	return 0;
+}
+
+void ebpf_suspend(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+
+	if (s->room != NO_LIMIT)
+		epf_store_release(&s->open_at, 0);
+}
+
+void ebpf_resume(struct ebpf_filter *f)
+{
+	set_open_at(f, ebpf_slot(f));
+}
+
+/* The slot's word lacks no more than CPUs may keep: so it is also where somebody was
+ * killed between the two.
+ */
+void ebpf_add_keys(struct ebpf_filter *f, __u64 keys)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	__u64 least, told;
+
+	s->base_keys += keys;
+	least = ebpf_keys(f, slot_of(f, s));
+	told = epf_load(&s->keys) + kept(f, s);
+	if (told < least)
+		epf_fetch_add(&s->keys, least - told);
+}
+
+int ebpf_recount(struct ebpf_filter *f)
+{
+	struct epf_bpf_slot *s = ebpf_slot(f);
+	__u64 keys, e = s->state.epoch, seen = 0;
+	int ret = measure(f);
+
+	if (ret)
+		return ret;
+	if (f->limits.limited)
+		seen = epf_capacity_keys(&f->limits.capacity,
+					 epf_ppt_to_q56(s->lane_fpr[e & 7]));
+	keys = ebpf_keys(f, slot_of(f, s)) - s->keys_before;
+	ebpf_add_keys(f, seen > keys ? seen - keys : 0);
+	set_room(f, s);
 	return 0;
 }
 

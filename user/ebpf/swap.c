@@ -3,8 +3,13 @@
  * Two filters exchange their contents: each gets the other's, words and lines, in
  * the slot that it does not use, then both change over. Lines have one word for
  * their epoch at a time: that of the filter which is locked and ends no epoch until
- * all programs have left the old slots (bpf_map_delete_elem() of a map of maps
- * waits for them). What they counted there meanwhile is added then.
+ * all programs have left the old slots.
+ *
+ * Keys. What programs count in an old slot after its words were copied, and before
+ * the last of them has left, is missing in the copy. So from before the copy until
+ * that has been added, both contents are open (ebpf_suspend()), which is for one
+ * grace period. Whoever is killed meanwhile leaves them open, and @changing set: the
+ * next one measures how many keys there are (slots.c).
  *
  * Who is killed between the two changes leaves @half set in both, see epf/bpf.h.
  */
@@ -15,89 +20,95 @@
 #include <string.h>
 #include <unistd.h>
 
-static __u32 free_slot(const struct ebpf_filter *f)
-{
-	return f->shared->active ^ 1;
-}
-
 static struct epf_bpf_cpu *cpus_of(const struct ebpf_filter *f, __u32 slot)
 {
 	return &f->cpu[(__u64)slot * f->shared->cpus];
 }
 
-static const char *lines_of(__u32 slot)
+/* The lines of @from into the free slot of @to. */
+static int give_lines(struct ebpf_filter *to, const struct ebpf_filter *from)
 {
-	return slot ? "lines1" : "lines0";
-}
-
-/* The contents of @from into the free slot of @to. */
-static int give(struct ebpf_filter *to, const struct ebpf_filter *from)
-{
-	__u32 slot = free_slot(to), theirs = from->shared->active;
-	int fd = bpf_obj_get(ebpf_path(from->name, lines_of(theirs)).text);
-	int ret = 0;
+	int fd = bpf_obj_get(ebpf_lines_path(from, from->shared->active).text);
+	int ret;
 
 	if (fd < 0)
 		return -errno;
-	unlink(ebpf_path(to->name, lines_of(slot)).text);
-	if (bpf_map_update_elem(to->lines, &slot, &fd, BPF_ANY) ||
-	    bpf_obj_pin(fd, ebpf_path(to->name, lines_of(slot)).text))
-		ret = -errno;
+	ret = ebpf_slots_begin(to, fd);
 	close(fd);
-	memcpy(cpus_of(to, slot), cpus_of(from, theirs),
-	       from->shared->cpus * sizeof(*from->cpu));
-	to->shared->slot[slot] = from->shared->slot[theirs];
-	/* Who ends epochs, and until when, is the filter's. */
-	epf_store_release(&to->shared->slot[slot].until,
-			  to->shared->slot[slot ^ 1].until);
 	return ret;
 }
 
-static void take_back(struct ebpf_filter *to)
+/* Likewise the words. Verdicts of @to are good until @until at the latest. Return: the
+ * keys in the copy. Those of CPUs are copied last: what the slot's lack of them is
+ * made up for (ebpf_add_keys()), what it had twice would stay.
+ */
+static __u64 give_words(struct ebpf_filter *to, const struct ebpf_filter *from,
+			__u64 until)
 {
-	__u32 slot = free_slot(to);
+	__u32 slot = ebpf_free_slot(to), theirs = from->shared->active;
 
-	unlink(ebpf_path(to->name, lines_of(slot)).text);
-	bpf_map_delete_elem(to->lines, &slot);
+	to->shared->slot[slot] = from->shared->slot[theirs];
+	memcpy(cpus_of(to, slot), cpus_of(from, theirs),
+	       from->shared->cpus * sizeof(*from->cpu));
+	ebpf_slots_until(to, until);
+	return ebpf_keys(to, slot);
 }
 
 static void change_over(struct ebpf_filter *a, struct ebpf_filter *b)
 {
 	__atomic_store_n(&a->shared->half, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&b->shared->half, 1, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&a->shared->active, free_slot(a), __ATOMIC_SEQ_CST);
-	__atomic_store_n(&b->shared->active, free_slot(b), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&a->shared->active, ebpf_free_slot(a), __ATOMIC_SEQ_CST);
+	__atomic_store_n(&b->shared->active, ebpf_free_slot(b), __ATOMIC_SEQ_CST);
 	__atomic_store_n(&a->shared->half, 0, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&b->shared->half, 0, __ATOMIC_SEQ_CST);
 }
 
-/* What was counted in the old slot of @from since it held @keys belongs to @to. */
+/* What was counted in the old slot of @from since it had @keys belongs to @to. */
 static void add_late(struct ebpf_filter *to, const struct ebpf_filter *from,
 		     __u64 keys)
 {
-	struct epf_bpf_slot *s = ebpf_slot(to);
-	__u64 late = ebpf_keys(from, free_slot(from)) - keys;
+	ebpf_add_keys(to, ebpf_keys(from, ebpf_free_slot(from)) - keys);
+}
 
-	s->base_keys += late;
-	epf_fetch_add(&s->keys, late);
+/* With lines in the free slots. Grace periods of the kernel are for all programs, so
+ * one does for both filters.
+ */
+static int swap_words(struct ebpf_filter *a, struct ebpf_filter *b, __u64 until)
+{
+	__u64 of_a, of_b;
+	int ret;
+
+	ebpf_suspend(a);
+	ebpf_suspend(b);
+	of_b = give_words(a, b, until);
+	of_a = give_words(b, a, until);
+	change_over(a, b);
+	ret = ebpf_wait_programs(a);
+	if (ret)
+		return ret; /* both stay open, and are to be repaired */
+	add_late(b, a, of_a);
+	add_late(a, b, of_b);
+	ebpf_resume(a);
+	ebpf_resume(b);
+	return 0;
 }
 
 static int swap_locked(struct ebpf_filter *a, struct ebpf_filter *b)
 {
-	__u64 of_a = ebpf_keys(a, a->shared->active);
-	__u64 of_b = ebpf_keys(b, b->shared->active);
-	int ret = give(a, b);
+	__u64 until;
+	int ret = ebpf_overdue_at(a, &until);
 
-	if (!ret)
-		ret = give(b, a);
-	if (!ret)
-		change_over(a, b);
-	take_back(a); /* waits for programs */
-	take_back(b);
+	if (ret)
+		return ret;
+	ret = give_lines(a, b) ?: give_lines(b, a);
 	if (!ret) {
-		add_late(b, a, of_a);
-		add_late(a, b, of_b);
+		ret = swap_words(a, b, until);
+		if (ret)
+			return ret;
 	}
+	ebpf_slots_end(a);
+	ebpf_slots_end(b);
 	return ret;
 }
 

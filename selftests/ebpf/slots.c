@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Filters as pure BPF whose contents are exchanged, or replaced by a snapshot's:
+ * packets come before each store and call of that; a section lasts from before the
+ * change until after it; who does it dies at each of his steps (death.h).
+ *
+ * Two filters, 0 and 1, have contents of the same numbers at first, known by their
+ * serials. What a restore makes is contents 2. Each contents' keys are its own, and
+ * begin with FEW of what the limit allows; MANY more are beyond it. So a filter whose
+ * contents got those has to be open at any moment; one that did not may be so for a
+ * grace period.
+ */
+#include "death.h"
+
+#include <stdlib.h>
+
+#define LIMIT (EPF_RATE_ONE / 100)
+#define LINES 2048u
+#define FEW(room) ((room) / 10 * 6)
+#define MANY(room) FEW(room)
+#define CONTENTS 3u
+#define RESTORED 2u
+
+static struct drive d; /* filter 0 */
+static struct ebpf_filter *filter[2];
+static char name[2][EPF_NAME_LEN];
+static __u64 *sent; /* keys of each contents; also by children */
+static __u64 room;
+static struct epf_restore snapshot;
+
+/* As each was when it had FEW. */
+static struct was {
+	struct epf_bpf_slot slot;
+	struct epf_bpf_cpu *cpu;
+	struct epf_line *line;
+} was[2];
+
+/* ---- keys ---- */
+
+static __u32 contents_of(__u32 i)
+{
+	__u64 serial = ebpf_slot(filter[i])->serial;
+
+	return serial == was[0].slot.serial ? 0 :
+	       serial == was[1].slot.serial ? 1 : RESTORED;
+}
+
+/* Keys @from and on of contents @of, asked for or inserted by filter @i. */
+static bool run(__u32 i, __u32 op, __u32 of, __u64 from, __u32 n,
+		struct epf_bpf_ops *ops)
+{
+	__u32 j;
+
+	ops->op = op;
+	ops->count = n;
+	ops->serial = ebpf_slot(filter[i])->serial;
+	for (j = 0; j < n; j++)
+		ops->word[j] = epf_word((__u64)(of + 1) << 48 | (from + j), 1);
+	return !ebpf_ops_run(filter[i], ops);
+}
+
+static void send(__u32 i, __u64 keys)
+{
+	__u64 *of = &sent[contents_of(i)];
+	struct epf_bpf_ops ops;
+	__u32 n;
+
+	for (; keys; keys -= n) {
+		n = keys < EPF_BPF_OPS_MAX ? (__u32)keys : EPF_BPF_OPS_MAX;
+		run(i, EPF_BPF_INSERT, contents_of(i), *of, n, &ops);
+		*of += n;
+	}
+}
+
+/* No key of @of is told absent by filter @i. */
+static bool has(__u32 i, __u32 of, __u64 keys)
+{
+	struct epf_bpf_ops ops;
+	__u64 at;
+	__u32 n, j;
+
+	for (at = 0; at < keys; at += n) {
+		n = keys - at < EPF_BPF_OPS_MAX ? (__u32)(keys - at) :
+						 EPF_BPF_OPS_MAX;
+		if (!run(i, EPF_BPF_TEST, of, at, n, &ops))
+			return false;
+		for (j = 0; j < n; j++)
+			if (!ops.word[j])
+				return false;
+	}
+	return true;
+}
+
+static bool has_all(__u32 i)
+{
+	__u32 of = contents_of(i);
+
+	if (of == RESTORED && !has(i, 0, FEW(room)))
+		return false;
+	return has(i, of, sent[of]);
+}
+
+static bool full(__u32 i)
+{
+	return sent[contents_of(i)] > room;
+}
+
+static bool opened(__u32 i)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(filter[i]);
+
+	return epf_load(&s->keys) >= epf_load(&s->open_at);
+}
+
+/* ---- two filters ---- */
+
+static bool make(__u32 i, const struct epf_params *p)
+{
+	if (!i)
+		return !drive_load(&d) && (filter[0] = d.filter);
+	return !drive_create(name[1], p) && !ebpf_open(name[1], &filter[1]);
+}
+
+static void keep(__u32 i)
+{
+	struct ebpf_filter *f = filter[i];
+	struct epf_lanes lanes;
+
+	ebpf_lines(f, &lanes);
+	was[i].slot = *ebpf_slot(f);
+	was[i].cpu = calloc(f->shared->cpus, sizeof(*f->cpu));
+	memcpy(was[i].cpu, f->cpu, f->shared->cpus * sizeof(*f->cpu));
+	was[i].line = malloc(f->line_bytes);
+	memcpy(was[i].line, lanes.line, f->line_bytes);
+}
+
+/* Contents @i into filter @i, as they were. */
+static void reset(__u32 i)
+{
+	struct ebpf_filter *f = filter[i];
+	struct epf_lanes lanes;
+
+	memcpy(&f->cpu[f->shared->active * f->shared->cpus], was[i].cpu,
+	       f->shared->cpus * sizeof(*f->cpu));
+	*ebpf_slot(f) = was[i].slot;
+	f->line_serial = 0; /* others have the lines that it was of */
+	ebpf_lines(f, &lanes);
+	memcpy(lanes.line, was[i].line, f->line_bytes);
+	sent[i] = FEW(room);
+	sent[RESTORED] = 0;
+}
+
+static void end(void)
+{
+	__u32 i;
+
+	if (filter[1])
+		ebpf_close(filter[1]);
+	filter[0] = filter[1] = NULL;
+	drive_end(&d);
+	ebpf_destroy(name[1], true);
+	for (i = 0; i < 2; i++) {
+		free(was[i].cpu);
+		free(was[i].line);
+	}
+	memset(was, 0, sizeof(was));
+}
+
+static struct epf_params params(void)
+{
+	return (struct epf_params){
+		.mode = EPF_MODE_TIME, .nr_lines = LINES,
+		.lines_per_key = 1, .bits_per_key = 4,
+		.window_ns = EPF_NS_MAX / 1000, /* nothing is due by itself */
+		.budget_ppt = LIMIT, .limit_ppt = LIMIT,
+	};
+}
+
+static bool begin(void)
+{
+	struct epf_params p = params();
+	__u32 i;
+
+	memset(&d, 0, sizeof(d));
+	drive_name(d.name, "slots-a");
+	drive_name(name[1], "slots-b");
+	strcpy(name[0], d.name);
+	if (!sent)
+		sent = death_page();
+	if (drive_create(d.name, &p) || !make(0, &p) || !make(1, &p)) {
+		tap_ok(false, "filters are made");
+		end();
+		return false;
+	}
+	room = ebpf_slot(filter[0])->room;
+	memset(sent, 0, CONTENTS * sizeof(*sent));
+	for (i = 0; i < 2; i++) {
+		was[i].slot.serial = ebpf_slot(filter[i])->serial;
+		send(i, FEW(room));
+		keep(i);
+	}
+	return true;
+}
+
+/* Have the lock once. Limits are those of all contents. */
+static int look(__u32 i)
+{
+	struct ebpf_filter *f = filter[i];
+	int ret = ebpf_limits(f);
+
+	f->limits.serial = ebpf_slot(f)->serial;
+	ret = ret ?: ebpf_begin(f);
+	if (!ret)
+		ebpf_end(f);
+	return ret;
+}
+
+/* ---- what is done ---- */
+
+static int swap_once(void)
+{
+	struct epf_swap a = { 0 };
+
+	strcpy(a.a.name, name[0]);
+	strcpy(a.b.name, name[1]);
+	return ebpf_swap(&a);
+}
+
+static int restore_once(void)
+{
+	struct ebpf_filter *f;
+	int ret = ebpf_open(name[0], &f);
+
+	if (ret)
+		return ret;
+	ret = ebpf_restore(f, &snapshot);
+	ebpf_close(f);
+	return ret;
+}
+
+/* Of contents 0 as they were. */
+static bool take_snapshot(void)
+{
+	struct epf_snap s = { .pin_ns = EPF_PIN_MAX_NS };
+	int ret = ebpf_snap_begin(filter[0], &s);
+
+	s.pin_ns = 0;
+	ret = ret ?: ebpf_snap_end(filter[0], &s);
+	snapshot.header = s.header;
+	snapshot.desc = s.desc;
+	snapshot.lines = (__u64)(uintptr_t)was[0].line;
+	return !ret;
+}
+
+/* ---- what has to hold ---- */
+
+/* At any moment, also before anybody has looked. */
+static bool promises_kept(__u32 i)
+{
+	return !full(i) || opened(i);
+}
+
+static bool nothing_left(__u32 i)
+{
+	__u32 slot = filter[i]->shared->active ^ 1, id;
+
+	return bpf_map_lookup_elem(filter[i]->lines, &slot, &id) &&
+	       access(ebpf_path(name[i], slot ? "lines1" : "lines0").text, F_OK);
+}
+
+/* When all is over. */
+static bool in_order(__u32 i)
+{
+	return has_all(i) && opened(i) == full(i) && nothing_left(i);
+}
+
+static bool wrong; /* seen meanwhile */
+
+static bool good_or_tell(bool good, const char *what, __u64 n)
+{
+	__u32 i;
+
+	if (good && !wrong)
+		return true;
+	printf("# %s, step %llu:%s\n", what, n, wrong ? " meanwhile" : "");
+	for (i = 0; i < 2; i++)
+		printf("# filter %u: contents %u, %llu keys of %llu, has all %d, open %d, nothing left %d\n",
+		       i, contents_of(i), sent[contents_of(i)], room, has_all(i),
+		       opened(i), nothing_left(i));
+	return false;
+}
+
+/* ---- packets meanwhile ---- */
+
+static __u64 at_step;
+
+static void packets_at_step(const void *at)
+{
+	(void)at;
+	if (death.steps == at_step)
+		send(0, MANY(room));
+	if (!promises_kept(0) || !promises_kept(1))
+		wrong = true;
+}
+
+static void packets(void)
+{
+	bool good = begin() && !look(0) && !look(1);
+	__u64 n = 0;
+
+	do {
+		reset(0);
+		reset(1);
+		at_step = ++n;
+		death.steps = 0;
+		death.meanwhile = packets_at_step;
+		death.counts = true;
+		good = good && !swap_once();
+		death.counts = false;
+		good = good_or_tell(good && in_order(0) && in_order(1) &&
+					    contents_of(0) == 1 && contents_of(1) == 0,
+				    "swap", n);
+	} while (good && death.steps >= n);
+	printf("# %llu steps\n", n);
+	tap_ok(good && n > 20,
+	       "packets before any step of a swap are counted: who has them is open at once, others are not");
+	death.meanwhile = NULL;
+	end();
+}
+
+/* ---- sections that last ---- */
+
+static pid_t section, release;
+
+/* Is it this word of a filter that is stored to? */
+static bool is_word(const void *at, size_t offset)
+{
+	return at && ((uintptr_t)at & 4095) == offset;
+}
+
+static void hold_at_change(const void *at)
+{
+	if (section || !is_word(at, offsetof(struct epf_bpf_filter, active)))
+		return;
+	section = drive_hold(&d, LAWS_HOLD_SLOT);
+	*death.asked = 0;
+	release = death_release(&d);
+}
+
+/* @change while a section knows the slot, and has not looked for its lines. */
+static bool over_change(int (*change)(void))
+{
+	bool good;
+
+	section = 0;
+	death.asked = death_page();
+	death.meanwhile = hold_at_change;
+	death.counts = true;
+	good = !change();
+	death.counts = false;
+	death.meanwhile = NULL;
+	d.prog->bss->hold = 0;
+	if (section) {
+		waitpid(section, NULL, 0);
+		waitpid(release, NULL, 0);
+	}
+	death.asked = NULL;
+	return good && section && d.prog->bss->workers[1].keys == 1 &&
+	       !d.prog->bss->workers[1].refused;
+}
+
+static void section_in_swap(void)
+{
+	__u64 keys;
+	bool good = begin();
+
+	keys = good ? ebpf_keys(filter[0], filter[0]->shared->active) : 0;
+	good = good && over_change(swap_once);
+	printf("# %llu keys\n", keys);
+	tap_ok(good && ebpf_keys(filter[1], filter[1]->shared->active) == keys + 1,
+	       "a section that lasts over a swap is refused nothing, and its key is counted where it is");
+	end();
+}
+
+static void section_in_restore(void)
+{
+	bool good = begin() && take_snapshot() && over_change(restore_once);
+
+	tap_ok(good && in_order(0) && contents_of(0) == RESTORED,
+	       "a section that lasts over a restore is refused nothing");
+	end();
+}
+
+/* ---- deaths ---- */
+
+/* Contents 0 get packets when their words have been copied, before any change. */
+static void packets_at_change(const void *at)
+{
+	if (is_word(at, offsetof(struct epf_bpf_filter, half)) && !full(0))
+		send(0, MANY(room));
+}
+
+static bool two_different(void)
+{
+	return contents_of(0) < RESTORED && contents_of(1) < RESTORED &&
+	       contents_of(0) != contents_of(1);
+}
+
+/* Somebody died in a swap. Both are as before or as after, or told as half. */
+static bool swap_mended(bool *half)
+{
+	bool good = has_all(0) && has_all(1) && promises_kept(0) &&
+		    promises_kept(1);
+	int first = look(0), second = look(1);
+
+	*half = first == -EUCLEAN || second == -EUCLEAN;
+	if (!first)
+		good = good && in_order(0);
+	if (!second)
+		good = good && in_order(1);
+	if (*half)
+		return good && (!first || first == -EUCLEAN) &&
+		       (!second || second == -EUCLEAN);
+	return good && !first && !second && two_different() && !swap_once() &&
+	       in_order(0) && in_order(1) && two_different();
+}
+
+static void deaths_in_swap(void)
+{
+	bool good = begin() && !look(0) && !look(1), died = true, half;
+	__u64 n, halves = 0;
+
+	for (n = 1; good && died; n++) {
+		reset(0);
+		reset(1);
+		death.meanwhile = packets_at_change;
+		died = dies(swap_once, n);
+		death.meanwhile = NULL;
+		good = good_or_tell(swap_mended(&half), "death in swap", n);
+		halves += half;
+		if (half) {
+			end();
+			good = good && begin() && !look(0) && !look(1);
+		}
+	}
+	printf("# %llu steps, %llu left them half\n", n, halves);
+	tap_ok(good && n > 20 && halves < 6,
+	       "who swaps dies at each step: both as before, as after, or told; no key is lost, none uncounted, nothing stays");
+	end();
+}
+
+static void packets_at_restore(const void *at)
+{
+	if (is_word(at, offsetof(struct epf_bpf_filter, active)))
+		send(0, MANY(room));
+}
+
+static bool restore_mended(void)
+{
+	bool good = contents_of(0) != 1 && has_all(0) && promises_kept(0);
+
+	good = good && !look(0) && in_order(0) && !swap_once() && in_order(1);
+	return good && !swap_once() && !drive_step(name[0]);
+}
+
+static void deaths_in_restore(void)
+{
+	bool good = begin() && !look(0) && !look(1) && take_snapshot();
+	bool died = true;
+	__u64 n;
+
+	for (n = 1; good && died; n++) {
+		reset(0);
+		death.meanwhile = packets_at_restore;
+		died = dies(restore_once, n);
+		death.meanwhile = NULL;
+		good = good_or_tell(restore_mended(), "death in restore", n);
+	}
+	good = good && contents_of(0) == RESTORED;
+	reset(0);
+	good = good && !restore_once() && in_order(0);
+	printf("# %llu steps\n", n);
+	tap_ok(good && n > 10,
+	       "who restores dies at each step: as before or as after; no key is lost, nothing stays");
+	end();
+}
+
+/* ---- time ---- */
+
+static int looked;
+
+static void look_meanwhile(void)
+{
+	if (!looked++)
+		wrong = drive_step(name[0]);
+}
+
+static void copying(void)
+{
+	bool good = begin() && take_snapshot();
+
+	wrong = false;
+	looked = 0;
+	death.copies = look_meanwhile;
+	good = good && !restore_once();
+	death.copies = NULL;
+	tap_ok(good && looked && !wrong,
+	       "while a restore copies lines another process ends epochs");
+	wrong = false;
+	end();
+}
+
+/* Whoever holds filter 0 has just looked, and its epoch is far from its end. */
+static bool held_for_long(void)
+{
+	__u64 soon;
+
+	return !drive_step(name[0]) && !ebpf_overdue_at(filter[0], &soon) &&
+	       ebpf_slot(filter[0])->until > soon;
+}
+
+static bool not_for_long(void)
+{
+	__u64 soon;
+
+	return !ebpf_overdue_at(filter[0], &soon) &&
+	       ebpf_slot(filter[0])->until <= soon;
+}
+
+static void overdue(void)
+{
+	bool good = begin() && take_snapshot();
+
+	good = good && held_for_long() && !swap_once() && not_for_long();
+	good = good && held_for_long() && !restore_once() && not_for_long();
+	good = good && (ebpf_slot(filter[0])->until = 1) && !swap_once() &&
+	       ebpf_slot(filter[0])->until == 1;
+	tap_ok(good, "other contents are overdue when a look is, and not before if the filter was");
+	end();
+}
+
+static const struct part {
+	const char *name;
+	void (*try)(void);
+} parts[] = {
+	{ "packets", packets },
+	{ "section", section_in_swap },
+	{ "section-restore", section_in_restore },
+	{ "swap", deaths_in_swap },
+	{ "restore", deaths_in_restore },
+	{ "copying", copying },
+	{ "overdue", overdue },
+};
+#define NR_PARTS (sizeof(parts) / sizeof(parts[0]))
+
+/* usage: slots [PART] */
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (!drive_possible())
+		return TAP_SKIPPED;
+	signal(SIGTERM, SIG_IGN); /* else the filters would stay */
+	signal(SIGPIPE, SIG_IGN);
+	tap_plan(argc > 1 ? 1 : (int)NR_PARTS);
+	for (i = 0; i < NR_PARTS; i++)
+		if (argc < 2 || !strcmp(argv[1], parts[i].name))
+			parts[i].try();
+	return tap_end();
+}
