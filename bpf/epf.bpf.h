@@ -10,7 +10,8 @@
  *                                      the same of a packet; XDP only
  *
  * A key is 1 .. EPF_KEY_MAX initialized bytes: on the stack, in a map value or in a
- * packet. Its length is a constant. 'epfctl test' finds it by the same bytes.
+ * packet; what bpf_dynptr_slice() returns has to be copied for the module. Its length
+ * is a constant. 'epfctl test' finds it by the same bytes.
  *
  * Verdicts:
  *

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel functions of epochfilter, for BPF programs: XDP, tc, netfilter
- * and syscall. Include this and link with nothing: libbpf finds them in the
- * module's BTF at load time. Declared weak, so that one object also loads
- * where the module is absent, if it asks bpf_ksym_exists() before each call.
+ * The kernel functions of epochfilter, for BPF programs: XDP, tc and syscall, from 6.4
+ * on netfilter, cgroup_skb and socket filter, too. epf.bpf.h has simpler calls. Include
+ * this and link with nothing: libbpf finds them in the module's BTF at load time.
+ * Declared weak, so that one object also loads where the module is absent, if it asks
+ * bpf_ksym_exists() before each call.
  *
  * The verifier sees to it that every filter acquired is released or put into a
  * map, and that none is used afterwards.

@@ -7,12 +7,12 @@
 
 #include "epf_kfunc.bpf.h"
 
-#define EPF_OWN_REFS 4 /* programs of one CPU that interrupt one another */
+#define EPF_OWN_REFS 4 /* programs of one CPU that interrupt one another; epf_own_take() */
 #define EPF_OWN_CPUS 65536
 
 /**
  * struct epf_choice - context of epf_choose
- * @id: of a filter ('epfctl show -j'); 0: none
+ * @id: of a filter ('epfctl show -j')
  */
 struct epf_choice {
 	__u32 id;
@@ -35,29 +35,26 @@ struct epf_own_walk {
 	int ret;
 };
 
-/* bpf_loop() callback: 1 ends the walk, behind the last CPU or on error. */
-static long epf_own_choose(__u32 cpu, struct epf_own_walk *walk)
+/* Reference @n, of all CPUs. bpf_loop() callback: 1 ends the walk, behind the last CPU
+ * or on error.
+ */
+static long epf_own_choose(__u32 n, struct epf_own_walk *walk)
 {
+	__u32 at = n % EPF_OWN_REFS;
 	struct epf_own_ref *ref;
 	struct epf_filter *f;
-	__u32 i;
 
-	for (i = 0; i < EPF_OWN_REFS; i++) {
-		ref = bpf_map_lookup_percpu_elem(&epf_refs, &i, cpu);
-		if (!ref)
-			return 1;
-		f = NULL;
-		if (walk->id) {
-			f = bpf_epf_acquire(walk->id);
-			if (!f) {
-				walk->ret = -ENOENT;
-				return 1;
-			}
-		}
-		f = bpf_kptr_xchg(&ref->filter, f);
-		if (f)
-			bpf_epf_release(f);
+	ref = bpf_map_lookup_percpu_elem(&epf_refs, &at, n / EPF_OWN_REFS);
+	if (!ref)
+		return 1;
+	f = bpf_epf_acquire(walk->id);
+	if (!f) {
+		walk->ret = -ENOENT;
+		return 1;
 	}
+	f = bpf_kptr_xchg(&ref->filter, f);
+	if (f)
+		bpf_epf_release(f);
 	return 0;
 }
 
@@ -67,24 +64,29 @@ int epf_choose(struct epf_choice *choice)
 {
 	struct epf_own_walk walk = { .id = choice->id };
 
-	bpf_loop(EPF_OWN_CPUS, epf_own_choose, &walk, 0);
+	bpf_loop(EPF_OWN_CPUS * EPF_OWN_REFS, epf_own_choose, &walk, 0);
 	return walk.ret;
 }
 
+static __always_inline struct epf_filter *
+epf_own_take_at(__u32 at, struct epf_own_ref **ref)
+{
+	*ref = bpf_map_lookup_elem(&epf_refs, &at);
+	return *ref ? bpf_kptr_xchg(&(*ref)->filter, NULL) : NULL;
+}
+
+/* Not a loop: the verifier would not see that it ends, as keys are in memory. */
 static __always_inline struct epf_filter *epf_own_take(struct epf_own_ref **ref)
 {
-	struct epf_filter *f;
-	__u32 i;
+	struct epf_filter *f = epf_own_take_at(0, ref);
 
-	for (i = 0; i < EPF_OWN_REFS; i++) {
-		*ref = bpf_map_lookup_elem(&epf_refs, &i);
-		if (!*ref)
-			return NULL;
-		f = bpf_kptr_xchg(&(*ref)->filter, NULL);
-		if (f)
-			return f;
-	}
-	return NULL;
+	if (!f)
+		f = epf_own_take_at(1, ref);
+	if (!f)
+		f = epf_own_take_at(2, ref);
+	if (!f)
+		f = epf_own_take_at(3, ref);
+	return f;
 }
 
 static __always_inline void epf_own_put(struct epf_own_ref *ref,

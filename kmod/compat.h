@@ -58,11 +58,15 @@
 #define EPF_KFUNC_FILTER(fn)
 #endif
 
-/* 6.4: programs at netfilter hooks. */
-static inline int epf_register_netfilter(const struct btf_kfunc_id_set *set)
+/* 6.4: programs at netfilter hooks; programs on cgroups and sockets may call kernel
+ * functions.
+ */
+static inline int epf_register_sockets(const struct btf_kfunc_id_set *set)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, set);
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, set) ?:
+	       register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, set) ?:
+	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
 #else
 	return 0;
 #endif

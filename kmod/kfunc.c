@@ -516,6 +516,6 @@ int epf_kfunc_init(void)
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS,
 					 &common_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
-	       epf_register_netfilter(&common_set) ?:
+	       epf_register_sockets(&common_set) ?:
 	       register_dtor();
 }

@@ -90,14 +90,17 @@ int own_netfilter(struct bpf_nf_ctx *ctx)
 {
 	struct iphdr room, *ip;
 	struct bpf_dynptr ptr;
+	__u32 from;
 
 	if (bpf_dynptr_from_skb((struct __sk_buff *)ctx->skb, 0, &ptr))
 		return 1;
 	ip = bpf_dynptr_slice(&ptr, 0, &room, sizeof(room));
 	if (ip && ip->version != 4) /* a test run has the Ethernet header before it */
 		ip = bpf_dynptr_slice(&ptr, 14, &room, sizeof(room));
-	if (ip)
-		ask(&ip->saddr);
+	if (!ip)
+		return 1;
+	from = ip->saddr; /* memory of a slice cannot be passed to the module */
+	ask(&from);
 	return 1;
 }
 

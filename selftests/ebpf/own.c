@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * usage: own OWN.bpf.o SLEEP.bpf.o
+ * usage: own [--module] OWN.bpf.o SLEEP.bpf.o
  *
  * Programs that include epf.bpf.h, loaded by libbpf and nothing else: of each type
  * they share a filter with epfctl, in both directions; those that may sleep are
- * refused. EPFCTL is the tool.
+ * refused. With --module: they were built with -DEPF_MODULE. EPFCTL is the tool.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -22,11 +22,27 @@
 #define PROG_TYPE_NETFILTER 32 /* of Linux 6.4, with its attach type */
 #define ATTACH_NETFILTER 45
 #define LOG_BYTES (1 << 20)
-#define PATIENCE 600 /* tenths of a second */
+#define PATIENCE_S 60 /* or EPF_PATIENCE */
 
 static const char *epfctl, *object;
 static char name[32], *verifier;
 static pid_t holder;
+static bool module;
+
+/* What libbpf said last, for a load that fails. */
+static char said[4096];
+
+static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (level == LIBBPF_WARN)
+		vsnprintf(said, sizeof(said), fmt, ap);
+	return 0;
+}
+
+static void explain(const char *func, int err)
+{
+	printf("# %s: %s: %s\n%s\n", func, strerror(-err), said, verifier);
+}
 
 /* Run the tool. Return: its exit status. */
 __attribute__((format(printf, 1, 2)))
@@ -39,8 +55,8 @@ static int epf(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(args, sizeof(args), fmt, ap);
 	va_end(ap);
-	snprintf(line, sizeof(line), "%s --backend bpf %s > /dev/null 2>&1", epfctl,
-		 args);
+	snprintf(line, sizeof(line), "%s --backend %s %s > /dev/null 2>&1", epfctl,
+		 module ? "module" : "bpf", args);
 	ret = system(line);
 	return WIFEXITED(ret) ? WEXITSTATUS(ret) : -1;
 }
@@ -68,11 +84,43 @@ static int use_map(struct bpf_object *obj, const char *map, const char *pin)
 	return ret;
 }
 
+/* Before it is loaded; see choose(). */
 static int use_filter(struct bpf_object *obj)
 {
+	if (module)
+		return 0;
 	return use_map(obj, "epf_table", "table") ?:
 	       use_map(obj, "epf_lines", "lines") ?:
 	       use_map(obj, "epf_cpus", "cpus");
+}
+
+/* The number that the kernel has given the filter; 0: it cannot be found. */
+static __u32 filter_id(void)
+{
+	char line[4096] = "", *at;
+	FILE *f;
+
+	snprintf(line, sizeof(line), "%s --backend module show -j %s", epfctl, name);
+	f = popen(line, "r");
+	if (!f || !fgets(line, sizeof(line), f))
+		line[0] = 0;
+	if (f)
+		pclose(f);
+	at = strstr(line, "\"id\":");
+	return at ? (__u32)strtoul(at + 5, NULL, 10) : 0;
+}
+
+/* Put the module's filter into the object that is loaded. */
+static int choose(struct bpf_object *obj)
+{
+	struct bpf_program *prog =
+		bpf_object__find_program_by_name(obj, "epf_choose");
+	__u32 id = filter_id();
+	LIBBPF_OPTS(bpf_test_run_opts, t, .ctx_in = &id, .ctx_size_in = sizeof(id));
+
+	if (!prog || !id || bpf_prog_test_run_opts(bpf_program__fd(prog), &t))
+		return -ENOENT;
+	return (int)t.retval;
 }
 
 static void set_type(struct bpf_program *prog)
@@ -94,13 +142,14 @@ static struct bpf_object *open_one(const char *path, const char *func,
 	bpf_object__for_each_program(prog, obj) {
 		bool is = !strcmp(bpf_program__name(prog), func);
 
-		bpf_program__set_autoload(prog, is);
+		bpf_program__set_autoload(prog, is || !strcmp(bpf_program__name(prog),
+							      "epf_choose"));
 		if (is)
 			*one = prog;
 		set_type(prog);
 	}
 	if (*one) {
-		verifier[0] = 0;
+		verifier[0] = said[0] = 0;
 		bpf_program__set_log_buf(*one, verifier, LOG_BYTES);
 	}
 	return obj;
@@ -122,8 +171,10 @@ static bool start(struct running *r, const char *func, bool chosen)
 	r->obj = open_one(object, func, &prog);
 	ret = !prog ? -ENOENT : chosen ? use_filter(r->obj) : 0;
 	ret = ret ?: bpf_object__load(r->obj);
+	if (!ret && module && chosen)
+		ret = choose(r->obj);
 	if (ret) {
-		printf("# %s: %s\n%s", func, strerror(-ret), verifier);
+		explain(func, ret);
 		return false;
 	}
 	r->prog = bpf_program__fd(prog);
@@ -248,11 +299,12 @@ static void check_packet(void)
 
 static void check_unchosen(void)
 {
+	int none = module ? -EBUSY : -ENODEV;
 	struct running r = { 0 };
 
 	tap_ok(start(&r, "own_xdp", false) &&
-		       is("test", ask(&r, OWN_TEST, key_of(9, 3)), -ENODEV) &&
-		       is("insertion", ask(&r, OWN_INSERT, key_of(9, 3)), -ENODEV),
+		       is("test", ask(&r, OWN_TEST, key_of(9, 3)), none) &&
+		       is("insertion", ask(&r, OWN_INSERT, key_of(9, 3)), none),
 	       "loaded without a filter: nothing is known, nothing is inserted");
 	bpf_object__close(r.obj);
 }
@@ -290,30 +342,36 @@ static int try_load(const char *path, const char *func, __u32 flags)
 	return ret;
 }
 
-static void check_refused(const char *path, const char *func, __u32 flags)
+static void check_refused(const char *path, const char *func, __u32 flags,
+			  const char *because)
 {
 	int ret = try_load(path, func, flags);
 	bool may = known(func) && (ret != -EPERM || verifier[0]);
+	bool good = !may || (ret && strstr(verifier, because));
 
-	tap_ok(!may || (ret && strstr(verifier, "leepable programs")),
-	       "%s is refused when it may sleep%s", func,
+	tap_ok(good, "%s is refused when it may sleep%s", func,
 	       may ? "" : " # SKIP such programs cannot be loaded here");
-	if (may && !(ret && strstr(verifier, "leepable programs")))
-		printf("# %s\n%s", strerror(-ret), verifier);
+	if (!good)
+		explain(func, ret);
 }
 
 static const char *const sleepers[] = { "sleep_syscall", "sleep_fentry",
 					"sleep_lsm", "sleep_uprobe" };
 #define NR_SLEEPERS (sizeof(sleepers) / sizeof(sleepers[0]))
 
+/* Syscall programs may call the module; others are not allowed to, or not sleepable. */
 static void check_sleepers(const char *path)
 {
 	size_t i;
 
-	for (i = 0; i < NR_SLEEPERS; i++)
-		check_refused(path, sleepers[i], 0);
+	if (module)
+		tap_ok(!try_load(path, sleepers[0], 0), "%s loads", sleepers[0]);
+	for (i = module; i < NR_SLEEPERS; i++)
+		check_refused(path, sleepers[i], 0,
+			      module ? "is not " : "leepable programs");
 	for (i = 0; i < NR_TYPES; i++)
-		check_refused(object, types[i].func, BPF_F_SLEEPABLE);
+		check_refused(object, types[i].func, BPF_F_SLEEPABLE,
+			      module ? "can be sleepable" : "leepable programs");
 }
 
 /* ---- the filter ---- */
@@ -321,7 +379,8 @@ static void check_sleepers(const char *path)
 /* End its epochs in a process that goes when this one does. */
 static bool hold(void)
 {
-	int i;
+	const char *patience = getenv("EPF_PATIENCE");
+	int i, most = 10 * (patience ? atoi(patience) : PATIENCE_S);
 
 	fflush(stdout);
 	holder = fork();
@@ -330,18 +389,10 @@ static bool hold(void)
 		execl(epfctl, epfctl, "hold", name, NULL);
 		_exit(127);
 	}
-	for (i = 0; i < PATIENCE; i++, usleep(100000))
+	for (i = 0; i < most; i++, usleep(100000))
 		if (epf_key("test", key_of(9, 4)) == 0)
 			return true;
 	return false;
-}
-
-static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	(void)level;
-	(void)fmt;
-	(void)ap;
-	return 0;
 }
 
 int main(int argc, char **argv)
@@ -350,28 +401,32 @@ int main(int argc, char **argv)
 	__u32 i;
 
 	epfctl = getenv("EPFCTL");
-	if (argc != 3 || !epfctl)
+	module = argc == 4 && !strcmp(argv[1], "--module");
+	if (argc != 3 + module || !epfctl)
 		return 2;
-	object = argv[1];
-	libbpf_set_print(quiet);
+	object = argv[1 + module];
+	libbpf_set_print(keep);
 	verifier = malloc(LOG_BYTES);
 	snprintf(name, sizeof(name), "own-%d", getpid());
 	if (epf("create %s --time 1h --rate 1000", name)) {
 		tap_skip_all("no filter can be made: needs root and BPF");
 		return TAP_SKIPPED;
 	}
-	tap_plan(4 + 4 * NR_TYPES + 2 + NR_SLEEPERS + NR_TYPES);
+	tap_plan((module ? 2 : 4) + 4 * NR_TYPES + 2 + NR_SLEEPERS + NR_TYPES);
 	tap_ok(start(&first, "own_xdp", true), "a program loads");
-	check_unheld(&first);
-	tap_ok(hold(), "somebody holds the filter: the key is present");
+	if (!module) {
+		check_unheld(&first);
+		tap_ok(hold(), "somebody holds the filter: the key is present");
+	}
 	for (i = 0; i < NR_TYPES; i++)
 		check_type(i);
 	check_packet();
 	check_unchosen();
-	check_sleepers(argv[2]);
+	check_sleepers(argv[2 + module]);
 	check_destroyed(&first);
 	bpf_object__close(first.obj);
-	kill(holder, SIGKILL);
+	if (holder > 0)
+		kill(holder, SIGKILL);
 	epf("destroy --force %s", name);
 	return tap_end();
 }
