@@ -80,8 +80,7 @@ static const char *why(int err)
 		return "a process that changes it does not go on";
 	case -EPERM:
 	case -EACCES:
-		return "this agent may not use it: it needs CAP_BPF, and to be "
-		       "root";
+		return "this agent may not use it: it belongs to another user";
 	default:
 		return strerror(-err);
 	}

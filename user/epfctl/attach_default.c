@@ -38,6 +38,9 @@ static int create(int dev, struct xdp_want *want)
 	struct planned plan;
 	int err;
 
+	if (want->bpf && !caps_ok("creating a filter that is pure BPF",
+				  CAPS_PROGRAMS))
+		return -EPERM;
 	if (!promise_plan(&p, &plan))
 		return -EINVAL;
 	snprintf(plan.params.name, sizeof(plan.params.name), "%s",
@@ -168,9 +171,13 @@ static bool uses_map(__u32 prog, __u32 map)
  */
 static bool unused(const struct epf_xdp_conf *conf)
 {
+	char ifname[XDP_NAME_BYTES];
 	__u32 prog = 0;
 	int nr = -1;
 
+	if (xdp_uses(conf->id, ifname))
+		return false;
+	/* Without CAP_SYS_ADMIN the kernel tells no numbers of programs. */
 	while (!bpf_prog_get_next_id(prog, &prog))
 		nr += prog != conf->prog_id && uses_map(prog, conf->id);
 	return nr <= 0;

@@ -54,6 +54,19 @@ int cmd_detach(int argc, char **argv) __attribute__((weak));
 int cmd_status(int argc, char **argv) __attribute__((weak));
 int cmd_hold(int argc, char **argv) __attribute__((weak));
 
+/* caps.c: capabilities */
+
+/* For maps; for XDP and tc; for programs of ours. */
+enum { CAPS_MAPS = 1, CAPS_NET = 2, CAPS_LOAD = 4 };
+#define CAPS_PROGRAMS (CAPS_MAPS | CAPS_NET | CAPS_LOAD)
+/* Has this process all of @mask? Else an error that names what is missing for @doing. */
+bool caps_ok(const char *doing, unsigned int mask);
+/* The kernel has refused it: an error that tells why. Return: EXIT_FAIL. */
+int caps_denied(const char *doing);
+/* Has this process capability @nr of linux/capability.h; and CAP_SYS_ADMIN? */
+bool caps_has(unsigned int nr);
+bool caps_admin(void);
+
 /* opt.c: options */
 
 /* Values of long options that have no letter. */

@@ -286,6 +286,11 @@ int cmd_attach(int argc, char **argv)
 		     want.ifname);
 		want.prio = 0;
 	}
+	if (want.prio && !caps_admin()) {
+		warn("libxdp needs CAP_SYS_ADMIN: no other XDP program can share "
+		     "'%s'", want.ifname);
+		want.prio = 0;
+	}
 	named = want.filter;
 	if (!provide(&want, named) || xdp_attach(&want)) {
 		withdraw(&want);

@@ -116,10 +116,15 @@ static int create(struct wish *w, const char *name)
 	dev = open_device();
 	if (dev < 0)
 		return EXIT_FAIL;
+	module = epf_is_module(dev);
+	if (!module && !caps_ok("creating a filter that is pure BPF",
+				CAPS_PROGRAMS)) {
+		epf_close(dev);
+		return EXIT_FAIL;
+	}
 	err = epf_dev_create_flags(dev, flags, &plan.params, &plan.shape,
 				   w->has_key ? w->key : NULL, &id);
 	explicit_bzero(w->key, sizeof(w->key));
-	module = epf_is_module(dev);
 	epf_close(dev);
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "

@@ -6,13 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <net/if.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define CAP_NET_ADMIN_NR 12 /* linux/capability.h */
-#define CAP_BPF_NR 39
 #define KERNEL_MIN_MAJOR 6
 #define KERNEL_MIN_MINOR 1
 #define LEN DOCTOR_LEN
@@ -190,7 +189,7 @@ static bool ask_net_admin(const struct machine *m, char *state, char *remedy)
 	(void)m;
 	put(state, "CAP_NET_ADMIN");
 	put(remedy, "run as root; without it: list, show, test, watch");
-	return doctor_capability(CAP_NET_ADMIN_NR);
+	return caps_has(CAP_NET_ADMIN);
 }
 
 static bool ask_module_btf(const struct machine *m, char *state, char *remedy)
@@ -207,9 +206,10 @@ static bool ask_module_btf(const struct machine *m, char *state, char *remedy)
 static bool ask_bpf(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
-	put(state, "CAP_BPF");
-	put(remedy, "run as root");
-	return doctor_capability(CAP_BPF_NR);
+	put(state, "CAP_BPF, CAP_PERFMON");
+	put(remedy, "run as root, or with both and CAP_NET_ADMIN");
+	return caps_admin() || (caps_has(CAP_BPF) &&
+				caps_has(CAP_PERFMON));
 }
 
 static bool ask_bpffs(const struct machine *m, char *state, char *remedy)

@@ -122,6 +122,20 @@ static int target(int dev, const char *name, const struct epf_snap_file *like,
 	return filter;
 }
 
+/* Of filters that are pure BPF: other contents are another map, a filter has a program. */
+static bool allowed(int dev, const char *name)
+{
+	int filter;
+
+	if (epf_is_module(dev))
+		return true;
+	filter = epf_dev_filter(dev, name);
+	if (filter >= 0)
+		epf_close(filter);
+	return caps_ok("restoring a filter that is pure BPF",
+		       filter >= 0 ? CAPS_MAPS : CAPS_PROGRAMS);
+}
+
 static int restore_into(int dev, const char *name, const char *path,
 			const struct epf_snap_file *file, __u32 flags,
 			bool existing)
@@ -129,6 +143,8 @@ static int restore_into(int dev, const char *name, const char *path,
 	int filter, err;
 	bool made;
 
+	if (!allowed(dev, name))
+		return EXIT_FAIL;
 	filter = target(dev, name, file, flags, existing, &made);
 	if (filter < 0)
 		return EXIT_FAIL;

@@ -103,16 +103,6 @@ const char *doctor_config(const struct machine *m, const char *const *options,
 	return NULL;
 }
 
-bool doctor_capability(unsigned int nr)
-{
-	unsigned long long set;
-	char line[128];
-
-	return doctor_line("/proc/self/status", "CapEff:", line,
-			   sizeof(line)) &&
-	       sscanf(line, "CapEff: %llx", &set) == 1 && set >> nr & 1;
-}
-
 bool doctor_bpffs(void)
 {
 	struct statfs fs;

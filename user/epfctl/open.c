@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Opening the device and its filters, with what to do where that fails. */
 #include "cmd.h"
+#include "epf/bpf.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,10 +14,16 @@ int open_device(void)
 	if (dev == -ENOENT || dev == -ENXIO || dev == -ENODEV)
 		fail(EPF_DEVICE " is not there: load the module with 'modprobe "
 		     "epochfilter' ('epfctl doctor' tells more)%s",
-		     geteuid() ? "; as root, filters need no module" : "");
+		     caps_admin() ? "" : "; filters need no module where "
+		     "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON are given");
 	else if (dev == -ENOTSUP)
 		fail("filters without the module need the BPF file system: "
-		     "'mount -t bpf bpf /sys/fs/bpf'");
+		     "'mount -t bpf bpf /sys/fs/bpf'%s", caps_admin() ? "" :
+		     ", for which this process lacks CAP_SYS_ADMIN");
+	else if ((dev == -EACCES || dev == -EPERM) &&
+		 !epf_backend_chosen(true, false))
+		fail(EPF_BPF_PINS " may not be used by this user: run as root, or "
+		     "as the one whom it, or /sys/fs/bpf, belongs to");
 	else if (dev == -EACCES || dev == -EPERM)
 		fail(EPF_DEVICE " may not be opened by this user: run as root, "
 		     "or join the group that owns it");

@@ -136,7 +136,7 @@ static const char *advice(int err)
 int fail_call(int err, const char *doing, const char *name)
 {
 	if (err == -EPERM)
-		return fail("%s needs CAP_NET_ADMIN: run as root", doing);
+		return caps_denied(doing);
 	if (err == -ENOENT && name)
 		return fail("there is no filter '%s': 'epfctl list' shows them",
 			    name);

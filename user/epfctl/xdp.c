@@ -19,10 +19,7 @@
 
 static int fail_load(int err)
 {
-	if (err == -EPERM)
-		fail("loading BPF programs needs CAP_BPF, CAP_PERFMON and "
-		     "CAP_NET_ADMIN: run as root");
-	else
+	if (err != -EPERM || caps_ok("loading BPF programs", CAPS_PROGRAMS))
 		fail("loading the BPF programs: %s: %s", strerror(-err),
 		     xdp_obj_complaint());
 	return err;
@@ -283,7 +280,8 @@ static int detach(const char *ifname)
 	int err = xdp_read(ifname, &state);
 
 	if (err == -EPERM || err == -EACCES) {
-		fail("detaching needs CAP_BPF and CAP_NET_ADMIN: run as root");
+		fail("what belongs to '%s' is not for this user: run as root, or "
+		     "as the one who attached", ifname);
 		return err;
 	}
 	if (err && err != -ENOENT) { /* which is what an attach left half done */
@@ -456,6 +454,9 @@ int xdp_attach(const struct xdp_want *want)
 	if (!want->bpf && !xdp_obj_possible())
 		return -ENOENT;
 	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);
+	if (!caps_ok("attaching", want->bpf ? CAPS_PROGRAMS :
+						CAPS_MAPS | CAPS_NET))
+		return -EPERM;
 	lock = xdp_pin_lock();
 	if (lock < 0)
 		return lock;
@@ -475,9 +476,11 @@ int xdp_attach(const struct xdp_want *want)
 
 int xdp_detach(const char *ifname)
 {
-	int lock = xdp_pin_lock();
-	int err;
+	int lock, err;
 
+	if (!caps_ok("detaching", CAPS_NET))
+		return -EPERM;
+	lock = xdp_pin_lock();
 	if (lock < 0)
 		return lock;
 	xdp_obj_quiet();

@@ -84,7 +84,8 @@ int xdp_pin_lock(void)
 	if (fd >= 0 && !flock(fd, LOCK_EX))
 		return fd;
 	err = -errno;
-	fail(EPF_XDP_BPFFS ": %s: run as root", strerror(errno));
+	fail(EPF_XDP_BPFFS ": %s: run as root, or as the user it belongs to",
+	     strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return err;
@@ -100,7 +101,8 @@ int xdp_pin_dir(const char *ifname)
 	    mkdir(path, 0700)) {
 		err = -errno;
 		if (err == -EACCES || err == -EPERM)
-			fail("attaching needs CAP_BPF and CAP_NET_ADMIN: run as root");
+			fail("%s cannot be made: run as root, or as the user "
+			     "whom " EPF_XDP_PINS " belongs to", path);
 		else if (err != -EEXIST)
 			fail("making %s: %s", path, strerror(errno));
 	}

@@ -40,17 +40,22 @@ int plain_attach(struct bpf_object *obj, struct bpf_program *prog,
 			      XDP_FLAGS_UPDATE_IF_NOEXIST | conf->mode, NULL);
 }
 
+/* Without CAP_SYS_ADMIN there is no descriptor of the program. Then a program that takes
+ * its place between the look and the call is detached in its place.
+ */
 int plain_detach(const struct epf_xdp_conf *conf)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, opts);
 	int prog = bpf_prog_get_fd_by_id(conf->prog_id);
 	int err;
 
-	if (prog < 0)
+	if (prog < 0 && (errno != EPERM || !plain_live(conf)))
 		return -errno;
-	opts.old_prog_fd = prog;
+	if (prog >= 0)
+		opts.old_prog_fd = prog;
 	err = bpf_xdp_detach((int)conf->ifindex, conf->mode, &opts);
-	close(prog);
+	if (prog >= 0)
+		close(prog);
 	return err;
 }
 

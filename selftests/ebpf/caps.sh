@@ -1,0 +1,168 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Filters that are pure BPF without root: a user with CAP_BPF, CAP_NET_ADMIN and
+# CAP_PERFMON makes and attaches them, without any capability he uses what is his.
+# What more is needed is named. In namespaces of its own.
+# shellcheck disable=SC2317 # functions that checks call
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+epfctl=${EPFCTL:-$PWD/build/user/epfctl}
+
+[ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
+[ -x "$epfctl" ] || ktap_skip_all 'needs epfctl: make user'
+command -v setpriv > /dev/null || ktap_skip_all 'needs setpriv'
+if [ -z "${EPF_OWN_NET:-}" ]; then
+	unshare -m -n true 2> /dev/null || ktap_skip_all 'no namespaces here'
+	EPF_OWN_NET=1 exec unshare -m -n "$0" "$@"
+fi
+mount -t bpf -o mode=0777 bpf /sys/fs/bpf || ktap_skip_all 'no BPF file system'
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+mkdir "$tmp/own" && chmod 755 "$tmp" && chown 1000 "$tmp/own" || exit 1
+install -m 755 "$epfctl" "$tmp/epfctl" || exit 1 # its directory may be root's
+epfctl=$tmp/epfctl snap=$tmp/own/snap
+programs=bpf,net_admin,perfmon
+uid=1000
+
+# usage: as CAPABILITIES COMMAND...: these and no others, separated by commas
+as() {
+	local caps=-all${1:+,+${1//,/,+}}
+	shift
+	${instead:-} setpriv --reuid "$uid" --regid "$uid" --clear-groups --inh-caps="$caps" \
+		--ambient-caps="$caps" --bounding-set="$caps" "$@"
+}
+
+epf() { # usage: epf CAPABILITIES VERB...
+	local caps=$1
+	shift
+	as "$caps" "$epfctl" --backend bpf "$@"
+}
+
+"$epfctl" --backend bpf create root --window 100 > "$tmp/made" 2>&1 ||
+	ktap_skip_all "no BPF here: $(head -n 1 "$tmp/made")"
+"$epfctl" --backend bpf destroy root && rmdir /sys/fs/bpf/epochfilter
+
+holder=
+hold() {
+	instead="exec" epf '' hold a > "$tmp/held" &
+	holder=$!
+	until grep -q holding "$tmp/held"; do
+		kill -0 "$holder" 2> /dev/null || return
+		sleep .02
+	done
+	until knows; do sleep .02; done
+}
+# shellcheck disable=SC2329 # a cleanup
+let_go() {
+	[ -z "$holder" ] || { kill "$holder"; wait "$holder"; }
+	holder=
+} 2> /dev/null
+ktap_cleanup let_go
+
+knows() {
+	epf '' insert a probe && epf '' test a probe
+} > /dev/null
+
+present() { # how many of keys 1 to 1000 are
+	seq 1000 | epf '' test a - | grep -c ' present'
+}
+
+says() { # usage: says TEXT COMMAND...: fails, in one line with this text
+	local text=$1 said
+	shift
+	said=$("$@" 2>&1 > /dev/null) && return 1
+	echo "$said"
+	[ "$(wc -l <<< "$said")" -eq 1 ] && grep -q -- "$text" <<< "$said"
+}
+
+without() { # $programs but for $1
+	sed "s/\b$1\b//; s/,,/,/; s/^,//; s/,\$//" <<< "$programs"
+}
+
+# usage: lacking NAME VERB...: without this one of the three it is named
+lacking() {
+	says "needs CAP_${1^^}:" epf "$(without "$1")" "${@:2}"
+}
+
+frames() { # 100, each twice
+	python3 - <<- 'END'
+		import socket
+		s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+		s.bind(("v1", 0))
+		for i in range(100):
+		    udp = bytes([0, 9, 0, 9, 0, 12, 0, 0]) + i.to_bytes(4, "big")
+		    ip = bytes([0x45, 0, 0, 32, 0, i, 0, 0, 64, 17, 0, 0,
+		                10, 0, 0, 1, 10, 0, 0, 2])
+		    frame = bytes([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]) + ip + udp
+		    s.send(frame)
+		    s.send(frame)
+	END
+}
+
+count() { # packets that had an outcome that matches $1
+	epf '' status v0 | awk -v what="$1" '$1 ~ what && $3 == "packets" { n += $2 } END { print n + 0 }'
+}
+
+drops() {
+	frames || return
+	SECONDS=0
+	until [ "$(count .)" -ge 200 ]; do
+		[ "$SECONDS" -lt 60 ] || return
+		sleep .05
+	done
+	epf '' status v0
+	[ "$(count '^dropped$') $(count '^new$')" = '100 100' ]
+}
+
+sysctl -q net.ipv6.conf.default.disable_ipv6=1
+ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up ||
+	ktap_skip_all 'no veth here'
+
+ktap_plan 32
+for cap in bpf net_admin perfmon; do
+	ktap_check "create without CAP_${cap^^}: named" lacking "$cap" create a --window 70000
+done
+ktap_check 'create with the three' epf "$programs" create a --window 70000
+ktap_is 'it is that user'\''s' "$(stat -c %u:%a /sys/fs/bpf/epochfilter/a)" "$uid:700"
+ktap_check 'hold, without capabilities' hold
+ktap_check 'insert' eval "seq 1000 | epf '' insert a -"
+ktap_is 'test' "$(present)" 1000
+ktap_check 'list' eval "epf '' list --names | grep -qx a"
+ktap_check 'show' eval "epf '' show a | grep -q held"
+ktap_check 'save' epf '' save a "$snap"
+ktap_check 'clear' epf '' clear a
+ktap_is 'nothing is there' "$(present)" 0
+ktap_check 'restore without CAP_BPF: named' says 'needs CAP_BPF:' epf '' restore a "$snap"
+ktap_check 'restore with CAP_BPF' epf bpf restore a "$snap"
+ktap_is 'it is there again' "$(present)" 1000
+ktap_check 'rotate' epf '' rotate a
+epf "$programs" create b --window 70000 > /dev/null
+ktap_check 'swap, without capabilities' epf '' swap b a
+ktap_is 'it is there no more' "$(present)" 0
+ktap_check 'destroy' epf '' destroy b
+
+for cap in bpf net_admin perfmon; do
+	ktap_check "attach without CAP_${cap^^}: named" \
+		lacking "$cap" attach v0 --filter a --no-vlan --no-dispatcher
+done
+ktap_check 'attach with the three, which libxdp does not do with' \
+	eval 'epf "$programs" attach v0 --filter a --no-vlan 2>&1 | grep -q "libxdp needs CAP_SYS_ADMIN"'
+ktap_check 'repeats are dropped, nothing else is' drops
+ktap_check 'detach without CAP_NET_ADMIN: named' says 'needs CAP_NET_ADMIN:' epf '' detach v0
+ktap_check 'detach, with it alone' epf net_admin detach v0
+ktap_check 'nothing is attached' eval '! ip link show v0 | grep -q xdp'
+
+uid=1001
+ktap_check 'another user gets none of it' says 'may not be used by this user' epf "$programs" list
+uid=1000
+let_go
+ktap_check 'destroy of what was held' epf '' destroy a
+umount /sys/fs/bpf && mount -t bpf bpf /sys/fs/bpf
+uid=0
+ktap_check 'root with the three, and no others' \
+	eval 'epf "$programs" create a --window 100 && epf "" destroy a'
+umount /sys/fs/bpf && mount -t tmpfs none /sys/fs/bpf
+ktap_check 'no BPF file system, and no CAP_SYS_ADMIN to mount it: named' \
+	says 'lacks CAP_SYS_ADMIN' epf "$programs" create a --window 100
+ktap_finish
