@@ -109,7 +109,7 @@ static void insert(struct laws_worker *me, __u32 worker, __u32 at, __u64 serial)
 	verdict = epf_inline_test_and_insert(digest_of(worker, n), at);
 	key->ticket = verdict > 0 || verdict == -ENODEV ? 0 : ticket;
 	key->serial = serial;
-	me->repeats += verdict > 0;
+	me->repeats += verdict && verdict != -ENODEV;
 	me->refused += verdict == -ENODEV;
 	me->keys = n + 1;
 }

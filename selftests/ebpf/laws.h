@@ -34,7 +34,7 @@ struct laws_key {
  * @unknown: told "do not know"
  * @wrong: of these, told so without a reason
  * @refused: no contents
- * @repeats: new keys that were told present
+ * @repeats: new keys that were found: told present, or "do not know"
  */
 struct laws_worker {
 	__u64 keys;

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 
 #define LIMIT (EPF_RATE_ONE / 100)
-#define LINES 2048u
+#define LINES 2048u /* that an estimate is of all */
+#define MANY_LINES (128 * LINES) /* of which CPUs keep as many keys as ever */
 #define FEW(room) ((room) / 10 * 6)
 #define MANY(room) FEW(room)
 #define CONTENTS 3u
@@ -176,11 +177,12 @@ static struct epf_params params(void)
 	};
 }
 
-static bool begin(void)
+static bool begin_of(__u64 lines)
 {
 	struct epf_params p = params();
 	__u32 i;
 
+	p.nr_lines = lines;
 	memset(&d, 0, sizeof(d));
 	drive_name(d.name, "slots-a");
 	drive_name(name[1], "slots-b");
@@ -200,6 +202,11 @@ static bool begin(void)
 		keep(i);
 	}
 	return true;
+}
+
+static bool begin(void)
+{
+	return begin_of(LINES);
 }
 
 /* Have the lock once. Limits are those of all contents. */
@@ -328,15 +335,117 @@ static void packets(void)
 	end();
 }
 
-/* ---- sections that last ---- */
+/* ---- traffic ---- */
 
-static pid_t section, release;
+#define SWAPS 24
+
+static pid_t traffic(__u32 worker, volatile __u64 *stop)
+{
+	pid_t pid = drive_fork();
+
+	if (pid)
+		return pid;
+	drive_pin((int)worker);
+	while (!*stop)
+		drive_run(d.laws, worker, 64);
+	_exit(0);
+}
 
 /* Is it this word of a filter that is stored to? */
 static bool is_word(const void *at, size_t offset)
 {
 	return at && ((uintptr_t)at & 4095) == offset;
 }
+
+static __u64 came(void)
+{
+	const volatile struct laws_worker *w = d.prog->bss->workers;
+
+	return w[0].keys + w[1].keys;
+}
+
+/* Between the copies of words and the change there is traffic, too. */
+static void traffic_before_change(const void *at)
+{
+	__u64 before = came();
+
+	if (is_word(at, offsetof(struct epf_bpf_filter, half)))
+		while (came() - before < 8)
+			sched_yield();
+}
+
+/* Does the slot's word have all but what each CPU keeps until its next step? */
+static bool slot_knows(const struct ebpf_filter *f)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(f);
+	__u64 least = s->base_keys;
+	__u32 i;
+
+	for (i = 0; i < f->shared->cpus; i++)
+		least += f->cpu[f->shared->active * f->shared->cpus + i].keys /
+			 s->keys_step * s->keys_step;
+	return s->keys >= least;
+}
+
+/* Keys of both contents. */
+static __u64 counted(void)
+{
+	return ebpf_keys(filter[0], filter[0]->shared->active) +
+	       ebpf_keys(filter[1], filter[1]->shared->active);
+}
+
+/* @swaps while two processes insert into filter 0. Return: all succeeded, and what 1
+ * got is counted where it should be.
+ */
+static bool swaps_under_traffic(int swaps)
+{
+	volatile __u64 *stop = death_page();
+	pid_t pid[LAWS_WORKERS];
+	bool good = true;
+	__u32 i;
+
+	for (i = 0; i < LAWS_WORKERS; i++)
+		pid[i] = traffic(i, stop);
+	death.meanwhile = traffic_before_change;
+	death.counts = true;
+	while (swaps--)
+		good = !swap_once() && slot_knows(filter[1]) && good;
+	death.counts = false;
+	death.meanwhile = NULL;
+	*stop = 1;
+	for (i = 0; i < LAWS_WORKERS; i++)
+		waitpid(pid[i], NULL, 0);
+	return good;
+}
+
+static void under_traffic(void)
+{
+	__u64 before, grew = 0, refused = 0, missed = 0;
+	bool good = begin_of(MANY_LINES); /* which are not filled up */
+	__u32 i;
+
+	before = good ? counted() : 0;
+	if (good)
+		d.prog->bss->window = LAWS_RING; /* all that it knows */
+	good = good && swaps_under_traffic(SWAPS);
+	for (i = 0; good && i < LAWS_WORKERS; i++) {
+		const struct laws_worker *w = &d.prog->bss->workers[i];
+
+		grew += w->keys - w->repeats;
+		refused += w->refused;
+		missed += w->missed;
+	}
+	printf("# %llu keys came, %lld are counted, %llu refused, %llu missed\n", grew,
+	       good ? (long long)(counted() - before) : -1, refused, missed);
+	good = good && slot_knows(filter[0]) && slot_knows(filter[1]);
+	tap_ok(good && grew && counted() - before == grew && !refused && !missed,
+	       "swaps under traffic: each key is counted once, none is refused or missed");
+	end();
+}
+
+/* ---- sections that last ---- */
+
+static pid_t section, release;
 
 static void hold_at_change(const void *at)
 {
@@ -372,11 +481,12 @@ static bool over_change(int (*change)(void))
 static void section_in_swap(void)
 {
 	__u64 keys;
-	bool good = begin();
+	bool good = begin_of(MANY_LINES);
 
 	keys = good ? ebpf_keys(filter[0], filter[0]->shared->active) : 0;
 	good = good && over_change(swap_once);
 	printf("# %llu keys\n", keys);
+	good = good && slot_knows(filter[1]);
 	tap_ok(good && ebpf_keys(filter[1], filter[1]->shared->active) == keys + 1,
 	       "a section that lasts over a swap is refused nothing, and its key is counted where it is");
 	end();
@@ -544,6 +654,7 @@ static const struct part {
 	void (*try)(void);
 } parts[] = {
 	{ "packets", packets },
+	{ "traffic", under_traffic },
 	{ "section", section_in_swap },
 	{ "section-restore", section_in_restore },
 	{ "swap", deaths_in_swap },

@@ -41,7 +41,7 @@ broken() {
 	fi
 }
 
-ktap_plan 15
+ktap_plan 17
 
 broken 'no grace period' steps grace user/ebpf/rotate.c \
 	's/ret = bpf_map_update_elem(f->lines, .*/ret = 0;/'
@@ -56,6 +56,10 @@ broken 'the room of the epoch before' steps look user/ebpf/rotate.c \
 
 broken 'what programs count during a swap is not added' slots packets user/ebpf/swap.c \
 	's/^\tadd_late(.*//'
+broken 'the same under traffic' slots traffic user/ebpf/swap.c \
+	's/^\tadd_late(.*//'
+broken 'a slot lacks more than CPUs keep' slots section user/ebpf/rotate.c \
+	's/if (has < least)/if (has + kept(f, s) < least)/'
 broken 'contents know while their words are copied' slots packets user/ebpf/swap.c \
 	's/^\tebpf_suspend(.*//'
 broken 'keys of a swap that was killed are not measured' slots swap user/ebpf/slots.c \

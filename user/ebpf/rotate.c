@@ -328,19 +328,32 @@ void ebpf_resume(struct ebpf_filter *f)
 	set_open_at(f, ebpf_slot(f));
 }
 
-/* The slot's word lacks no more than CPUs may keep: so it is also where somebody was
- * killed between the two.
+/* All but what each CPU keeps until its next step. */
+static __u64 keys_told(const struct ebpf_filter *f,
+		       const struct epf_bpf_slot *s)
+{
+	const struct epf_bpf_cpu *cpu = cpus_of(f, slot_of(f, s));
+	__u64 sum = s->base_keys;
+	__u32 i;
+
+	for (i = 0; i < f->shared->cpus; i++)
+		sum += epf_load(&cpu[i].keys) & ~(s->keys_step - 1ULL);
+	return sum;
+}
+
+/* The slot's word lacks no more than CPUs keep: so it is also where somebody was
+ * killed between the two stores here.
  */
 void ebpf_add_keys(struct ebpf_filter *f, __u64 keys)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
-	__u64 least, told;
+	__u64 least, has;
 
 	s->base_keys += keys;
-	least = ebpf_keys(f, slot_of(f, s));
-	told = epf_load(&s->keys) + kept(f, s);
-	if (told < least)
-		epf_fetch_add(&s->keys, least - told);
+	least = keys_told(f, s);
+	has = epf_load(&s->keys);
+	if (has < least)
+		epf_fetch_add(&s->keys, least - has);
 }
 
 int ebpf_recount(struct ebpf_filter *f)
