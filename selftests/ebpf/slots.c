@@ -501,6 +501,74 @@ static void section_in_restore(void)
 	end();
 }
 
+static __u64 *go;
+
+/* A section begins right before the change, and who swaps dies when it is made. */
+static void die_over_section(const void *at)
+{
+	const volatile __u64 *held = &d.prog->bss->held;
+
+	if (!at && *go)
+		_exit(0);
+	if (*go || !is_word(at, offsetof(struct epf_bpf_filter, active)))
+		return;
+	*go = 1;
+	while (!*held)
+		sched_yield();
+}
+
+/* The section is not that process's, so that it stays. */
+static pid_t section_when_told(void)
+{
+	pid_t pid = drive_fork();
+
+	if (pid)
+		return pid;
+	while (!*(volatile __u64 *)go)
+		sched_yield();
+	drive_pin(0);
+	drive_run(d.laws, 1, 1);
+	_exit(0);
+}
+
+static bool mended_over_section(void)
+{
+	bool good;
+
+	death.asked = death_page();
+	release = death_release(&d);
+	good = !look(0) && !look(1);
+	d.prog->bss->hold = 0;
+	waitpid(section, NULL, 0);
+	kill(release, SIGKILL);
+	waitpid(release, NULL, 0);
+	death.asked = NULL;
+	return good && d.prog->bss->workers[1].keys == 1 &&
+	       !d.prog->bss->workers[1].refused;
+}
+
+static void section_over_death(void)
+{
+	bool good = begin() && !look(0) && !look(1);
+	struct epf_bpf_ops ops;
+
+	if (good) {
+		go = death_page();
+		d.prog->bss->hold = LAWS_HOLD_SLOT;
+		section = section_when_told();
+		drive_pin(1);
+		death.meanwhile = die_over_section;
+		dies(swap_once, 0);
+		death.meanwhile = NULL;
+		good = *go && mended_over_section();
+	}
+	/* the section's key is the first of contents 1, too */
+	good = good && run(1, EPF_BPF_TEST, 1, 0, 1, &ops) && ops.word[0];
+	tap_ok(good && contents_of(1) == 0 && in_order(0) && in_order(1),
+	       "who swaps dies while a section lasts: the next one waits for it");
+	end();
+}
+
 /* ---- deaths ---- */
 
 /* Contents 0 get packets when their words have been copied, before any change. */
@@ -657,6 +725,7 @@ static const struct part {
 	{ "traffic", under_traffic },
 	{ "section", section_in_swap },
 	{ "section-restore", section_in_restore },
+	{ "section-death", section_over_death },
 	{ "swap", deaths_in_swap },
 	{ "restore", deaths_in_restore },
 	{ "copying", copying },
