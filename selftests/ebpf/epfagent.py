@@ -264,6 +264,20 @@ def in_metrics():
     return None
 
 
+def in_metrics_overdue():
+    """Verdicts given while nobody ended epochs, apart from those of saturation."""
+    sample = f'epochfilter_overdue_total{{filter="x",kind="lanes",backend="bpf"}} '
+    with made("x"):
+        want = verdicts("x", 1, KEYS, "unknown")
+        text = epfctl("metrics").stdout
+        shown = json.loads(epfctl("-j", "show", "x").stdout)["stats"]
+    if not want or f"{sample}{want}\n" not in text:
+        return f"{want} not known; {text}"
+    if shown.get("overdue") != want or shown["failed_open"] != want:
+        return f"{want} not known; show has {shown}"
+    return None
+
+
 def doctor():
     report = json.loads(epfctl("-j", "doctor").stdout)
     return next(c for c in report["checks"] if c["check"] == "holders")
@@ -299,6 +313,7 @@ CASES = [
     ("an audit by the agent is that by epfctl", audited),
     ("a mirror is refused in one line", not_mirrored),
     ("its numbers are collected", in_metrics),
+    ("verdicts without a holder are counted apart", in_metrics_overdue),
     ("who holds it is told", told),
 ]
 

@@ -116,6 +116,11 @@ struct epf_bpf_slot *ebpf_slot(const struct ebpf_filter *f);
 int ebpf_lines(struct ebpf_filter *f, struct epf_lanes *lanes);
 int ebpf_limits(struct ebpf_filter *f);
 void ebpf_info(struct ebpf_filter *f, struct epf_info *info);
+/* Verdicts "do not know" of the contents of filter @name, of those in @failed_open, that
+ * were given because nobody ended epochs. NULL where the program was built without the
+ * backend.
+ */
+int ebpf_overdue(const char *name, __u64 *verdicts) __attribute__((weak));
 
 /* rotate.c: with the lock held, unless said otherwise */
 

@@ -251,6 +251,23 @@ static void read_stats(const struct ebpf_filter *f, struct epf_stats *stats)
 	}
 }
 
+int ebpf_overdue(const char *name, __u64 *verdicts)
+{
+	struct ebpf_filter *f;
+	int ret = ebpf_open(name, &f);
+	__u64 first;
+	__u32 i;
+
+	if (ret)
+		return ret;
+	first = (__u64)(ebpf_slot(f) - f->shared->slot) * f->shared->cpus;
+	*verdicts = 0;
+	for (i = 0; i < f->shared->cpus; i++)
+		*verdicts += epf_load(&f->cpu[first + i].overdue);
+	ebpf_close(f);
+	return 0;
+}
+
 void ebpf_info(struct ebpf_filter *f, struct epf_info *info)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);

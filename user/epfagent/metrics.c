@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ebpf/ebpf.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
 #include "libepf/kinds/compare.h"
@@ -82,7 +83,7 @@ static const struct series filter_series[] = {
 	  .field = INFO_FIELD(stats.misses) },
 	{ .family = { "failed_open", COUNTER, NONE,
 		      "Verdicts do-not-know, given because the filter was "
-		      "saturated." },
+		      "saturated, or nobody ended its epochs." },
 	  .field = INFO_FIELD(stats.failed_open) },
 	{ .family = { "saturations", COUNTER, NONE,
 		      "Times the filter became saturated." },
@@ -204,10 +205,13 @@ static const struct family filter_info = { "filter", INFO, NONE,
 	"A filter: its id and the complete epochs that make its window." };
 static const struct family fill = { "fill_ratio", GAUGE, RATIO,
 	"Set positions of all of an epoch, by its age in epochs; sampled." };
+static const struct family overdue = { "overdue", COUNTER, NONE,
+	"Verdicts do-not-know, of failed_open, given because nobody ended the "
+	"epochs of a filter that is pure BPF." };
 static const struct family audits = { "agent_audits", COUNTER, NONE,
 	"Audits ended." };
 
-_Static_assert(ARRAY_SIZE(filter_series) + 1 + EPF_EPOCHS ==
+_Static_assert(ARRAY_SIZE(filter_series) + 2 + EPF_EPOCHS ==
 		       METRICS_OF_FILTER, "say it in metrics.h and DESIGN");
 _Static_assert(ARRAY_SIZE(agent_series) + 4 + 3 == METRICS_OTHERS,
 	       "say it in metrics.h and DESIGN");
@@ -355,6 +359,25 @@ static void write_filter_info(const struct page *p,
 	}
 }
 
+/* The module's have none. One that was destroyed meanwhile is left out. */
+static void write_overdue(const struct page *p, const struct epf_info *info,
+			  int nr)
+{
+	const struct epf_info *i;
+	__u64 v;
+
+	if (!ebpf_overdue || p->bpf == info + nr)
+		return;
+	begin(p, &overdue);
+	for (i = p->bpf; i < info + nr; i++) {
+		if (ebpf_overdue(i->params.name, &v))
+			continue;
+		filter_sample(p, &overdue, i);
+		fputc('}', p->out);
+		value(p, &overdue, v);
+	}
+}
+
 static void write_filters(const struct page *p, const struct epf_info *info,
 			  int nr)
 {
@@ -364,6 +387,7 @@ static void write_filters(const struct page *p, const struct epf_info *info,
 	write_filter_info(p, info, nr);
 	for (i = 0; i < ARRAY_SIZE(filter_series); i++)
 		write_series(p, &filter_series[i], info, nr);
+	write_overdue(p, info, nr);
 	write_fill(p, info, nr);
 }
 

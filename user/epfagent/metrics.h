@@ -27,7 +27,7 @@ enum metrics_format {
 };
 
 /* Series of one filter at most, those of its epochs too; and all else. */
-#define METRICS_OF_FILTER 32
+#define METRICS_OF_FILTER 33
 #define METRICS_OTHERS 22
 
 /**

@@ -156,6 +156,15 @@ static void print_stats(const struct epf_stats *s)
 	       s->saturations, s->failed_open);
 }
 
+static void print_overdue(const char *name)
+{
+	__u64 verdicts;
+
+	if (!ebpf_overdue(name, &verdicts))
+		printf(ROW "%llu of them, as nobody ended its epochs\n",
+		       "overdue", verdicts);
+}
+
 static void print_backend(const struct epf_info *info, bool bpf)
 {
 	if (!bpf)
@@ -201,6 +210,8 @@ void info_print(const struct epf_info *info, bool bpf)
 	printf(ROW "%s old, epoch %llu, %u users\n", "state",
 	       fmt_ns(info->age_ns).s, info->epoch, other_users(info));
 	print_stats(&info->stats);
+	if (bpf)
+		print_overdue(info->params.name);
 	print_epochs(info);
 }
 
@@ -215,6 +226,15 @@ static json_t *stats_json(const struct epf_stats *s)
 			 "saturations", (json_int_t)s->saturations,
 			 "failed_open", (json_int_t)s->failed_open,
 			 "scanned", (json_int_t)s->scanned);
+}
+
+static void add_overdue(json_t *stats, const char *name)
+{
+	__u64 verdicts;
+
+	if (!ebpf_overdue(name, &verdicts))
+		json_object_set_new(stats, "overdue",
+				    json_integer((json_int_t)verdicts));
 }
 
 static json_t *epochs_json(const struct epf_info *info)
@@ -274,6 +294,8 @@ json_t *info_json(const struct epf_info *info, bool bpf)
 	json_object_set_new(o, "fpr", json_real(ppt_to_rate(info->fpr_ppt)));
 	json_object_set_new(o, "age_ns", count(info->age_ns));
 	json_object_set_new(o, "stats", stats_json(&info->stats));
+	if (bpf)
+		add_overdue(json_object_get(o, "stats"), info->params.name);
 	json_object_set_new(o, "epochs", epochs_json(info));
 	return o;
 }
