@@ -28,9 +28,10 @@
  * inserted. A program that drops repeats passes what is negative.
  *
  * The backend is chosen when the program is compiled. By default the filter is pure
- * BPF and its operations become a part of the program. With -DEPF_MODULE they are
- * functions of the module. Which filter it is, is chosen when the program is loaded;
- * one object uses one filter:
+ * BPF and its operations become a part of the program: Linux 6.1 and later, netfilter
+ * 6.4. With -DEPF_MODULE they are functions of the module, which cgroup_skb, socket
+ * filter and netfilter programs can call on 6.4 and later. Which filter it is, is chosen
+ * when the program is loaded; one object uses one filter:
  *
  *   pure BPF  put the filter's maps "table", "lines" and "cpus", which are pinned in
  *             /sys/fs/bpf/epochfilter/NAME, in the place of epf_table, epf_lines and

@@ -81,7 +81,12 @@ dumped() {
 	bpftool btf dump file /sys/kernel/btf/vmlinux format c > vmlinux.h && other_build '' vmlinux.h
 }
 
-ktap_plan 10
+removed() {
+	make -s -C "$top/user" BUILD="$build" DESTDIR="$tmp/root" uninstall &&
+		[ -z "$(find "$tmp/root" -type f)" ]
+}
+
+ktap_plan 11
 ktap_check 'headers are installed' installed
 ktap_check "the program is README's, and of 20 lines" in_readme
 ktap_check 'it builds outside the tree' by_line 'clang '
@@ -94,4 +99,5 @@ ktap_is 'the first packet of a sender passes' "$(packet '\7')" 2
 ktap_cleanup kill $!
 ktap_check 'the next one is dropped, when the filter is held' dropped '\7'
 ktap_check 'epfctl knows the sender, and no other' eval 'known 0a000007 && ! known 0a000008'
+ktap_check 'nothing is left by make uninstall' removed
 ktap_finish
