@@ -30,8 +30,7 @@ usage: scripts/newest.sh [--fetch] DIRECTORY
   Builds the module in DIRECTORY/kmod and with its torture in
   DIRECTORY/torture (below the repository), and prints the image and the
   modules' directory to boot with it. --fetch replaces a root that is there
-  by what the suite has now. Needs root. --unpack only makes sure that the
-  root is there.
+  by what the suite has now. Needs root. --unpack builds nothing.
 USAGE
 }
 
@@ -69,10 +68,13 @@ unpack() {
 if [ -n "$fetch" ] || ! [ -e "$root/epf-complete" ]; then
 	unpack || die "cannot unpack $suite; see $log"
 fi
-[ "$1" != --unpack ] || exit 0
 release=$(cd "$root/lib/modules" && printf '%s\n' * | sort -V | tail -n 1)
 modules=$root/lib/modules/$release
 [ -e "$modules/modules.dep" ] || depmod -b "$root" "$release" || exit 1
+if [ "$1" = --unpack ]; then
+	echo "$modules/vmlinuz $modules"
+	exit
+fi
 
 # The tree is seen at its own path in there, by this build alone.
 build() {

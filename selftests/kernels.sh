@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The module's suites on other kernels than the one it is developed on, each
-# with a module of its own, in virtual machines. Guarantees:
+# The suites on other kernels than the one the module is developed on, each with a
+# module of its own, in virtual machines. Guarantees:
 #  - each suite ends with "N passed, N failed, N skipped", alone; what went
 #    wrong outside a test point (a complaint of the kernel, a leak, a module
 #    that does not build) is a failed point of its own;
@@ -17,7 +17,8 @@ usage() {
 	cat <<'USAGE'
 usage: selftests/kernels.sh [--long | --only PROGRAM... | --together PROGRAM...] -- KERNEL...
 
-  KERNEL   rt      Debian's real-time flavour of the stock kernel
+  KERNEL   oldest  6.1, without the module (scripts/stock.sh)
+           rt      Debian's real-time flavour of the stock kernel
            newest  the newest kernel that Debian has (scripts/newest.sh)
            debug   memory errors, locking, RCU, leaks (scripts/kernel.sh)
            kcsan   data races (scripts/kernel.sh)
@@ -26,6 +27,9 @@ usage: selftests/kernels.sh [--long | --only PROGRAM... | --together PROGRAM...]
   --only           only these programs, in a guest for each: xdp/parity.sh,
                    module/batch
   --together       only these, one after another in one guest
+
+  For programs of bpf/ and ebpf/ alone (but *_vm) no module is built, and rt need not be
+  installed.
 USAGE
 }
 
@@ -51,6 +55,16 @@ case ${1:-} in
 	;;
 esac
 [ "${1:-}" != -- ] || shift
+# Do all programs do without the module?
+bare=1
+[ -z "$whole" ] || bare=
+for path in "${programs[@]}"; do
+	case $path in
+	*_vm.sh) bare= ;;
+	*/selftests/bpf/* | */selftests/ebpf/*) ;;
+	*) bare= ;;
+	esac
+done
 # What is repeated under load is repeated more often, but for the boots of make check.
 [ -n "$together" ] || export EPF_THOROUGH=1
 [ $# -gt 0 ] || { usage >&2; exit 2; }
@@ -90,16 +104,41 @@ module() {
 
 # Each sets image and modules and makes the modules in $built; sets more, flips, and steps
 # of the torture.
-prepare_rt() {
+prepare_oldest() {
+	read -r image modules < <("$top/scripts/stock.sh" oldest)
+}
+
+rt_release() {
 	local release
 	release=$("$top/scripts/deps.sh" --kernel) || return
-	release=${release%-amd64}-rt-amd64
+	echo "${release%-amd64}-rt-amd64"
+}
+
+# That of this machine, or one that is unpacked.
+bare_rt() {
+	local release
+	if release=$(rt_release) && [ -r "/boot/vmlinuz-$release" ]; then
+		echo "/boot/vmlinuz-$release /lib/modules/$release"
+	else
+		"$top/scripts/stock.sh" rt
+	fi
+}
+
+prepare_rt() {
+	local release
+	if [ -n "$bare" ]; then
+		read -r image modules < <(bare_rt)
+		return
+	fi
+	release=$(rt_release) || return
 	image=/boot/vmlinuz-$release modules=/lib/modules/$release
 	module "$release" "$modules/build"
 }
 
 prepare_newest() {
-	read -r image modules < <("$top/scripts/newest.sh" "$built")
+	local where=$built
+	[ -z "$bare" ] || where=--unpack
+	read -r image modules < <("$top/scripts/newest.sh" "$where")
 	[ -n "$modules" ]
 }
 
@@ -165,18 +204,33 @@ test_on() {
 	esac
 }
 
+# Is the kernel here, or can it be had? Else a skip is printed.
+available() {
+	local why='cannot be had from here'
+	case $1$bare in
+	newest*)
+		if [ "$(id -u)" -eq 0 ]; then
+			"$top/scripts/newest.sh" --unpack
+		else
+			why='needs root to unpack it'
+			false
+		fi
+		;;
+	oldest) why='its headers give no module BTF'; false ;;
+	oldest1) "$top/scripts/stock.sh" oldest ;;
+	rt1) bare_rt ;;
+	esac > /dev/null && return
+	skip "$1" "$why"
+	return 1
+}
+
 for kernel in "$@"; do
 	image='' modules='' more='' seconds=1800 steps=20000 flips=100000
 	built=$state/for-$kernel
 	echo "# kernel: $kernel"
-	if [ "$kernel" = newest ] && [ "$(id -u)" -ne 0 ]; then
-		skip "$kernel" 'needs root to unpack it'
-	elif [ "$kernel" = newest ] && ! "$top/scripts/newest.sh" --unpack; then
-		skip "$kernel" 'cannot be had from here'
-	elif ! declare -F "prepare_$kernel" > /dev/null; then
-		usage >&2
-		exit 2
-	elif "prepare_$kernel"; then
+	declare -F "prepare_$kernel" > /dev/null || { usage >&2; exit 2; }
+	available "$kernel" || continue
+	if "prepare_$kernel"; then
 		test_on "$kernel"
 	else
 		fail "$kernel: cannot be prepared"

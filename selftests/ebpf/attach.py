@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Filters that are pure BPF on an interface of this machine: a veth pair between two
 network namespaces, each packet sent twice, compared with an exact oracle. Who ends
-epochs is killed and comes back, and nothing is left behind.
+epochs is killed and comes back, and nothing is left behind. In a guest, where it
+tests the kernel, the parts that depend on that; with EPF_THOROUGH all.
 """
 
 import atexit
@@ -118,10 +119,13 @@ def bursts(frames):
 
 
 def arrived(got, want):
-    """For unlike(): what arrived, what should have, in a few words."""
-    if [frame for frame, _ in got] == want:
+    """For unlike(): what arrived, what should have, in a few words. In what order is
+    the kernel's: before 6.12 offloads of reception exchange neighbours behind native
+    XDP on veth (seen on 6.1.176).
+    """
+    if sorted(frame for frame, _ in got) == sorted(want):
         return "as wanted", "as wanted"
-    return f"{len(got)} frames", f"{len(want)} frames, these and in this order"
+    return f"{len(got)} frames", f"{len(want)} frames, others"
 
 
 def doubled(frames):
@@ -205,6 +209,40 @@ def repeats(*options, action="drop", seed=1):
         return "the test has too few repeats"
     return net.unlike(counters=(counters, counted(traffic.tally(want), frames)),
                       passed=arrived(got, passed)) or nothing_left()
+
+
+def by_key(frames, mode, options, oracle):
+    """What is wrong with one choice of key, of a filter that is empty."""
+    want = traffic.outcomes(frames, *oracle)
+    passed = [f for f, w in zip(frames, want) if w != "dropped"]
+    if traffic.tally(want).get("dropped", 0) < 100:
+        return "the test has too few repeats"
+    with attached("--mode", mode, "--no-dispatcher", *options) as on:
+        got = through(frames)
+        counters = on.counters()
+    return net.unlike(counters=(counters, counted(traffic.tally(want), frames)),
+                      passed=arrived(got, passed))
+
+
+def keys(mode, names=tuple(traffic.KEYS)):
+    """Choices of key, on some of the packets."""
+    frames = mixed(3)[:400]
+    tap.may_fail(1e-12)
+    with Filter(), Holder():
+        for key in names:
+            fault = by_key(frames, mode, *traffic.KEYS[key])
+            if fault:
+                return f"{key}: {fault}"
+            net.epfctl("clear", NAME)
+    return nothing_left()
+
+
+def marks_refused():
+    """Before Linux 6.6 there is no place for the program that sets marks."""
+    with Filter():
+        return refused("Linux 6.6 is needed", "attach", net.B, "--filter", NAME,
+                       "--action", "mark", "--no-dispatcher") or \
+            net.unlike(pins=(pins(), [NAME]))
 
 
 def marks(*options):
@@ -368,8 +406,26 @@ def twice():
         return refused("already", "attach", net.B, "--filter", NAME)
 
 
+def kernel():
+    """(6, 12)"""
+    return tuple(map(int, os.uname().release.split(".")[:2]))
+
+
+def of_kernel():
+    """What may differ from kernel to kernel; of all keys bpf/digest asks there."""
+    some = "frame", "packet without MACs and tags", "flow"
+    out = [("keys, native", functools.partial(keys, "native", some)),
+           ("drop, generic", functools.partial(repeats, "--mode", "generic"))]
+    if kernel() < (6, 6):
+        return out + [("mark: refused", marks_refused)]
+    return out + [("mark, native", functools.partial(marks, "--mode", "native"))]
+
+
 def cases():
-    of, out = functools.partial, []
+    of = functools.partial
+    if os.environ.get("EPF_VM") and not os.environ.get("EPF_THOROUGH"):
+        return of_kernel()
+    out = [("every key, native", of(keys, "native"))]
     for mode in "native", "generic":
         for how in [], ["--no-dispatcher"]:
             out.append((f"drop, {mode} {' '.join(how)}".strip(),
@@ -377,7 +433,8 @@ def cases():
         out += [
             (f"count, {mode}", of(repeats, "--mode", mode, action="count",
                                   seed=2)),
-            (f"mark, {mode}", of(marks, "--mode", mode)),
+            (f"mark, {mode}", of(marks, "--mode", mode) if kernel() >= (6, 6)
+             else marks_refused),
         ]
     return out + [
         ("the holder is killed, and the next one begins", holder_killed),

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * load OBJECT...: does this kernel's verifier accept every program of the objects,
+ * each under each action that it has, and how many instructions does it read? What
+ * calls the module is left out. A program that does not load is named, with the
+ * verifier's reason; one of a type that the kernel does not have is skipped.
+ */
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <epf/xdp.h>
+
+#include "../core/tap.h"
+
+#define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
+#define ATTACH_NETFILTER 45 /* BPF_NETFILTER */
+#define INSNS_MAX 100000 /* of a program; the verifier's own limit is a million */
+
+/* The constant "action" of bpf/xdp_dedup.bpf.c, beside its program for marks. */
+static const struct {
+	const char *name;
+	__u32 value;
+	bool marks;
+} actions[] = {
+	{ "drop", EPF_XDP_DROP, false },
+	{ "count", EPF_XDP_COUNT, false },
+	{ "mark", EPF_XDP_MARK, true },
+};
+
+#define ACTIONS (sizeof(actions) / sizeof(actions[0]))
+#define NO_ACTION ACTIONS
+
+static char reason[256];
+
+/* Why a program does not load: the verifier's last line before its statistics. */
+static void learn(const char *text)
+{
+	const char *end = strstr(text, "\nprocessed "), *line;
+
+	if (!end)
+		return;
+	for (line = end; line > text && line[-1] != '\n'; line--)
+		;
+	snprintf(reason, sizeof(reason), "%.*s", (int)(end - line), line);
+}
+
+static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (level != LIBBPF_WARN || vasprintf(&text, fmt, ap) < 0)
+		return 0;
+	learn(text);
+	free(text);
+	return 0;
+}
+
+static struct bpf_object *open_object(const char *path)
+{
+	struct bpf_object *obj = bpf_object__open(path);
+
+	if (!obj) {
+		printf("Bail out! %s: %s\n", path, strerror(errno));
+		exit(1);
+	}
+	return obj;
+}
+
+/* The module's functions have this prefix. */
+static bool calls_module(const struct bpf_object *obj)
+{
+	const struct btf *btf = bpf_object__btf(obj);
+	__u32 i;
+
+	for (i = 1; btf && i < btf__type_cnt(btf); i++) {
+		const struct btf_type *t = btf__type_by_id(btf, i);
+
+		if (btf_is_func(t) &&
+		    !strncmp(btf__name_by_offset(btf, t->name_off), "bpf_epf_", 8))
+			return true;
+	}
+	return false;
+}
+
+/* Load a program of @type that does nothing. Return: 0, or a negative errno. */
+static int tried(__u32 type, __u32 attach)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = (enum bpf_attach_type)attach);
+	static const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load((enum bpf_prog_type)type, "nothing", "GPL",
+			       nothing, 2, &opts);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* libbpf before 1.2 does not know the section. */
+static bool set_netfilter(struct bpf_program *p)
+{
+	if (strcmp(bpf_program__section_name(p), "netfilter"))
+		return false;
+	bpf_program__set_type(p, (enum bpf_prog_type)PROG_TYPE_NETFILTER);
+	bpf_program__set_expected_attach_type(
+		p, (enum bpf_attach_type)ATTACH_NETFILTER);
+	return true;
+}
+
+static bool has_actions(const struct bpf_object *obj)
+{
+	return btf__find_by_name_kind(bpf_object__btf(obj), "action",
+				      BTF_KIND_VAR) > 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+/* Is @program meant for that action? */
+static bool goes_with(const struct bpf_object *obj, const char *program,
+		      size_t action)
+{
+	if (!has_actions(obj))
+		return action == NO_ACTION;
+	return action != NO_ACTION &&
+	       actions[action].marks == ends_with(program, "_mark");
+}
+
+static int load(struct bpf_object *obj, const char *name, size_t action,
+		struct bpf_prog_info *info)
+{
+	struct bpf_program *p, *chosen = NULL;
+	__u32 len = sizeof(*info);
+	int err = 0;
+
+	bpf_object__for_each_program(p, obj) {
+		bool is = !strcmp(bpf_program__name(p), name);
+
+		bpf_program__set_autoload(p, is);
+		if (!is)
+			continue;
+		chosen = p;
+		if (set_netfilter(p) && tried(PROG_TYPE_NETFILTER, ATTACH_NETFILTER))
+			return -ENOPROTOOPT;
+	}
+	if (action != NO_ACTION)
+		err = bpf_map__set_initial_value(
+			bpf_object__find_map_by_name(obj, ".rodata"),
+			&actions[action].value, sizeof(actions[action].value));
+	reason[0] = 0;
+	if (!err)
+		err = bpf_object__load(obj);
+	if (!err)
+		err = bpf_obj_get_info_by_fd(bpf_program__fd(chosen), info, &len);
+	return err;
+}
+
+static void claim(const char *path, const char *name, size_t action)
+{
+	struct bpf_object *obj = open_object(path);
+	const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	struct bpf_prog_info info = { 0 };
+	int err = load(obj, name, action, &info);
+	char what[128];
+
+	snprintf(what, sizeof(what), "%.*s: %s%s%s", (int)strcspn(file, "."),
+		 file, name, action == NO_ACTION ? "" : ", ",
+		 action == NO_ACTION ? "" : actions[action].name);
+	if (err == -ENOPROTOOPT)
+		tap_ok(true, "%s # SKIP does not load here: Linux 6.4 is needed",
+		       what);
+	else if (err)
+		tap_ok(false, "%s does not load here: %s: %s", what,
+		       strerror(-err), reason);
+	else
+		tap_ok(info.verified_insns < INSNS_MAX,
+		       "%s: %u instructions verified, %u bytes of machine code",
+		       what, info.verified_insns, info.jited_prog_len);
+	bpf_object__close(obj);
+}
+
+/* Each program of @path; @tell: load it. Return: how many claims that is. */
+static int each(const char *path, bool tell)
+{
+	struct bpf_object *obj = open_object(path);
+	struct bpf_program *p;
+	size_t action;
+	int nr = 0;
+
+	bpf_object__for_each_program(p, obj)
+		for (action = 0; action <= NO_ACTION; action++) {
+			if (calls_module(obj) ||
+			    !goes_with(obj, bpf_program__name(p), action))
+				continue;
+			if (tell)
+				claim(path, bpf_program__name(p), action);
+			nr++;
+		}
+	bpf_object__close(obj);
+	return nr;
+}
+
+int main(int argc, char **argv)
+{
+	struct utsname kernel;
+	int i, nr = 0, err;
+
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	libbpf_set_print(keep);
+	err = tried(BPF_PROG_TYPE_XDP, 0);
+	if (err == -EPERM || err == -ENOSYS) {
+		tap_skip_all("loading BPF programs is not permitted");
+		return TAP_SKIPPED;
+	}
+	for (i = 1; i < argc; i++)
+		nr += each(argv[i], false);
+	tap_plan(nr);
+	uname(&kernel);
+	printf("# Linux %s\n", kernel.release);
+	for (i = 1; i < argc; i++)
+		each(argv[i], true);
+	return nr ? tap_end() : 2;
+}

@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# All BPF programs that need no module, on this kernel: those that are shipped, and one
+# of each type that epf.bpf.h is for.
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+build=${BUILD:-$top/build}
+built=$build/selftests/ebpf
+exec "$built/load" "$build"/bpf/*.bpf.o "$built/own.bpf.o"
