@@ -242,16 +242,18 @@ def main():
     else:
         try:
             make_filters()
-            return tap.run([
+            cases = [
                 ("a socket: what epfctl list tells", fits(over(SOCKET))),
                 ("127.0.0.1: likewise", fits(over("127.0.0.1:0"))),
                 ("epfctl metrics: likewise",
                  fits(lambda: epfctl("metrics"))),
                 ("epfctl metrics --text: the same samples", text_format),
                 ("saturated, failing open, empty", states),
-                ("Prometheus collects them", prometheus_collects),
                 ("while filters are made and destroyed", while_destroyed),
-                ("without the module, and with it again", unloaded)])
+                ("without the module, and with it again", unloaded)]
+            if os.environ.get("EPF_THOROUGH"): # it starts for long in a guest
+                cases.insert(5, ("Prometheus collects them", prometheus_collects))
+            return tap.run(cases)
         finally:
             sweep()
     print(f"TAP version 13\n1..0 # SKIP {why}")
