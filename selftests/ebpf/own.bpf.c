@@ -104,4 +104,33 @@ int own_netfilter(struct bpf_nf_ctx *ctx)
 	return 1;
 }
 
+#ifdef EPF_MODULE
+static __always_inline void put(struct epf_own_ref *ref, struct epf_filter *f)
+{
+	if (f)
+		epf_own_put(ref, f);
+}
+
+/* As if it interrupted programs that have the first @op of this CPU's references. */
+SEC("xdp")
+int own_nested(struct xdp_md *ctx)
+{
+	struct epf_own_ref *ref[EPF_OWN_REFS];
+	struct epf_filter *a, *b, *c, *d = NULL;
+	__u32 key = 1;
+
+	a = epf_own_take(&ref[0]);
+	b = epf_own_take(&ref[1]);
+	c = epf_own_take(&ref[2]);
+	if (op == EPF_OWN_REFS)
+		d = epf_own_take(&ref[3]);
+	verdict = epf_key_test(&key, sizeof(key));
+	put(ref[0], a);
+	put(ref[1], b);
+	put(ref[2], c);
+	put(ref[3], d);
+	return XDP_PASS;
+}
+#endif
+
 char _license[] SEC("license") = "GPL";

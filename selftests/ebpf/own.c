@@ -322,6 +322,17 @@ static void check_unchosen(void)
 	bpf_object__close(r.obj);
 }
 
+static void check_nested(void)
+{
+	struct running r = { 0 };
+
+	tap_ok(start(&r, "own_nested", true) && is("three", ask(&r, 3, 0), 0) &&
+		       is("four", ask(&r, 4, 0), -EBUSY) &&
+		       is("three again", ask(&r, 3, 0), 0),
+	       "of four that it interrupts each has a reference: busy; of three: not");
+	bpf_object__close(r.obj);
+}
+
 static void check_unheld(struct running *r)
 {
 	__u32 key = key_of(9, 4);
@@ -425,9 +436,11 @@ int main(int argc, char **argv)
 		tap_skip_all("no filter can be made: needs root and BPF");
 		return TAP_SKIPPED;
 	}
-	tap_plan((module ? 2 : 4) + 4 * NR_TYPES + 2 + NR_SLEEPERS + NR_TYPES);
+	tap_plan((module ? 3 : 4) + 4 * NR_TYPES + 2 + NR_SLEEPERS + NR_TYPES);
 	tap_ok(start(&first, "own_xdp", true), "a program loads");
-	if (!module) {
+	if (module) {
+		check_nested();
+	} else {
 		check_unheld(&first);
 		tap_ok(hold(), "somebody holds the filter: the key is present");
 	}
