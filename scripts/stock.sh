@@ -48,7 +48,6 @@ extract() {
 }
 
 unpack() {
-	[ "$(id -u)" -eq 0 ] || die "unpacking the kernel of $suite needs root"
 	command -v mmdebstrap > /dev/null || die 'mmdebstrap is missing: scripts/deps.sh vm'
 	echo "stock: unpacking the kernel of $suite" >&2
 	rm -rf "$root.tmp" "$root"
@@ -59,9 +58,10 @@ unpack() {
 	rm -rf "$root.tmp/all" && mv "$root.tmp" "$root"
 }
 
-mkdir -p "${root%/*}" || exit 1
-exec 9> "$root.lock"
-flock 9
-[ -e "$root" ] || unpack || die "cannot unpack $suite; see $log"
+if ! [ -e "$root" ]; then
+	[ "$(id -u)" -eq 0 ] || die "unpacking the kernel of $suite needs root"
+	mkdir -p "${root%/*}" && exec 9> "$root.lock" && flock 9 || exit 1
+	[ -e "$root" ] || unpack || die "cannot unpack $suite; see $log"
+fi
 release=$(ls "$root/lib/modules")
 echo "$root/boot/vmlinuz-$release $root/lib/modules/$release"

@@ -1,12 +1,14 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What load must notice: each variant is the program of attach with one edit.
+# What load must notice: each variant is the program of attach with one edit. And what
+# attach says of one that does not load.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
 
 CLANG=${CLANG:-clang}
-load=${BUILD:-$PWD/build}/selftests/ebpf/load
+build=${BUILD:-$PWD/build}
+load=$build/selftests/ebpf/load
 command -v "$CLANG" > /dev/null || ktap_skip_all "no $CLANG"
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
@@ -40,14 +42,35 @@ broken() {
 	fi
 }
 
+# An epfctl that carries the variant: all of it is as built, but for the objects.
+carry() {
+	cp "$build"/bpf/{xdp_dedup,epf_bind,tc_mark}.bpf.o "$tmp" &&
+		make -s -C user BUILD="$build" BROKEN=epfctl/xdp_obj.c BROKEN_OF=epfctl/xdp_obj \
+			BROKEN_OUT="$tmp/epfctl" broken-ctl \
+			CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"
+}
+
+# usage: refused OPTION...: one line names kernel, program and reason; nothing is left
+refused() {
+	nsenter --net="/run/netns/$ns" "$tmp/epfctl" --backend bpf attach lo --no-vlan "$@" > "$tmp/said" 2>&1
+	[ $? -eq 2 ] && [ "$(wc -l < "$tmp/said")" -eq 1 ] &&
+		grep "'lo': packets pass, as the verifier of Linux $(uname -r) refuses program xdp_dedup: R4" "$tmp/said" &&
+		! ip -n "$ns" link show lo | grep xdp && ! [ -e /sys/fs/bpf/epochfilter/lo ]
+}
+
 build bpf/epf_packet.bpf.h '2s/$/ /' || exit 1
 ask
 [ $? -ne 4 ] || ktap_skip_all 'loading BPF programs is not permitted'
-ktap_plan 3
+ktap_plan 6
 ktap_check 'load: built likewise, all loads' ask
 broken 'above 100,000 instructions' include/epf/headers.h \
 	's/#define EPF_IP6_EXT_MAX 8/#define EPF_IP6_EXT_MAX 64/' \
 	': [1-9][0-9]\{5\} instructions verified'
 broken 'bytes whose number is not bounded' bpf/epf_packet.bpf.h \
 	's/return last < most &&/return/' 'does not load here: Permission denied: R4'
+ns=epf-load-$$
+ip netns add "$ns" && ktap_cleanup ip netns del "$ns"
+ktap_check 'an epfctl with that program' carry
+ktap_check 'attach names kernel, program and reason; nothing is left' refused --no-dispatcher
+ktap_check 'likewise by the dispatcher' refused
 ktap_finish

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -124,11 +125,15 @@ out:
 	return err;
 }
 
+static const char *program_for(__u32 action)
+{
+	return action == EPF_XDP_MARK ? "xdp_dedup_mark" : "xdp_dedup";
+}
+
 /* Of the object's programs, choose the one for @action. */
 static struct bpf_program *choose(struct bpf_object *obj, __u32 action)
 {
-	const char *name = action == EPF_XDP_MARK ? "xdp_dedup_mark" :
-						    "xdp_dedup";
+	const char *name = program_for(action);
 	struct bpf_program *prog, *chosen = NULL;
 
 	bpf_object__for_each_program(prog, obj) {
@@ -173,6 +178,16 @@ static int try_xdp(const struct xdp_want *want, int slot,
 	return err;
 }
 
+static void explain_refused(const struct xdp_want *want)
+{
+	struct utsname kernel;
+
+	uname(&kernel);
+	fail("'%s': packets pass, as the verifier of Linux %s refuses program "
+	     "%s: %s", want->ifname, kernel.release, program_for(want->action),
+	     xdp_obj_complaint());
+}
+
 static void explain(const struct xdp_want *want, int err)
 {
 	const char *said = xdp_obj_complaint();
@@ -191,6 +206,8 @@ static void explain(const struct xdp_want *want, int err)
 	else if (strstr(said, "changes packet data"))
 		fail("--action mark: the dispatcher of this libxdp is too old "
 		     "for it (1.5.5 does): give --no-dispatcher");
+	else if (xdp_obj_refused())
+		explain_refused(want);
 	else
 		fail("attaching to '%s': %s%s%s", want->ifname, strerror(-err),
 		     *said ? ": " : "", said);

@@ -150,6 +150,7 @@ bool xdp_obj_possible(void);
 void xdp_obj_quiet(void);
 /* The most telling complaint since then, or "". */
 const char *xdp_obj_complaint(void);
+bool xdp_obj_refused(void); /* is it the verifier's? */
 int xdp_obj_keep(const char *fmt, va_list ap); /* keep one more */
 
 /* xdp_plain.c: without a dispatcher; xdp_shared.c: by libxdp's, and absent

@@ -121,6 +121,11 @@ const char *xdp_obj_complaint(void)
 	return complaint;
 }
 
+bool xdp_obj_refused(void)
+{
+	return telling == SAYS_VERIFIER;
+}
+
 bool xdp_obj_possible(void)
 {
 	if (access("/sys/kernel/btf/vmlinux", F_OK))
