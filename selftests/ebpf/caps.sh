@@ -119,7 +119,7 @@ sysctl -q net.ipv6.conf.default.disable_ipv6=1
 ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up ||
 	ktap_skip_all 'no veth here'
 
-ktap_plan 32
+ktap_plan 35
 for cap in bpf net_admin perfmon; do
 	ktap_check "create without CAP_${cap^^}: named" lacking "$cap" create a --window 70000
 done
@@ -152,6 +152,30 @@ ktap_check 'repeats are dropped, nothing else is' drops
 ktap_check 'detach without CAP_NET_ADMIN: named' says 'needs CAP_NET_ADMIN:' epf '' detach v0
 ktap_check 'detach, with it alone' epf net_admin detach v0
 ktap_check 'nothing is attached' eval '! ip link show v0 | grep -q xdp'
+
+# Its root has all capabilities, and none of them counts for BPF.
+inside() { # usage: inside COMMAND...: as that user, root of a user namespace
+	as '' unshare -U -r "$@"
+}
+if inside true 2> /dev/null; then
+	let_go
+	ktap_check 'in a user namespace nothing is made: said why' \
+		says 'in a user namespace' inside "$epfctl" --backend bpf create c --window 100
+	instead="exec" inside "$epfctl" --backend bpf hold a > "$tmp/held" &
+	holder=$!
+	until grep -q holding "$tmp/held"; do
+		kill -0 "$holder" || break
+		sleep .02
+	done 2> /dev/null
+	ktap_check 'there, what was made outside is held' grep -q holding "$tmp/held"
+	ktap_check 'and used' eval 'inside "$epfctl" --backend bpf insert a there > /dev/null &&
+		until inside "$epfctl" --backend bpf test a there; do
+			kill -0 "$holder" || break
+			sleep .02
+		done && inside "$epfctl" --backend bpf test a there'
+else
+	for _ in 1 2 3; do ktap_skip 'in a user namespace' 'none here'; done
+fi
 
 uid=1001
 ktap_check 'another user gets none of it' says 'may not be used by this user' epf "$programs" list
