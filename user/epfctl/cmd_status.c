@@ -48,8 +48,8 @@ static json_t *status_json(const char *ifname, const struct xdp_state *s)
 static int status_error(const char *ifname, int err)
 {
 	if (err == -EPERM || err == -EACCES)
-		return fail("what belongs to '%s' is not for this user: run as "
-			    "root, or as the one who attached", ifname);
+		return fail("%s: not for this user to read: run as root, or as "
+			    "the one who attached", ifname);
 	return fail("reading what '%s' counted: %s", ifname, strerror(-err));
 }
 
