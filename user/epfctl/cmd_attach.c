@@ -275,7 +275,7 @@ int cmd_attach(int argc, char **argv)
 {
 	struct xdp_want want = { .prio = XDP_PRIO_DEFAULT,
 				 .opts.key = EPF_PKT_PACKET };
-	bool named;
+	bool named, alone;
 
 	if (!attach_options(argc, argv, &want))
 		return EXIT_FAIL;
@@ -286,16 +286,17 @@ int cmd_attach(int argc, char **argv)
 		     want.ifname);
 		want.prio = 0;
 	}
-	if (want.prio && !caps_admin()) {
-		warn("libxdp needs CAP_SYS_ADMIN: no other XDP program can share "
-		     "'%s'", want.ifname);
+	alone = want.prio && !caps_admin();
+	if (alone)
 		want.prio = 0;
-	}
 	named = want.filter;
 	if (!provide(&want, named) || xdp_attach(&want)) {
 		withdraw(&want);
 		return EXIT_FAIL;
 	}
+	if (alone)
+		warn("libxdp needs CAP_SYS_ADMIN: no other XDP program can share "
+		     "'%s'", want.ifname);
 	describe(&want);
 	report(&want, named);
 	return EXIT_YES;
