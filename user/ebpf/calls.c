@@ -250,11 +250,12 @@ static int do_info(struct ebpf_filter *f, struct epf_info *info)
 
 static int do_describe(struct ebpf_filter *f, struct epf_describe *a)
 {
-	struct epf_bpf_slot *s = ebpf_slot(f);
 	int ret = epf_key_desc_check(&a->desc) ?: ebpf_begin(f);
+	struct epf_bpf_slot *s;
 
 	if (ret)
 		return ret;
+	s = ebpf_slot(f); /* under the lock: a swap changes which it is */
 	s->desc = epf_key_desc_join(&s->desc, &a->desc);
 	a->desc = s->desc;
 	ebpf_end(f);

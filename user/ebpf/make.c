@@ -149,7 +149,7 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 	if (!ret)
 		ret = set_key(s, key);
 	s->keys_step = keys_step(f, s->room);
-	s->open_at = s->room; /* of no epoch that somebody ends: nobody counts */
+	s->open_at = s->room; /* all that the first epoch may take */
 	if (s->room != ~0ULL)
 		s->open_at -= (__u64)f->shared->cpus * (s->keys_step - 1);
 	s->created_ns = now_ns();
@@ -282,7 +282,7 @@ static int make_all(const char *dir, const struct epf_create *a, __u32 *id)
 	return ret;
 }
 
-/* Whose maker does not hold it any more. */
+/* Remove what was left half made by a process that has died: its lock is free. */
 static void sweep(void)
 {
 	DIR *dir = opendir(EPF_BPF_PINS);
@@ -359,7 +359,7 @@ int ebpf_create(const struct epf_create *a, __u32 *id)
 	return ret;
 }
 
-/* Does somebody hold just this one? */
+/* Does a process hold this filter by its name, and not just all that there are? */
 static bool needed(const struct ebpf_filter *f)
 {
 	return ebpf_held(f->name) &&
