@@ -2,51 +2,100 @@
 /*
  * Filters as pure BPF beside an LRU hash map and a Bloom filter map of the same
  * keys, on this machine's own kernel: nanoseconds of a program's run
- * (BPF_PROG_TEST_RUN with repeat, the least of ROUNDS), new and repeated keys, at
- * an equal window: the map has as many entries as the filter's window has keys.
- * Making the key is in all figures ("null"). Another thread ends epochs.
+ * (BPF_PROG_TEST_RUN with repeat, the least of ROUNDS), at an equal window: the
+ * maps have as many entries as the filter's window has keys. Making the key is in
+ * all figures ("null").
  *
- * usage: ebpf_bench [KEYS]...	keys of the window (1Mi, 8Mi)
+ *   new     keys never seen, the filter's window full of keys, the LRU map full,
+ *           the Bloom filter between half full and full
+ *   repeat  the keys of the run before, in the same epoch
+ *   error   new keys that were found, over an epoch's course
  *
- * A window that is filled within some grace periods (README, "Limits") opens: with
- * less than some 500,000 keys this measures that.
+ * Keys come in runs of a quarter of an epoch at most, and the filter's holder does
+ * what is due between two of them. So no epoch ends late: else the filter would
+ * open, answer "do not know", and the figures would be those of another program.
+ * A filter that was open all the same, or did not find a repeat, has no figures.
+ *
+ * usage: ebpf_bench [-j JSON_FILE] [MIB]...	(1 8 64 512)
+ *
+ * MIB: memory of the filter with one line a key; those with more lines have less,
+ * of the same window and error.
+ * Exit: 0; 1 a filter was open, or something failed.
  */
 #include "ebpf.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ebpf/calls.h"
-#include "libepf/backend.h"
 #include "libepf/epf.h"
 
 #define ROUNDS 5
-#define RUNS_MAX 1000000u
+#define ROUND_KEYS (1u << 19)
+#define RUN_MAX 100000u /* keys of a run, far less than a second */
 #define NAME "bench-ebpf"
 #define BUDGET 1e-4
+#define LRU_BYTES 96.0 /* of an entry, about: is there room for it? */
 
-/**
- * struct ours - the programs, over a filter
- * @obj: of ebpf.bpf.c
- * @keys: what they do, mapped
- * @window: in keys
- */
-struct ours {
-	struct bpf_object *obj;
-	struct bench_keys *keys;
-	__u64 window;
+struct counts {
+	double ns;
+	__u64 keys, found, unknown;
 };
 
-static __u64 next_first = 1;
+/**
+ * struct subject - a program, over what it remembers keys in
+ * @what: its name
+ * @program: in ebpf.bpf.c
+ * @map: its map there; NULL: a filter
+ * @parts: L, of a filter
+ * @window: in keys
+ * @obj: of ebpf.bpf.c
+ * @keys: what it does, mapped
+ * @hold: holder of the filter
+ * @size: of the filter
+ * @next: number of the next new key
+ * @run: keys of a run
+ * @ns_new: least of all rounds
+ * @ns_repeat: likewise
+ * @fresh: all new keys that were measured
+ * @again: all repeats
+ */
+struct subject {
+	const char *what, *program, *map;
+	__u32 parts;
+	__u64 window;
+	struct bpf_object *obj;
+	struct bench_keys *keys;
+	struct ebpf_hold *hold;
+	struct epf_size size;
+	__u64 next;
+	__u32 run;
+	double ns_new, ns_repeat, mib;
+	struct counts fresh, again;
+};
+
+static const struct subject subjects[] = {
+	{ .what = "null", .program = "bench_null", .map = "" },
+	{ .what = "LRU hash map", .program = "bench_lru", .map = "lru" },
+	{ .what = "Bloom filter map", .program = "bench_bloom",
+	  .map = "bloom" },
+	{ .what = "filter, L = 1", .program = "bench_epf", .parts = 1 },
+	{ .what = "filter, L = 2", .program = "bench_epf", .parts = 2 },
+	{ .what = "filter, L = 4", .program = "bench_epf", .parts = 4 },
+};
+
+enum { NULL_PROG, LRU, BLOOM, OURS, SUBJECTS = OURS + 3 };
+
+static char object[512];
+static bool opened;
 
 static void must(bool good, const char *what)
 {
@@ -56,7 +105,373 @@ static void must(bool good, const char *what)
 	exit(1);
 }
 
-static volatile bool stop;
+/* --------------------------------------------------------- subjects ---- */
+
+static void filter_name(const struct subject *s, char *name)
+{
+	snprintf(name, EPF_NAME_LEN, NAME "-%u", s->parts);
+}
+
+/* Memory that the kernel charges for a map. */
+static double map_mib(const struct subject *s)
+{
+	struct bpf_map *m = bpf_object__find_map_by_name(s->obj, s->map);
+	char path[64], line[128];
+	long long bytes = 0;
+	FILE *f;
+
+	if (!m)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(m));
+	f = fopen(path, "r");
+	must(f, path);
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "memlock: %lld", &bytes);
+	fclose(f);
+	return (double)bytes / (1 << 20);
+}
+
+static void load(struct subject *s)
+{
+	struct bpf_program *p;
+	struct bpf_map *m;
+	char name[EPF_NAME_LEN];
+
+	s->obj = bpf_object__open_file(object, NULL);
+	must(s->obj, object);
+	bpf_object__for_each_program(p, s->obj)
+		bpf_program__set_autoload(p, !strcmp(bpf_program__name(p),
+						     s->program));
+	if (s->map && (m = bpf_object__find_map_by_name(s->obj, s->map)))
+		bpf_map__set_max_entries(m, (__u32)s->window);
+	filter_name(s, name);
+	if (s->parts)
+		must(!ebpf_reuse_maps(s->obj, name), "the filter's maps");
+	must(!bpf_object__load(s->obj), "loading the programs");
+	m = bpf_object__find_map_by_name(s->obj, ".bss");
+	s->keys = mmap(NULL, sizeof(*s->keys), PROT_READ | PROT_WRITE,
+		       MAP_SHARED, bpf_map__fd(m), 0);
+	must(s->keys != MAP_FAILED, "the programs' data");
+	if (!s->parts)
+		s->mib = map_mib(s);
+}
+
+static void unload(struct subject *s)
+{
+	munmap(s->keys, sizeof(*s->keys));
+	bpf_object__close(s->obj);
+	s->obj = NULL;
+}
+
+static void make_filter(struct subject *s)
+{
+	struct epf_create c = { .size = sizeof(c) };
+	struct epf_params *p = &c.params;
+	struct epf_size_req req = { .keys_per_window = (double)s->window,
+				    .budget = BUDGET,
+				    .lines_per_key = s->parts };
+	__u32 id;
+
+	must(!epf_size(&req, &s->size), "sizing");
+	filter_name(s, p->name);
+	p->lines_per_key = (__u16)s->size.lines_per_key;
+	p->bits_per_key = (__u16)s->size.bits_per_key;
+	p->nr_lines = s->size.nr_lines;
+	p->window_inserts = s->window;
+	p->budget_ppt = (__u64)(BUDGET * EPF_RATE_ONE);
+	p->limit_ppt = 2 * p->budget_ppt;
+	s->mib = (double)p->nr_lines * EPF_LINE_BYTES / (1 << 20);
+	ebpf_destroy(p->name, true);
+	errno = -ebpf_create(&c, &id);
+	must(!errno, "making a filter");
+	errno = -ebpf_hold_begin(p->name, &s->hold);
+	must(!errno, "holding it");
+}
+
+/* ------------------------------------------------------------- runs ---- */
+
+static __u64 now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (__u64)t.tv_sec * 1000 + (__u64)t.tv_nsec / 1000000;
+}
+
+/* What its holder does meanwhile; once more where that took long (programs of others
+ * can make a grace period last), as a filter is overdue a second after its beginning.
+ */
+static void settle(const struct subject *s)
+{
+	__u64 wait_ns, began;
+
+	if (!s->hold)
+		return;
+	do {
+		began = now_ms();
+		must(ebpf_hold_step(s->hold, &wait_ns) >= 0, "ending epochs");
+	} while (now_ms() - began > 100);
+}
+
+/* @nr keys from number @first on, added to @sum. */
+static void run(const struct subject *s, __u64 first, __u32 nr,
+		struct counts *sum)
+{
+	static __u8 packet[64];
+	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet,
+		    .data_size_in = sizeof(packet), .repeat = (int)nr);
+	struct bpf_program *p =
+		bpf_object__find_program_by_name(s->obj, s->program);
+
+	*s->keys = (struct bench_keys){ .first = first };
+	must(p && !bpf_prog_test_run_opts(bpf_program__fd(p), &t), s->program);
+	sum->ns += (double)t.duration * nr;
+	sum->keys += nr;
+	sum->found += s->keys->found;
+	sum->unknown += s->keys->unknown;
+}
+
+static void run_new(struct subject *s, __u64 nr, struct counts *sum)
+{
+	__u64 i;
+
+	for (i = 0; i < nr; i += s->run) {
+		settle(s);
+		run(s, s->next, s->run, sum);
+		s->next += s->run;
+	}
+	settle(s);
+}
+
+/* Runs of new keys, which do not count, and the same keys again. */
+static void run_repeat(struct subject *s, __u64 nr, struct counts *sum)
+{
+	struct counts none = { 0 };
+	__u64 i;
+
+	for (i = 0; i < nr; i += s->run) {
+		settle(s);
+		run(s, s->next, s->run, &none);
+		run(s, s->next, s->run, sum);
+		s->next += s->run;
+	}
+	s->again.unknown += none.unknown;
+	settle(s);
+}
+
+static void add(struct counts *to, const struct counts *c, double *least)
+{
+	double ns = c->ns / (double)c->keys;
+
+	if (*least == 0 || ns < *least)
+		*least = ns;
+	to->keys += c->keys;
+	to->found += c->found;
+	to->unknown += c->unknown;
+}
+
+/* A Bloom filter forgets nothing: it is made anew where it would be over its
+ * load.
+ */
+static void renew(struct subject *s, __u64 more)
+{
+	struct counts none = { 0 };
+
+	if (!s->map || strcmp(s->map, "bloom") || s->next + more <= s->window)
+		return;
+	unload(s);
+	load(s);
+	s->next = 0;
+	run_new(s, s->window / 2, &none);
+}
+
+/* A round has at most a third of a window of keys, so that a Bloom filter does. */
+static __u64 round_keys(const struct subject *s)
+{
+	return s->window / 3 < ROUND_KEYS ? s->window / 3 : ROUND_KEYS;
+}
+
+static void measure_new(struct subject *s)
+{
+	struct counts c = { 0 };
+
+	renew(s, round_keys(s) + s->run);
+	run_new(s, round_keys(s), &c);
+	add(&s->fresh, &c, &s->ns_new);
+}
+
+static void measure_repeat(struct subject *s)
+{
+	struct counts c = { 0 };
+
+	renew(s, round_keys(s) + s->run);
+	run_repeat(s, round_keys(s), &c);
+	add(&s->again, &c, &s->ns_repeat);
+}
+
+/* Everything at its load, which is more than a window for the LRU map to be full. */
+static void begin(struct subject *s, const struct subject *as, __u64 window)
+{
+	struct counts none = { 0 };
+	__u64 quarter = (window + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS / 4;
+
+	*s = *as;
+	s->window = window;
+	s->run = quarter + 1 < RUN_MAX ? (__u32)quarter + 1 : RUN_MAX;
+	if (s->parts)
+		make_filter(s);
+	load(s);
+	if (s->map && !strcmp(s->map, "lru"))
+		run_new(s, window + window / 4, &none);
+	else if (s->parts)
+		run_new(s, window + window / EPF_LIVE_EPOCHS, &none);
+	else if (*s->map)
+		s->next = window; /* renew() */
+}
+
+static void end(struct subject *s)
+{
+	char name[EPF_NAME_LEN];
+
+	if (!s->obj)
+		return;
+	unload(s);
+	if (!s->parts)
+		return;
+	ebpf_hold_end(s->hold);
+	filter_name(s, name);
+	ebpf_destroy(name, true);
+}
+
+/* ----------------------------------------------------------- report ---- */
+
+/* Of a filter: did it answer for all keys, and find all that it had to? */
+static bool good(const struct subject *s)
+{
+	return !s->parts || (s->again.found == s->again.keys &&
+			     !s->again.unknown && !s->fresh.unknown);
+}
+
+static double error_of(const struct subject *s)
+{
+	return (double)s->fresh.found / (double)s->fresh.keys;
+}
+
+static void print_times(const struct subject *all, const struct subject *s)
+{
+	const struct subject *null = &all[NULL_PROG], *lru = &all[LRU];
+
+	printf(" %6.0f %6.0f   %8.1f MiB", s->ns_new, s->ns_repeat, s->mib);
+	if (s <= lru || !lru->obj)
+		printf("   %11s", "");
+	else
+		printf("   %5.2f %5.2f",
+		       (lru->ns_new - null->ns_new) / (s->ns_new - null->ns_new),
+		       (lru->ns_repeat - null->ns_repeat) /
+		       (s->ns_repeat - null->ns_repeat));
+}
+
+static void print(const struct subject *all, const struct subject *s)
+{
+	printf("  %-17s", s->what);
+	if (!s->obj) {
+		printf("  not measured: no room for %.0f MiB\n", s->mib);
+		return;
+	}
+	if (!good(s)) {
+		printf("  OPEN, no figures: %llu of %llu verdicts \"do not know\", %.4f "
+		       "of the repeats found\n",
+		       s->fresh.unknown + s->again.unknown,
+		       s->fresh.keys + s->again.keys,
+		       (double)s->again.found / (double)s->again.keys);
+		opened = true;
+		return;
+	}
+	print_times(all, s);
+	if (s == &all[NULL_PROG]) {
+		printf("\n");
+		return;
+	}
+	printf("   error %7.1e", error_of(s));
+	if (s->parts)
+		printf(", planned %.1e, k = %u", s->size.fpr,
+		       s->size.bits_per_key);
+	printf("; %.6f of the repeats found\n",
+	       (double)s->again.found / (double)s->again.keys);
+}
+
+static void json(FILE *f, const struct subject *all, unsigned int mib)
+{
+	static bool more;
+	const struct subject *s;
+
+	for (s = all; s < all + SUBJECTS; s++) {
+		if (!s->obj)
+			continue;
+		fprintf(f, "%s\n {\"mib\": %u, \"window\": %llu, \"subject\": \"%s\", "
+			"\"memory_mib\": %.1f, \"open\": %s", more ? "," : "",
+			mib, s->window, s->what, s->mib,
+			good(s) ? "false" : "true");
+		if (good(s))
+			fprintf(f, ", \"new_ns\": %.1f, \"repeat_ns\": %.1f, "
+				"\"error\": %.3g, \"planned\": %.3g, \"found\": %.6f",
+				s->ns_new, s->ns_repeat, error_of(s),
+				s->size.fpr,
+				(double)s->again.found / (double)s->again.keys);
+		fprintf(f, "}");
+		more = true;
+	}
+}
+
+/* The window that a filter of so much memory with one line a key has. */
+static __u64 window_of(unsigned int mib)
+{
+	struct epf_size_req req = { .keys_per_window = 1e6, .budget = BUDGET,
+				    .lines_per_key = 1 };
+	struct epf_size size;
+
+	must(!epf_size(&req, &size), "sizing");
+	return (__u64)(1e6 * mib * (1 << 20) / EPF_LINE_BYTES /
+		       (double)size.nr_lines);
+}
+
+/* Half of what is free at the most: the others need room, too. */
+static bool fits(double bytes)
+{
+	return bytes < (double)sysconf(_SC_AVPHYS_PAGES) *
+		       (double)sysconf(_SC_PAGESIZE) / 2;
+}
+
+static void one_size(unsigned int mib, FILE *f)
+{
+	struct subject all[SUBJECTS];
+	__u64 window = window_of(mib);
+	int s, i;
+
+	printf("window of %llu keys, error %g\n  %17s %6s %6s   %12s   LRU's by this, "
+	       "less null\n", window, BUDGET, "", "new", "repeat", "memory");
+	for (s = 0; s < SUBJECTS; s++) {
+		all[s] = subjects[s];
+		all[s].mib = LRU_BYTES * (double)window / (1 << 20);
+		if (s != LRU || fits(LRU_BYTES * (double)window))
+			begin(&all[s], &subjects[s], window);
+	}
+	for (i = 0; i < ROUNDS; i++)
+		for (s = 0; s < SUBJECTS; s++)
+			if (all[s].obj)
+				measure_new(&all[s]);
+	for (i = 0; i < ROUNDS; i++)
+		for (s = 0; s < SUBJECTS; s++)
+			if (all[s].obj)
+				measure_repeat(&all[s]);
+	for (s = 0; s < SUBJECTS; s++)
+		print(all, &all[s]);
+	if (f)
+		json(f, all, mib);
+	for (s = 0; s < SUBJECTS; s++)
+		end(&all[s]);
+	fflush(stdout);
+}
 
 static void run_on(int cpu)
 {
@@ -67,222 +482,27 @@ static void run_on(int cpu)
 	sched_setaffinity(0, sizeof(set), &set); /* where there is one */
 }
 
-static void *hold(void *arg)
-{
-	struct ebpf_hold *h = arg;
-	__u64 wait_ns;
-
-	run_on(1);
-	while (!stop && ebpf_hold_step(h, &wait_ns) >= 0)
-		usleep((useconds_t)(wait_ns / 1000));
-	return NULL;
-}
-
-static __u64 run(const struct ours *o, const char *program, __u64 first,
-		 __u64 cycle, __u32 repeat)
-{
-	static __u8 packet[64];
-	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet,
-		    .data_size_in = sizeof(packet), .repeat = (int)repeat);
-	struct bpf_program *p =
-		bpf_object__find_program_by_name(o->obj, program);
-
-	*o->keys = (struct bench_keys){ .first = first, .cycle = cycle };
-	must(p && !bpf_prog_test_run_opts(bpf_program__fd(p), &t), program);
-	return t.duration;
-}
-
-/* Keys that never came, asked of the filter as it is. */
-static double measured_error(void)
-{
-	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS,
-			       .count = 1000000 };
-	int dev = epf_dev_open(), f = epf_dev_filter(dev, NAME);
-	__u64 *digest = malloc(b.count * sizeof(*digest)), i;
-
-	must(dev >= 0 && f >= 0 && digest, "opening the filter");
-	for (i = 0; i < b.count; i++)
-		digest[i] = epf_word(0x5eed000000000000ULL + i, 2);
-	b.keys = (__u64)(uintptr_t)digest;
-	must(!epf_filter_batch(f, EPF_IOC_TEST, &b), "asking");
-	free(digest);
-	epf_close(f);
-	epf_close(dev);
-	return (double)b.present / b.count;
-}
-
-struct row {
-	__u64 fresh;
-	__u64 repeat;
-	double found;	/* of the repeats */
-	double met;	/* error when the window was full of fresh keys */
-	double unknown; /* of all verdicts of fresh keys and repeats */
-};
-
-static void least(__u64 *to, __u64 ns)
-{
-	if (!*to || ns < *to)
-		*to = ns;
-}
-
-static struct row measure(const struct ours *o, const char *program,
-			  double (*error)(void))
-{
-	__u32 runs = o->window < RUNS_MAX ? (__u32)o->window : RUNS_MAX;
-	__u64 recent = runs / 8;
-	struct row r = { 0 };
-	int i;
-
-	for (i = 0; i < ROUNDS; i++) {
-		__u64 first = next_first;
-
-		next_first += runs;
-		least(&r.fresh, run(o, program, first, 0, runs));
-		r.unknown += (double)o->keys->unknown;
-		r.met = error ? error() : 0;
-		/* what came last, over and over: in the window for sure */
-		least(&r.repeat, run(o, program, first + runs - recent, recent,
-				     runs));
-		r.unknown += (double)o->keys->unknown;
-		r.found += (double)o->keys->found / ROUNDS / runs;
-	}
-	r.unknown /= 2.0 * ROUNDS * runs;
-	return r;
-}
-
-static void print(const char *what, const struct row *r, double mib,
-		  const struct row *lru, const char *more)
-{
-	printf("  %-16s %6llu %6llu   %9.1f MiB", what, r->fresh, r->repeat,
-	       mib);
-	if (lru)
-		printf("   %5.2f %5.2f", (double)lru->fresh / (double)r->fresh,
-		       (double)lru->repeat / (double)r->repeat);
-	printf("   %.4f found%s\n", r->found, more);
-}
-
-/* Memory that the kernel charges for a map. */
-static double map_mib(const struct ours *o, const char *name)
-{
-	struct bpf_map *m = bpf_object__find_map_by_name(o->obj, name);
-	char path[64], line[128];
-	long long bytes = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(m));
-	f = fopen(path, "r");
-	must(f, path);
-	while (fgets(line, sizeof(line), f))
-		sscanf(line, "memlock: %lld", &bytes);
-	fclose(f);
-	return (double)bytes / (1 << 20);
-}
-
-static void load(struct ours *o, const char *path)
-{
-	struct bpf_map *data;
-
-	o->obj = bpf_object__open_file(path, NULL);
-	must(o->obj, path);
-	bpf_map__set_max_entries(bpf_object__find_map_by_name(o->obj, "lru"),
-				 (__u32)o->window);
-	bpf_map__set_max_entries(bpf_object__find_map_by_name(o->obj, "bloom"),
-				 (__u32)o->window);
-	must(!ebpf_reuse_maps(o->obj, NAME), "the filter's maps");
-	must(!bpf_object__load(o->obj), "loading the programs");
-	data = bpf_object__find_map_by_name(o->obj, ".bss");
-	o->keys = mmap(NULL, sizeof(*o->keys), PROT_READ | PROT_WRITE,
-		       MAP_SHARED, bpf_map__fd(data), 0);
-	must(o->keys != MAP_FAILED, "the programs' data");
-}
-
-static struct epf_params plan(__u64 window, __u32 lines_per_key,
-			      struct epf_size *size)
-{
-	struct epf_size_req req = { .keys_per_window = (double)window,
-				    .budget = BUDGET,
-				    .lines_per_key = lines_per_key };
-	struct epf_params p = { .name = NAME };
-
-	must(!epf_size(&req, size), "sizing");
-	p.lines_per_key = (__u16)size->lines_per_key;
-	p.bits_per_key = (__u16)size->bits_per_key;
-	p.nr_lines = size->nr_lines;
-	p.window_inserts = window;
-	p.budget_ppt = (__u64)(BUDGET * EPF_RATE_ONE);
-	p.limit_ppt = 2 * p.budget_ppt;
-	return p;
-}
-
-static void one_shape(__u64 window, __u32 lines_per_key, const char *object,
-		      struct row *null, struct row *lru)
-{
-	struct epf_create c = { .size = sizeof(c) };
-	struct ours o = { .window = window };
-	struct ebpf_hold *h;
-	struct epf_size size;
-	char what[32], more[96];
-	pthread_t thread;
-	struct row r;
-	__u32 id;
-
-	c.params = plan(window, lines_per_key, &size);
-	ebpf_destroy(NAME, true);
-	errno = -ebpf_create(&c, &id);
-	must(!errno, "making a filter");
-	errno = -ebpf_hold_begin(NAME, &h);
-	must(!errno, "holding it");
-	stop = false;
-	must(!pthread_create(&thread, NULL, hold, h), "a thread");
-	load(&o, object);
-	if (!lru->fresh) {
-		*null = measure(&o, "bench_null", NULL);
-		print("null", null, 0, NULL, "");
-		*lru = measure(&o, "bench_lru", NULL);
-		print("LRU hash map", lru, map_mib(&o, "lru"), NULL, "");
-		r = measure(&o, "bench_bloom", NULL);
-		print("Bloom filter map", &r, map_mib(&o, "bloom"), lru,
-		      "   forgets nothing");
-	}
-	r = measure(&o, "bench_epf", measured_error);
-	snprintf(what, sizeof(what), "filter, L = %u", size.lines_per_key);
-	snprintf(more, sizeof(more),
-		 "   k = %u, error %.1e met, %.1e planned; %.2g not known",
-		 size.bits_per_key, r.met, size.fpr, r.unknown);
-	print(what, &r, (double)size.nr_lines * 64 / (1 << 20), lru, more);
-	stop = true;
-	pthread_join(thread, NULL);
-	ebpf_hold_end(h);
-	bpf_object__close(o.obj);
-	ebpf_destroy(NAME, true);
-}
-
-static void one_window(__u64 window, const char *object)
-{
-	static const __u32 lines[] = { 1, 2, 4 };
-	struct row null = { 0 }, lru = { 0 };
-	size_t i;
-
-	printf("window of %llu keys, error 1e-4; ns new, ns repeat, memory, LRU's "
-	       "ns by these\n", window);
-	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		one_shape(window, lines[i], object, &null, &lru);
-}
-
 int main(int argc, char **argv)
 {
-	char object[512];
-	int i;
+	static const unsigned int sizes[] = { 1, 8, 64, 512 };
+	FILE *f = NULL;
+	size_t i;
+	int opt;
 
+	while ((opt = getopt(argc, argv, "j:")) == 'j')
+		must((f = fopen(optarg, "w")), optarg);
+	if (opt != -1)
+		return 2;
 	snprintf(object, sizeof(object), "%s.bpf.o", argv[0]);
-	ebpf_backend_add();
-	epf_backend_choose(EPF_BACKEND_OTHER);
 	run_on(0);
-	if (argc == 1) {
-		one_window(1 << 20, object);
-		one_window(1 << 23, object);
-	}
-	for (i = 1; i < argc; i++)
-		one_window(strtoull(argv[i], NULL, 0), object);
-	return 0;
+	if (f)
+		fprintf(f, "[");
+	for (i = 0; optind == argc && i < sizeof(sizes) / sizeof(*sizes); i++)
+		one_size(sizes[i], f);
+	for (; optind < argc; optind++)
+		one_size((unsigned int)strtoul(argv[optind], NULL, 0), f);
+	if (f)
+		fprintf(f, "\n]\n");
+	must(!f || !fclose(f), "writing the JSON file");
+	return opened;
 }

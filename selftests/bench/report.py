@@ -3,7 +3,8 @@
 """What run.sh measured, as JSON, and how it stands to what is to be reached.
 
 usage: report.py DIRECTORY    (core.txt, kinds.txt, audit.txt, audit_end.txt,
-                            snap.txt, dedup.txt, xdp.json, memory.json)
+                            snap.txt, dedup.txt, xdp.json, ebpf.json,
+                            memory.json)
 Writes report.json there, prints the summary. A part that is missing is left
 out.
 """
@@ -162,6 +163,26 @@ def xdp_reach(xdp):
                    (lru[stage] - null[stage]), "<=", most)
 
 
+def ebpf_reach(rows):
+    sizes = {}
+    for row in rows:
+        sizes.setdefault(row["mib"], {})[row["subject"]] = row
+    for mib, of in sizes.items():
+        for name in (n for n in of if n.startswith("filter")):
+            what = f"pure BPF, {mib} MiB, {name[8:]}, %s: ns above null, to %s"
+            if of[name]["open"]:
+                yield f"pure BPF, {mib} MiB, {name[8:]}: was open", 1, "<=", 0
+                continue
+            for stage, peer, most in (("new", "LRU hash map", 1 / 3),
+                                      ("new", "Bloom filter map", 1),
+                                      ("repeat", "LRU hash map", 1)):
+                if peer in of:
+                    null = of["null"][stage + "_ns"]
+                    yield (what % (stage, peer.split()[0]),
+                           (of[name][stage + "_ns"] - null) /
+                           (of[peer][stage + "_ns"] - null), "<=", most)
+
+
 def memory_reach(memory):
     yield (f"{memory['flows']} flows at {memory['budget']:g}: MiB",
            memory["planned"] / 2**20, "<=", 5)
@@ -192,6 +213,7 @@ def main():
              "audit_end": audit_end(text("audit_end.txt")),
              "snap": snap(text("snap.txt")),
              "xdp": json.loads(text("xdp.json") or "null"),
+             "ebpf": json.loads(text("ebpf.json") or "null"),
              "memory": json.loads(text("memory.json") or "null"),
              "dedup": dedup(text("dedup.txt"))}
     reach = []
@@ -199,7 +221,7 @@ def main():
                      ("audit", audit_reach),
                      ("audit_end", audit_end_reach), ("copies", copies_reach),
                      ("snap", snap_reach),
-                     ("xdp", xdp_reach), ("memory", memory_reach),
+                     ("xdp", xdp_reach), ("ebpf", ebpf_reach), ("memory", memory_reach),
                      ("dedup", dedup_reach)):
         reach += of(parts[part]) if parts[part] else []
     print("To be reached")

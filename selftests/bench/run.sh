@@ -62,7 +62,7 @@ run_all() {
 		xdp) section xdp 'XDP: instructions of a packet, in a VM that counts them' \
 			"$bench/xdp_bench.sh" ;;
 		ebpf) section ebpf 'Without the module, natively: ns of a program' \
-			"$top/build/selftests/bench/ebpf_bench" ;;
+			"$top/build/selftests/bench/ebpf_bench" -j "$out/ebpf.json" ;;
 		memory) section memory 'Memory' "$bench/memory.sh" ;;
 		dedup) section dedup 'Duplicate removal on capture files' \
 			"$bench/dedup.sh" ;;
