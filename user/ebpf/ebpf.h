@@ -89,6 +89,24 @@ void ebpf_unlock(int fd);
  */
 int ebpf_pins_list(char ***names) __attribute__((weak));
 
+/* token.c: user namespaces. Each is NULL where the program was built without the
+ * backend.
+ */
+
+/* Does /sys/fs/bpf give this process a BPF token? All calls that need it carry it. */
+bool ebpf_token(void) __attribute__((weak));
+/* Is this process in a user namespace other than the initial one? */
+bool ebpf_user_namespace(void) __attribute__((weak));
+/**
+ * ebpf_token_lacks() - what the token does not allow
+ * @mark: include what 'attach --action mark' needs
+ * @text: options that /sys/fs/bpf should have been mounted with, as mount(8) takes them
+ * @room: size of @text
+ *
+ * Return: false: it allows everything, or it cannot be known.
+ */
+bool ebpf_token_lacks(bool mark, char *text, size_t room) __attribute__((weak));
+
 /* make.c: beginning and end of filters */
 int ebpf_create(const struct epf_create *args, __u32 *id);
 int ebpf_destroy(const char *name, bool force);

@@ -43,6 +43,7 @@ static int create(int dev, struct xdp_want *want)
 		return -EPERM;
 	if (!promise_plan(&p, &plan))
 		return -EINVAL;
+	xdp_obj_quiet();
 	snprintf(plan.params.name, sizeof(plan.params.name), "%s",
 		 want->filter);
 	plan.params.hash = EPF_HASH_SIPHASH13;

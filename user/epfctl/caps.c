@@ -6,8 +6,10 @@
  * programs, CAP_NET_ADMIN programs of type XDP and tc. Without CAP_PERFMON the verifier
  * also follows branches that a CPU only predicts; there it finds no end of the core's
  * loops, and no bound of what packets are read by. CAP_SYS_ADMIN stands for all three.
+ * In a user namespace they count only for calls that carry a BPF token.
  */
 #include "cmd.h"
+#include "ebpf/ebpf.h"
 
 #include <linux/capability.h>
 #include <string.h>
@@ -35,9 +37,14 @@ bool caps_has(unsigned int nr)
 	return set >> nr & 1;
 }
 
+static bool in_user_namespace(void)
+{
+	return ebpf_user_namespace && ebpf_user_namespace();
+}
+
 bool caps_admin(void)
 {
-	return caps_has(CAP_SYS_ADMIN);
+	return caps_has(CAP_SYS_ADMIN) && !in_user_namespace();
 }
 
 /* Return: how many of @mask are missing; @text: their names. */
@@ -57,21 +64,45 @@ static int missing(unsigned int mask, char *text, size_t room)
 	return nr;
 }
 
+/* Maps and programs are made with a token in a user namespace. */
+static bool token_ok(const char *doing)
+{
+	if (!in_user_namespace() || ebpf_token())
+		return true;
+	fail("%s in a user namespace needs a BPF token (Linux 6.9): root outside "
+	     "mounts a BPF file system for it that delegates (see epfctl(8))",
+	     doing);
+	return false;
+}
+
 bool caps_ok(const char *doing, unsigned int mask)
 {
 	char text[64];
 
-	if (caps_admin() || !missing(mask, text, sizeof(text)))
-		return true;
+	if (caps_has(CAP_SYS_ADMIN) || !missing(mask, text, sizeof(text)))
+		return !(mask & ~(unsigned int)CAPS_NET) || token_ok(doing);
 	fail("%s needs %s: run as root, or with 'setpriv' or a unit's "
 	     "AmbientCapabilities=", doing, text);
 	return false;
+}
+
+bool caps_token_denied(const char *doing, bool mark)
+{
+	char text[256];
+
+	if (!in_user_namespace() || !ebpf_token_lacks(mark, text, sizeof(text)))
+		return false;
+	fail("%s: the BPF token of /sys/fs/bpf does not allow it: that takes a "
+	     "mount with %s", doing, text);
+	return true;
 }
 
 int caps_denied(const char *doing)
 {
 	if (!caps_has(CAP_NET_ADMIN))
 		return fail("%s needs CAP_NET_ADMIN: run as root", doing);
+	if (caps_token_denied(doing, false))
+		return EXIT_FAIL;
 	return fail("%s: the kernel refuses it, though this process has "
 		    "CAP_NET_ADMIN: in a user namespace that does not count",
 		    doing);

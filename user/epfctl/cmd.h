@@ -63,7 +63,13 @@ enum { CAPS_MAPS = 1, CAPS_NET = 2, CAPS_LOAD = 4 };
 bool caps_ok(const char *doing, unsigned int mask);
 /* The kernel has refused it: an error that tells why. Return: EXIT_FAIL. */
 int caps_denied(const char *doing);
-/* Has this process capability @nr of linux/capability.h; and CAP_SYS_ADMIN? */
+/* If the BPF token lacks what create and attach need, and @mark what --action mark
+ * needs: an error that names it. Return: false: nothing was printed.
+ */
+bool caps_token_denied(const char *doing, bool mark);
+/* Has this process capability @nr of linux/capability.h? And CAP_SYS_ADMIN, outside of
+ * user namespaces?
+ */
 bool caps_has(unsigned int nr);
 bool caps_admin(void);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "epf/window.h"
+#include "xdp.h"
 
 enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_KEY, OPT_ALIGN };
 
@@ -99,6 +100,20 @@ static bool plan_aligned(struct wish *w, struct planned *plan)
 	return promise_plan(p, plan);
 }
 
+/* What the kernel says of a filter that is pure BPF. Return: false: another error is
+ * to be printed.
+ */
+static bool refused(int err)
+{
+	/* Without BTF, which libbpf makes if it may, the verifier complains. */
+	if ((err == -EPERM || err == -EINVAL) &&
+	    caps_token_denied("creating a filter", false))
+		return true;
+	if (err != -EPERM && *xdp_obj_complaint())
+		warn("%s", xdp_obj_complaint());
+	return false;
+}
+
 static int create(struct wish *w, const char *name)
 {
 	__u32 flags = w->align ? EPF_CREATE_ALIGN : 0;
@@ -122,6 +137,8 @@ static int create(struct wish *w, const char *name)
 		epf_close(dev);
 		return EXIT_FAIL;
 	}
+	if (!module && xdp_obj_quiet)
+		xdp_obj_quiet();
 	err = epf_dev_create_flags(dev, flags, &plan.params, &plan.shape,
 				   w->has_key ? w->key : NULL, &id);
 	explicit_bzero(w->key, sizeof(w->key));
@@ -139,6 +156,8 @@ static int create(struct wish *w, const char *name)
 	if (w->align && err == -EINVAL)
 		return fail("this kernel module does not know --align: load a "
 			    "newer one, or leave it out");
+	if (err && !module && refused(err))
+		return EXIT_FAIL;
 	if (err)
 		return fail_limits(err, "creating a filter", NULL, true,
 				   plan.bytes);

@@ -3,6 +3,7 @@
 #include "doctor.h"
 
 #include "audit.h"
+#include "ebpf/ebpf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -205,11 +206,17 @@ static bool ask_module_btf(const struct machine *m, char *state, char *remedy)
 
 static bool ask_bpf(const struct machine *m, char *state, char *remedy)
 {
+	bool inside = ebpf_user_namespace && ebpf_user_namespace();
+
 	(void)m;
-	put(state, "CAP_BPF, CAP_PERFMON");
-	put(remedy, "run as root, or with both and CAP_NET_ADMIN");
-	return caps_admin() || (caps_has(CAP_BPF) &&
-				caps_has(CAP_PERFMON));
+	put(state, inside ? "CAP_BPF, CAP_PERFMON, a BPF token" :
+			    "CAP_BPF, CAP_PERFMON");
+	put(remedy, inside ? "root outside mounts a BPF file system for this "
+			     "user namespace that delegates (see epfctl(8))" :
+			     "run as root, or with both and CAP_NET_ADMIN");
+	return (caps_has(CAP_SYS_ADMIN) ||
+		(caps_has(CAP_BPF) && caps_has(CAP_PERFMON))) &&
+	       (!inside || ebpf_token());
 }
 
 static bool ask_bpffs(const struct machine *m, char *state, char *remedy)

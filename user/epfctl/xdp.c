@@ -18,9 +18,17 @@
 
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6 */
 
+/* @mark: of --action mark. Return: false: capabilities and token are not why. */
+static bool denied(int err, bool mark)
+{
+	return err == -EPERM &&
+	       (caps_token_denied("loading BPF programs", mark) ||
+		!caps_ok("loading BPF programs", CAPS_PROGRAMS));
+}
+
 static int fail_load(int err)
 {
-	if (err != -EPERM || caps_ok("loading BPF programs", CAPS_PROGRAMS))
+	if (!denied(err, false))
 		fail("loading the BPF programs: %s: %s", strerror(-err),
 		     xdp_obj_complaint());
 	return err;
@@ -106,7 +114,8 @@ static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 	if (!err)
 		err = bpf_object__load(obj);
 	if (err) {
-		fail_load(err);
+		if (!denied(err, true))
+			fail_load(err);
 		goto out;
 	}
 	link = bpf_link_create(bpf_program__fd(prog), (int)ifindex,
@@ -208,6 +217,8 @@ static void explain(const struct xdp_want *want, int err)
 		     "for it (1.5.5 does): give --no-dispatcher");
 	else if (xdp_obj_refused())
 		explain_refused(want);
+	else if (denied(err, false))
+		return;
 	else
 		fail("attaching to '%s': %s%s%s", want->ifname, strerror(-err),
 		     *said ? ": " : "", said);

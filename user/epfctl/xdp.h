@@ -147,9 +147,9 @@ struct bpf_object *xdp_obj_open(enum xdp_obj which);
 /* Can the module's functions be called? Else an error that says why. */
 bool xdp_obj_possible(void);
 /* From here on what libbpf and libxdp complain of is kept, not printed. */
-void xdp_obj_quiet(void);
+void xdp_obj_quiet(void) __attribute__((weak));
 /* The most telling complaint since then, or "". */
-const char *xdp_obj_complaint(void);
+const char *xdp_obj_complaint(void) __attribute__((weak));
 bool xdp_obj_refused(void); /* is it the verifier's? */
 int xdp_obj_keep(const char *fmt, va_list ap); /* keep one more */
 

@@ -1,0 +1,199 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Filters that are pure BPF, made inside a user namespace with a BPF token: create,
+# hold, insert, test, attach, detach, destroy by its root, who is user 1000 outside. What
+# the token must allow is named by the refusal without it.
+# shellcheck disable=SC2317,SC2329 # functions that checks call
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+epfctl=${EPFCTL:-$PWD/build/user/epfctl}
+
+[ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
+[ -x "$epfctl" ] || ktap_skip_all 'needs epfctl: make user'
+for tool in nsenter setpriv python3; do
+	command -v "$tool" > /dev/null || ktap_skip_all "needs $tool"
+done
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+chmod 777 "$tmp"
+install -m 755 "$epfctl" "$tmp/epfctl" || exit 1 # its directory may be root's
+install -m 755 selftests/ebpf/delegate.py "$tmp/delegate" || exit 1
+epfctl=$tmp/epfctl
+
+# shellcheck disable=SC2034 # masks() reads them by name
+{
+	# bits of linux/bpf.h
+	cmds=(map_create 0 prog_load 5 btf_load 18)
+	maps=(array 2 percpu_array 6 array_of_maps 12)
+	progs=(socket_filter 1 xdp 6)
+	attachs=(cgroup_inet_ingress 0 xdp 37)
+	mark_progs=(sched_cls 3)
+}
+
+# usage: mask LACKING NAME BIT [NAME BIT]...: of all but the one called LACKING
+mask() {
+	local but=$1 sum=0
+	shift
+	while [ $# -gt 0 ]; do
+		[ "$1" = "$but" ] || sum=$((sum | 1 << $2))
+		shift 2
+	done
+	printf '0x%x\n' "$sum"
+}
+
+# usage: masks OPTION=NAME: all four, without that one
+masks() {
+	local list lacks
+	for list in cmds maps progs attachs; do
+		lacks=
+		[ "${1%%=*}" != "$list" ] || lacks=${1#*=}
+		local -n all=$list
+		mask "$lacks" "${all[@]}"
+	done
+}
+
+# usage: delegating MASKS COMMAND...: in namespaces of its own
+delegating() {
+	local masks=$1
+	shift
+	# shellcheck disable=SC2086 # four words
+	"$tmp/delegate" $masks "$@"
+}
+
+says() { # usage: says TEXT COMMAND...: fails, in one line with this text
+	local text=$1 said
+	shift
+	said=$("$@" 2>&1 > /dev/null) && return 1
+	echo "$said"
+	[ "$(wc -l <<< "$said")" -eq 1 ] && grep -q -- "$text" <<< "$said"
+}
+
+said=$(delegating "$(masks)" true 2>&1) || ktap_skip_all "no delegation here: $said"
+"$epfctl" --backend bpf create token --window 100 > "$tmp/made" 2>&1 ||
+	ktap_skip_all "no BPF here: $(head -n 1 "$tmp/made")"
+"$epfctl" --backend bpf destroy token
+
+# One that stays, until its standard input ends.
+# usage: begin MASKS: sets $pid
+begin() {
+	exec 7> >(delegating "$1" sh -c 'echo $$ > '"$tmp/pid"'; exec cat' > /dev/null)
+	until [ -s "$tmp/pid" ]; do sleep .02; done
+	# That of the process outside, as there is no other process namespace.
+	pid=$(< "$tmp/pid")
+}
+
+inside() {
+	${instead:-} nsenter -t "$pid" -U -m -n -S 0 -G 0 "$@"
+}
+
+epf() {
+	inside "$epfctl" --backend bpf "$@"
+}
+
+holder=
+hold() {
+	instead="exec" epf hold a > "$tmp/held" &
+	holder=$!
+	until grep -q holding "$tmp/held"; do
+		kill -0 "$holder" 2> /dev/null || return
+		sleep .02
+	done
+	until epf insert a probe && epf test a probe; do
+		kill -0 "$holder" 2> /dev/null || return
+		sleep .02
+	done > /dev/null
+}
+let_go() {
+	[ -z "$holder" ] || { kill "$holder"; wait "$holder"; }
+	holder=
+} 2> /dev/null
+ktap_cleanup let_go
+
+present() { # how many of keys 1 to 1000 are
+	seq 1000 | epf test a - | grep -c ' present'
+}
+
+frames() { # 100, each twice
+	inside python3 - <<- 'END'
+		import socket
+		s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+		s.bind(("v1", 0))
+		for i in range(100):
+		    udp = bytes([0, 9, 0, 9, 0, 12, 0, 0]) + i.to_bytes(4, "big")
+		    ip = bytes([0x45, 0, 0, 32, 0, i, 0, 0, 64, 17, 0, 0,
+		                10, 0, 0, 1, 10, 0, 0, 2])
+		    frame = bytes([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]) + ip + udp
+		    s.send(frame)
+		    s.send(frame)
+	END
+}
+
+count() { # packets that had an outcome that matches $1
+	epf status v0 | awk -v what="$1" '$1 ~ what && $3 == "packets" { n += $2 } END { print n + 0 }'
+}
+
+drops() {
+	frames || return
+	SECONDS=0
+	until [ "$(count .)" -ge 200 ]; do
+		[ "$SECONDS" -lt 60 ] || return
+		sleep .05
+	done
+	epf status v0
+	[ "$(count '^dropped$') $(count '^new$')" = '100 100' ]
+}
+
+veth() {
+	inside sh -ec 'sysctl -q net.ipv6.conf.default.disable_ipv6=1
+		ip link add v0 type veth peer name v1; ip link set v0 up; ip link set v1 up'
+}
+
+create=("$epfctl" --backend bpf create a --window 70000)
+refused='cmds=map_create cmds=prog_load cmds=btf_load maps=array maps=array_of_maps
+	progs=socket_filter progs=xdp attachs=cgroup_inet_ingress'
+
+ktap_plan 29
+ktap_check 'nothing is delegated: said what is needed' \
+	says 'needs a BPF token' delegating '0x0 0x0 0x0 0x0' "${create[@]}"
+ktap_check 'doctor: it is missing' eval "delegating '0x0 0x0 0x0 0x0' '$epfctl' doctor |
+	grep -q '^missing .* a BPF token'"
+for what in $refused; do
+	ktap_check "create without delegate_$what: named" \
+		says "mount with delegate_$what\$" delegating "$(masks "$what")" "${create[@]}"
+done
+attach='ip link add v0 type veth peer name v1; ip link set v0 up
+	'"$epfctl"' --backend bpf create a --window 100 > /dev/null
+	'"$epfctl"' --backend bpf attach v0 --filter a --no-vlan --no-dispatcher'
+ktap_check 'attach without delegate_maps=percpu_array: named' \
+	says 'mount with delegate_maps=percpu_array$' delegating "$(masks maps=percpu_array)" \
+	sh -c "$attach"
+ktap_check 'attach --action mark without delegate_progs=sched_cls: named' \
+	says 'mount with delegate_progs=sched_cls$' \
+	delegating "$(masks)" sh -c "$attach --action mark"
+
+progs+=("${mark_progs[@]}")
+begin "$(masks)"
+ktap_is 'root inside is another user outside' "$(stat -c %u "/proc/$pid")" 1000
+ktap_check 'doctor: it is there' eval "epf doctor | grep -q '^ok .* a BPF token'"
+for cap in bpf net_admin perfmon; do
+	ktap_check "inside, without CAP_${cap^^}: named" says "needs CAP_${cap^^}:" \
+		inside setpriv --inh-caps=-all --bounding-set="-all,+bpf,+net_admin,+perfmon,-$cap" "${create[@]}"
+done
+ktap_check 'create with the three and the token' \
+	inside setpriv --inh-caps=-all --bounding-set=-all,+bpf,+net_admin,+perfmon "${create[@]}"
+ktap_check 'hold' hold
+ktap_check 'insert' eval 'seq 1000 | epf insert a -'
+ktap_is 'test' "$(present)" 1000
+ktap_check 'save and restore' eval 'epf save a "$tmp/snap" && epf restore a "$tmp/snap"'
+ktap_check 'a veth pair' veth
+ktap_check 'attach' epf attach v0 --filter a --no-vlan
+ktap_check 'repeats are dropped, nothing else is' drops
+ktap_check 'detach' epf detach v0
+ktap_check 'attach --action mark, and detach' \
+	eval 'epf attach v0 --filter a --no-vlan --action mark && epf detach v0'
+ktap_check 'nothing is attached' eval '! inside ip link show v0 | grep -q xdp'
+let_go
+ktap_check 'destroy' epf destroy a
+exec 7>&-
+ktap_finish
