@@ -29,7 +29,8 @@ usage: scripts/newest.sh [--fetch] DIRECTORY
 
   Builds the module in DIRECTORY/kmod and with its torture in
   DIRECTORY/torture (below the repository), and prints the image and the
-  modules' directory to boot with it. --fetch replaces a root that is there
+  modules' directory to boot with it. EPF_TORTURE_KINDS=plain: without the
+  torture from which protections can be taken. --fetch replaces a root that is there
   by what the suite has now. Needs root. --unpack builds nothing.
 USAGE
 }
@@ -84,7 +85,7 @@ build() {
 	local inside=(chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin TMPDIR=/tmp)
 	"${inside[@]}" make -s -C "$top/kmod" KREL="$release" KOUT="$built/kmod" &&
 		"${inside[@]}" make -s -C "$top/selftests/torture" KREL="$release" \
-			OUT="$built/torture"
+			OUT="$built/torture" ${EPF_TORTURE_KINDS:+KINDS="$EPF_TORTURE_KINDS"}
 }
 export -f build
 export root top release built

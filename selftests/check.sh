@@ -7,7 +7,8 @@
 # Builds what is needed, then runs the tests, one program more at a time than
 # there are CPUs, as some wait, the longest first (selftests/durations). fast: those that need
 # no virtual machine, but for broken variants, which test the tests; all: also those that need the module, in guests; debug:
-# those alone, on kernels that look for errors of their own; only: the tests
+# what all runs a part of, in full, and those that need the module on kernels that look
+# for errors of their own; only: the tests
 # whose names match, core/kind_ge or 'xdp/*'. Ends with how long each took and
 # one line of totals; exit status 0 means that nothing failed and something
 # passed.
@@ -91,6 +92,17 @@ only() {
 	"$here/runner.sh" -j "$jobs" "${programs[@]}"
 }
 
+# What "make check" runs a part of, in full: broken variants, installing, and on the
+# stock kernel what the other kernels do not run.
+in_full() {
+	EPF_THOROUGH=1
+	export EPF_THOROUGH
+	{
+		native | grep -e broken -e /install/ -e /fuzz/
+		guests | grep -e boot:tool -e boot:faults -e /cli_vm
+	} | run
+}
+
 # Each kernel has a runner of its own, with totals of its own.
 debug() {
 	local log broken=0
@@ -98,6 +110,7 @@ debug() {
 	# shellcheck disable=SC2064 # now
 	trap "rm -f '$log'" EXIT
 	{
+		(in_full) || broken=1
 		"$here/kernels.sh" --long rt || broken=1
 		"$here/kernels.sh" debug kcsan || broken=1
 		[ "$broken" -eq 0 ]
@@ -118,7 +131,7 @@ debug() {
 
 case $1 in
 only) only "$2"; exit ;;
-debug) build user && build selftests all && debug ;;
+debug) build user && EPF_THOROUGH=1 build selftests all && build kmod && build selftests/torture && debug ;;
 # install/ boots guests of its own.
 fast) build user && build selftests all && native | grep -v -e /install/ -e broken | run ;;
 all)

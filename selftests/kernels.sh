@@ -65,6 +65,11 @@ for path in "${programs[@]}"; do
 	*) bare= ;;
 	esac
 done
+# The torture from which protections are taken serves these two.
+case $whole${programs[*]} in
+1* | *module/half* | *module/promise*) ;;
+*) export EPF_TORTURE_KINDS=plain ;;
+esac
 # What is repeated under load is repeated more often, but for the boots of make check.
 [ -n "$together" ] || export EPF_THOROUGH=1
 [ $# -gt 0 ] || { usage >&2; exit 2; }
@@ -99,7 +104,8 @@ module() {
 	local ko=$built/kmod/epochfilter.ko
 	{ [ "$ko" -nt "$2/Makefile" ] && [ "$ko" -nt "$2/epf-stamp" ]; } || rm -rf "$built"
 	make -s -C "$top/kmod" KREL="$1" KDIR="$2" KOUT="$built/kmod" >&2 &&
-		make -s -C "$here/torture" KREL="$1" KDIR="$2" OUT="$built/torture" >&2
+		make -s -C "$here/torture" KREL="$1" KDIR="$2" OUT="$built/torture" \
+			${EPF_TORTURE_KINDS:+KINDS="$EPF_TORTURE_KINDS"} >&2
 }
 
 # Each sets image and modules and makes the modules in $built; sets more, flips, and steps

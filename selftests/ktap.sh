@@ -24,10 +24,17 @@ ktap_finished=
 ktap_cleanups=
 ktap_log=$(mktemp) || exit 1
 
+# usage: ktap_plan RESULTS [WITH_EPF_THOROUGH]
 ktap_plan() {
 	ktap_planned=$1
+	[ -z "${EPF_THOROUGH:-}" ] || ktap_planned=${2:-$1}
 	echo 'TAP version 13'
-	echo "1..$1"
+	echo "1..$ktap_planned"
+}
+
+# usage: ktap_thorough COMMAND [ARG]...: with EPF_THOROUGH only
+ktap_thorough() {
+	[ -z "${EPF_THOROUGH:-}" ] || "$@"
 }
 
 # Diagnostics: each line of the arguments becomes a comment.

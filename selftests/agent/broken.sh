@@ -50,10 +50,10 @@ broken() {
 }
 
 [ -d "$objects" ] || ktap_skip_all 'no objects to link with'
-ktap_plan 19
+ktap_plan 8 19
 broken 'a copy is found again whatever its file became' audits warm \
 	's/id->changed = st.st_ctim;/id->size = 160088;/'
-broken 'audits take turns, not users' fair sched \
+ktap_thorough broken 'audits take turns, not users' fair sched \
 	's/user_of(s, t->uid)/user_of(s, 0)/; s/user_new(s, t->uid)/user_new(s, 0)/' \
 	'users take turns, not audits'
 broken 'a turn counts bytes, not what they cost' fair audit/job \
@@ -62,13 +62,13 @@ broken 'a turn counts bytes, not what they cost' fair audit/job \
 broken 'copies and checks have no deadline' fair warm \
 	's/while (ret > 0 \&\& !job_pace_over(pace));/while (ret > 0 \&\& (!job_pace_over(pace) || 1));/' \
 	'a small audit is done while a snapshot is checked' 'and while a filter is copied'
-broken 'nor do they look who waits' fair warm \
+ktap_thorough broken 'nor do they look who waits' fair warm \
 	's/while (ret > 0 \&\& !job_pace_over(pace));/while (ret > 0 \&\& (!job_pace_over(pace) || 1));/' \
 	'a check ends when nobody waits, and at SIGTERM'
-broken 'building a mirror has no deadline' fair mirrors \
+ktap_thorough broken 'building a mirror has no deadline' fair mirrors \
 	's/while (ret > 0 \&\& !job_pace_over(pace));/while (ret > 0 \&\& (!job_pace_over(pace) || 1));/' \
 	'and while a mirror is built'
-broken 'a filter is copied twice at once' fair warm \
+ktap_thorough broken 'a filter is copied twice at once' fair warm \
 	's/else if (being_copied(w, id))/else if (being_copied(w, id) \&\& 0)/' \
 	'copies of one filter are made one after another'
 broken 'readers are for nothing' hostile warm \
@@ -76,30 +76,30 @@ broken 'readers are for nothing' hostile warm \
 	'memory of readers, shared among users'
 broken 'bits behind a mark stay' hostile audit/job \
 	's/\*tail &= /(void)/' "marks of a client's own making"
-broken 'a mark may have more records than there are' hostile audit/job \
+ktap_thorough broken 'a mark may have more records than there are' hostile audit/job \
 	's/if (!ret \&\& j->ended \&\& j->known)/if (0)/' \
 	"marks of a client's own making"
-broken 'an audit that nobody waits for goes on' fair server \
+ktap_thorough broken 'an audit that nobody waits for goes on' fair server \
 	's/^\t\tsched_cancel(c->task);//' 'a client that is killed costs nothing'
 broken 'a column of others is mapped' hostile task \
 	's/t->request.spec.copy = true/return 0/' \
 	'a column truncated while it is read in pieces'
-broken 'descriptors of a refused request stay open' hostile request \
+ktap_thorough broken 'descriptors of a refused request stay open' hostile request \
 	's/close(m->fds\[m->nr_fds\])/(void)0/' \
 	'more and fewer descriptors than announced' \
 	'no descriptor and no memory is left, and it ends well'
-broken 'what found no thread waits for somebody else' hostile aside \
+ktap_thorough broken 'what found no thread waits for somebody else' hostile aside \
 	's/a->nr_missing++/(void)0/' 'no thread for what a client sends'
 broken 'an old verdict stays until the new one' watch result \
 	's/^\tif (!unlinkat(r->dir, join(name, r->name, VERDICT), 0))/\tif (0)/' \
 	'killed before each of its calls'
-broken 'a verdict does not say that the disk is full' watch audit/job \
+ktap_thorough broken 'a verdict does not say that the disk is full' watch audit/job \
 	'/^static int out_fails/,/^}/s/strerror(-err)/""/' \
 	'a disk too full for the results: a verdict says so'
-broken 'nor does the log' watch result \
+ktap_thorough broken 'nor does the log' watch result \
 	'/"writing the result: %s"/,/;/s/strerror(-err)/""/' \
 	'a disk too full for the verdict: the log says so'
-broken 'results that did not fit keep their room' watch result \
+ktap_thorough broken 'results that did not fit keep their room' watch result \
 	's/fd\[i\] >= 0 \&\& ftruncate(fd\[i\], 0)/fd[i] < -1/' \
 	'a disk too full for the results: a verdict says so'
 broken 'headers keep their checksums' secret audit/target \

@@ -39,7 +39,7 @@ broken() {
 	fi
 }
 
-ktap_plan 14
+ktap_plan 5 14
 if build snap.c '2s/$/ /'; then
 	ktap_check 'whole' "$tmp/steps"
 else
@@ -47,28 +47,28 @@ else
 fi
 broken 'a file is summed at once' 'a snapshot of lanes checked: 0' snap.c \
 	's/left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES/left/'
-broken 'buckets are looked at at once' 'a snapshot of dict checked: 0' audit/kinds.c \
+ktap_thorough broken 'buckets are looked at at once' 'a snapshot of dict checked: 0' audit/kinds.c \
 	's/^#define STEP_BUCKETS(f) .*/#define STEP_BUCKETS(f) (1u << 30)/'
-broken 'lines are copied at once' 'a copy of lanes: 0' snap_copy.c \
+ktap_thorough broken 'lines are copied at once' 'a copy of lanes: 0' snap_copy.c \
 	'/^static int copy_some/,/^}/s/left < EPF_STEP_BYTES/c->fd < 0 \&\& c->lines || left < EPF_STEP_BYTES/'
-broken 'a copy is summed at once' 'a copy of lanes: 0' snap_copy.c \
+ktap_thorough broken 'a copy is summed at once' 'a copy of lanes: 0' snap_copy.c \
 	'/^static int sum_memory/,/^}/s/left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES/left/'
-broken 'the sum of a step before' 'a copy of lanes: 0' snap_copy.c \
+ktap_thorough broken 'the sum of a step before' 'a copy of lanes: 0' snap_copy.c \
 	's/c->to + c->summed, n/c->to, n/'
 broken 'a copy that is ended leaves its snapshot' 'a copy of dict: ended' snap_copy.c \
 	's/if (c->phase == COPY_LINES || c->phase == COPY_END)/if (0)/'
-broken 'a void copy is told of twice' 'a copy that is void' snap_copy.c \
+ktap_thorough broken 'a void copy is told of twice' 'a copy that is void' snap_copy.c \
 	's/^\tc->work.done = 0;$//'
 broken 'lines are settled at once' 'settling: 0' audit/view.c \
 	's/left < EPF_STEP_BYTES ? left : EPF_STEP_BYTES/left/'
-broken 'a view that is ended keeps its room' 'settling: ended' audit/view.c \
+ktap_thorough broken 'a view that is ended keeps its room' 'settling: ended' audit/view.c \
 	's/munmap(m->new.own, m->new.own_bytes);/(void)0;/'
 broken 'a mirror is copied at once' 'a mirror: 0' mirror.c \
 	's/left < most ? left : most/left/; s/if (left <= most)/if (1)/'
-broken 'a journal is read at once' 'insertions followed' mirror.c \
+ktap_thorough broken 'a journal is read at once' 'insertions followed' mirror.c \
 	's/^\twhile (left >= record_bytes(m)) {/\tfor (;;) {/'
-broken 'what an epoch leaves is emptied at once' 'ends of epochs' mirror.c \
+ktap_thorough broken 'what an epoch leaves is emptied at once' 'ends of epochs' mirror.c \
 	's|if (end - first > bytes / EPF_LINE_BYTES)|if (0)|'
-broken 'a mirror that is ended leaves its snapshot' 'a mirror: ended' mirror.c \
+ktap_thorough broken 'a mirror that is ended leaves its snapshot' 'a mirror: ended' mirror.c \
 	'/^void epf_mirror_close/,/^}/s/if (m->phase == MIRROR_COPY)/if (0)/'
 ktap_finish

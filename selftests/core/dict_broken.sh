@@ -4,26 +4,26 @@
 # shellcheck source=broken.sh disable=SC1091
 . "$(dirname "$0")/broken.sh"
 
-ktap_plan 12
+ktap_plan 4 12
 kind dict dict
 whole
 broken 'no scan' \
 	'/^EPF_FN_BIG void epf_dict_tidy/,/^}/s/^\tepf_dict_clean(.*;$//'
-broken 'the scan leaves the spill marks' \
+ktap_thorough broken 'the scan leaves the spill marks' \
 	's/epf_dict_clean_mark(f, bucket, EPF_DICT_SPILL);//'
-broken 'the scan leaves the pass marks' \
+ktap_thorough broken 'the scan leaves the pass marks' \
 	's/epf_dict_clean_mark(f, bucket, EPF_DICT_PASS);//'
-broken 'a rotation does not wait for the scan' \
+ktap_thorough broken 'a rotation does not wait for the scan' \
 	's/return f->visited \* passes >= .*/return passes;/'
-broken 'one cell a step' 's/f->due += EPF_DICT_SCAN;/f->due++;/'
+ktap_thorough broken 'one cell a step' 's/f->due += EPF_DICT_SCAN;/f->due++;/'
 broken 'the guard does not count' \
 	's/return f->shape.generations + !f->retired;/return f->shape.generations;/'
-broken 'the retired generation counts' 's/f->retired = 1;/f->retired = 0;/'
+ktap_thorough broken 'the retired generation counts' 's/f->retired = 1;/f->retired = 0;/'
 broken 'what overflows is forgotten' \
 	's/epf_dict_mark(f, bucket, EPF_DICT_PASS);/;/'
-broken 'a renewed key of the backyard does not renew the mark' \
+ktap_thorough broken 'a renewed key of the backyard does not renew the mark' \
 	'/renew(f, &f->table\[1\], &p\[1\])/,/else/s/epf_dict_mark(.*;/;/'
-broken 'stale cells are found' 's/^\t\t    epf_dict_live(f, cell))/\t\t    true)/'
-broken 'one bucket of the backyard is not asked' \
+ktap_thorough broken 'stale cells are found' 's/^\t\t    epf_dict_live(f, cell))/\t\t    true)/'
+ktap_thorough broken 'one bucket of the backyard is not asked' \
 	's/return a < b ? a : b;/return a;/'
 ktap_finish

@@ -4,34 +4,34 @@
 # shellcheck source=broken.sh disable=SC1091
 . "$(dirname "$0")/broken.sh"
 
-ktap_plan 18
+ktap_plan 5 18
 kind tlbf tlbf aged
 whole
 broken 'slices expire a generation early' \
 	's/now - f->shape.span_ns : 0/now - f->shape.span_ns + f->generation_ns : 0/'
 broken 'slices do not expire' 's/return now > f->shape.span_ns ? .*/return now \& 0;/'
-broken 'a slice of now - T does not count' \
+ktap_thorough broken 'a slice of now - T does not count' \
 	's/n - 1)->last_ns < limit/n - 1)->last_ns <= limit/'
 broken 'a slice is given back while it counts' \
 	's/oldest->last_ns >= epf_tlbf_limit(f, now_ns)/& + f->generation_ns/'
-broken 'an idle filter does not age' 's/if (f->last_ns < limit)/if (!limit \&\& limit)/'
-broken 'a slice has the time when its last generation began' \
+ktap_thorough broken 'an idle filter does not age' 's/if (f->last_ns < limit)/if (!limit \&\& limit)/'
+ktap_thorough broken 'a slice has the time when its last generation began' \
 	's/s->last_ns = f->last_ns;/s->last_ns = epf_tlbf_at(f, 0)->begin_ns;/'
-broken 'time goes back' 's/return now_ns > f->now_ns ? .*/return now_ns;/'
+ktap_thorough broken 'time goes back' 's/return now_ns > f->now_ns ? .*/return now_ns;/'
 broken 'generations do not end by time' \
 	's/(g && f->shape.timed && age >= f->generation_ns)/age > ~0ULL - 1/'
-broken 'a generation ends by time after the key' \
+ktap_thorough broken 'a generation ends by time after the key' \
 	'/^EPF_FN void epf_tlbf_insert/,/^}/s/epf_tlbf_tick(f, now_ns);/f->now_ns = epf_tlbf_later(f, now_ns);/'
-broken 'only slice 0 limits a generation' 's/for (i = 0; i < k; i++)/for (i = 0; i < 1; i++)/'
-broken 'a generation takes a key too many' 's/return g >= f->quota/return g > f->quota/'
-broken 'the keys of older slices are not counted' \
+ktap_thorough broken 'only slice 0 limits a generation' 's/for (i = 0; i < k; i++)/for (i = 0; i < 1; i++)/'
+ktap_thorough broken 'a generation takes a key too many' 's/return g >= f->quota/return g > f->quota/'
+ktap_thorough broken 'the keys of older slices are not counted' \
 	's/n = epf_tlbf_keys(f, i) + more/n = more/'
-broken 'the hash function goes with the age' 's/epf_word(digest, s->fn)/epf_word(digest, i)/'
-broken 'a key misses a slice' \
+ktap_thorough broken 'the hash function goes with the age' 's/epf_word(digest, s->fn)/epf_word(digest, i)/'
+ktap_thorough broken 'a key misses a slice' \
 	's/for (i = 0; i < f->shape.k; i++)/for (i = 1; i < f->shape.k; i++)/'
-broken 'silence is taken for a low rate' \
+ktap_thorough broken 'silence is taken for a low rate' \
 	's/if (t > f->generation_ns)/if (!t \&\& t)/'
-broken 'one interval is taken for a rate' 's/t = t > least ? t : least;/least = 0;/'
-broken 'slices that are late are taken for an accident' \
+ktap_thorough broken 'one interval is taken for a rate' 's/t = t > least ? t : least;/least = 0;/'
+ktap_thorough broken 'slices that are late are taken for an accident' \
 	's/s->timed && g > f->quota/s->timed \&\& g > ~0ULL - 1/'
 ktap_finish

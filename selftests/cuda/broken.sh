@@ -53,54 +53,54 @@ broken() {
 }
 
 FLAGS=
-ktap_plan 35
+ktap_plan 10 35
 if build query look.cuh '2s/$/ /' query probe; then
 	ktap_check 'questions: whole' "$tmp/query" --few
 else
 	ktap_fail 'questions: whole' 'not built'
 fi
 broken 'ages are off by one' query query.cu 's/<< (7 - (epoch & 7))/<< (6 - (epoch \& 7) \& 7)/' query
-broken 'ages are of lanes, whatever the epoch' query query.cu 's/ << (7 - (epoch & 7))//' query
+ktap_thorough broken 'ages are of lanes, whatever the epoch' query query.cu 's/ << (7 - (epoch & 7))//' query
 broken 'bits behind the last key are not zero' query query.cu \
 	's/bool present = i < to->n && hits;/bool present = hits;/' query
-broken 'no age where none is' query query.cu 's/: EPF_AGE_ABSENT;/: 0;/' query
-broken 'the histogram is upside down' query query.cu 's/? vote : ~vote/? ~vote : vote/' query
-broken 'the histogram has two bits of ages' query query.cu 's/bit < 3; bit++/bit < 2; bit++/' query
-broken 'a lane is not in the mask' query device.cuh 's/ALL_LANES 0xffffffffu/ALL_LANES 0x7fffffffu/' query
+ktap_thorough broken 'no age where none is' query query.cu 's/: EPF_AGE_ABSENT;/: 0;/' query
+ktap_thorough broken 'the histogram is upside down' query query.cu 's/? vote : ~vote/? ~vote : vote/' query
+ktap_thorough broken 'the histogram has two bits of ages' query query.cu 's/bit < 3; bit++/bit < 2; bit++/' query
+ktap_thorough broken 'a lane is not in the mask' query device.cuh 's/ALL_LANES 0xffffffffu/ALL_LANES 0x7fffffffu/' query
 broken 'lanes without a key leave' query query.cu 's|i / WARP \* WARP < k.n;|i < k.n;|' query
-broken 'a lane leaves out a __syncwarp()' query look.cuh \
+ktap_thorough broken 'a lane leaves out a __syncwarp()' query look.cuh \
 	's/^\t__syncwarp();/\tif (threadIdx.x % WARP) __syncwarp();/' query
-broken 'a round of the grid is too long' query query.cu 's/i += nr_threads())/i += nr_threads() + WARP)/' query
-broken 'not all parts have to have it' query look.cuh 's/hits &= test(/hits = test(/' query
+ktap_thorough broken 'a round of the grid is too long' query query.cu 's/i += nr_threads())/i += nr_threads() + WARP)/' query
+ktap_thorough broken 'not all parts have to have it' query look.cuh 's/hits &= test(/hits = test(/' query
 broken 'tags of one epoch for all lanes' query device.cuh \
 	's/return epoch - ((epoch - i) & (EPF_LANES - 1));/return epoch;/' query
-broken 'two quarters of a line do not count' query look.cuh \
+ktap_thorough broken 'two quarters of a line do not count' query look.cuh \
 	's/__shfl_xor_sync(ALL_LANES, hits, 2)/__shfl_xor_sync(ALL_LANES, hits, 1)/' query
-broken 'the neighbour is told' query look.cuh 's/>> 8 \* (threadIdx.x % QUARTERS)/>> 8 * (3 - threadIdx.x % QUARTERS)/' query
-broken 'the neighbour'\''s positions' query look.cuh 's/m = served(mask, r)/m = mask/' query
-broken 'the neighbour'\''s line is not fetched' query look.cuh 's/f->line + served(at, r)/f->line + at/' query
-broken 'keys one byte further' query device.cuh 's/(&k->hash, key, k->len)/(\&k->hash, key + 1, k->len)/' query
-broken 'a part of a word is left out' query device.cuh 's/((__u64)key | k->len)/(__u64)key/' query
+ktap_thorough broken 'the neighbour is told' query look.cuh 's/>> 8 \* (threadIdx.x % QUARTERS)/>> 8 * (3 - threadIdx.x % QUARTERS)/' query
+ktap_thorough broken 'the neighbour'\''s positions' query look.cuh 's/m = served(mask, r)/m = mask/' query
+ktap_thorough broken 'the neighbour'\''s line is not fetched' query look.cuh 's/f->line + served(at, r)/f->line + at/' query
+ktap_thorough broken 'keys one byte further' query device.cuh 's/(&k->hash, key, k->len)/(\&k->hash, key + 1, k->len)/' query
+ktap_thorough broken 'a part of a word is left out' query device.cuh 's/((__u64)key | k->len)/(__u64)key/' query
 broken 'digests behind the last count' query probe.cu 's/i < n && hits/hits/' probe
-broken 'digests of another place' query probe.cu 's/seed + i/seed + 7777 + i/' probe
-broken 'no tag is added' lines device.cuh 's/epf_tag(epoch) | epf_geom_mask/epf_geom_mask/' insert
-broken 'every part has the same positions' lines device.cuh \
+ktap_thorough broken 'digests of another place' query probe.cu 's/seed + i/seed + 7777 + i/' probe
+ktap_thorough broken 'no tag is added' lines device.cuh 's/epf_tag(epoch) | epf_geom_mask/epf_geom_mask/' insert
+ktap_thorough broken 'every part has the same positions' lines device.cuh \
 	's/epf_geom_mask(&f->geom, digest, j));/epf_geom_mask(\&f->geom, digest, 0));/' insert
 broken 'what is added is not added at once' lines emu/emu.h \
 	's/return __atomic_fetch_or(p, v, __ATOMIC_RELAXED);/word_t o = *p; emu_pause(); *p = o | v; return o;/' \
 	insert
-broken 'into lanes of epochs that have gone' lines insert.cu 's/+ EPF_LANES > f->epoch/+ EPF_LANES >= f->epoch/' insert
-broken 'into the youngest lane alone' lines insert.cu 's/age < EPF_LANES; age++/age < 1; age++/' insert
-broken 'records that are no insertions' lines insert.cu 's/== EPF_JOURNAL_INSERT/!= 99/' insert
+ktap_thorough broken 'into lanes of epochs that have gone' lines insert.cu 's/+ EPF_LANES > f->epoch/+ EPF_LANES >= f->epoch/' insert
+ktap_thorough broken 'into the youngest lane alone' lines insert.cu 's/age < EPF_LANES; age++/age < 1; age++/' insert
+ktap_thorough broken 'records that are no insertions' lines insert.cu 's/== EPF_JOURNAL_INSERT/!= 99/' insert
 broken 'another lane is emptied' lines rotate.cu 's/(__u32)(epoch & 7)/(__u32)(epoch + 1 \& 7)/' rotate
-broken 'lanes that are current are stale' lines rotate.cu \
+ktap_thorough broken 'lanes that are current are stale' lines rotate.cu \
 	's/epf_lane_tag(epoch, threadIdx.x % EPF_LANES)/epf_tag(epoch)/' rotate
-broken 'one word in four is not emptied' lines rotate.cu \
+ktap_thorough broken 'one word in four is not emptied' lines rotate.cu \
 	'/word\[i + u \* step\] : tag/,$s/u < FLIGHT;/u < FLIGHT - 1;/' rotate
-broken 'one word in four is not counted' lines tally.cu \
+ktap_thorough broken 'one word in four is not counted' lines tally.cu \
 	'/word_once/,$s/u < FLIGHT;/u < FLIGHT - 1;/' tally
-broken 'counting begins before all is zero' lines tally.cu '0,/__syncthreads();/s///' tally
-broken 'told before all is counted' lines tally.cu '/^\tfor (; i </,$s/__syncthreads();//' tally
+ktap_thorough broken 'counting begins before all is zero' lines tally.cu '0,/__syncthreads();/s///' tally
+ktap_thorough broken 'told before all is counted' lines tally.cu '/^\tfor (; i </,$s/__syncthreads();//' tally
 broken 'all parts are the first' lines tally.cu 's/part \* COUNTERS + c/c/' tally
 FLAGS='-fsanitize=alignment -fno-sanitize-recover'
 broken 'words that are not aligned' query device.cuh 's/bool aligned = .*/bool aligned = true;/' query

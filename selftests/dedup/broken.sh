@@ -51,87 +51,87 @@ table() {
 	fi
 }
 
-ktap_plan 40
-table 'the span before is not looked at' \
+ktap_plan 10 40
+ktap_thorough table 'the span before is not looked at' \
 	's/(span \&\& is_near(e, digest, span - 1, place))/false/'
-table 'the span after is not looked at' \
+ktap_thorough table 'the span after is not looked at' \
 	's/is_near(e, digest, span + 1, place)/false/'
 table 'near is one less' 's/e->ask.reach) >= place/e->ask.reach) > place/'
-table 'near ahead is one less' 's/s->first <= plus(place/s->first < plus(place/'
-table 'the first place of a span is not kept' \
+ktap_thorough table 'near ahead is one less' 's/s->first <= plus(place/s->first < plus(place/'
+ktap_thorough table 'the first place of a span is not kept' \
 	's/s->first = place < s->first ? place : s->first;//'
 table 'what is near is forgotten' \
 	's/e->ask.reach) < e->oldest/e->ask.reach) <= e->oldest/'
-table 'nothing is forgotten' 's/return plus(s->last, e->ask.reach) < e->oldest/return 0/'
-table 'it grows sooner' 's,e->held <= e->nr / 2 ||,e->held < e->nr / 2 ||,'
+ktap_thorough table 'nothing is forgotten' 's/return plus(s->last, e->ask.reach) < e->oldest/return 0/'
+ktap_thorough table 'it grows sooner' 's,e->held <= e->nr / 2 ||,e->held < e->nr / 2 ||,'
 table 'a limit is passed' 's/bytes_of(3 \* nr) > e->ask/bytes_of(2 * nr) > e->ask/'
-table 'a repeat is entered in any case' \
+ktap_thorough table 'a repeat is entered in any case' \
 	's/(!seen || !e->ask.first_seen)/true/'
-table 'what was forgotten is not told' 's/	e->forgets = true;//'
-table 'sums wrap' 's/return a + b < a ? ~0ULL : a + b/return a + b/'
+ktap_thorough table 'what was forgotten is not told' 's/	e->forgets = true;//'
+ktap_thorough table 'sums wrap' 's/return a + b < a ? ~0ULL : a + b/return a + b/'
 
 broken 'the clock goes back' dedup_clock \
 	's/	c->back++;/	c->latest_ns = ns; c->back++;/' test_exact 'time goes back'
-broken 'every jump is believed' dedup_clock \
+ktap_thorough broken 'every jump is believed' dedup_clock \
 	's/if (waits \&\& follows(c, ns))/if (waits)/' test_exact stamped
-broken 'the first stamp is believed' dedup_clock \
+ktap_thorough broken 'the first stamp is believed' dedup_clock \
 	's/^		check_first(c, ns);/		(void)0;/' test_exact stamped
-broken 'a jump is not counted in its epoch' dedup_survey \
+ktap_thorough broken 'a jump is not counted in its epoch' dedup_survey \
 	's/if (clock_settles(\&s->clock, ns))/clock_settles(\&s->clock, ns); if (0)/' \
 	test_exact 'time goes back'
-broken 'an epoch goes on being counted' dedup_survey \
+ktap_thorough broken 'an epoch goes on being counted' dedup_survey \
 	's/^		s->here = 0;/		(void)0;/' test_exact 'time goes back'
 broken 'the busiest epoch is the last' dedup_survey \
 	's/if (s->here > s->busiest)/if (1)/' test_exact 'time goes back'
-broken 'what is to come is not looked at' dedup_survey \
+ktap_thorough broken 'what is to come is not looked at' dedup_survey \
 	's/if (s->least\[i\] < s->least\[i - 1\])/if (0)/' \
 	test_exact 'disorder 20000: -w'
-broken 'the lowest stamp of a stretch is its first' dedup_survey \
+ktap_thorough broken 'the lowest stamp of a stretch is its first' dedup_survey \
 	's/^		s->least\[i\] = ns;/		(void)0;/' test_exact 'disorder 20000: -w'
 broken 'one packet less fits' dedup_judge \
 	's/return exact_bytes_for(keys) <=/return exact_bytes_for(keys + 1) <=/' \
 	test_exact 'does not fit' 'slots'
-broken 'the size of the file sizes the filter' dedup_judge \
+ktap_thorough broken 'the size of the file sizes the filter' dedup_judge \
 	's/if (is_file(j, in) \&\& survey(j, m))/if (0)/' test_exact 'is needed'
 
 broken 'table: lengths on the wire do not count' dedup_judge \
 	's/digest\[1\] ^= s->unseen;//' test_exact 'cut packets'
-broken 'filter: lengths on the wire do not count' dedup_judge \
+ktap_thorough broken 'filter: lengths on the wire do not count' dedup_judge \
 	's/s->unseen ? epf_mem_digest/0 ? epf_mem_digest/' test_exact 'cut packets'
-broken 'bytes behind --bytes count where they were captured' dedup_judge \
+ktap_thorough broken 'bytes behind --bytes count where they were captured' dedup_judge \
 	's/			len = s->key.max_bytes;/			(void)0;/' test_exact \
 	'cut packets'
-broken 'what is behind a datagram counts' dedup_judge \
+ktap_thorough broken 'what is behind a datagram counts' dedup_judge \
 	's/^		s->unseen = 0;/		(void)0;/' test_exact 'cut packets'
 
-broken 'a section tells its length' capture_out \
+ktap_thorough broken 'a section tells its length' capture_out \
 	's/if (b->kind != NG_IS_SECTION)/if (1)/' test_formats 'kinds of blocks'
 broken 'the repeats come without other blocks' dedup \
 	's/return err ? err : write_removed(d, item);/return err;/' \
 	test_formats 'kinds of blocks'
-broken 'pcap takes several link types' capture_out \
+ktap_thorough broken 'pcap takes several link types' capture_out \
 	's/if (item->link != out->link)/if (0)/' test_formats 'do not go into pcap'
-broken 'the snap length is that of the interfaces before the first packet' \
+ktap_thorough broken 'the snap length is that of the interfaces before the first packet' \
 	capture_out 's/err = mend_snaplen(out);//' test_formats 'snap lengths'
-broken 'offsets of stamps do not count' capture_ng \
+ktap_thorough broken 'offsets of stamps do not count' capture_ng \
 	's/code == OPT_IF_TSOFFSET \&\& len >= 8/0/' test_formats 'units'
-broken 'units of 2^-n s are halved' capture_ng \
+ktap_thorough broken 'units of 2^-n s are halved' capture_ng \
 	's/ns >>= n;/ns >>= n + 1;/' test_formats 'units'
-broken 'simple packets are as long as on the wire' capture_ng \
+ktap_thorough broken 'simple packets are as long as on the wire' capture_ng \
 	's/^		b->captured = b->iface->snaplen;/		(void)0;/' \
 	test_formats 'kinds of blocks'
 broken 'a section keeps the byte order of the last' capture_ng \
 	's/^		in->big = false;/		(void)0;/' test_formats 'kinds of blocks'
 broken 'pcap takes any stamp' capture_out \
 	's/if (!fits_pcap(item))/if (0)/' test_formats 'stamps that pcap'
-broken 'stamps wrap at 64 bits' capture_ng 's/return ns == \*to;/return true;/' \
+ktap_thorough broken 'stamps wrap at 64 bits' capture_ng 's/return ns == \*to;/return true;/' \
 	test_formats 'outside of 64 bits'
-broken 'what is outside of 64 bits is compared' dedup_judge \
+ktap_thorough broken 'what is outside of 64 bits is compared' dedup_judge \
 	's/if (is_undated(j, item))/if (0)/' test_formats 'outside of 64 bits'
-broken 'a step back wraps in JSON' dedup_report \
+ktap_thorough broken 'a step back wraps in JSON' dedup_report \
 	's/return n > INT64_MAX ? .*/return (json_int_t)n;/' test_formats 'one packet at'
-broken 'options of packets are lost untold' capture_out \
+ktap_thorough broken 'options of packets are lost untold' capture_out \
 	's/out->loss.options += b->options;//' test_formats 'no room for'
-broken 'writes are of the size that glibc likes' capture_out \
+ktap_thorough broken 'writes are of the size that glibc likes' capture_out \
 	's/return setvbuf(.*/return 0;/' test_exact 'writes of'
 ktap_finish

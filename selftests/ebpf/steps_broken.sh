@@ -41,7 +41,7 @@ broken() {
 	fi
 }
 
-ktap_plan 18
+ktap_plan 9 18
 
 broken 'no grace period' steps grace user/ebpf/rotate.c \
 	's/ret = bpf_map_update_elem(f->lines, .*/ret = 0;/'
@@ -51,33 +51,33 @@ broken 'programs do not look whether they know' steps flood bpf/epf_inline.bpf.h
 	'/^static __always_inline int epf_inline_knows/,/^}/s/return -E.*;/return 0;/'
 broken 'the filter opens later before the epoch is stored' steps deaths user/ebpf/rotate.c \
 	's/^\tepf_rotate(&s->state, now_ns);/\ts->keys_before = keys; set_open_at(f, s);\n&/'
-broken 'the room of the epoch before' steps look user/ebpf/rotate.c \
+ktap_thorough broken 'the room of the epoch before' steps look user/ebpf/rotate.c \
 	's/^\tset_room(f, s); \/\* that of the epoch.*/\tset_open_at(f, s);/'
 
 broken 'what programs count during a swap is not added' slots packets user/ebpf/swap.c \
 	's/^\tadd_late(.*//'
-broken 'the same under traffic' slots traffic user/ebpf/swap.c \
+ktap_thorough broken 'the same under traffic' slots traffic user/ebpf/swap.c \
 	's/^\tadd_late(.*//'
 broken 'a slot lacks more than CPUs keep' slots section user/ebpf/rotate.c \
 	's/if (has < least)/if (has + kept(f, s) < least)/'
-broken 'contents know while their words are copied' slots packets user/ebpf/swap.c \
+ktap_thorough broken 'contents know while their words are copied' slots packets user/ebpf/swap.c \
 	's/^\tebpf_suspend(.*//'
-broken 'keys of a swap that was killed are not measured' slots swap user/ebpf/slots.c \
+ktap_thorough broken 'keys of a swap that was killed are not measured' slots swap user/ebpf/slots.c \
 	's/ret = ebpf_recount(f);/ebpf_resume(f);/'
 broken 'what a killed one left is not put in order' slots restore user/ebpf/filter.c \
 	's/else if (f->shared->changing)/else if (0)/'
-broken 'half of a swap is taken for all' slots swap user/ebpf/filter.c \
+ktap_thorough broken 'half of a swap is taken for all' slots swap user/ebpf/filter.c \
 	's/if (f->shared->half)/if (0)/'
 broken 'a swap takes lines from under programs' slots section user/ebpf/swap.c \
 	's/ret = ebpf_wait_programs(a);/ret = 0;/'
-broken 'a restore takes lines from under programs' slots section-restore user/ebpf/change.c \
+ktap_thorough broken 'a restore takes lines from under programs' slots section-restore user/ebpf/change.c \
 	's/ret = ebpf_wait_programs(f);/ret = 0;/'
-broken 'who mends a swap does not wait for programs' slots section-death user/ebpf/slots.c \
+ktap_thorough broken 'who mends a swap does not wait for programs' slots section-death user/ebpf/slots.c \
 	's/int ret = ebpf_wait_programs(f);/int ret = 0;/'
 broken 'a restore is activated before its words are there' slots restore user/ebpf/change.c \
 	's/^\t\tgive_words(f, d, until);/\t\t__atomic_store_n(\&f->shared->active, ebpf_free_slot(f), __ATOMIC_RELEASE); f->shared->active ^= 1;\n&/'
-broken 'a restore keeps the lock while it copies' slots copying user/ebpf/change.c \
+ktap_thorough broken 'a restore keeps the lock while it copies' slots copying user/ebpf/change.c \
 	's/ret = fill_draft(d, a) ?: restore(f, d);/ret = ebpf_begin(f) ?: fill_draft(d, a) ?: replace(f, d); ebpf_end(f);/'
-broken 'other contents are overdue when the old ones were' slots overdue user/ebpf/slots.c \
+ktap_thorough broken 'other contents are overdue when the old ones were' slots overdue user/ebpf/slots.c \
 	's/own < until ? own : until/own/'
 ktap_finish

@@ -64,7 +64,7 @@ open() {
 	fi
 }
 
-ktap_plan 34
+ktap_plan 11 34
 if build page metrics.c '2s/$/ /'; then
 	ktap_check 'whole' text
 else
@@ -72,49 +72,49 @@ else
 fi
 broken 'no end' '/# EOF/d'
 broken 'counters without a suffix' 's/"_total"/""/'
-broken 'names of samples for families' 's/p->format == METRICS_TEXT)/1)/'
-broken 'the old format has a type info' 's/old && f->type == INFO/0/'
-broken 'units in the old format' 's/f->unit && !old/f->unit/'
-broken 'a unit forgotten' 's/"age_seconds", GAUGE, SECONDS/"age_seconds", GAUGE, NONE/'
-broken 'fractions without their zeros' 's/%09llu/%llu/'
-broken 'a ratio a thousand times too large' 's/%012llu/%09llu/'
+ktap_thorough broken 'names of samples for families' 's/p->format == METRICS_TEXT)/1)/'
+ktap_thorough broken 'the old format has a type info' 's/old && f->type == INFO/0/'
+ktap_thorough broken 'units in the old format' 's/f->unit && !old/f->unit/'
+ktap_thorough broken 'a unit forgotten' 's/"age_seconds", GAUGE, SECONDS/"age_seconds", GAUGE, NONE/'
+ktap_thorough broken 'fractions without their zeros' 's/%09llu/%llu/'
+ktap_thorough broken 'a ratio a thousand times too large' 's/%012llu/%09llu/'
 broken 'hits for misses' 's/stats.misses/stats.hits/'
-broken 'the pinned for the saturated' 's/EPF_INFO_SATURATED/EPF_INFO_PINNED/'
-broken 'the asker is a user too' '/info->users -=/d'
-broken 'windows of zero' 's/s->optional && !v/0/'
-broken 'epochs that are not there' 's/!info\[i\].epochs\[age\].epoch/0/'
+ktap_thorough broken 'the pinned for the saturated' 's/EPF_INFO_SATURATED/EPF_INFO_PINNED/'
+ktap_thorough broken 'the asker is a user too' '/info->users -=/d'
+ktap_thorough broken 'windows of zero' 's/s->optional && !v/0/'
+ktap_thorough broken 'epochs that are not there' 's/!info\[i\].epochs\[age\].epoch/0/'
 broken 'quotes as they are' "s/\*text == '\"' ||/0 ||/"
-broken 'names without an end' 's/for (; room \&\& \*text;/for (; *text;/'
-broken 'filters that vanish are errors' 's/err == -ENODEV ? 0 : err/err/'
-broken 'errors are filters that vanish' \
+ktap_thorough broken 'names without an end' 's/for (; room \&\& \*text;/for (; *text;/'
+ktap_thorough broken 'filters that vanish are errors' 's/err == -ENODEV ? 0 : err/err/'
+ktap_thorough broken 'errors are filters that vanish' \
 	's/filter == -ENOENT || filter == -ENODEV ? 0 : filter/0/'
 broken 'descriptors left open' '/^	epf_close(filter);/d'
 open 'only the loopback address is listened on' 'all addresses are listened on' \
 	's/INADDR_LOOPBACK/INADDR_ANY/'
-open 'other addresses are refused, in one line' 'any address will do' \
+ktap_thorough open 'other addresses are refused, in one line' 'any address will do' \
 	's/strncmp(listen, four, strlen(four))/0/'
-open 'other addresses are refused, in one line' 'the last colon is before the port' \
+ktap_thorough open 'other addresses are refused, in one line' 'the last colon is before the port' \
 	's/listen + strlen(is_six ? six : four)/strrchr(listen, 58) + 1/'
 open "a socket's mode, and its end" 'anybody may connect' 's/0660/0666/'
-open "a socket's mode, and its end" 'the socket stays' \
+ktap_thorough open "a socket's mode, and its end" 'the socket stays' \
 	'/^void metrics_stop/,/^}/s/unlink/(void)/'
-open 'a socket that was left behind is replaced' 'what was left behind stays' \
+ktap_thorough open 'a socket that was left behind is replaced' 'what was left behind stays' \
 	's/	remove_stale(p);//'
 open 'what is in use, or no socket, is not' 'what is in use is replaced' \
 	's/if (connect(fd/if (1 || connect(fd/'
-open 'what is in use, or no socket, is not' 'files are replaced' \
+ktap_thorough open 'what is in use, or no socket, is not' 'files are replaced' \
 	's/ || !S_ISSOCK(st.st_mode)//'
-open '127.0.0.1: all filters, as OpenMetrics' 'the older format for all' \
+ktap_thorough open '127.0.0.1: all filters, as OpenMetrics' 'the older format for all' \
 	's/return q \&\& q/return 0 \&\& q/'
 open 'filters that cannot be read: 500' 'errors are empty pages' \
 	's/!metrics_write(out, format, dev, m->stats)/(metrics_write(out, format, dev, 0), 1)/'
-open "signals are the caller's" 'signals to the thread of the endpoint' \
+ktap_thorough open "signals are the caller's" 'signals to the thread of the endpoint' \
 	's/sigfillset/sigemptyset/'
 open '16 clients that say nothing' 'clients that say nothing may stay' \
 	's/d->ns \&\& d->ns <= now/0/'
-open '16 clients that drip a second request' 'each answer is time for ever' \
+ktap_thorough open '16 clients that drip a second request' 'each answer is time for ever' \
 	's/d->ns = clock_ns() + m->request_ns;/d->ns = 0;/'
-open 'the format by weights' 'weights are not looked at' 's/q = weight(accept, end)/q = 1/'
-open 'without permission: up is 1, readable 0' 'no permission is no module' \
+ktap_thorough open 'the format by weights' 'weights are not looked at' 's/q = weight(accept, end)/q = 1/'
+ktap_thorough open 'without permission: up is 1, readable 0' 'no permission is no module' \
 	's/metrics_write(out/metrics_write(out/; /int dev = epf_dev_open/s/$/ dev = dev < 0 ? -ENOENT : dev;/'
 ktap_finish

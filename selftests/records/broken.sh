@@ -42,50 +42,50 @@ broken() {
 	fi
 }
 
-ktap_plan 23
-broken 'ports in the order of this machine' flows nfdump_model \
+ktap_plan 7 23
+ktap_thorough broken 'ports in the order of this machine' flows nfdump_model \
 	user/audit/nfdump.c 's/to\[0\] = (__u8)(v >> 8)/to[0] = (__u8)v/'
 broken 'addresses in the order of this machine' flows ipfix_by_hand \
 	user/audit/ipfix.c 's/src = htonl(f->src4)/src = f->src4/'
-broken 'ICMP by the port alone' flows ipfix_by_hand \
+ktap_thorough broken 'ICMP by the port alone' flows ipfix_by_hand \
 	user/audit/ipfix.c 's/		both = v4 ? f->type4 << 8.*/		both = f->dport;/'
-broken 'ICMP with an identifier has a key' flows nfdump_model \
+ktap_thorough broken 'ICMP with an identifier has a key' flows nfdump_model \
 	include/epf/packet.h 's/if (epf_icmp_has_id(f.proto, r->id\[0\]))/if (0)/'
-broken 'ports count for every protocol' flows ipfix_by_hand \
+ktap_thorough broken 'ports count for every protocol' flows ipfix_by_hand \
 	include/epf/packet.h 's/} else if (epf_has_ports(f.proto)) {/} else {/'
-broken 'ports of zero are told' flows nfdump_variants \
+ktap_thorough broken 'ports of zero are told' flows nfdump_variants \
 	user/audit/record.c 's/(!epf_has_ports(flow->proto) .. memcmp(flow->id, none, 4))/memcmp(none, none, 4) == 0/'
-broken 'a summary is of flows' flows nfdump_variants \
+ktap_thorough broken 'a summary is of flows' flows nfdump_variants \
 	user/audit/nfdump.c 's/nf->summary = true/nf->summary = false/'
-broken 'elements of an enterprise are like ours' flows ipfix_by_hand \
+ktap_thorough broken 'elements of an enterprise are like ours' flows ipfix_by_hand \
 	user/audit/ipfix.c 's/if (!ie->ent \&\& !ie->midx/if (1/;s/ie->num == p->number\[j\]/(ie->num \& 0x7fff) == p->number[j]/'
 broken 'withdrawn templates stay' flows ipfix_by_hand \
 	user/audit/ipfix.c 's/\t\tfbSessionRemoveTemplate(p->session, FALSE, id, NULL);/\t\t(void)id;/'
-broken 'all that are withdrawn stay' flows ipfix_by_hand \
+ktap_thorough broken 'all that are withdrawn stay' flows ipfix_by_hand \
 	user/audit/ipfix.c 's/\t\t\tfbSessionRemoveTemplate(p->session, FALSE, k->id, NULL);/\t\t\t(void)k;/'
 broken 'templates for good' flows ipfix_bounds \
 	user/audit/ipfix.c 's/k->p->fields -= k->fields;//'
-broken 'a template of any width' flows template_bounds \
+ktap_thorough broken 'a template of any width' flows template_bounds \
 	user/audit/ipfix_sets.h 's/count > WIDTH_MAX/count > 65535/'
-broken 'equal elements of two enterprises' flows template_bounds \
+ktap_thorough broken 'equal elements of two enterprises' flows template_bounds \
 	user/audit/ipfix_sets.h 's/be32(field + 4) : 0/0 : 0/'
-broken 'what templates cost is not counted' flows bounded_calls \
+ktap_thorough broken 'what templates cost is not counted' flows bounded_calls \
 	user/audit/ipfix.c 's/s->count.work += DEFINE_WORK \* /0 \& /'
 broken 'blocks are skipped without end' flows bounded_calls \
 	user/audit/capture.c 's/ \&\& in->done_bytes < until//'
-broken 'blocks that are skipped may end in any way' flows odd_blocks \
+ktap_thorough broken 'blocks that are skipped may end in any way' flows odd_blocks \
 	user/audit/capture.c 's/!f->left \&\& memcmp/0 \&\& memcmp/'
 broken 'packets without a key are not counted' flows mostly_keyless \
 	user/audit/pcap.c 's/packets < REC_BATCH \&\& rec_goes_on(s, b)/b->n < REC_BATCH/;s/bytes += len;/bytes = p->used + len;/'
-broken 'interfaces of all sections count' flows many_interfaces \
+ktap_thorough broken 'interfaces of all sections count' flows many_interfaces \
 	user/audit/capture.c 's/f->interfaces = 0;//'
-broken 'blanks are no part of a field' text csv_known \
+ktap_thorough broken 'blanks are no part of a field' text csv_known \
 	user/audit/csv.c 's/csv_set_space_func(&c->p, no_space);//'
 broken 'a quoted newline ends a record' text csv_known \
 	user/audit/csv.c 's/while (!c->ends \&\& !r->why \&\& r->len < left)/while (!r->len \&\& r->len < left)/'
-broken 'a field too few' text csv_bad \
+ktap_thorough broken 'a field too few' text csv_bad \
 	user/audit/csv.c 's/c->column\[i\] >= c->columns/c->column[i] > c->columns/'
-broken 'a line may be a byte longer' text long_lines \
+ktap_thorough broken 'a line may be a byte longer' text long_lines \
 	user/audit/csv.c 's/in->at) > REC_LINE_MAX)/in->at) > REC_LINE_MAX + 1)/'
 broken 'null is a key' text json_known \
 	user/audit/json.c 's/if (!one || json_is_null(one))/if (!one)/'
