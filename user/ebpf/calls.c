@@ -165,9 +165,11 @@ static int find_id(__u32 id, char name[EPF_NAME_LEN])
 
 static int find(struct epf_name *name)
 {
+	if (name->reserved)
+		return -EINVAL;
 	if (name->id)
 		return find_id(name->id, name->name);
-	return strnlen(name->name, EPF_NAME_LEN) < EPF_NAME_LEN ? 0 : -EINVAL;
+	return ebpf_name_valid(name->name) ? 0 : -EINVAL;
 }
 
 static int do_open(struct epf_ref_args *a)
@@ -190,6 +192,11 @@ static int do_destroy(struct epf_ref_args *a)
 {
 	return find(&a->name) ?:
 	       ebpf_destroy(a->name.name, a->flags & EPF_DESTROY_FORCE);
+}
+
+static int do_swap(struct epf_swap *a)
+{
+	return find(&a->a) ?: find(&a->b) ?: ebpf_swap(a);
 }
 
 static int do_list(struct epf_list *l)
@@ -227,7 +234,7 @@ static int call_control(unsigned long cmd, void *arg)
 	case EPF_IOC_OPEN:
 		return do_open(arg);
 	case EPF_IOC_SWAP:
-		return ebpf_swap(arg);
+		return do_swap(arg);
 	default:
 		return -ENOTTY;
 	}

@@ -76,6 +76,8 @@ struct ebpf_path {
 	char text[96];
 };
 struct ebpf_path ebpf_path(const char *name, const char *what);
+/* May a filter have this name? As the module decides. */
+bool ebpf_name_valid(const char name[EPF_NAME_LEN]);
 /* Make EPF_BPF_PINS, and mount the BPF file system where nobody has: its descriptor.
  * -ENOTSUP: it cannot be mounted.
  */

@@ -26,6 +26,9 @@
 /* What CPUs keep makes the filter open too early by at most this part of an epoch. */
 #define KEYS_STEP_PART 64u
 
+/* How often a directory is made that others remove meanwhile. */
+#define MAKE_TRIES 100
+
 static const char *const whats[] = { "table", "lines", "lines0", "lines1",
 				     "cpus", "ops" };
 
@@ -282,6 +285,29 @@ static int make_all(const char *dir, const struct epf_create *a, __u32 *id)
 	return ret;
 }
 
+/* Lock @dir, and see that the name is still that directory's: between the two another
+ * process may have removed or renamed it. Whoever has the lock knows that nobody does.
+ * Return: descriptor, or a negative errno; -ESTALE: the name is another's, or nobody's.
+ */
+static int lock_dir(const char *dir)
+{
+	struct ebpf_path path = ebpf_path(dir, NULL);
+	int fd = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat own, now;
+	int ret = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &own))
+		ret = -errno;
+	else if (stat(path.text, &now) || own.st_ino != now.st_ino)
+		ret = -ESTALE;
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
 /* Remove what was left half made by a process that has died: its lock is free. */
 static void sweep(void)
 {
@@ -292,24 +318,14 @@ static void sweep(void)
 	while (dir && (d = readdir(dir))) {
 		if (d->d_name[0] != '~')
 			continue;
-		fd = open(ebpf_path(d->d_name, NULL).text,
-			  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
-			remove_dir(d->d_name);
-		if (fd >= 0)
-			close(fd);
+		fd = lock_dir(d->d_name);
+		if (fd < 0)
+			continue;
+		remove_dir(d->d_name);
+		close(fd);
 	}
 	if (dir)
 		closedir(dir);
-}
-
-static bool name_valid(const char name[EPF_NAME_LEN])
-{
-	size_t len = strnlen(name, EPF_NAME_LEN);
-
-	return len && len < EPF_NAME_LEN && name[0] != '.' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			    "0123456789._-") == len;
 }
 
 /* EPF_BPF_PINS goes with the last that is in it, so maybe at any moment. */
@@ -317,7 +333,7 @@ static int make_dir(const char *dir)
 {
 	int root, tries;
 
-	for (tries = 0; tries < 100; tries++) {
+	for (tries = 0; tries < MAKE_TRIES; tries++) {
 		root = ebpf_pins_open();
 		if (root < 0 && root != -ENOENT)
 			return root;
@@ -331,12 +347,30 @@ static int make_dir(const char *dir)
 	return -ENOENT;
 }
 
+/* A new directory, locked. Before it is, another process may sweep it away: make it
+ * again. Return: descriptor, or a negative errno.
+ */
+static int make_own(const char *dir)
+{
+	int ret, tries;
+
+	for (tries = 0; tries < MAKE_TRIES; tries++) {
+		ret = make_dir(dir);
+		if (!ret)
+			ret = lock_dir(dir);
+		if (ret != -ESTALE && ret != -EWOULDBLOCK && ret != -EEXIST)
+			return ret;
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	return ret;
+}
+
 int ebpf_create(const struct epf_create *a, __u32 *id)
 {
 	char dir[16];
 	int own, ret;
 
-	if (!name_valid(a->params.name))
+	if (!ebpf_name_valid(a->params.name))
 		return -EINVAL;
 	ret = check_params(&a->params);
 	if (ret)
@@ -345,17 +379,13 @@ int ebpf_create(const struct epf_create *a, __u32 *id)
 	if (!access(ebpf_path(a->params.name, NULL).text, F_OK))
 		return -EEXIST;
 	snprintf(dir, sizeof(dir), "~%d", getpid());
-	ret = make_dir(dir);
-	if (ret)
-		return ret;
-	own = open(ebpf_path(dir, NULL).text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (own >= 0)
-		flock(own, LOCK_EX | LOCK_NB);
+	own = make_own(dir);
+	if (own < 0)
+		return own;
 	ret = make_all(dir, a, id);
 	if (ret)
 		remove_dir(dir);
-	if (own >= 0)
-		close(own);
+	close(own);
 	return ret;
 }
 

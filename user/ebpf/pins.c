@@ -26,6 +26,15 @@ static void exchange(char *name, char from, char to)
 			*name = to;
 }
 
+bool ebpf_name_valid(const char name[EPF_NAME_LEN])
+{
+	size_t len = strnlen(name, EPF_NAME_LEN);
+
+	return len && len < EPF_NAME_LEN && name[0] != '.' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789._-") == len;
+}
+
 struct ebpf_path ebpf_path(const char *name, const char *what)
 {
 	char dir[EPF_NAME_LEN + 8];

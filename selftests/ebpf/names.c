@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Names and directories of filters that are pure BPF: two processes that create at
+ * once, stopped where one has a directory and not yet its lock; names that no filter
+ * may have.
+ */
+#include <sys/file.h>
+
+#include <epf.h>
+
+#include "backend.h"
+#include "drive.h"
+
+static int stops; /* how often the next lock of a directory waits for another creator */
+static char other[EPF_NAME_LEN];
+
+static struct epf_params params(void)
+{
+	struct epf_params p = {
+		.nr_lines = 64, .lines_per_key = 2, .bits_per_key = 10,
+		.window_inserts = 70, .budget_ppt = 1,
+		.limit_ppt = EPF_RATE_ONE,
+	};
+
+	return p;
+}
+
+/* Make and destroy a filter in another process, which sweeps first. */
+static bool create_other(void)
+{
+	struct epf_params p = params();
+	pid_t pid = drive_fork();
+	int status;
+
+	if (!pid)
+		_exit(drive_create(other, &p) || ebpf_destroy(other, true));
+	return waitpid(pid, &status, 0) == pid && !status;
+}
+
+int __real_flock(int fd, int op);
+int __wrap_flock(int fd, int op);
+int __wrap_flock(int fd, int op)
+{
+	if (stops && op == (LOCK_EX | LOCK_NB)) {
+		stops--;
+		if (!create_other())
+			return -1;
+	}
+	return __real_flock(fd, op);
+}
+
+static void try_creators(int times)
+{
+	struct epf_params p = params();
+	char name[EPF_NAME_LEN];
+	int err;
+
+	drive_name(name, "names");
+	stops = times;
+	err = drive_create(name, &p);
+	tap_ok(!err && !stops && !ebpf_destroy(name, true),
+	       "another one creates before the directory is locked, %d times: %s",
+	       times, strerror(-err));
+	stops = 0;
+}
+
+/* Where the filter is, each of these leads to files, if to any. */
+static void try_names(void)
+{
+	static const char *const wrong[] = {
+		"", ".", "..", "a/b", "a:b", "~1", "@v0", "a b", "./names", "names/../names",
+	};
+	int dev = epf_dev_open(), fd;
+	size_t i;
+
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		fd = epf_dev_filter(dev, wrong[i]);
+		tap_ok(fd == -EINVAL && epf_dev_destroy(dev, wrong[i], true) == -EINVAL,
+		       "'%s' names no filter", wrong[i]);
+	}
+	epf_close(dev);
+}
+
+int main(void)
+{
+	if (!drive_possible())
+		return TAP_SKIPPED;
+	drive_name(other, "other");
+	epf_backend_choose(EPF_BACKEND_OTHER);
+	ebpf_backend_add();
+	tap_plan(12);
+	try_creators(1);
+	try_creators(3);
+	try_names();
+	return tap_end();
+}
