@@ -399,9 +399,7 @@ static __always_inline int epf_xdp_digest(struct xdp_md *ctx,
 	int err;
 
 	ask.opts = epf_pkt_opts_read(opts);
-	/* epf_flow_plain() leaves this pair to epf_pkt_opts_check() */
-	if (ask.opts.flags != (EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL) &&
-	    p + 38 <= (const __u8 *)(long)ctx->data_end &&
+	if (p + 38 <= (const __u8 *)(long)ctx->data_end &&
 	    epf_flow_plain(p, 38, &ask.opts, &first, &tail)) {
 		*digest = epf_digest_words(h, first, tail, 14);
 		return 0;

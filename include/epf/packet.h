@@ -393,7 +393,9 @@ EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
 	if ((have & ~any) != want || !epf_is_plain(p, len) ||
 	    !epf_has_ports(p[23]))
 		return false;
-	if ((o->flags & EPF_PKT_PASS_CONTROL) && epf_control_plain(p))
+	/* Both flags are wrong (epf_pkt_opts_check()). */
+	if ((o->flags & EPF_PKT_PASS_CONTROL) &&
+	    ((o->flags & EPF_PKT_NONIP_FRAME) || epf_control_plain(p)))
 		return false;
 	addrs = epf_get_le64(p + 26);
 	*first = 4 | (__u64)p[23] << 8 | epf_get_le64(p + 30) >> 32 << 16 |

@@ -494,7 +494,7 @@ static void fast_paths_leave_others(void)
 {
 	struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 };
 	struct epf_pkt_opts packet = { EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0 };
-	struct epf_pkt_opts other[3] = { packet, packet, flow };
+	struct epf_pkt_opts other[4] = { packet, packet, flow, flow };
 	bool good = true;
 	__u8 f[PLAIN_MAX];
 	__u32 i, len;
@@ -503,9 +503,10 @@ static void fast_paths_leave_others(void)
 	other[0].max_bytes = 5000;
 	other[1].link = EPF_LINK_SLL;
 	other[2].link = EPF_LINK_SLL2;
+	other[3].flags = EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL;
 	for (i = 0; i < 200000 && good; i++) {
 		len = plain_packet(f);
-		good &= !fast_paths(f, len, &other[i % 3]);
+		good &= !(fast_paths(f, len, &other[i % 4]) & ~CONTROL);
 		not = spoil(f, &len, (int)i % 8);
 		good &= fast_paths(f, len, &flow) == (1 & ~not);
 		good &= fast_paths(f, len, &packet) == (2 & ~not);
