@@ -108,6 +108,34 @@ static __always_inline int epf_inline_get(struct epf_inline *f, __u32 at)
 	return 0;
 }
 
+/*
+ * A section of a filter whose epochs a timer ends, from before it reads the epoch until
+ * it is done with lanes. The timer may come on any CPU, and interrupt it anywhere:
+ *
+ *   section  inside + 1; full barrier; load epoch; lanes; full barrier; inside - 1
+ *   timer    store epoch e (release); in a later tick, which begins with a full
+ *            barrier: load inside of each CPU, once or until it is 0; then @quiet = e
+ *
+ * A section that has read an epoch before e did so before that store, so its addition
+ * comes before the timer's load: the timer finds at least 1 until it has ended. What
+ * it finds 0 after that, by the barrier before the subtraction, is after all of its
+ * stores to lanes. Sections that begin later read e, and may keep the word from 0 for
+ * a while: that makes the end of an epoch late, which is safe.
+ */
+static __always_inline void epf_inline_enter(const struct epf_inline *f)
+{
+	if (!epf_load(&f->slot->timed))
+		return;
+	epf_fetch_add(&f->cpu->inside, 1);
+	epf_bpf_fence();
+}
+
+static __always_inline void epf_inline_leave(const struct epf_inline *f)
+{
+	if (epf_load(&f->slot->timed)) /* as when it began; the verifier forgets that */
+		epf_fetch_add(&f->cpu->inside, ~0ULL);
+}
+
 /* @v, which the verifier knows no longer, as it reads this function by itself: else
  * it would read what follows once for each value that @v may have.
  */
@@ -189,13 +217,15 @@ EPF_FN_APART int epf_inline_test(__u64 digest, __u32 at)
 {
 	struct epf_inline f;
 	struct epf_probe p;
-	int ret = epf_inline_get(&f, at);
+	int ret = epf_inline_get(&f, at), verdict;
 
 	if (ret)
 		return ret;
+	epf_inline_enter(&f);
 	epf_probe(&f.lanes, digest, &p);
-	return epf_inline_tell(&f, epf_inline_any(epf_test(&f.lanes, &p)),
-			       epf_inline_knows(&f));
+	verdict = epf_inline_any(epf_test(&f.lanes, &p));
+	epf_inline_leave(&f);
+	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
 }
 
 EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
@@ -208,8 +238,10 @@ EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
 
 	if (ret)
 		return ret;
+	epf_inline_enter(&f);
 	epf_probe(&f.lanes, digest, &p);
 	e = epf_insert_into(&f.lanes, &p, &lanes, &grew);
+	epf_inline_leave(&f);
 	if (!e)
 		return -ENODEV;
 	epf_inline_count(&f, e, grew);
@@ -227,11 +259,13 @@ EPF_FN_APART int epf_inline_test_and_insert(__u64 digest, __u32 at)
 	if (ret)
 		return ret;
 	knows = epf_inline_any(epf_inline_knows(&f));
+	epf_inline_enter(&f);
 	epf_probe(&f.lanes, digest, &p);
 	verdict = epf_test_and_insert_into(&f.lanes, &p,
 					   epf_inline_any(f.slot->first_seen && !knows), &e,
 					   &lanes);
 	verdict = epf_inline_any(verdict);
+	epf_inline_leave(&f);
 	if (e)
 		epf_inline_count(&f, e, verdict != EPF_PRESENT);
 	return epf_inline_tell(&f, verdict, knows);

@@ -15,12 +15,17 @@
  *   cpus     struct epf_bpf_cpu by slot and CPU, mapped by user space
  *   ops      program that user space runs to test and insert
  *   rotator  a directory: who holds a lock (flock) on it ends epochs
+ *   limits   struct epf_capacity by slot, mapped by user space; with @rotate
+ *            EPF_BPF_ROTATE_KERNEL only, as the next two
+ *   timer    one BPF timer. It ends with the last file of this map
+ *   tick     program that user space runs to start the timer, or to do what it does
  *
  * Programs work on slot @active; the other is for swap and restore, which fill
  * it, change @active, and leave the old one alone for a grace period.
  *
  * Whoever changes words of a slot that are not the programs' holds a lock (flock)
- * on the filter's directory: for some grace periods at most.
+ * on the filter's directory: for some grace periods at most. Where a timer ends epochs
+ * it takes the word @ticking instead, and does nothing while @changing is set.
  *
  * Failing open. The programs see to it themselves, with what has been written
  * before; nothing waits for user space:
@@ -61,6 +66,10 @@
  * @open: verdicts "do not know": the error would be above the limit
  * @overdue: likewise: nobody ends epochs
  *
+ * @inside: sections on this CPU that may use lanes, where a timer ends epochs. Atomic,
+ *	as tasks that preempt one another end in any order. Migration is disabled in
+ *	programs, so a section ends on the CPU where it began
+ *
  * The verdicts and @inserts are statistics: plain additions, which may lose one
  * where a program interrupts another.
  */
@@ -72,7 +81,7 @@ struct epf_bpf_cpu {
 	__u64 present;
 	__u64 open;
 	__u64 overdue;
-	__u64 spare;
+	__u64 inside;
 };
 EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
 
@@ -82,6 +91,7 @@ EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
  * @hash: keyed digest
  * @first_seen: sightings insert absent keys only
  * @keys_step: see above; a power of two
+ * @timed: sections count themselves (@inside): a timer ends epochs
  * @open_at: see above; read-mostly, as @until
  * @until: see above
  * @keys: see above; programs'
@@ -106,6 +116,13 @@ EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
  * @pin_until_ns: a snapshot holds epochs until then; 0: none
  * @pins: how many snapshots there were
  * @serial: unlike that of any other contents
+ * @grace_epoch: the timer's: of which epoch its grace period is
+ * @grace_cpu: CPUs below this one had no section since that began
+ * @scan_at: lines of the chunk @state.scanned that have been scanned
+ * @look_ns: when the insertions were summed last
+ * @look_epoch: then
+ * @look_inserts: likewise
+ * @open: it was open when it was looked at last
  * @desc: what the keys are made of
  */
 struct epf_bpf_slot {
@@ -113,7 +130,8 @@ struct epf_bpf_slot {
 	struct epf_hash hash;
 	__u32 first_seen;
 	__u32 keys_step;
-	__u64 apart0[2];
+	__u64 timed;
+	__u64 apart0;
 
 	__u64 open_at;
 	__u64 until;
@@ -147,8 +165,24 @@ struct epf_bpf_slot {
 	__u64 pin_until_ns;
 	__u64 pins;
 	__u64 serial;
+	__u64 grace_epoch;
+	__u64 grace_cpu;
+	__u64 scan_at;
+	__u64 look_ns;
+	__u64 look_epoch;
+	__u64 look_inserts;
+	__u64 open;
 	struct epf_key_desc desc;
 };
+
+/* Who ends epochs. */
+enum epf_bpf_rotate {
+	EPF_BPF_ROTATE_PROCESS, /* who has the lock on "rotator" */
+	EPF_BPF_ROTATE_KERNEL, /* a BPF timer */
+};
+
+/* A flag of struct epf_create: EPF_BPF_ROTATE_KERNEL. The module does not know it. */
+#define EPF_BPF_CREATE_TIMER (1u << 31)
 
 /**
  * struct epf_bpf_filter - the one value of map "table"
@@ -163,6 +197,12 @@ struct epf_bpf_slot {
  * @changing: a swap or a restore is under way. Who gets the lock and finds it set knows
  *	that the one who did it was killed: keys of the contents may have been counted
  *	for nobody, and the other slot may have lines
+ * @rotate: enum epf_bpf_rotate; as created
+ * @hz: jiffies a second
+ * @ticking: 1 while a program ends epochs, a timer's or one that user space runs: it
+ *	took the word by a CAS. Programs cannot be killed, so it is always given back
+ * @ticked_ns: when what was due was done last, monotonic
+ * @wait_ns: until it comes again
  * @slot: contents
  */
 struct epf_bpf_filter {
@@ -174,7 +214,13 @@ struct epf_bpf_filter {
 	__u32 half;
 	__u32 yields;
 	__u32 changing;
-	__u32 apart[7];
+	__u32 rotate;
+	__u32 hz;
+	__u32 apart[5];
+	__u64 ticking;
+	__u64 ticked_ns;
+	__u64 wait_ns;
+	__u64 apart1[5];
 	struct epf_bpf_slot slot[EPF_BPF_SLOTS];
 };
 EPF_ASSERT(sizeof(struct epf_bpf_filter) <= 4096, "one page");
@@ -205,6 +251,27 @@ struct epf_bpf_ops {
 	__u64 jiffies;
 	__u64 now_ns;
 	__u64 word[EPF_BPF_OPS_MAX];
+};
+
+/* What the program "tick" is asked. */
+enum epf_bpf_tick_op {
+	EPF_BPF_TICK_STEP, /* what is due */
+	EPF_BPF_TICK_END, /* the epoch ends, due or not */
+	EPF_BPF_TICK_START, /* the timer starts, or starts anew */
+	EPF_BPF_TICK_STOP,
+};
+
+/**
+ * struct epf_bpf_tick - the packet of "tick"
+ * @op: enum epf_bpf_tick_op
+ * @ret: out: 1: an epoch has ended; 0: none was due; -EAGAIN: scan or grace period;
+ *	-EBUSY: a snapshot holds it; -EALREADY: another one is at it, or it is changed;
+ *	-ENODEV; of the timer 0, or what the kernel says
+ */
+struct epf_bpf_tick {
+	__u32 op;
+	__s32 ret;
+	__u64 apart[3];
 };
 
 #endif /* EPF_BPF_H */

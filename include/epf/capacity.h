@@ -26,7 +26,7 @@
 #include "q56.h"
 #include "geometry.h"
 
-#define EPF_CAPACITY_STEPS 128u
+#define EPF_CAPACITY_STEPS 128u /* a power of two */
 /* The table ends where a line has so many keys in the mean, limit or not: even
  * with one position a key the error of one epoch is then above 0.99.
  */
@@ -214,19 +214,16 @@ EPF_FN_BIG void epf_capacity_init(struct epf_capacity *c,
 /* The point of @y where @x, ascending, is @v; the last where it is beyond. */
 EPF_FN_BIG __u64 epf_capacity_at(const __u64 *x, const __u64 *y, __u64 v)
 {
-	__u32 low = 0, high = EPF_CAPACITY_STEPS, mid;
+	__u32 low = 0, step;
 
-	if (v >= x[high])
-		return y[high];
-	while (high - low > 1) { /* x[low] <= v < x[high] */
-		mid = (low + high) / 2;
-		if (x[mid] <= v)
-			low = mid;
-		else
-			high = mid;
-	}
-	return y[low] + epf_mul_q56(y[high] - y[low],
-				    epf_frac_q56(v - x[low], x[high] - x[low]));
+	if (v >= x[EPF_CAPACITY_STEPS])
+		return y[EPF_CAPACITY_STEPS];
+	/* x[low] <= v < x[low + 2 * step] */
+	for (step = EPF_CAPACITY_STEPS / 2; step; step /= 2)
+		if (x[low + step] <= v)
+			low += step;
+	return y[low] + epf_mul_q56(y[low + 1] - y[low],
+				    epf_frac_q56(v - x[low], x[low + 1] - x[low]));
 }
 
 /**

@@ -435,6 +435,20 @@ EPF_FN __u64 epf_retag(__u64 v, __u64 from, __u64 to)
 	return positions | epf_tag(to);
 }
 
+/* Empty the lanes of @line that are stale in epoch @e. */
+EPF_FN void epf_scan_line(struct epf_line *line, __u64 e)
+{
+	__u32 i;
+
+	for (i = 0; i < EPF_LANES; i++) {
+		__u64 *lane = &line->lane[i];
+		__u64 v = epf_load(lane);
+
+		if (v && (v & EPF_TAG_MASK) != epf_lane_tag(e, i))
+			epf_cas(lane, &v, 0);
+	}
+}
+
 /**
  * epf_scan() - empty the stale lanes of some lines
  * @f: filter
@@ -452,16 +466,9 @@ EPF_FN void epf_scan(const struct epf_lanes *f, __u64 first, __u64 nr)
 {
 	__u64 e = epf_load(f->epoch);
 	__u64 n;
-	__u32 i;
 
 	for (n = first; n < first + nr; n++)
-		for (i = 0; i < EPF_LANES; i++) {
-			__u64 *lane = &f->line[n].lane[i];
-			__u64 v = epf_load(lane);
-
-			if (v && (v & EPF_TAG_MASK) != epf_lane_tag(e, i))
-				epf_cas(lane, &v, 0);
-		}
+		epf_scan_line(&f->line[n], e);
 }
 
 #endif /* EPF_LANES_H */

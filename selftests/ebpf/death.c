@@ -155,6 +155,12 @@ bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v,
 					   __ATOMIC_SEQ_CST);
 }
 
+void __tsan_atomic_thread_fence(int order)
+{
+	(void)order;
+	__sync_synchronize();
+}
+
 static void waits(void)
 {
 	step(NULL);

@@ -41,12 +41,18 @@ static inline void drive_name(char name[EPF_NAME_LEN], const char *what)
 	snprintf(name, EPF_NAME_LEN, "%s-%d", what, getpid());
 }
 
-static inline int drive_create(const char *name, const struct epf_params *p)
+static inline int drive_create_flags(const char *name, const struct epf_params *p,
+				     __u32 flags)
 {
-	struct epf_create c = { .params = *p };
+	struct epf_create c = { .params = *p, .flags = flags };
 
 	strcpy(c.params.name, name);
 	return ebpf_create(&c, &c.id);
+}
+
+static inline int drive_create(const char *name, const struct epf_params *p)
+{
+	return drive_create_flags(name, p, 0);
 }
 
 static inline int drive_load(struct drive *d)
@@ -65,12 +71,18 @@ static inline int drive_load(struct drive *d)
 	return ebpf_open(d->name, &d->filter);
 }
 
-static inline int drive_begin(struct drive *d, const char *what,
-			      const struct epf_params *p)
+static inline int drive_begin_flags(struct drive *d, const char *what,
+				    const struct epf_params *p, __u32 flags)
 {
 	memset(d, 0, sizeof(*d));
 	drive_name(d->name, what);
-	return drive_create(d->name, p) ?: drive_load(d);
+	return drive_create_flags(d->name, p, flags) ?: drive_load(d);
+}
+
+static inline int drive_begin(struct drive *d, const char *what,
+			      const struct epf_params *p)
+{
+	return drive_begin_flags(d, what, p, 0);
 }
 
 static inline void drive_end(struct drive *d)
@@ -135,25 +147,30 @@ static inline void drive_pin(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Worker 1 on CPU 0, within its section until hold is 0; where, @how says. */
-static inline pid_t drive_hold(struct drive *d, __u64 how)
+/* Worker 1 on CPU @cpu, within its section until hold is 0; where, @how says. */
+static inline pid_t drive_hold_on(struct drive *d, __u64 how, __u32 cpu)
 {
 	volatile __u64 *held = &d->prog->bss->held;
 	pid_t pid;
 
 	*held = 0;
 	d->prog->bss->hold = how;
-	d->prog->bss->nap_worker = 0;
+	d->prog->bss->nap_worker = cpu;
 	pid = drive_fork();
 	if (!pid) {
-		drive_pin(0);
+		drive_pin((int)cpu);
 		drive_run(d->laws, 1, 1);
 		_exit(0);
 	}
-	drive_pin(1);
+	drive_pin(!cpu);
 	while (!*held)
 		sched_yield();
 	return pid;
+}
+
+static inline pid_t drive_hold(struct drive *d, __u64 how)
+{
+	return drive_hold_on(d, how, 0);
 }
 
 /* Hold a filter for one step. */

@@ -3,7 +3,7 @@
  * The window law of filters as pure BPF: while two CPUs insert, and whoever ends
  * epochs is killed, stopped and replaced, and contents are exchanged, each key is
  * told present until the window has passed (laws.bpf.c judges), or "do not know"
- * where that is said why.
+ * where that is said why. With the argument "kernel" a BPF timer ends epochs.
  *
  * All waits are for an order of events. Workers do not run ahead of the epochs by
  * more than AHEAD of their length, so that the filter does not fill up however late
@@ -23,6 +23,7 @@
 static struct drive d;
 static char other[EPF_NAME_LEN];
 static __u64 quota; /* keys of each worker */
+static bool timed;
 
 static __u64 tickets(void)
 {
@@ -74,6 +75,10 @@ static pid_t rotator;
 
 static void rotator_start(void)
 {
+	if (timed) {
+		ebpf_timer_start(d.filter);
+		return;
+	}
 	rotator = drive_fork();
 	if (!rotator)
 		rotate_forever();
@@ -83,6 +88,10 @@ static void rotator_start(void)
 
 static void rotator_kill(void)
 {
+	if (timed) {
+		ebpf_tick(d.filter, EPF_BPF_TICK_STOP);
+		return;
+	}
 	kill(rotator, SIGKILL);
 	waitpid(rotator, NULL, 0);
 }
@@ -114,6 +123,8 @@ static bool killed(void)
 
 static bool stopped(void)
 {
+	if (timed)
+		return killed();
 	kill(rotator, SIGSTOP);
 	let(4 * LENGTH); /* until they wait for it */
 	kill(rotator, SIGCONT);
@@ -127,7 +138,9 @@ static bool second(void)
 
 	if (!ret)
 		ebpf_hold_end(hold);
-	return ret == -EBUSY;
+	if (timed && ebpf_timer_start(d.filter))
+		return false;
+	return ret == (timed ? -EOPNOTSUPP : -EBUSY);
 }
 
 /* Keys that are older than the end of this are gone on purpose. */
@@ -217,7 +230,7 @@ static bool events_happen(__u32 *nr, const pid_t worker[])
 	for (i = 0; i < LAWS_WORKERS; i++)
 		while (!waitpid(worker[i], NULL, WNOHANG)) {
 			let(2 * LENGTH);
-			if (waitpid(rotator, NULL, WNOHANG) == rotator) {
+			if (!timed && waitpid(rotator, NULL, WNOHANG) == rotator) {
 				printf("# the rotator ended\n");
 				return false;
 			}
@@ -278,7 +291,10 @@ static void law(const char *shape, const struct epf_params *p)
 	bool good;
 
 	drive_name(other, "laws-other");
-	if (drive_begin(&d, "laws", p) || drive_create(other, p)) {
+	/* a timer's filter exchanges its contents with one of either kind */
+	if (drive_begin_flags(&d, "laws", p, timed ? EPF_BPF_CREATE_TIMER : 0) ||
+	    drive_create_flags(other, p, timed && !p->refresh ?
+						 EPF_BPF_CREATE_TIMER : 0)) {
 		for (i = 0; i < 4; i++)
 			tap_ok(false, "%s: not made", shape);
 		drive_end(&d);
@@ -299,7 +315,8 @@ static void law(const char *shape, const struct epf_params *p)
 	ebpf_destroy(other, true);
 }
 
-int main(void)
+/* usage: laws [kernel] */
+int main(int argc, char **argv)
 {
 	static const __u16 bits[] = { [1] = 8, [2] = 10, [4] = 12 };
 	struct epf_params p = {
@@ -311,6 +328,11 @@ int main(void)
 
 	if (!drive_possible())
 		return TAP_SKIPPED;
+	timed = argc > 1 && !strcmp(argv[1], "kernel");
+	if (timed && ebpf_timer_possible()) {
+		tap_skip_all("no timers on PREEMPT_RT");
+		return TAP_SKIPPED;
+	}
 	quota = getenv("EPF_THOROUGH") ? 4000000 : 100000;
 	tap_plan(24);
 	for (p.lines_per_key = 1; p.lines_per_key <= 4; p.lines_per_key *= 2)

@@ -248,8 +248,12 @@ static int do_info(struct ebpf_filter *f, struct epf_info *info)
 
 	if (ret)
 		return ret;
+	if (ebpf_timed(f)) /* nobody else does */
+		ret = ebpf_estimate(f);
 	ebpf_info(f, info);
 	ebpf_end(f);
+	if (ret)
+		return ret;
 	f->seen_epoch = info->epoch;
 	f->seen_saturations = info->flags & EPF_INFO_SATURATED;
 	return ebpf_id(f, &info->id);

@@ -43,6 +43,8 @@ int ebpf_settle(struct ebpf_filter *f)
 {
 	int ret = 1;
 
+	if (ebpf_timed(f))
+		return ebpf_timer_settle(f);
 	while (ret >= 0 && ebpf_due(f, now_ns())) {
 		ret = try_rotate(f, true);
 		if (ret == -EBUSY)
@@ -66,8 +68,12 @@ static int estimate_locked(struct ebpf_filter *f)
 
 int ebpf_rotate_now(struct ebpf_filter *f, __u32 count, __u64 *epoch)
 {
-	int ret;
+	int ret = 0;
 
+	if (ebpf_timed(f)) {
+		ret = ebpf_timer_rotate(f, count);
+		count = 0;
+	}
 	while (count) {
 		ret = try_rotate(f, false);
 		if (ret < 0)
@@ -77,6 +83,8 @@ int ebpf_rotate_now(struct ebpf_filter *f, __u32 count, __u64 *epoch)
 		if (ret)
 			return ret;
 	}
+	if (ret)
+		return ret;
 	if (epoch)
 		*epoch = ebpf_slot(f)->state.epoch;
 	return estimate_locked(f);
@@ -205,12 +213,13 @@ static int fill_draft(struct ebpf_filter *d, const struct epf_restore *a)
 }
 
 /* The words of @d into the free slot, whose lines are its own already. */
-static void give_words(struct ebpf_filter *f, const struct ebpf_filter *d,
+static int give_words(struct ebpf_filter *f, const struct ebpf_filter *d,
 		       __u64 until)
 {
 	__u32 slot = ebpf_free_slot(f);
 	struct epf_bpf_slot *s = &f->shared->slot[slot];
 	const struct epf_params *p = &s->params;
+	int ret;
 
 	memset(&f->cpu[slot * f->shared->cpus], 0,
 	       f->shared->cpus * sizeof(*f->cpu));
@@ -220,6 +229,9 @@ static void give_words(struct ebpf_filter *f, const struct ebpf_filter *d,
 					       EPF_LIVE_EPOCHS - 1) /
 					      EPF_LIVE_EPOCHS);
 	ebpf_slots_until(f, until);
+	ret = ebpf_timer_adopt(f, slot);
+	epf_bpf_set_open_at(s, (__u64)f->shared->cpus * (s->keys_step - 1));
+	return ret;
 }
 
 /* With the lock held. Programs that are in the old contents finish there. */
@@ -231,8 +243,9 @@ static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
 	if (ret)
 		return ret;
 	ret = ebpf_slots_begin(f, d->line_fd);
+	if (!ret)
+		ret = give_words(f, d, until);
 	if (!ret) {
-		give_words(f, d, until);
 		__atomic_store_n(&f->shared->active, ebpf_free_slot(f),
 				 __ATOMIC_RELEASE);
 		ret = ebpf_wait_programs(f);

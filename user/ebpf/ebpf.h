@@ -12,8 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <epf/bpf.h>
-#include <epf/capacity.h>
+#include <epf/bpf_rotate.h>
 #include <epf/estimate.h>
 
 /**
@@ -43,6 +42,8 @@ struct ebpf_limits {
  * @line: these, mapped, or NULL
  * @line_serial: which contents that is of
  * @ops: program, or -1
+ * @tick: likewise
+ * @capacity: map "limits", where a timer ends epochs, or NULL
  * @lock_ms: for how long ebpf_begin() waits
  * @limits: of the contents
  * @seen_epoch: epoch when it was last told
@@ -56,7 +57,8 @@ struct ebpf_filter {
 	char name[EPF_NAME_LEN];
 	struct epf_bpf_filter *shared;
 	struct epf_bpf_cpu *cpu;
-	int table, cpus, lines, line_fd, ops;
+	int table, cpus, lines, line_fd, ops, tick;
+	struct epf_capacity *capacity;
 	struct epf_line *line;
 	size_t line_bytes;
 	__u64 line_serial;
@@ -200,7 +202,8 @@ struct ebpf_hold;
  * @name: filter
  * @hold: result
  *
- * Return: 0; -EBUSY: another one does.
+ * Return: 0; -EBUSY: another one does; -EOPNOTSUPP: a timer does. It is started anew if
+ * it stands still.
  */
 int ebpf_hold_begin(const char *name, struct ebpf_hold **hold);
 /* The filter may be destroyed while this one holds it. */
@@ -219,9 +222,37 @@ void ebpf_hold_yield(struct ebpf_hold *hold);
  */
 int ebpf_hold_step(struct ebpf_hold *hold, __u64 *wait_ns);
 void ebpf_hold_end(struct ebpf_hold *hold);
+/* Jiffies a second. */
+int ebpf_rate(struct ebpf_filter *f, __u64 *hz);
+/* timer.c: filters whose epochs a BPF timer ends */
+
+bool ebpf_timed(const struct ebpf_filter *f);
+/* Likewise, of filter @name. NULL where the program was built without the backend. */
+bool ebpf_is_timed(const char *name) __attribute__((weak));
+/* -ENOSYS: this kernel has no timers that could. Weak as above. */
+int ebpf_timer_possible(void) __attribute__((weak));
+/* Maps and program of a filter whose other maps are there. */
+int ebpf_timer_load(const char *dir);
+int ebpf_timer_start(struct ebpf_filter *f);
+/* Has it come within the last second? */
+bool ebpf_ticks(const struct ebpf_filter *f);
+/* Run its program here: what struct epf_bpf_tick returns. */
+int ebpf_tick(struct ebpf_filter *f, enum epf_bpf_tick_op op);
+/* Until whoever ticks is done; who comes later sees what was stored before. */
+void ebpf_timer_quiet(const struct ebpf_filter *f);
+/* -ETIMEDOUT: sections do not end, or somebody changes the filter. */
+int ebpf_timer_rotate(struct ebpf_filter *f, __u32 count);
+int ebpf_timer_settle(struct ebpf_filter *f);
+/* What its program needs to know of the limit of slot @slot. */
+int ebpf_timer_limits(struct ebpf_filter *f, __u32 slot);
+/* Slot @slot, which no program uses, has the words of another filter, or of a draft: make
+ * them this one's, whoever ends its epochs.
+ */
+int ebpf_timer_adopt(struct ebpf_filter *f, __u32 slot);
+
 /* When a look that is made now is overdue, in jiffies. */
 int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies);
-/* Does somebody? NULL where the program was built without the backend. */
+/* Does somebody, or the kernel? NULL where the program was built without the backend. */
 bool ebpf_held(const char *name) __attribute__((weak));
 /* Which process does; 0: none, or it cannot be known. */
 int ebpf_holder(const char *name) __attribute__((weak));

@@ -50,6 +50,18 @@ static int map_shared(struct ebpf_filter *f)
 					  sizeof(*f->cpu), &f->cpu);
 }
 
+static int map_limits(struct ebpf_filter *f)
+{
+	int fd = ebpf_timed(f) ? get(f->name, "limits") : -ENOENT;
+	int ret;
+
+	if (fd < 0)
+		return ebpf_timed(f) ? fd : 0;
+	ret = map_whole(fd, EPF_BPF_SLOTS * sizeof(*f->capacity), &f->capacity);
+	close(fd);
+	return ret;
+}
+
 static int open_maps(struct ebpf_filter *f)
 {
 	int ret;
@@ -63,7 +75,7 @@ static int open_maps(struct ebpf_filter *f)
 		ret = f->cpus = get(f->name, "cpus");
 	if (ret >= 0)
 		ret = f->lines = get(f->name, "lines");
-	return ret < 0 ? ret : map_shared(f);
+	return ret < 0 ? ret : map_shared(f) ?: map_limits(f);
 }
 
 int ebpf_open(const char *name, struct ebpf_filter **filter)
@@ -74,7 +86,7 @@ int ebpf_open(const char *name, struct ebpf_filter **filter)
 	if (!f)
 		return -ENOMEM;
 	strncpy(f->name, name, sizeof(f->name) - 1);
-	f->dir = f->table = f->cpus = f->lines = f->line_fd = f->ops = -1;
+	f->dir = f->table = f->cpus = f->lines = f->line_fd = f->ops = f->tick = -1;
 	f->lock_ms = EBPF_LOCK_MS;
 	ret = open_maps(f);
 	if (ret < 0) {
@@ -106,9 +118,12 @@ void ebpf_close(struct ebpf_filter *f)
 	if (f->cpu)
 		munmap(f->cpu, EPF_BPF_SLOTS * f->shared->cpus *
 				       sizeof(*f->cpu));
+	if (f->capacity)
+		munmap(f->capacity, EPF_BPF_SLOTS * sizeof(*f->capacity));
 	if (f->shared)
 		munmap(f->shared, sizeof(*f->shared));
 	close_one(f->ops);
+	close_one(f->tick);
 	close_one(f->lines);
 	close_one(f->cpus);
 	close_one(f->table);

@@ -21,7 +21,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define HOLD_NS 1000000000ULL
+#define HOLD_NS EPF_BPF_HOLD_NS
 #define LOOK_MAX_NS 250000000ULL /* where only time ends epochs */
 #define LOOK_NS 10000000ULL	 /* where insertions do, and there were none */
 #define LOOK_MIN_NS 200000ULL
@@ -58,13 +58,27 @@ static int open_rotator(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+static bool ticks(const char *name, bool *timed)
+{
+	struct ebpf_filter *f;
+	bool on;
+
+	*timed = false;
+	if (ebpf_open(name, &f))
+		return false;
+	*timed = ebpf_timed(f);
+	on = *timed && ebpf_ticks(f);
+	ebpf_close(f);
+	return on;
+}
+
 bool ebpf_held(const char *name)
 {
-	int fd = open_rotator(name);
-	bool held;
+	bool timed, held = ticks(name, &timed);
+	int fd = timed ? -1 : open_rotator(name);
 
 	if (fd < 0)
-		return false;
+		return held;
 	held = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 	close(fd);
 	return held;
@@ -123,6 +137,16 @@ static __u64 rate_of(__u64 jiffies, __u64 now_ns)
 	return best;
 }
 
+int ebpf_rate(struct ebpf_filter *f, __u64 *hz)
+{
+	struct epf_bpf_ops ops;
+	int ret = clocks(f, &ops);
+
+	if (!ret)
+		*hz = rate_of(ops.jiffies, ops.now_ns);
+	return ret;
+}
+
 int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies)
 {
 	struct epf_bpf_ops ops;
@@ -132,6 +156,17 @@ int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies)
 		*jiffies = ops.jiffies + HOLD_NS / 1000000 *
 			   rate_of(ops.jiffies, ops.now_ns) / 1000 + 1;
 	return ret;
+}
+
+/* To get the lock puts in order what somebody who was killed has left. */
+static int is_timed(struct ebpf_filter *f)
+{
+	int ret = ebpf_timed(f) ? ebpf_begin(f) : 0;
+
+	if (!ebpf_timed(f) || ret)
+		return ret;
+	ebpf_end(f);
+	return (ebpf_ticks(f) ? 0 : ebpf_timer_start(f)) ?: -EOPNOTSUPP;
 }
 
 int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
@@ -146,7 +181,7 @@ int ebpf_hold_begin(const char *name, struct ebpf_hold **hold)
 	if (ret >= 0)
 		ret = flock(h->lock, LOCK_EX | LOCK_NB) ?
 		      (errno == EWOULDBLOCK ? -EBUSY : -errno) :
-		      ebpf_open(name, &h->filter);
+		      ebpf_open(name, &h->filter) ?: is_timed(h->filter);
 	if (!ret)
 		ret = clocks(h->filter, &ops);
 	if (ret) {
@@ -204,8 +239,7 @@ static int end_if_due(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 	if (ebpf_due(f, clock->now_ns))
 		ret = ebpf_rotate(f, clock->now_ns);
 	if (ret == -EAGAIN || ret == -EBUSY) {
-		s->delayed += s->late != s->state.epoch;
-		s->late = s->state.epoch;
+		epf_bpf_delayed(s);
 		ret = 0;
 	}
 	if (!ret)

@@ -30,7 +30,7 @@
 #define MAKE_TRIES 100
 
 static const char *const whats[] = { "table", "lines", "lines0", "lines1",
-				     "cpus", "ops" };
+				     "cpus", "ops", "limits", "timer", "tick" };
 
 int ebpf_make_lines(__u64 nr)
 {
@@ -78,6 +78,14 @@ static int check_params(const struct epf_params *p)
 			     p->bits_per_key) ?:
 	       epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
 			       p->window_ns);
+}
+
+/* BPF programs do not know the wall clock. */
+static int check_flags(__u32 flags)
+{
+	if (!(flags & EPF_BPF_CREATE_TIMER))
+		return 0;
+	return flags & EPF_CREATE_ALIGN ? -EINVAL : ebpf_timer_possible();
 }
 
 static __u32 keys_step(const struct ebpf_filter *f, __u64 room)
@@ -158,7 +166,7 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 	s->created_ns = now_ns();
 	epf_state_init(&s->state, s->created_ns);
 	s->quiet = EPF_EPOCH_FIRST;
-	return ret;
+	return ret ?: ebpf_timer_adopt(f, slot);
 }
 
 /* Those of the first contents, in slot 0. */
@@ -204,7 +212,7 @@ static int pin_outer(const char *dir, __u64 nr)
 }
 
 /* What "table" begins with, so that it can be opened. */
-static int pin_table(const char *dir)
+static int pin_table(const char *dir, bool timed)
 {
 	struct epf_bpf_filter *head = calloc(1, sizeof(*head));
 	int fd = make_array("epf_table", sizeof(*head), 1);
@@ -218,6 +226,7 @@ static int pin_table(const char *dir)
 	head->magic = EPF_BPF_MAGIC;
 	head->bytes = sizeof(*head);
 	head->cpus = (__u32)libbpf_num_possible_cpus();
+	head->rotate = timed ? EPF_BPF_ROTATE_KERNEL : EPF_BPF_ROTATE_PROCESS;
 	if (bpf_map_update_elem(fd, &zero, head, BPF_ANY))
 		ret = -errno;
 	free(head);
@@ -226,16 +235,18 @@ static int pin_table(const char *dir)
 	return ret ?: pin(dir, "table", fd);
 }
 
-static int pin_maps(const char *dir, const struct epf_params *p)
+static int pin_maps(const char *dir, const struct epf_params *p, bool timed)
 {
 	int cpus = libbpf_num_possible_cpus();
-	int ret = cpus < 0 ? cpus : pin_table(dir);
+	int ret = cpus < 0 ? cpus : pin_table(dir, timed);
 
 	if (!ret)
 		ret = pin(dir, "cpus",
 			  make_array("epf_cpus", sizeof(struct epf_bpf_cpu),
 				     EPF_BPF_SLOTS * (__u32)cpus));
-	return ret ?: pin_outer(dir, p->nr_lines);
+	if (!ret)
+		ret = pin_outer(dir, p->nr_lines);
+	return !ret && timed ? ebpf_timer_load(dir) : ret;
 }
 
 static int fill_new(const char *dir, const struct epf_create *a, __u32 *id)
@@ -268,9 +279,22 @@ static int remove_dir(const char *dir)
 	return rmdir(ebpf_path(dir, NULL).text) ? -errno : 0;
 }
 
+static int start_timer(const char *dir)
+{
+	struct ebpf_filter *f;
+	int ret = ebpf_open(dir, &f);
+
+	if (ret)
+		return ret;
+	ret = ebpf_timer_start(f);
+	ebpf_close(f);
+	return ret;
+}
+
 static int make_all(const char *dir, const struct epf_create *a, __u32 *id)
 {
-	int ret = pin_maps(dir, &a->params);
+	bool timed = a->flags & EPF_BPF_CREATE_TIMER;
+	int ret = pin_maps(dir, &a->params, timed);
 
 	if (!ret && mkdir(ebpf_path(dir, "rotator").text, 0700))
 		ret = -errno;
@@ -278,6 +302,8 @@ static int make_all(const char *dir, const struct epf_create *a, __u32 *id)
 		ret = fill_new(dir, a, id);
 	if (!ret)
 		ret = pin(dir, "ops", ebpf_ops_load(dir));
+	if (!ret && timed)
+		ret = start_timer(dir);
 	if (!ret && renameat2(AT_FDCWD, ebpf_path(dir, NULL).text, AT_FDCWD,
 			      ebpf_path(a->params.name, NULL).text,
 			      RENAME_NOREPLACE))
@@ -372,7 +398,7 @@ int ebpf_create(const struct epf_create *a, __u32 *id)
 
 	if (!ebpf_name_valid(a->params.name))
 		return -EINVAL;
-	ret = check_params(&a->params);
+	ret = check_params(&a->params) ?: check_flags(a->flags);
 	if (ret)
 		return ret;
 	sweep();
@@ -392,7 +418,7 @@ int ebpf_create(const struct epf_create *a, __u32 *id)
 /* Does a process hold this filter by its name, and not just all that there are? */
 static bool needed(const struct ebpf_filter *f)
 {
-	return ebpf_held(f->name) &&
+	return !ebpf_timed(f) && ebpf_held(f->name) &&
 	       !__atomic_load_n(&f->shared->yields, __ATOMIC_RELAXED);
 }
 

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #define SCAN_LINES 16384u /* 1 MiB at a time under the lock */
-#define NO_LIMIT (~0ULL)
+#define NO_LIMIT EPF_BPF_NO_LIMIT
 
 static const struct epf_bpf_cpu *cpus_of(const struct ebpf_filter *f,
 					 __u32 slot)
@@ -72,18 +72,6 @@ __u64 ebpf_inserts(const struct ebpf_filter *f)
 	       ebpf_pending(f);
 }
 
-static struct epf_window window_of(const struct epf_bpf_slot *s)
-{
-	const struct epf_params *p = &s->params;
-	struct epf_window w = { 0 };
-
-	/* They have been checked when the slot was filled. */
-	epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
-			p->window_ns);
-	w.align_ns = s->align_ns;
-	return w;
-}
-
 /* When epoch @e began, on the wall clock as that goes now. */
 static __u64 began_wall(const struct epf_past *past, __u64 now_ns)
 {
@@ -98,7 +86,7 @@ __u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
 	const struct epf_past *past = &s->state.ring[s->state.epoch & 7];
-	struct epf_window w = window_of(s);
+	struct epf_window w = epf_bpf_window(s);
 
 	return past->start_ns +
 	       epf_window_lasts(&w, began_wall(past, now_ns),
@@ -108,7 +96,7 @@ __u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns)
 bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
-	struct epf_window w = window_of(s);
+	struct epf_window w = epf_bpf_window(s);
 	__u64 ns = 0;
 
 	if (w.mode != EPF_MODE_COUNT && now_ns >= ebpf_ends_ns(f, now_ns))
@@ -124,26 +112,13 @@ static __u64 kept(const struct ebpf_filter *f, const struct epf_bpf_slot *s)
 
 static void set_open_at(const struct ebpf_filter *f, struct epf_bpf_slot *s)
 {
-	__u64 at = s->keys_before + s->room;
-
-	if (s->saturated)
-		at = 0;
-	else if (s->room == NO_LIMIT)
-		at = NO_LIMIT;
-	else
-		at = at > kept(f, s) ? at - kept(f, s) : 0;
-	epf_store_release(&s->open_at, at);
+	epf_bpf_set_open_at(s, kept(f, s));
 }
 
 static void set_room(struct ebpf_filter *f, struct epf_bpf_slot *s)
 {
-	__u64 others[EPF_LIVE_EPOCHS];
-	__u32 i;
-
-	for (i = 0; i < EPF_LIVE_EPOCHS; i++)
-		others[i] = s->share[(s->state.epoch - 1 - i) & 7];
-	s->room = f->limits.limited ?
-		  epf_capacity_room(&f->limits.capacity, others) : NO_LIMIT;
+	s->room = f->limits.limited ? epf_bpf_room(s, &f->limits.capacity) :
+				      NO_LIMIT;
 	set_open_at(f, s);
 }
 
@@ -153,15 +128,10 @@ int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns)
 	__u64 keys = ebpf_keys(f, slot_of(f, s));
 	__u64 inserts = ebpf_inserts(f);
 	__u64 e = s->state.epoch;
-	int ret = ebpf_limits(f);
+	int ret = ebpf_limits(f) ?: epf_bpf_may_rotate(s, now_ns);
 
 	if (ret)
 		return ret;
-	if (s->pin_until_ns > now_ns)
-		return -EBUSY;
-	/* O3: nobody can be left who has read epoch e - 7. */
-	if (!epf_scan_keeps_up(&s->state) || s->quiet + EPF_LIVE_EPOCHS - 1 < e)
-		return -EAGAIN;
 	epf_rotate(&s->state, now_ns);
 	s->state.ring[e & 7].inserts = inserts;
 	s->lane_fill[(e + 1) & 7] = 0;
@@ -298,7 +268,9 @@ static int measure(struct ebpf_filter *f)
 		return ret;
 	sample(f, &lanes, &fill);
 	store(s, &fill);
-	s->saturated = f->limits.limited && s->fpr > s->params.limit_ppt;
+	/* A timer takes no samples: what it opened for one it would not close. */
+	s->saturated = !ebpf_timed(f) && f->limits.limited &&
+		       s->fpr > s->params.limit_ppt;
 	return 0;
 }
 
@@ -308,7 +280,7 @@ int ebpf_estimate(struct ebpf_filter *f)
 	bool was = epf_load(&s->keys) >= epf_load(&s->open_at);
 	int ret = measure(f);
 
-	if (ret)
+	if (ret || ebpf_timed(f))
 		return ret;
 	set_room(f, s); /* that of the epoch, whoever died in ebpf_rotate() */
 	s->saturations += !was && epf_load(&s->keys) >= epf_load(&s->open_at);

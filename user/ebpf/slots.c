@@ -38,6 +38,7 @@ int ebpf_slots_begin(struct ebpf_filter *f, int lines)
 	__u32 slot = ebpf_free_slot(f);
 
 	set_changing(f, 1);
+	ebpf_timer_quiet(f);
 	if (bpf_map_update_elem(f->lines, &slot, &lines, BPF_ANY) ||
 	    bpf_obj_pin(lines, ebpf_lines_path(f, slot).text))
 		return -errno;

@@ -53,6 +53,7 @@ static int begin(struct ebpf_filter *f, struct epf_snap *a)
 	if (f->snap_pin || s->pin_until_ns > now)
 		return -EBUSY;
 	s->pin_until_ns = now + a->pin_ns;
+	ebpf_timer_quiet(f); /* no epoch ends from here on */
 	s->pins++;
 	f->snap_pin = s->pins;
 	f->snap_serial = s->serial;
@@ -72,6 +73,10 @@ static int end(struct ebpf_filter *f, struct epf_snap *a)
 	f->snap_pin = 0;
 	if (s->serial != f->snap_serial)
 		return -ESTALE;
+	if (ebpf_timed(f) && s->pins == pin) { /* that it stays as it is told */
+		s->pin_until_ns = clock_ns(CLOCK_MONOTONIC) + EPF_BPF_HOLD_NS;
+		ebpf_timer_quiet(f);
+	}
 	fill(f, a);
 	if (s->pins == pin)
 		s->pin_until_ns = 0;

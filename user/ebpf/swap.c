@@ -38,12 +38,12 @@ static int give_lines(struct ebpf_filter *to, const struct ebpf_filter *from)
 	return ret;
 }
 
-/* Likewise the words. Verdicts of @to are good until @until at the latest. Return: the
- * keys in the copy. Those of CPUs are copied last: what the slot's lack of them is
+/* Likewise the words. Verdicts of @to are good until @until at the latest. @keys: those
+ * in the copy. Those of CPUs are copied last: what the slot's lack of them is
  * made up for (ebpf_add_keys()), what it had twice would stay.
  */
-static __u64 give_words(struct ebpf_filter *to, const struct ebpf_filter *from,
-			__u64 until)
+static int give_words(struct ebpf_filter *to, const struct ebpf_filter *from,
+		      __u64 until, __u64 *keys)
 {
 	__u32 slot = ebpf_free_slot(to), theirs = from->shared->active;
 
@@ -51,7 +51,8 @@ static __u64 give_words(struct ebpf_filter *to, const struct ebpf_filter *from,
 	memcpy(cpus_of(to, slot), cpus_of(from, theirs),
 	       from->shared->cpus * sizeof(*from->cpu));
 	ebpf_slots_until(to, until);
-	return ebpf_keys(to, slot);
+	*keys = ebpf_keys(to, slot);
+	return ebpf_timer_adopt(to, slot);
 }
 
 static void change_over(struct ebpf_filter *a, struct ebpf_filter *b)
@@ -81,12 +82,13 @@ static int swap_words(struct ebpf_filter *a, struct ebpf_filter *b, __u64 until)
 
 	ebpf_suspend(a);
 	ebpf_suspend(b);
-	of_b = give_words(a, b, until);
-	of_a = give_words(b, a, until);
+	ret = give_words(a, b, until, &of_b) ?: give_words(b, a, until, &of_a);
+	if (ret)
+		return ret; /* both stay open, and are to be repaired */
 	change_over(a, b);
 	ret = ebpf_wait_programs(a);
 	if (ret)
-		return ret; /* both stay open, and are to be repaired */
+		return ret; /* likewise */
 	add_late(b, a, of_a);
 	add_late(a, b, of_b);
 	ebpf_resume(a);
@@ -101,6 +103,9 @@ static int swap_locked(struct ebpf_filter *a, struct ebpf_filter *b)
 
 	if (ret)
 		return ret;
+	if ((ebpf_timed(a) && ebpf_slot(b)->align_ns) ||
+	    (ebpf_timed(b) && ebpf_slot(a)->align_ns))
+		return -EOPNOTSUPP; /* a timer does not know the wall clock */
 	ret = give_lines(a, b) ?: give_lines(b, a);
 	if (!ret) {
 		ret = swap_words(a, b, until);

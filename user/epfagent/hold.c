@@ -74,6 +74,8 @@ static const char *why(int err)
 	switch (err) {
 	case -EBUSY:
 		return "another process ends its epochs";
+	case -EOPNOTSUPP:
+		return "the kernel ends its epochs";
 	case -EUCLEAN:
 		return "a swap of it was killed half-way: destroy it";
 	case -ETIMEDOUT:
@@ -94,7 +96,7 @@ static void say(struct holding *g, int err)
 	g->said = err;
 	if (!err)
 		log_info("filter '%s': its epochs are ended here", g->name);
-	else if (err == -EBUSY)
+	else if (err == -EBUSY || err == -EOPNOTSUPP)
 		log_info("filter '%s': %s", g->name, why(err));
 	else
 		warn("filter '%s': its epochs cannot be ended: %s", g->name,

@@ -6,10 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ebpf/ebpf.h"
 #include "epf/window.h"
 #include "xdp.h"
 
-enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_KEY, OPT_ALIGN };
+enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_KEY, OPT_ALIGN, OPT_ROTATE };
 
 static const struct option longs[] = {
 	PROMISE_LONGS,
@@ -18,6 +19,7 @@ static const struct option longs[] = {
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "align", no_argument, NULL, OPT_ALIGN },
+	{ "rotate", required_argument, NULL, OPT_ROTATE },
 	{ 0 },
 };
 
@@ -27,6 +29,7 @@ static const struct option longs[] = {
  * @first_seen: a repeat does not restart its window
  * @strict: SipHash-2-4
  * @align: epochs end by the wall clock
+ * @timer: a timer in the kernel ends them, of a filter without the module
  * @key: hash key, with @has_key
  */
 struct wish {
@@ -34,6 +37,7 @@ struct wish {
 	bool first_seen;
 	bool strict;
 	bool align;
+	bool timer;
 	bool has_key;
 	__u64 key[2];
 };
@@ -49,6 +53,13 @@ static bool take_option(struct wish *w, int opt)
 		return true;
 	case OPT_ALIGN:
 		w->align = true;
+		return true;
+	case OPT_ROTATE:
+		w->timer = !strcmp(optarg, "kernel");
+		if (!w->timer && strcmp(optarg, "process")) {
+			fail("--rotate is 'kernel' or 'process', not '%s'", optarg);
+			return false;
+		}
 		return true;
 	case OPT_KEY:
 		w->has_key = true;
@@ -114,9 +125,38 @@ static bool refused(int err)
 	return false;
 }
 
+/* Can the kernel end the epochs? Why not is told. */
+static bool timer_possible(const struct wish *w, bool module)
+{
+	if (!w->timer)
+		return true;
+	if (module)
+		fail("--rotate kernel is for --backend bpf: the module ends epochs "
+		     "itself");
+	else if (w->align)
+		fail("--align takes --rotate process: a timer does not know the "
+		     "wall clock");
+	else if (ebpf_timer_possible())
+		fail("this kernel is PREEMPT_RT, where BPF timers may sleep under a "
+		     "lock: take --rotate process");
+	else
+		return true;
+	return false;
+}
+
+static void tell_backend(const struct wish *w, const char *name)
+{
+	if (w->timer)
+		printf("%s is pure BPF, and the kernel ends its epochs\n", name);
+	else
+		printf("the module is not there: %s is pure BPF, and does not "
+		       "know until 'epfctl hold %s' runs\n", name, name);
+}
+
 static int create(struct wish *w, const char *name)
 {
-	__u32 flags = w->align ? EPF_CREATE_ALIGN : 0;
+	__u32 flags = (w->align ? EPF_CREATE_ALIGN : 0) |
+		      (w->timer ? EPF_BPF_CREATE_TIMER : 0);
 	struct planned plan;
 	bool module;
 	int dev, err;
@@ -132,8 +172,9 @@ static int create(struct wish *w, const char *name)
 	if (dev < 0)
 		return EXIT_FAIL;
 	module = epf_is_module(dev);
-	if (!module && !caps_ok("creating a filter that is pure BPF",
-				CAPS_PROGRAMS)) {
+	if (!timer_possible(w, module) ||
+	    (!module && !caps_ok("creating a filter that is pure BPF",
+				 CAPS_PROGRAMS))) {
 		epf_close(dev);
 		return EXIT_FAIL;
 	}
@@ -162,8 +203,7 @@ static int create(struct wish *w, const char *name)
 		return fail_limits(err, "creating a filter", NULL, true,
 				   plan.bytes);
 	if (!module && out_mode == OUT_TEXT)
-		printf("the module is not there: %s is pure BPF, and does not "
-		       "know until 'epfctl hold %s' runs\n", name, name);
+		tell_backend(w, name);
 	report(&plan, id);
 	pace_warn(&w->promise, &plan.params);
 	return EXIT_YES;
@@ -187,7 +227,9 @@ int cmd_create(int argc, char **argv)
 "      --strict            SipHash-2-4 in place of SipHash-1-3\n"
 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
 "                          it can craft false positives)\n"
-"      --align             epochs end by the wall clock, for 'merge'\n");
+"      --align             epochs end by the wall clock, for 'merge'\n"
+"      --rotate WHO        of pure BPF: 'process', which is 'epfctl hold' or\n"
+"                          epfagent, ends epochs (default), or 'kernel' does\n");
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
 		if (!take_option(&w, opt))
 			return EXIT_FAIL;

@@ -33,6 +33,8 @@ static bool begin(struct holding *h)
 	h->hold = NULL;
 	if (ret == -EBUSY)
 		fail("'%s' is held by another process already", h->name);
+	else if (ret == -EOPNOTSUPP)
+		fail("'%s' needs no holder: the kernel ends its epochs", h->name);
 	else if (ret == -ENOENT)
 		fail("there is no filter '%s' that is pure BPF: 'epfctl --backend "
 		     "bpf list' shows them", h->name);

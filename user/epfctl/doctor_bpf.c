@@ -84,7 +84,9 @@ static bool look_at_holders(char **names, int nr, char *state, char *remedy)
 	int i;
 
 	for (i = 0; i < nr; i++)
-		if (ebpf_held(names[i]))
+		if (ebpf_held(names[i]) && ebpf_is_timed(names[i]))
+			add(state, "%s%s by the kernel", *state ? ", " : "", names[i]);
+		else if (ebpf_held(names[i]))
 			add_holder(state, names[i]);
 		else
 			add(left, " %s", names[i]);

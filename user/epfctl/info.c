@@ -170,7 +170,9 @@ static void print_backend(const struct epf_info *info, bool bpf)
 	if (!bpf)
 		printf(ROW "the module\n", "backend");
 	else if (ebpf_held(info->params.name))
-		printf(ROW "pure BPF, held\n", "backend");
+		printf(ROW "pure BPF, %s\n", "backend",
+		       ebpf_is_timed(info->params.name) ?
+			       "the kernel ends its epochs" : "held");
 	else
 		print_wrapped(INDENT, ROW "pure BPF; it does not know while nobody "
 			      "ends its epochs: 'epfctl hold %s', or run epfagent",
@@ -264,9 +266,13 @@ json_t *info_json(const struct epf_info *info, bool bpf)
 	json_t *o = params_json(&info->params, &info->shape);
 
 	json_object_set_new(o, "backend", json_string(bpf ? "bpf" : "module"));
-	if (bpf)
+	if (bpf) {
 		json_object_set_new(o, "held",
 				    json_boolean(ebpf_held(info->params.name)));
+		json_object_set_new(o, "rotate",
+				    json_string(ebpf_is_timed(info->params.name) ?
+							"kernel" : "process"));
+	}
 	json_object_set_new(o, "needs",
 		json_pack("{sb sb sb}",
 			  "lock", !!(info->needs & EPF_NEEDS_LOCK),

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Filters whose epochs a BPF timer ends, step by step: sections that last, on each of two
+ * CPUs; the timer is stopped, started anew and started twice; the error promise in a
+ * flood; windows of time; snapshots; what is refused. The law itself: laws kernel.
+ */
+#include "drive.h"
+
+#include <stdlib.h>
+
+#define LIMIT (EPF_RATE_ONE / 100)
+#define FEW_LINES 64u
+#define LINES 2048u
+#define LENGTH 512u /* insertions of an epoch */
+#define CHUNK 256u
+#define TRIES 300u
+#define LONG_S 60 /* what is waited for comes sooner; or EPF_PATIENCE */
+
+static struct drive d;
+
+static struct epf_params params(__u64 lines, __u64 limit)
+{
+	return (struct epf_params){
+		.mode = EPF_MODE_COUNT, .nr_lines = lines,
+		.lines_per_key = 1, .bits_per_key = 4,
+		.window_inserts = EPF_LIVE_EPOCHS * LENGTH,
+		.budget_ppt = limit, .limit_ppt = limit,
+	};
+}
+
+static bool begin(const char *name, const struct epf_params *p)
+{
+	int ret = drive_begin_flags(&d, name, p, EPF_BPF_CREATE_TIMER);
+
+	if (ret)
+		printf("# %s: %d\n", name, ret);
+	else
+		d.prog->bss->window = p->window_inserts ?: 1;
+	return !ret;
+}
+
+static __u64 epoch(void)
+{
+	return epf_load(&ebpf_slot(d.filter)->state.epoch);
+}
+
+static const struct laws_worker *worker(void)
+{
+	return &d.prog->bss->workers[0];
+}
+
+static bool insert(__u32 keys)
+{
+	return drive_run(d.laws, 0, keys);
+}
+
+/* Wait for @so(), generously. */
+static bool comes(bool (*so)(void))
+{
+	const char *patience = getenv("EPF_PATIENCE");
+	int ms = (patience ? atoi(patience) : LONG_S) * 1000;
+
+	for (; ms > 0; ms--) {
+		if (so())
+			return true;
+		drive_sleep(1000000);
+	}
+	return false;
+}
+
+/* ---- sections that last ---- */
+
+/* Until epochs do not end any more, or far too many have. */
+static void end_epochs(void)
+{
+	__u64 most = epoch() + 3 * EPF_LANES;
+	__u32 refused = 0;
+
+	while (refused < TRIES && epoch() < most) {
+		if (ebpf_tick(d.filter, EPF_BPF_TICK_END) == 1)
+			refused = 0;
+		else
+			refused++;
+	}
+}
+
+static void section(__u32 cpu)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	__u64 first, last;
+	pid_t pid;
+
+	if (!begin("timer-section", &p)) {
+		tap_ok(false, "a section: made");
+		return;
+	}
+	first = epoch();
+	pid = drive_hold_on(&d, LAWS_HOLD_CAS, cpu);
+	end_epochs();
+	last = epoch();
+	printf("# held in epoch %llu, the last is %llu\n", first, last);
+	tap_ok(!*(volatile __u64 *)&d.prog->bss->left &&
+	       last == first + EPF_LIVE_EPOCHS,
+	       "seven epochs end, and no more, while a section of the first is under way on CPU %u",
+	       cpu);
+	d.prog->bss->hold = 0;
+	waitpid(pid, NULL, 0);
+	tap_ok(!ebpf_rotate_now(d.filter, EPF_LANES, NULL),
+	       "they end when it is over");
+	drive_end(&d);
+}
+
+static void section0(void)
+{
+	section(0);
+}
+
+static void section1(void)
+{
+	section(1);
+}
+
+/* ---- the timer ---- */
+
+static bool unknown(void)
+{
+	__u64 was = worker()->unknown;
+
+	insert(1);
+	return worker()->unknown > was;
+}
+
+static bool known(void)
+{
+	return !unknown();
+}
+
+static __u64 overdue(void)
+{
+	__u64 sum = 0;
+	__u32 i;
+
+	for (i = 0; i < d.filter->shared->cpus; i++)
+		sum += d.filter->cpu[i].overdue;
+	return sum;
+}
+
+static void stopped(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	bool good;
+
+	if (!begin("timer-stopped", &p)) {
+		tap_ok(false, "stopped: made");
+		return;
+	}
+	insert(CHUNK);
+	good = comes(known) && ebpf_held(d.name);
+	ebpf_tick(d.filter, EPF_BPF_TICK_STOP);
+	good = good && comes(unknown) && !ebpf_held(d.name);
+	insert(CHUNK);
+	good = good && overdue() >= worker()->unknown;
+	good = good && !ebpf_timer_start(d.filter) && !ebpf_timer_start(d.filter);
+	good = good && comes(known) && ebpf_held(d.name);
+	insert(LENGTH);
+	printf("# %llu judged, %llu missed, %llu unknown\n", worker()->judged,
+	       worker()->missed, worker()->unknown);
+	tap_ok(good && !worker()->missed && !worker()->wrong,
+	       "a timer that is stopped: \"do not know\" until it is started again; no key is missed");
+	drive_end(&d);
+}
+
+static __u64 until_epoch;
+
+static bool has_come(void)
+{
+	return epoch() >= until_epoch;
+}
+
+static void window_of_time(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	const struct epf_past *past;
+	bool good;
+
+	p.mode = EPF_MODE_TIME;
+	p.window_inserts = 0;
+	p.window_ns = EPF_LIVE_EPOCHS * 20000000ULL;
+	if (!begin("timer-time", &p)) {
+		tap_ok(false, "time: made");
+		return;
+	}
+	until_epoch = EPF_EPOCH_FIRST + 10;
+	good = comes(has_come);
+	past = ebpf_slot(d.filter)->state.ring;
+	good = good && past[2].start_ns - past[1].start_ns >= 20000000;
+	tap_ok(good, "a window of time: epochs end by themselves, and not too soon");
+	drive_end(&d);
+}
+
+/* By insertions alone: nobody asks for an end. */
+static bool full(void)
+{
+	insert(CHUNK);
+	return has_come();
+}
+
+static void window_of_insertions(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	bool good = begin("timer-count", &p);
+
+	until_epoch = EPF_EPOCH_FIRST + 40; /* all tags come round */
+	good = good && comes(full);
+	tap_ok(good && worker()->judged && !worker()->missed,
+	       "a window of insertions: epochs end by themselves, no key is missed");
+	drive_end(&d);
+}
+
+/* ---- the error promise ---- */
+
+static bool opened(void)
+{
+	const struct epf_bpf_slot *s = ebpf_slot(d.filter);
+
+	return epf_load(&s->keys) >= epf_load(&s->open_at);
+}
+
+/* Ten times what is planned, while the timer ends epochs as they come. */
+static void flood(void)
+{
+	struct epf_params p = params(LINES, LIMIT);
+	__u64 worst = 0, found, i, room;
+	bool open = false;
+
+	p.window_inserts = EPF_LIVE_EPOCHS * 3 * LINES;
+	if (!begin("timer-flood", &p)) {
+		tap_ok(false, "a flood: made");
+		return;
+	}
+	room = ebpf_slot(d.filter)->room;
+	comes(known);
+	for (i = 0; i < 10 * room / CHUNK; i++) {
+		drive_pin((int)(i & 1));
+		insert(CHUNK);
+		found = drive_absent(&d);
+		open |= opened();
+		worst = found > worst ? found : worst;
+	}
+	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n",
+	       room, worst, epoch(), open);
+	/* as in steps.c */
+	tap_ok(worst > 300 && worst <= 911 && open,
+	       "ten times the planned keys: others are told present no more often than allowed");
+	drive_end(&d);
+}
+
+static bool closed(void)
+{
+	return !opened();
+}
+
+/* What was too much leaves the window with its epochs. */
+static void closes(void)
+{
+	struct epf_params p = params(LINES, LIMIT);
+	bool good;
+
+	p.window_inserts = EPF_LIVE_EPOCHS * 64 * LINES;
+	good = begin("timer-closes", &p);
+	good = good && insert(8 * LINES) && opened();
+	good = good && !ebpf_rotate_now(d.filter, EPF_LANES + 1, NULL) && comes(closed);
+	tap_ok(good, "what opened it leaves the window, and it knows again");
+	drive_end(&d);
+}
+
+/* ---- user space ---- */
+
+static void snapshot(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	struct epf_snap s = { .pin_ns = EPF_PIN_MAX_NS };
+	bool good = begin("timer-snap", &p);
+	__u64 at;
+
+	good = good && !ebpf_snap_begin(d.filter, &s);
+	at = epoch();
+	insert(4 * LENGTH);
+	good = good && ebpf_tick(d.filter, EPF_BPF_TICK_END) == -EBUSY && epoch() == at;
+	s.pin_ns = 0;
+	good = good && !ebpf_snap_end(d.filter, &s) && s.header.epoch_end == at;
+	until_epoch = at + 1;
+	tap_ok(good && comes(has_come), "a snapshot holds epochs until it ends");
+	drive_end(&d);
+}
+
+/* Who changes it dies meanwhile: it is put in order by the next who comes. */
+static void changed(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	struct ebpf_hold *hold;
+	bool good = begin("timer-changed", &p);
+	__u64 at;
+
+	if (good)
+		d.filter->shared->changing = 1;
+	ebpf_timer_quiet(d.filter);
+	at = epoch();
+	insert(4 * LENGTH);
+	good = good && ebpf_tick(d.filter, EPF_BPF_TICK_END) == -EALREADY;
+	good = good && comes(unknown) && epoch() == at;
+	good = good && ebpf_hold_begin(d.name, &hold) == -EOPNOTSUPP;
+	until_epoch = at + 1;
+	tap_ok(good && !d.filter->shared->changing && comes(has_come) && comes(known) &&
+	       !worker()->missed,
+	       "while it is changed no epoch ends; the next who comes ends the change");
+	drive_end(&d);
+}
+
+static void refused(void)
+{
+	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
+	char name[EPF_NAME_LEN];
+
+	p.mode = EPF_MODE_TIME;
+	p.window_inserts = 0;
+	p.window_ns = 1000000000;
+	drive_name(name, "timer-align");
+	tap_ok(drive_create_flags(name, &p, EPF_BPF_CREATE_TIMER |
+						    EPF_CREATE_ALIGN) == -EINVAL &&
+	       access(ebpf_path(name, NULL).text, F_OK),
+	       "an aligned window is refused: a timer does not know the wall clock");
+}
+
+static const struct part {
+	const char *name;
+	int claims;
+	void (*try)(void);
+} parts[] = {
+	{ "section0", 2, section0 },
+	{ "section1", 2, section1 },
+	{ "stopped", 1, stopped },
+	{ "time", 1, window_of_time },
+	{ "count", 1, window_of_insertions },
+	{ "flood", 1, flood },
+	{ "closes", 1, closes },
+	{ "snapshot", 1, snapshot },
+	{ "changed", 1, changed },
+	{ "refused", 1, refused },
+};
+#define NR_PARTS (sizeof(parts) / sizeof(parts[0]))
+
+/* usage: timer [PART] */
+int main(int argc, char **argv)
+{
+	int claims = 0;
+	size_t i;
+
+	if (!drive_possible())
+		return TAP_SKIPPED;
+	if (ebpf_timer_possible()) {
+		tap_skip_all("no timers on PREEMPT_RT");
+		return TAP_SKIPPED;
+	}
+	signal(SIGTERM, SIG_IGN); /* else the filter would stay */
+	signal(SIGPIPE, SIG_IGN);
+	for (i = 0; i < NR_PARTS; i++)
+		if (argc < 2 || !strcmp(argv[1], parts[i].name))
+			claims += parts[i].claims;
+	tap_plan(claims);
+	for (i = 0; i < NR_PARTS; i++)
+		if (argc < 2 || !strcmp(argv[1], parts[i].name))
+			parts[i].try();
+	return tap_end();
+}
