@@ -95,7 +95,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 	)
 }
 
-ktap_plan 45
+ktap_plan 50
 
 # in a mount namespace of its own, which hides the one that is there
 mounts() {
@@ -198,5 +198,41 @@ unlock
 
 let_go
 ktap_check 'destroy' eval 'epf destroy "$a" && epf destroy "$b"'
+
+# usage: refused_for WHY COMMAND...: one line says so
+refused_for() {
+	local why=$1
+	shift
+	epf "$@" > "$tmp/said" 2>&1
+	[ $? -eq 2 ] && [ "$(wc -l < "$tmp/said")" -eq 1 ] && grep -q "$why" "$tmp/said"
+}
+
+without_process() {
+	epf create "$a" --window 70000 --rotate kernel || return
+	SECONDS=0
+	until [ "$(field "$a" "['held']")" = True ] && seq 10 | epf test "$a" --insert - > /dev/null; do
+		[ "$SECONDS" -lt 90 ] || return
+	done
+	seq 100000 | epf insert "$a" - && [ "$(field "$a" "['epoch']")" -gt 15 ] &&
+		[ "$(present "$a" 90000 90999)" -eq 1000 ]
+}
+told() {
+	[ "$(field "$a" "['rotate']")" = kernel ] &&
+		epf show "$a" | grep 'the kernel ends its epochs'
+}
+case $(uname -v) in
+*PREEMPT_RT*)
+	ktap_check 'a timer is refused here' refused_for PREEMPT_RT create "$a" --window 1000 --rotate kernel
+	for what in 'no process' 'told' 'no holder'; do ktap_skip "$what" 'PREEMPT_RT'; done ;;
+*)
+	ktap_check 'an aligned window takes a process' refused_for 'wall clock' \
+		create "$a" --time 1s --rate 1000 --align --rotate kernel
+	ktap_check 'a timer ends epochs, without a process' without_process
+	ktap_check 'show tells who does' told
+	ktap_check 'hold is refused' refused_for 'needs no holder' hold "$a"
+	epf destroy "$a" ;;
+esac
+ktap_check 'who is to end epochs is checked' refused_for "'kernel' or 'process'" \
+	create "$a" --window 1000 --rotate nobody
 ktap_check 'nothing is left' eval '! ls "$pins" | grep -q "test-.-$$"'
 ktap_finish
