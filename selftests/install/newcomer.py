@@ -7,7 +7,9 @@ ordinary user build there, boots it, and has the same user run the block.
 
 The first line begins with what takes long under emulation, installing packages
 and compiling. That part runs in the same root before it boots, by the same user;
-the guest runs the line's other commands.
+the guest runs the line's other commands. Of Debian 12 it boots with EPF_THOROUGH only:
+what the guest runs is the same text, and the guests of all other suites load the module
+into a Debian 12.
 """
 
 import fcntl
@@ -195,6 +197,10 @@ def main(suite):
     why = refuses_without_headers(root)
     if why:
         fail("make install without headers fails and names their package", why)
+    if suite == "bookworm" and not os.environ.get("EPF_THOROUGH"):
+        print("TAP version 13\n1..2\nok 1 - an ordinary user runs make\n"
+              "ok 2 - make install without headers fails and names their package")
+        return
     os.execv(TOP / "selftests/vm/run.sh", ["run.sh", "--root", root, "--timeout", "3600", "--",
                                            f"{HOME}/selftests/install/newcomer.py"])
 

@@ -4,7 +4,7 @@
  * itself tells, byte by byte; a filter made of it goes on like the one it was
  * made of; what a pin holds and what voids a copy; what is refused.
  */
-#include "epftest.h"
+#include "sized.h"
 
 #include "audit.h"
 #include "kinds/compare.h"
@@ -49,12 +49,7 @@ static bool in_time(__u32 kind)
 
 static struct epf_compared sized(__u32 kind)
 {
-	struct epf_compare_req req = { .keys_per_window = WINDOW,
-				       .budget = 1e-3 };
-	struct epf_compared c;
-
-	test_demand(!epf_compare_kind(kind, &req, &c));
-	return c;
+	return test_sized(kind, WINDOW, 1e-3);
 }
 
 static struct epf_params params(__u32 kind, const char *name)

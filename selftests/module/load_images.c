@@ -15,7 +15,7 @@
  * no memory is added, and a filter that gets more than it was made for says yes to
  * whatever is lost.
  */
-#include "epftest.h"
+#include "sized.h"
 
 #include "audit.h"
 #include "kinds/compare.h"
@@ -342,13 +342,10 @@ static __u32 void_ones(__u32 begun)
 
 static void start(__u32 kind)
 {
-	struct epf_compare_req req = { .keys_per_window = WINDOW,
-				       .budget = 1e-3 };
 	struct epf_params p = test_owned_params("mod-load", kind, WINDOW);
-	struct epf_compared c;
+	struct epf_compared c = test_sized(kind, WINDOW, 1e-3);
 	int i;
 
-	test_demand(!epf_compare_kind(kind, &req, &c));
 	load = (struct load){ .kind = kind, .epochs = c.epochs,
 			      .each = (WINDOW + c.epochs - 1) / c.epochs };
 	if (in_time()) {

@@ -5,7 +5,7 @@
  * way back; and the worker, which rests until a snapshot that keeps it from its
  * work is over.
  */
-#include "epftest.h"
+#include "sized.h"
 
 #include "kinds/compare.h"
 
@@ -28,8 +28,6 @@ static bool is_fluid(__u32 kind)
 /* Of any kind; @window_ns: of the kinds and modes that know time, or 0. */
 static int make(__u32 kind, __u64 window, __u64 window_ns)
 {
-	struct epf_compare_req req = { .keys_per_window = (double)window,
-				       .budget = 1e-3 };
 	struct epf_params p = test_owned_params(NAME, kind, window);
 	struct epf_compared c;
 
@@ -42,7 +40,7 @@ static int make(__u32 kind, __u64 window, __u64 window_ns)
 	}
 	if (kind == EPF_KIND_LANES)
 		return test_make(&p);
-	test_demand(!epf_compare_kind(kind, &req, &c));
+	c = test_sized(kind, (double)window, 1e-3);
 	return test_make_kind(&p, &c.shape);
 }
 

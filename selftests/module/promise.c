@@ -18,7 +18,7 @@
  * very key at which the core in this process says so.
  */
 #include "../owned.h"
-#include "epftest.h"
+#include "sized.h"
 
 #include <kinds/compare.h>
 #include <math.h>
@@ -87,10 +87,8 @@ static int make(const struct filter *f, const char *name,
 /* Sized for the same; what may grow does so four times at the most. */
 static struct epf_compared planned(__u32 kind)
 {
-	struct epf_compare_req req = { KEYS, LIMIT / 2, 0 };
-	struct epf_compared row;
+	struct epf_compared row = test_sized(kind, KEYS, LIMIT / 2);
 
-	test_demand(!epf_compare_kind(kind, &req, &row));
 	if (kind == EPF_KIND_TLBF)
 		row.shape.tlbf.words_max = 4 * row.shape.tlbf.words_first;
 	if (kind == EPF_KIND_CHAIN)
