@@ -153,7 +153,7 @@ create=("$epfctl" --backend bpf create a --window 70000)
 refused='cmds=map_create cmds=prog_load cmds=btf_load maps=array maps=array_of_maps
 	progs=socket_filter progs=xdp attachs=cgroup_inet_ingress'
 
-ktap_plan 29
+ktap_plan 30
 ktap_check 'nothing is delegated: said what is needed' \
 	says 'needs a BPF token' delegating '0x0 0x0 0x0 0x0' "${create[@]}"
 ktap_check 'doctor: it is missing' eval "delegating '0x0 0x0 0x0 0x0' '$epfctl' doctor |
@@ -195,5 +195,12 @@ ktap_check 'attach --action mark, and detach' \
 ktap_check 'nothing is attached' eval '! inside ip link show v0 | grep -q xdp'
 let_go
 ktap_check 'destroy' epf destroy a
+if [ "$(cat /sys/kernel/realtime 2> /dev/null)" = 1 ]; then
+	ktap_skip 'create --rotate kernel' 'a PREEMPT_RT kernel'
+else
+	ktap_check 'create --rotate kernel: it knows without a holder' eval \
+		'epf create k --window 70000 --rotate kernel && epf insert k x &&
+		epf test k x && epf destroy k --force'
+fi
 exec 7>&-
 ktap_finish
