@@ -89,7 +89,7 @@ int epf_params_check(const struct epf_params *params)
 
 	if (err)
 		return err;
-	if (params->hash > EPF_HASH_SIPHASH24)
+	if (params->hash > EPF_HASH_MAX)
 		return -EINVAL;
 	if (!params->budget_ppt || params->limit_ppt < params->budget_ppt ||
 	    params->limit_ppt > EPF_RATE_ONE)
@@ -145,9 +145,7 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 	epf_window_init_epochs(&t->window, params->mode, params->refresh,
 			       params->window_inserts, params->window_ns,
 			       t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS);
-	t->hash.key[0] = key[0];
-	t->hash.key[1] = key[1];
-	t->hash.strict = params->hash == EPF_HASH_SIPHASH24;
+	epf_hash_init(&t->hash, key[0], key[1], params->hash);
 	t->answer.now = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
 }
 

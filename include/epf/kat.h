@@ -8,6 +8,7 @@
  * platform. A platform that cannot run all sections compares those it runs.
  *
  *   hash    the digest
+ *   nh      likewise, of long keys by EPF_HASH_NH
  *   geom    the line and the mask of each part in turn
  *   filter  as struct epf_kat_op says; each script on a filter of its own
  *   packet  the digest, or the code of the error; the frame is given whole
@@ -24,7 +25,7 @@
 #include "window.h"
 
 enum epf_kat_section {
-	EPF_KAT_HASH, EPF_KAT_GEOM, EPF_KAT_FILTER, EPF_KAT_PACKET,
+	EPF_KAT_HASH, EPF_KAT_NH, EPF_KAT_GEOM, EPF_KAT_FILTER, EPF_KAT_PACKET,
 	EPF_KAT_SECTIONS
 };
 
@@ -50,21 +51,25 @@ EPF_FN void epf_kat_note(struct epf_kat_fold *f, __u64 got, __u64 want)
 		f->bad = f->done;
 }
 
-EPF_FN void epf_kat_hash_key(struct epf_hash *h, __u64 strict)
+EPF_FN void epf_kat_hash_key(struct epf_hash *h, __u32 kind)
 {
-	h->key[0] = EPF_KAT_KEY0;
-	h->key[1] = EPF_KAT_KEY1;
-	h->strict = strict;
+	epf_hash_init(h, EPF_KAT_KEY0, EPF_KAT_KEY1, kind);
 }
 
-/* The vector of section hash for @len bytes, below EPF_KAT_LENGTHS. */
-EPF_FN void epf_kat_hash(struct epf_kat_fold *f, __u32 strict, __u32 len)
+/* Vector @i of section hash for a kind of hash, below EPF_KAT_LENGTHS, which is its length. */
+EPF_FN void epf_kat_hash(struct epf_kat_fold *f, const struct epf_hash *h,
+			 __u32 i)
 {
-	struct epf_hash h;
+	epf_kat_note(f, epf_digest(h, epf_kat_key, i),
+		     epf_kat_digest[h->kind * EPF_KAT_LENGTHS + i]);
+}
 
-	epf_kat_hash_key(&h, strict);
-	epf_kat_note(f, epf_digest(&h, epf_kat_key, len),
-		     epf_kat_digest[strict * EPF_KAT_LENGTHS + len]);
+/* Vector @i of section nh; @h is of EPF_HASH_NH. */
+EPF_FN void epf_kat_long(struct epf_kat_fold *f, const struct epf_hash *h,
+			 __u32 i)
+{
+	epf_kat_note(f, epf_digest(h, epf_kat_key, i * EPF_KAT_NH_STEP),
+		     epf_kat_nh[i]);
 }
 
 /* Vector @i of section geom, for the given shape. */
@@ -267,11 +272,13 @@ EPF_FN_BIG void epf_kat_packet(struct epf_kat_fold *f, __u32 i)
  * struct epf_kat - outcome of all sections
  * @fold: by section
  * @total: EPF_KAT_TOTAL when all is well
- * @filter: scratch
+ * @hash: scratch
+ * @filter: likewise
  */
 struct epf_kat {
 	struct epf_kat_fold fold[EPF_KAT_SECTIONS];
 	__u64 total;
+	struct epf_hash hash;
 	struct epf_kat_filter filter;
 };
 
@@ -280,6 +287,8 @@ EPF_FN const char *epf_kat_name(__u32 section)
 	switch (section) {
 	case EPF_KAT_HASH:
 		return "hash";
+	case EPF_KAT_NH:
+		return "nh";
 	case EPF_KAT_GEOM:
 		return "geom";
 	case EPF_KAT_FILTER:
@@ -302,9 +311,15 @@ EPF_FN_BIG int epf_kat_run(struct epf_kat *kat, struct epf_line *line)
 	__u32 i;
 
 	memset(kat, 0, sizeof(*kat));
-	for (i = 0; i < EPF_KAT_LEN(epf_kat_digest); i++)
-		epf_kat_hash(&kat->fold[EPF_KAT_HASH], i / EPF_KAT_LENGTHS,
+	for (i = 0; i < EPF_KAT_LEN(epf_kat_digest); i++) {
+		if (!(i % EPF_KAT_LENGTHS))
+			epf_kat_hash_key(&kat->hash, i / EPF_KAT_LENGTHS);
+		epf_kat_hash(&kat->fold[EPF_KAT_HASH], &kat->hash,
 			     i % EPF_KAT_LENGTHS);
+	}
+	epf_kat_hash_key(&kat->hash, EPF_HASH_NH);
+	for (i = 0; i < EPF_KAT_LEN(epf_kat_nh); i++)
+		epf_kat_long(&kat->fold[EPF_KAT_NH], &kat->hash, i);
 	for (i = 0; i < EPF_KAT_LEN(epf_kat_geom); i++)
 		epf_kat_geometry(&kat->fold[EPF_KAT_GEOM],
 				 &epf_kat_shape[i / EPF_KAT_PER_SHAPE], i);

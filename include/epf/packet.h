@@ -136,14 +136,15 @@ EPF_FN __u32 epf_take_some(struct epf_take *t, __u32 n)
 }
 
 /* Take the bytes that come last, and the length if any were left out. */
-EPF_FN_BIG __u64 epf_take_rest(struct epf_take *t, const struct epf_pkt *pkt)
+EPF_FN_BIG __u64 epf_take_rest(struct epf_take *t, const struct epf_hash *h,
+			       const struct epf_pkt *pkt)
 {
 	__u32 n = epf_take_some(t, t->end - t->off);
 
-	epf_pkt_sip(&t->sip, pkt, t->off, t->off + n);
+	epf_pkt_sip(&t->sip, h, pkt, t->off, t->off + n);
 	if (t->offered > t->max)
-		epf_sip_some(&t->sip, t->offered, 4);
-	return epf_sip_final(&t->sip);
+		epf_sip_some(&t->sip, h, t->offered, 4);
+	return epf_sip_final(&t->sip, h);
 }
 
 /**
@@ -185,14 +186,15 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h,
 		epf_sip_word(&s, epf_get_le64(p + 24) & ~0xffffULL);
 		at = 32;
 	}
-	epf_sip_update(&s, p + at, end - at);
-	s.len = end - (o->flags & EPF_PKT_NO_MAC ? 12 : 0);
-	*digest = epf_sip_final(&s);
+	s.len = o->flags & EPF_PKT_NO_MAC ? at - 12 : at;
+	epf_sip_update(&s, h, p + at, end - at);
+	*digest = epf_sip_final(&s, h);
 	return true;
 }
 
 /* Take the head of a packet, and note where the rest is. */
-EPF_FN_BIG int epf_packet_start(const struct epf_pkt *pkt,
+EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
+				const struct epf_pkt *pkt,
 				const struct epf_pkt_opts *o,
 				struct epf_take *t)
 {
@@ -212,7 +214,7 @@ EPF_FN_BIG int epf_packet_start(const struct epf_pkt *pkt,
 	epf_head_link(&head, pkt, &l3, o);
 	if (!no_ip)
 		epf_head_ip(&head, &ip);
-	epf_sip_update(&t->sip, head.bytes, epf_take_some(t, head.len));
+	epf_sip_update(&t->sip, h, head.bytes, epf_take_some(t, head.len));
 	t->off = no_ip ? l3.off : ip.off + ip.hdr_len;
 	t->end = no_ip ? pkt->len : ip.end;
 	return 0;
@@ -287,7 +289,7 @@ EPF_FN __u64 epf_flow_seal(const struct epf_hash *h, struct epf_flow *f)
 {
 	f->key[0] = (f->len == 14 ? 4 : 6) | (f->fragment ? 0x80 : 0);
 	f->key[1] = (__u8)f->proto;
-	return epf_digest(h, f->key, f->len);
+	return epf_digest_short(h, f->key, f->len);
 }
 
 EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
@@ -482,7 +484,7 @@ EPF_FN int epf_pkt_start(const struct epf_hash *h, const struct epf_pkt *pkt,
 	*rest = true;
 	epf_take_init(t, h, o->max_bytes);
 	t->end = pkt->len;
-	return o->key == EPF_PKT_PACKET ? epf_packet_start(pkt, o, t) : 0;
+	return o->key == EPF_PKT_PACKET ? epf_packet_start(h, pkt, o, t) : 0;
 }
 
 /**
@@ -516,7 +518,7 @@ EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 	if (!err)
 		err = epf_pkt_start(h, pkt, o, digest, &t, &rest);
 	if (!err && rest)
-		*digest = epf_take_rest(&t, pkt);
+		*digest = epf_take_rest(&t, h, pkt);
 	return err;
 }
 

@@ -72,8 +72,8 @@ EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 }
 
 /* Absorb the bytes from @off to @end, as far as the packet has them. */
-EPF_FN_BIG void epf_pkt_sip(struct epf_sip *sip, const struct epf_pkt *pkt,
-			    __u32 off, __u32 end)
+EPF_FN_BIG void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
+			    const struct epf_pkt *pkt, __u32 off, __u32 end)
 {
 	__u32 i;
 
@@ -82,7 +82,7 @@ EPF_FN_BIG void epf_pkt_sip(struct epf_sip *sip, const struct epf_pkt *pkt,
 		__u32 stop = end < s->len ? end : s->len;
 
 		if (off < stop) {
-			epf_sip_update(sip, s->data + off, stop - off);
+			epf_sip_update(sip, h, s->data + off, stop - off);
 			off = stop;
 		}
 		off -= off < s->len ? off : s->len;

@@ -144,7 +144,7 @@ static void hashed(void)
 		const struct epf_engine *e;
 		struct expected x;
 
-		view.hash.strict = l % 2;
+		view.hash.kind = l % 2;
 		for (i = 0; i < 1000; i++) {
 			digest[i] = epf_digest(&view.hash, bytes + 1 + i * len,
 					       len);
@@ -160,7 +160,7 @@ static void hashed(void)
 		expect_free(&x);
 		free(a.bitmap);
 	}
-	view.hash.strict = 0;
+	view.hash.kind = 0;
 	claim_engines(broken, "keys of 1..256 bytes, both hashes, no ages");
 	free(bytes);
 }

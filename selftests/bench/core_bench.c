@@ -34,7 +34,7 @@
 #define BATCH 32
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-static const struct epf_hash hash = { { 0x1234567, 0x89abcdef }, 0 };
+static const struct epf_hash hash = { { 0x1234567, 0x89abcdef }, 0, { 0 } };
 
 /* -------------------------------------------------- classic filter ---- */
 

@@ -28,6 +28,7 @@ static unsigned int options;
 static int prog = -1;
 static volatile struct digest_shared *shared;
 static __u32 first; /* bytes that the first buffer of a test run has */
+static struct epf_hash hash[EPF_HASH_MAX + 1]; /* of each kind */
 static __u8 room[2 * FRAME_MAX];
 
 static struct {
@@ -98,11 +99,11 @@ static int by_bpf(const struct epf_hash *h, const struct epf_pkt_opts *o,
 static void ask(const struct epf_pkt_opts *o, const __u8 *frame, __u32 len,
 		__u32 at)
 {
-	struct epf_hash h = { { 0x0123456789abcdef, 42 }, tally.frames % 3 == 1 };
+	const struct epf_hash *h = &hash[tally.frames % 3];
 	__u32 skip = at && at < len ? first - at : 0;
 	__u64 want = 0, got = 0;
-	int err = by_core(&h, o, frame, len, &want);
-	int ret = by_bpf(&h, o, frame, len, skip, &got);
+	int err = by_core(h, o, frame, len, &want);
+	int ret = by_bpf(h, o, frame, len, skip, &got);
 
 	tally.frames++;
 	tally.digests += !err;
@@ -266,8 +267,8 @@ static void long_packets(void)
 static void too_long(void)
 {
 	struct epf_pkt_opts o = { EPF_PKT_FRAME, EPF_LINK_ETHER, 0, 0 };
-	static const struct epf_hash h = { { 1, 2 }, 0 };
 	static __u8 f[FRAME_MAX];
+	const struct epf_hash *h;
 	__u64 got, want;
 	bool good = true;
 	__u32 len;
@@ -275,14 +276,15 @@ static void too_long(void)
 
 	make_long(f, XDP_READ, false);
 	for (len = XDP_READ - 8; len < XDP_READ + 300; len++) {
-		err = by_bpf(&h, &o, f, len, 0, &got);
-		by_core(&h, &o, f, len, &want);
+		h = &hash[len % 3];
+		err = by_bpf(h, &o, f, len, 0, &got);
+		by_core(h, &o, f, len, &want);
 		good &= err ? err == -EMSGSIZE && len > XDP_READ : got == want;
 	}
 	good &= err == -EMSGSIZE;
 	for (o.max_bytes = 1000; o.key <= EPF_PKT_PACKET; o.key++)
-		good &= !by_bpf(&h, &o, f, FRAME_MAX, 0, &got) &&
-			!by_core(&h, &o, f, FRAME_MAX, &want) && got == want;
+		good &= !by_bpf(h, &o, f, FRAME_MAX, 0, &got) &&
+			!by_core(h, &o, f, FRAME_MAX, &want) && got == want;
 	tap_ok(good, "bytes behind 65,535 are refused, where the key takes them");
 }
 
@@ -340,7 +342,7 @@ static int load(const char *path)
 static void learn_first(void)
 {
 	static const __u8 large[8192];
-	struct epf_hash h = { { 0, 0 }, 0 };
+	struct epf_hash h = { { 0, 0 }, 0, { 0 } };
 	__u64 digest;
 
 	by_bpf(&h, &option[0], large, sizeof(large), 0, &digest);
@@ -349,6 +351,7 @@ static void learn_first(void)
 
 int main(int argc, char **argv)
 {
+	__u32 i;
 	int err;
 
 	if (argc != 3)
@@ -364,6 +367,8 @@ int main(int argc, char **argv)
 		tap_ok(false, "the verifier accepts the program: %d", err);
 		return 1;
 	}
+	for (i = 0; i <= EPF_HASH_MAX; i++)
+		epf_hash_init(&hash[i], 0x0123456789abcdef, 42, i);
 	learn_first();
 	tap_ok(first > 256 && first < 8192, "the first buffer has %u bytes",
 	       first);

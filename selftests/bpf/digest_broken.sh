@@ -47,18 +47,23 @@ header=bpf/epf_packet.bpf.h
 build $header '2s/$/ /' || exit 1
 ask
 [ $? -ne 4 ] || ktap_skip_all 'loading BPF programs is not permitted'
-ktap_plan 4 10
+ktap_plan 5 14
 ktap_check 'digest: built likewise, the laws hold' ask
 broken 'one extension header less' include/epf/headers.h \
 	's/EPF_IP6_EXT_MAX 8/EPF_IP6_EXT_MAX 7/'
 ktap_thorough broken 'one VLAN tag less' include/epf/headers.h 's/if (i == EPF_VLAN_MAX)/if (i == EPF_VLAN_MAX - 1)/'
 ktap_thorough broken 'a word that is begun is not completed' $header 's/^\tepf_xdp_align(&w);//'
-broken 'bytes behind the last word are left out' $header 's/epf_sip_some(sip, m, n);//'
-ktap_thorough broken 'likewise of the headers' $header 's/s.tail = rest ?/s.tail = 0 ?/'
+broken 'bytes behind the last word are left out' $header 's/epf_sip_some(sip, h, m, n);//'
+ktap_thorough broken 'likewise of the headers' $header 's/if (rest \&\& i <= 8)/if (0)/'
 ktap_thorough broken 'a word near the end is read from its beginning' $header 's/= epf_opaque(off + n - 8)/= epf_opaque(off)/'
 broken 'bytes that cannot be read are no error' $header 's/\*pkt->unread = .*/*pkt->unread = false;/'
 ktap_thorough broken 'the first buffer is taken for the packet' $header \
 	's/pkt.len = bpf_xdp_get_buff_len(ctx)/pkt.len = ctx->data_end - ctx->data/'
 ktap_thorough broken 'a plain flow is taken whatever the flags are' include/epf/packet.h \
 	's/(o->flags & EPF_PKT_NONIP_FRAME) ||/0 ||/'
+broken 'the second half of a block has the key words of the first' $header \
+	's/h->nh + half \* EPF_XDP_CHUNK \/ 8/h->nh/'
+ktap_thorough broken 'a block does not end after its second half' $header 's/^\t\tif (half)/\t\tif (0)/'
+ktap_thorough broken 'nor after words of a copy' $header 's/if (at + i == EPF_NH_WORDS)/if (0)/'
+ktap_thorough broken 'a run of words goes beyond the half block' $header 's/EPF_HASH_NH \&\& left < most/EPF_HASH_NH \&\& 0/'
 ktap_finish

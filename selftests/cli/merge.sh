@@ -58,7 +58,7 @@ claim 'another host does' eval '! cmp -s <(lines "$tmp/ab") <(lines "$tmp/one")'
 
 # What does not go together
 refuses "another hash key than .*/a: create filters that are to be merged with the same --key" key=2
-refuses 'another hash than .*--strict, or neither' hash=1
+refuses 'another hash than .*the same --hash' hash=1
 # made DESCRIPTION KIND KIND KIND: what two make together, 1 bytes, 2 frames
 made() {
 	mkhost "$tmp/p" id=1 made="$2"

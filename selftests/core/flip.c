@@ -32,7 +32,7 @@
 #define PAGE 4096
 #define RACES 300000
 
-static const struct epf_hash hash = { { 0x0123456789abcdef, 42 }, 0 };
+static const struct epf_hash hash = { { 0x0123456789abcdef, 42 }, 0, { 0 } };
 
 /* What comes of a digest. */
 struct outcome {

@@ -30,32 +30,32 @@ static bool cut_digest(const struct epf_hash *h, const __u8 *data, __u32 len)
 
 		if (n > len - at)
 			n = len - at;
-		epf_sip_update(&sip, data + at, n);
+		epf_sip_update(&sip, h, data + at, n);
 		at += n;
 	}
-	return epf_sip_final(&sip) == epf_digest(h, data, len);
+	return epf_sip_final(&sip, h) == epf_digest(h, data, len);
 }
 
 static void digests_do_not_see_cuts(void)
 {
-	struct epf_hash h = { { 1, 2 }, 0 };
-	__u8 data[600];
+	struct epf_hash h[3];
+	__u8 data[900];
 	bool good = true;
 	__u32 i;
 
 	for (i = 0; i < sizeof(data); i++)
 		data[i] = (__u8)draw(256);
-	for (i = 0; i < 4 * sizeof(data); i++) {
-		h.strict = i & 1;
-		good &= cut_digest(&h, data, i / 4);
-	}
+	for (i = 0; i < 3; i++)
+		epf_hash_init(&h[i], 1, 2, i);
+	for (i = 0; i < 6 * sizeof(data); i++)
+		good &= cut_digest(&h[i % 3], data, i / 6);
 	tap_ok(good, "a digest does not depend on how the message is cut");
 }
 
 /* An unaligned key, right before a byte that must not matter. */
 static void digests_of_unaligned_keys(void)
 {
-	struct epf_hash h = { { 3, 4 }, 0 };
+	struct epf_hash h;
 	__u8 room[300], copy[300];
 	bool good = true;
 	__u32 at, len;
@@ -64,6 +64,7 @@ static void digests_of_unaligned_keys(void)
 		for (len = 0; len <= EPF_KEY_MAX; len++) {
 			__u64 a, b;
 
+			epf_hash_init(&h, 3, 4, (at + len) % 3);
 			memset(room, (int)len, sizeof(room));
 			memset(copy, ~(int)len, sizeof(copy));
 			memset(copy, (int)len, len);
@@ -301,12 +302,14 @@ static int segmented(const struct epf_hash *h, const __u8 *frame, __u32 len,
 static bool cuts_do_not_matter(const __u8 *frame, __u32 len,
 			       const struct epf_pkt_opts *o)
 {
-	struct epf_hash h = { { 5, 6 }, 0 };
 	__u64 whole = 0, cut = 0;
-	int err = segmented(&h, frame, len, 1, o, &whole);
-	int err_cut = segmented(&h, frame, len, 2 + (__u32)draw(SEGS_MAX - 1),
-				o, &cut);
+	struct epf_hash h;
+	int err, err_cut;
 
+	epf_hash_init(&h, 5, 6, (__u32)draw(3));
+	err = segmented(&h, frame, len, 1, o, &whole);
+	err_cut = segmented(&h, frame, len, 2 + (__u32)draw(SEGS_MAX - 1), o,
+			    &cut);
 	return err == err_cut && (err || whole == cut);
 }
 
@@ -391,13 +394,14 @@ static __u32 plain_packet(__u8 *f)
  */
 static int fast_paths(const __u8 *f, __u32 len, const struct epf_pkt_opts *o)
 {
-	struct epf_hash h = { { 9, 10 }, draw(2) };
+	struct epf_hash h;
 	struct epf_seg seg[3] = { { f, len }, { f, 13 }, { f + 13, len - 13 } };
 	struct epf_pkt whole = { seg, 1, len }, cut = { seg + 1, 2, len };
 	__u64 first, tail, fast = 0, slow = 0;
-	int err = epf_pkt_digest(&h, &cut, o, &slow);
-	int took = 0;
+	int err, took = 0;
 
+	epf_hash_init(&h, 9, 10, (__u32)draw(3));
+	err = epf_pkt_digest(&h, &cut, o, &slow);
 	if (epf_pkt_digest(&h, &whole, o, &fast) != err || fast != slow)
 		return 16;
 	if (epf_flow_plain(f, len, o, &first, &tail))
@@ -517,7 +521,7 @@ static void fast_paths_leave_others(void)
 /* What forwarding changes, and what it does not. */
 static __u64 packet_key(const __u8 *frame, __u32 len, int *err)
 {
-	struct epf_hash h = { { 7, 8 }, 0 };
+	struct epf_hash h = { { 7, 8 }, 0, { 0 } };
 	struct epf_seg seg = { frame, len };
 	struct epf_pkt pkt = { &seg, 1, len };
 	struct epf_pkt_opts o = { EPF_PKT_PACKET, EPF_LINK_ETHER,

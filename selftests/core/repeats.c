@@ -375,7 +375,7 @@ static const char *control_name(int err)
 /* What the second is, the first being all that was seen. */
 static const char *verdict(const struct row *row, __u8 key, __u16 flags)
 {
-	static const struct epf_hash h = { { 3, 4 }, 0 };
+	static const struct epf_hash h = { { 3, 4 }, 0, { 0 } };
 	struct epf_pkt_opts o = { key, EPF_LINK_ETHER, flags, 0 };
 	__u64 digest[2] = { 0, 0 };
 	int err[2], i;

@@ -348,7 +348,7 @@ static void claim_tails(const struct filter *s, const char *name)
 static const char *hashed(struct filter *s, __u32 len, __u64 strict)
 {
 	struct filter h = *s;
-	struct epf_hash hash = { { 7, 11 }, strict };
+	struct epf_hash hash = { { 7, 11 }, strict, { 0 } };
 	const unsigned char *bytes = (const unsigned char *)s->digest;
 	struct epf_cu_keys k = { s->there, s->n / len / 4, len, hash };
 	const char *wrong;

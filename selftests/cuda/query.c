@@ -156,7 +156,7 @@ static const char *keys_of(struct sim *s, __u32 len, unsigned int off,
 	__u64 digest[97];
 	__u64 i;
 
-	k.hash.strict = strict;
+	k.hash.kind = strict;
 	for (i = 0; i < n * len; i++)
 		mem[off + i] = (unsigned char)epf_word(i + len, 5);
 	for (i = 0; i < n; i++) {

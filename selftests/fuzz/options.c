@@ -107,7 +107,7 @@ int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *p,
 	(void)dev;
 	(void)key;
 	law(name_is_sound(p->name), "create: name");
-	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_SIPHASH24,
+	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX,
 	    "create: kinds");
 	law(!flags || (flags == EPF_CREATE_ALIGN && !p->kind &&
 		       p->mode == EPF_MODE_TIME), "create: flags");

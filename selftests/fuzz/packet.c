@@ -12,7 +12,7 @@
 
 #define CUTS_MAX 7
 
-static const struct epf_hash hash[2] = { { { 5, 6 }, 0 }, { { 7, 8 }, 1 } };
+static struct epf_hash hash[EPF_HASH_MAX + 1]; /* of each kind */
 
 /**
  * struct question - a frame and what is asked about it
@@ -70,7 +70,7 @@ static void take_question(struct input *in, struct question *q)
 
 	take_opts(in, &q->o);
 	shape = take(in);
-	q->h = &hash[shape >> 7];
+	q->h = &hash[shape / 86];
 	q->cuts = shape % (CUTS_MAX + 1);
 	for (i = 0; i < q->cuts; i++)
 		q->cut[i] = take(in);
@@ -224,7 +224,10 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	struct input in = { data, size };
 	struct question q;
 	struct answer a;
+	__u32 i;
 
+	for (i = 0; i <= EPF_HASH_MAX; i++)
+		epf_hash_init(&hash[i], 5, 6, i);
 	take_question(&in, &q);
 	a = ask(&q, slow, 1);
 	law(!a.err || a.err == -ENODATA || a.err == -EBADMSG ||

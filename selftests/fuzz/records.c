@@ -67,7 +67,7 @@ static void add(struct got *g, const struct rec_batch *b)
 	unsigned int i;
 
 	for (i = 0; i < b->n; i++) {
-		const struct epf_hash h = { { g->sum, b->digest[i] }, 0 };
+		const struct epf_hash h = { { g->sum, b->digest[i] }, 0, { 0 } };
 
 		g->sum = epf_digest(&h, b->raw[i].data, (__u32)b->raw[i].len);
 	}
@@ -106,7 +106,7 @@ static void read_all(struct rec_source *source, struct got *g)
 
 static struct got read_file(int fd, const struct rec_spec *spec, size_t pieces)
 {
-	const struct epf_hash hash = { { 5, 6 }, 0 };
+	const struct epf_hash hash = { { 5, 6 }, 0, { 0 } };
 	struct rec_error e = { "" };
 	struct got g = { .err = 0 };
 	struct rec_source *source;

@@ -232,7 +232,7 @@ static void what_it_has_to_be(const __u8 *bytes, size_t len)
 	memcpy(head, bytes, first);
 	memcpy(head, &h, sizeof(h));
 	law(sum == XXH3_64bits(head, first), "header's sum");
-	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_SIPHASH24 &&
+	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX &&
 	    p->mode <= EPF_MODE_MAX && p->refresh <= EPF_FIRST_SEEN, "kinds");
 	law(p->kind || p->lines_per_key == 1 || p->lines_per_key == 2 ||
 	    p->lines_per_key == 4, "lines a key");

@@ -51,7 +51,7 @@ void claim(const char *text, law_fn law, const char *setting)
 static void insert_keys(struct sim *s, const unsigned char *key, __u32 len,
 			__u64 n)
 {
-	struct epf_hash hash = { { s->key[0], s->key[1] }, 0 };
+	struct epf_hash hash = { { s->key[0], s->key[1] }, 0, { 0 } };
 	__u64 i, back;
 
 	for (back = 10; back--;) {
@@ -138,7 +138,7 @@ static const char *once(void)
 	w.epoch++;
 	if (same(&w, &keys, true) || uploads() != 2)
 		return "another epoch of the same lines";
-	w.hash.strict = 1;
+	w.hash.kind = 1;
 	keys.len = 7;
 	if (same(&w, &keys, true) || uploads() != 3)
 		return "another hash of keys";

@@ -34,6 +34,8 @@ HEAD = """\
 
 KEY = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
 KEY_LENGTHS = 257
+NH_STEP = 13  # bytes from one vector of NH to the next
+NH_LENGTHS = 100
 FILTER_LINES = 64
 TEST, INSERT, TEST_AND_INSERT, ROTATE, COVERED_INSERTS, COVERED_NS = range(6)
 
@@ -70,21 +72,37 @@ def table(kind, name, rows):
         "\n};\n"
 
 
+def pattern():
+    """No two blocks of NH are equal."""
+    return bytes(i % 251 for i in range(NH_STEP * NH_LENGTHS + 1))
+
+
 def hash_section(fold):
-    key = bytes(i % 256 for i in range(KEY_LENGTHS))
+    key = pattern()
     text = [f"#define EPF_KAT_LENGTHS {KEY_LENGTHS}u\n"
             f"#define EPF_KAT_KEY0 {hex64(KEY[0])}\n"
             f"#define EPF_KAT_KEY1 {hex64(KEY[1])}\n"]
     rows = []
-    for strict in (0, 1):
+    for kind in hashes.SIPHASH13, hashes.SIPHASH24:
         for n in range(KEY_LENGTHS):
-            d = hashes.digest(KEY, strict, key[:n])
+            d = hashes.digest(KEY, kind, key[:n])
             fold.add(d)
             rows.append(hex64(d))
     text.append(table("__u8", "epf_kat_key", [str(b) for b in key]))
     text.append("/* SipHash-1-3 of the first 0, 1, .. bytes of the key, then "
                 "SipHash-2-4. */")
     return "\n".join(text + [table("__u64", "epf_kat_digest", rows)])
+
+
+def nh_section(fold):
+    rows = []
+    for n in range(NH_LENGTHS):
+        d = hashes.digest(KEY, hashes.NH, pattern()[:NH_STEP * n])
+        fold.add(d)
+        rows.append(hex64(d))
+    return f"#define EPF_KAT_NH_STEP {NH_STEP}u\n\n" \
+        "/* Of the first 0, 1, .. steps of bytes of the key. */\n" + \
+        table("__u64", "epf_kat_nh", rows)
 
 
 PER_SHAPE = 8
@@ -288,7 +306,7 @@ def main():
     print(HEAD)
     total = Fold()
     sums = []
-    for make in (hash_section, geometry_section, filter_section,
+    for make in (hash_section, nh_section, geometry_section, filter_section,
                  packet_section):
         fold = Fold()
         print(make(fold))

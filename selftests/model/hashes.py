@@ -2,7 +2,9 @@
 """Digests of the reference model.
 
 SipHash-c-d as printed in Aumasson and Bernstein, "SipHash: a fast short-input
-PRF", INDOCRYPT 2012, section 2, and the SplitMix64 output function of Steele,
+PRF", INDOCRYPT 2012, section 2; NH as in Black, Halevi, Krawczyk, Krovetz and
+Rogaway, "UMAC", CRYPTO 1999, section 4, with the key shifted by a pair of words
+for the second pass; and the SplitMix64 output function of Steele,
 Lea and Flood, OOPSLA 2014, with Stafford's variant 13 mixer.
 """
 
@@ -47,8 +49,46 @@ def siphash(key, message, c, d):
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def digest(key, strict, message):
-    return siphash(key, message, 2, 4) if strict else \
+def nh(pairs, keys, bits):
+    """NH of pairs of words of so many bits, under as many pairs of key words."""
+    return sum((low + k) % 2**bits * ((high + l) % 2**bits)
+               for (low, high), (k, l) in zip(pairs, keys)) % 2**(2 * bits)
+
+
+def nh_passes(pairs, keys, bits):
+    """The second pass has the key from the second pair on."""
+    return nh(pairs, keys, bits), nh(pairs, keys[1:], bits)
+
+
+def pairs_of(octets):
+    halves = [int.from_bytes(octets[at:at + 4], "little")
+              for at in range(0, len(octets), 4)]
+    return list(zip(halves[::2], halves[1::2]))
+
+
+def nh_digest(key, message):
+    """docs/theory/nh.md"""
+    if len(message) <= 64:
+        return siphash(key, message, 1, 3)
+    keys = pairs_of(b"".join(
+        siphash(key, bytes(64) + i.to_bytes(8, "little"), 1, 3).to_bytes(
+            8, "little") for i in range(33)))
+    text, rest = message[:64], message[64:]
+    for at in range(0, len(rest), 256):
+        block = rest[at:at + 256]
+        block += bytes(-len(block) % 8)
+        for total in nh_passes(pairs_of(block), keys, 32):
+            text += total.to_bytes(8, "little")
+    return siphash(key, text + len(message).to_bytes(4, "little"), 1, 3)
+
+
+SIPHASH13, SIPHASH24, NH = range(3)
+
+
+def digest(key, kind, message):
+    if kind == NH:
+        return nh_digest(key, message)
+    return siphash(key, message, 2, 4) if kind == SIPHASH24 else \
         siphash(key, message, 1, 3)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The model against what others published, as TAP."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -60,11 +61,36 @@ def window_of_the_paper():
     return True
 
 
+def collisions(one, other, passes):
+    """How many of all keys of words of 2 bits make two messages collide."""
+    found = 0
+    for words in itertools.product(range(4), repeat=6):
+        keys = list(zip(words[::2], words[1::2]))
+        found += passes(one, keys, 2) == passes(other, keys, 2)
+    return found
+
+
+def nh_collides(passes):
+    """The most, for messages of two pairs: one word differs, or some do."""
+    zero = [(0, 0), (0, 0)]
+    others = [[(a, b), (c, d)] for a, b, c, d in
+              itertools.product((0, 2), repeat=4) if a or b or c or d]
+    return max(collisions(zero, other, passes) for other in others)
+
+
+def nh_bound():
+    """2^-2 a pass of words of 2 bits, which is reached; two passes: 2^-4."""
+    keys = 4**6
+    unshifted = nh_collides(lambda m, k, w: (hashes.nh(m, k, w),) * 2)
+    return unshifted == keys // 4 and nh_collides(hashes.nh_passes) <= keys // 16
+
+
 def main():
     tests = [
         (sip24_published, "SipHash-2-4 gives the published values"),
         (sip13_as_cpython, "SipHash-1-3 agrees with CPython's"),
         (splitmix_published, "SplitMix64 gives the published values"),
+        (nh_bound, "NH in two passes keeps its bound, which one pass breaks"),
         (window_of_the_paper, "the model keeps the paper's window"),
     ]
     failed = 0

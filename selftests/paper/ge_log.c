@@ -36,7 +36,7 @@ static bool parse_time(const char *text, long long *time)
  */
 static bool parse(char *line, struct record *r)
 {
-	static const struct epf_hash h = { { 0x6c, 0x6f }, 0 };
+	static const struct epf_hash h = { { 0x6c, 0x6f }, 0, { 0 } };
 	char *client = strsep(&line, " ");
 	char *stamp = line ? strchr(line, '[') : NULL;
 	char *method = stamp ? strchr(stamp, '"') : NULL;

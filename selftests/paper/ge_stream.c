@@ -26,7 +26,7 @@ __u64 draw(unsigned int what, unsigned int seed, __u64 n)
 
 __u64 key_digest(__u64 key, unsigned int seed)
 {
-	struct epf_hash h = { { 0x6765, seed }, 0 };
+	struct epf_hash h = { { 0x6765, seed }, 0, { 0 } };
 
 	return epf_digest_words(&h, key, 0, 8);
 }

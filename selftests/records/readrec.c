@@ -53,7 +53,7 @@ static void option(const char *arg, struct rec_spec *spec,
 	spec->hex |= !strcmp(arg, "hex");
 	spec->header |= !strcmp(arg, "header");
 	spec->skip_bad |= !strcmp(arg, "skip-bad");
-	hash->strict |= !strcmp(arg, "strict");
+	hash->kind |= !strcmp(arg, "strict");
 	quiet |= !strcmp(arg, "quiet");
 }
 
@@ -134,7 +134,7 @@ static int read_all(struct rec_source *source)
 int main(int argc, char **argv)
 {
 	struct rec_spec spec = { .format = REC_AUTO };
-	struct epf_hash hash = { { 0, 0 }, 0 };
+	struct epf_hash hash = { { 0, 0 }, 0, { 0 } };
 	struct rec_source *source;
 	struct rec_error e = { "" };
 	struct rec_raw prologue;

@@ -69,7 +69,7 @@ static int check_params(const struct epf_params *p)
 
 	if (p->kind != EPF_KIND_LANES)
 		return -EOPNOTSUPP;
-	if (p->hash > EPF_HASH_SIPHASH24 || p->refresh > EPF_FIRST_SEEN)
+	if (p->hash > EPF_HASH_MAX || p->refresh > EPF_FIRST_SEEN)
 		return -EINVAL;
 	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt ||
 	    p->limit_ppt > EPF_RATE_ONE)
@@ -129,11 +129,13 @@ static int first_room(const struct epf_params *p, const struct epf_geom *g,
 
 static int set_key(struct epf_bpf_slot *s, const __u64 *key)
 {
-	if (key)
-		memcpy(s->hash.key, key, sizeof(s->hash.key));
-	else if (getrandom(s->hash.key, sizeof(s->hash.key), 0) !=
-		 sizeof(s->hash.key))
+	__u64 random[2];
+
+	if (!key && getrandom(random, sizeof(random), 0) != sizeof(random))
 		return -errno;
+	key = key ? key : random;
+	epf_hash_init(&s->hash, key[0], key[1], s->params.hash);
+	explicit_bzero(random, sizeof(random));
 	if (getrandom(&s->serial, sizeof(s->serial), 0) != sizeof(s->serial))
 		return -errno;
 	s->serial |= 1; /* never 0 */
@@ -155,7 +157,6 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 		      p->bits_per_key);
 	s->params = *p;
 	s->first_seen = p->refresh == EPF_FIRST_SEEN;
-	s->hash.strict = p->hash == EPF_HASH_SIPHASH24;
 	ret = first_room(p, &s->geom, &s->room);
 	if (!ret)
 		ret = set_key(s, key);

@@ -196,6 +196,7 @@ double ppt_to_rate(__u64 ppt);
 __u64 rate_to_ppt(double rate);
 
 const char *mode_name(__u32 mode);
+bool parse_hash(const char *what, const char *text, __u8 *hash);
 const char *hash_name(__u32 hash);
 const char *refresh_name(__u32 refresh);
 

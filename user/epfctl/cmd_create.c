@@ -10,13 +10,14 @@
 #include "epf/window.h"
 #include "xdp.h"
 
-enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_KEY, OPT_ALIGN, OPT_ROTATE };
+enum { OPT_FIRST_SEEN = OPT_PROMISE_END, OPT_STRICT, OPT_HASH, OPT_KEY, OPT_ALIGN, OPT_ROTATE };
 
 static const struct option longs[] = {
 	PROMISE_LONGS,
 	KIND_LONGS,
 	{ "first-seen", no_argument, NULL, OPT_FIRST_SEEN },
 	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "hash", required_argument, NULL, OPT_HASH },
 	{ "key", required_argument, NULL, OPT_KEY },
 	{ "align", no_argument, NULL, OPT_ALIGN },
 	{ "rotate", required_argument, NULL, OPT_ROTATE },
@@ -27,7 +28,7 @@ static const struct option longs[] = {
  * struct wish - what to create
  * @promise: window, error, memory
  * @first_seen: a repeat does not restart its window
- * @strict: SipHash-2-4
+ * @hash: enum epf_hash_id
  * @align: epochs end by the wall clock
  * @timer: a timer in the kernel ends them, of a filter without the module
  * @key: hash key, with @has_key
@@ -35,7 +36,7 @@ static const struct option longs[] = {
 struct wish {
 	struct promise promise;
 	bool first_seen;
-	bool strict;
+	__u8 hash;
 	bool align;
 	bool timer;
 	bool has_key;
@@ -49,8 +50,10 @@ static bool take_option(struct wish *w, int opt)
 		w->first_seen = true;
 		return true;
 	case OPT_STRICT:
-		w->strict = true;
+		w->hash = EPF_HASH_SIPHASH24;
 		return true;
+	case OPT_HASH:
+		return parse_hash("--hash", optarg, &w->hash);
 	case OPT_ALIGN:
 		w->align = true;
 		return true;
@@ -166,7 +169,7 @@ static int create(struct wish *w, const char *name)
 		       !promise_plan(&w->promise, &plan))
 		return EXIT_FAIL;
 	strcpy(plan.params.name, name); /* parse_name() knows its length */
-	plan.params.hash = w->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13;
+	plan.params.hash = w->hash;
 	plan.params.refresh = w->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
 	dev = open_device();
 	if (dev < 0)
@@ -224,7 +227,9 @@ int cmd_create(int argc, char **argv)
 
 	snprintf(help, sizeof(help), "%s%s%s", promise_help, kind_help,
 "      --first-seen        a repeat does not restart its window\n"
-"      --strict            SipHash-2-4 in place of SipHash-1-3\n"
+"      --hash HASH         siphash13 (default), siphash24, or nh: siphash13, faster\n"
+"                          for keys over 64 bytes, such as whole packets\n"
+"      --strict            the same as --hash siphash24\n"
 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
 "                          it can craft false positives)\n"
 "      --align             epochs end by the wall clock, for 'merge'\n"

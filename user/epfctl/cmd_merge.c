@@ -57,7 +57,7 @@ static int refused(enum epf_merge_fault fault, const char *path,
 			    "are to be merged with the same --key", path, other);
 	case EPF_MERGE_HASH:
 		return fail("%s has another hash than %s: create both with "
-			    "--strict, or neither", path, other);
+			    "the same --hash", path, other);
 	case EPF_MERGE_GEOMETRY:
 		return fail("%s has other lines, or lines or bits a key, than "
 			    "%s: create both with the same options", path, other);

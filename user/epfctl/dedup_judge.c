@@ -134,13 +134,15 @@ static int make_exact(struct judge *j)
 		.first_seen = ask->first_seen,
 		.max_bytes = ask->max_bytes,
 	};
+	__u64 key[2];
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		j->hash[i].strict = ask->strict;
-		if (getrandom(j->hash[i].key, sizeof(j->hash[i].key), 0) !=
-		    sizeof(j->hash[i].key))
+		if (getrandom(key, sizeof(key), 0) != sizeof(key))
 			return fail("no random hash key: %s", strerror(errno));
+		epf_hash_init(&j->hash[i], key[0], key[1],
+			      ask->strict ? EPF_HASH_SIPHASH24 :
+					    EPF_HASH_SIPHASH13);
 	}
 	j->least_ns[0] = j->least_ns[1] = ~0ULL;
 	j->exact = exact_new(&table);

@@ -332,11 +332,24 @@ const char *mode_name(__u32 mode)
 	return name_of(names, ARRAY_SIZE(names), mode);
 }
 
+static const char *const hash_names[] = { "siphash13", "siphash24", "nh" };
+
+bool parse_hash(const char *what, const char *text, __u8 *hash)
+{
+	__u8 i;
+
+	for (i = 0; i < ARRAY_SIZE(hash_names); i++)
+		if (!strcmp(text, hash_names[i])) {
+			*hash = i;
+			return true;
+		}
+	fail("%s: '%s': siphash13, siphash24 or nh", what, text);
+	return false;
+}
+
 const char *hash_name(__u32 hash)
 {
-	static const char *const names[] = { "siphash13", "siphash24" };
-
-	return name_of(names, ARRAY_SIZE(names), hash);
+	return name_of(hash_names, ARRAY_SIZE(hash_names), hash);
 }
 
 const char *refresh_name(__u32 refresh)

@@ -68,7 +68,7 @@ static int check_params(const struct epf_params *p)
 {
 	if (p->kind != EPF_KIND_LANES)
 		return -EOPNOTSUPP;
-	if (p->hash > EPF_HASH_SIPHASH24 || p->refresh > EPF_FIRST_SEEN)
+	if (p->hash > EPF_HASH_MAX || p->refresh > EPF_FIRST_SEEN)
 		return -EINVAL;
 	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt ||
 	    p->limit_ppt > EPF_RATE_ONE)
@@ -91,7 +91,6 @@ static int init_shape(struct epf_mem *m, const struct epf_params *p)
 	if (err)
 		return err;
 	m->params = *p;
-	m->hash.strict = p->hash == EPF_HASH_SIPHASH24;
 	m->capacity = 1 + p->nr_lines * EPF_LANE_BITS /
 				  (FILL_EIGHTH * p->bits_per_key);
 	m->estimate_at = m->capacity;
@@ -130,13 +129,13 @@ static int init_limit(struct epf_mem *m)
 
 static int init_key(struct epf_mem *m, const __u64 key[2])
 {
-	if (key) {
-		memcpy(m->hash.key, key, sizeof(m->hash.key));
-		return 0;
-	}
-	if (getrandom(m->hash.key, sizeof(m->hash.key), 0) !=
-	    sizeof(m->hash.key))
+	__u64 random[2];
+
+	if (!key && getrandom(random, sizeof(random), 0) != sizeof(random))
 		return -errno;
+	key = key ? key : random;
+	epf_hash_init(&m->hash, key[0], key[1], m->params.hash);
+	explicit_bzero(random, sizeof(random));
 	return 0;
 }
 

@@ -704,8 +704,8 @@ void epf_mirror_view(const struct epf_mirror *m, struct epf_view *v)
 	memset(v, 0, sizeof(*v));
 	v->lines = m->lanes.line;
 	v->geom = m->lanes.geom;
-	v->hash.strict = m->header.params.hash == EPF_HASH_SIPHASH24;
-	memcpy(v->hash.key, m->header.key, sizeof(v->hash.key));
+	epf_hash_init(&v->hash, m->header.key[0], m->header.key[1],
+		      m->header.params.hash);
 	v->epoch = m->state.epoch;
 	v->serial = m->serial;
 	v->version = m->version;

@@ -139,7 +139,7 @@ static bool params_sound(const struct epf_params *p)
 {
 	struct epf_window w;
 
-	return kind_sound(p) && p->hash <= EPF_HASH_SIPHASH24 &&
+	return kind_sound(p) && p->hash <= EPF_HASH_MAX &&
 	       !epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
 				p->window_ns) &&
 	       p->budget_ppt && p->budget_ppt <= p->limit_ppt &&

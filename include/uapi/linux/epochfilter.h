@@ -129,6 +129,8 @@ enum epf_kind {
 enum epf_hash_id {
 	EPF_HASH_SIPHASH13 = 0,
 	EPF_HASH_SIPHASH24 = 1,
+	EPF_HASH_NH = 2, /* keys over 64 bytes: NH before SipHash-1-3 */
+	EPF_HASH_MAX = EPF_HASH_NH,
 };
 
 /* Which boundary ends an epoch (the window is 7 epochs, or as many as an owned

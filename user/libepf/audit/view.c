@@ -29,7 +29,7 @@ int epf_view_init(struct epf_view *v, const void *lines,
 	memset(v, 0, sizeof(*v));
 	if (params->kind != EPF_KIND_LANES)
 		return -EOPNOTSUPP;
-	if (params->hash > EPF_HASH_SIPHASH24 || epoch < EPF_EPOCH_FIRST ||
+	if (params->hash > EPF_HASH_MAX || epoch < EPF_EPOCH_FIRST ||
 	    (uintptr_t)lines % sizeof(__u64) ||
 	    epf_geom_init(&v->geom, params->nr_lines, params->lines_per_key,
 			  params->bits_per_key))
@@ -37,9 +37,8 @@ int epf_view_init(struct epf_view *v, const void *lines,
 	v->lines = lines;
 	v->epoch = epoch;
 	v->serial = epf_view_serial();
-	v->hash.strict = params->hash == EPF_HASH_SIPHASH24;
-	if (key)
-		memcpy(v->hash.key, key, sizeof(v->hash.key));
+	epf_hash_init(&v->hash, key ? key[0] : 0, key ? key[1] : 0,
+		      params->hash);
 	return 0;
 }
 
@@ -162,10 +161,9 @@ static int view_owned_begin(struct epf_view *v, const struct epf_params *params,
 	}
 	if (m) {
 		v->epoch = s->epoch;
-		v->hash.strict = params->hash == EPF_HASH_SIPHASH24;
-		if (key)
-			memcpy(v->hash.key, key, sizeof(v->hash.key));
-		ret = params->hash > EPF_HASH_SIPHASH24 ?
+		epf_hash_init(&v->hash, key ? key[0] : 0, key ? key[1] : 0,
+			      params->hash);
+		ret = params->hash > EPF_HASH_MAX ?
 			      -EINVAL : owned_begin(m, params, s);
 	}
 	free(s);
@@ -290,7 +288,7 @@ void epf_view_close(struct epf_view *v)
 		munmap(v->own, v->own_bytes);
 	free(v->asked);
 	epf_cuda_forget(v->serial);
-	explicit_bzero(v->hash.key, sizeof(v->hash.key));
+	explicit_bzero(&v->hash, sizeof(v->hash));
 	v->own = NULL;
 	v->asked = NULL;
 	v->lines = NULL;
