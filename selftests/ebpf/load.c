@@ -182,6 +182,8 @@ static void claim(const char *path, const char *name, size_t action)
 	if (err == -ENOPROTOOPT)
 		tap_ok(true, "%s # SKIP does not load here: Linux 6.4 is needed",
 		       what);
+	else if (err && strstr(reason, "bpf_timer cannot be used for PREEMPT_RT"))
+		tap_ok(true, "%s # SKIP does not load here: %s", what, reason);
 	else if (err)
 		tap_ok(false, "%s does not load here: %s: %s", what,
 		       strerror(-err), reason);
