@@ -49,7 +49,7 @@ CHECKED struct epf_cu_lines cards_lines(const struct sim *s)
 CHECKED struct epf_cu_keys cards_keys(const struct sim *s, const void *data,
 				      __u64 n, __u32 len)
 {
-	struct epf_cu_keys k = { data, n, len, { { s->key[0], s->key[1] }, 0 } };
+	struct epf_cu_keys k = { data, n, len, { { s->key[0], s->key[1] }, 0, { 0 } } };
 
 	return k;
 }

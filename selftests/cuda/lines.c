@@ -397,7 +397,7 @@ static void claim_errors(void)
 {
 	__u64 digest = 1;
 	struct epf_cu_lines f, bad;
-	struct epf_cu_keys k, none = { NULL, 0, 0, { { 0 }, 0 } };
+	struct epf_cu_keys k, none = { NULL, 0, 0, { { 0 }, 0, { 0 } } };
 	struct sim s;
 
 	cards_init(&s, 5, 65);

@@ -75,7 +75,7 @@ ktap_thorough broken 'a restore takes lines from under programs' slots section-r
 ktap_thorough broken 'who mends a swap does not wait for programs' slots section-death user/ebpf/slots.c \
 	's/int ret = ebpf_wait_programs(f);/int ret = 0;/'
 broken 'a restore is activated before its words are there' slots restore user/ebpf/change.c \
-	's/^\t\tgive_words(f, d, until);/\t\t__atomic_store_n(\&f->shared->active, ebpf_free_slot(f), __ATOMIC_RELEASE); f->shared->active ^= 1;\n&/'
+	's/^\t\tret = give_words(f, d, until);/\t\t__atomic_store_n(\&f->shared->active, ebpf_free_slot(f), __ATOMIC_RELEASE); f->shared->active ^= 1;\n&/'
 ktap_thorough broken 'a restore keeps the lock while it copies' slots copying user/ebpf/change.c \
 	's/ret = fill_draft(d, a) ?: restore(f, d);/ret = ebpf_begin(f) ?: fill_draft(d, a) ?: replace(f, d); ebpf_end(f);/'
 ktap_thorough broken 'other contents are overdue when the old ones were' slots overdue user/ebpf/slots.c \

@@ -172,7 +172,7 @@ __u64 mc_load(const __u64 *p, const char *where)
 	if (is(where, "epf_elastic_test"))
 		return load_head_again(p, where);
 	v = access_word(MC_LOAD, p, 0, 0, false, where).value;
-	if (out(MC_SCAN_ALL) && v && is(where, "epf_scan") &&
+	if (out(MC_SCAN_ALL) && v && is(where, "epf_scan_line") &&
 	    mc_epoch_of(mc_word(p)) < 0) {
 		mc_noted.scanned = v;
 		v ^= 1ULL << EPF_TAG_SHIFT;
@@ -295,7 +295,7 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 	if (is(where, "epf_lane_set")) {
 		relaxed = MC_RLX_CAS;
 		as_store = MC_NO_CAS;
-	} else if (is(where, "epf_scan")) {
+	} else if (is(where, "epf_scan_line")) {
 		relaxed = MC_RLX_SCAN;
 		as_store = MC_SCAN_STORE;
 		if (out(MC_SCAN_ALL))

@@ -451,7 +451,7 @@ static const char *absurd(void)
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
 	struct epf_cuda_held *held = hold(o, &s);
-	struct epf_cuda_lines lines = { v.lines, s.f.geom, { { 0, 0 }, 0 }, 20 };
+	struct epf_cuda_lines lines = { v.lines, s.f.geom, { { 0 }, 0, { 0 } }, 20 };
 	struct epf_cuda_answer a = { .bitmap = must(malloc(8)) };
 	struct epf_cuda_keys keys[] = {
 		{ s.f.line, ~0ULL, 0, 0 }, { s.f.line, 1ULL << 61, 8, 0 },

@@ -107,7 +107,7 @@ static inline struct epf_cuda_held *hold(const struct epf_cuda_ops *o,
 				  const struct sim *s)
 {
 	struct epf_cuda_lines lines = { s->f.line, s->f.geom,
-					{ { s->key[0], s->key[1] }, 0 },
+					{ { s->key[0], s->key[1] }, 0, { 0 } },
 					s->epoch };
 	struct epf_cuda_held *held;
 	struct epf_cuda_error e;

@@ -288,7 +288,7 @@ enum end { TOLD, SILENT, NOT_REACHED, PASSED };
 static enum end fail_call(int nr, struct sim *s)
 {
 	const struct epf_cuda_ops *o;
-	struct epf_cuda_lines lines = { s->f.line, s->f.geom, { { 0, 0 }, 0 },
+	struct epf_cuda_lines lines = { s->f.line, s->f.geom, { { 0 }, 0, { 0 } },
 					s->epoch };
 	struct epf_cuda_held *held;
 	struct epf_cuda_error e = { "" };
