@@ -109,10 +109,11 @@ struct epf_estimates {
 
 /**
  * struct epf_table - see above
- * @lanes: shape and lines, without parts where @owned is set; with @hash and
- *	@cpu the first cache line, which is all that most packets read here
- * @hash: keyed digest
+ * @lanes: shape and lines, without parts where @owned is set; with @cpu and the
+ *	beginning of @hash the first cache line; with that of @answer it is all
+ *	that most packets read here
  * @cpu: per-CPU counters
+ * @hash: keyed digest; its key words of EPF_HASH_NH have lines of their own
  * @batch: insertions a CPU keeps at most before it adds them to state.count:
  *	@batch_max, and 1 near the end of an epoch. Written by rotations and by
  *	inserters; every value is right, a smaller one is dearer and sharper
@@ -170,10 +171,10 @@ struct epf_estimates {
  */
 struct epf_table {
 	struct epf_lanes lanes;
-	struct epf_hash hash;
 	struct epf_cpu __percpu *cpu;
+	struct epf_hash hash;
 
-	union epf_answer_word answer;
+	union epf_answer_word answer ____cacheline_aligned_in_smp;
 	u32 batch;
 	bool retired;
 	bool plain;
@@ -232,6 +233,8 @@ struct epf_table {
 #define EPF_TABLE_LINE(member) \
 	(offsetof(struct epf_table, member) / SMP_CACHE_BYTES)
 #if defined(CONFIG_SMP) && SMP_CACHE_BYTES == 64
+static_assert(EPF_TABLE_LINE(lanes) == EPF_TABLE_LINE(cpu));
+static_assert(EPF_TABLE_LINE(lanes) == EPF_TABLE_LINE(hash.kind));
 static_assert(EPF_TABLE_LINE(state.count) == EPF_TABLE_LINE(trigger));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(state.count));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(lock));

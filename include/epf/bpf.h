@@ -88,10 +88,10 @@ EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
 /**
  * struct epf_bpf_slot - contents of a filter, but for lines and CPUs' words
  * @geom: shape
- * @hash: keyed digest
  * @first_seen: sightings insert absent keys only
  * @keys_step: see above; a power of two
  * @timed: sections count themselves (@inside): a timer ends epochs
+ * @hash: keyed digest
  * @open_at: see above; read-mostly, as @until
  * @until: see above
  * @keys: see above; programs'
@@ -126,12 +126,11 @@ EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
  * @desc: what the keys are made of
  */
 struct epf_bpf_slot {
-	struct epf_geom geom;
-	struct epf_hash hash;
+	struct epf_geom geom; /* and up to @hash.kind: the first cache line */
 	__u32 first_seen;
 	__u32 keys_step;
 	__u64 timed;
-	__u64 apart0;
+	struct epf_hash hash;
 
 	__u64 open_at;
 	__u64 until;
@@ -174,6 +173,10 @@ struct epf_bpf_slot {
 	__u64 open;
 	struct epf_key_desc desc;
 };
+EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, hash.kind) < 64, "first line");
+EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, open_at) % 64 == 0, "a line's");
+EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, keys) % 64 == 0, "a line's");
+EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, state) % 64 == 0, "a line's");
 
 /* Who ends epochs. */
 enum epf_bpf_rotate {

@@ -61,14 +61,12 @@ int bench_epf(struct xdp_md *ctx)
 	struct key k = next_key();
 	struct epf_bpf_slot *slot;
 	__u32 at = epf_inline_slot(&slot);
-	struct epf_hash hash;
 	int ret;
 
 	if (at == EPF_BPF_SLOTS)
 		return XDP_ABORTED;
-	hash = slot->hash;
 	ret = epf_inline_test_and_insert(
-		epf_digest_words(&hash, k.first, k.tail, 14), at);
+		epf_digest_words(&slot->hash, k.first, k.tail, 14), at);
 	keys.found += ret > 0;
 	keys.unknown += ret < 0;
 	return XDP_PASS;

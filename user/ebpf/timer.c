@@ -51,8 +51,8 @@ bool ebpf_is_timed(const char *name)
 	return timed;
 }
 
-/* There the timer's memory is allocated under a lock that must not sleep, and the
- * allocation may (bpf_timer_init() in kernel/bpf/helpers.c).
+/* There the verifier takes no timers ("bpf_timer cannot be used for PREEMPT_RT" in
+ * kernel/bpf/verifier.c of 6.12).
  */
 int ebpf_timer_possible(void)
 {
