@@ -143,7 +143,8 @@ EPF_FN_APART int epf_xdp_nh_update(struct epf_sip *to, const struct epf_hash *h,
 }
 
 /* A packet's head is the beginning of its key: no word of it is compressed. */
-#define epf_sip_update(s, h, p, n) epf_xdp_update(s, (struct epf_xdp_words *)(p), n)
+#define epf_sip_update(s, h, p, n) \
+	((void)(h), epf_xdp_update(s, (struct epf_xdp_words *)(p), n))
 
 /**
  * struct epf_xdp_ask - what the long way works on

@@ -16,8 +16,9 @@
 EPF_FN struct epf_window epf_bpf_window(const struct epf_bpf_slot *s)
 {
 	const struct epf_params *p = &s->params;
-	struct epf_window w = { 0 };
+	struct epf_window w;
 
+	memset(&w, 0, sizeof(w));
 	/* They have been checked when the slot was filled. */
 	epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
 			p->window_ns);

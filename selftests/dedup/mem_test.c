@@ -403,7 +403,7 @@ static void refuse(void)
 	size_t i;
 
 	bad[0].p.kind = 1;
-	bad[1].p.hash = 2;
+	bad[1].p.hash = EPF_HASH_MAX + 1;
 	bad[2].p.mode = 4;
 	bad[3].p.refresh = 2;
 	bad[4].p.lines_per_key = 3;
