@@ -45,6 +45,7 @@ epf() { # usage: epf CAPABILITIES VERB...
 
 holder=
 hold() {
+	: > "$tmp/held" # or the line of the holder before is found
 	instead="exec" epf '' hold a > "$tmp/held" &
 	holder=$!
 	until grep -q holding "$tmp/held"; do
@@ -161,6 +162,7 @@ if inside true 2> /dev/null; then
 	let_go
 	ktap_check 'in a user namespace nothing is made: said why' \
 		says 'in a user namespace' inside "$epfctl" --backend bpf create c --window 100
+	: > "$tmp/held"
 	instead="exec" inside "$epfctl" --backend bpf hold a > "$tmp/held" &
 	holder=$!
 	until grep -q holding "$tmp/held"; do
