@@ -27,10 +27,13 @@
 #include "../../user/libepf/epf.h"
 #include "peers.h"
 #include "peers.skel.h"
+#include "xdp_pure.h"
 
 #define PACKETS_MAX 8192 /* of one figure */
 #define FRAME_MAX 1514
 #define RIGHT 0.97 /* share of the packets that go the way of the row */
+#define SHAPES 3
+#define FILTERS (2 * SHAPES) /* the module's, then those that are pure BPF */
 
 enum stage { NEW, REPEAT, OLDER, STAGES };
 
@@ -44,8 +47,10 @@ struct figures {
  * @dedup: xdp_dedup as the tool attaches it
  * @bind: programs that give it a filter
  * @dev: device
+ * @control: of pure BPF
  * @filter: descriptors of the filters, by position in lines_per_key
  * @info: what they are
+ * @pure: programs of those that are pure BPF
  * @flows: the window
  * @budget: of the filters
  * @packets: of one figure; a small part of an epoch, so that repeats are of
@@ -58,8 +63,10 @@ struct bench {
 	struct bpf_object *dedup;
 	struct bpf_object *bind;
 	int dev;
-	int filter[3];
-	struct epf_info info[3];
+	int control;
+	int filter[FILTERS];
+	struct epf_info info[FILTERS];
+	struct pure pure[SHAPES];
 	__u32 flows;
 	double budget;
 	__u32 packets;
@@ -67,7 +74,13 @@ struct bench {
 	__u64 next_digest;
 };
 
-static const unsigned int lines_per_key[3] = { 1, 2, 4 };
+static const unsigned int lines_per_key[SHAPES] = { 1, 2, 4 };
+
+/* Of filter @which; NULL: it is the module's. */
+static const struct pure *pure_of(const struct bench *b, int which)
+{
+	return which < SHAPES ? NULL : &b->pure[which - SHAPES];
+}
 
 static int fail(const char *what, int err)
 {
@@ -103,32 +116,41 @@ static int fill(struct bench *b, int filter, __u32 count)
 	return err;
 }
 
-/* A window in seven epochs, and one more epoch all but full. */
-static int make_filter(struct bench *b, int which)
+static int create(struct bench *b, int which, struct epf_params *p)
 {
+	int dev = which < SHAPES ? b->dev : b->control, err;
 	struct epf_size_req req = {
 		.keys_per_window = b->flows, .budget = b->budget,
-		.lines_per_key = lines_per_key[which],
-	};
-	struct epf_params p = {
-		.window_inserts = b->flows, .budget_ppt = b->budget * 1e12,
-		.limit_ppt = EPF_RATE_ONE,
+		.lines_per_key = lines_per_key[which % SHAPES],
 	};
 	struct epf_size size;
-	int err, e;
 	__u32 id;
 
 	err = epf_size(&req, &size);
 	if (err)
 		return err;
-	snprintf(p.name, sizeof(p.name), "bench-%u", lines_per_key[which]);
-	p.nr_lines = size.nr_lines;
-	p.lines_per_key = size.lines_per_key;
-	p.bits_per_key = size.bits_per_key;
-	err = epf_dev_create(b->dev, &p, NULL, &id);
-	if (err)
-		return err;
-	b->filter[which] = epf_dev_filter_id(b->dev, id);
+	p->nr_lines = size.nr_lines;
+	p->lines_per_key = size.lines_per_key;
+	p->bits_per_key = size.bits_per_key;
+	err = epf_dev_create(dev, p, NULL, &id);
+	if (!err)
+		b->filter[which] = epf_dev_filter_id(dev, id);
+	return err;
+}
+
+/* A window in seven epochs, and one more epoch all but full. */
+static int make_filter(struct bench *b, int which, const char *dir)
+{
+	struct epf_params p = {
+		.window_inserts = b->flows, .budget_ppt = b->budget * 1e12,
+		.limit_ppt = EPF_RATE_ONE,
+	};
+	int err, e;
+
+	snprintf(p.name, sizeof(p.name), "bench-%d", which);
+	err = create(b, which, &p);
+	if (!err && which >= SHAPES)
+		err = pure_load(&b->pure[which - SHAPES], dir, p.name);
 	for (e = 0; e < 7 && !err; e++)
 		err = fill(b, b->filter[which], (b->flows + 6) / 7);
 	return err ?: epf_filter_info(b->filter[which], &b->info[which]);
@@ -153,6 +175,8 @@ static int bind_filter(struct bench *b, int which, __u8 key)
 		.opts = { .key = key, .flags = EPF_PKT_PASS_CONTROL },
 	};
 
+	if (pure_of(b, which))
+		return pure_key(pure_of(b, which), key);
 	return run_bind(bpf_program__fd(bind), &arg);
 }
 
@@ -175,8 +199,11 @@ static struct bpf_object *load(const char *path, int slot)
 	return bpf_object__load(obj) ? NULL : obj;
 }
 
-static int slot_fd(const struct bench *b)
+/* That of filter @which; the peers count in the module's. */
+static int slot_of(const struct bench *b, int which)
 {
+	if (pure_of(b, which))
+		return pure_slot(pure_of(b, which));
 	return bpf_object__find_map_fd_by_name(b->dedup, "epf_slot");
 }
 
@@ -189,21 +216,21 @@ static int load_all(struct bench *b, const char *dir)
 	if (!b->dedup)
 		return fail(path, 0);
 	snprintf(path, sizeof(path), "%s/epf_bind.bpf.o", dir);
-	b->bind = load(path, slot_fd(b));
+	b->bind = load(path, slot_of(b, 0));
 	if (!b->bind)
 		return fail(path, 0);
 	b->peers = peers_bpf__open();
 	if (!b->peers)
 		return fail("peers.bpf.o", 0);
-	bpf_map__reuse_fd(b->peers->maps.epf_slot, slot_fd(b));
+	bpf_map__reuse_fd(b->peers->maps.epf_slot, slot_of(b, 0));
 	bpf_map__set_max_entries(b->peers->maps.lru, b->flows);
 	bpf_map__set_max_entries(b->peers->maps.bloom0, b->flows);
 	bpf_map__set_max_entries(b->peers->maps.bloom1, b->flows);
 	return peers_bpf__load(b->peers) ? fail("loading the peers", 0) : 0;
 }
 
-/* Packets counted with @outcome, by whichever program. */
-static __u64 counted(const struct bench *b, enum epf_xdp_outcome outcome)
+/* Packets counted with @outcome in slot map @slot. */
+static __u64 counted(int slot, enum epf_xdp_outcome outcome)
 {
 	int cpus = libbpf_num_possible_cpus();
 	struct epf_xdp_slot *slots = calloc((size_t)cpus, sizeof(*slots));
@@ -211,7 +238,7 @@ static __u64 counted(const struct bench *b, enum epf_xdp_outcome outcome)
 	__u64 sum = 0;
 	int i;
 
-	bpf_map_lookup_elem(slot_fd(b), &zero, slots);
+	bpf_map_lookup_elem(slot, &zero, slots);
 	for (i = 0; i < cpus; i++)
 		sum += slots[i].count[outcome].packets;
 	free(slots);
@@ -263,16 +290,20 @@ static int choose(struct bench *b, int prog)
 }
 
 /* One figure; @want is what becomes of nearly all packets. */
-static int measure(struct bench *b, __u32 base, __u32 len,
+static int measure(struct bench *b, int which, __u32 base, __u32 len,
 		   enum epf_xdp_outcome want, double *ns)
 {
-	__u64 before = counted(b, want);
+	const struct pure *pure = pure_of(b, which);
+	int slot = slot_of(b, which), err = pure ? pure_settle(pure) : 0;
+	__u64 before = counted(slot, want);
 	double share;
 
+	if (err)
+		return fail("ending epochs", err);
 	*ns = run(b, base, b->packets, len);
 	if (*ns < 0)
 		return fail("test run", (int)*ns);
-	share = (double)(counted(b, want) - before) / b->packets;
+	share = (double)(counted(slot, want) - before) / b->packets;
 	if (share > RIGHT)
 		return 0;
 	fprintf(stderr, "xdp_bench: %.3f of the packets went the wrong way\n",
@@ -296,10 +327,10 @@ static int measure_all(struct bench *b, int which, __u32 len,
 	int err;
 
 	b->next_key += b->packets;
-	err = measure(b, base, len, EPF_XDP_NEW, &f->ns[NEW]) ?:
-	      measure(b, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]) ?:
+	err = measure(b, which, base, len, EPF_XDP_NEW, &f->ns[NEW]) ?:
+	      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]) ?:
 	      pass_epoch(b, which) ?:
-	      measure(b, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
+	      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
 	if (!err && which >= 0) /* what the rotation has emptied */
 		err = fill(b, b->filter[which], (b->flows + 6) / 7);
 	return err;
@@ -307,7 +338,7 @@ static int measure_all(struct bench *b, int which, __u32 len,
 
 /* ------------------------------------------------------------- report ---- */
 
-enum subject { NULL_PROG, LRU, BLOOM, OURS, SUBJECTS = OURS + 3 };
+enum subject { NULL_PROG, LRU, BLOOM, OURS, SUBJECTS = OURS + FILTERS };
 
 static const struct kind {
 	const char *name;
@@ -324,12 +355,15 @@ static const struct kind {
 
 static const char *const subject_names[SUBJECTS] = {
 	"null", "lru", "bloom", "ours L=1", "ours L=2", "ours L=4",
+	"pure BPF L=1", "pure BPF L=2", "pure BPF L=4",
 };
 
 static int subject_prog(const struct bench *b, int subject, __u8 key)
 {
 	bool flow = key == EPF_PKT_FLOW;
 
+	if (subject >= OURS + SHAPES)
+		return pure_prog(pure_of(b, subject - OURS));
 	switch (subject) {
 	case NULL_PROG:
 		return bpf_program__fd(b->peers->progs.null);
@@ -391,11 +425,11 @@ static void print_filters(const struct bench *b)
 
 	epf_size(&req, &planned);
 	printf("Window %u flows, budget %g\n", b->flows, b->budget);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < FILTERS; i++) {
 		const struct epf_params *p = &b->info[i].params;
 
-		printf("  ours L=%u%s %8.2f MiB, %u bits a key\n",
-		       p->lines_per_key,
+		printf("  %-12s%s %8.2f MiB, %u bits a key\n",
+		       subject_names[OURS + i],
 		       p->lines_per_key == planned.lines_per_key ? "*" : " ",
 		       (double)b->info[i].memory_bytes / (1 << 20),
 		       p->bits_per_key);
@@ -444,11 +478,12 @@ static int report(struct bench *b, const char *key, FILE *json)
 	unsigned int k;
 	int s;
 
-	fprintf(json, "{\"window\": %u, \"budget\": %g, \"memory_bytes\": {"
-		"\"ours L=1\": %llu, \"ours L=2\": %llu, \"ours L=4\": %llu}, "
-		"\"figures\": [", b->flows, b->budget,
-		b->info[0].memory_bytes, b->info[1].memory_bytes,
-		b->info[2].memory_bytes);
+	fprintf(json, "{\"window\": %u, \"budget\": %g, \"memory_bytes\": {",
+		b->flows, b->budget);
+	for (s = 0; s < FILTERS; s++)
+		fprintf(json, "%s\"%s\": %llu", s ? ", " : "",
+			subject_names[OURS + s], b->info[s].memory_bytes);
+	fprintf(json, "}, \"figures\": [");
 	for (k = 0; k < KINDS; k++) {
 		if (key && strcmp(key, kinds[k].name))
 			continue;
@@ -497,8 +532,11 @@ int main(int argc, char **argv)
 	b.dev = epf_dev_open();
 	if (b.dev < 0)
 		return fail(EPF_DEVICE, b.dev);
-	for (i = 0; i < 3; i++) {
-		err = make_filter(&b, i);
+	err = pure_control(&b.control);
+	if (err)
+		return fail("pure BPF", err);
+	for (i = 0; i < FILTERS; i++) {
+		err = make_filter(&b, i, argv[optind]);
 		if (err)
 			return fail("making a filter", err);
 	}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Filters as pure BPF, for xdp_bench. Errors are negative errnos. */
+#ifndef XDP_PURE_H
+#define XDP_PURE_H
+
+#include <linux/types.h>
+
+struct bpf_object;
+struct ebpf_hold;
+
+/**
+ * struct pure - such a filter, with xdp_dedup of its own
+ * @obj: its object
+ * @hold: who ends its epochs
+ */
+struct pure {
+	struct bpf_object *obj;
+	struct ebpf_hold *hold;
+};
+
+/* The library uses the backend; @control is as the device's descriptor. */
+int pure_control(int *control);
+/* xdp_dedup of filter @name, from the objects in @dir, with packet key @key. */
+int pure_load(struct pure *p, const char *dir, const char *name);
+int pure_key(const struct pure *p, __u8 key);
+/* Do what is due, so that the filter is not overdue in the next second. */
+int pure_settle(const struct pure *p);
+int pure_prog(const struct pure *p);
+int pure_slot(const struct pure *p);
+
+#endif /* XDP_PURE_H */
