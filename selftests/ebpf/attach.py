@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 os.environ["EPF_NS"] = f"epf-bpf-{os.getpid()}"
 os.environ["EPF_DEV"] = f"e{os.getpid()}"
@@ -382,6 +383,26 @@ def refused(text, *args):
     return None
 
 
+def default_timed():
+    """Likewise without a process, where the kernel has such timers."""
+    if "PREEMPT_RT" in os.uname().version:
+        return refused("PREEMPT_RT", "attach", net.B, "--rotate", "kernel") or \
+            nothing_left()
+    said = net.epfctl("attach", net.B, "--rotate", "kernel").stdout
+    holder = holder_of(net.B)
+    net.epfctl("insert", net.B, "probe")
+    while net.epfctl("test", net.B, "probe", check=False).returncode:
+        time.sleep(0.02)  # until the timer's first tick
+        net.epfctl("insert", net.B, "probe")
+    got = through(doubled(plain(0)))
+    fault = refused("the kernel ends", "attach", net.B, "--rotate", "process")
+    net.epfctl("detach", net.B)
+    return fault or \
+        net.unlike(told=("the kernel ends its epochs" in said, True),
+                   holder=(holder, None),
+                   passed=arrived(got, plain(0))) or nothing_left()
+
+
 def default_refused():
     """An attachment that fails leaves neither filter nor holder."""
     net.vlan_offload(True)
@@ -444,6 +465,7 @@ def cases():
         ("without --filter", default),
         ("without --filter, generic", of(default, "--mode", "generic",
                                          "--no-dispatcher")),
+        ("without --filter, epochs ended by the kernel", default_timed),
         ("a filter that was made stays where another one uses it",
          default_shared),
         ("without --filter, refused: nothing is left", default_refused),

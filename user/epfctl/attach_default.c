@@ -38,6 +38,8 @@ static int create(int dev, struct xdp_want *want)
 	struct planned plan;
 	int err;
 
+	if (!rotate_possible(want->rotate, !want->bpf))
+		return -EOPNOTSUPP;
 	if (want->bpf && !caps_ok("creating a filter that is pure BPF",
 				  CAPS_PROGRAMS))
 		return -EPERM;
@@ -48,13 +50,28 @@ static int create(int dev, struct xdp_want *want)
 		 want->filter);
 	plan.params.hash = EPF_HASH_SIPHASH13;
 	plan.params.refresh = EPF_REFRESH;
-	err = epf_dev_create_flags(dev, 0, &plan.params, &plan.shape, NULL,
+	err = epf_dev_create_flags(dev, want->rotate == ROTATE_KERNEL ?
+				   EPF_BPF_CREATE_TIMER : 0, &plan.params, &plan.shape, NULL,
 				   &want->id);
 	if (err)
 		fail_limits(err, "creating a filter", NULL, true, plan.bytes);
 	else
 		want->made = true;
 	return err;
+}
+
+/* Does @want->rotate say what is so of the filter that is there? */
+static bool rotates_so(const struct xdp_want *want)
+{
+	bool timed = want->bpf && ebpf_is_timed(want->filter);
+
+	if (want->rotate == ROTATE_ANY ||
+	    timed == (want->rotate == ROTATE_KERNEL))
+		return true;
+	fail("there is a filter '%s' already, whose epochs %s: leave --rotate "
+	     "out, or destroy it", want->filter,
+	     timed ? "the kernel ends" : "the kernel does not end");
+	return false;
 }
 
 int default_filter(struct xdp_want *want)
@@ -70,6 +87,8 @@ int default_filter(struct xdp_want *want)
 	want->bpf = !epf_is_module(dev);
 	if (!exists(dev, want->filter))
 		err = create(dev, want);
+	else if (!rotates_so(want))
+		err = -EEXIST;
 	epf_close(dev);
 	return err;
 }
@@ -141,6 +160,8 @@ void default_show(const struct xdp_want *want)
 		printf("  created filter '%s': the last second of up to 1M "
 		       "packets/s, false drops at most 1 in 10,000\n",
 		       want->filter);
+	if (want->made && want->rotate == ROTATE_KERNEL)
+		printf("  the kernel ends its epochs\n");
 	if (want->holder)
 		printf("  process %u ends its epochs; after 'kill %u' repeats "
 		       "pass until 'epfctl hold %s'\n", want->holder,
@@ -167,14 +188,14 @@ static bool uses_map(__u32 prog, __u32 map)
 	return uses;
 }
 
-/* Does no program have the filter's table but its own, "ops"? libxdp keeps the one
- * that it has detached until this process ends.
+/* Does no program have the filter's table but its own, "ops" and that of a timer? libxdp
+ * keeps the one that it has detached until this process ends.
  */
 static bool unused(const struct epf_xdp_conf *conf)
 {
 	char ifname[XDP_NAME_BYTES];
 	__u32 prog = 0;
-	int nr = -1;
+	int nr = ebpf_is_timed(conf->filter) ? -2 : -1;
 
 	if (xdp_uses(conf->id, ifname))
 		return false;

@@ -351,6 +351,12 @@ extern const char kind_help[];
 
 /* As promise_option(), for what has KIND_LONGS too. */
 bool kind_option(struct promise *p, int opt, const char *arg);
+
+/* rotateopt.c: who ends the epochs of a filter that is pure BPF */
+enum rotate { ROTATE_ANY, ROTATE_PROCESS, ROTATE_KERNEL };
+bool parse_rotate(const char *text, enum rotate *who);
+/* Can the kernel, if it is to? @module: of a filter there. Why not is told. */
+bool rotate_possible(enum rotate who, bool module);
 /* Size an owned kind. Return: false: an error is printed. */
 bool kind_plan(const struct promise *p, struct planned *plan, double budget);
 #define SHAPE_TEXT 256

@@ -20,6 +20,7 @@ enum {
 	OPT_NO_DISPATCHER,
 	OPT_MIRROR,
 	OPT_VLAN_OFFLOAD,
+	OPT_ROTATE,
 };
 
 static const struct option attach_longs[] = {
@@ -32,6 +33,7 @@ static const struct option attach_longs[] = {
 	{ "no-dispatcher", no_argument, NULL, OPT_NO_DISPATCHER },
 	{ "mirror", no_argument, NULL, OPT_MIRROR },
 	{ "vlan-offload", required_argument, NULL, OPT_VLAN_OFFLOAD },
+	{ "rotate", required_argument, NULL, OPT_ROTATE },
 	{ 0 },
 };
 
@@ -42,6 +44,8 @@ static const struct spec attach_spec = {
 "  -f, --filter NAME   the filter, which must exist (default: one that is called\n"
 "                      like INTERFACE; made if there is none, for 1 s of up to\n"
 "                      1M packets/s, and held while it is attached)\n"
+"  --rotate WHO        of one that is made, pure BPF: a 'process' that attach\n"
+"                      starts ends its epochs (default), or the 'kernel'\n"
 PKT_HELP("packet")
 "  --action drop|count|mark  what is done about repeats (drop)\n"
 "  --mark N            mark: repeats get the packet mark N plus their age in\n"
@@ -137,6 +141,8 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 		if (!want->vlan_off)
 			fail("--vlan-offload '%s': not off", arg);
 		return want->vlan_off;
+	case OPT_ROTATE:
+		return parse_rotate(arg, &want->rotate);
 	}
 	return pkt_option(&want->opts, opt, arg);
 }
@@ -188,6 +194,9 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 		fail("--mark goes with --action mark only");
 	else if (alone && placed)
 		fail("--prio and --no-dispatcher exclude each other");
+	else if (want->rotate != ROTATE_ANY && want->filter)
+		fail("--rotate goes without --filter only: of a filter that is "
+		     "there, 'create' has said who ends its epochs");
 	else
 		return harmless(want);
 	return false;

@@ -30,7 +30,7 @@ static const struct option longs[] = {
  * @first_seen: a repeat does not restart its window
  * @hash: enum epf_hash_id
  * @align: epochs end by the wall clock
- * @timer: a timer in the kernel ends them, of a filter without the module
+ * @rotate: who ends them, of a filter without the module
  * @key: hash key, with @has_key
  */
 struct wish {
@@ -38,7 +38,7 @@ struct wish {
 	bool first_seen;
 	__u8 hash;
 	bool align;
-	bool timer;
+	enum rotate rotate;
 	bool has_key;
 	__u64 key[2];
 };
@@ -58,12 +58,7 @@ static bool take_option(struct wish *w, int opt)
 		w->align = true;
 		return true;
 	case OPT_ROTATE:
-		w->timer = !strcmp(optarg, "kernel");
-		if (!w->timer && strcmp(optarg, "process")) {
-			fail("--rotate is 'kernel' or 'process', not '%s'", optarg);
-			return false;
-		}
-		return true;
+		return parse_rotate(optarg, &w->rotate);
 	case OPT_KEY:
 		w->has_key = true;
 		return parse_hash_key("--key", optarg, w->key);
@@ -128,28 +123,20 @@ static bool refused(int err)
 	return false;
 }
 
-/* Can the kernel end the epochs? Why not is told. */
-static bool timer_possible(const struct wish *w, bool module)
+/* Can those who are to end the epochs? Why not is told. */
+static bool can_rotate(const struct wish *w, bool module)
 {
-	if (!w->timer)
-		return true;
-	if (module)
-		fail("--rotate kernel is for --backend bpf: the module ends epochs "
-		     "itself");
-	else if (w->align)
+	if (!module && w->align && w->rotate == ROTATE_KERNEL) {
 		fail("--align takes --rotate process: a timer does not know the "
 		     "wall clock");
-	else if (ebpf_timer_possible())
-		fail("this kernel is PREEMPT_RT, where BPF timers may sleep under a "
-		     "lock: take --rotate process");
-	else
-		return true;
-	return false;
+		return false;
+	}
+	return rotate_possible(w->rotate, module);
 }
 
 static void tell_backend(const struct wish *w, const char *name)
 {
-	if (w->timer)
+	if (w->rotate == ROTATE_KERNEL)
 		printf("%s is pure BPF, and the kernel ends its epochs\n", name);
 	else
 		printf("the module is not there: %s is pure BPF, and does not "
@@ -159,7 +146,7 @@ static void tell_backend(const struct wish *w, const char *name)
 static int create(struct wish *w, const char *name)
 {
 	__u32 flags = (w->align ? EPF_CREATE_ALIGN : 0) |
-		      (w->timer ? EPF_BPF_CREATE_TIMER : 0);
+		      (w->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0);
 	struct planned plan;
 	bool module;
 	int dev, err;
@@ -175,7 +162,7 @@ static int create(struct wish *w, const char *name)
 	if (dev < 0)
 		return EXIT_FAIL;
 	module = epf_is_module(dev);
-	if (!timer_possible(w, module) ||
+	if (!can_rotate(w, module) ||
 	    (!module && !caps_ok("creating a filter that is pure BPF",
 				 CAPS_PROGRAMS))) {
 		epf_close(dev);

@@ -18,6 +18,7 @@
 #include <jansson.h>
 #include <linux/if_link.h>
 
+#include "cmd.h"
 #include "epf/xdp.h"
 
 struct bpf_object;
@@ -34,7 +35,8 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
  * @name: room for it
  * @id: of the filter
  * @bpf: it is pure BPF
- * @made: it was created for this; see struct epf_xdp_conf
+ * @rotate: who ends its epochs, if it is created for this
+ * @made: it was; see struct epf_xdp_conf
  * @holder: process that was started for it, or 0
  * @opts: packet key
  * @action: enum epf_xdp_action
@@ -50,6 +52,7 @@ struct xdp_want {
 	char name[EPF_NAME_LEN];
 	__u32 id;
 	bool bpf;
+	enum rotate rotate;
 	bool made;
 	__u32 holder;
 	struct epf_pkt_opts opts;
