@@ -136,13 +136,20 @@ static __always_inline void epf_inline_leave(const struct epf_inline *f)
 		epf_fetch_add(&f->cpu->inside, ~0ULL);
 }
 
-/* @v, which the verifier knows no longer, as it reads this function by itself: else
- * it would read what follows once for each value that @v may have.
+/* @v, -62 .. 61, which the verifier knows no longer, so that it reads what follows
+ * once, and not for each value that @v may have. It does not follow what single bytes
+ * of the stack are, but for zeroes and those at a multiple of eight. (A call would do
+ * as well; but where CPUs must not predict returns, each is a misprediction.) In
+ * assembly, since compilers make a stack of one byte of what has no other use.
  */
-EPF_FN_APART int epf_inline_any(int v)
+static __always_inline int epf_inline_any(int v)
 {
-	__asm__ volatile("" : "+r"(v));
-	return v;
+	__u64 stack, byte = (__u64)(v + 64);
+
+	__asm__ volatile("*(u8 *)(%1 + 3) = %0\n\t"
+			 "%0 = *(u8 *)(%1 + 3)"
+			 : "+r"(byte) : "r"(&stack));
+	return (int)byte - 64;
 }
 
 /* Is a key that is found to be told so? 0, or why not: the error may be above the
@@ -228,47 +235,121 @@ EPF_FN_APART int epf_inline_test(__u64 digest, __u32 at)
 	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
 }
 
+/* Insert as epf_insert_into(). Return: the epoch that holds the key; 0: none may. */
+static __always_inline __u64 epf_inline_put(const struct epf_inline *f,
+					    __u64 digest, bool *grew)
+{
+	struct epf_probe p;
+	__u64 lanes = 0, e;
+
+	epf_inline_enter(f);
+	epf_probe(&f->lanes, digest, &p);
+	e = epf_insert_into(&f->lanes, &p, &lanes, grew);
+	epf_inline_leave(f);
+	return e;
+}
+
 EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
 {
 	struct epf_inline f;
-	struct epf_probe p;
 	bool grew = false;
-	__u64 lanes = 0, e;
 	int ret = epf_inline_get(&f, at);
+	__u64 e;
 
 	if (ret)
 		return ret;
-	epf_inline_enter(&f);
-	epf_probe(&f.lanes, digest, &p);
-	e = epf_insert_into(&f.lanes, &p, &lanes, &grew);
-	epf_inline_leave(&f);
+	e = epf_inline_put(&f, digest, &grew);
 	if (!e)
 		return -ENODEV;
 	epf_inline_count(&f, e, grew);
 	return 0;
 }
 
-EPF_FN_APART int epf_inline_test_and_insert(__u64 digest, __u32 at)
+/* What is neither a verdict nor an error: the epoch moved, when the verdict was
+ * EPF_INLINE_MOVED less this.
+ */
+#define EPF_INLINE_MOVED (-16384)
+
+/* What is left to do then. */
+EPF_FN_APART int epf_inline_moved(__u64 digest, __u32 at, int verdict)
 {
 	struct epf_inline f;
+	bool grew = false;
+	int ret = epf_inline_get(&f, at);
+	__u64 e;
+
+	if (ret)
+		return ret;
+	e = epf_inline_put(&f, digest, &grew);
+	if (!e)
+		return epf_inline_tell(&f, EPF_UNKNOWN, 0);
+	epf_inline_count(&f, e, verdict != EPF_PRESENT);
+	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
+}
+
+/* epf_test_and_insert_into(), with L a constant, and where the key is found the filter
+ * asked only then whether that may be told.
+ */
+static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
+					    __u32 parts)
+{
 	struct epf_probe p;
-	int knows, verdict;
-	__u64 lanes = 0, e;
+	int verdict, knows = 0;
+	enum epf_was was;
+	__u64 e;
+
+	f->lanes.geom.parts = parts;
+	epf_inline_enter(f);
+	epf_probe(&f->lanes, digest, &p);
+	if (epf_probe_missing(&p)) {
+		epf_inline_leave(f);
+		return epf_inline_tell(f, EPF_UNKNOWN, 0);
+	}
+	verdict = epf_inline_any(epf_sight(&f->lanes, &p, &e));
+	if (verdict) {
+		knows = epf_inline_any(epf_inline_knows(f));
+		if (f->slot->first_seen && !knows) {
+			epf_inline_leave(f);
+			return epf_inline_tell(f, verdict, 0);
+		}
+	}
+	was = epf_inline_any(epf_sight_set(&f->lanes, &p, verdict, e));
+	epf_inline_leave(f);
+	if (was == EPF_MOVED)
+		return EPF_INLINE_MOVED - verdict;
+	verdict = epf_sight_verdict(verdict, was);
+	epf_inline_count(f, e, verdict != EPF_PRESENT);
+	return epf_inline_tell(f, verdict, knows);
+}
+
+EPF_FN_APART int epf_inline_once(__u64 digest, __u32 at)
+{
+	struct epf_inline f;
 	int ret = epf_inline_get(&f, at);
 
 	if (ret)
 		return ret;
-	knows = epf_inline_any(epf_inline_knows(&f));
-	epf_inline_enter(&f);
-	epf_probe(&f.lanes, digest, &p);
-	verdict = epf_test_and_insert_into(&f.lanes, &p,
-					   epf_inline_any(f.slot->first_seen && !knows), &e,
-					   &lanes);
-	verdict = epf_inline_any(verdict);
-	epf_inline_leave(&f);
-	if (e)
-		epf_inline_count(&f, e, verdict != EPF_PRESENT);
-	return epf_inline_tell(&f, verdict, knows);
+	switch (f.slot->geom.parts) {
+	case 1:
+		return epf_inline_sight(&f, digest, 1);
+	case 2:
+		return epf_inline_sight(&f, digest, 2);
+	case EPF_PARTS_MAX:
+		return epf_inline_sight(&f, digest, EPF_PARTS_MAX);
+	}
+	return -ENODEV;
+}
+
+/* The rare case is its own function because a program has 512 bytes of stack, with
+ * all that it calls.
+ */
+static __always_inline int epf_inline_test_and_insert(__u64 digest, __u32 at)
+{
+	int ret = epf_inline_once(digest, at);
+
+	if (ret <= EPF_INLINE_MOVED)
+		return epf_inline_moved(digest, at, EPF_INLINE_MOVED - ret);
+	return ret;
 }
 
 #endif /* EPF_INLINE_BPF_H */

@@ -32,6 +32,7 @@
 #define EPF_PARTS_MAX 4u    /* L */
 #define EPF_PART_BITS_MAX 15u /* k_j */
 #define EPF_WORD_DRAWS 8u     /* positions from one word */
+#define EPF_DIGIT_SHIFT 58    /* see epf_draw_58_bits() */
 #define EPF_LINE_BYTES 64u
 #define EPF_LINES_MIN 64ULL		/* 4 KiB */
 #define EPF_LINES_MAX (1ULL << 31)	/* 128 GiB */
@@ -101,11 +102,8 @@ EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
 					     g->part_lines, &low);
 }
 
-/* Add @n positions, 1 .. 8, to @mask from the fraction @x; the first is at
- * most @top. Compilers make a conditional move of the choice, as they should:
- * whether a position is taken is a coin toss.
- */
-EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
+/* See epf_draw(). */
+EPF_FN_APART __u64 epf_draw_all_bits(__u64 mask, __u64 x, __u64 top, __u32 n)
 {
 	__u32 i = 0;
 
@@ -118,6 +116,48 @@ EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
 		top++;
 	} while (++i != n && i < EPF_WORD_DRAWS);
 	return mask;
+}
+
+/* Have digits been taken that may be too small by one? @f is what is left of the
+ * first 58 bits of a fraction, after up to 8 factors m <= 62. What the other 6
+ * bits would add to it, in units of the last place, is less than the product of all m,
+ * so less than 62^8 < 2^48. If that would have carried into a digit, the fraction
+ * left after that digit lacked no more than this to 1. Each further digit
+ * multiplies by m what it lacks, and the bound as well. So then @f is one of the highest
+ * 2^48, as one fraction in 2^10 is.
+ */
+EPF_FN bool epf_digits_unsure(__u64 f)
+{
+	return f >> 48 == (1ULL << (EPF_DIGIT_SHIFT - 48)) - 1;
+}
+
+/* As epf_draw_all_bits(), without a high half of a product. */
+EPF_FN __u64 epf_draw_58_bits(__u64 mask, __u64 x, __u64 top, __u32 n)
+{
+	__u64 f = x >> (64 - EPF_DIGIT_SHIFT), m = mask;
+	__u64 t = top;
+	__u32 i = 0;
+
+	EPF_UNROLL
+	do {
+		__u64 product = f * (t + 1);
+		__u64 bit = 1ULL << (product >> EPF_DIGIT_SHIFT);
+
+		f = product & ((1ULL << EPF_DIGIT_SHIFT) - 1);
+		m |= m & bit ? 1ULL << t : bit;
+		t++;
+	} while (++i != n && i < EPF_WORD_DRAWS);
+	return epf_digits_unsure(f) ? epf_draw_all_bits(mask, x, top, n) : m;
+}
+
+/* Add @n positions, 1 .. 8, to @mask from the fraction @x; the first is at
+ * most @top. Compilers make a conditional move of the choice, as they should:
+ * whether a position is taken is a coin toss.
+ */
+EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
+{
+	return EPF_SLOW_HIGH ? epf_draw_58_bits(mask, x, top, n) :
+			       epf_draw_all_bits(mask, x, top, n);
 }
 
 /* The positions in the line of part @j, as a mask of k_j bits. */

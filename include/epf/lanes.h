@@ -81,6 +81,13 @@
 #define epf_line_at(f, n) ((f)->line + (n))
 #endif
 
+/* Does an insertion that follows a test set the parts without a loop? A verifier
+ * reads that faster; elsewhere the loop is shorter.
+ */
+#ifndef epf_straight
+#define epf_straight() EPF_VERIFIED
+#endif
+
 /* Is @round, from 0, one that a loop of at most @most rounds must not begin? */
 #ifndef epf_beyond
 #define epf_beyond(round, most) (EPF_VERIFIED && (round) >= (most))
@@ -135,7 +142,7 @@ EPF_FN bool epf_holds(__u64 v, __u64 mask, __u64 epoch)
  */
 EPF_FN __u32 epf_parts(__u32 parts)
 {
-	if (!EPF_VERIFIED)
+	if (!EPF_VERIFIED || __builtin_constant_p(parts))
 		return parts;
 	if (parts == 1)
 		return epf_opaque(1);
@@ -156,6 +163,7 @@ EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
 	__u32 j;
 
 	p->parts = epf_parts(f->geom.parts);
+	EPF_UNROLL_PARTS
 	for (j = 0; j < p->parts; j++) {
 		p->line[j] = epf_line_at(f, epf_geom_line(&f->geom, digest, j));
 		if (EPF_VERIFIED && !p->line[j])
@@ -193,6 +201,7 @@ EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 {
 	__u32 j;
 
+	EPF_UNROLL_PARTS
 	for (j = 0; j < p->parts; j++)
 		if (!epf_holds(epf_load_acquire(&p->line[j]->lane[epoch & 7]),
 			       p->mask[j], epoch))
@@ -207,9 +216,11 @@ EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 age)
 {
 	__u32 j;
 
+	EPF_UNROLL_PARTS
 	for (j = 0; j < p->parts; j++)
 		if (epf_line_lacks(p->line[j], p->mask[j]))
 			return EPF_ABSENT;
+	EPF_UNROLL_VERIFIED /* or Linux 6.1 refuses what clang 14 makes of this */
 	for (; age < EPF_LANES; age++)
 		if (epf_probe_holds(p, epoch - age))
 			return EPF_PRESENT + (int)age;
@@ -237,16 +248,13 @@ EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
 enum epf_was { EPF_WAS_LACKING, EPF_WAS_COMPLETE, EPF_MOVED };
 
 /* Set @mask in the lane of epoch @e. */
-EPF_FN_APART enum epf_was epf_lane_set(struct epf_line *line, __u64 mask,
-				       __u64 e)
+EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e)
 {
 	__u64 tag = epf_tag(e);
 	__u32 tries = 0;
 	__u64 *lane;
 	__u64 v;
 
-	if (EPF_VERIFIED && !line) /* never; the verifier asks for it */
-		return EPF_MOVED;
 	lane = &line->lane[e & 7];
 	v = epf_load_acquire(lane); /* O1 */
 	while ((v & EPF_TAG_MASK) != tag) {
@@ -262,6 +270,15 @@ EPF_FN_APART enum epf_was epf_lane_set(struct epf_line *line, __u64 mask,
 	return (v & mask) == mask ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
 }
 
+/* The same, for where it is one of many. */
+EPF_FN_APART enum epf_was epf_lane_set_apart(struct epf_line *line, __u64 mask,
+					     __u64 e)
+{
+	if (EPF_VERIFIED && !line) /* never; the verifier asks for it */
+		return EPF_MOVED;
+	return epf_lane_set(line, mask, e);
+}
+
 /* One try to insert at epoch @e, part @last after all others; *@grew is set where
  * that set bits. Return: what @last was, or EPF_MOVED: try again.
  */
@@ -274,13 +291,43 @@ EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
 
 	for (j = 0; j < p->parts; j++)
 		if (j != last) {
-			was = epf_lane_set(p->line[j], p->mask[j], e);
+			was = epf_lane_set_apart(p->line[j], p->mask[j], e);
 			*grew |= was == EPF_WAS_LACKING;
 			if (EPF_VERIFIED && was == EPF_MOVED)
 				return EPF_MOVED;
 		}
-	was = epf_lane_set(p->line[last], p->mask[last], e);
+	was = epf_lane_set_apart(p->line[last], p->mask[last], e);
 	*grew |= was == EPF_WAS_LACKING;
+	if (epf_load_ordered(f->epoch) != e) /* O2 */
+		return EPF_MOVED;
+	return was;
+}
+
+/* As epf_set(), without calls. The first part waits for its turn, and @last waits
+ * from its own on: so where @p->parts is a constant, each is found by constants.
+ */
+EPF_FN enum epf_was epf_set_last(const struct epf_lanes *f,
+				 const struct epf_probe *p, __u64 e, __u32 last)
+{
+	struct epf_line *line = p->line[0];
+	__u64 mask = p->mask[0];
+	enum epf_was was;
+	__u32 j;
+
+	EPF_UNROLL_PARTS
+	for (j = 1; j < p->parts; j++) {
+		bool swap = j == last;
+
+		was = epf_lane_set(swap ? line : p->line[j],
+				   swap ? mask : p->mask[j], e);
+		if (EPF_VERIFIED && was == EPF_MOVED)
+			return EPF_MOVED;
+		if (swap) {
+			line = p->line[j];
+			mask = p->mask[j];
+		}
+	}
+	was = epf_lane_set(line, mask, e);
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
 		return EPF_MOVED;
 	return was;
@@ -291,6 +338,7 @@ EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
 {
 	__u32 j;
 
+	EPF_UNROLL_PARTS
 	for (j = 0; j + 1 < p->parts; j++)
 		if (!epf_holds(epf_load(&p->line[j]->lane[epoch & 7]),
 			       p->mask[j], epoch))
@@ -339,6 +387,46 @@ EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
 	return epf_insert_into(f, p, &lanes, &grew);
 }
 
+/*
+ * The steps of epf_test_and_insert_into(), for those who decide in between.
+ */
+
+/* The verdict before. *@e: the epoch that it is of. The current lane first: most
+ * repeats follow soon.
+ */
+EPF_FN int epf_sight(const struct epf_lanes *f, const struct epf_probe *p,
+		     __u64 *e)
+{
+	*e = epf_load_acquire(f->epoch);
+	return epf_probe_holds(p, *e) ? EPF_PRESENT : epf_look(p, *e, 1);
+}
+
+/* Try to insert at epoch @e what had @verdict then; EPF_MOVED: insert it anew. */
+EPF_FN enum epf_was epf_sight_set(const struct epf_lanes *f,
+				  const struct epf_probe *p, int verdict,
+				  __u64 e)
+{
+	bool grew = false;
+	__u32 last;
+
+	if (verdict != EPF_PRESENT) {
+		last = epf_first_lacking(p, e);
+		return epf_straight() ? epf_set_last(f, p, e, last) :
+					epf_set(f, p, e, last, &grew);
+	}
+	/* all there already, loaded with acquire */
+	return epf_load_ordered(f->epoch) == e ? EPF_WAS_COMPLETE : /* O2 */
+						 EPF_MOVED;
+}
+
+/* The verdict that is told where that try did it. */
+EPF_FN int epf_sight_verdict(int verdict, enum epf_was was)
+{
+	if (!verdict && was == EPF_WAS_COMPLETE)
+		return EPF_PRESENT; /* a concurrent sighting came first */
+	return verdict;
+}
+
 /**
  * epf_test_and_insert_into() - the verdict before, and the insert, as one
  * @f: filter
@@ -373,29 +461,20 @@ EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 
 	if (epf_probe_missing(p))
 		goto unknown;
-	*e = epf_load_acquire(f->epoch);
-	/* the current lane first: most repeats follow soon */
-	verdict = epf_probe_holds(p, *e) ? EPF_PRESENT : epf_look(p, *e, 1);
+	verdict = epf_sight(f, p, e);
 	if (verdict && first_seen) {
 		*e = 0;
 		return verdict;
 	}
 	*lanes |= 1ULL << (*e & 7);
-	if (verdict == EPF_PRESENT) /* all there already, loaded with acquire */
-		was = epf_load_ordered(f->epoch) == *e ? EPF_WAS_COMPLETE :
-							 EPF_MOVED; /* O2 */
-	else
-		was = epf_set(f, p, *e, epf_first_lacking(p, *e),
-			      &grew);
+	was = epf_sight_set(f, p, verdict, *e);
 	if (was == EPF_MOVED) {
 		*e = epf_insert_into(f, p, lanes, &grew);
 		if (EPF_VERIFIED && !*e)
 			goto unknown;
 		return verdict;
 	}
-	if (!verdict && was == EPF_WAS_COMPLETE)
-		return EPF_PRESENT; /* a concurrent sighting came first */
-	return verdict;
+	return epf_sight_verdict(verdict, was);
 unknown:
 	*e = 0;
 	return EPF_UNKNOWN;

@@ -10,8 +10,13 @@
  *   EPF_FN_APART           linkage of one that a verifier is to read by itself,
  *                          once, and not again for each way that leads to it
  *   EPF_UNROLL             before a loop of at most 8 rounds
+ *   EPF_UNROLL_VERIFIED    the same, for the verifier's sake alone
+ *   EPF_UNROLL_PARTS       before a loop over a key's lines, if their number may be a
+ *                          constant: likewise
  *   EPF_VERIFIED           1 where a verifier reads the program: each loop needs a
  *                          bound that it sees, and what is looked up may be NULL;
+ *                          else 0
+ *   EPF_SLOW_HIGH          1 where the high half of a product takes many instructions;
  *                          else 0
  *   epf_load(p)            one untorn 64-bit load, no ordering
  *   epf_load_acquire(p)    the same; later loads and stores stay after it
@@ -147,7 +152,11 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define EPF_FN_BIG static __attribute__((unused))
 #define EPF_FN_APART __attribute__((weak, noinline))
 #define EPF_UNROLL _Pragma("unroll 8")
+#define EPF_UNROLL_VERIFIED EPF_UNROLL
+#define EPF_UNROLL_PARTS _Pragma("clang loop unroll(full)")
+#pragma clang diagnostic ignored "-Wpass-failed" /* the number is no constant */
 #define EPF_VERIFIED 1
+#define EPF_SLOW_HIGH 1
 #define EPF_ASSERT(cond, name) _Static_assert(cond, name)
 #ifndef NULL
 #define NULL ((void *)0)
@@ -483,6 +492,15 @@ EPF_FN __u64 epf_get_le64(const void *p)
 #ifndef EPF_VERIFIED
 #define EPF_VERIFIED 0
 #endif
+#ifndef EPF_SLOW_HIGH
+#define EPF_SLOW_HIGH 0
+#endif
+#ifndef EPF_UNROLL_VERIFIED
+#define EPF_UNROLL_VERIFIED
+#endif
+#ifndef EPF_UNROLL_PARTS
+#define EPF_UNROLL_PARTS
+#endif
 
 EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
 {
@@ -510,8 +528,11 @@ EPF_FN __u64 epf_mul(__u64 a, __u64 b, __u64 *low)
 EPF_FN __u64 epf_mul32(__u64 a, __u64 b, __u64 *low)
 {
 #if defined(__bpf__)
-	__u64 rest = (__u32)a * b;
+	__u32 a_low = (__u32)a;
+	__u64 rest;
 
+	__asm__("" : "+r"(a_low)); /* or clang 14 takes two shifts to widen it */
+	rest = a_low * b;
 	*low = a * b;
 	return ((a >> 32) * b + (rest >> 32)) >> 32;
 #else

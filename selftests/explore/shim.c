@@ -306,6 +306,12 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 	return cas(p, old, v, !out(relaxed), where);
 }
 
+/* The way of setting parts that BPF takes. */
+bool mc_straight(void)
+{
+	return mc.scene->bpf;
+}
+
 /* A loop passes its bound: what the core does then, core/bounds asks. */
 bool mc_beyond(__u32 round, __u32 most, const char *where)
 {
