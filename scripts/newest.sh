@@ -84,7 +84,7 @@ build() {
 		mount --bind /dev "$root/dev" || return
 	local inside=(chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin TMPDIR=/tmp)
 	"${inside[@]}" make -s -C "$top/kmod" KREL="$release" KOUT="$built/kmod" &&
-		"${inside[@]}" make -s -C "$top/selftests/torture" KREL="$release" \
+		"${inside[@]}" make -s -C "$top/selftests/torture" KREL="$release" KMOD="$built/kmod" \
 			OUT="$built/torture" ${EPF_TORTURE_KINDS:+KINDS="$EPF_TORTURE_KINDS"}
 }
 export -f build

@@ -104,7 +104,7 @@ module() {
 	local ko=$built/kmod/epochfilter.ko
 	{ [ "$ko" -nt "$2/Makefile" ] && [ "$ko" -nt "$2/epf-stamp" ]; } || rm -rf "$built"
 	make -s -C "$top/kmod" KREL="$1" KDIR="$2" KOUT="$built/kmod" >&2 &&
-		make -s -C "$here/torture" KREL="$1" KDIR="$2" OUT="$built/torture" \
+		make -s -C "$here/torture" KREL="$1" KDIR="$2" KMOD="$built/kmod" OUT="$built/torture" \
 			${EPF_TORTURE_KINDS:+KINDS="$EPF_TORTURE_KINDS"} >&2
 }
 
