@@ -28,7 +28,8 @@
 #define THREADS 3
 #define EIGHTHS 8u
 #define PHASES (EPF_EPOCHS * EIGHTHS)
-#define SNAPSHOTS_MAX 20000u /* some 600 come to all phases */
+#define SNAPSHOTS_MAX 20000u
+#define ASKED 500 /* times, before a snapshot */
 
 struct batch {
 	__u64 low, high; /* epochs before and after it */
@@ -220,12 +221,11 @@ static void check(const struct copy *c, __u64 epoch, struct sums *sum)
 	}
 }
 
-static __u32 phase(const struct epf_snap_header *h)
+static __u32 phase(__u64 epoch, __u64 inserts)
 {
-	__u64 part = h->epochs[h->epoch_end & 7].inserts * EIGHTHS / EPOCH;
+	__u64 part = inserts * EIGHTHS / EPOCH;
 
-	return (h->epoch_end & 7) * EIGHTHS +
-	       (part < EIGHTHS ? part : EIGHTHS - 1);
+	return (epoch & 7) * EIGHTHS + (part < EIGHTHS ? part : EIGHTHS - 1);
 }
 
 /* The law in a filter made of the copy, through the module. */
@@ -255,10 +255,30 @@ struct outcome {
 	__u32 of[PHASES];
 };
 
+/* Until the filter is in a phase that was not seen as often as it has to be, or
+ * has been asked often: the next snapshot may come to another one all the same.
+ */
+static void wait_for_phase(const struct outcome *o)
+{
+	struct epf_info info;
+	__u32 now;
+	int i;
+
+	for (i = 0; i < ASKED && o->phases < PHASES; i++) {
+		info = test_info(fd);
+		now = phase(info.epoch, info.epochs[0].inserts);
+		if (o->of[now] < test_rounds(1, 2))
+			return;
+		sched_yield();
+	}
+}
+
 static void one(struct outcome *o, const char *from, int other)
 {
 	struct copy c;
+	__u32 now;
 
+	wait_for_phase(o);
 	snapshot(&c, from, o->snapshots % 16 == 1 ? ROTATING :
 			   o->snapshots & 1	  ? SLOWLY :
 						    AT_ONCE);
@@ -267,7 +287,9 @@ static void one(struct outcome *o, const char *from, int other)
 		check(&c, c.end.epoch_begin, &o->at_begin);
 	if (o->snapshots % 8 == 1)
 		o->lost_in_restored += lost_in_restored(other, &c);
-	o->phases += ++o->of[phase(&c.begin)] == test_rounds(1, 2);
+	now = phase(c.begin.epoch_end,
+		    c.begin.epochs[c.begin.epoch_end & 7].inserts);
+	o->phases += ++o->of[now] == test_rounds(1, 2);
 	o->moved += c.end.epoch_end != c.begin.epoch_begin;
 	o->snapshots++;
 }
@@ -338,7 +360,8 @@ int main(void)
 		test_demand(!pthread_create(&inserters[i].id, NULL, insert,
 					    &inserters[i]));
 	}
-	while (o.phases < PHASES && o.snapshots < SNAPSHOTS_MAX)
+	while (o.snapshots < test_rounds(2, 8) * PHASES ||
+	       (o.phases < PHASES && o.snapshots < SNAPSHOTS_MAX))
 		one(&o, from, other);
 	spoil(from, TOO_LATE, &late, loses);
 	spoil(from, TORN, &torn, revives);
