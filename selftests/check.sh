@@ -4,7 +4,7 @@
 # usage: check.sh fast|all|debug
 #        check.sh only PATTERN
 #
-# Builds what is needed, then runs the tests, one program more at a time than
+# Builds what is needed, then runs the tests, two programs more at a time than
 # there are CPUs, as some wait, the longest first (selftests/durations). fast: those that need
 # no virtual machine, but for broken variants, which test the tests; all: also those that need the module, in guests; debug:
 # what all runs a part of, in full, and those that need the module on kernels that look
@@ -16,7 +16,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 here=$PWD/selftests
-jobs=${JOBS:-$(($(nproc) + 1))}
+jobs=${JOBS:-$(($(nproc) + 2))}
 export MAKEFLAGS=--no-print-directory
 
 case $#${1:-} in
@@ -70,7 +70,7 @@ build_for() {
 	! needs_user "$1" || build user
 	if [ "$2" = guest ]; then
 		case $1 in *_vm) build kmod ;; bpf/* | ebpf/*) ;; *) build kmod ;; esac
-		case $suite in cli | torture) ;; *) build "selftests/$suite" ;; esac
+		case $suite in torture) ;; *) build "selftests/$suite" ;; esac
 		[ "$suite" != torture ] || build selftests/torture
 	elif [[ $3 = */build/selftests/* ]]; then
 		build "selftests/$suite" "$3"
@@ -131,11 +131,11 @@ debug() {
 
 case $1 in
 only) only "$2"; exit ;;
-debug) build user && EPF_THOROUGH=1 build selftests all && build kmod && build selftests/torture && debug ;;
+debug) build user && EPF_THOROUGH=1 build selftests all modules && debug ;;
 # install/ boots guests of its own.
 fast) build user && build selftests all && native | grep -v -e /install/ -e broken | run ;;
 all)
-	build user && build selftests all && build kmod && build selftests/torture
+	build user && build selftests all modules
 	{ native; guests; } | run
 	;;
 esac

@@ -216,7 +216,7 @@ emulate_in_parallel() {
 # each indirect branch, a fifth level of page tables, registers that nobody uses and each
 # switch saves, bytes moved one by one where words would do.
 emulate() {
-	accel=(-accel "tcg,thread=$1" -cpu max,-mpx,-pku,-erms -smp "$smp")
+	accel=(-accel "tcg,thread=$1" -cpu "max,-mpx,-pku,-erms" -smp "$smp")
 	append="spectre_v2=off no5lvl $append"
 }
 

@@ -15,9 +15,8 @@
 [ "$(uname -m)" = x86_64 ] || ktap_skip_all 'fail_nth.c is for x86-64'
 [ -e /dev/epochfilter ] || insmod "${EPF_KO:-$top/build/kmod/epochfilter.ko}" ||
 	ktap_skip_all 'the module does not load'
-"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -fPIC -shared \
-	"$top/selftests/xdp/fail_nth.c" -o "$tmp/fail.so" ||
-	ktap_skip_all 'no compiler'
+fail=$top/build/selftests/xdp/fail.so
+[ -e "$fail" ] || ktap_skip_all "$fail is not built"
 modprobe veth
 ip link add af-a type veth peer name af-b && ip link set af-a up &&
 	ethtool -K af-a rx-vlan-hw-parse off rx-vlan-stag-hw-parse off ||
@@ -34,7 +33,7 @@ every=${EPF_EVERY:-${every:-60}}
 # faulty N ARG...
 faulty() {
 	rm -f "$struck"
-	EPF_NTH=$1 EPF_STRUCK=$struck LD_PRELOAD=$tmp/fail.so "$EPFCTL" \
+	EPF_NTH=$1 EPF_STRUCK=$struck LD_PRELOAD=$fail "$EPFCTL" \
 		"${@:2}" < /dev/null > "$tmp/out" 2> "$tmp/err"
 	status=$?
 }
