@@ -30,11 +30,12 @@ static double any_epoch(double now, double old, unsigned int epochs)
 	return -expm1(log1p(-now) + epochs * log1p(-old));
 }
 
-/* Chances for one B and one kind of offsets; of double hashing each k is
- * prepared when first asked for.
+/* Chances for one B and one kind of offsets; each k is prepared when first asked
+ * for.
  */
 struct covers {
 	struct epf_cover_double *pair[BITS_MAX + 1];
+	struct epf_cover_chain *chain[BITS_MAX + 1];
 	unsigned int block_bits;
 	unsigned int offsets;
 	bool failed; /* no memory: all that follows is without meaning */
@@ -44,8 +45,10 @@ static void covers_free(struct covers *c)
 {
 	unsigned int k;
 
-	for (k = 0; k <= BITS_MAX; k++)
+	for (k = 0; k <= BITS_MAX; k++) {
 		epf_cover_double_free(c->pair[k]);
+		free(c->chain[k]);
+	}
 }
 
 /* The rate with loads @old and @now, by double hashing. */
@@ -69,17 +72,34 @@ static double rate_double(struct covers *c, unsigned int k, unsigned int epochs,
 	return sum;
 }
 
-/* The rate with loads @old and @now, which often are equal. */
+/* The rate with loads @old and @now, which often are equal, by distinct
+ * positions.
+ */
+static double rate_distinct(struct covers *c, unsigned int k,
+			    unsigned int epochs, double old, double now)
+{
+	struct epf_cover_chain *chain = c->chain[k];
+	double p, q;
+
+	if (!chain) {
+		chain = c->chain[k] = malloc(sizeof(*chain));
+		if (!chain) {
+			c->failed = true;
+			return 1;
+		}
+		epf_cover_chain_init(chain, c->block_bits, k);
+	}
+	p = epf_cover_chain(chain, old);
+	q = now == old ? p : epf_cover_chain(chain, now);
+	return any_epoch(q, p, epochs);
+}
+
 static double rate(struct covers *c, unsigned int k, unsigned int epochs,
 		   double old, double now)
 {
-	double p, q;
-
 	if (c->offsets == EPF_GEBL_DOUBLE)
 		return rate_double(c, k, epochs, old, now);
-	p = epf_cover_distinct(c->block_bits, k, old);
-	q = now == old ? p : epf_cover_distinct(c->block_bits, k, now);
-	return any_epoch(q, p, epochs);
+	return rate_distinct(c, k, epochs, old, now);
 }
 
 double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys,
