@@ -53,6 +53,7 @@ struct figures {
  * @pure: programs of those that are pure BPF
  * @flows: the window
  * @budget: of the filters
+ * @hash: likewise; enum epf_hash_id
  * @packets: of one figure; a small part of an epoch, so that repeats are of
  *	the same one
  * @next_key: that no packet had yet
@@ -69,6 +70,7 @@ struct bench {
 	struct pure pure[SHAPES];
 	__u32 flows;
 	double budget;
+	__u8 hash;
 	__u32 packets;
 	__u32 next_key;
 	__u64 next_digest;
@@ -143,7 +145,7 @@ static int make_filter(struct bench *b, int which, const char *dir)
 {
 	struct epf_params p = {
 		.window_inserts = b->flows, .budget_ppt = b->budget * 1e12,
-		.limit_ppt = EPF_RATE_ONE,
+		.limit_ppt = EPF_RATE_ONE, .hash = b->hash,
 	};
 	int err, e;
 
@@ -505,7 +507,7 @@ int main(int argc, char **argv)
 	FILE *out;
 	int opt, i, err;
 
-	while ((opt = getopt(argc, argv, "n:b:k:j:")) != -1) {
+	while ((opt = getopt(argc, argv, "n:b:k:j:H")) != -1) {
 		if (opt == 'n')
 			b.flows = (__u32)strtoul(optarg, NULL, 10);
 		else if (opt == 'b')
@@ -514,12 +516,15 @@ int main(int argc, char **argv)
 			json = optarg;
 		else if (opt == 'k')
 			key = optarg;
+		else if (opt == 'H')
+			b.hash = EPF_HASH_NH;
 		else
 			argc = 0;
 	}
 	if (argc != optind + 1 || b.flows < 10000) {
 		fprintf(stderr, "usage: xdp_bench [-n FLOWS] [-b BUDGET] "
-			"[-k flow|packet] [-j JSON_FILE] DIRECTORY\n");
+			"[-k flow|packet] [-j JSON_FILE] [-H: --hash nh] "
+			"DIRECTORY\n");
 		return 2;
 	}
 	out = fopen(json, "w");

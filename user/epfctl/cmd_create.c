@@ -214,8 +214,8 @@ int cmd_create(int argc, char **argv)
 
 	snprintf(help, sizeof(help), "%s%s%s", promise_help, kind_help,
 "      --first-seen        a repeat does not restart its window\n"
-"      --hash HASH         siphash13 (default), siphash24, or nh: faster for\n"
-"                          keys over 64 bytes, such as whole packets\n"
+"      --hash HASH         siphash13 (default), siphash24, or nh: in pure\n"
+"                          BPF faster for keys over 64 bytes, whole packets\n"
 "      --strict            the same as --hash siphash24\n"
 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
 "                          it can craft false positives)\n"
