@@ -436,6 +436,7 @@ int ebpf_destroy(const char *name, bool force)
 	if (!ret) {
 		__atomic_store_n(&f->shared->gone, 1, __ATOMIC_RELEASE);
 		ret = remove_dir(name);
+		rmdir(EPF_BPF_PINS); /* with the last */
 	}
 	ebpf_close(f);
 	return ret;

@@ -109,7 +109,7 @@ static const char *advice(int err)
 {
 	switch (err) {
 	case EINVAL:
-		return "the module refuses the parameters";
+		return "these parameters are refused";
 	case E2BIG:
 		return "above the module's limit of one filter, see "
 		       "/sys/module/epochfilter/parameters";
@@ -120,7 +120,7 @@ static const char *advice(int err)
 		return "not enough memory, or over the limit of this control "
 		       "group";
 	case EBADMSG:
-		return "the module refuses this snapshot: save again";
+		return "this snapshot is refused: save again";
 	case ENODEV:
 		return "the filter was destroyed by force";
 	case ENOTTY:
