@@ -30,7 +30,9 @@
 #define LIBRARY "libepf_cuda.so"
 #define KEPT 8u
 #define COLUMNS 8u
-#define MEASURE_KEYS (1u << 22) /* 16 pieces of 2 MiB: they overlap (flow.cu) */
+#ifndef CARD_KEYS /* to measure with; an emulated card would take its time */
+#define CARD_KEYS (1u << 22) /* 16 pieces of 2 MiB: they overlap (flow.cu) */
+#endif
 #define MEASURE_LINES (1ULL << 20)
 #define RETRY_MS 30000u /* until a card that was not ready is probed again */
 
@@ -587,7 +589,7 @@ static double seconds_of(const struct epf_view *v, const struct epf_keys *keys,
 static void measure(const struct epf_view *v, unsigned int threads,
 		    __u64 *digest, unsigned char *bitmap, struct epf_rates *r)
 {
-	const struct epf_keys keys = { digest, MEASURE_KEYS, 0, NULL };
+	const struct epf_keys keys = { digest, CARD_KEYS, 0, NULL };
 	const struct epf_keys none = { digest, 0, 0, NULL };
 	struct epf_answer a = { .bitmap = bitmap, .threads = threads };
 	struct epf_view piece = *v;
@@ -604,20 +606,20 @@ static void measure(const struct epf_view *v, unsigned int threads,
 	epf_cuda_forget(piece.serial);
 	if (carried > 0 && asked > 0) {
 		r->carry = (double)(lines * EPF_LINE_BYTES) / carried;
-		r->there = MEASURE_KEYS / asked;
+		r->there = CARD_KEYS / asked;
 	}
 }
 
 static void rates(const struct epf_engine *e, const struct epf_view *v,
 		  unsigned int threads, struct epf_rates *r)
 {
-	__u64 *digest = malloc(MEASURE_KEYS * sizeof(*digest));
-	unsigned char *bitmap = malloc(MEASURE_KEYS / 8);
+	__u64 *digest = malloc(CARD_KEYS * sizeof(*digest));
+	unsigned char *bitmap = malloc(CARD_KEYS / 8);
 	__u32 i;
 
 	(void)e;
 	memset(r, 0, sizeof(*r));
-	for (i = 0; digest && i < MEASURE_KEYS; i++)
+	for (i = 0; digest && i < CARD_KEYS; i++)
 		digest[i] = epf_word(i, 1);
 	if (digest && bitmap)
 		measure(v, threads, digest, bitmap, r);
