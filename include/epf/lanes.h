@@ -247,15 +247,13 @@ EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
  */
 enum epf_was { EPF_WAS_LACKING, EPF_WAS_COMPLETE, EPF_MOVED };
 
-/* Set @mask in the lane of epoch @e. */
-EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e)
+/* Set @mask in @lane, that of epoch @e. */
+EPF_FN enum epf_was epf_lane_set(__u64 *lane, __u64 mask, __u64 e)
 {
 	__u64 tag = epf_tag(e);
 	__u32 tries = 0;
-	__u64 *lane;
 	__u64 v;
 
-	lane = &line->lane[e & 7];
 	v = epf_load_acquire(lane); /* O1 */
 	while ((v & EPF_TAG_MASK) != tag) {
 		if (epf_beyond(tries++, EPF_STALE_TRIES))
@@ -270,13 +268,14 @@ EPF_FN enum epf_was epf_lane_set(struct epf_line *line, __u64 mask, __u64 e)
 	return (v & mask) == mask ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
 }
 
-/* The same, for where it is one of many. */
-EPF_FN_APART enum epf_was epf_lane_set_apart(struct epf_line *line, __u64 mask,
-					     __u64 e)
+/* epf_lane_set(), for where it is one of many. A verifier lets nothing be added to what a
+ * function of its own is passed, so that is the lane and not the line.
+ */
+EPF_FN_APART enum epf_was epf_lane_set_apart(__u64 *lane, __u64 mask, __u64 e)
 {
-	if (EPF_VERIFIED && !line) /* never; the verifier asks for it */
+	if (EPF_VERIFIED && !lane) /* never; the verifier asks for it */
 		return EPF_MOVED;
-	return epf_lane_set(line, mask, e);
+	return epf_lane_set(lane, mask, e);
 }
 
 /* One try to insert at epoch @e, part @last after all others; *@grew is set where
@@ -291,12 +290,14 @@ EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
 
 	for (j = 0; j < p->parts; j++)
 		if (j != last) {
-			was = epf_lane_set_apart(p->line[j], p->mask[j], e);
+			was = epf_lane_set_apart(&p->line[j]->lane[e & 7],
+						 p->mask[j], e);
 			*grew |= was == EPF_WAS_LACKING;
 			if (EPF_VERIFIED && was == EPF_MOVED)
 				return EPF_MOVED;
 		}
-	was = epf_lane_set_apart(p->line[last], p->mask[last], e);
+	was = epf_lane_set_apart(&p->line[last]->lane[e & 7], p->mask[last],
+				 e);
 	*grew |= was == EPF_WAS_LACKING;
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
 		return EPF_MOVED;
@@ -318,7 +319,7 @@ EPF_FN enum epf_was epf_set_last(const struct epf_lanes *f,
 	for (j = 1; j < p->parts; j++) {
 		bool swap = j == last;
 
-		was = epf_lane_set(swap ? line : p->line[j],
+		was = epf_lane_set(&(swap ? line : p->line[j])->lane[e & 7],
 				   swap ? mask : p->mask[j], e);
 		if (EPF_VERIFIED && was == EPF_MOVED)
 			return EPF_MOVED;
@@ -327,7 +328,7 @@ EPF_FN enum epf_was epf_set_last(const struct epf_lanes *f,
 			mask = p->mask[j];
 		}
 	}
-	was = epf_lane_set(line, mask, e);
+	was = epf_lane_set(&line->lane[e & 7], mask, e);
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
 		return EPF_MOVED;
 	return was;
@@ -339,7 +340,7 @@ EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
 	__u32 j;
 
 	EPF_UNROLL_PARTS
-	for (j = 0; j + 1 < p->parts; j++)
+	for (j = 0; j + 1 < p->parts && j + 1 < EPF_PARTS_MAX; j++)
 		if (!epf_holds(epf_load(&p->line[j]->lane[epoch & 7]),
 			       p->mask[j], epoch))
 			break;

@@ -186,7 +186,8 @@ static void apply(struct mirror *m, const struct epf_journal_record *rec)
 		    (age && mc.out & MC_MIRROR_ONE))
 			continue;
 		for (j = 0; j < p.parts; j++)
-			epf_lane_set(p.line[j], p.mask[j], x);
+			epf_lane_set(&p.line[j]->lane[x & 7], p.mask[j],
+				     x);
 	}
 }
 

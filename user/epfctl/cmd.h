@@ -58,7 +58,8 @@ int cmd_hold(int argc, char **argv) __attribute__((weak));
 
 /* For maps; for XDP and tc; for programs of ours. */
 enum { CAPS_MAPS = 1, CAPS_NET = 2, CAPS_LOAD = 4 };
-#define CAPS_PROGRAMS (CAPS_MAPS | CAPS_NET | CAPS_LOAD)
+#define CAPS_FILTER (CAPS_MAPS | CAPS_NET) /* that no timer rotates */
+#define CAPS_PROGRAMS (CAPS_FILTER | CAPS_LOAD)
 /* Has this process all of @mask? Else an error that names what is missing for @doing. */
 bool caps_ok(const char *doing, unsigned int mask);
 /* The kernel has refused it: an error that tells why. Return: EXIT_FAIL. */

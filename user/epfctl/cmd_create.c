@@ -3,6 +3,7 @@
 #include "cmd.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -118,6 +119,12 @@ static bool refused(int err)
 	if ((err == -EPERM || err == -EINVAL) &&
 	    caps_token_denied("creating a filter", false))
 		return true;
+	if (*xdp_obj_complaint() && !caps_has(CAP_SYS_ADMIN) &&
+	    !caps_has(CAP_PERFMON)) {
+		fail("creating a filter on this kernel needs CAP_PERFMON too: "
+		     "its verifier says: %s", xdp_obj_complaint());
+		return true;
+	}
 	if (err != -EPERM && *xdp_obj_complaint())
 		warn("%s", xdp_obj_complaint());
 	return false;
@@ -164,7 +171,8 @@ static int create(struct wish *w, const char *name)
 	module = epf_is_module(dev);
 	if (!can_rotate(w, module) ||
 	    (!module && !caps_ok("creating a filter that is pure BPF",
-				 CAPS_PROGRAMS))) {
+				 w->rotate == ROTATE_KERNEL ? CAPS_PROGRAMS :
+							      CAPS_FILTER))) {
 		epf_close(dev);
 		return EXIT_FAIL;
 	}

@@ -186,7 +186,8 @@ static void inserted(struct epf_mirror *m, const struct epf_journal_record *r)
 		if (!(r->more >> (x & 7) & 1) || !retained(m, x))
 			continue;
 		for (j = 0; j < p.parts; j++)
-			epf_lane_set(p.line[j], p.mask[j], x);
+			epf_lane_set(&p.line[j]->lane[x & 7], p.mask[j],
+				     x);
 	}
 }
 
