@@ -119,7 +119,7 @@ static bool refused(int err)
 	if ((err == -EPERM || err == -EINVAL) &&
 	    caps_token_denied("creating a filter", false))
 		return true;
-	if (*xdp_obj_complaint() && !caps_has(CAP_SYS_ADMIN) &&
+	if (xdp_obj_refused() && !caps_has(CAP_SYS_ADMIN) &&
 	    !caps_has(CAP_PERFMON)) {
 		fail("creating a filter on this kernel needs CAP_PERFMON too: "
 		     "its verifier says: %s", xdp_obj_complaint());

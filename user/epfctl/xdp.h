@@ -153,7 +153,8 @@ bool xdp_obj_possible(void);
 void xdp_obj_quiet(void) __attribute__((weak));
 /* The most telling complaint since then, or "". */
 const char *xdp_obj_complaint(void) __attribute__((weak));
-bool xdp_obj_refused(void); /* is it the verifier's? */
+/* Is it the verifier's? */
+bool xdp_obj_refused(void) __attribute__((weak));
 int xdp_obj_keep(const char *fmt, va_list ap); /* keep one more */
 
 /* xdp_plain.c: without a dispatcher; xdp_shared.c: by libxdp's, and absent
