@@ -120,7 +120,9 @@ static __always_inline int epf_inline_get(struct epf_inline *f, __u32 at)
  * comes before the timer's load: the timer finds at least 1 until it has ended. What
  * it finds 0 after that, by the barrier before the subtraction, is after all of its
  * stores to lanes. Sections that begin later read e, and may keep the word from 0 for
- * a while: that makes the end of an epoch late, which is safe.
+ * a while: that makes the end of an epoch late, which is safe. Explored: bpf-tick;
+ * without either barrier before a load, or with a relaxed subtraction, laws break
+ * (cases tick-enter, tick-look, tick-leave).
  */
 static __always_inline void epf_inline_enter(const struct epf_inline *f)
 {

@@ -29,6 +29,7 @@
 #define SCAN { ACT_SCAN, 0, 1, 0, 0 }
 #define WRAP { ACT_WRAP, 0, 1, 0, 0 }
 #define TURN(n) { ACT_TURN, 0, n, 0, 0 }
+#define TICK(n) { ACT_TICK, 0, n, 0, 0 }
 #define REPLACE { ACT_REPLACE, 0, 0, 0, 0 }
 #define SWAP { ACT_SWAP, 0, 0, 0, 0 }
 #define COME_ROUND(key) { ACT_COME_ROUND, key, 1, 0, 0 }
@@ -145,6 +146,8 @@ const struct case_scene case_scenes[] = {
 		2, INSERT(0), ROTATE(8)), 1, STALE, SEARCH_ALL, SEARCH_ALL },
 	{ "bpf-turn", IN_BPF("BPF: 2 inserters, 9 rotations, 2 scans, grace periods",
 		true, 3, INSERT(0), INSERT(1), TURN(9)), 1, STALE, 2, 3 },
+	{ "bpf-tick", IN_BPF("BPF: 2 inserters, 9 rotations by a timer, 2 scans",
+		true, 3, INSERT(0), INSERT(1), TICK(9)), 1, STALE, 2, 3 },
 	{ "line", LINE("elastic: 2 inserters, reader of an old key", NOT_SWEPT,
 		3, INSERT(0), INSERT(2), TEST(SCENE_OLD, 0)),
 	  1 | 2, ANY, SEARCH_ALL, SEARCH_ALL },
@@ -271,6 +274,14 @@ const struct case_variant case_variants[] = {
 	  MC_NO_GRACE, "bpf-turn", FATE_SC },
 	{ "bpf-address", "BPF: an address that does not depend on the epoch",
 	  MC_RLX_BEGIN, "bpf-turn", FATE_WEAK },
+	{ "tick-grace", "BPF: a timer that does not look who is inside",
+	  MC_NO_GRACE, "bpf-tick", FATE_SC },
+	{ "tick-enter", "BPF: no barrier when a section begins",
+	  MC_RLX_LOCK, "bpf-tick", FATE_WEAK },
+	{ "tick-leave", "BPF: a relaxed subtraction when a section ends",
+	  MC_RLX_UNLOCK, "bpf-tick", FATE_WEAK },
+	{ "tick-look", "BPF: no barrier before the timer looks",
+	  MC_RLX_HEAD, "bpf-tick", FATE_WEAK },
 	{ "bound-stale", "bound: 1 CAS over a stale lane",
 	  MC_TIGHT, "bpf-turn", FATE_SC },
 	{ "bound-moves", "bound: 7 tries of an insert",

@@ -398,6 +398,7 @@ bool mc_enabled(int t)
 		return false;
 	switch (th->op.kind) {
 	case MC_LOAD:
+	case MC_ACQUIRE:
 		return !th->op.without || mc_choices(t, choice);
 	case MC_LOCK:
 		return !mc.sync.holder;
@@ -623,6 +624,10 @@ static struct mc_answer do_other(int t)
 		for (i = 0; i < MC_THREADS; i++)
 			if (op->value >> i & 1)
 				join_to(t, &mc.thread[i].know);
+		break;
+	case MC_FENCE:
+		join_to(t, &mc.sync.fenced);
+		join_from(&mc.sync.fenced, t);
 		break;
 	case MC_NOTE:
 		a.value = op->value == MC_STARTS;

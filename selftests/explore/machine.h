@@ -39,7 +39,9 @@
  * one another: the core has no store that is not a release store or a
  * read-modify-write, so only variants could differ. A read-modify-write orders
  * like one of C11 (acquire and release), which is less than the full barrier
- * that the kernel's has: later relaxed loads may answer old values.
+ * that the kernel's has: later relaxed loads may answer old values. Where the core
+ * has a fence of its own for that, it is MC_FENCE: a thread knows then what all knew
+ * that fenced before it.
  */
 #ifndef EPF_EXPLORE_MACHINE_H
 #define EPF_EXPLORE_MACHINE_H
@@ -128,6 +130,10 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_ESTIMATE_LOOSE (1ULL << 59) /* it is stored without the lock */
 #define MC_ESTIMATE_OFF (1ULL << 60) /* that of the current epoch is dropped */
 #define MC_ESTIMATE_ROTATE (1ULL << 61) /* a rotation leaves it as it is */
+/* Sections of a filter that a timer rotates have MC_NO_GRACE, MC_RLX_LOCK (no fence
+ * when one begins), MC_RLX_UNLOCK (a relaxed subtraction when it ends) and MC_RLX_HEAD
+ * (no fence before the timer looks).
+ */
 /* Not of a protection: bounds of loops that are smaller by one. */
 #define MC_TIGHT (1ULL << 63)
 
@@ -137,6 +143,7 @@ enum mc_kind {
 	MC_GRACE_START, MC_GRACE_POLL, MC_GRACE_WAIT,
 	MC_LOCK, MC_TRYLOCK, MC_UNLOCK,
 	MC_AWAIT,		/* the end of other threads */
+	MC_FENCE,		/* a full barrier */
 	MC_NOTE,		/* for the laws; not a step */
 	MC_FREE,
 };
@@ -208,6 +215,7 @@ struct mc_world {
 	};
 	__u64 handle[MC_TABLES]; /* filters: the table of each */
 	__u64 pending;		 /* of the one CPU that threads share */
+	__u64 inside[MC_THREADS]; /* sections of each, where a timer rotates */
 	struct mc_journal journal;
 };
 #define MC_WORLD_WORDS ((int)(sizeof(struct mc_world) / sizeof(__u64)))
@@ -263,13 +271,14 @@ struct mc_thread {
  * struct mc_sync - what the owner of a filter gives
  * @started: view at the start of the latest grace period
  * @left: of all who left a section
+ * @fenced: of all who fenced
  * @unlocked: of the last holder of the lock
  * @holder: of the lock, from 1
  * @freed: tables, as bits
  * @waits: for which section of each thread, by grace period
  */
 struct mc_sync {
-	struct mc_know started, left, unlocked;
+	struct mc_know started, left, unlocked, fenced;
 	__u8 holder;
 	__u8 freed;
 	__u8 waits[EPF_LANES][MC_THREADS];

@@ -155,15 +155,29 @@ void scene_set_up(const struct mc_scene *s)
 
 /* ---- sections and rotation: kmod/table.h, kmod/rotate.c ---- */
 
+/* ---- or by a timer: epf_inline_enter(), bpf/epf_timer.bpf.c ---- */
+
+static void fence(__u64 without)
+{
+	if (!(mc.out & without))
+		mc_do(MC_FENCE, 0);
+}
+
 void scene_enter(void)
 {
-	if (mc.scene->grace)
+	if (has(mc.scene, ACT_TICK)) {
+		epf_fetch_add(&mc_world.inside[mc_running()], 1);
+		fence(MC_RLX_LOCK);
+	} else if (mc.scene->grace) {
 		mc_do(MC_ENTER, 0);
+	}
 }
 
 void scene_leave(void)
 {
-	if (mc.scene->grace)
+	if (has(mc.scene, ACT_TICK))
+		epf_fetch_add(&mc_world.inside[mc_running()], ~0ULL);
+	else if (mc.scene->grace)
 		mc_do(MC_LEAVE, 0);
 }
 
@@ -381,6 +395,46 @@ static void turn(const struct scene_role *r)
 	}
 }
 
+/* Wait until each of the others was not inside once. Before the epoch is stored there
+ * is a full barrier, so that this is an acquire load.
+ */
+static void look(void)
+{
+	int t;
+
+	fence(MC_RLX_HEAD);
+	for (t = 0; t < mc.scene->threads; t++) {
+		struct mc_op op = { .kind = MC_ACQUIRE,
+				    .word = mc_word(&mc_world.inside[t]),
+				    .order = true, .without = ~0ULL,
+				    .where = "look" };
+
+		if (t != mc_running())
+			mc_access(&op);
+	}
+}
+
+/* Looks as early as it may, and again as late as it must: epf_bpf_may_rotate(). */
+static void tick(const struct scene_role *r)
+{
+	struct epf_lanes f = scene_lanes(0);
+	__u64 quiet = SCENE_EPOCH;
+	int i;
+
+	for (i = 0; i < r->n; i++) {
+		__u64 e = tables[0].state.epoch;
+
+		if (!i || i == r->n - 1)
+			epf_scan(&f, 0, f.geom.parts);
+		if ((i == 1 || quiet + EPF_LIVE_EPOCHS - 1 < e) &&
+		    !(mc.out & MC_NO_GRACE)) {
+			look();
+			quiet = e;
+		}
+		epf_rotate(&tables[0].state, 0);
+	}
+}
+
 /* ---- filters: kmod/filter.c ---- */
 
 static int enter_filter(int filter)
@@ -463,6 +517,9 @@ static void run(const struct scene_role *r)
 		break;
 	case ACT_TURN:
 		turn(r);
+		break;
+	case ACT_TICK:
+		tick(r);
 		break;
 	case ACT_REPLACE:
 		replace();

@@ -21,6 +21,7 @@ enum scene_act {
 	ACT_SCAN,	  /* under the lock */
 	ACT_WRAP,	  /* 24 rotations and a scan in between */
 	ACT_TURN,	  /* @n rotations, a scan before the first and the last */
+	ACT_TICK,	  /* the same by a timer, which looks who is inside */
 	ACT_REPLACE,	  /* give filter 0 a new table, free the old one */
 	ACT_SWAP,	  /* filters 0 and 1 */
 	ACT_FILTER_INSERT, /* into filter @n */

@@ -147,10 +147,19 @@ static bool claim_slot(__u64 *p, __u64 *old, __u64 v, const char *where)
 	return a.good;
 }
 
+/* Of the words "inside": when a section begins or ends. */
+static __u64 add_inside(__u64 *p, __u64 v, const char *where)
+{
+	return access_word(MC_ADD, p, v, 0, v == 1 || !out(MC_RLX_UNLOCK),
+			   where).value;
+}
+
 __u64 mc_fetch_add(__u64 *p, __u64 v, const char *where)
 {
 	bool lost = p == &mc_world.journal.shard.lost;
 
+	if (mc.scene->bpf)
+		return add_inside(p, v, where);
 	if (lost && out(MC_SLOT_QUIET))
 		return 0;
 	return access_word(MC_ADD, p, v, 0,

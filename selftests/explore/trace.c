@@ -274,6 +274,7 @@ static void other_step(const struct search_step *s)
 		[MC_LOCK] = "locks", [MC_TRYLOCK] = "tries to lock",
 		[MC_UNLOCK] = "unlocks",
 		[MC_AWAIT] = "goes on: those it awaited are over",
+		[MC_FENCE] = "fences",
 		[MC_FREE] = "frees table 0",
 	};
 
