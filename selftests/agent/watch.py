@@ -125,6 +125,32 @@ def no_input():
         return None if len(made) == 3 else f"{made}"
 
 
+def written_elsewhere():
+    """The last writer came by a link in another directory: its end is no event of
+    this one. So it is where the kernel tells an end before it takes the writer off.
+    """
+    with watching() as (g, own):
+        name, link = os.path.join(own, "linked"), files.path("link")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(link)
+        put(own, "linked")
+        wait(own, "linked")
+        os.link(name, link)
+        with open(link, "r+b") as writer:
+            put(own, "linked", "column")
+            with open(name, "ab") as f:
+                f.write(files.read("column")[:12])
+            put(own, "other")
+            wait(own, "other")
+            g.settle()
+            if verdict(own, "linked")["size"] == os.stat(name).st_size:
+                return "audited while it was written"
+            writer.flush()
+        a.poll(lambda: verdict(own, "linked")["size"] == os.stat(name).st_size)
+        os.unlink(link)
+        return None
+
+
 def still_written():
     """A file that somebody has open for writing is not finished."""
     own = files.path("watched")
@@ -597,6 +623,7 @@ CASES = [
     ("files that are written, moved there, or there already", comes),
     ("what is no input", no_input),
     ("a file that is still being written waits", still_written),
+    ("the end of a writer that is no event", written_elsewhere),
     ("once, and again when it has changed", once),
     ("more events than the kernel keeps", overflowed),
     ("a file that fails is a verdict, until it changes", failing),

@@ -28,6 +28,8 @@
 #define SCAN_NAMES 256u
 #define TURN_NAMES 1024u
 #define LATER_SEC 10
+/* Files that others write, of a directory; with more it is looked through again. */
+#define WRITTEN_MAX 1024u
 
 struct name {
 	STAILQ_ENTRY(name) link;
@@ -47,6 +49,7 @@ struct name {
  * @scan: being looked through, or NULL
  * @rescan: to be looked through, from the start: names were lost
  * @later: likewise, when the timer says so: a file has no verdict yet
+ * @written: names to be tried again when the timer says so: somebody writes
  * @task: of the file that is audited, or NULL
  * @result: of that
  * @filter: for @result: settings may change while it is made
@@ -63,6 +66,7 @@ struct watch {
 	DIR *scan;
 	bool rescan;
 	bool later;
+	STAILQ_HEAD(, name) written;
 	struct task *task;
 	struct result result;
 	char *filter;
@@ -100,13 +104,52 @@ static void add_name(struct watch *w, const char *text)
 	w->nr_names++;
 }
 
-/* Its files without a verdict are tried again in a while. */
-static void try_later(struct watch *w)
+static void set_timer(struct watch *w)
 {
 	const struct itimerspec in = { .it_value = { .tv_sec = LATER_SEC } };
 
-	w->later = true;
 	timerfd_settime(w->all->timer.fd, 0, &in, NULL);
+}
+
+/* Its files without a verdict are tried again in a while. */
+static void try_later(struct watch *w)
+{
+	w->later = true;
+	set_timer(w);
+}
+
+/* A file that somebody has open for writing is tried again in a while. The event of
+ * its end alone would not do: the kernel tells it before it takes the writer off
+ * (fsnotify_close() and put_file_access() of __fput(), fs/file_table.c), and elsewhere
+ * where the writer used a link in another directory.
+ */
+static void try_when_written(struct watch *w, const char *text)
+{
+	unsigned int nr = 0;
+	struct name *n;
+
+	STAILQ_FOREACH(n, &w->written, link)
+		if (!strcmp(n->text, text) || ++nr == WRITTEN_MAX)
+			break;
+	if (n && nr < WRITTEN_MAX)
+		return;
+	n = n ? NULL : malloc(sizeof(*n) + strlen(text) + 1);
+	if (!n) {
+		try_later(w);
+		return;
+	}
+	strcpy(n->text, text);
+	STAILQ_INSERT_TAIL(&w->written, n, link);
+	set_timer(w);
+}
+
+static void take_written(struct watch *w)
+{
+	struct name *n;
+
+	STAILQ_FOREACH(n, &w->written, link)
+		w->nr_names++;
+	STAILQ_CONCAT(&w->names, &w->written);
 }
 
 static struct name *take_name(struct watch *w)
@@ -164,8 +207,8 @@ static int ended(struct task *t, int ret)
 	return result_finish(&w->result, part, t, ret);
 }
 
-/* Somebody has it open for writing: there will be an event when that ends. What
- * a lease cannot be had for, for other reasons, counts as finished.
+/* Somebody has it open for writing. What a lease cannot be had for, for other
+ * reasons, counts as finished.
  */
 static bool being_written(int fd)
 {
@@ -192,8 +235,11 @@ static int open_input(struct watch *w, const char *name)
 		warn("%s/%s: %s", w->path, name, strerror(errno));
 		return -1;
 	}
-	if (!fstat(fd, st) && S_ISREG(st->st_mode) && !being_written(fd))
-		return fd;
+	if (!fstat(fd, st) && S_ISREG(st->st_mode)) {
+		if (!being_written(fd))
+			return fd;
+		try_when_written(w, name);
+	}
 	close(fd);
 	return -1;
 }
@@ -342,6 +388,7 @@ static void timer_ready(struct source *source, short events)
 	TAILQ_FOREACH(w, &all->list, link) {
 		w->rescan |= w->later;
 		w->later = false;
+		take_written(w);
 		next(w);
 	}
 }
@@ -381,6 +428,7 @@ static void leave(struct watch *w)
 {
 	struct name *n;
 
+	take_written(w);
 	while ((n = take_name(w)))
 		free(n);
 	end_scan(w);
@@ -433,6 +481,7 @@ static void enter(struct watches *all, const struct conf_watch *conf)
 		w->conf = conf;
 		w->dir = w->source.fd = -1;
 		STAILQ_INIT(&w->names);
+		STAILQ_INIT(&w->written);
 		TAILQ_INSERT_TAIL(&all->list, w, link);
 		w->path = strdup(conf->dir);
 		ret = w->path ? open_dir(w) : -ENOMEM;
