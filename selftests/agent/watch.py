@@ -131,6 +131,11 @@ def written_elsewhere():
     """
     with watching() as (g, own):
         name, link = os.path.join(own, "linked"), files.path("link")
+
+        def of_now():  # an old verdict goes before the new one comes
+            v = verdict(own, "linked")
+            return v and v["size"] == os.stat(name).st_size
+
         with contextlib.suppress(FileNotFoundError):
             os.unlink(link)
         put(own, "linked")
@@ -143,10 +148,10 @@ def written_elsewhere():
             put(own, "other")
             wait(own, "other")
             g.settle()
-            if verdict(own, "linked")["size"] == os.stat(name).st_size:
+            if of_now():
                 return "audited while it was written"
             writer.flush()
-        a.poll(lambda: verdict(own, "linked")["size"] == os.stat(name).st_size)
+        a.poll(of_now)
         os.unlink(link)
         return None
 
