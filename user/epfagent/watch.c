@@ -104,11 +104,15 @@ static void add_name(struct watch *w, const char *text)
 	w->nr_names++;
 }
 
+/* One that runs is not put off, or a busy directory would put it off for ever. */
 static void set_timer(struct watch *w)
 {
 	const struct itimerspec in = { .it_value = { .tv_sec = LATER_SEC } };
+	struct itimerspec now;
 
-	timerfd_settime(w->all->timer.fd, 0, &in, NULL);
+	if (timerfd_gettime(w->all->timer.fd, &now) ||
+	    (!now.it_value.tv_sec && !now.it_value.tv_nsec))
+		timerfd_settime(w->all->timer.fd, 0, &in, NULL);
 }
 
 /* Its files without a verdict are tried again in a while. */
