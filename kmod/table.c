@@ -9,6 +9,8 @@
 #include "journal.h"
 #include "owned.h"
 
+#include <epf/params.h>
+
 #include <linux/init.h>
 #include <linux/ktime.h>
 #include <linux/printk.h>
@@ -60,22 +62,6 @@ static int charge(u64 bytes)
 	return try_charge(bytes) ? 0 : -ENOSPC;
 }
 
-/* Lanes have a shape in the parameters, owned kinds one of their own. */
-static int shape_check(const struct epf_params *params)
-{
-	struct epf_geom geom;
-
-	if (params->kind == EPF_KIND_LANES)
-		return epf_geom_init(&geom, params->nr_lines,
-				     params->lines_per_key,
-				     params->bits_per_key);
-	if (!epf_kind_ops(params->kind))
-		return -EOPNOTSUPP;
-	if (params->nr_lines || params->lines_per_key || params->bits_per_key)
-		return -EINVAL;
-	return 0;
-}
-
 /**
  * epf_params_check() - are the parameters in their ranges?
  * @params: anything; the name is not looked at
@@ -84,18 +70,10 @@ static int shape_check(const struct epf_params *params)
  */
 int epf_params_check(const struct epf_params *params)
 {
-	struct epf_window window;
-	int err = shape_check(params);
-
-	if (err)
-		return err;
-	if (params->hash > EPF_HASH_MAX)
-		return -EINVAL;
-	if (!params->budget_ppt || params->limit_ppt < params->budget_ppt ||
-	    params->limit_ppt > EPF_RATE_ONE)
-		return -EINVAL;
-	return epf_window_init(&window, params->mode, params->refresh,
-			       params->window_inserts, params->window_ns);
+	if (params->kind == EPF_KIND_LANES)
+		return epf_params_check_lanes(params);
+	return epf_kind_ops(params->kind) ? epf_params_check_owned(params) :
+					    -EOPNOTSUPP;
 }
 
 /* Insertions that raise the fill of an epoch by about 1/16; of an owned kind,

@@ -96,18 +96,6 @@ union epf_answer_word {
 };
 
 /**
- * struct epf_estimates - the error rate as last sampled, ppt
- * @fpr: of the whole filter
- * @lane_fill: set positions of all, by epoch modulo 8
- * @lane_fpr: share of the error, by epoch modulo 8
- */
-struct epf_estimates {
-	u64 fpr;
-	u64 lane_fill[EPF_LANES];
-	u64 lane_fpr[EPF_LANES];
-};
-
-/**
  * struct epf_table - see above
  * @lanes: shape and lines, without parts where @owned is set; with @cpu and the
  *	beginning of @hash the first cache line; with that of @answer it is all

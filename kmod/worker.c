@@ -54,46 +54,16 @@ static void scan(struct epf_table *t)
 		scan_chunk(t);
 }
 
-/* Up to EPF_FILL_SAMPLES lines of each part, evenly spaced from a random
- * offset.
- */
-static void sample(struct epf_table *t, struct epf_fill *fill)
-{
-	u64 lines = t->lanes.geom.part_lines;
-	u64 nr = min_t(u64, lines, EPF_FILL_SAMPLES);
-	u64 offset = get_random_u32() % lines;
-	u64 i;
-
-	memset(fill, 0, sizeof(*fill));
-	for (i = 0; i < nr; i++) {
-		epf_fill_add(fill, &t->cover, &t->lanes,
-			     (i * lines + offset) / nr);
-		if (i % SAMPLE_LINES == 0)
-			cond_resched();
-	}
-}
-
-/* @fill in the terms of the ABI. */
-static void convert(const struct epf_fill *fill, u32 parts,
-		    struct epf_estimates *est)
-{
-	u64 positions = fill->lines * parts * EPF_LANE_BITS;
-	u32 l;
-
-	est->fpr = epf_q56_to_ppt(epf_fill_q56(fill, parts));
-	for (l = 0; l < EPF_LANES; l++) {
-		est->lane_fill[l] = fill->bits[l] * EPF_RATE_ONE / positions;
-		est->lane_fpr[l] =
-			epf_q56_to_ppt(epf_fill_lane_q56(fill, parts, l));
-	}
-}
-
 static void estimate_lanes(struct epf_table *t, struct epf_estimates *est)
 {
+	u64 random = get_random_u32();
 	struct epf_fill fill;
 
-	sample(t, &fill);
-	convert(&fill, t->lanes.geom.parts, est);
+	memset(&fill, 0, sizeof(fill));
+	while (epf_fill_sample(&fill, &t->cover, &t->lanes, random,
+			       SAMPLE_LINES))
+		cond_resched();
+	epf_fill_estimates(&fill, t->lanes.geom.parts, est);
 }
 
 /* With the lock held: store estimates made since epoch @e was current, less

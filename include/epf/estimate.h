@@ -30,6 +30,18 @@ struct epf_fill {
 };
 #define EPF_FILL_SHIFT 12
 
+/**
+ * struct epf_estimates - the error rate as last sampled, ppt
+ * @fpr: of the whole filter
+ * @lane_fill: set positions of all, by epoch modulo 8
+ * @lane_fpr: share of the error, by epoch modulo 8
+ */
+struct epf_estimates {
+	__u64 fpr;
+	__u64 lane_fill[EPF_LANES];
+	__u64 lane_fpr[EPF_LANES];
+};
+
 /* C(n, k) / C(62, k) in q56. */
 EPF_FN __u64 epf_cover_q56(__u32 n, __u32 k)
 {
@@ -94,6 +106,31 @@ EPF_FN void epf_fill_add(struct epf_fill *s, const struct epf_cover *c,
 	s->lines++;
 }
 
+/**
+ * epf_fill_sample() - take the next lines of each part into a sample
+ * @s: sample, zeroed before the first call
+ * @c: of the same geometry
+ * @f: filter
+ * @random: anything, the same for the whole sample
+ * @nr: lines of each part to take in this call, 1 and up
+ *
+ * The whole sample is EPF_FILL_SAMPLES lines of each part, or all if there are
+ * fewer, evenly spaced from a random offset.
+ *
+ * Context: as epf_fill_add().
+ * Return: whether lines are left for another call.
+ */
+EPF_FN bool epf_fill_sample(struct epf_fill *s, const struct epf_cover *c,
+			    const struct epf_lanes *f, __u64 random, __u64 nr)
+{
+	__u64 lines = f->geom.part_lines, offset = random % lines;
+	__u64 all = lines < EPF_FILL_SAMPLES ? lines : EPF_FILL_SAMPLES;
+
+	for (; nr && s->lines < all; nr--)
+		epf_fill_add(s, c, f, (s->lines * lines + offset) / all);
+	return s->lines < all;
+}
+
 /* False-positive chance of lane @l alone, q56. */
 EPF_FN __u64 epf_fill_lane_q56(const struct epf_fill *s, __u32 parts, __u32 l)
 {
@@ -123,6 +160,26 @@ EPF_FN __u64 epf_fill_q56(const struct epf_fill *s, __u32 parts)
 	for (l = 0; l < EPF_LANES; l++)
 		any = epf_either_q56(any, epf_fill_lane_q56(s, parts, l));
 	return any;
+}
+
+/**
+ * epf_fill_estimates() - a sample in the terms of the ABI
+ * @s: sample of one line at least
+ * @parts: L
+ * @est: result
+ */
+EPF_FN void epf_fill_estimates(const struct epf_fill *s, __u32 parts,
+			       struct epf_estimates *est)
+{
+	__u64 positions = s->lines * parts * EPF_LANE_BITS;
+	__u32 l;
+
+	est->fpr = epf_q56_to_ppt(epf_fill_q56(s, parts));
+	for (l = 0; l < EPF_LANES; l++) {
+		est->lane_fill[l] = s->bits[l] * EPF_RATE_ONE / positions;
+		est->lane_fpr[l] =
+			epf_q56_to_ppt(epf_fill_lane_q56(s, parts, l));
+	}
 }
 
 #endif /* EPF_ESTIMATE_H */

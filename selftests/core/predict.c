@@ -50,16 +50,12 @@ static double measure(const struct owner *o, __u64 seed, __u64 queries)
 
 static double estimate(const struct owner *o)
 {
-	__u64 nr = o->lanes.geom.part_lines;
 	struct epf_fill sum;
 	struct epf_cover c;
-	__u64 i;
 
 	memset(&sum, 0, sizeof(sum));
 	epf_cover_init(&c, &o->lanes.geom);
-	nr = nr < EPF_FILL_SAMPLES ? nr : EPF_FILL_SAMPLES;
-	for (i = 0; i < nr; i++)
-		epf_fill_add(&sum, &c, &o->lanes, i);
+	epf_fill_sample(&sum, &c, &o->lanes, 0, EPF_FILL_SAMPLES);
 	return (double)epf_q56_to_ppt(epf_fill_q56(&sum, o->lanes.geom.parts)) /
 	       1e12;
 }

@@ -6,6 +6,8 @@
  */
 #include "ebpf.h"
 
+#include <epf/params.h>
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
@@ -59,25 +61,6 @@ static int make_outer(int inner)
 				&o);
 
 	return fd < 0 ? -errno : fd;
-}
-
-/* As the module checks them; only lanes are made here. */
-static int check_params(const struct epf_params *p)
-{
-	struct epf_window w;
-	struct epf_geom g;
-
-	if (p->kind != EPF_KIND_LANES)
-		return -EOPNOTSUPP;
-	if (p->hash > EPF_HASH_MAX || p->refresh > EPF_FIRST_SEEN)
-		return -EINVAL;
-	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt ||
-	    p->limit_ppt > EPF_RATE_ONE)
-		return -EINVAL;
-	return epf_geom_init(&g, p->nr_lines, p->lines_per_key,
-			     p->bits_per_key) ?:
-	       epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
-			       p->window_ns);
 }
 
 /* BPF programs do not know the wall clock. */
@@ -146,7 +129,7 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 		  const __u64 *key)
 {
 	struct epf_bpf_slot *s = &f->shared->slot[slot];
-	int ret = check_params(p);
+	int ret = epf_params_check_lanes(p);
 
 	if (ret)
 		return ret;
@@ -399,7 +382,7 @@ int ebpf_create(const struct epf_create *a, __u32 *id)
 
 	if (!ebpf_name_valid(a->params.name))
 		return -EINVAL;
-	ret = check_params(&a->params) ?: check_flags(a->flags);
+	ret = epf_params_check_lanes(&a->params) ?: check_flags(a->flags);
 	if (ret)
 		return ret;
 	sweep();

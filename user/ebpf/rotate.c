@@ -227,30 +227,26 @@ int ebpf_grace(struct ebpf_filter *f)
 }
 
 static void sample(const struct ebpf_filter *f, const struct epf_lanes *lanes,
-		   struct epf_fill *fill)
+		   struct epf_estimates *est)
 {
-	__u64 nr = lanes->geom.part_lines < EPF_FILL_SAMPLES ?
-		   lanes->geom.part_lines : EPF_FILL_SAMPLES;
-	__u64 offset = 0, i;
+	struct epf_fill fill;
+	__u64 random = 0;
 
-	getrandom(&offset, sizeof(offset), GRND_NONBLOCK);
-	offset %= lanes->geom.part_lines;
-	memset(fill, 0, sizeof(*fill));
-	for (i = 0; i < nr; i++)
-		epf_fill_add(fill, &f->limits.cover, lanes,
-			     (i * lanes->geom.part_lines + offset) / nr);
+	getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	memset(&fill, 0, sizeof(fill));
+	epf_fill_sample(&fill, &f->limits.cover, lanes, random,
+			EPF_FILL_SAMPLES);
+	epf_fill_estimates(&fill, lanes->geom.parts, est);
 }
 
-static void store(struct epf_bpf_slot *s, const struct epf_fill *fill)
+static void store(struct epf_bpf_slot *s, const struct epf_estimates *est)
 {
-	__u64 positions = fill->lines * s->geom.parts * EPF_LANE_BITS;
 	__u32 l;
 
-	s->fpr = epf_q56_to_ppt(epf_fill_q56(fill, s->geom.parts));
+	s->fpr = est->fpr;
 	for (l = 0; l < EPF_LANES; l++) {
-		s->lane_fill[l] = fill->bits[l] * EPF_RATE_ONE / positions;
-		s->lane_fpr[l] = epf_q56_to_ppt(
-			epf_fill_lane_q56(fill, s->geom.parts, l));
+		s->lane_fill[l] = est->lane_fill[l];
+		s->lane_fpr[l] = est->lane_fpr[l];
 	}
 	s->estimated = s->state.epoch;
 }
@@ -258,16 +254,16 @@ static void store(struct epf_bpf_slot *s, const struct epf_fill *fill)
 static int measure(struct ebpf_filter *f)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
+	struct epf_estimates est;
 	struct epf_lanes lanes;
-	struct epf_fill fill;
 	int ret = ebpf_limits(f);
 
 	if (!ret)
 		ret = ebpf_lines(f, &lanes);
 	if (ret)
 		return ret;
-	sample(f, &lanes, &fill);
-	store(s, &fill);
+	sample(f, &lanes, &est);
+	store(s, &est);
 	/* A timer takes no samples: what it opened for one it would not close. */
 	s->saturated = !ebpf_timed(f) && f->limits.limited &&
 		       s->fpr > s->params.limit_ppt;

@@ -18,6 +18,7 @@
 #include <epf/capacity.h>
 #include <epf/estimate.h>
 #include <epf/packet.h>
+#include <epf/params.h>
 #include <epf/window.h>
 
 #include <stdlib.h>
@@ -64,32 +65,16 @@ struct epf_mem {
 #define FILL_EIGHTH 8
 #define HUGE_PAGE_BYTES (2u << 20)
 
-static int check_params(const struct epf_params *p)
-{
-	if (p->kind != EPF_KIND_LANES)
-		return -EOPNOTSUPP;
-	if (p->hash > EPF_HASH_MAX || p->refresh > EPF_FIRST_SEEN)
-		return -EINVAL;
-	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt ||
-	    p->limit_ppt > EPF_RATE_ONE)
-		return -EINVAL;
-	return 0;
-}
-
 static int init_shape(struct epf_mem *m, const struct epf_params *p)
 {
-	int err = check_params(p);
+	int err = epf_params_check_lanes(p);
 
 	if (err)
 		return err;
-	err = epf_geom_init(&m->lanes.geom, p->nr_lines, p->lines_per_key,
-			    p->bits_per_key);
-	if (err)
-		return err;
-	err = epf_window_init(&m->window, p->mode, p->refresh,
-			      p->window_inserts, p->window_ns);
-	if (err)
-		return err;
+	epf_geom_init(&m->lanes.geom, p->nr_lines, p->lines_per_key,
+		      p->bits_per_key);
+	epf_window_init(&m->window, p->mode, p->refresh, p->window_inserts,
+			p->window_ns);
 	m->params = *p;
 	m->capacity = 1 + p->nr_lines * EPF_LANE_BITS /
 				  (FILL_EIGHTH * p->bits_per_key);
@@ -376,29 +361,29 @@ void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 	count_insert(m, epoch, grew, now_ns);
 }
 
-static void epoch_info(const struct epf_mem *m, const struct epf_fill *fill,
+static void epoch_info(const struct epf_mem *m, const struct epf_estimates *est,
 		       __u32 age, __u64 now_ns, struct epf_epoch_info *info)
 {
-	__u32 parts = m->lanes.geom.parts;
 	__u64 e = m->state.epoch - age;
-	__u64 bits = fill->lines * parts * EPF_LANE_BITS;
 	__u32 l = e % EPF_LANES;
 
-	if (e < EPF_EPOCH_FIRST || !bits)
+	if (e < EPF_EPOCH_FIRST)
 		return;
 	info->epoch = e;
 	info->inserts = age ? m->state.ring[l].inserts : epoch_inserts(m);
 	info->age_ns = now_ns - m->state.ring[l].start_ns;
-	info->fill_ppt = fill->bits[l] * EPF_RATE_ONE / bits;
-	info->fpr_ppt = epf_q56_to_ppt(epf_fill_lane_q56(fill, parts, l));
+	info->fill_ppt = est->lane_fill[l];
+	info->fpr_ppt = est->lane_fpr[l];
 }
 
 void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 {
+	struct epf_estimates est;
 	struct epf_fill fill;
 	__u32 age;
 
 	sample(m, &fill);
+	epf_fill_estimates(&fill, m->lanes.geom.parts, &est);
 	memset(info, 0, sizeof(*info));
 	info->size = sizeof(*info);
 	info->flags = m->saturated ? EPF_INFO_SATURATED : 0;
@@ -407,10 +392,9 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	info->memory_bytes = lines_bytes(m) + sizeof(*m);
 	epf_covered(&m->state, now_ns, &info->covered_inserts,
 		    &info->covered_ns);
-	info->fpr_ppt = epf_q56_to_ppt(epf_fill_q56(&fill,
-						    m->lanes.geom.parts));
+	info->fpr_ppt = est.fpr;
 	info->age_ns = now_ns - m->created_ns;
 	info->stats = m->stats;
 	for (age = 0; age < EPF_EPOCHS; age++)
-		epoch_info(m, &fill, age, now_ns, &info->epochs[age]);
+		epoch_info(m, &est, age, now_ns, &info->epochs[age]);
 }

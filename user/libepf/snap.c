@@ -24,7 +24,7 @@
 
 #include "audit/kinds.h"
 #include "epf/keydesc.h"
-#include "epf/window.h"
+#include "epf/params.h"
 #include "backend.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -120,30 +120,16 @@ static bool name_sound(const char *name)
 	       strspn(name, good) == len;
 }
 
-/* Lanes have a shape in the parameters, owned kinds one of their own. */
-static bool kind_sound(const struct epf_params *p)
+static bool params_sound(const struct epf_params *p)
 {
-	struct epf_geom g;
-
+	if (!name_sound(p->name) || p->kind > EPF_KIND_MAX)
+		return false;
 	if (p->kind == EPF_KIND_LANES)
-		return !epf_geom_init(&g, p->nr_lines, p->lines_per_key,
-				      p->bits_per_key);
+		return !epf_params_check_lanes(p);
 	if ((p->kind == EPF_KIND_TLBF || p->kind == EPF_KIND_CHAIN) &&
 	    p->mode != EPF_MODE_TIME)
 		return false;
-	return p->kind <= EPF_KIND_MAX && !p->nr_lines && !p->lines_per_key &&
-	       !p->bits_per_key;
-}
-
-static bool params_sound(const struct epf_params *p)
-{
-	struct epf_window w;
-
-	return kind_sound(p) && p->hash <= EPF_HASH_MAX &&
-	       !epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
-				p->window_ns) &&
-	       p->budget_ppt && p->budget_ppt <= p->limit_ppt &&
-	       p->limit_ppt <= EPF_RATE_ONE && name_sound(p->name);
+	return !epf_params_check_owned(p);
 }
 
 static bool epochs_sound(const struct epf_snap_header *h)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Which parameters make a filter: one text for the module, for pure BPF, for
+ * filters in a process, and for the headers of snapshots. Names are not looked at.
+ */
+#ifndef EPF_PARAMS_H
+#define EPF_PARAMS_H
+
+#include "geometry.h"
+#include "window.h"
+
+/**
+ * epf_params_check_common() - are the parameters that all kinds have in range?
+ * @p: anything
+ *
+ * Return: 0, or -EINVAL: hash, window, budget or limit.
+ */
+EPF_FN_BIG int epf_params_check_common(const struct epf_params *p)
+{
+	struct epf_window w;
+
+	if (p->hash > EPF_HASH_MAX)
+		return -EINVAL;
+	if (!p->budget_ppt || p->budget_ppt > p->limit_ppt ||
+	    p->limit_ppt > EPF_RATE_ONE)
+		return -EINVAL;
+	return epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
+			       p->window_ns);
+}
+
+/**
+ * epf_params_check_lanes() - do the parameters make a filter of lanes?
+ * @p: anything
+ *
+ * Return: 0; -EINVAL: a number is out of its range; -EOPNOTSUPP: another kind.
+ */
+EPF_FN_BIG int epf_params_check_lanes(const struct epf_params *p)
+{
+	struct epf_geom g;
+	int err;
+
+	if (p->kind != EPF_KIND_LANES)
+		return -EOPNOTSUPP;
+	err = epf_geom_init(&g, p->nr_lines, p->lines_per_key, p->bits_per_key);
+	return err ? err : epf_params_check_common(p);
+}
+
+/**
+ * epf_params_check_owned() - do the parameters make a filter of an owned kind?
+ * @p: of a kind that the caller knows
+ *
+ * Its shape stands elsewhere (struct epf_shape), so that of lanes is zero.
+ *
+ * Return: 0, or -EINVAL.
+ */
+EPF_FN_BIG int epf_params_check_owned(const struct epf_params *p)
+{
+	if (p->nr_lines || p->lines_per_key || p->bits_per_key)
+		return -EINVAL;
+	return epf_params_check_common(p);
+}
+
+#endif /* EPF_PARAMS_H */
