@@ -95,7 +95,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 	)
 }
 
-ktap_plan 50
+ktap_plan 64
 
 # in a mount namespace of its own, which hides the one that is there
 mounts() {
@@ -232,6 +232,59 @@ case $(uname -v) in
 	ktap_check 'hold is refused' refused_for 'needs no holder' hold "$a"
 	epf destroy "$a" ;;
 esac
+
+# ---- a swap that was killed between its two changes ----
+
+left_half() {
+	epf create "$a" --window 1000 && epf create "$b" --window 1000 && "$half" "$a" "$b"
+} > /dev/null
+# usage: half_refused VERB ARGUMENT...: one line says what happened and what to do
+half_refused() {
+	ktap_check "half-way: $1 says so" refused_for \
+		"a swap was killed half-way.*'epfctl destroy' it" "$@"
+}
+others_listed() {
+	epf destroy "$a" && epf create "$a" --window 1000 &&
+		! epf list > "$tmp/list" 2> "$tmp/said" && grep -q "$a" "$tmp/list" &&
+		! grep -q "$b" "$tmp/list" && [ "$(wc -l < "$tmp/said")" -eq 1 ] &&
+		grep -q "'$b': a swap was killed half-way" "$tmp/said" &&
+		! epf -j list 2> /dev/null | grep -q "$b"
+}
+names_all() {
+	[ "$(epf list --names | grep -c -e "^$a$" -e "^$b$")" -eq 2 ]
+}
+metrics_go_on() {
+	epf metrics > "$tmp/metrics" && grep -q "\"$a\"" "$tmp/metrics" &&
+		! grep -q "\"$b\"" "$tmp/metrics"
+}
+half=${BUILD:-$top/build}/selftests/ebpf/half
+half_parts=14
+if [ -x "$half" ] && left_half; then
+	half_refused test "$a" 1
+	half_refused insert "$a" 1
+	half_refused show "$b"
+	half_refused rotate "$a"
+	half_refused clear "$a"
+	half_refused hold "$a"
+	half_refused save "$a" "$tmp/half"
+	half_refused restore "$a" "$tmp/snap"
+	half_refused swap "$a" "$b"
+	half_refused audit --no-agent --format csv "$a" "$tmp/keys"
+	ktap_check 'half-way: list shows the others, and names this one' others_listed
+	ktap_check 'half-way: its name is listed' names_all
+	ktap_check 'half-way: metrics have the others' metrics_go_on
+	ktap_check 'half-way: destroy' eval 'epf destroy "$b" && epf create "$b" --window 100 &&
+		epf insert "$b" 1 && epf show "$b" > /dev/null && epf destroy "$a" && epf destroy "$b"'
+else
+	for part in $(seq $half_parts); do
+		if [ -x "$half" ]; then
+			ktap_fail "half-way: $part" 'not left so'
+		else
+			ktap_skip "half-way: $part" 'half is not built: no clang, bpftool or libbpf-dev'
+		fi
+	done
+fi
+
 ktap_check 'who is to end epochs is checked' refused_for "'kernel' or 'process'" \
 	create "$a" --window 1000 --rotate nobody
 ktap_check 'nothing is left' eval '! ls "$pins" | grep -q "test-.-$$"'

@@ -584,11 +584,29 @@ static bool two_different(void)
 	       contents_of(0) != contents_of(1);
 }
 
+/* Whether filter @i can be used at all, or is refused by a test without a key. */
+static bool usable_or_refused(__u32 i)
+{
+	struct epf_batch b = { .flags = EPF_BATCH_DIGESTS };
+	bool half = filter[i]->shared->half;
+
+	return ebpf_batch(filter[i], &b, EPF_BPF_TEST) == (half ? -EUCLEAN : 0);
+}
+
+/* So it is where it has been refused, and a batch was under way. */
+static bool refused_by_program(__u32 i)
+{
+	struct epf_bpf_ops ops = { .op = EPF_BPF_TEST, .count = 1 };
+
+	return ebpf_ops_run(filter[i], &ops) == -EUCLEAN;
+}
+
 /* Somebody died in a swap. Both are as before or as after, or told as half. */
 static bool swap_mended(bool *half)
 {
 	bool good = has_all(0) && has_all(1) && promises_kept(0) &&
-		    promises_kept(1);
+		    promises_kept(1) && usable_or_refused(0) &&
+		    usable_or_refused(1);
 	int first = look(0), second = look(1);
 
 	*half = first == -EUCLEAN || second == -EUCLEAN;
@@ -597,7 +615,9 @@ static bool swap_mended(bool *half)
 	if (!second)
 		good = good && in_order(1);
 	if (*half)
-		return good && (!first || first == -EUCLEAN) &&
+		return good && (!first || refused_by_program(0)) &&
+		       (!second || refused_by_program(1)) &&
+		       (!first || first == -EUCLEAN) &&
 		       (!second || second == -EUCLEAN);
 	return good && !first && !second && two_different() && !swap_once() &&
 	       in_order(0) && in_order(1) && two_different();

@@ -41,7 +41,7 @@ broken() {
 	fi
 }
 
-ktap_plan 9 18
+ktap_plan 9 20
 
 broken 'no grace period' steps grace user/ebpf/rotate.c \
 	's/ret = bpf_map_update_elem(f->lines, .*/ret = 0;/'
@@ -68,6 +68,10 @@ broken 'what a killed one left is not put in order' slots restore user/ebpf/filt
 	's/else if (f->shared->changing)/else if (0)/'
 ktap_thorough broken 'half of a swap is taken for all' slots swap user/ebpf/filter.c \
 	's/if (f->shared->half)/if (0)/'
+ktap_thorough broken 'a batch does not look for half a swap' slots swap user/ebpf/batch.c \
+	's/if (!f->shared->half)/if (1)/'
+ktap_thorough broken 'half of a swap is told as destroyed' slots swap user/ebpf/ops.c \
+	's/f->shared->gone ? -ENODEV : -EUCLEAN/-ENODEV/'
 broken 'a swap takes lines from under programs' slots section user/ebpf/swap.c \
 	's/ret = ebpf_wait_programs(a);/ret = 0;/'
 ktap_thorough broken 'a restore takes lines from under programs' slots section-restore user/ebpf/change.c \

@@ -91,6 +91,8 @@ static int filter_fails(const struct target_ask *ask, int err,
 	if (err == -ENODEV)
 		return audit_wrong(e, err, "'%s' was destroyed by force",
 				   ask->name);
+	if (err == -EUCLEAN)
+		return audit_wrong(e, err, "'%s': " EPF_HALF_SWAPPED, ask->name);
 	return audit_wrong(e, err, "'%s': %s", ask->name, strerror(-err));
 }
 

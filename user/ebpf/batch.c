@@ -90,9 +90,24 @@ static __s64 some(struct ebpf_filter *f, struct epf_batch *a,
 	return took;
 }
 
+/* A swap sets @half for a moment. If it is still set once the lock is free, the
+ * process that swapped was killed.
+ */
+static int check_half(struct ebpf_filter *f)
+{
+	int ret;
+
+	if (!f->shared->half)
+		return 0;
+	ret = ebpf_begin(f);
+	if (!ret)
+		ebpf_end(f);
+	return ret;
+}
+
 int ebpf_batch(struct ebpf_filter *f, struct epf_batch *a, enum epf_bpf_op op)
 {
-	int ret = args_check(a, op);
+	int ret = args_check(a, op) ?: check_half(f);
 	__u64 bytes = 0;
 	__s64 took;
 

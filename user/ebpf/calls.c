@@ -244,8 +244,11 @@ static int call_control(unsigned long cmd, void *arg)
 
 static int do_info(struct ebpf_filter *f, struct epf_info *info)
 {
-	int ret = ebpf_begin(f);
+	int ret;
 
+	/* Which filter it is, also if there is no more to tell. */
+	memcpy(info->params.name, f->name, sizeof(f->name));
+	ret = ebpf_id(f, &info->id) ?: ebpf_begin(f);
 	if (ret)
 		return ret;
 	if (ebpf_timed(f)) /* nobody else does */
@@ -256,7 +259,7 @@ static int do_info(struct ebpf_filter *f, struct epf_info *info)
 		return ret;
 	f->seen_epoch = info->epoch;
 	f->seen_saturations = info->flags & EPF_INFO_SATURATED;
-	return ebpf_id(f, &info->id);
+	return 0;
 }
 
 static int do_describe(struct ebpf_filter *f, struct epf_describe *a)

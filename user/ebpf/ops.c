@@ -76,5 +76,7 @@ int ebpf_ops_run(struct ebpf_filter *f, struct epf_bpf_ops *ops)
 			return -errno;
 	if (ops->op == EPF_BPF_STALE)
 		return -EAGAIN;
-	return t.retval == 2 ? 0 : -ENODEV; /* XDP_PASS: it has done it */
+	if (t.retval == 2) /* XDP_PASS: it has done it */
+		return 0;
+	return f->shared->gone ? -ENODEV : -EUCLEAN; /* see ebpf_begin() */
 }

@@ -77,7 +77,7 @@ static const char *why(int err)
 	case -EOPNOTSUPP:
 		return "the kernel ends its epochs";
 	case -EUCLEAN:
-		return "a swap of it was killed half-way: destroy it";
+		return EPF_HALF_SWAPPED;
 	case -ETIMEDOUT:
 		return "a process that changes it does not go on";
 	case -EPERM:

@@ -411,7 +411,9 @@ static void write_agent(const struct page *p, const struct agent_stats *stats)
 		       number(stats, &agent_series[i]));
 }
 
-/* Return: 1; 0: destroyed meanwhile; a negative errno. */
+/* Return: 1; 0: destroyed meanwhile, or it can only be destroyed, since a swap was
+ * killed half-way; a negative errno.
+ */
 static int read_filter(int dev, __u32 id, struct epf_info *info)
 {
 	int filter = epf_dev_filter_id(dev, id);
@@ -422,7 +424,7 @@ static int read_filter(int dev, __u32 id, struct epf_info *info)
 	err = epf_filter_info(filter, info);
 	epf_close(filter);
 	if (err)
-		return err == -ENODEV ? 0 : err;
+		return err == -ENODEV || err == -EUCLEAN ? 0 : err;
 	info->users -= !!info->users; /* the descriptor that asked */
 	return 1;
 }

@@ -43,7 +43,9 @@ static void list_row(const struct epf_info *info, bool bpf)
 	       bpf ? "bpf" : "module");
 }
 
-/* One filter into @all, or onto stdout where that is NULL. */
+/* One filter into @all, or onto stdout where that is NULL. Return: 0; -EUCLEAN: told,
+ * the others are to be listed; another error.
+ */
 static int list_one(int dev, __u32 id, json_t *all, bool names)
 {
 	int filter = epf_dev_filter_id(dev, id);
@@ -57,7 +59,9 @@ static int list_one(int dev, __u32 id, json_t *all, bool names)
 		return filter;
 	err = epf_filter_info(filter, &info);
 	epf_close(filter);
-	if (err)
+	if (err == -EUCLEAN && !names)
+		fail_call(err, "listing", info.params.name);
+	if (err && !(err == -EUCLEAN && names))
 		return err == -ENODEV ? 0 : err;
 	if (!all && names)
 		puts(info.params.name);
@@ -74,16 +78,19 @@ static int list_all(int dev, json_t *all, bool names)
 {
 	__u32 *ids;
 	int nr = epf_dev_list(dev, &ids);
-	int err = nr < 0 ? nr : 0;
+	int err = nr < 0 ? nr : 0, half = 0;
 	int i;
 
 	if (nr > 0 && !all && !names)
 		printf(LIST_REST, NAME_COLUMNS, "id   name", "kind", "mode",
 		       "memory", "inserts", "budget", "error", "backend");
-	for (i = 0; i < nr && !err; i++)
+	for (i = 0; i < nr && !err; i++) {
 		err = list_one(dev, ids[i], all, names);
+		half = err == -EUCLEAN ? err : half;
+		err = err == -EUCLEAN ? 0 : err;
+	}
 	free(ids);
-	return err;
+	return err ? err : half;
 }
 
 int cmd_list(int argc, char **argv)
@@ -121,13 +128,13 @@ int cmd_list(int argc, char **argv)
 		epf_close(second);
 	}
 	epf_close(dev);
-	if (err) {
+	if (err && err != -EUCLEAN) {
 		json_decref(all);
 		return fail_call(err, "listing filters", NULL);
 	}
 	if (all)
 		out_json(all);
-	return EXIT_YES;
+	return err ? EXIT_FAIL : EXIT_YES;
 }
 
 static int show_filter(const char *name)

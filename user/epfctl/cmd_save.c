@@ -29,6 +29,8 @@ static int save_failed(int err, const char *name, const char *path,
 			    "again on a machine with less to do", name);
 	case -EPERM:
 		return fail_call(err, "saving a filter", NULL);
+	case -EUCLEAN:
+		return fail_call(err, "saving", name);
 	default:
 		return fail_write(path, err, renamed);
 	}

@@ -14,13 +14,14 @@ static bool attached(int dev, const char *name)
 {
 	char ifname[XDP_NAME_BYTES];
 	struct epf_info info;
-	int filter = epf_dev_filter(dev, name);
+	int filter = epf_dev_filter(dev, name), err;
 	bool is;
 
 	if (filter < 0)
 		return false;
-	is = xdp_uses && !epf_is_module(filter) &&
-	     !epf_filter_info(filter, &info) && xdp_uses(info.id, ifname);
+	err = epf_filter_info(filter, &info);
+	is = xdp_uses && !epf_is_module(filter) && (!err || err == -EUCLEAN) &&
+	     xdp_uses(info.id, ifname);
 	epf_close(filter);
 	if (is)
 		fail("'%s' is attached to '%s': 'epfctl detach %s', or --force",

@@ -126,6 +126,8 @@ static const char *advice(int err)
 	case ENOTTY:
 		return "the loaded module does not know this command: load the "
 		       "one that belongs to this epfctl";
+	case EUCLEAN:
+		return EPF_HALF_SWAPPED;
 	case EOPNOTSUPP:
 		return "the loaded module does not know this kind of filter";
 	default:

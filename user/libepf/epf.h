@@ -132,6 +132,10 @@ int epf_dev_filter(int dev, const char *name); /* descriptor */
 int epf_dev_filter_id(int dev, __u32 id);      /* descriptor */
 /* Likewise; @name may be an id where no filter has it as its name. */
 int epf_dev_find(int dev, const char *name);
+/* What -EUCLEAN means, of any call on a filter that is pure BPF. */
+#define EPF_HALF_SWAPPED						      \
+	"a swap was killed half-way, so the filter refuses everything: "      \
+	"'epfctl destroy' it and create it again"
 int epf_dev_swap(int dev, const char *a, const char *b);
 int epf_filter_info(int filter, struct epf_info *info);
 /* @cmd: EPF_IOC_TEST, EPF_IOC_INSERT or EPF_IOC_TEST_AND_INSERT. Splits
