@@ -372,17 +372,21 @@ static void draw_opts(struct epf_pkt_opts *o)
 		o->max_bytes = 1 + below(200);
 	if (!(o->flags & EPF_PKT_NONIP_FRAME) && below(2))
 		o->flags |= EPF_PKT_PASS_CONTROL;
+	if (!below(16)) /* wrong ones, too: of plain flows both flags above */
+		o->flags ^= (__u16)(1 << below(5));
 }
 
 /**
  * struct tally - what came of packets
  * @verdicts: that had one
  * @refused: that had none
+ * @wrong: whose options make no key
  * @split: in more than one buffer
  */
 struct tally {
 	unsigned int verdicts;
 	unsigned int refused;
+	unsigned int wrong;
 	unsigned int split;
 };
 
@@ -401,6 +405,7 @@ static bool step_packet(struct three *t, struct tally *tally)
 	tally->split += len > 4096;
 	if (err) {
 		tally->refused++;
+		tally->wrong += err == -EINVAL;
 		if (b != err)
 			printf("# %u bytes, key %u: kfunc %d, offline %d\n",
 			       len, opts.key, b, err);
@@ -462,11 +467,11 @@ static void run_packets(struct three *t, struct epf_params *p, bool journal)
 	seed = 1000 + p->lines_per_key;
 	for (i = 0; good && i < STEPS / 2; i++)
 		good = below(499) ? step_packet(t, &n) : rotate_all(t);
-	tap_ok(good && n.refused > 50 && n.split > 50 && t->ages[0] &&
-	       mirrors(t),
-	       "packets: L=%u%s: %u verdicts, %u refused alike, %u of many buffers",
+	tap_ok(good && n.refused > 50 && n.wrong > 50 && n.split > 50 &&
+	       t->ages[0] && mirrors(t),
+	       "packets: L=%u%s: %u verdicts, %u refused alike, %u for their options, %u of many buffers",
 	       p->lines_per_key, journal ? ", a journal" : "", n.verdicts,
-	       n.refused, n.split);
+	       n.refused, n.wrong, n.split);
 	drop_filters(t);
 }
 
