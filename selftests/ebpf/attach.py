@@ -383,11 +383,21 @@ def refused(text, *args):
     return None
 
 
+def real_time():
+    return "PREEMPT_RT" in os.uname().version
+
+
+def timer_refused():
+    """By name, before anything is made: such a kernel takes no timers."""
+    timer = "--rotate", "kernel"
+    return refused("PREEMPT_RT", "create", NAME, "-W", 1000, *timer) or \
+        refused("PREEMPT_RT", "attach", net.B, *timer) or nothing_left()
+
+
 def default_timed():
     """Likewise without a process, where the kernel has such timers."""
-    if "PREEMPT_RT" in os.uname().version:
-        return refused("PREEMPT_RT", "attach", net.B, "--rotate", "kernel") or \
-            nothing_left()
+    if real_time():
+        return timer_refused()
     said = net.epfctl("attach", net.B, "--rotate", "kernel").stdout
     holder = holder_of(net.B)
     net.epfctl("insert", net.B, "probe")
@@ -437,6 +447,8 @@ def of_kernel():
     some = "frame", "packet without MACs and tags", "flow"
     out = [("keys, native", functools.partial(keys, "native", some)),
            ("drop, generic", functools.partial(repeats, "--mode", "generic"))]
+    if real_time():
+        out.append(("epochs ended by the kernel: refused", timer_refused))
     if kernel() < (6, 6):
         return out + [("mark: refused", marks_refused)]
     return out + [("mark, native", functools.partial(marks, "--mode", "native"))]
