@@ -95,7 +95,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 	)
 }
 
-ktap_plan 64
+ktap_plan 65
 
 # in a mount namespace of its own, which hides the one that is there
 mounts() {
@@ -287,5 +287,26 @@ fi
 
 ktap_check 'who is to end epochs is checked' refused_for "'kernel' or 'process'" \
 	create "$a" --window 1000 --rotate nobody
+# Another version's attachment, whose map has larger values.
+other_version() {
+	local dir=$pins/@$a
+	epf create "$a" --window 100 && mkdir "$dir" &&
+		"$bpftool" map create "$dir/conf" type array key 4 value 16384 entries 1 name other || return
+	epf destroy "$a"
+	says 'another version of epfctl' epf status "$a@"
+}
+# shellcheck disable=SC2329 # a cleanup
+forget_version() {
+	rm -f "$pins/@$a/conf"
+	rmdir "$pins/@$a"
+}
+ktap_cleanup forget_version
+bpftool=$(PATH=$PATH:/usr/sbin:/sbin command -v bpftool)
+if [ -n "$bpftool" ]; then
+	ktap_check 'pins of another version are told, and harm nobody' other_version
+else
+	ktap_skip 'pins of another version are told, and harm nobody' 'no bpftool'
+fi
+forget_version 2> /dev/null
 ktap_check 'nothing is left' eval '! ls "$pins" | grep -q "test-.-$$"'
 ktap_finish

@@ -50,7 +50,7 @@ static int status_error(const char *ifname, int err)
 	if (err == -EPERM || err == -EACCES)
 		return fail("%s: not for this user to read: run as root, or as "
 			    "the one who attached", ifname);
-	return fail("reading what '%s' counted: %s", ifname, strerror(-err));
+	return fail("reading what '%s' counted: %s", ifname, xdp_pin_why(err));
 }
 
 static int status_one(const char *ifname)

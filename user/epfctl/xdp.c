@@ -314,7 +314,7 @@ static int detach(const char *ifname)
 	}
 	if (err && err != -ENOENT) { /* which is what an attach left half done */
 		fail("reading what is attached to '%s': %s", ifname,
-		     strerror(-err));
+		     xdp_pin_why(err));
 		return err;
 	}
 	if (!err && state.conf.prio && !shared_detach) {

@@ -127,7 +127,9 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 		  const char *name);
 /* Until the descriptor is closed nobody else attaches or detaches. */
 int xdp_pin_lock(void);
-int xdp_pin_open(const char *ifname, const char *name); /* fd; silent */
+/* Return: descriptor; silent. -EPROTO: a map of another version. */
+int xdp_pin_open(const char *ifname, const char *name);
+const char *xdp_pin_why(int err);
 int xdp_pin_dir(const char *ifname);   /* make it; -EEXIST is silent */
 void xdp_unpin(const char *ifname);    /* all, and the directory */
 /* Names of interfaces with pins, NULL at the end; the caller frees each, and

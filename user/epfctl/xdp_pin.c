@@ -51,14 +51,45 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 		 name ? "/" : "", name ? name : "");
 }
 
+/* The kernel writes as many bytes as the map's values have: those of another version
+ * may not fit.
+ */
+static int check_bytes(int fd, const char *name)
+{
+	size_t bytes = !strcmp(name, EPF_XDP_PIN_CONF) ?
+			       sizeof(struct epf_xdp_conf) :
+		       !strcmp(name, EPF_XDP_PIN_SLOT) ?
+			       sizeof(struct epf_xdp_slot) : 0;
+	struct bpf_map_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	if (!bytes)
+		return 0;
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return -errno;
+	return info.value_size == bytes ? 0 : -EPROTO;
+}
+
 int xdp_pin_open(const char *ifname, const char *name)
 {
 	char path[XDP_PATH_BYTES];
-	int fd;
+	int fd, err;
 
 	xdp_pin_path(path, ifname, name);
 	fd = bpf_obj_get(path);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	err = check_bytes(fd, name);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+const char *xdp_pin_why(int err)
+{
+	return err == -EPROTO ? "it was attached by another version of epfctl: "
+				"use that one" : strerror(-err);
 }
 
 static int bpffs_there(void)
