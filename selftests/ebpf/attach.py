@@ -17,12 +17,13 @@ import sys
 import time
 
 os.environ["EPF_NS"] = f"epf-bpf-{os.getpid()}"
-os.environ["EPF_DEV"] = f"e{os.getpid()}"
+os.environ["EPF_DEV"] = f"epft{os.getpid()}"
 os.environ["EPF_BACKEND"] = "bpf"
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "../xdp"))
 
 import net  # noqa: E402
+import sweep as killed  # noqa: E402
 import tap  # noqa: E402
 import traffic  # noqa: E402
 
@@ -30,7 +31,8 @@ SO_RCVMARK, SO_MARK, MARK = 75, 36, 0xef00
 SO_RCVBUFFORCE, ROOM = 33, 1 << 26
 ALL, IP = 3, 0x0800
 BURST = 64  # fewer than a veth takes at once
-NAME, TWIN = f"test-{os.getpid()}", f"t{os.getpid()}x"
+NAME, SECOND = f"epftest-{os.getpid()}", f"epftest-2-{os.getpid()}"
+TWIN = f"epft{os.getpid()}x"
 fences = 0
 
 
@@ -57,7 +59,7 @@ def require():
 def sweep():
     """Whatever a case that failed has left."""
     net.epfctl("detach", net.B, check=False)
-    for name in NAME, NAME + "-2", net.B:
+    for name in NAME, SECOND, net.B:
         net.run(net.EPFCTL, "destroy", "--force", name, check=False)
 
 
@@ -174,7 +176,7 @@ def pins():
     except FileNotFoundError:  # it goes with the last
         return []
     return [d for d in names
-            if d.startswith("@" + net.B) or d in (NAME, NAME + "-2", net.B)]
+            if d.startswith("@" + net.B) or d in (NAME, SECOND, net.B)]
 
 
 def left():
@@ -316,9 +318,9 @@ def destroyed():
 
 def swapped():
     """A program goes on with what is swapped in under its filter's name."""
-    with Filter(), Filter(name=NAME + "-2"), Holder(), attached() as on:
+    with Filter(), Filter(name=SECOND), Holder(), attached() as on:
         through(doubled(plain(0)))
-        net.epfctl("swap", NAME, NAME + "-2")
+        net.epfctl("swap", NAME, SECOND)
         net.run(net.EPFCTL, "insert", NAME, "probe")
         if not net.eventually(knows):
             return "the holder does not take over what was swapped in"
@@ -505,6 +507,7 @@ if __name__ == "__main__":
     for s in signal.SIGTERM, signal.SIGHUP:
         signal.signal(s, ended)
     ahead()
+    killed.main()
     require()
     atexit.register(sweep)
     tap.main(tap.chosen(cases()), retry="a holder runs once a second")

@@ -14,7 +14,8 @@ pins=/sys/fs/bpf/epochfilter
 [ -x "$epfctl" ] || ktap_skip_all 'needs epfctl: make user'
 [ "$("$epfctl" --backend bpf list 2>&1 | wc -l)" -le 1 ] ||
 	[ -d "$pins" ] || ktap_skip_all 'no BPF file system'
-a=test-a-$$ b=test-b-$$
+a=epftest-a-$$ b=epftest-b-$$
+selftests/ebpf/sweep.py
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
 
@@ -95,7 +96,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 	)
 }
 
-ktap_plan 65
+ktap_plan 66
 
 # in a mount namespace of its own, which hides the one that is there
 mounts() {
@@ -308,5 +309,12 @@ else
 	ktap_skip 'pins of another version are told, and harm nobody' 'no bpftool'
 fi
 forget_version 2> /dev/null
-ktap_check 'nothing is left' eval '! ls "$pins" | grep -q "test-.-$$"'
+# What a test left that is gone, but not what this one has.
+swept() {
+	sh -c 'exec "$1" --backend bpf create "epftest-x-$$" --window 100' sh "$epfctl" &&
+		epf create "$a" --window 100 && selftests/ebpf/sweep.py &&
+		[ "$(epf list --names | grep -c -e epftest-x- -e "^$a$")" -eq 1 ] && epf destroy "$a"
+}
+ktap_check 'what tests left that were killed is swept' swept
+ktap_check 'nothing is left' eval '! ls "$pins" | grep -q "epftest-.-$$"'
 ktap_finish

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -36,9 +37,28 @@ struct drive {
 	int laws, absent;
 };
 
+#define DRIVE_PREFIX "epftest-"
+
 static inline void drive_name(char name[EPF_NAME_LEN], const char *what)
 {
-	snprintf(name, EPF_NAME_LEN, "%s-%d", what, getpid());
+	snprintf(name, EPF_NAME_LEN, DRIVE_PREFIX "%s-%d", what, getpid());
+}
+
+/* Remove the filters of tests that were killed, whose process is gone (sweep.py). */
+static inline void drive_sweep(void)
+{
+	char **names;
+	int nr = ebpf_pins_list(&names), i;
+
+	for (i = 0; i < nr; i++) {
+		const char *pid = strrchr(names[i], '-');
+
+		if (!strncmp(names[i], DRIVE_PREFIX, strlen(DRIVE_PREFIX)) &&
+		    kill(atoi(pid + 1), 0) && errno == ESRCH)
+			ebpf_destroy(names[i], true);
+		free(names[i]);
+	}
+	free(names);
 }
 
 static inline int drive_create_flags(const char *name, const struct epf_params *p,
@@ -196,6 +216,7 @@ static inline bool drive_possible(void)
 	libbpf_set_print(NULL);
 	if (fd >= 0) {
 		close(fd);
+		drive_sweep();
 		return true;
 	}
 	tap_skip_all(geteuid() ? "needs root" : "no BPF file system");

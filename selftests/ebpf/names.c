@@ -64,6 +64,34 @@ static void try_creators(int times)
 	stops = 0;
 }
 
+/* A child that is gone has left a filter; that of this process is another matter. */
+static void try_sweep(void)
+{
+	struct epf_params p = params();
+	char name[EPF_NAME_LEN];
+	char **names;
+	pid_t pid = drive_fork();
+	bool own = false, dead = false;
+	int nr, i;
+
+	if (!pid) {
+		drive_name(name, "dead");
+		_exit(drive_create(name, &p) ? 1 : 0);
+	}
+	waitpid(pid, NULL, 0);
+	drive_name(name, "own");
+	drive_create(name, &p);
+	drive_sweep();
+	nr = ebpf_pins_list(&names);
+	for (i = 0; i < nr; i++) {
+		own |= !strcmp(names[i], name);
+		dead |= !strncmp(names[i], DRIVE_PREFIX "dead-", 13) &&
+			atoi(names[i] + 13) == pid;
+	}
+	tap_ok(own && !dead && !ebpf_destroy(name, true),
+	       "what a test left that is gone is swept, and nothing else");
+}
+
 /* Where the filter is, each of these leads to files, if to any. */
 static void try_names(void)
 {
@@ -88,9 +116,10 @@ int main(void)
 	drive_name(other, "other");
 	epf_backend_choose(EPF_BACKEND_OTHER);
 	ebpf_backend_add();
-	tap_plan(12);
+	tap_plan(13);
 	try_creators(1);
 	try_creators(3);
 	try_names();
+	try_sweep();
 	return tap_end();
 }

@@ -15,7 +15,8 @@ done
 [ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
 EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || ktap_skip_all 'no BPF here'
 tmp=$(mktemp -d) || exit 1
-name=outside-$$
+name=epftest-outside-$$
+selftests/ebpf/sweep.py
 ktap_cleanup rm -rf "$tmp"
 ktap_cleanup rm -f "/sys/fs/bpf/$name"
 ktap_cleanup "$build/user/epfctl" --backend bpf destroy --force "$name"

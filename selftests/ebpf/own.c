@@ -431,7 +431,7 @@ int main(int argc, char **argv)
 	object = argv[1 + module];
 	libbpf_set_print(keep);
 	verifier = malloc(LOG_BYTES);
-	snprintf(name, sizeof(name), "own-%d", getpid());
+	snprintf(name, sizeof(name), "epftest-own-%d", getpid());
 	if (epf("create %s --time 1h --rate 1000", name)) {
 		tap_skip_all("no filter can be made: needs root and BPF");
 		return TAP_SKIPPED;
