@@ -4,7 +4,9 @@
  * once, stopped where one has a directory and not yet its lock; names that no filter
  * may have.
  */
+#include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <epf.h>
 
@@ -64,6 +66,25 @@ static void try_creators(int times)
 	stops = 0;
 }
 
+/* A process of another namespace that has our number is making a filter, too. */
+static void try_same_number(void)
+{
+	struct epf_params p = params();
+	char name[EPF_NAME_LEN], dir[16];
+	int fd, err;
+
+	snprintf(dir, sizeof(dir), "~%d", getpid());
+	drive_name(name, "names");
+	mkdir(ebpf_path(dir, NULL).text, 0700);
+	fd = open(ebpf_path(dir, NULL).text, O_RDONLY | O_DIRECTORY);
+	flock(fd, LOCK_EX);
+	err = drive_create(name, &p);
+	tap_ok(fd >= 0 && !err && !ebpf_destroy(name, true),
+	       "another one with our number is making a filter: %s", strerror(-err));
+	rmdir(ebpf_path(dir, NULL).text);
+	close(fd);
+}
+
 /* A child that is gone has left a filter; that of this process is another matter. */
 static void try_sweep(void)
 {
@@ -116,9 +137,10 @@ int main(void)
 	drive_name(other, "other");
 	epf_backend_choose(EPF_BACKEND_OTHER);
 	ebpf_backend_add();
-	tap_plan(13);
+	tap_plan(14);
 	try_creators(1);
 	try_creators(3);
+	try_same_number();
 	try_names();
 	try_sweep();
 	return tap_end();

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# ebpf/steps and ebpf/slots must fail where a filter that is pure BPF is broken. Each
-# variant is the text with one edit.
+# ebpf/steps, ebpf/slots and ebpf/names must fail where a filter that is pure BPF is
+# broken. Each variant is the text with one edit.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
@@ -41,7 +41,7 @@ broken() {
 	fi
 }
 
-ktap_plan 9 20
+ktap_plan 10 23
 
 broken 'no grace period' steps grace user/ebpf/rotate.c \
 	's/ret = bpf_map_update_elem(f->lines, .*/ret = 0;/'
@@ -84,4 +84,10 @@ ktap_thorough broken 'a restore keeps the lock while it copies' slots copying us
 	's/ret = fill_draft(d, a) ?: restore(f, d);/ret = ebpf_begin(f) ?: fill_draft(d, a) ?: replace(f, d); ebpf_end(f);/'
 ktap_thorough broken 'other contents are overdue when the old ones were' slots overdue user/ebpf/slots.c \
 	's/own < until ? own : until/own/'
+broken 'who creates does not try again' names all user/ebpf/make.c \
+	'/^static int make_own/,/^}/s/tries < MAKE_TRIES/tries < 1/'
+ktap_thorough broken 'who creates takes a directory that was swept' names all user/ebpf/make.c \
+	's/else if (stat(path.text, &now) || own.st_ino != now.st_ino)/else if (stat(".", \&now))/'
+ktap_thorough broken 'a directory has the number of its process alone' names all user/ebpf/make.c \
+	's/"~%d-%08x", getpid(), random)/"~%d", getpid())/'
 ktap_finish

@@ -375,9 +375,22 @@ static int make_own(const char *dir)
 	return ret;
 }
 
+/* Where a filter is made. By its number alone a process could meet one of another
+ * process namespace, or another of its own threads.
+ */
+static int draft_name(char dir[24])
+{
+	__u32 random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -errno;
+	snprintf(dir, 24, "~%d-%08x", getpid(), random);
+	return 0;
+}
+
 int ebpf_create(const struct epf_create *a, __u32 *id)
 {
-	char dir[16];
+	char dir[24];
 	int own, ret;
 
 	if (!ebpf_name_valid(a->params.name))
@@ -388,7 +401,9 @@ int ebpf_create(const struct epf_create *a, __u32 *id)
 	sweep();
 	if (!access(ebpf_path(a->params.name, NULL).text, F_OK))
 		return -EEXIST;
-	snprintf(dir, sizeof(dir), "~%d", getpid());
+	ret = draft_name(dir);
+	if (ret)
+		return ret;
 	own = make_own(dir);
 	if (own < 0)
 		return own;
