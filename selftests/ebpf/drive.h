@@ -105,6 +105,30 @@ static inline int drive_begin(struct drive *d, const char *what,
 	return drive_begin_flags(d, what, p, 0);
 }
 
+/* As drive_begin_flags(), for laws.bpf.c: what fails is told. */
+static inline bool drive_start(struct drive *d, const char *what,
+			       const struct epf_params *p, __u32 flags)
+{
+	int ret = drive_begin_flags(d, what, p, flags);
+
+	if (ret)
+		printf("# %s: %d\n", what, ret);
+	else
+		d->prog->bss->window = p->window_inserts ?: 1;
+	return !ret;
+}
+
+/* Epochs of @length insertions. */
+static inline struct epf_params drive_params(__u64 lines, __u64 length, __u64 limit)
+{
+	return (struct epf_params){
+		.mode = EPF_MODE_COUNT, .nr_lines = lines,
+		.lines_per_key = 1, .bits_per_key = 4,
+		.window_inserts = EPF_LIVE_EPOCHS * length,
+		.budget_ppt = limit, .limit_ppt = limit,
+	};
+}
+
 static inline void drive_end(struct drive *d)
 {
 	if (d->filter)
@@ -221,6 +245,37 @@ static inline bool drive_possible(void)
 	}
 	tap_skip_all(geteuid() ? "needs root" : "no BPF file system");
 	return false;
+}
+
+/**
+ * struct drive_part - part of a test
+ * @name: by which it can be run alone
+ * @claims: how many
+ * @try: makes them
+ */
+struct drive_part {
+	const char *name;
+	int claims;
+	void (*try)(void);
+};
+
+/* main() of a test: all of @parts, or the one that is named. */
+static inline int drive_parts(int argc, char **argv,
+			      const struct drive_part *parts, size_t nr)
+{
+	int claims = 0;
+	size_t i;
+
+	signal(SIGTERM, SIG_IGN); /* else the filters would stay */
+	signal(SIGPIPE, SIG_IGN);
+	for (i = 0; i < nr; i++)
+		if (argc < 2 || !strcmp(argv[1], parts[i].name))
+			claims += parts[i].claims;
+	tap_plan(claims);
+	for (i = 0; i < nr; i++)
+		if (argc < 2 || !strcmp(argv[1], parts[i].name))
+			parts[i].try();
+	return tap_end();
 }
 
 #endif /* EPF_DRIVE_H */

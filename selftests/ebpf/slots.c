@@ -737,34 +737,22 @@ static void overdue(void)
 	end();
 }
 
-static const struct part {
-	const char *name;
-	void (*try)(void);
-} parts[] = {
-	{ "packets", packets },
-	{ "traffic", under_traffic },
-	{ "section", section_in_swap },
-	{ "section-restore", section_in_restore },
-	{ "section-death", section_over_death },
-	{ "swap", deaths_in_swap },
-	{ "restore", deaths_in_restore },
-	{ "copying", copying },
-	{ "overdue", overdue },
+static const struct drive_part parts[] = {
+	{ "packets", 1, packets },
+	{ "traffic", 1, under_traffic },
+	{ "section", 1, section_in_swap },
+	{ "section-restore", 1, section_in_restore },
+	{ "section-death", 1, section_over_death },
+	{ "swap", 1, deaths_in_swap },
+	{ "restore", 1, deaths_in_restore },
+	{ "copying", 1, copying },
+	{ "overdue", 1, overdue },
 };
-#define NR_PARTS (sizeof(parts) / sizeof(parts[0]))
 
 /* usage: slots [PART] */
 int main(int argc, char **argv)
 {
-	size_t i;
-
 	if (!drive_possible())
 		return TAP_SKIPPED;
-	signal(SIGTERM, SIG_IGN); /* else the filters would stay */
-	signal(SIGPIPE, SIG_IGN);
-	tap_plan(argc > 1 ? 1 : (int)NR_PARTS);
-	for (i = 0; i < NR_PARTS; i++)
-		if (argc < 2 || !strcmp(argv[1], parts[i].name))
-			parts[i].try();
-	return tap_end();
+	return drive_parts(argc, argv, parts, sizeof(parts) / sizeof(parts[0]));
 }

@@ -91,23 +91,12 @@ static __u64 flood(__u32 most, __u32 *came)
 
 static bool begin(const char *name, const struct epf_params *p)
 {
-	int ret = drive_begin(&d, name, p);
-
-	if (ret)
-		printf("# %s: %d\n", name, ret);
-	else
-		d.prog->bss->window = p->window_inserts ?: 1;
-	return !ret;
+	return drive_start(&d, name, p, 0);
 }
 
 static struct epf_params params(__u64 lines, __u64 limit)
 {
-	return (struct epf_params){
-		.mode = EPF_MODE_COUNT, .nr_lines = lines,
-		.lines_per_key = 1, .bits_per_key = 4,
-		.window_inserts = EPF_LIVE_EPOCHS * LENGTH,
-		.budget_ppt = limit, .limit_ppt = limit,
-	};
+	return drive_params(lines, LENGTH, limit);
 }
 
 /* ---- sections that last ---- */
@@ -380,34 +369,22 @@ static void flood_held(void)
 	flood_of(true);
 }
 
-static const struct part {
-	const char *name;
-	void (*try)(void);
-} parts[] = {
-	{ "grace", grace },
-	{ "overtaken", overtaken },
-	{ "late", late_grace },
-	{ "rotator", deaths_of_rotator },
-	{ "deaths", deaths_alone },
-	{ "look", deaths_looked_at },
-	{ "flood", flood_alone },
-	{ "held", flood_held },
-	{ "overdue", overdue },
+static const struct drive_part parts[] = {
+	{ "grace", 1, grace },
+	{ "overtaken", 1, overtaken },
+	{ "late", 1, late_grace },
+	{ "rotator", 1, deaths_of_rotator },
+	{ "deaths", 1, deaths_alone },
+	{ "look", 1, deaths_looked_at },
+	{ "flood", 1, flood_alone },
+	{ "held", 1, flood_held },
+	{ "overdue", 1, overdue },
 };
-#define NR_PARTS (sizeof(parts) / sizeof(parts[0]))
 
 /* usage: steps [PART] */
 int main(int argc, char **argv)
 {
-	size_t i;
-
 	if (!drive_possible())
 		return TAP_SKIPPED;
-	signal(SIGTERM, SIG_IGN); /* else the filter would stay */
-	signal(SIGPIPE, SIG_IGN);
-	tap_plan(argc > 1 ? 1 : (int)NR_PARTS);
-	for (i = 0; i < NR_PARTS; i++)
-		if (argc < 2 || !strcmp(argv[1], parts[i].name))
-			parts[i].try();
-	return tap_end();
+	return drive_parts(argc, argv, parts, sizeof(parts) / sizeof(parts[0]));
 }

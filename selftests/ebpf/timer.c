@@ -21,23 +21,12 @@ static struct drive d;
 
 static struct epf_params params(__u64 lines, __u64 limit)
 {
-	return (struct epf_params){
-		.mode = EPF_MODE_COUNT, .nr_lines = lines,
-		.lines_per_key = 1, .bits_per_key = 4,
-		.window_inserts = EPF_LIVE_EPOCHS * LENGTH,
-		.budget_ppt = limit, .limit_ppt = limit,
-	};
+	return drive_params(lines, LENGTH, limit);
 }
 
 static bool begin(const char *name, const struct epf_params *p)
 {
-	int ret = drive_begin_flags(&d, name, p, EPF_BPF_CREATE_TIMER);
-
-	if (ret)
-		printf("# %s: %d\n", name, ret);
-	else
-		d.prog->bss->window = p->window_inserts ?: 1;
-	return !ret;
+	return drive_start(&d, name, p, EPF_BPF_CREATE_TIMER);
 }
 
 static __u64 epoch(void)
@@ -349,11 +338,7 @@ static void refused(void)
 	       "an aligned window is refused: a timer does not know the wall clock");
 }
 
-static const struct part {
-	const char *name;
-	int claims;
-	void (*try)(void);
-} parts[] = {
+static const struct drive_part parts[] = {
 	{ "section0", 2, section0 },
 	{ "section1", 2, section1 },
 	{ "stopped", 1, stopped },
@@ -365,28 +350,15 @@ static const struct part {
 	{ "changed", 1, changed },
 	{ "refused", 1, refused },
 };
-#define NR_PARTS (sizeof(parts) / sizeof(parts[0]))
 
 /* usage: timer [PART] */
 int main(int argc, char **argv)
 {
-	int claims = 0;
-	size_t i;
-
 	if (!drive_possible())
 		return TAP_SKIPPED;
 	if (ebpf_timer_possible()) {
 		tap_skip_all("no timers on PREEMPT_RT");
 		return TAP_SKIPPED;
 	}
-	signal(SIGTERM, SIG_IGN); /* else the filter would stay */
-	signal(SIGPIPE, SIG_IGN);
-	for (i = 0; i < NR_PARTS; i++)
-		if (argc < 2 || !strcmp(argv[1], parts[i].name))
-			claims += parts[i].claims;
-	tap_plan(claims);
-	for (i = 0; i < NR_PARTS; i++)
-		if (argc < 2 || !strcmp(argv[1], parts[i].name))
-			parts[i].try();
-	return tap_end();
+	return drive_parts(argc, argv, parts, sizeof(parts) / sizeof(parts[0]));
 }
