@@ -63,7 +63,10 @@ static __always_inline struct epf_bpf_slot *slot_of(__u32 at)
 {
 	struct epf_bpf_filter *table = table_of();
 
-	return table && at < EPF_BPF_SLOTS ? &table->slot[at] : NULL;
+	if (!table || at >= EPF_BPF_SLOTS)
+		return NULL;
+	at = epf_opaque(at);
+	return &table->slot[at];
 }
 
 /* ---- sums over all CPUs ---- */
@@ -177,13 +180,15 @@ static long scan_line(__u32 i, void *arg)
 }
 
 /* A step of the chunk that is due. */
-static __always_inline void scan(struct epf_bpf_slot *s, __u32 at)
+EPF_FN_APART int epf_tick_scan(__u32 at)
 {
-	struct scan scan = { .slot = at, .epoch = s->state.epoch };
+	struct epf_bpf_slot *s = slot_of(at);
+	struct scan scan = { .slot = at };
 	__u64 first, end, n;
 
-	if (s->state.scanned >= s->state.epoch)
-		return;
+	if (!s || s->state.scanned >= s->state.epoch)
+		return 0;
+	scan.epoch = s->state.epoch;
 	epf_scan_chunk(&s->state, epf_geom_lines(&s->geom), &first, &end);
 	scan.first = first + s->scan_at;
 	n = end > scan.first ? end - scan.first : 0;
@@ -193,9 +198,10 @@ static __always_inline void scan(struct epf_bpf_slot *s, __u32 at)
 	s->scanned += n;
 	s->scan_at += n;
 	if (first + s->scan_at < end)
-		return;
+		return 0;
 	s->scan_at = 0;
 	s->state.scanned++;
+	return 0;
 }
 
 /* ---- the end of an epoch ---- */
@@ -359,7 +365,7 @@ static __always_inline int work(struct epf_bpf_filter *table, __u32 at, bool end
 	inserts = inserts_of(s, &sums);
 	if (end || epf_tick_due(at, inserts, now_ns))
 		ret = end_epoch(s, at, now_ns);
-	scan(s, at);
+	epf_tick_scan(at);
 	epf_tick_set_until(at, now_ns);
 	if (ret == 1)
 		inserts = 0;

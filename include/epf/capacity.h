@@ -211,17 +211,26 @@ EPF_FN_BIG void epf_capacity_init(struct epf_capacity *c,
 	}
 }
 
-/* The point of @y where @x, ascending, is @v; the last where it is beyond. */
-EPF_FN_BIG __u64 epf_capacity_at(const __u64 *x, const __u64 *y, __u64 v)
+/* Whether @a < @b, as all bits or none; both are below 2^63. No branch. */
+EPF_FN __u64 epf_capacity_below(__u64 a, __u64 b)
 {
-	__u32 low = 0, step;
+	return 0 - ((a - b) >> 63);
+}
+
+/* The point of @y where @x, ascending, is @v; the last where it is beyond. A verifier
+ * that follows mispredicted branches wants every address here to be of one kind, whichever
+ * way led to it: so the search has no branch, and each caller has a copy.
+ */
+EPF_FN __u64 epf_capacity_at(const __u64 *x, const __u64 *y, __u64 v)
+{
+	__u64 low = 0, step;
 
 	if (v >= x[EPF_CAPACITY_STEPS])
 		return y[EPF_CAPACITY_STEPS];
 	/* x[low] <= v < x[low + 2 * step] */
+	EPF_UNROLL
 	for (step = EPF_CAPACITY_STEPS / 2; step; step /= 2)
-		if (x[low + step] <= v)
-			low += step;
+		low += epf_opaque((__u32)(step & ~epf_capacity_below(v, x[low + step])));
 	return y[low] + epf_mul_q56(y[low + 1] - y[low],
 				    epf_frac_q56(v - x[low], x[low + 1] - x[low]));
 }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * load OBJECT...: does this kernel's verifier accept every program of the objects,
- * each under each action that it has, and how many instructions does it read? What
- * calls the module is left out. A program that does not load is named, with the
- * verifier's reason; one of a type that the kernel does not have is skipped.
+ * load OBJECT... [--without-perfmon OBJECT...]: does this kernel's verifier accept every
+ * program of the objects, each under each action that it has, and how many instructions
+ * does it read? What calls the module is left out. A program that does not load is named,
+ * with the verifier's reason; one of a type that the kernel does not have is skipped.
+ *
+ * The second list is loaded with CAP_BPF and CAP_NET_ADMIN alone: the verifier then follows
+ * mispredicted branches too. Kernels before 6.18 may refuse that; the reason is printed.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -20,6 +25,7 @@
 #define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
 #define ATTACH_NETFILTER 45 /* BPF_NETFILTER */
 #define INSNS_MAX 100000 /* of a program; the verifier's own limit is a million */
+#define INSNS_MAX_BARE 500000 /* without CAP_PERFMON */
 
 /* The constant "action" of bpf/xdp_dedup.bpf.c, beside its program for marks. */
 static const struct {
@@ -58,6 +64,26 @@ static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
 	learn(text);
 	free(text);
 	return 0;
+}
+
+struct caps {
+	struct __user_cap_header_struct head;
+	struct __user_cap_data_struct data[2];
+};
+
+/* Leave CAP_BPF and CAP_NET_ADMIN alone in effect. @all: what was. */
+static bool caps_leave_two(struct caps *all)
+{
+	struct caps two;
+
+	all->head.version = _LINUX_CAPABILITY_VERSION_3;
+	all->head.pid = 0;
+	if (syscall(SYS_capget, &all->head, all->data))
+		return false;
+	two = *all;
+	two.data[0].effective &= 1U << CAP_NET_ADMIN;
+	two.data[1].effective &= 1U << (CAP_BPF - 32);
+	return !syscall(SYS_capset, &two.head, two.data);
 }
 
 static struct bpf_object *open_object(const char *path)
@@ -168,18 +194,49 @@ static int load(struct bpf_object *obj, const char *name, size_t action,
 	return err;
 }
 
-static void claim(const char *path, const char *name, size_t action)
+static int load_bare(struct bpf_object *obj, const char *name, size_t action,
+		     struct bpf_prog_info *info)
+{
+	struct caps all;
+	int err;
+
+	if (!caps_leave_two(&all))
+		return -errno;
+	err = load(obj, name, action, info);
+	if (syscall(SYS_capset, &all.head, all.data))
+		return -errno;
+	return err;
+}
+
+/* Kernels from 6.18 on are known to take what is shipped without CAP_PERFMON. */
+static bool strict_kernel(void)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname u;
+
+	uname(&u);
+	return sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major < 6 || (major == 6 && minor < 18));
+}
+
+/* @bare: without CAP_PERFMON. */
+static void claim(const char *path, const char *name, size_t action, bool bare)
 {
 	struct bpf_object *obj = open_object(path);
 	const char *file = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	struct bpf_prog_info info = { 0 };
-	int err = load(obj, name, action, &info);
+	int err = bare ? load_bare(obj, name, action, &info) :
+			 load(obj, name, action, &info);
 	char what[128];
 
-	snprintf(what, sizeof(what), "%.*s: %s%s%s", (int)strcspn(file, "."),
+	snprintf(what, sizeof(what), "%.*s: %s%s%s%s", (int)strcspn(file, "."),
 		 file, name, action == NO_ACTION ? "" : ", ",
-		 action == NO_ACTION ? "" : actions[action].name);
-	if (err == -ENOPROTOOPT)
+		 action == NO_ACTION ? "" : actions[action].name,
+		 bare ? ", without CAP_PERFMON" : "");
+	if (err && bare && *reason && strict_kernel())
+		tap_ok(true, "%s # SKIP this kernel needs CAP_PERFMON: %s", what,
+		       reason);
+	else if (err == -ENOPROTOOPT)
 		tap_ok(true, "%s # SKIP does not load here: Linux 6.4 is needed",
 		       what);
 	else if (err && strstr(reason, "bpf_timer cannot be used for PREEMPT_RT"))
@@ -188,14 +245,14 @@ static void claim(const char *path, const char *name, size_t action)
 		tap_ok(false, "%s does not load here: %s: %s", what,
 		       strerror(-err), reason);
 	else
-		tap_ok(info.verified_insns < INSNS_MAX,
+		tap_ok(info.verified_insns < (bare ? INSNS_MAX_BARE : INSNS_MAX),
 		       "%s: %u instructions verified, %u bytes of machine code",
 		       what, info.verified_insns, info.jited_prog_len);
 	bpf_object__close(obj);
 }
 
 /* Each program of @path; @tell: load it. Return: how many claims that is. */
-static int each(const char *path, bool tell)
+static int each(const char *path, bool bare, bool tell)
 {
 	struct bpf_object *obj = open_object(path);
 	struct bpf_program *p;
@@ -208,18 +265,33 @@ static int each(const char *path, bool tell)
 			    !goes_with(obj, bpf_program__name(p), action))
 				continue;
 			if (tell)
-				claim(path, bpf_program__name(p), action);
+				claim(path, bpf_program__name(p), action, bare);
 			nr++;
 		}
 	bpf_object__close(obj);
 	return nr;
 }
 
+/* All objects of the command line. Return: how many claims that is. */
+static int all(char **paths, bool tell)
+{
+	bool bare = false;
+	int nr = 0;
+
+	for (; *paths; paths++)
+		if (!strcmp(*paths, "--without-perfmon"))
+			bare = true;
+		else
+			nr += each(*paths, bare, tell);
+	return nr;
+}
+
 int main(int argc, char **argv)
 {
 	struct utsname kernel;
-	int i, nr = 0, err;
+	int nr, err;
 
+	(void)argc;
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	libbpf_set_print(keep);
 	err = tried(BPF_PROG_TYPE_XDP, 0);
@@ -227,12 +299,10 @@ int main(int argc, char **argv)
 		tap_skip_all("loading BPF programs is not permitted");
 		return TAP_SKIPPED;
 	}
-	for (i = 1; i < argc; i++)
-		nr += each(argv[i], false);
+	nr = all(argv + 1, false);
 	tap_plan(nr);
 	uname(&kernel);
 	printf("# Linux %s\n", kernel.release);
-	for (i = 1; i < argc; i++)
-		each(argv[i], true);
+	all(argv + 1, true);
 	return nr ? tap_end() : 2;
 }

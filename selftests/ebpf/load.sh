@@ -1,9 +1,10 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # All BPF programs that need no module, on this kernel: those that are shipped, and one
-# of each type that epf.bpf.h is for.
+# of each type that epf.bpf.h is for; then those that are to load without CAP_PERFMON.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=${BUILD:-$top/build}
 built=$build/selftests/ebpf
-exec "$built/load" "$build"/bpf/*.bpf.o "$built/own.bpf.o"
+exec "$built/load" "$build"/bpf/*.bpf.o "$built/own.bpf.o" \
+	--without-perfmon "$build"/bpf/{epf_ops,epf_timer}.bpf.o

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What load must notice: each variant is the program of attach with one edit. And what
-# attach says of one that does not load.
+# What load must notice: each variant is the program of attach, or of the timer, with one
+# edit. And what attach says of one that does not load.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
@@ -13,14 +13,15 @@ command -v "$CLANG" > /dev/null || ktap_skip_all "no $CLANG"
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
 
-# usage: build FILE EDIT; an edit that changes nothing is an error
+# usage: build FILE EDIT [PROGRAM]; an edit that changes nothing is an error
 build() {
+	local prog=${3:-xdp_dedup_inline}
 	rm -rf "${tmp:?}"/* && cp -r include bpf "$tmp" || return
 	sed "$2" "$1" > "$tmp/$1" || return
 	! cmp -s "$1" "$tmp/$1" || return
 	"$CLANG" -target bpf -mcpu=v3 -O2 -g -I"$tmp/include" -I"$tmp/include/uapi" \
 		-idirafter "/usr/include/$(${CC:-cc} -print-multiarch)" \
-		-c "$tmp/bpf/xdp_dedup_inline.bpf.c" -o "$tmp/xdp_dedup_inline.bpf.o"
+		-c "$tmp/bpf/$prog.bpf.c" -o "$tmp/$prog.bpf.o"
 }
 
 ask() {
@@ -39,6 +40,21 @@ broken() {
 		ktap_check "load: $1" told "$4"
 	else
 		ktap_fail "load: $1" 'not built'
+	fi
+}
+
+# usage: needs_perfmon WHAT FILE EDIT TEXT: the timer loads, but not without CAP_PERFMON
+needs_perfmon() {
+	local what="load: without CAP_PERFMON, $1" timer=$tmp/epf_timer.bpf.o
+	if ! build "$2" "$3" epf_timer; then
+		ktap_fail "$what" 'not built'
+		return
+	fi
+	"$load" "$timer" --without-perfmon "$timer" > "$tmp/out" 2>&1
+	if grep -q 'bpf_timer cannot be used for PREEMPT_RT' "$tmp/out"; then
+		ktap_skip "$what" 'a PREEMPT_RT kernel'
+	else
+		ktap_check "$what" eval 'grep "^ok 1" "$tmp/out" && grep "^\(not ok 2 .*\|ok 2 .*# SKIP .*\)'"$4"'" "$tmp/out"'
 	fi
 }
 
@@ -61,13 +77,16 @@ refused() {
 build bpf/epf_packet.bpf.h '2s/$/ /' || exit 1
 ask
 [ $? -ne 4 ] || ktap_skip_all 'loading BPF programs is not permitted'
-ktap_plan 6
+ktap_plan 7
 ktap_check 'load: built likewise, all loads' ask
 broken 'above 100,000 instructions' include/epf/headers.h \
 	's/#define EPF_IP6_EXT_MAX 8/#define EPF_IP6_EXT_MAX 64/' \
 	': [1-9][0-9]\{5\} instructions verified'
 broken 'bytes whose number is not bounded' bpf/epf_packet.bpf.h \
 	's/return last < most &&/return/' 'does not load here: Permission denied: R4'
+needs_perfmon 'a search with branches' include/epf/capacity.h \
+	's/low += epf_opaque.*/if (x[low + step] <= v) low += step;/' 'different maps, paths'
+build bpf/epf_packet.bpf.h 's/return last < most &&/return/' || exit 1
 ns=epf-load-$$
 ip netns add "$ns" && ktap_cleanup ip netns del "$ns"
 ktap_check 'an epfctl with that program' carry

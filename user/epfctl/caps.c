@@ -4,8 +4,8 @@
  *
  * Of kernel/bpf/syscall.c and verifier.c of Linux 6.1 to 6.18: CAP_BPF makes maps and
  * programs, CAP_NET_ADMIN programs of type XDP and tc. Without CAP_PERFMON the verifier
- * also follows branches that a CPU only predicts: there a filter's own program passes, but
- * not the timer's, and not those that read packets. CAP_SYS_ADMIN stands for all three.
+ * also follows branches that a CPU only predicts: there a filter's own program and the
+ * timer's pass, but not those that read packets. CAP_SYS_ADMIN stands for all three.
  * In a user namespace they count only for calls that carry a BPF token.
  */
 #include "cmd.h"

@@ -119,12 +119,8 @@ static bool refused(int err)
 	if ((err == -EPERM || err == -EINVAL) &&
 	    caps_token_denied("creating a filter", false))
 		return true;
-	if (xdp_obj_refused() && !caps_has(CAP_SYS_ADMIN) &&
-	    !caps_has(CAP_PERFMON)) {
-		fail("creating a filter on this kernel needs CAP_PERFMON too: "
-		     "its verifier says: %s", xdp_obj_complaint());
+	if (xdp_obj_needs_perfmon("creating a filter"))
 		return true;
-	}
 	if (err != -EPERM && *xdp_obj_complaint())
 		warn("%s", xdp_obj_complaint());
 	return false;
@@ -170,9 +166,8 @@ static int create(struct wish *w, const char *name)
 		return EXIT_FAIL;
 	module = epf_is_module(dev);
 	if (!can_rotate(w, module) ||
-	    (!module && !caps_ok("creating a filter that is pure BPF",
-				 w->rotate == ROTATE_KERNEL ? CAPS_PROGRAMS :
-							      CAPS_FILTER))) {
+	    (!module &&
+	     !caps_ok("creating a filter that is pure BPF", CAPS_FILTER))) {
 		epf_close(dev);
 		return EXIT_FAIL;
 	}

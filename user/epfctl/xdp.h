@@ -157,6 +157,8 @@ void xdp_obj_quiet(void) __attribute__((weak));
 const char *xdp_obj_complaint(void) __attribute__((weak));
 /* Is it the verifier's? */
 bool xdp_obj_refused(void) __attribute__((weak));
+/* Is it, and CAP_PERFMON, which this process lacks, spares it? Then an error that says so. */
+bool xdp_obj_needs_perfmon(const char *doing) __attribute__((weak));
 int xdp_obj_keep(const char *fmt, va_list ap); /* keep one more */
 
 /* xdp_plain.c: without a dispatcher; xdp_shared.c: by libxdp's, and absent

@@ -5,8 +5,10 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -57,6 +59,7 @@ struct bpf_object *xdp_obj_open(enum xdp_obj which)
 enum telling { SAYS_NOTHING, SAYS_LIBRARY, SAYS_VERIFIER, SAYS_KERNEL };
 static enum telling telling;
 static char complaint[256];
+static char program[32]; /* that the verifier spoke of */
 
 static void complain(enum telling how, const char *text, size_t len)
 {
@@ -78,6 +81,18 @@ static void complain_log(const char *log)
 	complain(SAYS_VERIFIER, line, (size_t)(end - line));
 }
 
+/* libbpf's messages about a program begin with "libbpf: prog 'NAME': ". */
+static void note_program(const char *text)
+{
+	static const char begin[] = "prog '";
+	const char *name = strstr(text, begin);
+
+	if (!name)
+		return;
+	name += sizeof(begin) - 1;
+	snprintf(program, sizeof(program), "%.*s", (int)strcspn(name, "'"), name);
+}
+
 static void note(const char *text)
 {
 	static const char kernels[] = "Kernel error message: ";
@@ -87,6 +102,7 @@ static void note(const char *text)
 		said += sizeof(kernels) - 1;
 		complain(SAYS_KERNEL, said, strcspn(said, "\n"));
 	} else if (strstr(text, "BEGIN PROG LOAD LOG")) {
+		note_program(text);
 		complain_log(text);
 	} else {
 		complain(SAYS_LIBRARY, text, strcspn(text, "\n"));
@@ -124,6 +140,18 @@ const char *xdp_obj_complaint(void)
 bool xdp_obj_refused(void)
 {
 	return telling == SAYS_VERIFIER;
+}
+
+bool xdp_obj_needs_perfmon(const char *doing)
+{
+	struct utsname kernel;
+
+	if (!xdp_obj_refused() || caps_has(CAP_SYS_ADMIN) || caps_has(CAP_PERFMON))
+		return false;
+	uname(&kernel);
+	fail("%s needs CAP_PERFMON on Linux %s, whose verifier refuses program %s "
+	     "without it: %s", doing, kernel.release, program, complaint);
+	return true;
 }
 
 bool xdp_obj_possible(void)
