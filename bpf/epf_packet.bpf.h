@@ -48,10 +48,6 @@ typedef __u32 __attribute__((may_alias)) epf_xdp_half;
 #define epf_get_le64(p) (*(const epf_xdp_word *)(p))
 #endif
 
-struct epf_xdp_words {
-	__u64 word[9];
-};
-
 /* How far a digest is in half a block of EPF_HASH_NH. */
 EPF_FN __u32 epf_xdp_half_done(const struct epf_sip *sip)
 {
@@ -76,75 +72,6 @@ EPF_FN bool epf_xdp_compress(const struct epf_sip *sip)
 {
 	return sip->kind == EPF_HASH_NH && sip->len >= EPF_NH_HEAD;
 }
-
-/* One word, as epf_nh_add(): read in halves, which shifts nothing. */
-EPF_FN void epf_xdp_nh(__u64 sum[2], const __u8 *p, const epf_xdp_half *k)
-{
-	__u32 low = *(const epf_xdp_half *)p;
-	__u32 high = *(const epf_xdp_half *)(p + 4);
-
-	sum[0] += (__u64)(low + k[0]) * (high + k[1]);
-	sum[1] += (__u64)(low + k[2]) * (high + k[3]);
-}
-
-/* The whole words of @n bytes into SipHash. @kind is a constant: the verifier would ask
- * at each word. Return: how many.
- */
-EPF_FN __u32 epf_xdp_sip(struct epf_sip *to, const struct epf_xdp_words *p,
-			 __u32 n, __u64 kind)
-{
-	struct epf_sip s = *to;
-	__u32 i;
-
-	s.kind = kind;
-	for (i = 0; i < 8 && 8 * i + 8 <= n; i++)
-		epf_sip_word(&s, p->word[i]);
-	memcpy(to->v, s.v, sizeof(s.v));
-	return i;
-}
-
-/* Absorb @n <= sizeof(*p) bytes of @p, all of which go into SipHash; the digest ends at
- * a word boundary, as in what follows.
- */
-EPF_FN_APART int epf_xdp_update(struct epf_sip *to, struct epf_xdp_words *p,
-				__u32 n)
-{
-	__u32 i, rest = n & 7;
-
-	if (!to || !p)
-		return 0;
-	if (to->kind == EPF_HASH_SIPHASH24)
-		i = epf_xdp_sip(to, p, n, EPF_HASH_SIPHASH24);
-	else
-		i = epf_xdp_sip(to, p, n, EPF_HASH_SIPHASH13);
-	i = epf_opaque(i); /* at most 8, which the verifier cannot infer */
-	to->len += n;
-	to->tail = 0;
-	if (rest && i <= 8)
-		to->tail = p->word[i] << (64 - 8 * rest) >> (64 - 8 * rest);
-	return 0;
-}
-
-/* The same of whole words that are compressed, of one half block. */
-EPF_FN_APART int epf_xdp_nh_update(struct epf_sip *to, const struct epf_hash *h,
-				   struct epf_xdp_words *p, __u32 n)
-{
-	__u32 i, at;
-
-	if (!to || !h || !p)
-		return 0;
-	at = (__u32)(to->len - EPF_NH_HEAD) / 8 % EPF_NH_WORDS;
-	for (i = 0; i < 8 && 8 * i + 8 <= n; i++)
-		epf_nh_add(to->nh, &h->nh[(at + i) % EPF_NH_WORDS], p->word[i]);
-	to->len += n;
-	if (at + i == EPF_NH_WORDS)
-		epf_nh_seal(to);
-	return 0;
-}
-
-/* A packet's head is the beginning of its key: no word of it is compressed. */
-#define epf_sip_update(s, h, p, n) \
-	((void)(h), epf_xdp_update(s, (struct epf_xdp_words *)(p), n))
 
 /**
  * struct epf_xdp_ask - what the long way works on
@@ -181,39 +108,6 @@ EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
 	return NULL;
 }
 
-/* @n bytes from @p, which may be anywhere in a packet, to @to, which is aligned;
- * @n is a constant.
- */
-EPF_FN void epf_xdp_copy(__u8 *to, const __u8 *p, __u32 n)
-{
-	__u32 i;
-
-	for (i = 0; i + 8 <= n; i += 8)
-		*(epf_xdp_word *)(to + i) = *(const epf_xdp_word *)(p + i);
-	if (n & 4)
-		*(epf_xdp_half *)(to + i) = *(const epf_xdp_half *)(p + i);
-	for (i += n & 4; i < n; i++)
-		to[i] = p[i];
-}
-
-/* @n bytes at @off, in @room, or NULL; @n is a constant. */
-EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
-			      __u8 *room)
-{
-	const __u8 *p = (const __u8 *)(long)pkt->ctx->data;
-
-	pkt->ask->off = off;
-	off = pkt->ask->off;
-	if (off <= EPF_XDP_DIRECT) {
-		p += off;
-		if (p + n <= (const __u8 *)(long)pkt->ctx->data_end) {
-			epf_xdp_copy(room, p, n);
-			return room;
-		}
-	}
-	return bpf_xdp_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
-}
-
 /* Load 1 to @most bytes at @off. The bounds are checked on @n - 1, because the
  * verifier of Linux 6.1 learns nothing from "n != 0". Return: false if @n is out
  * of range or the bytes cannot be read.
@@ -226,125 +120,6 @@ EPF_FN bool epf_xdp_load(struct xdp_md *ctx, __u32 off, void *to, __u32 n,
 	return last < most && !bpf_xdp_load_bytes(ctx, off, to, last + 1);
 }
 
-/* The @n < 8 bytes at @off as a word. In the first buffer that is one load of the
- * eight bytes which end there. Return: false if @n is 0 or they cannot be read.
- */
-EPF_FN bool epf_xdp_some(struct xdp_md *ctx, __u32 off, __u32 n, __u64 *m)
-{
-	const __u8 *p = (const __u8 *)(long)ctx->data;
-	__u32 from = epf_opaque(off + n - 8);
-
-	*m = 0;
-	if (from <= EPF_XDP_DIRECT) {
-		p += from;
-		if (p + 8 <= (const __u8 *)(long)ctx->data_end) {
-			*m = epf_get_le64(p) >> 1 >> (63 - 8 * n);
-			return n;
-		}
-	}
-	return epf_xdp_load(ctx, off, m, n, 7);
-}
-
-/* Absorb what is left of a chunk, at most EPF_XDP_COPY bytes, from any buffer.
- * Return: how many, or 0: they cannot be read.
- */
-EPF_FN_APART int epf_xdp_piece(struct xdp_md *ctx, struct epf_sip *sip,
-			       const struct epf_hash *h, __u32 off, __u32 n)
-{
-	struct epf_xdp_words p = { { 0 } };
-	__u64 m;
-
-	if (!sip || !h)
-		return 0;
-	if (n < 8) {
-		if (!epf_xdp_some(ctx, off, n, &m))
-			return 0;
-		epf_sip_some(sip, h, m, n);
-		return n;
-	}
-	n = epf_xdp_most(sip, n, EPF_XDP_COPY) & ~7u;
-	if (!epf_xdp_load(ctx, off, &p, n, EPF_XDP_COPY))
-		return 0;
-	if (epf_xdp_compress(sip))
-		epf_xdp_nh_update(sip, h, &p, n);
-	else
-		epf_xdp_update(sip, &p, n);
-	return n;
-}
-
-/* Up to EPF_XDP_CHUNK of @n bytes at @p, but none beyond @end; as epf_xdp_sip().
- * Return: bytes.
- */
-EPF_FN __u32 epf_xdp_sip_words(struct epf_sip *to, const __u8 *p,
-			       const __u8 *end, __u32 n, __u64 kind)
-{
-	struct epf_sip s = *to;
-	__u32 i;
-
-	s.kind = kind;
-	for (i = 0; i < EPF_XDP_CHUNK && i + 8 <= n; i += 8) {
-		if (p + i + 8 > end)
-			break;
-		epf_sip_word(&s, epf_get_le64(p + i));
-	}
-	memcpy(to->v, s.v, sizeof(s.v));
-	return i;
-}
-
-/* Absorb the whole words that lie in the first buffer, of the @n bytes at @off; all of
- * them go into SipHash. Return: bytes.
- */
-EPF_FN_APART int epf_xdp_words_at(struct xdp_md *ctx, struct epf_sip *sip,
-				  __u32 off, __u32 n)
-{
-	const __u8 *p = (const __u8 *)(long)ctx->data;
-	const __u8 *end = (const __u8 *)(long)ctx->data_end;
-	__u32 done;
-
-	off = epf_opaque(off);
-	if (!sip || off > EPF_XDP_DIRECT)
-		return 0;
-	p += off;
-	if (sip->kind == EPF_HASH_SIPHASH24)
-		done = epf_xdp_sip_words(sip, p, end, n, EPF_HASH_SIPHASH24);
-	else
-		done = epf_xdp_sip_words(sip, p, end, n, EPF_HASH_SIPHASH13);
-	sip->len += done;
-	return done;
-}
-
-/* The same of words that are compressed, of one half block. */
-EPF_FN_APART int epf_xdp_nh_words(struct xdp_md *ctx, struct epf_sip *sip,
-				  const struct epf_hash *h, __u32 off, __u32 n)
-{
-	const __u8 *p = (const __u8 *)(long)ctx->data;
-	const __u8 *end = (const __u8 *)(long)ctx->data_end;
-	const __u8 *k;
-	__u64 sum[2];
-	__u32 i, at;
-
-	off = epf_opaque(off);
-	if (!sip || !h || off > EPF_XDP_DIRECT)
-		return 0;
-	p += off;
-	at = (__u32)(sip->len - EPF_NH_HEAD) % EPF_NH_BLOCK;
-	sum[0] = sip->nh[0];
-	sum[1] = sip->nh[1];
-	k = (const __u8 *)h->nh;
-	for (i = 0; i < EPF_XDP_CHUNK && i + 8 <= n; i += 8) {
-		if (p + 8 > end)
-			break;
-		epf_xdp_nh(sum, p, (const epf_xdp_half *)(k + ((at + i) & (EPF_NH_BLOCK - 8))));
-		p += 8;
-	}
-	sip->nh[0] = sum[0];
-	sip->nh[1] = sum[1];
-	sip->len += i;
-	if (i && at + i == EPF_NH_BLOCK)
-		epf_nh_seal(sip);
-	return i;
-}
-
 /* Bytes of a packet, from @ask->off to @end, on their way into a digest. */
 struct epf_xdp_walk {
 	struct xdp_md *ctx;
@@ -354,125 +129,11 @@ struct epf_xdp_walk {
 	__u32 end;
 };
 
-/* The half block at @p under key words @k. */
-EPF_FN void epf_xdp_half_block(struct epf_sip *sip, const __u8 *p,
-			       const epf_xdp_half *k)
-{
-	__u64 sum[2] = { sip->nh[0], sip->nh[1] };
-	__u32 i;
-
-	_Pragma("clang loop unroll(full)")
-	for (i = 0; i < EPF_XDP_CHUNK; i += 8) {
-		/* else all is loaded first, for which there is no stack */
-		__asm__ volatile("" : "+r"(sum[0]), "+r"(sum[1]) :: "memory");
-		epf_xdp_nh(sum, p + i, k + i / 4);
-	}
-	sip->nh[0] = sum[0];
-	sip->nh[1] = sum[1];
-}
-
-/* Absorb up to EPF_XDP_HALVES half blocks of EPF_HASH_NH, of the @n bytes at @off, at
- * the beginning of one. Return: bytes, or 0: that is not in the first buffer.
- */
-EPF_FN_APART int epf_xdp_half_blocks(struct xdp_md *ctx, struct epf_sip *sip,
-				     const struct epf_hash *h, __u32 off,
-				     __u32 n)
-{
-	const __u8 *p = (const __u8 *)(long)ctx->data;
-	const __u8 *end = (const __u8 *)(long)ctx->data_end;
-	const __u64 *k;
-	__u32 i, half;
-
-	off = epf_opaque(off);
-	if (!sip || !h || off > EPF_XDP_DIRECT)
-		return 0;
-	p += off;
-	for (i = 0; i < EPF_XDP_HALVES; i++, p += EPF_XDP_CHUNK) {
-		if (p + EPF_XDP_CHUNK > end || n < EPF_XDP_CHUNK * (i + 1))
-			break;
-		half = (__u32)(sip->len - EPF_NH_HEAD) / EPF_XDP_CHUNK % 2;
-		k = h->nh + half * EPF_XDP_CHUNK / 8;
-		epf_xdp_half_block(sip, p, (const epf_xdp_half *)k);
-		sip->len += EPF_XDP_CHUNK;
-		if (half)
-			epf_nh_seal(sip);
-	}
-	return i * EPF_XDP_CHUNK;
-}
-
-/* Absorb EPF_XDP_CHUNK bytes; @kind is a constant. */
-EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u8 *p, __u64 kind)
-{
-	struct epf_sip s = *to;
-	__u32 i;
-
-	s.kind = kind;
-	for (i = 0; i < EPF_XDP_CHUNK; i += 8)
-		epf_sip_word(&s, epf_get_le64(p + i));
-	s.len += EPF_XDP_CHUNK;
-	*to = s;
-}
-
-/* Absorb the chunk at @off. Return: false if it is not in the first buffer. */
-EPF_FN bool epf_xdp_direct(struct epf_xdp_walk *w, __u32 off)
-{
-	const __u8 *p = (const __u8 *)(long)w->ctx->data;
-
-	off = epf_opaque(off);
-	if (off > EPF_XDP_DIRECT)
-		return false;
-	p += off;
-	if (p + EPF_XDP_CHUNK > (const __u8 *)(long)w->ctx->data_end)
-		return false;
-	if (w->sip->kind == EPF_HASH_SIPHASH24)
-		epf_xdp_absorb(w->sip, p, EPF_HASH_SIPHASH24);
-	else
-		epf_xdp_absorb(w->sip, p, EPF_HASH_SIPHASH13);
-	return true;
-}
-
-/* Absorb the next bytes of EPF_HASH_NH that lie in the first buffer. Return: how many. */
-EPF_FN __u32 epf_xdp_nh_step(struct epf_xdp_walk *w, __u32 off, __u32 n)
-{
-	__u32 done = 0, most = epf_xdp_most(w->sip, n, EPF_XDP_CHUNK);
-
-	if (!epf_xdp_compress(w->sip))
-		return epf_xdp_words_at(w->ctx, w->sip, off, most);
-	if (most == EPF_XDP_CHUNK)
-		done = epf_xdp_half_blocks(w->ctx, w->sip, w->hash, off, n);
-	if (done)
-		return done;
-	return epf_xdp_nh_words(w->ctx, w->sip, w->hash, off, most);
-}
-
-/* Absorb the next bytes. Return: 0, or 1 to end the loop. */
-static long epf_xdp_step(__u32 i, struct epf_xdp_walk *w)
-{
-	__u32 off = w->ask->off, n = w->end - off, done = EPF_XDP_CHUNK;
-
-	(void)i;
-	if (w->sip->kind == EPF_HASH_NH)
-		done = epf_xdp_nh_step(w, off, n);
-	else if (n < EPF_XDP_CHUNK || !epf_xdp_direct(w, off))
-		done = epf_xdp_words_at(w->ctx, w->sip, off, n);
-	if (!done)
-		done = epf_xdp_piece(w->ctx, w->sip, w->hash, off, n);
-	w->ask->off = off + done;
-	return !done;
-}
-
-/* Absorb bytes up to the next word boundary of the digest. */
-EPF_FN void epf_xdp_align(struct epf_xdp_walk *w)
-{
-	__u32 off = w->ask->off, left = w->end - off, n = -w->sip->len & 7;
-	__u64 m;
-
-	n = n < left ? n : left;
-	if (!epf_xdp_some(w->ctx, off, n, &m))
-		return;
-	epf_sip_some(w->sip, w->hash, m, n);
-	w->ask->off = off + n;
-}
+#ifdef EPF_NO_PERFMON
+#include "epf_packet_copy.bpf.h"
+#else
+#include "epf_packet_direct.bpf.h"
+#endif
 
 EPF_FN void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 			const struct epf_pkt *pkt, __u32 off, __u32 end)

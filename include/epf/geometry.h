@@ -132,7 +132,7 @@ EPF_FN bool epf_digits_unsure(__u64 f)
 }
 
 /* As epf_draw_all_bits(), without a high half of a product. */
-EPF_FN __u64 epf_draw_58_bits(__u64 mask, __u64 x, __u64 top, __u32 n)
+EPF_FN_SPLIT __u64 epf_draw_58_bits(__u64 mask, __u64 x, __u64 top, __u32 n)
 {
 	__u64 f = x >> (64 - EPF_DIGIT_SHIFT), m = mask;
 	__u64 t = top;

@@ -151,6 +151,36 @@ EPF_FN void epf_nh_add(__u64 sum[2], const __u64 *k, __u64 m)
 		  (__u32)((m >> 32) + (k[1] >> 32));
 }
 
+/* The same, under key words @i and @i + 1; @i < EPF_NH_WORDS. */
+#ifndef EPF_NO_PERFMON
+EPF_FN void epf_nh_add_at(__u64 sum[2], const struct epf_hash *h, __u32 i,
+			  __u64 m)
+{
+	epf_nh_add(sum, &h->nh[i], m);
+}
+#else /* no offset into memory may be a variable: all are read, two are kept */
+EPF_FN_APART int epf_nh_add_at(__u64 (*sum)[2], const struct epf_hash *h,
+			       __u32 i, __u64 m)
+{
+	__u64 k[2] = { 0, 0 }, keep;
+	__u32 j;
+
+	if (!sum || !h)
+		return 0;
+	EPF_UNROLL_ALL
+	for (j = 0; j < EPF_NH_WORDS; j++) {
+		keep = 0 - (((__u64)epf_opaque(i ^ j) - 1) >> 63);
+		/* else all is loaded first, for which there is no stack */
+		__asm__ volatile("" : "+r"(keep), "+r"(k[0]), "+r"(k[1]) :: "memory");
+		k[0] |= h->nh[j] & keep;
+		k[1] |= h->nh[j + 1] & keep;
+	}
+	epf_nh_add(*sum, k, m);
+	return 0;
+}
+#define epf_nh_add_at(sum, h, i, m) epf_nh_add_at(&(sum), h, i, m)
+#endif
+
 /* The block is over. */
 EPF_FN void epf_nh_seal(struct epf_sip *s)
 {
@@ -170,7 +200,7 @@ EPF_FN void epf_hash_word(struct epf_sip *s, const struct epf_hash *h,
 		epf_sip_word(s, m);
 		return;
 	}
-	epf_nh_add(s->nh, &h->nh[i], m);
+	epf_nh_add_at(s->nh, h, i, m);
 	if (i == EPF_NH_WORDS - 1)
 		epf_nh_seal(s);
 }

@@ -107,13 +107,8 @@ EPF_FN int epf_l3_ip(const struct epf_pkt *pkt, struct epf_l3 *l3)
 	return l3->type ? 0 : -EBADMSG;
 }
 
-EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
-		       struct epf_l3 *l3)
+EPF_FN int epf_l3_of(const struct epf_pkt *pkt, __u32 link, struct epf_l3 *l3)
 {
-	l3->off = 0;
-	l3->type = 0;
-	l3->macs = 0;
-	l3->tags = 0;
 	switch (link) {
 	case EPF_LINK_ETHER:
 		return epf_l3_ether(pkt, l3);
@@ -125,6 +120,23 @@ EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
 		return epf_l3_cooked(pkt, 0, 20, l3);
 	}
 	return -EINVAL;
+}
+
+EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
+		       struct epf_l3 *l3)
+{
+	int err;
+
+	l3->off = 0;
+	l3->type = 0;
+	l3->macs = 0;
+	l3->tags = 0;
+	err = epf_l3_of(pkt, link, l3);
+	l3->off = epf_forget(l3->off);
+	l3->type = epf_forget(l3->type);
+	l3->macs = epf_forget(l3->macs);
+	l3->tags = epf_forget(l3->tags);
+	return err;
 }
 
 /* An IP header: its fixed part, in place or in room, and where things are. */
@@ -143,9 +155,11 @@ struct epf_ip {
 
 EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 {
-	const __u8 *p = epf_pkt_at(pkt, off, 20, ip->room);
 	__u32 ihl, total;
+	const __u8 *p;
 
+	epf_blank(ip->room + 20, sizeof(ip->room) - 20);
+	p = epf_pkt_at(pkt, off, 20, ip->room);
 	if (!p)
 		return -ENODATA;
 	ihl = epf_opaque((p[0] & 15) * 4);
@@ -240,7 +254,9 @@ EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip)
 		} else {
 			ip->l4 += (len + 1) * 8;
 		}
-		ip->proto = p[0];
+		ip->proto = epf_forget(p[0]);
+		ip->l4 = epf_forget(ip->l4);
+		ip->fragment = epf_forget(ip->fragment);
 	}
 	return 0;
 }

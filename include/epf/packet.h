@@ -33,73 +33,6 @@
 #include "control.h"
 #include "hash.h"
 
-/* What stands before the rest of a packet's canonical bytes. */
-struct epf_head {
-	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX + 2]
-		EPF_ALIGNED; /* whole words */
-	__u32 len;
-};
-
-/* Room for @n more bytes, a constant; NULL: there is none. */
-EPF_FN __u8 *epf_head_room(struct epf_head *head, __u32 n)
-{
-	__u32 len = epf_opaque(head->len);
-
-	if (len > sizeof(head->bytes) - n)
-		return NULL;
-	head->len = len + n;
-	return head->bytes + len;
-}
-
-/* @n bytes at @off, which the packet has; @n is a constant. */
-EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt,
-			 __u32 off, __u32 n)
-{
-	__u8 *to = epf_head_room(head, n);
-	const __u8 *p = to ? epf_pkt_at(pkt, off, n, to) : NULL;
-
-	if (p && p != to)
-		memcpy(to, p, n);
-}
-
-EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt,
-			  const struct epf_l3 *l3,
-			  const struct epf_pkt_opts *o)
-{
-	__u8 *to;
-	__u32 i;
-
-	if (l3->macs && !(o->flags & EPF_PKT_NO_MAC))
-		epf_head_pkt(head, pkt, 0, 12);
-	for (i = 0; i < l3->tags && !(o->flags & EPF_PKT_NO_VLAN); i++)
-		epf_head_pkt(head, pkt, 12 + 4 * i, 4);
-	to = epf_head_room(head, 2);
-	if (to) {
-		to[0] = (__u8)(l3->type >> 8);
-		to[1] = (__u8)l3->type;
-	}
-}
-
-/* The fixed part of the IP header, without what a router changes. */
-EPF_FN void epf_head_ip(struct epf_head *head, const struct epf_ip *ip)
-{
-	__u8 *to;
-
-	if (ip->hdr_len == 20) {
-		to = epf_head_room(head, 20);
-		if (!to)
-			return;
-		memcpy(to, ip->hdr, 20);
-		to[8] = to[10] = to[11] = 0;
-		return;
-	}
-	to = epf_head_room(head, 40);
-	if (!to)
-		return;
-	memcpy(to, ip->hdr, 40);
-	to[7] = 0;
-}
-
 /**
  * struct epf_take - canonical bytes on their way into a digest
  * @sip: digest in progress
@@ -133,6 +66,158 @@ EPF_FN __u32 epf_take_some(struct epf_take *t, __u32 n)
 
 	t->offered += n;
 	return n < left ? n : left;
+}
+
+#ifndef EPF_NO_PERFMON
+
+/* What stands before the rest of a packet's canonical bytes. */
+struct epf_head {
+	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX + 2]
+		EPF_ALIGNED; /* whole words */
+	__u32 len;
+};
+
+EPF_FN void epf_head_init(struct epf_head *head, const struct epf_hash *h,
+			  struct epf_take *t)
+{
+	(void)h;
+	(void)t;
+	memset(head, 0, sizeof(*head));
+}
+
+/* Room for @n more bytes, a constant; NULL: there is none. */
+EPF_FN __u8 *epf_head_room(struct epf_head *head, __u32 n)
+{
+	__u32 len = epf_opaque(head->len);
+
+	if (len > sizeof(head->bytes) - n)
+		return NULL;
+	head->len = len + n;
+	return head->bytes + len;
+}
+
+/* They have been written. */
+EPF_FN void epf_head_add(struct epf_head *head, __u32 n)
+{
+	(void)head;
+	(void)n;
+}
+
+/* All of it into the digest. */
+EPF_FN void epf_head_take(const struct epf_head *head, const struct epf_hash *h,
+			  struct epf_take *t)
+{
+	epf_sip_update(&t->sip, h, head->bytes, epf_take_some(t, head->len));
+}
+
+#else /* the same digest, where no offset into memory may be a variable */
+
+struct epf_head {
+	__u8 room[EPF_HDR_MAX] EPF_ALIGNED;
+	const struct epf_hash *h;
+	struct epf_take *take;
+};
+
+EPF_FN void epf_head_init(struct epf_head *head, const struct epf_hash *h,
+			  struct epf_take *t)
+{
+	memset(head->room, 0, sizeof(head->room));
+	head->h = h;
+	head->take = t;
+}
+
+EPF_FN __u8 *epf_head_room(struct epf_head *head, __u32 n)
+{
+	(void)n;
+	return head->room;
+}
+
+/* Take the low @n bytes of @m, 0 .. 8. */
+EPF_FN_APART int epf_take_word(struct epf_take *t, const struct epf_hash *h,
+			       __u64 m, __u32 n)
+{
+	if (!t || !h)
+		return 0;
+	n = epf_take_some(t, n);
+	epf_sip_some(&t->sip, h, m & ((1ULL << 4 * n << 4 * n) - 1), n);
+	return 0;
+}
+
+EPF_FN void epf_head_add(struct epf_head *head, __u32 n)
+{
+	__u32 i;
+
+	EPF_UNROLL_ALL
+	for (i = 0; i < n; i += 8)
+		epf_take_word(head->take, head->h, epf_get_le64(head->room + i),
+			      n - i < 8 ? n - i : 8);
+}
+
+EPF_FN void epf_head_take(const struct epf_head *head, const struct epf_hash *h,
+			  struct epf_take *t)
+{
+	(void)head;
+	(void)h;
+	(void)t;
+}
+
+#endif
+
+/* @n bytes at @off, which the packet has; @n is a constant. */
+EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt,
+			 __u32 off, __u32 n)
+{
+	__u8 *to = epf_head_room(head, n);
+	const __u8 *p = to ? epf_pkt_at(pkt, off, n, to) : NULL;
+
+	if (p && p != to)
+		memcpy(to, p, n);
+	epf_head_add(head, n);
+}
+
+EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt,
+			  const struct epf_l3 *l3,
+			  const struct epf_pkt_opts *o)
+{
+	__u8 *to;
+	__u32 i;
+
+	if (l3->macs && !(o->flags & EPF_PKT_NO_MAC))
+		epf_head_pkt(head, pkt, 0, 12);
+	EPF_UNROLL_ALL
+	for (i = 0; i < EPF_VLAN_MAX; i++) {
+		if (i >= l3->tags || (o->flags & EPF_PKT_NO_VLAN))
+			break;
+		epf_head_pkt(head, pkt, 12 + 4 * i, 4);
+	}
+	to = epf_head_room(head, 2);
+	if (to) {
+		to[0] = (__u8)(l3->type >> 8);
+		to[1] = (__u8)l3->type;
+		epf_head_add(head, 2);
+	}
+}
+
+/* The fixed part of the IP header, without what a router changes. */
+EPF_FN void epf_head_ip(struct epf_head *head, const struct epf_ip *ip)
+{
+	__u8 *to;
+
+	if (ip->hdr_len == 20) {
+		to = epf_head_room(head, 20);
+		if (!to)
+			return;
+		memcpy(to, ip->hdr, 20);
+		to[8] = to[10] = to[11] = 0;
+		epf_head_add(head, 20);
+		return;
+	}
+	to = epf_head_room(head, 40);
+	if (!to)
+		return;
+	memcpy(to, ip->hdr, 40);
+	to[7] = 0;
+	epf_head_add(head, 40);
 }
 
 /* Take the bytes that come last, and the length if any were left out. */
@@ -198,7 +283,7 @@ EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
 				const struct epf_pkt_opts *o,
 				struct epf_take *t)
 {
-	struct epf_head head = { { 0 }, 0 };
+	struct epf_head head;
 	struct epf_l3 l3;
 	struct epf_ip ip;
 	int err, no_ip;
@@ -211,10 +296,11 @@ EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
 		return no_ip;
 	if (!no_ip && ip.end > pkt->len)
 		return -ENODATA;
+	epf_head_init(&head, h, t);
 	epf_head_link(&head, pkt, &l3, o);
 	if (!no_ip)
 		epf_head_ip(&head, &ip);
-	epf_sip_update(&t->sip, h, head.bytes, epf_take_some(t, head.len));
+	epf_head_take(&head, h, t);
 	t->off = no_ip ? l3.off : ip.off + ip.hdr_len;
 	t->end = no_ip ? pkt->len : ip.end;
 	return 0;
@@ -284,12 +370,38 @@ EPF_FN void epf_flow_ip(const struct epf_ip *ip, struct epf_flow *f)
 		memcpy(f->key + 6, ip->hdr + 8, 32);
 }
 
-/* What is said in front, then the digest of all. */
-EPF_FN __u64 epf_flow_seal(const struct epf_hash *h, struct epf_flow *f)
+/* The digest of @f by @kind; @len and @kind are constants, so no offset into the key is a
+ * variable.
+ */
+EPF_FN __u64 epf_flow_rounds(const struct epf_hash *h, const struct epf_flow *f,
+			     __u32 len, __u64 kind)
 {
+	struct epf_sip s;
+	__u32 i;
+
+	epf_sip_init(&s, h);
+	s.kind = kind;
+	EPF_UNROLL_ALL
+	for (i = 0; i + 8 <= len; i += 8)
+		epf_sip_word(&s, epf_get_le64(f->key + i));
+	s.tail = epf_get_le_last(f->key, len, len & 7);
+	s.len = len;
+	return epf_sip_end(&s);
+}
+
+/* What is said in front, then the digest of all. */
+EPF_FN_SPLIT __u64 epf_flow_seal(const struct epf_hash *h, struct epf_flow *f)
+{
+	if (EPF_VERIFIED && (!h || !f)) /* never; the verifier asks for it */
+		return 0;
 	f->key[0] = (f->len == 14 ? 4 : 6) | (f->fragment ? 0x80 : 0);
 	f->key[1] = (__u8)f->proto;
-	return epf_digest_short(h, f->key, f->len);
+	if (h->kind == EPF_HASH_SIPHASH24) /* a flow's key is short for EPF_HASH_NH */
+		return f->len == 14 ?
+			       epf_flow_rounds(h, f, 14, EPF_HASH_SIPHASH24) :
+			       epf_flow_rounds(h, f, 38, EPF_HASH_SIPHASH24);
+	return f->len == 14 ? epf_flow_rounds(h, f, 14, EPF_HASH_SIPHASH13) :
+			      epf_flow_rounds(h, f, 38, EPF_HASH_SIPHASH13);
 }
 
 EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
@@ -300,6 +412,7 @@ EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 	struct epf_ip ip;
 	int err;
 
+	epf_blank(&f, sizeof(f));
 	err = epf_l3_find(pkt, o->link, &l3);
 	if (!err)
 		err = epf_ip_read(pkt, &l3, &ip);

@@ -9,10 +9,13 @@
  *   EPF_FN_BIG             linkage of one too big to be copied into each caller
  *   EPF_FN_APART           linkage of one that a verifier is to read by itself,
  *                          once, and not again for each way that leads to it
+ *   EPF_FN_SPLIT           as EPF_FN_APART where a verifier follows mispredicted branches
+ *                          (EPF_NO_PERFMON), else as EPF_FN
  *   EPF_UNROLL             before a loop of at most 8 rounds
  *   EPF_UNROLL_VERIFIED    the same, for the verifier's sake alone
  *   EPF_UNROLL_PARTS       before a loop over a key's lines, if their number may be a
  *                          constant: likewise
+ *   EPF_UNROLL_ALL         before a loop whose number of rounds is a constant: likewise
  *   EPF_VERIFIED           1 where a verifier reads the program: each loop needs a
  *                          bound that it sees, and what is looked up may be NULL;
  *                          else 0
@@ -33,6 +36,10 @@
  *   epf_get_le64(p)        unaligned little-endian load
  *   epf_opaque(v)          v, 32 bits; the compiler forgets where it came from,
  *                          so that it cannot read it from there again
+ *   epf_forget(v)          v, 32 bits; a verifier forgets what it knows of it, so that it
+ *                          reads what follows once, and not for each value
+ *   epf_blank(p,n)         zeroes n bytes, a constant, that are read on a path which a CPU
+ *                          takes only in prediction, where a verifier follows those
  *   epf_mulhi(a,b)         high 64 bits of the product
  *   epf_mul(a,b,&low)      the same, and the low 64 bits
  *   epf_mul32(a,b,&low)    the same, b < 2^32
@@ -151,9 +158,13 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define EPF_FN static inline __attribute__((always_inline, unused))
 #define EPF_FN_BIG static __attribute__((unused))
 #define EPF_FN_APART __attribute__((weak, noinline))
+#ifdef EPF_NO_PERFMON
+#define EPF_FN_SPLIT EPF_FN_APART
+#endif
 #define EPF_UNROLL _Pragma("unroll 8")
 #define EPF_UNROLL_VERIFIED EPF_UNROLL
 #define EPF_UNROLL_PARTS _Pragma("clang loop unroll(full)")
+#define EPF_UNROLL_ALL EPF_UNROLL_PARTS
 #pragma clang diagnostic ignored "-Wpass-failed" /* the number is no constant */
 #define EPF_VERIFIED 1
 #define EPF_SLOW_HIGH 1
@@ -498,8 +509,12 @@ EPF_FN __u64 epf_get_le64(const void *p)
 #ifndef EPF_UNROLL_VERIFIED
 #define EPF_UNROLL_VERIFIED
 #endif
+#ifndef EPF_FN_SPLIT
+#define EPF_FN_SPLIT EPF_FN
+#endif
 #ifndef EPF_UNROLL_PARTS
 #define EPF_UNROLL_PARTS
+#define EPF_UNROLL_ALL
 #endif
 
 EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
@@ -544,6 +559,34 @@ EPF_FN __u32 epf_opaque(__u32 v)
 {
 	__asm__ __volatile__("" : "+r"(v));
 	return v;
+}
+
+/* BPF: verifiers do not follow what four bytes of the stack are that do not begin at a
+ * multiple of eight, unless they are 0. Needed only by those that follow mispredicted
+ * branches, for which EPF_NO_PERFMON stands.
+ */
+EPF_FN __u32 epf_forget(__u32 v)
+{
+#if defined(__bpf__) && defined(EPF_NO_PERFMON)
+	__u64 stack, x = (__u64)v + 1;
+
+	__asm__ volatile("*(u32 *)(%1 + 4) = %0\n\t"
+			 "%0 = *(u32 *)(%1 + 4)"
+			 : "+r"(x) : "r"(&stack));
+	return (__u32)x - 1;
+#else
+	return v;
+#endif
+}
+
+EPF_FN void epf_blank(void *p, __u32 n)
+{
+#ifdef EPF_NO_PERFMON
+	memset(p, 0, n);
+#else
+	(void)p;
+	(void)n;
+#endif
 }
 
 EPF_FN __u64 epf_rotl(__u64 v, __u32 n)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * digest OBJECT FRAMES: packet digests by a BPF program (bpf/epf_packet.bpf.h)
- * are those of the core in this process: same digest or same error, for the
- * frames of the known answers under all options, cut off at every length, in one
+ * digest OBJECT FRAMES FIRST [--without-perfmon]: packet digests by a BPF program
+ * (bpf/epf_packet.bpf.h) are those of the core in this process: same digest or same error,
+ * for the frames of the known answers under all options, cut off at every length, in one
  * buffer and in two cut anywhere, with bytes changed, for the frames of FRAMES
- * (selftests/model/stacks.py), and for packets as long as there are.
+ * (selftests/model/stacks.py), and for packets as long as there are. FIRST is first.bpf.o.
+ * --without-perfmon: the program is loaded with CAP_BPF and CAP_NET_ADMIN alone. If a kernel
+ * before 6.18 refuses that, with all capabilities; and if that fails too, it is skipped.
  */
 #include <epf/kat.h>
 
@@ -15,11 +17,13 @@
 
 #include "../core/tap.h"
 #include "digest.h"
+#include "two_caps.h"
 
 #define XDP_LEAST 14 /* below it BPF_PROG_TEST_RUN takes no frame */
 #define XDP_READ 65535 /* what bpf_xdp_load_bytes() can reach */
 #define FRAME_MAX 70000
 #define INSNS_MAX 100000 /* instructions that the verifier may go through */
+#define ARG_BARE "--without-perfmon"
 
 /* Sound options, all of them. */
 static struct epf_pkt_opts option[512];
@@ -315,19 +319,45 @@ static void verified(const struct bpf_program *p)
 	       info.verified_insns, info.jited_prog_len);
 }
 
+/* Return: the object, loaded, or NULL. */
+static struct bpf_object *load_object(const char *path, int *err)
+{
+	struct bpf_object *obj = bpf_object__open(path);
+
+	*err = obj ? bpf_object__load(obj) : -errno;
+	if (!*err)
+		return obj;
+	bpf_object__close(obj);
+	return NULL;
+}
+
+static struct bpf_object *load_bare(const char *path, int *err)
+{
+	struct bpf_object *obj;
+	struct caps all;
+
+	*err = -EPERM;
+	if (!two_caps_leave(&all))
+		return NULL;
+	obj = load_object(path, err);
+	if (!two_caps_restore(&all))
+		exit(1);
+	return obj;
+}
+
 /* Return: 0, or a negative errno. */
-static int load(const char *path)
+static int load(const char *path, bool bare)
 {
 	struct bpf_object *obj;
 	struct bpf_map *bss;
 	int err;
 
-	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	obj = bpf_object__open(path);
+	obj = bare ? load_bare(path, &err) : load_object(path, &err);
+	if (!obj && bare && two_caps_may_fail()) {
+		printf("# this kernel refuses it without CAP_PERFMON\n");
+		obj = load_object(path, &err);
+	}
 	if (!obj)
-		return -errno;
-	err = bpf_object__load(obj);
-	if (err)
 		return err;
 	prog = bpf_program__fd(bpf_object__find_program_by_name(obj, "digest"));
 	bss = bpf_object__find_map_by_name(obj, ".bss");
@@ -339,27 +369,41 @@ static int load(const char *path)
 }
 
 /* How much of a large frame a test run puts into the first buffer. */
-static void learn_first(void)
+static void learn_first(const char *path)
 {
 	static const __u8 large[8192];
-	struct epf_hash h = { { 0, 0 }, 0, { 0 } };
-	__u64 digest;
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = large,
+		    .data_size_in = sizeof(large));
+	struct bpf_object *obj;
+	int err;
 
-	by_bpf(&h, &option[0], large, sizeof(large), 0, &digest);
-	first = shared->first;
+	obj = load_object(path, &err);
+	if (!obj)
+		return;
+	bpf_prog_test_run_opts(
+		bpf_program__fd(bpf_object__find_program_by_name(obj, "first")),
+		&run);
+	first = run.retval;
+	bpf_object__close(obj);
 }
 
 int main(int argc, char **argv)
 {
+	bool bare = argc == 5 && !strcmp(argv[4], ARG_BARE);
 	__u32 i;
 	int err;
 
-	if (argc != 3)
+	if (argc != 4 + bare)
 		return 2;
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
 	list_options();
-	err = load(argv[1]);
+	err = load(argv[1], bare);
 	if (err == -EPERM || err == -ENOSYS) {
 		tap_skip_all("loading BPF programs is not permitted");
+		return TAP_SKIPPED;
+	}
+	if (err && bare && two_caps_may_fail()) {
+		tap_skip_all("this kernel's verifier refuses this form");
 		return TAP_SKIPPED;
 	}
 	if (err) {
@@ -369,7 +413,7 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i <= EPF_HASH_MAX; i++)
 		epf_hash_init(&hash[i], 0x0123456789abcdef, 42, i);
-	learn_first();
+	learn_first(argv[3]);
 	tap_ok(first > 256 && first < 8192, "the first buffer has %u bytes",
 	       first);
 	all_options();

@@ -11,7 +11,6 @@
  * @hash: keyed function
  * @opts: packet key, sound or not
  * @skip: bytes that the frame begins after
- * @first: bytes that the first buffer had
  * @ret: of epf_xdp_digest()
  * @digest: its result
  */
@@ -19,7 +18,7 @@ struct digest_shared {
 	struct epf_hash hash;
 	struct epf_pkt_opts opts;
 	__u32 skip;
-	__u32 first;
+	__u32 reserved;
 	__s64 ret;
 	__u64 digest;
 };

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Packet digests of BPF programs against the core's.
+# Packet digests of BPF programs against the core's. digest_bare.sh has the form of those
+# that are loaded without CAP_PERFMON.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 built=${BUILD:-$top/build}/selftests
-exec "$built/bpf/digest" "$built/bpf/digest.bpf.o" "$built/bpf/stacks.bin"
+exec "$built/bpf/digest" "$built/bpf/digest.bpf.o" "$built/bpf/stacks.bin" "$built/bpf/first.bpf.o"

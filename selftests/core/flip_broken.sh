@@ -13,7 +13,7 @@ build() {
 		selftests/core/flip.c -o "$tmp/flip" -pthread
 }
 
-more_tags='s/i < l3->tags \&\&/i < 25 \&\&/'
+more_tags='s/i < EPF_VLAN_MAX; i++/i < 25; i++/; s/i >= l3->tags ||/i >= 25 ||/'
 no_bound='s/if (len > sizeof(head->bytes) - n)/if (0)/'
 
 case $(uname -m) in

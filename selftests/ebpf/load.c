@@ -12,20 +12,19 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/capability.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <epf/xdp.h>
 
+#include "../bpf/two_caps.h"
 #include "../core/tap.h"
 
 #define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
 #define ATTACH_NETFILTER 45 /* BPF_NETFILTER */
 #define INSNS_MAX 100000 /* of a program; the verifier's own limit is a million */
-#define INSNS_MAX_BARE 500000 /* without CAP_PERFMON */
+#define INSNS_MAX_BARE 200000 /* without CAP_PERFMON */
 
 /* The constant "action" of bpf/xdp_dedup.bpf.c, beside its program for marks. */
 static const struct {
@@ -64,26 +63,6 @@ static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
 	learn(text);
 	free(text);
 	return 0;
-}
-
-struct caps {
-	struct __user_cap_header_struct head;
-	struct __user_cap_data_struct data[2];
-};
-
-/* Leave CAP_BPF and CAP_NET_ADMIN alone in effect. @all: what was. */
-static bool caps_leave_two(struct caps *all)
-{
-	struct caps two;
-
-	all->head.version = _LINUX_CAPABILITY_VERSION_3;
-	all->head.pid = 0;
-	if (syscall(SYS_capget, &all->head, all->data))
-		return false;
-	two = *all;
-	two.data[0].effective &= 1U << CAP_NET_ADMIN;
-	two.data[1].effective &= 1U << (CAP_BPF - 32);
-	return !syscall(SYS_capset, &two.head, two.data);
 }
 
 static struct bpf_object *open_object(const char *path)
@@ -200,23 +179,12 @@ static int load_bare(struct bpf_object *obj, const char *name, size_t action,
 	struct caps all;
 	int err;
 
-	if (!caps_leave_two(&all))
+	if (!two_caps_leave(&all))
 		return -errno;
 	err = load(obj, name, action, info);
-	if (syscall(SYS_capset, &all.head, all.data))
+	if (!two_caps_restore(&all))
 		return -errno;
 	return err;
-}
-
-/* Kernels from 6.18 on are known to take what is shipped without CAP_PERFMON. */
-static bool strict_kernel(void)
-{
-	unsigned int major = 0, minor = 0;
-	struct utsname u;
-
-	uname(&u);
-	return sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
-	       (major < 6 || (major == 6 && minor < 18));
 }
 
 /* @bare: without CAP_PERFMON. */
@@ -233,7 +201,7 @@ static void claim(const char *path, const char *name, size_t action, bool bare)
 		 file, name, action == NO_ACTION ? "" : ", ",
 		 action == NO_ACTION ? "" : actions[action].name,
 		 bare ? ", without CAP_PERFMON" : "");
-	if (err && bare && *reason && strict_kernel())
+	if (err && bare && *reason && two_caps_may_fail())
 		tap_ok(true, "%s # SKIP this kernel needs CAP_PERFMON: %s", what,
 		       reason);
 	else if (err == -ENOPROTOOPT)

@@ -169,7 +169,7 @@ create=("$epfctl" --backend bpf create a --window 70000)
 refused='cmds=map_create cmds=prog_load cmds=btf_load maps=array maps=array_of_maps
 	progs=socket_filter progs=xdp attachs=cgroup_inet_ingress'
 
-ktap_plan 30
+ktap_plan 31
 ktap_check 'nothing is delegated: said what is needed' \
 	says 'needs a BPF token' delegating '0x0 0x0 0x0 0x0' "${create[@]}"
 ktap_check 'doctor: it is missing' eval "delegating '0x0 0x0 0x0 0x0' '$epfctl' doctor |
@@ -202,13 +202,16 @@ ktap_check 'insert' eval 'seq 1000 | epf insert a -'
 ktap_is 'test' "$(present)" 1000
 ktap_check 'save and restore' eval 'epf save a "$tmp/snap" && epf restore a "$tmp/snap"'
 ktap_check 'a veth pair' veth
-ktap_check 'attach without CAP_PERFMON: named' says 'needs CAP_PERFMON:' \
-	with +bpf,+net_admin "$epfctl" --backend bpf attach v0 --filter a --no-vlan
-ktap_check 'attach' epf attach v0 --filter a --no-vlan
+ktap_check 'attach without CAP_BPF: named' says 'needs CAP_BPF:' \
+	with +net_admin "$epfctl" --backend bpf attach v0 --filter a --no-vlan
+ktap_check 'attach with the two' with_two "$epfctl" --backend bpf attach v0 --filter a --no-vlan --no-dispatcher
 ktap_check 'repeats are dropped, nothing else is' drops
-ktap_check 'detach' epf detach v0
-ktap_check 'attach --action mark, and detach' \
-	eval 'epf attach v0 --filter a --no-vlan --action mark && epf detach v0'
+ktap_check 'detach with CAP_NET_ADMIN' with +net_admin "$epfctl" --backend bpf detach v0
+ktap_check 'attach with all, and repeats are dropped' \
+	eval 'epf clear a && epf attach v0 --filter a --no-vlan && drops && epf detach v0'
+ktap_check 'attach --action mark with the two, and detach' \
+	eval 'with_two "$epfctl" --backend bpf attach v0 --filter a --no-vlan --no-dispatcher --action mark &&
+	epf detach v0'
 ktap_check 'nothing is attached' eval '! inside ip link show v0 | grep -q xdp'
 let_go
 ktap_check 'destroy' epf destroy a

@@ -4,8 +4,8 @@
  *
  * Of kernel/bpf/syscall.c and verifier.c of Linux 6.1 to 6.18: CAP_BPF makes maps and
  * programs, CAP_NET_ADMIN programs of type XDP and tc. Without CAP_PERFMON the verifier
- * also follows branches that a CPU only predicts: there a filter's own program and the
- * timer's pass, but not those that read packets. CAP_SYS_ADMIN stands for all three.
+ * also follows branches that a CPU only predicts, and takes other programs to read packets
+ * (bpf/epf_packet_copy.bpf.h). CAP_SYS_ADMIN stands for all three.
  * In a user namespace they count only for calls that carry a BPF token.
  */
 #include "cmd.h"
@@ -20,7 +20,6 @@ static const struct {
 } known[] = {
 	{ CAPS_MAPS, CAP_BPF, "CAP_BPF" },
 	{ CAPS_NET, CAP_NET_ADMIN, "CAP_NET_ADMIN" },
-	{ CAPS_LOAD, CAP_PERFMON, "CAP_PERFMON" },
 };
 
 bool caps_has(unsigned int nr)
@@ -45,6 +44,11 @@ static bool in_user_namespace(void)
 bool caps_admin(void)
 {
 	return caps_has(CAP_SYS_ADMIN) && !in_user_namespace();
+}
+
+bool caps_perfmon(void)
+{
+	return caps_has(CAP_SYS_ADMIN) || caps_has(CAP_PERFMON);
 }
 
 /* Return: how many of @mask are missing; @text: their names. */

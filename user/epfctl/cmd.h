@@ -56,10 +56,9 @@ int cmd_hold(int argc, char **argv) __attribute__((weak));
 
 /* caps.c: capabilities */
 
-/* For maps; for XDP and tc; for programs of ours. */
-enum { CAPS_MAPS = 1, CAPS_NET = 2, CAPS_LOAD = 4 };
-#define CAPS_FILTER (CAPS_MAPS | CAPS_NET) /* that no timer rotates */
-#define CAPS_PROGRAMS (CAPS_FILTER | CAPS_LOAD)
+/* For maps; for XDP and tc; for programs of ours and what they need. */
+enum { CAPS_MAPS = 1, CAPS_NET = 2 };
+#define CAPS_PROGRAMS (CAPS_MAPS | CAPS_NET)
 /* Has this process all of @mask? Else an error that names what is missing for @doing. */
 bool caps_ok(const char *doing, unsigned int mask);
 /* The kernel has refused it: an error that tells why. Return: EXIT_FAIL. */
@@ -73,6 +72,8 @@ bool caps_token_denied(const char *doing, bool mark);
  */
 bool caps_has(unsigned int nr);
 bool caps_admin(void);
+/* Does the verifier leave mispredicted branches alone for this process? */
+bool caps_perfmon(void);
 
 /* opt.c: options */
 

@@ -167,7 +167,7 @@ static int create(struct wish *w, const char *name)
 	module = epf_is_module(dev);
 	if (!can_rotate(w, module) ||
 	    (!module &&
-	     !caps_ok("creating a filter that is pure BPF", CAPS_FILTER))) {
+	     !caps_ok("creating a filter that is pure BPF", CAPS_PROGRAMS))) {
 		epf_close(dev);
 		return EXIT_FAIL;
 	}

@@ -209,13 +209,11 @@ static bool ask_bpf(const struct machine *m, char *state, char *remedy)
 	bool inside = ebpf_user_namespace && ebpf_user_namespace();
 
 	(void)m;
-	put(state, inside ? "CAP_BPF, CAP_PERFMON, a BPF token" :
-			    "CAP_BPF, CAP_PERFMON");
+	put(state, inside ? "CAP_BPF, a BPF token" : "CAP_BPF");
 	put(remedy, inside ? "root outside mounts a BPF file system for this "
 			     "user namespace that delegates (see epfctl(8))" :
-			     "run as root, or with both and CAP_NET_ADMIN");
-	return (caps_has(CAP_SYS_ADMIN) ||
-		(caps_has(CAP_BPF) && caps_has(CAP_PERFMON))) &&
+			     "run as root, or with it and CAP_NET_ADMIN");
+	return (caps_has(CAP_SYS_ADMIN) || caps_has(CAP_BPF)) &&
 	       (!inside || ebpf_token());
 }
 

@@ -135,7 +135,7 @@ static bool allowed(int dev, const char *name)
 	if (filter >= 0)
 		epf_close(filter);
 	return caps_ok("restoring a filter that is pure BPF",
-		       filter >= 0 ? CAPS_MAPS : CAPS_FILTER);
+		       filter >= 0 ? CAPS_MAPS : CAPS_PROGRAMS);
 }
 
 static int restore_into(int dev, const char *name, const char *path,

@@ -15,7 +15,7 @@ int open_device(void)
 		fail(EPF_DEVICE " is not there: load the module with 'modprobe "
 		     "epochfilter' ('epfctl doctor' tells more)%s",
 		     caps_admin() ? "" : "; filters need no module where "
-		     "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON are given");
+		     "CAP_BPF and CAP_NET_ADMIN are given");
 	else if (dev == -ENOTSUP)
 		fail("filters without the module need the BPF file system: "
 		     "'mount -t bpf bpf /sys/fs/bpf'%s", caps_admin() ? "" :

@@ -165,12 +165,19 @@ static int prepare(struct bpf_object *obj, __u32 action, const char *inline_of)
 	return !err && inline_of ? ebpf_reuse_maps(obj, inline_of) : err;
 }
 
+/* Without CAP_PERFMON the verifier wants another form of the same program. */
+static enum xdp_obj dedup_for(const struct xdp_want *want)
+{
+	if (!want->bpf)
+		return XDP_OBJ_DEDUP;
+	return caps_perfmon() ? XDP_OBJ_DEDUP_INLINE : XDP_OBJ_DEDUP_BARE;
+}
+
 /* One try, in the mode of @conf. Silent. */
 static int try_xdp(const struct xdp_want *want, int slot,
 		   struct epf_xdp_conf *conf)
 {
-	struct bpf_object *obj = open_on(want->bpf ? XDP_OBJ_DEDUP_INLINE :
-						     XDP_OBJ_DEDUP, slot);
+	struct bpf_object *obj = open_on(dedup_for(want), slot);
 	struct bpf_program *prog;
 	int err;
 
@@ -191,6 +198,8 @@ static void explain_refused(const struct xdp_want *want)
 {
 	struct utsname kernel;
 
+	if (xdp_obj_needs_perfmon("attaching"))
+		return;
 	uname(&kernel);
 	fail("'%s': packets pass, as the verifier of Linux %s refuses program "
 	     "%s: %s", want->ifname, kernel.release, program_for(want->action),

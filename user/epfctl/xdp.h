@@ -145,7 +145,8 @@ bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES]) __attribute__((weak));
 
 /* xdp_obj.c: the embedded objects */
 
-enum xdp_obj { XDP_OBJ_DEDUP, XDP_OBJ_DEDUP_INLINE, XDP_OBJ_BIND, XDP_OBJ_TC_MARK };
+enum xdp_obj { XDP_OBJ_DEDUP, XDP_OBJ_DEDUP_INLINE, XDP_OBJ_DEDUP_BARE, XDP_OBJ_BIND,
+	       XDP_OBJ_TC_MARK };
 
 /* Return: NULL: an error is printed. */
 struct bpf_object *xdp_obj_open(enum xdp_obj which);

@@ -5,7 +5,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -26,6 +25,7 @@
 
 EMBED(xdp_dedup);
 EMBED(xdp_dedup_inline);
+EMBED(xdp_dedup_bare);
 EMBED(epf_bind);
 EMBED(tc_mark);
 
@@ -37,6 +37,8 @@ static const struct {
 	[XDP_OBJ_DEDUP] = { "xdp_dedup", xdp_dedup_start, xdp_dedup_end },
 	[XDP_OBJ_DEDUP_INLINE] = { "xdp_dedup_inline", xdp_dedup_inline_start,
 				   xdp_dedup_inline_end },
+	[XDP_OBJ_DEDUP_BARE] = { "xdp_dedup_bare", xdp_dedup_bare_start,
+				 xdp_dedup_bare_end },
 	[XDP_OBJ_BIND] = { "epf_bind", epf_bind_start, epf_bind_end },
 	[XDP_OBJ_TC_MARK] = { "tc_mark", tc_mark_start, tc_mark_end },
 };
@@ -146,7 +148,7 @@ bool xdp_obj_needs_perfmon(const char *doing)
 {
 	struct utsname kernel;
 
-	if (!xdp_obj_refused() || caps_has(CAP_SYS_ADMIN) || caps_has(CAP_PERFMON))
+	if (!xdp_obj_refused() || caps_perfmon())
 		return false;
 	uname(&kernel);
 	fail("%s needs CAP_PERFMON on Linux %s, whose verifier refuses program %s "

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The bytes of a packet by copies: for programs that are loaded without CAP_PERFMON. The
+ * verifier then also follows branches that a CPU only predicts, and allows no variable
+ * offset into a packet, into the stack, or into memory that a global function is passed.
+ * So all offsets are constants here, all copies go to the beginning of a buffer that was
+ * zeroed, and loops over words are unrolled. Included by epf_packet.bpf.h.
+ */
+#ifndef EPF_PACKET_COPY_BPF_H
+#define EPF_PACKET_COPY_BPF_H
+
+/* @n bytes at @off, in @room, or NULL; @n is a constant. */
+EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
+			      __u8 *room)
+{
+	pkt->ask->off = off;
+	off = pkt->ask->off;
+	return bpf_xdp_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
+}
+
+/* The @n < 8 bytes at @off as a word. Return: false if @n is 0 or they cannot be read. */
+EPF_FN bool epf_xdp_some(struct xdp_md *ctx, __u32 off, __u32 n, __u64 *m)
+{
+	*m = 0;
+	return epf_xdp_load(ctx, off, m, n, 7);
+}
+
+/* Absorb the @n < 8 bytes at @off. Return: @n, or 0: they cannot be read. */
+EPF_FN_APART int epf_xdp_tail(struct xdp_md *ctx, struct epf_sip *sip,
+			      const struct epf_hash *h, __u32 off, __u32 n)
+{
+	__u64 m;
+
+	if (!sip || !h || !epf_xdp_some(ctx, off, n, &m))
+		return 0;
+	epf_sip_some(sip, h, m, n);
+	return n;
+}
+
+/* Absorb the @n bytes of @p; @n and @kind are constants. */
+EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u64 *p, __u32 n, __u64 kind)
+{
+	struct epf_sip s = *to;
+	__u32 i;
+
+	s.kind = kind;
+	EPF_UNROLL_ALL
+	for (i = 0; i < n / 8; i++)
+		epf_sip_word(&s, p[i]);
+	memcpy(to->v, s.v, sizeof(s.v));
+	to->len += n;
+}
+
+/* Absorb the @n bytes at @off, all of which go into SipHash; @n is a constant, and @room
+ * has as many. Return: as epf_xdp_tail().
+ */
+EPF_FN int epf_xdp_run(struct xdp_md *ctx, struct epf_sip *sip, __u32 off,
+		       __u64 *room, __u32 n)
+{
+	if (!sip || bpf_xdp_load_bytes(ctx, off, room, n))
+		return 0;
+	if (sip->kind == EPF_HASH_SIPHASH24)
+		epf_xdp_absorb(sip, room, n, EPF_HASH_SIPHASH24);
+	else
+		epf_xdp_absorb(sip, room, n, EPF_HASH_SIPHASH13);
+	return n;
+}
+
+EPF_FN_APART int epf_xdp_run128(struct xdp_md *ctx, struct epf_sip *sip, __u32 off)
+{
+	__u64 room[16];
+
+	return epf_xdp_run(ctx, sip, off, room, sizeof(room));
+}
+
+EPF_FN_APART int epf_xdp_run32(struct xdp_md *ctx, struct epf_sip *sip, __u32 off)
+{
+	__u64 room[4];
+
+	return epf_xdp_run(ctx, sip, off, room, sizeof(room));
+}
+
+EPF_FN_APART int epf_xdp_run8(struct xdp_md *ctx, struct epf_sip *sip, __u32 off)
+{
+	__u64 room[1];
+
+	return epf_xdp_run(ctx, sip, off, room, sizeof(room));
+}
+
+/* Words @from to @end - 1 of the half block in @p, under the key words @k. What is not of
+ * them is multiplied by 0, as to leave it out would take a branch.
+ */
+EPF_FN void epf_xdp_half_block(struct epf_sip *sip, const __u64 *p,
+			       const __u64 *k, __u32 from, __u32 end)
+{
+	__u64 sum[2] = { sip->nh[0], sip->nh[1] }, more[2], keep;
+	__u32 i;
+
+	EPF_UNROLL_ALL
+	for (i = 0; i < EPF_XDP_CHUNK / 8; i++) {
+		/* all bits if from <= i < end */
+		keep = 0 - ((((__u64)i - end) & ~((__u64)i - from)) >> 63);
+		/* else all is loaded first, for which there is no stack */
+		__asm__ volatile("" : "+r"(keep), "+r"(sum[0]), "+r"(sum[1]) :: "memory");
+		more[0] = 0;
+		more[1] = 0;
+		epf_nh_add(more, k + i, p[i]);
+		sum[0] += more[0] & keep;
+		sum[1] += more[1] & keep;
+	}
+	sip->nh[0] = sum[0];
+	sip->nh[1] = sum[1];
+}
+
+/* Absorb the whole words of the @n bytes at @off that are compressed, of one half block.
+ * It is read from its beginning. Return: as epf_xdp_tail().
+ */
+EPF_FN_APART int epf_xdp_nh_words(struct xdp_md *ctx, struct epf_sip *sip,
+				  const struct epf_hash *h, __u32 off, __u32 n)
+{
+	__u64 word[EPF_XDP_CHUNK / 8] = { 0 };
+	__u32 at, end, half;
+
+	if (!sip || !h)
+		return 0;
+	at = epf_xdp_half_done(sip) / 8;
+	half = (__u32)(sip->len - EPF_NH_HEAD) / EPF_XDP_CHUNK % 2;
+	n = epf_xdp_most(sip, n, EPF_XDP_CHUNK);
+	end = at + n / 8;
+	if (!epf_xdp_load(ctx, off - 8 * at, word, 8 * end, EPF_XDP_CHUNK))
+		return 0;
+	if (half)
+		epf_xdp_half_block(sip, word, h->nh + EPF_XDP_CHUNK / 8, at, end);
+	else
+		epf_xdp_half_block(sip, word, h->nh, at, end);
+	sip->len += 8 * (end - at);
+	if (half && end == EPF_XDP_CHUNK / 8)
+		epf_nh_seal(sip);
+	return 8 * (end - at);
+}
+
+/* Absorb the next whole words that are not compressed, of @n bytes. */
+EPF_FN __u32 epf_xdp_words(struct epf_xdp_walk *w, __u32 off, __u32 n)
+{
+	n = epf_xdp_most(w->sip, n, EPF_XDP_CHUNK);
+	if (n >= 128)
+		return epf_xdp_run128(w->ctx, w->sip, off);
+	if (n >= 32)
+		return epf_xdp_run32(w->ctx, w->sip, off);
+	return epf_xdp_run8(w->ctx, w->sip, off);
+}
+
+/* Absorb the next bytes. Return: 0, or 1 to end the loop. */
+static long epf_xdp_step(__u32 i, struct epf_xdp_walk *w)
+{
+	__u32 off = w->ask->off, n = w->end - off, done;
+
+	(void)i;
+	if (n < 8)
+		done = epf_xdp_tail(w->ctx, w->sip, w->hash, off, n);
+	else if (epf_xdp_compress(w->sip))
+		done = epf_xdp_nh_words(w->ctx, w->sip, w->hash, off, n);
+	else
+		done = epf_xdp_words(w, off, n);
+	w->ask->off = off + done;
+	return !done;
+}
+
+/* Absorb bytes up to the next word boundary of the digest. */
+EPF_FN void epf_xdp_align(struct epf_xdp_walk *w)
+{
+	__u32 off = w->ask->off, left = w->end - off, n = -w->sip->len & 7;
+
+	n = n < left ? n : left;
+	w->ask->off = off + epf_xdp_tail(w->ctx, w->sip, w->hash, off, n);
+}
+
+#endif /* EPF_PACKET_COPY_BPF_H */
