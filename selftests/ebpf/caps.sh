@@ -43,38 +43,17 @@ epf() { # usage: epf CAPABILITIES VERB...
 	ktap_skip_all "no BPF here: $(head -n 1 "$tmp/made")"
 "$epfctl" --backend bpf destroy root
 
-holder=
+a=a
+use() {
+	epf '' "$@"
+}
+there() {
+	"$@"
+}
+. selftests/ebpf/lib.sh
+
 hold() {
-	: > "$tmp/held" # or the line of the holder before is found
-	instead="exec" epf '' hold a > "$tmp/held" &
-	holder=$!
-	until grep -q holding "$tmp/held"; do
-		kill -0 "$holder" 2> /dev/null || return
-		sleep .02
-	done
-	until knows; do sleep .02; done
-}
-# shellcheck disable=SC2329 # a cleanup
-let_go() {
-	[ -z "$holder" ] || { kill "$holder"; wait "$holder"; }
-	holder=
-} 2> /dev/null
-ktap_cleanup let_go
-
-knows() {
-	epf '' insert a probe && epf '' test a probe
-} > /dev/null
-
-present() { # how many of keys 1 to 1000 are
-	seq 1000 | epf '' test a - | grep -c ' present'
-}
-
-says() { # usage: says TEXT COMMAND...: fails, in one line with this text
-	local text=$1 said
-	shift
-	said=$("$@" 2>&1 > /dev/null) && return 1
-	echo "$said"
-	[ "$(wc -l <<< "$said")" -eq 1 ] && grep -q -- "$text" <<< "$said"
+	goes_on use hold a
 }
 
 without() { # $programs but for $1
@@ -84,36 +63,6 @@ without() { # $programs but for $1
 # usage: lacking NAME VERB...: without this one of the two it is named
 lacking() {
 	says "needs CAP_${1^^}:" epf "$(without "$1")" "${@:2}"
-}
-
-frames() { # 100, each twice
-	python3 - <<- 'END'
-		import socket
-		s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-		s.bind(("v1", 0))
-		for i in range(100):
-		    udp = bytes([4, i, 0, 9, 0, 12, 0, 0]) + i.to_bytes(4, "big")
-		    ip = bytes([0x45, 0, 0, 32, 0, i, 0, 0, 64, 17, 0, 0,
-		                10, 0, 0, 1, 10, 0, 0, 2])
-		    frame = bytes([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]) + ip + udp
-		    s.send(frame)
-		    s.send(frame)
-	END
-}
-
-count() { # packets that had an outcome that matches $1
-	epf '' status v0 | awk -v what="$1" '$1 ~ what && $3 == "packets" { n += $2 } END { print n + 0 }'
-}
-
-drops() {
-	frames || return
-	SECONDS=0
-	until [ "$(count .)" -ge 200 ]; do
-		[ "$SECONDS" -lt 60 ] || return
-		sleep .05
-	done
-	epf '' status v0
-	[ "$(count "^${outcome:-dropped}\$") $(count '^new$')" = '100 100' ]
 }
 
 sysctl -q net.ipv6.conf.default.disable_ipv6=1
@@ -138,19 +87,19 @@ ktap_check 'create with CAP_BPF and CAP_NET_ADMIN, or said why not' \
 ktap_is 'it is that user'\''s' "$(stat -c %u:%a /sys/fs/bpf/epochfilter/a)" "$uid:700"
 ktap_check 'hold, without capabilities' hold
 ktap_check 'insert' eval "seq 1000 | epf '' insert a -"
-ktap_is 'test' "$(present)" 1000
+ktap_is 'test' "$(present a 1 1000)" 1000
 ktap_check 'list' eval "epf '' list --names | grep -qx a"
 ktap_check 'show' eval "epf '' show a | grep -q held"
 ktap_check 'save' epf '' save a "$snap"
 ktap_check 'clear' epf '' clear a
-ktap_is 'nothing is there' "$(present)" 0
+ktap_is 'nothing is there' "$(present a 1 1000)" 0
 ktap_check 'restore without CAP_BPF: named' says 'needs CAP_BPF:' epf '' restore a "$snap"
 ktap_check 'restore with CAP_BPF' epf bpf restore a "$snap"
-ktap_is 'it is there again' "$(present)" 1000
+ktap_is 'it is there again' "$(present a 1 1000)" 1000
 ktap_check 'rotate' epf '' rotate a
 epf "$three" create b --window 70000 > /dev/null
 ktap_check 'swap, without capabilities' epf '' swap b a
-ktap_is 'it is there no more' "$(present)" 0
+ktap_is 'it is there no more' "$(present a 1 1000)" 0
 ktap_check 'destroy' epf '' destroy b
 
 # The timer knows by itself, and ends epochs: the keys are gone after eight.
@@ -208,13 +157,7 @@ if inside true 2> /dev/null; then
 	let_go
 	ktap_check 'in a user namespace nothing is made: said why' \
 		says 'in a user namespace' inside "$epfctl" --backend bpf create c --window 100
-	: > "$tmp/held"
-	instead="exec" inside "$epfctl" --backend bpf hold a > "$tmp/held" &
-	holder=$!
-	until grep -q holding "$tmp/held"; do
-		kill -0 "$holder" || break
-		sleep .02
-	done 2> /dev/null
+	holding inside "$epfctl" --backend bpf hold a
 	ktap_check 'there, what was made outside is held' grep -q holding "$tmp/held"
 	ktap_check 'and used' eval 'inside "$epfctl" --backend bpf insert a there > /dev/null &&
 		until inside "$epfctl" --backend bpf test a there; do

@@ -33,36 +33,19 @@ ktap_cleanup gone
 epf create "$a" --window 70000 > "$tmp/made" 2>&1 ||
 	ktap_skip_all "no BPF here: $(head -n 1 "$tmp/made")"
 
-holder=
-# shellcheck disable=SC2329 # a cleanup
-let_go() {
-	[ -z "$holder" ] || { kill -CONT "$holder"; kill -KILL "$holder"; wait "$holder"; }
-	holder=
-} 2> /dev/null
-ktap_cleanup let_go
+use() {
+	epf "$@"
+}
+. selftests/ebpf/lib.sh
 
 # Runs on once it ends epochs.
 hold() {
-	"$epfctl" --backend bpf hold "$@" > "$tmp/held" &
-	holder=$!
-	until grep -q holding "$tmp/held"; do
-		kill -0 "$holder" 2> /dev/null || return
-		sleep .02
-	done
-	until knows; do sleep .02; done
-}
-
-present() { # how many of keys $2 .. $3 are
-	seq "$2" "$3" | epf test "$1" - | grep -c ' present'
+	goes_on "$epfctl" --backend bpf hold "$@"
 }
 
 unknown() { # how many of keys $2 .. $3 are neither present nor absent for certain
 	seq "$2" "$3" | epf test "$1" - 2> /dev/null | grep -c ' unknown'
 }
-
-knows() {
-	epf insert "$a" probe && epf test "$a" probe
-} > /dev/null
 
 insert() {
 	seq "$2" "$3" | epf insert "$1" - > /dev/null
@@ -75,13 +58,6 @@ field() { # of "show", JSON
 audited() { # how many of $tmp/keys are present
 	epf -j audit --no-agent --format csv --place "$2" "$1" "$tmp/keys" |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["present"])'
-}
-
-says() { # usage: says TEXT COMMAND...: fails, in one line with this text
-	local text=$1 said
-	shift
-	said=$("$@" 2>&1 > /dev/null) && return 1
-	[ "$(wc -l <<< "$said")" -eq 1 ] && grep -q -- "$text" <<< "$said"
 }
 
 completes() { # usage: completes REPLY WORD...: the last word, to this

@@ -61,13 +61,14 @@ delegating() {
 	"$tmp/delegate" $masks "$@"
 }
 
-says() { # usage: says TEXT COMMAND...: fails, in one line with this text
-	local text=$1 said
-	shift
-	said=$("$@" 2>&1 > /dev/null) && return 1
-	echo "$said"
-	[ "$(wc -l <<< "$said")" -eq 1 ] && grep -q -- "$text" <<< "$said"
+a=a
+use() {
+	epf "$@"
 }
+there() {
+	inside "$@"
+}
+. selftests/ebpf/lib.sh
 
 said=$(delegating "$(masks)" true 2>&1) || ktap_skip_all "no delegation here: $said"
 "$epfctl" --backend bpf create token --window 100 > "$tmp/made" 2>&1 ||
@@ -91,57 +92,8 @@ epf() {
 	inside "$epfctl" --backend bpf "$@"
 }
 
-holder=
 hold() {
-	instead="exec" epf hold a > "$tmp/held" &
-	holder=$!
-	until grep -q holding "$tmp/held"; do
-		kill -0 "$holder" 2> /dev/null || return
-		sleep .02
-	done
-	until epf insert a probe && epf test a probe; do
-		kill -0 "$holder" 2> /dev/null || return
-		sleep .02
-	done > /dev/null
-}
-let_go() {
-	[ -z "$holder" ] || { kill "$holder"; wait "$holder"; }
-	holder=
-} 2> /dev/null
-ktap_cleanup let_go
-
-present() { # how many of keys 1 to 1000 are
-	seq 1000 | epf test a - | grep -c ' present'
-}
-
-frames() { # 100, each twice
-	inside python3 - <<- 'END'
-		import socket
-		s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-		s.bind(("v1", 0))
-		for i in range(100):
-		    udp = bytes([0, 9, 0, 9, 0, 12, 0, 0]) + i.to_bytes(4, "big")
-		    ip = bytes([0x45, 0, 0, 32, 0, i, 0, 0, 64, 17, 0, 0,
-		                10, 0, 0, 1, 10, 0, 0, 2])
-		    frame = bytes([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0]) + ip + udp
-		    s.send(frame)
-		    s.send(frame)
-	END
-}
-
-count() { # packets that had an outcome that matches $1
-	epf status v0 | awk -v what="$1" '$1 ~ what && $3 == "packets" { n += $2 } END { print n + 0 }'
-}
-
-drops() {
-	frames || return
-	SECONDS=0
-	until [ "$(count .)" -ge 200 ]; do
-		[ "$SECONDS" -lt 60 ] || return
-		sleep .05
-	done
-	epf status v0
-	[ "$(count '^dropped$') $(count '^new$')" = '100 100' ]
+	goes_on use hold a
 }
 
 veth() {
@@ -199,7 +151,7 @@ done
 ktap_check 'create with the two and the token, or said why not' with_two "${create[@]}"
 ktap_check 'hold' hold
 ktap_check 'insert' eval 'seq 1000 | epf insert a -'
-ktap_is 'test' "$(present)" 1000
+ktap_is 'test' "$(present a 1 1000)" 1000
 ktap_check 'save and restore' eval 'epf save a "$tmp/snap" && epf restore a "$tmp/snap"'
 ktap_check 'a veth pair' veth
 ktap_check 'attach without CAP_BPF: named' says 'needs CAP_BPF:' \
