@@ -298,6 +298,23 @@ EPF_FN_APART int epf_inline_moved(__u64 digest, __u32 at, int verdict)
 	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
 }
 
+/* epf_inline_sight() of a key that the lanes of the current epoch @e hold. The answer is
+ * the same as by its other way, in fewer instructions.
+ */
+static __always_inline int epf_inline_again(const struct epf_inline *f, __u64 e)
+{
+	int knows = epf_inline_knows(f);
+	bool inserts = knows || !f->slot->first_seen;
+	bool moved = inserts && epf_load_ordered(f->lanes.epoch) != e; /* O2 */
+
+	epf_inline_leave(f);
+	if (moved)
+		return EPF_INLINE_MOVED - EPF_PRESENT;
+	if (inserts)
+		epf_inline_count(f, e, false);
+	return epf_inline_tell(f, EPF_PRESENT, knows);
+}
+
 /* epf_test_and_insert_into(), with L a constant, and where the key is found the filter
  * asked only then whether that may be told.
  */
@@ -316,7 +333,10 @@ static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
 		epf_inline_leave(f);
 		return epf_inline_tell(f, EPF_UNKNOWN, 0);
 	}
-	verdict = epf_inline_any(epf_sight(&f->lanes, &p, &e));
+	p.parts = parts; /* or the compiler reads it again for each line */
+	if (epf_sight_current(&f->lanes, &p, &e))
+		return epf_inline_again(f, e);
+	verdict = epf_inline_any(epf_look(&p, e, 1));
 	if (verdict) {
 		knows = epf_inline_any(epf_inline_knows(f));
 		if (f->slot->first_seen && !knows) {
@@ -324,7 +344,7 @@ static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
 			return epf_inline_tell(f, verdict, 0);
 		}
 	}
-	was = epf_inline_any(epf_sight_set(&f->lanes, &p, verdict, e));
+	was = epf_inline_any(epf_sight_set(&f->lanes, &p, EPF_ABSENT, e));
 	epf_inline_leave(f);
 	if (was == EPF_MOVED)
 		return EPF_INLINE_MOVED - verdict;

@@ -32,7 +32,7 @@ may_load() {
 	[ $? -ne 4 ]
 }
 
-ktap_plan 11
+ktap_plan 12
 kind bounds 'window lanes geometry hash shim'
 whole
 broken 'a line that refuses is not told' \
@@ -41,7 +41,7 @@ broken 'the verdict is told although the key is not kept' \
 	's/if (EPF_VERIFIED \&\& !\*e)/if (0)/'
 kind lanes_bpf 'window lanes geometry hash shim'
 if ! has_tools || ! may_load; then
-	for claim in 1 2 3 4 5 6 7 8; do
+	for claim in 1 2 3 4 5 6 7 8 9; do
 		ktap_skip "BPF: $claim" 'BPF programs cannot be built or loaded here'
 	done
 	ktap_finish
@@ -55,6 +55,8 @@ broken 'loops have no bound' \
 	's/(EPF_VERIFIED \&\& (round) >= (most))/((void)(round), 0)/'
 broken 'a probe whose line is missing is asked' \
 	's/return EPF_VERIFIED \&\& !p->parts;/return false;/'
+broken 'the current lane is not asked for its tag' \
+	's/(p->mask\[j\] | EPF_TAG_MASK)/p->mask[j]/'
 kind kat_bpf 'kat window lanes geometry hash shim'
 whole
 broken 'a product lacks its carry' 's/ + (rest >> 32)) >> 32/) >> 32/'

@@ -24,6 +24,7 @@ static bool out(__u64 what)
 static bool by_epoch(const char *where)
 {
 	return is(where, "epf_lane_set") || is(where, "epf_probe_holds") ||
+	       is(where, "epf_probe_holds_all") ||
 	       is(where, "epf_first_lacking");
 }
 
