@@ -141,10 +141,10 @@ EPF_FN_SPLIT __u64 epf_draw_58_bits(__u64 mask, __u64 x, __u64 top, __u32 n)
 	EPF_UNROLL
 	do {
 		__u64 product = f * (t + 1);
-		__u64 bit = 1ULL << (product >> EPF_DIGIT_SHIFT);
+		__u64 digit = product >> EPF_DIGIT_SHIFT;
 
 		f = product & ((1ULL << EPF_DIGIT_SHIFT) - 1);
-		m |= m & bit ? 1ULL << t : bit;
+		m |= 1ULL << digit | (m >> digit & 1) << t;
 		t++;
 	} while (++i != n && i < EPF_WORD_DRAWS);
 	return epf_digits_unsure(f) ? epf_draw_all_bits(mask, x, top, n) : m;

@@ -546,7 +546,7 @@ EPF_FN __u64 epf_mul32(__u64 a, __u64 b, __u64 *low)
 	__u32 a_low = (__u32)a;
 	__u64 rest;
 
-	__asm__("" : "+r"(a_low)); /* or clang 14 takes two shifts to widen it */
+	__asm__("" : "+w"(a_low)); /* or clang 14 takes two shifts to widen it */
 	rest = a_low * b;
 	*low = a * b;
 	return ((a >> 32) * b + (rest >> 32)) >> 32;

@@ -32,7 +32,7 @@ may_load() {
 	[ $? -ne 4 ]
 }
 
-ktap_plan 12
+ktap_plan 13
 kind bounds 'window lanes geometry hash shim'
 whole
 broken 'a line that refuses is not told' \
@@ -41,7 +41,7 @@ broken 'the verdict is told although the key is not kept' \
 	's/if (EPF_VERIFIED \&\& !\*e)/if (0)/'
 kind lanes_bpf 'window lanes geometry hash shim'
 if ! has_tools || ! may_load; then
-	for claim in 1 2 3 4 5 6 7 8 9; do
+	for claim in 1 2 3 4 5 6 7 8 9 10; do
 		ktap_skip "BPF: $claim" 'BPF programs cannot be built or loaded here'
 	done
 	ktap_finish
@@ -62,4 +62,6 @@ whole
 broken 'a product lacks its carry' 's/ + (rest >> 32)) >> 32/) >> 32/'
 broken 'digits that may be too small are taken' \
 	's/return f >> 48 == .*;/return false;/'
+broken 'a position that is taken is drawn again' \
+	's/ | (m >> digit \& 1) << t;/;/'
 ktap_finish
