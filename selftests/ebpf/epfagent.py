@@ -163,7 +163,7 @@ def chosen():
             if knows("c2"):
                 return "a filter is held that was not asked for"
         with started("--hold", "c1", "--hold", "no") as agent:
-            if agent.stop() or b"c1" in agent.text():
+            if agent.stop() or b"'c1'" in agent.text():
                 return f"it said {agent.text()!r}"
     return None
 
