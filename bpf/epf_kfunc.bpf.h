@@ -20,6 +20,7 @@
  *   -ENODATA the packet ends before what the key needs
  *   -EBADMSG a header contradicts itself
  *   -EPROTO  not IP, and the options ask to pass those
+ *   -ENOMSG  a fragment but the first, and the options ask for ports
  *   -(EPF_CONTROL + enum epf_control)
  *            a control packet, and the options ask to pass those
  *

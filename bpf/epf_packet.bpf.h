@@ -146,10 +146,12 @@ EPF_FN void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 	*pkt->unread = pkt->ask->off != end;
 }
 
+#define epf_digest_array(h, word, len) epf_xdp_array(h, word, len)
 #define EPF_PKT_READER
 #include <epf/packet.h>
 #undef epf_get_le64
 #undef epf_sip_update
+#undef epf_digest_array
 
 /* Return: as epf_pkt_control(), or -EINVAL. */
 EPF_FN_APART int epf_xdp_control(struct xdp_md *ctx, struct epf_xdp_ask *ask)
@@ -162,45 +164,82 @@ EPF_FN_APART int epf_xdp_control(struct xdp_md *ctx, struct epf_xdp_ask *ask)
 	return epf_pkt_control(&pkt, &ask->opts);
 }
 
-/* Return: as epf_pkt_start(), or 1: epf_xdp_rest() is to follow. */
-EPF_FN int epf_xdp_start(struct xdp_md *ctx, struct epf_xdp_ask *ask,
-			 const struct epf_hash *h, struct epf_take *t,
-			 const struct epf_pkt_opts *o)
+/* What epf_flow_digest() works on. */
+struct epf_xdp_found {
+	struct epf_flow flow;
+	struct epf_l3 l3;
+	struct epf_pkt_scope scope;
+};
+
+/* Return: as epf_l3_find(). */
+EPF_FN_APART int epf_xdp_l3(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+			    struct epf_xdp_found *found)
+{
+	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
+
+	if (!ask || !found)
+		return -EINVAL;
+	pkt.len = bpf_xdp_get_buff_len(ctx);
+	return epf_l3_find(&pkt, ask->opts.link, &found->l3);
+}
+
+/* Return: as epf_flow_find(). */
+EPF_FN_APART int epf_xdp_find(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+			      struct epf_xdp_found *found)
+{
+	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
+
+	if (!ask || !found)
+		return -EINVAL;
+	return epf_flow_find(&pkt, &ask->opts, &found->l3, &found->flow);
+}
+
+/* Return: as epf_flow_make(). */
+EPF_FN_APART int epf_xdp_make(struct epf_xdp_ask *ask, const struct epf_hash *h,
+			      struct epf_xdp_found *found)
+{
+	if (!ask || !h || !found)
+		return -EINVAL;
+	return epf_flow_make(h, &ask->opts, &found->scope, &found->l3,
+			     &found->flow, &ask->digest);
+}
+
+/* Flows, and what is made from them. Return: as epf_flow_digest(). */
+EPF_FN_APART int epf_xdp_flow(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+			      const struct epf_hash *h)
+{
+	struct epf_xdp_found found = { 0 };
+	int err;
+
+	if (!ask || !h)
+		return -EINVAL;
+	found.scope.iface = ctx->ingress_ifindex;
+	err = epf_xdp_l3(ctx, ask, &found);
+	if (!err)
+		err = epf_xdp_find(ctx, ask, &found);
+	if (err > 0) /* an ICMP error */
+		err = epf_xdp_find(ctx, ask, &found);
+	return err ? err : epf_xdp_make(ask, h, &found);
+}
+
+/* Keys EPF_PKT_FRAME and EPF_PKT_PACKET. Return: as epf_pkt_start(), or 1:
+ * epf_xdp_rest() is to follow.
+ */
+EPF_FN_APART int epf_xdp_packet(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+				const struct epf_hash *h, struct epf_take *t)
 {
 	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
 	bool rest = false;
 	int err;
 
+	if (!ask || !h || !t || ask->opts.key >= EPF_PKT_FLOW)
+		return -EINVAL;
 	pkt.len = bpf_xdp_get_buff_len(ctx);
-	err = epf_pkt_start(h, &pkt, o, &ask->digest, t, &rest);
+	err = epf_pkt_start(h, &pkt, &ask->opts, &ask->digest, t, &rest);
 	return err ? err : rest;
 }
 
-EPF_FN_APART int epf_xdp_flow(struct xdp_md *ctx, struct epf_xdp_ask *ask,
-			      const struct epf_hash *h, struct epf_take *t)
-{
-	struct epf_pkt_opts o;
-
-	if (!ask || !h || !t)
-		return -EINVAL;
-	o = ask->opts;
-	o.key = EPF_PKT_FLOW;
-	return epf_xdp_start(ctx, ask, h, t, &o);
-}
-
-/* Keys EPF_PKT_FRAME and EPF_PKT_PACKET. */
-EPF_FN_APART int epf_xdp_packet(struct xdp_md *ctx, struct epf_xdp_ask *ask,
-				const struct epf_hash *h, struct epf_take *t)
-{
-	struct epf_pkt_opts o;
-
-	if (!ask || !h || !t)
-		return -EINVAL;
-	o = ask->opts;
-	return o.key == EPF_PKT_FLOW ? -EINVAL : epf_xdp_start(ctx, ask, h, t, &o);
-}
-
-/* Hash what epf_xdp_flow() or epf_xdp_packet() left. */
+/* Hash what epf_xdp_packet() left. */
 EPF_FN_APART int epf_xdp_rest(struct xdp_md *ctx, struct epf_xdp_ask *ask,
 			      const struct epf_hash *h, struct epf_take *t)
 {
@@ -213,21 +252,33 @@ EPF_FN_APART int epf_xdp_rest(struct xdp_md *ctx, struct epf_xdp_ask *ask,
 	return unread ? -EMSGSIZE : 0;
 }
 
-EPF_FN_APART int epf_xdp_digest_any(struct xdp_md *ctx,
-				    struct epf_xdp_ask *ask,
-				    const struct epf_hash *h)
+EPF_FN_APART int epf_xdp_whole(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+			       const struct epf_hash *h)
 {
 	struct epf_take t = { 0 };
 	int err;
 
 	if (!ask || !h)
 		return -EINVAL;
-	err = epf_xdp_control(ctx, ask);
-	if (!err)
-		err = ask->opts.key == EPF_PKT_FLOW ?
-			      epf_xdp_flow(ctx, ask, h, &t) :
-			      epf_xdp_packet(ctx, ask, h, &t);
+	err = epf_xdp_packet(ctx, ask, h, &t);
 	return err > 0 ? epf_xdp_rest(ctx, ask, h, &t) : err;
+}
+
+/* Part of the caller, for the sake of the stack. */
+EPF_FN int epf_xdp_digest_any(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+			      const struct epf_hash *h)
+{
+	int err = epf_xdp_control(ctx, ask);
+
+	if (err)
+		return err;
+	if (ask->opts.key >= EPF_PKT_FLOW) {
+		err = epf_xdp_flow(ctx, ask, h);
+		if (err != -EPROTO || !(ask->opts.flags & EPF_PKT_NONIP_FRAME))
+			return err;
+		ask->opts.key = EPF_PKT_FRAME;
+	}
+	return epf_xdp_whole(ctx, ask, h);
 }
 
 /**
@@ -256,6 +307,8 @@ static __always_inline int epf_xdp_digest(struct xdp_md *ctx,
 		*digest = epf_digest_words(h, first, tail, 14);
 		return 0;
 	}
+	if (ask.opts.flags & EPF_PKT_MARK) /* packets have none here */
+		return -EINVAL;
 	ask.digest = ask.off = 0;
 	err = epf_xdp_digest_any(ctx, &ask, h);
 	*digest = ask.digest;

@@ -87,6 +87,34 @@ EPF_FN_APART int epf_xdp_run8(struct xdp_md *ctx, struct epf_sip *sip, __u32 off
 	return epf_xdp_run(ctx, sip, off, room, sizeof(room));
 }
 
+/* The digest of a flow's key; @kind is a constant. Each word is at a constant offset. */
+EPF_FN __u64 epf_xdp_array_rounds(const struct epf_hash *h, const __u64 *word,
+				  __u32 len, __u64 kind)
+{
+	struct epf_sip s;
+	__u32 i;
+
+	epf_sip_init(&s, h);
+	s.kind = kind;
+	EPF_UNROLL_ALL
+	for (i = 0; i < EPF_NH_HEAD / 8; i++) {
+		s.tail = word[i];
+		if (8 * i + 8 > len)
+			break;
+		epf_sip_word(&s, word[i]);
+	}
+	s.len = len;
+	return epf_sip_end(&s);
+}
+
+EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
+			   __u32 len)
+{
+	if (h->kind == EPF_HASH_SIPHASH24)
+		return epf_xdp_array_rounds(h, word, len, EPF_HASH_SIPHASH24);
+	return epf_xdp_array_rounds(h, word, len, EPF_HASH_SIPHASH13);
+}
+
 /* Words @from to @end - 1 of the half block in @p, under the key words @k. What is not of
  * them is multiplied by 0, as to leave it out would take a branch.
  */

@@ -351,4 +351,15 @@ EPF_FN void epf_xdp_align(struct epf_xdp_walk *w)
 #define epf_sip_update(s, h, p, n) \
 	((void)(h), epf_xdp_update(s, (struct epf_xdp_words *)(p), n))
 
+/* A flow's key, in the room that epf_xdp_update() wants. */
+EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
+			   __u32 len)
+{
+	struct epf_sip s;
+
+	epf_sip_init(&s, h);
+	epf_xdp_update(&s, (struct epf_xdp_words *)word, len);
+	return epf_sip_end(&s);
+}
+
 #endif /* EPF_PACKET_DIRECT_BPF_H */

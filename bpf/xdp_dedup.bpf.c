@@ -39,6 +39,8 @@ static __always_inline __u64 failed(int err)
 		return EPF_XDP_BUSY;
 	case -ETIME:
 		return EPF_XDP_OVERDUE;
+	case -ENOMSG:
+		return EPF_XDP_FRAGMENT;
 	default:
 		return EPF_XDP_ERROR;
 	}

@@ -162,10 +162,14 @@ static int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
 		      const struct epf_pkt_opts *opts, u64 *digest)
 {
 	struct epf_seg seg[1 + MAX_SKB_FRAGS];
+	struct epf_pkt_scope scope = { 0, 0 };
 	struct epf_pkt pkt;
 
-	if (unlikely(epf_pkt_opts_check(opts)))
+	/* In XDP packets have no mark. */
+	if (unlikely(epf_pkt_opts_check(opts) || (opts->flags & EPF_PKT_MARK)))
 		return -EINVAL;
+	if (opts->flags & EPF_PKT_IFACE)
+		scope.iface = xdp->rxq->dev->ifindex;
 	seg[0].data = xdp->data;
 	seg[0].len = xdp->data_end - xdp->data;
 	pkt.seg = seg;
@@ -173,7 +177,7 @@ static int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
 	pkt.len = seg[0].len;
 	if (unlikely(xdp_buff_has_frags(xdp)))
 		add_frags(xdp, seg, &pkt);
-	return epf_pkt_digest(&t->hash, &pkt, opts, digest);
+	return epf_pkt_digest_in(&t->hash, &pkt, opts, &scope, digest);
 }
 
 /* Any packet, with the stack frame that this takes. */
@@ -379,16 +383,19 @@ __bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f,
  * bpf_epf_xdp_digest() - the digest of a packet
  * @f: filter
  * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes make it the same packet
+ * @opts: which bytes make it the same packet; the number that EPF_PKT_IFACE asks
+ *	for is the index of the interface that received it
  * @opts__sz: sizeof(struct epf_pkt_opts)
  * @digest: result; see bpf_epf_key_digest()
  *
  * Return:
  * * 0
- * * -EINVAL: @opts or @opts__sz
+ * * -EINVAL: @opts or @opts__sz; EPF_PKT_MARK, since packets have no mark here
  * * -ENODATA: the packet ends before what the key needs
  * * -EBADMSG: a header contradicts itself
  * * -EPROTO: not IP, and the options ask to pass those
+ * * -ENOMSG: a fragment but the first, and the options ask for ports
+ *   (EPF_PKT_FIRST)
  * * -(EPF_CONTROL + enum epf_control): a control packet, and the options ask to
  *   pass those (EPF_PKT_PASS_CONTROL)
  * * -ENODEV: do not know, the filter was destroyed

@@ -385,6 +385,38 @@ EPF_FN __u64 epf_digest_words(const struct epf_hash *h, __u64 first,
 	return epf_words_rounds(h, first, tail, len, EPF_HASH_SIPHASH13);
 }
 
+EPF_FN __u64 epf_array_rounds(const struct epf_hash *h, const __u64 *word,
+			      __u32 len, __u64 kind)
+{
+	struct epf_sip s;
+	__u32 i;
+
+	epf_sip_init(&s, h);
+	s.kind = kind;
+	for (i = 0; 8 * i + 8 <= len; i++)
+		epf_sip_word(&s, word[i]);
+	s.tail = word[i];
+	s.len = len;
+	return epf_sip_end(&s);
+}
+
+/**
+ * epf_digest_array() - the digest of a short key that is held in words
+ * @h: keyed function
+ * @word: its bytes, little-endian; one word more than are full, and 0 where the key
+ *	ends
+ * @len: 0 .. EPF_NH_HEAD
+ *
+ * Return: as epf_digest() of the same bytes.
+ */
+EPF_FN __u64 epf_digest_array(const struct epf_hash *h, const __u64 *word,
+			      __u32 len)
+{
+	if (h->kind == EPF_HASH_SIPHASH24) /* asked once, not at each word */
+		return epf_array_rounds(h, word, len, EPF_HASH_SIPHASH24);
+	return epf_array_rounds(h, word, len, EPF_HASH_SIPHASH13);
+}
+
 /**
  * epf_digest_short() - the digest of one key that is short
  * @h: keyed function

@@ -28,12 +28,19 @@
  * @type: EtherType; 0: none that counts
  * @macs: bytes of MAC addresses: 12, or 0 without an Ethernet header
  * @tags: VLAN tags, 0 .. EPF_VLAN_MAX
+ * @cap: offset behind the bytes that belong to it: of the packet, or of the ICMP
+ *	error that carries the datagram
+ * @carried: the datagram is what an ICMP error carries
+ * @vids: VLAN ids but 0, the innermost in the low twelve bits
  */
 struct epf_l3 {
 	__u32 off;
 	__u32 type;
 	__u32 macs;
 	__u32 tags;
+	__u32 cap;
+	__u32 carried;
+	__u64 vids;
 };
 
 #define EPF_HDR_MAX 40 /* longest header read at once */
@@ -51,6 +58,19 @@ EPF_FN __u32 epf_be16(const __u8 *p)
 EPF_FN bool epf_is_vlan(__u32 type)
 {
 	return type == 0x8100 || type == 0x88a8 || type == 0x9100;
+}
+
+EPF_FN __u32 epf_get_le32(const __u8 *p)
+{
+	return p[0] | (__u32)p[1] << 8 | (__u32)p[2] << 16 | (__u32)p[3] << 24;
+}
+
+/* A tag with id 0 has only a priority. No branch: a verifier would follow both ways
+ * of each tag.
+ */
+EPF_FN void epf_l3_vlan(struct epf_l3 *l3, __u32 vid)
+{
+	l3->vids = l3->vids << (vid + 0xfff) / 0x1000 * 12 | vid;
 }
 
 EPF_FN int epf_l3_ether(const struct epf_pkt *pkt, struct epf_l3 *l3)
@@ -73,6 +93,7 @@ EPF_FN int epf_l3_ether(const struct epf_pkt *pkt, struct epf_l3 *l3)
 		p = epf_pkt_at(pkt, l3->off, 4, room);
 		if (!p)
 			return -ENODATA;
+		epf_l3_vlan(l3, epf_be16(p) & 0xfff);
 		l3->tags++;
 		l3->off += 4;
 		l3->type = epf_be16(p + 2);
@@ -131,6 +152,9 @@ EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
 	l3->type = 0;
 	l3->macs = 0;
 	l3->tags = 0;
+	l3->cap = pkt->len;
+	l3->carried = 0;
+	l3->vids = 0;
 	err = epf_l3_of(pkt, link, l3);
 	l3->off = epf_forget(l3->off);
 	l3->type = epf_forget(l3->type);
@@ -147,6 +171,7 @@ struct epf_ip {
 	__u32 off;     /* of the header in the packet */
 	__u32 l4;      /* offset behind header and options */
 	__u32 end;     /* offset behind the datagram, by its own length */
+	__u32 cap;     /* of struct epf_l3 */
 	/* by epf_ip_walk(): */
 	__u32 proto;
 	bool fragment;
@@ -160,13 +185,13 @@ EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 
 	epf_blank(ip->room + 20, sizeof(ip->room) - 20);
 	p = epf_pkt_at(pkt, off, 20, ip->room);
-	if (!p)
+	if (!p || off + 20 > ip->cap)
 		return -ENODATA;
 	ihl = epf_opaque((p[0] & 15) * 4);
 	total = epf_opaque(epf_be16(p + 2));
 	if (p[0] >> 4 != 4 || ihl < 20 || total < ihl)
 		return -EBADMSG;
-	if (ihl > pkt->len - off)
+	if (ihl > ip->cap - off)
 		return -ENODATA;
 	ip->hdr = p;
 	ip->hdr_len = 20;
@@ -181,7 +206,7 @@ EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 	const __u8 *p = epf_pkt_at(pkt, off, 40, ip->room);
 	__u32 payload;
 
-	if (!p)
+	if (!p || off + 40 > ip->cap)
 		return -ENODATA;
 	if (p[0] >> 4 != 6)
 		return -EBADMSG;
@@ -192,7 +217,7 @@ EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 	ip->l4 = off + 40;
 	ip->end = ip->l4 + payload;
 	if (!payload && !p[6]) /* a jumbogram's length is in an option */
-		ip->end = pkt->len;
+		ip->end = ip->cap;
 	return 0;
 }
 
@@ -200,6 +225,7 @@ EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
 		       struct epf_ip *ip)
 {
+	ip->cap = l3->cap;
 	if (l3->type == EPF_ETH_IP4)
 		return epf_ip4_read(pkt, l3->off, ip);
 	if (l3->type == EPF_ETH_IP6)
@@ -216,13 +242,14 @@ EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
 	*err = 0;
 	if (ip->l4 + n > ip->end)
 		*err = -EBADMSG;
-	else if (!p)
+	else if (!p || ip->l4 + n > ip->cap)
 		*err = -ENODATA;
 	return *err ? NULL : p;
 }
 
 /* Walk the extension headers; ip->l4 ends behind them. */
-EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip)
+EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
+			    bool first)
 {
 	__u8 room[8] EPF_ALIGNED;
 	const __u8 *p;
@@ -246,7 +273,7 @@ EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip)
 			return err;
 		len = epf_opaque(p[1]);
 		if (ip->proto == 44) {
-			ip->fragment = epf_be16(p + 2) & 0xfff9;
+			ip->fragment = epf_be16(p + 2) & (first ? 0xfff8 : 0xfff9);
 			memcpy(ip->frag_id, p + 4, 4);
 			ip->l4 += 8;
 		} else if (ip->proto == 51) {
@@ -261,16 +288,16 @@ EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip)
 	return 0;
 }
 
-/* Find the transport protocol, and whether this is a fragment. After an error
- * ip->proto is the last header that was understood.
+/* Find the transport protocol, and whether this is a fragment; with @first the first
+ * one counts as whole. After an error ip->proto is the last header that was understood.
  */
-EPF_FN int epf_ip_walk(const struct epf_pkt *pkt, struct epf_ip *ip)
+EPF_FN int epf_ip_walk(const struct epf_pkt *pkt, struct epf_ip *ip, bool first)
 {
 	memset(ip->frag_id, 0, 4);
 	if (ip->hdr_len != 20)
-		return epf_ip6_walk(pkt, ip);
+		return epf_ip6_walk(pkt, ip, first);
 	ip->proto = ip->hdr[9];
-	ip->fragment = epf_be16(ip->hdr + 6) & 0x3fff;
+	ip->fragment = epf_be16(ip->hdr + 6) & (first ? 0x1fff : 0x3fff);
 	memcpy(ip->frag_id, ip->hdr + 4, 2);
 	return 0;
 }

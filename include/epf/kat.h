@@ -216,6 +216,7 @@ EPF_FN_BIG void epf_kat_filter(struct epf_kat_fold *fold, __u32 i,
 EPF_FN_BIG __u64 epf_kat_frame_result(const struct epf_kat_pkt *v, __u32 a,
 				      __u32 b)
 {
+	const struct epf_pkt_scope scope = { EPF_KAT_IFACE, EPF_KAT_MARK };
 	const __u8 *frame = epf_kat_frame + v->at;
 	struct epf_pkt_opts o;
 	struct epf_seg seg[3];
@@ -241,7 +242,7 @@ EPF_FN_BIG __u64 epf_kat_frame_result(const struct epf_kat_pkt *v, __u32 a,
 	epf_kat_hash_key(&h, 0);
 	err = epf_pkt_opts_check(&o);
 	if (!err)
-		err = epf_pkt_digest(&h, &pkt, &o, &digest);
+		err = epf_pkt_digest_in(&h, &pkt, &o, &scope, &digest);
 	switch (err) {
 	case 0:
 		return digest;
@@ -251,8 +252,10 @@ EPF_FN_BIG __u64 epf_kat_frame_result(const struct epf_kat_pkt *v, __u32 a,
 		return 2;
 	case -EPROTO:
 		return 3;
+	case -ENOMSG:
+		return 4;
 	}
-	return err < -EPF_CONTROL ? 16 + (__u64)(-err - EPF_CONTROL) : 4;
+	return err < -EPF_CONTROL ? 16 + (__u64)(-err - EPF_CONTROL) : 5;
 }
 
 /* Vector @i of section packet. */

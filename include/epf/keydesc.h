@@ -63,11 +63,17 @@ EPF_FN int epf_key_desc_check(const struct epf_key_desc *d)
 	return 0;
 }
 
+/* Flags that say how a key is found, and not what it is: keys of the filter that are
+ * learnt with them and without are alike.
+ */
+#define EPF_KEY_DESC_WAYS (EPF_PKT_REVERSE | EPF_PKT_ERRORS)
+
 EPF_FN bool epf_key_desc_equal(const struct epf_key_desc *a,
 			       const struct epf_key_desc *b)
 {
 	return a->kind == b->kind && a->key == b->key &&
-	       a->flags == b->flags && a->max_bytes == b->max_bytes;
+	       !((a->flags ^ b->flags) & ~EPF_KEY_DESC_WAYS) &&
+	       a->max_bytes == b->max_bytes;
 }
 
 /**
@@ -100,7 +106,7 @@ EPF_FN bool epf_key_desc_serves(const struct epf_key_desc *a,
 {
 	if (a->kind == EPF_KEYS_PACKET && b->kind == EPF_KEYS_PACKET)
 		return a->key == b->key && a->max_bytes == b->max_bytes &&
-		       !((a->flags ^ b->flags) & ~EPF_PKT_NONIP_FRAME);
+		       !((a->flags ^ b->flags) & ~(EPF_PKT_NONIP_FRAME | EPF_KEY_DESC_WAYS));
 	return a->kind == b->kind || a->kind == EPF_KEYS_UNKNOWN ||
 	       a->kind == EPF_KEYS_MIXED || a->kind == EPF_KEYS_DIGEST ||
 	       b->kind == EPF_KEYS_UNKNOWN || b->kind == EPF_KEYS_DIGEST;

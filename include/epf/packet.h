@@ -15,9 +15,7 @@
  *           IPv4: the datagram up to its total length, TTL and checksum 0
  *           IPv6: the datagram up to its payload length, hop limit 0
  *           else: the rest of the frame
- *   FLOW    version (0x80 added for a fragment), protocol, four bytes (ports;
- *           or ICMP type, code, id; or the fragment's id; or 0), source,
- *           destination; 14 bytes for IPv4, 38 for IPv6
+ *   FLOW    and what is made from it: flow.h
  *
  * With max_bytes, FRAME and PACKET are cut there, and the length of the whole
  * follows as 32 little-endian bits if anything was cut.
@@ -30,8 +28,7 @@
 #ifndef EPF_PACKET_H
 #define EPF_PACKET_H
 
-#include "control.h"
-#include "hash.h"
+#include "flow.h"
 
 /**
  * struct epf_take - canonical bytes on their way into a digest
@@ -306,219 +303,6 @@ EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
 	return 0;
 }
 
-/* A flow key in the making. */
-struct epf_flow {
-	__u8 key[38];
-	__u32 len;
-	__u32 proto;
-	bool fragment;
-};
-
-/* ICMP and ICMPv6 queries and replies that carry an identifier. */
-EPF_FN bool epf_icmp_has_id(__u32 proto, __u32 type)
-{
-	if (proto == 58)
-		return type == 128 || type == 129;
-	return type == 0 || type == 8 || (type >= 13 && type <= 18);
-}
-
-EPF_FN bool epf_flow_is_icmp(const struct epf_flow *f)
-{
-	return f->proto == (f->len == 14 ? 1 : 58);
-}
-
-EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip,
-		       struct epf_flow *f)
-{
-	bool icmp = epf_flow_is_icmp(f);
-	__u8 room[6] EPF_ALIGNED;
-	const __u8 *p;
-	int err;
-
-	if (f->fragment || (!icmp && !epf_has_ports(f->proto)))
-		return 0;
-	p = epf_l4_at(pkt, ip, 4, room, &err);
-	if (err)
-		return err;
-	if (!icmp) {
-		memcpy(f->key + 2, p, 4);
-		return 0;
-	}
-	memcpy(f->key + 2, p, 2);
-	if (!epf_icmp_has_id(f->proto, p[0]))
-		return 0;
-	p = epf_l4_at(pkt, ip, 6, room, &err);
-	if (!err)
-		memcpy(f->key + 4, p + 4, 2);
-	return err;
-}
-
-/* What the IP header gives; epf_ip_walk() has been there. */
-EPF_FN void epf_flow_ip(const struct epf_ip *ip, struct epf_flow *f)
-{
-	__u32 addrs = ip->hdr_len == 20 ? 8 : 32;
-
-	f->len = 6 + addrs;
-	f->proto = ip->proto;
-	f->fragment = ip->fragment;
-	memset(f->key, 0, 6);
-	if (f->fragment)
-		memcpy(f->key + 2, ip->frag_id, 4);
-	if (addrs == 8)
-		memcpy(f->key + 6, ip->hdr + 12, 8);
-	else
-		memcpy(f->key + 6, ip->hdr + 8, 32);
-}
-
-/* The digest of @f by @kind; @len and @kind are constants, so no offset into the key is a
- * variable.
- */
-EPF_FN __u64 epf_flow_rounds(const struct epf_hash *h, const struct epf_flow *f,
-			     __u32 len, __u64 kind)
-{
-	struct epf_sip s;
-	__u32 i;
-
-	epf_sip_init(&s, h);
-	s.kind = kind;
-	EPF_UNROLL_ALL
-	for (i = 0; i + 8 <= len; i += 8)
-		epf_sip_word(&s, epf_get_le64(f->key + i));
-	s.tail = epf_get_le_last(f->key, len, len & 7);
-	s.len = len;
-	return epf_sip_end(&s);
-}
-
-/* What is said in front, then the digest of all. */
-EPF_FN_SPLIT __u64 epf_flow_seal(const struct epf_hash *h, struct epf_flow *f)
-{
-	if (EPF_VERIFIED && (!h || !f)) /* never; the verifier asks for it */
-		return 0;
-	f->key[0] = (f->len == 14 ? 4 : 6) | (f->fragment ? 0x80 : 0);
-	f->key[1] = (__u8)f->proto;
-	if (h->kind == EPF_HASH_SIPHASH24) /* a flow's key is short for EPF_HASH_NH */
-		return f->len == 14 ?
-			       epf_flow_rounds(h, f, 14, EPF_HASH_SIPHASH24) :
-			       epf_flow_rounds(h, f, 38, EPF_HASH_SIPHASH24);
-	return f->len == 14 ? epf_flow_rounds(h, f, 14, EPF_HASH_SIPHASH13) :
-			      epf_flow_rounds(h, f, 38, EPF_HASH_SIPHASH13);
-}
-
-EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
-			   const struct epf_pkt_opts *o, __u64 *digest)
-{
-	struct epf_flow f;
-	struct epf_l3 l3;
-	struct epf_ip ip;
-	int err;
-
-	epf_blank(&f, sizeof(f));
-	err = epf_l3_find(pkt, o->link, &l3);
-	if (!err)
-		err = epf_ip_read(pkt, &l3, &ip);
-	if (!err)
-		err = epf_ip_walk(pkt, &ip);
-	if (err)
-		return err;
-	epf_flow_ip(&ip, &f);
-	err = epf_flow_l4(pkt, &ip, &f);
-	if (err)
-		return err;
-	*digest = epf_flow_seal(h, &f);
-	return 0;
-}
-
-/**
- * struct epf_flow_rec - a flow as a record of an exporter tells it
- * @src: address; of IPv4 the first four bytes
- * @dst: address
- * @id: ports, or the type and code of ICMP, as they are in the packet
- * @version: 4 or 6
- * @proto: of the transport header
- */
-struct epf_flow_rec {
-	__u8 src[16];
-	__u8 dst[16];
-	__u8 id[4];
-	__u8 version;
-	__u8 proto;
-};
-
-/**
- * epf_flow_rec_digest() - the digest that packets of a flow have
- * @h: keyed function
- * @r: flow; not of fragments
- * @digest: result
- *
- * Of protocols without ports @r->id does not count.
- *
- * Return: 0; -ENODATA: ICMP of a type whose key has the identifier, which no
- * record tells.
- */
-EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
-			       const struct epf_flow_rec *r, __u64 *digest)
-{
-	__u32 addr = r->version == 4 ? 4 : 16;
-	struct epf_flow f;
-
-	f.len = 6 + 2 * addr;
-	f.proto = r->proto;
-	f.fragment = false;
-	memset(f.key, 0, 8);
-	memcpy(f.key + 6, r->src, addr);
-	memcpy(f.key + 6 + addr, r->dst, addr);
-	if (epf_flow_is_icmp(&f)) {
-		if (epf_icmp_has_id(f.proto, r->id[0]))
-			return -ENODATA;
-		memcpy(f.key + 2, r->id, 2);
-	} else if (epf_has_ports(f.proto)) {
-		memcpy(f.key + 2, r->id, 4);
-	}
-	*digest = epf_flow_seal(h, &f);
-	return 0;
-}
-
-/**
- * epf_flow_plain() - the flow key of a plain packet, in registers
- * @p: the packet, or its first segment
- * @len: of it
- * @o: options, checked or not
- * @first: bytes 0 .. 7 of the key, little-endian
- * @tail: bytes 8 .. 13
- *
- * Plain: as epf_is_plain(), and a protocol with ports. Same key as from
- * epf_flow_digest(), which packets in several segments show.
- *
- * Return: false where options or packet are of another kind, or wrong, or the
- * packet is one that EPF_PKT_PASS_CONTROL passes.
- */
-EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
-			   const struct epf_pkt_opts *o, __u64 *first,
-			   __u64 *tail)
-{
-	const struct epf_pkt_opts flow = { EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 };
-	const struct epf_pkt_opts free = {
-		0, 0, EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL, 0
-	};
-	__u64 have, want, any, addrs;
-
-	memcpy(&have, o, 8); /* one comparison of all, on constants */
-	memcpy(&want, &flow, 8);
-	memcpy(&any, &free, 8);
-	if ((have & ~any) != want || !epf_is_plain(p, len) ||
-	    !epf_has_ports(p[23]))
-		return false;
-	/* Both flags are wrong (epf_pkt_opts_check()). */
-	if ((o->flags & EPF_PKT_PASS_CONTROL) &&
-	    ((o->flags & EPF_PKT_NONIP_FRAME) || epf_control_plain(p)))
-		return false;
-	addrs = epf_get_le64(p + 26);
-	*first = 4 | (__u64)p[23] << 8 | epf_get_le64(p + 30) >> 32 << 16 |
-		 addrs << 48;
-	*tail = addrs >> 16;
-	return true;
-}
-
 /**
  * epf_pkt_opts_read() - options as they are at one moment
  * @from: options in memory that others may be writing
@@ -538,6 +322,29 @@ EPF_FN struct epf_pkt_opts epf_pkt_opts_read(const struct epf_pkt_opts *from)
 	return copy;
 }
 
+/* Flags that may be combined with a key in any way. */
+EPF_FN __u32 epf_pkt_flags(__u32 key)
+{
+	const __u32 flow = EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS | EPF_PKT_SCOPES;
+
+	switch (key) {
+	case EPF_PKT_FRAME:
+		return EPF_PKT_PASS_CONTROL;
+	case EPF_PKT_PACKET:
+		return EPF_PKT_PASS_CONTROL | EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN;
+	case EPF_PKT_CONVERSATION:
+		return flow | EPF_PKT_FIRST;
+	case EPF_PKT_PEER:
+		return flow | EPF_PKT_REVERSE;
+	}
+	return flow | EPF_PKT_REVERSE | EPF_PKT_FIRST;
+}
+
+EPF_FN bool epf_prefix_sound(__u32 bits, __u32 all)
+{
+	return !bits || (bits >= EPF_PKT_PREFIX_LEAST && bits < all);
+}
+
 /**
  * epf_pkt_opts_check() - are the options ones we know?
  * @o: options
@@ -547,20 +354,18 @@ EPF_FN struct epf_pkt_opts epf_pkt_opts_read(const struct epf_pkt_opts *from)
  */
 EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
 {
-	if (o->link > EPF_LINK_SLL2 || (o->flags & ~EPF_PKT_MASK))
-		return -EINVAL;
-	switch (o->key) {
-	case EPF_PKT_FRAME:
-		return o->flags & ~EPF_PKT_PASS_CONTROL ? -EINVAL : 0;
-	case EPF_PKT_PACKET:
-		return o->flags & EPF_PKT_NONIP_FRAME ? -EINVAL : 0;
-	case EPF_PKT_FLOW:
-		if (o->max_bytes)
-			return -EINVAL;
-		return o->flags && o->flags != EPF_PKT_NONIP_FRAME &&
-		       o->flags != EPF_PKT_PASS_CONTROL ? -EINVAL : 0;
-	}
-	return -EINVAL;
+	bool sound = o->key < EPF_PKT_KEYS && o->link <= EPF_LINK_SLL2 &&
+		     !(o->flags & ~epf_pkt_flags(o->key));
+
+	if (o->key == EPF_PKT_FLOW && o->flags == EPF_PKT_NONIP_FRAME)
+		sound = o->link <= EPF_LINK_SLL2;
+	if (o->key == EPF_PKT_FLOW || o->key == EPF_PKT_CONVERSATION)
+		sound = sound && !o->max_bytes;
+	if (o->key == EPF_PKT_PEER || o->key == EPF_PKT_PEER_PORT)
+		sound = sound &&
+			epf_prefix_sound(EPF_PKT_PREFIX4(o->max_bytes), 32) &&
+			epf_prefix_sound(EPF_PKT_PREFIX6(o->max_bytes), 128);
+	return sound ? 0 : -EINVAL;
 }
 
 /* Return: 0, or the reason to pass the packet, as epf_control(). */
@@ -574,7 +379,8 @@ EPF_FN int epf_pkt_control(const struct epf_pkt *pkt,
  * epf_pkt_start() - parse a packet and digest its headers
  * @h: keyed function
  * @pkt: packet that epf_pkt_control() does not pass
- * @o: options that passed epf_pkt_opts_check()
+ * @o: options that passed epf_pkt_opts_check(), of key EPF_PKT_FRAME or
+ *	EPF_PKT_PACKET
  * @digest: result, unless @rest is set
  * @t: digest in progress, if @rest is set
  * @rest: set if epf_take_rest() has to finish the digest; false at first
@@ -585,39 +391,64 @@ EPF_FN int epf_pkt_start(const struct epf_hash *h, const struct epf_pkt *pkt,
 			 const struct epf_pkt_opts *o, __u64 *digest,
 			 struct epf_take *t, bool *rest)
 {
-	int err;
-
 	if (o->key == EPF_PKT_PACKET && epf_packet_plain(h, pkt, o, digest))
 		return 0;
-	if (o->key == EPF_PKT_FLOW) {
-		err = epf_flow_digest(h, pkt, o, digest);
-		if (err != -EPROTO || !(o->flags & EPF_PKT_NONIP_FRAME))
-			return err;
-	}
 	*rest = true;
 	epf_take_init(t, h, o->max_bytes);
 	t->end = pkt->len;
 	return o->key == EPF_PKT_PACKET ? epf_packet_start(h, pkt, o, t) : 0;
 }
 
+/* Of keys EPF_PKT_FRAME and EPF_PKT_PACKET. */
+EPF_FN int epf_pkt_whole(const struct epf_hash *h, const struct epf_pkt *pkt,
+			 const struct epf_pkt_opts *o, __u64 *digest)
+{
+	struct epf_take t;
+	bool rest = false;
+	int err = epf_pkt_start(h, pkt, o, digest, &t, &rest);
+
+	if (!err && rest)
+		*digest = epf_take_rest(&t, h, pkt);
+	return err;
+}
+
+/* Of all keys. */
+EPF_FN int epf_pkt_any(const struct epf_hash *h, const struct epf_pkt *pkt,
+		       const struct epf_pkt_opts *o,
+		       const struct epf_pkt_scope *s, __u64 *digest)
+{
+	struct epf_pkt_opts frame = *o;
+	int err;
+
+	if (o->key < EPF_PKT_FLOW)
+		return epf_pkt_whole(h, pkt, o, digest);
+	err = epf_flow_digest(h, pkt, o, s, digest);
+	if (err != -EPROTO || !(o->flags & EPF_PKT_NONIP_FRAME))
+		return err;
+	frame.key = EPF_PKT_FRAME;
+	return epf_pkt_whole(h, pkt, &frame, digest);
+}
+
 /**
- * epf_pkt_digest() - the digest of a packet
+ * epf_pkt_digest_in() - the digest of a packet in a scope
  * @h: keyed function
  * @pkt: packet
  * @o: options that passed epf_pkt_opts_check()
+ * @s: scope; NULL: the caller knows none
  * @digest: result
  *
  * Return: 0, -ENODATA: the packet ends before what the key needs (packet: the
  * whole datagram), -EBADMSG: a header contradicts itself, -EPROTO: not IP and
- * to be passed, -(EPF_CONTROL + enum epf_control): a control packet and to be
- * passed.
+ * to be passed, -ENOMSG: a fragment, which has no ports (EPF_PKT_FIRST),
+ * -(EPF_CONTROL + enum epf_control): a control packet and to be passed, -EINVAL:
+ * the key takes an interface or a mark, and there is no scope.
  */
-EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
-			  const struct epf_pkt_opts *o, __u64 *digest)
+EPF_FN int epf_pkt_digest_in(const struct epf_hash *h,
+			     const struct epf_pkt *pkt,
+			     const struct epf_pkt_opts *o,
+			     const struct epf_pkt_scope *s, __u64 *digest)
 {
 	__u64 first, tail;
-	struct epf_take t;
-	bool rest = false;
 	const __u8 *p;
 	__u32 len;
 	int err;
@@ -628,11 +459,14 @@ EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 		return 0;
 	}
 	err = epf_pkt_control(pkt, o);
-	if (!err)
-		err = epf_pkt_start(h, pkt, o, digest, &t, &rest);
-	if (!err && rest)
-		*digest = epf_take_rest(&t, h, pkt);
-	return err;
+	return err ? err : epf_pkt_any(h, pkt, o, s, digest);
+}
+
+/* As epf_pkt_digest_in(), without a scope. */
+EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
+			  const struct epf_pkt_opts *o, __u64 *digest)
+{
+	return epf_pkt_digest_in(h, pkt, o, NULL, digest);
 }
 
 #endif /* EPF_PACKET_H */

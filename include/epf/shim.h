@@ -38,6 +38,9 @@
  *                          so that it cannot read it from there again
  *   epf_forget(v)          v, 32 bits; a verifier forgets what it knows of it, so that it
  *                          reads what follows once, and not for each value
+ *   epf_apart(n)           n, a literal: where a verifier allows no variable offset, the
+ *                          compiler does not merge this branch with one that has another
+ *                          n or none
  *   epf_blank(p,n)         zeroes n bytes, a constant, that are read on a path which a CPU
  *                          takes only in prediction, where a verifier follows those
  *   epf_mulhi(a,b)         high 64 bits of the product
@@ -578,6 +581,12 @@ EPF_FN __u32 epf_forget(__u32 v)
 	return v;
 #endif
 }
+
+#if defined(__bpf__) && defined(EPF_NO_PERFMON)
+#define epf_apart(n) __asm__ volatile("" ::"i"(n) : "memory")
+#else
+#define epf_apart(n) ((void)0)
+#endif
 
 EPF_FN void epf_blank(void *p, __u32 n)
 {

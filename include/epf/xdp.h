@@ -43,6 +43,7 @@ enum epf_xdp_outcome {
 	EPF_XDP_ERROR,	   /* any other error */
 	EPF_XDP_BUSY,	   /* another packet of this CPU has the slot's filter */
 	EPF_XDP_OVERDUE,   /* nobody ends the epochs of a filter that is pure BPF */
+	EPF_XDP_FRAGMENT,  /* but the first, where the options ask for ports */
 	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed for what it is */
 	EPF_XDP_OUTCOMES = EPF_XDP_CONTROL + EPF_CONTROL_LAST
 };

@@ -10,6 +10,7 @@ int digest(struct xdp_md *ctx)
 {
 	__u64 d = 0;
 
+	shared.iface = ctx->ingress_ifindex;
 	if (shared.skip && bpf_xdp_adjust_head(ctx, (int)shared.skip))
 		return XDP_ABORTED;
 	shared.ret = epf_xdp_digest(ctx, &shared.hash, &shared.opts, &d);

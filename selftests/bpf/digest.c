@@ -25,8 +25,10 @@
 #define INSNS_MAX 100000 /* instructions that the verifier may go through */
 #define ARG_BARE "--without-perfmon"
 
-/* Sound options, all of them. */
-static struct epf_pkt_opts option[512];
+/* Sound options: all of the keys of frames and packets, and of flows as they are; of
+ * the other keys and flags some links and prefixes.
+ */
+static struct epf_pkt_opts option[2048];
 static unsigned int options;
 
 static int prog = -1;
@@ -46,13 +48,27 @@ static __u32 draw(__u32 below)
 	return (__u32)(epf_word(0x5eed + tap_seed(), (__u32)++drawn) % below);
 }
 
+static bool is_listed(const struct epf_pkt_opts *o, __u32 most)
+{
+	__u32 flags = o->flags & ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL);
+
+	if (epf_pkt_opts_check(o) || (o->flags & EPF_PKT_MARK))
+		return false;
+	if (o->key < EPF_PKT_FLOW || (o->key == EPF_PKT_FLOW && !flags))
+		return true;
+	return !o->link ? !o->max_bytes || (flags / 16 + most) % 4 == 0 :
+			  (flags / 16 + o->key + o->link + most) % 16 == 0;
+}
+
 static void list_options(void)
 {
-	static const __u32 most[] = { 0, 1, 13, 38, 60, 70, 128, 1000 };
+	static const __u32 most[] = { 0, 1, 13, 38, 60, 70, 128, 1000,
+				      EPF_PKT_PREFIX(24, 64), EPF_PKT_PREFIX(8, 65),
+				      EPF_PKT_PREFIX(31, 127), EPF_PKT_PREFIX(32, 9) };
 	struct epf_pkt_opts o;
 	__u32 i, key, link, flags;
 
-	for (key = EPF_PKT_FRAME; key <= EPF_PKT_FLOW; key++)
+	for (key = 0; key < EPF_PKT_KEYS; key++)
 		for (link = 0; link <= EPF_LINK_SLL2; link++)
 			for (flags = 0; flags <= EPF_PKT_MASK; flags++)
 				for (i = 0; i < EPF_KAT_LEN(most); i++) {
@@ -60,19 +76,22 @@ static void list_options(void)
 					o.link = (__u8)link;
 					o.flags = (__u16)flags;
 					o.max_bytes = most[i];
-					if (!epf_pkt_opts_check(&o))
+					if (is_listed(&o, i) && options < EPF_KAT_LEN(option))
 						option[options++] = o;
 				}
 }
 
+/* In XDP there is no mark, and the interface is the one that the packet came from. */
 static int by_core(const struct epf_hash *h, const struct epf_pkt_opts *o,
 		   const __u8 *frame, __u32 len, __u64 *digest)
 {
+	struct epf_pkt_scope scope = { shared->iface, 0 };
 	struct epf_seg seg = { frame, len };
 	struct epf_pkt pkt = { &seg, 1, len };
 
-	return epf_pkt_opts_check(o) ? -EINVAL :
-				       epf_pkt_digest(h, &pkt, o, digest);
+	if (epf_pkt_opts_check(o) || (o->flags & EPF_PKT_MARK))
+		return -EINVAL;
+	return epf_pkt_digest_in(h, &pkt, o, &scope, digest);
 }
 
 /* The frame behind @skip bytes. */
@@ -298,11 +317,12 @@ static void unsound_options(void)
 	__u32 n;
 
 	begin();
-	for (n = 0; n < 10000; n++) {
-		o.key = (__u8)draw(draw(4) ? 4 : 256);
+	for (n = 0; n < 20000; n++) {
+		o.key = (__u8)draw(draw(4) ? EPF_PKT_KEYS + 1 : 256);
 		o.link = (__u8)draw(draw(4) ? 5 : 256);
-		o.flags = (__u16)draw(draw(4) ? 33 : 65536);
-		o.max_bytes = draw(2) ? draw(100) : 0;
+		o.flags = (__u16)(draw(4) ? 1u << draw(11) | 1u << draw(11) :
+					    draw(2) * draw(65536));
+		o.max_bytes = draw(2) ? draw(100) << 8 * draw(2) : 0;
 		ask(&o, epf_kat_frame, epf_kat_pkt[0].len, 0);
 	}
 	end("options, sound or not");
@@ -368,15 +388,19 @@ static int load(const char *path, bool bare)
 	return shared == MAP_FAILED ? -errno : 0;
 }
 
-/* How much of a large frame a test run puts into the first buffer. */
+/* How much of a large frame a test run puts into the first buffer, and which interface
+ * its packets come from.
+ */
 static void learn_first(const char *path)
 {
 	static const __u8 large[8192];
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = large,
 		    .data_size_in = sizeof(large));
 	struct bpf_object *obj;
+	__u64 digest;
 	int err;
 
+	by_bpf(&hash[0], &option[0], large, XDP_LEAST, 0, &digest);
 	obj = load_object(path, &err);
 	if (!obj)
 		return;
@@ -414,8 +438,9 @@ int main(int argc, char **argv)
 	for (i = 0; i <= EPF_HASH_MAX; i++)
 		epf_hash_init(&hash[i], 0x0123456789abcdef, 42, i);
 	learn_first(argv[3]);
-	tap_ok(first > 256 && first < 8192, "the first buffer has %u bytes",
-	       first);
+	tap_ok(first > 256 && first < 8192 && shared->iface &&
+	       options > 900 && options < EPF_KAT_LEN(option),
+	       "the first buffer has %u bytes; %u options", first, options);
 	all_options();
 	all_lengths();
 	changed();

@@ -11,6 +11,7 @@
  * @hash: keyed function
  * @opts: packet key, sound or not
  * @skip: bytes that the frame begins after
+ * @iface: that the packet came from
  * @ret: of epf_xdp_digest()
  * @digest: its result
  */
@@ -18,7 +19,7 @@ struct digest_shared {
 	struct epf_hash hash;
 	struct epf_pkt_opts opts;
 	__u32 skip;
-	__u32 reserved;
+	__u32 iface;
 	__s64 ret;
 	__u64 digest;
 };

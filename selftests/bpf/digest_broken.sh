@@ -51,7 +51,7 @@ header=bpf/epf_packet.bpf.h direct=bpf/epf_packet_direct.bpf.h copy=bpf/epf_pack
 build $header '2s/$/ /' || exit 1
 ask
 [ $? -ne 4 ] || ktap_skip_all 'loading BPF programs is not permitted'
-ktap_plan 9 21
+ktap_plan 12 26
 ktap_check 'digest: built likewise, the laws hold' ask
 broken 'one extension header less' include/epf/headers.h \
 	's/EPF_IP6_EXT_MAX 8/EPF_IP6_EXT_MAX 7/'
@@ -64,13 +64,17 @@ broken 'bytes that cannot be read are no error' $header 's/\*pkt->unread = .*/*p
 # In assembly: else the compiler has the address of data_end once for all uses.
 ktap_thorough broken 'the first buffer is taken for the packet' $header \
 	's/pkt.len = bpf_xdp_get_buff_len(ctx)/{ long b, e; __asm__ volatile( "%0 = *(u32 *)(%2 + 0); %1 = *(u32 *)(%2 + 4); %1 -= %0" : "=\&r"(b), "=\&r"(e) : "r"(ctx)); pkt.len = e; }/'
-ktap_thorough broken 'a plain flow is taken whatever the flags are' include/epf/packet.h \
+ktap_thorough broken 'a plain flow is taken whatever the flags are' include/epf/flow.h \
 	's/(o->flags & EPF_PKT_NONIP_FRAME) ||/0 ||/'
 broken 'the second half of a block has the key words of the first' $direct \
 	's/h->nh + half \* EPF_XDP_CHUNK \/ 8/h->nh/'
 ktap_thorough broken 'a block does not end after its second half' $direct 's/^\t\tif (half)/\t\tif (0)/'
 ktap_thorough broken 'nor after words of a copy' $direct 's/if (at + i == EPF_NH_WORDS)/if (0)/'
 ktap_thorough broken 'a run of words goes beyond the half block' $header 's/EPF_HASH_NH \&\& left < most/EPF_HASH_NH \&\& 0/'
+broken 'what an ICMP error carries is not found' $header 's/if (err > 0) .*/if (0)/'
+ktap_thorough broken 'the interface is 0' $header 's/found.scope.iface = .*;/;/'
+broken 'the key of a flow is cut short' $direct 's/(struct epf_xdp_words \*)word, len)/(struct epf_xdp_words *)word, len \& 0x2f)/'
+ktap_thorough broken 'a frame whose flow is none has no key' $header 's/ask->opts.key = EPF_PKT_FRAME;/;/'
 
 flags=$bare
 build $header '2s/$/ /' || exit 1
@@ -79,6 +83,7 @@ broken 'without CAP_PERFMON, bytes behind the last word are left out' $copy 's/e
 broken 'likewise, the head is not cut' include/epf/packet.h 's/^\tn = epf_take_some(t, n);//'
 broken 'likewise, the second half of a block has the key words of the first' $copy \
 	's/h->nh + EPF_XDP_CHUNK \/ 8, at/h->nh, at/'
+broken 'likewise, the key of a flow is cut short' $copy 's/8 \* i + 8 > len/8 * i + 8 > (len \& 0x2f)/'
 ktap_thorough broken 'likewise, the word before is compressed twice' $copy 's/ & ~((__u64)i - from)//'
 ktap_thorough broken 'likewise, a word is under one key word' include/epf/hash.h 's/h->nh\[j + 1\] & keep/h->nh[j] \& keep/'
 ktap_thorough broken 'likewise, a datagram of IPv6 is one of IPv4' include/epf/packet.h 's/^\tepf_head_add(head, 40);/\tepf_head_add(head, 20);/'

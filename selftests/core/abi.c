@@ -155,6 +155,7 @@ static const struct field fields[] = {
 
 	F(epf_pkt_opts, key) F(epf_pkt_opts, link) F(epf_pkt_opts, flags)
 	F(epf_pkt_opts, max_bytes) END(epf_pkt_opts, 8)
+	F(epf_pkt_scope, iface) F(epf_pkt_scope, mark) END(epf_pkt_scope, 8)
 };
 
 static const struct {
@@ -202,7 +203,18 @@ static const struct {
 	{ "EPF_PKT_FRAME", EPF_PKT_FRAME, 0 },
 	{ "EPF_PKT_PACKET", EPF_PKT_PACKET, 1 },
 	{ "EPF_PKT_FLOW", EPF_PKT_FLOW, 2 },
+	{ "EPF_PKT_CONVERSATION", EPF_PKT_CONVERSATION, 3 },
+	{ "EPF_PKT_PEER", EPF_PKT_PEER, 4 },
+	{ "EPF_PKT_PEER_PORT", EPF_PKT_PEER_PORT, 5 },
 	{ "EPF_PKT_PASS_CONTROL", EPF_PKT_PASS_CONTROL, 8 },
+	{ "EPF_PKT_REVERSE", EPF_PKT_REVERSE, 16 },
+	{ "EPF_PKT_ERRORS", EPF_PKT_ERRORS, 32 },
+	{ "EPF_PKT_FIRST", EPF_PKT_FIRST, 64 },
+	{ "EPF_PKT_VLAN", EPF_PKT_VLAN, 128 },
+	{ "EPF_PKT_IFACE", EPF_PKT_IFACE, 256 },
+	{ "EPF_PKT_MARK", EPF_PKT_MARK, 512 },
+	{ "EPF_PKT_PREFIX(24, 64)", EPF_PKT_PREFIX(24, 64), 0x4018 },
+	{ "EPF_PKT_PREFIX(32, 128)", EPF_PKT_PREFIX(32, 128), 0 },
 	{ "EPF_CONTROL", EPF_CONTROL, 4096 },
 	{ "EPF_CONTROL_RESERVED_MAC", EPF_CONTROL_RESERVED_MAC, 1 },
 	{ "EPF_CONTROL_ND", EPF_CONTROL_ND, 2 },

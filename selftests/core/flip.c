@@ -130,15 +130,32 @@ static void make_frame(__u8 *room, __u32 len, __u32 l3)
 		put16(frame + l3 - 2, EPF_ETH_IP4);
 }
 
-/* An IP packet as it is; Ethernet; Ethernet with all the tags there may be. */
+/* Make it an ICMP error; the datagram that it carries ends with it. */
+static void carry(__u32 l3)
+{
+	frame[l3 + 9] = 1;
+	frame[l3 + 20] = 3;
+	frame[l3 + 28] = 0x45;
+	put16(frame + l3 + 30, frame_len - l3 - 28);
+	put16(frame + l3 + 34, 0);
+	frame[l3 + 37] = 17;
+}
+
+#define CARRYING 3
+
+/* An IP packet as it is; Ethernet; Ethernet with all the tags there may be; an ICMP
+ * error.
+ */
 static void make_frames(__u8 *room, int which)
 {
-	static const __u32 l3[] = { 0, 14, 14 + 4 * EPF_VLAN_MAX };
+	static const __u32 l3[] = { 0, 14, 14 + 4 * EPF_VLAN_MAX, 14 };
 	__u32 i;
 
 	make_frame(room, 90, l3[which]);
 	for (i = 14; i < l3[which]; i += 4)
 		put16(frame + i - 2, 0x8100);
+	if (which == CARRYING)
+		carry(14);
 }
 
 /* Two pages; behind each lies one that nobody may touch. */
@@ -258,7 +275,7 @@ static __u32 at_each_access(__u64 from, __u64 to, bool any)
 }
 
 #define OPTS(...) word_of((struct epf_pkt_opts){ __VA_ARGS__ })
-#define PAIRS 4
+#define PAIRS 6
 
 /* What each pair of options tempts to: headers taken away that are not there,
  * a length that was not checked, fields of two options in one digest.
@@ -280,12 +297,24 @@ static __u64 pair(int i, bool second)
 		return OPTS(EPF_PKT_FRAME, EPF_LINK_ETHER, 0, 0);
 	case 6:
 		return OPTS(EPF_PKT_PACKET, EPF_LINK_ETHER, EPF_PKT_NO_VLAN, 0);
+	case 8:
+		return OPTS(EPF_PKT_PEER, EPF_LINK_ETHER, EPF_PKT_ERRORS,
+			    EPF_PKT_PREFIX(8, 127));
+	case 9:
+		return OPTS(EPF_PKT_CONVERSATION, EPF_LINK_ETHER, EPF_PKT_VLAN, 0);
+	case 10:
+		return OPTS(EPF_PKT_PEER_PORT, EPF_LINK_IP,
+			    EPF_PKT_REVERSE | EPF_PKT_ERRORS, 0);
+	case 11:
+		return OPTS(EPF_PKT_FLOW, EPF_LINK_IP, EPF_PKT_FIRST, 0);
 	default:
 		return OPTS(9, EPF_LINK_ETHER, 0xffff, 0);
 	}
 }
 
-static const char *const frames[] = { "IP", "Ethernet", "four tags" };
+static const char *const frames[] = { "IP", "Ethernet", "four tags",
+				      "ICMP error" };
+#define FRAMES 4
 
 static void watch_options(__u8 *room, int which, bool any)
 {
@@ -303,27 +332,28 @@ static void watch_options(__u8 *room, int which, bool any)
 	       frames[which], most);
 }
 
-/* Lengths of header and datagram, at their extremes. */
-static void watch_lengths(__u8 *room)
+/* Lengths of headers and datagrams, at their extremes; @l3: of the outer, or of the
+ * carried one.
+ */
+static void watch_lengths(__u8 *room, int which, __u64 opts, __u32 l3)
 {
-	static const __u8 at[] = { 14, 16, 17 };
-	__u64 opts = OPTS(EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0);
+	static const __u8 at[] = { 0, 2, 3 };
 	__u32 most = 0, nr, i;
 
 	watch.page = room;
 	for (i = 0; i < sizeof(at); i++) {
-		make_frames(room, 1);
-		watch.byte = frame + at[i];
-		watch.value = at[i] == 14 ? 0x4f : 0xff;
+		make_frames(room, which);
+		watch.byte = frame + l3 + at[i];
+		watch.value = at[i] ? 0xff : 0x4f;
 		nr = at_each_access(opts, opts, true);
 		most = nr > most ? nr : most;
 	}
 	watch.byte = NULL;
-	tap_ok(most, "lengths that change before any access, of %u at most",
-	       most);
+	tap_ok(most, "%s, lengths that change before any access, of %u at most",
+	       frames[which], most);
 }
 
-#define WATCH_POINTS 4
+#define WATCH_POINTS (FRAMES + 3)
 static void watched(__u8 *room, bool any)
 {
 	int i;
@@ -334,17 +364,21 @@ static void watched(__u8 *room, bool any)
 		return;
 	}
 	catch_touches();
-	for (i = 0; i < 3; i++)
+	for (i = 0; i < FRAMES; i++)
 		watch_options(room, i, any);
-	watch_lengths(room);
+	watch_lengths(room, 1, OPTS(EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0), 14);
+	watch_lengths(room, CARRYING,
+		      OPTS(EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_ERRORS, 0), 14);
+	watch_lengths(room, CARRYING,
+		      OPTS(EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_ERRORS, 0), 42);
 }
 
 /* -------------------------------------------------------------- raced ---- */
 
-/* Two values each of key, link, flags and maximum. */
+/* Two values each of key, link, flags and maximum, which is a prefix, too. */
 static const __u8 values[8][2] = {
-	{ EPF_PKT_PACKET, EPF_PKT_FLOW }, { EPF_LINK_ETHER, EPF_LINK_IP },
-	{ 0, EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN }, { 0, 0 }, { 0, 40 },
+	{ EPF_PKT_PACKET, EPF_PKT_PEER }, { EPF_LINK_ETHER, EPF_LINK_IP },
+	{ 0, EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS }, { 0, 0 }, { 0, 24 },
 };
 #define STATES 32
 
@@ -418,9 +452,9 @@ int main(int argc, char **argv)
 	__u8 *room = make_room();
 	int i;
 
-	tap_plan(WATCH_POINTS + (bounds ? 0 : 3));
+	tap_plan(WATCH_POINTS + (bounds ? 0 : FRAMES));
 	watched(room, bounds);
-	for (i = 0; i < 3 && !bounds; i++)
+	for (i = 0; i < FRAMES && !bounds; i++)
 		raced(room, i);
 	return tap_end();
 }

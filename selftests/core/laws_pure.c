@@ -254,13 +254,13 @@ static void options_are_checked(void)
 	o.flags = EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL;
 	good &= epf_pkt_opts_check(&o) < 0;
 	o.flags = EPF_PKT_PASS_CONTROL;
-	for (o.key = EPF_PKT_FRAME; o.key <= EPF_PKT_FLOW; o.key++)
+	for (o.key = EPF_PKT_FRAME; o.key < EPF_PKT_KEYS; o.key++)
 		good &= !epf_pkt_opts_check(&o);
 	o.key = EPF_PKT_FLOW;
 	o.flags = EPF_PKT_MASK + 1;
 	good &= epf_pkt_opts_check(&o) < 0;
 	o.flags = 0;
-	o.key = EPF_PKT_FLOW + 1;
+	o.key = EPF_PKT_KEYS;
 	good &= epf_pkt_opts_check(&o) < 0;
 	o.key = EPF_PKT_FLOW;
 	o.link = EPF_LINK_SLL2 + 1;

@@ -3,7 +3,8 @@
  * Packet digests of any frame under any options, in any segments, each of them
  * in memory of exactly its size.
  *
- * Input: key, link, flags, max_bytes (2 bytes), cuts; then the length of the
+ * Input: key, link (and above two bits the flags from EPF_PKT_REVERSE on), the other
+ * flags, max_bytes (2 bytes), cuts; then the length of the
  * segment before each cut; the rest is the frame.
  */
 #include "fuzz.h"
@@ -45,21 +46,33 @@ struct answer {
 /* Only what the key has a use for, so that no input is wasted. */
 static void take_opts(struct input *in, struct epf_pkt_opts *o)
 {
+	enum { MADE = EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS | EPF_PKT_SCOPES };
 	static const __u16 allowed[] = {
 		[EPF_PKT_FRAME] = EPF_PKT_PASS_CONTROL,
 		[EPF_PKT_PACKET] = EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN |
 				   EPF_PKT_PASS_CONTROL,
-		[EPF_PKT_FLOW] = EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL,
+		[EPF_PKT_FLOW] = EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL |
+				 EPF_PKT_REVERSE | MADE | EPF_PKT_FIRST,
+		[EPF_PKT_CONVERSATION] = MADE | EPF_PKT_FIRST,
+		[EPF_PKT_PEER] = MADE | EPF_PKT_REVERSE,
+		[EPF_PKT_PEER_PORT] = MADE | EPF_PKT_REVERSE | EPF_PKT_FIRST,
 	};
 
-	o->key = take(in) % 3;
-	o->link = take(in) % 4;
-	o->flags = take(in) & allowed[o->key];
-	if (o->flags & EPF_PKT_PASS_CONTROL)
+	__u8 link;
+
+	o->key = take(in) % EPF_PKT_KEYS;
+	link = take(in);
+	o->link = link % 4;
+	o->flags = (take(in) % EPF_PKT_REVERSE | link / 4 * EPF_PKT_REVERSE) &
+		   allowed[o->key];
+	if (o->flags & ~EPF_PKT_NONIP_FRAME)
 		o->flags &= (__u16)~EPF_PKT_NONIP_FRAME;
 	o->max_bytes = take16(in);
-	if (o->key == EPF_PKT_FLOW)
+	if (o->key == EPF_PKT_FLOW || o->key == EPF_PKT_CONVERSATION)
 		o->max_bytes = 0;
+	if (o->key >= EPF_PKT_PEER)
+		o->max_bytes = EPF_PKT_PREFIX(8 + o->max_bytes % 25,
+					      8 + o->max_bytes / 256 % 121);
 	law(!epf_pkt_opts_check(o), "useful options are accepted");
 }
 
@@ -81,6 +94,7 @@ static void take_question(struct input *in, struct question *q)
 /* The frame cut as @cut says, a segment may be empty. */
 static struct answer ask(const struct question *q, const __u8 *cut, __u32 cuts)
 {
+	static const struct epf_pkt_scope scope = { 3, 4 };
 	struct epf_seg seg[CUTS_MAX + 1];
 	struct epf_pkt pkt = { seg, cuts + 1, q->len };
 	struct answer a = { 0, 0 };
@@ -95,7 +109,7 @@ static struct answer ask(const struct question *q, const __u8 *cut, __u32 cuts)
 		seg[i].len = n;
 		at += n;
 	}
-	a.err = epf_pkt_digest(q->h, &pkt, &q->o, &a.digest);
+	a.err = epf_pkt_digest_in(q->h, &pkt, &q->o, &scope, &a.digest);
 	for (i = 0; i <= cuts; i++)
 		free((void *)(size_t)seg[i].data);
 	return a;
@@ -147,6 +161,8 @@ static bool control_flow(const struct question *q)
 
 static bool plain_flow(const struct question *q)
 {
+	if (q->o.flags & ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL))
+		return false;
 	return is_bare_ip4(q) && q->o.key == EPF_PKT_FLOW && q->len >= 38 &&
 	       be16(q->frame + 16) >= 24 && !(be16(q->frame + 20) & 0x3fff) &&
 	       has_ports(q->frame[23]) && !control_flow(q);
@@ -211,6 +227,23 @@ static void forwarding(struct question q, struct answer a)
 	free(other);
 }
 
+/* The reverse has a key where the flow has one, and so has the peer. */
+static void answers(struct question q, struct answer a)
+{
+	struct answer b;
+
+	if (q.o.key == EPF_PKT_CONVERSATION || (q.o.flags & EPF_PKT_NONIP_FRAME))
+		return;
+	q.o.flags ^= EPF_PKT_REVERSE;
+	b = ask(&q, NULL, 0);
+	law(a.err == b.err, "a flow has a key if its reverse has one");
+	q.o.key = EPF_PKT_PEER;
+	q.o.flags &= (__u16)~EPF_PKT_FIRST;
+	q.o.max_bytes = 0;
+	b = ask(&q, NULL, 0);
+	law(a.err || !b.err, "whatever has a flow has a peer");
+}
+
 /* A limit that nothing reaches. */
 static void no_limit(struct question q, struct answer a)
 {
@@ -230,20 +263,24 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 		epf_hash_init(&hash[i], 5, 6, i);
 	take_question(&in, &q);
 	a = ask(&q, slow, 1);
+	law(a.err != -ENOMSG || (q.o.flags & EPF_PKT_FIRST),
+	    "fragments have no key where that is asked for");
 	law(!a.err || a.err == -ENODATA || a.err == -EBADMSG ||
-	    a.err == -EPROTO || passed_as_control(&q, a.err),
+	    a.err == -EPROTO || a.err == -ENOMSG || passed_as_control(&q, a.err),
 	    "the errors are those of the description");
-	law(a.err != -EPROTO || q.o.key == EPF_PKT_FLOW ||
+	law(a.err != -EPROTO || q.o.key >= EPF_PKT_FLOW ||
 	    (q.o.flags & EPF_PKT_PASS_CONTROL),
 	    "only a flow key passes packets that are not IP by itself");
 	law(same(a, ask(&q, NULL, 0)), "one segment, or two");
 	law(same(a, ask(&q, q.cut, q.cuts)), "any segments");
 	fast_paths(&q, a);
+	if (q.o.key >= EPF_PKT_FLOW)
+		answers(q, a);
 	if (a.err || q.o.max_bytes)
 		return 0;
 	if (q.o.key == EPF_PKT_PACKET && is_bare_ip4(&q))
 		forwarding(q, a);
-	if (q.o.key != EPF_PKT_FLOW)
+	if (q.o.key < EPF_PKT_FLOW)
 		no_limit(q, a);
 	return 0;
 }

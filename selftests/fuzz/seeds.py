@@ -15,7 +15,8 @@ sys.dont_write_bytecode = True
 
 import frames
 from ng import everything
-from packets import FLOW, FRAME, NO_MAC, NONIP_FRAME, PACKET
+from packets import CONVERSATION, ERRORS, FIRST, FLOW, FRAME, NO_MAC, \
+    NONIP_FRAME, PACKET, PEER, PEER_PORT, REVERSE, SCOPES
 from pcap import EN10MB, RAW, SLL2, USER0, Capture, Packet
 
 
@@ -27,9 +28,13 @@ def packet():
     """Each frame under each set of options, cut in three."""
     asked = [(PACKET, 0, 0), (FLOW, 0, 0), (FLOW, NONIP_FRAME, 0),
              (PACKET, NO_MAC, 0), (PACKET, 0, 40), (FRAME, 0, 60)]
-    for i, (link, octets, _) in enumerate(frames.all_frames()):
-        for key, flags, most in asked:
-            yield bytes([key, link, flags]) + le16(most) + \
+    made = [(FLOW, REVERSE | ERRORS, 0), (CONVERSATION, ERRORS | FIRST, 0),
+            (PEER, SCOPES, 16), (PEER_PORT, ERRORS | FIRST, 0x4018)]
+    for i, (link, octets, _) in enumerate(frames.all_frames() +
+                                          frames.flow_frames()):
+        for key, flags, most in asked + made:
+            yield bytes([key, link | flags // REVERSE * 4, flags % REVERSE]) + \
+                le16(most) + \
                 bytes([2 | i % 2 << 7, 14 + i % 9, 20]) + octets
 
 

@@ -201,8 +201,9 @@ static void desc_has_to_be(const __u8 *bytes, const struct epf_key_desc *got)
 	    "a kind of key");
 	law(d.kind == EPF_KEYS_PACKET || !(d.key | d.flags | d.max_bytes),
 	    "no options of other keys");
-	law(d.key <= EPF_PKT_FLOW && !(d.flags & ~EPF_PKT_MASK) &&
-	    !(d.key == EPF_PKT_FLOW && d.max_bytes), "options of a packet");
+	law(d.key < EPF_PKT_KEYS && !(d.flags & ~EPF_PKT_MASK) &&
+	    !((d.key == EPF_PKT_FLOW || d.key == EPF_PKT_CONVERSATION) &&
+	      d.max_bytes), "options of a packet");
 }
 
 /* The whole header and file, checked without the code under test. */

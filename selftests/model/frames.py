@@ -273,6 +273,79 @@ def truncated():
     ]
 
 
+def error4(kind, carried, code=1, **outer):
+    """An ICMP error from a router on the way."""
+    return ether(0x0800, ip4(1, bytes([kind, code]) + bytes(6) + carried,
+                             **outer))
+
+
+def error6(kind, carried, before=b"", proto=58):
+    """The same of ICMPv6, behind extension headers."""
+    return ether(0x86DD, ip6(proto, before + bytes([kind, 0]) + bytes(6) +
+                             carried))
+
+
+def errors():
+    """ICMP errors, and what is none; what they carry is sound, odd, cut off."""
+    tcp4 = ip4(6, ports(40000, 443, 4), dest=bytes([203, 0, 113, 9]))
+    tcp6 = ip6(6, ports(40000, 443, 4), dest=group6(0, 9))
+    whole = error4(11, tcp4)
+    long6 = error6(3, ip6(60, ext(17) + ports(7, 8, 4)))
+    return [(ETHER, error4(kind, tcp4), ()) for kind in
+            (2, 3, 4, 5, 6, 10, 11, 12, 13)] + [
+        (ETHER, error6(kind, tcp6), ()) for kind in (0, 1, 2, 3, 4, 5)] + [
+        (ETHER, error4(3, ip4(17, ports(5353, 53, 0), total=1400)), ()),
+        (ETHER, error4(3, ip4(6, ports(9, 10, 0), options=b"\1" * 12)), ()),
+        (ETHER, error4(3, ip4(1, icmp(8, 0))), ()),
+        (ETHER, error4(3, ip4(1, icmp(0, 0))), ()),
+        (ETHER, error4(3, ip4(47, bytes(8))), ()),
+        (ETHER, error4(3, ip4(17, bytes(8), flags=0x0003)), ()),
+        (ETHER, error4(3, ip4(17, ports(1, 2), flags=0x2000)), ()),
+        (ETHER, error4(3, ip4(1, bytes([3, 1]) + bytes(6) + tcp4)), ()),
+        (ETHER, error4(3, tcp6), ()),
+        (ETHER, error4(3, ip4(6, ports(1, 2), total=22)), ()),
+        (ETHER, error4(3, ip4(6, ports(1, 2), first=0x44)), ()),
+        (ETHER, error4(3, tcp4, flags=0x2000), ()),
+        (ETHER, error4(3, tcp4, flags=0x0005), ()),
+        (ETHER, error4(3, tcp4, total=50) + bytes(9), ()),
+        (ETHER, error4(3, tcp4, total=47) + bytes(9), ()),
+        (ETHER, error4(3, tcp4, total=26) + bytes(9), ()),
+        (ETHER, error6(1, ip6(58, icmp(128, 0))), ()),
+        (ETHER, error6(1, ip6(58, bytes([1, 0]) + bytes(6) + tcp6)), ()),
+        (ETHER, error6(2, tcp6, ext(58), 60), ()),
+        (ETHER, error6(2, tcp4), ()),
+        (ETHER, error6(4, ip6(44, frag6(17, 99, 0) + bytes(8))), ()),
+        (ETHER, error6(4, ip6(44, frag6(17, 0, 1) + ports(1, 2))), ()),
+        (ETHER, ether(0x0800, whole[14:], [(0x88A8, 0x6000), (0x8100, 0x2ABC)]),
+         ()),
+        (IP, whole[14:], ()),
+        (ETHER, whole, (37, 38, 41, 42, 61, 62, 65, 66)),
+        (ETHER, long6, (61, 62, 101, 102, 109, 110, 113, 114)),
+    ]
+
+
+def ends():
+    """Both directions of a conversation, the same address at both ends."""
+    made = []
+    for a, b in ((40000, 443), (443, 40000)):
+        for one, other in (V4, V4[::-1], (V4[0], V4[0])):
+            made.append((ETHER, ether(0x0800, ip4(17, ports(a, b), dest=other)
+                                      .replace(V4[0], one, 1)), ()))
+        for one, other in (V6, V6[::-1], (V6[0], V6[0])):
+            made.append((ETHER, ether(0x86DD, ip6(17, ports(a, b), dest=other)
+                                      .replace(V6[0], one, 1)), ()))
+    for kind in (0, 8, 14, 17):
+        made.append((ETHER, ether(0x0800, ip4(1, icmp(kind, 0), dest=V4[0])),
+                     ()))
+    return made + [(ETHER, ether(0x86DD, ip6(58, icmp(kind, 0), dest=V6[0])),
+                    ()) for kind in (128, 129)]
+
+
 def all_frames():
     return plain() + tagged() + fragments() + extensions() + others() + \
         broken() + truncated() + control()
+
+
+def flow_frames():
+    """Those that only keys of flows tell apart."""
+    return errors() + ends()

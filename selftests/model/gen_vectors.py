@@ -9,7 +9,7 @@ import textwrap
 import hashes
 import lanes
 import packets
-from frames import all_frames, control as control_frames
+from frames import all_frames, control as control_frames, flow_frames
 from hashes import M64
 
 HEAD = """\
@@ -237,6 +237,32 @@ struct epf_kat_script {{
         table("struct epf_kat_op", "epf_kat_op", rows)])
 
 
+SCOPE = 7, 0x0BADF00D  # interface, mark
+PREFIX = 24 | 64 << 8
+
+
+def flow_choices(number):
+    """Those of keys made from flows; each frame has others beside the first few."""
+    yield packets.FLOW, packets.REVERSE | packets.ERRORS, 0
+    yield packets.FLOW, packets.FIRST, 0
+    yield packets.CONVERSATION, packets.ERRORS, 0
+    yield packets.PEER, 0, PREFIX
+    yield packets.PEER_PORT, packets.ERRORS | packets.FIRST, 0
+    scopes = packets.VLAN * (1 + number % 7)
+    for key, most in ((packets.FLOW, 0), (packets.CONVERSATION, 0),
+                      (packets.PEER, 31 | 127 << 8),
+                      (packets.PEER_PORT, (8, 9, 17, 0)[number % 4] |
+                       (8, 65, 0, 63)[number // 4 % 4] << 8)):
+        flags = (packets.PASS_CONTROL, packets.REVERSE, packets.ERRORS,
+                 packets.REVERSE | packets.ERRORS,
+                 packets.ERRORS | packets.FIRST)[number % 5]
+        if key == packets.CONVERSATION:
+            flags &= ~packets.REVERSE
+        if key == packets.PEER:
+            flags &= ~packets.FIRST
+        yield key, flags | scopes, most
+
+
 def packet_choices(link, control):
     """(key, flags, max_bytes) that are worth asking for."""
     if control:
@@ -257,13 +283,15 @@ def packet_result(octets, link, choice):
     """(return code, digest)"""
     key, flags, max_bytes = choice
     try:
-        text = packets.canonical(octets, key, link, flags, max_bytes)
+        text = packets.canonical(octets, key, link, flags, max_bytes, SCOPE)
     except packets.Truncated:
         return 1, 0
     except packets.Malformed:
         return 2, 0
     except packets.NotIp:
         return 3, 0
+    except packets.Fragment:
+        return 4, 0
     except packets.Control as told:
         return 16 + told.number, 0
     return 0, hashes.digest(KEY, 0, text)
@@ -271,26 +299,36 @@ def packet_result(octets, link, choice):
 
 def packet_section(fold):
     text = ["""\
-/* @ret: 0, 1 ENODATA, 2 EBADMSG, 3 EPROTO, 16 + enum epf_control. The frame is
- * the @len bytes of epf_kat_frame at @at.
+#define EPF_KAT_IFACE %d
+#define EPF_KAT_MARK 0x%x
+
+/* @ret: 0, 1 ENODATA, 2 EBADMSG, 3 EPROTO, 4 ENOMSG, 16 + enum epf_control. The
+ * frame is the @len bytes of epf_kat_frame at @at.
  */
 struct epf_kat_pkt {
 	__u16 at;
 	__u16 len;
 	__u8 key;
 	__u8 link;
-	__u8 flags;
-	__u8 max_bytes;
-	__u64 ret;
+	__u16 flags;
+	__u16 max_bytes;
+	__u16 ret;
 	__u64 digest;
 };
-"""]
-    blob, rows = b"", []
+""" % SCOPE]
+    blob, rows, number = b"", [], 0
     control = control_frames()
-    for link, octets, lengths in all_frames():
+    flows = flow_frames()
+    for link, octets, lengths in all_frames() + flows:
         for n in lengths or (len(octets),):
-            for choice in packet_choices(link, (link, octets, lengths)
-                                         in control):
+            choices = list(flow_choices(number))
+            number += 1
+            if (link, octets, lengths) in flows:
+                choices.append((packets.FLOW, 0, 0))
+            else:
+                choices += packet_choices(link, (link, octets, lengths)
+                                          in control)
+            for choice in choices:
                 ret, digest = packet_result(octets[:n], link, choice)
                 fold.add(ret or digest)
                 rows.append("{%d, %d, %d, %d, %d, %d, %d, %s}" % (

@@ -6,14 +6,23 @@ A frame is cut into layers by generators of (name, bytes) rather than by
 offsets, so that it shares no arithmetic with the C.
 """
 
-FRAME, PACKET, FLOW = range(3)
+import ipaddress
+
+FRAME, PACKET, FLOW, CONVERSATION, PEER, PEER_PORT = range(6)
 ETHER, IP, SLL, SLL2 = range(4)
 NO_MAC, NO_VLAN, NONIP_FRAME, PASS_CONTROL = 1, 2, 4, 8
+REVERSE, ERRORS, FIRST, VLAN, IFACE, MARK = 16, 32, 64, 128, 256, 512
+SCOPES = VLAN | IFACE | MARK
 
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
 PORT_PROTOS = {6: "TCP", 17: "UDP", 33: "DCCP", 132: "SCTP", 136: "UDP-Lite"}
 ICMP4_WITH_ID = {0, 8, 13, 14, 15, 16, 17, 18}
 ICMP6_WITH_ID = {128, 129}
+# RFC 792, 950: who asks, and who answers; RFC 4443
+ICMP4_ANSWERS = {8: 0, 13: 14, 15: 16, 17: 18}
+ICMP6_ANSWERS = {128: 129}
+ICMP4_ERRORS = {3, 4, 5, 11, 12}
+ICMP6_ERRORS = {1, 2, 3, 4}
 HOP_BY_HOP, ROUTING, FRAGMENT, AH, DEST_OPTS = 0, 43, 44, 51, 60
 MOBILITY, HIP, SHIM6 = 135, 139, 140
 EXTENSIONS = {HOP_BY_HOP, ROUTING, FRAGMENT, AH, DEST_OPTS, MOBILITY, HIP,
@@ -32,6 +41,10 @@ class Malformed(Exception):
 
 class NotIp(Exception):
     """Neither IPv4 nor IPv6, and the options ask to pass those."""
+
+
+class Fragment(Exception):
+    """Not the first one, and the options ask for ports."""
 
 
 class Control(Exception):
@@ -115,8 +128,8 @@ class Ip4:
         self.proto = fixed[9]
         self.source, self.dest = fixed[12:16], fixed[16:20]
         flags = be(fixed[6:8])
-        more, offset = flags >> 13 & 1, flags & 0x1FFF
-        self.fragment = fixed[4:6] if more or offset else None
+        more, self.offset = flags >> 13 & 1, flags & 0x1FFF
+        self.fragment = fixed[4:6] if more or self.offset else None
         self.total = total
         self.data = data
         self.payload = Reader(data[header:], total - header)
@@ -125,8 +138,10 @@ class Ip4:
         whole = Reader(self.data).take(self.total)
         return whole[:8] + b"\0" + whole[9:10] + b"\0\0" + whole[12:]
 
-    def walk(self):
-        pass
+    def walk(self, first=False):
+        """With first, the first fragment is as good as the whole."""
+        if first and not self.offset:
+            self.fragment = None
 
 
 class Ip6:
@@ -149,8 +164,10 @@ class Ip6:
         whole = Reader(self.data).take(40 + self.length)
         return whole[:7] + b"\0" + whole[8:]
 
-    def walk(self):
-        """Pass over the extension headers, up to a fragment's."""
+    def walk(self, first=False):
+        """Pass over the extension headers, up to a fragment's; with first, up to
+        that of a fragment which is not the first.
+        """
         seen = 0
         while self.proto in EXTENSIONS and self.fragment is None:
             if seen == MAX_EXTENSIONS:
@@ -160,7 +177,8 @@ class Ip6:
             kind, self.proto = self.proto, head[0]
             if kind == FRAGMENT:
                 offset, more = be(head[2:4]) >> 3, head[3] & 1
-                self.fragment = head[4:8] if offset or more else None
+                apart = offset or (more and not first)
+                self.fragment = head[4:8] if apart else None
                 self.payload.skip(8)
             elif kind == AH:  # RFC 4302: in 4-byte units, minus 2
                 self.payload.skip(4 * (head[1] + 2))
@@ -176,28 +194,136 @@ def network_layer(ether_type, data):
     raise NotIp
 
 
-def identity(ip):
-    """The four bytes that tell flows between two addresses apart."""
-    if ip.fragment is not None:
-        return ip.fragment
-    if ip.proto in PORT_PROTOS:
-        return ip.payload.peek(4)
-    if ip.proto == {4: 1, 6: 58}[ip.version]:
+class Flow:
+    """Who sends what to whom: a version, protocol and two ends, each an address
+    and a number. What the number is depends: a port, or the type of the ICMP
+    message and of its answer; the rest of the identity is in between.
+    """
+
+    def __init__(self, ip, key, reveals_errors):
+        self.version, self.proto = ip.version, ip.proto
+        self.source, self.dest = ip.source, ip.dest
+        self.four = b""  # ports, or type, code, id
+        self.is_fragment = ip.fragment is not None
+        self.carried = None
+        self.icmp = ip.proto == {4: 1, 6: 58}[ip.version]
+        if self.is_fragment:
+            self.four = ip.fragment
+        elif self.icmp:
+            if reveals_errors or key in (FLOW, CONVERSATION):
+                self.read_icmp(ip, key, reveals_errors)
+        elif ip.proto in PORT_PROTOS and key != PEER:
+            self.four = ip.payload.peek(4)
+
+    def read_icmp(self, ip, key, reveals_errors):
         head = ip.payload.peek(4)
-        with_id = {4: ICMP4_WITH_ID, 6: ICMP6_WITH_ID}[ip.version]
-        if head[0] in with_id:
-            return head[:2] + ip.payload.peek(6)[4:]
-        return head[:2]
-    return b""
+        errors = {4: ICMP4_ERRORS, 6: ICMP6_ERRORS}[self.version]
+        if reveals_errors and head[0] in errors:
+            there = ip.payload.data[:ip.payload.room]
+            self.carried = there[8:]
+        elif key in (FLOW, CONVERSATION):
+            with_id = {4: ICMP4_WITH_ID, 6: ICMP6_WITH_ID}[self.version]
+            self.four = head[:2]
+            if head[0] in with_id:
+                self.four += ip.payload.peek(6)[4:]
+
+    def answer(self):
+        """The flow of the packets that answer."""
+        back = object.__new__(Flow)
+        back.__dict__.update(self.__dict__, source=self.dest, dest=self.source)
+        if self.is_fragment:
+            return back
+        if self.icmp and self.four:
+            pairs = {4: ICMP4_ANSWERS, 6: ICMP6_ANSWERS}[self.version]
+            pairs = pairs | {b: a for a, b in pairs.items()}
+            kind = self.four[0]
+            back.four = bytes([pairs.get(kind, kind)]) + self.four[1:]
+        elif not self.icmp:
+            back.four = self.four[2:] + self.four[:2]
+        return back
+
+    def rank(self):
+        return self.source, self.four.ljust(4, b"\0")
+
+    def octets(self):
+        version = self.version | (0x80 if self.is_fragment else 0)
+        return bytes([version, self.proto]) + self.four.ljust(4, b"\0") + \
+            self.source + self.dest
 
 
-def flow_bytes(frame, link):
+def flow_of(frame, key, link, flags):
+    """The flow that counts."""
     _, _, ether_type, rest = link_layer(frame, link)
     ip = network_layer(ether_type, rest)
-    ip.walk()
-    four = identity(ip).ljust(4, b"\0")
-    version = ip.version | (0x80 if ip.fragment is not None else 0)
-    return bytes([version, ip.proto]) + four + ip.source + ip.dest
+    first = bool(flags & FIRST)
+    ip.walk(first)
+    if first and ip.fragment is not None:
+        raise Fragment
+    flow = Flow(ip, key, bool(flags & ERRORS))
+    if flow.carried is None:
+        return flow
+    inner = {4: Ip4, 6: Ip6}[flow.version](flow.carried)
+    inner.walk(first)
+    if first and inner.fragment is not None:
+        raise Fragment
+    return Flow(inner, key, False).answer()
+
+
+def prefix_of(address, bits):
+    if not bits:
+        return address
+    whole = ipaddress.ip_address(address)
+    net = ipaddress.ip_network((whole, bits), strict=False)
+    return net.network_address.packed
+
+
+def peer_bytes(flow, key, max_bytes):
+    """Where the flow has its destination, that of a peer has the prefix length."""
+    bits = (max_bytes >> 8 if flow.version == 6 else max_bytes & 0xFF)
+    octets = flow.octets()
+    head, end = octets[:6], bytes([bits]).ljust(len(flow.dest), b"\0")
+    if key == PEER:
+        head = bytes([0x20 | flow.version, 0, 0, 0, 0, 0])
+    else:
+        head = bytes([0x30 | head[0]]) + head[1:]
+        if flow.icmp and not flow.is_fragment:
+            head = head[:2] + bytes(4)
+        elif not flow.is_fragment:
+            head = head[:4] + bytes(2)
+    return head + prefix_of(flow.source, bits) + end
+
+
+def scope_bytes(frame, link, flags, scope):
+    """VLAN ids, which scopes these are, interface, mark."""
+    if not flags & SCOPES:
+        return b""
+    ids = 0
+    if flags & VLAN:
+        tags = link_layer(frame, link)[1]
+        for at in range(2, len(tags), 4):
+            vid = be(tags[at:at + 2]) % 4096
+            if vid:
+                ids = ids * 4096 + vid
+    iface = scope[0] if flags & IFACE else 0
+    mark = scope[1] if flags & MARK else 0
+    which = bool(flags & VLAN) + 2 * bool(flags & IFACE) + \
+        4 * bool(flags & MARK)
+    return ids.to_bytes(6, "little") + which.to_bytes(2, "little") + \
+        iface.to_bytes(4, "little") + mark.to_bytes(4, "little")
+
+
+def flow_bytes(frame, link, key=FLOW, flags=0, max_bytes=0, scope=(0, 0)):
+    flow = flow_of(frame, key, link, flags)
+    if flags & REVERSE:
+        flow = flow.answer()
+    if key == CONVERSATION:
+        flow = min(flow, flow.answer(), key=Flow.rank)
+    octets = flow.octets()
+    if key == CONVERSATION:
+        octets = bytes([octets[0] | 0x10]) + octets[1:]
+    elif key in (PEER, PEER_PORT):
+        octets = peer_bytes(flow, key, max_bytes)
+    return octets + scope_bytes(frame, link, flags, scope)
 
 
 def packet_bytes(frame, link, flags):
@@ -264,15 +390,15 @@ def control(frame, link):
     return name or ("local_group" if local else None)
 
 
-def canonical(frame, key, link, flags, max_bytes):
+def canonical(frame, key, link, flags, max_bytes, scope=(0, 0)):
     """The bytes that are hashed, or one of the exceptions above."""
     if flags & PASS_CONTROL:
         name = control(frame, link)
         if name:
             raise Control(name)
-    if key == FLOW:
+    if key >= FLOW:
         try:
-            return flow_bytes(frame, link)
+            return flow_bytes(frame, link, key, flags, max_bytes, scope)
         except NotIp:
             if not flags & NONIP_FRAME:
                 raise

@@ -17,13 +17,14 @@ import sys
 import frames
 from frames import be16, ether, ext, frag6, icmp, ip4, ip6, ports
 from hashes import digest
-from packets import ETHER, FLOW, FRAME, IP, NO_MAC, NO_VLAN, NONIP_FRAME, \
-    PACKET, PASS_CONTROL, SLL, SLL2, Control, Malformed, NotIp, Truncated, \
+from packets import CONVERSATION, ERRORS, ETHER, FIRST, FLOW, FRAME, IP, \
+    NO_MAC, NO_VLAN, NONIP_FRAME, PACKET, PASS_CONTROL, PEER, PEER_PORT, \
+    REVERSE, SLL, SLL2, VLAN, Control, Fragment, Malformed, NotIp, Truncated, \
     canonical
 
 HASH_KEY = 0x0123456789ABCDEF, 0xFEDCBA9876543210  # also in xdp/stacks.c
-ERRORS = {Truncated: errno.ENODATA, Malformed: errno.EBADMSG,
-          NotIp: errno.EPROTO}
+REFUSALS = {Truncated: errno.ENODATA, Malformed: errno.EBADMSG,
+            NotIp: errno.EPROTO, Fragment: errno.ENOMSG}
 CONTROL = 4096  # EPF_CONTROL
 
 # What is asked, and how often.
@@ -37,6 +38,14 @@ ASKED = [(key, ETHER, flags, most) for key, flags, most in (
     (FLOW, PASS_CONTROL, 0))]
 ASKED += [(key, link, 0, 0) for key in (PACKET, FLOW)
           for link in (IP, SLL, SLL2)]
+ASKED += [(key, link, flags, most) for key, link, flags, most in (
+    (FLOW, ETHER, REVERSE | ERRORS, 0), (FLOW, ETHER, FIRST | VLAN, 0),
+    (FLOW, IP, ERRORS | FIRST | PASS_CONTROL, 0),
+    (CONVERSATION, ETHER, 0, 0), (CONVERSATION, IP, ERRORS, 0),
+    (CONVERSATION, ETHER, ERRORS | FIRST | VLAN, 0),
+    (PEER, ETHER, 0, 0), (PEER, ETHER, REVERSE | ERRORS | VLAN, 24 | 64 << 8),
+    (PEER_PORT, ETHER, ERRORS, 0), (PEER_PORT, SLL, REVERSE, 8 | 65 << 8),
+    (PEER_PORT, ETHER, REVERSE | ERRORS | FIRST | PASS_CONTROL, 0))]
 
 
 class Stacks:
@@ -49,9 +58,21 @@ class Stacks:
     def one_in(self, n):
         return not self.rng.randrange(n)
 
+    def error(self):
+        """(protocol, bytes): an ICMP error about a packet, as much as is said."""
+        rng = self.rng
+        six = self.one_in(2)
+        _, carried = self.network6() if six else self.network4()
+        if self.one_in(3):
+            carried = carried[:rng.randrange(len(carried) + 1)]
+        kind = rng.choice((1, 2, 3, 4) if six else (3, 4, 5, 11, 12))
+        return 58 if six else 1, bytes([kind, 0]) + self.some(6) + carried
+
     def transport(self):
         """(protocol, bytes): those with ports, with an id, and without."""
         rng = self.rng
+        if self.one_in(8):
+            return self.error()
         proto = rng.choice((6, 17, 17, 33, 132, 136, 1, 58, 47, 50, 59,
                             rng.randrange(256), rng.choice((2, 89, 112))))
         if proto in (1, 58):
@@ -191,8 +212,8 @@ def judge(asked, octets):
         message = canonical(octets, key, link, flags, most)
     except Control as told:
         return CONTROL + told.number, 0
-    except tuple(ERRORS) as refusal:
-        return ERRORS[type(refusal)], 0
+    except tuple(REFUSALS) as refusal:
+        return REFUSALS[type(refusal)], 0
     return 0, digest(HASH_KEY, 0, message)
 
 
@@ -210,7 +231,7 @@ def group(stacks, asked, count):
     seen = []
     # every length of one frame of each sort
     if asked[3] == 0:
-        for link, octets, _ in frames.all_frames():
+        for link, octets, _ in frames.all_frames() + frames.flow_frames():
             if link == asked[1]:
                 seen += [octets[:n] for n in range(len(octets) + 1)]
         stacks.rng.shuffle(seen)

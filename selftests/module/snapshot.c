@@ -191,7 +191,7 @@ static void try_desc(void)
 	tap_ok(described(fd, unknown), "at first nobody has said what keys are");
 	test_is(describe_as(fd, 6, 0, 0, 0), -EINVAL, "kind 6: EINVAL");
 	test_is(describe_as(fd, 1, 0, 0, 1), -EINVAL, "bytes with options: EINVAL");
-	test_is(describe_as(fd, 2, 3, 0, 0), -EINVAL, "no such packet key: EINVAL");
+	test_is(describe_as(fd, 2, EPF_PKT_KEYS, 0, 0), -EINVAL, "no such packet key: EINVAL");
 	test_is(describe_as(fd, 2, 0, 1, 0), -EINVAL, "frames without MAC: EINVAL");
 	tap_ok(described(fd, unknown), "and that has left nothing");
 	test_is(describe_as(fd, 2, 2, 4, 0), 0, "keys of flows");

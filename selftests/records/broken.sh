@@ -50,9 +50,9 @@ broken 'addresses in the order of this machine' flows ipfix_by_hand \
 ktap_thorough broken 'ICMP by the port alone' flows ipfix_by_hand \
 	user/audit/ipfix.c 's/		both = v4 ? f->type4 << 8.*/		both = f->dport;/'
 ktap_thorough broken 'ICMP with an identifier has a key' flows nfdump_model \
-	include/epf/packet.h 's/if (epf_icmp_has_id(f.proto, r->id\[0\]))/if (0)/'
+	include/epf/flow.h 's/if (epf_icmp_has_id(f.proto, r->id\[0\]))/if (0)/'
 ktap_thorough broken 'ports count for every protocol' flows ipfix_by_hand \
-	include/epf/packet.h 's/} else if (epf_has_ports(f.proto)) {/} else {/'
+	include/epf/flow.h 's/} else if (epf_has_ports(f.proto)) {/} else {/'
 ktap_thorough broken 'ports of zero are told' flows nfdump_variants \
 	user/audit/record.c 's/(!epf_has_ports(flow->proto) .. memcmp(flow->id, none, 4))/memcmp(none, none, 4) == 0/'
 ktap_thorough broken 'a summary is of flows' flows nfdump_variants \

@@ -34,7 +34,7 @@ class Flow:
         self.version, self.proto = ip.version, ip.proto
         self.source, self.dest = ip.source, ip.dest
         self.fragment = ip.fragment is not None
-        self.four = packets.identity(ip).ljust(4, b"\0")
+        self.four = packets.Flow(ip, packets.FLOW, False).four.ljust(4, b"\0")
         self.key = packets.flow_bytes(frame, link)
 
     @property

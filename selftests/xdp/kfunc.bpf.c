@@ -25,7 +25,7 @@ static __always_inline void tell(int ret)
 	if (ret == -ENODEV)
 		kfunc.gone++;
 	else if (ret < 0 && ret != -EINVAL && ret != -ENOSPC &&
-		 ret != -ENODATA && ret != -EBADMSG && ret != -EPROTO &&
+		 ret != -ENODATA && ret != -EBADMSG && ret != -EPROTO && ret != -ENOMSG &&
 		 (ret < -(EPF_CONTROL + EPF_CONTROL_LAST) ||
 		  ret >= -EPF_CONTROL))
 		kfunc.bad++;

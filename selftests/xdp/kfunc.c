@@ -105,9 +105,14 @@ static void flip(__u64 random)
 		{ EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0 },
 		{ EPF_PKT_PACKET, EPF_LINK_SLL2, EPF_PKT_NO_MAC, 40 },
 		{ EPF_PKT_FLOW, EPF_LINK_IP, EPF_PKT_NONIP_FRAME, 0 },
+		{ EPF_PKT_PEER, EPF_LINK_IP, EPF_PKT_REVERSE | EPF_PKT_ERRORS,
+		  EPF_PKT_PREFIX(24, 64) },
+		{ EPF_PKT_CONVERSATION, EPF_LINK_ETHER, EPF_PKT_IFACE, 0 },
+		{ EPF_PKT_PEER_PORT, EPF_LINK_IP, EPF_PKT_FIRST, 0 },
+		{ EPF_PKT_FLOW, EPF_LINK_ETHER, EPF_PKT_MARK, 0 },
 	};
 	volatile struct kfunc *k = progs.shared;
-	__u32 i = random >> 8 & 3;
+	__u32 i = random >> 8 & 7;
 
 	k->opts.link = some[i].link;
 	k->opts.key = some[i].key;

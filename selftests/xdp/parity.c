@@ -363,17 +363,25 @@ static __u32 make_frame(__u8 *f, __u32 n)
 static void draw_opts(struct epf_pkt_opts *o)
 {
 	memset(o, 0, sizeof(*o));
-	o->key = (__u8)below(3);
+	o->key = (__u8)below(EPF_PKT_KEYS);
 	if (o->key == EPF_PKT_PACKET)
 		o->flags = (__u16)below(4);
 	else if (o->key == EPF_PKT_FLOW)
 		o->flags = below(2) ? EPF_PKT_NONIP_FRAME : 0;
-	if (o->key != EPF_PKT_FLOW && below(2))
+	if (o->key < EPF_PKT_FLOW && below(2))
 		o->max_bytes = 1 + below(200);
+	if (o->key >= EPF_PKT_PEER && below(2))
+		o->max_bytes = EPF_PKT_PREFIX(8 + below(25), 8 + below(121));
 	if (!(o->flags & EPF_PKT_NONIP_FRAME) && below(2))
 		o->flags |= EPF_PKT_PASS_CONTROL;
-	if (!below(16)) /* wrong ones, too: of plain flows both flags above */
-		o->flags ^= (__u16)(1 << below(5));
+	if (o->key >= EPF_PKT_FLOW && !(o->flags & EPF_PKT_NONIP_FRAME))
+		o->flags |= below(EPF_PKT_IFACE / EPF_PKT_REVERSE) * EPF_PKT_REVERSE;
+	if (o->key == EPF_PKT_CONVERSATION)
+		o->flags &= (__u16)~EPF_PKT_REVERSE;
+	if (o->key == EPF_PKT_PEER)
+		o->flags &= (__u16)~EPF_PKT_FIRST;
+	if (!below(8)) /* wrong ones, too: of plain flows both flags above */
+		o->flags ^= (__u16)(1 << (below(2) ? 2 + below(2) : below(8)));
 }
 
 /**

@@ -115,6 +115,8 @@ static enum epf_xdp_outcome outcome(int verdict)
 		return EPF_XDP_MALFORMED;
 	case -EPROTO:
 		return EPF_XDP_NOT_IP;
+	case -ENOMSG:
+		return EPF_XDP_FRAGMENT;
 	default:
 		return verdict > 0 ? EPF_XDP_DROPPED : EPF_XDP_ERROR;
 	}

@@ -23,6 +23,7 @@ const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {
 	[EPF_XDP_ERROR] = "error",
 	[EPF_XDP_BUSY] = "busy",
 	[EPF_XDP_OVERDUE] = "overdue",
+	[EPF_XDP_FRAGMENT] = "fragment",
 #define CONTROL(what) [EPF_XDP_CONTROL + EPF_CONTROL_##what - 1]
 	CONTROL(RESERVED_MAC) = "reserved_mac",
 	CONTROL(ND) = "nd",

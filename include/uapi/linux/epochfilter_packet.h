@@ -21,11 +21,24 @@
  *   EPF_PKT_FLOW    addresses, protocol and ports; ICMP: type, code and the
  *                   id of those types that have one; fragments: addresses,
  *                   protocol and id. VLAN tags (QinQ too) are passed over.
+ *
+ * and of a flow, from which they are made:
+ *
+ *   EPF_PKT_CONVERSATION
+ *                   the flow, and the same for the answers to it
+ *   EPF_PKT_PEER    source address, or a prefix of it (EPF_PKT_PREFIX)
+ *   EPF_PKT_PEER_PORT
+ *                   the same, with the protocol and the source port; fragments:
+ *                   with the protocol and the id
  */
 enum epf_pkt_key {
 	EPF_PKT_FRAME = 0,
 	EPF_PKT_PACKET = 1,
 	EPF_PKT_FLOW = 2,
+	EPF_PKT_CONVERSATION = 3,
+	EPF_PKT_PEER = 4,
+	EPF_PKT_PEER_PORT = 5,
+	EPF_PKT_KEYS
 };
 
 /* Where the network header is. */
@@ -43,9 +56,43 @@ enum epf_pkt_link {
 #define EPF_PKT_PASS_CONTROL (1u << 3) /* packets of enum epf_control, and those
 					* that are not IP (EPROTO), are passed;
 					* not with EPF_PKT_NONIP_FRAME */
+
+/*
+ * Of flows and all keys made from them. The reverse of a flow is that of the
+ * packets that answer it: addresses and ports are exchanged, and an ICMP query's
+ * type is that of the reply, or the other way round.
+ *
+ * An ICMP error stands for the flow whose packet it carries, as one of its
+ * answers: with EPF_PKT_REVERSE it has the key that the carried packet has
+ * without. What an error carries is not looked into once more.
+ */
+#define EPF_PKT_REVERSE (1u << 4) /* the key of the reverse flow: the peer is the
+				   * destination; not of conversations */
+#define EPF_PKT_ERRORS (1u << 5) /* ICMP errors by the packet that they carry:
+				  * types 3, 4, 5, 11, 12; of ICMPv6 1 to 4 */
+#define EPF_PKT_FIRST (1u << 6) /* fragments but the first have no key (ENOMSG),
+				 * and the first has the key of a whole packet;
+				 * not with EPF_PKT_PEER, which needs no ports */
+#define EPF_PKT_VLAN (1u << 7) /* with the ids of the packet's VLANs; a tag of
+				* id 0, which has only a priority, is none */
+#define EPF_PKT_IFACE (1u << 8) /* with a number: of the interface or VRF */
+#define EPF_PKT_MARK (1u << 9) /* with a number: a mark, or conntrack zone; not
+				* in XDP, where packets have none */
+#define EPF_PKT_SCOPES (EPF_PKT_VLAN | EPF_PKT_IFACE | EPF_PKT_MARK)
+
 #define EPF_PKT_MASK \
 	(EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN | EPF_PKT_NONIP_FRAME | \
-	 EPF_PKT_PASS_CONTROL)
+	 EPF_PKT_PASS_CONTROL | EPF_PKT_REVERSE | EPF_PKT_ERRORS | \
+	 EPF_PKT_FIRST | EPF_PKT_SCOPES)
+
+/*
+ * How many bits of an address make the peer, as @max_bytes: of IPv4 8 to 32, of
+ * IPv6 8 to 128. All bits are 0 there, so that each key has one description.
+ */
+#define EPF_PKT_PREFIX(v4, v6) (((v4) & 31u) | ((v6) & 127u) << 8)
+#define EPF_PKT_PREFIX4(max_bytes) ((max_bytes) & 0xff)
+#define EPF_PKT_PREFIX6(max_bytes) ((max_bytes) >> 8)
+#define EPF_PKT_PREFIX_LEAST 8
 
 /*
  * Control packets, which their senders repeat unchanged and on purpose. Behind
@@ -74,13 +121,23 @@ enum epf_control {
  * @link: enum epf_pkt_link
  * @flags: EPF_PKT_*
  * @max_bytes: frame, packet: hash so many bytes of the key and, where it is
- *	longer, its length; 0: all
+ *	longer, its length; 0: all. Peers: EPF_PKT_PREFIX()
  */
 struct epf_pkt_opts {
 	__u8 key;
 	__u8 link;
 	__u16 flags;
 	__u32 max_bytes;
+};
+
+/**
+ * struct epf_pkt_scope - where a packet is, as far as it does not say so itself
+ * @iface: with EPF_PKT_IFACE
+ * @mark: with EPF_PKT_MARK; the bits that do not count are 0
+ */
+struct epf_pkt_scope {
+	__u32 iface;
+	__u32 mark;
 };
 
 #endif /* _UAPI_LINUX_EPOCHFILTER_PACKET_H */
