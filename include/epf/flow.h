@@ -429,20 +429,22 @@ struct epf_flow_rec {
  * epf_flow_rec_digest() - the digest that packets of a flow have
  * @h: keyed function
  * @r: flow; not of fragments
+ * @o: checked options, of key EPF_PKT_FLOW or a later one, without scopes
  * @digest: result
  *
  * Of protocols without ports @r->id does not count.
  *
- * Return: 0; -ENODATA: ICMP of a type whose key has the identifier, which no
- * record tells.
+ * Return: 0; -ENODATA: ICMP of a type whose key has the identifier or, with
+ * EPF_PKT_ERRORS, the packet that it carries, which no record tells.
  */
 EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
-			       const struct epf_flow_rec *r, __u64 *digest)
+			       const struct epf_flow_rec *r,
+			       const struct epf_pkt_opts *o, __u64 *digest)
 {
 	struct epf_flow f;
 
 	memset(&f, 0, sizeof(f));
-	f.key = EPF_PKT_FLOW;
+	f.key = o->key;
 	f.six = r->version != 4;
 	f.proto = r->proto;
 	f.src[0] = f.six ? epf_get_le64(r->src) : epf_get_le32(r->src);
@@ -450,12 +452,18 @@ EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
 	f.src[1] = f.six ? epf_get_le64(r->src + 8) : 0;
 	f.dst[1] = f.six ? epf_get_le64(r->dst + 8) : 0;
 	if (epf_flow_is_icmp(&f)) {
-		if (epf_icmp_has_id(f.proto, r->id[0]))
+		if ((o->flags & EPF_PKT_ERRORS) &&
+		    epf_icmp_is_error(f.proto, r->id[0]))
 			return -ENODATA;
-		f.four = epf_get_le32(r->id) & 0xffff;
+		if (o->key <= EPF_PKT_CONVERSATION) {
+			if (epf_icmp_has_id(f.proto, r->id[0]))
+				return -ENODATA;
+			f.four = epf_get_le32(r->id) & 0xffff;
+		}
 	} else if (epf_has_ports(f.proto)) {
 		f.four = epf_get_le32(r->id);
 	}
+	epf_flow_turn(&f, o, false);
 	*digest = epf_flow_seal(h, &f);
 	return 0;
 }

@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 
 import agent as a
@@ -365,6 +366,38 @@ def with_records():
         f"{len(rows)} rows"
 
 
+def fragments():
+    """A capture of an IPv4 datagram's first fragment and its second."""
+    out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    for flags in (0x2000, 0x0002):
+        frame = bytes(12) + b"\x08\0\x45\0" + struct.pack(
+            ">HHHBBH", 36, 7, flags, 64, 17, 0) + bytes(range(24))
+        out += struct.pack("<IIII", 1, 0, len(frame), len(frame)) + frame
+    return out
+
+
+def packet_keys():
+    """The key of packets, as of epfctl: without its ports a fragment has none."""
+    for options, keys in (("key=peer-port,prefix=24/64,reverse,errors", 2),
+                          ("key=peer-port,fragments=pass,scope=vlan", 1),
+                          ("key=conversation,fragments=id", 2)):
+        with watching(f"format=pcap,{options}") as (g, own):
+            with open(os.path.join(own, "f"), "wb") as f:
+                f.write(fragments())
+            v = wait(own, "f")
+        if "done" not in v or v["done"]["mark"]["keys"] != keys:
+            return f"{options}: verdict {v}"
+    for options, why in (("key=flow,prefix=24", "--prefix goes with"),
+                         ("scope=iface", "nothing tells that here"),
+                         ("reverse=1", "there is no such thing"),
+                         ("key", "there is no option")):
+        run = subprocess.run([a.AGENT, "--watch", f"/tmp=x:{options}"],
+                             capture_output=True, text=True)
+        if not run.returncode or why not in run.stderr:
+            return f"{options}: {run}"
+    return None
+
+
 def changes_meanwhile():
     """It is replaced again and again while it is audited."""
     with watching("key-len=12,ages", None, "--step", "64") as (g, own):
@@ -638,6 +671,7 @@ CASES = [
     ("a verdict that cannot be removed", stuck_verdict),
     ("a target that is not there is a verdict", no_target),
     ("records and their rows", with_records),
+    ("captures by any key of packets", packet_keys),
     ("permissions and group of results", modes),
     ("paths with '=', ':' and a backslash", quoted),
     ("what the log says of files, with priorities", logged),

@@ -34,6 +34,13 @@ KEYS = [  # options, key, flags, max_bytes
     (("--key", "flow"), model.FLOW, 0, 0),
     (("--key", "flow", "--nonip", "frame"), model.FLOW, model.NONIP_FRAME, 0),
     (("--key", "frame", "--bytes", "34"), model.FRAME, 0, 34),
+    (("--key", "flow", "--reverse", "--errors"), model.FLOW,
+     model.REVERSE | model.ERRORS, 0),
+    (("--key", "conversation", "--errors"), model.CONVERSATION, model.ERRORS, 0),
+    (("--key", "peer", "--prefix", "24,64"), model.PEER, 0, 24 | 64 << 8),
+    (("--key", "peer-port", "--reverse", "--fragments", "pass", "--scope",
+      "vlan", "--prefix", "32,65"), model.PEER_PORT,
+     model.REVERSE | model.FIRST | model.VLAN, 65 << 8),
 ]
 
 
@@ -136,6 +143,8 @@ def key_of(link, key, flags, max_bytes, passed):
             passed["malformed"] += 1
         except model.NotIp:
             passed["not_ip"] += 1
+        except model.Fragment:
+            passed["fragment"] += 1
         return None
     return of
 
@@ -151,7 +160,8 @@ def first_difference(got, want):
 def by_key(find, options, key, flags, max_bytes, n, first_seen=False):
     path = find()
     capture = pcap.load(path)
-    passed = dict.fromkeys(("truncated", "malformed", "not_ip"), 0)
+    passed = dict.fromkeys(("truncated", "malformed", "not_ip", "fragment"),
+                           0)
     of = key_of(MODEL_LINKS[capture.link], key, flags, max_bytes, passed)
     want = oracle.verdicts(oracle.Window(packets=n, first_seen=first_seen),
                            capture.packets, of)

@@ -350,14 +350,16 @@ static void options_again(const struct epf_pkt_opts *o)
 	word = strtok_r(sink_out.text, " ", &rest);
 	law(pkt_option(&again, OPT_KEY, word), "a key is printed");
 	while ((word = strtok_r(NULL, " ", &rest))) {
-		int opt = !strcmp(word, "--no-mac") ? OPT_NO_MAC :
-			  !strcmp(word, "--no-vlan") ? OPT_NO_VLAN :
-			  !strcmp(word, "--nonip") ? OPT_NONIP : OPT_BYTES;
+		static const struct option known[] = { PKT_LONGS };
+		const struct option *is = known;
 
-		if (opt == OPT_NONIP || opt == OPT_BYTES)
+		while (strcmp(word + 2, is->name))
+			is++;
+		if (is->has_arg)
 			word = strtok_r(NULL, " ", &rest);
-		law(word && pkt_option(&again, opt, word), "and its options");
+		law(word && pkt_option(&again, is->val, word), "and its options");
 	}
+	law(pkt_options_ok(&again, EPF_PKT_SCOPES), "which go together");
 	law(!memcmp(o, &again, sizeof(again)), "which mean the same again");
 	sink_clear();
 }

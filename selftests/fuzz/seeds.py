@@ -159,6 +159,9 @@ def options():
         attach e -f a --action mark --mark 0x10 --mode native --prio 9
         attach e -f a --key flow --nonip frame --mirror --no-dispatcher
         attach e -f a --key frame --mirror --vlan-offload off|attach e -f a
+        attach e -f a --key peer --prefix 24,64 --reverse --scope vlan,iface
+        attach e --key conversation --errors --fragments pass --action count
+        audit a k -F pcap --key peer-port --prefix ,48 --fragments id
         detach eth00
         dedup in out -D 5 --key packet --bytes 64 --removed r --keep-going
         dedup - out -w 1.5 --rate 9 --action count --strict --first-seen

@@ -112,6 +112,47 @@ def nfdump_model():
     return None
 
 
+MADE = [  # from flows: name, key, flags, prefix
+    ("flow", packets.FLOW, packets.REVERSE, 0),
+    ("conversation", packets.CONVERSATION, 0, 0),
+    ("peer", packets.PEER, 0, 24 | 64 << 8),
+    ("peer-port", packets.PEER_PORT, packets.REVERSE | packets.ERRORS, 0)]
+
+
+def made_key(frame, link, flow, key, flags, most):
+    """Of the record of a packet; None: not all that it takes is told."""
+    errors = packets.ICMP4_ERRORS if flow.version == 4 else packets.ICMP6_ERRORS
+    whole = key in (packets.FLOW, packets.CONVERSATION)
+    if key != packets.PEER and flow.proto in PORTS and flow.four == bytes(4) or \
+            flow.icmp and (whole and flow.keyless or
+                           flags & packets.ERRORS and flow.four[0] in errors):
+        return None
+    return packets.flow_bytes(frame, link, key, flags, most)
+
+
+def nfdump_made():
+    """Records have the peers and conversations of their packets, too."""
+    some = []
+    for link, frame, cuts in frames.all_frames() + frames.flow_frames():
+        try:
+            flow = Flow(frame, link)
+        except (packets.Truncated, packets.Malformed, packets.NotIp):
+            continue
+        if not flow.fragment:
+            some.append((frame, link, flow))
+    text = NFDUMP + "".join(flow.nfdump() for _, _, flow in some)
+    for name, *asked in MADE:
+        keys = [made_key(*one, *asked) for one in some]
+        told = [k for k in keys if k is not None]
+        got = read(text.encode(), "nfdump", f"key={name}", f"flags={asked[1]}",
+                   f"most={asked[2]}")
+        fault = expect(got, told, 0, len(keys) - len(told), 0)
+        if fault:
+            return f"{name}: {fault}"
+    got = read(text.encode(), "nfdump", "key=flow", f"flags={packets.VLAN}")
+    return differ("with VLANs", got.error, EINVAL)
+
+
 def nfdump_variants():
     """Names of columns and protocols, ends of lines, joined outputs."""
     long = "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets\n"
@@ -668,6 +709,7 @@ def cut_anywhere():
 
 CASES = [
     ("nfdump: the keys of packets, all protocols", nfdump_model),
+    ("nfdump: peers, conversations, the reverse", nfdump_made),
     ("nfdump: columns, protocols, summaries", nfdump_variants),
     ("nfdump: lines that are no flows", nfdump_bad),
     ("nfdump's own output of real traffic", real_nfdump),

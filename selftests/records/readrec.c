@@ -31,9 +31,14 @@ static const char *value(const char *arg, const char *name)
 
 static __u8 packet_key(const char *name)
 {
-	return !strcmp(name, "flow")   ? EPF_PKT_FLOW :
-	       !strcmp(name, "packet") ? EPF_PKT_PACKET :
-					 EPF_PKT_FRAME;
+	static const char *const names[] = { "frame", "packet", "flow",
+					     "conversation", "peer",
+					     "peer-port" };
+	__u8 key = 0;
+
+	while (strcmp(name, names[key]))
+		key++;
+	return key;
 }
 
 static void option(const char *arg, struct rec_spec *spec,
@@ -49,6 +54,10 @@ static void option(const char *arg, struct rec_spec *spec,
 		spec->joint = *v;
 	else if ((v = value(arg, "key")))
 		spec->pkt.key = packet_key(v);
+	else if ((v = value(arg, "flags")))
+		spec->pkt.flags = (__u16)atoi(v);
+	else if ((v = value(arg, "most")))
+		spec->pkt.max_bytes = (__u32)atoi(v);
 	spec->digest |= !strcmp(arg, "digest");
 	spec->hex |= !strcmp(arg, "hex");
 	spec->header |= !strcmp(arg, "header");

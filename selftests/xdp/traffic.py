@@ -37,6 +37,13 @@ KEYS = {
     "flow, others by frame": (
         ["--key", "flow", "--nonip", "frame", "--mirror"],
         (model.FLOW, model.NONIP_FRAME, 0)),
+    "conversation": (["--key", "conversation", "--errors"],
+                     (model.CONVERSATION, PASS | model.ERRORS, 0)),
+    "peer and port": (
+        ["--key", "peer-port", "--prefix", "24,64", "--errors", "--fragments",
+         "pass", "--scope", "vlan,iface"],
+        (model.PEER_PORT, PASS | model.ERRORS | model.FIRST | model.VLAN |
+         model.IFACE, 24 | 64 << 8)),
 }
 
 
@@ -51,7 +58,8 @@ def same_but_forwarded(frame):
 def odd_frames():
     """Those of the packet vectors that an Ethernet can carry."""
     out = []
-    for link, frame, cuts in model_frames.all_frames():
+    for link, frame, cuts in model_frames.all_frames() + \
+            model_frames.flow_frames():
         if link != model.ETHER:
             continue
         out += [frame[:n] for n in cuts or [len(frame)]]
@@ -89,6 +97,8 @@ def outcomes(frames, key, flags, max_bytes, repeat="dropped"):
             out.append("malformed")
         except model.NotIp:
             out.append("not_ip")
+        except model.Fragment:
+            out.append("fragment")
         except model.Control as told:
             out.append(told.name)
         else:

@@ -111,10 +111,12 @@ int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow,
 	      __u64 *digest)
 {
+	const struct epf_pkt_opts *o = &s->spec.pkt;
 	static const __u8 none[4];
 
-	if ((!epf_has_ports(flow->proto) || memcmp(flow->id, none, 4)) &&
-	    !epf_flow_rec_digest(&s->hash, flow, digest))
+	if ((!epf_has_ports(flow->proto) || memcmp(flow->id, none, 4) ||
+	     o->key == EPF_PKT_PEER) &&
+	    !epf_flow_rec_digest(&s->hash, flow, o, digest))
 		return true;
 	s->count.keyless++;
 	return false;

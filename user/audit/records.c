@@ -158,9 +158,13 @@ static int check_flows(const struct rec_source *s, struct rec_error *e)
 				   "the key of %s is the packet's", name);
 	if (epf_pkt_opts_check(&spec->pkt))
 		return audit_wrong(e, -EINVAL, "not a key of packets");
-	if (spec->format != REC_PCAP && spec->pkt.key != EPF_PKT_FLOW)
+	if (spec->format != REC_PCAP && spec->pkt.key < EPF_PKT_FLOW)
 		return audit_wrong(e, -EINVAL, "%s has flows, no packets: "
 				   "the key must be of flows", name);
+	if ((spec->pkt.flags & (EPF_PKT_IFACE | EPF_PKT_MARK)) ||
+	    (spec->format != REC_PCAP && (spec->pkt.flags & EPF_PKT_VLAN)))
+		return audit_wrong(e, -EINVAL, "%s does not have all of the "
+				   "scope that is part of the key", name);
 	return 0;
 }
 
@@ -200,7 +204,7 @@ static void settle_key(struct rec_source *s)
 {
 	static const struct epf_pkt_opts flow = { .key = EPF_PKT_FLOW };
 
-	if (s->spec.as_filter && s->spec.pkt.key != EPF_PKT_FLOW &&
+	if (s->spec.as_filter && s->spec.pkt.key < EPF_PKT_FLOW &&
 	    (s->spec.format == REC_NFDUMP || s->spec.format == REC_IPFIX))
 		s->spec.pkt = flow;
 }

@@ -10,8 +10,35 @@
 #include "epf/packet.h"
 #include "epfagent/conf.h"
 #include "epfctl/cmd.h"
+#include "epfctl/pktopts.h"
 
 #define MODE_DEFAULT 0600
+
+/* What of a packet is the key: as of epfctl, which prints what is wrong. */
+static const struct {
+	const char *name;
+	int opt;
+} packet_options[] = {
+	{ "key", OPT_KEY }, { "prefix", OPT_PREFIX }, { "scope", OPT_SCOPE },
+	{ "fragments", OPT_FRAGMENTS }, { "reverse", OPT_REVERSE },
+	{ "errors", OPT_ERRORS },
+};
+
+/* @value: NULL: of an option without. Return: false: it is none of these, or wrong. */
+static bool set_packet(struct conf_watch *w, const char *name, const char *value)
+{
+	struct rec_spec *r = &w->request.spec.records;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(packet_options); i++)
+		if (!strcmp(name, packet_options[i].name) &&
+		    !value == (packet_options[i].opt == OPT_REVERSE ||
+			       packet_options[i].opt == OPT_ERRORS)) {
+			r->as_filter = false;
+			return pkt_option(&r->pkt, packet_options[i].opt, value);
+		}
+	return false;
+}
 
 /* An option without a value. Return: false: it is none of these. */
 static bool set_flag(struct conf_watch *w, const char *name)
@@ -33,7 +60,7 @@ static bool set_flag(struct conf_watch *w, const char *name)
 	else if (!strcmp(name, "skip-bad"))
 		r->skip_bad = true;
 	else
-		return false;
+		return set_packet(w, name, NULL);
 	return true;
 }
 
@@ -46,20 +73,6 @@ static bool set_key_len(struct conf_watch *w, const char *what,
 		return false;
 	w->request.spec.key_len = (__u32)n;
 	return true;
-}
-
-static bool set_packet_key(struct conf_watch *w, const char *value)
-{
-	static const char *const names[] = { "frame", "packet", "flow" };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(value, names[i])) {
-			w->request.spec.records.pkt.key = (__u8)i;
-			w->request.spec.records.as_filter = false;
-			return true;
-		}
-	return false;
 }
 
 /* One byte, or "tab", since a comma ends an option. */
@@ -108,15 +121,13 @@ static bool set_value(struct conf_watch *w, const char *what, const char *name,
 		good = set_byte(&r->spec.records.separator, value);
 	else if (!strcmp(name, "joint"))
 		good = set_byte(&r->spec.records.joint, value);
-	else if (!strcmp(name, "key"))
-		good = set_packet_key(w, value);
 	else if (!strcmp(name, "engine"))
 		good = epf_engine_find(value) &&
 		       copy_text(r->engine, sizeof(r->engine), value);
 	else if (!strcmp(name, "fields"))
 		good = copy_text(r->fields, sizeof(r->fields), value);
 	else
-		good = false;
+		good = set_packet(w, name, value);
 	if (!good)
 		fail("%s: option '%s=%s': there is no such thing", what, name,
 		     value);
@@ -147,9 +158,9 @@ static bool set_options(struct conf_watch *w, const char *what, char *text)
 	return true;
 }
 
-static bool check(const struct conf_watch *w, const char *what)
+static bool check(struct conf_watch *w, const char *what)
 {
-	const struct rec_spec *r = &w->request.spec.records;
+	struct rec_spec *r = &w->request.spec.records;
 
 	if (w->dir[0] != '/') {
 		fail("%s: '%s' is not an absolute path", what, w->dir);
@@ -161,7 +172,7 @@ static bool check(const struct conf_watch *w, const char *what)
 		fail("%s: a column has no records", what);
 		return false;
 	}
-	return true;
+	return pkt_options_ok(&r->pkt, EPF_PKT_VLAN);
 }
 
 /* The next @end, or the NUL, without those that a backslash goes before. */

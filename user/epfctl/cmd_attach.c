@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "epf/keydesc.h"
+#include "desc.h"
 #include "pktopts.h"
 #include "xdp.h"
 
@@ -168,9 +169,11 @@ static bool harmless(struct xdp_want *want)
 		     "--action count", want->ifname);
 		return false;
 	}
-	if (o->key == EPF_PKT_FLOW && want->action == EPF_XDP_DROP)
-		warn("--key flow --action drop passes one packet of a flow and "
-		     "drops the others");
+	if (o->key >= EPF_PKT_FLOW && want->action == EPF_XDP_DROP)
+		warn("--key %s --action drop passes one packet of a %s and "
+		     "drops the others", epf_key_packet_name(o->key),
+		     o->key == EPF_PKT_PEER_PORT ? "peer and port" :
+						   epf_key_packet_name(o->key));
 	o->flags |= EPF_PKT_PASS_CONTROL;
 	return true;
 }
@@ -187,7 +190,7 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 		placed |= opt == OPT_PRIO;
 	}
 	if (!operands(argc, argv, 1, 1, &attach_spec) ||
-	    !pkt_options_ok(&want->opts))
+	    !pkt_options_ok(&want->opts, EPF_PKT_VLAN | EPF_PKT_IFACE))
 		return false;
 	want->ifname = argv[optind];
 	if (want->mark && want->action != EPF_XDP_MARK)

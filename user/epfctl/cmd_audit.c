@@ -282,7 +282,7 @@ int cmd_audit(int argc, char **argv)
 	why = contradiction(&ask);
 	if (why)
 		return fail("%s", why);
-	if (!pkt_options_ok(&ask.spec.records.pkt))
+	if (!pkt_options_ok(&ask.spec.records.pkt, EPF_PKT_VLAN))
 		return EXIT_FAIL;
 	catch_signals();
 	signal(SIGPIPE, SIG_IGN); /* a write error, so that we clean up */

@@ -198,7 +198,7 @@ int cmd_dedup(int argc, char **argv)
 	why = contradiction(&ask);
 	if (why)
 		return fail("%s", why);
-	if (!pkt_options_ok(&ask.key))
+	if (!pkt_options_ok(&ask.key, EPF_PKT_VLAN))
 		return EXIT_FAIL;
 	if (!ask.window && !ask.time_ns)
 		ask.window = WINDOW_DEFAULT;

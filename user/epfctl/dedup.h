@@ -53,6 +53,7 @@ struct dedup_ask {
  * @truncated: kept because the key's bytes were not captured
  * @malformed: kept because a header contradicts itself
  * @not_ip: kept because only IP packets have this key
+ * @fragments: kept because only the first of a datagram has this key
  * @unsure: kept, though a packet that was forgotten might equal it
  * @undated: with a window in time, kept because their stamps are outside of
  *	1970 to 2554
@@ -77,6 +78,7 @@ struct dedup_result {
 	__u64 truncated;
 	__u64 malformed;
 	__u64 not_ip;
+	__u64 fragments;
 	__u64 unsure;
 	__u64 undated;
 	__u64 clock_back;

@@ -254,6 +254,8 @@ static bool has_key(int err, struct dedup_result *r)
 		r->truncated++;
 	else if (err == -EPROTO)
 		r->not_ip++;
+	else if (err == -ENOMSG)
+		r->fragments++;
 	else
 		r->malformed++;
 	return false;

@@ -27,12 +27,12 @@ static void print_unjudged(const struct dedup_result *r)
 {
 	__u64 open = r->info.stats.failed_open;
 
-	if (!r->truncated && !r->malformed && !r->not_ip && !open)
+	if (!r->truncated && !r->malformed && !r->not_ip && !r->fragments && !open)
 		return;
 	fprintf(stderr,
 		"passed:  %llu truncated, %llu malformed, %llu not IP, "
-		"%llu with the filter saturated\n",
-		r->truncated, r->malformed, r->not_ip, open);
+		"%llu fragments, %llu with the filter saturated\n",
+		r->truncated, r->malformed, r->not_ip, r->fragments, open);
 }
 
 /* What the window reaches, and beyond it in a filter: epochs of a seventh. */
@@ -137,7 +137,7 @@ void dedup_print(const struct dedup_ask *ask, const struct dedup_result *r)
 static json_t *packets_json(const struct dedup_ask *ask,
 			    const struct dedup_result *r)
 {
-	return json_pack("{sI sI sI sI sI sI sI sI sI}",
+	return json_pack("{sI sI sI sI sI sI sI sI sI sI}",
 			 "read", (json_int_t)r->read,
 			 "cut", (json_int_t)r->cut,
 			 "kept", (json_int_t)r->kept,
@@ -146,6 +146,7 @@ static json_t *packets_json(const struct dedup_ask *ask,
 			 "truncated", (json_int_t)r->truncated,
 			 "malformed", (json_int_t)r->malformed,
 			 "not_ip", (json_int_t)r->not_ip,
+			 "fragment", (json_int_t)r->fragments,
 			 "saturated",
 			 (json_int_t)r->info.stats.failed_open);
 }

@@ -4,8 +4,10 @@
 
 #include "desc.h"
 #include "ebpf/ebpf.h"
+#include "epf/keydesc.h"
 #include "epf/window.h"
 #include "kinds/compare.h"
+#include "pktopts.h"
 
 #define ROW "  %-12s "
 #define INDENT 15 /* columns of ROW */
@@ -85,18 +87,14 @@ void desc_print(const struct epf_key_desc *d)
 /* Packet keys have the names that 'status' and 'attach' give their options. */
 json_t *desc_json(const struct epf_key_desc *d)
 {
-	json_t *o = json_pack("{ss}", "kind", epf_key_kind_name(d->kind));
+	json_t *o = json_pack("{ss}", "kind", epf_key_kind_name(d->kind)), *packet;
+	struct epf_pkt_opts opts = epf_key_desc_opts(d);
 
 	if (d->kind != EPF_KEYS_PACKET)
 		return o;
-	json_object_set_new(o, "key", json_string(epf_key_packet_name(d->key)));
-	json_object_set_new(o, "mac", json_boolean(!(d->flags & EPF_PKT_NO_MAC)));
-	json_object_set_new(o, "vlan",
-			    json_boolean(!(d->flags & EPF_PKT_NO_VLAN)));
-	json_object_set_new(o, "nonip",
-			    json_string(d->flags & EPF_PKT_NONIP_FRAME ?
-						"frame" : "pass"));
-	json_object_set_new(o, "bytes", count(d->max_bytes));
+	packet = pkt_json(&opts);
+	json_object_update(o, packet);
+	json_decref(packet);
 	return o;
 }
 

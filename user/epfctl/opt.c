@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGS_MAX 32
+#define LONGS_MAX 48
 
 static const struct option common[] = {
 	{ "json", no_argument, NULL, 'j' },

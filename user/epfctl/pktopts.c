@@ -5,20 +5,24 @@
 #include <string.h>
 
 #include "epf/packet.h"
+#include "desc.h"
 
-static const char *const key_names[] = { "frame", "packet", "flow" };
+/* Until pkt_options_ok(): max_bytes is a prefix, and no number of bytes. */
+#define PREFIX_GIVEN (1u << 15)
+EPF_ASSERT(!(PREFIX_GIVEN & EPF_PKT_MASK), "a flag that no key has");
 
 static bool parse_key(struct epf_pkt_opts *o, const char *arg)
 {
-	size_t i;
+	__u8 key;
 
-	for (i = 0; i < ARRAY_SIZE(key_names); i++) {
-		if (strcmp(arg, key_names[i]))
+	for (key = 0; key < EPF_PKT_KEYS; key++) {
+		if (strcmp(arg, epf_key_packet_name(key)))
 			continue;
-		o->key = (__u8)i;
+		o->key = key;
 		return true;
 	}
-	fail("--key '%s': not frame, packet or flow", arg);
+	fail("--key '%s': not frame, packet, flow, conversation, peer or "
+	     "peer-port", arg);
 	return false;
 }
 
@@ -50,6 +54,71 @@ static bool parse_max_bytes(struct epf_pkt_opts *o, const char *arg)
 	return true;
 }
 
+/* 8 to @all bits; 0 where there are no digits. Return: behind them, or NULL. */
+static const char *prefix_bits(const char *text, __u32 all, __u32 *bits)
+{
+	unsigned long n;
+	char *end;
+
+	*bits = 0;
+	if (*text < '0' || *text > '9')
+		return text;
+	n = strtoul(text, &end, 10);
+	*bits = (__u32)n;
+	return n >= EPF_PKT_PREFIX_LEAST && n <= all && end - text < 4 ? end : NULL;
+}
+
+/* "24", "24,64", ",64"; configurations write '/' where a comma ends an option. */
+static bool parse_prefix(struct epf_pkt_opts *o, const char *arg)
+{
+	__u32 v4, v6 = 0;
+	const char *rest = prefix_bits(arg, 32, &v4);
+
+	if (rest && (*rest == ',' || *rest == '/') && rest[1])
+		rest = prefix_bits(rest + 1, 128, &v6);
+	if (!rest || *rest || !*arg) {
+		fail("--prefix '%s': not 8 to 32 bits of IPv4 and, behind a "
+		     "comma, 8 to 128 of IPv6", arg);
+		return false;
+	}
+	o->max_bytes = EPF_PKT_PREFIX(v4, v6);
+	o->flags |= PREFIX_GIVEN;
+	return true;
+}
+
+static bool parse_fragments(struct epf_pkt_opts *o, const char *arg)
+{
+	bool pass = !strcmp(arg, "pass");
+
+	o->flags &= (__u16)~EPF_PKT_FIRST;
+	if (pass)
+		o->flags |= EPF_PKT_FIRST;
+	if (!pass && strcmp(arg, "id"))
+		fail("--fragments '%s': not id or pass", arg);
+	return pass || !strcmp(arg, "id");
+}
+
+static bool parse_scope(struct epf_pkt_opts *o, const char *arg)
+{
+	static const char *const names[] = { "vlan", "iface", "mark" };
+	const char *at = arg;
+	size_t i, len;
+
+	do {
+		len = strcspn(at, ",");
+		for (i = 0; i < ARRAY_SIZE(names); i++)
+			if (len == strlen(names[i]) && !strncmp(at, names[i], len))
+				break;
+		if (i == ARRAY_SIZE(names)) {
+			fail("--scope '%s': not a list of vlan, iface, mark", arg);
+			return false;
+		}
+		o->flags |= (__u16)(EPF_PKT_VLAN << i);
+		at += len;
+	} while (*at++);
+	return true;
+}
+
 bool pkt_option(struct epf_pkt_opts *o, int opt, const char *arg)
 {
 	switch (opt) {
@@ -65,47 +134,118 @@ bool pkt_option(struct epf_pkt_opts *o, int opt, const char *arg)
 		return parse_nonip(o, arg);
 	case OPT_BYTES:
 		return parse_max_bytes(o, arg);
+	case OPT_PREFIX:
+		return parse_prefix(o, arg);
+	case OPT_REVERSE:
+		o->flags |= EPF_PKT_REVERSE;
+		return true;
+	case OPT_ERRORS:
+		o->flags |= EPF_PKT_ERRORS;
+		return true;
+	case OPT_FRAGMENTS:
+		return parse_fragments(o, arg);
+	case OPT_SCOPE:
+		return parse_scope(o, arg);
 	}
 	return false;
 }
 
-bool pkt_options_ok(const struct epf_pkt_opts *o)
+/* Which option of frames and packets does not go with the others? NULL: none. */
+static const char *misfit_whole(const struct epf_pkt_opts *o)
 {
-	if (!epf_pkt_opts_check(o))
-		return true;
-	if (o->flags & EPF_PKT_NONIP_FRAME)
-		fail("--nonip frame goes with --key flow only");
-	else if (o->flags & EPF_PKT_NO_MAC)
-		fail("--no-mac goes with --key packet only");
-	else if (o->flags & EPF_PKT_NO_VLAN)
-		fail("--no-vlan goes with --key packet only");
-	else
-		fail("--bytes does not go with --key flow");
-	return false;
+	if ((o->flags & EPF_PKT_NONIP_FRAME) && o->key != EPF_PKT_FLOW)
+		return "--nonip frame goes with --key flow only";
+	if ((o->flags & EPF_PKT_NO_MAC) && o->key != EPF_PKT_PACKET)
+		return "--no-mac goes with --key packet only";
+	if ((o->flags & EPF_PKT_NO_VLAN) && o->key != EPF_PKT_PACKET)
+		return "--no-vlan goes with --key packet only";
+	if (o->max_bytes && o->key >= EPF_PKT_FLOW && !(o->flags & PREFIX_GIVEN))
+		return "--bytes goes with --key frame and packet only";
+	return NULL;
+}
+
+/* Likewise of flows, and what is made from them. */
+static const char *misfit_flow(const struct epf_pkt_opts *o)
+{
+	bool flow = o->key >= EPF_PKT_FLOW;
+
+	if ((o->flags & PREFIX_GIVEN) && o->key < EPF_PKT_PEER)
+		return "--prefix goes with --key peer and peer-port only";
+	if ((o->flags & EPF_PKT_REVERSE) && !flow)
+		return "--reverse does not go with --key frame or packet";
+	if ((o->flags & EPF_PKT_ERRORS) && !flow)
+		return "--errors does not go with --key frame or packet";
+	if ((o->flags & EPF_PKT_FIRST) && !flow)
+		return "--fragments pass does not go with --key frame or packet";
+	if ((o->flags & EPF_PKT_SCOPES) && !flow)
+		return "--scope does not go with --key frame or packet";
+	if ((o->flags & EPF_PKT_REVERSE) && o->key == EPF_PKT_CONVERSATION)
+		return "--reverse: --key conversation has both directions";
+	if ((o->flags & EPF_PKT_FIRST) && o->key == EPF_PKT_PEER)
+		return "--fragments pass: --key peer needs no ports";
+	if (o->flags & EPF_PKT_NONIP_FRAME &&
+	    o->flags & ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL))
+		return "--nonip frame goes with none of --reverse, --errors, "
+		       "--fragments and --scope";
+	return NULL;
+}
+
+bool pkt_options_ok(struct epf_pkt_opts *o, __u32 can)
+{
+	const char *why = misfit_whole(o);
+	char scope[EPF_SCOPE_TEXT];
+
+	if (!why)
+		why = misfit_flow(o);
+	if (why) {
+		fail("%s", why);
+		return false;
+	}
+	o->flags &= (__u16)~PREFIX_GIVEN;
+	epf_pkt_scope_text(o->flags & EPF_PKT_SCOPES & ~can, scope);
+	if (scope[0])
+		fail("--scope %s: nothing tells that here", scope);
+	return !scope[0];
 }
 
 void pkt_print(const struct epf_pkt_opts *o)
 {
-	printf("%s", o->key < ARRAY_SIZE(key_names) ? key_names[o->key] :
-						      "unknown");
-	if (o->flags & EPF_PKT_NO_MAC)
-		printf(" --no-mac");
-	if (o->flags & EPF_PKT_NO_VLAN)
-		printf(" --no-vlan");
-	if (o->flags & EPF_PKT_NONIP_FRAME)
-		printf(" --nonip frame");
-	if (o->max_bytes)
-		printf(" --bytes %u", o->max_bytes);
+	char text[EPF_DESC_TEXT];
+
+	epf_pkt_opts_text(o, text);
+	printf("%s", text);
+}
+
+/* What keys made from flows have besides; nothing of others. */
+static void flow_json(json_t *to, const struct epf_pkt_opts *o)
+{
+	__u32 v4 = EPF_PKT_PREFIX4(o->max_bytes), v6 = EPF_PKT_PREFIX6(o->max_bytes);
+	char scope[EPF_SCOPE_TEXT];
+
+	if (o->key < EPF_PKT_FLOW)
+		return;
+	epf_pkt_scope_text(o->flags, scope);
+	json_object_set_new(to, "reverse", json_boolean(o->flags & EPF_PKT_REVERSE));
+	json_object_set_new(to, "errors", json_boolean(o->flags & EPF_PKT_ERRORS));
+	json_object_set_new(to, "fragments",
+			    json_string(o->flags & EPF_PKT_FIRST ? "pass" : "id"));
+	json_object_set_new(to, "scope", json_string(scope));
+	if (o->key < EPF_PKT_PEER)
+		return;
+	json_object_set_new(to, "prefix", json_pack("[ii]", v4 ? (int)v4 : 32,
+						    v6 ? (int)v6 : 128));
 }
 
 json_t *pkt_json(const struct epf_pkt_opts *o)
 {
-	const char *key = o->key < ARRAY_SIZE(key_names) ? key_names[o->key] :
-							   "unknown";
+	json_int_t bytes = o->key < EPF_PKT_FLOW ? o->max_bytes : 0;
+	json_t *to = json_pack("{s:s, s:b, s:b, s:s, s:I}", "key",
+			       epf_key_packet_name(o->key), "mac",
+			       !(o->flags & EPF_PKT_NO_MAC), "vlan",
+			       !(o->flags & EPF_PKT_NO_VLAN), "nonip",
+			       o->flags & EPF_PKT_NONIP_FRAME ? "frame" : "pass",
+			       "bytes", bytes);
 
-	return json_pack("{s:s, s:b, s:b, s:s, s:I}", "key", key, "mac",
-			 !(o->flags & EPF_PKT_NO_MAC), "vlan",
-			 !(o->flags & EPF_PKT_NO_VLAN), "nonip",
-			 o->flags & EPF_PKT_NONIP_FRAME ? "frame" : "pass",
-			 "bytes", (json_int_t)o->max_bytes);
+	flow_json(to, o);
+	return to;
 }

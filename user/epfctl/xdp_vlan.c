@@ -30,7 +30,7 @@ static const struct {
 
 bool vlan_counts(const struct epf_pkt_opts *opts)
 {
-	return opts->key == EPF_PKT_FRAME ||
+	return opts->key == EPF_PKT_FRAME || (opts->flags & EPF_PKT_VLAN) ||
 	       (opts->key == EPF_PKT_PACKET && !(opts->flags & EPF_PKT_NO_VLAN));
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "desc.h"
 
+#include "epf/keydesc.h"
+
 #include <stdio.h>
+#include <string.h>
 
 static const char *const kind_names[] = {
 	[EPF_KEYS_UNKNOWN] = "unknown", [EPF_KEYS_BYTES] = "bytes",
@@ -22,6 +25,9 @@ static const char *const packet_keys[] = {
 	[EPF_PKT_FRAME] = "frame",
 	[EPF_PKT_PACKET] = "packet",
 	[EPF_PKT_FLOW] = "flow",
+	[EPF_PKT_CONVERSATION] = "conversation",
+	[EPF_PKT_PEER] = "peer",
+	[EPF_PKT_PEER_PORT] = "peer-port",
 };
 
 #define NAME(names, i) \
@@ -37,19 +43,56 @@ const char *epf_key_packet_name(__u8 key)
 	return NAME(packet_keys, key);
 }
 
+void epf_pkt_scope_text(__u32 flags, char text[EPF_SCOPE_TEXT])
+{
+	char list[EPF_SCOPE_TEXT + 1]; /* with a comma before the first, too */
+
+	snprintf(list, sizeof(list), "%s%s%s", flags & EPF_PKT_VLAN ? ",vlan" : "",
+		 flags & EPF_PKT_IFACE ? ",iface" : "",
+		 flags & EPF_PKT_MARK ? ",mark" : "");
+	strcpy(text, list + !!list[0]);
+}
+
+/* Bytes, or a prefix: the options that have a number. */
+static void number_text(const struct epf_pkt_opts *o, char text[32])
+{
+	__u32 v4 = EPF_PKT_PREFIX4(o->max_bytes), v6 = EPF_PKT_PREFIX6(o->max_bytes);
+
+	text[0] = 0;
+	if (!o->max_bytes)
+		return;
+	if (o->key < EPF_PKT_PEER)
+		snprintf(text, 32, " --bytes %u", o->max_bytes);
+	else
+		snprintf(text, 32, " --prefix %u,%u", v4 ? v4 : 32, v6 ? v6 : 128);
+}
+
+void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT])
+{
+	char number[32], scope[EPF_SCOPE_TEXT];
+
+	number_text(o, number);
+	epf_pkt_scope_text(o->flags, scope);
+	snprintf(text, EPF_DESC_TEXT, "%s%s%s%s%s%s%s%s%s%s",
+		 epf_key_packet_name(o->key),
+		 o->flags & EPF_PKT_NO_MAC ? " --no-mac" : "",
+		 o->flags & EPF_PKT_NO_VLAN ? " --no-vlan" : "",
+		 o->flags & EPF_PKT_NONIP_FRAME ? " --nonip frame" : "", number,
+		 o->flags & EPF_PKT_REVERSE ? " --reverse" : "",
+		 o->flags & EPF_PKT_ERRORS ? " --errors" : "",
+		 o->flags & EPF_PKT_FIRST ? " --fragments pass" : "",
+		 scope[0] ? " --scope " : "", scope);
+}
+
 void epf_key_desc_text(const struct epf_key_desc *d, char text[EPF_DESC_TEXT])
 {
-	char bytes[24] = "";
+	struct epf_pkt_opts o = epf_key_desc_opts(d);
+	char options[EPF_DESC_TEXT];
 
 	if (d->kind != EPF_KEYS_PACKET) {
 		snprintf(text, EPF_DESC_TEXT, "%s", NAME(phrases, d->kind));
 		return;
 	}
-	if (d->max_bytes)
-		snprintf(bytes, sizeof(bytes), " --bytes %u", d->max_bytes);
-	snprintf(text, EPF_DESC_TEXT, "packets (--key %s%s%s%s%s)",
-		 epf_key_packet_name(d->key),
-		 d->flags & EPF_PKT_NO_MAC ? " --no-mac" : "",
-		 d->flags & EPF_PKT_NO_VLAN ? " --no-vlan" : "",
-		 d->flags & EPF_PKT_NONIP_FRAME ? " --nonip frame" : "", bytes);
+	epf_pkt_opts_text(&o, options);
+	snprintf(text, EPF_DESC_TEXT, "packets (--key %.110s)", options);
 }

@@ -5,13 +5,20 @@
 
 #include <linux/epochfilter.h>
 
-#define EPF_DESC_TEXT 80 /* room for any of them */
+#define EPF_DESC_TEXT 128 /* room for any description */
+#define EPF_SCOPE_TEXT 16 /* for any list of scopes */
 
 /* "bytes", "packets", ...; of a kind that is not known "unknown". */
 const char *epf_key_kind_name(__u8 kind);
 
-/* "frame", "packet", "flow". */
+/* "frame", "packet", "flow", ... */
 const char *epf_key_packet_name(__u8 key);
+
+/* Flags of EPF_PKT_SCOPES: "vlan", "vlan,iface", ... */
+void epf_pkt_scope_text(__u32 flags, char text[EPF_SCOPE_TEXT]);
+
+/* As on the command line: "packet --no-mac --bytes 64". */
+void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT]);
 
 /* A phrase: "text or bytes", "packets (--key packet --no-mac)". */
 void epf_key_desc_text(const struct epf_key_desc *d, char text[EPF_DESC_TEXT]);
