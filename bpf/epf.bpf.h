@@ -6,8 +6,13 @@
  *   epf_key_test(key, len)             was the key inserted inside the window?
  *   epf_key_insert(key, len)
  *   epf_key_test_and_insert(key, len)  the verdict before, and the insertion
+ *   epf_packet_test(ctx, opts), epf_packet_insert(ctx, opts),
  *   epf_packet_test_and_insert(ctx, opts)
  *                                      the same of a packet; XDP only
+ *   epf_key_insert_new(key, len), epf_packet_insert_new(ctx, opts)
+ *                                      the verdict, and the insertion unless it is
+ *                                      present: what is seen again does not restart
+ *                                      its window
  *
  * A key is 1 .. EPF_KEY_MAX initialized bytes: on the stack, in a map value or in a
  * packet; what bpf_dynptr_slice() returns has to be copied for the module. Its length
@@ -53,5 +58,30 @@
 #else
 #include "epf_own_inline.bpf.h"
 #endif
+
+/* What one CPU inserts after another one has asked is inserted twice, which harms
+ * nothing. "Do not know" is inserted: it must be found later. What is at fault is not.
+ */
+static __always_inline int epf_own_lacks(int verdict)
+{
+	return !verdict || verdict == -ENOSPC || verdict == -ETIME;
+}
+
+static __always_inline int epf_key_insert_new(const void *key, __u32 len)
+{
+	int verdict = epf_key_test(key, len);
+	int err = epf_own_lacks(verdict) ? epf_key_insert(key, len) : 0;
+
+	return err ? err : verdict;
+}
+
+static __always_inline int epf_packet_insert_new(struct xdp_md *ctx,
+						 struct epf_pkt_opts *opts)
+{
+	int verdict = epf_packet_test(ctx, opts);
+	int err = epf_own_lacks(verdict) ? epf_packet_insert(ctx, opts) : 0;
+
+	return err ? err : verdict;
+}
 
 #endif /* EPF_OWN_BPF_H */

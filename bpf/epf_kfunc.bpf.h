@@ -87,6 +87,12 @@ extern int bpf_epf_test_and_insert_digest(struct epf_filter *f,
 extern int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 			      const struct epf_pkt_opts *opts, __u32 opts__sz,
 			      __u64 *digest) __ksym __weak;
+extern int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
+			    const struct epf_pkt_opts *opts,
+			    __u32 opts__sz) __ksym __weak;
+extern int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
+			      const struct epf_pkt_opts *opts,
+			      __u32 opts__sz) __ksym __weak;
 extern int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 				       struct xdp_md *ctx,
 				       const struct epf_pkt_opts *opts,

@@ -82,4 +82,32 @@ epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 	return err ? err : epf_inline_test_and_insert(digest, at);
 }
 
+static __always_inline int epf_packet_test(struct xdp_md *ctx,
+					   struct epf_pkt_opts *opts)
+{
+	struct epf_bpf_slot *slot;
+	__u32 at = epf_own_slot(&slot);
+	__u64 digest;
+	int err;
+
+	if (at == EPF_BPF_SLOTS)
+		return -ENODEV;
+	err = epf_xdp_digest(ctx, &slot->hash, opts, &digest);
+	return err ? err : epf_inline_test(digest, at);
+}
+
+static __always_inline int epf_packet_insert(struct xdp_md *ctx,
+					     struct epf_pkt_opts *opts)
+{
+	struct epf_bpf_slot *slot;
+	__u32 at = epf_own_slot(&slot);
+	__u64 digest;
+	int err;
+
+	if (at == EPF_BPF_SLOTS)
+		return -ENODEV;
+	err = epf_xdp_digest(ctx, &slot->hash, opts, &digest);
+	return err ? err : epf_inline_insert(digest, at);
+}
+
 #endif /* EPF_OWN_INLINE_BPF_H */

@@ -150,4 +150,32 @@ epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
 	return ret;
 }
 
+static __always_inline int epf_packet_test(struct xdp_md *ctx,
+					   struct epf_pkt_opts *opts)
+{
+	struct epf_own_ref *ref;
+	struct epf_filter *f = epf_own_take(&ref);
+	int ret;
+
+	if (!f)
+		return -EBUSY;
+	ret = bpf_epf_xdp_test(f, ctx, opts, sizeof(*opts));
+	epf_own_put(ref, f);
+	return ret;
+}
+
+static __always_inline int epf_packet_insert(struct xdp_md *ctx,
+					     struct epf_pkt_opts *opts)
+{
+	struct epf_own_ref *ref;
+	struct epf_filter *f = epf_own_take(&ref);
+	int ret;
+
+	if (!f)
+		return -EBUSY;
+	ret = bpf_epf_xdp_insert(f, ctx, opts, sizeof(*opts));
+	epf_own_put(ref, f);
+	return ret;
+}
+
 #endif /* EPF_OWN_MODULE_BPF_H */

@@ -158,7 +158,7 @@ static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 	pkt->nr_segs += nr;
 }
 
-static int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
+static noinline int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
 		      const struct epf_pkt_opts *opts, u64 *digest)
 {
 	struct epf_seg seg[1 + MAX_SKB_FRAGS];
@@ -197,6 +197,24 @@ static noinline int xdp_test_and_insert(struct epf_table *t,
 static __always_inline struct epf_table *xdp_table(struct epf_filter *f)
 {
 	return rcu_dereference_check(f->table, rcu_read_lock_bh_held());
+}
+
+/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). */
+static int xdp_one(struct epf_filter *f, struct xdp_md *ctx,
+		   const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+{
+	struct epf_table *t = xdp_table(f);
+	struct epf_pkt_opts o;
+	u64 digest;
+	int err;
+
+	if (unlikely(!t))
+		return -ENODEV;
+	if (unlikely(opts__sz != sizeof(o)))
+		return -EINVAL;
+	o = epf_pkt_opts_read(opts);
+	err = xdp_digest(t, (struct xdp_buff *)ctx, &o, &digest);
+	return err ?: do_digest(t, digest, op);
 }
 
 /* Is the caller one who may have any filter? Timers and work queues of a program
@@ -447,6 +465,39 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 			 OP_TEST_AND_INSERT);
 }
 
+/**
+ * bpf_epf_xdp_test() - was a packet like this one inserted inside the window?
+ * @f: filter
+ * @ctx: of an XDP program; fragments are read too
+ * @opts: which bytes make it the same packet
+ * @opts__sz: sizeof(struct epf_pkt_opts)
+ *
+ * Nothing is inserted, so a flood of packets that are only asked about fills no
+ * filter.
+ *
+ * Return: as bpf_epf_xdp_digest() when that is negative, else as bpf_epf_test().
+ */
+__bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
+				 const struct epf_pkt_opts *opts, u32 opts__sz)
+{
+	return xdp_one(f, ctx, opts, opts__sz, OP_TEST);
+}
+
+/**
+ * bpf_epf_xdp_insert() - insert a packet
+ * @f: filter
+ * @ctx: of an XDP program; fragments are read too
+ * @opts: which bytes make it the same packet
+ * @opts__sz: sizeof(struct epf_pkt_opts)
+ *
+ * Return: as bpf_epf_xdp_digest() when that is negative, else as bpf_epf_insert().
+ */
+__bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
+				   const struct epf_pkt_opts *opts, u32 opts__sz)
+{
+	return xdp_one(f, ctx, opts, opts__sz, OP_INSERT);
+}
+
 __bpf_kfunc_end_defs();
 
 /* A module may register one set for a kind of program, so XDP and syscall have
@@ -469,6 +520,8 @@ BTF_KFUNCS_END(common_ids)
 BTF_KFUNCS_START(xdp_ids)
 COMMON_IDS
 BTF_ID_FLAGS(func, bpf_epf_xdp_digest, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_xdp_test, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_xdp_insert, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_test_and_insert, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(xdp_ids)
 

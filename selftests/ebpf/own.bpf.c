@@ -53,6 +53,33 @@ int own_packet(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+/* A peer is learnt, or asked about. */
+SEC("xdp")
+int own_peer(struct xdp_md *ctx)
+{
+	struct epf_pkt_opts opts = { .key = EPF_PKT_PEER };
+
+	if (op == OWN_TEST)
+		verdict = epf_packet_test(ctx, &opts);
+	else if (op == OWN_INSERT)
+		verdict = epf_packet_insert(ctx, &opts);
+	else
+		verdict = epf_packet_insert_new(ctx, &opts);
+	return XDP_PASS;
+}
+
+/* Of keys that are known the window goes on. */
+SEC("xdp")
+int own_new(struct xdp_md *ctx)
+{
+	__u8 *eth = (void *)(long)ctx->data;
+	struct iphdr *ip = (void *)(eth + 14);
+
+	if ((void *)(ip + 1) <= (void *)(long)ctx->data_end)
+		verdict = epf_key_insert_new(&ip->saddr, sizeof(ip->saddr));
+	return XDP_PASS;
+}
+
 SEC("tc")
 int own_tc(struct __sk_buff *skb)
 {

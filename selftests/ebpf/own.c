@@ -310,6 +310,42 @@ static void check_packet(void)
 	bpf_object__close(r.obj);
 }
 
+/* Asking learns nothing, and neither does it restart a window. */
+static void check_peer(void)
+{
+	__u32 a = key_of(8, 1), b = key_of(8, 2);
+	struct running r = { 0 };
+	bool good = start(&r, "own_peer", true);
+
+	good = good && is("asked", ask(&r, OWN_TEST, a), 0) &&
+	       is("asked again", ask(&r, OWN_TEST, a), 0) &&
+	       is("inserted", ask(&r, OWN_INSERT, a), 0) &&
+	       is("found", ask(&r, OWN_TEST, a), 1) &&
+	       is("another", ask(&r, OWN_INSERT_NEW, b), 0) &&
+	       is("it again", ask(&r, OWN_INSERT_NEW, b), 1);
+	tap_ok(good, "XDP: a peer is learnt where it is inserted, and not where it is asked for");
+	good = good && is("an epoch ends", epf("rotate %s", name), 0) &&
+	       is("older", ask(&r, OWN_INSERT_NEW, b), 2) &&
+	       is("as old as before", ask(&r, OWN_TEST, b), 2) &&
+	       is("inserted once more", ask(&r, OWN_INSERT, b), 0) &&
+	       is("young again", ask(&r, OWN_TEST, b), 1);
+	tap_ok(good, "XDP: what is inserted if it is new keeps its age");
+	bpf_object__close(r.obj);
+}
+
+static void check_new(void)
+{
+	__u32 key = key_of(8, 3);
+	struct running r = { 0 };
+
+	tap_ok(start(&r, "own_new", true) && is("new", ask(&r, 0, key), 0) &&
+		       is("an epoch ends", epf("rotate %s", name), 0) &&
+		       is("known", ask(&r, 0, key), 2) &&
+		       is("as old as before", ask(&r, 0, key), 2),
+	       "XDP: so does a key of a program's own");
+	bpf_object__close(r.obj);
+}
+
 static void check_unchosen(void)
 {
 	int none = module ? -EBUSY : -ENODEV;
@@ -436,7 +472,7 @@ int main(int argc, char **argv)
 		tap_skip_all("no filter can be made: needs root and BPF");
 		return TAP_SKIPPED;
 	}
-	tap_plan((module ? 3 : 4) + 4 * NR_TYPES + 2 + NR_SLEEPERS + NR_TYPES);
+	tap_plan((module ? 6 : 7) + 4 * NR_TYPES + 2 + NR_SLEEPERS + NR_TYPES);
 	tap_ok(start(&first, "own_xdp", true), "a program loads");
 	if (module) {
 		check_nested();
@@ -447,6 +483,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < NR_TYPES; i++)
 		check_type(i);
 	check_packet();
+	check_peer();
+	check_new();
 	check_unchosen();
 	check_sleepers(argv[2 + module]);
 	check_destroyed(&first);

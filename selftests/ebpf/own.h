@@ -5,6 +5,6 @@
 
 #define OWN_NONE (-77777) /* nothing was asked */
 
-enum own_op { OWN_TEST, OWN_INSERT, OWN_TEST_AND_INSERT };
+enum own_op { OWN_TEST, OWN_INSERT, OWN_TEST_AND_INSERT, OWN_INSERT_NEW };
 
 #endif /* EPF_OWN_H */

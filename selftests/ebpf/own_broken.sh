@@ -42,9 +42,9 @@ broken() {
 	fi
 }
 
-ktap_plan 3 6
+ktap_plan 4 8
 ktap_thorough ktap_check 'without an edit nothing fails' eval \
-	'variant epf.bpf.h "\$a/* */" && ! fails . 60 > /dev/null && grep -q "^ok 35" "$tmp/log"'
+	'variant epf.bpf.h "\$a/* */" && ! fails . 60 > /dev/null && grep -q "^ok 38" "$tmp/log"'
 broken 'programs that may sleep are let in' epf_own_inline.bpf.h \
 	'/__asm__ volatile/d' 'sleep_syscall is refused'
 ktap_thorough broken 'digests are not of the whole key' epf_own_inline.bpf.h \
@@ -56,6 +56,11 @@ ktap_thorough broken 'an insertion only asks' epf_own_inline.bpf.h \
 broken 'test and insert only asks' epf_own_inline.bpf.h \
 	's/epf_inline_test_and_insert(digest, at)/epf_inline_test(digest, at)/' \
 	'the first is absent, the second present'
+broken 'what is present is inserted, new or not' epf.bpf.h \
+	's/return !verdict || /return verdict >= 0 || /' 'if it is new keeps its age'
+ktap_thorough broken 'whoever asks about a packet inserts it' epf_own_inline.bpf.h \
+	's/: epf_inline_test(digest, at);/: epf_inline_test_and_insert(digest, at);/' \
+	'and not where it is asked for'
 broken 'a filter that is gone is used on' epf_inline.bpf.h 's/ || table->gone//' \
 	'destroyed by force'
 ktap_finish

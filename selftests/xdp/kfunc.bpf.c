@@ -72,6 +72,8 @@ int on_xdp(struct xdp_md *ctx)
 	kfunc.got = 2;
 	tell(bpf_epf_xdp_digest(f, ctx, &kfunc.opts, sizeof(kfunc.opts),
 				(__u64 *)&kfunc.opts));
+	tell(bpf_epf_xdp_test(f, ctx, &kfunc.opts, sizeof(kfunc.opts)));
+	tell(bpf_epf_xdp_insert(f, ctx, &kfunc.opts, sizeof(kfunc.opts)));
 	tell(bpf_epf_xdp_test_and_insert(f, ctx, &kfunc.opts,
 					 sizeof(kfunc.opts)));
 	keys(f);
