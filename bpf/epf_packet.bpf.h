@@ -3,11 +3,12 @@
  * Packet digests in an XDP program that has no module to ask: what
  * bpf_epf_xdp_digest() returns, by the same text (include/epf/packet.h).
  * Tried on Linux 6.1 and later; its helpers came with 5.17 and 5.18.
+ * With EPF_TC the same in a tc program, of a socket buffer.
  *
  * The key of a plain flow is made from the packet in place. Every other packet
  * takes the long way: the core's parser, which gets its bytes by epf_pkt_at(),
  * from the first buffer by direct loads and from any other by
- * bpf_xdp_load_bytes().
+ * epf_load_bytes().
  *
  * The long way consists of global functions. The verifier checks each of them
  * once, apart from its callers, and treats the memory passed to it as unknown.
@@ -34,6 +35,21 @@
 
 #include <epf/hash.h>
 #include <linux/epochfilter.h>
+
+/* The context: its type, its bytes, its interface, a copy of some bytes. A global function
+ * takes a context only if its type has the name that the program's type demands.
+ */
+#ifdef EPF_TC
+#define epf_ctx __sk_buff
+#define epf_ctx_len(ctx) ((ctx)->len)
+#define epf_ctx_iface(ctx) ((ctx)->ifindex)
+#define epf_load_bytes bpf_skb_load_bytes
+#else
+#define epf_ctx xdp_md
+#define epf_ctx_len(ctx) bpf_xdp_get_buff_len(ctx)
+#define epf_ctx_iface(ctx) ((ctx)->ingress_ifindex)
+#define epf_load_bytes bpf_xdp_load_bytes
+#endif
 
 #define EPF_XDP_READ 65535 /* bytes that bpf_xdp_load_bytes() reaches */
 #define EPF_XDP_DIRECT 8191 /* up to which packets are read in place */
@@ -94,7 +110,7 @@ struct epf_xdp_ask {
  * @len: bytes, fragments included
  */
 struct epf_pkt {
-	struct xdp_md *ctx;
+	struct epf_ctx *ctx;
 	struct epf_xdp_ask *ask;
 	bool *unread;
 	__u32 len;
@@ -112,17 +128,17 @@ EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
  * verifier of Linux 6.1 learns nothing from "n != 0". Return: false if @n is out
  * of range or the bytes cannot be read.
  */
-EPF_FN bool epf_xdp_load(struct xdp_md *ctx, __u32 off, void *to, __u32 n,
+EPF_FN bool epf_xdp_load(struct epf_ctx *ctx, __u32 off, void *to, __u32 n,
 			 __u32 most)
 {
 	__u32 last = epf_opaque(n - 1);
 
-	return last < most && !bpf_xdp_load_bytes(ctx, off, to, last + 1);
+	return last < most && !epf_load_bytes(ctx, off, to, last + 1);
 }
 
 /* Bytes of a packet, from @ask->off to @end, on their way into a digest. */
 struct epf_xdp_walk {
-	struct xdp_md *ctx;
+	struct epf_ctx *ctx;
 	struct epf_xdp_ask *ask;
 	struct epf_sip *sip;
 	const struct epf_hash *hash;
@@ -154,13 +170,13 @@ EPF_FN void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 #undef epf_digest_array
 
 /* Return: as epf_pkt_control(), or -EINVAL. */
-EPF_FN_APART int epf_xdp_control(struct xdp_md *ctx, struct epf_xdp_ask *ask)
+EPF_FN_APART int epf_xdp_control(struct epf_ctx *ctx, struct epf_xdp_ask *ask)
 {
 	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
 
 	if (!ask || epf_pkt_opts_check(&ask->opts))
 		return -EINVAL;
-	pkt.len = bpf_xdp_get_buff_len(ctx);
+	pkt.len = epf_ctx_len(ctx);
 	return epf_pkt_control(&pkt, &ask->opts);
 }
 
@@ -172,19 +188,19 @@ struct epf_xdp_found {
 };
 
 /* Return: as epf_l3_find(). */
-EPF_FN_APART int epf_xdp_l3(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+EPF_FN_APART int epf_xdp_l3(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 			    struct epf_xdp_found *found)
 {
 	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
 
 	if (!ask || !found)
 		return -EINVAL;
-	pkt.len = bpf_xdp_get_buff_len(ctx);
+	pkt.len = epf_ctx_len(ctx);
 	return epf_l3_find(&pkt, ask->opts.link, &found->l3);
 }
 
 /* Return: as epf_flow_find(). */
-EPF_FN_APART int epf_xdp_find(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+EPF_FN_APART int epf_xdp_find(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 			      struct epf_xdp_found *found)
 {
 	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
@@ -205,7 +221,7 @@ EPF_FN_APART int epf_xdp_make(struct epf_xdp_ask *ask, const struct epf_hash *h,
 }
 
 /* Flows, and what is made from them. Return: as epf_flow_digest(). */
-EPF_FN_APART int epf_xdp_flow(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+EPF_FN_APART int epf_xdp_flow(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 			      const struct epf_hash *h)
 {
 	struct epf_xdp_found found = { 0 };
@@ -213,7 +229,7 @@ EPF_FN_APART int epf_xdp_flow(struct xdp_md *ctx, struct epf_xdp_ask *ask,
 
 	if (!ask || !h)
 		return -EINVAL;
-	found.scope.iface = ctx->ingress_ifindex;
+	found.scope.iface = epf_ctx_iface(ctx);
 	err = epf_xdp_l3(ctx, ask, &found);
 	if (!err)
 		err = epf_xdp_find(ctx, ask, &found);
@@ -225,7 +241,7 @@ EPF_FN_APART int epf_xdp_flow(struct xdp_md *ctx, struct epf_xdp_ask *ask,
 /* Keys EPF_PKT_FRAME and EPF_PKT_PACKET. Return: as epf_pkt_start(), or 1:
  * epf_xdp_rest() is to follow.
  */
-EPF_FN_APART int epf_xdp_packet(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+EPF_FN_APART int epf_xdp_packet(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 				const struct epf_hash *h, struct epf_take *t)
 {
 	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
@@ -234,13 +250,13 @@ EPF_FN_APART int epf_xdp_packet(struct xdp_md *ctx, struct epf_xdp_ask *ask,
 
 	if (!ask || !h || !t || ask->opts.key >= EPF_PKT_FLOW)
 		return -EINVAL;
-	pkt.len = bpf_xdp_get_buff_len(ctx);
+	pkt.len = epf_ctx_len(ctx);
 	err = epf_pkt_start(h, &pkt, &ask->opts, &ask->digest, t, &rest);
 	return err ? err : rest;
 }
 
 /* Hash what epf_xdp_packet() left. */
-EPF_FN_APART int epf_xdp_rest(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+EPF_FN_APART int epf_xdp_rest(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 			      const struct epf_hash *h, struct epf_take *t)
 {
 	bool unread = false;
@@ -252,7 +268,7 @@ EPF_FN_APART int epf_xdp_rest(struct xdp_md *ctx, struct epf_xdp_ask *ask,
 	return unread ? -EMSGSIZE : 0;
 }
 
-EPF_FN_APART int epf_xdp_whole(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+EPF_FN_APART int epf_xdp_whole(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 			       const struct epf_hash *h)
 {
 	struct epf_take t = { 0 };
@@ -265,7 +281,7 @@ EPF_FN_APART int epf_xdp_whole(struct xdp_md *ctx, struct epf_xdp_ask *ask,
 }
 
 /* Part of the caller, for the sake of the stack. */
-EPF_FN int epf_xdp_digest_any(struct xdp_md *ctx, struct epf_xdp_ask *ask,
+EPF_FN int epf_xdp_digest_any(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 			      const struct epf_hash *h)
 {
 	int err = epf_xdp_control(ctx, ask);
@@ -291,7 +307,7 @@ EPF_FN int epf_xdp_digest_any(struct xdp_md *ctx, struct epf_xdp_ask *ask,
  * Return: as bpf_epf_xdp_digest(), but never -ENODEV; and -EMSGSIZE: the key
  * needs bytes beyond the first 65,535, which no helper of the kernel reads.
  */
-static __always_inline int epf_xdp_digest(struct xdp_md *ctx,
+static __always_inline int epf_xdp_digest(struct epf_ctx *ctx,
 					  const struct epf_hash *h,
 					  const struct epf_pkt_opts *opts,
 					  __u64 *digest)

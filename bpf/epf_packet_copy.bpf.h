@@ -15,18 +15,18 @@ EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 {
 	pkt->ask->off = off;
 	off = pkt->ask->off;
-	return bpf_xdp_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
+	return epf_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
 }
 
 /* The @n < 8 bytes at @off as a word. Return: false if @n is 0 or they cannot be read. */
-EPF_FN bool epf_xdp_some(struct xdp_md *ctx, __u32 off, __u32 n, __u64 *m)
+EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
 {
 	*m = 0;
 	return epf_xdp_load(ctx, off, m, n, 7);
 }
 
 /* Absorb the @n < 8 bytes at @off. Return: @n, or 0: they cannot be read. */
-EPF_FN_APART int epf_xdp_tail(struct xdp_md *ctx, struct epf_sip *sip,
+EPF_FN_APART int epf_xdp_tail(struct epf_ctx *ctx, struct epf_sip *sip,
 			      const struct epf_hash *h, __u32 off, __u32 n)
 {
 	__u64 m;
@@ -54,10 +54,10 @@ EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u64 *p, __u32 n, __u64 ki
 /* Absorb the @n bytes at @off, all of which go into SipHash; @n is a constant, and @room
  * has as many. Return: as epf_xdp_tail().
  */
-EPF_FN int epf_xdp_run(struct xdp_md *ctx, struct epf_sip *sip, __u32 off,
+EPF_FN int epf_xdp_run(struct epf_ctx *ctx, struct epf_sip *sip, __u32 off,
 		       __u64 *room, __u32 n)
 {
-	if (!sip || bpf_xdp_load_bytes(ctx, off, room, n))
+	if (!sip || epf_load_bytes(ctx, off, room, n))
 		return 0;
 	if (sip->kind == EPF_HASH_SIPHASH24)
 		epf_xdp_absorb(sip, room, n, EPF_HASH_SIPHASH24);
@@ -66,21 +66,21 @@ EPF_FN int epf_xdp_run(struct xdp_md *ctx, struct epf_sip *sip, __u32 off,
 	return n;
 }
 
-EPF_FN_APART int epf_xdp_run128(struct xdp_md *ctx, struct epf_sip *sip, __u32 off)
+EPF_FN_APART int epf_xdp_run128(struct epf_ctx *ctx, struct epf_sip *sip, __u32 off)
 {
 	__u64 room[16];
 
 	return epf_xdp_run(ctx, sip, off, room, sizeof(room));
 }
 
-EPF_FN_APART int epf_xdp_run32(struct xdp_md *ctx, struct epf_sip *sip, __u32 off)
+EPF_FN_APART int epf_xdp_run32(struct epf_ctx *ctx, struct epf_sip *sip, __u32 off)
 {
 	__u64 room[4];
 
 	return epf_xdp_run(ctx, sip, off, room, sizeof(room));
 }
 
-EPF_FN_APART int epf_xdp_run8(struct xdp_md *ctx, struct epf_sip *sip, __u32 off)
+EPF_FN_APART int epf_xdp_run8(struct epf_ctx *ctx, struct epf_sip *sip, __u32 off)
 {
 	__u64 room[1];
 
@@ -143,7 +143,7 @@ EPF_FN void epf_xdp_half_block(struct epf_sip *sip, const __u64 *p,
 /* Absorb the whole words of the @n bytes at @off that are compressed, of one half block.
  * It is read from its beginning. Return: as epf_xdp_tail().
  */
-EPF_FN_APART int epf_xdp_nh_words(struct xdp_md *ctx, struct epf_sip *sip,
+EPF_FN_APART int epf_xdp_nh_words(struct epf_ctx *ctx, struct epf_sip *sip,
 				  const struct epf_hash *h, __u32 off, __u32 n)
 {
 	__u64 word[EPF_XDP_CHUNK / 8] = { 0 };

@@ -105,13 +105,13 @@ EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 			return room;
 		}
 	}
-	return bpf_xdp_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
+	return epf_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
 }
 
 /* The @n < 8 bytes at @off as a word. In the first buffer that is one load of the
  * eight bytes which end there. Return: false if @n is 0 or they cannot be read.
  */
-EPF_FN bool epf_xdp_some(struct xdp_md *ctx, __u32 off, __u32 n, __u64 *m)
+EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
 	__u32 from = epf_opaque(off + n - 8);
@@ -130,7 +130,7 @@ EPF_FN bool epf_xdp_some(struct xdp_md *ctx, __u32 off, __u32 n, __u64 *m)
 /* Absorb what is left of a chunk, at most EPF_XDP_COPY bytes, from any buffer.
  * Return: how many, or 0: they cannot be read.
  */
-EPF_FN_APART int epf_xdp_piece(struct xdp_md *ctx, struct epf_sip *sip,
+EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip,
 			       const struct epf_hash *h, __u32 off, __u32 n)
 {
 	struct epf_xdp_words p = { { 0 } };
@@ -176,7 +176,7 @@ EPF_FN __u32 epf_xdp_sip_words(struct epf_sip *to, const __u8 *p,
 /* Absorb the whole words that lie in the first buffer, of the @n bytes at @off; all of
  * them go into SipHash. Return: bytes.
  */
-EPF_FN_APART int epf_xdp_words_at(struct xdp_md *ctx, struct epf_sip *sip,
+EPF_FN_APART int epf_xdp_words_at(struct epf_ctx *ctx, struct epf_sip *sip,
 				  __u32 off, __u32 n)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
@@ -196,7 +196,7 @@ EPF_FN_APART int epf_xdp_words_at(struct xdp_md *ctx, struct epf_sip *sip,
 }
 
 /* The same of words that are compressed, of one half block. */
-EPF_FN_APART int epf_xdp_nh_words(struct xdp_md *ctx, struct epf_sip *sip,
+EPF_FN_APART int epf_xdp_nh_words(struct epf_ctx *ctx, struct epf_sip *sip,
 				  const struct epf_hash *h, __u32 off, __u32 n)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
@@ -247,7 +247,7 @@ EPF_FN void epf_xdp_half_block(struct epf_sip *sip, const __u8 *p,
 /* Absorb up to EPF_XDP_HALVES half blocks of EPF_HASH_NH, of the @n bytes at @off, at
  * the beginning of one. Return: bytes, or 0: that is not in the first buffer.
  */
-EPF_FN_APART int epf_xdp_half_blocks(struct xdp_md *ctx, struct epf_sip *sip,
+EPF_FN_APART int epf_xdp_half_blocks(struct epf_ctx *ctx, struct epf_sip *sip,
 				     const struct epf_hash *h, __u32 off,
 				     __u32 n)
 {

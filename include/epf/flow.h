@@ -356,11 +356,11 @@ EPF_FN int epf_flow_find(const struct epf_pkt *pkt,
 	err = epf_ip_read(pkt, l3, &ip);
 	if (!err)
 		err = epf_ip_walk(pkt, &ip, first);
-	if (!err && first && ip.fragment)
-		err = -ENOMSG;
 	if (err)
 		return err;
 	epf_flow_ip(&ip, o->key, f);
+	if (first && ip.fragment)
+		return -ENOMSG;
 	err = epf_flow_l4(pkt, &ip, errors, f);
 	if (err > 0)
 		epf_l3_carried(l3, &ip);
