@@ -23,6 +23,7 @@ enum epf_xdp_action {
 	EPF_XDP_DROP = 0,
 	EPF_XDP_COUNT = 1,
 	EPF_XDP_MARK = 2,
+	EPF_XDP_REFLEX = 3, /* another program: epf/reflex.h */
 	EPF_XDP_ACTIONS
 };
 
@@ -102,6 +103,18 @@ enum epf_xdp_backend {
 };
 
 /**
+ * struct epf_xdp_tc - a program at a tc hook
+ * @prog_id: number; 0: there is none
+ * @handle: of the filter of the clsact qdisc
+ * @prio: likewise; 0: it is no filter but has a link, which is pinned
+ */
+struct epf_xdp_tc {
+	__u32 prog_id;
+	__u32 handle;
+	__u32 prio;
+};
+
+/**
  * struct epf_xdp_conf - the one value of the conf map, for status and detach
  * @id: filter
  * @opts: packet key
@@ -116,6 +129,8 @@ enum epf_xdp_backend {
  * @made: the filter was created by the attachment, and goes with it
  * @holder: process that was started to end the filter's epochs, or 0
  * @filter: its name
+ * @tc: with EPF_XDP_REFLEX: programs at tc, by enum epf_reflex_side
+ * @qdisc_made: the clsact qdisc that they are in was made for them
  */
 struct epf_xdp_conf {
 	__u32 id;
@@ -131,6 +146,8 @@ struct epf_xdp_conf {
 	__u32 made;
 	__u32 holder;
 	char filter[EPF_NAME_LEN];
+	struct epf_xdp_tc tc[2];
+	__u32 qdisc_made;
 };
 
 #define EPF_XDP_MARK_DEFAULT 0xef00

@@ -54,7 +54,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epfctl/parse.c"
 #include "epfctl/cmd_audit.h"
 #include "epfctl/dedup.h"
-#include "epfctl/xdp.h"
+#include "epfctl/reflex.h"
 #include "epf/packet.h"
 #include "epf/window.h"
 #include "kinds/compare.h"
@@ -381,6 +381,45 @@ int dedup_run(struct dedup_ask *ask, struct dedup_result *result)
 	return 0;
 }
 
+static bool drops(const struct epf_reflex_rule *rule, int reason)
+{
+	return rule->act[reason].verdict == EPF_REFLEX_DROP;
+}
+
+/* The rule as text is one of options that give the same rule again. */
+static void rule_again(const struct xdp_want *want)
+{
+	const struct epf_reflex_rule *rule = &want->reflex->rule;
+	struct epf_pkt_opts opts = want->opts;
+	struct reflex_want again = { .on = true };
+	char *word, *rest;
+	int side;
+
+	for (side = 0; side < EPF_REFLEX_SIDES; side++)
+		law(!epf_pkt_opts_check(&rule->opts[side]), "reflexive: keys");
+	law(!drops(rule, EPF_REFLEX_RECENT) && !drops(rule, EPF_REFLEX_OTHER),
+	    "reflexive: answers, and what is not matched, are passed");
+	sink_clear();
+	reflex_print(rule);
+	fflush(stdout);
+	if (sink_out.len + 1 >= SINK_BYTES) /* not all of it */
+		return;
+	word = strtok_r(sink_out.text, " ", &rest);
+	for (; word; word = strtok_r(NULL, " ", &rest)) {
+		int opt = !strcmp(word, "--match") ? OPT_MATCH :
+			  !strcmp(word, "--else") ? OPT_ELSE :
+			  !strcmp(word, "--if-unknown") ? OPT_IF_UNKNOWN :
+							  OPT_FRAGMENTS;
+
+		word = strtok_r(NULL, " ", &rest);
+		law(word && reflex_option(&again, opt, word), "a rule is printed");
+	}
+	again.ask_tc = want->reflex->ask_tc;
+	law(reflex_ok(&again, &opts), "of options that go together");
+	law(!memcmp(&again.rule, rule, sizeof(*rule)), "which mean the same again");
+	sink_clear();
+}
+
 int xdp_attach(const struct xdp_want *want)
 {
 	struct epf_pkt_opts printed = want->opts;
@@ -391,6 +430,11 @@ int xdp_attach(const struct xdp_want *want)
 	law(want->id && name_is_sound(want->filter), "attach: filter");
 	law(want->action < EPF_XDP_ACTIONS && want->mode <= XDP_GENERIC,
 	    "attach: kinds");
+	law(!want->reflex == (want->action != EPF_XDP_REFLEX), "attach: reflexive");
+	if (want->reflex) {
+		rule_again(want);
+		return 0;
+	}
 	law(!want->mark == (want->action != EPF_XDP_MARK) &&
 	    want->mark <= 0xffffffff - EPF_EPOCHS, "attach: mark");
 	law(want->mirror == !(want->opts.flags & EPF_PKT_PASS_CONTROL),

@@ -159,6 +159,8 @@ def options():
         attach e -f a --action mark --mark 0x10 --mode native --prio 9
         attach e -f a --key flow --nonip frame --mirror --no-dispatcher
         attach e -f a --key frame --mirror --vlan-offload off|attach e -f a
+        attach e -f a --reflexive --match udp:sport=53,7-9 --else mark=1/3 --ask tc
+        attach e -f a --reflexive --match any --else drop --if-unknown drop --fragments pass
         attach e -f a --key peer --prefix 24,64 --reverse --scope vlan,iface
         attach e --key conversation --errors --fragments pass --action count
         audit a k -F pcap --key peer-port --prefix ,48 --fragments id

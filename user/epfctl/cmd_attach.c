@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* attach and detach: duplicate removal on an interface. */
+/* attach and detach: duplicate removal, or answers only, on an interface. */
 #include <ctype.h>
 #include <errno.h>
 #include <net/if.h>
@@ -11,7 +11,7 @@
 #include "epf/keydesc.h"
 #include "desc.h"
 #include "pktopts.h"
-#include "xdp.h"
+#include "reflex.h"
 
 enum {
 	OPT_ACTION = OPT_PKT_END,
@@ -35,13 +35,15 @@ static const struct option attach_longs[] = {
 	{ "mirror", no_argument, NULL, OPT_MIRROR },
 	{ "vlan-offload", required_argument, NULL, OPT_VLAN_OFFLOAD },
 	{ "rotate", required_argument, NULL, OPT_ROTATE },
+	REFLEX_LONGS,
 	{ 0 },
 };
 
 static const struct spec attach_spec = {
 	.usage = "attach [--filter NAME] [options] INTERFACE",
 	.help =
-"Look every packet that INTERFACE receives up in a filter, and enter it.\n"
+"Look every packet that INTERFACE receives up in a filter, and enter it; or, with\n"
+"--reflexive, pass only answers to packets that it has sent.\n"
 "  -f, --filter NAME   the filter, which must exist (default: one that is called\n"
 "                      like INTERFACE; made if there is none, for 1 s of up to\n"
 "                      1M packets/s, and held while it is attached)\n"
@@ -60,7 +62,8 @@ PKT_HELP("packet")
 "Passed and counted by reason (see 'epfctl status'): malformed and truncated\n"
 "packets; all while the filter fails open; without --mirror what is not IP, and\n"
 "control packets (neighbour discovery, DHCP, BFD, OSPF, VRRP, IGMP, MLD, and\n"
-"what goes to link-local addresses).\n",
+"what goes to link-local addresses).\n"
+"\n" REFLEX_HELP,
 	.shorts = "f:",
 	.longs = attach_longs,
 };
@@ -109,6 +112,8 @@ static bool parse_prio(const char *arg, __u32 *prio)
 	return n;
 }
 
+static struct reflex_want reflex;
+
 static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 {
 	static const char *const actions[] = { "drop", "count", "mark" };
@@ -145,6 +150,8 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 	case OPT_ROTATE:
 		return parse_rotate(arg, &want->rotate);
 	}
+	if (opt >= OPT_REFLEXIVE && opt < OPT_REFLEX_END)
+		return reflex_option(&reflex, opt, arg);
 	return pkt_option(&want->opts, opt, arg);
 }
 
@@ -178,30 +185,86 @@ static bool harmless(struct xdp_want *want)
 	return true;
 }
 
+/* What 'attach' was told beside the filter. */
+struct told {
+	bool key;
+	const char *fragments;
+	bool action; /* or what else goes with duplicate removal only */
+	bool alone;
+	bool placed;
+	bool mode;
+};
+
+static void tell(struct told *told, int opt, const char *arg)
+{
+	if (opt == OPT_FRAGMENTS)
+		told->fragments = arg;
+	told->key |= opt == OPT_KEY;
+	told->action |= opt == OPT_ACTION || opt == OPT_MARK || opt == OPT_MIRROR ||
+			opt == OPT_VLAN_OFFLOAD || opt == OPT_ROTATE;
+	told->alone |= opt == OPT_NO_DISPATCHER;
+	told->placed |= opt == OPT_PRIO;
+	told->mode |= opt == OPT_XDP_MODE;
+}
+
+/* Is a reflexive attachment asked for, and right? Else an error. */
+static bool reflexive(struct xdp_want *want, const struct told *told)
+{
+	if (!want->filter)
+		fail("--reflexive needs --filter: 'epfctl create' makes one, for as "
+		     "long as answers may take");
+	else if (told->action)
+		fail("--action, --mark, --mirror, --vlan-offload and --rotate do not "
+		     "go with --reflexive");
+	else if (reflex.ask_tc && (told->alone || told->placed || told->mode))
+		fail("--mode, --prio and --no-dispatcher are of XDP: they do not go "
+		     "with --ask tc");
+	else if (reflex_ok(&reflex, &want->opts)) {
+		want->action = EPF_XDP_REFLEX;
+		want->reflex = &reflex;
+		return true;
+	}
+	return false;
+}
+
+/* Of an attachment that is reflexive what is done about them, else a part of the key. */
+static bool fragments_option(struct xdp_want *want, const char *arg)
+{
+	if (!arg)
+		return true;
+	return reflex.on ? reflex_option(&reflex, OPT_FRAGMENTS, arg) :
+			   pkt_option(&want->opts, OPT_FRAGMENTS, arg);
+}
+
 static bool attach_options(int argc, char **argv, struct xdp_want *want)
 {
-	bool alone = false, placed = false;
+	struct told told = { .key = false };
 	int opt;
 
 	while ((opt = next_option(argc, argv, &attach_spec)) >= 0) {
-		if (opt == '?' || !attach_option(want, opt, optarg))
+		if (opt == '?' ||
+		    (opt != OPT_FRAGMENTS && !attach_option(want, opt, optarg)))
 			return false;
-		alone |= opt == OPT_NO_DISPATCHER;
-		placed |= opt == OPT_PRIO;
+		tell(&told, opt, optarg);
 	}
+	if (reflex.on && !told.key)
+		want->opts.key = EPF_PKT_FLOW;
 	if (!operands(argc, argv, 1, 1, &attach_spec) ||
+	    !fragments_option(want, told.fragments) ||
 	    !pkt_options_ok(&want->opts, EPF_PKT_VLAN | EPF_PKT_IFACE))
 		return false;
 	want->ifname = argv[optind];
 	if (want->mark && want->action != EPF_XDP_MARK)
 		fail("--mark goes with --action mark only");
-	else if (alone && placed)
+	else if (told.alone && told.placed)
 		fail("--prio and --no-dispatcher exclude each other");
 	else if (want->rotate != ROTATE_ANY && want->filter)
 		fail("--rotate goes without --filter only: of a filter that is "
 		     "there, 'create' has said who ends its epochs");
+	else if (reflex.on)
+		return reflexive(want, &told);
 	else
-		return harmless(want);
+		return reflex_ok(&reflex, &want->opts) && harmless(want);
 	return false;
 }
 
@@ -219,6 +282,11 @@ static bool find_filter(struct xdp_want *want)
 	epf_close(filter);
 	if (err) {
 		fail_call(err, "reading", want->filter);
+		return false;
+	}
+	if (want->reflex && !want->bpf) {
+		fail("'%s' is a filter of the module, and --reflexive takes one that "
+		     "is pure BPF: 'epfctl --backend bpf create'", want->filter);
 		return false;
 	}
 	want->id = info.id;
@@ -274,7 +342,9 @@ static void describe(const struct xdp_want *want)
 
 	if (filter < 0)
 		return;
-	desc = epf_key_desc_packet(&want->opts);
+	desc = epf_key_desc_packet(want->reflex ?
+					   &want->reflex->rule.opts[EPF_REFLEX_LEARN] :
+					   &want->opts);
 	epf_filter_describe(filter, &before);
 	epf_filter_describe(filter, &desc);
 	epf_close(filter);
@@ -289,10 +359,13 @@ int cmd_attach(int argc, char **argv)
 				 .opts.key = EPF_PKT_PACKET };
 	bool named, alone;
 
+	memset(&reflex, 0, sizeof(reflex));
 	if (!attach_options(argc, argv, &want))
 		return EXIT_FAIL;
 	if (want.action == EPF_XDP_MARK && !want.mark)
 		want.mark = EPF_XDP_MARK_DEFAULT;
+	if (reflex.ask_tc)
+		want.prio = 0;
 	if (want.prio && !shared_attach) {
 		warn("built without libxdp: no other XDP program can share '%s'",
 		     want.ifname);
@@ -319,7 +392,7 @@ static const struct option detach_longs[] = { { 0 } };
 static const struct spec detach_spec = {
 	.usage = "detach INTERFACE",
 	.help =
-"Stop looking packets of INTERFACE up, and give the filter back.\n"
+"Stop looking packets of INTERFACE up, or learning them, and give the filter back.\n"
 "The filter stays, unless 'attach' made it and nothing else uses it. What an\n"
 "interface that is gone has left is removed, too.\n",
 	.shorts = "",
@@ -339,8 +412,8 @@ int cmd_detach(int argc, char **argv)
 		return EXIT_FAIL;
 	xdp_pin_path(path, argv[optind], NULL);
 	if (access(path, F_OK) && errno == ENOENT)
-		return fail("'%s' has no duplicate removal: 'epfctl status' "
-			    "shows where there is", argv[optind]);
+		return fail("'%s' has no duplicate removal, and no reflexive filter: "
+			    "'epfctl status' shows where there is", argv[optind]);
 	err = xdp_read(argv[optind], &state);
 	if (xdp_detach(argv[optind]))
 		return EXIT_FAIL;

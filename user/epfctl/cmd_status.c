@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-/* status: where duplicate removal is attached, and what it counted. */
+/* status: what is attached where, and what it counted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
-#include "xdp.h"
+#include "reflex.h"
 
 static const struct option longs[] = { { 0 } };
 
 static const struct spec spec = {
 	.usage = "status [INTERFACE]",
 	.help =
-"Show where duplicate removal is attached, and its counters. NAME@N is an\n"
-"interface of another network namespace. Exit status 1: INTERFACE has none.\n",
+"Show where duplicate removal or a reflexive filter is attached, and the counters.\n"
+"NAME@N is an interface of another network namespace. Exit status 1: INTERFACE has\n"
+"none.\n",
 	.shorts = "",
 	.longs = longs,
 };
@@ -23,6 +24,10 @@ static void status_print(const char *ifname, const struct xdp_state *s)
 	int i;
 
 	xdp_show(ifname, s);
+	if (s->conf.action == EPF_XDP_REFLEX) {
+		reflex_show_counts(s);
+		return;
+	}
 	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
 		if (s->count[i].packets)
 			printf("  %-12s %12llu packets %16llu bytes\n",
@@ -32,9 +37,14 @@ static void status_print(const char *ifname, const struct xdp_state *s)
 
 static json_t *status_json(const char *ifname, const struct xdp_state *s)
 {
-	json_t *o = xdp_json(ifname, s), *all = json_object();
+	json_t *o = xdp_json(ifname, s), *all;
 	int i;
 
+	if (s->conf.action == EPF_XDP_REFLEX) {
+		json_object_set_new(o, "counters", reflex_json_counts(s));
+		return o;
+	}
+	all = json_object();
 	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
 		json_object_set_new(all, xdp_outcome_names[i],
 				    json_pack("{s:I, s:I}", "packets",
@@ -60,7 +70,7 @@ static int status_one(const char *ifname)
 
 	if (err == -ENOENT) {
 		if (out_mode == OUT_TEXT)
-			printf("%s: no duplicate removal\n", ifname);
+			printf("%s: nothing is attached\n", ifname);
 		else
 			out_json(json_pack("{s:s, s:b}", "interface", ifname,
 					   "attached", false));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Attach, detach and read back the duplicate removal of one interface. */
-#include "xdp.h"
+#include "reflex.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -18,17 +18,16 @@
 
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6 */
 
-/* @mark: of --action mark. Return: false: capabilities and token are not why. */
-static bool denied(int err, bool mark)
+bool xdp_denied(int err, bool tc)
 {
 	return err == -EPERM &&
-	       (caps_token_denied("loading BPF programs", mark) ||
+	       (caps_token_denied("loading BPF programs", tc) ||
 		!caps_ok("loading BPF programs", CAPS_PROGRAMS));
 }
 
-static int fail_load(int err)
+int xdp_fail_load(int err)
 {
-	if (!denied(err, false))
+	if (!xdp_denied(err, false))
 		fail("loading the BPF programs: %s: %s", strerror(-err),
 		     xdp_obj_complaint());
 	return err;
@@ -51,7 +50,7 @@ static struct bpf_object *open_on(enum xdp_obj which, int slot)
 				slot);
 	if (!err)
 		return obj;
-	fail_load(err);
+	xdp_fail_load(err);
 	bpf_object__close(obj);
 	return NULL;
 }
@@ -74,7 +73,7 @@ static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
 	int err = bpf_object__load(bind);
 
 	if (err)
-		return fail_load(err);
+		return xdp_fail_load(err);
 	err = call(bind, "epf_bind", &arg);
 	if (!err)
 		return 0;
@@ -84,18 +83,6 @@ static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
 		fail("giving the filter to the programs: %s", strerror(-err));
 	call(bind, "epf_unbind", NULL);
 	return err;
-}
-
-static int pin_fd(int fd, const char *ifname, const char *name)
-{
-	char path[XDP_PATH_BYTES];
-	int err;
-
-	xdp_pin_path(path, ifname, name);
-	err = bpf_obj_pin(fd, path);
-	if (err)
-		fail("pinning %s: %s", path, strerror(errno));
-	return err ? -errno : 0;
 }
 
 /* The pin keeps the link, the link the program. */
@@ -114,8 +101,8 @@ static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 	if (!err)
 		err = bpf_object__load(obj);
 	if (err) {
-		if (!denied(err, true))
-			fail_load(err);
+		if (!xdp_denied(err, true))
+			xdp_fail_load(err);
 		goto out;
 	}
 	link = bpf_link_create(bpf_program__fd(prog), (int)ifindex,
@@ -127,7 +114,7 @@ static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 		     err == -EINVAL ? " (Linux 6.6 is needed)" : "");
 		goto out;
 	}
-	err = pin_fd(link, want->ifname, EPF_XDP_PIN_MARK);
+	err = xdp_pin_fd(link, want->ifname, EPF_XDP_PIN_MARK);
 	close(link);
 out:
 	bpf_object__close(obj);
@@ -136,13 +123,13 @@ out:
 
 static const char *program_for(__u32 action)
 {
+	if (action == EPF_XDP_REFLEX)
+		return "reflex_ask";
 	return action == EPF_XDP_MARK ? "xdp_dedup_mark" : "xdp_dedup";
 }
 
-/* Of the object's programs, choose the one for @action. */
-static struct bpf_program *choose(struct bpf_object *obj, __u32 action)
+struct bpf_program *xdp_choose(struct bpf_object *obj, const char *name)
 {
-	const char *name = program_for(action);
 	struct bpf_program *prog, *chosen = NULL;
 
 	bpf_object__for_each_program(prog, obj) {
@@ -166,8 +153,10 @@ static int prepare(struct bpf_object *obj, __u32 action, const char *inline_of)
 }
 
 /* Without CAP_PERFMON the verifier wants another form of the same program. */
-static enum xdp_obj dedup_for(const struct xdp_want *want)
+static enum xdp_obj object_for(const struct xdp_want *want)
 {
+	if (want->reflex)
+		return XDP_OBJ_REFLEX;
 	if (!want->bpf)
 		return XDP_OBJ_DEDUP;
 	return caps_perfmon() ? XDP_OBJ_DEDUP_INLINE : XDP_OBJ_DEDUP_BARE;
@@ -177,15 +166,17 @@ static enum xdp_obj dedup_for(const struct xdp_want *want)
 static int try_xdp(const struct xdp_want *want, int slot,
 		   struct epf_xdp_conf *conf)
 {
-	struct bpf_object *obj = open_on(dedup_for(want), slot);
+	struct bpf_object *obj = open_on(object_for(want), slot);
 	struct bpf_program *prog;
 	int err;
 
 	if (!obj)
 		return -EINVAL;
 	xdp_obj_quiet();
-	prog = choose(obj, want->action);
-	err = prepare(obj, want->action, want->bpf ? want->filter : NULL);
+	prog = xdp_choose(obj, program_for(want->action));
+	err = want->reflex ? reflex_maps(want, obj) :
+			     prepare(obj, want->action,
+				     want->bpf ? want->filter : NULL);
 	if (!err && want->prio)
 		err = shared_attach(obj, prog, conf);
 	else if (!err)
@@ -194,7 +185,7 @@ static int try_xdp(const struct xdp_want *want, int slot,
 	return err;
 }
 
-static void explain_refused(const struct xdp_want *want)
+void xdp_explain_refused(const struct xdp_want *want, const char *name)
 {
 	struct utsname kernel;
 
@@ -202,8 +193,7 @@ static void explain_refused(const struct xdp_want *want)
 		return;
 	uname(&kernel);
 	fail("'%s': packets pass, as the verifier of Linux %s refuses program "
-	     "%s: %s", want->ifname, kernel.release, program_for(want->action),
-	     xdp_obj_complaint());
+	     "%s: %s", want->ifname, kernel.release, name, xdp_obj_complaint());
 }
 
 static void explain(const struct xdp_want *want, int err)
@@ -225,16 +215,16 @@ static void explain(const struct xdp_want *want, int err)
 		fail("--action mark: the dispatcher of this libxdp is too old "
 		     "for it (1.5.5 does): give --no-dispatcher");
 	else if (xdp_obj_refused())
-		explain_refused(want);
-	else if (denied(err, false))
+		xdp_explain_refused(want, program_for(want->action));
+	else if (xdp_denied(err, false))
 		return;
 	else
 		fail("attaching to '%s': %s%s%s", want->ifname, strerror(-err),
 		     *said ? ": " : "", said);
 }
 
-static int attach_xdp(const struct xdp_want *want, int slot,
-		      struct epf_xdp_conf *conf)
+int xdp_attach_prog(const struct xdp_want *want, int slot,
+		    struct epf_xdp_conf *conf)
 {
 	int err;
 
@@ -261,7 +251,7 @@ static bool exists(__u32 prog_id)
 	return fd >= 0;
 }
 
-static bool live(const struct epf_xdp_conf *conf)
+bool xdp_prog_live(const struct epf_xdp_conf *conf)
 {
 	if (!conf->prio)
 		return plain_live(conf);
@@ -286,7 +276,7 @@ static void unbind(int slot)
 	bpf_object__close(bind);
 }
 
-static int detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
+int xdp_detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
 {
 	int err = conf->prio && shared_detach ? shared_detach(conf) :
 						plain_detach(conf);
@@ -331,8 +321,10 @@ static int detach(const char *ifname)
 		     "built without", ifname);
 		return -EOPNOTSUPP;
 	}
+	if (!err && state.conf.action == EPF_XDP_REFLEX)
+		return reflex_detach(ifname, &state);
 	if (!err && state.live) {
-		err = detach_prog(&state.conf, ifname);
+		err = xdp_detach_prog(&state.conf, ifname);
 		if (err)
 			return err;
 	} else if (!err && state.here && state.conf.prio) {
@@ -358,8 +350,9 @@ static int clear_stale(const char *ifname)
 	struct xdp_state state;
 
 	if (!xdp_read(ifname, &state) && state.live) {
-		fail("'%s' has duplicate removal already: 'epfctl detach %s' "
-		     "first", ifname, ifname);
+		fail("'%s' has %s already: 'epfctl detach %s' first", ifname,
+		     state.conf.action == EPF_XDP_REFLEX ?
+			     "a reflexive attachment" : "duplicate removal", ifname);
 		return -EBUSY;
 	}
 	return detach(ifname);
@@ -417,9 +410,9 @@ static int attach_bound(const struct xdp_want *want, int slot, int conf_fd,
 	__u32 zero = 0;
 	int err;
 
-	err = pin_fd(slot, want->ifname, EPF_XDP_PIN_SLOT);
+	err = xdp_pin_fd(slot, want->ifname, EPF_XDP_PIN_SLOT);
 	if (!err)
-		err = pin_fd(conf_fd, want->ifname, EPF_XDP_PIN_CONF);
+		err = xdp_pin_fd(conf_fd, want->ifname, EPF_XDP_PIN_CONF);
 	if (!err)
 		err = vlan_ready(want, conf_fd, conf);
 	if (err)
@@ -427,7 +420,7 @@ static int attach_bound(const struct xdp_want *want, int slot, int conf_fd,
 	if (want->action == EPF_XDP_MARK)
 		err = attach_mark(want, conf->ifindex);
 	if (!err)
-		err = attach_xdp(want, slot, conf);
+		err = xdp_attach_prog(want, slot, conf);
 	if (err) {
 		vlan_restore(conf, want->ifname);
 		return err;
@@ -435,7 +428,7 @@ static int attach_bound(const struct xdp_want *want, int slot, int conf_fd,
 	err = bpf_map_update_elem(conf_fd, &zero, conf, BPF_ANY);
 	if (err) {
 		fail("noting what was attached: %s", strerror(-err));
-		detach_prog(conf, want->ifname);
+		xdp_detach_prog(conf, want->ifname);
 		vlan_restore(conf, want->ifname);
 	}
 	return err;
@@ -446,7 +439,7 @@ static int attach_inline(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	int slot, conf_fd, err = xdp_maps_make(&want->opts, &slot, &conf_fd);
 
 	if (err)
-		return fail_load(err);
+		return xdp_fail_load(err);
 	err = attach_bound(want, slot, conf_fd, conf);
 	close(slot);
 	close(conf_fd);
@@ -502,8 +495,9 @@ int xdp_attach(const struct xdp_want *want)
 	if (err == -EEXIST)
 		err = clear_stale(want->ifname) ?: xdp_pin_dir(want->ifname);
 	if (!err) {
-		err = want->bpf ? attach_inline(want, &conf) :
-				  attach_module(want, &conf);
+		err = want->reflex ? reflex_attach(want, &conf) :
+		      want->bpf    ? attach_inline(want, &conf) :
+				     attach_module(want, &conf);
 		if (err)
 			xdp_unpin(want->ifname);
 	}
@@ -555,25 +549,36 @@ static bool blind(const char *ifname, const struct epf_xdp_conf *conf)
 	return vlan_counts(&conf->opts) && !vlan_offloads(ifname, &on) && on;
 }
 
+static int read_conf(const char *ifname, struct epf_xdp_conf *conf)
+{
+	int fd = xdp_pin_open(ifname, EPF_XDP_PIN_CONF), err;
+	__u32 zero = 0;
+
+	memset(conf, 0, sizeof(*conf));
+	if (fd < 0)
+		return fd;
+	err = bpf_map_lookup_elem(fd, &zero, conf);
+	close(fd);
+	return err;
+}
+
 int xdp_read(const char *ifname, struct xdp_state *state)
 {
-	int conf = xdp_pin_open(ifname, EPF_XDP_PIN_CONF);
-	int slot = xdp_pin_open(ifname, EPF_XDP_PIN_SLOT);
-	__u32 zero = 0;
-	int err = conf < 0 ? conf : slot < 0 ? slot : 0;
+	int slot, err;
 
 	memset(state, 0, sizeof(*state));
-	if (!err)
-		err = bpf_map_lookup_elem(conf, &zero, &state->conf);
-	if (!err)
-		err = read_counts(slot, state);
+	err = read_conf(ifname, &state->conf);
+	if (err)
+		return err;
+	if (state->conf.action == EPF_XDP_REFLEX)
+		return reflex_read(ifname, state);
+	slot = xdp_pin_open(ifname, EPF_XDP_PIN_SLOT);
+	err = slot < 0 ? slot : read_counts(slot, state);
 	if (!err) {
 		state->here = !strchr(ifname, '@');
-		state->live = state->here && live(&state->conf);
+		state->live = state->here && xdp_prog_live(&state->conf);
 		state->blind = state->live && blind(ifname, &state->conf);
 	}
-	if (conf >= 0)
-		close(conf);
 	if (slot >= 0)
 		close(slot);
 	return err;

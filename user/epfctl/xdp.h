@@ -19,9 +19,10 @@
 #include <linux/if_link.h>
 
 #include "cmd.h"
-#include "epf/xdp.h"
+#include "epf/reflex.h"
 
 struct bpf_object;
+struct reflex_want;
 struct bpf_program;
 
 enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
@@ -45,6 +46,7 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
  * @prio: place among the programs of the dispatcher; 0: no dispatcher
  * @mirror: the interface only listens; says that @opts pass no control packets
  * @vlan_off: switch the VLAN offload off, until xdp_detach()
+ * @reflex: with EPF_XDP_REFLEX
  */
 struct xdp_want {
 	const char *ifname;
@@ -62,6 +64,7 @@ struct xdp_want {
 	__u32 prio;
 	bool mirror;
 	bool vlan_off;
+	const struct reflex_want *reflex;
 };
 
 /**
@@ -71,6 +74,10 @@ struct xdp_want {
  * @live: and has the program
  * @blind: the card takes VLAN tags off, which the key should have
  * @count: summed over CPUs
+ * @rule: with EPF_XDP_REFLEX, and the next
+ * @counts: summed over CPUs
+ * @asks: the asking program is where it was attached; @live: both are
+ * @learns: likewise
  */
 struct xdp_state {
 	struct epf_xdp_conf conf;
@@ -78,6 +85,10 @@ struct xdp_state {
 	bool live;
 	bool blind;
 	struct epf_xdp_count count[EPF_XDP_OUTCOMES];
+	struct epf_reflex_rule rule;
+	struct epf_reflex_counts counts;
+	bool asks;
+	bool learns;
 };
 
 /* xdp.c */
@@ -85,6 +96,23 @@ int xdp_attach(const struct xdp_want *want);
 int xdp_detach(const char *ifname);
 /* Silent. -ENOENT: nothing is attached. */
 int xdp_read(const char *ifname, struct xdp_state *state);
+
+/* Parts of these, for reflex.c: the XDP program alone; it sets and uses prog_id and mode
+ * of @conf. @slot: its map, or -1.
+ */
+int xdp_attach_prog(const struct xdp_want *want, int slot,
+		    struct epf_xdp_conf *conf);
+int xdp_detach_prog(const struct epf_xdp_conf *conf, const char *ifname);
+bool xdp_prog_live(const struct epf_xdp_conf *conf);
+/* Of the object's programs, have @name alone loaded. */
+struct bpf_program *xdp_choose(struct bpf_object *obj, const char *name);
+/* The errors of program @name that the verifier refuses, and of what else was not loaded.
+ * Return: @err.
+ */
+void xdp_explain_refused(const struct xdp_want *want, const char *name);
+int xdp_fail_load(int err);
+/* Are capabilities, or the BPF token, why? Then an error. @tc: of a program of tc. */
+bool xdp_denied(int err, bool tc);
 
 /* xdp_show.c: what an attachment is, in one line without its counters */
 void xdp_show(const char *ifname, const struct xdp_state *state);
@@ -107,6 +135,7 @@ void default_undo(const struct epf_xdp_conf *conf);
 
 /* xdp_maps.c: slot and conf map without programs of the module; silent */
 int xdp_maps_make(const struct epf_pkt_opts *opts, int *slot, int *conf);
+int xdp_map_make(__u32 type, const char *name, size_t bytes); /* fd */
 
 /* xdp_vlan.c: cards take VLAN tags off packets, where XDP does not see them */
 
@@ -130,6 +159,7 @@ int xdp_pin_lock(void);
 /* Return: descriptor; silent. -EPROTO: a map of another version. */
 int xdp_pin_open(const char *ifname, const char *name);
 const char *xdp_pin_why(int err);
+int xdp_pin_fd(int fd, const char *ifname, const char *name);
 int xdp_pin_dir(const char *ifname);   /* make it; -EEXIST is silent */
 void xdp_unpin(const char *ifname);    /* all, and the directory */
 /* Names of interfaces with pins, NULL at the end; the caller frees each, and
@@ -145,8 +175,15 @@ bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES]) __attribute__((weak));
 
 /* xdp_obj.c: the embedded objects */
 
-enum xdp_obj { XDP_OBJ_DEDUP, XDP_OBJ_DEDUP_INLINE, XDP_OBJ_DEDUP_BARE, XDP_OBJ_BIND,
-	       XDP_OBJ_TC_MARK };
+enum xdp_obj {
+	XDP_OBJ_DEDUP,
+	XDP_OBJ_DEDUP_INLINE,
+	XDP_OBJ_DEDUP_BARE,
+	XDP_OBJ_BIND,
+	XDP_OBJ_TC_MARK,
+	XDP_OBJ_REFLEX,
+	XDP_OBJ_REFLEX_TC,
+};
 
 /* Return: NULL: an error is printed. */
 struct bpf_object *xdp_obj_open(enum xdp_obj which);

@@ -26,9 +26,9 @@ static int fill_slots(int slot, const struct epf_pkt_opts *opts)
 	return err;
 }
 
-static int make(enum bpf_map_type type, const char *name, size_t bytes)
+int xdp_map_make(__u32 type, const char *name, size_t bytes)
 {
-	int fd = bpf_map_create(type, name, sizeof(__u32), (__u32)bytes, 1,
+	int fd = bpf_map_create((enum bpf_map_type)type, name, sizeof(__u32), (__u32)bytes, 1,
 				NULL);
 
 	return fd < 0 ? -errno : fd;
@@ -39,13 +39,13 @@ int xdp_maps_make(const struct epf_pkt_opts *opts, int *slot, int *conf)
 	int err;
 
 	*conf = -1;
-	*slot = make(BPF_MAP_TYPE_PERCPU_ARRAY, "epf_slot",
+	*slot = xdp_map_make(BPF_MAP_TYPE_PERCPU_ARRAY, "epf_slot",
 		     sizeof(struct epf_xdp_slot));
 	if (*slot < 0)
 		return *slot;
 	err = fill_slots(*slot, opts);
 	if (!err)
-		err = *conf = make(BPF_MAP_TYPE_ARRAY, "epf_conf",
+		err = *conf = xdp_map_make(BPF_MAP_TYPE_ARRAY, "epf_conf",
 				   sizeof(struct epf_xdp_conf));
 	if (err >= 0)
 		return 0;

@@ -28,6 +28,8 @@ EMBED(xdp_dedup_inline);
 EMBED(xdp_dedup_bare);
 EMBED(epf_bind);
 EMBED(tc_mark);
+EMBED(reflex);
+EMBED(reflex_tc);
 
 static const struct {
 	const char *name;
@@ -41,6 +43,8 @@ static const struct {
 				 xdp_dedup_bare_end },
 	[XDP_OBJ_BIND] = { "epf_bind", epf_bind_start, epf_bind_end },
 	[XDP_OBJ_TC_MARK] = { "tc_mark", tc_mark_start, tc_mark_end },
+	[XDP_OBJ_REFLEX] = { "reflex", reflex_start, reflex_end },
+	[XDP_OBJ_REFLEX_TC] = { "reflex_tc", reflex_tc_start, reflex_tc_end },
 };
 
 struct bpf_object *xdp_obj_open(enum xdp_obj which)

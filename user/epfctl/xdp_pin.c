@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Directories of pins, one for each interface with a program of ours. */
-#include "xdp.h"
+#include "reflex.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -17,7 +17,9 @@
 #include "cmd.h"
 
 static const char *const pins[] = { EPF_XDP_PIN_MARK, EPF_XDP_PIN_CONF,
-				    EPF_XDP_PIN_SLOT };
+				    EPF_XDP_PIN_SLOT, EPF_REFLEX_PIN_ASK,
+				    EPF_REFLEX_PIN_LEARN, EPF_REFLEX_PIN_RULE,
+				    EPF_REFLEX_PIN_COUNTS };
 
 /* "@INODE" of our network namespace, "" for that of process 1 if it can be told. */
 static const char *own_suffix(void)
@@ -56,13 +58,22 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
  */
 static int check_bytes(int fd, const char *name)
 {
-	size_t bytes = !strcmp(name, EPF_XDP_PIN_CONF) ?
-			       sizeof(struct epf_xdp_conf) :
-		       !strcmp(name, EPF_XDP_PIN_SLOT) ?
-			       sizeof(struct epf_xdp_slot) : 0;
+	static const struct {
+		const char *name;
+		size_t bytes;
+	} maps[] = {
+		{ EPF_XDP_PIN_CONF, sizeof(struct epf_xdp_conf) },
+		{ EPF_XDP_PIN_SLOT, sizeof(struct epf_xdp_slot) },
+		{ EPF_REFLEX_PIN_RULE, sizeof(struct epf_reflex_rule) },
+		{ EPF_REFLEX_PIN_COUNTS, sizeof(struct epf_reflex_counts) },
+	};
 	struct bpf_map_info info = { 0 };
 	__u32 len = sizeof(info);
+	size_t bytes = 0, i;
 
+	for (i = 0; i < ARRAY_SIZE(maps); i++)
+		if (!strcmp(name, maps[i].name))
+			bytes = maps[i].bytes;
 	if (!bytes)
 		return 0;
 	if (bpf_obj_get_info_by_fd(fd, &info, &len))
@@ -90,6 +101,18 @@ const char *xdp_pin_why(int err)
 {
 	return err == -EPROTO ? "it was attached by another version of epfctl: "
 				"use that one" : strerror(-err);
+}
+
+int xdp_pin_fd(int fd, const char *ifname, const char *name)
+{
+	char path[XDP_PATH_BYTES];
+	int err;
+
+	xdp_pin_path(path, ifname, name);
+	err = bpf_obj_pin(fd, path);
+	if (err)
+		fail("pinning %s: %s", path, strerror(errno));
+	return err ? -errno : 0;
 }
 
 static int bpffs_there(void)

@@ -7,7 +7,7 @@
 #include "cmd.h"
 #include "ebpf/ebpf.h"
 #include "pktopts.h"
-#include "xdp.h"
+#include "reflex.h"
 
 const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {
 	[EPF_XDP_NEW] = "new",
@@ -41,9 +41,16 @@ static const char *action_name(__u32 action)
 		[EPF_XDP_DROP] = "drop",
 		[EPF_XDP_COUNT] = "count",
 		[EPF_XDP_MARK] = "mark",
+		[EPF_XDP_REFLEX] = "reflexive",
 	};
 
 	return action < EPF_XDP_ACTIONS ? names[action] : "unknown";
+}
+
+/* Is it in XDP? */
+static bool in_xdp(const struct epf_xdp_conf *conf)
+{
+	return !conf->tc[EPF_REFLEX_ASK].prog_id;
 }
 
 static const char *mode_of(const struct epf_xdp_conf *conf)
@@ -104,7 +111,8 @@ static const char *vlan_tags(const struct xdp_state *s)
 
 static bool mirror(const struct epf_xdp_conf *conf)
 {
-	return !(conf->opts.flags & EPF_PKT_PASS_CONTROL);
+	return conf->action != EPF_XDP_REFLEX &&
+	       !(conf->opts.flags & EPF_PKT_PASS_CONTROL);
 }
 
 json_t *xdp_json(const char *ifname, const struct xdp_state *s)
@@ -127,6 +135,8 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 		      "mode", mode_of(&s->conf),
 		      "prio", (json_int_t)s->conf.prio,
 		      "program", (json_int_t)s->conf.prog_id);
+	if (s->conf.action == EPF_XDP_REFLEX)
+		json_object_set_new(o, "reflexive", reflex_json_sides(s));
 	if (s->conf.action == EPF_XDP_MARK)
 		json_object_set_new(o, "mark", json_integer(s->conf.mark));
 	json_object_set_new(o, "backend",
@@ -134,6 +144,21 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 	if (bpf)
 		json_object_set_new(o, "held", json_boolean(xdp_held(&s->conf)));
 	return o;
+}
+
+/* Which programs are where. */
+static void show_place(const struct xdp_state *s)
+{
+	const struct epf_xdp_conf *c = &s->conf;
+
+	if (in_xdp(c)) {
+		printf(", %s mode", mode_of(c));
+		if (c->prio)
+			printf(", prio %u", c->prio);
+		printf(", program %u", c->prog_id);
+	}
+	if (c->action == EPF_XDP_REFLEX)
+		reflex_show(s);
 }
 
 void xdp_show(const char *ifname, const struct xdp_state *s)
@@ -149,21 +174,24 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	else
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&c->opts);
+	if (c->action == EPF_XDP_REFLEX)
+		reflex_print(&s->rule);
 	printf("%s%s, %s", mirror(c) ? " --mirror" : "",
 	       c->vlan_off ? " --vlan-offload off" : "",
 	       action_name(c->action));
 	if (c->action == EPF_XDP_MARK)
 		printf(" from 0x%x", c->mark);
-	printf(", %s mode", mode_of(c));
-	if (c->prio)
-		printf(", prio %u", c->prio);
-	printf(", program %u%s\n", c->prog_id,
-	       s->live ? "" :
+	show_place(s);
+	printf("%s\n", s->live ? "" :
 	       s->here ? " (gone: 'epfctl detach' removes the rest)" :
 			 " (in another network namespace)");
 	if (filter[0] && !xdp_held(c))
-		printf("  nobody ends the epochs of '%s', so repeats pass: "
-		       "'epfctl hold %s'\n", filter, filter);
+		printf("  nobody ends the epochs of '%s', so %s: 'epfctl hold %s'\n",
+		       filter, c->action == EPF_XDP_REFLEX ? "it does not know" :
+							     "repeats pass",
+		       filter);
+	if (c->action == EPF_XDP_REFLEX)
+		reflex_show_faults(ifname, s);
 	if (s->blind)
 		printf("  warning: the card takes VLAN tags off, so they do not "
 		       "count: 'ethtool -K %s rxvlan off'\n", ifname);

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Accept answers only: at tc egress the flows that are sent are learnt, at ingress
+ * packets are asked for by the same key reversed. One source for two objects: XDP, or
+ * with EPF_TC both programs of tc. The filter is pure BPF.
+ *
+ * Only packets that the rule matches are looked up. What the filter says, or why it
+ * does not know, is one of enum epf_reflex_reason, and what is done about that is the
+ * rule's: data, so that one program serves every rule.
+ *
+ * An answer to a packet that was sent inside the window is always found: the learning
+ * program has inserted the key before the packet leaves, by atomic operations on
+ * memory that all CPUs share. Nothing is taken out of a per-CPU place meanwhile, so a
+ * program that interrupts another one finds all that it needs (lanes.h).
+ */
+#include <linux/bpf.h>
+#include <linux/errno.h>
+#include <linux/pkt_cls.h>
+#include <stdbool.h>
+
+#include "epf_packet.bpf.h"
+#include "epf_inline.bpf.h"
+#include <epf/reflex.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_reflex_rule);
+} epf_rule SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_reflex_counts);
+} epf_counts SEC(".maps");
+
+/* What a packet is to the rule, beside an error. */
+enum match {
+	MATCHED,
+	NOT_MATCHED,
+	NO_PORTS,  /* a fragment but the first, of a protocol that is matched */
+	NOT_PLAIN, /* cannot be told in place */
+};
+
+/* enum epf_reflex_proto; EPF_REFLEX_PROTOS: one without ports. */
+static __always_inline __u32 proto_of(__u32 proto)
+{
+	if (proto == 17)
+		return EPF_REFLEX_UDP;
+	if (proto == 6)
+		return EPF_REFLEX_TCP;
+	return epf_has_ports(proto) ? EPF_REFLEX_PORTS : EPF_REFLEX_PROTOS;
+}
+
+static __always_inline bool listed(const struct epf_reflex_rule *rule,
+				   __u32 proto, __u32 port)
+{
+	const __u32 *words = &rule->port[0][0];
+	__u32 at = epf_opaque(proto * EPF_REFLEX_WORDS + port / 32);
+
+	/* One comparison, of what is added: the verifier of Linux 6.1 loses the bounds of
+	 * its parts. Protocols without ports are beyond.
+	 */
+	return at < EPF_REFLEX_PROTOS * EPF_REFLEX_WORDS &&
+	       words[at] >> port % 32 & 1;
+}
+
+/* Does the rule match the flow that was found? @err: of epf_flow_find(); @sent: it is of a
+ * packet that goes out, or that an ICMP error brings back. If the protocol is not known,
+ * a packet may be one that is matched, and what an ICMP error carries is none.
+ */
+static __always_inline int match_found(const struct epf_reflex_rule *rule,
+				       const struct epf_xdp_found *found,
+				       bool sent, int err)
+{
+	__u32 proto = proto_of(found->flow.proto), port;
+
+	if (err == -EPROTO)
+		return NOT_MATCHED;
+	if (err && !found->flow.proto)
+		return err;
+	if (proto >= EPF_REFLEX_PROTOS || !rule->any[proto])
+		return NOT_MATCHED;
+	if (err)
+		return err == -ENOMSG ? NO_PORTS : err;
+	port = sent ? found->flow.four >> 16 : found->flow.four;
+	return listed(rule, proto, (port & 0xff) << 8 | (port >> 8 & 0xff)) ?
+		       MATCHED : NOT_MATCHED;
+}
+
+/* Find the flow of a packet. Ports are looked for whatever the key is. */
+static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
+				 const struct epf_reflex_rule *rule,
+				 struct epf_xdp_found *found, bool sent)
+{
+	__u8 key = ask->opts.key;
+	int err;
+
+	ask->opts.key = EPF_PKT_FLOW;
+	err = epf_xdp_l3(ctx, ask, found);
+	if (!err)
+		err = epf_xdp_find(ctx, ask, found);
+	if (err > 0) /* an ICMP error */
+		err = epf_xdp_find(ctx, ask, found);
+	ask->opts.key = found->flow.key = key;
+	return match_found(rule, found, sent || found->l3.carried, err);
+}
+
+/* A plain packet is matched in place. */
+static __always_inline int match_plain(struct epf_ctx *ctx,
+				       const struct epf_reflex_rule *rule,
+				       const struct epf_pkt_opts *opts, bool sent)
+{
+	const __u8 *p = (const __u8 *)(long)ctx->data;
+
+	if (p + 38 > (const __u8 *)(long)ctx->data_end ||
+	    opts->link != EPF_LINK_ETHER || !epf_is_plain(p, 38) || p[23] == 1)
+		return NOT_PLAIN;
+	return listed(rule, proto_of(p[23]), epf_be16(sent ? p + 36 : p + 34)) ?
+		       MATCHED : NOT_MATCHED;
+}
+
+/* Of what is neither a digest nor a verdict. */
+static __always_inline __u32 reason_of(int err)
+{
+	switch (err) {
+	case NOT_MATCHED:
+		return EPF_REFLEX_OTHER;
+	case NO_PORTS:
+	case -ENOMSG:
+		return EPF_REFLEX_FRAGMENT;
+	case -ENODATA:
+		return EPF_REFLEX_TRUNCATED;
+	case -EBADMSG:
+		return EPF_REFLEX_MALFORMED;
+	case -ENOSPC:
+		return EPF_REFLEX_SATURATED;
+	case -ETIME:
+		return EPF_REFLEX_OVERDUE;
+	case -ENODEV:
+		return EPF_REFLEX_NO_FILTER;
+	default:
+		return EPF_REFLEX_ERROR;
+	}
+}
+
+/* The words of epf_flow_plain(), of the reverse flow. */
+static __always_inline void reverse(__u64 *first, __u64 *tail)
+{
+	__u64 addrs = *first >> 48 | *tail << 16;
+	__u32 ports = *first >> 16;
+
+	ports = ports << 16 | ports >> 16;
+	addrs = addrs << 32 | addrs >> 32;
+	*first = (*first & 0xffff) | (__u64)ports << 16 | addrs << 48;
+	*tail = addrs >> 16;
+}
+
+/* The key of a plain packet, which is no ICMP error and no fragment. Return: false: it
+ * is not one of a plain flow.
+ */
+static __always_inline bool digest_plain(struct epf_ctx *ctx,
+					 const struct epf_pkt_opts *opts,
+					 const struct epf_hash *h, __u64 *digest)
+{
+	const __u8 *p = (const __u8 *)(long)ctx->data;
+	struct epf_pkt_opts flow = *opts;
+	__u64 first, tail;
+
+	flow.flags &= (__u16)~(EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST);
+	if (p + 38 > (const __u8 *)(long)ctx->data_end ||
+	    !epf_flow_plain(p, 38, &flow, &first, &tail))
+		return false;
+	if (opts->flags & EPF_PKT_REVERSE)
+		reverse(&first, &tail);
+	*digest = epf_digest_words(h, first, tail, 14);
+	return true;
+}
+
+/* Insert the key, or ask for it. Return: enum epf_reflex_reason. */
+static __always_inline __u32 use(__u64 digest, __u32 at, enum epf_reflex_side side)
+{
+	int ret;
+
+	if (side == EPF_REFLEX_LEARN) {
+		ret = epf_inline_insert(digest, at);
+		return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
+	}
+	ret = epf_inline_test(digest, at);
+	if (ret > 0)
+		return EPF_REFLEX_RECENT;
+	return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
+}
+
+/* The key and its use are of one contents, whatever is swapped meanwhile. */
+static __always_inline __u32 look(struct epf_ctx *ctx,
+				  const struct epf_reflex_rule *rule,
+				  enum epf_reflex_side side)
+{
+	bool sent = side == EPF_REFLEX_LEARN;
+	struct epf_xdp_found found = { 0 };
+	struct epf_xdp_ask ask = { 0 };
+	struct epf_bpf_slot *slot;
+	__u64 digest;
+	__u32 at;
+	int ret;
+
+	ask.opts = epf_pkt_opts_read(&rule->opts[side]);
+	ret = match_plain(ctx, rule, &ask.opts, sent);
+	if (ret == NOT_MATCHED)
+		return EPF_REFLEX_OTHER;
+	at = epf_inline_slot(&slot);
+	if (ret == MATCHED && at < EPF_BPF_SLOTS &&
+	    digest_plain(ctx, &ask.opts, &slot->hash, &digest))
+		return use(digest, at, side);
+	ret = match(ctx, &ask, rule, &found, sent);
+	if (ret != MATCHED)
+		return reason_of(ret);
+	if (at >= EPF_BPF_SLOTS)
+		return EPF_REFLEX_NO_FILTER;
+	ret = epf_xdp_make(&ask, &slot->hash, &found);
+	return ret ? reason_of(ret) : use(ask.digest, at, side);
+}
+
+/* Look, and count. Return: what is to be done; NULL: pass. */
+static __always_inline const struct epf_reflex_act *
+judge(struct epf_ctx *ctx, enum epf_reflex_side side)
+{
+	__u32 zero = 0, reason;
+	const struct epf_reflex_rule *rule = bpf_map_lookup_elem(&epf_rule, &zero);
+	struct epf_reflex_counts *counts = bpf_map_lookup_elem(&epf_counts, &zero);
+
+	if (!rule || !counts)
+		return NULL;
+	reason = look(ctx, rule, side);
+	barrier_var(reason); /* the compare and the index are of one register */
+	if (reason >= EPF_REFLEX_REASONS)
+		return NULL;
+	counts->side[side][reason].packets++;
+	counts->side[side][reason].bytes += epf_ctx_len(ctx);
+	return &rule->act[reason];
+}
+
+#ifdef EPF_TC
+/* It is passed, whatever becomes of its key. */
+SEC("tc")
+int reflex_learn(struct __sk_buff *skb)
+{
+	judge(skb, EPF_REFLEX_LEARN);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int reflex_ask(struct __sk_buff *skb)
+{
+	const struct epf_reflex_act *act = judge(skb, EPF_REFLEX_ASK);
+
+	if (act && act->verdict == EPF_REFLEX_DROP)
+		return TC_ACT_SHOT;
+	if (act && act->verdict == EPF_REFLEX_MARK)
+		skb->mark = (skb->mark & ~act->mask) | act->value;
+	return TC_ACT_UNSPEC;
+}
+#else
+SEC("xdp")
+int reflex_ask(struct xdp_md *ctx)
+{
+	const struct epf_reflex_act *act = judge(ctx, EPF_REFLEX_ASK);
+
+	return act && act->verdict == EPF_REFLEX_DROP ? XDP_DROP : XDP_PASS;
+}
+#endif
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,782 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""`epfctl attach --reflexive` on this machine: a veth pair between two network
+namespaces. B is the host that is protected, A the world. Raw frames go out of B and in
+from A, of every kind that the rule tells apart, and an oracle that knows what each is
+says what becomes of it; then real sockets. In a guest, where it tests the kernel, the
+parts that depend on that; with EPF_THOROUGH all.
+"""
+
+import atexit
+import collections
+import functools
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+os.environ["EPF_NS"] = f"epf-rfx-{os.getpid()}"
+os.environ["EPF_DEV"] = f"r{os.getpid()}"
+os.environ["EPF_BACKEND"] = "bpf"
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "../xdp"))
+
+import net  # noqa: E402
+import tap  # noqa: E402
+import reflex_packets as packets  # noqa: E402
+
+NAME = f"rfx-{os.getpid()}"
+TWIN = NAME + "-2"
+SO_RCVBUFFORCE, SO_RCVMARK, SO_MARK = 33, 75, 36
+ALL, IP, IP6 = 3, 0x0800, 0x86DD
+DNS = ["--match", "udp:sport=53,123,443"]
+DROP = ["--else", "drop", "--if-unknown", "accept", "--fragments", "pass"]
+A4, B4, A6, B6 = "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"
+BURST = 64
+PATIENCE = int(os.environ.get("EPF_PATIENCE", 60))
+THOROUGH = bool(os.environ.get("EPF_THOROUGH"))
+fences = 0
+
+
+def skip(why):
+    print(f"TAP version 13\n1..0 # SKIP {why}")
+    sys.exit(4)
+
+
+def kernel():
+    """(6, 12)"""
+    return tuple(map(int, os.uname().release.split(".")[:2]))
+
+
+def mac(ns, dev):
+    return json.loads(net.run("ip", "-n", ns, "-j", "link", "show",
+                              dev).stdout)[0]["address"]
+
+
+def make_hosts():
+    """Addresses and neighbours. No host speaks of its own accord: no ARP, and of
+    IPv6 neither detection of duplicates nor routers; groups are not joined aloud.
+    """
+    ends = ((net.NS_A, net.A, A4, A6), (net.NS_B, net.B, B4, B6))
+    for ns, dev, four, six in ends:
+        net.run(*net.inside(ns), "sh", "-c",
+                f"echo 0 > /proc/sys/net/ipv4/conf/all/rp_filter; "
+                f"echo 0 > /proc/sys/net/ipv4/icmp_ratelimit; "
+                f"echo 1 > /proc/sys/net/ipv6/conf/{dev}/addr_gen_mode; "
+                f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/router_solicitations; "
+                f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/disable_ipv6")
+        net.run("ip", "-n", ns, "addr", "add", four + "/24", "dev", dev)
+        net.run("ip", "-n", ns, "addr", "add", six + "/64", "dev", dev, "nodad")
+    for (ns, dev, _, _), (other, peer, four, six) in zip(ends, ends[::-1]):
+        for address in four, six:
+            net.run("ip", "-n", ns, "neigh", "replace", address, "lladdr",
+                    mac(other, peer), "dev", dev, "nud", "permanent")
+
+
+def require():
+    if os.geteuid():
+        skip("needs root")
+    if not os.path.exists(net.EPFCTL):
+        skip("needs epfctl: make user")
+    made = net.run(net.EPFCTL, "create", NAME, "-W", 1000, check=False)
+    if made.returncode:
+        skip(f"no BPF here: {made.stderr.strip()}")
+    net.run(net.EPFCTL, "destroy", NAME)
+    try:
+        net.make_net()
+        make_hosts()
+    except (RuntimeError, OSError) as why:
+        skip(f"no network namespaces here: {str(why).strip()}")
+    packets.MAC_B = bytes.fromhex(mac(net.NS_B, net.B).replace(":", ""))
+    packets.MAC_A = bytes.fromhex(mac(net.NS_A, net.A).replace(":", ""))
+
+
+def sweep():
+    """Whatever a case that failed has left."""
+    net.epfctl("detach", net.B, check=False)
+    for name in NAME, TWIN:
+        net.run(net.EPFCTL, "destroy", "--force", name, check=False)
+
+
+def in_ns(ns, make):
+    """@make() while this thread is in another network namespace."""
+    with open(f"/run/netns/{ns}") as other, open("/proc/self/ns/net") as own:
+        packets.setns(other)
+        try:
+            return make()
+        finally:
+            packets.setns(own)
+
+
+def raw(ns, dev, protocol):
+    sock = in_ns(ns, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+    sock.bind((dev, protocol))
+    sock.settimeout(PATIENCE)
+    return sock
+
+
+def udp(ns, address, port=0, kind=socket.SOCK_DGRAM):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = in_ns(ns, lambda: socket.socket(family, kind))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind((address, port))
+    sock.settimeout(PATIENCE)
+    return sock
+
+
+class Holder:
+    """`epfctl hold`, once it has begun."""
+
+    def __init__(self, *names):
+        self.names = names or (NAME,)
+
+    def __enter__(self):
+        self.it = subprocess.Popen([net.EPFCTL, "hold", *self.names],
+                                   stdout=subprocess.PIPE, text=True)
+        if not self.it.stdout.readline().startswith("holding"):
+            raise RuntimeError("epfctl hold does not begin")
+        return self
+
+    def __exit__(self, *error):
+        self.it.kill()
+        self.it.wait()
+        self.it.stdout.close()
+
+
+class Filter(net.Filter):
+    """For a window of time that no case outlasts."""
+
+    def __init__(self, *options, name=NAME):
+        super().__init__(*options or ("--time", "1h", "--rate", "100", "-b",
+                                      "1e-9"), name=name)
+
+
+class Attached(net.Attached):
+    def __init__(self, *options, match=None, what=None):
+        super().__init__("--reflexive", *(match or DNS), *(what or DROP),
+                         *options, filter=NAME)
+
+    def side(self, side):
+        """Packets by reason, without the zeroes."""
+        return {name: c["packets"]
+                for name, c in self.status()["counters"][side].items()
+                if c["packets"]}
+
+
+def attached(*options, **how):
+    return Attached(*options, **how)
+
+
+def fence(from_b, protocol=ALL):
+    """A frame that is passed for certain: of a protocol without ports."""
+    global fences
+    fences += 1
+    kind, make, version = (IP6, packets.ip6, 6) if protocol == IP6 else \
+        (IP, packets.ip4, 4)
+    body = make(253, struct.pack(">I", fences) * 4, packets.A[version],
+                packets.B[version])
+    return packets.ether(kind, body, to_a=from_b)
+
+
+def drain(sock, last):
+    out = []
+    while True:
+        got = sock.recv(65536)
+        if got == last:
+            return out
+        out.append(got)
+
+
+def send_out(frames):
+    """From B. Wait until A has them all."""
+    with raw(net.NS_B, net.B, 0) as tx, raw(net.NS_A, net.A, ALL) as rx:
+        for at in range(0, len(frames), BURST):
+            for frame in frames[at:at + BURST]:
+                tx.send(frame)
+            last = fence(True)
+            tx.send(last)
+            drain(rx, last)
+
+
+def send_in(frames, protocol=ALL):
+    """From A. Return: what B gets. Before tc ingress all sockets see all, but those
+    of one protocol.
+    """
+    out = []
+    with raw(net.NS_A, net.A, 0) as tx, raw(net.NS_B, net.B, protocol) as rx:
+        for at in range(0, len(frames), BURST):
+            for frame in frames[at:at + BURST]:
+                tx.send(frame)
+            last = fence(False, protocol)
+            tx.send(last)
+            out += drain(rx, last)
+    return out
+
+
+def bursts(frames):
+    return -(-len(frames) // BURST)
+
+
+def pins():
+    try:
+        return [d for d in os.listdir(net.PINS)
+                if d.startswith("@" + net.B) or d in (NAME, TWIN)]
+    except FileNotFoundError:  # it goes with the last
+        return []
+
+
+def left():
+    """What there is of ours."""
+    link = net.in_b("ip", "link", "show", net.B).stdout
+    qdisc = net.in_b("tc", "qdisc", "show", "dev", net.B).stdout
+    shown = net.epfctl("status", net.B, check=False).returncode
+    return pins() + ("xdp" in link) * ["program"] + \
+        ("clsact" in qdisc) * ["qdisc"] + (shown != 1) * ["status"]
+
+
+def nothing_left():
+    there = left()
+    return f"left behind: {there}" if there else None
+
+
+def counted(reasons, frames):
+    """What the counters should be, with the fences."""
+    want = dict(collections.Counter(reasons))
+    want["other"] = want.get("other", 0) + bursts(frames)
+    return want
+
+
+def seen(frames, protocol):
+    """Of @frames that are passed what a socket of @protocol gets. Whether one of a
+    protocol gets packets with tags is the kernel's business.
+    """
+    if protocol == ALL:
+        return [packets.untagged(f) for f in frames]
+    return [f for f in frames if f[12:14] == struct.pack(">H", protocol) and
+            b"tagged" not in f and b"twice" not in f]
+
+
+def arrived(got, want):
+    got, want = sorted(got), sorted(want)
+    if got == want:
+        return "as wanted", "as wanted"
+    return f"{len(got)} frames", f"{len(want)} frames, others"
+
+
+# What the rules of the tests say about each reason, where it is not "accept".
+def verdicts(absent="drop", unknown="accept", fragments="pass"):
+    out = dict.fromkeys(("truncated", "malformed", "saturated", "overdue",
+                         "no_filter", "error"), unknown)
+    out.update(absent=absent, fragment=fragments)
+    return out
+
+
+def passes(reason, rule):
+    return rule.get(reason, "accept") != "drop"
+
+
+def oracle(*options, what=DROP, rule=None, protocol=ALL, match=DNS,
+           known=packets.dns):
+    """Half of the flows are sent, then answers of all kinds come for all of them."""
+    rule = rule or verdicts()
+    sent, asked = packets.mixture(tap.drawn(1), known)
+    tap.may_fail(1e-6)
+    with Filter(), Holder(), attached(*options, what=what, match=match) as on:
+        send_out([f for f, _ in sent])
+        got = send_in([f for f, _ in asked], protocol)
+        learnt, counters = on.side("learn"), on.side("ask")
+    if protocol != ALL:
+        got = seen(got, protocol)
+    want = seen([f for f, r in asked if passes(r, rule)], protocol)
+    reasons = collections.Counter(r for _, r in asked)
+    for reason in "recent", "absent", "fragment", "truncated", "malformed", "other":
+        if reasons[reason] < 5:
+            return f"the test has too few of {reason}"
+    return net.unlike(learn=(learnt, counted([r for _, r in sent], sent)),
+                      ask=(counters, counted([r for _, r in asked], asked)),
+                      passed=arrived(got, want)) or nothing_left()
+
+
+def flows(first, count=200):
+    """Plain ones of DNS, half of IPv6: (queries, answers)."""
+    made = [packets.Flow(6 if n % 2 else 4, 17, n, 53)
+            for n in range(first, first + count)]
+    return [f.query() for f in made], [f.answer() for f in made]
+
+
+def reload(*options):
+    """Swap and restore: a program goes on with what is there under the name."""
+    first, second = flows(0), flows(1000)
+    with Filter(), Filter(name=TWIN), Holder(NAME, TWIN), \
+            attached(*options) as on:
+        send_out(first[0])
+        net.epfctl("save", NAME, net.tmp("one.epf"))
+        net.epfctl("swap", NAME, TWIN)
+        swapped = send_in(first[1])
+        send_out(second[0])
+        other = send_in(second[1])
+        net.epfctl("restore", NAME, net.tmp("one.epf"))
+        restored = send_in(first[1]), send_in(second[1])
+        net.epfctl("swap", NAME, TWIN)
+        back = send_in(first[1])
+        counters = on.side("ask")
+    n = bursts(first[0])
+    return net.unlike(
+        swapped=arrived(swapped, []), other=arrived(other, second[1]),
+        restored=arrived(restored[0], first[1]),
+        lost=arrived(restored[1], []), back=arrived(back, first[1]),
+        counters=(counters, {"recent": 600, "absent": 400, "other": 5 * n})) or \
+        nothing_left()
+
+
+def unknown_case(reason, verdict, spoil):
+    """@spoil() has the filter not know: what was learnt has @verdict, the rest is
+    absent for certain, but where there is no filter at all.
+    """
+    known, other = flows(0), flows(1000)
+    what = ["--else", "drop", "--if-unknown", verdict, "--fragments", "drop"]
+    with spoil() as ruin, attached(what=what) as on:
+        send_out(known[0])
+        ruin()
+        got = send_in(known[1] + other[1])
+        send_out(other[0])
+        counters, learnt = on.side("ask"), on.side("learn")
+    gone = reason == "no_filter"
+    n = bursts(known[0])
+    want = {reason: 400 if gone else 200, "absent": 0 if gone else 200,
+            "other": bursts(known[1] + other[1])}
+    taught = {"learnt": 200 if gone else 400, "no_filter": 200 if gone else 0,
+              "other": 2 * n}
+    asked = known[1] + other[1] if gone else known[1]
+    return net.unlike(
+        passed=arrived(got, asked if verdict == "accept" else []),
+        counters=(counters, {k: v for k, v in want.items() if v}),
+        learnt=(learnt, {k: v for k, v in taught.items() if v})) or nothing_left()
+
+
+class Killed:
+    """A filter whose holder is killed, and is overdue then."""
+
+    def __enter__(self):
+        self.filter, self.holder = Filter("--window", "100000", "-b", "1e-9"), Holder()
+        self.filter.__enter__()
+        self.holder.__enter__()
+        return self.ruin
+
+    def ruin(self):
+        self.holder.__exit__()
+        net.run(net.EPFCTL, "insert", NAME, "probe")
+        if not net.eventually(lambda: net.run(
+                net.EPFCTL, "test", NAME, "probe", check=False).returncode == 3):
+            raise RuntimeError("without a holder it knows for ever")
+
+    def __exit__(self, *error):
+        self.holder.__exit__()
+        self.filter.__exit__(*error)
+
+
+class Destroyed(Killed):
+    def ruin(self):
+        net.epfctl("destroy", "--force", NAME)
+
+    def __exit__(self, *error):
+        self.holder.__exit__()
+
+
+class Saturated(Killed):
+    """By so many keys that its error is above the limit."""
+
+    def __enter__(self):
+        self.filter = Filter("--time", "1h", "--rate", "1", "-b", "1e-9")
+        self.holder = Holder()
+        self.filter.__enter__()
+        self.holder.__enter__()
+        return self.ruin
+
+    def ruin(self):
+        net.run(net.EPFCTL, "insert", NAME, "probe")
+        for step in range(200):
+            net.run(net.EPFCTL, "insert", NAME, "-",
+                    input="".join(f"key {step} {n}\n" for n in range(50)))
+            if net.run(net.EPFCTL, "test", NAME, "probe",
+                       check=False).returncode == 3:
+                return
+        raise RuntimeError("it is not saturated")
+
+
+class Echo:
+    """UDP servers in A that answer all they get, and one more time to one that did not
+    ask."""
+
+    def __init__(self, *addresses, port=53):
+        self.pid = os.fork()
+        if not self.pid:
+            self.serve([udp(net.NS_A, a, port) for a in addresses])
+            os._exit(0)
+
+    @staticmethod
+    def serve(socks):
+        import select
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        while True:
+            for sock in select.select(socks, [], [])[0]:
+                data, who = sock.recvfrom(2048)
+                sock.sendto(data, who)
+
+    def __enter__(self):
+        time.sleep(0.2)
+        return self
+
+    def __exit__(self, *error):
+        os.kill(self.pid, signal.SIGTERM)
+        os.waitpid(self.pid, 0)
+
+
+def queries(address, server, count):
+    """Ask from @count ports. Return: how many were answered."""
+    answered = 0
+    for n in range(count):
+        with udp(net.NS_B, address) as sock:
+            sock.settimeout(PATIENCE)
+            sock.sendto(struct.pack(">I", n), (server, 53))
+            try:
+                answered += sock.recv(2048) == struct.pack(">I", n)
+            except socket.timeout:
+                pass
+    return answered
+
+
+def sockets(*options):
+    """Real queries are answered, and a real socket gets nothing that was not asked
+    for; what is not matched it gets.
+    """
+    with Filter(), Holder(), attached(*options) as on, Echo(A4, A6):
+        four, six = queries(B4, A4, 100), queries(B6, A6, 100)
+        with udp(net.NS_B, B4, 5000) as victim, udp(net.NS_A, A4, 123) as ntp, \
+                udp(net.NS_A, A4, 9999) as else_where:
+            for _ in range(50):
+                ntp.sendto(b"spoofed", (B4, 5000))
+            else_where.sendto(b"not matched", (B4, 5000))
+            got = victim.recv(2048)
+        counters = on.side("ask")
+    return net.unlike(answered=((four, six), (100, 100)), got=(got, b"not matched"),
+                      recent=(counters.get("recent"), 200),
+                      absent=(counters.get("absent"), 50)) or nothing_left()
+
+
+def unreachable(*options):
+    """The ICMP errors that a real stack sends about a packet come through, and a socket
+    is told; spoofed ones do not.
+    """
+    told = []
+    with Filter(), Holder(), attached(*options, match=["--match", "udp"]) as on:
+        for here, there in (B4, A4), (B6, A6):
+            with udp(net.NS_B, here) as sock:
+                sock.connect((there, 4242))
+                sock.settimeout(PATIENCE)
+                sock.send(b"anybody?")
+                try:
+                    sock.recv(2048)
+                    told.append("an answer")
+                except OSError as error:
+                    told.append(type(error).__name__)
+        counters = on.side("ask")
+    return net.unlike(told=(told, 2 * ["ConnectionRefusedError"]),
+                      recent=(counters.get("recent"), 2)) or nothing_left()
+
+
+def tcp(*options):
+    """Connections from here work, with packets as large as the stack makes them, and
+    none from there come.
+    """
+    data = os.urandom(1 << 16)
+    rule = ["--match", "tcp"]
+    with Filter(), Holder(), attached(*options, match=rule) as on:
+        with udp(net.NS_A, A4, 8080, socket.SOCK_STREAM) as server, \
+                udp(net.NS_B, B4, 0, socket.SOCK_STREAM) as client:
+            server.listen()
+            client.connect((A4, 8080))
+            peer = server.accept()[0]
+            with peer:
+                got = b""
+                for _ in range(16):
+                    client.sendall(data)
+                    got = b""
+                    while len(got) < len(data):
+                        got += peer.recv(1 << 16)
+        with udp(net.NS_B, B4, 8080, socket.SOCK_STREAM) as server, \
+                udp(net.NS_A, A4, 0, socket.SOCK_STREAM) as client:
+            server.listen()
+            client.settimeout(0.5)
+            try:
+                client.connect((B4, 8080))
+                inside = True
+            except socket.timeout:
+                inside = False
+        counters, learnt = on.side("ask"), on.status()["counters"]["learn"]["learnt"]
+    return net.unlike(
+        same=(got == data, True), inside=(inside, False),
+        large=(learnt["bytes"] > 3000 * learnt["packets"], True),
+        dropped=(counters.get("absent", 0) > 0, True),
+        unread=(sorted(counters), ["absent", "recent"])) or nothing_left()
+
+
+def race(*options):
+    """Queries from process context while a flood is judged by softirqs of the same
+    CPU: none of the answers is dropped, and none of the flood passes.
+    """
+    count = 20000
+    with Filter("--time", "1h", "--rate", "1k", "-b", "1e-9"), Holder(), \
+            attached(*options) as on, Echo(A4):
+        spoofed = [packets.Flow(4, 17, 50000 + n, 53).answer() for n in range(256)]
+        flood = os.fork()
+        if not flood:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            with raw(net.NS_A, net.A, 0) as tx:
+                while True:
+                    for n, frame in enumerate(spoofed):
+                        tx.send(frame)
+                        if n % 4 == 0:
+                            os.sched_yield()
+        try:
+            answered = queries(B4, A4, count)
+        finally:
+            os.kill(flood, signal.SIGTERM)
+            os.waitpid(flood, 0)
+        counters, learnt = on.side("ask"), on.side("learn")
+    return net.unlike(answered=(answered, count), recent=(counters["recent"], count),
+                      learnt=(learnt["learnt"], count),
+                      flood=(counters.get("absent", 0) > count / 10, True),
+                      reasons=(sorted(counters), ["absent", "recent"])) or \
+        nothing_left()
+
+
+def others_filter(hook, prio):
+    """Somebody else's program, as a filter."""
+    path = os.path.join(net.BUILD, "selftests/ebpf/reflex_other.bpf.o")
+    net.in_b("tc", "filter", "add", "dev", net.B, hook, "prio", prio, "bpf", "da",
+             "obj", path, "sec", "tc")
+
+
+def marks(*options):
+    """What answers none is passed with a mark, of which only the bits of the mask are
+    set: another program's bits stay.
+    """
+    what = ["--else", "mark=0x1000000/0x3000000", "--ask", "tc"]
+    known, other = packets.sockets(A4, B4)
+    net.in_b("tc", "qdisc", "add", "dev", net.B, "clsact")
+    try:
+        others_filter("ingress", 1)
+        with Filter(), Holder(), attached(*options, what=what) as on, \
+                udp(net.NS_B, B4, 5000) as sock:
+            sock.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
+            send_out([known.query()])
+            send_in([known.answer(), other.answer()], IP)
+            got = []
+            for _ in range(2):
+                _, control = sock.recvmsg(2048, 64)[:2]
+                got += [struct.unpack("I", d[:4])[0] for _, k, d in control
+                        if k == SO_MARK]
+            counters = on.side("ask")
+        mine = "clsact" in net.in_b("tc", "qdisc", "show", "dev", net.B).stdout
+    finally:
+        net.in_b("tc", "qdisc", "del", "dev", net.B, "clsact")
+    return net.unlike(marks=(got, [0x82000007, 0x81000007]), kept=(mine, True),
+                      # an answer, and what A's stack says of the query
+                      counters=(counters, {"recent": 2, "absent": 1, "other": 1})) \
+        or nothing_left()
+
+
+def beside(*options):
+    """A filter that others put into the qdisc keeps it, whoever made it."""
+    with Filter():
+        with attached("--clsact", *options):
+            others_filter("egress", 7)
+        shown = net.in_b("tc", "filter", "show", "dev", net.B, "egress").stdout
+        net.in_b("tc", "qdisc", "del", "dev", net.B, "clsact")
+    return net.unlike(theirs=("reflex_other" in shown, True),
+                      ours=("reflex_learn" in shown, False)) or nothing_left()
+
+
+def half():
+    """Where the learning program was taken away, status says so, and detach removes the
+    rest.
+    """
+    with Filter():
+        net.epfctl("attach", net.B, "--filter", NAME, "--reflexive", *DNS, *DROP,
+                   "--clsact")
+        net.in_b("tc", "qdisc", "del", "dev", net.B, "clsact")
+        shown = net.epfctl("status", net.B, check=False)
+        told = json.loads(net.epfctl("-j", "status", net.B, check=False).stdout)
+        net.epfctl("detach", net.B)
+    return net.unlike(code=(shown.returncode, 1),
+                      warned=("nothing is learnt any more" in shown.stdout, True),
+                      sides=((told["reflexive"]["ask"]["attached"],
+                              told["reflexive"]["learn"]["attached"]),
+                             (True, False))) or nothing_left()
+
+
+def elsewhere():
+    """Detached from another network namespace, what asks passes everything."""
+    known = flows(0)
+    with Filter(), Holder():
+        net.epfctl("attach", net.B, "--filter", NAME, "--reflexive", *DNS, *DROP)
+        name = [l.split(":")[0] for l in net.epfctl("status", ns=None).stdout.splitlines()
+                if l.startswith(net.B + "@")]
+        done = net.epfctl("detach", *name, ns=None)
+        got = send_in(known[1])
+        net.in_b("ip", "link", "set", net.B, "xdp", "off", check=False)
+    return net.unlike(named=(len(name), 1), warned=("another" in done.stderr, True),
+                      passed=arrived(got, known[1])) or nothing_left()
+
+
+def ours():
+    """Programs and maps that only these attachments have."""
+    counts = collections.Counter()
+    for what in "prog", "map":
+        listed = json.loads(net.run("bpftool", "-j", what, "list").stdout)
+        counts.update(o.get("name", "") for o in listed)
+    return {n: counts[n] for n in ("reflex_learn", "reflex_ask", "epf_rule",
+                                   "epf_counts")}
+
+
+def cycles(*options):
+    """Attached and detached so often, nothing is left."""
+    count = 200 if THOROUGH else 24
+    kinds = [["--no-dispatcher"], ["--ask", "tc"], ["--clsact", "--no-dispatcher"],
+             ["--ask", "tc", "--clsact"], []]
+    before = ours()
+    with Filter():
+        for n in range(count):
+            with attached(*kinds[n % len(kinds)]):
+                pass
+    if not net.eventually(lambda: all(n <= before[k] for k, n in ours().items()), PATIENCE):
+        return f"left behind: {ours()}, before {before}"
+    return nothing_left()
+
+
+def refused(text, *args):
+    done = net.epfctl("attach", net.B, "--filter", NAME, *args, check=False)
+    if done.returncode != 2 or len(done.stderr.splitlines()) != 1 or \
+            text not in done.stderr:
+        return f"{args}: exit {done.returncode}: {done.stdout}{done.stderr}"
+    return None
+
+
+def refusals():
+    """In one line each that names what is missing or wrong; nothing is attached."""
+    on = ["--reflexive"]
+    with Filter():
+        for text, args in [
+                ("needs --match", on + DROP),
+                ("needs --else", on + DNS),
+                ("--if-unknown", on + DNS + ["--else", "drop"]),
+                ("--fragments", on + DNS + ["--else", "drop", "--if-unknown", "drop"]),
+                ("--ask tc", on + DNS + ["--else", "mark=1/1"]),
+                ("not drop, accept", on + DNS + ["--else", "mark=4/3"]),
+                ("--match 'udp:dport", on + ["--match", "udp:dport=53"]),
+                ("--match", on + ["--match", "udp:sport=53,"]),
+                ("--match", on + ["--match", "udp:sport=70000"]),
+                ("--match", on + ["--match", "icmp"]),
+                ("--key flow", on + DNS + DROP + ["--key", "packet"]),
+                ("--action", on + DNS + DROP + ["--action", "count"]),
+                ("--mode", on + DNS + DROP + ["--ask", "tc", "--mode", "native"]),
+                ("--reflexive only", DNS),
+                ("--reflexive only", ["--else", "drop"])]:
+            fault = refused(text, *args)
+            if fault:
+                return fault
+        with attached():
+            fault = refused("already", *on, *DNS, *DROP)
+        return fault or net.unlike(pins=(pins(), [NAME]))
+
+
+def told():
+    """The rule as status shows it is the rule that was given."""
+    match = ["--match", "any:sport=7", "--match", "udp:sport=443,53,1000-1010",
+             "--match", "tcp"]
+    with Filter(), attached(match=match) as on:
+        s = on.status()
+    return net.unlike(
+        match=(s["reflexive"]["match"],
+               ["any:sport=7", "tcp", "udp:sport=7,53,443,1000-1010"]),
+        rule=([s["reflexive"][k] for k in ("else", "if_unknown", "fragments")],
+              ["drop", "accept", "pass"]), action=(s["action"], "reflexive"),
+        key=(s["key"]["key"], "flow")) or nothing_left()
+
+
+def of_kernel():
+    """What may differ from kernel to kernel."""
+    of = functools.partial
+    return [("XDP: each packet by the oracle", of(oracle, "--no-dispatcher")),
+            ("tc: each packet by the oracle", of(oracle, "--ask", "tc", protocol=IP)),
+            ("clsact: each packet by the oracle",
+             of(oracle, "--ask", "tc", "--clsact", protocol=IP6)),
+            ("sockets", sockets),
+            ("attached and detached, nothing is left", cycles)]
+
+
+def cases():
+    of = functools.partial
+    if os.environ.get("EPF_VM") and not THOROUGH:
+        return of_kernel()
+    out = [("each packet by the oracle, dispatcher", oracle),
+           ("each packet by the oracle, generic",
+            of(oracle, "--mode", "generic", "--no-dispatcher")),
+           ("each packet by the oracle, all that has ports",
+            of(oracle, match=["--match", "any"], known=packets.any_port)),
+           ("each packet by the oracle, everything dropped",
+            of(oracle, what=["--else", "drop", "--if-unknown", "drop",
+                             "--fragments", "drop"],
+               rule=verdicts("drop", "drop", "drop"))),
+           ("each packet by the oracle, everything passed",
+            of(oracle, what=["--else", "accept"], rule=verdicts("accept")))]
+    for reason, spoil in ("overdue", Killed), ("saturated", Saturated), \
+            ("no_filter", Destroyed):
+        for verdict in "drop", "accept":
+            out.append((f"{reason}: {verdict}",
+                        of(unknown_case, reason, verdict, spoil)))
+    return of_kernel() + out + [
+        ("swap and restore under the programs", reload),
+        ("sockets, tc", of(sockets, "--ask", "tc")),
+        ("ICMP errors of a real stack", unreachable),
+        ("TCP from here, none from there", tcp),
+        ("TCP likewise, tc", of(tcp, "--ask", "tc")),
+        ("learning is never lost to a flood on the same CPU", race),
+        ("the same, tc", of(race, "--ask", "tc")),
+        ("marks leave other bits alone", of(marks, "--clsact")),
+        ("the qdisc of others stays", beside),
+        ("what is left of half an attachment", half),
+        ("detached from another network namespace", elsewhere),
+        ("the rule is told as it was given", told),
+        ("refused", refusals),
+    ]
+
+
+def ended(number, _):
+    sys.exit(128 + number)
+
+
+def ahead():
+    """One CPU, so that softirqs and processes meet on it. A holder that waits a second
+    for a CPU is overdue, so it goes ahead of other programs, where that is allowed.
+    """
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError:
+        pass
+
+
+if __name__ == "__main__":
+    for s in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(s, ended)
+    ahead()
+    require()
+    atexit.register(sweep)
+    tap.main(tap.chosen(cases()), retry="a holder runs once a second")

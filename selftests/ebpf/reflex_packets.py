@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Packets for reflex.py, made from what they are: a flow, and how it is carried. So the
+test knows what becomes of a packet without reading one. Written from the RFCs, not from
+the programs that are tested.
+"""
+
+import ctypes
+import socket
+import struct
+
+MAC_A, MAC_B = bytes(6), bytes(6)  # set by reflex.py
+# Addresses that no host has, so that none answers.
+A = {4: socket.inet_pton(socket.AF_INET, "198.18.0.1"),
+     6: socket.inet_pton(socket.AF_INET6, "2001:db8:2::1")}
+B = {4: socket.inet_pton(socket.AF_INET, "198.18.0.2"),
+     6: socket.inet_pton(socket.AF_INET6, "2001:db8:2::2")}
+UDP, TCP, SCTP, ICMP, ICMP6, GRE, IPIP = 17, 6, 132, 1, 58, 47, 4
+KIND = {4: 0x0800, 6: 0x86DD}
+
+
+def setns(file):
+    if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0):
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def checksum(data):
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def ether(kind, payload, to_a, tags=()):
+    ends = MAC_A + MAC_B if to_a else MAC_B + MAC_A
+    head = b"".join(struct.pack(">HH", t, v) for t, v in tags)
+    return ends + head + struct.pack(">H", kind) + payload
+
+
+def untagged(frame):
+    """As packet sockets tell it: the outer tag is beside the frame."""
+    tag = frame[12:14] in (b"\x81\x00", b"\x88\xa8")
+    return frame[:12] + frame[16:] if tag else frame
+
+
+def ip4(proto, payload, src, dst, flags=0, options=b"", length=None, ihl=None):
+    ihl = ihl or 5 + len(options) // 4
+    length = 20 + len(options) + len(payload) if length is None else length
+    head = struct.pack(">BBHHHBBH", 0x40 | ihl, 0, length, 7, flags, 64, proto, 0) + \
+        src + dst + options
+    return head[:10] + struct.pack(">H", checksum(head)) + head[12:] + payload
+
+
+def ip6(proto, payload, src, dst):
+    return struct.pack(">IHBB", 6 << 28, len(payload), proto, 64) + src + dst + payload
+
+
+def extended(proto, payload):
+    """Behind a hop-by-hop and a destination header."""
+    pad = b"\x01\x04" + bytes(4)
+    return 0, bytes([60, 0]) + pad + bytes([proto, 0]) + pad + payload
+
+
+class Flow:
+    """From B's port @port (made of @n) to A's @remote, and back."""
+
+    def __init__(self, version, proto, n, remote, ends=None):
+        self.version, self.proto, self.remote = version, proto, remote
+        self.port = 1024 + n % 60000
+        self.a, self.b = ends or (A[version], B[version])
+
+    def l4(self, out, how):
+        ports = (self.port, self.remote) if out else (self.remote, self.port)
+        data = how.encode().ljust(32, b".")
+        if self.proto == UDP:
+            return struct.pack(">HHHH", *ports, 8 + len(data), 0) + data
+        return struct.pack(">HHIIBBHHH", *ports, 1, 0, 0x50, 0x10, 100, 0, 0) + data
+
+    def ends(self, out):
+        return (self.b, self.a) if out else (self.a, self.b)
+
+    def checked(self, body, out):
+        """With the checksum that a UDP socket demands of IPv6, and takes of IPv4."""
+        if self.proto != UDP or len(body) < 8:
+            return body
+        src, dst = self.ends(out)
+        pseudo = src + dst + struct.pack(">II", len(body), UDP)
+        return body[:6] + struct.pack(">H", checksum(pseudo + body) or 0xFFFF) + body[8:]
+
+    def packet(self, out, how="plain"):
+        """The network packet; @how it is carried."""
+        src, dst = self.ends(out)
+        body, proto = self.checked(self.l4(out, how), out), self.proto
+        if self.version == 6:
+            if how == "options":
+                proto, body = extended(proto, body)
+            elif how in ("first", "later"):
+                offset = 1 if how == "first" else 64 | 1
+                body = bytes([proto, 0]) + struct.pack(">HI", offset, 99) + body
+                proto = 44
+            elif how == "short":
+                body = body[:3]
+            return ip6(proto, body, src, dst)
+        if how == "options":
+            return ip4(proto, body, src, dst, options=b"\x01" * 8)
+        if how == "first":
+            return ip4(proto, body, src, dst, flags=0x2000)
+        if how == "later":
+            return ip4(proto, body, src, dst, flags=0x2000 | 8)
+        if how == "short":
+            return ip4(proto, body[:3], src, dst)
+        return ip4(proto, body, src, dst)
+
+    def frame(self, out, how="plain"):
+        tagged = {"tagged": [(0x8100, 5)], "twice": [(0x88A8, 5), (0x8100, 6)]}
+        return ether(KIND[self.version], self.packet(out, how), out,
+                     tagged.get(how, ()))
+
+    def query(self, how="plain"):
+        return self.frame(True, how)
+
+    def answer(self, how="plain"):
+        return self.frame(False, how)
+
+    def error(self, how="plain"):
+        """An ICMP error of a router between, about the packet that was sent."""
+        carried = self.packet(True, how)
+        if self.version == 4:
+            body = struct.pack(">BBHI", 3, 3, 0, 0) + carried[:64]
+            return ether(KIND[4], ip4(ICMP, body, bytes([198, 51, 100, 1]), B[4]), False)
+        body = struct.pack(">BBHI", 1, 4, 0, 0) + carried
+        router = socket.inet_pton(socket.AF_INET6, "2001:db8:1::1")
+        return ether(KIND[6], ip6(ICMP6, body, router, B[6]), False)
+
+
+def sockets(*ends):
+    """Two flows to port 5000 of B: that of port 53, that of port 123 of A."""
+    ends = [socket.inet_pton(socket.AF_INET, e) for e in ends]
+    return [Flow(4, UDP, 5000 - 1024, remote, ends) for remote in (53, 123)]
+
+
+def dns(flow):
+    """Does 'udp:sport=53,123,443' match it?"""
+    return flow.proto == UDP and flow.remote in (53, 123, 443)
+
+
+def any_port(flow):
+    return True
+
+
+def tunnels():
+    """A matching packet in a tunnel is no packet that matches."""
+    inner = Flow(4, UDP, 77, 53)
+    for out in True, False:
+        src, dst = (B[4], A[4]) if out else (A[4], B[4])
+        for proto, body in ((GRE, b"\0\0\x08\0" + inner.packet(out)),
+                            (IPIP, inner.packet(out))):
+            yield out, ether(KIND[4], ip4(proto, body, src, dst), out)
+
+
+def others():
+    """(frame that comes in, reason) of what is not a flow with ports."""
+    src, dst = A[4], B[4]
+    arp = struct.pack(">HHBBH", 1, 0x0800, 6, 4, 3) + bytes(20)
+    ping = struct.pack(">BBHI", 8, 0, 0, 1) + bytes(8)
+    yield ether(0x0806, arp, False), "other"
+    yield ether(KIND[4], ip4(ICMP, ping, src, dst), False), "other"
+    yield ether(KIND[6], ip6(ICMP6, b"\x80" + ping[1:], A[6], B[6]), False), "other"
+    yield ether(KIND[4], ip4(ICMP, ping[:2], src, dst), False), "other"
+    error = struct.pack(">BBHI", 3, 3, 0, 0)
+    yield ether(KIND[4], ip4(ICMP, error, src, dst), False), "other"
+    yield ether(KIND[4], ip4(ICMP, error + bytes(40), src, dst), False), "other"
+    cut = ip4(UDP, bytes(8), dst, src)
+    yield ether(KIND[4], ip4(ICMP, error + cut[:12], src, dst), False), "other"
+    for n in range(5):
+        body = struct.pack(">HHHH", 53, 1024 + n, 8, 0)
+        yield ether(KIND[4], ip4(UDP, body, src, dst, ihl=4), False), "malformed"
+        yield ether(KIND[4], ip4(UDP, body, src, dst, length=12), False), "malformed"
+        yield ether(KIND[4], ip4(UDP, body, src, dst)[:12 + n], False), "truncated"
+        yield ether(KIND[6], ip6(UDP, body, A[6], B[6])[:30 + n], False), "truncated"
+    # its own length, not the ports', is what is wrong
+    yield ether(KIND[4], ip4(UDP, b"\0\x35\x10", src, dst), False), "malformed"
+    yield ether(KIND[4], ip4(UDP, b"\0\x35\x10", src, dst, length=40), False), \
+        "truncated"
+
+
+WAYS = ("plain", "options", "tagged", "twice", "first")
+
+
+def mixture(rng, matches):
+    """([(frame that goes out, reason)], [(frame that comes in, reason)])"""
+    flows = [Flow(rng.choice((4, 6)), rng.choice((UDP, UDP, UDP, TCP)), n,
+                  rng.choice((53, 123, 443, 52, 54, 8053, 0, 65535)))
+             for n in range(0, 1200, 3)]
+    sent, asked = [], []
+    for n, flow in enumerate(flows):
+        known = n % 2
+        if known:
+            sent.append((flow.query(rng.choice(WAYS)),
+                         "learnt" if matches(flow) else "other"))
+        found = "recent" if known else "absent"
+        if not matches(flow):
+            found = "other"
+        asked += [(flow.answer(how), found) for how in rng.sample(WAYS, 2)]
+        asked.append((flow.error(rng.choice(("plain", "options", "first"))), found))
+        # what was sent is no answer, and the other direction of it is another flow
+        if matches(flow) and flow.remote != flow.port:
+            back = Flow(flow.version, flow.proto, flow.port - 1024, flow.remote)
+            back.port = flow.port + 1
+            asked.append((back.answer(), "absent"))
+        if n % 7 == 0:
+            later = "fragment" if matches(Flow(4, flow.proto, 0, 53)) else "other"
+            asked.append((flow.answer("later"), later))
+            sent.append((flow.query("later"), later))
+    for out, frame in tunnels():
+        (sent if out else asked).append((frame, "other"))
+    asked += list(others())
+    rng.shuffle(asked)
+    rng.shuffle(sent)
+    return sent, asked

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Reflexive attachments: what an interface sends is learnt, what it receives is asked
+ * for with the key reversed. Functions print their errors and return 0 or a negative
+ * errno, unless they say otherwise.
+ *
+ * Beside what xdp.h tells of attachments, one of these owns a program at tc egress
+ * and, if it asks at tc, one at tc ingress. It learns before it asks, and goes on
+ * learning until it has stopped asking.
+ */
+#ifndef EPFCTL_REFLEX_H
+#define EPFCTL_REFLEX_H
+
+#include "pktopts.h"
+#include "xdp.h"
+#include "epf/reflex.h"
+
+enum {
+	OPT_REFLEXIVE = OPT_LONG + 64,
+	OPT_MATCH,
+	OPT_ELSE,
+	OPT_IF_UNKNOWN,
+	OPT_ASK,
+	OPT_CLSACT,
+	OPT_REFLEX_END,
+};
+#define REFLEX_LONGS \
+	{ "reflexive", no_argument, NULL, OPT_REFLEXIVE }, \
+	{ "match", required_argument, NULL, OPT_MATCH }, \
+	{ "else", required_argument, NULL, OPT_ELSE }, \
+	{ "if-unknown", required_argument, NULL, OPT_IF_UNKNOWN }, \
+	{ "ask", required_argument, NULL, OPT_ASK }, \
+	{ "clsact", no_argument, NULL, OPT_CLSACT }
+#define REFLEX_HELP \
+"Accept only answers: what INTERFACE sends is learnt, what it receives is looked\n" \
+"up with source and destination exchanged, and nothing else is done with it:\n" \
+"  --reflexive         do that; --filter names a filter that is pure BPF\n" \
+"  --match PROTO[:sport=LIST]  only packets of udp, tcp or any protocol with\n" \
+"                      ports, from ports such as 53,123,6000-6010; may be given\n" \
+"                      again\n" \
+"  --else drop|accept|mark=VALUE/MASK  what is done about a packet that answers\n" \
+"                      none\n" \
+"  --if-unknown drop|accept|mark=VALUE/MASK  likewise where the filter does not\n" \
+"                      know\n" \
+"  --fragments drop|pass  likewise about fragments but the first\n" \
+"                      (both have to be given with --else drop)\n" \
+"  --ask xdp|tc        ask in XDP, or at tc ingress, where marks can be set (xdp)\n" \
+"  --clsact            filters of a clsact qdisc, also where Linux has tcx (6.6)\n"
+
+/**
+ * struct reflex_want - the options
+ * @on: --reflexive was given
+ * @rule: what the programs are to do; the keys in it are not set
+ * @ask_tc: ask at tc ingress
+ * @clsact: tc programs are to be filters of a qdisc
+ * @said: which options were given, bits by option less OPT_REFLEXIVE
+ * @fragments: OPT_FRAGMENTS was given, which without OPT_REFLEXIVE is one of the key
+ */
+struct reflex_want {
+	bool on;
+	struct epf_reflex_rule rule;
+	bool ask_tc;
+	bool clsact;
+	__u32 said;
+	bool fragments;
+};
+
+/* reflexopts.c: options, and the rule as text */
+
+/* As promise_option(). */
+bool reflex_option(struct reflex_want *want, int opt, const char *arg);
+/* Do the options go together, and with @opts? Sets the keys of the rule. Else an error. */
+bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts);
+/* "--match udp:sport=53 --else drop --if-unknown accept --fragments pass" */
+void reflex_print(const struct epf_reflex_rule *rule);
+json_t *reflex_json(const struct epf_reflex_rule *rule);
+/* What is done about @reason at ingress: "pass", "drop" or "mark". */
+const char *reflex_verdict(const struct epf_reflex_rule *rule,
+			   enum epf_reflex_reason reason);
+extern const char *const reflex_reason_names[EPF_REFLEX_REASONS];
+
+/* reflex_show.c: parts of what xdp_show() and xdp_json() tell, and counters */
+void reflex_show(const struct xdp_state *s);
+void reflex_show_faults(const char *ifname, const struct xdp_state *s);
+void reflex_show_counts(const struct xdp_state *s);
+json_t *reflex_json_sides(const struct xdp_state *s);
+json_t *reflex_json_counts(const struct xdp_state *s);
+
+/* reflex.c: attach, detach, read; @conf has what is there */
+int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf);
+int reflex_detach(const char *ifname, struct xdp_state *state);
+/* Have @obj use the maps that are pinned, and those of the filter. Silent. */
+int reflex_maps(const struct xdp_want *want, struct bpf_object *obj);
+/* Silent. */
+int reflex_read(const char *ifname, struct xdp_state *state);
+
+/* tc.c: programs at tc hooks, by links where there are tcx, else by filters of a clsact
+ * qdisc. Silent.
+ */
+
+/* Attach program @fd and note it in @conf->tc[@side]. A link is pinned. */
+int tc_attach(int fd, const char *ifname, enum epf_reflex_side side, bool clsact,
+	      struct epf_xdp_conf *conf);
+int tc_detach(const char *ifname, enum epf_reflex_side side,
+	      const struct epf_xdp_conf *conf);
+bool tc_live(const char *ifname, enum epf_reflex_side side,
+	     const struct epf_xdp_conf *conf);
+/* Remove the qdisc that was made for @conf, unless others have filters in it. */
+void tc_unmake(const struct epf_xdp_conf *conf);
+
+#endif /* EPFCTL_REFLEX_H */

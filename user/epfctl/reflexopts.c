@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The rule of a reflexive attachment: from options, to text and JSON. */
+#include "reflex.h"
+
+#include <errno.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const reflex_reason_names[EPF_REFLEX_REASONS] = {
+	[EPF_REFLEX_RECENT] = "recent",
+	[EPF_REFLEX_ABSENT] = "absent",
+	[EPF_REFLEX_LEARNT] = "learnt",
+	[EPF_REFLEX_OTHER] = "other",
+	[EPF_REFLEX_FRAGMENT] = "fragment",
+	[EPF_REFLEX_TRUNCATED] = "truncated",
+	[EPF_REFLEX_MALFORMED] = "malformed",
+	[EPF_REFLEX_SATURATED] = "saturated",
+	[EPF_REFLEX_OVERDUE] = "overdue",
+	[EPF_REFLEX_NO_FILTER] = "no_filter",
+	[EPF_REFLEX_ERROR] = "error",
+};
+
+#define PORTS 65536u
+#define BIT(opt) (1u << ((opt) - OPT_REFLEXIVE))
+
+static bool bad_match(const char *arg)
+{
+	fail("--match '%s': not udp, tcp or any, or that and ':sport=' with ports "
+	     "such as 53,123,6000-6010", arg);
+	return false;
+}
+
+/* A port at *@text, which is moved behind it. */
+static bool parse_port(const char **text, __u32 *port)
+{
+	const char *p = *text;
+	__u32 v = 0;
+
+	for (; isdigit((unsigned char)*p) && v < PORTS; p++)
+		v = 10 * v + (__u32)(*p - '0');
+	if (p == *text || v >= PORTS)
+		return false;
+	*text = p;
+	*port = v;
+	return true;
+}
+
+static void set_ports(struct epf_reflex_rule *rule, int proto, __u32 from,
+		      __u32 to)
+{
+	__u32 port;
+
+	rule->any[proto] = 1;
+	for (port = from; port <= to; port++)
+		rule->port[proto][port / 32] |= 1u << port % 32;
+}
+
+/* The ports of @list for the protocols @first to @last. */
+static bool parse_ports(struct epf_reflex_rule *rule, int first, int last,
+			const char *list)
+{
+	__u32 from, to;
+	int proto;
+
+	do {
+		if (!parse_port(&list, &from))
+			return false;
+		to = from;
+		if (*list == '-') {
+			list++;
+			if (!parse_port(&list, &to) || to < from)
+				return false;
+		}
+		for (proto = first; proto <= last; proto++)
+			set_ports(rule, proto, from, to);
+	} while (*list++ == ',');
+	return !list[-1];
+}
+
+static bool parse_match(struct epf_reflex_rule *rule, const char *arg)
+{
+	static const struct {
+		const char *name;
+		int first, last;
+	} protos[] = {
+		{ "udp", EPF_REFLEX_UDP, EPF_REFLEX_UDP },
+		{ "tcp", EPF_REFLEX_TCP, EPF_REFLEX_TCP },
+		{ "any", 0, EPF_REFLEX_PROTOS - 1 },
+	};
+	static const char sport[] = ":sport=";
+	size_t i, len = strcspn(arg, ":");
+	const char *list = arg[len] ? arg + len : ":sport=0-65535";
+
+	for (i = 0; i < ARRAY_SIZE(protos); i++) {
+		if (strlen(protos[i].name) != len ||
+		    memcmp(arg, protos[i].name, len))
+			continue;
+		return (!strncmp(list, sport, strlen(sport)) &&
+			parse_ports(rule, protos[i].first, protos[i].last,
+				    list + strlen(sport))) || bad_match(arg);
+	}
+	return bad_match(arg);
+}
+
+/* Decimal, or hex after 0x; up to @end. */
+static bool parse_bits(const char *text, char end, __u32 *bits, const char **rest)
+{
+	bool hex = text[0] == '0' && (text[1] | 0x20) == 'x';
+	unsigned long v;
+	char *stop;
+
+	errno = 0;
+	v = strtoul(text, &stop, hex ? 16 : 10);
+	if (errno || !isdigit((unsigned char)*text) || *stop != end ||
+	    v > 0xffffffffUL)
+		return false;
+	*bits = (__u32)v;
+	*rest = stop + 1;
+	return true;
+}
+
+static bool parse_act(const char *what, const char *arg,
+		      struct epf_reflex_act *act)
+{
+	memset(act, 0, sizeof(*act));
+	if (!strcmp(arg, "accept"))
+		return true;
+	act->verdict = EPF_REFLEX_DROP;
+	if (!strcmp(arg, "drop"))
+		return true;
+	act->verdict = EPF_REFLEX_MARK;
+	if (!strncmp(arg, "mark=", 5) &&
+	    parse_bits(arg + 5, '/', &act->value, &arg) &&
+	    parse_bits(arg, 0, &act->mask, &arg) && act->mask &&
+	    !(act->value & ~act->mask))
+		return true;
+	fail("%s: not drop, accept or mark=VALUE/MASK, with the bits of VALUE among "
+	     "those of MASK", what);
+	return false;
+}
+
+static bool parse_unknown(struct epf_reflex_rule *rule, const char *arg)
+{
+	struct epf_reflex_act act;
+	int i;
+
+	if (!parse_act("--if-unknown", arg, &act))
+		return false;
+	for (i = EPF_REFLEX_TRUNCATED; i < EPF_REFLEX_REASONS; i++)
+		rule->act[i] = act;
+	return true;
+}
+
+/* One of two words. */
+static bool parse_either(const char *what, const char *arg, const char *no,
+			 const char *yes, bool *is)
+{
+	*is = !strcmp(arg, yes);
+	if (*is || !strcmp(arg, no))
+		return true;
+	fail("%s '%s': not %s or %s", what, arg, no, yes);
+	return false;
+}
+
+bool reflex_option(struct reflex_want *want, int opt, const char *arg)
+{
+	struct epf_reflex_act *acts = want->rule.act;
+	bool drop;
+
+	if (opt == OPT_FRAGMENTS)
+		want->fragments = true;
+	else
+		want->said |= BIT(opt);
+	switch (opt) {
+	case OPT_REFLEXIVE:
+		want->on = true;
+		return true;
+	case OPT_MATCH:
+		return parse_match(&want->rule, arg);
+	case OPT_ELSE:
+		return parse_act("--else", arg, &acts[EPF_REFLEX_ABSENT]);
+	case OPT_IF_UNKNOWN:
+		return parse_unknown(&want->rule, arg);
+	case OPT_FRAGMENTS:
+		if (!parse_either("--fragments", arg, "pass", "drop", &drop))
+			return false;
+		acts[EPF_REFLEX_FRAGMENT].verdict =
+			drop ? EPF_REFLEX_DROP : EPF_REFLEX_PASS;
+		return true;
+	case OPT_ASK:
+		return parse_either("--ask", arg, "xdp", "tc", &want->ask_tc);
+	case OPT_CLSACT:
+		want->clsact = true;
+		return true;
+	}
+	return false;
+}
+
+static bool said(const struct reflex_want *want, int opt)
+{
+	return want->said & BIT(opt);
+}
+
+static bool marks(const struct epf_reflex_rule *rule)
+{
+	int i;
+
+	for (i = 0; i < EPF_REFLEX_REASONS; i++)
+		if (rule->act[i].verdict == EPF_REFLEX_MARK)
+			return true;
+	return false;
+}
+
+/* Flows are learnt as they are and asked for reversed; peers, which are the source of
+ * what comes in, the other way round; a conversation is the same in both directions.
+ */
+static void set_keys(struct epf_reflex_rule *rule, const struct epf_pkt_opts *opts)
+{
+	struct epf_pkt_opts *ask = &rule->opts[EPF_REFLEX_ASK];
+	struct epf_pkt_opts *learn = &rule->opts[EPF_REFLEX_LEARN];
+
+	*ask = *learn = *opts;
+	ask->flags |= EPF_PKT_ERRORS;
+	if (opts->key == EPF_PKT_FLOW)
+		ask->flags |= EPF_PKT_REVERSE;
+	if (opts->key == EPF_PKT_PEER || opts->key == EPF_PKT_PEER_PORT)
+		learn->flags |= EPF_PKT_REVERSE;
+	if (opts->key != EPF_PKT_PEER) {
+		ask->flags |= EPF_PKT_FIRST;
+		learn->flags |= EPF_PKT_FIRST;
+	}
+}
+
+bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
+{
+	bool drops = want->rule.act[EPF_REFLEX_ABSENT].verdict == EPF_REFLEX_DROP;
+
+	if (!want->on && want->said)
+		fail("--match, --else, --if-unknown, --ask and --clsact go with "
+		     "--reflexive only");
+	if (!want->on)
+		return !want->said;
+	if (opts->key < EPF_PKT_FLOW || (opts->flags & ~EPF_PKT_VLAN))
+		fail("--reflexive takes --key flow, or another one that is made of it, "
+		     "and with it nothing but the VLAN");
+	else if (!said(want, OPT_MATCH))
+		fail("--reflexive needs --match: 'udp:sport=53' are answers of DNS "
+		     "servers, 'any' is all that has ports");
+	else if (!said(want, OPT_ELSE))
+		fail("--reflexive needs --else: what is done about a packet that "
+		     "answers none that was sent");
+	else if (drops && !said(want, OPT_IF_UNKNOWN))
+		fail("--else drop needs --if-unknown drop or accept: what is done "
+		     "while the filter does not know (saturated, or nobody ends its "
+		     "epochs)");
+	else if (drops && !want->fragments)
+		fail("--else drop needs --fragments drop or pass: only the first "
+		     "fragment of a datagram has ports");
+	else if (marks(&want->rule) && !want->ask_tc)
+		fail("mark=VALUE/MASK goes with --ask tc: in XDP packets have no mark");
+	else {
+		set_keys(&want->rule, opts);
+		return true;
+	}
+	return false;
+}
+
+static bool has_port(const __u32 *ports, __u32 port)
+{
+	return port < PORTS && ports[port / 32] >> port % 32 & 1;
+}
+
+/* "udp:sport=53,1000-1010" */
+static void put_match(FILE *out, const char *proto, const __u32 *ports)
+{
+	const char *sep = ":sport=";
+	__u32 from, to = 0;
+
+	fputs(proto, out);
+	for (from = 0; from < PORTS; from = to + 1) {
+		for (; from < PORTS && !has_port(ports, from); from++)
+			;
+		for (to = from; has_port(ports, to + 1); to++)
+			;
+		if (from >= PORTS || (!from && to == PORTS - 1))
+			break;
+		fprintf(out, "%s%u", sep, from);
+		if (to > from)
+			fprintf(out, "-%u", to);
+		sep = ",";
+	}
+}
+
+/* Is protocol @i to be told apart? What only 'any' can have said is told by that. */
+static bool told(const struct epf_reflex_rule *rule, int i)
+{
+	return rule->any[i] &&
+	       (i == EPF_REFLEX_PORTS ||
+		memcmp(rule->port[i], rule->port[EPF_REFLEX_PORTS],
+		       sizeof(rule->port[i])));
+}
+
+static const char *const proto_names[EPF_REFLEX_PROTOS] = { "udp", "tcp", "any" };
+
+static struct text act_text(const struct epf_reflex_act *act, const char *pass)
+{
+	struct text t;
+
+	if (act->verdict == EPF_REFLEX_MARK)
+		snprintf(t.s, sizeof(t.s), "mark=0x%x/0x%x", act->value, act->mask);
+	else
+		snprintf(t.s, sizeof(t.s), "%s",
+			 act->verdict == EPF_REFLEX_DROP ? "drop" : pass);
+	return t;
+}
+
+void reflex_print(const struct epf_reflex_rule *rule)
+{
+	int i;
+
+	for (i = EPF_REFLEX_PROTOS - 1; i >= 0; i--)
+		if (told(rule, i)) {
+			printf(" --match ");
+			put_match(stdout, proto_names[i], rule->port[i]);
+		}
+	printf(" --else %s", act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
+	printf(" --if-unknown %s",
+	       act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
+	printf(" --fragments %s",
+	       act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+}
+
+static json_t *match_json(const char *proto, const __u32 *ports)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	json_t *o;
+
+	if (!out)
+		return NULL;
+	put_match(out, proto, ports);
+	fclose(out);
+	o = json_string(text);
+	free(text);
+	return o;
+}
+
+json_t *reflex_json(const struct epf_reflex_rule *rule)
+{
+	json_t *match = json_array();
+	int i;
+
+	for (i = EPF_REFLEX_PROTOS - 1; i >= 0; i--)
+		if (told(rule, i))
+			json_array_append_new(match, match_json(proto_names[i],
+								rule->port[i]));
+	return json_pack("{s:o, s:s, s:s, s:s}", "match", match, "else",
+			 act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
+			 "if_unknown",
+			 act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
+			 "fragments",
+			 act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+}
+
+const char *reflex_verdict(const struct epf_reflex_rule *rule,
+			   enum epf_reflex_reason reason)
+{
+	switch (rule->act[reason].verdict) {
+	case EPF_REFLEX_DROP:
+		return "drop";
+	case EPF_REFLEX_MARK:
+		return "mark";
+	default:
+		return "pass";
+	}
+}
