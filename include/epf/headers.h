@@ -44,6 +44,8 @@ struct epf_l3 {
 };
 
 #define EPF_HDR_MAX 40 /* longest header read at once */
+#define EPF_LEN_MAX 0xffffu /* that a header can tell; of more, yet to be cut by GSO, it
+			     * says 0 (Linux 6.3: iph_set_totlen(), BIG TCP) */
 
 /* Of memory that headers are copied to: BPF reads and writes words on the stack
  * only where they are aligned.
@@ -189,6 +191,8 @@ EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 		return -ENODATA;
 	ihl = epf_opaque((p[0] & 15) * 4);
 	total = epf_opaque(epf_be16(p + 2));
+	if (!total && ip->cap - off > EPF_LEN_MAX)
+		total = ip->cap - off;
 	if (p[0] >> 4 != 4 || ihl < 20 || total < ihl)
 		return -EBADMSG;
 	if (ihl > ip->cap - off)
@@ -216,7 +220,8 @@ EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 	ip->off = off;
 	ip->l4 = off + 40;
 	ip->end = ip->l4 + payload;
-	if (!payload && !p[6]) /* a jumbogram's length is in an option */
+	/* a jumbogram's length is in an option, or nowhere */
+	if (!payload && (!p[6] || ip->cap - ip->l4 > EPF_LEN_MAX))
 		ip->end = ip->cap;
 	return 0;
 }

@@ -557,9 +557,48 @@ static void forwarding_keeps_packets(void)
 	tap_ok(good && !err, "packet keys change with every byte but MACs, TTL, checksum");
 }
 
+/* A UDP flow in a frame of @len bytes whose IP header says that @says follow. */
+static int flow_of_length(bool six, __u32 len, __u32 says, __u64 *digest)
+{
+	struct epf_hash h = { { 7, 8 }, 0, { 0 } };
+	struct epf_pkt_opts o = { EPF_PKT_FLOW, EPF_LINK_ETHER, 0, 0 };
+	__u8 *frame = (__u8 *)calloc(1, len), *ip = frame + 14;
+	struct epf_seg seg = { frame, len };
+	struct epf_pkt pkt = { &seg, 1, len };
+	int err;
+
+	memcpy(frame + 12, six ? "\x86\xdd" : "\x08\x00", 2);
+	ip[0] = six ? 0x60 : 0x45;
+	ip[six ? 6 : 9] = 17;
+	ip[six ? 4 : 2] = (__u8)(says >> 8);
+	ip[six ? 5 : 3] = (__u8)says;
+	memcpy(ip + (six ? 40 : 20), "\x12\x34\x00\x35", 4);
+	err = epf_pkt_digest(&h, &pkt, &o, digest);
+	free(frame);
+	return err;
+}
+
+/* What no field can tell, before GSO cuts it, is told as 0. */
+static void lengths_that_no_header_tells(void)
+{
+	bool good = true;
+	__u64 some = 0, all = 0;
+	int six;
+
+	for (six = 0; six < 2; six++) {
+		__u32 counted = six ? 14 + 40 : 14; /* before what is told */
+
+		good &= !flow_of_length(six, counted + 100, 100, &some);
+		good &= !flow_of_length(six, counted + 65536, 0, &all);
+		good &= some == all;
+		good &= flow_of_length(six, counted + 65535, 0, &all) == -EBADMSG;
+	}
+	tap_ok(good, "flows of packets that are longer than a header can tell");
+}
+
 int main(void)
 {
-	tap_plan(16);
+	tap_plan(17);
 	digests_do_not_see_cuts();
 	digests_of_unaligned_keys();
 	scale();
@@ -573,5 +612,6 @@ int main(void)
 	fast_paths_pass_control();
 	fast_paths_leave_others();
 	forwarding_keeps_packets();
+	lengths_that_no_header_tells();
 	return tap_end();
 }

@@ -526,6 +526,42 @@ def tcp(*options):
         unread=(sorted(counters), ["absent", "recent"])) or nothing_left()
 
 
+def big_tcp(*options):
+    """With packets that no IPv4 header can tell the length of (Linux 6.3): they are
+    learnt, although the header says 0.
+    """
+    if kernel() < (6, 3):
+        raise tap.Skip("Linux 6.3 is needed")
+    data = os.urandom(1 << 22)
+    with Filter(), Holder(), attached(*options, match=["--match", "tcp"]) as on, \
+            udp(net.NS_A, A4, 8080, socket.SOCK_STREAM) as server, \
+            udp(net.NS_B, B4, 0, socket.SOCK_STREAM) as client:
+        in_ns(net.NS_B, lambda: packets.gso_ipv4_max(net.B, 200000))
+        try:
+            for sock in server, client:
+                for way in socket.SO_RCVBUF, socket.SO_SNDBUF:
+                    sock.setsockopt(socket.SOL_SOCKET, way, 1 << 24)
+            server.listen()
+            client.connect((A4, 8080))
+            peer = server.accept()[0]
+            with peer:
+                sender = os.fork()
+                if not sender:
+                    client.sendall(8 * data)
+                    os._exit(0)
+                left_over = 8 * len(data)
+                while left_over:
+                    left_over -= len(peer.recv(1 << 20))
+                os.waitpid(sender, 0)
+        finally:
+            in_ns(net.NS_B, lambda: packets.gso_ipv4_max(net.B, 65536))
+        learnt = on.status()["counters"]["learn"]
+    return net.unlike(
+        malformed=(learnt["malformed"]["packets"], 0),
+        large=(learnt["learnt"]["bytes"] > 80000 * learnt["learnt"]["packets"], True)) or \
+        nothing_left()
+
+
 def race(*options):
     """Queries from process context while a flood is judged by softirqs of the same
     CPU: none of the answers is dropped, and none of the flood passes.
@@ -747,6 +783,7 @@ def cases():
         ("ICMP errors of a real stack", unreachable),
         ("TCP from here, none from there", tcp),
         ("TCP likewise, tc", of(tcp, "--ask", "tc")),
+        ("TCP in packets of more than 65,535 bytes", big_tcp),
         ("learning is never lost to a flood on the same CPU", race),
         ("the same, tc", of(race, "--ask", "tc")),
         ("marks leave other bits alone", of(marks, "--clsact")),

@@ -23,6 +23,17 @@ def setns(file):
         raise OSError(ctypes.get_errno(), "setns")
 
 
+def gso_ipv4_max(dev, size):
+    """RTM_NEWLINK with IFLA_GSO_IPV4_MAX_SIZE, which older `ip link` does not know."""
+    body = struct.pack("=BxHiII", 0, 0, socket.if_nametoindex(dev), 0, 0) + \
+        struct.pack("=HHI", 8, 63, size)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as sock:
+        sock.send(struct.pack("=IHHII", 16 + len(body), 16, 5, 1, 0) + body)
+        error = struct.unpack("=i", sock.recv(4096)[16:20])[0]
+    if error:
+        raise OSError(-error, "RTM_NEWLINK")
+
+
 def checksum(data):
     data += bytes(len(data) % 2)
     total = sum(struct.unpack(f">{len(data) // 2}H", data))

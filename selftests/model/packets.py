@@ -120,6 +120,8 @@ class Ip4:
         fixed = Reader(data).take(20)
         header = (fixed[0] & 0xF) * 4
         total = be(fixed[2:4])
+        if not total and len(data) > 65535:  # no field could tell it
+            total = len(data)
         if fixed[0] >> 4 != 4 or header < 20 or total < header:
             raise Malformed
         if header > len(data):
@@ -154,8 +156,8 @@ class Ip6:
         self.source, self.dest = fixed[8:24], fixed[24:40]
         self.fragment = None
         length = be(fixed[4:6])
-        if length == 0 and self.proto == HOP_BY_HOP:  # RFC 2675: jumbogram
-            length = len(data) - 40
+        if length == 0 and (self.proto == HOP_BY_HOP or len(data) > 65575):
+            length = len(data) - 40  # RFC 2675: jumbogram, with its option or without
         self.length = length
         self.data = data
         self.payload = Reader(data[40:], length)
