@@ -90,21 +90,26 @@ static __always_inline int match_found(const struct epf_reflex_rule *rule,
 		       MATCHED : NOT_MATCHED;
 }
 
-/* Find the flow of a packet. Ports are looked for whatever the key is. */
+/* Find the flow of a packet. Ports are looked for whatever the key is, and of fragments
+ * the first has them.
+ */
 static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 				 const struct epf_reflex_rule *rule,
 				 struct epf_xdp_found *found, bool sent)
 {
+	__u16 flags = ask->opts.flags;
 	__u8 key = ask->opts.key;
 	int err;
 
 	ask->opts.key = EPF_PKT_FLOW;
+	ask->opts.flags |= EPF_PKT_FIRST;
 	err = epf_xdp_l3(ctx, ask, found);
 	if (!err)
 		err = epf_xdp_find(ctx, ask, found);
 	if (err > 0) /* an ICMP error */
 		err = epf_xdp_find(ctx, ask, found);
 	ask->opts.key = found->flow.key = key;
+	ask->opts.flags = flags;
 	return match_found(rule, found, sent || found->l3.carried, err);
 }
 

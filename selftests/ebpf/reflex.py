@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""`epfctl attach --reflexive` on this machine: a veth pair between two network
-namespaces. B is the host that is protected, A the world. Raw frames go out of B and in
-from A, of every kind that the rule tells apart, and an oracle that knows what each is
-says what becomes of it; then real sockets. In a guest, where it tests the kernel, the
-parts that depend on that; with EPF_THOROUGH all.
+"""`epfctl attach --reflexive` on this machine: what reflex_hosts.py says. B is the host that
+is protected, A the world. Raw frames go out of B and in from A, of every kind that the
+rule tells apart, and an oracle that knows what each is says what becomes of it; then real
+sockets. In a guest, where it tests the kernel, the parts that depend on that; with
+EPF_THOROUGH all.
 """
 
 import atexit
@@ -12,243 +12,27 @@ import collections
 import functools
 import json
 import os
+import select
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
 
-os.environ["EPF_NS"] = f"epf-rfx-{os.getpid()}"
-os.environ["EPF_DEV"] = f"r{os.getpid()}"
-os.environ["EPF_BACKEND"] = "bpf"
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                             "../xdp"))
+import reflex_hosts as hosts
+import reflex_packets as packets
+from reflex_hosts import (A4, A6, ALL, B4, B6, DNS, DROP, IP, IP6, NAME, PATIENCE, TWIN,
+                          Attached, Filter, Holder, arrived, bursts, counted, in_ns,
+                          kernel, net, nothing_left, pins, raw, send_in, send_out, tap,
+                          udp)
 
-import net  # noqa: E402
-import tap  # noqa: E402
-import reflex_packets as packets  # noqa: E402
-
-NAME = f"rfx-{os.getpid()}"
-TWIN = NAME + "-2"
-SO_RCVBUFFORCE, SO_RCVMARK, SO_MARK = 33, 75, 36
-ALL, IP, IP6 = 3, 0x0800, 0x86DD
-DNS = ["--match", "udp:sport=53,123,443"]
-DROP = ["--else", "drop", "--if-unknown", "accept", "--fragments", "pass"]
-A4, B4, A6, B6 = "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"
-BURST = 64
-PATIENCE = int(os.environ.get("EPF_PATIENCE", 60))
+SO_RCVMARK, SO_MARK = 75, 36
+SAME = {"answer", "tagged", "error", "first"}
 THOROUGH = bool(os.environ.get("EPF_THOROUGH"))
-fences = 0
-
-
-def skip(why):
-    print(f"TAP version 13\n1..0 # SKIP {why}")
-    sys.exit(4)
-
-
-def kernel():
-    """(6, 12)"""
-    return tuple(map(int, os.uname().release.split(".")[:2]))
-
-
-def mac(ns, dev):
-    return json.loads(net.run("ip", "-n", ns, "-j", "link", "show",
-                              dev).stdout)[0]["address"]
-
-
-def make_hosts():
-    """Addresses and neighbours. No host speaks of its own accord: no ARP, and of
-    IPv6 neither detection of duplicates nor routers; groups are not joined aloud.
-    """
-    ends = ((net.NS_A, net.A, A4, A6), (net.NS_B, net.B, B4, B6))
-    for ns, dev, four, six in ends:
-        net.run(*net.inside(ns), "sh", "-c",
-                f"echo 0 > /proc/sys/net/ipv4/conf/all/rp_filter; "
-                f"echo 0 > /proc/sys/net/ipv4/icmp_ratelimit; "
-                f"echo 1 > /proc/sys/net/ipv6/conf/{dev}/addr_gen_mode; "
-                f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/router_solicitations; "
-                f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/disable_ipv6")
-        net.run("ip", "-n", ns, "addr", "add", four + "/24", "dev", dev)
-        net.run("ip", "-n", ns, "addr", "add", six + "/64", "dev", dev, "nodad")
-    for (ns, dev, _, _), (other, peer, four, six) in zip(ends, ends[::-1]):
-        for address in four, six:
-            net.run("ip", "-n", ns, "neigh", "replace", address, "lladdr",
-                    mac(other, peer), "dev", dev, "nud", "permanent")
-
-
-def require():
-    if os.geteuid():
-        skip("needs root")
-    if not os.path.exists(net.EPFCTL):
-        skip("needs epfctl: make user")
-    made = net.run(net.EPFCTL, "create", NAME, "-W", 1000, check=False)
-    if made.returncode:
-        skip(f"no BPF here: {made.stderr.strip()}")
-    net.run(net.EPFCTL, "destroy", NAME)
-    try:
-        net.make_net()
-        make_hosts()
-    except (RuntimeError, OSError) as why:
-        skip(f"no network namespaces here: {str(why).strip()}")
-    packets.MAC_B = bytes.fromhex(mac(net.NS_B, net.B).replace(":", ""))
-    packets.MAC_A = bytes.fromhex(mac(net.NS_A, net.A).replace(":", ""))
-
-
-def sweep():
-    """Whatever a case that failed has left."""
-    net.epfctl("detach", net.B, check=False)
-    for name in NAME, TWIN:
-        net.run(net.EPFCTL, "destroy", "--force", name, check=False)
-
-
-def in_ns(ns, make):
-    """@make() while this thread is in another network namespace."""
-    with open(f"/run/netns/{ns}") as other, open("/proc/self/ns/net") as own:
-        packets.setns(other)
-        try:
-            return make()
-        finally:
-            packets.setns(own)
-
-
-def raw(ns, dev, protocol):
-    sock = in_ns(ns, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
-    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
-    sock.bind((dev, protocol))
-    sock.settimeout(PATIENCE)
-    return sock
-
-
-def udp(ns, address, port=0, kind=socket.SOCK_DGRAM):
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    sock = in_ns(ns, lambda: socket.socket(family, kind))
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind((address, port))
-    sock.settimeout(PATIENCE)
-    return sock
-
-
-class Holder:
-    """`epfctl hold`, once it has begun."""
-
-    def __init__(self, *names):
-        self.names = names or (NAME,)
-
-    def __enter__(self):
-        self.it = subprocess.Popen([net.EPFCTL, "hold", *self.names],
-                                   stdout=subprocess.PIPE, text=True)
-        if not self.it.stdout.readline().startswith("holding"):
-            raise RuntimeError("epfctl hold does not begin")
-        return self
-
-    def __exit__(self, *error):
-        self.it.kill()
-        self.it.wait()
-        self.it.stdout.close()
-
-
-class Filter(net.Filter):
-    """For a window of time that no case outlasts."""
-
-    def __init__(self, *options, name=NAME):
-        super().__init__(*options or ("--time", "1h", "--rate", "100", "-b",
-                                      "1e-9"), name=name)
-
-
-class Attached(net.Attached):
-    def __init__(self, *options, match=None, what=None):
-        super().__init__("--reflexive", *(match or DNS), *(what or DROP),
-                         *options, filter=NAME)
-
-    def side(self, side):
-        """Packets by reason, without the zeroes."""
-        return {name: c["packets"]
-                for name, c in self.status()["counters"][side].items()
-                if c["packets"]}
 
 
 def attached(*options, **how):
     return Attached(*options, **how)
-
-
-def fence(from_b, protocol=ALL):
-    """A frame that is passed for certain: of a protocol without ports."""
-    global fences
-    fences += 1
-    kind, make, version = (IP6, packets.ip6, 6) if protocol == IP6 else \
-        (IP, packets.ip4, 4)
-    body = make(253, struct.pack(">I", fences) * 4, packets.A[version],
-                packets.B[version])
-    return packets.ether(kind, body, to_a=from_b)
-
-
-def drain(sock, last):
-    out = []
-    while True:
-        got = sock.recv(65536)
-        if got == last:
-            return out
-        out.append(got)
-
-
-def send_out(frames):
-    """From B. Wait until A has them all."""
-    with raw(net.NS_B, net.B, 0) as tx, raw(net.NS_A, net.A, ALL) as rx:
-        for at in range(0, len(frames), BURST):
-            for frame in frames[at:at + BURST]:
-                tx.send(frame)
-            last = fence(True)
-            tx.send(last)
-            drain(rx, last)
-
-
-def send_in(frames, protocol=ALL):
-    """From A. Return: what B gets. Before tc ingress all sockets see all, but those
-    of one protocol.
-    """
-    out = []
-    with raw(net.NS_A, net.A, 0) as tx, raw(net.NS_B, net.B, protocol) as rx:
-        for at in range(0, len(frames), BURST):
-            for frame in frames[at:at + BURST]:
-                tx.send(frame)
-            last = fence(False, protocol)
-            tx.send(last)
-            out += drain(rx, last)
-    return out
-
-
-def bursts(frames):
-    return -(-len(frames) // BURST)
-
-
-def pins():
-    try:
-        return [d for d in os.listdir(net.PINS)
-                if d.startswith("@" + net.B) or d in (NAME, TWIN)]
-    except FileNotFoundError:  # it goes with the last
-        return []
-
-
-def left():
-    """What there is of ours."""
-    link = net.in_b("ip", "link", "show", net.B).stdout
-    qdisc = net.in_b("tc", "qdisc", "show", "dev", net.B).stdout
-    shown = net.epfctl("status", net.B, check=False).returncode
-    return pins() + ("xdp" in link) * ["program"] + \
-        ("clsact" in qdisc) * ["qdisc"] + (shown != 1) * ["status"]
-
-
-def nothing_left():
-    there = left()
-    return f"left behind: {there}" if there else None
-
-
-def counted(reasons, frames):
-    """What the counters should be, with the fences."""
-    want = dict(collections.Counter(reasons))
-    want["other"] = want.get("other", 0) + bursts(frames)
-    return want
 
 
 def seen(frames, protocol):
@@ -259,13 +43,6 @@ def seen(frames, protocol):
         return [packets.untagged(f) for f in frames]
     return [f for f in frames if f[12:14] == struct.pack(">H", protocol) and
             b"tagged" not in f and b"twice" not in f]
-
-
-def arrived(got, want):
-    got, want = sorted(got), sorted(want)
-    if got == want:
-        return "as wanted", "as wanted"
-    return f"{len(got)} frames", f"{len(want)} frames, others"
 
 
 # What the rules of the tests say about each reason, where it is not "accept".
@@ -307,6 +84,23 @@ def flows(first, count=200):
     made = [packets.Flow(6 if n % 2 else 4, 17, n, 53)
             for n in range(first, first + count)]
     return [f.query() for f in made], [f.answer() for f in made]
+
+
+def key(name, recent, *options):
+    """Which of the packets that resemble an answer are one, by that key."""
+    fault = None
+    for version in 4, 6:
+        query, asked = packets.neighbours(version)
+        tap.may_fail(1e-8)
+        with Filter(), Holder(), attached("--key", name, *options) as on:
+            send_out([query.query()])
+            for what, frame in asked.items():
+                before = on.side("ask").get("recent", 0)
+                send_in([frame])
+                is_recent = on.side("ask").get("recent", 0) > before
+                if is_recent != (what in recent):
+                    fault = fault or f"IPv{version}: {what}: recent {is_recent}"
+    return fault or nothing_left()
 
 
 def reload(*options):
@@ -421,7 +215,6 @@ class Echo:
 
     @staticmethod
     def serve(socks):
-        import select
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         while True:
             for sock in select.select(socks, [], [])[0]:
@@ -722,6 +515,8 @@ def refusals():
                 ("--key flow", on + DNS + DROP + ["--key", "packet"]),
                 ("--action", on + DNS + DROP + ["--action", "count"]),
                 ("--mode", on + DNS + DROP + ["--ask", "tc", "--mode", "native"]),
+                ("--key flow", on + DNS + DROP + ["--reverse"]),
+                ("not pass or drop", on + DNS + DROP[:4] + ["--fragments", "id"]),
                 ("--reflexive only", DNS),
                 ("--reflexive only", ["--else", "drop"])]:
             fault = refused(text, *args)
@@ -781,6 +576,13 @@ def cases():
         ("swap and restore under the programs", reload),
         ("sockets, tc", of(sockets, "--ask", "tc")),
         ("ICMP errors of a real stack", unreachable),
+        ("key flow", of(key, "flow", SAME)),
+        ("key flow of a VLAN", of(key, "flow", SAME - {"tagged"}, "--scope", "vlan")),
+        ("key conversation", of(key, "conversation", SAME)),
+        ("key peer-port", of(key, "peer-port", SAME | {"port"})),
+        ("key peer", of(key, "peer", SAME | {"port", "remote"})),
+        ("key peer of a prefix", of(key, "peer", SAME | {"port", "remote", "near"},
+                                    "--prefix", "24,56")),
         ("TCP from here, none from there", tcp),
         ("TCP likewise, tc", of(tcp, "--ask", "tc")),
         ("TCP in packets of more than 65,535 bytes", big_tcp),
@@ -814,6 +616,6 @@ if __name__ == "__main__":
     for s in signal.SIGTERM, signal.SIGHUP:
         signal.signal(s, ended)
     ahead()
-    require()
-    atexit.register(sweep)
+    hosts.require()
+    atexit.register(hosts.sweep)
     tap.main(tap.chosen(cases()), retry="a holder runs once a second")

@@ -144,6 +144,23 @@ class Flow:
         return ether(KIND[6], ip6(ICMP6, body, router, B[6]), False)
 
 
+def neighbours(version):
+    """What may come after a query from port 2000 to port 53 of A: {what: frame}"""
+    def flow(n, remote, a=A[version]):
+        return Flow(version, UDP, n - 1024, remote, (a, B[version]))
+
+    near, far = bytearray(A[version]), bytearray(A[version])
+    near[3 if version == 4 else 7] ^= 4
+    far[1] ^= 1
+    query = flow(2000, 53)
+    return query, {
+        "answer": query.answer(), "tagged": query.answer("tagged"),
+        "error": query.error(), "first": query.answer("first"),
+        "port": flow(2001, 53).answer(), "remote": flow(2000, 123).answer(),
+        "near": flow(2000, 53, bytes(near)).answer(),
+        "far": flow(2000, 53, bytes(far)).answer()}
+
+
 def sockets(*ends):
     """Two flows to port 5000 of B: that of port 53, that of port 123 of A."""
     ends = [socket.inet_pton(socket.AF_INET, e) for e in ends]

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What reflex.py works with: a veth pair between two network namespaces, each with
+addresses that the other one knows, a filter that is pure BPF, frames in and out.
+"""
+
+import collections
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+
+os.environ["EPF_NS"] = f"epf-rfx-{os.getpid()}"
+os.environ["EPF_DEV"] = f"r{os.getpid()}"
+os.environ["EPF_BACKEND"] = "bpf"
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "../xdp"))
+
+import net  # noqa: E402
+import tap  # noqa: E402, F401
+import reflex_packets as packets  # noqa: E402
+
+NAME = f"rfx-{os.getpid()}"
+TWIN = NAME + "-2"
+SO_RCVBUFFORCE = 33
+ALL, IP, IP6 = 3, 0x0800, 0x86DD
+DNS = ["--match", "udp:sport=53,123,443"]
+DROP = ["--else", "drop", "--if-unknown", "accept", "--fragments", "pass"]
+A4, B4, A6, B6 = "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"
+BURST = 64
+PATIENCE = int(os.environ.get("EPF_PATIENCE", 60))
+fences = 0
+
+
+def skip(why):
+    print(f"TAP version 13\n1..0 # SKIP {why}")
+    sys.exit(4)
+
+
+def kernel():
+    """(6, 12)"""
+    return tuple(map(int, os.uname().release.split(".")[:2]))
+
+
+def mac(ns, dev):
+    return json.loads(net.run("ip", "-n", ns, "-j", "link", "show",
+                              dev).stdout)[0]["address"]
+
+
+def make_hosts():
+    """Addresses and neighbours. No host speaks of its own accord: no ARP, and of
+    IPv6 neither detection of duplicates nor routers; groups are not joined aloud.
+    """
+    ends = ((net.NS_A, net.A, A4, A6), (net.NS_B, net.B, B4, B6))
+    for ns, dev, four, six in ends:
+        net.run(*net.inside(ns), "sh", "-c",
+                f"echo 0 > /proc/sys/net/ipv4/conf/all/rp_filter; "
+                f"echo 0 > /proc/sys/net/ipv4/icmp_ratelimit; "
+                f"echo 1 > /proc/sys/net/ipv6/conf/{dev}/addr_gen_mode; "
+                f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/router_solicitations; "
+                f"echo 0 > /proc/sys/net/ipv6/conf/{dev}/disable_ipv6")
+        net.run("ip", "-n", ns, "addr", "add", four + "/24", "dev", dev)
+        net.run("ip", "-n", ns, "addr", "add", six + "/64", "dev", dev, "nodad")
+    for (ns, dev, _, _), (other, peer, four, six) in zip(ends, ends[::-1]):
+        for address in four, six:
+            net.run("ip", "-n", ns, "neigh", "replace", address, "lladdr",
+                    mac(other, peer), "dev", dev, "nud", "permanent")
+
+
+def require():
+    if os.geteuid():
+        skip("needs root")
+    if not os.path.exists(net.EPFCTL):
+        skip("needs epfctl: make user")
+    made = net.run(net.EPFCTL, "create", NAME, "-W", 1000, check=False)
+    if made.returncode:
+        skip(f"no BPF here: {made.stderr.strip()}")
+    net.run(net.EPFCTL, "destroy", NAME)
+    try:
+        net.make_net()
+        make_hosts()
+    except (RuntimeError, OSError) as why:
+        skip(f"no network namespaces here: {str(why).strip()}")
+    packets.MAC_B = bytes.fromhex(mac(net.NS_B, net.B).replace(":", ""))
+    packets.MAC_A = bytes.fromhex(mac(net.NS_A, net.A).replace(":", ""))
+
+
+def sweep():
+    """Whatever a case that failed has left."""
+    net.epfctl("detach", net.B, check=False)
+    for name in NAME, TWIN:
+        net.run(net.EPFCTL, "destroy", "--force", name, check=False)
+
+
+def in_ns(ns, make):
+    """@make() while this thread is in another network namespace."""
+    with open(f"/run/netns/{ns}") as other, open("/proc/self/ns/net") as own:
+        packets.setns(other)
+        try:
+            return make()
+        finally:
+            packets.setns(own)
+
+
+def raw(ns, dev, protocol):
+    sock = in_ns(ns, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+    sock.bind((dev, protocol))
+    sock.settimeout(PATIENCE)
+    return sock
+
+
+def udp(ns, address, port=0, kind=socket.SOCK_DGRAM):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = in_ns(ns, lambda: socket.socket(family, kind))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind((address, port))
+    sock.settimeout(PATIENCE)
+    return sock
+
+
+class Holder:
+    """`epfctl hold`, once it has begun."""
+
+    def __init__(self, *names):
+        self.names = names or (NAME,)
+
+    def __enter__(self):
+        self.it = subprocess.Popen([net.EPFCTL, "hold", *self.names],
+                                   stdout=subprocess.PIPE, text=True)
+        if not self.it.stdout.readline().startswith("holding"):
+            raise RuntimeError("epfctl hold does not begin")
+        return self
+
+    def __exit__(self, *error):
+        self.it.kill()
+        self.it.wait()
+        self.it.stdout.close()
+
+
+class Filter(net.Filter):
+    """For a window of time that no case outlasts."""
+
+    def __init__(self, *options, name=NAME):
+        super().__init__(*options or ("--time", "1h", "--rate", "100", "-b",
+                                      "1e-9"), name=name)
+
+
+class Attached(net.Attached):
+    def __init__(self, *options, match=None, what=None):
+        super().__init__("--reflexive", *(match or DNS), *(what or DROP),
+                         *options, filter=NAME)
+
+    def side(self, side):
+        """Packets by reason, without the zeroes."""
+        return {name: c["packets"]
+                for name, c in self.status()["counters"][side].items()
+                if c["packets"]}
+
+
+def fence(from_b, protocol=ALL):
+    """A frame that is passed for certain: of a protocol without ports."""
+    global fences
+    fences += 1
+    kind, make, version = (IP6, packets.ip6, 6) if protocol == IP6 else \
+        (IP, packets.ip4, 4)
+    body = make(253, struct.pack(">I", fences) * 4, packets.A[version],
+                packets.B[version])
+    return packets.ether(kind, body, to_a=from_b)
+
+
+def drain(sock, last):
+    out = []
+    while True:
+        got = sock.recv(65536)
+        if got == last:
+            return out
+        out.append(got)
+
+
+def send_out(frames):
+    """From B. Wait until A has them all."""
+    with raw(net.NS_B, net.B, 0) as tx, raw(net.NS_A, net.A, ALL) as rx:
+        for at in range(0, len(frames), BURST):
+            for frame in frames[at:at + BURST]:
+                tx.send(frame)
+            last = fence(True)
+            tx.send(last)
+            drain(rx, last)
+
+
+def send_in(frames, protocol=ALL):
+    """From A. Return: what B gets. Before tc ingress all sockets see all, but those
+    of one protocol.
+    """
+    out = []
+    with raw(net.NS_A, net.A, 0) as tx, raw(net.NS_B, net.B, protocol) as rx:
+        for at in range(0, len(frames), BURST):
+            for frame in frames[at:at + BURST]:
+                tx.send(frame)
+            last = fence(False, protocol)
+            tx.send(last)
+            out += drain(rx, last)
+    return out
+
+
+def bursts(frames):
+    return -(-len(frames) // BURST)
+
+
+def pins():
+    try:
+        return [d for d in os.listdir(net.PINS)
+                if d.startswith("@" + net.B) or d in (NAME, TWIN)]
+    except FileNotFoundError:  # it goes with the last
+        return []
+
+
+def left():
+    """What there is of ours."""
+    link = net.in_b("ip", "link", "show", net.B).stdout
+    qdisc = net.in_b("tc", "qdisc", "show", "dev", net.B).stdout
+    shown = net.epfctl("status", net.B, check=False).returncode
+    return pins() + ("xdp" in link) * ["program"] + \
+        ("clsact" in qdisc) * ["qdisc"] + (shown != 1) * ["status"]
+
+
+def nothing_left():
+    there = left()
+    return f"left behind: {there}" if there else None
+
+
+def counted(reasons, frames):
+    """What the counters should be, with the fences."""
+    want = dict(collections.Counter(reasons))
+    want["other"] = want.get("other", 0) + bursts(frames)
+    return want
+
+
+def arrived(got, want):
+    got, want = sorted(got), sorted(want)
+    if got == want:
+        return "as wanted", "as wanted"
+    return f"{len(got)} frames", f"{len(want)} frames, others"
