@@ -5,8 +5,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/if_arp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "ebpf/ebpf.h"
@@ -171,10 +174,32 @@ static int stop(const char *ifname, const struct epf_xdp_conf *conf)
 	return err;
 }
 
+/* Do its packets begin with an Ethernet header, at both hooks? Else an error. */
+static bool has_ether(const char *ifname)
+{
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = { .ifr_ifindex = 0 };
+	bool is;
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", ifname);
+	is = sock >= 0 && !ioctl(sock, SIOCGIFHWADDR, &ifr) &&
+	     (ifr.ifr_hwaddr.sa_family == ARPHRD_ETHER ||
+	      ifr.ifr_hwaddr.sa_family == ARPHRD_LOOPBACK);
+	if (sock >= 0)
+		close(sock);
+	if (!is)
+		fail("'%s' has no Ethernet headers, and --reflexive reads packets that "
+		     "begin with one", ifname);
+	return is;
+}
+
 int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 {
-	int err = make_maps(want, conf);
+	int err;
 
+	if (!has_ether(want->ifname))
+		return -EPROTONOSUPPORT;
+	err = make_maps(want, conf);
 	if (err)
 		return err;
 	err = attach_tc(want, EPF_REFLEX_LEARN, conf) ?: attach_ask(want, conf);

@@ -241,9 +241,9 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 		     "--reflexive only");
 	if (!want->on)
 		return !want->said;
-	if (opts->key < EPF_PKT_FLOW || (opts->flags & ~EPF_PKT_VLAN))
-		fail("--reflexive takes --key flow, or another one that is made of it, "
-		     "and with it nothing but the VLAN");
+	if (opts->key < EPF_PKT_FLOW || opts->flags)
+		fail("--reflexive takes --key flow, conversation, peer or peer-port, and "
+		     "of their options --prefix alone");
 	else if (!said(want, OPT_MATCH))
 		fail("--reflexive needs --match: 'udp:sport=53' are answers of DNS "
 		     "servers, 'any' is all that has ports");
