@@ -25,6 +25,9 @@ build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libe
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
 	iputils-ping ethtool xdp-tools bpftool mmdebstrap'
 test_pkgs='wireshark-common tcpdump nfdump g++ libclang-rt-dev'
+# The firewalls that "make demo-firewall" compares, and a resolver.
+firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool nftables iptables ipset dnsmasq-base
+	python3'
 # The papers' figures (selftests/paper).
 paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
 # Kernels of our own (scripts/kernel.sh), and static checks.
@@ -34,7 +37,7 @@ debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 usage() {
 	cat <<'USAGE'
 usage: scripts/deps.sh [--install|--check|--print|--kernel] [--upgrade]
-                       [build|vm|test|bench|paper|all|debug]...
+                       [build|vm|test|firewall|bench|paper|all|debug]...
 
   --install   (the default) install missing packages, fetch the test captures
               and Prometheus; without root, print the apt line instead of
@@ -115,6 +118,8 @@ list_packages() {
 	if want vm; then set -- "$@" $vm_pkgs; fi
 	# shellcheck disable=SC2086
 	if want test bench; then set -- "$@" $test_pkgs; fi
+	# shellcheck disable=SC2086
+	if want firewall test; then set -- "$@" $firewall_pkgs; fi
 	# shellcheck disable=SC2086
 	if want paper; then set -- "$@" $paper_pkgs; fi
 	if want build vm; then set -- "$@" "linux-image-$kernel"; fi
@@ -221,7 +226,7 @@ for arg in "$@"; do
 	case $arg in
 	--print | --check | --install | --kernel) action=${arg#--} ;;
 	--upgrade) upgrade=1 ;;
-	build | vm | test | bench | paper | all | debug) purposes="$purposes $arg" ;;
+	build | vm | test | firewall | bench | paper | all | debug) purposes="$purposes $arg" ;;
 	-h | --help) usage; exit 0 ;;
 	*) usage >&2; exit 2 ;;
 	esac

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The firewall demo with few packets: that it counts exactly, notices a firewall that
+# breaks the promise, and leaves nothing. It says nothing of time.
+# shellcheck disable=SC2317 # functions that ktap_check calls
+
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+. "$here/../ktap.sh"
+PATH=$PATH:/usr/sbin:/sbin
+[ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
+for name in nft iptables ipset dnsmasq ethtool; do
+	command -v "$name" > /dev/null || ktap_skip_all "no $name: scripts/deps.sh firewall"
+done
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+
+# usage: demo PROMISE SUBJECT...; the answer is in $tmp/json, $tmp/said, $status
+demo() {
+	"$here/firewall.sh" --prepared -j --queries 20 --sources 4096 --planned 4000 \
+		--seconds 1 --promise "$1" --subjects "${*:2}" > "$tmp/json" 2> "$tmp/said"
+	status=$?
+	return 0
+}
+
+# usage: holds NAME EXPRESSION: of d, what the demo says of all its firewalls
+holds() {
+	ktap_check "$1" python3 -c "import json; d = json.load(open('$tmp/json'))['firewalls']; print(d)
+assert $2"
+}
+
+# What is left of the process that this shell started, @1: it is part of all names.
+nothing_left() {
+	! ip netns list | grep "demofw-$1-" && [ ! -e "/sys/fs/bpf/epochfilter/demofw-$1" ] &&
+		! pgrep -P "$1"
+}
+
+cannot() { # usage: cannot NAME: why it is not there, or nothing
+	python3 -c "import json, sys
+print(json.load(open(sys.argv[1]))['firewalls']['$1'].get('absent', ''))" "$tmp/json"
+}
+
+interrupted() {
+	"$here/firewall.sh" --prepared --subjects none --promise none > /dev/null 2>&1 &
+	local pid=$!
+	until ip netns pids "demofw-$pid-resolver" 2> /dev/null | grep -q .; do
+		kill -0 "$pid" 2> /dev/null || return
+		sleep .02
+	done
+	kill "$pid"
+	wait "$pid"
+	[ $? -eq 2 ] && nothing_left "$pid"
+}
+
+"$here/firewall.sh" --prepared --queries 1 --sources 1 --seconds 0 --promise none \
+	--subjects none > "$tmp/said" 2>&1
+grep -q 'namespaces cannot be made' "$tmp/said" && ktap_skip_all "$(tail -n 1 "$tmp/said")"
+ktap_plan 9
+
+demo none none stateless conntrack_drop nft
+ktap_is 'a flood that passes breaks the promise' "$status" 1
+holds 'without a firewall every answer and every packet arrives' \
+	'(d["none"]["replies"], d["none"]["open_passed"], d["none"]["unsolicited_passed"]) == (20, 4096, 4096)'
+holds 'a rule without state drops all of port 53' \
+	'(d["stateless"]["replies"], d["stateless"]["unsolicited_passed"]) == (0, 0)'
+if [ -n "$(cannot nft)" ]; then
+	ktap_skip 'a set that output fills lets answers in and nothing else' "$(cannot nft)"
+	ktap_skip 'at twice its plan it lets in no more than it was planned for' "$(cannot nft)"
+else
+	holds 'a set that output fills lets answers in and nothing else' \
+		'(d["nft"]["replies"], d["nft"]["unsolicited_passed"]) == (20, 0)'
+	holds 'at twice its plan it lets in no more than it was planned for' \
+		'0 < d["nft"]["twice"]["replies"] <= 4000 and d["nft"]["twice"]["unsolicited_passed"] == 0'
+fi
+if [ -n "$(cannot conntrack_drop)" ]; then
+	ktap_skip 'conntrack likewise' "$(cannot conntrack_drop)"
+else
+	holds 'conntrack likewise' \
+		'(d["conntrack_drop"]["replies"], d["conntrack_drop"]["unsolicited_passed"]) == (20, 0)'
+fi
+demo stateless stateless
+ktap_is 'answers that are lost break the promise' "$status" 1
+ktap_check 'which is said in one line' grep -q '^FAILED: stateless: 0 of 20 answers' "$tmp/said"
+ktap_check 'interrupted, it leaves nothing' interrupted
+ktap_finish
