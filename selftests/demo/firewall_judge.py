@@ -26,6 +26,7 @@ NAMES = {
     "conntrack": "conntrack, port open",
     "conntrack_drop": "conntrack, default drop",
     "nft": "nft set filled by output",
+    "nft_ingress": "the same, at ingress",
     "ipset": "ipset, SET --add-set",
     "recent": "xt_recent",
     "ours": "epochfilter, reflexive",
@@ -126,10 +127,10 @@ def cell(value, digits=0):
 def print_table(rows):
     some = next(row for row in rows.values() if "absent" not in row)
     print(f"\n{'':26}{'answers':>9}{'unsolicited':>13}{'ns a packet':>15}"
-          f"{'bytes':>8}{'MiB as':>9}{'at twice the plan:':>24}")
+          f"{'bytes':>8}{'MiB as':>9}{'at twice the plan:':>26}")
     print(f"{'':26}{'of ' + count(some['queries']):>9}{'passed':>13}"
           f"{'open':>7}{'unsol.':>8}{'a flow':>8}{'planned':>9}"
-          f"{'answers':>10}{'unsol.':>9}{'ns':>5}")
+          f"{'answers':>10}{'unsol.':>9}{'ns':>7}")
     for name, row in rows.items():
         if "absent" in row:
             print(f"  {NAMES[name]:<24} cannot run: {row['absent']}")
@@ -141,7 +142,7 @@ def print_table(rows):
               f"{row['unsolicited_ns']:>8.0f}{cell(size, 1):>8}"
               f"{cell(total, 1):>9}{cell(twice.get('replies')):>10}"
               f"{cell(twice.get('unsolicited_passed')):>9}"
-              f"{cell(twice.get('unsolicited_ns')):>5}")
+              f"{cell(twice.get('unsolicited_ns')):>7}")
     print_notes(rows, some)
 
 

@@ -39,7 +39,7 @@ HEADER = struct.Struct(">6H")
 PATIENCE = 5           # seconds that a query may take to the resolver's upstream
 QUIET = 2              # seconds without an answer after which none is expected
 SENT_AT_ONCE = 64
-SHARE = 0.7            # of the time that flows are remembered, in which all are sent
+SHARE = 0.7            # of the time that flows are remembered, in which they are sent
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -169,17 +169,18 @@ class Run:
         return got
 
     def load(self):
-        planned, seconds = self.number("planned"), float(self.o["seconds"])
+        planned = self.number("planned")
+        within = float(self.o["within"] or SHARE * float(self.o["seconds"]))
         enter(self.o["client"])
         s = deaf(FIRST_PORT)
-        before = slabs()
-        sent = self.send(s, ANSWERED, planned, SHARE / 2 * seconds)
+        before = settled(planned)
+        sent = self.send(s, ANSWERED, planned, within / 2)
         self.out["entry_bytes"] = grown(before, slabs(), planned)
         if self.o["state"]:
             said = subprocess.run(self.o["state"].split(), check=True,
                                   stdout=subprocess.PIPE)
             self.out["state"] = said.stdout.decode()
-        sent += self.send(s, ANSWERED + planned, planned, SHARE / 2 * seconds)
+        sent += self.send(s, ANSWERED + planned, planned, within / 2)
         passed = self.flood(count=2 * planned, shuffle=0, sport=DNS,
                             source=socket.inet_ntoa(struct.pack(">I", ANSWERED)),
                             sources=1 << (2 * planned - 1).bit_length(),
@@ -212,6 +213,19 @@ def slabs():
     with open("/proc/slabinfo") as f:
         rows = [line.split() for line in f.readlines()[2:]]
     return {r[0]: (int(r[1]), int(r[3])) for r in rows}
+
+
+def settled(entries):
+    """slabs(), once what the last firewall left is freed: that takes a while."""
+    last = slabs()
+    for _ in range(20):
+        time.sleep(0.2)
+        now = slabs()
+        if all(n - now.get(name, (0, 0))[0] < entries / 64
+               for name, (n, _) in last.items()):
+            break
+        last = now
+    return now
 
 
 def grown(before, after, entries):
