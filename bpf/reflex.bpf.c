@@ -75,7 +75,7 @@ static __always_inline int match_found(const struct epf_reflex_rule *rule,
 				       const struct epf_xdp_found *found,
 				       bool sent, int err)
 {
-	__u32 proto = proto_of(found->flow.proto), port;
+	__u32 proto = epf_forget(proto_of(found->flow.proto)), port;
 
 	if (err == -EPROTO)
 		return NOT_MATCHED;
@@ -239,7 +239,7 @@ judge(struct epf_ctx *ctx, enum epf_reflex_side side)
 
 	if (!rule || !counts)
 		return NULL;
-	reason = look(ctx, rule, side);
+	reason = epf_forget(look(ctx, rule, side));
 	barrier_var(reason); /* the compare and the index are of one register */
 	if (reason >= EPF_REFLEX_REASONS)
 		return NULL;

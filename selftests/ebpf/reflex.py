@@ -24,7 +24,7 @@ import reflex_packets as packets
 from reflex_hosts import (A4, A6, ALL, B4, B6, DNS, DROP, IP, IP6, NAME, PATIENCE, TWIN,
                           Attached, Filter, Holder, arrived, bursts, counted, in_ns,
                           kernel, net, nothing_left, pins, raw, send_in, send_out, tap,
-                          udp)
+                          two_capabilities, udp)
 
 SO_RCVMARK, SO_MARK = 75, 36
 SAME = {"answer", "tagged", "error", "first"}
@@ -548,6 +548,14 @@ def told():
         key=(s["key"]["key"], "flow")) or nothing_left()
 
 
+def with_two(*options, **how):
+    """Other forms of the programs are loaded then."""
+    if kernel() < (6, 18):
+        raise tap.Skip("Linux 6.18 is needed, else CAP_PERFMON")
+    with two_capabilities():
+        return oracle(*options, **how)
+
+
 def of_kernel():
     """What may differ from kernel to kernel."""
     of = functools.partial
@@ -555,6 +563,9 @@ def of_kernel():
             ("tc: each packet by the oracle", of(oracle, "--ask", "tc", protocol=IP)),
             ("clsact: each packet by the oracle",
              of(oracle, "--ask", "tc", "--clsact", protocol=IP6)),
+            ("XDP with two capabilities: each packet by the oracle",
+             of(with_two, "--no-dispatcher")),
+            ("tc with two capabilities", of(with_two, "--ask", "tc", protocol=IP)),
             ("sockets", sockets),
             ("attached and detached, nothing is left", cycles)]
 

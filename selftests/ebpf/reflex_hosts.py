@@ -4,12 +4,15 @@ addresses that the other one knows, a filter that is pure BPF, frames in and out
 """
 
 import collections
+import contextlib
 import json
 import os
+import shlex
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 
 os.environ["EPF_NS"] = f"epf-rfx-{os.getpid()}"
 os.environ["EPF_DEV"] = f"r{os.getpid()}"
@@ -41,6 +44,22 @@ def skip(why):
 def kernel():
     """(6, 12)"""
     return tuple(map(int, os.uname().release.split(".")[:2]))
+
+
+@contextlib.contextmanager
+def two_capabilities():
+    """epfctl has CAP_BPF and CAP_NET_ADMIN, and no others."""
+    whole = net.EPFCTL
+    with tempfile.TemporaryDirectory() as tmp:
+        net.EPFCTL = os.path.join(tmp, "epfctl")
+        with open(net.EPFCTL, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\nexec setpriv --inh-caps=-all --bounding-set="
+                    f"-all,+bpf,+net_admin {shlex.quote(whole)} \"$@\"\n")
+        os.chmod(net.EPFCTL, 0o700)
+        try:
+            yield
+        finally:
+            net.EPFCTL = whole
 
 
 def mac(ns, dev):

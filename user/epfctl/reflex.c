@@ -93,7 +93,8 @@ static int load_tc(const struct xdp_want *want, enum epf_reflex_side side,
 {
 	int err;
 
-	*obj = xdp_obj_open(XDP_OBJ_REFLEX_TC);
+	*obj = xdp_obj_open(caps_perfmon() ? XDP_OBJ_REFLEX_TC :
+					     XDP_OBJ_REFLEX_TC_BARE);
 	if (!*obj)
 		return -EINVAL;
 	xdp_choose(*obj, prog_of(side));

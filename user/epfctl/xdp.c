@@ -156,7 +156,7 @@ static int prepare(struct bpf_object *obj, __u32 action, const char *inline_of)
 static enum xdp_obj object_for(const struct xdp_want *want)
 {
 	if (want->reflex)
-		return XDP_OBJ_REFLEX;
+		return caps_perfmon() ? XDP_OBJ_REFLEX : XDP_OBJ_REFLEX_BARE;
 	if (!want->bpf)
 		return XDP_OBJ_DEDUP;
 	return caps_perfmon() ? XDP_OBJ_DEDUP_INLINE : XDP_OBJ_DEDUP_BARE;

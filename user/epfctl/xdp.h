@@ -183,6 +183,8 @@ enum xdp_obj {
 	XDP_OBJ_TC_MARK,
 	XDP_OBJ_REFLEX,
 	XDP_OBJ_REFLEX_TC,
+	XDP_OBJ_REFLEX_BARE,
+	XDP_OBJ_REFLEX_TC_BARE,
 };
 
 /* Return: NULL: an error is printed. */

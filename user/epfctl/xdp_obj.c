@@ -30,6 +30,8 @@ EMBED(epf_bind);
 EMBED(tc_mark);
 EMBED(reflex);
 EMBED(reflex_tc);
+EMBED(reflex_bare);
+EMBED(reflex_tc_bare);
 
 static const struct {
 	const char *name;
@@ -45,6 +47,9 @@ static const struct {
 	[XDP_OBJ_TC_MARK] = { "tc_mark", tc_mark_start, tc_mark_end },
 	[XDP_OBJ_REFLEX] = { "reflex", reflex_start, reflex_end },
 	[XDP_OBJ_REFLEX_TC] = { "reflex_tc", reflex_tc_start, reflex_tc_end },
+	[XDP_OBJ_REFLEX_BARE] = { "reflex_bare", reflex_bare_start, reflex_bare_end },
+	[XDP_OBJ_REFLEX_TC_BARE] = { "reflex_tc_bare", reflex_tc_bare_start,
+				     reflex_tc_bare_end },
 };
 
 struct bpf_object *xdp_obj_open(enum xdp_obj which)
