@@ -17,7 +17,6 @@ import signal
 import socket
 import struct
 import sys
-import time
 
 import reflex_hosts as hosts
 import reflex_packets as packets
@@ -208,25 +207,28 @@ class Echo:
     ask."""
 
     def __init__(self, *addresses, port=53):
+        socks = [udp(net.NS_A, a, port) for a in addresses]
         self.pid = os.fork()
         if not self.pid:
-            self.serve([udp(net.NS_A, a, port) for a in addresses])
-            os._exit(0)
+            try:
+                self.serve(socks)
+            finally:
+                os._exit(1)
+        for sock in socks:
+            sock.close()
 
     @staticmethod
     def serve(socks):
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         while True:
             for sock in select.select(socks, [], [])[0]:
                 data, who = sock.recvfrom(2048)
                 sock.sendto(data, who)
 
     def __enter__(self):
-        time.sleep(0.2)
         return self
 
     def __exit__(self, *error):
-        os.kill(self.pid, signal.SIGTERM)
+        os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
 
 

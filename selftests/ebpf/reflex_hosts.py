@@ -130,9 +130,11 @@ def raw(ns, dev, protocol):
     return sock
 
 
-def udp(ns, address, port=0, kind=socket.SOCK_DGRAM):
+def udp(ns, address, port=0, kind=socket.SOCK_DGRAM, device=None):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     sock = in_ns(ns, lambda: socket.socket(family, kind))
+    if device:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode())
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.bind((address, port))
     sock.settimeout(PATIENCE)
