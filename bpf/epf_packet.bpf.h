@@ -3,7 +3,9 @@
  * Packet digests in an XDP program that has no module to ask: what
  * bpf_epf_xdp_digest() returns, by the same text (include/epf/packet.h).
  * Tried on Linux 6.1 and later; its helpers came with 5.17 and 5.18.
- * With EPF_TC the same in a tc program, of a socket buffer.
+ * With EPF_TC the same in a tc program, of a socket buffer; with EPF_NF in one of a
+ * netfilter hook (Linux 6.4), where a packet begins with its IP header, keys are those
+ * made from flows, and the link type is EPF_LINK_IP.
  *
  * The key of a plain flow is made from the packet in place. Every other packet
  * takes the long way: the core's parser, which gets its bytes by epf_pkt_at(),
@@ -39,7 +41,9 @@
 /* The context: its type, its bytes, its interface, a copy of some bytes. A global function
  * takes a context only if its type has the name that the program's type demands.
  */
-#ifdef EPF_TC
+#ifdef EPF_NF
+#include "epf_nf_ctx.bpf.h"
+#elif defined(EPF_TC)
 #define epf_ctx __sk_buff
 #define epf_ctx_len(ctx) ((ctx)->len)
 #define epf_ctx_iface(ctx) ((ctx)->ifindex)
@@ -145,7 +149,7 @@ struct epf_xdp_walk {
 	__u32 end;
 };
 
-#ifdef EPF_NO_PERFMON
+#if defined(EPF_NO_PERFMON) || defined(EPF_NF)
 #include "epf_packet_copy.bpf.h"
 #else
 #include "epf_packet_direct.bpf.h"
@@ -238,6 +242,7 @@ EPF_FN_APART int epf_xdp_flow(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 	return err ? err : epf_xdp_make(ask, h, &found);
 }
 
+#ifndef EPF_NF /* flows alone */
 /* Keys EPF_PKT_FRAME and EPF_PKT_PACKET. Return: as epf_pkt_start(), or 1:
  * epf_xdp_rest() is to follow.
  */
@@ -330,5 +335,6 @@ static __always_inline int epf_xdp_digest(struct epf_ctx *ctx,
 	*digest = ask.digest;
 	return err;
 }
+#endif
 
 #endif /* EPF_PACKET_BPF_H */

@@ -24,6 +24,7 @@ enum epf_xdp_action {
 	EPF_XDP_COUNT = 1,
 	EPF_XDP_MARK = 2,
 	EPF_XDP_REFLEX = 3, /* another program: epf/reflex.h */
+	EPF_XDP_NETFILTER = 4, /* another hook: epf/nf.h */
 	EPF_XDP_ACTIONS
 };
 

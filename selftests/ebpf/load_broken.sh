@@ -100,7 +100,7 @@ bare() {
 
 # An epfctl that carries the variant: all of it is as built, but for the objects.
 carry() {
-	cp "$build"/bpf/{xdp_dedup,epf_bind,tc_mark,reflex,reflex_tc,reflex_bare,reflex_tc_bare}.bpf.o "$tmp" &&
+	cp "$build"/bpf/{xdp_dedup,epf_bind,tc_mark,reflex,reflex_tc,reflex_bare,reflex_tc_bare,nf}.bpf.o "$tmp" &&
 		make -s -C user BUILD="$build" BROKEN=epfctl/xdp_obj.c BROKEN_OF=epfctl/xdp_obj \
 			BROKEN_OUT="$tmp/epfctl" broken-ctl \
 			CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"

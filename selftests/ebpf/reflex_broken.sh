@@ -59,13 +59,13 @@ broken() {
 }
 
 EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || ktap_skip_all 'no BPF here'
-program=bpf/reflex.bpf.c
+program=bpf/reflex.bpf.c rules=bpf/epf_rule.bpf.h
 ktap_plan 6 13
 variant $program '2s/$/ /' || exit 1
 ktap_check 'built likewise, all holds' holds 'XDP: each packet'
 broken 'plain packets are asked for as they are' $program \
 	's/^\tif (opts->flags & EPF_PKT_REVERSE)/\tif (0)/' 'XDP: each packet'
-broken 'what an error carries is matched by its source port' $program \
+broken 'what an error carries is matched by its source port' $rules \
 	's/sent || found->l3.carried, err/sent, err/' 'XDP: each packet'
 broken 'do not know is taken for absent' $program \
 	's/return ret ? reason_of(ret) : EPF_REFLEX_ABSENT/return EPF_REFLEX_ABSENT/' 'overdue: accept'
@@ -73,7 +73,7 @@ broken 'a mark overwrites other bits' $program \
 	's/(skb->mark & ~act->mask) | act->value/act->value/' 'marks leave'
 broken 'the qdisc of others is removed' user/epfctl/tc.c \
 	's/head->nlmsg_type == NLMSG_DONE/1/' 'qdisc of others'
-ktap_thorough broken 'fragments are taken for what has ports' $program \
+ktap_thorough broken 'fragments are taken for what has ports' $rules \
 	's/return err == -ENOMSG ? NO_PORTS : err;/return err == -ENOMSG ? MATCHED : err;/' 'XDP: each packet'
 ktap_thorough broken 'ports are not looked at in place' $program \
 	's/epf_be16(sent ? p + 36 : p + 34)/53/' 'XDP: each packet'

@@ -54,7 +54,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epfctl/parse.c"
 #include "epfctl/cmd_audit.h"
 #include "epfctl/dedup.h"
-#include "epfctl/reflex.h"
+#include "epfctl/nf.h"
 #include "epf/packet.h"
 #include "epf/window.h"
 #include "kinds/compare.h"
@@ -420,6 +420,82 @@ static void rule_again(const struct xdp_want *want)
 	sink_clear();
 }
 
+/* One option of a printed rule, and its word. */
+static void nf_word(struct nf_want *nf, struct reflex_want *reflex, const char *name,
+		    char **rest)
+{
+	static const struct option known[] = { NF_LONGS, REFLEX_LONGS,
+		{ "fragments", required_argument, NULL, OPT_FRAGMENTS } };
+	const struct option *is = known;
+	const char *word = NULL;
+
+	while (strcmp(name + 2, is->name))
+		is++;
+	if (is->has_arg)
+		word = strtok_r(NULL, " ", rest);
+	law(is->val >= OPT_HOOK ? nf_option(nf, is->val, word) :
+				  reflex_option(reflex, is->val, word),
+	    "hook: a rule is printed");
+}
+
+/* The rule of a hook as text is one of options that give the same rule again. */
+static void nf_again(const struct xdp_want *want, const struct nf_want *nf)
+{
+	struct epf_pkt_opts opts = want->opts;
+	struct reflex_want reflex = { .on = false };
+	struct nf_want again = { .on = true };
+	char *word, *rest;
+
+	sink_clear();
+	nf_print(&nf->rule);
+	fflush(stdout);
+	if (sink_out.len + 1 >= SINK_BYTES) /* not all of it */
+		return;
+	word = strtok_r(sink_out.text, " ", &rest);
+	for (; word; word = strtok_r(NULL, " ", &rest))
+		nf_word(&again, &reflex, word, &rest);
+	law(nf_ok(&again, &reflex, &opts) && nf_within(&again, &some),
+	    "hook: of options that go together");
+	law(!memcmp(&again.rule, &nf->rule, sizeof(nf->rule)),
+	    "hook: which mean the same again");
+	sink_clear();
+}
+
+int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
+{
+	const struct epf_nf_rule *rule = &nf->rule;
+	char name[XDP_NAME_BYTES];
+	struct epf_pkt_opts printed = want->opts;
+
+	law(!epf_pkt_opts_check(&want->opts) && want->opts.link == EPF_LINK_IP &&
+	    want->opts.key >= EPF_PKT_FLOW, "hook: packet options");
+	options_again(&printed);
+	law(nf_name(nf->hook.name, name) && !strcmp(name, nf->hook.name) &&
+	    !strcmp(name, want->ifname), "hook: its name is its name");
+	law(nf->hook.family[0] || nf->hook.family[1], "hook: a family");
+	law(rule->op & (EPF_NF_ASK | EPF_NF_LEARN) && rule->within <= EPF_EPOCHS &&
+	    rule->within != 1, "hook: what is done");
+	law(!reflex_marks(&rule->of), "hook: no marks");
+	nf_again(want, nf);
+	return 0;
+}
+
+int nf_detach(const char *name)
+{
+	law(nf_is_name(name), "detach: a hook");
+	return 0;
+}
+
+int nf_status(const char *name, json_t *list)
+{
+	law(nf_is_name(name) && !list, "attach: a hook");
+	if (out_mode == OUT_TEXT)
+		printf("%s\n", name);
+	else
+		out_json(json_string(name));
+	return 0;
+}
+
 int xdp_attach(const struct xdp_want *want)
 {
 	struct epf_pkt_opts printed = want->opts;
@@ -428,7 +504,7 @@ int xdp_attach(const struct xdp_want *want)
 	printed.flags &= (__u16)~EPF_PKT_PASS_CONTROL; /* which --mirror says */
 	options_again(&printed);
 	law(want->id && name_is_sound(want->filter), "attach: filter");
-	law(want->action < EPF_XDP_ACTIONS && want->mode <= XDP_GENERIC,
+	law(want->action < EPF_XDP_NETFILTER && want->mode <= XDP_GENERIC,
 	    "attach: kinds");
 	law(!want->reflex == (want->action != EPF_XDP_REFLEX), "attach: reflexive");
 	if (want->reflex) {

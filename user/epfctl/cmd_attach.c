@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* attach and detach: duplicate removal, or answers only, on an interface. */
+/* attach and detach: duplicate removal, or answers only, on an interface; netfilter hooks. */
 #include <ctype.h>
 #include <errno.h>
 #include <net/if.h>
@@ -11,7 +11,7 @@
 #include "epf/keydesc.h"
 #include "desc.h"
 #include "pktopts.h"
-#include "reflex.h"
+#include "nf.h"
 
 enum {
 	OPT_ACTION = OPT_PKT_END,
@@ -36,11 +36,12 @@ static const struct option attach_longs[] = {
 	{ "vlan-offload", required_argument, NULL, OPT_VLAN_OFFLOAD },
 	{ "rotate", required_argument, NULL, OPT_ROTATE },
 	REFLEX_LONGS,
+	NF_LONGS,
 	{ 0 },
 };
 
 static const struct spec attach_spec = {
-	.usage = "attach [--filter NAME] [options] INTERFACE",
+	.usage = "attach [--filter NAME] [options] INTERFACE | --hook nf:HOOK:PRIORITY",
 	.help =
 "Look every packet that INTERFACE receives up in a filter, and enter it; or, with\n"
 "--reflexive, pass only answers to packets that it has sent.\n"
@@ -63,7 +64,7 @@ PKT_HELP("packet")
 "packets; all while the filter fails open; without --mirror what is not IP, and\n"
 "control packets (neighbour discovery, DHCP, BFD, OSPF, VRRP, IGMP, MLD, and\n"
 "what goes to link-local addresses).\n"
-"\n" REFLEX_HELP,
+"\n" REFLEX_HELP "\n" NF_HELP,
 	.shorts = "f:",
 	.longs = attach_longs,
 };
@@ -113,6 +114,7 @@ static bool parse_prio(const char *arg, __u32 *prio)
 }
 
 static struct reflex_want reflex;
+static struct nf_want nf;
 
 static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 {
@@ -152,6 +154,8 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 	}
 	if (opt >= OPT_REFLEXIVE && opt < OPT_REFLEX_END)
 		return reflex_option(&reflex, opt, arg);
+	if (opt >= OPT_HOOK && opt < OPT_NF_END)
+		return nf_option(&nf, opt, arg);
 	return pkt_option(&want->opts, opt, arg);
 }
 
@@ -227,12 +231,32 @@ static bool reflexive(struct xdp_want *want, const struct told *told)
 	return false;
 }
 
+/* Is a netfilter hook asked for, and right? Else an error. */
+static bool netfilter(struct xdp_want *want, const struct told *told)
+{
+	if (!want->filter)
+		fail("--hook needs --filter: 'epfctl create' makes one");
+	else if (told->action || told->alone || told->placed || told->mode)
+		fail("--action, --mark, --mirror, --vlan-offload, --rotate, --mode, --prio "
+		     "and --no-dispatcher do not go with --hook");
+	else if (reflex.on || reflex_said(&reflex, OPT_ASK) ||
+		 reflex_said(&reflex, OPT_CLSACT))
+		fail("--reflexive, --ask and --clsact are of interfaces: they do not go "
+		     "with --hook");
+	else if (nf_ok(&nf, &reflex, &want->opts)) {
+		want->ifname = nf.hook.name;
+		want->action = EPF_XDP_NETFILTER;
+		return true;
+	}
+	return false;
+}
+
 /* Of an attachment that is reflexive what is done about them, else a part of the key. */
 static bool fragments_option(struct xdp_want *want, const char *arg)
 {
 	if (!arg)
 		return true;
-	return reflex.on ? reflex_option(&reflex, OPT_FRAGMENTS, arg) :
+	return reflex.on || nf.on ? reflex_option(&reflex, OPT_FRAGMENTS, arg) :
 			   pkt_option(&want->opts, OPT_FRAGMENTS, arg);
 }
 
@@ -247,12 +271,15 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 			return false;
 		tell(&told, opt, optarg);
 	}
-	if (reflex.on && !told.key)
+	if ((reflex.on || nf.on) && !told.key)
 		want->opts.key = EPF_PKT_FLOW;
-	if (!operands(argc, argv, 1, 1, &attach_spec) ||
+	if (!operands(argc, argv, !nf.on, !nf.on, &attach_spec) ||
 	    !fragments_option(want, told.fragments) ||
-	    !pkt_options_ok(&want->opts, EPF_PKT_VLAN | EPF_PKT_IFACE))
+	    !pkt_options_ok(&want->opts, EPF_PKT_IFACE |
+				    (nf.on ? EPF_PKT_MARK : EPF_PKT_VLAN)))
 		return false;
+	if (nf.on)
+		return netfilter(want, &told);
 	want->ifname = argv[optind];
 	if (want->mark && want->action != EPF_XDP_MARK)
 		fail("--mark goes with --action mark only");
@@ -262,9 +289,10 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 		fail("--rotate goes without --filter only: of a filter that is "
 		     "there, 'create' has said who ends its epochs");
 	else if (reflex.on)
-		return reflexive(want, &told);
+		return nf_ok(&nf, &reflex, &want->opts) && reflexive(want, &told);
 	else
-		return reflex_ok(&reflex, &want->opts) && harmless(want);
+		return nf_ok(&nf, &reflex, &want->opts) &&
+		       reflex_ok(&reflex, &want->opts) && harmless(want);
 	return false;
 }
 
@@ -284,11 +312,14 @@ static bool find_filter(struct xdp_want *want)
 		fail_call(err, "reading", want->filter);
 		return false;
 	}
-	if (want->reflex && !want->bpf) {
-		fail("'%s' is a filter of the module, and --reflexive takes one that "
-		     "is pure BPF: 'epfctl --backend bpf create'", want->filter);
+	if ((want->reflex || nf.on) && !want->bpf) {
+		fail("'%s' is a filter of the module, and %s takes one that is pure BPF: "
+		     "'epfctl --backend bpf create'", want->filter,
+		     nf.on ? "--hook" : "--reflexive");
 		return false;
 	}
+	if (nf.on && !nf_within(&nf, &info.params))
+		return false;
 	want->id = info.id;
 	memcpy(want->name, info.params.name, sizeof(want->name));
 	want->filter = want->name; /* it may have been an id */
@@ -323,6 +354,10 @@ static void report(const struct xdp_want *want, bool named)
 {
 	struct xdp_state state;
 
+	if (nf.on) {
+		nf_status(want->ifname, NULL);
+		return;
+	}
 	if (xdp_read(want->ifname, &state))
 		return; /* somebody else detached it already */
 	if (out_mode != OUT_TEXT) {
@@ -338,8 +373,11 @@ static void report(const struct xdp_want *want, bool named)
 static void describe(const struct xdp_want *want)
 {
 	struct epf_key_desc before = { 0 }, desc;
-	int filter = open_filter(want->filter);
+	int filter;
 
+	if (nf.on && !(nf.rule.op & EPF_NF_LEARN))
+		return; /* it inserts none */
+	filter = open_filter(want->filter);
 	if (filter < 0)
 		return;
 	desc = epf_key_desc_packet(want->reflex ?
@@ -360,11 +398,12 @@ int cmd_attach(int argc, char **argv)
 	bool named, alone;
 
 	memset(&reflex, 0, sizeof(reflex));
+	memset(&nf, 0, sizeof(nf));
 	if (!attach_options(argc, argv, &want))
 		return EXIT_FAIL;
 	if (want.action == EPF_XDP_MARK && !want.mark)
 		want.mark = EPF_XDP_MARK_DEFAULT;
-	if (reflex.ask_tc)
+	if (reflex.ask_tc || nf.on)
 		want.prio = 0;
 	if (want.prio && !shared_attach) {
 		warn("built without libxdp: no other XDP program can share '%s'",
@@ -375,7 +414,8 @@ int cmd_attach(int argc, char **argv)
 	if (alone)
 		want.prio = 0;
 	named = want.filter;
-	if (!provide(&want, named) || xdp_attach(&want)) {
+	if (!provide(&want, named) ||
+	    (nf.on ? nf_attach(&want, &nf) : xdp_attach(&want))) {
 		withdraw(&want);
 		return EXIT_FAIL;
 	}
@@ -387,35 +427,61 @@ int cmd_attach(int argc, char **argv)
 	return EXIT_YES;
 }
 
-static const struct option detach_longs[] = { { 0 } };
+static const struct option detach_longs[] = {
+	{ "hook", required_argument, NULL, OPT_HOOK },
+	{ 0 },
+};
 
 static const struct spec detach_spec = {
-	.usage = "detach INTERFACE",
+	.usage = "detach INTERFACE | --hook nf:HOOK:PRIORITY",
 	.help =
 "Stop looking packets of INTERFACE up, or learning them, and give the filter back.\n"
+"  --hook NAME         of a netfilter hook, by the name that 'epfctl status' tells\n"
 "The filter stays, unless 'attach' made it and nothing else uses it. What an\n"
 "interface that is gone has left is removed, too.\n",
 	.shorts = "",
 	.longs = detach_longs,
 };
 
-int cmd_detach(int argc, char **argv)
+/* Is anything attached to @name? Else an error. */
+static bool there(const char *name)
 {
 	char path[XDP_PATH_BYTES];
+
+	xdp_pin_path(path, name, NULL);
+	if (!access(path, F_OK) || errno != ENOENT)
+		return true;
+	if (nf_is_name(name))
+		fail("'%s' has no filter: 'epfctl status' shows the hooks that have one",
+		     name);
+	else
+		fail("'%s' has no duplicate removal, and no reflexive filter: "
+		     "'epfctl status' shows where there is", name);
+	return false;
+}
+
+int cmd_detach(int argc, char **argv)
+{
+	const char *name = NULL;
+	char hook[XDP_NAME_BYTES];
 	struct xdp_state state;
 	int opt, err;
 
-	while ((opt = next_option(argc, argv, &detach_spec)) >= 0)
+	while ((opt = next_option(argc, argv, &detach_spec)) >= 0) {
 		if (opt == '?')
 			return EXIT_FAIL;
-	if (!operands(argc, argv, 1, 1, &detach_spec))
+		name = optarg;
+	}
+	if (!operands(argc, argv, !name, !name, &detach_spec))
 		return EXIT_FAIL;
-	xdp_pin_path(path, argv[optind], NULL);
-	if (access(path, F_OK) && errno == ENOENT)
-		return fail("'%s' has no duplicate removal, and no reflexive filter: "
-			    "'epfctl status' shows where there is", argv[optind]);
-	err = xdp_read(argv[optind], &state);
-	if (xdp_detach(argv[optind]))
+	if (name || nf_is_name(argv[optind]))
+		return nf_name(name ?: argv[optind], hook) && there(hook) &&
+		       !nf_detach(hook) ? EXIT_YES : EXIT_FAIL;
+	name = argv[optind];
+	if (!there(name))
+		return EXIT_FAIL;
+	err = xdp_read(name, &state);
+	if (xdp_detach(name))
 		return EXIT_FAIL;
 	if (!err)
 		default_undo(&state.conf);

@@ -5,16 +5,16 @@
 #include <string.h>
 
 #include "cmd.h"
-#include "reflex.h"
+#include "nf.h"
 
 static const struct option longs[] = { { 0 } };
 
 static const struct spec spec = {
-	.usage = "status [INTERFACE]",
+	.usage = "status [INTERFACE | nf:HOOK:PRIORITY]",
 	.help =
-"Show where duplicate removal or a reflexive filter is attached, and the counters.\n"
-"NAME@N is an interface of another network namespace. Exit status 1: INTERFACE has\n"
-"none.\n",
+"Show where duplicate removal or a reflexive filter is attached, or a filter at a\n"
+"netfilter hook, and the counters. NAME@N is of another network namespace. Exit\n"
+"status 1: INTERFACE, or the hook, has none.\n",
 	.shorts = "",
 	.longs = longs,
 };
@@ -65,19 +65,27 @@ static int status_error(const char *ifname, int err)
 
 static int status_one(const char *ifname)
 {
+	bool hook = nf_is_name(ifname);
+	char name[XDP_NAME_BYTES];
 	struct xdp_state state;
-	int err = xdp_read(ifname, &state);
+	int err;
 
+	if (hook && !nf_name(ifname, name))
+		return EXIT_FAIL;
+	err = hook ? nf_status(name, NULL) : xdp_read(ifname, &state);
 	if (err == -ENOENT) {
 		if (out_mode == OUT_TEXT)
 			printf("%s: nothing is attached\n", ifname);
 		else
-			out_json(json_pack("{s:s, s:b}", "interface", ifname,
+			out_json(json_pack("{s:s, s:b}",
+					   hook ? "hook" : "interface", ifname,
 					   "attached", false));
 		return EXIT_ABSENT;
 	}
-	if (err)
+	if (err < 0)
 		return status_error(ifname, err);
+	if (hook)
+		return err ? EXIT_ABSENT : EXIT_YES;
 	if (out_mode == OUT_TEXT)
 		status_print(ifname, &state);
 	else
@@ -98,9 +106,16 @@ static int status_all(void)
 	if (err)
 		code = status_error("all interfaces", err);
 	for (i = 0; names && names[i]; i++) {
-		err = xdp_read(names[i], &state);
-		if (err && err != -ENOENT)
+		bool hook = nf_is_name(names[i]);
+
+		if (hook)
+			err = nf_status(names[i], out_mode == OUT_TEXT ? NULL : list);
+		else
+			err = xdp_read(names[i], &state);
+		if (err < 0 && err != -ENOENT)
 			code = status_error(names[i], err);
+		else if (hook)
+			;
 		else if (!err && out_mode == OUT_TEXT)
 			status_print(names[i], &state);
 		else if (!err)

@@ -55,6 +55,8 @@ enum {
  * @clsact: tc programs are to be filters of a qdisc
  * @said: which options were given, bits by option less OPT_REFLEXIVE
  * @fragments: OPT_FRAGMENTS was given, which without OPT_REFLEXIVE is one of the key
+ * @sport: ports of OPT_MATCH are source ports
+ * @dport: the last OPT_MATCH whose ports are destination ports, or NULL
  */
 struct reflex_want {
 	bool on;
@@ -63,6 +65,8 @@ struct reflex_want {
 	bool clsact;
 	__u32 said;
 	bool fragments;
+	bool sport;
+	const char *dport;
 };
 
 /* reflexopts.c: options, and the rule as text */
@@ -71,6 +75,18 @@ struct reflex_want {
 bool reflex_option(struct reflex_want *want, int opt, const char *arg);
 /* Do the options go together, and with @opts? Sets the keys of the rule. Else an error. */
 bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts);
+/* Of them, for netfilter hooks (nf.h): was @opt given; a verdict, else an error; is one
+ * of those of @rule a mark?
+ */
+bool reflex_said(const struct reflex_want *want, int opt);
+bool reflex_parse_act(const char *what, const char *arg,
+		      struct epf_reflex_act *act);
+bool reflex_marks(const struct epf_reflex_rule *rule);
+/* "drop", "mark=0x1/0x3", or @pass */
+struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass);
+/* "--match udp:sport=53", and as a list; @sep: ":sport=" */
+void reflex_print_match(const struct epf_reflex_rule *rule, const char *sep);
+json_t *reflex_json_match(const struct epf_reflex_rule *rule, const char *sep);
 /* "--match udp:sport=53 --else drop --if-unknown accept --fragments pass" */
 void reflex_print(const struct epf_reflex_rule *rule);
 json_t *reflex_json(const struct epf_reflex_rule *rule);

@@ -78,8 +78,9 @@ static bool parse_ports(struct epf_reflex_rule *rule, int first, int last,
 	return !list[-1];
 }
 
-static bool parse_match(struct epf_reflex_rule *rule, const char *arg)
+static bool parse_match(struct reflex_want *want, const char *arg)
 {
+	struct epf_reflex_rule *rule = &want->rule;
 	static const struct {
 		const char *name;
 		int first, last;
@@ -88,15 +89,19 @@ static bool parse_match(struct epf_reflex_rule *rule, const char *arg)
 		{ "tcp", EPF_REFLEX_TCP, EPF_REFLEX_TCP },
 		{ "any", 0, EPF_REFLEX_PROTOS - 1 },
 	};
-	static const char sport[] = ":sport=";
+	static const char sport[] = ":sport=", dport[] = ":dport=";
 	size_t i, len = strcspn(arg, ":");
 	const char *list = arg[len] ? arg + len : ":sport=0-65535";
+	bool to = !strncmp(list, dport, strlen(dport));
 
 	for (i = 0; i < ARRAY_SIZE(protos); i++) {
 		if (strlen(protos[i].name) != len ||
 		    memcmp(arg, protos[i].name, len))
 			continue;
-		return (!strncmp(list, sport, strlen(sport)) &&
+		want->sport |= !to && arg[len];
+		if (to)
+			want->dport = arg;
+		return ((to || !strncmp(list, sport, strlen(sport))) &&
 			parse_ports(rule, protos[i].first, protos[i].last,
 				    list + strlen(sport))) || bad_match(arg);
 	}
@@ -120,7 +125,7 @@ static bool parse_bits(const char *text, char end, __u32 *bits, const char **res
 	return true;
 }
 
-static bool parse_act(const char *what, const char *arg,
+bool reflex_parse_act(const char *what, const char *arg,
 		      struct epf_reflex_act *act)
 {
 	memset(act, 0, sizeof(*act));
@@ -145,7 +150,7 @@ static bool parse_unknown(struct epf_reflex_rule *rule, const char *arg)
 	struct epf_reflex_act act;
 	int i;
 
-	if (!parse_act("--if-unknown", arg, &act))
+	if (!reflex_parse_act("--if-unknown", arg, &act))
 		return false;
 	for (i = EPF_REFLEX_TRUNCATED; i < EPF_REFLEX_REASONS; i++)
 		rule->act[i] = act;
@@ -177,9 +182,9 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 		want->on = true;
 		return true;
 	case OPT_MATCH:
-		return parse_match(&want->rule, arg);
+		return parse_match(want, arg);
 	case OPT_ELSE:
-		return parse_act("--else", arg, &acts[EPF_REFLEX_ABSENT]);
+		return reflex_parse_act("--else", arg, &acts[EPF_REFLEX_ABSENT]);
 	case OPT_IF_UNKNOWN:
 		return parse_unknown(&want->rule, arg);
 	case OPT_FRAGMENTS:
@@ -197,12 +202,12 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 	return false;
 }
 
-static bool said(const struct reflex_want *want, int opt)
+bool reflex_said(const struct reflex_want *want, int opt)
 {
 	return want->said & BIT(opt);
 }
 
-static bool marks(const struct epf_reflex_rule *rule)
+bool reflex_marks(const struct epf_reflex_rule *rule)
 {
 	int i;
 
@@ -237,27 +242,29 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 	bool drops = want->rule.act[EPF_REFLEX_ABSENT].verdict == EPF_REFLEX_DROP;
 
 	if (!want->on && want->said)
-		fail("--match, --else, --if-unknown, --ask and --clsact go with "
-		     "--reflexive only");
+		fail("--match, --else, --if-unknown, --ask and --clsact go with --hook "
+		     "or --reflexive only");
 	if (!want->on)
 		return !want->said;
+	if (want->dport)
+		return bad_match(want->dport);
 	if (opts->key < EPF_PKT_FLOW || opts->flags)
 		fail("--reflexive takes --key flow, conversation, peer or peer-port, and "
 		     "of their options --prefix alone");
-	else if (!said(want, OPT_MATCH))
+	else if (!reflex_said(want, OPT_MATCH))
 		fail("--reflexive needs --match: 'udp:sport=53' are answers of DNS "
 		     "servers, 'any' is all that has ports");
-	else if (!said(want, OPT_ELSE))
+	else if (!reflex_said(want, OPT_ELSE))
 		fail("--reflexive needs --else: what is done about a packet that "
 		     "answers none that was sent");
-	else if (drops && !said(want, OPT_IF_UNKNOWN))
+	else if (drops && !reflex_said(want, OPT_IF_UNKNOWN))
 		fail("--else drop needs --if-unknown drop or accept: what is done "
 		     "while the filter does not know (saturated, or nobody ends its "
 		     "epochs)");
 	else if (drops && !want->fragments)
 		fail("--else drop needs --fragments drop or pass: only the first "
 		     "fragment of a datagram has ports");
-	else if (marks(&want->rule) && !want->ask_tc)
+	else if (reflex_marks(&want->rule) && !want->ask_tc)
 		fail("mark=VALUE/MASK goes with --ask tc: in XDP packets have no mark");
 	else {
 		set_keys(&want->rule, opts);
@@ -271,10 +278,10 @@ static bool has_port(const __u32 *ports, __u32 port)
 	return port < PORTS && ports[port / 32] >> port % 32 & 1;
 }
 
-/* "udp:sport=53,1000-1010" */
-static void put_match(FILE *out, const char *proto, const __u32 *ports)
+/* "udp:sport=53,1000-1010"; @sep: ":sport=" */
+static void put_match(FILE *out, const char *proto, const char *sep,
+		      const __u32 *ports)
 {
-	const char *sep = ":sport=";
 	__u32 from, to = 0;
 
 	fputs(proto, out);
@@ -303,7 +310,7 @@ static bool told(const struct epf_reflex_rule *rule, int i)
 
 static const char *const proto_names[EPF_REFLEX_PROTOS] = { "udp", "tcp", "any" };
 
-static struct text act_text(const struct epf_reflex_act *act, const char *pass)
+struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass)
 {
 	struct text t;
 
@@ -315,23 +322,28 @@ static struct text act_text(const struct epf_reflex_act *act, const char *pass)
 	return t;
 }
 
-void reflex_print(const struct epf_reflex_rule *rule)
+void reflex_print_match(const struct epf_reflex_rule *rule, const char *sep)
 {
 	int i;
 
 	for (i = EPF_REFLEX_PROTOS - 1; i >= 0; i--)
 		if (told(rule, i)) {
 			printf(" --match ");
-			put_match(stdout, proto_names[i], rule->port[i]);
+			put_match(stdout, proto_names[i], sep, rule->port[i]);
 		}
-	printf(" --else %s", act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
-	printf(" --if-unknown %s",
-	       act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
-	printf(" --fragments %s",
-	       act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
 }
 
-static json_t *match_json(const char *proto, const __u32 *ports)
+void reflex_print(const struct epf_reflex_rule *rule)
+{
+	reflex_print_match(rule, ":sport=");
+	printf(" --else %s", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
+	printf(" --if-unknown %s",
+	       reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
+	printf(" --fragments %s",
+	       reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+}
+
+static json_t *match_json(const char *proto, const char *sep, const __u32 *ports)
 {
 	char *text = NULL;
 	size_t len;
@@ -340,28 +352,34 @@ static json_t *match_json(const char *proto, const __u32 *ports)
 
 	if (!out)
 		return NULL;
-	put_match(out, proto, ports);
+	put_match(out, proto, sep, ports);
 	fclose(out);
 	o = json_string(text);
 	free(text);
 	return o;
 }
 
-json_t *reflex_json(const struct epf_reflex_rule *rule)
+json_t *reflex_json_match(const struct epf_reflex_rule *rule, const char *sep)
 {
 	json_t *match = json_array();
 	int i;
 
 	for (i = EPF_REFLEX_PROTOS - 1; i >= 0; i--)
 		if (told(rule, i))
-			json_array_append_new(match, match_json(proto_names[i],
+			json_array_append_new(match, match_json(proto_names[i], sep,
 								rule->port[i]));
-	return json_pack("{s:o, s:s, s:s, s:s}", "match", match, "else",
-			 act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
+	return match;
+}
+
+json_t *reflex_json(const struct epf_reflex_rule *rule)
+{
+	return json_pack("{s:o, s:s, s:s, s:s}", "match",
+			 reflex_json_match(rule, ":sport="), "else",
+			 reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
 			 "if_unknown",
-			 act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
+			 reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
 			 "fragments",
-			 act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+			 reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
 }
 
 const char *reflex_verdict(const struct epf_reflex_rule *rule,

@@ -121,6 +121,8 @@ extern const char *const xdp_outcome_names[EPF_XDP_OUTCOMES];
 
 /* Is the filter of an attachment held? Always where it is the module's. */
 bool xdp_held(const struct epf_xdp_conf *conf);
+/* Its name, or "" where it is gone or cannot be asked. */
+void xdp_filter_name(const struct epf_xdp_conf *conf, char name[EPF_NAME_LEN]);
 
 /* attach_default.c: a filter and a holder for an attachment that names none */
 
@@ -147,7 +149,8 @@ int vlan_offloads(const char *ifname, __u32 *on);
 int vlan_switch(const char *ifname, __u32 which, bool on);
 
 /* xdp_pin.c: directories of pins, by the name of the interface. Seen from
- * another network namespace, it is NAME@INODE, or NAME@ in that of process 1.
+ * another network namespace, it is NAME@INODE, or NAME@ in that of process 1. Netfilter
+ * hooks have names as nf.h tells, and directories of the same kind.
  */
 #define XDP_PATH_BYTES 256
 
@@ -185,6 +188,7 @@ enum xdp_obj {
 	XDP_OBJ_REFLEX_TC,
 	XDP_OBJ_REFLEX_BARE,
 	XDP_OBJ_REFLEX_TC_BARE,
+	XDP_OBJ_NF,
 };
 
 /* Return: NULL: an error is printed. */

@@ -32,6 +32,7 @@ EMBED(reflex);
 EMBED(reflex_tc);
 EMBED(reflex_bare);
 EMBED(reflex_tc_bare);
+EMBED(nf);
 
 static const struct {
 	const char *name;
@@ -50,6 +51,7 @@ static const struct {
 	[XDP_OBJ_REFLEX_BARE] = { "reflex_bare", reflex_bare_start, reflex_bare_end },
 	[XDP_OBJ_REFLEX_TC_BARE] = { "reflex_tc_bare", reflex_tc_bare_start,
 				     reflex_tc_bare_end },
+	[XDP_OBJ_NF] = { "nf", nf_start, nf_end },
 };
 
 struct bpf_object *xdp_obj_open(enum xdp_obj which)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Directories of pins, one for each interface with a program of ours. */
-#include "reflex.h"
+#include "nf.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -19,7 +19,9 @@
 static const char *const pins[] = { EPF_XDP_PIN_MARK, EPF_XDP_PIN_CONF,
 				    EPF_XDP_PIN_SLOT, EPF_REFLEX_PIN_ASK,
 				    EPF_REFLEX_PIN_LEARN, EPF_REFLEX_PIN_RULE,
-				    EPF_REFLEX_PIN_COUNTS };
+				    EPF_REFLEX_PIN_COUNTS, EPF_NF_PIN_IP,
+				    EPF_NF_PIN_IP6, EPF_NF_PIN_RULE,
+				    EPF_NF_PIN_COUNTS };
 
 /* "@INODE" of our network namespace, "" for that of process 1 if it can be told. */
 static const char *own_suffix(void)
@@ -41,7 +43,7 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 	size_t len;
 	char *c;
 
-	snprintf(dir, sizeof(dir), "%s%s", ifname,
+	snprintf(dir, sizeof(dir), "%s%s%s", nf_is_name(ifname) ? "@" : "", ifname,
 		 strchr(ifname, '@') ? "" : own_suffix());
 	len = strlen(dir);
 	if (len && dir[len - 1] == '@')
@@ -66,6 +68,8 @@ static int check_bytes(int fd, const char *name)
 		{ EPF_XDP_PIN_SLOT, sizeof(struct epf_xdp_slot) },
 		{ EPF_REFLEX_PIN_RULE, sizeof(struct epf_reflex_rule) },
 		{ EPF_REFLEX_PIN_COUNTS, sizeof(struct epf_reflex_counts) },
+		{ EPF_NF_PIN_RULE, sizeof(struct epf_nf_rule) },
+		{ EPF_NF_PIN_COUNTS, sizeof(struct epf_nf_counts) },
 	};
 	struct bpf_map_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -183,17 +187,23 @@ static int is_interface(const struct dirent *d)
 	return d->d_name[0] == '@';
 }
 
-/* The name by which this network namespace calls the directory '@' @dir. */
+/* The name by which this network namespace calls the directory '@' @dir; of a netfilter
+ * hook one more '@' comes first, and ':' is ':'.
+ */
 static char *name_of_dir(const char *dir)
 {
-	size_t len = strcspn(dir, "@");
-	bool own = !strcmp(dir + len, own_suffix());
+	bool hook = *dir == '@', own;
 	char name[64];
+	size_t len;
 	char *c;
+
+	dir += hook;
+	len = strcspn(dir, "@");
+	own = !strcmp(dir + len, own_suffix());
 
 	snprintf(name, sizeof(name), "%.*s%s", own ? (int)len : 60, dir,
 		 own || dir[len] ? "" : "@");
-	for (c = name; *c; c++)
+	for (c = name; *c && !hook; c++)
 		if (*c == ':')
 			*c = '.';
 	return strdup(name);

@@ -92,7 +92,7 @@ static void module_name(__u32 id, char name[EPF_NAME_LEN])
 		close(dev);
 }
 
-static void filter_name(const struct epf_xdp_conf *conf, char name[EPF_NAME_LEN])
+void xdp_filter_name(const struct epf_xdp_conf *conf, char name[EPF_NAME_LEN])
 {
 	name[0] = 0;
 	if (conf->backend != EPF_XDP_BPF)
@@ -121,7 +121,7 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 	char filter[EPF_NAME_LEN];
 	json_t *o;
 
-	filter_name(&s->conf, filter);
+	xdp_filter_name(&s->conf, filter);
 	o = json_pack("{s:s, s:I, s:b, s:b, s:s*, s:I, s:o, s:b, s:s, s:s, s:s, s:I, s:I}",
 		      "interface", ifname,
 		      "ifindex", (json_int_t)s->conf.ifindex,
@@ -166,7 +166,7 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	const struct epf_xdp_conf *c = &s->conf;
 	char filter[EPF_NAME_LEN];
 
-	filter_name(c, filter);
+	xdp_filter_name(c, filter);
 	printf("%s: ", ifname);
 	if (filter[0])
 		printf("filter %s%s, key ", filter,

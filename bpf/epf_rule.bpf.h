@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What programs do that look packets up by a rule, at any hook: whether the rule
+ * matches a packet, and by which reason it is counted. To be included behind
+ * epf_packet.bpf.h.
+ */
+#ifndef EPF_RULE_BPF_H
+#define EPF_RULE_BPF_H
+
+#include <epf/reflex.h>
+
+/* What a packet is to the rule, beside an error. */
+enum match {
+	MATCHED,
+	NOT_MATCHED,
+	NO_PORTS,  /* a fragment but the first, of a protocol that is matched */
+	NOT_PLAIN, /* cannot be told in place */
+};
+
+/* enum epf_reflex_proto; EPF_REFLEX_PROTOS: one without ports. */
+static __always_inline __u32 proto_of(__u32 proto)
+{
+	if (proto == 17)
+		return EPF_REFLEX_UDP;
+	if (proto == 6)
+		return EPF_REFLEX_TCP;
+	return epf_has_ports(proto) ? EPF_REFLEX_PORTS : EPF_REFLEX_PROTOS;
+}
+
+static __always_inline bool listed(const struct epf_reflex_rule *rule,
+				   __u32 proto, __u32 port)
+{
+	const __u32 *words = &rule->port[0][0];
+	__u32 at = epf_opaque(proto * EPF_REFLEX_WORDS + port / 32);
+
+	/* One comparison, of what is added: the verifier of Linux 6.1 loses the bounds of
+	 * its parts. Protocols without ports are beyond.
+	 */
+	return at < EPF_REFLEX_PROTOS * EPF_REFLEX_WORDS &&
+	       words[at] >> port % 32 & 1;
+}
+
+/* Does the rule match the flow that was found? @err: of epf_flow_find(); @sent: it is of a
+ * packet that goes out, or that an ICMP error brings back. If the protocol is not known,
+ * a packet may be one that is matched, and what an ICMP error carries is none.
+ */
+static __always_inline int match_found(const struct epf_reflex_rule *rule,
+				       const struct epf_xdp_found *found,
+				       bool sent, int err)
+{
+	__u32 proto = epf_forget(proto_of(found->flow.proto)), port;
+
+	if (err == -EPROTO)
+		return NOT_MATCHED;
+	if (err && !found->flow.proto)
+		return err;
+	if (proto >= EPF_REFLEX_PROTOS || !rule->any[proto])
+		return NOT_MATCHED;
+	if (err)
+		return err == -ENOMSG ? NO_PORTS : err;
+	port = sent ? found->flow.four >> 16 : found->flow.four;
+	return listed(rule, proto, (port & 0xff) << 8 | (port >> 8 & 0xff)) ?
+		       MATCHED : NOT_MATCHED;
+}
+
+/* Find the flow of a packet. Ports are looked for whatever the key is, and of fragments
+ * the first has them.
+ */
+static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
+				 const struct epf_reflex_rule *rule,
+				 struct epf_xdp_found *found, bool sent)
+{
+	__u16 flags = ask->opts.flags;
+	__u8 key = ask->opts.key;
+	int err;
+
+	ask->opts.key = EPF_PKT_FLOW;
+	ask->opts.flags |= EPF_PKT_FIRST;
+	err = epf_xdp_l3(ctx, ask, found);
+	if (!err)
+		err = epf_xdp_find(ctx, ask, found);
+	if (err > 0) /* an ICMP error */
+		err = epf_xdp_find(ctx, ask, found);
+	ask->opts.key = found->flow.key = key;
+	ask->opts.flags = flags;
+	return match_found(rule, found, sent || found->l3.carried, err);
+}
+
+/* Of what is neither a digest nor a verdict. */
+static __always_inline __u32 reason_of(int err)
+{
+	switch (err) {
+	case NOT_MATCHED:
+		return EPF_REFLEX_OTHER;
+	case NO_PORTS:
+	case -ENOMSG:
+		return EPF_REFLEX_FRAGMENT;
+	case -ENODATA:
+		return EPF_REFLEX_TRUNCATED;
+	case -EBADMSG:
+		return EPF_REFLEX_MALFORMED;
+	case -ENOSPC:
+		return EPF_REFLEX_SATURATED;
+	case -ETIME:
+		return EPF_REFLEX_OVERDUE;
+	case -ENODEV:
+		return EPF_REFLEX_NO_FILTER;
+	default:
+		return EPF_REFLEX_ERROR;
+	}
+}
+
+/* The words of epf_flow_plain(), of the reverse flow. */
+static __always_inline void reverse(__u64 *first, __u64 *tail)
+{
+	__u64 addrs = *first >> 48 | *tail << 16;
+	__u32 ports = *first >> 16;
+
+	ports = ports << 16 | ports >> 16;
+	addrs = addrs << 32 | addrs >> 32;
+	*first = (*first & 0xffff) | (__u64)ports << 16 | addrs << 48;
+	*tail = addrs >> 16;
+}
+
+#endif /* EPF_RULE_BPF_H */

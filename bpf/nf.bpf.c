@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A netfilter hook: packets are looked up in a filter that is pure BPF, or learnt, or
+ * both, as the rule says. The rule is data, so that one program serves every hook.
+ *
+ * A packet is learnt before the hook has passed it, by atomic operations on memory that
+ * all CPUs share; nothing is taken out of a per-CPU place. So an insertion in process
+ * context is not lost to a softirq that interrupts it, and the answer to a packet that
+ * was passed finds the key.
+ *
+ * The kernel takes NF_DROP or NF_ACCEPT from such a program and lets it write nothing,
+ * so there are no marks here.
+ */
+#define EPF_NF
+#include <linux/bpf.h>
+#include <linux/errno.h>
+#include <linux/netfilter.h>
+#include <stdbool.h>
+
+#include "epf_packet.bpf.h"
+#include "epf_inline.bpf.h"
+#include "epf_rule.bpf.h"
+#include <epf/nf.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_nf_rule);
+} nf_rule SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_nf_counts);
+} nf_counts SEC(".maps");
+
+/* An IPv4 header without options, and four bytes behind it, as little-endian words. */
+struct plain {
+	__u64 word[3];
+};
+
+static __always_inline __u32 plain_proto(const struct plain *p)
+{
+	return p->word[1] >> 8 & 0xff;
+}
+
+/* As epf_is_plain(), and a protocol with ports. */
+static __always_inline bool read_plain(struct epf_ctx *ctx, struct plain *p)
+{
+	if (epf_load_bytes(ctx, 0, p, sizeof(*p)))
+		return false;
+	return (p->word[0] & 0xff) == 0x45 && !(p->word[0] >> 48 & 0xff3f) &&
+	       (p->word[0] >> 8 & 0xff00) + (p->word[0] >> 24 & 0xff) >= 24 &&
+	       epf_has_ports(plain_proto(p));
+}
+
+/* The key of a plain packet. Return: false: the options ask for another one. */
+static __always_inline bool digest_plain(const struct plain *p,
+					 const struct epf_pkt_opts *opts,
+					 const struct epf_hash *h, __u64 *digest)
+{
+	__u64 addrs = p->word[1] >> 32 | p->word[2] << 32;
+	__u64 first;
+
+	if (opts->key != EPF_PKT_FLOW || opts->flags & EPF_PKT_SCOPES)
+		return false;
+	first = 4 | plain_proto(p) << 8 | p->word[2] >> 32 << 16 | addrs << 48;
+	addrs >>= 16;
+	if (opts->flags & EPF_PKT_REVERSE)
+		reverse(&first, &addrs);
+	*digest = epf_digest_words(h, first, addrs, 14);
+	return true;
+}
+
+static __always_inline int match_plain(const struct plain *p,
+				       const struct epf_nf_rule *rule)
+{
+	__u32 port = p->word[2] >> (rule->dport ? 48 : 32);
+
+	if (rule->all)
+		return MATCHED;
+	port = (port & 0xff) << 8 | (port >> 8 & 0xff);
+	return listed(&rule->of, proto_of(plain_proto(p)), port) ? MATCHED :
+								    NOT_MATCHED;
+}
+
+/* Where the rule matches all packets, those that have the key are matched. */
+static __always_inline int find_all(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
+				    struct epf_xdp_found *found)
+{
+	int err = epf_xdp_l3(ctx, ask, found);
+
+	if (!err)
+		err = epf_xdp_find(ctx, ask, found);
+	if (err > 0) /* an ICMP error */
+		err = epf_xdp_find(ctx, ask, found);
+	return err ? err : MATCHED;
+}
+
+/* What the filter says, and how long ago that was. Return: enum epf_nf_reason. */
+static __always_inline __u32 answer(const struct epf_nf_rule *rule, int ret)
+{
+	if (ret <= 0)
+		return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
+	if (!(rule->op & EPF_NF_ASK))
+		return EPF_NF_KNOWN;
+	return rule->within && (__u32)ret > rule->within ? EPF_NF_OLDER :
+							   EPF_REFLEX_RECENT;
+}
+
+static __always_inline __u32 learn(__u64 digest, __u32 at)
+{
+	int ret = epf_inline_insert(digest, at);
+
+	return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
+}
+
+/* Ask, then insert: what is told is of before. A key that cannot be inserted is told so,
+ * and so is a key that is only learnt.
+ */
+static __always_inline __u32 use(const struct epf_nf_rule *rule, __u64 digest,
+				 __u32 at)
+{
+	__u32 op = rule->op, told, learnt;
+	int ret;
+
+	if (op == EPF_NF_LEARN)
+		return learn(digest, at);
+	ret = epf_inline_test(digest, at);
+	told = answer(rule, ret);
+	if (op == EPF_NF_ASK || ((op & EPF_NF_IF_NEW) && ret > 0))
+		return told;
+	learnt = learn(digest, at);
+	return learnt == EPF_REFLEX_LEARNT && (op & EPF_NF_ASK) ? told : learnt;
+}
+
+static __always_inline __u32 look_long(struct epf_ctx *ctx,
+				       const struct epf_nf_rule *rule,
+				       struct epf_xdp_ask *ask,
+				       struct epf_bpf_slot *slot, __u32 at)
+{
+	struct epf_xdp_found found = { 0 };
+	int ret = rule->all ? find_all(ctx, ask, &found) :
+			      match(ctx, ask, &rule->of, &found, rule->dport);
+
+	if (ret != MATCHED)
+		return reason_of(ret);
+	if (at >= EPF_BPF_SLOTS)
+		return EPF_REFLEX_NO_FILTER;
+	found.scope.iface = epf_ctx_iface(ctx);
+	found.scope.mark = ctx->skb->mark;
+	ret = epf_xdp_make(ask, &slot->hash, &found);
+	return ret ? reason_of(ret) : use(rule, ask->digest, at);
+}
+
+/* The key and its use are of one contents, whatever is swapped meanwhile. */
+static __always_inline __u32 look(struct epf_ctx *ctx,
+				  const struct epf_nf_rule *rule)
+{
+	struct epf_xdp_ask ask = { 0 };
+	struct epf_bpf_slot *slot;
+	struct plain plain;
+	bool is_plain;
+	__u64 digest;
+	__u32 at;
+
+	ask.opts = epf_pkt_opts_read(&rule->of.opts[0]);
+	at = epf_inline_slot(&slot);
+	is_plain = read_plain(ctx, &plain);
+	if (is_plain && match_plain(&plain, rule) == NOT_MATCHED)
+		return EPF_REFLEX_OTHER;
+	if (is_plain && at < EPF_BPF_SLOTS &&
+	    digest_plain(&plain, &ask.opts, &slot->hash, &digest))
+		return use(rule, digest, at);
+	return look_long(ctx, rule, &ask, slot, at);
+}
+
+static __always_inline void count(struct epf_nf_counts *counts, __u32 reason,
+				  __u32 bytes)
+{
+	__sync_fetch_and_add(&counts->by[reason].packets, 1);
+	__sync_fetch_and_add(&counts->by[reason].bytes, bytes);
+}
+
+SEC("netfilter")
+int nf_look(struct bpf_nf_ctx *ctx)
+{
+	__u32 zero = 0, reason;
+	const struct epf_nf_rule *rule = bpf_map_lookup_elem(&nf_rule, &zero);
+	struct epf_nf_counts *counts = bpf_map_lookup_elem(&nf_counts, &zero);
+
+	if (!rule || !counts)
+		return NF_ACCEPT;
+	reason = look(ctx, rule);
+	barrier_var(reason); /* the compare and the index are of one register */
+	if (reason >= EPF_NF_REASONS)
+		return NF_ACCEPT;
+	count(counts, reason, epf_ctx_len(ctx));
+	if (reason == EPF_NF_KNOWN)
+		return NF_ACCEPT;
+	if (reason == EPF_NF_OLDER)
+		reason = EPF_REFLEX_ABSENT;
+	barrier_var(reason);
+	if (reason >= EPF_REFLEX_REASONS)
+		return NF_ACCEPT;
+	return rule->of.act[reason].verdict == EPF_REFLEX_DROP ? NF_DROP : NF_ACCEPT;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,687 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""`epfctl attach --hook` on this machine: what nf_hosts.py says. B is the firewall: it
+forwards, bridges, or is itself the host. Raw packets cross it, of every kind that a rule
+tells apart, and an oracle that knows what each is says how each hook counts it and what
+becomes of it; then real sockets. In a guest, where it tests the kernel, the parts that
+depend on that; with EPF_THOROUGH all.
+"""
+
+import atexit
+import collections
+import functools
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import sys
+
+import nf_hosts as nf
+import reflex as reflexive
+import reflex_hosts as hosts
+import reflex_packets as packets
+from nf_hosts import At, Bridged, Counted, Foreign, InVrf, Local, Routed, cross, same
+from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, bursts, kernel, net, tap
+
+THOROUGH = bool(os.environ.get("EPF_THOROUGH"))
+ANSWERS = ("--key", "flow", "--reverse", "--errors", "--match", "udp:sport=53,123,443")
+QUERIES = ("--key", "flow", "--learn", "--match", "udp:dport=53,123,443")
+DROP = ("--else", "drop", "--if-unknown", "accept", "--fragments", "pass")
+HOOKS = ("prerouting", "input", "forward", "output", "postrouting")
+packets.WAYS = ("plain", "options", "first")  # no tags: those are of the link
+
+
+def mac_b():
+    return hosts.mac(net.NS_B, net.B)
+
+
+def in_from_a(frames):
+    return cross(frames, False, mac_b())
+
+
+def out_from_c(frames):
+    return cross(frames, True, hosts.mac(net.NS_B, nf.B1))
+
+
+def bridged_in(frames):
+    return cross(frames, False, hosts.mac(nf.NS_C, nf.C))
+
+
+def bridged_out(frames):
+    return cross(frames, True, hosts.mac(net.NS_A, net.A))
+
+
+# What is the same at both hooks, as neither finds ports; other reasons are of one.
+BOTH = ("fragment", "malformed", "truncated")
+
+
+def else_where(reason):
+    return reason if reason in BOTH else "other"
+
+
+def mixed():
+    """([(frame out, reason)], [(frame in, reason)]), those that come to a hook."""
+    sent, asked = packets.mixture(tap.drawn(2), packets.dns)
+    return [[(f, r) for f, r in some if nf.reaches_hooks(f)] for some in (sent, asked)]
+
+
+def tally(*lists, other=0):
+    want = collections.Counter(r for some in lists for r in some)
+    want["other"] += other
+    return {r: n for r, n in want.items() if n}
+
+
+def alike(hook, got, want):
+    """Of a hook that sees what B itself sends it may be more (groups of IPv6)."""
+    got, want = dict(got), dict(want)
+    if "postrouting" in hook and got.get("other", 0) > want.get("other", 0):
+        got["other"] = want["other"]
+    return got, want
+
+
+def oracle(learn, ask, way=Routed, go_out=out_from_c, go_in=in_from_a, times=1,
+           what=DROP, rule=None):
+    """Half of the flows cross B outwards, then answers of all kinds come for all. The
+    hook that asks comes first, in both directions; what it passes it sees @times.
+    """
+    rule = rule or reflexive.verdicts()
+    sent, asked = mixed()
+    tap.may_fail(1e-6)
+    with way(), Filter(), Holder(), At(learn, *QUERIES) as learns, \
+            At(ask, *ANSWERS, *what) as asks:
+        out = go_out([f for f, _ in sent])
+        got = go_in([f for f, _ in asked])
+        counts = learns.counts(), asks.counts()
+    passed = [(f, r) for f, r in asked if reflexive.passes(r, rule)]
+    left = [(f, r) for f, r in sent if reflexive.passes(else_where(r), rule)]
+    fences = bursts(sent) + bursts(asked)
+    learnt = tally([r for _, r in left], [else_where(r) for _, r in passed], other=fences)
+    found = tally([r for _, r in asked], [else_where(r) for _, r in sent], other=fences)
+    for reason in "recent", "absent", "fragment", "other":
+        if found[reason] < 5:
+            return f"the test has too few of {reason}"
+    return net.unlike(
+        learn=alike(learn, counts[0], learnt),
+        ask=alike(ask, counts[1], {r: n * times if reflexive.passes(r, rule) else n
+                                   for r, n in found.items()}),
+        out=arrived(out, [same(f[14:]) for f, _ in left]),
+        passed=arrived(got, [same(f[14:]) for f, _ in passed])) or nf.nothing_left()
+
+
+def settles(count, want):
+    net.eventually(lambda: count() == want, 5)
+    return count()
+
+
+def local(learn="nf:output:300", ask="nf:input:-310"):
+    """B is the host: what it sends is learnt, what comes for it is asked for."""
+    sent, asked = mixed()
+    asked = [(f, r) for f, r in asked if not nf.reassembled(f)]
+    tap.may_fail(1e-6)
+    with Local(), Filter(), Holder(), At(learn, *QUERIES) as learns, \
+            At(ask, *ANSWERS, *DROP) as asks, Counted("input", 100) as count:
+        nf.send_local([f for f, _ in sent])
+        learnt = learns.counts()
+        before = count.packets()
+        with hosts.raw(net.NS_A, net.A, 0) as tx:
+            for frame, _ in asked:
+                tx.send(frame)
+        found = tally([r for _, r in asked])
+        passed = sum(n for r, n in found.items() if r != "absent")
+        came = settles(lambda: count.packets() - before, passed)
+        counts = asks.counts()
+    return net.unlike(learn=(learnt, tally([r for _, r in sent])),
+                      ask=(counts, found), came=(came, passed)) or nf.nothing_left()
+
+
+def families():
+    """A hook of one family does not see the other one."""
+    queries, answers = reflexive.flows(0)
+    fault = None
+    for family, version in ("ip", 4), ("ip6", 6):
+        with Routed(), Filter(), Holder(), \
+                At(f"nf:prerouting:-310:{family}", *ANSWERS, *DROP) as asks:
+            got = in_from_a(answers)
+            counts, shown = asks.counts(), asks.status()["families"]
+        others = [same(f[14:]) for f in answers if f[14] >> 4 != version]
+        want = {"absent": len(answers) // 2}
+        if version == 4:
+            want["other"] = bursts(answers)  # the fences
+        fault = fault or net.unlike(passed=arrived(got, others), counts=(counts, want),
+                                    families=(shown, [family]))
+    return fault or net.unlike(queries=(len(queries), 200)) or nf.nothing_left()
+
+
+def everything():
+    """Without --match whatever has the key is judged, also what has no ports."""
+    src, dst = packets.A[4], packets.B[4]
+    made = [packets.ether(0x0800, packets.ip4(p, bytes(16), src, dst), False)
+            for p in (packets.GRE, packets.IPIP, 17, 6, 132, 99)]
+    back = [packets.ether(0x0800, packets.ip4(p, bytes(16), dst, src), True)
+            for p in (packets.GRE, packets.IPIP, 17, 6, 132, 99)]
+    with Routed(), Filter(), Holder(), \
+            At("nf:postrouting:300", "--key", "peer", "--reverse", "--learn"), \
+            At("nf:prerouting:-310", "--key", "peer", "--else", "accept") as peers, \
+            At("nf:prerouting:-309", "--key", "flow", "--else", "accept") as flows:
+        in_from_a(made)
+        first = peers.counts()
+        out_from_c(back)
+        in_from_a(made)
+        counts = peers.counts(), flows.counts()
+    # A's packets bring C as a peer to the learning hook, C's bring A
+    n = len(made) + 1
+    return net.unlike(first=(first, {"absent": n}),
+                      peers=(counts[0], {"absent": n, "recent": 2 * n}),
+                      flows=(counts[1], {"absent": 3 * n})) or nf.nothing_left()
+
+
+def key(name, recent, learn=(), ask=()):
+    """Which of the packets that resemble an answer are one, by that key."""
+    fault = None
+    for version in 4, 6:
+        query, asked = packets.neighbours(version)
+        tap.may_fail(1e-8)
+        with Routed(), Filter(), Holder(), \
+                At("nf:postrouting:300", "--key", name, "--learn", "--match",
+                   "udp:dport=53,123", *learn), \
+                At("nf:prerouting:-310", "--key", name, "--errors", "--match",
+                   "udp:sport=53,123", *ask, *DROP) as on:
+            out_from_c([query.query()])
+            for what, frame in asked.items():
+                if what == "tagged":
+                    continue
+                before = on.counts().get("recent", 0)
+                in_from_a([frame])
+                is_recent = on.counts().get("recent", 0) > before
+                if is_recent != (what in recent):
+                    fault = fault or f"IPv{version}: {what}: recent {is_recent}"
+    return fault or nf.nothing_left()
+
+
+def unknown(reason, verdict, spoil):
+    """@spoil() has the filter not know: what was learnt has @verdict, the rest is absent
+    for certain, but where there is no filter at all.
+    """
+    known, other = reflexive.flows(0), reflexive.flows(1000)
+    what = ("--else", "drop", "--if-unknown", verdict, "--fragments", "drop")
+    with Routed(), spoil() as ruin, At("nf:postrouting:300", *QUERIES) as learns, \
+            At("nf:prerouting:-310", *ANSWERS, *what) as asks:
+        out_from_c(known[0])
+        before = asks.counts()
+        ruin()
+        got = in_from_a(known[1] + other[1])
+        counts = asks.counts()
+        out_from_c(other[0])
+        learnt = learns.counts()
+    gone = reason == "no_filter"
+    want = {reason: 400 if gone else 200, "absent": 0 if gone else 200,
+            "other": before["other"] + bursts(known[1] + other[1])}
+    asked = known[1] + other[1] if gone else known[1]
+    return net.unlike(
+        passed=arrived(got, [same(f[14:]) for f in asked] if verdict == "accept" else []),
+        counts=(counts, {k: v for k, v in want.items() if v}),
+        learnt=((learnt.get("learnt"), learnt.get("no_filter", 0)),
+                (200, 200) if gone else (400, 0))) or nf.nothing_left()
+
+
+def reload():
+    """Swap and restore: a program goes on with what is there under the name."""
+    first, second = reflexive.flows(0), reflexive.flows(1000)
+    with Routed(), Filter(), Filter(name=TWIN), Holder(NAME, TWIN), \
+            At("nf:postrouting:300", *QUERIES), \
+            At("nf:prerouting:-310", *ANSWERS, *DROP):
+        def passed(frames):
+            return arrived(in_from_a(frames), [same(f[14:]) for f in frames])[0]
+
+        def dropped(frames):
+            return len(in_from_a(frames))
+
+        out_from_c(first[0])
+        net.epfctl("save", NAME, net.tmp("one.epf"))
+        net.epfctl("swap", NAME, TWIN)
+        swapped = dropped(first[1])
+        out_from_c(second[0])
+        other = passed(second[1])
+        net.epfctl("restore", NAME, net.tmp("one.epf"))
+        restored, lost = passed(first[1]), dropped(second[1])
+        net.epfctl("swap", NAME, TWIN)
+        back = passed(first[1])
+    return net.unlike(
+        swapped=(swapped, 0), other=(other, "as wanted"),
+        restored=(restored, "as wanted"), lost=(lost, 0),
+        back=(back, "as wanted")) or nf.nothing_left()
+
+
+class HostC:
+    """C has its address, and B as its router."""
+
+    def __enter__(self):
+        net.run("ip", "-n", nf.NS_C, "addr", "add", nf.C4 + "/32", "dev", nf.C)
+        net.run("ip", "-n", nf.NS_C, "route", "add", "default", "dev", nf.C)
+        net.run("ip", "-n", nf.NS_C, "neigh", "replace", hosts.A4, "lladdr",
+                hosts.mac(net.NS_B, nf.B1), "dev", nf.C, "nud", "permanent")
+        return self
+
+    def __exit__(self, *error):
+        net.run("ip", "-n", nf.NS_C, "addr", "del", nf.C4 + "/32", "dev", nf.C)
+
+
+def nat():
+    """Behind source NAT a hook sees the new addresses, before it those of the host; on the
+    way back likewise, and what was learnt with one is not found with the other.
+    """
+    made = nf.in_b("nft", f"table ip epf_nat {{\nchain c {{\ntype nat hook postrouting "
+                   f"priority 100; oifname {net.B} snat to {hosts.B4}\n}}\n}}", check=False)
+    if made.returncode:
+        raise tap.Skip("no NAT by nft here")
+    count = 50
+    asks = ("--key", "flow", "--reverse", "--match", "udp:sport=53")
+    learns = ("--key", "flow", "--learn", "--match", "udp:dport=53")
+    hooks = {}
+    try:
+        with Routed(), HostC(), Filter(), Filter(name=TWIN), Holder(NAME, TWIN), \
+                At("nf:postrouting:300", *learns), \
+                At("nf:postrouting:50", *learns, filter=TWIN), \
+                At("nf:prerouting:-310", *asks, *DROP) as hooks["new, outside"], \
+                At("nf:prerouting:-309", *asks, filter=TWIN) as hooks["old, outside"], \
+                At("nf:prerouting:-50", *asks) as hooks["new, inside"], \
+                At("nf:prerouting:-49", *asks, *DROP, filter=TWIN) as \
+                hooks["old, inside"], reflexive.Echo(hosts.A4):
+            answered = 0
+            for n in range(count):
+                with hosts.udp(nf.NS_C, nf.C4) as sock:
+                    sock.sendto(struct.pack(">I", n), (hosts.A4, 53))
+                    answered += sock.recv(2048) == struct.pack(">I", n)
+            counts = {name: h.counts() for name, h in hooks.items()}
+            shown = net.epfctl("status").stdout
+    finally:
+        nf.in_b("nft", "delete", "table", "ip", "epf_nat")
+    for c in counts.values():
+        c.pop("other", None)
+    return net.unlike(
+        answered=(answered, count), counts=(counts, {
+            "new, outside": {"recent": count}, "old, outside": {"absent": count},
+            "new, inside": {"absent": count}, "old, inside": {"recent": count}}),
+        hooks=(len(re.findall("^nf:", shown, re.M)), 6)) or nf.nothing_left()
+
+
+def race():
+    """B sends from process context while softirqs of the same CPU ask for a flood: each
+    packet is learnt and counted, and each answer is found.
+    """
+    ports, remotes = (20000, 20) if THOROUGH else (10000, 10)
+    spoofed = [packets.Flow(4, 17, 50000 + n, 65000).answer() for n in range(256)]
+    tap.may_fail(1e-6)
+    with Local(), Filter("--time", "1h", "--rate", "1k", "-b", "1e-9"), Holder(), \
+            At("nf:output:300", "--key", "flow", "--learn", "--match",
+               "udp:dport=1-64999") as learns, \
+            At("nf:input:-310", "--key", "flow", "--reverse", "--match", "udp",
+               *DROP) as asks:
+        flood = os.fork()
+        if not flood:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            with hosts.raw(net.NS_A, net.A, 0) as tx:
+                while True:
+                    for n, frame in enumerate(spoofed):
+                        tx.send(frame)
+                        if n % 4 == 0:
+                            os.sched_yield()
+        try:
+            for port in range(1024, 1024 + ports):
+                with hosts.udp(net.NS_B, nf.C4, port) as sock:
+                    for remote in range(1, remotes + 1):
+                        sock.sendto(b"query", (nf.A4, remote))
+                os.sched_yield()
+        finally:
+            os.kill(flood, signal.SIGTERM)
+            os.waitpid(flood, 0)
+        learnt, before = learns.counts(), asks.counts()
+        ends = packets.A[4], packets.B[4]
+        with hosts.raw(net.NS_A, net.A, 0) as tx:
+            for n in range(ports):
+                for remote in range(1, remotes + 1):
+                    tx.send(packets.Flow(4, 17, n, remote, ends).answer())
+        total = ports * remotes
+        settles(lambda: asks.counts().get("recent", 0), total)
+        after = asks.counts()
+    return net.unlike(
+        learnt=(learnt["learnt"], total), recent=(after.get("recent"), total),
+        absent=(after["absent"], before["absent"]),
+        flood=(before["absent"] > total / 20, True)) or nf.nothing_left()
+
+
+def sockets():
+    """Real queries are answered, and a real socket gets nothing that was not asked for."""
+    with Filter(), Holder(), At("nf:output:300", *QUERIES), \
+            At("nf:input:-310", *ANSWERS, *DROP) as asks, \
+            reflexive.Echo(hosts.A4, hosts.A6):
+        four = reflexive.queries(hosts.B4, hosts.A4, 100)
+        six = reflexive.queries(hosts.B6, hosts.A6, 100)
+        with hosts.udp(net.NS_B, hosts.B4, 5000) as victim, \
+                hosts.udp(net.NS_A, hosts.A4, 123) as ntp, \
+                hosts.udp(net.NS_A, hosts.A4, 9999) as elsewhere:
+            for _ in range(50):
+                ntp.sendto(b"spoofed", (hosts.B4, 5000))
+            elsewhere.sendto(b"not matched", (hosts.B4, 5000))
+            got = victim.recv(2048)
+        counts = asks.counts()
+    return net.unlike(answered=((four, six), (100, 100)), got=(got, b"not matched"),
+                      recent=(counts.get("recent"), 200),
+                      absent=(counts.get("absent"), 50)) or nf.nothing_left()
+
+
+def as_what(hook, frame, cross_b=out_from_c):
+    """As what @hook counts @frame, which crosses B."""
+    before = hook.counts()
+    cross_b([frame])
+    after = hook.counts()
+    return [r for r in after if r != "other" and after[r] > before.get(r, 0)][0]
+
+
+def rotate(epochs):
+    net.epfctl("rotate", NAME, "-n", epochs)
+
+
+FLOW = packets.Flow(4, 17, 7, 53)
+OFTEN = ("-W", 1000000, "-b", "1e-9")  # epochs end by hand
+
+
+def ages():
+    """--within: so many epochs back a key is recent, and no further."""
+    seen = {}
+    with Routed(), Filter(*OFTEN), Holder(), At("nf:postrouting:300", *QUERIES):
+        for within in 1, 2, 7:
+            out_from_c([FLOW.query()])
+            with At("nf:forward:0", *ANSWERS, "--within", within) as asks:
+                seen[within] = []
+                for _ in range(9):
+                    seen[within].append(as_what(asks, FLOW.answer(), in_from_a))
+                    rotate(1)
+    want = {k: ["recent"] * (k + 1) + ["older"] * (7 - k) + ["absent"] for k in seen}
+    return net.unlike(ages=(seen, want)) or nf.nothing_left()
+
+
+def durations():
+    """--within of a duration is rounded up to epochs, of which 70s have seven."""
+    got = {}
+    with Filter("--time", "70s", "--rate", "100", "-b", "1e-9"):
+        for text in "1ns", "10s", "10001ms", "70s":
+            with At("nf:forward:0", *ANSWERS, "--within", text) as on:
+                got[text] = on.status()["netfilter"]["within_epochs"]
+        fault = refused("remembers 70", *ANSWERS, "--within", "71s") or \
+            refused("too small", *ANSWERS, "--within", "0")
+    with Filter():  # whose seven epochs are 3600 s: none of them is 515 s
+        with At("nf:forward:0", *ANSWERS, "--within", "515s") as on:
+            got["515s"] = on.status()["netfilter"]["within_epochs"]
+    with Filter(*OFTEN):
+        fault = fault or refused("by insertions", *ANSWERS, "--within", "1s")
+    return fault or net.unlike(epochs=(got, {
+        "1ns": 1, "10s": 1, "10001ms": 2, "70s": 7, "515s": 2})) or nf.nothing_left()
+
+
+def learning():
+    """What --learn does beside other options."""
+    learn = ("--key", "flow", "--learn", "--match", "udp:dport=53")
+    cases = {
+        (): ["learnt", "learnt", "learnt"],
+        ("--if-new",): ["learnt", "known", "learnt"],  # from five and eight epochs ago
+        ("--else", "accept"): ["absent", "recent", "recent"],
+        ("--else", "accept", "--if-new"): ["absent", "recent", "absent"],
+        ("--within", "4", "--else", "accept"): ["absent", "older", "recent"],
+    }
+    got, fault = {}, None
+    for options in cases:
+        with Routed(), Filter(*OFTEN), Holder(), \
+                At("nf:postrouting:300", *learn, *options) as on:
+            got[options] = []
+            for epochs in 5, 3, 1:
+                got[options].append(as_what(on, FLOW.query()))
+                rotate(epochs)
+        fault = fault or nf.nothing_left()
+    return net.unlike(**{"counted " + " ".join(o): (got[o], w)
+                         for o, w in cases.items()}) or fault
+
+
+def both():
+    """What asks and learns answers by what was there before, and may drop either."""
+    match = ("--key", "flow", "--learn", "--match", "udp:dport=53", "--if-unknown",
+             "accept", "--fragments", "pass")
+    passed = {}
+    for what in ("--else", "drop"), ("--if-recent", "drop"):
+        with Routed(), Filter(), Holder(), At("nf:prerouting:-310", *match, *what):
+            passed[what[0]] = [len(out_from_c([FLOW.query()])) for _ in range(3)]
+    return net.unlike(passed=(passed, {"--else": [0, 1, 1], "--if-recent": [1, 0, 0]})) \
+        or nf.nothing_left()
+
+
+def scopes():
+    """The mark and the interface of a packet, if they are part of the key."""
+    got = {}
+    with Local(), Filter(*OFTEN), Holder():
+        for scope in "mark", "iface":
+            with At("nf:output:300", "--key", "flow", "--learn", "--if-new", "--scope",
+                    scope, "--match", "udp:dport=53") as on, \
+                    hosts.udp(net.NS_B, nf.C4, 4000) as sock:
+                for mark in 5, 6, 5:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark)
+                    sock.sendto(b"query", (nf.A4, 53))
+                got[scope] = on.counts()
+    return net.unlike(counts=(got, {"mark": {"learnt": 2, "known": 1},
+                                    "iface": {"learnt": 1, "known": 2}})) or \
+        nf.nothing_left()
+
+
+def beside():
+    """What others have at the hook stays: rules of nft, a BPF program."""
+    query = FLOW.query()
+    with Routed(), Filter(), Holder(), Counted("forward", 0) as behind, \
+            Foreign(0, -305) as foreign:
+        with At("nf:prerouting:-310", *ANSWERS, *DROP), At("nf:forward:-1", *QUERIES), \
+                Counted("prerouting", -310) as same_prio:  # which nft may share
+            rules = nf.in_b("nft", "list", "ruleset").stdout
+            out_from_c([query])
+            fault = refused_at("nf:prerouting:-305", "is taken", *ANSWERS) or \
+                refused_at("nf:forward:0", "is taken", *ANSWERS)
+            shared = same_prio.packets()
+            after = nf.in_b("nft", "list", "ruleset").stdout
+        out_from_c([query])
+        counts = shared, behind.packets()
+        there = foreign.there()
+    plain = [re.sub("packets [0-9]* bytes [0-9]*", "", text) for text in (rules, after)]
+    return fault or net.unlike(rules=(plain[1], plain[0]), counts=(counts, (2, 4)),
+                               foreign=(there, True)) or nf.nothing_left()
+
+
+def refused_at(hook, text, *args):
+    done = net.epfctl("attach", "--hook", hook, "--filter", NAME, *args, check=False)
+    if done.returncode != 2 or len(done.stderr.splitlines()) != 1 or \
+            text not in done.stderr:
+        return f"{hook} {args}: exit {done.returncode}: {done.stdout}{done.stderr}"
+    return None
+
+
+def refused(text, *args):
+    return refused_at("nf:prerouting:-310", text, *args)
+
+
+def refusals():
+    """In one line each that names what is missing or wrong; nothing is attached."""
+    drop = ["--else", "drop"]
+    with Filter():
+        for hook in ("prerouting:0", "nf:ingress:0", "nf:input", "nf:input:", "nf:input:x",
+                     "nf:input:0:bridge", "nf:input:2147483648", "nf:input:0x10", "nf:"):
+            fault = refused_at(hook, f"--hook '{hook}'")
+            if fault:
+                return fault
+        for hook in "nf:input:2147483647", "nf:input:-2147483648":
+            fault = refused_at(hook, "keeps priorities")
+            if fault:
+                return fault
+        for text, args in [
+                ("set marks", ["--else", "mark=1/1"]),
+                ("set marks", ["--if-recent", "mark=1/1"]),
+                ("needs --if-unknown", drop),
+                ("needs --fragments", drop + ["--if-unknown", "drop"]),
+                ("needs no ports", ["--key", "peer", "--fragments", "drop"]),
+                ("go with what asks", ["--learn", "--if-unknown", "drop"]),
+                ("go with what asks", ["--learn", "--within", "3"]),
+                ("--if-new goes with", ["--if-new"]),
+                ("not both", ["--match", "udp:sport=1", "--match", "udp:dport=2"]),
+                ("takes --key flow", ["--key", "packet"]),
+                ("nothing tells that", ["--scope", "vlan"]),
+                ("too large", ["--within", "8"]),
+                ("--reflexive", ["--reflexive"]), ("--reflexive", ["--ask", "tc"]),
+                ("--mode", ["--mode", "native"]), ("--action", ["--action", "count"]),
+                ("needs --if-unknown", ["--if-recent", "drop"])]:
+            fault = refused(text, *args)
+            if fault:
+                return fault
+        with At("nf:prerouting:-310", *ANSWERS):
+            fault = refused("already", *ANSWERS)
+            done = net.run(net.EPFCTL, "destroy", NAME, check=False)
+            if done.returncode != 2 or "nf:prerouting:-310" not in done.stderr:
+                return f"destroy: exit {done.returncode}: {done.stderr}"
+        done = net.epfctl("attach", net.B, "--filter", NAME, "--learn", check=False)
+        gone = net.epfctl("detach", "--hook", net.B, check=False)
+        never = net.epfctl("detach", "nf:input:7", check=False)
+        return fault or net.unlike(
+            interface=((done.returncode, "with --hook only" in done.stderr), (2, True)),
+            gone=((gone.returncode, "--hook '" in gone.stderr), (2, True)),
+            never=((never.returncode, "has no filter" in never.stderr), (2, True)),
+            pins=(nf.pins(), [NAME]))
+
+
+def told():
+    """The rule is told as it was given, by the name of the hook."""
+    with Filter(), At("nf:postrouting:-7:ip", "--key", "peer-port", "--prefix", "24,48",
+                      "--match", "tcp:dport=80", "--match", "udp:dport=443,53", "--learn",
+                      "--if-recent", "drop", "--within", "3", "--if-unknown", "accept",
+                      "--fragments", "drop") as on:
+        s, shown = on.status(), net.epfctl("status", "nf:postrouting:-7:ip").stdout
+        all_of = json.loads(net.epfctl("-j", "status").stdout)
+    return net.unlike(
+        line=(shown.split(", program")[0],
+              f"nf:postrouting:-7:ip: filter {NAME} (pure BPF), key peer-port --prefix "
+              "24,48 --learn --match tcp:dport=80 --match udp:dport=53,443 --if-recent "
+              "drop --within 3 --else accept --if-unknown accept --fragments drop"),
+        rule=(s["netfilter"], {
+            "asks": True, "learns": True, "if_new": False, "within_epochs": 3,
+            "match": ["tcp:dport=80", "udp:dport=53,443"], "if_recent": "drop",
+            "else": "accept", "if_unknown": "accept", "fragments": "drop"}),
+        hook=((s["hook"], s["filter"], s["attached"]), (on.hook, NAME, True)),
+        listed=(sum(o.get("hook") == on.hook for o in all_of), 1)) or nf.nothing_left()
+
+
+def far():
+    """A hook is told of, and detached, from another network namespace too."""
+    with Filter():
+        net.epfctl("attach", "--hook", "nf:input:5", "--filter", NAME, *ANSWERS)
+        own = os.stat(f"/run/netns/{net.NS_B}").st_ino
+        name = f"nf:input:5@{own}"
+        shown = net.run(net.EPFCTL, "status", name)
+        done = net.run(net.EPFCTL, "detach", "--hook", name)
+    return net.unlike(shown=("another network namespace" in shown.stdout, True),
+                      done=(done.returncode, 0)) or nf.nothing_left()
+
+
+def ours():
+    """Programs, maps and links that only these attachments have."""
+    count = collections.Counter()
+    for what in "prog", "map":
+        listed = json.loads(net.run("bpftool", "-j", what, "list").stdout)
+        count.update(o.get("name", "") for o in listed)
+    listed = json.loads(net.run("bpftool", "-j", "link", "list").stdout)
+    count["link"] = sum(o.get("type") in ("netfilter", 10) for o in listed)
+    return {n: count[n] for n in ("nf_look", "nf_rule", "nf_counts", "link")}
+
+
+def cycles():
+    """Attached and detached so often at each hook, nothing is left."""
+    count = 200 if THOROUGH else 20
+    before = ours()
+    with Filter():
+        for n in range(count):
+            family = ("", ":ip", ":ip6")[n % 3]
+            with At(f"nf:{HOOKS[n % 5]}:{n - 100}{family}", *ANSWERS):
+                pass
+    if not net.eventually(lambda: all(n <= before[k] for k, n in ours().items()),
+                          hosts.PATIENCE):
+        return f"left behind: {ours()}, before {before}"
+    return nf.nothing_left()
+
+
+def too_old():
+    """Below Linux 6.4 one line names that version."""
+    with Filter():
+        return refused("needs Linux 6.4", *ANSWERS) or \
+            net.unlike(pins=(nf.pins(), [NAME]))
+
+
+def of_kernel():
+    """What may differ from kernel to kernel."""
+    of = functools.partial
+    return [("prerouting and postrouting: each packet by the oracle",
+             of(oracle, "nf:postrouting:300", "nf:prerouting:-310")),
+            ("input and output: each packet by the oracle", local),
+            ("a VRF: each packet by the oracle",
+             of(oracle, "nf:postrouting:300", "nf:prerouting:-310", way=InVrf, times=2)),
+            ("a bridge: each packet by the oracle",
+             of(oracle, "nf:postrouting:300", "nf:prerouting:-310", way=Bridged,
+                go_out=bridged_out, go_in=bridged_in)),
+            ("sockets", sockets), ("NAT", nat), ("refused", refusals),
+            ("attached and detached, nothing is left", cycles)]
+
+
+def cases():
+    of = functools.partial
+    if kernel() < (6, 4):
+        return [("refused below Linux 6.4", too_old)]
+    if os.environ.get("EPF_VM") and not THOROUGH:
+        return of_kernel()
+    out = [("forward: each packet by the oracle",
+            of(oracle, "nf:forward:10", "nf:forward:-10")),
+           ("postrouting: each packet by the oracle, everything dropped",
+            of(oracle, "nf:postrouting:-1", "nf:postrouting:-2",
+               what=("--else", "drop", "--if-unknown", "drop", "--fragments", "drop"),
+               rule=reflexive.verdicts("drop", "drop", "drop"))),
+           ("each packet by the oracle, everything passed",
+            of(oracle, "nf:postrouting:300", "nf:prerouting:-310",
+               what=("--else", "accept"), rule=reflexive.verdicts("accept")))]
+    for reason, spoil in ("overdue", reflexive.Killed), \
+            ("saturated", reflexive.Saturated), ("no_filter", reflexive.Destroyed):
+        for verdict in "drop", "accept":
+            out.append((f"{reason}: {verdict}", of(unknown, reason, verdict, spoil)))
+    same_packets = {"answer", "error", "first"}
+    return of_kernel() + out + [
+        ("one family", families), ("without --match", everything),
+        ("key flow", of(key, "flow", same_packets, ask=("--reverse",))),
+        ("key conversation", of(key, "conversation", same_packets)),
+        ("key peer-port", of(key, "peer-port", same_packets | {"port"},
+                             learn=("--reverse",))),
+        ("key peer of a prefix", of(key, "peer", same_packets | {"port", "remote", "near"},
+                                    learn=("--reverse", "--prefix", "24,56"),
+                                    ask=("--prefix", "24,56"))),
+        ("swap and restore under the programs", reload),
+        ("sends from process context are never lost to a flood on the same CPU", race),
+        ("within so many epochs", ages), ("within a duration", durations),
+        ("learning", learning), ("asking and learning at once", both),
+        ("scopes", scopes), ("what others have stays", beside),
+        ("the rule is told as it was given", told),
+        ("from another network namespace", far),
+    ]
+
+
+def ended(number, _):
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    for s in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(s, ended)
+    reflexive.ahead()
+    hosts.require()
+    nf.make_c()
+    atexit.register(nf.sweep)
+    tap.main(tap.chosen(cases()), retry="a holder runs once a second")

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Attach, detach and read back what is at one netfilter hook. */
+#include "nf.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/netfilter.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "ebpf/ebpf.h"
+
+#define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
+#define ATTACH_NETFILTER 45    /* BPF_NETFILTER */
+
+const char *const nf_family_names[NF_FAMILIES] = { "ip", "ip6" };
+
+static const char *const link_pins[NF_FAMILIES] = { EPF_NF_PIN_IP, EPF_NF_PIN_IP6 };
+
+/* The part of union bpf_attr that BPF_LINK_CREATE takes (Linux 6.4). */
+struct link_attr {
+	__u32 prog_fd;
+	__u32 target_fd;
+	__u32 attach_type;
+	__u32 flags;
+	__u32 family;
+	__u32 hook;
+	__s32 prio;
+	__u32 nf_flags;
+};
+
+/* Has this kernel programs of netfilter hooks? Else an error. */
+static bool has_netfilter(void)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = (enum bpf_attach_type)ATTACH_NETFILTER);
+	static const struct bpf_insn accept[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = NF_ACCEPT },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load((enum bpf_prog_type)PROG_TYPE_NETFILTER, "accept", "GPL",
+			       accept, ARRAY_SIZE(accept), &opts);
+	int major = 0, minor = 0;
+	struct utsname kernel;
+
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 || errno != EINVAL)
+		return true; /* what else is wrong is told when ours is loaded */
+	uname(&kernel);
+	sscanf(kernel.release, "%d.%d", &major, &minor);
+	if (major < 6 || (major == 6 && minor < 4))
+		fail("--hook needs Linux 6.4, which has BPF programs at netfilter hooks: "
+		     "this is %s", kernel.release);
+	else
+		fail("--hook needs a kernel with CONFIG_NETFILTER_BPF_LINK, which this one "
+		     "was built without");
+	return false;
+}
+
+/* Make a map, with @value in it if there is one, and pin it. */
+static int make_map(const char *hook, __u32 type, const char *name, const char *pin,
+		    size_t bytes, const void *value)
+{
+	__u32 zero = 0;
+	int fd = xdp_map_make(type, name, bytes), err = 0;
+
+	if (fd < 0)
+		return xdp_fail_load(fd);
+	if (value)
+		err = bpf_map_update_elem(fd, &zero, value, BPF_ANY);
+	if (err)
+		xdp_fail_load(err);
+	else
+		err = xdp_pin_fd(fd, hook, pin);
+	close(fd);
+	return err;
+}
+
+static int make_maps(const char *hook, const struct nf_want *nf,
+		     const struct epf_xdp_conf *conf)
+{
+	return make_map(hook, BPF_MAP_TYPE_ARRAY, "nf_rule", EPF_NF_PIN_RULE,
+			sizeof(nf->rule), &nf->rule) ?:
+	       make_map(hook, BPF_MAP_TYPE_PERCPU_ARRAY, "nf_counts",
+			EPF_NF_PIN_COUNTS, sizeof(struct epf_nf_counts), NULL) ?:
+	       make_map(hook, BPF_MAP_TYPE_ARRAY, "epf_conf", EPF_XDP_PIN_CONF,
+			sizeof(*conf), conf);
+}
+
+/* Put the pinned map @pin of @hook into the place of map @name. */
+static int reuse(struct bpf_object *obj, const char *name, const char *hook,
+		 const char *pin)
+{
+	int fd = xdp_pin_open(hook, pin), err;
+
+	if (fd < 0)
+		return fd;
+	err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, name), fd);
+	close(fd);
+	return err;
+}
+
+/* Load the program, on the maps that are pinned and those of the filter. */
+static int load(const struct xdp_want *want, struct bpf_object **obj)
+{
+	struct bpf_program *prog;
+	int err;
+
+	*obj = xdp_obj_open(XDP_OBJ_NF);
+	if (!*obj)
+		return -EINVAL;
+	/* libbpf before 1.2 does not know the section. */
+	prog = bpf_object__find_program_by_name(*obj, "nf_look");
+	bpf_program__set_type(prog, (enum bpf_prog_type)PROG_TYPE_NETFILTER);
+	bpf_program__set_expected_attach_type(
+		prog, (enum bpf_attach_type)ATTACH_NETFILTER);
+	err = reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE) ?:
+	      reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS) ?:
+	      ebpf_reuse_maps(*obj, want->filter) ?: bpf_object__load(*obj);
+	if (!err)
+		return 0;
+	if (xdp_obj_refused())
+		xdp_explain_refused(want, "nf_look");
+	else if (!xdp_denied(err, false))
+		xdp_fail_load(err);
+	bpf_object__close(*obj);
+	return err;
+}
+
+static int explain_link(const struct nf_hook *hook, int family, int err)
+{
+	if (err == -EBUSY)
+		fail("'%s': priority %d is taken at this hook of %s, by a chain of nftables, "
+		     "conntrack or another program, and the kernel lets a BPF program share "
+		     "none: choose another", hook->name, hook->prio,
+		     nf_family_names[family]);
+	else
+		fail("attaching at '%s' for %s: %s", hook->name,
+		     nf_family_names[family], strerror(-err));
+	return err;
+}
+
+/* The pin keeps the link, the link the program. */
+static int make_link(int prog, const struct nf_hook *hook, int family)
+{
+	static const __u32 families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
+	struct link_attr attr = {
+		.prog_fd = (__u32)prog, .attach_type = ATTACH_NETFILTER,
+		.family = families[family], .hook = hook->hook, .prio = hook->prio,
+	};
+	int link = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr)), err;
+
+	if (link < 0)
+		return explain_link(hook, family, -errno);
+	err = xdp_pin_fd(link, hook->name, link_pins[family]);
+	close(link);
+	return err;
+}
+
+/* At once, where to remove the pin would leave it to the kernel when. From any network
+ * namespace.
+ */
+static int break_link(const char *hook, int family)
+{
+	int fd = xdp_pin_open(hook, link_pins[family]), err;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	err = bpf_link_detach(fd) ? -errno : 0;
+	close(fd);
+	if (err)
+		fail("detaching from '%s' of %s: %s", hook, nf_family_names[family],
+		     strerror(-err));
+	return err;
+}
+
+static int break_links(const char *hook)
+{
+	int family, err = 0;
+
+	for (family = 0; family < NF_FAMILIES; family++)
+		err = break_link(hook, family) ?: err;
+	return err;
+}
+
+static __u32 prog_id(int fd)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
+}
+
+/* Note the program before it is attached: whoever ends in between leaves it to detach. */
+static int note(const char *hook, struct epf_xdp_conf *conf, int prog)
+{
+	int fd = xdp_pin_open(hook, EPF_XDP_PIN_CONF), err = fd;
+	__u32 zero = 0;
+
+	conf->prog_id = prog_id(prog);
+	if (fd >= 0) {
+		err = bpf_map_update_elem(fd, &zero, conf, BPF_ANY);
+		close(fd);
+	}
+	if (err)
+		fail("noting what was attached: %s", strerror(-err));
+	return err;
+}
+
+/* Everything below the directory of pins; the caller unpins on error. */
+static int attach(const struct xdp_want *want, const struct nf_want *nf,
+		  struct epf_xdp_conf *conf)
+{
+	int err = make_maps(want->ifname, nf, conf), family, prog;
+	struct bpf_object *obj;
+
+	err = err ?: load(want, &obj);
+	if (err)
+		return err;
+	prog = bpf_program__fd(bpf_object__find_program_by_name(obj, "nf_look"));
+	err = note(want->ifname, conf, prog);
+	for (family = 0; !err && family < NF_FAMILIES; family++)
+		if (nf->hook.family[family])
+			err = make_link(prog, &nf->hook, family);
+	if (err)
+		break_links(want->ifname);
+	bpf_object__close(obj);
+	return err;
+}
+
+static bool any_live(const struct nf_state *s)
+{
+	return s->live[0] || s->live[1];
+}
+
+/* Remove what an attach left half done. */
+static int clear_stale(const char *hook)
+{
+	struct nf_state state;
+
+	if (!nf_read(hook, &state) && any_live(&state)) {
+		fail("'%s' has a filter already: 'epfctl detach %s' first, or another "
+		     "priority", hook, hook);
+		return -EBUSY;
+	}
+	xdp_unpin(hook);
+	return xdp_pin_dir(hook);
+}
+
+int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
+{
+	struct epf_xdp_conf conf = {
+		.id = want->id, .opts = want->opts, .action = EPF_XDP_NETFILTER,
+		.backend = EPF_XDP_BPF,
+	};
+	int err, lock;
+
+	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);
+	if (!caps_ok("attaching", CAPS_PROGRAMS))
+		return -EPERM;
+	xdp_obj_quiet();
+	if (!has_netfilter())
+		return -EOPNOTSUPP;
+	lock = xdp_pin_lock();
+	if (lock < 0)
+		return lock;
+	err = xdp_pin_dir(want->ifname);
+	if (err == -EEXIST)
+		err = clear_stale(want->ifname);
+	if (!err) {
+		err = attach(want, nf, &conf);
+		if (err)
+			xdp_unpin(want->ifname);
+	}
+	close(lock);
+	return err;
+}
+
+int nf_detach(const char *name)
+{
+	int lock, err;
+
+	if (!caps_ok("detaching", CAPS_NET))
+		return -EPERM;
+	lock = xdp_pin_lock();
+	if (lock < 0)
+		return lock;
+	err = break_links(name);
+	if (!err)
+		xdp_unpin(name);
+	close(lock);
+	return err;
+}
+
+static int read_map(const char *name, const char *pin, void *value)
+{
+	int fd = xdp_pin_open(name, pin), err;
+	__u32 zero = 0;
+
+	if (fd < 0)
+		return fd;
+	err = bpf_map_lookup_elem(fd, &zero, value);
+	close(fd);
+	return err;
+}
+
+static int read_counts(const char *name, struct epf_xdp_count sum[EPF_NF_REASONS])
+{
+	int cpus = libbpf_num_possible_cpus(), i, j, err;
+	struct epf_nf_counts *values;
+
+	if (cpus < 0)
+		return cpus;
+	values = calloc((size_t)cpus, sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	err = read_map(name, EPF_NF_PIN_COUNTS, values);
+	for (i = 0; !err && i < cpus; i++)
+		for (j = 0; j < EPF_NF_REASONS; j++) {
+			sum[j].packets += values[i].by[j].packets;
+			sum[j].bytes += values[i].by[j].bytes;
+		}
+	free(values);
+	return err;
+}
+
+int nf_read(const char *name, struct nf_state *state)
+{
+	int family, fd, err;
+
+	memset(state, 0, sizeof(*state));
+	err = read_map(name, EPF_XDP_PIN_CONF, &state->conf) ?:
+	      read_map(name, EPF_NF_PIN_RULE, &state->rule) ?:
+	      read_counts(name, state->count);
+	if (err)
+		return err;
+	state->here = !strchr(name, '@');
+	for (family = 0; family < NF_FAMILIES; family++) {
+		fd = xdp_pin_open(name, link_pins[family]);
+		state->live[family] = fd >= 0;
+		if (fd >= 0)
+			close(fd);
+	}
+	return 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Programs at netfilter hooks. Functions print their errors and return 0 or a negative
+ * errno, unless they say otherwise.
+ *
+ * A hook is called by its name, "nf:prerouting:-310", with ":ip" or ":ip6" behind it
+ * where it is of one family alone. Interfaces have no ':' in their names, so the
+ * functions of xdp_pin.c take either. What is attached owns a directory of pins with up
+ * to two links, by family; the program lives as long as they do, and so does the
+ * network namespace.
+ */
+#ifndef EPFCTL_NF_H
+#define EPFCTL_NF_H
+
+#include <string.h>
+
+#include "epf/nf.h"
+#include "reflex.h"
+
+enum {
+	OPT_HOOK = OPT_LONG + 128,
+	OPT_LEARN,
+	OPT_IF_NEW,
+	OPT_IF_RECENT,
+	OPT_WITHIN,
+	OPT_NF_END,
+};
+#define NF_LONGS \
+	{ "hook", required_argument, NULL, OPT_HOOK }, \
+	{ "learn", no_argument, NULL, OPT_LEARN }, \
+	{ "if-new", no_argument, NULL, OPT_IF_NEW }, \
+	{ "if-recent", required_argument, NULL, OPT_IF_RECENT }, \
+	{ "within", required_argument, NULL, OPT_WITHIN }
+#define NF_HELP \
+"At a netfilter hook of this network namespace, in place of INTERFACE (Linux 6.4):\n" \
+"  --hook nf:HOOK:PRIORITY[:ip|ip6]  prerouting, input, forward, output or\n" \
+"                      postrouting, as 'nf:prerouting:-310'; IPv4 and IPv6, or one\n" \
+"  --learn             insert the keys of packets; alone, all are accepted\n" \
+"  --if-new            do not insert again what is present\n" \
+"  --if-recent drop|accept  what is done about packets whose key is present (accept)\n" \
+"  --within K|DURATION  present counts only so many epochs back, or so long, which\n" \
+"                      is rounded up to epochs (the filter's whole window)\n" \
+"  --else drop|accept  about all others (accept)\n" \
+"  --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]  as above; the\n" \
+"                      first two have to be given where something is dropped\n"
+
+#define NF_FAMILIES 2
+
+/**
+ * struct nf_hook - a hook of netfilter
+ * @name: as above
+ * @hook: enum nf_inet_hooks
+ * @prio: of the program
+ * @family: which of them it is attached for: ip, ip6
+ */
+struct nf_hook {
+	char name[XDP_NAME_BYTES];
+	__u32 hook;
+	__s32 prio;
+	bool family[NF_FAMILIES];
+};
+
+/**
+ * struct nf_want - the options
+ * @on: OPT_HOOK was given
+ * @hook: which one
+ * @said: which others, bits by option less OPT_HOOK
+ * @recent: what OPT_IF_RECENT says
+ * @within: the text of OPT_WITHIN, or NULL
+ * @rule: by nf_ok()
+ */
+struct nf_want {
+	bool on;
+	struct nf_hook hook;
+	__u32 said;
+	struct epf_reflex_act recent;
+	const char *within;
+	struct epf_nf_rule rule;
+};
+
+/**
+ * struct nf_state - what is attached to a hook, read back
+ * @conf: as attached
+ * @rule: likewise
+ * @count: summed over CPUs
+ * @here: the hook is of this network namespace
+ * @live: by family: there is a link
+ */
+struct nf_state {
+	struct epf_xdp_conf conf;
+	struct epf_nf_rule rule;
+	struct epf_xdp_count count[EPF_NF_REASONS];
+	bool here;
+	bool live[NF_FAMILIES];
+};
+
+static inline bool nf_is_name(const char *name)
+{
+	return !strncmp(name, EPF_NF_NAME, sizeof(EPF_NF_NAME) - 1);
+}
+
+/* nfopts.c: options, and the rule as text */
+
+/* As promise_option(). */
+bool nf_option(struct nf_want *want, int opt, const char *arg);
+/* The name of the hook that @arg means, of any network namespace. Else an error. */
+bool nf_name(const char *arg, char name[XDP_NAME_BYTES]);
+/* Do the options go together, with those of @reflex and with @opts? Sets the rule, but for
+ * @within of it. Else an error.
+ */
+bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
+	   struct epf_pkt_opts *opts);
+/* Set the rule's @within, for a filter of @params. Else an error. */
+bool nf_within(struct nf_want *want, const struct epf_params *params);
+/* " --learn --match udp:sport=53 --else drop" */
+void nf_print(const struct epf_nf_rule *rule);
+json_t *nf_json(const struct epf_nf_rule *rule);
+
+/* nf.c */
+int nf_attach(const struct xdp_want *want, const struct nf_want *nf);
+int nf_detach(const char *name);
+/* Silent. -ENOENT: nothing is attached. */
+int nf_read(const char *name, struct nf_state *state);
+extern const char *const nf_family_names[NF_FAMILIES];
+
+/* nf_show.c: what is attached, and what it counted; silent where it cannot be read.
+ * @list: an array to add it to, in place of printing it. Return: as nf_read(); 1: it is
+ * not attached, but left behind.
+ */
+int nf_status(const char *name, json_t *list);
+
+#endif /* EPFCTL_NF_H */

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What is attached to a netfilter hook, and what it counted, as text and as JSON. */
+#include "nf.h"
+
+static const char *reason_name(int reason)
+{
+	if (reason == EPF_NF_OLDER)
+		return "older";
+	return reason == EPF_NF_KNOWN ? "known" : reflex_reason_names[reason];
+}
+
+/* Of EPF_NF_OLDER what is done about a key that is absent; all else that is no reason of
+ * an interface's rule is accepted.
+ */
+static const char *verdict(const struct epf_nf_rule *rule, int reason)
+{
+	if (reason == EPF_NF_OLDER)
+		reason = EPF_REFLEX_ABSENT;
+	if (reason >= EPF_REFLEX_REASONS)
+		return "accept";
+	return rule->of.act[reason].verdict == EPF_REFLEX_DROP ? "drop" : "accept";
+}
+
+/* Can a packet be found to be @reason? */
+static bool possible(const struct epf_nf_rule *rule, int reason)
+{
+	bool asks = rule->op & EPF_NF_ASK;
+
+	switch (reason) {
+	case EPF_REFLEX_LEARNT:
+		return !asks;
+	case EPF_NF_KNOWN:
+		return !asks && (rule->op & EPF_NF_IF_NEW);
+	case EPF_NF_OLDER:
+		return asks && rule->within;
+	case EPF_REFLEX_RECENT:
+	case EPF_REFLEX_ABSENT:
+		return asks;
+	case EPF_REFLEX_SATURATED:
+	case EPF_REFLEX_OVERDUE:
+		return rule->op != EPF_NF_LEARN;
+	}
+	return true;
+}
+
+static bool any_live(const struct nf_state *s)
+{
+	return s->live[0] || s->live[1];
+}
+
+static void show_counts(const struct nf_state *s)
+{
+	int i;
+
+	for (i = 0; i < EPF_NF_REASONS; i++)
+		if (s->count[i].packets)
+			printf("  %-9s %-6s %12llu packets %16llu bytes\n",
+			       reason_name(i), verdict(&s->rule, i),
+			       s->count[i].packets, s->count[i].bytes);
+}
+
+static void show(const char *name, const struct nf_state *s)
+{
+	const struct epf_xdp_conf *c = &s->conf;
+	struct epf_pkt_opts key = c->opts;
+	char filter[EPF_NAME_LEN];
+	int i;
+
+	key.flags &= (__u16)~EPF_PKT_FIRST; /* which the rule tells */
+	xdp_filter_name(c, filter);
+	printf("%s: ", name);
+	if (filter[0])
+		printf("filter %s (pure BPF), key ", filter);
+	else
+		printf("filter %u (gone), key ", c->id);
+	pkt_print(&key);
+	nf_print(&s->rule);
+	printf(", program %u at", c->prog_id);
+	for (i = 0; i < NF_FAMILIES; i++)
+		if (s->live[i])
+			printf(" %s", nf_family_names[i]);
+	printf("%s%s\n", any_live(s) ? "" : " no hook ('epfctl detach' removes the rest)",
+	       s->here ? "" : " (in another network namespace)");
+	if (filter[0] && !xdp_held(c))
+		printf("  nobody ends the epochs of '%s', so it does not know: "
+		       "'epfctl hold %s'\n", filter, filter);
+	show_counts(s);
+}
+
+static json_t *json_counts(const struct nf_state *s)
+{
+	json_t *all = json_object();
+	int i;
+
+	for (i = 0; i < EPF_NF_REASONS; i++)
+		if (possible(&s->rule, i))
+			json_object_set_new(all, reason_name(i), json_pack(
+				"{s:s, s:I, s:I}", "verdict", verdict(&s->rule, i),
+				"packets", (json_int_t)s->count[i].packets, "bytes",
+				(json_int_t)s->count[i].bytes));
+	return all;
+}
+
+static json_t *json_of(const char *name, const struct nf_state *s)
+{
+	const struct epf_xdp_conf *c = &s->conf;
+	char filter[EPF_NAME_LEN];
+	json_t *families = json_array();
+	int i;
+
+	xdp_filter_name(c, filter);
+	for (i = 0; i < NF_FAMILIES; i++)
+		if (s->live[i])
+			json_array_append_new(families,
+					      json_string(nf_family_names[i]));
+	return json_pack("{s:s, s:b, s:b, s:o, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:b, s:o}",
+			 "hook", name, "here", s->here, "attached", any_live(s),
+			 "families", families, "filter", filter[0] ? filter : NULL,
+			 "filter_id", (json_int_t)c->id, "key", pkt_json(&c->opts),
+			 "action", "netfilter", "netfilter", nf_json(&s->rule),
+			 "program", (json_int_t)c->prog_id, "backend", "bpf", "held",
+			 xdp_held(c), "counters", json_counts(s));
+}
+
+int nf_status(const char *name, json_t *list)
+{
+	struct nf_state state;
+	int err = nf_read(name, &state);
+
+	if (err)
+		return err;
+	if (list)
+		json_array_append_new(list, json_of(name, &state));
+	else if (out_mode == OUT_TEXT)
+		show(name, &state);
+	else
+		out_json(json_of(name, &state));
+	return any_live(&state) ? 0 : 1;
+}

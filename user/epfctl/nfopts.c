@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The rule of a netfilter hook: from options, to text and JSON. */
+#include "nf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#define BIT(opt) (1u << ((opt) - OPT_HOOK))
+#define NF_EPOCHS (EPF_EPOCHS - 1) /* that a window is made of (window.h) */
+
+/* By enum nf_inet_hooks. */
+static const char *const hooks[] = { "prerouting", "input", "forward", "output",
+				     "postrouting" };
+
+static bool bad_hook(const char *arg)
+{
+	fail("--hook '%s': not nf:HOOK:PRIORITY, with prerouting, input, forward, output "
+	     "or postrouting, and a number such as -310, and ':ip' or ':ip6' for one "
+	     "family", arg);
+	return false;
+}
+
+/* A number at @text, up to ':' or the end. Return: there, or NULL. */
+static const char *parse_prio(const char *text, __s32 *prio)
+{
+	long v;
+	char *end;
+
+	if (!isdigit((unsigned char)text[*text == '-']))
+		return NULL;
+	errno = 0;
+	v = strtol(text, &end, 10);
+	if (errno || v < INT_MIN || v > INT_MAX || (*end && *end != ':'))
+		return NULL;
+	*prio = (__s32)v;
+	return end;
+}
+
+static bool parse_family(const char *text, bool family[NF_FAMILIES])
+{
+	bool ip6 = !strcmp(text, ":ip6"), ip = !strcmp(text, ":ip");
+
+	family[0] = !ip6;
+	family[1] = !ip;
+	return ip || ip6 || !*text || !strcmp(text, ":inet");
+}
+
+static bool parse_hook(struct nf_hook *hook, const char *arg)
+{
+	const char *name = arg + sizeof(EPF_NF_NAME) - 1, *rest = NULL;
+	size_t len;
+
+	if (!nf_is_name(arg))
+		return bad_hook(arg);
+	len = strcspn(name, ":");
+	for (hook->hook = 0; hook->hook < ARRAY_SIZE(hooks); hook->hook++)
+		if (strlen(hooks[hook->hook]) == len &&
+		    !memcmp(name, hooks[hook->hook], len))
+			break;
+	if (hook->hook < ARRAY_SIZE(hooks) && name[len])
+		rest = parse_prio(name + len + 1, &hook->prio);
+	if (!rest || !parse_family(rest, hook->family))
+		return bad_hook(arg);
+	if (hook->prio == INT_MIN || hook->prio == INT_MAX) {
+		fail("--hook '%s': the kernel keeps priorities %d and %d for its own "
+		     "hooks", arg, INT_MIN, INT_MAX);
+		return false;
+	}
+	snprintf(hook->name, sizeof(hook->name), EPF_NF_NAME "%s:%d%s",
+		 hooks[hook->hook], hook->prio,
+		 !hook->family[0] ? ":ip6" : !hook->family[1] ? ":ip" : "");
+	return true;
+}
+
+bool nf_name(const char *arg, char name[XDP_NAME_BYTES])
+{
+	int len = (int)strcspn(arg, "@");
+	char text[XDP_NAME_BYTES];
+	struct nf_hook hook;
+
+	if (len >= XDP_NAME_BYTES)
+		return bad_hook(arg);
+	snprintf(text, sizeof(text), "%.*s", len, arg);
+	if (!parse_hook(&hook, text))
+		return false;
+	snprintf(name, XDP_NAME_BYTES, "%.32s%.30s", hook.name, arg + len);
+	return true;
+}
+
+bool nf_option(struct nf_want *want, int opt, const char *arg)
+{
+	want->said |= BIT(opt);
+	switch (opt) {
+	case OPT_HOOK:
+		want->on = true;
+		return parse_hook(&want->hook, arg);
+	case OPT_IF_RECENT:
+		return reflex_parse_act("--if-recent", arg, &want->recent);
+	case OPT_WITHIN:
+		want->within = arg;
+		return true;
+	case OPT_LEARN:
+	case OPT_IF_NEW:
+		return true;
+	}
+	return false;
+}
+
+static bool said(const struct nf_want *want, int opt)
+{
+	return want->said & BIT(opt);
+}
+
+/* Do packets without ports have the key? Fragments too, then. */
+static bool portless(const struct nf_want *want, const struct epf_pkt_opts *opts)
+{
+	return want->rule.all && opts->key == EPF_PKT_PEER;
+}
+
+/* What is missing or does not go together; NULL: nothing. */
+static const char *misfit(const struct nf_want *want, const struct reflex_want *reflex,
+			  const struct epf_pkt_opts *opts)
+{
+	const struct epf_nf_rule *rule = &want->rule;
+	bool asks = rule->op & EPF_NF_ASK;
+	bool drops = rule->of.act[EPF_REFLEX_RECENT].verdict == EPF_REFLEX_DROP ||
+		     rule->of.act[EPF_REFLEX_ABSENT].verdict == EPF_REFLEX_DROP;
+
+	if (opts->key < EPF_PKT_FLOW)
+		return "--hook takes --key flow, conversation, peer or peer-port";
+	if (reflex->dport && reflex->sport)
+		return "--match takes source ports or destination ports at one hook, not "
+		       "both";
+	if (reflex_marks(&rule->of))
+		return "a BPF program at a netfilter hook cannot set marks: set them "
+		       "before it, by 'attach INTERFACE --reflexive --ask tc --else "
+		       "mark=VALUE/MASK'";
+	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) ||
+		      want->within))
+		return "--fragments, --if-unknown and --within go with what asks: --learn "
+		       "needs --if-recent or --else beside them";
+	if (said(want, OPT_IF_NEW) && !said(want, OPT_LEARN))
+		return "--if-new goes with --learn only";
+	if (drops && !reflex_said(reflex, OPT_IF_UNKNOWN))
+		return "a hook that drops needs --if-unknown drop or accept: what is done "
+		       "while the filter does not know (saturated, or nobody ends its "
+		       "epochs)";
+	if (reflex->fragments && portless(want, opts))
+		return "--fragments: --key peer needs no ports";
+	if (drops && !reflex->fragments && !portless(want, opts))
+		return "a hook that drops needs --fragments drop or pass: only the first "
+		       "fragment of a datagram has ports";
+	return NULL;
+}
+
+static __u32 op_of(const struct nf_want *want, const struct reflex_want *reflex)
+{
+	__u32 op = 0;
+
+	if (said(want, OPT_LEARN))
+		op |= EPF_NF_LEARN;
+	if (!op || said(want, OPT_IF_RECENT) || reflex_said(reflex, OPT_ELSE))
+		op |= EPF_NF_ASK;
+	if (said(want, OPT_IF_NEW))
+		op |= EPF_NF_IF_NEW;
+	return op;
+}
+
+bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
+	   struct epf_pkt_opts *opts)
+{
+	struct epf_nf_rule *rule = &want->rule;
+	const char *why;
+
+	if (!want->on && want->said)
+		fail("--learn, --if-new, --if-recent and --within go with --hook only");
+	if (!want->on)
+		return !want->said;
+	rule->of = reflex->rule;
+	rule->of.act[EPF_REFLEX_RECENT] = want->recent;
+	rule->op = op_of(want, reflex);
+	rule->all = !reflex_said(reflex, OPT_MATCH);
+	rule->dport = !!reflex->dport;
+	why = misfit(want, reflex, opts);
+	if (why) {
+		fail("%s", why);
+		return false;
+	}
+	opts->link = EPF_LINK_IP;
+	if (!portless(want, opts) && opts->key != EPF_PKT_PEER)
+		opts->flags |= EPF_PKT_FIRST;
+	rule->of.opts[EPF_REFLEX_ASK] = rule->of.opts[EPF_REFLEX_LEARN] = *opts;
+	return true;
+}
+
+/* So many epochs hold all that is younger than @ns: none but the first of a filter is
+ * shorter than ceil(T/r) (window.h), so no more than that can have begun since.
+ */
+static bool within_ns(const char *arg, const struct epf_params *params,
+		      __u64 *epochs)
+{
+	__u64 ns, epoch_ns;
+
+	if (!parse_ns("--within", arg, &ns))
+		return false;
+	if (params->mode != EPF_MODE_TIME && params->mode != EPF_MODE_BOTH)
+		fail("--within %s: epochs of '%s' may end earlier, by insertions: give a "
+		     "number of epochs", arg, params->name);
+	else if (ns > params->window_ns)
+		fail("--within %s: '%s' remembers %s", arg, params->name,
+		     fmt_ns(params->window_ns).s);
+	else {
+		epoch_ns = (params->window_ns + NF_EPOCHS - 1) / NF_EPOCHS;
+		*epochs = (ns + epoch_ns - 1) / epoch_ns;
+		return true;
+	}
+	return false;
+}
+
+bool nf_within(struct nf_want *want, const struct epf_params *params)
+{
+	const char *arg = want->within;
+	__u64 epochs = 0;
+
+	if (!arg)
+		return true;
+	if (arg[strspn(arg, "0123456789")]) {
+		if (!within_ns(arg, params, &epochs))
+			return false;
+	} else if (!parse_count("--within", arg, NF_EPOCHS, &epochs)) {
+		return false;
+	}
+	want->rule.within = (__u32)epochs + 1;
+	return true;
+}
+
+static const char *sep(const struct epf_nf_rule *rule)
+{
+	return rule->dport ? ":dport=" : ":sport=";
+}
+
+static struct text act(const struct epf_nf_rule *rule, int reason, const char *pass)
+{
+	return reflex_act_text(&rule->of.act[reason], pass);
+}
+
+void nf_print(const struct epf_nf_rule *rule)
+{
+	if (rule->op & EPF_NF_LEARN)
+		printf(" --learn");
+	if (rule->op & EPF_NF_IF_NEW)
+		printf(" --if-new");
+	if (!rule->all)
+		reflex_print_match(&rule->of, sep(rule));
+	if (!(rule->op & EPF_NF_ASK))
+		return;
+	printf(" --if-recent %s", act(rule, EPF_REFLEX_RECENT, "accept").s);
+	if (rule->within)
+		printf(" --within %u", rule->within - 1);
+	printf(" --else %s", act(rule, EPF_REFLEX_ABSENT, "accept").s);
+	printf(" --if-unknown %s", act(rule, EPF_REFLEX_ERROR, "accept").s);
+	if (!rule->all || rule->of.opts[0].key != EPF_PKT_PEER)
+		printf(" --fragments %s", act(rule, EPF_REFLEX_FRAGMENT, "pass").s);
+}
+
+json_t *nf_json(const struct epf_nf_rule *rule)
+{
+	json_t *o = json_pack("{s:b, s:b, s:b}", "asks", !!(rule->op & EPF_NF_ASK),
+			      "learns", !!(rule->op & EPF_NF_LEARN), "if_new",
+			      !!(rule->op & EPF_NF_IF_NEW));
+
+	if (!rule->all)
+		json_object_set_new(o, "match", reflex_json_match(&rule->of, sep(rule)));
+	if (!(rule->op & EPF_NF_ASK))
+		return o;
+	if (rule->within)
+		json_object_set_new(o, "within_epochs", json_integer(rule->within - 1));
+	json_object_update_new(o, json_pack(
+		"{s:s, s:s, s:s, s:s}", "if_recent",
+		act(rule, EPF_REFLEX_RECENT, "accept").s, "else",
+		act(rule, EPF_REFLEX_ABSENT, "accept").s, "if_unknown",
+		act(rule, EPF_REFLEX_ERROR, "accept").s, "fragments",
+		act(rule, EPF_REFLEX_FRAGMENT, "pass").s));
+	return o;
+}
