@@ -9,8 +9,8 @@
 
 #include <epf/xdp.h>
 
-/* skb->mark of a repeat of age 0; older ones count up from it */
-const volatile __u32 first_mark = 0;
+/* Of a repeat of age 0; older ones count up from it, within the mask. */
+const volatile struct epf_xdp_marks marks = { 0, 0 };
 
 SEC("tc")
 int tc_mark(struct __sk_buff *skb)
@@ -20,7 +20,8 @@ int tc_mark(struct __sk_buff *skb)
 	if ((void *)(meta + 1) > (void *)(long)skb->data)
 		return TC_ACT_UNSPEC;
 	if (meta->magic == EPF_XDP_META_MAGIC)
-		skb->mark = first_mark + meta->age;
+		skb->mark = (skb->mark & ~marks.mask) |
+			    ((marks.first + meta->age) & marks.mask);
 	return TC_ACT_UNSPEC;
 }
 

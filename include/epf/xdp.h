@@ -132,6 +132,7 @@ struct epf_xdp_tc {
  * @filter: its name
  * @tc: with EPF_XDP_REFLEX: programs at tc, by enum epf_reflex_side
  * @qdisc_made: the clsact qdisc that they are in was made for them
+ * @mark_mask: with EPF_XDP_MARK: the bits of the mark that are written
  */
 struct epf_xdp_conf {
 	__u32 id;
@@ -149,9 +150,20 @@ struct epf_xdp_conf {
 	char filter[EPF_NAME_LEN];
 	struct epf_xdp_tc tc[2];
 	__u32 qdisc_made;
+	__u32 mark_mask;
 };
 
 #define EPF_XDP_MARK_DEFAULT 0xef00
+
+/**
+ * struct epf_xdp_marks - what tc_mark is told when it is loaded
+ * @first: mark of a repeat of age 0; with all other ages added it is within @mask
+ * @mask: the bits that are written; all others stay
+ */
+struct epf_xdp_marks {
+	__u32 first;
+	__u32 mask;
+};
 
 #define EPF_XDP_META_MAGIC 0x45504631 /* "EPF1" */
 

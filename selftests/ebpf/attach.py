@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -248,6 +249,55 @@ def marks_refused():
             net.unlike(pins=(pins(), [NAME]))
 
 
+class Earlier:
+    """Somebody else's program at tc ingress that sets a mark, in front of ours."""
+
+    def __init__(self):
+        path, self.pin = os.path.join(net.BUILD, "selftests/ebpf/reflex_other.bpf.o"), \
+            f"/sys/fs/bpf/{NAME}-other"
+        net.run("bpftool", "prog", "load", path, self.pin, "type", "classifier")
+        here = traffic.ctypes.create_string_buffer(self.pin.encode() + b"\0")
+        prog = self.bpf(7, struct.pack("=QII", traffic.ctypes.addressof(here), 0, 0))
+        dev = json.loads(net.in_b("ip", "-j", "link", "show", net.B).stdout)[0]["ifindex"]
+        with open(f"/run/netns/{net.NS_B}") as other, open("/proc/self/ns/net") as own:
+            traffic.setns(other)
+            self.link = self.bpf(28, struct.pack("=IIII", prog, dev, 46, 0))
+            traffic.setns(own)
+        os.close(prog)
+
+    @staticmethod
+    def bpf(cmd, attr):
+        nr = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+        libc = traffic.ctypes.CDLL(None, use_errno=True)
+        fd = libc.syscall(nr, cmd, traffic.ctypes.create_string_buffer(attr, len(attr)),
+                          len(attr))
+        if fd < 0:
+            raise OSError(traffic.ctypes.get_errno(), "bpf")
+        return fd
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        os.close(self.link)
+        os.unlink(self.pin)
+
+
+def foreign_bits():
+    """With a mask only its bits are written; those that others have set stay."""
+    frames, theirs = doubled(plain(0)), 0x82000007
+    with Filter(), Holder(), Earlier(), attached(
+            "--action", "mark", "--no-dispatcher", "--mark", "0x1000000/0x3000007") as on:
+        got, s = through(frames, IP), on.status()
+    want = [(f, 0x81000000 if i & 1 else theirs) for i, f in enumerate(frames)]
+    with Filter():
+        fault = refused("VALUE/MASK", "attach", net.B, "--filter", NAME, "--action", "mark",
+                        "--mark", "0x1000000/0x3000003")
+    return fault or net.unlike(
+        told=((s["mark"], s["mark_mask"]), (0x1000000, 0x3000007)),
+        marks=(got == want, True)) or nothing_left()
+
+
 def marks(*options):
     """Repeats have the mark, and only they; the window does not move meanwhile."""
     frames = doubled(plain(0))
@@ -471,6 +521,8 @@ def cases():
             (f"mark, {mode}", of(marks, "--mode", mode) if kernel() >= (6, 6)
              else marks_refused),
         ]
+    if kernel() >= (6, 6):
+        out.append(("mark: bits of others stay", foreign_bits))
     return out + [
         ("the holder is killed, and the next one begins", holder_killed),
         ("nobody ever held it", never_held),

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What nf.py must notice: each variant is an epfctl with one edit, of the program that it
-# carries or of its own source.
+# What nf.py must notice, and attach.py of marks: each variant is an epfctl with one edit, of
+# a program that it carries or of its own source.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
@@ -36,13 +36,14 @@ variant() {
 		mv "$tmp/edited" "$tmp/edited.c" && link "$tmp/edited.c" "$(basename "${1%.c}" | sed 's|^|epfctl/|')"
 		;;
 	*)
-		mv "$tmp/edited" "$tmp/$1" && compile nf && link epfctl/xdp_obj.c epfctl/xdp_obj
+		mv "$tmp/edited" "$tmp/$1" && compile nf && compile tc_mark &&
+			link epfctl/xdp_obj.c epfctl/xdp_obj
 		;;
 	esac
 }
 
 claim_fails() {
-	EPF_CTL=$tmp/epfctl BUILD=$build EPF_PATIENCE=5 timeout 300 selftests/ebpf/nf.py "$1" | grep '^not ok'
+	EPF_CTL=$tmp/epfctl BUILD=$build EPF_PATIENCE=5 timeout 300 "selftests/ebpf/$asked" "$1" | grep '^not ok'
 }
 
 holds() {
@@ -59,9 +60,9 @@ broken() {
 }
 
 EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || ktap_skip_all 'no BPF here'
-program=bpf/nf.bpf.c rule=user/epfctl/nfopts.c
+asked=nf.py program=bpf/nf.bpf.c rule=user/epfctl/nfopts.c
 first='prerouting and postrouting: each'
-ktap_plan 7 15
+ktap_plan 8 16
 variant $program '2s/$/ /' || exit 1
 ktap_check 'built likewise, all holds' holds "$first"
 broken 'do not know is taken for absent' $program \
@@ -92,4 +93,7 @@ ktap_thorough broken 'fragments need not be spoken of' $rule \
 	's/if (drops && !reflex->fragments && /if (0 \&\& /' 'refused'
 ktap_thorough broken 'marks are taken for accepting' $rule \
 	's/if (reflex_marks(&rule->of))/if (0)/' 'refused'
+asked=attach.py
+broken 'a mark overwrites the bits of others' bpf/tc_mark.bpf.c \
+	's/(skb->mark & ~marks.mask) |/0 |/' 'bits of others'
 ktap_finish

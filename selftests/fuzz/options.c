@@ -512,7 +512,9 @@ int xdp_attach(const struct xdp_want *want)
 		return 0;
 	}
 	law(!want->mark == (want->action != EPF_XDP_MARK) &&
-	    want->mark <= 0xffffffff - EPF_EPOCHS, "attach: mark");
+	    want->mark <= 0xffffffff - (EPF_EPOCHS - 1), "attach: mark");
+	law(!want->mark || !((want->mark | (want->mark + EPF_EPOCHS - 1)) & ~want->mark_mask),
+	    "attach: bits of the mark");
 	law(want->mirror == !(want->opts.flags & EPF_PKT_PASS_CONTROL),
 	    "attach: control packets are passed but on mirror ports");
 	law(want->mirror || want->action != EPF_XDP_DROP ||

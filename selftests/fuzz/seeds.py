@@ -156,7 +156,7 @@ def options():
         clear a|swap a b|swap a none|save a file|restore a 12345678 --existing
         restore none 12345678|watch a|watch a -n 3 --interval 1s|doctor|--help
         attach eth0 --filter a|attach eth0 -f a --key packet --no-mac --no-vlan
-        attach e -f a --action mark --mark 0x10 --mode native --prio 9
+        attach e -f a --action mark --mark 0x10 --mode native --prio 9|attach e -f a --action mark --mark 8/0xf
         attach e -f a --key flow --nonip frame --mirror --no-dispatcher
         attach e -f a --key frame --mirror --vlan-offload off|attach e -f a
         attach e -f a --reflexive --match udp:sport=53,7-9 --else mark=1/3 --ask tc

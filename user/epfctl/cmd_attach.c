@@ -52,8 +52,8 @@ static const struct spec attach_spec = {
 "                      starts ends its epochs (default), or the 'kernel'\n"
 PKT_HELP("packet")
 "  --action drop|count|mark  what is done about repeats (drop)\n"
-"  --mark N            mark: repeats get the packet mark N plus their age in\n"
-"                      epochs, 0 to 7 (0xef00)\n"
+"  --mark N[/MASK]     mark: repeats get the packet mark N plus their age in\n"
+"                      epochs, 0 to 7 (0xef00); only the bits of MASK are written\n"
 "  --mode auto|native|generic  in the driver, or behind it (auto)\n"
 "  --prio N            place among XDP programs, low ones first (50)\n"
 "  --no-dispatcher     alone on the interface, without libxdp\n"
@@ -82,23 +82,31 @@ static int choice(const char *what, const char *arg, const char *const *names,
 	return -1;
 }
 
-/* Decimal, or hex after 0x: marks are written so. */
-static bool parse_mark(const char *arg, __u32 *mark)
+/* Is that mark with every age within @mask? */
+static bool ages_within(__u64 mark, __u32 mask)
 {
-	bool hex = arg[0] == '0' && (arg[1] | 0x20) == 'x';
-	unsigned long v;
-	char *end;
+	__u64 age;
 
-	errno = 0;
-	v = strtoul(arg, &end, hex ? 16 : 10);
-	if (errno || *end || !isdigit((unsigned char)*arg) || !v ||
-	    v > 0xffffffffUL - EPF_EPOCHS) {
-		fail("--mark '%s': not a number from 1 to 0x%x", arg,
-		     0xffffffffU - EPF_EPOCHS);
-		return false;
-	}
-	*mark = (__u32)v;
+	for (age = 0; age < EPF_EPOCHS; age++)
+		if ((mark + age) & ~(__u64)mask)
+			return false;
 	return true;
+}
+
+/* Decimal, or hex after 0x; behind '/' the bits that are written, else all. */
+static bool parse_mark(const char *arg, struct xdp_want *want)
+{
+	const char *slash = strchr(arg, '/'), *rest;
+
+	want->mark_mask = ~0u;
+	if (parse_bits(arg, slash ? '/' : 0, &want->mark, &rest) && want->mark &&
+	    (!slash || parse_bits(rest, 0, &want->mark_mask, &rest)) &&
+	    ages_within(want->mark, want->mark_mask))
+		return true;
+	fail("--mark '%s': not a number from 1 to 0x%x, or VALUE/MASK where MASK has all "
+	     "bits of VALUE and of the %d that follow", arg,
+	     0xffffffffU - (EPF_EPOCHS - 1), EPF_EPOCHS - 1);
+	return false;
 }
 
 static bool parse_prio(const char *arg, __u32 *prio)
@@ -135,7 +143,7 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 		want->mode = (enum xdp_mode)i;
 		return i >= 0;
 	case OPT_MARK:
-		return parse_mark(arg, &want->mark);
+		return parse_mark(arg, want);
 	case OPT_PRIO:
 		return parse_prio(arg, &want->prio);
 	case OPT_NO_DISPATCHER:
@@ -401,8 +409,10 @@ int cmd_attach(int argc, char **argv)
 	memset(&nf, 0, sizeof(nf));
 	if (!attach_options(argc, argv, &want))
 		return EXIT_FAIL;
-	if (want.action == EPF_XDP_MARK && !want.mark)
+	if (want.action == EPF_XDP_MARK && !want.mark) {
 		want.mark = EPF_XDP_MARK_DEFAULT;
+		want.mark_mask = ~0u;
+	}
 	if (reflex.ask_tc || nf.on)
 		want.prio = 0;
 	if (want.prio && !shared_attach) {

@@ -75,6 +75,8 @@ struct reflex_want {
 bool reflex_option(struct reflex_want *want, int opt, const char *arg);
 /* Do the options go together, and with @opts? Sets the keys of the rule. Else an error. */
 bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts);
+/* A number of a mark, up to @end: decimal, or hex after 0x. @rest: behind @end. Silent. */
+bool parse_bits(const char *text, char end, __u32 *bits, const char **rest);
 /* Of them, for netfilter hooks (nf.h): was @opt given; a verdict, else an error; is one
  * of those of @rule a mark?
  */

@@ -108,8 +108,7 @@ static bool parse_match(struct reflex_want *want, const char *arg)
 	return bad_match(arg);
 }
 
-/* Decimal, or hex after 0x; up to @end. */
-static bool parse_bits(const char *text, char end, __u32 *bits, const char **rest)
+bool parse_bits(const char *text, char end, __u32 *bits, const char **rest)
 {
 	bool hex = text[0] == '0' && (text[1] | 0x20) == 'x';
 	unsigned long v;

@@ -88,6 +88,7 @@ static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
 /* The pin keeps the link, the link the program. */
 static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 {
+	const struct epf_xdp_marks marks = { want->mark, want->mark_mask };
 	struct bpf_object *obj = xdp_obj_open(XDP_OBJ_TC_MARK);
 	struct bpf_program *prog;
 	int link, err;
@@ -96,8 +97,8 @@ static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 		return -EINVAL;
 	prog = bpf_object__find_program_by_name(obj, "tc_mark");
 	err = bpf_map__set_initial_value(
-		bpf_object__find_map_by_name(obj, ".rodata"), &want->mark,
-		sizeof(want->mark));
+		bpf_object__find_map_by_name(obj, ".rodata"), &marks,
+		sizeof(marks));
 	if (!err)
 		err = bpf_object__load(obj);
 	if (err) {
@@ -469,7 +470,7 @@ int xdp_attach(const struct xdp_want *want)
 {
 	struct epf_xdp_conf conf = {
 		.id = want->id, .opts = want->opts, .action = want->action,
-		.mark = want->mark, .prio = want->prio,
+		.mark = want->mark, .mark_mask = want->mark_mask, .prio = want->prio,
 		.ifindex = if_nametoindex(want->ifname),
 		.backend = want->bpf ? EPF_XDP_BPF : EPF_XDP_MODULE,
 		.made = want->made, .holder = want->holder,

@@ -42,6 +42,7 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
  * @opts: packet key
  * @action: enum epf_xdp_action
  * @mark: first mark, with EPF_XDP_MARK
+ * @mark_mask: the bits that are written
  * @mode: driver, socket buffer, or the first of the two that works
  * @prio: place among the programs of the dispatcher; 0: no dispatcher
  * @mirror: the interface only listens; says that @opts pass no control packets
@@ -60,6 +61,7 @@ struct xdp_want {
 	struct epf_pkt_opts opts;
 	__u32 action;
 	__u32 mark;
+	__u32 mark_mask;
 	enum xdp_mode mode;
 	__u32 prio;
 	bool mirror;

@@ -138,7 +138,9 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 	if (s->conf.action == EPF_XDP_REFLEX)
 		json_object_set_new(o, "reflexive", reflex_json_sides(s));
 	if (s->conf.action == EPF_XDP_MARK)
-		json_object_set_new(o, "mark", json_integer(s->conf.mark));
+		json_object_update_new(o, json_pack(
+			"{s:I, s:I}", "mark", (json_int_t)s->conf.mark, "mark_mask",
+			(json_int_t)s->conf.mark_mask));
 	json_object_set_new(o, "backend",
 			    json_string(bpf ? "bpf" : "module"));
 	if (bpf)
@@ -180,7 +182,8 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	       c->vlan_off ? " --vlan-offload off" : "",
 	       action_name(c->action));
 	if (c->action == EPF_XDP_MARK)
-		printf(" from 0x%x", c->mark);
+		printf(c->mark_mask == ~0u ? " from 0x%x" : " from 0x%x/0x%x", c->mark,
+		       c->mark_mask);
 	show_place(s);
 	printf("%s\n", s->live ? "" :
 	       s->here ? " (gone: 'epfctl detach' removes the rest)" :
