@@ -5,8 +5,7 @@
  *
  * One hook has one rule map and one map of counts, pinned below EPF_XDP_PINS in a
  * directory named '@@' and what the command line calls the hook, beside the map "conf"
- * of epf/xdp.h. The tool writes the rule before it attaches the program, and after that
- * only to have everything passed.
+ * of epf/xdp.h. The tool writes the rule before it attaches the program, and never after.
  */
 #ifndef EPF_NF_H
 #define EPF_NF_H

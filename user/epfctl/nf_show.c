@@ -35,10 +35,9 @@ static bool possible(const struct epf_nf_rule *rule, int reason)
 		return asks && rule->within;
 	case EPF_REFLEX_RECENT:
 	case EPF_REFLEX_ABSENT:
-		return asks;
 	case EPF_REFLEX_SATURATED:
 	case EPF_REFLEX_OVERDUE:
-		return rule->op != EPF_NF_LEARN;
+		return asks;
 	}
 	return true;
 }
