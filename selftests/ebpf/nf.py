@@ -9,6 +9,7 @@ depend on that; with EPF_THOROUGH all.
 
 import atexit
 import collections
+import contextlib
 import functools
 import json
 import os
@@ -295,7 +296,7 @@ def nat():
                     sock.sendto(struct.pack(">I", n), (hosts.A4, 53))
                     answered += sock.recv(2048) == struct.pack(">I", n)
             counts = {name: h.counts() for name, h in hooks.items()}
-            shown = net.epfctl("status").stdout
+            shown = net.epfctl("status", check=False).stdout  # others' may be unreadable
     finally:
         nf.in_b("nft", "delete", "table", "ip", "epf_nat")
     for c in counts.values():
@@ -304,7 +305,8 @@ def nat():
         answered=(answered, count), counts=(counts, {
             "new, outside": {"recent": count}, "old, outside": {"absent": count},
             "new, inside": {"absent": count}, "old, inside": {"recent": count}}),
-        hooks=(len(re.findall("^nf:", shown, re.M)), 6)) or nf.nothing_left()
+        hooks=(len(re.findall("^nf:[^@\\n]*: filter rfx", shown, re.M)), 6)) or \
+        nf.nothing_left()
 
 
 def race():
@@ -352,9 +354,17 @@ def race():
         flood=(before["absent"] > total / 20, True)) or nf.nothing_left()
 
 
-def sockets():
+def timed():
+    """The same where a BPF timer ends epochs, which waits for programs at hooks."""
+    if "PREEMPT_RT" in os.uname().version:
+        raise tap.Skip("a PREEMPT_RT kernel")
+    return sockets(Filter("--time", "1s", "--rate", "100k", "-b", "1e-9", "--rotate",
+                          "kernel"), contextlib.nullcontext())
+
+
+def sockets(made=None, holder=None):
     """Real queries are answered, and a real socket gets nothing that was not asked for."""
-    with Filter(), Holder(), At("nf:output:300", *QUERIES), \
+    with made or Filter(), holder or Holder(), At("nf:output:300", *QUERIES), \
             At("nf:input:-310", *ANSWERS, *DROP) as asks, \
             reflexive.Echo(hosts.A4, hosts.A6):
         four = reflexive.queries(hosts.B4, hosts.A4, 100)
@@ -368,8 +378,35 @@ def sockets():
             got = victim.recv(2048)
         counts = asks.counts()
     return net.unlike(answered=((four, six), (100, 100)), got=(got, b"not matched"),
-                      recent=(counts.get("recent"), 200),
-                      absent=(counts.get("absent"), 50)) or nf.nothing_left()
+                      counts=(counts, {"recent": 200, "absent": 50, "other": 1})) or \
+        nf.nothing_left()
+
+
+def unreachable():
+    """The ICMP errors that a real stack sends about a packet come through, and a socket
+    is told; spoofed ones do not.
+    """
+    said = []
+    with Filter(), Holder(), At("nf:output:300", "--learn", "--match", "udp") as learns, \
+            At("nf:input:-310", "--reverse", "--errors", "--match", "udp", *DROP) as asks:
+        for here, there in (hosts.B4, hosts.A4), (hosts.B6, hosts.A6):
+            with hosts.udp(net.NS_B, here) as sock:
+                sock.connect((there, 4242))
+                sock.send(b"anybody?")
+                try:
+                    sock.recv(2048)
+                    said.append("an answer")
+                except OSError as error:
+                    said.append(type(error).__name__)
+        learnt = learns.counts()["learnt"]
+        spoofed = packets.Flow(4, 17, 7, 53).error()
+        with Local(), hosts.raw(net.NS_A, net.A, 0) as tx:
+            tx.send(spoofed)
+            settles(lambda: asks.counts().get("absent", 0), 1)
+        counts = asks.counts()
+    return net.unlike(said=(said, 2 * ["ConnectionRefusedError"]), learnt=(learnt, 2),
+                      recent=(counts.get("recent"), 2),
+                      absent=(counts.get("absent"), 1)) or nf.nothing_left()
 
 
 def as_what(hook, frame, cross_b=out_from_c):
@@ -560,7 +597,7 @@ def told():
                       "--if-recent", "drop", "--within", "3", "--if-unknown", "accept",
                       "--fragments", "drop") as on:
         s, shown = on.status(), net.epfctl("status", "nf:postrouting:-7:ip").stdout
-        all_of = json.loads(net.epfctl("-j", "status").stdout)
+        all_of = net.epfctl("status", check=False).stdout
     return net.unlike(
         line=(shown.split(", program")[0],
               f"nf:postrouting:-7:ip: filter {NAME} (pure BPF), key peer-port --prefix "
@@ -571,29 +608,61 @@ def told():
             "match": ["tcp:dport=80", "udp:dport=53,443"], "if_recent": "drop",
             "else": "accept", "if_unknown": "accept", "fragments": "drop"}),
         hook=((s["hook"], s["filter"], s["attached"]), (on.hook, NAME, True)),
-        listed=(sum(o.get("hook") == on.hook for o in all_of), 1)) or nf.nothing_left()
+        listed=(all_of.count(f"{on.hook}: filter {NAME}"), 1)) or nf.nothing_left()
 
 
 def far():
-    """A hook is told of, and detached, from another network namespace too."""
+    """A hook is told of, and detached, from another network namespace too, also when that
+    of the hook has lost its name.
+    """
+    lost = net.NS + "-lost"
     with Filter():
-        net.epfctl("attach", "--hook", "nf:input:5", "--filter", NAME, *ANSWERS)
-        own = os.stat(f"/run/netns/{net.NS_B}").st_ino
-        name = f"nf:input:5@{own}"
+        net.run("ip", "netns", "add", lost)
+        net.epfctl("attach", "--hook", "nf:input:5", "--filter", NAME, *ANSWERS, ns=lost)
+        name = f"nf:input:5@{os.stat(f'/run/netns/{lost}').st_ino}"
+        net.run("ip", "netns", "del", lost)
         shown = net.run(net.EPFCTL, "status", name)
         done = net.run(net.EPFCTL, "detach", "--hook", name)
+        after = net.run(net.EPFCTL, "status", name, check=False)
     return net.unlike(shown=("another network namespace" in shown.stdout, True),
-                      done=(done.returncode, 0)) or nf.nothing_left()
+                      done=(done.returncode, 0), after=(after.returncode, 1)) or \
+        nf.nothing_left()
+
+
+def without_perfmon():
+    """One line names the capability that is missing."""
+    with Filter():
+        done = net.run(*net.inside(net.NS_B), "setpriv", "--inh-caps=-all",
+                       "--bounding-set=-all,+bpf,+net_admin", net.EPFCTL, "attach", "--hook",
+                       "nf:input:0", "--filter", NAME, check=False)
+        return net.unlike(
+            lines=(len(done.stderr.splitlines()), 1), code=(done.returncode, 2),
+            named=("needs CAP_PERFMON on Linux" in done.stderr, True),
+            pins=(nf.pins(), [NAME]))
+
+
+def marks():
+    """The kernel lets such a program write nothing, which is why there are no marks."""
+    try:
+        # r1 = ctx->skb; r0 = 0; *(u32 *)(r1 + 0) = r0; return
+        nf.load(b"".join(struct.pack("=BBhi", *i) for i in (
+            (0x79, 0x11, 8, 0), (0xB7, 0, 0, 0), (0x63, 0x01, 0, 0), (0x95, 0, 0, 0))))
+    except PermissionError:
+        return None
+    return "the kernel took a program that writes to the socket buffer"
 
 
 def ours():
     """Programs, maps and links that only these attachments have."""
     count = collections.Counter()
-    for what in "prog", "map":
-        listed = json.loads(net.run("bpftool", "-j", what, "list").stdout)
+    for what in "prog", "map", "link":
+        done = net.run("bpftool", "-j", what, "list", check=False)
+        if done.returncode:  # one of somebody else's went away meanwhile
+            return ours()
+        listed = json.loads(done.stdout)
         count.update(o.get("name", "") for o in listed)
-    listed = json.loads(net.run("bpftool", "-j", "link", "list").stdout)
-    count["link"] = sum(o.get("type") in ("netfilter", 10) for o in listed)
+        if what == "link":
+            count["link"] = sum(o.get("type") in ("netfilter", 10) for o in listed)
     return {n: count[n] for n in ("nf_look", "nf_rule", "nf_counts", "link")}
 
 
@@ -630,7 +699,7 @@ def of_kernel():
             ("a bridge: each packet by the oracle",
              of(oracle, "nf:postrouting:300", "nf:prerouting:-310", way=Bridged,
                 go_out=bridged_out, go_in=bridged_in)),
-            ("sockets", sockets), ("NAT", nat), ("refused", refusals),
+            ("sockets", sockets), ("NAT", nat), ("no marks", marks), ("refused", refusals),
             ("attached and detached, nothing is left", cycles)]
 
 
@@ -665,6 +734,9 @@ def cases():
                                     ask=("--prefix", "24,56"))),
         ("swap and restore under the programs", reload),
         ("sends from process context are never lost to a flood on the same CPU", race),
+        ("sockets, epochs ended by the kernel", timed),
+        ("ICMP errors of a real stack", unreachable),
+        ("without CAP_PERFMON", without_perfmon),
         ("within so many epochs", ages), ("within a duration", durations),
         ("learning", learning), ("asking and learning at once", both),
         ("scopes", scopes), ("what others have stays", beside),

@@ -246,24 +246,29 @@ class Counted:
         in_b("nft", "delete", "table", "inet", self.table)
 
 
+def bpf(cmd, attr):
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.syscall(BPF[os.uname().machine], cmd,
+                      ctypes.create_string_buffer(attr, len(attr)), len(attr))
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), "bpf")
+    return fd
+
+
+def load(code):
+    """A netfilter program of these instructions."""
+    insns, gpl = ctypes.create_string_buffer(code, len(code)), \
+        ctypes.create_string_buffer(b"GPL")
+    return bpf(5, struct.pack("=IIQQIIQII16sII", 32, len(code) // 8,
+                              ctypes.addressof(insns), ctypes.addressof(gpl), 0, 0, 0, 0, 0,
+                              b"foreign", 0, 45))
+
+
 class Foreign:
     """A BPF program at a hook, of IPv4, by somebody else: it accepts all."""
 
     def __init__(self, hook, prio):
-        libc = ctypes.CDLL(None, use_errno=True)
-
-        def bpf(cmd, attr):
-            fd = libc.syscall(BPF[os.uname().machine], cmd, ctypes.create_string_buffer(attr, len(attr)),
-                              len(attr))
-            if fd < 0:
-                raise OSError(ctypes.get_errno(), "bpf")
-            return fd
-
-        code = ctypes.create_string_buffer(
-            struct.pack("=BBhiBBhi", 0xB7, 0, 0, 1, 0x95, 0, 0, 0), 16)
-        gpl = ctypes.create_string_buffer(b"GPL")
-        prog = bpf(5, struct.pack("=IIQQIIQII16sII", 32, 2, ctypes.addressof(code),
-                                  ctypes.addressof(gpl), 0, 0, 0, 0, 0, b"foreign", 0, 45))
+        prog = load(struct.pack("=BBhiBBhi", 0xB7, 0, 0, 1, 0x95, 0, 0, 0))
         attr = struct.pack("=IIIIIIiI", prog, 0, 45, 0, 2, hook, prio, 0)
         self.link = hosts.in_ns(net.NS_B, lambda: bpf(28, attr))
         os.close(prog)
@@ -323,5 +328,8 @@ def sweep():
     for name in net.epfctl("status", check=False).stdout.splitlines():
         if name.startswith("nf:") and "@" not in name.split()[0]:
             net.epfctl("detach", "--hook", name.split(": ")[0], check=False)
+    for name in pins():
+        if name.startswith("@@"):  # of an epfctl that leaves pins
+            hosts.killed.remove(os.path.join(net.PINS, name))
     in_b("nft", "flush", "ruleset", check=False)
     hosts.sweep()

@@ -23,6 +23,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import net  # noqa: E402
 import tap  # noqa: E402, F401
 import reflex_packets as packets  # noqa: E402
+import sweep as killed  # noqa: E402
 
 NAME = f"rfx-{os.getpid()}"
 TWIN = NAME + "-2"
@@ -92,6 +93,7 @@ def require():
         skip("needs root")
     if not os.path.exists(net.EPFCTL):
         skip("needs epfctl: make user")
+    killed.main()
     made = net.run(net.EPFCTL, "create", NAME, "-W", 1000, check=False)
     if made.returncode:
         skip(f"no BPF here: {made.stderr.strip()}")

@@ -7,6 +7,9 @@ does it for programs in C.
     epftest-WHAT-PID        a filter
     epftPID..., @epftPID... filter of an interface of attach.py, and its pins
     epf-bpf-PID-a           a network namespace of it; epf-load-PID
+    rfx-PID, @rPID...       a filter of reflex.py or nf.py, pins of an interface; hooks of
+                            netfilter that use it, which keep their namespaces
+    epf-rfx-PID-a           a network namespace of theirs
 """
 
 import os
@@ -53,17 +56,31 @@ def quiet(*args):
                    check=False)
 
 
+def hooks():
+    """Names of the hooks that a filter is at whose process is gone."""
+    try:
+        shown = subprocess.run([EPFCTL, "status"], capture_output=True, text=True,
+                               check=False).stdout
+    except OSError:
+        return []
+    found = re.findall(r"^(nf:\S+): filter rfx-(\d+)(?:-2)? ", shown, re.M)
+    return [name for name, pid in found if dead(pid)]
+
+
 def main():
-    for name in left(NAMESPACES, r"epf-(?:bpf|load)-(\d+)(?:-[ab])?$"):
+    for name in hooks():
+        quiet(EPFCTL, "detach", "--hook", name)
+    for name in left(NAMESPACES, r"epf-(?:bpf|load|rfx)-(\d+)(?:-[abc])?$"):
         quiet("ip", "netns", "del", name)
     for name in left(os.path.dirname(PINS), r"epftest-.*-(\d+)$"):
         os.unlink(os.path.join(os.path.dirname(PINS), name))  # by outside.sh
-    for name in left(PINS, r"@epft(?:est-.*-)?(\d+)(?:\D|$)"):
+    for name in left(PINS, r"@(?:epft(?:est-.*-)?|r)(\d+)(?:\D|$)"):
         try:
             remove(os.path.join(PINS, name))
         except OSError:
             pass  # another test sweeps, too
-    for name in left(PINS, r"(?:epftest-(?:.*-)?|epft)(\d+)(?:[bx]\w*)?$"):
+    for name in left(PINS, r"(?:epftest-(?:.*-)?|epft)(\d+)(?:[bx]\w*)?$") + \
+            left(PINS, r"rfx-(\d+)(?:-2)?$"):
         quiet(EPFCTL, "--backend", "bpf", "destroy", "--force", name)
 
 
