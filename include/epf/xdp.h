@@ -25,6 +25,8 @@ enum epf_xdp_action {
 	EPF_XDP_MARK = 2,
 	EPF_XDP_REFLEX = 3, /* another program: epf/reflex.h */
 	EPF_XDP_NETFILTER = 4, /* another hook: epf/nf.h */
+	EPF_XDP_ADMIT = 5, /* others: epf/ingress.h */
+	EPF_XDP_LOG = 6,
 	EPF_XDP_ACTIONS
 };
 

@@ -54,6 +54,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epfctl/parse.c"
 #include "epfctl/cmd_audit.h"
 #include "epfctl/dedup.h"
+#include "epfctl/ingress.h"
 #include "epfctl/nf.h"
 #include "epf/packet.h"
 #include "epf/window.h"
@@ -496,6 +497,40 @@ int nf_status(const char *name, json_t *list)
 	return 0;
 }
 
+/* Likewise a rule of --admit or --log-new. */
+static void ingress_again(const struct xdp_want *want)
+{
+	static const struct option known[] = { INGRESS_LONGS };
+	const struct epf_ingress_rule *rule = &want->ingress->rule;
+	struct ingress_want again = { .action = 0 };
+	struct epf_pkt_opts opts = want->opts;
+	char *word, *rest;
+
+	law(!epf_pkt_opts_check(&rule->opts) && opts.key >= EPF_PKT_FLOW &&
+	    opts.flags & EPF_PKT_PASS_CONTROL, "ingress: key");
+	sink_clear();
+	ingress_print(want->action, rule);
+	fflush(stdout);
+	word = strtok_r(sink_out.text, " ", &rest);
+	for (; word; word = strtok_r(NULL, " ", &rest)) {
+		int opt = OPT_INGRESS_UNKNOWN;
+		bool has_arg = true;
+		size_t i;
+
+		for (i = 0; i < ARRAY_SIZE(known); i++)
+			if (!strcmp(word + 2, known[i].name)) {
+				opt = known[i].val;
+				has_arg = known[i].has_arg;
+			}
+		word = has_arg ? strtok_r(NULL, " ", &rest) : word;
+		law(word && ingress_option(&again, opt, word), "a rule is printed");
+	}
+	law(ingress_ok(&again, &opts), "of options that go together");
+	law(again.action == want->action &&
+	    !memcmp(&again.rule, rule, sizeof(*rule)), "which mean the same again");
+	sink_clear();
+}
+
 int xdp_attach(const struct xdp_want *want)
 {
 	struct epf_pkt_opts printed = want->opts;
@@ -509,6 +544,12 @@ int xdp_attach(const struct xdp_want *want)
 	law(!want->reflex == (want->action != EPF_XDP_REFLEX), "attach: reflexive");
 	if (want->reflex) {
 		rule_again(want);
+		return 0;
+	}
+	law(!want->ingress == (want->action != EPF_XDP_ADMIT &&
+			       want->action != EPF_XDP_LOG), "attach: ingress");
+	if (want->ingress) {
+		ingress_again(want);
 		return 0;
 	}
 	law(!want->mark == (want->action != EPF_XDP_MARK) &&

@@ -227,7 +227,7 @@ def bad_options():
         fault = refused(text, "attach", net.B, "--filter", "none", *options)
         if fault:
             return fault
-    return refused("has no duplicate removal", "detach", net.B)
+    return refused("nothing is attached to", "detach", net.B)
 
 
 def as_nobody():

@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "epf/keydesc.h"
 #include "desc.h"
+#include "ingress.h"
 #include "pktopts.h"
 #include "nf.h"
 
@@ -37,6 +38,7 @@ static const struct option attach_longs[] = {
 	{ "rotate", required_argument, NULL, OPT_ROTATE },
 	REFLEX_LONGS,
 	NF_LONGS,
+	INGRESS_LONGS,
 	{ 0 },
 };
 
@@ -64,7 +66,7 @@ PKT_HELP("packet")
 "packets; all while the filter fails open; without --mirror what is not IP, and\n"
 "control packets (neighbour discovery, DHCP, BFD, OSPF, VRRP, IGMP, MLD, and\n"
 "what goes to link-local addresses).\n"
-"\n" REFLEX_HELP "\n" NF_HELP,
+"\n" REFLEX_HELP "\n" NF_HELP "\n" INGRESS_HELP,
 	.shorts = "f:",
 	.longs = attach_longs,
 };
@@ -123,6 +125,7 @@ static bool parse_prio(const char *arg, __u32 *prio)
 
 static struct reflex_want reflex;
 static struct nf_want nf;
+static struct ingress_want ingress;
 
 static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 {
@@ -164,6 +167,8 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 		return reflex_option(&reflex, opt, arg);
 	if (opt >= OPT_HOOK && opt < OPT_NF_END)
 		return nf_option(&nf, opt, arg);
+	if (opt >= OPT_ADMIT && opt < OPT_INGRESS_END)
+		return ingress_option(&ingress, opt, arg);
 	return pkt_option(&want->opts, opt, arg);
 }
 
@@ -201,6 +206,7 @@ static bool harmless(struct xdp_want *want)
 struct told {
 	bool key;
 	const char *fragments;
+	const char *unknown;
 	bool action; /* or what else goes with duplicate removal only */
 	bool alone;
 	bool placed;
@@ -211,6 +217,8 @@ static void tell(struct told *told, int opt, const char *arg)
 {
 	if (opt == OPT_FRAGMENTS)
 		told->fragments = arg;
+	if (opt == OPT_IF_UNKNOWN)
+		told->unknown = arg;
 	told->key |= opt == OPT_KEY;
 	told->action |= opt == OPT_ACTION || opt == OPT_MARK || opt == OPT_MIRROR ||
 			opt == OPT_VLAN_OFFLOAD || opt == OPT_ROTATE;
@@ -251,7 +259,9 @@ static bool netfilter(struct xdp_want *want, const struct told *told)
 		 reflex_said(&reflex, OPT_CLSACT))
 		fail("--reflexive, --ask and --clsact are of interfaces: they do not go "
 		     "with --hook");
-	else if (nf_ok(&nf, &reflex, &want->opts)) {
+	else if (ingress.action)
+		fail("--admit and --log-new are of interfaces: they do not go with --hook");
+	else if (ingress_ok(&ingress, &want->opts) && nf_ok(&nf, &reflex, &want->opts)) {
 		want->ifname = nf.hook.name;
 		want->action = EPF_XDP_NETFILTER;
 		return true;
@@ -268,6 +278,44 @@ static bool fragments_option(struct xdp_want *want, const char *arg)
 			   pkt_option(&want->opts, OPT_FRAGMENTS, arg);
 }
 
+/* Is --admit or --log-new asked for, and right? Else an error. */
+static bool of_ingress(struct xdp_want *want, const struct told *told)
+{
+	const char *name = ingress.action == EPF_XDP_LOG ? "--log-new" : "--admit";
+
+	if (reflex.on || reflex.said)
+		fail("the options of --reflexive do not go with %s", name);
+	else if (!want->filter)
+		fail("%s needs --filter: 'epfctl create' makes one, for as long as what "
+		     "was seen is to be known", name);
+	else if (told->action)
+		fail("--action, --mark, --mirror, --vlan-offload and --rotate do not "
+		     "go with %s", name);
+	else if (nf_ok(&nf, &reflex, &want->opts) && ingress_ok(&ingress, &want->opts)) {
+		want->action = ingress.action;
+		want->ingress = &ingress;
+		return true;
+	}
+	return false;
+}
+
+/* Of whichever kind of attachment it is. */
+static bool unknown_option(const char *arg)
+{
+	if (!arg)
+		return true;
+	return ingress.action ? ingress_option(&ingress, OPT_INGRESS_UNKNOWN, arg) :
+				reflex_option(&reflex, OPT_IF_UNKNOWN, arg);
+}
+
+/* What the key is where none is given. */
+static __u8 usual_key(void)
+{
+	if (ingress.action == EPF_XDP_ADMIT)
+		return EPF_PKT_PEER;
+	return reflex.on || nf.on || ingress.action ? EPF_PKT_FLOW : EPF_PKT_PACKET;
+}
+
 static bool attach_options(int argc, char **argv, struct xdp_want *want)
 {
 	struct told told = { .key = false };
@@ -275,14 +323,15 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 
 	while ((opt = next_option(argc, argv, &attach_spec)) >= 0) {
 		if (opt == '?' ||
-		    (opt != OPT_FRAGMENTS && !attach_option(want, opt, optarg)))
+		    (opt != OPT_FRAGMENTS && opt != OPT_IF_UNKNOWN &&
+		     !attach_option(want, opt, optarg)))
 			return false;
 		tell(&told, opt, optarg);
 	}
-	if ((reflex.on || nf.on) && !told.key)
-		want->opts.key = EPF_PKT_FLOW;
+	if (!told.key)
+		want->opts.key = usual_key();
 	if (!operands(argc, argv, !nf.on, !nf.on, &attach_spec) ||
-	    !fragments_option(want, told.fragments) ||
+	    !fragments_option(want, told.fragments) || !unknown_option(told.unknown) ||
 	    !pkt_options_ok(&want->opts, EPF_PKT_IFACE |
 				    (nf.on ? EPF_PKT_MARK : EPF_PKT_VLAN)))
 		return false;
@@ -296,11 +345,15 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	else if (want->rotate != ROTATE_ANY && want->filter)
 		fail("--rotate goes without --filter only: of a filter that is "
 		     "there, 'create' has said who ends its epochs");
+	else if (ingress.action)
+		return of_ingress(want, &told);
 	else if (reflex.on)
-		return nf_ok(&nf, &reflex, &want->opts) && reflexive(want, &told);
+		return nf_ok(&nf, &reflex, &want->opts) &&
+		       ingress_ok(&ingress, &want->opts) && reflexive(want, &told);
 	else
 		return nf_ok(&nf, &reflex, &want->opts) &&
-		       reflex_ok(&reflex, &want->opts) && harmless(want);
+		       reflex_ok(&reflex, &want->opts) &&
+		       ingress_ok(&ingress, &want->opts) && harmless(want);
 	return false;
 }
 
@@ -320,10 +373,12 @@ static bool find_filter(struct xdp_want *want)
 		fail_call(err, "reading", want->filter);
 		return false;
 	}
-	if ((want->reflex || nf.on) && !want->bpf) {
+	if ((want->reflex || want->ingress || nf.on) && !want->bpf) {
 		fail("'%s' is a filter of the module, and %s takes one that is pure BPF: "
 		     "'epfctl --backend bpf create'", want->filter,
-		     nf.on ? "--hook" : "--reflexive");
+		     nf.on			     ? "--hook" :
+		     want->reflex		     ? "--reflexive" :
+		     want->action == EPF_XDP_LOG ? "--log-new" : "--admit");
 		return false;
 	}
 	if (nf.on && !nf_within(&nf, &info.params))
@@ -407,6 +462,7 @@ int cmd_attach(int argc, char **argv)
 
 	memset(&reflex, 0, sizeof(reflex));
 	memset(&nf, 0, sizeof(nf));
+	memset(&ingress, 0, sizeof(ingress));
 	if (!attach_options(argc, argv, &want))
 		return EXIT_FAIL;
 	if (want.action == EPF_XDP_MARK && !want.mark) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "ingress.h"
 #include "nf.h"
 
 static const struct option longs[] = { { 0 } };
@@ -12,9 +13,8 @@ static const struct option longs[] = { { 0 } };
 static const struct spec spec = {
 	.usage = "status [INTERFACE | nf:HOOK:PRIORITY]",
 	.help =
-"Show where duplicate removal or a reflexive filter is attached, or a filter at a\n"
-"netfilter hook, and the counters. NAME@N is of another network namespace. Exit\n"
-"status 1: INTERFACE, or the hook, has none.\n",
+"Show what is attached where, and the counters by reason and verdict. NAME@N is\n"
+"of another network namespace. Exit status 1: INTERFACE, or the hook, has none.\n",
 	.shorts = "",
 	.longs = longs,
 };
@@ -26,6 +26,10 @@ static void status_print(const char *ifname, const struct xdp_state *s)
 	xdp_show(ifname, s);
 	if (s->conf.action == EPF_XDP_REFLEX) {
 		reflex_show_counts(s);
+		return;
+	}
+	if (ingress_is(s->conf.action)) {
+		ingress_show_counts(s);
 		return;
 	}
 	for (i = 0; i < EPF_XDP_OUTCOMES; i++)
@@ -42,6 +46,10 @@ static json_t *status_json(const char *ifname, const struct xdp_state *s)
 
 	if (s->conf.action == EPF_XDP_REFLEX) {
 		json_object_set_new(o, "counters", reflex_json_counts(s));
+		return o;
+	}
+	if (ingress_is(s->conf.action)) {
+		json_object_set_new(o, "counters", ingress_json_counts(s));
 		return o;
 	}
 	all = json_object();

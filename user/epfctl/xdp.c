@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Attach, detach and read back the duplicate removal of one interface. */
+#include "ingress.h"
 #include "reflex.h"
 
 #include <bpf/bpf.h>
@@ -126,6 +127,8 @@ static const char *program_for(__u32 action)
 {
 	if (action == EPF_XDP_REFLEX)
 		return "reflex_ask";
+	if (ingress_is(action))
+		return ingress_program(action);
 	return action == EPF_XDP_MARK ? "xdp_dedup_mark" : "xdp_dedup";
 }
 
@@ -158,6 +161,8 @@ static enum xdp_obj object_for(const struct xdp_want *want)
 {
 	if (want->reflex)
 		return caps_perfmon() ? XDP_OBJ_REFLEX : XDP_OBJ_REFLEX_BARE;
+	if (want->ingress)
+		return ingress_object(want->action);
 	if (!want->bpf)
 		return XDP_OBJ_DEDUP;
 	return caps_perfmon() ? XDP_OBJ_DEDUP_INLINE : XDP_OBJ_DEDUP_BARE;
@@ -175,9 +180,10 @@ static int try_xdp(const struct xdp_want *want, int slot,
 		return -EINVAL;
 	xdp_obj_quiet();
 	prog = xdp_choose(obj, program_for(want->action));
-	err = want->reflex ? reflex_maps(want, obj) :
-			     prepare(obj, want->action,
-				     want->bpf ? want->filter : NULL);
+	err = want->reflex  ? reflex_maps(want, obj) :
+	      want->ingress ? ingress_maps(want, obj) :
+			      prepare(obj, want->action,
+				      want->bpf ? want->filter : NULL);
 	if (!err && want->prio)
 		err = shared_attach(obj, prog, conf);
 	else if (!err)
@@ -331,6 +337,7 @@ static int detach(const char *ifname)
 	} else if (!err && state.here && state.conf.prio) {
 		shared_clean(&state.conf);
 	} else if (!err && !state.here) {
+		ingress_disarm(ifname);
 		warn("'%s' is of another network namespace: the program passes "
 		     "everything until it is detached there", ifname);
 	}
@@ -345,6 +352,20 @@ static int detach(const char *ifname)
 	return 0;
 }
 
+static const char *kind_of(const struct epf_xdp_conf *conf)
+{
+	switch (conf->action) {
+	case EPF_XDP_REFLEX:
+		return "a reflexive attachment";
+	case EPF_XDP_ADMIT:
+		return "an attachment by --admit";
+	case EPF_XDP_LOG:
+		return "an attachment by --log-new";
+	default:
+		return "duplicate removal";
+	}
+}
+
 /* Remove what an interface left behind that went away with its program on. */
 static int clear_stale(const char *ifname)
 {
@@ -352,8 +373,7 @@ static int clear_stale(const char *ifname)
 
 	if (!xdp_read(ifname, &state) && state.live) {
 		fail("'%s' has %s already: 'epfctl detach %s' first", ifname,
-		     state.conf.action == EPF_XDP_REFLEX ?
-			     "a reflexive attachment" : "duplicate removal", ifname);
+		     kind_of(&state.conf), ifname);
 		return -EBUSY;
 	}
 	return detach(ifname);
@@ -496,9 +516,10 @@ int xdp_attach(const struct xdp_want *want)
 	if (err == -EEXIST)
 		err = clear_stale(want->ifname) ?: xdp_pin_dir(want->ifname);
 	if (!err) {
-		err = want->reflex ? reflex_attach(want, &conf) :
-		      want->bpf    ? attach_inline(want, &conf) :
-				     attach_module(want, &conf);
+		err = want->reflex  ? reflex_attach(want, &conf) :
+		      want->ingress ? ingress_attach(want, &conf) :
+		      want->bpf	    ? attach_inline(want, &conf) :
+				      attach_module(want, &conf);
 		if (err)
 			xdp_unpin(want->ifname);
 	}
@@ -573,6 +594,8 @@ int xdp_read(const char *ifname, struct xdp_state *state)
 		return err;
 	if (state->conf.action == EPF_XDP_REFLEX)
 		return reflex_read(ifname, state);
+	if (ingress_is(state->conf.action))
+		return ingress_read(ifname, state);
 	slot = xdp_pin_open(ifname, EPF_XDP_PIN_SLOT);
 	err = slot < 0 ? slot : read_counts(slot, state);
 	if (!err) {

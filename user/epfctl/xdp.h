@@ -19,9 +19,11 @@
 #include <linux/if_link.h>
 
 #include "cmd.h"
+#include "epf/ingress.h"
 #include "epf/reflex.h"
 
 struct bpf_object;
+struct ingress_want;
 struct reflex_want;
 struct bpf_program;
 
@@ -48,6 +50,7 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
  * @mirror: the interface only listens; says that @opts pass no control packets
  * @vlan_off: switch the VLAN offload off, until xdp_detach()
  * @reflex: with EPF_XDP_REFLEX
+ * @ingress: with EPF_XDP_ADMIT and EPF_XDP_LOG
  */
 struct xdp_want {
 	const char *ifname;
@@ -67,6 +70,7 @@ struct xdp_want {
 	bool mirror;
 	bool vlan_off;
 	const struct reflex_want *reflex;
+	const struct ingress_want *ingress;
 };
 
 /**
@@ -80,6 +84,8 @@ struct xdp_want {
  * @counts: summed over CPUs
  * @asks: the asking program is where it was attached; @live: both are
  * @learns: likewise
+ * @ingress: the rule, with EPF_XDP_ADMIT and EPF_XDP_LOG, and the next
+ * @ingress_counts: summed over CPUs
  */
 struct xdp_state {
 	struct epf_xdp_conf conf;
@@ -91,6 +97,8 @@ struct xdp_state {
 	struct epf_reflex_counts counts;
 	bool asks;
 	bool learns;
+	struct epf_ingress_rule ingress;
+	struct epf_ingress_counts ingress_counts;
 };
 
 /* xdp.c */
@@ -99,8 +107,8 @@ int xdp_detach(const char *ifname);
 /* Silent. -ENOENT: nothing is attached. */
 int xdp_read(const char *ifname, struct xdp_state *state);
 
-/* Parts of these, for reflex.c: the XDP program alone; it sets and uses prog_id and mode
- * of @conf. @slot: its map, or -1.
+/* Parts of these, for reflex.c and ingress.c: the XDP program alone; it sets and uses
+ * prog_id and mode of @conf. @slot: its map, or -1.
  */
 int xdp_attach_prog(const struct xdp_want *want, int slot,
 		    struct epf_xdp_conf *conf);
@@ -191,6 +199,7 @@ enum xdp_obj {
 	XDP_OBJ_REFLEX_BARE,
 	XDP_OBJ_REFLEX_TC_BARE,
 	XDP_OBJ_NF,
+	XDP_OBJ_ADMIT,
 };
 
 /* Return: NULL: an error is printed. */

@@ -33,6 +33,7 @@ EMBED(reflex_tc);
 EMBED(reflex_bare);
 EMBED(reflex_tc_bare);
 EMBED(nf);
+EMBED(admit);
 
 static const struct {
 	const char *name;
@@ -52,6 +53,7 @@ static const struct {
 	[XDP_OBJ_REFLEX_TC_BARE] = { "reflex_tc_bare", reflex_tc_bare_start,
 				     reflex_tc_bare_end },
 	[XDP_OBJ_NF] = { "nf", nf_start, nf_end },
+	[XDP_OBJ_ADMIT] = { "admit", admit_start, admit_end },
 };
 
 struct bpf_object *xdp_obj_open(enum xdp_obj which)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Directories of pins, one for each interface with a program of ours. */
+#include "ingress.h"
 #include "nf.h"
 
 #include <bpf/bpf.h>
@@ -21,7 +22,11 @@ static const char *const pins[] = { EPF_XDP_PIN_MARK, EPF_XDP_PIN_CONF,
 				    EPF_REFLEX_PIN_LEARN, EPF_REFLEX_PIN_RULE,
 				    EPF_REFLEX_PIN_COUNTS, EPF_NF_PIN_IP,
 				    EPF_NF_PIN_IP6, EPF_NF_PIN_RULE,
-				    EPF_NF_PIN_COUNTS };
+				    EPF_NF_PIN_COUNTS,
+				    EPF_INGRESS_PIN_RULE,
+				    EPF_INGRESS_PIN_COUNTS,
+				    EPF_INGRESS_PIN_SHARED,
+				    EPF_INGRESS_PIN_RING };
 
 /* "@INODE" of our network namespace, "" for that of process 1 if it can be told. */
 static const char *own_suffix(void)
@@ -70,6 +75,8 @@ static int check_bytes(int fd, const char *name)
 		{ EPF_REFLEX_PIN_COUNTS, sizeof(struct epf_reflex_counts) },
 		{ EPF_NF_PIN_RULE, sizeof(struct epf_nf_rule) },
 		{ EPF_NF_PIN_COUNTS, sizeof(struct epf_nf_counts) },
+		{ EPF_INGRESS_PIN_RULE, sizeof(struct epf_ingress_rule) },
+		{ EPF_INGRESS_PIN_COUNTS, sizeof(struct epf_ingress_counts) },
 	};
 	struct bpf_map_info info = { 0 };
 	__u32 len = sizeof(info);

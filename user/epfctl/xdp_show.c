@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "ebpf/ebpf.h"
+#include "ingress.h"
 #include "pktopts.h"
 #include "reflex.h"
 
@@ -42,6 +43,8 @@ static const char *action_name(__u32 action)
 		[EPF_XDP_COUNT] = "count",
 		[EPF_XDP_MARK] = "mark",
 		[EPF_XDP_REFLEX] = "reflexive",
+		[EPF_XDP_ADMIT] = "admit",
+		[EPF_XDP_LOG] = "log-new",
 	};
 
 	return action < EPF_XDP_ACTIONS ? names[action] : "unknown";
@@ -137,6 +140,9 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 		      "program", (json_int_t)s->conf.prog_id);
 	if (s->conf.action == EPF_XDP_REFLEX)
 		json_object_set_new(o, "reflexive", reflex_json_sides(s));
+	if (ingress_is(s->conf.action))
+		json_object_set_new(o, "rates",
+				    ingress_json(s->conf.action, &s->ingress));
 	if (s->conf.action == EPF_XDP_MARK)
 		json_object_update_new(o, json_pack(
 			"{s:I, s:I}", "mark", (json_int_t)s->conf.mark, "mark_mask",
@@ -178,6 +184,8 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	pkt_print(&c->opts);
 	if (c->action == EPF_XDP_REFLEX)
 		reflex_print(&s->rule);
+	if (ingress_is(c->action))
+		ingress_print(c->action, &s->ingress);
 	printf("%s%s, %s", mirror(c) ? " --mirror" : "",
 	       c->vlan_off ? " --vlan-offload off" : "",
 	       action_name(c->action));
@@ -190,8 +198,8 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 			 " (in another network namespace)");
 	if (filter[0] && !xdp_held(c))
 		printf("  nobody ends the epochs of '%s', so %s: 'epfctl hold %s'\n",
-		       filter, c->action == EPF_XDP_REFLEX ? "it does not know" :
-							     "repeats pass",
+		       filter, c->action == EPF_XDP_REFLEX || ingress_is(c->action) ?
+				       "it does not know" : "repeats pass",
 		       filter);
 	if (c->action == EPF_XDP_REFLEX)
 		reflex_show_faults(ifname, s);

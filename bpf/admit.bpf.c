@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Admit the seen under attack: below a rate of packets everything passes and is
+ * learnt; above it what is in the filter passes, and of what is not as many packets
+ * as there are tokens. Those are learnt too, so that a host that was admitted once
+ * stays admitted; what was dropped is not. So an attack adds no more keys than the
+ * tokens, and what is known is refreshed.
+ *
+ * The rate is that of all packets that have a key, or should have one. Each is counted
+ * once, before its verdict, dropped or not.
+ */
+#include "ingress.bpf.h"
+
+/* Count a packet if it is @judged. Return: is the rate exceeded? */
+static __always_inline bool measure(struct ingress *in, bool judged)
+{
+	const struct epf_bucket *rate = &in->rule->rate;
+	__u64 now = epf_bucket_now(rate, bpf_ktime_get_coarse_ns());
+	__u64 n = in->counts->pending + judged;
+
+	if (n >= in->rule->slice &&
+	    epf_meter_add(rate, &in->shared->level, now, n))
+		n = 0;
+	in->counts->pending = n;
+	return epf_meter_above(rate, &in->shared->level, now);
+}
+
+/* Above the rate: is the packet passed on and its key inserted? @found: verdict. */
+static __always_inline bool admitted(struct ingress *in, int found)
+{
+	if (found > 0)
+		return true;
+	return found ? !in->rule->drops : ingress_token(in);
+}
+
+/* Return: enum epf_ingress_reason. */
+static __always_inline __u32 look(struct ingress *in, __u64 digest, __u32 at,
+				  bool above)
+{
+	int found = 0, ret;
+
+	if (above) {
+		found = epf_inline_any(epf_inline_test(digest, at));
+		if (!admitted(in, found))
+			return found ? ingress_reason(found) : EPF_INGRESS_LEFT_OUT;
+	}
+	ret = epf_inline_test_and_insert(digest, at);
+	if (!above)
+		found = ret;
+	if (found > 0)
+		return EPF_INGRESS_RECENT;
+	return found ? ingress_reason(found) : EPF_INGRESS_NEW;
+}
+
+SEC("xdp")
+int xdp_admit(struct xdp_md *ctx)
+{
+	struct ingress in;
+	__u32 at, reason;
+	__u64 digest;
+	bool above;
+	int err;
+
+	if (!ingress_maps(&in))
+		return XDP_PASS;
+	err = ingress_digest(ctx, in.rule, &digest, &at);
+	reason = err ? ingress_reason(err) : EPF_INGRESS_NEW;
+	above = measure(&in, !err || reason >= EPF_INGRESS_UNKNOWN);
+	if (!err)
+		reason = look(&in, digest, at, above);
+	ingress_count(ctx, &in, above, reason);
+	if (above && (reason == EPF_INGRESS_LEFT_OUT ||
+		      (reason >= EPF_INGRESS_UNKNOWN && in.rule->drops)))
+		return XDP_DROP;
+	return XDP_PASS;
+}
+
+char _license[] SEC("license") = "GPL";

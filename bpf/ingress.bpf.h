@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Of the XDP programs that judge by a rule of their own what comes in: maps, the key of
+ * a packet, counters. The filter is pure BPF.
+ */
+#ifndef INGRESS_BPF_H
+#define INGRESS_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/errno.h>
+#include <stdbool.h>
+
+#include "epf_packet.bpf.h"
+#include "epf_inline.bpf.h"
+#include <epf/ingress.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_ingress_rule);
+} epf_rule SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_ingress_shared);
+} epf_shared SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_ingress_counts);
+} epf_counts SEC(".maps");
+
+/* What the programs work on; none is NULL. */
+struct ingress {
+	const struct epf_ingress_rule *rule;
+	struct epf_ingress_shared *shared;
+	struct epf_ingress_counts *counts;
+};
+
+static __always_inline bool ingress_maps(struct ingress *in)
+{
+	__u32 zero = 0;
+
+	in->rule = bpf_map_lookup_elem(&epf_rule, &zero);
+	in->shared = bpf_map_lookup_elem(&epf_shared, &zero);
+	in->counts = bpf_map_lookup_elem(&epf_counts, &zero);
+	return in->rule && in->shared && in->counts;
+}
+
+/* Of an error of ingress_digest() or of the filter: enum epf_ingress_reason. */
+static __always_inline __u32 ingress_reason(int err)
+{
+	if (err <= -EPF_CONTROL)
+		return EPF_INGRESS_CONTROL;
+	switch (err) {
+	case -EPROTO:
+		return EPF_INGRESS_NOT_IP;
+	case -ENOMSG:
+		return EPF_INGRESS_FRAGMENT;
+	case -ENODATA:
+		return EPF_INGRESS_TRUNCATED;
+	case -EBADMSG:
+		return EPF_INGRESS_MALFORMED;
+	case -ENOSPC:
+		return EPF_INGRESS_SATURATED;
+	case -ETIME:
+		return EPF_INGRESS_OVERDUE;
+	case -ENODEV:
+		return EPF_INGRESS_NO_FILTER;
+	default:
+		return EPF_INGRESS_ERROR;
+	}
+}
+
+/* epf_xdp_digest() of keys made from flows; without those of whole packets the verifier
+ * reads a third as much.
+ */
+static __always_inline int ingress_key(struct epf_ctx *ctx, const struct epf_hash *h,
+				       const struct epf_pkt_opts *opts,
+				       __u64 *digest)
+{
+	const __u8 *p = (const __u8 *)(long)ctx->data;
+	struct epf_xdp_ask ask = { .opts = epf_pkt_opts_read(opts) };
+	__u64 first, tail;
+	int err;
+
+	if (p + 38 <= (const __u8 *)(long)ctx->data_end &&
+	    epf_flow_plain(p, 38, &ask.opts, &first, &tail)) {
+		*digest = epf_digest_words(h, first, tail, 14);
+		return 0;
+	}
+	if (ask.opts.key < EPF_PKT_FLOW || ask.opts.flags & EPF_PKT_MARK)
+		return -EINVAL;
+	err = epf_xdp_control(ctx, &ask);
+	if (!err)
+		err = epf_xdp_flow(ctx, &ask, h);
+	*digest = ask.digest;
+	return err;
+}
+
+/* The key of a packet, and the slot @at that it is of. Without a filter any hash will
+ * do to tell the packets that have no key. Return: 0, or an error as above.
+ */
+static __always_inline int ingress_digest(struct epf_ctx *ctx,
+					  const struct epf_ingress_rule *rule,
+					  __u64 *digest, __u32 *at)
+{
+	__u32 zero = 0;
+	struct epf_bpf_filter *table = bpf_map_lookup_elem(&epf_table, &zero);
+	struct epf_bpf_slot *slot;
+	int err;
+
+	if (!table)
+		return -ENODEV;
+	*at = epf_inline_slot(&slot);
+	if (*at >= EPF_BPF_SLOTS)
+		slot = &table->slot[0];
+	err = ingress_key(ctx, &slot->hash, &rule->opts, digest);
+	return err || *at < EPF_BPF_SLOTS ? err : -ENODEV;
+}
+
+/* A token of what is new. */
+static __always_inline bool ingress_token(const struct ingress *in)
+{
+	const struct epf_bucket *fresh = &in->rule->fresh;
+	__u64 now = epf_bucket_now(fresh, bpf_ktime_get_coarse_ns());
+
+	return epf_bucket_take(fresh, &in->shared->tokens, now);
+}
+
+static __always_inline void ingress_count(struct epf_ctx *ctx, struct ingress *in,
+					  bool above, __u32 reason)
+{
+	struct epf_xdp_count *count;
+
+	barrier_var(reason); /* the compare and the index are of one register */
+	if (reason >= EPF_INGRESS_REASONS)
+		return;
+	count = &in->counts->side[above][reason];
+	count->packets++;
+	count->bytes += epf_ctx_len(ctx);
+}
+
+#endif /* INGRESS_BPF_H */

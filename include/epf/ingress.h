@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the programs of bpf/admit.bpf.c and bpf/log_new.bpf.c and the tool that attaches
+ * them share: rule, counters, records. No functions.
+ *
+ * One interface has one of each map, pinned where epf/xdp.h says. The tool writes the
+ * rule before it attaches the program.
+ */
+#ifndef EPF_INGRESS_H
+#define EPF_INGRESS_H
+
+#include "bucket.h"
+#include "xdp.h"
+
+#define EPF_INGRESS_PIN_RULE "ingress-rule"
+#define EPF_INGRESS_PIN_COUNTS "ingress-counts"
+#define EPF_INGRESS_PIN_SHARED "ingress-shared"
+#define EPF_INGRESS_PIN_RING "ring" /* with EPF_XDP_LOG */
+
+#define EPF_INGRESS_RING_BYTES (1u << 20)
+
+/* Is more coming in than the rate of the rule? Without a rate: below. */
+enum epf_ingress_side {
+	EPF_INGRESS_BELOW,
+	EPF_INGRESS_ABOVE,
+	EPF_INGRESS_SIDES
+};
+
+/* What a packet was found to be; each is counted once. */
+enum epf_ingress_reason {
+	EPF_INGRESS_RECENT,    /* in the filter */
+	EPF_INGRESS_NEW,       /* not in it, and passed; with EPF_XDP_LOG: recorded */
+	EPF_INGRESS_LEFT_OUT,  /* not in it, and no token was left */
+	EPF_INGRESS_RING_FULL, /* EPF_XDP_LOG: not in it, and no room for a record */
+	EPF_INGRESS_CONTROL,   /* passed for what it is, as enum epf_control */
+	EPF_INGRESS_NOT_IP,    /* likewise */
+	EPF_INGRESS_FRAGMENT,  /* but the first, where the options ask for ports */
+	EPF_INGRESS_TRUNCATED, /* ends before what the key needs */
+	EPF_INGRESS_MALFORMED, /* a header contradicts itself */
+	EPF_INGRESS_SATURATED, /* found, but the error may be above the filter's limit */
+	EPF_INGRESS_OVERDUE,   /* found, but nobody ends the filter's epochs */
+	EPF_INGRESS_NO_FILTER, /* destroyed by force */
+	EPF_INGRESS_ERROR,     /* any other error */
+	EPF_INGRESS_REASONS
+};
+
+#define EPF_INGRESS_UNKNOWN EPF_INGRESS_TRUNCATED /* this and the later ones */
+
+/**
+ * struct epf_ingress_rule - the one value of the rule map
+ * @opts: packet key
+ * @drops: above the rate, packets of which the filter does not know are dropped
+ * @slice: packets that a CPU counts for itself, see epf_meter_slice()
+ * @rate: EPF_XDP_ADMIT: of all packets that have a key or should have one
+ * @fresh: tokens of what is new: packets above @rate, or records
+ */
+struct epf_ingress_rule {
+	struct epf_pkt_opts opts;
+	__u32 drops;
+	__u32 slice;
+	struct epf_bucket rate;
+	struct epf_bucket fresh;
+};
+
+/**
+ * struct epf_ingress_shared - the words that CPUs share, a cache line each
+ * @level: of @rate; every packet reads it, one in @slice writes it
+ * @tokens: of @fresh; written for each token that is taken
+ */
+struct epf_ingress_shared {
+	__u64 level;
+	__u64 apart[7];
+	__u64 tokens;
+	__u64 apart_too[7];
+};
+
+/**
+ * struct epf_ingress_counts - the one value of the map of counts, per CPU
+ * @side: by enum epf_ingress_side and enum epf_ingress_reason
+ * @pending: packets that the level lacks yet
+ *
+ * Plain additions: XDP programs of a CPU do not interrupt one another, except on
+ * PREEMPT_RT, where a count may lose one.
+ */
+struct epf_ingress_counts {
+	struct epf_xdp_count side[EPF_INGRESS_SIDES][EPF_INGRESS_REASONS];
+	__u64 pending;
+};
+
+/**
+ * struct epf_ingress_record - the first packet of a flow
+ * @time_ns: CLOCK_MONOTONIC
+ * @src: address, as it is in the packet; of IPv4 the first four bytes
+ * @dst: likewise
+ * @vids: VLAN ids but 0, twelve bits each, the innermost in the low ones
+ * @bytes: of the packet
+ * @id: ports, or ICMP type, code and id, or the fragment's id, as they are in the packet
+ * @version: 4 or 6
+ * @proto: of the transport header
+ * @fragment: @id is the fragment's
+ * @reserved: zero
+ */
+struct epf_ingress_record {
+	__u64 time_ns;
+	__u64 src[2];
+	__u64 dst[2];
+	__u64 vids;
+	__u32 bytes;
+	__u8 id[4];
+	__u8 version;
+	__u8 proto;
+	__u8 fragment;
+	__u8 reserved[5];
+};
+EPF_ASSERT(sizeof(struct epf_ingress_record) == 64, "of the ring");
+
+#endif /* EPF_INGRESS_H */

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What admit.py must notice: each variant is an epfctl with one edit, of a program that
+# it carries or of its own source.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+CLANG=${CLANG:-clang}
+build=${BUILD:-$PWD/build}
+[ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
+command -v "$CLANG" > /dev/null || ktap_skip_all "no $CLANG"
+[ -e "$build/user/obj/epfctl/ingress.o" ] || ktap_skip_all 'no objects to link with'
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+programs='admit'
+
+compile() {
+	"$CLANG" -target bpf -mcpu=v3 -O2 -g -I"$tmp/include" -I"$tmp/include/uapi" \
+		-idirafter "/usr/include/$(${CC:-cc} -print-multiarch)" \
+		-c "$tmp/bpf/$1.bpf.c" -o "$tmp/$1.bpf.o"
+}
+
+link() {
+	make -s -C user BUILD="$build" BROKEN="$1" BROKEN_OF="$2" BROKEN_OUT="$tmp/epfctl" broken-ctl \
+		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"
+}
+
+# usage: variant FILE EDIT; an edit that changes nothing is an error
+variant() {
+	rm -rf "${tmp:?}"/* && cp -r include bpf "$tmp" && cp "$build"/bpf/*.bpf.o "$tmp" || return
+	sed "$2" "$1" > "$tmp/edited" || return
+	! cmp -s "$1" "$tmp/edited" || return
+	if [ "${1#user/}" != "$1" ]; then
+		mv "$tmp/edited" "$tmp/edited.c" && link "$tmp/edited.c" "$(basename "${1%.c}" | sed 's|^|epfctl/|')"
+		return
+	fi
+	mv "$tmp/edited" "$tmp/$1" || return
+	for object in $programs; do
+		compile "$object" || return
+	done
+	link epfctl/xdp_obj.c epfctl/xdp_obj
+}
+
+claim_fails() {
+	EPF_CTL=$tmp/epfctl BUILD=$build EPF_PATIENCE=5 timeout 300 selftests/ebpf/"$test" "$1" | grep '^not ok'
+}
+
+holds() {
+	EPF_CTL=$tmp/epfctl BUILD=$build timeout 300 selftests/ebpf/"$test" "$1"
+}
+
+# usage: broken WHAT FILE EDIT CLAIM
+broken() {
+	if variant "$2" "$3"; then
+		ktap_check "$1" claim_fails "$4"
+	else
+		ktap_fail "$1" 'not built'
+	fi
+}
+
+EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || ktap_skip_all 'no BPF here'
+program=bpf/admit.bpf.c test=admit.py
+ktap_plan 7 12
+variant $program '2s/$/ /' || exit 1
+ktap_check 'built likewise, all holds' holds 'the rate is exceeded'
+broken 'what had no token is learnt' $program \
+	's/return found ? ingress_reason(found) : EPF_INGRESS_LEFT_OUT;/return epf_inline_test_and_insert(digest, at) ? EPF_INGRESS_RECENT : EPF_INGRESS_LEFT_OUT;/' \
+	'above the rate: each'
+broken 'everything new passes above the rate' $program \
+	's/!in->rule->drops : ingress_token(in);/!in->rule->drops : ingress_token(in) || 1;/' 'above the rate: each'
+broken 'control packets count for the rate' $program 's/!err || reason >= EPF_INGRESS_UNKNOWN/1/' \
+	'the rate is exceeded'
+broken 'do not know is taken for absent' $program \
+	's/found = epf_inline_any(epf_inline_test(digest, at));/found = epf_inline_test(digest, at) > 0;/' 'overdue: accept'
+broken 'the clock stands still' bpf/ingress.bpf.h 's/bpf_ktime_get_coarse_ns()/0/' 'with time'
+broken 'detached elsewhere, it still drops' user/epfctl/ingress.c \
+	's/rule.rate.limit = ~0ULL;/;/' 'another network namespace'
+ktap_thorough broken 'what is malformed is not counted for the rate' $program \
+	's/measure(&in, !err || reason >= EPF_INGRESS_UNKNOWN)/measure(\&in, !err)/' 'the rate is exceeded'
+ktap_thorough broken 'a token each, whoever has taken it' bpf/ingress.bpf.h \
+	's/return epf_bucket_take(fresh, &in->shared->tokens, now);/__u64 own = 0; return epf_bucket_take(fresh, \&own, now);/' \
+	'above the rate: each'
+ktap_thorough broken 'without a filter control packets are unknown' bpf/ingress.bpf.h \
+	's/return err || \*at < EPF_BPF_SLOTS ? err : -ENODEV;/return *at < EPF_BPF_SLOTS ? err : -ENODEV;/' 'no_filter: drop'
+ktap_thorough broken 'admitted peers are not learnt' $program \
+	's/ret = epf_inline_test_and_insert(digest, at);/ret = above ? epf_inline_test(digest, at) : epf_inline_test_and_insert(digest, at);/' \
+	'above the rate: each'
+ktap_thorough broken 'CPUs keep what is counted to themselves' user/epfctl/ingress.c \
+	's/rule.slice = .*/rule.slice = 1000;/' 'the rate is exceeded'
+ktap_finish

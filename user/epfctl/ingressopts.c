@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The rule of --admit and --log-new: from options, to text and JSON. */
+#include "ingress.h"
+
+#include <string.h>
+
+#define BIT(opt) (1u << ((opt) - OPT_ADMIT))
+#define LOG_RATE 1000
+
+static bool bad_rate(const char *what, const char *arg)
+{
+	fail("%s '%s': not RATE or RATE/BURST: packets a second, up to 1e9, such as "
+	     "100k, and how many at once, up to 1e8", what, arg);
+	return false;
+}
+
+/* A whole number; 0 is one, too. */
+static bool parse_tokens(const char *what, const char *text, __u64 max, __u64 *n)
+{
+	*n = 0;
+	return !strcmp(text, "0") || parse_count(what, text, max, n);
+}
+
+/* "RATE" or "RATE/BURST". Without a burst it is a tenth of the rate. */
+static bool parse_bucket(const char *what, const char *arg, struct epf_bucket *b)
+{
+	size_t len = strcspn(arg, "/");
+	char rate_text[32];
+	__u64 rate, burst;
+
+	if (!len || len >= sizeof(rate_text) || (arg[len] && !arg[len + 1]))
+		return bad_rate(what, arg);
+	snprintf(rate_text, sizeof(rate_text), "%.*s", (int)len, arg);
+	if (!parse_tokens(what, rate_text, EPF_BUCKET_RATE_MAX, &rate))
+		return false;
+	burst = rate && rate < 10 ? 1 : rate / 10;
+	if (arg[len] && !parse_tokens(what, arg + len + 1, EPF_BUCKET_BURST_MAX,
+				      &burst))
+		return false;
+	return epf_bucket_init(b, rate, burst) || bad_rate(what, arg);
+}
+
+static bool parse_unknown(const char *arg, __u32 *drops)
+{
+	*drops = !strcmp(arg, "drop");
+	if (*drops || !strcmp(arg, "accept"))
+		return true;
+	fail("--if-unknown '%s': not drop or accept", arg);
+	return false;
+}
+
+bool ingress_option(struct ingress_want *want, int opt, const char *arg)
+{
+	struct epf_ingress_rule *rule = &want->rule;
+
+	want->said |= BIT(opt);
+	switch (opt) {
+	case OPT_ADMIT:
+		want->action = EPF_XDP_ADMIT;
+		return parse_bucket("--admit", arg, &rule->rate);
+	case OPT_NEW_RATE:
+		return parse_bucket("--new-rate", arg, &rule->fresh);
+	case OPT_LOG_NEW:
+		want->action = EPF_XDP_LOG;
+		return true;
+	case OPT_LOG_RATE:
+		return parse_bucket("--log-rate", arg, &rule->fresh);
+	case OPT_INGRESS_UNKNOWN:
+		return parse_unknown(arg, &rule->drops);
+	}
+	return false;
+}
+
+static bool said(const struct ingress_want *want, int opt)
+{
+	return want->said & BIT(opt);
+}
+
+/* Which options do not go together? NULL: none. */
+static const char *misfit(const struct ingress_want *want)
+{
+	if (said(want, OPT_ADMIT) && said(want, OPT_LOG_NEW))
+		return "--admit and --log-new exclude each other";
+	if (said(want, OPT_NEW_RATE) && !said(want, OPT_ADMIT))
+		return "--new-rate goes with --admit only";
+	if (said(want, OPT_LOG_RATE) && !said(want, OPT_LOG_NEW))
+		return "--log-rate goes with --log-new only";
+	if (said(want, OPT_INGRESS_UNKNOWN) && said(want, OPT_LOG_NEW))
+		return "--if-unknown does not go with --log-new, which passes all "
+		       "packets";
+	if (!said(want, OPT_ADMIT))
+		return NULL;
+	if (!said(want, OPT_NEW_RATE))
+		return "--admit needs --new-rate: how many packets a second pass above "
+		       "its rate that are not in the filter; 0: none";
+	if (!said(want, OPT_INGRESS_UNKNOWN))
+		return "--admit needs --if-unknown drop or accept: what is done above "
+		       "its rate while the filter does not know (saturated, or nobody "
+		       "ends its epochs)";
+	return NULL;
+}
+
+/* Which option of the key does not go with these? NULL: none. */
+static const char *misfit_key(const struct epf_pkt_opts *opts)
+{
+	if (opts->key < EPF_PKT_FLOW)
+		return "--admit and --log-new take --key flow, conversation, peer or "
+		       "peer-port";
+	if (opts->flags & EPF_PKT_NONIP_FRAME)
+		return "--nonip frame does not go with --admit and --log-new: what is "
+		       "not IP is passed";
+	if (opts->flags & EPF_PKT_VLAN)
+		return "--scope vlan does not go with --admit and --log-new: cards may "
+		       "take tags off";
+	return NULL;
+}
+
+bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts)
+{
+	const char *why = misfit(want);
+
+	if (!why && want->action)
+		why = misfit_key(opts);
+	if (why) {
+		fail("%s", why);
+		return false;
+	}
+	if (!want->action)
+		return true;
+	if (want->action == EPF_XDP_LOG && !said(want, OPT_LOG_RATE))
+		epf_bucket_init(&want->rule.fresh, LOG_RATE, LOG_RATE / 10);
+	opts->flags |= EPF_PKT_PASS_CONTROL;
+	want->rule.opts = *opts;
+	return true;
+}
+
+static void put_bucket(const char *option, const struct epf_bucket *b)
+{
+	printf(" %s %llu/%llu", option, b->rate, b->burst);
+}
+
+void ingress_print(__u32 action, const struct epf_ingress_rule *rule)
+{
+	if (action == EPF_XDP_LOG) {
+		printf(" --log-new");
+		put_bucket("--log-rate", &rule->fresh);
+		return;
+	}
+	put_bucket("--admit", &rule->rate);
+	put_bucket("--new-rate", &rule->fresh);
+	printf(" --if-unknown %s", rule->drops ? "drop" : "accept");
+}
+
+static json_t *bucket_json(const struct epf_bucket *b)
+{
+	return json_pack("{s:I, s:I}", "rate", (json_int_t)b->rate, "burst",
+			 (json_int_t)b->burst);
+}
+
+json_t *ingress_json(__u32 action, const struct epf_ingress_rule *rule)
+{
+	if (action == EPF_XDP_LOG)
+		return json_pack("{s:o}", "records", bucket_json(&rule->fresh));
+	return json_pack("{s:o, s:o, s:s}", "all", bucket_json(&rule->rate), "new",
+			 bucket_json(&rule->fresh), "if_unknown",
+			 rule->drops ? "drop" : "accept");
+}
