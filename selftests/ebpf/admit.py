@@ -258,12 +258,12 @@ def summed(counters):
     return sum(n for side in counters.values() for n in side.values())
 
 
-def ours():
+def ours(names=PROGRAMS):
     counts = collections.Counter()
     for what in "prog", "map":
         listed = json.loads(net.run("bpftool", "-j", what, "list").stdout)
         counts.update(o.get("name", "") for o in listed)
-    return {n: counts[n] for n in PROGRAMS}
+    return {n: counts[n] for n in names}
 
 
 def cycles():

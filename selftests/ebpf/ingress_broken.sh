@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What admit.py must notice: each variant is an epfctl with one edit, of a program that
+# What admit.py and log_new.py must notice: each variant is an epfctl with one edit, of a program that
 # it carries or of its own source.
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -13,7 +13,7 @@ command -v "$CLANG" > /dev/null || ktap_skip_all "no $CLANG"
 [ -e "$build/user/obj/epfctl/ingress.o" ] || ktap_skip_all 'no objects to link with'
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
-programs='admit'
+programs='admit log_new'
 
 compile() {
 	"$CLANG" -target bpf -mcpu=v3 -O2 -g -I"$tmp/include" -I"$tmp/include/uapi" \
@@ -23,7 +23,7 @@ compile() {
 
 link() {
 	make -s -C user BUILD="$build" BROKEN="$1" BROKEN_OF="$2" BROKEN_OUT="$tmp/epfctl" broken-ctl \
-		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"
+		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"' $(pkg-config --cflags libfixbuf 2> /dev/null)"
 }
 
 # usage: variant FILE EDIT; an edit that changes nothing is an error
@@ -61,7 +61,7 @@ broken() {
 
 EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || ktap_skip_all 'no BPF here'
 program=bpf/admit.bpf.c test=admit.py
-ktap_plan 7 12
+ktap_plan 12 21
 variant $program '2s/$/ /' || exit 1
 ktap_check 'built likewise, all holds' holds 'the rate is exceeded'
 broken 'what had no token is learnt' $program \
@@ -88,4 +88,17 @@ ktap_thorough broken 'admitted peers are not learnt' $program \
 	'above the rate: each'
 ktap_thorough broken 'CPUs keep what is counted to themselves' user/epfctl/ingress.c \
 	's/rule.slice = .*/rule.slice = 1000;/' 'the rate is exceeded'
+program=bpf/log_new.bpf.c test=log_new.py
+broken 'what is left out is not counted' $program \
+	's/: EPF_INGRESS_LEFT_OUT;/: EPF_INGRESS_REASONS;/' 'what is left out'
+broken 'every packet has a record' $program 's/^\tif (!ret)$/\tif (ret >= 0)/' 'each flow'
+broken 'do not know is recorded' $program 's/^\tif (!ret)$/\tif (ret <= 0)/' 'overdue'
+broken 'a full ring is taken for a record' $program 's/return EPF_INGRESS_RING_FULL;/return EPF_INGRESS_NEW;/' \
+	'a full ring'
+broken 'several read at a time' user/epfctl/cmd_log.c 's/LOCK_EX | LOCK_NB/LOCK_SH | LOCK_NB/' 'one reads'
+ktap_thorough broken 'what is left out is told twice' user/epfctl/cmd_log.c 's/^\tl->told = state.*//' 'what is left out'
+ktap_thorough broken 'a record too many' user/epfctl/cmd_log.c 's/return l->done ? -ECANCELED : 0;/return 0;/' 'one reads'
+ktap_thorough broken 'nobody looks whether it is detached' user/epfctl/cmd_log.c \
+	's/^\tif (!attached_yet(l)) {/\tif (0) {/' 'a reader ends'
+ktap_thorough broken 'templates are mistaken' user/epfctl/log_ipfix.c 's/f.src4 = ntohl(src4);/f.src4 = ntohl(dst4);/' 'IPFIX'
 ktap_finish

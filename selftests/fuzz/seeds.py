@@ -166,6 +166,8 @@ def options():
         attach --hook nf:input:0 -f a --match udp:dport=53,7-9 --within 3 --scope mark|detach --hook nf:input:0
         attach e -f a --admit 100k --new-rate 50/7 --if-unknown drop --prefix 24
         attach e -f a --admit 0/5 --new-rate 0 --if-unknown accept --key flow
+        attach e -f a --log-new --log-rate 50/7 --key conversation
+        attach e -f a --log-new --no-dispatcher --mode generic
         attach e -f a --key peer --prefix 24,64 --reverse --scope vlan,iface
         attach e --key conversation --errors --fragments pass --action count
         audit a k -F pcap --key peer-port --prefix ,48 --fragments id

@@ -46,8 +46,7 @@ const char *ingress_program(__u32 action)
 
 enum xdp_obj ingress_object(__u32 action)
 {
-	(void)action;
-	return XDP_OBJ_ADMIT;
+	return action == EPF_XDP_LOG ? XDP_OBJ_LOG_NEW : XDP_OBJ_ADMIT;
 }
 
 int ingress_maps(const struct xdp_want *want, struct bpf_object *obj)

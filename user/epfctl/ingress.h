@@ -23,16 +23,20 @@ enum {
 };
 #define INGRESS_LONGS \
 	{ "admit", required_argument, NULL, OPT_ADMIT }, \
-	{ "new-rate", required_argument, NULL, OPT_NEW_RATE }
+	{ "new-rate", required_argument, NULL, OPT_NEW_RATE }, \
+	{ "log-new", no_argument, NULL, OPT_LOG_NEW }, \
+	{ "log-rate", required_argument, NULL, OPT_LOG_RATE }
 #define INGRESS_HELP \
-"Admit what is known while INTERFACE is under attack; --filter names a filter that\n" \
-"is pure BPF:\n" \
-"  --admit RATE[/BURST]  up to RATE packets/s all pass and are learnt; above it what\n" \
-"                      is in the filter, and of what is new, RATE of --new-rate\n" \
-"                      (the key is then peer; BURST is a tenth of RATE; RATE 0: always\n" \
-"                      above)\n" \
+"Admit what is known while INTERFACE is under attack, or log each flow once, of a\n" \
+"filter that is pure BPF and has to be named:\n" \
+"  --admit RATE[/BURST]  up to RATE packets/s all pass and are learnt; above it\n" \
+"                      what is in the filter, and what is new at --new-rate (key\n" \
+"                      peer; BURST: a tenth of RATE; RATE 0: always above)\n" \
 "  --new-rate RATE[/BURST]  likewise, of what is new; 0: none\n" \
-"  --if-unknown drop|accept  what is done above it where the filter does not know\n"
+"  --if-unknown drop|accept  what is done above it where the filter does not know\n" \
+"  --log-new           pass all, and record the first packet of each flow for\n" \
+"                      'epfctl log INTERFACE' (key flow)\n" \
+"  --log-rate RATE[/BURST]  up to RATE records/s (1000); others are counted\n"
 
 /**
  * struct ingress_want - the options

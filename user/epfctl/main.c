@@ -36,6 +36,7 @@ static const struct verb verbs[] = {
 	{ "attach", cmd_attach, "drop repeated packets of an interface" },
 	{ "detach", cmd_detach, "stop doing so" },
 	{ "status", cmd_status, "show attached interfaces and counters" },
+	{ "log", cmd_log, "print each flow of an interface once" },
 	{ "hold", cmd_hold, "end the epochs of filters that are pure BPF" },
 	{ "dedup", cmd_dedup, "remove repeated packets from a capture file" },
 	{ "doctor", cmd_doctor, "check this machine and say what to do" },

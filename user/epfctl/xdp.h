@@ -200,6 +200,7 @@ enum xdp_obj {
 	XDP_OBJ_REFLEX_TC_BARE,
 	XDP_OBJ_NF,
 	XDP_OBJ_ADMIT,
+	XDP_OBJ_LOG_NEW,
 };
 
 /* Return: NULL: an error is printed. */

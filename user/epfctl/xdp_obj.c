@@ -34,6 +34,7 @@ EMBED(reflex_bare);
 EMBED(reflex_tc_bare);
 EMBED(nf);
 EMBED(admit);
+EMBED(log_new);
 
 static const struct {
 	const char *name;
@@ -54,6 +55,7 @@ static const struct {
 				     reflex_tc_bare_end },
 	[XDP_OBJ_NF] = { "nf", nf_start, nf_end },
 	[XDP_OBJ_ADMIT] = { "admit", admit_start, admit_end },
+	[XDP_OBJ_LOG_NEW] = { "log_new", log_new_start, log_new_end },
 };
 
 struct bpf_object *xdp_obj_open(enum xdp_obj which)

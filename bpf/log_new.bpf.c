@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Log once: of each flow, or peer, a record of its first packet in the window, in a
+ * ring that one process reads. Every packet is passed.
+ *
+ * What is new has a record, or it is counted: no token was left, or no room in the
+ * ring. Its key is inserted in any case, so it is one or the other once in a window.
+ */
+#include "ingress.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, EPF_INGRESS_RING_BYTES);
+} epf_ring SEC(".maps");
+
+static __always_inline void fill(struct epf_ingress_record *r,
+				 const struct epf_xdp_found *found, __u32 bytes)
+{
+	const struct epf_flow *f = &found->flow;
+
+	*r = (struct epf_ingress_record){
+		.time_ns = bpf_ktime_get_ns(),
+		.src = { f->src[0], f->src[1] },
+		.dst = { f->dst[0], f->dst[1] },
+		.vids = found->l3.vids,
+		.bytes = bytes,
+		.id = { f->four, f->four >> 8, f->four >> 16, f->four >> 24 },
+		.version = f->six ? 6 : 4,
+		.proto = f->proto,
+		.fragment = f->fragment,
+	};
+}
+
+/* The first packet of a flow: what cannot be read of it is 0. Apart, for the sake of the
+ * stack. Return: enum epf_ingress_reason.
+ */
+EPF_FN_APART int log_packet(struct epf_ctx *ctx)
+{
+	struct epf_xdp_ask ask = { .opts.key = EPF_PKT_FLOW };
+	struct epf_xdp_found found = { 0 };
+	struct epf_ingress_record *r;
+
+	if (!epf_xdp_l3(ctx, &ask, &found))
+		epf_xdp_find(ctx, &ask, &found);
+	r = bpf_ringbuf_reserve(&epf_ring, sizeof(*r), 0);
+	if (!r)
+		return EPF_INGRESS_RING_FULL;
+	fill(r, &found, epf_ctx_len(ctx));
+	bpf_ringbuf_submit(r, 0);
+	return EPF_INGRESS_NEW;
+}
+
+SEC("xdp")
+int xdp_log_new(struct xdp_md *ctx)
+{
+	struct ingress in;
+	__u32 at, reason;
+	__u64 digest;
+	int ret;
+
+	if (!ingress_maps(&in))
+		return XDP_PASS;
+	ret = ingress_digest(ctx, in.rule, &digest, &at);
+	if (!ret)
+		ret = epf_inline_test_and_insert(digest, at);
+	if (!ret)
+		reason = ingress_token(&in) ? log_packet(ctx) : EPF_INGRESS_LEFT_OUT;
+	else
+		reason = ret > 0 ? EPF_INGRESS_RECENT : ingress_reason(ret);
+	ingress_count(ctx, &in, false, reason);
+	return XDP_PASS;
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/* epfctl log: read what an attachment by --log-new records. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "ingress.h"
+#include "log.h"
+
+enum { OPT_NO_WAIT = OPT_LONG, OPT_LOG_FORMAT };
+
+#define POLL_MS 100
+#define CHECK_NS NS_PER_SEC
+
+/**
+ * struct logging - a log that is read
+ * @from: what it is of
+ * @lock: descriptor: nobody else reads it
+ * @ring_id: number of the ring
+ * @ring: its reader
+ * @ipfix: the file, or NULL: to standard output
+ * @left: records until the end; 0: without end
+ * @told: counted by the attachment, and told or before us
+ * @check_ns: when that is to be looked at again
+ * @code: how to end, when @done
+ * @done: the end
+ */
+struct logging {
+	struct log_source from;
+	int lock;
+	__u32 ring_id;
+	struct ring_buffer *ring;
+	struct log_ipfix *ipfix;
+	__u64 left;
+	struct epf_ingress_counts told;
+	__u64 check_ns;
+	int code;
+	bool done;
+};
+
+static void finish(struct logging *l, int code)
+{
+	l->done = true;
+	l->code = code;
+}
+
+/* Of one record. Return: as libbpf has it: negative: stop behind this one. */
+static int take(void *ctx, void *data, size_t len)
+{
+	struct epf_ingress_record r;
+	struct logging *l = ctx;
+
+	if (len < sizeof(r))
+		return 0;
+	memcpy(&r, data, sizeof(r));
+	if (!l->ipfix)
+		log_print(&l->from, &r);
+	else if (!log_ipfix_put(l->ipfix, &l->from, &r))
+		finish(l, EXIT_FAIL);
+	if (l->left && !--l->left)
+		finish(l, EXIT_YES);
+	return l->done ? -ECANCELED : 0;
+}
+
+static void set_clock(struct logging *l)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	l->from.ahead_ns = (__u64)wall.tv_sec * NS_PER_SEC + (__u64)wall.tv_nsec -
+			   now_ns();
+}
+
+static __u32 map_id(int fd)
+{
+	struct bpf_map_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
+}
+
+/* Is what we read still what is attached? */
+static bool attached_yet(const struct logging *l)
+{
+	int fd = xdp_pin_open(l->from.ifname, EPF_INGRESS_PIN_RING);
+	bool is = fd >= 0 && map_id(fd) == l->ring_id;
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+static __u64 grown(const struct logging *l, const struct epf_ingress_counts *now,
+		   enum epf_ingress_reason reason)
+{
+	return now->side[EPF_INGRESS_BELOW][reason].packets -
+	       l->told.side[EPF_INGRESS_BELOW][reason].packets;
+}
+
+/* Tell what has no record since we told it last. */
+static void tell_missing(struct logging *l)
+{
+	struct xdp_state state;
+	__u64 left_out, ring_full;
+
+	if (xdp_read(l->from.ifname, &state))
+		return;
+	left_out = grown(l, &state.ingress_counts, EPF_INGRESS_LEFT_OUT);
+	ring_full = grown(l, &state.ingress_counts, EPF_INGRESS_RING_FULL);
+	l->told = state.ingress_counts;
+	if (!left_out && !ring_full)
+		return;
+	if (l->ipfix)
+		warn("%llu left out by --log-rate, %llu by a full ring", left_out,
+		     ring_full);
+	else
+		log_print_missing(&l->from, left_out, ring_full);
+}
+
+static void check(struct logging *l)
+{
+	set_clock(l);
+	l->check_ns = now_ns() + CHECK_NS;
+	if (!attached_yet(l)) {
+		finish(l, fail("'%s' was detached", l->from.ifname));
+		return;
+	}
+	tell_missing(l);
+	if (l->ipfix && !log_ipfix_flush(l->ipfix))
+		finish(l, EXIT_FAIL);
+}
+
+static void follow(struct logging *l)
+{
+	while (!l->done && !interrupted) {
+		int got = ring_buffer__poll(l->ring, POLL_MS);
+
+		if (got < 0 && got != -EINTR && got != -ECANCELED)
+			finish(l, fail("reading the log of '%s': %s",
+				       l->from.ifname, strerror(-got)));
+		if (fflush(stdout) || ferror(stdout))
+			finish(l, EXIT_FAIL); /* main() tells why */
+		if (!l->done && now_ns() >= l->check_ns)
+			check(l);
+	}
+}
+
+/* Nobody else reads it while the descriptor is open. Return: it, or negative. */
+static int lock(const char *ifname)
+{
+	char path[XDP_PATH_BYTES];
+	int fd;
+
+	xdp_pin_path(path, ifname, NULL);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
+		return fd;
+	if (errno == EWOULDBLOCK)
+		fail("another process reads the log of '%s'", ifname);
+	else
+		fail("reading the log of '%s': %s", ifname, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* What is attached there? Else an error. */
+static bool find(struct logging *l, const char *ifname)
+{
+	struct xdp_state state;
+	int err = xdp_read(ifname, &state);
+
+	if (err == -ENOENT || (!err && state.conf.action != EPF_XDP_LOG)) {
+		fail("nothing is logged of '%s': 'epfctl attach %s --filter NAME "
+		     "--log-new'", ifname, ifname);
+		return false;
+	}
+	if (err) {
+		fail("reading the log of '%s': %s", ifname, xdp_pin_why(err));
+		return false;
+	}
+	l->from.ifname = ifname;
+	l->from.ifindex = state.conf.ifindex;
+	l->from.key = state.conf.opts;
+	l->told = state.ingress_counts;
+	return true;
+}
+
+static bool open_ring(struct logging *l)
+{
+	int fd = xdp_pin_open(l->from.ifname, EPF_INGRESS_PIN_RING);
+
+	if (fd >= 0) {
+		l->ring_id = map_id(fd);
+		l->ring = ring_buffer__new(fd, take, l, NULL);
+		close(fd);
+	}
+	if (!l->ring)
+		fail("reading the log of '%s': %s", l->from.ifname,
+		     strerror(fd < 0 ? -fd : errno));
+	return l->ring;
+}
+
+static int run(struct logging *l, bool wait)
+{
+	set_clock(l);
+	catch_signals();
+	if (wait) {
+		follow(l);
+	} else {
+		ring_buffer__consume(l->ring);
+		if (!l->done)
+			finish(l, EXIT_YES);
+	}
+	if (attached_yet(l))
+		tell_missing(l);
+	return l->done ? l->code : EXIT_FAIL; /* a signal: main() tells which */
+}
+
+static int read_log(struct logging *l, const char *ifname, const char *path,
+		    bool wait)
+{
+	int code = EXIT_FAIL;
+
+	if (!find(l, ifname))
+		return EXIT_FAIL;
+	l->lock = lock(ifname);
+	if (l->lock < 0)
+		return EXIT_FAIL;
+	if (path)
+		l->ipfix = log_ipfix_open(path);
+	if ((!path || l->ipfix) && open_ring(l))
+		code = run(l, wait);
+	if (l->ipfix && !log_ipfix_close(l->ipfix))
+		code = EXIT_FAIL;
+	ring_buffer__free(l->ring);
+	close(l->lock);
+	return code;
+}
+
+/* Do format and file go together? Else an error. */
+static bool output_ok(bool ipfix, const char *path)
+{
+	if (ipfix && !path)
+		fail("--format ipfix needs --output FILE");
+	else if (path && !ipfix)
+		fail("--output goes with --format ipfix only");
+	else if (ipfix && !log_ipfix_open)
+		fail("this epfctl was built without libfixbuf: install libfixbuf-dev, and "
+		     "rebuild");
+	else
+		return true;
+	return false;
+}
+
+static const struct option longs[] = {
+	{ "count", required_argument, NULL, 'n' },
+	{ "no-wait", no_argument, NULL, OPT_NO_WAIT },
+	{ "format", required_argument, NULL, OPT_LOG_FORMAT },
+	{ "output", required_argument, NULL, 'o' },
+	{ 0 },
+};
+
+static const struct spec spec = {
+	.usage = "log INTERFACE [options]",
+	.help =
+"Print the records of 'attach --log-new', until a signal comes; -j: JSON lines.\n"
+"  -n, --count N       end after so many records\n"
+"  --no-wait           end after those that are there\n"
+"  --format ipfix      write IPFIX (RFC 7011) to the file of --output\n"
+"  -o, --output FILE   which is made anew\n"
+"What had no record is told once a second, and in 'epfctl status'. One process\n"
+"reads at a time; while none does, the ring keeps the first 14,563 records.\n",
+	.shorts = "n:o:",
+	.longs = longs,
+};
+
+int cmd_log(int argc, char **argv)
+{
+	struct logging l = { .lock = -1 };
+	bool good = true, wait = true, ipfix = false;
+	const char *path = NULL;
+	int opt;
+
+	while (good && (opt = next_option(argc, argv, &spec)) >= 0) {
+		if (opt == 'n') {
+			good = parse_count("--count", optarg, 1ULL << 62, &l.left);
+		} else if (opt == 'o') {
+			path = optarg;
+		} else if (opt == OPT_NO_WAIT) {
+			wait = false;
+		} else if (opt == OPT_LOG_FORMAT) {
+			ipfix = good = !strcmp(optarg, "ipfix");
+			if (!good)
+				fail("--format '%s': not ipfix", optarg);
+		} else {
+			good = false;
+		}
+	}
+	if (!good || !operands(argc, argv, 1, 1, &spec) || !output_ok(ipfix, path))
+		return EXIT_FAIL;
+	xdp_obj_quiet();
+	return read_log(&l, argv[optind], path, wait);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Records of --log-new: as text, as JSON lines, as IPFIX. */
+#ifndef EPFCTL_LOG_H
+#define EPFCTL_LOG_H
+
+#include "cmd.h"
+#include "epf/ingress.h"
+
+/**
+ * struct log_source - what a log is of
+ * @ifname: interface
+ * @ifindex: of it
+ * @key: of the filter's keys
+ * @ahead_ns: by so much the wall clock is ahead of CLOCK_MONOTONIC
+ */
+struct log_source {
+	const char *ifname;
+	__u32 ifindex;
+	struct epf_pkt_opts key;
+	__u64 ahead_ns;
+};
+
+/* log_text.c */
+
+/* As a line, or with @out_mode as JSON. */
+void log_print(const struct log_source *from, const struct epf_ingress_record *r);
+/* What has no record: @left_out for want of tokens, @ring_full of room. */
+void log_print_missing(const struct log_source *from, __u64 left_out,
+		       __u64 ring_full);
+
+/* log_ipfix.c: a file of RFC 7011 messages. Each is NULL where this program was built
+ * without libfixbuf; prints its errors.
+ */
+
+struct log_ipfix;
+/* Return: NULL: an error is printed. */
+struct log_ipfix *log_ipfix_open(const char *path) __attribute__((weak));
+bool log_ipfix_put(struct log_ipfix *to, const struct log_source *from,
+		   const struct epf_ingress_record *r) __attribute__((weak));
+/* Write what is held back for a message that is not full. */
+bool log_ipfix_flush(struct log_ipfix *to) __attribute__((weak));
+bool log_ipfix_close(struct log_ipfix *to) __attribute__((weak));
+
+#endif /* EPFCTL_LOG_H */

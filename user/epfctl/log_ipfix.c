@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Records of --log-new as IPFIX (RFC 7011), a file of messages, by libfixbuf. */
+#include "log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "epf/flow.h"
+
+#include <fixbuf/public.h>
+
+/* A record as libfixbuf is given it; integers in this machine's order. */
+struct flow {
+	__u64 start_ms;
+	__u64 end_ms;
+	__u64 packets;
+	__u64 octets;
+	__u8 src6[16];
+	__u8 dst6[16];
+	__u32 src4;
+	__u32 dst4;
+	__u32 iface;
+	__u16 sport;
+	__u16 dport;
+	__u16 icmp4;
+	__u16 icmp6;
+	__u16 vlan;
+	__u8 proto;
+	__u8 padding;
+};
+EPF_ASSERT(sizeof(struct flow) == 88, "what the template says");
+
+/* Which elements a template has, beside those of all. */
+enum { IP4 = 1, IP6 = 2, PORTS = 4, ICMP = 8, INTERNAL = 16 };
+
+static const fbInfoElementSpec_t spec[] = {
+	{ "flowStartMilliseconds", 8, 0 },
+	{ "flowEndMilliseconds", 8, 0 },
+	{ "packetDeltaCount", 8, 0 },
+	{ "octetDeltaCount", 8, 0 },
+	{ "sourceIPv6Address", 16, IP6 },
+	{ "destinationIPv6Address", 16, IP6 },
+	{ "sourceIPv4Address", 4, IP4 },
+	{ "destinationIPv4Address", 4, IP4 },
+	{ "ingressInterface", 4, 0 },
+	{ "sourceTransportPort", 2, PORTS },
+	{ "destinationTransportPort", 2, PORTS },
+	{ "icmpTypeCodeIPv4", 2, IP4 | ICMP },
+	{ "icmpTypeCodeIPv6", 2, IP6 | ICMP },
+	{ "vlanId", 2, 0 },
+	{ "protocolIdentifier", 1, 0 },
+	{ "paddingOctets", 1, INTERNAL },
+	FB_IESPEC_NULL
+};
+
+#define INTERNAL_ID 300
+
+/* Number of the template of what @flags say. */
+static __u16 template_id(__u32 flags)
+{
+	return (__u16)(256 + (flags & (IP6 | PORTS | ICMP)));
+}
+
+/**
+ * struct log_ipfix - a file
+ * @path: of it
+ * @file: likewise
+ * @model: what elements there are
+ * @fbuf: libfixbuf's writer; the session is its
+ */
+struct log_ipfix {
+	const char *path;
+	FILE *file;
+	fbInfoModel_t *model;
+	fBuf_t *fbuf;
+};
+
+/* Return: false, for whoever fails. */
+static bool failed(const struct log_ipfix *to, GError *error)
+{
+	fail("%s: %s", to->path, error ? error->message : strerror(errno));
+	g_clear_error(&error);
+	return false;
+}
+
+static bool add(const struct log_ipfix *to, fbSession_t *session, bool internal,
+		__u16 id, __u32 flags, GError **error)
+{
+	fbTemplate_t *t = fbTemplateAlloc(to->model);
+
+	return fbTemplateAppendSpecArray(t, (fbInfoElementSpec_t *)(size_t)spec,
+					 flags, error) &&
+	       fbSessionAddTemplate(session, internal, id, t, error);
+}
+
+/* All that there are: versions, and ports, ICMP or neither. */
+static bool add_templates(const struct log_ipfix *to, fbSession_t *session,
+			  GError **error)
+{
+	static const __u32 kinds[] = { PORTS, ICMP, 0 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (!add(to, session, false, template_id(IP4 | kinds[i]),
+			 IP4 | kinds[i], error) ||
+		    !add(to, session, false, template_id(IP6 | kinds[i]),
+			 IP6 | kinds[i], error))
+			return false;
+	return add(to, session, true, INTERNAL_ID, ~0u, error);
+}
+
+static bool begin(struct log_ipfix *to)
+{
+	fbSession_t *session;
+	GError *error = NULL;
+
+	to->file = fopen(to->path, "wbe");
+	if (!to->file)
+		return failed(to, NULL);
+	to->model = fbInfoModelAlloc();
+	session = fbSessionAlloc(to->model);
+	to->fbuf = fBufAllocForExport(session, fbExporterAllocFP(to->file));
+	if (add_templates(to, session, &error) &&
+	    fbSessionExportTemplates(session, &error) &&
+	    fBufSetInternalTemplate(to->fbuf, INTERNAL_ID, &error))
+		return true;
+	return failed(to, error);
+}
+
+static void end(struct log_ipfix *to)
+{
+	if (to->fbuf)
+		fBufFree(to->fbuf);
+	if (to->model)
+		fbInfoModelFree(to->model);
+	free(to);
+}
+
+struct log_ipfix *log_ipfix_open(const char *path)
+{
+	struct log_ipfix *to = calloc(1, sizeof(*to));
+
+	if (!to) {
+		fail("out of memory");
+		return NULL;
+	}
+	to->path = path;
+	if (begin(to))
+		return to;
+	if (to->file)
+		fclose(to->file);
+	end(to);
+	return NULL;
+}
+
+static __u32 kind_of(const struct epf_ingress_record *r)
+{
+	__u32 version = r->version == 4 ? IP4 : IP6;
+
+	if (r->fragment)
+		return version;
+	if (epf_has_ports(r->proto))
+		return version | PORTS;
+	return r->proto == (r->version == 4 ? 1 : 58) ? version | ICMP : version;
+}
+
+static struct flow flow_of(const struct log_source *from,
+			   const struct epf_ingress_record *r)
+{
+	__u32 type_code = epf_be16(r->id), src4, dst4;
+	struct flow f = {
+		.start_ms = (r->time_ns + from->ahead_ns) / 1000000,
+		.packets = 1, .octets = r->bytes, .iface = from->ifindex,
+		.sport = (__u16)type_code, .dport = (__u16)epf_be16(r->id + 2),
+		.icmp4 = (__u16)type_code, .icmp6 = (__u16)type_code,
+		.vlan = r->vids & 0xfff, .proto = r->proto,
+	};
+
+	f.end_ms = f.start_ms;
+	memcpy(f.src6, r->src, 16);
+	memcpy(f.dst6, r->dst, 16);
+	memcpy(&src4, r->src, 4);
+	memcpy(&dst4, r->dst, 4);
+	f.src4 = ntohl(src4);
+	f.dst4 = ntohl(dst4);
+	return f;
+}
+
+bool log_ipfix_put(struct log_ipfix *to, const struct log_source *from,
+		   const struct epf_ingress_record *r)
+{
+	struct flow f = flow_of(from, r);
+	GError *error = NULL;
+
+	if (fBufSetExportTemplate(to->fbuf, template_id(kind_of(r)), &error) &&
+	    fBufAppend(to->fbuf, (uint8_t *)&f, sizeof(f), &error))
+		return true;
+	return failed(to, error);
+}
+
+bool log_ipfix_flush(struct log_ipfix *to)
+{
+	GError *error = NULL;
+
+	if (!fBufEmit(to->fbuf, &error))
+		return failed(to, error);
+	return !fflush(to->file) || failed(to, NULL);
+}
+
+bool log_ipfix_close(struct log_ipfix *to)
+{
+	bool good = log_ipfix_flush(to);
+
+	if (fclose(to->file) && good)
+		good = failed(to, NULL);
+	end(to);
+	return good;
+}
