@@ -98,7 +98,7 @@ EPF_FN struct epf_key_desc epf_key_desc_join(const struct epf_key_desc *a,
  * @a: of a filter
  * @b: of the keys that are asked for
  *
- * Flows of IP packets are the same whether other packets have a key or not.
+ * Keys of packets are the same whether others, control packets say, have one or not.
  * What is not known, or mixed, may be anything, and so may a digest.
  */
 EPF_FN bool epf_key_desc_serves(const struct epf_key_desc *a,
@@ -106,7 +106,9 @@ EPF_FN bool epf_key_desc_serves(const struct epf_key_desc *a,
 {
 	if (a->kind == EPF_KEYS_PACKET && b->kind == EPF_KEYS_PACKET)
 		return a->key == b->key && a->max_bytes == b->max_bytes &&
-		       !((a->flags ^ b->flags) & ~(EPF_PKT_NONIP_FRAME | EPF_KEY_DESC_WAYS));
+		       !((a->flags ^ b->flags) &
+			 ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL |
+			   EPF_KEY_DESC_WAYS));
 	return a->kind == b->kind || a->kind == EPF_KEYS_UNKNOWN ||
 	       a->kind == EPF_KEYS_MIXED || a->kind == EPF_KEYS_DIGEST ||
 	       b->kind == EPF_KEYS_UNKNOWN || b->kind == EPF_KEYS_DIGEST;

@@ -315,7 +315,6 @@ def ipfix():
         if "without libfixbuf" in done.stderr:
             raise tap.Skip("built without libfixbuf")
         found = json.loads(net.epfctl("-j", "audit", NAME, path, "--format", "ipfix",
-                                      "--any-keys",
                                       "--key", "flow").stdout)
     with open(path, "rb") as file:
         flows = [(r.get(8, r.get(27)), r.get(12, r.get(28)), r[4][0],
