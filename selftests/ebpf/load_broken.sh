@@ -100,10 +100,13 @@ bare() {
 
 # An epfctl that carries the variant: all of it is as built, but for the objects.
 carry() {
-	cp "$build"/bpf/{xdp_dedup,epf_bind,tc_mark,reflex,reflex_tc,reflex_bare,reflex_tc_bare,nf}.bpf.o "$tmp" &&
-		make -s -C user BUILD="$build" BROKEN=epfctl/xdp_obj.c BROKEN_OF=epfctl/xdp_obj \
-			BROKEN_OUT="$tmp/epfctl" broken-ctl \
-			CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"
+	local obj
+	for obj in "$build"/bpf/*.bpf.o; do
+		[ -e "$tmp/${obj##*/}" ] || cp "$obj" "$tmp" || return
+	done
+	make -s -C user BUILD="$build" BROKEN=epfctl/xdp_obj.c BROKEN_OF=epfctl/xdp_obj \
+		BROKEN_OUT="$tmp/epfctl" broken-ctl \
+		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"
 }
 
 # usage: refused OPTION...: one line names kernel, program and reason; nothing is left

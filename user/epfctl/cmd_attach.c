@@ -501,8 +501,10 @@ static const struct option detach_longs[] = {
 static const struct spec detach_spec = {
 	.usage = "detach INTERFACE | --hook nf:HOOK:PRIORITY",
 	.help =
-"Stop looking packets of INTERFACE up, or learning them, and give the filter back.\n"
-"  --hook NAME         of a netfilter hook, by the name that 'epfctl status' tells\n"
+"Stop looking packets of INTERFACE up, or learning them, and give the filter\n"
+"back.\n"
+"  --hook NAME         of a netfilter hook, by the name that 'epfctl status'\n"
+"                      tells\n"
 "The filter stays, unless 'attach' made it and nothing else uses it. What an\n"
 "interface that is gone has left is removed, too.\n",
 	.shorts = "",

@@ -32,17 +32,20 @@ enum {
 	{ "if-recent", required_argument, NULL, OPT_IF_RECENT }, \
 	{ "within", required_argument, NULL, OPT_WITHIN }
 #define NF_HELP \
-"At a netfilter hook of this network namespace, in place of INTERFACE (Linux 6.4):\n" \
+"At a netfilter hook of this network namespace, in place of INTERFACE (Linux\n" \
+"6.4):\n" \
 "  --hook nf:HOOK:PRIORITY[:ip|ip6]  prerouting, input, forward, output or\n" \
-"                      postrouting, as 'nf:prerouting:-310'; IPv4 and IPv6, or one\n" \
+"                      postrouting, as 'nf:prerouting:-310'; IPv4 and IPv6, or\n" \
+"                      one\n" \
 "  --learn             insert the keys of packets; alone, all are accepted\n" \
 "  --if-new            do not insert again what is present\n" \
-"  --if-recent drop|accept  what is done about packets whose key is present (accept)\n" \
-"  --within K|DURATION  present counts only so many epochs back, or so long, which\n" \
-"                      is rounded up to epochs (the filter's whole window)\n" \
+"  --if-recent drop|accept  what is done about packets whose key is present\n" \
+"                      (accept)\n" \
+"  --within K|DURATION  present counts only so many epochs back, or so long,\n" \
+"                      which is rounded up to epochs (the filter's whole window)\n" \
 "  --else drop|accept  about all others (accept)\n" \
-"  --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]  as above; the\n" \
-"                      first two have to be given where something is dropped\n"
+"  --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]  as above;\n" \
+"                      the first two have to be given where something is dropped\n"
 
 #define NF_FAMILIES 2
 
