@@ -755,5 +755,6 @@ if __name__ == "__main__":
     reflexive.ahead()
     hosts.require()
     nf.make_c()
+    nf.drop_pins()
     atexit.register(nf.sweep)
     tap.main(tap.chosen(cases()), retry="a holder runs once a second")

@@ -324,12 +324,19 @@ def nothing_left():
     return f"left behind: {there}" if there else None
 
 
+def drop_pins():
+    """Those of our network namespace that no attachment has: of an epfctl that leaves some,
+    in a namespace whose number ours has now.
+    """
+    for name in pins():
+        if name.startswith("@@"):
+            hosts.killed.remove(os.path.join(net.PINS, name))
+
+
 def sweep():
     for name in net.epfctl("status", check=False).stdout.splitlines():
         if name.startswith("nf:") and "@" not in name.split()[0]:
             net.epfctl("detach", "--hook", name.split(": ")[0], check=False)
-    for name in pins():
-        if name.startswith("@@"):  # of an epfctl that leaves pins
-            hosts.killed.remove(os.path.join(net.PINS, name))
+    drop_pins()
     in_b("nft", "flush", "ruleset", check=False)
     hosts.sweep()
