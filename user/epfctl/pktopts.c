@@ -54,34 +54,13 @@ static bool parse_max_bytes(struct epf_pkt_opts *o, const char *arg)
 	return true;
 }
 
-/* 8 to @all bits; 0 where there are no digits. Return: behind them, or NULL. */
-static const char *prefix_bits(const char *text, __u32 all, __u32 *bits)
-{
-	unsigned long n;
-	char *end;
-
-	*bits = 0;
-	if (*text < '0' || *text > '9')
-		return text;
-	n = strtoul(text, &end, 10);
-	*bits = (__u32)n;
-	return n >= EPF_PKT_PREFIX_LEAST && n <= all && end - text < 4 ? end : NULL;
-}
-
-/* "24", "24,64", ",64"; configurations write '/' where a comma ends an option. */
 static bool parse_prefix(struct epf_pkt_opts *o, const char *arg)
 {
-	__u32 v4, v6 = 0;
-	const char *rest = prefix_bits(arg, 32, &v4);
-
-	if (rest && (*rest == ',' || *rest == '/') && rest[1])
-		rest = prefix_bits(rest + 1, 128, &v6);
-	if (!rest || *rest || !*arg) {
+	if (!epf_prefix_parse(arg, &o->max_bytes)) {
 		fail("--prefix '%s': not 8 to 32 bits of IPv4 and, behind a "
 		     "comma, 8 to 128 of IPv6", arg);
 		return false;
 	}
-	o->max_bytes = EPF_PKT_PREFIX(v4, v6);
 	o->flags |= PREFIX_GIVEN;
 	return true;
 }

@@ -4,6 +4,7 @@
 #include "epf/keydesc.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const kind_names[] = {
@@ -82,6 +83,33 @@ void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT])
 		 o->flags & EPF_PKT_ERRORS ? " --errors" : "",
 		 o->flags & EPF_PKT_FIRST ? " --fragments pass" : "",
 		 scope[0] ? " --scope " : "", scope);
+}
+
+/* 8 to @all bits; 0 where there are no digits. Return: behind them, or NULL. */
+static const char *prefix_bits(const char *text, __u32 all, __u32 *bits)
+{
+	unsigned long n;
+	char *end;
+
+	*bits = 0;
+	if (*text < '0' || *text > '9')
+		return text;
+	n = strtoul(text, &end, 10);
+	*bits = (__u32)n;
+	return n >= EPF_PKT_PREFIX_LEAST && n <= all && end - text < 4 ? end : NULL;
+}
+
+bool epf_prefix_parse(const char *text, __u32 *max_bytes)
+{
+	__u32 v4, v6 = 0;
+	const char *rest = prefix_bits(text, 32, &v4);
+
+	if (rest && (*rest == ',' || *rest == '/') && rest[1])
+		rest = prefix_bits(rest + 1, 128, &v6);
+	if (!rest || *rest || !*text)
+		return false;
+	*max_bytes = EPF_PKT_PREFIX(v4, v6);
+	return true;
 }
 
 void epf_key_desc_text(const struct epf_key_desc *d, char text[EPF_DESC_TEXT])

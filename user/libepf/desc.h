@@ -3,6 +3,8 @@
 #ifndef LIBEPF_DESC_H
 #define LIBEPF_DESC_H
 
+#include <stdbool.h>
+
 #include <linux/epochfilter.h>
 
 #define EPF_DESC_TEXT 128 /* room for any description */
@@ -19,6 +21,11 @@ void epf_pkt_scope_text(__u32 flags, char text[EPF_SCOPE_TEXT]);
 
 /* As on the command line: "packet --no-mac --bytes 64". */
 void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT]);
+
+/* "24", "24,64", ",64": bits of the address of a peer, as EPF_PKT_PREFIX(). A '/' does
+ * for the comma, which ends an option in configurations. Return: whether it is that.
+ */
+bool epf_prefix_parse(const char *text, __u32 *max_bytes);
 
 /* A phrase: "text or bytes", "packets (--key packet --no-mac)". */
 void epf_key_desc_text(const struct epf_key_desc *d, char text[EPF_DESC_TEXT]);
