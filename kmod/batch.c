@@ -14,8 +14,6 @@
 #define CHUNK_BYTES (64u * EPF_KEY_MAX)
 #define GROUP_KEYS 8u
 
-enum op { OP_TEST, OP_INSERT, OP_TEST_AND_INSERT };
-
 /**
  * struct chunk - some keys and what became of them
  * @digests: where the keys are digests

@@ -72,6 +72,15 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set)
 #endif
 }
 
+/* 6.13: the namespace of a symbol is a string. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define EPF_EXPORT(sym) EXPORT_SYMBOL_NS_GPL(sym, "EPOCHFILTER")
+#define EPF_IMPORT() MODULE_IMPORT_NS("EPOCHFILTER")
+#else
+#define EPF_EXPORT(sym) EXPORT_SYMBOL_NS_GPL(sym, EPOCHFILTER)
+#define EPF_IMPORT() MODULE_IMPORT_NS(EPOCHFILTER)
+#endif
+
 /* 6.13: one call sets clock, mode and function of a timer. */
 static inline void
 epf_timer_setup(struct hrtimer *timer,

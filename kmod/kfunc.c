@@ -37,8 +37,6 @@
 #include <linux/skbuff.h>
 #include <net/xdp.h>
 
-enum op { OP_TEST, OP_INSERT, OP_TEST_AND_INSERT };
-
 static __always_inline int do_lanes(struct epf_table *t,
 				    const struct epf_lanes *lanes, u64 digest,
 				    enum op op, const struct epf_journal *j)
@@ -107,6 +105,23 @@ static __always_inline int do_digest(struct epf_table *t, u64 digest,
 	if (op == OP_INSERT)
 		return insert_parts(t, digest);
 	return test_and_insert_parts(t, digest);
+}
+
+/**
+ * epf_table_op() - one operation on a table of any kind
+ * @t: table, found in the RCU section that the caller is in
+ * @digest: under its hash key
+ * @op: which
+ *
+ * Return: as the functions for BPF programs below.
+ */
+int epf_table_op(struct epf_table *t, u64 digest, enum op op)
+{
+	if (op == OP_TEST)
+		return do_digest(t, digest, OP_TEST);
+	if (op == OP_INSERT)
+		return do_digest(t, digest, OP_INSERT);
+	return do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 
 static __always_inline int by_digest(struct epf_filter *f, u64 digest,

@@ -241,6 +241,8 @@ struct epf_pin {
 	u64 moves;
 };
 
+enum op { OP_TEST, OP_INSERT, OP_TEST_AND_INSERT };
+
 /* table.c: */
 extern struct workqueue_struct *epf_wq;
 struct epf_table *epf_table_new(const struct epf_params *params,
@@ -295,6 +297,9 @@ bool epf_table_judge(struct epf_table *t);
 /* worker.c: */
 void epf_table_work(struct work_struct *work);
 void epf_table_estimate(struct epf_table *t);
+
+/* kfunc.c: */
+int epf_table_op(struct epf_table *t, u64 digest, enum op op);
 
 /* journal.c; docs there: */
 void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,

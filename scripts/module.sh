@@ -20,6 +20,9 @@ release=$(uname -r)
 modules=/lib/modules/$release
 built=build/kmod/epochfilter.ko
 plain=updates/epochfilter.ko
+# The iptables match, where the kernel has xtables.
+built_xt=build/kmod/xt_epf.ko
+plain_xt=updates/xt_epf.ko
 
 say() {
 	echo "module: $*"
@@ -51,7 +54,7 @@ apt install linux-headers-$release, then run 'make install' again"
 
 install_by_dkms() {
 	! dkms status "$name" | grep -q . || dkms remove "$name" --all > /dev/null
-	rm -f "$modules/$plain" # modprobe would have two to choose from
+	rm -f "$modules/$plain" "$modules/$plain_xt" # modprobe would have two to choose from
 	dkms add "$src" > /dev/null || die "dkms cannot add $src: see the lines above"
 	dkms install "$name" -k "$release" ||
 		die "dkms did not build the module for $release: read /var/lib/dkms/$name/build/make.log"
@@ -67,6 +70,7 @@ install_plain() {
 	is_built || make -s -C kmod KREL="$release" ||
 		die "the module does not build for the running kernel $release: boot a kernel that the lines above allow"
 	install -D -m 644 "$built" "$modules/$plain"
+	[ ! -e "$built_xt" ] || install -D -m 644 "$built_xt" "$modules/$plain_xt"
 	depmod "$release"
 	say "installed for kernel $release; load it with 'modprobe epochfilter'"
 	say "dkms is not installed, so later kernels go without: 'apt install dkms' and 'make install' again"
@@ -83,6 +87,8 @@ activate() {
 }
 
 unload() {
+	! grep -q '^xt_epf ' /proc/modules 2> /dev/null || rmmod xt_epf ||
+		die 'the iptables match is in use: delete rules with -m epf first (iptables-save)'
 	! grep -q '^epochfilter ' /proc/modules 2> /dev/null || rmmod epochfilter ||
 		die 'the module is in use: detach programs and close filters first'
 }
@@ -94,7 +100,7 @@ deactivate() {
 	fi
 	for file in /lib/modules/*/"$plain"; do
 		[ -e "$file" ] || continue
-		rm -f "$file"
+		rm -f "$file" "${file%/*}/xt_epf.ko"
 		kernel=${file%"/$plain"}
 		depmod "${kernel##*/}"
 	done

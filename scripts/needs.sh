@@ -21,6 +21,7 @@ cost() {
 	libbpf-dev | clang) echo "no 'attach'" ;;
 	libxdp-dev) echo "'attach' has the interface to itself" ;;
 	libsystemd-dev) echo 'no epfagent' ;;
+	libxtables-dev) echo 'no iptables match' ;;
 	libmicrohttpd-dev) echo 'no metrics of epfagent' ;;
 	python3-docutils) echo 'no man pages' ;;
 	linux-headers-* | pahole) echo "no module; 'make user' goes without" ;;

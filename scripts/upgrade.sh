@@ -100,6 +100,9 @@ undo() {
 unload() {
 	local i
 
+	if [ -d /sys/module/xt_epf ]; then
+		rmmod xt_epf 2> /dev/null || return
+	fi
 	for ((i = 0; i < 50; i++)); do
 		rmmod epochfilter 2> /dev/null && return
 		sleep 0.1
@@ -120,7 +123,7 @@ for name in "${filters[@]}"; do
 		undo "cannot save '$name'"
 done
 unload ||
-	undo 'the module is in use: close what holds its filters (epfctl list, users)'
+	undo 'the module is in use: close what holds its filters (epfctl list, users), delete iptables rules with -m epf'
 kept="the snapshots are in $state: load a module, then 'epfctl restore NAME $state/NAME'"
 insmod "$module" "${options[@]}" || modprobe epochfilter ||
 	die "no module can be loaded; $kept"

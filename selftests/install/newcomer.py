@@ -135,7 +135,8 @@ def uninstalls():
     if why:
         return why
     left = shutil.which("epfctl") or list(
-        pathlib.Path("/lib/modules").glob("*/updates/epochfilter.ko"))
+        pathlib.Path("/lib/modules").glob("*/updates/*epf*.ko")) + list(
+            pathlib.Path("/lib/modules").glob("*/updates/epochfilter.ko"))
     return f"left behind: {left}" if left else None
 
 

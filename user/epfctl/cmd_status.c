@@ -7,14 +7,16 @@
 #include "cmd.h"
 #include "ingress.h"
 #include "nf.h"
+#include "xt_show.h"
 
 static const struct option longs[] = { { 0 } };
 
 static const struct spec spec = {
 	.usage = "status [INTERFACE | nf:HOOK:PRIORITY]",
 	.help =
-"Show what is attached where, and the counters by reason and verdict. NAME@N is\n"
-"of another network namespace. Exit status 1: INTERFACE, or the hook, has none.\n",
+"Show what is attached where, and the counters by reason and verdict; without an\n"
+"operand also filters that rules of iptables use. NAME@N is of another network\n"
+"namespace. Exit status 1: INTERFACE, or the hook, has none.\n",
 	.shorts = "",
 	.longs = longs,
 };
@@ -132,6 +134,7 @@ static int status_all(void)
 		free(names[i]);
 	}
 	free(names);
+	xt_show(out_mode == OUT_TEXT ? NULL : list);
 	if (out_mode == OUT_TEXT || code != EXIT_YES)
 		json_decref(list);
 	else

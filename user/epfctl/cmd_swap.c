@@ -43,9 +43,9 @@ static int destroy(const char *name, bool force)
 	err = epf_dev_destroy(dev, name, force);
 	epf_close(dev);
 	if (err == -EBUSY)
-		return fail("'%s' is held by descriptors, mappings or BPF "
-			    "programs: end those ('epfctl status', 'epfctl "
-			    "detach'), or --force", name);
+		return fail("'%s' is held by descriptors, mappings, BPF "
+			    "programs or iptables rules: end those ('epfctl "
+			    "status', 'epfctl detach'), or --force", name);
 	return err ? fail_call(err, "destroying", name) : EXIT_YES;
 }
 

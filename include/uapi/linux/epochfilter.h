@@ -68,7 +68,8 @@
  *   EPERM   CAP_NET_ADMIN is needed
  *   ENOENT  no filter of that name or id
  *   EEXIST  the name is taken
- *   EBUSY   destroy: descriptors, mappings or BPF programs hold the filter;
+ *   EBUSY   destroy: descriptors, mappings, BPF programs or rules of iptables hold
+ *           the filter;
  *           snapshot: one is under way, and its pin is not over, or the
  *           descriptor has one; rotate: rotation is pinned, or has been
  *           since: some epochs may have ended;

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Packets in socket buffers, at the hooks of netfilter: what xt_epf calls.
+ *
+ * Headers are read by skb_header_pointer(), wherever the buffer has them, by the
+ * core's own parser: so the key is the one that XDP makes of the same packet, for
+ * header chains of any length.
+ *
+ * Process context is welcome. A packet that a process sends comes to LOCAL_OUT with
+ * softirqs on and may be preempted and migrated (nf_tables), so a softirq of the
+ * same CPU, or another task, may be in the same filter between any two
+ * instructions. Nothing here is lost by that:
+ *
+ * - The filter is the rule's own reference, no slot of the CPU that somebody else
+ *   could find empty.
+ * - Lines are changed by locked read-modify-write; each number of a CPU by one
+ *   instruction, or by a compare-and-exchange that fails when somebody interrupted
+ *   (epf_table_count()). It does not matter on which CPU each of them runs.
+ * - The section of O3 in lanes.h is an RCU section, which may be preempted.
+ * - Locks (the owned kinds; the end of an epoch, which is only tried) are taken with
+ *   softirqs off.
+ *
+ * So nothing is switched off here.
+ */
+#define EPF_PKT_READER
+#include <epf/hash.h>
+
+#include <linux/skbuff.h>
+
+/**
+ * struct epf_pkt - a packet from its network header on
+ * @skb: buffer
+ * @at: offset of the header
+ * @len: bytes from there
+ */
+struct epf_pkt {
+	const struct sk_buff *skb;
+	u32 at;
+	u32 len;
+};
+
+/* The @len bytes that lie in one piece at the beginning. */
+static inline const u8 *epf_pkt_first(const struct epf_pkt *pkt, u32 *len)
+{
+	*len = skb_headlen(pkt->skb) - pkt->at;
+	return pkt->skb->data + pkt->at;
+}
+
+/* @n bytes at @off, in place or in @room, which has @n. NULL: not there. */
+static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n,
+				   u8 *room)
+{
+	if (off + n > pkt->len) /* offsets are far below 2^31 */
+		return NULL;
+	return skb_header_pointer(pkt->skb, pkt->at + off, n, room);
+}
+
+/* For keys of whole packets, of which there are none here. */
+static inline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
+			       const struct epf_pkt *pkt, u32 off, u32 end)
+{
+}
+
+#include "filter.h"
+#include "compat.h"
+#include "skb.h"
+
+#include <linux/capability.h>
+
+/**
+ * epf_skb_filter() - a filter for a rule
+ * @name: NUL-terminated within EPF_NAME_LEN
+ *
+ * Whoever has it may insert, and names are of no network namespace. So it takes what
+ * changing a filter by the device takes; who is root of a user namespace has not
+ * that.
+ *
+ * Context: process; sleeps.
+ * Return: a reference, or an error pointer: -EPERM, -EINVAL, -ENOENT.
+ */
+struct epf_filter *epf_skb_filter(const char *name)
+{
+	struct epf_name by = { };
+
+	if (!capable(CAP_NET_ADMIN))
+		return ERR_PTR(-EPERM);
+	if (strscpy(by.name, name, sizeof(by.name)) < 0)
+		return ERR_PTR(-EINVAL);
+	return epf_filter_find(&by);
+}
+EPF_EXPORT(epf_skb_filter);
+
+/**
+ * epf_skb_put() - give a filter back
+ * @f: from epf_skb_filter()
+ *
+ * Context: any; never waits. No packet uses it any more.
+ */
+void epf_skb_put(struct epf_filter *f)
+{
+	epf_filter_put(f);
+}
+EPF_EXPORT(epf_skb_put);
+
+/**
+ * epf_skb_filter_id() - the id of a filter
+ * @f: from epf_skb_filter()
+ */
+u32 epf_skb_filter_id(const struct epf_filter *f)
+{
+	return f->id;
+}
+EPF_EXPORT(epf_skb_filter_id);
+
+/* Does no epoch of @t, but the first of an aligned window, last less than
+ * epoch_ns?
+ */
+static bool has_clock(const struct epf_table *t)
+{
+	return !t->owned && (t->window.mode == EPF_MODE_TIME ||
+			     t->window.mode == EPF_MODE_BOTH);
+}
+
+static bool key_sound(const struct epf_pkt_opts *o)
+{
+	const u16 flags = EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST;
+
+	return o->link == EPF_LINK_IP && o->key >= EPF_PKT_FLOW &&
+	       !(o->flags & ~flags) && !epf_pkt_opts_check(o);
+}
+
+static bool rule_sound(const struct xt_epf_rule *r)
+{
+	if (r->ask >= XT_EPF_IS || r->learn >= XT_EPF_LEARNS ||
+	    r->unknown >= XT_EPF_IS || r->fragments >= XT_EPF_IS)
+		return false;
+	if (!r->ask)
+		return r->learn == XT_EPF_LEARN && !r->unknown &&
+		       !r->fragments && !r->within && !r->within_ns;
+	return r->unknown && r->within <= XT_EPF_WITHIN_MAX &&
+	       !(r->within && r->within_ns) &&
+	       !r->fragments == !(r->key.flags & EPF_PKT_FIRST);
+}
+
+/* What the keys of @f are made of, for whoever asks for some of them. */
+static void describe(struct epf_filter *f, const struct epf_pkt_opts *o)
+{
+	struct epf_key_desc desc = epf_key_desc_packet(o);
+	struct epf_table *t = epf_filter_table(f);
+
+	if (!t)
+		return;
+	epf_table_describe(t, &desc);
+	epf_table_put(t);
+}
+
+/**
+ * epf_skb_check() - can a rule be asked of a filter?
+ * @f: from epf_skb_filter()
+ * @r: anything
+ *
+ * If it can, and inserts, the filter records what its keys are made of. Of a filter
+ * that was destroyed nothing but the rule itself is checked.
+ *
+ * Context: process; sleeps.
+ * Return: 0, -EINVAL, -ERANGE, -EOPNOTSUPP (epochfilter_xt.h).
+ */
+int epf_skb_check(struct epf_filter *f, const struct xt_epf_rule *r)
+{
+	const struct epf_table *t;
+	int err = 0;
+
+	if (!key_sound(&r->key) || !rule_sound(r))
+		return -EINVAL;
+	rcu_read_lock();
+	t = rcu_dereference(f->table);
+	if (t && r->within_ns)
+		err = !has_clock(t) ? -EOPNOTSUPP :
+		      r->within_ns > t->params.window_ns ? -ERANGE : 0;
+	rcu_read_unlock();
+	if (!err && r->learn)
+		describe(f, &r->key);
+	return err;
+}
+EPF_EXPORT(epf_skb_check);
+
+static int digest(const struct epf_table *t, const struct sk_buff *skb,
+		  const struct epf_pkt_opts *o, u64 *digest)
+{
+	struct epf_pkt pkt = {
+		.skb = skb,
+		.at = skb_network_offset(skb),
+		.len = skb->len - skb_network_offset(skb),
+	};
+
+	return epf_flow_digest(&t->hash, &pkt, o, NULL, digest);
+}
+
+/* 1: recent enough, 0: not; else as the answer @ret. With N epochs between, at least
+ * N - 1 whole ones have passed: so whatever was inserted inside the time is recent.
+ */
+static int recent(const struct epf_table *t, const struct xt_epf_rule *r,
+		  int ret)
+{
+	u32 age = ret - 1;
+
+	if (ret <= 0)
+		return ret;
+	if (r->within_ns)
+		return !age || (age - 1) * t->window.epoch_ns < r->within_ns;
+	return !r->within || age <= r->within;
+}
+
+static int look(struct epf_table *t, const struct sk_buff *skb,
+		const struct xt_epf_rule *r)
+{
+	u64 d;
+	int ret;
+
+	ret = digest(t, skb, &r->key, &d);
+	if (ret)
+		return ret;
+	if (!r->ask)
+		return epf_table_op(t, d, OP_INSERT);
+	if (r->within_ns && !has_clock(t)) {
+		/* After a swap. What is to be learnt is learnt. */
+		if (r->learn)
+			epf_table_op(t, d, OP_INSERT);
+		return -EOPNOTSUPP;
+	}
+	if (r->learn == XT_EPF_LEARN)
+		return recent(t, r, epf_table_op(t, d, OP_TEST_AND_INSERT));
+	ret = recent(t, r, epf_table_op(t, d, OP_TEST));
+	/* "Do not know" too: learning goes on while a filter is saturated. */
+	if (ret <= 0 && r->learn)
+		epf_table_op(t, d, OP_INSERT);
+	return ret;
+}
+
+/**
+ * epf_skb_look() - ask about a packet, and insert it, as a rule says
+ * @f: from epf_skb_filter()
+ * @skb: IPv4 or IPv6, with its network header set
+ * @r: rule that epf_skb_check() has passed, for @f
+ *
+ * All of it is of one contents of the filter, whatever a swap does meanwhile.
+ *
+ * Context: any, see above.
+ * Return:
+ * * 1: recent
+ * * 0: new; where nothing is asked: inserted
+ * * -ENOSPC: do not know, the filter is saturated; what is to be inserted was
+ * * -ENODEV: do not know, the filter was destroyed
+ * * -EOPNOTSUPP: do not know, a swap has given it contents without times; likewise
+ * * -ENODATA: the packet ends before what the key needs
+ * * -EBADMSG: a header contradicts itself
+ * * -ENOMSG: a fragment, which has no ports (EPF_PKT_FIRST)
+ */
+int epf_skb_look(struct epf_filter *f, const struct sk_buff *skb,
+		 const struct xt_epf_rule *r)
+{
+	struct epf_table *t;
+	int ret = -ENODEV;
+
+	rcu_read_lock();
+	t = rcu_dereference(f->table);
+	if (likely(t))
+		ret = look(t, skb, r);
+	rcu_read_unlock();
+	return ret;
+}
+EPF_EXPORT(epf_skb_look);

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * xt_epf: the iptables match "epf". A module of its own, so that the other one needs
+ * no xtables.
+ *
+ * A rule holds its filter. Rules of one network namespace that have the same filter
+ * share a struct epf_xt_use, which has the reference and counts their packets. So
+ * counters outlive iptables-legacy's way to change a rule, which is to check all
+ * rules anew and then to destroy the old ones.
+ *
+ * A filter that was destroyed by force is found by its name for as long as rules hold
+ * it: else no other rule beside these could be changed any more by
+ * iptables-legacy.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "compat.h"
+#include "skb.h"
+
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/netfilter/x_tables.h>
+#include <linux/percpu.h>
+#include <linux/proc_fs.h>
+#include <linux/seq_file.h>
+#include <linux/seq_file_net.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+static_assert(sizeof(struct xt_epf_info) == 64);
+
+/* What became of a packet; by the return values of epf_skb_look(). */
+enum outcome {
+	RECENT,
+	NEW,
+	INSERTED,
+	SATURATED,
+	GONE,
+	UNTIMED,
+	TRUNCATED,
+	MALFORMED,
+	FRAGMENT,
+	OUTCOMES
+};
+
+static const char *const outcome_names[OUTCOMES] = {
+	[RECENT] = "recent",	   [NEW] = "new",
+	[INSERTED] = "inserted",   [SATURATED] = "saturated",
+	[GONE] = "gone",	   [UNTIMED] = "untimed",
+	[TRUNCATED] = "truncated", [MALFORMED] = "malformed",
+	[FRAGMENT] = "fragment",
+};
+
+struct counts {
+	u64 of[OUTCOMES];
+};
+
+/**
+ * struct epf_xt_use - the rules of a network namespace that have the same filter
+ * @list: in @uses
+ * @net: namespace; it lives longer than its rules
+ * @filter: by reference
+ * @counts: packets
+ * @rules: how many; @lock
+ * @name: of the filter; constant
+ */
+struct epf_xt_use {
+	struct list_head list;
+	struct net *net;
+	struct epf_filter *filter;
+	struct counts __percpu *counts;
+	unsigned int rules;
+	char name[EPF_NAME_LEN];
+};
+
+static LIST_HEAD(uses);		/* @lock */
+static DEFINE_MUTEX(lock);
+
+static enum outcome outcome_of(const struct xt_epf_rule *r, int ret)
+{
+	switch (ret) {
+	case 1:
+		return RECENT;
+	case 0:
+		return r->ask ? NEW : INSERTED;
+	case -ENOSPC:
+		return SATURATED;
+	case -ENODEV:
+		return GONE;
+	case -EOPNOTSUPP:
+		return UNTIMED;
+	case -ENODATA:
+		return TRUNCATED;
+	case -ENOMSG:
+		return FRAGMENT;
+	}
+	return MALFORMED;
+}
+
+/* Does the match hold, where epf_skb_look() has returned @ret? */
+static bool holds(const struct xt_epf_rule *r, int ret)
+{
+	u8 is = ret == 1 ? XT_EPF_RECENT : XT_EPF_NEW;
+
+	if (!r->ask)
+		return !ret;
+	if (ret < 0)
+		is = ret == -ENOMSG ? r->fragments : r->unknown;
+	return is == r->ask;
+}
+
+/* Process context too: see skb.c. */
+static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
+{
+	const struct xt_epf_info *info = par->matchinfo;
+	int ret = epf_skb_look(info->use->filter, skb, &info->rule);
+
+	this_cpu_inc(info->use->counts->of[outcome_of(&info->rule, ret)]);
+	return holds(&info->rule, ret);
+}
+
+/* With @lock held: that of @f; of @name where @f is an error. */
+static struct epf_xt_use *find(const struct net *net,
+			       const struct epf_filter *f, const char *name)
+{
+	struct epf_xt_use *use;
+
+	list_for_each_entry(use, &uses, list)
+		if (use->net == net &&
+		    (IS_ERR(f) ? !strcmp(use->name, name) : use->filter == f))
+			return use;
+	return NULL;
+}
+
+/* With @lock held. @f: its reference goes to the use. */
+static struct epf_xt_use *add(struct net *net, struct epf_filter *f,
+			      const char *name)
+{
+	struct epf_xt_use *use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
+
+	if (!use)
+		return NULL;
+	use->counts = alloc_percpu_gfp(struct counts, GFP_KERNEL_ACCOUNT);
+	if (!use->counts) {
+		kfree(use);
+		return NULL;
+	}
+	use->net = net;
+	use->filter = f;
+	strscpy(use->name, name, sizeof(use->name));
+	list_add_tail(&use->list, &uses);
+	return use;
+}
+
+/* With @lock held: of a filter that is there, else of one that is gone. */
+static struct epf_xt_use *get_locked(struct net *net, const char *name)
+{
+	struct epf_filter *f = epf_skb_filter(name);
+	struct epf_xt_use *use;
+
+	if (IS_ERR(f) && PTR_ERR(f) != -ENOENT)
+		return ERR_CAST(f);
+	use = find(net, f, name);
+	if (IS_ERR(f))
+		return use ?: ERR_CAST(f);
+	if (use) {
+		epf_skb_put(f);
+		return use;
+	}
+	use = add(net, f, name);
+	if (use)
+		return use;
+	epf_skb_put(f);
+	return ERR_PTR(-ENOMEM);
+}
+
+static struct epf_xt_use *get(struct net *net, const char *name)
+{
+	struct epf_xt_use *use;
+
+	mutex_lock(&lock);
+	use = get_locked(net, name);
+	if (!IS_ERR(use))
+		use->rules++;
+	mutex_unlock(&lock);
+	return use;
+}
+
+static void put(struct epf_xt_use *use)
+{
+	bool last;
+
+	mutex_lock(&lock);
+	last = !--use->rules;
+	if (last)
+		list_del(&use->list);
+	mutex_unlock(&lock);
+	if (!last)
+		return;
+	epf_skb_put(use->filter);
+	free_percpu(use->counts);
+	kfree(use);
+}
+
+/* iptables shows an errno at most: the reason is in the kernel's log. */
+static int refuse(const char *name, int err)
+{
+	switch (err) {
+	case -EPERM:
+		pr_info_ratelimited("a rule by root of a user namespace: filters belong to the initial one\n");
+		break;
+	case -ENOENT:
+		pr_info_ratelimited("no filter '%s': make it first (epfctl create)\n",
+				    name);
+		break;
+	case -ERANGE:
+		pr_info_ratelimited("filter '%s': --within is longer than its window\n",
+				    name);
+		break;
+	case -EOPNOTSUPP:
+		pr_info_ratelimited("filter '%s' has no epochs of a certain time: give --within as a number of epochs\n",
+				    name);
+		break;
+	case -EINVAL:
+		pr_info_ratelimited("a rule with options that this module does not know, or that contradict each other\n");
+		break;
+	}
+	return err;
+}
+
+static int epf_mt_check(const struct xt_mtchk_param *par)
+{
+	struct xt_epf_info *info = par->matchinfo;
+	int err;
+
+	if (strnlen(info->name, sizeof(info->name)) == sizeof(info->name))
+		return refuse("", -EINVAL);
+	info->use = get(par->net, info->name);
+	if (IS_ERR(info->use))
+		return refuse(info->name, PTR_ERR(info->use));
+	err = epf_skb_check(info->use->filter, &info->rule);
+	if (!err)
+		return 0;
+	put(info->use);
+	return refuse(info->name, err);
+}
+
+static void epf_mt_destroy(const struct xt_mtdtor_param *par)
+{
+	const struct xt_epf_info *info = par->matchinfo;
+
+	put(info->use);
+}
+
+#define EPF_MATCH(of)						\
+	{							\
+		.name = "epf",					\
+		.family = of,					\
+		.match = epf_mt,				\
+		.checkentry = epf_mt_check,			\
+		.destroy = epf_mt_destroy,			\
+		.matchsize = sizeof(struct xt_epf_info),	\
+		.usersize = offsetof(struct xt_epf_info, use),	\
+		.me = THIS_MODULE,				\
+	}
+
+static struct xt_match matches[] = {
+	EPF_MATCH(NFPROTO_IPV4),
+	EPF_MATCH(NFPROTO_IPV6),
+};
+
+static void show_use(struct seq_file *m, const struct epf_xt_use *use)
+{
+	struct counts sum = { };
+	int cpu, i;
+
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < OUTCOMES; i++)
+			sum.of[i] += READ_ONCE(
+				per_cpu_ptr(use->counts, cpu)->of[i]);
+	seq_printf(m, "%s id %u rules %u", use->name,
+		   epf_skb_filter_id(use->filter), use->rules);
+	for (i = 0; i < OUTCOMES; i++)
+		seq_printf(m, " %s %llu", outcome_names[i], sum.of[i]);
+	seq_putc(m, '\n');
+}
+
+/* /proc/net/xt_epf: a line for each filter that rules of this namespace use: its
+ * name, then names with numbers.
+ */
+static int show(struct seq_file *m, void *v)
+{
+	const struct epf_xt_use *use;
+
+	mutex_lock(&lock);
+	list_for_each_entry(use, &uses, list)
+		if (use->net == seq_file_single_net(m))
+			show_use(m, use);
+	mutex_unlock(&lock);
+	return 0;
+}
+
+static int __net_init net_init(struct net *net)
+{
+	return proc_create_net_single("xt_epf", 0400, net->proc_net, show,
+				      NULL) ? 0 : -ENOMEM;
+}
+
+/* Its rules may be destroyed after this. */
+static void __net_exit net_exit(struct net *net)
+{
+	remove_proc_entry("xt_epf", net->proc_net);
+}
+
+static struct pernet_operations net_ops = {
+	.init = net_init,
+	.exit = net_exit,
+};
+
+static int __init epf_mt_init(void)
+{
+	int err = register_pernet_subsys(&net_ops);
+
+	if (err)
+		return err;
+	err = xt_register_matches(matches, ARRAY_SIZE(matches));
+	if (err)
+		unregister_pernet_subsys(&net_ops);
+	return err;
+}
+
+/* Rules hold the module, so there are none. */
+static void __exit epf_mt_exit(void)
+{
+	xt_unregister_matches(matches, ARRAY_SIZE(matches));
+	unregister_pernet_subsys(&net_ops);
+}
+
+module_init(epf_mt_init);
+module_exit(epf_mt_exit);
+EPF_IMPORT();
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The epochfilter authors");
+MODULE_DESCRIPTION("iptables match: was a packet seen recently? (epochfilter)");
+MODULE_ALIAS("ipt_epf");
+MODULE_ALIAS("ip6t_epf");

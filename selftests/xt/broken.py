@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""broken.py KMOD OUT: writes kmod/skb.c and kmod/xt.c with all edits of broken.sh into
+OUT. Which of them counts says a parameter of the module.
+"""
+
+import sys
+
+PARAM = "static int broken;\nmodule_param(broken, int, 0444);\n\n"
+
+EDITS = {
+    "xt.c": [
+        ("static LIST_HEAD(uses);",
+         PARAM + "static DEFINE_PER_CPU(int, slot);\n\nstatic LIST_HEAD(uses);"),
+        # 1: a rule has no reference of its own
+        ("	use = add(net, f, name);\n",
+         "	use = add(net, f, name);\n"
+         "	if (use && broken == 1)\n		epf_skb_put(f);\n"),
+        ("	epf_skb_put(use->filter);\n	free_percpu",
+         "	if (broken != 1)\n		epf_skb_put(use->filter);\n	free_percpu"),
+        # 2: what the filter cannot tell about counts as new
+        ("	if (ret < 0)\n		is =", "	if (ret < 0 && broken != 2)\n		is ="),
+        # 3: the filter lies in a slot of the CPU while no packet has it
+        ("	int ret = epf_skb_look(info->use->filter, skb, &info->rule);\n",
+         "	int ret = -ENODEV;\n\n"
+         "	if (broken != 3 || !this_cpu_xchg(slot, 1)) {\n"
+         "		ret = epf_skb_look(info->use->filter, skb, &info->rule);\n"
+         "		this_cpu_write(slot, 0);\n	}\n"),
+        # 4: a filter that is gone has no name any more
+        ("return use ?: ERR_CAST(f);",
+         "return use && broken != 4 ? use : ERR_CAST(f);"),
+        # 5: nobody looks at what the rule says
+        ("	err = epf_skb_check(info->use->filter, &info->rule);\n",
+         "	err = broken == 5 ? 0 : epf_skb_check(info->use->filter, &info->rule);\n"),
+    ],
+    "skb.c": [
+        ("/**\n * struct epf_pkt -",
+         "#include <linux/module.h>\n" + PARAM + "/**\n * struct epf_pkt -"),
+        # 1: what lies in pages is not read
+        ("	return skb_header_pointer(",
+         "	if (broken == 1 && pkt->at + off + n > skb_headlen(pkt->skb))\n"
+         "		return NULL;\n	return skb_header_pointer("),
+        # 2: root of any namespace gets a filter
+        ("	if (!capable(", "	if (broken != 2 && !capable("),
+        # 3: recent is an epoch less
+        ("age <= r->within;", "age + (broken == 3) <= r->within;"),
+        # 4: learn-new inserts everything; 5: not what nothing is known of
+        ("	if (ret <= 0 && r->learn)",
+         "	if ((broken == 5 ? !ret : ret <= 0 || broken == 4) && r->learn)"),
+    ],
+}
+
+
+def main():
+    kmod, out = sys.argv[1:]
+    for name, edits in EDITS.items():
+        with open(f"{kmod}/{name}", encoding="ascii") as file:
+            text = file.read()
+        for old, new in edits:
+            if text.count(old) != 1:
+                sys.exit(f"broken.py: {name} has {text.count(old)} times: {old}")
+            text = text.replace(old, new)
+        with open(f"{out}/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+main()

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The match "epf" of iptables and ip6tables: options to struct xt_epf_rule and back.
+ * Loaded by libxtables.
+ *
+ * No match can have options that iptables has itself, such as --insert and
+ * --fragments: hence --learn and --frags.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xtables.h>
+
+#include <linux/epochfilter_xt.h>
+#include <linux/netfilter_ipv4/ip_tables.h>
+#include <linux/netfilter_ipv6/ip6_tables.h>
+
+#include "epf/packet.h"
+#include "desc.h"
+
+enum {
+	O_NAME,
+	O_KEY,
+	O_PREFIX,
+	O_REVERSE,
+	O_ERRORS,
+	O_FRAGS,
+	O_RECENT,
+	O_NEW,
+	O_WITHIN,
+	O_LEARN,
+	O_LEARN_NEW,
+	O_UNKNOWN,
+};
+#define F(option) (1u << (option))
+
+static const char name_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				 "abcdefghijklmnopqrstuvwxyz0123456789._-";
+
+static const struct xt_option_entry options[] = {
+	{ .name = "name", .id = O_NAME, .type = XTTYPE_STRING,
+	  .flags = XTOPT_MAND },
+	{ .name = "key", .id = O_KEY, .type = XTTYPE_STRING,
+	  .flags = XTOPT_MAND },
+	{ .name = "prefix", .id = O_PREFIX, .type = XTTYPE_STRING },
+	{ .name = "reverse", .id = O_REVERSE, .type = XTTYPE_NONE },
+	{ .name = "errors", .id = O_ERRORS, .type = XTTYPE_NONE },
+	{ .name = "frags", .id = O_FRAGS, .type = XTTYPE_STRING },
+	{ .name = "recent", .id = O_RECENT, .type = XTTYPE_NONE,
+	  .excl = F(O_NEW) },
+	{ .name = "new", .id = O_NEW, .type = XTTYPE_NONE,
+	  .excl = F(O_RECENT) },
+	{ .name = "within", .id = O_WITHIN, .type = XTTYPE_STRING },
+	{ .name = "learn", .id = O_LEARN, .type = XTTYPE_NONE,
+	  .excl = F(O_LEARN_NEW) },
+	{ .name = "learn-new", .id = O_LEARN_NEW, .type = XTTYPE_NONE,
+	  .excl = F(O_LEARN) },
+	{ .name = "unknown", .id = O_UNKNOWN, .type = XTTYPE_STRING },
+	XTOPT_TABLEEND,
+};
+
+static const struct {
+	const char *name;
+	__u64 ns;
+} units[] = {
+	{ "d", 86400000000000ULL }, { "h", 3600000000000ULL },
+	{ "m", 60000000000ULL },    { "s", 1000000000ULL },
+	{ "ms", 1000000ULL },	    { "us", 1000ULL },
+	{ "ns", 1ULL },
+};
+#define UNITS (sizeof(units) / sizeof(units[0]))
+
+static void help(void)
+{
+	printf(
+"epf match options (epochfilter):\n"
+"  --name FILTER        of 'epfctl list'; the rule holds it\n"
+"  --key KEY            flow, conversation, peer, peer-port\n"
+"  --prefix V4[,V6]     so many bits of a peer's address\n"
+"  --reverse            the key of the packets that this one answers\n"
+"  --errors             ICMP errors by the packet that they carry\n"
+"  --frags WHAT         fragments but the first go by their datagram's id (default);\n"
+"                       or have no key, and count as recent (accept) or new (drop)\n"
+"  --recent             holds for packets that were inserted in the window\n"
+"  --new                holds for all others\n"
+"  --within AGE         recent is what was inserted in so many epochs, or 10s\n"
+"  --learn              insert the packet; without --recent and --new, the match\n"
+"                       holds where that was done\n"
+"  --learn-new          insert it if it is not recent\n"
+"  --unknown WHAT       a packet that the filter cannot tell about counts as\n"
+"                       recent (accept) or as new (drop); needed with --recent\n"
+"                       and --new\n");
+}
+
+static void init(struct xt_entry_match *m)
+{
+	struct xt_epf_info *info = (struct xt_epf_info *)m->data;
+
+	info->rule.key.link = EPF_LINK_IP;
+}
+
+static void parse_name(struct xt_epf_info *info, const char *arg)
+{
+	size_t len = strlen(arg);
+
+	if (!len || len >= sizeof(info->name) || arg[0] == '.' ||
+	    strspn(arg, name_chars) != len)
+		xtables_error(PARAMETER_PROBLEM,
+			      "epf: --name '%s' is not the name of a filter: see 'epfctl list'",
+			      arg);
+	strcpy(info->name, arg);
+}
+
+static void parse_key(struct epf_pkt_opts *o, const char *arg)
+{
+	__u8 key;
+
+	for (key = EPF_PKT_FLOW; key < EPF_PKT_KEYS; key++)
+		if (!strcmp(arg, epf_key_packet_name(key)))
+			break;
+	if (key == EPF_PKT_KEYS)
+		xtables_error(PARAMETER_PROBLEM,
+			      "epf: --key '%s': not flow, conversation, peer or peer-port",
+			      arg);
+	o->key = key;
+}
+
+/* "accept" is recent, "drop" is new. */
+static __u8 parse_is(const char *arg)
+{
+	if (!strcmp(arg, "accept"))
+		return XT_EPF_RECENT;
+	return strcmp(arg, "drop") ? XT_EPF_UNSAID : XT_EPF_NEW;
+}
+
+static const char *is_text(__u8 is)
+{
+	return is == XT_EPF_RECENT ? "accept" : "drop";
+}
+
+static void parse_fragments(struct xt_epf_rule *r, const char *arg)
+{
+	r->fragments = parse_is(arg);
+	if (r->fragments)
+		r->key.flags |= EPF_PKT_FIRST;
+	else if (strcmp(arg, "id"))
+		xtables_error(PARAMETER_PROBLEM,
+			      "epf: --frags '%s': not id, accept or drop",
+			      arg);
+}
+
+/* @n @unit; false: too much, or no unit. */
+static bool within_ns(struct xt_epf_rule *r, __u64 n, const char *unit)
+{
+	size_t i;
+
+	for (i = 0; i < UNITS; i++)
+		if (!strcmp(unit, units[i].name))
+			break;
+	if (i == UNITS || n > (1ULL << 62) / units[i].ns)
+		return false;
+	r->within_ns = n * units[i].ns;
+	return true;
+}
+
+static void parse_within(struct xt_epf_rule *r, const char *arg)
+{
+	bool good = arg[0] >= '0' && arg[0] <= '9';
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(arg, &end, 10);
+	good = good && n && !errno;
+	if (good && *end)
+		good = within_ns(r, n, end);
+	else if (good && n <= XT_EPF_WITHIN_MAX)
+		r->within = (__u32)n;
+	else
+		good = false;
+	if (!good)
+		xtables_error(PARAMETER_PROBLEM,
+			      "epf: --within '%s': not 1 to %d epochs, nor a time like 10s or 500ms",
+			      arg, XT_EPF_WITHIN_MAX);
+}
+
+static void parse_unknown(struct xt_epf_rule *r, const char *arg)
+{
+	r->unknown = parse_is(arg);
+	if (!r->unknown)
+		xtables_error(PARAMETER_PROBLEM,
+			      "epf: --unknown '%s': not accept or drop", arg);
+}
+
+static void parse(struct xt_option_call *cb)
+{
+	struct xt_epf_info *info = cb->data;
+	struct xt_epf_rule *r = &info->rule;
+
+	xtables_option_parse(cb);
+	switch (cb->entry->id) {
+	case O_NAME:
+		parse_name(info, cb->arg);
+		break;
+	case O_KEY:
+		parse_key(&r->key, cb->arg);
+		break;
+	case O_PREFIX:
+		if (!epf_prefix_parse(cb->arg, &r->key.max_bytes))
+			xtables_error(PARAMETER_PROBLEM,
+				      "epf: --prefix '%s': not 8 to 32 bits of IPv4 and, behind a comma, 8 to 128 of IPv6",
+				      cb->arg);
+		break;
+	case O_REVERSE:
+		r->key.flags |= EPF_PKT_REVERSE;
+		break;
+	case O_ERRORS:
+		r->key.flags |= EPF_PKT_ERRORS;
+		break;
+	case O_FRAGS:
+		parse_fragments(r, cb->arg);
+		break;
+	case O_RECENT:
+		r->ask = XT_EPF_RECENT;
+		break;
+	case O_NEW:
+		r->ask = XT_EPF_NEW;
+		break;
+	case O_WITHIN:
+		parse_within(r, cb->arg);
+		break;
+	case O_LEARN:
+		r->learn = XT_EPF_LEARN;
+		break;
+	case O_LEARN_NEW:
+		r->learn = XT_EPF_LEARN_NEW;
+		break;
+	case O_UNKNOWN:
+		parse_unknown(r, cb->arg);
+		break;
+	}
+}
+
+/* Which options do not go together? NULL: they do. */
+static const char *misfit(const struct xt_epf_rule *r, unsigned int given)
+{
+	if ((given & F(O_PREFIX)) && r->key.key < EPF_PKT_PEER)
+		return "--prefix goes with --key peer and peer-port only";
+	if ((given & F(O_REVERSE)) && r->key.key == EPF_PKT_CONVERSATION)
+		return "--reverse: --key conversation has both directions";
+	if (r->fragments && r->key.key == EPF_PKT_PEER)
+		return "--frags: --key peer needs no ports";
+	if (!r->ask && !r->learn)
+		return "say what to do: --recent, --new or --learn";
+	if (!r->ask && r->learn == XT_EPF_LEARN_NEW)
+		return "--learn-new goes with --recent or --new; two CPUs may insert one key, so --learn alone does the same";
+	if (!r->ask && (given & F(O_WITHIN)))
+		return "--within goes with --recent or --new";
+	if (!r->ask && r->unknown)
+		return "--unknown goes with --recent or --new";
+	if (r->ask && !r->unknown)
+		return "say what a packet counts as that the filter cannot tell about: --unknown accept (recent) or drop (new)";
+	return NULL;
+}
+
+/* Does the kernel say that it has no such match? Asking makes it load the module. */
+static bool kernel_lacks(int family, int level, int option)
+{
+	struct xt_get_revision rev = { .name = "epf" };
+	socklen_t len = sizeof(rev);
+	int fd, err = 0;
+
+	if (!access("/proc/net/xt_epf", F_OK))
+		return false;
+	fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+	if (fd < 0)
+		return false;
+	if (getsockopt(fd, level, option, &rev, &len))
+		err = errno;
+	close(fd);
+	return err == ENOENT || err == EPROTONOSUPPORT;
+}
+
+/* @lacks: kernel_lacks() */
+static void check(struct xt_fcheck_call *cb, bool (*lacks)(void))
+{
+	struct xt_epf_info *info = cb->data;
+	const char *why = misfit(&info->rule, cb->xflags);
+
+	if (why)
+		xtables_error(PARAMETER_PROBLEM, "epf: %s", why);
+	/* Of a rule that only inserts there is nothing to say. */
+	if (!info->rule.ask)
+		info->rule.fragments = XT_EPF_UNSAID;
+	if (lacks())
+		xtables_error(OTHER_PROBLEM,
+			      "epf: the kernel has no module xt_epf: 'modprobe xt_epf'; epochfilter's 'make install' installs it");
+}
+
+static bool lacks4(void)
+{
+	return kernel_lacks(AF_INET, IPPROTO_IP, IPT_SO_GET_REVISION_MATCH);
+}
+
+static bool lacks6(void)
+{
+	return kernel_lacks(AF_INET6, IPPROTO_IPV6, IP6T_SO_GET_REVISION_MATCH);
+}
+
+static void check4(struct xt_fcheck_call *cb)
+{
+	check(cb, lacks4);
+}
+
+static void check6(struct xt_fcheck_call *cb)
+{
+	check(cb, lacks6);
+}
+
+static void within_text(const struct xt_epf_rule *r)
+{
+	size_t i = 0;
+
+	if (r->within)
+		printf(" --within %u", r->within);
+	if (!r->within_ns)
+		return;
+	while (r->within_ns % units[i].ns)
+		i++;
+	printf(" --within %llu%s", (unsigned long long)(r->within_ns / units[i].ns),
+	       units[i].name);
+}
+
+static void save(const void *ip, const struct xt_entry_match *match)
+{
+	const struct xt_epf_info *info = (const struct xt_epf_info *)match->data;
+	const struct xt_epf_rule *r = &info->rule;
+	struct epf_pkt_opts key = r->key;
+	char text[EPF_DESC_TEXT];
+
+	(void)ip;
+	key.flags &= (__u16)~EPF_PKT_FIRST; /* said otherwise here */
+	epf_pkt_opts_text(&key, text);
+	printf(" --name %.*s --key %s", EPF_NAME_LEN - 1, info->name, text);
+	if (r->key.flags & EPF_PKT_FIRST)
+		printf(" --frags %s", is_text(r->ask ? r->fragments : XT_EPF_NEW));
+	if (r->ask)
+		printf(r->ask == XT_EPF_RECENT ? " --recent" : " --new");
+	within_text(r);
+	if (r->learn)
+		printf(r->learn == XT_EPF_LEARN ? " --learn" : " --learn-new");
+	if (r->ask)
+		printf(" --unknown %s", is_text(r->unknown));
+}
+
+static void print(const void *ip, const struct xt_entry_match *match, int numeric)
+{
+	(void)numeric;
+	printf(" epf");
+	save(ip, match);
+}
+
+#define EPF_MATCH(of, checks)						   \
+	{								   \
+		.version = XTABLES_VERSION,				   \
+		.name = "epf",						   \
+		.family = of,						   \
+		.size = XT_ALIGN(sizeof(struct xt_epf_info)),		   \
+		.userspacesize = offsetof(struct xt_epf_info, use),	   \
+		.help = help,						   \
+		.init = init,						   \
+		.print = print,						   \
+		.save = save,						   \
+		.x6_parse = parse,					   \
+		.x6_fcheck = checks,					   \
+		.x6_options = options,					   \
+	}
+
+static struct xtables_match matches[] = {
+	EPF_MATCH(NFPROTO_IPV4, check4),
+	EPF_MATCH(NFPROTO_IPV6, check6),
+};
+
+/* libxtables looks for a constructor of this kind. */
+static void __attribute__((constructor)) enter(void)
+{
+	xtables_register_matches(matches, sizeof(matches) / sizeof(matches[0]));
+}
