@@ -9,13 +9,23 @@
 #ifndef EPF_PACKET_COPY_BPF_H
 #define EPF_PACKET_COPY_BPF_H
 
+/* Of "!= 0" the verifier of Linux 6.1 learns nothing, so that whoever asks the pointer
+ * has not asked this. With "< 0" compilers may compare pointers, for which it takes
+ * CAP_PERFMON (seen in xdp_dedup_bare).
+ */
+#ifdef EPF_TC
+#define epf_copy_failed(err) ((err) < 0)
+#else
+#define epf_copy_failed(err) (err)
+#endif
+
 /* @n bytes at @off, in @room, or NULL; @n is a constant. */
 EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 			      __u8 *room)
 {
 	pkt->ask->off = off;
 	off = pkt->ask->off;
-	return epf_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
+	return epf_copy_failed(epf_load_bytes(pkt->ctx, off, room, n)) ? NULL : room;
 }
 
 /* The @n < 8 bytes at @off as a word. Return: false if @n is 0 or they cannot be read. */

@@ -65,6 +65,8 @@ static inline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 #include "compat.h"
 #include "skb.h"
 
+#include <epf/rule.h>
+
 #include <linux/capability.h>
 
 /**
@@ -129,19 +131,6 @@ static bool key_sound(const struct epf_pkt_opts *o)
 	       !(o->flags & ~flags) && !epf_pkt_opts_check(o);
 }
 
-static bool rule_sound(const struct xt_epf_rule *r)
-{
-	if (r->ask >= XT_EPF_IS || r->learn >= XT_EPF_LEARNS ||
-	    r->unknown >= XT_EPF_IS || r->fragments >= XT_EPF_IS)
-		return false;
-	if (!r->ask)
-		return r->learn == XT_EPF_LEARN && !r->unknown &&
-		       !r->fragments && !r->within && !r->within_ns;
-	return r->unknown && r->within <= XT_EPF_WITHIN_MAX &&
-	       !(r->within && r->within_ns) &&
-	       !r->fragments == !(r->key.flags & EPF_PKT_FIRST);
-}
-
 /* What the keys of @f are made of, for whoever asks for some of them. */
 static void describe(struct epf_filter *f, const struct epf_pkt_opts *o)
 {
@@ -170,7 +159,7 @@ int epf_skb_check(struct epf_filter *f, const struct xt_epf_rule *r)
 	const struct epf_table *t;
 	int err = 0;
 
-	if (!key_sound(&r->key) || !rule_sound(r))
+	if (!key_sound(&r->key) || !epf_rule_sound(r))
 		return -EINVAL;
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
@@ -196,19 +185,10 @@ static int digest(const struct epf_table *t, const struct sk_buff *skb,
 	return epf_flow_digest(&t->hash, &pkt, o, NULL, digest);
 }
 
-/* 1: recent enough, 0: not; else as the answer @ret. With N epochs between, at least
- * N - 1 whole ones have passed: so whatever was inserted inside the time is recent.
- */
 static int recent(const struct epf_table *t, const struct xt_epf_rule *r,
 		  int ret)
 {
-	u32 age = ret - 1;
-
-	if (ret <= 0)
-		return ret;
-	if (r->within_ns)
-		return !age || (age - 1) * t->window.epoch_ns < r->within_ns;
-	return !r->within || age <= r->within;
+	return epf_rule_recent(r, ret, t->window.epoch_ns);
 }
 
 static int look(struct epf_table *t, const struct sk_buff *skb,

@@ -17,6 +17,8 @@
 #include "compat.h"
 #include "skb.h"
 
+#include <epf/rule.h>
+
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -98,18 +100,6 @@ static enum outcome outcome_of(const struct xt_epf_rule *r, int ret)
 	return MALFORMED;
 }
 
-/* Does the match hold, where epf_skb_look() has returned @ret? */
-static bool holds(const struct xt_epf_rule *r, int ret)
-{
-	u8 is = ret == 1 ? XT_EPF_RECENT : XT_EPF_NEW;
-
-	if (!r->ask)
-		return !ret;
-	if (ret < 0)
-		is = ret == -ENOMSG ? r->fragments : r->unknown;
-	return is == r->ask;
-}
-
 /* Process context too: see skb.c. */
 static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
 {
@@ -117,7 +107,7 @@ static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
 	int ret = epf_skb_look(info->use->filter, skb, &info->rule);
 
 	this_cpu_inc(info->use->counts->of[outcome_of(&info->rule, ret)]);
-	return holds(&info->rule, ret);
+	return epf_rule_holds(&info->rule, ret);
 }
 
 /* With @lock held: that of @f; of @name where @f is an error. */

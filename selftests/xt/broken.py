@@ -19,7 +19,8 @@ EDITS = {
         ("	epf_skb_put(use->filter);\n	free_percpu",
          "	if (broken != 1)\n		epf_skb_put(use->filter);\n	free_percpu"),
         # 2: what the filter cannot tell about counts as new
-        ("	if (ret < 0)\n		is =", "	if (ret < 0 && broken != 2)\n		is ="),
+        ("	return epf_rule_holds(&info->rule, ret);",
+         "	return epf_rule_holds(&info->rule, broken == 2 && ret < 0 ? 0 : ret);"),
         # 3: the filter lies in a slot of the CPU while no packet has it
         ("	int ret = epf_skb_look(info->use->filter, skb, &info->rule);\n",
          "	int ret = -ENODEV;\n\n"
@@ -43,7 +44,8 @@ EDITS = {
         # 2: root of any namespace gets a filter
         ("	if (!capable(", "	if (broken != 2 && !capable("),
         # 3: recent is an epoch less
-        ("age <= r->within;", "age + (broken == 3) <= r->within;"),
+        ("	return epf_rule_recent(r, ret,",
+         "	return epf_rule_recent(r, ret > 0 ? ret + (broken == 3) : ret,"),
         # 4: learn-new inserts everything; 5: not what nothing is known of
         ("	if (ret <= 0 && r->learn)",
          "	if ((broken == 5 ? !ret : ret <= 0 || broken == 4) && r->learn)"),

@@ -24,7 +24,8 @@ EPFCTL = os.environ.get("EPF_CTL", os.path.join(BUILD, "user/epfctl"))
 MODULE = os.environ.get("EPF_KO", os.path.join(BUILD, "kmod/epochfilter.ko"))
 XT = os.environ.get("EPF_XT_KO", os.path.join(os.path.dirname(MODULE), "xt_epf.ko"))
 LIBRARY = os.path.join(BUILD, "user/libxt_epf.so")
-A, B = "xt-a", "xt-b"  # namespaces; B has the rules
+NS = os.environ.get("EPF_NS", "xt")
+A, B = NS + "-a", NS + "-b"  # namespaces; B has the rules
 DEV = {A: "xta0", B: "xtb0"}
 ADDRESS = {(A, 4): "10.77.0.1", (B, 4): "10.77.0.2",
            (A, 6): "fd77::1", (B, 6): "fd77::2"}
@@ -149,8 +150,9 @@ def require():
             skip_all(f"{path} does not load")
         if name == "xt_epf":  # others unload the module that it needs
             atexit.register(run, "rmmod", name, check=False)
-    system = run("pkg-config", "--variable=xtlibdir", "xtables",
-                 check=False).stdout.strip() or "/usr/lib/x86_64-linux-gnu/xtables"
+    done = shutil.which("pkg-config") and run(
+        "pkg-config", "--variable=xtlibdir", "xtables", check=False)
+    system = done and done.stdout.strip() or "/usr/lib/x86_64-linux-gnu/xtables"
     os.environ["XTABLES_LIBDIR"] = f"{os.path.dirname(LIBRARY)}:{system}"
     make_net()
 

@@ -444,31 +444,35 @@ def raw():
                   taken=({n: e for n, e in taken.items() if e}, {}))
 
 
-def race():
-    """A process sends while softirqs of its CPU insert what another CPU floods it
-    with: each of its packets is learnt, and each insertion is counted.
+def sent_under_flood(nr):
+    """A process sends while softirqs of its CPU have to do with what another CPU floods
+    it with. Return: the keys of what it sent.
     """
     if os.cpu_count() < 2:
         raise tap.Skip("needs two CPUs")
-    nr = 6000 if os.environ.get("EPF_THOROUGH") else 1500
     me, it = ADDRESS[B, 4], ADDRESS[A, 4]
     rules.inside(B, lambda: rps(rules.DEV[B]))
+    flooder = os.fork()
+    if not flooder:
+        os.sched_setaffinity(0, {1})
+        flood(me)
+    os.sched_setaffinity(0, {0})
+    with rules.udp(B, 4, 4000) as client:
+        for port in range(nr):
+            client.sendto(b"query", (it, 10000 + port))
+    os.sched_setaffinity(0, range(os.cpu_count()))
+    os.kill(flooder, 9)
+    os.waitpid(flooder, 0)
+    time.sleep(0.3)
+    return [flow(4, 17, me, it, 4000, 10000 + port) for port in range(nr)]
+
+
+def race():
+    """Each packet that a process sends is learnt, and each insertion is counted."""
+    nr = 6000 if os.environ.get("EPF_THOROUGH") else 1500
     with Filter("peers", "-W", 10000000, "-b", "1e-9") as peers, \
             Rules("iptables-nft", LEARN, f"raw:PREROUTING {UDP} --learn"):
-        flooder = os.fork()
-        if not flooder:
-            os.sched_setaffinity(0, {1})
-            flood(me)
-        os.sched_setaffinity(0, {0})
-        with rules.udp(B, 4, 4000) as client:
-            for port in range(nr):
-                client.sendto(b"query", (it, 10000 + port))
-        os.sched_setaffinity(0, range(os.cpu_count()))
-        os.kill(flooder, 9)
-        os.waitpid(flooder, 0)
-        time.sleep(0.3)
-        keys = [flow(4, 17, me, it, 4000, 10000 + port) for port in range(nr)]
-        there = peers.present(keys)
+        there = peers.present(sent_under_flood(nr))
         told = rules.counters("peers")
         inserted = peers.show()["stats"]["inserts"]
     print(f"# {nr} sent, {told['inserted'] - nr} of the flood")
@@ -541,12 +545,15 @@ def status():
         text = run(rules.EPFCTL, "status", ns=B).stdout
         here = json.loads(run(rules.EPFCTL, "-j", "status").stdout)
         keys = json.loads(run(rules.EPFCTL, "-j", "show", "peers").stdout)["keys"]
+        pin = run(rules.EPFCTL, "pin", "peers", "/sys/fs/bpf/xt", "--key", "flow",
+                  "--learn", check=False)
     return unlike(
         here=(here, []), nr=(len(told), 1), hook=(told[0]["hook"], "iptables"),
         filter=(told[0]["filter"], "peers"), rules=(told[0]["rules"], 2),
         inserted=(told[0]["counters"]["inserted"], {"packets": 1}),
         text=(" ".join(text.split()), "iptables: filter peers, 2 rules inserted 1 packets"),
-        keys=((keys["kind"], keys["key"]), ("packets", "flow")))
+        keys=((keys["kind"], keys["key"]), ("packets", "flow")),
+        pin=((pin.returncode, "'-m epf --name peers'" in pin.stderr), (2, True)))
 
 
 def of(case, *args, **more):

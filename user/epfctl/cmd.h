@@ -54,6 +54,7 @@ int cmd_detach(int argc, char **argv) __attribute__((weak));
 int cmd_status(int argc, char **argv) __attribute__((weak));
 int cmd_hold(int argc, char **argv) __attribute__((weak));
 int cmd_log(int argc, char **argv) __attribute__((weak));
+int cmd_pin(int argc, char **argv) __attribute__((weak));
 
 /* caps.c: capabilities */
 

@@ -37,6 +37,7 @@ static const struct verb verbs[] = {
 	{ "detach", cmd_detach, "stop doing so" },
 	{ "status", cmd_status, "show attached interfaces and counters" },
 	{ "log", cmd_log, "print each flow of an interface once" },
+	{ "pin", cmd_pin, "pin a match for iptables, of a filter that is pure BPF" },
 	{ "hold", cmd_hold, "end the epochs of filters that are pure BPF" },
 	{ "dedup", cmd_dedup, "remove repeated packets from a capture file" },
 	{ "doctor", cmd_doctor, "check this machine and say what to do" },

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a rule of a firewall asks of a filter (struct xt_epf_rule), whoever asks: the
+ * module, or a program that is pure BPF. Pure functions; any context.
+ */
+#ifndef EPF_RULE_H
+#define EPF_RULE_H
+
+#include "hash.h"
+
+#include <linux/epochfilter_xt.h>
+
+/* Does it say all that it has to, and nothing else? But for its key. */
+EPF_FN bool epf_rule_sound(const struct xt_epf_rule *r)
+{
+	if (r->ask >= XT_EPF_IS || r->learn >= XT_EPF_LEARNS ||
+	    r->unknown >= XT_EPF_IS || r->fragments >= XT_EPF_IS)
+		return false;
+	if (!r->ask)
+		return r->learn == XT_EPF_LEARN && !r->unknown &&
+		       !r->fragments && !r->within && !r->within_ns;
+	return r->unknown && r->within <= XT_EPF_WITHIN_MAX &&
+	       !(r->within && r->within_ns) &&
+	       !r->fragments == !(r->key.flags & EPF_PKT_FIRST);
+}
+
+/**
+ * epf_rule_recent() - is what the filter has found recent enough?
+ * @r: rule
+ * @ret: the filter's answer: 0, 1 + age, or a negative errno
+ * @epoch_ns: that no epoch is shorter than; at most 2^60, with r->within_ns
+ *
+ * With N epochs between, at least N - 1 whole ones have passed. So whatever was
+ * inserted inside the time is recent.
+ *
+ * Return: 1: it is; 0: it is not, or was not found; else @ret.
+ */
+EPF_FN int epf_rule_recent(const struct xt_epf_rule *r, int ret, __u64 epoch_ns)
+{
+	__u32 age = (__u32)ret - 1;
+
+	if (ret <= 0)
+		return ret;
+	if (r->within_ns)
+		return !age || (age - 1) * epoch_ns < r->within_ns;
+	return !r->within || age <= r->within;
+}
+
+/* Does the match hold, by what epf_rule_recent() has returned, or where nothing is
+ * asked the insertion?
+ */
+EPF_FN bool epf_rule_holds(const struct xt_epf_rule *r, int ret)
+{
+	__u8 is = ret > 0 ? XT_EPF_RECENT : XT_EPF_NEW;
+
+	if (!r->ask)
+		return !ret;
+	if (ret < 0)
+		is = ret == -ENOMSG ? r->fragments : r->unknown;
+	return is == r->ask;
+}
+
+#endif /* EPF_RULE_H */

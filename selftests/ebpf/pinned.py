@@ -1,0 +1,273 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Rules of iptables that use a pinned program (epfctl pin) of a filter that is pure BPF,
+on this machine's kernel: what they say, whatever becomes of filter and holder; keys of
+the core; nothing that a process sends is lost.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+PID = os.getpid()
+os.environ["EPF_NS"] = f"epf-bpf-{PID}"
+os.environ["EPF_BACKEND"] = "bpf"
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../xt"))
+
+import rules  # noqa: E402
+import sweep as killed  # noqa: E402
+import tap  # noqa: E402
+import xt  # noqa: E402
+from rules import A, B, ADDRESS, EPFCTL, run  # noqa: E402
+from xt import unlike  # noqa: E402
+
+NAME = f"epftest-pin-{PID}"
+ASK = "--key flow --reverse --errors --recent --unknown"
+
+
+def path(what):
+    return f"/sys/fs/bpf/epftest-{what}-{PID}"
+
+
+def require():
+    if os.geteuid():
+        rules.skip_all("needs root")
+    if not os.path.exists(EPFCTL):
+        rules.skip_all("needs epfctl: make user")
+    killed.main()
+    for name in "nft_compat", "veth", "xt_bpf":
+        run("modprobe", name, check=False)
+    try:
+        with Filter():
+            rules.make_net()
+    except (RuntimeError, OSError) as why:
+        rules.skip_all(f"no filters or namespaces here: {str(why).strip()}")
+    if not front_ends():
+        rules.skip_all("no iptables that works here")
+
+
+class Filter(rules.Filter):
+    """With a process that ends its epochs, unless it is not @held."""
+
+    def __init__(self, *options, held=True, name=NAME):
+        super().__init__(name, *options)
+        self.held, self.holder = held, None
+
+    def __enter__(self):
+        super().__enter__()
+        if self.held:
+            self.holder = subprocess.Popen(
+                [EPFCTL, "hold", self.name], stdout=subprocess.PIPE, text=True)
+            self.holder.stdout.readline()
+        return self
+
+    def let_go(self):
+        if self.holder:
+            self.holder.send_signal(signal.SIGTERM)
+            self.holder.communicate(timeout=60)
+        self.holder = None
+
+    def __exit__(self, *error):
+        self.let_go()
+        run(EPFCTL, "destroy", "--force", self.name, check=False)
+
+
+class Pins:
+    """Programs by name, of a filter; taken away at the end."""
+
+    def __init__(self, name=NAME, **options):
+        self.name, self.options = name, options
+
+    def __enter__(self):
+        try:
+            for what, options in self.options.items():
+                told = json.loads(run(EPFCTL, "-j", "pin", self.name, path(what),
+                                      *options.split()).stdout)
+                if told["match"] != f"-m bpf --object-pinned {path(what)}":
+                    raise RuntimeError(f"epfctl pin: {told}")
+        except RuntimeError:
+            self.__exit__()
+            raise
+        return self
+
+    def rules(self, program, *rules_):
+        """Each is (chain, program, rest)."""
+        return rules.Rules(program, *(
+            f"{chain} -m bpf --object-pinned {path(what)} {rest}"
+            for chain, what, rest in rules_))
+
+    def __exit__(self, *error):
+        for what in self.options:
+            if os.path.exists(path(what)):
+                os.unlink(path(what))
+
+
+def front_ends():
+    found = rules.front_ends()
+    return [end for end in found if end[0].endswith("-nft")] or found
+
+
+def answered(program, version, verdict, between=None, early=False):
+    """A query, what happens then, and the answer: does it come in? And packets that
+    nobody asked for.
+    """
+    with Pins(learn="--key flow --learn", ask=f"{ASK} {verdict}") as pins, \
+            pins.rules(program, ("OUTPUT -p udp", "learn", ""),
+                       ("INPUT -p udp", "ask", "-j ACCEPT")) as table, \
+            rules.udp(A, version, 53) as server, rules.udp(A, version, 54) as stranger, \
+            rules.udp(B, version, 4000) as client:
+        table.add("INPUT -p udp -j DROP")
+        me, it = ADDRESS[B, version], ADDRESS[A, version]
+        if early:
+            server.sendto(b"early", (me, 4000))
+            if rules.got(client):
+                return "early"
+        client.sendto(b"query", (it, 53))
+        if rules.got(server) != b"query":
+            return "no query"
+        if between:
+            between()
+        server.sendto(b"answer", (me, 4000))
+        answer = rules.got(client)
+        stranger.sendto(b"spoofed", (me, 4000))
+        return "spoofed" if rules.got(client) and not between else answer
+
+
+def reflexive(program, version):
+    with Filter():
+        return unlike(answer=(answered(program, version, "drop", early=True), b"answer"))
+
+
+def unknown(verdict, how):
+    """What the filter cannot tell about has the said verdict."""
+    program, version = front_ends()[0]
+    with Filter("--time", "700s", "--rate", 1, "-b", "1e-6", held=how != "never held") as f:
+        between = {
+            "gone": lambda: run(EPFCTL, "destroy", "--force", NAME),
+            "never held": lambda: None,
+            "saturated": lambda: run(EPFCTL, "insert", NAME, *range(5000)),
+        }[how]
+        if how == "gone":
+            f.let_go()
+        got = answered(program, version, verdict, between)
+    return unlike(answer=(got, b"answer" if verdict == "accept" else None))
+
+
+def parity():
+    """Keys are those of the model, from pages too."""
+    short, long = xt.traffic()
+    for what, kind in xt.KINDS.items():
+        with Filter("-W", 100000, "-b", "1e-9") as peers, \
+                Pins(learn=f"--key {what} --learn") as pins, \
+                pins.rules("iptables-nft", ("raw:PREROUTING", "learn", "")), \
+                pins.rules("ip6tables-nft", ("raw:PREROUTING", "learn", "")):
+            xt.send_all(short, long)
+            keys, told = xt.expected(short + long, *kind)
+            there = peers.present(sorted(keys))
+            extra = peers.show()["stats"]["inserts"] - told["inserted"]
+        if there != len(keys) or not 0 <= extra < 20:
+            return f"{what}: {there} of {len(keys)} keys, {extra} insertions more"
+    return None
+
+
+def asks():
+    """learn restarts the window, learn-new does not; within counts epochs."""
+    program, version = front_ends()[0]
+    once, ages = f"{NAME[:-len(str(PID))]}o-{PID}", {}
+    with Filter("-W", 700), Filter("-W", 700, name=once), \
+            Pins(a="--key flow --new --learn --unknown drop"), \
+            Pins(once, b="--key flow --new --learn-new --unknown drop",
+                 c="--key flow --recent --within 1 --unknown drop") as pins, \
+            pins.rules(program, *(("OUTPUT -p udp --dport 53", what, "") for what in "abc")), \
+            rules.udp(B, version, 4000) as client:
+        for _ in range(4):
+            client.sendto(b"query", (ADDRESS[A, version], 53))
+            for name in NAME, once:
+                run(EPFCTL, "rotate", name)
+        text = run(program, "-L", "OUTPUT", "-v", "-n", "-x", ns=B).stdout
+        key = xt.flow(version, 17, ADDRESS[B, version], ADDRESS[A, version], 4000, 53)
+        for name in NAME, once:
+            ages[name] = run(EPFCTL, "test", name, "--format", "hex", key.hex(),
+                             check=False).stdout.split()[-1]
+    hits = [int(line.split()[0]) for line in text.splitlines() if " pinned " in line]
+    return unlike(hits=(hits, [1, 1, 2]), ages=(list(ages.values()), ["1", "4"]))
+
+
+def saved():
+    """iptables-save and iptables-restore."""
+    program = front_ends()[0][0]
+    with Filter(), Pins(ask=f"{ASK} accept") as pins, \
+            pins.rules(program, ("INPUT -p udp", "ask", "-j ACCEPT")):
+        first = [l for l in run(f"{program}-save", ns=B).stdout.splitlines()
+                 if not l.startswith("#")]
+        run(program, "-F", ns=B)
+        run(f"{program}-restore", ns=B, input="\n".join(first) + "\n")
+        second = [l for l in run(f"{program}-save", ns=B).stdout.splitlines()
+                  if not l.startswith("#")]
+    return unlike(restored=(second, first), has=(path("ask") in "".join(first), True))
+
+
+def wrong():
+    """What contradicts itself, or is not there, is told in one line."""
+    cases = [
+        ("--key flow", "--recent, --new or --learn"),
+        ("--key packet --learn", "--key takes flow"),
+        ("--key flow --recent", "--unknown accept (recent) or drop (new)"),
+        ("--key flow --recent --new --unknown drop", "one of them"),
+        ("--key flow --learn-new", "--learn-new goes with"),
+        ("--key flow --learn --within 2", "go with --recent or --new"),
+        ("--key flow --recent --within 255 --unknown drop", "too large"),
+        ("--key conversation --reverse --learn", "both directions"),
+        ("--key peer --frags drop --learn", "needs no ports"),
+        ("--key flow --frags maybe --learn", "not accept or drop"),
+    ]
+    with Filter(held=False):
+        for text, says in cases:
+            done = run(EPFCTL, "pin", NAME, path("wrong"), *text.split(), check=False)
+            if done.returncode != 2 or done.stderr.count("\n") != 1 or \
+                    says not in done.stderr or os.path.exists(path("wrong")):
+                return f"{text}: exit {done.returncode}, {done.stderr}"
+        with Pins(twice="--key flow --learn"):
+            again = run(EPFCTL, "pin", NAME, path("twice"), "--key", "flow", "--learn",
+                        check=False)
+        off = run(EPFCTL, "pin", NAME, "/tmp/epftest", "--key", "flow", "--learn",
+                  check=False)
+    none = run(EPFCTL, "pin", NAME, path("wrong"), "--key", "flow", "--learn", check=False)
+    return unlike(again=("is there" in again.stderr, True),
+                  off=("not in a BPF file system" in off.stderr, True),
+                  none=("there is no filter" in none.stderr, True))
+
+
+def race():
+    """What a process sends is learnt, whatever softirqs of its CPU insert."""
+    nr = 6000 if os.environ.get("EPF_THOROUGH") else 3000
+    with Filter("-W", 10000000, "-b", "1e-9") as peers, \
+            Pins(learn="--key flow --learn") as pins, \
+            pins.rules("iptables-nft", ("OUTPUT -p udp", "learn", ""),
+                       ("raw:PREROUTING -p udp", "learn", "")):
+        there = peers.present(xt.sent_under_flood(nr))
+        inserts = peers.show()["stats"]["inserts"]
+    print(f"# {nr} sent, some {inserts - nr} of the flood")
+    return unlike(learnt=(there, nr), flooded=(inserts > nr + nr // 20, True))
+
+
+def cases():
+    for end in front_ends():
+        yield f"{end[0]}: answers come in, nothing else", xt.of(reflexive, *end)
+    for how in "gone", "never held", "saturated":
+        for verdict in "accept", "drop":
+            yield f"{how}: --unknown {verdict}", xt.of(unknown, verdict, how)
+    yield "keys are those of the model, in pages too", parity
+    yield "recent, new, learn, learn-new, within", asks
+    yield "saved and restored", saved
+    yield "what is wrong is told in one line", wrong
+    yield "learning is never lost to a softirq of the same CPU", race
+
+
+if __name__ == "__main__":
+    require()
+    tap.main(tap.chosen(list(cases())), retry="sockets")

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What pinned.py must notice: epfctl pins a program with one edit.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+CLANG=${CLANG:-clang}
+command -v "$CLANG" > /dev/null || ktap_skip_all "no $CLANG"
+[ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+
+# usage: build FILE EDIT; an edit that changes nothing is an error
+build() {
+	rm -rf "${tmp:?}"/* && cp -r include bpf "$tmp" || return
+	sed "$2" "$1" > "$tmp/$1" || return
+	! cmp -s "$1" "$tmp/$1" || return
+	"$CLANG" -target bpf -mcpu=v3 -O2 -g -DEPF_NO_PERFMON -mllvm -no-stack-slot-sharing \
+		-I"$tmp/include" -I"$tmp/include/uapi" \
+		-idirafter "/usr/include/$(${CC:-cc} -print-multiarch)" \
+		-c "$tmp/bpf/epf_match.bpf.c" -o "$tmp/epf_match.bpf.o" || return
+	make -s -C user broken-ctl BROKEN_OUT="$tmp/epfctl" BROKEN=epfctl/cmd_pin.c \
+		BROKEN_OF=epfctl/cmd_pin CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"
+}
+
+# usage: caught WHAT FILE EDIT CASE: one that fails otherwise does not count
+caught() {
+	if ! build "$2" "$3" > "$tmp.log" 2>&1; then
+		ktap_fail "$1" "not built: $(cat "$tmp.log")"
+		return
+	fi
+	EPF_CTL=$tmp/epfctl selftests/ebpf/pinned.py "$4" > "$tmp.log" 2>&1
+	if grep -q "^not ok .*$4" "$tmp.log"; then
+		ktap_ok "$1"
+	elif grep -q '^1..0 # SKIP' "$tmp.log"; then
+		ktap_skip "$1" "$(sed -n 's/.*# SKIP //p' "$tmp.log")"
+	else
+		ktap_fail "$1" "$(cat "$tmp.log")"
+	fi
+}
+
+ktap_cleanup rm -f "$tmp.log"
+ktap_plan 2 4
+caught 'what is unknown counts as new' include/epf/rule.h \
+	's/^	if (ret < 0)$/	if (0)/' 'gone: --unknown accept'
+caught 'learn-new inserts everything' bpf/epf_match.bpf.c \
+	's/^	if (ret <= 0 &&/	if (/' 'recent, new'
+ktap_thorough caught 'an epoch less' include/epf/rule.h \
+	's/age <= r->within/age < r->within/' 'recent, new'
+ktap_thorough caught 'the key that a packet has without --reverse' bpf/epf_match.bpf.c \
+	's/^	ret = epf_xdp_flow/	ask.opts.flags = 0;&/' 'keys are those of the model'
+ktap_finish

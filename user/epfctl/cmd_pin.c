@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+/* pin: a rule for "iptables -m bpf --object-pinned", of a filter that is pure BPF. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "ebpf/ebpf.h"
+#include "epf/keydesc.h"
+#include "epf/rule.h"
+#include "pktopts.h"
+#include "xdp.h"
+
+/* EPF_BPF_OUT, set by the Makefile, is where the objects were built. */
+__asm__(".pushsection .rodata\n"
+	".balign 8\nepf_match_start:\n"
+	".incbin \"" EPF_BPF_OUT "/epf_match.bpf.o\"\nepf_match_end:\n"
+	".popsection\n");
+extern const char epf_match_start[], epf_match_end[];
+
+enum {
+	OPT_FRAGS = OPT_PKT_END,
+	OPT_RECENT,
+	OPT_NEW,
+	OPT_WITHIN,
+	OPT_LEARN,
+	OPT_LEARN_NEW,
+	OPT_UNKNOWN,
+};
+
+static const struct option longs[] = {
+	{ "key", required_argument, NULL, OPT_KEY },
+	{ "prefix", required_argument, NULL, OPT_PREFIX },
+	{ "reverse", no_argument, NULL, OPT_REVERSE },
+	{ "errors", no_argument, NULL, OPT_ERRORS },
+	{ "frags", required_argument, NULL, OPT_FRAGS },
+	{ "recent", no_argument, NULL, OPT_RECENT },
+	{ "new", no_argument, NULL, OPT_NEW },
+	{ "within", required_argument, NULL, OPT_WITHIN },
+	{ "learn", no_argument, NULL, OPT_LEARN },
+	{ "learn-new", no_argument, NULL, OPT_LEARN_NEW },
+	{ "unknown", required_argument, NULL, OPT_UNKNOWN },
+	{ 0 },
+};
+
+static const struct spec spec = {
+	.usage = "pin NAME PATH --key KEY [options]",
+	.help =
+"Pin a program that asks NAME, which is pure BPF, about a packet, at PATH below\n"
+"/sys/fs/bpf, and print the match with which rules of iptables use it. Filters of\n"
+"the module have a match of their own, -m epf. To take it away, remove PATH.\n"
+"  --key KEY           flow, conversation, peer, peer-port\n"
+"  --prefix V4[,V6]    so many bits of a peer's address\n"
+"  --reverse           the key of the packets that this one answers\n"
+"  --errors            ICMP errors by the packet that they carry\n"
+"  --frags WHAT        fragments but the first go by their datagram's id\n"
+"                      (default); or have no key, and count as recent (accept)\n"
+"                      or as new (drop)\n"
+"  --recent, --new     holds for packets that were inserted in the window; or for\n"
+"                      all others\n"
+"  --within N          recent is what was inserted in so many epochs\n"
+"  --learn             insert the packet; without --recent and --new, it holds\n"
+"                      where that was done\n"
+"  --learn-new         insert it if it is not recent\n"
+"  --unknown WHAT      a packet that the filter cannot tell about counts as\n"
+"                      recent (accept) or as new (drop); needed with --recent\n"
+"                      and --new\n",
+	.shorts = "",
+	.longs = longs,
+};
+
+/* "accept" is recent, "drop" is new. */
+static bool parse_is(const char *what, const char *arg, __u8 *is)
+{
+	*is = !strcmp(arg, "accept") ? XT_EPF_RECENT : XT_EPF_NEW;
+	if (*is == XT_EPF_RECENT || !strcmp(arg, "drop"))
+		return true;
+	fail("%s '%s': not accept or drop", what, arg);
+	return false;
+}
+
+static bool parse_within(struct xt_epf_rule *r, const char *arg)
+{
+	__u64 n;
+
+	if (!parse_count("--within", arg, XT_EPF_WITHIN_MAX, &n))
+		return false;
+	r->within = (__u32)n;
+	return true;
+}
+
+static bool parse_frags(struct xt_epf_rule *r, const char *arg)
+{
+	if (!strcmp(arg, "id"))
+		return true;
+	r->key.flags |= EPF_PKT_FIRST;
+	return parse_is("--frags", arg, &r->fragments);
+}
+
+static bool parse_ask(struct xt_epf_rule *r, __u8 ask)
+{
+	if (r->ask && r->ask != ask)
+		fail("--recent and --new: one of them");
+	else
+		r->ask = ask;
+	return r->ask == ask;
+}
+
+static bool option(struct xt_epf_rule *r, int opt, const char *arg)
+{
+	switch (opt) {
+	case OPT_FRAGS:
+		return parse_frags(r, arg);
+	case OPT_RECENT:
+		return parse_ask(r, XT_EPF_RECENT);
+	case OPT_NEW:
+		return parse_ask(r, XT_EPF_NEW);
+	case OPT_WITHIN:
+		return parse_within(r, arg);
+	case OPT_LEARN:
+		r->learn = XT_EPF_LEARN;
+		return true;
+	case OPT_LEARN_NEW:
+		r->learn = XT_EPF_LEARN_NEW;
+		return true;
+	case OPT_UNKNOWN:
+		return parse_is("--unknown", arg, &r->unknown);
+	}
+	return pkt_option(&r->key, opt, arg);
+}
+
+/* Which options do not go together? NULL: they do. */
+static const char *misfit(const struct xt_epf_rule *r)
+{
+	if (r->key.key < EPF_PKT_FLOW)
+		return "--key takes flow, conversation, peer or peer-port";
+	if (!r->ask && !r->learn)
+		return "say what to do: --recent, --new or --learn";
+	if (!r->ask && r->learn == XT_EPF_LEARN_NEW)
+		return "--learn-new goes with --recent or --new";
+	if (!r->ask && (r->within || r->unknown))
+		return "--within and --unknown go with --recent or --new";
+	if (r->ask && !r->unknown)
+		return "say what a packet counts as that the filter cannot tell "
+		       "about: --unknown accept (recent) or drop (new)";
+	return NULL;
+}
+
+static bool rule_ok(struct xt_epf_rule *r)
+{
+	const char *why = misfit(r);
+
+	if (why)
+		fail("%s", why);
+	if (why || !pkt_options_ok(&r->key, 0))
+		return false;
+	if (!r->ask)
+		r->fragments = XT_EPF_UNSAID;
+	if (epf_rule_sound(r) && !epf_pkt_opts_check(&r->key))
+		return true;
+	fail("these options contradict one another");
+	return false;
+}
+
+static bool set_rule(struct bpf_object *obj, const struct xt_epf_rule *r)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, ".rodata");
+
+	/* It has nothing else, or the size differs. */
+	if (map && !bpf_map__set_initial_value(map, r, sizeof(*r)))
+		return true;
+	fail("the BPF object has no place for a rule");
+	return false;
+}
+
+static int load_failed(const char *name, int err)
+{
+	if (xdp_obj_needs_perfmon("pinning"))
+		return EXIT_FAIL;
+	if (err == -EPERM && caps_token_denied("pinning", false))
+		return EXIT_FAIL;
+	if (err == -EPERM)
+		return caps_denied("pinning");
+	return fail("the program for '%s' cannot be loaded: %s", name,
+		    xdp_obj_complaint()[0] ? xdp_obj_complaint() : strerror(-err));
+}
+
+static int pin_failed(const char *path, int err)
+{
+	if (err == -EEXIST)
+		return fail("%s is there: remove it first; rules that use it keep "
+			    "what it was", path);
+	if (err == -EPERM || err == -EINVAL)
+		return fail("%s is not in a BPF file system: take a path below "
+			    "/sys/fs/bpf", path);
+	return fail("%s: %s", path, strerror(-err));
+}
+
+/* The program that does what the rule says. NULL: there is none. */
+static struct bpf_program *choose(struct bpf_object *obj, const struct xt_epf_rule *r)
+{
+	static const char *const asking[XT_EPF_LEARNS] = {
+		[XT_EPF_LEARN_NOTHING] = "epf_match",
+		[XT_EPF_LEARN] = "epf_match_both",
+		[XT_EPF_LEARN_NEW] = "epf_match_new",
+	};
+	const char *name = r->ask ? asking[r->learn] : "epf_match_learn";
+	struct bpf_program *prog = bpf_object__find_program_by_name(obj, name);
+
+	if (prog && bpf_program__set_autoload(prog, true))
+		prog = NULL;
+	return prog;
+}
+
+static int load_and_pin(struct bpf_object *obj, const char *name, const char *path,
+			const struct xt_epf_rule *r)
+{
+	struct bpf_program *prog = choose(obj, r);
+	int err = ebpf_reuse_maps(obj, name);
+
+	if (err)
+		return fail_call(err, "opening", name);
+	if (!prog || !set_rule(obj, r))
+		return EXIT_FAIL;
+	err = bpf_object__load(obj);
+	if (err)
+		return load_failed(name, err);
+	if (bpf_obj_pin(bpf_program__fd(prog), path))
+		return pin_failed(path, -errno);
+	return EXIT_YES;
+}
+
+static int pin(const char *name, const char *path, const struct xt_epf_rule *r)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "epf_match");
+	struct bpf_object *obj = bpf_object__open_mem(
+		epf_match_start, (size_t)(epf_match_end - epf_match_start), &opts);
+	int ret;
+
+	if (!obj)
+		return fail("opening the BPF object epf_match: %s", strerror(errno));
+	ret = load_and_pin(obj, name, path, r);
+	bpf_object__close(obj);
+	return ret;
+}
+
+static void tell(const char *name, const char *path)
+{
+	if (out_mode == OUT_TEXT)
+		printf("%s: -m bpf --object-pinned %s\n", name, path);
+	else
+		out_json(json_pack("{s:s, s:s, s:s+}", "name", name, "path", path,
+				   "match", "-m bpf --object-pinned ", path));
+}
+
+static int pin_filter(const char *called, const char *path,
+		      const struct xt_epf_rule *r)
+{
+	struct epf_key_desc desc = epf_key_desc_packet(&r->key);
+	int filter = open_filter(called), ret = EXIT_FAIL;
+	struct epf_info info;
+
+	if (filter < 0)
+		return EXIT_FAIL;
+	if (epf_is_module(filter)) {
+		fail("'%s' is the module's: rules ask it by '-m epf --name %s'",
+		     called, called);
+	} else if (!epf_filter_info(filter, &info)) {
+		ret = pin(info.params.name, path, r);
+		if (!ret && r->learn)
+			epf_filter_describe(filter, &desc);
+		if (!ret)
+			tell(info.params.name, path);
+	} else {
+		fail("reading '%s' failed", called);
+	}
+	epf_close(filter);
+	return ret;
+}
+
+int cmd_pin(int argc, char **argv)
+{
+	struct xt_epf_rule rule = { .key.link = EPF_LINK_IP };
+	int opt;
+
+	while ((opt = next_option(argc, argv, &spec)) >= 0)
+		if (opt == '?' || !option(&rule, opt, optarg))
+			return EXIT_FAIL;
+	if (!operands(argc, argv, 2, 2, &spec) || !rule_ok(&rule))
+		return EXIT_FAIL;
+	xdp_obj_quiet();
+	return pin_filter(argv[optind], argv[optind + 1], &rule);
+}
