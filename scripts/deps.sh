@@ -23,8 +23,8 @@ build_pkgs='gcc libc6-dev make clang llvm libbpf-dev libxdp-dev libpcap-dev libe
 	libjansson-dev libcsv-dev libfixbuf-dev libmicrohttpd-dev libsystemd-dev libxtables-dev libxxhash-dev pahole bpftool kmod python3
 	python3-docutils pkg-config'
 vm_pkgs='qemu-system-x86 busybox-static cpio kmod xz-utils zstd mount iproute2
-	iputils-ping ethtool xdp-tools bpftool mmdebstrap'
-test_pkgs='wireshark-common tcpdump nfdump g++ libclang-rt-dev'
+	iputils-ping ethtool iptables xdp-tools bpftool mmdebstrap'
+test_pkgs='wireshark-common tcpdump nfdump g++ libclang-rt-dev iptables'
 # The firewalls that "make demo-firewall" compares, and a resolver.
 firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool nftables iptables ipset dnsmasq-base
 	python3'
