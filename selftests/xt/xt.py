@@ -80,7 +80,7 @@ def reflexive(program, version):
 def survives(program, version, verdict, make_unknown, reason, **filter_):
     """What the filter cannot tell about has the said verdict, and is counted."""
     with Filter("peers", *filter_.get("options", ())) as peers, \
-            Rules(program, LEARN, f"{ASK} {verdict} -j ACCEPT",
+            Rules(program, LEARN, f"{ASK} {verdict} {filter_.get('rule', '')} -j ACCEPT",
                   "INPUT -p udp -j DROP"), \
             rules.udp(A, version, 53) as server, rules.udp(B, version, 4000) as client:
         client.sendto(b"query", (ADDRESS[A, version], 53))
@@ -105,6 +105,25 @@ def saturated(peers):
     run(rules.EPFCTL, "insert", "peers", *range(5000))
     if not peers.show()["saturated"]:
         raise RuntimeError("not saturated")
+
+
+def untimed(_):
+    run(rules.EPFCTL, "create", "other", "-W", 100)
+    run(rules.EPFCTL, "swap", "peers", "other")
+    run(rules.EPFCTL, "destroy", "other")
+
+
+def times(program, version):
+    """With epochs of 100 s, what is at most two epochs old was inserted within 150 s."""
+    key = flow(version, 17, ADDRESS[B, version], ADDRESS[A, version], 4000, 53)
+    with Filter("peers"), rules.udp(B, version, 4000) as client, \
+            Rules(program, f"OUTPUT {UDP} --recent --within 150s --unknown drop"):
+        run(rules.EPFCTL, "insert", "peers", "--format", "hex", key.hex())
+        for _ in range(5):
+            client.sendto(b"query", (ADDRESS[A, version], 53))
+            run(rules.EPFCTL, "rotate", "peers")
+        told = rules.counters("peers")
+    return unlike(told=(told, {"rules": 1, "recent": 3, "new": 2}))
 
 
 SMALL = "--time", "700s", "--rate", 1, "-b", "1e-6"
@@ -579,6 +598,9 @@ def cases():
         for verdict in "accept", "drop":
             yield f"saturated: --unknown {verdict}", \
                 of(survives, *end, verdict, saturated, "saturated", options=SMALL)
+            yield f"contents without times: --unknown {verdict}", \
+                of(survives, *end, verdict, untimed, "untimed", rule="--within 10s")
+        yield "a time is so many epochs", of(times, *end)
         yield "saturated: learning goes on", of(learns_on, *end)
         yield "wrong options are named in one line", of(wrong, *end)
         yield "what the kernel refuses it tells in one line", of(refused, *end)
