@@ -5,8 +5,8 @@
  * sound, and failures print errors. A number that is accepted is in its range,
  * and printed and parsed again it is the same.
  *
- * Input: one byte: NUMBERS, or what the kernel answers; the rest is one text,
- * or words that end with newlines.
+ * Input: one byte: NUMBERS, or what the kernel answers, PURE where filters are not the
+ * module's, for attach alone; the rest is one text, or words that end with newlines.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,9 +61,11 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "kinds/compare.h"
 #include "merge.h"
 
+#include "options_pure.h"
 #include "sink.h"
 
 #define NUMBERS 0x80
+#define PURE 0x40
 #define WORDS_MAX 24
 #define TEXT_MAX 1024
 
@@ -572,7 +574,9 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 
 	if (in.left > TEXT_MAX)
 		return 0;
-	kernel_err = errors[mode % ARRAY_SIZE(errors)];
+	kernel_err = errors[mode % PURE % ARRAY_SIZE(errors)];
+	pure = mode & PURE && in.left > 6 && !memcmp(in.p, "attach", 6);
+	epf_backend_add(&pure_backend);
 	if (mode & NUMBERS)
 		numbers((const char *)in.p, in.left);
 	else

@@ -163,8 +163,8 @@ int xdp_attach(const struct xdp_want *want)
 	printed.flags &= (__u16)~EPF_PKT_PASS_CONTROL; /* which --mirror says */
 	options_again(&printed);
 	law(want->id && name_is_sound(want->filter), "attach: filter");
-	law(want->action < EPF_XDP_NETFILTER && want->mode <= XDP_GENERIC,
-	    "attach: kinds");
+	law(want->action < EPF_XDP_ACTIONS && want->action != EPF_XDP_NETFILTER &&
+	    want->mode <= XDP_GENERIC, "attach: kinds");
 	law(!want->reflex == (want->action != EPF_XDP_REFLEX), "attach: reflexive");
 	if (want->reflex) {
 		rule_again(want);

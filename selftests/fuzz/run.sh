@@ -24,7 +24,7 @@ declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options
 declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512 [records]=1500)
 variants=(packet_bound snap_sum records_late)
 [ -z "${EPF_THOROUGH:-}" ] ||
-	variants+=(packet_fragment snap_length snap_desc keys_length capture_leftover options_zero options_burst)
+	variants+=(packet_fragment snap_length snap_desc keys_length capture_leftover options_zero)
 
 TMPDIR=$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d) || exit 1
 export TMPDIR

@@ -137,7 +137,7 @@ def capture():
         yield b"\0\0" + magic
 
 
-NUMBERS = 0x80
+NUMBERS, PURE = 0x80, 0x40
 
 
 def options():
@@ -181,6 +181,8 @@ def options():
     for i, line in enumerate(lines):
         yield bytes([i % 9 // 8 * (i % 6)]) + \
             line.strip().replace(" ", "\n").encode()
+        if line.strip().startswith("attach"):
+            yield bytes([PURE]) + line.strip().replace(" ", "\n").encode()
     for line in ("dedup in out -j --removed r", "save a f -j",
                  "show -j --file twelveletters"):  # names that are not UTF-8
         yield b"\0" + line.replace(" ", "\n").encode() + b"\xff\xfe"
