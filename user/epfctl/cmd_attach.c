@@ -523,8 +523,8 @@ static bool there(const char *name)
 		fail("'%s' has no filter: 'epfctl status' shows the hooks that have one",
 		     name);
 	else
-		fail("'%s' has no duplicate removal, and no reflexive filter: "
-		     "'epfctl status' shows where there is", name);
+		fail("nothing is attached to '%s': 'epfctl status' shows where "
+		     "something is", name);
 	return false;
 }
 
