@@ -90,7 +90,55 @@ def reflexive():
     return p
 
 
-PICTURES = {"reflexive.svg": reflexive}
+def admit():
+    p = Picture(860, 330, "Up to a rate all pass and are learnt; above it only what "
+                "is known, and a few new ones")
+    p.text(60, 145, "network")
+    p.way((20, 160), (98, 160))
+    p.box(100, 40, 70, 220, ["`eth0"])
+    p.way((170, 150), (228, 150))
+    p.box(230, 100, 150, 100, ["XDP: is the rate", "above --admit?"], "ours")
+    p.way((305, 100), (305, 60), (688, 60))
+    p.text(500, 50, "no: all pass", "small")
+    p.box(470, 120, 160, 60, ["test the sender"], "ours")
+    p.way((380, 150), (468, 150))
+    p.text(424, 140, "yes", "small")
+    p.way((630, 150), (688, 150))
+    p.text(659, 140, "known", "small")
+    p.box(470, 225, 160, 50, ["a token?", "(--new-rate)"], "ours")
+    p.way((550, 180), (550, 223))
+    p.text(590, 207, "not known", "small")
+    p.way((630, 250), (688, 250))
+    p.text(659, 240, "yes", "small")
+    p.way((550, 275), (550, 315), kind="lost")
+    p.text(660, 312, "no: dropped, not learnt", "small")
+    p.box(690, 40, 150, 230, ["passed, and", "inserted into", "filter seen"])
+    return p
+
+
+def log():
+    p = Picture(860, 250, "Each packet passes; the first of a flow leaves a record")
+    p.text(60, 65, "network")
+    p.way((20, 80), (98, 80))
+    p.box(100, 40, 70, 80, ["`eth0"])
+    p.way((170, 80), (248, 80))
+    p.box(250, 40, 220, 80, ["XDP: test the flow,", "insert it"], "ours")
+    p.way((470, 80), (688, 80))
+    p.text(580, 70, "every packet passes", "small")
+    p.box(690, 40, 150, 80, ["processes"])
+    p.box(50, 170, 150, 50, ["filter logged"], "ours")
+    p.way((300, 120), (200, 180), kind="key")
+    p.box(310, 170, 130, 50, ["ring buffer"], "ours")
+    p.way((375, 120), (375, 168))
+    p.text(440, 150, "not there: a record", "small")
+    p.way((440, 195), (548, 195))
+    p.box(550, 170, 130, 50, ["`epfctl log"], "ours")
+    p.way((680, 195), (738, 195))
+    p.text(800, 200, "JSON, IPFIX", "small")
+    return p
+
+
+PICTURES = {"reflexive.svg": reflexive, "admit.svg": admit, "log.svg": log}
 
 
 def differs(path, text):
