@@ -26,7 +26,7 @@ top=$(cd "$(dirname "$0")/../.." && pwd)
 demo=$top/selftests/demo
 built=$top/build/selftests/demo
 epfctl=$top/build/user/epfctl
-all='dropping none stateless conntrack conntrack_drop nft nft_ingress ipset recent ours'
+all='dropping none stateless conntrack conntrack_drop nft nft_ingress ipset recent ours ours_tc ours_mark ours_hook ours_iptables'
 mac=02:00:00:00:00:01
 export EPF_BACKEND=bpf
 PATH=$PATH:/usr/sbin:/sbin
@@ -96,7 +96,7 @@ in_ns() { # ip netns exec would hide /sys/fs/bpf
 	nsenter --net="/run/netns/$ns" "$@"
 }
 
-prefix=demofw-$$- filter=demofw-$$ server='' runner=''
+prefix=demofw-$$- filter=demofw-$$ pinned=/sys/fs/bpf/demofw-$$ server='' runner=''
 
 end_process() {
 	[ -z "$1" ] || { kill "$1"; wait "$1"; } 2> /dev/null || true
@@ -108,6 +108,9 @@ take_down() {
 		end_process "$runner"
 		end_process "$server"
 		in_ns client "$epfctl" detach fw0
+		in_ns client "$epfctl" detach --hook nf:postrouting:300
+		in_ns client "$epfctl" detach --hook nf:prerouting:-310
+		rm -f "$pinned"-*
 		"$epfctl" destroy --force "$filter"
 		ip netns del "${prefix}client"
 		ip netns del "${prefix}resolver"
@@ -237,15 +240,61 @@ rules_recent() {
 			! --rcheck --seconds "$1" -j DROP
 }
 
-rules_ours() {
+filter() { # usage: filter SECONDS
 	"$epfctl" create "$filter" --time "$1s" --rate $(((planned + $1 - 1) / $1)) \
-		--budget "$budget" --rotate kernel &&
-		in_ns client "$epfctl" attach fw0 --filter "$filter" --reflexive --key flow \
-			--match udp:sport=53 --else drop --if-unknown "$unknown" --fragments pass
+		--budget "$budget" --rotate kernel
+}
+
+reflexive() { # usage: reflexive OPTION...
+	in_ns client "$epfctl" attach fw0 --filter "$filter" --reflexive --key flow \
+		--match udp:sport=53 --fragments pass "$@"
+}
+
+rules_ours() { filter "$1" && reflexive --else drop --if-unknown "$unknown"; }
+
+rules_ours_tc() { filter "$1" && reflexive --ask tc --else drop --if-unknown "$unknown"; }
+
+# nftables decides, by two bits of the mark.
+rules_ours_mark() {
+	local unsure=$unknown
+	[ "$unknown" = accept ] || unsure=mark=0x1000000/0x3000000
+	filter "$1" && reflexive --ask tc --else mark=0x1000000/0x3000000 \
+		--if-unknown "$unsure" && in_ns client nft -f - <<-'NFT'
+			table inet f {
+				chain in {
+					type filter hook input priority 0
+					meta mark and 0x3000000 == 0x1000000 drop
+				}
+			}
+		NFT
+}
+
+rules_ours_hook() {
+	filter "$1" || return
+	in_ns client "$epfctl" attach --hook nf:postrouting:300 --filter "$filter" --key flow --learn \
+		--match udp:dport=53 &&
+		in_ns client "$epfctl" attach --hook nf:prerouting:-310 --filter "$filter" --key flow \
+			--reverse --errors --match udp:sport=53 --else drop --if-unknown "$unknown" \
+			--fragments pass
+}
+
+rules_ours_iptables() {
+	filter "$1" &&
+		"$epfctl" pin "$filter" "$pinned-learn" --key flow --learn > "$work/pinned" &&
+		"$epfctl" pin "$filter" "$pinned-ask" --key flow --reverse --recent \
+			--unknown "$unknown" >> "$work/pinned" &&
+		in_ns client iptables -w -A OUTPUT -p udp --dport 53 \
+			-m bpf --object-pinned "$pinned-learn" &&
+		in_ns client iptables -w -A INPUT -p udp --sport 53 \
+			-m bpf --object-pinned "$pinned-ask" -j ACCEPT &&
+		in_ns client iptables -w -A INPUT -p udp --sport 53 -j DROP
 }
 
 # What the firewall itself says of its memory; firewall_judge.py reads it.
-declare -A state=([ipset]='ipset list -terse peers' [ours]="$epfctl -j show $filter")
+declare -A state=([ipset]='ipset list -terse peers')
+for subject in ours ours_{tc,mark,hook,iptables}; do
+	state[$subject]="$epfctl -j show $filter"
+done
 
 # usage: measure SUBJECT SECONDS ask|load: with namespaces of its own
 measure() {

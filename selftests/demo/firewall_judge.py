@@ -30,6 +30,10 @@ NAMES = {
     "ipset": "ipset, SET --add-set",
     "recent": "xt_recent",
     "ours": "epochfilter, reflexive",
+    "ours_tc": "the same, asked at tc",
+    "ours_mark": "the same, nft decides",
+    "ours_hook": "netfilter hooks",
+    "ours_iptables": "iptables, -m bpf",
 }
 GOAL_NS, GOAL_MEMORY = 1 / 2, 1 / 10  # of the nft set's
 
