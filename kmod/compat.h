@@ -59,13 +59,14 @@
 #endif
 
 /* 6.4: programs at netfilter hooks; programs on cgroups and sockets may call kernel
- * functions.
+ * functions. @skb_set: for those that have a socket buffer from its network header on.
  */
-static inline int epf_register_sockets(const struct btf_kfunc_id_set *set)
+static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
+				       const struct btf_kfunc_id_set *skb_set)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, set) ?:
-	       register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, set) ?:
+	       register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, skb_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
 #else
 	return 0;
@@ -80,6 +81,28 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set)
 #define EPF_EXPORT(sym) EXPORT_SYMBOL_NS_GPL(sym, EPOCHFILTER)
 #define EPF_IMPORT() MODULE_IMPORT_NS(EPOCHFILTER)
 #endif
+
+/* 6.9: programs may pass a map to a kernel function (suffix __map). Return: the first
+ * reference with destructor @dtor in the first value of the array @map; NULL: there
+ * is none, or @map is no array.
+ */
+static inline void *epf_map_reference(const struct bpf_map *map,
+				      void (*dtor)(void *))
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+	const struct btf_record *fields = map->record;
+	u32 i;
+
+	if (map->map_type != BPF_MAP_TYPE_ARRAY || IS_ERR_OR_NULL(fields))
+		return NULL;
+	for (i = 0; i < fields->cnt; i++)
+		if (fields->fields[i].type == BPF_KPTR_REF &&
+		    fields->fields[i].kptr.dtor == dtor)
+			return container_of(map, struct bpf_array, map)->value +
+			       fields->fields[i].offset;
+#endif
+	return NULL;
+}
 
 /* 6.13: one call sets clock, mode and function of a timer. */
 static inline void

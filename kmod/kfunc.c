@@ -214,11 +214,10 @@ static __always_inline struct epf_table *xdp_table(struct epf_filter *f)
 	return rcu_dereference_check(f->table, rcu_read_lock_bh_held());
 }
 
-/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). */
-static int xdp_one(struct epf_filter *f, struct xdp_md *ctx,
+/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). @t: or NULL: destroyed. */
+static int xdp_one(struct epf_table *t, struct xdp_md *ctx,
 		   const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
-	struct epf_table *t = xdp_table(f);
 	struct epf_pkt_opts o;
 	u64 digest;
 	int err;
@@ -229,6 +228,23 @@ static int xdp_one(struct epf_filter *f, struct xdp_md *ctx,
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
 	err = xdp_digest(t, (struct xdp_buff *)ctx, &o, &digest);
+	return err ?: do_digest(t, digest, op);
+}
+
+/* As bpf_epf_skb_test_held() and bpf_epf_skb_insert_held(). */
+static int skb_one(struct epf_table *t, const struct sk_buff *skb,
+		   const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+{
+	struct epf_pkt_opts o;
+	u64 digest;
+	int err;
+
+	if (unlikely(!t))
+		return -ENODEV;
+	if (unlikely(opts__sz != sizeof(o)))
+		return -EINVAL;
+	o = epf_pkt_opts_read(opts);
+	err = epf_skb_digest(t, skb, &o, &digest);
 	return err ?: do_digest(t, digest, op);
 }
 
@@ -495,7 +511,7 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 				 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	return xdp_one(f, ctx, opts, opts__sz, OP_TEST);
+	return xdp_one(xdp_table(f), ctx, opts, opts__sz, OP_TEST);
 }
 
 /**
@@ -510,13 +526,123 @@ __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	return xdp_one(f, ctx, opts, opts__sz, OP_INSERT);
+	return xdp_one(xdp_table(f), ctx, opts, opts__sz, OP_INSERT);
+}
+
+/*
+ * References that stay in their map.
+ *
+ * A program may use a reference only while it owns it, so whoever calls the functions
+ * above takes it out of the map, and a program that interrupts that one finds none. The
+ * functions below take the map instead, and find the reference in it under RCU: any
+ * number of programs can do so at a time, whatever they interrupt, and none of them
+ * changes anything about it.
+ *
+ * - Whoever has the map has the filter, as above. An id would be a name that any
+ *   program could make up.
+ * - That it is a reference to a filter is known by its destructor, which the verifier
+ *   has taken from the type of the map's value.
+ * - The program holds the map. A reference that is taken out meanwhile, and given
+ *   back, leaves the filter in memory until a grace period has passed
+ *   (epf_filter_put()); so does destruction (dispose()). Its table likewise.
+ *   bpf_kptr_xchg() orders the filter's contents before the pointer; the load here
+ *   depends on it.
+ * - Of swap, restore and destruction by force a call sees one table or none, and makes
+ *   digest and operation of the same one.
+ *
+ * Programs on cgroups run in process context with softirqs on, and may be preempted. At
+ * tc egress softirqs are off (rcu_read_lock_bh() in __dev_queue_xmit()), but PREEMPT_RT
+ * may switch tasks there, without PREEMPT_RT_NEEDS_BH_LOCK also to others that have
+ * them off. Neither matters to the operations: lines are changed by locked
+ * instructions, what is a CPU's by one instruction or a compare-and-exchange
+ * (epf_table_count()), and locks are taken with softirqs off (epf_table_lock()).
+ */
+static struct epf_table *held_table(const struct bpf_map *map)
+{
+	struct epf_filter **held = epf_map_reference(map, bpf_epf_release_dtor);
+	struct epf_filter *f = held ? READ_ONCE(*held) : NULL;
+
+	return f ? rcu_dereference(f->table) : NULL;
+}
+
+/**
+ * bpf_epf_xdp_test_held() - as bpf_epf_xdp_test(), of a filter that a map holds
+ * @held__map: array; the first reference in its first value is the filter
+ * @ctx: of an XDP program; fragments are read too
+ * @opts: which bytes make it the same packet
+ * @opts__sz: sizeof(struct epf_pkt_opts)
+ *
+ * Linux 6.9 and later.
+ *
+ * Return: as bpf_epf_xdp_test(). -ENODEV also if the map holds no filter.
+ */
+__bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
+				      const struct epf_pkt_opts *opts,
+				      u32 opts__sz)
+{
+	int ret;
+
+	rcu_read_lock();
+	ret = xdp_one(held_table(held__map), ctx, opts, opts__sz, OP_TEST);
+	rcu_read_unlock();
+	return ret;
+}
+
+/**
+ * bpf_epf_skb_test_held() - was a packet like this one inserted inside the window?
+ * @held__map: as of bpf_epf_xdp_test_held()
+ * @skb: of a program of tc, from the link header on; of one on a cgroup, from the
+ *	network header on (EPF_LINK_IP). Fragments are read too; tags that lie beside
+ *	the packet are not part of it
+ * @opts: which bytes make it the same packet; the interface that EPF_PKT_IFACE asks
+ *	for is the one that the packet comes from or goes to
+ * @opts__sz: sizeof(struct epf_pkt_opts)
+ *
+ * Linux 6.9 and later.
+ *
+ * Return: as bpf_epf_xdp_test_held().
+ */
+__bpf_kfunc int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
+				      const struct epf_pkt_opts *opts,
+				      u32 opts__sz)
+{
+	int ret;
+
+	rcu_read_lock();
+	ret = skb_one(held_table(held__map), (struct sk_buff *)skb, opts,
+		      opts__sz, OP_TEST);
+	rcu_read_unlock();
+	return ret;
+}
+
+/**
+ * bpf_epf_skb_insert_held() - insert a packet
+ * @held__map: as of bpf_epf_xdp_test_held()
+ * @skb: as of bpf_epf_skb_test_held()
+ * @opts: likewise
+ * @opts__sz: sizeof(struct epf_pkt_opts)
+ *
+ * Linux 6.9 and later.
+ *
+ * Return: as bpf_epf_xdp_insert(). -ENODEV also if the map holds no filter.
+ */
+__bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
+					const struct epf_pkt_opts *opts,
+					u32 opts__sz)
+{
+	int ret;
+
+	rcu_read_lock();
+	ret = skb_one(held_table(held__map), (struct sk_buff *)skb, opts,
+		      opts__sz, OP_INSERT);
+	rcu_read_unlock();
+	return ret;
 }
 
 __bpf_kfunc_end_defs();
 
-/* A module may register one set for a kind of program, so XDP and syscall have
- * their own.
+/* A module may register one set for a kind of program, so XDP, those of socket buffers
+ * and syscall have their own.
  */
 #define COMMON_IDS							\
 	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)			\
@@ -538,7 +664,14 @@ BTF_ID_FLAGS(func, bpf_epf_xdp_digest, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_test, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_insert, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_test_and_insert, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_xdp_test_held, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(xdp_ids)
+
+BTF_KFUNCS_START(skb_ids)
+COMMON_IDS
+BTF_ID_FLAGS(func, bpf_epf_skb_test_held, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_skb_insert_held, KF_TRUSTED_ARGS)
+BTF_KFUNCS_END(skb_ids)
 
 BTF_KFUNCS_START(syscall_ids)
 COMMON_IDS
@@ -557,6 +690,11 @@ static const struct btf_kfunc_id_set common_set = {
 static const struct btf_kfunc_id_set xdp_set = {
 	.owner = THIS_MODULE,
 	.set = &xdp_ids,
+};
+
+static const struct btf_kfunc_id_set skb_set = {
+	.owner = THIS_MODULE,
+	.set = &skb_ids,
 };
 
 static const struct btf_kfunc_id_set syscall_set = {
@@ -588,9 +726,8 @@ int epf_kfunc_init(void)
 		return 0;
 	}
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set) ?:
-	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS,
-					 &common_set) ?:
+	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
-	       epf_register_sockets(&common_set) ?:
+	       epf_register_sockets(&common_set, &skb_set) ?:
 	       register_dtor();
 }

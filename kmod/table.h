@@ -305,6 +305,11 @@ int epf_table_op(struct epf_table *t, u64 digest, enum op op);
 void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
 			  u64 lanes);
 
+/* skb_key.c: */
+struct sk_buff;
+int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
+		   const struct epf_pkt_opts *opts, u64 *digest);
+
 /* owned.c; docs there: */
 int epf_owned_test(struct epf_table *t, u64 digest);
 int epf_owned_insert(struct epf_table *t, u64 digest);

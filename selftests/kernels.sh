@@ -39,7 +39,7 @@ path_of() {
 	if [ -e "$here/$1" ]; then echo "$here/$1"; else echo "$top/build/selftests/$1"; fi
 }
 
-quick=("$here"/xdp/{verifier.sh,kfunc.sh,parity.sh} "$here/xt/xt.py")
+quick=("$here"/xdp/{verifier.sh,kfunc.sh,race.sh,parity.sh} "$here/xt/xt.py")
 long=("$here"/xdp/{attach.py,attach_faults.sh,traffic.py} "$here/metrics/vm.py")
 programs=("${quick[@]}") whole=1 together=
 case ${1:-} in

@@ -153,3 +153,61 @@ int context_is_the_stack(struct xdp_md *ctx)
 	return WITH_FILTER(f, bpf_epf_xdp_test_and_insert(f, &fake, &opts,
 							  sizeof(opts)));
 }
+
+/* What is passed as a map is a map. */
+SEC("tc")
+FAILS(NOT_A_MAP)
+int map_is_its_value(struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = {};
+	struct slot *slot = get_slot();
+
+	return slot ? bpf_epf_skb_insert_held(slot, skb, &opts, sizeof(opts)) : 0;
+}
+
+SEC("tc")
+FAILS(NOT_A_MAP)
+int map_is_the_stack(struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = {};
+	__u64 fake[16] = {};
+
+	return bpf_epf_skb_insert_held(fake, skb, &opts, sizeof(opts));
+}
+
+SEC("tc")
+FAILS(NOT_A_MAP)
+int map_is_the_context(struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = {};
+
+	return bpf_epf_skb_test_held(skb, skb, &opts, sizeof(opts));
+}
+
+SEC("xdp")
+FAILS(NOT_A_MAP)
+int map_is_a_number(struct xdp_md *ctx)
+{
+	struct epf_pkt_opts opts = {};
+
+	return bpf_epf_xdp_test_held((void *)0x1234, ctx, &opts, sizeof(opts));
+}
+
+SEC("xdp")
+FAILS(NOT_A_MAP)
+int map_is_a_filter(struct xdp_md *ctx)
+{
+	struct epf_pkt_opts opts = {};
+
+	return WITH_FILTER(f, bpf_epf_xdp_test_held(f, ctx, &opts, sizeof(opts)));
+}
+
+SEC("tc")
+FAILS("expected pointer to ctx")
+int buffer_is_the_stack(struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = {};
+	struct __sk_buff fake = {};
+
+	return bpf_epf_skb_test_held(&slots, &fake, &opts, sizeof(opts));
+}

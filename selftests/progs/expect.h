@@ -23,6 +23,8 @@
 #define NOT_A_FILTER "must point to scalar, or struct with scalar|" \
 	"must be referenced or trusted"
 #define NOT_TO_RELEASE NOT_A_FILTER "|expects referenced PTR_TO_BTF_ID"
+#define NOT_A_MAP "pointer in R1 is|must be referenced or trusted|" \
+	"expected pointer to STRUCT bpf_map"
 #define BAD_MEMORY "memory, len pair leads to invalid memory access"
 
 #endif /* EPF_EXPECT_H */

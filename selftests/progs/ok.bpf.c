@@ -79,6 +79,64 @@ RUNS int xdp_packet(struct xdp_md *ctx)
 	return ret;
 }
 
+/* The reference stays in its map. @map: one with a filter in it. */
+static __always_inline bool skb_held(void *map, struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = { .key = EPF_PKT_FRAME };
+	struct epf_pkt_opts bad = { .key = 9 };
+
+	return bpf_epf_skb_test_held(map, skb, &opts, sizeof(opts)) == 0 &&
+	       bpf_epf_skb_insert_held(map, skb, &opts, sizeof(opts)) == 0 &&
+	       bpf_epf_skb_test_held(map, skb, &opts, sizeof(opts)) == 1 &&
+	       bpf_epf_skb_test_held(map, skb, &bad, sizeof(bad)) == -EINVAL;
+}
+
+SEC("tc")
+RUNS int tc_held(struct __sk_buff *skb)
+{
+	return skb_held(&slots, skb) ? RAN : 0;
+}
+
+SEC("xdp.frags")
+RUNS int xdp_held(struct xdp_md *ctx)
+{
+	struct epf_pkt_opts opts = { .key = EPF_PKT_FRAME };
+
+	return bpf_epf_xdp_test_held(&slots, ctx, &opts, sizeof(opts)) ? 0 : RAN;
+}
+
+/* Maps without a filter, or of another kind, are no error of the program. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} no_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct slot);
+} cpu_slots SEC(".maps");
+
+SEC("tc")
+RUNS int tc_held_nowhere(struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = { .key = EPF_PKT_FRAME };
+
+	if (bpf_epf_skb_test_held(&no_slots, skb, &opts, sizeof(opts)) != -ENODEV ||
+	    bpf_epf_skb_insert_held(&cpu_slots, skb, &opts, sizeof(opts)) != -ENODEV)
+		return 0;
+	return RAN;
+}
+
+SEC("cgroup_skb/egress")
+int cgroup_held(struct __sk_buff *skb)
+{
+	return skb_held(&slots, skb);
+}
+
 /* Keys straight from a packet, checked as the verifier wants it. */
 SEC("xdp")
 RUNS int xdp_key_in_packet(struct xdp_md *ctx)

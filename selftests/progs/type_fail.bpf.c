@@ -130,3 +130,43 @@ int syscall_packet_fake(void *ctx)
 	bpf_epf_release(f);
 	return 0;
 }
+
+/* Socket buffers are for those whose context they are. */
+SEC("xdp")
+FAILS(CALL_REFUSED)
+int xdp_buffer(struct xdp_md *ctx)
+{
+	struct epf_pkt_opts opts = {};
+
+	bpf_epf_skb_insert_held(&slots, (void *)ctx, &opts, sizeof(opts));
+	return XDP_PASS;
+}
+
+SEC("tc")
+FAILS(CALL_REFUSED)
+int tc_xdp_held(struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = {};
+
+	bpf_epf_xdp_test_held(&slots, (void *)skb, &opts, sizeof(opts));
+	return 0;
+}
+
+SEC("socket")
+FAILS(CALL_REFUSED)
+int socket_held(struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = {};
+
+	return bpf_epf_skb_test_held(&slots, skb, &opts, sizeof(opts));
+}
+
+SEC("cgroup/sock")
+FAILS(CALL_REFUSED "|" NOT_A_FILTER)
+int cgroup_sock_held(void *ctx)
+{
+	struct epf_pkt_opts opts = {};
+
+	bpf_epf_skb_test_held(&slots, ctx, &opts, sizeof(opts));
+	return 1;
+}

@@ -65,9 +65,13 @@ SEC("xdp")
 int on_xdp(struct xdp_md *ctx)
 {
 	struct held *h = get_held();
-	struct epf_filter *f = h ? bpf_kptr_xchg(&h->filter, NULL) : NULL;
+	struct epf_filter *f;
 
-	if (!h || !f)
+	if (!h || !h->filter)
+		return XDP_PASS;
+	tell(bpf_epf_xdp_test_held(&held, ctx, &kfunc.opts, sizeof(kfunc.opts)));
+	f = bpf_kptr_xchg(&h->filter, NULL);
+	if (!f)
 		return XDP_PASS;
 	kfunc.got = 2;
 	tell(bpf_epf_xdp_digest(f, ctx, &kfunc.opts, sizeof(kfunc.opts),
@@ -85,9 +89,14 @@ SEC("tc")
 int on_tc(struct __sk_buff *skb)
 {
 	struct held *h = get_held();
-	struct epf_filter *f = h ? bpf_kptr_xchg(&h->filter, NULL) : NULL;
+	struct epf_filter *f;
 
-	if (!h || !f)
+	if (!h || !h->filter)
+		return 0;
+	tell(bpf_epf_skb_test_held(&held, skb, &kfunc.opts, sizeof(kfunc.opts)));
+	tell(bpf_epf_skb_insert_held(&held, skb, &kfunc.opts, sizeof(kfunc.opts)));
+	f = bpf_kptr_xchg(&h->filter, NULL);
+	if (!f)
 		return 0;
 	kfunc.got = 3;
 	keys(f);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The key of a packet in a socket buffer, by the core's own parser: the one that XDP
+ * makes of the same bytes. They are read where they lie, in the linear part, in pages
+ * or in further buffers, and are not moved. What cannot be read (memory of a device)
+ * counts as not there.
+ */
+#define EPF_PKT_READER
+#include <epf/hash.h>
+
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+
+/**
+ * struct epf_pkt - a packet, for the core
+ * @skb: buffer; the packet is all of it
+ * @len: bytes
+ */
+struct epf_pkt {
+	const struct sk_buff *skb;
+	u32 len;
+};
+
+/* The @len bytes that lie in one piece at the beginning. */
+static inline const u8 *epf_pkt_first(const struct epf_pkt *pkt, u32 *len)
+{
+	*len = skb_headlen(pkt->skb);
+	return pkt->skb->data;
+}
+
+/* @n bytes at @off, in place or in @room, which has @n. NULL: not there. */
+static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n,
+				   u8 *room)
+{
+	if (off + n > pkt->len) /* offsets are far below 2^31 */
+		return NULL;
+	return skb_header_pointer(pkt->skb, off, n, room);
+}
+
+/* Absorb the bytes from @off to @end, as far as the packet has them. */
+static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
+				 const struct epf_pkt *pkt, u32 off, u32 end)
+{
+	u8 room[128];
+
+	end = min(end, pkt->len);
+	while (off < end) {
+		u32 n = min_t(u32, end - off, sizeof(room));
+		const u8 *p = epf_pkt_at(pkt, off, n, room);
+
+		if (!p)
+			return;
+		epf_sip_update(sip, h, p, n);
+		off += n;
+	}
+}
+
+#include "table.h"
+
+/**
+ * epf_skb_digest() - the digest of a packet
+ * @t: table, for its hash key
+ * @skb: packet, from where @opts say that it begins
+ * @opts: which bytes make it the same packet; checked here
+ * @digest: result
+ *
+ * Context: any.
+ * Return: 0, -EINVAL: @opts, or as epf_pkt_digest_in().
+ */
+int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
+		   const struct epf_pkt_opts *opts, u64 *digest)
+{
+	const struct epf_pkt pkt = { skb, skb->len };
+	struct epf_pkt_scope scope = { 0, skb->mark };
+
+	if (unlikely(epf_pkt_opts_check(opts)))
+		return -EINVAL;
+	if (opts->flags & EPF_PKT_IFACE)
+		scope.iface = skb->dev ? skb->dev->ifindex : 0;
+	return epf_pkt_digest_in(&t->hash, &pkt, opts, &scope, digest);
+}
