@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Accept answers only: at tc egress the flows that are sent are learnt, at ingress
- * packets are asked for by the same key reversed. One source for two objects: XDP, or
- * with EPF_TC both programs of tc. The filter is pure BPF.
+ * packets are asked for by the same key reversed. One source for four objects: XDP, or
+ * with EPF_TC both programs of tc; the filter is pure BPF, or with EPF_MODULE the
+ * module's.
  *
  * Only packets that the rule matches are looked up. What the filter says, or why it
  * does not know, is one of enum epf_reflex_reason, and what is done about that is the
@@ -11,7 +12,8 @@
  * An answer to a packet that was sent inside the window is always found: the learning
  * program has inserted the key before the packet leaves, by atomic operations on
  * memory that all CPUs share. Nothing is taken out of a per-CPU place meanwhile, so a
- * program that interrupts another one finds all that it needs (lanes.h).
+ * program that interrupts another one finds all that it needs (lanes.h). A filter of the
+ * module is passed by the map that holds it, from which nobody takes it.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -19,7 +21,11 @@
 #include <stdbool.h>
 
 #include "epf_packet.bpf.h"
+#ifdef EPF_MODULE
+#include "epf_held.bpf.h"
+#else
 #include "epf_inline.bpf.h"
+#endif
 #include "epf_rule.bpf.h"
 
 struct {
@@ -50,6 +56,49 @@ static __always_inline int match_plain(struct epf_ctx *ctx,
 		       MATCHED : NOT_MATCHED;
 }
 
+#ifdef EPF_MODULE
+#ifdef EPF_TC
+#define ask_filter bpf_epf_skb_test_held
+#define learn_filter bpf_epf_skb_insert_held
+#else
+#define ask_filter bpf_epf_xdp_test_held
+#endif
+
+/* The module makes the key, by the same text and from the same bytes. */
+static __always_inline __u32 use(struct epf_ctx *ctx, struct epf_pkt_opts *opts,
+				 enum epf_reflex_side side)
+{
+	int ret;
+
+#ifdef EPF_TC
+	if (side == EPF_REFLEX_LEARN) {
+		ret = learn_filter(&epf_held, ctx, opts, sizeof(*opts));
+		return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
+	}
+#endif
+	ret = ask_filter(&epf_held, ctx, opts, sizeof(*opts));
+	if (ret > 0)
+		return EPF_REFLEX_RECENT;
+	return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
+}
+
+/* Key and use of it are of one contents in the module. */
+static __always_inline __u32 look(struct epf_ctx *ctx,
+				  const struct epf_reflex_rule *rule,
+				  enum epf_reflex_side side)
+{
+	bool sent = side == EPF_REFLEX_LEARN;
+	struct epf_xdp_found found = { 0 };
+	struct epf_xdp_ask ask = { 0 };
+	int ret;
+
+	ask.opts = epf_pkt_opts_read(&rule->opts[side]);
+	ret = match_plain(ctx, rule, &ask.opts, sent);
+	if (ret == NOT_PLAIN)
+		ret = match(ctx, &ask, rule, &found, sent);
+	return ret == MATCHED ? use(ctx, &ask.opts, side) : reason_of(ret);
+}
+#else
 /* The key of a plain packet, which is no ICMP error and no fragment. Return: false: it
  * is not one of a plain flow.
  */
@@ -115,6 +164,8 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 	ret = epf_xdp_make(&ask, &slot->hash, &found);
 	return ret ? reason_of(ret) : use(ask.digest, at, side);
 }
+
+#endif
 
 /* Look, and count. Return: what is to be done; NULL: pass. */
 static __always_inline const struct epf_reflex_act *

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# All BPF programs that need no module, on this kernel: those that are shipped, and one
-# of each type that epf.bpf.h is for; then those that are to load without CAP_PERFMON.
+# All BPF programs, on this kernel: those that are shipped, but those of the module only where
+# it is loaded, and one of each type that epf.bpf.h is for; then those that are to load
+# without CAP_PERFMON.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=${BUILD:-$top/build}

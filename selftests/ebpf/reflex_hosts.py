@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What reflex.py works with: a veth pair between two network namespaces, each with
-addresses that the other one knows, a filter that is pure BPF, frames in and out.
+addresses that the other one knows, a filter that is pure BPF (with EPF_BACKEND=module
+the module's), frames in and out.
 """
 
 import collections
@@ -16,7 +17,7 @@ import tempfile
 
 os.environ["EPF_NS"] = f"epf-rfx-{os.getpid()}"
 os.environ["EPF_DEV"] = f"r{os.getpid()}"
-os.environ["EPF_BACKEND"] = "bpf"
+os.environ.setdefault("EPF_BACKEND", "bpf")
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "../xdp"))
 
@@ -25,6 +26,7 @@ import tap  # noqa: E402, F401
 import reflex_packets as packets  # noqa: E402
 import sweep as killed  # noqa: E402
 
+MODULE = os.environ["EPF_BACKEND"] == "module"
 NAME = f"rfx-{os.getpid()}"
 TWIN = NAME + "-2"
 SO_RCVBUFFORCE = 33
@@ -96,7 +98,7 @@ def require():
     killed.main()
     made = net.run(net.EPFCTL, "create", NAME, "-W", 1000, check=False)
     if made.returncode:
-        skip(f"no BPF here: {made.stderr.strip()}")
+        skip(f"no filters here: {made.stderr.strip()}")
     net.run(net.EPFCTL, "destroy", NAME)
     try:
         net.make_net()
@@ -144,12 +146,15 @@ def udp(ns, address, port=0, kind=socket.SOCK_DGRAM, device=None):
 
 
 class Holder:
-    """`epfctl hold`, once it has begun."""
+    """`epfctl hold`, once it has begun. Filters of the module need none."""
 
     def __init__(self, *names):
         self.names = names or (NAME,)
+        self.it = None
 
     def __enter__(self):
+        if MODULE:
+            return self
         self.it = subprocess.Popen([net.EPFCTL, "hold", *self.names],
                                    stdout=subprocess.PIPE, text=True)
         if not self.it.stdout.readline().startswith("holding"):
@@ -157,9 +162,15 @@ class Holder:
         return self
 
     def __exit__(self, *error):
-        self.it.kill()
-        self.it.wait()
-        self.it.stdout.close()
+        if self.it:
+            self.it.kill()
+            self.it.wait()
+            self.it.stdout.close()
+
+
+def users():
+    """References to the filter, of programs and descriptors; pure BPF counts none."""
+    return json.loads(net.epfctl("-j", "show", NAME).stdout).get("users", 0)
 
 
 class Filter(net.Filter):

@@ -373,11 +373,10 @@ static bool find_filter(struct xdp_want *want)
 		fail_call(err, "reading", want->filter);
 		return false;
 	}
-	if ((want->reflex || want->ingress || nf.on) && !want->bpf) {
+	if ((want->ingress || nf.on) && !want->bpf) {
 		fail("'%s' is a filter of the module, and %s takes one that is pure BPF: "
 		     "'epfctl --backend bpf create'", want->filter,
 		     nf.on			     ? "--hook" :
-		     want->reflex		     ? "--reflexive" :
 		     want->action == EPF_XDP_LOG ? "--log-new" : "--admit");
 		return false;
 	}

@@ -31,7 +31,8 @@ int reflex_maps(const struct xdp_want *want, struct bpf_object *obj)
 {
 	return reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE) ?:
 	       reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS) ?:
-	       ebpf_reuse_maps(obj, want->filter);
+	       (want->bpf ? ebpf_reuse_maps(obj, want->filter) :
+			    reuse(obj, "epf_held", want->ifname, EPF_REFLEX_PIN_HELD));
 }
 
 /* Make a map, with @value in it if there is one, and pin it. */
@@ -62,7 +63,8 @@ static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *con
 	       make_map(ifname, BPF_MAP_TYPE_PERCPU_ARRAY, "epf_counts",
 			EPF_REFLEX_PIN_COUNTS, sizeof(struct epf_reflex_counts), NULL) ?:
 	       make_map(ifname, BPF_MAP_TYPE_ARRAY, "epf_conf", EPF_XDP_PIN_CONF,
-			sizeof(*conf), conf);
+			sizeof(*conf), conf) ?:
+	       (want->bpf ? 0 : reflex_hold(want));
 }
 
 /* Note in the pinned map what is there by now: whoever ends in between leaves it to
@@ -87,14 +89,20 @@ static const char *prog_of(enum epf_reflex_side side)
 	return side == EPF_REFLEX_LEARN ? "reflex_learn" : "reflex_ask";
 }
 
+static enum xdp_obj tc_object(const struct xdp_want *want)
+{
+	if (!want->bpf)
+		return XDP_OBJ_REFLEX_TC_MODULE;
+	return caps_perfmon() ? XDP_OBJ_REFLEX_TC : XDP_OBJ_REFLEX_TC_BARE;
+}
+
 /* Load the program of @side. */
 static int load_tc(const struct xdp_want *want, enum epf_reflex_side side,
 		   struct bpf_object **obj)
 {
 	int err;
 
-	*obj = xdp_obj_open(caps_perfmon() ? XDP_OBJ_REFLEX_TC :
-					     XDP_OBJ_REFLEX_TC_BARE);
+	*obj = xdp_obj_open(tc_object(want));
 	if (!*obj)
 		return -EINVAL;
 	xdp_choose(*obj, prog_of(side));
@@ -204,8 +212,10 @@ int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	if (err)
 		return err;
 	err = attach_tc(want, EPF_REFLEX_LEARN, conf) ?: attach_ask(want, conf);
-	if (err)
+	if (err) {
 		stop(want->ifname, conf); /* the caller unpins */
+		reflex_let_go(want->ifname);
+	}
 	return err;
 }
 
@@ -234,8 +244,10 @@ int reflex_detach(const char *ifname, struct xdp_state *state)
 		disarm(ifname, state);
 	else
 		err = stop(ifname, &state->conf);
-	if (!err)
+	if (!err) {
+		reflex_let_go(ifname);
 		xdp_unpin(ifname);
+	}
 	return err;
 }
 

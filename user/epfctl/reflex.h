@@ -34,7 +34,7 @@ enum {
 #define REFLEX_HELP \
 "Accept only answers: what INTERFACE sends is learnt, what it receives is looked\n" \
 "up with source and destination exchanged, and nothing else is done with it:\n" \
-"  --reflexive         do that; --filter names a filter that is pure BPF\n" \
+"  --reflexive         do that; --filter names the filter, which must exist\n" \
 "  --match PROTO[:sport=LIST]  only packets of udp, tcp or any protocol with\n" \
 "                      ports, from ports such as 53,123,6000-6010; may be given\n" \
 "                      again\n" \
@@ -111,6 +111,13 @@ int reflex_detach(const char *ifname, struct xdp_state *state);
 int reflex_maps(const struct xdp_want *want, struct bpf_object *obj);
 /* Silent. */
 int reflex_read(const char *ifname, struct xdp_state *state);
+
+/* reflex_held.c: the filter of the module that an attachment holds */
+
+/* Take it, into a map that is pinned. */
+int reflex_hold(const struct xdp_want *want);
+/* Give it back now rather than when the kernel frees the map. */
+void reflex_let_go(const char *ifname);
 
 /* tc.c: programs at tc hooks, by links where there are tcx, else by filters of a clsact
  * qdisc. Silent.

@@ -56,9 +56,7 @@ static struct bpf_object *open_on(enum xdp_obj which, int slot)
 	return NULL;
 }
 
-/* Run a syscall program. Return: its value, or a negative errno. */
-static int call(struct bpf_object *obj, const char *name,
-		struct epf_xdp_bind *arg)
+int xdp_call(struct bpf_object *obj, const char *name, struct epf_xdp_bind *arg)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(obj, name);
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = arg,
@@ -75,14 +73,14 @@ static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
 
 	if (err)
 		return xdp_fail_load(err);
-	err = call(bind, "epf_bind", &arg);
+	err = xdp_call(bind, "epf_bind", &arg);
 	if (!err)
 		return 0;
 	if (err == -ENOENT)
 		fail_call(err, "opening", want->filter);
 	else
 		fail("giving the filter to the programs: %s", strerror(-err));
-	call(bind, "epf_unbind", NULL);
+	xdp_call(bind, "epf_unbind", NULL);
 	return err;
 }
 
@@ -156,11 +154,18 @@ static int prepare(struct bpf_object *obj, __u32 action, const char *inline_of)
 	return !err && inline_of ? ebpf_reuse_maps(obj, inline_of) : err;
 }
 
-/* Without CAP_PERFMON the verifier wants another form of the same program. */
+/* Without CAP_PERFMON the verifier wants another form of a program that makes the key. */
+static enum xdp_obj reflex_object(const struct xdp_want *want)
+{
+	if (!want->bpf)
+		return XDP_OBJ_REFLEX_MODULE;
+	return caps_perfmon() ? XDP_OBJ_REFLEX : XDP_OBJ_REFLEX_BARE;
+}
+
 static enum xdp_obj object_for(const struct xdp_want *want)
 {
 	if (want->reflex)
-		return caps_perfmon() ? XDP_OBJ_REFLEX : XDP_OBJ_REFLEX_BARE;
+		return reflex_object(want);
 	if (want->ingress)
 		return ingress_object(want->action);
 	if (!want->bpf)
@@ -279,7 +284,7 @@ static void unbind(int slot)
 		warn("cannot give the filter back at once: %s",
 		     xdp_obj_complaint());
 	else
-		call(bind, "epf_unbind", NULL);
+		xdp_call(bind, "epf_unbind", NULL);
 	bpf_object__close(bind);
 }
 
@@ -480,7 +485,7 @@ static int attach_module(const struct xdp_want *want, struct epf_xdp_conf *conf)
 		err = attach_bound(want, map_fd(bind, "epf_slot"),
 				   map_fd(bind, "epf_conf"), conf);
 		if (err)
-			call(bind, "epf_unbind", NULL);
+			xdp_call(bind, "epf_unbind", NULL);
 	}
 	bpf_object__close(bind);
 	return err;

@@ -3,7 +3,7 @@
  * XDP programs on interfaces. Functions print their errors and return 0 or a
  * negative errno, unless they say otherwise.
  *
- * What an attachment owns: the references of its slot map, the program on the
+ * What an attachment owns: the references of its maps, the program on the
  * interface, the link of tc_mark, and a directory of pins. xdp_attach() leaves
  * all of it or nothing; the program comes last, so that no packet finds an
  * empty slot. xdp_detach() takes all away, in the opposite order.
@@ -121,6 +121,8 @@ struct bpf_program *xdp_choose(struct bpf_object *obj, const char *name);
  */
 void xdp_explain_refused(const struct xdp_want *want, const char *name);
 int xdp_fail_load(int err);
+/* Run a syscall program of @obj; @arg: or NULL. Silent. Return: its value, or an error. */
+int xdp_call(struct bpf_object *obj, const char *name, struct epf_xdp_bind *arg);
 /* Are capabilities, or the BPF token, why? Then an error. @tc: of a program of tc. */
 bool xdp_denied(int err, bool tc);
 
@@ -201,6 +203,9 @@ enum xdp_obj {
 	XDP_OBJ_NF,
 	XDP_OBJ_ADMIT,
 	XDP_OBJ_LOG_NEW,
+	XDP_OBJ_REFLEX_MODULE,
+	XDP_OBJ_REFLEX_TC_MODULE,
+	XDP_OBJ_HOLD,
 };
 
 /* Return: NULL: an error is printed. */

@@ -35,6 +35,9 @@ EMBED(reflex_tc_bare);
 EMBED(nf);
 EMBED(admit);
 EMBED(log_new);
+EMBED(reflex_module);
+EMBED(reflex_tc_module);
+EMBED(epf_hold);
 
 static const struct {
 	const char *name;
@@ -56,6 +59,11 @@ static const struct {
 	[XDP_OBJ_NF] = { "nf", nf_start, nf_end },
 	[XDP_OBJ_ADMIT] = { "admit", admit_start, admit_end },
 	[XDP_OBJ_LOG_NEW] = { "log_new", log_new_start, log_new_end },
+	[XDP_OBJ_REFLEX_MODULE] = { "reflex_module", reflex_module_start,
+				    reflex_module_end },
+	[XDP_OBJ_REFLEX_TC_MODULE] = { "reflex_tc_module", reflex_tc_module_start,
+				       reflex_tc_module_end },
+	[XDP_OBJ_HOLD] = { "epf_hold", epf_hold_start, epf_hold_end },
 };
 
 struct bpf_object *xdp_obj_open(enum xdp_obj which)
