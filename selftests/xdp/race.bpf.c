@@ -130,7 +130,7 @@ int race_send(struct __sk_buff *skb)
 	*(volatile __u32 *)inside = 1;
 	ret = use(skb, 0, true);
 	*(volatile __u32 *)inside = 0;
-	add(ret ? &race.lost : &race.learnt);
+	add(ret == -ENODEV ? &race.gone : ret ? &race.lost : &race.learnt);
 	return 1;
 }
 
@@ -140,16 +140,20 @@ int race_come(struct __sk_buff *skb)
 {
 	__u32 zero = 0, *inside = bpf_map_lookup_elem(&race_inside, &zero);
 	__be16 port = 0;
+	int ret;
 
 	if (!inside || skb->protocol != bpf_htons(ETH_P_IP) ||
 	    bpf_skb_load_bytes(skb, ETH_HLEN + 20, &port, sizeof(port)))
 		return TC_ACT_UNSPEC;
 	if (*(volatile __u32 *)inside)
 		add(&race.between);
-	if (port == bpf_htons(RACE_PORT))
-		add(use(skb, ETH_HLEN, false) > 0 ? &race.found : &race.missed);
+	ret = use(skb, ETH_HLEN, port != bpf_htons(RACE_PORT));
+	if (ret == -ENODEV)
+		add(&race.gone);
+	else if (port == bpf_htons(RACE_PORT))
+		add(ret > 0 ? &race.found : &race.missed);
 	else
-		add(use(skb, ETH_HLEN, true) ? &race.flood_lost : &race.flood);
+		add(ret ? &race.flood_lost : &race.flood);
 	return TC_ACT_SHOT;
 }
 

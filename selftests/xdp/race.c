@@ -10,6 +10,8 @@
  *     come in over the loopback device. Receive packet steering brings the flood there
  *     from another CPU by interrupts, which end in softirqs;
  *   - BROKEN-OBJECT takes the filter out of a slot of its CPU instead: then some are lost;
+ *   - filters that are swapped, taken out of the map, put into it, destroyed by force and
+ *     made again meanwhile do no harm: a learning takes place, or there is no filter;
  *   - when the filter is destroyed by force, or none is held, all answer ENODEV.
  */
 #include <epf/hash.h>
@@ -380,6 +382,45 @@ static void race_slot(const struct progs *p, __u32 sends, __u32 id)
 	take(p, 0);
 }
 
+/* Whatever can be done to the filter, again and again. */
+static pid_t meddler(const struct progs *p, int dev)
+{
+	struct epf_params other = params, again = params;
+	pid_t pid = fork();
+	__u32 id;
+
+	if (pid)
+		return pid;
+	strcpy(other.name, NAME "-2");
+	for (;;) {
+		take(p, 0);
+		epf_dev_destroy(dev, NAME, true);
+		if (epf_dev_create(dev, &again, NULL, &id) || !take(p, id) ||
+		    epf_dev_create(dev, &other, NULL, &id) ||
+		    epf_dev_swap(dev, NAME, other.name) ||
+		    epf_dev_swap(dev, NAME, other.name) || !take(p, id) ||
+		    epf_dev_destroy(dev, other.name, true))
+			_exit(1);
+	}
+}
+
+static void meddled(const struct progs *p, int dev, __u32 sends)
+{
+	volatile struct race *r = p->race;
+	pid_t pid = meddler(p, dev);
+	__u64 lost = r->lost + r->flood_lost;
+	bool good = race(p, sends);
+
+	/* It still runs, as nothing has failed. */
+	good &= !waitpid(pid, NULL, WNOHANG) && !kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	tap_ok(good && r->gone && r->lost + r->flood_lost == lost,
+	       "swapped, taken out, put in, destroyed and made meanwhile: %llu found no "
+	       "filter", r->gone);
+	epf_dev_destroy(dev, NAME "-2", true);
+	epf_dev_destroy(dev, NAME, true);
+}
+
 static void gone(const struct progs *p, int dev)
 {
 	static const char *const names[] = { "same_learn", "same_ask_tc", "same_ask" };
@@ -387,7 +428,10 @@ static void gone(const struct progs *p, int dev)
 	__u8 data[256];
 	int i, j;
 
-	if (epf_dev_destroy(dev, NAME, true))
+	__u32 id;
+
+	if (epf_dev_create(dev, &params, NULL, &id) || !take(p, id) ||
+	    epf_dev_destroy(dev, NAME, true))
 		exit(1);
 	frame(4, data);
 	*(struct epf_pkt_opts *)&p->race->opts = kinds[0];
@@ -421,7 +465,7 @@ int main(int argc, char **argv)
 	}
 	if (!getenv("EPF_VERBOSE"))
 		libbpf_set_print(quiet);
-	tap_plan(1 + 1 + 4 + 1 + 2);
+	tap_plan(1 + 1 + 4 + 1 + 1 + 2);
 	if (!tap_ok(steer() && make_cgroup() && load(&held, argv[1]) &&
 		    load(&slot, argv[2]) && !epf_dev_create(dev, &params, NULL, &id) &&
 		    take(&held, id), "programs, a filter and a cgroup"))
@@ -429,6 +473,7 @@ int main(int argc, char **argv)
 	same_keys(&held);
 	race_held(&held, sends);
 	race_slot(&slot, sends / 3, id);
+	meddled(&held, dev, sends / 3);
 	gone(&held, dev);
 	return tap_end();
 }

@@ -18,6 +18,7 @@
  * @missed: likewise, that were not, or the filter could not be asked
  * @flood: packets of others that came in and were learnt, in softirqs
  * @flood_lost: likewise, that could not be learnt
+ * @gone: of all three, while there was no filter
  * @between: of both kinds, those that came in while a program of this CPU learnt
  * @last: what the last program returned
  */
@@ -32,6 +33,7 @@ struct race {
 	__u64 missed;
 	__u64 flood;
 	__u64 flood_lost;
+	__u64 gone;
 	__u64 between;
 	__s64 last;
 };
