@@ -110,16 +110,4 @@ static __always_inline __u32 reason_of(int err)
 	}
 }
 
-/* The words of epf_flow_plain(), of the reverse flow. */
-static __always_inline void reverse(__u64 *first, __u64 *tail)
-{
-	__u64 addrs = *first >> 48 | *tail << 16;
-	__u32 ports = *first >> 16;
-
-	ports = ports << 16 | ports >> 16;
-	addrs = addrs << 32 | addrs >> 32;
-	*first = (*first & 0xffff) | (__u64)ports << 16 | addrs << 48;
-	*tail = addrs >> 16;
-}
-
 #endif /* EPF_RULE_BPF_H */

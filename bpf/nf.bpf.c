@@ -69,7 +69,7 @@ static __always_inline bool digest_plain(const struct plain *p,
 	first = 4 | plain_proto(p) << 8 | p->word[2] >> 32 << 16 | addrs << 48;
 	addrs >>= 16;
 	if (opts->flags & EPF_PKT_REVERSE)
-		reverse(&first, &addrs);
+		epf_flow_plain_reverse(&first, &addrs);
 	*digest = epf_digest_words(h, first, addrs, 14);
 	return true;
 }

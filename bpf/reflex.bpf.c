@@ -99,23 +99,17 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 	return ret == MATCHED ? use(ctx, &ask.opts, side) : reason_of(ret);
 }
 #else
-/* The key of a plain packet, which is no ICMP error and no fragment. Return: false: it
- * is not one of a plain flow.
- */
+/* The key of a plain packet. Return: false: it is not one of a plain flow. */
 static __always_inline bool digest_plain(struct epf_ctx *ctx,
 					 const struct epf_pkt_opts *opts,
 					 const struct epf_hash *h, __u64 *digest)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
-	struct epf_pkt_opts flow = *opts;
 	__u64 first, tail;
 
-	flow.flags &= (__u16)~(EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST);
 	if (p + 38 > (const __u8 *)(long)ctx->data_end ||
-	    !epf_flow_plain(p, 38, &flow, &first, &tail))
+	    !epf_flow_plain_found(p, 38, opts, &first, &tail))
 		return false;
-	if (opts->flags & EPF_PKT_REVERSE)
-		reverse(&first, &tail);
 	*digest = epf_digest_words(h, first, tail, 14);
 	return true;
 }

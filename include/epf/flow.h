@@ -509,4 +509,45 @@ EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
 	return true;
 }
 
+/**
+ * epf_flow_plain_reverse() - turn the words of a plain flow into the reverse flow's
+ * @first: as epf_flow_plain() gives it
+ * @tail: likewise
+ */
+EPF_FN void epf_flow_plain_reverse(__u64 *first, __u64 *tail)
+{
+	__u64 addrs = *first >> 48 | *tail << 16;
+	__u32 ports = (__u32)(*first >> 16);
+
+	ports = ports << 16 | ports >> 16;
+	addrs = addrs << 32 | addrs >> 32;
+	*first = (*first & 0xffff) | (__u64)ports << 16 | addrs << 48;
+	*tail = addrs >> 16;
+}
+
+/**
+ * epf_flow_plain_found() - as epf_flow_plain(), however the flow is found
+ * @p: the packet, or its first segment
+ * @len: of it
+ * @o: options; checked, unless they have none of EPF_PKT_REVERSE, EPF_PKT_ERRORS and
+ *	EPF_PKT_FIRST
+ * @first: bytes 0 .. 7 of the key, little-endian
+ * @tail: bytes 8 .. 13
+ *
+ * A plain packet is no ICMP error and no fragment.
+ */
+EPF_FN bool epf_flow_plain_found(const __u8 *p, __u32 len,
+				 const struct epf_pkt_opts *o, __u64 *first,
+				 __u64 *tail)
+{
+	struct epf_pkt_opts flow = *o;
+
+	flow.flags &= (__u16)~(EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST);
+	if (!epf_flow_plain(p, len, &flow, first, tail))
+		return false;
+	if (o->flags & EPF_PKT_REVERSE)
+		epf_flow_plain_reverse(first, tail);
+	return true;
+}
+
 #endif /* EPF_FLOW_H */

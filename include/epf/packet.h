@@ -454,7 +454,7 @@ EPF_FN int epf_pkt_digest_in(const struct epf_hash *h,
 	int err;
 
 	p = epf_pkt_first(pkt, &len);
-	if (epf_flow_plain(p, len, o, &first, &tail)) {
+	if (epf_flow_plain_found(p, len, o, &first, &tail)) {
 		*digest = epf_digest_words(h, first, tail, 14);
 		return 0;
 	}

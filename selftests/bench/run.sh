@@ -4,7 +4,7 @@
 # All benchmarks, one after another; report only. Every ratio is between
 # figures of this run. Writes report.txt and report.json into build/bench.
 #
-# usage: run.sh [core|kinds|audit|snap|xdp|ebpf|memory|dedup]...    (all)
+# usage: run.sh [core|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...    (all)
 # Exit: 0 all ran, 1 some did not.
 
 set -u -o pipefail
@@ -14,11 +14,11 @@ bench=$top/selftests/bench
 out=$top/build/bench
 export EPF_OUT=$out
 
-[ $# -gt 0 ] || set -- core kinds audit snap xdp ebpf memory dedup
+[ $# -gt 0 ] || set -- core kinds audit snap xdp reflex ebpf memory dedup
 for part in "$@"; do
 	case $part in
-	core | kinds | audit | snap | xdp | ebpf | memory | dedup) ;;
-	*) echo 'usage: run.sh [core|kinds|audit|snap|xdp|ebpf|memory|dedup]...' >&2; exit 2 ;;
+	core | kinds | audit | snap | xdp | reflex | ebpf | memory | dedup) ;;
+	*) echo 'usage: run.sh [core|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...' >&2; exit 2 ;;
 	esac
 done
 
@@ -61,6 +61,8 @@ run_all() {
 			"$bench/snap.sh" ;;
 		xdp) section xdp 'XDP: instructions of a packet, in a VM that counts them' \
 			"$bench/xdp_bench.sh" ;;
+		reflex) section reflex 'attach --reflexive: instructions of a packet, in a VM' \
+			"$bench/reflex_bench.sh" 2000 ;;
 		ebpf) section ebpf 'Without the module, natively: ns of a program' \
 			"$top/build/selftests/bench/ebpf_bench" -j "$out/ebpf.json" ;;
 		memory) section memory 'Memory' "$bench/memory.sh" ;;

@@ -12,10 +12,12 @@ build() {
 		selftests/core/laws_keys.c -o "$tmp/keys"
 }
 
-ktap_plan 27
+ktap_plan 29
 whole
 broken 'an answer has the ports of its query' 's/return f->four << 16 | f->four >> 16;/return f->four;/'
 broken 'an ICMP answer has the type of its query' 's/epf_icmp_answer(f->proto, f->four & 0xff);/(f->four \& 0xff);/'
+broken 'a plain answer is found as it is' 's/^\t\tepf_flow_plain_reverse(first, tail);/\t\t;/'
+broken 'a plain answer has the ports of its query' 's/ports = ports << 16 | ports >> 16;/;/'
 broken 'time stamps have no answer' 's/((type + 1) ^ 1) - 1/type/'
 broken 'nor has echo' 's/type <= 8 ? type ^ 8/type <= 8 ? type/'
 broken 'the id of a fragment is turned' 's/^\tif (f->fragment)$/\tif (0)/'

@@ -63,8 +63,8 @@ program=bpf/reflex.bpf.c rules=bpf/epf_rule.bpf.h
 ktap_plan 6 13
 variant $program '2s/$/ /' || exit 1
 ktap_check 'built likewise, all holds' holds 'XDP: each packet'
-broken 'plain packets are asked for as they are' $program \
-	's/^\tif (opts->flags & EPF_PKT_REVERSE)/\tif (0)/' 'XDP: each packet'
+broken 'plain packets are asked for as they are' include/epf/flow.h \
+	's/^\t\tepf_flow_plain_reverse(first, tail);/\t\t;/' 'XDP: each packet'
 broken 'what an error carries is matched by its source port' $rules \
 	's/sent || found->l3.carried, err/sent, err/' 'XDP: each packet'
 broken 'do not know is taken for absent' $program \
