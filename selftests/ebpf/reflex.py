@@ -583,7 +583,9 @@ def told():
                ["any:sport=7", "tcp", "udp:sport=7,53,443,1000-1010"]),
         rule=([s["reflexive"][k] for k in ("else", "if_unknown", "fragments")],
               ["drop", "accept", "pass"]), action=(s["action"], "reflexive"),
-        key=(s["key"]["key"], "flow")) or nothing_left()
+        key=(s["key"]["key"], "flow"),
+        backend=(s["backend"], "module" if hosts.MODULE else "bpf"),
+        held=(s.get("held"), None if hosts.MODULE else False)) or nothing_left()
 
 
 def with_two(*options, **how):
@@ -621,7 +623,8 @@ def of_module():
             ("learning is never lost to a flood on the same CPU", race),
             ("headers that lie in pages", paged),
             ("a kind that is owned", owned),
-            ("detached from another network namespace", elsewhere)]
+            ("detached from another network namespace", elsewhere),
+            ("the rule is told as it was given", told)]
 
 
 def cases():
