@@ -244,7 +244,7 @@ static int skb_one(struct epf_table *t, const struct sk_buff *skb,
 	if (unlikely(opts__sz != sizeof(o)))
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
-	err = epf_skb_digest(t, skb, &o, &digest);
+	err = epf_skb_digest(t, skb, 0, &o, &digest);
 	return err ?: do_digest(t, digest, op);
 }
 

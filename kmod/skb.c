@@ -2,10 +2,6 @@
 /*
  * Packets in socket buffers, at the hooks of netfilter: what xt_epf calls.
  *
- * Headers are read by skb_header_pointer(), wherever the buffer has them, by the
- * core's own parser: so the key is the one that XDP makes of the same packet, for
- * header chains of any length.
- *
  * Process context is welcome. A packet that a process sends comes to LOCAL_OUT with
  * softirqs on and may be preempted and migrated (nf_tables), so a softirq of the
  * same CPU, or another task, may be in the same filter between any two
@@ -22,44 +18,7 @@
  *
  * So nothing is switched off here.
  */
-#define EPF_PKT_READER
-#include <epf/hash.h>
-
 #include <linux/skbuff.h>
-
-/**
- * struct epf_pkt - a packet from its network header on
- * @skb: buffer
- * @at: offset of the header
- * @len: bytes from there
- */
-struct epf_pkt {
-	const struct sk_buff *skb;
-	u32 at;
-	u32 len;
-};
-
-/* The @len bytes that lie in one piece at the beginning. */
-static inline const u8 *epf_pkt_first(const struct epf_pkt *pkt, u32 *len)
-{
-	*len = skb_headlen(pkt->skb) - pkt->at;
-	return pkt->skb->data + pkt->at;
-}
-
-/* @n bytes at @off, in place or in @room, which has @n. NULL: not there. */
-static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n,
-				   u8 *room)
-{
-	if (off + n > pkt->len) /* offsets are far below 2^31 */
-		return NULL;
-	return skb_header_pointer(pkt->skb, pkt->at + off, n, room);
-}
-
-/* For keys of whole packets, of which there are none here. */
-static inline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
-			       const struct epf_pkt *pkt, u32 off, u32 end)
-{
-}
 
 #include "filter.h"
 #include "compat.h"
@@ -173,18 +132,6 @@ int epf_skb_check(struct epf_filter *f, const struct xt_epf_rule *r)
 }
 EPF_EXPORT(epf_skb_check);
 
-static int digest(const struct epf_table *t, const struct sk_buff *skb,
-		  const struct epf_pkt_opts *o, u64 *digest)
-{
-	struct epf_pkt pkt = {
-		.skb = skb,
-		.at = skb_network_offset(skb),
-		.len = skb->len - skb_network_offset(skb),
-	};
-
-	return epf_flow_digest(&t->hash, &pkt, o, NULL, digest);
-}
-
 static int recent(const struct epf_table *t, const struct xt_epf_rule *r,
 		  int ret)
 {
@@ -197,7 +144,7 @@ static int look(struct epf_table *t, const struct sk_buff *skb,
 	u64 d;
 	int ret;
 
-	ret = digest(t, skb, &r->key, &d);
+	ret = epf_skb_digest(t, skb, skb_network_offset(skb), &r->key, &d);
 	if (ret)
 		return ret;
 	if (!r->ask)

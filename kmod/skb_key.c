@@ -13,19 +13,21 @@
 
 /**
  * struct epf_pkt - a packet, for the core
- * @skb: buffer; the packet is all of it
- * @len: bytes
+ * @skb: buffer
+ * @at: offset of the packet's first byte
+ * @len: bytes from there
  */
 struct epf_pkt {
 	const struct sk_buff *skb;
+	u32 at;
 	u32 len;
 };
 
 /* The @len bytes that lie in one piece at the beginning. */
 static inline const u8 *epf_pkt_first(const struct epf_pkt *pkt, u32 *len)
 {
-	*len = skb_headlen(pkt->skb);
-	return pkt->skb->data;
+	*len = skb_headlen(pkt->skb) - pkt->at;
+	return pkt->skb->data + pkt->at;
 }
 
 /* @n bytes at @off, in place or in @room, which has @n. NULL: not there. */
@@ -34,7 +36,7 @@ static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n,
 {
 	if (off + n > pkt->len) /* offsets are far below 2^31 */
 		return NULL;
-	return skb_header_pointer(pkt->skb, off, n, room);
+	return skb_header_pointer(pkt->skb, pkt->at + off, n, room);
 }
 
 /* Absorb the bytes from @off to @end, as far as the packet has them. */
@@ -60,7 +62,8 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 /**
  * epf_skb_digest() - the digest of a packet
  * @t: table, for its hash key
- * @skb: packet, from where @opts say that it begins
+ * @skb: packet
+ * @at: where in @skb it begins, within the linear part; as @opts say, with which header
  * @opts: which bytes make it the same packet; checked here
  * @digest: result
  *
@@ -68,9 +71,9 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
  * Return: 0, -EINVAL: @opts, or as epf_pkt_digest_in().
  */
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
-		   const struct epf_pkt_opts *opts, u64 *digest)
+		   u32 at, const struct epf_pkt_opts *opts, u64 *digest)
 {
-	const struct epf_pkt pkt = { skb, skb->len };
+	const struct epf_pkt pkt = { skb, at, skb->len - at };
 	struct epf_pkt_scope scope = { 0, skb->mark };
 
 	if (unlikely(epf_pkt_opts_check(opts)))

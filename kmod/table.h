@@ -308,7 +308,7 @@ void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
 /* skb_key.c: */
 struct sk_buff;
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
-		   const struct epf_pkt_opts *opts, u64 *digest);
+		   u32 at, const struct epf_pkt_opts *opts, u64 *digest);
 
 /* owned.c; docs there: */
 int epf_owned_test(struct epf_table *t, u64 digest);

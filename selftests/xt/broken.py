@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""broken.py KMOD OUT: writes kmod/skb.c and kmod/xt.c with all edits of broken.sh into
+"""broken.py KMOD OUT: writes kmod/skb.c, skb_key.c and xt.c with all edits of broken.sh into
 OUT. Which of them counts says a parameter of the module.
 """
 
@@ -35,12 +35,9 @@ EDITS = {
          "	err = broken == 5 ? 0 : epf_skb_check(info->use->filter, &info->rule);\n"),
     ],
     "skb.c": [
-        ("/**\n * struct epf_pkt -",
-         "#include <linux/module.h>\n" + PARAM + "/**\n * struct epf_pkt -"),
-        # 1: what lies in pages is not read
-        ("	return skb_header_pointer(",
-         "	if (broken == 1 && pkt->at + off + n > skb_headlen(pkt->skb))\n"
-         "		return NULL;\n	return skb_header_pointer("),
+        ("#include <linux/capability.h>\n",
+         "#include <linux/capability.h>\n#include <linux/module.h>\n\n"
+         "extern int broken;\n" + PARAM.replace("static ", "")),
         # 2: root of any namespace gets a filter
         ("	if (!capable(", "	if (broken != 2 && !capable("),
         # 3: recent is an epoch less
@@ -49,6 +46,13 @@ EDITS = {
         # 4: learn-new inserts everything; 5: not what nothing is known of
         ("	if (ret <= 0 && r->learn)",
          "	if ((broken == 5 ? !ret : ret <= 0 || broken == 4) && r->learn)"),
+    ],
+    "skb_key.c": [
+        # 1: what lies in pages is not read
+        ("#include <linux/skbuff.h>\n", "#include <linux/skbuff.h>\n\nextern int broken;\n"),
+        ("	return skb_header_pointer(",
+         "	if (broken == 1 && pkt->at + off + n > skb_headlen(pkt->skb))\n"
+         "		return NULL;\n	return skb_header_pointer("),
     ],
 }
 
