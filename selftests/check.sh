@@ -69,7 +69,7 @@ build_for() {
 	local suite=${1%%/*}
 	! needs_user "$1" || build user
 	if [ "$2" = guest ]; then
-		case $1 in *_vm) build kmod ;; bpf/* | ebpf/*) ;; *) build kmod ;; esac
+		case $1 in *_vm) build kmod ;; bpf/* | demo/* | ebpf/*) ;; *) build kmod ;; esac
 		case $suite in torture) ;; *) build "selftests/$suite" ;; esac
 		[ "$suite" != torture ] || build selftests/torture
 	elif [[ $3 = */build/selftests/* ]]; then

@@ -28,7 +28,7 @@ usage: selftests/kernels.sh [--long | --only PROGRAM... | --together PROGRAM...]
                    module/batch
   --together       only these, one after another in one guest
 
-  For programs of bpf/ and ebpf/ alone (but *_vm) no module is built, and rt need not be
+  For programs of bpf/, demo/ and ebpf/ alone (but *_vm) no module is built, and rt need not be
   installed.
 USAGE
 }
@@ -61,7 +61,7 @@ bare=1
 for path in "${programs[@]}"; do
 	case $path in
 	*_vm.sh) bare= ;;
-	*/selftests/bpf/* | */selftests/ebpf/*) ;;
+	*/selftests/bpf/* | */selftests/demo/* | */selftests/ebpf/*) ;;
 	*) bare= ;;
 	esac
 done

@@ -175,8 +175,8 @@ class Flood:
     """A process that sends from forged addresses, as fast as it can, until it is ended."""
 
     def __init__(self, sock):
-        with open("/sys/class/net/eth0/address") as f:
-            to = bytes.fromhex(f.read().strip().replace(":", ""))
+        link = json.loads(run("ip", "-j", "link", "show", "eth0").stdout)[0]
+        to = bytes.fromhex(link["address"].replace(":", ""))
         self.head = to + bytes.fromhex("020000000001 0800 4500001c 0007 0000 4011 0000")
         self.tail = socket.inet_aton(CLIENT) + struct.pack(">HHHH", 9, 9, 8, 0)
         self.sock = sock
@@ -248,7 +248,7 @@ class Admit:
     @staticmethod
     def look():
         fault, said = follow("Admit the seen under attack", "Look")
-        return fault or (None if "left_out" in said else said)
+        return fault or (None if re.search(r"\bnew\b", said) else said)
 
 
 class Log:
@@ -318,7 +318,7 @@ def main():
         ("end: all passes, nothing is left", r.end),
         ("admit the seen: start, a host is seen", admit.start),
         ("in a flood it is served, and new ones up to the rate", admit.under_attack),
-        ("look: what is left out is counted", admit.look),
+        ("look: what passed is counted", admit.look),
         ("end: nothing is left", lambda: ended("Admit the seen under attack")),
         ("log once: start, all packets pass", log.start),
         ("read: a record of each flow, and no other", log.read),

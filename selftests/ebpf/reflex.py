@@ -4,7 +4,8 @@
 is protected, A the world. Raw frames go out of B and in from A, of every kind that the
 rule tells apart, and an oracle that knows what each is says what becomes of it; then real
 sockets. In a guest, where it tests the kernel, the parts that depend on that; with
-EPF_THOROUGH all. With EPF_BACKEND=module filters of the module, which nobody has to hold.
+EPF_THOROUGH all. With EPF_REFLEX_BACKEND=module filters of the module, which nobody has
+to hold.
 """
 
 import atexit

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What reflex.py works with: a veth pair between two network namespaces, each with
-addresses that the other one knows, a filter that is pure BPF (with EPF_BACKEND=module
-the module's), frames in and out.
+addresses that the other one knows, a filter that is pure BPF (with
+EPF_REFLEX_BACKEND=module the module's), frames in and out.
 """
 
 import collections
@@ -17,7 +17,7 @@ import tempfile
 
 os.environ["EPF_NS"] = f"epf-rfx-{os.getpid()}"
 os.environ["EPF_DEV"] = f"r{os.getpid()}"
-os.environ.setdefault("EPF_BACKEND", "bpf")
+os.environ["EPF_BACKEND"] = os.environ.get("EPF_REFLEX_BACKEND", "bpf")
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "../xdp"))
 

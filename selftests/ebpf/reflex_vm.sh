@@ -3,5 +3,5 @@
 # reflex.py with filters of the module.
 # shellcheck source=selftests/xdp/load.sh disable=SC1091,SC2154
 . "$(dirname "$0")/../xdp/load.sh"
-export EPF_BACKEND=module
+export EPF_REFLEX_BACKEND=module
 exec "$top/selftests/ebpf/reflex.py" "$@"
