@@ -22,6 +22,7 @@ stall=1 no_cas=2 no_or=4 no_grace=16 sees_self=32 ahead=128 expired=256
 [ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$built/plain/epochfilter.ko" ] || ktap_skip_all 'the module is not built: make -C selftests/torture'
 if [ -n "$only" ]; then ktap_plan 5; else ktap_plan 13; fi
+rmmod xt_epf 2>/dev/null # which needs the other
 rmmod epochfilter 2>/dev/null
 
 sum() {
