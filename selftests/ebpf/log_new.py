@@ -153,7 +153,7 @@ def ring_full():
     count = RING + 500
     sent = [flow(n % 4000, n // 4000, version=4).answer() for n in range(count)]
     more = frames(20000, 20)
-    with Filter("--time", "1h", "--rate", "10", "-b", "1e-9"), Holder(), \
+    with Filter("--time", "1h", "--rate", "100", "-b", "1e-9"), Holder(), \
             attached(*LOG) as on:
         got = send_in(sent)
         first = on.found()
