@@ -68,46 +68,47 @@ static __always_inline int epf_key_test_and_insert(const void *key, __u32 len)
 	return err ? err : epf_inline_test_and_insert(digest, at);
 }
 
-static __always_inline int
-epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
+/* Likewise of a packet. */
+static __always_inline int epf_own_packet(struct xdp_md *ctx,
+					  struct epf_pkt_opts *opts,
+					  __u64 *digest, __u32 *at)
 {
 	struct epf_bpf_slot *slot;
-	__u32 at = epf_own_slot(&slot);
-	__u64 digest;
-	int err;
 
-	if (at == EPF_BPF_SLOTS)
+	*at = epf_own_slot(&slot);
+	if (*at == EPF_BPF_SLOTS)
 		return -ENODEV;
-	err = epf_xdp_digest(ctx, &slot->hash, opts, &digest);
-	return err ? err : epf_inline_test_and_insert(digest, at);
+	return epf_xdp_digest(ctx, &slot->hash, opts, digest);
 }
 
 static __always_inline int epf_packet_test(struct xdp_md *ctx,
 					   struct epf_pkt_opts *opts)
 {
-	struct epf_bpf_slot *slot;
-	__u32 at = epf_own_slot(&slot);
 	__u64 digest;
-	int err;
+	__u32 at;
+	int err = epf_own_packet(ctx, opts, &digest, &at);
 
-	if (at == EPF_BPF_SLOTS)
-		return -ENODEV;
-	err = epf_xdp_digest(ctx, &slot->hash, opts, &digest);
 	return err ? err : epf_inline_test(digest, at);
 }
 
 static __always_inline int epf_packet_insert(struct xdp_md *ctx,
 					     struct epf_pkt_opts *opts)
 {
-	struct epf_bpf_slot *slot;
-	__u32 at = epf_own_slot(&slot);
 	__u64 digest;
-	int err;
+	__u32 at;
+	int err = epf_own_packet(ctx, opts, &digest, &at);
 
-	if (at == EPF_BPF_SLOTS)
-		return -ENODEV;
-	err = epf_xdp_digest(ctx, &slot->hash, opts, &digest);
 	return err ? err : epf_inline_insert(digest, at);
+}
+
+static __always_inline int
+epf_packet_test_and_insert(struct xdp_md *ctx, struct epf_pkt_opts *opts)
+{
+	__u64 digest;
+	__u32 at;
+	int err = epf_own_packet(ctx, opts, &digest, &at);
+
+	return err ? err : epf_inline_test_and_insert(digest, at);
 }
 
 #endif /* EPF_OWN_INLINE_BPF_H */

@@ -5,62 +5,10 @@
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
+object=ingress programs='admit log_new' asked=admit.py
+. selftests/ebpf/variants.sh
 
-CLANG=${CLANG:-clang}
-build=${BUILD:-$PWD/build}
-[ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
-command -v "$CLANG" > /dev/null || ktap_skip_all "no $CLANG"
-[ -e "$build/user/obj/epfctl/ingress.o" ] || ktap_skip_all 'no objects to link with'
-tmp=$(mktemp -d) || exit 1
-ktap_cleanup rm -rf "$tmp"
-programs='admit log_new'
-
-compile() {
-	"$CLANG" -target bpf -mcpu=v3 -O2 -g -I"$tmp/include" -I"$tmp/include/uapi" \
-		-idirafter "/usr/include/$(${CC:-cc} -print-multiarch)" \
-		-c "$tmp/bpf/$1.bpf.c" -o "$tmp/$1.bpf.o"
-}
-
-link() {
-	make -s -C user BUILD="$build" BROKEN="$1" BROKEN_OF="$2" BROKEN_OUT="$tmp/epfctl" broken-ctl \
-		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"' $(pkg-config --cflags libfixbuf 2> /dev/null)"
-}
-
-# usage: variant FILE EDIT; an edit that changes nothing is an error
-variant() {
-	rm -rf "${tmp:?}"/* && cp -r include bpf "$tmp" && cp "$build"/bpf/*.bpf.o "$tmp" || return
-	sed "$2" "$1" > "$tmp/edited" || return
-	! cmp -s "$1" "$tmp/edited" || return
-	if [ "${1#user/}" != "$1" ]; then
-		mv "$tmp/edited" "$tmp/edited.c" && link "$tmp/edited.c" "$(basename "${1%.c}" | sed 's|^|epfctl/|')"
-		return
-	fi
-	mv "$tmp/edited" "$tmp/$1" || return
-	for object in $programs; do
-		compile "$object" || return
-	done
-	link epfctl/xdp_obj.c epfctl/xdp_obj
-}
-
-claim_fails() {
-	EPF_CTL=$tmp/epfctl BUILD=$build EPF_PATIENCE=5 timeout 300 selftests/ebpf/"$test" "$1" | grep '^not ok'
-}
-
-holds() {
-	EPF_CTL=$tmp/epfctl BUILD=$build timeout 300 selftests/ebpf/"$test" "$1"
-}
-
-# usage: broken WHAT FILE EDIT CLAIM
-broken() {
-	if variant "$2" "$3"; then
-		ktap_check "$1" claim_fails "$4"
-	else
-		ktap_fail "$1" 'not built'
-	fi
-}
-
-EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || ktap_skip_all 'no BPF here'
-program=bpf/admit.bpf.c test=admit.py
+program=bpf/admit.bpf.c
 ktap_plan 12 21
 variant $program '2s/$/ /' || exit 1
 ktap_check 'built likewise, all holds' holds 'the rate is exceeded'
@@ -88,7 +36,7 @@ ktap_thorough broken 'admitted peers are not learnt' $program \
 	'above the rate: each'
 ktap_thorough broken 'CPUs keep what is counted to themselves' user/epfctl/ingress.c \
 	's/rule.slice = .*/rule.slice = 1000;/' 'the rate is exceeded'
-program=bpf/log_new.bpf.c test=log_new.py
+program=bpf/log_new.bpf.c asked=log_new.py
 broken 'what is left out is not counted' $program \
 	's/: EPF_INGRESS_LEFT_OUT;/: EPF_INGRESS_REASONS;/' 'what is left out'
 broken 'every packet has a record' $program 's/^\tif (!ret)$/\tif (ret >= 0)/' 'each flow'

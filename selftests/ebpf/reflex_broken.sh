@@ -5,60 +5,9 @@
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
+object=tc programs='reflex reflex_tc' asked=reflex.py
+. selftests/ebpf/variants.sh
 
-CLANG=${CLANG:-clang}
-build=${BUILD:-$PWD/build}
-[ "$(id -u)" -eq 0 ] || ktap_skip_all 'needs root'
-command -v "$CLANG" > /dev/null || ktap_skip_all "no $CLANG"
-[ -e "$build/user/obj/epfctl/tc.o" ] || ktap_skip_all 'no objects to link with'
-tmp=$(mktemp -d) || exit 1
-ktap_cleanup rm -rf "$tmp"
-
-compile() {
-	"$CLANG" -target bpf -mcpu=v3 -O2 -g -I"$tmp/include" -I"$tmp/include/uapi" \
-		-idirafter "/usr/include/$(${CC:-cc} -print-multiarch)" \
-		-c "$tmp/bpf/$1.bpf.c" -o "$tmp/$1.bpf.o"
-}
-
-link() {
-	make -s -C user BUILD="$build" BROKEN="$1" BROKEN_OF="$2" BROKEN_OUT="$tmp/epfctl" broken-ctl \
-		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"
-}
-
-# usage: variant FILE EDIT; an edit that changes nothing is an error
-variant() {
-	rm -rf "${tmp:?}"/* && cp -r include bpf "$tmp" && cp "$build"/bpf/*.bpf.o "$tmp" || return
-	sed "$2" "$1" > "$tmp/edited" || return
-	! cmp -s "$1" "$tmp/edited" || return
-	case $1 in
-	user/*)
-		mv "$tmp/edited" "$tmp/edited.c" && link "$tmp/edited.c" "$(basename "${1%.c}" | sed 's|^|epfctl/|')"
-		;;
-	*)
-		mv "$tmp/edited" "$tmp/$1" && compile reflex && compile reflex_tc &&
-			link epfctl/xdp_obj.c epfctl/xdp_obj
-		;;
-	esac
-}
-
-claim_fails() {
-	EPF_CTL=$tmp/epfctl BUILD=$build EPF_PATIENCE=5 timeout 300 selftests/ebpf/reflex.py "$1" | grep '^not ok'
-}
-
-holds() {
-	EPF_CTL=$tmp/epfctl BUILD=$build timeout 300 selftests/ebpf/reflex.py "$1"
-}
-
-# usage: broken WHAT FILE EDIT CLAIM
-broken() {
-	if variant "$2" "$3"; then
-		ktap_check "$1" claim_fails "$4"
-	else
-		ktap_fail "$1" 'not built'
-	fi
-}
-
-EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || ktap_skip_all 'no BPF here'
 program=bpf/reflex.bpf.c rules=bpf/epf_rule.bpf.h
 ktap_plan 6 13
 variant $program '2s/$/ /' || exit 1

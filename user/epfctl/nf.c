@@ -62,47 +62,19 @@ static bool has_netfilter(void)
 	return false;
 }
 
-/* Make a map, with @value in it if there is one, and pin it. */
-static int make_map(const char *hook, __u32 type, const char *name, const char *pin,
-		    size_t bytes, const void *value)
-{
-	__u32 zero = 0;
-	int fd = xdp_map_make(type, name, bytes), err = 0;
+static const struct xdp_map rule_map = {
+	"nf_rule", EPF_NF_PIN_RULE, BPF_MAP_TYPE_ARRAY, sizeof(struct epf_nf_rule)
+};
 
-	if (fd < 0)
-		return xdp_fail_load(fd);
-	if (value)
-		err = bpf_map_update_elem(fd, &zero, value, BPF_ANY);
-	if (err)
-		xdp_fail_load(err);
-	else
-		err = xdp_pin_fd(fd, hook, pin);
-	close(fd);
-	return err;
-}
+static const struct xdp_map counts_map = {
+	"nf_counts", EPF_NF_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(struct epf_nf_counts)
+};
 
 static int make_maps(const char *hook, const struct nf_want *nf,
 		     const struct epf_xdp_conf *conf)
 {
-	return make_map(hook, BPF_MAP_TYPE_ARRAY, "nf_rule", EPF_NF_PIN_RULE,
-			sizeof(nf->rule), &nf->rule) ?:
-	       make_map(hook, BPF_MAP_TYPE_PERCPU_ARRAY, "nf_counts",
-			EPF_NF_PIN_COUNTS, sizeof(struct epf_nf_counts), NULL) ?:
-	       make_map(hook, BPF_MAP_TYPE_ARRAY, "epf_conf", EPF_XDP_PIN_CONF,
-			sizeof(*conf), conf);
-}
-
-/* Put the pinned map @pin of @hook into the place of map @name. */
-static int reuse(struct bpf_object *obj, const char *name, const char *hook,
-		 const char *pin)
-{
-	int fd = xdp_pin_open(hook, pin), err;
-
-	if (fd < 0)
-		return fd;
-	err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, name), fd);
-	close(fd);
-	return err;
+	return xdp_map_pin(hook, &rule_map, &nf->rule) ?:
+	       xdp_map_pin(hook, &counts_map, NULL) ?: xdp_conf_pin(hook, conf);
 }
 
 /* Load the program, on the maps that are pinned and those of the filter. */
@@ -119,8 +91,8 @@ static int load(const struct xdp_want *want, struct bpf_object **obj)
 	bpf_program__set_type(prog, (enum bpf_prog_type)PROG_TYPE_NETFILTER);
 	bpf_program__set_expected_attach_type(
 		prog, (enum bpf_attach_type)ATTACH_NETFILTER);
-	err = reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE) ?:
-	      reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS) ?:
+	err = xdp_map_reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE) ?:
+	      xdp_map_reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS) ?:
 	      ebpf_reuse_maps(*obj, want->filter) ?: bpf_object__load(*obj);
 	if (!err)
 		return 0;
@@ -196,22 +168,6 @@ static __u32 prog_id(int fd)
 	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
 }
 
-/* Note the program before it is attached: whoever ends in between leaves it to detach. */
-static int note(const char *hook, struct epf_xdp_conf *conf, int prog)
-{
-	int fd = xdp_pin_open(hook, EPF_XDP_PIN_CONF), err = fd;
-	__u32 zero = 0;
-
-	conf->prog_id = prog_id(prog);
-	if (fd >= 0) {
-		err = bpf_map_update_elem(fd, &zero, conf, BPF_ANY);
-		close(fd);
-	}
-	if (err)
-		fail("noting what was attached: %s", strerror(-err));
-	return err;
-}
-
 /* Everything below the directory of pins; the caller unpins on error. */
 static int attach(const struct xdp_want *want, const struct nf_want *nf,
 		  struct epf_xdp_conf *conf)
@@ -223,7 +179,9 @@ static int attach(const struct xdp_want *want, const struct nf_want *nf,
 	if (err)
 		return err;
 	prog = bpf_program__fd(bpf_object__find_program_by_name(obj, "nf_look"));
-	err = note(want->ifname, conf, prog);
+	/* Before it is attached, for whoever ends in between. */
+	conf->prog_id = prog_id(prog);
+	err = xdp_conf_note(want->ifname, conf);
 	for (family = 0; !err && family < NF_FAMILIES; family++)
 		if (nf->hook.family[family])
 			err = make_link(prog, &nf->hook, family);
@@ -297,46 +255,14 @@ int nf_detach(const char *name)
 	return err;
 }
 
-static int read_map(const char *name, const char *pin, void *value)
-{
-	int fd = xdp_pin_open(name, pin), err;
-	__u32 zero = 0;
-
-	if (fd < 0)
-		return fd;
-	err = bpf_map_lookup_elem(fd, &zero, value);
-	close(fd);
-	return err;
-}
-
-static int read_counts(const char *name, struct epf_xdp_count sum[EPF_NF_REASONS])
-{
-	int cpus = libbpf_num_possible_cpus(), i, j, err;
-	struct epf_nf_counts *values;
-
-	if (cpus < 0)
-		return cpus;
-	values = calloc((size_t)cpus, sizeof(*values));
-	if (!values)
-		return -ENOMEM;
-	err = read_map(name, EPF_NF_PIN_COUNTS, values);
-	for (i = 0; !err && i < cpus; i++)
-		for (j = 0; j < EPF_NF_REASONS; j++) {
-			sum[j].packets += values[i].by[j].packets;
-			sum[j].bytes += values[i].by[j].bytes;
-		}
-	free(values);
-	return err;
-}
-
 int nf_read(const char *name, struct nf_state *state)
 {
 	int family, fd, err;
 
 	memset(state, 0, sizeof(*state));
-	err = read_map(name, EPF_XDP_PIN_CONF, &state->conf) ?:
-	      read_map(name, EPF_NF_PIN_RULE, &state->rule) ?:
-	      read_counts(name, state->count);
+	err = xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf) ?:
+	      xdp_map_read(name, EPF_NF_PIN_RULE, &state->rule) ?:
+	      xdp_map_count(name, &counts_map, state->count, EPF_NF_REASONS);
 	if (err)
 		return err;
 	state->here = !strchr(name, '@');

@@ -14,74 +14,31 @@
 
 #include "ebpf/ebpf.h"
 
-/* Put the pinned map @pin of @ifname into the place of map @name. */
-static int reuse(struct bpf_object *obj, const char *name, const char *ifname,
-		 const char *pin)
-{
-	int fd = xdp_pin_open(ifname, pin), err;
+static const struct xdp_map rule_map = {
+	"epf_rule", EPF_REFLEX_PIN_RULE, BPF_MAP_TYPE_ARRAY, sizeof(struct epf_reflex_rule)
+};
 
-	if (fd < 0)
-		return fd;
-	err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, name), fd);
-	close(fd);
-	return err;
-}
+static const struct xdp_map counts_map = {
+	"epf_counts", EPF_REFLEX_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY,
+	sizeof(struct epf_reflex_counts)
+};
 
 int reflex_maps(const struct xdp_want *want, struct bpf_object *obj)
 {
-	return reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE) ?:
-	       reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS) ?:
+	return xdp_map_reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE) ?:
+	       xdp_map_reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS) ?:
 	       (want->bpf ? ebpf_reuse_maps(obj, want->filter) :
-			    reuse(obj, "epf_held", want->ifname, EPF_REFLEX_PIN_HELD));
-}
-
-/* Make a map, with @value in it if there is one, and pin it. */
-static int make_map(const char *ifname, __u32 type, const char *name,
-		    const char *pin, size_t bytes, const void *value)
-{
-	__u32 zero = 0;
-	int fd = xdp_map_make(type, name, bytes), err = 0;
-
-	if (fd < 0)
-		return xdp_fail_load(fd);
-	if (value)
-		err = bpf_map_update_elem(fd, &zero, value, BPF_ANY);
-	if (err)
-		xdp_fail_load(err);
-	else
-		err = xdp_pin_fd(fd, ifname, pin);
-	close(fd);
-	return err;
+			    xdp_map_reuse(obj, "epf_held", want->ifname,
+					  EPF_REFLEX_PIN_HELD));
 }
 
 static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
 {
 	const char *ifname = want->ifname;
 
-	return make_map(ifname, BPF_MAP_TYPE_ARRAY, "epf_rule", EPF_REFLEX_PIN_RULE,
-			sizeof(want->reflex->rule), &want->reflex->rule) ?:
-	       make_map(ifname, BPF_MAP_TYPE_PERCPU_ARRAY, "epf_counts",
-			EPF_REFLEX_PIN_COUNTS, sizeof(struct epf_reflex_counts), NULL) ?:
-	       make_map(ifname, BPF_MAP_TYPE_ARRAY, "epf_conf", EPF_XDP_PIN_CONF,
-			sizeof(*conf), conf) ?:
+	return xdp_map_pin(ifname, &rule_map, &want->reflex->rule) ?:
+	       xdp_map_pin(ifname, &counts_map, NULL) ?: xdp_conf_pin(ifname, conf) ?:
 	       (want->bpf ? 0 : reflex_hold(want));
-}
-
-/* Note in the pinned map what is there by now: whoever ends in between leaves it to
- * detach.
- */
-static int note(const char *ifname, const struct epf_xdp_conf *conf)
-{
-	int fd = xdp_pin_open(ifname, EPF_XDP_PIN_CONF), err = fd;
-	__u32 zero = 0;
-
-	if (fd >= 0) {
-		err = bpf_map_update_elem(fd, &zero, conf, BPF_ANY);
-		close(fd);
-	}
-	if (err)
-		fail("noting what was attached: %s", strerror(-err));
-	return err;
 }
 
 static const char *prog_of(enum epf_reflex_side side)
@@ -134,7 +91,7 @@ static int attach_tc(const struct xdp_want *want, enum epf_reflex_side side,
 		     side == EPF_REFLEX_LEARN ? "egress" : "ingress",
 		     want->ifname, strerror(-err),
 		     *xdp_obj_complaint() ? ": " : "", xdp_obj_complaint());
-	return err ? err : note(want->ifname, conf);
+	return err ? err : xdp_conf_note(want->ifname, conf);
 }
 
 static int attach_ask(const struct xdp_want *want, struct epf_xdp_conf *conf)
@@ -144,7 +101,7 @@ static int attach_ask(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	if (want->reflex->ask_tc)
 		return attach_tc(want, EPF_REFLEX_ASK, conf);
 	err = xdp_attach_prog(want, -1, conf);
-	return err ? err : note(want->ifname, conf);
+	return err ? err : xdp_conf_note(want->ifname, conf);
 }
 
 /* What fails is told. */
@@ -251,42 +208,13 @@ int reflex_detach(const char *ifname, struct xdp_state *state)
 	return err;
 }
 
-static int read_counts(int fd, struct epf_reflex_counts *sum)
-{
-	int cpus = libbpf_num_possible_cpus(), side, i, j, err;
-	struct epf_reflex_counts *values;
-	__u32 zero = 0;
-
-	if (cpus < 0)
-		return cpus;
-	values = calloc((size_t)cpus, sizeof(*values));
-	if (!values)
-		return -ENOMEM;
-	err = bpf_map_lookup_elem(fd, &zero, values);
-	for (i = 0; !err && i < cpus; i++)
-		for (side = 0; side < EPF_REFLEX_SIDES; side++)
-			for (j = 0; j < EPF_REFLEX_REASONS; j++) {
-				struct epf_xdp_count *c = &sum->side[side][j];
-
-				c->packets += values[i].side[side][j].packets;
-				c->bytes += values[i].side[side][j].bytes;
-			}
-	free(values);
-	return err;
-}
-
 int reflex_read(const char *ifname, struct xdp_state *state)
 {
-	int counts = xdp_pin_open(ifname, EPF_REFLEX_PIN_COUNTS);
-	int rule = xdp_pin_open(ifname, EPF_REFLEX_PIN_RULE);
 	const struct epf_xdp_conf *conf = &state->conf;
-	__u32 zero = 0;
-	int err = counts < 0 ? counts : rule < 0 ? rule : 0;
+	int err = xdp_map_read(ifname, EPF_REFLEX_PIN_RULE, &state->rule) ?:
+		  xdp_map_count(ifname, &counts_map, state->counts.side[0],
+				EPF_REFLEX_SIDES * EPF_REFLEX_REASONS);
 
-	if (!err)
-		err = bpf_map_lookup_elem(rule, &zero, &state->rule);
-	if (!err)
-		err = read_counts(counts, &state->counts);
 	state->here = !strchr(ifname, '@');
 	if (!err && state->here) {
 		state->learns = tc_live(ifname, EPF_REFLEX_LEARN, conf);
@@ -295,9 +223,5 @@ int reflex_read(const char *ifname, struct xdp_state *state)
 				      xdp_prog_live(conf);
 	}
 	state->live = state->asks && state->learns;
-	if (counts >= 0)
-		close(counts);
-	if (rule >= 0)
-		close(rule);
 	return err;
 }

@@ -151,6 +151,36 @@ void default_undo(const struct epf_xdp_conf *conf);
 int xdp_maps_make(const struct epf_pkt_opts *opts, int *slot, int *conf);
 int xdp_map_make(__u32 type, const char *name, size_t bytes); /* fd */
 
+/* xdp_pinned.c: maps of attachments that have a rule */
+
+/**
+ * struct xdp_map - a map with one value, or a ring
+ * @name: in the program
+ * @pin: file name
+ * @type: BPF_MAP_TYPE_ARRAY, PERCPU_ARRAY, RINGBUF
+ * @bytes: of the value, a multiple of 8; of the ring
+ */
+struct xdp_map {
+	const char *name;
+	const char *pin;
+	__u32 type;
+	size_t bytes;
+};
+
+/* Make and pin it, with @value in it if there is one. Errors are printed. */
+int xdp_map_pin(const char *ifname, const struct xdp_map *m, const void *value);
+/* Put the pinned map into the place of map @name. Silent, as the next two. */
+int xdp_map_reuse(struct bpf_object *obj, const char *name, const char *ifname,
+		  const char *pin);
+int xdp_map_read(const char *ifname, const char *pin, void *value);
+/* Add up over all CPUs the @nr counts with which the values of @m begin. */
+int xdp_map_count(const char *ifname, const struct xdp_map *m,
+		  struct epf_xdp_count *sum, size_t nr);
+/* The map of what is attached. Errors are printed. */
+int xdp_conf_pin(const char *ifname, const struct epf_xdp_conf *conf);
+/* Note in it what is there by now: whoever ends in between leaves it to detach. */
+int xdp_conf_note(const char *ifname, const struct epf_xdp_conf *conf);
+
 /* xdp_vlan.c: cards take VLAN tags off packets, where XDP does not see them */
 
 /* Are tags part of the key? */

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Pinned maps of attachments that have a rule: rule, counters, what is attached. */
+#include "xdp.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static int make(const struct xdp_map *m)
+{
+	int fd;
+
+	if (m->type != BPF_MAP_TYPE_RINGBUF)
+		return xdp_map_make(m->type, m->name, m->bytes);
+	fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, m->name, 0, 0, (__u32)m->bytes, NULL);
+	return fd < 0 ? -errno : fd;
+}
+
+int xdp_map_pin(const char *ifname, const struct xdp_map *m, const void *value)
+{
+	int fd = make(m), err = 0;
+	__u32 zero = 0;
+
+	if (fd < 0)
+		return xdp_fail_load(fd);
+	if (value)
+		err = bpf_map_update_elem(fd, &zero, value, BPF_ANY);
+	if (err)
+		xdp_fail_load(err);
+	else
+		err = xdp_pin_fd(fd, ifname, m->pin);
+	close(fd);
+	return err;
+}
+
+int xdp_map_reuse(struct bpf_object *obj, const char *name, const char *ifname,
+		  const char *pin)
+{
+	int fd = xdp_pin_open(ifname, pin), err;
+
+	if (fd < 0)
+		return fd;
+	err = bpf_map__reuse_fd(bpf_object__find_map_by_name(obj, name), fd);
+	close(fd);
+	return err;
+}
+
+int xdp_map_read(const char *ifname, const char *pin, void *value)
+{
+	int fd = xdp_pin_open(ifname, pin), err;
+	__u32 zero = 0;
+
+	if (fd < 0)
+		return fd;
+	err = bpf_map_lookup_elem(fd, &zero, value);
+	close(fd);
+	return err;
+}
+
+int xdp_map_count(const char *ifname, const struct xdp_map *m,
+		  struct epf_xdp_count *sum, size_t nr)
+{
+	int cpus = libbpf_num_possible_cpus(), i, err;
+	char *values;
+	size_t j;
+
+	if (cpus < 0)
+		return cpus;
+	values = calloc((size_t)cpus, m->bytes);
+	if (!values)
+		return -ENOMEM;
+	err = xdp_map_read(ifname, m->pin, values);
+	for (i = 0; !err && i < cpus; i++) {
+		const struct epf_xdp_count *of = (void *)(values + (size_t)i * m->bytes);
+
+		for (j = 0; j < nr; j++) {
+			sum[j].packets += of[j].packets;
+			sum[j].bytes += of[j].bytes;
+		}
+	}
+	free(values);
+	return err;
+}
+
+int xdp_conf_pin(const char *ifname, const struct epf_xdp_conf *conf)
+{
+	static const struct xdp_map map = { "epf_conf", EPF_XDP_PIN_CONF, BPF_MAP_TYPE_ARRAY,
+					    sizeof(*conf) };
+
+	return xdp_map_pin(ifname, &map, conf);
+}
+
+int xdp_conf_note(const char *ifname, const struct epf_xdp_conf *conf)
+{
+	int fd = xdp_pin_open(ifname, EPF_XDP_PIN_CONF), err = fd;
+	__u32 zero = 0;
+
+	if (fd >= 0) {
+		err = bpf_map_update_elem(fd, &zero, conf, BPF_ANY);
+		close(fd);
+	}
+	if (err)
+		fail("noting what was attached: %s", strerror(-err));
+	return err;
+}
