@@ -22,8 +22,15 @@ stall=1 no_cas=2 no_or=4 no_grace=16 sees_self=32 ahead=128 expired=256
 [ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$built/plain/epochfilter.ko" ] || ktap_skip_all 'the module is not built: make -C selftests/torture'
 if [ -n "$only" ]; then ktap_plan 5; else ktap_plan 13; fi
-rmmod xt_epf 2>/dev/null # which needs the other
-rmmod epochfilter 2>/dev/null
+
+# usage: remove MODULE: a network namespace that ends has rules for a while
+remove() {
+	for _ in $(seq 240); do
+		[ -e "/sys/module/$1" ] || return 0
+		rmmod "$1" 2>/dev/null || sleep 0.5
+	done
+	ktap_diag "$1 is in use: $(cat "/sys/module/$1/refcnt")"
+}
 
 sum() {
 	awk -v name="$1" '$1 == name { print $2 }' "$params/torture"
@@ -73,6 +80,8 @@ caught() {
 	ktap_check "caught: $3: $2 $(sum "$2")" [ "$(sum "$2")" -gt 0 ]
 }
 
+remove xt_epf # which needs the other
+remove epochfilter
 insmod "$built/plain/epochfilter.ko"
 run "$steps"
 ktap_is "it runs for $steps steps on each of $(nproc) CPUs" $? 0
