@@ -15,10 +15,52 @@
 #include "epf_packet.bpf.h"
 #include "epf_inline.bpf.h"
 
+#include <epf/match.h>
 #include <epf/rule.h>
 
 /* Set before it is loaded; without a time. */
 const volatile struct xt_epf_rule rule = { 0 };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct epf_match_counts);
+} match_counts SEC(".maps");
+
+/* By what look() returns. */
+static __always_inline __u32 reason_of(int ret, bool asks)
+{
+	switch (ret) {
+	case 0:
+		return asks ? EPF_MATCH_NEW : EPF_MATCH_INSERTED;
+	case -ENOSPC:
+		return EPF_MATCH_SATURATED;
+	case -ETIME:
+		return EPF_MATCH_OVERDUE;
+	case -ENODEV:
+		return EPF_MATCH_GONE;
+	case -ENOMSG:
+		return EPF_MATCH_FRAGMENT;
+	case -ENODATA:
+		return EPF_MATCH_TRUNCATED;
+	case -EBADMSG:
+		return EPF_MATCH_MALFORMED;
+	}
+	return ret > 0 ? EPF_MATCH_RECENT : EPF_MATCH_ERROR;
+}
+
+static __always_inline void count(__u32 reason, __u32 bytes)
+{
+	__u32 zero = 0;
+	struct epf_match_counts *counts = bpf_map_lookup_elem(&match_counts, &zero);
+
+	barrier_var(reason); /* the compare and the index are of one register */
+	if (!counts || reason >= EPF_MATCH_REASONS)
+		return;
+	__sync_fetch_and_add(&counts->by[reason].packets, 1);
+	__sync_fetch_and_add(&counts->by[reason].bytes, bytes);
+}
 
 /* Of the rule's options @ask and @learn, which are constants here. */
 static __always_inline int look(struct __sk_buff *skb, bool asks, __u8 learn)
@@ -51,6 +93,7 @@ static __always_inline int match(struct __sk_buff *skb, bool asks, __u8 learn)
 	int ret = look(skb, asks, learn);
 	struct xt_epf_rule r = rule;
 
+	count(epf_forget(reason_of(ret, asks)), skb->len);
 	return epf_rule_holds(&r, ret);
 }
 

@@ -27,6 +27,7 @@ enum epf_xdp_action {
 	EPF_XDP_NETFILTER = 4, /* another hook: epf/nf.h */
 	EPF_XDP_ADMIT = 5, /* others: epf/ingress.h */
 	EPF_XDP_LOG = 6,
+	EPF_XDP_MATCH = 7, /* no hook: epf/match.h */
 	EPF_XDP_ACTIONS
 };
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Rules of iptables that use a pinned program (epfctl pin) of a filter that is pure BPF,
 on this machine's kernel: what they say, whatever becomes of filter and holder; keys of
-the core; nothing that a process sends is lost.
+the core; nothing that a process sends is lost; what status tells of them.
 """
 
 import json
@@ -26,6 +26,7 @@ from rules import A, B, ADDRESS, EPFCTL, run  # noqa: E402
 from xt import unlike  # noqa: E402
 
 NAME = f"epftest-pin-{PID}"
+RECORDS = "/sys/fs/bpf/epochfilter"
 ASK = "--key flow --reverse --errors --recent --unknown"
 
 
@@ -106,14 +107,40 @@ class Pins:
                 os.unlink(path(what))
 
 
+def status(what, code=0):
+    """What status tells of a pin, as JSON."""
+    done = run(EPFCTL, "-j", "status", path(what), check=False)
+    if done.returncode != code:
+        raise RuntimeError(f"status {what}: exit {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def counted(what):
+    """Packets by reason."""
+    return {name: c["packets"] for name, c in status(what)["counters"].items()
+            if c["packets"]}
+
+
+def listed():
+    """Our pins, as status without an operand shows them."""
+    return [o["pin"] for o in json.loads(run(EPFCTL, "-j", "status", check=False).stdout)
+            if o.get("pin", "").endswith(f"-{PID}")]
+
+
+def records(program):
+    """Records of a program that are left."""
+    return [name for name in os.listdir(RECORDS) if name == f"@@pin:{program}"] \
+        if os.path.exists(RECORDS) else []
+
+
 def front_ends():
     found = rules.front_ends()
     return [end for end in found if end[0].endswith("-nft")] or found
 
 
-def answered(program, version, verdict, between=None, early=False):
+def answered(program, version, verdict, between=None, early=False, reason=None):
     """A query, what happens then, and the answer: does it come in? And packets that
-    nobody asked for.
+    nobody asked for. @reason: by which one packet at least is counted.
     """
     with Pins(learn="--key flow --learn", ask=f"{ASK} {verdict}") as pins, \
             pins.rules(program, ("OUTPUT -p udp", "learn", ""),
@@ -134,7 +161,9 @@ def answered(program, version, verdict, between=None, early=False):
         server.sendto(b"answer", (me, 4000))
         answer = rules.got(client)
         stranger.sendto(b"spoofed", (me, 4000))
-        return "spoofed" if rules.got(client) and not between else answer
+        if rules.got(client) and not between:
+            return "spoofed"
+        return answer if not reason or counted("ask").get(reason) else counted("ask")
 
 
 def reflexive(program, version):
@@ -153,7 +182,8 @@ def unknown(verdict, how):
         }[how]
         if how == "gone":
             f.let_go()
-        got = answered(program, version, verdict, between)
+        reason = "overdue" if how == "never held" else how
+        got = answered(program, version, verdict, between, reason=reason)
     return unlike(answer=(got, b"answer" if verdict == "accept" else None))
 
 
@@ -169,9 +199,19 @@ def parity():
             keys, told = xt.expected(short + long, *kind)
             there = peers.present(sorted(keys))
             extra = peers.show()["stats"]["inserts"] - told["inserted"]
-        if there != len(keys) or not 0 <= extra < 20:
-            return f"{what}: {there} of {len(keys)} keys, {extra} insertions more"
+            reasons = counted("learn")
+        more = {k: reasons.get(k, 0) - v for k, v in told.items() if k != "rules"}
+        if there != len(keys) or more.pop("inserted") != extra or any(more.values()) or \
+                not 0 <= extra < 20:
+            return f"{what}: {there} of {len(keys)} keys, {extra} insertions more, " \
+                   f"{reasons}, wanted {told}"
     return None
+
+
+def matched(what):
+    """Packets and bytes for which the match held, as iptables counts them."""
+    told = [c for c in status(what)["counters"].values() if c["verdict"] == "match"]
+    return [sum(c[unit] for c in told) for unit in ("packets", "bytes")]
 
 
 def asks():
@@ -189,12 +229,18 @@ def asks():
             for name in NAME, once:
                 run(EPFCTL, "rotate", name)
         text = run(program, "-L", "OUTPUT", "-v", "-n", "-x", ns=B).stdout
+        reasons = [counted(what) for what in "abc"]
+        sums = [matched(what) for what in "abc"]
         key = xt.flow(version, 17, ADDRESS[B, version], ADDRESS[A, version], 4000, 53)
         for name in NAME, once:
             ages[name] = run(EPFCTL, "test", name, "--format", "hex", key.hex(),
                              check=False).stdout.split()[-1]
-    hits = [int(line.split()[0]) for line in text.splitlines() if " pinned " in line]
-    return unlike(hits=(hits, [1, 1, 2]), ages=(list(ages.values()), ["1", "4"]))
+    hits = [[int(word) for word in line.split()[:2]]
+            for line in text.splitlines() if " pinned " in line]
+    return unlike(hits=([n for n, _ in hits], [1, 1, 2]),
+                  ages=(list(ages.values()), ["1", "4"]),
+                  reasons=(reasons, [{"recent": 3, "new": 1}] * 2 +
+                           [{"recent": 2, "new": 2}]), sums=(sums, hits))
 
 
 def saved():
@@ -242,6 +288,73 @@ def wrong():
                   none=("there is no filter" in none.stderr, True))
 
 
+RULES = {
+    "plain": "flow --learn",
+    "all": "peer-port --prefix 24,64 --reverse --errors --frags accept --new --within 3 "
+           "--learn-new --unknown drop",
+    "both": "conversation --frags drop --recent --learn --unknown accept",
+}
+
+
+def told():
+    """The rule as status shows it is the rule that was given, in text and in JSON."""
+    with Filter(), Pins(**{what: f"--key {rule}" for what, rule in RULES.items()}):
+        text = run(EPFCTL, "status").stdout
+        for what, rule in RULES.items():
+            one = run(EPFCTL, "status", path(what)).stdout
+            line = f"{path(what)}: filter {NAME} (pure BPF), key {rule}, program "
+            if not one.startswith(line) or one not in text:
+                return f"{what}: {one}, wanted {line}; all: {text}"
+        o, names = status("all"), listed()
+        far = os.path.relpath(path("all"))
+        near = run(EPFCTL, "-j", "status", far).stdout
+    return unlike(
+        pin=((o["pin"], o["attached"]), (path("all"), True)),
+        filter=((o["filter"], o["backend"], o["held"]), (NAME, "bpf", True)),
+        key=((o["key"]["key"], o["key"]["prefix"], o["key"]["reverse"], o["key"]["errors"]),
+             ("peer-port", [24, 64], True, True)),
+        rule=(o["rule"], {"ask": "new", "within_epochs": 3, "learn": "new",
+                          "unknown": "drop", "frags": "accept"}),
+        verdicts=({k: c["verdict"] for k, c in o["counters"].items()}, dict(
+            {k: "match" for k in ("new", "saturated", "overdue", "gone", "truncated",
+                                  "malformed", "error")},
+            recent="no-match", fragment="no-match")),
+        all=(sorted(names), sorted(map(path, RULES))), near=(json.loads(near), o))
+
+
+def removed():
+    """A pin that was removed or replaced is not listed; its record goes with the next."""
+    shown = []
+    with Filter():
+        for n in range(4):
+            with Pins(gone="--key flow --learn"):
+                program = status("gone")["program"]
+                shown.append(records(program))
+            shown.append(listed())  # by rm
+            with Pins(next="--key flow --learn"):
+                shown.append((records(program), len(listed())))
+                next_ = status("next")["program"]
+                done = run(EPFCTL, "detach", path("next"))
+                shown.append((os.path.exists(path("next")), records(next_), done.stderr))
+        absent = run(EPFCTL, "-j", "status", path("gone"), check=False)
+        with Pins(other="--key flow --learn"):
+            os.rename(path("other"), path("moved"))
+            moved = listed(), run(EPFCTL, "status", path("moved"), check=False).returncode
+            os.unlink(path("moved"))
+        off = run(EPFCTL, "detach", path("gone"), check=False)
+    left = [name for name in os.listdir(os.path.dirname(RECORDS))
+            if name.endswith(f"-{PID}")]
+    return unlike(
+        shown=([shown[i::4] for i in range(1, 4)],
+               [[[]] * 4, [([], 1)] * 4, [(False, [], "")] * 4]),
+        made=([len(s) for s in shown[::4]], [1] * 4),
+        absent=((absent.returncode, json.loads(absent.stdout)),
+                (1, {"pin": path("gone"), "attached": False})),
+        moved=(moved, ([], 1)), off=((off.returncode, off.stderr.count("\n"),
+                                      "no rule is pinned" in off.stderr), (2, 1, True)),
+        left=(left, []))
+
+
 def race():
     """What a process sends is learnt, whatever softirqs of its CPU insert."""
     nr = 6000 if os.environ.get("EPF_THOROUGH") else 3000
@@ -265,6 +378,8 @@ def cases():
     yield "recent, new, learn, learn-new, within", asks
     yield "saved and restored", saved
     yield "what is wrong is told in one line", wrong
+    yield "status tells the rule as it was given", told
+    yield "a pin that was removed is forgotten", removed
     yield "learning is never lost to a softirq of the same CPU", race
 
 

@@ -13,6 +13,7 @@
 #include "ingress.h"
 #include "pktopts.h"
 #include "nf.h"
+#include "pin.h"
 
 enum {
 	OPT_ACTION = OPT_PKT_END,
@@ -43,7 +44,7 @@ static const struct option attach_longs[] = {
 };
 
 static const struct spec attach_spec = {
-	.usage = "attach [--filter NAME] [options] INTERFACE | --hook nf:HOOK:PRIORITY",
+	.usage = "attach [--filter NAME] [options] INTERFACE | --hook nf:HOOK:PRIORITY | PATH",
 	.help =
 "Look every packet that INTERFACE receives up in a filter, and enter it; or, with\n"
 "--reflexive, pass only answers to packets that it has sent.\n"
@@ -498,14 +499,15 @@ static const struct option detach_longs[] = {
 };
 
 static const struct spec detach_spec = {
-	.usage = "detach INTERFACE | --hook nf:HOOK:PRIORITY",
+	.usage = "detach INTERFACE | --hook nf:HOOK:PRIORITY | PATH",
 	.help =
 "Stop looking packets of INTERFACE up, or learning them, and give the filter\n"
 "back.\n"
 "  --hook NAME         of a netfilter hook, by the name that 'epfctl status'\n"
 "                      tells\n"
 "The filter stays, unless 'attach' made it and nothing else uses it. What an\n"
-"interface that is gone has left is removed, too.\n",
+"interface that is gone has left is removed, too. PATH is where 'epfctl pin' has\n"
+"pinned a program; rules that use it keep it.\n",
 	.shorts = "",
 	.longs = detach_longs,
 };
@@ -545,6 +547,8 @@ int cmd_detach(int argc, char **argv)
 		return nf_name(name ?: argv[optind], hook) && there(hook) &&
 		       !nf_detach(hook) ? EXIT_YES : EXIT_FAIL;
 	name = argv[optind];
+	if (pin_is_path(name))
+		return pin_remove(name) ? EXIT_FAIL : EXIT_YES;
 	if (!there(name))
 		return EXIT_FAIL;
 	err = xdp_read(name, &state);

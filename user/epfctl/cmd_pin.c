@@ -11,8 +11,8 @@
 #include "ebpf/ebpf.h"
 #include "epf/keydesc.h"
 #include "epf/rule.h"
+#include "pin.h"
 #include "pktopts.h"
-#include "xdp.h"
 
 /* EPF_BPF_OUT, set by the Makefile, is where the objects were built. */
 __asm__(".pushsection .rodata\n"
@@ -51,7 +51,8 @@ static const struct spec spec = {
 	.help =
 "Pin a program that asks NAME, which is pure BPF, about a packet, at PATH below\n"
 "/sys/fs/bpf, and print the match with which rules of iptables use it. Filters of\n"
-"the module have a match of their own, -m epf. To take it away, remove PATH.\n"
+"the module have a match of their own, -m epf. 'epfctl status PATH' shows what it\n"
+"counted. To take it away, remove PATH.\n"
 "  --key KEY           flow, conversation, peer, peer-port\n"
 "  --prefix V4[,V6]    so many bits of a peer's address\n"
 "  --reverse           the key of the packets that this one answers\n"
@@ -188,17 +189,6 @@ static int load_failed(const char *name, int err)
 		    xdp_obj_complaint()[0] ? xdp_obj_complaint() : strerror(-err));
 }
 
-static int pin_failed(const char *path, int err)
-{
-	if (err == -EEXIST)
-		return fail("%s is there: remove it first; rules that use it keep "
-			    "what it was", path);
-	if (err == -EPERM || err == -EINVAL)
-		return fail("%s is not in a BPF file system: take a path below "
-			    "/sys/fs/bpf", path);
-	return fail("%s: %s", path, strerror(-err));
-}
-
 /* The program that does what the rule says. NULL: there is none. */
 static struct bpf_program *choose(struct bpf_object *obj, const struct xt_epf_rule *r)
 {
@@ -215,9 +205,32 @@ static struct bpf_program *choose(struct bpf_object *obj, const struct xt_epf_ru
 	return prog;
 }
 
-static int load_and_pin(struct bpf_object *obj, const char *name, const char *path,
+static int map_fd(struct bpf_object *obj, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(obj, name);
+}
+
+/* @want: descriptors and the number of the program are set here. */
+static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog,
+		      struct pin_want *want)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 len = sizeof(info);
+
+	want->prog = bpf_program__fd(prog);
+	want->rule = map_fd(obj, ".rodata");
+	want->counts = map_fd(obj, "match_counts");
+	if (bpf_obj_get_info_by_fd(want->prog, &info, &len))
+		return fail("asking for the number of the program: %s",
+			    strerror(errno));
+	want->conf.prog_id = info.id;
+	return pin_add(want) ? EXIT_FAIL : EXIT_YES;
+}
+
+static int load_and_pin(struct bpf_object *obj, struct pin_want *want,
 			const struct xt_epf_rule *r)
 {
+	const char *name = want->conf.filter;
 	struct bpf_program *prog = choose(obj, r);
 	int err = ebpf_reuse_maps(obj, name);
 
@@ -228,12 +241,10 @@ static int load_and_pin(struct bpf_object *obj, const char *name, const char *pa
 	err = bpf_object__load(obj);
 	if (err)
 		return load_failed(name, err);
-	if (bpf_obj_pin(bpf_program__fd(prog), path))
-		return pin_failed(path, -errno);
-	return EXIT_YES;
+	return pin_loaded(obj, prog, want);
 }
 
-static int pin(const char *name, const char *path, const struct xt_epf_rule *r)
+static int pin(struct pin_want *want, const struct xt_epf_rule *r)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "epf_match");
 	struct bpf_object *obj = bpf_object__open_mem(
@@ -242,7 +253,7 @@ static int pin(const char *name, const char *path, const struct xt_epf_rule *r)
 
 	if (!obj)
 		return fail("opening the BPF object epf_match: %s", strerror(errno));
-	ret = load_and_pin(obj, name, path, r);
+	ret = load_and_pin(obj, want, r);
 	bpf_object__close(obj);
 	return ret;
 }
@@ -261,6 +272,10 @@ static int pin_filter(const char *called, const char *path,
 {
 	struct epf_key_desc desc = epf_key_desc_packet(&r->key);
 	int filter = open_filter(called), ret = EXIT_FAIL;
+	struct pin_want want = {
+		.path = path,
+		.conf = { .opts = r->key, .action = EPF_XDP_MATCH, .backend = EPF_XDP_BPF },
+	};
 	struct epf_info info;
 
 	if (filter < 0)
@@ -269,7 +284,9 @@ static int pin_filter(const char *called, const char *path,
 		fail("'%s' is the module's: rules ask it by '-m epf --name %s'",
 		     called, called);
 	} else if (!epf_filter_info(filter, &info)) {
-		ret = pin(info.params.name, path, r);
+		want.conf.id = info.id;
+		memcpy(want.conf.filter, info.params.name, sizeof(want.conf.filter));
+		ret = pin(&want, r);
 		if (!ret && r->learn)
 			epf_filter_describe(filter, &desc);
 		if (!ret)

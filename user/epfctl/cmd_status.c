@@ -7,16 +7,18 @@
 #include "cmd.h"
 #include "ingress.h"
 #include "nf.h"
+#include "pin.h"
 #include "xt_show.h"
 
 static const struct option longs[] = { { 0 } };
 
 static const struct spec spec = {
-	.usage = "status [INTERFACE | nf:HOOK:PRIORITY]",
+	.usage = "status [INTERFACE | nf:HOOK:PRIORITY | PATH]",
 	.help =
-"Show what is attached where, and the counters by reason and verdict; without an\n"
-"operand also filters that rules of iptables use. NAME@N is of another network\n"
-"namespace. Exit status 1: INTERFACE, or the hook, has none.\n",
+"Show what is attached where, and the counters by reason and verdict; PATH is\n"
+"where 'epfctl pin' has pinned a program. Without an operand also filters that\n"
+"rules of iptables use. NAME@N is of another network namespace. Exit status 1:\n"
+"INTERFACE, the hook or PATH has none.\n",
 	.shorts = "",
 	.longs = longs,
 };
@@ -73,72 +75,105 @@ static int status_error(const char *ifname, int err)
 	return fail("reading what '%s' counted: %s", ifname, xdp_pin_why(err));
 }
 
-static int status_one(const char *ifname)
+/* What to call it in messages. */
+static void label(const char *name, char text[PATH_MAX])
 {
-	bool hook = nf_is_name(ifname);
-	char name[XDP_NAME_BYTES];
-	struct xdp_state state;
-	int err;
+	if (!pin_is_name(name) || !pin_there(name, text))
+		snprintf(text, PATH_MAX, "%s", name);
+}
 
-	if (hook && !nf_name(ifname, name))
-		return EXIT_FAIL;
-	err = hook ? nf_status(name, NULL) : xdp_read(ifname, &state);
-	if (err == -ENOENT) {
-		if (out_mode == OUT_TEXT)
-			printf("%s: nothing is attached\n", ifname);
-		else
-			out_json(json_pack("{s:s, s:b}",
-					   hook ? "hook" : "interface", ifname,
-					   "attached", false));
-		return EXIT_ABSENT;
-	}
-	if (err < 0)
-		return status_error(ifname, err);
-	if (hook)
-		return err ? EXIT_ABSENT : EXIT_YES;
-	if (out_mode == OUT_TEXT)
+/* Of an interface as of other names. @list: an array to add it to, in place of printing it.
+ * Silent where it cannot be read. Return: 0; 1: it is not attached, but left behind; an
+ * error.
+ */
+static int interface_status(const char *ifname, json_t *list)
+{
+	struct xdp_state state;
+	int err = xdp_read(ifname, &state);
+
+	if (err)
+		return err;
+	if (list)
+		json_array_append_new(list, status_json(ifname, &state));
+	else if (out_mode == OUT_TEXT)
 		status_print(ifname, &state);
 	else
 		out_json(status_json(ifname, &state));
-	return state.live ? EXIT_YES : EXIT_ABSENT;
+	return !state.live;
+}
+
+static int status_of(const char *name, json_t *list)
+{
+	if (nf_is_name(name))
+		return nf_status(name, list);
+	if (pin_is_name(name))
+		return pin_status(name, list);
+	return interface_status(name, list);
+}
+
+/* The name that is meant. Return: 0; 1: an error is printed; -ENOENT; another error. */
+static int name_of(const char *operand, char name[PATH_MAX])
+{
+	if (pin_is_path(operand))
+		return pin_find(operand, name);
+	if (nf_is_name(operand))
+		return nf_name(operand, name) ? 0 : 1;
+	snprintf(name, PATH_MAX, "%s", operand);
+	return 0;
+}
+
+static int nothing(const char *operand)
+{
+	const char *what = pin_is_path(operand) ? "pin" :
+			   nf_is_name(operand) ? "hook" : "interface";
+
+	if (out_mode == OUT_TEXT)
+		printf("%s: nothing is attached\n", operand);
+	else
+		out_json(json_pack("{s:o, s:b}", what, json_path(operand), "attached",
+				   false));
+	return EXIT_ABSENT;
+}
+
+static int status_one(const char *operand)
+{
+	char name[PATH_MAX];
+	int err = name_of(operand, name);
+
+	if (err > 0)
+		return EXIT_FAIL;
+	if (!err)
+		err = status_of(name, NULL);
+	if (err == -ENOENT)
+		return nothing(operand);
+	if (err < 0)
+		return status_error(operand, err);
+	return err ? EXIT_ABSENT : EXIT_YES;
 }
 
 static int status_all(void)
 {
-	json_t *list = json_array();
-	struct xdp_state state;
-	int code = EXIT_YES;
-	char **names;
+	json_t *list = out_mode == OUT_TEXT ? NULL : json_array();
+	char text[PATH_MAX], **names;
+	int code = EXIT_YES, err;
 	size_t i;
-	int err;
 
 	err = xdp_pin_list(&names);
 	if (err)
 		code = status_error("all interfaces", err);
 	for (i = 0; names && names[i]; i++) {
-		bool hook = nf_is_name(names[i]);
-
-		if (hook)
-			err = nf_status(names[i], out_mode == OUT_TEXT ? NULL : list);
-		else
-			err = xdp_read(names[i], &state);
+		err = status_of(names[i], list);
+		label(names[i], text);
 		if (err < 0 && err != -ENOENT)
-			code = status_error(names[i], err);
-		else if (hook)
-			;
-		else if (!err && out_mode == OUT_TEXT)
-			status_print(names[i], &state);
-		else if (!err)
-			json_array_append_new(list,
-					      status_json(names[i], &state));
+			code = status_error(text, err);
 		free(names[i]);
 	}
 	free(names);
-	xt_show(out_mode == OUT_TEXT ? NULL : list);
-	if (out_mode == OUT_TEXT || code != EXIT_YES)
-		json_decref(list);
-	else
+	xt_show(list);
+	if (list && code == EXIT_YES)
 		out_json(list);
+	else
+		json_decref(list);
 	return code;
 }
 

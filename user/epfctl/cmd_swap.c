@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* epfctl destroy, swap: whole filters, by name. */
 #include "cmd.h"
-#include "xdp.h"
+#include "pin.h"
 
 #include <errno.h>
 #include <string.h>
@@ -42,6 +42,8 @@ static int destroy(const char *name, bool force)
 	}
 	err = epf_dev_destroy(dev, name, force);
 	epf_close(dev);
+	if (!err && pin_sweep)
+		pin_sweep();
 	if (err == -EBUSY)
 		return fail("'%s' is held by descriptors, mappings, BPF "
 			    "programs or iptables rules: end those ('epfctl "

@@ -192,7 +192,8 @@ int vlan_switch(const char *ifname, __u32 which, bool on);
 
 /* xdp_pin.c: directories of pins, by the name of the interface. Seen from
  * another network namespace, it is NAME@INODE, or NAME@ in that of process 1. Netfilter
- * hooks have names as nf.h tells, and directories of the same kind.
+ * hooks have names as nf.h tells, records of pins as pin.h does, and directories of the
+ * same kind.
  */
 #define XDP_PATH_BYTES 256
 

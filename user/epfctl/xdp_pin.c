@@ -2,6 +2,7 @@
 /* Directories of pins, one for each interface with a program of ours. */
 #include "ingress.h"
 #include "nf.h"
+#include "pin.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -26,7 +27,9 @@ static const char *const pins[] = { EPF_XDP_PIN_MARK, EPF_XDP_PIN_CONF,
 				    EPF_INGRESS_PIN_RULE,
 				    EPF_INGRESS_PIN_COUNTS,
 				    EPF_INGRESS_PIN_SHARED,
-				    EPF_INGRESS_PIN_RING };
+				    EPF_INGRESS_PIN_RING,
+				    EPF_MATCH_PIN_RULE, EPF_MATCH_PIN_COUNTS,
+				    EPF_MATCH_PIN_PROGRAM };
 
 /* "@INODE" of our network namespace, "" for that of process 1 if it can be told. */
 static const char *own_suffix(void)
@@ -48,7 +51,8 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 	size_t len;
 	char *c;
 
-	snprintf(dir, sizeof(dir), "%s%s%s", nf_is_name(ifname) ? "@" : "", ifname,
+	/* Names with ':' are of no interface. */
+	snprintf(dir, sizeof(dir), "%s%s%s", strchr(ifname, ':') ? "@" : "", ifname,
 		 strchr(ifname, '@') ? "" : own_suffix());
 	len = strlen(dir);
 	if (len && dir[len - 1] == '@')
@@ -77,6 +81,8 @@ static int check_bytes(int fd, const char *name)
 		{ EPF_NF_PIN_COUNTS, sizeof(struct epf_nf_counts) },
 		{ EPF_INGRESS_PIN_RULE, sizeof(struct epf_ingress_rule) },
 		{ EPF_INGRESS_PIN_COUNTS, sizeof(struct epf_ingress_counts) },
+		{ EPF_MATCH_PIN_RULE, sizeof(struct xt_epf_rule) },
+		{ EPF_MATCH_PIN_COUNTS, sizeof(struct epf_match_counts) },
 	};
 	struct bpf_map_info info = { 0 };
 	__u32 len = sizeof(info);
@@ -195,7 +201,7 @@ static int is_interface(const struct dirent *d)
 }
 
 /* The name by which this network namespace calls the directory '@' @dir; of a netfilter
- * hook one more '@' comes first, and ':' is ':'.
+ * hook and of a record of pin.h one more '@' comes first, and ':' is ':'.
  */
 static char *name_of_dir(const char *dir)
 {

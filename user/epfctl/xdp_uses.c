@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Which interface has a program on a filter that is pure BPF? */
-#include "xdp.h"
+#include "pin.h"
 
 #include <bpf/bpf.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES])
 
 	xdp_pin_list(&names);
 	for (i = 0; names && names[i]; i++) {
-		if (!found && uses(names[i], id)) {
+		if (!found && !pin_is_name(names[i]) && uses(names[i], id)) {
 			snprintf(ifname, XDP_NAME_BYTES, "%s", names[i]);
 			found = true;
 		}

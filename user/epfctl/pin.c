@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Records of pinned programs: which filter, which rule, where. */
+#include "pin.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+/* With '@' at its end: of no network namespace. */
+static void name_of(__u32 prog, char *name)
+{
+	snprintf(name, XDP_NAME_BYTES, EPF_MATCH_NAME "%u@", prog);
+}
+
+/* Has bpf_obj_get() failed at @path for want of rights, and not for want of a program? */
+static bool hidden(int err, const char *path)
+{
+	return err == EPERM || (access(path, R_OK) && errno == EACCES);
+}
+
+/* Number of the program at @path, 0: there is none, or a negative errno. */
+static __s64 prog_at(const char *path)
+{
+	struct bpf_prog_info info = { 0 };
+	__u32 len = sizeof(info);
+	int fd = bpf_obj_get(path), err = errno;
+
+	if (fd < 0)
+		return hidden(err, path) ? -EACCES : 0;
+	err = bpf_obj_get_info_by_fd(fd, &info, &len) ? -errno : 0;
+	close(fd);
+	return err ?: (__s64)info.id;
+}
+
+static void link_path(const char *name, char link[XDP_PATH_BYTES])
+{
+	xdp_pin_path(link, name, EPF_MATCH_PIN_PROGRAM);
+}
+
+/* Where the program of the record was pinned. */
+static int read_link(const char *name, char path[PATH_MAX])
+{
+	char link[XDP_PATH_BYTES];
+	ssize_t len;
+
+	link_path(name, link);
+	len = readlink(link, path, PATH_MAX - 1);
+	if (len < 0)
+		return -errno;
+	path[len] = 0;
+	return 0;
+}
+
+static __u32 prog_of(const char *name)
+{
+	return (__u32)strtoul(name + sizeof(EPF_MATCH_NAME) - 1, NULL, 10);
+}
+
+/* If this process may not follow the path, the program is taken to be there. */
+bool pin_there(const char *name, char path[PATH_MAX])
+{
+	__s64 prog;
+
+	if (read_link(name, path))
+		return false;
+	prog = prog_at(path);
+	return prog < 0 || prog == prog_of(name);
+}
+
+/* @path, which need not be there, as an absolute one. */
+static int real_path(const char *path, char real[PATH_MAX])
+{
+	const char *base = strrchr(path, '/');
+	size_t len = base ? (size_t)(base - path) + 1 : 0;
+	char dir[PATH_MAX];
+
+	base = path + len;
+	snprintf(dir, sizeof(dir), "%.*s", (int)len, path);
+	if (!realpath(len ? dir : ".", real))
+		return -errno;
+	len = strlen(real);
+	return snprintf(real + len, PATH_MAX - len, "/%s", base) <
+		       (int)(PATH_MAX - len) ? 0 : -ENAMETOOLONG;
+}
+
+static int make_link(const char *name, const char *path)
+{
+	char link[XDP_PATH_BYTES], real[PATH_MAX];
+	int err = real_path(path, real);
+
+	link_path(name, link);
+	if (!err && symlink(real, link))
+		err = -errno;
+	if (err)
+		fail("%s: %s", path, strerror(-err));
+	return err;
+}
+
+static int pin_failed(const char *path, int err)
+{
+	if (err == -EEXIST)
+		fail("%s is there: remove it first; rules that use it keep what it was",
+		     path);
+	else if (err == -EPERM || err == -EINVAL)
+		fail("%s is not in a BPF file system: take a path below " EPF_XDP_BPFFS,
+		     path);
+	else
+		fail("%s: %s", path, strerror(-err));
+	return err;
+}
+
+/* The program is pinned last: where this ends before, nobody uses it. */
+static int pin(const char *name, const struct pin_want *want)
+{
+	int err = xdp_conf_pin(name, &want->conf) ?:
+		  xdp_pin_fd(want->rule, name, EPF_MATCH_PIN_RULE) ?:
+		  xdp_pin_fd(want->counts, name, EPF_MATCH_PIN_COUNTS) ?:
+		  make_link(name, want->path);
+
+	if (!err && bpf_obj_pin(want->prog, want->path))
+		err = pin_failed(want->path, -errno);
+	return err;
+}
+
+/* With the lock held. */
+static void sweep(void)
+{
+	char path[PATH_MAX], **names;
+	int i;
+
+	xdp_pin_list(&names);
+	for (i = 0; names && names[i]; i++) {
+		if (pin_is_name(names[i]) && !pin_there(names[i], path))
+			xdp_unpin(names[i]);
+		free(names[i]);
+	}
+	free(names);
+}
+
+int pin_add(const struct pin_want *want)
+{
+	char name[XDP_NAME_BYTES];
+	int lock = xdp_pin_lock(), err;
+
+	if (lock < 0)
+		return lock;
+	sweep();
+	name_of(want->conf.prog_id, name);
+	err = xdp_pin_dir(name);
+	if (!err) {
+		err = pin(name, want);
+		if (err)
+			xdp_unpin(name);
+	}
+	close(lock);
+	return err;
+}
+
+/* With the lock held. */
+static int remove_pin(const char *path)
+{
+	char name[XDP_NAME_BYTES], at[PATH_MAX];
+	int err = pin_find(path, name);
+
+	if (!err && !pin_there(name, at))
+		err = -ENOENT;
+	if (!err && unlink(at))
+		err = -errno;
+	if (!err)
+		xdp_unpin(name);
+	return err;
+}
+
+int pin_remove(const char *path)
+{
+	int lock = xdp_pin_lock(), err;
+
+	if (lock < 0)
+		return lock;
+	err = remove_pin(path);
+	close(lock);
+	if (err == -ENOENT)
+		fail("no rule is pinned at %s: 'epfctl status' shows those that are",
+		     path);
+	else if (err)
+		fail("removing %s: %s", path, strerror(-err));
+	return err;
+}
+
+void pin_sweep(void)
+{
+	int lock = open(EPF_XDP_BPFFS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (lock >= 0 && !flock(lock, LOCK_EX))
+		sweep();
+	if (lock >= 0)
+		close(lock);
+}
+
+static const struct xdp_map counts_map = {
+	"match_counts", EPF_MATCH_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY,
+	sizeof(struct epf_match_counts)
+};
+
+int pin_read(const char *name, struct pin_state *state)
+{
+	memset(state, 0, sizeof(*state));
+	if (!pin_there(name, state->path))
+		return -ENOENT;
+	return xdp_map_read(name, EPF_XDP_PIN_CONF, &state->conf) ?:
+	       xdp_map_read(name, EPF_MATCH_PIN_RULE, &state->rule) ?:
+	       xdp_map_count(name, &counts_map, state->count, EPF_MATCH_REASONS);
+}
+
+int pin_find(const char *path, char *name)
+{
+	__s64 prog = prog_at(path);
+
+	if (prog <= 0)
+		return prog ? (int)prog : -ENOENT;
+	name_of((__u32)prog, name);
+	return 0;
+}
