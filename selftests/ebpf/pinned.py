@@ -355,6 +355,45 @@ def removed():
         left=(left, []))
 
 
+def refused():
+    """destroy, in one line that names the pin and what to do."""
+    done = run(EPFCTL, "destroy", NAME, check=False)
+    return done.returncode == 2 and done.stderr.count("\n") == 1 and \
+        f"pinned at {path('ask')}" in done.stderr and \
+        f"'epfctl detach {path('ask')}'" in done.stderr and "--force" in done.stderr
+
+
+def holds():
+    """A pin holds its filter, whatever is swapped; one that was removed does not, and the
+    rule that is left gives the said verdict.
+    """
+    program, version = front_ends()[0]
+    seen, twin = {}, f"{NAME[:-len(str(PID))]}o-{PID}"
+    with Filter(held=False), Filter(held=False, name=twin), \
+            Pins(ask=f"{ASK} accept") as pins, \
+            pins.rules(program, ("INPUT -p udp", "ask", "-j ACCEPT")) as table, \
+            rules.udp(A, version, 53) as server, rules.udp(B, version, 4000) as client:
+        table.add("INPUT -p udp -j DROP")
+        seen["pinned"] = refused()
+        run(EPFCTL, "swap", NAME, twin)
+        seen["swapped"] = refused()
+        seen["twin"] = not run(EPFCTL, "destroy", twin, check=False).returncode
+        run(EPFCTL, "detach", path("ask"))
+        seen["let go"] = not run(EPFCTL, "destroy", NAME, check=False).returncode
+        server.sendto(b"any", (ADDRESS[B, version], 4000))
+        seen["unknown"] = rules.got(client) == b"any"
+    with Filter(held=False), Pins(ask=f"{ASK} accept"):
+        seen["again"] = refused()
+        os.unlink(path("ask"))
+        seen["rm"] = not run(EPFCTL, "destroy", NAME, check=False).returncode
+    with Filter(held=False), Pins(ask=f"{ASK} accept"):
+        seen["forced"] = not run(EPFCTL, "destroy", NAME, "--force", check=False).returncode
+        seen["gone"] = "(gone)" in run(EPFCTL, "status", path("ask")).stdout
+        with Filter(held=False):
+            seen["new"] = not run(EPFCTL, "destroy", NAME, check=False).returncode
+    return unlike(seen=([what for what, is_ in seen.items() if not is_], []))
+
+
 def race():
     """What a process sends is learnt, whatever softirqs of its CPU insert."""
     nr = 6000 if os.environ.get("EPF_THOROUGH") else 3000
@@ -380,6 +419,7 @@ def cases():
     yield "what is wrong is told in one line", wrong
     yield "status tells the rule as it was given", told
     yield "a pin that was removed is forgotten", removed
+    yield "a pin holds its filter", holds
     yield "learning is never lost to a softirq of the same CPU", race
 
 

@@ -49,7 +49,7 @@ caught() {
 }
 
 ktap_cleanup rm -f "$tmp.log"
-ktap_plan 4 6
+ktap_plan 5 7
 caught 'what is unknown counts as new' include/epf/rule.h \
 	's/^	if (ret < 0)$/	if (0)/' 'gone: --unknown accept'
 caught 'learn-new inserts everything' bpf/epf_match.bpf.c \
@@ -58,6 +58,8 @@ caught 'all packets are counted as recent' bpf/epf_match.bpf.c \
 	's/count(epf_forget(reason_of(ret, /count(epf_forget(reason_of(1, /' 'recent, new'
 caught 'a record whose pin was removed stays' user/epfctl/pin.c \
 	's/^	sweep();$//' 'forgotten'
+caught 'a pin that was removed holds its filter' user/epfctl/xdp_uses.c \
+	's/ && valid(names\[i\]))/)/' 'a pin holds its filter'
 ktap_thorough caught 'an epoch less' include/epf/rule.h \
 	's/age <= r->within/age < r->within/' 'recent, new'
 ktap_thorough caught 'the key that a packet has without --reverse' bpf/epf_match.bpf.c \

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Is it pure BPF, and attached? The module counts references by itself. Return: an
- * error is printed.
+/* Is it pure BPF, and attached or asked by a pinned rule? The module counts references by
+ * itself. Return: an error is printed.
  */
 static bool attached(int dev, const char *name)
 {
-	char ifname[XDP_NAME_BYTES];
+	char user[XDP_NAME_BYTES];
 	struct epf_info info;
 	int filter = epf_dev_filter(dev, name), err;
 	bool is;
@@ -21,11 +21,10 @@ static bool attached(int dev, const char *name)
 		return false;
 	err = epf_filter_info(filter, &info);
 	is = xdp_uses && !epf_is_module(filter) && (!err || err == -EUCLEAN) &&
-	     xdp_uses(info.id, ifname);
+	     xdp_uses(info.id, user);
 	epf_close(filter);
 	if (is)
-		fail("'%s' is attached to '%s': 'epfctl detach %s', or --force",
-		     name, ifname, ifname);
+		xdp_uses_tell(name, user);
 	return is;
 }
 

@@ -213,11 +213,14 @@ void xdp_unpin(const char *ifname);    /* all, and the directory */
  */
 int xdp_pin_list(char ***names);
 
-/* xdp_uses.c: the first interface, of any network namespace, that was attached to the
- * filter @id that is pure BPF. Silent. NULL where the program was built without BPF.
+/* xdp_uses.c: the first interface or hook, of any network namespace, that was attached to
+ * the filter @id that is pure BPF, or record of pin.h. Silent. NULL where the program was
+ * built without BPF.
  */
 #define XDP_NAME_BYTES 64
-bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES]) __attribute__((weak));
+bool xdp_uses(__u32 id, char name[XDP_NAME_BYTES]) __attribute__((weak));
+/* The error that @name uses @filter. Likewise. */
+void xdp_uses_tell(const char *filter, const char *name) __attribute__((weak));
 
 /* xdp_obj.c: the embedded objects */
 

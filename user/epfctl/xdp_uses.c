@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which interface has a program on a filter that is pure BPF? */
+/* Which interface, hook or pin has a program on a filter that is pure BPF? */
 #include "pin.h"
 
 #include <bpf/bpf.h>
@@ -20,6 +20,14 @@ static bool uses(const char *ifname, __u32 id)
 	return is;
 }
 
+/* A record whose program was removed keeps nothing. */
+static bool valid(const char *name)
+{
+	char path[PATH_MAX];
+
+	return !pin_is_name(name) || pin_there(name, path);
+}
+
 bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES])
 {
 	bool found = false;
@@ -28,7 +36,7 @@ bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES])
 
 	xdp_pin_list(&names);
 	for (i = 0; names && names[i]; i++) {
-		if (!found && !pin_is_name(names[i]) && uses(names[i], id)) {
+		if (!found && uses(names[i], id) && valid(names[i])) {
 			snprintf(ifname, XDP_NAME_BYTES, "%s", names[i]);
 			found = true;
 		}
@@ -36,4 +44,17 @@ bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES])
 	}
 	free(names);
 	return found;
+}
+
+void xdp_uses_tell(const char *filter, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (!pin_is_name(name))
+		fail("'%s' is attached to '%s': 'epfctl detach %s', or --force", filter,
+		     name, name);
+	else if (pin_there(name, path))
+		fail("'%s' is used by the rule pinned at %s: delete the rules of iptables "
+		     "that have it and 'epfctl detach %s', or --force", filter, path,
+		     path);
 }
