@@ -14,7 +14,7 @@ pins=/sys/fs/bpf/epochfilter
 [ -x "$epfctl" ] || ktap_skip_all 'needs epfctl: make user'
 [ "$("$epfctl" --backend bpf list 2>&1 | wc -l)" -le 1 ] ||
 	[ -d "$pins" ] || ktap_skip_all 'no BPF file system'
-a=epftest-a-$$ b=epftest-b-$$
+a=epftest-a-$$ b=epftest-b-$$ tmp_pin=/sys/fs/bpf/epftest-x-$$
 selftests/ebpf/sweep.py
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
@@ -72,7 +72,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 	)
 }
 
-ktap_plan 66
+ktap_plan 67
 
 # in a mount namespace of its own, which hides the one that is there
 mounts() {
@@ -272,6 +272,20 @@ other_version() {
 	epf destroy "$a"
 	says 'another version of epfctl' epf status "$a@"
 }
+# Without an operand the others are shown, in text and in JSON; it is named on standard error.
+others_shown() {
+	local ret=0 json=0
+	epf create "$b" --window 100 && epf pin "$b" "$tmp_pin" --key flow --learn || return
+	epf status > "$tmp/shown" 2> "$tmp/told" || ret=$?
+	epf -j status > "$tmp/json" 2>> "$tmp/told" || json=$?
+	rm "$tmp_pin"
+	epf destroy "$b"
+	[ "$ret" -eq 1 ] && [ "$json" -eq 1 ] && grep -q "^$tmp_pin: filter $b" "$tmp/shown" &&
+		[ "$(grep -c "'$a.*another version of epfctl" "$tmp/told")" -eq 2 ] &&
+		grep -q "^warning: .*'$a" "$tmp/told" && grep -q "^{\"warning\":.*'$a" "$tmp/told" &&
+		python3 -c 'import json, sys
+sys.exit(sys.argv[1] not in [o.get("pin") for o in json.load(sys.stdin)])' "$tmp_pin" < "$tmp/json"
+}
 # shellcheck disable=SC2329 # a cleanup
 forget_version() {
 	rm -f "$pins/@$a/conf"
@@ -281,8 +295,10 @@ ktap_cleanup forget_version
 bpftool=$(PATH=$PATH:/usr/sbin:/sbin command -v bpftool)
 if [ -n "$bpftool" ]; then
 	ktap_check 'pins of another version are told, and harm nobody' other_version
+	ktap_check 'status shows all others' others_shown
 else
 	ktap_skip 'pins of another version are told, and harm nobody' 'no bpftool'
+	ktap_skip 'status shows all others' 'no bpftool'
 fi
 forget_version 2> /dev/null
 # What a test left that is gone, but not what this one has.

@@ -18,7 +18,8 @@ static const struct spec spec = {
 "Show what is attached where, and the counters by reason and verdict; PATH is\n"
 "where 'epfctl pin' has pinned a program. Without an operand also filters that\n"
 "rules of iptables use. NAME@N is of another network namespace. Exit status 1:\n"
-"INTERFACE, the hook or PATH has none.\n",
+"INTERFACE, the hook or PATH has none; without an operand, something cannot be\n"
+"read, which is named.\n",
 	.shorts = "",
 	.longs = longs,
 };
@@ -67,12 +68,23 @@ static json_t *status_json(const char *ifname, const struct xdp_state *s)
 	return o;
 }
 
-static int status_error(const char *ifname, int err)
+/* Why it cannot be read, in one line. */
+static void why_not(const char *name, int err, char text[PATH_MAX + 128])
 {
 	if (err == -EPERM || err == -EACCES)
-		return fail("%s: not for this user to read: run as root, or as "
-			    "the one who attached", ifname);
-	return fail("reading what '%s' counted: %s", ifname, xdp_pin_why(err));
+		snprintf(text, PATH_MAX + 128, "%s: not for this user to read: run as root, "
+			 "or as the one who attached", name);
+	else
+		snprintf(text, PATH_MAX + 128, "reading what '%s' counted: %s", name,
+			 xdp_pin_why(err));
+}
+
+static int status_error(const char *name, int err)
+{
+	char text[PATH_MAX + 128];
+
+	why_not(name, err, text);
+	return fail("%s", text);
 }
 
 /* What to call it in messages. */
@@ -151,26 +163,38 @@ static int status_one(const char *operand)
 	return err ? EXIT_ABSENT : EXIT_YES;
 }
 
+/* Return: false: it cannot be read, which is told; all others are shown. */
+static bool status_next(const char *name, json_t *list)
+{
+	char path[PATH_MAX], text[PATH_MAX + 128];
+	int err = status_of(name, list);
+
+	if (err >= 0 || err == -ENOENT)
+		return true;
+	label(name, path);
+	why_not(path, err, text);
+	warn("%s", text);
+	return false;
+}
+
 static int status_all(void)
 {
 	json_t *list = out_mode == OUT_TEXT ? NULL : json_array();
-	char text[PATH_MAX], **names;
 	int code = EXIT_YES, err;
+	char **names;
 	size_t i;
 
 	err = xdp_pin_list(&names);
 	if (err)
 		code = status_error("all interfaces", err);
 	for (i = 0; names && names[i]; i++) {
-		err = status_of(names[i], list);
-		label(names[i], text);
-		if (err < 0 && err != -ENOENT)
-			code = status_error(text, err);
+		if (!status_next(names[i], list))
+			code = EXIT_ABSENT;
 		free(names[i]);
 	}
 	free(names);
 	xt_show(list);
-	if (list && code == EXIT_YES)
+	if (list && code != EXIT_FAIL)
 		out_json(list);
 	else
 		json_decref(list);
