@@ -28,7 +28,10 @@ usage: selftests/vm/run.sh [OPTION]... -- COMMAND [ARG]...
   --smp N         CPUs (2)
   --mem SIZE      memory (2G)
   --timeout SECONDS       for boot and command together (600)
-  --icount        one CPU, one virtual nanosecond per instruction
+  --icount        one CPU, one virtual nanosecond per instruction; idle time
+                  passes at once
+  --idle          with --icount: idle time passes as it does here, so that what
+                  waits for the host does not run into its time limits
   --parallel      one host thread per emulated CPU even on QEMU before 8.1,
                   where they take turns because this may crash the guest
   --append ARGS   further kernel parameters
@@ -55,7 +58,7 @@ complaints+='|blocked for more than|corruption|unregister_netdevice: waiting'
 # Taint bits of the same: machine check, bad page, oops, warning, soft lockup.
 bad_taint=$((1 << 4 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14))
 
-kernel=${EPF_KERNEL:-} modules='' root=/ smp=2 mem=2G timeout=600 icount='' parallel=''
+kernel=${EPF_KERNEL:-} modules='' root=/ smp=2 mem=2G timeout=600 icount='' idle=off parallel=''
 append='' out='' keep_log='' allow_warn=''
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -72,6 +75,7 @@ while [ $# -gt 0 ]; do
 	--out) out=$2; shift ;;
 	--keep-log) keep_log=$2; shift ;;
 	--icount) icount=1 ;;
+	--idle) idle=on ;;
 	--parallel) parallel=1 ;;
 	--allow-warn) allow_warn=1 ;;
 	-h | --help) usage; exit 0 ;;
@@ -224,7 +228,7 @@ if [ -n "$icount" ]; then
 	# A fixed seed, clock and layout: what then still varies is the host's
 	# file system answering sooner or later.
 	append="nokaslr norandmaps $append"
-	accel=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -cpu max -smp 1
+	accel=(-accel "tcg,thread=single" -icount "shift=0,sleep=$idle" -cpu max -smp 1
 		-seed 1 -rtc "base=2026-01-01,clock=vm")
 elif kvm_works; then
 	accel=(-accel kvm -cpu host -smp "$smp")
