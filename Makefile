@@ -21,7 +21,7 @@ help:
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file] [BACKEND=bpf|module]'
-	@echo 'make demo-firewall  DNS answers, unsolicited packets, time and memory of stateful firewalls under a UDP flood, as root'
+	@echo 'make demo-firewall  DNS answers, unsolicited packets, time and memory of stateful firewalls under a UDP flood, as root; one of them in a VM'
 	@echo 'make bench      ratios to peers; report in build/bench'
 	@echo 'make check-gpu  the device suite on the GPU of this machine: 100 million keys (docs/GPU.md)'
 	@echo 'make bench-gpu  rates on that GPU, beside what its memory can do; build/bench/gpu'
@@ -84,7 +84,7 @@ demo:
 	$(Q)selftests/demo/demo.sh $(if $(PCAP),--pcap '$(PCAP)') $(if $(BACKEND),--backend '$(BACKEND)')
 
 demo-firewall:
-	$(Q)selftests/demo/firewall.sh
+	$(Q)selftests/demo/firewall_demo.sh
 
 bench:
 	$(Q)scripts/deps.sh --install

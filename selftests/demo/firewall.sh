@@ -46,8 +46,11 @@ usage: selftests/demo/firewall.sh [OPTION]...
                    above)
   --unknown WHAT   what ours does while its filter does not know: accept (the
                    default) or drop
-  --subjects LIST  firewalls to run: $all
+  --subjects LIST  firewalls to run: $all;
+                   or ours_match, where the module and its match are loaded
   --prepared       install nothing, build nothing: all is there
+  --results DIR    leave the measurements in DIR, for firewall_judge.py, and
+                   judge nothing
   --promise NAME   the one that decides the exit status (ours)
 USAGE
 }
@@ -57,12 +60,12 @@ die() {
 	exit 2
 }
 
-json='' queries=500 sources=1048576 planned='' seconds=6 within='' subjects=$all promise=ours budget=1e-6 prepared='' unknown=accept
+json='' queries=500 sources=1048576 planned='' seconds=6 within='' subjects=$all promise=ours budget=1e-6 prepared='' unknown=accept results=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	-j | --json) json=--json; shift ;;
 	--prepared) prepared=1; shift ;;
-	--queries | --sources | --planned | --seconds | --within | --unknown | --subjects | --promise)
+	--queries | --sources | --planned | --seconds | --within | --unknown | --subjects | --promise | --results)
 		[ $# -ge 2 ] || die "$1 needs a value"
 		declare "${1#--}=$2"
 		shift 2
@@ -112,6 +115,7 @@ take_down() {
 		in_ns client "$epfctl" detach --hook nf:prerouting:-310
 		rm -f "$pinned"-*
 		"$epfctl" destroy --force "$filter"
+		"$epfctl" --backend module destroy --force "$filter"
 		ip netns del "${prefix}client"
 		ip netns del "${prefix}resolver"
 	} > /dev/null 2>&1
@@ -240,9 +244,11 @@ rules_recent() {
 			! --rcheck --seconds "$1" -j DROP
 }
 
-filter() { # usage: filter SECONDS
-	"$epfctl" create "$filter" --time "$1s" --rate $(((planned + $1 - 1) / $1)) \
-		--budget "$budget" --rotate kernel
+filter() { # usage: filter SECONDS [module]
+	local backend=(--backend bpf) turns=(--rotate kernel)
+	[ -z "${2:-}" ] || backend=(--backend "$2") turns=() # the module ends epochs itself
+	"$epfctl" "${backend[@]}" create "$filter" --time "$1s" \
+		--rate $(((planned + $1 - 1) / $1)) --budget "$budget" "${turns[@]}"
 }
 
 reflexive() { # usage: reflexive OPTION...
@@ -290,11 +296,22 @@ rules_ours_iptables() {
 		in_ns client iptables -w -A INPUT -p udp --sport 53 -j DROP
 }
 
+rules_ours_match() {
+	filter "$1" module &&
+		in_ns client iptables -w -A OUTPUT -p udp --dport 53 \
+			-m epf --name "$filter" --key flow --learn &&
+		in_ns client iptables -w -A INPUT -p udp --sport 53 \
+			-m epf --name "$filter" --key flow --reverse --recent \
+			--unknown "$unknown" -j ACCEPT &&
+		in_ns client iptables -w -A INPUT -p udp --sport 53 -j DROP
+}
+
 # What the firewall itself says of its memory; firewall_judge.py reads it.
 declare -A state=([ipset]='ipset list -terse peers')
 for subject in ours ours_{tc,mark,hook,iptables}; do
 	state[$subject]="$epfctl -j show $filter"
 done
+state[ours_match]="$epfctl --backend module -j show $filter"
 
 # usage: measure SUBJECT SECONDS ask|load: with namespaces of its own
 measure() {
@@ -348,5 +365,11 @@ for subject in $subjects; do
 	measure "$subject" "$seconds" load
 done
 step 'done'
+if [ -n "$results" ]; then
+	for file in "$work"/*.{ask,load}; do
+		[ ! -e "$file" ] || cp "$file" "$results" || exit 2
+	done
+	exit 0
+fi
 # shellcheck disable=SC2086 # a word for each
 "$demo/firewall_judge.py" $json "$work" "$promise" "$budget" $subjects

@@ -7,7 +7,10 @@ is open, of the unsolicited packets no more passed than BUDGET explains, and at
 twice its plan every answer is delivered still. The harness is judged as well:
 what it sends has to arrive.
 
-usage: firewall_judge.py [--json] DIRECTORY PROMISE BUDGET SUBJECT...
+usage: firewall_judge.py [--json] [--instructions] DIRECTORY PROMISE BUDGET SUBJECT...
+
+  --instructions  it was measured where a nanosecond is an instruction: vm/run.sh --icount
+
 Exit status: 0 as promised, 1 not, 2 the harness is at fault.
 """
 
@@ -34,6 +37,7 @@ NAMES = {
     "ours_mark": "the same, nft decides",
     "ours_hook": "netfilter hooks",
     "ours_iptables": "iptables, -m bpf",
+    "ours_match": "iptables, -m epf",
 }
 GOAL_NS, GOAL_MEMORY = 1 / 2, 1 / 10  # of the nft set's
 
@@ -128,13 +132,15 @@ def cell(value, digits=0):
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def print_table(rows):
-    some = next(row for row in rows.values() if "absent" not in row)
-    print(f"\n{'':26}{'answers':>9}{'unsolicited':>13}{'ns a packet':>15}"
+def print_table(rows, instructions):
+    some = next((row for row in rows.values() if "absent" not in row), None)
+    cost = "instr." if instructions else "ns"
+    print(f"\n{'':26}{'answers':>9}{'unsolicited':>13}{cost + ' a packet':>17}"
           f"{'bytes':>8}{'MiB as':>9}{'at twice the plan:':>26}")
-    print(f"{'':26}{'of ' + count(some['queries']):>9}{'passed':>13}"
-          f"{'open':>7}{'unsol.':>8}{'a flow':>8}{'planned':>9}"
-          f"{'answers':>10}{'unsol.':>9}{'ns':>7}")
+    queries = "of " + count(some["queries"]) if some else ""
+    print(f"{'':26}{queries:>9}{'passed':>13}"
+          f"{'open':>9}{'unsol.':>8}{'a flow':>8}{'planned':>9}"
+          f"{'answers':>10}{'unsol.':>9}{cost:>7}")
     for name, row in rows.items():
         if "absent" in row:
             print(f"  {NAMES[name]:<24} cannot run: {row['absent']}")
@@ -142,31 +148,42 @@ def print_table(rows):
         twice, size = row.get("twice", {}), row.get("entry_bytes")
         total = size and size * row["planned"] / 2**20
         print(f"  {NAMES[name]:<24}{row['replies']:>9}"
-              f"{count(row['unsolicited_passed']):>13}{row['open_ns']:>7.0f}"
+              f"{count(row['unsolicited_passed']):>13}{row['open_ns']:>9.0f}"
               f"{row['unsolicited_ns']:>8.0f}{cell(size, 1):>8}"
               f"{cell(total, 1):>9}{cell(twice.get('replies')):>10}"
               f"{cell(twice.get('unsolicited_passed')):>9}"
               f"{cell(twice.get('unsolicited_ns')):>7}")
-    print_notes(rows, some)
+    if some:
+        print_notes(rows, some, instructions)
 
 
-def print_notes(rows, some):
+def print_notes(rows, some, instructions):
     planned = next((r for r in rows.values() if "twice" in r), None)
+    cost = "instr.: instructions of an emulated CPU" if instructions \
+        else "ns: CPU time"
     print(f"""
 Unsolicited: {count(some['sources'])} packets from source port 53 to the ports of the queries. Open: as many to
-a port that is open to all. Each source is another one. ns: CPU time beyond dropping at once, in XDP.""")
+a port that is open to all. Each source is another one. {cost}
+beyond dropping at once, in XDP.""")
     if planned:
         print(f"""Planned for {count(planned['planned'])} flows. At twice the plan, of {count(planned['twice']['sent'])} answers and
-{count(planned['twice']['others'])} unsolicited packets. Bytes of peers: without hash buckets, but for ipset.
-xt_recent takes its number of addresses from a parameter of the module, 100 by default.""")
+{count(planned['twice']['others'])} unsolicited packets. Bytes of peers: without hash buckets, but for ipset.""")
+    if "recent" in rows:
+        print("xt_recent takes its number of addresses from a parameter of the "
+              "module, 100 by default.")
 
 
-def print_goals(rows):
-    ours, peer = rows.get("ours", {}), rows.get(PEER, {})
-    if "unsolicited_ns" in ours and "unsolicited_ns" in peer:
-        print(f"ours to the nft set: time {ratio(ours, peer, 'unsolicited_ns')}"
-              f" (goal: {GOAL_NS:.2f}), memory "
-              f"{ratio(ours, peer, 'entry_bytes')} (goal: {GOAL_MEMORY:.2f})")
+def print_goals(rows, promise, instructions):
+    """The goals are those of ours; the others are compared."""
+    ours, peer = rows.get(promise, {}), rows.get(PEER, {})
+    if "unsolicited_ns" not in ours or "unsolicited_ns" not in peer:
+        return
+    time, memory = (f" (goal: {goal:.2f})" if promise == "ours" else ""
+                    for goal in (GOAL_NS, GOAL_MEMORY))
+    cost = "instructions" if instructions else "time"
+    print(f"{promise} to the nft set: {cost} "
+          f"{ratio(ours, peer, 'unsolicited_ns')}{time}, memory "
+          f"{ratio(ours, peer, 'entry_bytes')}{memory}")
 
 
 def ratio(ours, peer, name):
@@ -187,9 +204,10 @@ def judge(rows, promise, budget):
 
 
 def main():
-    as_json = "--json" in sys.argv
+    flags = [a for a in sys.argv[1:] if a.startswith("--")]
     directory, promise, budget, *names = \
-        (a for a in sys.argv[1:] if a != "--json")
+        (a for a in sys.argv[1:] if a not in flags)
+    instructions = "--instructions" in flags
     ran = [n for n in names if os.path.exists(f"{directory}/{n}.ask")]
     wrong = list(broken(directory, ran))
     for fault in wrong:
@@ -200,12 +218,13 @@ def main():
     base = (0, 0) if "open" not in ask else \
         (median(ask["open"]), median(ask["unsolicited"]))
     rows = {n: figures(directory, n, base) for n in ran if n != BASE}
-    if as_json:
-        json.dump({"base_ns": base, "firewalls": rows}, sys.stdout)
+    if "--json" in flags:
+        json.dump({"base_ns": base, "instructions": instructions,
+                   "firewalls": rows}, sys.stdout)
         print()
     else:
-        print_table(rows)
-        print_goals(rows)
+        print_table(rows, instructions)
+        print_goals(rows, promise, instructions)
     return judge(rows, promise, float(budget))
 
 
