@@ -30,9 +30,9 @@ firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool n
 	python3'
 # The papers' figures (selftests/paper).
 paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
-# Kernels of our own (scripts/kernel.sh), and static checks.
+# Kernels of our own (scripts/kernel.sh), static checks, and installing by DKMS.
 debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
-	sparse coccinelle clang-tidy clang llvm lld"
+	sparse coccinelle clang-tidy clang llvm lld dkms"
 
 usage() {
 	cat <<'USAGE'
