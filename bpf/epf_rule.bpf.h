@@ -110,4 +110,13 @@ static __always_inline __u32 reason_of(int err)
 	}
 }
 
+/* What the filter says: absent, or 1 + the age in epochs, or an error. */
+static __always_inline __u32 reason_asked(const struct epf_reflex_rule *rule, int ret)
+{
+	if (ret <= 0)
+		return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
+	return rule->within && (__u32)ret > rule->within ? EPF_REFLEX_OLDER :
+							   EPF_REFLEX_RECENT;
+}
+
 #endif /* EPF_RULE_BPF_H */

@@ -102,12 +102,9 @@ static __always_inline int find_all(struct epf_ctx *ctx, struct epf_xdp_ask *ask
 /* What the filter says, and how long ago that was. Return: enum epf_nf_reason. */
 static __always_inline __u32 answer(const struct epf_nf_rule *rule, int ret)
 {
-	if (ret <= 0)
-		return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
-	if (!(rule->op & EPF_NF_ASK))
+	if (ret > 0 && !(rule->op & EPF_NF_ASK))
 		return EPF_NF_KNOWN;
-	return rule->within && (__u32)ret > rule->within ? EPF_NF_OLDER :
-							   EPF_REFLEX_RECENT;
+	return reason_asked(&rule->of, ret);
 }
 
 static __always_inline __u32 learn(__u64 digest, __u32 at)
@@ -198,12 +195,8 @@ int nf_look(struct bpf_nf_ctx *ctx)
 	if (reason >= EPF_NF_REASONS)
 		return NF_ACCEPT;
 	count(counts, reason, epf_ctx_len(ctx));
-	if (reason == EPF_NF_KNOWN)
-		return NF_ACCEPT;
-	if (reason == EPF_NF_OLDER)
-		reason = EPF_REFLEX_ABSENT;
 	barrier_var(reason);
-	if (reason >= EPF_REFLEX_REASONS)
+	if (reason >= EPF_REFLEX_REASONS) /* EPF_NF_KNOWN */
 		return NF_ACCEPT;
 	return rule->of.act[reason].verdict == EPF_REFLEX_DROP ? NF_DROP : NF_ACCEPT;
 }

@@ -65,21 +65,18 @@ static __always_inline int match_plain(struct epf_ctx *ctx,
 #endif
 
 /* The module makes the key, by the same text and from the same bytes. */
-static __always_inline __u32 use(struct epf_ctx *ctx, struct epf_pkt_opts *opts,
-				 enum epf_reflex_side side)
+static __always_inline __u32 use(struct epf_ctx *ctx,
+				 const struct epf_reflex_rule *rule,
+				 struct epf_pkt_opts *opts, enum epf_reflex_side side)
 {
-	int ret;
-
 #ifdef EPF_TC
 	if (side == EPF_REFLEX_LEARN) {
-		ret = learn_filter(&epf_held, ctx, opts, sizeof(*opts));
+		int ret = learn_filter(&epf_held, ctx, opts, sizeof(*opts));
+
 		return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
 	}
 #endif
-	ret = ask_filter(&epf_held, ctx, opts, sizeof(*opts));
-	if (ret > 0)
-		return EPF_REFLEX_RECENT;
-	return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
+	return reason_asked(rule, ask_filter(&epf_held, ctx, opts, sizeof(*opts)));
 }
 
 /* Key and use of it are of one contents in the module. */
@@ -96,7 +93,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 	ret = match_plain(ctx, rule, &ask.opts, sent);
 	if (ret == NOT_PLAIN)
 		ret = match(ctx, &ask, rule, &found, sent);
-	return ret == MATCHED ? use(ctx, &ask.opts, side) : reason_of(ret);
+	return ret == MATCHED ? use(ctx, rule, &ask.opts, side) : reason_of(ret);
 }
 #else
 /* The key of a plain packet. Return: false: it is not one of a plain flow. */
@@ -115,7 +112,8 @@ static __always_inline bool digest_plain(struct epf_ctx *ctx,
 }
 
 /* Insert the key, or ask for it. Return: enum epf_reflex_reason. */
-static __always_inline __u32 use(__u64 digest, __u32 at, enum epf_reflex_side side)
+static __always_inline __u32 use(const struct epf_reflex_rule *rule, __u64 digest,
+				 __u32 at, enum epf_reflex_side side)
 {
 	int ret;
 
@@ -123,10 +121,7 @@ static __always_inline __u32 use(__u64 digest, __u32 at, enum epf_reflex_side si
 		ret = epf_inline_insert(digest, at);
 		return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
 	}
-	ret = epf_inline_test(digest, at);
-	if (ret > 0)
-		return EPF_REFLEX_RECENT;
-	return ret ? reason_of(ret) : EPF_REFLEX_ABSENT;
+	return reason_asked(rule, epf_inline_test(digest, at));
 }
 
 /* The key and its use are of one contents, whatever is swapped meanwhile. */
@@ -149,14 +144,14 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 	at = epf_inline_slot(&slot);
 	if (ret == MATCHED && at < EPF_BPF_SLOTS &&
 	    digest_plain(ctx, &ask.opts, &slot->hash, &digest))
-		return use(digest, at, side);
+		return use(rule, digest, at, side);
 	ret = match(ctx, &ask, rule, &found, sent);
 	if (ret != MATCHED)
 		return reason_of(ret);
 	if (at >= EPF_BPF_SLOTS)
 		return EPF_REFLEX_NO_FILTER;
 	ret = epf_xdp_make(&ask, &slot->hash, &found);
-	return ret ? reason_of(ret) : use(ask.digest, at, side);
+	return ret ? reason_of(ret) : use(rule, ask.digest, at, side);
 }
 
 #endif

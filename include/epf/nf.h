@@ -20,9 +20,8 @@
 
 /* What a packet was found to be; each is counted once. */
 enum epf_nf_reason {
-	/* enum epf_reflex_reason: RECENT and ABSENT of packets that are asked for */
-	EPF_NF_OLDER = EPF_REFLEX_REASONS, /* present, but longer ago than @within */
-	EPF_NF_KNOWN, /* learnt only if new, and present */
+	/* enum epf_reflex_reason: RECENT, ABSENT and OLDER of packets that are asked for */
+	EPF_NF_KNOWN = EPF_REFLEX_REASONS, /* learnt only if new, and present */
 	EPF_NF_REASONS
 };
 
@@ -33,20 +32,16 @@ enum epf_nf_reason {
 
 /**
  * struct epf_nf_rule - the one value of the rule map
- * @of: the first of @opts is the packet key; @act is what is done by reason, of
- *	EPF_NF_OLDER that of EPF_REFLEX_ABSENT; @any and @port as there
+ * @of: the first of @opts is the packet key; all else as there
  * @op: EPF_NF_ASK, EPF_NF_LEARN, EPF_NF_IF_NEW
  * @dport: ports of the rule are destination ports of the packet, else source ports
  * @all: every packet is matched, also one without ports
- * @within: so many epochs back a key is recent, the current one included; 0: in the
- *	whole window
  */
 struct epf_nf_rule {
 	struct epf_reflex_rule of;
 	__u32 op;
 	__u32 dport;
 	__u32 all;
-	__u32 within;
 };
 
 /**

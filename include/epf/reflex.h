@@ -30,6 +30,7 @@ enum epf_reflex_side {
 enum epf_reflex_reason {
 	EPF_REFLEX_RECENT,    /* ask: it answers a packet that was learnt in the window */
 	EPF_REFLEX_ABSENT,    /* ask: it answers none */
+	EPF_REFLEX_OLDER,     /* ask: it answers one, but of longer ago than @within */
 	EPF_REFLEX_LEARNT,    /* learn */
 	EPF_REFLEX_OTHER,     /* the rule does not match it */
 	EPF_REFLEX_FRAGMENT,  /* of a protocol that the rule matches; has no ports */
@@ -73,16 +74,23 @@ enum epf_reflex_proto {
 /**
  * struct epf_reflex_rule - the one value of the rule map
  * @opts: packet keys, by enum epf_reflex_side: one is the reverse of the other
- * @act: what is done at ingress, by enum epf_reflex_reason
+ * @act: what is done at ingress, by enum epf_reflex_reason; of EPF_REFLEX_OLDER it is
+ *	that of EPF_REFLEX_ABSENT
  * @any: by enum epf_reflex_proto: is any port of it in @port?
  * @port: by enum epf_reflex_proto: the remote ports that are matched, a bit each:
  *	source ports of what comes in, destination ports of what goes out
+ * @within: so many epochs back a key is recent, the current one included; 0: in the
+ *	whole window
+ * @within_ns: the duration that @within was made of; 0: it was given in epochs. For
+ *	whoever shows the rule
  */
 struct epf_reflex_rule {
 	struct epf_pkt_opts opts[EPF_REFLEX_SIDES];
 	struct epf_reflex_act act[EPF_REFLEX_REASONS];
 	__u32 any[EPF_REFLEX_PROTOS];
 	__u32 port[EPF_REFLEX_PROTOS][EPF_REFLEX_WORDS];
+	__u32 within;
+	__u64 within_ns;
 };
 
 /**

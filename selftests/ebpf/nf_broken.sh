@@ -14,14 +14,14 @@ first='prerouting and postrouting: each'
 ktap_plan 8 16
 variant $program '2s/$/ /' || exit 1
 ktap_check 'built likewise, all holds' holds "$first"
-broken 'do not know is taken for absent' $program \
+broken 'do not know is taken for absent' bpf/epf_rule.bpf.h \
 	's/return ret ? reason_of(ret) : EPF_REFLEX_ABSENT/return EPF_REFLEX_ABSENT/' 'overdue: accept'
 broken 'plain packets are asked for as they are' $program \
 	's/^\tif (opts->flags & EPF_PKT_REVERSE)/\tif (0)/' "$first"
-broken 'an age counts one epoch less' $rule \
+broken 'an age counts one epoch less' user/epfctl/within.c \
 	's/= (__u32)epochs + 1;/= (__u32)epochs;/' 'within so many'
-broken 'durations are rounded down' $rule \
-	's/(ns + epoch_ns - 1)/ns/' 'within a duration'
+broken 'durations are rounded down' user/epfctl/within.c \
+	's/(\*ns + epoch_ns - 1)/*ns/' 'within a duration'
 broken 'what is asked is of after the insertion' $program \
 	's/^\tret = epf_inline_test(digest, at);/\tlearn(digest, at);\n&/' 'asking and learning'
 broken 'a link stays' user/epfctl/xdp_pin.c \

@@ -135,6 +135,90 @@ def key(name, recent, *options):
     return fault or nothing_left()
 
 
+OFTEN = ("-W", 1000000, "-b", "1e-9")  # epochs end by hand
+
+
+def judged(on, frame, protocol):
+    """As what @frame, which comes in, is counted, and whether it is passed."""
+    before = on.side("ask")
+    got = send_in([frame], protocol)
+    after = on.side("ask")
+    return [r for r in after if r != "other" and after[r] > before.get(r, 0)] + \
+        [got == [frame]]
+
+
+def ages_of(within, *options, filter_options=OFTEN, until=9):
+    """What becomes of answers, IPv4 and IPv6, to one query as epochs end."""
+    both = [(packets.Flow(4, 17, 7, 53), IP), (packets.Flow(6, 17, 7, 53), IP6)]
+    seen = [[], []]
+    with Filter(*filter_options), Holder(), \
+            attached("--within", within, *options) as on:
+        send_out([flow.query() for flow, _ in both])
+        for _ in range(until):
+            for of, (flow, protocol) in zip(seen, both):
+                of.append(judged(on, flow.answer(), protocol))
+            net.epfctl("rotate", NAME, "-n", 1)
+    return seen
+
+
+def ages(*options):
+    """--within: so many epochs back an answer is recent, and no further. One to what is
+    older has the verdict of --else.
+    """
+    got = {n: ages_of(n, *options) for n in (1, 2, 6, 7)}
+    want = {n: 2 * [[["recent", True]] * (n + 1) + [["older", False]] * (7 - n) +
+                    [["absent", False]]] for n in got}
+    return net.unlike(ages=(got, want)) or nothing_left()
+
+
+def ages_owned():
+    """Epochs of other kinds, which have more of them than a window of lanes."""
+    kind = ("--kind", "ge", "-W", 1000000, "-b", "1e-6")
+    got = ages_of(2, filter_options=kind, until=4)
+    want = 2 * [[["recent", True]] * 3 + [["older", False]]]
+    with Filter(*kind):
+        fault = refused("by insertions", "--reflexive", *DNS, *DROP, "--within", "1s") \
+            or refused("at most 253", "--reflexive", *DNS, *DROP, "--within", "254")
+    return fault or net.unlike(ages=(got, want)) or nothing_left()
+
+
+def durations():
+    """--within of a duration is rounded up to epochs, of which 70s have seven, and told as
+    it was given.
+    """
+    got = {}
+    rule = ["--reflexive", *DNS, *DROP, "--within"]
+    for options in ("--time", "70s", "--rate", "100"), \
+            ("--time", "70s", "--rate", "100", "--window", 1000, "--mode", "both"):
+        with Filter(*options, "-b", "1e-9"):
+            for text in "1ns", "10s", "10001ms", "60s", "60000001us", "70s":
+                with attached("--within", text) as on:
+                    s = on.status()["reflexive"]
+                    line = net.epfctl("status", net.B).stdout
+                    got[text] = s["within_epochs"], s["within_ns"], \
+                        f" --within {text} --else " in line
+            fault = refused("remembers 70", *rule, "70001ms") or \
+                net.unlike(epochs=(got, {
+                    "1ns": (1, 1, True), "10s": (1, 10**10, True),
+                    "10001ms": (2, 10001 * 10**6, True), "60s": (6, 6 * 10**10, True),
+                    "60000001us": (7, 60000001000, True), "70s": (7, 7 * 10**10, True)}))
+            if fault:
+                return fault
+    with Filter(*OFTEN):
+        fault = refused("by insertions", *rule, "1s")
+        for text, bad in ("too small", "0"), ("too small", "0s"), ("not a number", "-1"), \
+                ("too large", "8"), ("not a number", "often"), ("not a number", ""), \
+                ("too large", "99999999999999999999"), ("no unit", "1.5"), \
+                ("not a number", "10 apples"), ("not a number", "-1s"):
+            fault = fault or refused(text, *rule, bad)
+        with attached("--within", 3) as on:
+            s = on.status()["reflexive"]
+            line = net.epfctl("status", net.B).stdout
+    return fault or net.unlike(
+        given=((s["within_epochs"], s.get("within_ns"), " --within 3 --else " in line),
+               (3, None, True))) or nothing_left()
+
+
 def reload(*options):
     """Swap and restore: a program goes on with what is there under the name."""
     first, second = flows(0), flows(1000)
@@ -556,6 +640,8 @@ def refusals():
                 ("--mode", on + DNS + DROP + ["--ask", "tc", "--mode", "native"]),
                 ("--key flow", on + DNS + DROP + ["--reverse"]),
                 ("--key flow", on + DNS + DROP + ["--scope", "vlan"]),
+                ("--reflexive only", ["--within", "3"]),
+                ("do not go with --admit", ["--admit", "1", "--within", "3"]),
                 ("not pass or drop", on + DNS + DROP[:4] + ["--fragments", "id"]),
                 ("--reflexive only", DNS),
                 ("--reflexive only", ["--else", "drop"])]:
@@ -624,6 +710,9 @@ def of_module():
             ("learning is never lost to a flood on the same CPU", race),
             ("headers that lie in pages", paged),
             ("a kind that is owned", owned),
+            ("answers within so many epochs", ages),
+            ("the same, tc", of(ages, "--ask", "tc")),
+            ("a kind that is owned, within so many epochs", ages_owned),
             ("detached from another network namespace", elsewhere),
             ("the rule is told as it was given", told)]
 
@@ -664,8 +753,11 @@ def cases():
         ("TCP likewise, tc", of(tcp, "--ask", "tc")),
         ("TCP in packets of more than 65,535 bytes", big_tcp),
         ("headers that lie in pages", paged),
+        ("answers within so many epochs", ages),
+        ("answers within so many epochs, tc", of(ages, "--ask", "tc")),
+        ("answers within a duration", durations),
         ("learning is never lost to a flood on the same CPU", race),
-        ("the same, tc", of(race, "--ask", "tc")),
+        ("learning is never lost, tc", of(race, "--ask", "tc")),
         ("marks leave other bits alone", of(marks, "--clsact")),
         ("the qdisc of others stays", beside),
         ("what is left of half an attachment", half),

@@ -24,6 +24,7 @@ static void rule_again(const struct xdp_want *want)
 		law(!epf_pkt_opts_check(&rule->opts[side]), "reflexive: keys");
 	law(!drops(rule, EPF_REFLEX_RECENT) && !drops(rule, EPF_REFLEX_OTHER),
 	    "reflexive: answers, and what is not matched, are passed");
+	law(rule->within <= EPF_EPOCHS && rule->within != 1, "reflexive: ages");
 	sink_clear();
 	reflex_print(rule);
 	fflush(stdout);
@@ -32,6 +33,7 @@ static void rule_again(const struct xdp_want *want)
 	word = strtok_r(sink_out.text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {
 		int opt = !strcmp(word, "--match") ? OPT_MATCH :
+			  !strcmp(word, "--within") ? OPT_WITHIN :
 			  !strcmp(word, "--else") ? OPT_ELSE :
 			  !strcmp(word, "--if-unknown") ? OPT_IF_UNKNOWN :
 							  OPT_FRAGMENTS;
@@ -40,7 +42,8 @@ static void rule_again(const struct xdp_want *want)
 		law(word && reflex_option(&again, opt, word), "a rule is printed");
 	}
 	again.ask_tc = want->reflex->ask_tc;
-	law(reflex_ok(&again, &opts), "of options that go together");
+	law(reflex_ok(&again, &opts) && reflex_within(&again, &some, &again.rule),
+	    "of options that go together");
 	law(!memcmp(&again.rule, rule, sizeof(*rule)), "which mean the same again");
 	sink_clear();
 }
@@ -79,7 +82,7 @@ static void nf_again(const struct xdp_want *want, const struct nf_want *nf)
 	word = strtok_r(sink_out.text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest))
 		nf_word(&again, &reflex, word, &rest);
-	law(nf_ok(&again, &reflex, &opts) && nf_within(&again, &some),
+	law(nf_ok(&again, &reflex, &opts) && reflex_within(&reflex, &some, &again.rule.of),
 	    "hook: of options that go together");
 	law(!memcmp(&again.rule, &nf->rule, sizeof(nf->rule)),
 	    "hook: which mean the same again");
@@ -98,8 +101,8 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 	law(nf_name(nf->hook.name, name) && !strcmp(name, nf->hook.name) &&
 	    !strcmp(name, want->ifname), "hook: its name is its name");
 	law(nf->hook.family[0] || nf->hook.family[1], "hook: a family");
-	law(rule->op & (EPF_NF_ASK | EPF_NF_LEARN) && rule->within <= EPF_EPOCHS &&
-	    rule->within != 1, "hook: what is done");
+	law(rule->op & (EPF_NF_ASK | EPF_NF_LEARN) && rule->of.within <= EPF_EPOCHS &&
+	    rule->of.within != 1, "hook: what is done");
 	law(!reflex_marks(&rule->of), "hook: no marks");
 	nf_again(want, nf);
 	return 0;

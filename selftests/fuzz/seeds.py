@@ -159,8 +159,8 @@ def options():
         attach e -f a --action mark --mark 0x10 --mode native --prio 9|attach e -f a --action mark --mark 8/0xf
         attach e -f a --key flow --nonip frame --mirror --no-dispatcher
         attach e -f a --key frame --mirror --vlan-offload off|attach e -f a
-        attach e -f a --reflexive --match udp:sport=53,7-9 --else mark=1/3 --ask tc
-        attach e -f a --reflexive --match any --else drop --if-unknown drop --fragments pass
+        attach e -f a --reflexive --match udp:sport=53,7-9 --else mark=1/3 --ask tc --within 3
+        attach e -f a --reflexive --match any --within 1500ms --else drop --if-unknown drop --fragments pass
         attach --hook nf:prerouting:-310 -f a --reverse --else drop --if-unknown drop --fragments drop
         attach --hook nf:output:5:ip6 -f a --key peer --learn --if-new --if-recent drop --if-unknown accept
         attach --hook nf:input:0 -f a --match udp:dport=53,7-9 --within 3 --scope mark|detach --hook nf:input:0

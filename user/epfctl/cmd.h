@@ -356,6 +356,22 @@ extern const char kind_help[];
 /* As promise_option(), for what has KIND_LONGS too. */
 bool kind_option(struct promise *p, int opt, const char *arg);
 
+/* within.c: how long ago a key may have been inserted */
+
+/**
+ * parse_within() - the argument of --within
+ * @arg: a number of epochs, or a duration, which is rounded up to epochs
+ * @params: of the filter
+ * @within: out: 1 + the greatest age, in epochs; at least 2
+ * @ns: out: the duration; 0: it is a number of epochs
+ *
+ * Return: false: an error is printed.
+ */
+bool parse_within(const char *arg, const struct epf_params *params, __u32 *within,
+		  __u64 *ns);
+/* "2", or "10s": what gives @within and @ns again. */
+struct text within_text(__u32 within, __u64 ns);
+
 /* rotateopt.c: who ends the epochs of a filter that is pure BPF */
 enum rotate { ROTATE_ANY, ROTATE_PROCESS, ROTATE_KERNEL };
 bool parse_rotate(const char *text, enum rotate *who);

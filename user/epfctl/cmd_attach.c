@@ -381,7 +381,7 @@ static bool find_filter(struct xdp_want *want)
 		     want->action == EPF_XDP_LOG ? "--log-new" : "--admit");
 		return false;
 	}
-	if (nf.on && !nf_within(&nf, &info.params))
+	if (!reflex_within(&reflex, &info.params, nf.on ? &nf.rule.of : &reflex.rule))
 		return false;
 	want->id = info.id;
 	memcpy(want->name, info.params.name, sizeof(want->name));

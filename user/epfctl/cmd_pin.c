@@ -83,7 +83,7 @@ static bool parse_is(const char *what, const char *arg, __u8 *is)
 	return false;
 }
 
-static bool parse_within(struct xt_epf_rule *r, const char *arg)
+static bool parse_epochs(struct xt_epf_rule *r, const char *arg)
 {
 	__u64 n;
 
@@ -120,7 +120,7 @@ static bool option(struct xt_epf_rule *r, int opt, const char *arg)
 	case OPT_NEW:
 		return parse_ask(r, XT_EPF_NEW);
 	case OPT_WITHIN:
-		return parse_within(r, arg);
+		return parse_epochs(r, arg);
 	case OPT_LEARN:
 		r->learn = XT_EPF_LEARN;
 		return true;

@@ -22,15 +22,13 @@ enum {
 	OPT_LEARN,
 	OPT_IF_NEW,
 	OPT_IF_RECENT,
-	OPT_WITHIN,
 	OPT_NF_END,
 };
 #define NF_LONGS \
 	{ "hook", required_argument, NULL, OPT_HOOK }, \
 	{ "learn", no_argument, NULL, OPT_LEARN }, \
 	{ "if-new", no_argument, NULL, OPT_IF_NEW }, \
-	{ "if-recent", required_argument, NULL, OPT_IF_RECENT }, \
-	{ "within", required_argument, NULL, OPT_WITHIN }
+	{ "if-recent", required_argument, NULL, OPT_IF_RECENT }
 #define NF_HELP \
 "At a netfilter hook of this network namespace, in place of INTERFACE (Linux\n" \
 "6.4):\n" \
@@ -41,11 +39,10 @@ enum {
 "  --if-new            do not insert again what is present\n" \
 "  --if-recent drop|accept  what is done about packets whose key is present\n" \
 "                      (accept)\n" \
-"  --within K|DURATION  present counts only so many epochs back, or so long,\n" \
-"                      which is rounded up to epochs (the filter's whole window)\n" \
 "  --else drop|accept  about all others (accept)\n" \
-"  --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]  as above;\n" \
-"                      the first two have to be given where something is dropped\n"
+"  --within, --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]\n" \
+"                      as above; --if-unknown and --fragments have to be given\n" \
+"                      where something is dropped\n"
 
 #define NF_FAMILIES 2
 
@@ -69,7 +66,6 @@ struct nf_hook {
  * @hook: which one
  * @said: which others, bits by option less OPT_HOOK
  * @recent: what OPT_IF_RECENT says
- * @within: the text of OPT_WITHIN, or NULL
  * @rule: by nf_ok()
  */
 struct nf_want {
@@ -77,7 +73,6 @@ struct nf_want {
 	struct nf_hook hook;
 	__u32 said;
 	struct epf_reflex_act recent;
-	const char *within;
 	struct epf_nf_rule rule;
 };
 
@@ -109,12 +104,10 @@ bool nf_option(struct nf_want *want, int opt, const char *arg);
 /* The name of the hook that @arg means, of any network namespace. Else an error. */
 bool nf_name(const char *arg, char name[XDP_NAME_BYTES]);
 /* Do the options go together, with those of @reflex and with @opts? Sets the rule, but for
- * @within of it. Else an error.
+ * what reflex_within() does. Else an error.
  */
 bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
 	   struct epf_pkt_opts *opts);
-/* Set the rule's @within, for a filter of @params. Else an error. */
-bool nf_within(struct nf_want *want, const struct epf_params *params);
 /* " --learn --match udp:sport=53 --else drop" */
 void nf_print(const struct epf_nf_rule *rule);
 json_t *nf_json(const struct epf_nf_rule *rule);

@@ -4,18 +4,12 @@
 
 static const char *reason_name(int reason)
 {
-	if (reason == EPF_NF_OLDER)
-		return "older";
 	return reason == EPF_NF_KNOWN ? "known" : reflex_reason_names[reason];
 }
 
-/* Of EPF_NF_OLDER what is done about a key that is absent; all else that is no reason of
- * an interface's rule is accepted.
- */
+/* What is no reason of an interface's rule is accepted. */
 static const char *verdict(const struct epf_nf_rule *rule, int reason)
 {
-	if (reason == EPF_NF_OLDER)
-		reason = EPF_REFLEX_ABSENT;
 	if (reason >= EPF_REFLEX_REASONS)
 		return "accept";
 	return rule->of.act[reason].verdict == EPF_REFLEX_DROP ? "drop" : "accept";
@@ -31,8 +25,8 @@ static bool possible(const struct epf_nf_rule *rule, int reason)
 		return !asks;
 	case EPF_NF_KNOWN:
 		return !asks && (rule->op & EPF_NF_IF_NEW);
-	case EPF_NF_OLDER:
-		return asks && rule->within;
+	case EPF_REFLEX_OLDER:
+		return asks && rule->of.within;
 	case EPF_REFLEX_RECENT:
 	case EPF_REFLEX_ABSENT:
 	case EPF_REFLEX_SATURATED:

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #define BIT(opt) (1u << ((opt) - OPT_HOOK))
-#define NF_EPOCHS (EPF_EPOCHS - 1) /* that a window is made of (window.h) */
 
 /* By enum nf_inet_hooks. */
 static const char *const hooks[] = { "prerouting", "input", "forward", "output",
@@ -98,9 +97,6 @@ bool nf_option(struct nf_want *want, int opt, const char *arg)
 		return parse_hook(&want->hook, arg);
 	case OPT_IF_RECENT:
 		return reflex_parse_act("--if-recent", arg, &want->recent);
-	case OPT_WITHIN:
-		want->within = arg;
-		return true;
 	case OPT_LEARN:
 	case OPT_IF_NEW:
 		return true;
@@ -138,7 +134,7 @@ static const char *misfit(const struct nf_want *want, const struct reflex_want *
 		       "before it, by 'attach INTERFACE --reflexive --ask tc --else "
 		       "mark=VALUE/MASK'";
 	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) ||
-		      want->within))
+		      reflex->within))
 		return "--fragments, --if-unknown and --within go with what asks: --learn "
 		       "needs --if-recent or --else beside them";
 	if (said(want, OPT_IF_NEW) && !said(want, OPT_LEARN))
@@ -175,7 +171,7 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
 	const char *why;
 
 	if (!want->on && want->said)
-		fail("--learn, --if-new, --if-recent and --within go with --hook only");
+		fail("--learn, --if-new and --if-recent go with --hook only");
 	if (!want->on)
 		return !want->said;
 	rule->of = reflex->rule;
@@ -192,47 +188,6 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
 	if (!portless(want, opts) && opts->key != EPF_PKT_PEER)
 		opts->flags |= EPF_PKT_FIRST;
 	rule->of.opts[EPF_REFLEX_ASK] = rule->of.opts[EPF_REFLEX_LEARN] = *opts;
-	return true;
-}
-
-/* So many epochs hold all that is younger than @ns: none but the first of a filter is
- * shorter than ceil(T/r) (window.h), so no more than that can have begun since.
- */
-static bool within_ns(const char *arg, const struct epf_params *params,
-		      __u64 *epochs)
-{
-	__u64 ns, epoch_ns;
-
-	if (!parse_ns("--within", arg, &ns))
-		return false;
-	if (params->mode != EPF_MODE_TIME && params->mode != EPF_MODE_BOTH)
-		fail("--within %s: epochs of '%s' may end earlier, by insertions: give a "
-		     "number of epochs", arg, params->name);
-	else if (ns > params->window_ns)
-		fail("--within %s: '%s' remembers %s", arg, params->name,
-		     fmt_ns(params->window_ns).s);
-	else {
-		epoch_ns = (params->window_ns + NF_EPOCHS - 1) / NF_EPOCHS;
-		*epochs = (ns + epoch_ns - 1) / epoch_ns;
-		return true;
-	}
-	return false;
-}
-
-bool nf_within(struct nf_want *want, const struct epf_params *params)
-{
-	const char *arg = want->within;
-	__u64 epochs = 0;
-
-	if (!arg)
-		return true;
-	if (arg[strspn(arg, "0123456789")]) {
-		if (!within_ns(arg, params, &epochs))
-			return false;
-	} else if (!parse_count("--within", arg, NF_EPOCHS, &epochs)) {
-		return false;
-	}
-	want->rule.within = (__u32)epochs + 1;
 	return true;
 }
 
@@ -257,8 +212,7 @@ void nf_print(const struct epf_nf_rule *rule)
 	if (!(rule->op & EPF_NF_ASK))
 		return;
 	printf(" --if-recent %s", act(rule, EPF_REFLEX_RECENT, "accept").s);
-	if (rule->within)
-		printf(" --within %u", rule->within - 1);
+	reflex_print_within(&rule->of);
 	printf(" --else %s", act(rule, EPF_REFLEX_ABSENT, "accept").s);
 	printf(" --if-unknown %s", act(rule, EPF_REFLEX_ERROR, "accept").s);
 	if (!rule->all || rule->of.opts[0].key != EPF_PKT_PEER)
@@ -275,8 +229,7 @@ json_t *nf_json(const struct epf_nf_rule *rule)
 		json_object_set_new(o, "match", reflex_json_match(&rule->of, sep(rule)));
 	if (!(rule->op & EPF_NF_ASK))
 		return o;
-	if (rule->within)
-		json_object_set_new(o, "within_epochs", json_integer(rule->within - 1));
+	reflex_json_within(&rule->of, o);
 	json_object_update_new(o, json_pack(
 		"{s:s, s:s, s:s, s:s}", "if_recent",
 		act(rule, EPF_REFLEX_RECENT, "accept").s, "else",

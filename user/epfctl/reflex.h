@@ -22,6 +22,7 @@ enum {
 	OPT_IF_UNKNOWN,
 	OPT_ASK,
 	OPT_CLSACT,
+	OPT_WITHIN,
 	OPT_REFLEX_END,
 };
 #define REFLEX_LONGS \
@@ -30,7 +31,8 @@ enum {
 	{ "else", required_argument, NULL, OPT_ELSE }, \
 	{ "if-unknown", required_argument, NULL, OPT_IF_UNKNOWN }, \
 	{ "ask", required_argument, NULL, OPT_ASK }, \
-	{ "clsact", no_argument, NULL, OPT_CLSACT }
+	{ "clsact", no_argument, NULL, OPT_CLSACT }, \
+	{ "within", required_argument, NULL, OPT_WITHIN }
 #define REFLEX_HELP \
 "Accept only answers: what INTERFACE sends is learnt, what it receives is looked\n" \
 "up with source and destination exchanged, and nothing else is done with it:\n" \
@@ -38,6 +40,8 @@ enum {
 "  --match PROTO[:sport=LIST]  only packets of udp, tcp or any protocol with\n" \
 "                      ports, from ports such as 53,123,6000-6010; may be given\n" \
 "                      again\n" \
+"  --within N|DURATION  answers are what was sent so many epochs ago at the most,\n" \
+"                      or so long ago, rounded up to epochs (the whole window)\n" \
 "  --else drop|accept|mark=VALUE/MASK  what is done about a packet that answers\n" \
 "                      none\n" \
 "  --if-unknown drop|accept|mark=VALUE/MASK  likewise where the filter does not\n" \
@@ -56,6 +60,7 @@ enum {
  * @said: which options were given, bits by option less OPT_REFLEXIVE
  * @fragments: OPT_FRAGMENTS was given, which without OPT_REFLEXIVE is one of the key
  * @sport: ports of OPT_MATCH are source ports
+ * @within: the text of OPT_WITHIN, or NULL
  * @dport: the last OPT_MATCH whose ports are destination ports, or NULL
  */
 struct reflex_want {
@@ -66,6 +71,7 @@ struct reflex_want {
 	__u32 said;
 	bool fragments;
 	bool sport;
+	const char *within;
 	const char *dport;
 };
 
@@ -75,6 +81,9 @@ struct reflex_want {
 bool reflex_option(struct reflex_want *want, int opt, const char *arg);
 /* Do the options go together, and with @opts? Sets the keys of the rule. Else an error. */
 bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts);
+/* Set when a key is too old for @rule, of a filter of @params. Else an error. */
+bool reflex_within(const struct reflex_want *want, const struct epf_params *params,
+		   struct epf_reflex_rule *rule);
 /* A number of a mark, up to @end: decimal, or hex after 0x. @rest: behind @end. Silent. */
 bool parse_bits(const char *text, char end, __u32 *bits, const char **rest);
 /* Of them, for netfilter hooks (nf.h): was @opt given; a verdict, else an error; is one
@@ -89,6 +98,9 @@ struct text reflex_act_text(const struct epf_reflex_act *act, const char *pass);
 /* "--match udp:sport=53", and as a list; @sep: ":sport=" */
 void reflex_print_match(const struct epf_reflex_rule *rule, const char *sep);
 json_t *reflex_json_match(const struct epf_reflex_rule *rule, const char *sep);
+/* " --within 10s", if it is asked for, and as members of @o */
+void reflex_print_within(const struct epf_reflex_rule *rule);
+void reflex_json_within(const struct epf_reflex_rule *rule, json_t *o);
 /* "--match udp:sport=53 --else drop --if-unknown accept --fragments pass" */
 void reflex_print(const struct epf_reflex_rule *rule);
 json_t *reflex_json(const struct epf_reflex_rule *rule);

@@ -8,11 +8,13 @@ static const char *const side_names[EPF_REFLEX_SIDES] = {
 };
 
 /* Can a packet of @side be found to be @reason? */
-static bool possible(int side, int reason)
+static bool possible(const struct xdp_state *s, int side, int reason)
 {
 	switch (reason) {
 	case EPF_REFLEX_LEARNT:
 		return side == EPF_REFLEX_LEARN;
+	case EPF_REFLEX_OLDER:
+		return side == EPF_REFLEX_ASK && s->rule.within;
 	case EPF_REFLEX_RECENT:
 	case EPF_REFLEX_ABSENT:
 	case EPF_REFLEX_SATURATED:
@@ -52,7 +54,7 @@ json_t *reflex_json_counts(const struct xdp_state *s)
 	for (side = 0; side < EPF_REFLEX_SIDES; side++) {
 		o = json_object();
 		for (i = 0; i < EPF_REFLEX_REASONS; i++)
-			if (possible(side, i))
+			if (possible(s, side, i))
 				json_object_set_new(o, reflex_reason_names[i],
 					json_pack("{s:s, s:I, s:I}", "verdict",
 						  verdict(s, side, i), "packets",

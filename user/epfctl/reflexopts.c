@@ -10,6 +10,7 @@
 const char *const reflex_reason_names[EPF_REFLEX_REASONS] = {
 	[EPF_REFLEX_RECENT] = "recent",
 	[EPF_REFLEX_ABSENT] = "absent",
+	[EPF_REFLEX_OLDER] = "older",
 	[EPF_REFLEX_LEARNT] = "learnt",
 	[EPF_REFLEX_OTHER] = "other",
 	[EPF_REFLEX_FRAGMENT] = "fragment",
@@ -183,7 +184,13 @@ bool reflex_option(struct reflex_want *want, int opt, const char *arg)
 	case OPT_MATCH:
 		return parse_match(want, arg);
 	case OPT_ELSE:
-		return reflex_parse_act("--else", arg, &acts[EPF_REFLEX_ABSENT]);
+		if (!reflex_parse_act("--else", arg, &acts[EPF_REFLEX_ABSENT]))
+			return false;
+		acts[EPF_REFLEX_OLDER] = acts[EPF_REFLEX_ABSENT];
+		return true;
+	case OPT_WITHIN:
+		want->within = arg;
+		return true;
 	case OPT_IF_UNKNOWN:
 		return parse_unknown(&want->rule, arg);
 	case OPT_FRAGMENTS:
@@ -241,8 +248,8 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 	bool drops = want->rule.act[EPF_REFLEX_ABSENT].verdict == EPF_REFLEX_DROP;
 
 	if (!want->on && want->said)
-		fail("--match, --else, --if-unknown, --ask and --clsact go with --hook "
-		     "or --reflexive only");
+		fail("--match, --within, --else, --if-unknown, --ask and --clsact go with "
+		     "--hook or --reflexive only");
 	if (!want->on)
 		return !want->said;
 	if (want->dport)
@@ -270,6 +277,13 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 		return true;
 	}
 	return false;
+}
+
+bool reflex_within(const struct reflex_want *want, const struct epf_params *params,
+		   struct epf_reflex_rule *rule)
+{
+	return !want->within ||
+	       parse_within(want->within, params, &rule->within, &rule->within_ns);
 }
 
 static bool has_port(const __u32 *ports, __u32 port)
@@ -332,9 +346,16 @@ void reflex_print_match(const struct epf_reflex_rule *rule, const char *sep)
 		}
 }
 
+void reflex_print_within(const struct epf_reflex_rule *rule)
+{
+	if (rule->within)
+		printf(" --within %s", within_text(rule->within, rule->within_ns).s);
+}
+
 void reflex_print(const struct epf_reflex_rule *rule)
 {
 	reflex_print_match(rule, ":sport=");
+	reflex_print_within(rule);
 	printf(" --else %s", reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s);
 	printf(" --if-unknown %s",
 	       reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s);
@@ -370,15 +391,28 @@ json_t *reflex_json_match(const struct epf_reflex_rule *rule, const char *sep)
 	return match;
 }
 
+void reflex_json_within(const struct epf_reflex_rule *rule, json_t *o)
+{
+	if (!rule->within)
+		return;
+	json_object_set_new(o, "within_epochs", json_integer(rule->within - 1));
+	if (rule->within_ns)
+		json_object_set_new(o, "within_ns",
+				    json_integer((json_int_t)rule->within_ns));
+}
+
 json_t *reflex_json(const struct epf_reflex_rule *rule)
 {
-	return json_pack("{s:o, s:s, s:s, s:s}", "match",
-			 reflex_json_match(rule, ":sport="), "else",
-			 reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
-			 "if_unknown",
-			 reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
-			 "fragments",
-			 reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+	json_t *o = json_pack("{s:o, s:s, s:s, s:s}", "match",
+			      reflex_json_match(rule, ":sport="), "else",
+			      reflex_act_text(&rule->act[EPF_REFLEX_ABSENT], "accept").s,
+			      "if_unknown",
+			      reflex_act_text(&rule->act[EPF_REFLEX_ERROR], "accept").s,
+			      "fragments",
+			      reflex_act_text(&rule->act[EPF_REFLEX_FRAGMENT], "pass").s);
+
+	reflex_json_within(rule, o);
+	return o;
 }
 
 const char *reflex_verdict(const struct epf_reflex_rule *rule,
