@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module
-ktap_plan 278
+ktap_plan 284
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -188,6 +188,24 @@ chance=1e-7 claim 'false positives within the budget of 1e-4' \
 	json 'd["present"] <= 30 and d["unknown"] == 0'
 shows 'counters add up' 'd["stats"]["inserts"] == 300001 and
 	d["stats"]["hits"] + d["stats"]["misses"] == 400001' cli-many
+
+# Ages
+asks() {
+	epf "$@"
+	return "$status"
+}
+# shellcheck source=within.sh disable=SC1091
+. ./within.sh
+"$EPFCTL" create cli-ages -T 7000s --rate 10 -b 1e-9 > "$tmp/out"
+claim 'a filter with a key of each age' aged cli-ages
+claim 'test --within: a number of epochs' ages_within cli-ages 2 2
+claim 'test --within: a duration is rounded up to epochs' ages_within cli-ages 2000001ms 3
+"$EPFCTL" destroy cli-ages > "$tmp/out"
+"$EPFCTL" create cli-ages --kind ge -W 1M > "$tmp/out"
+claim 'an owned kind with a key of each age' aged cli-ages
+claim 'test --within: epochs of an owned kind' ages_within cli-ages 2 2
+claim 'test --within: which have no certain length' bad_within cli-ages 'by insertions' 1s
+"$EPFCTL" destroy cli-ages > "$tmp/out"
 
 # Forgetting
 gives 0 '^epoch' rotate cli-a

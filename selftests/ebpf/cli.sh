@@ -72,7 +72,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 	)
 }
 
-ktap_plan 67
+ktap_plan 72
 
 # in a mount namespace of its own, which hides the one that is there
 mounts() {
@@ -143,6 +143,25 @@ ktap_check 'with itself it is refused' says 'swap' epf swap "$a" "$a"
 
 let_go
 epf destroy "$b"
+
+# ---- ages ----
+
+asks() {
+	epf "$@" > "$tmp/out" 2> "$tmp/err"
+}
+. "$top/selftests/cli/within.sh"
+epf create "$b" --time 7000s --rate 10 -b 1e-9 > /dev/null
+ktap_check 'a filter with a key of each age' eval 'hold "$a" "$b" && aged "$b"'
+ktap_check 'test --within: each number of epochs' each_age "$b"
+ktap_check 'test --within: a duration is rounded up to epochs' eval 'each_duration "$b" &&
+	bad_within "$b" remembers 7000001ms'
+ktap_check 'test --within: what is no age' bad_ages "$b"
+let_go
+epf destroy "$b"
+epf create "$b" --window 700000 > /dev/null
+ktap_check 'test --within: epochs of no certain length' bad_within "$b" 'by insertions' 1s
+epf destroy "$b"
+
 epf create "$b" --time 700ms --rate 1000 > /dev/null
 ktap_check 'one process holds two' hold "$a" "$b"
 # A lock that is kept until the other filter's epochs have ended many times: a holder

@@ -151,7 +151,7 @@ def options():
         create z -W 9 --key 000102030405060708090a0b0c0d0e0f --limit 0.1%
         list|list --names -j|show some|show 7 -j|show -f file|show -f 12345678
         destroy a --force|insert a one two|insert a --format hex 00ff -0
-        insert a --digest 0123456789abcdef|test a k --insert -q|test none x
+        insert a --digest 0123456789abcdef|test a k --insert -q|test none x|test a k --within 2 -c|test a k --within 10s
         test a -c --format json "k"|test a -j -|test a -f nowhere|rotate a -n 8
         clear a|swap a b|swap a none|save a file|restore a 12345678 --existing
         restore none 12345678|watch a|watch a -n 3 --interval 1s|doctor|--help

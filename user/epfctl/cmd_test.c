@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_INSERT = OPT_KEYS_END };
+enum { OPT_INSERT = OPT_KEYS_END, OPT_WITHIN };
 
 /**
  * struct testing - a test under way
@@ -21,6 +21,8 @@ enum { OPT_INSERT = OPT_KEYS_END };
  * @cmd: EPF_IOC_TEST, or EPF_IOC_TEST_AND_INSERT
  * @quiet: no line for every key
  * @counts: totals at the end
+ * @within: the argument of --within, or NULL
+ * @limit: ages from this one on are too old; 0: none is
  * @info: of the filter, before
  * @tested: keys
  * @present: of them
@@ -33,6 +35,8 @@ struct testing {
 	unsigned long cmd;
 	bool quiet;
 	bool counts;
+	const char *within;
+	__u32 limit;
 	struct epf_info info;
 	__u64 tested;
 	__u64 present;
@@ -138,13 +142,24 @@ static void print_batch(const struct testing *t, const struct keys *keys,
 
 static bool test_open(struct testing *t)
 {
+	__u64 ns;
+	int err;
+
 	if (t->filter >= 0)
 		return true;
 	t->filter = open_filter(t->name);
-	if (t->filter >= 0 && !epf_filter_info(t->filter, &t->info) &&
-	    t->cmd == EPF_IOC_TEST_AND_INSERT)
+	if (t->filter < 0)
+		return false;
+	err = epf_filter_info(t->filter, &t->info);
+	if (err && t->within) {
+		fail_call(err, "reading", t->name);
+		return false;
+	}
+	if (t->within && !parse_within(t->within, &t->info.params, &t->limit, &ns))
+		return false;
+	if (!err && t->cmd == EPF_IOC_TEST_AND_INSERT)
 		keys_describe(t->filter, t->name, &t->info, t->in->digests);
-	return t->filter >= 0;
+	return true;
 }
 
 /* A module that knows no EPF_BATCH_UNKNOWN tells of the batch as a whole: then
@@ -164,6 +179,20 @@ static int ask(const struct testing *t, struct epf_batch *b, __u8 *ages)
 			if (ages[i] == EPF_AGE_ABSENT)
 				ages[i] = EPF_AGE_UNKNOWN;
 	return err;
+}
+
+/* What is too old is absent. */
+static void forget_old(const struct testing *t, struct epf_batch *b, __u8 *ages)
+{
+	__u32 i;
+
+	if (!t->limit)
+		return;
+	for (i = 0; i < b->done; i++)
+		if (ages[i] < EPF_AGE_UNKNOWN && ages[i] >= t->limit) {
+			ages[i] = EPF_AGE_ABSENT;
+			b->present--;
+		}
 }
 
 static __u64 count_unknown(const __u8 *ages, __u32 nr)
@@ -197,6 +226,7 @@ static int test_batch(void *ctx, const struct keys *keys)
 		return fail("out of memory");
 	b.ages = (__u64)(uintptr_t)ages;
 	err = ask(t, &b, ages);
+	forget_old(t, &b, ages);
 	if (!err && !t->quiet)
 		print_batch(t, keys, ages);
 	t->tested += b.done;
@@ -267,9 +297,10 @@ int cmd_test(int argc, char **argv)
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "counts", no_argument, NULL, 'c' },
 		{ "insert", no_argument, NULL, OPT_INSERT },
+		{ "within", required_argument, NULL, OPT_WITHIN },
 		{ 0 },
 	};
-	static char help[1024];
+	static char help[1280];
 	static const struct spec spec = {
 		.usage = "test NAME [options] [KEY ... | -]",
 		.help = help,
@@ -289,6 +320,8 @@ int cmd_test(int argc, char **argv)
 
 	snprintf(help, sizeof(help), "%s%s", keys_help,
 "      --insert          insert each key after its verdict\n"
+"      --within N|DURATION  what was inserted longer ago is absent: so many\n"
+"                        epochs, or a duration, which is rounded up to epochs\n"
 "  -q, --quiet           the exit status only\n"
 "  -c, --counts          totals in place of a line for every key\n"
 "exit status: 0 all present, 1 some definitely absent, 2 failure, 3 some not\n"
@@ -298,6 +331,8 @@ int cmd_test(int argc, char **argv)
 			t.quiet = true;
 		else if (opt == OPT_INSERT)
 			t.cmd = EPF_IOC_TEST_AND_INSERT;
+		else if (opt == OPT_WITHIN)
+			t.within = optarg;
 		else
 			good = keys_option(&in, opt, optarg);
 		t.counts |= opt == 'c';
