@@ -34,17 +34,17 @@ static __always_inline bool admitted(struct ingress *in, int found)
 }
 
 /* Return: enum epf_ingress_reason. */
-static __always_inline __u32 look(struct ingress *in, __u64 digest, __u32 at,
-				  bool above)
+static __always_inline __u32 look(struct epf_ctx *ctx, struct ingress *in,
+				  const struct ingress_packet *p, bool above)
 {
 	int found = 0, ret;
 
 	if (above) {
-		found = epf_inline_any(epf_inline_test(digest, at));
+		found = ingress_test(p);
 		if (!admitted(in, found))
 			return found ? ingress_reason(found) : EPF_INGRESS_LEFT_OUT;
 	}
-	ret = epf_inline_test_and_insert(digest, at);
+	ret = ingress_insert(ctx, in->rule, p);
 	if (!above)
 		found = ret;
 	if (found > 0)
@@ -55,19 +55,19 @@ static __always_inline __u32 look(struct ingress *in, __u64 digest, __u32 at,
 SEC("xdp")
 int xdp_admit(struct xdp_md *ctx)
 {
+	struct ingress_packet p;
 	struct ingress in;
-	__u32 at, reason;
-	__u64 digest;
+	__u32 reason;
 	bool above;
 	int err;
 
 	if (!ingress_maps(&in))
 		return XDP_PASS;
-	err = ingress_digest(ctx, in.rule, &digest, &at);
+	err = ingress_find(ctx, in.rule, &p);
 	reason = err ? ingress_reason(err) : EPF_INGRESS_NEW;
 	above = measure(&in, !err || reason >= EPF_INGRESS_UNKNOWN);
 	if (!err)
-		reason = look(&in, digest, at, above);
+		reason = look(ctx, &in, &p, above);
 	ingress_count(ctx, &in, above, reason);
 	if (above && (reason == EPF_INGRESS_LEFT_OUT ||
 		      (reason >= EPF_INGRESS_UNKNOWN && in.rule->drops)))

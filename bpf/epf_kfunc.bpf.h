@@ -101,12 +101,18 @@ extern int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 /* As above, of the filter that a map holds (&map: an array, whose first value has the
  * reference). The reference stays there, so any number of programs can use it at a
  * time: take these where one program may interrupt another. -ENODEV also if there is no
- * filter in the map. Linux 6.9 and later. The first for XDP; the others for tc, and, from
- * the network header on (EPF_LINK_IP), for cgroup_skb.
+ * filter in the map, of packets that have a key. Linux 6.9 and later. The first three for
+ * XDP; the others for tc, and, from the network header on (EPF_LINK_IP), for cgroup_skb.
  */
 extern int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
 				 const struct epf_pkt_opts *opts,
 				 __u32 opts__sz) __ksym __weak;
+extern int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
+				   const struct epf_pkt_opts *opts,
+				   __u32 opts__sz) __ksym __weak;
+extern int bpf_epf_xdp_test_and_insert_held(void *held__map, struct xdp_md *ctx,
+					    const struct epf_pkt_opts *opts,
+					    __u32 opts__sz) __ksym __weak;
 extern int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
 				 const struct epf_pkt_opts *opts,
 				 __u32 opts__sz) __ksym __weak;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Of the XDP programs that judge by a rule of their own what comes in: maps, the key of
- * a packet, counters. The filter is pure BPF.
+ * a packet, counters. The filter is pure BPF, or with EPF_MODULE the module's.
  */
 #ifndef INGRESS_BPF_H
 #define INGRESS_BPF_H
@@ -11,7 +11,11 @@
 #include <stdbool.h>
 
 #include "epf_packet.bpf.h"
+#ifdef EPF_MODULE
+#include "epf_held.bpf.h"
+#else
 #include "epf_inline.bpf.h"
+#endif
 #include <epf/ingress.h>
 
 struct {
@@ -52,7 +56,7 @@ static __always_inline bool ingress_maps(struct ingress *in)
 	return in->rule && in->shared && in->counts;
 }
 
-/* Of an error of ingress_digest() or of the filter: enum epf_ingress_reason. */
+/* Of an error of ingress_find() or of the filter: enum epf_ingress_reason. */
 static __always_inline __u32 ingress_reason(int err)
 {
 	if (err <= -EPF_CONTROL)
@@ -77,6 +81,46 @@ static __always_inline __u32 ingress_reason(int err)
 	}
 }
 
+#ifdef EPF_MODULE
+/* The module makes the key anew in each call, of the same contents as it uses. */
+struct ingress_packet {
+	int verdict;
+};
+
+/* Return: 0, or an error of the packet or of a filter that is gone. */
+static __always_inline int ingress_find(struct epf_ctx *ctx,
+					const struct epf_ingress_rule *rule,
+					struct ingress_packet *p)
+{
+	struct epf_pkt_opts opts = epf_pkt_opts_read(&rule->opts);
+	int ret = bpf_epf_xdp_test_held(&epf_held, ctx, &opts, sizeof(opts));
+
+	p->verdict = ret;
+	return ret < 0 && ret != -ENOSPC ? ret : 0;
+}
+
+static __always_inline int ingress_test(const struct ingress_packet *p)
+{
+	return p->verdict;
+}
+
+/* Return: the verdict before, or an error. */
+static __always_inline int ingress_learn(struct epf_ctx *ctx,
+					 const struct epf_ingress_rule *rule)
+{
+	struct epf_pkt_opts opts = epf_pkt_opts_read(&rule->opts);
+
+	return bpf_epf_xdp_test_and_insert_held(&epf_held, ctx, &opts, sizeof(opts));
+}
+
+/* Of what ingress_find() has found. */
+static __always_inline int ingress_insert(struct epf_ctx *ctx,
+					  const struct epf_ingress_rule *rule,
+					  const struct ingress_packet *p)
+{
+	return ingress_learn(ctx, rule);
+}
+#else
 /* epf_xdp_digest() of keys made from flows; without those of whole packets the verifier
  * reads a third as much.
  */
@@ -103,12 +147,18 @@ static __always_inline int ingress_key(struct epf_ctx *ctx, const struct epf_has
 	return err;
 }
 
-/* The key of a packet, and the slot @at that it is of. Without a filter any hash will
- * do to tell the packets that have no key. Return: 0, or an error as above.
+/* The key of a packet, and the contents @at that it is of. */
+struct ingress_packet {
+	__u64 digest;
+	__u32 at;
+};
+
+/* Without a filter any hash will do to tell the packets that have no key. Return: 0, or
+ * an error as above.
  */
-static __always_inline int ingress_digest(struct epf_ctx *ctx,
-					  const struct epf_ingress_rule *rule,
-					  __u64 *digest, __u32 *at)
+static __always_inline int ingress_find(struct epf_ctx *ctx,
+					const struct epf_ingress_rule *rule,
+					struct ingress_packet *p)
 {
 	__u32 zero = 0;
 	struct epf_bpf_filter *table = bpf_map_lookup_elem(&epf_table, &zero);
@@ -117,12 +167,37 @@ static __always_inline int ingress_digest(struct epf_ctx *ctx,
 
 	if (!table)
 		return -ENODEV;
-	*at = epf_inline_slot(&slot);
-	if (*at >= EPF_BPF_SLOTS)
+	p->at = epf_inline_slot(&slot);
+	if (p->at >= EPF_BPF_SLOTS)
 		slot = &table->slot[0];
-	err = ingress_key(ctx, &slot->hash, &rule->opts, digest);
-	return err || *at < EPF_BPF_SLOTS ? err : -ENODEV;
+	err = ingress_key(ctx, &slot->hash, &rule->opts, &p->digest);
+	return err || p->at < EPF_BPF_SLOTS ? err : -ENODEV;
 }
+
+static __always_inline int ingress_test(const struct ingress_packet *p)
+{
+	return epf_inline_any(epf_inline_test(p->digest, p->at));
+}
+
+/* Of what ingress_find() has found. */
+static __always_inline int ingress_insert(struct epf_ctx *ctx,
+					  const struct epf_ingress_rule *rule,
+					  const struct ingress_packet *p)
+{
+	return epf_inline_test_and_insert(p->digest, p->at);
+}
+
+/* Return: the verdict before, or an error. */
+static __always_inline int ingress_learn(struct epf_ctx *ctx,
+					 const struct epf_ingress_rule *rule)
+{
+	struct ingress_packet p;
+	int err = ingress_find(ctx, rule, &p);
+
+	return err ? err : ingress_insert(ctx, rule, &p);
+}
+#endif
+
 
 /* A token of what is new. */
 static __always_inline bool ingress_token(const struct ingress *in)

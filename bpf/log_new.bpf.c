@@ -54,15 +54,12 @@ SEC("xdp")
 int xdp_log_new(struct xdp_md *ctx)
 {
 	struct ingress in;
-	__u32 at, reason;
-	__u64 digest;
+	__u32 reason;
 	int ret;
 
 	if (!ingress_maps(&in))
 		return XDP_PASS;
-	ret = ingress_digest(ctx, in.rule, &digest, &at);
-	if (!ret)
-		ret = epf_inline_test_and_insert(digest, at);
+	ret = ingress_learn(ctx, in.rule);
 	if (!ret)
 		reason = ingress_token(&in) ? log_packet(ctx) : EPF_INGRESS_LEFT_OUT;
 	else

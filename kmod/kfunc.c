@@ -173,8 +173,8 @@ static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 	pkt->nr_segs += nr;
 }
 
-static noinline int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
-		      const struct epf_pkt_opts *opts, u64 *digest)
+static noinline int xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
+			       const struct epf_pkt_opts *opts, u64 *digest)
 {
 	struct epf_seg seg[1 + MAX_SKB_FRAGS];
 	struct epf_pkt_scope scope = { 0, 0 };
@@ -192,7 +192,7 @@ static noinline int xdp_digest(const struct epf_table *t, struct xdp_buff *xdp,
 	pkt.len = seg[0].len;
 	if (unlikely(xdp_buff_has_frags(xdp)))
 		add_frags(xdp, seg, &pkt);
-	return epf_pkt_digest_in(&t->hash, &pkt, opts, &scope, digest);
+	return epf_pkt_digest_in(h, &pkt, opts, &scope, digest);
 }
 
 /* Any packet, with the stack frame that this takes. */
@@ -201,7 +201,7 @@ static noinline int xdp_test_and_insert(struct epf_table *t,
 					struct epf_pkt_opts opts)
 {
 	u64 digest;
-	int err = xdp_digest(t, xdp, &opts, &digest);
+	int err = xdp_digest(&t->hash, xdp, &opts, &digest);
 
 	return err ?: do_digest(t, digest, OP_TEST_AND_INSERT);
 }
@@ -227,7 +227,7 @@ static int xdp_one(struct epf_table *t, struct xdp_md *ctx,
 	if (unlikely(opts__sz != sizeof(o)))
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
-	err = xdp_digest(t, (struct xdp_buff *)ctx, &o, &digest);
+	err = xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, &digest);
 	return err ?: do_digest(t, digest, op);
 }
 
@@ -461,7 +461,7 @@ __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 	if (unlikely(opts__sz != sizeof(o)))
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
-	return xdp_digest(t, (struct xdp_buff *)ctx, &o, digest);
+	return xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, digest);
 }
 
 /**
@@ -565,6 +565,31 @@ static struct epf_table *held_table(const struct bpf_map *map)
 	return f ? rcu_dereference(f->table) : NULL;
 }
 
+/* As xdp_one(), of the filter that a map holds. A packet without a key is told so without
+ * a filter too, under any hash: it may be one that a program has to pass (ARP).
+ */
+static int xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
+		    const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+{
+	static const struct epf_hash any;
+	struct epf_pkt_opts o;
+	struct epf_table *t;
+	u64 digest;
+	int ret;
+
+	if (unlikely(opts__sz != sizeof(o)))
+		return -EINVAL;
+	o = epf_pkt_opts_read(opts);
+	rcu_read_lock();
+	t = held_table(map);
+	ret = xdp_digest(t ? &t->hash : &any, (struct xdp_buff *)ctx, &o,
+			 &digest);
+	if (!ret)
+		ret = t ? do_digest(t, digest, op) : -ENODEV;
+	rcu_read_unlock();
+	return ret;
+}
+
 /**
  * bpf_epf_xdp_test_held() - as bpf_epf_xdp_test(), of a filter that a map holds
  * @held__map: array; the first reference in its first value is the filter
@@ -574,18 +599,51 @@ static struct epf_table *held_table(const struct bpf_map *map)
  *
  * Linux 6.9 and later.
  *
- * Return: as bpf_epf_xdp_test(). -ENODEV also if the map holds no filter.
+ * Return: as bpf_epf_xdp_test(). -ENODEV also if the map holds no filter, and only of
+ * packets that have a key.
  */
 __bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
 				      const struct epf_pkt_opts *opts,
 				      u32 opts__sz)
 {
-	int ret;
+	return xdp_held(held__map, ctx, opts, opts__sz, OP_TEST);
+}
 
-	rcu_read_lock();
-	ret = xdp_one(held_table(held__map), ctx, opts, opts__sz, OP_TEST);
-	rcu_read_unlock();
-	return ret;
+/**
+ * bpf_epf_xdp_insert_held() - as bpf_epf_xdp_insert(), of a filter that a map holds
+ * @held__map: as of bpf_epf_xdp_test_held()
+ * @ctx: likewise
+ * @opts: likewise
+ * @opts__sz: sizeof(struct epf_pkt_opts)
+ *
+ * Linux 6.9 and later.
+ *
+ * Return: as bpf_epf_xdp_insert(), with -ENODEV as bpf_epf_xdp_test_held().
+ */
+__bpf_kfunc int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
+					const struct epf_pkt_opts *opts,
+					u32 opts__sz)
+{
+	return xdp_held(held__map, ctx, opts, opts__sz, OP_INSERT);
+}
+
+/**
+ * bpf_epf_xdp_test_and_insert_held() - digest, verdict and insert in one call
+ * @held__map: as of bpf_epf_xdp_test_held()
+ * @ctx: likewise
+ * @opts: likewise
+ * @opts__sz: sizeof(struct epf_pkt_opts)
+ *
+ * Linux 6.9 and later.
+ *
+ * Return: as bpf_epf_xdp_test_and_insert(), with -ENODEV as bpf_epf_xdp_test_held().
+ */
+__bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map,
+						 struct xdp_md *ctx,
+						 const struct epf_pkt_opts *opts,
+						 u32 opts__sz)
+{
+	return xdp_held(held__map, ctx, opts, opts__sz, OP_TEST_AND_INSERT);
 }
 
 /**
@@ -665,6 +723,8 @@ BTF_ID_FLAGS(func, bpf_epf_xdp_test, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_insert, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_test_and_insert, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_xdp_test_held, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_xdp_insert_held, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_xdp_test_and_insert_held, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(xdp_ids)
 
 BTF_KFUNCS_START(skb_ids)

@@ -15,7 +15,6 @@
 
 #define EPF_REFLEX_PIN_RULE "rule"
 #define EPF_REFLEX_PIN_COUNTS "counts"
-#define EPF_REFLEX_PIN_HELD "held" /* the filter, if it is the module's */
 #define EPF_REFLEX_PIN_LEARN "learn" /* link of the learning program, if it has one */
 #define EPF_REFLEX_PIN_ASK "ask"     /* likewise, at tc ingress */
 

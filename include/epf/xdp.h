@@ -18,6 +18,7 @@
 #define EPF_XDP_PIN_SLOT "slot"
 #define EPF_XDP_PIN_CONF "conf"
 #define EPF_XDP_PIN_MARK "mark" /* link of tc_mark, with EPF_XDP_MARK */
+#define EPF_XDP_PIN_HELD "held" /* the filter, if it is the module's and there is no slot */
 
 enum epf_xdp_action {
 	EPF_XDP_DROP = 0,

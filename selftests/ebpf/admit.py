@@ -3,7 +3,8 @@
 """`epfctl attach --admit` on this machine: what reflex_hosts.py says. A sends frames of
 many peers to B, and an oracle that knows who was seen says what becomes of each, below
 the rate, above it, and where it is exceeded. No rate here needs a clock: RATE 0 stands
-still, and what is to be below has a rate that nothing reaches.
+still, and what is to be below has a rate that nothing reaches. With
+EPF_REFLEX_BACKEND=module filters of the module (fronts.py).
 """
 
 import atexit
@@ -22,7 +23,7 @@ from ingress_hosts import FOREVER, attached, bursts, flow, frames, send_in
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left, raw, tap
 
 DROP, ACCEPT = ["--if-unknown", "drop"], ["--if-unknown", "accept"]
-PROGRAMS = "xdp_admit", "epf_rule", "epf_counts", "epf_shared"
+PROGRAMS = "xdp_admit", "epf_rule", "epf_counts", "epf_shared", "epf_held"
 
 
 def admit(rate, new_rate="0", unknown=DROP):
@@ -268,15 +269,23 @@ def ours(names=PROGRAMS):
 
 def cycles():
     """Attached and detached so often, nothing is left."""
+    return come_and_go(BELOW, PROGRAMS)
+
+
+def come_and_go(options, names):
+    """An attachment of these holds a filter of the module by one reference."""
     count = 200 if reflex.THOROUGH else 16
-    before = ours()
+    before, held = ours(names), set()
     with Filter():
         for n in range(count):
-            with ingress.Attached(*BELOW, *([], ["--no-dispatcher"])[n % 2]):
-                pass
-    if not net.eventually(lambda: all(n <= before[k] for k, n in ours().items()),
+            with ingress.Attached(*options, *([], ["--no-dispatcher"])[n % 2]):
+                held.add(hosts.users())
+            held.add(-hosts.users())
+    if held != ({0, 1} if hosts.MODULE else {0}):
+        return f"references: {held}"
+    if not net.eventually(lambda: all(n <= before[k] for k, n in ours(names).items()),
                           hosts.PATIENCE):
-        return f"left behind: {ours()}, before {before}"
+        return f"left behind: {ours(names)}, before {before}"
     return nothing_left()
 
 
@@ -333,17 +342,23 @@ def refusals():
         with attached(*some):
             fault = fault or refused("an attachment by --admit already", *some)
             fault = fault or refused("already", "--action", "count", "--no-vlan")
-        return fault or net.unlike(pins=(hosts.pins(), [NAME]))
+        return fault or net.unlike(pins=(hosts.pins(), [] if hosts.MODULE else [NAME]))
 
 
 def shown():
-    """The rule as status shows it is the rule that was given."""
+    """The rule as status shows it is the rule that was given, and destroy says where the
+    filter is attached.
+    """
     with Filter(), attached(*admit("100k", "50/7", ACCEPT), "--prefix", "24,56") as on:
         s, text = on.status(), net.epfctl("status", net.B).stdout
+        done, held = net.epfctl("destroy", NAME, check=False), hosts.users()
     return net.unlike(
         rates=(s["rates"], {"all": {"rate": 100000, "burst": 10000},
                             "new": {"rate": 50, "burst": 7}, "if_unknown": "accept"}),
+        held=(held, int(hosts.MODULE)),
+        destroy=((done.returncode, f"detach {net.B}'" in done.stderr), (2, True)),
         action=(s["action"], "admit"), key=(s["key"]["key"], "peer"),
+        backend=(s["backend"], "module" if hosts.MODULE else "bpf"),
         text=("key peer --prefix 24,56 --admit 100000/10000 --new-rate 50/7 "
               "--if-unknown accept, admit" in text, True)) or nothing_left()
 
@@ -357,6 +372,15 @@ def of_kernel():
             ("attached and detached, nothing is left", cycles)]
 
 
+def of_module():
+    """What may differ from filters that are pure BPF."""
+    return [("above the rate: each packet by the oracle",
+             functools.partial(oracle, known=100, tokens=20)),
+            ("no_filter: drop",
+             functools.partial(unknown_case, "no_filter", "drop", reflex.Destroyed)),
+            ("the rule is told as it was given", shown)]
+
+
 def cases():
     of = functools.partial
     if os.environ.get("EPF_VM") and not reflex.THOROUGH:
@@ -368,15 +392,13 @@ def cases():
             of(oracle, known=100, tokens=5, unknown=ACCEPT)),
            ("above the rate, generic: each packet by the oracle",
             of(oracle, "--mode", "generic", known=100, tokens=20))]
-    for reason, spoil in ("overdue", reflex.Killed), ("saturated", reflex.Saturated), \
-            ("no_filter", reflex.Destroyed):
+    for reason, spoil in reflex.spoilt():
         for verdict in "drop", "accept":
             out.append((f"{reason}: {verdict}",
                         of(unknown_case, reason, verdict, spoil)))
     same = {"answer", "tagged", "first"}
     return of_kernel() + out + [
         ("as many peers as there are tokens get in, and stay", tokens),
-        ("a filter that does not know, below the rate", ill_below),
         ("key peer", of(key, "peer", same | {"port", "remote"})),
         ("key peer of a prefix", of(key, "peer", same | {"port", "remote", "near"},
                                     "--prefix", "24,56")),
@@ -386,7 +408,8 @@ def cases():
         ("detached from another network namespace", elsewhere),
         ("the rule is told as it was given", shown),
         ("refused", refusals),
-    ]
+    ] + ([] if hosts.MODULE else  # which is never overdue
+         [("a filter that does not know, below the rate", ill_below)])
 
 
 CPUS = os.sched_getaffinity(0)  # before ahead() leaves one

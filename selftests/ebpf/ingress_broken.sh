@@ -13,14 +13,14 @@ ktap_plan 12 21
 variant $program '2s/$/ /' || exit 1
 ktap_check 'built likewise, all holds' holds 'the rate is exceeded'
 broken 'what had no token is learnt' $program \
-	's/return found ? ingress_reason(found) : EPF_INGRESS_LEFT_OUT;/return epf_inline_test_and_insert(digest, at) ? EPF_INGRESS_RECENT : EPF_INGRESS_LEFT_OUT;/' \
+	's/return found ? ingress_reason(found) : EPF_INGRESS_LEFT_OUT;/return ingress_insert(ctx, in->rule, p) ? EPF_INGRESS_RECENT : EPF_INGRESS_LEFT_OUT;/' \
 	'above the rate: each'
 broken 'everything new passes above the rate' $program \
 	's/!in->rule->drops : ingress_token(in);/!in->rule->drops : ingress_token(in) || 1;/' 'above the rate: each'
 broken 'control packets count for the rate' $program 's/!err || reason >= EPF_INGRESS_UNKNOWN/1/' \
 	'the rate is exceeded'
 broken 'do not know is taken for absent' $program \
-	's/found = epf_inline_any(epf_inline_test(digest, at));/found = epf_inline_test(digest, at) > 0;/' 'overdue: accept'
+	's/found = ingress_test(p);/found = ingress_test(p) > 0;/' 'overdue: accept'
 broken 'the clock stands still' bpf/ingress.bpf.h 's/bpf_ktime_get_coarse_ns()/0/' 'with time'
 broken 'detached elsewhere, it still drops' user/epfctl/ingress.c \
 	's/rule.rate.limit = ~0ULL;/;/' 'another network namespace'
@@ -30,9 +30,9 @@ ktap_thorough broken 'a token each, whoever has taken it' bpf/ingress.bpf.h \
 	's/return epf_bucket_take(fresh, &in->shared->tokens, now);/__u64 own = 0; return epf_bucket_take(fresh, \&own, now);/' \
 	'above the rate: each'
 ktap_thorough broken 'without a filter control packets are unknown' bpf/ingress.bpf.h \
-	's/return err || \*at < EPF_BPF_SLOTS ? err : -ENODEV;/return *at < EPF_BPF_SLOTS ? err : -ENODEV;/' 'no_filter: drop'
+	's/return err || p->at < EPF_BPF_SLOTS ? err : -ENODEV;/return p->at < EPF_BPF_SLOTS ? err : -ENODEV;/' 'no_filter: drop'
 ktap_thorough broken 'admitted peers are not learnt' $program \
-	's/ret = epf_inline_test_and_insert(digest, at);/ret = above ? epf_inline_test(digest, at) : epf_inline_test_and_insert(digest, at);/' \
+	's/ret = ingress_insert(ctx, in->rule, p);/ret = above ? ingress_test(p) : ingress_insert(ctx, in->rule, p);/' \
 	'above the rate: each'
 ktap_thorough broken 'CPUs keep what is counted to themselves' user/epfctl/ingress.c \
 	's/rule.slice = .*/rule.slice = 1000;/' 'the rate is exceeded'

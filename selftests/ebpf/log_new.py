@@ -25,7 +25,8 @@ from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left,
 LOG = ["--log-new", "--log-rate", FOREVER]
 RING = (1 << 20) // 72  # records of 64 bytes and a header of 8
 TAGS = {"tagged": [5], "twice": [5, 6]}
-PROGRAMS = "xdp_log_new", "epf_rule", "epf_counts", "epf_shared", "epf_ring"
+PROGRAMS = "xdp_log_new", "epf_rule", "epf_counts", "epf_shared", "epf_ring", \
+    "epf_held"
 
 
 def log_command(*options):
@@ -340,16 +341,7 @@ def audited(found):
 
 def cycles():
     """Attached and detached so often, nothing is left."""
-    count = 200 if reflex.THOROUGH else 16
-    before = admit.ours(PROGRAMS)
-    with Filter():
-        for n in range(count):
-            with ingress.Attached(*LOG, *([], ["--no-dispatcher"])[n % 2]):
-                pass
-    if not net.eventually(lambda: all(n <= before[k] for k, n in
-                                      admit.ours(PROGRAMS).items()), hosts.PATIENCE):
-        return f"left behind: {admit.ours(PROGRAMS)}, before {before}"
-    return nothing_left()
+    return admit.come_and_go(LOG, PROGRAMS)
 
 
 def refusals():
@@ -401,13 +393,17 @@ def of_kernel():
             ("attached and detached, nothing is left", cycles)]
 
 
+def of_module():
+    """What may differ from filters that are pure BPF."""
+    return [("each flow has one record: by the oracle", oracle)]
+
+
 def cases():
     of = functools.partial
     if os.environ.get("EPF_VM") and not reflex.THOROUGH:
         return of_kernel()
-    out = [(reason, of(unknown_case, reason, spoil)) for reason, spoil in (
-        ("overdue", reflex.Killed), ("saturated", reflex.Saturated),
-        ("no_filter", reflex.Destroyed))]
+    out = [(reason, of(unknown_case, reason, spoil))
+           for reason, spoil in reflex.spoilt()]
     return of_kernel() + out + [
         ("generic: by the oracle", of(oracle, "--mode", "generic")),
         ("a full ring loses records, and counts them", ring_full),

@@ -319,6 +319,13 @@ class Saturated(Killed):
         raise RuntimeError("it is not saturated")
 
 
+def spoilt():
+    """Why a filter does not know, and how that comes."""
+    out = [("saturated", Saturated), ("no_filter", Destroyed)]
+    # the module ends epochs itself
+    return out if hosts.MODULE else [("overdue", Killed)] + out
+
+
 class Echo:
     """UDP servers in A that answer all they get, and one more time to one that did not
     ask."""
@@ -732,10 +739,7 @@ def cases():
                rule=verdicts("drop", "drop", "drop"))),
            ("each packet by the oracle, everything passed",
             of(oracle, what=["--else", "accept"], rule=verdicts("accept")))]
-    spoilt = [("saturated", Saturated), ("no_filter", Destroyed)]
-    if not hosts.MODULE:  # which ends epochs itself
-        spoilt.append(("overdue", Killed))
-    for reason, spoil in spoilt:
+    for reason, spoil in spoilt():
         for verdict in "drop", "accept":
             out.append((f"{reason}: {verdict}",
                         of(unknown_case, reason, verdict, spoil)))

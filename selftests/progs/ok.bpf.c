@@ -102,7 +102,12 @@ RUNS int xdp_held(struct xdp_md *ctx)
 {
 	struct epf_pkt_opts opts = { .key = EPF_PKT_FRAME };
 
-	return bpf_epf_xdp_test_held(&slots, ctx, &opts, sizeof(opts)) ? 0 : RAN;
+	if (bpf_epf_xdp_test_held(&slots, ctx, &opts, sizeof(opts)) ||
+	    bpf_epf_xdp_test_and_insert_held(&slots, ctx, &opts, sizeof(opts)) ||
+	    bpf_epf_xdp_insert_held(&slots, ctx, &opts, sizeof(opts)))
+		return 0;
+	return bpf_epf_xdp_test_and_insert_held(&slots, ctx, &opts,
+						sizeof(opts)) == 1 ? RAN : 0;
 }
 
 /* Maps without a filter, or of another kind, are no error of the program. */
@@ -129,6 +134,20 @@ RUNS int tc_held_nowhere(struct __sk_buff *skb)
 	    bpf_epf_skb_insert_held(&cpu_slots, skb, &opts, sizeof(opts)) != -ENODEV)
 		return 0;
 	return RAN;
+}
+
+/* What has no key is told so without a filter, too. */
+SEC("xdp")
+RUNS int xdp_held_nowhere(struct xdp_md *ctx)
+{
+	struct epf_pkt_opts opts = { .key = EPF_PKT_FRAME };
+	struct epf_pkt_opts mark = { .key = EPF_PKT_FRAME, .flags = EPF_PKT_MARK };
+
+	if (bpf_epf_xdp_test_held(&no_slots, ctx, &opts, sizeof(opts)) != -ENODEV ||
+	    bpf_epf_xdp_insert_held(&no_slots, ctx, &opts, sizeof(opts)) != -ENODEV)
+		return 0;
+	return bpf_epf_xdp_test_and_insert_held(&no_slots, ctx, &mark,
+						sizeof(mark)) == -EINVAL ? RAN : 0;
 }
 
 SEC("cgroup_skb/egress")

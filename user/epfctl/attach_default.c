@@ -197,7 +197,7 @@ static bool unused(const struct epf_xdp_conf *conf)
 	__u32 prog = 0;
 	int nr = ebpf_is_timed(conf->filter) ? -2 : -1;
 
-	if (xdp_uses(conf->id, ifname))
+	if (xdp_uses(conf->id, true, ifname))
 		return false;
 	/* Without CAP_SYS_ADMIN the kernel tells no numbers of programs. */
 	while (!bpf_prog_get_next_id(prog, &prog))

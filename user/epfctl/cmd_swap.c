@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Is it pure BPF, and attached or asked by a pinned rule? The module counts references by
- * itself. Return: an error is printed.
+/* Is it attached, or asked by a pinned rule? The module counts references by itself, but
+ * knows no names. Return: an error is printed.
  */
 static bool attached(int dev, const char *name)
 {
@@ -20,8 +20,8 @@ static bool attached(int dev, const char *name)
 	if (filter < 0)
 		return false;
 	err = epf_filter_info(filter, &info);
-	is = xdp_uses && !epf_is_module(filter) && (!err || err == -EUCLEAN) &&
-	     xdp_uses(info.id, user);
+	is = xdp_uses && (!err || err == -EUCLEAN) &&
+	     xdp_uses(info.id, !epf_is_module(filter), user);
 	epf_close(filter);
 	if (is)
 		xdp_uses_tell(name, user);

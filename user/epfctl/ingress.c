@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ebpf/ebpf.h"
 
 /* Maps of the programs, by the names that they have there. */
 enum { RULE, SHARED, COUNTS, RING };
@@ -41,9 +40,13 @@ const char *ingress_program(__u32 action)
 	return action == EPF_XDP_LOG ? "xdp_log_new" : "xdp_admit";
 }
 
-enum xdp_obj ingress_object(__u32 action)
+enum xdp_obj ingress_object(const struct xdp_want *want)
 {
-	return action == EPF_XDP_LOG ? XDP_OBJ_LOG_NEW : XDP_OBJ_ADMIT;
+	if (want->bpf)
+		return want->action == EPF_XDP_LOG ? XDP_OBJ_LOG_NEW :
+						     XDP_OBJ_ADMIT;
+	return want->action == EPF_XDP_LOG ? XDP_OBJ_LOG_NEW_MODULE :
+					     XDP_OBJ_ADMIT_MODULE;
 }
 
 int ingress_maps(const struct xdp_want *want, struct bpf_object *obj)
@@ -53,7 +56,7 @@ int ingress_maps(const struct xdp_want *want, struct bpf_object *obj)
 
 	for (i = 0; i < nr_maps(want->action) && !err; i++)
 		err = xdp_map_reuse(obj, maps[i].name, want->ifname, maps[i].pin);
-	return err ? err : ebpf_reuse_maps(obj, want->filter);
+	return err ? err : xdp_use(want, obj);
 }
 
 /* What the rule needs to know of this machine. */
@@ -74,18 +77,20 @@ static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *con
 
 	for (i = 0; i < nr_maps(want->action) && !err; i++)
 		err = xdp_map_pin(want->ifname, &maps[i], i == RULE ? &rule : NULL);
-	return err ? err : xdp_conf_pin(want->ifname, conf);
+	return err ?: xdp_conf_pin(want->ifname, conf) ?: xdp_hold(want);
 }
 
 int ingress_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 {
 	int err = make_maps(want, conf) ?: xdp_attach_prog(want, -1, conf);
 
+	if (!err) {
+		err = xdp_conf_note(want->ifname, conf);
+		if (err)
+			xdp_detach_prog(conf, want->ifname);
+	}
 	if (err)
-		return err;
-	err = xdp_conf_note(want->ifname, conf);
-	if (err)
-		xdp_detach_prog(conf, want->ifname);
+		xdp_let_go(want->ifname); /* the caller unpins */
 	return err;
 }
 

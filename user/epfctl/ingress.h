@@ -28,7 +28,7 @@ enum {
 	{ "log-rate", required_argument, NULL, OPT_LOG_RATE }
 #define INGRESS_HELP \
 "Admit what is known while INTERFACE is under attack, or log each flow once, of a\n" \
-"filter that is pure BPF and has to be named:\n" \
+"filter that has to be named (of the module: Linux 6.9):\n" \
 "  --admit RATE[/BURST]  up to RATE packets/s all pass and are learnt; above it\n" \
 "                      what is in the filter, and what is new at --new-rate (key\n" \
 "                      peer; BURST: a tenth of RATE; RATE 0: always above)\n" \
@@ -69,7 +69,7 @@ json_t *ingress_json_counts(const struct xdp_state *s);
 /* Is @action one of these? */
 bool ingress_is(__u32 action);
 const char *ingress_program(__u32 action);
-enum xdp_obj ingress_object(__u32 action);
+enum xdp_obj ingress_object(const struct xdp_want *want);
 int ingress_attach(const struct xdp_want *want, struct epf_xdp_conf *conf);
 /* Have @obj use the maps that are pinned, and those of the filter. Silent. */
 int ingress_maps(const struct xdp_want *want, struct bpf_object *obj);

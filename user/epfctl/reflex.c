@@ -27,9 +27,7 @@ int reflex_maps(const struct xdp_want *want, struct bpf_object *obj)
 {
 	return xdp_map_reuse(obj, "epf_rule", want->ifname, EPF_REFLEX_PIN_RULE) ?:
 	       xdp_map_reuse(obj, "epf_counts", want->ifname, EPF_REFLEX_PIN_COUNTS) ?:
-	       (want->bpf ? ebpf_reuse_maps(obj, want->filter) :
-			    xdp_map_reuse(obj, "epf_held", want->ifname,
-					  EPF_REFLEX_PIN_HELD));
+	       xdp_use(want, obj);
 }
 
 static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *conf)
@@ -38,7 +36,7 @@ static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *con
 
 	return xdp_map_pin(ifname, &rule_map, &want->reflex->rule) ?:
 	       xdp_map_pin(ifname, &counts_map, NULL) ?: xdp_conf_pin(ifname, conf) ?:
-	       (want->bpf ? 0 : reflex_hold(want));
+	       xdp_hold(want);
 }
 
 static const char *prog_of(enum epf_reflex_side side)
@@ -171,7 +169,7 @@ int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	err = attach_tc(want, EPF_REFLEX_LEARN, conf) ?: attach_ask(want, conf);
 	if (err) {
 		stop(want->ifname, conf); /* the caller unpins */
-		reflex_let_go(want->ifname);
+		xdp_let_go(want->ifname);
 	}
 	return err;
 }
@@ -202,7 +200,7 @@ int reflex_detach(const char *ifname, struct xdp_state *state)
 	else
 		err = stop(ifname, &state->conf);
 	if (!err) {
-		reflex_let_go(ifname);
+		xdp_let_go(ifname);
 		xdp_unpin(ifname);
 	}
 	return err;

@@ -124,13 +124,6 @@ int reflex_maps(const struct xdp_want *want, struct bpf_object *obj);
 /* Silent. */
 int reflex_read(const char *ifname, struct xdp_state *state);
 
-/* reflex_held.c: the filter of the module that an attachment holds */
-
-/* Take it, into a map that is pinned. */
-int reflex_hold(const struct xdp_want *want);
-/* Give it back now rather than when the kernel frees the map. */
-void reflex_let_go(const char *ifname);
-
 /* tc.c: programs at tc hooks, by links where there are tcx, else by filters of a clsact
  * qdisc. Silent.
  */

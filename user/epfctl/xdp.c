@@ -167,7 +167,7 @@ static enum xdp_obj object_for(const struct xdp_want *want)
 	if (want->reflex)
 		return reflex_object(want);
 	if (want->ingress)
-		return ingress_object(want->action);
+		return ingress_object(want);
 	if (!want->bpf)
 		return XDP_OBJ_DEDUP;
 	return caps_perfmon() ? XDP_OBJ_DEDUP_INLINE : XDP_OBJ_DEDUP_BARE;
@@ -348,6 +348,7 @@ static int detach(const char *ifname)
 	}
 	if (!err && state.here)
 		vlan_restore(&state.conf, ifname);
+	xdp_let_go(ifname);
 	if (slot >= 0) {
 		if (err || state.conf.backend == EPF_XDP_MODULE)
 			unbind(slot);

@@ -181,6 +181,15 @@ int xdp_conf_pin(const char *ifname, const struct epf_xdp_conf *conf);
 /* Note in it what is there by now: whoever ends in between leaves it to detach. */
 int xdp_conf_note(const char *ifname, const struct epf_xdp_conf *conf);
 
+/* xdp_held.c: the filter of attachments that have a rule */
+
+/* Take one of the module into a map that is pinned; one that is pure BPF needs none. */
+int xdp_hold(const struct xdp_want *want);
+/* Give it back now rather than when the kernel frees the map. */
+void xdp_let_go(const char *ifname);
+/* Have the programs of @obj use the filter. Silent. */
+int xdp_use(const struct xdp_want *want, struct bpf_object *obj);
+
 /* xdp_vlan.c: cards take VLAN tags off packets, where XDP does not see them */
 
 /* Are tags part of the key? */
@@ -214,11 +223,11 @@ void xdp_unpin(const char *ifname);    /* all, and the directory */
 int xdp_pin_list(char ***names);
 
 /* xdp_uses.c: the first interface or hook, of any network namespace, that was attached to
- * the filter @id that is pure BPF, or record of pin.h. Silent. NULL where the program was
- * built without BPF.
+ * the filter @id, of the module or pure BPF, or record of pin.h. Silent. NULL where the
+ * program was built without BPF.
  */
 #define XDP_NAME_BYTES 64
-bool xdp_uses(__u32 id, char name[XDP_NAME_BYTES]) __attribute__((weak));
+bool xdp_uses(__u32 id, bool bpf, char name[XDP_NAME_BYTES]) __attribute__((weak));
 /* The error that @name uses @filter. Likewise. */
 void xdp_uses_tell(const char *filter, const char *name) __attribute__((weak));
 
@@ -237,6 +246,8 @@ enum xdp_obj {
 	XDP_OBJ_NF,
 	XDP_OBJ_ADMIT,
 	XDP_OBJ_LOG_NEW,
+	XDP_OBJ_ADMIT_MODULE,
+	XDP_OBJ_LOG_NEW_MODULE,
 	XDP_OBJ_REFLEX_MODULE,
 	XDP_OBJ_REFLEX_TC_MODULE,
 	XDP_OBJ_HOLD,

@@ -35,6 +35,8 @@ EMBED(reflex_tc_bare);
 EMBED(nf);
 EMBED(admit);
 EMBED(log_new);
+EMBED(admit_module);
+EMBED(log_new_module);
 EMBED(reflex_module);
 EMBED(reflex_tc_module);
 EMBED(epf_hold);
@@ -59,6 +61,10 @@ static const struct {
 	[XDP_OBJ_NF] = { "nf", nf_start, nf_end },
 	[XDP_OBJ_ADMIT] = { "admit", admit_start, admit_end },
 	[XDP_OBJ_LOG_NEW] = { "log_new", log_new_start, log_new_end },
+	[XDP_OBJ_ADMIT_MODULE] = { "admit_module", admit_module_start,
+				   admit_module_end },
+	[XDP_OBJ_LOG_NEW_MODULE] = { "log_new_module", log_new_module_start,
+				     log_new_module_end },
 	[XDP_OBJ_REFLEX_MODULE] = { "reflex_module", reflex_module_start,
 				    reflex_module_end },
 	[XDP_OBJ_REFLEX_TC_MODULE] = { "reflex_tc_module", reflex_tc_module_start,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which interface, hook or pin has a program on a filter that is pure BPF? */
+/* Which interface, hook or pin has a program on a filter? */
 #include "pin.h"
 
 #include <bpf/bpf.h>
@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool uses(const char *ifname, __u32 id)
+static bool uses(const char *ifname, __u32 id, __u32 backend)
 {
 	int fd = xdp_pin_open(ifname, EPF_XDP_PIN_CONF);
 	struct epf_xdp_conf conf;
 	__u32 zero = 0;
 	bool is = fd >= 0 && !bpf_map_lookup_elem(fd, &zero, &conf) &&
-		  conf.backend == EPF_XDP_BPF && conf.id == id;
+		  conf.backend == backend && conf.id == id;
 
 	if (fd >= 0)
 		close(fd);
@@ -28,7 +28,7 @@ static bool valid(const char *name)
 	return !pin_is_name(name) || pin_there(name, path);
 }
 
-bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES])
+bool xdp_uses(__u32 id, bool bpf, char ifname[XDP_NAME_BYTES])
 {
 	bool found = false;
 	char **names;
@@ -36,7 +36,8 @@ bool xdp_uses(__u32 id, char ifname[XDP_NAME_BYTES])
 
 	xdp_pin_list(&names);
 	for (i = 0; names && names[i]; i++) {
-		if (!found && uses(names[i], id) && valid(names[i])) {
+		if (!found && uses(names[i], id, bpf ? EPF_XDP_BPF : EPF_XDP_MODULE) &&
+		    valid(names[i])) {
 			snprintf(ifname, XDP_NAME_BYTES, "%s", names[i]);
 			found = true;
 		}

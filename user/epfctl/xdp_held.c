@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The one reference by which a reflexive attachment holds a filter of the module. It
- * stays in its map for as long as the attachment; the programs pass the map.
+ * The filter of attachments that have a rule. One of the module is held by one reference,
+ * which stays in its map for as long as the attachment; the programs pass the map.
  */
-#include "reflex.h"
+#include "xdp.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -12,8 +12,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "ebpf/ebpf.h"
+
 /* Passing maps to functions of a module came with Linux 6.9. */
-static bool kernel_can(void)
+static bool kernel_can(const struct xdp_want *want)
 {
 	struct utsname kernel;
 	unsigned int major, minor;
@@ -22,8 +24,9 @@ static bool kernel_can(void)
 	if (sscanf(kernel.release, "%u.%u", &major, &minor) != 2 ||
 	    major > 6 || (major == 6 && minor >= 9))
 		return true;
-	fail("--reflexive with a filter of the module needs Linux 6.9, and this is %s: "
-	     "'epfctl --backend bpf create' makes a filter for it", kernel.release);
+	fail("'%s' is a filter of the module, with which this needs Linux 6.9, and this is "
+	     "%s: 'epfctl --backend bpf create' makes a filter for it", want->filter,
+	     kernel.release);
 	return false;
 }
 
@@ -41,15 +44,17 @@ static int take(struct bpf_object *obj, const struct xdp_want *want)
 		fail("giving the filter to the programs: %s", strerror(-err));
 	return err ? err :
 		     xdp_pin_fd(bpf_object__find_map_fd_by_name(obj, "epf_held"),
-				want->ifname, EPF_REFLEX_PIN_HELD);
+				want->ifname, EPF_XDP_PIN_HELD);
 }
 
-int reflex_hold(const struct xdp_want *want)
+int xdp_hold(const struct xdp_want *want)
 {
 	struct bpf_object *obj;
 	int err;
 
-	if (!kernel_can())
+	if (want->bpf)
+		return 0;
+	if (!kernel_can(want))
 		return -EOPNOTSUPP;
 	obj = xdp_obj_open(XDP_OBJ_HOLD);
 	if (!obj)
@@ -59,12 +64,12 @@ int reflex_hold(const struct xdp_want *want)
 	return err;
 }
 
-void reflex_let_go(const char *ifname)
+void xdp_let_go(const char *ifname)
 {
-	int fd = xdp_pin_open(ifname, EPF_REFLEX_PIN_HELD), err;
+	int fd = xdp_pin_open(ifname, EPF_XDP_PIN_HELD), err;
 	struct bpf_object *obj;
 
-	if (fd < 0) /* pure BPF */
+	if (fd < 0) /* pure BPF, or in a slot */
 		return;
 	obj = xdp_obj_open(XDP_OBJ_HOLD);
 	if (obj) {
@@ -79,4 +84,11 @@ void reflex_let_go(const char *ifname)
 		bpf_object__close(obj);
 	}
 	close(fd);
+}
+
+int xdp_use(const struct xdp_want *want, struct bpf_object *obj)
+{
+	return want->bpf ? ebpf_reuse_maps(obj, want->filter) :
+			   xdp_map_reuse(obj, "epf_held", want->ifname,
+					 EPF_XDP_PIN_HELD);
 }
