@@ -294,7 +294,8 @@ def elsewhere():
     sent = frames(0, 50)
     with Filter(), Holder():
         net.epfctl("attach", net.B, "--filter", NAME, *admit("0"))
-        name = [l.split(":")[0] for l in net.epfctl("status", ns=None).stdout.splitlines()
+        shown = net.epfctl("status", ns=None, check=False).stdout
+        name = [l.split(":")[0] for l in shown.splitlines()
                 if l.startswith(net.B + "@")]
         before = send_in(sent)
         done = net.epfctl("detach", *name, ns=None)

@@ -581,7 +581,8 @@ def elsewhere():
     known = flows(0)
     with Filter(), Holder():
         net.epfctl("attach", net.B, "--filter", NAME, "--reflexive", *DNS, *DROP)
-        name = [l.split(":")[0] for l in net.epfctl("status", ns=None).stdout.splitlines()
+        shown = net.epfctl("status", ns=None, check=False).stdout
+        name = [l.split(":")[0] for l in shown.splitlines()
                 if l.startswith(net.B + "@")]
         done = net.epfctl("detach", *name, ns=None)
         got = send_in(known[1])
