@@ -120,4 +120,16 @@ extern int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
 				   const struct epf_pkt_opts *opts,
 				   __u32 opts__sz) __ksym __weak;
 
+/* The same at netfilter hooks: @skb is that of the context, and its link EPF_LINK_IP.
+ * @iface: what EPF_PKT_IFACE asks for. Who calls these defines struct sk_buff, if only with
+ * some of its fields, or includes vmlinux.h: BTF tells it from one that is declared.
+ */
+struct sk_buff;
+extern int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb, __u32 iface,
+				const struct epf_pkt_opts *opts,
+				__u32 opts__sz) __ksym __weak;
+extern int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb, __u32 iface,
+				  const struct epf_pkt_opts *opts,
+				  __u32 opts__sz) __ksym __weak;
+
 #endif /* EPF_KFUNC_BPF_H */

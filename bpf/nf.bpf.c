@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A netfilter hook: packets are looked up in a filter that is pure BPF, or learnt, or
- * both, as the rule says. The rule is data, so that one program serves every hook.
+ * A netfilter hook: packets are looked up in a filter, or learnt, or both, as the rule
+ * says. The rule is data, so that one program serves every hook. The filter is pure BPF,
+ * or with EPF_MODULE the module's.
  *
  * A packet is learnt before the hook has passed it, by atomic operations on memory that
  * all CPUs share; nothing is taken out of a per-CPU place. So an insertion in process
@@ -18,7 +19,11 @@
 #include <stdbool.h>
 
 #include "epf_packet.bpf.h"
+#ifdef EPF_MODULE
+#include "epf_held.bpf.h"
+#else
 #include "epf_inline.bpf.h"
+#endif
 #include "epf_rule.bpf.h"
 #include <epf/nf.h>
 
@@ -56,24 +61,6 @@ static __always_inline bool read_plain(struct epf_ctx *ctx, struct plain *p)
 	       epf_has_ports(plain_proto(p));
 }
 
-/* The key of a plain packet. Return: false: the options ask for another one. */
-static __always_inline bool digest_plain(const struct plain *p,
-					 const struct epf_pkt_opts *opts,
-					 const struct epf_hash *h, __u64 *digest)
-{
-	__u64 addrs = p->word[1] >> 32 | p->word[2] << 32;
-	__u64 first;
-
-	if (opts->key != EPF_PKT_FLOW || opts->flags & EPF_PKT_SCOPES)
-		return false;
-	first = 4 | plain_proto(p) << 8 | p->word[2] >> 32 << 16 | addrs << 48;
-	addrs >>= 16;
-	if (opts->flags & EPF_PKT_REVERSE)
-		epf_flow_plain_reverse(&first, &addrs);
-	*digest = epf_digest_words(h, first, addrs, 14);
-	return true;
-}
-
 static __always_inline int match_plain(const struct plain *p,
 				       const struct epf_nf_rule *rule)
 {
@@ -107,9 +94,45 @@ static __always_inline __u32 answer(const struct epf_nf_rule *rule, int ret)
 	return reason_asked(&rule->of, ret);
 }
 
-static __always_inline __u32 learn(__u64 digest, __u32 at)
+#ifdef EPF_MODULE
+/* What the module makes the key of. */
+struct key {
+	struct epf_pkt_opts opts;
+	__u32 iface;
+};
+
+static __always_inline int test(struct epf_ctx *ctx, struct key *key)
 {
-	int ret = epf_inline_insert(digest, at);
+	return bpf_epf_nf_test_held(&epf_held, ctx->skb, key->iface, &key->opts,
+				    sizeof(key->opts));
+}
+
+static __always_inline int insert(struct epf_ctx *ctx, struct key *key)
+{
+	return bpf_epf_nf_insert_held(&epf_held, ctx->skb, key->iface, &key->opts,
+				      sizeof(key->opts));
+}
+#else
+/* A key, and the contents that it is of. */
+struct key {
+	__u64 digest;
+	__u32 at;
+};
+
+static __always_inline int test(struct epf_ctx *ctx, struct key *key)
+{
+	return epf_inline_test(key->digest, key->at);
+}
+
+static __always_inline int insert(struct epf_ctx *ctx, struct key *key)
+{
+	return epf_inline_insert(key->digest, key->at);
+}
+#endif
+
+static __always_inline __u32 learn(struct epf_ctx *ctx, struct key *key)
+{
+	int ret = insert(ctx, key);
 
 	return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
 }
@@ -117,39 +140,86 @@ static __always_inline __u32 learn(__u64 digest, __u32 at)
 /* Ask, then insert: what is told is of before. A key that cannot be inserted is told so,
  * and so is a key that is only learnt.
  */
-static __always_inline __u32 use(const struct epf_nf_rule *rule, __u64 digest,
-				 __u32 at)
+static __always_inline __u32 use(struct epf_ctx *ctx, const struct epf_nf_rule *rule,
+				 struct key *key)
 {
 	__u32 op = rule->op, told, learnt;
 	int ret;
 
 	if (op == EPF_NF_LEARN)
-		return learn(digest, at);
-	ret = epf_inline_test(digest, at);
+		return learn(ctx, key);
+	ret = test(ctx, key);
 	told = answer(rule, ret);
 	if (op == EPF_NF_ASK || ((op & EPF_NF_IF_NEW) && ret > 0))
 		return told;
-	learnt = learn(digest, at);
+	learnt = learn(ctx, key);
 	return learnt == EPF_REFLEX_LEARNT && (op & EPF_NF_ASK) ? told : learnt;
+}
+
+/* Any packet. Return: is it matched, or an error? */
+static __always_inline int find(struct epf_ctx *ctx, const struct epf_nf_rule *rule,
+				struct epf_xdp_ask *ask, struct epf_xdp_found *found)
+{
+	return rule->all ? find_all(ctx, ask, found) :
+			   match(ctx, ask, &rule->of, found, rule->dport);
+}
+
+#ifdef EPF_MODULE
+/* The module makes the key, by the same text, of one contents together with its use. */
+static __always_inline __u32 look(struct epf_ctx *ctx,
+				  const struct epf_nf_rule *rule)
+{
+	struct epf_xdp_found found = { 0 };
+	struct epf_xdp_ask ask = { 0 };
+	struct plain plain;
+	struct key key;
+	int ret;
+
+	ask.opts = epf_pkt_opts_read(&rule->of.opts[0]);
+	ret = read_plain(ctx, &plain) ? match_plain(&plain, rule) :
+					find(ctx, rule, &ask, &found);
+	if (ret != MATCHED)
+		return reason_of(ret);
+	key.opts = ask.opts;
+	key.iface = epf_ctx_iface(ctx);
+	return use(ctx, rule, &key);
+}
+#else
+/* The key of a plain packet. Return: false: the options ask for another one. */
+static __always_inline bool digest_plain(const struct plain *p,
+					 const struct epf_pkt_opts *opts,
+					 const struct epf_hash *h, __u64 *digest)
+{
+	__u64 addrs = p->word[1] >> 32 | p->word[2] << 32;
+	__u64 first;
+
+	if (opts->key != EPF_PKT_FLOW || opts->flags & EPF_PKT_SCOPES)
+		return false;
+	first = 4 | plain_proto(p) << 8 | p->word[2] >> 32 << 16 | addrs << 48;
+	addrs >>= 16;
+	if (opts->flags & EPF_PKT_REVERSE)
+		epf_flow_plain_reverse(&first, &addrs);
+	*digest = epf_digest_words(h, first, addrs, 14);
+	return true;
 }
 
 static __always_inline __u32 look_long(struct epf_ctx *ctx,
 				       const struct epf_nf_rule *rule,
 				       struct epf_xdp_ask *ask,
-				       struct epf_bpf_slot *slot, __u32 at)
+				       struct epf_bpf_slot *slot, struct key *key)
 {
 	struct epf_xdp_found found = { 0 };
-	int ret = rule->all ? find_all(ctx, ask, &found) :
-			      match(ctx, ask, &rule->of, &found, rule->dport);
+	int ret = find(ctx, rule, ask, &found);
 
 	if (ret != MATCHED)
 		return reason_of(ret);
-	if (at >= EPF_BPF_SLOTS)
+	if (key->at >= EPF_BPF_SLOTS)
 		return EPF_REFLEX_NO_FILTER;
 	found.scope.iface = epf_ctx_iface(ctx);
 	found.scope.mark = ctx->skb->mark;
 	ret = epf_xdp_make(ask, &slot->hash, &found);
-	return ret ? reason_of(ret) : use(rule, ask->digest, at);
+	key->digest = ask->digest;
+	return ret ? reason_of(ret) : use(ctx, rule, key);
 }
 
 /* The key and its use are of one contents, whatever is swapped meanwhile. */
@@ -159,20 +229,20 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 	struct epf_xdp_ask ask = { 0 };
 	struct epf_bpf_slot *slot;
 	struct plain plain;
+	struct key key;
 	bool is_plain;
-	__u64 digest;
-	__u32 at;
 
 	ask.opts = epf_pkt_opts_read(&rule->of.opts[0]);
-	at = epf_inline_slot(&slot);
+	key.at = epf_inline_slot(&slot);
 	is_plain = read_plain(ctx, &plain);
 	if (is_plain && match_plain(&plain, rule) == NOT_MATCHED)
 		return EPF_REFLEX_OTHER;
-	if (is_plain && at < EPF_BPF_SLOTS &&
-	    digest_plain(&plain, &ask.opts, &slot->hash, &digest))
-		return use(rule, digest, at);
-	return look_long(ctx, rule, &ask, slot, at);
+	if (is_plain && key.at < EPF_BPF_SLOTS &&
+	    digest_plain(&plain, &ask.opts, &slot->hash, &key.digest))
+		return use(ctx, rule, &key);
+	return look_long(ctx, rule, &ask, slot, &key);
 }
+#endif
 
 static __always_inline void count(struct epf_nf_counts *counts, __u32 reason,
 				  __u32 bytes)

@@ -59,13 +59,15 @@
 #endif
 
 /* 6.4: programs at netfilter hooks; programs on cgroups and sockets may call kernel
- * functions. @skb_set: for those that have a socket buffer from its network header on.
+ * functions. @skb_set: for those whose context is a socket buffer, from its network header
+ * on; @nf_set: for those at hooks.
  */
 static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
-				       const struct btf_kfunc_id_set *skb_set)
+				       const struct btf_kfunc_id_set *skb_set,
+				       const struct btf_kfunc_id_set *nf_set)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
-	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, set) ?:
+	return register_btf_kfunc_id_set(BPF_PROG_TYPE_NETFILTER, nf_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_CGROUP_SKB, skb_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SOCKET_FILTER, set);
 #else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What BPF programs call. Thin wrappers; the verifier has checked pointers and
- * lengths. Nothing here sleeps or allocates; filters of the owned kinds make it
- * wait for a lock that is held for microseconds.
+ * What BPF programs call, with a reference of their own (kfunc_held.c: with a map). Thin
+ * wrappers; the verifier has checked pointers and lengths. Nothing here sleeps or allocates;
+ * filters of the owned kinds make it wait for a lock that is held for microseconds.
  *
  * Names and signatures stay; what is new gets a new name.
  *
@@ -173,8 +173,18 @@ static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 	pkt->nr_segs += nr;
 }
 
-static noinline int xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
-			       const struct epf_pkt_opts *opts, u64 *digest)
+/**
+ * epf_xdp_digest() - the digest of a packet
+ * @h: hash key
+ * @xdp: packet; fragments are read too
+ * @opts: which bytes make it the same packet; checked here
+ * @digest: result
+ *
+ * Context: an XDP program.
+ * Return: 0, or as bpf_epf_xdp_digest().
+ */
+noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
+			    const struct epf_pkt_opts *opts, u64 *digest)
 {
 	struct epf_seg seg[1 + MAX_SKB_FRAGS];
 	struct epf_pkt_scope scope = { 0, 0 };
@@ -201,7 +211,7 @@ static noinline int xdp_test_and_insert(struct epf_table *t,
 					struct epf_pkt_opts opts)
 {
 	u64 digest;
-	int err = xdp_digest(&t->hash, xdp, &opts, &digest);
+	int err = epf_xdp_digest(&t->hash, xdp, &opts, &digest);
 
 	return err ?: do_digest(t, digest, OP_TEST_AND_INSERT);
 }
@@ -227,24 +237,7 @@ static int xdp_one(struct epf_table *t, struct xdp_md *ctx,
 	if (unlikely(opts__sz != sizeof(o)))
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
-	err = xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, &digest);
-	return err ?: do_digest(t, digest, op);
-}
-
-/* As bpf_epf_skb_test_held() and bpf_epf_skb_insert_held(). */
-static int skb_one(struct epf_table *t, const struct sk_buff *skb,
-		   const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
-{
-	struct epf_pkt_opts o;
-	u64 digest;
-	int err;
-
-	if (unlikely(!t))
-		return -ENODEV;
-	if (unlikely(opts__sz != sizeof(o)))
-		return -EINVAL;
-	o = epf_pkt_opts_read(opts);
-	err = epf_skb_digest(t, skb, 0, &o, &digest);
+	err = epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, &digest);
 	return err ?: do_digest(t, digest, op);
 }
 
@@ -461,7 +454,7 @@ __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 	if (unlikely(opts__sz != sizeof(o)))
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
-	return xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, digest);
+	return epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, digest);
 }
 
 /**
@@ -529,178 +522,10 @@ __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 	return xdp_one(xdp_table(f), ctx, opts, opts__sz, OP_INSERT);
 }
 
-/*
- * References that stay in their map.
- *
- * A program may use a reference only while it owns it, so whoever calls the functions
- * above takes it out of the map, and a program that interrupts that one finds none. The
- * functions below take the map instead, and find the reference in it under RCU: any
- * number of programs can do so at a time, whatever they interrupt, and none of them
- * changes anything about it.
- *
- * - Whoever has the map has the filter, as above. An id would be a name that any
- *   program could make up.
- * - That it is a reference to a filter is known by its destructor, which the verifier
- *   has taken from the type of the map's value.
- * - The program holds the map. A reference that is taken out meanwhile, and given
- *   back, leaves the filter in memory until a grace period has passed
- *   (epf_filter_put()); so does destruction (dispose()). Its table likewise.
- *   bpf_kptr_xchg() orders the filter's contents before the pointer; the load here
- *   depends on it.
- * - Of swap, restore and destruction by force a call sees one table or none, and makes
- *   digest and operation of the same one.
- *
- * Programs on cgroups run in process context with softirqs on, and may be preempted. At
- * tc egress softirqs are off (rcu_read_lock_bh() in __dev_queue_xmit()), but PREEMPT_RT
- * may switch tasks there, without PREEMPT_RT_NEEDS_BH_LOCK also to others that have
- * them off. Neither matters to the operations: lines are changed by locked
- * instructions, what is a CPU's by one instruction or a compare-and-exchange
- * (epf_table_count()), and locks are taken with softirqs off (epf_table_lock()).
- */
-static struct epf_table *held_table(const struct bpf_map *map)
-{
-	struct epf_filter **held = epf_map_reference(map, bpf_epf_release_dtor);
-	struct epf_filter *f = held ? READ_ONCE(*held) : NULL;
-
-	return f ? rcu_dereference(f->table) : NULL;
-}
-
-/* As xdp_one(), of the filter that a map holds. A packet without a key is told so without
- * a filter too, under any hash: it may be one that a program has to pass (ARP).
- */
-static int xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
-		    const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
-{
-	static const struct epf_hash any;
-	struct epf_pkt_opts o;
-	struct epf_table *t;
-	u64 digest;
-	int ret;
-
-	if (unlikely(opts__sz != sizeof(o)))
-		return -EINVAL;
-	o = epf_pkt_opts_read(opts);
-	rcu_read_lock();
-	t = held_table(map);
-	ret = xdp_digest(t ? &t->hash : &any, (struct xdp_buff *)ctx, &o,
-			 &digest);
-	if (!ret)
-		ret = t ? do_digest(t, digest, op) : -ENODEV;
-	rcu_read_unlock();
-	return ret;
-}
-
-/**
- * bpf_epf_xdp_test_held() - as bpf_epf_xdp_test(), of a filter that a map holds
- * @held__map: array; the first reference in its first value is the filter
- * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes make it the same packet
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_test(). -ENODEV also if the map holds no filter, and only of
- * packets that have a key.
- */
-__bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
-				      const struct epf_pkt_opts *opts,
-				      u32 opts__sz)
-{
-	return xdp_held(held__map, ctx, opts, opts__sz, OP_TEST);
-}
-
-/**
- * bpf_epf_xdp_insert_held() - as bpf_epf_xdp_insert(), of a filter that a map holds
- * @held__map: as of bpf_epf_xdp_test_held()
- * @ctx: likewise
- * @opts: likewise
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_insert(), with -ENODEV as bpf_epf_xdp_test_held().
- */
-__bpf_kfunc int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
-					const struct epf_pkt_opts *opts,
-					u32 opts__sz)
-{
-	return xdp_held(held__map, ctx, opts, opts__sz, OP_INSERT);
-}
-
-/**
- * bpf_epf_xdp_test_and_insert_held() - digest, verdict and insert in one call
- * @held__map: as of bpf_epf_xdp_test_held()
- * @ctx: likewise
- * @opts: likewise
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_test_and_insert(), with -ENODEV as bpf_epf_xdp_test_held().
- */
-__bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map,
-						 struct xdp_md *ctx,
-						 const struct epf_pkt_opts *opts,
-						 u32 opts__sz)
-{
-	return xdp_held(held__map, ctx, opts, opts__sz, OP_TEST_AND_INSERT);
-}
-
-/**
- * bpf_epf_skb_test_held() - was a packet like this one inserted inside the window?
- * @held__map: as of bpf_epf_xdp_test_held()
- * @skb: of a program of tc, from the link header on; of one on a cgroup, from the
- *	network header on (EPF_LINK_IP). Fragments are read too; tags that lie beside
- *	the packet are not part of it
- * @opts: which bytes make it the same packet; the interface that EPF_PKT_IFACE asks
- *	for is the one that the packet comes from or goes to
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_test_held().
- */
-__bpf_kfunc int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
-				      const struct epf_pkt_opts *opts,
-				      u32 opts__sz)
-{
-	int ret;
-
-	rcu_read_lock();
-	ret = skb_one(held_table(held__map), (struct sk_buff *)skb, opts,
-		      opts__sz, OP_TEST);
-	rcu_read_unlock();
-	return ret;
-}
-
-/**
- * bpf_epf_skb_insert_held() - insert a packet
- * @held__map: as of bpf_epf_xdp_test_held()
- * @skb: as of bpf_epf_skb_test_held()
- * @opts: likewise
- * @opts__sz: sizeof(struct epf_pkt_opts)
- *
- * Linux 6.9 and later.
- *
- * Return: as bpf_epf_xdp_insert(). -ENODEV also if the map holds no filter.
- */
-__bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
-					const struct epf_pkt_opts *opts,
-					u32 opts__sz)
-{
-	int ret;
-
-	rcu_read_lock();
-	ret = skb_one(held_table(held__map), (struct sk_buff *)skb, opts,
-		      opts__sz, OP_INSERT);
-	rcu_read_unlock();
-	return ret;
-}
-
 __bpf_kfunc_end_defs();
 
-/* A module may register one set for a kind of program, so XDP, those of socket buffers
- * and syscall have their own.
+/* A module may register one set for a kind of program, so XDP, those of socket buffers,
+ * netfilter and syscall have their own.
  */
 #define COMMON_IDS							\
 	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)			\
@@ -733,6 +558,12 @@ BTF_ID_FLAGS(func, bpf_epf_skb_test_held, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_skb_insert_held, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(skb_ids)
 
+BTF_KFUNCS_START(nf_ids)
+COMMON_IDS
+BTF_ID_FLAGS(func, bpf_epf_nf_test_held, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_nf_insert_held, KF_TRUSTED_ARGS)
+BTF_KFUNCS_END(nf_ids)
+
 BTF_KFUNCS_START(syscall_ids)
 COMMON_IDS
 BTF_ID_FLAGS(func, bpf_epf_acquire, KF_ACQUIRE | KF_RET_NULL)
@@ -755,6 +586,11 @@ static const struct btf_kfunc_id_set xdp_set = {
 static const struct btf_kfunc_id_set skb_set = {
 	.owner = THIS_MODULE,
 	.set = &skb_ids,
+};
+
+static const struct btf_kfunc_id_set nf_set = {
+	.owner = THIS_MODULE,
+	.set = &nf_ids,
 };
 
 static const struct btf_kfunc_id_set syscall_set = {
@@ -788,6 +624,6 @@ int epf_kfunc_init(void)
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
-	       epf_register_sockets(&common_set, &skb_set) ?:
+	       epf_register_sockets(&common_set, &skb_set, &nf_set) ?:
 	       register_dtor();
 }

@@ -144,7 +144,7 @@ static int look(struct epf_table *t, const struct sk_buff *skb,
 	u64 d;
 	int ret;
 
-	ret = epf_skb_digest(t, skb, skb_network_offset(skb), &r->key, &d);
+	ret = epf_skb_digest(t, skb, skb_network_offset(skb), 0, &r->key, &d);
 	if (ret)
 		return ret;
 	if (!r->ask)

@@ -8,7 +8,6 @@
 #define EPF_PKT_READER
 #include <epf/hash.h>
 
-#include <linux/netdevice.h>
 #include <linux/skbuff.h>
 
 /**
@@ -64,6 +63,7 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
  * @t: table, for its hash key
  * @skb: packet
  * @at: where in @skb it begins, within the linear part; as @opts say, with which header
+ * @iface: number of the interface, for EPF_PKT_IFACE
  * @opts: which bytes make it the same packet; checked here
  * @digest: result
  *
@@ -71,14 +71,13 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
  * Return: 0, -EINVAL: @opts, or as epf_pkt_digest_in().
  */
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
-		   u32 at, const struct epf_pkt_opts *opts, u64 *digest)
+		   u32 at, u32 iface, const struct epf_pkt_opts *opts,
+		   u64 *digest)
 {
 	const struct epf_pkt pkt = { skb, at, skb->len - at };
-	struct epf_pkt_scope scope = { 0, skb->mark };
+	const struct epf_pkt_scope scope = { iface, skb->mark };
 
 	if (unlikely(epf_pkt_opts_check(opts)))
 		return -EINVAL;
-	if (opts->flags & EPF_PKT_IFACE)
-		scope.iface = skb->dev ? skb->dev->ifindex : 0;
 	return epf_pkt_digest_in(&t->hash, &pkt, opts, &scope, digest);
 }

@@ -299,7 +299,11 @@ void epf_table_work(struct work_struct *work);
 void epf_table_estimate(struct epf_table *t);
 
 /* kfunc.c: */
+struct xdp_buff;
 int epf_table_op(struct epf_table *t, u64 digest, enum op op);
+int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
+		   const struct epf_pkt_opts *opts, u64 *digest);
+void bpf_epf_release_dtor(void *f);
 
 /* journal.c; docs there: */
 void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
@@ -308,7 +312,8 @@ void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
 /* skb_key.c: */
 struct sk_buff;
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
-		   u32 at, const struct epf_pkt_opts *opts, u64 *digest);
+		   u32 at, u32 iface, const struct epf_pkt_opts *opts,
+		   u64 *digest);
 
 /* owned.c; docs there: */
 int epf_owned_test(struct epf_table *t, u64 digest);

@@ -587,7 +587,7 @@ def refusals():
             interface=((done.returncode, "with --hook only" in done.stderr), (2, True)),
             gone=((gone.returncode, "--hook '" in gone.stderr), (2, True)),
             never=((never.returncode, "has no filter" in never.stderr), (2, True)),
-            pins=(nf.pins(), [NAME]))
+            pins=(nf.pins(), [] if hosts.MODULE else [NAME]))
 
 
 def told():
@@ -598,9 +598,13 @@ def told():
                       "--fragments", "drop") as on:
         s, shown = on.status(), net.epfctl("status", "nf:postrouting:-7:ip").stdout
         all_of = net.epfctl("status", check=False).stdout
+        done, held = net.epfctl("destroy", NAME, check=False), hosts.users()
     return net.unlike(
+        destroy=((done.returncode, f"detach {on.hook}'" in done.stderr), (2, True)),
+        held=(held, int(hosts.MODULE)),
+        backend=(s["backend"], "module" if hosts.MODULE else "bpf"),
         line=(shown.split(", program")[0],
-              f"nf:postrouting:-7:ip: filter {NAME} (pure BPF), key peer-port --prefix "
+              f"nf:postrouting:-7:ip: filter {NAME}{hosts.BACKEND}, key peer-port --prefix "
               "24,48 --learn --match tcp:dport=80 --match udp:dport=53,443 --if-recent "
               "drop --within 3 --else accept --if-unknown accept --fragments drop"),
         rule=(s["netfilter"], {
@@ -663,7 +667,7 @@ def ours():
         count.update(o.get("name", "") for o in listed)
         if what == "link":
             count["link"] = sum(o.get("type") in ("netfilter", 10) for o in listed)
-    return {n: count[n] for n in ("nf_look", "nf_rule", "nf_counts", "link")}
+    return {n: count[n] for n in ("nf_look", "nf_rule", "nf_counts", "epf_held", "link")}
 
 
 def cycles():
@@ -703,6 +707,16 @@ def of_kernel():
             ("attached and detached, nothing is left", cycles)]
 
 
+def of_module():
+    """What may differ from filters that are pure BPF."""
+    of = functools.partial
+    return [("prerouting and postrouting: each packet by the oracle",
+             of(oracle, "nf:postrouting:300", "nf:prerouting:-310")),
+            ("no_filter: drop", of(unknown, "no_filter", "drop", reflexive.Destroyed)),
+            ("asking and learning at once", both), ("scopes", scopes),
+            ("the rule is told as it was given", told)]
+
+
 def cases():
     of = functools.partial
     if kernel() < (6, 4):
@@ -718,8 +732,7 @@ def cases():
            ("each packet by the oracle, everything passed",
             of(oracle, "nf:postrouting:300", "nf:prerouting:-310",
                what=("--else", "accept"), rule=reflexive.verdicts("accept")))]
-    for reason, spoil in ("overdue", reflexive.Killed), \
-            ("saturated", reflexive.Saturated), ("no_filter", reflexive.Destroyed):
+    for reason, spoil in reflexive.spoilt():
         for verdict in "drop", "accept":
             out.append((f"{reason}: {verdict}", of(unknown, reason, verdict, spoil)))
     same_packets = {"answer", "error", "first"}
@@ -734,15 +747,15 @@ def cases():
                                     ask=("--prefix", "24,56"))),
         ("swap and restore under the programs", reload),
         ("sends from process context are never lost to a flood on the same CPU", race),
-        ("sockets, epochs ended by the kernel", timed),
         ("ICMP errors of a real stack", unreachable),
-        ("without CAP_PERFMON", without_perfmon),
         ("within so many epochs", ages), ("within a duration", durations),
         ("learning", learning), ("asking and learning at once", both),
         ("scopes", scopes), ("what others have stays", beside),
         ("the rule is told as it was given", told),
         ("from another network namespace", far),
-    ]
+    ] + ([] if hosts.MODULE else  # which ends epochs itself
+         [("sockets, epochs ended by the kernel", timed),
+          ("without CAP_PERFMON", without_perfmon)])
 
 
 def ended(number, _):

@@ -23,7 +23,7 @@ broken 'an age counts one epoch less' user/epfctl/within.c \
 broken 'durations are rounded down' user/epfctl/within.c \
 	's/(\*ns + epoch_ns - 1)/*ns/' 'within a duration'
 broken 'what is asked is of after the insertion' $program \
-	's/^\tret = epf_inline_test(digest, at);/\tlearn(digest, at);\n&/' 'asking and learning'
+	's/^\tret = test(ctx, key);/\tlearn(ctx, key);\n&/' 'asking and learning'
 broken 'a link stays' user/epfctl/xdp_pin.c \
 	's/ EPF_NF_PIN_IP6,//' 'attached and detached'
 ktap_thorough broken 'ports of the other end are matched' $program \
@@ -31,7 +31,7 @@ ktap_thorough broken 'ports of the other end are matched' $program \
 ktap_thorough broken 'fragments are taken for plain packets' $program \
 	's/ && !(p->word\[0\] >> 48 & 0xff3f)//' "$first"
 ktap_thorough broken 'what is learnt is only asked for' $program \
-	's/int ret = epf_inline_insert(digest, at);/int ret = epf_inline_test(digest, at) < 0;/' "$first"
+	's/int ret = insert(ctx, key);/int ret = test(ctx, key) < 0;/' "$first"
 ktap_thorough broken 'what is known is inserted again' $program \
 	's/((op & EPF_NF_IF_NEW) && ret > 0)/0/' 'learning'
 ktap_thorough broken 'a filter that is gone counts as empty' $program \

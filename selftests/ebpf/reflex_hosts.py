@@ -27,6 +27,7 @@ import reflex_packets as packets  # noqa: E402
 import sweep as killed  # noqa: E402
 
 MODULE = os.environ["EPF_BACKEND"] == "module"
+BACKEND = "" if MODULE else " (pure BPF)"  # as status tells it
 NAME = f"rfx-{os.getpid()}"
 TWIN = NAME + "-2"
 SO_RCVBUFFORCE = 33

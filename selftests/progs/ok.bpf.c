@@ -237,7 +237,24 @@ RUNS int syscall_kptr(void *ctx)
 }
 
 /* Not run: needs packets that netfilter sees. */
-struct bpf_nf_ctx;
+struct sk_buff {
+	unsigned int len;
+} __attribute__((preserve_access_index));
+
+/* A member of its type would leave struct sk_buff a declaration in BTF. */
+struct bpf_nf_ctx {
+	const void *state;
+	void *skb;
+};
+
+SEC("netfilter")
+int netfilter_held(struct bpf_nf_ctx *ctx)
+{
+	struct epf_pkt_opts opts = { .key = EPF_PKT_FLOW, .link = EPF_LINK_IP };
+
+	return !bpf_epf_nf_test_held(&slots, ctx->skb, 1, &opts, sizeof(opts)) &&
+	       !bpf_epf_nf_insert_held(&slots, ctx->skb, 1, &opts, sizeof(opts));
+}
 
 SEC("netfilter")
 int netfilter_keys(struct bpf_nf_ctx *ctx)

@@ -131,6 +131,10 @@ int syscall_packet_fake(void *ctx)
 	return 0;
 }
 
+struct sk_buff {
+	unsigned int len;
+} __attribute__((preserve_access_index));
+
 /* Socket buffers are for those whose context they are. */
 SEC("xdp")
 FAILS(CALL_REFUSED)
@@ -150,6 +154,36 @@ int tc_xdp_held(struct __sk_buff *skb)
 
 	bpf_epf_xdp_test_held(&slots, (void *)skb, &opts, sizeof(opts));
 	return 0;
+}
+
+SEC("tc")
+FAILS(CALL_REFUSED)
+int tc_nf_held(struct __sk_buff *skb)
+{
+	struct epf_pkt_opts opts = {};
+
+	bpf_epf_nf_insert_held(&slots, (void *)skb, 0, &opts, sizeof(opts));
+	return 0;
+}
+
+SEC("netfilter")
+FAILS(CALL_REFUSED)
+int netfilter_skb_held(void *ctx)
+{
+	struct epf_pkt_opts opts = {};
+
+	bpf_epf_skb_insert_held(&slots, ctx, &opts, sizeof(opts));
+	return 1;
+}
+
+SEC("netfilter")
+FAILS(NOT_A_FILTER)
+int netfilter_context_held(void *ctx)
+{
+	struct epf_pkt_opts opts = {};
+
+	bpf_epf_nf_test_held(&slots, ctx, 0, &opts, sizeof(opts));
+	return 1;
 }
 
 SEC("socket")

@@ -374,11 +374,6 @@ static bool find_filter(struct xdp_want *want)
 		fail_call(err, "reading", want->filter);
 		return false;
 	}
-	if (nf.on && !want->bpf) {
-		fail("'%s' is a filter of the module, and --hook takes one that is pure BPF: "
-		     "'epfctl --backend bpf create'", want->filter);
-		return false;
-	}
 	if (!reflex_within(&reflex, &info.params, nf.on ? &nf.rule.of : &reflex.rule))
 		return false;
 	want->id = info.id;

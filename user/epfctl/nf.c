@@ -12,8 +12,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "ebpf/ebpf.h"
-
 #define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
 #define ATTACH_NETFILTER 45    /* BPF_NETFILTER */
 
@@ -70,11 +68,14 @@ static const struct xdp_map counts_map = {
 	"nf_counts", EPF_NF_PIN_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY, sizeof(struct epf_nf_counts)
 };
 
-static int make_maps(const char *hook, const struct nf_want *nf,
+static int make_maps(const struct xdp_want *want, const struct nf_want *nf,
 		     const struct epf_xdp_conf *conf)
 {
+	const char *hook = want->ifname;
+
 	return xdp_map_pin(hook, &rule_map, &nf->rule) ?:
-	       xdp_map_pin(hook, &counts_map, NULL) ?: xdp_conf_pin(hook, conf);
+	       xdp_map_pin(hook, &counts_map, NULL) ?: xdp_conf_pin(hook, conf) ?:
+	       xdp_hold(want);
 }
 
 /* Load the program, on the maps that are pinned and those of the filter. */
@@ -83,7 +84,7 @@ static int load(const struct xdp_want *want, struct bpf_object **obj)
 	struct bpf_program *prog;
 	int err;
 
-	*obj = xdp_obj_open(XDP_OBJ_NF);
+	*obj = xdp_obj_open(want->bpf ? XDP_OBJ_NF : XDP_OBJ_NF_MODULE);
 	if (!*obj)
 		return -EINVAL;
 	/* libbpf before 1.2 does not know the section. */
@@ -93,7 +94,7 @@ static int load(const struct xdp_want *want, struct bpf_object **obj)
 		prog, (enum bpf_attach_type)ATTACH_NETFILTER);
 	err = xdp_map_reuse(*obj, "nf_rule", want->ifname, EPF_NF_PIN_RULE) ?:
 	      xdp_map_reuse(*obj, "nf_counts", want->ifname, EPF_NF_PIN_COUNTS) ?:
-	      ebpf_reuse_maps(*obj, want->filter) ?: bpf_object__load(*obj);
+	      xdp_use(want, *obj) ?: bpf_object__load(*obj);
 	if (!err)
 		return 0;
 	if (xdp_obj_refused())
@@ -172,7 +173,7 @@ static __u32 prog_id(int fd)
 static int attach(const struct xdp_want *want, const struct nf_want *nf,
 		  struct epf_xdp_conf *conf)
 {
-	int err = make_maps(want->ifname, nf, conf), family, prog;
+	int err = make_maps(want, nf, conf), family, prog;
 	struct bpf_object *obj;
 
 	err = err ?: load(want, &obj);
@@ -196,6 +197,13 @@ static bool any_live(const struct nf_state *s)
 	return s->live[0] || s->live[1];
 }
 
+/* Of what is not attached, or no longer. */
+static void give_up(const char *hook)
+{
+	xdp_let_go(hook);
+	xdp_unpin(hook);
+}
+
 /* Remove what an attach left half done. */
 static int clear_stale(const char *hook)
 {
@@ -206,7 +214,7 @@ static int clear_stale(const char *hook)
 		     "priority", hook, hook);
 		return -EBUSY;
 	}
-	xdp_unpin(hook);
+	give_up(hook);
 	return xdp_pin_dir(hook);
 }
 
@@ -214,10 +222,12 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 {
 	struct epf_xdp_conf conf = {
 		.id = want->id, .opts = want->opts, .action = EPF_XDP_NETFILTER,
-		.backend = EPF_XDP_BPF,
+		.backend = want->bpf ? EPF_XDP_BPF : EPF_XDP_MODULE,
 	};
 	int err, lock;
 
+	if (!want->bpf && !xdp_obj_possible())
+		return -ENOENT;
 	snprintf(conf.filter, sizeof(conf.filter), "%s", want->filter);
 	if (!caps_ok("attaching", CAPS_PROGRAMS))
 		return -EPERM;
@@ -233,7 +243,7 @@ int nf_attach(const struct xdp_want *want, const struct nf_want *nf)
 	if (!err) {
 		err = attach(want, nf, &conf);
 		if (err)
-			xdp_unpin(want->ifname);
+			give_up(want->ifname);
 	}
 	close(lock);
 	return err;
@@ -248,9 +258,10 @@ int nf_detach(const char *name)
 	lock = xdp_pin_lock();
 	if (lock < 0)
 		return lock;
+	xdp_obj_quiet();
 	err = break_links(name);
 	if (!err)
-		xdp_unpin(name);
+		give_up(name);
 	close(lock);
 	return err;
 }

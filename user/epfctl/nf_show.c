@@ -63,7 +63,8 @@ static void show(const char *name, const struct nf_state *s)
 	xdp_filter_name(c, filter);
 	printf("%s: ", name);
 	if (filter[0])
-		printf("filter %s (pure BPF), key ", filter);
+		printf("filter %s%s, key ", filter,
+		       c->backend == EPF_XDP_BPF ? " (pure BPF)" : "");
 	else
 		printf("filter %u (gone), key ", c->id);
 	pkt_print(&key);
@@ -99,6 +100,8 @@ static json_t *json_of(const char *name, const struct nf_state *s)
 	const struct epf_xdp_conf *c = &s->conf;
 	char filter[EPF_NAME_LEN];
 	json_t *families = json_array();
+	bool bpf = c->backend == EPF_XDP_BPF;
+	json_t *o;
 	int i;
 
 	xdp_filter_name(c, filter);
@@ -106,13 +109,16 @@ static json_t *json_of(const char *name, const struct nf_state *s)
 		if (s->live[i])
 			json_array_append_new(families,
 					      json_string(nf_family_names[i]));
-	return json_pack("{s:s, s:b, s:b, s:o, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:b, s:o}",
-			 "hook", name, "here", s->here, "attached", any_live(s),
-			 "families", families, "filter", filter[0] ? filter : NULL,
-			 "filter_id", (json_int_t)c->id, "key", pkt_json(&c->opts),
-			 "action", "netfilter", "netfilter", nf_json(&s->rule),
-			 "program", (json_int_t)c->prog_id, "backend", "bpf", "held",
-			 xdp_held(c), "counters", json_counts(s));
+	o = json_pack("{s:s, s:b, s:b, s:o, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:o}",
+		      "hook", name, "here", s->here, "attached", any_live(s),
+		      "families", families, "filter", filter[0] ? filter : NULL,
+		      "filter_id", (json_int_t)c->id, "key", pkt_json(&c->opts),
+		      "action", "netfilter", "netfilter", nf_json(&s->rule), "program",
+		      (json_int_t)c->prog_id, "backend", bpf ? "bpf" : "module",
+		      "counters", json_counts(s));
+	if (bpf)
+		json_object_set_new(o, "held", json_boolean(xdp_held(c)));
+	return o;
 }
 
 int nf_status(const char *name, json_t *list)

@@ -33,6 +33,7 @@ EMBED(reflex_tc);
 EMBED(reflex_bare);
 EMBED(reflex_tc_bare);
 EMBED(nf);
+EMBED(nf_module);
 EMBED(admit);
 EMBED(log_new);
 EMBED(admit_module);
@@ -59,6 +60,7 @@ static const struct {
 	[XDP_OBJ_REFLEX_TC_BARE] = { "reflex_tc_bare", reflex_tc_bare_start,
 				     reflex_tc_bare_end },
 	[XDP_OBJ_NF] = { "nf", nf_start, nf_end },
+	[XDP_OBJ_NF_MODULE] = { "nf_module", nf_module_start, nf_module_end },
 	[XDP_OBJ_ADMIT] = { "admit", admit_start, admit_end },
 	[XDP_OBJ_LOG_NEW] = { "log_new", log_new_start, log_new_end },
 	[XDP_OBJ_ADMIT_MODULE] = { "admit_module", admit_module_start,
