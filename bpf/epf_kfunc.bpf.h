@@ -131,5 +131,8 @@ extern int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb, __u32 ifac
 extern int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb, __u32 iface,
 				  const struct epf_pkt_opts *opts,
 				  __u32 opts__sz) __ksym __weak;
+/* Write the bits of @mask in the packet's mark; all others stay. */
+extern void bpf_epf_nf_set_mark(struct sk_buff *skb, __u32 value,
+				__u32 mask) __ksym __weak;
 
 #endif /* EPF_KFUNC_BPF_H */

@@ -9,8 +9,8 @@
  * context is not lost to a softirq that interrupts it, and the answer to a packet that
  * was passed finds the key.
  *
- * The kernel takes NF_DROP or NF_ACCEPT from such a program and lets it write nothing,
- * so there are no marks here.
+ * The kernel takes NF_DROP or NF_ACCEPT from such a program and lets it write nothing;
+ * marks are set by the module, where the filter is the module's.
  */
 #define EPF_NF
 #include <linux/bpf.h>
@@ -251,6 +251,15 @@ static __always_inline void count(struct epf_nf_counts *counts, __u32 reason,
 	__sync_fetch_and_add(&counts->by[reason].bytes, bytes);
 }
 
+static __always_inline int done(struct epf_ctx *ctx, const struct epf_reflex_act *act)
+{
+#ifdef EPF_MODULE
+	if (act->verdict == EPF_REFLEX_MARK)
+		bpf_epf_nf_set_mark(ctx->skb, act->value, act->mask);
+#endif
+	return act->verdict == EPF_REFLEX_DROP ? NF_DROP : NF_ACCEPT;
+}
+
 SEC("netfilter")
 int nf_look(struct bpf_nf_ctx *ctx)
 {
@@ -268,7 +277,7 @@ int nf_look(struct bpf_nf_ctx *ctx)
 	barrier_var(reason);
 	if (reason >= EPF_REFLEX_REASONS) /* EPF_NF_KNOWN */
 		return NF_ACCEPT;
-	return rule->of.act[reason].verdict == EPF_REFLEX_DROP ? NF_DROP : NF_ACCEPT;
+	return done(ctx, &rule->of.act[reason]);
 }
 
 char _license[] SEC("license") = "GPL";

@@ -562,6 +562,7 @@ BTF_KFUNCS_START(nf_ids)
 COMMON_IDS
 BTF_ID_FLAGS(func, bpf_epf_nf_test_held, KF_TRUSTED_ARGS)
 BTF_ID_FLAGS(func, bpf_epf_nf_insert_held, KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, bpf_epf_nf_set_mark, KF_TRUSTED_ARGS)
 BTF_KFUNCS_END(nf_ids)
 
 BTF_KFUNCS_START(syscall_ids)

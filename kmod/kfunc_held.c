@@ -245,4 +245,15 @@ __bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb,
 	return skb_held(held__map, skb, iface, opts, opts__sz, OP_INSERT);
 }
 
+/**
+ * bpf_epf_nf_set_mark() - set bits of a packet's mark
+ * @skb: of the context of a netfilter program, which cannot write to it
+ * @value: of the bits of @mask; its others do not count
+ * @mask: the bits that are written; all others stay
+ */
+__bpf_kfunc void bpf_epf_nf_set_mark(struct sk_buff *skb, u32 value, u32 mask)
+{
+	skb->mark = (skb->mark & ~mask) | (value & mask);
+}
+
 __bpf_kfunc_end_defs();

@@ -546,7 +546,13 @@ def refused(text, *args):
 def refusals():
     """In one line each that names what is missing or wrong; nothing is attached."""
     drop = ["--else", "drop"]
+    told_of = "only the module can set marks"
     with Filter():
+        if not hosts.MODULE:
+            fault = refused(told_of, "--else", "mark=1/1") or \
+                refused(told_of, "--if-recent", "mark=1/1")
+            if fault:
+                return fault
         for hook in ("prerouting:0", "nf:ingress:0", "nf:input", "nf:input:", "nf:input:x",
                      "nf:input:0:bridge", "nf:input:2147483648", "nf:input:0x10", "nf:"):
             fault = refused_at(hook, f"--hook '{hook}'")
@@ -557,8 +563,7 @@ def refusals():
             if fault:
                 return fault
         for text, args in [
-                ("set marks", ["--else", "mark=1/1"]),
-                ("set marks", ["--if-recent", "mark=1/1"]),
+                ("not drop, accept", ["--else", "mark=4/3"]),
                 ("needs --if-unknown", drop),
                 ("needs --fragments", drop + ["--if-unknown", "drop"]),
                 ("needs no ports", ["--key", "peer", "--fragments", "drop"]),
@@ -646,7 +651,7 @@ def without_perfmon():
 
 
 def marks():
-    """The kernel lets such a program write nothing, which is why there are no marks."""
+    """The kernel lets a program write nothing, which is why others set no marks."""
     try:
         # r1 = ctx->skb; r0 = 0; *(u32 *)(r1 + 0) = r0; return
         nf.load(b"".join(struct.pack("=BBhi", *i) for i in (

@@ -252,6 +252,7 @@ int netfilter_held(struct bpf_nf_ctx *ctx)
 {
 	struct epf_pkt_opts opts = { .key = EPF_PKT_FLOW, .link = EPF_LINK_IP };
 
+	bpf_epf_nf_set_mark(ctx->skb, 1, 3);
 	return !bpf_epf_nf_test_held(&slots, ctx->skb, 1, &opts, sizeof(opts)) &&
 	       !bpf_epf_nf_insert_held(&slots, ctx->skb, 1, &opts, sizeof(opts));
 }

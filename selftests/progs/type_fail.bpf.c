@@ -166,6 +166,14 @@ int tc_nf_held(struct __sk_buff *skb)
 	return 0;
 }
 
+SEC("tc")
+FAILS(CALL_REFUSED)
+int tc_nf_mark(struct __sk_buff *skb)
+{
+	bpf_epf_nf_set_mark((void *)skb, 1, 1);
+	return 0;
+}
+
 SEC("netfilter")
 FAILS(CALL_REFUSED)
 int netfilter_skb_held(void *ctx)

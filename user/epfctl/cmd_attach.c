@@ -374,6 +374,8 @@ static bool find_filter(struct xdp_want *want)
 		fail_call(err, "reading", want->filter);
 		return false;
 	}
+	if (nf.on && !nf_can_mark(&nf, info.params.name, want->bpf))
+		return false;
 	if (!reflex_within(&reflex, &info.params, nf.on ? &nf.rule.of : &reflex.rule))
 		return false;
 	want->id = info.id;

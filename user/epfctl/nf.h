@@ -37,9 +37,9 @@ enum {
 "                      one\n" \
 "  --learn             insert the keys of packets; alone, all are accepted\n" \
 "  --if-new            do not insert again what is present\n" \
-"  --if-recent drop|accept  what is done about packets whose key is present\n" \
-"                      (accept)\n" \
-"  --else drop|accept  about all others (accept)\n" \
+"  --if-recent drop|accept|mark=VALUE/MASK  what is done about packets whose key\n" \
+"                      is present (accept); marks: by a filter of the module\n" \
+"  --else drop|accept|mark=VALUE/MASK  about all others (accept)\n" \
 "  --within, --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]\n" \
 "                      as above; --if-unknown and --fragments have to be given\n" \
 "                      where something is dropped\n"
@@ -108,6 +108,8 @@ bool nf_name(const char *arg, char name[XDP_NAME_BYTES]);
  */
 bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
 	   struct epf_pkt_opts *opts);
+/* Does the rule set no marks, or is @filter the module's? Else an error. */
+bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf);
 /* " --learn --match udp:sport=53 --else drop" */
 void nf_print(const struct epf_nf_rule *rule);
 json_t *nf_json(const struct epf_nf_rule *rule);

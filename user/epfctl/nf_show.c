@@ -12,7 +12,14 @@ static const char *verdict(const struct epf_nf_rule *rule, int reason)
 {
 	if (reason >= EPF_REFLEX_REASONS)
 		return "accept";
-	return rule->of.act[reason].verdict == EPF_REFLEX_DROP ? "drop" : "accept";
+	switch (rule->of.act[reason].verdict) {
+	case EPF_REFLEX_DROP:
+		return "drop";
+	case EPF_REFLEX_MARK:
+		return "mark";
+	default:
+		return "accept";
+	}
 }
 
 /* Can a packet be found to be @reason? */

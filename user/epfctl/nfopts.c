@@ -129,10 +129,6 @@ static const char *misfit(const struct nf_want *want, const struct reflex_want *
 	if (reflex->dport && reflex->sport)
 		return "--match takes source ports or destination ports at one hook, not "
 		       "both";
-	if (reflex_marks(&rule->of))
-		return "a BPF program at a netfilter hook cannot set marks: set them "
-		       "before it, by 'attach INTERFACE --reflexive --ask tc --else "
-		       "mark=VALUE/MASK'";
 	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) ||
 		      reflex->within))
 		return "--fragments, --if-unknown and --within go with what asks: --learn "
@@ -189,6 +185,16 @@ bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
 		opts->flags |= EPF_PKT_FIRST;
 	rule->of.opts[EPF_REFLEX_ASK] = rule->of.opts[EPF_REFLEX_LEARN] = *opts;
 	return true;
+}
+
+bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf)
+{
+	if (!bpf || !reflex_marks(&want->rule.of))
+		return true;
+	fail("'%s' is pure BPF, and at a netfilter hook only the module can set marks: "
+	     "'epfctl --backend module create', or set them before the hook, by 'attach "
+	     "INTERFACE --action mark' or '--reflexive --ask tc'", filter);
+	return false;
 }
 
 static const char *sep(const struct epf_nf_rule *rule)
