@@ -19,6 +19,7 @@ import time
 import ingress_hosts as ingress
 import reflex
 import reflex_hosts as hosts
+import reflex_spoilt as spoilt
 from ingress_hosts import FOREVER, attached, bursts, flow, frames, send_in
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left, raw, tap
 
@@ -178,7 +179,7 @@ def unknown_case(reason, verdict, spoil):
 def ill_below():
     """Below the rate all pass, and status tells that the filter does not know."""
     known = frames(0, 100)
-    with reflex.Killed() as ruin, attached(*BELOW) as on:
+    with spoilt.Killed() as ruin, attached(*BELOW) as on:
         first = send_in(known)
         ruin()
         second = send_in(known)
@@ -378,7 +379,7 @@ def of_module():
     return [("above the rate: each packet by the oracle",
              functools.partial(oracle, known=100, tokens=20)),
             ("no_filter: drop",
-             functools.partial(unknown_case, "no_filter", "drop", reflex.Destroyed)),
+             functools.partial(unknown_case, "no_filter", "drop", spoilt.Destroyed)),
             ("the rule is told as it was given", shown)]
 
 
@@ -393,7 +394,7 @@ def cases():
             of(oracle, known=100, tokens=5, unknown=ACCEPT)),
            ("above the rate, generic: each packet by the oracle",
             of(oracle, "--mode", "generic", known=100, tokens=20))]
-    for reason, spoil in reflex.spoilt():
+    for reason, spoil in spoilt.ways():
         for verdict in "drop", "accept":
             out.append((f"{reason}: {verdict}",
                         of(unknown_case, reason, verdict, spoil)))

@@ -19,6 +19,7 @@ import admit
 import ingress_hosts as ingress
 import reflex
 import reflex_hosts as hosts
+import reflex_spoilt as spoilt
 from ingress_hosts import FOREVER, attached, bursts, flow, frames, send_in
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left, tap
 
@@ -403,7 +404,7 @@ def cases():
     if os.environ.get("EPF_VM") and not reflex.THOROUGH:
         return of_kernel()
     out = [(reason, of(unknown_case, reason, spoil))
-           for reason, spoil in reflex.spoilt()]
+           for reason, spoil in spoilt.ways()]
     return of_kernel() + out + [
         ("generic: by the oracle", of(oracle, "--mode", "generic")),
         ("a full ring loses records, and counts them", ring_full),

@@ -23,6 +23,7 @@ import nf_hosts as nf
 import reflex as reflexive
 import reflex_hosts as hosts
 import reflex_packets as packets
+import reflex_spoilt as spoilt
 from nf_hosts import At, Bridged, Counted, Foreign, InVrf, Local, Routed, cross, same
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, bursts, kernel, net, tap
 
@@ -717,7 +718,7 @@ def of_module():
     of = functools.partial
     return [("prerouting and postrouting: each packet by the oracle",
              of(oracle, "nf:postrouting:300", "nf:prerouting:-310")),
-            ("no_filter: drop", of(unknown, "no_filter", "drop", reflexive.Destroyed)),
+            ("no_filter: drop", of(unknown, "no_filter", "drop", spoilt.Destroyed)),
             ("asking and learning at once", both), ("scopes", scopes),
             ("the rule is told as it was given", told)]
 
@@ -737,7 +738,7 @@ def cases():
            ("each packet by the oracle, everything passed",
             of(oracle, "nf:postrouting:300", "nf:prerouting:-310",
                what=("--else", "accept"), rule=reflexive.verdicts("accept")))]
-    for reason, spoil in reflexive.spoilt():
+    for reason, spoil in spoilt.ways():
         for verdict in "drop", "accept":
             out.append((f"{reason}: {verdict}", of(unknown, reason, verdict, spoil)))
     same_packets = {"answer", "error", "first"}

@@ -21,6 +21,7 @@ import sys
 
 import reflex_hosts as hosts
 import reflex_packets as packets
+import reflex_spoilt as spoilt
 from reflex_hosts import (A4, A6, ALL, B4, B6, DNS, DROP, IP, IP6, NAME, PATIENCE, TWIN,
                           Attached, Filter, Holder, arrived, bursts, counted, in_ns,
                           kernel, net, nothing_left, pins, raw, send_in, send_out, tap,
@@ -267,63 +268,6 @@ def unknown_case(reason, verdict, spoil):
         passed=arrived(got, asked if verdict == "accept" else []),
         counters=(counters, {k: v for k, v in want.items() if v}),
         learnt=(learnt, {k: v for k, v in taught.items() if v})) or nothing_left()
-
-
-class Killed:
-    """A filter whose holder is killed, and is overdue then."""
-
-    def __enter__(self):
-        self.filter, self.holder = Filter("--window", "100000", "-b", "1e-9"), Holder()
-        self.filter.__enter__()
-        self.holder.__enter__()
-        return self.ruin
-
-    def ruin(self):
-        self.holder.__exit__()
-        net.run(net.EPFCTL, "insert", NAME, "probe")
-        if not net.eventually(lambda: net.run(
-                net.EPFCTL, "test", NAME, "probe", check=False).returncode == 3):
-            raise RuntimeError("without a holder it knows for ever")
-
-    def __exit__(self, *error):
-        self.holder.__exit__()
-        self.filter.__exit__(*error)
-
-
-class Destroyed(Killed):
-    def ruin(self):
-        net.epfctl("destroy", "--force", NAME)
-
-    def __exit__(self, *error):
-        self.holder.__exit__()
-
-
-class Saturated(Killed):
-    """By so many keys that its error is above the limit."""
-
-    def __enter__(self):
-        self.filter = Filter("--time", "1h", "--rate", "1", "-b", "1e-9")
-        self.holder = Holder()
-        self.filter.__enter__()
-        self.holder.__enter__()
-        return self.ruin
-
-    def ruin(self):
-        net.run(net.EPFCTL, "insert", NAME, "probe")
-        for step in range(200):
-            net.run(net.EPFCTL, "insert", NAME, "-",
-                    input="".join(f"key {step} {n}\n" for n in range(50)))
-            if net.run(net.EPFCTL, "test", NAME, "probe",
-                       check=False).returncode == 3:
-                return
-        raise RuntimeError("it is not saturated")
-
-
-def spoilt():
-    """Why a filter does not know, and how that comes."""
-    out = [("saturated", Saturated), ("no_filter", Destroyed)]
-    # the module ends epochs itself
-    return out if hosts.MODULE else [("overdue", Killed)] + out
 
 
 class Echo:
@@ -731,9 +675,9 @@ def of_kernel():
 def of_module():
     """What may differ from filters that are pure BPF."""
     of = functools.partial
-    return [("saturated: drop", of(unknown_case, "saturated", "drop", Saturated)),
-            ("no_filter: drop", of(unknown_case, "no_filter", "drop", Destroyed)),
-            ("no_filter: accept", of(unknown_case, "no_filter", "accept", Destroyed)),
+    return [("saturated: drop", of(unknown_case, "saturated", "drop", spoilt.Saturated)),
+            ("no_filter: drop", of(unknown_case, "no_filter", "drop", spoilt.Destroyed)),
+            ("no_filter: accept", of(unknown_case, "no_filter", "accept", spoilt.Destroyed)),
             ("swap and restore under the programs", reload),
             ("key peer", of(key, "peer", SAME | {"port", "remote"})),
             ("learning is never lost to a flood on the same CPU", race),
@@ -761,7 +705,7 @@ def cases():
                rule=verdicts("drop", "drop", "drop"))),
            ("each packet by the oracle, everything passed",
             of(oracle, what=["--else", "accept"], rule=verdicts("accept")))]
-    for reason, spoil in spoilt():
+    for reason, spoil in spoilt.ways():
         for verdict in "drop", "accept":
             out.append((f"{reason}: {verdict}",
                         of(unknown_case, reason, verdict, spoil)))
