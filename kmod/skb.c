@@ -84,7 +84,8 @@ static bool has_clock(const struct epf_table *t)
 
 static bool key_sound(const struct epf_pkt_opts *o)
 {
-	const u16 flags = EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST;
+	const u16 flags = EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST |
+			  EPF_PKT_ZONE;
 
 	return o->link == EPF_LINK_IP && o->key >= EPF_PKT_FLOW &&
 	       !(o->flags & ~flags) && !epf_pkt_opts_check(o);

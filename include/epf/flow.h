@@ -14,7 +14,7 @@
  *   4 or 16  destination; of peers how many bits of the source count (0: all),
  *            then 0
  *   16       only with EPF_PKT_SCOPES: VLAN ids and which scopes there are, eight
- *            little-endian bytes; interface and mark, four each
+ *            little-endian bytes; interface, and mark or zone, four each
  *
  * 14 or 38 bytes, with a scope 30 or 54. Behind the first six they are whole words,
  * which is how they are held: an IPv6 address is two, of IPv4 both addresses are
@@ -175,7 +175,7 @@ EPF_FN void epf_flow_turn(struct epf_flow *f, const struct epf_pkt_opts *o,
 }
 
 /* Bits 0 to 47 VLAN ids (struct epf_l3), 48 and up which scopes there are; then
- * interface and mark. What is no part of the scope is 0.
+ * interface, and mark or zone. What is no part of the scope is 0.
  */
 EPF_FN int epf_flow_scope(struct epf_flow *f, const struct epf_l3 *l3,
 			  const struct epf_pkt_opts *o,
@@ -186,6 +186,8 @@ EPF_FN int epf_flow_scope(struct epf_flow *f, const struct epf_l3 *l3,
 	f->scoped = o->flags & EPF_PKT_SCOPES;
 	f->scope[0] = (__u64)(o->flags & EPF_PKT_SCOPES) / EPF_PKT_VLAN << 48;
 	f->scope[1] = 0;
+	if (o->flags & EPF_PKT_ZONE)
+		f->scope[1] = (__u64)EPF_PKT_ZONE_OF(o->max_bytes) << 32;
 	if (o->flags & EPF_PKT_VLAN)
 		f->scope[0] |= l3->vids;
 	if (!given)
@@ -193,7 +195,7 @@ EPF_FN int epf_flow_scope(struct epf_flow *f, const struct epf_l3 *l3,
 	if (!s)
 		return -EINVAL;
 	if (given & EPF_PKT_IFACE)
-		f->scope[1] = s->iface;
+		f->scope[1] |= s->iface;
 	if (given & EPF_PKT_MARK)
 		f->scope[1] |= (__u64)s->mark << 32;
 	return 0;
@@ -429,7 +431,8 @@ struct epf_flow_rec {
  * epf_flow_rec_digest() - the digest that packets of a flow have
  * @h: keyed function
  * @r: flow; not of fragments
- * @o: checked options, of key EPF_PKT_FLOW or a later one, without scopes
+ * @o: checked options, of key EPF_PKT_FLOW or a later one; of scopes EPF_PKT_ZONE at the
+ *	most
  * @digest: result
  *
  * Of protocols without ports @r->id does not count.
@@ -463,6 +466,7 @@ EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
 	} else if (epf_has_ports(f.proto)) {
 		f.four = epf_get_le32(r->id);
 	}
+	epf_flow_scope(&f, NULL, o, NULL);
 	epf_flow_turn(&f, o, false);
 	*digest = epf_flow_seal(h, &f);
 	return 0;

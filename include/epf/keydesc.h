@@ -21,7 +21,7 @@ EPF_FN struct epf_pkt_opts epf_key_desc_opts(const struct epf_key_desc *d)
 	return o;
 }
 
-/* The description of packet keys. */
+/* The description of packet keys; of which zone they are is no part of it. */
 EPF_FN struct epf_key_desc epf_key_desc_packet(const struct epf_pkt_opts *o)
 {
 	struct epf_key_desc d;
@@ -30,6 +30,8 @@ EPF_FN struct epf_key_desc epf_key_desc_packet(const struct epf_pkt_opts *o)
 	d.key = o->key;
 	d.flags = o->flags;
 	d.max_bytes = o->max_bytes;
+	if (o->flags & EPF_PKT_ZONE)
+		d.max_bytes -= EPF_PKT_IN_ZONE(EPF_PKT_ZONE_OF(d.max_bytes));
 	return d;
 }
 
@@ -49,13 +51,16 @@ EPF_FN struct epf_key_desc epf_key_desc_plain(__u8 kind)
  * epf_key_desc_check() - is it a description?
  * @d: anything
  *
- * Return: 0, or -EINVAL: an unknown kind, packet options that no key has, or
- * options of a kind that has none.
+ * Return: 0, or -EINVAL: an unknown kind, packet options that no key has, the number of
+ * a zone, or options of a kind that has none.
  */
 EPF_FN int epf_key_desc_check(const struct epf_key_desc *d)
 {
 	struct epf_pkt_opts o = epf_key_desc_opts(d);
 
+	if (d->kind == EPF_KEYS_PACKET && (d->flags & EPF_PKT_ZONE) &&
+	    EPF_PKT_ZONE_OF(d->max_bytes))
+		return -EINVAL;
 	if (d->kind == EPF_KEYS_PACKET)
 		return epf_pkt_opts_check(&o);
 	if (d->kind > EPF_KEYS_MAX || d->key || d->flags || d->max_bytes)

@@ -345,11 +345,26 @@ EPF_FN bool epf_prefix_sound(__u32 bits, __u32 all)
 	return !bits || (bits >= EPF_PKT_PREFIX_LEAST && bits < all);
 }
 
+/* Of keys made from flows: one of mark and zone, no zone that is not asked for, and a
+ * prefix of peers alone.
+ */
+EPF_FN bool epf_flow_opts_sound(const struct epf_pkt_opts *o)
+{
+	if (!(o->flags & EPF_PKT_ZONE) && EPF_PKT_ZONE_OF(o->max_bytes))
+		return false;
+	if ((o->flags & EPF_PKT_ZONE) && (o->flags & EPF_PKT_MARK))
+		return false;
+	if (o->key < EPF_PKT_PEER)
+		return !(o->max_bytes & 0xffff);
+	return epf_prefix_sound(EPF_PKT_PREFIX4(o->max_bytes), 32) &&
+	       epf_prefix_sound(EPF_PKT_PREFIX6(o->max_bytes), 128);
+}
+
 /**
  * epf_pkt_opts_check() - are the options ones we know?
  * @o: options
  *
- * Return: 0, or -EINVAL: unknown key, link or flag, or a flag or length that
+ * Return: 0, or -EINVAL: unknown key, link or flag, or a flag or number that
  * the key, or another flag, leaves no use for.
  */
 EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
@@ -359,12 +374,8 @@ EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
 
 	if (o->key == EPF_PKT_FLOW && o->flags == EPF_PKT_NONIP_FRAME)
 		sound = o->link <= EPF_LINK_SLL2;
-	if (o->key == EPF_PKT_FLOW || o->key == EPF_PKT_CONVERSATION)
-		sound = sound && !o->max_bytes;
-	if (o->key == EPF_PKT_PEER || o->key == EPF_PKT_PEER_PORT)
-		sound = sound &&
-			epf_prefix_sound(EPF_PKT_PREFIX4(o->max_bytes), 32) &&
-			epf_prefix_sound(EPF_PKT_PREFIX6(o->max_bytes), 128);
+	if (o->key >= EPF_PKT_FLOW)
+		sound = sound && epf_flow_opts_sound(o);
 	return sound ? 0 : -EINVAL;
 }
 

@@ -380,7 +380,7 @@ def packet_keys():
     """The key of packets, as of epfctl: without its ports a fragment has none."""
     for options, keys in (("key=peer-port,prefix=24/64,reverse,errors", 2),
                           ("key=peer-port,fragments=pass,scope=vlan", 1),
-                          ("key=conversation,fragments=id", 2)):
+                          ("key=conversation,fragments=id,zone=7", 2)):
         with watching(f"format=pcap,{options}") as (g, own):
             with open(os.path.join(own, "f"), "wb") as f:
                 f.write(fragments())
@@ -389,6 +389,7 @@ def packet_keys():
             return f"{options}: verdict {v}"
     for options, why in (("key=flow,prefix=24", "--prefix goes with"),
                          ("scope=iface", "nothing tells that here"),
+                         ("zone=65536", "--zone '65536'"),
                          ("reverse=1", "there is no such thing"),
                          ("key", "there is no option")):
         run = subprocess.run([a.AGENT, "--watch", f"/tmp=x:{options}"],

@@ -52,7 +52,8 @@ static bool is_listed(const struct epf_pkt_opts *o, __u32 most)
 {
 	__u32 flags = o->flags & ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL);
 
-	if (epf_pkt_opts_check(o) || (o->flags & EPF_PKT_MARK))
+	if (epf_pkt_opts_check(o) || (o->flags & EPF_PKT_MARK) ||
+	    !(o->flags & EPF_PKT_ZONE) != !EPF_PKT_ZONE_OF(o->max_bytes))
 		return false;
 	if (o->key < EPF_PKT_FLOW || (o->key == EPF_PKT_FLOW && !flags))
 		return true;
@@ -64,7 +65,9 @@ static void list_options(void)
 {
 	static const __u32 most[] = { 0, 1, 13, 38, 60, 70, 128, 1000,
 				      EPF_PKT_PREFIX(24, 64), EPF_PKT_PREFIX(8, 65),
-				      EPF_PKT_PREFIX(31, 127), EPF_PKT_PREFIX(32, 9) };
+				      EPF_PKT_PREFIX(31, 127), EPF_PKT_PREFIX(32, 9),
+				      EPF_PKT_IN_ZONE(77), EPF_PKT_IN_ZONE(65535) +
+				      EPF_PKT_PREFIX(24, 64) };
 	struct epf_pkt_opts o;
 	__u32 i, key, link, flags;
 
@@ -320,9 +323,9 @@ static void unsound_options(void)
 	for (n = 0; n < 20000; n++) {
 		o.key = (__u8)draw(draw(4) ? EPF_PKT_KEYS + 1 : 256);
 		o.link = (__u8)draw(draw(4) ? 5 : 256);
-		o.flags = (__u16)(draw(4) ? 1u << draw(11) | 1u << draw(11) :
+		o.flags = (__u16)(draw(4) ? 1u << draw(12) | 1u << draw(12) :
 					    draw(2) * draw(65536));
-		o.max_bytes = draw(2) ? draw(100) << 8 * draw(2) : 0;
+		o.max_bytes = draw(2) ? draw(100) << 8 * draw(3) : 0;
 		ask(&o, epf_kat_frame, epf_kat_pkt[0].len, 0);
 	}
 	end("options, sound or not");

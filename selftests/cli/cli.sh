@@ -414,6 +414,7 @@ done <<- KEYS
 	2,1,3,64 packets \(--key packet --no-mac --no-vlan --bytes 64\)
 	2,2,4,0 packets \(--key flow --nonip frame\)
 	2,3,512,0 packets \(--key conversation --scope mark\)
+	2,4,1152,24 packets \(--key peer --prefix 24,128 --scope vlan --zone N\)
 	2,5,16,24 packets \(--key peer-port --prefix 24,128 --reverse\)
 	3,0,0,0 IP addresses of 4 or 16 bytes
 	4,0,0,0 digests
@@ -421,7 +422,7 @@ done <<- KEYS
 KEYS
 # nothing that no key has: kinds, options of other keys, bits beyond
 for desc in 0,0,0,0 6,0,0,0 255,0,0,0 1,1,0,0 1,0,1,0 5,0,0,1 2,6,0,0 2,0,1,0 \
-	2,1,4,0 2,2,1,0 2,2,0,64 2,3,16,0 2,5,0,33 2,1,32768,0 3,0,0,4 4,255,65535,4294967295; do
+	2,2,1536,0 2,2,1024,65536 2,2,0,65536 2,1,1024,0 2,1,4,0 2,2,1,0 2,2,0,64 2,3,16,0 2,5,0,33 2,1,32768,0 3,0,0,4 4,255,65535,4294967295; do
 	mksnap --keys $desc "$tmp/keyed"
 	fails 'keys of a kind that no filter can have' show --file "$tmp/keyed"
 done

@@ -12,7 +12,7 @@ build() {
 		selftests/core/laws_keys.c -o "$tmp/keys"
 }
 
-ktap_plan 29
+ktap_plan 36
 whole
 broken 'an answer has the ports of its query' 's/return f->four << 16 | f->four >> 16;/return f->four;/'
 broken 'an ICMP answer has the type of its query' 's/epf_icmp_answer(f->proto, f->four & 0xff);/(f->four \& 0xff);/'
@@ -38,6 +38,13 @@ broken 'the peer has both ports' 's/f->four &= epf_flow_is_icmp(f) ? 0 : 0xffff;
 broken 'a priority is a VLAN' 's/& 0xfff);/\& 0xffff);/'
 broken 'a tag without id is a VLAN' 's/(vid + 0xfff) \/ 0x1000 \* 12/12/; s/epf_l3_vlan(l3, \(.*\) & 0xfff)/epf_l3_vlan(l3, (\1 \& 0xfff) + 1)/'
 broken 'a mark is an interface' 's/(__u64)s->mark << 32/s->mark/'
+broken 'a zone is no part of the key' 's/^\t\tf->scope\[1\] = (__u64)EPF_PKT_ZONE_OF.*/\t\t;/'
+broken 'a zone is a mark' 's/(o->flags & EPF_PKT_SCOPES) \/ EPF_PKT_VLAN << 48/(o->flags \& EPF_PKT_ZONE ? 4 : (o->flags \& EPF_PKT_SCOPES) \/ EPF_PKT_VLAN) << 48/'
+broken 'records of flows have no zone' 's/^\tepf_flow_scope(&f, NULL, o, NULL);//'
+broken 'half of a zone counts' 's/EPF_PKT_ZONE_OF(o->max_bytes) << 32/(EPF_PKT_ZONE_OF(o->max_bytes) \& 0xff) << 32/'
+broken 'a mark and a zone are one key' 's/if ((o->flags & EPF_PKT_ZONE) && (o->flags & EPF_PKT_MARK))/if (0)/'
+broken 'a zone need not be asked for' 's/if (!(o->flags & EPF_PKT_ZONE) && EPF_PKT_ZONE_OF(o->max_bytes))/if (0)/'
+broken 'zones tell filters apart' 's/^\tif (o->flags & EPF_PKT_ZONE)$/\tif (0)/'
 broken 'a scope that nobody gave is 0' 's/if (!s)/if (0)/; s/= s->iface/= s ? s->iface : 0/; s/(__u64)s->mark/(__u64)(s ? s->mark : 0)/'
 broken 'the first fragment has the key of a fragment' 's/first ? 0x1fff : 0x3fff/first ? 0x3fff : 0x3fff/; s/first ? 0xfff8 : 0xfff9/first ? 0xfff9 : 0xfff9/'
 broken 'peers and flows are alike' 's/(__u32)(f->key - EPF_PKT_FLOW) << 4/0/'

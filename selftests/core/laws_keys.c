@@ -208,17 +208,18 @@ static struct told draw_told(void)
 	return t;
 }
 
+static const struct epf_hash hash = { { 21, 22 }, 0, { 0 } };
+
 static int digest_in(const struct frame *f, __u8 key, __u32 flags, __u32 most,
 		     const struct epf_pkt_scope *scope, __u64 *digest)
 {
-	static const struct epf_hash h = { { 21, 22 }, 0, { 0 } };
 	struct epf_pkt_opts o = { key, EPF_LINK_ETHER, (__u16)flags, most };
 	struct epf_seg seg = { f->bytes, f->len };
 	struct epf_pkt pkt = { &seg, 1, f->len };
 	int err = epf_pkt_opts_check(&o);
 
 	*digest = 0;
-	return err ? err : epf_pkt_digest_in(&h, &pkt, &o, scope, digest);
+	return err ? err : epf_pkt_digest_in(&hash, &pkt, &o, scope, digest);
 }
 
 /* 0: none, which no key has but by a chance of 2^-64. */
@@ -426,12 +427,14 @@ static bool lengths_are_keys(const struct told *t)
 
 /* ------------------------------------------------------------- scopes ---- */
 
-static __u64 scoped(const struct told *t, __u32 flags, __u32 iface, __u32 mark)
+/* @number: mark, and zone */
+static __u64 scoped(const struct told *t, __u32 flags, __u32 iface, __u32 number)
 {
-	struct epf_pkt_scope scope = { iface, mark };
+	__u32 most = flags & EPF_PKT_ZONE ? EPF_PKT_IN_ZONE(number) : 0;
+	struct epf_pkt_scope scope = { iface, number };
 	struct frame f = packet(t);
 	__u64 digest;
-	int err = digest_in(&f, EPF_PKT_FLOW, flags, 0, &scope, &digest);
+	int err = digest_in(&f, EPF_PKT_FLOW, flags, most, &scope, &digest);
 
 	return err ? 0 : digest;
 }
@@ -439,6 +442,7 @@ static __u64 scoped(const struct told *t, __u32 flags, __u32 iface, __u32 mark)
 static bool scopes_separate(const struct told *t)
 {
 	__u32 flags, all = EPF_PKT_SCOPES, vlan = EPF_PKT_VLAN;
+	__u32 numbered = EPF_PKT_MARK | EPF_PKT_ZONE;
 	struct told there = *t, prio;
 	bool good = true;
 
@@ -449,14 +453,19 @@ static bool scopes_separate(const struct told *t)
 	prio.tci[0] ^= 0xe000;
 	for (flags = 0; flags <= all; flags += vlan) {
 		__u64 want = scoped(&there, flags, 5, 6);
+		__u32 other = flags & numbered ? numbered : EPF_PKT_ZONE;
 
+		if ((flags & numbered) == numbered)
+			continue;
 		good &= alike(want, scoped(&prio, flags, 5, 6)) &&
 			(want == scoped(t, flags, 5, 6)) == !(flags & vlan) &&
 			(want == scoped(&there, flags, 7, 6)) == !(flags & EPF_PKT_IFACE) &&
-			(want == scoped(&there, flags, 5, 7)) == !(flags & EPF_PKT_MARK) &&
+			(want == scoped(&there, flags, 5, 7)) == !(flags & numbered) &&
+			(want == scoped(&there, flags, 5, 0x8006)) == !(flags & numbered) &&
 			want != scoped(&there, flags ^ vlan, 5, 6) &&
 			want != scoped(&there, flags ^ EPF_PKT_IFACE, 5, 6) &&
-			want != scoped(&there, flags ^ EPF_PKT_MARK, 5, 6);
+			want != scoped(&there, flags ^ other, 5, 6) &&
+			want != scoped(&there, (flags & ~numbered) ^ EPF_PKT_MARK, 5, 0);
 	}
 	return good;
 }
@@ -490,7 +499,55 @@ static bool scopes_are_given(const struct told *t)
 		       -EINVAL &&
 	       digest_in(&f, EPF_PKT_PEER, EPF_PKT_MARK, 0, NULL, &digest) ==
 		       -EINVAL &&
-	       !digest_in(&f, EPF_PKT_FLOW, EPF_PKT_VLAN, 0, NULL, &digest);
+	       !digest_in(&f, EPF_PKT_FLOW, EPF_PKT_VLAN, 0, NULL, &digest) &&
+	       !digest_in(&f, EPF_PKT_FLOW, EPF_PKT_ZONE, 0, NULL, &digest);
+}
+
+/* The key that a record of the packet's flow has in a zone. */
+static __u64 key_of_record(const struct told *t, __u8 key, __u32 most)
+{
+	struct epf_pkt_opts o = { key, EPF_LINK_ETHER, EPF_PKT_ZONE, most };
+	struct epf_flow_rec r = { .version = t->six ? 6 : 4, .proto = (__u8)t->proto };
+	__u64 digest;
+
+	memcpy(r.src, t->addr[0], 16);
+	memcpy(r.dst, t->addr[1], 16);
+	r.id[0] = (__u8)(t->port[0] >> 8);
+	r.id[1] = (__u8)t->port[0];
+	r.id[2] = (__u8)(t->port[1] >> 8);
+	r.id[3] = (__u8)t->port[1];
+	return epf_flow_rec_digest(&hash, &r, &o, &digest) ? 0 : digest;
+}
+
+/* What is learnt in a zone is found there by its answer, and in no other one; by prefixes,
+ * too.
+ */
+static bool zones_are_apart(const struct told *t)
+{
+	const __u8 keys[] = { EPF_PKT_FLOW, EPF_PKT_CONVERSATION, EPF_PKT_PEER,
+			      EPF_PKT_PEER_PORT };
+	__u32 zone = draw(65536), far = zone ^ (1u << draw(16));
+	struct told back = answer(*t);
+	struct frame out = packet(t), in = packet(&back);
+	bool good = true;
+	__u32 i;
+
+	for (i = 0; i < sizeof(keys); i++) {
+		__u32 most = keys[i] >= EPF_PKT_PEER ? EPF_PKT_PREFIX(24, 64) : 0;
+		__u32 turn = keys[i] == EPF_PKT_CONVERSATION ? 0 : EPF_PKT_REVERSE;
+		__u64 want = key_of(&out, keys[i], EPF_PKT_ZONE,
+				    most + EPF_PKT_IN_ZONE(zone));
+
+		good &= want && want != key_of(&out, keys[i], 0, most) &&
+			want == key_of(&in, keys[i], EPF_PKT_ZONE | turn,
+				       most + EPF_PKT_IN_ZONE(zone)) &&
+			want != key_of(&in, keys[i], EPF_PKT_ZONE | turn,
+				       most + EPF_PKT_IN_ZONE(far));
+		if (t->proto != 1 && !t->frag)
+			good &= want == key_of_record(t, keys[i],
+						      most + EPF_PKT_IN_ZONE(zone));
+	}
+	return good;
 }
 
 /* ---------------------------------------------------------- fragments ---- */
@@ -552,10 +609,11 @@ static bool is_sound(const struct epf_pkt_opts *o)
 {
 	bool flow = o->key >= EPF_PKT_FLOW && o->key <= EPF_PKT_PEER_PORT;
 	bool peer = o->key == EPF_PKT_PEER || o->key == EPF_PKT_PEER_PORT;
-	__u32 four = o->max_bytes & 0xff, six = o->max_bytes >> 8;
+	__u32 four = o->max_bytes & 0xff, six = o->max_bytes >> 8 & 0xff;
+	__u32 zone = o->max_bytes >> 16;
 
 	if (o->key > EPF_PKT_PEER_PORT || o->link > EPF_LINK_SLL2 ||
-	    o->flags >= 1024)
+	    o->flags >= 2048)
 		return false;
 	if ((o->flags & 3) && o->key != EPF_PKT_PACKET)
 		return false;
@@ -567,8 +625,12 @@ static bool is_sound(const struct epf_pkt_opts *o)
 	if ((o->key == EPF_PKT_CONVERSATION && (o->flags & EPF_PKT_REVERSE)) ||
 	    (o->key == EPF_PKT_PEER && (o->flags & EPF_PKT_FIRST)))
 		return false;
+	if (zone && !(o->flags & EPF_PKT_ZONE))
+		return false;
+	if ((o->flags & EPF_PKT_ZONE) && (o->flags & EPF_PKT_MARK))
+		return false;
 	if (!peer)
-		return !o->max_bytes;
+		return !four && !six;
 	return (!four || (four >= 8 && four < 32)) &&
 	       (!six || (six >= 8 && six < 128));
 }
@@ -576,14 +638,15 @@ static bool is_sound(const struct epf_pkt_opts *o)
 static bool options_are_sound(void)
 {
 	static const __u32 most[] = { 0, 1, 7, 8, 31, 32, 0x700, 0x800, 0x1f18,
-				      0x7f00, 0x8000, 0x10000, 0x4018, 0x4007 };
+				      0x7f00, 0x8000, 0x10000, 0x4018, 0x4007,
+				      0xffff0000, 0x7f01f, 0x104018, 0x14007 };
 	__u32 key, link, flags, i;
 	struct epf_pkt_opts o;
 	bool good = true;
 
 	for (key = 0; key < 8; key++)
 		for (link = 0; link < 5; link++)
-			for (flags = 0; flags < 2048; flags++)
+			for (flags = 0; flags < 4096; flags++)
 				for (i = 0; i < sizeof(most) / sizeof(most[0]); i++) {
 					o.key = (__u8)key;
 					o.link = (__u8)link;
@@ -613,6 +676,27 @@ static bool descriptions_serve(void)
 	return !epf_key_desc_serves(&a, &b) && !epf_key_desc_equal(&a, &b);
 }
 
+/* That keys have a zone is described, and not which one. */
+static bool descriptions_have_no_zone(void)
+{
+	struct epf_pkt_opts o = { EPF_PKT_PEER, 0, EPF_PKT_ZONE,
+				  EPF_PKT_PREFIX(24, 64) + EPF_PKT_IN_ZONE(5) };
+	struct epf_key_desc a = epf_key_desc_packet(&o), b, c;
+
+	o.max_bytes += EPF_PKT_IN_ZONE(60000);
+	b = epf_key_desc_packet(&o);
+	o.flags = 0;
+	o.max_bytes = EPF_PKT_PREFIX(24, 64);
+	c = epf_key_desc_packet(&o);
+	if (epf_key_desc_check(&a) || !epf_key_desc_equal(&a, &b) ||
+	    epf_key_desc_join(&a, &b).kind != EPF_KEYS_PACKET ||
+	    epf_key_desc_serves(&a, &c) ||
+	    epf_key_desc_join(&a, &c).kind != EPF_KEYS_MIXED)
+		return false;
+	a.max_bytes += EPF_PKT_IN_ZONE(1);
+	return epf_key_desc_check(&a) == -EINVAL;
+}
+
 /* ---------------------------------------------------------------- run ---- */
 
 static void law(bool (*holds)(const struct told *), __u32 rounds,
@@ -634,7 +718,7 @@ static void law(bool (*holds)(const struct told *), __u32 rounds,
 
 int main(void)
 {
-	tap_plan(16);
+	tap_plan(18);
 	law(answers_are_found, ROUNDS, "the reverse of a packet's answer is the packet");
 	law(peers_are_found, ROUNDS, "the destination is the peer who answers");
 	law(conversations_are_one, ROUNDS, "both directions are one conversation");
@@ -644,12 +728,14 @@ int main(void)
 	law(errors_need_their_packet, 500, "an error that carries too little is truncated");
 	law(prefixes_end_there, 1000, "bits behind the prefix do not matter, all others do");
 	law(lengths_are_keys, 100, "prefixes of other lengths are other keys");
-	law(scopes_separate, ROUNDS, "VLAN, interface, mark: each counts where it is asked for");
+	law(scopes_separate, ROUNDS, "VLAN, interface, mark, zone: each counts where it is asked for");
+	law(zones_are_apart, ROUNDS, "what is learnt in a zone is found there and in no other");
 	law(tags_are_vlans, ROUNDS, "a priority is no VLAN");
 	law(scopes_are_given, 100, "no interface, no mark: no key");
 	law(fragments_have_a_key_or_not, ROUNDS, "fragments go by their id, or only the first counts");
 	law(sorts_are_apart, ROUNDS, "no key of one sort is one of another");
 	tap_ok(options_are_sound(), "options without use are refused");
 	tap_ok(descriptions_serve(), "how a key is found does not tell filters apart");
+	tap_ok(descriptions_have_no_zone(), "keys of several zones are of one kind");
 	return tap_end();
 }

@@ -38,6 +38,8 @@ KEYS = [  # options, key, flags, max_bytes
      model.REVERSE | model.ERRORS, 0),
     (("--key", "conversation", "--errors"), model.CONVERSATION, model.ERRORS, 0),
     (("--key", "peer", "--prefix", "24,64"), model.PEER, 0, 24 | 64 << 8),
+    (("--key", "peer", "--zone", "40000", "--prefix", "24,64"), model.PEER,
+     model.ZONE, 24 | 64 << 8 | 40000 << 16),
     (("--key", "peer-port", "--reverse", "--fragments", "pass", "--scope",
       "vlan", "--prefix", "32,65"), model.PEER_PORT,
      model.REVERSE | model.FIRST | model.VLAN, 65 << 8),

@@ -511,6 +511,27 @@ def scopes():
         nf.nothing_left()
 
 
+def zones():
+    """What is learnt in a zone is found in that one only, at hooks and on an interface."""
+    queries, answers = reflexive.flows(0)
+    with Routed(), Filter(), Holder():
+        with At("nf:postrouting:300", *QUERIES, "--zone", 7) as on:
+            out_from_c(queries)
+            shown = on.status()["key"]["zone"]
+        asks = {"7": ("--zone", 7), "8": ("--zone", 8), "none": ()}
+        with contextlib.ExitStack() as all_of:
+            hooks = {name: all_of.enter_context(At(f"nf:prerouting:{n - 310}", *ANSWERS, *zone))
+                     for n, (name, zone) in enumerate(asks.items())}
+            in_from_a(answers)
+            got = {name: h.counts().get("recent", 0) for name, h in hooks.items()}
+        with hosts.Attached("--zone", "7") as there:
+            hosts.send_in(answers)
+            beside_hooks = there.side("ask").get("recent", 0)
+        fault = refused("exclude each other", *ANSWERS, "--zone", 7, "--scope", "mark")
+    return fault or net.unlike(recent=(got, {"7": 200, "8": 0, "none": 0}), beside=(
+        (beside_hooks, shown), (200, 7))) or nf.nothing_left()
+
+
 def beside():
     """What others have at the hook stays: rules of nft, a BPF program."""
     query = FLOW.query()
@@ -756,7 +777,7 @@ def cases():
         ("ICMP errors of a real stack", unreachable),
         ("within so many epochs", ages), ("within a duration", durations),
         ("learning", learning), ("asking and learning at once", both),
-        ("scopes", scopes), ("what others have stays", beside),
+        ("scopes", scopes), ("zones", zones), ("what others have stays", beside),
         ("the rule is told as it was given", told),
         ("from another network namespace", far),
     ] + ([] if hosts.MODULE else  # which ends epochs itself

@@ -268,6 +268,7 @@ def wrong():
         ("--key flow --learn --within 2", "go with --recent or --new"),
         ("--key flow --recent --within 255 --unknown drop", "too large"),
         ("--key conversation --reverse --learn", "both directions"),
+        ("--key flow --zone 65536 --learn", "--zone '65536'"),
         ("--key peer --frags drop --learn", "needs no ports"),
         ("--key flow --frags maybe --learn", "not accept or drop"),
     ]

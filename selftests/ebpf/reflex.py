@@ -26,6 +26,7 @@ from reflex_hosts import (A4, A6, ALL, B4, B6, DNS, DROP, IP, IP6, NAME, PATIENC
                           Attached, Filter, Holder, arrived, bursts, counted, in_ns,
                           kernel, net, nothing_left, pins, raw, send_in, send_out, tap,
                           two_capabilities, udp)
+from reflex_zones import zones
 
 SO_RCVMARK, SO_MARK = 75, 36
 SAME = {"answer", "tagged", "error", "first"}
@@ -613,6 +614,12 @@ def refusals():
                 ("--mode", on + DNS + DROP + ["--ask", "tc", "--mode", "native"]),
                 ("--key flow", on + DNS + DROP + ["--reverse"]),
                 ("--key flow", on + DNS + DROP + ["--scope", "vlan"]),
+                ("--zone '65536'", on + DNS + DROP + ["--zone", "65536"]),
+                ("--zone '-1'", on + DNS + DROP + ["--zone", "-1"]),
+                ("--zone ''", on + DNS + DROP + ["--zone", ""]),
+                ("--zone '1.5'", on + DNS + DROP + ["--zone", "1.5"]),
+                ("--zone 'dmz'", on + DNS + DROP + ["--zone", "dmz"]),
+                ("--zone does not go", ["--key", "packet", "--zone", "1"]),
                 ("--reflexive only", ["--within", "3"]),
                 ("do not go with --admit", ["--admit", "1", "--within", "3"]),
                 ("not pass or drop", on + DNS + DROP[:4] + ["--fragments", "id"]),
@@ -687,7 +694,7 @@ def of_module():
             ("the same, tc", of(ages, "--ask", "tc")),
             ("a kind that is owned, within so many epochs", ages_owned),
             ("detached from another network namespace", elsewhere),
-            ("the rule is told as it was given", told)]
+            ("zones", of(zones, flows(0))), ("the rule is told as it was given", told)]
 
 
 def cases():
@@ -728,6 +735,7 @@ def cases():
         ("answers within a duration", durations),
         ("learning is never lost to a flood on the same CPU", race),
         ("learning is never lost, tc", of(race, "--ask", "tc")),
+        ("zones", of(zones, flows(0))), ("zones, tc", of(zones, flows(0), "--ask", "tc")),
         ("marks leave other bits alone", of(marks, "--clsact")),
         ("the qdisc of others stays", beside),
         ("what is left of half an attachment", half),

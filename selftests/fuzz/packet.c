@@ -58,6 +58,7 @@ static void take_opts(struct input *in, struct epf_pkt_opts *o)
 		[EPF_PKT_PEER_PORT] = MADE | EPF_PKT_REVERSE | EPF_PKT_FIRST,
 	};
 
+	__u32 zone;
 	__u8 link;
 
 	o->key = take(in) % EPF_PKT_KEYS;
@@ -68,11 +69,16 @@ static void take_opts(struct input *in, struct epf_pkt_opts *o)
 	if (o->flags & ~EPF_PKT_NONIP_FRAME)
 		o->flags &= (__u16)~EPF_PKT_NONIP_FRAME;
 	o->max_bytes = take16(in);
+	zone = o->max_bytes;
 	if (o->key == EPF_PKT_FLOW || o->key == EPF_PKT_CONVERSATION)
 		o->max_bytes = 0;
 	if (o->key >= EPF_PKT_PEER)
 		o->max_bytes = EPF_PKT_PREFIX(8 + o->max_bytes % 25,
 					      8 + o->max_bytes / 256 % 121);
+	if ((o->flags & EPF_PKT_MARK) && zone % 2) { /* which one excludes */
+		o->flags ^= EPF_PKT_MARK | EPF_PKT_ZONE;
+		o->max_bytes += EPF_PKT_IN_ZONE(zone);
+	}
 	law(!epf_pkt_opts_check(o), "useful options are accepted");
 }
 

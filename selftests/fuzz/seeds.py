@@ -15,8 +15,8 @@ sys.dont_write_bytecode = True
 
 import frames
 from ng import everything
-from packets import CONVERSATION, ERRORS, FIRST, FLOW, FRAME, NO_MAC, \
-    NONIP_FRAME, PACKET, PEER, PEER_PORT, REVERSE, SCOPES
+from packets import CONVERSATION, ERRORS, FIRST, FLOW, FRAME, MARK, NO_MAC, \
+    NONIP_FRAME, PACKET, PEER, PEER_PORT, REVERSE, SCOPES, ZONE
 from pcap import EN10MB, RAW, SLL2, USER0, Capture, Packet
 
 
@@ -29,7 +29,8 @@ def packet():
     asked = [(PACKET, 0, 0), (FLOW, 0, 0), (FLOW, NONIP_FRAME, 0),
              (PACKET, NO_MAC, 0), (PACKET, 0, 40), (FRAME, 0, 60)]
     made = [(FLOW, REVERSE | ERRORS, 0), (CONVERSATION, ERRORS | FIRST, 0),
-            (PEER, SCOPES, 16), (PEER_PORT, ERRORS | FIRST, 0x4018)]
+            (PEER, SCOPES & ~ZONE, 16), (PEER_PORT, ERRORS | FIRST, 0x4018),
+            (FLOW, MARK | REVERSE, 0x107)]  # odd: a zone (packet.c)
     for i, (link, octets, _) in enumerate(frames.all_frames() +
                                           frames.flow_frames()):
         for key, flags, most in asked + made:
@@ -164,13 +165,13 @@ def options():
         attach --hook nf:prerouting:-310 -f a --reverse --else drop --if-unknown drop --fragments drop
         attach --hook nf:output:5:ip6 -f a --key peer --learn --if-new --if-recent drop --if-unknown accept
         attach --hook nf:input:0 -f a --match udp:dport=53,7-9 --within 3 --scope mark|detach --hook nf:input:0
-        attach e -f a --admit 100k --new-rate 50/7 --if-unknown drop --prefix 24
+        attach e -f a --admit 100k --new-rate 50/7 --if-unknown drop --prefix 24 --zone 7
         attach e -f a --admit 0/5 --new-rate 0 --if-unknown accept --key flow
         attach e -f a --log-new --log-rate 50/7 --key conversation
         attach e -f a --log-new --no-dispatcher --mode generic
         attach e -f a --key peer --prefix 24,64 --reverse --scope vlan,iface
         attach e --key conversation --errors --fragments pass --action count
-        audit a k -F pcap --key peer-port --prefix ,48 --fragments id
+        audit a k -F pcap --key peer-port --prefix ,48 --fragments id --zone 0
         detach eth00
         dedup in out -D 5 --key packet --bytes 64 --removed r --keep-going
         dedup - out -w 1.5 --rate 9 --action count --strict --first-seen

@@ -261,6 +261,10 @@ def flow_choices(number):
         if key == packets.PEER:
             flags &= ~packets.FIRST
         yield key, flags | scopes, most
+        if number % 4 == key - packets.FLOW:
+            zone = (0, 1, 255, 256, 65535)[number // 4 % 5]
+            others = packets.VLAN * (number // 4 % 4)
+            yield key, flags | packets.ZONE | others, most | zone << 16
 
 
 def packet_choices(link, control):
@@ -311,7 +315,7 @@ struct epf_kat_pkt {
 	__u8 key;
 	__u8 link;
 	__u16 flags;
-	__u16 max_bytes;
+	__u32 max_bytes;
 	__u16 ret;
 	__u64 digest;
 };

@@ -11,8 +11,8 @@ import ipaddress
 FRAME, PACKET, FLOW, CONVERSATION, PEER, PEER_PORT = range(6)
 ETHER, IP, SLL, SLL2 = range(4)
 NO_MAC, NO_VLAN, NONIP_FRAME, PASS_CONTROL = 1, 2, 4, 8
-REVERSE, ERRORS, FIRST, VLAN, IFACE, MARK = 16, 32, 64, 128, 256, 512
-SCOPES = VLAN | IFACE | MARK
+REVERSE, ERRORS, FIRST, VLAN, IFACE, MARK, ZONE = 16, 32, 64, 128, 256, 512, 1024
+SCOPES = VLAN | IFACE | MARK | ZONE
 
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
 PORT_PROTOS = {6: "TCP", 17: "UDP", 33: "DCCP", 132: "SCTP", 136: "UDP-Lite"}
@@ -281,7 +281,7 @@ def prefix_of(address, bits):
 
 def peer_bytes(flow, key, max_bytes):
     """Where the flow has its destination, that of a peer has the prefix length."""
-    bits = (max_bytes >> 8 if flow.version == 6 else max_bytes & 0xFF)
+    bits = max_bytes.to_bytes(4, "little")[flow.version == 6]
     octets = flow.octets()
     head, end = octets[:6], bytes([bits]).ljust(len(flow.dest), b"\0")
     if key == PEER:
@@ -295,8 +295,8 @@ def peer_bytes(flow, key, max_bytes):
     return head + prefix_of(flow.source, bits) + end
 
 
-def scope_bytes(frame, link, flags, scope):
-    """VLAN ids, which scopes these are, interface, mark."""
+def scope_bytes(frame, link, flags, scope, zone=0):
+    """VLAN ids, which scopes these are, interface, mark or zone."""
     if not flags & SCOPES:
         return b""
     ids = 0
@@ -307,9 +307,9 @@ def scope_bytes(frame, link, flags, scope):
             if vid:
                 ids = ids * 4096 + vid
     iface = scope[0] if flags & IFACE else 0
-    mark = scope[1] if flags & MARK else 0
+    mark = scope[1] if flags & MARK else zone if flags & ZONE else 0
     which = bool(flags & VLAN) + 2 * bool(flags & IFACE) + \
-        4 * bool(flags & MARK)
+        4 * bool(flags & MARK) + 8 * bool(flags & ZONE)
     return ids.to_bytes(6, "little") + which.to_bytes(2, "little") + \
         iface.to_bytes(4, "little") + mark.to_bytes(4, "little")
 
@@ -325,7 +325,7 @@ def flow_bytes(frame, link, key=FLOW, flags=0, max_bytes=0, scope=(0, 0)):
         octets = bytes([octets[0] | 0x10]) + octets[1:]
     elif key in (PEER, PEER_PORT):
         octets = peer_bytes(flow, key, max_bytes)
-    return octets + scope_bytes(frame, link, flags, scope)
+    return octets + scope_bytes(frame, link, flags, scope, max_bytes >> 16)
 
 
 def packet_bytes(frame, link, flags):

@@ -376,6 +376,10 @@ static void draw_opts(struct epf_pkt_opts *o)
 		o->flags |= EPF_PKT_PASS_CONTROL;
 	if (o->key >= EPF_PKT_FLOW && !(o->flags & EPF_PKT_NONIP_FRAME))
 		o->flags |= below(EPF_PKT_IFACE / EPF_PKT_REVERSE) * EPF_PKT_REVERSE;
+	if (o->key >= EPF_PKT_FLOW && !(o->flags & EPF_PKT_NONIP_FRAME) && !below(4)) {
+		o->flags |= EPF_PKT_ZONE;
+		o->max_bytes += EPF_PKT_IN_ZONE(below(3) * 32767);
+	}
 	if (o->key == EPF_PKT_CONVERSATION)
 		o->flags &= (__u16)~EPF_PKT_REVERSE;
 	if (o->key == EPF_PKT_PEER)

@@ -37,8 +37,9 @@ KEYS = {
     "flow, others by frame": (
         ["--key", "flow", "--nonip", "frame", "--mirror"],
         (model.FLOW, model.NONIP_FRAME, 0)),
-    "conversation": (["--key", "conversation", "--errors"],
-                     (model.CONVERSATION, PASS | model.ERRORS, 0)),
+    "conversation, in a zone": (
+        ["--key", "conversation", "--errors", "--zone", "9"],
+        (model.CONVERSATION, PASS | model.ERRORS | model.ZONE, 9 << 16)),
     "peer and port": (
         ["--key", "peer-port", "--prefix", "24,64", "--errors", "--fragments",
          "pass", "--scope", "vlan,iface"],

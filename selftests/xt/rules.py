@@ -235,7 +235,7 @@ def counters(name):
 # What struct xt_epf_info of linux/epochfilter_xt.h has.
 FLOW, CONVERSATION, PEER, PEER_PORT = 2, 3, 4, 5
 LINK_IP = 1
-REVERSE, FIRST = 16, 64
+REVERSE, FIRST, ZONE = 16, 64, 1024
 
 
 def info(name=b"xt-raw", key=FLOW, link=LINK_IP, flags=0, max_bytes=0, within_ns=0,

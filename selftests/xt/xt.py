@@ -205,7 +205,7 @@ KINDS = {
     "flow --errors --frags drop": (packets.FLOW, packets.ERRORS | packets.FIRST, 0),
     "conversation --errors": (packets.CONVERSATION, packets.ERRORS, 0),
     "peer --prefix 17,50": (packets.PEER, 0, 17 | 50 << 8),
-    "peer --reverse": (packets.PEER, packets.REVERSE, 0),
+    "peer --reverse --zone 7": (packets.PEER, packets.REVERSE | packets.ZONE, 7 << 16),
     "peer-port --frags accept": (packets.PEER_PORT, packets.FIRST, 0),
 }
 
@@ -331,7 +331,8 @@ def saved(program, version):
         "FORWARD -m epf --name peers --key conversation --new --learn --unknown drop",
         "INPUT -m epf --name peers --key peer-port --frags drop --recent --within 1500ms "
         "--unknown drop -j ACCEPT",
-        "INPUT -m epf --name peers --key flow --frags drop --learn",
+        "INPUT -m epf --name peers --key flow --zone 0 --frags drop --learn",
+        "INPUT -m epf --name peers --key peer --prefix 24,128 --zone 65535 --learn",
     ]
     def now():
         lines = run(f"{program}-save", "-t", "filter", ns=B).stdout.splitlines()
@@ -362,6 +363,8 @@ WRONG = [
     ("--name peers --key flow --learn --learn-new", "--learn"),
     ("--name peers --key flow --learn-new", "--learn-new goes with"),
     ("--name peers --key flow --learn --within 2", "--within goes with"),
+    ("--name peers --key flow --learn --zone 65536", "--zone '65536'"),
+    ("--name peers --key flow --learn --zone x", "--zone 'x'"),
     ("--name peers --key flow --learn --unknown drop", "--unknown goes with"),
     ("--name peers --key flow --recent --unknown drop --within 0", "--within '0'"),
     ("--name peers --key flow --recent --unknown drop --within 255", "--within '255'"),
@@ -434,6 +437,8 @@ def raw():
         "prefix 7": (rules.info(key=rules.PEER, max_bytes=7), None),
         "flags": (rules.info(flags=0x8000), None),
         "control": (rules.info(flags=8), None), "iface": (rules.info(flags=256), None),
+        "zone unasked": (rules.info(max_bytes=1 << 16), None),
+        "zone and mark": (rules.info(flags=512 | rules.ZONE), None),
         "reverse conversation": (rules.info(key=3, flags=rules.REVERSE), None),
         "ask": (rules.info(ask=3), None), "learn": (rules.info(learn=3), None),
         "nothing": (rules.info(ask=0, unknown=0), None),
@@ -452,6 +457,7 @@ def raw():
         "plain": rules.info(), "padding set": rules.info()[:-8] + b"\xff" * 8,
         "within": rules.info(within=254), "learn": rules.info(ask=0, learn=1, unknown=0),
         "fragments": rules.info(flags=rules.FIRST, fragments=2),
+        "zone": rules.info(flags=rules.ZONE, max_bytes=65535 << 16),
     }
     if run("iptables-legacy", "-S", ns=B, check=False).returncode:
         raise tap.Skip("no iptables-legacy in this kernel")

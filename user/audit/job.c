@@ -497,6 +497,10 @@ static int check_desc(const struct job *j, struct rec_error *e)
 	struct epf_key_desc asked = asked_desc(j);
 	char there[EPF_DESC_TEXT], wanted[EPF_DESC_TEXT];
 
+	if (j->spec.records.as_filter && asked.kind == EPF_KEYS_PACKET &&
+	    (asked.flags & EPF_PKT_ZONE))
+		return audit_wrong(e, -EINVAL, "the filter's keys have a zone: give its "
+				   "number, and the rest of the key");
 	if (j->spec.records.any_keys ||
 	    epf_key_desc_serves(&j->view->desc, &asked))
 		return 0;

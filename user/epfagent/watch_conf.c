@@ -20,6 +20,7 @@ static const struct {
 	int opt;
 } packet_options[] = {
 	{ "key", OPT_KEY }, { "prefix", OPT_PREFIX }, { "scope", OPT_SCOPE },
+	{ "zone", OPT_ZONE },
 	{ "fragments", OPT_FRAGMENTS }, { "reverse", OPT_REVERSE },
 	{ "errors", OPT_ERRORS },
 };

@@ -36,6 +36,7 @@ static const struct option longs[] = {
 	{ "prefix", required_argument, NULL, OPT_PREFIX },
 	{ "reverse", no_argument, NULL, OPT_REVERSE },
 	{ "errors", no_argument, NULL, OPT_ERRORS },
+	{ "zone", required_argument, NULL, OPT_ZONE },
 	{ "frags", required_argument, NULL, OPT_FRAGS },
 	{ "recent", no_argument, NULL, OPT_RECENT },
 	{ "new", no_argument, NULL, OPT_NEW },
@@ -57,6 +58,7 @@ static const struct spec spec = {
 "  --prefix V4[,V6]    so many bits of a peer's address\n"
 "  --reverse           the key of the packets that this one answers\n"
 "  --errors            ICMP errors by the packet that they carry\n"
+"  --zone N            the keys of zone N, 0 to 65535\n"
 "  --frags WHAT        fragments but the first go by their datagram's id\n"
 "                      (default); or have no key, and count as recent (accept)\n"
 "                      or as new (drop)\n"

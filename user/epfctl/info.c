@@ -93,6 +93,8 @@ json_t *desc_json(const struct epf_key_desc *d)
 	if (d->kind != EPF_KEYS_PACKET)
 		return o;
 	packet = pkt_json(&opts);
+	if (opts.flags & EPF_PKT_ZONE) /* of whichever number */
+		json_object_set_new(packet, "zone", json_null());
 	json_object_update(o, packet);
 	json_decref(packet);
 	return o;

@@ -7,9 +7,10 @@
 #include "epf/packet.h"
 #include "desc.h"
 
-/* Until pkt_options_ok(): max_bytes is a prefix, and no number of bytes. */
+/* Until pkt_options_ok(): which of its meanings max_bytes has. */
 #define PREFIX_GIVEN (1u << 15)
-EPF_ASSERT(!(PREFIX_GIVEN & EPF_PKT_MASK), "a flag that no key has");
+#define BYTES_GIVEN (1u << 14)
+EPF_ASSERT(!((PREFIX_GIVEN | BYTES_GIVEN) & EPF_PKT_MASK), "flags that no key has");
 
 static bool parse_key(struct epf_pkt_opts *o, const char *arg)
 {
@@ -51,17 +52,34 @@ static bool parse_max_bytes(struct epf_pkt_opts *o, const char *arg)
 		return false;
 	}
 	o->max_bytes = (__u32)n;
+	o->flags |= BYTES_GIVEN;
 	return true;
 }
 
 static bool parse_prefix(struct epf_pkt_opts *o, const char *arg)
 {
-	if (!epf_prefix_parse(arg, &o->max_bytes)) {
+	__u32 prefix;
+
+	if (!epf_prefix_parse(arg, &prefix)) {
 		fail("--prefix '%s': not 8 to 32 bits of IPv4 and, behind a "
 		     "comma, 8 to 128 of IPv6", arg);
 		return false;
 	}
+	o->max_bytes = (o->max_bytes & ~0xffffu) | prefix;
 	o->flags |= PREFIX_GIVEN;
+	return true;
+}
+
+static bool parse_zone(struct epf_pkt_opts *o, const char *arg)
+{
+	__u32 zone;
+
+	if (!epf_zone_parse(arg, &zone)) {
+		fail("--zone '%s': not a number from 0 to 65535", arg);
+		return false;
+	}
+	o->max_bytes = (o->max_bytes & 0xffff) | EPF_PKT_IN_ZONE(zone);
+	o->flags |= EPF_PKT_ZONE;
 	return true;
 }
 
@@ -125,6 +143,8 @@ bool pkt_option(struct epf_pkt_opts *o, int opt, const char *arg)
 		return parse_fragments(o, arg);
 	case OPT_SCOPE:
 		return parse_scope(o, arg);
+	case OPT_ZONE:
+		return parse_zone(o, arg);
 	}
 	return false;
 }
@@ -138,7 +158,7 @@ static const char *misfit_whole(const struct epf_pkt_opts *o)
 		return "--no-mac goes with --key packet only";
 	if ((o->flags & EPF_PKT_NO_VLAN) && o->key != EPF_PKT_PACKET)
 		return "--no-vlan goes with --key packet only";
-	if (o->max_bytes && o->key >= EPF_PKT_FLOW && !(o->flags & PREFIX_GIVEN))
+	if ((o->flags & BYTES_GIVEN) && o->key >= EPF_PKT_FLOW)
 		return "--bytes goes with --key frame and packet only";
 	return NULL;
 }
@@ -156,8 +176,13 @@ static const char *misfit_flow(const struct epf_pkt_opts *o)
 		return "--errors does not go with --key frame or packet";
 	if ((o->flags & EPF_PKT_FIRST) && !flow)
 		return "--fragments pass does not go with --key frame or packet";
+	if ((o->flags & EPF_PKT_ZONE) && !flow)
+		return "--zone does not go with --key frame or packet";
 	if ((o->flags & EPF_PKT_SCOPES) && !flow)
 		return "--scope does not go with --key frame or packet";
+	if ((o->flags & EPF_PKT_ZONE) && (o->flags & EPF_PKT_MARK))
+		return "--zone and --scope mark exclude each other: a key has one place "
+		       "for both";
 	if ((o->flags & EPF_PKT_REVERSE) && o->key == EPF_PKT_CONVERSATION)
 		return "--reverse: --key conversation has both directions";
 	if ((o->flags & EPF_PKT_FIRST) && o->key == EPF_PKT_PEER)
@@ -165,7 +190,7 @@ static const char *misfit_flow(const struct epf_pkt_opts *o)
 	if (o->flags & EPF_PKT_NONIP_FRAME &&
 	    o->flags & ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL))
 		return "--nonip frame goes with none of --reverse, --errors, "
-		       "--fragments and --scope";
+		       "--fragments, --scope and --zone";
 	return NULL;
 }
 
@@ -180,7 +205,7 @@ bool pkt_options_ok(struct epf_pkt_opts *o, __u32 can)
 		fail("%s", why);
 		return false;
 	}
-	o->flags &= (__u16)~PREFIX_GIVEN;
+	o->flags &= (__u16)~(PREFIX_GIVEN | BYTES_GIVEN);
 	epf_pkt_scope_text(o->flags & EPF_PKT_SCOPES & ~can, scope);
 	if (scope[0])
 		fail("--scope %s: nothing tells that here", scope);
@@ -209,6 +234,9 @@ static void flow_json(json_t *to, const struct epf_pkt_opts *o)
 	json_object_set_new(to, "fragments",
 			    json_string(o->flags & EPF_PKT_FIRST ? "pass" : "id"));
 	json_object_set_new(to, "scope", json_string(scope));
+	if (o->flags & EPF_PKT_ZONE)
+		json_object_set_new(to, "zone",
+				    json_integer(EPF_PKT_ZONE_OF(o->max_bytes)));
 	if (o->key < EPF_PKT_PEER)
 		return;
 	json_object_set_new(to, "prefix", json_pack("[ii]", v4 ? (int)v4 : 32,

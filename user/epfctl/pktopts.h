@@ -18,6 +18,7 @@ enum {
 	OPT_ERRORS,
 	OPT_FRAGMENTS,
 	OPT_SCOPE,
+	OPT_ZONE,
 	OPT_PKT_END,
 };
 #define PKT_LONGS \
@@ -30,7 +31,8 @@ enum {
 	{ "reverse", no_argument, NULL, OPT_REVERSE }, \
 	{ "errors", no_argument, NULL, OPT_ERRORS }, \
 	{ "fragments", required_argument, NULL, OPT_FRAGMENTS }, \
-	{ "scope", required_argument, NULL, OPT_SCOPE }
+	{ "scope", required_argument, NULL, OPT_SCOPE }, \
+	{ "zone", required_argument, NULL, OPT_ZONE }
 #define PKT_HELP(def) \
 	"  --key frame|packet|flow  what makes two packets the same: all bytes, " \
 	"what\n" \
@@ -57,7 +59,10 @@ enum {
 	"counts\n" \
 	"                      for all, and the others are passed\n" \
 	"  --scope LIST        with the vlan, the iface: equal keys elsewhere " \
-	"differ\n"
+	"differ\n" \
+	"  --zone N            with a number, 0 to 65535: keys of one zone are " \
+	"equal,\n" \
+	"                      those of others differ\n"
 
 /* As promise_option(). @o starts as all zero: --key frame. */
 bool pkt_option(struct epf_pkt_opts *o, int opt, const char *arg);

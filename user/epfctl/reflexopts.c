@@ -254,9 +254,9 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 		return !want->said;
 	if (want->dport)
 		return bad_match(want->dport);
-	if (opts->key < EPF_PKT_FLOW || opts->flags)
+	if (opts->key < EPF_PKT_FLOW || opts->flags & ~EPF_PKT_ZONE)
 		fail("--reflexive takes --key flow, conversation, peer or peer-port, and "
-		     "of their options --prefix alone");
+		     "of their options --prefix and --zone alone");
 	else if (!reflex_said(want, OPT_MATCH))
 		fail("--reflexive needs --match: 'udp:sport=53' are answers of DNS "
 		     "servers, 'any' is all that has ports");

@@ -60,21 +60,23 @@ static void number_text(const struct epf_pkt_opts *o, char text[32])
 	__u32 v4 = EPF_PKT_PREFIX4(o->max_bytes), v6 = EPF_PKT_PREFIX6(o->max_bytes);
 
 	text[0] = 0;
-	if (!o->max_bytes)
+	if (o->key < EPF_PKT_FLOW ? !o->max_bytes : !v4 && !v6)
 		return;
-	if (o->key < EPF_PKT_PEER)
+	if (o->key < EPF_PKT_FLOW)
 		snprintf(text, 32, " --bytes %u", o->max_bytes);
 	else
 		snprintf(text, 32, " --prefix %u,%u", v4 ? v4 : 32, v6 ? v6 : 128);
 }
 
-void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT])
+/* @zone: number of the zone, if there is one */
+static void opts_text(const struct epf_pkt_opts *o, const char *zone,
+		      char text[EPF_DESC_TEXT])
 {
 	char number[32], scope[EPF_SCOPE_TEXT];
 
 	number_text(o, number);
 	epf_pkt_scope_text(o->flags, scope);
-	snprintf(text, EPF_DESC_TEXT, "%s%s%s%s%s%s%s%s%s%s",
+	snprintf(text, EPF_DESC_TEXT, "%s%s%s%s%s%s%s%s%s%s%s%s",
 		 epf_key_packet_name(o->key),
 		 o->flags & EPF_PKT_NO_MAC ? " --no-mac" : "",
 		 o->flags & EPF_PKT_NO_VLAN ? " --no-vlan" : "",
@@ -82,7 +84,17 @@ void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT])
 		 o->flags & EPF_PKT_REVERSE ? " --reverse" : "",
 		 o->flags & EPF_PKT_ERRORS ? " --errors" : "",
 		 o->flags & EPF_PKT_FIRST ? " --fragments pass" : "",
-		 scope[0] ? " --scope " : "", scope);
+		 scope[0] ? " --scope " : "", scope,
+		 o->flags & EPF_PKT_ZONE ? " --zone " : "",
+		 o->flags & EPF_PKT_ZONE ? zone : "");
+}
+
+void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT])
+{
+	char zone[8];
+
+	snprintf(zone, sizeof(zone), "%u", EPF_PKT_ZONE_OF(o->max_bytes) & 0xffff);
+	opts_text(o, zone, text);
 }
 
 /* 8 to @all bits; 0 where there are no digits. Return: behind them, or NULL. */
@@ -112,6 +124,15 @@ bool epf_prefix_parse(const char *text, __u32 *max_bytes)
 	return true;
 }
 
+bool epf_zone_parse(const char *text, __u32 *zone)
+{
+	size_t len = strspn(text, "0123456789");
+	unsigned long n = strtoul(text, NULL, 10);
+
+	*zone = (__u32)n;
+	return len && !text[len] && len < 6 && n <= 65535;
+}
+
 void epf_key_desc_text(const struct epf_key_desc *d, char text[EPF_DESC_TEXT])
 {
 	struct epf_pkt_opts o = epf_key_desc_opts(d);
@@ -121,6 +142,6 @@ void epf_key_desc_text(const struct epf_key_desc *d, char text[EPF_DESC_TEXT])
 		snprintf(text, EPF_DESC_TEXT, "%s", NAME(phrases, d->kind));
 		return;
 	}
-	epf_pkt_opts_text(&o, options);
+	opts_text(&o, "N", options);
 	snprintf(text, EPF_DESC_TEXT, "packets (--key %.110s)", options);
 }

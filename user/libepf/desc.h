@@ -19,13 +19,16 @@ const char *epf_key_packet_name(__u8 key);
 /* Flags of EPF_PKT_SCOPES: "vlan", "vlan,iface", ... */
 void epf_pkt_scope_text(__u32 flags, char text[EPF_SCOPE_TEXT]);
 
-/* As on the command line: "packet --no-mac --bytes 64". */
+/* As on the command line: "packet --no-mac --bytes 64", "flow --zone 7". */
 void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT]);
 
 /* "24", "24,64", ",64": bits of the address of a peer, as EPF_PKT_PREFIX(). A '/' does
  * for the comma, which ends an option in configurations. Return: whether it is that.
  */
 bool epf_prefix_parse(const char *text, __u32 *max_bytes);
+
+/* A zone: 0 to 65535, digits alone. Return: whether it is that. */
+bool epf_zone_parse(const char *text, __u32 *zone);
 
 /* A phrase: "text or bytes", "packets (--key packet --no-mac)". */
 void epf_key_desc_text(const struct epf_key_desc *d, char text[EPF_DESC_TEXT]);

@@ -26,6 +26,7 @@ enum {
 	O_PREFIX,
 	O_REVERSE,
 	O_ERRORS,
+	O_ZONE,
 	O_FRAGS,
 	O_RECENT,
 	O_NEW,
@@ -47,6 +48,7 @@ static const struct xt_option_entry options[] = {
 	{ .name = "prefix", .id = O_PREFIX, .type = XTTYPE_STRING },
 	{ .name = "reverse", .id = O_REVERSE, .type = XTTYPE_NONE },
 	{ .name = "errors", .id = O_ERRORS, .type = XTTYPE_NONE },
+	{ .name = "zone", .id = O_ZONE, .type = XTTYPE_STRING },
 	{ .name = "frags", .id = O_FRAGS, .type = XTTYPE_STRING },
 	{ .name = "recent", .id = O_RECENT, .type = XTTYPE_NONE,
 	  .excl = F(O_NEW) },
@@ -81,6 +83,7 @@ static void help(void)
 "  --prefix V4[,V6]     so many bits of a peer's address\n"
 "  --reverse            the key of the packets that this one answers\n"
 "  --errors             ICMP errors by the packet that they carry\n"
+"  --zone N             the keys of zone N, 0 to 65535\n"
 "  --frags WHAT         fragments but the first go by their datagram's id (default);\n"
 "                       or have no key, and count as recent (accept) or new (drop)\n"
 "  --recent             holds for packets that were inserted in the window\n"
@@ -125,6 +128,28 @@ static void parse_key(struct epf_pkt_opts *o, const char *arg)
 			      "epf: --key '%s': not flow, conversation, peer or peer-port",
 			      arg);
 	o->key = key;
+}
+
+static void parse_prefix(struct epf_pkt_opts *o, const char *arg)
+{
+	__u32 prefix;
+
+	if (!epf_prefix_parse(arg, &prefix))
+		xtables_error(PARAMETER_PROBLEM,
+			      "epf: --prefix '%s': not 8 to 32 bits of IPv4 and, behind a comma, 8 to 128 of IPv6",
+			      arg);
+	o->max_bytes = (o->max_bytes & ~0xffffu) | prefix;
+}
+
+static void parse_zone(struct epf_pkt_opts *o, const char *arg)
+{
+	__u32 zone;
+
+	if (!epf_zone_parse(arg, &zone))
+		xtables_error(PARAMETER_PROBLEM,
+			      "epf: --zone '%s': not a number from 0 to 65535", arg);
+	o->max_bytes = (o->max_bytes & 0xffff) | EPF_PKT_IN_ZONE(zone);
+	o->flags |= EPF_PKT_ZONE;
 }
 
 /* "accept" is recent, "drop" is new. */
@@ -208,10 +233,10 @@ static void parse(struct xt_option_call *cb)
 		parse_key(&r->key, cb->arg);
 		break;
 	case O_PREFIX:
-		if (!epf_prefix_parse(cb->arg, &r->key.max_bytes))
-			xtables_error(PARAMETER_PROBLEM,
-				      "epf: --prefix '%s': not 8 to 32 bits of IPv4 and, behind a comma, 8 to 128 of IPv6",
-				      cb->arg);
+		parse_prefix(&r->key, cb->arg);
+		break;
+	case O_ZONE:
+		parse_zone(&r->key, cb->arg);
 		break;
 	case O_REVERSE:
 		r->key.flags |= EPF_PKT_REVERSE;

@@ -26,7 +26,8 @@ enum epf_key_kind {
  * @kind: enum epf_key_kind
  * @key: EPF_KEYS_PACKET: enum epf_pkt_key; of the other kinds 0, as the rest
  * @flags: likewise: EPF_PKT_*
- * @max_bytes: likewise: as in struct epf_pkt_opts
+ * @max_bytes: likewise: as in struct epf_pkt_opts, but without the number of a zone, as
+ *	keys of a filter may be of several
  */
 struct epf_key_desc {
 	__u8 kind;

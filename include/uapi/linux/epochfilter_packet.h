@@ -76,9 +76,13 @@ enum epf_pkt_link {
 #define EPF_PKT_VLAN (1u << 7) /* with the ids of the packet's VLANs; a tag of
 				* id 0, which has only a priority, is none */
 #define EPF_PKT_IFACE (1u << 8) /* with a number: of the interface or VRF */
-#define EPF_PKT_MARK (1u << 9) /* with a number: a mark, or conntrack zone; not
-				* in XDP, where packets have none */
-#define EPF_PKT_SCOPES (EPF_PKT_VLAN | EPF_PKT_IFACE | EPF_PKT_MARK)
+#define EPF_PKT_MARK (1u << 9) /* with a number: a mark; not in XDP, where packets
+				* have none */
+#define EPF_PKT_ZONE (1u << 10) /* with a number that is part of the options
+				 * (EPF_PKT_IN_ZONE): keys of one zone are alike,
+				 * wherever they come from; not with EPF_PKT_MARK, as
+				 * the key has one place for both */
+#define EPF_PKT_SCOPES (EPF_PKT_VLAN | EPF_PKT_IFACE | EPF_PKT_MARK | EPF_PKT_ZONE)
 
 #define EPF_PKT_MASK \
 	(EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN | EPF_PKT_NONIP_FRAME | \
@@ -91,8 +95,12 @@ enum epf_pkt_link {
  */
 #define EPF_PKT_PREFIX(v4, v6) (((v4) & 31u) | ((v6) & 127u) << 8)
 #define EPF_PKT_PREFIX4(max_bytes) ((max_bytes) & 0xff)
-#define EPF_PKT_PREFIX6(max_bytes) ((max_bytes) >> 8)
+#define EPF_PKT_PREFIX6(max_bytes) (((max_bytes) >> 8) & 0xff)
 #define EPF_PKT_PREFIX_LEAST 8
+
+/* A zone, 0 to 65535, as a part of @max_bytes, of keys that are made from flows. */
+#define EPF_PKT_IN_ZONE(zone) ((__u32)(zone) << 16)
+#define EPF_PKT_ZONE_OF(max_bytes) ((max_bytes) >> 16)
 
 /*
  * Control packets, which their senders repeat unchanged and on purpose. Behind
@@ -121,7 +129,8 @@ enum epf_control {
  * @link: enum epf_pkt_link
  * @flags: EPF_PKT_*
  * @max_bytes: frame, packet: hash so many bytes of the key and, where it is
- *	longer, its length; 0: all. Peers: EPF_PKT_PREFIX()
+ *	longer, its length; 0: all. Peers: EPF_PKT_PREFIX(); with EPF_PKT_ZONE of all
+ *	keys made from flows added to EPF_PKT_IN_ZONE()
  */
 struct epf_pkt_opts {
 	__u8 key;

@@ -38,7 +38,7 @@ enum xt_epf_learn {
 /**
  * struct xt_epf_rule - what a rule asks of a filter
  * @key: of packets; link EPF_LINK_IP, key EPF_PKT_FLOW or a later one; flags
- *	EPF_PKT_REVERSE, EPF_PKT_ERRORS, EPF_PKT_FIRST
+ *	EPF_PKT_REVERSE, EPF_PKT_ERRORS, EPF_PKT_FIRST, EPF_PKT_ZONE
  * @within_ns: recent is what was inserted in so many ns, or up to two epochs
  *	before; 0: @within
  * @within: recent is what was inserted in the current epoch or so many before it;
