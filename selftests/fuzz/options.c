@@ -56,6 +56,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #include "epfctl/dedup.h"
 #include "epfctl/ingress.h"
 #include "epfctl/nf.h"
+#include "epfctl/pin.h"
 #include "epf/packet.h"
 #include "epf/window.h"
 #include "kinds/compare.h"

@@ -114,6 +114,12 @@ int nf_detach(const char *name)
 	return 0;
 }
 
+int pin_remove(const char *path)
+{
+	law(pin_is_path(path), "detach: a path");
+	return 0;
+}
+
 int nf_status(const char *name, json_t *list)
 {
 	law(nf_is_name(name) && !list, "attach: a hook");
