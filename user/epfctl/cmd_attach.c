@@ -44,7 +44,7 @@ static const struct option attach_longs[] = {
 };
 
 static const struct spec attach_spec = {
-	.usage = "attach [--filter NAME] [options] INTERFACE | --hook nf:HOOK:PRIORITY | PATH",
+	.usage = "attach [--filter NAME] [options] INTERFACE | --hook nf:HOOK:PRIORITY",
 	.help =
 "Look every packet that INTERFACE receives up in a filter, and enter it; or, with\n"
 "--reflexive, pass only answers to packets that it has sent.\n"
