@@ -59,7 +59,7 @@ caught 'all packets are counted as recent' bpf/epf_match.bpf.c \
 caught 'a record whose pin was removed stays' user/epfctl/pin.c \
 	's/^	sweep();$//' 'forgotten'
 caught 'a pin that was removed holds its filter' user/epfctl/xdp_uses.c \
-	's/ && valid(names\[i\]))/)/' 'a pin holds its filter'
+	's/ valid(names\[i\])) {/ true) {/' 'a pin holds its filter'
 ktap_thorough caught 'an epoch less' include/epf/rule.h \
 	's/age <= r->within/age < r->within/' 'recent, new'
 ktap_thorough caught 'the key that a packet has without --reverse' bpf/epf_match.bpf.c \

@@ -283,7 +283,7 @@ def destroy_busy():
     """A filter in use is not destroyed, the module not unloaded."""
     with net.Filter():
         with net.Attached():
-            fault = refused("held by", "destroy", net.FILTER)
+            fault = refused("is attached to", "destroy", net.FILTER)
             unload = net.run("rmmod", "epochfilter", check=False)
             net.send(FRAMES)
         if unload.returncode == 0:
