@@ -294,7 +294,7 @@ def elsewhere():
     """Detached from another network namespace, the program passes everything."""
     sent = frames(0, 50)
     with Filter(), Holder():
-        net.epfctl("attach", net.B, "--filter", NAME, *admit("0"))
+        net.epfctl("attach", net.B, "--filter", NAME, "--no-dispatcher", *admit("0"))
         shown = net.epfctl("status", ns=None, check=False).stdout
         name = [l.split(":")[0] for l in shown.splitlines()
                 if l.startswith(net.B + "@")]

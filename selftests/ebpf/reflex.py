@@ -522,10 +522,13 @@ def half():
 
 
 def elsewhere():
-    """Detached from another network namespace, what asks passes everything."""
+    """Detached from another network namespace, what asks passes everything. A dispatcher
+    would stay pinned, with a program of the module's functions, which could not be unloaded.
+    """
     known = flows(0)
     with Filter(), Holder():
-        net.epfctl("attach", net.B, "--filter", NAME, "--reflexive", *DNS, *DROP)
+        net.epfctl("attach", net.B, "--filter", NAME, "--reflexive", *DNS, *DROP,
+                   "--no-dispatcher")
         shown = net.epfctl("status", ns=None, check=False).stdout
         name = [l.split(":")[0] for l in shown.splitlines()
                 if l.startswith(net.B + "@")]
