@@ -4,6 +4,7 @@
  * once, stopped where one has a directory and not yet its lock; names that no filter
  * may have.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -75,13 +76,16 @@ static void try_same_number(void)
 
 	snprintf(dir, sizeof(dir), "~%d", getpid());
 	drive_name(name, "names");
-	mkdir(ebpf_path(dir, NULL).text, 0700);
+	do /* the directory of all goes with the last, maybe at any moment */
+		mkdir(EPF_BPF_PINS, 0700);
+	while (mkdir(ebpf_path(dir, NULL).text, 0700) && errno == ENOENT);
 	fd = open(ebpf_path(dir, NULL).text, O_RDONLY | O_DIRECTORY);
 	flock(fd, LOCK_EX);
 	err = drive_create(name, &p);
 	tap_ok(fd >= 0 && !err && !ebpf_destroy(name, true),
 	       "another one with our number is making a filter: %s", strerror(-err));
 	rmdir(ebpf_path(dir, NULL).text);
+	rmdir(EPF_BPF_PINS);
 	close(fd);
 }
 
