@@ -198,7 +198,6 @@ static __always_inline int ingress_learn(struct epf_ctx *ctx,
 }
 #endif
 
-
 /* A token of what is new. */
 static __always_inline bool ingress_token(const struct ingress *in)
 {

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 /* Maps of the programs, by the names that they have there. */
 enum { RULE, SHARED, COUNTS, RING };
 
