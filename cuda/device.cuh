@@ -30,7 +30,7 @@ static inline bool sound_lines(const struct epf_cu_lines *f)
 
 	return f->line && !((__u64)f->line % EPF_LINE_BYTES) &&
 	       (parts == 1 || parts == 2 || parts == 4) &&
-	       f->geom.part_lines && f->geom.part_lines <= EPF_LINES_MAX / parts &&
+	       f->geom.part_lines && f->geom.part_lines <= EPF_PART_LINES_MAX &&
 	       f->epoch >= EPF_EPOCH_FIRST;
 }
 

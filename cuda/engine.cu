@@ -121,10 +121,11 @@ static bool lines_sound(const struct epf_cuda_lines *l)
 
 	return l->line && !((uintptr_t)l->line % sizeof(__u64)) &&
 	       l->epoch >= EPF_EPOCH_FIRST && g->parts <= EPF_PARTS_MAX &&
-	       g->part_lines <= EPF_LINES_MAX &&
-	       g->bits <= EPF_PART_BITS_MAX && g->more < g->parts &&
+	       g->part_lines <= EPF_PART_LINES_MAX &&
+	       g->bits <= EPF_PART_BITS_MAX &&
 	       !epf_geom_init(&again, epf_geom_lines(g), g->parts,
-			      g->bits * g->parts + g->more);
+			      (__u32)g->bits * g->parts) &&
+	       g->skip == again.skip;
 }
 
 static size_t bytes_of(const struct epf_cuda_held *h)

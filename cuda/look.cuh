@@ -14,30 +14,6 @@
 
 #define QUARTERS 4u /* of a line, two lanes each; and neighbours */
 
-/**
- * struct spots - where a key lives, in L parts
- */
-template <int L> struct spots {
-	__u32 line[L];
-	__u64 mask[L];
-};
-
-/* Line numbers fit: EPF_LINES_MAX. */
-template <int L>
-__device__ __forceinline__ void find(const struct epf_cu_lines *f, __u64 digest,
-				     struct spots<L> *s)
-{
-	struct epf_geom g = f->geom;
-	int j;
-
-	g.parts = L;
-	EPF_UNROLL
-	for (j = 0; j < L; j++) {
-		s->line[j] = (__u32)epf_geom_line(&g, digest, j);
-		s->mask[j] = epf_geom_mask(&g, digest, j);
-	}
-}
-
 /* @v of the thread whose key is served in round @r. */
 template <typename value_t>
 __device__ __forceinline__ value_t served(value_t v, __u32 r)
@@ -45,9 +21,9 @@ __device__ __forceinline__ value_t served(value_t v, __u32 r)
 	return __shfl_sync(ALL_LANES, v, (int)r, QUARTERS);
 }
 
-/* This thread's quarter of the line @at, and of those of neighbours. Nothing is
- * asked for twice, so L1 need not keep it. (By name: a plain load is cut up by
- * nvcc 13.0.)
+/* This thread's quarter of the line @at, and of those of neighbours; numbers of lines fit
+ * (EPF_LINES_MAX). Nothing is asked for twice, so L1 need not keep it. (By name: a plain
+ * load is cut up by nvcc 13.0.)
  */
 __device__ __forceinline__ void fetch(const struct epf_cu_lines *f, __u32 at,
 				      ulonglong2 quarter[QUARTERS])
@@ -95,18 +71,23 @@ template <int L>
 __device__ __forceinline__ __u32 look(const struct epf_cu_lines *f, __u64 digest)
 {
 	ulonglong2 quarter[L][QUARTERS];
-	struct spots<L> s;
+	struct epf_geom g = f->geom;
+	__u64 w[L], mask[L];
 	__u32 hits = ~0u;
 	int j;
 
-	find<L>(f, digest, &s);
 	EPF_UNROLL
-	for (j = 0; j < L; j++)
-		fetch(f, s.line[j], quarter[j]);
+	for (j = 0; j < L; j++) {
+		w[j] = epf_lane_word(digest, j);
+		fetch(f, (__u32)epf_word_line(&g, w[j], j), quarter[j]);
+	}
+	EPF_UNROLL
+	for (j = 0; j < L; j++) /* while lines are under way */
+		mask[j] = epf_word_mask(&g, w[j]);
 	__syncwarp();
 	EPF_UNROLL
 	for (j = 0; j < L; j++)
-		hits &= test(quarter[j], s.mask[j], f->epoch);
+		hits &= test(quarter[j], mask[j], f->epoch);
 	return hits;
 }
 

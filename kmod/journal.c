@@ -221,7 +221,7 @@ void epf_journal_over_locked(struct epf_table *t)
 	epf_store_release(&head_of(j)->over, 1);
 	smp_wmb(); /* pairs with whatever tells that an insertion has returned */
 	RCU_INIT_POINTER(t->journal, NULL);
-	WRITE_ONCE(t->plain, t->lanes.geom.parts == 1);
+	WRITE_ONCE(t->plain, t->lanes.geom.parts == EPF_PARTS_MAX);
 }
 
 /**

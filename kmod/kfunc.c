@@ -51,60 +51,64 @@ static __always_inline int do_lanes(struct epf_table *t,
 	return epf_table_test_and_insert(t, &p, j, digest);
 }
 
-/* With one part, which then has no position more. */
-static __always_inline int do_plain(struct epf_table *t, u64 digest,
-				    enum op op)
-{
-	struct epf_lanes lanes = epf_table_lanes(t);
-
-	lanes.geom.parts = 1;
-	lanes.geom.more = 0;
-	return do_lanes(t, &lanes, digest, op, NULL);
-}
-
+/* With L as a constant, so that the compiler keeps the probe in registers. */
 static __always_inline int do_parts(struct epf_table *t, u64 digest,
-				    enum op op)
+				    enum op op, u16 parts,
+				    const struct epf_journal *j)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 
-	return do_lanes(t, &lanes, digest, op, epf_table_journal(t));
+	lanes.geom.parts = parts;
+	return do_lanes(t, &lanes, digest, op, j);
 }
 
-/* Filters with several lines per key, those of the owned kinds, which have no
- * parts, and those of which a journal is kept: out of the way of plain ones,
- * where the compiler keeps the probe in registers.
- */
-static noinline int test_parts(struct epf_table *t, u64 digest)
+/* With what shape it has; those of which a journal is kept, too. */
+static __always_inline int do_any(struct epf_table *t, u64 digest, enum op op)
+{
+	const struct epf_journal *j = epf_table_journal(t);
+
+	switch (t->lanes.geom.parts) {
+	case 1:
+		return do_parts(t, digest, op, 1, j);
+	case 2:
+		return do_parts(t, digest, op, 2, j);
+	default:
+		return do_parts(t, digest, op, EPF_PARTS_MAX, j);
+	}
+}
+
+/* All but plain filters, those of the owned kinds among them: out of the way. */
+static noinline int test_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return epf_owned_test(t, digest);
-	return do_parts(t, digest, OP_TEST);
+	return do_any(t, digest, OP_TEST);
 }
 
-static noinline int insert_parts(struct epf_table *t, u64 digest)
+static noinline int insert_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return epf_owned_insert(t, digest);
-	return do_parts(t, digest, OP_INSERT);
+	return do_any(t, digest, OP_INSERT);
 }
 
-static noinline int test_and_insert_parts(struct epf_table *t, u64 digest)
+static noinline int test_and_insert_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return epf_owned_test_and_insert(t, digest);
-	return do_parts(t, digest, OP_TEST_AND_INSERT);
+	return do_any(t, digest, OP_TEST_AND_INSERT);
 }
 
 static __always_inline int do_digest(struct epf_table *t, u64 digest,
 				     enum op op)
 {
 	if (likely(READ_ONCE(t->plain)))
-		return do_plain(t, digest, op);
+		return do_parts(t, digest, op, EPF_PARTS_MAX, NULL);
 	if (op == OP_TEST)
-		return test_parts(t, digest);
+		return test_aside(t, digest);
 	if (op == OP_INSERT)
-		return insert_parts(t, digest);
-	return test_and_insert_parts(t, digest);
+		return insert_aside(t, digest);
+	return test_and_insert_aside(t, digest);
 }
 
 /**

@@ -119,7 +119,7 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 	if (!t->owned)
 		epf_geom_init(&t->lanes.geom, params->nr_lines,
 			      params->lines_per_key, params->bits_per_key);
-	t->plain = t->lanes.geom.parts == 1;
+	t->plain = t->lanes.geom.parts == EPF_PARTS_MAX;
 	epf_window_init_epochs(&t->window, params->mode, params->refresh,
 			       params->window_inserts, params->window_ns,
 			       t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS);

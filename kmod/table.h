@@ -107,7 +107,7 @@ union epf_answer_word {
  *	inserters; every value is right, a smaller one is dearer and sharper
  * @answer: see above
  * @retired: no longer published
- * @plain: one line a key, and no journal: all that most packets need to know
+ * @plain: EPF_PARTS_MAX lines a key, and no journal: all that most packets need to know
  * @journal: that is kept of it, or NULL
  * @owned: of an owned kind; NULL: lanes. Constant
  * @batch_max: see @batch

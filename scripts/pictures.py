@@ -1,17 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Draw the pictures of docs/FIREWALL.md, as SVG.
+"""Draw the pictures of docs/FIREWALL.md and docs/theory/lanes.md, as SVG.
 
 usage: pictures.py [--check]
 --check: compare with what is there, write nothing. Exit status: 0 the same, 1 not.
 """
 
+import math
 import os
+import re
 import sys
 from xml.sax.saxutils import escape
 
 PLACE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                     "../docs/firewall")
+                     "../docs")
 STYLE = """
   text { font: 14px sans-serif; text-anchor: middle; fill: #222 }
   .small { font-size: 12px }
@@ -138,7 +140,43 @@ def log():
     return p
 
 
-PICTURES = {"reflexive.svg": reflexive, "admit.svg": admit, "log.svg": log}
+def frontier():
+    """What the table of docs/theory/lanes.md has: memory over instructions."""
+    rows = {}
+    with open(os.path.join(PLACE, "theory/lanes.md")) as f:
+        for line in f.read().split("**The frontier.**")[1].splitlines():
+            cells = [c.strip() for c in line.strip("|").split("|")]
+            if len(cells) == 4 and re.match(r"1e-\d|instr", cells[0]):
+                rows[cells[0]] = [float(re.split(r"[ /]", c)[0].replace(",", ""))
+                                  for c in cells[1:]]
+    work = rows.pop("instructions")
+    p = Picture(640, 420, "Memory of a key over instructions of a new key")
+
+    def at(x, y):
+        return 70 + (x - 140) * 3.6, 360 - (math.log2(y) - 4) * 36
+
+    for bits in (16, 64, 256, 1024, 4096):
+        _, y = at(0, bits)
+        p.text(38, y + 5, f"{bits}", "small")
+        p.parts.append(f'<path d="M70 {y:g}H610" stroke="#ccc"/>')
+    p.text(110, 24, "bits for each key of the window", "small")
+    for lines, x in zip((1, 2, 4), work):
+        left, _ = at(x, 16)
+        p.text(left, 382, f"{x:g}", "small")
+        p.text(left, 400, f"L = {lines}", "small")
+    p.text(596, 382, "instructions", "small")
+    for error, bits in rows.items():
+        points = [at(x, y) for x, y in zip(work, bits)]
+        p.parts.append('<polyline fill="none" stroke="#27639c" stroke-width="2" points="' +
+                       " ".join(f"{x:g},{y:g}" for x, y in points) + '"/>')
+        for x, y in points:
+            p.parts.append(f'<circle cx="{x:g}" cy="{y:g}" r="4" fill="#27639c"/>')
+        p.text(points[-1][0] + 34, points[-1][1] + 4, error, "small")
+    return p
+
+
+PICTURES = {"firewall/reflexive.svg": reflexive, "firewall/admit.svg": admit,
+            "firewall/log.svg": log, "theory/lanes.svg": frontier}
 
 
 def differs(path, text):
@@ -157,7 +195,7 @@ def main():
             with open(path, "w") as f:
                 f.write(text)
         elif differs(path, text):
-            print(f"pictures.py: docs/firewall/{name} is another: run "
+            print(f"pictures.py: docs/{name} is another: run "
                   "scripts/pictures.py", file=sys.stderr)
             wrong = 1
     return wrong

@@ -4,9 +4,9 @@
  * Integers only; for creation and for the ends of epochs, never for each packet.
  *
  * The model is that of user/libepf/size.c. The keys that meet in one line are
- * Poisson distributed, each sets k_j distinct positions of 62, and the chance
- * that x keys have covered the k_j positions of another key is that of a Markov
- * chain on how many of them are covered. All terms are positive, so nothing
+ * Poisson distributed, each has k/L fields, and the chance that the fields of x keys
+ * have covered the positions of another key is that of a Markov chain, one step a
+ * field, on how many of them are not covered. All terms are positive, so nothing
  * cancels. An epoch errs where the lines of all L parts do, the filter where one
  * of its eight epochs does.
  *
@@ -40,8 +40,9 @@
 /**
  * struct epf_capacity - the error of an epoch by its keys, up to a limit
  * @limit_q56: of the filter
- * @keys: counted in the epoch, ascending
- * @q56: its error then, ascending
+ * @keys: counted in the epoch, ascending from 0
+ * @q56: its error then, ascending; that of no key is the share of keys that have no
+ *	position
  */
 struct epf_capacity {
 	__u64 limit_q56;
@@ -51,68 +52,58 @@ struct epf_capacity {
 
 /**
  * struct epf_capacity_work - what epf_capacity_init() needs while it works
- * @step: chance that the next key takes the covered positions from a to b
- * @row: chance of each number of covered positions, before and after
- * @cover: chance that x keys cover all, for the more positions and for the fewer
+ * @row: chance of each number of positions not covered; one more, which stays 0
+ * @cover: chance that x keys cover all
  */
 struct epf_capacity_work {
-	__u64 step[EPF_PART_BITS_MAX + 1][EPF_PART_BITS_MAX + 1];
-	__u64 row[2][EPF_PART_BITS_MAX + 1];
-	__u64 cover[2][EPF_CAPACITY_KEYS];
+	__u64 row[EPF_PART_BITS_MAX + 2];
+	__u64 cover[EPF_CAPACITY_KEYS];
 };
 
-/* C(n, r), n at most EPF_LANE_BITS, r at most EPF_PART_BITS_MAX: below 2^47, and
- * what is divided below 2^53.
+/* One field more of the key that is asked for: it names a new position unless it names
+ * one of those that are there, or none.
  */
-EPF_FN_BIG __u64 epf_choose(__u32 n, __u32 r)
+EPF_FN_BIG void epf_capacity_own(__u64 *row)
 {
-	__u64 c = 1;
-	__u32 i;
+	__u32 u;
 
-	for (i = 0; i < r; i++)
-		c = n > i ? c * (n - i) / (i + 1) : 0;
-	return c;
+	for (u = EPF_PART_BITS_MAX; u; u--)
+		row[u] = (row[u] * (EPF_FIELDS - EPF_LANE_BITS + u) +
+			  row[u - 1] * (EPF_LANE_BITS + 1 - u)) >>
+			 EPF_FIELD_SHIFT;
+	row[0] = row[0] * (EPF_FIELDS - EPF_LANE_BITS) >> EPF_FIELD_SHIFT;
 }
 
-EPF_FN_BIG void epf_capacity_steps(struct epf_capacity_work *w, __u32 k)
+/* One field more of another key: it covers one of the u that are left, or nothing. */
+EPF_FN_BIG void epf_capacity_other(__u64 *row)
 {
-	__u64 all = epf_choose(EPF_LANE_BITS, k);
-	__u32 from, to;
+	__u32 u;
 
-	for (from = 0; from <= k; from++)
-		for (to = from; to <= k; to++)
-			w->step[from][to] = epf_frac_q56(
-				epf_choose(k - from, to - from) *
-					epf_choose(EPF_LANE_BITS - k + from,
-						   k - to + from), all);
+	for (u = 0; u <= EPF_PART_BITS_MAX; u++)
+		row[u] = (row[u] * (EPF_FIELDS - u) + row[u + 1] * (u + 1)) >>
+			 EPF_FIELD_SHIFT;
 }
 
 /* Where x keys leave a chance of less than this, more are taken to leave none. */
 #define EPF_CAPACITY_SURE (1ULL << 16)
 
-/* @cover[x], with k = @k. */
-EPF_FN_BIG void epf_capacity_cover(struct epf_capacity_work *w, __u32 k,
-				   __u64 *cover)
+/* @cover, with @k fields a key. */
+EPF_FN_BIG void epf_capacity_cover(struct epf_capacity_work *w, __u32 k)
 {
-	__u64 *now = w->row[0], *next = w->row[1], *last;
-	__u32 x, from, to;
+	__u32 x, i;
 
-	epf_capacity_steps(w, k);
 	memset(w->row, 0, sizeof(w->row));
-	now[0] = EPF_Q56_ONE;
+	w->row[0] = EPF_Q56_ONE;
+	for (i = 0; i < k; i++)
+		epf_capacity_own(w->row);
 	for (x = 0; x < EPF_CAPACITY_KEYS; x++) {
-		cover[x] = now[k];
-		if (now[k] > EPF_Q56_ONE - EPF_CAPACITY_SURE) {
-			cover[x] = EPF_Q56_ONE;
+		w->cover[x] = w->row[0];
+		if (w->row[0] > EPF_Q56_ONE - EPF_CAPACITY_SURE) {
+			w->cover[x] = EPF_Q56_ONE;
 			continue;
 		}
-		for (to = 0; to <= k; to++)
-			for (next[to] = 0, from = 0; from <= to; from++)
-				next[to] += epf_mul_q56(now[from],
-							w->step[from][to]);
-		last = now;
-		now = next;
-		next = last;
+		for (i = 0; i < k; i++)
+			epf_capacity_other(w->row);
 	}
 }
 
@@ -143,15 +134,9 @@ EPF_FN_BIG __u64 epf_capacity_mean(const __u64 *cover, __u64 keys, __u64 lines)
 EPF_FN_BIG __u64 epf_capacity_error(const struct epf_capacity_work *w,
 				    const struct epf_geom *g, __u64 keys)
 {
-	__u64 q = epf_pow_q56(epf_capacity_mean(w->cover[1], keys,
-						g->part_lines),
-			      g->parts - g->more);
+	__u64 q = epf_pow_q56(epf_capacity_mean(w->cover, keys, g->part_lines),
+			      g->parts);
 
-	if (g->more)
-		q = epf_mul_q56(q, epf_pow_q56(epf_capacity_mean(
-						       w->cover[0], keys,
-						       g->part_lines),
-					       g->more));
 	q += q >> EPF_CAPACITY_MARGIN;
 	return q < EPF_Q56_ONE ? q : EPF_Q56_ONE;
 }
@@ -193,13 +178,11 @@ EPF_FN_BIG void epf_capacity_init(struct epf_capacity *c,
 	__u64 top, q, keys, before = 0, lost = 0;
 	__u32 i;
 
-	if (g->more)
-		epf_capacity_cover(w, epf_geom_bits(g, 0), w->cover[0]);
-	epf_capacity_cover(w, epf_geom_bits(g, g->parts - 1), w->cover[1]);
+	epf_capacity_cover(w, g->bits);
 	c->limit_q56 = limit_q56;
 	top = epf_capacity_top(w, g, limit_q56);
 	c->keys[0] = 0;
-	c->q56[0] = 0;
+	c->q56[0] = epf_capacity_error(w, g, 0);
 	for (i = 1; i <= EPF_CAPACITY_STEPS; i++) {
 		keys = top * i / EPF_CAPACITY_STEPS;
 		q = epf_capacity_error(w, g, keys);
@@ -258,6 +241,8 @@ EPF_FN_BIG __u64 epf_capacity_q56(const struct epf_capacity *c, __u64 keys)
  */
 EPF_FN_BIG __u64 epf_capacity_keys(const struct epf_capacity *c, __u64 q56)
 {
+	if (q56 < c->q56[0])
+		return 0;
 	return epf_capacity_at(c->q56, c->keys, q56);
 }
 

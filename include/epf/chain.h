@@ -89,10 +89,10 @@
  * @span_ns: T, 1 .. EPF_NS_MAX
  * @lines_first: of the first table
  * @lines_min: of any; at least EPF_LINES_MIN and so that b is 1 and up
- * @lines_max: up to EPF_LINES_MAX; min <= first <= max, all powers of two
+ * @lines_max: up to epf_chain_lines_max(); min <= first <= max, all powers of two
  * @load: keys an epoch may bring per 1024 lines, 1 .. EPF_CHAIN_LOAD_MAX
  * @parts: L: 1, 2 or 4
- * @bits: k, L .. EPF_PART_BITS_MAX * L
+ * @bits: k, L .. EPF_PART_BITS_MAX * L, a multiple of L
  */
 struct epf_chain_shape {
 	__u64 span_ns;
@@ -181,6 +181,14 @@ EPF_FN __u64 epf_chain_budget(const struct epf_chain *f, __u64 lines)
 EPF_FN bool epf_chain_power(__u64 lines)
 {
 	return lines && !(lines & (lines - 1));
+}
+
+/* The most lines of a table with @parts lines a key. */
+EPF_FN __u64 epf_chain_lines_max(__u32 parts)
+{
+	return parts * EPF_PART_LINES_MAX < EPF_LINES_MAX ?
+		       parts * EPF_PART_LINES_MAX :
+		       EPF_LINES_MAX;
 }
 
 EPF_FN bool epf_chain_shape_sound(const struct epf_chain_shape *s)
@@ -549,9 +557,8 @@ EPF_FN struct epf_lanes epf_chain_lanes(const struct epf_chain *f, __u32 i)
 	lanes.line = f->table[i].line;
 	lanes.epoch = (__u64 *)&f->epoch;
 	lanes.geom.part_lines = f->table[i].lines >> s->parts / 2;
-	lanes.geom.parts = s->parts;
-	lanes.geom.bits = (__u16)(s->bits >> s->parts / 2);
-	lanes.geom.more = (__u16)(s->bits & (s->parts - 1));
+	lanes.geom.parts = (__u16)s->parts;
+	epf_geom_set_bits(&lanes.geom, s->bits >> s->parts / 2);
 	return lanes;
 }
 

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Geometry of a lanes filter: which lines and which positions a digest names.
- * Integers only; any context.
+ * Integers only; any context. docs/theory/lanes.md has the reasons and the error.
  *
  * The array of nr_lines lines is cut into L equal parts; a key has one line in
- * each part, so its lines are distinct, and k_j = k/L (one more in the first
- * k mod L parts) distinct positions in the line of part j.
+ * each part, so its lines are distinct, and n = k/L fields of six bits in the line
+ * of part j. A field of 0 .. 61 names a position of its lane; 62 and 63 name none,
+ * and several fields may name one: so a key has up to n positions there.
  *
- * With w(i) = epf_word(digest, i):
+ * With w(i) = epf_lane_word(digest, i), of 64 bits, and fold(w) = w xor floor(w / 2^32):
  *
- *   line of part j        j * nr_lines/L + floor(w(4j) * (nr_lines/L) / 2^64)
- *   positions of part j   Floyd's rule for distinct samples (Bentley and
- *                         Floyd, "A sample of brilliance", CACM 1987): for
- *                         top = 62 - k_j, ... 61 take t, or top where t is
- *                         taken already, t uniform in 0 .. top. The t come
- *                         from a 64-bit fraction x, eight from x = w(4j + 1),
- *                         the others from x = w(4j + 2):
- *                         t = floor(x (top+1) / 2^64), then
- *                         x = x (top+1) mod 2^64. Eight draws use 48 bits.
+ *   line of part j     j * nr_lines/L + floor(h * (nr_lines/L) / 2^32), h being the upper
+ *                      32 bits of w(j)
+ *   fields of part j   first up to 5: bits 0-5, 6-11, ... 24-29 of fold(w(j)); then up to
+ *                      10: bits 0-5, 6-11, ... 54-59 of fold(w(4 + j))
  */
 #ifndef EPF_GEOMETRY_H
 #define EPF_GEOMETRY_H
@@ -30,12 +26,14 @@
 #define EPF_TAG_SHIFT EPF_LANE_BITS
 #define EPF_TAG_MASK (3ULL << EPF_TAG_SHIFT)
 #define EPF_PARTS_MAX 4u    /* L */
-#define EPF_PART_BITS_MAX 15u /* k_j */
-#define EPF_WORD_DRAWS 8u     /* positions from one word */
-#define EPF_DIGIT_SHIFT 58    /* see epf_draw_58_bits() */
+#define EPF_PART_BITS_MAX 15u /* k/L */
+#define EPF_FIELD_SHIFT 6
+#define EPF_FIELDS 64u	      /* values of a field */
+#define EPF_WORD_FIELDS 5u    /* fields from the word that tells the line */
 #define EPF_LINE_BYTES 64u
 #define EPF_LINES_MIN 64ULL		/* 4 KiB */
 #define EPF_LINES_MAX (1ULL << 31)	/* 128 GiB */
+#define EPF_PART_LINES_MAX (1ULL << 29) /* each line by 7 of 2^32 values at least */
 
 struct epf_line {
 	__u64 lane[EPF_LANES];
@@ -46,14 +44,15 @@ EPF_ASSERT(sizeof(struct epf_line) == EPF_LINE_BYTES, "a line is 64 bytes");
  * struct epf_geom - shape of a filter
  * @part_lines: lines of one part, nr_lines / L
  * @parts: L, lines a key uses: 1, 2 or 4
- * @bits: floor(k / L), k being the positions a key sets over all its lines
- * @more: k mod L: so many parts have one position more
+ * @bits: k / L, fields in each of them, k being those in all; see epf_geom_set_bits()
+ * @skip: ones in the fields of the first word that are not used: so they name no
+ *	position, and no loop counts them
  */
 struct epf_geom {
 	__u64 part_lines;
-	__u32 parts;
+	__u16 parts;
 	__u16 bits;
-	__u16 more;
+	__u32 skip;
 };
 
 EPF_FN __u64 epf_geom_lines(const struct epf_geom *g)
@@ -61,18 +60,20 @@ EPF_FN __u64 epf_geom_lines(const struct epf_geom *g)
 	return g->part_lines * g->parts;
 }
 
-/* k_j: positions in the line of part @j. */
-EPF_FN __u32 epf_geom_bits(const struct epf_geom *g, __u32 j)
+/* @bits: 1 .. EPF_PART_BITS_MAX */
+EPF_FN void epf_geom_set_bits(struct epf_geom *g, __u32 bits)
 {
-	return g->bits + (j < g->more);
+	g->bits = (__u16)bits;
+	g->skip = bits < EPF_WORD_FIELDS ? ~0u << EPF_FIELD_SHIFT * bits : 0;
 }
 
 /**
  * epf_geom_init() - check and set a shape
  * @g: result
- * @nr_lines: EPF_LINES_MIN .. EPF_LINES_MAX, a multiple of @parts
+ * @nr_lines: EPF_LINES_MIN .. EPF_LINES_MAX, a multiple of @parts, and at most
+ *	EPF_PART_LINES_MAX of them
  * @parts: 1, 2 or 4
- * @k: @parts .. EPF_PART_BITS_MAX * @parts
+ * @k: @parts .. EPF_PART_BITS_MAX * @parts, a multiple of @parts
  *
  * Return: 0, or -EINVAL when a number is out of its range.
  */
@@ -81,96 +82,109 @@ EPF_FN int epf_geom_init(struct epf_geom *g, __u64 nr_lines, __u32 parts,
 {
 	if (parts != 1 && parts != 2 && parts != EPF_PARTS_MAX)
 		return -EINVAL;
-	if (k < parts || k > parts * EPF_PART_BITS_MAX)
+	if (k < parts || k > parts * EPF_PART_BITS_MAX || (k & (parts - 1)))
 		return -EINVAL;
 	if (nr_lines < EPF_LINES_MIN || nr_lines > EPF_LINES_MAX ||
-	    (nr_lines & (parts - 1)))
+	    nr_lines > parts * EPF_PART_LINES_MAX || (nr_lines & (parts - 1)))
 		return -EINVAL;
-	g->parts = parts;
-	g->bits = (__u16)(k / parts);
-	g->more = (__u16)(k % parts);
+	g->parts = (__u16)parts;
 	g->part_lines = nr_lines / parts;
+	epf_geom_set_bits(g, k / parts);
 	return 0;
 }
 
-/* Index of the line of part @j. */
-EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
-{
-	__u64 low;
+/* A multiplier whose spectral figures are 0.96 to 0.76 in dimensions 2 to 8 (1 is best):
+ * Steele and Vigna, "Computationally easy, spectrally good multipliers for congruential
+ * pseudorandom number generators", Software: Practice and Experience 52 (2022).
+ */
+#define EPF_WORD_STEP 0xd1342543de82ef95ULL
+#define EPF_WORD_STEP_2 (EPF_WORD_STEP * EPF_WORD_STEP)
+#define EPF_WORD_STEP_4 (EPF_WORD_STEP_2 * EPF_WORD_STEP_2)
 
-	return j * g->part_lines + epf_mul32(epf_word(digest, 4 * j),
-					     g->part_lines, &low);
+/* w(@i) = @digest * EPF_WORD_STEP^i, @i < 8. */
+EPF_FN __u64 epf_lane_word(__u64 digest, __u32 i)
+{
+	if (i & 1)
+		digest *= EPF_WORD_STEP;
+	if (i & 2)
+		digest *= EPF_WORD_STEP_2;
+	return i & 4 ? digest * EPF_WORD_STEP_4 : digest;
 }
 
-/* See epf_draw(). */
-EPF_FN_APART __u64 epf_draw_all_bits(__u64 mask, __u64 x, __u64 top, __u32 n)
+/* What follows takes @w = w(j), for those who have it. */
+
+/* Index of the line of part @j. */
+EPF_FN __u64 epf_word_line(const struct epf_geom *g, __u64 w, __u32 j)
 {
-	__u32 i = 0;
+	return j * g->part_lines + ((w >> 32) * g->part_lines >> 32);
+}
+
+/* The low half of a product depends on the low half of the digest alone: the high one
+ * comes to it.
+ */
+EPF_FN __u64 epf_fold(__u64 w)
+{
+	return w ^ w >> 32;
+}
+
+/* @mask, and the positions that the fields of w(j) name. Where a field names none, it is
+ * bit 62 or 63 that is set, one of the tag: for the caller to set or to clear both.
+ */
+EPF_FN __u64 epf_word_fields(const struct epf_geom *g, __u64 w, __u64 mask)
+{
+	__u64 x = epf_fold(w) | g->skip;
+	__u32 i;
 
 	EPF_UNROLL
-	do {
-		__u64 t = epf_mul32(x, top + 1, &x);
-
-		t = mask >> t & 1 ? top : t;
-		mask = epf_with_bit(mask, t);
-		top++;
-	} while (++i != n && i < EPF_WORD_DRAWS);
+	for (i = 0; i < EPF_WORD_FIELDS; i++) {
+		mask = epf_with_bit(mask, x);
+		x = epf_serial(x >> EPF_FIELD_SHIFT);
+	}
 	return mask;
 }
 
-/* Have digits been taken that may be too small by one? @f is what is left of the
- * first 58 bits of a fraction, after up to 8 factors m <= 62. What the other 6
- * bits would add to it, in units of the last place, is less than the product of all m,
- * so less than 62^8 < 2^48. If that would have carried into a digit, the fraction
- * left after that digit lacked no more than this to 1. Each further digit
- * multiplies by m what it lacks, and the bound as well. So then @f is one of the highest
- * 2^48, as one fraction in 2^10 is.
+/* What the fields of w(4 + j) name, likewise; @w = w(j), @bits = k/L. Those that are not used
+ * name none, so that no verifier has to follow their number.
  */
-EPF_FN bool epf_digits_unsure(__u64 f)
+EPF_FN_SPLIT __u64 epf_more_fields(__u64 w, __u32 bits)
 {
-	return f >> 48 == (1ULL << (EPF_DIGIT_SHIFT - 48)) - 1;
+	__u64 x = epf_fold(w * EPF_WORD_STEP_4), mask = 0;
+	__u32 i;
+
+	if (bits <= EPF_WORD_FIELDS)
+		return 0;
+	x |= ~0ULL << EPF_FIELD_SHIFT * (bits - EPF_WORD_FIELDS);
+	EPF_UNROLL_ALL
+	for (i = EPF_WORD_FIELDS; i < EPF_PART_BITS_MAX; i++) {
+		mask = epf_with_bit(mask, x);
+		x = epf_serial(x >> EPF_FIELD_SHIFT);
+	}
+	return mask;
 }
 
-/* As epf_draw_all_bits(), without a high half of a product. */
-EPF_FN_SPLIT __u64 epf_draw_58_bits(__u64 mask, __u64 x, __u64 top, __u32 n)
+/* Has @g fields of w(4 + j)? Where epf_more_fields() is a function by itself, it is asked. */
+EPF_FN bool epf_geom_has_more(const struct epf_geom *g)
 {
-	__u64 f = x >> (64 - EPF_DIGIT_SHIFT), m = mask;
-	__u64 t = top;
-	__u32 i = 0;
-
-	EPF_UNROLL
-	do {
-		__u64 product = f * (t + 1);
-		__u64 digit = product >> EPF_DIGIT_SHIFT;
-
-		f = product & ((1ULL << EPF_DIGIT_SHIFT) - 1);
-		m |= 1ULL << digit | (m >> digit & 1) << t;
-		t++;
-	} while (++i != n && i < EPF_WORD_DRAWS);
-	return epf_digits_unsure(f) ? epf_draw_all_bits(mask, x, top, n) : m;
+	return EPF_SPLITS || g->bits > EPF_WORD_FIELDS;
 }
 
-/* Add @n positions, 1 .. 8, to @mask from the fraction @x; the first is at
- * most @top. Compilers make a conditional move of the choice, as they should:
- * whether a position is taken is a coin toss.
- */
-EPF_FN __u64 epf_draw(__u64 mask, __u64 x, __u64 top, __u32 n)
+/* What a probe looks at in the line of w = w(j): positions, and the bits of the tag. */
+EPF_FN __u64 epf_word_mask(const struct epf_geom *g, __u64 w)
 {
-	return EPF_SLOW_HIGH ? epf_draw_58_bits(mask, x, top, n) :
-			       epf_draw_all_bits(mask, x, top, n);
+	__u64 mask = epf_word_fields(g, w, EPF_TAG_MASK);
+
+	return epf_geom_has_more(g) ? mask | epf_more_fields(w, g->bits) : mask;
 }
 
-/* The positions in the line of part @j, as a mask of k_j bits. */
+/* Index of the line of part @j, and the positions there, by the digest. */
+EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
+{
+	return epf_word_line(g, epf_lane_word(digest, j), j);
+}
+
 EPF_FN __u64 epf_geom_mask(const struct epf_geom *g, __u64 digest, __u32 j)
 {
-	__u32 n = epf_geom_bits(g, j);
-	__u32 top = EPF_LANE_BITS - n;
-	__u64 mask = epf_draw(0, epf_word(digest, 4 * j + 1), top, n);
-
-	if (n <= EPF_WORD_DRAWS)
-		return mask;
-	return epf_draw(mask, epf_word(digest, 4 * j + 2),
-			top + EPF_WORD_DRAWS, n - EPF_WORD_DRAWS);
+	return epf_word_mask(g, epf_lane_word(digest, j)) & ~EPF_TAG_MASK;
 }
 
 #endif /* EPF_GEOMETRY_H */

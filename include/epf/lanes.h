@@ -13,17 +13,19 @@
  *
  *   *epoch  Written by the rotator only (one at a time, see epf_rotate in
  *           window.h); read by everybody. Grows by one.
- *   lane    Written by inserters (OR, or CAS over a stale value) and by the
+ *   lane    Written by inserters (OR, or CAS) and by the
  *           scan (CAS of a stale value to zero); read by everybody. Within
  *           one epoch bits only go from 0 to 1.
  *
- *   O1  lane load (acquire) in lane_set: orders O2 where the lane was complete
- *       and nothing is written. Case: complete-order.
- *   O2  OR or CAS of the lanes (full barrier) before the epoch re-read
- *       (epf_load_ordered) that ends an insert: the linearisation point.
- *       Still e there: the bits were visible while e was current. Pairs with
- *       the release store of the epoch by the rotator. Cases: reread, ordered,
- *       or-order, cas-order.
+ *   O1  lane load (acquire) in lane_set and lane_take: orders O2 where the lane was
+ *       complete and nothing is written. Case: complete-order.
+ *   O2  OR or CAS of the lanes (full barrier, or for lane_add one that the re-read
+ *       waits for) before the epoch re-read (epf_load_ordered) that ends an insert:
+ *       the linearisation point. Still e there: the bits were visible while e was
+ *       current. Pairs with the release store of the epoch by the rotator. Cases:
+ *       reread, ordered, or-order, cas-order. The OR of lane_add is before the CAS that
+ *       decides, too, and that needs no wait; but where other keys complete the lane
+ *       that decides, there is none. (No case has such keys.)
  *   O3  A lane is taken into use by epoch e+8 only after every section that
  *       could have read epoch e has ended (the owner's grace period). So what
  *       a section finds in the lane of its epoch e is e's or older, and to
@@ -81,13 +83,6 @@
 #define epf_line_at(f, n) ((f)->line + (n))
 #endif
 
-/* Does an insertion that follows a test set the parts without a loop? A verifier
- * reads that faster; elsewhere the loop is shorter.
- */
-#ifndef epf_straight
-#define epf_straight() EPF_VERIFIED
-#endif
-
 /* Is @round, from 0, one that a loop of at most @most rounds must not begin? */
 #ifndef epf_beyond
 #define epf_beyond(round, most) (EPF_VERIFIED && (round) >= (most))
@@ -108,7 +103,7 @@ struct epf_lanes {
 /**
  * struct epf_probe - where one digest lives
  * @line: its line in each part
- * @mask: its positions there
+ * @mask: its positions there, and the two bits of the tag: what is to be looked at
  * @parts: how many of the two are set; 0, only where EPF_VERIFIED: a line is missing,
  *	so the answer to whatever is asked of the probe is EPF_UNKNOWN
  */
@@ -131,24 +126,55 @@ EPF_FN __u64 epf_tag(__u64 epoch)
 	return epoch >> 3 << EPF_TAG_SHIFT;
 }
 
-/* Is @v a lane word of @epoch that has all of @mask? */
+/* The lane word of @epoch that has all positions. */
+EPF_FN __u64 epf_whole(__u64 epoch)
+{
+	return epf_tag(epoch) | ~EPF_TAG_MASK;
+}
+
+/* In which bits of @mask, that of a probe, does @v differ from a lane word of @epoch that
+ * has its positions?
+ */
+EPF_FN __u64 epf_differs(__u64 v, __u64 mask, __u64 epoch)
+{
+	return (v ^ epf_whole(epoch)) & mask;
+}
+
 EPF_FN bool epf_holds(__u64 v, __u64 mask, __u64 epoch)
 {
-	return (v & (mask | EPF_TAG_MASK)) == (mask | epf_tag(epoch));
+	return !epf_differs(v, mask, epoch);
+}
+
+EPF_FN __u64 epf_positions(__u64 mask)
+{
+	return mask & ~EPF_TAG_MASK;
 }
 
 /* L, and where EPF_VERIFIED a constant on each path that a verifier follows: that
  * of Linux 6.1 does not learn the bounds of a number that is on the stack. 0: no L.
+ * Elsewhere compilers learn that there are no more lines than @epf_probe has room for.
  */
 EPF_FN __u32 epf_parts(__u32 parts)
 {
-	if (!EPF_VERIFIED || __builtin_constant_p(parts))
-		return parts;
+	if (!EPF_VERIFIED || epf_is_constant(parts))
+		return parts < EPF_PARTS_MAX ? parts : EPF_PARTS_MAX;
 	if (parts == 1)
 		return epf_opaque(1);
 	if (parts == 2)
 		return epf_opaque(2);
 	return parts == EPF_PARTS_MAX ? epf_opaque(EPF_PARTS_MAX) : 0;
+}
+
+/* The positions that only shapes of many fields have: asked once, not for each line. */
+EPF_FN void epf_probe_more(const struct epf_lanes *f, __u64 digest,
+			   struct epf_probe *p, __u32 parts)
+{
+	__u64 w = digest;
+	__u32 j;
+
+	EPF_UNROLL_PARTS
+	for (j = 0; j < parts; j++, w *= EPF_WORD_STEP)
+		p->mask[j] |= epf_more_fields(w, f->geom.bits);
 }
 
 /**
@@ -160,17 +186,32 @@ EPF_FN __u32 epf_parts(__u32 parts)
 EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
 		      struct epf_probe *p)
 {
-	__u32 parts = epf_parts(f->geom.parts), j;
+	__u32 parts = epf_parts(f->geom.parts), j = 0;
+	__u64 w = digest; /* epf_lane_word(digest, j) */
 
+	if (!EPF_VERIFIED && !epf_is_constant(parts))
+		memset(p, 0, sizeof(*p)); /* or compilers warn of lines beyond L */
 	EPF_UNROLL_PARTS
-	for (j = 0; j < parts; j++) {
-		p->line[j] = epf_line_at(f, epf_geom_line(&f->geom, digest, j));
+	do {
+		p->line[j] = epf_line_at(f, epf_word_line(&f->geom, w, j));
 		if (EPF_VERIFIED && !p->line[j])
 			break;
 		epf_prefetch(p->line[j]);
-		p->mask[j] = epf_geom_mask(&f->geom, digest, j);
-	}
+		p->mask[j] = epf_word_fields(&f->geom, w, EPF_TAG_MASK);
+		w *= EPF_WORD_STEP;
+	} while (++j < parts);
+	if (epf_geom_has_more(&f->geom))
+		epf_probe_more(f, digest, p, j);
 	p->parts = EPF_VERIFIED && j != parts ? 0 : parts;
+}
+
+/* L of @p. Where no verifier wants to know that it is what epf_parts() told, compilers do not
+ * know it, and would make something of a fifth line.
+ */
+EPF_FN __u32 epf_probe_parts(const struct epf_probe *p)
+{
+	return EPF_VERIFIED || p->parts < EPF_PARTS_MAX ? p->parts :
+							  EPF_PARTS_MAX;
 }
 
 /* Is a line of @p missing? */
@@ -179,17 +220,17 @@ EPF_FN bool epf_probe_missing(const struct epf_probe *p)
 	return EPF_VERIFIED && !p->parts;
 }
 
-/* Has no lane all of @mask, whatever its tag? Eight branches, none of which an
+/* Has no lane all @positions, whatever its tag? Eight branches, none of which an
  * absent key takes, wait for less of the line than one over all lanes would: so
  * more tests are under way at a time where the line comes from memory.
  */
-EPF_FN bool epf_line_lacks(const struct epf_line *line, __u64 mask)
+EPF_FN bool epf_line_lacks(const struct epf_line *line, __u64 positions)
 {
 	__u32 i;
 
 	EPF_UNROLL
 	for (i = 0; i < EPF_LANES; i++)
-		if ((epf_load(&line->lane[i]) & mask) == mask)
+		if (!(~epf_load(&line->lane[i]) & positions))
 			return false;
 	return true;
 }
@@ -200,26 +241,25 @@ EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 	__u32 j;
 
 	EPF_UNROLL_PARTS
-	for (j = 0; j < p->parts; j++)
+	for (j = 0; j < epf_probe_parts(p); j++)
 		if (!epf_holds(epf_load_acquire(&p->line[j]->lane[epoch & 7]),
 			       p->mask[j], epoch))
 			return false;
 	return true;
 }
 
-/* The same with one branch for all lines: fewer instructions where the answer is yes. What
- * remains of a lane is what its tag differs in, and the positions that it lacks.
- */
+/* The same with one branch for all lines: fewer instructions where the answer is yes. */
 EPF_FN bool epf_probe_holds_all(const struct epf_probe *p, __u32 parts,
 				__u64 epoch)
 {
-	__u64 whole = epf_tag(epoch) | ~EPF_TAG_MASK, differs = 0;
+	__u64 differs = 0;
 	__u32 j;
 
 	EPF_UNROLL_PARTS
 	for (j = 0; j < parts; j++)
-		differs |= (epf_load_acquire(&p->line[j]->lane[epoch & 7]) ^
-			    whole) & (p->mask[j] | EPF_TAG_MASK);
+		differs |= epf_differs(
+			epf_load_acquire(&p->line[j]->lane[epoch & 7]),
+			p->mask[j], epoch);
 	return !differs;
 }
 
@@ -231,8 +271,8 @@ EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 age)
 	__u32 j;
 
 	EPF_UNROLL_PARTS
-	for (j = 0; j < p->parts; j++)
-		if (epf_line_lacks(p->line[j], p->mask[j]))
+	for (j = 0; j < epf_probe_parts(p); j++)
+		if (epf_line_lacks(p->line[j], epf_positions(p->mask[j])))
 			return EPF_ABSENT;
 	EPF_UNROLL_VERIFIED /* or Linux 6.1 refuses what clang 14 makes of this */
 	for (; age < EPF_LANES; age++)
@@ -261,7 +301,7 @@ EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
  */
 enum epf_was { EPF_WAS_LACKING, EPF_WAS_COMPLETE, EPF_MOVED };
 
-/* Set @mask in @lane, that of epoch @e. */
+/* Set the positions of @mask in @lane, that of epoch @e. */
 EPF_FN enum epf_was epf_lane_set(__u64 *lane, __u64 mask, __u64 e)
 {
 	__u64 tag = epf_tag(e);
@@ -272,77 +312,100 @@ EPF_FN enum epf_was epf_lane_set(__u64 *lane, __u64 mask, __u64 e)
 	while ((v & EPF_TAG_MASK) != tag) {
 		if (epf_beyond(tries++, EPF_STALE_TRIES))
 			return EPF_MOVED;
-		if (epf_cas(lane, &v, tag | mask)) /* O3 */
+		if (epf_cas(lane, &v, tag | epf_positions(mask))) /* O3 */
 			return EPF_WAS_LACKING;
 		v = epf_load_acquire(lane); /* O1: the CAS failed unordered */
 	}
-	if ((v & mask) == mask)
+	if (epf_holds(v, mask, e))
 		return EPF_WAS_COMPLETE;
-	v = epf_fetch_or(lane, mask);
-	return (v & mask) == mask ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
+	v = epf_fetch_or(lane, epf_positions(mask));
+	return epf_holds(v, mask, e) ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
 }
 
 /* epf_lane_set(), for where it is one of many. A verifier lets nothing be added to what a
  * function of its own is passed, so that is the lane and not the line.
  */
-EPF_FN_APART enum epf_was epf_lane_set_apart(__u64 *lane, __u64 mask, __u64 e)
+EPF_FN_RARE_APART enum epf_was epf_lane_set_apart(__u64 *lane, __u64 mask, __u64 e)
 {
 	if (EPF_VERIFIED && !lane) /* never; the verifier asks for it */
 		return EPF_MOVED;
 	return epf_lane_set(lane, mask, e);
 }
 
-/* One try to insert at epoch @e, part @last after all others; *@grew is set where
- * that set bits. Return: what @last was, or EPF_MOVED: try again.
+/* As epf_lane_set(), for those who need not know what was there. The OR is ordered by what
+ * comes after all parts: the CAS of epf_lane_take(), or O2.
+ */
+EPF_FN bool epf_lane_add(__u64 *lane, __u64 mask, __u64 e)
+{
+	if ((epf_load(lane) & EPF_TAG_MASK) != epf_tag(e))
+		return epf_lane_set_apart(lane, mask, e) != EPF_MOVED;
+	epf_or(lane, epf_positions(mask));
+	return true;
+}
+
+/* As epf_lane_set(), for a lane that was seen lacking: where nobody comes between, one CAS
+ * makes it a lane of @e and sets the bits.
+ */
+EPF_FN enum epf_was epf_lane_take(__u64 *lane, __u64 mask, __u64 e)
+{
+	__u64 v = epf_load_acquire(lane); /* O1 */
+	__u64 held = (v & EPF_TAG_MASK) == epf_tag(e) ? v : epf_tag(e);
+
+	if (epf_holds(v, mask, e))
+		return EPF_WAS_COMPLETE;
+	if (epf_cas(lane, &v, held | epf_positions(mask))) /* O3 */
+		return EPF_WAS_LACKING;
+	return epf_lane_set_apart(lane, mask, e);
+}
+
+/* One try to insert at epoch @e; *@grew is set where that set bits. Return: what part 0,
+ * which comes last, was; or EPF_MOVED: try again.
  */
 EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
-			    const struct epf_probe *p, __u64 e, __u32 last,
-			    bool *grew)
+			    const struct epf_probe *p, __u64 e, bool *grew)
 {
 	enum epf_was was;
 	__u32 j;
 
-	for (j = 0; j < p->parts; j++)
-		if (j != last) {
-			was = epf_lane_set_apart(&p->line[j]->lane[e & 7],
-						 p->mask[j], e);
-			*grew |= was == EPF_WAS_LACKING;
-			if (EPF_VERIFIED && was == EPF_MOVED)
-				return EPF_MOVED;
-		}
-	was = epf_lane_set_apart(&p->line[last]->lane[e & 7], p->mask[last],
-				 e);
+	for (j = 1; j < epf_probe_parts(p); j++) {
+		was = epf_lane_set_apart(&p->line[j]->lane[e & 7], p->mask[j],
+					 e);
+		*grew |= was == EPF_WAS_LACKING;
+		if (EPF_VERIFIED && was == EPF_MOVED)
+			return EPF_MOVED;
+	}
+	was = epf_lane_set_apart(&p->line[0]->lane[e & 7], p->mask[0], e);
 	*grew |= was == EPF_WAS_LACKING;
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
 		return EPF_MOVED;
 	return was;
 }
 
-/* As epf_set(), without calls. The first part waits for its turn, and @last waits
- * from its own on: so where @p->parts is a constant, each is found by constants.
+/* The same, part @last after all others. The first part waits for its turn, and @last
+ * waits from its own on: so where @p->parts is a constant, each is found by constants.
  */
 EPF_FN enum epf_was epf_set_last(const struct epf_lanes *f,
 				 const struct epf_probe *p, __u64 e, __u32 last)
 {
-	struct epf_line *line = p->line[0];
-	__u64 mask = p->mask[0];
+	__u64 *wait = &p->line[0]->lane[e & 7], mask = p->mask[0];
 	enum epf_was was;
 	__u32 j;
 
 	EPF_UNROLL_PARTS
-	for (j = 1; j < p->parts; j++) {
+	for (j = 1; j < epf_probe_parts(p); j++) {
 		bool swap = j == last;
+		__u64 *lane = &p->line[j]->lane[e & 7];
 
-		was = epf_lane_set(&(swap ? line : p->line[j])->lane[e & 7],
-				   swap ? mask : p->mask[j], e);
+		was = epf_lane_set_apart(swap ? wait : lane,
+					 swap ? mask : p->mask[j], e);
 		if (EPF_VERIFIED && was == EPF_MOVED)
 			return EPF_MOVED;
 		if (swap) {
-			line = p->line[j];
+			wait = lane;
 			mask = p->mask[j];
 		}
 	}
-	was = epf_lane_set(&line->lane[e & 7], mask, e);
+	was = epf_lane_set_apart(wait, mask, e);
 	if (epf_load_ordered(f->epoch) != e) /* O2 */
 		return EPF_MOVED;
 	return was;
@@ -353,12 +416,50 @@ EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
 {
 	__u32 j;
 
-	EPF_UNROLL_PARTS
-	for (j = 0; j + 1 < p->parts && j + 1 < EPF_PARTS_MAX; j++)
+	EPF_UNROLL_VERIFIED
+	for (j = 0; j + 1 < epf_probe_parts(p) && j + 1 < EPF_PARTS_MAX; j++)
 		if (!epf_holds(epf_load(&p->line[j]->lane[epoch & 7]),
 			       p->mask[j], epoch))
 			break;
 	return j;
+}
+
+/* The same where it is not part 0 that is seen lacking. */
+EPF_FN_RARE enum epf_was epf_set_other(const struct epf_lanes *f,
+				       const struct epf_probe *p, __u64 e)
+{
+	return epf_set_last(f, p, e, epf_first_lacking(p, e));
+}
+
+/* It gets copies, so that no address keeps @f and @p out of registers. A verifier knows
+ * less of copies.
+ */
+EPF_FN enum epf_was epf_set_aside(const struct epf_lanes *f,
+				  const struct epf_probe *p, __u64 e)
+{
+	struct epf_lanes lanes = *f;
+	struct epf_probe probe = *p;
+
+	return EPF_VERIFIED ? epf_set_other(f, p, e) :
+			      epf_set_other(&lanes, &probe, e);
+}
+
+/* One try to insert at epoch @e what part 0 was seen lacking. */
+EPF_FN enum epf_was epf_set_first(const struct epf_lanes *f,
+				  const struct epf_probe *p, __u64 e)
+{
+	enum epf_was was;
+	__u32 j;
+
+	EPF_UNROLL_PARTS
+	for (j = 1; j < epf_probe_parts(p); j++)
+		if (!epf_lane_add(&p->line[j]->lane[e & 7], p->mask[j], e) &&
+		    EPF_VERIFIED)
+			return EPF_MOVED;
+	was = epf_lane_take(&p->line[0]->lane[e & 7], p->mask[0], e);
+	if (epf_load_ordered(f->epoch) != e) /* O2 */
+		return EPF_MOVED;
+	return was;
 }
 
 /**
@@ -389,8 +490,28 @@ EPF_FN __u64 epf_insert_into(const struct epf_lanes *f,
 			return 0;
 		e = epf_load_acquire(f->epoch);
 		*lanes |= 1ULL << (e & 7);
-	} while (epf_set(f, p, e, 0, grew) == EPF_MOVED);
+	} while (epf_set(f, p, e, grew) == EPF_MOVED);
 	return e;
+}
+
+/* As epf_insert_into(), where a rotation overtook the first try. */
+EPF_FN_RARE __u64 epf_insert_anew(const struct epf_lanes *f,
+				  const struct epf_probe *p, __u64 *lanes)
+{
+	bool grew = false;
+
+	return epf_insert_into(f, p, lanes, &grew);
+}
+
+/* See epf_set_aside(). */
+EPF_FN __u64 epf_insert_aside(const struct epf_lanes *f,
+			      const struct epf_probe *p, __u64 *lanes)
+{
+	struct epf_lanes lanes_copy = *f;
+	struct epf_probe probe = *p;
+
+	return EPF_VERIFIED ? epf_insert_anew(f, p, lanes) :
+			      epf_insert_anew(&lanes_copy, &probe, lanes);
 }
 
 /* As epf_insert_into(), for those who need to know neither. */
@@ -412,11 +533,10 @@ EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
 EPF_FN bool epf_sight_current(const struct epf_lanes *f,
 			      const struct epf_probe *p, __u64 *e)
 {
-	__u32 parts = p->parts; /* read before the acquire: it may be a constant */
+	__u32 parts = epf_probe_parts(p); /* read before the acquire: it may be a constant */
 
 	*e = epf_load_acquire(f->epoch);
-	return epf_straight() ? epf_probe_holds_all(p, parts, *e) :
-				epf_probe_holds(p, *e);
+	return epf_probe_holds_all(p, parts, *e);
 }
 
 /* The verdict before. *@e: the epoch that it is of. */
@@ -431,13 +551,11 @@ EPF_FN enum epf_was epf_sight_set(const struct epf_lanes *f,
 				  const struct epf_probe *p, int verdict,
 				  __u64 e)
 {
-	bool grew = false;
-	__u32 last;
-
 	if (verdict != EPF_PRESENT) {
-		last = epf_first_lacking(p, e);
-		return epf_straight() ? epf_set_last(f, p, e, last) :
-					epf_set(f, p, e, last, &grew);
+		if (!epf_holds(epf_load(&p->line[0]->lane[e & 7]), p->mask[0],
+			       e))
+			return epf_set_first(f, p, e);
+		return epf_set_aside(f, p, e);
 	}
 	/* all there already, loaded with acquire */
 	return epf_load_ordered(f->epoch) == e ? EPF_WAS_COMPLETE : /* O2 */
@@ -481,7 +599,7 @@ EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 				    __u64 *e, __u64 *lanes)
 {
 	enum epf_was was;
-	bool grew = false;
+	__u64 later = 0;
 	int verdict;
 
 	if (epf_probe_missing(p))
@@ -494,7 +612,8 @@ EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 	*lanes |= 1ULL << (*e & 7);
 	was = epf_sight_set(f, p, verdict, *e);
 	if (was == EPF_MOVED) {
-		*e = epf_insert_into(f, p, lanes, &grew);
+		*e = epf_insert_aside(f, p, &later);
+		*lanes |= later;
 		if (EPF_VERIFIED && !*e)
 			goto unknown;
 		return verdict;
@@ -527,16 +646,14 @@ EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
  * @from: the epoch it is read at
  * @to: the other
  *
- * Return: its positions with the tag of @to; 0: it is not of @from, or has none,
- * as memory not written to.
+ * Return: its positions with the tag of @to; 0: it is not of @from. One of @from without
+ * positions keeps its tag: a key whose fields name none needs no more.
  */
 EPF_FN __u64 epf_retag(__u64 v, __u64 from, __u64 to)
 {
-	__u64 positions = v & ~EPF_TAG_MASK;
-
-	if ((v & EPF_TAG_MASK) != epf_tag(from) || !positions)
+	if ((v & EPF_TAG_MASK) != epf_tag(from))
 		return 0;
-	return positions | epf_tag(to);
+	return (v & ~EPF_TAG_MASK) | epf_tag(to);
 }
 
 /* Empty the lanes of @line that are stale in epoch @e. */

@@ -9,8 +9,11 @@
  *   EPF_FN_BIG             linkage of one too big to be copied into each caller
  *   EPF_FN_APART           linkage of one that a verifier is to read by itself,
  *                          once, and not again for each way that leads to it
+ *   EPF_FN_RARE            linkage of one that is seldom called, so not copied into its
+ *                          callers; where a verifier reads it, as EPF_FN
+ *   EPF_FN_RARE_APART      the same; where a verifier reads it, as EPF_FN_APART
  *   EPF_FN_SPLIT           as EPF_FN_APART where a verifier follows mispredicted branches
- *                          (EPF_NO_PERFMON), else as EPF_FN
+ *                          (EPF_NO_PERFMON; there EPF_SPLITS is 1), else as EPF_FN
  *   EPF_UNROLL             before a loop of at most 8 rounds
  *   EPF_UNROLL_VERIFIED    the same, for the verifier's sake alone
  *   EPF_UNROLL_PARTS       before a loop over a key's lines, if their number may be a
@@ -19,14 +22,15 @@
  *   EPF_VERIFIED           1 where a verifier reads the program: each loop needs a
  *                          bound that it sees, and what is looked up may be NULL;
  *                          else 0
- *   EPF_SLOW_HIGH          1 where the high half of a product takes many instructions;
- *                          else 0
  *   epf_load(p)            one untorn 64-bit load, no ordering
  *   epf_load_acquire(p)    the same; later loads and stores stay after it
- *   epf_load_ordered(p)    the same; performed only after every earlier
+ *   epf_load_ordered(p)    the same; performed only after every earlier epf_or,
  *                          epf_fetch_or, successful epf_cas and
  *                          epf_load_acquire of this thread took effect
  *   epf_store_release(p,v) one untorn 64-bit store, after everything earlier
+ *   epf_or(p,v)            atomic OR; not ordered with what is around it, but for
+ *                          epf_load_ordered() behind it, epf_fetch_or() and
+ *                          successful epf_cas()
  *   epf_fetch_or(p,v)      atomic OR, returns the old word, full barrier
  *   epf_fetch_add(p,v)     atomic addition, returns the old word, full barrier
  *   epf_cas(p,&old,new)    compare and swap; on failure *old is the word
@@ -36,6 +40,7 @@
  *   epf_get_le64(p)        unaligned little-endian load
  *   epf_opaque(v)          v, 32 bits; the compiler forgets where it came from,
  *                          so that it cannot read it from there again
+ *   epf_is_constant(v)     does the compiler know v? Always false where it does not tell
  *   epf_forget(v)          v, 32 bits; a verifier forgets what it knows of it, so that it
  *                          reads what follows once, and not for each value
  *   epf_apart(n)           n, a literal: where a verifier allows no variable offset, the
@@ -45,8 +50,9 @@
  *                          takes only in prediction, where a verifier follows those
  *   epf_mulhi(a,b)         high 64 bits of the product
  *   epf_mul(a,b,&low)      the same, and the low 64 bits
- *   epf_mul32(a,b,&low)    the same, b < 2^32
- *   epf_with_bit(v,n)      v | 1 << n, n < 64; in one instruction if possible
+ *   epf_with_bit(v,n)      v | 1 << n mod 64; in one instruction if possible
+ *   epf_serial(v)          v, 64 bits; what is made of it is made of this register, and
+ *                          not anew of what it was made of
  *   epf_popcount(v)        set bits of a 64-bit word
  *
  * Where the orderings come from:
@@ -88,6 +94,8 @@
 #define EPF_FN static __always_inline
 #define EPF_FN_BIG static __maybe_unused
 #define EPF_FN_APART EPF_FN
+#define EPF_FN_RARE static noinline __maybe_unused
+#define EPF_FN_RARE_APART EPF_FN_RARE
 #define EPF_UNROLL _Pragma("GCC unroll 8")
 #define EPF_ASSERT(cond, name) static_assert(cond, name)
 
@@ -110,6 +118,11 @@ EPF_FN __u64 epf_load_ordered(const __u64 *p)
 EPF_FN void epf_store_release(__u64 *p, __u64 v)
 {
 	smp_store_release(p, v);
+}
+
+EPF_FN void epf_or(__u64 *p, __u64 v)
+{
+	atomic64_or(v, (atomic64_t *)p);
 }
 
 EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
@@ -161,8 +174,11 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define EPF_FN static inline __attribute__((always_inline, unused))
 #define EPF_FN_BIG static __attribute__((unused))
 #define EPF_FN_APART __attribute__((weak, noinline))
+#define EPF_FN_RARE EPF_FN
+#define EPF_FN_RARE_APART EPF_FN_APART
 #ifdef EPF_NO_PERFMON
 #define EPF_FN_SPLIT EPF_FN_APART
+#define EPF_SPLITS 1
 #endif
 #define EPF_UNROLL _Pragma("unroll 8")
 #define EPF_UNROLL_VERIFIED EPF_UNROLL
@@ -170,7 +186,6 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define EPF_UNROLL_ALL EPF_UNROLL_PARTS
 #pragma clang diagnostic ignored "-Wpass-failed" /* the number is no constant */
 #define EPF_VERIFIED 1
-#define EPF_SLOW_HIGH 1
 #define EPF_ASSERT(cond, name) _Static_assert(cond, name)
 #ifndef NULL
 #define NULL ((void *)0)
@@ -236,6 +251,11 @@ EPF_FN void epf_store_release(__u64 *p, __u64 v)
 	*(volatile __u64 *)p = v;
 }
 
+EPF_FN void epf_or(__u64 *p, __u64 v)
+{
+	__sync_fetch_and_or(p, v);
+}
+
 EPF_FN __u64 epf_fetch_or(__u64 *p, __u64 v)
 {
 	__u64 old = __sync_fetch_and_or(p, v);
@@ -291,11 +311,14 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #ifdef __CUDACC__
 #define EPF_FN static __host__ __device__ __forceinline__
 #define EPF_FN_BIG static __host__ __device__ __attribute__((unused))
+#define EPF_FN_RARE EPF_FN_BIG
 #else
 #define EPF_FN static inline __attribute__((always_inline, unused))
 #define EPF_FN_BIG static __attribute__((unused))
+#define EPF_FN_RARE static __attribute__((noinline, unused))
 #endif
 #define EPF_FN_APART EPF_FN
+#define EPF_FN_RARE_APART EPF_FN_RARE
 #if defined(__CUDA_ARCH__)
 #define EPF_UNROLL _Pragma("unroll 8")
 #elif defined(__CUDACC__) /* host side: neither pragma passes nvcc and gcc */
@@ -503,21 +526,31 @@ EPF_FN __u64 epf_get_le64(const void *p)
 
 #endif /* kernel or not */
 
+#if !defined(__KERNEL__) && !defined(__bpf__)
+EPF_FN void epf_or(__u64 *p, __u64 v)
+{
+	epf_fetch_or(p, v);
+}
+#endif
+
 #ifndef EPF_VERIFIED
 #define EPF_VERIFIED 0
-#endif
-#ifndef EPF_SLOW_HIGH
-#define EPF_SLOW_HIGH 0
 #endif
 #ifndef EPF_UNROLL_VERIFIED
 #define EPF_UNROLL_VERIFIED
 #endif
+#ifdef __CUDACC__
+#define epf_is_constant(v) false
+#else
+#define epf_is_constant(v) __builtin_constant_p(v)
+#endif
 #ifndef EPF_FN_SPLIT
 #define EPF_FN_SPLIT EPF_FN
+#define EPF_SPLITS 0
 #endif
 #ifndef EPF_UNROLL_PARTS
-#define EPF_UNROLL_PARTS
-#define EPF_UNROLL_ALL
+#define EPF_UNROLL_PARTS EPF_UNROLL
+#define EPF_UNROLL_ALL EPF_UNROLL
 #endif
 
 EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
@@ -526,7 +559,7 @@ EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
 	__asm__("btsq %1, %0" : "+r"(v) : "r"(n) : "cc"); /* gcc makes three */
 	return v;
 #else
-	return v | 1ULL << n;
+	return v | 1ULL << (n & 63);
 #endif
 }
 
@@ -543,19 +576,12 @@ EPF_FN __u64 epf_mul(__u64 a, __u64 b, __u64 *low)
 #endif
 }
 
-EPF_FN __u64 epf_mul32(__u64 a, __u64 b, __u64 *low)
+EPF_FN __u64 epf_serial(__u64 v)
 {
-#if defined(__bpf__)
-	__u32 a_low = (__u32)a;
-	__u64 rest;
-
-	__asm__("" : "+w"(a_low)); /* or clang 14 takes two shifts to widen it */
-	rest = a_low * b;
-	*low = a * b;
-	return ((a >> 32) * b + (rest >> 32)) >> 32;
-#else
-	return epf_mul(a, b, low);
+#ifndef __CUDA_ARCH__
+	__asm__("" : "+r"(v));
 #endif
+	return v;
 }
 
 EPF_FN __u32 epf_opaque(__u32 v)

@@ -7,9 +7,10 @@
  * usage: estimate [--few]    (one k of each L instead of all)
  *
  * A measured rate is off by chance: a claim is about the whole interval of
- * 99.9 %, seeds are fixed. Of a filter with one line a key, lanes of one line are
- * not quite independent; the filters here are so large that this is less than
- * the interval.
+ * 99.9 %, seeds are fixed. A key asks all lanes of a line for the same positions, few
+ * or many: so it errs in several lanes more often than lanes that are independent
+ * would, and in any lane a little less often. With four fields a line and up that is
+ * less than OVERSTATED; with less only that it is not more often is claimed.
  */
 #include "sim.h"
 
@@ -21,6 +22,9 @@
 #define KEYS 300000u
 #define LINES 12000u /* pieces of a pass end elsewhere than parts do */
 #define FULL 25.0 /* positions that an epoch sets in a line at a load of 1 */
+
+#define OVERSTATED .02
+#define FIELDS_MANY 4u
 
 /* Positions by age: lane by lane, bit by bit. */
 static void count(const struct sim *s, __u64 bits_of[EPF_LANES])
@@ -85,13 +89,16 @@ static const char *met(const struct epf_view *v, const struct epf_estimate *e,
 		       unsigned int i)
 {
 	__u64 seed = 0x5eed0000 + i * 0x9e3779b97f4a7c15ULL;
+	/* of keys and lanes without positions: left out of what is expected */
+	double none = EPF_LANES * pow(1. / 32, v->geom.bits * v->geom.parts);
 	struct epf_choice c;
 	struct epf_met m;
 
 	epf_audit_choose(&c, v, KEYS, false, 0, NULL);
 	if (epf_view_probe(v, c.engine, 0, KEYS, &seed, &m, NULL, NULL))
 		return "no answer";
-	if (m.low <= e->fpr && e->fpr <= m.high)
+	if (m.low <= e->fpr + none && (v->geom.bits < FIELDS_MANY ||
+				e->fpr * (1 - OVERSTATED) <= m.high))
 		return NULL;
 	printf("# expected %g, met %g, %g .. %g\n", e->fpr, m.rate, m.low,
 	       m.high);
@@ -218,11 +225,11 @@ int main(int argc, char **argv)
 	unsigned int i;
 	__u32 k;
 
-	tap_plan((few ? 3 : 15 + 29 + 57) + 6);
+	tap_plan((few ? 3 : 3 * 15) + 6);
 	edges();
 	for (i = 0; i < 3; i++)
-		for (k = parts[i]; k <= 15 * parts[i]; k++)
-			if (!few || k == 5 * parts[i] + (i > 0))
+		for (k = parts[i]; k <= 15 * parts[i]; k += parts[i])
+			if (!few || k == (5 + i) * parts[i])
 				shapes(parts[i], k);
 	return tap_end();
 }

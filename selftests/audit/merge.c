@@ -453,6 +453,14 @@ static bool lines_equal(const struct epf_snap_file *a, const void *lines)
 		       a->header.params.nr_lines * EPF_LINE_BYTES);
 }
 
+/* A lane of epoch @e as one of another number; without positions it is as good as none. */
+static __u64 renumbered(__u64 lane, __u64 e)
+{
+	__u64 v = epf_retag(lane, e, 8);
+
+	return epf_positions(v) ? v : 0;
+}
+
 /* The same positions in each lane that counts, whatever the epochs' numbers? */
 static bool lanes_equal(const struct owner *a, const struct owner *b)
 {
@@ -463,8 +471,8 @@ static bool lanes_equal(const struct owner *a, const struct owner *b)
 			__u64 e = a->state.epoch - age;
 			__u64 f = b->state.epoch - age;
 
-			if (epf_retag(a->lanes.line[i].lane[e & 7], e, 8) !=
-			    epf_retag(b->lanes.line[i].lane[f & 7], f, 8))
+			if (renumbered(a->lanes.line[i].lane[e & 7], e) !=
+			    renumbered(b->lanes.line[i].lane[f & 7], f))
 				return false;
 		}
 	return true;
@@ -597,7 +605,7 @@ static void refusals(void)
 	REFUSES(EPF_MERGE_HASH, head->params.hash = 1);
 	REFUSES(EPF_MERGE_GEOMETRY, head->params.nr_lines += 2);
 	REFUSES(EPF_MERGE_GEOMETRY, head->params.lines_per_key = 4);
-	REFUSES(EPF_MERGE_GEOMETRY, head->params.bits_per_key = 11);
+	REFUSES(EPF_MERGE_GEOMETRY, head->params.bits_per_key = 10);
 	REFUSES(EPF_MERGE_WINDOW, head->params.window_ns++);
 	REFUSES(EPF_MERGE_TWICE, *head = h[0].file.header);
 	REFUSES(EPF_MERGE_TIMES, head->epochs[0].age_ns = ~0ULL);

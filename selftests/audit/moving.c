@@ -191,8 +191,8 @@ static void every_place(__u64 *digest, struct epf_answer *a)
 
 	for (i = 0; (e = epf_engine_at(i)); i++)
 		for (j = 0; e->usable() && j < 4 && !broken[i]; j++)
-			broken[i] = stepped(e, 1u << j % 3, 15, steps[j],
-					    digest, a);
+			broken[i] = stepped(e, 1u << j % 3, 5 * (1u << j % 3),
+					    steps[j], digest, a);
 	claim_engines(broken, "the law at every phase, with 0 to 24 rotations meanwhile");
 }
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 269
+ktap_plan 271
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -189,6 +189,10 @@ fails 'no such geometry' plan -W 1M --lines 1M --lines-per-key 3 \
 	--bits-per-key 9
 fails 'no such geometry' plan -W 1M --lines 1M --lines-per-key 1 \
 	--bits-per-key 16
+fails 'no such geometry' plan -W 1M --lines 1M --lines-per-key 2 \
+	--bits-per-key 7
+fails 'no such geometry' plan -W 1M --lines 1G --lines-per-key 1 \
+	--bits-per-key 8
 fails '--lines 1048576 take 64 MiB' plan -W 1M --lines 1048576 \
 	--lines-per-key 1 --bits-per-key 8 --memory 1M
 gives 0 'never fails open' plan -W 1M --limit never

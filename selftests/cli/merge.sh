@@ -75,7 +75,7 @@ mkhost "$tmp/q" id=2 made=2
 fails "/q and .*/p have keys that are made of different things .*merge those" \
 	merge -o "$tmp/pq2" "$tmp/p" "$tmp/q"
 refuses 'other lines, or lines or bits a key, than' lines=128
-refuses 'other lines, or lines or bits a key, than' bits=11
+refuses 'other lines, or lines or bits a key, than' bits=8
 refuses 'another window than .*same --time' window=60
 refuses 'its epochs end by insertions' mode=3
 refuses 'its epochs do not end with those of the wall clock: create filters with --align, or merge with --loose' off=3000

@@ -35,7 +35,7 @@ static void spoil(struct epf_snap_header *h, const char *fault)
 	else if (!strcmp(fault, "lines-per-key"))
 		h->params.lines_per_key = 3;
 	else if (!strcmp(fault, "bits-per-key"))
-		h->params.bits_per_key = 31;
+		h->params.bits_per_key = 32;
 	else if (!strcmp(fault, "mode"))
 		h->params.mode = EPF_MODE_MAX + 1;
 	else if (!strcmp(fault, "window"))

@@ -269,7 +269,7 @@ static void laws(void)
 {
 	static const struct epf_chain_shape window[] = {
 		{ SPAN, 64, 64, 1 << 14, 112, 1, 5 },
-		{ SPAN, 256, 64, 1 << 12, 112, 4, 9 },
+		{ SPAN, 256, 64, 1 << 12, 112, 4, 8 },
 		{ SPAN, 64, 64, 1 << 14, 160, 2, 6 },
 	};
 	static const struct epf_chain_shape stale[] = {

@@ -26,8 +26,6 @@
 
 #include <epf/kat.h>
 
-#include "kat_draws.h"
-
 struct epf_line lines[EPF_KAT_LINES];
 struct epf_kat_fold fold[EPF_KAT_SECTIONS];
 struct epf_kat_filter filter;
@@ -101,23 +99,5 @@ int kat_geom(void *ctx)
 
 SCRIPT(0)
 SCRIPT(3)
-
-/* What user space asks for: positions drawn from fractions. */
-struct kat_draws draws;
-
-static long draw(__u32 i, void *ctx)
-{
-	if (i >= KAT_DRAWS)
-		return 1;
-	draws.mask[i] = epf_draw(0, draws.x[i], EPF_LANE_BITS - draws.n,
-				 draws.n);
-	return 0;
-}
-
-SEC("syscall")
-int kat_draw(void *ctx)
-{
-	return bpf_loop(KAT_DRAWS, draw, NULL, 0) < 0;
-}
 
 char LICENSE[] SEC("license") = "GPL";

@@ -435,7 +435,7 @@ static void predictions(void)
 	int i;
 
 	for (i = 0; i < COUNT(moments); i++)
-		predict(&moments[i], 1 << i % 3, 5 + i);
+		predict(&moments[i], 1 << i % 3, (5 - i % 3) << i % 3);
 }
 
 /* --- shapes and sizes --------------------------------------------------- */
@@ -452,6 +452,8 @@ static void shapes(void)
 		{ 9, 64, 64, 192, 99, 1, 4 },	  { 9, 64, 64, 64, 99, 8, 16 },
 		{ 9, 64, 64, EPF_LINES_MAX * 2, 99, 1, 4 },
 		{ 9, 64, 64, 64, EPF_CHAIN_LOAD_MAX + 1, 1, 4 },
+		{ 9, 64, 64, 2 * EPF_PART_LINES_MAX, 99, 1, 4 },
+		{ 9, 64, 64, 64, 99, 2, 5 },
 	};
 	static const struct epf_chain_shape good = {
 		EPF_NS_MAX, 64, 64, EPF_LINES_MAX, EPF_CHAIN_LOAD_MAX, 4, 60

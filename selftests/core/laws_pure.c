@@ -129,8 +129,7 @@ static bool probe_is_sound(const struct epf_geom *g, __u64 digest)
 		__u64 mask = epf_geom_mask(g, digest, j);
 		__u64 line = epf_geom_line(g, digest, j);
 
-		if (mask >> EPF_LANE_BITS ||
-		    epf_popcount(mask) != epf_geom_bits(g, j))
+		if (mask >> EPF_LANE_BITS || epf_popcount(mask) > g->bits)
 			return false;
 		if (line / g->part_lines != j)
 			return false;
@@ -140,49 +139,204 @@ static bool probe_is_sound(const struct epf_geom *g, __u64 digest)
 
 static void masks(void)
 {
-	static const __u64 lines[] = { 64, 68, 1000000, EPF_LINES_MAX - 4,
-				       EPF_LINES_MAX };
+	static const __u64 part_lines[] = { 64, 65, 1000001,
+					    EPF_PART_LINES_MAX - 1,
+					    EPF_PART_LINES_MAX };
 	struct epf_geom g = { 0 };
 	bool good = true;
-	__u32 parts, k, i;
+	__u32 parts, n, i;
 
 	for (parts = 1; parts <= EPF_PARTS_MAX; parts *= 2)
-		for (k = parts; k <= parts * EPF_PART_BITS_MAX; k++)
+		for (n = 1; n <= EPF_PART_BITS_MAX; n++)
 			for (i = 0; i < 2000; i++) {
-				good &= !epf_geom_init(&g, lines[i % 5], parts,
-						       k);
+				good &= !epf_geom_init(&g, parts * part_lines[i % 5],
+						       parts, parts * n);
 				good &= probe_is_sound(&g, draw64());
 			}
-	tap_ok(good, "masks have k_j positions below 62, lines lie in their part");
+	tap_ok(good, "masks have k/L positions below 62 at the most, lines lie in their part");
 }
 
-/* A million draws of k positions: five sigma are 4% for k = 1, 1% for 15. */
-static void positions_are_even(void)
+#define SAMPLE 1000000
+#define SIGMAS 6 /* by luck less than once in 10^8; seeds are fixed */
+
+/* Chi-square in standard deviations: Wilson and Hilferty, "The distribution of
+ * chi-square", PNAS 17, 1931.
+ */
+static double sigmas(double chi_square, double freedom)
 {
-	static const __u32 ks[] = { 1, 5, 8, 15 };
-	__u32 i, n, p;
+	double var = 2 / (9 * freedom);
 
-	for (i = 0; i < 4; i++) {
-		__u32 count[EPF_LANE_BITS] = { 0 };
-		double worst = 0, mean = 1e6 * ks[i] / EPF_LANE_BITS;
-		struct epf_geom g = { 0 };
+	return (cbrt(chi_square / freedom) - (1 - var)) / sqrt(var);
+}
 
-		epf_geom_init(&g, 64, 1, ks[i]);
-		for (n = 0; n < 1000000; n++) {
-			__u64 mask = epf_geom_mask(&g, draw64(), 0);
+/* How far @count of @cells is off, each of the same chance where @chance is NULL. Those
+ * expected less than ten times count as one.
+ */
+static double off_by(const __u32 *count, const double *chance, __u32 cells,
+		     double all)
+{
+	double sum = 0, few = 0, few_want = 0, want;
+	__u32 i, used = 0;
 
-			for (p = 0; p < EPF_LANE_BITS; p++)
-				count[p] += mask >> p & 1;
+	for (i = 0; i < cells; i++) {
+		want = all * (chance ? chance[i] : 1. / cells);
+		if (want < 10) {
+			few += count[i];
+			few_want += want;
+			continue;
 		}
-		for (p = 0; p < EPF_LANE_BITS; p++) {
-			double off = count[p] / mean - 1;
-
-			off = off < 0 ? -off : off;
-			worst = off > worst ? off : worst;
-		}
-		tap_ok(worst < 5 / sqrt(mean), "k=%u: every position is used alike, within %.1f%%",
-		       ks[i], 100 * worst);
+		sum += (count[i] - want) * (count[i] - want) / want;
+		used++;
 	}
+	if (few_want > 0)
+		sum += (few - few_want) * (few - few_want) / few_want;
+	used += few_want > 0;
+	return sigmas(sum, used - 1);
+}
+
+/* Digests of random bits where @free is set, and else those of one constant. */
+static __u64 digest_of(__u64 free)
+{
+	return (draw64() & free) | (0x9ddfea08eb382d69 & ~free);
+}
+
+/* Chances of 0 .. n distinct positions by n fields. */
+static void distinct_chances(double *chance, __u32 n)
+{
+	__u32 i, u;
+
+	memset(chance, 0, sizeof(*chance) * (EPF_PART_BITS_MAX + 1));
+	chance[0] = 1;
+	for (i = 0; i < n; i++)
+		for (u = i + 1; u--;) {
+			double more = chance[u] * (EPF_LANE_BITS - u) / EPF_FIELDS;
+
+			chance[u] -= more;
+			chance[u + 1] += more;
+		}
+}
+
+/* Chi-square of each position, and of how many a key has, in part @j. A position is set
+ * by at least one of n fields; with one field, all 64 of its values are seen, two of
+ * them as none.
+ */
+static double masks_off_by(const struct epf_geom *g, __u32 j, __u64 free)
+{
+	__u32 set[EPF_LANE_BITS] = { 0 }, nr[EPF_PART_BITS_MAX + 1] = { 0 };
+	double chance[EPF_PART_BITS_MAX + 1], sum = 0, one, worst;
+	__u32 i, p;
+
+	for (i = 0; i < SAMPLE; i++) {
+		__u64 mask = epf_geom_mask(g, digest_of(free), j);
+
+		nr[epf_popcount(mask)]++;
+		for (p = 0; p < EPF_LANE_BITS; p++)
+			set[p] += mask >> p & 1;
+	}
+	one = 1 - pow(1 - 1. / EPF_FIELDS, g->bits);
+	for (p = 0; p < EPF_LANE_BITS; p++)
+		sum += pow(set[p] - SAMPLE * one, 2) / (SAMPLE * one * (1 - one));
+	worst = sigmas(sum, EPF_LANE_BITS);
+	distinct_chances(chance, g->bits);
+	return fmax(worst, off_by(nr, chance, g->bits + 1, SAMPLE));
+}
+
+/* With up to @most fields: so many as there are bits for. */
+static void fields_are_even(const char *what, __u64 free, __u32 most)
+{
+	static const __u32 ns[] = { 1, 4, 5, 6, 10, 15 };
+	struct epf_geom g = { 0 };
+	double worst = 0;
+	__u32 i, j;
+
+	for (i = 0; i < 6 && ns[i] <= most; i++)
+		for (j = 0; j < EPF_PARTS_MAX; j++) {
+			epf_geom_init(&g, 64, EPF_PARTS_MAX,
+				      EPF_PARTS_MAX * ns[i]);
+			worst = fmax(worst, masks_off_by(&g, j, free));
+		}
+	tap_ok(worst < SIGMAS,
+	       "%s: every value of a field is as likely, fields are independent: %.1f sigma",
+	       what, worst);
+}
+
+#define FEW 16u /* lines of a part */
+
+/* Lines of the parts from @from on: each combination is as likely, so lines of two keys
+ * coincide as often in all of them as in each, multiplied.
+ */
+static void lines_are_even(const char *what, __u64 free, __u32 from)
+{
+	static __u32 count[FEW * FEW * FEW * FEW];
+	struct epf_geom g = { 0 };
+	__u32 cells = 1, cell, i, j;
+	double worst;
+
+	epf_geom_init(&g, EPF_PARTS_MAX * FEW, EPF_PARTS_MAX, EPF_PARTS_MAX);
+	for (j = from; j < EPF_PARTS_MAX; j++)
+		cells *= FEW;
+	memset(count, 0, sizeof(count));
+	for (i = 0; i < SAMPLE; i++) {
+		__u64 digest = digest_of(free);
+
+		for (j = from, cell = 0; j < EPF_PARTS_MAX; j++)
+			cell = cell * FEW + (__u32)(epf_geom_line(&g, digest, j) -
+						    j * FEW);
+		count[cell]++;
+	}
+	worst = off_by(count, NULL, cells, SAMPLE);
+	tap_ok(worst < SIGMAS, "%s: lines of %u parts are even and independent: %.1f sigma",
+	       what, EPF_PARTS_MAX - from, worst);
+}
+
+/* The line of part @j and the field of part @i, where there is one. */
+static double joint_off_by(__u32 j, __u32 i)
+{
+	static __u32 count[FEW * EPF_FIELDS];
+	static double chance[FEW * EPF_FIELDS];
+	struct epf_geom g = { 0 };
+	__u32 n, at;
+
+	epf_geom_init(&g, EPF_PARTS_MAX * FEW, EPF_PARTS_MAX, EPF_PARTS_MAX);
+	memset(count, 0, sizeof(count));
+	for (at = 0; at < FEW * EPF_FIELDS; at++)
+		chance[at] = 1. / (FEW * EPF_FIELDS);
+	for (n = 0; n < SAMPLE; n++) {
+		__u64 digest = draw64();
+		__u64 mask = epf_geom_mask(&g, digest, i);
+		__u32 line = (__u32)(epf_geom_line(&g, digest, j) - j * FEW);
+
+		/* none: its two values by turns */
+		count[line * EPF_FIELDS +
+		      (mask ? (__u32)__builtin_ctzll(mask) :
+			      EPF_LANE_BITS + n % 2)]++;
+	}
+	return off_by(count, chance, FEW * EPF_FIELDS, SAMPLE);
+}
+
+static void lines_tell_no_fields(void)
+{
+	double worst = 0;
+	__u32 i, j;
+
+	for (j = 0; j < EPF_PARTS_MAX; j++)
+		for (i = 0; i < EPF_PARTS_MAX; i++)
+			worst = fmax(worst, joint_off_by(j, i));
+	tap_ok(worst < SIGMAS, "a line and a field are independent, of any two parts: %.1f sigma",
+	       worst);
+}
+
+#define LOW 0xffffffffULL
+
+static void geometry_is_even(void)
+{
+	fields_are_even("random digests", ~0ULL, 15);
+	fields_are_even("the low half is random", LOW, 5);
+	fields_are_even("the high half is random", ~LOW, 5);
+	lines_are_even("random digests", ~0ULL, 0);
+	lines_are_even("the low half is random", LOW, 1);
+	lines_are_even("the high half is random", ~LOW, 0);
+	lines_tell_no_fields();
 }
 
 static void shapes_are_checked(void)
@@ -198,13 +352,17 @@ static void shapes_are_checked(void)
 		if (!known)
 			continue;
 		good &= !epf_geom_init(&g, 64, parts, 15 * parts);
-		good &= epf_geom_init(&g, 64, parts, 15 * parts + 1) < 0;
+		good &= epf_geom_init(&g, 64, parts, 16 * parts) < 0;
 		good &= epf_geom_init(&g, 64, parts, parts - 1) < 0;
+		good &= epf_geom_init(&g, 64, parts, 0) < 0;
+		good &= !epf_geom_init(&g, 64, parts, parts + 1) == (parts == 1);
+		good &= !epf_geom_init(&g, 64, parts, parts + 2) == (parts <= 2);
 		good &= epf_geom_init(&g, 64 - parts, parts, parts) < 0;
 		good &= epf_geom_init(&g, 0, parts, parts) < 0;
-		good &= !epf_geom_init(&g, EPF_LINES_MAX, parts, parts);
-		good &= epf_geom_init(&g, EPF_LINES_MAX + parts, parts,
-				      parts) < 0;
+		good &= !epf_geom_init(&g, parts * EPF_PART_LINES_MAX, parts,
+				       parts);
+		good &= epf_geom_init(&g, parts * (EPF_PART_LINES_MAX + 1),
+				      parts, parts) < 0;
 		good &= !epf_geom_init(&g, 65, parts, parts) == (parts == 1);
 		good &= !epf_geom_init(&g, 66, parts, parts) == (parts <= 2);
 	}
@@ -598,12 +756,12 @@ static void lengths_that_no_header_tells(void)
 
 int main(void)
 {
-	tap_plan(17);
+	tap_plan(20);
 	digests_do_not_see_cuts();
 	digests_of_unaligned_keys();
 	scale();
 	masks();
-	positions_are_even();
+	geometry_is_even();
 	shapes_are_checked();
 	windows_are_checked();
 	options_are_checked();

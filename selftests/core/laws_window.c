@@ -9,7 +9,7 @@
 
 #define R EPF_LIVE_EPOCHS
 
-static const __u32 shapes[][2] = { { 1, 15 }, { 2, 28 }, { 4, 41 } };
+static const __u32 shapes[][2] = { { 1, 15 }, { 2, 28 }, { 4, 40 } };
 #define SHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
 
 static __u64 key_digest(__u64 seed, __u64 n)

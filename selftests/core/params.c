@@ -19,7 +19,7 @@ static struct epf_params sound(void)
 {
 	struct epf_params p = {
 		.kind = EPF_KIND_LANES, .mode = EPF_MODE_BOTH,
-		.lines_per_key = 1, .bits_per_key = 4, .nr_lines = EPF_LINES_MIN,
+		.lines_per_key = 2, .bits_per_key = 4, .nr_lines = EPF_LINES_MIN,
 		.window_inserts = 1, .window_ns = 1,
 		.budget_ppt = 1, .limit_ppt = 1,
 	};
@@ -57,15 +57,17 @@ static const struct edge {
 	EDGE(window_ns, 0, false),
 	EDGE(window_ns, EPF_NS_MAX, true),
 	EDGE(window_ns, EPF_NS_MAX + 1, false),
-	EDGE(nr_lines, EPF_LINES_MIN - 1, false),
-	EDGE(nr_lines, EPF_LINES_MAX, true),
-	EDGE(nr_lines, EPF_LINES_MAX + 1, false),
+	EDGE(nr_lines, EPF_LINES_MIN - 2, false),
+	EDGE(nr_lines, EPF_LINES_MIN + 1, false),
+	EDGE(nr_lines, 2 * EPF_PART_LINES_MAX, true),
+	EDGE(nr_lines, 2 * EPF_PART_LINES_MAX + 2, false),
 	EDGE(lines_per_key, 0, false),
 	EDGE(lines_per_key, 3, false),
 	EDGE(lines_per_key, 4, true),
 	EDGE(bits_per_key, 0, false),
-	EDGE(bits_per_key, EPF_PART_BITS_MAX, true),
-	EDGE(bits_per_key, EPF_PART_BITS_MAX + 1, false),
+	EDGE(bits_per_key, 5, false),
+	EDGE(bits_per_key, 2 * EPF_PART_BITS_MAX, true),
+	EDGE(bits_per_key, 2 * EPF_PART_BITS_MAX + 2, false),
 };
 #define EDGES (int)(sizeof(edges) / sizeof(edges[0]))
 

@@ -16,8 +16,8 @@
 #define RACE_NO_CAS (1u << 0)	   /* a stale lane is replaced by a store */
 #define RACE_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
 #define RACE_NO_REREAD (1u << 2)   /* O2: the epoch that ends an insert */
-#define RACE_OR_SEES_SELF (1u << 3) /* the OR tells the word afterwards */
-#define RACE_OR_SEES_NONE (1u << 4) /* the OR tells nothing */
+#define RACE_OR_SEES_SELF (1u << 3) /* who sets bits sees the word afterwards */
+#define RACE_OR_SEES_NONE (1u << 4) /* who sets bits sees none there */
 #define RACE_PLAIN (1u << 5) /* what stands for CAS and OR is no atomic */
 #define RACE_NO_RELEASE (1u << 6) /* the epoch is stored without order */
 
@@ -78,11 +78,20 @@ static inline void race_store_release(__u64 *p, __u64 v)
 
 static inline bool race_cas(__u64 *p, __u64 *old, __u64 v)
 {
+	bool done;
+
 	race_point();
-	if (!(race_out & RACE_NO_CAS) || !race_self->inserting)
+	if (!race_self->inserting)
 		return epf_cas(p, old, v);
-	race_store(p, v);
-	return true;
+	if (race_out & RACE_NO_CAS) {
+		race_store(p, v);
+		return true;
+	}
+	done = epf_cas(p, old, v);
+	if (race_out & RACE_OR_SEES_NONE && !done)
+		epf_fetch_or(p, v);
+	return (done || race_out & RACE_OR_SEES_NONE) &&
+	       !(race_out & RACE_OR_SEES_SELF);
 }
 
 static inline __u64 race_fetch_or(__u64 *p, __u64 v)
@@ -106,6 +115,7 @@ static inline __u64 race_fetch_or(__u64 *p, __u64 v)
 #define epf_load_ordered(p) race_load_ordered(p)
 #define epf_store_release(p, v) race_store_release(p, v)
 #define epf_cas(p, old, v) race_cas(p, old, v)
+#define epf_or(p, v) ((void)race_fetch_or(p, v))
 #define epf_fetch_or(p, v) race_fetch_or(p, v)
 
 #include <epf/window.h>

@@ -155,11 +155,11 @@ int main(void)
 	holds("refresh", false);
 	holds("first-seen", true);
 	law(false, RACE_OR_SEES_SELF, &o);
-	tap_ok(o.none, "caught: an OR that tells the word afterwards: %llu rounds", o.none);
+	tap_ok(o.none, "caught: who sets bits sees the word afterwards: %llu rounds", o.none);
 	do /* until two have met in a line */
 		law(false, RACE_OR_SEES_NONE, &o);
 	while (!o.both && ++i < 20);
-	tap_ok(o.both, "caught: an OR that tells nothing: %llu rounds", o.both);
+	tap_ok(o.both, "caught: who sets bits sees none there: %llu rounds", o.both);
 	free(lanes.line);
 	return tap_end();
 }

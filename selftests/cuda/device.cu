@@ -21,7 +21,7 @@
 #define FULL 100 /* what counters begin at */
 
 static const struct { __u32 parts, k; } shapes[] = {
-	{ 1, 5 }, { 2, 9 }, { 4, 13 },
+	{ 1, 5 }, { 2, 8 }, { 4, 12 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 

@@ -20,7 +20,7 @@
 extern "C" const struct epf_cuda_ops *epf_cuda_ops(void);
 
 static const struct { __u32 parts, k; } shapes[] = {
-	{ 1, 5 }, { 2, 9 }, { 4, 13 },
+	{ 1, 5 }, { 2, 8 }, { 4, 12 },
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 #define CLAIMS 6

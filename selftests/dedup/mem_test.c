@@ -321,7 +321,7 @@ static __u32 estimates_of(__u64 seed, __u32 *missed)
 	p.nr_lines = 64;
 	p.lines_per_key = 1;
 	p.bits_per_key = 4;
-	p.limit_ppt = EPF_RATE_ONE / 29; /* room for a few more than 4 eighths */
+	p.limit_ppt = EPF_RATE_ONE / 26; /* room for a few more than 4 eighths */
 	eighth = 1 + p.nr_lines * 62 / (8 * p.bits_per_key);
 	room = room_of(&p);
 	mem = epf_mem_new(&p, key, 0, &err);
@@ -407,7 +407,7 @@ static void refuse(void)
 	bad[2].p.mode = 4;
 	bad[3].p.refresh = 2;
 	bad[4].p.lines_per_key = 3;
-	bad[5].p.bits_per_key = 61;
+	bad[5].p.bits_per_key = 64;
 	bad[6].p.nr_lines = 63;
 	bad[7].p.window_inserts = 0;
 	bad[8].p.window_ns = 1;

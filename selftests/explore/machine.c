@@ -530,7 +530,7 @@ static struct mc_answer do_write(int t, int id)
 	if (rmw || !mc.scene->elastic)
 		epochs_now(&know);
 	append(id, written(&th->op, a.value), &know);
-	if (rmw && th->op.order && mc.model != MC_SC)
+	if (rmw && (th->op.order || th->op.awaited) && mc.model != MC_SC)
 		epochs_now(&th->know);
 	return a;
 }

@@ -78,8 +78,8 @@ enum mc_model { MC_SC, MC_WEAK };
 /* ... and its orderings, each made relaxed. */
 #define MC_RLX_ORDERED (1u << 15) /* O2: the ordered load */
 #define MC_RLX_OR (1u << 16)	  /* the OR of lane_set */
-#define MC_RLX_CAS (1u << 17)	  /* the CAS of lane_set */
-#define MC_RLX_LANE (1u << 18)	  /* O1: the acquire load of lane_set */
+#define MC_RLX_CAS (1u << 17)	  /* the CAS of lane_set and lane_take */
+#define MC_RLX_LANE (1u << 18)	  /* O1: their acquire load */
 #define MC_RLX_HOLDS (1u << 19)	  /* the acquire load of epf_probe_holds */
 #define MC_RLX_BEGIN (1u << 20)	  /* the acquire load of the epoch */
 #define MC_RLX_EPOCH (1u << 21)	  /* the rotator's store of the epoch */
@@ -166,6 +166,7 @@ enum mc_note {
  * @value: to be written; of MC_NOTE enum mc_note
  * @old: that a CAS expects; of MC_NOTE the epoch
  * @order: it acquires, releases and performs as its name says
+ * @awaited: of MC_OR without @order: an ordered load comes after it nevertheless
  * @without: a load waits for a value that has none of these bits
  * @depends: its address depends on the epoch that was loaded last
  * @key: of MC_NOTE
@@ -179,6 +180,7 @@ struct mc_op {
 	__u64 value;
 	__u64 old;
 	bool order;
+	bool awaited;
 	__u64 without;
 	bool depends;
 	int key;

@@ -22,7 +22,7 @@ struct epf_lanes scene_lanes(int table)
 
 __u64 scene_mask(int key)
 {
-	return 3ULL << 4 * key;
+	return EPF_TAG_MASK | 3ULL << 4 * key;
 }
 
 struct epf_probe scene_probe(struct epf_line *line, int key)

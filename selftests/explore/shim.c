@@ -20,10 +20,17 @@ static bool out(__u64 what)
 	return mc_running() >= 0 && mc.out & what;
 }
 
+/* Does the function tell what it found in a lane, and set bits there? */
+static bool by_setter(const char *where)
+{
+	return is(where, "epf_lane_set") || is(where, "epf_lane_take");
+}
+
 /* Does the epoch tell which lane the function looks at? */
 static bool by_epoch(const char *where)
 {
-	return is(where, "epf_lane_set") || is(where, "epf_probe_holds") ||
+	return by_setter(where) || is(where, "epf_lane_add") ||
+	       is(where, "epf_sight_set") || is(where, "epf_probe_holds") ||
 	       is(where, "epf_probe_holds_all") ||
 	       is(where, "epf_first_lacking");
 }
@@ -203,7 +210,7 @@ __u64 mc_load_acquire(const __u64 *p, const char *where)
 		return load_head(p, where);
 	else if (mc.scene->elastic)
 		relaxed = MC_RLX_WORDS;
-	else if (is(where, "epf_lane_set"))
+	else if (by_setter(where))
 		relaxed = MC_RLX_LANE;
 	v = access_word(MC_ACQUIRE, p, 0, 0,
 			!out(relaxed) && !mc.scene->bpf, where).value;
@@ -238,6 +245,15 @@ void mc_store_release(__u64 *p, __u64 v, const char *where)
 		v |= access_word(MC_LOAD, p, 0, 0, false, where).value &
 		     EPF_COUNT_MASK;
 	access_word(MC_STORE, p, v, 0, !out(relaxed), where);
+}
+
+/* Nothing but the ordered load is after it. */
+void mc_or(__u64 *p, __u64 v, const char *where)
+{
+	struct mc_op op = { .kind = MC_OR, .word = mc_word(p), .value = v,
+			    .awaited = true, .where = where };
+
+	mc_access(&op);
 }
 
 __u64 mc_fetch_or(__u64 *p, __u64 v, const char *where)
@@ -302,7 +318,7 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 		return lock_line(p, old, v, where);
 	if (is(where, "epf_elastic_unlock"))
 		return unlock_line(p, old, v, where);
-	if (is(where, "epf_lane_set")) {
+	if (by_setter(where)) {
 		relaxed = MC_RLX_CAS;
 		as_store = MC_NO_CAS;
 	} else if (is(where, "epf_scan_line")) {
@@ -314,12 +330,6 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 	if (out(as_store))
 		return store(p, v, where);
 	return cas(p, old, v, !out(relaxed), where);
-}
-
-/* The way of setting parts that BPF takes. */
-bool mc_straight(void)
-{
-	return mc.scene->bpf;
 }
 
 /* A loop passes its bound: what the core does then, core/bounds asks. */

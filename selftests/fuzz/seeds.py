@@ -41,7 +41,7 @@ def packet():
 
 def header(name=b"sample", kind=(0, 0, 0, 0), shape=(2, 10, 64),
            window=(700, 0), rates=(10 ** 8, 2 * 10 ** 8), epochs=(8, 9),
-           version=1, keys=None):
+           version=3, keys=None):
     """struct epf_snap_header without its checksums; what the keys are made of."""
     size = 288 if keys is None else 296
     out = struct.pack("<8sII", b"EEPFSNP", version, size) + \
@@ -66,10 +66,10 @@ def snap():
     odd = [header(b""), header(b".a"), header(b"a\x1b[2J"), header(b"a" * 32),
            header(shape=(3, 10, 66)), header(shape=(2, 31, 64)),
            header(window=(0, 0)), header(rates=(0, 0)), header(rates=(2, 1)),
-           header(epochs=(9, 8)), header(epochs=(7, 8)), header(version=2),
+           header(epochs=(9, 8)), header(epochs=(7, 8)), header(version=4),
            header(kind=(9, 0, 0, 0)), header(kind=(0, 9, 0, 0)),
            header(shape=(2, 10, 1 << 58)), header(shape=(1, 5, 63))]
-    made = [header(version=2, keys=keys) for keys in (
+    made = [header(version=4, keys=keys) for keys in (
         (1, 0, 0, 0), (2, 0, 0, 0), (2, 1, 3, 64), (2, 2, 4, 0), (3, 0, 0, 0),
         (4, 0, 0, 0), (5, 0, 0, 0), (0, 0, 0, 0), (6, 0, 0, 0), (1, 1, 0, 0),
         (5, 0, 0, 1), (2, 3, 0, 0), (2, 0, 1, 0), (2, 2, 0, 64), (2, 1, 8, 0))]
@@ -80,7 +80,7 @@ def snap():
     for number, state in ((1, ge), (6, words), (1, words), (6, ge), (5, ge)):
         yield b"\7\0\1" + header(kind=(number, 0, 0, 0),
                                  shape=(0, 0, 0)) + state
-    yield b"\7\0\1" + header(kind=(6, 0, 0, 0), shape=(0, 0, 0), version=2,
+    yield b"\7\0\1" + header(kind=(6, 0, 0, 0), shape=(0, 0, 0), version=4,
                              keys=(2, 1, 0, 0)) + words
     for how in range(7):
         yield bytes([how, 9, 2]) + sound[0] + bytes(64)

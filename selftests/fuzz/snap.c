@@ -238,6 +238,8 @@ static void what_it_has_to_be(const __u8 *bytes, size_t len)
 	law(p->kind || p->lines_per_key == 1 || p->lines_per_key == 2 ||
 	    p->lines_per_key == 4, "lines a key");
 	law(p->kind || (!(p->nr_lines % p->lines_per_key) &&
+	    p->nr_lines <= p->lines_per_key * EPF_PART_LINES_MAX &&
+	    !(p->bits_per_key % p->lines_per_key) &&
 	    p->bits_per_key >= p->lines_per_key &&
 	    p->bits_per_key <= 15 * p->lines_per_key), "positions");
 	law(!p->window_inserts == (p->mode == EPF_MODE_TIME) &&

@@ -94,9 +94,9 @@ static const char *shapes(void)
 	static const struct {
 		__u32 parts, k, len, shift;
 	} all[] = {
-		{ 1, 6, 0, 0 }, { 2, 12, 0, 0 }, { 4, 24, 0, 3 }, { 4, 59, 8, 0 },
-		{ 1, 15, 1, 0 }, { 2, 21, 13, 1 }, { 1, 1, 256, 0 },
-		{ 2, 7, 40, 5 },
+		{ 1, 6, 0, 0 }, { 2, 12, 0, 0 }, { 4, 24, 0, 3 }, { 4, 56, 8, 0 },
+		{ 1, 15, 1, 0 }, { 2, 22, 13, 1 }, { 1, 1, 256, 0 },
+		{ 2, 8, 40, 5 },
 	};
 	const char *wrong = NULL;
 	size_t i;
@@ -114,7 +114,7 @@ static const char *noise(void)
 	struct epf_view v;
 	struct sim s;
 
-	sim_init(&s, 512, 2, 9, 0);
+	sim_init(&s, 512, 2, 10, 0);
 	sim_noise(&s, EPOCH);
 	keys.data = key_bytes(&s, MANY * 8);
 	v = sim_view(&s);
@@ -470,7 +470,7 @@ static const char *absurd(void)
 	keys[0].n = 1ULL << 40;
 	if (o->load(&keys[0], 0, &column, &e) != -ENOMEM || column)
 		return "more keys than a card has memory for";
-	lines.geom.part_lines = EPF_LINES_MAX;
+	lines.geom.part_lines = EPF_PART_LINES_MAX;
 	if (o->hold(&lines, 0, &none, &e) != -ENOMEM || none || !*e.text)
 		return "more lines than a card has memory for";
 	lines.geom.part_lines = ~0ULL / 2;

@@ -3,14 +3,16 @@
 """Write predicted error rates, selftests/core/size_vectors.h, to standard
 output.
 
-Inclusion-exclusion with 80 digits: a key leaves i given positions of 62 alone
-with chance C(62-i, k) / C(62, k), so all of k positions are set by a Poisson
+Inclusion-exclusion with 80 digits. A key names u distinct positions with its n
+fields, of whose 64 values 62 name one each. Another key has no field that names
+one of i given positions with chance ((64 - i) / 64)^n, so all u are set by a Poisson
 number of keys with chance
 
-    sum over i of (-1)^i C(k, i) exp(-load (1 - C(62-i, k) / C(62, k)))
+    sum over i of (-1)^i C(u, i) exp(-load (1 - ((64 - i) / 64)^n))
 """
 
 from decimal import Decimal, getcontext
+from fractions import Fraction
 from math import comb
 
 import lanes
@@ -29,31 +31,52 @@ static const struct {
 } size_vectors[] = {"""
 
 
-def covered(k, load):
-    total = Decimal(0)
-    for i in range(k + 1):
-        alone = Decimal(comb(lanes.POSITIONS - i, k)) / comb(lanes.POSITIONS,
-                                                             k)
-        total += (-1) ** i * comb(k, i) * (-load * (1 - alone)).exp()
-    return total
+def decimal(fraction):
+    return Decimal(fraction.numerator) / fraction.denominator
+
+
+def distinct(n):
+    """Chances of 0 .. n distinct positions."""
+    chance = [Fraction(1)]
+    for _ in range(n):
+        new = [Fraction(lanes.POSITIONS - u, 64) for u in range(len(chance))]
+        found = [c * p for c, p in zip(chance, new)]
+        chance = [c - f + g for c, f, g in
+                  zip(chance + [0], found + [0], [0] + found)]
+    return chance
+
+
+def covered(n, load):
+    """By u, the chance that u positions are all named by the keys of a line."""
+    row = []
+    for u in range(n + 1):
+        total = Decimal(0)
+        for i in range(u + 1):
+            missed = Fraction(64 - i, 64)**n
+            total += (-1)**i * comb(u, i) * \
+                (-load * decimal(1 - missed)).exp()
+        row.append(total)
+    return row
 
 
 def rate(nr_lines, parts, k, keys):
+    """A key has the same positions in all epochs, so hits of two epochs come
+    together: inclusion and exclusion over sets of i epochs.
+    """
     g = lanes.Geometry(nr_lines, parts, k)
-    load = Decimal(keys) / g.part_lines
-    every = Decimal(1)
-    for j in range(parts):
-        every *= covered(g.bits(j), load)
-    return 1 - (1 - every) ** lanes.RETAINED
+    row = covered(g.n, Decimal(keys) / g.part_lines)
+    every = [sum(decimal(c) * p**i for c, p in zip(distinct(g.n), row))**parts
+             for i in range(lanes.RETAINED + 1)]
+    return sum((-1)**(i + 1) * comb(lanes.RETAINED, i) * every[i]
+               for i in range(1, lanes.RETAINED + 1))
 
 
 def main():
     print(HEAD)
     for parts in (1, 2, 4):
-        for k in (1, 2, 5, 8, 11, 15):
-            k = k * parts - (parts > 1 and k > 1)
+        for n in (1, 2, 4, 5, 6, 8, 11, 15):
             for load in (1, 40, 400, 3000, 60000):
-                shape = 4096, parts, k, load * 10
+                shape = 4096, parts, n * parts, load * 10
                 print("\t{ %d, %d, %d, %d, %.17g }," % (*shape, rate(*shape)))
     print("};")
 

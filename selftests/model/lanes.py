@@ -5,54 +5,66 @@ An epoch is a set of (line, position). A key is present in an epoch when every
 one of its pairs is in that epoch's set; eight epochs are kept (guarded epochs,
 Alpay and Sarioglu 2026, Algorithm 1, with r = 7), the oldest being dropped
 when a new one begins.
+
+Where a key names lines and positions: docs/theory/lanes.md. A key that names no
+position in a line asks that line for its tag, which sets do not have: such keys
+are refused here.
 """
 
-from fractions import Fraction
-from math import floor
-
-from hashes import word
+from hashes import M64
 
 RETAINED = 8
 LIVE = 7
 FIRST_EPOCH = 8
 POSITIONS = 62
+FIELD = 6  # bits; of its 64 values those from 62 on name no position
 COUNT, TIME, EITHER, BOTH = range(4)
+
+# Steele and Vigna, Software: Practice and Experience 52, 2022
+A = 0xD1342543DE82EF95
+
+
+def word(digest, i):
+    return digest * A**i & M64
+
+
+def fold(w):
+    return w ^ w // 2**32
+
+
+def fields(w, n):
+    """The lowest n fields of a word."""
+    return [fold(w) // 2**(FIELD * i) % 2**FIELD for i in range(n)]
 
 
 class Geometry:
     def __init__(self, nr_lines, parts, k):
-        assert nr_lines % parts == 0 and parts <= k <= 15 * parts
+        assert parts in (1, 2, 4) and nr_lines % parts == 0 == k % parts
         self.nr_lines, self.parts, self.k = nr_lines, parts, k
         self.part_lines = nr_lines // parts
-
-    def bits(self, part):
-        """k split evenly, what is left over to the first parts."""
-        return len(range(part, self.k, self.parts))
+        self.n = k // parts
+        assert 1 <= self.n <= 15 and self.part_lines <= 1 << 29
 
     def line(self, digest, part):
-        share = Fraction(word(digest, 4 * part), 1 << 64)
-        return part * self.part_lines + floor(share * self.part_lines)
+        high = word(digest, part) // 2**32
+        return part * self.part_lines + high * self.part_lines // 2**32
+
+    def fields(self, digest, part):
+        first = min(self.n, 5)
+        return fields(word(digest, part), first) + \
+            fields(word(digest, 4 + part), self.n - first)
 
     def positions(self, digest, part):
-        """Floyd's sample of distinct positions, from two fractions."""
-        taken = set()
-        want = self.bits(part)
-        for i in range(want):
-            if i % 8 == 0:
-                x = Fraction(word(digest, 4 * part + 1 + i // 8), 1 << 64)
-            top = POSITIONS - want + i
-            pick = floor(x * (top + 1))
-            x = x * (top + 1) - pick
-            taken.add(top if pick in taken else pick)
-        assert len(taken) == want and max(taken) < POSITIONS
-        return taken
+        return {f for f in self.fields(digest, part) if f < POSITIONS}
 
     def mask(self, digest, part):
         return sum(1 << p for p in self.positions(digest, part))
 
     def pairs(self, digest):
-        return {(self.line(digest, j), p) for j in range(self.parts)
-                for p in self.positions(digest, j)}
+        named = [self.positions(digest, j) for j in range(self.parts)]
+        assert all(named)
+        return {(self.line(digest, j), p) for j, of in enumerate(named)
+                for p in of}
 
 
 class Filter:

@@ -5,12 +5,13 @@ to standard output: what is covered before the window is full and after a pause,
 how full each epoch is with one, two and four lines a key, and its error.
 
 An epoch ends with the insertion that fills it. Set positions are counted; the
-error of an epoch is the product over the parts of the mean chance that a key's
-positions are all set in a line of it.
+error of an epoch is the product over the parts of the mean chance that a key hits
+a line of it: each of its n fields names one of the s positions that are set there,
+or none, ((s + 2) / 64)^n, and 0 where s is 0.
 """
 
+import collections
 from fractions import Fraction
-from math import comb
 
 import hashes
 import lanes
@@ -46,7 +47,7 @@ KEY = 0x5EED, 0x70_1D
 START = 10**15 + 7
 ROWS = 26
 # lines, parts, k, W
-SHAPES = [(64, 1, 5, 70), (96, 2, 7, 64), (128, 4, 10, 33), (68, 4, 4, 7)]
+SHAPES = [(64, 1, 5, 70), (96, 2, 8, 64), (128, 4, 12, 33), (68, 4, 24, 7)]
 
 
 class Told(lanes.Filter):
@@ -61,13 +62,10 @@ class Told(lanes.Filter):
         g = self.geometry
         chance = Fraction(1)
         for part in range(g.parts):
-            first, k = part * g.part_lines, g.bits(part)
-            full = [0] * g.part_lines
-            for line, _ in held:
-                if first <= line < first + g.part_lines:
-                    full[line - first] += 1
-            chance *= Fraction(sum(comb(n, k) for n in full),
-                               g.part_lines * comb(lanes.POSITIONS, k))
+            full = collections.Counter(
+                line for line, _ in held if line // g.part_lines == part)
+            hits = sum(Fraction(s + 2, 64)**g.n for s in full.values())
+            chance *= hits / g.part_lines
         return chance
 
     def row(self):

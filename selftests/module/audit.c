@@ -26,7 +26,7 @@
 #define ENGINES_MAX EPF_ENGINES_MAX
 
 static const struct { __u16 parts, bits; } shapes[] = {
-	{ 1, 5 }, { 2, 9 }, { 4, 12 },
+	{ 1, 5 }, { 2, 10 }, { 4, 12 },
 };
 
 static __u64 n; /* keys of a moment */

@@ -97,7 +97,8 @@ static void fill_chain(struct fuzzer *f, struct epf_create *c)
 	c->shape.chain.lines_max = 256 << fuzz_draw(f, 3);
 	c->shape.chain.load = 16 + fuzz_draw(f, 5000);
 	c->shape.chain.lines_per_key = 1 << fuzz_draw(f, 3);
-	c->shape.chain.bits_per_key = 4 + fuzz_draw(f, 12);
+	c->shape.chain.bits_per_key = c->shape.chain.lines_per_key *
+				      (1 + fuzz_draw(f, 15));
 }
 
 static void fill_owned(struct fuzzer *f, struct epf_create *c)

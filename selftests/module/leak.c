@@ -104,7 +104,7 @@ static const struct shape {
 				       .lines_min = 64,
 				       .lines_max = OWNED_BYTES / 16,
 				       .load = 128, .lines_per_key = 2,
-				       .bits_per_key = 9 } } },
+				       .bits_per_key = 10 } } },
 };
 
 /* Its worker has made and freed, or emptied, memory before it goes. */
@@ -136,7 +136,7 @@ static void round_of_owned(int i)
 
 static void round_of_all(int i)
 {
-	struct epf_params p = test_params("mod-leak", LINES, 2, 9, 1000);
+	struct epf_params p = test_params("mod-leak", LINES, 2, 10, 1000);
 	int fd = test_make(&p);
 
 	test_insert(fd, i, 0, KEYS);

@@ -116,7 +116,7 @@ static int fills_off(int fd, const struct epf_info *info, __u64 lines)
 #define INFO_POINTS 8
 static void try_info(void)
 {
-	struct epf_params p = test_params("mod-info", 96, 2, 9, 700);
+	struct epf_params p = test_params("mod-info", 96, 2, 8, 700);
 	__u64 now = test_now();
 	struct epf_info i;
 	int fd;

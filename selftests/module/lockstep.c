@@ -224,10 +224,10 @@ static const struct config {
 } configs[] = {
 	{ 1, 5, 64, 700, 1500, EPF_REFRESH, 0, 200 },
 	{ 1, 15, 97, 70, 300, EPF_FIRST_SEEN, 0, 100 },
-	{ 2, 9, 128, 700, 2000, EPF_FIRST_SEEN, 1, 200 },
+	{ 2, 8, 128, 700, 2000, EPF_FIRST_SEEN, 1, 200 },
 	{ 2, 10, 1024, 5000, 9000, EPF_REFRESH, 0, 400 },
 	{ 4, 4, 64, 300, 500, EPF_REFRESH, 1, 100 },
-	{ 4, 13, 256, 1000, 3000, EPF_FIRST_SEEN, 0, 200 },
+	{ 4, 12, 256, 1000, 3000, EPF_FIRST_SEEN, 0, 200 },
 	{ 4, 60, 4096, 30000, 30000, EPF_REFRESH, 0, 1500 },
 	{ 2, 2, 64, 1, 20, EPF_REFRESH, 0, 20 },
 	{ 1, 7, 80, 350, 900, EPF_FIRST_SEEN, 1, 150 },

@@ -101,7 +101,9 @@ static const struct {
 	{ "refresh 2", -EINVAL, { F(refresh, 2) } },
 	{ "L = 0", -EINVAL, { F(lines_per_key, 0) } },
 	{ "L = 3", -EINVAL, { F(lines_per_key, 3), F(nr_lines, 66) } },
-	{ "L = 4", 0, { F(lines_per_key, 4) } },
+	{ "L = 4, k = 12", 0, { F(lines_per_key, 4), F(bits_per_key, 12) } },
+	{ "L = 4, k = 10", -EINVAL, { F(lines_per_key, 4) } },
+	{ "L = 2, k = 11", -EINVAL, { F(bits_per_key, 11) } },
 	{ "L = 5", -EINVAL, { F(lines_per_key, 5), F(nr_lines, 65) } },
 	{ "L = 8", -EINVAL, { F(lines_per_key, 8) } },
 	{ "L = 65535", -EINVAL, { F(lines_per_key, 65535) } },
@@ -109,10 +111,10 @@ static const struct {
 	{ "k = L - 1", -EINVAL, { F(bits_per_key, 1) } },
 	{ "k = L", 0, { F(bits_per_key, 2) } },
 	{ "k = 15 L", 0, { F(bits_per_key, 30) } },
-	{ "k = 15 L + 1", -EINVAL, { F(bits_per_key, 31) } },
+	{ "k = 16 L", -EINVAL, { F(bits_per_key, 32) } },
 	{ "L = 4, k = 60", 0, { F(lines_per_key, 4), F(bits_per_key, 60) } },
-	{ "L = 4, k = 61", -EINVAL,
-	  { F(lines_per_key, 4), F(bits_per_key, 61) } },
+	{ "L = 4, k = 64", -EINVAL,
+	  { F(lines_per_key, 4), F(bits_per_key, 64) } },
 	{ "k = 65535", -EINVAL, { F(bits_per_key, 65535) } },
 	{ "0 lines", -EINVAL, { F(nr_lines, 0) } },
 	{ "1 line", -EINVAL, { F(nr_lines, 1) } },
@@ -123,7 +125,10 @@ static const struct {
 	{ "65 lines, L = 2", -EINVAL, { F(nr_lines, 65) } },
 	{ "66 lines, L = 4", -EINVAL,
 	  { F(nr_lines, 66), F(lines_per_key, 4) } },
-	{ "2^31 + 2 lines", -EINVAL, { F(nr_lines, (1ULL << 31) + 2) } },
+	{ "2^30 + 2 lines, L = 2", -EINVAL, { F(nr_lines, (1ULL << 30) + 2) } },
+	{ "2^31 + 4 lines, L = 4", -EINVAL,
+	  { F(nr_lines, (1ULL << 31) + 4), F(lines_per_key, 4),
+	    F(bits_per_key, 12) } },
 	{ "2^58 lines, whose bytes are 0 modulo 2^64", -EINVAL,
 	  { F(nr_lines, 1ULL << 58) } },
 	{ "2^63 lines", -EINVAL, { F(nr_lines, 1ULL << 63) } },
@@ -200,7 +205,7 @@ static void limit(const char *name, long long value)
 
 static long create_lines(__u64 nr_lines)
 {
-	struct epf_params p = test_params("mod-limit", nr_lines, 1, 5, 700);
+	struct epf_params p = test_params("mod-limit", nr_lines, 4, 8, 700);
 
 	return create(&p);
 }

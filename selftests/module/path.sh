@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The other kinds cost lanes with one line a key nothing: in the module's own
-# instructions no function that BPF programs call reaches them, but by the three
-# that are out of line for tables of several parts.
+# The other kinds cost lanes with four lines a key, the default, nothing: in the module's
+# own instructions no function that BPF programs call reaches them, but by the three
+# that are out of line for other tables.
 # shellcheck source=selftests/ktap.sh disable=SC1091
 . "$(dirname "$0")/../ktap.sh"
 
@@ -24,14 +24,14 @@ callers() {
 		grep -vE "$2" | sort -u | paste -s -d ' '
 }
 
-out_of_line='insert_parts test_and_insert_parts test_parts'
+out_of_line='insert_aside test_and_insert_aside test_aside'
 
 ktap_plan 3
 got=$(callers '[^_]epf_owned_(test|insert|test_and_insert)([^a-z_]|$)' '^epf_owned')
 ktap_check "operations of owned kinds are called by: $got" \
 	expr "$got" : "do_[a-z]* $out_of_line\$"
-got=$(callers '<(test_and_)?(insert|test)_parts[.>]' '_parts$')
-ktap_check "those are called where parts is not 1: $(echo "$got" | wc -w) functions" \
+got=$(callers '<(test_and_)?(insert|test)_aside[.>]' '_aside$')
+ktap_check "those are called where filters are not plain: $(echo "$got" | wc -w) functions" \
 	[ "$(echo "$got" | wc -w)" -ge 5 ]
 got=$(grep -cE '^bpf_epf_(test|insert|test_and_insert|xdp_test_and_insert)[a-z_]* .*owned' "$tmp")
 ktap_check 'no function for BPF programs names them' [ "$got" = 0 ]

@@ -404,6 +404,8 @@ static void bad_kind(struct epf_snap_header *h)
 static void too_large(struct epf_snap_header *h)
 {
 	h->params.nr_lines = 1ULL << 31;
+	h->params.lines_per_key = 4;
+	h->params.bits_per_key = 16;
 }
 
 static const struct {

@@ -220,7 +220,7 @@ static void reach(const struct paper *page, const struct point *p)
 	snprintf(note, sizeof(note), "to be reached; at most %llu lines a test",
 		 p->lines.most);
 	if (is(p, KIND_lanes4))
-		paper_measured(page, fourteen, "lanes L=4", ".030", "atmost",
+		paper_measured(page, fourteen, "lanes L=4", ".031", "atmost",
 			       note, p->measured);
 	if (!is(p, KIND_elastic))
 		return;

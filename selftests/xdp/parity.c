@@ -523,7 +523,7 @@ static void run_all(struct three *t)
 		struct epf_params p = lanes;
 
 		p.lines_per_key = (__u16)(1 << i / 4);
-		p.bits_per_key = (__u16)(5 + 5 * p.lines_per_key);
+		p.bits_per_key = (__u16)((8 - p.lines_per_key) * p.lines_per_key);
 		p.hash = i % 4 == 1;
 		p.refresh = i % 4 == 2;
 		if (i % 4 < 3)

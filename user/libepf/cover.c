@@ -8,6 +8,11 @@
  * (hypergeometric). All terms are positive and few, so that nothing cancels:
  * inclusion and exclusion would subtract numbers near 6000 to get 1e-10.
  *
+ * Fields: the k fields of a key name one position each, or none, and several may name
+ * the same. Of u positions that are not set yet, a field of another key sets one with
+ * chance u / values. So the chance that m fields set all u is a mean of two such chances
+ * of m - 1, for u - 1 and for u: all u at once, and nothing cancels.
+ *
  * Double hashing: a key is a progression h1, h1 + h2, ... in a ring of B places.
  * Shifts and odd factors map progressions to progressions and places to places,
  * one to one, so of the key asked for only the power of two in h2 matters: h1
@@ -109,6 +114,69 @@ double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
 
 	epf_cover_chain_init(&c, block_bits, bits);
 	return epf_cover_chain(&c, load);
+}
+
+void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values,
+			   unsigned int block_bits, unsigned int bits)
+{
+	unsigned int i, u;
+
+	memset(c, 0, sizeof(*c));
+	c->values = values;
+	c->bits = bits;
+	c->own.at[0] = 1;
+	for (i = 0; i < bits; i++)
+		for (u = i + 1; u--;) {
+			double finds = c->own.at[u] * (block_bits - u) / values;
+
+			c->own.at[u] -= finds;
+			c->own.at[u + 1] += finds;
+		}
+}
+
+/* One more key, to the chances @now by the number of positions. */
+static void key_of_fields(const struct epf_cover_fields *c,
+			  struct epf_cover_row *now)
+{
+	unsigned int i, u;
+
+	for (i = 0; i < c->bits; i++)
+		for (u = c->bits; u; u--)
+			now->at[u] += (now->at[u - 1] - now->at[u]) * u /
+				      c->values;
+}
+
+/* A Poisson number of keys, of mean @load <= LOAD_STEP. */
+static struct epf_cover_row some_of_fields(const struct epf_cover_fields *c,
+					   struct epf_cover_row now, double load)
+{
+	struct epf_cover_row sum = { { 0 } };
+	double weight = exp(-load);
+	unsigned int u;
+	int x;
+
+	for (x = 0; x <= load || weight > TAIL; x++) {
+		for (u = 0; u <= c->bits; u++)
+			sum.at[u] += weight * now.at[u];
+		key_of_fields(c, &now);
+		weight *= load / (x + 1);
+	}
+	return sum;
+}
+
+struct epf_cover_row epf_cover_fields(const struct epf_cover_fields *c, double load)
+{
+	struct epf_cover_row now = { { 1 } };
+	unsigned int u;
+
+	if (load * c->bits > FULL * c->values) {
+		for (u = 0; u <= c->bits; u++)
+			now.at[u] = 1;
+		return now;
+	}
+	for (; load > LOAD_STEP; load -= LOAD_STEP)
+		now = some_of_fields(c, now, LOAD_STEP);
+	return some_of_fields(c, now, load);
 }
 
 /* @weight terms exp(-load @met), met = 1 - a(S). */

@@ -24,6 +24,18 @@ struct epf_cover_chain {
 };
 
 /**
+ * struct epf_cover_fields - for keys with k independent fields
+ * @values: of a field, all equally likely
+ * @bits: k
+ * @own: chance that the fields of a key name 0 .. k distinct positions
+ */
+struct epf_cover_fields {
+	double values;
+	unsigned int bits;
+	struct epf_cover_row own;
+};
+
+/**
  * epf_cover_chain_init() - prepare for keys of k distinct random positions
  * @c: result
  * @block_bits: B, above 2 * EPF_COVER_BITS_MAX
@@ -31,6 +43,25 @@ struct epf_cover_chain {
  */
 void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
 			  unsigned int bits);
+
+/**
+ * epf_cover_fields_init() - prepare for keys of k independent fields
+ * @c: result
+ * @values: of a field
+ * @block_bits: B: so many of them name a position, the others name none
+ * @bits: k, 1 .. EPF_COVER_BITS_MAX
+ */
+void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values,
+			   unsigned int block_bits, unsigned int bits);
+
+/**
+ * epf_cover_fields() - the chance that all positions of a key are set
+ * @c: of such keys
+ * @load: mean number of keys in the block
+ *
+ * Return: the chances, by the number of its positions.
+ */
+struct epf_cover_row epf_cover_fields(const struct epf_cover_fields *c, double load);
 
 /**
  * epf_cover_chain() - each key has k distinct random positions

@@ -434,8 +434,7 @@ static double error_of(const struct work *w)
 
 			for (n = 0; n <= EPF_LANE_BITS; n++)
 				sum += (double)w->lanes[j][l][n] *
-				       (double)epf_cover_q56(
-					       n, epf_geom_bits(&g, j));
+				       (double)epf_cover_q56(n, g.bits);
 			all *= sum / part_lines / (double)EPF_Q56_ONE;
 		}
 		none *= 1 - all;

@@ -3,16 +3,19 @@
  * Sizing: geometry from promises.
  *
  * The model. A key never inserted is reported by an epoch when, in each of the
- * L parts, the k_j positions it names in one line are all set. Each epoch holds
+ * L parts, the positions it names in one line are all set. Each epoch holds
  * at most ceil(keys_per_window / 7) keys, each has one line among the n/L of a
  * part, so the keys that meet in a line are Poisson with mean
- * load = keys * L / n, and each sets k_j distinct positions of 62, as the
- * asking key does. Lines of different parts are independent, and so are
- * epochs: with p_j the chance of part j,
+ * load = keys * L / n, and each has k/L fields there, as the asking key has.
+ * Lines of different parts are independent, and so are epochs, but for this: in all
+ * of them the asking key has the same number u of positions in the line of a part, and
+ * the fewer the likelier is a hit. With c(u) the chance of a hit in one line, which
+ * cover.h has, and E the mean over u,
  *
- *	fpr = 1 - (1 - p_1 .. p_L)^8		all eight epochs full
+ *	fpr = sum over i = 1 .. 8 of (-1)^(i+1) C(8, i) E(c(u)^i)^L
  *
- * cover.h has p_j.
+ * all eight epochs being full: E(c(u)^i)^L is the chance to hit in i given epochs.
+ * Where fpr is small, it is the first term.
  */
 #include "epf.h"
 #include "cover.h"
@@ -28,58 +31,76 @@
 #define SAME_MEMORY 1.01 /* geometries this near are equal in memory */
 #define BITS_MEMORY 1.015 /* so much memory is spent to save positions */
 
-/* All eight epochs, each a false positive with chance @p. */
-static double any_epoch(double p)
+/* E(c(u)^@i) */
+static double moment(const struct epf_cover_row *own,
+		     const struct epf_cover_row *hit, int i)
 {
-	return p < 1 ? -expm1(EPF_LANES * log1p(-p)) : 1;
+	double sum = 0;
+	unsigned int u;
+
+	for (u = 0; u <= BITS_MAX; u++)
+		sum += own->at[u] * pow(hit->at[u], i);
+	return sum;
+}
+
+/* The error with eight epochs of @load keys a line of each of @parts parts. */
+static double any_epoch(const struct epf_cover_fields *c, double load,
+			unsigned int parts)
+{
+	struct epf_cover_row hit = epf_cover_fields(c, load);
+	double choose = -1, sum = 0;
+	int i;
+
+	for (i = 1; i <= (int)EPF_LANES; i++) {
+		choose *= -(double)((int)EPF_LANES + 1 - i) / i;
+		sum += choose * pow(moment(&c->own, &hit, i), parts);
+	}
+	return fmax(0, fmin(sum, 1));
 }
 
 double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
 		    unsigned int bits_per_key, double keys)
 {
 	struct epf_geom g;
-	struct epf_cover_chain c;
-	double p = 1;
-	unsigned int j;
+	struct epf_cover_fields c;
 
 	if (epf_geom_init(&g, nr_lines, lines_per_key, bits_per_key) ||
 	    !(keys >= 0))
 		return 1;
-	for (j = 0; j < g.parts; j++) {
-		epf_cover_chain_init(&c, EPF_LANE_BITS, epf_geom_bits(&g, j));
-		p *= epf_cover_chain(&c, keys / (double)g.part_lines);
-	}
-	return any_epoch(p);
+	epf_cover_fields_init(&c, EPF_FIELDS, EPF_LANE_BITS, g.bits);
+	return any_epoch(&c, keys / (double)g.part_lines, g.parts);
 }
 
-/* A search: chains for every k_j, and the keys of one epoch. */
+/* A search: for every k/L, and the keys of one epoch. */
 struct search {
-	struct epf_cover_chain chain[BITS_MAX + 1];
+	struct epf_cover_fields fields[BITS_MAX + 1];
 	double keys;
 	double budget;
 };
+
+/* With @bits fields a line. */
+static double fpr_of(const struct search *s, __u64 nr_lines,
+		     unsigned int parts, unsigned int bits)
+{
+	double load = s->keys / (double)(nr_lines / parts);
+
+	return any_epoch(&s->fields[bits], load, parts);
+}
 
 /* The best k for given lines, into @size. */
 static void choose_bits(const struct search *s, __u64 nr_lines,
 			unsigned int parts, struct epf_size *size)
 {
-	double load = s->keys / (double)(nr_lines / parts);
-	double p[BITS_MAX + 1];
-	unsigned int k, j;
+	unsigned int bits;
 
-	for (k = 1; k <= EPF_PART_BITS_MAX; k++)
-		p[k] = epf_cover_chain(&s->chain[k], load);
 	size->fpr = 2;
-	for (k = parts; k <= parts * EPF_PART_BITS_MAX; k++) {
-		double all = 1;
+	for (bits = 1; bits <= BITS_MAX; bits++) {
+		double all = fpr_of(s, nr_lines, parts, bits);
 
-		for (j = 0; j < parts; j++)
-			all *= p[k / parts + (j < k % parts)];
-		all = any_epoch(all);
 		if (all >= size->fpr)
 			continue;
 		size->fpr = all;
-		size->bits_per_key = k;
+		size->bits_per_key = parts * bits;
 	}
 	size->nr_lines = nr_lines;
 	size->lines_per_key = parts;
@@ -109,43 +130,31 @@ static void choose_lines(const struct search *s, __u64 max_lines,
 	choose_bits(s, low * LINES_STEP, parts, size);
 }
 
-static double fpr_of(const struct search *s, __u64 nr_lines,
-		     unsigned int parts, unsigned int k)
-{
-	double load = s->keys / (double)(nr_lines / parts);
-	unsigned int more = k % parts;
-
-	return any_epoch(
-		pow(epf_cover_chain(&s->chain[k / parts], load), parts - more) *
-		pow(epf_cover_chain(&s->chain[k / parts + 1], load), more));
-}
-
 /* Each position costs time: take fewer where little memory makes up for it. */
 static void spare_bits(const struct search *s, __u64 max_lines,
 		       struct epf_size *size)
 {
-	unsigned int parts = size->lines_per_key;
+	unsigned int parts = size->lines_per_key, bits = 1;
 	__u64 low = size->nr_lines / LINES_STEP;
 	__u64 high = (__u64)((double)size->nr_lines * BITS_MEMORY);
-	unsigned int k = parts;
 
 	high = (high < max_lines ? high : max_lines) / LINES_STEP;
-	while (k < size->bits_per_key &&
-	       fpr_of(s, high * LINES_STEP, parts, k) > s->budget)
-		k++;
-	if (k == size->bits_per_key)
+	while (parts * bits < size->bits_per_key &&
+	       fpr_of(s, high * LINES_STEP, parts, bits) > s->budget)
+		bits++;
+	if (parts * bits == size->bits_per_key)
 		return;
 	while (low < high) {
 		__u64 mid = (low + high) / 2;
 
-		if (fpr_of(s, mid * LINES_STEP, parts, k) <= s->budget)
+		if (fpr_of(s, mid * LINES_STEP, parts, bits) <= s->budget)
 			high = mid;
 		else
 			low = mid + 1;
 	}
 	size->nr_lines = low * LINES_STEP;
-	size->bits_per_key = k;
-	size->fpr = fpr_of(s, size->nr_lines, parts, k);
+	size->bits_per_key = parts * bits;
+	size->fpr = fpr_of(s, size->nr_lines, parts, bits);
 }
 
 /* Is @a to be taken rather than @b, which has fewer lines per key? */
@@ -174,7 +183,7 @@ static bool valid(const struct epf_size_req *req)
 
 int epf_size(const struct epf_size_req *req, struct epf_size *size)
 {
-	__u64 max_lines = EPF_LINES_MAX;
+	__u64 max_lines = EPF_LINES_MAX, most;
 	unsigned int l;
 	struct search s;
 	unsigned int k;
@@ -186,19 +195,21 @@ int epf_size(const struct epf_size_req *req, struct epf_size *size)
 	s.keys = ceil(req->keys_per_window / EPF_LIVE_EPOCHS);
 	s.budget = req->budget;
 	for (k = 1; k <= BITS_MAX; k++)
-		epf_cover_chain_init(&s.chain[k], EPF_LANE_BITS, k);
+		epf_cover_fields_init(&s.fields[k], EPF_FIELDS, EPF_LANE_BITS, k);
 	size->fpr = 2;
 	for (l = 1; l <= EPF_PARTS_MAX; l *= 2) {
 		struct epf_size with;
 
 		if (req->lines_per_key && req->lines_per_key != l)
 			continue;
-		choose_lines(&s, max_lines, l, &with);
+		most = l * EPF_PART_LINES_MAX;
+		choose_lines(&s, max_lines < most ? max_lines : most, l, &with);
 		if (better(&s, &with, size))
 			*size = with;
 	}
 	if (size->fpr <= s.budget) {
-		spare_bits(&s, max_lines, size);
+		most = size->lines_per_key * EPF_PART_LINES_MAX;
+		spare_bits(&s, max_lines < most ? max_lines : most, size);
 		return 0;
 	}
 	return max_lines < EPF_LINES_MAX ? -ENOSPC : -E2BIG;

@@ -39,7 +39,8 @@ const char *epf_snap_fault_advice(enum epf_snap_fault fault)
 	case EPF_SNAP_NOT_ONE:
 		return "name a file that 'epfctl save' wrote";
 	case EPF_SNAP_VERSION_UNKNOWN:
-		return "use the epfctl that wrote it";
+		return "use the epfctl that wrote it, or create the filter anew: "
+		       "after one window it is as good";
 	default:
 		return "take another copy, or save again";
 	}

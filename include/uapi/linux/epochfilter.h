@@ -558,8 +558,8 @@ struct epf_key_args {
 };
 
 #define EPF_SNAP_MAGIC 0x00504e5346504545ULL /* "EEPFSNP\0" */
-#define EPF_SNAP_VERSION 1
-#define EPF_SNAP_VERSION_DESC 2 /* of a file that has a struct epf_key_desc */
+#define EPF_SNAP_VERSION 3 /* 1 and 2 were of another geometry of lines */
+#define EPF_SNAP_VERSION_DESC 4 /* of a file that has a struct epf_key_desc */
 
 /**
  * struct epf_snap_epoch - one retained epoch in a snapshot

@@ -180,16 +180,12 @@ static void fill_of(struct epf_fill *f, const struct tally *t,
 	memset(f, 0, sizeof(*f));
 	f->lines = SUM_LINES;
 	epf_cover_init(&cover, g);
-	for (j = 0; j < g->parts; j++) {
-		bool fewer = epf_geom_bits(g, j) != epf_geom_bits(g, 0);
-
+	for (j = 0; j < g->parts; j++)
 		for (l = 0; l < EPF_LANES; l++) {
-			f->chance[j][l] = sum_chances(t->nr[j][l],
-						      cover.q56[fewer],
+			f->chance[j][l] = sum_chances(t->nr[j][l], cover.q56,
 						      g->part_lines);
 			f->bits[l] += sum_bits(t->nr[j][l]);
 		}
-	}
 }
 
 int epf_view_estimate(const struct epf_view *v, unsigned int threads,

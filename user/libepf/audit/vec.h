@@ -43,59 +43,32 @@ VEC_FN vec vec_all(__u64 v)
 	return v - (vec){ 0 };
 }
 
-/* epf_word() */
-VEC_FN vec vec_word(vec digest, __u32 i)
+/* epf_fold() */
+VEC_FN vec vec_fold(vec w)
 {
-	vec x = digest + i * 0x9e3779b97f4a7c15ULL;
-
-	if (!i)
-		return digest;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
-	return x ^ x >> 31;
+	return w ^ w >> 32;
 }
 
-/* epf_mulhi() by a factor below 2^32. */
-VEC_FN vec vec_mulhi32(vec x, __u64 factor)
+/* @mask, and the positions that the first @n fields of @x name. */
+VEC_FN vec vec_fields(vec mask, vec x, __u32 n)
 {
-	vec f = vec_all(factor);
+	vec one = vec_all(1), low = vec_all(EPF_FIELDS - 1);
 
-	return (vec_mul32(x >> 32, f) + (vec_mul32(x, f) >> 32)) >> 32;
-}
-
-/* epf_draw(): the fraction is in two halves, the low 32 bits of each count. A
- * position that is taken is in the mask already, so adding it again is right.
- */
-VEC_FN vec vec_draw(vec mask, vec x, __u64 first, __u32 n)
-{
-	vec low = x, high = x >> 32;
-	vec top = vec_all(first), one = vec_all(1);
-	__u32 i;
-
-	for (i = 0; i != n && i < EPF_WORD_DRAWS; i++) {
-		vec range = top + one;
-		vec t;
-
-		low = vec_mul32(low, range);
-		high = vec_mul32(high, range) + (low >> 32);
-		t = high >> 32;
-		mask |= one << t | (mask >> t & one) << top;
-		top = range;
-	}
+	for (; n--; x >>= EPF_FIELD_SHIFT)
+		mask |= one << (x & low);
 	return mask;
 }
 
-/* epf_geom_mask() */
-VEC_FN vec vec_mask(const struct epf_geom *g, vec digest, __u32 j)
+/* What a probe has of the line of @w: positions, and the tag's bits. */
+VEC_FN vec vec_mask(const struct epf_geom *g, vec w)
 {
-	__u32 n = epf_geom_bits(g, j);
-	__u32 top = EPF_LANE_BITS - n;
-	vec mask = vec_draw((vec){ 0 }, vec_word(digest, 4 * j + 1), top, n);
+	vec mask = vec_fields(vec_all(EPF_TAG_MASK),
+			      vec_fold(w) | vec_all(g->skip), EPF_WORD_FIELDS);
 
-	if (n <= EPF_WORD_DRAWS)
+	if (!epf_geom_has_more(g))
 		return mask;
-	return vec_draw(mask, vec_word(digest, 4 * j + 2),
-			top + EPF_WORD_DRAWS, n - EPF_WORD_DRAWS);
+	return vec_fields(mask, vec_fold(w * vec_all(EPF_WORD_STEP_4)),
+			  g->bits - EPF_WORD_FIELDS);
 }
 
 /* epf_probe() */
@@ -104,16 +77,16 @@ VEC_FN void vec_probe(__u32 parts, const struct epf_lens *l,
 {
 	const struct epf_geom *g = &l->f.geom;
 	const char *lines = (const char *)l->f.line;
-	vec d = *(const vec_any *)digest;
+	vec w = *(const vec_any *)digest, part_lines = vec_all(g->part_lines);
 	__u32 i, j;
 
-	for (j = 0; j < parts; j++) {
-		vec line = vec_mulhi32(vec_word(d, 4 * j), g->part_lines);
+	for (j = 0; j < parts; j++, w *= EPF_WORD_STEP) {
+		vec line = vec_mul32(w >> 32, part_lines) >> 32;
 
-		p->at[j] = (line + j * g->part_lines) * EPF_LINE_BYTES;
+		p->at[j] = (line + j * part_lines) * EPF_LINE_BYTES;
 		for (i = 0; i < VEC_KEYS; i++)
 			__builtin_prefetch(lines + p->at[j][i], 0, 2);
-		p->mask[j] = vec_mask(g, d, j) | EPF_TAG_MASK;
+		p->mask[j] = vec_mask(g, w);
 	}
 }
 

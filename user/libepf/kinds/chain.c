@@ -82,9 +82,11 @@ void epf_chain_put(struct epf_chain_owner *o, __u64 digest, __u64 now_ns)
 	epf_chain_care(o, now_ns);
 }
 
-/* log(1 - p) of one epoch's lanes with so many keys. */
+/* log(1 - p) of one epoch's lanes with so many keys; with none they are not of it. */
 static double epoch_passes(const struct epf_chain *f, __u32 i, double keys)
 {
+	if (keys <= 0)
+		return 0;
 	return log1p(-epf_size_fpr(f->table[i].lines, f->shape.parts,
 				   f->shape.bits, keys)) / EPF_LANES;
 }
@@ -152,6 +154,7 @@ static int densest(const struct epf_chain_req *req, struct epf_chain_shape *s)
 		return ret;
 	s->parts = size.lines_per_key;
 	s->bits = size.bits_per_key;
+	s->lines_max = epf_chain_lines_max(s->parts);
 	s->load = (__u32)(1e6 * (1 << EPF_CHAIN_LOAD_SHIFT) /
 			  (double)size.nr_lines);
 	return 0;
@@ -162,8 +165,7 @@ int epf_chain_size(const struct epf_chain_req *req,
 {
 	struct epf_chain_shape s = { .span_ns = req->span_ns,
 				     .lines_first = EPF_LINES_MIN,
-				     .lines_min = EPF_LINES_MIN,
-				     .lines_max = EPF_LINES_MAX };
+				     .lines_min = EPF_LINES_MIN };
 	double keys = req->rate * (double)req->span_ns / 1e9 / EPF_LIVE_EPOCHS;
 	double per_line;
 	int ret;
