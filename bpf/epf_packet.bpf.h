@@ -58,7 +58,7 @@
 #define EPF_XDP_READ 65535 /* bytes that bpf_xdp_load_bytes() reaches */
 #define EPF_XDP_DIRECT 8191 /* up to which packets are read in place */
 #define EPF_XDP_CHUNK 128 /* bytes hashed at a time in place; a multiple of 8 */
-#define EPF_XDP_HALVES 6 /* chunks at a time, of EPF_HASH_NH */
+#define EPF_XDP_CHUNKS 6 /* chunks at a time, of EPF_HASH_NH */
 #define EPF_XDP_COPY 64 /* likewise of a copy */
 
 /* One load each from a packet, at any offset, or from an aligned copy. */
@@ -68,29 +68,39 @@ typedef __u32 __attribute__((may_alias)) epf_xdp_half;
 #define epf_get_le64(p) (*(const epf_xdp_word *)(p))
 #endif
 
-/* How far a digest is in half a block of EPF_HASH_NH. */
-EPF_FN __u32 epf_xdp_half_done(const struct epf_sip *sip)
+#if EPF_NH_BLOCK % EPF_XDP_CHUNK
+#error "a block is chunks"
+#endif
+
+/* How far a digest of EPF_HASH_NH is in a chunk. */
+EPF_FN __u32 epf_xdp_chunk_done(const struct epf_sip *sip)
 {
-	return (__u32)(sip->len - EPF_NH_HEAD) % EPF_XDP_CHUNK;
+	return sip->len % EPF_XDP_CHUNK;
 }
 
-/* @n bytes, but no more than @most, nor beyond the half block. */
+/* Which word of its block is next. A block that is over is sealed before the next. */
+EPF_FN_APART int epf_xdp_place(struct epf_sip *sip)
+{
+	return sip ? epf_nh_place(sip, sip->len / 8) : 0;
+}
+
+/* @n bytes, but no more than @most; of EPF_HASH_NH whole pairs of words of one chunk. */
 EPF_FN __u32 epf_xdp_most(const struct epf_sip *sip, __u32 n, __u32 most)
 {
-	__u32 left = EPF_XDP_CHUNK - epf_xdp_half_done(sip);
+	__u32 left = EPF_XDP_CHUNK - epf_xdp_chunk_done(sip);
 
-	if (sip->kind == EPF_HASH_NH && left < most)
-		most = left;
-	return n < most ? n : most;
+	n = n < most ? n : most;
+	if (sip->kind != EPF_HASH_NH)
+		return n;
+	return (n < left ? n : left) & ~15u;
 }
 
-/* Are the next words to be compressed? If not, no word before the next half block
- * is. So a run of words that goes no further is treated alike, which spares the
- * verifier a branch for each of them.
+/* Of EPF_HASH_NH: is the next word to be absorbed by itself, as it is the second of a
+ * pair, or the last of @n bytes?
  */
-EPF_FN bool epf_xdp_compress(const struct epf_sip *sip)
+EPF_FN bool epf_xdp_single(const struct epf_sip *sip, __u32 n)
 {
-	return sip->kind == EPF_HASH_NH && sip->len >= EPF_NH_HEAD;
+	return n < 16 || sip->len & 8;
 }
 
 /**

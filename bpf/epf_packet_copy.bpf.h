@@ -28,14 +28,14 @@ EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 	return epf_copy_failed(epf_load_bytes(pkt->ctx, off, room, n)) ? NULL : room;
 }
 
-/* The @n < 8 bytes at @off as a word. Return: false if @n is 0 or they cannot be read. */
+/* The @n <= 8 bytes at @off as a word. Return: false if @n is 0 or they cannot be read. */
 EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
 {
 	*m = 0;
-	return epf_xdp_load(ctx, off, m, n, 7);
+	return epf_xdp_load(ctx, off, m, n, 8);
 }
 
-/* Absorb the @n < 8 bytes at @off. Return: @n, or 0: they cannot be read. */
+/* Absorb the @n <= 8 bytes at @off. Return: @n, or 0: they cannot be read. */
 EPF_FN_APART int epf_xdp_tail(struct epf_ctx *ctx, struct epf_sip *sip,
 			      const struct epf_hash *h, __u32 off, __u32 n)
 {
@@ -48,7 +48,7 @@ EPF_FN_APART int epf_xdp_tail(struct epf_ctx *ctx, struct epf_sip *sip,
 }
 
 /* Absorb the @n bytes of @p; @n and @kind are constants. */
-EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u64 *p, __u32 n, __u64 kind)
+EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u64 *p, __u32 n, __u32 kind)
 {
 	struct epf_sip s = *to;
 	__u32 i;
@@ -99,15 +99,14 @@ EPF_FN_APART int epf_xdp_run8(struct epf_ctx *ctx, struct epf_sip *sip, __u32 of
 
 /* The digest of a flow's key; @kind is a constant. Each word is at a constant offset. */
 EPF_FN __u64 epf_xdp_array_rounds(const struct epf_hash *h, const __u64 *word,
-				  __u32 len, __u64 kind)
+				  __u32 len, __u32 kind)
 {
 	struct epf_sip s;
 	__u32 i;
 
-	epf_sip_init(&s, h);
-	s.kind = kind;
+	epf_sip_start(&s, h, kind);
 	EPF_UNROLL_ALL
-	for (i = 0; i < EPF_NH_HEAD / 8; i++) {
+	for (i = 0; i < EPF_SHORT_MAX / 8; i++) {
 		s.tail = word[i];
 		if (8 * i + 8 > len)
 			break;
@@ -125,59 +124,64 @@ EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
 	return epf_xdp_array_rounds(h, word, len, EPF_HASH_SIPHASH13);
 }
 
-/* Words @from to @end - 1 of the half block in @p, under the key words @k. What is not of
- * them is multiplied by 0, as to leave it out would take a branch.
+/* The words of the chunk in @p whose bits are set in @which, whole pairs, under the key
+ * words @k. What is not of them is multiplied by 0, as to leave it out would take a branch.
  */
-EPF_FN void epf_xdp_half_block(struct epf_sip *sip, const __u64 *p,
-			       const __u64 *k, __u32 from, __u32 end)
+EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u64 *p,
+			     const __u64 *k, __u64 which)
 {
-	__u64 sum[2] = { sip->nh[0], sip->nh[1] }, more[2], keep;
+	struct epf_sum sum = sip->nh;
+	__u64 keep;
 	__u32 i;
 
 	EPF_UNROLL_ALL
-	for (i = 0; i < EPF_XDP_CHUNK / 8; i++) {
-		/* all bits if from <= i < end */
-		keep = 0 - ((((__u64)i - end) & ~((__u64)i - from)) >> 63);
-		/* else all is loaded first, for which there is no stack */
-		__asm__ volatile("" : "+r"(keep), "+r"(sum[0]), "+r"(sum[1]) :: "memory");
-		more[0] = 0;
-		more[1] = 0;
-		epf_nh_add(more, k + i, p[i]);
-		sum[0] += more[0] & keep;
-		sum[1] += more[1] & keep;
+	for (i = 0; i < EPF_XDP_CHUNK / 8; i += 2) {
+		/* else all is made and loaded first, for which there is no stack */
+		__asm__ volatile("" : "+r"(which), "+r"(sum.low), "+r"(sum.mid), "+r"(sum.high) :: "memory");
+		keep = (__u64)((__s64)(which << (63 - i)) >> 63);
+		epf_sum_add(&sum, (p[i] + k[i]) & keep, p[i + 1] + k[i + 1]);
 	}
-	sip->nh[0] = sum[0];
-	sip->nh[1] = sum[1];
+	sip->nh = sum;
 }
 
-/* Absorb the whole words of the @n bytes at @off that are compressed, of one half block.
+/* Load words @from to @end - 1 of a chunk, of which @from is at @off, and those before,
+ * but not what lies before the packet: a head may be longer in the key than there.
+ */
+EPF_FN bool epf_xdp_load_chunk(struct epf_ctx *ctx, __u32 off, __u64 *word,
+			       __u32 from, __u32 end)
+{
+	if (off < 8 * from)
+		return epf_xdp_load(ctx, off - 8 * from + 16, word + 2, 8 * end - 16,
+				    EPF_XDP_CHUNK - 16);
+	return epf_xdp_load(ctx, off - 8 * from, word, 8 * end, EPF_XDP_CHUNK);
+}
+
+/* Absorb whole pairs of words of the @n bytes at @off that are compressed, of one chunk.
  * It is read from its beginning. Return: as epf_xdp_tail().
  */
 EPF_FN_APART int epf_xdp_nh_words(struct epf_ctx *ctx, struct epf_sip *sip,
 				  const struct epf_hash *h, __u32 off, __u32 n)
 {
-	__u64 word[EPF_XDP_CHUNK / 8] = { 0 };
-	__u32 at, end, half;
+	__u64 word[EPF_XDP_CHUNK / 8] = { 0 }, which;
+	__u32 at, end, chunk, i;
 
 	if (!sip || !h)
 		return 0;
-	at = epf_xdp_half_done(sip) / 8;
-	half = (__u32)(sip->len - EPF_NH_HEAD) / EPF_XDP_CHUNK % 2;
-	n = epf_xdp_most(sip, n, EPF_XDP_CHUNK);
-	end = at + n / 8;
-	if (!epf_xdp_load(ctx, off - 8 * at, word, 8 * end, EPF_XDP_CHUNK))
+	chunk = epf_xdp_place(sip) / (EPF_XDP_CHUNK / 8);
+	at = epf_xdp_chunk_done(sip) / 8;
+	end = at + epf_xdp_most(sip, n, EPF_XDP_CHUNK) / 8;
+	if (!epf_xdp_load_chunk(ctx, off, word, at, end))
 		return 0;
-	if (half)
-		epf_xdp_half_block(sip, word, h->nh + EPF_XDP_CHUNK / 8, at, end);
-	else
-		epf_xdp_half_block(sip, word, h->nh, at, end);
 	sip->len += 8 * (end - at);
-	if (half && end == EPF_XDP_CHUNK / 8)
-		epf_nh_seal(sip);
+	which = (1ULL << end) - (1ULL << at);
+	EPF_UNROLL_ALL
+	for (i = 0; i < EPF_NH_BLOCK / EPF_XDP_CHUNK; i++)
+		if (chunk == i)
+			epf_xdp_nh_chunk(sip, word, h->nh + i * EPF_XDP_CHUNK / 8, which);
 	return 8 * (end - at);
 }
 
-/* Absorb the next whole words that are not compressed, of @n bytes. */
+/* Absorb the next whole words of the @n bytes at @off, which go into SipHash. */
 EPF_FN __u32 epf_xdp_words(struct epf_xdp_walk *w, __u32 off, __u32 n)
 {
 	n = epf_xdp_most(w->sip, n, EPF_XDP_CHUNK);
@@ -194,9 +198,9 @@ static long epf_xdp_step(__u32 i, struct epf_xdp_walk *w)
 	__u32 off = w->ask->off, n = w->end - off, done;
 
 	(void)i;
-	if (n < 8)
-		done = epf_xdp_tail(w->ctx, w->sip, w->hash, off, n);
-	else if (epf_xdp_compress(w->sip))
+	if (n < 8 || (w->sip->kind == EPF_HASH_NH && epf_xdp_single(w->sip, n)))
+		done = epf_xdp_tail(w->ctx, w->sip, w->hash, off, n < 8 ? n : 8);
+	else if (w->sip->kind == EPF_HASH_NH)
 		done = epf_xdp_nh_words(w->ctx, w->sip, w->hash, off, n);
 	else
 		done = epf_xdp_words(w, off, n);

@@ -10,21 +10,11 @@ struct epf_xdp_words {
 	__u64 word[9];
 };
 
-/* One word, as epf_nh_add(): read in halves, which shifts nothing. */
-EPF_FN void epf_xdp_nh(__u64 sum[2], const __u8 *p, const epf_xdp_half *k)
-{
-	__u32 low = *(const epf_xdp_half *)p;
-	__u32 high = *(const epf_xdp_half *)(p + 4);
-
-	sum[0] += (__u64)(low + k[0]) * (high + k[1]);
-	sum[1] += (__u64)(low + k[2]) * (high + k[3]);
-}
-
 /* The whole words of @n bytes into SipHash. @kind is a constant: the verifier would ask
  * at each word. Return: how many.
  */
 EPF_FN __u32 epf_xdp_sip(struct epf_sip *to, const struct epf_xdp_words *p,
-			 __u32 n, __u64 kind)
+			 __u32 n, __u32 kind)
 {
 	struct epf_sip s = *to;
 	__u32 i;
@@ -36,8 +26,8 @@ EPF_FN __u32 epf_xdp_sip(struct epf_sip *to, const struct epf_xdp_words *p,
 	return i;
 }
 
-/* Absorb @n <= sizeof(*p) bytes of @p, all of which go into SipHash; the digest ends at
- * a word boundary, as in what follows.
+/* Absorb @n <= sizeof(*p) bytes of @p into SipHash; the digest ends at a word boundary,
+ * as in what follows.
  */
 EPF_FN_APART int epf_xdp_update(struct epf_sip *to, struct epf_xdp_words *p,
 				__u32 n)
@@ -58,20 +48,28 @@ EPF_FN_APART int epf_xdp_update(struct epf_sip *to, struct epf_xdp_words *p,
 	return 0;
 }
 
-/* The same of whole words that are compressed, of one half block. */
+/* The same of EPF_HASH_NH, from word @at of a block on, which begins a pair; all is of
+ * one block.
+ */
 EPF_FN_APART int epf_xdp_nh_update(struct epf_sip *to, const struct epf_hash *h,
-				   struct epf_xdp_words *p, __u32 n)
+				   struct epf_xdp_words *p, __u32 at, __u32 n)
 {
-	__u32 i, at;
+	__u32 i;
 
 	if (!to || !h || !p)
 		return 0;
-	at = (__u32)(to->len - EPF_NH_HEAD) / 8 % EPF_NH_WORDS;
-	for (i = 0; i < 8 && 8 * i + 8 <= n; i++)
-		epf_nh_add(to->nh, &h->nh[(at + i) % EPF_NH_WORDS], p->word[i]);
+	for (i = 0; i < 8 && 8 * i + 16 <= n; i += 2)
+		epf_nh_add(&to->nh, h, (at + i) & (EPF_NH_WORDS - 2), p->word[i],
+			   p->word[i + 1]);
+	i = epf_opaque(i); /* at most 8, which the verifier cannot infer */
 	to->len += n;
-	if (at + i == EPF_NH_WORDS)
-		epf_nh_seal(to);
+	if (n & 8 && i <= 8) {
+		to->even = p->word[i];
+		i++;
+	}
+	to->tail = 0;
+	if (n & 7 && i <= 8)
+		to->tail = p->word[i] << (64 - 8 * (n & 7)) >> (64 - 8 * (n & 7));
 	return 0;
 }
 
@@ -108,7 +106,7 @@ EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 	return epf_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
 }
 
-/* The @n < 8 bytes at @off as a word. In the first buffer that is one load of the
+/* The @n <= 8 bytes at @off as a word. In the first buffer that is one load of the
  * eight bytes which end there. Return: false if @n is 0 or they cannot be read.
  */
 EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
@@ -120,11 +118,11 @@ EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
 	if (from <= EPF_XDP_DIRECT) {
 		p += from;
 		if (p + 8 <= (const __u8 *)(long)ctx->data_end) {
-			*m = epf_get_le64(p) >> 1 >> (63 - 8 * n);
+			*m = epf_get_le64(p) >> ((64 - 8 * n) & 63);
 			return n;
 		}
 	}
-	return epf_xdp_load(ctx, off, m, n, 7);
+	return epf_xdp_load(ctx, off, m, n, 8);
 }
 
 /* Absorb what is left of a chunk, at most EPF_XDP_COPY bytes, from any buffer.
@@ -134,11 +132,14 @@ EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip,
 			       const struct epf_hash *h, __u32 off, __u32 n)
 {
 	struct epf_xdp_words p = { { 0 } };
+	bool nh;
 	__u64 m;
 
 	if (!sip || !h)
 		return 0;
-	if (n < 8) {
+	nh = sip->kind == EPF_HASH_NH;
+	if (n < 8 || (nh && epf_xdp_single(sip, n))) {
+		n = n < 8 ? n : 8;
 		if (!epf_xdp_some(ctx, off, n, &m))
 			return 0;
 		epf_sip_some(sip, h, m, n);
@@ -147,8 +148,8 @@ EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip,
 	n = epf_xdp_most(sip, n, EPF_XDP_COPY) & ~7u;
 	if (!epf_xdp_load(ctx, off, &p, n, EPF_XDP_COPY))
 		return 0;
-	if (epf_xdp_compress(sip))
-		epf_xdp_nh_update(sip, h, &p, n);
+	if (nh)
+		epf_xdp_nh_update(sip, h, &p, epf_xdp_place(sip), n);
 	else
 		epf_xdp_update(sip, &p, n);
 	return n;
@@ -158,7 +159,7 @@ EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip,
  * Return: bytes.
  */
 EPF_FN __u32 epf_xdp_sip_words(struct epf_sip *to, const __u8 *p,
-			       const __u8 *end, __u32 n, __u64 kind)
+			       const __u8 *end, __u32 n, __u32 kind)
 {
 	struct epf_sip s = *to;
 	__u32 i;
@@ -195,86 +196,76 @@ EPF_FN_APART int epf_xdp_words_at(struct epf_ctx *ctx, struct epf_sip *sip,
 	return done;
 }
 
-/* The same of words that are compressed, of one half block. */
+/* The same of EPF_HASH_NH: whole pairs of words of one chunk. */
 EPF_FN_APART int epf_xdp_nh_words(struct epf_ctx *ctx, struct epf_sip *sip,
 				  const struct epf_hash *h, __u32 off, __u32 n)
 {
 	const __u8 *p = (const __u8 *)(long)ctx->data;
 	const __u8 *end = (const __u8 *)(long)ctx->data_end;
-	const __u8 *k;
-	__u64 sum[2];
+	struct epf_sum sum;
+	__u32 i, at;
+
+	off = epf_opaque(off);
+	if (!sip || !h || off > EPF_XDP_DIRECT || p + off + 16 > end)
+		return 0;
+	p += off;
+	at = epf_xdp_place(sip);
+	sum = sip->nh;
+	for (i = 0; i < EPF_XDP_CHUNK && i + 16 <= n; i += 16) {
+		if (p + 16 > end)
+			break;
+		epf_nh_add(&sum, h, (at + i / 8) & (EPF_NH_WORDS - 2),
+			   epf_get_le64(p), epf_get_le64(p + 8));
+		p += 16;
+	}
+	sip->nh = sum;
+	sip->len += i;
+	return i;
+}
+
+/* The chunk at @p under key words @k. */
+EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u8 *p, const __u64 *k)
+{
+	struct epf_sum sum = sip->nh;
+	__u32 i;
+
+	_Pragma("clang loop unroll(full)")
+	for (i = 0; i < EPF_XDP_CHUNK; i += 16) {
+		/* else all is loaded first, for which there is no stack */
+		__asm__ volatile("" : "+r"(sum.low), "+r"(sum.mid), "+r"(sum.high) :: "memory");
+		epf_sum_add(&sum, epf_get_le64(p + i) + k[i / 8],
+			    epf_get_le64(p + i + 8) + k[i / 8 + 1]);
+	}
+	sip->nh = sum;
+}
+
+/* Absorb up to EPF_XDP_CHUNKS chunks of EPF_HASH_NH, of the @n bytes at @off, at the
+ * beginning of one. Return: bytes, or 0: that is not in the first buffer.
+ */
+EPF_FN_APART int epf_xdp_nh_chunks(struct epf_ctx *ctx, struct epf_sip *sip,
+				   const struct epf_hash *h, __u32 off,
+				   __u32 n)
+{
+	const __u8 *p = (const __u8 *)(long)ctx->data;
+	const __u8 *end = (const __u8 *)(long)ctx->data_end;
 	__u32 i, at;
 
 	off = epf_opaque(off);
 	if (!sip || !h || off > EPF_XDP_DIRECT)
 		return 0;
 	p += off;
-	at = (__u32)(sip->len - EPF_NH_HEAD) % EPF_NH_BLOCK;
-	sum[0] = sip->nh[0];
-	sum[1] = sip->nh[1];
-	k = (const __u8 *)h->nh;
-	for (i = 0; i < EPF_XDP_CHUNK && i + 8 <= n; i += 8) {
-		if (p + 8 > end)
-			break;
-		epf_xdp_nh(sum, p, (const epf_xdp_half *)(k + ((at + i) & (EPF_NH_BLOCK - 8))));
-		p += 8;
-	}
-	sip->nh[0] = sum[0];
-	sip->nh[1] = sum[1];
-	sip->len += i;
-	if (i && at + i == EPF_NH_BLOCK)
-		epf_nh_seal(sip);
-	return i;
-}
-
-/* The half block at @p under key words @k. */
-EPF_FN void epf_xdp_half_block(struct epf_sip *sip, const __u8 *p,
-			       const epf_xdp_half *k)
-{
-	__u64 sum[2] = { sip->nh[0], sip->nh[1] };
-	__u32 i;
-
-	_Pragma("clang loop unroll(full)")
-	for (i = 0; i < EPF_XDP_CHUNK; i += 8) {
-		/* else all is loaded first, for which there is no stack */
-		__asm__ volatile("" : "+r"(sum[0]), "+r"(sum[1]) :: "memory");
-		epf_xdp_nh(sum, p + i, k + i / 4);
-	}
-	sip->nh[0] = sum[0];
-	sip->nh[1] = sum[1];
-}
-
-/* Absorb up to EPF_XDP_HALVES half blocks of EPF_HASH_NH, of the @n bytes at @off, at
- * the beginning of one. Return: bytes, or 0: that is not in the first buffer.
- */
-EPF_FN_APART int epf_xdp_half_blocks(struct epf_ctx *ctx, struct epf_sip *sip,
-				     const struct epf_hash *h, __u32 off,
-				     __u32 n)
-{
-	const __u8 *p = (const __u8 *)(long)ctx->data;
-	const __u8 *end = (const __u8 *)(long)ctx->data_end;
-	const __u64 *k;
-	__u32 i, half;
-
-	off = epf_opaque(off);
-	if (!sip || !h || off > EPF_XDP_DIRECT)
-		return 0;
-	p += off;
-	for (i = 0; i < EPF_XDP_HALVES; i++, p += EPF_XDP_CHUNK) {
+	for (i = 0; i < EPF_XDP_CHUNKS; i++, p += EPF_XDP_CHUNK) {
 		if (p + EPF_XDP_CHUNK > end || n < EPF_XDP_CHUNK * (i + 1))
 			break;
-		half = (__u32)(sip->len - EPF_NH_HEAD) / EPF_XDP_CHUNK % 2;
-		k = h->nh + half * EPF_XDP_CHUNK / 8;
-		epf_xdp_half_block(sip, p, (const epf_xdp_half *)k);
+		at = epf_xdp_place(sip) & (EPF_NH_WORDS - EPF_XDP_CHUNK / 8);
+		epf_xdp_nh_chunk(sip, p, h->nh + at);
 		sip->len += EPF_XDP_CHUNK;
-		if (half)
-			epf_nh_seal(sip);
 	}
 	return i * EPF_XDP_CHUNK;
 }
 
 /* Absorb EPF_XDP_CHUNK bytes; @kind is a constant. */
-EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u8 *p, __u64 kind)
+EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u8 *p, __u32 kind)
 {
 	struct epf_sip s = *to;
 	__u32 i;
@@ -309,10 +300,10 @@ EPF_FN __u32 epf_xdp_nh_step(struct epf_xdp_walk *w, __u32 off, __u32 n)
 {
 	__u32 done = 0, most = epf_xdp_most(w->sip, n, EPF_XDP_CHUNK);
 
-	if (!epf_xdp_compress(w->sip))
-		return epf_xdp_words_at(w->ctx, w->sip, off, most);
+	if (epf_xdp_single(w->sip, n))
+		return 0;
 	if (most == EPF_XDP_CHUNK)
-		done = epf_xdp_half_blocks(w->ctx, w->sip, w->hash, off, n);
+		done = epf_xdp_nh_chunks(w->ctx, w->sip, w->hash, off, n);
 	if (done)
 		return done;
 	return epf_xdp_nh_words(w->ctx, w->sip, w->hash, off, most);
@@ -347,9 +338,17 @@ EPF_FN void epf_xdp_align(struct epf_xdp_walk *w)
 	w->ask->off = off + n;
 }
 
-/* A packet's head is the beginning of its key: no word of it is compressed. */
+/* Absorb the head of a packet, which is the beginning of its key. */
+EPF_FN void epf_xdp_head(struct epf_sip *s, const struct epf_hash *h,
+			 struct epf_xdp_words *p, __u32 n)
+{
+	if (s->kind == EPF_HASH_NH)
+		epf_xdp_nh_update(s, h, p, 0, n);
+	else
+		epf_xdp_update(s, p, n);
+}
 #define epf_sip_update(s, h, p, n) \
-	((void)(h), epf_xdp_update(s, (struct epf_xdp_words *)(p), n))
+	epf_xdp_head(s, h, (struct epf_xdp_words *)(p), n)
 
 /* A flow's key, in the room that epf_xdp_update() wants. */
 EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
@@ -357,7 +356,7 @@ EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
 {
 	struct epf_sip s;
 
-	epf_sip_init(&s, h);
+	epf_sip_init(&s, h, len);
 	epf_xdp_update(&s, (struct epf_xdp_words *)word, len);
 	return epf_sip_end(&s);
 }

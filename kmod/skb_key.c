@@ -38,13 +38,22 @@ static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n,
 	return skb_header_pointer(pkt->skb, pkt->at + off, n, room);
 }
 
-/* Absorb the bytes from @off to @end, as far as the packet has them. */
+/* Absorb the bytes from @off to @end, as far as the packet has them: those of the linear
+ * part at once, others in pieces.
+ */
 static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 				 const struct epf_pkt *pkt, u32 off, u32 end)
 {
 	u8 room[128];
+	u32 linear;
+	const u8 *first = epf_pkt_first(pkt, &linear);
 
 	end = min(end, pkt->len);
+	linear = min(end, linear);
+	if (off < linear) {
+		epf_sip_update(sip, h, first + off, linear - off);
+		off = linear;
+	}
 	while (off < end) {
 		u32 n = min_t(u32, end - off, sizeof(room));
 		const u8 *p = epf_pkt_at(pkt, off, n, room);

@@ -131,6 +131,7 @@ struct epf_bpf_slot {
 	__u32 keys_step;
 	__u64 timed;
 	struct epf_hash hash;
+	__u64 apart0;
 
 	__u64 open_at;
 	__u64 until;

@@ -8,12 +8,12 @@
  * output. EPF_HASH_SIPHASH13 is c=1 d=3, EPF_HASH_SIPHASH24 is c=2 d=4.
  *
  * EPF_HASH_NH is for long keys; docs/theory/nh.md has definition and bounds.
- * A key of up to EPF_NH_HEAD bytes: as EPF_HASH_SIPHASH13. A longer one:
- * SipHash-1-3 of its first EPF_NH_HEAD bytes, 16 bytes for each block of
- * EPF_NH_BLOCK bytes behind them (the last one may be shorter), and the length
- * of the key in 4 bytes. The 16 bytes are NH (Black, Halevi, Krawczyk, Krovetz
- * and Rogaway, "UMAC: fast and secure message authentication", CRYPTO 1999,
- * section 4) of the block, under key words i and under key words i + 1.
+ * A key of up to EPF_SHORT_MAX bytes: as EPF_HASH_SIPHASH13. Of a longer one each
+ * block of EPF_NH_BLOCK bytes (the last one may be shorter) becomes 16 bytes by NH
+ * (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: fast and secure message
+ * authentication", CRYPTO 1999, section 4) with words of 64 bits; these and the
+ * length of the key are the words of SipHash-1-3. The highest byte of SipHash's last
+ * word, which has the length of a short key, is EPF_NH_END then.
  */
 #ifndef EPF_HASH_H
 #define EPF_HASH_H
@@ -22,9 +22,11 @@
 
 #include <linux/epochfilter.h>
 
-#define EPF_NH_HEAD 64u	  /* bytes that are not compressed */
-#define EPF_NH_BLOCK 256u /* bytes that become 16 */
+#define EPF_SHORT_MAX 64u /* bytes of keys that no kind compresses */
+#define EPF_NH_BLOCK 512u /* bytes that become 16 */
 #define EPF_NH_WORDS (EPF_NH_BLOCK / 8)
+#define EPF_NH_KEY 254u /* the highest byte of SipHash's last word: of key words, */
+#define EPF_NH_END 255u /* of compressed keys */
 
 /**
  * struct epf_hash - a keyed digest function; see epf_hash_init()
@@ -35,7 +37,7 @@
 struct epf_hash {
 	__u64 key[2];
 	__u64 kind;
-	__u64 nh[EPF_NH_WORDS + 1];
+	__u64 nh[EPF_NH_WORDS];
 };
 
 /**
@@ -43,15 +45,17 @@ struct epf_hash {
  * @v: the four state words
  * @tail: bytes not yet hashed, little-endian, the low (@len mod 8) bytes
  * @len: bytes taken so far
- * @kind: as in struct epf_hash
- * @nh: of EPF_HASH_NH, both sums of the block that is begun
+ * @kind: as in struct epf_hash, but EPF_HASH_NH only of a key that is compressed
+ * @nh: of EPF_HASH_NH, the sum of the block that is begun
+ * @even: likewise, the word of that block that waits for the next, if their number is odd
  */
 struct epf_sip {
 	__u64 v[4];
 	__u64 tail;
-	__u64 len;
-	__u64 kind;
-	__u64 nh[2];
+	__u32 len;
+	__u32 kind;
+	struct epf_sum nh;
+	__u64 even;
 };
 
 EPF_FN void epf_sip_round(struct epf_sip *s)
@@ -78,7 +82,7 @@ EPF_FN void epf_sip_word(struct epf_sip *s, __u64 m)
 	s->v[0] ^= m;
 }
 
-EPF_FN void epf_sip_init(struct epf_sip *s, const struct epf_hash *h)
+EPF_FN void epf_sip_start(struct epf_sip *s, const struct epf_hash *h, __u32 kind)
 {
 	/* "somepseudorandomlygeneratedbytes", section 2.1 of the paper */
 	s->v[0] = h->key[0] ^ 0x736f6d6570736575ULL;
@@ -87,15 +91,35 @@ EPF_FN void epf_sip_init(struct epf_sip *s, const struct epf_hash *h)
 	s->v[3] = h->key[1] ^ 0x7465646279746573ULL;
 	s->tail = 0;
 	s->len = 0;
-	s->kind = h->kind;
-	s->nh[0] = 0;
-	s->nh[1] = 0;
+	s->kind = kind;
+	epf_sum_zero(&s->nh);
+	s->even = 0;
+}
+
+EPF_FN bool epf_hash_long(const struct epf_hash *h, __u32 len)
+{
+	return len > EPF_SHORT_MAX && h->kind == EPF_HASH_NH;
+}
+
+/**
+ * epf_sip_init() - begin a digest
+ * @s: digest in progress
+ * @h: keyed function
+ * @len: bytes of the key: all that will be absorbed
+ */
+EPF_FN void epf_sip_init(struct epf_sip *s, const struct epf_hash *h, __u32 len)
+{
+	__u32 kind = (__u32)h->kind;
+
+	if (kind == EPF_HASH_NH && len <= EPF_SHORT_MAX)
+		kind = EPF_HASH_SIPHASH13;
+	epf_sip_start(s, h, kind);
 }
 
 /* The digest of what was absorbed as words, and of the tail. */
 EPF_FN __u64 epf_sip_end(struct epf_sip *s)
 {
-	epf_sip_word(s, s->tail | s->len << 56);
+	epf_sip_word(s, s->tail | (__u64)s->len << 56);
 	s->v[2] ^= 0xff;
 	epf_sip_round(s);
 	epf_sip_round(s);
@@ -105,19 +129,14 @@ EPF_FN __u64 epf_sip_end(struct epf_sip *s)
 	return s->v[0] ^ s->v[1] ^ s->v[2] ^ s->v[3];
 }
 
-/* Key word @i of NH: SipHash-1-3 of 64 bytes 0 and @i. No key is hashed as a string
- * of 72 bytes: it has up to 64, or 84, 100, 116 ...
- */
+/* Key word @i of NH */
 EPF_FN __u64 epf_nh_key(const struct epf_hash *h, __u32 i)
 {
 	struct epf_sip s;
-	__u32 n;
 
-	epf_sip_init(&s, h);
-	for (n = 0; n < EPF_NH_HEAD; n += 8)
-		epf_sip_word(&s, 0);
-	epf_sip_word(&s, i);
-	s.len = EPF_NH_HEAD + 8;
+	epf_sip_start(&s, h, EPF_HASH_SIPHASH13);
+	s.tail = i;
+	s.len = EPF_NH_KEY;
 	return epf_sip_end(&s);
 }
 
@@ -136,73 +155,78 @@ EPF_FN_BIG void epf_hash_init(struct epf_hash *h, __u64 key0, __u64 key1,
 	h->key[0] = key0;
 	h->key[1] = key1;
 	h->kind = kind;
-	for (i = 0; i <= EPF_NH_WORDS; i++)
+	for (i = 0; i < EPF_NH_WORDS; i++)
 		h->nh[i] = kind == EPF_HASH_NH ? epf_nh_key(h, i) : 0;
 }
 
-/* One word of a block, under key words @k[0] and @k[1]; sums modulo 2^64 of
- * products of sums modulo 2^32.
- */
-EPF_FN void epf_nh_add(__u64 sum[2], const __u64 *k, __u64 m)
-{
-	sum[0] += (__u64)(__u32)(m + k[0]) *
-		  (__u32)((m >> 32) + (k[0] >> 32));
-	sum[1] += (__u64)(__u32)(m + k[1]) *
-		  (__u32)((m >> 32) + (k[1] >> 32));
-}
-
-/* The same, under key words @i and @i + 1; @i < EPF_NH_WORDS. */
+/* Add words @a and @b of a block, under key words @i and @i + 1; @i is even. */
 #ifndef EPF_NO_PERFMON
-EPF_FN void epf_nh_add_at(__u64 sum[2], const struct epf_hash *h, __u32 i,
-			  __u64 m)
+EPF_FN void epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32 i,
+		       __u64 a, __u64 b)
 {
-	epf_nh_add(sum, &h->nh[i], m);
+	epf_sum_add(sum, a + h->nh[i], b + h->nh[i + 1]);
 }
-#else /* no offset into memory may be a variable: all are read, two are kept */
-EPF_FN_APART int epf_nh_add_at(__u64 (*sum)[2], const struct epf_hash *h,
-			       __u32 i, __u64 m)
+#else /* no offset into memory may be a variable: all up to @n are read, two are kept */
+EPF_FN void epf_nh_find(__u64 k[2], const struct epf_hash *h, __u32 i, __u32 n)
 {
-	__u64 k[2] = { 0, 0 }, keep;
+	__u64 keep;
 	__u32 j;
 
-	if (!sum || !h)
-		return 0;
 	EPF_UNROLL_ALL
-	for (j = 0; j < EPF_NH_WORDS; j++) {
+	for (j = 0; j < n; j += 2) {
 		keep = 0 - (((__u64)epf_opaque(i ^ j) - 1) >> 63);
 		/* else all is loaded first, for which there is no stack */
 		__asm__ volatile("" : "+r"(keep), "+r"(k[0]), "+r"(k[1]) :: "memory");
 		k[0] |= h->nh[j] & keep;
 		k[1] |= h->nh[j + 1] & keep;
 	}
-	epf_nh_add(*sum, k, m);
+}
+
+EPF_FN_APART int epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32 i,
+			    __u64 a, __u64 b)
+{
+	__u64 k[2] = { 0, 0 };
+
+	if (!sum || !h)
+		return 0;
+	if (i < 8) /* those of headers */
+		epf_nh_find(k, h, i, 8);
+	else
+		epf_nh_find(k, h, i, EPF_NH_WORDS);
+	epf_sum_add(sum, a + k[0], b + k[1]);
 	return 0;
 }
-#define epf_nh_add_at(sum, h, i, m) epf_nh_add_at(&(sum), h, i, m)
 #endif
 
 /* The block is over. */
 EPF_FN void epf_nh_seal(struct epf_sip *s)
 {
-	epf_sip_word(s, s->nh[0]);
-	epf_sip_word(s, s->nh[1]);
-	s->nh[0] = 0;
-	s->nh[1] = 0;
+	s->kind = EPF_HASH_NH; /* a constant: not asked at each word */
+	epf_sip_word(s, epf_sum_low(&s->nh));
+	epf_sip_word(s, epf_sum_high(&s->nh));
+	epf_sum_zero(&s->nh);
+}
+
+/* Where in its block word @at of the key is. A block is sealed when the next one begins. */
+EPF_FN __u32 epf_nh_place(struct epf_sip *s, __u32 at)
+{
+	if (at && at % EPF_NH_WORDS == 0)
+		epf_nh_seal(s);
+	return at % EPF_NH_WORDS;
 }
 
 /* Absorb word @at of the key, a whole one. */
 EPF_FN void epf_hash_word(struct epf_sip *s, const struct epf_hash *h,
 			  __u32 at, __u64 m)
 {
-	__u32 i = (at - EPF_NH_HEAD / 8) % EPF_NH_WORDS;
-
-	if (s->kind != EPF_HASH_NH || at < EPF_NH_HEAD / 8) {
+	if (s->kind != EPF_HASH_NH) {
 		epf_sip_word(s, m);
-		return;
+	} else if (at % 2) {
+		epf_nh_add(&s->nh, h, at & (EPF_NH_WORDS - 2), s->even, m);
+	} else {
+		epf_nh_place(s, at);
+		s->even = m;
 	}
-	epf_nh_add_at(s->nh, h, i, m);
-	if (i == EPF_NH_WORDS - 1)
-		epf_nh_seal(s);
 }
 
 /* The last @n of @len bytes, as the low bytes of a word; @n < 8, @n <= @len. */
@@ -219,7 +243,7 @@ EPF_FN __u64 epf_get_le_last(const __u8 *p, __u32 len, __u32 n)
 
 /* Absorb the whole words of @p from @done on. Return: bytes done then. */
 EPF_FN __u32 epf_sip_words(struct epf_sip *s, const __u8 *p, __u32 done,
-			   __u32 len, __u64 kind)
+			   __u32 len, __u32 kind)
 {
 	s->kind = kind; /* a constant: not asked at each word */
 	for (; len - done >= 8; done += 8)
@@ -227,36 +251,67 @@ EPF_FN __u32 epf_sip_words(struct epf_sip *s, const __u8 *p, __u32 done,
 	return done;
 }
 
-/* Absorb up to @n words of @p, from word @at of the key on, which are of one block.
- * Return: how many.
- */
-EPF_FN __u32 epf_nh_run(struct epf_sip *s, const struct epf_hash *h,
-			const __u8 *p, __u32 at, __u32 n)
+/* Add a pair of words at @p, under the key words @k. */
+EPF_FN void epf_nh_pair(struct epf_sum *sum, const __u64 *k, const __u8 *p)
 {
-	__u32 i = (at - EPF_NH_HEAD / 8) % EPF_NH_WORDS, k;
-	__u64 sum[2] = { s->nh[0], s->nh[1] };
-
-	n = n < EPF_NH_WORDS - i ? n : EPF_NH_WORDS - i;
-	for (k = 0; k < n; k++)
-		epf_nh_add(sum, &h->nh[i + k], epf_get_le64(p + 8 * k));
-	s->nh[0] = sum[0];
-	s->nh[1] = sum[1];
-	if (i + n == EPF_NH_WORDS)
-		epf_nh_seal(s);
-	return n;
+	epf_sum_add(sum, epf_get_le64(p) + k[0], epf_get_le64(p + 8) + k[1]);
 }
 
-/* As epf_sip_words(), for EPF_HASH_NH, from word @at of the key on. */
+/* Absorb the pairs of words of the @len bytes at @p, from word @at of the key on, which
+ * begins a pair. Return: bytes that are left, 0 .. 15.
+ */
+EPF_FN __u32 epf_nh_run(struct epf_sip *s, const struct epf_hash *h, __u32 at,
+			const __u8 *p, __u32 len)
+{
+	__u32 i, room = (EPF_NH_WORDS - epf_nh_place(s, at)) / 2; /* pairs of the block */
+	const __u64 *k = h->nh + EPF_NH_WORDS - 2 * room;
+	__u32 n = room % 8 < len / 16 ? room % 8 : len / 16;
+
+	room -= n;
+	for (len -= 16 * n; n; n--, p += 16, k += 2)
+		epf_nh_pair(&s->nh, k, p);
+	for (; len >= 128; len -= 128, p += 128, k += 16, room -= 8) {
+		if (!room) {
+			epf_nh_seal(s);
+			room = EPF_NH_WORDS / 2;
+			k = h->nh;
+		}
+		EPF_UNROLL
+		for (i = 0; i < 8; i++)
+			epf_nh_pair(&s->nh, k + 2 * i, p + 16 * i);
+	}
+	if (!room && len >= 16) {
+		epf_nh_seal(s);
+		k = h->nh;
+	}
+	for (; len >= 16; len -= 16, p += 16, k += 2)
+		epf_nh_pair(&s->nh, k, p);
+	return len;
+}
+
+/* Absorb the whole words of @p from @done on, from word @at of the key on. Return: bytes
+ * done then.
+ */
 EPF_FN __u32 epf_nh_words(struct epf_sip *s, const struct epf_hash *h,
 			  const __u8 *p, __u32 at, __u32 done, __u32 len)
 {
 	__u32 n;
 
-	s->kind = EPF_HASH_NH;
-	for (; len - done >= 8 && at < EPF_NH_HEAD / 8; done += 8, at++)
-		epf_sip_word(s, epf_get_le64(p + done));
-	for (; len - done >= 8; done += 8 * n, at += n)
-		n = epf_nh_run(s, h, p + done, at, (len - done) / 8);
+	s->kind = EPF_HASH_NH; /* a constant: not asked at each word */
+	if (at % 2 && len - done >= 8) {
+		epf_hash_word(s, h, at++, epf_get_le64(p + done));
+		done += 8;
+	}
+	if (len - done >= 16) {
+		n = (len - done) / 16;
+		epf_nh_run(s, h, at, p + done, len - done);
+		at += 2 * n;
+		done += 16 * n;
+	}
+	if (len - done >= 8) {
+		epf_hash_word(s, h, at, epf_get_le64(p + done));
+		done += 8;
+	}
 	return done;
 }
 
@@ -272,7 +327,7 @@ EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const struct epf_hash *h,
 {
 	const __u8 *p = (const __u8 *)data;
 	struct epf_sip s = *to; /* which @data cannot alias */
-	__u32 at = (__u32)(s.len / 8);
+	__u32 at = s.len / 8;
 	__u32 held = s.len & 7;
 	__u32 done = 0;
 	__u64 m;
@@ -309,7 +364,7 @@ EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const struct epf_hash *h,
 EPF_FN_BIG void epf_sip_some(struct epf_sip *s, const struct epf_hash *h,
 			     __u64 m, __u32 n)
 {
-	__u32 at = (__u32)(s->len / 8);
+	__u32 at = s->len / 8;
 	__u32 held = s->len & 7;
 
 	s->len += n;
@@ -320,35 +375,35 @@ EPF_FN_BIG void epf_sip_some(struct epf_sip *s, const struct epf_hash *h,
 	s->tail = m >> 1 >> (63 - 8 * held);
 }
 
-/* What stands behind the blocks: the last of them as it is, and the length. */
+/* What stands behind the blocks: the last of them as it is, and the length of the key. */
 EPF_FN void epf_nh_end(struct epf_sip *s, const struct epf_hash *h)
 {
-	__u32 rest = (__u32)s->len - EPF_NH_HEAD; /* 1 and up */
+	__u32 words = (s->len + 7) / 8;
 
-	if (rest & 7)
-		epf_hash_word(s, h, (__u32)(s->len / 8), s->tail);
-	if ((rest + 7) / 8 % EPF_NH_WORDS)
-		epf_nh_seal(s);
-	s->tail = (__u32)s->len;
-	s->len = EPF_NH_HEAD + 4 +
-		 16 * ((rest + EPF_NH_BLOCK - 1) / EPF_NH_BLOCK);
+	if (s->len & 7)
+		epf_hash_word(s, h, words - 1, s->tail);
+	if (words % 2)
+		epf_hash_word(s, h, words, 0);
+	epf_nh_seal(s);
+	s->tail = s->len;
+	s->len = EPF_NH_END;
 }
 
 /* Return: the digest of all bytes absorbed. */
 EPF_FN __u64 epf_sip_final(struct epf_sip *s, const struct epf_hash *h)
 {
-	if (s->kind == EPF_HASH_NH && s->len > EPF_NH_HEAD)
+	if (s->kind == EPF_HASH_NH)
 		epf_nh_end(s, h);
 	return epf_sip_end(s);
 }
 
 EPF_FN __u64 epf_digest_rounds(const struct epf_hash *h, const void *key,
-			       __u32 len, __u64 kind)
+			       __u32 len, __u32 kind)
 {
 	const __u8 *p = (const __u8 *)key;
 	struct epf_sip s;
 
-	epf_sip_init(&s, h);
+	epf_sip_start(&s, h, kind);
 	epf_sip_words(&s, p, 0, len, kind);
 	s.tail = epf_get_le_last(p, len, len & 7);
 	s.len = len;
@@ -356,12 +411,11 @@ EPF_FN __u64 epf_digest_rounds(const struct epf_hash *h, const void *key,
 }
 
 EPF_FN __u64 epf_words_rounds(const struct epf_hash *h, __u64 first,
-			      __u64 tail, __u32 len, __u64 kind)
+			      __u64 tail, __u32 len, __u32 kind)
 {
 	struct epf_sip s;
 
-	epf_sip_init(&s, h);
-	s.kind = kind;
+	epf_sip_start(&s, h, kind);
 	epf_sip_word(&s, first);
 	s.tail = tail;
 	s.len = len;
@@ -386,13 +440,12 @@ EPF_FN __u64 epf_digest_words(const struct epf_hash *h, __u64 first,
 }
 
 EPF_FN __u64 epf_array_rounds(const struct epf_hash *h, const __u64 *word,
-			      __u32 len, __u64 kind)
+			      __u32 len, __u32 kind)
 {
 	struct epf_sip s;
 	__u32 i;
 
-	epf_sip_init(&s, h);
-	s.kind = kind;
+	epf_sip_start(&s, h, kind);
 	for (i = 0; 8 * i + 8 <= len; i++)
 		epf_sip_word(&s, word[i]);
 	s.tail = word[i];
@@ -405,7 +458,7 @@ EPF_FN __u64 epf_array_rounds(const struct epf_hash *h, const __u64 *word,
  * @h: keyed function
  * @word: its bytes, little-endian; one word more than are full, and 0 where the key
  *	ends
- * @len: 0 .. EPF_NH_HEAD
+ * @len: 0 .. EPF_SHORT_MAX
  *
  * Return: as epf_digest() of the same bytes.
  */
@@ -421,7 +474,7 @@ EPF_FN __u64 epf_digest_array(const struct epf_hash *h, const __u64 *word,
  * epf_digest_short() - the digest of one key that is short
  * @h: keyed function
  * @key: @len bytes
- * @len: 0 .. EPF_NH_HEAD
+ * @len: 0 .. EPF_SHORT_MAX
  *
  * Return: as epf_digest() of the same bytes.
  */
@@ -433,18 +486,46 @@ EPF_FN __u64 epf_digest_short(const struct epf_hash *h, const void *key,
 	return epf_digest_rounds(h, key, len, EPF_HASH_SIPHASH13);
 }
 
-EPF_FN_BIG __u64 epf_digest_nh(const struct epf_hash *h, const void *key,
-			       __u32 len)
+/* Add the last pair of a key, of which @n bytes, 1 .. 15, are at @p; more are before. */
+EPF_FN void epf_nh_last(struct epf_sum *sum, const __u64 *k, const __u8 *p, __u32 n)
+{
+	__u64 m = epf_get_le64(p + n - 8);
+
+	if (n > 8)
+		epf_sum_add(sum, epf_get_le64(p) + k[0],
+			    (m >> (8 * (16 - n))) + k[1]);
+	else
+		epf_sum_add(sum, (m >> (8 * (8 - n))) + k[0], k[1]);
+}
+
+/**
+ * epf_digest_nh() - the digest of a long key
+ * @h: keyed function, of EPF_HASH_NH
+ * @first: first words of the key
+ * @n: how many; even, and less than a block
+ * @key: the bytes behind them; eight more can be read before, if @n
+ * @len: how many; with those of @first more than EPF_SHORT_MAX
+ *
+ * Return: as epf_digest() of the same bytes.
+ */
+EPF_FN_BIG __u64 epf_digest_nh(const struct epf_hash *h, const __u64 *first,
+			       __u32 n, const void *key, __u32 len)
 {
 	const __u8 *p = (const __u8 *)key;
+	__u32 i, rest, all = 8 * n + len;
 	struct epf_sip s;
-	__u32 done;
 
-	epf_sip_init(&s, h);
-	done = epf_nh_words(&s, h, p, 0, 0, len);
-	s.tail = epf_get_le_last(p, len, len - done);
-	s.len = len;
-	return epf_sip_final(&s, h);
+	epf_sip_start(&s, h, EPF_HASH_NH);
+	for (i = 0; i < n; i += 2)
+		epf_nh_add(&s.nh, h, i, first[i], first[i + 1]);
+	rest = epf_nh_run(&s, h, n, p, len);
+	if (rest)
+		epf_nh_last(&s.nh, h->nh + epf_nh_place(&s, (all - rest) / 8),
+			    p + len - rest, rest);
+	epf_nh_seal(&s);
+	s.tail = all;
+	s.len = EPF_NH_END;
+	return epf_sip_end(&s);
 }
 
 /**
@@ -457,9 +538,36 @@ EPF_FN_BIG __u64 epf_digest_nh(const struct epf_hash *h, const void *key,
  */
 EPF_FN __u64 epf_digest(const struct epf_hash *h, const void *key, __u32 len)
 {
-	if (len > EPF_NH_HEAD && h->kind == EPF_HASH_NH)
-		return epf_digest_nh(h, key, len);
+	if (epf_hash_long(h, len))
+		return epf_digest_nh(h, NULL, 0, key, len);
 	return epf_digest_short(h, key, len);
+}
+
+/**
+ * epf_digest_from() - the digest of a key whose beginning is in registers
+ * @h: keyed function
+ * @first: first words of the key
+ * @n: how many; even, and less than a block
+ * @p: the bytes behind them; eight more can be read before
+ * @len: how many
+ *
+ * Return: as epf_digest() of the same bytes.
+ */
+EPF_FN __u64 epf_digest_from(const struct epf_hash *h, const __u64 *first, __u32 n,
+			     const __u8 *p, __u32 len)
+{
+	struct epf_sip s;
+	__u32 i;
+
+	if (epf_hash_long(h, 8 * n + len))
+		return epf_digest_nh(h, first, n, p, len);
+	epf_sip_start(&s, h, h->kind == EPF_HASH_SIPHASH24 ? EPF_HASH_SIPHASH24 :
+							     EPF_HASH_SIPHASH13);
+	for (i = 0; i < n; i++)
+		epf_sip_word(&s, first[i]);
+	s.len = 8 * n;
+	epf_sip_update(&s, h, p, len);
+	return epf_sip_final(&s, h);
 }
 
 /**

@@ -68,7 +68,7 @@ EPF_FN void epf_kat_hash(struct epf_kat_fold *f, const struct epf_hash *h,
 EPF_FN void epf_kat_long(struct epf_kat_fold *f, const struct epf_hash *h,
 			 __u32 i)
 {
-	epf_kat_note(f, epf_digest(h, epf_kat_key, i * EPF_KAT_NH_STEP),
+	epf_kat_note(f, epf_digest(h, epf_kat_key, epf_kat_nh_len[i]),
 		     epf_kat_nh[i]);
 }
 

@@ -46,14 +46,13 @@ struct epf_take {
 	__u32 end;
 };
 
+/* Of @all canonical bytes. */
 EPF_FN void epf_take_init(struct epf_take *t, const struct epf_hash *h,
-			  __u32 max_bytes)
+			  __u32 max_bytes, __u32 all)
 {
-	epf_sip_init(&t->sip, h);
 	t->max = max_bytes ? max_bytes : 0xffffffff;
 	t->offered = 0;
-	t->off = 0;
-	t->end = 0;
+	epf_sip_init(&t->sip, h, all > t->max ? t->max + 4 : all);
 }
 
 /* Offer @n more bytes. Return: how many of them count. */
@@ -75,10 +74,12 @@ struct epf_head {
 };
 
 EPF_FN void epf_head_init(struct epf_head *head, const struct epf_hash *h,
-			  struct epf_take *t)
+			  const struct epf_pkt_opts *o, __u32 all, struct epf_take *t)
 {
 	(void)h;
 	(void)t;
+	(void)o;
+	(void)all;
 	memset(head, 0, sizeof(*head));
 }
 
@@ -101,10 +102,14 @@ EPF_FN void epf_head_add(struct epf_head *head, __u32 n)
 }
 
 /* All of it into the digest. */
-EPF_FN void epf_head_take(const struct epf_head *head, const struct epf_hash *h,
-			  struct epf_take *t)
+EPF_FN_APART int epf_head_take(struct epf_head *head, const struct epf_hash *h,
+			       struct epf_take *t, __u32 max_bytes)
 {
+	if (EPF_VERIFIED && (!head || !h || !t))
+		return 0;
+	epf_take_init(t, h, max_bytes, head->len + t->end - t->off);
 	epf_sip_update(&t->sip, h, head->bytes, epf_take_some(t, head->len));
+	return 0;
 }
 
 #else /* the same digest, where no offset into memory may be a variable */
@@ -116,8 +121,9 @@ struct epf_head {
 };
 
 EPF_FN void epf_head_init(struct epf_head *head, const struct epf_hash *h,
-			  struct epf_take *t)
+			  const struct epf_pkt_opts *o, __u32 all, struct epf_take *t)
 {
+	epf_take_init(t, h, o->max_bytes, all);
 	memset(head->room, 0, sizeof(head->room));
 	head->h = h;
 	head->take = t;
@@ -151,11 +157,12 @@ EPF_FN void epf_head_add(struct epf_head *head, __u32 n)
 }
 
 EPF_FN void epf_head_take(const struct epf_head *head, const struct epf_hash *h,
-			  struct epf_take *t)
+			  struct epf_take *t, __u32 max_bytes)
 {
 	(void)head;
 	(void)h;
 	(void)t;
+	(void)max_bytes;
 }
 
 #endif
@@ -248,7 +255,7 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h,
 {
 	__u32 len, end, at;
 	const __u8 *p = epf_pkt_first(pkt, &len);
-	struct epf_sip s;
+	__u64 word[4];
 
 	if (o->link != EPF_LINK_ETHER || o->max_bytes || len < 34)
 		return false;
@@ -256,22 +263,30 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h,
 	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 || end < 34 ||
 	    end > len)
 		return false;
-	epf_sip_init(&s, h);
 	if (o->flags & EPF_PKT_NO_MAC) {
-		epf_sip_word(&s, epf_get_le64(p + 12));
-		epf_sip_word(&s, epf_get_le64(p + 20) & ~0xffff00ff0000ULL);
+		word[0] = epf_get_le64(p + 12);
+		word[1] = epf_get_le64(p + 20) & ~0xffff00ff0000ULL;
 		at = 28;
 	} else {
-		epf_sip_word(&s, epf_get_le64(p));
-		epf_sip_word(&s, epf_get_le64(p + 8));
-		epf_sip_word(&s, epf_get_le64(p + 16) & ~(0xffULL << 48));
-		epf_sip_word(&s, epf_get_le64(p + 24) & ~0xffffULL);
+		word[0] = epf_get_le64(p);
+		word[1] = epf_get_le64(p + 8);
+		word[2] = epf_get_le64(p + 16) & ~(0xffULL << 48);
+		word[3] = epf_get_le64(p + 24) & ~0xffffULL;
 		at = 32;
 	}
-	s.len = o->flags & EPF_PKT_NO_MAC ? at - 12 : at;
-	epf_sip_update(&s, h, p + at, end - at);
-	*digest = epf_sip_final(&s, h);
+	*digest = epf_digest_from(h, word, at == 32 ? 4 : 2, p + at, end - at);
 	return true;
+}
+
+/* Bytes of the head of a packet; of IP it has @hdr_len. */
+EPF_FN __u32 epf_head_len(const struct epf_l3 *l3, const struct epf_pkt_opts *o,
+			  __u32 hdr_len)
+{
+	__u32 len = 2 + hdr_len;
+
+	if (l3->macs && !(o->flags & EPF_PKT_NO_MAC))
+		len += 12;
+	return o->flags & EPF_PKT_NO_VLAN ? len : len + 4 * l3->tags;
 }
 
 /* Take the head of a packet, and note where the rest is. */
@@ -293,13 +308,14 @@ EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
 		return no_ip;
 	if (!no_ip && ip.end > pkt->len)
 		return -ENODATA;
-	epf_head_init(&head, h, t);
+	t->off = no_ip ? l3.off : ip.off + ip.hdr_len;
+	t->end = no_ip ? pkt->len : ip.end;
+	epf_head_init(&head, h, o, t->end - t->off +
+		      epf_head_len(&l3, o, no_ip ? 0 : ip.hdr_len), t);
 	epf_head_link(&head, pkt, &l3, o);
 	if (!no_ip)
 		epf_head_ip(&head, &ip);
-	epf_head_take(&head, h, t);
-	t->off = no_ip ? l3.off : ip.off + ip.hdr_len;
-	t->end = no_ip ? pkt->len : ip.end;
+	epf_head_take(&head, h, t, o->max_bytes);
 	return 0;
 }
 
@@ -405,9 +421,12 @@ EPF_FN int epf_pkt_start(const struct epf_hash *h, const struct epf_pkt *pkt,
 	if (o->key == EPF_PKT_PACKET && epf_packet_plain(h, pkt, o, digest))
 		return 0;
 	*rest = true;
-	epf_take_init(t, h, o->max_bytes);
+	if (o->key == EPF_PKT_PACKET)
+		return epf_packet_start(h, pkt, o, t);
+	t->off = 0;
 	t->end = pkt->len;
-	return o->key == EPF_PKT_PACKET ? epf_packet_start(h, pkt, o, t) : 0;
+	epf_take_init(t, h, o->max_bytes, pkt->len);
+	return 0;
 }
 
 /* Of keys EPF_PKT_FRAME and EPF_PKT_PACKET. */

@@ -50,6 +50,11 @@
  *                          takes only in prediction, where a verifier follows those
  *   epf_mulhi(a,b)         high 64 bits of the product
  *   epf_mul(a,b,&low)      the same, and the low 64 bits
+ *   struct epf_sum         a sum of 64-bit products modulo 2^128
+ *   epf_sum_zero(s)        0
+ *   epf_sum_add(s,a,b)     add a product; at most 2^31 of them
+ *   epf_sum_low(s)         the sum, low 64 bits
+ *   epf_sum_high(s)        high 64 bits
  *   epf_with_bit(v,n)      v | 1 << n mod 64; in one instruction if possible
  *   epf_serial(v)          v, 64 bits; what is made of it is made of this register, and
  *                          not anew of what it was made of
@@ -583,6 +588,88 @@ EPF_FN __u64 epf_serial(__u64 v)
 #endif
 	return v;
 }
+
+#if defined(__bpf__)
+/* low + mid * 2^32 + high * 2^64: carries are left for the end, where they take no branch */
+struct epf_sum {
+	__u64 low;
+	__u64 mid;
+	__u64 high;
+};
+
+EPF_FN void epf_sum_zero(struct epf_sum *s)
+{
+	s->low = 0;
+	s->mid = 0;
+	s->high = 0;
+}
+
+EPF_FN __u64 epf_low_half(__u64 v)
+{
+	__u32 low;
+
+	__asm__("%0 = %1" : "=w"(low) : "w"((__u32)v)); /* clang 14 makes two shifts */
+	return low;
+}
+
+EPF_FN void epf_sum_add(struct epf_sum *s, __u64 a, __u64 b)
+{
+	__u64 al = epf_low_half(a), ah = a >> 32;
+	__u64 bl = epf_low_half(b), bh = b >> 32;
+	__u64 low = al * bl, mid1 = al * bh, mid2 = ah * bl;
+
+	s->low += epf_low_half(low);
+	s->mid += (low >> 32) + epf_low_half(mid1) + epf_low_half(mid2);
+	s->high += ah * bh + (mid1 >> 32) + (mid2 >> 32);
+}
+
+EPF_FN __u64 epf_sum_low(const struct epf_sum *s)
+{
+	return s->low + (s->mid << 32);
+}
+
+EPF_FN __u64 epf_sum_high(const struct epf_sum *s)
+{
+	return s->high + ((s->mid + (s->low >> 32)) >> 32);
+}
+
+#else
+
+struct epf_sum {
+	__u64 low;
+	__u64 high;
+};
+
+EPF_FN void epf_sum_zero(struct epf_sum *s)
+{
+	s->low = 0;
+	s->high = 0;
+}
+
+EPF_FN void epf_sum_add(struct epf_sum *s, __u64 a, __u64 b)
+{
+#if defined(__x86_64__) && !defined(__CUDA_ARCH__)
+	__asm__("mulq %3\n\taddq %%rax, %0\n\tadcq %%rdx, %1"
+		: "+r"(s->low), "+r"(s->high), "+a"(a) : "r"(b) : "rdx", "cc");
+#else
+	__u64 low, high = epf_mul(a, b, &low);
+
+	s->low += low;
+	s->high += high + (s->low < low);
+#endif
+}
+
+EPF_FN __u64 epf_sum_low(const struct epf_sum *s)
+{
+	return s->low;
+}
+
+EPF_FN __u64 epf_sum_high(const struct epf_sum *s)
+{
+	return s->high;
+}
+
+#endif /* BPF or not */
 
 EPF_FN __u32 epf_opaque(__u32 v)
 {

@@ -51,7 +51,7 @@ header=bpf/epf_packet.bpf.h direct=bpf/epf_packet_direct.bpf.h copy=bpf/epf_pack
 build $header '2s/$/ /' || exit 1
 ask
 [ $? -ne 4 ] || ktap_skip_all 'loading BPF programs is not permitted'
-ktap_plan 12 26
+ktap_plan 12 30
 ktap_check 'digest: built likewise, the laws hold' ask
 broken 'one extension header less' include/epf/headers.h \
 	's/EPF_IP6_EXT_MAX 8/EPF_IP6_EXT_MAX 7/'
@@ -63,14 +63,16 @@ ktap_thorough broken 'a word near the end is read from its beginning' $direct 's
 broken 'bytes that cannot be read are no error' $header 's/\*pkt->unread = .*/*pkt->unread = false;/'
 # In assembly: else the compiler has the address of data_end once for all uses.
 ktap_thorough broken 'the first buffer is taken for the packet' $header \
-	's/pkt.len = bpf_xdp_get_buff_len(ctx)/{ long b, e; __asm__ volatile( "%0 = *(u32 *)(%2 + 0); %1 = *(u32 *)(%2 + 4); %1 -= %0" : "=\&r"(b), "=\&r"(e) : "r"(ctx)); pkt.len = e; }/'
+	's/pkt.len = epf_ctx_len(ctx)/{ long b, e; __asm__ volatile( "%0 = *(u32 *)(%2 + 0); %1 = *(u32 *)(%2 + 4); %1 -= %0" : "=\&r"(b), "=\&r"(e) : "r"(ctx)); pkt.len = e; }/'
 ktap_thorough broken 'a plain flow is taken whatever the flags are' include/epf/flow.h \
 	's/(o->flags & EPF_PKT_NONIP_FRAME) ||/0 ||/'
-broken 'the second half of a block has the key words of the first' $direct \
-	's/h->nh + half \* EPF_XDP_CHUNK \/ 8/h->nh/'
-ktap_thorough broken 'a block does not end after its second half' $direct 's/^\t\tif (half)/\t\tif (0)/'
-ktap_thorough broken 'nor after words of a copy' $direct 's/if (at + i == EPF_NH_WORDS)/if (0)/'
-ktap_thorough broken 'a run of words goes beyond the half block' $header 's/EPF_HASH_NH \&\& left < most/EPF_HASH_NH \&\& 0/'
+broken 'each chunk of a block has the key words of the first' $direct \
+	's/epf_xdp_nh_chunk(sip, p, h->nh + at)/epf_xdp_nh_chunk(sip, p, h->nh)/'
+ktap_thorough broken 'a block does not end' $header 's/^\treturn sip ? epf_nh_place(.*/\treturn sip ? sip->len \/ 8 % EPF_NH_WORDS : 0;/'
+ktap_thorough broken 'a pair of a copy is under the first key words' $direct 's/(at + i) & (EPF_NH_WORDS - 2), p->word\[i\]/i, p->word[i]/'
+ktap_thorough broken 'a run of words goes beyond the chunk' $header 's/return (n < left ? n : left) & ~15u;/return n \& ~15u;/'
+ktap_thorough broken 'the second word of a pair is taken for a first' $header 's/n < 16 || sip->len & 8/n < 16/'
+ktap_thorough broken 'a word of the head that waits is left out' $direct 's/^\t\tto->even = p->word\[i\];//'
 broken 'what an ICMP error carries is not found' $header 's/if (err > 0) .*/if (0)/'
 ktap_thorough broken 'the interface is 0' $header 's/found.scope.iface = .*;/;/'
 broken 'the key of a flow is cut short' $direct 's/(struct epf_xdp_words \*)word, len)/(struct epf_xdp_words *)word, len \& 0x2f)/'
@@ -81,10 +83,12 @@ build $header '2s/$/ /' || exit 1
 ktap_check 'digest, without CAP_PERFMON: built likewise, the laws hold' ask
 broken 'without CAP_PERFMON, bytes behind the last word are left out' $copy 's/epf_sip_some(sip, h, m, n);//'
 broken 'likewise, the head is not cut' include/epf/packet.h 's/^\tn = epf_take_some(t, n);//'
-broken 'likewise, the second half of a block has the key words of the first' $copy \
-	's/h->nh + EPF_XDP_CHUNK \/ 8, at/h->nh, at/'
+broken 'likewise, each chunk of a block has the key words of the first' $copy \
+	's/h->nh + i \* EPF_XDP_CHUNK \/ 8, which/h->nh, which/'
 broken 'likewise, the key of a flow is cut short' $copy 's/8 \* i + 8 > len/8 * i + 8 > (len \& 0x2f)/'
-ktap_thorough broken 'likewise, the word before is compressed twice' $copy 's/ & ~((__u64)i - from)//'
-ktap_thorough broken 'likewise, a word is under one key word' include/epf/hash.h 's/h->nh\[j + 1\] & keep/h->nh[j] \& keep/'
+ktap_thorough broken 'likewise, the words before are compressed twice' $copy 's/which = .*/which = (1ULL << end) - 1;/'
+ktap_thorough broken 'likewise, what lies before the packet is read' $copy 's/^\tif (off < 8 \* from)/\tif (0)/'
+ktap_thorough broken 'likewise, the announced length lacks the head' include/epf/packet.h 's/__u32 len = 2 + hdr_len;/__u32 len = 0;/'
+ktap_thorough broken 'likewise, a pair is under one key word' include/epf/hash.h 's/h->nh\[j + 1\] & keep/h->nh[j] \& keep/'
 ktap_thorough broken 'likewise, a datagram of IPv6 is one of IPv4' include/epf/packet.h 's/^\tepf_head_add(head, 40);/\tepf_head_add(head, 20);/'
 ktap_finish

@@ -24,7 +24,7 @@ static bool cut_digest(const struct epf_hash *h, const __u8 *data, __u32 len)
 	struct epf_sip sip;
 	__u32 at = 0;
 
-	epf_sip_init(&sip, h);
+	epf_sip_init(&sip, h, len);
 	while (at < len) {
 		__u32 n = (__u32)draw(20);
 
@@ -39,7 +39,7 @@ static bool cut_digest(const struct epf_hash *h, const __u8 *data, __u32 len)
 static void digests_do_not_see_cuts(void)
 {
 	struct epf_hash h[3];
-	__u8 data[900];
+	__u8 data[1100];
 	bool good = true;
 	__u32 i;
 

@@ -34,8 +34,10 @@ HEAD = """\
 
 KEY = (0x0706050403020100, 0x0F0E0D0C0B0A0908)
 KEY_LENGTHS = 257
-NH_STEP = 13  # bytes from one vector of NH to the next
-NH_LENGTHS = 100
+NH_BYTES = 1300
+# All remainders of pairs of words; the last ones begin, fill and end blocks.
+NH_LENGTHS = list(range(0, NH_BYTES, 13)) + [
+    n + by for n in (64, 512, 1024) for by in (-16, -8, -1, 0, 1, 8, 16)]
 FILTER_LINES = 64
 TEST, INSERT, TEST_AND_INSERT, ROTATE, COVERED_INSERTS, COVERED_NS = range(6)
 
@@ -74,7 +76,7 @@ def table(kind, name, rows):
 
 def pattern():
     """No two blocks of NH are equal."""
-    return bytes(i % 251 for i in range(NH_STEP * NH_LENGTHS + 1))
+    return bytes(i % 251 for i in range(NH_BYTES + 1))
 
 
 def hash_section(fold):
@@ -96,12 +98,12 @@ def hash_section(fold):
 
 def nh_section(fold):
     rows = []
-    for n in range(NH_LENGTHS):
-        d = hashes.digest(KEY, hashes.NH, pattern()[:NH_STEP * n])
+    for n in NH_LENGTHS:
+        d = hashes.digest(KEY, hashes.NH, pattern()[:n])
         fold.add(d)
         rows.append(hex64(d))
-    return f"#define EPF_KAT_NH_STEP {NH_STEP}u\n\n" \
-        "/* Of the first 0, 1, .. steps of bytes of the key. */\n" + \
+    return "/* Of so many first bytes of the key. */\n" + \
+        table("__u16", "epf_kat_nh_len", [str(n) for n in NH_LENGTHS]) + "\n" + \
         table("__u64", "epf_kat_nh", rows)
 
 

@@ -3,9 +3,9 @@
 
 SipHash-c-d as printed in Aumasson and Bernstein, "SipHash: a fast short-input
 PRF", INDOCRYPT 2012, section 2; NH as in Black, Halevi, Krawczyk, Krovetz and
-Rogaway, "UMAC", CRYPTO 1999, section 4, with the key shifted by a pair of words
-for the second pass; and the SplitMix64 output function of Steele,
-Lea and Flood, OOPSLA 2014, with Stafford's variant 13 mixer.
+Rogaway, "UMAC", CRYPTO 1999, section 4, with words of 64 bits; and the SplitMix64
+output function of Steele, Lea and Flood, OOPSLA 2014, with Stafford's variant 13
+mixer.
 """
 
 M64 = (1 << 64) - 1
@@ -29,16 +29,12 @@ def sipround(v0, v1, v2, v3):
     return v0, v1, v2, v3
 
 
-def siphash(key, message, c, d):
-    """key: pair of 64-bit words; message: bytes."""
+def sip_words(key, words, c, d):
+    """SipHash from section 2.2 on, where the message has become words."""
     k0, k1 = key
     v = (k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D,
          k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573)
-    # Section 2.2: zero bytes up to seven modulo eight, then the length's byte.
-    padded = message + bytes(-(len(message) + 1) % 8)
-    padded += bytes([len(message) % 256])
-    for at in range(0, len(padded), 8):
-        m = int.from_bytes(padded[at:at + 8], "little")
+    for m in words:
         v = v[0], v[1], v[2], v[3] ^ m
         for _ in range(c):
             v = sipround(*v)
@@ -49,37 +45,37 @@ def siphash(key, message, c, d):
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-def nh(pairs, keys, bits):
-    """NH of pairs of words of so many bits, under as many pairs of key words."""
-    return sum((low + k) % 2**bits * ((high + l) % 2**bits)
-               for (low, high), (k, l) in zip(pairs, keys)) % 2**(2 * bits)
+def words_of(octets):
+    return [int.from_bytes(octets[at:at + 8], "little")
+            for at in range(0, len(octets), 8)]
 
 
-def nh_passes(pairs, keys, bits):
-    """The second pass has the key from the second pair on."""
-    return nh(pairs, keys, bits), nh(pairs, keys[1:], bits)
+def siphash(key, message, c, d):
+    """key: pair of 64-bit words; message: bytes."""
+    # Section 2.2: zero bytes up to seven modulo eight, then the length's byte.
+    padded = message + bytes(-(len(message) + 1) % 8)
+    padded += bytes([len(message) % 256])
+    return sip_words(key, words_of(padded), c, d)
 
 
-def pairs_of(octets):
-    halves = [int.from_bytes(octets[at:at + 4], "little")
-              for at in range(0, len(octets), 4)]
-    return list(zip(halves[::2], halves[1::2]))
+def nh(words, keys, bits):
+    """NH of an even number of words of so many bits, under as many key words."""
+    sums = [(m + k) % 2**bits for m, k in zip(words, keys)]
+    return sum(a * b for a, b in zip(sums[::2], sums[1::2])) % 2**(2 * bits)
 
 
 def nh_digest(key, message):
     """docs/theory/nh.md"""
     if len(message) <= 64:
         return siphash(key, message, 1, 3)
-    keys = pairs_of(b"".join(
-        siphash(key, bytes(64) + i.to_bytes(8, "little"), 1, 3).to_bytes(
-            8, "little") for i in range(33)))
-    text, rest = message[:64], message[64:]
-    for at in range(0, len(rest), 256):
-        block = rest[at:at + 256]
-        block += bytes(-len(block) % 8)
-        for total in nh_passes(pairs_of(block), keys, 32):
-            text += total.to_bytes(8, "little")
-    return siphash(key, text + len(message).to_bytes(4, "little"), 1, 3)
+    keys = [sip_words(key, [254 << 56 | i], 1, 3) for i in range(64)]
+    text = []
+    for at in range(0, len(message), 512):
+        block = message[at:at + 512]
+        block += bytes(-len(block) % 16)
+        total = nh(words_of(block), keys, 64)
+        text += [total % 2**64, total >> 64]
+    return sip_words(key, text + [255 << 56 | len(message)], 1, 3)
 
 
 SIPHASH13, SIPHASH24, NH = range(3)
