@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module
-ktap_plan 284
+ktap_plan 285
 
 # All names begin with cli-, so that nobody else's filters are touched.
 sweep() {
@@ -217,6 +217,7 @@ gives 0 '^$' clear cli-a
 gives 1 '^hello absent' test cli-a hello
 shows 'a cleared filter keeps its parameters' 'd["window_inserts"] == 7000' \
 	cli-a
+shows 'the hash is nh unless told otherwise' 'd["hash"] == "nh"' cli-a
 
 # Other windows
 gives 0 '^created' create cli-time --time 10m --rate 1000 --strict

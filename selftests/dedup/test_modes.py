@@ -348,7 +348,9 @@ def strict(find):
     out, report = tool.filtered(path, "-D", "100", "--strict")
     if report["filter"]["hash"] != "siphash24":
         return f"hash {report['filter']['hash']}"
-    plain, _ = tool.filtered(path, "-D", "100")
+    plain, report = tool.filtered(path, "-D", "100")
+    if report["filter"]["hash"] != "nh":
+        return f"hash {report['filter']['hash']} without --strict"
     return None if out.packets == plain.packets else "other packets"
 
 

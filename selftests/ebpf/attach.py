@@ -400,8 +400,9 @@ def default(*options):
     holder = holder_of(net.B)
     got = through(doubled(plain(0)))
     there = pins()
+    hashed = json.loads(net.epfctl("-j", "show", net.B).stdout)["hash"]
     net.epfctl("detach", net.B)
-    return net.unlike(told=(f"kill {holder}" in said, True),
+    return net.unlike(told=(f"kill {holder}" in said, True), hash=(hashed, "nh"),
                       pins=(len(there), 2),
                       passed=arrived(got, plain(0))) or \
         net.unlike(holder=(holder_of(net.B), None)) or nothing_left()

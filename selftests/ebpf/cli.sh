@@ -72,7 +72,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 	)
 }
 
-ktap_plan 72
+ktap_plan 73
 
 # in a mount namespace of its own, which hides the one that is there
 mounts() {
@@ -134,7 +134,8 @@ ktap_is 'nothing is there' "$(present "$a" 220001 221000)" 0
 ktap_check 'restore' epf restore "$a" "$tmp/snap"
 ktap_is 'it is there again' "$(present "$a" 220001 290000)" 70000
 
-epf create "$b" --time 10s --rate 1000 > /dev/null
+epf create "$b" --time 10s --rate 1000 --hash siphash13 > /dev/null
+ktap_is 'the hash is nh, or as asked for' "$(field "$a" "['hash']") $(field "$b" "['hash']")" 'nh siphash13'
 insert "$b" 1 500
 ktap_check 'swap' epf swap "$a" "$b"
 ktap_is 'each has what the other had' "$(present "$a" 1 500) $(($(present "$b" 220001 221000) + $(unknown "$b" 220001 221000)))" '500 1000'

@@ -48,7 +48,7 @@ static int create(int dev, struct xdp_want *want)
 	xdp_obj_quiet();
 	snprintf(plan.params.name, sizeof(plan.params.name), "%s",
 		 want->filter);
-	plan.params.hash = EPF_HASH_SIPHASH13;
+	plan.params.hash = EPF_HASH_NH;
 	plan.params.refresh = EPF_REFRESH;
 	err = epf_dev_create_flags(dev, want->rotate == ROTATE_KERNEL ?
 				   EPF_BPF_CREATE_TIMER : 0, &plan.params, &plan.shape, NULL,

@@ -212,13 +212,13 @@ int cmd_create(int argc, char **argv)
 		.shorts = PROMISE_SHORTS,
 		.longs = longs,
 	};
-	struct wish w = { 0 };
+	struct wish w = { .hash = EPF_HASH_NH };
 	int opt;
 
 	snprintf(help, sizeof(help), "%s%s%s", promise_help, kind_help,
 "      --first-seen        a repeat does not restart its window\n"
-"      --hash HASH         siphash13 (default), siphash24, or nh: in pure\n"
-"                          BPF faster for keys over 64 bytes, whole packets\n"
+"      --hash HASH         nh (default), siphash13 or siphash24; nh is siphash13\n"
+"                          for keys up to 64 bytes and faster for longer ones\n"
 "      --strict            the same as --hash siphash24\n"
 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
 "                          it can craft false positives)\n"

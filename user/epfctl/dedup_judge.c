@@ -206,7 +206,7 @@ static int make_filter(struct judge *j, const struct source *in,
 	if (set_window(j, in, m, &promise) ||
 	    !promise_plan(&promise, &r->planned))
 		return EXIT_FAIL;
-	p->hash = ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_SIPHASH13;
+	p->hash = ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_NH;
 	p->refresh = ask->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
 	j->clock.reach_ns = (ask->time_ns + EPF_LIVE_EPOCHS - 1) /
 			    EPF_LIVE_EPOCHS * EPF_EPOCHS;

@@ -130,7 +130,7 @@ enum epf_kind {
 enum epf_hash_id {
 	EPF_HASH_SIPHASH13 = 0,
 	EPF_HASH_SIPHASH24 = 1,
-	EPF_HASH_NH = 2, /* keys over 64 bytes: NH before SipHash-1-3 */
+	EPF_HASH_NH = 2, /* EPF_HASH_SIPHASH13, but NH before it over 64 bytes */
 	EPF_HASH_MAX = EPF_HASH_NH,
 };
 
@@ -156,7 +156,7 @@ enum epf_refresh {
  * struct epf_params - what a filter is
  * @name: [A-Za-z0-9._-], not starting with '.'
  * @kind: enum epf_kind
- * @hash: enum epf_hash_id
+ * @hash: enum epf_hash_id; epfctl takes EPF_HASH_NH unless told otherwise
  * @mode: enum epf_mode
  * @refresh: enum epf_refresh
  * @lines_per_key: L: 1, 2 or 4; 0 for owned kinds, as the next two: their
