@@ -33,7 +33,7 @@
 #define EPF_LINE_BYTES 64u
 #define EPF_LINES_MIN 64ULL		/* 4 KiB */
 #define EPF_LINES_MAX (1ULL << 31)	/* 128 GiB */
-#define EPF_PART_LINES_MAX (1ULL << 29) /* each line by 7 of 2^32 values at least */
+#define EPF_PART_LINES_MAX (1ULL << 29) /* each line by 8 of 2^32 values at least */
 
 struct epf_line {
 	__u64 lane[EPF_LANES];
@@ -144,7 +144,7 @@ EPF_FN __u64 epf_word_fields(const struct epf_geom *g, __u64 w, __u64 mask)
 }
 
 /* What the fields of w(4 + j) name, likewise; @w = w(j), @bits = k/L. Those that are not used
- * name none, so that no verifier has to follow their number.
+ * name none, so that no verifier has to follow their number; elsewhere they are left out.
  */
 EPF_FN_SPLIT __u64 epf_more_fields(__u64 w, __u32 bits)
 {
@@ -154,8 +154,8 @@ EPF_FN_SPLIT __u64 epf_more_fields(__u64 w, __u32 bits)
 	if (bits <= EPF_WORD_FIELDS)
 		return 0;
 	x |= ~0ULL << EPF_FIELD_SHIFT * (bits - EPF_WORD_FIELDS);
-	EPF_UNROLL_ALL
-	for (i = EPF_WORD_FIELDS; i < EPF_PART_BITS_MAX; i++) {
+	EPF_UNROLL_VERIFIED_ALL
+	for (i = EPF_WORD_FIELDS; i < (EPF_VERIFIED ? EPF_PART_BITS_MAX : bits); i++) {
 		mask = epf_with_bit(mask, x);
 		x = epf_serial(x >> EPF_FIELD_SHIFT);
 	}

@@ -18,6 +18,8 @@
  *   EPF_UNROLL_VERIFIED    the same, for the verifier's sake alone
  *   EPF_UNROLL_PARTS       before a loop over a key's lines, if their number may be a
  *                          constant: likewise
+ *   EPF_UNROLL_VERIFIED_ALL  before one whose number of rounds is a constant for a
+ *                          verifier alone
  *   EPF_UNROLL_ALL         before a loop whose number of rounds is a constant: likewise
  *   EPF_VERIFIED           1 where a verifier reads the program: each loop needs a
  *                          bound that it sees, and what is looked up may be NULL;
@@ -63,14 +65,16 @@
  * Where the orderings come from:
  *
  *   kernel  atomic64_fetch_or and cmpxchg are fully ordered by the kernel
- *           memory model; the ordered load adds smp_mb__after_atomic, a
- *           compiler barrier on x86 and a dmb on arm64.
+ *           memory model, atomic64_or is not; the ordered load adds
+ *           smp_mb__after_atomic, a compiler barrier on x86 and a dmb on arm64,
+ *           which is what epf_or relies on.
  *   user    C11: sequentially consistent read-modify-writes and load. On x86
  *           the load is a plain mov, on arm64 an ldar.
  *   BPF     __sync builtins: atomics whose result is used are fully ordered;
  *           without a use clang emits the unordered form, hence the empty asm
- *           that uses it. Loads and stores are plain: on x86 that is enough; see
- *           epf_bpf_fence() for other machines.
+ *           that uses it, but in epf_or: on arm64 the fence of the ordered load,
+ *           or the CAS behind it, is what it waits for. Loads and stores are plain:
+ *           on x86 that is enough; see epf_bpf_fence() for other machines.
  *   CUDA    system-scope atomics and fences, because the CPU may share the
  *           memory.
  *
@@ -189,6 +193,7 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define EPF_UNROLL_VERIFIED EPF_UNROLL
 #define EPF_UNROLL_PARTS _Pragma("clang loop unroll(full)")
 #define EPF_UNROLL_ALL EPF_UNROLL_PARTS
+#define EPF_UNROLL_VERIFIED_ALL EPF_UNROLL_ALL
 #pragma clang diagnostic ignored "-Wpass-failed" /* the number is no constant */
 #define EPF_VERIFIED 1
 #define EPF_ASSERT(cond, name) _Static_assert(cond, name)
@@ -543,6 +548,7 @@ EPF_FN void epf_or(__u64 *p, __u64 v)
 #endif
 #ifndef EPF_UNROLL_VERIFIED
 #define EPF_UNROLL_VERIFIED
+#define EPF_UNROLL_VERIFIED_ALL
 #endif
 #ifdef __CUDACC__
 #define epf_is_constant(v) false
