@@ -754,14 +754,36 @@ static void lengths_that_no_header_tells(void)
 	tap_ok(good, "flows of packets that are longer than a header can tell");
 }
 
+/* What a merge does with a lane. Keys of no position ask it for its tag alone, and where the
+ * epoch's tag is 0 that is all that memory not written to has.
+ */
+static void lanes_of_other_numbers(void)
+{
+	__u64 masks_of[] = { EPF_TAG_MASK, EPF_TAG_MASK | 5 }, from, to, v;
+	bool kept = true, strange = false;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		for (from = EPF_EPOCH_FIRST; from < EPF_EPOCH_FIRST + 64; from++)
+			for (to = EPF_EPOCH_FIRST; to < EPF_EPOCH_FIRST + 64; to++) {
+				v = epf_tag(from) | epf_positions(masks_of[i]);
+				kept &= epf_holds(epf_retag(v, from, to),
+						  masks_of[i], to);
+				strange |= epf_retag(v, from + 8, to);
+			}
+	tap_ok(kept && !strange,
+	       "a lane of another number has its keys, those of no position too");
+}
+
 int main(void)
 {
-	tap_plan(20);
+	tap_plan(21);
 	digests_do_not_see_cuts();
 	digests_of_unaligned_keys();
 	scale();
 	masks();
 	geometry_is_even();
+	lanes_of_other_numbers();
 	shapes_are_checked();
 	windows_are_checked();
 	options_are_checked();
