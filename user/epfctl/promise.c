@@ -133,11 +133,11 @@ static bool plan_explicit(const struct promise *p, struct planned *plan)
 	}
 	if (epf_geom_init(&g, p->nr_lines, (__u32)p->lines_per_key,
 			  (__u32)p->bits_per_key)) {
-		fail("no such geometry: --lines-per-key is 1, 2 or 4, --lines and "
-		     "--bits-per-key are multiples of it, for each of these lines "
-		     "up to %llu and 1..%u; and --lines is %llu..%llu",
-		     EPF_PART_LINES_MAX, EPF_PART_BITS_MAX, EPF_LINES_MIN,
-		     EPF_LINES_MAX);
+		fail("no such geometry: --lines-per-key is 1, 2 or 4; --lines and "
+		     "--bits-per-key are multiples of it; --lines is %llu..%llu, "
+		     "at most %llu for each line of a key; a key has 1..%u bits in "
+		     "each of its lines", EPF_LINES_MIN, EPF_LINES_MAX,
+		     EPF_PART_LINES_MAX, EPF_PART_BITS_MAX);
 		return false;
 	}
 	params->nr_lines = p->nr_lines;

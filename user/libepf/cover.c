@@ -65,21 +65,11 @@ void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
 				choose(b, k);
 }
 
-/* A key that comes, to the chances @now. */
-static struct epf_cover_row one_key(const struct epf_cover_chain *c,
-				    const struct epf_cover_row *now)
-{
-	struct epf_cover_row next = { { 0 } };
-	unsigned int from, to;
-
-	for (from = 0; from <= c->bits; from++)
-		for (to = from; to <= c->bits; to++)
-			next.at[to] += now->at[from] * c->step[from].at[to];
-	return next;
-}
+/* One more key, to the chances @now; @c is what the keys are. */
+typedef void (*key_fn)(const void *c, struct epf_cover_row *now);
 
 /* A Poisson number of keys, of mean @load <= LOAD_STEP. */
-static struct epf_cover_row some_keys(const struct epf_cover_chain *c,
+static struct epf_cover_row some_keys(key_fn key, const void *c,
 				      struct epf_cover_row now, double load)
 {
 	struct epf_cover_row sum = { { 0 } };
@@ -88,23 +78,42 @@ static struct epf_cover_row some_keys(const struct epf_cover_chain *c,
 	int x;
 
 	for (x = 0; x <= load || weight > TAIL; x++) {
-		for (i = 0; i <= c->bits; i++)
+		for (i = 0; i <= EPF_COVER_BITS_MAX; i++)
 			sum.at[i] += weight * now.at[i];
-		now = one_key(c, &now);
+		key(c, &now);
 		weight *= load / (x + 1);
 	}
 	return sum;
 }
 
-double epf_cover_chain(const struct epf_cover_chain *c, double load)
+/* The same of any mean, from where no key has come. */
+static struct epf_cover_row many_keys(key_fn key, const void *c, double load)
 {
 	struct epf_cover_row now = { { 1 } };
 
+	for (; load > LOAD_STEP; load -= LOAD_STEP)
+		now = some_keys(key, c, now, LOAD_STEP);
+	return some_keys(key, c, now, load);
+}
+
+/* By the number of positions that are set. */
+static void distinct_key(const void *self, struct epf_cover_row *now)
+{
+	const struct epf_cover_chain *c = self;
+	struct epf_cover_row next = { { 0 } };
+	unsigned int from, to;
+
+	for (from = 0; from <= c->bits; from++)
+		for (to = from; to <= c->bits; to++)
+			next.at[to] += now->at[from] * c->step[from].at[to];
+	*now = next;
+}
+
+double epf_cover_chain(const struct epf_cover_chain *c, double load)
+{
 	if (load * c->bits > FULL * c->block_bits)
 		return 1;
-	for (; load > LOAD_STEP; load -= LOAD_STEP)
-		now = some_keys(c, now, LOAD_STEP);
-	return some_keys(c, now, load).at[c->bits];
+	return many_keys(distinct_key, c, load).at[c->bits];
 }
 
 double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
@@ -134,10 +143,10 @@ void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values,
 		}
 }
 
-/* One more key, to the chances @now by the number of positions. */
-static void key_of_fields(const struct epf_cover_fields *c,
-			  struct epf_cover_row *now)
+/* By the number of positions that the key asked for has. */
+static void key_of_fields(const void *self, struct epf_cover_row *now)
 {
+	const struct epf_cover_fields *c = self;
 	unsigned int i, u;
 
 	for (i = 0; i < c->bits; i++)
@@ -146,37 +155,16 @@ static void key_of_fields(const struct epf_cover_fields *c,
 				      c->values;
 }
 
-/* A Poisson number of keys, of mean @load <= LOAD_STEP. */
-static struct epf_cover_row some_of_fields(const struct epf_cover_fields *c,
-					   struct epf_cover_row now, double load)
-{
-	struct epf_cover_row sum = { { 0 } };
-	double weight = exp(-load);
-	unsigned int u;
-	int x;
-
-	for (x = 0; x <= load || weight > TAIL; x++) {
-		for (u = 0; u <= c->bits; u++)
-			sum.at[u] += weight * now.at[u];
-		key_of_fields(c, &now);
-		weight *= load / (x + 1);
-	}
-	return sum;
-}
-
 struct epf_cover_row epf_cover_fields(const struct epf_cover_fields *c, double load)
 {
-	struct epf_cover_row now = { { 1 } };
+	struct epf_cover_row all;
 	unsigned int u;
 
-	if (load * c->bits > FULL * c->values) {
-		for (u = 0; u <= c->bits; u++)
-			now.at[u] = 1;
-		return now;
-	}
-	for (; load > LOAD_STEP; load -= LOAD_STEP)
-		now = some_of_fields(c, now, LOAD_STEP);
-	return some_of_fields(c, now, load);
+	if (load * c->bits <= FULL * c->values)
+		return many_keys(key_of_fields, c, load);
+	for (u = 0; u <= EPF_COVER_BITS_MAX; u++)
+		all.at[u] = 1;
+	return all;
 }
 
 /* @weight terms exp(-load @met), met = 1 - a(S). */
