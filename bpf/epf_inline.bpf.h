@@ -260,6 +260,19 @@ static __always_inline __u64 epf_inline_put(const struct epf_inline *f,
 	return e;
 }
 
+/* Count an insertion of epoch @e. By itself for a loader without CAP_PERFMON, whose verifier
+ * would read it anew for each way that the insertion may have gone.
+ */
+EPF_FN_SPLIT int epf_inline_counted(__u32 at, __u64 e, int grew)
+{
+	struct epf_inline f;
+	int ret = epf_inline_get(&f, at);
+
+	if (!ret)
+		epf_inline_count(&f, e, grew);
+	return ret;
+}
+
 EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
 {
 	struct epf_inline f;
@@ -270,16 +283,25 @@ EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
 	if (ret)
 		return ret;
 	e = epf_inline_put(&f, digest, &grew);
-	if (!e)
-		return -ENODEV;
-	epf_inline_count(&f, e, grew);
-	return 0;
+	return e ? epf_inline_counted(at, e, grew) : -ENODEV;
 }
 
 /* What is neither a verdict nor an error: the epoch moved, when the verdict was
  * EPF_INLINE_MOVED less this.
  */
 #define EPF_INLINE_MOVED (-16384)
+
+/* Count it, and tell @verdict. */
+EPF_FN_APART int epf_inline_settle(__u32 at, __u64 e, int verdict)
+{
+	struct epf_inline f;
+	int ret = epf_inline_get(&f, at);
+
+	if (ret)
+		return ret;
+	epf_inline_count(&f, e, verdict != EPF_PRESENT);
+	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
+}
 
 /* What is left to do then. */
 EPF_FN_APART int epf_inline_moved(__u64 digest, __u32 at, int verdict)
@@ -292,10 +314,8 @@ EPF_FN_APART int epf_inline_moved(__u64 digest, __u32 at, int verdict)
 	if (ret)
 		return ret;
 	e = epf_inline_put(&f, digest, &grew);
-	if (!e)
-		return epf_inline_tell(&f, EPF_UNKNOWN, 0);
-	epf_inline_count(&f, e, verdict != EPF_PRESENT);
-	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
+	return e ? epf_inline_settle(at, e, verdict) :
+		   epf_inline_tell(&f, EPF_UNKNOWN, 0);
 }
 
 /* epf_inline_sight() of a key that the lanes of the current epoch @e hold. The answer is

@@ -119,7 +119,7 @@ EPF_FN __u32 epf_control_ip(const struct epf_pkt *pkt, struct epf_ip *ip)
 	__u32 what = 0;
 	bool local;
 
-	if (!epf_ip_walk(pkt, ip, false))
+	if (!epf_ip_walk(pkt, ip, 1))
 		what = epf_control_l4(pkt, ip);
 	if (ip->hdr_len == 20)
 		local = epf_is_local_group4(ip->hdr + 16);

@@ -350,18 +350,18 @@ EPF_FN int epf_flow_find(const struct epf_pkt *pkt,
 			 const struct epf_pkt_opts *o, struct epf_l3 *l3,
 			 struct epf_flow *f)
 {
-	bool errors = !l3->carried && (o->flags & EPF_PKT_ERRORS);
-	bool first = o->flags & EPF_PKT_FIRST;
+	__u32 errors = epf_forget(!l3->carried && (o->flags & EPF_PKT_ERRORS));
+	__u32 more = epf_forget(!(o->flags & EPF_PKT_FIRST));
 	struct epf_ip ip;
 	int err;
 
 	err = epf_ip_read(pkt, l3, &ip);
 	if (!err)
-		err = epf_ip_walk(pkt, &ip, first);
+		err = epf_ip_walk(pkt, &ip, more);
 	if (err)
 		return err;
 	epf_flow_ip(&ip, o->key, f);
-	if (first && ip.fragment)
+	if (!more && ip.fragment)
 		return -ENOMSG;
 	err = epf_flow_l4(pkt, &ip, errors, f);
 	if (err > 0)
@@ -494,12 +494,9 @@ EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
 	const struct epf_pkt_opts free = {
 		0, 0, EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL, 0
 	};
-	__u64 have, want, any, addrs;
+	__u64 addrs;
 
-	memcpy(&have, o, 8); /* one comparison of all, on constants */
-	memcpy(&want, &flow, 8);
-	memcpy(&any, &free, 8);
-	if ((have & ~any) != want || !epf_is_plain(p, len) ||
+	if (!epf_opts_are(o, &flow, &free) || !epf_is_plain(p, len) ||
 	    !epf_has_ports(p[23]))
 		return false;
 	/* Both flags are wrong (epf_pkt_opts_check()). */

@@ -252,9 +252,9 @@ EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
 	return *err ? NULL : p;
 }
 
-/* Walk the extension headers; ip->l4 ends behind them. */
+/* Walk the extension headers; ip->l4 ends behind them. @more: as of epf_ip_walk(). */
 EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
-			    bool first)
+			    __u32 more)
 {
 	__u8 room[8] EPF_ALIGNED;
 	const __u8 *p;
@@ -278,7 +278,7 @@ EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
 			return err;
 		len = epf_opaque(p[1]);
 		if (ip->proto == 44) {
-			ip->fragment = epf_be16(p + 2) & (first ? 0xfff8 : 0xfff9);
+			ip->fragment = epf_be16(p + 2) & (0xfff8 | more);
 			memcpy(ip->frag_id, p + 4, 4);
 			ip->l4 += 8;
 		} else if (ip->proto == 51) {
@@ -293,16 +293,17 @@ EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
 	return 0;
 }
 
-/* Find the transport protocol, and whether this is a fragment; with @first the first
- * one counts as whole. After an error ip->proto is the last header that was understood.
+/* Find the transport protocol, and whether this is a fragment; @more is 1, or 0: the first
+ * one, of which nothing but "more fragments" says so, counts as whole. After an error
+ * ip->proto is the last header that was understood.
  */
-EPF_FN int epf_ip_walk(const struct epf_pkt *pkt, struct epf_ip *ip, bool first)
+EPF_FN int epf_ip_walk(const struct epf_pkt *pkt, struct epf_ip *ip, __u32 more)
 {
 	memset(ip->frag_id, 0, 4);
 	if (ip->hdr_len != 20)
-		return epf_ip6_walk(pkt, ip, first);
+		return epf_ip6_walk(pkt, ip, more);
 	ip->proto = ip->hdr[9];
-	ip->fragment = epf_be16(ip->hdr + 6) & (first ? 0x1fff : 0x3fff);
+	ip->fragment = epf_be16(ip->hdr + 6) & (0x1fff | more << 13);
 	memcpy(ip->frag_id, ip->hdr + 4, 2);
 	return 0;
 }
@@ -322,6 +323,18 @@ EPF_FN bool epf_is_plain(const __u8 *p, __u32 len)
 	/* EtherType, version and length; total length; offset of a fragment */
 	return len >= 38 && (epf_get_le64(p + 12) & 0xffffff) == 0x450008 &&
 	       epf_be16(p + 16) >= 24 && !(epf_get_le64(p + 20) & 0xff3f);
+}
+
+/* Are the options @want, but for those of @free? One comparison of all. */
+EPF_FN bool epf_opts_are(const struct epf_pkt_opts *o, const struct epf_pkt_opts *want,
+			 const struct epf_pkt_opts *free)
+{
+	__u64 have, all, any;
+
+	memcpy(&have, o, 8);
+	memcpy(&all, want, 8); /* constants */
+	memcpy(&any, free, 8);
+	return (have & ~any) == all;
 }
 
 #endif /* EPF_HEADERS_H */

@@ -27,7 +27,7 @@ broken 'conversations with oneself go by nothing' 's/return epf_swap64(epf_flow_
 broken 'conversations are flows' 's/back = epf_flow_is_back(f);/back = false;/'
 broken 'an error is no answer' 's/epf_flow_turn(f, o, l3->carried);/epf_flow_turn(f, o, false);/'
 broken 'errors are looked into whether asked or not' 's/!l3->carried && (o->flags & EPF_PKT_ERRORS)/!l3->carried/'
-broken 'errors nest' 's/bool errors = !l3->carried && /bool errors = /'
+broken 'errors nest' 's/!l3->carried && (o->flags & EPF_PKT_ERRORS)/!!(o->flags \& EPF_PKT_ERRORS)/'
 broken 'redirects are none' 's/(type >= 3 && type <= 5)/(type >= 3 \&\& type <= 4)/'
 broken 'nor are parameter problems' 's/type == 11 || type == 12/type == 11/; s/type <= 4;/type <= 3;/'
 broken 'what is behind an error belongs to it' 's/ip->end < ip->cap ? ip->end : ip->cap/ip->cap/'
@@ -46,7 +46,7 @@ broken 'a mark and a zone are one key' 's/if ((o->flags & EPF_PKT_ZONE) && (o->f
 broken 'a zone need not be asked for' 's/if (!(o->flags & EPF_PKT_ZONE) && EPF_PKT_ZONE_OF(o->max_bytes))/if (0)/'
 broken 'zones tell filters apart' 's/^\tif (o->flags & EPF_PKT_ZONE)$/\tif (0)/'
 broken 'a scope that nobody gave is 0' 's/if (!s)/if (0)/; s/= s->iface/= s ? s->iface : 0/; s/(__u64)s->mark/(__u64)(s ? s->mark : 0)/'
-broken 'the first fragment has the key of a fragment' 's/first ? 0x1fff : 0x3fff/first ? 0x3fff : 0x3fff/; s/first ? 0xfff8 : 0xfff9/first ? 0xfff9 : 0xfff9/'
+broken 'the first fragment has the key of a fragment' 's/0x1fff | more << 13/0x3fff/; s/0xfff8 | more/0xfff9/'
 broken 'peers and flows are alike' 's/(__u32)(f->key - EPF_PKT_FLOW) << 4/0/'
 broken 'the way to a key tells filters apart' 's/(EPF_PKT_REVERSE | EPF_PKT_ERRORS)$/0/'
 ktap_finish

@@ -25,7 +25,6 @@
 #define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
 #define ATTACH_NETFILTER 45 /* BPF_NETFILTER */
 #define INSNS_MAX 100000 /* of a program; the verifier's own limit is a million */
-#define INSNS_MAX_BARE 200000 /* without CAP_PERFMON */
 
 /* The constant "action" of bpf/xdp_dedup.bpf.c, beside its program for marks. */
 static const struct {
@@ -216,7 +215,7 @@ static void claim(const char *path, const char *name, size_t action, bool bare)
 		tap_ok(false, "%s does not load here: %s: %s", what,
 		       strerror(-err), reason);
 	else
-		tap_ok(info.verified_insns < (bare ? INSNS_MAX_BARE : INSNS_MAX),
+		tap_ok(info.verified_insns < INSNS_MAX,
 		       "%s: %u instructions verified, %u bytes of machine code",
 		       what, info.verified_insns, info.jited_prog_len);
 	bpf_object__close(obj);
