@@ -253,21 +253,16 @@ EPF_FN_APART int epf_xdp_flow(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 }
 
 #ifndef EPF_NF /* flows alone */
-/* Keys EPF_PKT_FRAME and EPF_PKT_PACKET. Return: as epf_pkt_start(), or 1:
- * epf_xdp_rest() is to follow.
- */
+/* Keys EPF_PKT_FRAME and EPF_PKT_PACKET. Return: as epf_pkt_start(). */
 EPF_FN_APART int epf_xdp_packet(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 				const struct epf_hash *h, struct epf_take *t)
 {
 	struct epf_pkt pkt = { ctx, ask, NULL, 0 };
-	bool rest = false;
-	int err;
 
 	if (!ask || !h || !t || ask->opts.key >= EPF_PKT_FLOW)
 		return -EINVAL;
 	pkt.len = epf_ctx_len(ctx);
-	err = epf_pkt_start(h, &pkt, &ask->opts, &ask->digest, t, &rest);
-	return err ? err : rest;
+	return epf_pkt_start(h, &pkt, &ask->opts, t);
 }
 
 /* Hash what epf_xdp_packet() left. */
@@ -292,7 +287,7 @@ EPF_FN_APART int epf_xdp_whole(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 	if (!ask || !h)
 		return -EINVAL;
 	err = epf_xdp_packet(ctx, ask, h, &t);
-	return err > 0 ? epf_xdp_rest(ctx, ask, h, &t) : err;
+	return err ? err : epf_xdp_rest(ctx, ask, h, &t);
 }
 
 /* Part of the caller, for the sake of the stack. */

@@ -215,8 +215,11 @@ static noinline int xdp_test_and_insert(struct epf_table *t,
 					struct epf_pkt_opts opts)
 {
 	u64 digest;
-	int err = epf_xdp_digest(&t->hash, xdp, &opts, &digest);
+	int err = 0;
 
+	if (!epf_packet_plain(&t->hash, xdp->data, xdp->data_end - xdp->data,
+			      &opts, &digest))
+		err = epf_xdp_digest(&t->hash, xdp, &opts, &digest);
 	return err ?: do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 

@@ -543,6 +543,21 @@ EPF_FN __u64 epf_digest(const struct epf_hash *h, const void *key, __u32 len)
 	return epf_digest_short(h, key, len);
 }
 
+EPF_FN __u64 epf_from_rounds(const struct epf_hash *h, const __u64 *first, __u32 n,
+			     const __u8 *p, __u32 len, __u32 kind)
+{
+	struct epf_sip s;
+	__u32 i;
+
+	epf_sip_start(&s, h, kind);
+	for (i = 0; i < n; i++)
+		epf_sip_word(&s, first[i]);
+	epf_sip_words(&s, p, 0, len, kind);
+	s.tail = epf_get_le64(p + len - 8) >> 1 >> (63 - 8 * (len & 7));
+	s.len = 8 * n + len;
+	return epf_sip_end(&s);
+}
+
 /**
  * epf_digest_from() - the digest of a key whose beginning is in registers
  * @h: keyed function
@@ -556,18 +571,11 @@ EPF_FN __u64 epf_digest(const struct epf_hash *h, const void *key, __u32 len)
 EPF_FN __u64 epf_digest_from(const struct epf_hash *h, const __u64 *first, __u32 n,
 			     const __u8 *p, __u32 len)
 {
-	struct epf_sip s;
-	__u32 i;
-
 	if (epf_hash_long(h, 8 * n + len))
 		return epf_digest_nh(h, first, n, p, len);
-	epf_sip_start(&s, h, h->kind == EPF_HASH_SIPHASH24 ? EPF_HASH_SIPHASH24 :
-							     EPF_HASH_SIPHASH13);
-	for (i = 0; i < n; i++)
-		epf_sip_word(&s, first[i]);
-	s.len = 8 * n;
-	epf_sip_update(&s, h, p, len);
-	return epf_sip_final(&s, h);
+	if (h->kind == EPF_HASH_SIPHASH24) /* asked once, not at each word */
+		return epf_from_rounds(h, first, n, p, len, EPF_HASH_SIPHASH24);
+	return epf_from_rounds(h, first, n, p, len, EPF_HASH_SIPHASH13);
 }
 
 /**

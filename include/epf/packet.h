@@ -239,42 +239,49 @@ EPF_FN_BIG __u64 epf_take_rest(struct epf_take *t, const struct epf_hash *h,
 /**
  * epf_packet_plain() - the packet key of a plain packet
  * @h: keyed function
- * @pkt: packet
- * @o: checked options, of key EPF_PKT_PACKET
+ * @p: the packet, or its first segment
+ * @len: of it
+ * @o: options, checked or not
  * @digest: result
  *
  * Plain: Ethernet without tags, IPv4 without options, all of it in the first
- * segment. Then the canonical bytes lie in one piece, but for TTL and checksum.
- * Same digest as by the long way, which packets in several segments show.
+ * segment; with EPF_PKT_PASS_CONTROL also as epf_is_plain(). Then the canonical bytes
+ * lie in one piece, but for TTL and checksum. Same digest as by the long way, which
+ * packets in several segments show.
  *
- * Return: false where options or packet are of another kind, or wrong.
+ * Return: false where options or packet are of another kind, or wrong, or the
+ * packet is one that EPF_PKT_PASS_CONTROL passes.
  */
-EPF_FN bool epf_packet_plain(const struct epf_hash *h,
-			     const struct epf_pkt *pkt,
+EPF_FN bool epf_packet_plain(const struct epf_hash *h, const __u8 *p, __u32 len,
 			     const struct epf_pkt_opts *o, __u64 *digest)
 {
-	__u32 len, end, at;
-	const __u8 *p = epf_pkt_first(pkt, &len);
+	const struct epf_pkt_opts packet = { EPF_PKT_PACKET, EPF_LINK_ETHER, 0, 0 };
+	const struct epf_pkt_opts free = {
+		0, 0, EPF_PKT_PASS_CONTROL | EPF_PKT_NO_MAC | EPF_PKT_NO_VLAN, 0
+	};
 	__u64 word[4];
+	__u32 end;
 
-	if (o->link != EPF_LINK_ETHER || o->max_bytes || len < 34)
+	if (!epf_opts_are(o, &packet, &free) || len < 34)
 		return false;
 	end = 14 + epf_opaque(epf_be16(p + 16));
 	if ((epf_get_le64(p + 12) & 0xffffff) != 0x450008 || end < 34 ||
 	    end > len)
 		return false;
+	if ((o->flags & EPF_PKT_PASS_CONTROL) &&
+	    (!epf_is_plain(p, len) || epf_control_plain(p)))
+		return false;
 	if (o->flags & EPF_PKT_NO_MAC) {
 		word[0] = epf_get_le64(p + 12);
 		word[1] = epf_get_le64(p + 20) & ~0xffff00ff0000ULL;
-		at = 28;
-	} else {
-		word[0] = epf_get_le64(p);
-		word[1] = epf_get_le64(p + 8);
-		word[2] = epf_get_le64(p + 16) & ~(0xffULL << 48);
-		word[3] = epf_get_le64(p + 24) & ~0xffffULL;
-		at = 32;
+		*digest = epf_digest_from(h, word, 2, p + 28, end - 28);
+		return true;
 	}
-	*digest = epf_digest_from(h, word, at == 32 ? 4 : 2, p + at, end - at);
+	word[0] = epf_get_le64(p);
+	word[1] = epf_get_le64(p + 8);
+	word[2] = epf_get_le64(p + 16) & ~(0xffULL << 48);
+	word[3] = epf_get_le64(p + 24) & ~0xffffULL;
+	*digest = epf_digest_from(h, word, 4, p + 32, end - 32);
 	return true;
 }
 
@@ -408,19 +415,13 @@ EPF_FN int epf_pkt_control(const struct epf_pkt *pkt,
  * @pkt: packet that epf_pkt_control() does not pass
  * @o: options that passed epf_pkt_opts_check(), of key EPF_PKT_FRAME or
  *	EPF_PKT_PACKET
- * @digest: result, unless @rest is set
- * @t: digest in progress, if @rest is set
- * @rest: set if epf_take_rest() has to finish the digest; false at first
+ * @t: digest in progress; epf_take_rest() is to finish it
  *
  * Return: as epf_pkt_digest().
  */
 EPF_FN int epf_pkt_start(const struct epf_hash *h, const struct epf_pkt *pkt,
-			 const struct epf_pkt_opts *o, __u64 *digest,
-			 struct epf_take *t, bool *rest)
+			 const struct epf_pkt_opts *o, struct epf_take *t)
 {
-	if (o->key == EPF_PKT_PACKET && epf_packet_plain(h, pkt, o, digest))
-		return 0;
-	*rest = true;
 	if (o->key == EPF_PKT_PACKET)
 		return epf_packet_start(h, pkt, o, t);
 	t->off = 0;
@@ -434,10 +435,9 @@ EPF_FN int epf_pkt_whole(const struct epf_hash *h, const struct epf_pkt *pkt,
 			 const struct epf_pkt_opts *o, __u64 *digest)
 {
 	struct epf_take t;
-	bool rest = false;
-	int err = epf_pkt_start(h, pkt, o, digest, &t, &rest);
+	int err = epf_pkt_start(h, pkt, o, &t);
 
-	if (!err && rest)
+	if (!err)
 		*digest = epf_take_rest(&t, h, pkt);
 	return err;
 }
@@ -488,6 +488,8 @@ EPF_FN int epf_pkt_digest_in(const struct epf_hash *h,
 		*digest = epf_digest_words(h, first, tail, 14);
 		return 0;
 	}
+	if (epf_packet_plain(h, p, len, o, digest))
+		return 0;
 	err = epf_pkt_control(pkt, o);
 	return err ? err : epf_pkt_any(h, pkt, o, s, digest);
 }

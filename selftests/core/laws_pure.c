@@ -565,10 +565,10 @@ static int fast_paths(const __u8 *f, __u32 len, const struct epf_pkt_opts *o)
 	if (epf_flow_plain(f, len, o, &first, &tail))
 		took = !err && epf_digest_words(&h, first, tail, 14) == slow ?
 		       1 : 4;
+	if (epf_packet_plain(&h, f, len, o, &fast))
+		took |= !err && fast == slow ? 2 : 8;
 	if (err < -EPF_CONTROL)
 		return took ? 32 : CONTROL;
-	if (o->key == EPF_PKT_PACKET && epf_packet_plain(&h, &whole, o, &fast))
-		took |= !err && fast == slow ? 2 : 8;
 	return took;
 }
 
