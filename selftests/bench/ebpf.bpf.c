@@ -31,15 +31,21 @@ struct {
 	__uint(value_size, sizeof(struct key));
 } bloom SEC(".maps");
 
+/* A bijection of what @mask has, in which neighbours are apart. */
+static __always_inline __u64 disorder(__u64 n)
+{
+	n = n * 0x9e3779b1 & keys.mask;
+	n ^= n >> (keys.half & 63);
+	return n * 0x85ebca6b & keys.mask;
+}
+
 static __always_inline struct key next_key(void)
 {
 	__u64 n = keys.runs++, v;
 	struct key k;
 
-	if (keys.cycle && n >= keys.cycle) {
-		keys.runs = 1;
-		n = 0;
-	}
+	if (keys.mask)
+		n = disorder(n);
 	v = epf_word(keys.first + n, 1); /* a bijection */
 	k.first = v;
 	k.tail = v >> 20 & 0xffffffffffff;

@@ -7,14 +7,16 @@
  * struct bench_keys - which keys a program makes, one a run
  * @first: number of the first
  * @runs: since it was set
- * @cycle: so many keys over and over; 0: ever new ones
+ * @mask: 2^b - 1: the first 2^b keys, once each and in disorder; 0: one after another
+ * @half: b / 2
  * @found: verdicts "present"
  * @unknown: "do not know"
  */
 struct bench_keys {
 	unsigned long long first;
 	unsigned long long runs;
-	unsigned long long cycle;
+	unsigned long long mask;
+	unsigned long long half;
 	unsigned long long found;
 	unsigned long long unknown;
 };

@@ -8,7 +8,9 @@
  *
  *   new     keys never seen, the filter's window full of keys, the LRU map full,
  *           the Bloom filter between half full and full
- *   repeat  the keys of the run before, in the same epoch
+ *   repeat  the keys of the run before, in the same epoch and in the same order, in which
+ *           the LRU map's entries lie
+ *   mixed   keys of the run before, in disorder
  *   error   new keys that were found, over an epoch's course
  *
  * Keys come in runs of a quarter of an epoch at most, and the filter's holder does
@@ -65,6 +67,7 @@ struct counts {
  * @run: keys of a run
  * @ns_new: least of all rounds
  * @ns_repeat: likewise
+ * @ns_mixed: likewise
  * @fresh: all new keys that were measured
  * @again: all repeats
  */
@@ -78,7 +81,7 @@ struct subject {
 	struct epf_size size;
 	__u64 next;
 	__u32 run;
-	double ns_new, ns_repeat, mib;
+	double ns_new, ns_repeat, ns_mixed, mib;
 	struct counts fresh, again;
 };
 
@@ -213,9 +216,9 @@ static void settle(const struct subject *s)
 	} while (now_ms() - began > 100);
 }
 
-/* @nr keys from number @first on, added to @sum. */
-static void run(const struct subject *s, __u64 first, __u32 nr,
-		struct counts *sum)
+/* Keys from number @first on, added to @sum: @nr of them, or as @keys says, in disorder. */
+static void run_keys(const struct subject *s, struct bench_keys keys, __u32 nr,
+		     struct counts *sum)
 {
 	static __u8 packet[64];
 	LIBBPF_OPTS(bpf_test_run_opts, t, .data_in = packet,
@@ -223,12 +226,27 @@ static void run(const struct subject *s, __u64 first, __u32 nr,
 	struct bpf_program *p =
 		bpf_object__find_program_by_name(s->obj, s->program);
 
-	*s->keys = (struct bench_keys){ .first = first };
+	*s->keys = keys;
 	must(p && !bpf_prog_test_run_opts(bpf_program__fd(p), &t), s->program);
 	sum->ns += (double)t.duration * nr;
 	sum->keys += nr;
 	sum->found += s->keys->found;
 	sum->unknown += s->keys->unknown;
+}
+
+static void run(const struct subject *s, __u64 first, __u32 nr,
+		struct counts *sum)
+{
+	run_keys(s, (struct bench_keys){ .first = first }, nr, sum);
+}
+
+/* The first of a run, as many as the greatest power of two that it has. */
+static void run_mixed(const struct subject *s, __u64 first, struct counts *sum)
+{
+	__u32 bits = 31 - (__u32)__builtin_clz(s->run);
+
+	run_keys(s, (struct bench_keys){ .first = first, .mask = (1ULL << bits) - 1,
+					 .half = bits / 2 }, 1u << bits, sum);
 }
 
 static void run_new(struct subject *s, __u64 nr, struct counts *sum)
@@ -244,7 +262,7 @@ static void run_new(struct subject *s, __u64 nr, struct counts *sum)
 }
 
 /* Runs of new keys, which do not count, and the same keys again. */
-static void run_repeat(struct subject *s, __u64 nr, struct counts *sum)
+static void run_repeat(struct subject *s, __u64 nr, bool mixed, struct counts *sum)
 {
 	struct counts none = { 0 };
 	__u64 i;
@@ -252,7 +270,10 @@ static void run_repeat(struct subject *s, __u64 nr, struct counts *sum)
 	for (i = 0; i < nr; i += s->run) {
 		settle(s);
 		run(s, s->next, s->run, &none);
-		run(s, s->next, s->run, sum);
+		if (mixed)
+			run_mixed(s, s->next, sum);
+		else
+			run(s, s->next, s->run, sum);
 		s->next += s->run;
 	}
 	s->again.unknown += none.unknown;
@@ -305,8 +326,27 @@ static void measure_repeat(struct subject *s)
 	struct counts c = { 0 };
 
 	renew(s, round_keys(s) + s->run);
-	run_repeat(s, round_keys(s), &c);
+	run_repeat(s, round_keys(s), false, &c);
 	add(&s->again, &c, &s->ns_repeat);
+}
+
+static void measure_mixed(struct subject *s)
+{
+	struct counts c = { 0 };
+
+	renew(s, round_keys(s) + s->run);
+	run_repeat(s, round_keys(s), true, &c);
+	add(&s->again, &c, &s->ns_mixed);
+}
+
+static void rounds(struct subject *all, void (*measure)(struct subject *s))
+{
+	int s, i;
+
+	for (i = 0; i < ROUNDS; i++)
+		for (s = 0; s < SUBJECTS; s++)
+			if (all[s].obj)
+				measure(&all[s]);
 }
 
 /* An epoch is a whole number of runs: what came beyond its end until the holder looks
@@ -371,14 +411,17 @@ static void print_times(const struct subject *all, const struct subject *s)
 {
 	const struct subject *null = &all[NULL_PROG], *lru = &all[LRU];
 
-	printf(" %6.0f %6.0f   %8.1f MiB", s->ns_new, s->ns_repeat, s->mib);
+	printf(" %6.0f %6.0f %6.0f   %8.1f MiB", s->ns_new, s->ns_repeat, s->ns_mixed,
+	       s->mib);
 	if (s <= lru || !lru->obj)
-		printf("   %11s", "");
+		printf("   %17s", "");
 	else
-		printf("   %5.2f %5.2f",
+		printf("   %5.2f %5.2f %5.2f",
 		       (lru->ns_new - null->ns_new) / (s->ns_new - null->ns_new),
 		       (lru->ns_repeat - null->ns_repeat) /
-		       (s->ns_repeat - null->ns_repeat));
+		       (s->ns_repeat - null->ns_repeat),
+		       (lru->ns_mixed - null->ns_mixed) /
+		       (s->ns_mixed - null->ns_mixed));
 }
 
 static void print(const struct subject *all, const struct subject *s)
@@ -424,8 +467,8 @@ static void json(FILE *f, const struct subject *all, unsigned int mib)
 			good(s) ? "false" : "true");
 		if (good(s))
 			fprintf(f, ", \"new_ns\": %.1f, \"repeat_ns\": %.1f, "
-				"\"error\": %.3g, \"planned\": %.3g, \"found\": %.6f",
-				s->ns_new, s->ns_repeat, error_of(s),
+				"\"mixed_ns\": %.1f, \"error\": %.3g, \"planned\": %.3g, \"found\": %.6f",
+				s->ns_new, s->ns_repeat, s->ns_mixed, error_of(s),
 				s->size.fpr,
 				(double)s->again.found / (double)s->again.keys);
 		fprintf(f, "}");
@@ -456,24 +499,19 @@ static void one_size(unsigned int mib, FILE *f)
 {
 	struct subject all[SUBJECTS];
 	__u64 window = window_of(mib);
-	int s, i;
+	int s;
 
-	printf("window of %llu keys, error %g\n  %17s %6s %6s   %12s   LRU's by this, "
-	       "less null\n", window, BUDGET, "", "new", "repeat", "memory");
+	printf("window of %llu keys, error %g\n  %17s %6s %6s %6s   %12s   LRU's by this, "
+	       "less null\n", window, BUDGET, "", "new", "repeat", "mixed", "memory");
 	for (s = 0; s < SUBJECTS; s++) {
 		all[s] = subjects[s];
 		all[s].mib = LRU_BYTES * (double)window / (1 << 20);
 		if (s != LRU || fits(LRU_BYTES * (double)window))
 			begin(&all[s], &subjects[s], window);
 	}
-	for (i = 0; i < ROUNDS; i++)
-		for (s = 0; s < SUBJECTS; s++)
-			if (all[s].obj)
-				measure_new(&all[s]);
-	for (i = 0; i < ROUNDS; i++)
-		for (s = 0; s < SUBJECTS; s++)
-			if (all[s].obj)
-				measure_repeat(&all[s]);
+	rounds(all, measure_new);
+	rounds(all, measure_repeat);
+	rounds(all, measure_mixed);
 	for (s = 0; s < SUBJECTS; s++)
 		print(all, &all[s]);
 	if (f)

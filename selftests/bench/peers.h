@@ -8,6 +8,7 @@
 #define PEERS_FLOWS 1000000
 #define PEERS_BLOOM_K 5
 #define PEERS_KEY_AT 26 /* in the frame: the IPv4 source address */
+#define PEERS_WORDS 186 /* of eight bytes from there on, of 1,514 bytes in all */
 
 /* Twice the five words that a flow of IPv4 has, fragments and ICMP alike. */
 struct peers_key {
@@ -24,7 +25,6 @@ struct peers_key {
  * @next: number of the packet
  * @window_ns: of the LRU table
  * @current: which of the two bloom maps is filled
- * @filter: id of the filter that gives the digests
  */
 struct peers {
 	__u32 base;
@@ -32,8 +32,6 @@ struct peers {
 	__u32 next;
 	__u32 current;
 	__u64 window_ns;
-	__u32 filter;
-	__u32 reserved;
 };
 
 #endif /* PEERS_H */

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 
-CORE_SIZE = re.compile(r"(\d+) MiB, window (\d+) keys")
+CORE_SIZE = re.compile(r"(\d+) MiB, window (\d+) keys at (\d+) bits")
 CORE_PLAN = re.compile(r"plan (equal bytes|equal error), L=(\d)")
 CORE_ROW = re.compile(r"(test new|test known|insert)\s+(unbatched|batched)\s+"
                       r"lanes\s+([\d.]+) ns\s+classic\s+([\d.]+) ns\s+"
@@ -44,14 +44,14 @@ def read(path):
 
 
 def core(text):
-    rows, mib, plan = [], 0, None
+    rows, mib, bits, plan = [], 0, 0, None
     for line in text.splitlines():
         size, row = CORE_SIZE.match(line), CORE_ROW.match(line)
         plan = CORE_PLAN.match(line) or plan
         if size:
-            mib = int(size[1])
+            mib, bits = int(size[1]), int(size[3])
         elif row:
-            rows.append({"mib": mib, "equal": plan[1].split()[1],
+            rows.append({"mib": mib, "classic_bits": bits, "equal": plan[1].split()[1],
                          "lines_per_key": int(plan[2]), "operation": row[1],
                          "batched": row[2] == "batched",
                          "lanes_ns": float(row[3]),
@@ -108,7 +108,7 @@ def dedup(text):
 def core_reach(rows):
     for row in rows:
         least = 2
-        if row["equal"] != "bytes":
+        if row["equal"] != "bytes" or row["classic_bits"] != 14:
             continue
         if row["operation"] == "test new":
             least = 5 if row["mib"] < 64 else 8
@@ -175,7 +175,8 @@ def ebpf_reach(rows):
                 continue
             for stage, peer, most in (("new", "LRU hash map", 1 / 3),
                                       ("new", "Bloom filter map", 1),
-                                      ("repeat", "LRU hash map", 1)):
+                                      ("repeat", "LRU hash map", 1),
+                                      ("mixed", "LRU hash map", 1)):
                 if peer in of:
                     null = of["null"][stage + "_ns"]
                     yield (what % (stage, peer.split()[0]),

@@ -4,7 +4,7 @@
 # All benchmarks, one after another; report only. Every ratio is between
 # figures of this run. Writes report.txt and report.json into build/bench.
 #
-# usage: run.sh [core|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...    (all)
+# usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...    (all)
 # Exit: 0 all ran, 1 some did not.
 
 set -u -o pipefail
@@ -14,11 +14,11 @@ bench=$top/selftests/bench
 out=$top/build/bench
 export EPF_OUT=$out
 
-[ $# -gt 0 ] || set -- core kinds audit snap xdp reflex ebpf memory dedup
+[ $# -gt 0 ] || set -- core steps kinds audit snap xdp reflex ebpf memory dedup
 for part in "$@"; do
 	case $part in
-	core | kinds | audit | snap | xdp | reflex | ebpf | memory | dedup) ;;
-	*) echo 'usage: run.sh [core|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...' >&2; exit 2 ;;
+	core | steps | kinds | audit | snap | xdp | reflex | ebpf | memory | dedup) ;;
+	*) echo 'usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...' >&2; exit 2 ;;
 	esac
 done
 
@@ -50,6 +50,8 @@ run_all() {
 		case $part in
 		core) section core 'Core, natively: ns of an operation' \
 			"$top/build/selftests/bench/core_bench" ;;
+		steps) section steps 'Core, natively: instructions of an operation' \
+			"$top/build/selftests/bench/steps_bench" ;;
 		kinds) section kinds 'All kinds side by side, natively' \
 			"$top/build/selftests/bench/kinds_bench" ;;
 		audit) section audit 'Audits: engines of the CPU side by side' \

@@ -371,10 +371,10 @@ static int subject_prog(const struct bench *b, int subject, __u8 key)
 		return bpf_program__fd(b->peers->progs.null);
 	case LRU:
 		return bpf_program__fd(flow ? b->peers->progs.lru_flow :
-					      b->peers->progs.lru_digest);
+					      b->peers->progs.lru_packet);
 	case BLOOM:
 		return bpf_program__fd(flow ? b->peers->progs.bloom_flow :
-					      b->peers->progs.bloom_digest);
+					      b->peers->progs.bloom_packet);
 	}
 	return bpf_program__fd(bpf_object__find_program_by_name(b->dedup,
 								"xdp_dedup"));
@@ -502,12 +502,12 @@ static int report(struct bench *b, const char *key, FILE *json)
 
 int main(int argc, char **argv)
 {
-	struct bench b = { .flows = PEERS_FLOWS, .budget = 1e-4 };
+	struct bench b = { .flows = PEERS_FLOWS, .budget = 1e-4, .hash = EPF_HASH_NH };
 	const char *json = "/dev/null", *key = NULL;
 	FILE *out;
 	int opt, i, err;
 
-	while ((opt = getopt(argc, argv, "n:b:k:j:H")) != -1) {
+	while ((opt = getopt(argc, argv, "n:b:k:j:S")) != -1) {
 		if (opt == 'n')
 			b.flows = (__u32)strtoul(optarg, NULL, 10);
 		else if (opt == 'b')
@@ -516,14 +516,14 @@ int main(int argc, char **argv)
 			json = optarg;
 		else if (opt == 'k')
 			key = optarg;
-		else if (opt == 'H')
-			b.hash = EPF_HASH_NH;
+		else if (opt == 'S')
+			b.hash = EPF_HASH_SIPHASH13;
 		else
 			argc = 0;
 	}
 	if (argc != optind + 1 || b.flows < 10000) {
 		fprintf(stderr, "usage: xdp_bench [-n FLOWS] [-b BUDGET] "
-			"[-k flow|packet] [-j JSON_FILE] [-H: --hash nh] "
+			"[-k flow|packet] [-j JSON_FILE] [-S: --hash siphash13] "
 			"DIRECTORY\n");
 		return 2;
 	}

@@ -241,7 +241,7 @@ def print_cost(run):
         what = "this filter" if lines == used else \
             f"the same with {lines} line{'s' * (lines > 1)} a key"
         rows.append((name, what, size(memory[name])))
-    rows.append(("lru", "LRU hash map, given our digest",
+    rows.append(("lru", "LRU hash map, FNV-1a, no secret",
                  size(run.lru["bytes_memlock"])))
     print(f"\n{'Instructions of a packet of 64 bytes':<36}{'memory':>14}"
           f"{'new':>10}{'repeat':>10}")
