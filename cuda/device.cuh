@@ -39,6 +39,11 @@ static inline bool sound_keys(const struct epf_cu_keys *k)
 	return k->data && k->len <= EPF_KEY_MAX;
 }
 
+static inline bool digests_aligned(const struct epf_cu_keys *k)
+{
+	return !k->len && !((__u64)k->data % sizeof(__u64));
+}
+
 /* One of the eight epochs up to the current one. */
 static inline bool sound_epoch(const struct epf_cu_lines *f, __u64 epoch)
 {
@@ -63,14 +68,16 @@ __device__ __forceinline__ __u64 word_once(const void *p)
 }
 
 /* The digest of key @i; @i < @k->n. All lanes take the same way: with words
- * where all words of all keys are aligned, else with bytes.
+ * where all words of all keys are aligned, else with bytes. With DIGESTS the keys are
+ * digests_aligned(), and nothing else is compiled.
  */
+template <bool DIGESTS>
 __device__ __forceinline__ __u64 key_digest(const struct epf_cu_keys *k, __u64 i)
 {
 	const __u8 *key = (const __u8 *)k->data;
 	bool aligned = !(((__u64)key | k->len) % sizeof(__u64));
 
-	if (!k->len && aligned)
+	if (DIGESTS || (!k->len && aligned))
 		return word_once(key + i * sizeof(__u64));
 	if (!k->len)
 		return epf_get_le64(key + i * sizeof(__u64));

@@ -8,13 +8,14 @@
 
 #include <epf/journal.h>
 
+template <bool DIGESTS>
 static __global__ void __launch_bounds__(BLOCK)
 insert(struct epf_cu_lines f, struct epf_cu_keys k, __u64 epoch)
 {
 	__u64 i = thread_number();
 
 	for (; i < k.n; i += nr_threads())
-		add(&f, key_digest(&k, i), epoch);
+		add(&f, key_digest<DIGESTS>(&k, i), epoch);
 }
 
 /* As user/libepf/mirror.c does it: into the lanes that are named and retained. */
@@ -45,12 +46,15 @@ extern "C" cudaError_t epf_cu_insert(const struct epf_cu_lines *f,
 				     const struct epf_cu_keys *k, __u64 epoch,
 				     cudaStream_t stream)
 {
+	void (*kernel)(struct epf_cu_lines, struct epf_cu_keys, __u64) =
+		digests_aligned(k) ? insert<true> : insert<false>;
+
 	if (!k->n)
 		return cudaSuccess;
 	if (!sound_lines(f) || !sound_keys(k) || !sound_epoch(f, epoch))
 		return cudaErrorInvalidValue;
-	return EPF_LAUNCH(insert,
-			  blocks_for(k->n, BLOCK, EPF_RESIDENT(insert, BLOCK)),
+	return EPF_LAUNCH(kernel,
+			  blocks_for(k->n, BLOCK, EPF_RESIDENT(kernel, BLOCK)),
 			  BLOCK, stream, *f, *k, epoch);
 }
 

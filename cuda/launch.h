@@ -9,7 +9,12 @@
  *   EPF_DRIVER(function)   void *: a function of the driver's own interface,
  *	which the runtime has loaded; NULL: there is no driver
  *
- * All three for C++ only; in C this file has the names of the runtime.
+ *   EPF_LAUNCH_KEYS   keys of one launch at the most, a multiple of 32: kernels that
+ *	answer keys count them with 32 bits
+ *   epf_cu_register(p)   @p, in kernels; the compiler computes what depends on @p from
+ *	that register, and not anew from what @p was made of
+ *
+ * All for C++ only; in C this file has the names of the runtime.
  */
 #ifndef EPF_CUDA_LAUNCH_H
 #define EPF_CUDA_LAUNCH_H
@@ -40,7 +45,14 @@ static inline cudaError_t epf_emu_launch(void (*kernel)(param...),
 	epf_emu_launch(kernel, blocks, threads, stream, __VA_ARGS__)
 /* Few, so that grids go round. */
 #define EPF_RESIDENT(kernel, threads) ((void)(kernel), (void)(threads), 3u)
+/* Few, so that one launch follows another. */
+#define EPF_LAUNCH_KEYS 2048u
 #define EPF_DRIVER(function) ((void *)(function))
+
+template <typename type> static inline type *epf_cu_register(type *p)
+{
+	return p;
+}
 #endif
 
 #else /* a card */
@@ -57,7 +69,15 @@ static inline cudaError_t epf_emu_launch(void (*kernel)(param...),
 	 (kernel)<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__), \
 	 cudaGetLastError())
 #define EPF_RESIDENT(kernel, threads) epf_cu_resident((kernel), (threads))
+#define EPF_LAUNCH_KEYS (1u << 30)
 #define EPF_DRIVER(function) epf_cu_driver(#function)
+
+template <typename type>
+static __device__ __forceinline__ type *epf_cu_register(type *p)
+{
+	asm("" : "+l"(p));
+	return p;
+}
 
 static inline void *epf_cu_driver(const char *function)
 {

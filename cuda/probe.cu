@@ -9,11 +9,12 @@ template <int L>
 static __global__ void __launch_bounds__(BLOCK)
 probe(struct epf_cu_lines f, __u64 seed, __u64 n, unsigned long long *found)
 {
+	struct view v = view_of(&f);
 	unsigned long long nr = 0;
 	__u64 i = thread_number();
 
 	for (; i / WARP * WARP < n; i += nr_threads()) {
-		__u32 hits = look<L>(&f, epf_word(seed + i, 1));
+		__u32 hits = look<L, 0>(&v, epf_word(seed + i, 1));
 
 		nr += (__u32)__popc(__ballot_sync(ALL_LANES, i < n && hits));
 	}

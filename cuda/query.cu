@@ -8,13 +8,11 @@
 
 /**
  * struct answer - where it goes, as epf_cu_query() has it
- * @n: keys
  */
 struct answer {
 	__u32 *bitmap;
 	__u8 *ages;
 	unsigned long long *count;
-	__u64 n;
 };
 
 /* Bits by lane, read from the lane of @epoch down and round: the first that is
@@ -32,7 +30,7 @@ __device__ __forceinline__ __u32 nr_of_age(__u32 present, __u32 age)
 
 	EPF_UNROLL
 	for (bit = 0; bit < 3; bit++) {
-		__u32 vote = __ballot_sync(ALL_LANES, (int)(age >> bit & 1));
+		__u32 vote = __ballot_sync(ALL_LANES, (age & 1u << bit) != 0);
 
 		present &= threadIdx.x >> bit & 1 ? vote : ~vote;
 	}
@@ -42,55 +40,96 @@ __device__ __forceinline__ __u32 nr_of_age(__u32 present, __u32 age)
 /**
  * tell() - the answer for key @i of this lane
  * @to: where
- * @i: @i - lane is a multiple of 32; lanes that have no key left come, too
+ * @i: @i - lane is a multiple of 32 and below @n
+ * @n: keys; lanes that have no key left come, too
  * @hits: lanes that have the key
  * @epoch: current one
  *
  * Return: keys of this warp whose age is the number of this lane; of lanes
  * below 8.
  */
-__device__ __forceinline__ __u32 tell(const struct answer *to, __u64 i, __u32 hits,
-				      __u64 epoch)
+__device__ __forceinline__ __u32 tell(const struct answer *to, __u32 i, __u32 n,
+				      __u32 hits, __u64 epoch)
 {
-	bool present = i < to->n && hits;
+	bool present = i < n && hits;
 	__u32 age = hits ? age_of(hits, epoch) : EPF_AGE_ABSENT;
 	__u32 word = __ballot_sync(ALL_LANES, present);
 
-	if (i < to->n && !(i % WARP))
+	if (threadIdx.x % WARP == 0)
 		__stcs(&to->bitmap[i / WARP], word);
-	if (i < to->n && to->ages)
+	if (i < n && to->ages)
 		__stcs(&to->ages[i], (__u8)age);
 	return nr_of_age(word, age);
 }
 
-/* Lanes behind the last key ask for it once more, and tell nothing. */
-template <int L>
+/* A lane without a key asks for the last key again, and its answer is dropped. See look()
+ * for L and N, key_digest() for DIGESTS.
+ */
+template <int L, int N, bool DIGESTS>
 static __global__ void __launch_bounds__(BLOCK)
 query(struct epf_cu_lines f, struct epf_cu_keys k, struct answer to)
 {
-	__u32 lane = threadIdx.x % WARP;
-	unsigned long long nr = 0;
-	__u64 i = thread_number();
+	__u32 lane = threadIdx.x % WARP, nr = 0;
+	struct view v = view_of(&f);
+	__u32 n = (__u32)k.n; /* EPF_LAUNCH_KEYS */
+	__u32 i = (__u32)thread_number();
 
-	for (; i / WARP * WARP < k.n; i += nr_threads()) {
-		__u64 digest = key_digest(&k, i < k.n ? i : k.n - 1);
+	for (; i / WARP * WARP < n; i += (__u32)nr_threads()) {
+		__u64 digest = key_digest<DIGESTS>(&k, i < n ? i : n - 1);
 
-		nr += tell(&to, i, look<L>(&f, digest), f.epoch);
+		nr += tell(&to, i, n, look<L, N>(&v, digest), f.epoch);
 	}
 	if (lane < EPF_LANES && nr)
-		atomicAdd(&to.count[lane], nr);
+		atomicAdd(&to.count[lane], (unsigned long long)nr);
 }
 
 typedef void (*query_fn)(struct epf_cu_lines f, struct epf_cu_keys k,
 			 struct answer to);
 
-static query_fn query_of(__u32 parts)
+/* Kernels of digests by the number of fields in a line, which makes a round shorter. Shapes
+ * with other numbers are rare, and with keys the hash takes most of the time.
+ */
+#define FIELDS_KNOWN 9
+
+template <int L>
+static query_fn query_in(const struct epf_geom *g, bool digests)
 {
-	if (parts == 1)
-		return query<1>;
-	if (parts == 2)
-		return query<2>;
-	return query<4>;
+	static const query_fn known[FIELDS_KNOWN] = {
+		query<L, 0, true>, query<L, 0, true>, query<L, 2, true>,
+		query<L, 3, true>, query<L, 4, true>, query<L, 5, true>,
+		query<L, 6, true>, query<L, 7, true>, query<L, 8, true>,
+	};
+
+	if (!digests)
+		return query<L, 0, false>;
+	return known[g->bits < FIELDS_KNOWN ? g->bits : 0];
+}
+
+static query_fn query_of(const struct epf_geom *g, bool digests)
+{
+	if (g->parts == 1)
+		return query_in<1>(g, digests);
+	if (g->parts == 2)
+		return query_in<2>(g, digests);
+	return query_in<4>(g, digests);
+}
+
+/* Keys @from and up, as many as one launch takes. */
+static cudaError_t ask(const struct epf_cu_lines *f, const struct epf_cu_keys *k,
+		       const struct answer *to, __u64 from, cudaStream_t stream)
+{
+	query_fn kernel = query_of(&f->geom, digests_aligned(k));
+	struct epf_cu_keys part = *k;
+	struct answer there = *to;
+
+	part.data = (const __u8 *)k->data + from * (k->len ? k->len : sizeof(__u64));
+	part.n = k->n - from < EPF_LAUNCH_KEYS ? k->n - from : EPF_LAUNCH_KEYS;
+	there.bitmap += from / WARP;
+	if (to->ages)
+		there.ages += from;
+	return EPF_LAUNCH(kernel,
+			  blocks_for(part.n, BLOCK, EPF_RESIDENT(kernel, BLOCK)),
+			  BLOCK, stream, *f, part, there);
 }
 
 extern "C" cudaError_t epf_cu_query(const struct epf_cu_lines *f,
@@ -98,14 +137,15 @@ extern "C" cudaError_t epf_cu_query(const struct epf_cu_lines *f,
 				    __u8 *ages, unsigned long long *count,
 				    cudaStream_t stream)
 {
-	query_fn kernel = query_of(f->geom.parts);
-	struct answer to = { bitmap, ages, count, k->n };
+	struct answer to = { bitmap, ages, count };
+	cudaError_t err = cudaSuccess;
+	__u64 from;
 
 	if (!k->n)
 		return cudaSuccess;
 	if (!sound_lines(f) || !sound_keys(k) || !bitmap || !count)
 		return cudaErrorInvalidValue;
-	return EPF_LAUNCH(kernel,
-			  blocks_for(k->n, BLOCK, EPF_RESIDENT(kernel, BLOCK)),
-			  BLOCK, stream, *f, *k, to);
+	for (from = 0; from < k->n && !err; from += EPF_LAUNCH_KEYS)
+		err = ask(f, k, &to, from, stream);
+	return err;
 }

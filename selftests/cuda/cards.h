@@ -20,12 +20,15 @@ static const struct { __u32 parts, k; } shapes[] = {
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 /* Lines of no even number in a part; keys for which lanes get half full. */
-CHECKED void cards_init(struct sim *s, unsigned int shape, __u64 part_lines)
+CHECKED void cards_shaped(struct sim *s, __u32 parts, __u32 k, __u64 part_lines)
 {
-	__u32 parts = shapes[shape].parts, k = shapes[shape].k;
-
 	sim_init(s, parts * part_lines, parts, k, 0);
 	s->per_epoch = (__u32)(part_lines * parts * 30 / k);
+}
+
+CHECKED void cards_init(struct sim *s, unsigned int shape, __u64 part_lines)
+{
+	cards_shaped(s, shapes[shape].parts, shapes[shape].k, part_lines);
 }
 
 /* Sets of keys at @epoch: a stream, or noise. */

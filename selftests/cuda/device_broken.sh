@@ -82,7 +82,7 @@ broken 'epochs half as long' bench bench/filter bench/filter.cu 's|+ epochs - 1)
 ktap_thorough broken 'the error is twice as large' bench bench/paper bench/paper.cu 's/m->f.geom.parts), -56/m->f.geom.parts), -57/'
 broken 'ages of another epoch' bench query query.cu 's/<< (7 - (epoch & 7))/<< (6 - (epoch \& 7) \& 7)/'
 ktap_thorough broken 'four threads get the answers of each other' bench query look.cuh \
-	's/hits >> 8 \* (threadIdx.x % QUARTERS)/hits >> 8 * ((threadIdx.x + 1) % QUARTERS)/'
+	's/hits >> 8 \* at/hits >> 8 * ((at + 1) % QUARTERS)/'
 ktap_thorough broken 'a tag too old' device insert device.cuh 's/epf_tag(epoch) |/epf_tag(epoch - 8) |/'
 broken 'the wrong lane is emptied' device rotate rotate.cu 's/epoch & 7/(epoch + 1) \& 7/'
 ktap_thorough broken 'all parts are counted as the first' device tally tally.cu 's/part \* /0 * /'

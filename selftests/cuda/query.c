@@ -125,6 +125,24 @@ static void claim_phases(__u32 parts)
 	       wrong ? wrong : "");
 }
 
+/* Kernels differ by L and by the number of fields in a line. */
+static void claim_fields(__u32 parts)
+{
+	const char *wrong = NULL;
+	__u32 fields;
+
+	for (fields = 1; fields <= EPF_PART_BITS_MAX && !wrong; fields++) {
+		struct sim s;
+
+		cards_shaped(&s, parts, parts * fields, 65);
+		cards_fill(&s, 30 + fields, false);
+		wrong = ask_digests(&s, 333, fields % 2);
+		sim_free(&s);
+	}
+	tap_ok(!wrong, "L=%u: each number of fields%s%s", parts, wrong ? ": " : "",
+	       wrong ? wrong : "");
+}
+
 static void claim_sizes(void)
 {
 	const char *wrong = NULL;
@@ -313,9 +331,11 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "--few"))
 		every = 11;
-	tap_plan(11);
+	tap_plan(14);
 	for (parts = 1; parts <= 4; parts *= 2)
 		claim_phases(parts);
+	for (parts = 1; parts <= 4; parts *= 2)
+		claim_fields(parts);
 	claim_sizes();
 	claim_keys();
 	claim_alignment();
