@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# How many instructions of sm_90 do 32 keys take, as nvcc compiles the kernels? The table is
+# build/cuda/instructions.txt; a round of the loop of query<L,N,true> is 32 digests, each
+# with L lines of N fields. 260 is for one line of five fields; what else is allowed
+# leaves some room above what nvcc 13.0 makes.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+
+BUILD=${BUILD:-$PWD/build}
+NVCC=${NVCC:-nvcc}
+PATH=$PATH:/usr/local/cuda/bin
+export BUILD NVCC
+command -v "$NVCC" > /dev/null || ktap_skip_all "no $NVCC"
+"$NVCC" --list-gpu-arch | grep -qx compute_90 || ktap_skip_all "$NVCC has no sm_90"
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+table=$BUILD/cuda/instructions.txt
+
+# usage: at_most INSTRUCTIONS L FIELDS [TABLE]: no loop is inside the round
+at_most() {
+	awk -v most="$1" -v kernel="query<$2,$3,true>" '$1 == kernel {
+			print; n++; bad = $2 > most || $3
+		} END { exit bad || n != 1 }' "${4:-$table}"
+}
+
+# usage: loads_first L LATE [TABLE]: of the loads of lines no more than LATE are behind masks
+loads_first() {
+	awk -v l="$1" -v late="$2" '$1 ~ "^query<" l ",[2-8],true>" {
+			n++; if ($4 != 4 * l || $5 > late) { print; bad = 1 }
+		} END { exit bad || n != 7 }' "${3:-$table}"
+}
+
+# usage: variant EDIT: the table of kernels with one edit in look.cuh
+variant() {
+	rm -rf "$tmp/cuda" && cp -r cuda "$tmp/" && ln -sfn "$PWD/include" "$tmp/include" &&
+		sed -i "$1" "$tmp/cuda/look.cuh" &&
+		! cmp -s cuda/look.cuh "$tmp/cuda/look.cuh" &&
+		make -s -C "$tmp/cuda" OUT="$tmp/variant" instructions > "$tmp/variant.txt"
+}
+
+# usage: notices WHAT EDIT COMMAND [ARG]...: COMMAND refuses the table of a variant
+notices() {
+	what=$1
+	if variant "$2" 2> "$tmp/said"; then
+		shift 2
+		ktap_refuse "noticed: $what" "$@" "$tmp/variant.txt"
+	else
+		ktap_fail "noticed: $what" "$(cat "$tmp/said")"
+	fi
+}
+
+ktap_plan 9
+ktap_check 'counted' make -s -C cuda instructions
+ktap_check 'one line of five fields: at most 260 instructions for 32 keys' at_most 260 1 5
+ktap_check 'two lines of four fields: at most 260' at_most 260 2 4
+ktap_check 'four lines of four fields: at most 390' at_most 390 4 4
+ktap_check 'one line: all loads before the masks' loads_first 1 0
+ktap_check 'two lines: all loads before the masks' loads_first 2 0
+ktap_check 'four lines: 15 of 16 loads before the masks' loads_first 4 1
+notices 'the number of fields is no constant' 's/if (N)/if (0)/' at_most 260 1 5
+notices 'masks before the last load' 's/still = .*/still = 0;/' loads_first 1 0
+ktap_finish
