@@ -82,12 +82,29 @@ bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 	return READ_ONCE(t->pinned) && now_ns < READ_ONCE(t->pin_until_ns);
 }
 
-static u64 next_trigger(const struct epf_table *t, u64 sum, u64 left)
+/* Let CPUs and groups keep no more than there is room for.
+ * @sum: the count of the current epoch. Where it is of one that is over, or stale,
+ *	an epoch's end is met less exactly, or dearer.
+ * Return: keys left, by a count that is of after the last store.
+ */
+static u64 set_batches(struct epf_table *t, u64 sum)
 {
-	const struct epf_pace pace = { t->step, t->kept, t->near_at,
-				       t->full_at };
+	const struct epf_pace *p = &t->pace;
+	u64 left = epf_table_left(t);
+	u64 rest = epf_pace_rest(p, sum, left);
+	u32 cpu, group;
 
-	return epf_next_look(&pace, sum, left);
+	do { /* each time with less than before */
+		cpu = epf_pace_batch(p, EPF_LEVEL_CPU, rest);
+		group = epf_pace_batch(p, EPF_LEVEL_GROUP, rest);
+		WRITE_ONCE(t->batch, cpu);
+		WRITE_ONCE(t->group_batch, group);
+		smp_mb(); /* whoever counts a key from now on keeps no more */
+		left = epf_table_left(t);
+		rest = epf_pace_rest(p, sum, left);
+	} while (epf_pace_batch(p, EPF_LEVEL_CPU, rest) < cpu ||
+		 epf_pace_batch(p, EPF_LEVEL_GROUP, rest) < group);
+	return left;
 }
 
 /**
@@ -96,20 +113,14 @@ static u64 next_trigger(const struct epf_table *t, u64 sum, u64 left)
  */
 void epf_table_reset_trigger(struct epf_table *t)
 {
-	u64 left = epf_table_left(t);
+	u64 e = t->state.epoch;
+	u64 sum = epf_count_of(epf_load(&t->state.count), e);
+	u64 left = set_batches(t, sum);
 
-	WRITE_ONCE(t->batch, t->near_at && left > t->kept ? t->batch_max : 1);
 	WRITE_ONCE(t->trigger,
-		   epf_count_pack(t->state.epoch, next_trigger(t, 0, left)));
-	/* An inserter that found the room nearly used up in between has set
-	 * @batch to 1, which the store above may have undone.
-	 */
-	smp_mb();
-	left = epf_table_left(t);
-	if (left <= t->kept)
-		WRITE_ONCE(t->batch, 1);
+		   epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
 	if (!left)
-		epf_table_open(t, t->state.epoch);
+		epf_table_open(t, e);
 }
 
 /**
@@ -270,7 +281,7 @@ bool epf_table_full(const struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
 
-	return epf_count_of(epf_load(&t->state.count), e) >= t->full_at &&
+	return epf_count_of(epf_load(&t->state.count), e) >= t->pace.full_at &&
 	       is_due(t, ktime_get_ns());
 }
 
@@ -287,22 +298,16 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 	u64 seen = READ_ONCE(t->trigger);
 	u64 left;
 
-	if (sum >= t->full_at && epf_table_try_rotate(t))
+	if (sum >= t->pace.full_at && epf_table_try_rotate(t))
 		return;
-	if (sum >= t->near_at)
-		WRITE_ONCE(t->batch, 1);
-	left = epf_table_left(t);
-	if (left <= t->kept) {
-		WRITE_ONCE(t->batch, 1);
-		smp_mb(); /* what others keep from now on is not kept long */
-		left = epf_table_left(t);
-	}
+	left = sum ? set_batches(t, sum) : epf_table_left(t);
 	if (!left)
 		epf_table_open(t, e);
 	if (!sum)
 		return;
 	/* Not over the trigger of a later epoch; two who look at once agree. */
-	cmpxchg(&t->trigger, seen, epf_count_pack(e, next_trigger(t, sum, left)));
+	cmpxchg(&t->trigger, seen,
+		epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
 	if (epf_table_pinned(t, ktime_get_ns())) /* it may be to come at the end */
 		mod_delayed_work(epf_wq, &t->work, 1);
 	else

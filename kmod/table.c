@@ -20,10 +20,6 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-/* A CPU keeps at most this share of an epoch, and so many insertions. */
-#define BATCH_SHARE 64
-#define BATCH_MAX 64
-
 struct workqueue_struct *epf_wq;
 
 static atomic64_t total_bytes; /* charged; changed by CAS within the limit */
@@ -93,22 +89,21 @@ static u64 fill_step(const struct epf_table *t)
 /* How many insertions CPUs keep, and when inserters have to look up. */
 static void set_pace(struct epf_table *t)
 {
-	u64 cpus = num_possible_cpus();
-	u64 lane_fill;
+	u64 step = max_t(u64, fill_step(t), 1);
+	u64 full_at = t->window.mode == EPF_MODE_TIME ?
+			      EPF_INSERTS_MAX + 1 :
+			      t->window.epoch_inserts;
 
-	t->step = max_t(u64, fill_step(t), 1);
-	lane_fill = min(16 * t->step, t->room);
-	t->full_at = t->window.mode == EPF_MODE_TIME ? EPF_INSERTS_MAX + 1 :
-						       t->window.epoch_inserts;
-	t->batch_max = clamp_t(u64, min(t->full_at, lane_fill) /
-					    (BATCH_SHARE * cpus),
-			       1, BATCH_MAX);
-	/* Each CPU may keep a batch when the count comes here: look one
-	 * batch earlier still, so that the epoch's end is met exactly.
-	 */
-	t->near_at = t->batch_max == 1 ? 0 :
-					 t->full_at - 2 * t->batch_max * cpus;
-	t->kept = 2 * t->batch_max * cpus;
+	epf_pace_init(&t->pace, step, full_at,
+		      min3(full_at, 16 * step, t->room), nr_cpu_ids);
+}
+
+/* Groups of CPUs, in a number whose lines kmalloc() aligns; 0: they need none. */
+static u32 groups_of_cpus(void)
+{
+	u32 groups = DIV_ROUND_UP(nr_cpu_ids, EPF_GROUP_CPUS);
+
+	return groups > 1 ? roundup_pow_of_two(groups) : 0;
 }
 
 static void set_params(struct epf_table *t, const struct epf_params *params,
@@ -133,6 +128,7 @@ static void free_table(struct epf_table *t)
 		epf_owned_free(t);
 	vfree(t->lanes.line);
 	free_percpu(t->cpu);
+	kfree(t->group);
 	atomic64_sub(atomic64_read(&t->bytes), &total_bytes);
 	kfree_sensitive(t); /* it has the hash key */
 }
@@ -185,14 +181,23 @@ static struct epf_line *alloc_lines(u64 bytes)
 	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
 }
 
+static int fill_counts(struct epf_table *t)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+	u32 groups = groups_of_cpus();
+
+	t->cpu = alloc_percpu_gfp(struct epf_cpu, gfp);
+	if (groups)
+		t->group = kcalloc(groups, sizeof(*t->group), gfp);
+	return !t->cpu || (groups && !t->group) ? -ENOMEM : 0;
+}
+
 /* Everything that a table owns but itself and its state of an owned kind.
  * Return: 0, -ENOMEM, -EINTR.
  */
 static int fill_table(struct epf_table *t, u64 lines_bytes)
 {
-	t->cpu = alloc_percpu_gfp(struct epf_cpu,
-				  GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!t->cpu)
+	if (fill_counts(t))
 		return -ENOMEM;
 	if (lines_bytes)
 		t->lanes.line = alloc_lines(lines_bytes);
@@ -218,6 +223,7 @@ static struct epf_table *table_new(const struct epf_params *params,
 	u64 lines_bytes = PAGE_ALIGN(words * sizeof(u64));
 	u64 bytes = lines_bytes + sizeof(struct epf_table) +
 		    num_possible_cpus() * sizeof(struct epf_cpu) +
+		    groups_of_cpus() * sizeof(struct epf_group) +
 		    (owned ? sizeof(*owned) : 0);
 	struct epf_table *t;
 	int err = charge(bytes);
@@ -371,12 +377,20 @@ void epf_table_put(struct epf_table *t)
 		queue_rcu_work(epf_wq, &t->free_work);
 }
 
-/* Insertions of epoch @e that CPUs still keep for themselves. */
-static u64 pending(const struct epf_table *t, u64 e)
+/* Insertions of epoch @e, the current one, with those that groups and CPUs still
+ * keep. Insertions go from CPU to group to count; this reads in the opposite order,
+ * so it may miss some, and counts none twice.
+ */
+static u64 inserts_now(const struct epf_table *t, u64 e)
 {
-	u64 sum = 0;
+	u64 sum = epf_count_of(epf_load(&t->state.count), e);
+	u32 i, groups = groups_of_cpus();
 	int cpu;
 
+	smp_rmb(); /* pairs with the CAS of epf_count_add() */
+	for (i = 0; i < groups; i++)
+		sum += epf_pending_of(READ_ONCE(t->group[i].pending), e);
+	smp_rmb(); /* pairs with the CAS of epf_table_join() */
 	for_each_possible_cpu(cpu)
 		sum += epf_pending_of(READ_ONCE(per_cpu_ptr(t->cpu, cpu)->pending),
 				      e);
@@ -438,8 +452,7 @@ static void read_epochs(const struct epf_table *t, u64 now_ns,
 		info->epoch = x;
 		info->inserts = t->state.ring[x & 7].inserts;
 		if (x == e)
-			info->inserts = epf_count_of(epf_load(&t->state.count),
-						     e) + pending(t, e);
+			info->inserts = inserts_now(t, e);
 		info->age_ns = now_ns - t->state.ring[x & 7].start_ns;
 		info->fill_ppt = t->est.lane_fill[x & 7];
 		info->fpr_ppt = t->est.lane_fpr[x & 7];

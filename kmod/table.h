@@ -72,6 +72,16 @@ struct epf_cpu {
 };
 
 /**
+ * struct epf_group - what EPF_GROUP_CPUS CPUs have passed on
+ * @pending: insertions not yet in state.count, as of a CPU; changed by CAS, by the
+ *	CPUs of the group alone, on a line of its own. With it the CPUs of a large
+ *	machine seldom write the same line: selftests/core/touches
+ */
+struct epf_group {
+	u64 pending;
+} ____cacheline_aligned_in_smp;
+
+/**
  * enum epf_answer - what comes of a key that is present
  * @EPF_ANSWER: told so; a sighting inserts it
  * @EPF_ANSWER_SKIP: told so; a sighting does not (first-seen)
@@ -102,19 +112,17 @@ union epf_answer_word {
  *	that most packets read here
  * @cpu: per-CPU counters
  * @hash: keyed digest; its key words of EPF_HASH_NH have lines of their own
- * @batch: insertions a CPU keeps at most before it adds them to state.count:
- *	@batch_max, and 1 near the end of an epoch. Written by rotations and by
- *	inserters; every value is right, a smaller one is dearer and sharper
+ * @batch: insertions that a CPU passes on at once, see epf_pace_batch(). Written
+ *	by rotations and by inserters, a few times an epoch; every value is right,
+ *	a smaller one is dearer and sharper
  * @answer: see above
  * @retired: no longer published
  * @plain: EPF_PARTS_MAX lines a key, and no journal: all that most packets need to know
  * @journal: that is kept of it, or NULL
  * @owned: of an owned kind; NULL: lanes. Constant
- * @batch_max: see @batch
- * @full_at: insertions that end an epoch; beyond all counts in mode time
- * @near_at: insertions from which on @batch is 1
- * @step: insertions that raise the fill of a lane by about 1/16
- * @kept: insertions that are not in state.count yet, at the most, with some room
+ * @group_batch: as @batch, of a group of CPUs
+ * @pace: of both, and of @trigger
+ * @group: what the CPUs of a group keep, as many as @pace says; NULL: none
  * @limited: there is a limit, and @capacity
  * @capacity: errors of an epoch by its keys; lanes only
  * @window: what is promised
@@ -168,12 +176,10 @@ struct epf_table {
 	bool plain;
 	struct epf_owned *owned;
 	struct epf_journal __rcu *journal;
-	u32 batch_max;
-	u64 full_at;
-	u64 near_at;
-	u64 step;
-	u64 kept;
+	u32 group_batch;
 	bool limited;
+	struct epf_group *group;
+	struct epf_pace pace;
 	struct epf_window window;
 	struct epf_params params;
 	u64 serial;
@@ -227,6 +233,7 @@ static_assert(EPF_TABLE_LINE(state.count) == EPF_TABLE_LINE(trigger));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(state.count));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(lock));
 static_assert(EPF_TABLE_LINE(state.epoch) != EPF_TABLE_LINE(cover));
+static_assert(sizeof(struct epf_group) == SMP_CACHE_BYTES);
 #endif
 
 /**
@@ -326,6 +333,24 @@ static inline bool epf_table_late(const struct epf_table *t)
 	return READ_ONCE(t->late) == epf_load(&t->state.epoch);
 }
 
+/* Give @n insertions of epoch @e to the CPU's group. Return: those to count now.
+ * If the CPU changes meanwhile, another group has them.
+ */
+static inline u64 epf_table_join(struct epf_table *t, u64 e, u64 n)
+{
+	u64 *pending, old, new, flush;
+
+	if (!t->group)
+		return n;
+	pending = &t->group[raw_smp_processor_id() / EPF_GROUP_CPUS].pending;
+	old = READ_ONCE(*pending);
+	do {
+		new = epf_pending_join(old, e, n, READ_ONCE(t->group_batch),
+				       &flush);
+	} while (!try_cmpxchg(pending, &old, new));
+	return flush;
+}
+
 /* Pass on @n insertions of epoch @e; end the epoch when they are the last.
  * Out of line, and gives @ret back, so that packets that need not do it need
  * no stack frame.
@@ -333,8 +358,12 @@ static inline bool epf_table_late(const struct epf_table *t)
 static noinline __maybe_unused int epf_table_flush(struct epf_table *t, u64 e,
 						   u64 n, int ret)
 {
-	u64 sum = epf_count_add(&t->state, e, n);
+	u64 sum;
 
+	n = epf_table_join(t, e, n);
+	if (!n)
+		return ret;
+	sum = epf_count_add(&t->state, e, n);
 	if (!sum || (s64)(epf_count_pack(e, sum) - READ_ONCE(t->trigger)) >= 0)
 		epf_table_look(t, e, sum);
 	return ret;

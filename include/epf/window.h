@@ -225,43 +225,131 @@ EPF_FN __u64 epf_count_add(struct epf_state *s, __u64 e, __u64 n)
 	return sum;
 }
 
+/* What is kept back by CPUs, and by groups of CPUs where there are more than one
+ * group. All of a level together keep at most 1/EPF_KEEP_SHARE of an epoch, so that
+ * an epoch ends late by no more than that for each level, even if every CPU stops
+ * inserting at the worst moment. Less than EPF_KEEP_LEAST is not worth keeping.
+ */
+#define EPF_KEEP_SHARE 16u
+#define EPF_KEEP_LEAST 8u
+#define EPF_KEEP_MAX 256u
+#define EPF_GROUP_CPUS 8u
+
+enum epf_level { EPF_LEVEL_CPU, EPF_LEVEL_GROUP, EPF_LEVELS };
+
 /**
- * struct epf_pace - when an inserter has to look up from its work
- * @step: insertions after which it does in any case, 1 and up
- * @kept: that are not in the count yet, at the most
- * @near_at: count from which on nobody keeps any
+ * struct epf_pace - how far the count may fall behind, and when to look at it
+ * @step: insertions after which an inserter looks in any case, 1 and up
  * @full_at: count that ends the epoch; beyond all counts where none does
+ * @keepers: CPUs, and groups of them; no groups: CPUs add to the count themselves
+ * @keep_max: insertions that one of them keeps at most, with the one that it
+ *	passes on: 1 .. EPF_KEEP_MAX
  */
 struct epf_pace {
 	__u64 step;
-	__u64 kept;
-	__u64 near_at;
 	__u64 full_at;
+	__u32 keepers[EPF_LEVELS];
+	__u32 keep_max[EPF_LEVELS];
 };
 
 /**
- * epf_next_look() - at which count it has to
+ * epf_pace_init() - the pace of a filter
+ * @p: result
+ * @step: see struct epf_pace
+ * @full_at: likewise
+ * @epoch: insertions that an epoch has at most before it is full or the error is
+ *	at its limit
+ * @cpus: that may insert, 1 and up
+ */
+EPF_FN void epf_pace_init(struct epf_pace *p, __u64 step, __u64 full_at,
+			  __u64 epoch, __u32 cpus)
+{
+	__u32 groups = (cpus + EPF_GROUP_CPUS - 1) / EPF_GROUP_CPUS;
+	__u32 i;
+
+	p->step = step;
+	p->full_at = full_at;
+	p->keepers[EPF_LEVEL_CPU] = cpus;
+	p->keepers[EPF_LEVEL_GROUP] = groups > 1 ? groups : 0;
+	for (i = 0; i < EPF_LEVELS; i++) {
+		__u32 n = p->keepers[i];
+		__u64 most = n ? epoch / EPF_KEEP_SHARE / n : 0;
+
+		if (most < EPF_KEEP_LEAST)
+			most = 1;
+		p->keep_max[i] = most < EPF_KEEP_MAX ? (__u32)most :
+						       EPF_KEEP_MAX;
+	}
+}
+
+/* Insertions until the epoch is full, or the filter opens; ~0: neither by count.
+ * An epoch that is full already ends as soon as it can, and no count matters.
+ */
+EPF_FN __u64 epf_pace_rest(const struct epf_pace *p, __u64 sum, __u64 left)
+{
+	__u64 rest = left ? left : ~0ULL; /* 0: it is open */
+
+	if (sum < p->full_at && p->full_at - sum < rest)
+		rest = p->full_at - sum;
+	return rest;
+}
+
+/**
+ * epf_pace_batch() - how many insertions to pass on at once
+ * @p: pace
+ * @level: who keeps them
+ * @rest: see epf_pace_rest()
+ *
+ * CPUs together keep at most a quarter of what is left, groups at most half: so
+ * those who go on inserting meet the end exactly. Halving what is left costs
+ * 1.4 additions to the count for each group.
+ *
+ * Return: 1: pass on each.
+ */
+EPF_FN __u32 epf_pace_batch(const struct epf_pace *p, __u32 level, __u64 rest)
+{
+	__u64 n = (__u64)p->keepers[level] * (level == EPF_LEVEL_CPU ? 4 : 2);
+
+	if (p->keep_max[level] == 1 || rest < 2 * n)
+		return 1;
+	if (rest / n < p->keep_max[level])
+		return (__u32)(rest / n);
+	return p->keep_max[level];
+}
+
+/* Insertions that may be kept back at all levels, with those passed on. */
+EPF_FN __u64 epf_pace_kept(const struct epf_pace *p, __u64 rest)
+{
+	__u64 sum = 0;
+	__u32 i, batch;
+
+	for (i = 0; i < EPF_LEVELS; i++) {
+		batch = epf_pace_batch(p, i, rest);
+		if (batch > 1)
+			sum += (__u64)p->keepers[i] * batch;
+	}
+	return sum;
+}
+
+/**
+ * epf_next_look() - at which count an inserter has to look
  * @p: pace
  * @sum: the count, at most EPF_INSERTS_MAX
- * @left: keys that may come before the filter opens, or ~0: it does not by count.
- *	Those that are kept come out of it; where they are too many nobody keeps any
+ * @left: keys that may come before the filter opens, 0: it is open, or ~0: it does
+ *	not by count
+ *
+ * By then no more has been inserted than what was left, with what is kept.
  *
  * Return: above @sum, if that is below EPF_COUNT_MASK, and at most that.
  */
 EPF_FN __u64 epf_next_look(const struct epf_pace *p, __u64 sum, __u64 left)
 {
-	__u64 more = p->step; /* before it is added: @left may be ~0 */
-	__u64 least = left > p->kept ? left - p->kept : left;
-	__u64 next;
+	__u64 rest = epf_pace_rest(p, sum, left);
+	__u64 more = rest - epf_pace_kept(p, rest);
 
-	if (left && least < more)
-		more = least;
-	next = more < EPF_COUNT_MASK - sum ? sum + more : EPF_COUNT_MASK;
-	if (sum < p->full_at && p->full_at < next)
-		next = p->full_at;
-	if (sum < p->near_at && p->near_at < next)
-		next = p->near_at;
-	return next;
+	if (p->step < more)
+		more = p->step;
+	return more < EPF_COUNT_MASK - sum ? sum + more : EPF_COUNT_MASK;
 }
 
 /**
@@ -289,6 +377,18 @@ EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch,
 		return none + n;
 	*flush = n;
 	return none;
+}
+
+/* As epf_pending_add(), for @n insertions, 1 .. 2^31: what a group of CPUs keeps. */
+EPF_FN __u64 epf_pending_join(__u64 pending, __u64 e, __u64 n, __u64 batch,
+			      __u64 *flush)
+{
+	__u64 none = e << 32;
+	__u64 sum = pending - none; /* of another epoch: 2^32 and up */
+
+	sum = sum >> 32 ? n : sum + n;
+	*flush = sum < batch ? 0 : sum;
+	return sum < batch ? none + sum : none;
 }
 
 /* Insertions of epoch @e among those that one CPU keeps. */

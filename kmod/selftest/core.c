@@ -69,7 +69,7 @@ static int __init law_window(struct epf_table *t)
 {
 	const u64 window = t->params.window_inserts;
 	const u64 beyond = 8 * t->window.epoch_inserts +
-			   t->batch_max * num_possible_cpus();
+			   epf_pace_kept(&t->pace, ~0ULL);
 	u32 ghosts = 0;
 	u64 i;
 

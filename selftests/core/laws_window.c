@@ -325,12 +325,21 @@ static void pending(void)
 	good &= !flush && epf_pending_of(kept, 9) == 1;
 	kept = epf_pending_add(kept, 9, 1, &flush);
 	good &= flush == 2 && epf_pending_of(kept, 9) == 0;
+	kept = epf_pending_join(kept, 9, 20, 32, &flush);
+	good &= !flush && epf_pending_of(kept, 9) == 20;
+	kept = epf_pending_join(kept, 9, 20, 32, &flush);
+	good &= flush == 40 && epf_pending_of(kept, 9) == 0;
+	kept = epf_pending_join(epf_pending_join(kept, 9, 20, 32, &flush), 10, 5,
+				32, &flush);
+	good &= !flush && epf_pending_of(kept, 10) == 5;
 	tap_ok(good, "counts: what a CPU keeps is flushed, or dropped with its epoch");
 }
 
 static const char *look_broken(const struct epf_pace *p, __u64 sum, __u64 left)
 {
 	__u64 next = epf_next_look(p, sum, left);
+	__u64 rest = epf_pace_rest(p, sum, left);
+	__u64 kept = epf_pace_kept(p, rest);
 
 	if ((next <= sum && sum < EPF_COUNT_MASK) || next > EPF_COUNT_MASK)
 		return "it is not ahead";
@@ -338,14 +347,13 @@ static const char *look_broken(const struct epf_pace *p, __u64 sum, __u64 left)
 		return "it is more than a step ahead";
 	if (left && next - sum > left)
 		return "the filter is full before";
-	if (left > p->kept && next - sum > left - p->kept)
-		return "with what is kept the filter is full before";
+	if (kept > rest / 4 * 3 + 3)
+		return "more is kept than three quarters of what is left";
+	if (rest - kept < next - sum)
+		return "with what is kept the end comes before";
 	if (sum < p->full_at && next > p->full_at)
 		return "the epoch is over before";
-	if (sum < p->near_at && next > p->near_at)
-		return "the epoch is nearly over before";
-	if (left == ~0ULL && p->kept < EPF_COUNT_MASK &&
-	    p->step < EPF_COUNT_MASK && p->full_at > EPF_INSERTS_MAX && !p->near_at &&
+	if (rest == ~0ULL && p->step < EPF_COUNT_MASK &&
 	    next != (p->step < EPF_COUNT_MASK - sum ? sum + p->step :
 						      EPF_COUNT_MASK))
 		return "without a limit it is not a step ahead";
@@ -359,19 +367,20 @@ static void next_look(void)
 		0, 1, 2, 63, 64, 65, 1000, EPF_INSERTS_MAX - 1, EPF_INSERTS_MAX,
 		EPF_INSERTS_MAX + 1, ~0ULL - 64, ~0ULL - 1, ~0ULL,
 	};
+	static const __u32 cpus[] = { 1, 2, 8, 9, 64, 8192, ~0U - 8 };
 	const __u32 n = sizeof(ends) / sizeof(ends[0]);
 	const char *broken = NULL;
-	__u32 i, all = n * n * n * n * n;
+	struct epf_pace p;
+	__u32 i, s, c;
 
-	for (i = 0; i < all && !broken; i++) {
-		struct epf_pace p = { ends[i % n], ends[i / n % n],
-				      ends[i / n / n % n],
-				      ends[i / n / n / n % n] };
-		__u32 s;
-
-		for (s = 0; s < 9 && !broken && p.step; s++)
-			broken = look_broken(&p, ends[s],
-					     ends[i / n / n / n / n]);
+	for (i = 0; i < n * n * n * n && !broken; i++) {
+		for (c = 0; c < 7 && ends[i % n]; c++) {
+			epf_pace_init(&p, ends[i % n], ends[i / n % n],
+				      ends[i / n / n % n], cpus[c]);
+			for (s = 0; s < 9 && !broken; s++)
+				broken = look_broken(&p, ends[s],
+						     ends[i / n / n / n]);
+		}
 	}
 	tap_ok(!broken, "counts: when an inserter looks up%s%s",
 	       broken ? ": " : "", broken ? broken : "");

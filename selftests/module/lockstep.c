@@ -130,13 +130,13 @@ static bool same_work(struct pair *p, struct work *w)
 	return w->batch.present == present;
 }
 
-/* What a CPU keeps back, 1/64 of an epoch at most, is missing in an epoch that
- * is ended early, and in what is covered; never is there too much.
+/* What CPUs and groups of them keep back, 1/16 of an epoch each at most, is missing
+ * in an epoch that is ended early, and in what is covered; never is there too much.
  */
 static bool same_epochs(const struct epf_info *kernel,
 			const struct epf_info *mem)
 {
-	__u64 kept = mem->params.window_inserts / 7 / 64;
+	__u64 kept = mem->params.window_inserts / 7 / 8;
 	__u64 cover = mem->covered_inserts - kernel->covered_inserts;
 	int i;
 

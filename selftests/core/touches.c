@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How often CPUs that insert write a word that others write: a model of the module's
+ * counting (epf_table_count(), epf_table_join(), epf_table_look() of kmod) over the
+ * core's own pace, one insertion at a time. No time and no luck is in it.
+ *
+ *   shared   additions to the count, which all CPUs write
+ *   group    additions to what a group keeps, which EPF_GROUP_CPUS CPUs write
+ *   late     insertions after those that should have ended the epoch
+ */
+#include <stdlib.h>
+
+#include <epf/window.h>
+
+#include "tap.h"
+
+#define CPUS_MAX 512
+
+struct model {
+	struct epf_pace pace;
+	struct epf_state state;
+	__u64 trigger;
+	__u32 batch[EPF_LEVELS];
+	__u64 pending[CPUS_MAX];
+	__u64 group[CPUS_MAX / EPF_GROUP_CPUS];
+	__u64 keys, room; /* of this epoch; room ~0: no limit */
+	bool open;
+	__u64 inserted, late_most; /* of this epoch; of any */
+	__u64 shared, grouped;
+};
+
+static __u64 keys_left(const struct model *m)
+{
+	return m->room == ~0ULL ? m->room :
+	       m->room > m->keys ? m->room - m->keys : 0;
+}
+
+static void set_trigger(struct model *m, __u64 sum)
+{
+	__u64 rest = epf_pace_rest(&m->pace, sum, keys_left(m));
+	__u32 i;
+
+	for (i = 0; i < EPF_LEVELS; i++)
+		m->batch[i] = epf_pace_batch(&m->pace, i, rest);
+	m->trigger = epf_next_look(&m->pace, sum, keys_left(m));
+	m->open |= !keys_left(m);
+}
+
+static void look(struct model *m, __u64 sum)
+{
+	if (sum >= m->pace.full_at) {
+		if (m->inserted - m->pace.full_at > m->late_most)
+			m->late_most = m->inserted - m->pace.full_at;
+		epf_rotate(&m->state, 0);
+		m->state.scanned = m->state.epoch;
+		m->keys = m->inserted = sum = 0;
+		m->open = false;
+	}
+	set_trigger(m, sum);
+}
+
+static void insert(struct model *m, __u32 cpu)
+{
+	__u64 e = m->state.epoch, n, sum;
+	__u64 *group = &m->group[cpu / EPF_GROUP_CPUS];
+
+	m->inserted++;
+	m->keys++;
+	m->pending[cpu] = epf_pending_add(m->pending[cpu], e,
+					  m->batch[EPF_LEVEL_CPU], &n);
+	if (n && m->pace.keepers[EPF_LEVEL_GROUP]) {
+		m->grouped++;
+		*group = epf_pending_join(*group, e, n,
+					  m->batch[EPF_LEVEL_GROUP], &n);
+	}
+	if (!n)
+		return;
+	m->shared++;
+	sum = epf_count_add(&m->state, e, n);
+	if (sum >= m->trigger)
+		look(m, sum);
+}
+
+static struct model *model_new(__u64 window, __u32 cpus, __u64 room)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	__u64 epoch = (window + EPF_LIVE_EPOCHS - 1) / EPF_LIVE_EPOCHS;
+
+	if (!m)
+		exit(1);
+	epf_pace_init(&m->pace, epoch / 4 + 1, epoch,
+		      room < epoch ? room : epoch, cpus);
+	epf_state_init(&m->state, 0);
+	m->room = room;
+	set_trigger(m, 0);
+	return m;
+}
+
+/* Which CPU inserts next. */
+enum order { IN_TURN, DRAWN, IN_BURSTS, EACH_STOPS, ORDERS };
+
+static __u32 next_cpu(const struct model *m, enum order order, __u64 i,
+		      __u32 cpus)
+{
+	switch (order) {
+	case IN_TURN:
+		return i % cpus;
+	case DRAWN:
+		return epf_word(i, 1) % cpus;
+	case IN_BURSTS:
+		return epf_word(i / 100, 1) % cpus;
+	default: /* each keeps what it can, and is not heard of again */
+		return i / EPF_KEEP_MAX % cpus;
+	}
+	(void)m;
+}
+
+/* The law: whoever inserts when, an epoch ends late by no more than what may be
+ * kept, and exactly where all go on inserting in turn.
+ */
+static const char *late_broken(const struct model *m, enum order order,
+			       __u32 cpus)
+{
+	__u64 may = epf_pace_kept(&m->pace, ~0ULL);
+
+	if (m->late_most > may)
+		return "later than all that is kept";
+	if (may > m->pace.full_at / EPF_KEEP_SHARE * 2 + 1)
+		return "more is kept than its share";
+	if (order == IN_TURN && m->late_most > cpus)
+		return "later than by one insertion of each CPU";
+	return NULL;
+}
+
+static void touched(__u64 window, __u32 cpus, __u64 least)
+{
+	const char *broken = NULL;
+	__u64 i, all = 21 * window / EPF_LIVE_EPOCHS;
+	double per_shared = 1e300, per_group = 1e300;
+	__u64 late = 0;
+	int order;
+
+	for (order = 0; order < ORDERS; order++) {
+		struct model *m = model_new(window, cpus, ~0ULL);
+
+		for (i = 0; i < all; i++)
+			insert(m, next_cpu(m, order, i, cpus));
+		if (!broken)
+			broken = late_broken(m, order, cpus);
+		if (order <= DRAWN && (double)all / m->shared < per_shared)
+			per_shared = (double)all / m->shared;
+		if (order <= DRAWN && (double)all / m->grouped < per_group)
+			per_group = (double)all / m->grouped;
+		late = m->late_most > late ? m->late_most : late;
+		free(m);
+	}
+	if (!broken && per_shared < least)
+		broken = "touched too often";
+	tap_ok(!broken,
+	       "W %llu, %u CPUs: %.1f insertions to a touch of the count, %.1f of a group; late by at most %.1f %% of an epoch%s%s",
+	       (unsigned long long)window, cpus, per_shared,
+	       per_group > 1e9 ? 0 : per_group, 700. * late / window,
+	       broken ? ": " : "", broken ? broken : "");
+}
+
+/* The law: the key that reaches the room finds the filter open, or opens it. */
+static void opens(__u32 cpus)
+{
+	static const __u64 rooms[] = { 1, 2, 100, 1000, 5000, 20000 };
+	const char *broken = NULL;
+	__u32 i, r;
+	int order;
+
+	for (r = 0; r < 6; r++) {
+		for (order = 0; order < ORDERS; order++) {
+			struct model *m = model_new(100000, cpus, rooms[r]);
+
+			for (i = 0; i < 50000 && !broken; i++) {
+				insert(m, next_cpu(m, order, i, cpus));
+				if (m->keys >= m->room && !m->open)
+					broken = "closed beyond its room";
+			}
+			free(m);
+		}
+	}
+	tap_ok(!broken, "%u CPUs: the filter opens before a key too many%s%s", cpus,
+	       broken ? ": " : "", broken ? broken : "");
+}
+
+int main(void)
+{
+	tap_plan(9);
+	touched(1000, 2, 1);
+	touched(100000, 8, 64);
+	touched(100000, 64, 64);
+	touched(1000000, 64, 64);
+	touched(10000000, 64, 64);
+	touched(10000000, 512, 64);
+	opens(1);
+	opens(8);
+	opens(64);
+	return tap_end();
+}
