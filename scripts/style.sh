@@ -86,6 +86,10 @@ if command -v shellcheck > /dev/null; then
 	done
 fi
 
+while read -r fault; do
+	say "$fault"
+done < <(scripts/claims.py | grep -E '^claims: [^0-9]|^claims: 0 ')
+
 nr=$(wc -l <<< "$lengths")
 echo "style: $nr functions, median $(awk -v m=$(((nr + 1) / 2)) 'NR == m { print $1 }' \
 	<<< "$lengths") lines; ${#files[@]} files; $bad faults"

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Check docs/CLAIMS.md: every claim names a test that exists.
+
+usage: claims.py [--list] [LEDGER]
+
+A row of a table whose header begins with "claim" has the claim, the tests that
+show it, and what is broken to see them fail. Tests are names in backquotes as
+"make check T=" has them; a name without its suite, and one with a "*", count
+where they fit one; so does "make TARGET". What selftests/tests.sh lists is run by
+"make check", and a program that does not run there is a failure or a skip that says
+why.
+"""
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+
+
+def rows(text):
+    """(line number, claim, tests, mutants) of each row of the ledger."""
+    inside = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith("|"):
+            inside = False
+            continue
+        cells = [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if cells[0].lower() in ("claim", "what is claimed"):
+            inside = True
+        elif inside and not set(line) <= set("|-: "):
+            yield number, *(cells + ["", ""])[:3]
+
+
+def names(cell):
+    """What stands in backquotes and may be a test."""
+    for quoted in re.findall(r"`([^`]+)`", cell):
+        if quoted.startswith("make "):
+            yield " ".join(quoted.split()[:2])
+            continue
+        word = quoted.split()[0].removeprefix("selftests/")
+        yield re.sub(r"\.(sh|py|c)$", "", word).rstrip("/")
+
+
+def targets():
+    """"make TARGET" for each target of the front door."""
+    front = (TOP / "Makefile").read_text(encoding="utf-8")
+    return {f"make {t}" for t in re.findall(r"^([a-z-]+):", front, re.M)}
+
+
+def known(name, tests):
+    """A suite, a test, a pattern of one, or a target."""
+    return name in tests or any(fnmatch.fnmatch(test, name) or fnmatch.fnmatch(test, f"*/{name}") or
+               test.startswith(f"{name}/") for test in tests)
+
+
+def main():
+    args = [a for a in sys.argv[1:] if a != "--list"]
+    ledger = pathlib.Path(args[0]) if args else TOP / "docs" / "CLAIMS.md"
+    listed = subprocess.run([TOP / "selftests" / "tests.sh"], check=True,
+                            capture_output=True, text=True).stdout
+    tests = {line.split()[0] for line in listed.splitlines()} | targets()
+    claims = without = 0
+    for number, claim, shown, _ in rows(ledger.read_text(encoding="utf-8")):
+        claims += 1
+        found = [n for n in names(shown) if known(n, tests)]
+        if "--list" in sys.argv:
+            print(f"{', '.join(found) or '-':40} {claim}")
+        if not found:
+            without += 1
+            print(f"claims: {ledger.name}:{number}: no test that exists: {claim[:80]}")
+    print(f"claims: {claims} claims, {without} without a test")
+    return 1 if without or not claims else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

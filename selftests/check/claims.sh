@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The ledger of claims: each names a test, and the program that checks it can fail.
+
+cd "$(dirname "$0")/../.." || exit 1
+. selftests/ktap.sh
+tmp=$(mktemp -d) || exit 1
+ktap_cleanup rm -rf "$tmp"
+
+# usage: refused ROW: the ledger with such a row is refused, and only that row
+refused() {
+	{ cat docs/CLAIMS.md; printf '\n| claim | check | mutant |\n|---|---|---|\n%s\n' "$1"; } \
+		> "$tmp/ledger"
+	! scripts/claims.py "$tmp/ledger" > "$tmp/says" &&
+		[ "$(wc -l < "$tmp/says")" -eq 2 ] && grep -q ', 1 without a test$' "$tmp/says"
+}
+
+ktap_plan 5
+ktap_check 'every claim names a test' scripts/claims.py
+ktap_check 'a test that is gone is noticed' refused '| it works | `core/no_such_test` | |'
+ktap_check 'a target that is gone is noticed' refused '| it works | `make no-such` | |'
+ktap_check 'a claim without a test is noticed' refused '| it works | by hand | one |'
+: > "$tmp/empty"
+empty_is_refused() { ! scripts/claims.py "$tmp/empty" > /dev/null; }
+ktap_check 'a ledger without claims is refused' empty_is_refused
+ktap_finish
