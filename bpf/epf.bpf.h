@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A filter in your own BPF program: XDP, tc, cgroup_skb, socket filter, netfilter.
- * The names are the same for both backends:
+ * A filter in your own BPF program: XDP, tc, cgroup_skb, socket filter, netfilter. The
+ * names are the same for both backends:
  *
  *   epf_key_test(key, len)             was the key inserted inside the window?
  *   epf_key_insert(key, len)
  *   epf_key_test_and_insert(key, len)  the verdict before, and the insertion
  *   epf_packet_test(ctx, opts), epf_packet_insert(ctx, opts),
  *   epf_packet_test_and_insert(ctx, opts)
- *                                      the same of a packet; XDP only
+ *                                      the same for a packet; XDP only
  *   epf_key_insert_new(key, len), epf_packet_insert_new(ctx, opts)
- *                                      the verdict, and the insertion unless it is
- *                                      present: what is seen again does not restart
- *                                      its window
+ *                                      the verdict, and an insertion unless the key is
+ *                                      present: seeing a key again does not restart its
+ *                                      window
  *
- * A key is 1 .. EPF_KEY_MAX initialized bytes: on the stack, in a map value or in a
- * packet; what bpf_dynptr_slice() returns has to be copied for the module. Its length
- * is a constant. 'epfctl test' finds it by the same bytes.
+ * A key is 1 .. EPF_KEY_MAX initialized bytes: on the stack, in a map value or in a packet.
+ * With the module, bytes from bpf_dynptr_slice() must be copied first. The length of a key
+ * is a constant. 'epfctl test' finds a key by the same bytes.
  *
  * Verdicts:
  *
@@ -25,30 +25,30 @@
  *   -ENOSPC  do not know: the error may be above the filter's limit
  *   -ETIME   do not know: nobody ends the filter's epochs (pure BPF)
  *   -ENODEV  nothing was done: the filter was destroyed, or the loader chose none
- *   -EBUSY   nothing was done: four programs that this one interrupts use the filter
- *            on this CPU (the module), or the loader chose none
+ *   -EBUSY   nothing was done: four programs that this one interrupts use the filter on
+ *            this CPU (the module), or the loader chose none
  *   -EINVAL  nothing was done: a length, or options, out of range
  *
- * and for packets those of epf_kfunc.bpf.h. With -ENOSPC and -ETIME the key was
- * inserted. A program that drops repeats passes what is negative.
+ * and for packets those of epf_kfunc.bpf.h. With -ENOSPC and -ETIME the key was inserted. A
+ * program that drops repeats should pass packets with a negative verdict.
  *
- * The backend is chosen when the program is compiled. By default the filter is pure
- * BPF and its operations become a part of the program: Linux 6.1 and later, netfilter
- * 6.4. With -DEPF_MODULE they are functions of the module, which cgroup_skb, socket
- * filter and netfilter programs can call on 6.4 and later. Which filter it is, is chosen
- * when the program is loaded; one object uses one filter:
+ * The backend is chosen when the program is compiled. By default the filter is pure BPF and
+ * its operations become a part of the program: Linux 6.1 and later, netfilter 6.4. With
+ * -DEPF_MODULE they are functions of the module, which cgroup_skb, socket filter and
+ * netfilter programs can call on 6.4 and later. The filter is chosen when the program is
+ * loaded; one object uses one filter:
  *
- *   pure BPF  put the filter's maps "table", "lines" and "cpus", which are pinned in
- *             /sys/fs/bpf/epochfilter/NAME, in the place of epf_table, epf_lines and
- *             epf_cpus (bpf_map__reuse_fd(), or "map name ... pinned ..." of bpftool)
- *   module    run the program epf_choose once with the filter's id as its context
- *             (struct epf_choice), before others of the object are attached
+ *   pure BPF  use the filter's maps "table", "lines" and "cpus", which are pinned in
+ *             /sys/fs/bpf/epochfilter/NAME, in place of epf_table, epf_lines and epf_cpus
+ *             (bpf_map__reuse_fd(), or "map name ... pinned ..." of bpftool)
+ *   module    run the program epf_choose once with the filter's id as its context (struct
+ *             epf_choice), before other programs of the object are attached
  *
- * Of pure BPF the verifier refuses programs that may sleep, syscall programs among
- * them: nothing would wait for them before a lane is used again (epf/lanes.h, O3). It
- * does not notice the callbacks of other programs that may sleep (bpf_wq,
- * bpf_task_work): they must not call these functions. The module's functions are their
- * own section; syscall programs may call them, other programs that may sleep may not.
+ * With pure BPF the verifier rejects programs that may sleep, including syscall programs:
+ * nothing would wait for them before a lane is reused (epf/lanes.h, O3). The verifier does
+ * not notice callbacks of other programs that may sleep (bpf_wq, bpf_task_work): they must
+ * not call these functions. With the module, each call is a section of its own; syscall
+ * programs may call the functions, other programs that may sleep may not.
  */
 #ifndef EPF_OWN_BPF_H
 #define EPF_OWN_BPF_H
@@ -59,8 +59,9 @@
 #include "epf_own_inline.bpf.h"
 #endif
 
-/* What one CPU inserts after another one has asked is inserted twice, which harms
- * nothing. "Do not know" is inserted: it must be found later. What is at fault is not.
+/* If another CPU inserts the key between test and insertion, it is inserted twice, which is
+ * harmless. A key with the verdict "do not know" is inserted, because it must be found
+ * later. After an error nothing is inserted.
  */
 static __always_inline int epf_own_lacks(int verdict)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The error rate a filter has right now, from the fill of sampled lines.
- * Integers only; for the rotation worker, never for a packet path.
+ * The error rate a filter has right now, estimated from the fill of sampled lines. Integers
+ * only; for the rotation worker, never for a packet path.
  *
- * Each of the k/L fields of a key names one of the n set positions, or none, with
- * chance (n + 2) / 64, so all of them do with the power k/L of that. The mean over the
- * lines of part j is the chance that a key never inserted hits there; a false positive
- * hits in all L parts in the same epoch (product), in any retained epoch (complement of
- * the product of complements). Lanes without positions are taken to be hit by no key:
- * most are stale, and of the others only keys whose fields name none are found there,
- * one in 32^k.
+ * Each of a key's k/L fields selects one of the n set positions, or none, with probability
+ * (n + 2) / 64, so all fields do with that probability to the power k/L. The mean over the
+ * lines of part j is the probability that a key never inserted hits there. A false positive
+ * hits in all L parts in the same epoch (product), in any retained epoch (complement of the
+ * product of complements). The estimate assumes that no key hits a lane without positions:
+ * most such lanes are stale, and in the others only keys whose fields select no position
+ * are found, one in 32^k.
  *
- * But for that it is an upper bound. A key that names few positions hits more easily, and
- * in all epochs alike, so that hits come together. With four fields a line and more, an
- * error of .089 is overstated by 1.3 % of it, one below .01 by nothing that shows.
+ * Apart from that it is an upper bound. A key that selects few positions hits more easily,
+ * and in all epochs alike, so its hits come together. With four or more fields per line, an
+ * error of .089 is overstated by 1.3 % of it, and an error below .01 not measurably.
  */
 #ifndef EPF_ESTIMATE_H
 #define EPF_ESTIMATE_H
@@ -21,11 +21,11 @@
 #include "q56.h"
 #include "window.h"
 
-#define EPF_FILL_SAMPLES 2048u	     /* lines of each part, at the most */
+#define EPF_FILL_SAMPLES 2048u	     /* of each part, at most */
 
 /**
  * struct epf_fill - sums over sampled lines, by part and lane
- * @chance: sum of q56 chances, scaled by 2^-12 to leave room for the sum
+ * @chance: sum of q56 probabilities, scaled by 2^-12 to leave room for the sum
  * @bits: sum of set positions
  * @lines: lines sampled in each part
  */
@@ -39,7 +39,7 @@ struct epf_fill {
 /**
  * struct epf_estimates - the error rate as last sampled, ppt
  * @fpr: of the whole filter
- * @lane_fill: set positions of all, by epoch modulo 8
+ * @lane_fill: fraction of positions that are set, by epoch modulo 8
  * @lane_fpr: share of the error, by epoch modulo 8
  */
 struct epf_estimates {
@@ -48,7 +48,7 @@ struct epf_estimates {
 	__u64 lane_fpr[EPF_LANES];
 };
 
-/* ((n + 2) / 64)^@k in q56, @n positions being set; 0 where none is. */
+/* ((n + 2) / 64)^@k in q56 for @n set positions; 0 if none is set. */
 EPF_FN __u64 epf_cover_q56(__u32 n, __u32 k)
 {
 	__u64 q = n ? EPF_Q56_ONE : 0;
@@ -58,7 +58,7 @@ EPF_FN __u64 epf_cover_q56(__u32 n, __u32 k)
 	return q;
 }
 
-/* Chance of a hit by position count. */
+/* Probability of a hit, by number of set positions. */
 struct epf_cover {
 	__u64 q56[EPF_LANE_BITS + 1];
 };
@@ -72,14 +72,14 @@ EPF_FN void epf_cover_init(struct epf_cover *c, const struct epf_geom *g)
 }
 
 /**
- * epf_fill_add() - take one line of each part into a sample
+ * epf_fill_add() - add one line of each part to a sample
  * @s: sample
  * @c: of the same geometry
  * @f: filter
  * @i: index of the line within its part, below part_lines
  *
- * Context: any; reads lanes without order: bits that appear meanwhile may or
- * may not be counted.
+ * Context: any; reads lanes without ordering: bits that appear meanwhile may or may not be
+ * counted.
  */
 EPF_FN void epf_fill_add(struct epf_fill *s, const struct epf_cover *c,
 			 const struct epf_lanes *f, __u64 i)
@@ -105,15 +105,15 @@ EPF_FN void epf_fill_add(struct epf_fill *s, const struct epf_cover *c,
 }
 
 /**
- * epf_fill_sample() - take the next lines of each part into a sample
+ * epf_fill_sample() - add the next lines of each part to a sample
  * @s: sample, zeroed before the first call
  * @c: of the same geometry
  * @f: filter
- * @random: anything, the same for the whole sample
- * @nr: lines of each part to take in this call, 1 and up
+ * @random: any number, the same for the whole sample
+ * @nr: lines of each part to add in this call, 1 and up
  *
- * The whole sample is EPF_FILL_SAMPLES lines of each part, or all if there are
- * fewer, evenly spaced from a random offset.
+ * The whole sample is EPF_FILL_SAMPLES lines of each part, or all if there are fewer,
+ * evenly spaced from a random offset.
  *
  * Context: as epf_fill_add().
  * Return: whether lines are left for another call.
@@ -129,7 +129,7 @@ EPF_FN bool epf_fill_sample(struct epf_fill *s, const struct epf_cover *c,
 	return s->lines < all;
 }
 
-/* False-positive chance of lane @l alone, q56. */
+/* False-positive probability of lane @l alone, q56. */
 EPF_FN __u64 epf_fill_lane_q56(const struct epf_fill *s, __u32 parts, __u32 l)
 {
 	__u64 q = EPF_Q56_ONE;
@@ -144,7 +144,7 @@ EPF_FN __u64 epf_fill_lane_q56(const struct epf_fill *s, __u32 parts, __u32 l)
 }
 
 /**
- * epf_fill_q56() - false-positive chance of the filter as sampled
+ * epf_fill_q56() - false-positive probability of the filter as sampled
  * @s: sample
  * @parts: L
  *
@@ -161,8 +161,8 @@ EPF_FN __u64 epf_fill_q56(const struct epf_fill *s, __u32 parts)
 }
 
 /**
- * epf_fill_estimates() - a sample in the terms of the ABI
- * @s: sample of one line at least
+ * epf_fill_estimates() - convert a sample to the units of the ABI
+ * @s: sample of at least one line
  * @parts: L
  * @est: result
  */

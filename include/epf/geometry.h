@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Geometry of a lanes filter: which lines and which positions a digest names.
- * Integers only; any context. docs/theory/lanes.md has the reasons and the error.
+ * Geometry of a lanes filter: which lines and which positions a digest selects. Integers
+ * only; any context. docs/theory/lanes.md has the reasons and the error.
  *
- * The array of nr_lines lines is cut into L equal parts; a key has one line in
- * each part, so its lines are distinct, and n = k/L fields of six bits in the line
- * of part j. A field of 0 .. 61 names a position of its lane; 62 and 63 name none,
- * and several fields may name one: so a key has up to n positions there.
+ * The array of nr_lines lines is cut into L equal parts. A key has one line in each part,
+ * so its lines are distinct, and n = k/L fields of six bits in the line of part j. A field
+ * of 0 .. 61 selects a position of its lane; 62 and 63 select none. Several fields may
+ * select the same position, so a key has up to n positions in a line.
  *
  * With w(i) = epf_lane_word(digest, i), of 64 bits, and fold(w) = w xor floor(w / 2^32):
  *
  *   line of part j     j * nr_lines/L + floor(h * (nr_lines/L) / 2^32), h being the upper
  *                      32 bits of w(j)
- *   fields of part j   first up to 5: bits 0-5, 6-11, ... 24-29 of fold(w(j)); then up to
- *                      10: bits 0-5, 6-11, ... 54-59 of fold(w(4 + j))
+ *   fields of part j   the first 5 at most are bits 0-5, 6-11, ... 24-29 of fold(w(j)); the
+ *                      next 10 at most are bits 0-5, 6-11, ... 54-59 of fold(w(4 + j))
  */
 #ifndef EPF_GEOMETRY_H
 #define EPF_GEOMETRY_H
 
 #include "hash.h"
 
-#define EPF_LANES 8u	    /* epochs a line holds: the window's and a guard */
+#define EPF_LANES 8u	    /* epochs of a line: the window's and a guard */
 #define EPF_LIVE_EPOCHS 7u  /* r: epochs a window is cut into */
 #define EPF_LANE_BITS 62u   /* position bits of a lane */
 #define EPF_TAG_SHIFT EPF_LANE_BITS
@@ -29,11 +29,11 @@
 #define EPF_PART_BITS_MAX 15u /* k/L */
 #define EPF_FIELD_SHIFT 6
 #define EPF_FIELDS 64u	      /* values of a field */
-#define EPF_WORD_FIELDS 5u    /* fields from the word that tells the line */
+#define EPF_WORD_FIELDS 5u    /* fields from the word that selects the line */
 #define EPF_LINE_BYTES 64u
 #define EPF_LINES_MIN 64ULL		/* 4 KiB */
 #define EPF_LINES_MAX (1ULL << 31)	/* 128 GiB */
-#define EPF_PART_LINES_MAX (1ULL << 29) /* each line by 8 of 2^32 values at least */
+#define EPF_PART_LINES_MAX (1ULL << 29) /* at least 8 of 2^32 values select each line */
 
 struct epf_line {
 	__u64 lane[EPF_LANES];
@@ -44,9 +44,10 @@ EPF_ASSERT(sizeof(struct epf_line) == EPF_LINE_BYTES, "a line is 64 bytes");
  * struct epf_geom - shape of a filter
  * @part_lines: lines of one part, nr_lines / L
  * @parts: L, lines a key uses: 1, 2 or 4
- * @bits: k / L, fields in each of them, k being those in all; see epf_geom_set_bits()
- * @skip: ones in the fields of the first word that are not used: so they name no
- *	position, and no loop counts them
+ * @bits: k / L, fields of a key in each line; k is their total number; see
+ *	epf_geom_set_bits()
+ * @skip: ones in the unused fields of the first word, so that these select no position and
+ *	no loop has to count fields
  */
 struct epf_geom {
 	__u64 part_lines;
@@ -111,7 +112,7 @@ EPF_FN __u64 epf_lane_word(__u64 digest, __u32 i)
 	return i & 4 ? digest * EPF_WORD_STEP_4 : digest;
 }
 
-/* What follows takes @w = w(j), for those who have it. */
+/* The functions that follow take @w = w(j), for callers that already have it. */
 
 /* Index of the line of part @j. */
 EPF_FN __u64 epf_word_line(const struct epf_geom *g, __u64 w, __u32 j)
@@ -119,16 +120,16 @@ EPF_FN __u64 epf_word_line(const struct epf_geom *g, __u64 w, __u32 j)
 	return j * g->part_lines + ((w >> 32) * g->part_lines >> 32);
 }
 
-/* The low half of a product depends on the low half of the digest alone: the high one
- * comes to it.
+/* The low half of a product depends only on the low half of the digest, so the high half is
+ * folded into it.
  */
 EPF_FN __u64 epf_fold(__u64 w)
 {
 	return w ^ w >> 32;
 }
 
-/* @mask, and the positions that the fields of w(j) name. Where a field names none, it is
- * bit 62 or 63 that is set, one of the tag: for the caller to set or to clear both.
+/* Adds to @mask the positions that the fields of w(j) select. A field that selects none
+ * sets bit 62 or 63, which belongs to the tag; the caller sets or clears both bits.
  */
 EPF_FN __u64 epf_word_fields(const struct epf_geom *g, __u64 w, __u64 mask)
 {
@@ -143,8 +144,9 @@ EPF_FN __u64 epf_word_fields(const struct epf_geom *g, __u64 w, __u64 mask)
 	return mask;
 }
 
-/* What the fields of w(4 + j) name, likewise; @w = w(j), @bits = k/L. Those that are not used
- * name none, so that no verifier has to follow their number; elsewhere they are left out.
+/* The same for the fields of w(4 + j); @w = w(j), @bits = k/L. Under a verifier the unused
+ * fields are processed too and select no position, so the verifier does not follow their
+ * number; elsewhere the loop leaves them out.
  */
 EPF_FN_SPLIT __u64 epf_more_fields(__u64 w, __u32 bits)
 {
@@ -162,13 +164,15 @@ EPF_FN_SPLIT __u64 epf_more_fields(__u64 w, __u32 bits)
 	return mask;
 }
 
-/* Has @g fields of w(4 + j)? Where epf_more_fields() is a function by itself, it is asked. */
+/* Does @g use fields of w(4 + j)? Where epf_more_fields() is a function of its own, it
+ * decides that itself.
+ */
 EPF_FN bool epf_geom_has_more(const struct epf_geom *g)
 {
 	return EPF_SPLITS || g->bits > EPF_WORD_FIELDS;
 }
 
-/* What a probe looks at in the line of w = w(j): positions, and the bits of the tag. */
+/* The bits that a probe compares in the line of w = w(j): positions, and the tag. */
 EPF_FN __u64 epf_word_mask(const struct epf_geom *g, __u64 w)
 {
 	__u64 mask = epf_word_fields(g, w, EPF_TAG_MASK);
@@ -176,7 +180,7 @@ EPF_FN __u64 epf_word_mask(const struct epf_geom *g, __u64 w)
 	return epf_geom_has_more(g) ? mask | epf_more_fields(w, g->bits) : mask;
 }
 
-/* Index of the line of part @j, and the positions there, by the digest. */
+/* The index of the line of part @j, and the positions in it, from the digest. */
 EPF_FN __u64 epf_geom_line(const struct epf_geom *g, __u64 digest, __u32 j)
 {
 	return epf_word_line(g, epf_lane_word(digest, j), j);

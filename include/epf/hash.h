@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Digests: keyed 64-bit hashes of byte strings. Pure functions, no shared
- * memory; any context.
+ * Digests: keyed 64-bit hashes of byte strings. Pure functions, no shared memory; any
+ * context.
  *
- * SipHash-c-d (Aumasson and Bernstein, "SipHash: a fast short-input PRF",
- * INDOCRYPT 2012, section 2): c rounds a word, d rounds at the end, 64-bit
- * output. EPF_HASH_SIPHASH13 is c=1 d=3, EPF_HASH_SIPHASH24 is c=2 d=4.
+ * SipHash-c-d (Aumasson and Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012,
+ * section 2): c rounds a word, d rounds at the end, 64-bit output. EPF_HASH_SIPHASH13 is
+ * c=1 d=3, EPF_HASH_SIPHASH24 is c=2 d=4.
  *
- * EPF_HASH_NH is for long keys; docs/theory/nh.md has definition and bounds.
- * A key of up to EPF_SHORT_MAX bytes: as EPF_HASH_SIPHASH13. Of a longer one each
- * block of EPF_NH_BLOCK bytes (the last one may be shorter) becomes 16 bytes by NH
- * (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: fast and secure message
- * authentication", CRYPTO 1999, section 4) with words of 64 bits; these and the
- * length of the key are the words of SipHash-1-3. The highest byte of SipHash's last
- * word, which has the length of a short key, is EPF_NH_END then.
+ * EPF_HASH_NH is for long keys; docs/theory/nh.md has definition and bounds. A key of up to
+ * EPF_SHORT_MAX bytes is hashed as with EPF_HASH_SIPHASH13. In a longer key, NH (Black,
+ * Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: fast and secure message authentication",
+ * CRYPTO 1999, section 4) with words of 64 bits compresses each block of EPF_NH_BLOCK bytes
+ * (the last one may be shorter) to 16 bytes. These results and the length of the key are
+ * the words of SipHash-1-3. The highest byte of SipHash's last word, which for a short key
+ * is its length, is then EPF_NH_END.
  */
 #ifndef EPF_HASH_H
 #define EPF_HASH_H
@@ -22,17 +22,17 @@
 
 #include <linux/epochfilter.h>
 
-#define EPF_SHORT_MAX 64u /* bytes of keys that no kind compresses */
-#define EPF_NH_BLOCK 512u /* bytes that become 16 */
+#define EPF_SHORT_MAX 64u /* keys of up to so many bytes are never compressed */
+#define EPF_NH_BLOCK 512u /* bytes compressed to 16 */
 #define EPF_NH_WORDS (EPF_NH_BLOCK / 8)
-#define EPF_NH_KEY 254u /* the highest byte of SipHash's last word: of key words, */
-#define EPF_NH_END 255u /* of compressed keys */
+#define EPF_NH_KEY 254u /* highest byte of SipHash's last word for key words, */
+#define EPF_NH_END 255u /* and for compressed keys */
 
 /**
  * struct epf_hash - a keyed digest function; see epf_hash_init()
  * @key: 128-bit secret
  * @kind: enum epf_hash_id
- * @nh: key words of EPF_HASH_NH, made from @key; no other kind looks at them
+ * @nh: key words of EPF_HASH_NH, derived from @key; other kinds do not use them
  */
 struct epf_hash {
 	__u64 key[2];
@@ -45,9 +45,10 @@ struct epf_hash {
  * @v: the four state words
  * @tail: bytes not yet hashed, little-endian, the low (@len mod 8) bytes
  * @len: bytes taken so far
- * @kind: as in struct epf_hash, but EPF_HASH_NH only of a key that is compressed
- * @nh: of EPF_HASH_NH, the sum of the block that is begun
- * @even: likewise, the word of that block that waits for the next, if their number is odd
+ * @kind: as in struct epf_hash, but EPF_HASH_NH only if the key is compressed
+ * @nh: EPF_HASH_NH: the sum of the current block
+ * @even: EPF_HASH_NH: if the block has an odd number of words so far, the last of them,
+ *	which waits for the next one
  */
 struct epf_sip {
 	__u64 v[4];
@@ -105,7 +106,7 @@ EPF_FN bool epf_hash_long(const struct epf_hash *h, __u32 len)
  * epf_sip_init() - begin a digest
  * @s: digest in progress
  * @h: keyed function
- * @len: bytes of the key: all that will be absorbed
+ * @len: bytes of the key: the total that will be absorbed
  */
 EPF_FN void epf_sip_init(struct epf_sip *s, const struct epf_hash *h, __u32 len)
 {
@@ -116,7 +117,7 @@ EPF_FN void epf_sip_init(struct epf_sip *s, const struct epf_hash *h, __u32 len)
 	epf_sip_start(s, h, kind);
 }
 
-/* The digest of what was absorbed as words, and of the tail. */
+/* The digest of the absorbed words and the tail. */
 EPF_FN __u64 epf_sip_end(struct epf_sip *s)
 {
 	epf_sip_word(s, s->tail | (__u64)s->len << 56);
@@ -129,7 +130,7 @@ EPF_FN __u64 epf_sip_end(struct epf_sip *s)
 	return s->v[0] ^ s->v[1] ^ s->v[2] ^ s->v[3];
 }
 
-/* Key word @i of NH */
+/* Key word @i of NH. */
 EPF_FN __u64 epf_nh_key(const struct epf_hash *h, __u32 i)
 {
 	struct epf_sip s;
@@ -166,7 +167,7 @@ EPF_FN void epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32 i,
 {
 	epf_sum_add(sum, a + h->nh[i], b + h->nh[i + 1]);
 }
-#else /* no offset into memory may be a variable: all up to @n are read, two are kept */
+#else /* no variable offset into memory: read all words up to @n, keep two */
 EPF_FN void epf_nh_find(__u64 k[2], const struct epf_hash *h, __u32 i, __u32 n)
 {
 	__u64 keep;
@@ -175,7 +176,7 @@ EPF_FN void epf_nh_find(__u64 k[2], const struct epf_hash *h, __u32 i, __u32 n)
 	EPF_UNROLL_ALL
 	for (j = 0; j < n; j += 2) {
 		keep = 0 - (((__u64)epf_opaque(i ^ j) - 1) >> 63);
-		/* else all is loaded first, for which there is no stack */
+		/* else all words are loaded first, and the stack has no room for them */
 		__asm__ volatile("" : "+r"(keep), "+r"(k[0]), "+r"(k[1]) :: "memory");
 		k[0] |= h->nh[j] & keep;
 		k[1] |= h->nh[j + 1] & keep;
@@ -189,7 +190,7 @@ EPF_FN_APART int epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32
 
 	if (!sum || !h)
 		return 0;
-	if (i < 8) /* those of headers */
+	if (i < 8) /* headers need only these */
 		epf_nh_find(k, h, i, 8);
 	else
 		epf_nh_find(k, h, i, EPF_NH_WORDS);
@@ -198,16 +199,18 @@ EPF_FN_APART int epf_nh_add(struct epf_sum *sum, const struct epf_hash *h, __u32
 }
 #endif
 
-/* The block is over. */
+/* End the block. */
 EPF_FN void epf_nh_seal(struct epf_sip *s)
 {
-	s->kind = EPF_HASH_NH; /* a constant: not asked at each word */
+	s->kind = EPF_HASH_NH; /* a constant, so it is not tested for each word */
 	epf_sip_word(s, epf_sum_low(&s->nh));
 	epf_sip_word(s, epf_sum_high(&s->nh));
 	epf_sum_zero(&s->nh);
 }
 
-/* Where in its block word @at of the key is. A block is sealed when the next one begins. */
+/* The index of word @at of the key in its block. A block is sealed when the next one
+ * begins.
+ */
 EPF_FN __u32 epf_nh_place(struct epf_sip *s, __u32 at)
 {
 	if (at && at % EPF_NH_WORDS == 0)
@@ -215,7 +218,7 @@ EPF_FN __u32 epf_nh_place(struct epf_sip *s, __u32 at)
 	return at % EPF_NH_WORDS;
 }
 
-/* Absorb word @at of the key, a whole one. */
+/* Absorb word @at of the key, which is a whole word. */
 EPF_FN void epf_hash_word(struct epf_sip *s, const struct epf_hash *h,
 			  __u32 at, __u64 m)
 {
@@ -241,29 +244,29 @@ EPF_FN __u64 epf_get_le_last(const __u8 *p, __u32 len, __u32 n)
 	return v;
 }
 
-/* Absorb the whole words of @p from @done on. Return: bytes done then. */
+/* Absorb the whole words of @p from @done on. Return: bytes of @p absorbed so far. */
 EPF_FN __u32 epf_sip_words(struct epf_sip *s, const __u8 *p, __u32 done,
 			   __u32 len, __u32 kind)
 {
-	s->kind = kind; /* a constant: not asked at each word */
+	s->kind = kind; /* a constant, so it is not tested for each word */
 	for (; len - done >= 8; done += 8)
 		epf_sip_word(s, epf_get_le64(p + done));
 	return done;
 }
 
-/* Add a pair of words at @p, under the key words @k. */
+/* Add the pair of words at @p, under the key words @k. */
 EPF_FN void epf_nh_pair(struct epf_sum *sum, const __u64 *k, const __u8 *p)
 {
 	epf_sum_add(sum, epf_get_le64(p) + k[0], epf_get_le64(p + 8) + k[1]);
 }
 
-/* Absorb the pairs of words of the @len bytes at @p, from word @at of the key on, which
- * begins a pair. Return: bytes that are left, 0 .. 15.
+/* Absorb the pairs of words of the @len bytes at @p. The first is word @at of the key,
+ * which begins a pair. Return: bytes that are left, 0 .. 15.
  */
 EPF_FN __u32 epf_nh_run(struct epf_sip *s, const struct epf_hash *h, __u32 at,
 			const __u8 *p, __u32 len)
 {
-	__u32 i, room = (EPF_NH_WORDS - epf_nh_place(s, at)) / 2; /* pairs of the block */
+	__u32 i, room = (EPF_NH_WORDS - epf_nh_place(s, at)) / 2; /* pairs left in the block */
 	const __u64 *k = h->nh + EPF_NH_WORDS - 2 * room;
 	__u32 n = room % 8 < len / 16 ? room % 8 : len / 16;
 
@@ -289,15 +292,15 @@ EPF_FN __u32 epf_nh_run(struct epf_sip *s, const struct epf_hash *h, __u32 at,
 	return len;
 }
 
-/* Absorb the whole words of @p from @done on, from word @at of the key on. Return: bytes
- * done then.
+/* Absorb the whole words of @p from @done on; the first is word @at of the key. Return:
+ * bytes of @p absorbed so far.
  */
 EPF_FN __u32 epf_nh_words(struct epf_sip *s, const struct epf_hash *h,
 			  const __u8 *p, __u32 at, __u32 done, __u32 len)
 {
 	__u32 n;
 
-	s->kind = EPF_HASH_NH; /* a constant: not asked at each word */
+	s->kind = EPF_HASH_NH; /* a constant, so it is not tested for each word */
 	if (at % 2 && len - done >= 8) {
 		epf_hash_word(s, h, at++, epf_get_le64(p + done));
 		done += 8;
@@ -320,13 +323,13 @@ EPF_FN __u32 epf_nh_words(struct epf_sip *s, const struct epf_hash *h,
  * @to: digest in progress
  * @h: keyed function
  * @data: @len bytes
- * @len: any length; how a message is cut into calls does not matter
+ * @len: any length; the way a message is split into calls does not matter
  */
 EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const struct epf_hash *h,
 			       const void *data, __u32 len)
 {
 	const __u8 *p = (const __u8 *)data;
-	struct epf_sip s = *to; /* which @data cannot alias */
+	struct epf_sip s = *to; /* a copy, which @data cannot alias */
 	__u32 at = s.len / 8;
 	__u32 held = s.len & 7;
 	__u32 done = 0;
@@ -358,7 +361,7 @@ EPF_FN_BIG void epf_sip_update(struct epf_sip *to, const struct epf_hash *h,
  * epf_sip_some() - absorb up to eight bytes that are in a register
  * @s: digest in progress
  * @h: keyed function
- * @m: the bytes, little-endian; what lies above @n bytes is 0
+ * @m: the bytes, little-endian; all bits above @n bytes are 0
  * @n: 0 .. 8
  */
 EPF_FN_BIG void epf_sip_some(struct epf_sip *s, const struct epf_hash *h,
@@ -375,7 +378,7 @@ EPF_FN_BIG void epf_sip_some(struct epf_sip *s, const struct epf_hash *h,
 	s->tail = m >> 1 >> (63 - 8 * held);
 }
 
-/* What stands behind the blocks: the last of them as it is, and the length of the key. */
+/* Finish the last block, and put the length of the key after the blocks. */
 EPF_FN void epf_nh_end(struct epf_sip *s, const struct epf_hash *h)
 {
 	__u32 words = (s->len + 7) / 8;
@@ -426,15 +429,15 @@ EPF_FN __u64 epf_words_rounds(const struct epf_hash *h, __u64 first,
  * epf_digest_words() - the digest of a key of 8 to 15 bytes, in registers
  * @h: keyed function
  * @first: its first eight bytes, little-endian
- * @tail: the others, likewise
+ * @tail: the other bytes, little-endian
  * @len: 8 .. 15
  *
- * Return: as epf_digest() of the same bytes.
+ * Return: the same as epf_digest() of the same bytes.
  */
 EPF_FN __u64 epf_digest_words(const struct epf_hash *h, __u64 first,
 			      __u64 tail, __u32 len)
 {
-	if (h->kind == EPF_HASH_SIPHASH24) /* asked once, not at each word */
+	if (h->kind == EPF_HASH_SIPHASH24) /* tested once, not for each word */
 		return epf_words_rounds(h, first, tail, len, EPF_HASH_SIPHASH24);
 	return epf_words_rounds(h, first, tail, len, EPF_HASH_SIPHASH13);
 }
@@ -456,37 +459,37 @@ EPF_FN __u64 epf_array_rounds(const struct epf_hash *h, const __u64 *word,
 /**
  * epf_digest_array() - the digest of a short key that is held in words
  * @h: keyed function
- * @word: its bytes, little-endian; one word more than are full, and 0 where the key
- *	ends
+ * @word: its bytes, little-endian, zero after the end of the key; one word more than the
+ *	key fills
  * @len: 0 .. EPF_SHORT_MAX
  *
- * Return: as epf_digest() of the same bytes.
+ * Return: the same as epf_digest() of the same bytes.
  */
 EPF_FN __u64 epf_digest_array(const struct epf_hash *h, const __u64 *word,
 			      __u32 len)
 {
-	if (h->kind == EPF_HASH_SIPHASH24) /* asked once, not at each word */
+	if (h->kind == EPF_HASH_SIPHASH24) /* tested once, not for each word */
 		return epf_array_rounds(h, word, len, EPF_HASH_SIPHASH24);
 	return epf_array_rounds(h, word, len, EPF_HASH_SIPHASH13);
 }
 
 /**
- * epf_digest_short() - the digest of one key that is short
+ * epf_digest_short() - the digest of a short key
  * @h: keyed function
  * @key: @len bytes
  * @len: 0 .. EPF_SHORT_MAX
  *
- * Return: as epf_digest() of the same bytes.
+ * Return: the same as epf_digest() of the same bytes.
  */
 EPF_FN __u64 epf_digest_short(const struct epf_hash *h, const void *key,
 			      __u32 len)
 {
-	if (h->kind == EPF_HASH_SIPHASH24) /* asked once, not at each word */
+	if (h->kind == EPF_HASH_SIPHASH24) /* tested once, not for each word */
 		return epf_digest_rounds(h, key, len, EPF_HASH_SIPHASH24);
 	return epf_digest_rounds(h, key, len, EPF_HASH_SIPHASH13);
 }
 
-/* Add the last pair of a key, of which @n bytes, 1 .. 15, are at @p; more are before. */
+/* Add the last pair of a key. Its @n bytes, 1 .. 15, are at @p, after others. */
 EPF_FN void epf_nh_last(struct epf_sum *sum, const __u64 *k, const __u8 *p, __u32 n)
 {
 	__u64 m = epf_get_le64(p + n - 8);
@@ -500,13 +503,13 @@ EPF_FN void epf_nh_last(struct epf_sum *sum, const __u64 *k, const __u8 *p, __u3
 
 /**
  * epf_digest_nh() - the digest of a long key
- * @h: keyed function, of EPF_HASH_NH
+ * @h: keyed function, EPF_HASH_NH
  * @first: first words of the key
- * @n: how many; even, and less than a block
- * @key: the bytes behind them; eight more can be read before, if @n
- * @len: how many; with those of @first more than EPF_SHORT_MAX
+ * @n: number of these words; even, and less than a block
+ * @key: the bytes that follow them; if @n is not 0, the eight bytes before must be readable
+ * @len: number of these bytes; together with @first more than EPF_SHORT_MAX
  *
- * Return: as epf_digest() of the same bytes.
+ * Return: the same as epf_digest() of the same bytes.
  */
 EPF_FN_BIG __u64 epf_digest_nh(const struct epf_hash *h, const __u64 *first,
 			       __u32 n, const void *key, __u32 len)
@@ -562,30 +565,30 @@ EPF_FN __u64 epf_from_rounds(const struct epf_hash *h, const __u64 *first, __u32
  * epf_digest_from() - the digest of a key whose beginning is in registers
  * @h: keyed function
  * @first: first words of the key
- * @n: how many; even, and less than a block
- * @p: the bytes behind them; eight more can be read before
- * @len: how many
+ * @n: number of these words; even, and less than a block
+ * @p: the bytes that follow them; the eight bytes before must be readable
+ * @len: number of these bytes
  *
- * Return: as epf_digest() of the same bytes.
+ * Return: the same as epf_digest() of the same bytes.
  */
 EPF_FN __u64 epf_digest_from(const struct epf_hash *h, const __u64 *first, __u32 n,
 			     const __u8 *p, __u32 len)
 {
 	if (epf_hash_long(h, 8 * n + len))
 		return epf_digest_nh(h, first, n, p, len);
-	if (h->kind == EPF_HASH_SIPHASH24) /* asked once, not at each word */
+	if (h->kind == EPF_HASH_SIPHASH24) /* tested once, not for each word */
 		return epf_from_rounds(h, first, n, p, len, EPF_HASH_SIPHASH24);
 	return epf_from_rounds(h, first, n, p, len, EPF_HASH_SIPHASH13);
 }
 
 /**
- * epf_word() - word @i of the stream that a digest starts
- * @digest: the seed, itself word 0
+ * epf_word() - word @i of the stream that a digest seeds
+ * @digest: the seed, and word 0
  * @i: 0 and up
  *
- * SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
- * generators", OOPSLA 2014, figure 14, with Stafford's variant 13 mixer): a
- * bijection of 64 bits, so no entropy of the digest is lost.
+ * SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+ * OOPSLA 2014, figure 14, with Stafford's variant 13 mixer): a bijection of 64 bits, so no
+ * entropy of the digest is lost.
  */
 EPF_FN __u64 epf_word(__u64 digest, __u32 i)
 {

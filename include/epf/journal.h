@@ -1,49 +1,47 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The ring of a journal: any number of writers, none of which waits, and a
- * reader that can only look.
+ * The ring of a journal: any number of writers, none of which waits, and a reader that only
+ * reads.
  *
- * A record has a position, which grows by one from record to record and never
- * comes again; it lies in the slot that is its position modulo the size. The
- * first position is the size itself, so that slots of zeros are older than all.
+ * A record has a position, which grows by one from record to record and is never reused.
+ * The record is in slot (position modulo size). The first position is the size itself, so
+ * zeroed slots are older than every record.
  *
  * Shared words, and who orders what:
  *
- *   next   Position that is reserved next. Added to by writers, before they
- *          touch the slot; read by the reader.
- *   seq    Of a slot: position << EPF_JOURNAL_KIND_BITS | kind. From the CAS
- *          that makes it EPF_JOURNAL_BUSY to the store that ends this the slot
- *          is its writer's alone. A writer leaves alone a slot that is busy (an
- *          older writer has been held up for a whole lap) or of a later
- *          position (it has been held up itself), and its record is lost. So
- *          nobody writes into a slot that another has, however late he comes.
+ *   next   The next position to be reserved. Writers add to it before they touch the slot;
+ *          the reader reads it.
+ *   seq    Of a slot: position << EPF_JOURNAL_KIND_BITS | kind. From the CAS that makes it
+ *          EPF_JOURNAL_BUSY to the store that ends this, its writer owns the slot. A writer
+ *          does not touch a slot that is busy (an older writer was delayed for a whole lap)
+ *          or has a later position (this writer was itself delayed); its record is then
+ *          lost. So no writer writes into a slot that another owns, however late it is.
  *          Cases: claim, claim-store.
- *   epoch, value, more   Of a slot: written by who has it, read by anybody.
- *   lost   Records that found no slot. Added to by writers, after they
- *          reserved; the reader compares it with what it was when he began.
- *          Case: quiet.
+ *   epoch, value, more
+ *          Of a slot: written by its owner, read by anybody.
+ *   lost   Records that found no slot. Writers add to it after they reserved a position;
+ *          the reader compares it with the value it had when the reader began. Case: quiet.
  *
- *   J1  The words of a record before the seq that says they are there: release
- *       store, acquire load. Cases: put-order, get-seq-order.
- *   J2  The CAS before the words that overwrite others (release stores); the
- *       reader loads them with acquire, then seq again: if he has seen a word
- *       of a later lap he sees that the slot has been taken for it. Cases:
- *       once, word-order, get-order.
- *   J3  What the writer did before epf_journal_put() is seen by who sees its
- *       position reserved (full barrier, acquire load). So a copy of the lines
- *       that begins after a look at @next has all that is recorded below it.
- *       Case: lines-order.
- *   J4  The addition to @next before that to @lost (full barrier); the reader
- *       who begins loads @lost with acquire, then @next. So what is lost
- *       without his noticing lies below the position where he begins. Case:
- *       lost-order.
+ *   J1   The words of a record come before the seq that announces them: release store,
+ *        acquire load. Cases: put-order, get-seq-order.
+ *   J2   The CAS comes before the words that overwrite the old record (release stores). The
+ *        reader loads them with acquire, then seq again: if it has seen a word of a later
+ *        lap, it sees that the slot has been taken for that lap. Cases: once, word-order,
+ *        get-order.
+ *   J3   A reader that sees a writer's position reserved also sees what the writer did
+ *        before epf_journal_put() (full barrier, acquire load). So a copy of the lines that
+ *        begins after a read of @next has everything that is recorded below it. Case:
+ *        lines-order.
+ *   J4   The addition to @next comes before the addition to @lost (full barrier). A reader
+ *        that begins loads @lost with acquire, then @next. So a loss that the reader does
+ *        not notice is below the position where it begins. Case: lost-order.
  *
- * Cases are those of selftests/explore; case claim-order there shows that the
- * CAS need not order anything.
+ * Cases are those of selftests/explore; case claim-order there shows that the CAS need not
+ * order anything.
  *
- * A reader that goes from position to position gets each record as it was put,
- * or is told: by -EOVERFLOW where a later lap has come over the one it wants; by
- * @lost where the record found no slot.
+ * A reader that goes from position to position gets each record as it was written, or an
+ * error: -EOVERFLOW if a later lap has overwritten the record; a change of @lost if the
+ * record found no slot.
  */
 #ifndef EPF_JOURNAL_H
 #define EPF_JOURNAL_H
@@ -59,7 +57,7 @@
  * struct epf_journal_ring - one ring, by reference
  * @shard: its counters
  * @record: its slots
- * @mask: how many there are, a power of two, less one
+ * @mask: number of slots, a power of two, minus one
  */
 struct epf_journal_ring {
 	struct epf_journal_shard *shard;
@@ -67,7 +65,7 @@ struct epf_journal_ring {
 	__u64 mask;
 };
 
-/* Of zeroed memory that nobody else has yet. */
+/* The memory is zeroed, and no one else has it yet. */
 EPF_FN void epf_journal_init(const struct epf_journal_ring *r)
 {
 	r->shard->next = r->mask + 1;
@@ -84,11 +82,12 @@ EPF_FN bool epf_journal_free(__u64 seq, __u64 position)
  * epf_journal_put() - write a record
  * @r: ring
  * @kind: EPF_JOURNAL_INSERT, EPF_JOURNAL_ROTATE
- * @epoch: see struct epf_journal_record; so @value and @more
+ * @epoch: see struct epf_journal_record
+ * @value: likewise
+ * @more: likewise
  *
- * Context: any; never waits, takes the same few steps always. Who is
- * interrupted between the first and the last holds up the reader, so
- * preemption had better be off.
+ * Context: any; never waits, always takes the same few steps. A writer that is interrupted
+ * between the first and the last step delays the reader, so preemption should be off.
  */
 EPF_FN void epf_journal_put(const struct epf_journal_ring *r, __u64 kind,
 			    __u64 epoch, __u64 value, __u64 more)
@@ -98,7 +97,7 @@ EPF_FN void epf_journal_put(const struct epf_journal_ring *r, __u64 kind,
 	__u64 seq = epf_load(&rec->seq);
 	__u64 mine = position << EPF_JOURNAL_KIND_BITS;
 
-	/* A CAS that fails lost against a writer of another lap. */
+	/* If the CAS fails, a writer of another lap has won the slot. */
 	if (!epf_journal_free(seq, position) ||
 	    !epf_cas(&rec->seq, &seq, mine | EPF_JOURNAL_BUSY)) {
 		epf_fetch_add(&r->shard->lost, 1);
@@ -113,11 +112,11 @@ EPF_FN void epf_journal_put(const struct epf_journal_ring *r, __u64 kind,
 /**
  * epf_journal_get() - read a record
  * @r: ring
- * @position: of the record: all before it have been read
+ * @position: of the record; all records before it have been read
  * @rec: result
  *
- * Return: 1; 0: it is not there yet, or was lost: see @lost; -EOVERFLOW: it
- * is not there any more.
+ * Return: 1; 0: the record is not there yet, or was lost: see @lost; -EOVERFLOW: it has
+ * been overwritten.
  */
 EPF_FN int epf_journal_get(const struct epf_journal_ring *r, __u64 position,
 			   struct epf_journal_record *rec)

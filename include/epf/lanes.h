@@ -2,88 +2,83 @@
 /*
  * The lanes filter: guarded epochs over 64-byte lines of self-tagged lanes.
  *
- * Guarded epochs: Alpay and Sarioglu, "Guarded Epoch Bloom Filters for
- * Sliding-Window Membership", 2026, Algorithm 1, with r = 7. What differs is
- * the layout: the r+1 segments are interleaved, lane i of every line belonging
- * to the epochs that are i modulo 8, and a segment is not cleared when it is
- * taken into use again: each lane carries the tag (epoch / 8) mod 4 of the
- * epoch that wrote it, and a lane whose tag is not the expected one is empty.
+ * Guarded epochs: Alpay and Sarioglu, "Guarded Epoch Bloom Filters for Sliding-Window
+ * Membership", 2026, Algorithm 1, with r = 7. Only the layout differs: the r+1 segments are
+ * interleaved, so lane i of every line belongs to the epochs that are i modulo 8, and a
+ * segment is not cleared before it is reused. Instead each lane carries the tag (epoch / 8)
+ * mod 4 of the epoch that wrote it, and a lane whose tag is not the expected one is empty.
  *
  * Shared words, and who orders what:
  *
- *   *epoch  Written by the rotator only (one at a time, see epf_rotate in
- *           window.h); read by everybody. Grows by one.
- *   lane    Written by inserters (OR, or CAS) and by the
- *           scan (CAS of a stale value to zero); read by everybody. Within
- *           one epoch bits only go from 0 to 1.
+ *   *epoch  Written only by the rotator (one at a time, see epf_rotate in window.h); read
+ *           by everybody. Grows by one.
+ *   lane    Written by inserters (OR, or CAS) and by the scan (CAS of a stale value to
+ *           zero); read by everybody. Within one epoch bits only go from 0 to 1.
  *
- *   O1  lane load (acquire) in lane_set and lane_take: orders O2 where the lane was
- *       complete and nothing is written. Case: complete-order.
- *   O2  OR or CAS of the lanes (full barrier, or for lane_add one that the re-read
- *       waits for) before the epoch re-read (epf_load_ordered) that ends an insert:
- *       the linearisation point. Still e there: the bits were visible while e was
- *       current. Pairs with the release store of the epoch by the rotator. Cases:
- *       reread, ordered, or-order, cas-order. The OR of lane_add is before the CAS that
- *       decides, too, and that needs no wait; but where other keys complete the lane
- *       that decides, there is none. (No case has such keys.)
- *   O3  A lane is taken into use by epoch e+8 only after every section that
- *       could have read epoch e has ended (the owner's grace period). So what
- *       a section finds in the lane of its epoch e is e's or older, and to
- *       replace what is older loses nothing; if the lane changed since, the
- *       CAS fails. Cases: grace, grace-wrap (the very word that a CAS expects
- *       comes back after 32 epochs).
+ *   O1  Lane load (acquire) in epf_lane_set and epf_lane_take: orders O2 where the lane was
+ *       already complete and nothing is written. Case: complete-order.
+ *   O2  OR or CAS of the lanes (a full barrier, or for epf_lane_add an OR that the re-read
+ *       waits for) before the epoch re-read (epf_load_ordered) that ends an insert; the
+ *       re-read is the linearisation point. If it still returns e, the bits were visible
+ *       while e was current. Pairs with the rotator's release store of the epoch. Cases:
+ *       reread, ordered, or-order, cas-order. The OR of epf_lane_add is also before the CAS
+ *       of the deciding lane, which needs no wait. If other keys complete the deciding
+ *       lane, there is no such CAS. (No case has such keys.)
+ *   O3  A lane is reused for epoch e+8 only after every section that could have read epoch
+ *       e has ended (the owner's grace period). So whatever a section finds in the lane of
+ *       its epoch e belongs to e or to an older epoch, and replacing an older value loses
+ *       nothing; if the lane changed since, the CAS fails. Cases: grace, grace-wrap (the
+ *       very word that a CAS expects comes back after 32 epochs).
  *
- * Cases are those of selftests/explore: each takes out what it is named after,
- * and prints a schedule that breaks a law (explore --trace CASE).
+ * Cases are those of selftests/explore: each removes what it is named after, and prints a
+ * schedule that breaks a property (explore --trace CASE).
  *
- * Bounds. Where EPF_VERIFIED, every loop has one. O3 implies that none is passed,
- * and each is exact (cases bound-stale, bound-moves):
+ * Bounds. Where EPF_VERIFIED, every loop has a bound. O3 implies that no bound is exceeded,
+ * and each bound is exact (cases bound-stale, bound-moves):
  *
- *   EPF_STALE_TRIES   Until its section ends, an insert that read epoch e finds
- *                     words of e or older in the lane of e. An older word changes
- *                     at most twice: the scan makes it zero (once, because it
- *                     leaves zero alone), and an inserter makes it a word of e.
- *                     So at most two CAS fail, and after two the lane is e's. The
- *                     lane must be loaded after the epoch, or the loads may answer
- *                     words of before the last grace period. The acquire load sees
- *                     to it; in BPF on arm64, where it is a plain load, it is that
- *                     the epoch tells the address of the lane (case bpf-address).
- *   EPF_INSERT_TRIES  Each try begins in a later epoch than the one before, and
- *                     a section that read epoch e ends before e+8 begins. So the
- *                     eighth try, which begins in e+7, does not fail.
+ *   EPF_STALE_TRIES   Until its section ends, an insert that read epoch e finds words of e
+ *                     or older in the lane of e. An older word changes at most twice: the
+ *                     scan makes it zero (once, because it leaves zero alone), and an
+ *                     inserter makes it a word of e. So at most two CAS fail, and after two
+ *                     the lane belongs to e. The lane must be loaded after the epoch, or
+ *                     the loads may return words from before the last grace period. The
+ *                     acquire load ensures this; in BPF on arm64, where it is a plain load,
+ *                     the address of the lane depends on the epoch (case bpf-address).
+ *   EPF_INSERT_TRIES  Each try begins in a later epoch than the one before, and a section
+ *                     that read epoch e ends before e+8 begins. So the eighth try, which
+ *                     begins in e+7, does not fail.
  *
- * Only an owner that breaks O3 sees a bound passed. Then epf_insert_into() returns
- * 0, and the verdict is EPF_UNKNOWN: the key may not be in, and bits that were set
- * are at most false positives.
+ * A bound is exceeded only if the owner breaks O3. Then epf_insert_into() returns 0, and
+ * the verdict is EPF_UNKNOWN: the key may be missing, and bits that were set cause at most
+ * false positives.
  *
- * A test needs no order: it reads the epoch once, then lanes, and every lane
- * it counts as a hit is judged by one word. A lane that was reused meanwhile
- * held an epoch already out of the window then, so "absent" is right after that
- * rotation; a lane gaining bits meanwhile was gaining them from an insert not
- * yet finished.
+ * A test needs no ordering: it reads the epoch once, then lanes, and judges every hit by a
+ * single word. If a lane was reused meanwhile, it held an epoch that had already left the
+ * window by then, so "absent" is right as of that rotation. If a lane gained bits
+ * meanwhile, they came from an insert that was not finished.
  */
 #ifndef EPF_LANES_H
 #define EPF_LANES_H
 
 #include "geometry.h"
 
-/* Epochs start here: all-zero lanes carry tag 0, epochs 8..15 expect tag 1,
- * so fresh memory is stale everywhere, and epochs before the first are empty.
+/* Epochs start here. All-zero lanes carry tag 0 and epochs 8..15 expect tag 1, so fresh
+ * memory is stale everywhere, and epochs before the first are empty.
  */
 #define EPF_EPOCH_FIRST 8ULL
 
 #define EPF_STALE_TRIES 2u	   /* CAS over a stale lane: see Bounds */
 #define EPF_INSERT_TRIES EPF_LANES /* tries of one insert */
 
-/* Line @n of @f. A program whose lines are not an array in memory, but in a BPF map,
- * defines this before it includes this file; @f->line then means what the program
- * wants. Where EPF_VERIFIED, the result may be NULL.
+/* Line @n of @f. A program whose lines are in a BPF map, and not in an array in memory,
+ * defines this before it includes this file; the program then chooses the meaning of
+ * @f->line. Where EPF_VERIFIED, the result may be NULL.
  */
 #ifndef epf_line_at
 #define epf_line_at(f, n) ((f)->line + (n))
 #endif
 
-/* Is @round, from 0, one that a loop of at most @most rounds must not begin? */
+/* Must a loop of at most @most rounds stop before round @round, counted from 0? */
 #ifndef epf_beyond
 #define epf_beyond(round, most) (EPF_VERIFIED && (round) >= (most))
 #endif
@@ -103,9 +98,9 @@ struct epf_lanes {
 /**
  * struct epf_probe - where one digest lives
  * @line: its line in each part
- * @mask: its positions there, and the two bits of the tag: what is to be looked at
- * @parts: how many of the two are set; 0, only where EPF_VERIFIED: a line is missing,
- *	so the answer to whatever is asked of the probe is EPF_UNKNOWN
+ * @mask: the bits to compare in that line: its positions, and the two bits of the tag
+ * @parts: number of entries set in both arrays. It is 0 only where EPF_VERIFIED, if a line
+ *	is missing: every operation on the probe then answers EPF_UNKNOWN
  */
 struct epf_probe {
 	struct epf_line *line[EPF_PARTS_MAX];
@@ -117,7 +112,7 @@ struct epf_probe {
  * enum epf_verdict - answer of test and test-and-insert
  * @EPF_ABSENT: certainly not inserted inside the window
  * @EPF_PRESENT: 1 + age; age in epochs, 0..7, since the key was last inserted
- * @EPF_UNKNOWN: only where EPF_VERIFIED: a line is missing, or a bound was passed
+ * @EPF_UNKNOWN: only where EPF_VERIFIED: a line is missing, or a bound was exceeded
  */
 enum epf_verdict { EPF_UNKNOWN = -1, EPF_ABSENT = 0, EPF_PRESENT = 1 };
 
@@ -132,8 +127,8 @@ EPF_FN __u64 epf_whole(__u64 epoch)
 	return epf_tag(epoch) | ~EPF_TAG_MASK;
 }
 
-/* In which bits of @mask, that of a probe, does @v differ from a lane word of @epoch that
- * has its positions?
+/* The bits of @mask, a probe's, in which @v differs from a lane word of @epoch that has all
+ * of the probe's positions.
  */
 EPF_FN __u64 epf_differs(__u64 v, __u64 mask, __u64 epoch)
 {
@@ -150,9 +145,10 @@ EPF_FN __u64 epf_positions(__u64 mask)
 	return mask & ~EPF_TAG_MASK;
 }
 
-/* L, and where EPF_VERIFIED a constant on each path that a verifier follows: that
- * of Linux 6.1 does not learn the bounds of a number that is on the stack. 0: no L.
- * Elsewhere compilers learn that there are no more lines than @epf_probe has room for.
+/* L. Where EPF_VERIFIED, the result is a constant on each path that a verifier follows,
+ * because the verifier of Linux 6.1 does not learn the bounds of a number that is on the
+ * stack; 0: @parts is no valid L. Elsewhere this tells compilers that there are no more
+ * lines than struct epf_probe has room for.
  */
 EPF_FN __u32 epf_parts(__u32 parts)
 {
@@ -165,7 +161,9 @@ EPF_FN __u32 epf_parts(__u32 parts)
 	return parts == EPF_PARTS_MAX ? epf_opaque(EPF_PARTS_MAX) : 0;
 }
 
-/* The positions that only shapes of many fields have: asked once, not for each line. */
+/* Adds the positions that only shapes with many fields have. The caller checks once whether
+ * there are any, not for each line.
+ */
 EPF_FN void epf_probe_more(const struct epf_lanes *f, __u64 digest,
 			   struct epf_probe *p, __u32 parts)
 {
@@ -190,7 +188,7 @@ EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
 	__u64 w = digest; /* epf_lane_word(digest, j) */
 
 	if (!EPF_VERIFIED && !epf_is_constant(parts))
-		memset(p, 0, sizeof(*p)); /* or compilers warn of lines beyond L */
+		memset(p, 0, sizeof(*p)); /* else compilers warn of lines beyond L */
 	EPF_UNROLL_PARTS
 	do {
 		p->line[j] = epf_line_at(f, epf_word_line(&f->geom, w, j));
@@ -205,8 +203,8 @@ EPF_FN void epf_probe(const struct epf_lanes *f, __u64 digest,
 	p->parts = EPF_VERIFIED && j != parts ? 0 : parts;
 }
 
-/* L of @p. Where no verifier wants to know that it is what epf_parts() told, compilers do not
- * know it, and would make something of a fifth line.
+/* L of @p. Only verifiers profit from knowing that it is a result of epf_parts(). Compilers
+ * do not know that, and would generate code for a fifth line.
  */
 EPF_FN __u32 epf_probe_parts(const struct epf_probe *p)
 {
@@ -220,9 +218,9 @@ EPF_FN bool epf_probe_missing(const struct epf_probe *p)
 	return EPF_VERIFIED && !p->parts;
 }
 
-/* Has no lane all @positions, whatever its tag? Eight branches, none of which an
- * absent key takes, wait for less of the line than one over all lanes would: so
- * more tests are under way at a time where the line comes from memory.
+/* Does every lane lack one of @positions, whatever its tag? An absent key takes none of
+ * these eight branches, and they wait for less of the line than one branch over all lanes
+ * would. So more tests overlap where lines come from memory.
  */
 EPF_FN bool epf_line_lacks(const struct epf_line *line, __u64 positions)
 {
@@ -235,7 +233,7 @@ EPF_FN bool epf_line_lacks(const struct epf_line *line, __u64 positions)
 	return true;
 }
 
-/* Acquire: orders O2 of a key that is present already (case holds-order). */
+/* Acquire: orders O2 for a key that is already present (case holds-order). */
 EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 {
 	__u32 j;
@@ -248,7 +246,7 @@ EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 	return true;
 }
 
-/* The same with one branch for all lines: fewer instructions where the answer is yes. */
+/* The same with one branch for all lines: fewer instructions if the answer is yes. */
 EPF_FN bool epf_probe_holds_all(const struct epf_probe *p, __u32 parts,
 				__u64 epoch)
 {
@@ -263,8 +261,8 @@ EPF_FN bool epf_probe_holds_all(const struct epf_probe *p, __u32 parts,
 	return !differs;
 }
 
-/* Verdict at @epoch, from lanes of age @age and up. The positions alone rule
- * out nearly every absent key.
+/* The verdict at @epoch, from lanes of age @age and up. Positions alone rule out nearly
+ * every absent key.
  */
 EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 age)
 {
@@ -274,7 +272,7 @@ EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 age)
 	for (j = 0; j < epf_probe_parts(p); j++)
 		if (epf_line_lacks(p->line[j], epf_positions(p->mask[j])))
 			return EPF_ABSENT;
-	EPF_UNROLL_VERIFIED /* or Linux 6.1 refuses what clang 14 makes of this */
+	EPF_UNROLL_VERIFIED /* else Linux 6.1 rejects the code of clang 14 */
 	for (; age < EPF_LANES; age++)
 		if (epf_probe_holds(p, epoch - age))
 			return EPF_PRESENT + (int)age;
@@ -296,12 +294,12 @@ EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
 	return epf_look(p, epf_load(f->epoch), 0);
 }
 
-/* What an insert found in the deciding lane before it set the bits there.
- * EPF_MOVED: the epoch is no longer the one it began in, or a bound was passed.
+/* What an insert found in the deciding lane before it set its bits there. EPF_MOVED: the
+ * epoch has changed since the insert began, or a bound was exceeded.
  */
 enum epf_was { EPF_WAS_LACKING, EPF_WAS_COMPLETE, EPF_MOVED };
 
-/* Set the positions of @mask in @lane, that of epoch @e. */
+/* Set the positions of @mask in @lane, the lane of epoch @e. */
 EPF_FN enum epf_was epf_lane_set(__u64 *lane, __u64 mask, __u64 e)
 {
 	__u64 tag = epf_tag(e);
@@ -322,18 +320,19 @@ EPF_FN enum epf_was epf_lane_set(__u64 *lane, __u64 mask, __u64 e)
 	return epf_holds(v, mask, e) ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
 }
 
-/* epf_lane_set(), for where it is one of many. A verifier lets nothing be added to what a
- * function of its own is passed, so that is the lane and not the line.
+/* epf_lane_set() out of line, for callers that use it several times. A verifier forbids
+ * arithmetic on a pointer passed to a separate function, so callers pass the lane and not
+ * the line.
  */
 EPF_FN_RARE_APART enum epf_was epf_lane_set_apart(__u64 *lane, __u64 mask, __u64 e)
 {
-	if (EPF_VERIFIED && !lane) /* never; the verifier asks for it */
+	if (EPF_VERIFIED && !lane) /* never NULL, but the verifier requires the check */
 		return EPF_MOVED;
 	return epf_lane_set(lane, mask, e);
 }
 
-/* As epf_lane_set(), for those who need not know what was there. The OR is ordered by what
- * comes after all parts: the CAS of epf_lane_take(), or O2.
+/* epf_lane_set() for callers that do not need to know what was there. What follows all
+ * parts orders the OR: the CAS of epf_lane_take(), or O2.
  */
 EPF_FN bool epf_lane_add(__u64 *lane, __u64 mask, __u64 e)
 {
@@ -343,8 +342,8 @@ EPF_FN bool epf_lane_add(__u64 *lane, __u64 mask, __u64 e)
 	return true;
 }
 
-/* As epf_lane_set(), for a lane that was seen lacking: where nobody comes between, one CAS
- * makes it a lane of @e and sets the bits.
+/* epf_lane_set() for a lane that was seen lacking bits. Without a concurrent change, one
+ * CAS both gives the lane the tag of @e and sets the bits.
  */
 EPF_FN enum epf_was epf_lane_take(__u64 *lane, __u64 mask, __u64 e)
 {
@@ -358,8 +357,8 @@ EPF_FN enum epf_was epf_lane_take(__u64 *lane, __u64 mask, __u64 e)
 	return epf_lane_set_apart(lane, mask, e);
 }
 
-/* One try to insert at epoch @e; *@grew is set where that set bits. Return: what part 0,
- * which comes last, was; or EPF_MOVED: try again.
+/* Try once to insert at epoch @e; set *@grew if that set bits. Part 0 comes last. Return:
+ * what part 0 was; or EPF_MOVED: try again.
  */
 EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
 			    const struct epf_probe *p, __u64 e, bool *grew)
@@ -381,8 +380,9 @@ EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
 	return was;
 }
 
-/* The same, part @last after all others. The first part waits for its turn, and @last
- * waits from its own on: so where @p->parts is a constant, each is found by constants.
+/* The same, but part @last comes after all others. The first part waits for its turn, and
+ * once that comes @last waits instead. So if @p->parts is a constant, every access has a
+ * constant index.
  */
 EPF_FN enum epf_was epf_set_last(const struct epf_lanes *f,
 				 const struct epf_probe *p, __u64 e, __u32 last)
@@ -411,7 +411,7 @@ EPF_FN enum epf_was epf_set_last(const struct epf_lanes *f,
 	return was;
 }
 
-/* The first part that lacks bits in the lane of @epoch, or the last part. */
+/* The first part that lacks bits in the lane of @epoch; if none does, the last part. */
 EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
 {
 	__u32 j;
@@ -424,15 +424,15 @@ EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
 	return j;
 }
 
-/* The same where it is not part 0 that is seen lacking. */
+/* The same if part 0 was not seen lacking bits. */
 EPF_FN_RARE enum epf_was epf_set_other(const struct epf_lanes *f,
 				       const struct epf_probe *p, __u64 e)
 {
 	return epf_set_last(f, p, e, epf_first_lacking(p, e));
 }
 
-/* It gets copies, so that no address keeps @f and @p out of registers. A verifier knows
- * less of copies.
+/* Pass copies, so that @f and @p can stay in registers because nobody takes their address.
+ * A verifier gets the originals, because it knows less about copies.
  */
 EPF_FN enum epf_was epf_set_aside(const struct epf_lanes *f,
 				  const struct epf_probe *p, __u64 e)
@@ -444,7 +444,7 @@ EPF_FN enum epf_was epf_set_aside(const struct epf_lanes *f,
 			      epf_set_other(&lanes, &probe, e);
 }
 
-/* One try to insert at epoch @e what part 0 was seen lacking. */
+/* Try once to insert, at epoch @e, a digest whose part 0 was seen lacking bits. */
 EPF_FN enum epf_was epf_set_first(const struct epf_lanes *f,
 				  const struct epf_probe *p, __u64 e)
 {
@@ -466,21 +466,20 @@ EPF_FN enum epf_was epf_set_first(const struct epf_lanes *f,
  * epf_insert_into() - insert a digest
  * @f: filter
  * @p: probe of the digest
- * @lanes: bit e mod 8 is added for each epoch e whose lanes now have the key:
- *	of the epoch that holds it, and of those that ended under way, at most
- *	seven older (O3)
- * @grew: set to true where that set bits, left alone where all were set
+ * @lanes: bit e mod 8 is added for each epoch e whose lanes now have the key: the epoch
+ *	that holds it, and those that ended during the insert, at most seven older (O3)
+ * @grew: set to true if the insert set bits, unchanged if all were already set
  *
- * Context: any that the owner's grace period covers (O3); lock-free: a retry
- * means that a rotation took place.
- * Return: the epoch that holds the key, for counting; or 0 (EPF_UNKNOWN): perhaps
- * none does.
+ * Context: any that the owner's grace period covers (O3); lock-free: a retry means that a
+ * rotation took place.
+ * Return: the epoch that holds the key, for counting; or 0 (EPF_UNKNOWN): perhaps none
+ * does.
  */
 EPF_FN __u64 epf_insert_into(const struct epf_lanes *f,
 			     const struct epf_probe *p, __u64 *lanes,
 			     bool *grew)
 {
-	__u64 tries = 0; /* 8 bytes: it may be kept where a pointer was */
+	__u64 tries = 0; /* 8 bytes, so it can share a stack slot with a pointer */
 	__u64 e;
 
 	if (epf_probe_missing(p))
@@ -494,7 +493,7 @@ EPF_FN __u64 epf_insert_into(const struct epf_lanes *f,
 	return e;
 }
 
-/* As epf_insert_into(), where a rotation overtook the first try. */
+/* epf_insert_into() after a rotation overtook the first try. */
 EPF_FN_RARE __u64 epf_insert_anew(const struct epf_lanes *f,
 				  const struct epf_probe *p, __u64 *lanes)
 {
@@ -514,7 +513,7 @@ EPF_FN __u64 epf_insert_aside(const struct epf_lanes *f,
 			      epf_insert_anew(&lanes_copy, &probe, lanes);
 }
 
-/* As epf_insert_into(), for those who need to know neither. */
+/* epf_insert_into() for callers that need neither @lanes nor @grew. */
 EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
 {
 	__u64 lanes = 0;
@@ -524,29 +523,29 @@ EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
 }
 
 /*
- * The steps of epf_test_and_insert_into(), for those who decide in between.
+ * The steps of epf_test_and_insert_into(), for callers that make a decision in between.
  */
 
-/* Does the current lane hold it? *@e: the current epoch. This is asked first, because most
- * repeats follow soon.
+/* Does the current lane have the digest? *@e: the current epoch. This comes first, because
+ * most repeats follow soon.
  */
 EPF_FN bool epf_sight_current(const struct epf_lanes *f,
 			      const struct epf_probe *p, __u64 *e)
 {
-	__u32 parts = epf_probe_parts(p); /* read before the acquire: it may be a constant */
+	__u32 parts = epf_probe_parts(p); /* before the acquire, so it may stay a constant */
 
 	*e = epf_load_acquire(f->epoch);
 	return epf_probe_holds_all(p, parts, *e);
 }
 
-/* The verdict before. *@e: the epoch that it is of. */
+/* The verdict before the insert. *@e: the epoch it applies to. */
 EPF_FN int epf_sight(const struct epf_lanes *f, const struct epf_probe *p,
 		     __u64 *e)
 {
 	return epf_sight_current(f, p, e) ? EPF_PRESENT : epf_look(p, *e, 1);
 }
 
-/* Try to insert at epoch @e what had @verdict then; EPF_MOVED: insert it anew. */
+/* Try to insert, at epoch @e, a digest that had @verdict then. EPF_MOVED: insert it again. */
 EPF_FN enum epf_was epf_sight_set(const struct epf_lanes *f,
 				  const struct epf_probe *p, int verdict,
 				  __u64 e)
@@ -557,16 +556,16 @@ EPF_FN enum epf_was epf_sight_set(const struct epf_lanes *f,
 			return epf_set_first(f, p, e);
 		return epf_set_aside(f, p, e);
 	}
-	/* all there already, loaded with acquire */
+	/* all bits are there already, and were loaded with acquire */
 	return epf_load_ordered(f->epoch) == e ? EPF_WAS_COMPLETE : /* O2 */
 						 EPF_MOVED;
 }
 
-/* The verdict that is told where that try did it. */
+/* The verdict to report after a successful try. */
 EPF_FN int epf_sight_verdict(int verdict, enum epf_was was)
 {
 	if (!verdict && was == EPF_WAS_COMPLETE)
-		return EPF_PRESENT; /* a concurrent sighting came first */
+		return EPF_PRESENT; /* a concurrent insert of the key came first */
 	return verdict;
 }
 
@@ -578,21 +577,21 @@ EPF_FN int epf_sight_verdict(int verdict, enum epf_was was)
  * @e: set to the epoch that holds the key, or to 0 when nothing was inserted
  * @lanes: as epf_insert_into()
  *
- * Of concurrent sightings of one new key at least one is told absent, and
- * exactly one when no rotation falls between them. The first line lacking
- * bits decides: it is written last, so whoever finds it complete finds all
- * lines complete, and of those who complete it only the first finds bits
- * lacking. After a retry the bits seen may be our own: the answer is absent.
+ * When several CPUs see a new key at once, at least one of them gets "absent", and exactly
+ * one does if no rotation falls between them. The first line that lacks bits decides: it is
+ * written last. So a CPU that finds it complete finds all lines complete, and of the CPUs
+ * that complete it only the first finds bits lacking. After a retry, the bits found may be
+ * our own, so the answer is absent.
  *
- * Accepted: a third key that completes the deciding line between our look and
- * our OR makes the answer present; that is a false positive of this line.
+ * Accepted: if a third key completes the deciding line between our load and our OR, the
+ * answer is present; that is a false positive of this line.
  *
  * Context: as epf_insert().
- * Return: EPF_ABSENT, or EPF_PRESENT + age; or EPF_UNKNOWN, *@e being 0. Unless a
- * rotation overtakes it, an insertion that returns EPF_PRESENT has set no bits with
- * L = 1. With more it may have set some, in lines other than the deciding one, which
- * another insertion completed meanwhile: that one returned EPF_ABSENT and counts for
- * both, if it was of this key.
+ * Return: EPF_ABSENT, or EPF_PRESENT + age; or EPF_UNKNOWN, with *@e 0. Unless a rotation
+ * overtakes it, an insertion that returns EPF_PRESENT has set no bits with L = 1. With
+ * larger L it may have set some, in lines other than the deciding one, which another
+ * insertion completed meanwhile: if that insertion was of this key, it returned EPF_ABSENT
+ * and counts for both.
  */
 EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 				    const struct epf_probe *p, bool first_seen,
@@ -624,7 +623,7 @@ unknown:
 	return EPF_UNKNOWN;
 }
 
-/* As epf_test_and_insert_into(), for those who need not know into which. */
+/* epf_test_and_insert_into() for callers that do not need @lanes. */
 EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
 			       const struct epf_probe *p, bool first_seen,
 			       __u64 *e)
@@ -634,20 +633,21 @@ EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
 	return epf_test_and_insert_into(f, p, first_seen, e, &lanes);
 }
 
-/* The tag that lane @i carries if its epoch is one of @epoch-7 .. @epoch. */
+/* The tag of lane @i if its epoch is one of @epoch-7 .. @epoch. */
 EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
 {
 	return epf_tag(i <= (epoch & 7) ? epoch : epoch - 8);
 }
 
 /**
- * epf_retag() - a lane word of one epoch as that of another
+ * epf_retag() - translate a lane word from one epoch to another
  * @v: word
  * @from: the epoch it is read at
- * @to: the other
+ * @to: the epoch to translate it to
  *
- * Return: its positions with the tag of @to; 0: it is not of @from. One of @from without
- * positions keeps its tag: a key whose fields name none needs no more.
+ * Return: its positions with the tag of @to; 0 if the word is not of @from. A word of @from
+ * without positions keeps a tag, because that is enough for a key whose fields select no
+ * position.
  */
 EPF_FN __u64 epf_retag(__u64 v, __u64 from, __u64 to)
 {
@@ -674,14 +674,13 @@ EPF_FN void epf_scan_line(struct epf_line *line, __u64 e)
  * epf_scan() - empty the stale lanes of some lines
  * @f: filter
  * @first: index of a line
- * @nr: lines, @first + @nr <= number of lines
+ * @nr: number of lines; @first + @nr <= lines of the filter
  *
- * Keeps stale tags from coming round again (a tag repeats after 32 epochs).
- * The CAS loses against any inserter that changed the lane. Cases: scan-all,
- * scan-store, scan-unlocked.
+ * The scan keeps stale tags from becoming valid again (a tag repeats after 32 epochs). Its
+ * CAS fails if an inserter changed the lane. Cases: scan-all, scan-store, scan-unlocked.
  *
- * Context: rotation is excluded by the caller, so that "stale" cannot turn
- * into "current" between the load and the CAS.
+ * Context: the caller excludes rotation, so that "stale" cannot become "current" between
+ * the load and the CAS.
  */
 EPF_FN void epf_scan(const struct epf_lanes *f, __u64 first, __u64 nr)
 {

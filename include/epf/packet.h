@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packet digests: the canonical bytes of a packet under struct epf_pkt_opts,
- * hashed. Pure functions; any context.
+ * Packet digests: the canonical bytes of a packet under struct epf_pkt_opts, hashed. Pure
+ * functions; any context.
  *
- * Memory may change while it is read: packets (headers.h), and options, which lie
- * where BPF programs and user space write. epf_pkt_opts_read() makes the one copy
- * of these that is checked and used. struct epf_head is bounded by itself,
- * whatever options and packet say.
+ * Memory may change while it is read: packets (headers.h), and options, which are in memory
+ * that BPF programs and user space write. epf_pkt_opts_read() makes the one copy of the
+ * options that is checked and used. struct epf_head bounds itself, whatever the options and
+ * the packet say.
  *
  * Canonical bytes:
  *
  *   FRAME   the frame
  *   PACKET  [destination and source MAC] [VLAN tags] EtherType, then
- *           IPv4: the datagram up to its total length, TTL and checksum 0
- *           IPv6: the datagram up to its payload length, hop limit 0
- *           else: the rest of the frame
- *   FLOW    and what is made from it: flow.h
+ *             IPv4: the datagram up to its total length, TTL and checksum 0
+ *             IPv6: the datagram up to its payload length, hop limit 0
+ *             other protocols: the rest of the frame
+ *   FLOW    and the keys derived from it: flow.h
  *
- * With max_bytes, FRAME and PACKET are cut there, and the length of the whole
- * follows as 32 little-endian bits if anything was cut.
+ * With max_bytes, FRAME and PACKET are cut there; if anything was cut, the total length
+ * follows as 32 little-endian bits.
  *
- * With EPF_PKT_PASS_CONTROL, packets of control.h and those that are not IP have
- * no digest.
+ * With EPF_PKT_PASS_CONTROL, packets of control.h and packets that are not IP have no
+ * digest.
  *
  * Formats: headers.h; RFC 792, 4443.
  */
@@ -34,9 +34,9 @@
  * struct epf_take - canonical bytes on their way into a digest
  * @sip: digest in progress
  * @max: how many bytes count
- * @offered: how many there were so far
- * @off: of the packet's bytes that come last
- * @end: of these, @off and up
+ * @offered: how many bytes have been offered so far
+ * @off: offset in the packet where its last canonical bytes begin
+ * @end: and where they end
  */
 struct epf_take {
 	struct epf_sip sip;
@@ -46,7 +46,7 @@ struct epf_take {
 	__u32 end;
 };
 
-/* Of @all canonical bytes. */
+/* @all: total number of canonical bytes. */
 EPF_FN void epf_take_init(struct epf_take *t, const struct epf_hash *h,
 			  __u32 max_bytes, __u32 all)
 {
@@ -66,7 +66,7 @@ EPF_FN __u32 epf_take_some(struct epf_take *t, __u32 n)
 
 #ifndef EPF_NO_PERFMON
 
-/* What stands before the rest of a packet's canonical bytes. */
+/* The canonical bytes that precede the rest of a packet. */
 struct epf_head {
 	__u8 bytes[12 + 4 * EPF_VLAN_MAX + 2 + EPF_HDR_MAX + 2]
 		EPF_ALIGNED; /* whole words */
@@ -94,14 +94,14 @@ EPF_FN __u8 *epf_head_room(struct epf_head *head, __u32 n)
 	return head->bytes + len;
 }
 
-/* They have been written. */
+/* The caller has written @n bytes. */
 EPF_FN void epf_head_add(struct epf_head *head, __u32 n)
 {
 	(void)head;
 	(void)n;
 }
 
-/* All of it into the digest. */
+/* Absorb the whole head into the digest. */
 EPF_FN_APART int epf_head_take(struct epf_head *head, const struct epf_hash *h,
 			       struct epf_take *t, __u32 max_bytes)
 {
@@ -112,7 +112,7 @@ EPF_FN_APART int epf_head_take(struct epf_head *head, const struct epf_hash *h,
 	return 0;
 }
 
-#else /* the same digest, where no offset into memory may be a variable */
+#else /* the same digest without variable offsets into memory */
 
 struct epf_head {
 	__u8 room[EPF_HDR_MAX] EPF_ALIGNED;
@@ -135,7 +135,7 @@ EPF_FN __u8 *epf_head_room(struct epf_head *head, __u32 n)
 	return head->room;
 }
 
-/* Take the low @n bytes of @m, 0 .. 8. */
+/* Absorb the low @n bytes of @m, 0 .. 8. */
 EPF_FN_APART int epf_take_word(struct epf_take *t, const struct epf_hash *h,
 			       __u64 m, __u32 n)
 {
@@ -167,7 +167,7 @@ EPF_FN void epf_head_take(const struct epf_head *head, const struct epf_hash *h,
 
 #endif
 
-/* @n bytes at @off, which the packet has; @n is a constant. */
+/* Append @n bytes, a constant, from @off of the packet, which has them. */
 EPF_FN void epf_head_pkt(struct epf_head *head, const struct epf_pkt *pkt,
 			 __u32 off, __u32 n)
 {
@@ -202,7 +202,7 @@ EPF_FN void epf_head_link(struct epf_head *head, const struct epf_pkt *pkt,
 	}
 }
 
-/* The fixed part of the IP header, without what a router changes. */
+/* The fixed part of the IP header, without the fields that a router changes. */
 EPF_FN void epf_head_ip(struct epf_head *head, const struct epf_ip *ip)
 {
 	__u8 *to;
@@ -224,7 +224,7 @@ EPF_FN void epf_head_ip(struct epf_head *head, const struct epf_ip *ip)
 	epf_head_add(head, 40);
 }
 
-/* Take the bytes that come last, and the length if any were left out. */
+/* Absorb the last bytes, and the length if any bytes were left out. */
 EPF_FN_BIG __u64 epf_take_rest(struct epf_take *t, const struct epf_hash *h,
 			       const struct epf_pkt *pkt)
 {
@@ -240,17 +240,17 @@ EPF_FN_BIG __u64 epf_take_rest(struct epf_take *t, const struct epf_hash *h,
  * epf_packet_plain() - the packet key of a plain packet
  * @h: keyed function
  * @p: the packet, or its first segment
- * @len: of it
+ * @len: its length
  * @o: options, checked or not
  * @digest: result
  *
- * Plain: Ethernet without tags, IPv4 without options, all of it in the first
- * segment; with EPF_PKT_PASS_CONTROL also as epf_is_plain(). Then the canonical bytes
- * lie in one piece, but for TTL and checksum. Same digest as by the long way, which
- * packets in several segments show.
+ * Plain means Ethernet without tags, IPv4 without options, all of it in the first segment;
+ * with EPF_PKT_PASS_CONTROL also epf_is_plain(). Then the canonical bytes are contiguous,
+ * except for TTL and checksum. The digest is the same as on the general path, which packets
+ * in several segments take.
  *
- * Return: false where options or packet are of another kind, or wrong, or the
- * packet is one that EPF_PKT_PASS_CONTROL passes.
+ * Return: false if the options or the packet are of another kind, or malformed, or if
+ * EPF_PKT_PASS_CONTROL passes the packet.
  */
 EPF_FN bool epf_packet_plain(const struct epf_hash *h, const __u8 *p, __u32 len,
 			     const struct epf_pkt_opts *o, __u64 *digest)
@@ -285,7 +285,7 @@ EPF_FN bool epf_packet_plain(const struct epf_hash *h, const __u8 *p, __u32 len,
 	return true;
 }
 
-/* Bytes of the head of a packet; of IP it has @hdr_len. */
+/* Bytes of the head of a packet; @hdr_len of them are the IP header. */
 EPF_FN __u32 epf_head_len(const struct epf_l3 *l3, const struct epf_pkt_opts *o,
 			  __u32 hdr_len)
 {
@@ -296,7 +296,7 @@ EPF_FN __u32 epf_head_len(const struct epf_l3 *l3, const struct epf_pkt_opts *o,
 	return o->flags & EPF_PKT_NO_VLAN ? len : len + 4 * l3->tags;
 }
 
-/* Take the head of a packet, and note where the rest is. */
+/* Absorb the head of a packet, and note where the rest is. */
 EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
 				const struct epf_pkt *pkt,
 				const struct epf_pkt_opts *o,
@@ -327,11 +327,11 @@ EPF_FN_BIG int epf_packet_start(const struct epf_hash *h,
 }
 
 /**
- * epf_pkt_opts_read() - options as they are at one moment
+ * epf_pkt_opts_read() - read options once
  * @from: options in memory that others may be writing
  *
- * Return: a copy, to be checked and used in place of @from. It may be of two
- * states, half each.
+ * Return: a copy, to be checked and used in place of @from. Its two halves may be from
+ * different moments.
  */
 EPF_FN struct epf_pkt_opts epf_pkt_opts_read(const struct epf_pkt_opts *from)
 {
@@ -345,7 +345,7 @@ EPF_FN struct epf_pkt_opts epf_pkt_opts_read(const struct epf_pkt_opts *from)
 	return copy;
 }
 
-/* Flags that may be combined with a key in any way. */
+/* Flags that may be combined freely with a key. */
 EPF_FN __u32 epf_pkt_flags(__u32 key)
 {
 	const __u32 flow = EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS | EPF_PKT_SCOPES;
@@ -368,8 +368,8 @@ EPF_FN bool epf_prefix_sound(__u32 bits, __u32 all)
 	return !bits || (bits >= EPF_PKT_PREFIX_LEAST && bits < all);
 }
 
-/* Of keys made from flows: one of mark and zone, no zone that is not asked for, and a
- * prefix of peers alone.
+/* Keys derived from flows: mark and zone exclude each other, a zone number needs
+ * EPF_PKT_ZONE, and only peers have a prefix.
  */
 EPF_FN bool epf_flow_opts_sound(const struct epf_pkt_opts *o)
 {
@@ -384,11 +384,11 @@ EPF_FN bool epf_flow_opts_sound(const struct epf_pkt_opts *o)
 }
 
 /**
- * epf_pkt_opts_check() - are the options ones we know?
+ * epf_pkt_opts_check() - are the options valid?
  * @o: options
  *
- * Return: 0, or -EINVAL: unknown key, link or flag, or a flag or number that
- * the key, or another flag, leaves no use for.
+ * Return: 0, or -EINVAL: unknown key, link or flag, or a flag or number that has no meaning
+ * with this key or with another flag.
  */
 EPF_FN int epf_pkt_opts_check(const struct epf_pkt_opts *o)
 {
@@ -413,9 +413,8 @@ EPF_FN int epf_pkt_control(const struct epf_pkt *pkt,
  * epf_pkt_start() - parse a packet and digest its headers
  * @h: keyed function
  * @pkt: packet that epf_pkt_control() does not pass
- * @o: options that passed epf_pkt_opts_check(), of key EPF_PKT_FRAME or
- *	EPF_PKT_PACKET
- * @t: digest in progress; epf_take_rest() is to finish it
+ * @o: options that passed epf_pkt_opts_check(), with key EPF_PKT_FRAME or EPF_PKT_PACKET
+ * @t: digest in progress, which epf_take_rest() finishes
  *
  * Return: as epf_pkt_digest().
  */
@@ -430,7 +429,7 @@ EPF_FN int epf_pkt_start(const struct epf_hash *h, const struct epf_pkt *pkt,
 	return 0;
 }
 
-/* Of keys EPF_PKT_FRAME and EPF_PKT_PACKET. */
+/* For the keys EPF_PKT_FRAME and EPF_PKT_PACKET. */
 EPF_FN int epf_pkt_whole(const struct epf_hash *h, const struct epf_pkt *pkt,
 			 const struct epf_pkt_opts *o, __u64 *digest)
 {
@@ -442,7 +441,7 @@ EPF_FN int epf_pkt_whole(const struct epf_hash *h, const struct epf_pkt *pkt,
 	return err;
 }
 
-/* Of all keys. */
+/* For all keys. */
 EPF_FN int epf_pkt_any(const struct epf_hash *h, const struct epf_pkt *pkt,
 		       const struct epf_pkt_opts *o,
 		       const struct epf_pkt_scope *s, __u64 *digest)
@@ -467,11 +466,11 @@ EPF_FN int epf_pkt_any(const struct epf_hash *h, const struct epf_pkt *pkt,
  * @s: scope; NULL: the caller knows none
  * @digest: result
  *
- * Return: 0, -ENODATA: the packet ends before what the key needs (packet: the
- * whole datagram), -EBADMSG: a header contradicts itself, -EPROTO: not IP and
- * to be passed, -ENOMSG: a fragment, which has no ports (EPF_PKT_FIRST),
- * -(EPF_CONTROL + enum epf_control): a control packet and to be passed, -EINVAL:
- * the key takes an interface or a mark, and there is no scope.
+ * Return: 0, -ENODATA: the packet ends before the bytes that the key needs (for a packet
+ * key: the whole datagram), -EBADMSG: a header contradicts itself, -EPROTO: not IP, to be
+ * passed, -ENOMSG: a fragment, which has no ports (EPF_PKT_FIRST), -(EPF_CONTROL + enum
+ * epf_control): a control packet, to be passed, -EINVAL: the key includes an interface or a
+ * mark, and there is no scope.
  */
 EPF_FN int epf_pkt_digest_in(const struct epf_hash *h,
 			     const struct epf_pkt *pkt,
@@ -494,7 +493,7 @@ EPF_FN int epf_pkt_digest_in(const struct epf_hash *h,
 	return err ? err : epf_pkt_any(h, pkt, o, s, digest);
 }
 
-/* As epf_pkt_digest_in(), without a scope. */
+/* epf_pkt_digest_in() without a scope. */
 EPF_FN int epf_pkt_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 			  const struct epf_pkt_opts *o, __u64 *digest)
 {

@@ -1,85 +1,83 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The platform under the core: types, atomics, bit counts. The only file of
+ * The platform under the core: types, atomics, bit counts. This is the only file of
  * include/epf/ that tests the platform.
  *
- * Need (every platform supplies these names; nothing else may be used):
+ * Need (every platform supplies these names; the core uses nothing else):
  *
- *   EPF_FN                 linkage of a core function on a packet's way
- *   EPF_FN_BIG             linkage of one too big to be copied into each caller
- *   EPF_FN_APART           linkage of one that a verifier is to read by itself,
- *                          once, and not again for each way that leads to it
- *   EPF_FN_RARE            linkage of one that is seldom called, so not copied into its
- *                          callers; where a verifier reads it, as EPF_FN
- *   EPF_FN_RARE_APART      the same; where a verifier reads it, as EPF_FN_APART
- *   EPF_FN_SPLIT           as EPF_FN_APART where a verifier follows mispredicted branches
- *                          (EPF_NO_PERFMON; there EPF_SPLITS is 1), else as EPF_FN
- *   EPF_UNROLL             before a loop of at most 8 rounds
- *   EPF_UNROLL_VERIFIED    the same, for the verifier's sake alone
- *   EPF_UNROLL_PARTS       before a loop over a key's lines, if their number may be a
- *                          constant: likewise
- *   EPF_UNROLL_VERIFIED_ALL  before one whose number of rounds is a constant for a
- *                          verifier alone
- *   EPF_UNROLL_ALL         before a loop whose number of rounds is a constant: likewise
- *   EPF_VERIFIED           1 where a verifier reads the program: each loop needs a
- *                          bound that it sees, and what is looked up may be NULL;
- *                          else 0
+ *   EPF_FN                 linkage of a core function on the packet path
+ *   EPF_FN_BIG             linkage of a function that is too big to be copied into each
+ *                          caller
+ *   EPF_FN_APART           linkage of a function that a verifier reads by itself, once,
+ *                          instead of once for each path that leads to it
+ *   EPF_FN_RARE            linkage of a rarely called function, which is not copied into
+ *                          its callers; where a verifier reads it, the same as EPF_FN
+ *   EPF_FN_RARE_APART      the same; where a verifier reads it, the same as EPF_FN_APART
+ *   EPF_FN_SPLIT           EPF_FN_APART where the verifier follows mispredicted branches
+ *                          (EPF_NO_PERFMON, where EPF_SPLITS is 1), otherwise EPF_FN
+ *   EPF_UNROLL             goes before a loop of at most 8 rounds
+ *   EPF_UNROLL_VERIFIED    the same, but only for the verifier's sake
+ *   EPF_UNROLL_PARTS       goes before a loop over a key's lines whose number may be a
+ *                          constant
+ *   EPF_UNROLL_VERIFIED_ALL goes before a loop whose number of rounds is a constant only
+ *                          for a verifier
+ *   EPF_UNROLL_ALL         goes before a loop whose number of rounds is a constant
+ *   EPF_VERIFIED           1 where a verifier reads the program, so that each loop needs a
+ *                          bound that the verifier sees, and each map lookup may return
+ *                          NULL; otherwise 0
  *   epf_load(p)            one untorn 64-bit load, no ordering
  *   epf_load_acquire(p)    the same; later loads and stores stay after it
- *   epf_load_ordered(p)    the same; performed only after every earlier epf_or,
- *                          epf_fetch_or, successful epf_cas and
- *                          epf_load_acquire of this thread took effect
+ *   epf_load_ordered(p)    the same; it is performed only after every earlier epf_or,
+ *                          epf_fetch_or, successful epf_cas and epf_load_acquire of this
+ *                          thread took effect
  *   epf_store_release(p,v) one untorn 64-bit store, after everything earlier
- *   epf_or(p,v)            atomic OR; not ordered with what is around it, but for
- *                          epf_load_ordered() behind it, epf_fetch_or() and
- *                          successful epf_cas()
+ *   epf_or(p,v)            atomic OR; ordered only with a later epf_load_ordered(),
+ *                          epf_fetch_or() or successful epf_cas()
  *   epf_fetch_or(p,v)      atomic OR, returns the old word, full barrier
  *   epf_fetch_add(p,v)     atomic addition, returns the old word, full barrier
- *   epf_cas(p,&old,new)    compare and swap; on failure *old is the word
- *                          found and nothing is ordered; on success a full
- *                          barrier
+ *   epf_cas(p,&old,new)    compare and swap; on failure *old becomes the word that was
+ *                          found, and nothing is ordered; on success it is a full barrier
  *   epf_prefetch(p)        a hint
  *   epf_get_le64(p)        unaligned little-endian load
- *   epf_opaque(v)          v, 32 bits; the compiler forgets where it came from,
- *                          so that it cannot read it from there again
- *   epf_is_constant(v)     does the compiler know v? Always false where it does not tell
- *   epf_forget(v)          v, 32 bits; a verifier forgets what it knows of it, so that it
- *                          reads what follows once, and not for each value
- *   epf_apart(n)           n, a literal: where a verifier allows no variable offset, the
- *                          compiler does not merge this branch with one that has another
- *                          n or none
- *   epf_blank(p,n)         zeroes n bytes, a constant, that are read on a path which a CPU
- *                          takes only in prediction, where a verifier follows those
+ *   epf_opaque(v)          v, 32 bits; the compiler forgets where it came from, so it
+ *                          cannot read it from there again
+ *   epf_is_constant(v)     does the compiler know v? Always false where the compiler cannot
+ *                          tell
+ *   epf_forget(v)          v, 32 bits; a verifier forgets what it knows of v, so it reads
+ *                          the code that follows once, and not once for each value
+ *   epf_apart(n)           n is a literal; where a verifier allows no variable offset, the
+ *                          compiler does not merge this branch with one that has another n
+ *                          or none
+ *   epf_blank(p,n)         zeroes n bytes (a constant) that only a mispredicted path reads,
+ *                          where a verifier follows such paths
  *   epf_mulhi(a,b)         high 64 bits of the product
  *   epf_mul(a,b,&low)      the same, and the low 64 bits
  *   struct epf_sum         a sum of 64-bit products modulo 2^128
- *   epf_sum_zero(s)        0
- *   epf_sum_add(s,a,b)     add a product; at most 2^31 of them
- *   epf_sum_low(s)         the sum, low 64 bits
+ *   epf_sum_zero(s)        sets the sum to 0
+ *   epf_sum_add(s,a,b)     adds a product; a sum takes at most 2^31 of them
+ *   epf_sum_low(s)         low 64 bits of the sum
  *   epf_sum_high(s)        high 64 bits
  *   epf_with_bit(v,n)      v | 1 << n mod 64; in one instruction if possible
- *   epf_serial(v)          v, 64 bits; what is made of it is made of this register, and
- *                          not anew of what it was made of
+ *   epf_serial(v)          v, 64 bits; the compiler computes later values from this
+ *                          register, and does not compute v again
  *   epf_popcount(v)        set bits of a 64-bit word
  *
  * Where the orderings come from:
  *
- *   kernel  atomic64_fetch_or and cmpxchg are fully ordered by the kernel
- *           memory model, atomic64_or is not; the ordered load adds
- *           smp_mb__after_atomic, a compiler barrier on x86 and a dmb on arm64,
- *           which is what epf_or relies on.
- *   user    C11: sequentially consistent read-modify-writes and load. On x86
- *           the load is a plain mov, on arm64 an ldar.
- *   BPF     __sync builtins: atomics whose result is used are fully ordered;
- *           without a use clang emits the unordered form, hence the empty asm
- *           that uses it, but in epf_or: on arm64 the fence of the ordered load,
- *           or the CAS behind it, is what it waits for. Loads and stores are plain:
- *           on x86 that is enough; see epf_bpf_fence() for other machines.
- *   CUDA    system-scope atomics and fences, because the CPU may share the
- *           memory.
+ *   kernel  atomic64_fetch_or and cmpxchg are fully ordered by the kernel memory model,
+ *           atomic64_or is not. The ordered load adds smp_mb__after_atomic, a compiler
+ *           barrier on x86 and a dmb on arm64, and epf_or relies on it.
+ *   user    C11: sequentially consistent read-modify-writes and load. On x86 the load is a
+ *           plain mov, on arm64 an ldar.
+ *   BPF     __sync builtins. An atomic whose result is used is fully ordered. If the result
+ *           is unused, clang emits the unordered form, so an empty asm uses it. epf_or has
+ *           no such asm: on arm64 the fence of the ordered load, or the CAS after it, waits
+ *           for the OR. Loads and stores are plain, which is enough on x86; epf_bpf_fence()
+ *           describes other machines.
+ *   CUDA    system-scope atomics and fences, because the CPU may share the memory.
  *
- * A user-space file that defines EPF_PRIVATE before its first include gets
- * plain loads and stores instead: for filters that one thread owns.
+ * A user-space file that defines EPF_PRIVATE before its first include gets plain loads and
+ * stores instead, for filters that one thread owns.
  */
 #ifndef EPF_SHIM_H
 #define EPF_SHIM_H
@@ -194,7 +192,7 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define EPF_UNROLL_PARTS _Pragma("clang loop unroll(full)")
 #define EPF_UNROLL_ALL EPF_UNROLL_PARTS
 #define EPF_UNROLL_VERIFIED_ALL EPF_UNROLL_ALL
-#pragma clang diagnostic ignored "-Wpass-failed" /* the number is no constant */
+#pragma clang diagnostic ignored "-Wpass-failed" /* the number of rounds may be no constant */
 #define EPF_VERIFIED 1
 #define EPF_ASSERT(cond, name) _Static_assert(cond, name)
 #ifndef NULL
@@ -203,23 +201,23 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define memcpy __builtin_memcpy
 #define memset __builtin_memset
 
-/* What was written before takes effect, and what was loaded before was current,
- * before anything that follows.
+/* Earlier stores take effect, and earlier loads are performed, before anything that
+ * follows.
  *
- * x86: the compiler is kept from reordering. Every atomic is a LOCK instruction
- * and so a fence, and loads are not reordered with loads (Intel SDM, volume 3,
+ * x86: an empty asm keeps the compiler from reordering. Every atomic is a LOCK instruction
+ * and therefore a fence, and loads are not reordered with loads (Intel SDM, volume 3,
  * section 9.2).
  *
- * Others, with -D__TARGET_ARCH_arm64 or without any such definition: one more
- * atomic, on a word of the stack, so that no CPUs compete for a line. On arm64 the
- * kernel makes LDADDAL of it, and LDSETAL and CASAL of those below. Such an
- * instruction orders what precedes it with what follows it (Arm ARM, DDI 0487,
- * B2.3, "Barrier-ordered-before"; herd's aarch64.cat: po; [A]; amo; [L]; po). That
- * its own write is ordered with what follows it, too, the model says only since
- * 2022 ([range([A]; amo; [L])]; po): before, a plain load could be performed before
- * the write of an LDSETAL right before it, which is why O2 of lanes.h needs an
- * atomic between the two (explore: bpf-order). Without the large system extensions the
- * kernel emits LDXR, STLXR and DMB ISH, which is a fence by itself.
+ * Other machines, with -D__TARGET_ARCH_arm64 or without any such definition: one more
+ * atomic, on a word of the stack, so that CPUs do not compete for a cache line. On arm64
+ * the kernel translates it to LDADDAL, and the atomics below to LDSETAL and CASAL. Such an
+ * instruction orders what precedes it with what follows it (Arm ARM, DDI 0487, B2.3,
+ * "Barrier-ordered-before"; herd's aarch64.cat: po; [A]; amo; [L]; po). The model has
+ * ordered the instruction's own write with what follows it only since 2022 ([range([A];
+ * amo; [L])]; po). Before that, a plain load could be performed before the write of an
+ * LDSETAL right before it, which is why O2 of lanes.h needs an atomic between the two
+ * (explore: bpf-order). Without the large system extensions the kernel emits LDXR, STLXR
+ * and DMB ISH, which is a fence by itself.
  */
 EPF_FN void epf_bpf_fence(void)
 {
@@ -237,8 +235,8 @@ EPF_FN __u64 epf_load(const __u64 *p)
 	return *(const volatile __u64 *)p;
 }
 
-/* arm64: later loads may overtake this one, but for those whose address depends on it,
- * and for epf_load_ordered(), whose fence lies between. That is all that lanes.h needs
+/* arm64: later loads may overtake this one, except loads whose address depends on it, and
+ * except epf_load_ordered(), which has a fence first. That is all that lanes.h needs
  * (explore: the scenes bpf-*).
  */
 EPF_FN __u64 epf_load_acquire(const __u64 *p)
@@ -306,7 +304,7 @@ EPF_FN __u64 epf_mulhi(__u64 a, __u64 b)
 
 EPF_FN __u32 epf_popcount(__u64 v)
 {
-	v -= v >> 1 & 0x5555555555555555ULL; /* no loop: none is bounded */
+	v -= v >> 1 & 0x5555555555555555ULL; /* no loop, because no loop is bounded here */
 	v = (v & 0x3333333333333333ULL) + (v >> 2 & 0x3333333333333333ULL);
 	v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
 	return (__u32)(v * 0x0101010101010101ULL >> 56);
@@ -331,7 +329,7 @@ EPF_FN __u32 epf_popcount(__u64 v)
 #define EPF_FN_RARE_APART EPF_FN_RARE
 #if defined(__CUDA_ARCH__)
 #define EPF_UNROLL _Pragma("unroll 8")
-#elif defined(__CUDACC__) /* host side: neither pragma passes nvcc and gcc */
+#elif defined(__CUDACC__) /* host side: no pragma suits both nvcc and gcc */
 #define EPF_UNROLL
 #else
 #define EPF_UNROLL _Pragma("GCC unroll 8")
@@ -454,7 +452,7 @@ EPF_FN __u64 epf_fetch_add(__u64 *p, __u64 v)
 
 EPF_FN bool epf_cas(__u64 *p, __u64 *old, __u64 v)
 {
-	(void)old; /* nobody changed it */
+	(void)old; /* no other thread changes it */
 	*p = v;
 	return true;
 }
@@ -523,7 +521,7 @@ EPF_FN __u64 epf_get_le64(const void *p)
 {
 	__u64 v;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	memcpy(&v, p, sizeof(v)); /* one load, where shifts may become eight */
+	memcpy(&v, p, sizeof(v)); /* one load; shifts may become eight */
 #else
 	const __u8 *b = (const __u8 *)p;
 	int i;
@@ -567,14 +565,14 @@ EPF_FN void epf_or(__u64 *p, __u64 v)
 EPF_FN __u64 epf_with_bit(__u64 v, __u64 n)
 {
 #if defined(__x86_64__) && !defined(__CUDA_ARCH__)
-	__asm__("btsq %1, %0" : "+r"(v) : "r"(n) : "cc"); /* gcc makes three */
+	__asm__("btsq %1, %0" : "+r"(v) : "r"(n) : "cc"); /* gcc emits three instructions */
 	return v;
 #else
 	return v | 1ULL << (n & 63);
 #endif
 }
 
-/* Not by __int128: gcc aligns the stack for that in every caller. */
+/* This does not use __int128: gcc would align the stack for it in every caller. */
 EPF_FN __u64 epf_mul(__u64 a, __u64 b, __u64 *low)
 {
 #if defined(__x86_64__) && !defined(__CUDA_ARCH__)
@@ -596,7 +594,9 @@ EPF_FN __u64 epf_serial(__u64 v)
 }
 
 #if defined(__bpf__)
-/* low + mid * 2^32 + high * 2^64: carries are left for the end, where they take no branch */
+/* The sum is low + mid * 2^32 + high * 2^64. Carries are added at the end, where they take
+ * no branch.
+ */
 struct epf_sum {
 	__u64 low;
 	__u64 mid;
@@ -614,7 +614,7 @@ EPF_FN __u64 epf_low_half(__u64 v)
 {
 	__u32 low;
 
-	__asm__("%0 = %1" : "=w"(low) : "w"((__u32)v)); /* clang 14 makes two shifts */
+	__asm__("%0 = %1" : "=w"(low) : "w"((__u32)v)); /* clang 14 emits two shifts */
 	return low;
 }
 
@@ -683,9 +683,9 @@ EPF_FN __u32 epf_opaque(__u32 v)
 	return v;
 }
 
-/* BPF: verifiers do not follow what four bytes of the stack are that do not begin at a
- * multiple of eight, unless they are 0. Needed only by those that follow mispredicted
- * branches, for which EPF_NO_PERFMON stands.
+/* BPF: a verifier does not track the value of four bytes of the stack that do not begin at
+ * a multiple of eight, unless they are 0. Only verifiers that follow mispredicted branches
+ * (EPF_NO_PERFMON) need this.
  */
 EPF_FN __u32 epf_forget(__u32 v)
 {

@@ -2,35 +2,33 @@
 /*
  * Windows: when an epoch ends, what it counted, and the pace of the scan.
  *
- * Epoch length is ceil(W/r) insertions or ceil(T/r) ns, r = 7. A key is
- * retained for at least W insertions (T ns) and, by rotation alone, for at
- * most (r+1) * ceil(W/r) (likewise in time); guarded epochs, Proposition 1,
- * whose W + l holds only where r divides W. A late rotation lengthens both.
+ * An epoch lasts for ceil(W/r) insertions or ceil(T/r) ns, r = 7. A key is retained for at
+ * least W insertions (T ns) and, by rotation alone, for at most (r+1) * ceil(W/r) (likewise
+ * in time); guarded epochs, Proposition 1, whose W + l holds only where r divides W. A late
+ * rotation lengthens both.
  *
- * Aligned windows, in time: epochs end at the multiples of a pitch on the wall
- * clock. What retains a key are the r epochs that follow its own, so the first
- * epoch of all may be short; no other is shorter than ceil(T/r) on the owner's
- * clock. The pitch is a little longer than that: an epoch that begins late by
- * less than the difference, as all do, still ends on time. (Were it the same,
- * every boundary would be later than the one before.) One that begins later
- * than that, or whose clock was set meanwhile, ends as soon as it may where that
- * is near a multiple, else at the multiple after the next: it is longer by less
- * than one pitch.
+ * Aligned windows, in mode time: epochs end at the multiples of a pitch on the wall clock.
+ * A key is retained by the r epochs that follow its own, so the first epoch of all may be
+ * short; no other epoch is shorter than ceil(T/r) on the owner's clock. The pitch is a
+ * little longer than that: an epoch that begins late by less than the difference, as all
+ * do, still ends on time. (With equal lengths, every boundary would be later than the one
+ * before.) An epoch that begins later than that, or after the wall clock was set, ends as
+ * soon as it may if that is near a multiple, otherwise at the multiple after the next: it
+ * is longer by less than one pitch.
  *
  * Shared words:
  *
  *   epoch   see lanes.h. Written under the rotation lock.
- *   count   EPF_COUNT_EPOCH bits of epoch above a number of insertions.
- *           Added to by inserters with CAS, reset by the rotator with a plain
- *           store: a CAS that started before the store fails after it, and an
- *           addition that names another epoch is dropped. So it never exceeds
- *           the insertions of its epoch: under-counting lengthens retention,
- *           over-counting would break the promise (explore: count-on,
- *           late-flush, late-pending). The CAS keeps the pace, not the promise
+ *   count   An epoch above EPF_COUNT_BITS bits of a number of insertions. Inserters add to
+ *           it with CAS, the rotator resets it with a plain store: a CAS that started
+ *           before the store fails after it, and an addition that names another epoch is
+ *           dropped. So it never exceeds the insertions of its epoch: under-counting
+ *           lengthens retention, over-counting would break the guarantee (explore:
+ *           count-on, late-flush, late-pending). The CAS keeps the pace, not the guarantee
  *           (count-store).
- *   ring    written under the rotation lock; a reader without the lock
- *           re-reads the epoch to know that it saw one moment.
- *   scanned written under the rotation lock.
+ *   ring    Written under the rotation lock; a reader without the lock re-reads the epoch
+ *           to know that it saw a consistent state.
+ *   scanned Written under the rotation lock.
  */
 #ifndef EPF_WINDOW_H
 #define EPF_WINDOW_H
@@ -40,12 +38,12 @@
 #include <linux/epochfilter.h>
 
 /**
- * struct epf_window - what is promised
+ * struct epf_window - the guaranteed window
  * @epoch_inserts: ceil(W/r); 0 in mode time
  * @epoch_ns: ceil(T/r); 0 in mode count
  * @mode: enum epf_mode
- * @first_seen: insert and count absent keys only; else every sighting
- * @align_ns: the pitch of an aligned window; 0: it is not aligned
+ * @first_seen: insert and count only absent keys; otherwise every occurrence of a key
+ * @align_ns: the pitch of an aligned window; 0: the window is not aligned
  */
 struct epf_window {
 	__u64 epoch_inserts;
@@ -55,7 +53,7 @@ struct epf_window {
 	__u32 first_seen;
 };
 
-/* Insertions are counted in the low bits, the epoch stands above them. */
+/* The low bits count insertions; the bits above hold the epoch. */
 #define EPF_COUNT_BITS 40
 #define EPF_COUNT_MASK ((1ULL << EPF_COUNT_BITS) - 1)
 #define EPF_INSERTS_MAX EPF_COUNT_MASK
@@ -72,9 +70,9 @@ struct epf_past {
 };
 
 /**
- * struct epf_state - the moving part of a filter
+ * struct epf_state - the changing part of a filter
  * @count: packed (epoch, insertions); all CPUs change it
- * @apart: keeps it off the cache line of @epoch, which every operation reads
+ * @apart: keeps @count off the cache line of @epoch, which every operation reads
  * @epoch: current epoch, from EPF_EPOCH_FIRST
  * @scanned: chunks scanned, on the scale of @epoch
  * @ring: epoch e is at e mod 8
@@ -94,7 +92,7 @@ struct epf_state {
  * @first_seen: 0 or 1
  * @inserts: W, 1 .. EPF_INSERTS_MAX; 0 in mode time
  * @ns: T, 1 .. EPF_NS_MAX; 0 in mode count
- * @epochs: r, complete epochs that make the window, 1 and up
+ * @epochs: r, the number of complete epochs in the window, 1 and up
  *
  * Return: 0, or -EINVAL when a number is out of its range.
  */
@@ -117,7 +115,7 @@ EPF_FN int epf_window_init_epochs(struct epf_window *w, __u32 mode,
 	return 0;
 }
 
-/* The window of lanes: as epf_window_init_epochs(), with seven. */
+/* The window of lanes: epf_window_init_epochs() with seven epochs. */
 EPF_FN int epf_window_init(struct epf_window *w, __u32 mode, __u32 first_seen,
 			   __u64 inserts, __u64 ns)
 {
@@ -125,19 +123,19 @@ EPF_FN int epf_window_init(struct epf_window *w, __u32 mode, __u32 first_seen,
 				      EPF_LIVE_EPOCHS);
 }
 
-/* The pitch of an aligned window: 1/64 more than an epoch has to last. */
+/* The pitch of an aligned window: 1/64 more than the shortest epoch. */
 EPF_FN __u64 epf_align_pitch(__u64 epoch_ns)
 {
 	return epoch_ns + (epoch_ns >> 6) + 1;
 }
 
-/* What is at most so far from a multiple of the pitch counts as being there. */
+/* A time that is no farther than this from a multiple of the pitch counts as the multiple. */
 EPF_FN __u64 epf_align_near(__u64 pitch)
 {
 	return pitch >> 3;
 }
 
-/* Let epochs end by the wall clock. Return: 0; -EINVAL: not in mode time. */
+/* Make epochs end by the wall clock. Return: 0; -EINVAL: not in mode time. */
 EPF_FN int epf_window_align(struct epf_window *w)
 {
 	if (w->mode != EPF_MODE_TIME)
@@ -147,10 +145,9 @@ EPF_FN int epf_window_align(struct epf_window *w)
 }
 
 /**
- * epf_window_lasts() - how long an epoch lasts, as far as time is concerned
+ * epf_window_lasts() - how long an epoch lasts by time
  * @w: window
- * @wall_ns: when it began, on the wall clock as that goes now; of an aligned
- *	window only
+ * @wall_ns: when it began, on the wall clock as now set; only for an aligned window
  * @first: it is the first of all
  *
  * Return: ns, at least @w->epoch_ns unless it is the first.
@@ -170,7 +167,7 @@ EPF_FN __u64 epf_window_lasts(const struct epf_window *w, __u64 wall_ns,
 	return pitch - past > w->epoch_ns ? pitch - past : w->epoch_ns;
 }
 
-/* Has the epoch that counted @inserts and lasted @ns come to its end? */
+/* Must an epoch that counted @inserts and lasted @ns end? */
 EPF_FN bool epf_window_due(const struct epf_window *w, __u64 inserts, __u64 ns)
 {
 	bool full = inserts >= w->epoch_inserts;
@@ -193,7 +190,7 @@ EPF_FN __u64 epf_count_pack(__u64 epoch, __u64 inserts)
 	return epoch << EPF_COUNT_BITS | inserts;
 }
 
-/* Insertions that @count has for @epoch; 0 when it is about another one. */
+/* The insertions of @epoch in @count; 0 if @count is for another epoch. */
 EPF_FN __u64 epf_count_of(__u64 count, __u64 epoch)
 {
 	if ((count ^ epf_count_pack(epoch, 0)) & ~EPF_COUNT_MASK)
@@ -340,7 +337,7 @@ EPF_FN __u64 epf_pace_kept(const struct epf_pace *p, __u64 rest)
  *
  * By then no more has been inserted than what was left, with what is kept.
  *
- * Return: above @sum, if that is below EPF_COUNT_MASK, and at most that.
+ * Return: a count above @sum (if that is below EPF_COUNT_MASK), at most EPF_COUNT_MASK.
  */
 EPF_FN __u64 epf_next_look(const struct epf_pace *p, __u64 sum, __u64 left)
 {
@@ -353,11 +350,12 @@ EPF_FN __u64 epf_next_look(const struct epf_pace *p, __u64 sum, __u64 left)
 }
 
 /**
- * epf_pending_add() - one more insertion among those that one CPU keeps
- * @pending: what it keeps: the low 32 bits of an epoch above a number
+ * epf_pending_add() - add an insertion to those that one CPU keeps
+ * @pending: what the CPU keeps: a number of insertions, above it the low 32 bits of an
+ *	epoch
  * @e: the epoch that holds the insertion
  * @batch: keep fewer than so many, 1 .. 2^31
- * @flush: set to how many to pass to epf_count_add() for @e now, or to 0
+ * @flush: set to the number to pass to epf_count_add() for @e now, or to 0
  *
  * Insertions kept for another epoch are dropped: under-counting is safe.
  *
@@ -367,7 +365,7 @@ EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch,
 			     __u64 *flush)
 {
 	__u64 none = e << 32;
-	__u64 n = pending - none; /* of another epoch: 2^32 and up */
+	__u64 n = pending - none; /* 2^32 and up for another epoch */
 
 	*flush = 0;
 	if (n < batch - 1)
@@ -406,21 +404,20 @@ EPF_FN void epf_state_init(struct epf_state *s, __u64 now_ns)
 	s->ring[s->epoch & 7].start_ns = now_ns;
 }
 
-/* The scan visits one of 16 chunks of lines per rotation and may lag by 8:
- * so any lane is visited at least once in every 24 successive epochs, which is
- * as long as a stale tag is neither live nor come round again (epochs x+8 ..
- * x+31 for a lane of epoch x).
+/* The scan visits one of 16 chunks of lines per rotation and may lag by 8. So it visits any
+ * lane at least once in every 24 successive epochs, which is how long a stale tag neither
+ * is live nor becomes valid again (epochs x+8 .. x+31 for a lane of epoch x).
  */
 #define EPF_SCAN_CHUNKS 16u
 #define EPF_SCAN_LAG 8u
 
-/* May the epoch end as far as the scan is concerned? */
+/* Has the scan come far enough for the epoch to end? */
 EPF_FN bool epf_scan_keeps_up(const struct epf_state *s)
 {
 	return epf_load(&s->epoch) - epf_load(&s->scanned) < EPF_SCAN_LAG;
 }
 
-/* Lines of the chunk due next: first line, and the line after its last. */
+/* Lines of the chunk that is due next: its first line, and the line after its last. */
 EPF_FN void epf_scan_chunk(const struct epf_state *s, __u64 nr_lines,
 			   __u64 *first, __u64 *end)
 {
@@ -452,10 +449,10 @@ EPF_FN void epf_rotate(struct epf_state *s, __u64 now_ns)
 }
 
 /**
- * epf_covered() - how far back the filter is sure to remember
- * @s: state; the caller keeps it still or re-reads the epoch
+ * epf_covered() - how far back the filter is certain to remember
+ * @s: state; the caller keeps it from changing, or re-reads the epoch
  * @now_ns: on the owner's clock
- * @inserts: set to the last insertions that are all retained
+ * @inserts: set to the number of most recent insertions that are all retained
  * @ns: set to the time since the oldest retained epoch began
  */
 EPF_FN void epf_covered(const struct epf_state *s, __u64 now_ns,
