@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Control packets: those that hosts and routers send again unchanged, on
- * purpose, and that a network does not survive the loss of. enum epf_control
- * says which. Pure functions; any context.
+ * Control packets: packets that hosts and routers repeat unchanged on purpose, and whose
+ * loss breaks a network. enum epf_control lists them. Pure functions; any context.
  *
- * What cannot be read is no control packet: truncated and malformed packets, and
- * what only the transport header of a fragment would tell.
+ * A packet that cannot be read is no control packet: truncated and malformed packets, and
+ * fragments that only the transport header would identify.
  *
- * Sources: IEEE 802.1Q table 8-1 (reserved addresses); RFC 5771 section 4 and
- * RFC 4291 section 2.7 (link-local groups); RFC 4861 and 2710, 3810, 3376
- * (ND, MLD, IGMP); RFC 2131, 8357, 8415 (DHCP); RFC 5881, 5883, 7130, 7881
- * (BFD); RFC 2328, 5340 (OSPF); RFC 5798 (VRRP).
+ * Sources: IEEE 802.1Q table 8-1 (reserved addresses); RFC 5771 section 4 and RFC 4291
+ * section 2.7 (link-local groups); RFC 4861 and 2710, 3810, 3376 (ND, MLD, IGMP); RFC 2131,
+ * 8357, 8415 (DHCP); RFC 5881, 5883, 7130, 7881 (BFD); RFC 2328, 5340 (OSPF); RFC 5798
+ * (VRRP).
  */
 #ifndef EPF_CONTROL_H
 #define EPF_CONTROL_H
 
 #include "headers.h"
 
-/* 01:80:c2:00:00:00 to 0f; eight bytes are read. The first test is the one that
- * most packets fail, here as in what follows.
+/* Is it 01:80:c2:00:00:00 to 0f? This reads eight bytes. Here and below, the first test is
+ * the one that most packets fail.
  */
 EPF_FN bool epf_is_reserved_mac(const __u8 *p)
 {
 	return p[0] == 1 && (epf_get_le64(p) & 0xf0ffffffffffULL) == 0xc28001;
 }
 
-/* @ports: source and destination. A relay's own port is any, so either one tells
- * DHCP (RFC 8357); BFD is told by the destination.
+/* @ports: source and destination. A relay may use any port of its own, so either port
+ *	identifies DHCP (RFC 8357); the destination port identifies BFD.
  */
 EPF_FN __u32 epf_control_udp(const __u8 *ports, __u32 dhcp)
 {
@@ -75,10 +74,10 @@ EPF_FN bool epf_is_local_group4(const __u8 *dst)
 }
 
 /**
- * epf_control_plain() - what control packet is it?
- * @p: of epf_is_plain()
+ * epf_control_plain() - which control packet is it?
+ * @p: a packet that passed epf_is_plain()
  *
- * Return: enum epf_control, or 0; as epf_control() says.
+ * Return: enum epf_control, or 0; the same as epf_control() finds.
  */
 EPF_FN __u32 epf_control_plain(const __u8 *p)
 {
@@ -95,7 +94,7 @@ EPF_FN __u32 epf_control_plain(const __u8 *p)
 	return what;
 }
 
-/* By the transport header, where that is here. */
+/* Decide by the transport header, if it is here. */
 EPF_FN __u32 epf_control_l4(const struct epf_pkt *pkt, const struct epf_ip *ip)
 {
 	bool six = ip->hdr_len == 40;
@@ -129,11 +128,11 @@ EPF_FN __u32 epf_control_ip(const struct epf_pkt *pkt, struct epf_ip *ip)
 }
 
 /**
- * epf_control() - is the packet to be passed, whatever was seen before?
+ * epf_control() - must the packet be passed, whatever was seen before?
  * @pkt: packet
  * @link: enum epf_pkt_link
  *
- * Return: 0: it is not; -(EPF_CONTROL + enum epf_control): the first that holds;
+ * Return: 0: no; -(EPF_CONTROL + enum epf_control): yes, by the first kind that applies;
  * -EPROTO: it is not IP.
  */
 EPF_FN_BIG int epf_control(const struct epf_pkt *pkt, __u32 link)

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Keys of flows, and those made from them: conversations, peers. Pure functions; any
+ * Keys of flows, and keys derived from them: conversations, peers. Pure functions; any
  * context.
  *
  * Canonical bytes:
  *
- *   one      version; 0x80 added for a fragment; 0x10 for a conversation, 0x20
- *            for a peer, 0x30 for a peer and port
- *   one      protocol; of a peer 0
- *   four     ports; or ICMP type, code, id; or the fragment's id; or 0
- *            peer: 0; peer and port: source port and 0; or the fragment's id
+ *   one      version; plus 0x80 for a fragment; plus 0x10 for a conversation, 0x20 for a
+ *            peer, 0x30 for a peer and port
+ *   one      protocol; for a peer 0
+ *   four     ports; or ICMP type, code, id; or the fragment's id; or 0. Peer: 0; peer and
+ *            port: source port and 0; or the fragment's id
  *   4 or 16  source
- *   4 or 16  destination; of peers how many bits of the source count (0: all),
+ *   4 or 16  destination; for peers the number of bits of the source that count (0: all),
  *            then 0
- *   16       only with EPF_PKT_SCOPES: VLAN ids and which scopes there are, eight
- *            little-endian bytes; interface, and mark or zone, four each
+ *   16       only with EPF_PKT_SCOPES: eight little-endian bytes with the VLAN ids and
+ *            which scopes there are; then the interface, and the mark or zone, four bytes
+ *            each
  *
- * 14 or 38 bytes, with a scope 30 or 54. Behind the first six they are whole words,
- * which is how they are held: an IPv6 address is two, of IPv4 both addresses are
- * one. So a key is made and hashed in registers.
+ * There are 14 or 38 bytes, with a scope 30 or 54. After the first six bytes they are whole
+ * words, and are stored so: an IPv6 address is two words, and both IPv4 addresses together
+ * are one. So a key is built and hashed in registers.
  *
- * Formats: headers.h; RFC 792, 4443. ICMP errors: RFC 792 types 3, 4, 5, 11, 12;
- * RFC 4443 types 1 to 4.
+ * Formats: headers.h; RFC 792, 4443. ICMP errors: RFC 792 types 3, 4, 5, 11, 12; RFC 4443
+ * types 1 to 4.
  */
 #ifndef EPF_FLOW_H
 #define EPF_FLOW_H
@@ -30,14 +31,14 @@
 #include "hash.h"
 
 /**
- * struct epf_flow - a flow, and what is made of it
- * @src: address, as two little-endian words; of IPv4 the low half of the first
+ * struct epf_flow - a flow, or a key derived from it
+ * @src: address, as two little-endian words; for IPv4 the low half of the first
  * @dst: likewise
  * @scope: with EPF_PKT_SCOPES
  * @four: the four bytes, little-endian
  * @proto: of the transport header
  * @six: IPv6
- * @fragment: told by its id
+ * @fragment: a fragment, identified by its id
  * @key: enum epf_pkt_key
  * @scoped: @scope counts
  */
@@ -61,8 +62,8 @@ EPF_FN bool epf_icmp_has_id(__u32 proto, __u32 type)
 	return type == 0 || type == 8 || (type >= 13 && type <= 18);
 }
 
-/* The type that answers a query, and the other way round: echo, time stamp,
- * information, address mask.
+/* The type that answers a query, and the reverse: echo, time stamp, information, address
+ * mask.
  */
 EPF_FN __u32 epf_icmp_answer(__u32 proto, __u32 type)
 {
@@ -73,7 +74,7 @@ EPF_FN __u32 epf_icmp_answer(__u32 proto, __u32 type)
 	return type <= 8 ? type ^ 8 : ((type + 1) ^ 1) - 1;
 }
 
-/* Those that carry the packet that they are about. */
+/* ICMP types that carry the packet they report on. */
 EPF_FN bool epf_icmp_is_error(__u32 proto, __u32 type)
 {
 	if (proto == 58)
@@ -116,8 +117,8 @@ EPF_FN void epf_flow_reverse(struct epf_flow *f)
 	f->dst[1] = low;
 }
 
-/* Is the reverse flow the one that comes first? By source address and four bytes,
- * as the packet has them; never of both.
+/* Is the reverse flow the one that comes first? The order is by source address and the four
+ * bytes, as in the packet; never are both first.
  */
 EPF_FN bool epf_flow_is_back(const struct epf_flow *f)
 {
@@ -128,7 +129,7 @@ EPF_FN bool epf_flow_is_back(const struct epf_flow *f)
 	return epf_swap64(epf_flow_four_back(f)) < epf_swap64(f->four);
 }
 
-/* The first @n bits of eight bytes; @n <= 0: none, from 64 on: all. */
+/* The first @n bits of eight bytes; @n <= 0: none, 64 and up: all. */
 EPF_FN __u64 epf_first_bits(__u64 word, int n)
 {
 	if (n >= 64)
@@ -136,7 +137,7 @@ EPF_FN __u64 epf_first_bits(__u64 word, int n)
 	return n > 0 ? word & epf_swap64(~0ULL << (64 - n)) : 0;
 }
 
-/* Leave of a flow what tells the peer. */
+/* Reduce a flow to what identifies the peer. */
 EPF_FN void epf_flow_peer(struct epf_flow *f, __u32 max_bytes)
 {
 	__u32 bits = f->six ? EPF_PKT_PREFIX6(max_bytes) :
@@ -156,8 +157,8 @@ EPF_FN void epf_flow_peer(struct epf_flow *f, __u32 max_bytes)
 	}
 }
 
-/* Make of the flow that a packet has what is asked for. @answer: it is the answer
- * to that flow which counts, as of ICMP errors.
+/* Turn the flow of a packet into the requested one. @answer: the answer to that flow
+ * counts, as for ICMP errors.
  */
 EPF_FN void epf_flow_turn(struct epf_flow *f, const struct epf_pkt_opts *o,
 			  bool answer)
@@ -174,8 +175,8 @@ EPF_FN void epf_flow_turn(struct epf_flow *f, const struct epf_pkt_opts *o,
 		epf_flow_peer(f, o->max_bytes);
 }
 
-/* Bits 0 to 47 VLAN ids (struct epf_l3), 48 and up which scopes there are; then
- * interface, and mark or zone. What is no part of the scope is 0.
+/* Bits 0 to 47 are VLAN ids (struct epf_l3), bits 48 and up say which scopes there are;
+ * then come the interface, and the mark or zone. Everything else is 0.
  */
 EPF_FN int epf_flow_scope(struct epf_flow *f, const struct epf_l3 *l3,
 			  const struct epf_pkt_opts *o,
@@ -201,8 +202,8 @@ EPF_FN int epf_flow_scope(struct epf_flow *f, const struct epf_l3 *l3,
 	return 0;
 }
 
-/* Does the key take bytes of the transport header? @errors: ICMP errors count for
- * what they carry.
+/* Does the key use bytes of the transport header? @errors: ICMP errors count as the packets
+ * that they carry.
  */
 EPF_FN bool epf_flow_needs_l4(const struct epf_flow *f, bool errors)
 {
@@ -213,7 +214,7 @@ EPF_FN bool epf_flow_needs_l4(const struct epf_flow *f, bool errors)
 	return f->key != EPF_PKT_PEER && epf_has_ports(f->proto);
 }
 
-/* Return: 0, a negative errno, or 1: an ICMP error, if those are asked for. */
+/* Return: 0, a negative errno, or 1: an ICMP error, if the caller asked for those. */
 EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip,
 		       bool errors, struct epf_flow *f)
 {
@@ -245,7 +246,7 @@ EPF_FN int epf_flow_l4(const struct epf_pkt *pkt, const struct epf_ip *ip,
 	return err;
 }
 
-/* What the IP header gives; epf_ip_walk() has been there. */
+/* The fields that come from the IP header, after epf_ip_walk(). */
 EPF_FN void epf_flow_ip(const struct epf_ip *ip, __u8 key, struct epf_flow *f)
 {
 	f->key = key;
@@ -265,19 +266,19 @@ EPF_FN void epf_flow_ip(const struct epf_ip *ip, __u8 key, struct epf_flow *f)
 	}
 }
 
-/* Canonical bytes, whole words; what is behind them is 0. */
+/* Canonical bytes in whole words; bytes after them are 0. */
 struct epf_flow_key {
 	__u64 word[9];
 };
 
-/* Word @i; @held: the six bytes before, which become the six after. */
+/* Write word @i. @held: the six bytes carried over from before, replaced by the next six. */
 EPF_FN void epf_flow_word(struct epf_flow_key *k, __u32 i, __u64 *held, __u64 w)
 {
 	k->word[i] = *held | w << 48;
 	*held = w >> 16;
 }
 
-/* The scope follows as words @i and up. Return: length. */
+/* Write the scope as words @i and up. Return: length. */
 EPF_FN __u32 epf_flow_end(struct epf_flow_key *k, __u32 i, __u64 held,
 			  const struct epf_flow *f)
 {
@@ -322,13 +323,13 @@ EPF_FN_SPLIT __u64 epf_flow_seal(const struct epf_hash *h,
 	struct epf_flow_key key;
 	__u32 len;
 
-	if (EPF_VERIFIED && (!h || !f)) /* never; the verifier asks for it */
+	if (EPF_VERIFIED && (!h || !f)) /* never NULL, but the verifier requires the check */
 		return 0;
 	len = epf_flow_bytes(f, &key);
 	return epf_digest_array(h, key.word, len);
 }
 
-/* The packet that the error at @ip carries, which is cut off where the error ends. */
+/* The packet that the error at @ip carries, which ends where the error ends. */
 EPF_FN void epf_l3_carried(struct epf_l3 *l3, const struct epf_ip *ip)
 {
 	l3->off = ip->l4 + 8;
@@ -339,12 +340,12 @@ EPF_FN void epf_l3_carried(struct epf_l3 *l3, const struct epf_ip *ip)
 /**
  * epf_flow_find() - the flow of a packet
  * @pkt: packet
- * @o: checked options, of key EPF_PKT_FLOW or a later one
+ * @o: checked options, with key EPF_PKT_FLOW or a later one
  * @l3: network header
  * @f: result
  *
- * Return: as epf_pkt_digest_in(), or 1: an ICMP error; @l3 is now that of the
- * datagram it carries, and the function is to be called once more.
+ * Return: as epf_pkt_digest_in(), or 1: an ICMP error; @l3 is now that of the datagram it
+ * carries, and the caller calls this function once more.
  */
 EPF_FN int epf_flow_find(const struct epf_pkt *pkt,
 			 const struct epf_pkt_opts *o, struct epf_l3 *l3,
@@ -372,13 +373,13 @@ EPF_FN int epf_flow_find(const struct epf_pkt *pkt,
 /**
  * epf_flow_make() - the digest of the key made from a flow
  * @h: keyed function
- * @o: as of epf_flow_find()
+ * @o: as for epf_flow_find()
  * @s: scope; NULL: none
  * @l3: as epf_flow_find() left it
- * @f: from there; not to be used any more
+ * @f: as epf_flow_find() left it; its contents are lost
  * @digest: result
  *
- * Return: 0, or -EINVAL: the key takes an interface or a mark, and @s is NULL.
+ * Return: 0, or -EINVAL: the key includes an interface or a mark, and @s is NULL.
  */
 EPF_FN int epf_flow_make(const struct epf_hash *h, const struct epf_pkt_opts *o,
 			 const struct epf_pkt_scope *s, const struct epf_l3 *l3,
@@ -412,8 +413,8 @@ EPF_FN int epf_flow_digest(const struct epf_hash *h, const struct epf_pkt *pkt,
 }
 
 /**
- * struct epf_flow_rec - a flow as a record of an exporter tells it
- * @src: address; of IPv4 the first four bytes
+ * struct epf_flow_rec - a flow as an exporter's record describes it
+ * @src: address; for IPv4 the first four bytes
  * @dst: address
  * @id: ports, or the type and code of ICMP, as they are in the packet
  * @version: 4 or 6
@@ -428,17 +429,17 @@ struct epf_flow_rec {
 };
 
 /**
- * epf_flow_rec_digest() - the digest that packets of a flow have
+ * epf_flow_rec_digest() - the digest that packets of a recorded flow have
  * @h: keyed function
- * @r: flow; not of fragments
- * @o: checked options, of key EPF_PKT_FLOW or a later one; of scopes EPF_PKT_ZONE at the
- *	most
+ * @r: flow; not a flow of fragments
+ * @o: checked options, with key EPF_PKT_FLOW or a later one; the only scope allowed is
+ *	EPF_PKT_ZONE
  * @digest: result
  *
- * Of protocols without ports @r->id does not count.
+ * For protocols without ports @r->id does not count.
  *
- * Return: 0; -ENODATA: ICMP of a type whose key has the identifier or, with
- * EPF_PKT_ERRORS, the packet that it carries, which no record tells.
+ * Return: 0; -ENODATA: an ICMP type whose key includes the identifier or, with
+ * EPF_PKT_ERRORS, the packet that it carries; no record has these.
  */
 EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
 			       const struct epf_flow_rec *r,
@@ -475,16 +476,16 @@ EPF_FN int epf_flow_rec_digest(const struct epf_hash *h,
 /**
  * epf_flow_plain() - the flow key of a plain packet, in registers
  * @p: the packet, or its first segment
- * @len: of it
+ * @len: its length
  * @o: options, checked or not
  * @first: bytes 0 .. 7 of the key, little-endian
  * @tail: bytes 8 .. 13
  *
- * Plain: as epf_is_plain(), and a protocol with ports. Same key as from
- * epf_flow_digest(), which packets in several segments show.
+ * Plain means epf_is_plain() and a protocol with ports. The key is the same as from
+ * epf_flow_digest(), which packets in several segments take.
  *
- * Return: false where options or packet are of another kind, or wrong, or the
- * packet is one that EPF_PKT_PASS_CONTROL passes.
+ * Return: false if the options or the packet are of another kind, or malformed, or if
+ * EPF_PKT_PASS_CONTROL passes the packet.
  */
 EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
 			   const struct epf_pkt_opts *o, __u64 *first,
@@ -499,7 +500,7 @@ EPF_FN bool epf_flow_plain(const __u8 *p, __u32 len,
 	if (!epf_opts_are(o, &flow, &free) || !epf_is_plain(p, len) ||
 	    !epf_has_ports(p[23]))
 		return false;
-	/* Both flags are wrong (epf_pkt_opts_check()). */
+	/* Both flags together are invalid (epf_pkt_opts_check()). */
 	if ((o->flags & EPF_PKT_PASS_CONTROL) &&
 	    ((o->flags & EPF_PKT_NONIP_FRAME) || epf_control_plain(p)))
 		return false;
@@ -527,15 +528,15 @@ EPF_FN void epf_flow_plain_reverse(__u64 *first, __u64 *tail)
 }
 
 /**
- * epf_flow_plain_found() - as epf_flow_plain(), however the flow is found
+ * epf_flow_plain_found() - epf_flow_plain() with flags that choose the flow
  * @p: the packet, or its first segment
- * @len: of it
+ * @len: its length
  * @o: options; checked, unless they have none of EPF_PKT_REVERSE, EPF_PKT_ERRORS and
  *	EPF_PKT_FIRST
  * @first: bytes 0 .. 7 of the key, little-endian
  * @tail: bytes 8 .. 13
  *
- * A plain packet is no ICMP error and no fragment.
+ * A plain packet is neither an ICMP error nor a fragment.
  */
 EPF_FN bool epf_flow_plain_found(const __u8 *p, __u32 len,
 				 const struct epf_pkt_opts *o, __u64 *first,

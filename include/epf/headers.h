@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The headers of a packet: link, VLAN tags, IPv4 and IPv6 with extension
- * headers. Pure functions; any context. A packet may change while it is read
- * (zero-copy buffers of AF_XDP are user memory): each length in a header is read
- * once, so that a check of it holds.
+ * The headers of a packet: link, VLAN tags, IPv4 and IPv6 with extension headers. Pure
+ * functions; any context. A packet may change while it is read (zero-copy buffers of AF_XDP
+ * are user memory). Each length in a header is therefore read once, so that a check of it
+ * stays valid.
  *
- * Formats: RFC 791, 8200, 4302; IEEE 802.1Q; LINKTYPE_LINUX_SLL and SLL2 of
- * tcpdump.org.
+ * Formats: RFC 791, 8200, 4302; IEEE 802.1Q; LINKTYPE_LINUX_SLL and SLL2 of tcpdump.org.
  */
 #ifndef EPF_HEADERS_H
 #define EPF_HEADERS_H
@@ -24,14 +23,14 @@
 
 /**
  * struct epf_l3 - the network header, and the Ethernet header before it
- * @off: of the network header in the packet
- * @type: EtherType; 0: none that counts
+ * @off: offset of the network header in the packet
+ * @type: EtherType; 0: unknown
  * @macs: bytes of MAC addresses: 12, or 0 without an Ethernet header
  * @tags: VLAN tags, 0 .. EPF_VLAN_MAX
- * @cap: offset behind the bytes that belong to it: of the packet, or of the ICMP
- *	error that carries the datagram
- * @carried: the datagram is what an ICMP error carries
- * @vids: VLAN ids but 0, the innermost in the low twelve bits
+ * @cap: offset after the last byte that belongs to it: the end of the packet, or of the
+ *	ICMP error that carries the datagram
+ * @carried: an ICMP error carries the datagram
+ * @vids: nonzero VLAN ids, the innermost in the low twelve bits
  */
 struct epf_l3 {
 	__u32 off;
@@ -44,11 +43,11 @@ struct epf_l3 {
 };
 
 #define EPF_HDR_MAX 40 /* longest header read at once */
-#define EPF_LEN_MAX 0xffffu /* that a header can tell; of more, yet to be cut by GSO, it
-			     * says 0 (Linux 6.3: iph_set_totlen(), BIG TCP) */
+#define EPF_LEN_MAX 0xffffu /* the largest length a header can hold; a longer packet, yet to be
+			     * cut by GSO, has 0 there (Linux 6.3: iph_set_totlen(), BIG TCP) */
 
-/* Of memory that headers are copied to: BPF reads and writes words on the stack
- * only where they are aligned.
+/* For memory that headers are copied to: BPF reads and writes words on the stack only if
+ * they are aligned.
  */
 #define EPF_ALIGNED __attribute__((aligned(8)))
 
@@ -67,8 +66,8 @@ EPF_FN __u32 epf_get_le32(const __u8 *p)
 	return p[0] | (__u32)p[1] << 8 | (__u32)p[2] << 16 | (__u32)p[3] << 24;
 }
 
-/* A tag with id 0 has only a priority. No branch: a verifier would follow both ways
- * of each tag.
+/* A tag with id 0 has only a priority. There is no branch, because a verifier would follow
+ * both ways for each tag.
  */
 EPF_FN void epf_l3_vlan(struct epf_l3 *l3, __u32 vid)
 {
@@ -165,19 +164,19 @@ EPF_FN int epf_l3_find(const struct epf_pkt *pkt, __u32 link,
 	return err;
 }
 
-/* An IP header: its fixed part, in place or in room, and where things are. */
+/* An IP header: its fixed part, in the packet or copied, and offsets in the packet. */
 struct epf_ip {
 	const __u8 *hdr;
 	__u8 room[EPF_HDR_MAX] EPF_ALIGNED;
 	__u32 hdr_len; /* of the fixed part: 20 or 40 */
-	__u32 off;     /* of the header in the packet */
-	__u32 l4;      /* offset behind header and options */
-	__u32 end;     /* offset behind the datagram, by its own length */
-	__u32 cap;     /* of struct epf_l3 */
-	/* by epf_ip_walk(): */
+	__u32 off;     /* offset of the header in the packet */
+	__u32 l4;      /* offset after header and options */
+	__u32 end;     /* offset after the datagram, by its own length */
+	__u32 cap;     /* as in struct epf_l3 */
+	/* set by epf_ip_walk(): */
 	__u32 proto;
 	bool fragment;
-	__u8 frag_id[4]; /* of a fragment; of IPv4 the first two bytes */
+	__u8 frag_id[4]; /* of a fragment; for IPv4 the first two bytes */
 };
 
 EPF_FN int epf_ip4_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
@@ -220,13 +219,13 @@ EPF_FN int epf_ip6_read(const struct epf_pkt *pkt, __u32 off, struct epf_ip *ip)
 	ip->off = off;
 	ip->l4 = off + 40;
 	ip->end = ip->l4 + payload;
-	/* a jumbogram's length is in an option, or nowhere */
+	/* the length of a jumbogram is in an option, or nowhere */
 	if (!payload && (!p[6] || ip->cap - ip->l4 > EPF_LEN_MAX))
 		ip->end = ip->cap;
 	return 0;
 }
 
-/* 0, or -EPROTO when the network header is not IP. */
+/* Return: 0, or -EPROTO when the network header is not IP. */
 EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
 		       struct epf_ip *ip)
 {
@@ -238,7 +237,7 @@ EPF_FN int epf_ip_read(const struct epf_pkt *pkt, const struct epf_l3 *l3,
 	return -EPROTO;
 }
 
-/* @n bytes of the transport header; why there are none in *@err. */
+/* The first @n bytes of the transport header; if there are none, *@err says why. */
 EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
 			     __u32 n, __u8 *room, int *err)
 {
@@ -252,7 +251,9 @@ EPF_FN const __u8 *epf_l4_at(const struct epf_pkt *pkt, const struct epf_ip *ip,
 	return *err ? NULL : p;
 }
 
-/* Walk the extension headers; ip->l4 ends behind them. @more: as of epf_ip_walk(). */
+/* Walk the extension headers and set ip->l4 to the offset after them. @more: as for
+ * epf_ip_walk().
+ */
 EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
 			    __u32 more)
 {
@@ -293,9 +294,9 @@ EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
 	return 0;
 }
 
-/* Find the transport protocol, and whether this is a fragment; @more is 1, or 0: the first
- * one, of which nothing but "more fragments" says so, counts as whole. After an error
- * ip->proto is the last header that was understood.
+/* Find the transport protocol, and whether this is a fragment. @more is 1; or 0: the first
+ * fragment, which only "more fragments" tells from a whole packet, counts as whole. After
+ * an error ip->proto is the last header that was understood.
  */
 EPF_FN int epf_ip_walk(const struct epf_pkt *pkt, struct epf_ip *ip, __u32 more)
 {
@@ -314,9 +315,9 @@ EPF_FN bool epf_has_ports(__u32 proto)
 	       proto == 136; /* TCP, UDP, DCCP, SCTP, UDP-Lite */
 }
 
-/* Is it a plain packet: Ethernet without tags, IPv4 without options and whole,
- * with the first four bytes of the transport header? @p: the packet, or its
- * first segment; @len: of it.
+/* Is it a plain packet: Ethernet without tags, IPv4 without options and not fragmented,
+ * with the first four bytes of the transport header? @p: the packet, or its first segment;
+ * @len: its length.
  */
 EPF_FN bool epf_is_plain(const __u8 *p, __u32 len)
 {
@@ -325,7 +326,7 @@ EPF_FN bool epf_is_plain(const __u8 *p, __u32 len)
 	       epf_be16(p + 16) >= 24 && !(epf_get_le64(p + 20) & 0xff3f);
 }
 
-/* Are the options @want, but for those of @free? One comparison of all. */
+/* Are the options equal to @want outside the bits of @free? One comparison covers all. */
 EPF_FN bool epf_opts_are(const struct epf_pkt_opts *o, const struct epf_pkt_opts *want,
 			 const struct epf_pkt_opts *free)
 {

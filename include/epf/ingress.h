@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the programs of bpf/admit.bpf.c and bpf/log_new.bpf.c and the tool that attaches
- * them share: rule, counters, records. No functions.
+ * Definitions that the programs of bpf/admit.bpf.c and bpf/log_new.bpf.c share with the
+ * tool that attaches them: rule, counters, records. No functions.
  *
- * One interface has one of each map, pinned where epf/xdp.h says. The tool writes the
- * rule before it attaches the program.
+ * An interface has one of each map, pinned where epf/xdp.h says. The tool writes the rule
+ * before it attaches the program.
  */
 #ifndef EPF_INGRESS_H
 #define EPF_INGRESS_H
@@ -19,23 +19,23 @@
 
 #define EPF_INGRESS_RING_BYTES (1u << 20)
 
-/* Is more coming in than the rate of the rule? Without a rate: below. */
+/* Is the incoming rate above the rate of the rule? Without a rate: below. */
 enum epf_ingress_side {
 	EPF_INGRESS_BELOW,
 	EPF_INGRESS_ABOVE,
 	EPF_INGRESS_SIDES
 };
 
-/* What a packet was found to be; each is counted once. */
+/* The result for a packet; each packet is counted once. */
 enum epf_ingress_reason {
 	EPF_INGRESS_RECENT,    /* in the filter */
 	EPF_INGRESS_NEW,       /* not in it, and passed; with EPF_XDP_LOG: recorded */
 	EPF_INGRESS_LEFT_OUT,  /* not in it, and no token was left */
 	EPF_INGRESS_RING_FULL, /* EPF_XDP_LOG: not in it, and no room for a record */
-	EPF_INGRESS_CONTROL,   /* passed for what it is, as enum epf_control */
-	EPF_INGRESS_NOT_IP,    /* likewise */
-	EPF_INGRESS_FRAGMENT,  /* but the first, where the options ask for ports */
-	EPF_INGRESS_TRUNCATED, /* ends before what the key needs */
+	EPF_INGRESS_CONTROL,   /* passed because of its kind, enum epf_control */
+	EPF_INGRESS_NOT_IP,    /* passed because it is not IP */
+	EPF_INGRESS_FRAGMENT,  /* not the first one, where the options need ports */
+	EPF_INGRESS_TRUNCATED, /* ends before the bytes that the key needs */
 	EPF_INGRESS_MALFORMED, /* a header contradicts itself */
 	EPF_INGRESS_SATURATED, /* found, but the error may be above the filter's limit */
 	EPF_INGRESS_OVERDUE,   /* found, but nobody ends the filter's epochs */
@@ -44,15 +44,15 @@ enum epf_ingress_reason {
 	EPF_INGRESS_REASONS
 };
 
-#define EPF_INGRESS_UNKNOWN EPF_INGRESS_TRUNCATED /* this and the later ones */
+#define EPF_INGRESS_UNKNOWN EPF_INGRESS_TRUNCATED /* this reason and all later ones */
 
 /**
  * struct epf_ingress_rule - the one value of the rule map
  * @opts: packet key
- * @drops: above the rate, packets of which the filter does not know are dropped
+ * @drops: above the rate, packets for which the filter has no answer are dropped
  * @slice: packets that a CPU counts for itself, see epf_meter_slice()
- * @rate: EPF_XDP_ADMIT: of all packets that have a key or should have one
- * @fresh: tokens of what is new: packets above @rate, or records
+ * @rate: EPF_XDP_ADMIT: rate of all packets that have a key or should have one
+ * @fresh: tokens for new flows: packets above @rate, or records
  */
 struct epf_ingress_rule {
 	struct epf_pkt_opts opts;
@@ -64,8 +64,8 @@ struct epf_ingress_rule {
 
 /**
  * struct epf_ingress_shared - the words that CPUs share, a cache line each
- * @level: of @rate; every packet reads it, one in @slice writes it
- * @tokens: of @fresh; written for each token that is taken
+ * @level: for @rate; every packet reads it, one in @slice writes it
+ * @tokens: for @fresh; written for each token that is taken
  */
 struct epf_ingress_shared {
 	__u64 level;
@@ -77,10 +77,10 @@ struct epf_ingress_shared {
 /**
  * struct epf_ingress_counts - the one value of the map of counts, per CPU
  * @side: by enum epf_ingress_side and enum epf_ingress_reason
- * @pending: packets that the level lacks yet
+ * @pending: packets not yet added to the level
  *
- * Plain additions: XDP programs of a CPU do not interrupt one another, except on
- * PREEMPT_RT, where a count may lose one.
+ * Plain additions: XDP programs of one CPU do not interrupt one another, except on
+ * PREEMPT_RT, where a count may be lost.
  */
 struct epf_ingress_counts {
 	struct epf_xdp_count side[EPF_INGRESS_SIDES][EPF_INGRESS_REASONS];
@@ -90,10 +90,10 @@ struct epf_ingress_counts {
 /**
  * struct epf_ingress_record - the first packet of a flow
  * @time_ns: CLOCK_MONOTONIC
- * @src: address, as it is in the packet; of IPv4 the first four bytes
+ * @src: address, as it is in the packet; for IPv4 the first four bytes
  * @dst: likewise
- * @vids: VLAN ids but 0, twelve bits each, the innermost in the low ones
- * @bytes: of the packet
+ * @vids: nonzero VLAN ids, twelve bits each, the innermost in the low bits
+ * @bytes: length of the packet
  * @id: ports, or ICMP type, code and id, or the fragment's id, as they are in the packet
  * @version: 4 or 6
  * @proto: of the transport header

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Descriptions of keys (struct epf_key_desc): which are sound, and what two of
- * them make together. For the module and for whoever reads snapshots.
+/* Descriptions of keys (struct epf_key_desc): which are valid, and how to combine two of
+ * them. For the module and for readers of snapshots.
  */
 #ifndef EPF_KEYDESC_H
 #define EPF_KEYDESC_H
@@ -9,7 +9,7 @@
 
 #include <linux/epochfilter.h>
 
-/* The options of a packet key as a description has them: without the link. */
+/* The options of a packet key in a description: everything but the link. */
 EPF_FN struct epf_pkt_opts epf_key_desc_opts(const struct epf_key_desc *d)
 {
 	struct epf_pkt_opts o;
@@ -21,7 +21,7 @@ EPF_FN struct epf_pkt_opts epf_key_desc_opts(const struct epf_key_desc *d)
 	return o;
 }
 
-/* The description of packet keys; of which zone they are is no part of it. */
+/* The description of packet keys; the zone number is no part of it. */
 EPF_FN struct epf_key_desc epf_key_desc_packet(const struct epf_pkt_opts *o)
 {
 	struct epf_key_desc d;
@@ -35,7 +35,7 @@ EPF_FN struct epf_key_desc epf_key_desc_packet(const struct epf_pkt_opts *o)
 	return d;
 }
 
-/* The description of any other kind. */
+/* The description of keys that are not packets. */
 EPF_FN struct epf_key_desc epf_key_desc_plain(__u8 kind)
 {
 	struct epf_key_desc d;
@@ -48,11 +48,11 @@ EPF_FN struct epf_key_desc epf_key_desc_plain(__u8 kind)
 }
 
 /**
- * epf_key_desc_check() - is it a description?
- * @d: anything
+ * epf_key_desc_check() - is the description valid?
+ * @d: any bytes
  *
- * Return: 0, or -EINVAL: an unknown kind, packet options that no key has, the number of
- * a zone, or options of a kind that has none.
+ * Return: 0, or -EINVAL: an unknown kind, packet options that no key has, the number of a
+ * zone, or options for a kind that has none.
  */
 EPF_FN int epf_key_desc_check(const struct epf_key_desc *d)
 {
@@ -68,8 +68,8 @@ EPF_FN int epf_key_desc_check(const struct epf_key_desc *d)
 	return 0;
 }
 
-/* Flags that say how a key is found, and not what it is: keys of the filter that are
- * learnt with them and without are alike.
+/* Flags that say how a key is found, and not what it is: the same key is inserted with and
+ * without them.
  */
 #define EPF_KEY_DESC_WAYS (EPF_PKT_REVERSE | EPF_PKT_ERRORS)
 
@@ -82,11 +82,11 @@ EPF_FN bool epf_key_desc_equal(const struct epf_key_desc *a,
 }
 
 /**
- * epf_key_desc_join() - keys of @b come to a filter that has those of @a
- * @a: of the filter, sound
- * @b: of the keys, sound
+ * epf_key_desc_join() - the description after keys of @b are added to a filter
+ * @a: of the filter, valid
+ * @b: of the keys, valid
  *
- * Return: the description of all.
+ * Return: the description of all keys.
  */
 EPF_FN struct epf_key_desc epf_key_desc_join(const struct epf_key_desc *a,
 					     const struct epf_key_desc *b)
@@ -101,10 +101,10 @@ EPF_FN struct epf_key_desc epf_key_desc_join(const struct epf_key_desc *a,
 /**
  * epf_key_desc_serves() - may keys of @b be among those of @a?
  * @a: of a filter
- * @b: of the keys that are asked for
+ * @b: of the keys that are looked up
  *
- * Keys of packets are the same whether others, control packets say, have one or not.
- * What is not known, or mixed, may be anything, and so may a digest.
+ * Keys of packets do not depend on whether other packets, such as control packets, have a
+ * key. Unknown or mixed keys may be anything, and so may a digest.
  */
 EPF_FN bool epf_key_desc_serves(const struct epf_key_desc *a,
 				const struct epf_key_desc *b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a rule of a firewall asks of a filter (struct xt_epf_rule), whoever asks: the
- * module, or a program that is pure BPF. Pure functions; any context.
+ * What a firewall rule asks of a filter (struct xt_epf_rule), for the module and for
+ * programs that are pure BPF. Pure functions; any context.
  */
 #ifndef EPF_RULE_H
 #define EPF_RULE_H
@@ -10,7 +10,7 @@
 
 #include <linux/epochfilter_xt.h>
 
-/* Does it say all that it has to, and nothing else? But for its key. */
+/* Is the rule complete and free of contradictions? This does not check its key. */
 EPF_FN bool epf_rule_sound(const struct xt_epf_rule *r)
 {
 	if (r->ask >= XT_EPF_IS || r->learn >= XT_EPF_LEARNS ||
@@ -25,15 +25,15 @@ EPF_FN bool epf_rule_sound(const struct xt_epf_rule *r)
 }
 
 /**
- * epf_rule_recent() - is what the filter has found recent enough?
+ * epf_rule_recent() - was the key inserted recently enough for the rule?
  * @r: rule
  * @ret: the filter's answer: 0, 1 + age, or a negative errno
- * @epoch_ns: that no epoch is shorter than; at most 2^60, with r->within_ns
+ * @epoch_ns: no epoch is shorter than this; at most 2^60, with r->within_ns
  *
- * With N epochs between, at least N - 1 whole ones have passed. So whatever was
- * inserted inside the time is recent.
+ * If N epochs lie between, at least N - 1 whole ones have passed. So every key inserted
+ * within the time counts as recent.
  *
- * Return: 1: it is; 0: it is not, or was not found; else @ret.
+ * Return: 1: yes; 0: no, or it was not found; otherwise @ret.
  */
 EPF_FN int epf_rule_recent(const struct xt_epf_rule *r, int ret, __u64 epoch_ns)
 {
@@ -46,8 +46,8 @@ EPF_FN int epf_rule_recent(const struct xt_epf_rule *r, int ret, __u64 epoch_ns)
 	return !r->within || age <= r->within;
 }
 
-/* Does the match hold, by what epf_rule_recent() has returned, or where nothing is
- * asked the insertion?
+/* Does the match hold? @ret is the result of epf_rule_recent() or, for a rule that asks
+ * nothing, of the insertion.
  */
 EPF_FN bool epf_rule_holds(const struct xt_epf_rule *r, int ret)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the XDP programs of bpf/ and the tool that attaches them share: maps,
+ * Definitions that the XDP programs of bpf/ share with the tool that attaches them: maps,
  * counters, the mark. No functions.
  *
- * One interface has one slot map and one conf map, pinned below EPF_XDP_PINS
- * in a directory named '@' and the interface, with ':' for '.', which the BPF
- * file system does not allow and interface names do not have. Directories without
- * '@' are filters (epf/bpf.h).
+ * An interface has one slot map and one conf map. They are pinned below EPF_XDP_PINS in a
+ * directory named '@' and the interface, with ':' in place of '.', which the BPF file
+ * system does not allow and interface names do not contain. Directories without '@' are
+ * filters (epf/bpf.h).
  */
 #ifndef EPF_XDP_H
 #define EPF_XDP_H
@@ -18,7 +18,7 @@
 #define EPF_XDP_PIN_SLOT "slot"
 #define EPF_XDP_PIN_CONF "conf"
 #define EPF_XDP_PIN_MARK "mark" /* link of tc_mark, with EPF_XDP_MARK */
-#define EPF_XDP_PIN_HELD "held" /* the filter, if it is the module's and there is no slot */
+#define EPF_XDP_PIN_HELD "held" /* the filter, if it belongs to the module and there is no slot */
 
 enum epf_xdp_action {
 	EPF_XDP_DROP = 0,
@@ -32,25 +32,25 @@ enum epf_xdp_action {
 	EPF_XDP_ACTIONS
 };
 
-/* What became of a packet; each is counted once. Only EPF_XDP_DROPPED is not
- * passed on.
+/* The result for a packet; each packet is counted once. Only EPF_XDP_DROPPED is not passed
+ * on.
  */
 enum epf_xdp_outcome {
-	EPF_XDP_NEW,	   /* first sighting in the window */
+	EPF_XDP_NEW,	   /* first occurrence in the window */
 	EPF_XDP_DROPPED,   /* repeat */
 	EPF_XDP_COUNTED,   /* repeat, action count */
 	EPF_XDP_MARKED,	   /* repeat, action mark */
 	EPF_XDP_UNMARKED,  /* repeat, action mark, no room for the mark */
-	EPF_XDP_NOT_IP,	   /* which the options pass */
-	EPF_XDP_TRUNCATED, /* ends before what the key needs */
+	EPF_XDP_NOT_IP,	   /* passed, as the options say */
+	EPF_XDP_TRUNCATED, /* ends before the bytes that the key needs */
 	EPF_XDP_MALFORMED, /* a header contradicts itself */
 	EPF_XDP_SATURATED, /* the filter fails open */
 	EPF_XDP_NO_FILTER, /* destroyed by force */
 	EPF_XDP_ERROR,	   /* any other error */
 	EPF_XDP_BUSY,	   /* another packet of this CPU has the slot's filter */
 	EPF_XDP_OVERDUE,   /* nobody ends the epochs of a filter that is pure BPF */
-	EPF_XDP_FRAGMENT,  /* but the first, where the options ask for ports */
-	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed for what it is */
+	EPF_XDP_FRAGMENT,  /* not the first one, where the options need ports */
+	EPF_XDP_CONTROL,   /* - 1 + enum epf_control: passed because of its kind */
 	EPF_XDP_OUTCOMES = EPF_XDP_CONTROL + EPF_CONTROL_LAST
 };
 
@@ -59,23 +59,22 @@ struct epf_xdp_count {
 	__u64 bytes;
 };
 
-/* A reference; who includes this and holds references says so first. */
+/* A reference. A file that includes this and holds references defines it first. */
 #ifndef EPF_XDP_REF
 #define EPF_XDP_REF __u64 /* reads as 0 */
 #endif
 
 /**
  * struct epf_xdp_slot - the one value of the slot map, per CPU
- * @filter: reference; out of the slot while this CPU works on a packet. Of a filter
- *	that is pure BPF: 0, and nothing is ever busy
- * @opts: what the key is; here since the verifier wants it writable
+ * @filter: reference; not in the slot while this CPU works on a packet. For a pure BPF
+ *	filter it is 0, and nothing is ever busy
+ * @opts: how the key is made; here because the verifier requires it to be writable
  * @count: by enum epf_xdp_outcome
  *
- * Written by its CPU only, in softirq, which does not nest; by the bind
- * programs before and after the interface has its program. Where softirqs are
- * threads and two of a CPU may take packets of one interface (PREEMPT_RT), the
- * second finds the slot empty: its packet is passed as EPF_XDP_BUSY, and a count of
- * both at once may lose one.
+ * Only its own CPU writes it, in softirq, which does not nest; the bind programs write it
+ * before and after the interface has its program. If softirqs are threads and two of one
+ * CPU can take packets of one interface (PREEMPT_RT), the second finds the slot empty: its
+ * packet is passed as EPF_XDP_BUSY, and if both count at once, one count may be lost.
  */
 struct epf_xdp_slot {
 	EPF_XDP_REF filter;
@@ -95,13 +94,13 @@ struct epf_xdp_bind {
 	struct epf_pkt_opts opts;
 };
 
-/* VLAN tags that a card takes off. */
+/* VLAN tags that a network card removes. */
 enum epf_xdp_vlan {
 	EPF_XDP_VLAN_C = 1, /* rx-vlan-hw-parse: 802.1Q */
 	EPF_XDP_VLAN_S = 2, /* rx-vlan-stag-hw-parse: 802.1ad */
 };
 
-/* Whose filter it is. */
+/* The owner of the filter. */
 enum epf_xdp_backend {
 	EPF_XDP_MODULE,
 	EPF_XDP_BPF, /* pure BPF, see epf/bpf.h */
@@ -111,7 +110,7 @@ enum epf_xdp_backend {
  * struct epf_xdp_tc - a program at a tc hook
  * @prog_id: number; 0: there is none
  * @handle: of the filter of the clsact qdisc
- * @prio: likewise; 0: it is no filter but has a link, which is pinned
+ * @prio: likewise; 0: the program is no filter but has a link, which is pinned
  */
 struct epf_xdp_tc {
 	__u32 prog_id;
@@ -129,13 +128,13 @@ struct epf_xdp_tc {
  * @ifindex: of the interface, which may be gone by now
  * @mode: XDP_FLAGS_DRV_MODE or XDP_FLAGS_SKB_MODE
  * @prio: place among other programs; 0: attached without a dispatcher
- * @vlan_off: offloads (enum epf_xdp_vlan) to be switched on again at detach
+ * @vlan_off: offloads (enum epf_xdp_vlan) that detach switches on again
  * @backend: enum epf_xdp_backend
- * @made: the filter was created by the attachment, and goes with it
+ * @made: attaching created the filter, and detaching removes it
  * @holder: process that was started to end the filter's epochs, or 0
  * @filter: its name
  * @tc: with EPF_XDP_REFLEX: programs at tc, by enum epf_reflex_side
- * @qdisc_made: the clsact qdisc that they are in was made for them
+ * @qdisc_made: their clsact qdisc was made for them
  * @mark_mask: with EPF_XDP_MARK: the bits of the mark that are written
  */
 struct epf_xdp_conf {
@@ -160,9 +159,9 @@ struct epf_xdp_conf {
 #define EPF_XDP_MARK_DEFAULT 0xef00
 
 /**
- * struct epf_xdp_marks - what tc_mark is told when it is loaded
- * @first: mark of a repeat of age 0; with all other ages added it is within @mask
- * @mask: the bits that are written; all others stay
+ * struct epf_xdp_marks - configuration of tc_mark, set when it is loaded
+ * @first: mark of a repeat of age 0; with any other age added it stays within @mask
+ * @mask: the bits that are written; the others do not change
  */
 struct epf_xdp_marks {
 	__u32 first;
