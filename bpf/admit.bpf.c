@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Admit the seen under attack: below a rate of packets everything passes and is
- * learnt; above it what is in the filter passes, and of what is not as many packets
- * as there are tokens. Those are learnt too, so that a host that was admitted once
- * stays admitted; what was dropped is not. So an attack adds no more keys than the
- * tokens, and what is known is refreshed.
+ * Admit known senders under attack. Below a rate of packets everything passes and is
+ * learnt. Above it, packets found in the filter pass, and of the others as many as there
+ * are tokens. Those are learnt too, so that a host that was admitted once stays admitted;
+ * dropped packets are not. So an attack adds no more keys than there are tokens, and known
+ * keys are refreshed.
  *
  * The rate is that of all packets that have a key, or should have one. Each is counted
  * once, before its verdict, dropped or not.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Put a filter into the slot of every CPU, and take it out. Run by the tool
- * while no program works on the slots.
+ * Put a filter into the slot of every CPU, and take it out. The tool runs this while no
+ * program works on the slots.
  */
 #include <linux/errno.h>
 
@@ -28,7 +28,7 @@ static void put(struct epf_xdp_slot *slot, struct epf_filter *f)
 		bpf_epf_release(f);
 }
 
-/* bpf_loop() callback: 1 ends the walk, behind the last CPU or on error. */
+/* bpf_loop() callback: 1 ends the walk, after the last CPU or on error. */
 static long bind_cpu(__u32 cpu, struct walk *walk)
 {
 	__u32 zero = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The map that holds a filter of the module for one attachment. Programs pass the map
- * to the module's functions and never take the reference out.
+ * The map that holds a filter of the module for one attachment. Programs pass the map to
+ * the module's functions and never take the reference out.
  */
 #ifndef EPF_HELD_BPF_H
 #define EPF_HELD_BPF_H

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Put a filter of the module into the map of an attachment, and take it out. Run by the
- * tool; programs may be at work meanwhile.
+ * Put a filter of the module into the map of an attachment, and take it out. The tool runs
+ * this; programs may be at work meanwhile.
  */
 #include <linux/errno.h>
 
 #include "epf_held.bpf.h"
 #include <epf/xdp.h>
 
-/* @f: or NULL. Return: -ENOENT: there is no map. */
+/* @f may be NULL. Return: -ENOENT: there is no map. */
 static __always_inline int put(struct epf_filter *f)
 {
 	__u32 zero = 0;

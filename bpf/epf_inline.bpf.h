@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A filter without the module: the core's lanes, in the program. The maps are those
- * of epf/bpf.h; libepf puts a filter's in their place before the program is loaded.
+ * A filter without the module: the core's lanes, in the program. The maps are those of
+ * epf/bpf.h; libepf replaces them with a filter's maps before the program is loaded.
  *
- * Everything here has to be within one section that the grace period waits for: XDP,
- * tc, cgroup_skb, socket and netfilter programs are; a program that may sleep is
- * not, and is not to include this. epf.bpf.h, for people's own programs, has them
- * refused.
+ * All of this must run within one section that the grace period waits for. XDP, tc,
+ * cgroup_skb, socket and netfilter programs are such sections; a program that may sleep is
+ * not, and must not include this. epf.bpf.h, for users' own programs, makes the verifier
+ * reject those.
  *
  * Verdicts are those of epf_kfunc.bpf.h, and
  *
@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
 
-/* A pointer to the map of lines stands where others have the lines. */
+/* The line pointer of struct epf_lanes holds the map of lines here. */
 #define epf_line_at(f, n)						\
 	({								\
 		__u32 epf_line_nr = (__u32)(n);				\
@@ -82,7 +82,7 @@ static __always_inline __u32 epf_inline_slot(struct epf_bpf_slot **slot)
 
 	if (!table || table->gone)
 		return EPF_BPF_SLOTS;
-	active = *(volatile __u32 *)&table->active; /* once */
+	active = *(volatile __u32 *)&table->active; /* read once */
 	if (active >= EPF_BPF_SLOTS)
 		return EPF_BPF_SLOTS;
 	*slot = &table->slot[active];
@@ -109,20 +109,21 @@ static __always_inline int epf_inline_get(struct epf_inline *f, __u32 at)
 }
 
 /*
- * A section of a filter whose epochs a timer ends, from before it reads the epoch until
- * it is done with lanes. The timer may come on any CPU, and interrupt it anywhere:
+ * A section of a filter whose epochs a timer ends. It lasts from before it reads the epoch
+ * until it is done with lanes. The timer may run on any CPU, and interrupt the section
+ * anywhere:
  *
  *   section  inside + 1; full barrier; load epoch; lanes; full barrier; inside - 1
- *   timer    store epoch e (release); in a later tick, which begins with a full
- *            barrier: load inside of each CPU, once or until it is 0; then @quiet = e
+ *   timer    store epoch e (release); in a later tick, which begins with a full barrier:
+ *            load inside of each CPU, once or until it is 0; then @quiet = e
  *
- * A section that has read an epoch before e did so before that store, so its addition
- * comes before the timer's load: the timer finds at least 1 until it has ended. What
- * it finds 0 after that, by the barrier before the subtraction, is after all of its
- * stores to lanes. Sections that begin later read e, and may keep the word from 0 for
- * a while: that makes the end of an epoch late, which is safe. Explored: bpf-tick;
- * without either barrier before a load, or with a relaxed subtraction, laws break
- * (cases tick-enter, tick-look, tick-leave).
+ * A section that has read an epoch before e did so before that store, so its addition comes
+ * before the timer's load: the timer finds at least 1 until the section has ended. If the
+ * timer finds 0 after that, then by the barrier before the subtraction all of the section's
+ * stores to lanes came first. Sections that begin later read e, and may keep the word from
+ * becoming 0 for a while: that delays the end of an epoch, which is safe. Explored:
+ * bpf-tick; without either barrier before a load, or with a relaxed subtraction, properties
+ * break (cases tick-enter, tick-look, tick-leave).
  */
 static __always_inline void epf_inline_enter(const struct epf_inline *f)
 {
@@ -134,15 +135,16 @@ static __always_inline void epf_inline_enter(const struct epf_inline *f)
 
 static __always_inline void epf_inline_leave(const struct epf_inline *f)
 {
-	if (epf_load(&f->slot->timed)) /* as when it began; the verifier forgets that */
+	if (epf_load(&f->slot->timed)) /* same as at the start; the verifier forgets that */
 		epf_fetch_add(&f->cpu->inside, ~0ULL);
 }
 
-/* @v, -62 .. 61, which the verifier knows no longer, so that it reads what follows
- * once, and not for each value that @v may have. It does not follow what single bytes
- * of the stack are, but for zeroes and those at a multiple of eight. (A call would do
- * as well; but where CPUs must not predict returns, each is a misprediction.) In
- * assembly, since compilers make a stack of one byte of what has no other use.
+/* Returns @v, -62 .. 61, in a form that hides its value from the verifier, so that it reads
+ * the code that follows once, and not once for each value of @v. The verifier does not
+ * track single bytes of the stack, except zeroes and those at a multiple of eight. (A call
+ * would do the same, but where CPUs must not predict returns, each call is a
+ * misprediction.) This is in assembly because compilers reduce a stack slot without other
+ * use to one byte.
  */
 static __always_inline int epf_inline_any(int v)
 {
@@ -154,8 +156,8 @@ static __always_inline int epf_inline_any(int v)
 	return (int)byte - 64;
 }
 
-/* Is a key that is found to be told so? 0, or why not: the error may be above the
- * limit; nobody ends epochs.
+/* May the filter report a key that it finds? Return: 0, or why not: the error may be above
+ * the limit; nobody ends epochs.
  */
 static __always_inline int epf_inline_knows(const struct epf_inline *f)
 {
@@ -166,8 +168,8 @@ static __always_inline int epf_inline_knows(const struct epf_inline *f)
 	return 0;
 }
 
-/* Count one. The address is computed apart for each counter: one addition of what was
- * chosen is refused by a verifier that follows mispredicted branches.
+/* Count one. The address of each counter is computed separately, because a verifier that
+ * follows mispredicted branches rejects one addition to a selected pointer.
  */
 static __always_inline void epf_inline_one(__u64 *counter)
 {
@@ -175,7 +177,7 @@ static __always_inline void epf_inline_one(__u64 *counter)
 	++*counter;
 }
 
-/* What is told for @verdict, and counted as told. */
+/* The answer for @verdict, counted as that answer. */
 static __always_inline int epf_inline_tell(const struct epf_inline *f,
 					   int verdict, int knows)
 {
@@ -195,7 +197,7 @@ static __always_inline int epf_inline_tell(const struct epf_inline *f,
 	return -ENOSPC;
 }
 
-/* What a CPU's word has no room for; where the count changes meanwhile it is
+/* Add what no longer fits a CPU's word to the count. If the count changes meanwhile it is
  * dropped, which is safe (window.h).
  */
 static __always_inline void epf_inline_flush(const struct epf_inline *f,
@@ -228,8 +230,8 @@ static __always_inline void epf_inline_count(const struct epf_inline *f,
 }
 
 /*
- * The three operations on slot @at, which @digest has to be of. Functions of their
- * own for the verifier: it reads each once, whoever calls it and how often.
+ * The three operations on slot @at, whose contents @digest must belong to. They are
+ * separate functions, so the verifier reads each once, whoever calls it and how often.
  */
 EPF_FN_APART int epf_inline_test(__u64 digest, __u32 at)
 {
@@ -246,7 +248,7 @@ EPF_FN_APART int epf_inline_test(__u64 digest, __u32 at)
 	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
 }
 
-/* Insert as epf_insert_into(). Return: the epoch that holds the key; 0: none may. */
+/* Insert as epf_insert_into(). Return: the epoch that holds the key; 0: perhaps none. */
 static __always_inline __u64 epf_inline_put(const struct epf_inline *f,
 					    __u64 digest, bool *grew)
 {
@@ -260,8 +262,8 @@ static __always_inline __u64 epf_inline_put(const struct epf_inline *f,
 	return e;
 }
 
-/* Count an insertion of epoch @e. By itself for a loader without CAP_PERFMON, whose verifier
- * would read it anew for each way that the insertion may have gone.
+/* Count an insertion of epoch @e. A function of its own for a loader without CAP_PERFMON,
+ * whose verifier would otherwise read it again for each path through the insertion.
  */
 EPF_FN_SPLIT int epf_inline_counted(__u32 at, __u64 e, int grew)
 {
@@ -286,12 +288,12 @@ EPF_FN_APART int epf_inline_insert(__u64 digest, __u32 at)
 	return e ? epf_inline_counted(at, e, grew) : -ENODEV;
 }
 
-/* What is neither a verdict nor an error: the epoch moved, when the verdict was
- * EPF_INLINE_MOVED less this.
+/* Neither a verdict nor an error: the epoch moved, and the verdict was EPF_INLINE_MOVED
+ * minus this.
  */
 #define EPF_INLINE_MOVED (-16384)
 
-/* Count it, and tell @verdict. */
+/* Count the insertion, and return the answer for @verdict. */
 EPF_FN_APART int epf_inline_settle(__u32 at, __u64 e, int verdict)
 {
 	struct epf_inline f;
@@ -303,7 +305,7 @@ EPF_FN_APART int epf_inline_settle(__u32 at, __u64 e, int verdict)
 	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
 }
 
-/* What is left to do then. */
+/* The remaining work in that case. */
 EPF_FN_APART int epf_inline_moved(__u64 digest, __u32 at, int verdict)
 {
 	struct epf_inline f;
@@ -318,8 +320,8 @@ EPF_FN_APART int epf_inline_moved(__u64 digest, __u32 at, int verdict)
 		   epf_inline_tell(&f, EPF_UNKNOWN, 0);
 }
 
-/* epf_inline_sight() of a key that the lanes of the current epoch @e hold. The answer is
- * the same as by its other way, in fewer instructions.
+/* epf_inline_sight() for a key that the lanes of the current epoch @e hold. The answer is
+ * the same as on the other path, in fewer instructions.
  */
 static __always_inline int epf_inline_again(const struct epf_inline *f, __u64 e)
 {
@@ -335,8 +337,8 @@ static __always_inline int epf_inline_again(const struct epf_inline *f, __u64 e)
 	return epf_inline_tell(f, EPF_PRESENT, knows);
 }
 
-/* epf_test_and_insert_into(), with L a constant, and where the key is found the filter
- * asked only then whether that may be told.
+/* epf_test_and_insert_into() with a constant L. Whether a key that is found may be reported
+ * is checked only once it is found.
  */
 static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
 					    __u32 parts)
@@ -391,8 +393,8 @@ EPF_FN_APART int epf_inline_once(__u64 digest, __u32 at)
 	return -ENODEV;
 }
 
-/* The rare case is its own function because a program has 512 bytes of stack, with
- * all that it calls.
+/* The rare case is a function of its own, because a program and all that it calls have 512
+ * bytes of stack.
  */
 static __always_inline int epf_inline_test_and_insert(__u64 digest, __u32 at)
 {

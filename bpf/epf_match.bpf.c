@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A rule for iptables' "-m bpf --object-pinned", of a filter that is pure BPF: what
- * the module's match epf is for the module's filters.
+ * A rule for iptables' "-m bpf --object-pinned" with a pure BPF filter: what the module's
+ * match epf does for the module's filters.
  *
- * The kernel runs it from the network header on, at LOCAL_OUT in process context, and
- * there with migration allowed (net/netfilter/xt_bpf.c). That does no harm: all is
- * within an RCU section, and words of a CPU are used by an address that is computed
- * once. Additions of two CPUs to the same plain counter may lose one, as those of
- * programs that interrupt one another do (epf/bpf.h).
+ * The kernel runs it from the network header on, at LOCAL_OUT in process context and with
+ * migration allowed (net/netfilter/xt_bpf.c). That is harmless: everything is within an RCU
+ * section, and the address of a CPU's words is computed only once. If two CPUs add to the
+ * same plain counter, one addition may be lost, as with programs that interrupt one another
+ * (epf/bpf.h).
  *
- * Socket filters read packets through a helper only: EPF_NO_PERFMON's way.
+ * Socket filters read packets only through a helper, as with EPF_NO_PERFMON.
  */
 #define EPF_TC
 #include "epf_packet.bpf.h"
@@ -18,7 +18,7 @@
 #include <epf/match.h>
 #include <epf/rule.h>
 
-/* Set before it is loaded; without a time. */
+/* Set before the program is loaded; without a time. */
 const volatile struct xt_epf_rule rule = { 0 };
 
 struct {
@@ -28,7 +28,7 @@ struct {
 	__type(value, struct epf_match_counts);
 } match_counts SEC(".maps");
 
-/* By what look() returns. */
+/* The reason for a result of look(). */
 static __always_inline __u32 reason_of(int ret, bool asks)
 {
 	switch (ret) {
@@ -55,14 +55,14 @@ static __always_inline void count(__u32 reason, __u32 bytes)
 	__u32 zero = 0;
 	struct epf_match_counts *counts = bpf_map_lookup_elem(&match_counts, &zero);
 
-	barrier_var(reason); /* the compare and the index are of one register */
+	barrier_var(reason); /* compare and index must use one register */
 	if (!counts || reason >= EPF_MATCH_REASONS)
 		return;
 	__sync_fetch_and_add(&counts->by[reason].packets, 1);
 	__sync_fetch_and_add(&counts->by[reason].bytes, bytes);
 }
 
-/* Of the rule's options @ask and @learn, which are constants here. */
+/* @ask and @learn are those of the rule, as constants. */
 static __always_inline int look(struct __sk_buff *skb, bool asks, __u8 learn)
 {
 	struct xt_epf_rule r = rule;
@@ -97,7 +97,7 @@ static __always_inline int match(struct __sk_buff *skb, bool asks, __u8 learn)
 	return epf_rule_holds(&r, ret);
 }
 
-/* One of these is loaded: so the verifier reads no operation that is not used. */
+/* Only one of these is loaded, so the verifier reads no operation that is not used. */
 SEC("?socket")
 int epf_match(struct __sk_buff *skb)
 {

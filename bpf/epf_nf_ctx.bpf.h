@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The context of a netfilter program, as epf_packet.bpf.h wants one. The program has
- * no pointer into the packet: the kernel copies bytes from it, which is read through a
- * dynptr (bpf_dynptr_from_skb(), Linux 6.4). Byte 0 is that of the IP header, at every
- * hook. Structures have the kernel's names; their fields are found by BTF.
+ * The context of a netfilter program, in the form that epf_packet.bpf.h needs. The program
+ * has no pointer into the packet: the kernel copies bytes from it, read through a dynptr
+ * (bpf_dynptr_from_skb(), Linux 6.4). Byte 0 is the first byte of the IP header, at every
+ * hook. Structures have the kernel's names; BTF locates their fields.
  */
 #ifndef EPF_NF_CTX_BPF_H
 #define EPF_NF_CTX_BPF_H
@@ -39,7 +39,7 @@ extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags,
 #define epf_ctx_iface(ctx) epf_nf_iface(ctx)
 #define epf_load_bytes epf_nf_load_bytes
 
-/* The interface that a packet came in on, or else the one it is to leave by. */
+/* The interface that a packet came in on; if none, the one it leaves by. */
 static __always_inline __u32 epf_nf_iface(struct bpf_nf_ctx *ctx)
 {
 	const struct net_device *dev = ctx->state->in;
@@ -49,7 +49,7 @@ static __always_inline __u32 epf_nf_iface(struct bpf_nf_ctx *ctx)
 	return dev ? (__u32)dev->ifindex : 0;
 }
 
-/* Return: 0, or a negative errno: the packet has not so many bytes. */
+/* Return: 0, or a negative errno: the packet has fewer bytes. */
 static __always_inline long epf_nf_load_bytes(struct bpf_nf_ctx *ctx, __u32 off,
 					      void *to, __u32 n)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What user space runs (BPF_PROG_TEST_RUN) to test and to insert: the packet is a
- * struct epf_bpf_ops, and what becomes of it the answer.
+ * The program that user space runs (BPF_PROG_TEST_RUN) to test and to insert: the packet is
+ * a struct epf_bpf_ops, and the modified packet is the answer.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,8 +23,8 @@ static int one(__u32 op, __u64 digest, __u32 slot)
 	return epf_inline_test_and_insert(digest, slot);
 }
 
-/* By helpers, because a verifier that has no CAP_PERFMON to go by lets no variable be
- * added to a packet pointer.
+/* This uses helpers, because without CAP_PERFMON the verifier allows no variable offset to
+ * a packet pointer.
  */
 static long step(__u32 i, void *arg)
 {

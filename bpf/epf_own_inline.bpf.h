@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What epf.bpf.h promises, of filters that are pure BPF. */
+/* The functions of epf.bpf.h for pure BPF filters. */
 #ifndef EPF_OWN_INLINE_BPF_H
 #define EPF_OWN_INLINE_BPF_H
 
@@ -7,10 +7,10 @@
 #include "epf_inline.bpf.h"
 
 /*
- * No element is ever used. The verifier refuses a program that may sleep and refers
- * to a map of this type, and no other program (check_map_prog_compatibility() in
- * kernel/bpf/verifier.c). Maps of programs are no choice: one of them takes programs of
- * one type only, and newer kernels allow them.
+ * No element is ever used. The verifier rejects a program that may sleep and refers to a
+ * map of this type, and no other program (check_map_prog_compatibility() in
+ * kernel/bpf/verifier.c). A map of programs does not serve: one such map takes programs of
+ * one type only, and newer kernels allow them in programs that may sleep.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_REUSEPORT_SOCKARRAY);
@@ -26,7 +26,9 @@ static __always_inline __u32 epf_own_slot(struct epf_bpf_slot **slot)
 	return epf_inline_slot(slot);
 }
 
-/* The digest is of the contents that it is used on, whatever is swapped meanwhile. */
+/* The digest is used only on the contents that it was made for, whatever is swapped
+ * meanwhile.
+ */
 static __always_inline int epf_own_key(const void *key, __u32 len,
 				       __u64 *digest, __u32 *at)
 {
@@ -68,7 +70,7 @@ static __always_inline int epf_key_test_and_insert(const void *key, __u32 len)
 	return err ? err : epf_inline_test_and_insert(digest, at);
 }
 
-/* Likewise of a packet. */
+/* The same for a packet. */
 static __always_inline int epf_own_packet(struct xdp_md *ctx,
 					  struct epf_pkt_opts *opts,
 					  __u64 *digest, __u32 *at)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What epf.bpf.h promises, of filters of the module. */
+/* The functions of epf.bpf.h for filters of the module. */
 #ifndef EPF_OWN_MODULE_BPF_H
 #define EPF_OWN_MODULE_BPF_H
 
@@ -18,7 +18,7 @@ struct epf_choice {
 	__u32 id;
 };
 
-/* Only its owner may use a reference: who does takes it out and puts it back. */
+/* Only the owner of a reference may use it: a program takes it out and puts it back. */
 struct epf_own_ref {
 	EPF_KPTR *filter;
 };
@@ -35,8 +35,8 @@ struct epf_own_walk {
 	int ret;
 };
 
-/* Reference @n, of all CPUs. bpf_loop() callback: 1 ends the walk, behind the last CPU
- * or on error.
+/* Put the filter into reference @n of each CPU. bpf_loop() callback: 1 ends the walk, after
+ * the last CPU or on error.
  */
 static long epf_own_choose(__u32 n, struct epf_own_walk *walk)
 {
@@ -75,7 +75,7 @@ epf_own_take_at(__u32 at, struct epf_own_ref **ref)
 	return *ref ? bpf_kptr_xchg(&(*ref)->filter, NULL) : NULL;
 }
 
-/* Not a loop: the verifier would not see that it ends, as keys are in memory. */
+/* Not a loop: the verifier would not see that it ends, because keys are in memory. */
 static __always_inline struct epf_filter *epf_own_take(struct epf_own_ref **ref)
 {
 	struct epf_filter *f = epf_own_take_at(0, ref);

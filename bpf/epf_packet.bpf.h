@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packet digests in an XDP program that has no module to ask: what
- * bpf_epf_xdp_digest() returns, by the same text (include/epf/packet.h).
- * Tried on Linux 6.1 and later; its helpers came with 5.17 and 5.18.
- * With EPF_TC the same in a tc program, of a socket buffer; with EPF_NF in one of a
- * netfilter hook (Linux 6.4), where a packet begins with its IP header, keys are those
- * made from flows, and the link type is EPF_LINK_IP.
+ * Packet digests in an XDP program without the module: the same result as
+ * bpf_epf_xdp_digest(), from the same source (include/epf/packet.h). Tested on Linux 6.1
+ * and later; its helpers came with 5.17 and 5.18. With EPF_TC the same in a tc program, for
+ * a socket buffer; with EPF_NF in a program of a netfilter hook (Linux 6.4), where a packet
+ * begins with its IP header, keys are those derived from flows, and the link type is
+ * EPF_LINK_IP.
  *
- * The key of a plain flow is made from the packet in place. Every other packet
- * takes the long way: the core's parser, which gets its bytes by epf_pkt_at(),
- * from the first buffer by direct loads and from any other by
- * epf_load_bytes().
+ * The key of a plain flow is made from the packet in place. Every other packet takes the
+ * general path: the core's parser, which gets its bytes from epf_pkt_at(), in the first
+ * buffer by direct loads and in any other by epf_load_bytes().
  *
- * The long way consists of global functions. The verifier checks each of them
- * once, apart from its callers, and treats the memory passed to it as unknown.
- * Otherwise it would follow every sum of header lengths separately.
+ * The general path consists of global functions. The verifier checks each of them once,
+ * apart from its callers, and treats the memory passed to it as unknown. Otherwise it would
+ * follow every sum of header lengths separately.
  *
- * The keyed function is passed by reference and has to be in memory that the program
- * may write, a map's or its own: a global function takes no other.
+ * The keyed function is passed by reference and must be in memory that the program may
+ * write, in a map or its own: a global function takes no other.
  *
- * All memory is on the stack, at most 416 bytes beside the caller's frame. A
- * per-CPU map would be shared: where softirqs are threads (PREEMPT_RT), a second
- * packet can arrive on the CPU while the first is being hashed.
+ * All memory is on the stack, at most 416 bytes beside the caller's frame. A per-CPU map
+ * would be shared: where softirqs are threads (PREEMPT_RT), a second packet can arrive on
+ * the CPU while the first is being hashed.
  */
 #ifndef EPF_PACKET_BPF_H
 #define EPF_PACKET_BPF_H
@@ -39,7 +38,7 @@
 #include <linux/epochfilter.h>
 
 /* The context: its type, its bytes, its interface, a copy of some bytes. A global function
- * takes a context only if its type has the name that the program's type demands.
+ * takes a context only if the name of its type is the one that the program's type demands.
  */
 #ifdef EPF_NF
 #include "epf_nf_ctx.bpf.h"
@@ -56,10 +55,10 @@
 #endif
 
 #define EPF_XDP_READ 65535 /* bytes that bpf_xdp_load_bytes() reaches */
-#define EPF_XDP_DIRECT 8191 /* up to which packets are read in place */
+#define EPF_XDP_DIRECT 8191 /* packets up to this length are read in place */
 #define EPF_XDP_CHUNK 128 /* bytes hashed at a time in place; a multiple of 8 */
-#define EPF_XDP_CHUNKS 6 /* chunks at a time, of EPF_HASH_NH */
-#define EPF_XDP_COPY 64 /* likewise of a copy */
+#define EPF_XDP_CHUNKS 6 /* chunks at a time, for EPF_HASH_NH */
+#define EPF_XDP_COPY 64 /* bytes hashed at a time from a copy */
 
 /* One load each from a packet, at any offset, or from an aligned copy. */
 typedef __u64 __attribute__((may_alias)) epf_xdp_word;
@@ -72,19 +71,19 @@ typedef __u32 __attribute__((may_alias)) epf_xdp_half;
 #error "a block is chunks"
 #endif
 
-/* How far a digest of EPF_HASH_NH is in a chunk. */
+/* Bytes of the current chunk that an EPF_HASH_NH digest has absorbed. */
 EPF_FN __u32 epf_xdp_chunk_done(const struct epf_sip *sip)
 {
 	return sip->len % EPF_XDP_CHUNK;
 }
 
-/* Which word of its block is next. A block that is over is sealed before the next. */
+/* Index of the next word in its block. A finished block is sealed before the next begins. */
 EPF_FN_APART int epf_xdp_place(struct epf_sip *sip)
 {
 	return sip ? epf_nh_place(sip, sip->len / 8) : 0;
 }
 
-/* @n bytes, but no more than @most; of EPF_HASH_NH whole pairs of words of one chunk. */
+/* @n bytes, but at most @most; for EPF_HASH_NH whole pairs of words of one chunk. */
 EPF_FN __u32 epf_xdp_most(const struct epf_sip *sip, __u32 n, __u32 most)
 {
 	__u32 left = EPF_XDP_CHUNK - epf_xdp_chunk_done(sip);
@@ -95,7 +94,7 @@ EPF_FN __u32 epf_xdp_most(const struct epf_sip *sip, __u32 n, __u32 most)
 	return (n < left ? n : left) & ~15u;
 }
 
-/* Of EPF_HASH_NH: is the next word to be absorbed by itself, as it is the second of a
+/* For EPF_HASH_NH: must the next word be absorbed alone, because it is the second of a
  * pair, or the last of @n bytes?
  */
 EPF_FN bool epf_xdp_single(const struct epf_sip *sip, __u32 n)
@@ -104,11 +103,11 @@ EPF_FN bool epf_xdp_single(const struct epf_sip *sip, __u32 n)
 }
 
 /**
- * struct epf_xdp_ask - what the long way works on
+ * struct epf_xdp_ask - working data of the general path
  * @digest: result
  * @opts: options, checked or not
- * @off: of the byte to be read next. Here and not on the stack, so that the
- *	verifier does not track it
+ * @off: offset of the next byte. Here and not on the stack, so that the verifier does not
+ *	track it
  */
 struct epf_xdp_ask {
 	__u64 digest;
@@ -119,8 +118,8 @@ struct epf_xdp_ask {
 /**
  * struct epf_pkt - a packet, for headers.h
  * @ctx: of the program
- * @ask: what is under way
- * @unread: set where bytes that are there cannot be read
+ * @ask: working data
+ * @unread: set if existing bytes cannot be read
  * @len: bytes, fragments included
  */
 struct epf_pkt {
@@ -130,7 +129,7 @@ struct epf_pkt {
 	__u32 len;
 };
 
-/* Empty: epf_xdp_digest() has tried the plain packets before. */
+/* Empty: epf_xdp_digest() has already tried plain packets. */
 EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
 {
 	(void)pkt;
@@ -138,9 +137,9 @@ EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
 	return NULL;
 }
 
-/* Load 1 to @most bytes at @off. The bounds are checked on @n - 1, because the
- * verifier of Linux 6.1 learns nothing from "n != 0". Return: false if @n is out
- * of range or the bytes cannot be read.
+/* Load 1 to @most bytes at @off. The bounds are checked on @n - 1, because the verifier of
+ * Linux 6.1 learns nothing from "n != 0". Return: false if @n is out of range or the bytes
+ * cannot be read.
  */
 EPF_FN bool epf_xdp_load(struct epf_ctx *ctx, __u32 off, void *to, __u32 n,
 			 __u32 most)
@@ -194,7 +193,7 @@ EPF_FN_APART int epf_xdp_control(struct epf_ctx *ctx, struct epf_xdp_ask *ask)
 	return epf_pkt_control(&pkt, &ask->opts);
 }
 
-/* What epf_flow_digest() works on. */
+/* Working data of epf_flow_digest(). */
 struct epf_xdp_found {
 	struct epf_flow flow;
 	struct epf_l3 l3;
@@ -234,7 +233,7 @@ EPF_FN_APART int epf_xdp_make(struct epf_xdp_ask *ask, const struct epf_hash *h,
 			     &found->flow, &ask->digest);
 }
 
-/* Flows, and what is made from them. Return: as epf_flow_digest(). */
+/* Flows, and keys derived from them. Return: as epf_flow_digest(). */
 EPF_FN_APART int epf_xdp_flow(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 			      const struct epf_hash *h)
 {
@@ -252,7 +251,7 @@ EPF_FN_APART int epf_xdp_flow(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 	return err ? err : epf_xdp_make(ask, h, &found);
 }
 
-#ifndef EPF_NF /* flows alone */
+#ifndef EPF_NF /* flows only */
 /* Keys EPF_PKT_FRAME and EPF_PKT_PACKET. Return: as epf_pkt_start(). */
 EPF_FN_APART int epf_xdp_packet(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 				const struct epf_hash *h, struct epf_take *t)
@@ -290,7 +289,7 @@ EPF_FN_APART int epf_xdp_whole(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 	return err ? err : epf_xdp_rest(ctx, ask, h, &t);
 }
 
-/* Part of the caller, for the sake of the stack. */
+/* Part of the caller, to save stack. */
 EPF_FN int epf_xdp_digest_any(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 			      const struct epf_hash *h)
 {
@@ -314,8 +313,8 @@ EPF_FN int epf_xdp_digest_any(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
  * @opts: which bytes make it the same packet; others may be writing them
  * @digest: result
  *
- * Return: as bpf_epf_xdp_digest(), but never -ENODEV; and -EMSGSIZE: the key
- * needs bytes beyond the first 65,535, which no helper of the kernel reads.
+ * Return: as bpf_epf_xdp_digest(), but never -ENODEV; and -EMSGSIZE: the key needs bytes
+ * beyond the first 65,535, which no helper of the kernel reads.
  */
 static __always_inline int epf_xdp_digest(struct epf_ctx *ctx,
 					  const struct epf_hash *h,
@@ -333,7 +332,7 @@ static __always_inline int epf_xdp_digest(struct epf_ctx *ctx,
 		*digest = epf_digest_words(h, first, tail, 14);
 		return 0;
 	}
-	if (ask.opts.flags & EPF_PKT_MARK) /* packets have none here */
+	if (ask.opts.flags & EPF_PKT_MARK) /* packets have no mark here */
 		return -EINVAL;
 	ask.digest = ask.off = 0;
 	err = epf_xdp_digest_any(ctx, &ask, h);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The bytes of a packet by copies: for programs that are loaded without CAP_PERFMON. The
+ * The bytes of a packet by copies, for programs that are loaded without CAP_PERFMON. The
  * verifier then also follows branches that a CPU only predicts, and allows no variable
- * offset into a packet, into the stack, or into memory that a global function is passed.
- * So all offsets are constants here, all copies go to the beginning of a buffer that was
- * zeroed, and loops over words are unrolled. Included by epf_packet.bpf.h.
+ * offset into a packet, into the stack, or into memory passed to a global function. So all
+ * offsets are constants here, all copies go to the beginning of a zeroed buffer, and loops
+ * over words are unrolled. Included by epf_packet.bpf.h.
  */
 #ifndef EPF_PACKET_COPY_BPF_H
 #define EPF_PACKET_COPY_BPF_H
 
-/* Of "!= 0" the verifier of Linux 6.1 learns nothing, so that whoever asks the pointer
- * has not asked this. With "< 0" compilers may compare pointers, for which it takes
+/* The verifier of Linux 6.1 learns nothing from "!= 0", so a caller that checks the pointer
+ * has not checked this. With "< 0" compilers may compare pointers, which requires
  * CAP_PERFMON (seen in xdp_dedup_bare).
  */
 #ifdef EPF_TC
@@ -62,7 +62,7 @@ EPF_FN void epf_xdp_absorb(struct epf_sip *to, const __u64 *p, __u32 n, __u32 ki
 }
 
 /* Absorb the @n bytes at @off, all of which go into SipHash; @n is a constant, and @room
- * has as many. Return: as epf_xdp_tail().
+ * has as many bytes. Return: as epf_xdp_tail().
  */
 EPF_FN int epf_xdp_run(struct epf_ctx *ctx, struct epf_sip *sip, __u32 off,
 		       __u64 *room, __u32 n)
@@ -124,8 +124,9 @@ EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
 	return epf_xdp_array_rounds(h, word, len, EPF_HASH_SIPHASH13);
 }
 
-/* The words of the chunk in @p whose bits are set in @which, whole pairs, under the key
- * words @k. What is not of them is multiplied by 0, as to leave it out would take a branch.
+/* Absorb the words of the chunk in @p whose bits are set in @which, whole pairs, under the
+ * key words @k. The other words are multiplied by 0, because leaving them out would take a
+ * branch.
  */
 EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u64 *p,
 			     const __u64 *k, __u64 which)
@@ -136,7 +137,9 @@ EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u64 *p,
 
 	EPF_UNROLL_ALL
 	for (i = 0; i < EPF_XDP_CHUNK / 8; i += 2) {
-		/* else all is made and loaded first, for which there is no stack */
+		/* else everything is computed and loaded first, and the stack has no room
+		 * for it
+		 */
 		__asm__ volatile("" : "+r"(which), "+r"(sum.low), "+r"(sum.mid), "+r"(sum.high) :: "memory");
 		keep = (__u64)((__s64)(which << (63 - i)) >> 63);
 		epf_sum_add(&sum, (p[i] + k[i]) & keep, p[i + 1] + k[i + 1]);
@@ -144,8 +147,9 @@ EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u64 *p,
 	sip->nh = sum;
 }
 
-/* Load words @from to @end - 1 of a chunk, of which @from is at @off, and those before,
- * but not what lies before the packet: a head may be longer in the key than there.
+/* Load words @from to @end - 1 of a chunk, where @from is at @off, and the words before
+ * them, but nothing from before the packet: a head may be longer in the key than in the
+ * packet.
  */
 EPF_FN bool epf_xdp_load_chunk(struct epf_ctx *ctx, __u32 off, __u64 *word,
 			       __u32 from, __u32 end)
@@ -156,8 +160,8 @@ EPF_FN bool epf_xdp_load_chunk(struct epf_ctx *ctx, __u32 off, __u64 *word,
 	return epf_xdp_load(ctx, off - 8 * from, word, 8 * end, EPF_XDP_CHUNK);
 }
 
-/* Absorb whole pairs of words of the @n bytes at @off that are compressed, of one chunk.
- * It is read from its beginning. Return: as epf_xdp_tail().
+/* Absorb whole pairs of words of one chunk from the @n compressed bytes at @off. The chunk
+ * is read from its beginning. Return: as epf_xdp_tail().
  */
 EPF_FN_APART int epf_xdp_nh_words(struct epf_ctx *ctx, struct epf_sip *sip,
 				  const struct epf_hash *h, __u32 off, __u32 n)

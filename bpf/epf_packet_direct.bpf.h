@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The bytes of a packet in place, as far as they are in the first buffer: for programs that
+ * The bytes of a packet in place, as far as they are in the first buffer, for programs that
  * are loaded with CAP_PERFMON. Included by epf_packet.bpf.h.
  */
 #ifndef EPF_PACKET_DIRECT_BPF_H
@@ -10,8 +10,8 @@ struct epf_xdp_words {
 	__u64 word[9];
 };
 
-/* The whole words of @n bytes into SipHash. @kind is a constant: the verifier would ask
- * at each word. Return: how many.
+/* Absorb the whole words of @n bytes into SipHash. @kind is a constant, because the
+ * verifier would follow a test at each word. Return: number of words.
  */
 EPF_FN __u32 epf_xdp_sip(struct epf_sip *to, const struct epf_xdp_words *p,
 			 __u32 n, __u32 kind)
@@ -26,8 +26,8 @@ EPF_FN __u32 epf_xdp_sip(struct epf_sip *to, const struct epf_xdp_words *p,
 	return i;
 }
 
-/* Absorb @n <= sizeof(*p) bytes of @p into SipHash; the digest ends at a word boundary,
- * as in what follows.
+/* Absorb @n <= sizeof(*p) bytes of @p into SipHash; the digest is at a word boundary, here
+ * and in the functions below.
  */
 EPF_FN_APART int epf_xdp_update(struct epf_sip *to, struct epf_xdp_words *p,
 				__u32 n)
@@ -48,8 +48,8 @@ EPF_FN_APART int epf_xdp_update(struct epf_sip *to, struct epf_xdp_words *p,
 	return 0;
 }
 
-/* The same of EPF_HASH_NH, from word @at of a block on, which begins a pair; all is of
- * one block.
+/* The same for EPF_HASH_NH, from word @at of a block on, which begins a pair; all bytes
+ * belong to one block.
  */
 EPF_FN_APART int epf_xdp_nh_update(struct epf_sip *to, const struct epf_hash *h,
 				   struct epf_xdp_words *p, __u32 at, __u32 n)
@@ -73,9 +73,7 @@ EPF_FN_APART int epf_xdp_nh_update(struct epf_sip *to, const struct epf_hash *h,
 	return 0;
 }
 
-/* @n bytes from @p, which may be anywhere in a packet, to @to, which is aligned;
- * @n is a constant.
- */
+/* Copy @n bytes from @p, anywhere in a packet, to @to, which is aligned; @n is a constant. */
 EPF_FN void epf_xdp_copy(__u8 *to, const __u8 *p, __u32 n)
 {
 	__u32 i;
@@ -106,8 +104,8 @@ EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 	return epf_load_bytes(pkt->ctx, off, room, n) ? NULL : room;
 }
 
-/* The @n <= 8 bytes at @off as a word. In the first buffer that is one load of the
- * eight bytes which end there. Return: false if @n is 0 or they cannot be read.
+/* The @n <= 8 bytes at @off as a word. In the first buffer that is one load of the eight
+ * bytes that end there. Return: false if @n is 0 or they cannot be read.
  */
 EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
 {
@@ -125,8 +123,8 @@ EPF_FN bool epf_xdp_some(struct epf_ctx *ctx, __u32 off, __u32 n, __u64 *m)
 	return epf_xdp_load(ctx, off, m, n, 8);
 }
 
-/* Absorb what is left of a chunk, at most EPF_XDP_COPY bytes, from any buffer.
- * Return: how many, or 0: they cannot be read.
+/* Absorb the rest of a chunk, at most EPF_XDP_COPY bytes, from any buffer. Return: number
+ * of bytes, or 0: they cannot be read.
  */
 EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip,
 			       const struct epf_hash *h, __u32 off, __u32 n)
@@ -155,8 +153,8 @@ EPF_FN_APART int epf_xdp_piece(struct epf_ctx *ctx, struct epf_sip *sip,
 	return n;
 }
 
-/* Up to EPF_XDP_CHUNK of @n bytes at @p, but none beyond @end; as epf_xdp_sip().
- * Return: bytes.
+/* Absorb up to EPF_XDP_CHUNK of @n bytes at @p, but none beyond @end, as epf_xdp_sip().
+ * Return: number of bytes.
  */
 EPF_FN __u32 epf_xdp_sip_words(struct epf_sip *to, const __u8 *p,
 			       const __u8 *end, __u32 n, __u32 kind)
@@ -174,8 +172,8 @@ EPF_FN __u32 epf_xdp_sip_words(struct epf_sip *to, const __u8 *p,
 	return i;
 }
 
-/* Absorb the whole words that lie in the first buffer, of the @n bytes at @off; all of
- * them go into SipHash. Return: bytes.
+/* Absorb those whole words of the @n bytes at @off that are in the first buffer; all of
+ * them go into SipHash. Return: number of bytes.
  */
 EPF_FN_APART int epf_xdp_words_at(struct epf_ctx *ctx, struct epf_sip *sip,
 				  __u32 off, __u32 n)
@@ -196,7 +194,7 @@ EPF_FN_APART int epf_xdp_words_at(struct epf_ctx *ctx, struct epf_sip *sip,
 	return done;
 }
 
-/* The same of EPF_HASH_NH: whole pairs of words of one chunk. */
+/* The same for EPF_HASH_NH: whole pairs of words of one chunk. */
 EPF_FN_APART int epf_xdp_nh_words(struct epf_ctx *ctx, struct epf_sip *sip,
 				  const struct epf_hash *h, __u32 off, __u32 n)
 {
@@ -223,7 +221,7 @@ EPF_FN_APART int epf_xdp_nh_words(struct epf_ctx *ctx, struct epf_sip *sip,
 	return i;
 }
 
-/* The chunk at @p under key words @k. */
+/* Absorb the chunk at @p under key words @k. */
 EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u8 *p, const __u64 *k)
 {
 	struct epf_sum sum = sip->nh;
@@ -231,7 +229,7 @@ EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u8 *p, const __u64 *k)
 
 	_Pragma("clang loop unroll(full)")
 	for (i = 0; i < EPF_XDP_CHUNK; i += 16) {
-		/* else all is loaded first, for which there is no stack */
+		/* else everything is loaded first, and the stack has no room for it */
 		__asm__ volatile("" : "+r"(sum.low), "+r"(sum.mid), "+r"(sum.high) :: "memory");
 		epf_sum_add(&sum, epf_get_le64(p + i) + k[i / 8],
 			    epf_get_le64(p + i + 8) + k[i / 8 + 1]);
@@ -239,8 +237,8 @@ EPF_FN void epf_xdp_nh_chunk(struct epf_sip *sip, const __u8 *p, const __u64 *k)
 	sip->nh = sum;
 }
 
-/* Absorb up to EPF_XDP_CHUNKS chunks of EPF_HASH_NH, of the @n bytes at @off, at the
- * beginning of one. Return: bytes, or 0: that is not in the first buffer.
+/* Absorb up to EPF_XDP_CHUNKS chunks of EPF_HASH_NH, from the @n bytes at @off, which begin
+ * a chunk. Return: number of bytes, or 0: they are not in the first buffer.
  */
 EPF_FN_APART int epf_xdp_nh_chunks(struct epf_ctx *ctx, struct epf_sip *sip,
 				   const struct epf_hash *h, __u32 off,
@@ -295,7 +293,8 @@ EPF_FN bool epf_xdp_direct(struct epf_xdp_walk *w, __u32 off)
 	return true;
 }
 
-/* Absorb the next bytes of EPF_HASH_NH that lie in the first buffer. Return: how many. */
+/* Absorb the next bytes for EPF_HASH_NH that are in the first buffer. Return: their number.
+ */
 EPF_FN __u32 epf_xdp_nh_step(struct epf_xdp_walk *w, __u32 off, __u32 n)
 {
 	__u32 done = 0, most = epf_xdp_most(w->sip, n, EPF_XDP_CHUNK);
@@ -350,7 +349,7 @@ EPF_FN void epf_xdp_head(struct epf_sip *s, const struct epf_hash *h,
 #define epf_sip_update(s, h, p, n) \
 	epf_xdp_head(s, h, (struct epf_xdp_words *)(p), n)
 
-/* A flow's key, in the room that epf_xdp_update() wants. */
+/* A flow's key, in memory that has the size epf_xdp_update() requires. */
 EPF_FN __u64 epf_xdp_array(const struct epf_hash *h, const __u64 *word,
 			   __u32 len)
 {

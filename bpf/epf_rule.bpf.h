@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What programs do that look packets up by a rule, at any hook: whether the rule
- * matches a packet, and by which reason it is counted. To be included behind
- * epf_packet.bpf.h.
+ * Common code of programs that look packets up by a rule, at any hook: whether the rule
+ * matches a packet, and the reason it is counted under. Include it after epf_packet.bpf.h.
  */
 #ifndef EPF_RULE_BPF_H
 #define EPF_RULE_BPF_H
 
 #include <epf/reflex.h>
 
-/* What a packet is to the rule, beside an error. */
+/* How a packet relates to the rule, if there is no error. */
 enum match {
 	MATCHED,
 	NOT_MATCHED,
-	NO_PORTS,  /* a fragment but the first, of a protocol that is matched */
-	NOT_PLAIN, /* cannot be told in place */
+	NO_PORTS,  /* not the first fragment, of a protocol that the rule matches */
+	NOT_PLAIN, /* cannot be decided in place */
 };
 
-/* enum epf_reflex_proto; EPF_REFLEX_PROTOS: one without ports. */
+/* enum epf_reflex_proto; EPF_REFLEX_PROTOS for a protocol without ports. */
 static __always_inline __u32 proto_of(__u32 proto)
 {
 	if (proto == 17)
@@ -33,16 +32,16 @@ static __always_inline bool listed(const struct epf_reflex_rule *rule,
 	const __u32 *words = &rule->port[0][0];
 	__u32 at = epf_opaque(proto * EPF_REFLEX_WORDS + port / 32);
 
-	/* One comparison, of what is added: the verifier of Linux 6.1 loses the bounds of
-	 * its parts. Protocols without ports are beyond.
+	/* One comparison, of the sum: the verifier of Linux 6.1 loses the bounds of its
+	 * parts. Protocols without ports are beyond the bound.
 	 */
 	return at < EPF_REFLEX_PROTOS * EPF_REFLEX_WORDS &&
 	       words[at] >> port % 32 & 1;
 }
 
-/* Does the rule match the flow that was found? @err: of epf_flow_find(); @sent: it is of a
- * packet that goes out, or that an ICMP error brings back. If the protocol is not known,
- * a packet may be one that is matched, and what an ICMP error carries is none.
+/* Does the rule match the flow that was found? @err: from epf_flow_find(); @sent: the
+ * packet goes out, or an ICMP error brings it back. If the protocol is unknown, a packet
+ * counts as one that may match, and the packet in an ICMP error as one that does not.
  */
 static __always_inline int match_found(const struct epf_reflex_rule *rule,
 				       const struct epf_xdp_found *found,
@@ -63,8 +62,8 @@ static __always_inline int match_found(const struct epf_reflex_rule *rule,
 		       MATCHED : NOT_MATCHED;
 }
 
-/* Find the flow of a packet. Ports are looked for whatever the key is, and of fragments
- * the first has them.
+/* Find the flow of a packet. Ports are always looked for, whatever the key is; of fragments
+ * only the first has them.
  */
 static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 				 const struct epf_reflex_rule *rule,
@@ -86,7 +85,7 @@ static __always_inline int match(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 	return match_found(rule, found, sent || found->l3.carried, err);
 }
 
-/* Of what is neither a digest nor a verdict. */
+/* The reason for an error that is neither a digest nor a verdict. */
 static __always_inline __u32 reason_of(int err)
 {
 	switch (err) {
@@ -110,7 +109,7 @@ static __always_inline __u32 reason_of(int err)
 	}
 }
 
-/* What the filter says: absent, or 1 + the age in epochs, or an error. */
+/* The reason for the filter's answer: absent, or 1 + the age in epochs, or an error. */
 static __always_inline __u32 reason_asked(const struct epf_reflex_rule *rule, int ret)
 {
 	if (ret <= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The slot map, one for the programs of one interface. */
+/* The slot map, shared by the programs of one interface. */
 #ifndef EPF_SLOT_BPF_H
 #define EPF_SLOT_BPF_H
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ends of epochs by a BPF timer: what user/ebpf/hold.c does where a process does it,
- * but for the estimate. So no process is needed, and none can be killed.
+ * Ends epochs by a BPF timer. It does everything that user/ebpf/hold.c does in a process,
+ * except the estimate. So no process is needed, and none can be killed.
  *
- * One timer for a filter, on whichever CPU the kernel has it: it looks at the words
- * of all CPUs, so none is woken for it, and a CPU that goes offline needs no care (no
- * section is on it then, and it counts none). User space runs the same program, where
- * it wants an epoch to end. Who has the word "ticking" works, the other leaves; so all
- * that is written here is written by one at a time. A tick is short: 64 looks at busy
- * CPUs, SCAN_LINES lines.
+ * A filter has one timer, on any CPU that the kernel chooses. It reads the words of all
+ * CPUs, so none is woken for it, and a CPU that goes offline needs no care (no section is
+ * on it then, and it counts nothing). User space runs the same program when it wants an
+ * epoch to end. The program that has the word "ticking" does the work, any other leaves; so
+ * only one at a time writes anything here. A tick is short: it checks busy CPUs 64 times,
+ * and scans SCAN_LINES lines.
  *
- * A swap or a restore sets @changing, waits until "ticking" is 0, and knows then that
- * nothing changes until it clears it: both do a full barrier in between.
+ * A swap or a restore sets @changing and waits until "ticking" is 0. Then nothing changes
+ * until it clears @changing: both sides have a full barrier in between.
  *
- * The grace period is argued in epf_inline.bpf.h, epf_inline_enter().
+ * The grace period is explained in epf_inline.bpf.h, epf_inline_enter().
  */
 #include <stdbool.h>
 
@@ -21,11 +21,11 @@
 #include <epf/bpf_rotate.h>
 
 #define MONOTONIC 1 /* CLOCK_MONOTONIC */
-#define LOOKS 64u /* at CPUs that are in a section, in a tick */
+#define LOOKS 64u /* checks of CPUs in a section, per tick */
 #define SCAN_LINES 512u
-#define WAIT_MAX_NS 250000000ULL /* where only time ends epochs */
-#define WAIT_IDLE_NS 10000000ULL /* where insertions do, and there were none */
-#define WAIT_WORK_NS 1000000ULL	 /* scan or grace period are to get on */
+#define WAIT_MAX_NS 250000000ULL /* if only time ends epochs */
+#define WAIT_IDLE_NS 10000000ULL /* if insertions do, and there were none */
+#define WAIT_WORK_NS 1000000ULL	 /* while scan or grace period are in progress */
 #define WAIT_MIN_NS 200000ULL
 #define LEFT_MAX (1ULL << 36) /* insertions; times WAIT_IDLE_NS is below 2^64 */
 
@@ -55,9 +55,9 @@ static __always_inline struct epf_bpf_filter *table_of(void)
 	return bpf_map_lookup_elem(&epf_table, &zero);
 }
 
-/* Contents of slot @at; NULL never, but the verifier does not know. Functions that
- * have it for an argument are read by the verifier by themselves, once, and not again
- * for each way that leads to them.
+/* Contents of slot @at. It is never NULL, but the verifier does not know. The verifier
+ * reads a function that takes @at as an argument by itself, once, and not again for each
+ * path that leads to it.
  */
 static __always_inline struct epf_bpf_slot *slot_of(__u32 at)
 {
@@ -74,7 +74,7 @@ static __always_inline struct epf_bpf_slot *slot_of(__u32 at)
 /**
  * struct sums - see epf/bpf.h
  * @first: word of CPU 0
- * @epoch: whose insertions CPUs keep
+ * @epoch: epoch of the insertions that CPUs keep
  * @keys: sum
  * @pending: sum
  */
@@ -122,7 +122,7 @@ struct looks {
 	__u32 first, cpu, nr;
 };
 
-/* One look at the next CPU that has had a section since the epoch began. */
+/* Check the next CPU that has had a section since the epoch began. */
 static long look(__u32 i, void *arg)
 {
 	struct looks *l = arg;
@@ -179,7 +179,7 @@ static long scan_line(__u32 i, void *arg)
 	return 0;
 }
 
-/* A step of the chunk that is due. */
+/* Scan a part of the chunk that is due. */
 EPF_FN_APART int epf_tick_scan(__u32 at)
 {
 	struct epf_bpf_slot *s = slot_of(at);
@@ -221,8 +221,8 @@ EPF_FN_APART __u64 epf_tick_room(__u32 at)
 	return c && s ? epf_bpf_room(s, c) : 0;
 }
 
-/* The order of these stores is that of user/ebpf/rotate.c, and as important: programs
- * on other CPUs see them one after another.
+/* The order of these stores is that of user/ebpf/rotate.c, and matters as much: programs on
+ * other CPUs see them one after another.
  */
 EPF_FN_APART int epf_tick_rotate(__u32 at, __u64 now_ns)
 {
@@ -263,7 +263,7 @@ EPF_FN_APART int epf_tick_due(__u32 at, __u64 inserts, __u64 now_ns)
 			      now_ns - s->state.ring[s->state.epoch & 7].start_ns);
 }
 
-/* When the timer is overdue. */
+/* Set the time from which the timer is overdue. */
 EPF_FN_APART int epf_tick_set_until(__u32 at, __u64 now_ns)
 {
 	const struct epf_bpf_filter *table = table_of();
@@ -288,7 +288,7 @@ EPF_FN_APART int epf_tick_set_until(__u32 at, __u64 now_ns)
 
 /* ---- when to come again ---- */
 
-/* Half of the time to the epoch's end, at the pace since the last look. */
+/* Half of the time to the epoch's end, at the pace since the last check. */
 static __always_inline __u64 until_full(const struct epf_bpf_slot *s,
 					__u64 length, __u64 inserts, __u64 now_ns)
 {
@@ -351,7 +351,7 @@ static __always_inline void tell_open(struct epf_bpf_slot *s)
 	s->open = open;
 }
 
-/* With the word "ticking". */
+/* The caller holds the word "ticking". */
 static __always_inline int work(struct epf_bpf_filter *table, __u32 at, bool end)
 {
 	struct epf_bpf_slot *s = &table->slot[at];
@@ -427,7 +427,7 @@ static __always_inline int start(void)
 
 	if (!v)
 		return -ENODEV;
-	bpf_timer_init(&v->timer, &epf_timer, MONOTONIC); /* or it is */
+	bpf_timer_init(&v->timer, &epf_timer, MONOTONIC); /* or it is already */
 	return bpf_timer_set_callback(&v->timer, fire) ?:
 	       bpf_timer_start(&v->timer, 0, 0);
 }

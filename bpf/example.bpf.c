@@ -13,7 +13,7 @@ int one_each(struct xdp_md *ctx)
 
 	if ((void *)(ip + 1) > (void *)(long)ctx->data_end || eth->h_proto != bpf_htons(ETH_P_IP))
 		return XDP_PASS;
-	/* 0: absent; more: present; less: do not know */
+	/* 0: absent; positive: present; negative: do not know */
 	return epf_key_test_and_insert(&ip->saddr, 4) > 0 ? XDP_DROP : XDP_PASS;
 }
 

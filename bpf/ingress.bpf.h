@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Of the XDP programs that judge by a rule of their own what comes in: maps, the key of
- * a packet, counters. The filter is pure BPF, or with EPF_MODULE the module's.
+ * Common code of the XDP programs that judge incoming packets by a rule of their own: maps,
+ * the key of a packet, counters. The filter is pure BPF, or with EPF_MODULE the module's.
  */
 #ifndef INGRESS_BPF_H
 #define INGRESS_BPF_H
@@ -39,7 +39,7 @@ struct {
 	__type(value, struct epf_ingress_counts);
 } epf_counts SEC(".maps");
 
-/* What the programs work on; none is NULL. */
+/* Working data of the programs; none is NULL. */
 struct ingress {
 	const struct epf_ingress_rule *rule;
 	struct epf_ingress_shared *shared;
@@ -56,7 +56,7 @@ static __always_inline bool ingress_maps(struct ingress *in)
 	return in->rule && in->shared && in->counts;
 }
 
-/* Of an error of ingress_find() or of the filter: enum epf_ingress_reason. */
+/* enum epf_ingress_reason for an error of ingress_find() or of the filter. */
 static __always_inline __u32 ingress_reason(int err)
 {
 	if (err <= -EPF_CONTROL)
@@ -82,12 +82,12 @@ static __always_inline __u32 ingress_reason(int err)
 }
 
 #ifdef EPF_MODULE
-/* The module makes the key anew in each call, of the same contents as it uses. */
+/* The module makes the key again in each call, from the contents that it uses. */
 struct ingress_packet {
 	int verdict;
 };
 
-/* Return: 0, or an error of the packet or of a filter that is gone. */
+/* Return: 0, or an error of the packet or of a filter that was destroyed. */
 static __always_inline int ingress_find(struct epf_ctx *ctx,
 					const struct epf_ingress_rule *rule,
 					struct ingress_packet *p)
@@ -113,7 +113,7 @@ static __always_inline int ingress_learn(struct epf_ctx *ctx,
 	return bpf_epf_xdp_test_and_insert_held(&epf_held, ctx, &opts, sizeof(opts));
 }
 
-/* Of what ingress_find() has found. */
+/* For the packet that ingress_find() has found. */
 static __always_inline int ingress_insert(struct epf_ctx *ctx,
 					  const struct epf_ingress_rule *rule,
 					  const struct ingress_packet *p)
@@ -121,8 +121,8 @@ static __always_inline int ingress_insert(struct epf_ctx *ctx,
 	return ingress_learn(ctx, rule);
 }
 #else
-/* epf_xdp_digest() of keys made from flows; without those of whole packets the verifier
- * reads a third as much.
+/* epf_xdp_digest() for keys derived from flows only. Without the keys of whole packets the
+ * verifier reads a third as much.
  */
 static __always_inline int ingress_key(struct epf_ctx *ctx, const struct epf_hash *h,
 				       const struct epf_pkt_opts *opts,
@@ -147,14 +147,14 @@ static __always_inline int ingress_key(struct epf_ctx *ctx, const struct epf_has
 	return err;
 }
 
-/* The key of a packet, and the contents @at that it is of. */
+/* The key of a packet, and the contents @at that it belongs to. */
 struct ingress_packet {
 	__u64 digest;
 	__u32 at;
 };
 
-/* Without a filter any hash will do to tell the packets that have no key. Return: 0, or
- * an error as above.
+/* Without a filter, any hash can identify the packets that have no key. Return: 0, or an
+ * error as above.
  */
 static __always_inline int ingress_find(struct epf_ctx *ctx,
 					const struct epf_ingress_rule *rule,
@@ -179,7 +179,7 @@ static __always_inline int ingress_test(const struct ingress_packet *p)
 	return epf_inline_any(epf_inline_test(p->digest, p->at));
 }
 
-/* Of what ingress_find() has found. */
+/* For the packet that ingress_find() has found. */
 static __always_inline int ingress_insert(struct epf_ctx *ctx,
 					  const struct epf_ingress_rule *rule,
 					  const struct ingress_packet *p)
@@ -198,7 +198,7 @@ static __always_inline int ingress_learn(struct epf_ctx *ctx,
 }
 #endif
 
-/* A token of what is new. */
+/* Take a token for a new flow. */
 static __always_inline bool ingress_token(const struct ingress *in)
 {
 	const struct epf_bucket *fresh = &in->rule->fresh;
@@ -212,7 +212,7 @@ static __always_inline void ingress_count(struct epf_ctx *ctx, struct ingress *i
 {
 	struct epf_xdp_count *count;
 
-	barrier_var(reason); /* the compare and the index are of one register */
+	barrier_var(reason); /* compare and index must use one register */
 	if (reason >= EPF_INGRESS_REASONS)
 		return;
 	count = &in->counts->side[above][reason];

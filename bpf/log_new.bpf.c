@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Log once: of each flow, or peer, a record of its first packet in the window, in a
+ * Log once: for each flow, or peer, write a record of its first packet in the window to a
  * ring that one process reads. Every packet is passed.
  *
- * What is new has a record, or it is counted: no token was left, or no room in the
- * ring. Its key is inserted in any case, so it is one or the other once in a window.
+ * A new packet has a record, or it is counted because no token was left or the ring had no
+ * room. Its key is inserted in any case, so one or the other happens once in a window.
  */
 #include "ingress.bpf.h"
 
@@ -31,8 +31,8 @@ static __always_inline void fill(struct epf_ingress_record *r,
 	};
 }
 
-/* The first packet of a flow: what cannot be read of it is 0. Apart, for the sake of the
- * stack. Return: enum epf_ingress_reason.
+/* The first packet of a flow; fields that cannot be read are 0. A function of its own, to
+ * save stack. Return: enum epf_ingress_reason.
  */
 EPF_FN_APART int log_packet(struct epf_ctx *ctx)
 {

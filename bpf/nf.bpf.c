@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A netfilter hook: packets are looked up in a filter, or learnt, or both, as the rule
- * says. The rule is data, so that one program serves every hook. The filter is pure BPF,
- * or with EPF_MODULE the module's.
+ * says. The rule is data, so that one program serves every hook. The filter is pure BPF, or
+ * with EPF_MODULE the module's.
  *
- * A packet is learnt before the hook has passed it, by atomic operations on memory that
- * all CPUs share; nothing is taken out of a per-CPU place. So an insertion in process
- * context is not lost to a softirq that interrupts it, and the answer to a packet that
+ * A packet is learnt before the hook has passed it, by atomic operations on memory that all
+ * CPUs share; nothing is taken out of a per-CPU place. So a softirq that interrupts an
+ * insertion in process context does not make it get lost, and the answer to a packet that
  * was passed finds the key.
  *
- * The kernel takes NF_DROP or NF_ACCEPT from such a program and lets it write nothing;
- * marks are set by the module, where the filter is the module's.
+ * The kernel takes NF_DROP or NF_ACCEPT from such a program and lets it write nothing. With
+ * a filter of the module, the module sets marks.
  */
 #define EPF_NF
 #include <linux/bpf.h>
@@ -41,7 +41,7 @@ struct {
 	__type(value, struct epf_nf_counts);
 } nf_counts SEC(".maps");
 
-/* An IPv4 header without options, and four bytes behind it, as little-endian words. */
+/* An IPv4 header without options and the four bytes after it, as little-endian words. */
 struct plain {
 	__u64 word[3];
 };
@@ -51,7 +51,7 @@ static __always_inline __u32 plain_proto(const struct plain *p)
 	return p->word[1] >> 8 & 0xff;
 }
 
-/* As epf_is_plain(), and a protocol with ports. */
+/* Is the packet epf_is_plain(), with a protocol that has ports? */
 static __always_inline bool read_plain(struct epf_ctx *ctx, struct plain *p)
 {
 	if (epf_load_bytes(ctx, 0, p, sizeof(*p)))
@@ -73,7 +73,7 @@ static __always_inline int match_plain(const struct plain *p,
 								    NOT_MATCHED;
 }
 
-/* Where the rule matches all packets, those that have the key are matched. */
+/* If the rule matches all packets, this matches those that have the key. */
 static __always_inline int find_all(struct epf_ctx *ctx, struct epf_xdp_ask *ask,
 				    struct epf_xdp_found *found)
 {
@@ -95,7 +95,7 @@ static __always_inline __u32 answer(const struct epf_nf_rule *rule, int ret)
 }
 
 #ifdef EPF_MODULE
-/* What the module makes the key of. */
+/* The data from which the module makes the key. */
 struct key {
 	struct epf_pkt_opts opts;
 	__u32 iface;
@@ -113,7 +113,7 @@ static __always_inline int insert(struct epf_ctx *ctx, struct key *key)
 				      sizeof(key->opts));
 }
 #else
-/* A key, and the contents that it is of. */
+/* A key, and the contents that it belongs to. */
 struct key {
 	__u64 digest;
 	__u32 at;
@@ -137,8 +137,8 @@ static __always_inline __u32 learn(struct epf_ctx *ctx, struct key *key)
 	return ret ? reason_of(ret) : EPF_REFLEX_LEARNT;
 }
 
-/* Ask, then insert: what is told is of before. A key that cannot be inserted is told so,
- * and so is a key that is only learnt.
+/* Look the key up, then insert it: the result is the one from before. If a key cannot be
+ * inserted, or is only learnt, the result says so.
  */
 static __always_inline __u32 use(struct epf_ctx *ctx, const struct epf_nf_rule *rule,
 				 struct key *key)
@@ -165,7 +165,7 @@ static __always_inline int find(struct epf_ctx *ctx, const struct epf_nf_rule *r
 }
 
 #ifdef EPF_MODULE
-/* The module makes the key, by the same text, of one contents together with its use. */
+/* The module makes the key, from the same source, and uses it on the same contents. */
 static __always_inline __u32 look(struct epf_ctx *ctx,
 				  const struct epf_nf_rule *rule)
 {
@@ -185,7 +185,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 	return use(ctx, rule, &key);
 }
 #else
-/* The key of a plain packet. Return: false: the options ask for another one. */
+/* The key of a plain packet. Return: false: the options call for another one. */
 static __always_inline bool digest_plain(const struct plain *p,
 					 const struct epf_pkt_opts *opts,
 					 const struct epf_hash *h, __u64 *digest)
@@ -222,7 +222,8 @@ static __always_inline __u32 look_long(struct epf_ctx *ctx,
 	return ret ? reason_of(ret) : use(ctx, rule, key);
 }
 
-/* The key and its use are of one contents, whatever is swapped meanwhile. */
+/* The key is used only on the contents that it was made for, whatever is swapped meanwhile.
+ */
 static __always_inline __u32 look(struct epf_ctx *ctx,
 				  const struct epf_nf_rule *rule)
 {
@@ -270,7 +271,7 @@ int nf_look(struct bpf_nf_ctx *ctx)
 	if (!rule || !counts)
 		return NF_ACCEPT;
 	reason = look(ctx, rule);
-	barrier_var(reason); /* the compare and the index are of one register */
+	barrier_var(reason); /* compare and index must use one register */
 	if (reason >= EPF_NF_REASONS)
 		return NF_ACCEPT;
 	count(counts, reason, epf_ctx_len(ctx));

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The filter is the module's. */
+/* The filter belongs to the module. */
 #define EPF_MODULE
 #include "nf.bpf.c"

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accept answers only: at tc egress the flows that are sent are learnt, at ingress
- * packets are asked for by the same key reversed. One source for four objects: XDP, or
- * with EPF_TC both programs of tc; the filter is pure BPF, or with EPF_MODULE the
- * module's.
+ * Accept only answers: tc egress learns the flows that are sent, and ingress looks packets
+ * up by the same key reversed. One source for four objects: XDP, or with EPF_TC both
+ * programs of tc; the filter is pure BPF, or with EPF_MODULE the module's.
  *
- * Only packets that the rule matches are looked up. What the filter says, or why it
- * does not know, is one of enum epf_reflex_reason, and what is done about that is the
- * rule's: data, so that one program serves every rule.
+ * Only packets that the rule matches are looked up. The filter's answer, or why it has
+ * none, is an enum epf_reflex_reason. The rule says what is done for each reason: it is
+ * data, so that one program serves every rule.
  *
  * An answer to a packet that was sent inside the window is always found: the learning
- * program has inserted the key before the packet leaves, by atomic operations on
- * memory that all CPUs share. Nothing is taken out of a per-CPU place meanwhile, so a
- * program that interrupts another one finds all that it needs (lanes.h). A filter of the
- * module is passed by the map that holds it, from which nobody takes it.
+ * program has inserted the key before the packet leaves, by atomic operations on memory
+ * that all CPUs share. Nothing is taken out of a per-CPU place meanwhile, so a program that
+ * interrupts another one finds all that it needs (lanes.h). A filter of the module is
+ * passed as the map that holds it, from which nobody takes it.
  */
 #include <linux/bpf.h>
 #include <linux/errno.h>
@@ -64,7 +63,7 @@ static __always_inline int match_plain(struct epf_ctx *ctx,
 #define ask_filter bpf_epf_xdp_test_held
 #endif
 
-/* The module makes the key, by the same text and from the same bytes. */
+/* The module makes the key, from the same source and the same bytes. */
 static __always_inline __u32 use(struct epf_ctx *ctx,
 				 const struct epf_reflex_rule *rule,
 				 struct epf_pkt_opts *opts, enum epf_reflex_side side)
@@ -79,7 +78,7 @@ static __always_inline __u32 use(struct epf_ctx *ctx,
 	return reason_asked(rule, ask_filter(&epf_held, ctx, opts, sizeof(*opts)));
 }
 
-/* Key and use of it are of one contents in the module. */
+/* The module makes the key and uses it on the same contents. */
 static __always_inline __u32 look(struct epf_ctx *ctx,
 				  const struct epf_reflex_rule *rule,
 				  enum epf_reflex_side side)
@@ -96,7 +95,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 	return ret == MATCHED ? use(ctx, rule, &ask.opts, side) : reason_of(ret);
 }
 #else
-/* The key of a plain packet. Return: false: it is not one of a plain flow. */
+/* The key of a plain packet. Return: false: it is not a plain flow. */
 static __always_inline bool digest_plain(struct epf_ctx *ctx,
 					 const struct epf_pkt_opts *opts,
 					 const struct epf_hash *h, __u64 *digest)
@@ -111,7 +110,7 @@ static __always_inline bool digest_plain(struct epf_ctx *ctx,
 	return true;
 }
 
-/* Insert the key, or ask for it. Return: enum epf_reflex_reason. */
+/* Insert the key, or look it up. Return: enum epf_reflex_reason. */
 static __always_inline __u32 use(const struct epf_reflex_rule *rule, __u64 digest,
 				 __u32 at, enum epf_reflex_side side)
 {
@@ -124,7 +123,8 @@ static __always_inline __u32 use(const struct epf_reflex_rule *rule, __u64 diges
 	return reason_asked(rule, epf_inline_test(digest, at));
 }
 
-/* The key and its use are of one contents, whatever is swapped meanwhile. */
+/* The key is used only on the contents that it was made for, whatever is swapped meanwhile.
+ */
 static __always_inline __u32 look(struct epf_ctx *ctx,
 				  const struct epf_reflex_rule *rule,
 				  enum epf_reflex_side side)
@@ -156,7 +156,7 @@ static __always_inline __u32 look(struct epf_ctx *ctx,
 
 #endif
 
-/* Look, and count. Return: what is to be done; NULL: pass. */
+/* Look the packet up, and count. Return: what to do; NULL: pass. */
 static __always_inline const struct epf_reflex_act *
 judge(struct epf_ctx *ctx, enum epf_reflex_side side)
 {
@@ -167,7 +167,7 @@ judge(struct epf_ctx *ctx, enum epf_reflex_side side)
 	if (!rule || !counts)
 		return NULL;
 	reason = epf_forget(look(ctx, rule, side));
-	barrier_var(reason); /* the compare and the index are of one register */
+	barrier_var(reason); /* compare and index must use one register */
 	if (reason >= EPF_REFLEX_REASONS)
 		return NULL;
 	counts->side[side][reason].packets++;
@@ -176,7 +176,7 @@ judge(struct epf_ctx *ctx, enum epf_reflex_side side)
 }
 
 #ifdef EPF_TC
-/* It is passed, whatever becomes of its key. */
+/* The packet is passed, whatever happens to its key. */
 SEC("tc")
 int reflex_learn(struct __sk_buff *skb)
 {

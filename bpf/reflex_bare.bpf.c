@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: GPL-2.0
-/* reflex, for a loader without CAP_PERFMON. */
+/* reflex for a loader without CAP_PERFMON. */
 #include "reflex.bpf.c"

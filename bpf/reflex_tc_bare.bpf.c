@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* reflex_tc, for a loader without CAP_PERFMON. */
+/* reflex_tc for a loader without CAP_PERFMON. */
 #define EPF_TC
 #include "reflex.bpf.c"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Both programs of tc; the filter is the module's. */
+/* Both programs of tc; the filter belongs to the module. */
 #define EPF_TC
 #define EPF_MODULE
 #include "reflex.bpf.c"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tc ingress: what xdp_dedup wrote before the packet becomes its mark, which
+ * tc ingress: the data that xdp_dedup wrote before the packet becomes its mark, which
  * nftables, tc and routing rules can match.
  */
 #include <linux/bpf.h>
@@ -9,7 +9,7 @@
 
 #include <epf/xdp.h>
 
-/* Of a repeat of age 0; older ones count up from it, within the mask. */
+/* The mark of a repeat of age 0; older ones count up from it, within the mask. */
 const volatile struct epf_xdp_marks marks = { 0, 0 };
 
 SEC("tc")

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Drop, count or mark the packets seen before. One source for two objects: the
- * filter is the module's, or with EPF_INLINE it is pure BPF.
+ * Drop, count or mark packets seen before. One source for two objects: the filter is the
+ * module's, or with EPF_INLINE it is pure BPF.
  *
- * The verdict is the filter's; here is only what is done about it. Whatever
- * is not a sure repeat is passed: "do not know" (saturated, gone, an error) means
- * pass, and each reason has its counter. The programs can take packets of many
- * buffers; whoever loads them sets BPF_F_XDP_HAS_FRAGS where that is wanted.
+ * The verdict is the filter's; this program only acts on it. Every packet that is not
+ * certainly a repeat is passed: "do not know" (saturated, gone, an error) means pass, and
+ * each reason has its counter. The programs can take packets of several buffers; their
+ * loader sets BPF_F_XDP_HAS_FRAGS if it wants those.
  */
 #include <linux/errno.h>
 #include <stdbool.h>
 
 #include "epf_slot.bpf.h"
 
-/* EPF_XDP_DROP or EPF_XDP_COUNT; the verifier removes the other one */
+/* EPF_XDP_DROP or EPF_XDP_COUNT; the verifier removes the other branch. */
 const volatile __u32 action = EPF_XDP_DROP;
 
 static __always_inline __u64 failed(int err)
 {
 	__u64 control = (__u64)-(__s64)err - (EPF_CONTROL + 1);
 
-	/* The compare and the index are of one register, for the verifier. */
+	/* Compare and index must use one register, for the verifier. */
 	barrier_var(control);
 	if (control < EPF_CONTROL_LAST)
 		return EPF_XDP_CONTROL + control;
@@ -62,7 +62,9 @@ static __always_inline __u32 mark(struct xdp_md *ctx, __u32 age)
 }
 
 #ifdef EPF_INLINE
-/* The digest and the insertion are of one contents, whatever is swapped meanwhile. */
+/* The digest is inserted only into the contents that it was made for, whatever is swapped
+ * meanwhile.
+ */
 static __always_inline int verdict(struct xdp_md *ctx,
 				   struct epf_xdp_slot *slot)
 {
@@ -77,14 +79,16 @@ static __always_inline int verdict(struct xdp_md *ctx,
 	return err ? err : epf_inline_test_and_insert(digest, at);
 }
 #else
-/* The filter leaves the slot and comes back, as only its owner may use it. */
+/* The program takes the filter out of the slot and puts it back, because only its owner may
+ * use it.
+ */
 static __always_inline int verdict(struct xdp_md *ctx,
 				   struct epf_xdp_slot *slot)
 {
 	struct epf_filter *f = bpf_kptr_xchg(&slot->filter, NULL);
 	int ret;
 
-	if (!f) /* bound for as long as the program is attached: it is in use */
+	if (!f) /* bound as long as the program is attached, so it is in use */
 		return -EBUSY;
 	ret = bpf_epf_xdp_test_and_insert(f, ctx, &slot->opts,
 					  sizeof(slot->opts));
@@ -102,7 +106,7 @@ static __always_inline void count(struct xdp_md *ctx,
 	slot->count[outcome].bytes += bpf_xdp_get_buff_len(ctx);
 }
 
-/* The frequent outcomes first and apart: then they are constants. */
+/* The frequent outcomes come first and separately, so that they are constants. */
 static __always_inline int dedup(struct xdp_md *ctx, bool marks)
 {
 	__u32 zero = 0;
@@ -133,8 +137,8 @@ int xdp_dedup(struct xdp_md *ctx)
 	return dedup(ctx, false);
 }
 
-/* Apart, because a program that moves packet pointers may not replace one that
- * does not, which is what libxdp before 1.5.5 has in its dispatcher.
+/* Separate, because a program that moves packet pointers cannot replace one that does not,
+ * which is what libxdp before 1.5.5 has in its dispatcher.
  */
 SEC("?xdp")
 int xdp_dedup_mark(struct xdp_md *ctx)

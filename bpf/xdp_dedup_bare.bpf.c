@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* xdp_dedup of filters that are pure BPF, for a loader without CAP_PERFMON. */
+/* xdp_dedup with pure BPF filters, for a loader without CAP_PERFMON. */
 #define EPF_INLINE
 #include "xdp_dedup.bpf.c"

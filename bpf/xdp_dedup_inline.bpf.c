@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* xdp_dedup of filters that are pure BPF. */
+/* xdp_dedup with pure BPF filters. */
 #define EPF_INLINE
 #include "xdp_dedup.bpf.c"

@@ -1,49 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A filter of lanes without the module: what BPF programs and user space share.
- * Words and their protocol; no functions.
+ * A filter of lanes without the module: the words that BPF programs and user space share,
+ * and their protocol. No functions.
  *
  * A filter is a directory below EPF_BPF_PINS with its maps:
  *
  *   table    one struct epf_bpf_filter, mapped by user space
- *   lines    array of two maps, one for each slot; their values are lines.
- *            To write it is the grace period: the kernel waits for all programs
- *            then (bpf_map_update_elem() of a map of maps; measured for XDP, tc,
- *            cgroup_skb and socket filters, not for programs that may sleep)
- *   lines0, lines1   these maps, for user space to map; a slot without contents
- *            has none
+ *   lines    array of two maps, one for each slot; their values are lines. Writing it is
+ *            the grace period: the kernel then waits for all programs
+ *            (bpf_map_update_elem() of a map of maps; measured for XDP, tc, cgroup_skb and
+ *            socket filters, not for programs that may sleep)
+ *   lines0, lines1    these maps, for user space to map; a slot without contents has none
  *   cpus     struct epf_bpf_cpu by slot and CPU, mapped by user space
  *   ops      program that user space runs to test and insert
- *   rotator  a directory: who holds a lock (flock) on it ends epochs
- *   limits   struct epf_capacity by slot, mapped by user space; with @rotate
- *            EPF_BPF_ROTATE_KERNEL only, as the next two
+ *   rotator  a directory: the process that holds a lock (flock) on it ends epochs
+ *   limits   struct epf_capacity by slot, mapped by user space; like the next two only with
+ *            EPF_BPF_ROTATE_KERNEL in @rotate
  *   timer    one BPF timer. It ends with the last file of this map
- *   tick     program that user space runs to start the timer, or to do what it does
+ *   tick     program that user space runs to start the timer, or to do the timer's work
  *
- * Programs work on slot @active; the other is for swap and restore, which fill
- * it, change @active, and leave the old one alone for a grace period.
+ * Programs work on slot @active; the other is for swap and restore, which fill it, change
+ * @active, and leave the old one alone for a grace period.
  *
- * Whoever changes words of a slot that are not the programs' holds a lock (flock)
- * on the filter's directory: for some grace periods at most. Where a timer ends epochs
- * it takes the word @ticking instead, and does nothing while @changing is set.
+ * A process that changes words of a slot that do not belong to the programs holds a lock
+ * (flock) on the filter's directory, for at most some grace periods. A timer that ends
+ * epochs instead takes the word @ticking, and does nothing while @changing is set.
  *
- * Failing open. The programs see to it themselves, with what has been written
- * before; nothing waits for user space:
+ * Failing open. The programs do this themselves, from words that were written before;
+ * nothing waits for user space:
  *
- *   keys     Inserted keys that set bits, since ever. Programs add to the word of
- *            their CPU, and to the slot's each time that has grown by
- *            @keys_step. So the slot's lacks fewer than @keys_step for each CPU.
- *   open_at  The number of keys at which the current epoch has as many as the
- *            filter's error allows (capacity.h), less what @keys may lack. Raised
- *            after an epoch has begun, never before: who ends epochs may stop
- *            at any step, and then the filter opens too early, not too late.
- *            0 in the middle of a swap.
- *   until    When who ends epochs is overdue (jiffies). In a window of time the
- *            epoch should have ended some time before; in one of insertions he
- *            moves it on several times a second. It is the filter's: swap and
- *            restore leave it, or make it a second from then if that is sooner.
+ *   keys     Inserted keys that set bits, since creation. Programs add to the word of their
+ *            CPU, and to the slot's word each time the CPU's has grown by @keys_step. So
+ *            the slot's word lacks fewer than @keys_step for each CPU.
+ *   open_at  The number of keys at which the current epoch has as many as the filter's
+ *            error limit allows (capacity.h), minus what @keys may lack. It is raised after
+ *            an epoch has begun, never before: the process that ends epochs may stop at any
+ *            step, and then the filter fails open too early, not too late. It is 0 in the
+ *            middle of a swap.
+ *   until    The time (jiffies) from which the end of epochs is overdue. With a window in
+ *            time the epoch should have ended some time before; with a window in insertions
+ *            the process that ends epochs moves it on several times a second. It belongs to
+ *            the filter: swap and restore leave it, or set it to a second from then if that
+ *            is sooner.
  *
- * A key that is found is "do not know" from either on, and is inserted.
+ * From either limit on, a key that is found is "do not know", and is inserted.
  */
 #ifndef EPF_BPF_H
 #define EPF_BPF_H
@@ -55,23 +55,23 @@
 #define EPF_BPF_SLOTS 2u
 
 /**
- * struct epf_bpf_cpu - what one CPU counts, of one slot
- * @pending: insertions, see epf_pending_add(); plain stores: a program that
- *	interrupts another one may have its additions undone, so that fewer are
- *	counted, never more, and keys are retained for longer (window.h)
+ * struct epf_bpf_cpu - counters of one CPU for one slot
+ * @pending: insertions, see epf_pending_add(); plain stores: a program that interrupts
+ *	another one may have its additions undone, so that fewer are counted, never more,
+ *	and keys are retained for longer (window.h)
  * @keys: see above; atomic additions
  * @inserts: all insertions
  * @absent: verdicts
  * @present: verdicts
  * @open: verdicts "do not know": the error would be above the limit
- * @overdue: likewise: nobody ends epochs
+ * @overdue: verdicts "do not know": nobody ends epochs
  *
  * @inside: sections on this CPU that may use lanes, where a timer ends epochs. Atomic,
- *	as tasks that preempt one another end in any order. Migration is disabled in
+ *	because tasks that preempt one another end in any order. Migration is disabled in
  *	programs, so a section ends on the CPU where it began
  *
- * The verdicts and @inserts are statistics: plain additions, which may lose one
- * where a program interrupts another.
+ * The verdicts and @inserts are statistics: plain additions, which may lose one if a
+ * program interrupts another.
  */
 struct epf_bpf_cpu {
 	__u64 pending;
@@ -86,47 +86,47 @@ struct epf_bpf_cpu {
 EPF_ASSERT(sizeof(struct epf_bpf_cpu) == 64, "of a CPU, so a cache line");
 
 /**
- * struct epf_bpf_slot - contents of a filter, but for lines and CPUs' words
+ * struct epf_bpf_slot - contents of a filter, without lines and per-CPU words
  * @geom: shape
- * @first_seen: sightings insert absent keys only
+ * @first_seen: test-and-insert inserts absent keys only
  * @keys_step: see above; a power of two
- * @timed: sections count themselves (@inside): a timer ends epochs
+ * @timed: sections count themselves (@inside), because a timer ends epochs
  * @hash: keyed digest
- * @open_at: see above; read-mostly, as @until
+ * @open_at: see above; read-mostly, like @until
  * @until: see above
- * @keys: see above; programs'
- * @state: epoch, counts; programs read the epoch, and add to the count what no
- *	longer fits a CPU's word
+ * @keys: see above; written by programs
+ * @state: epoch, counts; programs read the epoch, and add to the count what no longer fits
+ *	a CPU's word
  * @params: as created; the name is the filter's
  * @quiet: an epoch: every section that has read an earlier one is over
  * @keys_before: keys of all CPUs before the current epoch
- * @room: keys that it may take; ~0: any number
- * @share: error of each epoch that is over by its keys, q56, by epoch modulo 8
- * @fpr: error as last sampled, ppt; and of each lane, by epoch modulo 8:
- * @lane_fill: positions set of all, ppt
+ * @room: keys that the current epoch may take; ~0: any number
+ * @share: error of each finished epoch as computed from its keys, q56, by epoch modulo 8
+ * @fpr: error as last sampled, ppt; and for each lane, by epoch modulo 8:
+ * @lane_fill: fraction of positions that are set, ppt
  * @lane_fpr: its share of @fpr
- * @estimated: epoch of these; 0: none
+ * @estimated: epoch of these estimates; 0: none
  * @saturated: the last sample was above the limit
  * @created_ns: monotonic
  * @base_inserts: insertions before a restore
- * @base_keys: keys beside those of the CPUs' words: from before a swap
+ * @base_keys: keys that are not in the CPUs' words: from before a swap
  * @rotations, @delayed, @saturations, @scanned: as in struct epf_stats
  * @late: epoch whose end was due and had to wait
- * @align_ns: pitch, of a filter aligned to the wall clock
- * @pin_until_ns: a snapshot holds epochs until then; 0: none
- * @pins: how many snapshots there were
- * @serial: unlike that of any other contents
- * @grace_epoch: the timer's: of which epoch its grace period is
- * @grace_cpu: CPUs below this one had no section since that began
+ * @align_ns: pitch of a filter aligned to the wall clock
+ * @pin_until_ns: a snapshot keeps the epoch from ending until then; 0: none
+ * @pins: number of snapshots so far
+ * @serial: different from that of any other contents
+ * @grace_epoch: the timer's: the epoch that its grace period is for
+ * @grace_cpu: CPUs below this one had no section since the grace period began
  * @scan_at: lines of the chunk @state.scanned that have been scanned
- * @look_ns: when the insertions were summed last
- * @look_epoch: then
- * @look_inserts: likewise
- * @open: it was open when it was looked at last
+ * @look_ns: when the insertions were last summed
+ * @look_epoch: the epoch at that time
+ * @look_inserts: the insertions at that time
+ * @open: whether the filter was failing open when last checked
  * @desc: what the keys are made of
  */
 struct epf_bpf_slot {
-	struct epf_geom geom; /* and up to @hash.kind: the first cache line */
+	struct epf_geom geom; /* from here to @hash.kind: the first cache line */
 	__u32 first_seen;
 	__u32 keys_step;
 	__u64 timed;
@@ -179,13 +179,13 @@ EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, open_at) % 64 == 0, "a line's
 EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, keys) % 64 == 0, "a line's");
 EPF_ASSERT(__builtin_offsetof(struct epf_bpf_slot, state) % 64 == 0, "a line's");
 
-/* Who ends epochs. */
+/* What ends epochs. */
 enum epf_bpf_rotate {
-	EPF_BPF_ROTATE_PROCESS, /* who has the lock on "rotator" */
+	EPF_BPF_ROTATE_PROCESS, /* the process that has the lock on "rotator" */
 	EPF_BPF_ROTATE_KERNEL, /* a BPF timer */
 };
 
-/* A flag of struct epf_create: EPF_BPF_ROTATE_KERNEL. The module does not know it. */
+/* A flag of struct epf_create: EPF_BPF_ROTATE_KERNEL. The module does not know this flag. */
 #define EPF_BPF_CREATE_TIMER (1u << 31)
 
 /**
@@ -193,20 +193,21 @@ enum epf_bpf_rotate {
  * @magic: EPF_BPF_MAGIC
  * @bytes: sizeof
  * @cpus: possible CPUs: words of slot s, CPU c are at s * @cpus + c
- * @active: slot of the contents; EPF_BPF_SLOTS: none any more, -ENODEV
+ * @active: slot of the contents; EPF_BPF_SLOTS: there are none any more, -ENODEV
  * @gone: destroyed: -ENODEV
- * @half: a swap is under way. Who gets the lock and finds it set knows that the one
- *	who swapped was killed: both filters may have the same lines then
- * @yields: whoever holds it does so for all filters: it may be destroyed
- * @changing: a swap or a restore is under way. Who gets the lock and finds it set knows
- *	that the one who did it was killed: keys of the contents may have been counted
- *	for nobody, and the other slot may have lines
+ * @half: a swap is under way. If a process gets the lock and finds this set, the process
+ *	that swapped was killed: both filters may have the same lines then
+ * @yields: the process that holds the filter does so for all filters, so the filter may be
+ *	destroyed
+ * @changing: a swap or a restore is under way. If a process gets the lock and finds this
+ *	set, the process that did it was killed: keys of the contents may be counted
+ *	nowhere, and the other slot may have lines
  * @rotate: enum epf_bpf_rotate; as created
  * @hz: jiffies a second
- * @ticking: 1 while a program ends epochs, a timer's or one that user space runs: it
- *	took the word by a CAS. Programs cannot be killed, so it is always given back
- * @ticked_ns: when what was due was done last, monotonic
- * @wait_ns: until it comes again
+ * @ticking: 1 while a program ends epochs, run by the timer or by user space: it took the
+ *	word by a CAS. Programs cannot be killed, so it is always given back
+ * @ticked_ns: when due work was last done, monotonic
+ * @wait_ns: time until the next tick
  * @slot: contents
  */
 struct epf_bpf_filter {
@@ -229,18 +230,18 @@ struct epf_bpf_filter {
 };
 EPF_ASSERT(sizeof(struct epf_bpf_filter) <= 4096, "one page");
 
-/* What the program "ops" is given as a packet, and gives back. */
+/* The packet of the program "ops": its input and its output. */
 #define EPF_BPF_OPS_MAX 400u
 
 enum epf_bpf_op {
 	EPF_BPF_TEST,
 	EPF_BPF_INSERT,
 	EPF_BPF_TEST_AND_INSERT,
-	EPF_BPF_STALE, /* out: other contents, nothing was done */
+	EPF_BPF_STALE, /* out: the contents changed; nothing was done */
 };
 
 /**
- * struct epf_bpf_ops - keys to be tested or inserted
+ * struct epf_bpf_ops - keys to test or insert
  * @op: enum epf_bpf_op
  * @count: 0 .. EPF_BPF_OPS_MAX
  * @serial: of the contents that the digests are of
@@ -257,20 +258,20 @@ struct epf_bpf_ops {
 	__u64 word[EPF_BPF_OPS_MAX];
 };
 
-/* What the program "tick" is asked. */
+/* Requests to the program "tick". */
 enum epf_bpf_tick_op {
-	EPF_BPF_TICK_STEP, /* what is due */
-	EPF_BPF_TICK_END, /* the epoch ends, due or not */
-	EPF_BPF_TICK_START, /* the timer starts, or starts anew */
+	EPF_BPF_TICK_STEP, /* do what is due */
+	EPF_BPF_TICK_END, /* end the epoch, due or not */
+	EPF_BPF_TICK_START, /* start or restart the timer */
 	EPF_BPF_TICK_STOP,
 };
 
 /**
  * struct epf_bpf_tick - the packet of "tick"
  * @op: enum epf_bpf_tick_op
- * @ret: out: 1: an epoch has ended; 0: none was due; -EAGAIN: scan or grace period;
- *	-EBUSY: a snapshot holds it; -EALREADY: another one is at it, or it is changed;
- *	-ENODEV; of the timer 0, or what the kernel says
+ * @ret: out: 1: an epoch has ended; 0: none was due; -EAGAIN: scan or grace period; -EBUSY:
+ *	a snapshot keeps the epoch from ending; -EALREADY: another program is at work, or
+ *	the contents are being changed; -ENODEV; for the timer 0, or the kernel's error
  */
 struct epf_bpf_tick {
 	__u32 op;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Ends of epochs of a filter without the module: what is the same whoever ends them, a
- * process (user/ebpf/rotate.c) or a BPF timer (bpf/epf_timer.bpf.c). One at a time.
+ * The end of an epoch of a filter without the module: the part that is shared by a process
+ * (user/ebpf/rotate.c) and a BPF timer (bpf/epf_timer.bpf.c). Only one of them is at work
+ * at a time.
  */
 #ifndef EPF_BPF_ROTATE_H
 #define EPF_BPF_ROTATE_H
@@ -10,7 +11,7 @@
 #include "capacity.h"
 
 #define EPF_BPF_NO_LIMIT (~0ULL)
-#define EPF_BPF_HOLD_NS 1000000000ULL /* after which who ends epochs is overdue */
+#define EPF_BPF_HOLD_NS 1000000000ULL /* after which ending epochs is overdue */
 
 /* The window of @s. */
 EPF_FN struct epf_window epf_bpf_window(const struct epf_bpf_slot *s)
@@ -19,7 +20,7 @@ EPF_FN struct epf_window epf_bpf_window(const struct epf_bpf_slot *s)
 	struct epf_window w;
 
 	memset(&w, 0, sizeof(w));
-	/* They have been checked when the slot was filled. */
+	/* These values were checked when the slot was filled. */
 	epf_window_init(&w, p->mode, p->refresh, p->window_inserts,
 			p->window_ns);
 	w.align_ns = s->align_ns;
@@ -31,27 +32,27 @@ EPF_FN struct epf_window epf_bpf_window(const struct epf_bpf_slot *s)
  * @s: contents
  * @now_ns: monotonic
  *
- * Return: 0; -EBUSY: a snapshot holds it; -EAGAIN: scan or grace period.
+ * Return: 0; -EBUSY: a snapshot keeps it from ending; -EAGAIN: scan or grace period.
  */
 EPF_FN int epf_bpf_may_rotate(const struct epf_bpf_slot *s, __u64 now_ns)
 {
 	if (epf_load(&s->pin_until_ns) > now_ns)
 		return -EBUSY;
-	/* O3: nobody can be left who has read epoch e - 7. */
+	/* O3: no section may be left that has read epoch e - 7. */
 	if (!epf_scan_keeps_up(&s->state) ||
 	    s->quiet + EPF_LIVE_EPOCHS - 1 < s->state.epoch)
 		return -EAGAIN;
 	return 0;
 }
 
-/* The end was due and had to wait: counted once for an epoch. */
+/* The end was due and had to wait. Counted once per epoch. */
 EPF_FN void epf_bpf_delayed(struct epf_bpf_slot *s)
 {
 	s->delayed += s->late != s->state.epoch;
 	s->late = s->state.epoch;
 }
 
-/* Set @open_at of @s, of what has been allowed; @kept: what @keys may lack. */
+/* Set @open_at of @s from the keys that are allowed; @kept: what @keys may lack. */
 EPF_FN void epf_bpf_set_open_at(struct epf_bpf_slot *s, __u64 kept)
 {
 	__u64 at = s->keys_before + s->room;
@@ -65,7 +66,7 @@ EPF_FN void epf_bpf_set_open_at(struct epf_bpf_slot *s, __u64 kept)
 	epf_store_release(&s->open_at, at);
 }
 
-/* What the current epoch of @s may take, by the errors of those before. */
+/* The keys that the current epoch of @s may take, given the errors of those before. */
 EPF_FN __u64 epf_bpf_room(const struct epf_bpf_slot *s,
 			  const struct epf_capacity *c)
 {

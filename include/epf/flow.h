@@ -118,7 +118,7 @@ EPF_FN void epf_flow_reverse(struct epf_flow *f)
 }
 
 /* Is the reverse flow the one that comes first? The order is by source address and the four
- * bytes, as in the packet; never are both first.
+ * bytes, as the packet has them; it is never true for both directions.
  */
 EPF_FN bool epf_flow_is_back(const struct epf_flow *f)
 {

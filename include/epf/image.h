@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Owned kinds in snapshots: their shapes and their state as the interface has
- * them (linux/epochfilter.h), to and from those of the core.
+ * Locked kinds in snapshots: conversion of their shapes and their state between the
+ * interface (linux/epochfilter.h) and the core.
  *
- * What is loaded may come from anybody: epf_KIND_load() takes a state only if
- * the core could have come to it, so far as its loops, divisions and places in
- * memory depend on it. Memory itself is bits, and any bits are sound; but for
- * dict, see epf_dict_sound().
+ * Input may come from anybody. epf_KIND_load() accepts a state only if the core could have
+ * reached it, as far as loops, divisions and memory offsets depend on it. Memory itself is
+ * bits, and any bits are valid, except for dict, see epf_dict_sound().
  *
- * A filter is loaded in three steps: init, load, memory. Those of slices or
- * tables have none until the owner sets the words of each.
+ * A filter is loaded in three steps: init, load, memory. Slices and tables have no memory
+ * until the owner sets the words of each.
  */
 #ifndef EPF_IMAGE_H
 #define EPF_IMAGE_H
@@ -24,9 +23,9 @@
 
 #include <linux/epochfilter.h>
 
-#define EPF_IMAGE_EPOCH_MAX (1ULL << 60) /* higher is a lie: so many rotations */
+#define EPF_IMAGE_EPOCH_MAX (1ULL << 60) /* more is impossible: so many rotations */
 #define EPF_IMAGE_KEYS_MAX (1ULL << 60)
-/* Numbers of each. */
+/* Number of each. */
 #define EPF_IMAGE_SLICE (sizeof(struct epf_snap_slice) / sizeof(__u64))
 #define EPF_IMAGE_TABLE (sizeof(struct epf_snap_table) / sizeof(__u64))
 
@@ -94,7 +93,7 @@ EPF_FN struct epf_dict_shape epf_dict_shape_of(const struct epf_shape *s)
 	return to;
 }
 
-/* Never given back: what the paper keeps. Timed: the staleness law. */
+/* Never given back: the paper's rule. Timed: the staleness rule. */
 EPF_FN struct epf_tlbf_shape epf_tlbf_shape_of(const struct epf_shape *s,
 					       __u64 span_ns)
 {
@@ -128,7 +127,7 @@ EPF_FN struct epf_chain_shape epf_chain_shape_of(const struct epf_shape *s,
 
 /* ------------------------------------- kinds with one piece of memory ---- */
 
-/* Is what is behind the first @used words of slices or tables zero? */
+/* Is everything after the first @used words of slices or tables zero? */
 EPF_FN_BIG bool epf_image_ends(const struct epf_snap_owned *s, __u64 used)
 {
 	const __u64 *word = &s->slice[0].words;
@@ -139,7 +138,7 @@ EPF_FN_BIG bool epf_image_ends(const struct epf_snap_owned *s, __u64 used)
 	return !any;
 }
 
-/* Is @s of a kind with @words words and nothing but @now, 0 .. @last? */
+/* Is @s of a kind with @words words and no state but @now, 0 .. @last? */
 EPF_FN bool epf_image_plain(const struct epf_snap_owned *s, __u64 words,
 			    __u64 last)
 {
@@ -152,9 +151,9 @@ EPF_FN bool epf_image_plain(const struct epf_snap_owned *s, __u64 words,
 /**
  * epf_ge_save() - the state of a filter that is not retired
  * @f: filter
- * @s: zeroed; its words and what the kind has in it are set
+ * @s: zeroed; its number of words and the kind's state are set
  *
- * So the others.
+ * The functions of the other kinds do the same.
  */
 EPF_FN void epf_ge_save(const struct epf_ge *f, struct epf_snap_owned *s)
 {
@@ -163,13 +162,13 @@ EPF_FN void epf_ge_save(const struct epf_ge *f, struct epf_snap_owned *s)
 }
 
 /**
- * epf_ge_load() - go on from a state
- * @f: filter just initialized, by the shape of the same snapshot
- * @s: anything
+ * epf_ge_load() - continue from a state
+ * @f: filter just initialized, with the shape of the same snapshot
+ * @s: any bytes
  *
- * So the others.
+ * The functions of the other kinds do the same.
  *
- * Return: 0; -EINVAL: it is none of such a filter.
+ * Return: 0; -EINVAL: it is not a state of such a filter.
  */
 EPF_FN int epf_ge_load(struct epf_ge *f, const struct epf_snap_owned *s)
 {
@@ -223,15 +222,15 @@ EPF_FN int epf_apbbf_load(struct epf_apbbf *f, const struct epf_snap_owned *s)
 	return 0;
 }
 
-/* Without the place of the scan: a copy made piece by piece has none. */
+/* The position of the scan is not saved: a copy made piece by piece has none. */
 EPF_FN void epf_dict_save(const struct epf_dict *f, struct epf_snap_owned *s)
 {
 	s->words = epf_dict_words(&f->shape);
 	s->now = f->now;
 }
 
-/* Whoever is to insert has to check and tidy every bucket: then all have been
- * visited, and no old tag comes round. For tests it is enough to check.
+/* Before inserting, the owner must check and tidy every bucket: then all have been visited,
+ * and no old tag becomes valid again. For tests, checking is enough.
  */
 EPF_FN int epf_dict_load(struct epf_dict *f, const struct epf_snap_owned *s)
 {
@@ -245,14 +244,14 @@ EPF_FN int epf_dict_load(struct epf_dict *f, const struct epf_snap_owned *s)
 
 /* ------------------------------------------------- slices and tables ---- */
 
-/* What both have: time, and numbers of keys. */
+/* State that both have: time, and numbers of keys. */
 EPF_FN bool epf_image_timed(const struct epf_snap_owned *s)
 {
 	return s->now && s->now <= EPF_NS_MAX && s->steady_ns <= EPF_NS_MAX &&
 	       s->taken <= EPF_IMAGE_KEYS_MAX;
 }
 
-/* A slice of a filter without a spare; it takes keys or has taken them. */
+/* A slice of a filter without a reserve; it takes keys or has taken them. */
 EPF_FN void epf_tlbf_save_slice(const struct epf_tlbf *f, __u32 i,
 				struct epf_snap_slice *to)
 {
@@ -281,8 +280,8 @@ EPF_FN_BIG void epf_tlbf_save(const struct epf_tlbf *f,
 	}
 }
 
-/* May slice @i be younger than the one before it in @s is? Only then time and
- * numbers go on downwards.
+/* Is slice @i valid after the one before it in @s, which is younger? From slice to slice,
+ * times and numbers must not grow.
  */
 EPF_FN bool epf_tlbf_slice_sound(const struct epf_tlbf_shape *shape,
 				 const struct epf_snap_owned *s, __u32 i)
@@ -321,8 +320,8 @@ EPF_FN_BIG bool epf_tlbf_state_sound(const struct epf_tlbf_shape *shape,
 	       epf_image_ends(s, s->nr * EPF_IMAGE_SLICE);
 }
 
-/* The slices have no memory yet. The youngest is in the last place of the ring:
- * one shift seems to be behind it.
+/* The slices have no memory yet. The youngest is in the last place of the ring, as after
+ * one shift.
  */
 EPF_FN_BIG int epf_tlbf_load(struct epf_tlbf *f, const struct epf_snap_owned *s)
 {
@@ -352,8 +351,8 @@ EPF_FN_BIG int epf_tlbf_load(struct epf_tlbf *f, const struct epf_snap_owned *s)
 	return 0;
 }
 
-/* Of a filter without a spare, whose time has been told. Marks are not saved:
- * they say what memory is wanted next, and are made anew.
+/* For a filter without a reserve whose time has been set. Marks are not saved: they say
+ * which memory is wanted next, and are computed again.
  */
 EPF_FN_BIG void epf_chain_save(const struct epf_chain *f,
 			       struct epf_snap_owned *s)
@@ -375,7 +374,7 @@ EPF_FN_BIG void epf_chain_save(const struct epf_chain *f,
 	}
 }
 
-/* A table older than the one before it in @s has an older last key. */
+/* The last key of a table must be older than that of the table before it in @s. */
 EPF_FN bool epf_chain_table_sound(const struct epf_chain_shape *shape,
 				  const struct epf_snap_owned *s, __u32 i)
 {
@@ -414,8 +413,8 @@ EPF_FN_BIG bool epf_chain_state_sound(const struct epf_chain *f,
 	       epf_image_ends(s, s->nr * EPF_IMAGE_TABLE);
 }
 
-/* The tables have no memory yet. Whoever is to insert has to scan all of it:
- * then no old tag comes round.
+/* The tables have no memory yet. Before inserting, the owner must scan all of it: then no
+ * old tag becomes valid again.
  */
 EPF_FN_BIG int epf_chain_load(struct epf_chain *f,
 			      const struct epf_snap_owned *s)
@@ -449,7 +448,7 @@ EPF_FN_BIG int epf_chain_load(struct epf_chain *f,
 
 /* ---------------------------------------------------- what all have ---- */
 
-/* Is what does not depend on the kind sound? */
+/* Is the part that does not depend on the kind valid? */
 EPF_FN_BIG bool epf_image_sound(const struct epf_snap_owned *s)
 {
 	__u32 i;

@@ -2,17 +2,17 @@
 /*
  * Known answers: the core against the vectors of the reference model.
  *
- * Every result is compared with its vector and folded into the sum of its
- * section, s' = epf_word(s + result, 1) from s = 0, and the sums of the
- * sections likewise into the total: one number that is EPF_KAT_TOTAL on every
- * platform. A platform that cannot run all sections compares those it runs.
+ * Every result is compared with its vector and folded into the sum of its section, s' =
+ * epf_word(s + result, 1) from s = 0. The sums of the sections are folded likewise into the
+ * total: one number that is EPF_KAT_TOTAL on every platform. A platform that cannot run all
+ * sections compares those it runs.
  *
  *   hash    the digest
- *   nh      likewise, of long keys by EPF_HASH_NH
+ *   nh      the digest of long keys by EPF_HASH_NH
  *   geom    the line and the mask of each part in turn
- *   filter  as struct epf_kat_op says; each script on a filter of its own
- *   packet  the digest, or the code of the error; the frame is given whole
- *           and in three segments, which must not differ
+ *   filter  as struct epf_kat_op says; each script runs on a filter of its own
+ *   packet  the digest, or the error code; the frame is given whole and in three segments,
+ *           and both results must be equal
  *
  * For testing only; any context, a few ms in all.
  */
@@ -56,7 +56,7 @@ EPF_FN void epf_kat_hash_key(struct epf_hash *h, __u32 kind)
 	epf_hash_init(h, EPF_KAT_KEY0, EPF_KAT_KEY1, kind);
 }
 
-/* Vector @i of section hash for a kind of hash, below EPF_KAT_LENGTHS, which is its length. */
+/* Vector @i of section hash for a kind of hash; @i, below EPF_KAT_LENGTHS, is its length. */
 EPF_FN void epf_kat_hash(struct epf_kat_fold *f, const struct epf_hash *h,
 			 __u32 i)
 {
@@ -64,7 +64,7 @@ EPF_FN void epf_kat_hash(struct epf_kat_fold *f, const struct epf_hash *h,
 		     epf_kat_digest[h->kind * EPF_KAT_LENGTHS + i]);
 }
 
-/* Vector @i of section nh; @h is of EPF_HASH_NH. */
+/* Vector @i of section nh; the kind of @h is EPF_HASH_NH. */
 EPF_FN void epf_kat_long(struct epf_kat_fold *f, const struct epf_hash *h,
 			 __u32 i)
 {
@@ -91,8 +91,8 @@ EPF_FN void epf_kat_geometry(struct epf_kat_fold *f,
 }
 
 /**
- * struct epf_kat_filter - what a script runs on, beside its lines
- * @state: moving part
+ * struct epf_kat_filter - a script's filter, without its lines
+ * @state: changing part
  * @window: of the script
  * @hash: likewise
  * @now_ns: its clock
@@ -141,7 +141,7 @@ EPF_FN void epf_kat_advance(const struct epf_lanes *lanes,
 		epf_kat_rotate(lanes, f);
 }
 
-/* The epoch stands still meanwhile: a copy shows that to a BPF compiler. */
+/* The epoch does not change here; a copy makes that visible to a BPF compiler. */
 EPF_FN __u64 epf_kat_on_key(const struct epf_lanes *lanes,
 			    struct epf_kat_filter *f,
 			    const struct epf_kat_op *op)
@@ -272,9 +272,9 @@ EPF_FN_BIG void epf_kat_packet(struct epf_kat_fold *f, __u32 i)
 }
 
 /**
- * struct epf_kat - outcome of all sections
+ * struct epf_kat - results of all sections
  * @fold: by section
- * @total: EPF_KAT_TOTAL when all is well
+ * @total: EPF_KAT_TOTAL if all results are right
  * @hash: scratch
  * @filter: likewise
  */
@@ -305,7 +305,7 @@ EPF_FN const char *epf_kat_name(__u32 section)
  * @kat: result
  * @line: EPF_KAT_LINES lines of scratch memory
  *
- * Return: -1 when all is well, else the section of the first wrong result,
+ * Return: -1 if all results are right, otherwise the section of the first wrong result,
  * which is number fold[section].bad - 1 there.
  */
 EPF_FN_BIG int epf_kat_run(struct epf_kat *kat, struct epf_line *line)
