@@ -374,7 +374,7 @@ EPF_FN_BIG void epf_chain_save(const struct epf_chain *f,
 	}
 }
 
-/* The last key of a table must be older than that of the table before it in @s. */
+/* The last key of a table must not be younger than that of the table before it in @s. */
 EPF_FN bool epf_chain_table_sound(const struct epf_chain_shape *shape,
 				  const struct epf_snap_owned *s, __u32 i)
 {

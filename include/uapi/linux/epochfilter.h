@@ -2,13 +2,13 @@
 /*
  * epochfilter: sliding-window membership filters in the kernel.
  *
- * A filter answers "was this key inserted recently?". A key inserted inside
- * the window is always found. A key never inserted is reported present with a
- * small probability: the budget asked for at creation.
+ * A filter answers "was this key inserted recently?". A key inserted inside the
+ * window is always found. A key never inserted is reported present with a small
+ * probability: the budget given at creation.
  *
  * The device
  *
- *   open("/dev/epochfilter") gives a control descriptor. On it:
+ *   open("/dev/epochfilter") returns a control descriptor. Its commands:
  *
  *     EPF_IOC_CREATE   make a filter                    CAP_NET_ADMIN
  *     EPF_IOC_DESTROY  remove it by name or id          CAP_NET_ADMIN
@@ -16,82 +16,85 @@
  *     EPF_IOC_OPEN     a filter descriptor, by name or id
  *     EPF_IOC_SWAP     exchange the contents of two     CAP_NET_ADMIN
  *
- *   On a filter descriptor:
+ *   Commands of a filter descriptor:
  *
  *     EPF_IOC_INFO     parameters, state, statistics
- *     EPF_IOC_TEST     a batch of keys or digests
- *     EPF_IOC_INSERT   likewise                         CAP_NET_ADMIN
- *     EPF_IOC_TEST_AND_INSERT  likewise                 CAP_NET_ADMIN
+ *     EPF_IOC_TEST     look up a batch of keys or digests
+ *     EPF_IOC_INSERT   insert a batch                   CAP_NET_ADMIN
+ *     EPF_IOC_TEST_AND_INSERT  both                     CAP_NET_ADMIN
  *     EPF_IOC_ROTATE   end epochs now                   CAP_NET_ADMIN
- *     EPF_IOC_CLEAR    forget everything; of EPF_KIND_TLBF and _CHAIN by an
- *                      empty filter in its place        CAP_NET_ADMIN
+ *     EPF_IOC_CLEAR    forget everything; EPF_KIND_TLBF and _CHAIN are
+ *                      replaced by an empty filter      CAP_NET_ADMIN
  *     EPF_IOC_KEY      read the hash key                CAP_NET_ADMIN
  *     EPF_IOC_DESCRIBE say what keys are made of        CAP_NET_ADMIN
  *     EPF_IOC_SNAP_BEGIN, EPF_IOC_SNAP_END              CAP_NET_ADMIN
- *     EPF_IOC_SNAP_READ  in between, of an owned kind: what lanes are mapped
- *                      for                              CAP_NET_ADMIN
+ *     EPF_IOC_SNAP_READ  between the two, for locked kinds: read memory,
+ *                      which lanes allow to map         CAP_NET_ADMIN
  *     EPF_IOC_RESTORE  replace the contents             CAP_NET_ADMIN
- *     EPF_IOC_JOURNAL  keep, or end, a journal: a ring of what is inserted and
- *                      when epochs end, for one reader  CAP_NET_ADMIN
+ *     EPF_IOC_JOURNAL  begin or end a journal: a ring that records insertions
+ *                      and ends of epochs, for one reader  CAP_NET_ADMIN
  *     mmap(2)          the lines, read-only, shared; offset 0. Writable or
- *                      executable: EACCES. Not memory of the process (RSS);
- *                      what pins pages cannot take them (O_DIRECT, vmsplice(2),
- *                      process_vm_readv(2)), madvise(2) EINVAL. From offset EPF_MMAP_JOURNAL on the
- *                      descriptor's journal            CAP_NET_ADMIN
+ *                      executable: EACCES. The mapping is not memory of the
+ *                      process (RSS); calls that pin pages cannot use it
+ *                      (O_DIRECT, vmsplice(2), process_vm_readv(2)), and
+ *                      madvise(2) returns EINVAL. From offset
+ *                      EPF_MMAP_JOURNAL on the descriptor's journal
+ *                                                       CAP_NET_ADMIN
  *     poll(2)          EPOLLIN: an epoch ended since the last EPF_IOC_INFO on
- *                      this descriptor; EPOLLPRI: it became saturated, or
- *                      recovered, since then; EPOLLHUP: destroyed by force
+ *                      this descriptor; EPOLLPRI: the filter became saturated,
+ *                      or recovered, since then; EPOLLHUP: destroyed by force
  *
- *   Capabilities are checked at the call, against the initial user namespace;
- *   holding a descriptor opened by somebody else grants nothing more.
+ *   Capabilities are checked at the call, against the initial user namespace; a
+ *   descriptor opened by somebody else grants nothing more.
  *
  * Conventions
  *
- *   Every struct begins with its size, set by the caller to sizeof. A smaller
- *   one (older program) is extended with zeros, a larger one (newer program)
- *   must have zeros beyond what the kernel knows, else E2BIG. Unknown flags
- *   and non-zero reserved fields are EINVAL. Times are ns of CLOCK_MONOTONIC,
- *   which stands still while the system is suspended (a window in time then
- *   reaches back for as long as that more), or durations in ns. Rates are in
- *   parts per 10^12 (ppt). User pointers are __u64. Text is NUL-terminated.
+ *   Every struct begins with its size, which the caller sets to sizeof. A
+ *   smaller struct (older program) is extended with zeros; a larger one (newer
+ *   program) must have zeros beyond what the kernel knows, otherwise the call
+ *   returns E2BIG. Unknown flags and non-zero reserved fields return EINVAL.
+ *   Times are ns of CLOCK_MONOTONIC, or durations in ns. That clock stands
+ *   still while the system is suspended, so a window in time then reaches back
+ *   further by the time of suspension. Rates are in parts per 10^12 (ppt). User
+ *   pointers are __u64. Text is NUL-terminated.
  *
  * Errors (all interfaces)
  *
- *   EINVAL  a number out of its range, an unknown flag, a reserved field set,
- *           a name with characters other than [A-Za-z0-9._-] or starting
- *           with '.', wrong size
+ *   EINVAL  a number out of its range, an unknown flag, a reserved field set, a
+ *           name with characters other than [A-Za-z0-9._-] or starting with
+ *           '.', wrong size
  *   E2BIG   struct tail not understood; batch or filter above the limit
  *   EFAULT  a pointer that cannot be read or written. CREATE and SNAP_BEGIN
- *           have then done nothing; what INSERT, TEST_AND_INSERT, ROTATE and
- *           SNAP_END have done before they met it stays done, and INFO has
- *           been seen
+ *           have then done nothing. What INSERT, TEST_AND_INSERT, ROTATE and
+ *           SNAP_END did before the fault stays done, and INFO counts as read
  *   EPERM   CAP_NET_ADMIN is needed
  *   ENOENT  no filter of that name or id
  *   EEXIST  the name is taken
- *   EBUSY   destroy: descriptors, mappings, BPF programs or rules of iptables hold
- *           the filter;
- *           snapshot: one is under way, and its pin is not over, or the
- *           descriptor has one; rotate: rotation is pinned, or has been
- *           since: some epochs may have ended;
- *           journal: the filter, or the descriptor, has one
- *   ENOSPC  the limits on number or total memory of filters are reached;
- *           from a kfunc: "do not know": the filter is saturated and fails
-           open
+ *   EBUSY   destroy: descriptors, mappings, BPF programs or rules of iptables
+ *           hold the filter;
+ *           snapshot: another one is under way and its pin is not over, or the
+ *           descriptor already has one;
+ *           rotate: rotation is pinned, or was pinned meanwhile: some epochs
+ *           may have ended;
+ *           journal: the filter, or the descriptor, already has one
+ *   ENOSPC  the limits on number or total memory of filters are reached; from a
+ *           kfunc: "do not know": the filter is saturated and fails open
  *   ENOMEM  no memory, or the memory control group's limit
  *   ENODEV  the filter was destroyed by force while this reference was held;
-           from a kfunc: "do not know" as well
- *   EINTR   a signal came; a batch reports how many keys are done
+ *           from a kfunc: "do not know" as well
+ *   EINTR   a signal arrived; a batch reports how many keys are done
  *   ENOTTY  unknown command
- *   EOVERFLOW  rotate: the clock of a filter of EPF_KIND_TLBF or
- *           EPF_KIND_CHAIN cannot go any further
- *   ESTALE  a snapshot of an owned kind took longer than its pin, and an epoch
- *           ended or memory moved meanwhile: it is over and worth nothing
- *   EOPNOTSUPP  a kind of filter this kernel module does not know; a mapping or
- *           a journal of an owned kind; SNAP_READ of EPF_KIND_LANES
+ *   EOVERFLOW  rotate: the clock of a filter of EPF_KIND_TLBF or EPF_KIND_CHAIN
+ *              cannot advance any further
+ *   ESTALE  a snapshot of a locked kind took longer than its pin, and an epoch
+ *           ended or memory moved meanwhile: the snapshot is over and useless
+ *   EOPNOTSUPP a kind of filter that this kernel module does not know; a
+ *              mapping or a journal of a locked kind; SNAP_READ of
+ *              EPF_KIND_LANES
  *   EBADMSG restore: header, geometry, state or memory do not fit; a packet
  *           kfunc: malformed
  *   ENODATA a packet kfunc: truncated
- *   EPROTO  a packet kfunc: not IP, and the options ask to pass those
+ *   EPROTO  a packet kfunc: not IP, and the options say to pass such packets
  */
 #ifndef _UAPI_LINUX_EPOCHFILTER_H
 #define _UAPI_LINUX_EPOCHFILTER_H
@@ -104,71 +107,74 @@
 #include <linux/epochfilter_keys.h>
 
 #define EPF_DEVICE "/dev/epochfilter"
-#define EPF_NAME_LEN 32	      /* with the NUL */
+#define EPF_NAME_LEN 32	      /* including the NUL */
 #define EPF_KEY_MAX 256	      /* bytes of one key */
 #define EPF_BATCH_MAX (1 << 20) /* keys of one batch */
 #define EPF_RATE_ONE 1000000000000ULL /* certainty, in ppt */
 #define EPF_AGE_ABSENT 0xff
 #define EPF_AGE_UNKNOWN 0xfe /* with EPF_BATCH_UNKNOWN: the filter does not know */
-#define EPF_EPOCHS 8	      /* epochs retained: current, 6 whole, guard */
+#define EPF_EPOCHS 8	      /* retained epochs: current, 6 complete, guard */
 
-/* The construction; docs/THEORY.md. All but lanes are owned kinds: operations
- * take the filter's lock, a worker ends epochs, and there is no mapping.
+/* The construction; docs/THEORY.md. All kinds but lanes are locked kinds
+ * ("owned" in identifiers): operations take the filter's lock, a worker ends
+ * epochs, and there is no mapping.
  */
 enum epf_kind {
-	EPF_KIND_LANES = 0, /* guarded epochs in one line a key; lock-free */
+	EPF_KIND_LANES = 0, /* guarded epochs in one line per key; lock-free */
 	EPF_KIND_GE = 1,    /* guarded epochs */
 	EPF_KIND_GEBL = 2,  /* guarded epochs, blocked */
 	EPF_KIND_APBF = 3,  /* age-partitioned */
 	EPF_KIND_APBBF = 4, /* age-partitioned, blocked */
 	EPF_KIND_TLBF = 5,  /* time-limited; EPF_MODE_TIME only */
 	EPF_KIND_DICT = 6,  /* dictionary of short-lived fingerprints */
-	EPF_KIND_CHAIN = 7, /* time-limited, of tables of lanes; likewise */
+	EPF_KIND_CHAIN = 7, /* time-limited chain of lanes tables; EPF_MODE_TIME only */
 	EPF_KIND_MAX = EPF_KIND_CHAIN,
 };
 
 enum epf_hash_id {
 	EPF_HASH_SIPHASH13 = 0,
 	EPF_HASH_SIPHASH24 = 1,
-	EPF_HASH_NH = 2, /* EPF_HASH_SIPHASH13, but NH before it over 64 bytes */
+	EPF_HASH_NH = 2, /* as EPF_HASH_SIPHASH13, but keys over 64 bytes are compressed by NH
+			  * first */
 	EPF_HASH_MAX = EPF_HASH_NH,
 };
 
-/* Which boundary ends an epoch (the window is 7 epochs, or as many as an owned
- * kind has).
+/* Which boundary ends an epoch. The window is 7 epochs; locked kinds choose
+ * their own number.
  */
 enum epf_mode {
 	EPF_MODE_COUNT = 0,  /* W insertions */
 	EPF_MODE_TIME = 1,   /* T ns */
-	EPF_MODE_EITHER = 2, /* whichever comes first: error bounded; found for
-			      * sure while insertions/W + time/T <= 1 */
+	EPF_MODE_EITHER = 2, /* whichever comes first: error bounded; a key is certainly found
+			      * while insertions/W + time/T <= 1 */
 	EPF_MODE_BOTH = 3,   /* whichever comes last: coverage bounded */
 	EPF_MODE_MAX = EPF_MODE_BOTH,
 };
 
-/* What a sighting of a key that is present does. */
+/* The effect of test-and-insert on a key that is present. */
 enum epf_refresh {
-	EPF_REFRESH = 0,    /* restarts its window; every sighting counts */
-	EPF_FIRST_SEEN = 1, /* nothing: the window runs from the first */
+	EPF_REFRESH = 0,    /* its window restarts; every occurrence counts */
+	EPF_FIRST_SEEN = 1, /* none: the window runs from the first one */
 };
 
 /**
- * struct epf_params - what a filter is
+ * struct epf_params - the parameters of a filter
  * @name: [A-Za-z0-9._-], not starting with '.'
  * @kind: enum epf_kind
- * @hash: enum epf_hash_id; epfctl takes EPF_HASH_NH unless told otherwise
+ * @hash: enum epf_hash_id; epfctl uses EPF_HASH_NH by default
  * @mode: enum epf_mode
  * @refresh: enum epf_refresh
- * @lines_per_key: L: 1, 2 or 4; 0 for owned kinds, as the next two: their
- *	numbers are in struct epf_shape
+ * @lines_per_key: L: 1, 2 or 4. Locked kinds have 0 here and in the next two
+ *	fields; their numbers are in struct epf_shape
  * @bits_per_key: k: L .. 15 L
  * @nr_lines: of 64 bytes; 64 .. 2^31, a multiple of L
  * @window_inserts: W: 1 .. 2^40-1; 0 in EPF_MODE_TIME
  * @window_ns: T: 1 .. 2^62; 0 in EPF_MODE_COUNT
- * @budget_ppt: the false-positive rate asked for; 1 .. EPF_RATE_ONE
+ * @budget_ppt: the requested false-positive rate; 1 .. EPF_RATE_ONE
  * @limit_ppt: above this rate the filter is saturated and fails open;
- *	@budget_ppt .. EPF_RATE_ONE; EPF_RATE_ONE: never. EPF_KIND_LANES: with
- *	the key that makes it so by count, and by estimate; else by estimate
+ *	@budget_ppt .. EPF_RATE_ONE; EPF_RATE_ONE: never. EPF_KIND_LANES checks
+ *	it by count, with the very key that exceeds it, and by estimate; other
+ *	kinds by estimate
  */
 struct epf_params {
 	char name[EPF_NAME_LEN];
@@ -185,7 +191,7 @@ struct epf_params {
 	__u64 limit_ppt;
 };
 
-/* What the owned kinds are made of: see struct epf_shape. */
+/* The shapes of locked kinds: see struct epf_shape. */
 struct epf_shape_ge {
 	__u64 segment_bits;
 	__u32 epochs;
@@ -246,7 +252,7 @@ struct epf_shape_chain {
 };
 
 /**
- * struct epf_shape - what an owned kind is made of
+ * struct epf_shape - the shape of a locked kind
  * @ge: segments of segment_bits (64 .. 2^40) for epochs (r, 2 .. 31) complete
  *	epochs and the current one; bits (k, 1 .. 64) of a key in each. layout:
  *	0 transposed, 1 segment after segment
@@ -255,8 +261,9 @@ struct epf_shape_chain {
  *	double hashing
  * @apbf: k + l (at most 128) slices of slice_bits (64 .. 2^38), a key in k of
  *	them; the window is l generations
- * @apbbf: slices have so many blocks of block_bits (64, 128, 256, 512), in one of
- *	which a key has bits (a power of two, at most block_bits / 2) positions
+ * @apbbf: slices have so many blocks of block_bits (64, 128, 256, 512); a key
+ *	has bits (a power of two, at most block_bits / 2) positions in one of
+ *	them
  * @tlbf: slices of words_first 64-bit words at first, later of words_min ..
  *	words_max (2^32) by the rate; words_min for k keys at least; the window
  *	is l generations of a steady rate
@@ -285,8 +292,10 @@ struct epf_shape {
 	};
 };
 
-#define EPF_CREATE_KEY (1u << 0) /* take @key instead of a random one */
-/* Epochs end by the wall clock: EPF_KIND_LANES in EPF_MODE_TIME, else EINVAL. */
+#define EPF_CREATE_KEY (1u << 0) /* use @key instead of a random one */
+/* Epochs end by the wall clock. EPF_KIND_LANES in EPF_MODE_TIME only, otherwise
+ * EINVAL.
+ */
 #define EPF_CREATE_ALIGN (1u << 1)
 #define EPF_CREATE_MASK (EPF_CREATE_KEY | EPF_CREATE_ALIGN)
 
@@ -295,25 +304,25 @@ struct epf_shape {
  * @size: sizeof
  * @flags: EPF_CREATE_*
  * @params: of the new filter
- * @key: hash key, with EPF_CREATE_KEY; else zero
+ * @key: hash key, with EPF_CREATE_KEY; otherwise zero
  * @id: out: never 0, not reused before 2^31 creations
  * @reserved: zero
- * @shape: of an owned kind; else zero
+ * @shape: of a locked kind; otherwise zero
  *
- * Where the struct cannot be written back (EFAULT) the filter is destroyed
- * again, by force: whoever has opened it meanwhile gets ENODEV.
+ * If the struct cannot be written back (EFAULT), the filter is destroyed again,
+ * by force: a process that has opened it meanwhile gets ENODEV.
  *
- * EPF_CREATE_ALIGN. With E = ceil(T / 7), epochs end at the multiples of P =
- * E + floor(E / 64) + 1 ns of CLOCK_REALTIME, as far as timers are on time; so
- * filters of several hosts, or of one, have the same epochs. What is promised
- * stays as it is, in CLOCK_MONOTONIC: the first epoch may be short, no later one
- * is shorter than E. An epoch that begins late by at most P / 8 ends as soon as
- * it may, and the next ones catch up by E / 64 each; one that begins otherwhen
- * (the clock was set, EPF_IOC_ROTATE, a long snapshot, a restore) ends with the
- * multiple after the next, so it is longer by less than P. It then holds the
- * keys of up to two epochs, and errs accordingly. Swap takes it along with the
- * contents; clear leaves it; a restored snapshot in EPF_MODE_TIME is aligned
- * where the contents that it replaces are.
+ * EPF_CREATE_ALIGN. With E = ceil(T / 7), epochs end at the multiples of P = E
+ * + floor(E / 64) + 1 ns of CLOCK_REALTIME, as far as timers are on time. So
+ * filters of several hosts, or of one, have the same epochs. The guarantees are
+ * unchanged, in CLOCK_MONOTONIC: the first epoch may be short, no later one is
+ * shorter than E. An epoch that begins late by at most P / 8 ends as soon as it
+ * may, and the next ones catch up by E / 64 each. An epoch that begins at any
+ * other time (the clock was set, EPF_IOC_ROTATE, a long snapshot, a restore)
+ * ends with the multiple after the next, so it is longer by less than P. It
+ * then holds the keys of up to two epochs, and its error rises accordingly.
+ * Swap moves the alignment along with the contents; clear keeps it; a restored
+ * snapshot in EPF_MODE_TIME is aligned if the contents that it replaces are.
  */
 struct epf_create {
 	__u32 size;
@@ -325,21 +334,21 @@ struct epf_create {
 	struct epf_shape shape;
 };
 
-/* @id or, where it is 0, @name. */
+/* Names a filter by @id or, if that is 0, by @name. */
 struct epf_name {
 	char name[EPF_NAME_LEN];
 	__u32 id;
 	__u32 reserved;
 };
 
-#define EPF_DESTROY_FORCE (1u << 0) /* even while it is held */
+#define EPF_DESTROY_FORCE (1u << 0) /* even if references are held */
 #define EPF_DESTROY_MASK EPF_DESTROY_FORCE
 
 /**
  * struct epf_ref_args - EPF_IOC_DESTROY and EPF_IOC_OPEN
  * @size: sizeof
  * @flags: EPF_DESTROY_*; 0 for open
- * @name: which filter
+ * @name: of the filter
  *
  * EPF_IOC_OPEN returns the descriptor (close-on-exec).
  */
@@ -355,7 +364,7 @@ struct epf_ref_args {
  * @flags: 0
  * @a: keeps its name, id, descriptors and programs; gets the lines, the
  *	parameters, the hash key, the state and the statistics of @b
- * @b: likewise those of @a
+ * @b: the same with those of @a
  */
 struct epf_swap {
 	__u32 size;
@@ -369,7 +378,7 @@ struct epf_swap {
  * @size: sizeof
  * @flags: 0
  * @ids: pointer to @count __u32
- * @count: in: room; out: number of filters, which may be more
+ * @count: in: room; out: number of filters, which may be greater
  * @reserved: zero
  */
 struct epf_list {
@@ -382,10 +391,10 @@ struct epf_list {
 
 /**
  * struct epf_epoch_info - one retained epoch
- * @epoch: its number; 0: none yet at this place
+ * @epoch: its number; 0: no epoch at this place yet
  * @inserts: insertions counted in it
  * @age_ns: since it began
- * @fill_ppt: set positions of all, sampled
+ * @fill_ppt: fraction of positions that are set, sampled
  * @fpr_ppt: its share of the estimated error
  */
 struct epf_epoch_info {
@@ -397,14 +406,14 @@ struct epf_epoch_info {
 };
 
 /**
- * struct epf_stats - counters since creation; of EPF_KIND_TLBF and _CHAIN, but
- *	for @inserts, since EPF_IOC_CLEAR
+ * struct epf_stats - counters since creation; those of EPF_KIND_TLBF and _CHAIN
+ * except @inserts since EPF_IOC_CLEAR
  * @inserts: keys inserted
  * @hits: verdicts "present"
  * @misses: verdicts "absent"
  * @rotations: epochs ended
- * @delayed: times a rotation was due and had to wait (for the grace period,
- *	the scan, or a snapshot; of most owned kinds always, for the worker)
+ * @delayed: times a rotation was due and had to wait (for the grace period, the
+ *	scan, or a snapshot; with most locked kinds always, for the worker)
  * @saturations: times the filter became saturated
  * @failed_open: verdicts "absent" given only because it was saturated
  * @scanned: stale lines scanned
@@ -421,13 +430,13 @@ struct epf_stats {
 };
 
 #define EPF_INFO_SATURATED (1u << 0)
-#define EPF_INFO_PINNED (1u << 1) /* a snapshot holds rotation */
+#define EPF_INFO_PINNED (1u << 1) /* a snapshot pins rotation */
 #define EPF_INFO_JOURNAL (1u << 2) /* a journal is kept */
 #define EPF_INFO_ALIGNED (1u << 3) /* EPF_CREATE_ALIGN */
 
-#define EPF_NEEDS_LOCK (1u << 0)   /* operations take turns */
+#define EPF_NEEDS_LOCK (1u << 0)   /* operations are serialized */
 #define EPF_NEEDS_WORKER (1u << 1) /* epochs end some time after they are due */
-#define EPF_NEEDS_MEMORY (1u << 2) /* it grows and shrinks with the rate */
+#define EPF_NEEDS_MEMORY (1u << 2) /* memory grows and shrinks with the rate */
 
 /**
  * struct epf_info - EPF_IOC_INFO
@@ -439,17 +448,17 @@ struct epf_stats {
  * @epoch: out: current epoch
  * @memory_bytes: out: lines and what belongs to them
  * @covered_inserts: out: the last so many insertions are all retained
- * @covered_ns: out: and all insertions of the last so many ns
+ * @covered_ns: out: all insertions of the last so many ns are retained
  * @fpr_ppt: out: false-positive rate as last estimated, from samples
  * @age_ns: out: since creation
  * @stats: out
- * @epochs: out: by age, the current one first; of an owned kind that retains
- *	more, the youngest
- * @shape: out: of an owned kind; else zero
+ * @epochs: out: by age, the current one first; if a locked kind retains more,
+ *	the youngest
+ * @shape: out: of a locked kind; otherwise zero
  * @needs: out: EPF_NEEDS_*
- * @window_epochs: out: complete epochs that make the window
- * @slices: out: segments, slices or generations there are memory for
- * @waits: out: times memory was wanted and not to be had
+ * @window_epochs: out: number of complete epochs in the window
+ * @slices: out: segments, slices or generations that have memory
+ * @waits: out: times memory was needed and could not be allocated
  * @desc: out: what the keys are made of
  */
 struct epf_info {
@@ -475,7 +484,7 @@ struct epf_info {
 };
 
 #define EPF_BATCH_DIGESTS (1u << 0) /* @keys are __u64 digests */
-#define EPF_BATCH_UNKNOWN (1u << 1) /* tell "do not know" from "absent" in @ages */
+#define EPF_BATCH_UNKNOWN (1u << 1) /* distinguish "do not know" from "absent" in @ages */
 #define EPF_BATCH_MASK (EPF_BATCH_DIGESTS | EPF_BATCH_UNKNOWN)
 #define EPF_BATCH_SATURATED (1u << 31) /* out: some verdicts failed open */
 
@@ -484,8 +493,8 @@ struct epf_info {
  * @size: sizeof
  * @flags: EPF_BATCH_*
  * @count: keys, 0 .. EPF_BATCH_MAX
- * @key_len: bytes of every key, 1 .. EPF_KEY_MAX; 0: see @lens;
- *	with EPF_BATCH_DIGESTS 0
+ * @key_len: bytes of every key, 1 .. EPF_KEY_MAX; 0: see @lens; with
+ *	EPF_BATCH_DIGESTS 0
  * @keys: pointer to the keys, one after another without gaps
  * @lens: pointer to @count __u16 lengths, each 1 .. EPF_KEY_MAX; 0 when
  *	@key_len is set or with EPF_BATCH_DIGESTS
@@ -494,27 +503,27 @@ struct epf_info {
  * @ages: pointer to @count bytes, or 0: age in epochs, above 254 as 254, or
  *	EPF_AGE_ABSENT; with EPF_BATCH_UNKNOWN above 253 as 253, or
  *	EPF_AGE_UNKNOWN, or EPF_AGE_ABSENT
- * @done: out: keys processed; less than @count only with an error; with EINTR
- *	a multiple of 8
+ * @done: out: keys processed; less than @count only with an error; with EINTR a
+ *	multiple of 8
  * @present: out: how many of them were present
  *
- * A saturated filter does not know whether the keys it finds are in it, and sets
- * EPF_BATCH_SATURATED where that is so of any key: without EPF_BATCH_UNKNOWN such
- * keys look like absent ones, with it they have EPF_AGE_UNKNOWN. Either way they
- * are not in @bitmap and @present. A key with EPF_AGE_ABSENT is then absent for
- * certain, also while the filter is saturated. A module from before that flag
- * gives EINVAL.
+ * A saturated filter does not know whether the keys it finds were inserted. It
+ * sets EPF_BATCH_SATURATED if this applies to any key. Without
+ * EPF_BATCH_UNKNOWN such keys look like absent ones, with it they have
+ * EPF_AGE_UNKNOWN. Either way they are not in @bitmap and @present. With that
+ * flag a key with EPF_AGE_ABSENT is certainly absent, even while the filter is
+ * saturated. A module older than the flag returns EINVAL.
  *
- * Keys are processed in order. @bitmap, @ages and @present tell the verdict
+ * Keys are processed in order. @bitmap, @ages and @present report the verdict
  * before the insert; EPF_IOC_INSERT requires @bitmap and @ages to be 0.
  * EPF_IOC_INSERT inserts and counts every key, in a first-seen filter too:
- * "first seen" is about sightings, which are EPF_IOC_TEST_AND_INSERT.
- * Lengths are checked some hundred keys at a time: with EINVAL, the @done keys
- * before the faulty group are processed.
+ * "first seen" applies only to EPF_IOC_TEST_AND_INSERT. Lengths are checked
+ * some hundred keys at a time: with EINVAL, the @done keys before the faulty
+ * group are processed.
  *
- * Where an insertion ends an epoch and the rotation has to wait, the batch
- * waits for it (some ms), unless a snapshot holds it: loading in bulk keeps
- * the window's pace. BPF programs go on inserting meanwhile.
+ * If an insertion ends an epoch and the rotation has to wait, the batch waits
+ * for it (some ms), unless a snapshot pins it: bulk loading keeps the window's
+ * pace. BPF programs go on inserting meanwhile.
  */
 struct epf_batch {
 	__u32 size;
@@ -549,7 +558,7 @@ struct epf_rotate_args {
  * struct epf_key_args - EPF_IOC_KEY
  * @size: sizeof
  * @flags: 0
- * @key: out: the hash key: whoever knows it can craft false positives
+ * @key: out: the hash key: anybody who knows it can craft false positives
  */
 struct epf_key_args {
 	__u32 size;
@@ -558,8 +567,8 @@ struct epf_key_args {
 };
 
 #define EPF_SNAP_MAGIC 0x00504e5346504545ULL /* "EEPFSNP\0" */
-#define EPF_SNAP_VERSION 3 /* 1 and 2 were of another geometry of lines */
-#define EPF_SNAP_VERSION_DESC 4 /* of a file that has a struct epf_key_desc */
+#define EPF_SNAP_VERSION 3 /* 1 and 2 had another geometry of lines */
+#define EPF_SNAP_VERSION_DESC 4 /* a file with a struct epf_key_desc */
 
 /**
  * struct epf_snap_epoch - one retained epoch in a snapshot
@@ -572,30 +581,30 @@ struct epf_snap_epoch {
 };
 
 /**
- * struct epf_snap_header - what describes a copy of the lines
+ * struct epf_snap_header - the description of a copy of the lines
  * @magic: EPF_SNAP_MAGIC
  * @version: EPF_SNAP_VERSION
  * @header_bytes: sizeof; the lines follow
  * @params: of the filter
  * @key: hash key
  * @epoch_begin: epoch when the copy began
- * @epoch_end: epoch when it ended: what the lines are to be read at
+ * @epoch_end: epoch when it ended: the epoch to read the lines at
  * @inserts: insertions since creation, when it ended
  * @realtime_ns: CLOCK_REALTIME when it ended
  * @epochs: by epoch modulo 8
- * @lines_xxh3: XXH3-64 of the lines; of an owned kind of its words, then of its
- *	state; set and checked by user space
+ * @lines_xxh3: XXH3-64 of the lines; for a locked kind of its words, then of
+ *	its state; set and checked by user space
  * @header_xxh3: XXH3-64 of this header with this field zero; likewise
  *
- * A file is this header, then nr_lines lines, little-endian; of an owned kind
- * struct epf_snap_owned and its words. Where it is known what the keys are made
- * of, the file has EPF_SNAP_VERSION_DESC and a struct epf_key_desc right behind
+ * A file is this header, then nr_lines lines, little-endian; for a locked kind
+ * struct epf_snap_owned and its words. If it is known what the keys are made
+ * of, the file has EPF_SNAP_VERSION_DESC and a struct epf_key_desc right after
  * the header, which counts for header_bytes and header_xxh3. In calls the
- * header is always of EPF_SNAP_VERSION, and the description has a field there.
- * A copy taken while insertions go on is sound: words describe themselves, or no
- * epoch ends. It holds every key inserted before it began that is still live at
- * @epoch_end. One of EPF_KIND_LANES
- * during which 24 epochs ended may also hold keys that are long gone.
+ * header always has EPF_SNAP_VERSION, and the description has a field there.
+ * A copy taken during insertions is valid: either words describe themselves, or
+ * no epoch ends. It holds every key inserted before the copy began that is
+ * still live at @epoch_end. A copy of EPF_KIND_LANES during which 24 epochs
+ * ended may also hold keys that expired long ago.
  */
 struct epf_snap_header {
 	__u64 magic;
@@ -619,11 +628,12 @@ struct epf_snap_header {
 
 /**
  * struct epf_snap_slice - a slice of EPF_KIND_TLBF in a snapshot
- * @words: of it
+ * @words: its size
  * @begin_ns: when it began to take keys, on the filter's clock
  * @since: keys the filter had taken then
- * @until: and when it had its last; while it takes keys 0
- * @last_ns: time of its last key; likewise
+ * @until: keys the filter had taken when the slice took its last; 0 while it
+ *	takes keys
+ * @last_ns: time of its last key; 0 while it takes keys
  * @fn: number of its hash function
  */
 struct epf_snap_slice {
@@ -637,7 +647,7 @@ struct epf_snap_slice {
 
 /**
  * struct epf_snap_table - a table of EPF_KIND_CHAIN in a snapshot
- * @words: of it, 8 a line
+ * @words: its size, 8 a line
  * @last: epoch of its last insertion
  * @keys: in the lanes of epoch e, at e mod 8
  */
@@ -648,17 +658,19 @@ struct epf_snap_table {
 };
 
 /**
- * struct epf_snap_owned - the state of an owned kind in a snapshot
+ * struct epf_snap_owned - the state of a locked kind in a snapshot
  * @size: sizeof
- * @nr: slices or tables; 0 of other kinds
- * @words: of memory, all, which follow: of slices or tables the youngest first
+ * @nr: slices or tables; 0 for other kinds
+ * @words: of all memory, which follows; slices or tables with the youngest
+ *	first
  * @shape: as created
  * @epoch: current epoch
  * @now: EPF_KIND_GE, _GEBL: segment of the current epoch; _APBF, _APBBF: place
  *	of the youngest slice; _DICT: tag of the current generation; _TLBF,
- *	_CHAIN: time on the filter's clock, that of all below; 1 .. 2^62
+ *	_CHAIN: time on the filter's clock, which all times below use; 1 .. 2^62
  * @steady_ns: _TLBF, _CHAIN: since that clock jumped, or since creation
- * @taken: _TLBF, _CHAIN: keys inserted; this and those below else 0
+ * @taken: _TLBF, _CHAIN: keys inserted. For other kinds this and all fields
+ *	below are 0
  * @last_ns: _TLBF: time of the last key; 0: none
  * @turn: _CHAIN: number of the current epoch in the lanes
  * @start_ns: _CHAIN: when it began, or some epochs later
@@ -698,8 +710,8 @@ struct epf_snap_owned {
  * @bytes: 1 and up, within memory; sizeof(struct epf_snap_owned) for the state
  * @data: pointer to so many bytes
  *
- * Between SNAP_BEGIN and SNAP_END, on their descriptor; else EINVAL. The state
- * that goes into the file is the one read when all memory has been.
+ * Between SNAP_BEGIN and SNAP_END, on the same descriptor; otherwise EINVAL.
+ * The state in a file must be the one read after all memory.
  */
 struct epf_snap_read {
 	__u32 size;
@@ -715,17 +727,18 @@ struct epf_snap_read {
  * struct epf_snap - EPF_IOC_SNAP_BEGIN and EPF_IOC_SNAP_END
  * @size: sizeof
  * @flags: 0
- * @pin_ns: begin: rotation is held for at most so long, 1 .. EPF_PIN_MAX_NS;
- *	a slower copy of lanes is still sound, if older at its end; one of an
- *	owned kind may end with ESTALE. end: 0
+ * @pin_ns: begin: rotation is pinned for at most so long, 1 .. EPF_PIN_MAX_NS;
+ *	a slower copy of lanes is still valid, but older at its end; a copy of a
+ *	locked kind may end with ESTALE. end: 0
  * @header: out, without the checksums; begin: as far as it is known then
  * @journal: out: serial of the journal that is kept of these lines, or 0
  * @now_ns: out: CLOCK_MONOTONIC when the header was true
  * @desc: out: what the keys are made of
  *
- * One snapshot at a time: another descriptor may begin one when this one's pin is
- * over, or when it has ended; closing the descriptor ends it. A mapping made in
- * between is of the lines the snapshot is about, whatever swap and restore do.
+ * One snapshot at a time: another descriptor may begin one when this one's pin
+ * is over, or when it has ended; closing the descriptor ends it. A mapping made
+ * in between shows the lines that the snapshot is about, whatever swap and
+ * restore do.
  */
 struct epf_snap {
 	__u32 size;
@@ -743,7 +756,7 @@ struct epf_snap {
  * @flags: 0
  * @header: of the snapshot; the filter takes its geometry, window, budget and
  *	hash key, and keeps its own name
- * @lines: pointer to header.params.nr_lines lines; of an owned kind to its
+ * @lines: pointer to header.params.nr_lines lines; for a locked kind to its
  *	struct epf_snap_owned, which its words follow
  * @desc: what the keys of the snapshot are made of
  *

@@ -10,13 +10,13 @@
 #include <linux/types.h>
 #endif
 
-/* What keys are made of. The module records it and acts on none of it. */
+/* What keys are made of. The module records it and does not act on it. */
 enum epf_key_kind {
-	EPF_KEYS_UNKNOWN = 0, /* nobody has said */
+	EPF_KEYS_UNKNOWN = 0, /* not described */
 	EPF_KEYS_BYTES = 1,   /* text or bytes, as they were given */
-	EPF_KEYS_PACKET = 2,  /* of packets: see struct epf_pkt_opts */
+	EPF_KEYS_PACKET = 2,  /* packets: see struct epf_pkt_opts */
 	EPF_KEYS_ADDRESS = 3, /* IP addresses: 4 or 16 bytes, network order */
-	EPF_KEYS_DIGEST = 4,  /* digests that were made elsewhere */
+	EPF_KEYS_DIGEST = 4,  /* digests made elsewhere */
 	EPF_KEYS_MIXED = 5,   /* several of these */
 	EPF_KEYS_MAX = EPF_KEYS_MIXED,
 };
@@ -24,10 +24,11 @@ enum epf_key_kind {
 /**
  * struct epf_key_desc - what the keys of a filter are made of
  * @kind: enum epf_key_kind
- * @key: EPF_KEYS_PACKET: enum epf_pkt_key; of the other kinds 0, as the rest
- * @flags: likewise: EPF_PKT_*
- * @max_bytes: likewise: as in struct epf_pkt_opts, but without the number of a zone, as
- *	keys of a filter may be of several
+ * @key: EPF_KEYS_PACKET: enum epf_pkt_key; for other kinds this and all fields
+ *	below are 0
+ * @flags: EPF_KEYS_PACKET: EPF_PKT_*
+ * @max_bytes: EPF_KEYS_PACKET: as in struct epf_pkt_opts, but without a zone
+ *	number, because keys of a filter may be of several zones
  */
 struct epf_key_desc {
 	__u8 kind;
@@ -40,12 +41,12 @@ struct epf_key_desc {
  * struct epf_describe - EPF_IOC_DESCRIBE
  * @size: sizeof
  * @flags: 0
- * @desc: in: of the keys that are about to be inserted; EPF_KEYS_UNKNOWN: tell
- *	only. out: of all keys of the filter: what was said first, or
- *	EPF_KEYS_MIXED when something else was said later
+ * @desc: in: of the keys that are about to be inserted; EPF_KEYS_UNKNOWN: only
+ *	read the description. out: of all keys of the filter: the first
+ *	description given, or EPF_KEYS_MIXED if a later one differed
  *
- * It belongs to the contents: swap, snapshots and restore take it along, clear
- * leaves it.
+ * The description belongs to the contents: swap, snapshots and restore move it
+ * along, clear keeps it.
  */
 struct epf_describe {
 	__u32 size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * Packet keys of epochfilter, and the packets that have none: a part of
+ * Packet keys of epochfilter, and the packets that have none. A part of
  * linux/epochfilter.h, which includes it.
  */
 #ifndef _UAPI_LINUX_EPOCHFILTER_PACKET_H
@@ -14,18 +14,18 @@
  * Packet keys: which bytes of a packet make it "the same packet".
  *
  *   EPF_PKT_FRAME   every byte of the frame
- *   EPF_PKT_PACKET  what forwarding leaves alone: IPv4 without TTL and header
- *                   checksum, IPv6 without hop limit, link padding left out;
- *                   other protocols: the frame. With the MAC addresses and
- *                   the VLAN tags unless left out.
- *   EPF_PKT_FLOW    addresses, protocol and ports; ICMP: type, code and the
- *                   id of those types that have one; fragments: addresses,
- *                   protocol and id. VLAN tags (QinQ too) are passed over.
+ *   EPF_PKT_PACKET  what forwarding does not change: IPv4 without TTL and
+ *                   header checksum, IPv6 without hop limit, without link
+ *                   padding; other protocols: the frame. The MAC addresses and
+ *                   the VLAN tags are included unless flags leave them out.
+ *   EPF_PKT_FLOW    addresses, protocol and ports; ICMP: type, code and, for
+ *                   types that have one, the id; fragments: addresses, protocol
+ *                   and id. VLAN tags (QinQ too) are skipped.
  *
- * and of a flow, from which they are made:
+ * and keys derived from a flow:
  *
  *   EPF_PKT_CONVERSATION
- *                   the flow, and the same for the answers to it
+ *                   the flow, and the same key for the answers to it
  *   EPF_PKT_PEER    source address, or a prefix of it (EPF_PKT_PREFIX)
  *   EPF_PKT_PEER_PORT
  *                   the same, with the protocol and the source port; fragments:
@@ -51,37 +51,34 @@ enum epf_pkt_link {
 
 #define EPF_PKT_NO_MAC (1u << 0)  /* packet: leave out the MAC addresses */
 #define EPF_PKT_NO_VLAN (1u << 1) /* packet: leave out VLAN tags */
-#define EPF_PKT_NONIP_FRAME (1u << 2) /* flow: other protocols by the frame;
-				       * else they are passed (EPROTO) */
-#define EPF_PKT_PASS_CONTROL (1u << 3) /* packets of enum epf_control, and those
-					* that are not IP (EPROTO), are passed;
-					* not with EPF_PKT_NONIP_FRAME */
+#define EPF_PKT_NONIP_FRAME (1u << 2) /* flow: the key of packets that are not IP is the frame;
+				       * without it they are passed (EPROTO) */
+#define EPF_PKT_PASS_CONTROL (1u << 3) /* packets of enum epf_control, and those that are not IP
+					* (EPROTO), are passed; not with EPF_PKT_NONIP_FRAME */
 
 /*
- * Of flows and all keys made from them. The reverse of a flow is that of the
- * packets that answer it: addresses and ports are exchanged, and an ICMP query's
- * type is that of the reply, or the other way round.
+ * Flags of flows and all keys derived from them. The reverse of a flow is the
+ * flow of the packets that answer it: addresses and ports are exchanged, and
+ * the type of an ICMP query becomes that of the reply, or the other way round.
  *
- * An ICMP error stands for the flow whose packet it carries, as one of its
+ * An ICMP error represents the flow whose packet it carries, as one of its
  * answers: with EPF_PKT_REVERSE it has the key that the carried packet has
- * without. What an error carries is not looked into once more.
+ * without. An ICMP error inside an ICMP error is not looked into.
  */
-#define EPF_PKT_REVERSE (1u << 4) /* the key of the reverse flow: the peer is the
-				   * destination; not of conversations */
-#define EPF_PKT_ERRORS (1u << 5) /* ICMP errors by the packet that they carry:
-				  * types 3, 4, 5, 11, 12; of ICMPv6 1 to 4 */
-#define EPF_PKT_FIRST (1u << 6) /* fragments but the first have no key (ENOMSG),
-				 * and the first has the key of a whole packet;
-				 * not with EPF_PKT_PEER, which needs no ports */
-#define EPF_PKT_VLAN (1u << 7) /* with the ids of the packet's VLANs; a tag of
-				* id 0, which has only a priority, is none */
-#define EPF_PKT_IFACE (1u << 8) /* with a number: of the interface or VRF */
-#define EPF_PKT_MARK (1u << 9) /* with a number: a mark; not in XDP, where packets
-				* have none */
-#define EPF_PKT_ZONE (1u << 10) /* with a number that is part of the options
-				 * (EPF_PKT_IN_ZONE): keys of one zone are alike,
-				 * wherever they come from; not with EPF_PKT_MARK, as
-				 * the key has one place for both */
+#define EPF_PKT_REVERSE (1u << 4) /* the key of the reverse flow: the peer is the destination; not
+				   * for conversations */
+#define EPF_PKT_ERRORS (1u << 5) /* the key of an ICMP error comes from the packet that it
+				  * carries: types 3, 4, 5, 11, 12; for ICMPv6 1 to 4 */
+#define EPF_PKT_FIRST (1u << 6) /* fragments other than the first have no key (ENOMSG), and the
+				 * first has the key of a whole packet; not with EPF_PKT_PEER,
+				 * which needs no ports */
+#define EPF_PKT_VLAN (1u << 7) /* include the ids of the packet's VLANs; a tag with id 0 has only
+				* a priority and does not count */
+#define EPF_PKT_IFACE (1u << 8) /* include a number: of the interface or VRF */
+#define EPF_PKT_MARK (1u << 9) /* include a number: a mark; not in XDP, where packets have none */
+#define EPF_PKT_ZONE (1u << 10) /* include a number that is part of the options (EPF_PKT_IN_ZONE):
+				 * keys of one zone are equal wherever they come from; not with
+				 * EPF_PKT_MARK, because the key has one place for both */
 #define EPF_PKT_SCOPES (EPF_PKT_VLAN | EPF_PKT_IFACE | EPF_PKT_MARK | EPF_PKT_ZONE)
 
 #define EPF_PKT_MASK \
@@ -90,24 +87,25 @@ enum epf_pkt_link {
 	 EPF_PKT_FIRST | EPF_PKT_SCOPES)
 
 /*
- * How many bits of an address make the peer, as @max_bytes: of IPv4 8 to 32, of
- * IPv6 8 to 128. All bits are 0 there, so that each key has one description.
+ * The number of address bits that identify the peer, as @max_bytes: for IPv4 8
+ * to 32, for IPv6 8 to 128. All bits are written as 0, so that each key has one
+ * description.
  */
 #define EPF_PKT_PREFIX(v4, v6) (((v4) & 31u) | ((v6) & 127u) << 8)
 #define EPF_PKT_PREFIX4(max_bytes) ((max_bytes) & 0xff)
 #define EPF_PKT_PREFIX6(max_bytes) (((max_bytes) >> 8) & 0xff)
 #define EPF_PKT_PREFIX_LEAST 8
 
-/* A zone, 0 to 65535, as a part of @max_bytes, of keys that are made from flows. */
+/* A zone, 0 to 65535, as a part of @max_bytes, for keys derived from flows. */
 #define EPF_PKT_IN_ZONE(zone) ((__u32)(zone) << 16)
 #define EPF_PKT_ZONE_OF(max_bytes) ((max_bytes) >> 16)
 
 /*
- * Control packets, which their senders repeat unchanged and on purpose. Behind
- * VLAN tags and IPv6 extension headers, too. The first that holds counts; of a
- * fragment, those that the IP header alone tells. Where one of them is passed,
- * what would have been a verdict is -(EPF_CONTROL + one of these), which is no
- * errno.
+ * Control packets, which their senders repeat unchanged and on purpose. They
+ * are also found after VLAN tags and IPv6 extension headers. The first kind
+ * that applies counts; for a fragment only kinds that the IP header alone
+ * identifies. If such a packet is passed, the result in place of a verdict is
+ * -(EPF_CONTROL + one of these), which is no errno.
  */
 #define EPF_CONTROL 4096
 enum epf_control {
@@ -115,7 +113,7 @@ enum epf_control {
 				       * STP, LLDP, pause, ... */
 	EPF_CONTROL_ND = 2,	      /* IPv6 neighbour discovery */
 	EPF_CONTROL_GROUP_MEMBER = 3, /* IGMP, MLD */
-	EPF_CONTROL_DHCP = 4,	      /* UDP 67, 68; of IPv6 546, 547 */
+	EPF_CONTROL_DHCP = 4,	      /* UDP 67, 68; for IPv6 546, 547 */
 	EPF_CONTROL_BFD = 5,	      /* UDP to 3784, 3785, 4784, 6784, 7784 */
 	EPF_CONTROL_OSPF = 6,
 	EPF_CONTROL_VRRP = 7,
@@ -128,9 +126,9 @@ enum epf_control {
  * @key: enum epf_pkt_key
  * @link: enum epf_pkt_link
  * @flags: EPF_PKT_*
- * @max_bytes: frame, packet: hash so many bytes of the key and, where it is
- *	longer, its length; 0: all. Peers: EPF_PKT_PREFIX(); with EPF_PKT_ZONE of all
- *	keys made from flows added to EPF_PKT_IN_ZONE()
+ * @max_bytes: frame, packet: hash so many bytes of the key and, if it is
+ *	longer, its length; 0: all. Peers: EPF_PKT_PREFIX(). For all keys
+ *	derived from flows, with EPF_PKT_ZONE: EPF_PKT_IN_ZONE() is added
  */
 struct epf_pkt_opts {
 	__u8 key;
@@ -140,9 +138,10 @@ struct epf_pkt_opts {
 };
 
 /**
- * struct epf_pkt_scope - where a packet is, as far as it does not say so itself
+ * struct epf_pkt_scope - where a packet is, as far as the packet itself does
+ * not say
  * @iface: with EPF_PKT_IFACE
- * @mark: with EPF_PKT_MARK; the bits that do not count are 0
+ * @mark: with EPF_PKT_MARK; bits that do not count are 0
  */
 struct epf_pkt_scope {
 	__u32 iface;

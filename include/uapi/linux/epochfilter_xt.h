@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The iptables match "epf", revision 0: what iptables and the module xt_epf hand
- * each other. Rules are checked when they are added:
+ * The iptables match "epf", revision 0: the data that iptables and the module
+ * xt_epf exchange. Rules are checked when they are added:
  *
  *   EPERM       the caller lacks CAP_NET_ADMIN in the initial user namespace
  *   ENOENT      there is no filter of that name
- *   EINVAL      a number out of its range, or options that contradict each other
+ *   EINVAL      a number out of its range, or options that contradict each
+ *               other
  *   ERANGE      @within_ns is longer than the filter's window
- *   EOPNOTSUPP  @within_ns, of a filter whose epochs do not last at least a seventh
- *               of a time (kind lanes, modes time and both have such epochs)
+ *   EOPNOTSUPP  @within_ns, for a filter whose epochs do not last at least a
+ *               seventh of a time (kind lanes, modes time and both have such
+ *               epochs)
  *   ENOMEM
  */
 #ifndef _UAPI_LINUX_EPOCHFILTER_XT_H
@@ -17,7 +19,7 @@
 #include <linux/epochfilter.h>
 #include <linux/epochfilter_packet.h>
 
-/* What a packet counts as. */
+/* The class of a packet. */
 enum xt_epf_is {
 	XT_EPF_UNSAID = 0,
 	XT_EPF_RECENT = 1,
@@ -25,11 +27,11 @@ enum xt_epf_is {
 	XT_EPF_IS
 };
 
-/* What is inserted. */
+/* Which keys are inserted. */
 enum xt_epf_learn {
 	XT_EPF_LEARN_NOTHING = 0,
-	XT_EPF_LEARN = 1,     /* every packet: its window begins again */
-	XT_EPF_LEARN_NEW = 2, /* what is not recent; only where something is asked */
+	XT_EPF_LEARN = 1,     /* of every packet: its window begins again */
+	XT_EPF_LEARN_NEW = 2, /* of packets that are not recent; only if @ask is set */
 	XT_EPF_LEARNS
 };
 
@@ -39,17 +41,18 @@ enum xt_epf_learn {
  * struct xt_epf_rule - what a rule asks of a filter
  * @key: of packets; link EPF_LINK_IP, key EPF_PKT_FLOW or a later one; flags
  *	EPF_PKT_REVERSE, EPF_PKT_ERRORS, EPF_PKT_FIRST, EPF_PKT_ZONE
- * @within_ns: recent is what was inserted in so many ns, or up to two epochs
- *	before; 0: @within
- * @within: recent is what was inserted in the current epoch or so many before it;
- *	0: in the window
- * @ask: enum xt_epf_is: the match holds for packets that are that. XT_EPF_UNSAID:
- *	nothing is asked, and it holds for those that were inserted
- * @learn: enum xt_epf_learn; where nothing is asked it is XT_EPF_LEARN
- * @unknown: enum xt_epf_is: what packets count as to which the filter has no answer;
- *	said if and only if something is asked
- * @fragments: likewise, fragments without a key; said if and only if something is
- *	asked and the key has EPF_PKT_FIRST
+ * @within_ns: a key is recent if it was inserted in so many ns, or up to two
+ *	epochs before; 0: see @within
+ * @within: a key is recent if it was inserted in the current epoch or so many
+ *	before it; 0: in the window
+ * @ask: enum xt_epf_is: the match holds for packets of this class.
+ *	XT_EPF_UNSAID: there is no lookup, and the match holds for packets that
+ *	were inserted
+ * @learn: enum xt_epf_learn; XT_EPF_LEARN if @ask is XT_EPF_UNSAID
+ * @unknown: enum xt_epf_is: the class of packets for which the filter has no
+ *	answer; set if and only if @ask is
+ * @fragments: the class of fragments without a key; set if and only if @ask is
+ *	and the key has EPF_PKT_FIRST
  */
 struct xt_epf_rule {
 	struct epf_pkt_opts key;
