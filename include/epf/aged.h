@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A ring of k + l slices that grow old, and the search for k hits in a row:
- * what apbf.h and apbbf.h have in common. Integers only; one caller at a time.
+ * A ring of k + l slices that age, and the search for k hits in a row: the common part of
+ * apbf.h and apbbf.h. Integers only; one caller at a time.
  *
- * Shtul, Baquero and Almeida, "Age-Partitioned Bloom Filters", 2020, sections
- * 5.1 and 5.4. Slice i = 0 .. k+l-1 is the i-th youngest. A key is inserted
- * into the slices 0 .. k-1; each shift makes every slice one older, and the
- * oldest, emptied, becomes slice 0. A key inserted j shifts ago has its k bits
- * in the slices j .. j+k-1; what falls off the end is lost from j = l+1 on.
+ * Shtul, Baquero and Almeida, "Age-Partitioned Bloom Filters", 2020, sections 5.1 and 5.4.
+ * Slice i = 0 .. k+l-1 is the i-th youngest. A key is inserted into the slices 0 .. k-1.
+ * Each shift makes every slice one older, and the oldest, emptied, becomes slice 0. A key
+ * inserted j shifts ago has its k bits in the slices j .. j+k-1; from j = l+1 on, some of
+ * them have been emptied.
  *
- * Slices do not move: slice i is in place (base + i) mod (k+l), and the hash
- * function belongs to the place, so that a slice keeps it for its whole life.
+ * Slices do not move: slice i is in place (base + i) mod (k+l), and the hash function
+ * belongs to the place, so a slice keeps it for its whole life.
  *
- * A shift takes three steps. Retire ends the current generation: from then on
- * the oldest slice is not looked at. Sweep empties it. Advance makes it slice
- * 0. Insertions in between still join the generation that was ended, which is
- * sound: they are kept at least as long as the others of it.
+ * A shift takes three steps. Retire ends the current generation: from then on lookups
+ * ignore the oldest slice. Sweep empties it. Advance makes it slice 0. Insertions in
+ * between still join the generation that was ended, which is safe: they are kept at least
+ * as long as the others of it.
  *
- * Invariants: the slices 0 .. k-1 hold no bit of a generation that had k more
- * shifts; while @retired is set nobody reads or sets bits of slice k+l-1.
+ * Invariants: the slices 0 .. k-1 hold no bit of a generation that had k more shifts; while
+ * @retired is set, nobody reads or sets bits of slice k+l-1.
  *
- * The window law. Found is whatever was inserted in the last l generations
- * ended by a retire, or in the one running, if it runs.
+ * Window property: every key inserted in the last l generations that a retire has ended, or
+ * in the one in progress, if any, is found.
  */
 #ifndef EPF_AGED_H
 #define EPF_AGED_H
@@ -45,13 +45,13 @@ struct epf_aged {
 };
 
 /**
- * struct epf_seek - Algorithm 1 under way
- * @at: the slice to ask for next; below 0: the search is over
+ * struct epf_seek - state of Algorithm 1
+ * @at: the next slice to look up; below 0: the search is over
  * @k: hits in a row that are wanted
  * @count: hits in a row just before @at
  * @before: hits in a row from @at - @count + k - @before on, seen earlier
  *
- * No slice is asked for twice.
+ * No slice is looked up twice.
  */
 struct epf_seek {
 	int at;
@@ -80,8 +80,8 @@ EPF_FN __u32 epf_aged_place(const struct epf_aged *a, __u32 i)
 	return a->base + i < n ? a->base + i : a->base + i - n;
 }
 
-/* Empty words @at to @at + @n of the retired slice of @words words, the array
- * of slices being at @word. Return: the next @at; 0: done, or none is retired.
+/* Empty words @at to @at + @n of the retired slice of @words words in the array of slices
+ * at @word. Return: the next @at; 0: done, or none is retired.
  */
 EPF_FN __u64 epf_aged_sweep(const struct epf_aged *a, __u64 *word, __u64 words,
 			    __u64 at, __u64 n)
@@ -137,11 +137,11 @@ EPF_FN bool epf_seek_step(struct epf_seek *q, bool hit)
 }
 
 /**
- * epf_seek_younger() - go on behind a run, for a younger one
+ * epf_seek_younger() - continue after a run, for a younger one
  * @q: search whose last step completed a run
  *
- * The algorithm meets older runs first. A younger run begins at a slice before
- * this one's first; of the k slices from there, the last k-1 are hits already.
+ * The algorithm finds older runs first. A younger run begins at a slice before this one's
+ * first; of the k slices from there, the last k-1 are hits already.
  *
  * Return: the first slice of the run found.
  */

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Age-partitioned blocked Bloom filter: as apbf.h, but a slice (the paper's
- * segment) is an array of blocks of B bits, and a key sets b bits in one block
- * of it, one in each b-th part. Shtul, Baquero and Almeida, 2020, section 6;
- * see aged.h for the ring, the window law and the three steps of a shift, and
- * apbf.h for what an age says.
+ * Age-partitioned blocked Bloom filter: as apbf.h, but a slice (the paper's segment) is an
+ * array of blocks of B bits, and a key sets b bits in one block of it, one in each b-th
+ * part. Shtul, Baquero and Almeida, 2020, section 6; see aged.h for the ring, the window
+ * property and the three steps of a shift, and apbf.h for the meaning of an age.
  *
- * In the slice at place p, of n blocks, a digest names
+ * In the slice at place p, of n blocks, a digest selects
  *
  *	block		floor(epf_word(digest, 2p) * n / 2^64)
  *	bits		of x = epf_word(digest, 2p + 1), the j-th log2(B/b)
  *			bits from below, j = 0 .. b-1: the bit of part j
  *
- * b log2(B/b) is at most 64. Blocks are aligned to their size, so that a key
- * has one cache line in each slice.
+ * b log2(B/b) is at most 64. Blocks are aligned to their size, so that a key has one cache
+ * line in each slice.
  */
 #ifndef EPF_APBBF_H
 #define EPF_APBBF_H
@@ -26,7 +25,7 @@
 #define EPF_APBBF_BITS_MAX (1ULL << 38) /* n B: 32 GiB a slice */
 
 /**
- * struct epf_apbbf_shape - what the creator chooses
+ * struct epf_apbbf_shape - parameters chosen at creation
  * @nr_blocks: n, blocks of a slice, 1 and up; n B <= EPF_APBBF_BITS_MAX
  * @k: slices a key is in, 1 and up
  * @l: generations of the window, 1 and up; k + l <= EPF_AGED_SLICES_MAX
@@ -48,7 +47,7 @@ struct epf_apbbf_shape {
  * @slice_words: n B / 64
  * @part_shift: log2(B/b)
  * @ring: order of the slices
- * @room: NULL: nothing is counted; by place
+ * @room: by place; NULL: nothing is counted
  */
 struct epf_apbbf {
 	__u64 *word;
@@ -64,13 +63,13 @@ EPF_FN __u64 epf_apbbf_slice_words(const struct epf_apbbf_shape *s)
 	return s->nr_blocks * (s->block_bits / 64);
 }
 
-/* Exact memory of a sound shape, in words, whole lines. */
+/* Exact memory of a valid shape, in words, whole lines. */
 EPF_FN __u64 epf_apbbf_words(const struct epf_apbbf_shape *s)
 {
 	return (epf_apbbf_slice_words(s) * (s->k + s->l) + 7) & ~7ULL;
 }
 
-/* log2(B/b), or 0 if these two are not sound. */
+/* log2(B/b), or 0 if these two are not valid. */
 EPF_FN __u32 epf_apbbf_part_shift(__u32 block_bits, __u32 bits)
 {
 	__u32 shift;
@@ -86,7 +85,7 @@ EPF_FN __u32 epf_apbbf_part_shift(__u32 block_bits, __u32 bits)
 
 /**
  * epf_apbbf_init() - check a shape, make an empty filter
- * @f: filter; @f->word is left alone
+ * @f: filter; @f->word is not changed
  * @s: shape
  *
  * Return: 0, or -EINVAL when a number is out of its range.
@@ -103,7 +102,7 @@ EPF_FN int epf_apbbf_init(struct epf_apbbf *f, const struct epf_apbbf_shape *s)
 	return epf_aged_init(&f->ring, s->k, s->l);
 }
 
-/* The block of @digest in slice @i, and in @x the word that names its bits. */
+/* The block of @digest in slice @i, and in @x the word that selects its bits. */
 EPF_FN __u64 *epf_apbbf_block(const struct epf_apbbf *f, __u64 digest, __u32 i,
 			      __u64 *x)
 {
@@ -116,7 +115,7 @@ EPF_FN __u64 *epf_apbbf_block(const struct epf_apbbf *f, __u64 digest, __u32 i,
 	       block * (f->shape.block_bits / 64);
 }
 
-/* The bit of part @j in its block; @x loses what has been used. */
+/* The bit of part @j in its block; the bits used are shifted out of @x. */
 EPF_FN __u32 epf_apbbf_bit(const struct epf_apbbf *f, __u32 j, __u64 *x)
 {
 	__u32 part = 1u << f->part_shift;
@@ -153,8 +152,8 @@ EPF_FN __u32 epf_apbbf_part(const __u64 *block, __u32 at, __u32 n)
 	return set;
 }
 
-/* The chance of a hit in a block, in units of the room: of each part the one bit
- * that a key asks for is set.
+/* The probability of a hit in a block, in units of the room: that in each part the one bit
+ * that a key selects is set.
  */
 EPF_FN_BIG __u64 epf_apbbf_chance(const struct epf_apbbf *f,
 				  const __u64 *block)
@@ -188,7 +187,7 @@ EPF_FN void epf_apbbf_insert(struct epf_apbbf *f, __u64 digest)
 }
 
 /**
- * epf_apbbf_query() - is the key present: Algorithm 1 as it is printed
+ * epf_apbbf_query() - is the key present: Algorithm 1 as printed
  * @f: filter
  * @digest: key
  */
@@ -207,7 +206,7 @@ EPF_FN bool epf_apbbf_query(const struct epf_apbbf *f, __u64 digest)
  * @f: filter
  * @digest: key
  *
- * The search goes on behind a run; for an absent key it is Algorithm 1.
+ * The search continues after a run; for an absent key it is Algorithm 1.
  *
  * Return: EPF_ABSENT, or EPF_PRESENT + age, 0 .. l.
  */
@@ -222,7 +221,7 @@ EPF_FN int epf_apbbf_test(const struct epf_apbbf *f, __u64 digest)
 	return verdict;
 }
 
-/* End the current generation: the oldest slice counts no more. */
+/* End the current generation: the oldest slice no longer counts. */
 EPF_FN void epf_apbbf_retire(struct epf_apbbf *f)
 {
 	f->ring.retired = 1;
@@ -232,7 +231,7 @@ EPF_FN void epf_apbbf_retire(struct epf_apbbf *f)
  * epf_apbbf_sweep() - empty a part of the retired slice
  * @f: filter
  * @at: first word, 0 at first, then what the last call returned
- * @n: words at most, 1 and up
+ * @n: largest number of words, 1 and up
  *
  * Return: the next @at; 0: done, or no slice is retired.
  */
@@ -241,7 +240,7 @@ EPF_FN __u64 epf_apbbf_sweep(struct epf_apbbf *f, __u64 at, __u64 n)
 	return epf_aged_sweep(&f->ring, f->word, f->slice_words, at, n);
 }
 
-/* The retired slice, swept to its end, becomes slice 0; none: no change. */
+/* The retired and completely swept slice becomes slice 0; without one nothing changes. */
 EPF_FN void epf_apbbf_advance(struct epf_apbbf *f)
 {
 	epf_aged_advance(&f->ring);

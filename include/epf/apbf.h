@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Age-partitioned Bloom filter: a key sets one bit in each of the k youngest of
- * k + l slices, and is present if k slices in a row, in the order of their age,
- * have its bits. Shtul, Baquero and Almeida, 2020, section 5; see aged.h for
- * the ring, the window law and the three steps of a shift.
+ * Age-partitioned Bloom filter: a key sets one bit in each of the k youngest of k + l
+ * slices, and is present if k slices in a row, in the order of their age, have its bits.
+ * Shtul, Baquero and Almeida, 2020, section 5; see aged.h for the ring, the window property
+ * and the three steps of a shift.
  *
  * The bit of a digest in the slice at place p, of m bits:
  *
@@ -11,14 +11,13 @@
  *
  * A slice takes whole words, the one at place p from word p * ceil(m/64) on.
  *
- * The owner gives the memory, zeroed, and allows one caller at a time. A shift
- * is due when the current generation has g keys; any window of l * g
- * insertions is then kept.
+ * The owner supplies zeroed memory, and allows one caller at a time. A shift is due when
+ * the current generation has g keys; any window of l * g insertions is then kept.
  *
- * Ages. The verdict tells the first slice of the youngest run of k hits. A key
- * last inserted a shifts ago, a <= l, is told to have an age of at most a,
- * never more; it is told d too young where the d slices before slice a have its
- * bits by chance, which for half full slices has chance 2^-d.
+ * Ages. The verdict reports the first slice of the youngest run of k hits. A key last
+ * inserted a shifts ago, a <= l, gets an age of at most a, never more. The age is d too
+ * young if the d slices before slice a have its bits by chance, which for half full slices
+ * has probability 2^-d.
  */
 #ifndef EPF_APBF_H
 #define EPF_APBF_H
@@ -30,7 +29,7 @@
 #define EPF_APBF_BITS_MAX (1ULL << 38) /* 32 GiB */
 
 /**
- * struct epf_apbf_shape - what the creator chooses
+ * struct epf_apbf_shape - parameters chosen at creation
  * @slice_bits: m, EPF_APBF_BITS_MIN .. EPF_APBF_BITS_MAX
  * @k: slices a key is in, 1 and up
  * @l: generations of the window, 1 and up; k + l <= EPF_AGED_SLICES_MAX
@@ -47,7 +46,7 @@ struct epf_apbf_shape {
  * @shape: as given
  * @slice_words: ceil(m / 64)
  * @ring: order of the slices
- * @room: NULL: nothing is counted; by place
+ * @room: by place; NULL: nothing is counted
  */
 struct epf_apbf {
 	__u64 *word;
@@ -62,7 +61,7 @@ EPF_FN __u64 epf_apbf_slice_words(const struct epf_apbf_shape *s)
 	return (s->slice_bits + 63) / 64;
 }
 
-/* Exact memory of a sound shape, in words, whole lines. */
+/* Exact memory of a valid shape, in words, whole lines. */
 EPF_FN __u64 epf_apbf_words(const struct epf_apbf_shape *s)
 {
 	return (epf_apbf_slice_words(s) * (s->k + s->l) + 7) & ~7ULL;
@@ -70,7 +69,7 @@ EPF_FN __u64 epf_apbf_words(const struct epf_apbf_shape *s)
 
 /**
  * epf_apbf_init() - check a shape, make an empty filter
- * @f: filter; @f->word is left alone
+ * @f: filter; @f->word is not changed
  * @s: shape
  *
  * Return: 0, or -EINVAL when a number is out of its range.
@@ -119,7 +118,7 @@ EPF_FN void epf_apbf_insert(struct epf_apbf *f, __u64 digest)
 }
 
 /**
- * epf_apbf_query() - is the key present: Algorithm 1 as it is printed
+ * epf_apbf_query() - is the key present: Algorithm 1 as printed
  * @f: filter
  * @digest: key
  */
@@ -138,7 +137,7 @@ EPF_FN bool epf_apbf_query(const struct epf_apbf *f, __u64 digest)
  * @f: filter
  * @digest: key
  *
- * The search goes on behind a run; for an absent key it is Algorithm 1.
+ * The search continues after a run; for an absent key it is Algorithm 1.
  *
  * Return: EPF_ABSENT, or EPF_PRESENT + age, 0 .. l.
  */
@@ -153,7 +152,7 @@ EPF_FN int epf_apbf_test(const struct epf_apbf *f, __u64 digest)
 	return verdict;
 }
 
-/* End the current generation: the oldest slice counts no more. */
+/* End the current generation: the oldest slice no longer counts. */
 EPF_FN void epf_apbf_retire(struct epf_apbf *f)
 {
 	f->ring.retired = 1;
@@ -163,7 +162,7 @@ EPF_FN void epf_apbf_retire(struct epf_apbf *f)
  * epf_apbf_sweep() - empty a part of the retired slice
  * @f: filter
  * @at: first word, 0 at first, then what the last call returned
- * @n: words at most, 1 and up
+ * @n: largest number of words, 1 and up
  *
  * Return: the next @at; 0: done, or no slice is retired.
  */
@@ -172,7 +171,7 @@ EPF_FN __u64 epf_apbf_sweep(struct epf_apbf *f, __u64 at, __u64 n)
 	return epf_aged_sweep(&f->ring, f->word, f->slice_words, at, n);
 }
 
-/* The retired slice, swept to its end, becomes slice 0; none: no change. */
+/* The retired and completely swept slice becomes slice 0; without one nothing changes. */
 EPF_FN void epf_apbf_advance(struct epf_apbf *f)
 {
 	epf_aged_advance(&f->ring);

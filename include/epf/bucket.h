@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Token buckets and meters of a rate, each one 64-bit word that several CPUs share.
- * Pure functions; any context; no division on a packet's way.
+ * Token buckets and meters of a rate, each a 64-bit word that several CPUs share. Pure
+ * functions; any context; no division on the packet path.
  *
- * The word is a point in time, in ticks of 1/16 ns: when the bucket is full again, or
- * when the meter is at rest (the "theoretical arrival time" of GCRA, ITU-T I.371,
- * annex A). A token moves it by its cost. So time refills the bucket without anybody
- * writing the word, and an idle bucket needs no care.
+ * The word is a point in time, in ticks of 1/16 ns: when the bucket is full again, or when
+ * the meter is at rest (the "theoretical arrival time" of GCRA, ITU-T I.371, annex A). A
+ * token moves it by its cost. So time refills the bucket without any write to the word, and
+ * an idle bucket needs no care.
  *
- * Bucket: in any interval of t ticks at most (limit + t) / cost tokens are taken,
- * whatever the order in which CPUs see the clock, and also where it goes backwards
- * (t: from the lowest reading to the highest). A token that is there is refused only
- * if EPF_BUCKET_TRIES other takers came in between.
+ * Bucket: in any interval of t ticks at most (limit + t) / cost tokens are taken, in
+ * whatever order CPUs see the clock, and even if the clock goes backwards (t: from the
+ * lowest reading to the highest). A token that is there is refused only if EPF_BUCKET_TRIES
+ * other CPUs took one in between.
  *
- * Meter: its level rises with every packet, falls with time, and stays between 0 and
- * top. It is above while the level exceeds the limit. The way from top down to the
- * limit is the hysteresis. A clock that goes backwards cannot lift it over top.
+ * Meter: its level rises with every packet, falls with time, and stays between 0 and top.
+ * The rate is exceeded while the level exceeds the limit. The distance from top down to the
+ * limit is the hysteresis. A clock that goes backwards cannot lift the level over top.
  *
- * Comparisons are of differences, so that words may wrap: a word that nobody has
- * moved is right for 2^59 ns, 18 years.
+ * Comparisons are of differences, so words may wrap: a word that nobody has moved is right
+ * for 2^59 ns, 18 years.
  */
 #ifndef EPF_BUCKET_H
 #define EPF_BUCKET_H
 
 #include "shim.h"
 
-#define EPF_BUCKET_TICKS 16ULL /* a nanosecond */
+#define EPF_BUCKET_TICKS 16ULL /* per nanosecond */
 #define EPF_BUCKET_SECOND (1000000000ULL * EPF_BUCKET_TICKS)
 #define EPF_BUCKET_RATE_MAX 1000000000ULL
 #define EPF_BUCKET_BURST_MAX 100000000ULL
 #define EPF_BUCKET_TRIES 8
 
 /**
- * struct epf_bucket - what a word is read by
- * @rate: tokens a second; 0: none, what was taken is gone
+ * struct epf_bucket - parameters that interpret a word
+ * @rate: tokens per second; 0: taken tokens never come back
  * @burst: tokens that a full bucket holds
- * @cost: ticks of a token, rounded up; 1 where @rate is 0
+ * @cost: ticks of a token, rounded up; 1 if @rate is 0
  * @limit: ticks of @burst
- * @top: ticks that the level of a meter reaches at the most
- * @runs: all bits, or none where @rate is 0: time stands still there
+ * @top: the highest level of a meter, in ticks
+ * @runs: all bits; or none if @rate is 0: time stands still then
  */
 struct epf_bucket {
 	__u64 rate;
@@ -50,7 +50,7 @@ struct epf_bucket {
 };
 
 /**
- * epf_bucket_init() - a bucket, or a meter that leaves its state at half its level
+ * epf_bucket_init() - set up a bucket, or a meter that leaves its state at half its level
  * @b: result
  * @rate: 0 .. EPF_BUCKET_RATE_MAX
  * @burst: 0 .. EPF_BUCKET_BURST_MAX; with a rate at least 1
@@ -77,7 +77,7 @@ EPF_FN __u64 epf_bucket_now(const struct epf_bucket *b, __u64 ns)
 	return ns * EPF_BUCKET_TICKS & b->runs;
 }
 
-/* The ticks from @now until @word; 0: it is past. */
+/* The ticks from @now until @word; 0 if @word is in the past. */
 EPF_FN __u64 epf_bucket_ahead(__u64 word, __u64 now)
 {
 	__u64 ahead = word - now;
@@ -102,8 +102,8 @@ EPF_FN bool epf_bucket_take(const struct epf_bucket *b, __u64 *word, __u64 now)
 	return false;
 }
 
-/* Count @n packets, up to 2^16, at @now ticks. Return: false: they are not counted, as
- * others always came first.
+/* Count @n packets, up to 2^16, at @now ticks. Return: false: they are not counted, because
+ * other CPUs always came first.
  */
 EPF_FN bool epf_meter_add(const struct epf_bucket *b, __u64 *word, __u64 now,
 			  __u64 n)
@@ -122,7 +122,7 @@ EPF_FN bool epf_meter_add(const struct epf_bucket *b, __u64 *word, __u64 now,
 	return false;
 }
 
-/* Is more coming in than the rate? */
+/* Is the incoming rate above the limit? */
 EPF_FN bool epf_meter_above(const struct epf_bucket *b, const __u64 *word,
 			    __u64 now)
 {
@@ -132,9 +132,10 @@ EPF_FN bool epf_meter_above(const struct epf_bucket *b, const __u64 *word,
 /**
  * epf_meter_slice() - how many packets a CPU may count for itself before it adds them
  * @b: meter
- * @cpus: how many CPUs add
+ * @cpus: number of CPUs that add
  *
- * All that CPUs keep is at most a quarter of the burst; so much the level is wrong by.
+ * All CPUs together keep at most a quarter of the burst, which bounds the error of the
+ * level.
  *
  * Return: 1 .. 65536.
  */

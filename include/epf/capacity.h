@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How many keys an epoch may take before the error of its filter passes a limit.
- * Integers only; for creation and for the ends of epochs, never for each packet.
+ * How many keys an epoch may take before the error of its filter exceeds a limit. Integers
+ * only; for creation and for the ends of epochs, never for each packet.
  *
- * The model is that of user/libepf/size.c. The keys that meet in one line are
- * Poisson distributed, each has k/L fields, and the chance that the fields of x keys
- * have covered the positions of another key is that of a Markov chain, one step a
- * field, on how many of them are not covered. All terms are positive, so nothing
- * cancels. An epoch errs where the lines of all L parts do, the filter where one
- * of its eight epochs does.
+ * The model is that of user/libepf/size.c. The keys that share one line are Poisson
+ * distributed, and each has k/L fields. The probability that the fields of x keys have
+ * covered the positions of another key is that of a Markov chain, one step per field, on
+ * the number of positions not yet covered. All terms are positive, so nothing cancels. An
+ * epoch errs if the lines of all L parts do, the filter if one of its eight epochs does.
  *
- * That is worked out once, at EPF_CAPACITY_STEPS evenly spaced numbers of keys up
- * to the one at which a single epoch reaches the limit. In between the error is
- * interpolated, which never understates it where it is convex; where it is not,
- * and for what is rounded down, EPF_CAPACITY_MARGIN is added. selftests/core/
- * capacity.c compares the result with libepf.
+ * The error is computed once, at EPF_CAPACITY_STEPS evenly spaced numbers of keys up to the
+ * number at which a single epoch reaches the limit. In between it is interpolated, which
+ * never understates it where it is convex; EPF_CAPACITY_MARGIN is added to cover other
+ * places, and rounding down. selftests/core/capacity.c compares the result with libepf.
  *
- * Keys are counted when they set a bit that was not set. A key that errs sets
- * none: of d random keys about d - (the sum of the errors they met) are counted,
- * and the table is one of counted keys.
+ * A key is counted when it sets a bit that was not set. A key that is a false positive sets
+ * none: of d random keys about d - (the sum of the errors they met) are counted, and the
+ * table is in counted keys.
  */
 #ifndef EPF_CAPACITY_H
 #define EPF_CAPACITY_H
@@ -27,21 +25,21 @@
 #include "geometry.h"
 
 #define EPF_CAPACITY_STEPS 128u /* a power of two */
-/* The table ends where a line has so many keys in the mean, limit or not: even
- * with one position a key the error of one epoch is then above 0.99.
+/* The table ends where a line has so many keys on average, even below the limit: even with
+ * one position per key the error of one epoch is then above 0.99.
  */
 #define EPF_CAPACITY_LOAD 384u
-/* Numbers of keys in one line that are told apart: more come to EPF_CAPACITY_LOAD
- * with a chance of 1e-15 only.
+/* The most keys in one line that are distinguished: at EPF_CAPACITY_LOAD, more occur with
+ * probability 1e-15 only.
  */
 #define EPF_CAPACITY_KEYS 576u
-#define EPF_CAPACITY_MARGIN 14 /* errors are taken for 1 + 2^-14 times as much */
+#define EPF_CAPACITY_MARGIN 14 /* errors count as 1 + 2^-14 times as much */
 
 /**
  * struct epf_capacity - the error of an epoch by its keys, up to a limit
  * @limit_q56: of the filter
  * @keys: counted in the epoch, ascending from 0
- * @q56: its error then, ascending; that of no key is the share of keys that have no
+ * @q56: its error then, ascending; without any key it is the share of keys that have no
  *	position
  */
 struct epf_capacity {
@@ -51,17 +49,17 @@ struct epf_capacity {
 };
 
 /**
- * struct epf_capacity_work - what epf_capacity_init() needs while it works
- * @row: chance of each number of positions not covered; one more, which stays 0
- * @cover: chance that x keys cover all
+ * struct epf_capacity_work - working memory of epf_capacity_init()
+ * @row: probability of each number of positions not covered; one more, which stays 0
+ * @cover: probability that x keys cover all
  */
 struct epf_capacity_work {
 	__u64 row[EPF_PART_BITS_MAX + 2];
 	__u64 cover[EPF_CAPACITY_KEYS];
 };
 
-/* One field more of the key that is asked for: it names a new position unless it names
- * one of those that are there, or none.
+/* Add one field of the key that is looked up: it selects a new position, or one that is
+ * already there, or none.
  */
 EPF_FN_BIG void epf_capacity_own(__u64 *row)
 {
@@ -74,7 +72,7 @@ EPF_FN_BIG void epf_capacity_own(__u64 *row)
 	row[0] = row[0] * (EPF_FIELDS - EPF_LANE_BITS) >> EPF_FIELD_SHIFT;
 }
 
-/* One field more of another key: it covers one of the u that are left, or nothing. */
+/* Add one field of another key: it covers one of the u positions that are left, or none. */
 EPF_FN_BIG void epf_capacity_other(__u64 *row)
 {
 	__u32 u;
@@ -84,10 +82,10 @@ EPF_FN_BIG void epf_capacity_other(__u64 *row)
 			 EPF_FIELD_SHIFT;
 }
 
-/* Where x keys leave a chance of less than this, more are taken to leave none. */
+/* Once x keys leave a smaller probability than this, more keys count as leaving none. */
 #define EPF_CAPACITY_SURE (1ULL << 16)
 
-/* @cover, with @k fields a key. */
+/* Compute @cover, with @k fields per key. */
 EPF_FN_BIG void epf_capacity_cover(struct epf_capacity_work *w, __u32 k)
 {
 	__u32 x, i;
@@ -109,8 +107,8 @@ EPF_FN_BIG void epf_capacity_cover(struct epf_capacity_work *w, __u32 k)
 
 #define EPF_CAPACITY_MODE (1ULL << 50) /* so that the sum of weights is below 2^56 */
 
-/* The mean of @cover over lines that @keys keys were put into at random: Poisson
- * weights, from the most likely number of keys outwards.
+/* The mean of @cover over lines into which @keys keys were put at random: Poisson weights,
+ * from the most likely number of keys outwards.
  */
 EPF_FN_BIG __u64 epf_capacity_mean(const __u64 *cover, __u64 keys, __u64 lines)
 {
@@ -141,7 +139,7 @@ EPF_FN_BIG __u64 epf_capacity_error(const struct epf_capacity_work *w,
 	return q < EPF_Q56_ONE ? q : EPF_Q56_ONE;
 }
 
-/* Keys at which an epoch alone reaches the limit, rounded up to a sixteenth. */
+/* Number of keys at which an epoch alone reaches the limit, rounded up to a sixteenth. */
 EPF_FN_BIG __u64 epf_capacity_top(const struct epf_capacity_work *w,
 				  const struct epf_geom *g, __u64 limit_q56)
 {
@@ -158,16 +156,16 @@ EPF_FN_BIG __u64 epf_capacity_top(const struct epf_capacity_work *w,
 	return top < most ? top : most;
 }
 
-/* Keys that are not counted have so many fraction bits. */
+/* Fraction bits of the number of keys that are not counted. */
 #define EPF_CAPACITY_LOST 16
 #define EPF_CAPACITY_LOST_ONE (1ULL << EPF_CAPACITY_LOST)
 
 /**
- * epf_capacity_init() - work out what an epoch may take
+ * epf_capacity_init() - compute how many keys an epoch may take
  * @c: result
  * @g: shape of the filter
- * @limit_q56: error that it may have at the most, below EPF_Q56_ONE
- * @w: room to work in
+ * @limit_q56: largest error allowed, below EPF_Q56_ONE
+ * @w: working memory
  *
  * Takes a fraction of a millisecond.
  */
@@ -194,15 +192,15 @@ EPF_FN_BIG void epf_capacity_init(struct epf_capacity *c,
 	}
 }
 
-/* Whether @a < @b, as all bits or none; both are below 2^63. No branch. */
+/* Is @a < @b? Returns all bits or none, without a branch; both are below 2^63. */
 EPF_FN __u64 epf_capacity_below(__u64 a, __u64 b)
 {
 	return 0 - ((a - b) >> 63);
 }
 
-/* The point of @y where @x, ascending, is @v; the last where it is beyond. A verifier
- * that follows mispredicted branches wants every address here to be of one kind, whichever
- * way led to it: so the search has no branch, and each caller has a copy.
+/* The point of @y where @x, ascending, is @v; the last point if @v is beyond. A verifier
+ * that follows mispredicted branches requires every address here to be of one kind,
+ * whichever path leads to it. So the search has no branch, and each caller has a copy.
  */
 EPF_FN __u64 epf_capacity_at(const __u64 *x, const __u64 *y, __u64 v)
 {
@@ -223,7 +221,7 @@ EPF_FN __u64 epf_capacity_at(const __u64 *x, const __u64 *y, __u64 v)
  * @c: capacity
  * @keys: counted in it
  *
- * Return: q56; EPF_Q56_ONE where it is beyond the limit by itself.
+ * Return: q56; EPF_Q56_ONE if it alone exceeds the limit.
  */
 EPF_FN_BIG __u64 epf_capacity_q56(const struct epf_capacity *c, __u64 keys)
 {
@@ -233,11 +231,11 @@ EPF_FN_BIG __u64 epf_capacity_q56(const struct epf_capacity *c, __u64 keys)
 }
 
 /**
- * epf_capacity_keys() - the other way round
+ * epf_capacity_keys() - the inverse of epf_capacity_q56()
  * @c: capacity
  * @q56: an error
  *
- * Return: counted keys at which an epoch has it.
+ * Return: counted keys at which an epoch has this error.
  */
 EPF_FN_BIG __u64 epf_capacity_keys(const struct epf_capacity *c, __u64 q56)
 {
@@ -247,12 +245,12 @@ EPF_FN_BIG __u64 epf_capacity_keys(const struct epf_capacity *c, __u64 q56)
 }
 
 /**
- * epf_capacity_room() - what the current epoch may take
+ * epf_capacity_room() - how many keys the current epoch may take
  * @c: capacity
  * @q56: errors of the seven others, EPF_LIVE_EPOCHS
  *
- * Return: counted keys up to which the error of the filter is within the limit;
- * 0 where the others pass it without any.
+ * Return: counted keys up to which the error of the filter is within the limit; 0 if the
+ * other epochs alone exceed it.
  */
 EPF_FN_BIG __u64 epf_capacity_room(const struct epf_capacity *c,
 				   const __u64 *q56)

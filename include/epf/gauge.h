@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The error rate that a filter of an owned kind has right now, from sampled
- * memory. Integers only. A sample is taken under the filter's lock and reads few
- * words; what samples say is computed from the gauge and the filter's struct
- * alone, while nobody rotates. Asking random keys would take millions of them at
- * a rate of 1e-6; the share of set bits is known to a hundredth from two thousand
- * words.
+ * The false-positive-rate estimator for locked kinds: the error rate that a filter has
+ * right now, from sampled memory. Integers only. A sample is taken under the filter's lock
+ * and reads few words. The estimate is computed from the samples and the filter's struct
+ * alone, while nobody rotates. Looking up random keys would take millions of them at a rate
+ * of 1e-6; two thousand words give the share of set bits to a hundredth.
  *
- * What counts is what the kind's test() looks at: not a retired epoch or slice.
- * How chances come from what is set: gauge_epochs.h, gauge_aged.h, gauge_dict.h.
+ * The estimate covers exactly what the kind's test() looks at: not a retired epoch or
+ * slice. gauge_epochs.h, gauge_aged.h and gauge_dict.h derive probabilities from set bits.
  *
- * Keys of different epochs are taken as different: where the same ones come in
- * every epoch, and the filter errs often, the rate is less than told.
+ * Keys of different epochs are assumed to differ: if the same keys come in every epoch, and
+ * the filter errs often, the rate is lower than reported.
  *
- * A rotation between two samples blurs what is told by one epoch or slice.
+ * A rotation between two samples blurs the numbers of single epochs or slices.
  */
 #ifndef EPF_GAUGE_H
 #define EPF_GAUGE_H
@@ -22,22 +21,22 @@
 #include "q56.h"
 
 #define EPF_GAUGE_LAYERS 256u
-#define EPF_GAUGE_SAMPLES 2048u		 /* a good number */
-#define EPF_GAUGE_SAMPLES_MAX (1u << 20) /* what the sums have room for */
+#define EPF_GAUGE_SAMPLES 2048u		 /* a good number of samples */
+#define EPF_GAUGE_SAMPLES_MAX (1u << 20) /* limit of the sums */
 #define EPF_GAUGE_SHIFT 12
 
 /**
- * struct epf_gauge - what was sampled; zeroed before the first sample
- * @chance: by layer, an epoch or slice, the youngest first: sum of q56 chances
- *	times 2^-12; dict: of pass marks. Of tlbf layers are places of the ring
+ * struct epf_gauge - sums over samples; zeroed before the first sample
+ * @chance: by layer, an epoch or slice, the youngest first: sum of q56 probabilities times
+ *	2^-12; dict: of pass marks. For tlbf, layers are places of the ring
  * @set: set bits; dict: live cells of the first table
- * @seen: bits looked at; dict: live cells of the backyard
- * @samples: taken
- * @any: gebl: sum of the chances of groups, likewise
+ * @seen: bits examined; dict: live cells of the backyard
+ * @samples: number of samples
+ * @any: gebl: sum of the probabilities of groups, times 2^-12
  * @inverse: gebl: 2^63 / (B - i)
- * @turn: aged kinds: the slice to be looked at next
+ * @turn: aged kinds: the next slice to examine
  * @passed_cells: dict: live cells of buckets with a pass mark
- * @spilt: dict: buckets with a spill mark and none of pass
+ * @spilt: dict: buckets with a spill mark and no pass mark
  * @spilt_cells: dict: live cells of those
  */
 struct epf_gauge {
@@ -55,7 +54,7 @@ struct epf_gauge {
 
 #define EPF_GAUGE_ONE (EPF_Q56_ONE >> EPF_GAUGE_SHIFT)
 
-/* The mean of @n chances of which @sum is the sum; 0: there are none. */
+/* The mean of @n probabilities whose sum is @sum; 0 if there are none. */
 EPF_FN __u64 epf_gauge_mean(__u64 sum, __u64 n)
 {
 	return n ? sum / n << EPF_GAUGE_SHIFT : 0;
@@ -67,8 +66,8 @@ EPF_FN __u64 epf_gauge_fill(const struct epf_gauge *g, __u32 layer)
 	return epf_ratio_q56(g->set[layer], g->seen[layer]);
 }
 
-/* Take one of @words words into layer @layer; they have @bits bits in all. What
- * is behind those may be anything: it may have come from a file.
+/* Add one of @words words to layer @layer; these words have @bits bits in all. Bits beyond
+ * those may have any value, because they may come from a file.
  */
 EPF_FN void epf_gauge_word(struct epf_gauge *g, __u32 layer, const __u64 *word,
 			   __u64 words, __u64 bits, __u64 random)

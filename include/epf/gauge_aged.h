@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The gauge of kinds apbf, apbbf and tlbf, see gauge.h.
+ * The false-positive-rate estimator of kinds apbf, apbbf and tlbf, see gauge.h.
  *
- *   apbf, apbbf, tlbf
- *          The chance of a hit in each slice: of apbf and tlbf the share of its
- *          set bits, of apbbf the mean over blocks of the product over parts.
- *          Then that of k hits in a row among the slices that count.
+ * The probability of a hit in a slice is, for apbf and tlbf, the share of its set bits, and
+ * for apbbf the mean over blocks of the product over parts. From these follows the
+ * probability of k hits in a row among the slices that count.
  */
 #ifndef EPF_GAUGE_AGED_H
 #define EPF_GAUGE_AGED_H
@@ -15,12 +14,12 @@
 #include "gauge.h"
 #include "tlbf.h"
 
-#define EPF_GAUGE_SLICES 16u /* that one sample looks at */
+#define EPF_GAUGE_SLICES 16u /* slices that one sample examines */
 
-/* Runs of k hits as slices are added. */
+/* Probability of runs of k hits as slices are added. */
 struct epf_runs {
-	__u64 run[EPF_AGED_SLICES_MAX]; /* i hits just before, none of k so far */
-	__u64 found;			/* one of k so far */
+	__u64 run[EPF_AGED_SLICES_MAX]; /* i hits at the end, none of k so far */
+	__u64 found;			/* a run of k so far */
 	__u32 k;
 };
 
@@ -31,8 +30,8 @@ EPF_FN void epf_runs_begin(struct epf_runs *r, __u32 k)
 	r->run[0] = EPF_Q56_ONE;
 }
 
-/* The recursion of section 5.3 of the paper, forwards: one more slice, which
- * hits with chance @hit.
+/* The recursion of section 5.3 of the paper, forwards: add a slice that hits with
+ * probability @hit.
  */
 EPF_FN void epf_runs_add(struct epf_runs *r, __u64 hit)
 {
@@ -53,8 +52,7 @@ EPF_FN __u32 epf_aged_counted(const struct epf_aged *a)
 
 /**
  * struct epf_row - the slices that count, in a row
- * @first: layer of the youngest; the older ones follow, after the last layer
- *	the first
+ * @first: layer of the youngest; the older ones follow, and layer 0 follows the last layer
  * @nr: slices; 0, or at least @k
  * @k: slices a key is in
  * @block_bits: of the blocks of a slice; 0: it has none
@@ -79,7 +77,7 @@ EPF_FN __u32 epf_row_layer(struct epf_row row, __u32 i)
 	return (row.first + i) % EPF_GAUGE_LAYERS;
 }
 
-/* The chance of a hit in slice @i. */
+/* The probability of a hit in slice @i. */
 EPF_FN __u64 epf_row_hit(const struct epf_gauge *g, struct epf_row row, __u32 i)
 {
 	__u32 layer = epf_row_layer(row, i), b = row.block_bits;
@@ -88,7 +86,7 @@ EPF_FN __u64 epf_row_hit(const struct epf_gauge *g, struct epf_row row, __u32 i)
 		   epf_gauge_fill(g, layer);
 }
 
-/* The chance of k hits in a row. */
+/* The probability of k hits in a row. */
 EPF_FN_BIG __u64 epf_row_q56(const struct epf_gauge *g, struct epf_row row)
 {
 	struct epf_runs r;
@@ -107,8 +105,8 @@ EPF_FN_BIG __u64 epf_row_q56(const struct epf_gauge *g, struct epf_row row)
  * @age: of the slice
  * @fill_q56: set to the share of its bits that are set
  *
- * Return: the chance that a key never inserted hits in the k slices from there
- * on, whatever the others say; 0 where they do not all count.
+ * Return: the probability that a key never inserted hits in the k slices from there on,
+ * whatever the others hold; 0 if they do not all count.
  */
 EPF_FN __u64 epf_row_layer_q56(const struct epf_gauge *g, struct epf_row row,
 			       __u32 age, __u64 *fill_q56)
@@ -127,7 +125,7 @@ EPF_FN __u64 epf_row_layer_q56(const struct epf_gauge *g, struct epf_row row,
 	return q;
 }
 
-/* How many of @slices slices one sample looks at. */
+/* How many of @slices slices one sample examines. */
 EPF_FN __u32 epf_gauge_slices(__u32 slices)
 {
 	return slices < EPF_GAUGE_SLICES ? slices : EPF_GAUGE_SLICES;
@@ -143,12 +141,12 @@ EPF_FN __u32 epf_gauge_turn(struct epf_gauge *g, __u32 slices)
 }
 
 /**
- * epf_apbf_gauge() - one more sample
+ * epf_apbf_gauge() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
- * Reads a word of each of 16 slices, of the next 16 in the next sample.
+ * Reads a word in each of 16 slices; the next sample reads the next 16 slices.
  */
 EPF_FN void epf_apbf_gauge(struct epf_gauge *g, const struct epf_apbf *f,
 			   __u64 random)
@@ -165,14 +163,14 @@ EPF_FN void epf_apbf_gauge(struct epf_gauge *g, const struct epf_apbf *f,
 	g->samples++;
 }
 
-/* As epf_ge_gauge_q56(). */
+/* The same as epf_ge_gauge_q56(). */
 EPF_FN __u64 epf_apbf_gauge_q56(const struct epf_gauge *g,
 				const struct epf_apbf *f)
 {
 	return epf_row_q56(g, epf_aged_row(&f->ring, 0));
 }
 
-/* As epf_row_layer_q56(). */
+/* The same as epf_row_layer_q56(). */
 EPF_FN __u64 epf_apbf_gauge_layer_q56(const struct epf_gauge *g,
 				      const struct epf_apbf *f, __u32 age,
 				      __u64 *fill_q56)
@@ -180,8 +178,8 @@ EPF_FN __u64 epf_apbf_gauge_layer_q56(const struct epf_gauge *g,
 	return epf_row_layer_q56(g, epf_aged_row(&f->ring, 0), age, fill_q56);
 }
 
-/* Take a block of slice @i into the sample: a key hits there if of each part the
- * one bit it asks for is set.
+/* Add a block of slice @i to the sample: a key hits there if in each part the one bit it
+ * selects is set.
  */
 EPF_FN_BIG void epf_apbbf_gauge_block(struct epf_gauge *g,
 				      const struct epf_apbbf *f, __u32 i,
@@ -200,12 +198,12 @@ EPF_FN_BIG void epf_apbbf_gauge_block(struct epf_gauge *g,
 }
 
 /**
- * epf_apbbf_gauge() - one more sample
+ * epf_apbbf_gauge() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
- * Reads a block of each of 16 slices, of the next 16 in the next sample.
+ * Reads a block in each of 16 slices; the next sample reads the next 16 slices.
  */
 EPF_FN void epf_apbbf_gauge(struct epf_gauge *g, const struct epf_apbbf *f,
 			    __u64 random)
@@ -224,14 +222,14 @@ EPF_FN void epf_apbbf_gauge(struct epf_gauge *g, const struct epf_apbbf *f,
 	g->samples++;
 }
 
-/* As epf_ge_gauge_q56(). */
+/* The same as epf_ge_gauge_q56(). */
 EPF_FN __u64 epf_apbbf_gauge_q56(const struct epf_gauge *g,
 				 const struct epf_apbbf *f)
 {
 	return epf_row_q56(g, epf_aged_row(&f->ring, f->shape.block_bits));
 }
 
-/* As epf_row_layer_q56(). */
+/* The same as epf_row_layer_q56(). */
 EPF_FN __u64 epf_apbbf_gauge_layer_q56(const struct epf_gauge *g,
 				       const struct epf_apbbf *f, __u32 age,
 				       __u64 *fill_q56)
@@ -242,7 +240,7 @@ EPF_FN __u64 epf_apbbf_gauge_layer_q56(const struct epf_gauge *g,
 
 EPF_ASSERT(EPF_TLBF_SLICES == EPF_GAUGE_LAYERS, "places are layers");
 
-/* A slice's layer is its place, which it keeps when others come. */
+/* A slice's layer is its place, which does not change when others come. */
 EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
 {
 	struct epf_row row = { f->head, epf_tlbf_live(f, now_ns), f->shape.k,
@@ -252,13 +250,13 @@ EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
 }
 
 /**
- * epf_tlbf_gauge() - one more sample
+ * epf_tlbf_gauge() - take one more sample
  * @g: samples so far
  * @f: filter
  * @now_ns: on the owner's clock
  * @random: chooses the place
  *
- * Reads a word of each of 16 slices, of the next 16 in the next sample.
+ * Reads a word in each of 16 slices; the next sample reads the next 16 slices.
  */
 EPF_FN void epf_tlbf_gauge(struct epf_gauge *g, const struct epf_tlbf *f,
 			   __u64 now_ns, __u64 random)
@@ -277,7 +275,7 @@ EPF_FN void epf_tlbf_gauge(struct epf_gauge *g, const struct epf_tlbf *f,
 }
 
 /**
- * epf_tlbf_gauge_q56() - the chance that a key never inserted is present
+ * epf_tlbf_gauge_q56() - the probability that a key never inserted is present
  * @g: samples
  * @f: filter
  * @now_ns: on the owner's clock
@@ -290,7 +288,7 @@ EPF_FN __u64 epf_tlbf_gauge_q56(const struct epf_gauge *g,
 	return epf_row_q56(g, epf_tlbf_row(f, now_ns));
 }
 
-/* As epf_row_layer_q56(), at a time on the owner's clock. */
+/* The same as epf_row_layer_q56(), at a time on the owner's clock. */
 EPF_FN __u64 epf_tlbf_gauge_layer_q56(const struct epf_gauge *g,
 				      const struct epf_tlbf *f, __u64 now_ns,
 				      __u32 age, __u64 *fill_q56)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The gauge of kind chain, see gauge.h: that of lanes (estimate.h) for each of
- * its tables, in which a key is looked for independently.
+ * The false-positive-rate estimator of kind chain, see gauge.h: that of lanes (estimate.h)
+ * for each of its tables, in which a key is looked up independently.
  */
 #ifndef EPF_GAUGE_CHAIN_H
 #define EPF_GAUGE_CHAIN_H
@@ -10,10 +10,10 @@
 #include "estimate.h"
 
 /**
- * struct epf_chain_gauge - what was sampled; zeroed before the first sample
- * @cover: of all tables; they have one L and k
- * @fill: of each; a switch between two samples blurs them
- * @samples: taken
+ * struct epf_chain_gauge - sums over samples; zeroed before the first sample
+ * @cover: for all tables; they have the same L and k
+ * @fill: of each table; a switch between two samples blurs them
+ * @samples: number of samples
  */
 struct epf_chain_gauge {
 	struct epf_cover cover;
@@ -22,9 +22,9 @@ struct epf_chain_gauge {
 };
 
 /**
- * epf_chain_gauge() - one more sample: a line of each part of each table
- * @g: gauge
- * @f: filter, whose time has been told
+ * epf_chain_gauge() - take one more sample: a line of each part of each table
+ * @g: estimator
+ * @f: filter whose time has been set
  * @random: 64 bits
  */
 EPF_FN_BIG void epf_chain_gauge(struct epf_chain_gauge *g,
@@ -43,8 +43,8 @@ EPF_FN_BIG void epf_chain_gauge(struct epf_chain_gauge *g,
 }
 
 /**
- * epf_chain_gauge_q56() - the chance of a false positive, as sampled
- * @g: gauge
+ * epf_chain_gauge_q56() - the probability of a false positive, as sampled
+ * @g: estimator
  * @f: filter
  */
 EPF_FN_BIG __u64 epf_chain_gauge_q56(const struct epf_chain_gauge *g,
@@ -60,8 +60,8 @@ EPF_FN_BIG __u64 epf_chain_gauge_q56(const struct epf_chain_gauge *g,
 }
 
 /**
- * epf_chain_gauge_layer_q56() - that of one epoch, on its own
- * @g: gauge
+ * epf_chain_gauge_layer_q56() - the same for one epoch alone
+ * @g: estimator
  * @f: filter
  * @age: of the epoch, 0 .. 7
  * @fill: set to the share of set positions in its lanes

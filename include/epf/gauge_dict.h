@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The gauge of kind dict, see gauge.h.
+ * The false-positive-rate estimator of kind dict, see gauge.h.
  *
- *   dict   A key meets 1 pass mark, or agrees with one of the live fingerprints
- *          of its bucket, or, if that has a spill mark, of its two buckets of the
- *          backyard.
+ * A key is a false positive if its bucket has a pass mark, or if its fingerprint matches a
+ * live one in its bucket or, if that has a spill mark, in its two buckets of the backyard.
  */
 #ifndef EPF_GAUGE_DICT_H
 #define EPF_GAUGE_DICT_H
@@ -12,7 +11,7 @@
 #include "dict.h"
 #include "gauge.h"
 
-/* Count the live cells of a bucket by age. Return: how many there are. */
+/* Count the live cells of a bucket by age. Return: their number. */
 EPF_FN_BIG __u32 epf_dict_gauge_cells(const struct epf_dict *f,
 				      const struct epf_dict_table *t,
 				      const __u64 *bucket, __u32 *by_age)
@@ -32,7 +31,7 @@ EPF_FN_BIG __u32 epf_dict_gauge_cells(const struct epf_dict *f,
 }
 
 /**
- * epf_dict_gauge() - one more sample
+ * epf_dict_gauge() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
@@ -62,15 +61,15 @@ EPF_FN void epf_dict_gauge(struct epf_gauge *g, const struct epf_dict *f,
 	g->samples++;
 }
 
-/* The chance to agree with one of @cells cells met in @samples buckets. */
+/* The probability of matching one of @cells cells found in @samples buckets. */
 EPF_FN __u64 epf_dict_gauge_agree(const struct epf_dict_table *t, __u64 cells,
 				  __u64 samples)
 {
 	return epf_ratio_q56(cells, samples * t->slots) >> t->rem_bits;
 }
 
-/* The chance to agree with @home cells of the first table, or to be asked for in
- * the backyard and agree with @yard cells there.
+/* The probability of matching @home cells of the first table, or of being looked up in the
+ * backyard and matching @yard cells there.
  */
 EPF_FN __u64 epf_dict_gauge_cell(const struct epf_gauge *g,
 				 const struct epf_dict *f, __u64 home,
@@ -88,7 +87,7 @@ EPF_FN __u64 epf_dict_gauge_cell(const struct epf_gauge *g,
 	return sum < EPF_Q56_ONE ? sum : EPF_Q56_ONE;
 }
 
-/* As epf_ge_gauge_q56(). */
+/* The same as epf_ge_gauge_q56(). */
 EPF_FN __u64 epf_dict_gauge_q56(const struct epf_gauge *g,
 				const struct epf_dict *f)
 {
@@ -110,11 +109,11 @@ EPF_FN __u64 epf_dict_gauge_q56(const struct epf_gauge *g,
  * @g: samples
  * @f: filter
  * @age: of the generation
- * @fill_q56: set to the share of all cells that are of it
+ * @fill_q56: set to the share of all cells that belong to it
  *
- * Return: the chance that such a key is let pass by a mark of that generation or
- * agrees with one of its fingerprints, whatever the others say; 0 for one that
- * does not count.
+ * Return: the probability that such a key passes by a mark of that generation or matches
+ * one of its fingerprints, whatever the others hold; 0 for a generation that does not
+ * count.
  */
 EPF_FN __u64 epf_dict_gauge_layer_q56(const struct epf_gauge *g,
 				      const struct epf_dict *f, __u32 age,

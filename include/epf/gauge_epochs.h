@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The gauge of kinds ge and gebl, see gauge.h.
+ * The false-positive-rate estimators of kinds ge and gebl, see gauge.h.
  *
- *   ge     A share p of the positions of an epoch is set: all k of a key are
- *          with chance p^k, in one of the epochs with the complement of the
- *          product of complements. What double hashing adds, see
- *          docs/theory/ge.md, is computed from the p too.
- *   gebl   Of a block with n of B bits set, k distinct ones are all set with
- *          chance C(n, k) / C(B, k); over the epochs of one group as above; then
- *          the mean over groups. Double hashing has few sequences, which set
- *          bits do not tell: of one step all B starts are tried.
+ *   ge     If a share p of the positions of an epoch is set, all k positions of a key are
+ *          set with probability p^k, and those in one of the epochs with the complement of
+ *          the product of complements. What double hashing adds, see docs/theory/ge.md, is
+ *          also computed from the p.
+ *   gebl   In a block with n of B bits set, k distinct bits are all set with probability
+ *          C(n, k) / C(B, k); over the epochs of one group as above; then the mean over
+ *          groups. Double hashing has few sequences, about which set bits say nothing: for
+ *          one step all B starts are tried.
  */
 #ifndef EPF_GAUGE_EPOCHS_H
 #define EPF_GAUGE_EPOCHS_H
@@ -18,7 +18,7 @@
 #include "ge.h"
 #include "gebl.h"
 
-/* One line of cells. */
+/* Count one line of cells. */
 EPF_FN void epf_ge_gauge_cells(struct epf_gauge *g, const struct epf_ge *f,
 			       __u64 random)
 {
@@ -40,12 +40,12 @@ EPF_FN void epf_ge_gauge_cells(struct epf_gauge *g, const struct epf_ge *f,
 }
 
 /**
- * epf_ge_gauge() - one more sample
+ * epf_ge_gauge() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
- * Reads 8 words, layout EPF_GE_SEGMENTS r + 1.
+ * Reads 8 words, or r + 1 with layout EPF_GE_SEGMENTS.
  */
 EPF_FN void epf_ge_gauge(struct epf_gauge *g, const struct epf_ge *f,
 			 __u64 random)
@@ -72,7 +72,7 @@ struct epf_ge_union {
 	__u32 to;
 };
 
-/* The chance of one of the epochs. */
+/* The probability of a hit in at least one of the epochs. */
 EPF_FN __u64 epf_ge_union_q56(const struct epf_ge_union *u)
 {
 	__u64 any = 0;
@@ -83,7 +83,7 @@ EPF_FN __u64 epf_ge_union_q56(const struct epf_ge_union *u)
 	return any;
 }
 
-/* Half a position more. Return: the chance then. */
+/* Add half a position. Return: the probability then. */
 EPF_FN __u64 epf_ge_union_half(struct epf_ge_union *u)
 {
 	__u32 e;
@@ -93,12 +93,12 @@ EPF_FN __u64 epf_ge_union_half(struct epf_ge_union *u)
 	return epf_ge_union_q56(u);
 }
 
-/* Euler's phi of 0 .. 15, four bits each; larger are not worth a term. */
+/* Euler's phi of 0 .. 15, four bits each; larger terms are negligible. */
 #define EPF_GE_COPRIME 0x86c4a46462422110ULL
 
-/* What double hashing adds: (1/s) sum over q of 2 phi(q) / (q (k - q)) times the
- * integral from q to k of F(d) - F(k), where F(d) is the chance of d positions,
- * F(k) = @all; by Simpson's rule. @u: at power 1.
+/* What double hashing adds: (1/s) sum over q of 2 phi(q) / (q (k - q)) times the integral
+ * from q to k of F(d) - F(k), where F(d) is the probability for d positions, F(k) = @all;
+ * by Simpson's rule. @u: at power 1.
  */
 EPF_FN __u64 epf_ge_gauge_more(struct epf_ge_union *u,
 			       const struct epf_ge_shape *s, __u64 all)
@@ -122,7 +122,7 @@ EPF_FN __u64 epf_ge_gauge_more(struct epf_ge_union *u,
 	return more;
 }
 
-/* The chance of epochs @from .. @to - 1. */
+/* The probability for epochs @from .. @to - 1. */
 EPF_FN_BIG __u64 epf_ge_gauge_span(const struct epf_gauge *g,
 				   const struct epf_ge_shape *s, __u32 from,
 				   __u32 to)
@@ -145,7 +145,7 @@ EPF_FN_BIG __u64 epf_ge_gauge_span(const struct epf_gauge *g,
 }
 
 /**
- * epf_ge_gauge_q56() - the chance that a key never inserted is present
+ * epf_ge_gauge_q56() - the probability that a key never inserted is present
  * @g: samples
  * @f: filter
  *
@@ -164,8 +164,8 @@ EPF_FN __u64 epf_ge_gauge_q56(const struct epf_gauge *g,
  * @age: of the epoch
  * @fill_q56: set to the share of its positions that are set
  *
- * Return: the chance that such a key is in that epoch, whatever the others say;
- * 0 and @fill_q56 0 for an epoch that does not count.
+ * Return: the probability that such a key is in that epoch, whatever the others hold; 0
+ * with @fill_q56 0 for an epoch that does not count.
  */
 EPF_FN __u64 epf_ge_gauge_layer_q56(const struct epf_gauge *g,
 				    const struct epf_ge *f, __u32 age,
@@ -178,8 +178,8 @@ EPF_FN __u64 epf_ge_gauge_layer_q56(const struct epf_gauge *g,
 	return epf_ge_gauge_span(g, &f->shape, age, age + 1);
 }
 
-/* Double hashing in one group, step @step. Return: the chance of one of the
- * epochs.
+/* Double hashing in one group with step @step. Return: the probability of a hit in one of
+ * the epochs.
  */
 EPF_FN_BIG __u64 epf_gebl_gauge_double(struct epf_gauge *g,
 				       const struct epf_gebl *f,
@@ -219,12 +219,12 @@ EPF_FN __u64 epf_gebl_gauge_distinct(struct epf_gauge *g,
 }
 
 /**
- * epf_gebl_gauge() - one more sample
+ * epf_gebl_gauge() - take one more sample
  * @g: samples so far
  * @f: filter
  * @random: chooses the place
  *
- * Reads r + 1 blocks, side by side.
+ * Reads r + 1 adjacent blocks.
  */
 EPF_FN_BIG void epf_gebl_gauge(struct epf_gauge *g, const struct epf_gebl *f,
 			       __u64 random)
@@ -252,7 +252,7 @@ EPF_FN_BIG void epf_gebl_gauge(struct epf_gauge *g, const struct epf_gebl *f,
 	g->samples++;
 }
 
-/* As epf_ge_gauge_q56(). */
+/* The same as epf_ge_gauge_q56(). */
 EPF_FN __u64 epf_gebl_gauge_q56(const struct epf_gauge *g,
 				const struct epf_gebl *f)
 {
@@ -260,7 +260,7 @@ EPF_FN __u64 epf_gebl_gauge_q56(const struct epf_gauge *g,
 	return epf_gauge_mean(g->any, g->samples);
 }
 
-/* As epf_ge_gauge_layer_q56(). */
+/* The same as epf_ge_gauge_layer_q56(). */
 EPF_FN __u64 epf_gebl_gauge_layer_q56(const struct epf_gauge *g,
 				      const struct epf_gebl *f, __u32 age,
 				      __u64 *fill_q56)

@@ -2,32 +2,31 @@
 /*
  * Kind ge: the classic guarded epoch filter.
  *
- * Alpay and Sarioglu, "Guarded Epoch Bloom Filters for Sliding-Window
- * Membership", 2026, Algorithm 1: r + 1 Bloom segments of s bits, one for each
- * epoch kept. An insert sets k positions in the segment of the current epoch; a
- * key is present if some segment has all k of them.
+ * Alpay and Sarioglu, "Guarded Epoch Bloom Filters for Sliding-Window Membership", 2026,
+ * Algorithm 1: r + 1 Bloom segments of s bits, one for each epoch kept. An insert sets k
+ * positions in the segment of the current epoch; a key is present if some segment has all k
+ * of them.
  *
- * Positions. With h1 = epf_word(digest, 0) and h2 = epf_word(digest, 1) | 1,
- * position i = 0 .. k-1 is floor((h1 + i h2 mod 2^64) s / 2^64), the same in
- * every segment. The paper says double hashing and means (h1 + i h2) mod s; here
- * the sum is a fraction of 2^64, so that no division is made and s is free. h2
- * odd makes the k fractions distinct. Positions still coincide when h2 / 2^64 is
- * within 1 / (k s) of a fraction with denominator below k, as they do in the
- * paper's form when h2 and s have a common factor. What that costs is a term of
- * order 1 / (k s) in the error, see docs/theory/ge.md.
+ * Positions. With h1 = epf_word(digest, 0) and h2 = epf_word(digest, 1) | 1, position i = 0
+ * .. k-1 is floor((h1 + i h2 mod 2^64) s / 2^64), the same in every segment. The paper says
+ * double hashing and means (h1 + i h2) mod s. Here the sum is a fraction of 2^64, so no
+ * division is needed and s can have any value. An odd h2 makes the k fractions distinct.
+ * Positions still coincide when h2 / 2^64 is within 1 / (k s) of a fraction with
+ * denominator below k, as they do in the paper's form when h2 and s have a common factor.
+ * That adds a term of order 1 / (k s) to the error, see docs/theory/ge.md.
  *
  * Two layouts of the same filter, with the same answers:
  *
- *   EPF_GE_TRANSPOSED  One cell a position, of 8, 16 or 32 bits, the least that
- *                      holds r + 1; segment n is bit r - n of every cell. A test
- *                      ANDs k cells and so has the hits of all epochs.
+ *   EPF_GE_TRANSPOSED  One cell per position, of 8, 16 or 32 bits, the smallest that holds
+ *                      r + 1; segment n is bit r - n of every cell. A test ANDs k cells and
+ *                      so gets the hits of all epochs.
  *   EPF_GE_SEGMENTS    The paper's: segment after segment, each of whole words.
  *
- * The filter is owned: one caller at a time is inside these functions.
+ * Only one caller at a time may be inside these functions.
  *
- * Window law: retire only when the current epoch is complete. Then the keys of
- * r complete epochs are found at every moment: from the retirement on those of
- * the current epoch and of r - 1 before it, otherwise of r before it.
+ * Window property: retire only when the current epoch is complete. Then the keys of r
+ * complete epochs are found at every moment: from the retirement on those of the current
+ * epoch and of r - 1 before it, otherwise of r before it.
  */
 #ifndef EPF_GE_H
 #define EPF_GE_H
@@ -45,9 +44,9 @@
 enum epf_ge_layout { EPF_GE_TRANSPOSED, EPF_GE_SEGMENTS };
 
 /**
- * struct epf_ge_shape - what the creator chooses
+ * struct epf_ge_shape - parameters chosen at creation
  * @segment_bits: s, EPF_GE_SEGMENT_MIN .. EPF_GE_SEGMENT_MAX
- * @epochs: r, complete epochs that make the window: 2 .. 31
+ * @epochs: r, number of complete epochs in the window: 2 .. 31
  * @bits: k, positions of a key: 1 .. EPF_GE_BITS_MAX
  * @layout: enum epf_ge_layout
  */
@@ -63,8 +62,8 @@ struct epf_ge_shape {
  * @word: epf_ge_words() words, zeroed, 64-byte aligned, owned by the caller
  * @shape: checked
  * @now: segment of the current epoch, 0 .. r
- * @retired: the oldest epoch counts no more
- * @room: NULL: nothing is counted; by segment
+ * @retired: the oldest epoch no longer counts
+ * @room: by segment; NULL: nothing is counted
  */
 struct epf_ge {
 	__u64 *word;
@@ -74,13 +73,13 @@ struct epf_ge {
 	struct epf_room *room;
 };
 
-/* Binary logarithm of the bits of a cell. */
+/* Base-2 logarithm of the bits of a cell. */
 EPF_FN __u32 epf_ge_cell(const struct epf_ge_shape *s)
 {
 	return s->epochs < 8 ? 3 : s->epochs < 16 ? 4 : 5;
 }
 
-/* Words of one segment, layout EPF_GE_SEGMENTS. */
+/* Words of one segment with layout EPF_GE_SEGMENTS. */
 EPF_FN __u64 epf_ge_stride(const struct epf_ge_shape *s)
 {
 	return (s->segment_bits + 63) >> 6;
@@ -90,8 +89,8 @@ EPF_FN __u64 epf_ge_stride(const struct epf_ge_shape *s)
  * epf_ge_words() - memory of a filter
  * @s: any numbers
  *
- * Return: words, a multiple of 8; 0 when a number is out of its range or the
- * filter larger than EPF_GE_WORDS_MAX.
+ * Return: words, a multiple of 8; 0 when a number is out of its range or the filter is
+ * larger than EPF_GE_WORDS_MAX.
  */
 EPF_FN __u64 epf_ge_words(const struct epf_ge_shape *s)
 {
@@ -113,10 +112,10 @@ EPF_FN __u64 epf_ge_words(const struct epf_ge_shape *s)
 
 /**
  * epf_ge_init() - check a shape and begin with an empty filter
- * @f: all but @f->word is set
+ * @f: everything but @f->word is set
  * @s: shape
  *
- * Return: 0, or -EINVAL where epf_ge_words() is 0.
+ * Return: 0, or -EINVAL if epf_ge_words() is 0.
  */
 EPF_FN int epf_ge_init(struct epf_ge *f, const struct epf_ge_shape *s)
 {
@@ -135,19 +134,19 @@ EPF_FN __u64 epf_ge_step(__u64 digest)
 	return epf_word(digest, 1) | 1;
 }
 
-/* Segment of the epoch that is @age old, 0 .. r. */
+/* Segment of the epoch whose age is @age, 0 .. r. */
 EPF_FN __u32 epf_ge_segment(const struct epf_ge *f, __u32 age)
 {
 	return f->now >= age ? f->now - age : f->now + f->shape.epochs + 1 - age;
 }
 
-/* Epochs that count, of which the youngest has age 0. */
+/* Number of epochs that count; the youngest has age 0. */
 EPF_FN __u32 epf_ge_counted(const struct epf_ge *f)
 {
 	return f->shape.epochs + !f->retired;
 }
 
-/* The cell of a position: bits @at and up of the word returned. */
+/* The cell of a position: bits @at and up of the returned word. */
 EPF_FN __u64 *epf_ge_locate(const struct epf_ge *f, __u64 pos, __u32 *at)
 {
 	__u32 cell = epf_ge_cell(&f->shape);
@@ -193,7 +192,7 @@ EPF_FN void epf_ge_insert(struct epf_ge *f, __u64 digest)
 		epf_room_grow(f->room, f->now, n);
 }
 
-/* Youngest age among @hits, bits of segments as they stand in a cell. */
+/* Youngest age among @hits, bits of segments as in a cell. */
 EPF_FN int epf_ge_youngest(const struct epf_ge *f, __u64 hits)
 {
 	__u32 first = f->shape.epochs - f->now; /* bit of age 0; ages ascend */
@@ -219,7 +218,7 @@ EPF_FN int epf_ge_test_cells(const struct epf_ge *f, __u64 digest)
 	return epf_ge_youngest(f, hits);
 }
 
-/* Has @segment all positions? */
+/* Does @segment have all positions? */
 EPF_FN bool epf_ge_segment_holds(const struct epf_ge *f, __u64 digest,
 				 __u32 segment)
 {
@@ -262,7 +261,7 @@ EPF_FN int epf_ge_test(const struct epf_ge *f, __u64 digest)
 }
 
 /**
- * epf_ge_retire() - the oldest epoch counts no more
+ * epf_ge_retire() - stop counting the oldest epoch
  * @f: filter, whose current epoch is complete
  */
 EPF_FN void epf_ge_retire(struct epf_ge *f)
@@ -306,7 +305,7 @@ EPF_FN __u64 epf_ge_sweep(struct epf_ge *f, __u64 at, __u64 n)
 }
 
 /**
- * epf_ge_advance() - the emptied epoch becomes the current one
+ * epf_ge_advance() - make the emptied epoch the current one
  * @f: filter, retired and swept
  */
 EPF_FN void epf_ge_advance(struct epf_ge *f)

@@ -2,30 +2,28 @@
 /*
  * Kind gebl: the blocked guarded epoch filter.
  *
- * Alpay and Sarioglu, "Guarded Epoch Bloom Filters for Sliding-Window
- * Membership", 2026, section 2: as ge, but a segment is an array of blocks of B
- * bits, the first hash chooses a block, the same in every segment, and the k
- * positions are inside it.
+ * Alpay and Sarioglu, "Guarded Epoch Bloom Filters for Sliding-Window Membership", 2026,
+ * section 2: as ge, but a segment is an array of blocks of B bits. The first hash chooses a
+ * block, the same in every segment, and the k positions are inside it.
  *
  * With w(i) = epf_word(digest, i):
  *
  *   block    floor(w(0) blocks / 2^64)
- *   offsets  EPF_GEBL_DISTINCT: k distinct ones of B by Floyd's rule, as in
- *            geometry.h: for top = B - k, ... B - 1 take t, or top where t is
- *            taken already, t uniform in 0 .. top. The t come from 64-bit
- *            fractions x, five from each of w(1), w(2), ...:
- *            t = floor(x (top + 1) / 2^64), then x = x (top + 1) mod 2^64. Four
- *            draws use 36 bits, so the fifth has 28 left for its 9.
- *            EPF_GEBL_DOUBLE: the paper's double hashing, (w(1) + i w(2)) mod B
- *            for i = 0 .. k-1. They are not distinct where w(2) has many factors
- *            of two, and a block has only B^2 such sequences. Both cost accuracy:
- *            this is for comparison, not for use.
+ *   offsets  EPF_GEBL_DISTINCT: k distinct ones of B by Floyd's rule: for top = B - k, ...
+ *            B - 1 take t, or top if t is already taken, t uniform in 0 .. top. The t come
+ *            from 64-bit fractions x, five from each of w(1), w(2), ...: t = floor(x (top +
+ *            1) / 2^64), then x = x (top + 1) mod 2^64. Four draws use 36 bits, so the
+ *            fifth has 28 left for its 9.
+ *            EPF_GEBL_DOUBLE: the paper's double hashing, (w(1) + i w(2)) mod B for i = 0
+ *            .. k-1. They are not distinct if w(2) has many factors of two, and a block has
+ *            only B^2 such sequences. Both cost accuracy: this is for comparison, not for
+ *            use.
  *
- * The blocks of one number lie side by side, segment 0 first: (r + 1) B bits
- * make a group. With B = 64 and r = 7 it is one line.
+ * The blocks of one number are adjacent, segment 0 first: (r + 1) B bits make a group. With
+ * B = 64 and r = 7 it is one line.
  *
- * The filter is owned: one caller at a time is inside these functions. The
- * window law is that of ge.h.
+ * Only one caller at a time may be inside these functions. The window property is that of
+ * ge.h.
  */
 #ifndef EPF_GEBL_H
 #define EPF_GEBL_H
@@ -46,10 +44,10 @@
 enum epf_gebl_offsets { EPF_GEBL_DISTINCT, EPF_GEBL_DOUBLE };
 
 /**
- * struct epf_gebl_shape - what the creator chooses
+ * struct epf_gebl_shape - parameters chosen at creation
  * @blocks: of each segment, 1 .. EPF_GEBL_BLOCKS_MAX
  * @block_bits: B: 64, 128, 256 or 512
- * @epochs: r, complete epochs that make the window: 2 .. 31
+ * @epochs: r, number of complete epochs in the window: 2 .. 31
  * @bits: k, positions of a key: 1 .. EPF_GEBL_BITS_MAX
  * @offsets: enum epf_gebl_offsets
  */
@@ -66,8 +64,8 @@ struct epf_gebl_shape {
  * @word: epf_gebl_words() words, zeroed, 64-byte aligned, owned by the caller
  * @shape: checked
  * @now: segment of the current epoch, 0 .. r
- * @retired: the oldest epoch counts no more
- * @room: NULL: nothing is counted; by segment
+ * @retired: the oldest epoch no longer counts
+ * @room: by segment; NULL: nothing is counted
  */
 struct epf_gebl {
 	__u64 *word;
@@ -93,7 +91,7 @@ EPF_FN __u32 epf_gebl_block(const struct epf_gebl_shape *s)
 	return s->block_bits >> 6;
 }
 
-/* Words of the blocks of one number. */
+/* Words of a group. */
 EPF_FN __u64 epf_gebl_group(const struct epf_gebl_shape *s)
 {
 	return (__u64)epf_gebl_block(s) * (s->epochs + 1);
@@ -103,8 +101,8 @@ EPF_FN __u64 epf_gebl_group(const struct epf_gebl_shape *s)
  * epf_gebl_words() - memory of a filter
  * @s: any numbers
  *
- * Return: words, a multiple of 8; 0 when a number is out of its range or the
- * filter larger than EPF_GEBL_WORDS_MAX.
+ * Return: words, a multiple of 8; 0 when a number is out of its range or the filter is
+ * larger than EPF_GEBL_WORDS_MAX.
  */
 EPF_FN __u64 epf_gebl_words(const struct epf_gebl_shape *s)
 {
@@ -124,10 +122,10 @@ EPF_FN __u64 epf_gebl_words(const struct epf_gebl_shape *s)
 
 /**
  * epf_gebl_init() - check a shape and begin with an empty filter
- * @f: all but @f->word is set
+ * @f: everything but @f->word is set
  * @s: shape
  *
- * Return: 0, or -EINVAL where epf_gebl_words() is 0.
+ * Return: 0, or -EINVAL if epf_gebl_words() is 0.
  */
 EPF_FN int epf_gebl_init(struct epf_gebl *f, const struct epf_gebl_shape *s)
 {
@@ -192,13 +190,13 @@ EPF_FN void epf_gebl_probe(const struct epf_gebl *f, __u64 digest,
 		epf_gebl_distinct(&f->shape, digest, p->mask);
 }
 
-/* Segment of the epoch that is @age old, 0 .. r. */
+/* Segment of the epoch whose age is @age, 0 .. r. */
 EPF_FN __u32 epf_gebl_segment(const struct epf_gebl *f, __u32 age)
 {
 	return f->now >= age ? f->now - age : f->now + f->shape.epochs + 1 - age;
 }
 
-/* Epochs that count, of which the youngest has age 0. */
+/* Number of epochs that count; the youngest has age 0. */
 EPF_FN __u32 epf_gebl_counted(const struct epf_gebl *f)
 {
 	return f->shape.epochs + !f->retired;
@@ -217,8 +215,8 @@ EPF_FN __u64 epf_gebl_cover(const __u64 *inverse, __u32 n, __u32 k)
 	return q;
 }
 
-/* The starts of which all of k positions, @step apart, are set. @n: words of a
- * block, 1, 2, 4 or 8.
+/* The starts for which all k positions, @step apart, are set. @n: words of a block, 1, 2, 4
+ * or 8.
  */
 EPF_FN void epf_gebl_starts(const __u64 *block, __u32 n, __u32 k, __u32 step,
 			    __u64 *starts)
@@ -240,9 +238,9 @@ EPF_FN void epf_gebl_starts(const __u64 *block, __u32 n, __u32 k, __u32 step,
 	}
 }
 
-/* The chance that a key is found in a block, in units of the room. With double
- * hashing that of the keys of one step, which @digest chooses at random: what one
- * insertion adds to it is right in the mean.
+/* The probability that a key is found in a block, in units of the room. With double
+ * hashing, the probability for keys of one step, which @digest chooses at random: what an
+ * insertion adds is then right on average.
  */
 EPF_FN_BIG __u64 epf_gebl_chance(const struct epf_gebl *f, const __u64 *block,
 				 __u64 digest)
@@ -285,7 +283,7 @@ EPF_FN void epf_gebl_insert(struct epf_gebl *f, __u64 digest)
 			      epf_gebl_chance(f, block, digest) - before);
 }
 
-/* Has the block of @segment all positions? */
+/* Does the block of @segment have all positions? */
 EPF_FN bool epf_gebl_holds(const struct epf_gebl *f,
 			   const struct epf_gebl_probe *p, __u32 segment)
 {
@@ -320,7 +318,7 @@ EPF_FN int epf_gebl_test(const struct epf_gebl *f, __u64 digest)
 }
 
 /**
- * epf_gebl_retire() - the oldest epoch counts no more
+ * epf_gebl_retire() - stop counting the oldest epoch
  * @f: filter, whose current epoch is complete
  */
 EPF_FN void epf_gebl_retire(struct epf_gebl *f)
@@ -352,7 +350,7 @@ EPF_FN __u64 epf_gebl_sweep(struct epf_gebl *f, __u64 at, __u64 n)
 }
 
 /**
- * epf_gebl_advance() - the emptied epoch becomes the current one
+ * epf_gebl_advance() - make the emptied epoch the current one
  * @f: filter, retired and swept
  */
 EPF_FN void epf_gebl_advance(struct epf_gebl *f)

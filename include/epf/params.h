@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which parameters make a filter: one text for the module, for pure BPF, for
- * filters in a process, and for the headers of snapshots. Names are not looked at.
+ * Which parameters make a valid filter: one source for the module, for pure BPF, for
+ * filters in a process, and for the headers of snapshots. Names are not checked.
  */
 #ifndef EPF_PARAMS_H
 #define EPF_PARAMS_H
@@ -11,7 +11,7 @@
 
 /**
  * epf_params_check_common() - are the parameters that all kinds have in range?
- * @p: anything
+ * @p: any bytes
  *
  * Return: 0, or -EINVAL: hash, window, budget or limit.
  */
@@ -30,7 +30,7 @@ EPF_FN_BIG int epf_params_check_common(const struct epf_params *p)
 
 /**
  * epf_params_check_lanes() - do the parameters make a filter of lanes?
- * @p: anything
+ * @p: any bytes
  *
  * Return: 0; -EINVAL: a number is out of its range; -EOPNOTSUPP: another kind.
  */
@@ -46,10 +46,11 @@ EPF_FN_BIG int epf_params_check_lanes(const struct epf_params *p)
 }
 
 /**
- * epf_params_check_owned() - do the parameters make a filter of an owned kind?
+ * epf_params_check_owned() - do the parameters make a filter of a locked kind?
  * @p: of a kind that the caller knows
  *
- * Its shape stands elsewhere (struct epf_shape), so that of lanes is zero.
+ * The shape of such a filter is elsewhere (struct epf_shape), so the numbers for lanes are
+ * zero.
  *
  * Return: 0, or -EINVAL.
  */

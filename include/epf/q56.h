@@ -19,7 +19,7 @@ EPF_FN __u64 epf_mul_q56(__u64 a, __u64 b)
 	       ((b >> 28) * (a & lo) >> 28);
 }
 
-/* That one of two independent events comes. */
+/* Probability of at least one of two independent events. */
 EPF_FN __u64 epf_either_q56(__u64 a, __u64 b)
 {
 	return a + b - epf_mul_q56(a, b);
@@ -34,7 +34,7 @@ EPF_FN __u64 epf_pow_q56(__u64 a, __u32 n)
 	return q;
 }
 
-/* To 31 bits. */
+/* Exact to 31 bits. */
 EPF_FN __u64 epf_sqrt_q56(__u64 q)
 {
 	__u64 root = 0, bit;
@@ -51,7 +51,7 @@ EPF_FN __u64 epf_ratio_q56(__u64 a, __u64 b)
 	return b ? (a << 32) / b << 24 : 0;
 }
 
-/* a / b, rounded down; one where a is not below b. b at most EPF_Q56_ONE. */
+/* a / b, rounded down; one if a >= b. b is at most EPF_Q56_ONE. */
 EPF_FN_BIG __u64 epf_frac_q56(__u64 a, __u64 b)
 {
 	__u64 q = 0;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a filter of an owned kind counts so that it fails open in time: how much
- * it has grown, and how much it may grow before its error reaches a limit. The
- * numbers are computed in rooms.h when an epoch or a slice begins; an insertion
- * adds, and compares.
+ * What a filter of a locked kind counts so that it fails open in time: how much it has
+ * grown, and how much it may grow before its error reaches a limit. rooms.h computes the
+ * numbers when an epoch or a slice begins; an insertion only adds and compares.
  *
  * What grows:
  *
- *   ge, apbf  set bits of the slices that take keys
- *   gebl      the sum over the blocks of the current epoch of the chance that a
- *             key is found in the block
- *   apbbf     the same sums, over the slices that take keys
- *   tlbf      set bits of these, each as a share of its slice
- *   dict      live cells, and pass marks as so many cells as a bucket stands for
- *   chain     keys that set a bit in the current lanes of table 0
+ *   ge, apbf   set bits of the slices that take keys
+ *   gebl       the sum, over the blocks of the current epoch, of the probability that a key
+ *              is found in the block
+ *   apbbf      the same sums, over the slices that take keys
+ *   tlbf       set bits of these slices, each as a share of its slice
+ *   dict       live cells, and pass marks, each as the number of cells that a bucket stands
+ *              for
+ *   chain      keys that set a bit in the current lanes of table 0
  *
  * A repeat changes nothing and adds nothing.
  *
- * A filter counts where its owner has given it a struct epf_room. It belongs to
- * the filter and is read and written where that is.
+ * A filter counts if its owner has given it a struct epf_room. It belongs to the filter and
+ * is read and written in the same places.
  */
 #ifndef EPF_ROOM_H
 #define EPF_ROOM_H
@@ -29,26 +29,25 @@
 #define EPF_ROOM_TAKING 128u /* slices that take keys, at most */
 #define EPF_ROOM_DRAWS 20u
 
-/* Of the aged kinds; q56. */
+/* For the aged kinds; q56. */
 struct epf_room_row {
-	__u64 hit[EPF_ROOM_PLACES];	/* chance of a hit by age; of those that
-					 * take keys the root that it has for
-					 * each bit of a key */
-	__u64 ratio[EPF_ROOM_TAKING];	/* least size of those, by its own */
-	__u64 tail[EPF_ROOM_TAKING];	/* of k in a row, those from slice k on */
-	__u64 fixed;			/* runs among slices that take none */
+	__u64 hit[EPF_ROOM_PLACES];	/* probability of a hit by age; for slices that take keys
+					 * its root, one per bit of a key */
+	__u64 ratio[EPF_ROOM_TAKING];	/* smallest size of these slices, divided by its own */
+	__u64 tail[EPF_ROOM_TAKING];	/* k in a row, those from slice k on */
+	__u64 fixed;			/* runs among slices that take no keys */
 };
 
 /**
- * struct epf_room - see above; zeroed but for @limit_q56
+ * struct epf_room - see above; zeroed except @limit_q56
  * @limit_q56: error that the filter may have
- * @grown: since @most was computed
+ * @grown: growth since @most was computed
  * @most: growth at which the error is at the limit
- * @stale: @most is of an epoch or slice that is over
- * @shift: the chance of a block is counted in units of 2^-(56 - @shift)
+ * @stale: @most is for an epoch or slice that is over
+ * @shift: the probability of a block is counted in units of 2^-(56 - @shift)
  * @share: what each segment, slice, tag, or lane of a table holds
  * @inverse: gebl: 2^63 / (B - i)
- * @row: aged kinds: to work in
+ * @row: aged kinds: working memory
  * @capacity: chain: error of an epoch of a table of the most lines
  */
 struct epf_room {
@@ -84,7 +83,7 @@ EPF_FN void epf_room_next(struct epf_room *r, __u32 place)
 	r->stale = 1;
 }
 
-/* What the limit leaves where an error of @other is there. */
+/* What the limit leaves if an error of @other is there. */
 EPF_FN_BIG __u64 epf_room_rest(const struct epf_room *r, __u64 other)
 {
 	/* 1 - (1 - other) (1 - x) = limit */
@@ -108,7 +107,7 @@ EPF_FN __u64 epf_room_part(__u64 q56, __u64 n)
 	return high << 8 | low >> 56;
 }
 
-/* Sums of the chances of @blocks blocks are below 2^56. */
+/* A shift that keeps the sum of the probabilities of @blocks blocks below 2^56. */
 EPF_FN __u32 epf_room_shift(__u64 blocks)
 {
 	__u32 shift = 0;
@@ -118,7 +117,7 @@ EPF_FN __u32 epf_room_shift(__u64 blocks)
 	return shift;
 }
 
-/* What @blocks blocks that all let every key pass add up to. */
+/* The sum for @blocks blocks that all let every key pass. */
 EPF_FN __u64 epf_room_blocks(const struct epf_room *r, __u64 blocks)
 {
 	return blocks << (56 - r->shift);

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How much a filter of an owned kind may grow before its error reaches a limit,
- * see room.h. Integers only. One text for the module and for user space, so both
- * open at the same key.
+ * How much a filter of a locked kind may grow before its error reaches a limit, see room.h.
+ * Integers only. One source for the module and for user space, so both fail open at the
+ * same key.
  *
- *   ge       p^k of the set bits p, and what double hashing adds, beside the
- *            other epochs: gauge_epochs.h.
- *   gebl     The mean over blocks of what is found there, beside the others.
- *   apbf,    A run of k hits begins at slice a where slice a - 1 does not hit
- *   apbbf,   and slices a .. a + k - 1 do. The sum over a of that chance is the
- *   tlbf     expected number of runs, and so at least the chance of one. Keys
- *            that come set bits in the slices 0 .. k-1: if a share u of the bits
- *            unset in one of the smallest is set, so is the share u in the other
- *            ones of its size, and in larger ones less in proportion. Where a
- *            slice has blocks, its chance is taken for that of blocks which are
- *            equally full.
- *   dict     A cell agrees with a chance of 1 / M at the most, a pass mark lets a
- *            bucket of keys pass: M cells, or as many as they stand for, err
- *            always.
- *   chain    As lanes do (capacity.h), for each table.
+ *   ge       p^k for the share p of set bits, and what double hashing adds, together with
+ *            the other epochs: gauge_epochs.h.
+ *   gebl     The mean over blocks of what is found there, together with the others.
+ *   apbf, apbbf, tlbf
+ *            A run of k hits begins at slice a if slice a - 1 does not hit and slices
+ *            a .. a + k - 1 do. The sum of that probability over a is the expected number
+ *            of runs, and so at least the probability of one. New keys set bits in the
+ *            slices 0 .. k-1: if a share u of the unset bits in one of the smallest is set,
+ *            the share is also u in the others of its size, and less in proportion in
+ *            larger ones. For a slice with blocks, the probability used is that of blocks
+ *            which are equally full.
+ *   dict     A cell matches with probability at most 1 / M; a pass mark lets a bucket of
+ *            keys pass. So M cells, or as many as marks stand for, err always.
+ *   chain    As for lanes (capacity.h), for each table.
  *
- * An epf_KIND_set_room() is due when room->stale is set, before the next key is
- * inserted: it takes some microseconds.
+ * When room->stale is set, epf_KIND_set_room() must run before the next key is inserted: it
+ * takes some microseconds.
  */
 #ifndef EPF_ROOMS_H
 #define EPF_ROOMS_H
@@ -35,7 +34,7 @@
 
 /* ---------------------------------------------------------------- ge ---- */
 
-/* Set bits of a segment whose error is @rest. */
+/* Number of set bits of a segment whose error is @rest. */
 EPF_FN_BIG __u64 epf_ge_bits_at(const struct epf_ge *f, __u64 rest)
 {
 	__u64 fill = 0, bit;
@@ -47,7 +46,7 @@ EPF_FN_BIG __u64 epf_ge_bits_at(const struct epf_ge *f, __u64 rest)
 	return epf_room_part(fill, f->shape.segment_bits);
 }
 
-/* What double hashing adds where the current segment has @set set bits. */
+/* What double hashing adds if the current segment has @set set bits. */
 EPF_FN_BIG __u64 epf_ge_room_more(const struct epf_ge *f, __u64 set)
 {
 	__u64 s = f->shape.segment_bits;
@@ -88,11 +87,11 @@ EPF_FN_BIG void epf_ge_set_room(struct epf_ge *f)
 }
 
 /**
- * epf_ge_set_shares() - what the segments hold, by samples
+ * epf_ge_set_shares() - set from samples what the segments hold
  * @f: filter that counts, loaded
- * @g: its gauge
+ * @g: its estimator
  *
- * So the others.
+ * The functions of the other kinds do the same.
  */
 EPF_FN_BIG void epf_ge_set_shares(struct epf_ge *f, const struct epf_gauge *g)
 {
@@ -107,9 +106,9 @@ EPF_FN_BIG void epf_ge_set_shares(struct epf_ge *f, const struct epf_gauge *g)
 /**
  * epf_ge_count() - count from now on
  * @f: empty filter
- * @r: zeroed but for its limit
+ * @r: zeroed except for its limit
  *
- * So the others.
+ * The functions of the other kinds do the same.
  */
 EPF_FN void epf_ge_count(struct epf_ge *f, struct epf_room *r)
 {
@@ -159,8 +158,8 @@ EPF_FN_BIG void epf_gebl_count(struct epf_gebl *f, struct epf_room *r)
 
 /**
  * struct epf_front - slices of which the first k take keys
- * @row: their chances
- * @k: of them
+ * @row: their probabilities
+ * @k: number of slices that take keys
  * @nr: slices
  * @bits: of a key in a slice
  */
@@ -171,7 +170,7 @@ struct epf_front {
 	__u32 bits;
 };
 
-/* The chance of a hit in slice @i < k, a share @u of what was unset being set. */
+/* The probability of a hit in slice @i < k, if a share @u of the unset bits were set. */
 EPF_FN __u64 epf_front_hit(const struct epf_front *s, __u32 i, __u64 u)
 {
 	__u64 p = s->row->hit[i];
@@ -180,7 +179,7 @@ EPF_FN __u64 epf_front_hit(const struct epf_front *s, __u32 i, __u64 u)
 	return epf_pow_q56(p, s->bits);
 }
 
-/* Prepare what does not depend on u. */
+/* Prepare everything that does not depend on u. */
 EPF_FN_BIG void epf_front_begin(struct epf_front *s)
 {
 	struct epf_room_row *row = s->row;
@@ -202,7 +201,7 @@ EPF_FN_BIG void epf_front_begin(struct epf_front *s)
 	}
 }
 
-/* The runs to be expected, at most one. */
+/* The expected number of runs, at most one. */
 EPF_FN_BIG __u64 epf_front_error(const struct epf_front *s, __u64 u)
 {
 	__u64 run = EPF_Q56_ONE, sum = s->row->fixed, q, hit, before;
@@ -219,7 +218,7 @@ EPF_FN_BIG __u64 epf_front_error(const struct epf_front *s, __u64 u)
 	return sum < EPF_Q56_ONE ? sum : EPF_Q56_ONE;
 }
 
-/* The sum of what the chances of slices 0 .. k-1 may grow by, q56. */
+/* The sum of what the probabilities of slices 0 .. k-1 may grow by, q56. */
 EPF_FN_BIG __u64 epf_front_room(const struct epf_front *s, __u64 limit)
 {
 	__u64 u = 0, bit, sum = 0;
@@ -322,8 +321,8 @@ EPF_FN void epf_apbbf_count(struct epf_apbbf *f, struct epf_room *r)
 	epf_apbbf_set_room(f);
 }
 
-/* Slices that count, at least those that take keys: after a pause the next key
- * makes them count again.
+/* The slices that count, at least those that take keys: after a pause the next key makes
+ * them count again.
  */
 EPF_FN __u32 epf_tlbf_front(const struct epf_tlbf *f)
 {
@@ -366,7 +365,7 @@ EPF_FN_BIG void epf_tlbf_set_shares(struct epf_tlbf *f,
 	f->room->stale = 1;
 }
 
-/* It has no slice yet. */
+/* The filter has no slice yet. */
 EPF_FN void epf_tlbf_count(struct epf_tlbf *f, struct epf_room *r)
 {
 	f->room = r;
@@ -388,7 +387,7 @@ EPF_FN_BIG void epf_dict_set_room(struct epf_dict *f)
 	f->room->stale = 0;
 }
 
-/* @n of so many samples, of all @buckets. */
+/* Scale @n of the samples taken to all @buckets. */
 EPF_FN __u64 epf_dict_scaled(const struct epf_gauge *g, __u64 n, __u64 buckets)
 {
 	return g->samples ? n * buckets / g->samples : 0;
@@ -417,7 +416,7 @@ EPF_FN void epf_dict_count(struct epf_dict *f, struct epf_room *r)
 
 /* ------------------------------------------------------------- chain ---- */
 
-/* How often lines of table @i go into the most, as a power of two. */
+/* How many times larger the largest table is than table @i, as a power of two. */
 EPF_FN __u32 epf_chain_scale(const struct epf_chain *f, __u32 i)
 {
 	__u32 shift = 0;
@@ -473,7 +472,7 @@ EPF_FN_BIG void epf_chain_set_shares(struct epf_chain *f,
 	f->room->stale = 1;
 }
 
-/* It has no table yet. @w: to work in. Return: 0 or -EINVAL. */
+/* The filter has no table yet. @w: working memory. Return: 0 or -EINVAL. */
 EPF_FN_BIG int epf_chain_count(struct epf_chain *f, struct epf_room *r,
 			       struct epf_capacity_work *w)
 {

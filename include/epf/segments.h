@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A packet as a list of segments (an XDP buffer and its fragments, or the one
- * segment of a captured frame), and how headers.h and packet.h reach its bytes;
- * how it is cut changes no answer. Pure functions; any context.
+ * A packet as a list of segments (an XDP buffer and its fragments, or the one segment of a
+ * captured frame), and how headers.h and packet.h reach its bytes. The way it is split does
+ * not change any result. Pure functions; any context.
  *
- * A program that cannot follow pointers into a packet (bpf/epf_packet.bpf.h)
- * defines EPF_PKT_READER before its first include and supplies struct epf_pkt
- * with @len, epf_pkt_first(), epf_pkt_at() and epf_pkt_sip() itself.
+ * A program that cannot follow pointers into a packet (bpf/epf_packet.bpf.h) defines
+ * EPF_PKT_READER before its first include and supplies struct epf_pkt with @len,
+ * epf_pkt_first(), epf_pkt_at() and epf_pkt_sip() itself.
  */
 #ifndef EPF_SEGMENTS_H
 #define EPF_SEGMENTS_H
@@ -30,7 +30,7 @@ struct epf_pkt {
 	__u32 len;
 };
 
-/* The @len bytes that lie in one piece at the beginning. */
+/* The @len contiguous bytes at the beginning. */
 EPF_FN const __u8 *epf_pkt_first(const struct epf_pkt *pkt, __u32 *len)
 {
 	*len = pkt->seg[0].len;
@@ -59,7 +59,9 @@ EPF_FN_BIG void epf_pkt_copy(const struct epf_pkt *pkt, __u32 off, __u32 n,
 	}
 }
 
-/* @n bytes at @off, in place or in @room, which has @n. NULL: not there. */
+/* @n bytes at @off, in place or copied to @room, which has room for @n. NULL: the packet
+ *	has fewer bytes.
+ */
 EPF_FN const __u8 *epf_pkt_at(const struct epf_pkt *pkt, __u32 off, __u32 n,
 			      __u8 *room)
 {
