@@ -1,76 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Chain of lanes tables: the window is a time T, the rate is not known, and the
- * memory follows it. Each table is a complete array of lanes.h, of a power of
- * two of lines. Integers only.
+ * Chain of lanes tables: the window is a time T, the rate is not known, and the memory
+ * follows it. Each table is a complete array of lanes.h, of a power of two of lines.
+ * Integers only.
  *
- * Table i = 0 .. nr-1 is the i-th youngest; insertions go to table 0, a test
- * asks all tables that count. They have one epoch, of E = ceil(T/7) ns. A table
- * is made for
+ * Table i = 0 .. nr-1 is the i-th youngest; insertions go to table 0, a test looks in all
+ * tables that count. They share one epoch, of E = ceil(T/7) ns. A table is made for
  *
- *	b = floor(lines * load / 1024)	keys an epoch
+ *	b = floor(lines * load / 1024)  keys an epoch
  *
- * and table 0 is full when it has taken b keys in the epoch that runs. Then the
- * spare, a larger table prepared by the owner's worker, becomes table 0. One is
- * wanted early (the rate rises) when at the rate of a sample an epoch brings
- * more than b keys, or what is left of this one more than table 0 has room for.
- * It has the least lines_min * 2^j lines with
+ * and table 0 is full when it has taken b keys in the current epoch. Then the reserve, a
+ * larger table prepared by the owner's worker, becomes table 0. A table is wanted early
+ * (the rate rises) when at the rate of a sample an epoch brings more than b keys, or the
+ * rest of this one more than table 0 has room for. It has the smallest lines_min * 2^j
+ * lines with
  *
  *	b >= 5/4 * rate * E
  *
- * but at least twice those of table 0, four times where there is another table
- * already, and at the most lines_max.
+ * but at least twice those of table 0, four times if there is another table already, and at
+ * most lines_max.
  *
- * The sample: keys since the second last mark. A mark is made when the last is
- * floor(E/16) ns old; if that is twice as old, the new one is both. With fewer
- * than 32 keys: since the epoch began. With fewer still: since the one before
- * began, if that had keys. A sample of less than floor(E/16) ns counts for as
- * long as that.
+ * The sample is the keys since the second last mark. A mark is made when the last is
+ * floor(E/16) ns old; if that is twice as old, the new mark replaces both. With fewer than
+ * 32 keys the sample begins with the epoch. With still fewer it begins with the epoch
+ * before, if that had keys. A sample of less than floor(E/16) ns counts as that long.
  *
- * The filter is low when the last 8 epochs with keys that ended since table 0
- * came had less than b/4 each, the rate does not rise, and there are smaller
- * tables. Then a smaller one, by the same rule for the most keys of those 8,
- * becomes table 0 as soon as it is there. Epochs without keys say nothing.
+ * The filter is low when the last 8 epochs with keys that ended since table 0 came had less
+ * than b/4 each, the rate does not rise, and there are smaller tables. Then a smaller one,
+ * sized by the same rule for the most keys of those 8, becomes table 0 as soon as it is
+ * there. Epochs without keys do not count.
  *
- * A spare goes back when it is none of what is wanted. A smaller one: where the
- * filter is not low. Another: where it is, where the rate has risen above what
- * the spare is made for, and when no rise was seen during a whole epoch. Table
- * i > 0 goes back 8 epochs after its last insertion, when all its lanes are out
- * of the window by their tags.
+ * A reserve goes back when it is not what is wanted. A smaller one: if the filter is not
+ * low. Another: if the filter is low, if the rate has risen above what the reserve is made
+ * for, and if no rise was seen during a whole epoch. Table i > 0 goes back 8 epochs after
+ * its last insertion, when all its lanes are out of the window by their tags.
  *
- * Memory is the owner's: epf_chain_plan() tells how much the next table shall
- * have, epf_chain_add() hands it over, epf_chain_expired() gives back what goes.
- * As long as table 0 is full and no spare is there, and when all EPF_CHAIN_TABLES
- * places are taken, table 0 takes more keys than it should: the error grows, no
- * key is lost. Where tables come in time, no lane of any has more than b keys,
- * so that the error is at most nr times that of a table made so.
+ * The owner manages the memory: epf_chain_plan() says how much the next table needs,
+ * epf_chain_add() hands it over, epf_chain_expired() gives back tables that are no longer
+ * needed. While table 0 is full and no reserve is there, and when all EPF_CHAIN_TABLES
+ * places are taken, table 0 takes more keys than it should: the error grows, but no key is
+ * lost. If tables come in time, no lane of any has more than b keys, so the error is at
+ * most nr times that of a table filled to b.
  *
- * Epochs lie on a grid of E ns. They end when time is told; several at once
- * where it was not told for long. The epoch's number goes no further than 8
- * behind the last insertion (then no lane counts; a longer gap is no epochs) and
- * than the scan of stale tags allows (window.h), which is the owner's to do by
- * epf_chain_scan(): what of the grid goes by beyond that is added to the epoch
- * that runs, never taken from it.
+ * Epochs lie on a grid of E ns. They end when time is set, several at once if it was not
+ * set for long. The epoch's number advances at most to 8 beyond that of the last insertion
+ * (then no lane counts; a longer gap adds no epochs), and no further than the scan of stale
+ * tags allows (window.h), which the owner runs with epf_chain_scan(). Grid time that passes
+ * beyond that is added to the current epoch, never taken from it.
  *
- * The window law. Every key inserted at now - T or later is found, always: a
- * key is whole in one table, an epoch ends no earlier than its E ns, and eight
- * are kept. Time is what the owner says, and does not go back: an earlier time
- * than the latest counts as that one.
+ * Window property: every key inserted at now - T or later is always found. A key is whole
+ * in one table, an epoch ends no earlier than its E ns, and eight are kept. The owner
+ * supplies the time, and it does not go back: a time earlier than the latest counts as the
+ * latest.
  *
- * The staleness law. A key that was last inserted 8 E = T + T/7 ago or longer
- * is absent but for chance, if no scan was late. One that lags by 8 epochs for
- * d ns adds d, rounded up to epochs.
+ * Staleness property: a key that was last inserted 8 E = T + T/7 ago or longer is absent,
+ * except by chance, if no scan was late. A scan that lags by 8 epochs for d ns adds d,
+ * rounded up to epochs.
  *
- * One caller at a time; a lock serves. An owner without one would need: nr and
- * the tables published as one pointer by a release store, and read once by an
- * insertion or test, inside a section that a grace period waits for; a table
- * freed after such a period. An insertion that read the old table 0 may end in
- * it after the switch: O2 of lanes.h holds per table, but the 8 epochs of the
- * old table begin when the grace period after the switch is over. Counts per
- * CPU as for rotation (epf_pending_add()), each for one table and epoch; last
- * written only where it changes. O3: epoch x begins after a grace period that
- * began after epoch x - 8 ended, so that a gap is two turns. The scan and the
- * turn exclude one another.
+ * One caller at a time; a lock is enough. An owner without one would need: nr and the
+ * tables published as one pointer by a release store, and read once by an insertion or
+ * test, inside a section that a grace period waits for; a table freed after such a period.
+ * An insertion that read the old table 0 may end in it after the switch: O2 of lanes.h
+ * holds per table, but the 8 epochs of the old table begin when the grace period after the
+ * switch is over. Counts per CPU as for rotation (epf_pending_add()), each for one table
+ * and epoch; last written only where it changes. O3: epoch x begins after a grace period
+ * that began after epoch x - 8 ended, so a gap takes two rotations. The scan and the
+ * rotation exclude one another.
  */
 #ifndef EPF_CHAIN_H
 #define EPF_CHAIN_H
@@ -85,7 +80,7 @@
 #define EPF_CHAIN_SAMPLE_PART 16u /* of E */
 
 /**
- * struct epf_chain_shape - what the creator chooses
+ * struct epf_chain_shape - parameters chosen at creation
  * @span_ns: T, 1 .. EPF_NS_MAX
  * @lines_first: of the first table
  * @lines_min: of any; at least EPF_LINES_MIN and so that b is 1 and up
@@ -107,11 +102,11 @@ struct epf_chain_shape {
 /**
  * struct epf_chain_table - one table
  * @line: its memory, zeroed when handed over
- * @lines: of it; 0: none
- * @last: epoch of its last insertion; before one, when it became table 0
+ * @lines: number of lines; 0: no table
+ * @last: epoch of its last insertion; before one, the epoch when it became table 0
  * @scanned: chunks scanned, on the scale of the epoch
  * @at: lines done of the chunk under scan
- * @keys: inserted into the lanes of epoch e, at e mod 8; valid as its lanes are
+ * @keys: inserted into the lanes of epoch e, at e mod 8; valid while its lanes are
  */
 struct epf_chain_table {
 	struct epf_line *line;
@@ -122,7 +117,7 @@ struct epf_chain_table {
 	__u64 keys[EPF_LANES];
 };
 
-/* @taken keys had come by @ns. */
+/* @taken keys had been inserted by @ns. */
 struct epf_chain_mark {
 	__u64 ns;
 	__u64 taken;
@@ -138,20 +133,20 @@ struct epf_chain_rate {
  * struct epf_chain - a filter
  * @shape: as given
  * @epoch_ns: E
- * @now_ns: latest time the owner told
+ * @now_ns: latest time the owner supplied
  * @epoch: the current one
  * @start_ns: when it began, or a whole number of E later
  * @taken: keys inserted
- * @begun: of those, before the current epoch
- * @before: of those, in the epoch before if that ended when this one began
+ * @begun: number of them before the current epoch
+ * @before: number of them in the epoch before, if that ended when this one began
  * @quiet: epochs with keys since table 0 came, all with less than b/4
  * @most: keys of the fullest of them
  * @mark: the last two
- * @spare: handed over and not yet in use
- * @wanted: epoch when that was, or a rise was seen since
+ * @spare: the reserve: handed over and not yet in use
+ * @wanted: epoch when it was handed over, or when a rise was seen since
  * @nr: tables
  * @table: the youngest first
- * @room: NULL: nothing is counted; lane l of table i at 8 i + l
+ * @room: lane l of table i at 8 i + l; NULL: nothing is counted
  */
 struct epf_chain {
 	struct epf_chain_shape shape;
@@ -172,7 +167,7 @@ struct epf_chain {
 	struct epf_room *room;
 };
 
-/* b of a table of @lines. */
+/* b of a table with @lines lines. */
 EPF_FN __u64 epf_chain_budget(const struct epf_chain *f, __u64 lines)
 {
 	return lines * f->shape.load >> EPF_CHAIN_LOAD_SHIFT;
@@ -183,7 +178,7 @@ EPF_FN bool epf_chain_power(__u64 lines)
 	return lines && !(lines & (lines - 1));
 }
 
-/* The most lines of a table with @parts lines a key. */
+/* The most lines of a table with @parts lines per key. */
 EPF_FN __u64 epf_chain_lines_max(__u32 parts)
 {
 	return parts * EPF_PART_LINES_MAX < EPF_LINES_MAX ?
@@ -240,13 +235,13 @@ EPF_FN __u64 epf_chain_later(const struct epf_chain *f, __u64 now_ns)
 	return now_ns > f->now_ns ? now_ns : f->now_ns;
 }
 
-/* Has table @i lanes that count at @epoch? */
+/* Does table @i have lanes that count at @epoch? */
 EPF_FN bool epf_chain_counts(const struct epf_chain *f, __u32 i, __u64 epoch)
 {
 	return epoch - f->table[i].last < EPF_LANES;
 }
 
-/* The epoch at that time: tests need not tell the time. */
+/* The epoch at that time: tests need not set the time. */
 EPF_FN __u64 epf_chain_epoch(const struct epf_chain *f, __u64 now_ns)
 {
 	__u64 ns = epf_chain_later(f, now_ns) - f->start_ns;
@@ -311,7 +306,7 @@ EPF_FN_BIG struct epf_chain_rate epf_chain_rate(const struct epf_chain *f,
 	return r;
 }
 
-/* Lines for 5/4 of a rate. */
+/* Number of lines for 5/4 of a rate. */
 EPF_FN_BIG __u64 epf_chain_fitting(const struct epf_chain *f,
 				   struct epf_chain_rate r)
 {
@@ -343,13 +338,13 @@ EPF_FN bool epf_chain_low(const struct epf_chain *f, __u64 now_ns)
 	       !epf_chain_rising(f, now_ns);
 }
 
-/* Shall another table become table 0? */
+/* Must another table become table 0? */
 EPF_FN bool epf_chain_due(const struct epf_chain *f, __u64 now_ns)
 {
 	return f->nr && (!epf_chain_room(f, now_ns) || epf_chain_low(f, now_ns));
 }
 
-/* Or will it? Then a worker should prepare one. */
+/* Will another table have to become table 0 soon? Then a worker should prepare one. */
 EPF_FN bool epf_chain_soon(const struct epf_chain *f, __u64 now_ns)
 {
 	return f->nr &&
@@ -357,11 +352,11 @@ EPF_FN bool epf_chain_soon(const struct epf_chain *f, __u64 now_ns)
 }
 
 /**
- * epf_chain_plan() - how many words the next table shall have
+ * epf_chain_plan() - number of words for the next table
  * @f: filter
  * @now_ns: on the owner's clock
  *
- * Return: words, 8 a line; 0: none is taken now, for one is handed over already
+ * Return: words, 8 a line; 0: no table is accepted now, because one is already handed over
  * or all places are taken.
  */
 EPF_FN_BIG __u64 epf_chain_plan(const struct epf_chain *f, __u64 now_ns)
@@ -394,7 +389,7 @@ EPF_FN_BIG void epf_chain_room_switch(struct epf_room *r)
 		epf_room_next(r, i);
 }
 
-/* The spare becomes table 0. */
+/* The reserve becomes table 0. */
 EPF_FN_BIG void epf_chain_switch(struct epf_chain *f)
 {
 	__u32 i;
@@ -411,8 +406,8 @@ EPF_FN_BIG void epf_chain_switch(struct epf_chain *f)
 	f->most = 0;
 }
 
-/* The current epoch ends; the next is @epoch. Lanes of those between and of
- * that are stale, and so are their counts.
+/* End the current epoch; the next is @epoch. Lanes of @epoch and of those between are
+ * stale, and so are their counts.
  */
 EPF_FN_BIG void epf_chain_turn(struct epf_chain *f, __u64 epoch)
 {
@@ -449,7 +444,7 @@ EPF_FN void epf_chain_note(struct epf_chain *f)
 	f->mark[0] = now;
 }
 
-/* Is the spare what table 0 is to be? */
+/* Is the reserve what table 0 must become? */
 EPF_FN bool epf_chain_ready(const struct epf_chain *f)
 {
 	if (f->spare.lines < f->table[0].lines)
@@ -458,7 +453,7 @@ EPF_FN bool epf_chain_ready(const struct epf_chain *f)
 }
 
 /**
- * epf_chain_tick() - tell the time; end epochs and switch if that is due
+ * epf_chain_tick() - set the time; end epochs and switch tables if due
  * @f: filter
  * @now_ns: on the owner's clock
  */
@@ -482,11 +477,11 @@ EPF_FN_BIG void epf_chain_tick(struct epf_chain *f, __u64 now_ns)
  * epf_chain_add() - hand over the next table
  * @f: filter
  * @now_ns: on the owner's clock
- * @word: zeroed, 64-byte aligned, stays until it is given back
- * @words: of it, 8 times a power of two in the shape's range; best what was
+ * @word: zeroed, 64-byte aligned; must stay until it is given back
+ * @words: its size, 8 times a power of two in the shape's range; preferably what was
  *	planned last
  *
- * Return: whether it was taken; not where none is taken (epf_chain_plan()) or
+ * Return: whether it was accepted; false if no table is accepted now (epf_chain_plan()) or
  * @words is not such a number.
  */
 EPF_FN_BIG bool epf_chain_add(struct epf_chain *f, __u64 now_ns, __u64 *word,
@@ -508,7 +503,7 @@ EPF_FN_BIG bool epf_chain_add(struct epf_chain *f, __u64 now_ns, __u64 *word,
 	return true;
 }
 
-/* Is there a spare that is none of what is wanted? */
+/* Is there a reserve that is not what is wanted? */
 EPF_FN_BIG bool epf_chain_useless(struct epf_chain *f)
 {
 	__u64 now = f->now_ns;
@@ -524,12 +519,12 @@ EPF_FN_BIG bool epf_chain_useless(struct epf_chain *f)
 }
 
 /**
- * epf_chain_expired() - tell the time, give back a table that goes
+ * epf_chain_expired() - set the time, give back a table that is no longer needed
  * @f: filter
  * @now_ns: on the owner's clock
  * @words: set to its words
  *
- * Return: its memory, the owner's from now on; NULL: there is none. Repeat until
+ * Return: its memory, which again belongs to the owner; NULL: there is none. Repeat until
  * then.
  */
 EPF_FN_BIG __u64 *epf_chain_expired(struct epf_chain *f, __u64 now_ns,
@@ -563,11 +558,11 @@ EPF_FN struct epf_lanes epf_chain_lanes(const struct epf_chain *f, __u32 i)
 }
 
 /**
- * epf_chain_scan() - empty stale lanes, for tags come round after 32 epochs
+ * epf_chain_scan() - empty stale lanes, because tags repeat after 32 epochs
  * @f: filter
- * @n: lines to visit at the most; an epoch makes a 16th of all due
+ * @n: largest number of lines to visit; an epoch makes a 16th of all due
  *
- * Not done for 8 epochs it keeps the epoch from ending.
+ * If it is not done for 8 epochs, the epoch cannot end.
  *
  * Return: whether more is due.
  */
@@ -599,12 +594,11 @@ EPF_FN_BIG bool epf_chain_scan(struct epf_chain *f, __u64 n)
 
 /**
  * epf_chain_insert() - insert a key
- * @f: filter, of at least one table
+ * @f: filter with at least one table
  * @digest: key
  * @now_ns: on the owner's clock
  *
- * An epoch that is over ends before the key, a table that is full is followed
- * after it.
+ * An epoch that is over ends before the key; a full table is replaced after it.
  */
 EPF_FN_BIG void epf_chain_insert(struct epf_chain *f, __u64 digest,
 				 __u64 now_ns)
@@ -626,8 +620,8 @@ EPF_FN_BIG void epf_chain_insert(struct epf_chain *f, __u64 digest,
 	epf_chain_tick(f, f->now_ns);
 }
 
-/* The verdict; with @any, EPF_PRESENT and some age if that is quicker. A table
- * has no key younger than its last one.
+/* The verdict; with @any, EPF_PRESENT and some age if that is quicker. A table has no key
+ * younger than its last one.
  */
 EPF_FN_BIG int epf_chain_look(const struct epf_chain *f, __u64 digest,
 			      __u64 now_ns, bool any)
@@ -669,10 +663,10 @@ EPF_FN bool epf_chain_query(const struct epf_chain *f, __u64 digest,
  * @digest: key
  * @now_ns: on the owner's clock
  *
- * A key is never told to be older than it is.
+ * A key is never reported older than it is.
  *
- * Return: EPF_ABSENT, or EPF_PRESENT + age in epochs, 0 .. 7; a gap of more
- * than 8 epochs without insertions is none.
+ * Return: EPF_ABSENT, or EPF_PRESENT + age in epochs, 0 .. 7; a gap of more than 8 epochs
+ * without insertions does not count.
  */
 EPF_FN int epf_chain_test(const struct epf_chain *f, __u64 digest,
 			  __u64 now_ns)

@@ -2,52 +2,51 @@
 /*
  * Kind dict: fingerprints with a generation, in a dictionary.
  *
- * Naor and Yogev, "Tight Bounds for Sliding Bloom Filters", section 2: a hash of
- * the key to [M], here M = buckets * slots * 2^rem_bits, is kept in a dictionary
- * with the generation of its last insertion. Of the current generation and the c
- * before it all fingerprints are kept, others count as deleted (2.4), and a scan
- * goes round two cells a step to take them out (2.5).
+ * Naor and Yogev, "Tight Bounds for Sliding Bloom Filters", section 2: a hash of the key to
+ * [M], here M = buckets * slots * 2^rem_bits, is kept in a dictionary with the generation
+ * of its last insertion. All fingerprints of the current generation and the c before it are
+ * kept, others count as deleted (2.4), and a cyclic scan visits two cells a step to remove
+ * them (2.5).
  *
- * Fingerprint. The digest as a fraction of 2^64 times buckets; of what is left
- * times slots; of what is left the top rem_bits. The whole parts are bucket and
- * slot, and neither is stored. Bucket of one or two lines, from bit 0:
+ * Fingerprint. Multiply the digest, as a fraction of 2^64, by buckets; multiply the
+ * fractional part by slots; of what is then left take the top rem_bits. The whole parts are
+ * bucket and slot, and neither is stored. A bucket of one or two lines has, from bit 0:
  *
- *   map    slots + cells bits. For each slot as many ones as it has cells, then
- *          a zero: about two bits a cell tell what a remainder longer by
- *          log2(slots) would, and a search compares the cells of one slot, less
- *          than one in the mean. A word-parallel compare has nothing to do here.
- *   marks  spill and pass, each a generation and a bit: it is set
- *   cells  remainder << tag_bits | generation, in the order of their slots
+ *   map     slots + cells bits. For each slot as many ones as it has cells, then a zero:
+ *           about two bits per cell do the work of a remainder longer by log2(slots), and a
+ *           search compares only the cells of one slot, on average less than one. A
+ *           word-parallel compare would gain nothing here.
+ *   marks   spill and pass, each a generation and a bit that says the mark is set
+ *   cells   remainder << tag_bits | generation, in the order of their slots
  *
- * All zero: empty. Bits beyond the cells in use hold anything.
+ * All zero: empty. Bits beyond the cells in use may have any value.
  *
- * Backyard. A fingerprint whose bucket is full of live cells goes to one of two
- * buckets of a second table, the emptier, and the spill mark of its own bucket
- * gets its generation; while that lasts, tests and inserts look there too. Its
- * place comes from words 1 and 2 of the digest, with so many bits that two keys
- * agree with a chance of at most 1/M (epf_dict_tables()).
+ * Backyard. A fingerprint whose bucket is full of live cells goes to the emptier of two
+ * buckets of a second table, and the spill mark of its own bucket gets its generation;
+ * while that lasts, tests and inserts look there too. Its place comes from words 1 and 2 of
+ * the digest, with so many bits that two keys match with probability at most 1/M
+ * (epf_dict_tables()).
  *
- * Overflow. If both buckets are full as well, the pass mark of the key's own
- * bucket gets the current generation, and until that one has left the window
- * every key of the bucket is present. So an insertion never fails and no key is
- * lost; the price is a share 1/buckets of all keys, see docs/theory/dict.md.
+ * Overflow. If both buckets are full as well, the pass mark of the key's own bucket gets
+ * the current generation, and until that one has left the window every key of the bucket is
+ * present. So an insertion never fails and no key is lost; the price is a share 1/buckets
+ * of all keys, see docs/theory/dict.md.
  *
- * Tags do not come round. Generation g counts until the retirement at the end
- * of g + c, and its tag is used again when g + 2^tag_bits begins. In between lie
- * P = 2^tag_bits - c - 1 whole generations, in each of which at least 1/P of all
- * buckets is visited, in a cyclic order: so all are, and whatever carries the
- * old tag is gone. At two cells an insertion and n/c insertions a generation a
- * visit of all takes .6 (c + 1) generations, if there are 1.2 cells for each of
- * the n + n/c keys: 3 of P = 3 (c = 4, 3 bits), 6 of 6 (c = 9, 4 bits), 12 of 12
- * (c = 19, 5 bits), 24 of 24 (c = 39, 6 bits). Then epf_dict_sweep() has nothing
- * left to do and rotation is O(1). Where generations are shorter than that, or
- * empty, it visits what is missing.
+ * Old tags never become valid again. Generation g counts until the retirement at the end of
+ * g + c, and its tag is used again when g + 2^tag_bits begins. In between lie P =
+ * 2^tag_bits - c - 1 whole generations, in each of which at least 1/P of all buckets is
+ * visited, in a cyclic order: so all are visited, and everything with the old tag is gone.
+ * At two cells an insertion and n/c insertions a generation, a visit of all takes .6 (c +
+ * 1) generations, if there are 1.2 cells for each of the n + n/c keys: 3 of P = 3 (c = 4, 3
+ * bits), 6 of 6 (c = 9, 4 bits), 12 of 12 (c = 19, 5 bits), 24 of 24 (c = 39, 6 bits). Then
+ * epf_dict_sweep() has nothing left to do and rotation is O(1). If generations are shorter
+ * than that, or empty, it visits the missing buckets.
  *
- * The filter is owned: one caller at a time is inside these functions.
+ * Only one caller at a time may be inside these functions.
  *
- * Window law: retire only when the current generation is complete. Then the keys
- * of c complete generations are found at every moment: from the retirement on
- * those of the current one and of c - 1 before it, otherwise of c before it.
+ * Window property: retire only when the current generation is complete. Then the keys of c
+ * complete generations are found at every moment: from the retirement on those of the
+ * current one and of c - 1 before it, otherwise of c before it.
  */
 #ifndef EPF_DICT_H
 #define EPF_DICT_H
@@ -68,15 +67,15 @@
 #define EPF_DICT_WORDS_MAX (1ULL << 34) /* 128 GiB */
 
 /**
- * struct epf_dict_shape - what the creator chooses
+ * struct epf_dict_shape - parameters chosen at creation
  * @buckets: of the first table, 1 .. EPF_DICT_BUCKETS_MAX
  * @yard: of the backyard, 1 .. EPF_DICT_BUCKETS_MAX
- * @generations: c, complete generations that make the window: 2 and up, at most
+ * @generations: c, number of complete generations in the window: 2 and up, at most
  *	2^tag_bits - 2
  * @tag_bits: bits of a generation, EPF_DICT_TAG_MIN .. EPF_DICT_TAG_MAX
  * @rem_bits: bits of a remainder in the first table, 1 .. EPF_DICT_REM_MAX
- * @slots: of a bucket of the first table, 1 and up, so that at least
- *	EPF_DICT_CELLS_MIN cells are left
+ * @slots: of a bucket of the first table, 1 and up, so that at least EPF_DICT_CELLS_MIN
+ *	cells are left
  * @lines: of a bucket, 1 or 2
  */
 struct epf_dict_shape {
@@ -96,7 +95,7 @@ struct epf_dict_table {
 	__u32 cells;
 	__u32 rem_bits;
 	__u32 width;	/* bits of a cell */
-	__u32 map;	/* bits of the map: where the marks begin */
+	__u32 map;	/* bits of the map; the marks follow it */
 	__u32 first;	/* where the cells begin */
 };
 
@@ -105,12 +104,12 @@ struct epf_dict_table {
  * @word: epf_dict_words() words, zeroed, 64-byte aligned, owned by the caller
  * @shape: checked
  * @table: the first table and the backyard
- * @scan: bucket that is visited next, those of the backyard after the others
- * @visited: buckets since the current generation began
+ * @scan: bucket to visit next, those of the backyard after the others
+ * @visited: buckets visited since the current generation began
  * @due: cells that the scan may visit
  * @now: tag of the current generation
- * @retired: the oldest generation counts no more
- * @room: NULL: nothing is counted; by tag
+ * @retired: the oldest generation no longer counts
+ * @room: by tag; NULL: nothing is counted
  */
 struct epf_dict {
 	__u64 *word;
@@ -126,7 +125,7 @@ struct epf_dict {
 
 enum epf_dict_mark { EPF_DICT_SPILL, EPF_DICT_PASS };
 
-/* Where a key belongs in a table. */
+/* The place of a key in a table. */
 struct epf_dict_place {
 	__u64 *bucket;
 	__u64 rem;
@@ -135,14 +134,14 @@ struct epf_dict_place {
 
 #define EPF_DICT_NEVER 0xffffffffu /* an age */
 
-/* What of a bucket is neither map nor cells. */
+/* Bits of a bucket that are neither map nor cells. */
 EPF_FN __u32 epf_dict_marks(const struct epf_dict_shape *s)
 {
 	return 2 * (s->tag_bits + 1);
 }
 
-/* Set out @t, of which buckets, slots and rem_bits are set. Return: is there
- * room for cells?
+/* Compute the layout of @t from its buckets, slots and rem_bits. Return: is there room for
+ * cells?
  */
 EPF_FN bool epf_dict_set_out(struct epf_dict_table *t,
 			     const struct epf_dict_shape *s)
@@ -158,7 +157,7 @@ EPF_FN bool epf_dict_set_out(struct epf_dict_table *t,
 	       t->buckets * t->slots <= ~0ULL >> t->rem_bits;
 }
 
-/* The backyard with remainders of @rem_bits; a slot a cell, and the rest. */
+/* The backyard with remainders of @rem_bits: one slot per cell; then the layout. */
 EPF_FN bool epf_dict_yard(struct epf_dict_table *t,
 			  const struct epf_dict_shape *s, __u32 rem_bits)
 {
@@ -171,10 +170,10 @@ EPF_FN bool epf_dict_yard(struct epf_dict_table *t,
 	return epf_dict_set_out(t, s);
 }
 
-/* Both tables. A key agrees with one stored in the first table with a chance of
- * 1/M. With one stored in the backyard it agrees if that lies in one of the two
- * buckets it asks, with a chance of 2 / (buckets * slots * 2^rem_bits) there:
- * remainders are the shortest that keep this at 1/M too.
+/* Both tables. A key matches one stored in the first table with probability 1/M. It matches
+ * one stored in the backyard if that is in one of the two buckets the key looks up, with
+ * probability 2 / (buckets * slots * 2^rem_bits) there: the remainders are the shortest
+ * that keep this at 1/M too.
  */
 EPF_FN bool epf_dict_tables(struct epf_dict_table t[2],
 			    const struct epf_dict_shape *s)
@@ -214,8 +213,8 @@ EPF_FN bool epf_dict_in_range(const struct epf_dict_shape *s)
  * epf_dict_words() - memory of a filter
  * @s: any numbers
  *
- * Return: words, a multiple of 8; 0 when a number is out of its range or the
- * filter larger than EPF_DICT_WORDS_MAX.
+ * Return: words, a multiple of 8; 0 when a number is out of its range or the filter is
+ * larger than EPF_DICT_WORDS_MAX.
  */
 EPF_FN __u64 epf_dict_words(const struct epf_dict_shape *s)
 {
@@ -230,10 +229,10 @@ EPF_FN __u64 epf_dict_words(const struct epf_dict_shape *s)
 
 /**
  * epf_dict_init() - check a shape and begin with an empty filter
- * @f: all but @f->word is set
+ * @f: everything but @f->word is set
  * @s: shape
  *
- * Return: 0, or -EINVAL where epf_dict_words() is 0.
+ * Return: 0, or -EINVAL if epf_dict_words() is 0.
  */
 EPF_FN int epf_dict_init(struct epf_dict *f, const struct epf_dict_shape *s)
 {
@@ -273,8 +272,8 @@ EPF_FN void epf_dict_put(__u64 *bucket, __u32 at, __u32 n, __u64 v)
 			  v >> (64 - shift);
 }
 
-/* Move bits @at .. @end - @n - 1 up by @n, 1 .. 63. What is then in the gap is
- * not defined: the caller fills it.
+/* Move bits @at .. @end - @n - 1 up by @n, 1 .. 63. The contents of the gap are then
+ * undefined: the caller fills it.
  */
 EPF_FN void epf_dict_open(__u64 *bucket, __u32 at, __u32 end, __u32 n)
 {
@@ -291,7 +290,7 @@ EPF_FN void epf_dict_open(__u64 *bucket, __u32 at, __u32 end, __u32 n)
 	bucket[i] = (bucket[i] & keep) | (bucket[i] << n & ~keep);
 }
 
-/* Position of one of the bits set, of which @below are below it. */
+/* Position of the set bit that has @below set bits below it. */
 EPF_FN __u32 epf_dict_select(__u64 bits, __u32 below)
 {
 	__u32 width, at = 0;
@@ -307,8 +306,8 @@ EPF_FN __u32 epf_dict_select(__u64 bits, __u32 below)
 	return at;
 }
 
-/* Where in the map the cells of @slot begin; the first of them is the cell of
- * that number less @slot.
+/* Where the cells of @slot begin in the map; the number of their first cell is this minus
+ * @slot.
  */
 EPF_FN __u32 epf_dict_start(const __u64 *bucket, __u32 slot)
 {
@@ -321,7 +320,7 @@ EPF_FN __u32 epf_dict_start(const __u64 *bucket, __u32 slot)
 	return i * 64 + epf_dict_select(~bucket[i], slot - 1) + 1;
 }
 
-/* Cells in use. */
+/* Number of cells in use. */
 EPF_FN __u32 epf_dict_used(const struct epf_dict_table *t, const __u64 *bucket)
 {
 	__u32 i, n = 0;
@@ -331,13 +330,13 @@ EPF_FN __u32 epf_dict_used(const struct epf_dict_table *t, const __u64 *bucket)
 	return n + epf_popcount(bucket[i] & ((1ULL << (t->map & 63)) - 1));
 }
 
-/* Age of what bears @tag; it counts below epf_dict_counted(). */
+/* Age of @tag; it counts below epf_dict_counted(). */
 EPF_FN __u32 epf_dict_age(const struct epf_dict *f, __u64 tag)
 {
 	return (f->now - (__u32)tag) & ((1u << f->shape.tag_bits) - 1);
 }
 
-/* Generations that count, of which the youngest has age 0. */
+/* Number of generations that count; the youngest has age 0. */
 EPF_FN __u32 epf_dict_counted(const struct epf_dict *f)
 {
 	return f->shape.generations + !f->retired;
@@ -367,8 +366,8 @@ EPF_FN __u32 epf_dict_marked(const struct epf_dict *f, const __u64 *bucket,
 		       epf_dict_age(f, v) : EPF_DICT_NEVER;
 }
 
-/* Something that was of age @age, or EPF_DICT_NEVER, is of the current generation
- * from now on; it lets as many keys pass as @cells cells.
+/* Something that had age @age, or EPF_DICT_NEVER, now belongs to the current generation; it
+ * lets as many keys pass as @cells cells.
  */
 EPF_FN void epf_dict_take(struct epf_dict *f, __u32 age, __u64 cells)
 {
@@ -382,10 +381,10 @@ EPF_FN void epf_dict_take(struct epf_dict *f, __u32 age, __u64 cells)
 		return;
 	f->room->grown -= cells;
 	was = &f->room->share[(f->now - age) & mask];
-	*was -= *was < cells ? *was : cells; /* it may have been estimated */
+	*was -= *was < cells ? *was : cells; /* the old number may be an estimate */
 }
 
-/* Cells that a bucket of the first table stands for. */
+/* The number of cells that a bucket of the first table stands for. */
 EPF_FN __u64 epf_dict_passes(const struct epf_dict *f)
 {
 	return (__u64)f->shape.slots << f->shape.rem_bits;
@@ -453,7 +452,7 @@ EPF_FN void epf_dict_clean_mark(struct epf_dict *f, __u64 *bucket,
 			     f->shape.tag_bits + 1, 0);
 }
 
-/* Take the stale cells out of a bucket. Return: cells left. */
+/* Remove the stale cells from a bucket. Return: cells left. */
 EPF_FN_BIG __u32 epf_dict_clean(struct epf_dict *f,
 				const struct epf_dict_table *t, __u64 *bucket)
 {
@@ -485,8 +484,8 @@ EPF_FN __u64 *epf_dict_bucket(const struct epf_dict *f, __u64 nr)
 	return f->word + nr * 8 * f->shape.lines;
 }
 
-/* Bucket @nr of both tables, those of the backyard after the others, without
- * what is stale.
+/* Remove what is stale from bucket @nr of both tables; those of the backyard come after the
+ * others.
  */
 EPF_FN_BIG void epf_dict_tidy(struct epf_dict *f, __u64 nr)
 {
@@ -500,9 +499,9 @@ EPF_FN_BIG void epf_dict_tidy(struct epf_dict *f, __u64 nr)
 	}
 }
 
-/* Can bucket @nr be this kind's? All that the functions here rest on is that its
- * map has no more ones than there are cells: so every slot has its zero, and no
- * search leaves the map. What else is in it are keys.
+/* Can bucket @nr belong to this kind? The functions here only rely on its map having no
+ * more ones than there are cells: so every slot has its zero, and no search leaves the map.
+ * Everything else in it is keys.
  */
 EPF_FN bool epf_dict_sound(const struct epf_dict *f, __u64 nr)
 {
@@ -520,7 +519,7 @@ EPF_FN_BIG void epf_dict_visit(struct epf_dict *f)
 		f->scan = 0;
 }
 
-/* Two cells of the scan; a bucket is visited when all of its cells are due. */
+/* Do two cells of the scan; a bucket is visited when all of its cells are due. */
 EPF_FN void epf_dict_step(struct epf_dict *f)
 {
 	f->due += EPF_DICT_SCAN;
@@ -557,7 +556,7 @@ EPF_FN void epf_dict_places(const struct epf_dict *f,
 	p[1].bucket = epf_dict_bucket(f, nr);
 }
 
-/* The current generation for the cell of a place. Return: is there one? */
+/* Put the current generation into the cell of a place. Return: is there one? */
 EPF_FN bool epf_dict_renew(struct epf_dict *f, const struct epf_dict_table *t,
 			   const struct epf_dict_place *p)
 {
@@ -572,7 +571,7 @@ EPF_FN bool epf_dict_renew(struct epf_dict *f, const struct epf_dict_table *t,
 	return at;
 }
 
-/* Is there, after stale cells went, room for one more? */
+/* Is there, after removing stale cells, room for one more? */
 EPF_FN bool epf_dict_room(struct epf_dict *f, const struct epf_dict_table *t,
 			  __u64 *bucket)
 {
@@ -580,8 +579,8 @@ EPF_FN bool epf_dict_room(struct epf_dict *f, const struct epf_dict_table *t,
 	       epf_dict_clean(f, t, bucket) < t->cells;
 }
 
-/* Put a key into the backyard; the emptier bucket, by live cells. Return: had
- * it room?
+/* Put a key into the backyard, in the bucket with fewer live cells. Return: did it have
+ * room?
  */
 EPF_FN_BIG bool epf_dict_spill(struct epf_dict *f,
 			       const struct epf_dict_place p[2])
@@ -604,9 +603,9 @@ EPF_FN void epf_dict_pass(struct epf_dict *f, __u64 *bucket)
 	epf_dict_mark(f, bucket, EPF_DICT_PASS);
 }
 
-/* A key that is not in its bucket: in the backyard if it is there, then in the
- * bucket if that has room, then in the backyard. A key of the backyard keeps
- * the spill mark of its bucket young.
+/* Insert a key that is not in its bucket: in the backyard if it is there, then in the
+ * bucket if that has room, then in the backyard. A key of the backyard keeps the spill mark
+ * of its bucket young.
  */
 EPF_FN_BIG void epf_dict_insert_new(struct epf_dict *f, __u64 digest,
 				    const struct epf_dict_place *home)
@@ -659,7 +658,7 @@ EPF_FN __u32 epf_dict_ask(const struct epf_dict *f,
 		    EPF_DICT_NEVER;
 }
 
-/* The younger age of the two buckets of the backyard. */
+/* The younger age in the two buckets of the backyard. */
 EPF_FN_BIG __u32 epf_dict_ask_yard(const struct epf_dict *f, __u64 digest)
 {
 	struct epf_dict_place p[2];
@@ -697,7 +696,7 @@ EPF_FN int epf_dict_test(const struct epf_dict *f, __u64 digest)
 }
 
 /**
- * epf_dict_retire() - the oldest generation counts no more
+ * epf_dict_retire() - stop counting the oldest generation
  * @f: filter, whose current generation is complete
  */
 EPF_FN void epf_dict_retire(struct epf_dict *f)
@@ -705,7 +704,7 @@ EPF_FN void epf_dict_retire(struct epf_dict *f)
 	f->retired = 1;
 }
 
-/* Have so many buckets been visited that tags do not come round? */
+/* Have enough buckets been visited, so that no old tag becomes valid again? */
 EPF_FN bool epf_dict_swept(const struct epf_dict *f)
 {
 	__u64 passes = (1u << f->shape.tag_bits) - f->shape.generations - 1;
@@ -714,10 +713,10 @@ EPF_FN bool epf_dict_swept(const struct epf_dict *f)
 }
 
 /**
- * epf_dict_sweep() - visit the buckets that insertions left to visit
+ * epf_dict_sweep() - visit the buckets that insertions did not visit
  * @f: filter, retired
- * @at: what the call before returned; 0 to begin with
- * @n: words to visit at most, 1 and up, and at least one bucket
+ * @at: what the last call returned; 0 to begin with
+ * @n: largest number of words to visit, 1 and up; at least one bucket is visited
  *
  * Return: @at of the next call; 0: done.
  */
@@ -725,7 +724,7 @@ EPF_FN __u64 epf_dict_sweep(struct epf_dict *f, __u64 at, __u64 n)
 {
 	__u64 words = 8 * f->shape.lines;
 
-	(void)at; /* the place is @f->scan, which insertions move too */
+	(void)at; /* the place is @f->scan, which insertions also move */
 	for (; n && !epf_dict_swept(f); n -= n < words ? n : words)
 		epf_dict_visit(f);
 	return epf_dict_swept(f) ? 0 : f->visited;

@@ -2,64 +2,58 @@
 /*
  * Kind elastic: lines of fingerprints that become shorter when a line fills.
  *
- * A key names one line, one bucket in it, and a remainder of 15 bits. The line
- * keeps the items of its keys in the order of their buckets. An item is the tag
- * of its epoch (epoch mod 8) and the upper w bits of the remainder; w is the
- * width of the epoch in this line. When one more item would not fit, the widest
- * epoch of the line drops the lowest bit of its remainders, as often as needed.
- * So a crowded line costs error, never a key. Once all widths are 0 and it still
- * does not fit, the oldest epoch of the line is accepted whole: its items go,
- * and any key asked for is of that epoch.
+ * A key selects one line, one bucket in it, and a remainder of 15 bits. The line keeps the
+ * items of its keys in the order of their buckets. An item is the tag of its epoch (epoch
+ * mod 8) and the upper w bits of the remainder; w is the width of the epoch in this line.
+ * When one more item would not fit, the widest epoch of the line drops the lowest bit of
+ * its remainders, as often as needed. So a crowded line costs error, never a key. If all
+ * widths are 0 and the item still does not fit, the oldest epoch of the line is accepted
+ * whole: its items go, and every key that is looked up counts as one of that epoch.
  *
- * Widths of a line differ by EPF_ELASTIC_SPREAD at most: only the widest is made
- * narrower, and a new epoch is no more above the least. elastic_line.h has the
- * layout of a line and what reads and writes it.
+ * Widths of a line differ by at most EPF_ELASTIC_SPREAD: only the widest is made narrower,
+ * and a new epoch is no more above the least. elastic_line.h has the layout of a line and
+ * the code that reads and writes it.
  *
- * Time. The stamp is the epoch of the last change, modulo 1024. A test takes the
- * age of a group from the stamp and the current epoch, so rotation changes no
- * line; who first inserts in a new epoch drops what has left the window, chooses
- * the width of the new epoch and stamps the line. The sweep visits a 256th of the
- * lines in each rotation and empties those of which nothing is left in the
- * window: so a stamp is never more than 256 + 7 epochs old, and cannot come
- * round.
+ * Time. The stamp is the epoch of the last change, modulo 1024. A test computes the age of
+ * a group from the stamp and the current epoch, so rotation changes no line. The first
+ * insert in a new epoch drops what has left the window, chooses the width of the new epoch
+ * and stamps the line. The sweep visits a 256th of the lines in each rotation and empties
+ * those that have nothing left in the window: so a stamp is never more than 256 + 7 epochs
+ * old, and cannot become valid again.
  *
- * The line lock. The contract of the slab kinds is one caller at a time; these
- * functions ask for less. The head's lowest bit is the lock of the line:
+ * The line lock. The contract of the slab kinds is one caller at a time; these functions
+ * require less. The head's lowest bit is the lock of the line:
  *
- *   E1  Insert and sweep set it by CAS, read the phase after that, and clear it
- *       by CAS, both full barriers. Every stamp was therefore written under the
- *       lock from a phase read under it, and phases only grow: no line is ever
- *       stamped later than the phase that its next holder reads. Cases:
- *       line-lock, line-unlock, line-sweep-lock, line-stamp, line-early,
- *       line-lock-order, line-unlock-order.
- *   E2  After the unlocking CAS an inserter reads the phase again, ordered, and
- *       inserts again when the epoch is another: as O2 of lanes.h, the item was
- *       visible while its epoch was current. Cases: line-reread, line-ordered.
- *   E3  A test takes no lock. It reads phase, head and words, in this order and
- *       all with acquire, then head and phase again. It counts if it saw one
- *       unlocked head and one epoch. A word of a later holder comes with that
- *       holder's lock and phase, so what is read last tells (line-blind,
- *       line-once, line-words-order, line-write-order), and the words are not
- *       older than the head (line-head-order). The line is not stamped later
- *       than the epoch, which the head brings along, nor 1024 epochs before it,
- *       for the phase brings the sweeps along (line-begin-order,
- *       line-epoch-order): ages are right. And no unlocked head comes twice in
- *       one epoch: each change either makes one more epoch accepted whole, or
- *       leaves these and adds an item; nothing expires but in the change that
- *       writes a new stamp. Stamps come again after 1024 epochs, for who slept so
- *       long: the phase tells (line-long). Only the head 0 may come again sooner,
- *       and with it a test finds nothing whatever the words. All indices are
- *       bounded by the head, so a torn line is read without harm.
- *   E4  A test that met the lock, a change or the end of an epoch
- *       EPF_ELASTIC_TRIES times answers "present": an error, but no lost key. It
- *       never waits for a holder that was interrupted, so it may run in any
- *       context.
- *   E5  Inserters wait. A holder must not be interrupted by another inserter on
- *       its CPU: in the kernel with bottom halves (or interrupts) disabled, as
- *       for any spin lock. The lock is held for less than a microsecond.
+ *   E1  Insert and sweep set it by CAS, read the phase after that, and clear it by CAS,
+ *       both full barriers. Every stamp was therefore written under the lock from a phase
+ *       read under it, and phases only grow: no line is ever stamped later than the phase
+ *       that its next holder reads. Cases: line-lock, line-unlock, line-sweep-lock,
+ *       line-stamp, line-early, line-lock-order, line-unlock-order.
+ *   E2  After the unlocking CAS an inserter reads the phase again, ordered, and inserts
+ *       again if the epoch has changed: as with O2 of lanes.h, the item was visible while
+ *       its epoch was current. Cases: line-reread, line-ordered.
+ *   E3  A test takes no lock. It reads phase, head and words, in this order and all with
+ *       acquire, then head and phase again. Its result counts if it saw a single unlocked
+ *       head and a single epoch. A word of a later holder comes with that holder's lock and
+ *       phase, so the last reads show it (line-blind, line-once, line-words-order,
+ *       line-write-order), and the words are not older than the head (line-head-order). The
+ *       stamp of the line is not later than the epoch, which comes with the head, nor 1024
+ *       epochs before it, because the sweeps come with the phase (line-begin-order,
+ *       line-epoch-order): ages are right. And no unlocked head comes twice in one epoch:
+ *       each change either makes one more epoch accepted whole, or leaves these and adds an
+ *       item; nothing expires except in the change that writes a new stamp. Stamps repeat
+ *       after 1024 epochs, for a test that slept so long: the phase shows it (line-long).
+ *       Only the head 0 may repeat sooner, and with it a test finds nothing whatever the
+ *       words are. The head bounds all indices, so reading a torn line does no harm.
+ *   E4  A test that met the lock, a change or the end of an epoch EPF_ELASTIC_TRIES times
+ *       answers "present": an error, but no lost key. It never waits for a holder that was
+ *       interrupted, so it may run in any context.
+ *   E5  Inserters wait. Another inserter on its CPU must not interrupt a holder: in the
+ *       kernel, bottom halves (or interrupts) are disabled, as for any spin lock. The lock
+ *       is held for less than a microsecond.
  *
- * Cases are those of selftests/explore, as in lanes.h. With EPF_PRIVATE all of
- * this is plain loads and stores.
+ * Cases are those of selftests/explore, as in lanes.h. With EPF_PRIVATE all of this is
+ * plain loads and stores.
  */
 #ifndef EPF_ELASTIC_H
 #define EPF_ELASTIC_H
@@ -70,17 +64,17 @@
 #define EPF_ELASTIC_EPOCHS_MIN 2u
 #define EPF_ELASTIC_EPOCHS_MAX 7u
 #define EPF_ELASTIC_LINES_MAX (1ULL << 31)
-#define EPF_ELASTIC_SPREAD 7u	  /* between widths of a line */
-#define EPF_ELASTIC_AHEAD 3u	  /* a new epoch above the least width */
+#define EPF_ELASTIC_SPREAD 7u	  /* largest difference between widths of a line */
+#define EPF_ELASTIC_AHEAD 3u	  /* width of a new epoch above the least width */
 #define EPF_ELASTIC_SHARE 7u	  /* 64ths of a line that a new epoch adds */
 #define EPF_ELASTIC_CHUNKS 256u	  /* rotations in which all lines are swept */
 #define EPF_ELASTIC_TRIES 8
 
 /**
- * struct epf_elastic_shape - what the creator chooses
+ * struct epf_elastic_shape - parameters chosen at creation
  * @nr_lines: 1 .. EPF_ELASTIC_LINES_MAX
  * @line_words: 16, or 8
- * @epochs: r, complete epochs that make the window: 2 .. 7
+ * @epochs: r, number of complete epochs in the window: 2 .. 7
  */
 struct epf_elastic_shape {
 	__u64 nr_lines;
@@ -100,7 +94,7 @@ struct epf_elastic {
 	__u64 phase;
 };
 
-/* Where a key belongs. */
+/* The place of a key. */
 struct epf_elastic_key {
 	__u64 *line;
 	__u32 bucket;
@@ -126,10 +120,10 @@ EPF_FN __u64 epf_elastic_words(const struct epf_elastic_shape *s)
 
 /**
  * epf_elastic_init() - check a shape and begin with an empty filter
- * @f: all but @f->word is set
+ * @f: everything but @f->word is set
  * @s: shape
  *
- * Return: 0, or -EINVAL where epf_elastic_words() is 0.
+ * Return: 0, or -EINVAL if epf_elastic_words() is 0.
  */
 EPF_FN int epf_elastic_init(struct epf_elastic *f,
 			    const struct epf_elastic_shape *s)
@@ -141,13 +135,13 @@ EPF_FN int epf_elastic_init(struct epf_elastic *f,
 	return 0;
 }
 
-/* Line from word 0 of the digest's stream; bucket and then remainder are the
+/* The line comes from word 0 of the digest's stream; bucket and then remainder are the
  * topmost bits of word 1.
  */
 EPF_FN void epf_elastic_locate(const struct epf_elastic *f, __u64 digest,
 			       struct epf_elastic_key *key)
 {
-	__u32 bits = f->shape.line_words >> 3; /* above 5, of the bucket */
+	__u32 bits = f->shape.line_words >> 3; /* bits of the bucket beyond 5 */
 	__u64 x = epf_word(digest, 1);
 
 	key->line = f->word +
@@ -194,19 +188,19 @@ EPF_FN __u32 epf_elastic_youngest(const struct epf_elastic_line *l, __u32 lag)
 	return best;
 }
 
-/* Epochs that the line with @stamp is behind @phase. */
+/* Number of epochs by which the line with @stamp is behind @phase. */
 EPF_FN __u32 epf_elastic_lag(__u64 phase, __u32 stamp)
 {
 	return ((__u32)(phase >> 1) - stamp) & (EPF_ELASTIC_STAMPS - 1);
 }
 
-/* Epochs that count, of which the youngest has age 0. */
+/* Number of epochs that count; the youngest has age 0. */
 EPF_FN __u32 epf_elastic_counted(const struct epf_elastic *f, __u64 phase)
 {
 	return f->shape.epochs + !(phase & 1);
 }
 
-/* The answer of an unlocked line with @head. */
+/* The answer from an unlocked line with @head. */
 EPF_FN_BIG int epf_elastic_look(const struct epf_elastic *f,
 				const struct epf_elastic_key *key, __u64 head,
 				__u64 phase)
@@ -285,7 +279,7 @@ EPF_FN __u32 epf_elastic_byte(__u64 bytes, __u32 t)
 	return bytes >> 8 * t & 255;
 }
 
-/* Bits that so many items take with their remainders. */
+/* Bits that the items and their remainders take. */
 EPF_FN __u32 epf_elastic_need(__u64 n, __u64 wide)
 {
 	__u32 t, bits = 0;
@@ -306,9 +300,9 @@ EPF_FN __u32 epf_elastic_least(__u64 n, __u64 wide)
 	return least;
 }
 
-/* Width of a new epoch: the least one and EPF_ELASTIC_AHEAD; up to
- * EPF_ELASTIC_SPREAD above it while a quarter more items than there are would
- * still have room; so a line recovers soon from a burst.
+/* Width of a new epoch: the least width plus EPF_ELASTIC_AHEAD; up to EPF_ELASTIC_SPREAD
+ * above the least while a quarter more items than there are would still have room. So a
+ * line recovers soon from a burst.
  */
 EPF_FN __u32 epf_elastic_begin(__u64 n, __u64 wide, __u32 room)
 {
@@ -322,7 +316,7 @@ EPF_FN __u32 epf_elastic_begin(__u64 n, __u64 wide, __u32 room)
 	return width < EPF_ELASTIC_WIDTH_MAX ? width : EPF_ELASTIC_WIDTH_MAX;
 }
 
-/* The widest epoch with items, the oldest of equals. */
+/* The widest epoch with items; if several are equal, the oldest. */
 EPF_FN __u32 epf_elastic_widest(__u64 n, __u64 wide, __u32 now)
 {
 	__u32 i, t, best = now;
@@ -339,7 +333,7 @@ EPF_FN __u32 epf_elastic_widest(__u64 n, __u64 wide, __u32 now)
 	return best;
 }
 
-/* Widths for the head. */
+/* Encode widths for the head. */
 EPF_FN __u64 epf_elastic_pack(__u64 n, __u64 wide)
 {
 	__u32 t, least = epf_elastic_least(n, wide);
@@ -352,7 +346,7 @@ EPF_FN __u64 epf_elastic_pack(__u64 n, __u64 wide)
 	return pack;
 }
 
-/* Drop the epochs that are out of the window from @n. Return: the others. */
+/* Remove from @n the epochs that are out of the window. Return: the others. */
 EPF_FN __u64 epf_elastic_expire(struct epf_elastic_line *l, __u64 n, __u32 lag,
 				__u32 counted)
 {
@@ -366,7 +360,7 @@ EPF_FN __u64 epf_elastic_expire(struct epf_elastic_line *l, __u64 n, __u32 lag,
 	return n;
 }
 
-/* Narrow the widths so far that the items fit. Return: the widths. */
+/* Narrow the widths until the items fit. Return: the widths. */
 EPF_FN __u64 epf_elastic_narrow(struct epf_elastic_work *w, __u64 *n,
 				__u64 wide)
 {
@@ -386,8 +380,8 @@ EPF_FN __u64 epf_elastic_narrow(struct epf_elastic_work *w, __u64 *n,
 	return wide;
 }
 
-/* Make room for at least one more item: if an epoch begins, drop what is out of
- * the window, and for most of those to come; else for two.
+/* Make room for at least one more item. If an epoch begins, drop what is out of the window,
+ * and make room for most of the items to come; otherwise for two.
  */
 EPF_FN_BIG void epf_elastic_resize(struct epf_elastic_work *w, __u32 lag,
 				   __u32 counted, bool begin)
@@ -447,7 +441,7 @@ EPF_FN_BIG __u64 epf_elastic_change(const struct epf_elastic *f,
 	return epf_elastic_close(&w, key->line, phase);
 }
 
-/* Return: the head, locked since. */
+/* Return: the head, now locked. */
 EPF_FN __u64 epf_elastic_lock(__u64 *head)
 {
 	__u64 old;
@@ -464,7 +458,7 @@ EPF_FN __u64 epf_elastic_lock(__u64 *head)
 EPF_FN void epf_elastic_unlock(__u64 *head, __u64 old, __u64 new_head)
 {
 	old |= 1ULL << EPF_ELASTIC_LOCK;
-	epf_cas(head, &old, new_head); /* nobody else changes a locked one */
+	epf_cas(head, &old, new_head); /* nobody else changes a locked head */
 }
 
 /**
@@ -472,7 +466,7 @@ EPF_FN void epf_elastic_unlock(__u64 *head, __u64 old, __u64 new_head)
  * @f: filter
  * @digest: of the key
  *
- * Context: not interrupted by another inserter on this CPU, see E5.
+ * Context: another inserter on this CPU must not interrupt this, see E5.
  */
 EPF_FN void epf_elastic_insert(struct epf_elastic *f, __u64 digest)
 {
@@ -490,7 +484,7 @@ EPF_FN void epf_elastic_insert(struct epf_elastic *f, __u64 digest)
 }
 
 /**
- * epf_elastic_retire() - the oldest epoch counts no more
+ * epf_elastic_retire() - stop counting the oldest epoch
  * @f: filter, whose current epoch is complete
  */
 EPF_FN void epf_elastic_retire(struct epf_elastic *f)
@@ -498,7 +492,7 @@ EPF_FN void epf_elastic_retire(struct epf_elastic *f)
 	epf_store_release(&f->phase, f->phase | 1);
 }
 
-/* Empty a line of which nothing counts any more. */
+/* Empty a line in which nothing counts any more. */
 EPF_FN void epf_elastic_empty(struct epf_elastic *f, __u64 *line)
 {
 	__u32 first = f->shape.line_words >> 3, k;
@@ -523,7 +517,7 @@ EPF_FN void epf_elastic_empty(struct epf_elastic *f, __u64 *line)
  * epf_elastic_sweep() - empty a part of the lines that are out of the window
  * @f: filter, retired
  * @at: first word of the part, of those due in this rotation; 0 to begin with
- * @n: words to visit at most, 1 and up; at least a line is
+ * @n: largest number of words to visit, 1 and up; at least one line is visited
  *
  * Return: @at of the next call; 0: done.
  */

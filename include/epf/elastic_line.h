@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lines of the kind elastic: layout, reading, writing. elastic.h says what for.
+ * Lines of the kind elastic: layout, reading, writing. elastic.h explains their use.
  *
- * A line of 16 words (128 bytes, two adjacent cache lines) or 8, from the lowest
- * bit of the first word on:
+ * A line of 16 words (128 bytes, two adjacent cache lines) or 8, from the lowest bit of the
+ * first word on:
  *
  *   64 or 128 bits  bucket b has items                     words 0 (and 1)
  *   48 bits         head, see enum epf_elastic_head        word "first": 1 or 2
@@ -12,11 +12,11 @@
  *   free            zeros
  *   w bits an item  remainders, the first item's topmost
  *
- * In the head an epoch without items has the least width; what is free is 0. New
- * items come first in their bucket.
+ * In the head an epoch without items has the least width; unused fields are 0. New items
+ * come first in their bucket.
  *
- * Reading works on a line that others write meanwhile: all indices are bounded
- * by the head, which is one word. Writing is done to a copy taken apart.
+ * Reading works on a line while others write it: the head, which is one word, bounds all
+ * indices. Writing works on an unpacked copy.
  */
 #ifndef EPF_ELASTIC_LINE_H
 #define EPF_ELASTIC_LINE_H
@@ -33,7 +33,7 @@
  * @EPF_ELASTIC_STAMP: 10 bits
  * @EPF_ELASTIC_COUNT: 8 bits, items; at most 212 fit
  * @EPF_ELASTIC_LEAST: 4 bits, the least width
- * @EPF_ELASTIC_MORE: 8 times 3 bits, what the width of each tag has more
+ * @EPF_ELASTIC_MORE: 8 times 3 bits, the width of each tag above the least
  * @EPF_ELASTIC_REST: first bit after the head
  */
 enum epf_elastic_head {
@@ -47,8 +47,8 @@ enum epf_elastic_head {
 };
 
 #define EPF_ELASTIC_STAMPS 1024u
-#define EPF_ELASTIC_HEAD_ITEMS 12u  /* the head, in items */
-#define EPF_ELASTIC_WHOLE_ITEMS 2u  /* the epochs accepted whole, in items */
+#define EPF_ELASTIC_HEAD_ITEMS 12u  /* size of the head, in items */
+#define EPF_ELASTIC_WHOLE_ITEMS 2u  /* size of the epochs accepted whole, in items */
 #define EPF_ELASTIC_BYTES 0x0101010101010101ULL
 #define EPF_ELASTIC_NIBBLES 0x1111111111111111ULL
 
@@ -57,7 +57,7 @@ struct epf_elastic_line {
 	__u64 wide; /* width of tag t in byte t */
 	__u64 of[4], flip[4]; /* see epf_elastic_widths() */
 	__u32 words;
-	__u32 first; /* the head's word */
+	__u32 first; /* the word of the head */
 	__u32 stamp;
 	__u32 count;
 	__u32 whole;
@@ -125,9 +125,8 @@ EPF_FN __u32 epf_elastic_rank(const __u64 *line, __u32 bucket)
 	return bucket >> 6 ? rank + epf_popcount(epf_load_acquire(line)) : rank;
 }
 
-/* First item after those of @rank buckets, in 4 bits from word @first: the ends
- * of buckets are counted in bytes, and the byte and the half found in which the
- * count is reached.
+/* First item after those of @rank buckets, in 4 bits from word @first. This counts the ends
+ * of buckets by bytes, and finds the byte and then the half in which the count is reached.
  */
 EPF_FN __u32 epf_elastic_start(const __u64 *line,
 			       const struct epf_elastic_line *l, __u32 rank)
@@ -154,8 +153,8 @@ EPF_FN __u32 epf_elastic_start(const __u64 *line,
 	return 16 * (k - l->first) + 2 * bytes + 1 + (before < rank);
 }
 
-/* The widths of 16 items in place of the items: by the tag's bits, the highest
- * first, one of eight, then of four, then of two.
+/* Replaces 16 items by their widths: the tag's bits, the highest first, select one of
+ * eight, then of four, then of two.
  */
 EPF_FN __u64 epf_elastic_widths(const struct epf_elastic_line *l, __u64 x)
 {
@@ -176,8 +175,8 @@ EPF_FN __u32 epf_elastic_bits(__u64 widths)
 			       (widths >> 4 & 0x0f * EPF_ELASTIC_BYTES));
 }
 
-/* Bits of the remainders of all items before item @to. Of those before item
- * @part, at most @to, as well: *@bits.
+/* Bits of the remainders of all items before item @to. *@bits: the same for the items
+ * before item @part, which is at most @to.
  */
 EPF_FN __u32 epf_elastic_span(const __u64 *line,
 			      const struct epf_elastic_line *l, __u32 to,
@@ -221,13 +220,14 @@ EPF_FN __u32 epf_elastic_age(const struct epf_elastic_line *l, __u32 lag,
 	return lag + ((l->stamp - tag) & 7);
 }
 
-/* Where the items of a bucket begin or would. */
+/* Where the items of a bucket begin or would begin. */
 struct epf_elastic_place {
 	__u32 item;
 	__u32 top; /* first bit above their remainders */
 };
 
-/* Return: bits of the remainders of the line, if @all; otherwise of no use. */
+/* Return: bits of the remainders of the line, if @all; otherwise the result is meaningless.
+ */
 EPF_FN __u32 epf_elastic_find(struct epf_elastic_place *p, const __u64 *line,
 			      const struct epf_elastic_line *l, __u32 bucket,
 			      bool all)
@@ -242,9 +242,9 @@ EPF_FN __u32 epf_elastic_find(struct epf_elastic_place *p, const __u64 *line,
 	return used;
 }
 
-/* A locked line taken apart: @item has its buckets and items, @rest its
- * remainders, each where it was and zeros elsewhere. The first of two words more
- * takes what goes over the end, the second what a width of 0 puts behind it.
+/* A locked line, unpacked: @item has its buckets and items, @rest its remainders, each at
+ * its position and zeros elsewhere. Of the two additional words the first takes bits beyond
+ * the end, the second what a width of 0 puts after it.
  */
 struct epf_elastic_work {
 	struct epf_elastic_line l;
@@ -272,7 +272,7 @@ EPF_FN __u32 epf_elastic_room(const struct epf_elastic_line *l, __u32 whole)
 	       4 * (whole ? base + EPF_ELASTIC_WHOLE_ITEMS : base);
 }
 
-/* @used: bits of remainders */
+/* @used: bits of the remainders. */
 EPF_FN void epf_elastic_open(struct epf_elastic_work *w, const __u64 *line,
 			     __u32 used)
 {
@@ -291,7 +291,7 @@ EPF_FN void epf_elastic_open(struct epf_elastic_work *w, const __u64 *line,
 	w->rest[low >> 6] &= ~epf_elastic_below(low);
 }
 
-/* Write all words but the head's. Return: that one. */
+/* Write all words except the head's. Return: the head's word. */
 EPF_FN __u64 epf_elastic_close(const struct epf_elastic_work *w, __u64 *line,
 			       __u64 phase)
 {
@@ -310,7 +310,7 @@ EPF_FN __u64 epf_elastic_close(const struct epf_elastic_work *w, __u64 *line,
 	       (phase >> 1 & (EPF_ELASTIC_STAMPS - 1)) << EPF_ELASTIC_STAMP;
 }
 
-/* Put 4 bits in at bit @at; all items from there on move up. */
+/* Insert 4 bits at bit @at; all items from there on move up. */
 EPF_FN void epf_elastic_push_item(struct epf_elastic_work *w, __u32 at,
 				  __u64 item)
 {
@@ -323,8 +323,8 @@ EPF_FN void epf_elastic_push_item(struct epf_elastic_work *w, __u32 at,
 	w->item[k] = (x & below) | (x & ~below) << 4 | item << (at & 63);
 }
 
-/* Put @width bits in below bit @top; all remainders there, @used bits of them
- * altogether, move down.
+/* Insert @width bits below bit @top; all remainders there, @used bits of them in all, move
+ * down.
  */
 EPF_FN void epf_elastic_push_rest(struct epf_elastic_work *w, __u32 top,
 				  __u32 used, __u32 width, __u64 value)
@@ -344,7 +344,7 @@ EPF_FN void epf_elastic_push_rest(struct epf_elastic_work *w, __u32 top,
 	w->rest[(at >> 6) + 1] |= value >> 1 >> (63 - (at & 63));
 }
 
-/* Items of tag t, in byte t. */
+/* Number of items of tag t, in byte t. */
 EPF_FN __u64 epf_elastic_tally(const struct epf_elastic_work *w)
 {
 	__u32 i = w->l.base, end = i + w->l.count;
@@ -360,15 +360,15 @@ EPF_FN __u64 epf_elastic_tally(const struct epf_elastic_work *w)
 	return n;
 }
 
-/* OR @width bits in at bit @at. */
+/* OR @width bits into bit @at and up. */
 EPF_FN void epf_elastic_put(__u64 *word, __u32 at, __u64 value)
 {
 	word[at >> 6] |= value << (at & 63);
 	word[(at >> 6) + 1] |= value >> 1 >> (63 - (at & 63));
 }
 
-/* Write the line anew: items of the tags of @n, in widths of @wide. Without
- * branches on the ends of buckets, which nobody predicts.
+/* Rewrite the line: items of the tags of @n, in widths of @wide. There are no branches on
+ * the ends of buckets, which no CPU predicts.
  */
 EPF_FN_BIG void epf_elastic_repack(struct epf_elastic_work *w, __u64 n,
 				   __u64 wide, __u32 base)
@@ -376,7 +376,7 @@ EPF_FN_BIG void epf_elastic_repack(struct epf_elastic_work *w, __u64 n,
 	__u32 i = w->l.base, end = i + w->l.count, from = 64 * w->l.words;
 	__u32 k = 0, to = epf_elastic_bit(&w->l, base), top = from, was, is;
 	__u64 runs = w->item[0], x = w->item[w->l.first] >> 4 * i, v;
-	__u64 some = 0, last; /* the bucket has items, here is its end: 0, 1 */
+	__u64 some = 0, last; /* the bucket has items, and ends here: 0 or 1 */
 	struct epf_elastic_work out;
 
 	memset(out.item, 0, sizeof(out.item));

@@ -1,62 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Time-limited Bloom filter: slices that grow old as in apbf.h, but the window
- * is a time T, and slices are added, sized and retired by the rate of the
- * insertions. "Time-limited Bloom Filter", ACM SAC 2023 and its longer version,
- * section 6; numbers in brackets are its equations. Integers only.
+ * Time-limited Bloom filter: slices that age as in apbf.h, but the window is a time T, and
+ * slices are added, sized and retired by the rate of the insertions. "Time-limited Bloom
+ * Filter", ACM SAC 2023 and its longer version, section 6; numbers in brackets are its
+ * equations. Integers only.
  *
- * Slice i = 0 .. nr-1 is the i-th youngest; a key sets one bit in each of the
- * slices 0 .. k-1, in slice i
+ * Slice i = 0 .. nr-1 is the i-th youngest. A key sets one bit in each of the slices 0 ..
+ * k-1, in slice i
  *
  *	floor(epf_word(digest, fn) * m / 2^64)
  *
- * fn = 0 .. k-1 belongs to the slice and is that of the next older one plus 1,
- * modulo k: k functions serve any number of slices, for k in a row differ.
+ * fn = 0 .. k-1 belongs to the slice and is that of the next older one plus 1, modulo k: k
+ * functions serve any number of slices, because any k in a row differ.
  *
- * Capacity c is the keys that leave a slice of m bits half full: floor(m ln 2).
- * A generation ends, a shift is due, when it has u keys (4, 5):
+ * Capacity c is the number of keys that leave a slice of m bits half full: floor(m ln 2). A
+ * generation ends, and a shift is due, when it has u keys (4, 5):
  *
  *	u = min over i < k of ceil((c_i - n_i) / (k - i)), at least 1
  *
- * and, if the shape says timed, when it has keys and is T/l old. (The paper has
- * no such end; without it no bound holds for how long a key stays.) A slice
- * that leaves place k-1 was last updated at the filter's last insertion; it
- * counts no more when that was before now - T (3).
+ * and, if the shape is timed, when it has keys and is T/l old. (The paper has no such end;
+ * without it there is no bound on how long a key stays.) A slice that leaves place k-1 was
+ * last updated at the filter's last insertion; it no longer counts when that was before now
+ * - T (3).
  *
  * The next slice gets the capacity that lets a generation last T/l (6, 7):
  *
  *	g' = ceil(g * floor(T/l) / t)	 g keys in t ns since the last shift
  *	c  = count + i g'
  *
- * where i shifts are left when the last slice that allows fewer than g' keys a
- * generation has left place k-1, and count keys fit in before. m = ceil(c / ln
- * 2) (8), then up to whole words, in the bounds of the shape.
+ * where i shifts are left when the last slice that allows fewer than g' keys a generation
+ * has left place k-1, and count keys fit in before. m = ceil(c / ln 2) (8), then rounded up
+ * to whole words, within the bounds of the shape.
  *
- * Where the paper's rules go wrong, a timed filter does otherwise:
+ * A timed filter deviates where the paper's rules fail:
  *
  *	gap	a generation older than T/l counts as T/l or, if longer, up to
- *		its last key: silence is not taken for a low rate
- *	sample	g and t are over further generations, within the last T/l,
- *		until there are 32 keys and T/64l, and t is at least that: one
- *		interval is not taken for a rate
- *	late	where the generation has more than u keys, c = k g': (7) takes
- *		the next ones for short, as full slices want them, and what was
- *		late once will be again
+ *		its last key: silence does not count as a low rate
+ *	sample	g and t cover further generations, within the last T/l, until
+ *		there are 32 keys and T/64l, and t is at least that: a single
+ *		interval does not count as a rate
+ *	late	if the generation has more than u keys, c = k g': (7) would expect
+ *		the next generations to be short, because full slices call for
+ *		that, and a slice that was late once would be late again
  *
- * Memory of slices is the owner's: epf_tlbf_plan() tells how much the next one
- * shall have, epf_tlbf_add() hands it over, at any time before or after the
- * shift is due, epf_tlbf_expired() gives back what counts no more. As long as a
- * slice is due and not handed over, and when all places of the ring are taken
- * by slices that count, the youngest slices take more keys than they should:
- * the error grows, no key is lost. Where all come in time n_i <= c_i.
+ * The owner manages the memory of slices: epf_tlbf_plan() says how much the next one needs,
+ * epf_tlbf_add() hands it over, at any time before or after the shift is due,
+ * epf_tlbf_expired() gives back slices that no longer count. While a slice is due and not
+ * handed over, and when slices that count take all places of the ring, the youngest slices
+ * take more keys than they should: the error grows, but no key is lost. If all slices come
+ * in time, n_i <= c_i.
  *
- * The window law. Every key inserted at now - T or later is found, always. Time
- * is what the owner says, and does not go back: an earlier time than the latest
- * counts as that one.
+ * Window property: every key inserted at now - T or later is always found. The owner
+ * supplies the time, and it does not go back: a time earlier than the latest counts as the
+ * latest.
  *
- * The staleness law, timed only. If time and slices come in time, a key that
- * was last inserted more than T + T/l ago is absent but for chance; a slice
- * that is d ns late makes this T + T/l + d.
+ * Staleness property, timed only: if time and slices come in time, a key that was last
+ * inserted more than T + T/l ago is absent, except by chance; a slice that is d ns late
+ * makes this T + T/l + d.
  *
  * One caller at a time.
  */
@@ -69,7 +69,7 @@
 #define EPF_TLBF_SLICES 256u		/* places; a power of two */
 #define EPF_TLBF_WORDS_MAX (1ULL << 32) /* of a slice, 32 GiB */
 #define EPF_TLBF_NS_MAX (1ULL << 62)	/* T: 146 years */
-#define EPF_TLBF_KEYS_MAX (1ULL << 40)	/* of a generation, as a goal */
+#define EPF_TLBF_KEYS_MAX (1ULL << 40)	/* target of a generation */
 
 #define EPF_TLBF_SAMPLE_KEYS 32u
 #define EPF_TLBF_SAMPLE_PART 64u /* of T/l */
@@ -78,17 +78,16 @@
 #define EPF_TLBF_LOG2E 0x71547652b82fe177ULL /* (1 / ln 2 - 1) * 2^64 */
 
 /**
- * struct epf_tlbf_shape - what the creator chooses
+ * struct epf_tlbf_shape - parameters chosen at creation
  * @span_ns: T, l .. EPF_TLBF_NS_MAX
  * @words_first: of a slice before any rate is known, words_min .. words_max
  * @words_min: of a slice, so that it has a capacity of k keys
  * @words_max: of a slice, up to EPF_TLBF_WORDS_MAX
  * @k: slices a key is in, 1 and up
- * @l: generations that a steady rate makes in T, 1 and up; k + l <=
- *	EPF_AGED_SLICES_MAX
+ * @l: generations that a steady rate makes in T, 1 and up; k + l <= EPF_AGED_SLICES_MAX
  * @keep: slices never given back, k .. k + l; k + l is the paper's
- * @timed: 1: end generations by time too, and see to gaps, samples and slices
- *	that are late; 0: the paper's rules
+ * @timed: 1: also end generations by time, and handle gaps, samples and late slices as
+ *	above; 0: the paper's rules
  */
 struct epf_tlbf_shape {
 	__u64 span_ns;
@@ -104,12 +103,12 @@ struct epf_tlbf_shape {
 /**
  * struct epf_tlbf_slice - one slice
  * @word: its memory, zeroed when handed over
- * @words: of it, m / 64
- * @begin_ns: when this became slice 0 and a generation began; if that was idle
+ * @words: number of words, m / 64
+ * @begin_ns: when this became slice 0 and a generation began; if that generation was idle
  *	for more than T/l, the time of its first key
  * @since: keys the filter had taken then
- * @until: likewise, when it left place k-1; before that without meaning
- * @last_ns: time of its last key, likewise; 0 if it never had one
+ * @until: keys the filter had taken when it left place k-1; before that meaningless
+ * @last_ns: time of its last key, set at the same moment; 0 if it never had one
  * @fn: number of its hash function
  */
 struct epf_tlbf_slice {
@@ -126,15 +125,15 @@ struct epf_tlbf_slice {
  * struct epf_tlbf - a filter
  * @shape: as given
  * @generation_ns: floor(T/l)
- * @now_ns: latest time the owner told
+ * @now_ns: latest time the owner supplied
  * @last_ns: time of the last key; 0 before it
  * @taken: keys inserted
  * @quota: u
- * @spare: handed over and not yet in use; of no words: none
+ * @spare: the reserve: handed over and not yet in use; without words: none
  * @nr: slices
  * @head: place of slice 0; slice i is in place (head + i) mod EPF_TLBF_SLICES
  * @slice: the ring
- * @room: NULL: nothing is counted; by place
+ * @room: by place; NULL: nothing is counted
  */
 struct epf_tlbf {
 	struct epf_tlbf_shape shape;
@@ -150,14 +149,14 @@ struct epf_tlbf {
 	struct epf_room *room;
 };
 
-/* Keys that leave so many words half full. */
+/* Number of keys that leave so many words half full. */
 EPF_FN __u64 epf_tlbf_capacity(__u64 words)
 {
 	return epf_mulhi(64 * words, EPF_TLBF_LN2);
 }
 
-/* Words of ceil(c / ln 2) bits; exact below 2^40, where c / ln 2 is farther
- * from a whole number than the constant is off.
+/* Words of ceil(c / ln 2) bits. Exact below 2^40, where c / ln 2 is farther from a whole
+ * number than the error of the constant.
  */
 EPF_FN __u64 epf_tlbf_words(__u64 c)
 {
@@ -186,8 +185,8 @@ EPF_FN bool epf_tlbf_shape_sound(const struct epf_tlbf_shape *s)
  * @s: shape
  * @now_ns: on the owner's clock
  *
- * The owner then hands over slices as planned, until there are @s->keep, and
- * inserts no key before that.
+ * The owner then hands over slices as planned, until there are @s->keep, and inserts no key
+ * before that.
  *
  * Return: 0, or -EINVAL when a number is out of its range.
  */
@@ -215,7 +214,7 @@ EPF_FN __u64 epf_tlbf_later(const struct epf_tlbf *f, __u64 now_ns)
 	return now_ns > f->now_ns ? now_ns : f->now_ns;
 }
 
-/* What was last updated before this counts no more (3). */
+/* A slice that was last updated before this time no longer counts (3). */
 EPF_FN __u64 epf_tlbf_limit(const struct epf_tlbf *f, __u64 now_ns)
 {
 	__u64 now = epf_tlbf_later(f, now_ns);
@@ -223,7 +222,7 @@ EPF_FN __u64 epf_tlbf_limit(const struct epf_tlbf *f, __u64 now_ns)
 	return now > f->shape.span_ns ? now - f->shape.span_ns : 0;
 }
 
-/* Slices that count: the youngest so many; 0 if nothing in the filter does. */
+/* Number of slices that count, the youngest ones; 0 if none does. */
 EPF_FN __u32 epf_tlbf_live(const struct epf_tlbf *f, __u64 now_ns)
 {
 	__u64 limit = epf_tlbf_limit(f, now_ns);
@@ -236,7 +235,7 @@ EPF_FN __u32 epf_tlbf_live(const struct epf_tlbf *f, __u64 now_ns)
 	return n;
 }
 
-/* Keys in slice @i. */
+/* Number of keys in slice @i. */
 EPF_FN __u64 epf_tlbf_keys(const struct epf_tlbf *f, __u32 i)
 {
 	const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
@@ -244,7 +243,7 @@ EPF_FN __u64 epf_tlbf_keys(const struct epf_tlbf *f, __u32 i)
 	return (i < f->shape.k ? f->taken : s->until) - s->since;
 }
 
-/* Keys that slice @i < k may still take, once @more have come. */
+/* Keys that slice @i < k may still take after @more keys. */
 EPF_FN __u64 epf_tlbf_room(const struct epf_tlbf *f, __u32 i, __u64 more)
 {
 	__u64 c = epf_tlbf_capacity(epf_tlbf_at(f, i)->words);
@@ -267,19 +266,19 @@ EPF_FN_BIG __u64 epf_tlbf_quota(const struct epf_tlbf *f)
 	return least ? least : 1;
 }
 
-/* Since when slice @i takes keys, or did. */
+/* How long slice @i has taken keys, or did. */
 EPF_FN __u64 epf_tlbf_age(const struct epf_tlbf *f, __u32 i, __u64 now_ns)
 {
 	return epf_tlbf_later(f, now_ns) - epf_tlbf_at(f, i)->begin_ns;
 }
 
-/* Keys of the generation that runs. */
+/* Number of keys of the current generation. */
 EPF_FN __u64 epf_tlbf_generation(const struct epf_tlbf *f)
 {
 	return f->taken - epf_tlbf_at(f, 0)->since;
 }
 
-/* Shall the generation that runs end? */
+/* Must the current generation end? */
 EPF_FN bool epf_tlbf_due(const struct epf_tlbf *f, __u64 now_ns)
 {
 	__u64 age = epf_tlbf_age(f, 0, now_ns);
@@ -322,7 +321,7 @@ EPF_FN_BIG __u64 epf_tlbf_scale(__u64 a, __u64 b, __u64 c)
 	return low ? low : 1;
 }
 
-/* t of a timed generation older than T/l: not the gap at its end. */
+/* t of a timed generation older than T/l: without the gap at its end. */
 EPF_FN __u64 epf_tlbf_lasted(const struct epf_tlbf *f)
 {
 	__u64 t = f->last_ns - epf_tlbf_at(f, 0)->begin_ns;
@@ -330,7 +329,7 @@ EPF_FN __u64 epf_tlbf_lasted(const struct epf_tlbf *f)
 	return t > f->generation_ns ? t : f->generation_ns;
 }
 
-/* g' (6), of a generation with keys. */
+/* g' (6), for a generation with keys. */
 EPF_FN_BIG __u64 epf_tlbf_goal(const struct epf_tlbf *f, __u64 now_ns)
 {
 	__u64 least = f->generation_ns / EPF_TLBF_SAMPLE_PART;
@@ -350,8 +349,8 @@ EPF_FN_BIG __u64 epf_tlbf_goal(const struct epf_tlbf *f, __u64 now_ns)
 	return epf_tlbf_scale(g, f->generation_ns, t ? t : 1);
 }
 
-/* The capacity (7) for a goal of g' = @goal keys a generation, if @more keys
- * come before the shift; then slice j >= 1 will be what slice j-1 is now.
+/* The capacity (7) for a target of g' = @goal keys a generation, if @more keys come before
+ * the shift; then slice j >= 1 will be what slice j-1 is now.
  */
 EPF_FN_BIG __u64 epf_tlbf_wanted(const struct epf_tlbf *f, __u64 goal,
 				 __u64 more)
@@ -379,14 +378,14 @@ EPF_FN_BIG __u64 epf_tlbf_wanted(const struct epf_tlbf *f, __u64 goal,
 }
 
 /**
- * epf_tlbf_plan() - how many words the next slice shall have
+ * epf_tlbf_plan() - number of words for the next slice
  * @f: filter
  * @now_ns: on the owner's clock
  *
- * When the shift is not yet due, the generation is taken to get u - g more keys
- * or, if timed and less, g' - g. Without a key in it: as slice 0.
+ * Before the shift is due, the generation is assumed to get u - g more keys or, if timed
+ * and less, g' - g. Without a key in it: the size of slice 0.
  *
- * Return: words; 0: none is taken now, for one is handed over already or all
+ * Return: words; 0: no slice is accepted now, because one is already handed over or all
  * places are taken.
  */
 EPF_FN_BIG __u64 epf_tlbf_plan(const struct epf_tlbf *f, __u64 now_ns)
@@ -415,7 +414,7 @@ EPF_FN_BIG __u64 epf_tlbf_plan(const struct epf_tlbf *f, __u64 now_ns)
 	return words < s->words_max ? words : s->words_max;
 }
 
-/* Slice k-1 takes no more keys; the spare becomes slice 0. */
+/* Slice k-1 takes no more keys; the reserve becomes slice 0. */
 EPF_FN_BIG void epf_tlbf_shift(struct epf_tlbf *f)
 {
 	__u32 k = f->shape.k;
@@ -439,7 +438,7 @@ EPF_FN_BIG void epf_tlbf_shift(struct epf_tlbf *f)
 }
 
 /**
- * epf_tlbf_tick() - tell the time; shift if that is due and a slice is there
+ * epf_tlbf_tick() - set the time; shift if one is due and a slice is there
  * @f: filter
  * @now_ns: on the owner's clock
  */
@@ -454,10 +453,10 @@ EPF_FN void epf_tlbf_tick(struct epf_tlbf *f, __u64 now_ns)
  * epf_tlbf_add() - hand over the next slice
  * @f: filter
  * @now_ns: on the owner's clock
- * @word: zeroed, stays until it is given back
- * @words: of it, words_min .. words_max; best what was planned last
+ * @word: zeroed; must stay until it is given back
+ * @words: its size, words_min .. words_max; preferably what was planned last
  *
- * Return: whether it was taken; not where none is taken (epf_tlbf_plan()) or
+ * Return: whether it was accepted; false if no slice is accepted now (epf_tlbf_plan()) or
  * @words is out of its range.
  */
 EPF_FN bool epf_tlbf_add(struct epf_tlbf *f, __u64 now_ns, __u64 *word,
@@ -477,12 +476,12 @@ EPF_FN bool epf_tlbf_add(struct epf_tlbf *f, __u64 now_ns, __u64 *word,
 }
 
 /**
- * epf_tlbf_expired() - give back a slice that counts no more
+ * epf_tlbf_expired() - give back a slice that no longer counts
  * @f: filter
  * @now_ns: on the owner's clock
  * @words: set to its words
  *
- * Return: its memory, the owner's from now on; NULL: there is none, or no more
+ * Return: its memory, which again belongs to the owner; NULL: there is none, or no more
  * than @keep slices are left. Repeat until then.
  */
 EPF_FN __u64 *epf_tlbf_expired(struct epf_tlbf *f, __u64 now_ns, __u64 *words)
@@ -518,7 +517,7 @@ EPF_FN bool epf_tlbf_hit(const struct epf_tlbf *f, __u64 digest, __u32 i)
 	return *epf_tlbf_locate(f, digest, i, &mask) & mask;
 }
 
-/* Slice @i gets one bit more. */
+/* Slice @i has one more bit set. */
 EPF_FN void epf_tlbf_grow(struct epf_tlbf *f, __u32 i)
 {
 	struct epf_room *r = f->room;
@@ -529,12 +528,11 @@ EPF_FN void epf_tlbf_grow(struct epf_tlbf *f, __u32 i)
 
 /**
  * epf_tlbf_insert() - insert a key
- * @f: filter, of at least k slices
+ * @f: filter with at least k slices
  * @digest: key
  * @now_ns: on the owner's clock
  *
- * A generation that is over by time ends before the key, one that is full
- * after it.
+ * A generation that is over by time ends before the key, a full one after it.
  */
 EPF_FN void epf_tlbf_insert(struct epf_tlbf *f, __u64 digest, __u64 now_ns)
 {
@@ -544,7 +542,7 @@ EPF_FN void epf_tlbf_insert(struct epf_tlbf *f, __u64 digest, __u64 now_ns)
 	epf_tlbf_tick(f, now_ns);
 	if (f->shape.timed && !epf_tlbf_generation(f) &&
 	    epf_tlbf_age(f, 0, now_ns) > f->generation_ns)
-		f->slice[f->head].begin_ns = f->now_ns; /* it was idle */
+		f->slice[f->head].begin_ns = f->now_ns; /* the generation was idle */
 	for (i = 0; i < f->shape.k; i++) {
 		word = epf_tlbf_locate(f, digest, i, &mask);
 		if (f->room && !(*word & mask))
@@ -556,7 +554,7 @@ EPF_FN void epf_tlbf_insert(struct epf_tlbf *f, __u64 digest, __u64 now_ns)
 	epf_tlbf_tick(f, f->now_ns);
 }
 
-/* Algorithm 1 over the slices that count. Return: it, at its first slice. */
+/* Algorithm 1 over the slices that count. Return: its state at the first slice. */
 EPF_FN struct epf_seek epf_tlbf_seek(const struct epf_tlbf *f, __u64 now_ns)
 {
 	__u32 live = epf_tlbf_live(f, now_ns);
@@ -564,7 +562,7 @@ EPF_FN struct epf_seek epf_tlbf_seek(const struct epf_tlbf *f, __u64 now_ns)
 	struct epf_seek q;
 
 	a.k = f->shape.k;
-	a.l = live - a.k; /* live: k and up, or 0 */
+	a.l = live - a.k; /* live is k or more, or 0 */
 	a.base = 0;
 	a.retired = 0;
 	q = epf_seek_begin(&a);
@@ -574,7 +572,7 @@ EPF_FN struct epf_seek epf_tlbf_seek(const struct epf_tlbf *f, __u64 now_ns)
 }
 
 /**
- * epf_tlbf_query() - is the key present: Algorithm 1 as it is printed
+ * epf_tlbf_query() - is the key present: Algorithm 1 as printed
  * @f: filter
  * @digest: key
  * @now_ns: on the owner's clock
@@ -596,8 +594,8 @@ EPF_FN bool epf_tlbf_query(const struct epf_tlbf *f, __u64 digest,
  * @digest: key
  * @now_ns: on the owner's clock
  *
- * The search goes on behind a run, as in epf_apbf_test(). A key is never told
- * to be older than it is.
+ * The search continues after a run, as in epf_apbf_test(). A key is never reported older
+ * than it is.
  *
  * Return: EPF_ABSENT, or EPF_PRESENT + age in shifts, 0 .. nr - k.
  */
