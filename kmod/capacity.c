@@ -1,38 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The filter opens by count: the promise of the error, kept without the worker. Of
- * lanes; owned.h tells what the other kinds count.
+ * Failing open by count: how the promised error limit is kept without the worker.
+ * This file is for lanes; owned.h describes what the other kinds count.
  *
- * When an epoch begins it is known how many keys it may take before the error of
- * the filter passes its limit: the errors of the seven epochs before it follow
- * from what they counted, and epf/capacity.h turns what the limit leaves into a
- * number of keys, t->room. The inserter that comes to it sets t->answer to open,
- * on its own way: it matters not whether the rotation is late for a grace period,
- * the scan, a snapshot or the timer, nor whether the worker ever comes. The
- * trigger (table.h) is set so that somebody looks in time, and CPUs keep no
- * insertions to themselves when it is near.
+ * When an epoch begins, the number of keys that it may take before the error of
+ * the filter passes its limit is known: the errors of the seven epochs before it
+ * follow from their counts, and epf/capacity.h turns what the limit leaves into a
+ * number of keys, t->room. The inserter whose key reaches that number sets
+ * t->answer to open, on its own path. So the limit holds however late the rotation
+ * is (because of a grace period, the scan, a snapshot or the timer), and even if
+ * the worker never runs. The trigger (table.h) is set so that an inserter checks in
+ * time, and CPUs keep no insertions to themselves when the trigger is near.
  *
- * Counted are keys that set bits in the lanes of their epoch, by each CPU for
- * itself; a repeat inside an epoch adds nothing to the error. Summing the CPUs'
- * counts takes a cache line for each, at the ends of epochs and where the trigger
- * says so. Of the keys inserted while an epoch ends, some are counted for both:
+ * What is counted are keys that set bits in the lanes of their epoch, on each CPU
+ * separately; a repeat within an epoch adds nothing to the error. Summing the
+ * counts of the CPUs reads one cache line for each; it is done when an epoch ends
+ * and when the trigger is reached. Some of the keys inserted while an epoch ends
+ * count for both epochs:
  *
- *   keys_before  of the next epoch is summed before the epoch ends,
- *   share        of the one that ends is computed from a sum taken afterwards.
+ *   keys_before  of the next epoch is summed before the epoch ends;
+ *   share        of the epoch that ends is computed from a sum taken afterwards.
  *
- * An inserter may meet the new epoch with the old keys_before and room. It then
+ * An inserter may see the new epoch with the old keys_before and room. It then
  * takes the keys of both epochs for those of one, and opens too early rather than
- * too late: two epochs err less than one that has the keys of both.
+ * too late: the error of two epochs is smaller than that of one epoch with the keys
+ * of both.
  *
- * What is not counted in time: one insertion for each context that is between
- * its bits and its count, and one verdict that was read before the opening; an
- * insertion that a rotation overtakes counts only for the epoch it ends in, or for
- * none where the key was in the epoch before already: one a context and rotation.
+ * Not counted in time are: one insertion for each context that is between setting
+ * its bits and counting, and one operation that read the answer before the opening.
+ * An insertion that a rotation overtakes counts only for the epoch in which it ends,
+ * or for none if the previous epoch had the key already: one for each context and
+ * rotation.
  *
- * Closing. The worker judges with the lock held: the filter is closed where there
- * is room left and the sampled error is within the limit. It reads the answer
- * first and the counts then, and writes with cmpxchg; an inserter that found no
- * room has changed the number of openings meanwhile, and the worker judges again.
+ * Closing. The worker judges with the lock held: it closes the filter if there is
+ * room left and the sampled error is within the limit. It reads the answer first
+ * and the counts afterwards, and writes with cmpxchg. An inserter that found no
+ * room meanwhile has changed the number of openings, so the cmpxchg fails and the
+ * worker judges again.
  */
 #include "owned.h"
 #include "trace.h"
@@ -41,7 +45,7 @@
 
 #define NO_LIMIT U64_MAX
 
-/* With the worker's part of the error not yet known: all epochs are empty. */
+/* The table is empty: the shares of all epochs are zero. */
 static int init_capacity(struct epf_table *t)
 {
 	struct epf_capacity_work *work =
@@ -57,7 +61,7 @@ static int init_capacity(struct epf_table *t)
 }
 
 /**
- * epf_table_set_limit() - work out what an empty table may take
+ * epf_table_set_limit() - compute how many keys an empty table may take
  * @t: table with parameters, all else zeroed
  *
  * Context: process; sleeps.
@@ -71,7 +75,7 @@ int epf_table_set_limit(struct epf_table *t)
 }
 
 /**
- * epf_table_keys() - keys that have set bits, since ever
+ * epf_table_keys() - number of keys that have set bits since the table was made
  * @t: table
  */
 u64 epf_table_keys(const struct epf_table *t)
@@ -87,10 +91,10 @@ u64 epf_table_keys(const struct epf_table *t)
 }
 
 /**
- * epf_table_left() - keys that the current epoch may yet take
+ * epf_table_left() - number of keys that the current epoch may still take
  * @t: table
  *
- * Context: any; without the lock it may be of an epoch that is over.
+ * Context: any; without the lock the result may be that of an epoch that is over.
  * Return: 0: the error may be at the limit.
  */
 u64 epf_table_left(const struct epf_table *t)
@@ -98,7 +102,7 @@ u64 epf_table_left(const struct epf_table *t)
 	u64 before = READ_ONCE(t->keys_before);
 	u64 keys, room;
 
-	smp_rmb(); /* pairs with set_room(): not the new sum with the old room */
+	smp_rmb(); /* pairs with set_room(): a new sum implies the new room */
 	room = READ_ONCE(t->room);
 	if (room == NO_LIMIT)
 		return NO_LIMIT;
@@ -107,7 +111,7 @@ u64 epf_table_left(const struct epf_table *t)
 }
 
 /**
- * epf_table_open() - fail open: epoch @e has come to its capacity
+ * epf_table_open() - fail open because epoch @e has reached its capacity
  * @t: table
  * @e: the current epoch, as the caller counted it
  *
@@ -117,7 +121,7 @@ void epf_table_open(struct epf_table *t, u64 e)
 {
 	union epf_answer_word old, new;
 
-	smp_rmb(); /* the count before the epoch: it was that of @e */
+	smp_rmb(); /* the count before the epoch: it was the count of @e */
 	if (epf_load(&t->state.epoch) != e)
 		return;
 	old.word = READ_ONCE(t->answer.word);
@@ -134,7 +138,7 @@ void epf_table_open(struct epf_table *t, u64 e)
 			   t->params.limit_ppt);
 }
 
-/* With the lock held: from what epochs e-7 .. e-1 err. */
+/* Compute the room from the errors of epochs e-7 .. e-1. Caller holds the lock. */
 static void set_room(struct epf_table *t, u64 before)
 {
 	u64 others[EPF_LIVE_EPOCHS];
@@ -149,7 +153,7 @@ static void set_room(struct epf_table *t, u64 before)
 }
 
 /**
- * epf_table_next_room() - an epoch has begun
+ * epf_table_next_room() - compute the room of an epoch that has begun
  * @t: table, locked
  * @before: epf_table_keys() before it began
  */
@@ -166,11 +170,11 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 }
 
 /**
- * epf_table_measured_room() - of a table with contents from elsewhere
+ * epf_table_measured_room() - compute the room of a restored table
  * @t: table, estimated, not yet published
  *
- * Its lanes are taken for what they are measured to be, whatever the snapshot
- * says that it counted: repeats count, too, and a merged one has lanes of many.
+ * The measured errors of the lanes are used instead of the counts in the snapshot:
+ * those include repeats, and a merged snapshot has lanes with the keys of many.
  */
 void epf_table_measured_room(struct epf_table *t)
 {
@@ -197,10 +201,10 @@ static u8 usual_answer(const struct epf_table *t)
 }
 
 /**
- * epf_table_judge() - is the filter saturated by what is known now?
+ * epf_table_judge() - decide whether the filter is saturated
  * @t: table, locked, estimated
  *
- * Return: that changed.
+ * Return: true if the state changed.
  */
 bool epf_table_judge(struct epf_table *t)
 {

@@ -4,8 +4,8 @@
 # check-btf.sh MODULE.ko KFUNC.c
 #
 # Exit 0 means that the verifier will find every function of KFUNC.c's tables
-# in the module. Kernel headers without a vmlinux give a module without BTF,
-# and the build says nothing of it.
+# in the module. With kernel headers that lack a vmlinux the module has no BTF,
+# and the build does not report that.
 
 ko=$1
 src=$2

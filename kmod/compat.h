@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Operations that differ between kernel versions, 6.1 to 7.2. The only file
- * that tests the version; macros are tested rather than numbers where there
- * is a macro, because stable trees take changes back.
+ * Operations that differ between kernel versions, 6.1 to 7.2. This is the only
+ * file that tests the version. Where a macro marks a change, its presence is
+ * tested instead of the version, because stable trees backport changes.
  */
 #ifndef EPF_COMPAT_H
 #define EPF_COMPAT_H
@@ -19,12 +19,12 @@
 #error "epochfilter needs a 64-bit kernel: lanes are 64-bit atomic words"
 #endif
 
-/* 6.3: the tag of a kfunc. */
+/* 6.3 introduced the tag of kfuncs. */
 #ifndef __bpf_kfunc
 #define __bpf_kfunc __used noinline
 #endif
 
-/* 6.7: the brackets around kfunc definitions. */
+/* 6.7 introduced the brackets around kfunc definitions. */
 #ifndef __bpf_kfunc_start_defs
 #define __bpf_kfunc_start_defs()					\
 	__diag_push();							\
@@ -33,24 +33,27 @@
 #define __bpf_kfunc_end_defs() __diag_pop()
 #endif
 
-/* 6.9: sets of kfuncs carry a flag, without which they are refused. */
+/* 6.9: sets of kfuncs carry a flag; sets without it are rejected. */
 #ifndef BTF_KFUNCS_START
 #define BTF_KFUNCS_START(name) BTF_SET8_START(name)
 #define BTF_KFUNCS_END(name) BTF_SET8_END(name)
 #endif
 
-/* 7.0: what the flag asked for is the rule for every kfunc. */
+/* 7.0: every kfunc has trusted arguments, and the flag is gone. */
 #ifndef KF_TRUSTED_ARGS
 #define KF_TRUSTED_ARGS 0
 #endif
 
-/* 6.4 (and stable trees): destructors are called through a pointer only. */
+/* 6.4 (and stable trees): destructors are only called through pointers, so CFI
+ * must not seal them.
+ */
 #ifndef CFI_NOSEAL
 #define CFI_NOSEAL(x)
 #endif
 
-/* 6.5: sets of kfuncs may ask who loads a program. Before, there are no BPF
- * tokens (6.9) either, nor callbacks of programs in process context (6.10).
+/* 6.5: a filter of the set can check who loads a program. Older kernels need no
+ * check: BPF tokens came with 6.9, callbacks of programs in process context with
+ * 6.10.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #define EPF_KFUNC_FILTER(fn) .filter = fn,
@@ -58,9 +61,9 @@
 #define EPF_KFUNC_FILTER(fn)
 #endif
 
-/* 6.4: programs at netfilter hooks; programs on cgroups and sockets may call kernel
- * functions. @skb_set: for those whose context is a socket buffer, from its network header
- * on; @nf_set: for those at hooks.
+/* 6.4: netfilter programs exist, and programs on cgroups and sockets may call kernel
+ * functions. @set: for socket filters; @skb_set: for programs whose context is a socket
+ * buffer that begins at its network header; @nf_set: for netfilter programs.
  */
 static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 				       const struct btf_kfunc_id_set *skb_set,
@@ -75,7 +78,7 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 #endif
 }
 
-/* 6.13: the namespace of a symbol is a string. */
+/* 6.13: the namespace of a symbol is a string literal. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 #define EPF_EXPORT(sym) EXPORT_SYMBOL_NS_GPL(sym, "EPOCHFILTER")
 #define EPF_IMPORT() MODULE_IMPORT_NS("EPOCHFILTER")
@@ -84,9 +87,9 @@ static inline int epf_register_sockets(const struct btf_kfunc_id_set *set,
 #define EPF_IMPORT() MODULE_IMPORT_NS(EPOCHFILTER)
 #endif
 
-/* 6.9: programs may pass a map to a kernel function (suffix __map). Return: the first
- * reference with destructor @dtor in the first value of the array @map; NULL: there
- * is none, or @map is no array.
+/* 6.9: programs may pass a map to a kernel function (suffix __map). Return: where the
+ * first value of array @map has its first reference with destructor @dtor; NULL if it
+ * has none or @map is not an array.
  */
 static inline void *epf_map_reference(const struct bpf_map *map,
 				      void (*dtor)(void *))
@@ -106,7 +109,7 @@ static inline void *epf_map_reference(const struct bpf_map *map,
 	return NULL;
 }
 
-/* 6.13: one call sets clock, mode and function of a timer. */
+/* 6.13: one call sets clock, mode and callback of a timer. */
 static inline void
 epf_timer_setup(struct hrtimer *timer,
 		enum hrtimer_restart (*fn)(struct hrtimer *))
@@ -119,8 +122,8 @@ epf_timer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* 6.3: the flags of a mapping are written through functions. Faults insert
- * page numbers (map.c), which are not counted as memory of the process.
+/* 6.3: the flags of a mapping are written through functions. Faults insert page
+ * numbers (map.c), which are not counted as memory of the process.
  */
 static inline void epf_vma_seal_readonly(struct vm_area_struct *vma)
 {
@@ -133,7 +136,7 @@ static inline void epf_vma_seal_readonly(struct vm_area_struct *vma)
 #endif
 }
 
-/* Was the module built with BTF, which its kfuncs need? */
+/* Does the module have BTF, which its kfuncs need? */
 static inline bool epf_module_has_btf(const struct module *mod)
 {
 #ifdef CONFIG_DEBUG_INFO_BTF_MODULES

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The registry: which filters there are, and which table each contains.
+ * The registry: which filters exist, and which table each contains.
  *
  * The registry lock covers names, ids and every change of filter.table. It is
- * never held over anything long: tables are made before it is taken and
- * retired after it is given back. Look-up by id goes by RCU, for packet paths.
+ * held only briefly: tables are allocated before it is taken and retired after
+ * it is released. Packet paths look up filters by id under RCU.
  *
- * A name is one reference. A filter is destroyed when the name's is the last
- * one (the count goes from one to zero in one step, so that nobody comes in
- * between) or by force: then its table goes at once, every operation answers
- * -ENODEV, and the last holder frees what is left.
+ * A name is one reference. A filter is destroyed when only the name's reference
+ * is left (the count goes from one to zero in one step, so nobody can get a new
+ * reference in between) or by force. A forced destruction takes the table away
+ * at once: every operation returns -ENODEV, and the last holder frees the rest.
  */
 #include "filter.h"
 #include "journal.h"
@@ -55,7 +55,7 @@ static struct epf_filter *find_name(const char *name)
 	return NULL;
 }
 
-/* With @registry held. An error pointer: -EINVAL, -ENOENT. */
+/* Caller holds @registry. Return: an error pointer: -EINVAL, -ENOENT. */
 static struct epf_filter *find(const struct epf_name *name)
 {
 	struct epf_filter *f;
@@ -75,10 +75,11 @@ static struct epf_table *table_locked(struct epf_filter *f)
 }
 
 /**
- * epf_filter_find() - a filter by name or id
+ * epf_filter_find() - look up a filter by name or id
  * @name: which
  *
- * Return: a reference, or an error pointer: -EINVAL, -ENOENT.
+ * Return: a filter with a reference for the caller, or an error pointer:
+ * -EINVAL, -ENOENT.
  */
 struct epf_filter *epf_filter_find(const struct epf_name *name)
 {
@@ -87,17 +88,17 @@ struct epf_filter *epf_filter_find(const struct epf_name *name)
 	mutex_lock(&registry);
 	f = find(name);
 	if (!IS_ERR(f))
-		refcount_inc(&f->refs); /* registered: not zero */
+		refcount_inc(&f->refs); /* a registered filter has at least one */
 	mutex_unlock(&registry);
 	return f;
 }
 
 /**
- * epf_filter_get_id() - a filter by id
+ * epf_filter_get_id() - look up a filter by id
  * @id: any number
  *
  * Context: any; never waits.
- * Return: a reference, or NULL.
+ * Return: a filter with a reference for the caller, or NULL.
  */
 struct epf_filter *epf_filter_get_id(u32 id)
 {
@@ -115,8 +116,8 @@ struct epf_filter *epf_filter_get_id(u32 id)
  * epf_filter_put() - drop a reference
  * @f: filter
  *
- * Context: any; never waits. Only a filter destroyed by force goes here: its
- * table has gone before.
+ * Context: any; never waits. The count reaches zero here only after a forced
+ * destruction, which has already taken the table away.
  */
 void epf_filter_put(struct epf_filter *f)
 {
@@ -125,10 +126,11 @@ void epf_filter_put(struct epf_filter *f)
 }
 
 /**
- * epf_filter_table() - the table of a filter
+ * epf_filter_table() - get the table of a filter
  * @f: filter, by reference
  *
- * Return: a reference, or NULL: destroyed.
+ * Return: a table with a reference for the caller; NULL if the filter was
+ * destroyed.
  */
 struct epf_table *epf_filter_table(struct epf_filter *f)
 {
@@ -169,7 +171,7 @@ static struct epf_filter *filter_new(const struct epf_create *args)
 	return f;
 }
 
-/* Give @f its id and name. From here on it can be found. */
+/* Give @f its id and name. Lookups can find it from here on. */
 static int publish(struct epf_filter *f)
 {
 	struct epf_table *t;
@@ -209,7 +211,7 @@ static int create_args_check(const struct epf_create *args)
 	return epf_params_check(&args->params);
 }
 
-/* The limit may have been lowered below what there is. */
+/* The limit may have been lowered below the current number of filters. */
 static bool try_count(void)
 {
 	int old = atomic_read(&nr_filters);
@@ -248,7 +250,7 @@ int epf_filter_create(const struct epf_create *args, u32 *id)
 	if (err)
 		return err;
 	if (name_taken(args->params.name))
-		return -EEXIST; /* again in publish(); here to save the work */
+		return -EEXIST; /* early; publish() checks again */
 	if (!try_count())
 		return -ENOSPC;
 	f = filter_new(args);
@@ -270,7 +272,7 @@ err_uncount:
 	return err;
 }
 
-/* With @registry held: @f can no longer be found and has no table. */
+/* Caller holds @registry. After this @f cannot be found and has no table. */
 static struct epf_table *unpublish(struct epf_filter *f)
 {
 	struct epf_table *t = table_locked(f);
@@ -281,7 +283,9 @@ static struct epf_table *unpublish(struct epf_filter *f)
 	return t;
 }
 
-/* What unpublish() left over, without @registry. @held: by others too. */
+/* Finish what unpublish() began, without @registry. @held: others hold
+ * references to @f.
+ */
 static void dispose(struct epf_filter *f, struct epf_table *t, bool held)
 {
 	trace_epf_destroy(f->id, held);
@@ -295,11 +299,11 @@ static void dispose(struct epf_filter *f, struct epf_table *t, bool held)
 
 /**
  * epf_filter_destroy() - EPF_IOC_DESTROY
- * @name: which
- * @force: even while it is held
+ * @name: of the filter
+ * @force: destroy it even if others hold references
  *
  * Context: process; sleeps.
- * Return: 0, -EINVAL, -ENOENT, -EBUSY: held.
+ * Return: 0, -EINVAL, -ENOENT, -EBUSY: others hold references.
  */
 int epf_filter_destroy(const struct epf_name *name, bool force)
 {
@@ -326,10 +330,10 @@ int epf_filter_destroy(const struct epf_name *name, bool force)
 }
 
 /**
- * epf_filter_destroy_all() - at unload
+ * epf_filter_destroy_all() - destroy all filters at unload
  *
- * Context: process; nobody else is in the module: descriptors, mappings and
- * BPF programs all hold it.
+ * Context: process. Nobody else runs code of the module: descriptors, mappings
+ * and BPF programs all pin it.
  */
 void epf_filter_destroy_all(void)
 {
@@ -348,11 +352,11 @@ void epf_filter_destroy_all(void)
 }
 
 /**
- * epf_filter_list() - ids of all filters
- * @ids: room for @room
- * @room: may be 0
+ * epf_filter_list() - list the ids of all filters
+ * @ids: array of @room ids
+ * @room: size of @ids; may be 0
  *
- * Return: how many there are, which may be more than @room.
+ * Return: the number of filters, which may exceed @room.
  */
 u32 epf_filter_list(u32 *ids, u32 room)
 {
@@ -370,11 +374,12 @@ u32 epf_filter_list(u32 *ids, u32 room)
 	return nr;
 }
 
-/* With @registry held: let @t be the table of @f in place of @old.
+/* Make @t the table of @f in place of @old. Caller holds @registry.
  *
- * The journal of @old ends first, so that a reader of it that looks for an
- * insertion into @t sees that the journal is over. The lock keeps a new journal of
- * @old from beginning in between. Case of selftests/explore: swap-late.
+ * The journal of @old ends before @t becomes visible. A reader that looks in
+ * that journal for an insertion into @t must see that the journal is over. The
+ * table lock keeps a new journal of @old from beginning in between. Case
+ * swap-late of selftests/explore.
  */
 static void install(struct epf_filter *f, struct epf_table *t,
 		    struct epf_table *old)
@@ -404,10 +409,9 @@ static int swap_locked(struct epf_filter *a, struct epf_filter *b)
  * epf_filter_swap() - EPF_IOC_SWAP
  * @args: arguments
  *
- * Whoever is in one of the filters at the time finishes in the table it
- * began in.
+ * An operation that is under way finishes in the table in which it began.
  *
- * Return: 0, -EINVAL: also for a filter with itself, -ENOENT.
+ * Return: 0; -EINVAL: also for a filter with itself; -ENOENT.
  */
 int epf_filter_swap(const struct epf_swap *args)
 {
@@ -430,14 +434,14 @@ int epf_filter_swap(const struct epf_swap *args)
 /**
  * epf_filter_replace() - give a filter another table
  * @f: filter, by reference
- * @t: new table; its reference goes to the filter, on success only
- * @instead: of this one; NULL: of whatever it is
+ * @t: new table; on success its reference passes to the filter
+ * @instead: the table to replace; NULL: whichever table @f has
  *
- * Where the old one is aligned to the wall clock the new one becomes it, if it
- * can be.
+ * If the epochs of the old table are aligned to the wall clock, those of the new
+ * table become aligned too, provided that its kind and mode allow it.
  *
  * Context: process; sleeps.
- * Return: 0, -ENODEV: destroyed, -EAGAIN: it is not @instead.
+ * Return: 0; -ENODEV: @f was destroyed; -EAGAIN: the table of @f is not @instead.
  */
 int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
 		       const struct epf_table *instead)
@@ -453,7 +457,7 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
 		err = -EAGAIN;
 	if (!err) {
 		if (old->window.align_ns && !t->owned)
-			epf_window_align(&t->window); /* in mode time */
+			epf_window_align(&t->window); /* mode time only */
 		epf_table_start(t, f, f->id);
 		install(f, t, old);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A filter: the named thing that descriptors and BPF programs refer to. What
- * it contains is a table, which swap and restore replace under it.
+ * A filter: the named object that descriptors and BPF programs refer to. It
+ * contains a table, which swap and restore exchange for another one.
  */
 #ifndef EPF_FILTER_H
 #define EPF_FILTER_H
@@ -13,15 +13,16 @@
 
 /**
  * struct epf_filter - see above
- * @table: what it contains; NULL: destroyed. Written under the registry lock,
- *	read under RCU
- * @refs: its name, descriptors and BPF references. A mapping holds its
- *	descriptor's
+ * @table: its contents; NULL after destruction. Written under the registry
+ *	lock, read under RCU
+ * @refs: one for its name, one for each descriptor and each BPF reference. A
+ *	mapping relies on the reference of its descriptor
  * @id: never 0
  * @name: valid, NUL-terminated; constant
- * @turn: of batches on an owned kind, which contend for its lock one at a time
- * @wait: pollers
- * @rcu: for freeing
+ * @turn: serializes batches on a locked kind, so that only one of them at a time
+ *	contends for the table lock
+ * @wait: tasks in poll()
+ * @rcu: frees the filter after a grace period
  */
 struct epf_filter {
 	struct epf_table __rcu *table;

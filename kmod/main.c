@@ -12,17 +12,17 @@
 
 unsigned int epf_max_filters = 1024;
 module_param_named(max_filters, epf_max_filters, uint, 0644);
-MODULE_PARM_DESC(max_filters, "number of filters at most");
+MODULE_PARM_DESC(max_filters, "maximum number of filters");
 
 static unsigned int max_filter_mib;
 module_param(max_filter_mib, uint, 0644);
 MODULE_PARM_DESC(max_filter_mib,
-		 "MiB of one filter at most; 0: half of the memory");
+		 "maximum size of one filter in MiB (0: half of the RAM)");
 
 static unsigned int max_total_mib;
 module_param(max_total_mib, uint, 0644);
 MODULE_PARM_DESC(max_total_mib,
-		 "MiB of all filters at most; 0: half of the memory");
+		 "maximum size of all filters together in MiB (0: half of the RAM)");
 
 static u64 limit_bytes(unsigned int mib)
 {
@@ -31,21 +31,23 @@ static u64 limit_bytes(unsigned int mib)
 
 static bool selftest;
 module_param(selftest, bool, 0444);
-MODULE_PARM_DESC(selftest, "test the module before it is used; load it only if it passes");
+MODULE_PARM_DESC(selftest, "run the self-test at load time; refuse to load if it fails");
 
-/* Bytes of one filter at most; may change at any time. */
+/* Maximum size of one filter in bytes. It may change at any time. */
 u64 epf_max_filter_bytes(void)
 {
 	return limit_bytes(READ_ONCE(max_filter_mib));
 }
 
-/* Bytes of all filters at most; may change at any time. */
+/* Maximum size of all filters together in bytes. It may change at any time. */
 u64 epf_max_total_bytes(void)
 {
 	return limit_bytes(READ_ONCE(max_total_mib));
 }
 
-/* Tables on their way to be freed queue the work that is waited for. */
+/* RCU callbacks of tables that are being freed queue work on epf_wq, so they
+ * must run before the workqueue is destroyed.
+ */
 static void free_workqueue(void)
 {
 	rcu_barrier();
@@ -79,8 +81,8 @@ err_wq:
 	return err;
 }
 
-/* Whoever has a descriptor, a mapping or a BPF program keeps the module
- * loaded, so only filters that nobody holds are left.
+/* Every descriptor, mapping and BPF program pins the module, so the filters
+ * that are left have no users.
  */
 static void __exit epf_exit(void)
 {

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of the module in a process: read-only for good, and some pages each
- * time one is touched, or a copy of gigabytes would wait for a fault a page. Mapped
- * by number, not as pages: it is the filter's memory, charged to who made it, and
- * who reads it is not charged again (RSS, which the OOM killer goes by).
+ * Mappings of module memory in user space. They stay read-only for good. A fault
+ * maps the surrounding pages too, because a copy of gigabytes would otherwise
+ * take one fault for each page. Pages are mapped by number (PFN): the memory
+ * belongs to the filter and is charged to its creator, so a reader is not
+ * charged again in its RSS, by which the OOM killer chooses.
  */
 #include "map.h"
 #include "compat.h"
 
 #include <linux/vmalloc.h>
 
-/* What a fault maps: 256 KiB of what lies round it. */
+/* A fault maps the aligned 256 KiB around its address. */
 #define AROUND_BYTES (64 * PAGE_SIZE)
 
-/* The page of @vmf, at @mem, and whole those round it. What is there already is well
- * as it is; where memory for page tables is missing the fault of that page says so.
+/* Map the page of @vmf, which lies at @mem, and the pages around it. Pages that
+ * are already mapped stay as they are. Only an error for the faulting page itself
+ * (no memory for page tables) is reported.
  */
 static vm_fault_t map_around(const struct vm_fault *vmf, const u8 *mem)
 {
@@ -33,15 +35,15 @@ static vm_fault_t map_around(const struct vm_fault *vmf, const u8 *mem)
 }
 
 /**
- * epf_map_fault() - a page was touched
+ * epf_map_fault() - handle a fault of a mapping
  * @vmf: fault of a mapping that epf_vma_seal_readonly() sealed
- * @mem: vmalloc memory, the page of the mapping's first offset 0
- * @off: of the page in @mem
- * @bytes: of @mem, whole pages; no mapping goes beyond
+ * @mem: vmalloc memory; offset 0 of the mapped object
+ * @off: offset of the faulting page in @mem, in bytes
+ * @bytes: size of @mem, whole pages; no mapping extends beyond it
  *
- * Context: the handler of the mapping; the owner of @mem keeps it until the
+ * Context: fault handler of the mapping. The owner of @mem keeps it until the
  * mapping is closed.
- * Return: VM_FAULT_NOPAGE: it is mapped; VM_FAULT_SIGBUS: behind @bytes;
+ * Return: VM_FAULT_NOPAGE: mapped; VM_FAULT_SIGBUS: @off is beyond @bytes;
  * VM_FAULT_OOM.
  */
 vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 off,

@@ -2,12 +2,12 @@
 /*
  * When epochs end, and what a rotation waits for.
  *
- * A rotation is one store (epf_rotate). It may take place when the scan keeps
- * up, when the grace period since the lane's last epoch was left is over (O3
- * of lanes.h), and when no snapshot pins it. Where one of these is missing it
- * is late, which is safe: the window is longer meanwhile. A late rotation is
- * tried again by the worker, by the timer, and now and then by inserters. Those
- * of the owned kinds are always late: the worker has to empty memory first.
+ * A rotation is one store (epf_rotate). It may take place if the scan keeps up, if
+ * the grace period that began when the lane's last epoch was left is over (O3 of
+ * lanes.h), and if no snapshot pins the table. Otherwise it is overdue. That is
+ * safe: the window is longer meanwhile. The worker, the timer and, now and then,
+ * inserters retry an overdue rotation. Rotations of the locked kinds are always
+ * overdue, because the worker has to empty memory first.
  */
 #include "journal.h"
 #include "owned.h"
@@ -16,18 +16,18 @@
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
 
-/* Epochs shorter than this are made longer by the timer. */
+/* The timer stretches epochs that are shorter than this. */
 #define TICK_MIN_NS NSEC_PER_MSEC
-/* A fluid kind's worker does not come more often by itself; what is urgent comes
- * from inserters.
+/* Shortest period of the timer that queues the worker of a resizable kind.
+ * Inserters queue it themselves if it is urgent.
  */
 #define MEND_MIN_NS (10 * NSEC_PER_MSEC)
 
-/* Packet paths take the lock in softirqs, so those are off first; and then
- * preemption, which raw_spin_lock_bh() leaves on where the kernel is real-time:
- * packet paths of other CPUs would spin for as long as the holder is preempted.
- * Where interrupts are off nothing comes in between, and softirqs stay as they
- * are.
+/* Packet paths take the lock in softirqs, so softirqs are disabled first. Preemption
+ * is disabled next, by the raw lock: raw_spin_lock_bh() leaves it enabled on a
+ * real-time kernel, and packet paths of other CPUs would spin for as long as the
+ * holder is preempted. With interrupts disabled nothing can come in between, and
+ * the state of softirqs is left alone.
  */
 static void softirqs_off(void)
 {
@@ -42,10 +42,10 @@ static void softirqs_on(void)
 }
 
 /**
- * epf_table_unlock() - let rotation go on
+ * epf_table_unlock() - release the lock and perform a pending rotation
  * @t: table
  *
- * Whoever found the lock taken has set @t->retry before: its rotation takes
+ * A CPU that found the lock contended has set @t->retry before; its rotation takes
  * place here.
  */
 void epf_table_unlock(struct epf_table *t)
@@ -59,11 +59,11 @@ void epf_table_unlock(struct epf_table *t)
 }
 
 /**
- * epf_table_lock() - hold rotation
+ * epf_table_lock() - take the lock, which blocks rotation
  * @t: table
  *
- * Context: not from a packet path, but those of owned kinds; softirqs are off
- * until epf_table_unlock().
+ * Context: not from a packet path, except those of the locked kinds. Softirqs are
+ * disabled until epf_table_unlock().
  */
 void epf_table_lock(struct epf_table *t)
 	__acquires(&t->lock)
@@ -73,8 +73,8 @@ void epf_table_lock(struct epf_table *t)
 }
 
 /**
- * epf_table_pinned() - does a snapshot hold rotation?
- * @t: table, locked; else it is a hint
+ * epf_table_pinned() - does a snapshot block rotation?
+ * @t: table; unless it is locked the result is a hint
  * @now_ns: monotonic
  */
 bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
@@ -108,7 +108,7 @@ static u64 set_batches(struct epf_table *t, u64 sum)
 }
 
 /**
- * epf_table_reset_trigger() - for a new epoch, or a new table
+ * epf_table_reset_trigger() - set trigger and batch for a new epoch or table
  * @t: table, locked or not yet published
  */
 void epf_table_reset_trigger(struct epf_table *t)
@@ -124,7 +124,7 @@ void epf_table_reset_trigger(struct epf_table *t)
 }
 
 /**
- * epf_table_end_epoch() - begin the next
+ * epf_table_end_epoch() - end the current epoch and begin the next
  * @t: table, locked, whose next epoch is ready
  * @now_ns: monotonic
  */
@@ -148,7 +148,9 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 			 now_ns - t->state.ring[e & 7].start_ns);
 }
 
-/* With the lock held. 0, -EBUSY: pinned, -EAGAIN: scan, grace period, worker. */
+/* End the current epoch. Caller holds the lock. Return: 0; -EBUSY: pinned; -EAGAIN:
+ * the scan, the grace period or the worker of a locked kind is not ready.
+ */
 static int rotate(struct epf_table *t, u64 now_ns)
 {
 	u64 e = t->state.epoch;
@@ -162,8 +164,8 @@ static int rotate(struct epf_table *t, u64 now_ns)
 	return 0;
 }
 
-/* How long epoch @e, the current one, is to last. Where the clock is set after
- * the timer was, it comes too early, or late by at most what is near a multiple.
+/* Duration of epoch @e, the current one. If the wall clock is set after the timer was
+ * armed, the timer fires too early, or late by at most epf_align_near().
  */
 static u64 epoch_lasts(const struct epf_table *t, u64 e)
 {
@@ -176,7 +178,7 @@ static u64 epoch_lasts(const struct epf_table *t, u64 e)
 				e == EPF_EPOCH_FIRST);
 }
 
-/* Exact with the lock held. */
+/* Is the current epoch due to end? Exact with the lock held. */
 static bool is_due(const struct epf_table *t, u64 now_ns)
 {
 	u64 e = epf_load(&t->state.epoch);
@@ -188,7 +190,9 @@ static bool is_due(const struct epf_table *t, u64 now_ns)
 			      epf_count_of(epf_load(&t->state.count), e), ns);
 }
 
-/* With the lock held: end the epoch if it is due. Return: it ended. */
+/* End the epoch if it is due; record that it is overdue if it cannot end. Caller
+ * holds the lock. Return: true if it ended.
+ */
 static bool rotate_due(struct epf_table *t)
 {
 	u64 now = ktime_get_ns();
@@ -206,12 +210,14 @@ static bool rotate_due(struct epf_table *t)
 }
 
 /**
- * epf_table_after_pin() - have the worker come when a snapshot's time is over
- * @t: table, locked or not: the time may be that of another pin since
+ * epf_table_after_pin() - queue the worker for when the pin expires
+ * @t: table; unless it is locked the expiry may already be that of a later pin
  *
- * Unless it comes before. Not at once: it can do nothing about a late rotation
- * that is pinned, and the timer, which finds that each millisecond, may do so
- * during each of its runs. A pin that ends before its time sends for it.
+ * A run that is queued for earlier stays. The worker is not queued at once, because
+ * it can do nothing about an overdue rotation while the table is pinned. The timer,
+ * which finds the rotation overdue each millisecond, could then requeue the worker
+ * during each of its runs. A pin that is released before it expires queues the
+ * worker itself.
  *
  * Context: any.
  */
@@ -223,9 +229,9 @@ void epf_table_after_pin(struct epf_table *t)
 			   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
 }
 
-/* Have the worker come: at once where it has something to do; with the next tick
- * where all it can do is to ask for the grace period again. That must not put off
- * a tick that is set, or those who ask often enough would keep it from coming.
+/* Queue the worker: at once if it has work to do, with the next tick if it can only
+ * poll the grace period again. In the second case a queued run is not postponed:
+ * frequent calls would otherwise keep the worker from running.
  */
 static void send_worker(struct epf_table *t, bool ended)
 {
@@ -241,9 +247,10 @@ static void send_worker(struct epf_table *t, bool ended)
  * epf_table_try_rotate() - end the current epoch if it is due
  * @t: table
  *
- * Context: any, hardirq excepted; never waits. Who finds the lock taken
- * leaves the rotation to its holder.
- * Return: true: it ended.
+ * If the lock is contended, its holder performs the rotation.
+ *
+ * Context: any except hardirq; never waits.
+ * Return: true if the epoch ended here.
  */
 bool epf_table_try_rotate(struct epf_table *t)
 {
@@ -269,11 +276,12 @@ bool epf_table_try_rotate(struct epf_table *t)
 }
 
 /**
- * epf_table_full() - may insertions have ended the current epoch?
+ * epf_table_full() - may insertions have filled the current epoch?
  * @t: table
  *
- * Whoever found the lock taken has left that to its holder, who may not have
- * come to it yet, nor said that it is late.
+ * The inserter that filled it may have found the lock contended. The rotation is
+ * then up to the holder, which may not have performed it yet, nor recorded that it
+ * is overdue.
  *
  * Context: any; without the lock.
  */
@@ -286,10 +294,10 @@ bool epf_table_full(const struct epf_table *t)
 }
 
 /**
- * epf_table_look() - the count has reached the trigger
+ * epf_table_look() - act on a count that has reached the trigger
  * @t: table
  * @e: the epoch counted
- * @sum: its insertions; 0: it is not the epoch counted (any more)
+ * @sum: its insertions; 0: @e is not the epoch that is counted (any more)
  *
  * Context: a packet path.
  */
@@ -315,10 +323,10 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 }
 
 /**
- * epf_table_tick_ns() - until the timer has to look again
+ * epf_table_tick_ns() - time until the timer has to check again
  * @t: table
  *
- * Return: ns from now, TICK_MIN_NS at least: late is safe.
+ * Return: ns from now, at least TICK_MIN_NS: being late is safe.
  */
 u64 epf_table_tick_ns(const struct epf_table *t)
 {
@@ -339,11 +347,11 @@ u64 epf_table_tick_ns(const struct epf_table *t)
 }
 
 /**
- * epf_table_tick() - the timer of the modes that know time
+ * epf_table_tick() - timer callback, for the modes that involve time
  * @timer: of a table
  *
- * It re-arms itself and nobody else does: after a rotation by count it comes
- * too early once, and goes on from there.
+ * Only the callback re-arms the timer. After a rotation by count it fires once too
+ * early, and goes on from there.
  *
  * Context: softirq.
  */
@@ -362,7 +370,7 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* Sleep until the worker has ended epoch @e, or a snapshot keeps it from that. */
+/* Sleep until the worker has ended epoch @e or a snapshot prevents it. */
 static int wait_worker(struct epf_table *t, u64 e)
 {
 	mod_delayed_work(epf_wq, &t->work, 0);
@@ -372,8 +380,8 @@ static int wait_worker(struct epf_table *t, u64 e)
 					READ_ONCE(t->retired));
 }
 
-/* Has epoch @e ended, or do scan and grace period allow that it ends? A pin is for
- * the caller to meet.
+/* Has epoch @e ended, or do the scan and the grace period allow it to end? A pin
+ * also counts as ready: the caller has to deal with it.
  */
 static bool is_ready(struct epf_table *t, u64 e)
 {
@@ -387,8 +395,8 @@ static bool is_ready(struct epf_table *t, u64 e)
 	return ready || READ_ONCE(t->retired);
 }
 
-/* Sleep until it may be so. A grace period wakes nobody and may take for ever, so
- * it is asked for with each tick.
+/* Sleep until is_ready(). The end of a grace period wakes nobody, and may take
+ * arbitrarily long, so it is polled with each tick.
  */
 static int wait_ready(struct epf_table *t, u64 e)
 {
@@ -405,11 +413,11 @@ static int wait_ready(struct epf_table *t, u64 e)
 /**
  * epf_table_rotate() - end epochs now
  * @t: table, by reference
- * @count: how many
+ * @count: number of epochs to end
  *
  * Context: process; sleeps for grace periods and scans, and until the error
- * rate is estimated again.
- * Return: 0; -EBUSY: pinned; -EINTR: a signal, some may have ended;
+ * rate has been estimated again.
+ * Return: 0; -EBUSY: pinned; -EINTR: a signal, some epochs may have ended;
  * -ENODEV: destroyed meanwhile.
  */
 int epf_table_rotate(struct epf_table *t, u32 count)
@@ -441,11 +449,11 @@ int epf_table_rotate(struct epf_table *t, u32 count)
 }
 
 /**
- * epf_table_clear() - forget everything
- * @t: table, by reference; not of a fluid kind, which does not know how
+ * epf_table_clear() - remove all keys
+ * @t: table, by reference; not of a resizable kind, which does not support this
  *
- * So many epochs on that whatever is in it is outside the window, and of the
- * owned kinds in no slice.
+ * Ends so many epochs that every key is outside the window and, for a locked kind,
+ * in no slice.
  *
  * Context, return: as epf_table_rotate().
  */
@@ -455,14 +463,14 @@ int epf_table_clear(struct epf_table *t)
 }
 
 /**
- * epf_table_settle() - let a late rotation take place
+ * epf_table_settle() - wait for an overdue rotation
  * @t: table, by reference
  *
- * Batches call this after an insertion, so that loading in bulk keeps the
- * window's pace, as it does where there is nothing to wait for.
+ * Batches call this after an insertion, so that bulk loading keeps the pace of the
+ * window, as it does if there is nothing to wait for.
  *
  * Context: process; sleeps.
- * Return: 0, also when a snapshot pins rotation; -EINTR.
+ * Return: 0, also if a snapshot pins the table; -EINTR.
  */
 int epf_table_settle(struct epf_table *t)
 {
@@ -470,8 +478,9 @@ int epf_table_settle(struct epf_table *t)
 	bool ended, wait;
 
 	while (!READ_ONCE(t->retired)) {
-		/* With the lock held: what is left to its holder by @retry
-		 * may go from one to the next, and be seen by none in time.
+		/* Take the lock instead of leaving the rotation to its holder by
+		 * @retry: one holder could pass it on to the next without any of
+		 * them performing it in time.
 		 */
 		epf_table_lock(t);
 		ended = t->state.epoch != e || rotate_due(t);
@@ -489,12 +498,12 @@ int epf_table_settle(struct epf_table *t)
 }
 
 /**
- * epf_table_pin() - hold rotation for a snapshot
+ * epf_table_pin() - block rotation for a snapshot
  * @t: table
  * @pin_ns: for at most so long
- * @pin: set, but for @moves
+ * @pin: set, except @moves
  *
- * Return: 0; -EBUSY: another snapshot is under way, and its time is not over.
+ * Return: 0; -EBUSY: another snapshot is under way and its pin has not expired.
  */
 int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
@@ -520,9 +529,10 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 }
 
 /**
- * epf_table_unpin() - the snapshot is over
+ * epf_table_unpin() - release the pin of a snapshot
  * @t: table
- * @pin: of the snapshot; if another one holds the table by now, it stays held
+ * @pin: of the snapshot; if another snapshot has pinned the table since, its pin
+ *	stays
  */
 void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 {
@@ -537,7 +547,7 @@ void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 		return;
 	if (t->owned)
 		mod_delayed_work(epf_wq, &t->work, 0);
-	else if (!epf_table_try_rotate(t) && /* here, before another pins it */
+	else if (!epf_table_try_rotate(t) && /* here, before the next pin */
 		 epf_table_late(t))
 		mod_delayed_work(epf_wq, &t->work, 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables: making, charging, freeing, and reading what they counted.
+ * Tables: allocation, memory accounting, freeing, and statistics.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,7 +22,7 @@
 
 struct workqueue_struct *epf_wq;
 
-static atomic64_t total_bytes; /* charged; changed by CAS within the limit */
+static atomic64_t total_bytes; /* charged bytes; changed by CAS within the limit */
 static atomic64_t last_serial;
 
 static bool try_charge(u64 bytes)
@@ -38,7 +38,10 @@ static bool try_charge(u64 bytes)
 }
 
 /**
- * epf_wait_freed() - destroyed tables are freed late: before saying no, wait
+ * epf_wait_freed() - wait until destroyed tables are freed
+ *
+ * Destroyed tables are freed asynchronously, so callers wait here and try again
+ * before they report that there is no memory.
  *
  * Context: process; sleeps; not the workers.
  */
@@ -59,10 +62,10 @@ static int charge(u64 bytes)
 }
 
 /**
- * epf_params_check() - are the parameters in their ranges?
- * @params: anything; the name is not looked at
+ * epf_params_check() - check whether the parameters are in range
+ * @params: arbitrary values; the name is not checked
  *
- * Return: 0, -EINVAL, or -EOPNOTSUPP: unknown kind.
+ * Return: 0; -EINVAL; -EOPNOTSUPP: unknown kind.
  */
 int epf_params_check(const struct epf_params *params)
 {
@@ -72,8 +75,8 @@ int epf_params_check(const struct epf_params *params)
 					    -EOPNOTSUPP;
 }
 
-/* Insertions that raise the fill of an epoch by about 1/16; of an owned kind,
- * at eight bits a key. One that grows is looked at by time.
+/* Insertions that raise the fill of an epoch by about 1/16; for a locked kind, at
+ * eight bits a key. A kind that grows is checked by time instead.
  */
 static u64 fill_step(const struct epf_table *t)
 {
@@ -86,7 +89,9 @@ static u64 fill_step(const struct epf_table *t)
 	return p->nr_lines * EPF_LANE_BITS / (16 * p->bits_per_key);
 }
 
-/* How many insertions CPUs keep, and when inserters have to look up. */
+/* Compute how many insertions CPUs keep, and when inserters call
+ * epf_table_look().
+ */
 static void set_pace(struct epf_table *t)
 {
 	u64 step = max_t(u64, fill_step(t), 1);
@@ -130,11 +135,11 @@ static void free_table(struct epf_table *t)
 	free_percpu(t->cpu);
 	kfree(t->group);
 	atomic64_sub(atomic64_read(&t->bytes), &total_bytes);
-	kfree_sensitive(t); /* it has the hash key */
+	kfree_sensitive(t); /* contains the hash key */
 }
 
-/* After the grace period: no packet path has the table, the timer is dead or
- * has never been started, so only the work itself can start the work again.
+/* Runs after the grace period. No packet path has the table any more, and the timer
+ * is cancelled or was never started, so only the work itself can requeue the work.
  */
 static void free_table_work(struct work_struct *work)
 {
@@ -166,9 +171,9 @@ static void init_table(struct epf_table *t)
 	epf_table_reset_trigger(t);
 }
 
-/* Huge pages as far as they come easily: to compact memory for them would keep
- * a CPU busy for many seconds. More than is available is not tried at all: it
- * would first push everything else out of memory.
+/* Use huge pages if they are readily available; compacting memory for them would
+ * keep a CPU busy for many seconds. Do not try to allocate more than is available:
+ * that would first push everything else out of memory.
  */
 static struct epf_line *alloc_lines(u64 bytes)
 {
@@ -262,19 +267,19 @@ err_owned:
 
 /**
  * epf_table_new() - make an empty table
- * @params: checked
- * @shape: of an owned kind, anything; unused for lanes
+ * @params: checked parameters
+ * @shape: for a locked kind, unchecked; unused for lanes
  * @key: hash key
  *
- * The lines come from huge pages where there are some, follow the caller's
- * memory policy (numactl), and are charged to its memory control group. They
- * give up rather than wake the OOM killer.
+ * The lines use huge pages if possible, follow the caller's memory policy
+ * (numactl), and are charged to its memory control group. The allocation fails
+ * rather than wake the OOM killer.
  *
- * Context: process; sleeps, for seconds when the table has many GiB. After a
- * fatal signal there is no table, if not at once: vmalloc falls back from huge
- * pages to small ones, and those it takes to the end.
- * Return: the table with one reference, or an error pointer: -EINVAL: the
- * shape; -E2BIG, -ENOSPC: limits; -ENOMEM; -EINTR.
+ * Context: process; sleeps, for seconds if the table has many GiB. After a fatal
+ * signal the allocation fails, though not at once: vmalloc falls back from huge
+ * pages to small ones, and completes that pass first.
+ * Return: the table with one reference, or an error pointer: -EINVAL: bad shape;
+ * -E2BIG, -ENOSPC: limits; -ENOMEM; -EINTR.
  */
 struct epf_table *epf_table_new(const struct epf_params *params,
 				const struct epf_shape *shape,
@@ -288,14 +293,15 @@ struct epf_table *epf_table_new(const struct epf_params *params,
 }
 
 /**
- * epf_table_grow() - more memory, zeroed
+ * epf_table_grow() - allocate more memory for a table, zeroed
  * @t: table
- * @words: how many
+ * @words: size in 64-bit words
  *
- * Context: process; sleeps; its worker, or whoever has not yet published it;
- * of lanes, whose worker needs none, one caller at a time.
- * Return: memory within the limits, or an error pointer: -E2BIG, -ENOSPC:
- * limits; -ENOMEM.
+ * Context: process; sleeps. Called by the worker of the table, or before the table
+ * is published. For lanes, whose worker needs no memory, callers serialize
+ * themselves.
+ * Return: the memory, charged against the limits, or an error pointer: -E2BIG,
+ * -ENOSPC: limits; -ENOMEM.
  */
 u64 *epf_table_grow(struct epf_table *t, u64 words)
 {
@@ -317,12 +323,12 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 }
 
 /**
- * epf_table_shrink() - give memory back
+ * epf_table_shrink() - free memory from epf_table_grow()
  * @t: table
- * @word: from epf_table_grow()
- * @words: likewise
+ * @word: the memory
+ * @words: its size, as passed to epf_table_grow()
  *
- * Context: as epf_table_grow(); no operation can have it any more.
+ * Context: as epf_table_grow(); no operation can still use the memory.
  */
 void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 {
@@ -334,9 +340,9 @@ void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
 }
 
 /**
- * epf_table_start() - let a table's time run
+ * epf_table_start() - start the clock of a table
  * @t: table, before it is published
- * @owner: who publishes it
+ * @owner: the filter that publishes it
  * @id: of @owner
  */
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
@@ -350,7 +356,7 @@ void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 
 /**
  * epf_table_retire() - drop the publication and its reference
- * @t: table that no longer can be found
+ * @t: table that can no longer be found
  *
  * Context: process; sleeps.
  */
@@ -368,8 +374,8 @@ void epf_table_retire(struct epf_table *t)
  * epf_table_put() - drop a reference
  * @t: table
  *
- * Context: any. It is freed after a grace period, by a worker, for packet
- * paths may still be in it and freeing many GiB takes long.
+ * Context: any. After the last reference a worker frees the table, a grace period
+ * later: packet paths may still be using it, and freeing many GiB takes long.
  */
 void epf_table_put(struct epf_table *t)
 {
@@ -397,7 +403,7 @@ static u64 inserts_now(const struct epf_table *t, u64 e)
 	return sum;
 }
 
-/* With the lock held. */
+/* Caller holds the lock. */
 static void read_locked_stats(const struct epf_table *t,
 			      struct epf_stats *stats)
 {
@@ -425,7 +431,7 @@ static void read_cpu_stats(const struct epf_table *t, struct epf_stats *stats)
 }
 
 /**
- * epf_table_stats() - the counters
+ * epf_table_stats() - read the counters
  * @t: table, by reference or under RCU
  * @stats: zeroed
  */
@@ -437,8 +443,8 @@ void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 	read_cpu_stats(t, stats);
 }
 
-/* With the lock held: the retained epochs, the current one first, eight at the
- * most.
+/* Report the retained epochs, the current one first, at most eight. Caller holds
+ * the lock.
  */
 static void read_epochs(const struct epf_table *t, u64 now_ns,
 			struct epf_epoch_info *info)
@@ -460,7 +466,7 @@ static void read_epochs(const struct epf_table *t, u64 now_ns,
 }
 
 /**
- * epf_table_info() - everything but id, users and name
+ * epf_table_info() - fill in everything except id, users and name
  * @t: table, by reference or under RCU
  * @info: zeroed
  */
@@ -494,9 +500,9 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 }
 
 /**
- * epf_table_describe() - keys that are made so are about to be inserted
+ * epf_table_describe() - record how the keys of coming insertions are made
  * @t: table, by reference
- * @desc: sound; set to that of all keys
+ * @desc: valid; set to the description that covers all keys of the table
  */
 void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
 {

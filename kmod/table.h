@@ -1,38 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A table: the lines of a filter and everything that moves with them.
+ * A table: the lines of a filter and all the state that belongs to them.
  *
  * Lifetime. A table is published by one filter (filter.h), which holds one
  * reference; each mapping and each snapshot under way holds one more. Packet
- * paths hold none: they find it by RCU, and it is freed a grace period after
- * its last reference. Retiring ends rotation and scan; the lines stay readable
- * for whoever still maps them.
+ * paths hold none: they find the table under RCU, and it is freed a grace period
+ * after its last reference is dropped. Retiring a table ends rotation and scan;
+ * its lines stay readable for those that still map them.
  *
  * Shared words beside those of lanes.h and window.h:
  *
- *   lock       Rotation, scan and everything below that says so. Packet paths
- *              only try it, those of owned kinds take it (owned.h). Raw, with
- *              softirqs off, held for microseconds.
- *   retry      Set by whoever wants to rotate before trying the lock; who
- *              releases the lock looks at it afterwards (full barriers on both
- *              sides), so a due rotation never waits for the next insertion.
- *   trigger    Packed like state.count: the count at which an inserter has to
- *              look up from its work. Written under the lock by a rotation and
- *              by inserters with cmpxchg; the epoch in it keeps a slow writer
- *              from overwriting the trigger of a later epoch. A stale value
- *              makes somebody look too early, which is harmless.
- *   late       The epoch whose rotation is due and had to wait. Written under
- *              the lock; read by anybody as a hint.
- *   cpu->*     Written by their own CPU with single instructions, read by
- *              everybody as statistics.
- *   answer     Opened by the inserter whose key comes to the capacity of its
- *              epoch (capacity.c) and by the worker; closed by the worker only,
- *              with cmpxchg: each opening has a number, so that the worker
- *              cannot take back one that it has not seen. Packet paths read it
- *              once for each operation, so that what is told to be absent has
- *              been inserted; a verdict under way may be from before.
+ *   lock       Protects rotation, the scan and each field below that says so.
+ *              Packet paths of lanes only try the lock; those of the locked kinds
+ *              take it (owned.h). It is a raw lock, taken with softirqs off and
+ *              held for microseconds.
+ *   retry      A CPU that wants to rotate sets it before it tries the lock; the
+ *              holder reads it after releasing the lock (full barriers on both
+ *              sides). So a due rotation never waits for the next insertion.
+ *   trigger    Packed like state.count: the count at which an inserter leaves
+ *              the fast path and calls epf_table_look(). Written under the lock
+ *              by a rotation, and by inserters with cmpxchg; the epoch in it
+ *              keeps a slow writer from overwriting the trigger of a later epoch.
+ *              A stale value makes an inserter look too early, which is harmless.
+ *   late       The epoch whose rotation is overdue. Written under the lock; read
+ *              without it as a hint.
+ *   cpu->*     Written by their own CPU with single instructions, read by all
+ *              CPUs as statistics.
+ *   answer     What is reported for a key that is present. Opened (set to fail
+ *              open) by the inserter whose key brings its epoch to capacity
+ *              (capacity.c), and by the worker. Only the worker closes it, with
+ *              cmpxchg: each opening has a number, so the worker cannot revert
+ *              an opening that it has not seen. Packet paths read it once for
+ *              each operation, so that a key reported absent has been inserted;
+ *              an operation under way may still use the previous value.
  *   keys_before, room   See capacity.c.
- *   retired    Set once; read as a hint, the references do the rest.
+ *   retired    Set once. Read as a hint; references protect the memory.
  *   journal, plain   See journal.h.
  */
 #ifndef EPF_TABLE_H
@@ -57,12 +59,12 @@ struct epf_journal;
 struct epf_owned;
 
 /**
- * struct epf_cpu - what one CPU counts
+ * struct epf_cpu - counters of one CPU
  * @pending: insertions not yet in state.count, see epf_pending_add()
- * @verdicts: absent, present
- * @inserts: keys inserted: that set no bits in the lanes of their epoch, and that
- *	did (all those of an owned kind)
- * @failed_open: verdicts absent because of saturation
+ * @verdicts: [0]: absent, [1]: present
+ * @inserts: keys inserted; [0]: the key set no bits in the lanes of its epoch,
+ *	[1]: it did (all keys of a locked kind)
+ * @failed_open: operations that returned -ENOSPC because of saturation
  */
 struct epf_cpu {
 	u64 pending;
@@ -91,9 +93,9 @@ struct epf_group {
 enum epf_answer { EPF_ANSWER, EPF_ANSWER_SKIP, EPF_ANSWER_OPEN };
 
 /**
- * union epf_answer_word - what is told, and how often that was opened
- * @now: enum epf_answer, all that packet paths read
- * @openings: by inserters, also where it was open already
+ * union epf_answer_word - the current policy and the number of openings
+ * @now: enum epf_answer, the only part that packet paths read
+ * @openings: times an inserter set EPF_ANSWER_OPEN, even if it was set already
  * @word: both
  */
 union epf_answer_word {
@@ -107,9 +109,9 @@ union epf_answer_word {
 
 /**
  * struct epf_table - see above
- * @lanes: shape and lines, without parts where @owned is set; with @cpu and the
- *	beginning of @hash the first cache line; with that of @answer it is all
- *	that most packets read here
+ * @lanes: shape and lines; without parts if @owned is set. With @cpu and the
+ *	beginning of @hash it makes the first cache line. That line and the line of
+ *	@answer are all that most packets read here
  * @cpu: per-CPU counters
  * @hash: keyed digest; its key words of EPF_HASH_NH have lines of their own
  * @batch: insertions that a CPU passes on at once, see epf_pace_batch(). Written
@@ -133,13 +135,13 @@ union epf_answer_word {
  * @created_ns: monotonic
  * @base_inserts: insertions before a restore
  * @owner: the filter that publishes it
- * @owner_id: its id, for tracing
+ * @owner_id: id of @owner, for tracing
  * @refs: references
- * @free_work: frees it after a grace period
+ * @free_work: frees the table after a grace period
  * @timer: ends epochs by time
- * @work: scans, estimates, notifies, and retries late rotations
- * @moved: woken whenever the worker got further
- * @cover: chances for the estimate
+ * @work: scans, estimates, notifies, and retries overdue rotations
+ * @moved: woken whenever the worker has made progress
+ * @cover: hit probabilities, for the estimate
  * @trigger: see above; on one cache line with the count
  * @state: current epoch and count
  * @lock: see above
@@ -147,23 +149,22 @@ union epf_answer_word {
  * @late: see above
  * @rotations: epochs ended; @lock
  * @delayed: epochs that ended late; @lock
- * @saturations: times it became saturated
- * @flips: changes of that
- * @told_flips: those that the worker has told; worker's
+ * @saturations: times the table became saturated
+ * @flips: times the table became saturated or stopped being so
+ * @told_flips: value of @flips that the worker has last notified; worker only
  * @scanned_lines: lines scanned; @lock
  * @estimated_epoch: epoch of @est; written under @lock
- * @estimated_ns: when that was; likewise
- * @pinned: a snapshot holds rotation; @lock
- * @pins: of them, since ever; @lock. That of the snapshot which holds it now
- * @pin_until_ns: until then at most; @lock
- * @cookie: when the grace period since epoch e was left is over, by e modulo
- *	8; @lock
+ * @estimated_ns: time of @est; written under @lock
+ * @pinned: a snapshot blocks rotation; @lock
+ * @pins: number of pins so far, and thus the number of the latest one; @lock
+ * @pin_until_ns: when the latest pin expires; @lock
+ * @cookie: grace-period cookies, taken when epoch e was left, by e modulo 8; @lock
  * @est: estimates; @lock
- * @share: error of each epoch that is over by its keys, q56, by epoch modulo 8;
- *	@lock
+ * @share: error of each epoch that is over, computed from its keys, q56, by epoch
+ *	modulo 8; @lock
  * @keys_before: keys counted before the current epoch; written under @lock
- * @room: keys that it may take; likewise
- * @desc: what the keys are made of; @lock
+ * @room: keys that the current epoch may take; written under @lock
+ * @desc: how the keys are made; @lock
  */
 struct epf_table {
 	struct epf_lanes lanes;
@@ -221,8 +222,8 @@ struct epf_table {
 	struct epf_key_desc desc;
 };
 
-/* Inserters change the count and look at the trigger; what they change must not
- * take the epoch's line from CPUs that only test, nor the lock either.
+/* Inserters change the count and read the trigger. These writes must not take the
+ * cache line of the epoch, nor that of the lock, from CPUs that only test.
  */
 #define EPF_TABLE_LINE(member) \
 	(offsetof(struct epf_table, member) / SMP_CACHE_BYTES)
@@ -237,10 +238,10 @@ static_assert(sizeof(struct epf_group) == SMP_CACHE_BYTES);
 #endif
 
 /**
- * struct epf_pin - a snapshot's hold of a table
- * @nr: its number; when its time is over another snapshot may hold the table
- * @epoch: current when it began
- * @moves: of an owned kind: struct epf_owned's @moves then
+ * struct epf_pin - a pin, by which a snapshot blocks rotation
+ * @nr: number of the pin; after it has expired another snapshot may pin the table
+ * @epoch: current epoch when the pin began
+ * @moves: for a locked kind: @moves of struct epf_owned at that time
  */
 struct epf_pin {
 	u64 nr;
@@ -312,7 +313,7 @@ int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 		   const struct epf_pkt_opts *opts, u64 *digest);
 void bpf_epf_release_dtor(void *f);
 
-/* journal.c; docs there: */
+/* journal.c, documented there: */
 void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
 			  u64 lanes);
 
@@ -322,12 +323,12 @@ int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
 		   u32 at, u32 iface, const struct epf_pkt_opts *opts,
 		   u64 *digest);
 
-/* owned.c; docs there: */
+/* owned.c, documented there: */
 int epf_owned_test(struct epf_table *t, u64 digest);
 int epf_owned_insert(struct epf_table *t, u64 digest);
 int epf_owned_test_and_insert(struct epf_table *t, u64 digest);
 
-/* Is the rotation of the current epoch due, and had to wait? A hint. */
+/* Is the rotation of the current epoch overdue? A hint. */
 static inline bool epf_table_late(const struct epf_table *t)
 {
 	return READ_ONCE(t->late) == epf_load(&t->state.epoch);
@@ -369,7 +370,7 @@ static noinline __maybe_unused int epf_table_flush(struct epf_table *t, u64 e,
 	return ret;
 }
 
-/* Count one insertion of epoch @e; @grew: it set bits. Return: @ret. */
+/* Count one insertion of epoch @e; @grew: the key set bits. Return: @ret. */
 static __always_inline int epf_table_count(struct epf_table *t, u64 e,
 					   bool grew, int ret)
 {
@@ -377,8 +378,8 @@ static __always_inline int epf_table_count(struct epf_table *t, u64 e,
 	u64 old, new, n;
 
 	this_cpu_inc(t->cpu->inserts[grew]);
-	/* On whichever CPU each step runs: it is the value that counts, and
-	 * an interrupt that inserts makes the exchange fail.
+	/* The steps may run on different CPUs: only the values matter, and if an
+	 * interrupt inserts in between, the exchange fails.
 	 */
 	do {
 		old = this_cpu_read(t->cpu->pending);
@@ -392,7 +393,7 @@ static inline bool epf_table_saturated(const struct epf_table *t)
 	return READ_ONCE(t->answer.now) == EPF_ANSWER_OPEN;
 }
 
-/* What is told for @verdict: fails open while saturated. */
+/* The result to report for @verdict; fails open while saturated. */
 static __always_inline int epf_table_verdict(struct epf_table *t, int verdict,
 					     u8 answer)
 {
@@ -404,7 +405,7 @@ static __always_inline int epf_table_verdict(struct epf_table *t, int verdict,
 	return verdict;
 }
 
-/* The lanes of @t, with what the compiler cannot know: where the epoch is. */
+/* The lanes of @t. The assignment tells the compiler where the epoch is. */
 static __always_inline struct epf_lanes epf_table_lanes(struct epf_table *t)
 {
 	struct epf_lanes lanes = t->lanes;
@@ -413,7 +414,7 @@ static __always_inline struct epf_lanes epf_table_lanes(struct epf_table *t)
 	return lanes;
 }
 
-/* The journal that is kept of @t, for the RCU section of the caller. */
+/* The journal of @t or NULL; valid in the RCU section of the caller. */
 static __always_inline const struct epf_journal *
 epf_table_journal(const struct epf_table *t)
 {
@@ -421,12 +422,12 @@ epf_table_journal(const struct epf_table *t)
 }
 
 /*
- * The three operations on a probe. The caller is in an RCU read-side section
- * since before it loaded the table: that is the section of O3 in lanes.h. @j is
- * what epf_table_journal() gave, or NULL where @t->plain says that there is
- * none; @digest is for it.
+ * The three operations on a probe. The caller has been in an RCU read-side section
+ * since before it loaded the table: this is the section of O3 in lanes.h. @j is
+ * what epf_table_journal() returned, or NULL if @t->plain says that there is
+ * none; @digest is only for the journal.
  *
- * Return: EPF_ABSENT, EPF_PRESENT + age, or -ENOSPC: it does not know, failing open.
+ * Return: EPF_ABSENT, EPF_PRESENT + age, or -ENOSPC: do not know, fail open.
  */
 static __always_inline int epf_table_test(struct epf_table *t,
 					  const struct epf_probe *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: ids and numbers only. Rates in parts per 10^12.
+ * Tracepoints. They carry ids and numbers only; rates are in parts per 10^12.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM epochfilter

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens to a table behind the packets' back: the scan (of an owned kind,
- * the ends of its epochs), the estimate of the error rate with its verdict
- * "saturated", and telling those who wait.
- * One work item for each table, so these never run twice at a time. It never
- * waits for a grace period: it comes again.
+ * The background work of a table: the scan (for a locked kind, the ends of its
+ * epochs), the estimate of the error rate with the verdict "saturated", and
+ * notification. Each table has one work item, so these never run concurrently
+ * with themselves. The worker never waits for a grace period: it is queued again
+ * instead.
  */
 #include "filter.h"
 #include "owned.h"
@@ -15,18 +15,18 @@
 #include <linux/poll.h>
 #include <linux/random.h>
 
-/* Lines scanned under one hold of the lock: 4 KiB, some microseconds. */
+/* Lines scanned each time the lock is held: 4 KiB, some microseconds. */
 #define SCAN_LINES 64u
-/* Lines of each part sampled between two chances to be preempted. */
+/* Lines of each part sampled between two calls of cond_resched(). */
 #define SAMPLE_LINES 128u
-/* While a rotation is late the worker comes with each tick, to ask for the grace
- * period: an estimate is good for so long then. Nothing waits for it that the
- * inserters' own count does not see.
+/* While a rotation is overdue the worker runs with each tick, to poll the grace
+ * period. It then estimates only this often. Nothing depends on a fresher estimate
+ * that the inserters' own count does not cover.
  */
 #define ESTIMATE_NS (10 * NSEC_PER_MSEC)
 
-/* Scan the chunk that is due. Rotation is held off for SCAN_LINES at a time;
- * that it comes between these is no harm, each line is still visited.
+/* Scan the chunk that is due. Rotation is blocked for SCAN_LINES at a time; a
+ * rotation in between is harmless, since every line is still visited.
  */
 static void scan_chunk(struct epf_table *t)
 {
@@ -66,8 +66,8 @@ static void estimate_lanes(struct epf_table *t, struct epf_estimates *est)
 	epf_fill_estimates(&fill, t->lanes.geom.parts, est);
 }
 
-/* With the lock held: store estimates made since epoch @e was current, less
- * the lanes that were taken into use again meanwhile.
+/* Store the estimates begun in epoch @e, without those of lanes that have been
+ * reused since. Caller holds the lock.
  */
 static void store_estimates(struct epf_table *t, u64 e,
 			    const struct epf_estimates *est)
@@ -83,7 +83,7 @@ static void store_estimates(struct epf_table *t, u64 e,
 	WRITE_ONCE(t->estimated_epoch, e);
 }
 
-/* Is the last estimate good enough for a filter of lanes that waits? */
+/* Is the last estimate fresh enough for a filter of lanes whose rotation is overdue? */
 static bool estimate_can_wait(const struct epf_table *t)
 {
 	return !t->owned && t->limited && epf_table_late(t) &&
@@ -106,7 +106,7 @@ static void notify(struct epf_table *t, __poll_t events)
  * epf_table_estimate() - sample the error rate and act on it
  * @t: table
  *
- * Context: process; sleeps. The worker, or whoever has not yet published @t.
+ * Context: process; sleeps. Called by the worker, or before @t is published.
  */
 void epf_table_estimate(struct epf_table *t)
 {
@@ -157,7 +157,7 @@ void epf_table_work(struct work_struct *work)
 	}
 	if (!t->owned && epf_table_late(t))
 		epf_table_try_rotate(t);
-	if (put_off) /* unless that brings the worker before */
+	if (put_off) /* the rotation may have queued it for earlier */
 		queue_delayed_work(epf_wq, &t->work,
 				   nsecs_to_jiffies(ESTIMATE_NS) + 1);
 }
