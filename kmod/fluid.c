@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Owned kinds whose memory comes and goes: slices of a tlbf, tables of a chain.
- * Their core tells what it wants next and what has expired; the worker makes
- * the one and frees the other. They have a clock of their own, which rotation
- * lets jump.
+ * Resizable kinds ("fluid" in the code): locked kinds whose memory grows and
+ * shrinks, by slices of a tlbf or tables of a chain. Their core says what it needs
+ * next and what has expired; the worker allocates the one and frees the other. They
+ * have a clock of their own, which forced rotation advances.
  */
 #include "owned.h"
 
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
 
-/* Lines that a scan visits under one hold of the lock: 4 KiB, microseconds. */
+/* Lines scanned each time the lock is held: 4 KiB, some microseconds. */
 #define SCAN_LINES 64u
-/* How long an estimate is good for where nothing happens. */
+/* How long an estimate stays valid while the filter does not change. */
 #define STILL_NS (100 * NSEC_PER_MSEC)
 
 /**
- * epf_fluid_see() - let the epochs that the core has ended end
+ * epf_fluid_see() - end the epochs of the table that the core has ended
  * @t: table, locked
  */
 void epf_fluid_see(struct epf_table *t)
@@ -30,11 +30,11 @@ void epf_fluid_see(struct epf_table *t)
 }
 
 /**
- * epf_fluid_stir() - time is about to be told
+ * epf_fluid_stir() - change the layout number before the clock is updated
  * @o: of a table, locked
  *
- * The spare may then be taken into use; nothing else that a snapshot is of
- * can change by an insertion, or by time.
+ * The update may take the reserve into use. Nothing else that a snapshot depends on
+ * can change by an insertion or by time.
  */
 void epf_fluid_stir(struct epf_owned *o)
 {
@@ -44,9 +44,9 @@ void epf_fluid_stir(struct epf_owned *o)
 /**
  * epf_fluid_insert() - insert a key
  * @t: table, locked
- * @digest: key
+ * @digest: of the key
  *
- * Return: whether the next slice is wanted.
+ * Return: true if the next slice is needed.
  */
 bool epf_fluid_insert(struct epf_table *t, u64 digest)
 {
@@ -58,15 +58,15 @@ bool epf_fluid_insert(struct epf_table *t, u64 digest)
 	return !o->starved && o->ops->fluid->hungry(o);
 }
 
-/* With the lock held: does a snapshot hold the memory? The worker asks each time
- * that it has taken the lock, for one may begin between any two.
+/* Does a snapshot hold the memory? Caller holds the lock. The worker checks each time
+ * it has taken the lock, because a snapshot may begin in between.
  */
 static bool held(const struct epf_table *t)
 {
 	return epf_table_pinned(t, ktime_get_ns());
 }
 
-/* Take out what counts no more. Return: NULL: nothing. */
+/* Take out memory that no longer counts. Return: NULL: there is none. */
 static u64 *expired(struct epf_table *t, u64 *words)
 {
 	struct epf_owned *o = t->owned;
@@ -92,7 +92,7 @@ static void give_back(struct epf_table *t)
 		epf_table_shrink(t, word, words);
 }
 
-/* Words of what is wanted; 0: nothing is. */
+/* Size in words of the memory that is needed; 0: none is. */
 static u64 plan(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
@@ -101,14 +101,16 @@ static u64 plan(struct epf_table *t)
 	epf_table_lock(t);
 	if (!held(t)) {
 		words = o->ops->fluid->plan(o, epf_owned_now(o));
-		if (!words) /* what could not be had is not wanted now */
+		if (!words) /* the failed allocation is no longer needed */
 			o->starved = false;
 	}
 	epf_table_unlock(t);
 	return words;
 }
 
-/* Make what is wanted. Return: 0; -EAGAIN: nothing is; or as epf_table_grow(). */
+/* Allocate the memory that is needed. Return: 0; -EAGAIN: none is; or as
+ * epf_table_grow().
+ */
 static int supply(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
@@ -134,8 +136,8 @@ static int supply(struct epf_table *t)
 	return PTR_ERR_OR_ZERO(word);
 }
 
-/* What is due. As insertions may end epochs as fast as it goes, it comes to an
- * end after a few of them, and again.
+/* Scan what is due. Insertions may end epochs as fast as the scan proceeds, so it
+ * stops after a few epochs and requeues the worker.
  */
 static void scan(struct epf_table *t)
 {
@@ -155,14 +157,14 @@ static void scan(struct epf_table *t)
 }
 
 /**
- * epf_fluid_hold() - a snapshot begins
+ * epf_fluid_hold() - take the reserve away at the beginning of a snapshot
  * @t: table, pinned, locked
- * @words: set to those of the spare
+ * @words: set to the size of the reserve
  *
- * From now on there is none, the worker makes none, and inserters need not ask
- * for one. They take what there is: the error grows, no key is lost.
+ * From now on there is no reserve, the worker makes none, and inserters do not ask
+ * for one. They use the memory there is: the error grows, no key is lost.
  *
- * Return: the spare, to be freed; NULL: there was none.
+ * Return: the reserve, to be freed; NULL: there was none.
  */
 u64 *epf_fluid_hold(struct epf_table *t, u64 *words)
 {
@@ -180,8 +182,8 @@ u64 *epf_fluid_hold(struct epf_table *t, u64 *words)
  * epf_fluid_work() - the worker's part
  * @t: table
  *
- * Tells the time, takes what is expired, makes what is wanted; nothing of it
- * while a snapshot holds the memory.
+ * Updates the clock, frees what has expired, allocates what is needed. It does none
+ * of this while a snapshot holds the memory.
  */
 void epf_fluid_work(struct epf_table *t)
 {
@@ -197,7 +199,7 @@ void epf_fluid_work(struct epf_table *t)
 }
 
 /**
- * epf_fluid_done() - all is done that was due when the worker began
+ * epf_fluid_done() - report that everything due at the beginning of the run is done
  * @t: table
  */
 void epf_fluid_done(struct epf_table *t)
@@ -206,8 +208,9 @@ void epf_fluid_done(struct epf_table *t)
 	wake_up_all(&t->moved);
 }
 
-/* What the error depends on, but for time: unlike whatever it was before. All but
- * the slices, of which there are a few hundred, only grow.
+/* Everything but time that the estimate depends on, in one word that never repeats:
+ * keys, epochs ended and jumps only grow, and the slice count, a few hundred at
+ * most, is above bit 48.
  */
 static u64 sight(const struct epf_owned *o)
 {
@@ -216,11 +219,11 @@ static u64 sight(const struct epf_owned *o)
 }
 
 /**
- * epf_fluid_still() - is the last estimate as good as another?
+ * epf_fluid_still() - is the last estimate still good enough?
  * @t: table
  *
- * Where no key came, and no slice went, the error falls by time alone: that is
- * looked at ten times a second.
+ * If no key was added and no slice removed, only time changes the error: it falls.
+ * That is estimated ten times a second.
  *
  * Context: its worker.
  */
@@ -243,11 +246,11 @@ bool epf_fluid_still(struct epf_table *t)
 }
 
 /**
- * epf_fluid_fill() - memory before the first insertion
+ * epf_fluid_fill() - provide memory before the first insertion
  * @t: table, not yet published
  *
  * Context: process; sleeps.
- * Return: 0, -EINTR, or as epf_table_grow(); may then be called again.
+ * Return: 0, -EINTR, or as epf_table_grow(). It may be called again after an error.
  */
 int epf_fluid_fill(struct epf_table *t)
 {
@@ -262,8 +265,8 @@ int epf_fluid_fill(struct epf_table *t)
 }
 
 /**
- * epf_fluid_free() - all its memory
- * @t: table that nobody uses
+ * epf_fluid_free() - free all memory of a resizable kind
+ * @t: table without users
  */
 void epf_fluid_free(struct epf_table *t)
 {
@@ -275,10 +278,11 @@ void epf_fluid_free(struct epf_table *t)
 }
 
 /**
- * epf_fluid_adopt() - memory for what was loaded
- * @t: table, not yet published, of which the core's pieces have none
+ * epf_fluid_adopt() - allocate the memory of a state that was loaded
+ * @t: table, not yet published, whose pieces have no memory yet
  *
- * The oldest first: so that all there is can be taken back from there.
+ * Pieces get memory from the oldest on: epf_fluid_free() begins there, too, and stops
+ * at the first one without memory.
  *
  * Context: process; sleeps.
  * Return: 0, -EINTR, or as epf_table_grow().
@@ -326,16 +330,16 @@ static int jump(struct epf_table *t, u64 *jumps)
 }
 
 /**
- * epf_fluid_rotate() - let the clock jump by epochs
+ * epf_fluid_rotate() - advance the clock by epochs
  * @t: table, by reference
- * @count: how many
+ * @count: number of epochs
  *
- * One at a time: what an epoch leaves to the worker is done before the next. Where
- * a snapshot begins meanwhile, that is done when it is over.
+ * Epochs are ended one at a time: the worker completes one before the next begins.
+ * If a snapshot begins meanwhile, the worker completes the epoch after it.
  *
- * Context: process; sleeps until the error rate is estimated again.
- * Return: 0; -EINTR: a signal, some may have ended; -EBUSY: pinned; -EOVERFLOW:
- * the clock cannot go any further; -ENODEV: destroyed meanwhile.
+ * Context: process; sleeps until the error rate has been estimated again.
+ * Return: 0; -EINTR: a signal, some epochs may have ended; -EBUSY: pinned;
+ * -EOVERFLOW: the clock cannot advance any further; -ENODEV: destroyed meanwhile.
  */
 int epf_fluid_rotate(struct epf_table *t, u32 count)
 {

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshots of the owned kinds. Memory is copied in pieces of 4 KiB, each under
- * one hold of the lock, while insertions go on between them. Why that is sound,
- * which is to say that every key inserted before the beginning, and of the window
- * at the end, is found in the copy:
+ * Snapshots of the locked kinds. Memory is copied in pieces of 4 KiB, each under
+ * one hold of the lock, while insertions go on between them. The result is sound:
+ * the copy has every key that was inserted before the beginning and is still inside
+ * the window at the end. Why:
  *
- * All: BEGIN holds ends of epochs, and waits for one that is under way. From
- * then on epf_owned.moves stays as it is, until the pin is over and something
- * has moved: then the snapshot is void, and says so (ESTALE). So there is one
- * current epoch, none is retired, no memory is emptied, comes or goes.
+ * All kinds: BEGIN blocks the ends of epochs, and waits for one that is under way.
+ * From then on epf_owned.moves does not change until the pin is over and something
+ * has moved. If it changes, the snapshot is void and ESTALE is returned. So all
+ * pieces have the same current epoch, none is retired, and no memory is emptied,
+ * added or removed.
  *
- *   ge, gebl,    Then bits are only ever set. All of a key's are set when its
- *   apbf, apbbf  insertion is over, and in every piece copied later.
- *   dict         An entry stays in its bucket for life; buckets are whole in a
- *                piece. What counts at the beginning counts at the end, so no
- *                visit takes it out; an insertion may move it inside its bucket
- *                and give it the current tag. A key in the backyard is looked
- *                for there while the spill mark of its bucket is as young as it
- *                is: marks get younger only, and the copy of a mark may be older
- *                than that of the entry, but not than the entry was when the
- *                copy began, and thus counts; so do pass marks. Where the scan
- *                is, is not saved: buckets may be copied before it comes to them.
- *                Restoring tidies all of them instead.
- *   tlbf         BEGIN takes the spare away: without one there is no shift. Then
- *                bits are only ever set, as above. What counts is told by the
+ *   ge, gebl,    Bits are only ever set meanwhile. All bits of a key are set when
+ *   apbf, apbbf  its insertion is over, and are in every piece copied later.
+ *   dict         An entry stays in its bucket for life, and every bucket lies in one
+ *                piece. An entry that counts at the beginning counts at the end, so
+ *                no visit removes it; an insertion may move it inside its bucket
+ *                and give it the current tag. A key in the backyard is looked up
+ *                there while the spill mark of its bucket is at least as young as
+ *                the key. Marks only get younger. The copy of a mark may be older
+ *                than the copy of the entry, but not older than the entry was when
+ *                the copy began, and thus counts. The same holds for pass marks. The
+ *                position of the scan is not saved: buckets may be copied before
+ *                the scan visits them. Restoring tidies all of them instead.
+ *   tlbf         BEGIN takes the reserve away; without one no shift takes place, so
+ *                bits are only ever set, as above. What counts follows from the
  *                time of the last key, which is read last of all.
- *   chain        Likewise without a spare there is no other table 0. Epochs end,
- *                but words carry them as those of lanes do: one of an epoch that
- *                counts at the end has only been added to. The scan stands still
- *                too, so that no more than eight epochs end; and where it goes
- *                on, the pin being over, 24 may, as for lanes.
+ *   chain        Likewise, without a reserve there is no other table 0. Epochs do
+ *                end, but words carry their epochs as those of lanes do: a word of
+ *                an epoch that counts at the end has only been added to. The scan
+ *                stops too, so no more than eight epochs end; after the pin, when
+ *                it goes on, up to 24 may end, as for lanes.
  *
- * What is restored may have been made by anybody: see image.h of the core.
+ * The contents of a restored snapshot are untrusted: see image.h of the core.
  */
 #include "owned.h"
 
@@ -40,23 +41,23 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-/* Copied between two chances to be preempted. */
+/* Bytes copied between two calls of cond_resched(). */
 #define LOAD_BYTES 65536u
 
 /* ------------------------------------------------------------ saving ---- */
 
 /**
- * epf_owned_hold() - wait until nothing moves
- * @t: table, pinned for as long as may be, by reference
- * @pin_ns: from then on it is pinned for so long
- * @pin: of the table; @epoch and @moves are set to what the snapshot is of
+ * epf_owned_hold() - wait until the layout of the memory is stable
+ * @t: table, pinned for EPF_PIN_MAX_NS, by reference
+ * @pin_ns: how long the pin lasts once the layout is stable
+ * @pin: of the table; @epoch and @moves are set to those of the snapshot
  *
- * The worker may be about to add a spare: it looks whether the table is pinned
- * under the lock, so either that spare is taken here or it is not added.
+ * The worker may be about to add a reserve. It checks under the lock whether the
+ * table is pinned, so the reserve either is taken away here or is not added.
  *
  * Context: process; sleeps, for the rest of a sweep.
- * Return: 0; -EINTR; -EAGAIN: it has been replaced meanwhile, or the wait was
- * longer than any pin.
+ * Return: 0; -EINTR; -EAGAIN: the table has been replaced meanwhile, or the wait
+ * took longer than any pin.
  */
 int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
@@ -78,7 +79,7 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 	if (!err)
 		WRITE_ONCE(t->pin_until_ns, ktime_get_ns() + pin_ns);
 	epf_table_unlock(t);
-	mod_delayed_work(epf_wq, &t->work, 0); /* it may be to come later */
+	mod_delayed_work(epf_wq, &t->work, 0); /* it may be queued for later */
 	if (spare)
 		epf_table_shrink(t, spare, words);
 	return err;
@@ -87,7 +88,7 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 /**
  * epf_owned_moved() - is a snapshot void?
  * @t: table, by reference
- * @moves: what it is of
+ * @moves: layout number of the snapshot
  */
 bool epf_owned_moved(struct epf_table *t, u64 moves)
 {
@@ -99,7 +100,7 @@ bool epf_owned_moved(struct epf_table *t, u64 moves)
 	return moved;
 }
 
-/* With the lock held. */
+/* Save the history of epochs. Caller holds the lock. */
 static void save_past(const struct epf_table *t, struct epf_snap_owned *s)
 {
 	const struct epf_owned *o = t->owned;
@@ -156,8 +157,8 @@ static int read_state(struct epf_table *t, u64 moves,
 	return err;
 }
 
-/* With the lock held: copy @n bytes of memory from @at on, which both are of
- * whole words. Return: were there so many?
+/* Copy @n bytes of memory that begin at byte @at; both are multiples of a word.
+ * Caller holds the lock. Return: false if there are not so many bytes.
  */
 static bool copy_piece(struct epf_owned *o, u64 at, u8 *to, u64 n)
 {
@@ -221,13 +222,13 @@ static int read_memory(struct epf_table *t, u64 moves,
 }
 
 /**
- * epf_owned_read() - some of what a snapshot is of
+ * epf_owned_read() - read a part of a snapshot
  * @t: table, by reference
- * @moves: what it is of
+ * @moves: layout number of the snapshot
  * @args: what to read
  *
  * Context: process; sleeps.
- * Return: 0, -EINVAL, -ENOMEM, -EFAULT, -EINTR, -ESTALE: void.
+ * Return: 0, -EINVAL, -ENOMEM, -EFAULT, -EINTR; -ESTALE: the snapshot is void.
  */
 int epf_owned_read(struct epf_table *t, u64 moves,
 		   const struct epf_snap_read *args)
@@ -238,8 +239,9 @@ int epf_owned_read(struct epf_table *t, u64 moves,
 
 /* --------------------------------------------------------- restoring ---- */
 
-/* Into a table that nobody else sees yet. Time goes on as if the snapshot had
- * been made now; starts before boot wrap, only differences count.
+/* Load the history of epochs into a table that is not yet published. Time continues
+ * as if the snapshot had been taken now. Start times before boot wrap around; only
+ * differences matter.
  */
 static void load_past(struct epf_table *t, const struct epf_snap_owned *s)
 {
@@ -281,7 +283,7 @@ static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
 	int err;
 
 	if (o->ops->fluid)
-		epf_fluid_free(t); /* what it began with */
+		epf_fluid_free(t); /* the memory of the empty filter */
 	err = o->ops->load(o, s) ? -EBADMSG : 0;
 	if (!err && o->ops->fluid) {
 		load_clock(o, s);
@@ -291,7 +293,7 @@ static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
 	return err;
 }
 
-/* Piece @i, whose @words words lie at @from. */
+/* Load piece @i from the @words words at @from. */
 static int load_piece(struct epf_owned *o, u32 i, u64 *word, u64 words,
 		      const u8 __user *from)
 {
@@ -348,7 +350,7 @@ static struct epf_table *restore(const struct epf_restore *a,
 }
 
 /**
- * epf_owned_restore() - a table from a snapshot
+ * epf_owned_restore() - make a table from a snapshot
  * @args: its header is checked
  *
  * Context: process; sleeps.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The owned kinds, each in the terms of struct epf_kind_ops: the core's own
- * functions, and what of struct epf_shape they take.
+ * The operations (struct epf_kind_ops) of each locked kind. They map to the core's
+ * functions, and to the fields of struct epf_shape that the kind uses.
  */
 #include "owned.h"
 
@@ -9,15 +9,15 @@
 #include <linux/mm.h>
 #include <linux/nospec.h>
 
-/* Memory in one piece. */
+/* The only piece of a kind whose memory is contiguous. */
 static u64 **whole(struct epf_owned *o, u32 i, u64 *words)
 {
 	*words = o->words;
 	return i ? NULL : &o->word;
 }
 
-/* Kinds whose epochs are of one size and end when the owner says so. @last of
- * struct epf_shape is used by them; @sift settles what they load.
+/* Fixed-size kinds: their epochs have one size and end when the owner says so. @last:
+ * the last field of struct epf_shape that the kind uses; @sift: its settle operation.
  */
 #define PACED(kind, last, sift)						      \
 static void kind##_insert(struct epf_owned *o, u64 digest)		      \
@@ -172,7 +172,7 @@ static int dict_setup(struct epf_owned *o, const struct epf_params *params,
 	o->slices = s.generations + 1;
 	return epf_dict_init(&o->dict, &s);
 }
-/* Buckets are whole: a line or two, in chunks of many. */
+/* @at and @n are multiples of a bucket: it has one or two lines, a chunk has many. */
 static bool dict_settle(struct epf_owned *o, u32 i, u64 at, u64 n)
 {
 	u64 words = 8 * o->dict.shape.lines;
@@ -314,7 +314,7 @@ static int tlbf_load(struct epf_owned *o, const struct epf_snap_owned *s)
 	return epf_tlbf_load(&o->tlbf, s);
 }
 
-/* The ring turns downwards by one place with each shift. */
+/* The head of the ring moves down by one place with each shift. */
 static u64 tlbf_turns(const struct epf_owned *o)
 {
 	u32 seen = -(u32)o->turns % EPF_TLBF_SLICES;
@@ -337,9 +337,9 @@ static u32 tlbf_slices(const struct epf_owned *o)
 	return o->tlbf.nr + !!o->tlbf.spare.words;
 }
 
-/* All of the last T, and what is older but still in slices that all count: that
- * came since the oldest of them was the last to take keys. Nothing from before
- * the clock was made to jump, though some of it may be there.
+/* The window covers the last T ns, and what is older but still in slices that all
+ * count: that is everything since the oldest of them began to take keys. It covers
+ * nothing from before the clock last jumped, though some of that may be there.
  */
 static void tlbf_covered(const struct epf_owned *o, u64 now_ns, u64 *inserts,
 			 u64 *ns)
@@ -515,7 +515,7 @@ static u64 **chain_piece(struct epf_owned *o, u32 i, u64 *words)
 	return (u64 **)&o->chain.table[i].line;
 }
 
-/* Lines are whole, in chunks of many. */
+/* @at and @n are multiples of a line. */
 static bool chain_settle(struct epf_owned *o, u32 i, u64 at, u64 n)
 {
 	struct epf_lanes lanes = epf_chain_lanes(&o->chain, i);
@@ -597,10 +597,10 @@ static const struct epf_kind_ops chain_ops = {
 };
 
 /**
- * epf_kind_ops() - the functions of an owned kind
+ * epf_kind_ops() - get the operations of a locked kind
  * @kind: enum epf_kind, or any number
  *
- * Return: NULL: lanes, or unknown.
+ * Return: NULL for lanes and for unknown kinds.
  */
 const struct epf_kind_ops *epf_kind_ops(u8 kind)
 {

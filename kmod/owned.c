@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Filters of the owned kinds: operations, the ends of their epochs, memory that
- * comes and goes, and what is told of them. See owned.h.
+ * Filters of the locked kinds: operations, ends of epochs, and status. See
+ * owned.h; memory that is resized is in fluid.c.
  */
 #include "owned.h"
 #include "trace.h"
@@ -11,20 +11,20 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-/* Words emptied, and samples taken, under one hold of the lock: microseconds. */
+/* Words emptied, and samples taken, each time the lock is held: microseconds. */
 #define OWNED_WORDS 512u
 #define OWNED_SAMPLES 4u
-/* Epochs ended before the error is estimated again. */
+/* Epochs ended in one run of the worker, before it estimates the error again. */
 #define OWNED_ROUND 8u
 
-/* A shape that uses nothing beyond what the kind knows. */
+/* Is the part of the shape that the kind does not use zero? */
 static bool shape_is_clean(const struct epf_shape *shape, u32 used)
 {
 	return !memchr_inv((const u8 *)shape + used, 0,
 			   sizeof(*shape) - used);
 }
 
-/* Have a filter with a limit count. */
+/* Set up counting if the filter has an error limit. */
 static int begin_count(struct epf_owned *o, u64 limit_ppt)
 {
 	if (limit_ppt >= EPF_RATE_ONE)
@@ -39,11 +39,12 @@ static int begin_count(struct epf_owned *o, u64 limit_ppt)
 
 /**
  * epf_owned_new() - check a shape and make the state of an empty filter
- * @params: checked, of an owned kind
- * @shape: anything
+ * @params: checked, of a locked kind
+ * @shape: unchecked
  *
  * Context: process; sleeps.
- * Return: to be freed with its room, or an error pointer: -EINVAL, -ENOMEM.
+ * Return: the state, to be freed with its room, or an error pointer: -EINVAL,
+ * -ENOMEM.
  */
 struct epf_owned *epf_owned_new(const struct epf_params *params,
 				const struct epf_shape *shape)
@@ -68,7 +69,7 @@ struct epf_owned *epf_owned_new(const struct epf_params *params,
 }
 
 /**
- * epf_owned_fill() - memory before the first insertion
+ * epf_owned_fill() - provide memory before the first insertion
  * @t: table with zeroed lines, not yet published
  *
  * Context: process; sleeps.
@@ -87,8 +88,8 @@ int epf_owned_fill(struct epf_table *t)
 }
 
 /**
- * epf_owned_free() - all memory but the lines
- * @t: table that nobody uses
+ * epf_owned_free() - free all memory except the lines
+ * @t: table without users
  */
 void epf_owned_free(struct epf_table *t)
 {
@@ -99,7 +100,7 @@ void epf_owned_free(struct epf_table *t)
 }
 
 /**
- * epf_owned_full() - may its error be at the limit, by what it has counted?
+ * epf_owned_full() - may the error be at the limit, according to the count?
  * @t: table, locked
  */
 bool epf_owned_full(struct epf_table *t)
@@ -114,7 +115,7 @@ bool epf_owned_full(struct epf_table *t)
 }
 
 /**
- * epf_owned_measured() - as epf_table_measured_room()
+ * epf_owned_measured() - as epf_table_measured_room(), for a locked kind
  * @t: table, estimated, not yet published
  */
 void epf_owned_measured(struct epf_table *t)
@@ -130,8 +131,8 @@ void epf_owned_measured(struct epf_table *t)
 	epf_table_unlock(t);
 }
 
-/* With the lock held: fail open if the key just inserted came to the limit.
- * Return: it did; the worker is to tell.
+/* Fail open if the key just inserted reached the limit. Caller holds the lock.
+ * Return: true if it did, so that the worker has to notify.
  */
 static bool open_if_full(struct epf_table *t)
 {
@@ -141,8 +142,8 @@ static bool open_if_full(struct epf_table *t)
 	return true;
 }
 
-/* With the lock held. Return: the epoch that has the key; *@hungry: the worker
- * is wanted.
+/* Insert a key. Caller holds the lock. Return: the epoch that has the key; *@hungry
+ * is set to whether the worker has to run.
  */
 static u64 insert(struct epf_table *t, u64 digest, bool *hungry)
 {
@@ -157,7 +158,7 @@ static u64 insert(struct epf_table *t, u64 digest, bool *hungry)
 	return e;
 }
 
-/* Count what insert() has put into epoch @e, without the lock. */
+/* Count the key that insert() has put into epoch @e; called without the lock. */
 static int count(struct epf_table *t, u64 e, bool hungry, int ret)
 {
 	if (unlikely(hungry))
@@ -170,7 +171,8 @@ static int count(struct epf_table *t, u64 e, bool hungry, int ret)
  * @t: table
  * @digest: of the key
  *
- * Context: any, hardirq excepted; takes the lock. So do the next two.
+ * Context: any except hardirq; takes the lock. The same holds for the next two
+ * functions.
  */
 int epf_owned_test(struct epf_table *t, u64 digest)
 {
@@ -217,16 +219,16 @@ int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 /* ---------------------------------------------------- ends of epochs ---- */
 
 /**
- * epf_owned_rotated() - an epoch has ended
+ * epf_owned_rotated() - record the end of an epoch
  * @t: table, locked
- * @e: which
+ * @e: the epoch
  */
 void epf_owned_rotated(struct epf_table *t, u64 e)
 {
 	struct epf_owned *o = t->owned;
 	struct epf_past *past = o->past;
 
-	if (o->ops->fluid) { /* CPUs may not have flushed what they count */
+	if (o->ops->fluid) { /* CPUs may still keep insertions */
 		u64 begun = o->ops->fluid->begun(o);
 
 		t->state.ring[e & 7].inserts = begun - o->begun;
@@ -236,7 +238,7 @@ void epf_owned_rotated(struct epf_table *t, u64 e)
 	past[(e + 1) % EPF_OWNED_PAST] = t->state.ring[(e + 1) & 7];
 }
 
-/* With the lock held. */
+/* Should the worker end the current epoch? Caller holds the lock. */
 static bool rotation_wanted(const struct epf_table *t)
 {
 	return t->owned->wanted || epf_table_late(t);
@@ -280,7 +282,7 @@ static void begin_next(struct epf_table *t)
 
 	epf_table_lock(t);
 	o->ops->advance(o);
-	epf_owned_full(t); /* what the next may take is computed now */
+	epf_owned_full(t); /* computes the room of the next epoch */
 	WRITE_ONCE(o->retiring, false);
 	epf_table_end_epoch(t, ktime_get_ns());
 	if (o->wanted)
@@ -289,7 +291,7 @@ static void begin_next(struct epf_table *t)
 	wake_up_all(&t->moved);
 }
 
-/* End the epoch, if that is due or wanted. Return: it was. */
+/* End the epoch if that is due or wanted. Return: true if it ended. */
 static bool end_wanted(struct epf_table *t)
 {
 	if (READ_ONCE(t->retired) || !retire_oldest(t))
@@ -302,7 +304,7 @@ static bool end_wanted(struct epf_table *t)
 }
 
 /**
- * epf_owned_work() - the worker's part: end epochs, see to the memory
+ * epf_owned_work() - the worker's part: end epochs, manage memory
  * @t: table
  */
 void epf_owned_work(struct epf_table *t)
@@ -315,7 +317,7 @@ void epf_owned_work(struct epf_table *t)
 	}
 	while (n < OWNED_ROUND && end_wanted(t))
 		n++;
-	if (n == OWNED_ROUND) /* shorter than that is hardly an epoch */
+	if (n == OWNED_ROUND) /* let the estimate run in between */
 		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
@@ -335,16 +337,16 @@ static bool given_up(const struct epf_table *t, u64 target, u64 pins)
 /**
  * epf_owned_rotate() - end epochs now
  * @t: table, by reference
- * @count: how many
+ * @count: number of epochs to end
  *
- * A snapshot that begins lets all epochs that are wanted be wanted no more, of
- * every caller at once: the number of pins tells each of them so, also one that
- * comes to look when the snapshot is over.
+ * A snapshot that begins cancels all the epochs that any caller still wants ended.
+ * Each caller sees that by the number of pins, even if it runs again only after the
+ * snapshot is over.
  *
- * Context: process; sleeps until the error rate is estimated again.
- * Return: 0; -EBUSY: pinned, then or since: some may have ended; -EINTR: a
- * signal, those left end all the same;
- * -ENODEV: destroyed meanwhile; of a fluid kind as epf_fluid_rotate().
+ * Context: process; sleeps until the error rate has been estimated again.
+ * Return: 0; -EBUSY: pinned at the call or since, some epochs may have ended;
+ * -EINTR: a signal, the remaining epochs end all the same; -ENODEV: destroyed
+ * meanwhile; for a resizable kind as epf_fluid_rotate().
  */
 int epf_owned_rotate(struct epf_table *t, u32 count)
 {
@@ -374,9 +376,11 @@ int epf_owned_rotate(struct epf_table *t, u32 count)
 	return rotated(t, target) ? 0 : -EBUSY;
 }
 
-/* ---------------------------------------------------- what is told ---- */
+/* ------------------------------------------------------------ status ---- */
 
-/* An epoch that is over does not wait for all of them. */
+/* Take all samples of an estimate. If an epoch becomes overdue meanwhile, end it
+ * between two samples instead of letting it wait.
+ */
 static void take_samples(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
@@ -397,8 +401,8 @@ static void take_samples(struct epf_table *t)
 	}
 }
 
-/* What the gauge says. Of a kind that is not fluid it reads what the worker alone
- * changes; else with the lock held.
+/* Convert the state of the estimator into estimates. For a fixed-size kind it reads
+ * only what the worker alone changes; for a resizable kind the caller holds the lock.
  */
 static void convert(const struct epf_table *t, struct epf_estimates *est)
 {
@@ -421,7 +425,7 @@ static void convert(const struct epf_table *t, struct epf_estimates *est)
  * @t: table
  * @est: result; epochs by number modulo 8
  *
- * Context: the worker, or whoever has not yet published @t.
+ * Context: the worker, or before @t is published.
  */
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 {
@@ -435,7 +439,7 @@ void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 	}
 }
 
-/* Since the oldest epoch that counts. */
+/* Insertions and time since the oldest epoch that counts began. */
 static void paced_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
 			  u64 *ns)
 {
@@ -447,12 +451,12 @@ static void paced_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
 	*inserts = epf_count_of(epf_load(&t->state.count), e);
 	for (; x < e; x++)
 		*inserts += o->past[x % EPF_OWNED_PAST].inserts;
-	if (o->ops->fluid) /* beginnings are seen late; the promise is T */
+	if (o->ops->fluid) /* starts are seen late; the promise is T */
 		*ns = max(*ns, min(t->params.window_ns, now_ns - o->skewed_ns));
 }
 
 /**
- * epf_owned_info() - what lanes do not have, or otherwise
+ * epf_owned_info() - fill in what differs from lanes
  * @t: table, locked
  * @now_ns: monotonic
  * @info: its last fields and covered_* are set

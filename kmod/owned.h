@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The owned kinds: filters whose core wants one caller at a time.
+ * The locked kinds ("owned" in the code): filters whose core allows one caller at a
+ * time.
  *
- * A table of an owned kind has no lanes (no parts), and the union below
- * instead. All of that, and the memory behind it, is read and written under
- * t->lock, by packet paths too: an operation holds it for the time of some
- * cache misses; the worker for OWNED_WORDS words of a sweep, OWNED_SAMPLES
- * samples of the estimate (some microseconds; with blocks of 512 bits and
- * double hashing some ten), or what a fluid kind makes of them (likewise). So a
- * test tells what some order of all operations gives, and of concurrent
- * sightings of a new key exactly one is told absent.
+ * A table of a locked kind has no lanes (no parts) but the union below. All of
+ * that, and the memory behind it, is read and written under t->lock, by packet
+ * paths too. An operation holds the lock for some cache misses. The worker holds
+ * it for OWNED_WORDS words of a sweep, for OWNED_SAMPLES samples of the estimate
+ * (some microseconds; about ten with blocks of 512 bits and double hashing), or
+ * for a similar step of a resizable kind. So operations are linearizable: a test
+ * returns what some order of all operations gives, and when several CPUs see a new
+ * key at once, exactly one of them gets "absent".
  *
- * The filter opens by count, as capacity.c tells of lanes: what it may grow by is
- * computed when an epoch or a slice begins (epf/rooms.h), under one hold of the
- * lock with it, and whoever inserts compares. Verdict, growth and answer are of
- * one hold, too: so not even one verdict is late.
+ * The filter opens by count, as capacity.c describes for lanes: how far it may grow
+ * is computed when an epoch or a slice begins (epf/rooms.h), under the same hold of
+ * the lock, and inserters compare with that. The verdict, the growth and the answer
+ * belong to one hold, too, so not even one verdict is late.
  *
- * Epochs end behind the packets' back. Who sees that one is due says so in
- * t->late; the worker retires the oldest epoch, sweeps its memory, and makes
- * that the next one. In between insertions still join the epoch that is over,
- * which is kept longer for it: no key is lost by a worker that is late.
+ * Epochs end asynchronously. Whoever finds the end of an epoch due records that in
+ * t->late. The worker retires the oldest epoch, sweeps its memory, and makes that
+ * the next epoch. Until then insertions still join the epoch that is over, which is
+ * kept longer in return: a slow worker loses no key.
  */
 #ifndef EPF_OWNED_H
 #define EPF_OWNED_H
@@ -31,41 +32,44 @@
 
 struct epf_kind_ops;
 
-/* Epochs of which insertions and beginning are remembered; a power of two. */
+/* Number of epochs whose insertions and start are remembered; a power of two. */
 #define EPF_OWNED_PAST 256u
 
 /**
- * struct epf_owned - what an owned kind has instead of lanes
- * @ops: of the kind; constant
- * @shape: as given; constant
- * @words: of the memory that it keeps for all its life; constant
- * @epochs: complete epochs that make the window; constant
- * @slices: segments, slices or generations there are memory for
- * @wanted: epochs that somebody wants ended though they are not due; 0 from the
+ * struct epf_owned - state of a locked kind, in place of lanes
+ * @ops: operations of the kind; constant
+ * @shape: as passed at creation; constant
+ * @words: size of the memory that it keeps for its whole life; constant
+ * @epochs: complete epochs in the window; constant
+ * @slices: segments, slices or generations that have memory
+ * @wanted: epochs that callers want ended although they are not due; 0 from the
  *	beginning of a snapshot on
- * @waits: times memory was wanted and not to be had
- * @retiring: the oldest epoch counts no more, and its end is not complete
- * @starved: the last time it was not; inserters do not ask again before the
- *	timer comes
- * @moves: changes of what memory means, beyond keys: an epoch to be ended, a
- *	slice or table that comes or goes, or may. A snapshot is of one number
- * @skew_ns: how far the clock of a fluid kind is ahead, modulo 2^64: what was
- *	rotated away, or the clock of a snapshot
- * @skewed_ns: when that was last changed; at first, creation
- * @jumps: of that clock, by rotation; @lock
- * @follows: those when the worker began; worker's
- * @followed: those of which it has done all that was due; it writes, who rotates
- *	waits for it on epf_table.moved. flush_delayed_work() would not do: it
- *	takes work that the timer is queueing anew for idle
- * @turns: epochs of a fluid kind that have been seen to end; 0: it is being
- *	filled
- * @begun: keys it had taken then
- * @seen: what it was like at the last estimate, see epf_fluid_still(); worker's
- * @seen_ns: when that was
- * @past: epoch e is at e mod EPF_OWNED_PAST
- * @room: what it counts; NULL: there is no limit
- * @gauge: the worker's
- * @word: the memory: all but fluid kinds begin with it
+ * @waits: number of failed allocations
+ * @retiring: the oldest epoch no longer counts, and its end is not complete
+ * @starved: the last allocation failed; inserters do not ask again before the timer
+ *	fires
+ * @moves: layout sequence number. It changes with the meaning of memory, other than
+ *	by keys: an epoch is to be ended, or a slice or table is added or removed, or
+ *	may be. All of a snapshot has one number
+ * @skew_ns: how far the clock of a resizable kind is ahead, modulo 2^64: by forced
+ *	rotations, or because the clock of a snapshot was restored
+ * @skewed_ns: when @skew_ns last changed; at first, the time of creation
+ * @jumps: jumps of that clock by forced rotation; @lock
+ * @follows: @jumps when the worker began its run; worker only
+ * @followed: value of @jumps whose consequences the worker has completed. The worker
+ *	writes it; epf_fluid_rotate() waits for it on epf_table.moved.
+ *	flush_delayed_work() would not do: it treats work that the timer is just
+ *	requeueing as idle
+ * @turns: epochs of a resizable kind that have been seen to end; 0: the table is
+ *	being filled
+ * @begun: keys it had taken at the last of these ends
+ * @seen: fingerprint of the state at the last estimate, see epf_fluid_still();
+ *	worker only
+ * @seen_ns: time of @seen
+ * @past: history; epoch e is at e mod EPF_OWNED_PAST
+ * @room: count and limit, see epf/rooms.h; NULL: there is no limit
+ * @gauge: false-positive-rate estimator; worker only
+ * @word: the memory; the state of every kind but the resizable ones begins with it
  */
 struct epf_owned {
 	const struct epf_kind_ops *ops;
@@ -106,24 +110,24 @@ struct epf_owned {
 };
 
 /**
- * struct epf_fluid_ops - a kind whose memory comes and goes; with the table's
- *	lock held, times on its clock
- * @ready: has it what insertions need?
- * @hungry: is the next slice wanted?
- * @plan: how many words that shall have; 0: not wanted
- * @add: hand it over. Return: whether it was taken
- * @expired: tell the time, give back what counts no more; NULL: nothing
- * @spared: is there a slice or table handed over and not yet in use? Without
- *	one memory stays what it is, whatever is inserted
- * @spare: give that back; NULL: there is none
- * @take: give back anything; NULL: nothing is left
- * @scan: empty what is stale, up to so many lines. Return: more is due. NULL:
- *	there is nothing to scan
- * @turns: epochs ended, since ever
+ * struct epf_fluid_ops - operations of a resizable kind; called with the table's
+ *	lock held, with times on its clock
+ * @ready: does it have the memory that insertions need?
+ * @hungry: is the next slice needed?
+ * @plan: size of the next slice in words; 0: none is needed
+ * @add: hand over the memory. Return: true if it was taken
+ * @expired: update the clock and take out memory that no longer counts; NULL: none
+ * @spared: is there a slice or table that was handed over and is not yet in use?
+ *	Without one, insertions do not change the layout
+ * @spare: take that reserve out; NULL: there is none
+ * @take: take any memory out; NULL: nothing is left
+ * @scan: empty stale memory, up to so many lines. Return: true if more is due.
+ *	NULL: the kind needs no scan
+ * @turns: epochs ended since creation
  * @taken: keys inserted
- * @begun: of those, before the current epoch
- * @slices: there are
- * @covered: as epf_covered(); NULL: as many epochs as make the window
+ * @begun: keys inserted before the current epoch
+ * @slices: number of slices
+ * @covered: as epf_covered(); NULL: as many epochs as the window has
  */
 struct epf_fluid_ops {
 	bool (*ready)(const struct epf_owned *o);
@@ -144,30 +148,33 @@ struct epf_fluid_ops {
 };
 
 /**
- * struct epf_kind_ops - a kind; all with the table's lock held but @setup
- * @used: bytes of struct epf_shape
+ * struct epf_kind_ops - operations of a locked kind; all but @setup are called with
+ *	the table's lock held
+ * @used: bytes of struct epf_shape that the kind uses
  * @needs: EPF_NEEDS_*
- * @setup: check @shape, set words, epochs and slices, make it empty. Return:
+ * @setup: check @shape, set words, epochs and slices, initialize the core. Return:
  *	0 or -EINVAL
- * @insert: a key
- * @test: return EPF_ABSENT, or EPF_PRESENT + age
- * @fluid: NULL: memory stays, and the next three end an epoch
- * @ticks: of a fluid kind: how often in an epoch the worker comes
- * @retire: the oldest epoch counts no more
- * @sweep: empty some of it, as epf_ge_sweep()
- * @advance: it becomes the current one
- * @sample: one more, at random, for the estimate
- * @rate: the estimate of the error, q56
- * @layer: the part in it of the epoch of an age, and its fill, q56
- * @count: begin to count; empty, @room of the limit. Return: 0, -EINVAL, -ENOMEM
+ * @insert: insert a key
+ * @test: test a key. Return: EPF_ABSENT, or EPF_PRESENT + age
+ * @fluid: operations of a resizable kind; NULL: a fixed-size kind, of which the next
+ *	three end an epoch
+ * @ticks: for a resizable kind: runs of the worker per epoch
+ * @retire: make the oldest epoch no longer count
+ * @sweep: empty some of its memory, as epf_ge_sweep()
+ * @advance: make it the current epoch
+ * @sample: add one random sample to the estimate
+ * @rate: the estimated error, q56
+ * @layer: the part of it that is due to the epoch of an age, and its fill, q56
+ * @count: begin to count; the filter is empty and @room has the limit. Return: 0,
+ *	-EINVAL, -ENOMEM
  * @set_room: compute how far it may grow
- * @set_shares: take what the gauge says for what it has grown to
- * @save: the state of the core for a snapshot; tells the time
- * @load: take such a state, which may be anything. Return: 0 or -EINVAL
- * @piece: where the words of piece i of memory are, as snapshots order them;
+ * @set_shares: set what it has grown to from the estimate
+ * @save: store the state of the core for a snapshot; updates the clock
+ * @load: load such a state, which is untrusted. Return: 0 or -EINVAL
+ * @piece: where the pointer to piece i of the memory is, in the order of snapshots;
  *	NULL: there are no more
- * @settle: words at .. at + n of piece i have come from anywhere: refuse what
- *	cannot be, empty what is stale. NULL: all is welcome
+ * @settle: validate words at .. at + n of piece i, which are untrusted: reject what
+ *	is invalid, empty what is stale. NULL: every content is valid
  */
 struct epf_kind_ops {
 	u32 used;
@@ -230,13 +237,13 @@ void epf_fluid_see(struct epf_table *t);
 void epf_fluid_stir(struct epf_owned *o);
 int epf_fluid_adopt(struct epf_table *t);
 
-/* Does its memory come and go? */
+/* Is it of a resizable kind? */
 static inline bool epf_is_fluid(const struct epf_table *t)
 {
 	return t->owned && t->owned->ops->fluid;
 }
 
-/* On the clock of a fluid kind. */
+/* The time on the clock of a resizable kind, in ns. */
 static inline u64 epf_owned_now(const struct epf_owned *o)
 {
 	return ktime_get_ns() + o->skew_ns;
