@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches: many keys in one call, in order. Keys come in by chunks through a
- * kernel buffer, and go through the filter by groups: all digests and
- * prefetches of a group first, then its operations, in one RCU section.
+ * Batches: many keys in one call, in order. Keys are copied in by chunks, through a
+ * kernel buffer. Within a chunk they are processed by groups: first all digests and
+ * prefetches of a group, then its operations, in one RCU section.
  */
 #include "dev.h"
 
@@ -15,12 +15,12 @@
 #define GROUP_KEYS 8u
 
 /**
- * struct chunk - some keys and what became of them
- * @digests: where the keys are digests
- * @bytes: else the keys
- * @lens: and their lengths, where they differ
- * @ages: answers
- * @bitmap: answers
+ * struct chunk - some of the keys, and their results
+ * @digests: the keys, if they are digests
+ * @bytes: else their bytes
+ * @lens: their lengths, if these differ
+ * @ages: result: ages
+ * @bitmap: result: presence
  */
 struct chunk {
 	union {
@@ -36,9 +36,9 @@ struct chunk {
  * struct run - a batch under way
  * @f: filter
  * @args: its arguments; done and present grow
- * @op: what to do
+ * @op: operation
  * @chunk: buffer
- * @key_bytes: bytes of keys consumed before this chunk
+ * @key_bytes: bytes of keys before this chunk
  */
 struct run {
 	struct epf_filter *f;
@@ -48,7 +48,7 @@ struct run {
 	u64 key_bytes;
 };
 
-/* Where a key is looked for: an owned kind's core does the rest itself. */
+/* Where to look up a key; @probe is for lanes only. */
 struct place {
 	u64 digest;
 	struct epf_probe probe;
@@ -75,8 +75,8 @@ static u32 key_len(const struct run *r, u32 i)
 	return r->args->key_len ?: r->chunk->lens[i];
 }
 
-/* Fetch lengths. Return: how many keys the chunk takes (all but the last
- * chunk a multiple of 8), or -EFAULT, or -EINVAL: a length out of range.
+/* Fetch lengths. Return: the number of keys that the chunk takes (a multiple of 8,
+ * except in the last chunk); -EFAULT; -EINVAL: a length is out of range.
  */
 static int fetch_lens(struct run *r, u32 nr)
 {
@@ -99,7 +99,7 @@ static int fetch_lens(struct run *r, u32 nr)
 	return nr;
 }
 
-/* Return: keys fetched, and their size in @bytes; or a negative errno. */
+/* Return: the number of keys fetched, with their size in @bytes; or a negative errno. */
 static int fetch(struct run *r, u32 *bytes)
 {
 	u32 nr = min(CHUNK_KEYS, r->args->count - r->args->done);
@@ -155,7 +155,7 @@ static int do_op(struct epf_table *t, enum op op, const struct place *p)
 			  do_lanes(t, op, p);
 }
 
-/* What @ages tells of a verdict. */
+/* What @ages reports for a verdict. */
 static u8 age_of(u32 flags, int verdict)
 {
 	bool unknown = flags & EPF_BATCH_UNKNOWN;
@@ -177,7 +177,7 @@ static void answer(struct run *r, u32 i, int verdict)
 	r->args->present += present;
 }
 
-/* Places of keys @i .. @i + @nr - 1, whose bytes begin at @off. */
+/* Compute the places of keys @i .. @i + @nr - 1, whose bytes begin at @off. */
 static void locate_group(const struct run *r, const struct epf_table *t, u32 i,
 			 u32 nr, u32 off, struct place *places)
 {
@@ -198,8 +198,8 @@ static void locate_group(const struct run *r, const struct epf_table *t, u32 i,
 	}
 }
 
-/* Is a rotation due that our last insertion could not do itself, and which can
- * take place?
+/* Is a rotation due that the last insertion could not perform, and that is not blocked
+ * by a pin?
  */
 static bool must_settle(const struct epf_table *t, enum op op)
 {
@@ -208,9 +208,9 @@ static bool must_settle(const struct epf_table *t, enum op op)
 	       !epf_table_pinned(t, ktime_get_ns());
 }
 
-/* Some keys from @i on. Return: how many, fewer than @nr when a rotation has
- * to take place first, for which *@late is set to the table, by reference; or
- * -ENODEV.
+/* Process up to @nr keys from @i on. If a rotation has to take place first, fewer keys
+ * are processed, and *@late is set to the table, by reference. Return: the number of
+ * keys processed; -ENODEV.
  */
 static int do_group(struct run *r, u32 i, u32 nr, u32 off,
 		    struct epf_table **late)
@@ -250,11 +250,11 @@ static bool is_owned(const struct epf_filter *f)
 	return owned;
 }
 
-/* As do_group(). Packet paths of an owned kind wait for its lock, and anybody with
- * a descriptor may test: so batches take turns, a group each, and only one of
- * them contends with packets at a time, for one key at a time, however many
- * callers there are. A turn is some microseconds, during which nothing sleeps, so
- * waiting for it needs no signals.
+/* As do_group(), but batches on a locked kind take turns, one group each. Packet paths
+ * of such a kind wait for its lock, and everybody with a descriptor may test. So only
+ * one batch at a time contends with packets, for one key at a time, however many callers
+ * there are. A turn takes some microseconds and does not sleep, so waiting for it need
+ * not be interruptible.
  */
 static int do_group_in_turn(struct run *r, u32 i, u32 nr, u32 off,
 			    struct epf_table **late)
@@ -277,8 +277,9 @@ static int settle(struct epf_table *t)
 	return err;
 }
 
-/* Return: 0 or a negative errno; *@done is set to the keys done, with -EINTR
- * a multiple of 8 or all, so that the bitmap can be gone on with.
+/* Process a chunk. *@done is set to the number of keys processed: with -EINTR all of
+ * them or a multiple of 8, so that the caller can continue in the bitmap. Return: 0 or
+ * a negative errno.
  */
 static int do_chunk(struct run *r, u32 nr, u32 *done)
 {
@@ -302,7 +303,7 @@ static int do_chunk(struct run *r, u32 nr, u32 *done)
 	return err;
 }
 
-/* Hand out the answers of @nr keys. */
+/* Copy the results of @nr keys to the caller. */
 static int reply(const struct run *r, u32 nr)
 {
 	const struct epf_batch *a = r->args;
@@ -360,9 +361,9 @@ static int run_batch(struct epf_file *file, struct epf_batch *args, enum op op)
 /**
  * epf_batch_test() - EPF_IOC_TEST
  * @file: descriptor
- * @args: struct epf_batch; says on return how far it came
+ * @args: struct epf_batch; on return it says how many keys were processed
  *
- * Context: process; sleeps. So do the other two.
+ * Context: process; sleeps. The same holds for the next two functions.
  * Return: 0, -EINVAL, -E2BIG, -ENOMEM, -EFAULT, -EINTR, -ENODEV.
  */
 int epf_batch_test(struct epf_file *file, void *args)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device: copies arguments, checks what is common to all commands, calls.
+ * The device: copies arguments, checks what all commands have in common, and calls
+ * the command.
  *
- * A command is known by its number. The size that _IOC_SIZE carries is not
- * looked at: the struct itself begins with its size, so that programs built
- * with an older or newer header work.
+ * A command is identified by its number. The size in _IOC_SIZE is ignored: each
+ * struct begins with its size, so that programs built with an older or newer header
+ * work.
  */
 #include "dev.h"
 #include "owned.h"
@@ -19,7 +20,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-/* All structs begin so. */
+/* All structs begin like this. */
 struct head {
 	u32 size;
 	u32 flags;
@@ -44,18 +45,18 @@ union args {
 
 #define ADMIN (1u << 0) /* needs CAP_NET_ADMIN */
 #define OUT (1u << 1)	/* the struct is written back on success */
-#define PARTIAL (1u << 2) /* and on errors: it says how far it came */
+#define PARTIAL (1u << 2) /* and on errors too: it says how far the command got */
 
 /**
  * struct cmd - one command
- * @fn: does it; @file is NULL on the control descriptor
+ * @fn: performs it; @file is NULL on the control descriptor
  * @size: of its struct; 0: none
- * @first_size: of its struct when it was first published, from when on a
- *	smaller one is filled up with zeros
- * @flags_in: flags it knows
+ * @first_size: size of its struct when first published; a shorter struct than
+ *	@size is padded with zeros, down to this size
+ * @flags_in: flags that it accepts
  * @how: ADMIN, OUT, PARTIAL
- * @undo: it succeeded, and its struct cannot be written back; NULL: what is
- *	done stays
+ * @undo: reverts a success whose struct cannot be written back; NULL: the effect
+ *	stays
  */
 struct cmd {
 	int (*fn)(struct epf_file *file, void *args);
@@ -77,8 +78,8 @@ static int do_create(struct epf_file *file, void *args)
 	return epf_filter_create(a, &a->id);
 }
 
-/* By id, which is not used again: a filter that has got its name meanwhile is
- * another one. By force: nobody was promised that it stays.
+/* Destroy by id, which is not reused soon: a filter that has taken the name meanwhile is
+ * another one. Destroy by force: the caller was never told that the filter exists.
  */
 static void undo_create(struct epf_file *file, const void *args)
 {
@@ -122,7 +123,7 @@ static int do_list(struct epf_file *file, void *args)
 	return err;
 }
 
-/* Remember what EPF_IOC_INFO, or opening, has shown. */
+/* Remember the state that EPF_IOC_INFO, or opening, has reported. */
 static void see(struct epf_file *file, const struct epf_table *t, u64 epoch,
 		u64 flips, bool saturated)
 {
@@ -149,7 +150,7 @@ static int do_info(struct epf_file *file, void *args)
 	info->size = size;
 	info->id = f->id;
 	info->users = refcount_read(&f->refs) - 1; /* less the name's */
-	flips = atomic64_read(&t->flips); /* before: rather too much news */
+	flips = atomic64_read(&t->flips); /* read first: rather report a change twice */
 	epf_table_info(t, info);
 	strscpy(info->params.name, f->name, sizeof(info->params.name));
 	see(file, t, info->epoch, flips, info->flags & EPF_INFO_SATURATED);
@@ -157,10 +158,10 @@ static int do_info(struct epf_file *file, void *args)
 	return 0;
 }
 
-/* A table that is no longer there, of a filter that is, has been replaced by a
- * RESTORE or a CLEAR. What was asked of it has taken place before that, which has
- * left nothing of it; to ask the next one instead would not end beside somebody
- * who restores without pause.
+/* If the table is retired but its filter still has one, RESTORE or CLEAR replaced the
+ * table. The command has taken effect before the replacement, which has removed every
+ * trace of it, so it succeeds. Retrying on the new table would never end if another
+ * process restores without pause.
  */
 static int replaced(const struct epf_filter *f, const struct epf_table *t,
 		    int err)
@@ -188,7 +189,7 @@ static int do_rotate(struct epf_file *file, void *args)
 	return err;
 }
 
-/* An empty table of the same make in place of @t. */
+/* Replace @t by an empty table with the same parameters. */
 static int clear_fluid(struct epf_filter *f, struct epf_table *t)
 {
 	struct epf_stats stats = {};
@@ -256,9 +257,9 @@ static void undo_begin(struct epf_file *file, const void *args)
 	epf_snap_cancel(file);
 }
 
-/* Of what the filter contains now; it may be over when this returns, as at any
- * later time. A table that has been swapped since may have got it after that:
- * then nobody else stops it.
+/* Begin a journal of the current table. It may be over when this returns, as at any
+ * later time. If the table was replaced meanwhile, that may have happened before the
+ * journal was attached; nobody else would stop the journal then.
  */
 static struct epf_journal *new_journal(struct epf_filter *f, u32 order,
 				       u32 shards)
@@ -334,13 +335,13 @@ static void undo_journal(struct epf_file *file, const void *args)
 
 static int do_open(struct epf_file *file, void *args);
 
-/* A struct may come back in with what went out in it. */
+/* Flags that a struct may bring back because the last call has set them. */
 #define INFO_FLAGS \
 	(EPF_INFO_SATURATED | EPF_INFO_PINNED | EPF_INFO_JOURNAL | \
 	 EPF_INFO_ALIGNED)
 #define BATCH_FLAGS (EPF_BATCH_MASK | EPF_BATCH_SATURATED)
 
-/* By _IOC_NR; first sizes are numbers because they never change. */
+/* Indexed by _IOC_NR. The first sizes are literal numbers because they never change. */
 static const struct cmd control_cmds[] = {
 	[_IOC_NR(EPF_IOC_CREATE)] =
 		CMD(do_create, struct epf_create, 112, EPF_CREATE_MASK,
@@ -387,8 +388,8 @@ static const struct cmd filter_cmds[] = {
 		CMD(do_describe, struct epf_describe, 16, 0, ADMIN | OUT),
 };
 
-/* The size in the copy is the one that was checked, whatever the other
- * threads of the caller do to the original.
+/* The copy gets the size that was checked, because other threads of the caller may
+ * change the original meanwhile.
  */
 static int get_args(const struct cmd *cmd, union args *args, void __user *user,
 		    u32 *size)
@@ -408,7 +409,7 @@ static int get_args(const struct cmd *cmd, union args *args, void __user *user,
 	return args->head.flags & ~cmd->flags_in ? -EINVAL : 0;
 }
 
-/* Whatever comes of it, @args are then to be wiped. */
+/* The caller wipes @args, whatever the result. */
 static int run_args(const struct cmd *cmd, struct epf_file *file,
 		    union args *args, void __user *user)
 {
@@ -522,7 +523,7 @@ static const struct file_operations filter_fops = {
 	.llseek = noop_llseek,
 };
 
-/* The descriptor cannot be written, so that no mapping of it can be. */
+/* The descriptor is read-only, so no mapping of it can be made writable. */
 static int do_open(struct epf_file *unused, void *args)
 {
 	struct epf_ref_args *a = args;
@@ -573,7 +574,7 @@ static struct miscdevice device = {
 };
 
 /**
- * epf_dev_init() - make the device appear
+ * epf_dev_init() - register the device
  *
  * Return: 0, or the error of the registration.
  */
@@ -582,7 +583,7 @@ int epf_dev_init(void)
 	return misc_register(&device);
 }
 
-/* Nobody has it open: that would keep the module loaded. */
+/* Nobody has the device open: an open file would pin the module. */
 void epf_dev_exit(void)
 {
 	misc_deregister(&device);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Open files of the device, and what dev.c, batch.c and snapshot.c share.
+ * Open files of the device; declarations shared by dev.c, batch.c and snapshot.c.
  */
 #ifndef EPF_DEV_H
 #define EPF_DEV_H
@@ -14,15 +14,15 @@
 /**
  * struct epf_file - an open descriptor of a filter
  * @filter: by reference
- * @lock: the fields below
- * @snap: table of the snapshot under way, by reference; else NULL
- * @snap_pin: its hold of @snap
- * @journal: begun by it, or NULL
- * @seen_serial: table, epoch, changes of saturation and saturation when
- *	EPF_IOC_INFO last looked: poll tells of what is new since then
- * @seen_epoch: likewise
- * @seen_flips: likewise
- * @seen_saturated: likewise
+ * @lock: protects the fields below
+ * @snap: table of the snapshot under way, by reference; NULL: none
+ * @snap_pin: its pin of @snap
+ * @journal: journal that was begun by this descriptor, or NULL
+ * @seen_serial: serial of the table at the last EPF_IOC_INFO. With the next three
+ *	fields: what poll() compares with to report changes
+ * @seen_epoch: epoch at that time
+ * @seen_flips: number of saturation changes at that time
+ * @seen_saturated: whether it was saturated
  */
 struct epf_file {
 	struct epf_filter *filter;

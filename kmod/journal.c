@@ -2,8 +2,8 @@
 /*
  * Journals: beginning, writing, mapping, ending. See journal.h.
  *
- * A record is written when the bits are set, so that it never tells of a key
- * that is not there, and before the insertion is counted and returns, so that who
+ * A record is written after the bits are set, so that it never names a key that is
+ * not there, and before the insertion is counted and returns, so that a reader that
  * has read all records up to a moment has all keys inserted before it.
  */
 #include "journal.h"
@@ -20,7 +20,7 @@
 
 #define RECORD_WORDS (sizeof(struct epf_journal_record) / sizeof(u64))
 
-static DEFINE_MUTEX(memory); /* what tables are charged for journals */
+static DEFINE_MUTEX(memory); /* serializes charging tables for journals */
 static atomic64_t last_serial;
 
 static struct epf_journal_head *head_of(const struct epf_journal *j)
@@ -41,8 +41,8 @@ static struct epf_journal_ring ring_of(const struct epf_journal *j, u32 n)
 }
 
 /**
- * epf_journal_records_at() - where the first ring begins
- * @shards: how many there are
+ * epf_journal_records_at() - offset of the first ring in the mapping
+ * @shards: number of rings
  *
  * Return: bytes from the beginning of the mapping.
  */
@@ -52,7 +52,7 @@ u64 epf_journal_records_at(u32 shards)
 }
 
 /**
- * epf_journal_bytes() - of the mapping
+ * epf_journal_bytes() - size of the mapping in bytes
  * @j: journal
  */
 u64 epf_journal_bytes(const struct epf_journal *j)
@@ -60,8 +60,8 @@ u64 epf_journal_bytes(const struct epf_journal *j)
 	return PAGE_ALIGN(j->words * sizeof(u64));
 }
 
-/* The one of this CPU; whoever is moved to another meanwhile may write to it all
- * the same, but while he is not running the reader waits for him.
+/* Write a record to the ring of this CPU. Any CPU may write to any ring; preemption is
+ * off because the reader has to wait for a writer that has begun a record.
  */
 static void put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value,
 		u64 more)
@@ -75,10 +75,10 @@ static void put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value,
 }
 
 /**
- * epf_journal_inserted() - a key was inserted
+ * epf_journal_inserted() - record an insertion
  * @j: journal
  * @digest: of the key
- * @e: epoch that holds it
+ * @e: epoch that has the key
  * @lanes: see epf_insert_into()
  *
  * Context: a packet path, in the RCU section in which it found @j.
@@ -96,7 +96,7 @@ static struct epf_journal *journal_locked(struct epf_table *t)
 }
 
 /**
- * epf_journal_rotated() - an epoch has begun
+ * epf_journal_rotated() - record that an epoch has begun
  * @t: table, locked
  * @now_ns: when
  */
@@ -111,10 +111,10 @@ void epf_journal_rotated(struct epf_table *t, u64 now_ns)
 }
 
 /**
- * epf_journal_serial() - of the journal that is kept of a table
+ * epf_journal_serial() - serial of the journal of a table
  * @t: table
  *
- * Return: its serial, or 0.
+ * Return: its serial; 0 if there is no journal.
  */
 u64 epf_journal_serial(struct epf_table *t)
 {
@@ -186,7 +186,9 @@ static struct epf_journal *journal_new(struct epf_table *t, u32 order,
 	return j;
 }
 
-/* That of a table which is retired is over from the beginning. */
+/* Attach a journal to its table. The journal of a retired table is over from the
+ * beginning.
+ */
 static int attach(struct epf_table *t, struct epf_journal *j)
 {
 	int err = 0;
@@ -208,9 +210,9 @@ static int attach(struct epf_table *t, struct epf_journal *j)
  * epf_journal_over_locked() - as epf_journal_over()
  * @t: table, locked
  *
- * An insertion that finds no journal may return before this does; whoever looks
- * for it in the journal after that must see that it is over. So @over comes
- * first. Case of selftests/explore: end-late.
+ * An insertion that finds no journal may return before this function does. A reader
+ * that then looks for the key in the journal must see that the journal is over. So
+ * @over is written first. Case end-late of selftests/explore.
  */
 void epf_journal_over_locked(struct epf_table *t)
 {
@@ -219,20 +221,21 @@ void epf_journal_over_locked(struct epf_table *t)
 	if (!j)
 		return;
 	epf_store_release(&head_of(j)->over, 1);
-	smp_wmb(); /* pairs with whatever tells that an insertion has returned */
+	smp_wmb(); /* pairs with whatever reports that an insertion has returned */
 	RCU_INIT_POINTER(t->journal, NULL);
 	WRITE_ONCE(t->plain, t->lanes.geom.parts == EPF_PARTS_MAX);
 }
 
 /**
- * epf_journal_begin() - keep a journal of a table
+ * epf_journal_begin() - begin a journal of a table
  * @t: table of kind lanes, by reference
  * @order: a ring has 2^@order records
- * @shards: rings, a power of two
+ * @shards: number of rings, a power of two
  *
  * Context: process; sleeps for a grace period.
- * Return: the journal, whose writers are all insertions that begin after this;
- * or an error pointer: -EBUSY: it has one; -E2BIG, -ENOSPC: limits; -ENOMEM.
+ * Return: the journal, which records all insertions that begin after this call;
+ * or an error pointer: -EBUSY: the table has a journal; -E2BIG, -ENOSPC: limits;
+ * -ENOMEM.
  */
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 				      u32 shards)
@@ -252,10 +255,10 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 }
 
 /**
- * epf_journal_over() - the table no longer is what its filter contains
+ * epf_journal_over() - end the journal of a table that its filter no longer contains
  * @t: table, of any kind
  *
- * The journal stays with its descriptor and mappings, but nobody writes to it.
+ * The descriptor and the mappings keep the journal, but nobody writes to it.
  */
 void epf_journal_over(struct epf_table *t)
 {
@@ -265,10 +268,11 @@ void epf_journal_over(struct epf_table *t)
 }
 
 /**
- * epf_journal_stop() - likewise, if the table still has this one
+ * epf_journal_stop() - as epf_journal_over(), if @j still is the table's journal
  * @j: journal
  *
- * Context: process; does not sleep. Writers may be in it for a grace period.
+ * Context: process; does not sleep. Writers may use the journal for another grace
+ * period.
  */
 void epf_journal_stop(struct epf_journal *j)
 {
@@ -289,7 +293,7 @@ void epf_journal_stop(struct epf_journal *j)
 void epf_journal_end(struct epf_journal *j)
 {
 	epf_journal_stop(j);
-	synchronize_rcu(); /* no writer has it any more */
+	synchronize_rcu(); /* no writer uses it after this */
 	journal_put(j);
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Journals: what is inserted into the lines of a table, and when its epochs end,
- * for one reader that maps the rings (include/epf/journal.h).
+ * Journals record the insertions into the lines of a table and the ends of its
+ * epochs, for one reader that maps the rings (include/epf/journal.h).
  *
  * Shared words:
  *
  *   table.journal  Written under the table's lock; read under it, or in an RCU
- *                  section. Set and cleared a grace period before the ioctl
- *                  that does it returns, so that no section is still under way
- *                  that has not seen it.
- *   table.plain    Likewise, and a hint only: packet paths that see an old value
- *                  are of sections that began before.
+ *                  section. The ioctl that sets or clears it returns a grace
+ *                  period later, so that no section is left that uses the previous
+ *                  value.
+ *   table.plain    Likewise, and only a hint: packet paths that see an old value
+ *                  are in RCU sections that began before the change.
  *   head->over     Written once, before table.journal is cleared and before the
  *                  filter has another table; read by user space.
  */
@@ -21,15 +21,15 @@
 
 /**
  * struct epf_journal - a journal
- * @table: whose, by reference
- * @refs: its descriptor and mappings; packet paths hold none, they find it by
+ * @table: the table that it records, by reference
+ * @refs: its descriptor and mappings; packet paths hold none, they find it under
  *	RCU
- * @serial: unlike that of any other
- * @mem: all that is mapped
- * @words: of @mem
- * @record: rings, one behind the other, in @mem
+ * @serial: different from that of every other journal
+ * @mem: all the memory that is mapped
+ * @words: size of @mem in words
+ * @record: the rings, one after the other, in @mem
  * @order: a ring has 2^@order records
- * @shards: rings, a power of two
+ * @shards: number of rings, a power of two
  */
 struct epf_journal {
 	struct epf_table *table;

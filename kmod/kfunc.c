@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What BPF programs call, with a reference of their own (kfunc_held.c: with a map). Thin
- * wrappers; the verifier has checked pointers and lengths. Nothing here sleeps or allocates;
- * filters of the owned kinds make it wait for a lock that is held for microseconds.
+ * Functions for BPF programs that own a reference (kfunc_held.c: whose reference stays in its
+ * map). They are thin wrappers; the verifier has checked pointers and lengths. Nothing here
+ * sleeps or allocates. Calls on the locked kinds wait for a lock that is held for microseconds.
  *
- * Names and signatures stay; what is new gets a new name.
+ * Names and signatures never change; new behaviour gets a new name.
  *
- * Keys and options are memory that other programs, and user space by a mapped
- * map, may write during the call. Lengths come in registers. Options are copied
- * once (epf_pkt_opts_read()), and only the copy is looked at. A key that changes
- * while it is hashed has some digest, as any other key has; that one digest is
- * what the whole call works on, so test and insert are of the same key.
+ * Keys and options lie in memory that other programs, and user space through a mapped
+ * map, may write during the call. Lengths are passed in registers. Options are copied
+ * once (epf_pkt_opts_read()), and only the copy is used. A key that changes while it is
+ * hashed gets some digest, as any other key does. The whole call uses that one digest,
+ * so test and insert refer to the same key.
  *
- * Return values of everything that gives a verdict:
+ * Return values of every function that gives a verdict:
  *
  *   0        absent; for an insert: inserted
  *   1 + age  present; age in epochs since the key was last inserted
  *   -ENOSPC  do not know: the filter is saturated and fails open
  *   -ENODEV  do not know: the filter was destroyed by force
- *   -EINVAL  a length or option out of its range: nothing is known either
+ *   -EINVAL  a length or option is out of range: nothing is known either
  *
- * What a program does with "do not know" is for it to say: one that drops repeats
- * lets the packet pass, as if the key were absent, and so does whoever compares
- * with "> 0"; one that lets in what is recent must not take that for "not recent"
- * without meaning it.
+ * The program decides what to do with "do not know". One that drops repeats lets the
+ * packet pass, as if the key were absent; comparing with "> 0" does that. One that
+ * admits recent keys must not take it for "not recent" by accident.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -51,7 +50,7 @@ static __always_inline int do_lanes(struct epf_table *t,
 	return epf_table_test_and_insert(t, &p, j, digest);
 }
 
-/* With L as a constant, so that the compiler keeps the probe in registers. */
+/* L is a constant here, so that the compiler keeps the probe in registers. */
 static __always_inline int do_parts(struct epf_table *t, u64 digest,
 				    enum op op, u16 parts,
 				    const struct epf_journal *j)
@@ -62,7 +61,7 @@ static __always_inline int do_parts(struct epf_table *t, u64 digest,
 	return do_lanes(t, &lanes, digest, op, j);
 }
 
-/* With what shape it has; those of which a journal is kept, too. */
+/* Lanes with any L, with or without a journal. */
 static __always_inline int do_any(struct epf_table *t, u64 digest, enum op op)
 {
 	const struct epf_journal *j = epf_table_journal(t);
@@ -77,7 +76,9 @@ static __always_inline int do_any(struct epf_table *t, u64 digest, enum op op)
 	}
 }
 
-/* All but plain filters, those of the owned kinds among them: out of the way. */
+/* The next three functions are the out-of-line path, for all filters that are not plain:
+ * one or two lines a key, a journal, or a locked kind.
+ */
 static noinline int test_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
@@ -112,10 +113,10 @@ static __always_inline int do_digest(struct epf_table *t, u64 digest,
 }
 
 /**
- * epf_table_op() - one operation on a table of any kind
+ * epf_table_op() - perform one operation on a table of any kind
  * @t: table, found in the RCU section that the caller is in
  * @digest: under its hash key
- * @op: which
+ * @op: operation
  *
  * Return: as the functions for BPF programs below.
  */
@@ -134,7 +135,7 @@ static __always_inline int by_digest(struct epf_filter *f, u64 digest,
 	struct epf_table *t;
 	int ret = -ENODEV;
 
-	rcu_read_lock(); /* a syscall program has no section of its own */
+	rcu_read_lock(); /* a syscall program has no RCU section of its own */
 	t = rcu_dereference(f->table);
 	if (likely(t))
 		ret = do_digest(t, digest, op);
@@ -158,8 +159,8 @@ static __always_inline int by_key(struct epf_filter *f, const void *key,
 	return ret;
 }
 
-/* Fragments of @xdp behind its linear part, which @pkt has. Their list lies in
- * the packet's buffer, which may be user memory: it is read once and bounded.
+/* Add the fragments of @xdp to @pkt, which has the linear part. Their list lies in the
+ * packet's buffer, which may be user memory, so it is read once and bounded.
  */
 static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 			       struct epf_pkt *pkt)
@@ -178,10 +179,10 @@ static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
 }
 
 /**
- * epf_xdp_digest() - the digest of a packet
+ * epf_xdp_digest() - compute the digest of a packet
  * @h: hash key
  * @xdp: packet; fragments are read too
- * @opts: which bytes make it the same packet; checked here
+ * @opts: which bytes identify the packet; checked here
  * @digest: result
  *
  * Context: an XDP program.
@@ -194,7 +195,7 @@ noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 	struct epf_pkt_scope scope = { 0, 0 };
 	struct epf_pkt pkt;
 
-	/* In XDP packets have no mark. */
+	/* Packets have no mark in XDP. */
 	if (unlikely(epf_pkt_opts_check(opts) || (opts->flags & EPF_PKT_MARK)))
 		return -EINVAL;
 	if (opts->flags & EPF_PKT_IFACE)
@@ -209,7 +210,7 @@ noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 	return epf_pkt_digest_in(h, &pkt, opts, &scope, digest);
 }
 
-/* Any packet, with the stack frame that this takes. */
+/* Test and insert a packet of any form; kept out of line for its stack frame. */
 static noinline int xdp_test_and_insert(struct epf_table *t,
 					struct xdp_buff *xdp,
 					struct epf_pkt_opts opts)
@@ -223,15 +224,15 @@ static noinline int xdp_test_and_insert(struct epf_table *t,
 	return err ?: do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 
-/* The caller is an XDP program, which runs with softirqs off: an RCU section
- * from before the program to after it.
+/* The caller is an XDP program. It runs with softirqs off, which is an RCU section that
+ * begins before the program and ends after it.
  */
 static __always_inline struct epf_table *xdp_table(struct epf_filter *f)
 {
 	return rcu_dereference_check(f->table, rcu_read_lock_bh_held());
 }
 
-/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). @t: or NULL: destroyed. */
+/* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). @t: NULL if the filter was destroyed. */
 static int xdp_one(struct epf_table *t, struct xdp_md *ctx,
 		   const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
@@ -248,8 +249,8 @@ static int xdp_one(struct epf_table *t, struct xdp_md *ctx,
 	return err ?: do_digest(t, digest, op);
 }
 
-/* Is the caller one who may have any filter? Timers and work queues of a program
- * run in the context of nobody in particular, so they may not.
+/* May the caller acquire any filter? Timers and work queues of a program run in the
+ * context of an arbitrary task, so they may not.
  */
 static bool may_acquire(void)
 {
@@ -257,11 +258,11 @@ static bool may_acquire(void)
 	       capable(CAP_NET_ADMIN);
 }
 
-/* At load time: syscall programs that call the module are loaded by somebody
- * who may have any filter, not by the holder of a BPF token. Else the callback
- * of a task work (6.18), which runs in the context of another task, could call
- * bpf_epf_acquire() with the capabilities of that one. Whatever the type of
- * @prog: an extension of a syscall program counts as one.
+/* Called at load time: only a task that may acquire any filter can load syscall programs
+ * that call the module; the holder of a BPF token cannot. Otherwise the callback of a task
+ * work (6.18), which runs in the context of another task, could call bpf_epf_acquire()
+ * with the capabilities of that task. The type of @prog does not matter: an extension of a
+ * syscall program counts as one.
  */
 static int __maybe_unused syscall_filter(const struct bpf_prog *prog,
 					 u32 kfunc_id)
@@ -272,18 +273,18 @@ static int __maybe_unused syscall_filter(const struct bpf_prog *prog,
 __bpf_kfunc_start_defs();
 
 /**
- * bpf_epf_acquire() - take a reference to a filter
- * @id: of the filter, as EPF_IOC_CREATE and EPF_IOC_LIST give it
+ * bpf_epf_acquire() - acquire a reference to a filter
+ * @id: of the filter, as EPF_IOC_CREATE and EPF_IOC_LIST report it
  *
- * For syscall programs, which run in the context of whoever calls
+ * For syscall programs, which run in the context of the task that calls
  * BPF_PROG_TEST_RUN. They put the reference into a map (kptr), and programs of
- * all other types take it from there. Whoever has the map has the filter; ids
- * can be guessed, so by id CAP_NET_ADMIN in the initial user namespace is
- * needed, as for everything else that changes a filter.
+ * all other types take it from there. Access to the map gives access to the
+ * filter. Ids can be guessed, so access by id needs CAP_NET_ADMIN in the initial
+ * user namespace, as every other change of a filter does.
  *
  * Return:
- * * a reference, to be given to bpf_epf_release() or stored as kptr
- * * NULL: there is none of that id, or the caller may not
+ * * a reference, to be passed to bpf_epf_release() or stored as kptr
+ * * NULL: there is no filter with that id, or the caller lacks the capability
  */
 __bpf_kfunc struct epf_filter *bpf_epf_acquire(u32 id)
 {
@@ -291,7 +292,7 @@ __bpf_kfunc struct epf_filter *bpf_epf_acquire(u32 id)
 }
 
 /**
- * bpf_epf_release() - give a reference back
+ * bpf_epf_release() - release a reference
  * @f: filter
  */
 __bpf_kfunc void bpf_epf_release(struct epf_filter *f)
@@ -299,7 +300,7 @@ __bpf_kfunc void bpf_epf_release(struct epf_filter *f)
 	epf_filter_put(f);
 }
 
-/* For maps that are freed with a reference in them. */
+/* Called for each reference in a map that is freed. */
 __bpf_kfunc void bpf_epf_release_dtor(void *f)
 {
 	epf_filter_put(f);
@@ -317,7 +318,7 @@ CFI_NOSEAL(bpf_epf_release_dtor);
  * * 1 + age: present
  * * -ENOSPC: do not know, the filter is saturated
  * * -ENODEV: do not know, the filter was destroyed
- * * -EINVAL: @key__sz out of its range
+ * * -EINVAL: @key__sz out of range
  */
 __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key,
 			     u32 key__sz)
@@ -334,7 +335,7 @@ __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key,
  * Return:
  * * 0: inserted
  * * -ENODEV: do not know, the filter was destroyed
- * * -EINVAL: @key__sz out of its range
+ * * -EINVAL: @key__sz out of range
  */
 __bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key,
 			       u32 key__sz)
@@ -343,15 +344,16 @@ __bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key,
 }
 
 /**
- * bpf_epf_test_and_insert() - the verdict before, and the insert, as one
+ * bpf_epf_test_and_insert() - test a key and insert it, as one operation
  * @f: filter
  * @key: bytes
  * @key__sz: 1 .. EPF_KEY_MAX
  *
- * Of concurrent sightings of one new key at least one is told absent, and
- * exactly one when no rotation falls between them.
+ * When several CPUs see a new key at once, at least one of them gets "absent", and
+ * exactly one if no rotation falls between them.
  *
- * Return: as bpf_epf_test(). With -ENOSPC the key was inserted.
+ * Return: as bpf_epf_test(), for the state before the insert. With -ENOSPC the key
+ * was inserted.
  */
 __bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
 					u32 key__sz)
@@ -360,17 +362,17 @@ __bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
 }
 
 /**
- * bpf_epf_key_digest() - the digest of a key under the filter's hash key
+ * bpf_epf_key_digest() - compute the digest of a key under the filter's hash key
  * @f: filter
  * @key: bytes
  * @key__sz: 1 .. EPF_KEY_MAX
- * @digest: result; good for this filter until its contents are swapped or
+ * @digest: result; valid for this filter until its contents are swapped or
  *	restored
  *
  * Return:
  * * 0
  * * -ENODEV: do not know, the filter was destroyed
- * * -EINVAL: @key__sz out of its range
+ * * -EINVAL: @key__sz out of range
  */
 __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key,
 				   u32 key__sz, u64 *digest)
@@ -391,7 +393,7 @@ __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key,
 }
 
 /**
- * bpf_epf_test_digest() - as bpf_epf_test(), of a ready digest
+ * bpf_epf_test_digest() - as bpf_epf_test(), with a given digest
  * @f: filter
  * @digest: from bpf_epf_key_digest(), bpf_epf_xdp_digest(), or any 64 bits
  *	that are hard to predict
@@ -404,7 +406,7 @@ __bpf_kfunc int bpf_epf_test_digest(struct epf_filter *f, u64 digest)
 }
 
 /**
- * bpf_epf_insert_digest() - as bpf_epf_insert(), of a ready digest
+ * bpf_epf_insert_digest() - as bpf_epf_insert(), with a given digest
  * @f: filter
  * @digest: see bpf_epf_test_digest()
  *
@@ -416,7 +418,7 @@ __bpf_kfunc int bpf_epf_insert_digest(struct epf_filter *f, u64 digest)
 }
 
 /**
- * bpf_epf_test_and_insert_digest() - as bpf_epf_test_and_insert()
+ * bpf_epf_test_and_insert_digest() - as bpf_epf_test_and_insert(), with a given digest
  * @f: filter
  * @digest: see bpf_epf_test_digest()
  *
@@ -429,21 +431,22 @@ __bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f,
 }
 
 /**
- * bpf_epf_xdp_digest() - the digest of a packet
+ * bpf_epf_xdp_digest() - compute the digest of a packet
  * @f: filter
  * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes make it the same packet; the number that EPF_PKT_IFACE asks
- *	for is the index of the interface that received it
+ * @opts: which bytes identify the packet; the number that EPF_PKT_IFACE adds is the
+ *	index of the receiving interface
  * @opts__sz: sizeof(struct epf_pkt_opts)
  * @digest: result; see bpf_epf_key_digest()
  *
  * Return:
  * * 0
- * * -EINVAL: @opts or @opts__sz; EPF_PKT_MARK, since packets have no mark here
- * * -ENODATA: the packet ends before what the key needs
+ * * -EINVAL: @opts or @opts__sz is invalid; EPF_PKT_MARK, since packets have no mark
+ *   in XDP
+ * * -ENODATA: the packet ends before the bytes that the key needs
  * * -EBADMSG: a header contradicts itself
- * * -EPROTO: not IP, and the options ask to pass those
- * * -ENOMSG: a fragment but the first, and the options ask for ports
+ * * -EPROTO: not IP, and the options ask to pass such packets
+ * * -ENOMSG: a fragment other than the first, and the options ask for ports
  *   (EPF_PKT_FIRST)
  * * -(EPF_CONTROL + enum epf_control): a control packet, and the options ask to
  *   pass those (EPF_PKT_PASS_CONTROL)
@@ -465,13 +468,13 @@ __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 }
 
 /**
- * bpf_epf_xdp_test_and_insert() - digest, verdict and insert in one call
+ * bpf_epf_xdp_test_and_insert() - test a packet and insert it, as one operation
  * @f: filter
  * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes make it the same packet
+ * @opts: which bytes identify the packet
  * @opts__sz: sizeof(struct epf_pkt_opts)
  *
- * Return: as bpf_epf_xdp_digest() when that is negative, else as
+ * Return: as bpf_epf_xdp_digest() if that is negative, else as
  * bpf_epf_test_and_insert().
  */
 __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
@@ -500,13 +503,13 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
  * bpf_epf_xdp_test() - was a packet like this one inserted inside the window?
  * @f: filter
  * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes make it the same packet
+ * @opts: which bytes identify the packet
  * @opts__sz: sizeof(struct epf_pkt_opts)
  *
- * Nothing is inserted, so a flood of packets that are only asked about fills no
+ * Inserts nothing, so a flood of packets that are only tested does not fill the
  * filter.
  *
- * Return: as bpf_epf_xdp_digest() when that is negative, else as bpf_epf_test().
+ * Return: as bpf_epf_xdp_digest() if that is negative, else as bpf_epf_test().
  */
 __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 				 const struct epf_pkt_opts *opts, u32 opts__sz)
@@ -518,10 +521,10 @@ __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
  * bpf_epf_xdp_insert() - insert a packet
  * @f: filter
  * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes make it the same packet
+ * @opts: which bytes identify the packet
  * @opts__sz: sizeof(struct epf_pkt_opts)
  *
- * Return: as bpf_epf_xdp_digest() when that is negative, else as bpf_epf_insert().
+ * Return: as bpf_epf_xdp_digest() if that is negative, else as bpf_epf_insert().
  */
 __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts, u32 opts__sz)
@@ -531,8 +534,8 @@ __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 
 __bpf_kfunc_end_defs();
 
-/* A module may register one set for a kind of program, so XDP, those of socket buffers,
- * netfilter and syscall have their own.
+/* A module may register only one set for each type of program. So there is one for XDP,
+ * one for programs with socket buffers, one for netfilter and one for syscall programs.
  */
 #define COMMON_IDS							\
 	BTF_ID_FLAGS(func, bpf_epf_release, KF_RELEASE)			\
@@ -618,15 +621,15 @@ static int register_dtor(void)
 }
 
 /**
- * epf_kfunc_init() - make the functions known to the verifier
+ * epf_kfunc_init() - register the functions with the verifier
  *
- * Return: 0, also without BTF, which leaves the device only; or the error of
- * the registration. The verifier forgets them with the module's BTF.
+ * Return: 0, also without BTF, in which case only the device works; or the error of
+ * the registration. The verifier drops the registration with the module's BTF.
  */
 int epf_kfunc_init(void)
 {
 	if (!epf_module_has_btf(THIS_MODULE)) {
-		pr_warn("no BTF in this module: BPF programs cannot use it; rebuild it with the kernel's vmlinux and pahole at hand\n");
+		pr_warn("this module has no BTF, so BPF programs cannot use it; rebuild it with pahole and the kernel's vmlinux\n");
 		return 0;
 	}
 	return register_btf_kfunc_id_set(BPF_PROG_TYPE_XDP, &xdp_set) ?:

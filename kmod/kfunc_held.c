@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What BPF programs call with a reference that stays in its map.
+ * Functions for BPF programs whose reference stays in its map.
  *
- * A program may use a reference only while it owns it, so whoever calls the functions of
- * kfunc.c takes it out of the map, and a program that interrupts that one finds none. The
- * functions here take the map instead, and find the reference in it under RCU: any
- * number of programs can do so at a time, whatever they interrupt, and none of them
- * changes anything about it.
+ * A program may use a reference only while it owns it. So a caller of the functions of
+ * kfunc.c takes it out of the map, and a program that interrupts the caller finds none. The
+ * functions here take the map instead, and find the reference in it under RCU. Any number
+ * of programs can do so at a time, whatever they interrupt, and none of them changes the
+ * reference.
  *
- * - Whoever has the map has the filter, as there. An id would be a name that any
- *   program could make up.
- * - That it is a reference to a filter is known by its destructor, which the verifier
- *   has taken from the type of the map's value.
- * - The program holds the map. A reference that is taken out meanwhile, and given
- *   back, leaves the filter in memory until a grace period has passed
- *   (epf_filter_put()); so does destruction (dispose()). Its table likewise.
- *   bpf_kptr_xchg() orders the filter's contents before the pointer; the load here
- *   depends on it.
- * - Of swap, restore and destruction by force a call sees one table or none, and makes
- *   digest and operation of the same one.
+ * - Access to the map gives access to the filter, as in kfunc.c. An id would be a name that
+ *   any program could make up.
+ * - A field is known to refer to a filter by its destructor, which the verifier has taken
+ *   from the type of the map's value.
+ * - The program pins the map. If the reference is taken out meanwhile and released, the
+ *   filter stays in memory until a grace period has passed (epf_filter_put()); after
+ *   destruction, too (dispose()). The same holds for its table. bpf_kptr_xchg() orders the
+ *   contents of the filter before the pointer; the load here has an address dependency.
+ * - During swap, restore and destruction by force a call sees one table or none, and
+ *   computes digest and operation on the same one.
  *
- * Programs on cgroups run in process context with softirqs on, and may be preempted. At
- * tc egress softirqs are off (rcu_read_lock_bh() in __dev_queue_xmit()), but PREEMPT_RT
- * may switch tasks there, without PREEMPT_RT_NEEDS_BH_LOCK also to others that have
- * them off. Neither matters to the operations: lines are changed by locked
- * instructions, what is a CPU's by one instruction or a compare-and-exchange
- * (epf_table_count()), and locks are taken with softirqs off (epf_table_lock()).
+ * Programs on cgroups run in process context with softirqs on, and may be preempted. At tc
+ * egress softirqs are off (rcu_read_lock_bh() in __dev_queue_xmit()), but PREEMPT_RT may
+ * switch tasks there; without PREEMPT_RT_NEEDS_BH_LOCK also to other tasks that have
+ * softirqs off. Neither harms the operations: lines are changed by locked instructions,
+ * per-CPU counters by one instruction or a compare-and-exchange (epf_table_count()), and
+ * locks are taken with softirqs off (epf_table_lock()).
  */
 #include "filter.h"
 #include "compat.h"
@@ -42,8 +41,9 @@ static struct epf_table *held_table(const struct bpf_map *map)
 	return f ? rcu_dereference(f->table) : NULL;
 }
 
-/* As bpf_epf_xdp_test_held() and others. A packet without a key is told so without
- * a filter too, under any hash: it may be one that a program has to pass (ARP).
+/* As bpf_epf_xdp_test_held() and its siblings. The error of a packet without a key is
+ * returned even without a filter (any hash gives it), because the program may have to
+ * let such packets pass (ARP).
  */
 static int xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 		    const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
@@ -67,7 +67,7 @@ static int xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 	return ret;
 }
 
-/* Of table @t; NULL: destroyed. */
+/* One operation on a packet. @t: NULL if the filter was destroyed. */
 static int skb_one(struct epf_table *t, const struct sk_buff *skb, u32 iface,
 		   const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
@@ -84,7 +84,7 @@ static int skb_one(struct epf_table *t, const struct sk_buff *skb, u32 iface,
 	return err ?: epf_table_op(t, digest, op);
 }
 
-/* As bpf_epf_nf_test_held() and others of socket buffers. */
+/* As bpf_epf_nf_test_held() and its siblings for socket buffers. */
 static int skb_held(const struct bpf_map *map, const struct sk_buff *skb,
 		    u32 iface, const struct epf_pkt_opts *opts, u32 opts__sz,
 		    enum op op)
@@ -97,7 +97,7 @@ static int skb_held(const struct bpf_map *map, const struct sk_buff *skb,
 	return ret;
 }
 
-/* Of the interface that a packet comes from or goes to. */
+/* Index of the interface that a packet comes from or goes to. */
 static u32 skb_iface(const struct sk_buff *skb)
 {
 	return skb->dev ? skb->dev->ifindex : 0;
@@ -106,16 +106,16 @@ static u32 skb_iface(const struct sk_buff *skb)
 __bpf_kfunc_start_defs();
 
 /**
- * bpf_epf_xdp_test_held() - as bpf_epf_xdp_test(), of a filter that a map holds
- * @held__map: array; the first reference in its first value is the filter
+ * bpf_epf_xdp_test_held() - as bpf_epf_xdp_test(), with a filter that a map holds
+ * @held__map: array map; the first reference in its first value is the filter
  * @ctx: of an XDP program; fragments are read too
- * @opts: which bytes make it the same packet
+ * @opts: which bytes identify the packet
  * @opts__sz: sizeof(struct epf_pkt_opts)
  *
  * Linux 6.9 and later.
  *
- * Return: as bpf_epf_xdp_test(). -ENODEV also if the map holds no filter, and only of
- * packets that have a key.
+ * Return: as bpf_epf_xdp_test(). -ENODEV also if the map holds no filter; it is returned
+ * only for packets that have a key.
  */
 __bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
 				      const struct epf_pkt_opts *opts,
@@ -125,8 +125,8 @@ __bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
 }
 
 /**
- * bpf_epf_xdp_insert_held() - as bpf_epf_xdp_insert(), of a filter that a map holds
- * @held__map: as of bpf_epf_xdp_test_held()
+ * bpf_epf_xdp_insert_held() - as bpf_epf_xdp_insert(), with a filter that a map holds
+ * @held__map: as for bpf_epf_xdp_test_held()
  * @ctx: likewise
  * @opts: likewise
  * @opts__sz: sizeof(struct epf_pkt_opts)
@@ -143,8 +143,9 @@ __bpf_kfunc int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
 }
 
 /**
- * bpf_epf_xdp_test_and_insert_held() - digest, verdict and insert in one call
- * @held__map: as of bpf_epf_xdp_test_held()
+ * bpf_epf_xdp_test_and_insert_held() - as bpf_epf_xdp_test_and_insert(), with a filter
+ *	that a map holds
+ * @held__map: as for bpf_epf_xdp_test_held()
  * @ctx: likewise
  * @opts: likewise
  * @opts__sz: sizeof(struct epf_pkt_opts)
@@ -163,12 +164,12 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map,
 
 /**
  * bpf_epf_skb_test_held() - was a packet like this one inserted inside the window?
- * @held__map: as of bpf_epf_xdp_test_held()
- * @skb: of a program of tc, from the link header on; of one on a cgroup, from the
- *	network header on (EPF_LINK_IP). Fragments are read too; tags that lie beside
- *	the packet are not part of it
- * @opts: which bytes make it the same packet; the interface that EPF_PKT_IFACE asks
- *	for is the one that the packet comes from or goes to
+ * @held__map: as for bpf_epf_xdp_test_held()
+ * @skb: in a tc program the packet begins at the link header; in a program on a cgroup
+ *	at the network header (EPF_LINK_IP). Fragments are read too; VLAN tags that
+ *	are stored beside the packet are not part of it
+ * @opts: which bytes identify the packet; the interface that EPF_PKT_IFACE adds is the
+ *	one that the packet comes from or goes to
  * @opts__sz: sizeof(struct epf_pkt_opts)
  *
  * Linux 6.9 and later.
@@ -186,8 +187,8 @@ __bpf_kfunc int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
 
 /**
  * bpf_epf_skb_insert_held() - insert a packet
- * @held__map: as of bpf_epf_xdp_test_held()
- * @skb: as of bpf_epf_skb_test_held()
+ * @held__map: as for bpf_epf_xdp_test_held()
+ * @skb: as for bpf_epf_skb_test_held()
  * @opts: likewise
  * @opts__sz: sizeof(struct epf_pkt_opts)
  *
@@ -206,12 +207,12 @@ __bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
 
 /**
  * bpf_epf_nf_test_held() - was a packet like this one inserted inside the window?
- * @held__map: as of bpf_epf_xdp_test_held()
- * @skb: of the context of a netfilter program; from the network header on
- *	(EPF_LINK_IP), where the data of such a packet begins
- * @iface: number for EPF_PKT_IFACE, which is the program's to choose: the hook knows
- *	two interfaces
- * @opts: as of bpf_epf_skb_test_held()
+ * @held__map: as for bpf_epf_xdp_test_held()
+ * @skb: from the context of a netfilter program; the packet begins at the network header
+ *	(EPF_LINK_IP), as the data of such an skb does
+ * @iface: number for EPF_PKT_IFACE; the program chooses it, because the hook knows two
+ *	interfaces
+ * @opts: as for bpf_epf_skb_test_held()
  * @opts__sz: sizeof(struct epf_pkt_opts)
  *
  * Linux 6.9 and later.
@@ -227,7 +228,7 @@ __bpf_kfunc int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb,
 
 /**
  * bpf_epf_nf_insert_held() - insert a packet
- * @held__map: as of bpf_epf_nf_test_held()
+ * @held__map: as for bpf_epf_nf_test_held()
  * @skb: likewise
  * @iface: likewise
  * @opts: likewise
@@ -247,9 +248,9 @@ __bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb,
 
 /**
  * bpf_epf_nf_set_mark() - set bits of a packet's mark
- * @skb: of the context of a netfilter program, which cannot write to it
- * @value: of the bits of @mask; its others do not count
- * @mask: the bits that are written; all others stay
+ * @skb: from the context of a netfilter program, which cannot write to it
+ * @value: the new bits; bits outside @mask are ignored
+ * @mask: the bits to write; all others stay
  */
 __bpf_kfunc void bpf_epf_nf_set_mark(struct sk_buff *skb, u32 value, u32 mask)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshots and mappings: user space copies the lines itself, from a mapping,
- * while insertions go on; begin and end only hold rotation and say what the
- * copy is. Of an owned kind it reads pieces instead, see image.c. Restore goes
- * the other way, into a new table.
+ * Snapshots and mappings. For lanes, user space copies the lines itself, from a
+ * mapping, while insertions go on; begin and end only block rotation and describe the
+ * copy. For a locked kind it reads pieces instead, see image.c. Restore loads a
+ * snapshot into a new table.
  */
 #include "dev.h"
 #include "compat.h"
@@ -15,7 +15,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
-/* Lines copied between two chances to be preempted: 64 KiB. */
+/* Lines copied between two calls of cond_resched(): 64 KiB. */
 #define COPY_LINES 1024u
 
 static void fill(struct epf_file *file, struct epf_table *t,
@@ -44,7 +44,7 @@ static void fill(struct epf_file *file, struct epf_table *t,
 	a->desc = t->desc;
 	for (i = 0; i < EPF_EPOCHS; i++) {
 		if (!t->state.ring[i].start_ns)
-			continue; /* no epoch yet */
+			continue; /* there was no such epoch */
 		h->epochs[i].inserts = t->state.ring[i].inserts;
 		h->epochs[i].age_ns = now - t->state.ring[i].start_ns;
 	}
@@ -54,8 +54,8 @@ static void fill(struct epf_file *file, struct epf_table *t,
 	a->journal = epf_journal_serial(t);
 }
 
-/* Hold what the copy is to be of. Not under file->lock: it may take long, which is
- * not to be of the time that was asked for.
+/* Pin the table, and make the layout of a locked kind stable. Not under file->lock,
+ * because it may take long. That time is not part of @pin_ns.
  */
 static int hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
@@ -69,7 +69,7 @@ static int hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 	return err;
 }
 
-/* The table held, or an error pointer. */
+/* Pin the current table. Return: the table, by reference, or an error pointer. */
 static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
 				      struct epf_pin *pin)
 {
@@ -87,7 +87,7 @@ static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
 	return err ? ERR_PTR(err) : t;
 }
 
-/* Drop a table held. */
+/* Release a pinned table. */
 static void let_go(struct epf_table *t, const struct epf_pin *pin)
 {
 	epf_table_unpin(t, pin);
@@ -97,9 +97,9 @@ static void let_go(struct epf_table *t, const struct epf_pin *pin)
 /**
  * epf_snap_begin() - EPF_IOC_SNAP_BEGIN
  * @file: descriptor
- * @args: struct epf_snap; its header is set as far as it is known
+ * @args: struct epf_snap; the part of its header that is known already is set
  *
- * Return: 0, -EINVAL, -ENODEV, -EBUSY: a snapshot is under way, -EINTR.
+ * Return: 0, -EINVAL, -ENODEV, -EINTR; -EBUSY: a snapshot is under way.
  */
 int epf_snap_begin(struct epf_file *file, void *args)
 {
@@ -132,7 +132,7 @@ int epf_snap_begin(struct epf_file *file, void *args)
  * @file: descriptor
  * @args: struct epf_snap_read
  *
- * Return: 0; -EINVAL: also when none was begun; -EOPNOTSUPP: lanes; or as
+ * Return: 0; -EINVAL: also if no snapshot was begun; -EOPNOTSUPP: lanes; or as
  * epf_owned_read().
  */
 int epf_snap_read(struct epf_file *file, void *args)
@@ -154,7 +154,7 @@ int epf_snap_read(struct epf_file *file, void *args)
 	return err;
 }
 
-/* With file->lock held. */
+/* Caller holds file->lock. */
 static void end(struct epf_file *file)
 {
 	let_go(file->snap, &file->snap_pin);
@@ -166,7 +166,8 @@ static void end(struct epf_file *file)
  * @file: descriptor
  * @args: struct epf_snap
  *
- * Return: 0; -EINVAL: also when none was begun; -ESTALE: it is void, and over.
+ * Return: 0; -EINVAL: also if no snapshot was begun; -ESTALE: the snapshot is void,
+ * and has ended.
  */
 int epf_snap_end(struct epf_file *file, void *args)
 {
@@ -217,8 +218,8 @@ static int header_check(const struct epf_snap_header *h)
 	return err == -EINVAL ? -EBADMSG : err;
 }
 
-/* The snapshot's time goes on as if it had been taken now: keys are retained
- * no shorter than promised. Starts before boot wrap; only differences count.
+/* Time continues as if the snapshot had been taken now, so keys are retained at least
+ * as long as promised. Start times before boot wrap around; only differences matter.
  */
 static void restore_state(struct epf_table *t, const struct epf_snap_header *h)
 {
@@ -236,7 +237,9 @@ static void restore_state(struct epf_table *t, const struct epf_snap_header *h)
 	epf_table_reset_trigger(t);
 }
 
-/* Into a table that nobody else sees yet; the scan right behind the copy. */
+/* Copy the lines into a table that is not yet published, and scan each chunk right
+ * after it is copied.
+ */
 static int copy_lines(struct epf_table *t, const struct epf_line __user *from)
 {
 	u64 lines = epf_geom_lines(&t->lanes.geom);
@@ -314,13 +317,15 @@ static void vma_close(struct vm_area_struct *vma)
 	epf_table_put(vma->vm_private_data);
 }
 
-/* Whole pages. */
+/* Size of the lines in bytes, rounded up to whole pages. */
 static u64 line_bytes(const struct epf_table *t)
 {
 	return PAGE_ALIGN(epf_geom_lines(&t->lanes.geom) * EPF_LINE_BYTES);
 }
 
-/* Pages of a table live as long as the table, which the mapping holds. */
+/* The pages of a table live as long as the table, to which the mapping has a
+ * reference.
+ */
 static vm_fault_t vma_fault(struct vm_fault *vmf)
 {
 	const struct epf_table *t = vmf->vma->vm_private_data;
@@ -335,7 +340,7 @@ static const struct vm_operations_struct vma_ops = {
 	.fault = vma_fault,
 };
 
-/* The table to map: that of the snapshot under way, or the current one. */
+/* The table to map: that of the snapshot under way, else the current one. */
 static struct epf_table *table_to_map(struct epf_file *file)
 {
 	struct epf_table *t;
@@ -364,8 +369,9 @@ static int map_journal(struct epf_file *file, struct vm_area_struct *vma)
  * @filp: of a filter descriptor
  * @vma: read-only
  *
- * Return: 0, -EACCES: writable or executable, -EINVAL: beyond the lines or the
- * journal, -ENODEV, -EOPNOTSUPP: an owned kind, -EPERM: a journal.
+ * Return: 0; -EACCES: writable or executable; -EINVAL: beyond the lines or the
+ * journal; -ENODEV; -EOPNOTSUPP: a locked kind; -EPERM: a journal, without the
+ * capability.
  */
 int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 {
