@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Packets in socket buffers, at the hooks of netfilter: what xt_epf calls.
+ * Packets in socket buffers, at netfilter hooks: the functions that xt_epf calls.
  *
- * Process context is welcome. A packet that a process sends comes to LOCAL_OUT with
- * softirqs on and may be preempted and migrated (nf_tables), so a softirq of the
- * same CPU, or another task, may be in the same filter between any two
- * instructions. Nothing here is lost by that:
+ * They may be called in process context. A packet that a process sends reaches
+ * LOCAL_OUT with softirqs on, and the task may be preempted and migrated (nf_tables).
+ * So a softirq of the same CPU, or another task, may use the same filter between any
+ * two instructions. Nothing is lost by that:
  *
- * - The filter is the rule's own reference, no slot of the CPU that somebody else
- *   could find empty.
- * - Lines are changed by locked read-modify-write; each number of a CPU by one
- *   instruction, or by a compare-and-exchange that fails when somebody interrupted
+ * - The filter is held by the rule's own reference, not in a per-CPU slot that another
+ *   context could find empty.
+ * - Lines are changed by locked read-modify-write instructions; each per-CPU counter by
+ *   one instruction, or by a compare-and-exchange that fails after an interruption
  *   (epf_table_count()). It does not matter on which CPU each of them runs.
  * - The section of O3 in lanes.h is an RCU section, which may be preempted.
- * - Locks (the owned kinds; the end of an epoch, which is only tried) are taken with
- *   softirqs off.
+ * - Locks (of the locked kinds; at the end of an epoch, where it is only tried) are
+ *   taken with softirqs off.
  *
- * So nothing is switched off here.
+ * So this file disables nothing.
  */
 #include <linux/skbuff.h>
 
@@ -29,12 +29,12 @@
 #include <linux/capability.h>
 
 /**
- * epf_skb_filter() - a filter for a rule
+ * epf_skb_filter() - get a filter for a rule
  * @name: NUL-terminated within EPF_NAME_LEN
  *
- * Whoever has it may insert, and names are of no network namespace. So it takes what
- * changing a filter by the device takes; who is root of a user namespace has not
- * that.
+ * The caller may insert afterwards, and names do not belong to a network namespace. So
+ * it needs the capability that changing a filter through the device needs, which root
+ * of a user namespace does not have.
  *
  * Context: process; sleeps.
  * Return: a reference, or an error pointer: -EPERM, -EINVAL, -ENOENT.
@@ -52,10 +52,10 @@ struct epf_filter *epf_skb_filter(const char *name)
 EPF_EXPORT(epf_skb_filter);
 
 /**
- * epf_skb_put() - give a filter back
+ * epf_skb_put() - release a filter
  * @f: from epf_skb_filter()
  *
- * Context: any; never waits. No packet uses it any more.
+ * Context: any; never waits. No packet uses the filter any more.
  */
 void epf_skb_put(struct epf_filter *f)
 {
@@ -64,7 +64,7 @@ void epf_skb_put(struct epf_filter *f)
 EPF_EXPORT(epf_skb_put);
 
 /**
- * epf_skb_filter_id() - the id of a filter
+ * epf_skb_filter_id() - get the id of a filter
  * @f: from epf_skb_filter()
  */
 u32 epf_skb_filter_id(const struct epf_filter *f)
@@ -73,8 +73,8 @@ u32 epf_skb_filter_id(const struct epf_filter *f)
 }
 EPF_EXPORT(epf_skb_filter_id);
 
-/* Does no epoch of @t, but the first of an aligned window, last less than
- * epoch_ns?
+/* Does every epoch of @t last at least epoch_ns, except the first one of an aligned
+ * window?
  */
 static bool has_clock(const struct epf_table *t)
 {
@@ -91,7 +91,7 @@ static bool key_sound(const struct epf_pkt_opts *o)
 	       !(o->flags & ~flags) && !epf_pkt_opts_check(o);
 }
 
-/* What the keys of @f are made of, for whoever asks for some of them. */
+/* Record how the keys of @f are made, so that user space can test the same keys. */
 static void describe(struct epf_filter *f, const struct epf_pkt_opts *o)
 {
 	struct epf_key_desc desc = epf_key_desc_packet(o);
@@ -104,12 +104,12 @@ static void describe(struct epf_filter *f, const struct epf_pkt_opts *o)
 }
 
 /**
- * epf_skb_check() - can a rule be asked of a filter?
+ * epf_skb_check() - check whether a filter can serve a rule
  * @f: from epf_skb_filter()
- * @r: anything
+ * @r: unchecked
  *
- * If it can, and inserts, the filter records what its keys are made of. Of a filter
- * that was destroyed nothing but the rule itself is checked.
+ * If it can, and the rule inserts, the filter records how its keys are made. If the
+ * filter was destroyed, only the rule itself is checked.
  *
  * Context: process; sleeps.
  * Return: 0, -EINVAL, -ERANGE, -EOPNOTSUPP (epochfilter_xt.h).
@@ -151,7 +151,7 @@ static int look(struct epf_table *t, const struct sk_buff *skb,
 	if (!r->ask)
 		return epf_table_op(t, d, OP_INSERT);
 	if (r->within_ns && !has_clock(t)) {
-		/* After a swap. What is to be learnt is learnt. */
+		/* The contents were swapped since the check. Insert all the same. */
 		if (r->learn)
 			epf_table_op(t, d, OP_INSERT);
 		return -EOPNOTSUPP;
@@ -159,28 +159,29 @@ static int look(struct epf_table *t, const struct sk_buff *skb,
 	if (r->learn == XT_EPF_LEARN)
 		return recent(t, r, epf_table_op(t, d, OP_TEST_AND_INSERT));
 	ret = recent(t, r, epf_table_op(t, d, OP_TEST));
-	/* "Do not know" too: learning goes on while a filter is saturated. */
+	/* Also after "do not know": insertion goes on while a filter is saturated. */
 	if (ret <= 0 && r->learn)
 		epf_table_op(t, d, OP_INSERT);
 	return ret;
 }
 
 /**
- * epf_skb_look() - ask about a packet, and insert it, as a rule says
+ * epf_skb_look() - test a packet, and insert it, as a rule says
  * @f: from epf_skb_filter()
  * @skb: IPv4 or IPv6, with its network header set
- * @r: rule that epf_skb_check() has passed, for @f
+ * @r: rule that epf_skb_check() has accepted for @f
  *
- * All of it is of one contents of the filter, whatever a swap does meanwhile.
+ * The whole call uses one table, whatever a swap does meanwhile.
  *
  * Context: any, see above.
  * Return:
  * * 1: recent
- * * 0: new; where nothing is asked: inserted
- * * -ENOSPC: do not know, the filter is saturated; what is to be inserted was
+ * * 0: new; if the rule asks nothing: inserted
+ * * -ENOSPC: do not know, the filter is saturated; the insertion took place
  * * -ENODEV: do not know, the filter was destroyed
- * * -EOPNOTSUPP: do not know, a swap has given it contents without times; likewise
- * * -ENODATA: the packet ends before what the key needs
+ * * -EOPNOTSUPP: do not know, a swap has given the filter contents without times; the
+ *   insertion took place
+ * * -ENODATA: the packet ends before the bytes that the key needs
  * * -EBADMSG: a header contradicts itself
  * * -ENOMSG: a fragment, which has no ports (EPF_PKT_FIRST)
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the module has for other modules of ours, in a namespace of symbols of its
- * own: filters by name, and packets in socket buffers.
+ * Functions exported to our other modules, in a symbol namespace of their own: filters
+ * by name, and packets in socket buffers.
  */
 #ifndef EPF_SKB_H
 #define EPF_SKB_H

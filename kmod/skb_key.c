@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The key of a packet in a socket buffer, by the core's own parser: the one that XDP
- * makes of the same bytes. They are read where they lie, in the linear part, in pages
- * or in further buffers, and are not moved. What cannot be read (memory of a device)
- * counts as not there.
+ * The key of a packet in a socket buffer, computed by the core's own parser: it equals
+ * the key that XDP computes from the same bytes. Bytes are read in place, in the linear
+ * part, in pages or in further buffers, and are not moved. Bytes that cannot be read
+ * (device memory) count as missing.
  */
 #define EPF_PKT_READER
 #include <epf/hash.h>
@@ -11,7 +11,7 @@
 #include <linux/skbuff.h>
 
 /**
- * struct epf_pkt - a packet, for the core
+ * struct epf_pkt - a packet, as the core's parser reads it
  * @skb: buffer
  * @at: offset of the packet's first byte
  * @len: bytes from there
@@ -22,14 +22,14 @@ struct epf_pkt {
 	u32 len;
 };
 
-/* The @len bytes that lie in one piece at the beginning. */
+/* The contiguous bytes at the beginning of the packet; @len is set to their number. */
 static inline const u8 *epf_pkt_first(const struct epf_pkt *pkt, u32 *len)
 {
 	*len = skb_headlen(pkt->skb) - pkt->at;
 	return pkt->skb->data + pkt->at;
 }
 
-/* @n bytes at @off, in place or in @room, which has @n. NULL: not there. */
+/* @n bytes at @off, in place or copied to @room, which has @n bytes. NULL: missing. */
 static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n,
 				   u8 *room)
 {
@@ -38,7 +38,7 @@ static inline const u8 *epf_pkt_at(const struct epf_pkt *pkt, u32 off, u32 n,
 	return skb_header_pointer(pkt->skb, pkt->at + off, n, room);
 }
 
-/* Absorb the bytes from @off to @end, as far as the packet has them: those of the linear
+/* Absorb the bytes from @off to @end, or to the end of the packet: those of the linear
  * part at once, others in pieces.
  */
 static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
@@ -68,16 +68,16 @@ static noinline void epf_pkt_sip(struct epf_sip *sip, const struct epf_hash *h,
 #include "table.h"
 
 /**
- * epf_skb_digest() - the digest of a packet
+ * epf_skb_digest() - compute the digest of a packet
  * @t: table, for its hash key
  * @skb: packet
- * @at: where in @skb it begins, within the linear part; as @opts say, with which header
+ * @at: offset in @skb, within the linear part, of the header that @opts say is first
  * @iface: number of the interface, for EPF_PKT_IFACE
- * @opts: which bytes make it the same packet; checked here
+ * @opts: which bytes identify the packet; checked here
  * @digest: result
  *
  * Context: any.
- * Return: 0, -EINVAL: @opts, or as epf_pkt_digest_in().
+ * Return: 0; -EINVAL: bad @opts; or as epf_pkt_digest_in().
  */
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
 		   u32 at, u32 iface, const struct epf_pkt_opts *opts,

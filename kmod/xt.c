@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xt_epf: the iptables match "epf". A module of its own, so that the other one needs
- * no xtables.
+ * xt_epf: the iptables match "epf". It is a separate module, so that epochfilter itself
+ * does not need xtables.
  *
- * A rule holds its filter. Rules of one network namespace that have the same filter
- * share a struct epf_xt_use, which has the reference and counts their packets. So
- * counters outlive iptables-legacy's way to change a rule, which is to check all
- * rules anew and then to destroy the old ones.
+ * A rule holds its filter. Rules of one network namespace that use the same filter share
+ * a struct epf_xt_use, which holds the reference and counts their packets. So counters
+ * survive the way in which iptables-legacy changes a rule: it checks all rules anew and
+ * then destroys the old ones.
  *
- * A filter that was destroyed by force is found by its name for as long as rules hold
- * it: else no other rule beside these could be changed any more by
- * iptables-legacy.
+ * A filter that was destroyed by force can be found by its name for as long as rules
+ * hold it. Otherwise iptables-legacy could no longer change any other rule of the same
+ * table.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,7 +32,7 @@
 
 static_assert(sizeof(struct xt_epf_info) == 64);
 
-/* What became of a packet; by the return values of epf_skb_look(). */
+/* The result for a packet, from the return value of epf_skb_look(). */
 enum outcome {
 	RECENT,
 	NEW,
@@ -59,12 +59,12 @@ struct counts {
 };
 
 /**
- * struct epf_xt_use - the rules of a network namespace that have the same filter
+ * struct epf_xt_use - the rules of a network namespace that use the same filter
  * @list: in @uses
- * @net: namespace; it lives longer than its rules
+ * @net: namespace; it outlives its rules
  * @filter: by reference
- * @counts: packets
- * @rules: how many; @lock
+ * @counts: packets by result
+ * @rules: number of rules; @lock
  * @name: of the filter; constant
  */
 struct epf_xt_use {
@@ -100,7 +100,7 @@ static enum outcome outcome_of(const struct xt_epf_rule *r, int ret)
 	return MALFORMED;
 }
 
-/* Process context too: see skb.c. */
+/* Also called in process context: see skb.c. */
 static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
 {
 	const struct xt_epf_info *info = par->matchinfo;
@@ -110,7 +110,9 @@ static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
 	return epf_rule_holds(&info->rule, ret);
 }
 
-/* With @lock held: that of @f; of @name where @f is an error. */
+/* Find the use of @f or, if @f is an error pointer, the use of @name. Caller holds
+ * @lock.
+ */
 static struct epf_xt_use *find(const struct net *net,
 			       const struct epf_filter *f, const char *name)
 {
@@ -123,7 +125,7 @@ static struct epf_xt_use *find(const struct net *net,
 	return NULL;
 }
 
-/* With @lock held. @f: its reference goes to the use. */
+/* Add a use of @f, which takes over the caller's reference. Caller holds @lock. */
 static struct epf_xt_use *add(struct net *net, struct epf_filter *f,
 			      const char *name)
 {
@@ -143,7 +145,9 @@ static struct epf_xt_use *add(struct net *net, struct epf_filter *f,
 	return use;
 }
 
-/* With @lock held: of a filter that is there, else of one that is gone. */
+/* Get the use of the filter called @name, or of a destroyed one of that name. Caller
+ * holds @lock.
+ */
 static struct epf_xt_use *get_locked(struct net *net, const char *name)
 {
 	struct epf_filter *f = epf_skb_filter(name);
@@ -193,27 +197,27 @@ static void put(struct epf_xt_use *use)
 	kfree(use);
 }
 
-/* iptables shows an errno at most: the reason is in the kernel's log. */
+/* iptables shows an errno at most, so the reason goes to the kernel's log. */
 static int refuse(const char *name, int err)
 {
 	switch (err) {
 	case -EPERM:
-		pr_info_ratelimited("a rule by root of a user namespace: filters belong to the initial one\n");
+		pr_info_ratelimited("rule refused: filters belong to the initial user namespace; CAP_NET_ADMIN is needed there\n");
 		break;
 	case -ENOENT:
-		pr_info_ratelimited("no filter '%s': make it first (epfctl create)\n",
+		pr_info_ratelimited("rule refused: no filter '%s'; create it first (epfctl create)\n",
 				    name);
 		break;
 	case -ERANGE:
-		pr_info_ratelimited("filter '%s': --within is longer than its window\n",
+		pr_info_ratelimited("filter '%s': --within is longer than its window; use a shorter time\n",
 				    name);
 		break;
 	case -EOPNOTSUPP:
-		pr_info_ratelimited("filter '%s' has no epochs of a certain time: give --within as a number of epochs\n",
+		pr_info_ratelimited("filter '%s' has no epochs of fixed duration; give --within as a number of epochs\n",
 				    name);
 		break;
 	case -EINVAL:
-		pr_info_ratelimited("a rule with options that this module does not know, or that contradict each other\n");
+		pr_info_ratelimited("rule refused: invalid filter name, or unknown or contradictory options; use the iptables extension of this release\n");
 		break;
 	}
 	return err;
@@ -276,8 +280,8 @@ static void show_use(struct seq_file *m, const struct epf_xt_use *use)
 	seq_putc(m, '\n');
 }
 
-/* /proc/net/xt_epf: a line for each filter that rules of this namespace use: its
- * name, then names with numbers.
+/* /proc/net/xt_epf: a line for each filter that rules of this namespace use. It has the
+ * name of the filter, then pairs of a name and a number.
  */
 static int show(struct seq_file *m, void *v)
 {
@@ -297,7 +301,7 @@ static int __net_init net_init(struct net *net)
 				      NULL) ? 0 : -ENOMEM;
 }
 
-/* Its rules may be destroyed after this. */
+/* The rules of the namespace may be destroyed after this. */
 static void __net_exit net_exit(struct net *net)
 {
 	remove_proc_entry("xt_epf", net->proc_net);
@@ -320,7 +324,7 @@ static int __init epf_mt_init(void)
 	return err;
 }
 
-/* Rules hold the module, so there are none. */
+/* Rules pin the module, so there are none left. */
 static void __exit epf_mt_exit(void)
 {
 	xt_unregister_matches(matches, ARRAY_SIZE(matches));

@@ -397,7 +397,7 @@ def refused(program, version):
         ("--name peers --key flow --recent --within 80s --unknown drop",
          "longer than its window"),
         ("--name count --key flow --recent --within 8s --unknown drop",
-         "no epochs of a certain time"),
+         "no epochs of fixed duration"),
     ]
     with Filter("peers", "-T", "70s", "--rate", 10), Filter("count", "-W", 100):
         for text, says in cases:
