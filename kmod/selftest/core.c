@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Self-test at load (selftest=1): the known answers of the reference model,
- * and laws of a table under the module's own protections: per-CPU counts,
+ * Self-test at load time (selftest=1): the known answers of the reference model, and
+ * properties of a table with the module's own concurrency control: per-CPU counts,
  * rotation with its grace periods, the scan, the estimate.
  */
-#undef EPF_FN_BIG /* the vectors and what reads them go after loading */
+#undef EPF_FN_BIG /* vectors and the code that reads them are freed after loading */
 #define EPF_FN_BIG static __init
 #define EPF_KAT_TABLE static __initconst const
 #include <epf/kat.h>
@@ -21,7 +21,7 @@ static int __init test_known_answers(void)
 		section = epf_kat_run(kat, lines);
 		err = section < 0 && kat->total == EPF_KAT_TOTAL ? 0 : -EINVAL;
 		if (section >= 0)
-			pr_err("selftest: known answers: %s: result %u is wrong\n",
+			pr_err("selftest: known answers: %s: result %u differs from the reference model\n",
 			       epf_kat_name(section), kat->fold[section].bad);
 		pr_info("selftest: digest %016llx\n", kat->total);
 	}
@@ -62,8 +62,8 @@ static int __init law_op(struct epf_table *t, u64 digest, enum law_op op)
 	return verdict;
 }
 
-/* At every rotation phase: the last W keys are present, and what is more than
- * 8 epochs and what the CPUs keep back is absent, but for false positives.
+/* At every phase of rotation the last W keys are present, and keys that are older than
+ * 8 epochs plus what the CPUs keep back are absent, except for false positives.
  */
 static int __init law_window(struct epf_table *t)
 {
@@ -106,7 +106,7 @@ static int __init test_window(u64 lines, u64 window, u8 refresh)
 		return PTR_ERR(t);
 	err = law_window(t);
 	if (!err && t->rotations < 21) {
-		pr_err("selftest: %llu rotations in 4 windows, at least 21 are due\n",
+		pr_err("selftest: only %llu rotations in 4 windows, expected at least 21\n",
 		       t->rotations);
 		err = -EINVAL;
 	}
@@ -114,7 +114,7 @@ static int __init test_window(u64 lines, u64 window, u8 refresh)
 	return err;
 }
 
-/* Overfilled: verdicts fail open, and recover when the keys are out. */
+/* An overfilled filter fails open, and recovers when its keys have left the window. */
 static int __init law_saturation(struct epf_table *t)
 {
 	u64 i;
@@ -124,7 +124,7 @@ static int __init law_saturation(struct epf_table *t)
 		law_op(t, epf_word(i, 1), LAW_TEST_AND_INSERT);
 	epf_table_estimate(t);
 	if (law_op(t, epf_word(0, 1), LAW_TEST) != -ENOSPC) {
-		pr_err("selftest: an overfilled filter does not fail open\n");
+		pr_err("selftest: a saturated filter does not fail open\n");
 		return -EINVAL;
 	}
 	err = epf_table_rotate(t, EPF_EPOCHS);
@@ -132,7 +132,7 @@ static int __init law_saturation(struct epf_table *t)
 		return err;
 	if (law_op(t, epf_word(0, 1), LAW_TEST) != EPF_ABSENT ||
 	    epf_table_saturated(t)) {
-		pr_err("selftest: a filter does not recover after eight rotations\n");
+		pr_err("selftest: a saturated filter does not recover after eight rotations\n");
 		return -EINVAL;
 	}
 	return 0;
@@ -152,10 +152,10 @@ static int __init test_saturation(void)
 }
 
 /**
- * epf_selftest() - prove the module before it is used
+ * epf_selftest() - test the module before it is used
  *
- * Context: loading; takes some tenths of a second.
- * Return: 0; -EINVAL: a test failed, the log says which.
+ * Context: module load; takes some tenths of a second.
+ * Return: 0; -EINVAL: a test failed, and the log says which.
  */
 int __init epf_selftest(void)
 {

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The oracle of torture.c, which includes this: actors insert keys, ask for
- * them and sight them, and what they are told is held against the laws.
+ * The oracle of torture.c, which includes this file: actors insert keys, test them, and
+ * test-and-insert keys in pairs, and the results are checked against the properties
+ * below.
  *
- * Laws, for a key whose insert began at epoch low and was over at epoch high:
- *   - while the current epoch is at most low + 7 the key is present, its age
- *     at most current - low; so it is in a copy of the lines;
- *   - while at most W insertions came after it, and no forced rotation, it is
- *     present; not in mode either, which promises less;
- *   - after high + 7 it is absent, and it is no younger than high: ghosts,
- *     which are false positives, are counted;
- *   - of two sightings of one key at least one is told absent, and exactly one
- *     when both began and ended in the same epoch.
- * Nobody inserts into lanes where a rotation is late: then an epoch never has
- * many more keys than it should, and ghosts are as rare as its geometry makes
- * them.
+ * Properties of a key whose insert began in epoch low and ended in epoch high:
+ *   - while the current epoch is at most low + 7 the key is present, its age is at
+ *     most current - low, and it is in a copy of the lines;
+ *   - while at most W insertions came after it, and no forced rotation, it is present;
+ *     not in mode either, which promises less;
+ *   - after high + 7 it is absent, and its age is at least current - high; exceptions,
+ *     which are false positives, are counted as ghosts;
+ *   - of two test-and-inserts of one key at least one gets "absent", and exactly one if
+ *     both began and ended in the same epoch.
+ * No actor inserts into lanes whose rotation is overdue. So an epoch never has many more
+ * keys than it should, and ghosts are as rare as the geometry makes them.
  *
- * Half of the filters are of owned kinds, where 7 is the epochs of the window,
- * less one while the oldest is retiring; both are read under the lock after the
- * test. Their rotations are always late, for the worker ends epochs, and
- * operations go on meanwhile, until the epoch has FLOOD times its keys. Ages of
- * the aged kinds may be too young by chance: there a ghost is a key that is gone.
- * For fluid kinds, the first law is that a key is present until T ns after its
- * insert began, by their own clock, and the second and third say nothing.
+ * Half of the filters are of locked kinds. There 7 is replaced by the epochs of the
+ * window, less one while the oldest is retiring; both are read under the lock after the
+ * test. Their rotations are always overdue, because the worker ends epochs; operations
+ * go on meanwhile, until the epoch has FLOOD times its keys. Ages of the aged kinds may
+ * be too young by chance; there a ghost is a key that should be gone. For resizable
+ * kinds the first property is that a key is present until T ns after its insert began,
+ * by their own clock, and the second and third do not apply.
  */
 #include "owned.h"
 
 #include <linux/hrtimer.h>
 
-#ifndef EPF_BROKEN /* selftests/torture/broken: what is taken out */
+#ifndef EPF_BROKEN /* selftests/torture/broken defines what is disabled */
 #define epf_broken 0u
 #define BROKEN_STALL 0u
 #define BROKEN_OWNED 0u
@@ -38,27 +38,27 @@
 #define TALLIES 64u
 #define PAIRS_MAX (1u << 18)
 #define FLOOD 4u
-#define FLUID_KEYS 500u	/* of an epoch of a fluid kind */
-#define SAID_MAX 10	/* violations told one by one */
+#define FLUID_KEYS 500u	/* of an epoch of a resizable kind */
+#define SAID_MAX 10	/* violations that are logged one by one */
 
-/* Insertions begun and over, and beginnings and ends of forced rotation, of the
- * tables whose serial is the index modulo TALLIES. Where two share one, more
- * insertions seem to follow a key than do: the law of W is claimed less often.
+/* Insertions begun and ended, and beginnings and ends of forced rotations, of the tables
+ * whose serial is the index modulo TALLIES. If two tables share a tally, more insertions
+ * seem to follow a key than do, so the property of W is checked less often.
  */
 struct tally {
 	atomic64_t begun, over, forced;
 };
 
 /**
- * struct insertion - one of them
- * @digest: of nobody else
+ * struct insertion - an insertion
+ * @digest: of a key that no other actor uses
  * @serial: of the table; 0: none
  * @kind: of the table
  * @low: epoch before
  * @high: epoch after
  * @over_before: tally.over before
  * @forced: tally.forced before
- * @start_ns: before, on the clock of a fluid kind
+ * @start_ns: time before, on the clock of a resizable kind
  */
 struct insertion {
 	u64 digest;
@@ -70,12 +70,12 @@ struct insertion {
 };
 
 /**
- * struct answer - to a test
- * @verdict: as told
+ * struct answer - result of a test
+ * @verdict: as returned
  * @first: epoch before
  * @last: epoch after
- * @kept: epochs before @last whose keys must be there
- * @now_ns: after, on the clock of a fluid kind
+ * @kept: number of epochs before @last whose keys must be present
+ * @now_ns: time after, on the clock of a resizable kind
  */
 struct answer {
 	int verdict;
@@ -84,9 +84,9 @@ struct answer {
 	u64 now_ns;
 };
 
-/* Sums over all actors; those from ROTATIONS to COPIED of the mover only. LOST
- * are violations that no false positive can feign; RETIRING are tests that ended
- * while the worker emptied an epoch; then inserts by kind.
+/* Sums over all actors; those from ROTATIONS to COPIED are of the mover only. LOST
+ * counts violations that no false positive can hide; RETIRING counts tests that ended
+ * while the worker emptied an epoch. Then inserts by kind.
  */
 enum sum {
 	INSERTS, TESTS, WITHIN_W, GONE, PAIRS, GHOSTS, VIOLATIONS, LOST,
@@ -111,7 +111,7 @@ static const char *const sum_names[SUMS] = {
 struct actor {
 	struct task_struct *task;
 	struct hrtimer timer; /* of the thread's CPU */
-	struct actor *soft;   /* what the timer does */
+	struct actor *soft;   /* the actor of the timer */
 	u32 id;
 	u64 rng;
 	u64 nr;		      /* keys */
@@ -119,11 +119,11 @@ struct actor {
 	struct insertion recent[RECENT];
 };
 
-/* One key, sighted by the actors that drew its two tickets. */
+/* One key, and the results of its two test-and-inserts, whose tickets two actors drew. */
 struct sight {
 	atomic_t done;
 	u64 serial[2];
-	u64 epoch[2]; /* 0: it ended meanwhile, or is of no fixed length */
+	u64 epoch[2]; /* 0: it ended meanwhile, or has no fixed length */
 	int verdict[2];
 };
 
@@ -156,7 +156,7 @@ static u64 epochs_of(const struct epf_table *t)
 	return t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS;
 }
 
-/* On the clock of a fluid kind, which rotations let jump; else 0. */
+/* Time on the clock of a resizable kind, which rotations advance; else 0. */
 static u64 clock_of(struct epf_table *t)
 {
 	u64 ns;
@@ -191,7 +191,7 @@ static int ask(struct epf_table *t, u64 digest)
 	return epf_table_test(t, &p);
 }
 
-/* Nobody floods an epoch whose end is late, or told by a clock as well. */
+/* May actors insert? They do not flood an epoch that ends late, or by a clock too. */
 static bool has_room(const struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
@@ -217,7 +217,7 @@ static void insert_into(struct actor *a, struct epf_table *t)
 	k->start_ns = clock_of(t);
 	k->forced = atomic64_read(&tally->forced);
 	k->over_before = atomic64_read(&tally->over);
-	atomic64_inc_return(&tally->begun); /* a full barrier, as below */
+	atomic64_inc_return(&tally->begun); /* a full barrier, as the one below */
 	k->low = epf_load(&t->state.epoch);
 	verdict = put(t, k->digest, !(a->nr & 1));
 	atomic64_inc_return(&tally->over);
@@ -227,10 +227,10 @@ static void insert_into(struct actor *a, struct epf_table *t)
 	if (verdict == EPF_ABSENT)
 		return;
 	a->sums[GHOSTS]++;
-	k->serial = 0; /* a first-seen filter has not inserted it */
+	k->serial = 0; /* a first-seen filter did not insert it */
 }
 
-/* What must be there by epochs or, of a fluid kind, by time. */
+/* Must the key be present by its epoch or, for a resizable kind, by time? */
 static bool is_live(const struct epf_table *t, const struct insertion *k,
 		    const struct answer *r)
 {
@@ -238,7 +238,7 @@ static bool is_live(const struct epf_table *t, const struct insertion *k,
 			     r->last - k->low <= r->kept;
 }
 
-/* Among the last W, by count alone. */
+/* Is the key among the last W, going by the count alone? */
 static bool is_inside(const struct epf_table *t, const struct insertion *k)
 {
 	const struct tally *tally = tally_of(t);
@@ -249,7 +249,7 @@ static bool is_inside(const struct epf_table *t, const struct insertion *k)
 		       t->params.window_inserts;
 }
 
-/* That it is present, and so old, is by chance. */
+/* Is the key present, or so young, only by chance? */
 static bool is_ghost(const struct epf_table *t, const struct insertion *k,
 		     const struct answer *r, bool gone)
 {
@@ -274,21 +274,21 @@ static void judge(struct actor *a, struct epf_table *t,
 	a->sums[LOST] += !r->verdict && (inside || live);
 	a->sums[GHOSTS] += is_ghost(t, k, r, gone);
 	if (live && !r->verdict)
-		violation(a, "a live epoch", k, r);
+		violation(a, "a key of a live epoch is absent", k, r);
 	else if (inside && !r->verdict)
-		violation(a, "the last W", k, r);
+		violation(a, "a key among the last W is absent", k, r);
 	else if (!epf_is_fluid(t) && age > (s64)(r->last - k->low))
-		violation(a, "age", k, r);
+		violation(a, "the age is too old", k, r);
 }
 
-/* With what is known of @t after the test. */
+/* Record the state of @t after the test. */
 static void see(struct epf_table *t, struct answer *r)
 {
 	const struct epf_owned *o = t->owned;
 
 	r->kept = EPF_LIVE_EPOCHS;
 	if (!o) {
-		smp_rmb(); /* nothing of the test is after this */
+		smp_rmb(); /* the test is complete before this */
 		r->last = epf_load(&t->state.epoch);
 		return;
 	}
@@ -299,7 +299,7 @@ static void see(struct epf_table *t, struct answer *r)
 	epf_table_unlock(t);
 }
 
-/* Ask for one of the own keys, if @t is where it was put. */
+/* Test one of the actor's own keys, if it was inserted into @t. */
 static void test_in(struct actor *a, struct epf_table *t)
 {
 	u64 nr = min_t(u64, a->nr, RECENT);
@@ -312,7 +312,7 @@ static void test_in(struct actor *a, struct epf_table *t)
 	if (k->serial != t->serial)
 		return;
 	r.first = epf_load(&t->state.epoch);
-	smp_rmb(); /* nothing of the test is before this */
+	smp_rmb(); /* the test begins after this */
 	r.verdict = ask(t, k->digest);
 	see(t, &r);
 	judge(a, t, k, &r);
@@ -329,9 +329,9 @@ static void judge_pair(struct actor *a, const struct sight *s, u32 kind)
 		return;
 	a->sums[PAIRS]++;
 	if (s->verdict[0] && s->verdict[1])
-		violation(a, "nobody was told absent", &k, &r);
+		violation(a, "no caller got absent", &k, &r);
 	if (same && !s->verdict[0] && !s->verdict[1])
-		violation(a, "both were told absent", &k, &r);
+		violation(a, "both callers got absent", &k, &r);
 }
 
 static void sight_in(struct actor *a, struct epf_table *t)
@@ -360,7 +360,7 @@ static void sight_in(struct actor *a, struct epf_table *t)
 		judge_pair(a, s, t->params.kind);
 }
 
-/* @copy: of the lines of @t, to be read at @epoch. */
+/* Check the recent keys in @copy, a copy of the lines of @t read at @epoch. */
 static void check_copy(struct actor *a, const struct epf_table *t,
 		       struct epf_line *copy, u64 epoch)
 {
@@ -380,7 +380,7 @@ static void check_copy(struct actor *a, const struct epf_table *t,
 		a->sums[COPIED]++;
 		if (epf_test(&lanes, &p))
 			continue;
-		violation(a, "snapshot", k, &r);
+		violation(a, "a key is missing in a snapshot", k, &r);
 		a->sums[LOST]++;
 	}
 }

@@ -2,22 +2,22 @@
 /*
  * DOC: torture
  *
- * Everything that may happen to a filter at once, in the contexts where it
- * happens, with an exact oracle (oracle.c). Built into a module of its own kind
- * only (EPF_TORTURE=y, see selftests/torture), from the very text of the others.
- * Threads and softirqs of the module itself reach what no system call does, an
- * insert in a softirq in the middle of a thread's insert; and they know which
- * table and which epoch an operation was in, which a caller of ioctls does not
- * while filters are swapped, so that the oracle is exact.
+ * Stress test: everything that may happen to a filter, all at once, in the contexts in
+ * which it happens, with an exact oracle (oracle.c). It is built only into a module of
+ * its own (EPF_TORTURE=y, see selftests/torture), from the same sources as the regular
+ * one. Threads and softirqs of the module reach states that no system call does, such
+ * as an insert in a softirq in the middle of a thread's insert. They also know which
+ * table and which epoch an operation used, which a caller of ioctls does not know while
+ * filters are swapped; that makes the oracle exact.
  *
- * On each CPU there are two actors: a thread, and a timer in softirq context
- * that comes in between. Actors insert keys of their own, which nobody else
- * has, ask for them, and sight keys in pairs. One more thread, the mover,
- * which inserts and asks too, meanwhile forces rotations, clears, swaps,
- * replaces contents, destroys and makes anew, and takes snapshots.
+ * Each CPU has two actors: a thread, and a timer in softirq context that interrupts it.
+ * Actors insert keys of their own, which nobody else uses, test them, and test-and-insert
+ * keys in pairs. One more thread, the mover, inserts and tests too. It also forces
+ * rotations, clears, swaps, replaces contents, destroys and recreates filters, and takes
+ * snapshots.
  *
- * Writing a number of steps to the parameter "torture" runs it, reading the
- * parameter gives what came of the last run.
+ * Writing a number of steps to the parameter "torture" runs it; reading the parameter
+ * returns the result of the last run.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -35,14 +35,14 @@
 #include "oracle.c"
 
 #define SLOTS 6
-#define SOFT_STEPS 4	/* of one timer */
+#define SOFT_STEPS 4	/* in one run of the timer */
 #define SOFT_NS (200 * NSEC_PER_USEC)
 #define LINES 2048u
-#define LINES_BROKEN 128u /* where one lane wrongly replaced has many keys */
+#define LINES_BROKEN 128u /* few, so that one lane wrongly replaced has many keys */
 #define FLUID_NS (70 * NSEC_PER_MSEC) /* T */
 
-/* What filters are made of, one after the other; the first SLOTS of them always.
- * Each has room for FLOOD times the keys of the windows below.
+/* Shapes of the filters, used in turn; the first SLOTS of them always are. Each has room
+ * for FLOOD times the keys of the windows below.
  */
 static const struct shape {
 	u8 kind;
@@ -88,8 +88,8 @@ static bool stop;
 static u64 steps;
 static u64 totals[SUMS];
 
-/* Where a rotation is late, only one of an owned kind is used, and mostly not
- * waited for.
+/* May @t be used? If its rotation is overdue, only a locked kind may, and mostly without
+ * waiting. @wait: wait for the rotation afterwards.
  */
 static bool usable(struct actor *a, struct epf_table *t, bool *wait)
 {
@@ -99,8 +99,8 @@ static bool usable(struct actor *a, struct epf_table *t, bool *wait)
 	return !late || t->owned;
 }
 
-/* The table of a slot is looked up anew each time, as programs do by id; it is
- * @use'd in an RCU section. Return: one to wait for, by reference, or NULL.
+/* Look up the table of a slot, as programs do by id, and call @use on it in an RCU
+ * section. Return: a table whose rotation is to be waited for, by reference, or NULL.
  */
 static struct epf_table *with_table(struct actor *a, u32 slot,
 				    void (*use)(struct actor *a,
@@ -124,7 +124,9 @@ static struct epf_table *with_table(struct actor *a, u32 slot,
 	return late;
 }
 
-/* Return: a table that waits for its rotation, by reference, or NULL. */
+/* One step of an actor. Return: a table whose rotation is overdue, by reference, or
+ * NULL.
+ */
 static struct epf_table *step(struct actor *a)
 {
 	struct epf_table *late;
@@ -137,7 +139,7 @@ static struct epf_table *step(struct actor *a)
 	return late;
 }
 
-/* Somebody else sees to a late rotation. */
+/* A step that leaves an overdue rotation to others. */
 static void unhurried_step(struct actor *a)
 {
 	struct epf_table *late = step(a);
@@ -156,7 +158,7 @@ static void thread_step(struct actor *a)
 	}
 }
 
-/* It rests as long as it works: threads and workers need the CPU too. */
+/* Rest as long as the steps took: threads and workers need the CPU too. */
 static enum hrtimer_restart soft_tick(struct hrtimer *timer)
 {
 	struct actor *a = container_of(timer, struct actor, timer)->soft;
@@ -193,7 +195,7 @@ static int thread(void *arg)
 	return 0;
 }
 
-/* Lanes alone where something is taken out that only they have. */
+/* Only lanes if a protection is disabled that only they have. */
 static const struct shape *next_shape(void)
 {
 	if (epf_broken & ~(BROKEN_STALL | BROKEN_OWNED))
@@ -225,9 +227,9 @@ static void set_window(struct actor *a, struct epf_params *p)
 		p->window_ns = EPF_LIVE_EPOCHS * 20 * NSEC_PER_MSEC;
 }
 
-/* Kinds in turn, windows and modes as they come. First-seen filters not in the
- * broken module, which would take a sighting that inserts nothing for one under
- * way.
+/* Make a filter: kinds in turn, windows and modes at random. The broken module makes no
+ * first-seen filters: it would take a test-and-insert that inserts nothing for one that
+ * is under way.
  */
 static int make(struct actor *a, u32 slot)
 {
@@ -259,7 +261,7 @@ static struct epf_name name_of(u32 slot)
 	return (struct epf_name){ .id = slots[slot] };
 }
 
-/* @with the table of a slot, by reference. */
+/* Call @use on the table of a random slot, by reference. */
 static void with_ref(struct actor *a, void (*use)(struct actor *a,
 						  struct epf_table *t))
 {
@@ -292,7 +294,9 @@ static void force(struct actor *a, struct epf_table *t)
 	a->sums[CLEARS] += count == all;
 }
 
-/* As user space takes it from a mapping; some pins end before the copy does. */
+/* Take a snapshot as user space does through a mapping. Some pins expire before the copy
+ * is complete.
+ */
 static void snapshot(struct actor *a, struct epf_table *t)
 {
 	u64 *to = copy->lane;
@@ -301,13 +305,13 @@ static void snapshot(struct actor *a, struct epf_table *t)
 	u64 epoch;
 	u32 i;
 
-	if (t->owned) /* has none */
+	if (t->owned) /* has no lines to copy */
 		return;
 	if (epf_table_pin(t, 1 + draw(a, 5 * NSEC_PER_MSEC), &pin))
 		return;
 	for (i = 0; i < t->params.nr_lines * EPF_LANES; i++)
 		to[i] = READ_ONCE(from[i]);
-	smp_rmb(); /* the copy before the epoch it is read at */
+	smp_rmb(); /* the copy before the epoch at which it is read */
 	epoch = epf_load(&t->state.epoch);
 	epf_table_unpin(t, &pin);
 	check_copy(a, t, copy, epoch);
@@ -323,7 +327,7 @@ static void swap_two(struct actor *a)
 	a->sums[SWAPS] += !epf_filter_swap(&s);
 }
 
-/* Contents go while the filter stays, as by a restore. */
+/* Replace the contents of a filter that stays, as restore does. */
 static void replace(struct actor *a, struct epf_table *t)
 {
 	struct epf_name name = name_of(draw(a, SLOTS));
@@ -403,7 +407,7 @@ static void actor_free(struct actor *a)
 	kvfree(a);
 }
 
-/* Actor @id on CPU @cpu, or the mover where @cpu is -1. */
+/* Start actor @id on CPU @cpu, or the mover if @cpu is -1. */
 static struct actor *start(u32 id, int cpu)
 {
 	struct actor *a = actor_new(id);
@@ -430,7 +434,7 @@ err_free:
 	return NULL;
 }
 
-/* Wait until a thread is gone altogether: the module's text may go next. */
+/* Wait until a thread has exited completely: the module's code may be unloaded next. */
 static void finish(struct actor *a)
 {
 	kthread_stop(a->task);
@@ -470,7 +474,7 @@ static void drop_filters(void)
 	}
 }
 
-/* The first one is the mover. Return: how many could be made. */
+/* Start all actors, the mover first. Return: the number started. */
 static u32 start_all(struct actor **actors)
 {
 	u32 nr = 0;
@@ -494,7 +498,7 @@ static int torture(void)
 	u32 i, nr = 0;
 
 	sights = kvcalloc(PAIRS_MAX, sizeof(*sights), GFP_KERNEL);
-	copy = vzalloc(LINES * sizeof(*copy)); /* as the lines of a table */
+	copy = vzalloc(LINES * sizeof(*copy)); /* vmalloc, as for the lines of a table */
 	if (actors && sights && copy)
 		nr = start_all(actors);
 	if (nr == all)
@@ -508,7 +512,7 @@ static int torture(void)
 	return nr == all ? 0 : -ENOMEM;
 }
 
-/* One at a time: under the lock of the module's parameters. */
+/* Runs are serialized by the lock of the module's parameters. */
 static int torture_set(const char *val, const struct kernel_param *kp)
 {
 	int err = kstrtoull(val, 0, &steps);
@@ -516,7 +520,7 @@ static int torture_set(const char *val, const struct kernel_param *kp)
 	if (err)
 		return err;
 	if (!epf_wq)
-		return -EPERM; /* not while the module is loaded */
+		return -EPERM; /* the module is still loading */
 	memset(totals, 0, sizeof(totals));
 	memset(tallies, 0, sizeof(tallies));
 	atomic_set(&tickets, 0);
@@ -544,20 +548,20 @@ static const struct kernel_param_ops torture_ops = {
 };
 
 module_param_cb(torture, &torture_ops, NULL, 0600);
-MODULE_PARM_DESC(torture, "write: run so many steps on each CPU; read: what came of it");
+MODULE_PARM_DESC(torture, "write: number of steps to run on each CPU; read: result of the last run");
 
 #ifdef EPF_BROKEN
 unsigned int epf_broken;
 module_param_named(broken, epf_broken, uint, 0600);
-MODULE_PARM_DESC(broken, "protections taken out, BROKEN_*");
+MODULE_PARM_DESC(broken, "protections to disable, a mask of BROKEN_*");
 atomic_t broken_inside;
 unsigned int broken_most;
 unsigned long broken_holds;
 module_param_named(most_inside, broken_most, uint, 0600);
-MODULE_PARM_DESC(most_inside, "processes at the lock of a table at a time, the most");
+MODULE_PARM_DESC(most_inside, "maximum number of processes at the lock of one table at a time");
 module_param_named(holds, broken_holds, ulong, 0400);
-MODULE_PARM_DESC(holds, "times that one had it");
+MODULE_PARM_DESC(holds, "number of times that one of them held it");
 unsigned long broken_halves;
 module_param_named(halves, broken_halves, ulong, 0600);
-MODULE_PARM_DESC(halves, "calls in which a sweep did not go on");
+MODULE_PARM_DESC(halves, "number of sweep calls that did not continue");
 #endif
