@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The Debian packages the project needs, by purpose. Guarantees:
-#  - exit 0 means that everything the purpose needs is there;
-#  - without root nothing is changed outside build/: missing packages are
-#    printed as one apt line, and the exit status is 1;
-#  - apt's lists are refreshed only when they cannot serve what is missing.
+# The Debian packages that the project needs, by purpose. Guarantees:
+#  - exit 0 means that everything the purpose needs is available;
+#  - without root nothing changes outside build/: missing packages are printed as
+#    one apt line, and the exit status is 1;
+#  - apt's lists are refreshed only if they lack what is missing.
 #
-# Exit: 0 all there, 1 something is missing, 2 usage.
+# Exit: 0 everything is available, 1 something is missing, 2 usage.
 
 set -u
 
@@ -30,7 +30,7 @@ firewall_pkgs='gcc libc6-dev make clang libbpf-dev libelf-dev iproute2 ethtool n
 	python3'
 # The papers' figures (selftests/paper).
 paper_pkgs='gcc libc6-dev make libxxhash-dev python3 gnuplot-nox'
-# Kernels of our own (scripts/kernel.sh), static checks, and installing by DKMS.
+# For building kernels (scripts/kernel.sh), static checks, and installing by DKMS.
 debug_pkgs="linux-source-$series bc bison flex libelf-dev libssl-dev pahole
 	sparse coccinelle clang-tidy clang llvm lld dkms"
 
@@ -62,8 +62,8 @@ apt() {
 		-o APT::Sandbox::User=root "$@"
 }
 
-# Debian's plain amd64 flavour of $series, e.g. 6.12.117+deb12-amd64; reads
-# one release a line, prints the newest.
+# Reads kernel releases, one a line, and prints the newest of Debian's plain amd64
+# flavour of $series, e.g. 6.12.117+deb12-amd64.
 newest() {
 	grep -E "^$(echo "$series" | sed 's/\./\\./g')\.[0-9.]+(\+deb[0-9a-z]+|-[0-9]+)-amd64\$" |
 		sort -V | tail -n 1
@@ -79,7 +79,7 @@ installed_kernel() {
 	done | newest
 }
 
-# Only releases with both halves: apt may know an image without its headers.
+# Releases that have both packages: apt may offer an image without its headers.
 offered_kernel() {
 	for half in headers image; do
 		apt-cache pkgnames "linux-$half-$series." | sed "s/^linux-$half-//" | sort -u
@@ -146,7 +146,7 @@ missing_captures() {
 	done
 }
 
-# Neither here nor in the PATH.
+# Servers that are neither in build/tools nor in the PATH.
 missing_servers() {
 	want test || return 0
 	for file in $servers; do
@@ -162,7 +162,7 @@ refresh_lists() {
 	apt -o APT::Update::Error-Mode=any update >/dev/null && refreshed=1
 }
 
-# Lists that are there and name no kernel need no other try.
+# Fresh lists that offer no kernel are final, so there is no further attempt.
 learn_kernel() {
 	choose_kernel || [ -n "$refreshed" ]
 }
@@ -172,7 +172,7 @@ install_packages() {
 	log=$(apt install --no-install-recommends $missing 2>&1)
 }
 
-# usage: fetch PACKAGE DIR FILE...: files out of a package that is not installed
+# usage: fetch PACKAGE DIR FILE...: extracts files from a package without installing it
 fetch() {
 	tmp=$(mktemp -d) || return 1
 	log=$(
@@ -187,22 +187,22 @@ fetch() {
 	rm -rf "$tmp"
 }
 
-# Real traffic.
+# Captures of real traffic.
 fetch_captures() {
 	# shellcheck disable=SC2086 # one word per file
 	fetch pathspider "$data" $captures
 	[ -z "$(missing_captures)" ]
 }
 
-# Installed, it would start a server that anybody can reach.
+# The package is not installed, because it would start a server that anybody can reach.
 fetch_servers() {
 	# shellcheck disable=SC2086
 	fetch prometheus "$tools" $servers
 	[ -z "$(missing_servers)" ]
 }
 
-# Runs a step that leaves its output in $log: again after each of $pauses, with
-# lists that are fresh. Once one step has given up, no other waits as long.
+# Runs a step that leaves its output in $log. After a failure it is repeated after each
+# of $pauses, with fresh lists. Once one step has given up, later steps wait less.
 attempt() {
 	for pause in $pauses 0; do
 		"$@" && return

@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Kernels to test the module on that Debian does not build: from its kernel
-# source and selftests/vm/{kernel,NAME}.config. Guarantees:
-#  - build/kernels/NAME is a complete build or lacks its stamp; it is built
-#    again when source version, configuration or compiler have changed, and
-#    only then;
+# Builds kernels that Debian does not have, to test the module on, from Debian's
+# kernel source and selftests/vm/{kernel,NAME}.config. Guarantees:
+#  - build/kernels/NAME is a complete build or lacks its stamp; it is rebuilt if the
+#    source version, the configuration or the compiler has changed, and only then;
 #  - every option of the two files is in force, or nothing is built.
 #
-# Exit: 0 it is there, 1 it cannot be built, 2 usage.
+# Exit: 0 the kernel is available, 1 it cannot be built, 2 usage.
 
 set -u -o pipefail
 
@@ -103,7 +102,7 @@ if built; then
 	exit
 fi
 
-# An option that the kernel's rules refuse is dropped without a word.
+# Kconfig silently drops options whose dependencies are not met, so check each one.
 configure() {
 	local line refused=0
 	cat "${fragments[@]}" > "$out/epf.config"

@@ -3,12 +3,12 @@
 #
 # usage: module.sh install|uninstall DESTDIR SRCDIR UDEVDIR VERSION
 #
-# Lays out the module's source for DKMS and the udev rule. With an empty
-# DESTDIR it also installs the module: DKMS builds it for the running kernel
-# and every later one; without DKMS the running kernel alone gets the module
-# that 'make' built. It makes the group that may open the device, and reloads
-# udev. Guarantee: after exit 0 'modprobe epochfilter' finds the module; any
-# failure is one line with the command that mends it, and exit 1.
+# Installs the module's source for DKMS, and the udev rule. With an empty DESTDIR it
+# also installs the module: DKMS builds it for the running kernel and every later
+# one; without DKMS the module that 'make' built is installed for the running kernel
+# only. It creates the group that may open the device, and reloads udev. Guarantee:
+# after exit 0 'modprobe epochfilter' finds the module; any failure is one line with
+# the command that mends it, and exit 1.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ release=$(uname -r)
 modules=/lib/modules/$release
 built=build/kmod/epochfilter.ko
 plain=updates/epochfilter.ko
-# The iptables match, where the kernel has xtables.
+# The iptables match exists only if the kernel has xtables.
 built_xt=build/kmod/xt_epf.ko
 plain_xt=updates/xt_epf.ko
 
@@ -61,7 +61,7 @@ install_by_dkms() {
 	say "DKMS builds it for $release and later kernels; load it with 'modprobe epochfilter'"
 }
 
-# Is what 'make' left the module of the running kernel?
+# Has 'make' built the module for the running kernel?
 is_built() {
 	[ -e "$built" ] && [ "$(modinfo -F vermagic "$built" | cut -d ' ' -f 1)" = "$release" ]
 }

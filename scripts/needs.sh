@@ -3,16 +3,16 @@
 #
 # usage: needs.sh CC "REQUIRED PACKAGE..." "OTHER PACKAGE..."
 #
-# Says in one line, on standard error, what the build did not find, what it goes
-# without, and the command that mends it. That command is not advised again for
-# packages that are installed: then the compiler looks elsewhere.
+# Reports in one line, on standard error, what the build did not find, which features
+# are missing without it, and the command that installs it. For packages that are
+# installed it does not advise that command: then the compiler looks elsewhere.
 #
-# Exit: 1 where a required package is among them, else 0.
+# Exit: 1 if a required package is among them, else 0.
 
 set -u
 cc=$1 required=$2 other=$3
 
-# What there is not without it.
+# The features that are missing without package $1.
 cost() {
 	case $1 in
 	libpcap-dev) echo "no 'dedup', no audits of captures" ;;
@@ -32,7 +32,7 @@ installed() {
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
 }
 
-# usage: join TEXT MORE: with a comma
+# usage: join TEXT MORE: joins the two with a comma
 join() {
 	echo "${1:+$1, }$2"
 }

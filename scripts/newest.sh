@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The newest kernel that Debian has, whatever this machine runs: unpacks image,
-# headers and the compiler they were built with from the suite 'sid' into
-# build/kernels/newest, and builds the modules there. Guarantees:
-#  - nothing outside build/ changes, and no program of the suite runs but to
-#    build the module;
-#  - the root is complete or is made again.
+# The newest kernel that Debian has, whatever this machine runs. Unpacks its image,
+# headers and compiler from the suite 'sid' into build/kernels/newest, and builds
+# the modules there. Guarantees:
+#  - nothing outside build/ changes, and programs of the suite run only to build
+#    the module;
+#  - the root is complete, or is made again.
 #
-# Exit: 0 it is there, 1 it cannot be had, 2 usage.
+# Exit: 0 the kernel is available, 1 it cannot be had, 2 usage.
 
 set -u -o pipefail
 
@@ -17,8 +17,8 @@ top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 suite=sid
 root=$top/build/kernels/newest
 log=$root.log
-# pahole makes the module's BTF, base-files the links from /lib to /usr/lib; the
-# rest is what the build's recipes call.
+# pahole generates the module's BTF, base-files has the links from /lib to /usr/lib;
+# the rest is called by the build's recipes.
 packages=linux-image-amd64,linux-headers-amd64,gcc,make,pahole,base-files,mawk
 packages+=,dash,coreutils,grep,sed,findutils,diffutils,binutils
 
@@ -52,7 +52,7 @@ built=$top/build
 [[ $built = "$top"/* ]] || die "$built is not below $top"
 [ "$(id -u)" -eq 0 ] || die 'unpacking and building in another root need root'
 
-# The suite's release file may be older than it says it is good for.
+# The validity period in the suite's release file may have expired, so it is not checked.
 unpack() {
 	command -v mmdebstrap >/dev/null || die 'mmdebstrap is missing: scripts/deps.sh debug'
 	echo "newest: unpacking the kernel of $suite" >&2
@@ -77,7 +77,7 @@ if [ "$1" = --unpack ]; then
 	exit
 fi
 
-# The tree is seen at its own path in there, by this build alone.
+# The tree appears at its own path inside the root, for this build only.
 build() {
 	mkdir -p "$root$top" "$root/proc" "$root/dev" &&
 		mount --bind "$top" "$root$top" && mount -t proc proc "$root/proc" &&

@@ -49,7 +49,7 @@ class Picture:
             self.text(x + width / 2, first + 18 * i, line)
 
     def text(self, x, y, line, kind=""):
-        """In a fixed-width font if it begins with a grave accent."""
+        """A line that begins with a grave accent is set in a fixed-width font."""
         if line.startswith("`"):
             line, kind = line[1:], "code"
         self.parts.append(f'<text class="{kind}" x="{x:g}" y="{y:g}">'
@@ -141,7 +141,7 @@ def log():
 
 
 def frontier():
-    """What the table of docs/theory/lanes.md has: memory over instructions."""
+    """The table of docs/theory/lanes.md: memory over instructions."""
     rows = {}
     with open(os.path.join(PLACE, "theory/lanes.md")) as f:
         for line in f.read().split("**The frontier.**")[1].splitlines():

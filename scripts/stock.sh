@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A kernel of another Debian suite, to boot and not to build for: unpacks its image
+# A kernel of another Debian suite, to boot but not to build for. Unpacks its image
 # and modules into build/kernels/stock-NAME. Guarantees:
-#  - nothing outside build/ changes, and nothing of the suite runs;
-#  - the folder is complete or not there.
+#  - nothing outside build/ changes, and no program of the suite runs;
+#  - the folder is complete or does not exist.
 #
-# Exit: 0 it is there, 1 it cannot be had, 2 usage.
+# Exit: 0 the kernel is available, 1 it cannot be had, 2 usage.
 
 set -u -o pipefail
 
@@ -39,7 +39,7 @@ esac
 root=$top/build/kernels/stock-$1
 log=$root.log
 
-# mmdebstrap unpacks what the package depends on, too.
+# mmdebstrap also unpacks what the package depends on.
 extract() {
 	mmdebstrap --variant=extract --mode=root --architectures=amd64 \
 		--aptopt='Acquire::Check-Valid-Until "false"' \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The house rules that a program can check. Prints what breaks one, a line
-# each, and a summary; exit 1 if anything does.
+# Checks the house rules that a program can check. Prints each violation on a line,
+# and a summary; exit 1 if there are any.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -17,7 +17,7 @@ say() {
 	bad=$((bad + 1))
 }
 
-# usage: only RULE PATTERN ALLOWED-FILES FILE...: PATTERN in no other file
+# usage: only RULE PATTERN ALLOWED-FILES FILE...: allows PATTERN only in ALLOWED-FILES
 only() {
 	local rule=$1 pattern=$2 allowed=$3 hit
 	shift 3

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Replaces the loaded module by another build of it, and keeps what it holds:
-# detach, save, unload, load, restore, attach. The filters get back contents,
-# hash keys and parameters (ids and statistics begin anew, but for the number
-# of insertions); packets of the gap pass and are not looked up, and the gap is
-# measured and printed. No key is lost that was inserted before the gap and is
-# still in its window.
+# Replaces the loaded module by another build, and keeps its filters and attachments:
+# detach, save, unload, load, restore, attach. The filters keep their contents, hash
+# keys and parameters; ids and statistics start anew, except the number of
+# insertions. During the gap packets pass without lookup; the gap is measured and
+# printed. No key is lost that was inserted before the gap and is still in its
+# window.
 #
-# What can be checked is checked before anything is done; what fails before the
-# old module is gone leaves all as it was. The snapshots are removed at the end,
-# and kept where something fails later.
+# Everything that can be checked is checked before anything changes. A failure
+# before the old module is unloaded restores the previous state. The snapshots are
+# removed at the end, and kept if something fails later.
 
 set -u
 
@@ -44,7 +44,7 @@ magic=$(modinfo -F vermagic "$module") || die "$module is not a module"
 [ "${magic%% *}" = "$(uname -r)" ] ||
 	die "$module was built for ${magic%% *}, this is $(uname -r)"
 
-# One line an attachment: INTERFACE, then the options that attach it again.
+# Prints a line for each attachment: INTERFACE, then the options to attach it again.
 attachments() {
 	local line ifname filter key action from mode prio
 	local form='^([^ ]+): filter ([^ ,]+), key ([^,]+), (drop|count|mark)'
@@ -77,7 +77,7 @@ done
 state=${EPF_STATE:-$(mktemp -d /var/tmp/epochfilter-upgrade.XXXXXX)} || exit 1
 mkdir -p "$state" || exit 1
 
-# attach_all: what was attached. Return: all of it is.
+# Attaches everything that was attached. Return: 0 if all of it could be.
 attach_all() {
 	local line failed=0
 
@@ -89,14 +89,14 @@ attach_all() {
 	return $failed
 }
 
-# Before the old module is gone: all is as it was.
+# For failures before the old module is unloaded: restores the previous state.
 undo() {
 	attach_all || echo 'upgrade: not all could be attached again' >&2
 	rm -rf "$state"
 	die "$*; nothing was changed"
 }
 
-# The kernel lets go of programs a moment after they are detached.
+# The kernel releases programs a moment after they are detached.
 unload() {
 	local i
 
@@ -115,7 +115,7 @@ while IFS= read -r line; do
 	[ -z "$line" ] || "$epfctl" detach "${line%% *}" ||
 		undo "cannot detach ${line%% *}"
 done <<< "$attached"
-declare -A how # to restore: what a snapshot does not say
+declare -A how # options of restore for what a snapshot does not record
 for name in "${filters[@]}"; do
 	! "$epfctl" -j show "$name" | grep -q '"aligned":true' ||
 		how[$name]=--align
