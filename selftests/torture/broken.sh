@@ -3,8 +3,8 @@
 #
 # usage: broken.sh FLAG STEPS
 #
-# Runs the torture with something taken out (broken/epf/estimate.h), on a kernel
-# that is to complain of it, although this ends well (selftests/kernels.sh).
+# Runs the stress test with a protection disabled (broken/epf/estimate.h), on a kernel
+# that must report it, although this script succeeds (selftests/kernels.sh).
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 built=${EPF_TORTURE_DIR:-${here%/*/*}/build/selftests/torture}

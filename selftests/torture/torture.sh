@@ -3,9 +3,9 @@
 #
 # usage: torture.sh [STEPS]
 #
-# Runs the torture in the module (kmod/selftest/torture.c) for STEPS steps a
-# CPU, and then, without an argument, shows that it fails where a protection is
-# taken out. In a VM only. EPF_TORTURE_DIR is where the two modules are.
+# Runs the stress test of the module (kmod/selftest/torture.c) for STEPS steps on each
+# CPU. Without an argument it then shows that the test fails if a protection is
+# disabled. In a VM only. EPF_TORTURE_DIR is the directory of the two modules.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
@@ -23,7 +23,7 @@ stall=1 no_cas=2 no_or=4 no_grace=16 sees_self=32 ahead=128 expired=256
 [ -e "$built/plain/epochfilter.ko" ] || ktap_skip_all 'the module is not built: make -C selftests/torture'
 if [ -n "$only" ]; then ktap_plan 5; else ktap_plan 13; fi
 
-# usage: remove MODULE: a network namespace that ends has rules for a while
+# usage: remove MODULE: retries, because a network namespace that ends keeps its rules for a while
 remove() {
 	for _ in $(seq 240); do
 		[ -e "/sys/module/$1" ] || return 0
@@ -36,7 +36,7 @@ sum() {
 	awk -v name="$1" '$1 == name { print $2 }' "$params/torture"
 }
 
-# usage: run STEPS: the sums are then there to read
+# usage: run STEPS: afterwards the sums can be read
 run() {
 	echo "$1" > "$params/torture" || return
 	ktap_diag "$(paste -s -d ' ' "$params/torture")"
@@ -52,7 +52,7 @@ each_happened() {
 	done
 }
 
-# A table is freed after a grace period, by a worker.
+# Waits until no table has memory: a worker frees it after a grace period.
 no_areas() {
 	for _ in $(seq 240); do
 		grep -q -e epf_ -e '\[epochfilter\]' /proc/vmallocinfo || return 0
@@ -80,7 +80,7 @@ caught() {
 	ktap_check "caught: $3: $2 $(sum "$2")" [ "$(sum "$2")" -gt 0 ]
 }
 
-remove xt_epf # which needs the other
+remove xt_epf # it depends on epochfilter
 remove epochfilter
 insmod "$built/plain/epochfilter.ko"
 run "$steps"

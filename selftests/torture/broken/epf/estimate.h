@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Found instead of the core's epf/estimate.h, which the module includes before
- * anything else of the core, where the torture is to fail: the text of
- * epf/lanes.h over primitives that stall at random, and of which some may be
- * taken out while the module runs. The rest of the module is as it is, but for
- * the grace period that a rotation asks for.
+ * Mutants for the stress test. The module includes epf/estimate.h before any other
+ * header of the core, and finds this file in its place. It compiles epf/lanes.h over
+ * primitives that stall at random, and some of which can be disabled while the module
+ * runs. The rest of the module is unchanged, except for the grace period that a rotation
+ * asks for.
  *
- * A try to insert begins by an acquiring load of the epoch and ends by the
- * ordered one; what it loaded first is remembered for each CPU, for threads and
- * for softirqs, as there is no other place to keep it. Lanes lie in vmalloc
- * memory, epochs do not.
+ * An attempt to insert begins with an acquire load of the epoch and ends with the ordered
+ * load. The result of the first is remembered for each CPU, separately for threads and
+ * for softirqs, as there is no other place to keep it. Lanes lie in vmalloc memory,
+ * epochs do not; that tells them apart.
  */
 #ifndef EPF_TORTURE_BROKEN_H
 #define EPF_TORTURE_BROKEN_H
@@ -29,20 +29,20 @@
 #include <linux/workqueue.h>
 
 #define EPF_BROKEN
-#define BROKEN_STALL (1u << 0)	  /* nothing is taken out, but slow */
+#define BROKEN_STALL (1u << 0)	  /* nothing is disabled, but slow */
 #define BROKEN_CAS (1u << 1)	  /* a stale lane is replaced by a store */
 #define BROKEN_OR (1u << 2)	  /* bits are set by load, OR, store */
-#define BROKEN_REREAD (1u << 3)	  /* O2: the epoch that ends an insert */
+#define BROKEN_REREAD (1u << 3)	  /* O2: the second load of the epoch */
 #define BROKEN_GRACE (1u << 4)	  /* O3: the grace period */
-#define BROKEN_SEES_SELF (1u << 5) /* the OR tells the word afterwards */
-#define BROKEN_LEAK (1u << 6)	  /* what kfree() is to free is not */
+#define BROKEN_SEES_SELF (1u << 5) /* the OR returns the new word */
+#define BROKEN_LEAK (1u << 6)	  /* kfree() frees nothing */
 #define BROKEN_AHEAD (1u << 7)	  /* swept before it is retired */
-#define BROKEN_EXPIRED (1u << 8)  /* a slice goes before it has expired */
+#define BROKEN_EXPIRED (1u << 8)  /* a slice is freed before it expires */
 #define BROKEN_NEVER (1u << 9)	  /* no grace period ends */
-#define BROKEN_IDLE (1u << 10)	  /* no worker comes */
-#define BROKEN_HASTY (1u << 11)	  /* nobody waits for a rotation */
-#define BROKEN_HALF (1u << 12)	  /* no sweep goes on after its first words */
-#define BROKEN_LATER (1u << 13)	  /* it is later than any pin lasts */
+#define BROKEN_IDLE (1u << 10)	  /* the worker never runs */
+#define BROKEN_HASTY (1u << 11)	  /* callers do not wait for rotations */
+#define BROKEN_HALF (1u << 12)	  /* a sweep never gets past its first words */
+#define BROKEN_LATER (1u << 13)	  /* the clock is ahead by more than a pin */
 #define BROKEN_OWNED (BROKEN_AHEAD | BROKEN_EXPIRED)
 
 extern unsigned int epf_broken;
@@ -58,7 +58,7 @@ static inline void broken_stall(void)
 	r = get_random_u32();
 	if (r % 256)
 		return;
-	/* To 16 ms, in which eight epochs may pass. */
+	/* Up to 16 ms, in which eight epochs may pass. */
 	for (r = 1u << (r >> 8) % 15; r > 100; r -= 100)
 		udelay(100);
 	udelay(r);
@@ -99,13 +99,13 @@ static inline __u64 broken_load_ordered(const __u64 *p)
 	return epf_broken & BROKEN_REREAD ? e : epf_load_ordered(p);
 }
 
-/* The scan stores zero, nobody else does. */
+/* Only the scan stores zero; its CAS stays. */
 static inline bool broken_cas(__u64 *p, __u64 *old, __u64 v)
 {
 	broken_stall();
 	if (!(epf_broken & BROKEN_CAS) || !v)
 		return epf_cas(p, old, v);
-	*p = v; /* plain, for KCSAN to see */
+	*p = v; /* a plain store, for KCSAN to detect */
 	return true;
 }
 
@@ -157,8 +157,8 @@ static inline bool broken_mod(struct workqueue_struct *wq,
 	       mod_delayed_work(wq, work, delay);
 }
 
-/* Processes that hold the lock of a table or spin for it, and how often they have
- * had it; the worker apart.
+/* Processes that hold the lock of a table or spin for it now, their maximum, and the
+ * number of holds; without the worker.
  */
 extern atomic_t broken_inside;
 extern unsigned int broken_most;
@@ -194,7 +194,7 @@ static inline bool broken_trylock(raw_spinlock_t *lock)
 	return true;
 }
 
-/* Counted before, as whoever comes next may be on its way at once. */
+/* Count before the unlock, because the next process may take the lock at once. */
 static inline void broken_unlock(raw_spinlock_t *lock)
 {
 	if (broken_is_caller()) {
@@ -214,7 +214,7 @@ static inline void broken_unlock(raw_spinlock_t *lock)
 #define queue_delayed_work(wq, work, delay) broken_queue(wq, work, delay)
 #define mod_delayed_work(wq, work, delay) broken_mod(wq, work, delay)
 
-/* Batches of keys wait for a late rotation, packets do not. */
+/* Batches of keys wait for an overdue rotation, packets do not. */
 #undef wait_event_interruptible_timeout
 #define wait_event_interruptible_timeout(head, condition, timeout)	      \
 ({									      \
@@ -253,8 +253,8 @@ static inline void broken_kfree(const void *p)
 #include <epf/gebl.h>
 #include <epf/tlbf.h>
 
-/* The worker empties the oldest epoch as soon as the youngest has begun, and
- * retires it when it is due.
+/* The worker empties the oldest epoch as soon as the youngest has begun, but retires it
+ * only when that is due.
  */
 #define BROKEN_ADVANCE(kind)						      \
 static inline void broken_##kind##_advance(struct epf_##kind *f)	      \
@@ -281,7 +281,7 @@ BROKEN_ADVANCE(dict)
 #define epf_apbbf_advance(f) broken_apbbf_advance(f)
 #define epf_dict_advance(f) broken_dict_advance(f)
 
-/* Calls that a sweep had in which it did not go on. */
+/* Calls of a sweep that did not continue. */
 extern unsigned long broken_halves;
 
 static inline bool broken_half(__u64 at)
@@ -303,7 +303,7 @@ static inline u64 broken_now(void)
 
 #define ktime_get_ns() broken_now()
 
-/* As if T were half as long. */
+/* Expire slices as if T were half as long. */
 static inline __u64 *broken_tlbf_expired(struct epf_tlbf *f, __u64 now_ns,
 					 __u64 *words)
 {
