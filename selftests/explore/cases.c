@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cases. Threads are A, B, C and so on, in the order in which they stand.
+ * The cases. Threads are called A, B, C and so on, in the order of their roles.
  */
 #include "cases.h"
 #include "search.h"
@@ -58,8 +58,8 @@
 	  false }
 #define IN_BPF(name, grace, nr, ...) \
 	{ name, 0, BEFORE_EMPTY, grace, 0, { __VA_ARGS__ }, nr, 0, 0, 0, true }
-#define SWEPT 255     /* a line of kind elastic, at the end of this epoch */
-#define NOT_SWEPT 300 /* nor soon */
+#define SWEPT 255     /* a line of kind elastic is swept at the end of this epoch */
+#define NOT_SWEPT 300 /* it is not swept soon */
 
 const struct case_scene case_scenes[] = {
 	{ "insert", SCENE("2 inserters, rotator, reader", false, 0, 4,

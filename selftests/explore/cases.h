@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which scenes are explored, and what is taken out to see them fail.
+ * The scenes that are explored, and the variants (mutants) that must fail in them.
  */
 #ifndef EPF_EXPLORE_CASES_H
 #define EPF_EXPLORE_CASES_H
@@ -9,11 +9,12 @@
 
 /**
  * struct case_scene - a scene with several beginnings
- * @id: for people and options
- * @scene: its @parts and @before are not used
+ * @id: name, for options and output
+ * @scene: the scene; its @parts and @before are not used
  * @parts: values of L, added up
  * @before: values of enum scene_before, as bits
- * @preemptions: of a thread that could go on, at most; SEARCH_ALL
+ * @preemptions: maximum number of preemptions of a thread that could go on;
+ *	SEARCH_ALL: any number
  * @deep: the same with --deep
  */
 struct case_scene {
@@ -23,20 +24,20 @@ struct case_scene {
 	int preemptions, deep;
 };
 
-/* What taking something out leads to. */
+/* Effect of a variant. */
 enum case_fate {
-	FATE_NONE,  /* no law breaks: shown not to be needed */
-	FATE_WEAK,  /* a law breaks in MC_WEAK, none in MC_SC */
-	FATE_SC,    /* a law breaks in MC_SC */
+	FATE_NONE,  /* no property breaks: not needed */
+	FATE_WEAK,  /* a property breaks in MC_WEAK, none in MC_SC */
+	FATE_SC,    /* a property breaks in MC_SC */
 };
 
 /**
- * struct case_variant - the core, or its owner, with something taken out
- * @id: for options
- * @what: for people
+ * struct case_variant - the core, or its owner, with something disabled
+ * @id: name, for options
+ * @what: description
  * @out: MC_NO_* and so on
  * @in: id of a scene
- * @fate: what is to come of it there
+ * @fate: the expected effect in that scene
  */
 struct case_variant {
 	const char *id, *what;

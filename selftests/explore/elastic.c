@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind elastic: the beginning of its scenes, and the programs of the threads.
+ * Kind elastic: the initial state of its scenes, and the programs of the threads.
  *
- * All keys have the one line. SCENE_OLD has the bucket of key 0, and key 1 the
- * remainder of key 0 and a later bucket: whoever reads a torn line takes one for
- * the other. Key 2 has an earlier bucket: it moves the items of them all.
+ * All keys have the same line. SCENE_OLD has the bucket of key 0; key 1 has the
+ * remainder of key 0 and a later bucket. A reader of a torn line takes one for the
+ * other. Key 2 has an earlier bucket, so it moves the items of all of them.
  */
 #include "elastic.h"
 
@@ -27,7 +27,7 @@ static bool has_bucket(const struct epf_elastic_key *a, int key)
 	return a->bucket == place_of(digests[key]).bucket;
 }
 
-/* Is it a digest for @key, those of lesser ones being chosen? */
+/* Is @digest suitable for @key? The digests of lower keys are chosen already. */
 static bool fits(int key, __u64 digest)
 {
 	struct epf_elastic_key first = place_of(digests[0]);
@@ -66,8 +66,8 @@ __u64 elastic_digest(int key)
 
 /**
  * elastic_begin() - is @key in the line at the beginning?
- * @key: one with a law
- * @epoch: set to the one in which it came last
+ * @key: key that a property is about
+ * @epoch: set to the epoch of its last insertion
  */
 int elastic_begin(int key, __u64 *epoch)
 {
@@ -77,7 +77,7 @@ int elastic_begin(int key, __u64 *epoch)
 	return key == SCENE_OLD && mc.scene->before != BEFORE_EMPTY;
 }
 
-/* Would one more item be followed by narrower remainders? */
+/* Would one more item make the remainders narrower? */
 static bool is_full(void)
 {
 	struct mc_elastic before = *line;
@@ -91,7 +91,7 @@ static bool is_full(void)
 	return full;
 }
 
-/* Items of others, none of them in the bucket of a key. */
+/* Fill the line with items of other digests, none of them in the bucket of a key. */
 static void fill(void)
 {
 	struct epf_elastic_key k;
@@ -109,7 +109,7 @@ static void fill(void)
 }
 
 /**
- * elastic_set_up() - the memory at the beginning, zeroed
+ * elastic_set_up() - set up the memory, which is zeroed
  * @s: scene; L = 1 for a line of 64 bytes, 2 for one of 128
  */
 void elastic_set_up(const struct mc_scene *s)
@@ -147,8 +147,8 @@ static void test(int key)
 	mc_note(MC_TESTED, key, 0, verdict, mc_noted.sure);
 }
 
-/* From BEFORE_STALE: the line is swept, and filled again when its stamp comes
- * again. Epochs in which nothing happens are left out.
+/* From BEFORE_STALE on: sweep the line, and fill it again when its stamp repeats.
+ * Epochs in which nothing happens are left out.
  */
 static void come_round(int key)
 {

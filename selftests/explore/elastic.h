@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Scenes with one line of kind elastic: the beginning, the programs, the laws.
+ * Scenes with one line of kind elastic: initial state, programs, properties.
  */
 #ifndef EPF_EXPLORE_ELASTIC_H
 #define EPF_EXPLORE_ELASTIC_H

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What every execution on a line of kind elastic has to keep.
+ * The properties of every execution on a line of kind elastic.
  *
- *   window   A key that was in the line at the beginning is of its epoch. An
- *            inserted one is of an epoch not older than the newest at the
- *            insert's end (in MC_WEAK: at the moment its last read-modify-write
- *            took effect). Until that epoch leaves the window, the line as it is
- *            whenever it is unlocked has the key, and a test finds it, not older
- *            than it is: of who has it from the beginning, or awaited the
- *            inserter's end.
- *   torn     A test that was not disturbed (E4) finds no key that is not in the
- *            window, nor one that never was. No test or insert accesses a word
- *            outside the line.
- *   lock     Somebody can go on. (The search sees to it.)
+ *   window   A key that was in the line at the beginning has the epoch given there. An
+ *            inserted key has an epoch that is not older than the newest at the end of
+ *            the insert (in MC_WEAK: at the moment its last read-modify-write took
+ *            effect). Until that epoch leaves the window, the line has the key whenever
+ *            it is unlocked, and a test finds it, with an age that is not too old. The
+ *            test is by any thread if the key was there from the beginning, else by one
+ *            that awaited the end of the inserter.
+ *   torn     A test that was not disturbed (E4) does not find a key that is not in the
+ *            window, or that never was. No test or insert accesses a word outside the
+ *            line.
+ *   lock     Some thread can always go on. (The search checks that.)
  */
 #include "elastic.h"
 #include "laws.h"
 
-static struct mc_elastic copy; /* of the line, not a step */
+static struct mc_elastic copy; /* of the line; accesses to it are no steps */
 
 static __u64 phase_now(void)
 {
 	return mc_newest(mc_epoch_word(0));
 }
 
-/* Is epoch @e in the window at @phase? A later one is. */
+/* Is epoch @e in the window at @phase? A later epoch is. */
 static bool is_live(__u64 e, __u64 phase)
 {
 	return e >= phase >> 1 ||
@@ -36,8 +36,8 @@ static __u64 epoch_of(const struct mc_done *d)
 	return mc_epoch_value(0, d->epoch) >> 1;
 }
 
-/* The youngest epoch in which @key is bound to be: for thread @t, or for all of
- * them. Return: in any?
+/* Find the youngest epoch in which @key must be, for thread @t or, with -1, for all
+ * threads. Return: false if there is none.
  */
 static bool is_in(int key, int t, __u64 *epoch)
 {
@@ -56,7 +56,7 @@ static bool is_in(int key, int t, __u64 *epoch)
 	return in;
 }
 
-/* Present with an age not above that since epoch @e? */
+/* Is the key present, with an age of at most that since epoch @e? */
 static bool found(int verdict, __u64 e)
 {
 	__u64 phase = phase_now();
@@ -67,7 +67,7 @@ static bool found(int verdict, __u64 e)
 
 /* ---- memory ---- */
 
-/* The line, which is unlocked, asked as if by one thread. */
+/* Test a copy of the line, which is unlocked, as a single thread would. */
 static void line_holds(void)
 {
 	__u64 e;
@@ -86,8 +86,8 @@ static void line_holds(void)
 }
 
 /**
- * elastic_access() - somebody accesses a word
- * @word: which
+ * elastic_access() - check the access to a word
+ * @word: its number
  */
 void elastic_access(int word)
 {
@@ -99,8 +99,8 @@ void elastic_access(int word)
 }
 
 /**
- * elastic_write() - somebody has written a word
- * @word: which
+ * elastic_write() - check the line after a write
+ * @word: number of the word
  */
 void elastic_write(int word)
 {
@@ -156,9 +156,9 @@ static void start(int t, const struct mc_op *op)
 }
 
 /**
- * elastic_note() - what a thread tells
+ * elastic_note() - check what a thread reports
  * @t: thread
- * @op: MC_NOTE; of MC_TESTED @op->old: the test was not disturbed
+ * @op: MC_NOTE; for MC_TESTED @op->old says that the test was not disturbed
  */
 void elastic_note(int t, const struct mc_op *op)
 {

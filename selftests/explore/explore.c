@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The protocols of epf/lanes.h and epf/window.h, of the line lock of
- * epf/elastic.h, of the ring of epf/journal.h and its reader, and of the worker's
- * estimate, under every interleaving of small cases, with sequential
- * consistency and with a weak memory model, in some cases as weak as that of BPF on
- * arm64; and the same with each protection taken out, which some case must notice.
+ * Explores small cases under every interleaving: the protocols of epf/lanes.h and
+ * epf/window.h, the line lock of epf/elastic.h, the ring of epf/journal.h and its
+ * reader, and the worker's estimate. The memory models are sequential consistency and a
+ * weak model, in some cases as weak as that of BPF on arm64. Each case also runs with
+ * each protection disabled, which some case must notice.
  *
- * What is explored: cases.c. The laws: laws.c. The memory models: machine.h.
+ * The cases are in cases.c, the properties in laws.c, the memory models in machine.h.
  */
 #include "cases.h"
 #include "search.h"
@@ -36,8 +36,8 @@ static int usage(FILE *to)
 	return to == stdout ? 0 : 2;
 }
 
-/* The scene of @c with L = @parts, or so many times 64 bytes in a line, and
- * beginning @before.
+/* The scene of @c with L = @parts (for kind elastic: a line of @parts times 64 bytes)
+ * that begins with @before.
  */
 static struct mc_scene scene_of(const struct case_scene *c, int parts,
 				int before)
@@ -49,7 +49,7 @@ static struct mc_scene scene_of(const struct case_scene *c, int parts,
 	return s;
 }
 
-/* What @parts is in @c. */
+/* Describe what @parts means in @c. */
 static const char *say_parts(const struct case_scene *c, int parts)
 {
 	static char text[16];
@@ -72,7 +72,7 @@ static void say_bound(int preemptions, char *to, size_t len)
 		snprintf(to, len, ", at most %d preemptions", preemptions);
 }
 
-/* One claim: @c with L = @parts keeps the laws in @model. */
+/* One result line: @c with L = @parts has all properties in @model. */
 static void explore(const struct case_scene *c, int parts, enum mc_model model)
 {
 	int most = deep ? c->deep : c->preemptions;
@@ -108,8 +108,8 @@ static const struct case_scene *find_scene(const char *id)
 	abort();
 }
 
-/* Find the execution of at least @p preemptions, and fewest, that breaks a law
- * of @v's scene. @s is set to the scene, *@states to how many were seen.
+/* Find the execution with the fewest preemptions, at least @p, that violates a property
+ * in @v's scene. @s is set to the scene, *@states to the number of states seen.
  */
 #define UNBOUNDED 4
 static struct search_result hunt(const struct case_variant *v,
@@ -137,7 +137,7 @@ static struct search_result hunt(const struct case_variant *v,
 	return r;
 }
 
-/* One claim: what comes of @v in @model. */
+/* One result line: the effect of @v in @model. */
 static void judge(const struct case_variant *v, enum mc_model model)
 {
 	bool breaks = v->fate == FATE_SC ||

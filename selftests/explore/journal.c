@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ring of a journal: the programs and the laws. See journal.h.
+ * The ring of a journal: programs and properties. See journal.h.
  */
 #include "journal.h"
 #include "laws.h"
@@ -21,7 +21,7 @@ static struct epf_journal_ring ring_of(void)
 }
 
 /**
- * journal_set_up() - an empty ring
+ * journal_set_up() - set up an empty ring
  * @s: scene
  */
 void journal_set_up(const struct mc_scene *s)
@@ -46,17 +46,17 @@ static void put(int key)
 }
 
 /**
- * struct reader - what the reader knows
- * @next: position that is read next
- * @lost: of the ring when the copy began
- * @keys: that it has, as bits
- * @read: from records
+ * struct reader - state of the reader
+ * @next: position to read next
+ * @lost: the ring's count of lost records when the copy began
+ * @keys: keys that the copy has, as bits
+ * @read: keys read from records, as bits
  */
 struct reader {
 	__u64 next, lost, keys, read;
 };
 
-/* Return: 1: more may follow; 0: not now; -EOVERFLOW. */
+/* Read one record. Return: 1: more may follow; 0: there is none yet; -EOVERFLOW. */
 static int read_one(struct reader *r)
 {
 	struct epf_journal_ring ring = ring_of();
@@ -76,7 +76,7 @@ static int read_one(struct reader *r)
 	return 1;
 }
 
-/* As far as there is something. Return: 0; -EOVERFLOW. */
+/* Read the records there are, at most @most. Return: 0; -EOVERFLOW. */
 static int read_all(struct reader *r, int most)
 {
 	int got = 1;
@@ -106,7 +106,7 @@ static void follow(const struct scene_role *role)
 }
 
 /**
- * journal_run() - the program of a thread
+ * journal_run() - run the program of a thread
  * @r: its role
  */
 void journal_run(const struct scene_role *r)
@@ -142,7 +142,7 @@ static int records(void)
 	return n;
 }
 
-/* The reader is at its end; @op->old: the keys it has. */
+/* Check the final state of the reader; @op->old: the keys it has. */
 static void ended(const struct mc_op *op)
 {
 	if (op->verdict && records() <= mc.scene->journal)
@@ -152,8 +152,9 @@ static void ended(const struct mc_op *op)
 }
 
 /**
- * journal_note() - what a thread tells
- * @op: MC_NOTE; of MC_TESTED @op->verdict: what the reader found, or was told
+ * journal_note() - check what a thread reports
+ * @op: MC_NOTE; for MC_TESTED @op->verdict: what the reader found, or whether a loss was
+ *	reported to it
  */
 void journal_note(const struct mc_op *op)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Scenes with the ring of a journal: writers that insert a key into a word and
- * record it, a reader that copies the word and follows. The laws:
+ * Scenes with the ring of a journal: writers that insert a key into a word and record
+ * it, and a reader that copies the word and follows the records. Properties:
  *
- *   torn     A record that is read is one that was put, whole, and once.
- *   told     Who is told of no loss has, when all writers are over, every key
- *            in the copy or in a record; nor does he wait for ever.
- *   room     Where all records fit into the ring, nobody is told of a loss.
+ *   torn     Each record that is read was written, is complete, and is read once.
+ *   told     If no loss is reported to the reader, it has every key in its copy or from
+ *            a record when all writers have ended. It does not wait for ever.
+ *   room     If all records fit into the ring, no loss is reported.
  */
 #ifndef EPF_EXPLORE_JOURNAL_H
 #define EPF_EXPLORE_JOURNAL_H

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What every execution on lanes has to keep. elastic_laws.c has those of kind
- * elastic, journal.c those of a journal, mirror.h those of its reader, worker.h
- * those of the estimate.
+ * The properties of every execution on lanes. Those of kind elastic are in
+ * elastic_laws.c, those of a journal in journal.c, of its reader in mirror.h, and of
+ * the estimate in worker.h.
  *
- *   window     Not after the end of an insert that returns e there is a moment
- *              at which e is current and the key is in all lanes of e;
- *              e is not older than the newest epoch at the insert's last step
- *              (MC_SC; in MC_WEAK: at the moment its last read-modify-write
- *              took effect, or the newest value that it loaded with acquire
- *              existed). The key is in these lanes until epoch e+8 begins, and
- *              until then a later test or sighting finds it, not older than it
- *              is. Later means: by a thread that awaited the inserter's end.
- *   gone       What was inserted last in epoch e is not found by who begins
- *              in epoch e+8 or later.
- *   sightings  Of all sightings of one new key at least one is told absent,
- *              exactly one if no rotation fell between them, that is, if all
- *              began with the epoch that is the newest one at the end of all.
- *   counts     No more insertions are counted for an epoch than have been
- *              made in it, and no epoch ends before as many as it promises.
- *   freed      Nobody accesses a table that is freed, or not yet made.
+ *   window     For an insert that returns e there is a moment, not after its end, at
+ *              which e is current and the key is in all lanes of e. e is not older
+ *              than the newest epoch at the insert's last step (MC_SC; in MC_WEAK: at
+ *              the moment its last read-modify-write took effect, or the newest value
+ *              that it loaded with acquire existed). The key stays in these lanes until
+ *              epoch e+8 begins. Until then a later test or test-and-insert finds it,
+ *              with an age that is not too old. Later means: by a thread that awaited
+ *              the end of the inserter.
+ *   gone       A key whose last insertion was in epoch e is not found by an operation
+ *              that begins in epoch e+8 or later.
+ *   sightings  Of all test-and-inserts ("sightings") of one new key at least one gets
+ *              "absent"; exactly one if no rotation fell between them, that is, if all
+ *              began with the epoch that is the newest at the end of all.
+ *   counts     No more insertions are counted for an epoch than were made in it, and no
+ *              epoch ends before the promised number.
+ *   freed      No table is accessed after it was freed or before it was made.
  */
 #include "laws.h"
 #include "elastic.h"
@@ -28,7 +28,7 @@
 #include "scene.h"
 #include "worker.h"
 
-/* The first one is told. */
+/* Only the first violation is reported. */
 void law_broken(const char *law)
 {
 	if (!mc.broke)
@@ -85,8 +85,8 @@ static void count_holds(void)
 }
 
 /**
- * law_access() - somebody accesses a word
- * @word: which
+ * law_access() - check the access to a word
+ * @word: its number
  */
 void law_access(int word)
 {
@@ -99,9 +99,9 @@ void law_access(int word)
 }
 
 /**
- * law_load() - somebody has loaded a word
- * @word: which
- * @v: what it held
+ * law_load() - check the result of a load
+ * @word: its number
+ * @v: value loaded
  */
 void law_load(int word, __u64 v)
 {
@@ -114,8 +114,8 @@ void law_load(int word, __u64 v)
 }
 
 /**
- * law_write() - somebody has written a word
- * @word: which
+ * law_write() - check the memory after a write
+ * @word: number of the word
  */
 void law_write(int word)
 {
@@ -135,7 +135,7 @@ void law_write(int word)
 
 /* ---- operations ---- */
 
-/* Present with an age not above that since epoch @e? */
+/* Is the key present, with an age of at most that since epoch @e? */
 static bool found(int verdict, int table, __u64 e)
 {
 	__u64 age = epoch_of(table) - e;
@@ -144,7 +144,7 @@ static bool found(int verdict, int table, __u64 e)
 	       (verdict && verdict <= EPF_PRESENT + (int)age);
 }
 
-/* What thread @t was told, by what it must know. */
+/* Check the result for thread @t against what it must know. */
 static void verdict_holds(int t, const struct mc_op *op)
 {
 	__u64 start = mc_epoch_value(op->table, mc.ghost.start[t]);
@@ -191,7 +191,7 @@ static void sightings_hold(const struct mc_op *op)
 		law_broken("sightings: more than one was told absent");
 }
 
-/* Thread @t says that the key is in epoch op->old. */
+/* Check the claim of thread @t that the key is in epoch op->old. */
 static void epoch_holds(int t, const struct mc_op *op)
 {
 	__u64 least = epoch_of(op->table);
@@ -228,11 +228,11 @@ static void start(int t, const struct mc_op *op)
 		mc.ghost.start[t] = (__u8)mc_epoch_index(op->table);
 	else
 		mc.ghost.start[t] = mc.thread[t].know.at[id];
-	note_live(op->table); /* it may be there already */
+	note_live(op->table); /* the key may be there already */
 }
 
 /**
- * law_note() - what a thread tells
+ * law_note() - check what a thread reports
  * @t: thread
  * @op: MC_NOTE
  */

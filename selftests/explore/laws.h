@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The laws, checked at every step. A broken one is left in mc.broke.
+ * The properties, checked at every step. The first one violated is stored in mc.broke.
  */
 #ifndef EPF_EXPLORE_LAWS_H
 #define EPF_EXPLORE_LAWS_H

@@ -18,18 +18,18 @@ __u32 mc_tag_shift = EPF_LANE_BITS;
 
 static struct mc_answer logs[MC_THREADS][MC_LOG];
 
-/* The thread whose function runs over its log, -1: none, memory is plain. It
- * runs on a stack of its own.
+/* The thread whose function is replayed over its log. -1: none, and memory accesses are
+ * plain. The function runs on a stack of its own.
  */
 #define STACK_BYTES 65536
-#define STACK_CLEAN 8192 /* bytes that a function uses at most */
+#define STACK_CLEAN 8192 /* upper bound of what a function uses, in bytes */
 
 static struct {
 	int thread;
 	int at;
 	jmp_buf in, out;
-	char *base; /* of the stack: the frame of replay_main */
-	char *top;  /* of what a function uses of it */
+	char *base; /* bottom of the stack: the frame of replay_main */
+	char *top;  /* of the part that a function uses */
 } replay = { .thread = -1 };
 
 static char stack[STACK_BYTES] __attribute__((aligned(64)));
@@ -81,7 +81,7 @@ bool mc_is_count(long word)
 	       word == mc_word(&mc_world.table[1].state.count);
 }
 
-/* The laws look at these, even if only one thread does. */
+/* Do the properties read this word, even if only one thread accesses it? */
 static bool watched(int word)
 {
 	int size = sizeof(struct mc_table) / sizeof(__u64);
@@ -89,8 +89,8 @@ static bool watched(int word)
 	return word < MC_TABLES * size && !mc_is_count(word);
 }
 
-/* Thread @t uses @word. A word that is written and not private to a thread is
- * shared; others are no steps.
+/* Note that thread @t uses @word. A word that is written and not private to a thread is
+ * shared; accesses to other words are no steps.
  */
 static void note_use(int word, int t, bool writes)
 {
@@ -142,7 +142,7 @@ __u64 mc_epoch_value(int table, int index)
 			mc.value[id][index].value;
 }
 
-/* Of which table is @word the epoch? -1: of none. */
+/* The table of which @word is the epoch; -1: none. */
 int mc_epoch_of(long word)
 {
 	int table;
@@ -182,7 +182,7 @@ static void epochs_now(struct mc_know *k)
 		k->epoch[i] = (__u8)mc_epoch_index(i);
 }
 
-/* What is known from now on to who gives its view away. */
+/* Give the view of thread @t to @to; the next function takes it over from @from. */
 static void join_from(struct mc_know *to, int t)
 {
 	if (mc.model != MC_SC)
@@ -209,7 +209,7 @@ static void remember(const struct mc_op *op, const struct mc_answer *a)
 		*plain(op->word) = op->value;
 }
 
-/* A step on a word that only this thread needs. */
+/* An access to a word that only this thread needs. */
 static struct mc_answer private_step(const struct mc_op *op)
 {
 	struct mc_answer a = { *plain(op->word), true };
@@ -220,9 +220,9 @@ static struct mc_answer private_step(const struct mc_op *op)
 	return a;
 }
 
-/* The function has come to a step that is not in its log. What it does from
- * here on depends on its stack, on the registers that a call preserves, and
- * on its private words: that is what tells its states apart.
+/* The function has reached a step that is not in its log. What it does from here on
+ * depends on its stack, on the registers that a call preserves, and on its private
+ * words. The hash of these identifies its state.
  */
 static void pause_at(const struct mc_op *op)
 {
@@ -258,13 +258,13 @@ static struct mc_answer step(const struct mc_op *op)
 	return *a;
 }
 
-/* The thread whose function runs, -1: none does, memory is plain. */
+/* The thread whose function runs; -1: none, and memory accesses are plain. */
 int mc_running(void)
 {
 	return replay.thread;
 }
 
-/* Is the word the function's own? */
+/* Is the word on the function's own stack? */
 static bool on_stack(long word)
 {
 	const char *p = (const char *)plain(word);
@@ -273,7 +273,7 @@ static bool on_stack(long word)
 }
 
 /**
- * mc_access() - access a word, as a step if a thread runs and it is of the world
+ * mc_access() - access a word; a step if a thread runs and the word is shared memory
  * @op: MC_LOAD .. MC_CAS
  */
 struct mc_answer mc_access(const struct mc_op *op)
@@ -351,7 +351,7 @@ static void look_ahead(int t)
 /* ---- steps ---- */
 
 /**
- * mc_begin() - the state before the first step, of mc.scene
+ * mc_begin() - set up the state before the first step of mc.scene
  */
 void mc_begin(void)
 {
@@ -414,7 +414,7 @@ bool mc_enabled(int t)
 	}
 }
 
-/* The oldest value that the load of thread @t may answer. */
+/* Index of the oldest value that the load of thread @t may return. */
 static int oldest(const struct mc_thread *t, int id)
 {
 	int table = mc_epoch_of(t->op.word);
@@ -429,11 +429,11 @@ static int oldest(const struct mc_thread *t, int id)
 }
 
 /**
- * mc_choices() - what the next step of an enabled thread may answer
+ * mc_choices() - list what the next step of an enabled thread may return
  * @t: thread
  * @choice: set
  *
- * Return: how many there are.
+ * Return: number of choices.
  */
 int mc_choices(int t, __u8 choice[MC_VALUES + 1])
 {
@@ -498,7 +498,7 @@ static void append(int id, __u64 value, const struct mc_know *know)
 	mc.hash += hash_bytes((__u64)id << 32 | n, v, sizeof(*v));
 }
 
-/* What the word becomes. */
+/* The new value of the word. */
 static __u64 written(const struct mc_op *op, __u64 old)
 {
 	if (op->kind == MC_OR)
@@ -526,7 +526,7 @@ static struct mc_answer do_write(int t, int id)
 		know.at[id] = th->know.at[id];
 	}
 	if (rmw)
-		join(&know, &old->know); /* a release sequence goes on */
+		join(&know, &old->know); /* a release sequence continues */
 	if (rmw || !mc.scene->elastic)
 		epochs_now(&know);
 	append(id, written(&th->op, a.value), &know);
@@ -591,7 +591,7 @@ static struct mc_answer do_section(int t)
 	return a;
 }
 
-/* Everybody's accesses to @table are steps from now on. */
+/* From now on all accesses to @table are steps. */
 static void free_table(int t, int table)
 {
 	int word = mc_word(&mc_world.table[table]);
@@ -647,7 +647,7 @@ static struct mc_answer do_other(int t)
  * @t: enabled
  * @choice: one of mc_choices()
  *
- * Return: what the step answered.
+ * Return: the result of the step.
  */
 struct mc_answer mc_step(int t, __u8 choice)
 {
@@ -686,7 +686,7 @@ void mc_undo(int t, const struct mc_saved *s)
 		mc.nr_values[mc.word_id[s->thread.op.word]] = s->nr_values;
 }
 
-/* Steps that nobody gains by delaying: others can only do more after them. */
+/* Steps that need not be delayed: other threads can only do more after them. */
 static bool is_eager(const struct mc_op *op)
 {
 	return op->kind == MC_LEAVE || op->kind == MC_UNLOCK ||
@@ -696,11 +696,10 @@ static bool is_eager(const struct mc_op *op)
 /**
  * mc_goes_on() - must thread @t take the next step, too?
  * @t: thread that took a step
- * @done: which one
+ * @done: kind of that step
  *
- * In MC_WEAK a load may answer old values, and so may as well be performed
- * later: right before the thread's next write, note or end. No other thread
- * needs to come between.
+ * In MC_WEAK a load may return old values, so it may as well be performed later: right
+ * before the thread's next write, note or end. No other thread needs to run in between.
  */
 bool mc_goes_on(int t, enum mc_kind done)
 {
@@ -715,7 +714,7 @@ bool mc_goes_on(int t, enum mc_kind done)
 	return mc.model != MC_SC && done <= MC_ORDERED;
 }
 
-/* What all future steps and laws depend on, as 64 bits. */
+/* Hash of everything that future steps and properties depend on. */
 __u64 mc_fingerprint(void)
 {
 	__u64 h = hash_bytes(mc.hash, &mc.sync, sizeof(mc.sync));

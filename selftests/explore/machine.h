@@ -1,46 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A machine that runs a few threads over a small shared memory, one step at a
- * time, and lets the search (search.h) decide every step.
+ * A machine that runs a few threads over a small shared memory, one step at a time. The
+ * search (search.h) decides every step.
  *
- * A thread is a C function. What it does between two steps depends only on
- * what its steps have answered so far; so a thread is kept as the log of these
- * answers, and to find its next step the function is run again from its
- * beginning over the log. Nothing but the log and the memory has to be saved
- * and restored.
+ * A thread is a C function. What it does between two steps depends only on the results
+ * of its steps so far. So a thread is stored as the log of these results, and its next
+ * step is found by running the function again from its beginning over the log. Only the
+ * log and the memory have to be saved and restored.
  *
  * Memory models:
  *
- *   MC_SC    sequential consistency: a load answers the newest value.
- *   MC_WEAK  every word has the history of its values, every thread and every
- *            value a view: the oldest value of each word that may still be
- *            read. A load answers any value not older than the thread's view;
- *            an acquire load takes over the view of the value; a release
- *            store and a read-modify-write leave the thread's view with the
- *            value; read-modify-writes answer and replace the newest value,
- *            a failing compare-and-swap is a relaxed load. The ordered load
- *            answers any value that was the newest one at a moment not before
- *            the thread's latest read-modify-write took effect, nor before the
- *            values existed that it has loaded with acquire (of kind elastic:
- *            those that read-modify-writes wrote, which allows more). (After Kang et
- *            al., "A promising semantics for relaxed-memory concurrency", POPL
- *            2017, without promises; the ordered load as in epf/shim.h.)
+ *   MC_SC    Sequential consistency: a load returns the newest value.
+ *   MC_WEAK  Every word has the history of its values. Every thread and every value has
+ *            a view: for each word the oldest value that may still be read. A load
+ *            returns any value that is not older than the thread's view; an acquire
+ *            load joins the view of the value. A release store or read-modify-write
+ *            stores the thread's view with the value. Read-modify-writes return and
+ *            replace the newest value; a failing compare-and-swap is a relaxed load.
+ *            The ordered load returns any value that was the newest one at a moment not
+ *            before the thread's latest read-modify-write took effect, nor before the
+ *            values existed that the thread has loaded with acquire (for kind elastic:
+ *            those that read-modify-writes wrote, which allows more). After Kang et
+ *            al., "A promising semantics for relaxed-memory concurrency", POPL 2017,
+ *            without promises; the ordered load as in epf/shim.h.
  *
- * In scenes in BPF (scene.h) loads are those of BPF on arm64: none acquires. A lane
- * whose address depends on the epoch is loaded after the epoch. The ordered load comes
- * after one more atomic: it answers no value older than the newest one at the moment at
- * which any value was written that the thread has loaded (epf_bpf_fence() in
- * epf/shim.h). Without that atomic, MC_RLX_ORDERED, it is a plain load, which may
- * overtake the write of the read-modify-write before it, as any load may in MC_WEAK.
+ * In BPF scenes (scene.h) loads are those of BPF on arm64: none acquires. A lane whose
+ * address depends on the epoch is loaded after the epoch. The ordered load comes after
+ * one more atomic: it returns no value older than the newest one at the moment at which
+ * any value was written that the thread has loaded (epf_bpf_fence() in epf/shim.h).
+ * Without that atomic, MC_RLX_ORDERED, it is a plain load, which may overtake the write of
+ * the read-modify-write before it, as any load may in MC_WEAK.
  *
- * MC_WEAK shows store buffering and the reordering of loads with loads, and of
- * loads with earlier stores. It does not show stores performed before earlier
- * loads (load buffering) nor relaxed stores to different words that overtake
- * one another: the core has no store that is not a release store or a
- * read-modify-write, so only variants could differ. A read-modify-write orders
- * like one of C11 (acquire and release), which is less than the full barrier
- * that the kernel's has: later relaxed loads may answer old values. Where the core
- * has a fence of its own for that, it is MC_FENCE: a thread knows then what all knew
+ * MC_WEAK shows store buffering and the reordering of loads with loads, and of loads with
+ * earlier stores. It does not show stores performed before earlier loads (load buffering),
+ * nor relaxed stores to different words that overtake one another: every store of the core
+ * is a release store or a read-modify-write, so only variants could differ. A
+ * read-modify-write orders like one of C11 (acquire and release). That is less than the
+ * full barrier of the kernel's: later relaxed loads may return old values. If the core has
+ * a separate fence for that, it is MC_FENCE: after it a thread knows what all threads knew
  * that fenced before it.
  */
 #ifndef EPF_EXPLORE_MACHINE_H
@@ -59,19 +56,19 @@
 
 enum mc_model { MC_SC, MC_WEAK };
 
-/* What may be taken out of lanes: the protections of the protocol, ... */
+/* What variants disable in lanes: the protections of the protocol, ... */
 #define MC_NO_CAS (1u << 0)	  /* a stale lane is replaced by a store */
 #define MC_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
-#define MC_NO_REREAD (1u << 2)	  /* O2: the epoch that ends an insert */
-#define MC_NO_GRACE (1u << 3)	  /* O3: rotation waits for nobody */
-#define MC_OR_SEES_SELF (1u << 4) /* the OR tells the word afterwards */
-#define MC_OR_SEES_NONE (1u << 5) /* the OR tells nothing */
+#define MC_NO_REREAD (1u << 2)	  /* O2: the second load of the epoch */
+#define MC_NO_GRACE (1u << 3)	  /* O3: rotation does not wait */
+#define MC_OR_SEES_SELF (1u << 4) /* the OR returns the new word */
+#define MC_OR_SEES_NONE (1u << 5) /* the OR returns 0 */
 #define MC_SCAN_ALL (1u << 6)	  /* the scan empties current lanes, too */
 #define MC_SCAN_STORE (1u << 7)	  /* the scan stores zero */
 #define MC_SCAN_UNLOCKED (1u << 8) /* the scan does not exclude rotation */
 #define MC_TAG_1 (1u << 9)	  /* a tag of 1 bit */
-#define MC_COUNT_ON (1u << 10)	  /* counts go on over the epochs */
-#define MC_LATE_FLUSH (1u << 11)  /* a late addition counts where it arrives */
+#define MC_COUNT_ON (1u << 10)	  /* the count is not reset between epochs */
+#define MC_LATE_FLUSH (1u << 11)  /* a late addition counts in the epoch it arrives in */
 #define MC_LATE_PENDING (1u << 12) /* a CPU keeps its insertions for later */
 #define MC_COUNT_STORE (1u << 13) /* counts are added without CAS */
 #define MC_FREE_NOW (1u << 14)	  /* a replaced table is freed at once */
@@ -91,7 +88,7 @@ enum mc_model { MC_SC, MC_WEAK };
  * MC_RLX_BEGIN and MC_RLX_EPOCH.
  */
 #define MC_LOCK_STORE (1ULL << 26) /* the lock is taken by a store */
-#define MC_NO_UNLOCK (1ULL << 27)  /* and not given back */
+#define MC_NO_UNLOCK (1ULL << 27)  /* and not released */
 #define MC_OLD_STAMP (1ULL << 28)  /* a change leaves the stamp */
 #define MC_EARLY_PHASE (1ULL << 29) /* an insert reads the phase, then locks */
 #define MC_SWEEP_LOOSE (1ULL << 30) /* the sweep takes no lock */
@@ -104,8 +101,8 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_HEAD (1ULL << 37)   /* a test's load of the head */
 #define MC_RLX_WORDS (1ULL << 38)  /* the loads of a line's words */
 /* Likewise of the ring of a journal. */
-#define MC_SLOT_BLIND (1ULL << 39) /* a writer takes whatever slot */
-#define MC_SLOT_STORE (1ULL << 40) /* it looks, and takes it by a store */
+#define MC_SLOT_BLIND (1ULL << 39) /* a writer takes the slot without a check */
+#define MC_SLOT_STORE (1ULL << 40) /* it checks, and takes it by a store */
 #define MC_SLOT_QUIET (1ULL << 41) /* a record that is lost is not counted */
 #define MC_SLOT_ONCE (1ULL << 42)  /* the reader looks at seq once */
 #define MC_RLX_NEXT (1ULL << 43)   /* the addition that reserves */
@@ -125,16 +122,16 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_END (1ULL << 56)	   /* the store that takes the journal away */
 #define MC_SWAP_LOOSE (1ULL << 62) /* a journal may begin before the swap */
 /* ... and of the worker's estimate. */
-#define MC_ESTIMATE_KEEP (1ULL << 57) /* of lanes that began meanwhile, too */
+#define MC_ESTIMATE_KEEP (1ULL << 57) /* also kept for lanes that began meanwhile */
 #define MC_ESTIMATE_LATE (1ULL << 58) /* the epoch is loaded after the sample */
 #define MC_ESTIMATE_LOOSE (1ULL << 59) /* it is stored without the lock */
-#define MC_ESTIMATE_OFF (1ULL << 60) /* that of the current epoch is dropped */
-#define MC_ESTIMATE_ROTATE (1ULL << 61) /* a rotation leaves it as it is */
-/* Sections of a filter that a timer rotates have MC_NO_GRACE, MC_RLX_LOCK (no fence
- * when one begins), MC_RLX_UNLOCK (a relaxed subtraction when it ends) and MC_RLX_HEAD
- * (no fence before the timer looks).
+#define MC_ESTIMATE_OFF (1ULL << 60) /* also dropped for the current epoch */
+#define MC_ESTIMATE_ROTATE (1ULL << 61) /* a rotation does not reset it */
+/* For the sections of a filter that a timer rotates, variants are MC_NO_GRACE, MC_RLX_LOCK
+ * (no fence when one begins), MC_RLX_UNLOCK (a relaxed subtraction when it ends) and
+ * MC_RLX_HEAD (no fence before the timer checks them).
  */
-/* Not of a protection: bounds of loops that are smaller by one. */
+/* Not a protection: loop bounds that are smaller by one. */
 #define MC_TIGHT (1ULL << 63)
 
 enum mc_kind {
@@ -144,11 +141,11 @@ enum mc_kind {
 	MC_LOCK, MC_TRYLOCK, MC_UNLOCK,
 	MC_AWAIT,		/* the end of other threads */
 	MC_FENCE,		/* a full barrier */
-	MC_NOTE,		/* for the laws; not a step */
+	MC_NOTE,		/* for the properties; not a step */
 	MC_FREE,
 };
 
-/* What a thread tells the laws. */
+/* What a thread reports for the check of properties. */
 enum mc_note {
 	MC_STARTS,   /* an operation on a key */
 	MC_INSERTED, /* epoch */
@@ -161,17 +158,17 @@ enum mc_note {
 
 /**
  * struct mc_op - the next step of a thread
- * @kind: what
+ * @kind: kind of step
  * @word: offset in struct mc_world, in words; or of a word elsewhere
- * @value: to be written; of MC_NOTE enum mc_note
- * @old: that a CAS expects; of MC_NOTE the epoch
+ * @value: value to be written; for MC_NOTE enum mc_note
+ * @old: value that a CAS expects; for MC_NOTE the epoch
  * @order: it acquires, releases and performs as its name says
- * @awaited: of MC_OR without @order: an ordered load comes after it nevertheless
+ * @awaited: for MC_OR without @order: an ordered load comes after it nevertheless
  * @without: a load waits for a value that has none of these bits
  * @depends: its address depends on the epoch that was loaded last
- * @key: of MC_NOTE
- * @table: of MC_NOTE
- * @verdict: of MC_NOTE
+ * @key: for MC_NOTE
+ * @table: for MC_NOTE
+ * @verdict: for MC_NOTE
  * @where: function of the core
  */
 struct mc_op {
@@ -189,8 +186,8 @@ struct mc_op {
 	const char *where;
 };
 
-/* The memory: of lanes, a line of kind elastic, or a journal. Words that nobody but one
- * thread needs are not steps.
+/* The memory: tables of lanes, a line of kind elastic, or a journal. Accesses to words that
+ * only one thread needs are no steps.
  */
 struct mc_table {
 	struct epf_state state;
@@ -207,7 +204,7 @@ struct mc_journal {
 	struct epf_journal_record record[2];
 	__u64 line;
 	__u64 kept; /* insertions find it */
-	__u64 over; /* its reader is told so */
+	__u64 over; /* the flag that its reader sees */
 };
 
 struct mc_world {
@@ -215,9 +212,9 @@ struct mc_world {
 		struct mc_table table[MC_TABLES];
 		struct mc_elastic elastic;
 	};
-	__u64 handle[MC_TABLES]; /* filters: the table of each */
-	__u64 pending;		 /* of the one CPU that threads share */
-	__u64 inside[MC_THREADS]; /* sections of each, where a timer rotates */
+	__u64 handle[MC_TABLES]; /* the table of each filter */
+	__u64 pending;		 /* count of the one CPU that threads share */
+	__u64 inside[MC_THREADS]; /* sections of each thread, if a timer rotates */
 	struct mc_journal journal;
 };
 #define MC_WORLD_WORDS ((int)(sizeof(struct mc_world) / sizeof(__u64)))
@@ -239,8 +236,8 @@ struct mc_know {
 
 /**
  * struct mc_value - one value in the history of a word
- * @value: itself
- * @know: for who acquires it
+ * @value: the value
+ * @know: view that an acquire load of it joins
  */
 struct mc_value {
 	__u64 value;
@@ -250,10 +247,10 @@ struct mc_value {
 /**
  * struct mc_thread - one thread
  * @know: its view
- * @section: number of the section it is in, or 0
- * @sections: it has been in
+ * @section: number of the section that it is in, or 0
+ * @sections: number of sections that it has entered
  * @log: length of its log
- * @hash: of what its function does next depends on
+ * @hash: hash of everything that its function depends on from here
  * @over: its function has returned
  * @op: its next step
  * @dated: in BPF: the view of the epoch that it loaded last
@@ -270,14 +267,14 @@ struct mc_thread {
 };
 
 /**
- * struct mc_sync - what the owner of a filter gives
+ * struct mc_sync - synchronization that the owner of a filter provides
  * @started: view at the start of the latest grace period
- * @left: of all who left a section
- * @fenced: of all who fenced
- * @unlocked: of the last holder of the lock
- * @holder: of the lock, from 1
- * @freed: tables, as bits
- * @waits: for which section of each thread, by grace period
+ * @left: joined views of all threads that left a section
+ * @fenced: joined views of all threads that fenced
+ * @unlocked: view of the last holder of the lock
+ * @holder: holder of the lock, from 1
+ * @freed: freed tables, as bits
+ * @waits: section of each thread to wait for, by grace period
  */
 struct mc_sync {
 	struct mc_know started, left, unlocked, fenced;
@@ -288,7 +285,7 @@ struct mc_sync {
 
 /**
  * struct mc_done - an operation that is over
- * @epoch: that holds the key, or 0
+ * @epoch: epoch that has the key, or 0
  * @start: index of the epoch that was known at its start
  */
 struct mc_done {
@@ -296,14 +293,14 @@ struct mc_done {
 };
 
 /**
- * struct mc_ghost - what the laws remember
+ * struct mc_ghost - state for the check of properties
  * @live: epochs in which a key was in all its lanes while they were current
- * @inserts: operations that are over, by the epoch that holds them
- * @start: as in struct mc_done, of each thread's latest operation
- * @active: operations on each key under way
+ * @inserts: operations that are over, by the epoch that has the key
+ * @start: as in struct mc_done, for each thread's latest operation
+ * @active: number of operations under way, by key
  * @estimate: set bits stored for each lane
- * @nr_done: operations
- * @done: in the order of their ends
+ * @nr_done: number of operations in @done
+ * @done: operations in the order of their ends
  */
 struct mc_ghost {
 	__u64 live[MC_TABLES][MC_KEYS];
@@ -317,14 +314,14 @@ struct mc_ghost {
 
 struct mc_scene;
 
-/* One machine for all: the search is not parallel. */
+/* There is one machine: the search is not parallel. */
 struct mc_machine {
 	enum mc_model model;
 	__u64 out;			/* MC_NO_* and so on */
 	const struct mc_scene *scene;	/* set before all else */
-	const char *broke;		/* the law that was broken */
+	const char *broke;		/* the property that was violated */
 	unsigned int awaited;		/* threads whose end others await */
-	bool reshape;			/* a word became shared: begin again */
+	bool reshape;			/* a word became shared: start over */
 	int nr_words;
 	int word_id[MC_WORLD_WORDS];	/* -1: not shared */
 	int word_at[MC_WORDS];
@@ -340,10 +337,10 @@ struct mc_machine {
 };
 
 /**
- * struct mc_noted - what the shim keeps of the operation under way
- * @begun: the epoch, or phase, that it loaded
+ * struct mc_noted - what the shim remembers of the operation under way
+ * @begun: epoch, or phase, that it loaded
  * @scanned: word that the scan loaded last
- * @head: of the line, that a test loaded first in a try; of a slot, its seq
+ * @head: for a line, the head that a test loaded first in a try; for a slot, its seq
  * @sure: the test was not disturbed
  */
 struct mc_noted {
@@ -351,13 +348,13 @@ struct mc_noted {
 };
 
 extern struct mc_machine mc;
-extern struct mc_world mc_world; /* what the core's pointers point to */
+extern struct mc_world mc_world; /* where the core's pointers point */
 extern struct mc_noted mc_noted;
 
-/* A choice is the index of the value that is answered, or */
+/* A choice is the index of the value that is returned, or */
 #define MC_SUCCESS 255 /* of a CAS, and of a step without a choice */
 
-/* What a step may change, for taking it back. */
+/* What a step may change, so that it can be undone. */
 struct mc_saved {
 	struct mc_thread thread;
 	struct mc_sync sync;

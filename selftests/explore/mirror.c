@@ -16,7 +16,7 @@ static struct epf_journal_ring ring_of(void)
 }
 
 /**
- * mirror_set_up() - an empty ring, kept unless a thread begins it
+ * mirror_set_up() - set up an empty ring, in use unless a thread begins the journal
  * @s: scene
  */
 void mirror_set_up(const struct mc_scene *s)
@@ -41,7 +41,7 @@ static void put(__u64 kind, __u64 epoch, __u64 value, __u64 more)
 	epf_journal_put(&r, kind, epoch, value, more);
 }
 
-/* Into filter @r->n. */
+/* Insert into filter @r->n. */
 static void insert(const struct scene_role *r)
 {
 	__u64 e, lanes = 0;
@@ -68,7 +68,7 @@ static void rotate(void)
 	mc_do(MC_UNLOCK, 0);
 }
 
-/* With the lock held: epf_journal_over_locked(). */
+/* As epf_journal_over_locked(). Caller holds the lock. */
 static void end_journal(void)
 {
 	bool late = mc.out & MC_END_LATE;
@@ -103,11 +103,11 @@ static void swap(void)
 /* ---- the mirror: user/libepf/mirror.c ---- */
 
 /**
- * struct mirror - the reader's own
+ * struct mirror - the reader's copy of a filter
  * @line: its lines
- * @epoch: of them
- * @next: position that is read next
- * @lost: of the ring, when the copy began
+ * @epoch: its epoch
+ * @next: position to read next
+ * @lost: the ring's count of lost records when the copy began
  */
 struct mirror {
 	struct epf_line line[EPF_PARTS_MAX];
@@ -141,7 +141,7 @@ static void copy_lines(struct mirror *m)
 	epf_scan(&f, 0, mc.scene->parts);
 }
 
-/* Return: the filter still has the table of the journal. */
+/* Copy the filter. Return: false if it no longer has the table of the journal. */
 static bool copy(struct mirror *m)
 {
 	bool same;
@@ -191,7 +191,7 @@ static void apply(struct mirror *m, const struct epf_journal_record *rec)
 	}
 }
 
-/* At most @most records that are there. Return: 0; -EOVERFLOW. */
+/* Apply the records there are, at most @most. Return: 0; -EOVERFLOW. */
 static int follow(struct mirror *m, int most)
 {
 	struct epf_journal_ring ring = ring_of();
@@ -209,8 +209,8 @@ static int follow(struct mirror *m, int most)
 	return got < 0 ? got : 0;
 }
 
-/* What the laws want to know: where nobody writes any more, all that it holds;
- * else whether it has the key of thread A.
+/* Report the result. In a swap: whether the mirror has the key of thread A; else, as no
+ * thread writes any more, the whole contents of the mirror.
  */
 static void tell(struct mirror *m, bool told)
 {
@@ -233,7 +233,7 @@ static void tell(struct mirror *m, bool told)
 
 static void read_mirror(const struct scene_role *r)
 {
-	/* Of a swap: since before all others, when the lines were empty. */
+	/* In a swap the mirror began before all others, when the lines were empty. */
 	struct mirror m = { .epoch = SCENE_EPOCH, .next = mc.scene->mirror };
 	bool told = false;
 
@@ -249,7 +249,7 @@ static void read_mirror(const struct scene_role *r)
 }
 
 /**
- * mirror_run() - the program of a thread
+ * mirror_run() - run the program of a thread
  * @r: its role
  */
 void mirror_run(const struct scene_role *r)
@@ -287,7 +287,7 @@ static int records(void)
 	return n;
 }
 
-/* Positions of lane @i, where its tag is that of a retained epoch at @epoch. */
+/* Positions in lane @i if its tag is that of a retained epoch at @epoch, else 0. */
 static __u64 settled(__u64 v, __u64 epoch, __u32 i)
 {
 	return (v & EPF_TAG_MASK) == epf_lane_tag(epoch, i) ?
@@ -295,10 +295,10 @@ static __u64 settled(__u64 v, __u64 epoch, __u32 i)
 }
 
 /**
- * mirror_note() - what the mirror tells
- * @op: MC_NOTE, MC_MIRRORED; @op->key: -1: whether it was told of a loss, and its
- *	epoch; else a lane, and what it holds; of a swap: a key, and whether it is
- *	found or the journal is over
+ * mirror_note() - check what the mirror reports
+ * @op: MC_NOTE, MC_MIRRORED. In a swap: a key, and whether it is found or the journal is
+ *	over. Else with @op->key -1: whether a loss was reported, and the mirror's epoch;
+ *	with other values: a lane, and its contents
  */
 void mirror_note(const struct mc_op *op)
 {

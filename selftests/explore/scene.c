@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The programs of the threads: the core's operations as their owner, the
- * module, runs them.
+ * The programs of the threads: the core's operations, called as the module, their owner,
+ * calls them.
  */
 #include "scene.h"
 #include "elastic.h"
@@ -11,7 +11,7 @@
 
 static struct mc_table *const tables = mc_world.table;
 
-/* Lines are next to one another: those of one key. */
+/* The lanes of a table. Its lines, one for each part, are consecutive and serve all keys. */
 struct epf_lanes scene_lanes(int table)
 {
 	struct epf_lanes f = { tables[table].line, &tables[table].state.epoch,
@@ -48,7 +48,7 @@ int scene_threads(const struct mc_scene *s)
 	return s->threads;
 }
 
-/* Threads that others await, as bits. */
+/* Threads whose end others await, as bits. */
 unsigned int scene_awaited(const struct mc_scene *s)
 {
 	unsigned int bits = 0;
@@ -125,7 +125,7 @@ bool scene_estimates(const struct mc_scene *s)
 }
 
 /**
- * scene_set_up() - the memory at the beginning
+ * scene_set_up() - set up the memory
  * @s: scene
  */
 void scene_set_up(const struct mc_scene *s)
@@ -186,7 +186,7 @@ static bool waits(void)
 	return mc.scene->grace && !(mc.out & MC_NO_GRACE);
 }
 
-/* Rotation, once the grace period since the next lane was left is over. */
+/* Rotate; the grace period of the next lane is over. */
 static void rotate(int table)
 {
 	struct epf_state *s = &tables[table].state;
@@ -208,7 +208,7 @@ bool scene_lock(bool waiting)
 {
 	__u64 e = mc_do(waiting ? MC_LOCK : MC_TRYLOCK, 0);
 
-	if (e) /* what the lock protects */
+	if (e) /* the lock protects the epoch */
 		tables[0].state.epoch = e;
 	return e;
 }
@@ -256,7 +256,7 @@ static void test(int table, int key)
 	mc_note(MC_TESTED, key, table, epf_test(&f, &p), 0);
 }
 
-/* Is @sum of epoch @e enough to end it? */
+/* Are @sum insertions enough to end an epoch? */
 static bool full(__u64 sum)
 {
 	return mc.scene->full && sum >= mc.scene->full;
@@ -306,7 +306,7 @@ static void count_shared(const struct scene_role *r)
 		add(e, flush);
 }
 
-/* Under the lock: end the epoch if it is full and nothing is to wait for. */
+/* End the epoch if it is full and the grace period is over. Caller holds the lock. */
 static void rotate_due(void)
 {
 	struct epf_state *s = &tables[0].state;
@@ -370,7 +370,7 @@ static void scan(void)
 		mc_do(MC_UNLOCK, 0);
 }
 
-/* As many epochs as a tag needs to come round, and the scan that is due. */
+/* End as many epochs as it takes for a tag to repeat, with the scan that is due. */
 static void wrap(void)
 {
 	struct epf_lanes f = scene_lanes(0);
@@ -395,8 +395,8 @@ static void turn(const struct scene_role *r)
 	}
 }
 
-/* Wait until each of the others was not inside once. Before the epoch is stored there
- * is a full barrier, so that this is an acquire load.
+/* Wait until each of the other threads has been outside a section once. There is a full
+ * barrier before the epoch is stored, so an acquire load models this.
  */
 static void look(void)
 {
@@ -414,7 +414,7 @@ static void look(void)
 	}
 }
 
-/* Looks as early as it may, and again as late as it must: epf_bpf_may_rotate(). */
+/* Look once as early as possible, and again as late as allowed: epf_bpf_may_rotate(). */
 static void tick(const struct scene_role *r)
 {
 	struct epf_lanes f = scene_lanes(0);
@@ -554,7 +554,7 @@ static bool mirrors(const struct scene_role *r)
 
 /**
  * scene_thread() - the function of a thread
- * @t: which
+ * @t: its number
  */
 void scene_thread(int t)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Scenes: who does what, on which keys, beginning where.
+ * Scenes: what each thread does, on which keys, and the initial state.
  */
 #ifndef EPF_EXPLORE_SCENE_H
 #define EPF_EXPLORE_SCENE_H
@@ -14,31 +14,31 @@ enum scene_act {
 	ACT_SIGHT_FIRST,  /* the same, present keys are not inserted */
 	ACT_TEST,	  /* of kind elastic: @n times */
 	ACT_ROTATE,	  /* @n times */
-	ACT_ROTATE_FULL,  /* likewise, when enough was counted */
+	ACT_ROTATE_FULL,  /* the same, if enough was counted */
 	ACT_COUNT,	  /* insert and count, as one CPU with a batch of @batch */
 	ACT_COUNT_SHARED, /* the same, the CPU shared with other threads */
-	ACT_COUNT_ROTATE, /* insert, count, end a full epoch oneself */
-	ACT_SCAN,	  /* under the lock */
+	ACT_COUNT_ROTATE, /* insert, count, and end a full epoch */
+	ACT_SCAN,	  /* with the lock held */
 	ACT_WRAP,	  /* 24 rotations and a scan in between */
 	ACT_TURN,	  /* @n rotations, a scan before the first and the last */
-	ACT_TICK,	  /* the same by a timer, which looks who is inside */
+	ACT_TICK,	  /* the same by a timer, which checks for open sections */
 	ACT_REPLACE,	  /* give filter 0 a new table, free the old one */
 	ACT_SWAP,	  /* filters 0 and 1 */
 	ACT_FILTER_INSERT, /* into filter @n */
 	ACT_FILTER_TEST,
-	ACT_COME_ROUND,	  /* kind elastic: stamps, and insert key @key */
-	ACT_PUT,	  /* a journal: @n keys, @key and up */
-	ACT_FOLLOW,	  /* a journal: @n records; then await, and all others */
-	ACT_MIRROR,	  /* copy the lines and follow, likewise */
+	ACT_COME_ROUND,	  /* kind elastic: a stamp repeats; insert key @key */
+	ACT_PUT,	  /* a journal: write @n keys, @key and up */
+	ACT_FOLLOW,	  /* a journal: read @n records; then await, and read all others */
+	ACT_MIRROR,	  /* copy the lines and follow, as ACT_FOLLOW */
 	ACT_MIRROR_NEW,	  /* the same, and begin the journal */
-	ACT_ESTIMATE,	  /* of how full the lanes are */
+	ACT_ESTIMATE,	  /* estimate how full the lanes are */
 };
 
 /**
  * struct scene_role - one thread
  * @act: what it does
- * @key: on which key
- * @n: how often, or which
+ * @key: key that it uses
+ * @n: how often it does it, or the number of a filter
  * @batch: insertions that a CPU keeps
  * @await: threads whose end it awaits first, as bits
  */
@@ -47,14 +47,14 @@ struct scene_role {
 	__u8 key, n, batch, await;
 };
 
-/* What the lanes hold at the beginning, in epoch SCENE_EPOCH. */
+/* Contents of the lanes at the beginning, in epoch SCENE_EPOCH. */
 enum scene_before {
 	BEFORE_EMPTY,
-	BEFORE_STALE,	/* key SCENE_OLD of eight and more epochs ago; of kind
+	BEFORE_STALE,	/* key SCENE_OLD of eight and more epochs ago; for kind
 			 * elastic: in the oldest epoch of the window
 			 */
-	BEFORE_CURRENT, /* and of the current one; of kind elastic: in a line so
-			 * full that the next insertion narrows remainders
+	BEFORE_CURRENT, /* also of the current epoch; for kind elastic: in a line
+			 * so full that the next insertion narrows remainders
 			 */
 };
 #define SCENE_EPOCH 16
@@ -62,18 +62,18 @@ enum scene_before {
 
 /**
  * struct mc_scene - a case
- * @name: for people
+ * @name: description
  * @parts: L
  * @before: see there
- * @grace: sections and grace periods take part; without, schedules are such
- *	that none would have to be waited for (at most seven rotations)
+ * @grace: sections and grace periods take part; without them the scene has at most seven
+ *	rotations, so that no grace period would have to be waited for
  * @full: insertions that end an epoch, for ACT_ROTATE_FULL and so on
- * @elastic: the epoch in which a scene of kind elastic begins: the line is swept
- *	at the end of epoch 255; or 0: lanes
- * @journal: slots of its ring: 1, 2; or 0: no journal
- * @mirror: likewise, of a journal of lanes
+ * @elastic: epoch in which a scene of kind elastic begins (the line is swept at the end
+ *	of epoch 255); 0: lanes
+ * @journal: slots of the journal's ring: 1 or 2; 0: no journal
+ * @mirror: the same for a journal of lanes
  * @role: threads
- * @bpf: in BPF on arm64, but for who rotates and scans
+ * @bpf: runs in BPF on arm64, except threads that rotate or scan
  */
 struct mc_scene {
 	const char *name;

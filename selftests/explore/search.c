@@ -11,7 +11,7 @@
 #define STEPS_MAX (MC_THREADS * MC_LOG)
 #define NOBODY (-1)
 
-/* Fingerprint to number of executions from there on; 0: free. */
+/* Map from a fingerprint to the number of executions from there on; 0: free. */
 static struct seen {
 	__u64 print;
 	double executions;
@@ -75,7 +75,7 @@ static int newest_index(const struct mc_op *op)
 	return op->kind <= MC_CAS ? mc.nr_values[mc.word_id[op->word]] - 1 : -1;
 }
 
-/* One step of thread @t with one choice, and all that can come of it. */
+/* Take one step of thread @t with one choice, and follow all executions from there. */
 static double take(int t, __u8 choice, int left)
 {
 	struct search_step *s = &trace[depth];
@@ -112,7 +112,7 @@ static double take_all(int t, int left)
 	return n;
 }
 
-/* The next step may be that of any thread. */
+/* Follow all executions whose next step is of any thread. */
 static double take_any(int last, int left)
 {
 	bool goes = last != NOBODY && mc_enabled(last);
@@ -140,8 +140,8 @@ static double take_any(int last, int left)
 	return n;
 }
 
-/* All executions from here on. @forced: a thread that has to go on; if it has
- * to wait, then an execution in which it paused earlier is followed as well.
+/* Follow all executions from here on. @forced: a thread that has to go on; if it has to
+ * wait, an execution in which it paused earlier is followed as well.
  */
 static double follow(int forced, int last, int left)
 {
@@ -165,14 +165,14 @@ static double follow(int forced, int last, int left)
 }
 
 /**
- * search() - look for an execution that breaks a law
+ * search() - look for an execution that violates a property
  * @scene: case
  * @model: memory model
- * @out: MC_NO_* and so on: protections taken out
- * @preemptions: so many times at most a thread that could go on has to pause;
- *	or SEARCH_ALL
+ * @out: MC_NO_* and so on: protections that are disabled
+ * @preemptions: maximum number of times that a thread that could go on has to pause;
+ *	SEARCH_ALL: any number
  *
- * Return: what was found; its steps are valid until the next search.
+ * Return: the result; its steps are valid until the next search.
  */
 struct search_result search(const struct mc_scene *scene, enum mc_model model,
 			    __u64 out, int preemptions)

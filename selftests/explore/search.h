@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The search: every execution of a scene, by depth first.
+ * The search: follows every execution of a scene, depth first.
  *
- * Executions that meet in the same state are followed once: states are told
- * apart by 64-bit fingerprints of memory, views, logs and what the laws
- * remember. Executions are counted all the same, by paths.
+ * Executions that reach the same state are followed once. States are identified by
+ * 64-bit fingerprints of memory, views, logs and the state of the properties. The number
+ * of executions is counted nevertheless, by paths.
  */
 #ifndef EPF_EXPLORE_SEARCH_H
 #define EPF_EXPLORE_SEARCH_H
@@ -15,12 +15,12 @@
 
 /**
  * struct search_step - one step of an execution
- * @thread: whose
- * @op: what
- * @answer: value answered
- * @index: of the value answered, -1: no word of the memory
- * @newest: index of the newest value then
- * @epoch: of the scene's tables, after the step
+ * @thread: the thread that takes it
+ * @op: the operation
+ * @answer: its result
+ * @index: index of the value returned; -1: not an access to memory
+ * @newest: index of the newest value at that time
+ * @epoch: epoch of the scene's tables, after the step
  */
 struct search_step {
 	int thread;
@@ -31,11 +31,11 @@ struct search_step {
 };
 
 /**
- * struct search_result - what came of it
- * @executions: of which each is complete; a product of choices, may be huge
- * @states: told apart
- * @broke: the law that was broken, or NULL
- * @step: the execution that broke it
+ * struct search_result - result of a search
+ * @executions: number of complete executions; a product of choices, may be huge
+ * @states: number of distinct states
+ * @broke: the property that was violated, or NULL
+ * @step: the execution that violated it
  * @steps: its length
  */
 struct search_result {

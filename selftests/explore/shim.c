@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The core's primitives as accesses of the machine, with whatever is taken out
- * of them: which of its protections an access is, its function tells.
+ * The core's primitives as accesses of the machine, with the changes of the current
+ * variant. Which protection an access belongs to follows from its function.
  */
 #include "machine.h"
 #include "laws.h"
@@ -14,19 +14,19 @@ static bool is(const char *where, const char *function)
 	return !strcmp(where, function);
 }
 
-/* Is @what taken out? Not of what the laws ask. */
+/* Does the variant disable @what? Not in accesses of the properties. */
 static bool out(__u64 what)
 {
 	return mc_running() >= 0 && mc.out & what;
 }
 
-/* Does the function tell what it found in a lane, and set bits there? */
+/* Does the function set bits in a lane and return what it found there? */
 static bool by_setter(const char *where)
 {
 	return is(where, "epf_lane_set") || is(where, "epf_lane_take");
 }
 
-/* Does the epoch tell which lane the function looks at? */
+/* Does the address of the lane depend on the epoch in this function? */
 static bool by_epoch(const char *where)
 {
 	return by_setter(where) || is(where, "epf_lane_add") ||
@@ -46,7 +46,7 @@ static struct mc_answer access_word(enum mc_kind kind, const __u64 *p,
 	return mc_access(&op);
 }
 
-/* Who waits for the lock of a line does not turn round, but sleeps. */
+/* A thread that waits for the lock of a line sleeps instead of spinning. */
 static __u64 load_unlocked(const __u64 *p, const char *where)
 {
 	struct mc_op op = { .kind = MC_LOAD, .word = mc_word(p),
@@ -58,7 +58,7 @@ static __u64 load_unlocked(const __u64 *p, const char *where)
 	return mc_access(&op).value;
 }
 
-/* The phase: by an insert, or by a test for the second time. */
+/* Load of the phase: by an insert, or the second one of a test. */
 static __u64 load_phase(const __u64 *p, const char *where)
 {
 	bool tests = is(where, "epf_elastic_test");
@@ -74,7 +74,7 @@ static __u64 load_phase(const __u64 *p, const char *where)
 	return v;
 }
 
-/* The head of a line: by a test, twice in a try. */
+/* Load of the head of a line: by a test, which loads it twice in a try. */
 static __u64 load_head(const __u64 *p, const char *where)
 {
 	__u64 v = access_word(MC_ACQUIRE, p, 0, 0, !out(MC_RLX_HEAD),
@@ -112,7 +112,7 @@ static bool by_writer(const char *where)
 	return is(where, "epf_journal_put");
 }
 
-/* Of seq: by a writer, or by the reader for the second time. */
+/* Load of seq: by a writer, or the second one of the reader. */
 static __u64 load_slot(const __u64 *p, const char *where)
 {
 	if (by_writer(where) && out(MC_SLOT_BLIND))
@@ -155,7 +155,7 @@ static bool claim_slot(__u64 *p, __u64 *old, __u64 v, const char *where)
 	return a.good;
 }
 
-/* Of the words "inside": when a section begins or ends. */
+/* Addition to a word "inside": when a section begins or ends. */
 static __u64 add_inside(__u64 *p, __u64 v, const char *where)
 {
 	return access_word(MC_ADD, p, v, 0, v == 1 || !out(MC_RLX_UNLOCK),
@@ -247,7 +247,7 @@ void mc_store_release(__u64 *p, __u64 v, const char *where)
 	access_word(MC_STORE, p, v, 0, !out(relaxed), where);
 }
 
-/* Nothing but the ordered load is after it. */
+/* Relaxed; only the ordered load is ordered after it. */
 void mc_or(__u64 *p, __u64 v, const char *where)
 {
 	struct mc_op op = { .kind = MC_OR, .word = mc_word(p), .value = v,
@@ -332,7 +332,7 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 	return cas(p, old, v, !out(relaxed), where);
 }
 
-/* A loop passes its bound: what the core does then, core/bounds asks. */
+/* A loop passes its bound. core/bounds tests what the core does then. */
 bool mc_beyond(__u32 round, __u32 most, const char *where)
 {
 	if (mc_running() < 0 || round < most - !!out(MC_TIGHT))

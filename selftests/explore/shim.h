@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The core with its shared memory replaced by the machine of machine.h: the
- * text of epf/lanes.h, window.h, elastic.h and journal.h is compiled as it is, only
- * what epf_load() and its like do differs. The width of the tag is a variable, so
- * that a narrower one can be tried. Loops have the bounds that they have in BPF, and
- * to pass one breaks a law.
+ * The core with its shared memory replaced by the machine of machine.h. The text of
+ * epf/lanes.h, window.h, elastic.h and journal.h is compiled unchanged; only epf_load()
+ * and the like differ. The width of the tag is a variable, so that a narrower one can be
+ * tried. Loops have the bounds that they have in BPF; passing one violates a property.
  *
- * To be included before any other header of the core.
+ * This header must be included before any other header of the core.
  */
 #ifndef EPF_EXPLORE_SHIM_H
 #define EPF_EXPLORE_SHIM_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An execution in words: a line each step, and the law that it broke.
+ * Prints an execution: a line for each step, and the property that it violated.
  */
 #include "trace.h"
 #include "scene.h"
@@ -51,7 +51,7 @@ static void thread_name(const struct mc_scene *s, int t, char *to)
 		snprintf(to + n, TEXT - n, " k%d", r->key);
 }
 
-/* A word of a table by its offset there. Return: it is a lane. */
+/* Name a word of a table by its offset there. Return: true if it is a lane. */
 static bool table_word(int word, char *to)
 {
 	const struct mc_table *t = &mc_world.table[0];
@@ -117,7 +117,7 @@ static void journal_name(int word, char *to)
 				 "next" : "lost");
 }
 
-/* Return: it is a lane. */
+/* Return: true if it is a lane. */
 static bool word_name(int word, char *to)
 {
 	int size = mc_word(&mc_world.table[1]);
@@ -287,8 +287,8 @@ static void other_step(const struct search_step *s)
 }
 
 /**
- * trace_print() - the execution that broke a law
- * @scene: of it
+ * trace_print() - print the execution that violated a property
+ * @scene: its scene
  * @r: result of a search that found one
  */
 void trace_print(const struct mc_scene *scene, const struct search_result *r)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An execution in words.
+ * Prints executions.
  */
 #ifndef EPF_EXPLORE_TRACE_H
 #define EPF_EXPLORE_TRACE_H

@@ -18,7 +18,7 @@ static void store(__u64 e, const struct epf_fill *fill)
 	now = epf_load(&mc_world.table[0].state.epoch);
 	for (; begun <= now && !(mc.out & MC_ESTIMATE_KEEP); begun++)
 		bits[begun & 7] = 0;
-	if (loose) /* a step, before which others may come */
+	if (loose) /* a step, before which other threads may run */
 		epf_load(&mc_world.table[0].state.epoch);
 	for (i = 0; i < EPF_LANES; i++)
 		mc_note(MC_ESTIMATED, (int)i, 0, 0, bits[i]);
@@ -46,7 +46,7 @@ void worker_estimate(void)
 }
 
 /**
- * worker_rotate() - epf_table_end_epoch(): a lane is taken into use again
+ * worker_rotate() - epf_table_end_epoch(): a lane is reused
  */
 void worker_rotate(void)
 {
@@ -61,7 +61,7 @@ void worker_rotate(void)
 
 /* ---- laws ---- */
 
-/* Of lane @i, in the epoch that is in it at @epoch. */
+/* Set bits of lane @i in the epoch that is in it at @epoch. */
 static __u64 bits_of(__u64 v, __u64 epoch, __u32 i)
 {
 	return (v & EPF_TAG_MASK) == epf_lane_tag(epoch, i) ?
@@ -80,7 +80,7 @@ static void not_more(void)
 			law_broken("estimate: of an epoch that has gone");
 }
 
-/* Epochs that have begun since are not asked for. */
+/* Epochs that have begun since the estimate are not checked. */
 static void not_less(__u32 i)
 {
 	__u64 epoch = mc_newest(&mc_world.table[0].state.epoch);
@@ -93,8 +93,8 @@ static void not_less(__u32 i)
 }
 
 /**
- * worker_note() - something was stored
- * @op: MC_NOTE: MC_ESTIMATED: @op->old bits for lane @op->key; MC_EMPTIED: none, if
+ * worker_note() - check what was stored
+ * @op: MC_NOTE. MC_ESTIMATED: @op->old bits for lane @op->key; MC_EMPTIED: none, if
  *	@op->verdict
  */
 void worker_note(const struct mc_op *op)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The worker's estimate of how full each lane is, made while epochs end:
- * epf_table_estimate() of kmod/worker.c and epf_table_end_epoch() of
- * kmod/rotate.c. What is stored is no memory that anybody reads without the lock,
- * so it is kept by the laws:
+ * epf_table_estimate() of kmod/worker.c and epf_table_end_epoch() of kmod/rotate.c.
+ * Nobody reads what is stored without the lock, so it is not modelled as memory but kept
+ * with the properties:
  *
- *   estimate   While the lock is held, what is stored for a lane is at most the
- *              number of bits that the epoch now in it has set; and, right after
- *              an estimate was stored, at least the number that it had when the
- *              estimate began.
+ *   estimate   While the lock is held, the number stored for a lane is at most the
+ *              number of bits that the epoch now in it has set. Right after an estimate
+ *              was stored it is at least the number that the epoch had when the estimate
+ *              began.
  */
 #ifndef EPF_EXPLORE_WORKER_H
 #define EPF_EXPLORE_WORKER_H
