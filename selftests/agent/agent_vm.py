@@ -287,7 +287,7 @@ def overrun():
     """A journal of 16 records a CPU: the agent says so, and copies when asked."""
     with mirroring(order=":4") as g:
         insert("a-mir", 1000, 1000)
-        g.wait_log(rb"^warning: mirror of 'a-mir': more was inserted")
+        g.wait_log(rb"^warning: mirror of 'a-mir': the journal overflowed")
         wrong = finds(g, 2000) or (copies(g) != 2 and f"{copies(g)} copies")
         insert("a-mir", 2000, 1000)
         return wrong or finds(g, 3000)
@@ -362,7 +362,7 @@ def no_mirror():
     with a.Agent(files.dir, "--mirror", "a-mirge", "--mirror", "a-mir",
                  "--memory", "4096", name="none") as g:
         g.wait_log(rb"^warning: mirror of 'a-mirge': it is not of kind lanes")
-        g.wait_log(rb"^warning: mirror of 'a-mir': it is larger than")
+        g.wait_log(rb"^warning: mirror of 'a-mir': the filter is larger than")
         answer = ask("a-mir", on=g)
         said = g.text().count(b"mirror of")
     sweep("a-mir")

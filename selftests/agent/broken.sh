@@ -97,7 +97,7 @@ ktap_thorough broken 'a verdict does not say that the disk is full' watch audit/
 	'/^static int out_fails/,/^}/s/strerror(-err)/""/' \
 	'a disk too full for the results: a verdict says so'
 ktap_thorough broken 'nor does the log' watch result \
-	'/"writing the result: %s"/,/;/s/strerror(-err)/""/' \
+	'/"cannot write the result: %s"/,/;/s/strerror(-err)/""/' \
 	'a disk too full for the verdict: the log says so'
 ktap_thorough broken 'results that did not fit keep their room' watch result \
 	's/fd\[i\] >= 0 \&\& ftruncate(fd\[i\], 0)/fd[i] < -1/' \

@@ -251,12 +251,12 @@ def reloaded():
         with open(conf, "w") as f:
             f.write("jobs-per-user = 5\n")
         g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"^settings read again")
+        g.wait_log(rb"^settings reloaded")
         second = other.audit(*files.request("digests"))
         with open(conf, "w") as f:
             f.write("jobs-per-user = none\n")
         g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"^warning: settings stay")
+        g.wait_log(rb"^warning: settings not changed")
         third = other.audit(*files.request("digests"))
         if not still_going(much):
             return "the big one did not go on"
@@ -277,11 +277,11 @@ def too_many_clients():
         with open(conf, "w") as f:
             f.write("clients = 4096\n")
         g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"^warning: settings stay|^settings read again")
-        if not re.search(rb"^error: 4096 clients may take \d+ descriptors, and the "
+        g.wait_log(rb"^warning: settings not changed|^settings reloaded")
+        if not re.search(rb"^error: 4096 clients may need \d+ descriptors, but the "
                          rb"limit is 1024: ", g.text(), re.M):
             return f"the agent said {g.text()}"
-        if b"settings read again" in g.text():
+        if b"settings reloaded" in g.text():
             return "they were taken"
     return None
 

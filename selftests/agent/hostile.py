@@ -534,7 +534,7 @@ def no_longer_allowed():
             with open(conf, "w") as f:
                 f.write("allow-uid = 4243\n")
             g.process.send_signal(signal.SIGHUP)
-            g.wait_log(rb"^settings read again")
+            g.wait_log(rb"^settings reloaded")
             for op in ("status", "audit"):
                 answer = c.ask({"op": op})
                 if answer.get("errno") != 13:
@@ -670,7 +670,7 @@ def readers_bounded():
         for c in clients:
             c.socket.close()
     files.close()
-    if any("memory" not in end.get("error", "") for end in ends):
+    if any("limit" not in end.get("error", "") for end in ends):
         return f"answered {ends}"
     if "EPF_SANITIZED" not in os.environ and grown > 5 * 8192:
         return f"grown by {grown} KiB; a reader has 8 MiB at most"

@@ -116,7 +116,7 @@ def no_input():
         put(own, "last")
         wait(own, "last")
         g.process.send_signal(signal.SIGHUP)
-        g.wait_log(rb"^settings read again")
+        g.wait_log(rb"^settings reloaded")
         put(own, "again")
         wait(own, "again")
         g.settle()
@@ -281,12 +281,12 @@ def full_for_parts():
         put(own, "file")
         v = wait(own, "file")
         left = sorted(os.listdir(own))
-        if v.get("error") != f"the ages cannot be written: {FULL}" or \
+        if v.get("error") != f"cannot write the ages: {FULL}" or \
                 v["errno"] != errno.ENOSPC:
             return f"verdict {v}"
         if left != ["file", "file.audit.json"]:
             return f"there is {left}"
-        g.wait_log(rf"^warning: {own}/file: \S+: the ages cannot be written: "
+        g.wait_log(rf"^warning: {own}/file: \S+: cannot write the ages: "
                    rf"{FULL}$".encode())
         more_room()
         put(own, "file")
@@ -299,7 +299,7 @@ def full_for_verdicts():
     file is audited by itself."""
     with small_disk(0) as (own, more_room), watching(dir=own) as (g, own):
         put(own, "file")
-        g.wait_log(rf"^warning: {own}/file: \S+: writing the result: {FULL}$".encode())
+        g.wait_log(rf"^warning: {own}/file: \S+: cannot write the result: {FULL}$".encode())
         a.poll(lambda: os.listdir(own) == ["file"])
         more_room()
         wait(own, "file")
@@ -337,7 +337,7 @@ def stuck_verdict():
     put(own, "file.bitmap")
     with watching(dir=own) as (g, own):
         put(own, "file")
-        g.wait_log(rb"file: \S+: writing the result: ")
+        g.wait_log(rb"file: \S+: cannot write the result: ")
         if content(own, "file.bitmap") != files.read("column") or \
                 len(os.listdir(own)) != 3:
             return f"{os.listdir(own)}"
@@ -390,8 +390,8 @@ def packet_keys():
     for options, why in (("key=flow,prefix=24", "--prefix goes with"),
                          ("scope=iface", "nothing tells that here"),
                          ("zone=65536", "--zone '65536'"),
-                         ("reverse=1", "there is no such thing"),
-                         ("key", "there is no option")):
+                         ("reverse=1", "unknown option or value"),
+                         ("key", "unknown option")):
         run = subprocess.run([a.AGENT, "--watch", f"/tmp=x:{options}"],
                              capture_output=True, text=True)
         if not run.returncode or why not in run.stderr:
@@ -412,7 +412,7 @@ def changes_meanwhile():
                os.stat(os.path.join(own, "file")).st_ino)
         g.settle()
         told = [line for line in g.text().splitlines() if own.encode() in line]
-        done = sum(b"changed meanwhile" not in line for line in told)
+        done = sum(b"changed during the audit" not in line for line in told)
         if g.status()["files_done"] != done:
             return f"{g.status()['files_done']} files done, {done} told of"
     return whole(own, "file") or strays(own, ["file", "last"])
@@ -422,7 +422,7 @@ def no_data_there():
     with a.Agent(files.dir, "--watch", f"/proc/self={files.path('snap')}",
                  name="proc") as g:
         text = g.text()
-    return None if b"/proc/self: not on a file system" in text else f"{text}"
+    return None if b"/proc/self: the agent does not support this file system" in text else f"{text}"
 
 
 def one_agent():
@@ -430,7 +430,7 @@ def one_agent():
         other = a.Agent(files.dir, "--watch", f"{own}={files.path('snap')}",
                         name="second")
         with other:
-            if b"another agent watches it" not in other.text():
+            if b"another agent is watching it" not in other.text():
                 return f"it said {other.text()}"
     return None
 

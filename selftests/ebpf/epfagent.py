@@ -77,7 +77,7 @@ def started(*args, **more):
 def notices_new():
     with started() as agent, made("n.1"):
         a.poll(lambda: knows("n.1"))
-        agent.wait_log(rb"^filter 'n\.1': its epochs are ended here$")
+        agent.wait_log(rb"^filter 'n\.1': this agent ends its epochs$")
         return lost("n.1")
 
 
@@ -102,9 +102,9 @@ def takes_over():
             holder.stdout.readline()
             a.poll(lambda: knows("t"))
             with started() as agent:
-                agent.wait_log(rb"^filter 't': another process ends its epochs$")
+                agent.wait_log(rb"^filter 't': another process already ends its epochs$")
                 holder.kill()
-                agent.wait_log(rb"^filter 't': its epochs are ended here$")
+                agent.wait_log(rb"^filter 't': this agent ends its epochs$")
                 a.poll(lambda: knows("t"))
                 return lost("t")
         finally:
@@ -171,7 +171,7 @@ def chosen():
 def alone_late():
     """One that somebody keeps locked is told once, makes no other late, and goes on
     afterwards."""
-    said = rb"^warning: filter 'l1': .*does not go on$"
+    said = rb"^warning: filter 'l1': .*is stuck$"
     with started() as agent, made("l1", "l2"):
         a.poll(lambda: knows("l1") and knows("l2"))
         fd = os.open(f"{PINS}/l1", os.O_RDONLY)
@@ -198,7 +198,7 @@ def not_allowed():
     was, a.AGENT = a.AGENT, tool
     try:
         with made("p"), a.Agent(place) as agent:
-            agent.wait_log(rb"^warning: .* cannot be looked for: Permission denied")
+            agent.wait_log(rb"^warning: cannot look for pure BPF filters: Permission denied")
             return None if agent.stop() == 0 else "it does not end"
     finally:
         a.AGENT = was
@@ -234,7 +234,7 @@ def audited():
 
 
 def not_mirrored():
-    said = rb"^warning: mirror of 'm': it is pure BPF, which has no journal"
+    said = rb"^warning: mirror of 'm': the filter is pure BPF and has no journal"
     with made("m"), started("--mirror", "m") as agent:
         agent.wait_log(said)
         a.poll(lambda: knows("m"))

@@ -129,7 +129,7 @@ def refused():
             ("127.0.0.1:", "a port is"), ("127.0.0.1:65536", "a port is"),
             ("127.0.0.1:-1", "a port is"), ("127.0.0.1:1x", "a port is"),
             ("[::1]:000000", "a port is"), ("127.0.0.1:1:0.0.0.0:1", "a port is"),
-            ("/" + "x" * 108, "has 107 bytes at most"),
+            ("/" + "x" * 108, "has at most 107 bytes"),
             (path_of("none/x"), "No such file")]:
         status, said = Endpoint(listen, "kinds").stop()
         if status != 1 or not said.startswith("error: '") or \

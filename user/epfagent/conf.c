@@ -64,7 +64,7 @@ static bool set_mirror(struct conf *c, const char *what, const char *text)
 	__u64 order = MIRROR_ORDER;
 
 	if (all->nr == MIRRORS_MAX) {
-		fail("%s: %d at most", what, MIRRORS_MAX);
+		fail("%s: at most %d", what, MIRRORS_MAX);
 		return false;
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)len, text);
@@ -89,7 +89,7 @@ static bool set_hold(struct conf *c, const char *what, const char *text)
 		return true;
 	}
 	if (h->nr == HOLD_NAMES_MAX) {
-		fail("%s: %d at most", what, HOLD_NAMES_MAX);
+		fail("%s: at most %d", what, HOLD_NAMES_MAX);
 		return false;
 	}
 	if (!parse_name(text))
@@ -166,7 +166,7 @@ static bool set_allow_uid(struct conf *c, const char *what, const char *text)
 		return false;
 	}
 	if (c->nr_uids == CONF_LIST_MAX) {
-		fail("%s: %d at most", what, CONF_LIST_MAX);
+		fail("%s: at most %d", what, CONF_LIST_MAX);
 		return false;
 	}
 	c->uids[c->nr_uids++] = id;
@@ -193,7 +193,7 @@ static bool set_allow_gid(struct conf *c, const char *what, const char *text)
 	if (!conf_find_group(what, text, &gid))
 		return false;
 	if (c->nr_gids == CONF_LIST_MAX) {
-		fail("%s: %d at most", what, CONF_LIST_MAX);
+		fail("%s: at most %d", what, CONF_LIST_MAX);
 		return false;
 	}
 	c->gids[c->nr_gids++] = gid;
@@ -203,35 +203,35 @@ static bool set_allow_gid(struct conf *c, const char *what, const char *text)
 static bool set_watch(struct conf *c, const char *what, const char *text)
 {
 	if (c->nr_watches == CONF_WATCHES_MAX) {
-		fail("%s: %d at most", what, CONF_WATCHES_MAX);
+		fail("%s: at most %d", what, CONF_WATCHES_MAX);
 		return false;
 	}
 	return watch_conf_parse(&c->watches[c->nr_watches++], what, text);
 }
 
 static const struct setting settings[] = {
-	{ "socket", "PATH: where clients come; " AGENT_SOCKET, NULL,
+	{ "socket", "PATH of the listening socket (" AGENT_SOCKET ")", NULL,
 	  offsetof(struct conf, socket) },
-	{ "group", "GROUP: of the socket, which has mode 0660", NULL,
+	{ "group", "GROUP of the socket, whose mode is 0660", NULL,
 	  offsetof(struct conf, group) },
-	{ "allow-uid", "USER: may ask; may be repeated", set_allow_uid, 0 },
-	{ "allow-gid", "GROUP: likewise", set_allow_gid, 0 },
-	{ "memory", "BYTES: of copies that are kept warm; 1GiB", set_memory, 0 },
-	{ "fresh", "DURATION: so long a copy of a filter serves; 0", set_fresh,
+	{ "allow-uid", "USER who may use the agent; repeatable", set_allow_uid, 0 },
+	{ "allow-gid", "GROUP whose members may use it; repeatable", set_allow_gid, 0 },
+	{ "memory", "BYTES of cached copies, at most (1GiB)", set_memory, 0 },
+	{ "fresh", "DURATION for which a copy of a filter is reused (0)", set_fresh,
 	  0 },
-	{ "mirror", "NAME[:ORDER]: follow this filter; may be repeated",
+	{ "mirror", "NAME[:ORDER] of a filter to mirror; repeatable",
 	  set_mirror, 0 },
-	{ "hold", "yes|no|NAME: end the epochs of filters that are pure BPF; yes",
+	{ "hold", "yes|no|NAME: end the epochs of pure BPF filters (yes)",
 	  set_hold, 0 },
-	{ "jobs", "N: audits that wait or run at most; 256", set_jobs, 0 },
-	{ "jobs-per-user", "N: of one user; 32", set_jobs_per_user, 0 },
-	{ "clients", "N: connections at most; 128", set_clients, 0 },
-	{ "clients-per-user", "N: of one user; 64", set_clients_per_user, 0 },
-	{ "step", "KEYS: of a turn, about; 4194304", set_step, 0 },
-	{ "threads", "N: of an audit at most; all CPUs", set_threads, 0 },
-	{ "watch", "DIR=FILTER[:OPTIONS]: audit what comes there; '\\' quotes",
+	{ "jobs", "N audits waiting or running, at most (256)", set_jobs, 0 },
+	{ "jobs-per-user", "N of them of one user, at most (32)", set_jobs_per_user, 0 },
+	{ "clients", "N connections, at most (128)", set_clients, 0 },
+	{ "clients-per-user", "N of them of one user, at most (64)", set_clients_per_user, 0 },
+	{ "step", "KEYS looked up in one turn, about (4194304)", set_step, 0 },
+	{ "threads", "N threads of an audit, at most (all CPUs)", set_threads, 0 },
+	{ "watch", "DIR=FILTER[:OPTIONS]: audit new files; '\\' escapes",
 	  set_watch, 0 },
-	{ "metrics", "ADDRESS: answer GET /metrics there", NULL,
+	{ "metrics", "ADDRESS to serve GET /metrics at", NULL,
 	  offsetof(struct conf, metrics) },
 };
 
@@ -291,7 +291,7 @@ static bool set_line(struct conf *c, char *line, const char *where)
 		snprintf(what, sizeof(what), "%s: %s", where, key);
 		return set(c, &settings[i], what, trim(value));
 	}
-	fail("%s: there is no key '%s'", where, key);
+	fail("%s: unknown key '%s'", where, key);
 	return false;
 }
 
@@ -314,7 +314,7 @@ static bool read_file(struct conf *c, const char *path, bool must)
 		good = set_line(c, line, where);
 	}
 	if (good && ferror(f)) {
-		fail("%s: cannot be read", path);
+		fail("%s: read error", path);
 		good = false;
 	}
 	free(line);
@@ -331,16 +331,16 @@ static void usage(void)
 	size_t i;
 
 	printf("usage: epfagent [options]\n"
-	       "Does audits for others, one step at a time, in the foreground.\n"
-	       "\noptions, and keys of the file (as 'key = value'):\n");
+	       "Runs audits for its clients, in the foreground.\n"
+	       "\noptions, also keys of the configuration file ('key = value'):\n");
 	for (i = 0; i < NR_SETTINGS; i++)
 		printf("  --%-17s %s\n", settings[i].name, settings[i].help);
 	printf("\noptions:\n"
-	       "  -c, --config FILE   %s unless said otherwise\n"
+	       "  -c, --config FILE   configuration file (%s)\n"
 	       "  -h, --help          this help\n"
 	       "  -V, --version       version\n"
-	       "\nSIGHUP reads the file again, SIGTERM ends. epfagent(8) tells "
-	       "more.\n", CONF_FILE);
+	       "\nSIGHUP reloads the file, SIGTERM ends the agent. See "
+	       "epfagent(8).\n", CONF_FILE);
 }
 
 static void fill_table(struct option *o)
@@ -379,7 +379,7 @@ static bool read_options(struct conf *c, int argc, char **argv,
 			exit(0);
 		}
 		if (opt == '?') {
-			fail("option '%s': unknown, or without its value: "
+			fail("option '%s': unknown, or its value is missing: "
 			     "'epfagent --help' lists them", argv[optind - 1]);
 			return false;
 		}

@@ -73,16 +73,16 @@ static const char *why(int err)
 {
 	switch (err) {
 	case -EBUSY:
-		return "another process ends its epochs";
+		return "another process already ends its epochs";
 	case -EOPNOTSUPP:
 		return "the kernel ends its epochs";
 	case -EUCLEAN:
 		return EPF_HALF_SWAPPED;
 	case -ETIMEDOUT:
-		return "a process that changes it does not go on";
+		return "a process that is changing it is stuck";
 	case -EPERM:
 	case -EACCES:
-		return "this agent may not use it: it belongs to another user";
+		return "permission denied: it belongs to another user";
 	default:
 		return strerror(-err);
 	}
@@ -95,11 +95,11 @@ static void say(struct holding *g, int err)
 		return;
 	g->said = err;
 	if (!err)
-		log_info("filter '%s': its epochs are ended here", g->name);
+		log_info("filter '%s': this agent ends its epochs", g->name);
 	else if (err == -EBUSY || err == -EOPNOTSUPP)
 		log_info("filter '%s': %s", g->name, why(err));
 	else
-		warn("filter '%s': its epochs cannot be ended: %s", g->name,
+		warn("filter '%s': cannot end its epochs: %s", g->name,
 		     why(err));
 }
 
@@ -240,9 +240,9 @@ static void *look_for_filters(void *arg)
 		join(h, false);
 		ret = look(h);
 		if (ret && ret != h->said)
-			warn("filters that are pure BPF cannot be looked for: "
+			warn("cannot look for pure BPF filters: "
 			     "%s%s", strerror(-ret), ret == -EACCES ?
-			     "; 'hold = no' for an agent that is not root" : "");
+			     "; use 'hold = no' unless the agent is root" : "");
 		h->said = ret;
 	} while (wait_ns(h, LOOK_NS));
 	join(h, true);

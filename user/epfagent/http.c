@@ -88,12 +88,12 @@ static int place_tcp(struct place *p, const char *listen,
 
 	if (!is_six && strncmp(listen, four, strlen(four)))
 		return audit_wrong(e, -EINVAL,
-				   "'%s': only 127.0.0.1:PORT, "
-				   "[::1]:PORT or the path of a socket", listen);
+				   "'%s': only 127.0.0.1:PORT, [::1]:PORT "
+				   "or the path of a socket is allowed", listen);
 	port = port_of(listen + strlen(is_six ? six : four));
 	if (port < 0)
 		return audit_wrong(e, -EINVAL,
-				   "'%s': a port is 0 to 65535",
+				   "'%s': a port is a number from 0 to 65535",
 				   listen);
 	if (is_six) {
 		struct sockaddr_in6 *to = (struct sockaddr_in6 *)&p->addr;
@@ -123,8 +123,8 @@ static int place_of(struct place *p, const char *listen,
 		return place_tcp(p, listen, e);
 	if (strlen(listen) >= sizeof(to->sun_path))
 		return audit_wrong(e, -EINVAL,
-				   "'%.40s...': a socket's path has "
-				   "%zu bytes at most", listen,
+				   "'%.40s...': the path of a socket has at "
+				   "most %zu bytes", listen,
 				   sizeof(to->sun_path) - 1);
 	to->sun_family = AF_UNIX;
 	strcpy(to->sun_path, listen);
@@ -337,7 +337,7 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *c,
 
 	if (!text)
 		return answer_error(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
-				    "the filters cannot be read\n");
+				    "cannot read the filters\n");
 	r = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
 	if (!r)
 		free(text);
@@ -538,7 +538,7 @@ static int start(struct metrics *m, const char *listen,
 		return 0;
 	if (path_of(&m->place))
 		unlink(path_of(&m->place));
-	return audit_wrong(e, err, "'%s': no thread for them", listen);
+	return audit_wrong(e, err, "'%s': cannot start the thread", listen);
 }
 
 int metrics_start(struct metrics **m, const struct metrics_conf *conf,

@@ -31,7 +31,7 @@ static bool in_use(int fd, const struct sockaddr_un *at)
 
 	if (!connect(fd, (const struct sockaddr *)at, sizeof(*at)) ||
 	    errno == EAGAIN) {
-		fail("%s: another agent listens there", at->sun_path);
+		fail("%s: another agent is listening there", at->sun_path);
 		return true;
 	}
 	if (errno == ECONNREFUSED && !lstat(at->sun_path, &st) &&
@@ -99,6 +99,6 @@ int listen_open(const struct conf *conf, bool *own)
 		return own_socket(conf);
 	if (fd >= 0 && !fcntl(fd, F_SETFL, O_NONBLOCK))
 		return fd;
-	fail("what the service manager hands over is not the agent's socket");
+	fail("the service manager did not pass exactly one SOCK_SEQPACKET socket");
 	return -1;
 }

@@ -129,7 +129,7 @@ static bool raise_limit(const struct conf *conf)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_cur >= need)
 		return true;
-	fail("%llu clients may take %llu descriptors, and the limit is %llu: "
+	fail("%llu clients may need %llu descriptors, but the limit is %llu: "
 	     "raise it, or lower 'clients'", conf->clients,
 	     (unsigned long long)need, (unsigned long long)limit.rlim_cur);
 	return false;
@@ -147,17 +147,17 @@ static void reload(void)
 		    differ(old.group, new.group) ||
 		    differ(old.metrics, new.metrics) ||
 		    memcmp(&old.hold, &new.hold, sizeof(old.hold)))
-			warn("socket, group, metrics and hold change with a "
-			     "restart only");
+			warn("changes of socket, group, metrics and hold need a "
+			     "restart");
 		agent.conf = new;
 		warm_limit(agent.warm, &agent.conf.warm);
 		sched_limit(agent.sched, &agent.conf.sched);
 		watches_set(agent.watches, &agent.conf);
 		conf_free(&old);
-		log_info("settings read again");
+		log_info("settings reloaded");
 	} else {
 		conf_free(&new);
-		warn("settings stay as they were");
+		warn("settings not changed");
 	}
 	service_ready();
 }
@@ -204,7 +204,7 @@ static bool open_events(void)
 	    !loop_add(agent.loop, &agent.signals, POLLIN) &&
 	    !loop_add(agent.loop, &agent.wake, POLLIN))
 		return true;
-	fail("starting: %s", strerror(errno));
+	fail("cannot start: %s", strerror(errno));
 	return false;
 }
 
@@ -217,7 +217,7 @@ static bool open_worker(void)
 		ret = sched_start(&agent.sched, &agent.conf.sched, agent.warm,
 				  &agent.stats, agent.wake.fd);
 	if (ret)
-		fail("starting: %s", strerror(-ret));
+		fail("cannot start: %s", strerror(-ret));
 	return !ret;
 }
 
@@ -285,7 +285,7 @@ static bool choose_filters(void)
 		return true;
 	}
 	if (name)
-		fail("EPF_BACKEND takes auto, module or bpf, not '%s'", name);
+		fail("EPF_BACKEND must be auto, module or bpf, not '%s'", name);
 	return !name;
 }
 
@@ -299,7 +299,7 @@ static bool open_holds(void)
 		return true;
 	ret = holds_start(&agent.holds, &agent.conf.hold, &agent.stats);
 	if (ret)
-		warn("epochs of filters that are pure BPF are not ended: %s",
+		warn("cannot end the epochs of pure BPF filters: %s",
 		     strerror(-ret));
 	return true;
 }
@@ -326,7 +326,7 @@ static void run(void)
 		server_tick(agent.server);
 	}
 	if (ret)
-		fail("waiting: %s", strerror(-ret));
+		fail("poll: %s", strerror(-ret));
 	service_stopping();
 }
 

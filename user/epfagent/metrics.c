@@ -82,8 +82,8 @@ static const struct series filter_series[] = {
 	{ .family = { "misses", COUNTER, NONE, "Verdicts absent." },
 	  .field = INFO_FIELD(stats.misses) },
 	{ .family = { "failed_open", COUNTER, NONE,
-		      "Verdicts do-not-know, given because the filter was "
-		      "saturated, or nobody ended its epochs." },
+		      "Verdicts \"do not know\", because the filter was "
+		      "saturated or nobody ended its epochs." },
 	  .field = INFO_FIELD(stats.failed_open) },
 	{ .family = { "saturations", COUNTER, NONE,
 		      "Times the filter became saturated." },
@@ -91,49 +91,47 @@ static const struct series filter_series[] = {
 	{ .family = { "rotations", COUNTER, NONE, "Epochs ended." },
 	  .field = INFO_FIELD(stats.rotations) },
 	{ .family = { "rotations_delayed", COUNTER, NONE,
-		      "Times a rotation was due and had to wait." },
+		      "Times that a rotation was due but had to wait." },
 	  .field = INFO_FIELD(stats.delayed) },
 	{ .family = { "scanned_lines", COUNTER, NONE, "Stale lines scanned." },
 	  .field = INFO_FIELD(stats.scanned) },
 	{ .family = { "memory_waits", COUNTER, NONE,
-		      "Times memory was wanted and not to be had." },
+		      "Times that memory was needed but unavailable." },
 	  .field = INFO_FIELD(waits) },
 	{ .family = { "saturated", GAUGE, NONE,
-		      "1 while the error may be above the limit: the filter "
-		      "fails open." },
+		      "1 while the error may exceed the limit, so that the "
+		      "filter fails open." },
 	  .field = INFO_FIELD(flags), .mask = EPF_INFO_SATURATED },
 	{ .family = { "rotation_pinned", GAUGE, NONE,
-		      "1 while a snapshot holds rotation." },
+		      "1 while a snapshot blocks rotation." },
 	  .field = INFO_FIELD(flags), .mask = EPF_INFO_PINNED },
 	{ .family = { "error_ratio", GAUGE, RATIO,
-		      "False-positive rate, estimated now." },
+		      "Current estimate of the false-positive rate." },
 	  .field = INFO_FIELD(fpr_ppt) },
 	{ .family = { "budget_ratio", GAUGE, RATIO,
-		      "False-positive rate asked for." },
+		      "Requested false-positive rate." },
 	  .field = INFO_FIELD(params.budget_ppt) },
 	{ .family = { "limit_ratio", GAUGE, RATIO,
 		      "False-positive rate above which the filter fails open; "
 		      "1: never." },
 	  .field = INFO_FIELD(params.limit_ppt) },
 	{ .family = { "covered_inserts", GAUGE, NONE,
-		      "The last so many insertions are all retained." },
+		      "Number of last insertions that are all retained." },
 	  .field = INFO_FIELD(covered_inserts) },
 	{ .family = { "covered_seconds", GAUGE, SECONDS,
-		      "All insertions of so long are retained." },
+		      "Time for which all insertions are retained." },
 	  .field = INFO_FIELD(covered_ns) },
 	{ .family = { "window_inserts", GAUGE, NONE,
-		      "Insertions that make the window, where it is counted "
-		      "in those." },
+		      "Length of a window that is counted in insertions." },
 	  .field = INFO_FIELD(params.window_inserts), .optional = true },
 	{ .family = { "window_seconds", GAUGE, SECONDS,
-		      "Time that makes the window, where it is counted in "
-		      "that." },
+		      "Length of a window that is counted in time." },
 	  .field = INFO_FIELD(params.window_ns), .optional = true },
 	{ .family = { "memory_bytes", GAUGE, BYTES,
-		      "Memory of the lines and what belongs to them." },
+		      "Memory of the lines and their metadata." },
 	  .field = INFO_FIELD(memory_bytes) },
 	{ .family = { "slices", GAUGE, NONE,
-		      "Segments, slices or generations there are memory for." },
+		      "Segments, slices or generations that have memory." },
 	  .field = INFO_FIELD(slices), .optional = true },
 	{ .family = { "epoch", GAUGE, NONE, "Number of the current epoch." },
 	  .field = INFO_FIELD(epoch) },
@@ -147,10 +145,10 @@ static const struct series filter_series[] = {
 /* Of one sample each, without labels. */
 static const struct series agent_series[] = {
 	{ .family = { "agent_start_time_seconds", GAUGE, SECONDS,
-		      "When the agent began, since the epoch of Unix." },
+		      "Start time of the agent, in Unix time." },
 	  .field = AGENT_FIELD(start_ns) },
 	{ .family = { "agent_keys_asked", COUNTER, NONE,
-		      "Keys asked for in audits." },
+		      "Keys looked up in audits." },
 	  .field = AGENT_FIELD(keys_asked) },
 	{ .family = { "agent_keys_present", COUNTER, NONE,
 		      "Keys of audits that were present." },
@@ -159,55 +157,54 @@ static const struct series agent_series[] = {
 		      "Time spent on audits." },
 	  .field = AGENT_FIELD(busy_ns) },
 	{ .family = { "agent_requests_refused", COUNTER, NONE,
-		      "Requests that made no sense, were not allowed or too "
-		      "many." },
+		      "Requests refused as invalid, not allowed or too many." },
 	  .field = AGENT_FIELD(requests_refused) },
 	{ .family = { "agent_files", COUNTER, NONE,
-		      "Files of watched directories that were done." },
+		      "Files of watched directories that were audited." },
 	  .field = AGENT_FIELD(files_done) },
 	{ .family = { "agent_cache_hits", COUNTER, NONE,
-		      "Columns, snapshots and filters found warm." },
+		      "Columns, snapshots and filters found in the cache." },
 	  .field = AGENT_FIELD(cache_hits) },
 	{ .family = { "agent_cache_misses", COUNTER, NONE,
-		      "Columns, snapshots and filters that had to be read." },
+		      "Columns, snapshots and filters not found in the cache." },
 	  .field = AGENT_FIELD(cache_misses) },
 	{ .family = { "agent_queued_audits", GAUGE, NONE,
-		      "Audits that wait or run." },
+		      "Audits waiting or running." },
 	  .field = AGENT_FIELD(queue) },
 	{ .family = { "agent_clients", GAUGE, NONE, "Connections." },
 	  .field = AGENT_FIELD(clients) },
 	{ .family = { "agent_cache_bytes", GAUGE, BYTES,
-		      "Memory of columns, snapshots and filters kept warm." },
+		      "Memory of cached columns, snapshots and filters." },
 	  .field = AGENT_FIELD(cache_bytes) },
 	{ .family = { "agent_mirrors", GAUGE, NONE,
-		      "Filters that are mirrored now." },
+		      "Filters currently mirrored." },
 	  .field = AGENT_FIELD(mirrors) },
 	{ .family = { "agent_mirror_copies", COUNTER, NONE,
-		      "Times that a mirror was begun by a copy." },
+		      "Times that a mirror was started by copying its filter." },
 	  .field = AGENT_FIELD(mirror_copies) },
 	{ .family = { "agent_audits_fallen_back", COUNTER, NONE,
-		      "Audits that the GPU began and the CPU went on with." },
+		      "Audits that the GPU began and the CPU continued." },
 	  .field = AGENT_FIELD(audits_fallen) },
 	{ .family = { "agent_filters_held", GAUGE, NONE,
-		      "Filters that are pure BPF whose epochs the agent ends." },
+		      "Pure BPF filters whose epochs the agent ends." },
 	  .field = AGENT_FIELD(holds) },
 };
 
 static const struct family up = { "up", GAUGE, NONE,
-	"1 where the module is loaded: its device is there." };
+	"1 if the module is loaded: its device exists." };
 static const struct family readable = { "readable", GAUGE, NONE,
-	"1 where the filters can be read; 0: no module, or no permission." };
+	"1 if the filters can be read; 0: no module, or no permission." };
 static const struct family version = { "build", INFO, NONE,
-	"The version of what tells this." };
+	"The version of the exporter." };
 static const struct family filters = { "filters", GAUGE, NONE,
-	"Filters there are." };
+	"Number of filters." };
 static const struct family filter_info = { "filter", INFO, NONE,
-	"A filter: its id and the complete epochs that make its window." };
+	"A filter: its id and the number of complete epochs in its window." };
 static const struct family fill = { "fill_ratio", GAUGE, RATIO,
-	"Set positions of all of an epoch, by its age in epochs; sampled." };
+	"Sampled share of an epoch's positions that are set, by its age in epochs." };
 static const struct family overdue = { "overdue", COUNTER, NONE,
-	"Verdicts do-not-know, of failed_open, given because nobody ended the "
-	"epochs of a filter that is pure BPF." };
+	"Verdicts \"do not know\", counted in failed_open, because nobody ended the "
+	"epochs of a pure BPF filter." };
 static const struct family audits = { "agent_audits", COUNTER, NONE,
 	"Audits ended." };
 

@@ -131,17 +131,17 @@ static int begin_lines(struct mirror *m, const struct epf_info *info)
 static const char *why(int err)
 {
 	if (err == -ENOSPC)
-		return "it is larger than what the agent has left of "
-		       "its memory";
+		return "the filter is larger than the agent's free memory: "
+		       "raise 'memory'";
 	if (err == -EBUSY)
-		return "it has a journal, or a snapshot of it is under way";
+		return "the filter has a journal, or a snapshot is in progress";
 	if (err == -ENOTTY)
-		return "it is pure BPF, which has no journal: audits copy it";
+		return "the filter is pure BPF and has no journal: audits copy it";
 	if (err == -EOPNOTSUPP)
-		return "it is not of kind lanes";
+		return "the filter is not of kind lanes";
 	if (err == -EOVERFLOW)
-		return "more was inserted than its journal holds: the next "
-		       "audit begins it again";
+		return "the journal overflowed: the next audit restarts the "
+		       "mirror";
 	return strerror(-err);
 }
 
@@ -181,7 +181,7 @@ static void built(struct mirror *m)
 		return;
 	}
 	m->asked = false;
-	say(m, 0, "begun");
+	say(m, 0, "started");
 }
 
 /* Following */

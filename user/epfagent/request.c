@@ -86,7 +86,7 @@ static int parse(struct message *m, const char *text, size_t len,
 	m->json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(m->json))
 		return 0;
-	return audit_wrong(e, -EINVAL, "a request is one JSON object");
+	return audit_wrong(e, -EINVAL, "a request must be one JSON object");
 }
 
 int message_receive(int socket, struct message *m, struct rec_error *e)
@@ -109,14 +109,14 @@ int message_receive(int socket, struct message *m, struct rec_error *e)
 	if (!n)
 		return -ENOTCONN;
 	if (h.msg_flags & MSG_TRUNC)
-		return audit_wrong(e, -EINVAL, "a request has %u bytes at most",
+		return audit_wrong(e, -EINVAL, "a request may have at most %u bytes",
 				   AGENT_MESSAGE_MAX);
 	if (h.msg_flags & MSG_CTRUNC && m->nr_fds < AGENT_FDS)
-		return audit_wrong(e, -EMFILE, "the agent has no descriptors "
+		return audit_wrong(e, -EMFILE, "the agent has no file descriptors "
 				   "left");
 	if (!fits)
-		return audit_wrong(e, -EINVAL, "a request has %u descriptors at "
-				   "most", AGENT_FDS);
+		return audit_wrong(e, -EINVAL, "a request may have at most %u "
+				   "descriptors", AGENT_FDS);
 	return parse(m, text, (size_t)n, e);
 }
 
@@ -128,8 +128,8 @@ static int check_fd(int fd, enum message_why why, const char *name, bool output,
 	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
 
 	if (why == MESSAGE_OTHER_FS)
-		return audit_wrong(e, -EOPNOTSUPP, "%s: not on a file system "
-				   "that the agent takes files of", name);
+		return audit_wrong(e, -EOPNOTSUPP, "%s: the agent does not support "
+				   "this file system", name);
 	if (why == MESSAGE_NO_FILE || flags < 0)
 		return audit_wrong(e, -EOPNOTSUPP, "%s: not a regular file",
 				   name);

@@ -264,8 +264,8 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 	if (!unchanged(r)) {
 		drop_parts(r->dir);
 		r->again = true;
-		return audit_wrong(&t->error, -EAGAIN, "it was changed "
-				   "meanwhile");
+		return audit_wrong(&t->error, -EAGAIN, "the file changed during "
+				   "the audit");
 	}
 	if (ret)
 		empty_parts(fd);
@@ -278,7 +278,7 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		err = put_verdict(r, t, ret);
 	r->later = err;
 	if (err)
-		return audit_wrong(&t->error, err, "writing the result: %s",
+		return audit_wrong(&t->error, err, "cannot write the result: %s",
 				   strerror(-err));
 	return ret;
 }

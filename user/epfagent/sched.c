@@ -136,9 +136,9 @@ static int one_step(struct sched *s, struct task *t,
 		    const struct sched_conf *conf, const struct job_pace *pace)
 {
 	if (is_set(&s->stop))
-		return audit_wrong(&t->error, -ECANCELED, "the agent stops");
+		return audit_wrong(&t->error, -ECANCELED, "the agent is stopping");
 	if (is_set(&t->stop))
-		return audit_wrong(&t->error, -ECANCELED, "nobody waits for it");
+		return audit_wrong(&t->error, -ECANCELED, "the client is gone");
 	return task_step(t, s->warm, conf->step_keys, conf->threads, pace);
 }
 
@@ -246,10 +246,10 @@ static int queue_up(struct sched *s, struct task *t)
 
 	if (limited && s->nr >= s->conf.jobs)
 		return audit_wrong(&t->error, -EBUSY, "the agent has too many "
-				   "audits to do (%u)", s->nr);
+				   "audits (%u): try again later", s->nr);
 	if (limited && u && u->nr >= s->conf.jobs_per_user)
 		return audit_wrong(&t->error, -EBUSY, "too many audits of this "
-				   "user (%u)", u->nr);
+				   "user (%u): try again later", u->nr);
 	if (!u)
 		u = user_new(s, t->uid);
 	if (!u)

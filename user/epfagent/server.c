@@ -279,7 +279,7 @@ static bool allowed(const struct conf *conf, int fd, const struct ucred *peer)
 
 static int not_allowed(const struct ucred *peer, struct rec_error *e)
 {
-	return audit_wrong(e, -EACCES, "user %u may not ask this agent",
+	return audit_wrong(e, -EACCES, "user %u may not use this agent",
 			   peer->uid);
 }
 
@@ -292,8 +292,8 @@ static void begin(struct client *c, struct message *m)
 	int ret;
 
 	if (c->task) {
-		refuse(c, audit_wrong(&e, -EBUSY, "an audit of this connection "
-				      "is not done yet"), &e);
+		refuse(c, audit_wrong(&e, -EBUSY, "this connection already has "
+				      "an audit: wait for it"), &e);
 		return;
 	}
 	ret = request_task(&t, m, &e);
@@ -335,8 +335,8 @@ static void answer(struct client *c, struct message *m)
 	else if (op && alone && !strcmp(op, "status"))
 		say(c, status_json(c->server), false);
 	else
-		refuse(c, audit_wrong(&e, -EINVAL, "op: 'audit', or 'ping' or "
-				      "'status' alone"), &e);
+		refuse(c, audit_wrong(&e, -EINVAL, "op must be 'audit', or 'ping' "
+				      "or 'status' with nothing else"), &e);
 }
 
 static void take(struct errand *e)

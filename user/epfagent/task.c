@@ -77,7 +77,7 @@ static int no_room(struct task *t, int err, const char *what)
 {
 	if (err == -ENOSPC)
 		return audit_wrong(&t->error, -EOPNOTSUPP, "%s is larger than "
-				   "what the agent has left of its memory", what);
+				   "the agent's free memory", what);
 	return audit_wrong(&t->error, err, "%s: %s", what, strerror(-err));
 }
 
@@ -125,10 +125,10 @@ static int find_reader(struct task *t, struct warm *warm)
 	if (ret == -ENOSPC)
 		return audit_wrong(&t->error, -EBUSY, "the agent has no memory "
 				   "left to read records for this user: try "
-				   "again, or use --no-agent");
+				   "again later, or use --no-agent");
 	if (ret == -EFBIG)
 		return audit_wrong(&t->error, -EOPNOTSUPP, "reading records "
-				   "takes 8 MiB, more than the agent may have");
+				   "needs 8 MiB, more than the agent's 'memory'");
 	return ret ? no_room(t, ret, "the reader") : 0;
 }
 

@@ -316,11 +316,11 @@ static int copy_some(struct warm_entry *e, int fd, const struct job_pace *pace,
 	}
 	free(buf);
 	if (got < 0 && got != -EINTR)
-		return audit_wrong(err, (int)got, "reading it: %s",
+		return audit_wrong(err, (int)got, "read error: %s",
 				   strerror((int)-got));
 	if (!got)
-		return audit_wrong(err, -EBADMSG, "it was truncated while it "
-				   "was read");
+		return audit_wrong(err, -EBADMSG, "truncated while being "
+				   "read");
 	return e->filled < (__u64)e->ident.size;
 }
 
@@ -472,8 +472,8 @@ static int begin_copy(struct warm *w, int filter, const struct epf_info *info,
 		e = add(w, WARM_FILTER, bytes);
 	if (!e) {
 		epf_close(filter);
-		return audit_wrong(err, -ENOSPC, "'%s' is larger than what the "
-				   "agent has left of its memory", ask->name);
+		return audit_wrong(err, -ENOSPC, "'%s' is larger than the "
+				   "agent's free memory", ask->name);
 	}
 	stats_add(&w->stats->cache_misses, 1);
 	e->id = filter_id(filter, info);

@@ -293,7 +293,7 @@ static void begin(struct watch *w, int input)
 	int ret = t ? result_open(&w->result, part) : -ENOMEM;
 
 	if (ret) {
-		fail("%s/%s: making the result: %s", w->path, w->result.name,
+		fail("%s/%s: cannot create the result: %s", w->path, w->result.name,
 		     strerror(-ret));
 		close(input);
 		task_free(t);
@@ -495,9 +495,9 @@ static void enter(struct watches *all, const struct conf_watch *conf)
 		return;
 	}
 	if (ret == -EWOULDBLOCK)
-		fail("%s: another agent watches it", conf->dir);
+		fail("%s: another agent is watching it", conf->dir);
 	else if (ret == -EOPNOTSUPP)
-		fail("%s: not on a file system that the agent takes files of",
+		fail("%s: the agent does not support this file system",
 		     conf->dir);
 	else
 		fail("%s: %s", conf->dir, strerror(-ret));
@@ -547,7 +547,7 @@ void watches_set(struct watches *all, const struct conf *conf)
 	for (i = 0; i < conf->nr_watches; i++) {
 		w = find(all, conf->watches[i].dir);
 		if (w && w->conf) {
-			fail("%s: watched twice", w->path);
+			fail("%s: configured twice", w->path);
 		} else if (w) {
 			w->conf = &conf->watches[i];
 			w->rescan = true;

@@ -93,7 +93,7 @@ static bool set_mode(mode_t *to, const char *what, const char *value)
 	if (len && len <= 4 && !value[len] && !(mode & ~0666UL) &&
 	    (mode & 0600) == 0600)
 		return true;
-	fail("%s: option 'mode=%s': write an octal number from 600 to 666, such "
+	fail("%s: option 'mode=%s': use an octal number from 600 to 666, such "
 	     "as 640", what, value);
 	return false;
 }
@@ -130,7 +130,7 @@ static bool set_value(struct conf_watch *w, const char *what, const char *name,
 	else
 		good = set_packet(w, name, value);
 	if (!good)
-		fail("%s: option '%s=%s': there is no such thing", what, name,
+		fail("%s: option '%s=%s': unknown option or value", what, name,
 		     value);
 	return good;
 }
@@ -151,7 +151,7 @@ static bool set_options(struct conf_watch *w, const char *what, char *text)
 			if (!set_value(w, what, text, value))
 				return false;
 		} else if (!set_flag(w, text)) {
-			fail("%s: there is no option '%s'", what, text);
+			fail("%s: unknown option '%s'", what, text);
 			return false;
 		}
 		text = end;
@@ -170,7 +170,7 @@ static bool check(struct conf_watch *w, const char *what)
 	if (!strchr(w->target, '/') && !parse_name(w->target))
 		return false;
 	if (w->records && r->format == REC_COLUMN) {
-		fail("%s: a column has no records", what);
+		fail("%s: a column has no records: set 'format'", what);
 		return false;
 	}
 	return pkt_options_ok(&r->pkt, EPF_PKT_VLAN);
@@ -210,8 +210,8 @@ bool watch_conf_parse(struct conf_watch *w, const char *what, const char *text)
 	bool good;
 
 	if (filter == text || !*filter || options == filter + 1) {
-		fail("%s '%s': write DIR=FILTER or DIR=FILTER:OPTIONS, and '\\' "
-		     "before a '=' or ':' of a path", what, text);
+		fail("%s '%s': use DIR=FILTER or DIR=FILTER:OPTIONS, with '\\' "
+		     "before a '=' or ':' in a path", what, text);
 		return false;
 	}
 	w->mode = MODE_DEFAULT;
