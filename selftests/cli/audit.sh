@@ -47,7 +47,7 @@ answers "$few" "$few/keys.pcap"
 answers "$many" "$many/keys.pcap" -F pcap --key frame
 for engine in scalar ring avx2 avx512; do
 	epf audit "$few/snap" "$few/column" --key-len 12 --engine $engine
-	if grep -q 'this machine has not' "$tmp/err"; then
+	if grep -q 'that this CPU lacks' "$tmp/err"; then
 		ktap_skip "engine $engine" 'not on this machine'
 	else
 		answers "$many" "$many/column" --key-len 12 --engine $engine
@@ -178,11 +178,11 @@ fails '--absent goes with' audit "$few/snap" "$few/keys.json" --absent
 fails 'there is none of this name' audit "$few/snap" "$few/keys.json" \
 	--engine abacus
 mksnap --dict "$tmp/dict"
-fails 'asks filters of kind lanes only: take scalar' audit "$tmp/dict" \
+fails 'supports only filters of kind lanes: use --engine scalar' audit "$tmp/dict" \
 	"$few/digests" "${columns[@]}" --engine ring
 fails 'is none of auto, copy, live' audit "$few/snap" "$few/keys.json" \
 	--place here
-fails 'cannot be chosen' audit "$few/snap" "$few/keys.json" --place live
+fails 'place is for filters only' audit "$few/snap" "$few/keys.json" --place live
 fails 'too large: at most 1024' audit "$few/snap" "$few/keys.json" \
 	--threads 1025
 fails 'is not one character' audit "$few/snap" "$few/keys.csv" --separator ab
@@ -202,7 +202,7 @@ hostile() {
 	nothing_left || ktap_diag "left: $(ls -A "$dir")"
 }
 head -c 1001 "$few/digests" > "$tmp/cut"
-hostile 'cut: truncated, or no column of 8-byte keys: 1 bytes' \
+hostile 'cut: truncated, or not a column of 8-byte keys: 1 bytes' \
 	audit "$few/snap" "$tmp/cut" "${columns[@]}" -b "$dir/b"
 hostile 'keys.csv: .*field' audit "$few/snap" "$few/keys.csv" -F csv \
 	--fields 9 -b "$dir/b"
@@ -252,14 +252,14 @@ hostile 'only records can go there' audit "$few/snap" "$few/digests" \
 	"${columns[@]}" -b /dev/null
 hostile 'No such file' audit "$few/snap" "$few/digests" "${columns[@]}" \
 	-b "$tmp/nowhere/b"
-hostile 'records cannot be written: No space' audit "$few/snap" \
+hostile 'cannot write the records: No space' audit "$few/snap" \
 	"$few/keys.json" -o /dev/full
 too_large() {
 	rm -f "$dir"/*
 	(ulimit -f 100 && epf audit "$many/snap" "$many/digests" \
 		"${columns[@]}" -b "$dir/b" -a "$dir/a" &&
 		[ "$status" = 2 ] && [ "$(wc -l < "$tmp/err")" = 1 ] &&
-		grep -q 'cannot be written: File too large' "$tmp/err") &&
+		grep -q 'cannot write the .*: File too large' "$tmp/err") &&
 		nothing_left
 }
 claim 'above the limit of file sizes: one line, nothing is left' too_large
@@ -726,7 +726,7 @@ unsayable() {
 		"${@:2}" < /dev/null > "$tmp/out" 2> "$tmp/err" &&
 		cmp -s "$dir/b" "$few/bitmap" &&
 		json 'not d["work"]["by_agent"]' || return
-	fails 'cannot be told of' audit "$few/snap" "$tmp/odd.csv" -F csv \
+	fails 'needs names in UTF-8' audit "$few/snap" "$tmp/odd.csv" -F csv \
 		--header --agent "$tmp/agent/sock" "${@:2}" | grep -q '^ok'
 }
 unsayables() {

@@ -30,7 +30,7 @@ for kind in frame packet flow bytes address digest mixed; do
 	claim "digests, of a snapshot with .$kind keys" json 'd["present"] == 3336'
 done
 other_keys() {
-	fails "filter's keys are $1, those asked for are $2; --any-keys" \
+	fails "filter's keys are $1, those of the input $2; use --any-keys" \
 		audit "${@:3}"
 }
 other_keys 'packets \(--key packet --no-mac --bytes 64\)' 'packets \(--key frame\)' \

@@ -109,7 +109,7 @@ claim 'epochs have their times; the filter its estimate' \
 fails 'neither a filter nor a file' audit audit-none "$tmp/column" --key-len 8
 fails '--resume takes' audit audit-4 "$tmp/column" --key-len 8 -b "$tmp/b" --resume
 "$EPFCTL" create audit-ge -W 7k --kind ge > "$tmp/out"
-fails 'of a copy only' audit audit-ge "$tmp/column" --key-len 8 --place live
+fails 'only be audited from a copy' audit audit-ge "$tmp/column" --key-len 8 --place live
 "$EPFCTL" -j audit audit-ge "$tmp/column" --key-len 8 > "$tmp/out" 2> "$tmp/err"
 claim 'of another kind a copy is asked' placed copy
 chmod 666 /dev/epochfilter

@@ -264,9 +264,9 @@ fails '1: not pairs of hex digits' test x --format hex zz
 fails '1: the key is longer' test x --format hex "$(printf %0514d 0)"
 fails '1: a digest is 16 hex digits' test x --digest 12
 fails '1: not JSON' test x --format json '{"key": '
-fails '1: not a JSON string' test x --format json 5
-fails '1: the object has not one of' test x --format json '{"no": "x"}'
-fails '1: the object has not one of' test x --format json \
+fails '1: neither a JSON string' test x --format json 5
+fails '1: the object needs exactly one of' test x --format json '{"no": "x"}'
+fails '1: the object needs exactly one of' test x --format json \
 	'{"key": "x", "hex": "00"}'
 fails '1: the key is empty' test x --format json '""'
 fails 'is none of text, hex, json' test x --format xml y

@@ -46,4 +46,4 @@ def zones(known, *options):
         status=((shown[0], " --zone 65535 " in shown[1]), (65535, True)),
         keys=((keys["kind"], keys["zone"]), ("packets", None)),
         found=(found, [100, 100, 0]),
-        why=("keys have a zone" in str(why), True)) or nothing_left()
+        why=("keys include a zone" in str(why), True)) or nothing_left()

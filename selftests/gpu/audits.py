@@ -54,7 +54,7 @@ def whole(out, report, fell):
     work = report["work"]
     if work["fallen_back"] != fell or (work["engine"] == "cuda") == fell:
         return f"work {work}"
-    if fell and (b"goes on" not in out.stderr or "goes on" not in work["why"]):
+    if fell and (b"continuing with" not in out.stderr or "continuing with" not in work["why"]):
         return f"said {out.stderr}, why {work['why']}"
     if not os.path.exists(files.path("bitmap.out")):
         return "no bitmap"
@@ -225,7 +225,7 @@ def lost_by_agent():
             return f"fell {fell} times, then {answer}"
         if agent.status()["audits_fallen_back"] != 1:
             return f"status {agent.status()}"
-        agent.wait_log(rb"^warning: engine cuda: .* goes on$")
+        agent.wait_log(rb"^warning: engine cuda: .* continuing with ")
         out = subprocess.run(
             [a.EPFCTL, "-j", "audit", "--agent", agent.path, "--digests",
              "--format", "column", files.path("snap"), files.path("digests")],

@@ -659,8 +659,8 @@ def odd_blocks():
     for fill in range(0, 1 << 16, 997):
         data = whole + pcap.block(5, bytes(fill * 4)) + odd + whole
         faults.append(expect(read(data, "pcap", "key=frame"), keys * 2))
-    for tail, text in ((bytes(bad), "two lengths differ"),
-                       (bytes(short), "two lengths differ"),
+    for tail, text in ((bytes(bad), "two lengths of a block differ"),
+                       (bytes(short), "two lengths of a block differ"),
                        (pcap.block(0xBAD, bytes(1 << 16))[:-1], "truncated"),
                        (odd[:7], "truncated"),
                        (struct.pack("<III", 0xBAD, 13, 13), "multiple of 4"),

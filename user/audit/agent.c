@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A client of epfagent. Files are opened here, with the rights of whoever asks. */
+/* A client of epfagent. It opens the files itself, with the rights of its user. */
 #include "agent.h"
 
 #include <errno.h>
@@ -16,11 +16,11 @@
 #include "wrong.h"
 
 /**
- * struct talk - one question, and what is to be done with the answers
+ * struct talk - one request, and where its replies go
  * @fd: socket
- * @state: of the audit, or NULL
- * @about: or NULL
- * @progress: or NULL
+ * @state: set to the state of the audit
+ * @about: set to what was audited; may be NULL
+ * @progress: called after each state; may be NULL
  * @ctx: for @progress
  */
 struct talk {
@@ -37,8 +37,8 @@ static int dial(const char *path, struct rec_error *e)
 	int fd, ret;
 
 	if (strlen(path) >= sizeof(to.sun_path))
-		return audit_wrong(e, -ENAMETOOLONG, "%.100s: too long for a "
-				   "socket", path);
+		return audit_wrong(e, -ENAMETOOLONG, "%.100s: path too long for "
+				   "a socket", path);
 	strcpy(to.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -50,8 +50,8 @@ static int dial(const char *path, struct rec_error *e)
 	return ret;
 }
 
-/* An agent that is about to refuse may have closed already: what it said is
- * then still to be read.
+/* An agent that refuses the connection may have closed it already. EPIPE and
+ * ECONNRESET are therefore no errors here: its reply can still be read.
  */
 static int send_request(int fd, json_t *request, const int *fds, size_t nr,
 			struct rec_error *e)
@@ -79,15 +79,19 @@ static int send_request(int fd, json_t *request, const int *fds, size_t nr,
 	while (n < 0 && errno == EINTR);
 	free(text);
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
-		return audit_wrong(e, -errno, "asking the agent: %s",
-				   strerror(errno));
+		return audit_wrong(e, -errno, "cannot send the request to the "
+				   "agent: %s", strerror(errno));
 	return 0;
 }
 
-/* A signal between @progress and recv() is noticed that much later. */
+/* A signal between @progress and recv() does not interrupt recv(), so the timeout
+ * of the socket bounds the delay until @progress notices it.
+ */
 #define NOTICE_US 200000
 
-/* @resets: a close with our request unread may hide what was said before it. */
+/* If the agent closes the socket before it has read our request, the first recv()
+ * returns ECONNRESET although an earlier reply is still queued: retry once.
+ */
 static ssize_t receive(struct talk *t, char *buf, size_t room)
 {
 	int resets = 1;
@@ -106,7 +110,7 @@ static ssize_t receive(struct talk *t, char *buf, size_t room)
 	}
 }
 
-/* The next answer; NULL with @ret: none. */
+/* Return: the next reply; NULL: none, with @ret set. */
 static json_t *answer(struct talk *t, int *ret, struct rec_error *e)
 {
 	char buf[AGENT_MESSAGE_MAX];
@@ -120,19 +124,20 @@ static json_t *answer(struct talk *t, int *ret, struct rec_error *e)
 		return NULL;
 	}
 	if (!n) {
-		*ret = audit_wrong(e, -EPROTO, "the agent hung up");
+		*ret = audit_wrong(e, -EPROTO, "the agent closed the connection");
 		return NULL;
 	}
 	json = (size_t)n > sizeof(buf) ? NULL : json_loadb(buf, (size_t)n, 0, NULL);
 	if (!json_is_object(json)) {
 		json_decref(json);
 		json = NULL;
-		*ret = audit_wrong(e, -EPROTO, "the agent says what makes no sense");
+		*ret = audit_wrong(e, -EPROTO, "invalid reply from the agent: "
+				   "is epfagent of this version?");
 	}
 	return json;
 }
 
-/* Return: the errno that it tells; 0: no error. */
+/* Return: the negative errno that the reply reports; 0: it reports no error. */
 static int told_error(json_t *json, struct rec_error *e)
 {
 	const char *text;
@@ -142,12 +147,12 @@ static int told_error(json_t *json, struct rec_error *e)
 		return 0;
 	if (json_unpack(json, "{ss si}", "error", &text, "errno", &err) ||
 	    err <= 0 || err > 4095)
-		return audit_wrong(e, -EPROTO, "the agent says what makes no "
-				   "sense");
+		return audit_wrong(e, -EPROTO, "invalid reply from the agent: "
+				   "is epfagent of this version?");
 	return audit_wrong(e, -err, "%s", text);
 }
 
-/* Return: 1: more will come; else as agent_audit(). */
+/* Return: 1: more replies follow; else as agent_audit(). */
 static int heed(struct talk *t, json_t *json, struct rec_error *e)
 {
 	json_t *done = json_object_get(json, "done");
@@ -162,7 +167,8 @@ static int heed(struct talk *t, json_t *json, struct rec_error *e)
 	if (!ret)
 		ret = told_error(json, e);
 	else
-		audit_wrong(e, ret, "the agent says what makes no sense");
+		audit_wrong(e, ret, "invalid reply from the agent: is "
+			    "epfagent of this version?");
 	if (ret || done)
 		return ret;
 	if (t->progress && t->progress(t->ctx, t->state))
@@ -184,7 +190,9 @@ static int converse(struct talk *t, struct rec_error *e)
 	return ret;
 }
 
-/* Places of the descriptors that are there. Return: how many. */
+/* Collect the descriptors that are set, and replace each by its index in @fds.
+ * Return: how many.
+ */
 static size_t gather(struct agent_request *r, int snapshot, int *fds)
 {
 	int *const to[AGENT_FDS] = { &r->spec.keys_fd, &r->spec.bitmap_fd,
@@ -211,13 +219,13 @@ static int all_regular(const int *fds, size_t nr, struct rec_error *e)
 		if (fstat(fds[i], &st))
 			return audit_wrong(e, -errno, "%s", strerror(errno));
 		if (!S_ISREG(st.st_mode))
-			return audit_wrong(e, -EOPNOTSUPP, "the agent takes "
+			return audit_wrong(e, -EOPNOTSUPP, "the agent accepts "
 					   "regular files only");
 	}
 	return 0;
 }
 
-/* Text that is UTF-8, as JSON is, and one line. */
+/* Can @text be sent? JSON requires UTF-8, the agent one line. */
 static bool can_be_said(const char *text)
 {
 	json_t *string = json_string(text);
@@ -244,11 +252,12 @@ static int fill_request(struct agent_request *r, const char *target,
 	r->spec = *spec;
 	if (strlen(target) >= sizeof(r->filter) ||
 	    strlen(fields) >= sizeof(r->fields))
-		return audit_wrong(e, -EOPNOTSUPP, "longer than the agent takes");
+		return audit_wrong(e, -EOPNOTSUPP, "the name of the filter or "
+				   "--fields is too long for the agent");
 	if (!can_be_said(target) || !can_be_said(fields) ||
 	    !is_ascii(spec->records.separator) || !is_ascii(spec->records.joint))
-		return audit_wrong(e, -EOPNOTSUPP, "fields and separators that "
-				   "the agent cannot be told of");
+		return audit_wrong(e, -EOPNOTSUPP, "the agent needs names in UTF-8 "
+				   "and separators in ASCII");
 	strcpy(r->filter, target);
 	strcpy(r->fields, fields);
 	if (spec->engine)

@@ -3,16 +3,16 @@
  * Audits that epfagent does for a client. The client opens all files, with its
  * own rights; the agent gets descriptors and never a path.
  *
- * The protocol, on a SOCK_SEQPACKET socket of the system's own: a message is
- * one JSON object of AGENT_MESSAGE_MAX bytes at most, with up to AGENT_FDS
- * descriptors (SCM_RIGHTS). Members that are not named here are refused.
+ * The protocol uses a local SOCK_SEQPACKET socket. A message is one JSON object of
+ * at most AGENT_MESSAGE_MAX bytes, with up to AGENT_FDS descriptors (SCM_RIGHTS).
+ * Unknown members are refused.
  *
- *   {"op": "ping"}     answered by {"version": "...", "protocol": 1}
- *   {"op": "status"}   answered by {"status": {...}}
+ *   {"op": "ping"}     reply: {"version": "...", "protocol": 1}
+ *   {"op": "status"}   reply: {"status": {...}}
  *   {"op": "audit", "fds": ["keys", ...], ...}, as agent_wire.c writes it;
- *	"fds" tells in order what each descriptor is (enum agent_fd). One at a
- *	time. Answered by any number of {"state": {...}}, then by {"done": {...},
- *	"about": {...}} or {"error": "one line", "errno": 22}
+ *	"fds" names each descriptor in the order sent (enum agent_fd). A connection
+ *	has one audit at a time. Replies: any number of {"state": {...}}, then
+ *	{"done": {...}, "about": {...}} or {"error": "one line", "errno": 22}
  *
  * Numbers are JSON integers of 0 .. 2^63 - 1; checksums are 16 hex digits.
  */
@@ -28,7 +28,7 @@
 #define AGENT_MESSAGE_MAX 16384u
 #define AGENT_PROTOCOL 1
 
-/* What a descriptor is for. */
+/* The purpose of a descriptor. */
 enum agent_fd {
 	AGENT_KEYS,
 	AGENT_BITMAP,
@@ -39,12 +39,12 @@ enum agent_fd {
 };
 
 /**
- * struct agent_about - what was asked, as struct target has it
+ * struct agent_about - what was audited, see struct target
  * @place: TARGET_FILE or TARGET_COPY
  * @saturated: of a filter
  * @fpr_ppt: of a filter
  * @header: as target_hide_key() leaves it
- * @desc: what its keys are made of
+ * @desc: description of its keys
  */
 struct agent_about {
 	enum target_place place;
@@ -58,28 +58,28 @@ struct agent_about {
  * agent_audit() - have the agent do an audit
  * @socket: path; NULL: AGENT_SOCKET
  * @target: name of a filter of the kernel, or NULL
- * @snapshot_fd: -1, or a snapshot file, asked in place of a filter
- * @spec: as for job_open(); all files must be regular ones. Its engine's name is
- *	what goes over the wire
- * @state: result: what is known at the end, also of an audit that failed; @why
- *	lives until the next call in this thread; an engine that this process
- *	has not is NULL
- * @about: result: what was asked; or NULL
- * @progress: called after steps of the agent and while it says nothing, or
- *	NULL; non-zero: give up
+ * @snapshot_fd: -1, or a snapshot file to audit in place of a filter
+ * @spec: as for job_open(); all files must be regular files. The engine is sent by
+ *	name
+ * @state: result: the last known state, also if the audit failed; its @why is valid
+ *	until the next call in this thread; its @engine is NULL if this process does
+ *	not know the engine
+ * @about: result: what was audited; may be NULL
+ * @progress: called after each step of the agent and regularly while the agent is
+ *	silent, or NULL; a non-zero return cancels the audit
  * @ctx: for @progress
- * @e: what is wrong, on failure
+ * @e: set to the error text on failure
  *
  * Context: sleeps; a signal makes it call @progress.
  *
  * Return: 0;
- * -ENOENT, -ECONNREFUSED: there is no agent: do it yourself;
- * -EOPNOTSUPP: not a job for an agent (a pipe, a file of a kind that it does
- *  not take, fields that are no UTF-8): do it yourself;
- * -EBADF: an output is open for appending, likewise;
- * -EACCES, -EPERM: it is not for this user; -EBUSY: it has too much to do;
- * -ECANCELED: as @progress wished, or the agent stops;
- * -EPROTO: what it says makes no sense; else as job_open(), job_step() there.
+ * -ENOENT, -ECONNREFUSED: there is no agent: the caller should do the audit itself;
+ * -EOPNOTSUPP: the agent cannot do this audit (a pipe, an unsupported file system,
+ *  fields that are not UTF-8): likewise;
+ * -EBADF: an output is open for appending: likewise;
+ * -EACCES, -EPERM: this user may not use the agent; -EBUSY: the agent is overloaded;
+ * -ECANCELED: @progress cancelled it, or the agent is stopping;
+ * -EPROTO: the reply is invalid; else the agent's error from job_open() or job_step().
  */
 int agent_audit(const char *socket, const char *target, int snapshot_fd,
 		const struct job_spec *spec, struct job_state *state,
@@ -87,17 +87,17 @@ int agent_audit(const char *socket, const char *target, int snapshot_fd,
 		int (*progress)(void *ctx, const struct job_state *state),
 		void *ctx, struct rec_error *e);
 
-/* agent_wire.c: what both sides say */
+/* agent_wire.c: messages in both directions */
 
-/* Words of enum agent_fd. */
+/* Names of enum agent_fd. */
 extern const char *const agent_fd_names[AGENT_FDS];
 
 /**
- * struct agent_request - an audit as asked for
- * @filter: name, or empty: by snapshot
+ * struct agent_request - a request for an audit
+ * @filter: name; empty: @snapshot is audited
  * @engine: name, or empty
- * @fields: of @spec.records, or empty
- * @spec: descriptors in it are -1 or 0 .. AGENT_FDS - 1: places among those sent
+ * @fields: storage for @spec.records.fields, or empty
+ * @spec: its descriptors are indexes 0 .. AGENT_FDS - 1 into those sent, or -1
  * @snapshot: likewise
  */
 struct agent_request {
@@ -108,15 +108,15 @@ struct agent_request {
 	int snapshot;
 };
 
-/* Return: a new reference, or NULL without memory. */
+/* Return: a new reference; NULL: out of memory. */
 json_t *agent_request_json(const struct agent_request *r);
 
 /**
  * agent_request_parse() - read and check a request
  * @r: result; @spec.engine stays NULL, @spec.records.fields points into @r
- * @json: object, from anybody
- * @nr_fds: descriptors that came with it
- * @e: what is wrong, on failure
+ * @json: object, untrusted
+ * @nr_fds: number of descriptors that came with it
+ * @e: set to the error text on failure
  *
  * Return: 0; -EINVAL.
  */
@@ -128,7 +128,7 @@ json_t *agent_about_json(const struct agent_about *a);
 int agent_about_parse(struct agent_about *a, json_t *json);
 
 json_t *agent_state_json(const struct job_state *s);
-/* Return: 0; -EPROTO. Names of engines that are not here become NULL. */
+/* Return: 0; -EPROTO. An unknown engine becomes NULL. */
 int agent_state_parse(struct job_state *s, json_t *json);
 
 #endif /* AUDIT_AGENT_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What epfagent and its clients say to each other, as JSON. What is read comes
- * from anybody: each member has a type and a range, and there are no others.
+ * The messages between epfagent and its clients, as JSON. Input is untrusted: each
+ * member is checked for type and range, and unknown members are refused.
  */
 #include "agent.h"
 
@@ -96,7 +96,7 @@ static json_t *records_json(const struct rec_spec *r, const char *fields)
 	return o;
 }
 
-/* The words of the descriptors, in the order of their places. */
+/* The names of the descriptors, in the order in which they are sent. */
 static json_t *fds_json(const struct agent_request *r)
 {
 	const int place[AGENT_FDS] = { r->spec.keys_fd, r->spec.bitmap_fd,
@@ -129,7 +129,7 @@ json_t *agent_request_json(const struct agent_request *r)
 	return o;
 }
 
-/* Ages are of the keys that are present. */
+/* Only present keys have an age, so the counts by age add up to @present. */
 static bool mark_sound(const struct job_mark *m)
 {
 	__u64 rest = m->present;
@@ -160,7 +160,8 @@ static int mark_parse(struct job_mark *m, json_t *o, struct rec_error *e)
 	m->record_bytes = (__u64)v[2];
 	if (mark_sound(m))
 		return 0;
-	return audit_wrong(e, -EINVAL, "from: numbers that do not fit together");
+	return audit_wrong(e, -EINVAL, "from: ages must add up to present, and "
+			   "present must not exceed keys");
 }
 
 /* @v: separator, joint, key, link, flags, max_bytes */
@@ -199,7 +200,7 @@ static int records_parse(struct agent_request *r, json_t *o,
 			   "any_keys", &any_keys))
 		return audit_wrong(e, -EINVAL, "records: %s", why.text);
 	if (!rec_format_named(format, &to->format))
-		return audit_wrong(e, -EINVAL, "records: no such format");
+		return audit_wrong(e, -EINVAL, "records: unknown format");
 	if (!records_ranges(to, v) ||
 	    !text_fits(fields, r->fields, sizeof(r->fields)))
 		return audit_wrong(e, -EINVAL,
@@ -233,15 +234,15 @@ static int fds_parse(struct agent_request *r, json_t *list, unsigned int nr,
 	size_t i;
 
 	if (!json_is_array(list) || json_array_size(list) != nr)
-		return audit_wrong(e, -EINVAL, "fds: %u descriptors came, which "
-				   "is not what it says", nr);
+		return audit_wrong(e, -EINVAL, "fds: must name each of the %u "
+				   "descriptors that came with the request", nr);
 	for (i = 0; i < nr; i++) {
 		const char *name = json_string_value(json_array_get(list, i));
 		int *place = name ? place_of(r, name) : NULL;
 
 		if (!place || *place >= 0)
-			return audit_wrong(e, -EINVAL, "fds: an unknown word, or "
-					   "one twice");
+			return audit_wrong(e, -EINVAL, "fds: unknown or repeated "
+					   "name");
 		*place = (int)i;
 	}
 	return 0;
@@ -252,15 +253,15 @@ static int whole_ok(const struct agent_request *r, struct rec_error *e)
 	const struct job_spec *s = &r->spec;
 
 	if (s->keys_fd < 0)
-		return audit_wrong(e, -EINVAL, "fds: no keys");
+		return audit_wrong(e, -EINVAL, "fds: 'keys' is missing");
 	if ((r->snapshot >= 0) == !!r->filter[0])
-		return audit_wrong(e, -EINVAL, "one of a filter and a snapshot "
-				   "is to be asked");
+		return audit_wrong(e, -EINVAL, "give either a filter or a "
+				   "snapshot");
 	if (s->key_len > EPF_KEY_MAX)
-		return audit_wrong(e, -EINVAL, "keys of a column are 1 to %u "
+		return audit_wrong(e, -EINVAL, "a column's keys must have 1 to %u "
 				   "bytes", EPF_KEY_MAX);
 	if (s->threads > EPF_AUDIT_THREADS_MAX)
-		return audit_wrong(e, -EINVAL, "threads: %u at most",
+		return audit_wrong(e, -EINVAL, "threads: at most %u",
 				   EPF_AUDIT_THREADS_MAX);
 	return 0;
 }
@@ -295,7 +296,7 @@ static int audit_parse(struct agent_request *r, json_t *json,
 	return ret;
 }
 
-/* What jansson says of a member may name it. */
+/* jansson's error texts quote names of members, which may hold control characters. */
 static void one_line(struct rec_error *e)
 {
 	char *c;
@@ -373,7 +374,7 @@ int agent_state_parse(struct job_state *s, json_t *json)
 	s->engine = epf_engine_find(engine);
 	snprintf(kept, sizeof(kept), "%s", why);
 	s->why = kept;
-	s->fallen = fallen ? kept : NULL; /* which is why */
+	s->fallen = fallen ? kept : NULL; /* the agent sends the same text as @why */
 	return 0;
 }
 
@@ -383,7 +384,7 @@ static json_t *desc_json(const struct epf_key_desc *d)
 			 (json_int_t)d->max_bytes);
 }
 
-/* An agent that is older tells none. */
+/* An older agent sends no description: @list is NULL. */
 static bool desc_parse(struct epf_key_desc *d, json_t *list)
 {
 	json_int_t v[4] = { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading: libpcap scales time stamps to the precision it is opened with and
- * does not tell the file's own, so the beginning of the file is read ahead and
- * given to libpcap again through a stream of our own.
+ * libpcap scales time stamps to the precision that it is opened with and does not
+ * report the file's own precision. The beginning of the file is therefore read
+ * first, and passed to libpcap again through a custom stream.
  *
  * Formats: pcap(5) savefile; pcapng, IETF draft-ietf-opsawg-pcapng, sections
  * 4.1 (section header), 4.2 (interface description, if_tsresol).
@@ -33,12 +33,12 @@ enum ng_block {
 };
 #define NG_ORDER_BIG "\x1a\x2b\x3c\x4d"
 #define NG_BLOCK_MIN 12
-#define NG_INTERFACES_MAX (1u << 16) /* of a section */
-#define NG_BLOCK_MAX (1u << 20) /* of those that libpcap gets */
-#define NG_PIECE (64u << 10) /* of the file that is read at once */
+#define NG_INTERFACES_MAX (1u << 16) /* in a section */
+#define NG_BLOCK_MAX (1u << 20) /* bytes of a block that is passed to libpcap */
+#define NG_PIECE (64u << 10) /* bytes of one read() */
 #define NG_QUEUE_MAX (2u << 20)
-#define NG_OPEN_BYTES (64u << 20) /* read for the first interface, at most */
-#define NG_INTERFACE_OPTIONS 16 /* their offset in the block */
+#define NG_OPEN_BYTES (64u << 20) /* limit of the search for the first interface */
+#define NG_INTERFACE_OPTIONS 16 /* offset of the options in the block */
 #define NG_IF_TSRESOL 9
 
 static __u32 get(const unsigned char *p, unsigned int bytes, bool big)
@@ -51,7 +51,7 @@ static __u32 get(const unsigned char *p, unsigned int bytes, bool big)
 	return v;
 }
 
-/* Does the interface block of @len bytes have stamps finer than 1 us? */
+/* Does the interface block of @len bytes declare time stamps finer than 1 us? */
 static bool ng_is_finer(const unsigned char *block, size_t len, bool big)
 {
 	size_t at = NG_INTERFACE_OPTIONS;
@@ -70,7 +70,7 @@ static bool ng_is_finer(const unsigned char *block, size_t len, bool big)
 	return false;
 }
 
-/* By the interface blocks before the first packet. */
+/* The precision that the interface blocks before the first packet declare. */
 static enum precision ng_precision(const unsigned char *p, size_t len)
 {
 	bool big = false;
@@ -106,7 +106,7 @@ static enum precision head_precision(const unsigned char *p, size_t len)
 	return PRECISION_US;
 }
 
-/* Read until the precision is known. A file that keeps it undecided gets ns,
+/* Read until the precision is known. If the head does not decide it, assume ns,
  * which loses nothing.
  */
 static int read_head(struct capture_in *in)
@@ -124,7 +124,7 @@ static int read_head(struct capture_in *in)
 			return -1;
 		}
 		if (!n)
-			break; /* at the end, or no room */
+			break; /* end of the file, or @head is full */
 		in->head_len += n;
 	}
 	in->nano = precision != PRECISION_US;
@@ -142,7 +142,9 @@ static const char *not_a_capture(const struct capture_in *in)
 	return NULL;
 }
 
-/* The file from its beginning. Return: bytes; 0: the end; -1: errno. */
+/* Read the file from its beginning: @head first, then the descriptor. Return: bytes;
+ * 0: the end; -1: see errno.
+ */
 static ssize_t read_file(struct capture_in *in, void *to, size_t room)
 {
 	size_t held = in->head_len - in->head_at;
@@ -174,7 +176,7 @@ static bool ng_put(struct ng_feed *f, const void *data, size_t len)
 	return true;
 }
 
-/* There is room for all that one piece of the input can add. */
+/* Make room for all that one piece of the input can add to the queue. */
 static bool ng_make_room(struct ng_feed *f)
 {
 	size_t held = f->end - f->at;
@@ -186,8 +188,8 @@ static bool ng_make_room(struct ng_feed *f)
 	if (held + NG_PIECE + sizeof(f->head) <= f->room)
 		return true;
 	if (f->room >= NG_QUEUE_MAX)
-		return ng_fault(f, "sections and interfaces without a packet, "
-				"more than 2 MiB of them");
+		return ng_fault(f, "more than 2 MiB of sections and interfaces "
+				"without a packet");
 	more = realloc(f->queue, 2 * f->room);
 	if (!more)
 		return ng_fault(f, "out of memory");
@@ -196,8 +198,9 @@ static bool ng_make_room(struct ng_feed *f)
 	return true;
 }
 
-/* @n bytes of a block that libpcap does not get, the last ones of it if there
- * are no more: its length stands there again.
+/* Skip @n bytes of a block that is not passed to libpcap. A block ends with its
+ * length again, so at its end compare the last four bytes with the length at the
+ * beginning.
  */
 static bool ng_skip(struct ng_feed *f, const unsigned char *p, __u32 n)
 {
@@ -206,12 +209,12 @@ static bool ng_skip(struct ng_feed *f, const unsigned char *p, __u32 n)
 	memmove(f->tail, f->tail + keep, sizeof(f->tail) - keep);
 	memcpy(f->tail + sizeof(f->tail) - keep, p + n - keep, keep);
 	if (!f->left && memcmp(f->tail, f->head + 4, sizeof(f->tail)))
-		return ng_fault(f, "a block whose two lengths differ");
+		return ng_fault(f, "the two lengths of a block differ");
 	return true;
 }
 
-/* The head of a block is complete. Damage is for libpcap to tell: it gets the
- * head, and then the end of the file.
+/* The head of a block is complete. If it is damaged, pass the head and then the end
+ * of the file to libpcap, which reports the damage.
  */
 static bool ng_block(struct ng_feed *f)
 {
@@ -232,7 +235,7 @@ static bool ng_block(struct ng_feed *f)
 	f->opened |= f->wanted && type != NG_SECTION;
 	f->interfaces += type == NG_INTERFACE;
 	if (f->interfaces > NG_INTERFACES_MAX)
-		return ng_fault(f, "a section of more than 65536 interfaces");
+		return ng_fault(f, "a section has more than 65536 interfaces");
 	if (bytes < NG_BLOCK_MIN || bytes % 4) {
 		f->ended = true;
 		return ng_put(f, f->head, sizeof(f->head));
@@ -240,11 +243,11 @@ static bool ng_block(struct ng_feed *f)
 	if (!f->wanted)
 		return f->left || ng_skip(f, f->head + 8, 4);
 	if (bytes > NG_BLOCK_MAX)
-		return ng_fault(f, "a block longer than 1 MiB");
+		return ng_fault(f, "a block is longer than 1 MiB");
 	return ng_put(f, f->head, sizeof(f->head));
 }
 
-/* Return: false: there is no more for libpcap. */
+/* Return: false: libpcap gets no more. */
 static bool ng_feed(struct ng_feed *f, const unsigned char *p, size_t len)
 {
 	while (len && !f->ended) {
@@ -269,7 +272,9 @@ static bool ng_feed(struct ng_feed *f, const unsigned char *p, size_t len)
 	return !f->ended;
 }
 
-/* The file has ended. libpcap is to see that this is within a block. */
+/* The file has ended. If it ends inside a block, libpcap must see that: pass on the
+ * incomplete head, or that of a skipped block.
+ */
 static void ng_end(struct ng_feed *f)
 {
 	f->ended = true;
@@ -279,7 +284,7 @@ static void ng_end(struct ng_feed *f)
 		ng_put(f, f->head, sizeof(f->head));
 }
 
-/* Is there what libpcap looks for next, or will there never be? */
+/* Is what libpcap needs next in the queue, or will it never be? */
 static bool ng_ready(const struct capture_in *in)
 {
 	const struct ng_feed *f = &in->feed;
@@ -306,7 +311,7 @@ static void ng_read(struct capture_in *in)
 	}
 }
 
-/* Likewise of about @bytes of the file. Return: as ng_ready(). */
+/* Read about @bytes of the file at most. Return: as ng_ready(). */
 static bool ng_look(struct capture_in *in, size_t bytes)
 {
 	__u64 until = in->done_bytes + bytes;
@@ -340,7 +345,7 @@ static void ng_close(struct ng_feed *f)
 	memset(f, 0, sizeof(*f));
 }
 
-/* capture_ready() was not asked, or libpcap looks ahead. */
+/* The queue is empty here if capture_ready() was not called or libpcap reads ahead. */
 static ssize_t ng_take(struct capture_in *in, char *to, size_t room)
 {
 	struct ng_feed *f = &in->feed;
@@ -364,7 +369,7 @@ static ssize_t stream_read(void *cookie, char *to, size_t room)
 	return in->feed.on ? ng_take(in, to, room) : read_file(in, to, room);
 }
 
-/* What libpcap calls an error, and what we know of it. */
+/* libpcap's error text, unless the fault was found here. */
 static const char *why(const struct capture_in *in, const char *text)
 {
 	return in->feed.fault ? in->feed.fault : text;
@@ -397,7 +402,7 @@ static int start_pcap(struct capture_in *in)
 		close(in->fd);
 		return -1;
 	}
-	/* given no buffer, glibc ignores the size that is asked for */
+	/* without a buffer, glibc ignores the requested size */
 	in->buffer = malloc(STREAM_BYTES);
 	if (in->buffer)
 		setvbuf(stream, in->buffer, _IOFBF, STREAM_BYTES);
@@ -414,7 +419,7 @@ static int start_pcap(struct capture_in *in)
 	return -1;
 }
 
-/* From a descriptor that is its own. */
+/* Start to read from @in->fd, which is closed on failure. */
 static int begin(struct capture_in *in)
 {
 	const char *other;
@@ -488,8 +493,8 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
 
 __u64 capture_ns(const struct capture_in *in, const struct pcap_pkthdr *hdr)
 {
-	/* libpcap takes both numbers of a savefile for signed, or not, by their
-	 * byte order
+	/* libpcap reads both numbers of a savefile as signed or unsigned,
+	 * depending on the byte order
 	 */
 	return (__u64)(__u32)hdr->ts.tv_sec * 1000000000 +
 	       (__u64)(__u32)hdr->ts.tv_usec * (in->nano ? 1 : 1000);
@@ -519,7 +524,7 @@ const char *capture_link_name(const struct capture_in *in)
 	return name ? name : "unknown";
 }
 
-/* For a link type that libpcap can read but will not write. */
+/* For a link type that libpcap can read but refuses to write. */
 static int write_header(FILE *stream, const struct capture_in *like)
 {
 	struct pcap_file_header hdr = {

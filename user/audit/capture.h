@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Captures, read: pcap and pcapng. Errors are texts without the file's name. */
+/* Reading captures: pcap and pcapng. Error texts do not include the file name. */
 #ifndef AUDIT_CAPTURE_H
 #define AUDIT_CAPTURE_H
 
@@ -14,27 +14,28 @@
 #define CAPTURE_WHY_BYTES (PCAP_ERRBUF_SIZE + 128)
 
 /**
- * struct ng_feed - what libpcap gets of a pcapng file: sections, interfaces and
- *	packets, not the blocks that it would skip, however many there are
+ * struct ng_feed - the blocks of a pcapng file that are passed to libpcap: sections,
+ *	interfaces and packets. All other blocks, of which there may be any number,
+ *	are skipped here
  * @on: the input is pcapng
  * @ended: libpcap gets what is queued, then the end of the file
- * @big: byte order of the section
- * @wanted: the block is one for libpcap
- * @head: of the block: type, length, and in a section header the order
- * @have: bytes of @head
- * @left: bytes of the block that have not been read, with its second length
- * @tail: of a block that is skipped: its last bytes
- * @interfaces: of the section: libpcap remembers each
- * @packets: that were queued, whole or in part
- * @taken: that libpcap has returned
- * @opened: an interface was queued, so that libpcap can open the file
- * @queue: for libpcap
- * @at: the first byte of it that libpcap has not got
- * @end: behind the last one
- * @room: bytes allocated
- * @raw: room to read
- * @fault: what is wrong with the file; NULL: nothing
- * @error: errno of reading it, or 0
+ * @big: the section is big-endian
+ * @wanted: the current block is passed to libpcap
+ * @head: beginning of the block: type, length and, in a section header, byte order
+ * @have: bytes of @head read so far
+ * @left: bytes of the block not read yet, including its second length
+ * @tail: last four bytes of a skipped block
+ * @interfaces: interfaces of the section so far; libpcap remembers each
+ * @packets: packets queued, completely or in part
+ * @taken: packets that libpcap has returned
+ * @opened: an interface was queued, so libpcap can open the file
+ * @queue: bytes for libpcap
+ * @at: offset of the first queued byte that libpcap has not read
+ * @end: end of the queued bytes
+ * @room: bytes allocated for @queue
+ * @raw: buffer for read()
+ * @fault: what is wrong with the file, or NULL
+ * @error: errno of read(), or 0
  */
 struct ng_feed {
 	bool on;
@@ -63,14 +64,14 @@ struct ng_feed {
  * @pcap: libpcap's handle
  * @stat: of the opened file
  * @nano: time stamps are in ns, else in us
- * @done_bytes: read from the file so far
+ * @done_bytes: bytes read from the file so far
  * @why: text of the last error
  * @fd: the file
- * @buffer: of the stream that libpcap reads; NULL: the stream's own
- * @head: its beginning, read ahead to learn the precision of its time stamps
+ * @buffer: buffer of the stream that libpcap reads; NULL: the stream's own
+ * @head: beginning of the file, read ahead to learn the precision of time stamps
  * @head_len: bytes in @head
- * @head_at: of which so many have been read again
- * @feed: of pcapng
+ * @head_at: bytes of @head that were passed on
+ * @feed: state of a pcapng file
  */
 struct capture_in {
 	pcap_t *pcap;
@@ -95,20 +96,20 @@ struct capture_in {
  */
 int capture_open(struct capture_in *in, const char *path);
 
-/* Likewise, from a descriptor that stays the caller's, of which @len bytes have
- * been read, CAPTURE_HEAD_BYTES at most.
+/* Likewise, from a descriptor that the caller keeps. Its first @len bytes, at most
+ * CAPTURE_HEAD_BYTES, were already read into @head.
  */
 int capture_attach(struct capture_in *in, int fd, const void *head, size_t len);
 void capture_close(struct capture_in *in);
 
 /**
- * capture_ready() - look for the next packet, for so long
+ * capture_ready() - look for the next packet, within a bound
  * @in: capture
- * @bytes: of the input that are read at most, about
+ * @bytes: approximate limit of the bytes read
  *
  * A pcapng file may have any number of blocks between two packets.
  *
- * Return: true: capture_next() reads no more than a packet; false: ask again.
+ * Return: true: capture_next() reads no more than a packet; false: call it again.
  */
 bool capture_ready(struct capture_in *in, size_t bytes);
 
@@ -116,9 +117,9 @@ bool capture_ready(struct capture_in *in, size_t bytes);
  * capture_next() - the next packet
  * @in: capture
  * @hdr: set; the fraction of the time stamp is in ns where @in->nano
- * @data: set; both are good until the next call
+ * @data: set; both are valid until the next call
  *
- * Return: 1; 0 at the end; -1 where the file is cut off or damaged (@why).
+ * Return: 1; 0: end of the file; -1: the file is cut off or damaged (@why).
  */
 int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
 		 const unsigned char **data);
@@ -126,12 +127,12 @@ int capture_next(struct capture_in *in, struct pcap_pkthdr **hdr,
 /* Time stamp in ns since 1970. */
 __u64 capture_ns(const struct capture_in *in, const struct pcap_pkthdr *hdr);
 
-/* Return: enum epf_pkt_link; -1: one that only a frame key works on. */
+/* Return: enum epf_pkt_link; -1: a link type that only frame keys support. */
 int capture_link(const struct capture_in *in);
 const char *capture_link_name(const struct capture_in *in);
 
-/* Write the header of a savefile, which is libpcap's, with the link type, snap
- * length and precision of @like. Return: 0, or -1.
+/* Write a savefile header with the link type, snap length and precision of @like.
+ * Return: 0; -1.
  */
 int capture_header(FILE *stream, const struct capture_in *like);
 

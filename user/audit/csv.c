@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CSV by RFC 4180, with libcsv, which does not tell where in the input a record
- * ends: so it gets the input line by line, and a record ends with the line in
- * which libcsv ends one.
+ * CSV as in RFC 4180, read with libcsv. libcsv does not report where in the input a
+ * record ends. It therefore gets the input line by line, and a record ends with the
+ * line in which libcsv reports an end.
  */
 #include "reader.h"
 
@@ -13,27 +13,27 @@
 
 #include <csv.h>
 
-/* The longest text that a key or a part of one can have; and one byte more. */
+/* One byte more than the longest text that a key or a part of it can have. */
 #define PART_BYTES (2 * EPF_KEY_MAX + 1)
 
-/* The lines of a record that libcsv has been given. */
+/* The lines of the current record that were passed to libcsv. */
 struct csv_record {
 	size_t len;
 	__u64 lines;
-	const char *why; /* it is not to be read */
+	const char *why; /* the reason why it cannot be read, or NULL */
 };
 
 /**
  * struct csv - a reader
- * @p: libcsv's
- * @s: whose it is
- * @column: of each field of the key, from 0
- * @twice: a field that the header had twice
- * @columns: of the record under way
- * @ends: of records in the lines given to libcsv since its beginning
- * @r: the record under way, which begins the input
- * @part: of its key
- * @text: of @part
+ * @p: libcsv's parser
+ * @s: source that the reader belongs to
+ * @column: column of each field of the key, from 0
+ * @twice: a field that the header names twice, or NULL
+ * @columns: columns seen in the current record
+ * @ends: record ends that libcsv reported since the current record began
+ * @r: current record, which starts at the beginning of the input
+ * @part: parts of its key
+ * @text: bytes of @part
  */
 struct csv {
 	struct csv_parser p;
@@ -47,9 +47,9 @@ struct csv {
 	char text[REC_FIELDS_MAX][PART_BYTES];
 };
 
-/* libcsv's memory for a field grows by so much. */
+/* Step by which libcsv's memory for a field grows. */
 #define FIELD_BYTES (64u << 10)
-/* Of a record, however short. */
+/* Work of a record in addition to its bytes, in units of REC_WORK. */
 #define RECORD_WORK 16
 
 typedef void (*csv_field_fn)(void *text, size_t len, void *ctx);
@@ -97,7 +97,7 @@ static void field_of_header(void *text, size_t len, void *ctx)
 	c->columns++;
 }
 
-/* Blanks are part of a field. */
+/* Keep libcsv from stripping blanks: they are part of a field. */
 static int no_space(unsigned char c)
 {
 	(void)c;
@@ -113,7 +113,7 @@ static void start(struct csv *c)
 		csv_set_delim(&c->p, (unsigned char)c->s->spec.separator);
 }
 
-/* Forget the record under way. */
+/* Drop the current record. */
 static void restart(struct csv *c)
 {
 	csv_free(&c->p);
@@ -123,26 +123,26 @@ static void restart(struct csv *c)
 static const char *why_not(struct csv *c)
 {
 	return csv_error(&c->p) == CSV_EPARSE ?
-		       "a quote within a field that does not begin with one, "
-		       "or behind which the field goes on" :
+		       "a quote inside an unquoted field, or text after a "
+		       "closing quote" :
 		       csv_strerror(csv_error(&c->p));
 }
 
-/* Give libcsv one line, the last one of the input if @fini. */
+/* Pass one line to libcsv; @fini: it is the last one of the input. */
 static const char *parse_line(struct csv *c, const __u8 *line, size_t len,
 			      bool fini, csv_field_fn field)
 {
 	if (csv_parse(&c->p, line, len, field, end_of_record, c) < len)
 		return why_not(c);
 	if (fini && csv_fini(&c->p, field, end_of_record, c))
-		return "the input ends inside of quotes";
+		return "the input ends inside a quoted field";
 	if (c->ends > 1)
-		return "a carriage return that is not at the end of the line";
+		return "a carriage return before the end of the line";
 	return NULL;
 }
 
-/* Go on with the record under way, or begin the next. Return: whether it is
- * whole, or known to be bad.
+/* Continue the current record, or begin the next. Return: whether it is complete or
+ * known to be bad.
  */
 static bool next_record(struct csv *c, csv_field_fn field)
 {
@@ -168,7 +168,7 @@ static bool next_record(struct csv *c, csv_field_fn field)
 	return c->ends || r->why;
 }
 
-/* Lines with nothing on them are no records. */
+/* Empty lines are not records. */
 static void skip_blank(struct rec_input *in)
 {
 	for (;;) {
@@ -183,7 +183,7 @@ static void skip_blank(struct rec_input *in)
 	}
 }
 
-/* Find the next record. Return: 1; 0: none that is whole; -EBADMSG. */
+/* Find the next record. Return: 1; 0: none is complete; -EBADMSG. */
 static int find_record(struct rec_source *s, csv_field_fn field,
 		       struct rec_error *e)
 {
@@ -197,11 +197,11 @@ static int find_record(struct rec_source *s, csv_field_fn field,
 	if ((found ? c->r.len : in->end - in->at) > REC_LINE_MAX)
 		return rec_too_long(s, e);
 	if (!found && in->eof)
-		in->at = in->end; /* carriage returns, at most */
+		in->at = in->end; /* only carriage returns are left */
 	return found;
 }
 
-/* Go on behind the record; its first line was counted before. */
+/* Move past the record. Its first line was counted before. */
 static void take_record(struct rec_source *s)
 {
 	struct csv *c = s->own;
@@ -229,8 +229,8 @@ static int put_record(struct rec_source *s, struct rec_batch *b,
 	for (i = 0; i < s->nr_fields; i++)
 		if (c->column[i] >= c->columns)
 			return rec_bad(s, e,
-				       "line %llu: it has %zu fields, number "
-				       "%zu is asked for",
+				       "line %llu: it has %zu fields, but the "
+				       "key includes field %zu",
 				       (unsigned long long)s->in.line,
 				       c->columns, c->column[i] + 1);
 	return rec_key(s, b, raw, c->part, e);
@@ -273,14 +273,14 @@ static int read_header(struct rec_source *s, struct rec_error *e)
 	return ret;
 }
 
-/* Fields that the header does not name are numbers. */
+/* Fields that the header does not name must be column numbers. */
 static int number_fields(struct rec_source *s, struct rec_error *e)
 {
 	struct csv *c = s->own;
 	unsigned int i;
 
 	if (c->twice)
-		return audit_wrong(e, -EINVAL, "two fields are named '%s'",
+		return audit_wrong(e, -EINVAL, "the header has two fields '%s'",
 				   c->twice);
 	for (i = 0; i < s->nr_fields; i++) {
 		unsigned long n;
@@ -292,10 +292,10 @@ static int number_fields(struct rec_source *s, struct rec_error *e)
 		n = strtoul(s->field[i], &end, 10);
 		if (errno || *end || !n || n > REC_LINE_MAX ||
 		    s->field[i][0] < '0' || s->field[i][0] > '9')
-			return audit_wrong(e, -EINVAL, "no field is '%s': %s",
+			return audit_wrong(e, -EINVAL, "there is no field '%s': %s",
 					   s->field[i], s->spec.header ?
-					   "not named so, nor a number from 1" :
-					   "not a number from 1");
+					   "neither a name of the header nor a number from 1" :
+					   "not a number from 1; names need --header");
 		c->column[i] = n - 1;
 	}
 	return 0;

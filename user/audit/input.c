@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line that is not whole yet, and as much again to read. */
+/* Room for an incomplete line, and for as much again to be read. */
 #define INPUT_BYTES (2 * REC_LINE_MAX)
 
-/* Of a line, however short. */
+/* Work of a line in addition to its bytes, in units of REC_WORK. */
 #define LINE_WORK 16
 
 int rec_input_open(struct rec_input *in, int fd)
@@ -50,7 +50,7 @@ bool rec_is_text(const struct rec_input *in)
 	return !memchr(in->buf, 0, in->end < 8 ? in->end : 8);
 }
 
-/* A line does, or what is no text. */
+/* A line is enough to detect a text format, the first bytes for any other. */
 int rec_input_head(struct rec_input *in)
 {
 	int err = 0;
@@ -70,7 +70,7 @@ void rec_skip_mark(struct rec_input *in)
 
 int rec_too_long(const struct rec_source *s, struct rec_error *e)
 {
-	return audit_wrong(e, -EBADMSG, "line %llu: a record longer than %u bytes",
+	return audit_wrong(e, -EBADMSG, "line %llu: record longer than %u bytes",
 			   (unsigned long long)s->in.line + 1, REC_LINE_MAX);
 }
 

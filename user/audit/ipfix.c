@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * IPFIX files: RFC 7011 messages, one after another. What libfixbuf decodes has
- * been found whole here before: it does not tell of all damage, and after some
- * it crashes or does not return. So also what lies behind damage can be read.
+ * IPFIX files: RFC 7011 messages, one after another. Everything is checked here
+ * before libfixbuf decodes it, because libfixbuf does not detect all damage, and
+ * crashes or hangs after some of it. The check also makes it possible to read on
+ * after damage.
  *
- * What a file makes libfixbuf remember is bounded: templates by their fields,
- * elements that it did not know, domains.
+ * What a file makes libfixbuf remember is bounded: templates, by their fields;
+ * unknown elements; observation domains.
  */
 #include "ipfix_sets.h"
 #include "reader.h"
@@ -22,16 +23,16 @@
 
 #include <fixbuf/public.h>
 
-/* What libfixbuf may remember of a file: some 5 MiB. A template counts as some
- * fields, however few it has.
+/* Bounds for what libfixbuf remembers of a file, some 5 MiB. Each template counts as
+ * TEMPLATE_FIELDS fields in addition to its own.
  */
 #define FIELDS_MAX (1u << 14)
 #define TEMPLATE_FIELDS 8
 #define ELEMENTS_MAX (1u << 12)
 #define DOMAINS_MAX 256
 
-/* Units of REC_WORK: of a part of a message, of a field of a template, and of one
- * of a record.
+/* Work in units of REC_WORK: for a part of a message, for a field of a template, and
+ * for a field of a record.
  */
 #define PART_WORK 32
 #define DEFINE_WORK 128
@@ -41,7 +42,7 @@
 #define LINE_BYTES 256
 #define PROLOGUE "ts,te,sa,da,sp,dp,pr,ipkt,ibyt\n"
 
-/* As libfixbuf lays a record down for us; integers in this machine's order. */
+/* A record as libfixbuf writes it for us, with integers in host byte order. */
 struct flow {
 	__u64 start_ms;
 	__u64 end_ms;
@@ -95,27 +96,27 @@ LIST_HEAD(known_list, known);
 
 /**
  * struct ipfix - a reader
- * @model: what elements there are
- * @fbuf: libfixbuf's reader; the session is its
+ * @model: all known information elements
+ * @fbuf: libfixbuf's reader, which owns @session
  * @session: templates
- * @number: of our elements
- * @fields: of all templates that are known
- * @elements: of @model at the beginning
- * @domain: those that were met
+ * @number: element numbers of the members of struct flow
+ * @fields: sum of the fields of all known templates
+ * @elements: number of elements in @model at the beginning
+ * @domain: observation domains seen so far
  * @domains: how many
- * @here: which of them the message is of
- * @known: templates of a domain, and of options
- * @message: bytes of the one being decoded, which begins the input; 0: none
- * @messages: so far
- * @at: of the next set in the message
- * @set: of the one before
- * @template: of the next template in the message
- * @templates_end: behind the last one of the set
- * @in_set: libfixbuf decodes one
- * @left: records of the set that are still to come
- * @one: a message of that set alone
- * @text: of records
- * @used: bytes of @text
+ * @here: index in @domain of the current message's domain
+ * @known: templates of each domain; second index: options templates
+ * @message: length of the current message, which begins the input; 0: none
+ * @messages: number of messages so far
+ * @at: offset of the next set in the message
+ * @set: offset of the current set
+ * @template: offset of the next template in the message
+ * @templates_end: end of the last template of the set
+ * @in_set: libfixbuf is decoding a set
+ * @left: records of the set that are not decoded yet
+ * @one: message that holds only this set
+ * @text: text of records
+ * @used: bytes used of @text
  */
 struct ipfix {
 	fbInfoModel_t *model;
@@ -141,7 +142,7 @@ struct ipfix {
 	size_t used;
 };
 
-/* What we know of a template: its fields count as long as it lives. */
+/* What is recorded about a template. Its fields count as long as it lives. */
 struct known {
 	struct ipfix *p;
 	LIST_ENTRY(known) link;
@@ -151,7 +152,7 @@ struct known {
 	bool options;
 };
 
-/* An element of another length than ours is one that we do not understand;
+/* Is the length of the element supported? Addresses must have their full length;
  * integers may be shorter (RFC 7011, section 6.2).
  */
 static bool fits(const fbInfoElement_t *ie, unsigned int i)
@@ -196,7 +197,7 @@ static void new_template(fbSession_t *session, uint16_t id, fbTemplate_t *t,
 
 	(void)session;
 	if (!k)
-		return; /* a template of which we know nothing */
+		return; /* records of this template will have no key */
 	k->p = p;
 	k->id = id;
 	k->fields = fbTemplateCountElements(t) + TEMPLATE_FIELDS;
@@ -214,7 +215,7 @@ static void put16(__u8 *to, __u32 v)
 	to[1] = (__u8)v;
 }
 
-/* One template is withdrawn, if it is of the kind. */
+/* Withdraw template @id if it is an options template or not, as @options says. */
 static void withdraw(struct ipfix *p, bool options, __u16 id)
 {
 	fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE, id, NULL);
@@ -223,8 +224,9 @@ static void withdraw(struct ipfix *p, bool options, __u16 id)
 		fbSessionRemoveTemplate(p->session, FALSE, id, NULL);
 }
 
-/* All of a kind. One that libfixbuf still holds is known, and may have a
- * successor of the same number already, which goes when its turn comes.
+/* Withdraw all templates of this domain and kind. libfixbuf may still hold a
+ * template whose number already belongs to a successor; such an entry is skipped,
+ * because the successor has an entry of its own.
  */
 static void withdraw_all(struct ipfix *p, bool options)
 {
@@ -240,8 +242,9 @@ static void withdraw_all(struct ipfix *p, bool options)
 	}
 }
 
-/* Templates, or withdrawals, whole: NULL, and @n bytes without padding, for
- * libfixbuf to read; 0: none.
+/* Check a set of templates or withdrawals, and carry out the withdrawals. Return:
+ * NULL: @n is set to the bytes without padding that libfixbuf must read, or 0; else
+ * what is wrong.
  */
 static const char *check_templates(struct ipfix *p, const __u8 *set, size_t *n)
 {
@@ -268,13 +271,13 @@ static const char *check_templates(struct ipfix *p, const __u8 *set, size_t *n)
 		at += len;
 	}
 	if (defined && withdrawn)
-		return "templates and withdrawals in one set";
+		return "a set mixes templates and withdrawals";
 	*n = defined ? at : 0;
 	return NULL;
 }
 
-/* Where a record ends: @at plus its length; 0: beyond the @n bytes of the set.
- * Section 7: what is of variable length begins with its length.
+/* Return: the end of the record at @at; 0: it exceeds the @n bytes of the set. A
+ * field of variable length begins with its length (section 7).
  */
 static size_t record_end(fbTemplate_t *t, const __u8 *set, size_t n, size_t at)
 {
@@ -297,7 +300,7 @@ static size_t record_end(fbTemplate_t *t, const __u8 *set, size_t n, size_t at)
 	return at <= n ? at : 0;
 }
 
-/* The least that a record takes: less at the end of a set is padding. */
+/* The minimum length of a record. Fewer bytes at the end of a set are padding. */
 static size_t record_least(fbTemplate_t *t)
 {
 	__u32 i, count = fbTemplateCountElements(t);
@@ -311,7 +314,9 @@ static size_t record_least(fbTemplate_t *t)
 	return least;
 }
 
-/* Data, whole: NULL, and @p->left records. */
+/* Check a data set. Return: NULL: it is sound and has @p->left records; else what is
+ * wrong.
+ */
 static const char *check_data(struct ipfix *p, const __u8 *set, size_t n)
 {
 	fbTemplate_t *t = fbSessionGetTemplate(p->session, FALSE,
@@ -320,7 +325,7 @@ static const char *check_data(struct ipfix *p, const __u8 *set, size_t n)
 
 	p->left = 0;
 	if (!t)
-		return "data without a template";
+		return "a data set without a template";
 	least = record_least(t);
 	while (n - at >= least) {
 		at = record_end(t, set, n, at);
@@ -345,7 +350,7 @@ static bool know_domain(struct ipfix *p, __u32 domain)
 	return true;
 }
 
-/* A file in which no next message is to be found. */
+/* Report damage after which the next message cannot be found. */
 static int broken(const struct ipfix *p, const char *why, struct rec_error *e)
 {
 	return audit_wrong(e, -EBADMSG, "message %llu: %s",
@@ -360,7 +365,7 @@ static int bad_part(struct rec_source *s, const char *why, struct rec_error *e)
 		       (unsigned long long)p->messages, why);
 }
 
-/* Go on behind the message. */
+/* Move past the message. */
 static void end_message(struct rec_source *s)
 {
 	struct ipfix *p = s->own;
@@ -376,7 +381,7 @@ static int begin_message(struct rec_source *s, size_t len, struct rec_error *e)
 	const char *why;
 
 	if (!know_domain(p, be32(m + 12)))
-		return broken(p, "too many observation domains", e);
+		return broken(p, "more than 256 observation domains", e);
 	fbSessionSetDomain(p->session, be32(m + 12));
 	p->message = len;
 	p->at = MESSAGE_HEADER;
@@ -387,7 +392,9 @@ static int begin_message(struct rec_source *s, size_t len, struct rec_error *e)
 	return bad_part(s, why, e);
 }
 
-/* Return: 1: a whole one is there, or was passed over; 0: none; an errno. */
+/* Return: 1: a complete message is there, or was skipped; 0: none is complete; a
+ * negative errno.
+ */
 static int find_message(struct rec_source *s, struct rec_error *e)
 {
 	const __u8 *m = s->in.buf + s->in.at;
@@ -404,16 +411,16 @@ static int find_message(struct rec_source *s, struct rec_error *e)
 		return 0;
 	p->messages++;
 	if (left < len)
-		return broken(p, "the file ends within it", e);
+		return broken(p, "the file ends inside it", e);
 	if (epf_be16(m) != 10 || len < MESSAGE_HEADER)
-		return broken(p, "not one of IPFIX", e);
+		return broken(p, "not an IPFIX message", e);
 	err = begin_message(s, len, e);
 	return err ? err : 1;
 }
 
-/* Data of a set, or one of its templates, goes to libfixbuf as a message of its
- * own, and only if it is sound: what follows an error there is not to be relied
- * on. Templates go one by one since many may take long.
+/* Pass a data set, or one template of a set, to libfixbuf as a message of its own.
+ * It must be sound, because libfixbuf is not reliable after an error. Templates are
+ * passed one by one, because many of them may take long.
  */
 static void give(struct rec_source *s, const __u8 *set, const __u8 *data,
 		 size_t n)
@@ -430,7 +437,7 @@ static void give(struct rec_source *s, const __u8 *set, const __u8 *data,
 	p->in_set = true;
 }
 
-/* Those of a set are known to be whole. */
+/* The templates of the set were checked before. */
 static void begin_template(struct rec_source *s)
 {
 	struct ipfix *p = s->own;
@@ -469,14 +476,14 @@ static int begin_set(struct rec_source *s, struct rec_error *e)
 	return 0;
 }
 
-/* What libfixbuf remembers, against the bounds. */
+/* Does libfixbuf remember more than the bounds allow? */
 static bool too_much(const struct ipfix *p)
 {
 	return p->fields > FIELDS_MAX ||
 	       fbInfoModelCountElements(p->model) - p->elements > ELEMENTS_MAX;
 }
 
-/* The set gave no more. */
+/* libfixbuf returned no further record of the set. */
 static int end_set(struct rec_source *s, const GError *error,
 		   struct rec_error *e)
 {
@@ -484,12 +491,12 @@ static int end_set(struct rec_source *s, const GError *error,
 
 	p->in_set = false;
 	if (too_much(p))
-		return broken(p, "more templates or unknown elements than a "
-			      "reader has memory for", e);
+		return broken(p, "more templates or unknown elements than the "
+			      "reader's limit", e);
 	return p->left ? bad_part(s, error ? error->message : "", e) : 0;
 }
 
-/* The next record of the set. Return: 1; 0: there is none; a negative errno. */
+/* Decode the next record of the set. Return: 1; 0: there is none; a negative errno. */
 static int next_flow(struct rec_source *s, struct flow *f,
 		     const struct known **known, struct rec_error *e)
 {
@@ -512,8 +519,8 @@ static int next_flow(struct rec_source *s, struct flow *f,
 	return ret;
 }
 
-/* ICMP's type and code: of their own element, of two, or, as exporters do that
- * come from NetFlow, in place of the destination's port.
+/* The ICMP type and code come from two elements, from a combined one, or, with
+ * exporters that descend from NetFlow, from the destination port.
  */
 static bool icmp_of(const struct flow *f, __u32 has, bool v4, __u8 id[4])
 {
@@ -528,8 +535,8 @@ static bool icmp_of(const struct flow *f, __u32 has, bool v4, __u8 id[4])
 			   HAS(TYPE6) | HAS(ICMP6) | HAS(DPORT));
 }
 
-/* Which of the two kinds of addresses; of templates with both, that which is
- * not zero. Return: 4, 6, or 0: neither.
+/* The IP version of the flow. If the template has addresses of both versions, the
+ * one that is not zero counts. Return: 4; 6; 0: neither.
  */
 static __u8 version_of(const struct flow *f, __u32 has)
 {
@@ -540,7 +547,7 @@ static __u8 version_of(const struct flow *f, __u32 has)
 	return (has & v6) == v6 ? 6 : 0;
 }
 
-/* Return: whether there is all that a key needs. */
+/* Return: whether the flow has everything that a key needs. */
 static bool flow_of(const struct flow *f, __u32 has, struct epf_flow_rec *r)
 {
 	__u32 src = htonl(f->src4), dst = htonl(f->dst4);
@@ -564,7 +571,7 @@ static bool flow_of(const struct flow *f, __u32 has, struct epf_flow_rec *r)
 	return true;
 }
 
-/* As nfdump prints times, but in UTC and with milliseconds. */
+/* Print a time as nfdump does, but in UTC and with milliseconds. */
 static int print_time(char *to, __u64 ms)
 {
 	time_t sec = (time_t)(ms / 1000);
@@ -577,7 +584,7 @@ static int print_time(char *to, __u64 ms)
 		       tm.tm_min, tm.tm_sec, (unsigned int)(ms % 1000));
 }
 
-/* A line of PROLOGUE's columns; REC_NFDUMP reads the same key out of it. */
+/* Print a line with the columns of PROLOGUE. REC_NFDUMP reads the same key from it. */
 static struct rec_raw print_flow(struct ipfix *p, const struct flow *f,
 				 const struct epf_flow_rec *r)
 {
@@ -609,7 +616,7 @@ static void put_flow(struct rec_source *s, struct rec_batch *b,
 	__u64 digest;
 
 	if (known && known->options)
-		return; /* it tells of the exporter */
+		return; /* an options record describes the exporter */
 	if (!known || !flow_of(f, known->has, &r))
 		s->count.keyless++;
 	else if (rec_flow(s, &r, &digest))
@@ -645,7 +652,7 @@ static int ipfix_take(struct rec_source *s, struct rec_batch *b,
 	return ret < 0 ? ret : 0;
 }
 
-/* libfixbuf logs what it thinks of a message; we say it ourselves or not. */
+/* Discard libfixbuf's log messages: errors are reported through struct rec_error. */
 static void quiet(const gchar *domain, GLogLevelFlags level,
 		  const gchar *message, gpointer ctx)
 {
@@ -655,7 +662,7 @@ static void quiet(const gchar *domain, GLogLevelFlags level,
 	(void)ctx;
 }
 
-/* Handlers are the process's, and each call adds one. */
+/* Log handlers belong to the process and each call adds one: call it only once. */
 static void silence(void)
 {
 	g_log_set_handler(NULL, G_LOG_LEVEL_MASK, quiet, NULL);
@@ -664,7 +671,7 @@ static void silence(void)
 
 static bool set_up(struct ipfix *p)
 {
-	GError *error = NULL; /* which it wants to have */
+	GError *error = NULL; /* libfixbuf requires one */
 	fbTemplate_t *t;
 	uint16_t id;
 	int i;
@@ -705,7 +712,8 @@ static int ipfix_open(struct rec_source *s, struct rec_error *e)
 	pthread_once(&silenced, silence);
 	if (!set_up(p))
 		return audit_wrong(e, -EOPNOTSUPP,
-				   "this libfixbuf lacks an element of flows");
+				   "libfixbuf lacks an element of flow records: "
+				   "install a newer one");
 	return rec_keep_prologue(s, PROLOGUE, strlen(PROLOGUE), e);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Sets of IPFIX messages: is what libfixbuf is to read sound? Included once, by
- * ipfix.c. Sections are of RFC 7011.
+ * Checks of sets of IPFIX messages before libfixbuf reads them. Included only by
+ * ipfix.c. Section numbers are those of RFC 7011.
  */
 #ifndef AUDIT_IPFIX_SETS_H
 #define AUDIT_IPFIX_SETS_H
@@ -18,8 +18,8 @@
 #define OPTIONS_SET 3
 #define FIRST_DATA_SET 256
 
-/* Fields of one template, and of one element among them: libfixbuf looks for as
- * many equal ones as there are before each.
+/* Limits of the fields of a template, and of equal elements among them: for each
+ * field libfixbuf counts the equal ones before it.
  */
 #define WIDTH_MAX 1024
 #define EQUAL_MAX 16
@@ -29,8 +29,8 @@ static __u32 be32(const __u8 *p)
 	return epf_be16(p) << 16 | epf_be16(p + 2);
 }
 
-/* Do the sets fill the message, each with a length and an identifier that can
- * be? Section 3.3.2.
+/* Do the sets fill the message, each with a valid length and identifier (section
+ * 3.3.2)? Return: NULL, or what is wrong.
  */
 static const char *check_sets(const __u8 *m, size_t len)
 {
@@ -40,14 +40,14 @@ static const char *check_sets(const __u8 *m, size_t len)
 		__u32 id, n;
 
 		if (len - at < SET_HEADER)
-			return "it ends within the header of a set";
+			return "it ends inside the header of a set";
 		id = epf_be16(m + at);
 		n = epf_be16(m + at + 2);
 		if (n < SET_HEADER || n > len - at)
-			return "a set is not as long as it says";
+			return "the length of a set is wrong";
 		if (id < FIRST_DATA_SET && id != TEMPLATE_SET &&
 		    id != OPTIONS_SET)
-			return "a set has an identifier that none has";
+			return "a set has a reserved identifier";
 		at += n;
 	}
 	return NULL;
@@ -59,9 +59,9 @@ static size_t template_head(__u32 kind)
 	return kind == OPTIONS_SET ? 6 : 4;
 }
 
-/* The fields of a template. Return: its length with its own header of @head
- * bytes; 0: it ends too late, or a field has no bytes. Section 3.2. Without a
- * byte for each field, a set could have more fields than bytes.
+/* Walk the fields of a template (section 3.2). Return: its length including its
+ * header of @head bytes; 0: it exceeds the set, or a field has length 0. If fields
+ * could have length 0, a data set could have more fields than bytes.
  */
 static size_t fields_end(const __u8 *t, size_t left, size_t head)
 {
@@ -78,14 +78,14 @@ static size_t fields_end(const __u8 *t, size_t left, size_t head)
 	return at;
 }
 
-/* Which element it is: its number, and the enterprise's. */
+/* The identity of an element: its number, and that of its enterprise. */
 static __u64 element_at(const __u8 *field)
 {
 	return (__u64)epf_be16(field) << 32 |
 	       (field[0] & 0x80 ? be32(field + 4) : 0);
 }
 
-/* Is an element among the fields more often than libfixbuf is good for? */
+/* Does an element occur more often than EQUAL_MAX? */
 static bool repeats(const __u8 *t, size_t head)
 {
 	__u32 count = epf_be16(t + 2), i, j;
@@ -105,14 +105,14 @@ static bool repeats(const __u8 *t, size_t head)
 	return false;
 }
 
-/* The length of a template; 0: it is none, and @why. Section 3.4. */
+/* Return: the length of a template (section 3.4); 0: it is invalid, with @why set. */
 static size_t template_length(const __u8 *t, size_t left, size_t head,
 			      const char **why)
 {
 	__u32 count = epf_be16(t + 2), scope;
 	size_t len = 0;
 
-	*why = "a template is cut off, or has a field of no bytes";
+	*why = "a template is cut off, or has a field of length 0";
 	if (left < head)
 		return 0;
 	scope = head > 4 ? epf_be16(t + 4) : 1;
@@ -121,12 +121,12 @@ static size_t template_length(const __u8 *t, size_t left, size_t head,
 	else if (count > WIDTH_MAX)
 		*why = "a template has more than 1024 fields";
 	else if (!scope || scope > count)
-		*why = "the scope of an options template is none of its fields";
+		*why = "an options template has no valid count of scope fields";
 	else
 		len = fields_end(t, left, head);
 	if (!len || !repeats(t, head))
 		return len;
-	*why = "a template has an element more than 16 times";
+	*why = "a template repeats an element more than 16 times";
 	return 0;
 }
 

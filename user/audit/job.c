@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One audit. Keys come as a column, asked where it is mapped, or as batches of
- * records; either way answers pass through one buffer of a step, whatever the
- * number of keys.
+ * One audit. Keys come as a column, which engines read where it is mapped, or as
+ * batches of records. In both cases answers pass through buffers for one step, so
+ * memory does not depend on the number of keys.
  */
 #include "job.h"
 
@@ -20,36 +20,36 @@
 #include "epf/keydesc.h"
 #include "wrong.h"
 
-#define STEP_MAX (16u << 20) /* keys that are asked at once */
-#define STEP_FAR (128u << 20) /* of a GPU, which has to be kept busy */
+#define STEP_MAX (16u << 20) /* keys of one call of an engine */
+#define STEP_FAR (128u << 20) /* likewise of a GPU, which must be kept busy */
 #define STEP_FAR_AGES (32u << 20)
-#define OUT_BYTES (1u << 20) /* records held before they are written */
-#define PIECE_BYTES (4u << 20) /* of a column not mapped, for each job */
-#define RECORD_BYTES 64 /* of a record, at a guess */
-#define SUM_BYTES (4u << 20) /* of an old bitmap that a step reads */
-#define CHUNK_FIRST 8192u /* keys of a step with a pace that are asked first; */
-#define CHUNK_NS 5000000ULL /* then twice as many, until it takes so long */
+#define OUT_BYTES (1u << 20) /* records buffered before they are written */
+#define PIECE_BYTES (4u << 20) /* read buffer of a job whose column is not mapped */
+#define RECORD_BYTES 64 /* guessed length of a record */
+#define SUM_BYTES (4u << 20) /* of an old bitmap, summed in one step */
+#define CHUNK_FIRST 8192u /* keys of the first chunk of a job; the chunk */
+#define CHUNK_NS 5000000ULL /* doubles until one takes this long */
 
 /**
- * struct job - an audit under way
- * @choice: of the engine, where nobody said which
+ * struct job - an audit in progress
+ * @choice: choice of the engine, unless one was requested
  * @fallen: see struct job_state
  * @column: keys, or
- * @piece: those of a step, of a column that is not mapped
- * @source: of records
- * @batch: of it
- * @room: keys that @bitmap and @ages have room for
- * @bitmap: of a step, and a byte
- * @ages: of a step; NULL where nobody wants them
- * @tail: the last @mark.keys mod 8 bits, of which the byte is not full
- * @sum: of the full bytes of the bitmap
- * @old: bytes of the bitmap up to where it goes on, still to be summed up
+ * @piece: keys of a step, if the column is not mapped
+ * @source: source of records
+ * @batch: current batch of @source
+ * @room: number of keys that @bitmap and @ages have room for
+ * @bitmap: bits of a step, and one byte more
+ * @ages: ages of a step; NULL: not needed
+ * @tail: the last @mark.keys mod 8 bits, which do not fill a byte yet
+ * @sum: checksum of the full bytes of the bitmap
+ * @old: bytes of the bitmap of an interrupted audit that are not summed yet
  * @end: room for a copy of @sum
  * @out: records that are not written yet
  * @out_len: bytes of them
- * @known: records that are still to be passed over
- * @prologue: of @records_fd is still to be written
- * @chunk: keys of a column that are asked from one look at the pace to the next
+ * @known: records still to be skipped, which the interrupted audit looked up
+ * @prologue: the prologue of @records_fd is not written yet
+ * @chunk: keys of a column looked up between two checks of the pace
  * @ended: there are no more keys
  */
 struct job {
@@ -102,7 +102,7 @@ bool job_pace_over(const struct job_pace *pace)
 
 static int out_fails(const char *what, int err, struct rec_error *e)
 {
-	return audit_wrong(e, err, "the %s cannot be written: %s", what,
+	return audit_wrong(e, err, "cannot write the %s: %s", what,
 			   strerror(-err));
 }
 
@@ -114,7 +114,7 @@ static int flush_records(struct job *j, struct rec_error *e)
 	return ret ? out_fails("records", ret, e) : 0;
 }
 
-/* Large ones are not copied first. */
+/* Buffer a record, or write it directly if it is larger than the buffer. */
 static int put_record(struct job *j, const struct rec_raw *raw,
 		      struct rec_error *e)
 {
@@ -134,8 +134,8 @@ static int put_record(struct job *j, const struct rec_raw *raw,
 	return 0;
 }
 
-/* Bits of @n keys are in @bitmap from bit 0 on: move them behind the tail.
- * Return: bytes there are then; the last one may be the new tail.
+/* @bitmap holds the bits of @n keys from bit 0 on: shift them behind the tail.
+ * Return: the number of bytes then; the last one may be the new tail.
  */
 static size_t join_bits(struct job *j, __u64 n)
 {
@@ -154,7 +154,7 @@ static size_t join_bits(struct job *j, __u64 n)
 	return (shift + n + 7) / 8;
 }
 
-/* What the engine has left in the buffers goes out, and the mark moves. */
+/* Write what the engine left in the buffers, and advance the mark. */
 static int put_answer(struct job *j, const struct epf_answer *a, __u64 n,
 		      struct rec_error *e)
 {
@@ -181,7 +181,7 @@ static int put_answer(struct job *j, const struct epf_answer *a, __u64 n,
 	return 0;
 }
 
-/* What a GPU could not do the CPU does. */
+/* If the GPU failed, the CPU takes over. Return: whether it does. */
 static bool fall_back(struct job *j, int err)
 {
 	const struct epf_engine *near = epf_engine_near();
@@ -189,7 +189,7 @@ static bool fall_back(struct job *j, int err)
 	if (!epf_engine_far(j->state.engine) || err == -ECANCELED ||
 	    err == -EINVAL || err == -EOPNOTSUPP)
 		return false;
-	snprintf(j->fallen, sizeof(j->fallen), "engine %s: %.100s; %s goes on",
+	snprintf(j->fallen, sizeof(j->fallen), "engine %s: %.100s; continuing with %s",
 		 j->state.engine->name, epf_engine_why(j->state.engine),
 		 near->name);
 	j->state.fallen = j->state.why = j->fallen;
@@ -216,7 +216,7 @@ static int ask(struct job *j, const struct epf_keys *keys,
 
 /* Columns */
 
-/* @keys->n keys from number @first on. */
+/* Read @keys->n keys from key @first on. */
 static int read_piece(struct job *j, struct epf_keys *keys, __u64 first,
 		      size_t bytes, struct rec_error *e)
 {
@@ -232,8 +232,8 @@ static int read_piece(struct job *j, struct epf_keys *keys, __u64 first,
 		if (n < 0)
 			return audit_wrong(e, -errno, "%s", strerror(errno));
 		if (!n)
-			return audit_wrong(e, -EBADMSG, "truncated while it "
-					   "was read");
+			return audit_wrong(e, -EBADMSG, "truncated while being "
+					   "read");
 		got += (size_t)n;
 	}
 	return 0;
@@ -267,8 +267,8 @@ static int ask_column(struct job *j, __u64 n, struct rec_error *e)
 	return 0;
 }
 
-/* One chunk after the other, with a look at the pace in between: nobody knows how
- * long a filter of some kind takes for a key.
+/* Look up one chunk after another and check the pace in between, because the time per
+ * key depends on the kind of filter and is not known.
  */
 static int column_step(struct job *j, __u64 n, const struct job_pace *pace,
 		       struct rec_error *e)
@@ -297,21 +297,23 @@ static int column_fails(const struct job_spec *spec, int err, struct rec_error *
 	fstat(spec->keys_fd, &st);
 	switch (err) {
 	case -EBADMSG:
-		return audit_wrong(e, err, "truncated, or no column of "
+		return audit_wrong(e, err, "truncated, or not a column of "
 				   "%u-byte keys: %llu bytes are left over", len,
 				   (unsigned long long)st.st_size % len);
 	case -ESPIPE:
-		return audit_wrong(e, err, "not a regular file, as a column "
-				   "has to be");
+		return audit_wrong(e, err, "not a regular file, which a column "
+				   "must be");
 	case -EINVAL:
-		return audit_wrong(e, err, "keys of a column are 1 to %u bytes",
+		return audit_wrong(e, err, "a column's keys must have 1 to %u bytes",
 				   EPF_KEY_MAX);
 	default:
 		return audit_wrong(e, err, "%s", strerror(-err));
 	}
 }
 
-/* The column is not mapped: nobody's truncating it is felt but by a read. */
+/* Use read() in place of the mapping: if somebody truncates the file, a read() comes up
+ * short, while access to a mapping would raise SIGBUS.
+ */
 static int unmap_column(struct job *j)
 {
 	size_t bytes = j->spec.key_len ? j->spec.key_len : sizeof(__u64);
@@ -337,8 +339,8 @@ static int open_column(struct job *j, struct rec_error *e)
 		return column_fails(&j->spec, ret, e);
 	j->column.serial = j->spec.serial;
 	if (j->state.mark.keys > n)
-		return audit_wrong(e, -EINVAL, "fewer keys than were asked "
-				   "for already");
+		return audit_wrong(e, -EINVAL, "fewer keys than the interrupted "
+				   "audit has looked up");
 	j->state.keys_all = n;
 	j->state.bytes_all = j->column.map_bytes;
 	j->room = n < STEP_MAX ? n : STEP_MAX;
@@ -374,7 +376,7 @@ static void count_records(struct job *j)
 	j->state.bad = c.bad;
 }
 
-/* The records of the batch from @first on. */
+/* Look up the records of the batch from @first on. */
 static int ask_batch(struct job *j, unsigned int first, struct rec_error *e)
 {
 	struct epf_keys keys = { .data = j->batch->digest + first,
@@ -404,16 +406,13 @@ static int write_prologue(struct job *j, struct rec_error *e)
 	return j->spec.records_fd < 0 || !raw.len ? 0 : put_record(j, &raw, e);
 }
 
-/* Each has a byte. */
 static int few_records(struct rec_error *e)
 {
-	return audit_wrong(e, -EINVAL, "fewer records than were asked for "
-			   "already");
+	return audit_wrong(e, -EINVAL, "fewer records than the interrupted audit "
+			   "has looked up");
 }
 
-/* Records that were asked for before the audit was interrupted are read again,
- * and passed over.
- */
+/* Records that the interrupted audit looked up are read again and skipped. */
 static int batch_step(struct job *j, __u64 *got, struct rec_error *e)
 {
 	int ret = next_batch(j, e);
@@ -428,8 +427,8 @@ static int batch_step(struct job *j, __u64 *got, struct rec_error *e)
 	return known < j->batch->n ? ask_batch(j, known, e) : 0;
 }
 
-/* A step ends too where @n keys are not to be found with the work that so many
- * take, and by its pace, which is looked at from batch to batch.
+/* A step also ends when it has done the work that @n records usually take without
+ * finding as many keys, and when its pace is over, which is checked after each batch.
  */
 static int records_step(struct job *j, __u64 n, const struct job_pace *pace,
 			struct rec_error *e)
@@ -462,6 +461,7 @@ static int open_records(struct job *j, struct rec_error *e)
 	j->state.format = rec_source_format(j->source);
 	if (!fstat(j->spec.keys_fd, &st) && S_ISREG(st.st_mode))
 		j->state.bytes_all = (__u64)st.st_size;
+	/* each record has at least one byte */
 	if (S_ISREG(st.st_mode) && j->spec.from.keys > j->state.bytes_all)
 		return few_records(e);
 	j->room = REC_BATCH;
@@ -469,9 +469,9 @@ static int open_records(struct job *j, struct rec_error *e)
 	return 0;
 }
 
-/* What keys are made of */
+/* Descriptions of keys */
 
-/* Bytes of a length that addresses have may be addresses; text is none. */
+/* Keys in hex, or of a column with the length of an address, may be addresses. */
 static bool may_be_addresses(const struct job *j)
 {
 	if (j->source)
@@ -491,7 +491,9 @@ static struct epf_key_desc asked_desc(const struct job *j)
 	return d;
 }
 
-/* Keys that are made of something else than the filter's are never present. */
+/* Refuse keys that are made of something else than the filter's: they are never
+ * present.
+ */
 static int check_desc(const struct job *j, struct rec_error *e)
 {
 	struct epf_key_desc asked = asked_desc(j);
@@ -499,18 +501,18 @@ static int check_desc(const struct job *j, struct rec_error *e)
 
 	if (j->spec.records.as_filter && asked.kind == EPF_KEYS_PACKET &&
 	    (asked.flags & EPF_PKT_ZONE))
-		return audit_wrong(e, -EINVAL, "the filter's keys have a zone: give its "
-				   "number, and the rest of the key");
+		return audit_wrong(e, -EINVAL, "the filter's keys include a zone: give "
+				   "--key, --scope and so on, and the zone's number");
 	if (j->spec.records.any_keys ||
 	    epf_key_desc_serves(&j->view->desc, &asked))
 		return 0;
 	epf_key_desc_text(&j->view->desc, there);
 	epf_key_desc_text(&asked, wanted);
-	return audit_wrong(e, -EINVAL, "the filter's keys are %s, those asked "
-			   "for are %s; --any-keys asks anyway", there, wanted);
+	return audit_wrong(e, -EINVAL, "the filter's keys are %s, those of the "
+			   "input %s; use --any-keys to audit anyway", there, wanted);
 }
 
-/* Packet keys that nobody chose are those of the filter. */
+/* If no packet key was requested, use the filter's. */
 static void settle_desc(struct job *j)
 {
 	if (j->spec.records.as_filter &&
@@ -518,15 +520,15 @@ static void settle_desc(struct job *j)
 		j->spec.records.pkt = epf_key_desc_opts(&j->view->desc);
 }
 
-/* The whole */
+/* The job */
 
 static int not_usable(const struct epf_engine *engine, struct rec_error *e)
 {
 	if (!epf_engine_far(engine))
-		return audit_wrong(e, -EINVAL, "this machine has not what engine "
-				   "%s takes", engine->name);
-	return audit_wrong(e, -EINVAL, "engine %s: %s; leave out --engine, and "
-			   "the CPU does it", engine->name,
+		return audit_wrong(e, -EINVAL, "engine %s needs instructions that "
+				   "this CPU lacks: leave out --engine", engine->name);
+	return audit_wrong(e, -EINVAL, "engine %s: %s; leave out --engine to use "
+			   "the CPU", engine->name,
 			   epf_engine_why(engine));
 }
 
@@ -547,8 +549,8 @@ static int choose_engine(struct job *j, struct rec_error *e)
 	} else if (!j->spec.engine->usable()) {
 		return not_usable(j->spec.engine, e);
 	} else if (!epf_engine_serves(j->spec.engine, j->view)) {
-		return audit_wrong(e, -EOPNOTSUPP, "engine %s asks filters of "
-				   "kind lanes only: take scalar",
+		return audit_wrong(e, -EOPNOTSUPP, "engine %s supports only filters "
+				   "of kind lanes: use --engine scalar",
 				   j->spec.engine->name);
 	}
 	return 0;
@@ -571,7 +573,7 @@ static int make_room(struct job *j, struct rec_error *e)
 	return 0;
 }
 
-/* Sum up @n bytes of a bitmap. */
+/* Add @n bytes of a bitmap to its checksum. */
 static int sum_bytes(int fd, __u64 at, __u64 n, XXH3_state_t *sum)
 {
 	unsigned char buf[4096];
@@ -587,7 +589,7 @@ static int sum_bytes(int fd, __u64 at, __u64 n, XXH3_state_t *sum)
 	return 0;
 }
 
-/* The byte that is not full. */
+/* Read the last byte of the bitmap, which is not full. */
 static int read_tail(int fd, __u64 keys, unsigned char *tail)
 {
 	*tail = 0;
@@ -599,8 +601,8 @@ static int read_tail(int fd, __u64 keys, unsigned char *tail)
 
 static int short_bitmap(struct rec_error *e)
 {
-	return audit_wrong(e, -EINVAL, "the bitmap is shorter than what was "
-			   "answered already");
+	return audit_wrong(e, -EINVAL, "the bitmap is shorter than the interrupted "
+			   "audit left it");
 }
 
 static int sum_some(struct job *j, struct rec_error *e)
@@ -614,7 +616,7 @@ static int sum_some(struct job *j, struct rec_error *e)
 	return 0;
 }
 
-/* Files that go on from a mark end there. */
+/* Resume from a mark: check the bitmap, and cut the records off at the mark. */
 static int go_on(struct job *j, struct rec_error *e)
 {
 	const struct job_mark *m = &j->spec.from;
@@ -624,7 +626,7 @@ static int go_on(struct job *j, struct rec_error *e)
 	if (!m->keys)
 		return 0;
 	if (j->spec.bitmap_fd < 0)
-		return audit_wrong(e, -EINVAL, "going on takes the bitmap");
+		return audit_wrong(e, -EINVAL, "resuming needs the bitmap");
 	if (fstat(j->spec.bitmap_fd, &st) || (__u64)st.st_size < m->keys / 8 ||
 	    read_tail(j->spec.bitmap_fd, m->keys, &j->tail))
 		return short_bitmap(e);
@@ -637,7 +639,7 @@ static int go_on(struct job *j, struct rec_error *e)
 	return 0;
 }
 
-/* Where the whole column is there to be asked. */
+/* Larger steps for a GPU, if the column is mapped. */
 static void take_more(struct job *j)
 {
 	__u64 most = j->spec.ages_fd >= 0 ? STEP_FAR_AGES : STEP_FAR;
@@ -675,8 +677,8 @@ int job_open(struct job **job, const struct epf_view *view,
 
 	*job = NULL;
 	if (spec->records.format == REC_COLUMN && spec->records_fd >= 0)
-		return audit_wrong(e, -EINVAL, "a column has no records: take "
-				   "its bitmap");
+		return audit_wrong(e, -EINVAL, "a column has no records: use "
+				   "the bitmap");
 	j = calloc(1, sizeof(*j));
 	if (!j)
 		return audit_wrong(e, -ENOMEM, "out of memory");
@@ -714,7 +716,7 @@ int job_step(struct job *job, __u64 keys, const struct job_pace *pace,
 	return 0;
 }
 
-/* With the tail of @keys. */
+/* The final checksum, including the tail of @keys mod 8 bits. */
 static __u64 end_sum(XXH3_state_t *sum, __u64 keys, unsigned char tail)
 {
 	if (keys % 8)

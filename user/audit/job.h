@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * One audit, in steps: keys of a column or of records, asked of a view, and
- * what is written of the answer. epfctl does it in its own process, epfagent
- * takes turns among those of its clients.
+ * One audit, in steps: it looks up the keys of a column or of records in a view and
+ * writes the answers. epfctl runs it in its own process; epfagent takes turns among
+ * the jobs of its clients.
  *
- * Functions return 0 or a negative errno unless they say otherwise, and print
- * nothing: what was wrong is one line in struct rec_error.
+ * Unless documented otherwise, functions return 0 or a negative errno. They print
+ * nothing: struct rec_error has the error as one line.
  */
 #ifndef AUDIT_JOB_H
 #define AUDIT_JOB_H
@@ -13,15 +13,15 @@
 #include "audit.h"
 #include "records.h"
 
-/* Taken for the number of keys where it is not known. */
+/* Assumed number of keys if it is unknown. */
 #define JOB_KEYS_UNKNOWN (1u << 20)
 
 /**
- * struct job_mark - how far an audit is
- * @keys: asked for
- * @present: of those
- * @ages_of: of those, by age
- * @record_bytes: written of records, with the prologue
+ * struct job_mark - the progress of an audit
+ * @keys: keys looked up
+ * @present: those of them that were present
+ * @ages_of: present keys by age
+ * @record_bytes: bytes of records written, including the prologue
  */
 struct job_mark {
 	__u64 keys;
@@ -31,23 +31,24 @@ struct job_mark {
 };
 
 /**
- * struct job_spec - what is to be done
- * @keys_fd: keys: regular file; a pipe for records only. At its beginning
- * @records: how to read it; REC_COLUMN: as a column
- * @key_len: of a column: as in struct epf_keys
+ * struct job_spec - the parameters of an audit
+ * @keys_fd: keys, positioned at the beginning: a regular file, or a pipe if it has
+ *	records
+ * @records: how to read @keys_fd; REC_COLUMN: as a column
+ * @key_len: key length of a column, as in struct epf_keys
  * @serial: of the column, as in struct epf_column
- * @copy: read a column piece by piece in place of mapping it: others may
+ * @copy: read a column piece by piece in place of mapping it, because others may
  *	truncate it meanwhile
  * @bitmap_fd: -1, or a regular file, written by position: bit i is key i
  * @ages_fd: likewise: byte i is the age of key i
- * @records_fd: -1, or where records go that are present
- * @absent: @records_fd takes those that are absent instead
+ * @records_fd: -1, or the output for records that are present
+ * @absent: @records_fd gets the absent records instead
  * @engine: NULL: the fastest
  * @threads: as in struct epf_answer
- * @from: where an audit of the same keys and view was interrupted; zeros: at
- *	the beginning. What the files have beyond it is written again
+ * @from: where an audit of the same keys and view was interrupted; zeros: start at
+ *	the beginning. What the files have beyond it is overwritten
  *
- * Descriptors stay the caller's, open until job_close().
+ * The caller owns the descriptors and keeps them open until job_close().
  */
 struct job_spec {
 	int keys_fd;
@@ -65,21 +66,21 @@ struct job_spec {
 };
 
 /**
- * struct job_state - what is known of an audit
- * @mark: how far it is
- * @keys_all: keys there are; 0: not known before the end
- * @bytes: of the input, read so far
- * @bytes_all: there are; 0: not known
+ * struct job_state - the state of an audit
+ * @mark: progress
+ * @keys_all: number of all keys; 0: unknown until the end
+ * @bytes: bytes of the input read so far
+ * @bytes_all: size of the input in bytes; 0: unknown
  * @keyless: records without a key
  * @bad: records that could not be read
- * @bitmap_xxh3: XXH3-64 of the bitmap up to @mark, with a @bitmap_fd or
- *	without; the bits of its last byte that are of no key are zero. Not
- *	before @mark has gone beyond where the audit goes on, or it has ended
- * @format: what was read
- * @engine: who answers
- * @why: why that one
- * @fallen: NULL, or what befell the one before, which had memory of its own:
- *	one line
+ * @bitmap_xxh3: XXH3-64 of the bitmap up to @mark, also without a @bitmap_fd; unused
+ *	bits of the last byte count as zero. For a resumed audit it is valid once
+ *	@mark has moved or the audit has ended
+ * @format: format of the input
+ * @engine: engine in use
+ * @why: reason for the choice of @engine
+ * @fallen: NULL, or one line that says why the previous engine, one with memory of
+ *	its own, failed
  */
 struct job_state {
 	struct job_mark mark;
@@ -98,51 +99,51 @@ struct job_state {
 struct job;
 
 /**
- * struct job_pace - when a step is to end before it has asked for all its keys
- * @until_ns: CLOCK_MONOTONIC; 0: never
- * @stop: atomic words; one that is not 0: at once; or NULL
+ * struct job_pace - conditions that end a step before all its keys are looked up
+ * @until_ns: deadline by CLOCK_MONOTONIC; 0: none
+ * @stop: atomic words, or NULL; if one is not 0, the step ends at once
  */
 struct job_pace {
 	__u64 until_ns;
 	const int *stop[2];
 };
 
-/* Is it time to end? Looks at the clock. */
+/* Must the step end now? Reads the clock. */
 bool job_pace_over(const struct job_pace *pace);
 
 /**
- * job_open() - begin
+ * job_open() - start an audit
  * @job: result; NULL on failure
- * @view: what is asked; stays the caller's until job_close()
+ * @view: view to look keys up in; the caller owns it and keeps it until job_close()
  * @spec: copied
- * @e: what is wrong, on failure
+ * @e: set to the error text on failure
  *
- * Return: 0; -EINVAL: also keys that are made of something else than those of
- * @view; -EBADMSG: the input; -ENOMEM; what the calls to the system say.
+ * Return: 0; -EINVAL: bad parameters, or keys made of something else than those of
+ * @view; -EBADMSG: bad input; -ENOMEM; other errors of system calls.
  */
 int job_open(struct job **job, const struct epf_view *view,
 	     const struct job_spec *spec, struct rec_error *e);
 
 /**
- * job_step() - ask some more
+ * job_step() - look up some more keys
  * @job: audit
- * @keys: about so many; a whole batch at least; none while a long bitmap that
- *	it goes on with is read again
- * @pace: fewer if it says so, but some keys or some of the input; NULL: all
- * @e: what is wrong, on failure
+ * @keys: approximate number of keys, at least a whole batch of records. No key is
+ *	looked up while the long bitmap of an interrupted audit is read again
+ * @pace: may end the step early, though not before some progress; NULL: no limit
+ * @e: set to the error text on failure
  *
- * An engine that fails for want of a GPU is replaced, and the same keys asked
- * again: see @fallen.
+ * If an engine fails because of its GPU, it is replaced and the same keys are looked
+ * up again: see @fallen.
  *
- * Outputs are complete up to the mark when it returns, though not synced.
+ * When it returns, outputs are complete up to the mark but not synced.
  *
- * Return: 1: there is more; 0: that was the end; a negative errno.
+ * Return: 1: there is more to do; 0: the audit has ended; a negative errno.
  */
 int job_step(struct job *job, __u64 keys, const struct job_pace *pace,
 	     struct rec_error *e);
 
-/* Were there keys, and was none of them present? Then they may be others than
- * the filter's. At the end.
+/* Were there keys, but none was present? Then they may be of another sort than the
+ * filter's. Valid when the audit has ended.
  */
 static inline bool job_none_present(const struct job_state *s)
 {
@@ -153,12 +154,12 @@ void job_state(const struct job *job, struct job_state *state);
 void job_close(struct job *job);
 
 /**
- * job_bitmap_sum() - what @bitmap_xxh3 was when a bitmap had so many keys
+ * job_bitmap_sum() - compute @bitmap_xxh3 of the beginning of a bitmap
  * @fd: bitmap
- * @keys: so many
+ * @keys: number of keys
  * @sum: result
  *
- * Return: 0; -EINVAL: there are fewer; -ENOMEM.
+ * Return: 0; -EINVAL: the bitmap has fewer keys; -ENOMEM.
  */
 int job_bitmap_sum(int fd, __u64 keys, __u64 *sum);
 

@@ -7,7 +7,7 @@
 /* Room for the text of an integer. */
 #define INTEGER_BYTES 24
 
-/* Of a line, at 200 bytes of memory each and more. */
+/* Limit of the values in a line; each takes 200 bytes of memory or more. */
 #define VALUES_MAX 16384u
 
 static int json_open(struct rec_source *s, struct rec_error *e)
@@ -17,7 +17,7 @@ static int json_open(struct rec_source *s, struct rec_error *e)
 	return 0;
 }
 
-/* "a.b": the member of that name, else "b" of "a". NULL: there is none. */
+/* Return: for "a.b" the member "a.b", else member "b" of member "a"; NULL: none. */
 static const json_t *member(const json_t *v, const char *name)
 {
 	const char *dot = strchr(name, '.');
@@ -32,7 +32,7 @@ static const json_t *member(const json_t *v, const char *name)
 	return one;
 }
 
-/* One field of the key. Return: NULL, or why it is none. */
+/* Set one part of the key from @v. Return: NULL, or what is wrong with it. */
 static const char *set_part(struct rec_raw *part, char *room, const json_t *v)
 {
 	if (json_is_string(v)) {
@@ -49,7 +49,7 @@ static const char *set_part(struct rec_raw *part, char *room, const json_t *v)
 	return NULL;
 }
 
-/* A member that is not there, or null, leaves a record without a key. */
+/* A record without one of the members, or with null there, has no key. */
 static int put_members(struct rec_source *s, struct rec_batch *b,
 		       struct rec_raw raw, const json_t *v, struct rec_error *e)
 {
@@ -74,7 +74,7 @@ static int put_members(struct rec_source *s, struct rec_batch *b,
 	return rec_key(s, b, raw, part, e);
 }
 
-/* Without fields: what 'epfctl insert' takes. */
+/* Without fields a line has the form that 'epfctl insert' reads. */
 static int put_insert(struct rec_source *s, struct rec_batch *b,
 		      struct rec_raw raw, const json_t *v, struct rec_error *e)
 {
@@ -88,8 +88,8 @@ static int put_insert(struct rec_source *s, struct rec_batch *b,
 	return 0;
 }
 
-/* Are there more values than a reader has memory for? Within strings the same
- * characters count: the bound is for memory, not for meaning.
+/* May the line have more values than VALUES_MAX? Characters inside strings count too:
+ * the bound limits memory and need not be exact.
  */
 static bool too_many_values(struct rec_raw line)
 {

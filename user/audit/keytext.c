@@ -76,9 +76,9 @@ const char *keytext_json(struct keytext *k, const json_t *v, bool digest)
 	const json_t *one = hex ? hex : key;
 
 	if (json_is_object(v) && !key == !hex)
-		return "the object has not one of \"key\" and \"hex\"";
+		return "the object needs exactly one of \"key\" and \"hex\"";
 	if (!json_is_string(one))
-		return "not a JSON string, nor an object with one as \"key\" or "
+		return "neither a JSON string nor an object with one as \"key\" or "
 		       "\"hex\"";
 	return (digest ? keytext_digest : hex ? keytext_hex : plain)(
 		k, json_string_value(one), json_string_length(one));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * 'nfdump -o csv'. A header names the columns, by short names up to nfdump 1.7.3
- * and by long ones since; then come flows; then a summary, which ends at the
- * next header where outputs were joined. Nothing is quoted.
+ * Output of 'nfdump -o csv': a header that names the columns (short names up to
+ * nfdump 1.7.3, long ones since), flows, and a summary. In concatenated outputs
+ * the next header ends the summary. Nothing is quoted.
  */
 #include "reader.h"
 
@@ -19,8 +19,8 @@ static const char *const names[COLUMNS][2] = {
 	[PROTO] = { "pr", "proto" },
 };
 
-/* As nfdump 1.7.1 prints them, from 0; NULL: as a number. 35 and 38 both are
- * "IDPR", so that is none.
+/* Protocol names of nfdump 1.7.1, from protocol 0; NULL: printed as a number. 35 and 38
+ * are both "IDPR", so that name is not accepted.
  */
 static const char *const protos[] = {
 	NULL,	 "ICMP",  "IGMP",  "GGP",   "IPIP",  "ST",    "TCP",   "CBT",
@@ -43,19 +43,19 @@ static const char *const protos[] = {
 	"UDP-L", "MPLS",
 };
 
-#define TEXT_BYTES 48 /* longest text of a column that counts, and a NUL */
+#define TEXT_BYTES 48 /* longest relevant text of a column, and a NUL */
 
 /**
  * struct nfdump - a reader
- * @column: where each is, from 0; -1: nowhere
- * @summary: what comes is no flow
+ * @column: index of each column, from 0; -1: missing
+ * @summary: inside a summary: lines are not flows
  */
 struct nfdump {
 	int column[COLUMNS];
 	bool summary;
 };
 
-/* A line being cut at its commas. */
+/* A line being split at its commas. */
 struct cut {
 	const char *at;
 	size_t left;
@@ -74,8 +74,8 @@ static struct cut cut_begin(const void *text, size_t len)
 	return c;
 }
 
-/* The next column without blanks around it; what is longer than @room is no
- * text that we know, and empty. Return: false behind the last one.
+/* Copy the next column without surrounding blanks. A text longer than @room cannot be a
+ * valid one, and becomes empty. Return: false: there are no more columns.
  */
 static bool cut_next(struct cut *c, char room[TEXT_BYTES])
 {
@@ -99,7 +99,7 @@ static bool cut_next(struct cut *c, char room[TEXT_BYTES])
 	return true;
 }
 
-/* Return: is it a header? */
+/* Find the columns that @line names. Return: whether it is a header. */
 static bool find_columns(int column[COLUMNS], const void *line, size_t len)
 {
 	struct cut c = cut_begin(line, len);
@@ -123,7 +123,9 @@ bool rec_nfdump_begins(const void *text, size_t len)
 	return memchr(text, '\n', len) && find_columns(column, text, len);
 }
 
-/* A number up to @max, which does not go on but with @stop. Return: -1: none. */
+/* A number from 0 to @max, followed by @stop or the end of the text. Return: -1: it is
+ * not one.
+ */
 static long number(const char *text, char stop, long max)
 {
 	char *end;
@@ -150,7 +152,7 @@ static void put16(__u8 *to, long v)
 	to[1] = (__u8)v;
 }
 
-/* ICMP's type and code are "type.code", or the port 256 * type + code. */
+/* The ICMP type and code are "type.code", or the port 256 * type + code. */
 static bool read_icmp(const char *text, __u8 id[4])
 {
 	const char *dot = strchr(text, '.');
@@ -195,20 +197,20 @@ static const char *read_flow(char text[COLUMNS][TEXT_BYTES],
 	    !read_address(text[DST], f->dst, &version))
 		return "not an address";
 	if (f->version != version)
-		return "addresses of both IPv4 and IPv6";
+		return "one address is IPv4, the other IPv6";
 	if (proto < 0)
 		return "not a protocol";
 	f->proto = (__u8)proto;
 	memset(f->id, 0, sizeof(f->id));
 	if (proto == (version == 4 ? 1 : 58))
 		return read_icmp(text[DST_PORT], f->id) ?
-			       NULL : "not a type and code of ICMP";
+			       NULL : "not an ICMP type and code";
 	if (epf_has_ports(f->proto) && !read_ports(text, f->id))
 		return "not a port";
 	return NULL;
 }
 
-/* Return: whether it has the columns that make a flow. */
+/* Split a line. Return: whether it has all columns that the header names. */
 static bool cut_line(const struct nfdump *nf, struct rec_raw line,
 		     char text[COLUMNS][TEXT_BYTES])
 {
@@ -258,7 +260,7 @@ static bool begins(struct rec_raw line, const char *with)
 	return line.len >= len && !memcmp(line.data, with, len);
 }
 
-/* Is it no flow? */
+/* Return: whether the line is not a flow: a header, a summary or empty. */
 static bool skip(struct nfdump *nf, struct rec_raw line)
 {
 	int column[COLUMNS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Captures. A record is a packet as in a savefile with the header that is the
- * prologue, of pcapng too.
+ * Captures. A record is a packet in savefile format; the prologue is the savefile
+ * header. Records of pcapng files have the same format.
  */
 #include "reader.h"
 
@@ -11,21 +11,21 @@
 
 #include "capture.h"
 
-/* Packets of a batch, and those without a key in between; it ends before one
- * that has no room.
+/* Bytes of the packets of a batch, including those without a key. A batch ends before
+ * the first packet that does not fit.
  */
 #define ROOM_BYTES (2u << 20)
 
-#define PACKET_WORK 64 /* of a packet, however short */
+#define PACKET_WORK 64 /* work of a packet in addition to its bytes */
 #define LATER 2
 
 /**
  * struct pcap_reader - a reader
  * @in: the capture
- * @hdr: of a packet that was read and had no room; NULL: none
+ * @hdr: header of a packet that was read but not put into a batch; NULL: none
  * @data: its bytes
- * @room: of records
- * @used: bytes of @room
+ * @room: memory for the records of a batch
+ * @used: bytes used of @room
  */
 struct pcap_reader {
 	struct capture_in in;
@@ -35,7 +35,7 @@ struct pcap_reader {
 	size_t used;
 };
 
-/* The file header, by way of a stream as capture_header() wants. */
+/* Keep the file header. capture_header() writes it to a stream. */
 static int keep_header(struct rec_source *s, const struct capture_in *in,
 		       struct rec_error *e)
 {
@@ -69,11 +69,11 @@ static int pcap_begin(struct rec_source *s, struct rec_error *e)
 	if (capture_attach(&p->in, s->in.fd, s->in.buf, s->in.end))
 		return audit_wrong(e, -EBADMSG, "%.150s", p->in.why);
 	s->in.at = s->in.end;
-	s->in.eof = true; /* what else there is, libpcap reads */
+	s->in.eof = true; /* libpcap reads the rest */
 	link = capture_link(&p->in);
 	if (link < 0 && s->spec.pkt.key != EPF_PKT_FRAME)
-		return audit_wrong(e, -EINVAL, "link type %.40s: only the key "
-				   "of frames works on it",
+		return audit_wrong(e, -EINVAL, "link type %.40s: only --key frame "
+				   "works with it",
 				   capture_link_name(&p->in));
 	s->spec.pkt.link = link < 0 ? EPF_LINK_ETHER : (__u8)link;
 	return keep_header(s, &p->in, e);
@@ -104,8 +104,9 @@ static void put_packet(struct rec_source *s, struct rec_batch *b)
 	p->hdr = NULL;
 }
 
-/* What is read on the way to a packet, too, is work. Return: as capture_next(),
- * which sets @p->hdr at the end too; LATER: the call has looked long enough.
+/* Everything read on the way to a packet counts as work. capture_next() sets @p->hdr
+ * even at the end of the file, so it is cleared again. Return: as capture_next();
+ * LATER: the bound of the call is reached.
  */
 static int next_packet(struct rec_source *s)
 {
@@ -144,7 +145,7 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b,
 			break;
 		len = sizeof(struct capture_record) + p->hdr->caplen;
 		if (len > ROOM_BYTES)
-			return audit_wrong(e, -EBADMSG, "packet %llu: %u bytes",
+			return audit_wrong(e, -EBADMSG, "packet %llu is too long: %u bytes",
 					   s->count.records + s->count.keyless +
 					   1, p->hdr->caplen);
 		bytes += len;
@@ -154,7 +155,7 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b,
 	}
 	s->more = ret > 0;
 	s->in.before = p->in.done_bytes - s->in.at;
-	return ret < 0 ? audit_wrong(e, -EBADMSG, "behind packet %llu: %.150s",
+	return ret < 0 ? audit_wrong(e, -EBADMSG, "after packet %llu: %.150s",
 				     s->count.records + s->count.keyless,
 				     p->in.why) : 0;
 }

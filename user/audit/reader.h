@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the readers of records share: the input, and what becomes of a record.
- * Private to them; who reads records includes records.h.
+ * Private to the readers of records, which share the input and the processing of a
+ * record. Users of the readers include records.h.
  */
 #ifndef AUDIT_READER_H
 #define AUDIT_READER_H
@@ -12,18 +12,18 @@
 #include "records.h"
 #include "wrong.h"
 
-/* Read to tell the format; no more than a capture takes back. */
+/* Bytes read to detect the format; at most CAPTURE_HEAD_BYTES. */
 #define REC_HEAD_BYTES 4096
 
 /**
- * struct rec_input - bytes that were read and not taken
- * @fd: where from
- * @eof: there is no more
- * @buf: of INPUT_BYTES
- * @at: the first byte not taken
- * @end: behind the last one
- * @before: bytes that are gone from @buf
- * @line: number of the last line that was taken
+ * struct rec_input - input that was read but not consumed
+ * @fd: input
+ * @eof: the end of the input was read
+ * @buf: buffer of INPUT_BYTES
+ * @at: offset of the first byte that is not consumed
+ * @end: end of the bytes in @buf
+ * @before: consumed bytes that are not in @buf any more
+ * @line: number of the last line consumed
  */
 struct rec_input {
 	int fd;
@@ -37,9 +37,9 @@ struct rec_input {
 
 /**
  * struct rec_reader - one format
- * @open: the beginning of the input is there
- * @take: put records of the input while rec_goes_on(), or until the input is
- *	used up: with @eof set, all of it, but for what @more is set for
+ * @open: called when the beginning of the input is in the buffer
+ * @take: put records into the batch while rec_goes_on() returns true and there is
+ *	input. With @eof set it must consume everything unless it sets @more
  * @close: NULL: nothing to do
  */
 struct rec_reader {
@@ -49,27 +49,27 @@ struct rec_reader {
 	void (*close)(struct rec_source *s);
 };
 
-/* Those of libraries may be absent. */
+/* Readers that need a library are NULL if it was missing at build time. */
 extern const struct rec_reader rec_text, rec_json, rec_nfdump;
 extern const struct rec_reader rec_csv __attribute__((weak));
 extern const struct rec_reader rec_ipfix __attribute__((weak));
 extern const struct rec_reader rec_pcap __attribute__((weak));
 
 /**
- * struct rec_source - a reader at work
+ * struct rec_source - an open input
  * @in: its input
- * @spec: as given, with the @format that was found
- * @hash: of digests
- * @count: so far; @bytes is filled in when asked for
- * @field: what @spec.fields names
+ * @spec: as given, with the detected @format
+ * @hash: hash function of digests
+ * @count: counts so far; rec_count() fills in @bytes
+ * @field: names in @spec.fields
  * @nr_fields: how many
- * @fields: their text
- * @reader: of the format
- * @prologue: as rec_prologue(); its memory is the source's
- * @own: the reader's own
- * @more: there is more to take, though the batch may be empty
+ * @fields: memory of their text
+ * @reader: reader of the format
+ * @prologue: see rec_prologue(); the source owns its memory
+ * @own: private data of the reader
+ * @more: there are more records to take, though the batch may be empty
  * @until: value of @count.work at which a call ends
- * @late: an error behind records that were still given
+ * @late: error that follows the records returned last; reported by the next call
  * @late_error: its text
  */
 struct rec_source {
@@ -94,45 +94,47 @@ struct rec_source {
 int rec_input_open(struct rec_input *in, int fd);
 void rec_input_close(struct rec_input *in);
 
-/* Read some more; what was taken is gone then. Return: 0, or what read() says. */
+/* Read more input, after dropping consumed bytes from the buffer. Return: 0; an errno
+ * of read().
+ */
 int rec_input_more(struct rec_input *in);
 
-/* Read what a format can be told by. Return: as rec_input_more(). */
+/* Read enough to detect the format. Return: as rec_input_more(). */
 int rec_input_head(struct rec_input *in);
 
-/* By the first eight bytes, in which formats that are no text have a NUL. */
+/* Is it text? All binary formats have a NUL in their first eight bytes. */
 bool rec_is_text(const struct rec_input *in);
 
-/* Take a byte order mark of UTF-8 that may be there at the beginning. */
+/* Skip a UTF-8 byte order mark at the beginning. */
 void rec_skip_mark(struct rec_input *in);
 
 /**
  * rec_line() - take a line
- * @s: reader
+ * @s: source
  * @line: result, with its newline; the last one may have none
- * @e: what is wrong
+ * @e: set to the error text on failure
  *
- * Return: 1; 0: none that is whole; -EBADMSG: it is too long.
+ * Return: 1; 0: no complete line is in the buffer; -EBADMSG: the line is too long.
  */
 int rec_line(struct rec_source *s, struct rec_raw *line, struct rec_error *e);
 
-/* Take the first line, which a file of some records has to begin with.
- * Return: 0; -EBADMSG: there is none, or it is too long; what read() says.
+/* Take the first line, which becomes the prologue. Return: 0; -EBADMSG: there is none,
+ * or it is too long; -ENOMEM; an errno of read().
  */
 int rec_first_line(struct rec_source *s, struct rec_raw *line,
 		   struct rec_error *e);
 
-/* Copy what a file of some records has to begin with. Return: 0, or -ENOMEM. */
+/* Set the prologue to a copy of @data. Return: 0; -ENOMEM. */
 int rec_keep_prologue(struct rec_source *s, const void *data, size_t len,
 		      struct rec_error *e);
 
-/* A line of REC_LINE_MAX bytes and more. Return: -EBADMSG. */
+/* Report a line longer than REC_LINE_MAX. Return: -EBADMSG. */
 int rec_too_long(const struct rec_source *s, struct rec_error *e);
 
-/* May this call take another record? Else there is more for the next one. */
+/* May this call take another record? If not, sets @more for the next call. */
 bool rec_goes_on(struct rec_source *s, const struct rec_batch *b);
 
-/* record.c: what becomes of a record */
+/* record.c: processing of a record */
 
 void rec_put(struct rec_source *s, struct rec_batch *b, __u64 digest,
 	     struct rec_raw raw);
@@ -140,17 +142,17 @@ void rec_put(struct rec_source *s, struct rec_batch *b, __u64 digest,
 void rec_put_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 		 const struct keytext *key);
 
-/* Return: 0 where those are passed over; else -EBADMSG. */
+/* Report a bad record. Return: 0: bad records are skipped; else -EBADMSG. */
 int rec_bad(struct rec_source *s, struct rec_error *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /**
- * rec_key() - a record whose key is text
- * @s: reader
+ * rec_key() - put a record whose key is text
+ * @s: source
  * @b: batch, with room
  * @raw: the record
- * @part: of the key, @s->nr_fields, or one where none were named
- * @e: what is wrong
+ * @part: parts of the key: @s->nr_fields of them, or one if no fields were named
+ * @e: set to the error text on failure
  *
  * Return: as rec_bad().
  */
@@ -158,19 +160,19 @@ int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 	    const struct rec_raw *part, struct rec_error *e);
 
 /**
- * rec_flow() - the key of a flow
- * @s: reader
- * @flow: with ports of zero where they were not told
+ * rec_flow() - compute the key of a flow
+ * @s: source
+ * @flow: flow; unknown ports are zero
  * @digest: result
  *
- * Return: whether it has one; else it is counted.
+ * Return: whether the flow has a key; if not, it is counted as keyless.
  */
 bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow,
 	      __u64 *digest);
 
 /* nfdump.c */
 
-/* Is this how nfdump's CSV begins? */
+/* Does @text begin like nfdump's CSV? */
 bool rec_nfdump_begins(const void *text, size_t len);
 
 #endif /* AUDIT_READER_H */

@@ -84,7 +84,7 @@ void rec_put_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 	rec_put(s, b, digest, raw);
 }
 
-/* A key of no bytes is none, and that is nothing bad. */
+/* A record with an empty key counts as keyless, not as bad. */
 int rec_key(struct rec_source *s, struct rec_batch *b, struct rec_raw raw,
 	    const struct rec_raw *part, struct rec_error *e)
 {

@@ -33,7 +33,7 @@ const char *rec_format_name(enum rec_format format)
 	return format_names[format];
 }
 
-/* What files of a format begin with. pcap(5) savefile; pcapng, IETF
+/* The first bytes of files of each format. Sources: pcap(5) savefile; pcapng, IETF
  * draft-ietf-opsawg-pcapng, section 4.1; RFC 7011, section 3.1.
  */
 static const struct magic {
@@ -82,11 +82,11 @@ static int find_format(struct rec_source *s, struct rec_error *e)
 	if (compressed(&s->in))
 		return audit_wrong(e, -EBADMSG,
 				   "compressed; unpack it into a pipe");
-	return audit_wrong(e, -EBADMSG, "what format this is does not show: "
-			   "give it, as in --format csv --fields 1");
+	return audit_wrong(e, -EBADMSG, "cannot detect the format: use --format, "
+			   "as in --format csv --fields 1");
 }
 
-/* A library that a format may lack, by the package. */
+/* The reader of a format, which is NULL if it was built without @package. */
 struct format {
 	const struct rec_reader *reader;
 	const char *package;
@@ -121,7 +121,7 @@ static int find_reader(struct rec_source *s, struct rec_error *e)
 		return 0;
 	if (f.package)
 		return audit_wrong(e, -EOPNOTSUPP,
-				   "built without %s: no %s", f.package,
+				   "built without %s: cannot read %s", f.package,
 				   rec_format_name(s->spec.format));
 	return audit_wrong(e, -EINVAL, "a column has no records");
 }
@@ -132,18 +132,19 @@ static int check_text(const struct rec_source *s, struct rec_error *e)
 	bool json = spec->format == REC_JSON;
 
 	if (spec->digest && spec->hex)
-		return audit_wrong(e, -EINVAL, "digests are in hex anyway");
+		return audit_wrong(e, -EINVAL, "digests are always in hex: leave "
+				   "out --hex");
 	if (spec->digest && s->nr_fields > 1)
 		return audit_wrong(e, -EINVAL, "a digest is one field");
 	if (json && spec->hex && !spec->fields)
-		return audit_wrong(e, -EINVAL, "without fields, \"hex\" in the "
-				   "object says that it is hex");
+		return audit_wrong(e, -EINVAL, "--hex needs --fields: without them, "
+				   "\"hex\" in the object marks a hex key");
 	if (json && (spec->header || spec->separator))
 		return audit_wrong(e, -EINVAL,
 				   "JSON has no header and no separator");
 	if (spec->separator && strchr("\"\r\n", spec->separator))
-		return audit_wrong(e, -EINVAL, "a quote or an end of line does "
-				   "not separate fields");
+		return audit_wrong(e, -EINVAL, "a quote or an end of line cannot "
+				   "be the separator");
 	return 0;
 }
 
@@ -154,17 +155,17 @@ static int check_flows(const struct rec_source *s, struct rec_error *e)
 
 	if (spec->fields || spec->digest || spec->hex || spec->header ||
 	    spec->separator)
-		return audit_wrong(e, -EINVAL, "fields are of CSV and JSON: "
-				   "the key of %s is the packet's", name);
+		return audit_wrong(e, -EINVAL, "options for fields go with CSV and "
+				   "JSON only: %s has packet keys", name);
 	if (epf_pkt_opts_check(&spec->pkt))
-		return audit_wrong(e, -EINVAL, "not a key of packets");
+		return audit_wrong(e, -EINVAL, "not a packet key");
 	if (spec->format != REC_PCAP && spec->pkt.key < EPF_PKT_FLOW)
-		return audit_wrong(e, -EINVAL, "%s has flows, no packets: "
-				   "the key must be of flows", name);
+		return audit_wrong(e, -EINVAL, "%s has flows, not packets: "
+				   "use a key of flows", name);
 	if ((spec->pkt.flags & (EPF_PKT_IFACE | EPF_PKT_MARK)) ||
 	    (spec->format != REC_PCAP && (spec->pkt.flags & EPF_PKT_VLAN)))
-		return audit_wrong(e, -EINVAL, "%s does not have all of the "
-				   "scope that is part of the key", name);
+		return audit_wrong(e, -EINVAL, "%s lacks part of the scope that "
+				   "the key includes", name);
 	return 0;
 }
 
@@ -190,7 +191,7 @@ static int split_fields(struct rec_source *s, struct rec_error *e)
 
 		if (!*one)
 			return audit_wrong(e, -EINVAL,
-					   "a field without a name");
+					   "the name of a field is empty");
 		if (s->nr_fields == REC_FIELDS_MAX)
 			return audit_wrong(e, -EINVAL, "more than %d fields",
 					   REC_FIELDS_MAX);
@@ -199,7 +200,7 @@ static int split_fields(struct rec_source *s, struct rec_error *e)
 	return 0;
 }
 
-/* Flow records have no other key. */
+/* Flow records only support keys of flows: use those if no key was requested. */
 static void settle_key(struct rec_source *s)
 {
 	static const struct epf_pkt_opts flow = { .key = EPF_PKT_FLOW };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Keys out of files of records: CSV, JSON lines, nfdump's CSV, IPFIX, captures.
- * A record has one key or none; keys become digests under a filter's hash key.
+ * Reads keys from files of records: CSV, JSON lines, nfdump's CSV, IPFIX, captures.
+ * A record has at most one key; keys become digests under a filter's hash key.
  *
- * Functions return 0 or a negative errno unless they say otherwise, and print
- * nothing: what was wrong is one line in struct rec_error.
+ * Unless documented otherwise, functions return 0 or a negative errno. They print
+ * nothing: struct rec_error has the error as one line.
  */
 #ifndef AUDIT_RECORDS_H
 #define AUDIT_RECORDS_H
@@ -17,44 +17,44 @@
 #include "epf/hash.h"
 
 enum rec_format {
-	REC_AUTO,   /* by what the file begins with; else an error */
+	REC_AUTO,   /* detect it from the first bytes */
 	REC_COLUMN, /* fixed length, without gaps: not read here, see struct epf_column */
 	REC_CSV,    /* RFC 4180 */
-	REC_JSON,   /* a JSON text a line */
+	REC_JSON,   /* one JSON text per line */
 	REC_NFDUMP, /* nfdump -o csv */
 	REC_IPFIX,  /* RFC 7011 messages, one after another */
 	REC_PCAP,   /* pcap, pcapng */
 };
 
-/* Fields that make one key at most. */
+/* Limit of the fields that make one key. */
 #define REC_FIELDS_MAX 16
-/* Bytes of a line at most; a longer one is an error, not memory. */
+/* Limit of the bytes of a line; a longer line is an error, which bounds memory. */
 #define REC_LINE_MAX (1u << 20)
-/* Records of a batch at most. */
+/* Limit of the records of a batch. */
 #define REC_BATCH 4096u
-/* Work of one rec_next() at most, but for its last record or template; a unit is
- * a byte of the input, or what takes about as long.
+/* Limit of the work of one rec_next(), which only its last record or template may
+ * exceed. A unit is a byte of the input, or something that takes about as long.
  */
 #define REC_WORK (1u << 19)
-/* Memory that a reader takes, about, whatever the input is. */
+/* Approximate memory of a reader, independent of the input. */
 #define REC_MEMORY (8u << 20)
 
 /**
- * struct rec_spec - how to read them
+ * struct rec_spec - how to read records
  * @format: enum rec_format
  * @digest: CSV, JSON: the one field is a digest of 16 hex digits
- * @hex: CSV, JSON: fields are hex bytes; joined without anything between
- * @header: CSV: the first line names the fields, and is no record
- * @separator: CSV: between fields; 0: a comma
- * @joint: CSV, JSON: between the fields of a key; 0: a comma
- * @skip_bad: records that cannot be read are counted and passed over
- * @fields: CSV: numbers from 1, or names with @header; JSON: names of members,
- *	"a.b" for b of a; as given, comma-separated; NULL: the whole line
- * @pkt: what of a packet is the key: nfdump, IPFIX, captures; flows only for
- *	the first two; its @link is what the capture says
- * @as_filter: nobody asked for @pkt: take the packet keys that the filter has,
- *	and flows where there is no other choice
- * @any_keys: ask although the filter holds keys of something else
+ * @hex: CSV, JSON: fields are bytes in hex, joined without a separator
+ * @header: CSV: the first line names the fields and is not a record
+ * @separator: CSV: separator of fields; 0: a comma
+ * @joint: CSV, JSON: byte between the fields of a key; 0: a comma
+ * @skip_bad: count and skip records that cannot be read
+ * @fields: comma-separated list. CSV: column numbers from 1, or names with @header;
+ *	JSON: names of members, "a.b" for member b of a; NULL: the whole line
+ * @pkt: nfdump, IPFIX, captures: which key is made from a packet. The first two
+ *	support keys of flows only. The capture determines its @link
+ * @as_filter: @pkt was not requested: use the filter's packet key, or flows if the
+ *	format supports nothing else
+ * @any_keys: look keys up even if the filter's are made of something else
  */
 struct rec_spec {
 	enum rec_format format;
@@ -70,13 +70,13 @@ struct rec_spec {
 	bool any_keys;
 };
 
-/* One line without a newline: what is wrong, where ("line 17: ..."). */
+/* One line without a newline: position and error ("line 17: ..."). */
 struct rec_error {
 	char text[200];
 };
 
-/* A record as it lies in the input, with its end of line; for IPFIX, a line as
- * nfdump would print it. Good until the next call.
+/* A record as it is in the input, with its end of line; for IPFIX, a line as nfdump
+ * would print it. Valid until the next call.
  */
 struct rec_raw {
 	const void *data;
@@ -85,10 +85,10 @@ struct rec_raw {
 
 /**
  * struct rec_batch - records with a key, in the order of the input
- * @n: how many; 0 also where none was found with REC_WORK
- * @end: there are no more, nor in this
- * @digest: of each
- * @raw: of each
+ * @n: number of records; may be 0 if none was found within REC_WORK
+ * @end: there are no more records, and none in this batch
+ * @digest: digest of each record's key
+ * @raw: bytes of each record
  */
 struct rec_batch {
 	unsigned int n;
@@ -97,61 +97,61 @@ struct rec_batch {
 	struct rec_raw raw[REC_BATCH];
 };
 
-/* What has been met so far. */
+/* Counts so far. */
 struct rec_count {
-	__u64 records; /* with a key */
-	__u64 keyless; /* without: not IP, a member that is missing */
-	__u64 bad;     /* with skip_bad: that could not be read */
+	__u64 records; /* records with a key */
+	__u64 keyless; /* records without: not IP, a missing member */
+	__u64 bad;     /* with skip_bad: records that could not be read */
 	__u64 bytes;   /* of the input */
-	__u64 work;    /* units, see REC_WORK */
+	__u64 work;    /* in units of REC_WORK */
 };
 
 struct rec_source;
 
 /**
- * rec_format_named() - by the word of a command line ("csv", "json", ...)
+ * rec_format_named() - find a format by its command-line name ("csv", "json", ...)
  *
- * Return: whether there is one.
+ * Return: whether it exists.
  */
 bool rec_format_named(const char *name, enum rec_format *format);
 const char *rec_format_name(enum rec_format format);
 
 /**
- * rec_open() - begin to read
+ * rec_open() - open an input
  * @source: result; NULL on failure
- * @fd: of a regular file or a pipe, at its beginning; stays the caller's, who
+ * @fd: regular file or pipe, positioned at its beginning. The caller owns it and
  *	keeps it open until rec_close()
- * @spec: how; copied
- * @hash: of digests
- * @e: what is wrong, on failure
+ * @spec: how to read it; copied
+ * @hash: hash function of digests
+ * @e: set to the error text on failure
  *
- * Return: 0; -EINVAL: @spec makes no sense; -EBADMSG: not of this format, or
- * REC_AUTO cannot tell; -EOPNOTSUPP: built without the library; -ENOMEM; what
- * read() says.
+ * Return: 0; -EINVAL: @spec is inconsistent; -EBADMSG: not of this format, or
+ * REC_AUTO cannot detect it; -EOPNOTSUPP: built without the library; -ENOMEM; an
+ * errno of read().
  */
 int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,
 	     const struct epf_hash *hash, struct rec_error *e);
 
-/* The format that was found, for REC_AUTO. */
+/* The format, as detected for REC_AUTO. */
 enum rec_format rec_source_format(const struct rec_source *source);
 
-/* What its keys are made of. */
+/* The description of its keys. */
 struct epf_key_desc rec_source_desc(const struct rec_source *source);
 
-/* What a file of some of its records has to begin with (a CSV header, a pcap
- * header): may be empty.
+/* The beginning that a file with some of its records needs: a CSV header, a pcap
+ * header. It may be empty.
  */
 struct rec_raw rec_prologue(const struct rec_source *source);
 
 /**
- * rec_next() - the next records that have a key, as far as REC_WORK goes
- * @source: reader
+ * rec_next() - read the next records that have a key, within REC_WORK
+ * @source: source
  * @batch: result
- * @e: what is wrong, on failure
+ * @e: set to the error text on failure
  *
- * Return: 0; -EBADMSG: a record that cannot be read (without skip_bad), or
- * whatever nothing can be read behind; what read() says. After an error only
- * rec_close().
+ * Return: 0; -EBADMSG: a record cannot be read (without skip_bad), or nothing can be
+ * read after the damage; an errno of read(). After an error only rec_close() is
+ * allowed.
  */
 int rec_next(struct rec_source *source, struct rec_batch *batch,
 	     struct rec_error *e);

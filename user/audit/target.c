@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Snapshots and filters of the kernel, made ready to be asked. */
+/* Opening snapshots and filters of the kernel for audits. */
 #include "target.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@ static __u64 realtime_ns(void)
 static int kind_fails(const struct target_ask *ask, __u8 kind,
 		      struct rec_error *e)
 {
-	return audit_wrong(e, -EOPNOTSUPP, "'%s' is of kind %s, which can be "
-			   "asked of a copy only", ask->name,
+	return audit_wrong(e, -EOPNOTSUPP, "'%s' is of kind %s, which can only "
+			   "be audited from a copy", ask->name,
 			   epf_kind_name(kind));
 }
 
@@ -36,7 +36,7 @@ static void set_why(struct target *t, const char *why)
 	snprintf(t->why, sizeof(t->why), "%s", why);
 }
 
-/* Return: that many keys are answered soonest of a copy, in memory of ours. */
+/* Return: whether a copy in our memory is the fastest way for that many keys. */
 static bool choose(struct target *t, const struct target_ask *ask)
 {
 	struct epf_choice c;
@@ -81,12 +81,12 @@ static int filter_fails(const struct target_ask *ask, int err,
 		return audit_wrong(e, err, "'%s': stopped while copying",
 				   ask->name);
 	if (err == -EBUSY)
-		return audit_wrong(e, err, "another snapshot of '%s' is under "
-				   "way: try again when it is done, or ask it in "
-				   "place", ask->name);
+		return audit_wrong(e, err, "another snapshot of '%s' is in "
+				   "progress: try again when it is done, or use "
+				   "--place live", ask->name);
 	if (err == -EPERM)
 		return audit_wrong(e, err, "a copy of '%s' needs CAP_NET_ADMIN: "
-				   "run as root, or ask for digests in place",
+				   "run as root, or audit digests with --place live",
 				   ask->name);
 	if (err == -ENODEV)
 		return audit_wrong(e, err, "'%s' was destroyed by force",
@@ -96,8 +96,8 @@ static int filter_fails(const struct target_ask *ask, int err,
 	return audit_wrong(e, err, "'%s': %s", ask->name, strerror(-err));
 }
 
-/* Steps: a file is checked, or a filter copied; of that a view is made; one of
- * a file is settled where that pays.
+/* Stages: check a file, or copy a filter; make a view of it; settle the view of a file
+ * if that pays.
  */
 enum stage { STAGE_READ, STAGE_VIEW, STAGE_SETTLE };
 
@@ -127,7 +127,7 @@ static int step_fails(const struct target *t, const struct target_ask *ask,
 		      int err, struct rec_error *e)
 {
 	if (t->stage == STAGE_SETTLE)
-		return 0; /* it is asked as it is */
+		return 0; /* the view is used as it is */
 	if (t->stage == STAGE_VIEW)
 		return audit_wrong(e, err, "'%s': %s", ask->name, strerror(-err));
 	return t->place == TARGET_FILE ? file_fails(ask->name, err, t->fault, e) :
@@ -141,11 +141,11 @@ static int next_stage(struct target *t, const struct target_ask *ask,
 		return begin_view(t, ask, e);
 	if (t->stage == STAGE_VIEW)
 		return begin_settling(t, ask);
-	epf_snap_close(&t->file); /* the view has lines of its own */
+	epf_snap_close(&t->file); /* the settled view has its own lines */
 	return 0;
 }
 
-/* As target_step(), but that it leaves open what failed. @ret: of the work. */
+/* Like target_step(), but leaves @t open on failure. @ret: of the work step. */
 static int stepped(struct target *t, int ret, const struct target_ask *ask,
 		   struct rec_error *e)
 {
@@ -156,7 +156,7 @@ static int stepped(struct target *t, int ret, const struct target_ask *ask,
 	return ret ? step_fails(t, ask, ret, e) : next_stage(t, ask, e);
 }
 
-/* All steps; the first stage tells how far it is. */
+/* Do all steps; only the first stage reports progress. */
 static int all_steps(struct target *t, const struct target_ask *ask,
 		     struct rec_error *e)
 {
@@ -174,7 +174,7 @@ static int all_steps(struct target *t, const struct target_ask *ask,
 	return ret;
 }
 
-/* Of a filter, when it has been opened. */
+/* The filter may have become saturated while it was opened. */
 static void look_again(struct target *t)
 {
 	struct epf_info info;
@@ -183,7 +183,7 @@ static void look_again(struct target *t)
 		t->saturated |= info.flags & EPF_INFO_SATURATED;
 }
 
-/* A copy does not hold it. */
+/* A copy does not need the filter any more. */
 static void let_go(struct target *t)
 {
 	epf_close(t->filter);
@@ -214,8 +214,8 @@ int target_begin_fd(struct target *t, int fd, const struct target_ask *ask,
 	memset(t, 0, sizeof(*t));
 	t->filter = -1;
 	if (ask->place != TARGET_AUTO)
-		return audit_wrong(e, -EINVAL, "%s is a snapshot: where its "
-				   "lines are cannot be chosen", ask->name);
+		return audit_wrong(e, -EINVAL, "%s is a snapshot: --place is for "
+				   "filters only", ask->name);
 	t->place = TARGET_FILE;
 	t->stage = STAGE_READ;
 	t->mtime_ns = mtime_ns(fd);
@@ -274,7 +274,7 @@ static int open_copy(struct target *t, const struct target_ask *ask,
 	return ret ? ret : all_steps(t, ask, e);
 }
 
-/* What of a snapshot's header is known of a filter. */
+/* Fill in the members of a snapshot header that are known of a live filter. */
 static void header_of(struct epf_snap_header *h, const struct epf_info *info)
 {
 	unsigned int i;
@@ -305,7 +305,7 @@ static int open_live(struct target *t, const struct target_ask *ask,
 		ret = epf_view_filter(&t->view, t->filter, false, &info);
 	if (ret == -EPERM)
 		return audit_wrong(e, ret, "the hash key of '%s' needs "
-				   "CAP_NET_ADMIN: run as root, or ask for "
+				   "CAP_NET_ADMIN: run as root, or audit "
 				   "digests", ask->name);
 	if (ret)
 		return filter_fails(ask, ret, e);
@@ -314,7 +314,7 @@ static int open_live(struct target *t, const struct target_ask *ask,
 	return 0;
 }
 
-/* In place, unless that many keys are answered sooner of a copy. */
+/* Open in place, unless a copy is faster for that many keys. */
 static int open_best(struct target *t, const struct target_ask *ask,
 		     struct rec_error *e)
 {
@@ -347,7 +347,7 @@ static int open_at(struct target *t, const struct target_ask *ask,
 				      open_copy(t, ask, e);
 }
 
-/* Return: 1: it is of an owned kind; 0; a negative errno. */
+/* Return: 1: the filter is of a locked kind; 0: it is of kind lanes; a negative errno. */
 static int look_at(struct target *t, const struct target_ask *ask,
 		   struct rec_error *e)
 {
@@ -364,7 +364,7 @@ static int look_at(struct target *t, const struct target_ask *ask,
 		       kind_fails(ask, info.params.kind, e) : 1;
 }
 
-#define WHY_OWNED "of its kind there is nothing else to ask"
+#define WHY_OWNED "its kind can only be audited from a copy"
 
 static int open_filter(struct target *t, const struct target_ask *ask,
 		       struct rec_error *e)
@@ -382,9 +382,7 @@ static int open_filter(struct target *t, const struct target_ask *ask,
 	return 0;
 }
 
-/* Return: descriptor; -ENOENT: none of this name; what opening the device
- * says.
- */
+/* Return: descriptor; -ENOENT: no filter has this name; an errno of opening the device. */
 static int find_filter(const char *name)
 {
 	int dev, filter;
@@ -403,12 +401,12 @@ static int none_found(const char *name, int err, struct rec_error *e)
 {
 	if (err == -EACCES || err == -EPERM)
 		return audit_wrong(e, err, EPF_DEVICE " may not be opened by this "
-				   "user, and '%s' is no file: run as root, or "
+				   "user, and '%s' is not a file: run as root, or "
 				   "join the group that owns the device", name);
 	if (err == -ENOENT)
 		return audit_wrong(e, err, "'%s' is neither a filter nor a file: "
 				   "'epfctl list' shows the filters", name);
-	return audit_wrong(e, err, "'%s' is no file, and " EPF_DEVICE ": %s",
+	return audit_wrong(e, err, "'%s' is not a file, and " EPF_DEVICE ": %s",
 			   name, strerror(-err));
 }
 

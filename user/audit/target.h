@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What an audit asks: a snapshot file, or a filter of the kernel, copied first
- * or in place.
+ * The target of an audit: a snapshot file, or a filter of the kernel, which is copied
+ * first or read in place.
  *
- * Functions return 0 or a negative errno unless they say otherwise, and print
- * nothing: what was wrong is one line in struct rec_error.
+ * Unless documented otherwise, functions return 0 or a negative errno. They print
+ * nothing: struct rec_error has the error as one line.
  */
 #ifndef AUDIT_TARGET_H
 #define AUDIT_TARGET_H
@@ -14,28 +14,28 @@
 #include "work.h"
 
 enum target_place {
-	TARGET_AUTO, /* of a filter: as keys and rights are */
-	TARGET_COPY, /* of a filter: its state at one moment; CAP_NET_ADMIN */
-	TARGET_LIVE, /* of a filter: its lines as they change */
-	TARGET_FILE, /* what a snapshot is; not to be asked for */
+	TARGET_AUTO, /* filter: chosen by the number of keys and the permissions */
+	TARGET_COPY, /* filter: its state at one moment; needs CAP_NET_ADMIN */
+	TARGET_LIVE, /* filter: its lines in place, while they change */
+	TARGET_FILE, /* snapshot file; cannot be requested */
 };
 
 /**
- * struct target - what is asked
+ * struct target - an open target
  * @place: where the lines are; never TARGET_AUTO
- * @engine: which one is best for that many keys; NULL: nobody looked
- * @why: why there, and why that one; a phrase
- * @view: to be asked; it refers to what this struct holds
- * @header: of a snapshot or a copy, with its checksums; of a filter in place
- *	what it was when opened: @params, @epoch_begin, @epoch_end, @inserts,
- *	@realtime_ns, no checksums
- * @keyed: the hash key is known: keys can be asked for, not digests alone
- * @saturated: a filter that fails open: its error may be above its limit. Its lines
- *	are asked all the same: a key that is not in them was not inserted
- * @fpr_ppt: of a filter, as the module estimates it
- * @mtime_ns: of a snapshot: when the file was last written
+ * @engine: best engine for that many keys; NULL: not determined
+ * @why: phrase that gives the reason for @place and @engine
+ * @view: view to look keys up in; it refers to what this struct holds
+ * @header: of a snapshot or a copy, with its checksums. Of a filter in place only
+ *	@params, @epoch_begin, @epoch_end, @inserts and @realtime_ns as of the time
+ *	when it was opened, without checksums
+ * @keyed: the hash key is known, so keys can be looked up and not only digests
+ * @saturated: the filter fails open, because its error may exceed the limit. Its lines
+ *	are read all the same: a key that is not in them was not inserted
+ * @fpr_ppt: of a filter: the module's estimate
+ * @mtime_ns: of a snapshot: time of the file's last modification
  *
- * The rest is the target's own. Not to be moved while @view is in use.
+ * The rest is private. The struct must not be moved while @view is in use.
  */
 struct target {
 	enum target_place place;
@@ -56,15 +56,15 @@ struct target {
 };
 
 /**
- * struct target_ask - what is to be opened
- * @name: a path, where there is a '/' in it; else the name or the id of a
- *	filter, else a path
- * @place: of a filter
- * @keys: about so many will be asked for; 0: not known
- * @digests: only digests will be
- * @far: by an engine with memory of its own: no copy is made for it here
+ * struct target_ask - what to open, and how
+ * @name: a path if it contains a '/'; else the name or the id of a filter, else a
+ *	path
+ * @place: place of a filter
+ * @keys: approximate number of keys that will be looked up; 0: unknown
+ * @digests: only digests will be looked up
+ * @far: an engine with memory of its own will be used, for which no copy is made here
  * @threads: as in struct epf_answer
- * @progress: of checking or copying, in bytes; or NULL
+ * @progress: called with the bytes checked or copied; may be NULL
  * @ctx: for @progress
  */
 struct target_ask {
@@ -79,94 +79,95 @@ struct target_ask {
 };
 
 /**
- * target_open() - open it
+ * target_open() - open a target
  * @t: result; closed on failure, and may be closed again
- * @ask: what
- * @e: what is wrong, on failure
+ * @ask: what to open
+ * @e: set to the error text on failure
  *
- * Without CAP_NET_ADMIN a filter can be asked for digests, in place.
+ * Without CAP_NET_ADMIN, digests can be looked up in a filter in place.
  *
- * Return: 0; -ENOENT: neither a filter nor a file; -EPERM: CAP_NET_ADMIN is
- * needed, for the copy or for the hash key; -EOPNOTSUPP: a kind that cannot be
- * asked so; -EBADMSG: no sound snapshot; -EINVAL: @ask->place does not go with
- * a snapshot; -EBUSY: another snapshot of the filter is under way; -ECANCELED;
- * what the calls to the system say.
+ * Return: 0; -ENOENT: neither a filter nor a file; -EPERM: the copy or the hash key
+ * needs CAP_NET_ADMIN; -EOPNOTSUPP: filters of this kind cannot be read in place;
+ * -EBADMSG: not a sound snapshot; -EINVAL: @ask->place does not apply to a snapshot;
+ * -EBUSY: another snapshot of the filter is in progress; -ECANCELED; other errors of
+ * system calls.
  */
 int target_open(struct target *t, const struct target_ask *ask,
 		struct rec_error *e);
 
-/* Likewise, of a snapshot that is open already: @fd stays the caller's and may
- * be closed at once. @ask->name is for @e.
+/* Likewise for a snapshot that is already open. The caller owns @fd and may close it
+ * at once. @ask->name is used for @e only.
  */
 int target_open_fd(struct target *t, int fd, const struct target_ask *ask,
 		   struct rec_error *e);
 
 /**
- * target_peek() - what would be opened, without its lines
- * @t: result: @place and, of a snapshot, @header, which is checked, and
- *	@view.desc; not to be asked
- * @fd: result: the snapshot, to be closed by the caller; -1: it is a filter, or
- *	nothing that this user can see
+ * target_peek() - find out what would be opened, without reading lines
+ * @t: result: only @place and, for a snapshot, the checked @header and @view.desc;
+ *	no keys can be looked up
+ * @fd: result: the snapshot, which the caller closes; -1: it is a filter, or this
+ *	user can see no such file
  * @name: as in struct target_ask
- * @e: what is wrong, on failure
+ * @e: set to the error text on failure
  *
  * Return: as target_open().
  */
 int target_peek(struct target *t, int *fd, const char *name,
 		struct rec_error *e);
 
-/* Likewise, of a filter that is open already: @filter is the target's from now
- * on, also on failure.
+/* Like target_open(), for a filter that is already open. The target owns @filter from
+ * now on, also on failure.
  */
 int target_open_filter(struct target *t, int filter,
 		       const struct target_ask *ask, struct rec_error *e);
 
 /**
- * target_begin_fd() - as target_open_fd(), in steps
+ * target_begin_fd() - like target_open_fd(), in steps
  * @t: result; closed on failure
  * @fd: as there
  * @ask: as there; @progress is not called
- * @e: what is wrong, on failure
+ * @e: set to the error text on failure
  *
- * Return: as target_open_fd(), but that it is to be asked only when
- * target_step() has returned 0.
+ * The target is not usable before target_step() has returned 0.
+ *
+ * Return: as target_open_fd().
  */
 int target_begin_fd(struct target *t, int fd, const struct target_ask *ask,
 		    struct rec_error *e);
 
-/* Likewise as target_open_filter(), of a copy. */
+/* Likewise for target_open_filter(), always with a copy. */
 int target_begin_filter(struct target *t, int filter,
 			const struct target_ask *ask, struct rec_error *e);
 
 /**
  * target_step() - copy or check some more: see work.h
- * @t: begun; closed on failure
- * @ask: as it was begun
- * @e: what is wrong, on failure
+ * @t: target, closed on failure
+ * @ask: as at the beginning
+ * @e: set to the error text on failure
  *
- * Return: 1: there is more; 0: it is open; as target_open().
+ * Return: 1: there is more to do; 0: it is open; else as target_open().
  */
 int target_step(struct target *t, const struct target_ask *ask,
 		struct rec_error *e);
 
 /**
- * target_epoch() - the epoch now
- * @t: open
+ * target_epoch() - the current epoch
+ * @t: open target
  *
- * To be read when an audit in place has ended: see struct epf_view.
+ * Read it when an audit in place has ended: see struct epf_view.
  *
- * Return: the epoch; of a snapshot or a copy always that of the view, likewise
- * where the filter was destroyed meanwhile.
+ * Return: the epoch; for a snapshot, a copy, or a filter destroyed meanwhile, that of
+ * the view.
  */
 __u64 target_epoch(const struct target *t);
 
 /**
- * target_hide_key() - leave nothing in a header that depends on the hash key
+ * target_hide_key() - clear everything in a header that depends on the hash key
  * @h: header
  *
  * Clears the key and both checksums: the header's covers the key, the lines'
- * covers bits that the key chose. An unkeyed checksum of either is an equation
- * for the key, which whoever reads the output could try keys against.
+ * covers bits that the key chose. With an unkeyed checksum of either, a reader of the
+ * output could test guesses of the key.
  */
 void target_hide_key(struct epf_snap_header *h);
 

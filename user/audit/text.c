@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lines that are keys as a whole: what 'epfctl insert' reads, by the same rule.
- * Only a newline ends one.
+ * Text whose lines are keys, by the same rule as for 'epfctl insert': only a newline
+ * ends a line.
  */
 #include "reader.h"
 

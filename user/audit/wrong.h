@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is wrong, as one line. */
+/* Errors as one line of text. */
 #ifndef AUDIT_WRONG_H
 #define AUDIT_WRONG_H
 
 #include "records.h"
 
 /**
- * audit_wrong() - fill in an error
- * @e: error
+ * audit_wrong() - set the text of an error
+ * @e: set
  * @err: negative errno
  * @fmt: as for printf
  *
