@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Threads that do one errand after the other, and end where there is none. */
+/* A pool of threads: each does errands (work items) until the queue is empty, and ends. */
 #include "epfagent/aside.h"
 
 #include <pthread.h>
@@ -10,11 +10,11 @@
 STAILQ_HEAD(errands, errand);
 
 /**
- * struct aside - @lock is for @todo and @done
- * @source: eventfd: some are done
- * @nr_missing: threads that could not be had; the event loop's
- * @todo: not begun
- * @done: to be told
+ * struct aside - the pool; @lock protects @todo and @done
+ * @source: eventfd: errands are done
+ * @nr_missing: threads that could not be started; used by the event loop only
+ * @todo: errands not begun
+ * @done: errands whose done() was not called yet
  */
 struct aside {
 	struct source source;
@@ -81,8 +81,9 @@ static int start(struct aside *a)
 	return err;
 }
 
-/* Never done here instead: the event loop could wait as long as some user likes,
- * and threads are missing just when errands like that have them all.
+/* If no thread can be started, the errand waits. It is never done in the event loop,
+ * which a user could then block: threads run out just when such errands occupy all of
+ * them.
  */
 void aside_run(struct aside *a, struct errand *e)
 {
@@ -91,8 +92,8 @@ void aside_run(struct aside *a, struct errand *e)
 		a->nr_missing++;
 }
 
-/* One for each that is missing, as the others may never end. One that comes when
- * its errand has been done finds none.
+/* Start one thread per missing thread, because the running ones may block forever. A
+ * thread whose errand was done meanwhile finds the queue empty and ends.
  */
 void aside_retry(struct aside *a)
 {

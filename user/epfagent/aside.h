@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What may take as long as some user likes, done by threads beside the event
- * loop. A file's close() may wait for its file system, which may be a program
- * of the user's, a socket's for a peer that never reads; and whoever receives a
- * message with descriptors, or drops one unread, may be the last to close them.
+ * A pool of threads for operations that may take as long as a user likes, outside of
+ * the event loop. close() of a file may wait for its file system, which may be the
+ * user's program; close() of a socket may wait for a peer that never reads. Receiving
+ * a message with descriptors, or dropping one unread, may be what closes them last.
  *
- * One thread an errand, at most; whoever hands errands over bounds them.
+ * There is at most one thread per errand; callers limit the number of errands.
  */
 #ifndef EPFAGENT_ASIDE_H
 #define EPFAGENT_ASIDE_H
@@ -18,10 +18,10 @@
 struct aside;
 
 /**
- * struct errand - something to be done
- * @link: aside.c's
- * @work: in a thread of its own; has the errand until it returns
- * @done: then, in the event loop
+ * struct errand - a work item
+ * @link: private to aside.c
+ * @work: called in a thread of the pool; owns the errand until it returns
+ * @done: called afterwards in the event loop
  */
 struct errand {
 	STAILQ_ENTRY(errand) link;
@@ -29,17 +29,17 @@ struct errand {
 	void (*done)(struct errand *e);
 };
 
-/* For as long as the process is there, as its threads may be. Return: NULL: no
- * memory, no descriptor.
+/* Create a pool. It exists until the process ends, because its threads may never end.
+ * Return: NULL: out of memory or descriptors.
  */
 struct aside *aside_new(struct loop *loop);
 
-/* Where no thread can be had the errand waits for one that another has done with,
- * or for aside_retry().
+/* Queue an errand. If no thread can be started, it waits until a thread has finished
+ * another errand, or for aside_retry().
  */
 void aside_run(struct aside *a, struct errand *e);
 
-/* Are threads missing that aside_retry() should try to have? */
+/* Should aside_retry() be called to start missing threads? */
 bool aside_is_short(const struct aside *a);
 void aside_retry(struct aside *a);
 

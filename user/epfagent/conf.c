@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Settings: one table for the file and the command line. */
+/* Settings: one table for the configuration file and the command line. */
 #include "epfagent/conf.h"
 
 #include <errno.h>
@@ -20,10 +20,11 @@
 
 /**
  * struct setting - one key
- * @name: of the file and of the option
- * @help: for --help
- * @set: false: an error is printed, which begins with @what; NULL: a text
- * @text: where in struct conf it is
+ * @name: name in the file and of the option
+ * @help: text for --help
+ * @set: parses the value; returns false after printing an error that begins with
+ *	@what. NULL: the value is a text
+ * @text: offset of the text in struct conf
  */
 struct setting {
 	const char *name;
@@ -72,7 +73,7 @@ static bool set_mirror(struct conf *c, const char *what, const char *text)
 	    (text[len] && !parse_count(what, text + len + 1,
 				       EPF_JOURNAL_ORDER_MAX, &order)))
 		return false;
-	strcpy(m->name, name); /* shorter, by parse_name() */
+	strcpy(m->name, name); /* parse_name() checked the length */
 	m->order = (__u32)order;
 	all->nr++;
 	return true;
@@ -95,7 +96,7 @@ static bool set_hold(struct conf *c, const char *what, const char *text)
 	if (!parse_name(text))
 		return false;
 	h->which = HOLD_NAMED;
-	strcpy(h->name[h->nr++], text); /* shorter, by parse_name() */
+	strcpy(h->name[h->nr++], text); /* parse_name() checked the length */
 	return true;
 }
 
@@ -259,7 +260,7 @@ static void defaults(struct conf *c)
 
 /* The file */
 
-/* Without white space at both ends. */
+/* Remove white space at both ends. */
 static char *trim(char *text)
 {
 	char *end;
@@ -359,7 +360,7 @@ static void fill_table(struct option *o)
 	memcpy(o + NR_SETTINGS, common, sizeof(common));
 }
 
-/* Only the name of the file with @path, all settings without. */
+/* With @path, read only the name of the file; without, all settings. */
 static bool read_options(struct conf *c, int argc, char **argv,
 			 const char **path)
 {
@@ -369,7 +370,7 @@ static bool read_options(struct conf *c, int argc, char **argv,
 
 	fill_table(table);
 	opterr = 0;
-	optind = 0; /* again from the start, as GNU has it */
+	optind = 0; /* GNU getopt restarts from the beginning */
 	while ((opt = getopt_long(argc, argv, "c:hV", table, NULL)) >= 0) {
 		if (opt == 'h' || opt == 'V') {
 			if (opt == 'h')

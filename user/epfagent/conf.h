@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Settings of epfagent: lines "key = value" of a file, and "--key value" of the
- * command line, which are stronger. Errors are printed, one line.
+ * Settings of epfagent: lines "key = value" of a file, and options "--key value", which
+ * take precedence. Errors are printed as one line.
  */
 #ifndef EPFAGENT_CONF_H
 #define EPFAGENT_CONF_H
@@ -19,12 +19,12 @@
 #define CONF_WATCHES_MAX 16
 
 /**
- * struct conf_watch - a directory
+ * struct conf_watch - a watched directory
  * @dir: path
- * @target: filter, or the path of a snapshot where there is a '/' in it
- * @request: what is asked of each file; without descriptors
- * @ages: FILE.ages is wanted too
- * @records: FILE.records too: those present
+ * @target: filter, or the path of a snapshot if it contains a '/'
+ * @request: the audit to do for each file; without descriptors
+ * @ages: write FILE.ages too
+ * @records: write FILE.records too
  * @mode: permissions of results
  * @gid: their group; -1: the agent's, or that of a directory with setgid
  */
@@ -39,20 +39,21 @@ struct conf_watch {
 };
 
 /**
- * struct conf - all of it
+ * struct conf - all settings
  * @socket: path
- * @group: of the socket, or NULL: the agent's
- * @metrics: where to listen, or NULL
- * @clients: connections, in all
- * @clients_per_user: of one user
- * @uids: that may ask; with @gids: if both are empty, whom the socket lets in
+ * @group: group of the socket; NULL: the agent's
+ * @metrics: address of the metrics endpoint, or NULL
+ * @clients: limit of connections
+ * @clients_per_user: limit per user
+ * @uids: users who may use the agent. If @uids and @gids are empty, everybody who can
+ *	connect may
  * @nr_uids: how many
- * @gids: of which any of a client's groups is one
+ * @gids: groups whose members may use the agent
  * @nr_gids: how many
- * @hold: whose epochs are ended
- * @sched: limits
- * @warm: limits
- * @watches: directories
+ * @hold: filters whose epochs are ended
+ * @sched: limits of the scheduler
+ * @warm: limits of the cache
+ * @watches: watched directories
  * @nr_watches: how many
  */
 struct conf {
@@ -73,19 +74,19 @@ struct conf {
 };
 
 /**
- * conf_load() - defaults, then the file, then the command line
- * @c: result, to be given back by conf_free() also after a failure
+ * conf_load() - set defaults, then read the file, then the command line
+ * @c: result; must be freed by conf_free() also after a failure
  * @argc: of the program
  * @argv: of the program
  *
  * --help and --version print and exit.
  *
- * Return: false: an error is printed.
+ * Return: false: an error was printed.
  */
 bool conf_load(struct conf *c, int argc, char **argv);
 void conf_free(struct conf *c);
 
-/* A group by name or number. Return: false: an error is printed. */
+/* Find a group by name or number. Return: false: an error was printed. */
 bool conf_find_group(const char *what, const char *text, gid_t *gid);
 
 #endif /* EPFAGENT_CONF_H */

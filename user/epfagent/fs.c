@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* File systems whose files are taken. */
+/* File systems whose files the agent accepts. */
 #include "epfagent/fs.h"
 
 #include <linux/magic.h>
@@ -8,15 +8,16 @@
 
 #include "epfctl/cmd.h"
 
-/* Those that <linux/magic.h> has not, or not everywhere. */
+/* Magic numbers that <linux/magic.h> lacks, or lacks in some versions. */
 #define XFS_MAGIC 0x58465342
 #define BCACHEFS_MAGIC 0xca451a4e
 #define ZFS_MAGIC 0x2fc12fc1
 
-/* Not those that are a program of some user's (FUSE), nor what has one below it
- * (overlayfs, which anybody may mount in a namespace of his own), nor those where
- * a write is an order, whose rights are asked of the writer (proc, sysfs, cgroup
- * and the like). tmpfs: memfds too. A server of NFS is not a user's choice.
+/* Excluded are file systems that are a user's program (FUSE), those that may have one
+ * below (overlayfs, which any user may mount in a user namespace), and those where a
+ * write is a command checked against the rights of the writer (proc, sysfs, cgroup
+ * and the like). tmpfs includes memfds. NFS is included because users do not choose
+ * the server.
  */
 static const unsigned int taken[] = {
 	EXT4_SUPER_MAGIC, XFS_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,

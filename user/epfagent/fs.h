@@ -5,13 +5,14 @@
 #include <stdbool.h>
 
 /**
- * fs_taken() - is what lies there data, and at hand?
+ * fs_taken() - does the agent accept files of this file system?
  * @fd: descriptor of a file or a directory
  *
- * Context: of a file system of some user's it takes as long as that likes.
+ * Context: if a user implements the file system, the call may block as long as that
+ * user likes.
  *
- * Return: true: reads and writes wait for no user, and a write is one: nothing
- * that a file of the kernel takes for an order of the agent's.
+ * Return: true: reads and writes never wait for a user, and a write only stores data
+ * (it is not a command to the kernel).
  */
 bool fs_taken(int fd);
 

@@ -15,18 +15,18 @@
 #include "ebpf/ebpf.h"
 #include "epfctl/cmd.h"
 
-#define LOOK_NS 500000000ULL  /* for new filters */
-#define AGAIN_NS 500000000ULL /* a filter that is held by others, or fails */
+#define LOOK_NS 500000000ULL  /* interval of the search for new filters */
+#define AGAIN_NS 500000000ULL /* retry interval if another process holds it or on error */
 #define STACK_BYTES 262144
 
 /**
  * struct holding - a filter and its thread
- * @link: of all
- * @all: all
- * @name: of the filter
- * @thread: that ends its epochs
- * @over: the thread is about to end: the filter was destroyed
- * @said: errno that the log has last; 0: that it is held; the thread's
+ * @link: in @all->list
+ * @all: all holdings
+ * @name: name of the filter
+ * @thread: thread that ends its epochs
+ * @over: the thread is about to end because the filter was destroyed
+ * @said: errno logged last; 0: "held" was logged; used by the thread only
  */
 struct holding {
 	LIST_ENTRY(holding) link;
@@ -38,13 +38,13 @@ struct holding {
 };
 
 /**
- * struct holds - all; but for @end, of the thread that looks for filters
- * @conf: which
+ * struct holds - all holdings; except for @end only @thread uses it
+ * @conf: which filters to hold
  * @stats: counters
- * @end: eventfd: all threads end
- * @thread: looks for filters
- * @list: of those there are
- * @said: errno of the last look
+ * @end: eventfd: all threads must end
+ * @thread: thread that looks for filters
+ * @list: current holdings
+ * @said: errno of the last search
  */
 struct holds {
 	struct hold_conf conf;
@@ -55,7 +55,7 @@ struct holds {
 	int said;
 };
 
-/* Return: false: it is the end. */
+/* Return: false: all threads must end. */
 static bool wait_ns(const struct holds *h, __u64 ns)
 {
 	const struct timespec t = {
@@ -88,7 +88,7 @@ static const char *why(int err)
 	}
 }
 
-/* Once, until it is something else. */
+/* Log a state once, until it changes. */
 static void say(struct holding *g, int err)
 {
 	if (g->said == err)
@@ -103,7 +103,7 @@ static void say(struct holding *g, int err)
 		     why(err));
 }
 
-/* Return: 0: it is the end; -ENODEV: destroyed; another error: it failed. */
+/* Return: 0: all threads must end; -ENODEV: destroyed; another negative errno: failed. */
 static int step_on(struct holding *g, struct ebpf_hold *hold)
 {
 	__u64 ns = 0;
@@ -189,7 +189,7 @@ static int add(struct holds *h, const char *name)
 	if (!g)
 		return -ENOMEM;
 	g->all = h;
-	g->said = 1; /* nothing yet */
+	g->said = 1; /* nothing logged yet */
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	ret = start(&g->thread, hold_filter, g);
 	if (ret)
@@ -199,7 +199,7 @@ static int add(struct holds *h, const char *name)
 	return ret;
 }
 
-/* Those whose threads end; @all: all of them do. */
+/* Free the holdings whose threads have ended; @all: wait for all threads. */
 static void join(struct holds *h, bool all)
 {
 	struct holding *g = LIST_FIRST(&h->list), *next;
@@ -214,7 +214,7 @@ static void join(struct holds *h, bool all)
 	}
 }
 
-/* Return: 0; the first error: the others are held nevertheless. */
+/* Return: 0; the first error, though all other filters are held nevertheless. */
 static int look(struct holds *h)
 {
 	char **names;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Ends the epochs of filters that are pure BPF (ebpf/ebpf.h).
+ * Ends the epochs of pure BPF filters (ebpf/ebpf.h).
  *
- * One thread looks for filters in the BPF file system; each filter has a thread of
- * its own. So nothing makes a filter late that has to do with another one: no
- * grace period, no lock that somebody keeps; nor does an audit, a client or a
- * directory, which have other threads.
+ * One thread looks for filters in the BPF file system, and each filter has a thread of
+ * its own. A filter is therefore not delayed by another one's grace period or by a lock
+ * that somebody keeps, nor by audits, clients and directories, which have other threads.
  *
  * A filter that another process holds is taken over when that process is gone.
  *
@@ -25,9 +24,9 @@
 enum hold_which { HOLD_ALL, HOLD_NONE, HOLD_NAMED };
 
 /**
- * struct hold_conf - which filters
- * @which: which
- * @name: HOLD_NAMED: these
+ * struct hold_conf - the filters to hold
+ * @which: all, none, or those named
+ * @name: HOLD_NAMED: their names
  * @nr: how many
  */
 struct hold_conf {
@@ -39,16 +38,16 @@ struct hold_conf {
 struct holds;
 
 /**
- * holds_start() - hold filters from now on
+ * holds_start() - start to hold filters
  * @h: result
- * @conf: which; copied
- * @stats: counters, until holds_stop()
+ * @conf: which filters; copied
+ * @stats: counters; must be valid until holds_stop()
  *
- * Return: 0; -ENOMEM; what the calls to the system say.
+ * Return: 0; -ENOMEM; other errors of system calls.
  */
 int holds_start(struct holds **h, const struct hold_conf *conf,
 		struct agent_stats *stats) __attribute__((weak));
-/* Waits for what is under way: milliseconds, see ebpf_hold_step(). @h may be NULL. */
+/* Waits for running steps: milliseconds, see ebpf_hold_step(). @h may be NULL. */
 void holds_stop(struct holds *h) __attribute__((weak));
 
 #endif /* EPFAGENT_HOLD_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The endpoint, by libmicrohttpd on a socket of our own. */
+/* The metrics endpoint: libmicrohttpd on a socket that is opened here. */
 #include "epfagent/http.h"
 
 #include <arpa/inet.h>
@@ -30,13 +30,13 @@
 #define NS_PER_SEC 1000000000ULL
 #define OPENMETRICS "application/openmetrics-text"
 
-/* Where to listen. */
+/* The address to listen at. */
 struct place {
 	struct sockaddr_storage addr;
 	socklen_t len;
 };
 
-/* A connection: its socket, and when its time is over (ns); 0: none. */
+/* A connection: its socket, and its deadline in ns; 0: unused entry. */
 struct deadline {
 	int fd;
 	__u64 ns;
@@ -44,15 +44,15 @@ struct deadline {
 
 /**
  * struct metrics - an endpoint
- * @daemon: the library's
- * @stats: the caller's
- * @request_ns: time of a request
- * @deadline: of each connection; the thread's
- * @ended: a connection has ended since it was last looked at
- * @thread: all of the library's work is done there
- * @stop: eventfd: it is to end
- * @place: where it listens; also what to remove at the end
- * @where: likewise, as text
+ * @daemon: libmicrohttpd's handle
+ * @stats: counters, owned by the caller
+ * @request_ns: time limit of a request
+ * @deadline: deadline of each connection; used by @thread only
+ * @ended: a connection has ended since the last timeout()
+ * @thread: thread that does all of the library's work
+ * @stop: eventfd: @thread must end
+ * @place: address; also the socket to remove at the end
+ * @where: address as text
  */
 struct metrics {
 	struct MHD_Daemon *daemon;
@@ -66,7 +66,7 @@ struct metrics {
 	char where[sizeof(struct sockaddr_un) + 32];
 };
 
-/* Digits up to 65535. Return: the port; -1. */
+/* Return: the port, a number up to 65535; -1: invalid. */
 static int port_of(const char *text)
 {
 	size_t len = strlen(text);
@@ -78,7 +78,7 @@ static int port_of(const char *text)
 	return port <= 65535 ? port : -1;
 }
 
-/* Literal addresses, so that no resolver decides what is this machine. */
+/* Accept literal addresses only, so that no resolver decides what "this machine" is. */
 static int place_tcp(struct place *p, const char *listen,
 		     struct rec_error *e)
 {
@@ -138,7 +138,7 @@ static const char *path_of(const struct place *p)
 		       ((const struct sockaddr_un *)&p->addr)->sun_path : NULL;
 }
 
-/* Remove a socket that nobody listens on; anything else stays. */
+/* Remove a socket that nobody listens on; leave anything else. */
 static void remove_stale(const struct place *p)
 {
 	const char *path = path_of(p);
@@ -154,7 +154,9 @@ static void remove_stale(const struct place *p)
 	close(fd);
 }
 
-/* Nobody may connect to the path before its mode is what it will be. */
+/* The socket has mode 0 until listen() has succeeded, so nobody can connect before the
+ * final mode is set.
+ */
 static int bind_to(int fd, const struct place *p)
 {
 	const char *path = path_of(p);
@@ -229,7 +231,7 @@ static enum MHD_Result answer(struct MHD_Connection *c, unsigned int status,
 	return ret;
 }
 
-/* @text lives as long as the program. */
+/* @text must have static storage. */
 static enum MHD_Result answer_text(struct MHD_Connection *c,
 				   unsigned int status, const char *type,
 				   const char *text)
@@ -246,9 +248,9 @@ static enum MHD_Result answer_error(struct MHD_Connection *c,
 	return answer_text(c, status, "text/plain; charset=utf-8", text);
 }
 
-/* What a client accepts */
+/* Content negotiation */
 
-/* "0.75" in thousandths; of what is no such number: 0. */
+/* Return: a number such as "0.75" in thousandths; 0: invalid. */
 static unsigned int thousandths(const char *text, const char *end)
 {
 	unsigned int n = 0, unit = 1000;
@@ -264,7 +266,7 @@ static unsigned int thousandths(const char *text, const char *end)
 	return n;
 }
 
-/* The weight of a media range: its parameter q. */
+/* The weight of a media range: its parameter q, 1000 by default. */
 static unsigned int weight(const char *range, const char *end)
 {
 	const char *p = range;
@@ -279,7 +281,7 @@ static unsigned int weight(const char *range, const char *end)
 	return 1000;
 }
 
-/* The greatest weight that @accept gives to @type by name; 0: it does not. */
+/* Return: the greatest weight that @accept gives to @type by name; 0: not named. */
 static unsigned int accepted(const char *accept, const char *type)
 {
 	size_t len = strlen(type);
@@ -298,7 +300,7 @@ static unsigned int accepted(const char *accept, const char *type)
 	return most;
 }
 
-/* OpenMetrics only where it is named, and the older format is not preferred. */
+/* OpenMetrics if the client names it and does not prefer the older format. */
 static enum metrics_format format_for(struct MHD_Connection *c)
 {
 	const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND,
@@ -309,7 +311,7 @@ static enum metrics_format format_for(struct MHD_Connection *c)
 							  METRICS_TEXT;
 }
 
-/* Return: the text, the caller's to free, or NULL. */
+/* Return: the text, which the caller frees; NULL: failure. */
 static char *page_of(const struct metrics *m, enum metrics_format format,
 		     size_t *len)
 {
@@ -346,8 +348,8 @@ static enum MHD_Result answer_metrics(struct MHD_Connection *c,
 		      "text/plain; version=0.0.4; charset=utf-8", r);
 }
 
-/* MHD calls it when the headers are there, for each part of a body, and when
- * all is; answered is the last call. A body is not asked for, and passed over.
+/* libmicrohttpd calls it after the headers, for each part of a body, and at the end of
+ * the request. Only the last call replies; a body is ignored.
  */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 				  const char *url, const char *method,
@@ -392,7 +394,7 @@ static int fd_of(struct MHD_Connection *c)
 		->connect_fd;
 }
 
-/* The library has HTTP_CONNECTIONS_MAX connections at most, so one is free. */
+/* The library has at most HTTP_CONNECTIONS_MAX connections, so one entry is free. */
 static void on_connection(void *ctx, struct MHD_Connection *c, void **slot,
 			  enum MHD_ConnectionNotificationCode code)
 {
@@ -411,7 +413,7 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **slot,
 	*slot = d;
 }
 
-/* The next request of the connection gets time of its own. */
+/* Restart the deadline for the next request of the connection. */
 static void on_completed(void *ctx, struct MHD_Connection *c, void **seen,
 			 enum MHD_RequestTerminationCode code)
 {
@@ -425,8 +427,8 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **seen,
 		d->ns = clock_ns() + m->request_ns;
 }
 
-/* Connections whose time is over. The library sees them end, and closes them.
- * Return: ms until the next one's is; -1: there is none.
+/* Shut down connections whose deadline has passed; the library then closes them.
+ * Return: ms until the next deadline; -1: none.
  */
 static int end_late(struct metrics *m)
 {
@@ -438,7 +440,7 @@ static int end_late(struct metrics *m)
 
 		if (d->ns && d->ns <= now) {
 			shutdown(d->fd, SHUT_RDWR);
-			d->ns = now + m->request_ns; /* if that did not do */
+			d->ns = now + m->request_ns; /* try again if that had no effect */
 		}
 		if (d->ns && (!next || d->ns < next))
 			next = d->ns;
@@ -446,9 +448,9 @@ static int end_late(struct metrics *m)
 	return next ? (int)((next - now) / 1000000) + 1 : -1;
 }
 
-/* Ms until there is work in any case; -1: never. Above its limit the library does
- * not look for new connections, and does so again in the run after the one that
- * has closed some.
+/* Return: ms until MHD_run() must be called even without an event; -1: never. At its
+ * limit of connections the library stops to accept new ones, and resumes only in the
+ * call after the one that closed some, so @ended asks for another call at once.
  */
 static int timeout(struct metrics *m)
 {
@@ -480,7 +482,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* The new thread takes over the mask of signals. */
+/* The new thread inherits the signal mask, so all signals are blocked in it. */
 static int start_thread(struct metrics *m)
 {
 	sigset_t all, old;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The metrics by HTTP, for this machine only: GET /metrics, and a page at /
- * that says so. OpenMetrics 1.0.0 where the client accepts it, as Prometheus
+ * The metrics over HTTP, for this machine only: GET /metrics, and a page at / that
+ * links to it. The format is OpenMetrics 1.0.0 if the client accepts it, as Prometheus
  * does, else the text format 0.0.4.
  *
- * One thread of the endpoint's own answers, one request after another, with
- * all signals blocked, and ends connections that take too long. It reads the
- * caller's counters as struct agent_stats says, opens the device anew each time
- * (the module may come and go), and shares nothing else.
+ * The endpoint has one thread, which serves one request after another with all signals
+ * blocked, and ends connections that take too long. It reads the caller's counters as
+ * struct agent_stats says and shares nothing else. It opens the device anew for each
+ * request, because the module may come and go.
  *
  * Without libmicrohttpd these functions are NULL.
  */
@@ -17,21 +17,21 @@
 #include "audit/records.h"
 #include "epfagent/stats.h"
 
-/* Above this new connections wait. From the beginning of a connection, or the end
- * of the answer before, a client has so long for all of a request and to take all
- * of its answer, however it spends that time.
+/* At HTTP_CONNECTIONS_MAX further connections wait. HTTP_REQUEST_MS limits the time for
+ * a request and the transfer of its reply, counted from the beginning of the connection
+ * or the end of the previous reply.
  */
 #define HTTP_CONNECTIONS_MAX 16u
 #define HTTP_REQUEST_MS 5000u
 #define HTTP_REQUEST_BYTES_MAX 16384u
 
 /**
- * struct metrics_conf - an endpoint
- * @listen: "127.0.0.1:PORT", "[::1]:PORT", or the absolute path of a socket,
- *	which is made with mode 0660 and removed at the end; a socket that is
- *	there and nobody listens on is replaced. Port 0: any that is free
- * @stats: the caller's, until metrics_stop(); NULL: none
- * @request_ms: in place of HTTP_REQUEST_MS; 0: that
+ * struct metrics_conf - parameters of an endpoint
+ * @listen: "127.0.0.1:PORT", "[::1]:PORT", or the absolute path of a socket, which
+ *	is created with mode 0660 and removed at the end. An existing socket that
+ *	nobody listens on is replaced. Port 0: any free port
+ * @stats: counters, owned by the caller and valid until metrics_stop(); NULL: none
+ * @request_ms: time limit of a request; 0: HTTP_REQUEST_MS
  */
 struct metrics_conf {
 	const char *listen;
@@ -42,13 +42,13 @@ struct metrics_conf {
 struct metrics;
 
 /**
- * metrics_start() - listen, and answer from now on
+ * metrics_start() - start an endpoint
  * @m: result; NULL on failure
- * @conf: where, and what of
- * @e: what is wrong, on failure
+ * @conf: parameters
+ * @e: set to the error text on failure
  *
- * Return: 0; -EINVAL: not one of the addresses above; -EADDRINUSE; -ENOMEM;
- * what the calls to the system say.
+ * Return: 0; -EINVAL: not one of the addresses above; -EADDRINUSE; -ENOMEM; other errors
+ * of system calls.
  */
 int metrics_start(struct metrics **m, const struct metrics_conf *conf,
 		  struct rec_error *e) __attribute__((weak));
@@ -56,7 +56,7 @@ int metrics_start(struct metrics **m, const struct metrics_conf *conf,
 /* "http://127.0.0.1:9464/metrics", or the path of the socket. */
 const char *metrics_where(const struct metrics *m) __attribute__((weak));
 
-/* Waits for the request that is being answered. @m may be NULL. */
+/* Waits for the request being served. @m may be NULL. */
 void metrics_stop(struct metrics *m) __attribute__((weak));
 
 #endif /* EPFAGENT_HTTP_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Listening. */
+/* The listening socket. */
 #include "epfagent/listen.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int failed(const char *path, int fd)
 	return -1;
 }
 
-/* Does somebody listen there? If not, a socket that is left there goes. */
+/* Does somebody listen there? If not, remove a socket that was left behind. */
 static bool in_use(int fd, const struct sockaddr_un *at)
 {
 	struct stat st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The socket where clients come. */
+/* The socket that clients connect to. */
 #ifndef EPFAGENT_LISTEN_H
 #define EPFAGENT_LISTEN_H
 
@@ -8,13 +8,13 @@
 #include "epfagent/conf.h"
 
 /**
- * listen_open() - the service manager's socket, else one of our own
+ * listen_open() - take the service manager's socket, or create one
  * @conf: path and group
- * @own: set: it is ours, to be unlinked at the end
+ * @own: set to whether it was created here and must be unlinked at the end
  *
- * Mode 0660. A socket that nobody listens on any more is replaced.
+ * The mode is 0660. A socket that nobody listens on any more is replaced.
  *
- * Return: descriptor; -1: an error is printed.
+ * Return: descriptor; -1: an error was printed.
  */
 int listen_open(const struct conf *conf, bool *own);
 

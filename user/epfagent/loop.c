@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * poll(), one event at a time: sources are some hundred at most, and the next
- * look begins behind the one that was handled last.
+ * poll(), one event at a time. There are at most some hundred sources. Each call
+ * searches from the source after the one that was handled last.
  */
 #include "epfagent/loop.h"
 
@@ -10,9 +10,9 @@
 
 /**
  * struct loop - sources
- * @source: @nr of them, with room for @room
- * @poll: what poll() is given, likewise
- * @next: where the next look begins
+ * @source: @nr sources, with room for @room
+ * @poll: argument of poll(), likewise
+ * @next: index where the next search begins
  */
 struct loop {
 	struct source **source;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The event loop: one thread, which never waits for anything but events, and
- * handles one at a time, sources in turn. So whoever is called may remove any
- * source, its own too.
+ * The event loop: one thread that waits for nothing but events and handles one at a
+ * time, from the sources in turn. A callback may therefore remove any source, even its
+ * own.
  */
 #ifndef EPFAGENT_LOOP_H
 #define EPFAGENT_LOOP_H
@@ -11,15 +11,15 @@
 
 struct loop;
 
-/* Events: none at all. */
+/* Value of @events: wait for nothing, not even POLLHUP and POLLERR. */
 #define LOOP_OFF (-1)
 
 /**
  * struct source - a descriptor that events come from
- * @fd: of it; the owner's
- * @ready: called with POLL*
- * @events: waited for; the loop's, see loop_change(). POLLHUP and POLLERR come
- *	in any case, but for LOOP_OFF
+ * @fd: descriptor, owned by the user of the loop
+ * @ready: called with POLL* flags
+ * @events: events to wait for; set by loop_change() only. POLLHUP and POLLERR are
+ *	always reported, except with LOOP_OFF
  */
 struct source {
 	int fd;
@@ -27,20 +27,20 @@ struct source {
 	short events;
 };
 
-/* Return: NULL: no memory. */
+/* Return: NULL: out of memory. */
 struct loop *loop_new(void);
 void loop_free(struct loop *loop);
 
-/* Begin to wait for @events of @s. Return: 0 or -ENOMEM. */
+/* Start to wait for @events of @s. Return: 0; -ENOMEM. */
 int loop_add(struct loop *loop, struct source *s, short events);
-/* Wait for others. */
+/* Wait for other events. */
 void loop_change(struct source *s, short events);
 void loop_remove(struct loop *loop, struct source *s);
 
 /**
  * loop_once() - wait for an event and handle it
  * @loop: loop
- * @timeout_ms: at most; negative: without end
+ * @timeout_ms: limit of the wait; negative: none
  *
  * Return: 0; a negative errno of poll().
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * epfagent: audits for others. Two threads: the event loop, which has all
- * sockets, directories and settings, and the scheduler's worker, which has all
- * audits under way. They meet in sched.h. Others take messages (aside.h), answer
- * for the metrics (http.h), and end epochs of filters (hold.h).
+ * epfagent: audits for clients. There are two main threads: the event loop, which
+ * owns all sockets, directories and settings, and the scheduler's worker, which owns
+ * all running audits. sched.h is the interface between them. Other threads receive
+ * messages (aside.h), serve the metrics (http.h) and end epochs of filters (hold.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -29,22 +29,22 @@
 #include "epfctl/cmd.h"
 #include "libepf/backend.h"
 
-/* Descriptors: a connection, its files, their copies; and of all else. */
+/* Descriptors of a client (connection, files, copies), and of everything else. */
 #define FDS_CLIENT (1 + AGENT_FDS + 2)
 #define FDS_OTHER 512
 
 /**
- * struct agent - all there is
+ * struct agent - the state of the process
  * @conf: settings
  * @argc: of the program, for reloading
  * @argv: of the program
  * @stats: counters
- * @loop: events
+ * @loop: event loop
  * @signals: signalfd
- * @wake: eventfd: the worker has something to show
- * @own_socket: to be unlinked
- * @module_only: EPF_BACKEND says so
- * @end: SIGTERM or SIGINT came
+ * @wake: eventfd: the worker has made progress
+ * @own_socket: the socket is ours and must be unlinked
+ * @module_only: EPF_BACKEND is "module"
+ * @end: SIGTERM or SIGINT was received
  */
 struct agent {
 	struct conf conf;
@@ -65,12 +65,12 @@ struct agent {
 	bool end;
 };
 
-/* Sources have no context of their own. */
+/* Static, because callbacks of sources have no context argument. */
 static struct agent agent;
 
 /* Audits that ended */
 
-/* Of a client's audit; those of watches are told by watch.c. */
+/* Log the end of a client's audit; watch.c logs those of watched files. */
 static void log_end(struct task *t)
 {
 	const struct job_state *s = task_state(t);
@@ -117,7 +117,7 @@ static bool differ(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* Enough descriptors for all clients. */
+/* Raise the limit so that descriptors suffice for all clients. Return: whether they do. */
 static bool raise_limit(const struct conf *conf)
 {
 	rlim_t need = FDS_OTHER + FDS_CLIENT * conf->clients;
@@ -175,13 +175,13 @@ static void signalled(struct source *s, short events)
 		agent.end = true;
 }
 
-/* All other threads are begun later and have them blocked too. */
+/* Call it before any other thread starts: threads inherit the blocked signals. */
 static int open_signals(void)
 {
 	sigset_t set;
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a write that fails */
+	signal(SIGXFSZ, SIG_IGN); /* write() fails with EFBIG */
 	signal(SIGIO, SIG_IGN);	  /* of a lease, see watch.c */
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
@@ -191,7 +191,7 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Beginning, in this order, and the end, in the other */
+/* Start in this order, end in reverse */
 
 static bool open_events(void)
 {
@@ -268,7 +268,7 @@ static bool open_metrics(void)
 	return false;
 }
 
-/* Whose filters: as of epfctl, by EPF_BACKEND. */
+/* EPF_BACKEND chooses the backend, as for epfctl. */
 static bool choose_filters(void)
 {
 	static const char *const names[] = { "auto", "module", "bpf" };
@@ -289,7 +289,7 @@ static bool choose_filters(void)
 	return !name;
 }
 
-/* Where it cannot be done, all else is. */
+/* A failure is only a warning: everything else works without it. */
 static bool open_holds(void)
 {
 	int ret;
@@ -304,7 +304,7 @@ static bool open_holds(void)
 	return true;
 }
 
-/* Also so that whoever asks for it later need not wait for the driver. */
+/* Log the GPU. This also loads the driver, so no client has to wait for that. */
 static void tell_gpu(void)
 {
 	char text[EPF_WHY_LEN];
@@ -330,7 +330,7 @@ static void run(void)
 	service_stopping();
 }
 
-/* Nothing is begun any more before what is under way is ended. */
+/* Stop new work first, then end running audits, then free everything. */
 static void close_all(void)
 {
 	if (agent.watches)
@@ -357,8 +357,8 @@ static void close_all(void)
 	conf_free(&agent.conf);
 }
 
-/* Copies of filters and their hash keys are in this process: no core file, and
- * nobody without CAP_SYS_PTRACE looks into it.
+/* The process holds copies of filters and their hash keys: prevent core dumps, and
+ * access by processes without CAP_SYS_PTRACE.
  */
 static void hide_memory(void)
 {

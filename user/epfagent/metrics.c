@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * OpenMetrics 1.0.0, and the older text format 0.0.4 where names are those of
- * samples, there is no type info, no unit and no end.
+ * OpenMetrics 1.0.0, and the older text format 0.0.4, in which families have the names
+ * of their samples and there is no type "info", no unit and no end marker.
  *
- * All samples of a family stand together, so the filters are read first. No
- * number is ever floating: durations and ratios are decimal fractions of the
- * kernel's whole numbers, so that none is lost, and none is NaN or infinite.
+ * All samples of a family must be adjacent, so all filters are read first. No floating
+ * point is used: durations and ratios are printed as decimal fractions of the kernel's
+ * integers, so no digit is lost and no value is NaN or infinite.
  */
 #include "epfagent/metrics.h"
 
@@ -29,7 +29,7 @@
 
 enum type { COUNTER, GAUGE, INFO };
 
-/* Base units; the end of a family's name. */
+/* Base units; a family's name ends with its unit. */
 enum unit { NONE, BYTES, RATIO, SECONDS };
 
 static const char *const type_names[] = {
@@ -42,7 +42,7 @@ static const char *const unit_names[] = {
 	[BYTES] = "bytes", [RATIO] = "ratio", [SECONDS] = "seconds",
 };
 
-/* A metric family; its name ends with its unit. */
+/* A metric family. */
 struct family {
 	const char *name;
 	enum type type;
@@ -50,7 +50,7 @@ struct family {
 	const char *help;
 };
 
-/* A number in a struct; what is not 64 bits wide is 32. */
+/* A number in a struct, of 64 or 32 bits. */
 struct field {
 	size_t at;
 	size_t bytes;
@@ -61,11 +61,11 @@ struct field {
 #define AGENT_FIELD(member) FIELD(struct agent_stats, member)
 
 /**
- * struct series - a family with one sample for each filter
- * @family: what it is
- * @field: its number
- * @mask: 0, or the bits that make it 1
- * @optional: 0 means that there is none
+ * struct series - a family with one sample per filter
+ * @family: family
+ * @field: where its value is
+ * @mask: if not 0, the value is 1 if one of these bits is set, else 0
+ * @optional: a value of 0 means that there is no sample
  */
 struct series {
 	struct family family;
@@ -142,7 +142,7 @@ static const struct series filter_series[] = {
 	  .field = INFO_FIELD(age_ns) },
 };
 
-/* Of one sample each, without labels. */
+/* Families of the agent, with one sample each and no labels. */
 static const struct series agent_series[] = {
 	{ .family = { "agent_start_time_seconds", GAUGE, SECONDS,
 		      "Start time of the agent, in Unix time." },
@@ -214,10 +214,10 @@ _Static_assert(ARRAY_SIZE(agent_series) + 4 + 3 == METRICS_OTHERS,
 	       "say it in metrics.h and DESIGN");
 
 /**
- * struct page - where it is written
- * @out: to
- * @format: which text
- * @bpf: filters from here on are pure BPF, those before it the module's
+ * struct page - the page being written
+ * @out: output
+ * @format: text format
+ * @bpf: the first pure BPF filter; those before it are the module's
  */
 struct page {
 	FILE *out;
@@ -225,7 +225,7 @@ struct page {
 	const struct epf_info *bpf;
 };
 
-/* "epochfilter_inserts_total": of samples, and with 0.0.4 of all. */
+/* Write a name. Samples, and in format 0.0.4 all lines, have a suffix such as "_total". */
 static void name(const struct page *p, const struct family *f, bool sample)
 {
 	if (p->format == METRICS_TEXT)
@@ -252,7 +252,7 @@ static void begin(const struct page *p, const struct family *f)
 	fprintf(p->out, " %s\n", f->help);
 }
 
-/* The module's names need no escapes; nothing else breaks the text either. */
+/* Names of the module need no escapes, but no other name may break the format. */
 static void escaped(FILE *out, const char *text, size_t room)
 {
 	for (; room && *text; room--, text++) {
@@ -265,7 +265,7 @@ static void escaped(FILE *out, const char *text, size_t room)
 	}
 }
 
-/* The name of a sample of filter @i, and its labels so far. */
+/* Write the name of a sample of filter @i and its first labels. */
 static void filter_sample(const struct page *p, const struct family *f,
 			  const struct epf_info *i)
 {
@@ -356,7 +356,7 @@ static void write_filter_info(const struct page *p,
 	}
 }
 
-/* The module's have none. One that was destroyed meanwhile is left out. */
+/* Filters of the module have no such counter. A filter destroyed meanwhile is left out. */
 static void write_overdue(const struct page *p, const struct epf_info *info,
 			  int nr)
 {
@@ -408,8 +408,8 @@ static void write_agent(const struct page *p, const struct agent_stats *stats)
 		       number(stats, &agent_series[i]));
 }
 
-/* Return: 1; 0: destroyed meanwhile, or it can only be destroyed, since a swap was
- * killed half-way; a negative errno.
+/* Return: 1; 0: the filter was destroyed meanwhile, or it can only be destroyed because
+ * a swap was killed half-way; a negative errno.
  */
 static int read_filter(int dev, __u32 id, struct epf_info *info)
 {
@@ -422,12 +422,12 @@ static int read_filter(int dev, __u32 id, struct epf_info *info)
 	epf_close(filter);
 	if (err)
 		return err == -ENODEV || err == -EUCLEAN ? 0 : err;
-	info->users -= !!info->users; /* the descriptor that asked */
+	info->users -= !!info->users; /* do not count our own descriptor */
 	return 1;
 }
 
-/* To the @nr that are there. Return: how many then, in *@all, which is the
- * caller's to free; or an error.
+/* Append the filters of @dev to the @nr in *@all, which the caller frees. Return: the
+ * new number; a negative errno.
  */
 static int add_filters(int dev, struct epf_info **all, int nr)
 {
@@ -450,7 +450,9 @@ static int add_filters(int dev, struct epf_info **all, int nr)
 	return got < 0 ? got : nr;
 }
 
-/* Of both backends; @of_module: how many are the module's, which come first. */
+/* Read the filters of both backends; @of_module: how many are the module's. Those come
+ * first.
+ */
 static int read_filters(int dev, struct epf_info **all, int *of_module)
 {
 	int nr = add_filters(dev, all, 0), second;

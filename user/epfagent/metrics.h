@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The filters of the kernel, and the agent, as OpenMetrics text.
+ * Metrics of filters and of the agent as OpenMetrics text.
  *
- * The number of series is bounded: see METRICS_*. The number of filters is
- * bounded by the module (1,024 unless its parameter max_filters says otherwise),
- * labels have the names of filters and nothing of their keys.
+ * The number of series is bounded: see METRICS_*. The module bounds the number of
+ * filters (parameter max_filters, 1,024 by default). Labels contain names of filters
+ * but nothing of their keys.
  *
- * Samples of filters that are pure BPF have the label backend="bpf".
+ * Samples of pure BPF filters have the label backend="bpf".
  *
- * Counters are the module's own: those of EPF_KIND_TLBF and EPF_KIND_CHAIN
- * begin again with EPF_IOC_CLEAR, and EPF_IOC_SWAP exchanges those of two
- * filters.
+ * Counters are those of the module: EPF_IOC_CLEAR resets those of EPF_KIND_TLBF and
+ * EPF_KIND_CHAIN, and EPF_IOC_SWAP exchanges those of two filters.
  */
 #ifndef EPFAGENT_METRICS_H
 #define EPFAGENT_METRICS_H
@@ -26,29 +25,29 @@ enum metrics_format {
 	METRICS_TEXT,	     /* the older text format, 0.0.4 */
 };
 
-/* Series of one filter at most, those of its epochs too; and all else. */
+/* Limits of the series of one filter, including its epochs, and of all others. */
 #define METRICS_OF_FILTER 33
 #define METRICS_OTHERS 22
 
 /**
- * metrics_write() - all there is to tell
- * @out: where to; its errors are for the caller to look for
- * @format: which text
- * @dev: what epf_dev_open() gave; an error that means that the device is not
- *	there (up 0), or not for this user (up 1, readable 0), is told
- * @stats: of the agent, live; or NULL: none
+ * metrics_write() - write all metrics
+ * @out: output; the caller checks it for errors
+ * @format: text format
+ * @dev: result of epf_dev_open(). An error that means that the device does not exist
+ *	(up 0) or that this user may not open it (up 1, readable 0) is written as such
+ * @stats: live counters of the agent; NULL: none
  *
- * A filter that is destroyed meanwhile is left out; none is held any longer
- * than it takes to read its numbers.
+ * A filter that is destroyed meanwhile is left out. Each filter is held only while its
+ * numbers are read.
  *
- * Context: any thread; no state is kept.
- * Return: 0; a negative errno, also another one of @dev, if the filters could
- * not all be read: nothing is written then.
+ * Context: any thread; keeps no state.
+ * Return: 0; a negative errno, including any other error in @dev: not all filters could
+ * be read, and nothing was written.
  */
 int metrics_write(FILE *out, enum metrics_format format, int dev,
 		  const struct agent_stats *stats);
 
-/* Is the device there, but not for this user? @dev: as above. */
+/* Does the device exist, but may this user not open it? @dev: as above. */
 bool metrics_denied(int dev);
 
 #endif /* EPFAGENT_METRICS_H */

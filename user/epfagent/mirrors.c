@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mirrors: begun, built, followed, given up, tried again. Building and following
- * are passes of steps (libepf/mirror.h), which end when the pace is over.
+ * Mirrors are begun, built, followed (updated from the journal), given up and begun
+ * again. Building and following are passes of steps (libepf/mirror.h), which pause when
+ * the pace is over.
  *
- * One that is behind is closed, since what comes then may be of another size:
- * where the contents are others now, or the filter another one, it is begun
- * again by itself; where more was inserted than the journal holds, by the next
- * audit, so that a filter too busy for its journal is not copied for nobody.
+ * A mirror that cannot follow any more is closed, because the next contents may have
+ * another size. If the contents or the filter were replaced, it is begun again by
+ * itself. If the journal overflowed, only the next audit begins it again, so that a
+ * filter too busy for its journal is not copied for nobody.
  */
 #include "epfagent/mirrors.h"
 
@@ -28,22 +29,22 @@
 #define AGAIN_NS NS_PER_SEC /* between two tries to begin */
 
 /**
- * struct mirror - one that is wanted
- * @link: of all
- * @all: all
- * @conf: what is wanted
- * @left: it is not wanted any more
+ * struct mirror - a configured mirror
+ * @link: in @all->list
+ * @all: all mirrors
+ * @conf: settings
+ * @left: not configured any more
  * @filter: descriptor; -1: there is no mirror now, and @lines is NULL
  * @id: of the filter
  * @lines: mirror
- * @ready: it has been built
- * @bytes: accounted for
- * @users: audits; @lines is not touched unless there are none
- * @pass_ns: CLOCK_MONOTONIC: it is being built, or followed, since; 0: it is not
- * @followed_ns: likewise: what was inserted before is there
- * @again_ns: not to be begun before
- * @asked: to be begun by an audit only
- * @said: errno that the log has last; 0: that it was begun
+ * @ready: it is built
+ * @bytes: accounted memory
+ * @users: number of audits that use it; @lines is only changed if this is 0
+ * @pass_ns: CLOCK_MONOTONIC: start of the current pass; 0: none
+ * @followed_ns: CLOCK_MONOTONIC: it has everything that was inserted before
+ * @again_ns: CLOCK_MONOTONIC: it must not be begun before
+ * @asked: only an audit may begin it
+ * @said: errno logged last; 0: "started" was logged
  */
 struct mirror {
 	TAILQ_ENTRY(mirror) link;
@@ -77,7 +78,7 @@ static __u64 clock_ns(void)
 	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
 }
 
-/* Once, until it is something else. */
+/* Log a state once, until it changes. */
 static void say(struct mirror *m, int err, const char *text)
 {
 	if (m->said != err)
@@ -87,7 +88,9 @@ static void say(struct mirror *m, int err, const char *text)
 
 /* Beginning */
 
-/* Who reads that there is one less finds the filter free, and the memory. */
+/* The counter goes down last: whoever reads the lower count can rely on the filter and
+ * the memory being released.
+ */
 static void shut(struct mirror *m)
 {
 	bool counted = m->ready;
@@ -105,7 +108,7 @@ static void shut(struct mirror *m)
 		stats_sub(&m->all->stats->mirrors, 1);
 }
 
-/* Return: 0; -ESTALE: its contents became others, which need other room. */
+/* Return: 0; -ESTALE: the contents were replaced, and their size is another. */
 static int same_size(const struct mirror *m)
 {
 	struct epf_snap_header h;
@@ -186,8 +189,8 @@ static void built(struct mirror *m)
 
 /* Following */
 
-/* Of no use any more. Other contents are begun again in a moment: that, or why
- * not, is what the log will have.
+/* The mirror cannot follow any more. If the contents were replaced, it is begun again in
+ * a moment, and only the result of that is logged.
  */
 static void behind(struct mirror *m, int err)
 {
@@ -223,7 +226,7 @@ static void end_pass(struct mirror *m, int err)
 		built(m);
 }
 
-/* Some steps of the pass. Return: there are more. */
+/* Do some steps of the pass. Return: whether there are more. */
 static bool go_on(struct mirror *m, const struct job_pace *pace)
 {
 	int ret;
@@ -282,7 +285,9 @@ static bool some_pass(const struct mirrors *all)
 	return false;
 }
 
-/* Building takes long; no journal comes round meanwhile. */
+/* Follow ready mirrors first: building others takes long, and a journal must not
+ * overflow meanwhile.
+ */
 __u64 mirrors_tick(struct mirrors *all, const struct job_pace *pace)
 {
 	tend_all(all, true, pace);
@@ -304,8 +309,8 @@ static struct mirror *find(struct mirrors *all, const char *name)
 	return NULL;
 }
 
-/* Up to date; also one that was closed, at once where it was well before.
- * Return: there is more to do.
+/* Bring a mirror up to date, or begin a closed one if @again_ns allows it. Return: there
+ * is more to do.
  */
 static bool refresh(struct mirror *m, const struct mirrors_ask *ask)
 {
@@ -380,11 +385,11 @@ static void add(struct mirrors *all, const struct mirror_conf *conf)
 	struct mirror *m = calloc(1, sizeof(*m));
 
 	if (!m)
-		return; /* audits copy, as without it */
+		return; /* audits copy the filter, as without a mirror */
 	m->all = all;
 	m->conf = *conf;
 	m->filter = -1;
-	m->said = 1; /* nothing */
+	m->said = 1; /* nothing logged yet */
 	TAILQ_INSERT_TAIL(&all->list, m, link);
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Mirrors of filters (libepf/mirror.h), which audits ask in place of a copy.
+ * Mirrors of filters (libepf/mirror.h), which audits use in place of a copy.
  *
- * The lines of a mirror stay still while an audit uses them: it is followed
- * only where none does. So a view of it is one of a copy made when it was
- * followed last, at that epoch; no tag can come round, however many epochs end
- * during the audit: the law of moving lines (struct epf_view) is not needed.
+ * The lines of a mirror do not change while an audit uses them, because a mirror is only
+ * followed (updated) while no audit uses it. A view of it is therefore like a view of a
+ * copy made at the epoch when it was followed last. No tag can wrap, however many epochs
+ * end during the audit, so the rules for moving lines (struct epf_view) do not apply.
  *
- * All is the worker's: a mirror is for one thread, that thread is the one that
- * knows when no engine reads the lines, and so no lock is needed. While a step
- * runs nothing is followed; a journal that comes round meanwhile is noticed.
+ * Only the worker uses mirrors: a mirror is for one thread, and that thread knows when
+ * no engine reads the lines, so no lock is needed. Nothing is followed while a step
+ * runs; a journal that overflows meanwhile is noticed.
  */
 #ifndef EPFAGENT_MIRRORS_H
 #define EPFAGENT_MIRRORS_H
@@ -19,16 +19,16 @@
 #include "epfagent/stats.h"
 
 #define MIRRORS_MAX 16
-#define MIRROR_ORDER 17 /* 4 MiB a CPU: 1.3 million insertions a second */
+#define MIRROR_ORDER 17 /* 4 MiB per CPU: 1.3 million insertions a second */
 
 struct mirror;
 struct mirrors;
 struct warm;
 
 /**
- * struct mirror_conf - one that is wanted
- * @name: of the filter
- * @order: of its journal, see epf_mirror_open()
+ * struct mirror_conf - a configured mirror
+ * @name: name of the filter
+ * @order: order of its journal, see epf_mirror_open()
  */
 struct mirror_conf {
 	char name[EPF_NAME_LEN];
@@ -40,28 +40,28 @@ struct mirrors_conf {
 	unsigned int nr;
 };
 
-/* Their lines are accounted for in @warm. Return: NULL: no memory. */
+/* The memory of their lines is accounted in @warm. Return: NULL: out of memory. */
 struct mirrors *mirrors_new(struct warm *warm, struct agent_stats *stats);
-/* None is in use. */
+/* None may be in use. */
 void mirrors_free(struct mirrors *all);
 
-/* What is wanted from now on; one that is in use is left when it is not. */
+/* Change the configured mirrors. One that is in use is dropped when no audit uses it. */
 void mirrors_set(struct mirrors *all, const struct mirrors_conf *conf);
 
 /**
- * mirrors_tick() - follow those that are due, try again to begin the others
+ * mirrors_tick() - follow mirrors that are due, retry to begin the others
  * @all: mirrors
- * @pace: when to end, though there is more; a step of each is done
+ * @pace: when to end although there is more to do; at least one step of each is done
  *
- * Return: ns until there may be something to do again; 0: there are none.
+ * Return: ns until the next call is due; 0: there are no mirrors.
  */
 __u64 mirrors_tick(struct mirrors *all, const struct job_pace *pace);
 
 /**
  * struct mirrors_ask - what an audit needs
- * @since_ns: CLOCK_MONOTONIC: what was inserted before is to be found
- * @fresh_ns: but one that is in use serves where it was followed so much earlier
- * @pace: when to end, though there is more to be brought up to date
+ * @since_ns: CLOCK_MONOTONIC: everything inserted before must be found
+ * @fresh_ns: a mirror in use may have been followed this much earlier
+ * @pace: when to end although the mirror is not up to date yet
  */
 struct mirrors_ask {
 	__u64 since_ns;
@@ -70,19 +70,19 @@ struct mirrors_ask {
 };
 
 /**
- * mirrors_look() - look for a mirror, and bring it up to date
+ * mirrors_look() - find a mirror and bring it up to date
  * @all: mirrors
- * @info: of the filter that is to be asked
- * @ask: how
- * @m: result; NULL: there is none, or none that can be asked now
+ * @info: of the filter
+ * @ask: requirements of the audit
+ * @m: result; NULL: there is none, or it cannot be used now
  *
- * Return: 1: it is not up to date yet: call it again; 0.
+ * Return: 1: it is not up to date yet: call again; 0.
  */
 int mirrors_look(struct mirrors *all, const struct epf_info *info,
 		 const struct mirrors_ask *ask, struct mirror **m);
 
-/* Ask one that was found just now: @t is made like a copy, and mirror_put() to be
- * called when it is not asked any more.
+/* Use a mirror that was just found: @t becomes a target like that of a copy. Call
+ * mirror_put() after the last use.
  */
 void mirror_use(struct mirror *m, const struct epf_info *info, struct target *t);
 void mirror_put(struct mirror *m);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Messages of clients, checked. */
+/* Receiving and checking messages of clients. */
 #include "epfagent/request.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "epfagent/fs.h"
 #include "epfctl/cmd.h"
 
-/* The kernel fills what there is room for: more than anybody should send. */
+/* Room for more descriptors than a client should send, so that an excess is noticed. */
 #define FDS_ROOM (AGENT_FDS + 3)
 
 /* Messages */
@@ -36,7 +36,9 @@ static enum message_why look_at(int fd)
 	return fs_taken(fd) ? MESSAGE_SOUND : MESSAGE_OTHER_FS;
 }
 
-/* After it no call for a descriptor keeps anybody waiting, close() neither. */
+/* Close descriptors that are not acceptable. No call for those that remain can block,
+ * not even close().
+ */
 static void screen(struct message *m)
 {
 	unsigned int i;
@@ -50,7 +52,7 @@ static void screen(struct message *m)
 	}
 }
 
-/* Return: false: more than there may be; what is too much is closed. */
+/* Return: false: there were too many; the excess is closed. */
 static bool take_fds(struct message *m, const struct cmsghdr *c)
 {
 	size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), i;
@@ -141,7 +143,9 @@ static int check_fd(int fd, enum message_why why, const char *name, bool output,
 	return 0;
 }
 
-/* Give the task the descriptor that is at *@place, and put its own in there. */
+/* Move the descriptor at index *@place of the message to the task, and set *@place to
+ * its index there.
+ */
 static int take(struct task *t, enum agent_fd what, int *place,
 		struct message *m, struct rec_error *e)
 {

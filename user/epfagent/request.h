@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A message of a client, from the socket to a task. Everything in it is from
- * anybody: it is checked here, and nowhere else has to be.
+ * A message of a client, from the socket to a task. Its contents are untrusted. They are
+ * checked here, so no other code has to.
  */
 #ifndef EPFAGENT_REQUEST_H
 #define EPFAGENT_REQUEST_H
@@ -9,14 +9,14 @@
 #include "epfagent/conf.h"
 #include "epfagent/task.h"
 
-/* What no audit may have. */
+/* Whether a descriptor is acceptable, and why not. */
 enum message_why { MESSAGE_SOUND, MESSAGE_NO_FILE, MESSAGE_OTHER_FS };
 
 /**
  * struct message - one message
  * @json: object
- * @fds: descriptors that came with it; -1: closed, or given away
- * @why: of those that were closed
+ * @fds: descriptors that came with it; -1: closed, or moved to a task
+ * @why: why a descriptor was closed
  * @nr_fds: how many
  */
 struct message {
@@ -27,34 +27,34 @@ struct message {
 };
 
 /**
- * message_receive() - take one from a socket
+ * message_receive() - receive a message from a socket
  * @socket: non-blocking
- * @m: result; to be freed also on failure
- * @e: what is wrong, on failure
+ * @m: result; must be freed also on failure
+ * @e: set to the error text on failure
  *
- * Descriptors whose use may take as long as somebody likes are closed.
+ * Closes descriptors whose use may take as long as a user likes.
  *
- * Context: that may take as long.
+ * Context: may itself take that long.
  *
- * Return: 0; -EAGAIN: there is none; -ENOTCONN: the client is gone; -EINVAL:
- * too long, too many descriptors, no JSON object; -EMFILE.
+ * Return: 0; -EAGAIN: there is no message; -ENOTCONN: the client is gone; -EINVAL: too
+ * long, too many descriptors, or not a JSON object; -EMFILE.
  */
 int message_receive(int socket, struct message *m, struct rec_error *e);
-/* Context: keeps nobody waiting. */
+/* Context: does not block. */
 void message_free(struct message *m);
 
 /**
- * request_task() - the task that is asked for
+ * request_task() - make a task from a request
  * @t: result
- * @m: request; descriptors that the task takes become -1
- * @e: what is wrong, on failure
+ * @m: request; descriptors that move to the task become -1
+ * @e: set to the error text on failure
  *
- * Return: 0; -EINVAL; -EOPNOTSUPP: no regular file, or see fs_taken();
- * -EBADF: not open for what it is to be used for; -ENOMEM.
+ * Return: 0; -EINVAL; -EOPNOTSUPP: not a regular file, or see fs_taken(); -EBADF: not
+ * open for the required access; -ENOMEM.
  */
 int request_task(struct task **t, struct message *m, struct rec_error *e);
 
-/* What "status" tells. */
+/* The reply to "status". */
 json_t *request_status(const struct agent_stats *stats,
 		       const struct conf *conf);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Results beside a watched file: all of them or none, also after a crash. */
+/* Results beside a watched file: all of them or none, even after a crash. */
 #include "epfagent/result.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static const char *const suffix[RESULT_PARTS] = {
 	".bitmap", ".ages", ".records",
 };
 
-/* @to: NAME_MAX + 1; names are short enough, see result_wanted(). */
+/* @to: NAME_MAX + 1 bytes; result_wanted() ensures that names are short enough. */
 static const char *join(char *to, const char *name, const char *end)
 {
 	snprintf(to, NAME_MAX + 1, "%.*s%s", NAME_MAX - 16, name, end);
@@ -53,7 +53,7 @@ static __u64 mtime_ns(const struct stat *st)
 	       (__u64)st->st_mtim.tv_nsec;
 }
 
-/* The verdict as it is there; NULL: none that makes sense. */
+/* Return: the existing verdict; NULL: none, or invalid. */
 static json_t *read_verdict(int dir, const char *name)
 {
 	char path[NAME_MAX + 1], *text = malloc(VERDICT_BYTES_MAX);
@@ -83,7 +83,9 @@ bool result_there(int dir, const char *name, const struct stat *st)
 
 /* Making */
 
-/* Others may open it only when it is whole, but nothing else can fail then. */
+/* Set group and mode at creation, so that this cannot fail once the file is complete.
+ * Others must not use the file before it has its final name.
+ */
 static int create(const struct result *r, const char *temp)
 {
 	int fd, err = 0;
@@ -193,7 +195,9 @@ static int put_verdict(const struct result *r, struct task *t, int ret)
 	return err ? err : epf_file_sync(r->dir);
 }
 
-/* The old verdict goes first: never does one tell of parts that are not its. */
+/* Remove the old verdict first, so that no verdict ever describes parts of another
+ * audit.
+ */
 static int put_parts(const struct result *r, bool good)
 {
 	char temp[NAME_MAX + 1], name[NAME_MAX + 1];
@@ -235,8 +239,8 @@ static int sync_parts(const int fd[RESULT_PARTS])
 	return err;
 }
 
-/* They are still open, so removing their names gives no room back. On a full disk
- * the verdict needs it.
+/* Truncate the parts: they are still open, so removing their names does not free their
+ * space, which the verdict may need on a full disk.
  */
 static void empty_parts(const int fd[RESULT_PARTS])
 {
@@ -244,7 +248,7 @@ static void empty_parts(const int fd[RESULT_PARTS])
 
 	for (i = 0; i < RESULT_PARTS; i++)
 		if (fd[i] >= 0 && ftruncate(fd[i], 0))
-			return; /* then the verdict will find no room */
+			return; /* the verdict may then not fit */
 }
 
 int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
@@ -273,7 +277,7 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		err = sync_parts(fd);
 	if (!err)
 		err = put_parts(r, !ret);
-	drop_parts(r->dir); /* those of a failure */
+	drop_parts(r->dir); /* after a failure some are left */
 	if (!err)
 		err = put_verdict(r, t, ret);
 	r->later = err;

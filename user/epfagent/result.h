@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Results beside a watched file NAME: NAME.bitmap, NAME.ages, NAME.records, and
- * NAME.audit.json, which is written last: where it is, and tells of the file
- * that is there now, the others are whole and belong to it.
+ * Results beside a watched file NAME: NAME.bitmap, NAME.ages, NAME.records, and the
+ * verdict NAME.audit.json, which is written last. If it exists and describes the current
+ * file, the others are complete and belong to that file.
  *
- * They are made under temporary names (of which a directory has one each, since
- * one agent does one file of it at a time), synced, and renamed. Whatever is left
- * by an agent that was killed is no result, and is made anew.
+ * Results are created under temporary names, synced, and renamed. A directory has one
+ * temporary name for each part, because one agent audits one file of it at a time. Files
+ * left by an agent that was killed are not results, and are created anew.
  */
 #ifndef EPFAGENT_RESULT_H
 #define EPFAGENT_RESULT_H
@@ -17,20 +17,20 @@
 
 #include "epfagent/task.h"
 
-/* What is beside a file, by descriptor; the verdict itself has none. */
+/* The results that have a descriptor; the verdict has none. */
 enum result_part { RESULT_BITMAP, RESULT_AGES, RESULT_RECORDS, RESULT_PARTS };
 
 /**
- * struct result - a file that is audited
- * @dir: descriptor of its directory; the caller's
- * @name: of the file
- * @filter: what was asked, for the verdict
- * @before: of the file, when the audit began
- * @part: parts that are wanted
- * @mode: permissions of all of it
- * @gid: group of all of it; -1: as it comes
- * @again: out: it was changed meanwhile, and has no result
- * @later: out: it has none for a reason that may pass
+ * struct result - the results of a file
+ * @dir: descriptor of its directory, owned by the caller
+ * @name: name of the file
+ * @filter: name of the filter, for the verdict
+ * @before: status of the file when the audit began
+ * @part: requested parts
+ * @mode: permissions of all results
+ * @gid: group of all results; -1: unchanged
+ * @again: out: the file changed meanwhile, and has no result
+ * @later: out: the file has no result for a reason that may pass
  */
 struct result {
 	int dir;
@@ -44,8 +44,8 @@ struct result {
 	bool later;
 };
 
-/* Can a file of this name be audited? Not a result, nor hidden, nor one with a
- * name that leaves no room for those of its results.
+/* Can a file of this name be audited? It must not be a result or hidden, and its name
+ * must leave room for the names of its results.
  */
 bool result_wanted(const char *name);
 
@@ -53,27 +53,25 @@ bool result_wanted(const char *name);
 bool result_there(int dir, const char *name, const struct stat *st);
 
 /**
- * result_open() - make the parts, under their temporary names
- * @r: which
- * @fd: their descriptors; -1 where none is wanted
+ * result_open() - create the parts, under their temporary names
+ * @r: results
+ * @fd: set to their descriptors; -1: not requested
  *
  * Return: 0; a negative errno: none is open.
  */
 int result_open(const struct result *r, int fd[RESULT_PARTS]);
 
 /**
- * result_finish() - parts get their names, then the verdict is written
- * @r: which
+ * result_finish() - rename the parts, then write the verdict
+ * @r: results
  * @fd: parts, still open
- * @t: task that has ended; @t->error is what the verdict tells where @ret is an
- *	error
- * @ret: how it ended; -ECANCELED: nothing is kept
+ * @t: task that has ended; if @ret is an error, the verdict has the text of @t->error
+ * @ret: result of the task; -ECANCELED: nothing is kept
  *
  * Context: syncs files.
  *
- * Return: @ret; where there is no verdict an error that tells why: -EAGAIN: the
- * file was changed meanwhile; -EBUSY, -ENOMEM: may pass; else what the calls to
- * the system say.
+ * Return: @ret; if there is no verdict, the reason: -EAGAIN: the file changed meanwhile;
+ * -EBUSY, -ENOMEM: temporary; other errors of system calls.
  */
 int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		  int ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The worker, and whose turn it is. */
+/* The worker, and the order of turns. */
 #include "epfagent/sched.h"
 
 #include <errno.h>
@@ -12,19 +12,19 @@
 
 #define NS_PER_SEC 1000000000ULL
 
-/* Of a turn. An audit of few keys takes one turn, so it waits for one of each
- * other user.
+/* Length of a turn. An audit of few keys needs one turn, so it waits for at most one
+ * turn of each other user.
  */
 #define SLICE_NS (NS_PER_SEC / 20)
 
 TAILQ_HEAD(tasks, task);
 
 /**
- * struct user - one with tasks
+ * struct user - a user who has tasks
  * @link: in order of turns
- * @uid: or TASK_NOBODY
- * @nr: tasks, with the one that runs
- * @tasks: that wait, in order of turns
+ * @uid: user, or TASK_NOBODY
+ * @nr: number of tasks, including the running one
+ * @tasks: waiting tasks, in order of turns
  */
 struct user {
 	TAILQ_ENTRY(user) link;
@@ -34,13 +34,13 @@ struct user {
 };
 
 /**
- * struct sched - @lock is for all but the constants
- * @some: there is something to do
- * @users: with tasks; the one whose turn it is at the head
- * @ended: tasks
- * @nr: tasks, without those of nobody
- * @news: limits are new: look at what is warm before waiting
- * @stop: no more steps; atomic
+ * struct sched - the scheduler; @lock protects everything that changes
+ * @some: signalled when there is something to do
+ * @users: users with tasks; the head has the next turn
+ * @ended: tasks that have ended
+ * @nr: number of tasks, without those of TASK_NOBODY
+ * @news: limits have changed: call warm_tick() before waiting
+ * @stop: do no more steps; atomic
  */
 struct sched {
 	pthread_mutex_t lock;
@@ -70,7 +70,7 @@ static bool is_set(const int *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/* Users: under the lock */
+/* Users: with the lock held */
 
 static struct user *user_of(struct sched *s, uid_t uid)
 {
@@ -104,7 +104,7 @@ static void user_left(struct sched *s, struct user *u)
 
 /* The worker */
 
-/* Takes the first task of the first user, who then is last. */
+/* Take the first task of the first user, and move that user to the end. */
 static struct task *pick(struct sched *s, struct user **whose)
 {
 	struct user *u = TAILQ_FIRST(&s->users);
@@ -142,7 +142,7 @@ static int one_step(struct sched *s, struct task *t,
 	return task_step(t, s->warm, conf->step_keys, conf->threads, pace);
 }
 
-/* All that comes before keys are asked, and some of them, in one turn if there is
+/* One turn: all steps before keys are looked up and one that looks keys up, if there is
  * time.
  */
 static int steps(struct sched *s, struct task *t, const struct sched_conf *conf)
@@ -166,7 +166,7 @@ static int steps(struct sched *s, struct task *t, const struct sched_conf *conf)
 	return ret;
 }
 
-/* Called with the lock, which it leaves in between. */
+/* Called with the lock held; releases it meanwhile. */
 static void turn(struct sched *s)
 {
 	struct sched_conf conf = s->conf;
@@ -191,7 +191,7 @@ static void turn(struct sched *s)
 	eventfd_write(s->wake, 1);
 }
 
-/* Called with the lock, which it leaves in between. */
+/* Called with the lock held; releases it meanwhile. */
 static __u64 tend(struct sched *s)
 {
 	const struct job_pace pace = { .until_ns = now_ns() + SLICE_NS,
@@ -205,7 +205,7 @@ static __u64 tend(struct sched *s)
 	return ns;
 }
 
-/* For something to do, or so long; 0: without end. */
+/* Wait for something to do, at most @ns; 0: without a limit. */
 static void wait_some(struct sched *s, __u64 ns)
 {
 	__u64 until = now_ns() + ns;
@@ -310,7 +310,7 @@ void sched_limit(struct sched *s, const struct sched_conf *conf)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* It waits by the clock of now_ns(). */
+/* Timed waits use the clock of now_ns(). */
 static void init_cond(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Connections, and the talk on them. */
+/* Connections, and the messages on them. */
 #include "epfagent/server.h"
 
 #include <errno.h>
@@ -15,35 +15,35 @@
 #include "epfagent/request.h"
 #include "epfctl/cmd.h"
 
-/* An answer to a request, and the end of an audit meanwhile. */
+/* Queued replies: one to a request, and the end of an audit meanwhile. */
 #define OUT_MAX 2
 #define GROUPS_MAX 1024
-/* How long to wait where there are no descriptors for a new connection, or no
- * threads for errands.
+/* Retry interval if there is no descriptor for a new connection, or no thread for an
+ * errand.
  */
 #define RETRY_MS 1000
 #define NS_PER_MS 1000000ULL
-/* Connections that were refused and are not closed yet: with more, none is
- * accepted. So users who may connect can keep all others out, by messages whose
- * descriptors take for ever to close, but not hold up who is connected.
+/* Limit of refused connections that are not closed yet; at the limit none is accepted.
+ * Users who may connect can therefore keep others out, with messages whose descriptors
+ * take forever to close, but cannot delay clients that are connected.
  */
 #define REFUSED_MAX 64
 
 /**
  * struct client - a connection
- * @source: of it
- * @server: its
- * @errand: takes a message, or closes the connection
- * @away: @errand is under way, and has @source.fd, @message, @ret and @error
- * @gone: hung up, or never let in: to be closed
- * @refused: never let in
- * @link: of all
- * @peer: who it is, as the kernel says
- * @task: what it waits for, or NULL
- * @out: answers that its socket has no room for
+ * @source: its socket
+ * @server: its server
+ * @errand: receives a message, or closes the connection
+ * @away: @errand is running, and owns @source.fd, @message, @ret and @error
+ * @gone: hung up, or refused: must be closed
+ * @refused: never admitted
+ * @link: in @server->clients
+ * @peer: its credentials, from the kernel
+ * @task: audit that it waits for, or NULL
+ * @out: replies that its socket had no room for
  * @nr_out: how many
- * @message: taken
- * @ret: of taking it
+ * @message: received message
+ * @ret: result of receiving it
  * @error: likewise
  */
 struct client {
@@ -65,15 +65,15 @@ struct client {
 
 /**
  * struct server - all connections
- * @source: the listening socket
- * @c: what it works with
- * @aside: for errands
- * @clients: all
- * @nr: of them, without those that were refused
- * @nr_refused: those
- * @deaf_ns: CLOCK_MONOTONIC: not listening since then, for want of descriptors;
- *	0: listening
- * @quiet: for good
+ * @source: listening socket
+ * @c: parameters
+ * @aside: thread pool for errands
+ * @clients: all clients
+ * @nr: number of clients that were not refused
+ * @nr_refused: number of the others
+ * @deaf_ns: CLOCK_MONOTONIC: when the server stopped listening for lack of
+ *	descriptors; 0: it is listening
+ * @quiet: accepts no connections and no requests any more
  */
 struct server {
 	struct source source;
@@ -96,7 +96,7 @@ static __u64 clock_ns(void)
 
 /* Answers */
 
-/* What a client waits for: also a hang-up, which is always told. */
+/* Events to wait for; poll() always reports a hang-up as well. */
 static short wanted(const struct client *c)
 {
 	if (c->away)
@@ -128,7 +128,7 @@ static void send_away(struct client *c, void (*work)(struct errand *),
 	aside_run(c->server->aside, &c->errand);
 }
 
-/* With messages that nobody has read, and their descriptors. */
+/* Closing also drops unread messages and their descriptors, which may take long. */
 static void shut(struct errand *e)
 {
 	close(client_of(e)->source.fd);
@@ -151,7 +151,7 @@ static void was_shut(struct errand *e)
 	free(c);
 }
 
-/* It is freed when it is closed, later. */
+/* Disconnect a client. It is freed later, when the socket is closed. */
 static void hang_up(struct client *c)
 {
 	if (c->gone)
@@ -169,7 +169,7 @@ static void hang_up(struct client *c)
 		send_away(c, shut, was_shut);
 }
 
-/* Return: 0; -EAGAIN: no room; another negative errno: nobody there. */
+/* Return: 0; -EAGAIN: no room; another negative errno: the client is gone. */
 static int put(int fd, const char *text)
 {
 	ssize_t n = send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -177,8 +177,8 @@ static int put(int fd, const char *text)
 	return n < 0 ? -errno : 0;
 }
 
-/* Drops the reference. @may_drop: nobody misses it. A client that cannot be
- * told what it waits for is gone afterwards.
+/* Send a reply, and drop the reference to @json. @may_drop: the reply may be lost. If a
+ * reply that must not be lost cannot be sent, the client is disconnected.
  */
 static void say(struct client *c, json_t *json, bool may_drop)
 {
@@ -236,7 +236,7 @@ static json_t *ended_json(struct task *t)
 			 agent_about_json(&t->about));
 }
 
-/* Who may ask */
+/* Access rights */
 
 static bool has_gid(const struct conf *conf, gid_t gid)
 {
@@ -263,7 +263,7 @@ static bool groups_allowed(const struct conf *conf, int fd)
 	return false;
 }
 
-/* Asked of each request too: settings may be others by then. */
+/* Checked for each request, because settings may have changed since the connect. */
 static bool allowed(const struct conf *conf, int fd, const struct ucred *peer)
 {
 	unsigned int i;
@@ -428,7 +428,7 @@ static struct client *add_client(struct server *s, int fd, bool refused)
 	return c;
 }
 
-/* Whoever is not let in gets a line that says why, if it can be had at once. */
+/* A refused client gets one line with the reason, if it can be sent without waiting. */
 static void greet(struct server *s, int fd)
 {
 	struct ucred peer = { 0 };
@@ -449,7 +449,9 @@ static void greet(struct server *s, int fd)
 	}
 }
 
-/* Without descriptors the listening socket would stay ready: turn away. */
+/* Without descriptors the listening socket would stay ready: stop listening for a
+ * while.
+ */
 static void listener_ready(struct source *source, short events)
 {
 	struct server *s = (struct server *)source;
@@ -479,7 +481,7 @@ void server_tick(struct server *s)
 	loop_change(&s->source, listening(s));
 }
 
-/* The rest of the agent's side */
+/* Interface to the rest of the agent */
 
 void server_progress(struct server *s)
 {

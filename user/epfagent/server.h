@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Clients: who may come, what they ask, what they are told. All in the thread
- * of the event loop, but that messages are taken, and connections closed, aside
- * (aside.h). A client costs the agent one connection, one request's descriptors,
- * one thread and two answers at most, whatever it sends and whether or not it
- * reads; it counts until its connection is closed.
+ * Clients: access, requests and replies. Everything runs in the thread of the event
+ * loop, except receiving messages and closing connections (aside.h). A client costs the
+ * agent at most one connection, the descriptors of one request, one thread and two
+ * replies, whatever it sends and whether or not it reads. It counts until its connection
+ * is closed.
  *
- * A server is there until the process ends: that closes what is left, and does
- * not wait for it.
+ * A server exists until the process ends. The exit closes remaining connections without
+ * waiting for them.
  */
 #ifndef EPFAGENT_SERVER_H
 #define EPFAGENT_SERVER_H
@@ -18,12 +18,12 @@
 struct server;
 
 /**
- * struct server_conf - what a server works with, all of it the caller's
+ * struct server_conf - parameters of a server; the caller owns all but @listener
  * @conf: settings, which may change between events
- * @sched: who does audits
- * @stats: to be counted in
- * @loop: of events
- * @listener: listening socket; the server's from now on
+ * @sched: scheduler
+ * @stats: counters
+ * @loop: event loop
+ * @listener: listening socket; the server takes it over
  */
 struct server_conf {
 	const struct conf *conf;
@@ -33,20 +33,20 @@ struct server_conf {
 	int listener;
 };
 
-/* Return: 0; -ENOMEM: @listener is closed then too. */
+/* Return: 0; -ENOMEM: @listener is closed. */
 int server_new(struct server **s, const struct server_conf *c);
 
-/* Tell clients how far their audits are. */
+/* Send clients the progress of their audits. */
 void server_progress(struct server *s);
 
-/* A task of a client has ended, or of one that is gone: it is freed. */
+/* Reply to the client of a task that has ended, if it is still there, and free the task. */
 void server_ended(struct server *s, struct task *t);
 
-/* Ms until the server wants server_tick(); negative: never. */
+/* Return: ms until server_tick() must be called; negative: never. */
 int server_timeout_ms(const struct server *s);
 void server_tick(struct server *s);
 
-/* No new clients, no new requests. */
+/* Accept no new clients and no new requests. */
 void server_quiet(struct server *s);
 
 #endif /* EPFAGENT_SERVER_H */

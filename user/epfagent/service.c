@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Words with systemd: nothing where it did not start us. */
+/* Notifications to systemd; they do nothing if systemd did not start the agent. */
 #include "epfagent/service.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ void service_ready(void)
 	sd_notify(0, "READY=1");
 }
 
-/* systemd wants to know when, to tell this reload from an earlier one. */
+/* systemd needs the time to distinguish this reload from an earlier one. */
 void service_reloading(void)
 {
 	struct timespec ts;

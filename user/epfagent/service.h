@@ -3,8 +3,8 @@
 #ifndef EPFAGENT_SERVICE_H
 #define EPFAGENT_SERVICE_H
 
-/* Return: the listening socket that was handed over; -1: none; -EINVAL: that is
- * no listening SOCK_SEQPACKET socket.
+/* Return: the listening socket that was passed; -1: none; -EINVAL: it is not exactly one
+ * listening SOCK_SEQPACKET socket.
  */
 int service_socket(void);
 

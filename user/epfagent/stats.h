@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What epfagent counts. Each word is on its own: the event loop and the worker
- * add to it, whoever wishes reads it, relaxed and without a lock, so that a
- * reader can hold up neither. Words read together need not fit together (an
- * audit may be counted as done before its keys are).
+ * Counters of epfagent. Each word is independent: the event loop and the worker add to
+ * it and any thread reads it, with relaxed atomics and without a lock, so readers delay
+ * neither. Words read together may be inconsistent: an audit may be counted as done
+ * before its keys are counted.
  */
 #ifndef EPFAGENT_STATS_H
 #define EPFAGENT_STATS_H
@@ -12,25 +12,24 @@
 
 /**
  * struct agent_stats - counters, and levels
- * @audits_done: ended well
- * @audits_failed: ended by an error
- * @audits_cancelled: the client went away, or the agent was stopped
- * @requests_refused: that made no sense, were not allowed or too many
- * @keys_asked: of all audits
- * @keys_present: of those
- * @busy_ns: during which the worker worked
- * @files_done: of watched directories, with a result beside them; failed ones
- *	too
- * @cache_hits: columns, snapshots and filters found warm
- * @cache_misses: that had to be read
- * @queue: level: audits that wait or run
+ * @audits_done: audits that succeeded
+ * @audits_failed: audits that failed
+ * @audits_cancelled: audits whose client left or that ended with the agent
+ * @requests_refused: requests that were invalid, not allowed or too many
+ * @keys_asked: keys looked up in all audits
+ * @keys_present: those of them that were present
+ * @busy_ns: time that the worker was busy
+ * @files_done: files of watched directories that got a verdict, failed ones included
+ * @cache_hits: columns, snapshots and filters found in the cache
+ * @cache_misses: those that had to be read
+ * @queue: level: audits waiting or running
  * @clients: level: connections
  * @cache_bytes: level: memory of columns, snapshots and filters
- * @start_ns: CLOCK_REALTIME
- * @mirrors: level: filters that are mirrored now
- * @mirror_copies: times that the lines of one were copied
- * @audits_fallen: that went on with another engine than they were begun with
- * @holds: level: filters whose epochs are ended here
+ * @start_ns: CLOCK_REALTIME of the start
+ * @mirrors: level: filters currently mirrored
+ * @mirror_copies: times that a mirror's lines were copied from its filter
+ * @audits_fallen: audits that continued with another engine than they began with
+ * @holds: level: filters whose epochs the agent ends
  */
 struct agent_stats {
 	__u64 audits_done;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One audit of a client or of a watched file, step by step. */
+/* One audit of a client or of a watched file, in steps. */
 #include "epfagent/task.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ void task_finish(struct task *t, struct warm *warm)
 	close_all(t);
 }
 
-/* The log has it too. */
+/* Keep the reason of a fallback, and log it once. */
 static void keep_fall(struct task *t)
 {
 	if (!t->fallen[0]) {
@@ -100,7 +100,7 @@ static int find_filter(struct task *t, struct warm *warm,
 			  &t->error);
 	if (!ret)
 		t->phase = TASK_KEYS;
-	/* also a larger agent, or none, might */
+	/* a client may do the audit without the agent */
 	return ret == -ENOSPC ? -EOPNOTSUPP : ret;
 }
 
@@ -117,7 +117,9 @@ static int find_target(struct task *t, struct warm *warm,
 	return ret ? no_room(t, ret, "the snapshot") : 0;
 }
 
-/* Some other audit's reader has the memory, and will give it back. */
+/* Account for the reader's memory. -ENOSPC is temporary: readers of other audits have
+ * the memory and will release it.
+ */
 static int find_reader(struct task *t, struct warm *warm)
 {
 	int ret = warm_reader(warm, t->uid, &t->keys);
@@ -132,7 +134,7 @@ static int find_reader(struct task *t, struct warm *warm)
 	return ret ? no_room(t, ret, "the reader") : 0;
 }
 
-/* A column that there is no room for is read piece by piece. */
+/* A column that does not fit into memory is read piece by piece. */
 static int find_keys(struct task *t, struct warm *warm)
 {
 	int ret;
@@ -149,7 +151,7 @@ static int find_keys(struct task *t, struct warm *warm)
 	return ret ? no_room(t, ret, "the column") : 0;
 }
 
-/* Of a file of records a guess. */
+/* Guessed length of a record. */
 #define RECORD_BYTES 64
 
 static __u64 about_keys(const struct task *t)
@@ -201,7 +203,7 @@ static void tell_about(struct task *t)
 	t->about.desc = target->view.desc;
 }
 
-/* More than there are CPUs are of use to nobody. */
+/* Threads of an audit: never more than the setting, or than CPUs. */
 static unsigned int so_many(unsigned int asked, unsigned int threads)
 {
 	unsigned int most = threads ? threads : (unsigned int)get_nprocs();

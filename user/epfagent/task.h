@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An audit as the agent does it: what it asks and its keys are made warm first,
- * then it is a job (audit/job.h), all in steps.
+ * An audit of the agent. Its target and its keys are brought into the cache first, then
+ * it is a job (audit/job.h); all of that in steps.
  *
- * A task belongs to the event loop until it is given to the scheduler, then to
- * the worker, and when the worker has ended it to the event loop again. Meanwhile
- * the loop touches @owner and @stop only; @shown and @news are under the
- * scheduler's lock.
+ * The event loop owns a task until it hands it to the scheduler; then the worker owns it
+ * until it has ended, and then the event loop again. While the worker owns it, the loop
+ * uses only @owner and @stop; the scheduler's lock protects @shown and @news.
  */
 #ifndef EPFAGENT_TASK_H
 #define EPFAGENT_TASK_H
@@ -17,7 +16,7 @@
 #include "audit/agent.h"
 #include "epfagent/warm.h"
 
-/* Of tasks that no user asked for. */
+/* User of tasks that no user requested. */
 #define TASK_NOBODY ((uid_t)-1)
 
 struct task;
@@ -32,22 +31,23 @@ enum task_phase {
 };
 
 /**
- * struct task - an audit, from the request to the answer
- * @link: the scheduler's
- * @uid: who asks, or TASK_NOBODY
- * @pid: who asks, for the log
- * @request: what; places in @fd in its @spec become descriptors when it begins
- * @fd: the task's own, or -1
- * @owner: the loop's, never the worker's; NULL: nobody waits
+ * struct task - an audit, from the request to the reply
+ * @link: private to the scheduler
+ * @uid: user who requested it, or TASK_NOBODY
+ * @pid: process of the client, for the log
+ * @request: request; the indexes into @fd in its @spec become descriptors at the start
+ *	of the job
+ * @fd: descriptors owned by the task, or -1
+ * @owner: client or watch; used by the event loop only; NULL: nobody waits
  * @end: called by the worker when the audit has ended (0, negative errno), before
- *	anything is closed; returns what is to be told; or NULL
+ *	anything is closed; returns the result to report. May be NULL
  * @end_ctx: for @end
- * @stop: atomic: to be ended at the next step
- * @shown: where it is
+ * @stop: atomic: end at the next step
+ * @shown: published state
  * @news: @shown is new
- * @ret: when it has ended: 0 or a negative errno
- * @error: of it
- * @about: what was asked; zeros: not known
+ * @ret: result of the audit: 0 or a negative errno
+ * @error: text of the error
+ * @about: what was audited; zeros: not known yet
  */
 struct task {
 	TAILQ_ENTRY(task) link;
@@ -65,9 +65,9 @@ struct task {
 	struct rec_error error;
 	struct agent_about about;
 
-	/* the worker's */
+	/* used by the worker only */
 	enum task_phase phase;
-	__u64 since_ns; /* CLOCK_MONOTONIC: of its first step; 0: none yet */
+	__u64 since_ns; /* CLOCK_MONOTONIC time of its first step; 0: none yet */
 	struct warm_entry *target;
 	struct warm_entry *keys;
 	struct job *job;
@@ -76,30 +76,30 @@ struct task {
 	char fallen[EPF_WHY_LEN]; /* written once, before it is shown */
 };
 
-/* Return: a task without descriptors; NULL: no memory. */
+/* Return: a task without descriptors; NULL: out of memory. */
 struct task *task_new(void);
 
-/* Closes descriptors that are still open. It has ended, or never began. */
+/* Also closes open descriptors. The task must have ended, or never begun. */
 void task_free(struct task *t);
 
 /**
- * task_step() - go on
+ * task_step() - do one step
  * @t: task
- * @warm: copies
- * @keys: about so many
- * @threads: at most; 0: all CPUs
- * @pace: when it is to end
+ * @warm: cache
+ * @keys: approximate number of keys to look up
+ * @threads: limit of threads; 0: all CPUs
+ * @pace: when to end the step
  *
- * Return: 1: there is more; WARM_WAIT: likewise, but another audit is to go on
- * first; 0: that was the end; a negative errno, with @t->error.
+ * Return: 1: there is more to do; WARM_WAIT: likewise, but another audit must continue
+ * first; 0: the task has ended; a negative errno, with @t->error set.
  */
 int task_step(struct task *t, struct warm *warm, __u64 keys,
 	      unsigned int threads, const struct job_pace *pace);
 
-/* Give back all that it took, files too. */
+/* Release everything that the task holds, including files. */
 void task_finish(struct task *t, struct warm *warm);
 
-/* The state as far as it is known. */
+/* The current state, as far as it is known. */
 const struct job_state *task_state(struct task *t);
 
 #endif /* EPFAGENT_TASK_H */

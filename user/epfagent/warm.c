@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies that are kept warm, and memory that is accounted for with them. A copy
- * of a file lies in a memfd of the agent's own, so that whatever maps a file can
- * map it. Entries in use are not dropped; of the others the one that was used
- * least lately goes first.
+ * The cache of copies, and the accounting of memory. A copy of a file is in a memfd of
+ * the agent, so that code which maps files can map it. Entries in use are not dropped;
+ * of the others the least recently used one goes first.
  */
 #include "epfagent/warm.h"
 
@@ -23,9 +22,9 @@
 #define NS_PER_SEC 1000000000ULL
 #define CHUNK_BYTES (1u << 20)
 #define SETTLED_NS (2 * NS_PER_SEC)
-#define ENTRIES_MAX 256u /* that nobody uses: each may have a descriptor */
+#define ENTRIES_MAX 256u /* limit of unused entries: each may have a descriptor */
 
-/* Which file, in which state. */
+/* The identity of a file and its state. */
 struct ident {
 	uid_t uid;
 	dev_t dev;
@@ -37,20 +36,20 @@ struct ident {
 /**
  * struct warm_entry - a copy
  * @link: in order of use
- * @kind: of what
- * @ident: of a file
+ * @kind: what was copied
+ * @ident: identity of a file
  * @id: of a filter, see filter_id()
  * @made_ns: CLOCK_MONOTONIC: when copying the filter began
- * @bytes: accounted for
- * @filled: bytes of the file copied
- * @refs: audits that use it
- * @once: not to be found again
+ * @bytes: accounted memory
+ * @filled: bytes of the file copied so far
+ * @refs: number of audits that use it
+ * @once: must not be found by other audits
  * @fd: memfd of a file, else -1
- * @serial: of its bytes
- * @open: @target is
- * @making: @target is being made ready, in steps
+ * @serial: serial number of its bytes
+ * @open: @target is open
+ * @making: @target is being opened, in steps
  * @target: of a snapshot or a filter
- * @mirror: whose lines @target has, or NULL
+ * @mirror: mirror whose lines @target uses, or NULL
  */
 struct warm_entry {
 	TAILQ_ENTRY(warm_entry) link;
@@ -70,7 +69,7 @@ struct warm_entry {
 	struct mirror *mirror;
 };
 
-/* @lock is for @conf and @news, that it is new; all else is the worker's. */
+/* @lock protects @conf and @news (@conf has changed); only the worker uses the rest. */
 struct warm {
 	pthread_mutex_t lock;
 	struct warm_conf conf;
@@ -107,7 +106,7 @@ static void drop(struct warm *w, struct warm_entry *e)
 	w->nr--;
 	stats_sub(&w->stats->cache_bytes, e->bytes);
 	if (e->mirror)
-		e->target.view.serial = 0; /* a GPU keeps a mirror's lines */
+		e->target.view.serial = 0; /* a GPU keeps the lines of a mirror */
 	if (e->open || e->making)
 		target_close(&e->target);
 	if (e->mirror)
@@ -118,7 +117,7 @@ static void drop(struct warm *w, struct warm_entry *e)
 	free(e);
 }
 
-/* Return: what cannot be dropped. */
+/* Return: bytes that cannot be dropped. */
 static __u64 bytes_in_use(const struct warm *w)
 {
 	const struct warm_entry *e;
@@ -130,8 +129,8 @@ static __u64 bytes_in_use(const struct warm *w)
 	return bytes;
 }
 
-/* Drop what nobody uses until @bytes more fit; nothing where they would not then
- * either. Return: do they?
+/* Drop unused entries until @bytes more fit, but none if they would not fit even then.
+ * Return: whether they fit.
  */
 static bool make_room(struct warm *w, __u64 bytes)
 {
@@ -228,7 +227,7 @@ static struct warm_entry *find_file(struct warm *w, const struct ident *id,
 	return NULL;
 }
 
-/* A snapshot may be settled: its lines are there twice then, for a while. */
+/* Memory of a copy. A snapshot may be settled, during which its lines exist twice. */
 static __u64 cost(const struct ident *id, enum warm_kind kind)
 {
 	return (__u64)id->size * (kind == WARM_SNAPSHOT ? 2 : 1);
@@ -298,7 +297,7 @@ static ssize_t copy_chunk(struct warm_entry *e, int fd, char *buf)
 	if (got <= 0)
 		return got ? -errno : 0;
 	if (pwrite(e->fd, buf, (size_t)got, (off_t)e->filled) != got)
-		return -ENOMEM; /* tmpfs has none */
+		return -ENOMEM; /* tmpfs is out of memory */
 	e->filled += (__u64)got;
 	return got;
 }
@@ -324,7 +323,7 @@ static int copy_some(struct warm_entry *e, int fd, const struct job_pace *pace,
 	return e->filled < (__u64)e->ident.size;
 }
 
-/* It is the file that it was before the first byte was read, or not kept. */
+/* Do not reuse the copy if the file has changed since the first byte was read. */
 static void look_again(struct warm_entry *e, int fd)
 {
 	struct ident now;
@@ -334,7 +333,7 @@ static void look_again(struct warm_entry *e, int fd)
 		e->once = true;
 }
 
-/* Steps of a target, until the pace is over. Return: as warm_fill(). */
+/* Do steps of opening a target, until the pace is over. Return: as warm_fill(). */
 static int make_some(struct warm_entry *e, const struct target_ask *ask,
 		     const struct job_pace *pace, struct rec_error *err)
 {
@@ -402,7 +401,7 @@ int warm_look_up(const char *name, struct epf_info *info, struct rec_error *e)
 	return audit_wrong(e, ret, "'%s': %s", name, strerror(-ret));
 }
 
-/* Ids of the module's filters and of others are not of one sequence. */
+/* The two backends number their filters independently, so bit 32 tells them apart. */
 static __u64 filter_id(int filter, const struct epf_info *info)
 {
 	return info->id | (__u64)!epf_is_module(filter) << 32;
@@ -431,7 +430,7 @@ static bool being_copied(const struct warm *w, __u64 id)
 	return false;
 }
 
-/* What is too old will not be found again. */
+/* Retire copies of filters that are too old. */
 static void age_filters(struct warm *w, __u64 fresh_ns)
 {
 	__u64 now = clock_ns(CLOCK_MONOTONIC);
@@ -449,8 +448,8 @@ static void age_filters(struct warm *w, __u64 fresh_ns)
 	}
 }
 
-/* Filters of owned kinds have no lines: a copy has what the module says, as it
- * came and as it is asked.
+/* Filters of locked kinds have no lines. Their copy needs the memory that the module
+ * reports twice: as received, and as it is looked up in.
  */
 static __u64 cost_of_copy(const struct epf_info *info)
 {
@@ -459,7 +458,7 @@ static __u64 cost_of_copy(const struct epf_info *info)
 	return info->params.nr_lines * EPF_LINE_BYTES;
 }
 
-/* @filter is closed by whoever copies it, or here. */
+/* Takes over @filter: the target closes it, or this function on failure. */
 static int begin_copy(struct warm *w, int filter, const struct epf_info *info,
 		      const struct target_ask *ask, struct warm_entry **entry,
 		      struct rec_error *err)
@@ -478,7 +477,7 @@ static int begin_copy(struct warm *w, int filter, const struct epf_info *info,
 	stats_add(&w->stats->cache_misses, 1);
 	e->id = filter_id(filter, info);
 	e->made_ns = clock_ns(CLOCK_MONOTONIC);
-	e->once = true; /* until it is whole */
+	e->once = true; /* until it is complete */
 	ret = target_begin_filter(&e->target, filter, ask, err);
 	e->making = !ret;
 	if (ret)
@@ -498,8 +497,8 @@ static int copy_filter(struct warm_entry *e, const struct target_ask *ask,
 	return ret;
 }
 
-/* An entry of this audit's own, if a mirror can be asked. Return: 1: it is to
- * be brought up to date still; 0.
+/* Make an entry for this audit if a mirror can be used. Return: 1: the mirror is not up
+ * to date yet; 0.
  */
 static int find_mirror(struct warm *w, const struct epf_info *info,
 		       const struct mirrors_ask *ask, struct warm_entry **entry)
@@ -522,7 +521,7 @@ static int find_mirror(struct warm *w, const struct epf_info *info,
 	return 0;
 }
 
-/* Return: 0: without an @entry it is to be copied; 1, WARM_WAIT: not known yet. */
+/* Return: 0: @entry is set, or the filter must be copied; 1, WARM_WAIT: call again. */
 static int find_warm(struct warm *w, int filter, const struct epf_info *info,
 		     const struct mirrors_ask *ask, struct warm_entry **entry)
 {

@@ -20,15 +20,17 @@
 #include "epfctl/cmd.h"
 
 #define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
-/* Names that wait at most; with more the directory is looked through again. */
+/* Limit of waiting names; beyond it the directory is scanned again. */
 #define NAMES_MAX 65536u
-/* Of a directory that is looked through, read at once; and tried in one turn of
- * the loop.
+/* Names of a scanned directory that are read at once, and names that are tried in one
+ * turn of the event loop.
  */
 #define SCAN_NAMES 256u
 #define TURN_NAMES 1024u
 #define LATER_SEC 10
-/* Files that others write, of a directory; with more it is looked through again. */
+/* Limit of files of a directory that are being written; beyond it the directory is
+ * scanned again.
+ */
 #define WRITTEN_MAX 1024u
 
 struct name {
@@ -38,21 +40,21 @@ struct name {
 
 /**
  * struct watch - a directory
- * @source: inotify
- * @all: all of them
- * @link: in @all
- * @conf: settings; NULL: to be left when @task has ended
- * @path: of it
- * @dir: descriptor, locked
- * @names: that may have to be audited
+ * @source: inotify descriptor
+ * @all: all watches
+ * @link: in @all->list
+ * @conf: settings; NULL: leave the directory when @task has ended
+ * @path: path of the directory
+ * @dir: descriptor of the directory, locked
+ * @names: names that may have to be audited
  * @nr_names: how many
- * @scan: being looked through, or NULL
- * @rescan: to be looked through, from the start: names were lost
- * @later: likewise, when the timer says so: a file has no verdict yet
- * @written: names to be tried again when the timer says so: somebody writes
- * @task: of the file that is audited, or NULL
- * @result: of that
- * @filter: for @result: settings may change while it is made
+ * @scan: scan in progress, or NULL
+ * @rescan: scan again from the start, because names were lost
+ * @later: likewise when the timer fires, because a file has no verdict yet
+ * @written: names to try again when the timer fires, because somebody is writing
+ * @task: audit in progress, or NULL
+ * @result: result of @task
+ * @filter: for @result, because settings may change during the audit
  */
 struct watch {
 	struct source source;
@@ -73,9 +75,9 @@ struct watch {
 };
 
 /**
- * struct watches - all
+ * struct watches - all watches
  * @more: eventfd: a directory has names that were not tried in its turn
- * @timer: timerfd: for @later of some
+ * @timer: timerfd: for watches with @later set or names in @written
  */
 struct watches {
 	struct source more;
@@ -104,7 +106,7 @@ static void add_name(struct watch *w, const char *text)
 	w->nr_names++;
 }
 
-/* One that runs is not put off, or a busy directory would put it off for ever. */
+/* A running timer is not restarted, or a busy directory would postpone it forever. */
 static void set_timer(struct watch *w)
 {
 	const struct itimerspec in = { .it_value = { .tv_sec = LATER_SEC } };
@@ -115,17 +117,17 @@ static void set_timer(struct watch *w)
 		timerfd_settime(w->all->timer.fd, 0, &in, NULL);
 }
 
-/* Its files without a verdict are tried again in a while. */
+/* Try files without a verdict again after LATER_SEC. */
 static void try_later(struct watch *w)
 {
 	w->later = true;
 	set_timer(w);
 }
 
-/* A file that somebody has open for writing is tried again in a while. The event of
- * its end alone would not do: the kernel tells it before it takes the writer off
- * (fsnotify_close() and put_file_access() of __fput(), fs/file_table.c), and elsewhere
- * where the writer used a link in another directory.
+/* Try a file that somebody has open for writing again after LATER_SEC. The event of its
+ * close is not enough: the kernel sends it before it removes the writer
+ * (fsnotify_close() and put_file_access() of __fput(), fs/file_table.c), and to another
+ * directory if the writer used a link there.
  */
 static void try_when_written(struct watch *w, const char *text)
 {
@@ -187,7 +189,7 @@ static void end_scan(struct watch *w)
 	w->scan = NULL;
 }
 
-/* Where none wait: so none is lost for want of room. */
+/* Only called while no names wait, so none is lost for lack of room. */
 static void scan_some(struct watch *w)
 {
 	struct dirent *d = NULL;
@@ -211,8 +213,8 @@ static int ended(struct task *t, int ret)
 	return result_finish(&w->result, part, t, ret);
 }
 
-/* Somebody has it open for writing. What a lease cannot be had for, for other
- * reasons, counts as finished.
+/* Does somebody have the file open for writing? If a lease fails for another reason, the
+ * file counts as finished.
  */
 static bool being_written(int fd)
 {
@@ -222,7 +224,7 @@ static bool being_written(int fd)
 	return false;
 }
 
-/* Return: descriptor of a file that is to be audited; -1: it is not. */
+/* Return: descriptor of a file that must be audited; -1: none, or not now. */
 static int open_input(struct watch *w, const char *name)
 {
 	struct stat *st = &w->result.before;
@@ -254,7 +256,7 @@ static int open_target(struct watch *w, struct task *t)
 	int fd;
 
 	if (!strchr(target, '/')) {
-		strcpy(t->request.filter, target); /* a name, by parse_name() */
+		strcpy(t->request.filter, target); /* parse_name() checked the length */
 		return 0;
 	}
 	fd = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -285,7 +287,7 @@ static void request(struct watch *w, struct task *t, const int *part)
 	t->end = ended;
 }
 
-/* @input is the task's, or closed. */
+/* Takes over @input: the task owns it, or it is closed. */
 static void begin(struct watch *w, int input)
 {
 	int part[RESULT_PARTS] = { -1, -1, -1 };
@@ -309,7 +311,7 @@ static void begin(struct watch *w, int input)
 		w->task = t;
 		return;
 	}
-	/* rare, and one small file to be synced: not worth a task */
+	/* rare, and only one small file is synced: done in the event loop */
 	fail("%s/%s: %s", w->path, w->result.name, t->error.text);
 	result_finish(&w->result, part, t, ret);
 	if (w->result.later)
@@ -470,7 +472,7 @@ static int open_dir(struct watch *w)
 		w->source.fd = -1;
 		return ret;
 	}
-	/* what is open, whatever is at the path by now */
+	/* watch the open directory, whatever is at its path now */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->dir);
 	return inotify_add_watch(w->source.fd, self, EVENTS) < 0 ? -errno : 0;
 }
@@ -505,7 +507,7 @@ static void enter(struct watches *all, const struct conf_watch *conf)
 		leave(w);
 }
 
-/* Is what is watched still at its path? */
+/* Is the watched directory still at its path? */
 static bool in_place(const struct watch *w)
 {
 	struct stat here, there;
@@ -514,7 +516,7 @@ static bool in_place(const struct watch *w)
 	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
-/* One that was removed, or is another's now, is left as if it had no settings. */
+/* A directory that was removed or replaced is left, as if it had no settings. */
 static struct watch *find(struct watches *all, const char *dir)
 {
 	struct watch *w;
@@ -525,7 +527,7 @@ static struct watch *find(struct watches *all, const char *dir)
 	return NULL;
 }
 
-/* Directories that have no settings any more. */
+/* Leave directories that have no settings any more. */
 static void leave_old(struct watches *all)
 {
 	struct watch *w = TAILQ_FIRST(&all->list), *after;

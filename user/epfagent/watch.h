@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Watched directories: each finished file is audited once. Finished is what
- * was closed after writing, or moved there; at the start also what is there and
- * not open for writing. Symbolic links, hidden files, and whatever is no regular
- * file or is a result are none. One agent has a directory at a time (flock).
+ * Watched directories: each finished file is audited once. A file is finished when it was
+ * closed after writing or moved there; at the start also every existing file that is not
+ * open for writing. Symbolic links, hidden files, files that are not regular, and results
+ * are ignored. A directory has one agent at a time (flock).
  *
- * All in the thread of the event loop, but for the end of an audit (result.h).
+ * Everything runs in the thread of the event loop, except the end of an audit (result.h).
  */
 #ifndef EPFAGENT_WATCH_H
 #define EPFAGENT_WATCH_H
@@ -16,10 +16,10 @@
 struct watches;
 
 /**
- * struct watches_conf - what watches work with, all of it the caller's
- * @sched: who does audits
- * @stats: to be counted in
- * @loop: of events
+ * struct watches_conf - parameters of watches, all owned by the caller
+ * @sched: scheduler
+ * @stats: counters
+ * @loop: event loop
  */
 struct watches_conf {
 	struct sched *sched;
@@ -27,26 +27,26 @@ struct watches_conf {
 	struct loop *loop;
 };
 
-/* Return: NULL: no memory. */
+/* Return: NULL: out of memory. */
 struct watches *watches_new(const struct watches_conf *c);
 
 /**
- * watches_set() - watch these directories from now on
+ * watches_set() - set the directories to watch
  * @w: watches
- * @conf: settings; the caller's until the next call
+ * @conf: settings; must be valid until the next call
  *
- * Directories that were watched already are looked through again; an audit that
- * is under way goes on, also of a directory that is left. What cannot be
- * watched is an error line, and the others are.
+ * Directories that are watched already are scanned again. Running audits continue, even
+ * of a directory that is left. An error is printed for each directory that cannot be
+ * watched; the others are watched nevertheless.
  */
 void watches_set(struct watches *w, const struct conf *conf);
 
-/* A task of a watch (of TASK_NOBODY) has ended: it is freed. */
+/* A task of a watch (user TASK_NOBODY) has ended; frees it. */
 void watches_ended(struct watches *w, struct task *t);
 
-/* Begin no audits any more. */
+/* Begin no more audits. */
 void watches_quiet(struct watches *w);
-/* Its tasks have been taken back. */
+/* The scheduler must have no task of them any more. */
 void watches_free(struct watches *w);
 
 #endif /* EPFAGENT_WATCH_H */

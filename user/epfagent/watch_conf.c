@@ -14,7 +14,7 @@
 
 #define MODE_DEFAULT 0600
 
-/* What of a packet is the key: as of epfctl, which prints what is wrong. */
+/* Options for packet keys; epfctl's functions parse them and print errors. */
 static const struct {
 	const char *name;
 	int opt;
@@ -25,7 +25,7 @@ static const struct {
 	{ "errors", OPT_ERRORS },
 };
 
-/* @value: NULL: of an option without. Return: false: it is none of these, or wrong. */
+/* @value: NULL: the option has none. Return: false: it is not one of these, or invalid. */
 static bool set_packet(struct conf_watch *w, const char *name, const char *value)
 {
 	struct rec_spec *r = &w->request.spec.records;
@@ -41,7 +41,7 @@ static bool set_packet(struct conf_watch *w, const char *name, const char *value
 	return false;
 }
 
-/* An option without a value. Return: false: it is none of these. */
+/* An option without a value. Return: false: it is not one of these. */
 static bool set_flag(struct conf_watch *w, const char *name)
 {
 	struct rec_spec *r = &w->request.spec.records;
@@ -83,7 +83,7 @@ static bool set_byte(char *to, const char *value)
 	return *to && (*to == '\t' || !value[1]);
 }
 
-/* Octal. Results are no programs, and their owner has to replace them. */
+/* Octal. Results must not be executable, and their owner must be able to replace them. */
 static bool set_mode(mode_t *to, const char *what, const char *value)
 {
 	size_t len = strspn(value, "01234567");
@@ -135,7 +135,7 @@ static bool set_value(struct conf_watch *w, const char *what, const char *name,
 	return good;
 }
 
-/* @text is cut up. "fields" has commas of its own: it is the last one. */
+/* Modifies @text. The value of "fields" contains commas, so it must be the last option. */
 static bool set_options(struct conf_watch *w, const char *what, char *text)
 {
 	while (text && *text) {
@@ -176,7 +176,7 @@ static bool check(struct conf_watch *w, const char *what)
 	return pkt_options_ok(&r->pkt, EPF_PKT_VLAN);
 }
 
-/* The next @end, or the NUL, without those that a backslash goes before. */
+/* Find the next @end without a backslash before it, or the NUL. */
 static const char *next_bare(const char *text, char end)
 {
 	for (; *text && *text != end; text++)
@@ -185,7 +185,7 @@ static const char *next_bare(const char *text, char end)
 	return text;
 }
 
-/* Without the backslashes that quote. */
+/* Copy text without its escaping backslashes. */
 static char *unquote(const char *from, const char *end)
 {
 	char *text = malloc((size_t)(end - from) + 1), *to = text;
