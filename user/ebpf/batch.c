@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Batches of keys: digests here, verdicts and insertions by the program. */
+/* Batches of keys: digests are computed here; a BPF program tests and inserts. */
 #include "calls.h"
 
 #include <errno.h>
@@ -23,7 +23,9 @@ static int args_check(const struct epf_batch *a, enum epf_bpf_op op)
 	return 0;
 }
 
-/* Digests of keys @a->done and on, whose bytes begin at @bytes. Return: bytes taken. */
+/* Compute the digests of keys from @a->done on, whose bytes begin at offset @bytes. Return:
+ * bytes used; a negative errno.
+ */
 static __s64 digests(const struct ebpf_filter *f, const struct epf_batch *a,
 		     __u64 bytes, struct epf_bpf_ops *ops)
 {
@@ -67,7 +69,7 @@ static void answer(struct epf_batch *a, __u32 i, int verdict)
 	a->present += verdict > 0;
 }
 
-/* One run of the program. Return: bytes of keys done; or a negative errno. */
+/* Run the program once. Return: bytes of the keys processed; a negative errno. */
 static __s64 some(struct ebpf_filter *f, struct epf_batch *a,
 		  enum epf_bpf_op op, __u64 bytes)
 {

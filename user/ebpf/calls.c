@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The backend: which descriptors are its own, and what is called on them. A
- * filter's descriptor is that of its directory, so nobody can take it for
- * another one: where a number has been closed and used again, the directory it
- * is of tells.
+ * The backend: it knows its own descriptors, and implements the calls on them. The
+ * descriptor of a filter is that of its directory. If a descriptor number was closed and
+ * reused, the inode of the directory tells the two apart.
  *
- * One lock for the table of descriptors; one for each filter, as its struct is for
- * one thread at a time.
+ * One lock protects the table of descriptors. Each filter has a lock of its own, because
+ * its struct is for one thread at a time.
  */
 #include "calls.h"
 
@@ -29,11 +28,11 @@
 #define LOOK_MS 20
 
 /**
- * struct own - a descriptor of ours
- * @dev: file system of its directory
- * @ino: of its directory
- * @filter: NULL: the control
- * @turn: held during calls
+ * struct own - a descriptor of this backend
+ * @dev: device number of its directory
+ * @ino: inode of its directory
+ * @filter: filter; NULL: the control descriptor
+ * @turn: lock held during calls
  */
 struct own {
 	dev_t dev;
@@ -61,7 +60,7 @@ static void forget(struct own *o)
 	free(o);
 }
 
-/* NULL: not ours, or not any more. */
+/* Return: NULL: not one of ours, or not any more. */
 static struct own *own_of(int fd)
 {
 	struct own *o;
@@ -102,7 +101,7 @@ static bool backend_owns(int fd)
 	return own_of(fd);
 }
 
-/* A snapshot under way ends with its descriptor. */
+/* Closing the descriptor ends a snapshot in progress. */
 static void end_snapshot(struct ebpf_filter *f)
 {
 	struct epf_snap s = { 0 };
@@ -140,7 +139,7 @@ int ebpf_control_open(void)
 
 /* ---- on the control ---- */
 
-/* A name for an id. */
+/* Find the name of the filter with this id. */
 static int find_id(__u32 id, char name[EPF_NAME_LEN])
 {
 	char **names;
@@ -246,12 +245,12 @@ static int do_info(struct ebpf_filter *f, struct epf_info *info)
 {
 	int ret;
 
-	/* Which filter it is, also if there is no more to tell. */
+	/* Name and id are set even if the rest fails. */
 	memcpy(info->params.name, f->name, sizeof(f->name));
 	ret = ebpf_id(f, &info->id) ?: ebpf_begin(f);
 	if (ret)
 		return ret;
-	if (ebpf_timed(f)) /* nobody else does */
+	if (ebpf_timed(f)) /* a timer takes no samples */
 		ret = ebpf_estimate(f);
 	ebpf_info(f, info);
 	ebpf_end(f);
@@ -361,7 +360,7 @@ static void *backend_map(int fd, size_t bytes, off_t at)
 	return map;
 }
 
-/* What poll(2) tells of the module's: since the last info. */
+/* The events since the last info, as poll(2) reports them for filters of the module. */
 static int events(const struct ebpf_filter *f)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The device's calls on filters as pure BPF; errors are those of the device. */
+/* The calls of the device, for pure BPF filters; errors are those of the device. */
 #ifndef EPF_EBPF_CALLS_H
 #define EPF_EBPF_CALLS_H
 
 #include "ebpf.h"
 
-/* Descriptor of the control, by which filters are made and opened. -ENOTSUP: no
- * BPF file system at /sys/fs/bpf, and it cannot be mounted.
+/* Open the control descriptor, which creates and opens filters. Return: descriptor;
+ * -ENOTSUP: there is no BPF file system at /sys/fs/bpf, and it cannot be mounted.
  */
 int ebpf_control_open(void);
 
-/* Have the library use the backend. NULL where the program was built without it. */
+/* Register the backend with the library. NULL if the program was built without it. */
 void ebpf_backend_add(void) __attribute__((weak));
 
 /* batch.c */
@@ -18,7 +18,7 @@ int ebpf_batch(struct ebpf_filter *f, struct epf_batch *a, enum epf_bpf_op op);
 
 /* change.c */
 
-/* End the epochs that are due: a load in bulk keeps the window's pace. */
+/* End the epochs that are due, so that a bulk load keeps the window's pace. */
 int ebpf_settle(struct ebpf_filter *f);
 int ebpf_rotate_now(struct ebpf_filter *f, __u32 count, __u64 *epoch);
 int ebpf_swap(const struct epf_swap *a);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What ends epochs on request, or gives a filter other contents. */
+/* Ending epochs on request, and replacing the contents of a filter. */
 #include "calls.h"
 
 #include <epf/keydesc.h>
@@ -20,13 +20,13 @@ static __u64 now_ns(void)
 	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
 }
 
-/* Let scan and grace period get on, as a rotation waits for one of them. */
+/* Advance the scan and the grace period: a rotation waits for one of them. */
 static int get_on(struct ebpf_filter *f)
 {
 	return ebpf_scan(f) ?: ebpf_grace(f);
 }
 
-/* Return: 1: done; 0: something has to get on first; or a negative errno. */
+/* Return: 1: done; 0: scan or grace period must advance first; a negative errno. */
 static int try_rotate(struct ebpf_filter *f, bool if_due)
 {
 	int ret = ebpf_begin(f);
@@ -48,7 +48,7 @@ int ebpf_settle(struct ebpf_filter *f)
 	while (ret >= 0 && ebpf_due(f, now_ns())) {
 		ret = try_rotate(f, true);
 		if (ret == -EBUSY)
-			return 0; /* a snapshot holds it: the next who comes */
+			return 0; /* a snapshot blocks it: left to the next caller */
 		if (ret >= 0)
 			ret = get_on(f);
 	}
@@ -109,7 +109,9 @@ static int header_check(const struct epf_snap_header *h)
 	return 0;
 }
 
-/* As of a snapshot taken now: keys are retained no shorter than promised. */
+/* Treat the snapshot as if it was taken now, so that no key is retained for a shorter time
+ * than promised.
+ */
 static void restore_state(struct epf_bpf_slot *s,
 			  const struct epf_snap_header *h)
 {
@@ -128,10 +130,10 @@ static void restore_state(struct epf_bpf_slot *s,
 }
 
 /*
- * New contents are made in memory of this process and in a map that is in no filter,
- * without the lock: that takes as long as there are lines. So epochs of the old
- * ones end meanwhile, and of whoever is killed nothing stays. Only what is complete
- * gets into the filter.
+ * New contents are built without the lock, in memory of this process and in a map that
+ * belongs to no filter, because the time grows with the number of lines. Epochs of the old
+ * contents end meanwhile, and a process that is killed leaves nothing behind. Only complete
+ * contents are put into the filter.
  */
 
 static void close_draft(struct ebpf_filter *d)
@@ -147,7 +149,7 @@ static void close_draft(struct ebpf_filter *d)
 	free(d);
 }
 
-/* Without lines. */
+/* Create a draft without lines. */
 static int open_draft(__u32 cpus, struct ebpf_filter **draft)
 {
 	struct ebpf_filter *d = calloc(1, sizeof(*d));
@@ -185,7 +187,7 @@ static int draft_lines(struct ebpf_filter *d)
 	return 0;
 }
 
-/* The lines of a snapshot into those of @d, and the scan right behind. */
+/* Copy the lines of a snapshot to @d, and scan them. */
 static int copy_lines(struct ebpf_filter *d, const struct epf_line *from)
 {
 	struct epf_lanes lanes;
@@ -212,7 +214,7 @@ static int fill_draft(struct ebpf_filter *d, const struct epf_restore *a)
 	return copy_lines(d, (const void *)(uintptr_t)a->lines);
 }
 
-/* The words of @d into the free slot, whose lines are its own already. */
+/* Copy the words of @d to the free slot, which already has the new lines. */
 static int give_words(struct ebpf_filter *f, const struct ebpf_filter *d,
 		       __u64 until)
 {
@@ -234,7 +236,7 @@ static int give_words(struct ebpf_filter *f, const struct ebpf_filter *d,
 	return ret;
 }
 
-/* With the lock held. Programs that are in the old contents finish there. */
+/* With the lock held. Programs that use the old contents finish with them. */
 static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
 {
 	__u64 until;
@@ -250,7 +252,7 @@ static int replace(struct ebpf_filter *f, const struct ebpf_filter *d)
 				 __ATOMIC_RELEASE);
 		ret = ebpf_wait_programs(f);
 		if (ret)
-			return ret; /* to be repaired */
+			return ret; /* the next lock holder repairs it */
 	}
 	ebpf_slots_end(f);
 	return ret;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Filters as pure BPF, from user space: their maps, their lock, and what the
- * module does behind packets' backs: ends of epochs, the scan, the estimate.
- * epf/bpf.h tells what is shared with programs.
+ * The user space side of pure BPF filters: their maps, their lock, and the background work
+ * that the module does for its filters: ending epochs, the scan, the estimate. epf/bpf.h
+ * describes what is shared with BPF programs.
  *
  * Functions return 0, a number, or a negative errno, and print nothing.
  */
@@ -16,11 +16,11 @@
 #include <epf/estimate.h>
 
 /**
- * struct ebpf_limits - what is computed of the geometry and limit of contents
- * @serial: of these contents; 0: nothing yet
- * @limited: there is a limit
- * @capacity: errors of an epoch by its keys
- * @cover: for estimates
+ * struct ebpf_limits - values computed from the geometry and limit of the contents
+ * @serial: serial of the contents; 0: not computed yet
+ * @limited: the contents have a limit
+ * @capacity: error of an epoch by its number of keys
+ * @cover: table for estimates
  */
 struct ebpf_limits {
 	__u64 serial;
@@ -31,26 +31,27 @@ struct ebpf_limits {
 
 /**
  * struct ebpf_filter - an open filter; for one thread at a time
- * @dir: descriptor of its directory, which is the filter's
- * @name: likewise, with '.' as names have it
+ * @dir: descriptor of its directory, which is also the filter's descriptor
+ * @name: name of the filter, with '.' (the directory's name has ':' instead)
  * @shared: map "table"
  * @cpu: map "cpus"
  * @table: descriptor of "table"
- * @cpus: of "cpus"
- * @lines: of "lines"
- * @line_fd: of the maps of the slots, or -1
- * @line: these, mapped, or NULL
- * @line_serial: which contents that is of
- * @ops: program, or -1
- * @tick: likewise
- * @capacity: map "limits", where a timer ends epochs, or NULL
- * @lock_ms: for how long ebpf_begin() waits
- * @limits: of the contents
- * @seen_epoch: epoch when it was last told
- * @seen_saturations: likewise
- * @snap_pin: number of the snapshot that is under way by this descriptor; 0: none
- * @snap_serial: of which contents
- * @snap_begin: epoch when it began
+ * @cpus: descriptor of "cpus"
+ * @lines: descriptor of "lines"
+ * @line_fd: descriptor of the map with the lines of the contents, or -1
+ * @line: these lines, mapped, or NULL
+ * @line_bytes: their length
+ * @line_serial: serial of the contents that @line belongs to
+ * @ops: descriptor of the program "ops", or -1
+ * @tick: descriptor of the program "tick", or -1
+ * @capacity: map "limits" if a timer ends epochs, else NULL
+ * @lock_ms: how long ebpf_begin() waits for the lock
+ * @limits: limits of the contents
+ * @seen_epoch: epoch at the last info
+ * @seen_saturations: whether it was saturated at the last info
+ * @snap_pin: number of the snapshot in progress on this descriptor; 0: none
+ * @snap_serial: serial of the contents in that snapshot
+ * @snap_begin: epoch when that snapshot began
  */
 struct ebpf_filter {
 	int dir;
@@ -80,20 +81,20 @@ struct ebpf_path {
 struct ebpf_path ebpf_path(const char *name, const char *what);
 /* May a filter have this name? As the module decides. */
 bool ebpf_name_valid(const char name[EPF_NAME_LEN]);
-/* Make EPF_BPF_PINS, and mount the BPF file system where nobody has: its descriptor.
- * -ENOTSUP: it cannot be mounted.
+/* Open EPF_BPF_PINS; creates it and mounts the BPF file system if needed. Return:
+ * descriptor; -ENOTSUP: it cannot be mounted.
  */
 int ebpf_pins_open(void);
-#define EBPF_LOCK_MS 5000u /* of which a lock is waited for, or else it is reported */
-/* Lock @fd, a directory's: wait for at most @wait_ms. -ETIMEDOUT: it stays locked. */
+#define EBPF_LOCK_MS 5000u /* limit of the wait for a lock */
+/* Lock directory @fd; wait for at most @wait_ms. -ETIMEDOUT: it stays locked. */
 int ebpf_lock(int fd, unsigned int wait_ms);
 void ebpf_unlock(int fd);
-/* Names of all filters; the caller frees them and *@names. Return: how many. NULL
- * where the program was built without the backend.
+/* List the names of all filters; the caller frees them and *@names. Return: how many; a
+ * negative errno. The function is NULL if the program was built without the backend.
  */
 int ebpf_pins_list(char ***names) __attribute__((weak));
 
-/* token.c: user namespaces. Each is NULL where the program was built without the
+/* token.c: user namespaces. Each function is NULL if the program was built without the
  * backend.
  */
 
@@ -111,89 +112,88 @@ bool ebpf_user_namespace(void) __attribute__((weak));
  */
 bool ebpf_token_lacks(bool mark, char *text, size_t room) __attribute__((weak));
 
-/* make.c: beginning and end of filters */
+/* make.c: creating and destroying filters */
 int ebpf_create(const struct epf_create *args, __u32 *id);
 int ebpf_destroy(const char *name, bool force);
-/* Contents for slot @slot, which is not active, without lines; @key: NULL: random. */
+/* Initialize inactive slot @slot with empty contents without lines; @key: NULL: random. */
 int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p,
 		  const __u64 *key);
-/* Descriptor of @nr empty lines. */
+/* Create a map of @nr empty lines. Return: descriptor; a negative errno. */
 int ebpf_make_lines(__u64 nr);
 
-/* filter.c: open ones */
+/* filter.c: open filters */
 int ebpf_open(const char *name, struct ebpf_filter **f);
 void ebpf_close(struct ebpf_filter *f);
-/* Id: that of the kernel for map "table". */
+/* The id of a filter is the kernel's id of map "table". */
 int ebpf_id(const struct ebpf_filter *f, __u32 *id);
-/* Hold the lock. -ENODEV: destroyed; -EUCLEAN: a swap of it was killed half-way, so
- * that it is good for nothing but to be destroyed; -ETIMEDOUT: another process has kept
- * it for @lock_ms. What is left of a swap or a restore that was killed otherwise is
- * put in order.
+/* Take the lock, and repair what another swap or restore left when it was killed. -ENODEV:
+ * destroyed; -EUCLEAN: a swap was killed half-way, so the filter can only be destroyed;
+ * -ETIMEDOUT: another process has held the lock for @lock_ms.
  */
 int ebpf_begin(struct ebpf_filter *f);
 void ebpf_end(const struct ebpf_filter *f);
-/* The contents; with the lock held, or as a hint. */
+/* The active contents. Without the lock the result is only a hint. */
 struct epf_bpf_slot *ebpf_slot(const struct ebpf_filter *f);
-/* Lines of the contents, mapped, with the lock held. */
+/* Map the lines of the contents; with the lock held. */
 int ebpf_lines(struct ebpf_filter *f, struct epf_lanes *lanes);
 int ebpf_limits(struct ebpf_filter *f);
 void ebpf_info(struct ebpf_filter *f, struct epf_info *info);
-/* Verdicts "do not know" of the contents of filter @name, of those in @failed_open, that
- * were given because nobody ended epochs. NULL where the program was built without the
- * backend.
+/* Count the "do not know" verdicts of filter @name that were given because nobody ended its
+ * epochs; @failed_open includes them. The function is NULL if the program was built without
+ * the backend.
  */
 int ebpf_overdue(const char *name, __u64 *verdicts) __attribute__((weak));
 
-/* rotate.c: with the lock held, unless said otherwise */
+/* rotate.c: called with the lock held, unless documented otherwise */
 
 /* Keys that all CPUs have counted for slot @slot. */
 __u64 ebpf_keys(const struct ebpf_filter *f, __u32 slot);
-/* Insertions of the current epoch; those of them that CPUs keep. */
+/* Insertions of the current epoch, and those of them still kept in per-CPU counters. */
 __u64 ebpf_inserts(const struct ebpf_filter *f);
 __u64 ebpf_pending(const struct ebpf_filter *f);
 /* When the epoch ends, as far as time is concerned; monotonic. */
 __u64 ebpf_ends_ns(const struct ebpf_filter *f, __u64 now_ns);
 bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns);
-/* -EBUSY: a snapshot holds it; -EAGAIN: scan or grace period. */
+/* -EBUSY: a snapshot blocks it; -EAGAIN: scan or grace period is not finished. */
 int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns);
-int ebpf_scan(struct ebpf_filter *f);	/* of what is due; takes the lock itself */
+int ebpf_scan(struct ebpf_filter *f);	/* the chunk that is due; takes the lock itself */
 int ebpf_grace(struct ebpf_filter *f);	/* takes the lock itself, and waits */
 int ebpf_estimate(struct ebpf_filter *f);
-/* What measured contents may take; after ebpf_estimate(). */
+/* Set the room for keys of measured contents; after ebpf_estimate(). */
 void ebpf_measured_room(struct ebpf_filter *f);
 
-/* For all programs that may use the filter now. */
+/* Wait for all programs that may use the filter now. */
 int ebpf_wait_programs(const struct ebpf_filter *f);
-/* Contents that have a limit are open, until ebpf_resume(). */
+/* Contents with a limit fail open until ebpf_resume(). */
 void ebpf_suspend(struct ebpf_filter *f);
 void ebpf_resume(struct ebpf_filter *f);
-/* Keys of the current epoch that its words lack. */
+/* Add keys of the current epoch that were not counted. */
 void ebpf_add_keys(struct ebpf_filter *f, __u64 keys);
-/* Likewise, as many as the lines show; it is resumed. */
+/* Likewise, the number that the lines show; also resumes the contents. */
 int ebpf_recount(struct ebpf_filter *f);
 
 /* slots.c: with the lock held */
 __u32 ebpf_free_slot(const struct ebpf_filter *f);
 struct ebpf_path ebpf_lines_path(const struct ebpf_filter *f, __u32 slot);
-/* A change begins: lines for the free slot. */
+/* Begin a change: give @lines to the free slot. */
 int ebpf_slots_begin(struct ebpf_filter *f, int lines);
-/* The change has been made, or not: the slot that is free has no lines any more. */
+/* End a change, made or not: take the lines from the free slot. */
 void ebpf_slots_end(struct ebpf_filter *f);
-/* @until of the free slot: what holds for the filter, but @until at the latest: the new
- * contents may have an epoch that ends sooner.
+/* Set @until of the free slot to that of the active one, but at most to @until, because an
+ * epoch of the new contents may end sooner.
  */
 void ebpf_slots_until(struct ebpf_filter *f, __u64 until);
-/* After the one who changed it was killed. */
+/* Finish the change of a process that was killed. */
 int ebpf_slots_repair(struct ebpf_filter *f);
 
 /* ops.c: the program */
 struct bpf_object;
-/* Have an object that is not loaded yet use the maps of a filter. */
+/* Make an object that is not loaded yet use the maps of a filter. */
 int ebpf_reuse_maps(struct bpf_object *obj, const char *name);
 int ebpf_ops_load(const char *name);
 int ebpf_ops_run(struct ebpf_filter *f, struct epf_bpf_ops *ops);
 
-/* hold.c: who ends epochs */
+/* hold.c: ending epochs by a process */
 
 struct ebpf_hold;
 
@@ -202,59 +202,58 @@ struct ebpf_hold;
  * @name: filter
  * @hold: result
  *
- * Return: 0; -EBUSY: another one does; -EOPNOTSUPP: a timer does. It is started anew if
- * it stands still.
+ * Return: 0; -EBUSY: another process does; -EOPNOTSUPP: a timer does; it is restarted if it
+ * has stopped.
  */
 int ebpf_hold_begin(const char *name, struct ebpf_hold **hold);
-/* The filter may be destroyed while this one holds it. */
+/* Allow the filter to be destroyed while @hold holds it. */
 void ebpf_hold_yield(struct ebpf_hold *hold);
 /**
  * ebpf_hold_step() - do what is due
  * @hold: filter
- * @wait_ns: set to when to come again at the latest, unless there is an error
+ * @wait_ns: set to the time until the next call is due, unless there is an error
  *
- * The filter's lock is not waited for, so that one thread can hold many filters. Other
- * waits, for a grace period and for 1 MiB of the scan, take milliseconds.
+ * It does not wait for the filter's lock, so one thread can hold many filters. Other waits,
+ * for a grace period and for 1 MiB of the scan, take milliseconds.
  *
- * Return: 0; 1: the filter is locked, and something is left to do; -ETIMEDOUT: it has
- * been locked for EBPF_LOCK_MS, @wait_ns is set nevertheless; -ENODEV: the filter was
- * destroyed.
+ * Return: 0; 1: the filter is locked, and work is left; -ETIMEDOUT: it has been locked for
+ * EBPF_LOCK_MS, @wait_ns is set nevertheless; -ENODEV: the filter was destroyed.
  */
 int ebpf_hold_step(struct ebpf_hold *hold, __u64 *wait_ns);
 void ebpf_hold_end(struct ebpf_hold *hold);
-/* Jiffies a second. */
+/* The number of jiffies per second. */
 int ebpf_rate(struct ebpf_filter *f, __u64 *hz);
 /* timer.c: filters whose epochs a BPF timer ends */
 
 bool ebpf_timed(const struct ebpf_filter *f);
-/* Likewise, of filter @name. NULL where the program was built without the backend. */
+/* Likewise for filter @name. NULL if the program was built without the backend. */
 bool ebpf_is_timed(const char *name) __attribute__((weak));
-/* -ENOSYS: this kernel has no timers that could. Weak as above. */
+/* -ENOSYS: this kernel does not support BPF timers. Weak as above. */
 int ebpf_timer_possible(void) __attribute__((weak));
-/* Maps and program of a filter whose other maps are there. */
+/* Load the timer's maps and program; the filter's other maps must exist. */
 int ebpf_timer_load(const char *dir);
 int ebpf_timer_start(struct ebpf_filter *f);
-/* Has it come within the last second? */
+/* Has the timer fired within EPF_BPF_HOLD_NS? */
 bool ebpf_ticks(const struct ebpf_filter *f);
-/* Run its program here: what struct epf_bpf_tick returns. */
+/* Run the timer's program here. Return: what struct epf_bpf_tick returns. */
 int ebpf_tick(struct ebpf_filter *f, enum epf_bpf_tick_op op);
-/* Until whoever ticks is done; who comes later sees what was stored before. */
+/* Wait for a running tick to end. Later ticks see everything that was stored before. */
 void ebpf_timer_quiet(const struct ebpf_filter *f);
-/* -ETIMEDOUT: sections do not end, or somebody changes the filter. */
+/* -ETIMEDOUT: sections do not end, or somebody keeps changing the filter. */
 int ebpf_timer_rotate(struct ebpf_filter *f, __u32 count);
 int ebpf_timer_settle(struct ebpf_filter *f);
-/* What its program needs to know of the limit of slot @slot. */
+/* Compute what the timer's program needs to know of the limit of slot @slot. */
 int ebpf_timer_limits(struct ebpf_filter *f, __u32 slot);
-/* Slot @slot, which no program uses, has the words of another filter, or of a draft: make
- * them this one's, whoever ends its epochs.
+/* Slot @slot, which no program uses, has the words of another filter or of a draft. Adapt
+ * them to this filter, whether a process or a timer ends its epochs.
  */
 int ebpf_timer_adopt(struct ebpf_filter *f, __u32 slot);
 
-/* When a look that is made now is overdue, in jiffies. */
+/* When a filter that is looked after now will be overdue, in jiffies. */
 int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies);
-/* Does somebody, or the kernel? NULL where the program was built without the backend. */
+/* Does a process or the kernel end its epochs? NULL if built without the backend. */
 bool ebpf_held(const char *name) __attribute__((weak));
-/* Which process does; 0: none, or it cannot be known. */
+/* Return: the process that does; 0: none, or unknown. */
 int ebpf_holder(const char *name) __attribute__((weak));
 
 #endif /* EPF_EBPF_H */

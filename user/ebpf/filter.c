@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Open filters: their maps, and what is known of them. */
+/* Open filters: their maps and their properties. */
 #include "ebpf.h"
 
 #include <bpf/bpf.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who ends the epochs of a filter: one process at a time, which has the lock on
- * the directory "rotator". When it dies the lock is free, and the next goes on
- * from the words in the map. While there is none, programs find the filter
- * overdue (until) and do not know.
+ * One process at a time ends the epochs of a filter: the one that holds the lock on the
+ * directory "rotator". When it dies the lock is released, and the next process continues
+ * from the words in the map. While there is none, programs find the filter overdue
+ * (@until) and answer "do not know".
  *
- * In a window of time an epoch is overdue HOLD_NS after its end, in one of
- * insertions when nobody has looked for as long; so it is looked at more often
- * than that.
+ * In a window of time an epoch is overdue HOLD_NS after its end; in a window of insertions
+ * the filter is overdue when no process has checked it for HOLD_NS. It is therefore checked
+ * more often than that.
  */
 #include "ebpf.h"
 
@@ -22,22 +22,22 @@
 #include <unistd.h>
 
 #define HOLD_NS EPF_BPF_HOLD_NS
-#define LOOK_MAX_NS 250000000ULL /* where only time ends epochs */
-#define LOOK_NS 10000000ULL	 /* where insertions do, and there were none */
+#define LOOK_MAX_NS 250000000ULL /* if only time ends epochs */
+#define LOOK_NS 10000000ULL	 /* if insertions do, and there were none */
 #define LOOK_MIN_NS 200000ULL
 #define ESTIMATE_NS 100000000ULL
-#define LOCKED_NS 1000000ULL /* until a filter that is locked is tried again */
+#define LOCKED_NS 1000000ULL /* retry interval if the filter is locked */
 
 /**
- * struct ebpf_hold - see above
- * @filter: of which
+ * struct ebpf_hold - a filter whose epochs this process ends
+ * @filter: filter
  * @lock: descriptor of "rotator"
- * @hz: jiffies a second
- * @at_ns: when it was looked at last, on the kernel's clock
- * @epoch: then
- * @inserts: of that epoch then
- * @estimated_ns: when the error was sampled last
- * @locked_ns: since when the filter is locked, on the kernel's clock; 0: it was not
+ * @hz: jiffies per second
+ * @at_ns: time of the last check, on the kernel's clock
+ * @epoch: epoch at that time
+ * @inserts: insertions of that epoch at that time
+ * @estimated_ns: time of the last error sample
+ * @locked_ns: since when the filter has been locked, on the kernel's clock; 0: it is not
  */
 struct ebpf_hold {
 	struct ebpf_filter *filter;
@@ -102,7 +102,7 @@ int ebpf_holder(const char *name)
 			pid = got;
 	if (f)
 		fclose(f);
-	return pid > 0 ? pid : 0; /* of another namespace it is hidden */
+	return pid > 0 ? pid : 0; /* a process of another namespace is hidden */
 }
 
 static int clocks(struct ebpf_filter *f, struct epf_bpf_ops *ops)
@@ -113,8 +113,8 @@ static int clocks(struct ebpf_filter *f, struct epf_bpf_ops *ops)
 	return ebpf_ops_run(f, ops);
 }
 
-/* Jiffies begin 300 s before 2^32 when the monotonic clock is 0. Kernels have one
- * of few rates: that which fits best.
+/* When the monotonic clock is 0, jiffies is 300 s before 2^32. Kernels have one of a few
+ * rates: choose the one that fits best.
  */
 static __u64 rate_of(__u64 jiffies, __u64 now_ns)
 {
@@ -158,7 +158,9 @@ int ebpf_overdue_at(struct ebpf_filter *f, __u64 *jiffies)
 	return ret;
 }
 
-/* To get the lock puts in order what somebody who was killed has left. */
+/* Taking the lock repairs what a killed process left. Return: 0: not timed; -EOPNOTSUPP: a
+ * timer ends the epochs; another negative errno.
+ */
 static int is_timed(struct ebpf_filter *f)
 {
 	int ret = ebpf_timed(f) ? ebpf_begin(f) : 0;
@@ -209,7 +211,7 @@ void ebpf_hold_end(struct ebpf_hold *h)
 	free(h);
 }
 
-/* With the lock held: verdicts are good until then. */
+/* With the lock held: set the time until which verdicts are valid. */
 static void set_until(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 {
 	struct epf_bpf_slot *s = ebpf_slot(h->filter);
@@ -265,8 +267,8 @@ static int estimate(struct ebpf_hold *h, __u64 now_ns)
 	return ret;
 }
 
-/* When to look again: half of the time to the epoch's end, at the pace of the
- * last look.
+/* The time until the next check: half of the time to the epoch's end, at the rate of
+ * insertions since the last check.
  */
 static __u64 until_look(struct ebpf_hold *h, __u64 now_ns)
 {
@@ -310,7 +312,7 @@ static int do_step(struct ebpf_hold *h, const struct epf_bpf_ops *clock)
 	return ret ?: estimate(h, clock->now_ns);
 }
 
-/* Return: 1, or -ETIMEDOUT once that has lasted. */
+/* Return: 1; -ETIMEDOUT: the filter has been locked for EBPF_LOCK_MS. */
 static int locked(struct ebpf_hold *h, __u64 now_ns)
 {
 	if (!h->locked_ns)

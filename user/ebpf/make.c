@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Beginning and end of a filter. A directory is made under another name and gets
- * the filter's when all is in it; what is left of one that was killed meanwhile
- * goes with the next that is made.
+ * Creating and destroying filters. The directory of a filter is created under a temporary
+ * name and renamed when it is complete. What a killed process left is removed when the next
+ * filter is created.
  */
 #include "ebpf.h"
 
@@ -23,12 +23,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A CPU keeps at most this many keys from the filter's count. */
+/* Limit of the keys that a CPU counts before it adds them to the filter's count. */
 #define KEYS_STEP_MAX 64u
-/* What CPUs keep makes the filter open too early by at most this part of an epoch. */
+/* Keys not added yet may make the filter fail open too early, by at most this fraction (1/n)
+ * of an epoch.
+ */
 #define KEYS_STEP_PART 64u
 
-/* How often a directory is made that others remove meanwhile. */
+/* Limit of the attempts to create a directory that others remove meanwhile. */
 #define MAKE_TRIES 100
 
 static const char *const whats[] = { "table", "lines", "lines0", "lines1",
@@ -63,7 +65,7 @@ static int make_outer(int inner)
 	return fd < 0 ? -errno : fd;
 }
 
-/* BPF programs do not know the wall clock. */
+/* A timer cannot align epochs, because BPF programs do not know the wall clock. */
 static int check_flags(__u32 flags)
 {
 	if (!(flags & EPF_BPF_CREATE_TIMER))
@@ -89,7 +91,7 @@ static __u64 now_ns(void)
 	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
 }
 
-/* An empty filter's room, of limits that are not the active slot's. */
+/* The room for keys of an empty filter. Its limits are not those of the active slot. */
 static int first_room(const struct epf_params *p, const struct epf_geom *g,
 		      __u64 *room)
 {
@@ -144,7 +146,7 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 	if (!ret)
 		ret = set_key(s, key);
 	s->keys_step = keys_step(f, s->room);
-	s->open_at = s->room; /* all that the first epoch may take */
+	s->open_at = s->room; /* the first epoch may use all of it */
 	if (s->room != ~0ULL)
 		s->open_at -= (__u64)f->shared->cpus * (s->keys_step - 1);
 	s->created_ns = now_ns();
@@ -153,7 +155,7 @@ int ebpf_fill_slot(struct ebpf_filter *f, __u32 slot, const struct epf_params *p
 	return ret ?: ebpf_timer_adopt(f, slot);
 }
 
-/* Those of the first contents, in slot 0. */
+/* Create and pin the lines of the first contents, in slot 0. */
 static int pin_lines(const char *dir, int outer, __u64 nr)
 {
 	int fd = ebpf_make_lines(nr), ret = 0;
@@ -195,7 +197,7 @@ static int pin_outer(const char *dir, __u64 nr)
 	return ret ?: pin(dir, "lines", outer);
 }
 
-/* What "table" begins with, so that it can be opened. */
+/* Create "table" with only the beginning that ebpf_open() needs. */
 static int pin_table(const char *dir, bool timed)
 {
 	struct epf_bpf_filter *head = calloc(1, sizeof(*head));
@@ -252,7 +254,7 @@ static int fill_new(const char *dir, const struct epf_create *a, __u32 *id)
 	return ret;
 }
 
-/* Whatever is in the directory; it may have been left half made. */
+/* Remove a directory, even if it is incomplete. */
 static int remove_dir(const char *dir)
 {
 	size_t i;
@@ -295,9 +297,10 @@ static int make_all(const char *dir, const struct epf_create *a, __u32 *id)
 	return ret;
 }
 
-/* Lock @dir, and see that the name is still that directory's: between the two another
- * process may have removed or renamed it. Whoever has the lock knows that nobody does.
- * Return: descriptor, or a negative errno; -ESTALE: the name is another's, or nobody's.
+/* Lock @dir, and check that the name still belongs to that directory: another process may
+ * have removed or renamed it between open and lock. While the lock is held nobody does.
+ * Return: descriptor; -ESTALE: the name is gone or belongs to another directory; another
+ * negative errno.
  */
 static int lock_dir(const char *dir)
 {
@@ -318,7 +321,7 @@ static int lock_dir(const char *dir)
 	return ret;
 }
 
-/* Remove what was left half made by a process that has died: its lock is free. */
+/* Remove incomplete directories of processes that have died, which released their locks. */
 static void sweep(void)
 {
 	DIR *dir = opendir(EPF_BPF_PINS);
@@ -338,7 +341,7 @@ static void sweep(void)
 		closedir(dir);
 }
 
-/* EPF_BPF_PINS goes with the last that is in it, so maybe at any moment. */
+/* EPF_BPF_PINS is removed with its last entry, so it may vanish at any moment: retry. */
 static int make_dir(const char *dir)
 {
 	int root, tries;
@@ -357,8 +360,8 @@ static int make_dir(const char *dir)
 	return -ENOENT;
 }
 
-/* A new directory, locked. Before it is, another process may sweep it away: make it
- * again. Return: descriptor, or a negative errno.
+/* Create a directory and lock it. Before it is locked another process may sweep it away;
+ * then create it again. Return: descriptor; a negative errno.
  */
 static int make_own(const char *dir)
 {
@@ -375,8 +378,8 @@ static int make_own(const char *dir)
 	return ret;
 }
 
-/* Where a filter is made. By its number alone a process could meet one of another
- * process namespace, or another of its own threads.
+/* The temporary name of a new filter. The process id alone is not unique: a process of
+ * another PID namespace, or another thread, may have the same.
  */
 static int draft_name(char dir[24])
 {
@@ -414,7 +417,7 @@ int ebpf_create(const struct epf_create *a, __u32 *id)
 	return ret;
 }
 
-/* Does a process hold this filter by its name, and not just all that there are? */
+/* Does a process hold this filter by name, and not just because it holds all filters? */
 static bool needed(const struct ebpf_filter *f)
 {
 	return !ebpf_timed(f) && ebpf_held(f->name) &&

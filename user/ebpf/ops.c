@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests and insertions from user space: by a program, which the grace period
- * waits for. User space never inserts by itself: nothing would wait for it.
+ * Tests and insertions from user space run in a BPF program, because grace periods wait for
+ * programs. User space never inserts directly: no grace period would wait for it.
  */
 #include "ebpf.h"
 
@@ -76,7 +76,7 @@ int ebpf_ops_run(struct ebpf_filter *f, struct epf_bpf_ops *ops)
 			return -errno;
 	if (ops->op == EPF_BPF_STALE)
 		return -EAGAIN;
-	if (t.retval == 2) /* XDP_PASS: it has done it */
+	if (t.retval == 2) /* XDP_PASS: success */
 		return 0;
 	return f->shared->gone ? -ENODEV : -EUCLEAN; /* see ebpf_begin() */
 }

@@ -18,7 +18,7 @@
 
 #define BPFFS "/sys/fs/bpf"
 
-/* The BPF file system has no '.', names have no ':'. */
+/* The BPF file system does not allow '.', and names of filters have no ':'. */
 static void exchange(char *name, char from, char to)
 {
 	for (; *name; name++)
@@ -54,7 +54,7 @@ static bool is_bpffs(const char *path)
 	return !statfs(path, &st) && (unsigned long)st.f_type == BPF_FS_MAGIC;
 }
 
-/* systemd mounts it; without that whoever needs it first does, as bpftool and ip. */
+/* systemd mounts it. Without systemd, its first user does, as bpftool and ip do. */
 static bool mount_bpffs(void)
 {
 	return !mount("bpf", BPFFS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC,
@@ -93,7 +93,7 @@ void ebpf_unlock(int fd)
 	flock(fd, LOCK_UN);
 }
 
-/* Is @name a filter's directory, and not an interface's or one being made? */
+/* Is @name the directory of a filter, not of an interface or of an incomplete filter? */
 static bool is_filter(const char *name)
 {
 	return name[0] != '.' && strlen(name) < EPF_NAME_LEN &&

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ends of epochs, the scan, the grace period, the estimate: what the module's
- * worker does, by whoever holds the filter's lock.
+ * Ending epochs, the scan, the grace period and the estimate: the work of the module's
+ * worker, done here by the process that holds the filter's lock.
  *
- * He may be killed between any two stores here, and another one go on. So
+ * The process may be killed between any two stores here, and another one continues.
+ * Therefore
  *
- *   - the epoch is stored before anything that allows it keys (open_at): else
- *     the epoch before would get them;
- *   - what is told of the past (ring, share) comes after it: until then the past
- *     has fewer insertions, which makes nobody forget, and the current epoch
- *     the keys of two, which opens too early;
- *   - @room may be of the epoch before, so that @open_at is never made of what is
- *     found there: set_room() does both anew. @keys_before is stored after @share,
- *     else the new epoch would have room for what the one before has taken;
- *   - @quiet is stored after the grace period, @scanned after the scan: until
- *     then both are done again.
+ *   - the epoch is stored before the value that allows it keys (open_at); otherwise
+ *     the previous epoch would get them;
+ *   - the records of the past (ring, share) are stored after it. Until then the past has
+ *     fewer insertions, which makes nobody forget, and the current epoch has the keys of
+ *     two, which makes the filter fail open too early;
+ *   - @room may be that of the previous epoch, so @open_at is never computed from a stored
+ *     @room: set_room() computes both anew. @keys_before is stored after @share; otherwise
+ *     the new epoch would have room for keys that the previous one has used up;
+ *   - @quiet is stored after the grace period, @scanned after the scan; until then both
+ *     are repeated.
  */
 #include "ebpf.h"
 
@@ -72,7 +73,7 @@ __u64 ebpf_inserts(const struct ebpf_filter *f)
 	       ebpf_pending(f);
 }
 
-/* When epoch @e began, on the wall clock as that goes now. */
+/* When the epoch of @past began, by the current setting of the wall clock. */
 static __u64 began_wall(const struct epf_past *past, __u64 now_ns)
 {
 	struct timespec t;
@@ -100,11 +101,11 @@ bool ebpf_due(const struct ebpf_filter *f, __u64 now_ns)
 	__u64 ns = 0;
 
 	if (w.mode != EPF_MODE_COUNT && now_ns >= ebpf_ends_ns(f, now_ns))
-		ns = w.epoch_ns; /* or longer */
+		ns = w.epoch_ns; /* at least */
 	return epf_window_due(&w, ebpf_inserts(f), ns);
 }
 
-/* What @keys may lack. */
+/* The limit of keys that CPUs have not added to @keys yet. */
 static __u64 kept(const struct ebpf_filter *f, const struct epf_bpf_slot *s)
 {
 	return (__u64)f->shared->cpus * (s->keys_step - 1);
@@ -146,7 +147,7 @@ int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns)
 	return 0;
 }
 
-/* One step of the chunk that is due. Return: 1: there is more. */
+/* Scan one step of the chunk that is due. Return: 1: there is more; 0; a negative errno. */
 static int scan_step(struct ebpf_filter *f, __u64 *at)
 {
 	struct epf_bpf_slot *s = ebpf_slot(f);
@@ -192,8 +193,8 @@ int ebpf_scan(struct ebpf_filter *f)
 	return ret;
 }
 
-/* Write the map of the contents to where it is already. Before that call returns
- * the kernel waits for all programs that may have looked there.
+/* Store the map of the contents again in the outer map. Before that call returns, the
+ * kernel waits for all programs that may have looked the map up.
  */
 int ebpf_wait_programs(const struct ebpf_filter *f)
 {
@@ -208,8 +209,8 @@ int ebpf_wait_programs(const struct ebpf_filter *f)
 	return ret;
 }
 
-/* The lock is held meanwhile: else another one may exchange the contents, and the
- * map that is put back would be that of others.
+/* The lock is held meanwhile. Otherwise another process could exchange the contents, and
+ * the map that is stored again would belong to other contents.
  */
 int ebpf_grace(struct ebpf_filter *f)
 {
@@ -264,7 +265,7 @@ static int measure(struct ebpf_filter *f)
 		return ret;
 	sample(f, &lanes, &est);
 	store(s, &est);
-	/* A timer takes no samples: what it opened for one it would not close. */
+	/* A timer takes no samples, so it would never clear a state set by a sample. */
 	s->saturated = !ebpf_timed(f) && f->limits.limited &&
 		       s->fpr > s->params.limit_ppt;
 	return 0;
@@ -278,7 +279,7 @@ int ebpf_estimate(struct ebpf_filter *f)
 
 	if (ret || ebpf_timed(f))
 		return ret;
-	set_room(f, s); /* that of the epoch, whoever died in ebpf_rotate() */
+	set_room(f, s); /* for this epoch, even if a process died in ebpf_rotate() */
 	s->saturations += !was && epf_load(&s->keys) >= epf_load(&s->open_at);
 	return 0;
 }
@@ -296,7 +297,7 @@ void ebpf_resume(struct ebpf_filter *f)
 	set_open_at(f, ebpf_slot(f));
 }
 
-/* All but what each CPU keeps until its next step. */
+/* The keys that CPUs have added, without those each keeps until its next step. */
 static __u64 keys_told(const struct ebpf_filter *f,
 		       const struct epf_bpf_slot *s)
 {
@@ -309,8 +310,8 @@ static __u64 keys_told(const struct ebpf_filter *f,
 	return sum;
 }
 
-/* The slot's word lacks no more than CPUs keep: so it is also where somebody was
- * killed between the two stores here.
+/* The slot's word must lack no more than what CPUs keep. That also holds after a process
+ * was killed between the two stores here, because the missing keys are computed anew.
  */
 void ebpf_add_keys(struct ebpf_filter *f, __u64 keys)
 {

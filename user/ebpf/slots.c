@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A filter changes over to its other slot: what swap and restore share. All with
- * the lock held.
+ * Changing a filter over to its other slot, for swap and restore. All functions need the
+ * lock.
  *
- * @changing is set before the free slot is touched, and cleared when it is empty
- * again. Whoever gets the lock and finds it set knows that the one who changed was
- * killed, and finishes (ebpf_slots_repair()): by then the contents are the old ones
- * or the new ones, in full; but the free slot may have lines, programs may be in it,
- * and some of their keys may have been counted for nobody.
+ * @changing is set before the free slot is written, and cleared when that slot is empty
+ * again. A process that gets the lock and finds it set knows that the process which made
+ * the change was killed, and finishes it (ebpf_slots_repair()). The contents are then
+ * completely the old ones or the new ones; but the free slot may have lines, programs may
+ * still use it, and some of their keys may not be counted.
  *
- * A slot loses its lines only after a grace period: a program that has read which
- * slot is active, and not yet looked for the lines, would find none.
+ * A slot loses its lines only after a grace period. Otherwise a program that has read
+ * which slot is active, but has not looked up the lines yet, would find none.
  */
 #include "ebpf.h"
 
@@ -50,7 +50,7 @@ void ebpf_slots_end(struct ebpf_filter *f)
 	__u32 slot = ebpf_free_slot(f);
 
 	unlink(ebpf_lines_path(f, slot).text);
-	bpf_map_delete_elem(f->lines, &slot); /* or there is none */
+	bpf_map_delete_elem(f->lines, &slot); /* fails if there is none */
 	set_changing(f, 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Snapshots: rotation is held, and the copy is described. */
+/* Snapshots: block rotation, and describe the copy. */
 #include "calls.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static int end(struct ebpf_filter *f, struct epf_snap *a)
 	f->snap_pin = 0;
 	if (s->serial != f->snap_serial)
 		return -ESTALE;
-	if (ebpf_timed(f) && s->pins == pin) { /* that it stays as it is told */
+	if (ebpf_timed(f) && s->pins == pin) { /* no change while it is described */
 		s->pin_until_ns = clock_ns(CLOCK_MONOTONIC) + EPF_BPF_HOLD_NS;
 		ebpf_timer_quiet(f);
 	}

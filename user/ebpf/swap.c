@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two filters exchange their contents: each gets the other's, words and lines, in
- * the slot that it does not use, then both change over. Lines have one word for
- * their epoch at a time: that of the filter which is locked and ends no epoch until
- * all programs have left the old slots.
+ * Two filters exchange their contents: each gets the other's words and lines in its free
+ * slot, then both change over. Old and new slots share lines but each has its own epoch
+ * word. They stay equal, because both filters are locked and end no epoch until all
+ * programs have left the old slots.
  *
- * Keys. What programs count in an old slot after its words were copied, and before
- * the last of them has left, is missing in the copy. So from before the copy until
- * that has been added, both contents are open (ebpf_suspend()), which is for one
- * grace period. Whoever is killed meanwhile leaves them open, and @changing set: the
- * next one measures how many keys there are (slots.c).
+ * Keys: what programs count in an old slot after its words were copied, and before the
+ * last program has left, is missing in the copy. Both contents therefore fail open
+ * (ebpf_suspend()) from before the copy until these keys are added, which takes one grace
+ * period. A process killed meanwhile leaves them open and @changing set; the next one
+ * measures how many keys there are (slots.c).
  *
- * Who is killed between the two changes leaves @half set in both, see epf/bpf.h.
+ * A process killed between the two changes leaves @half set in both, see epf/bpf.h.
  */
 #include "calls.h"
 
@@ -25,7 +25,7 @@ static struct epf_bpf_cpu *cpus_of(const struct ebpf_filter *f, __u32 slot)
 	return &f->cpu[(__u64)slot * f->shared->cpus];
 }
 
-/* The lines of @from into the free slot of @to. */
+/* Give the lines of @from to the free slot of @to. */
 static int give_lines(struct ebpf_filter *to, const struct ebpf_filter *from)
 {
 	int fd = bpf_obj_get(ebpf_lines_path(from, from->shared->active).text);
@@ -38,9 +38,9 @@ static int give_lines(struct ebpf_filter *to, const struct ebpf_filter *from)
 	return ret;
 }
 
-/* Likewise the words. Verdicts of @to are good until @until at the latest. @keys: those
- * in the copy. Those of CPUs are copied last: what the slot's lack of them is
- * made up for (ebpf_add_keys()), what it had twice would stay.
+/* Likewise the words. Verdicts of @to are valid until @until at the latest. @keys: set to
+ * the number of keys in the copy. The counts of CPUs are copied last: keys that the slot's
+ * word then lacks are added later (ebpf_add_keys()), but keys counted twice would stay.
  */
 static int give_words(struct ebpf_filter *to, const struct ebpf_filter *from,
 		      __u64 until, __u64 *keys)
@@ -65,15 +65,15 @@ static void change_over(struct ebpf_filter *a, struct ebpf_filter *b)
 	__atomic_store_n(&b->shared->half, 0, __ATOMIC_SEQ_CST);
 }
 
-/* What was counted in the old slot of @from since it had @keys belongs to @to. */
+/* Add the keys that the old slot of @from counted beyond @keys to @to. */
 static void add_late(struct ebpf_filter *to, const struct ebpf_filter *from,
 		     __u64 keys)
 {
 	ebpf_add_keys(to, ebpf_keys(from, ebpf_free_slot(from)) - keys);
 }
 
-/* With lines in the free slots. Grace periods of the kernel are for all programs, so
- * one does for both filters.
+/* The free slots already have lines. A grace period of the kernel covers all programs, so
+ * one is enough for both filters.
  */
 static int swap_words(struct ebpf_filter *a, struct ebpf_filter *b, __u64 until)
 {
@@ -84,7 +84,7 @@ static int swap_words(struct ebpf_filter *a, struct ebpf_filter *b, __u64 until)
 	ebpf_suspend(b);
 	ret = give_words(a, b, until, &of_b) ?: give_words(b, a, until, &of_a);
 	if (ret)
-		return ret; /* both stay open, and are to be repaired */
+		return ret; /* both stay open until they are repaired */
 	change_over(a, b);
 	ret = ebpf_wait_programs(a);
 	if (ret)
@@ -130,7 +130,7 @@ static int open_both(const struct epf_swap *args, struct ebpf_filter **a,
 	return ret;
 }
 
-/* In the order of their names, so that nobody waits in a circle. */
+/* Lock them in the order of their names, to avoid a deadlock. */
 static int swap_in_order(struct ebpf_filter *a, struct ebpf_filter *b)
 {
 	int ret = ebpf_begin(a);

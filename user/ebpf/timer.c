@@ -3,8 +3,8 @@
  * Filters whose epochs a BPF timer ends (bpf/epf_timer.bpf.c). The timer is in a pinned
  * map, so it needs no process; it ends when the filter's directory is removed.
  *
- * User space ends epochs by the same program, run by itself: no lock of processes keeps a
- * timer out, and a process that has none cannot be killed with it.
+ * User space ends epochs by running the same program. Locks of processes do not keep a timer
+ * out, and a process that holds no lock cannot be killed while holding one.
  */
 #include "ebpf.h"
 
@@ -24,7 +24,7 @@ __asm__(".pushsection .rodata\n"
 	".popsection\n");
 extern const char epf_timer_start[], epf_timer_end[];
 
-#define PAUSE_NS 100000 /* while it is another one's turn, or programs are under way */
+#define PAUSE_NS 100000 /* polling interval while another tick or programs run */
 
 static __u64 now_ns(void)
 {
@@ -51,7 +51,7 @@ bool ebpf_is_timed(const char *name)
 	return timed;
 }
 
-/* There the verifier takes no timers ("bpf_timer cannot be used for PREEMPT_RT" in
+/* With PREEMPT_RT the verifier rejects timers ("bpf_timer cannot be used for PREEMPT_RT" in
  * kernel/bpf/verifier.c of 6.12).
  */
 int ebpf_timer_possible(void)
@@ -105,7 +105,7 @@ int ebpf_tick(struct ebpf_filter *f, enum epf_bpf_tick_op op)
 	while (bpf_prog_test_run_opts(f->tick, &t))
 		if (errno != EINTR && errno != EAGAIN)
 			return -errno;
-	return t.retval == 2 ? tick.ret : -ENODEV; /* XDP_PASS: it has done it */
+	return t.retval == 2 ? tick.ret : -ENODEV; /* XDP_PASS: success */
 }
 
 int ebpf_timer_start(struct ebpf_filter *f)
@@ -131,7 +131,7 @@ static void pause_shortly(void)
 	nanosleep(&t, NULL);
 }
 
-/* The fence pairs with the CAS that takes the word: who takes it later sees what was
+/* The fence pairs with the CAS that takes the word: a tick that takes it later sees what was
  * stored before.
  */
 void ebpf_timer_quiet(const struct ebpf_filter *f)
@@ -141,7 +141,7 @@ void ebpf_timer_quiet(const struct ebpf_filter *f)
 		pause_shortly();
 }
 
-/* Has something got on? */
+/* Has anything advanced since the last call? */
 static bool gets_on(const struct ebpf_filter *f, __u64 *seen)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
@@ -153,7 +153,7 @@ static bool gets_on(const struct ebpf_filter *f, __u64 *seen)
 	return on;
 }
 
-/* Return: 0; -ETIMEDOUT: nothing has got on for as long as a lock is waited for. */
+/* Return: 0; -ETIMEDOUT: nothing has advanced for EBPF_LOCK_MS. */
 static int wait_turn(const struct ebpf_filter *f, __u64 *seen, __u64 *since_ns)
 {
 	if (gets_on(f, seen)) {
@@ -189,7 +189,7 @@ int ebpf_timer_settle(struct ebpf_filter *f)
 	while (!ret && ebpf_due(f, now_ns())) {
 		ret = ebpf_tick(f, EPF_BPF_TICK_STEP);
 		if (ret == -EBUSY)
-			return 0; /* a snapshot holds it: the timer, later */
+			return 0; /* a snapshot blocks it: left to the timer */
 		if (ret == -EAGAIN || ret == -EALREADY)
 			ret = wait_turn(f, &seen, &since_ns);
 		ret = ret == 1 ? 0 : ret;

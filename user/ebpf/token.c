@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define BPFFS "/sys/fs/bpf"
-/* Of linux/bpf.h of Linux 6.9: the headers of the build may be older. */
+/* From linux/bpf.h of Linux 6.9; the headers of the build may be older. */
 #define TOKEN_CREATE 36
 #define F_TOKEN_FD (1u << 16)
 /* No attributes of a call that gets a token are longer. */
@@ -44,7 +44,7 @@ static const struct place {
 	{ BPF_BTF_LOAD, 32, 36 },
 };
 
-/* What create and attach take; what 'attach --action mark' takes as well. */
+/* What create and attach need; @mark: what only 'attach --action mark' needs. */
 static const struct need {
 	const char *option, *names;
 	bool mark;
@@ -69,7 +69,7 @@ static void find_libc(void)
 	libc_syscall = (syscall_fn)dlsym(RTLD_NEXT, "syscall");
 }
 
-/* Outside of user namespaces the kernel makes none. */
+/* In the initial user namespace the kernel creates no token. */
 static void make_token(void)
 {
 	struct {
@@ -100,7 +100,9 @@ static const struct place *place_of(long cmd)
 	return NULL;
 }
 
-/* A copy of the call with the token; what the kernel writes there is copied back. */
+/* Make the call with a copy of the attributes that has the token, and copy back what the
+ * kernel wrote there.
+ */
 static long call_with(const struct place *p, void *attr, size_t bytes)
 {
 	__u32 own[ATTR_BYTES / sizeof(__u32)] = { 0 };
@@ -157,7 +159,7 @@ bool ebpf_user_namespace(void)
 	return !stat("/proc/self/ns/user", &st) && st.st_ino != INIT_USER_NS;
 }
 
-/* Options of the file system at BPFFS, of the mount that is on top: the caller frees. */
+/* The options of the topmost mount at BPFFS; the caller frees them. */
 static char *mount_options(void)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -178,7 +180,7 @@ static char *mount_options(void)
 	return options;
 }
 
-/* Is @name, of @len bytes, in @options as one of what @option delegates? */
+/* Does @option in @options delegate @name, of @len bytes? */
 static bool delegated(const char *options, const char *option, const char *name,
 		      size_t len)
 {

@@ -3,8 +3,8 @@
  * The match "epf" of iptables and ip6tables: options to struct xt_epf_rule and back.
  * Loaded by libxtables.
  *
- * No match can have options that iptables has itself, such as --insert and
- * --fragments: hence --learn and --frags.
+ * A match cannot have options that iptables itself has, such as --insert and --fragments:
+ * hence --learn and --frags.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -176,7 +176,7 @@ static void parse_fragments(struct xt_epf_rule *r, const char *arg)
 			      arg);
 }
 
-/* @n @unit; false: too much, or no unit. */
+/* Set the age to @n @unit. Return: false: too large, or an unknown unit. */
 static bool within_ns(struct xt_epf_rule *r, __u64 n, const char *unit)
 {
 	size_t i;
@@ -316,7 +316,7 @@ static void check(struct xt_fcheck_call *cb, bool (*lacks)(void))
 
 	if (why)
 		xtables_error(PARAMETER_PROBLEM, "epf: %s", why);
-	/* Of a rule that only inserts there is nothing to say. */
+	/* A rule that only inserts has no verdict for fragments. */
 	if (!info->rule.ask)
 		info->rule.fragments = XT_EPF_UNSAID;
 	if (lacks())
