@@ -103,7 +103,9 @@ static void set_pace(struct epf_table *t)
 		      min3(full_at, 16 * step, t->room), nr_cpu_ids);
 }
 
-/* Groups of CPUs, in a number whose lines kmalloc() aligns; 0: they need none. */
+/* The number of groups of CPUs, rounded up so that kmalloc() aligns their cache
+ * lines. 0: CPUs add to the count themselves.
+ */
 static u32 groups_of_cpus(void)
 {
 	u32 groups = DIV_ROUND_UP(nr_cpu_ids, EPF_GROUP_CPUS);
@@ -197,7 +199,7 @@ static int fill_counts(struct epf_table *t)
 	return !t->cpu || (groups && !t->group) ? -ENOMEM : 0;
 }
 
-/* Everything that a table owns but itself and its state of an owned kind.
+/* Allocate everything that a table owns, except itself and @owned.
  * Return: 0, -ENOMEM, -EINTR.
  */
 static int fill_table(struct epf_table *t, u64 lines_bytes)

@@ -84,11 +84,11 @@ struct epf_group {
 } ____cacheline_aligned_in_smp;
 
 /**
- * enum epf_answer - what comes of a key that is present
- * @EPF_ANSWER: told so; a sighting inserts it
- * @EPF_ANSWER_SKIP: told so; a sighting does not (first-seen)
- * @EPF_ANSWER_OPEN: told to be absent, for the filter is saturated; a sighting
- *	inserts it
+ * enum epf_answer - how operations treat a key that is present
+ * @EPF_ANSWER: report it; test-and-insert inserts it
+ * @EPF_ANSWER_SKIP: report it; test-and-insert does not insert it (first-seen)
+ * @EPF_ANSWER_OPEN: the filter is saturated: report "do not know" (-ENOSPC),
+ *	which fails open; test-and-insert inserts it
  */
 enum epf_answer { EPF_ANSWER, EPF_ANSWER_SKIP, EPF_ANSWER_OPEN };
 
@@ -114,24 +114,24 @@ union epf_answer_word {
  *	@answer are all that most packets read here
  * @cpu: per-CPU counters
  * @hash: keyed digest; its key words of EPF_HASH_NH have lines of their own
- * @batch: insertions that a CPU passes on at once, see epf_pace_batch(). Written
- *	by rotations and by inserters, a few times an epoch; every value is right,
- *	a smaller one is dearer and sharper
+ * @batch: insertions that a CPU collects before it passes them on, see
+ *	epf_pace_batch(). Written by rotations and by inserters, a few times an
+ *	epoch. Every value is correct; a smaller one costs more and is more precise
  * @answer: see above
  * @retired: no longer published
- * @plain: EPF_PARTS_MAX lines a key, and no journal: all that most packets need to know
- * @journal: that is kept of it, or NULL
- * @owned: of an owned kind; NULL: lanes. Constant
- * @group_batch: as @batch, of a group of CPUs
- * @pace: of both, and of @trigger
- * @group: what the CPUs of a group keep, as many as @pace says; NULL: none
- * @limited: there is a limit, and @capacity
- * @capacity: errors of an epoch by its keys; lanes only
- * @window: what is promised
- * @params: as asked for; the name in it is not used
- * @serial: unlike that of any other table
- * @bytes: charged against the limits; of a fluid kind its worker adds to them and
- *	subtracts, and who begins a snapshot subtracts
+ * @plain: EPF_PARTS_MAX lines a key and no journal: all that the fast path checks
+ * @journal: journal of this table, or NULL
+ * @owned: state of a locked kind; NULL: lanes. Constant
+ * @group_batch: as @batch, for a group of CPUs
+ * @pace: determines both batches and @trigger
+ * @group: what each group of CPUs keeps; as many as @pace says; NULL: no groups
+ * @limited: there is an error limit, so @capacity is in use
+ * @capacity: the error of an epoch as a function of its keys; lanes only
+ * @window: the window that is promised
+ * @params: as requested by the caller; the name in it is not used
+ * @serial: different from that of every other table
+ * @bytes: memory charged against the limits. For a resizable kind the worker adds
+ *	and subtracts, and so does the caller that begins a snapshot (it subtracts)
  * @created_ns: monotonic
  * @base_inserts: insertions before a restore
  * @owner: the filter that publishes it
