@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Draw the pictures of docs/FIREWALL.md and docs/theory/lanes.md, as SVG.
+"""Draw the pictures of DESIGN.md, FIREWALL.md and theory/lanes.md in docs/, as SVG.
 
 usage: pictures.py [--check]
 --check: compare with what is there, write nothing. Exit status: 0 the same, 1 not.
@@ -20,6 +20,9 @@ STYLE = """
   .code { font-family: monospace; font-size: 13px }
   .box { fill: #f4f4f4; stroke: #555 }
   .ours { fill: #dcebfa; stroke: #27639c }
+  .stale { fill: #e6e6e6; stroke: #555 }
+  .head { font-weight: bold }
+  .guide { stroke: #999; fill: none; stroke-dasharray: 3 3 }
   .way { stroke: #555; stroke-width: 2; fill: none; marker-end: url(#tip) }
   .key { stroke: #27639c; stroke-width: 2; fill: none; stroke-dasharray: 5 3; marker-end: url(#tip) }
   .lost { stroke: #b3261e; stroke-width: 2; fill: none; marker-end: url(#tip) }
@@ -175,7 +178,166 @@ def frontier():
     return p
 
 
-PICTURES = {"firewall/reflexive.svg": reflexive, "firewall/admit.svg": admit,
+def line_and_lanes():
+    """Epoch 21 is current, so lane 21 mod 8 = 5 is, and lane 6 has the oldest epoch."""
+    p = Picture(860, 400, "A key has one line in each part; a line has eight lanes; "
+                "a lane has a tag and 62 positions")
+    p.box(15, 70, 150, 60, ["key", "`SipHash -> digest"])
+    for part in range(4):
+        y = 20 + 42 * part
+        p.text(215, y + 20, f"part {part}", "small")
+        for i in range(12):
+            mine = i == (7, 2, 9, 4)[part]
+            p.box(245 + 40 * i, y, 38, 30, [], "ours" if mine else "box")
+        p.way((165, 100), (190, 100), (190, y + 34), (264 + 40 * (7, 2, 9, 4)[part], y + 34),
+              (264 + 40 * (7, 2, 9, 4)[part], y + 31), kind="key")
+    p.text(810, 90, "one line", "small")
+    p.text(810, 106, "in each part", "small")
+    p.text(50, 240, "a line,", "small")
+    p.text(50, 256, "64 bytes", "small")
+    for lane in range(8):
+        epoch = 16 + lane if lane <= 5 else 8 + lane
+        kind = "ours" if lane == 5 else "stale" if lane == 6 else "box"
+        p.box(100 + 92 * lane, 220, 90, 50, [f"lane {lane}", f"epoch {epoch}"], kind)
+    p.text(605, 212, "current", "small")
+    p.text(697, 212, "oldest: guard", "small")
+    p.parts.append('<path class="guide" d="M560 270 L100 310 M650 270 L838 310"/>')
+    p.text(50, 330, "a lane,", "small")
+    p.text(50, 346, "64 bits", "small")
+    p.box(100, 310, 122, 50, ["tag: 2 bits", "21/8 mod 4 = 2"])
+    p.box(222, 310, 616, 50, [])
+    for i in range(62):
+        if i in (9, 23, 24, 47):
+            p.parts.append(f'<rect x="{224 + 9.87 * i:.1f}" y="312" width="10" height="46" '
+                           'fill="#27639c"/>')
+    p.text(524, 385, "62 positions; the key's fields in this part name up to k/L of them", "small")
+    return p
+
+
+def epoch_life():
+    p = Picture(860, 390, "An epoch e: inserted into, asked for, stale, emptied")
+    left, step = 90, 47
+
+    def x(epoch):
+        return left + step * epoch
+
+    for i, name in ((0, "e"), (1, "e+1"), (7, "e+7"), (8, "e+8"), (9, "e+9"), (15.5, "e+32")):
+        p.parts.append(f'<path class="guide" d="M{x(i)} 40V330"/>')
+        p.text(x(i), 30, name, "small")
+    p.text(45, 30, "epoch:", "small")
+    p.text(x(12.2), 30, "...", "small")
+    p.box(x(0), 50, step, 44, ["insert"], "ours")
+    p.text(x(0) + 23, 110, "age 0", "small")
+    p.box(x(1), 50, 6 * step, 44, ["lookups find its keys: age 1 to 6"])
+    p.box(x(7), 50, step, 44, ["guard"], "stale")
+    p.text(x(7) + 23, 110, "age 7", "small")
+    p.text(x(3.5), 110, "whole epochs of the window", "small")
+    p.box(x(1), 130, 4 * step, 40, ["grace period"], "ours")
+    p.way((x(5), 150), (x(8) - 2, 150), kind="key")
+    p.text(x(6.5), 142, "must end by e+8", "small")
+    p.text(x(3), 188, "all sections that have read epoch e end", "small")
+    p.box(x(8), 205, 7.5 * step, 40, ["stale: tag differs, counts as empty"], "stale")
+    p.text(x(3.9), 222, "the lane now belongs to epoch e+8:", "small")
+    p.text(x(3.9), 238, "its first inserter replaces the word by CAS", "small")
+    p.box(x(8), 270, 7.5 * step, 40, ["scan: 1/16 of the lines an epoch"], "ours")
+    p.text(x(4.4), 287, "what no inserter replaces the scan empties:", "small")
+    p.text(x(4.4), 303, "every line at least once in 24 epochs", "small")
+    p.way((x(15.5), 350), (x(15.5), 332), kind="lost")
+    p.text(x(12.6), 372, "from e+32 on the tag would read as current again", "small")
+    return p
+
+
+def steps(p, y, boxes):
+    """Boxes from left to right, each joined to the next; the first and the last are grey."""
+    at = 15
+    for i, (width, lines) in enumerate(boxes):
+        p.box(at, y, width, 66, lines, "box" if i in (0, len(boxes) - 1) else "ours")
+        if i < len(boxes) - 1:
+            p.way((at + width, y + 33), (at + width + 18, y + 33))
+        at += width + 20
+
+
+def packet_way():
+    p = Picture(890, 420, "A packet's way: digest, probe, test, insertion, verdict; "
+                "with the module and in pure BPF")
+    p.text(195, 24, "With the module: one call of a kernel function", "head")
+    boxes = [(85, ["XDP:", "packet"]), (122, ["digest: headers", "to key, SipHash"]),
+             (112, ["probe: L lines,", "L masks"]), (160, ["test: lane of the", "current epoch,",
+                                                           "then all eight"]),
+             (150, ["insert: OR or CAS,", "epoch read again"]), (100, ["verdict"])]
+    steps(p, 45, boxes)
+    p.parts.append('<rect class="guide" x="110" y="36" width="616" height="84" rx="6"/>')
+    p.text(410, 138, "in the module, under RCU; no lock, no sleep, no allocation", "small")
+    p.way((652, 111), (652, 160), kind="key")
+    p.box(560, 162, 164, 50, ["count of the CPU,", "then of the epoch"], "ours")
+    p.way((560, 187), (522, 187), kind="key")
+    p.box(340, 162, 180, 50, ["epoch full: trylock,", "rotate; else worker"], "ours")
+    p.text(810, 150, "absent: XDP_PASS", "small")
+    p.text(810, 167, "present: XDP_DROP", "small")
+    p.text(810, 184, "unknown, control,", "small")
+    p.text(810, 201, "malformed: XDP_PASS", "small")
+    p.text(232, 250, "In pure BPF: the same core, compiled into the program", "head")
+    boxes[1] = (122, ["slot of contents;", "digest"])
+    boxes[2] = (112, ["probe: lines by", "map look-up"])
+    steps(p, 270, boxes)
+    p.parts.append('<rect class="guide" x="110" y="261" width="616" height="84" rx="6"/>')
+    p.text(410, 363, "in the program; lines and words are BPF maps", "small")
+    p.text(810, 363, "as above; and found", "small")
+    p.text(810, 380, "after the deadline:", "small")
+    p.text(810, 397, "unknown", "small")
+    p.way((652, 336), (652, 366), kind="key")
+    p.box(520, 368, 204, 44, ["count; keys against the", "limit (open_at)"], "ours")
+    p.way((482, 390), (518, 390), kind="key")
+    p.box(240, 368, 240, 44, ["epochs are ended by the holder", "process or a BPF timer"], "ours")
+    return p
+
+
+# Who touches a shared word: the word, then a cell for each of the columns.
+COLUMNS = ("word", "packet path, batch", "rotation", "worker", "ioctl", "mmap reader",
+           "pure BPF program")
+WORDS = (
+    ("epoch", "load, load again", "store", "load", "load", "through ioctl", "load, load again"),
+    ("lane", "load, OR, CAS", "", "scan: CAS to 0", "snapshot: load", "load", "load, OR, CAS"),
+    ("epoch's count", "CAS", "store", "load", "load", "through ioctl", "CAS"),
+    ("counts of a CPU", "own CPU: cmpxchg", "load", "load", "load", "through ioctl",
+     "own CPU: store, add"),
+    ("trigger", "load, cmpxchg", "store", "", "", "", "(open_at) load"),
+    ("answer", "load, cmpxchg: open", "", "cmpxchg: close", "load", "", "(keys) add"),
+    ("ring of epochs", "", "store", "load", "load", "through ioctl", ""),
+    ("scanned", "", "load", "store", "load", "through ioctl", ""),
+    ("journal ring", "add, CAS, store", "add, CAS, store", "", "", "load", "none"),
+    ("table pointer", "load under RCU", "", "", "swap: store", "", "(active) load"),
+)
+
+
+def access():
+    p = Picture(880, 440, "Which shared words each of them reads and writes")
+    wide, high = (110, 138, 112, 114, 114, 126, 136), 34
+
+    def row(y, cells, head):
+        at = 15
+        for i, (cell, width) in enumerate(zip(cells, wide)):
+            writes = any(w in cell for w in ("OR", "CAS", "store", "cmpxchg", "add,", ") add"))
+            kind = "stale" if head or i == 0 else "ours" if writes else "box"
+            p.parts.append(f'<rect class="{kind}" x="{at}" y="{y}" width="{width}" '
+                           f'height="{high}"/>')
+            p.text(at + width / 2, y + high / 2 + 5, cell,
+                   "small head" if head or i == 0 else "small")
+            at += width
+
+    row(12, COLUMNS, True)
+    for i, cells in enumerate(WORDS):
+        row(12 + high * (i + 1), cells, False)
+    p.text(440, 412, "Blue: writes. Rotation and scan hold the table's lock, which packet paths "
+           "only try; restore stores the table pointer as swap does.", "small")
+    p.text(440, 430, "In brackets: the word that pure BPF has in its place; there user space "
+           "holds flock on the filter's directory.", "small")
+    return p
+
+
+PICTURES = {"design/line.svg": line_and_lanes, "design/epoch.svg": epoch_life,
+            "design/packet.svg": packet_way, "design/access.svg": access,
+            "firewall/reflexive.svg": reflexive, "firewall/admit.svg": admit,
             "firewall/log.svg": log, "theory/lanes.svg": frontier}
 
 
