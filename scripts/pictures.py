@@ -204,11 +204,11 @@ def line_and_lanes():
     p.parts.append('<path class="guide" d="M560 270 L100 310 M650 270 L838 310"/>')
     p.text(50, 330, "a lane,", "small")
     p.text(50, 346, "64 bits", "small")
-    p.box(100, 310, 122, 50, ["tag: 2 bits", "21/8 mod 4 = 2"])
-    p.box(222, 310, 616, 50, [])
+    p.box(100, 310, 132, 50, ["tag: 2 bits", "21/8 mod 4 = 2"])
+    p.box(232, 310, 606, 50, [])
     for i in range(62):
         if i in (9, 23, 24, 47):
-            p.parts.append(f'<rect x="{224 + 9.87 * i:.1f}" y="312" width="10" height="46" '
+            p.parts.append(f'<rect x="{234 + 9.73 * i:.1f}" y="312" width="10" height="46" '
                            'fill="#27639c"/>')
     p.text(524, 385, "62 positions; the key's fields in this part name up to k/L of them", "small")
     return p
@@ -302,7 +302,7 @@ WORDS = (
     ("counts of a CPU", "own CPU: cmpxchg", "load", "load", "load", "through ioctl",
      "own CPU: store, add"),
     ("trigger", "load, cmpxchg", "store", "", "", "", "(open_at) load"),
-    ("answer", "load, cmpxchg: open", "", "cmpxchg: close", "load", "", "(keys) add"),
+    ("answer", "load, cmpxchg: open", "", "cmpxchg", "load", "", "(keys) add"),
     ("ring of epochs", "", "store", "load", "load", "through ioctl", ""),
     ("scanned", "", "load", "store", "load", "through ioctl", ""),
     ("journal ring", "add, CAS, store", "add, CAS, store", "", "", "load", "none"),
@@ -312,7 +312,7 @@ WORDS = (
 
 def access():
     p = Picture(880, 440, "Which shared words each of them reads and writes")
-    wide, high = (110, 138, 112, 114, 114, 126, 136), 34
+    wide, high = (114, 136, 108, 132, 108, 108, 144), 34
 
     def row(y, cells, head):
         at = 15
