@@ -41,6 +41,15 @@ for pair in kmod:bpf,user,cuda,selftests bpf:kmod,user,cuda,selftests \
 	only 'siblings include one another' \
 		"#[[:space:]]*include.*[\"/](${pair#*:})/" none "${sources[@]}"
 done
+# Layers of user/: a folder includes none of those named after it.
+for layer in libepf:common,ebpf,metrics,epfctl,epfagent common:ebpf,metrics,epfctl,epfagent \
+	audit:ebpf,metrics,epfctl,epfagent ebpf:audit,metrics,epfctl,epfagent \
+	metrics:audit,epfctl,epfagent epfctl:epfagent epfagent:epfctl; do
+	mapfile -t sources < <(under "user/${layer%%:*}/")
+	layers=${layer#*:}
+	only 'a layer of user/ includes one above it' \
+		"#[[:space:]]*include[[:space:]]*\"(${layers//,/|})/" none "${sources[@]}"
+done
 mapfile -t tests < <(under selftests/)
 only 'a test includes the module' '#[[:space:]]*include.*kmod/' none "${tests[@]}"
 only 'unfinished' '\b(TODO|FIXME|XXX|HACK)\b' 'scripts/style\.sh' "${files[@]}"

@@ -51,7 +51,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #define main epfctl_main
 #include "epfctl/main.c"
 #undef main
-#include "epfctl/parse.c"
+#include "common/parse.c"
 #include "epfctl/cmd_audit.h"
 #include "epfctl/dedup.h"
 #include "epfctl/ingress.h"

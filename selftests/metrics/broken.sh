@@ -15,7 +15,7 @@ ktap_cleanup rm -rf "$tmp"
 
 # usage: build PROGRAM FILE EDIT; an edit that changes nothing is an error
 build() {
-	cp user/epfagent/metrics.c user/epfagent/http.c "$tmp/" || return
+	cp user/metrics/metrics.c user/epfagent/http.c "$tmp/" || return
 	sed -i "$3" "$tmp/$2" || return
 	! cmp -s "user/epfagent/$2" "$tmp/$2" || return
 	case $1 in

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "epfagent/metrics.h"
+#include "metrics/metrics.h"
 #include "fake.h"
 #include "libepf/epf.h"
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "common/clock.h"
 #include "atomic_file.h"
 #include "desc.h"
 #include "epf/keydesc.h"
@@ -78,14 +79,6 @@ struct job {
 };
 
 /* Pace */
-
-static __u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
-}
 
 static bool is_set(const int *word)
 {

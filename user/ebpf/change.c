@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Ending epochs on request, and replacing the contents of a filter. */
 #include "calls.h"
+#include "common/clock.h"
 
 #include <epf/keydesc.h>
 
@@ -11,14 +12,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-static __u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
-}
 
 /* Advance the scan and the grace period: a rotation waits for one of them. */
 static int get_on(struct ebpf_filter *f)

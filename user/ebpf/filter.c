@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Open filters: their maps and their properties. */
 #include "ebpf.h"
+#include "common/clock.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -10,14 +11,6 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-static __u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
-}
 
 static int get(const char *name, const char *what)
 {

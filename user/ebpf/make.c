@@ -5,6 +5,7 @@
  * filter is created.
  */
 #include "ebpf.h"
+#include "common/clock.h"
 
 #include <epf/params.h>
 
@@ -81,14 +82,6 @@ static __u32 keys_step(const struct ebpf_filter *f, __u64 room)
 	       2ULL * step * f->shared->cpus * KEYS_STEP_PART <= room)
 		step *= 2;
 	return step;
-}
-
-static __u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
 }
 
 /* The room for keys of an empty filter. Its limits are not those of the active slot. */

@@ -7,6 +7,7 @@
  * out, and a process that holds no lock cannot be killed while holding one.
  */
 #include "ebpf.h"
+#include "common/clock.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -25,14 +26,6 @@ __asm__(".pushsection .rodata\n"
 extern const char epf_timer_start[], epf_timer_end[];
 
 #define PAUSE_NS 100000 /* polling interval while another tick or programs run */
-
-static __u64 now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (__u64)t.tv_sec * 1000000000ULL + (__u64)t.tv_nsec;
-}
 
 bool ebpf_timed(const struct ebpf_filter *f)
 {

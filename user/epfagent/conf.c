@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "epfagent/watch_conf.h"
-#include "epfctl/cmd.h"
+#include "common/array.h"
+#include "common/error.h"
+#include "common/parse.h"
 
 #define FRESH_DEFAULT_NS 0
 #define MEMORY_DEFAULT (1ULL << 30)

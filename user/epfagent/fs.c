@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/vfs.h>
 
-#include "epfctl/cmd.h"
+#include "common/array.h"
 
 /* Magic numbers that <linux/magic.h> lacks, or lacks in some versions. */
 #define XFS_MAGIC 0x58465342

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -13,7 +14,10 @@
 #include <unistd.h>
 
 #include "ebpf/ebpf.h"
-#include "epfctl/cmd.h"
+#include "common/clock.h"
+#include "common/error.h"
+#include "libepf/backend.h"
+#include "libepf/epf.h"
 
 #define LOOK_NS 500000000ULL  /* interval of the search for new filters */
 #define AGAIN_NS 500000000ULL /* retry interval if another process holds it or on error */

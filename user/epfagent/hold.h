@@ -17,7 +17,7 @@
 
 #include <linux/epochfilter.h>
 
-#include "epfagent/stats.h"
+#include "metrics/stats.h"
 
 #define HOLD_NAMES_MAX 64
 

@@ -21,13 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "audit/wrong.h"
-#include "epfagent/metrics.h"
+#include "metrics/metrics.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
 
 #define SOCKET_MODE 0660
-#define NS_PER_SEC 1000000000ULL
 #define OPENMETRICS "application/openmetrics-text"
 
 /* The address to listen at. */

@@ -15,7 +15,7 @@
 #define EPFAGENT_HTTP_H
 
 #include "audit/records.h"
-#include "epfagent/stats.h"
+#include "metrics/stats.h"
 
 /* At HTTP_CONNECTIONS_MAX further connections wait. HTTP_REQUEST_MS limits the time for
  * a request and the transfer of its reply, counted from the beginning of the connection

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "epfagent/service.h"
-#include "epfctl/cmd.h"
+#include "common/error.h"
 
 #define BACKLOG 64
 

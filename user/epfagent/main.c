@@ -26,7 +26,8 @@
 #include "epfagent/server.h"
 #include "epfagent/service.h"
 #include "epfagent/watch.h"
-#include "epfctl/cmd.h"
+#include "common/clock.h"
+#include "common/error.h"
 #include "libepf/backend.h"
 
 /* Descriptors of a client (connection, files, copies), and of everything else. */

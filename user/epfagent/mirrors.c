@@ -21,10 +21,12 @@
 
 #include "audit/wrong.h"
 #include "epfagent/warm.h"
-#include "epfctl/cmd.h"
+#include "common/clock.h"
+#include "common/error.h"
+#include "libepf/backend.h"
+#include "libepf/epf.h"
 #include "mirror.h"
 
-#define NS_PER_SEC 1000000000ULL
 #define FOLLOW_NS (NS_PER_SEC / 10)
 #define AGAIN_NS NS_PER_SEC /* between two tries to begin */
 

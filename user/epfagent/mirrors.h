@@ -16,7 +16,7 @@
 
 #include "audit/job.h"
 #include "audit/target.h"
-#include "epfagent/stats.h"
+#include "metrics/stats.h"
 
 #define MIRRORS_MAX 16
 #define MIRROR_ORDER 17 /* 4 MiB per CPU: 1.3 million insertions a second */

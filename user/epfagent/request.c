@@ -11,7 +11,7 @@
 
 #include "audit/wrong.h"
 #include "epfagent/fs.h"
-#include "epfctl/cmd.h"
+#include "common/output.h"
 
 /* Room for more descriptors than a client should send, so that an excess is noticed. */
 #define FDS_ROOM (AGENT_FDS + 3)

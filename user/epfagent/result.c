@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "audit/wrong.h"
-#include "epfctl/cmd.h"
+#include "common/error.h"
+#include "common/output.h"
 #include "libepf/atomic_file.h"
 
 #define VERDICT ".audit.json"

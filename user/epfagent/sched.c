@@ -8,9 +8,9 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "audit/wrong.h"
 
-#define NS_PER_SEC 1000000000ULL
 
 /* Length of a turn. An audit of few keys needs one turn, so it waits for at most one
  * turn of each other user.
@@ -56,14 +56,6 @@ struct sched {
 	bool news;
 	int stop;
 };
-
-static __u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
-}
 
 static bool is_set(const int *word)
 {

@@ -13,7 +13,7 @@
 #include "audit/wrong.h"
 #include "epfagent/aside.h"
 #include "epfagent/request.h"
-#include "epfctl/cmd.h"
+#include "common/output.h"
 
 /* Queued replies: one to a request, and the end of an audit meanwhile. */
 #define OUT_MAX 2

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "audit/wrong.h"
-#include "epfctl/cmd.h"
+#include "common/error.h"
 
 struct task *task_new(void)
 {

@@ -16,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "audit/wrong.h"
 #include "libepf/backend.h"
 
-#define NS_PER_SEC 1000000000ULL
 #define CHUNK_BYTES (1u << 20)
 #define SETTLED_NS (2 * NS_PER_SEC)
 #define ENTRIES_MAX 256u /* limit of unused entries: each may have a descriptor */

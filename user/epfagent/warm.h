@@ -14,7 +14,7 @@
 #include "audit/job.h"
 #include "audit/target.h"
 #include "epfagent/mirrors.h"
-#include "epfagent/stats.h"
+#include "metrics/stats.h"
 
 struct warm;
 struct warm_entry;

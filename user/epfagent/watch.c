@@ -17,7 +17,8 @@
 #include "audit/wrong.h"
 #include "epfagent/fs.h"
 #include "epfagent/result.h"
-#include "epfctl/cmd.h"
+#include "common/error.h"
+#include "common/parse.h"
 
 #define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
 /* Limit of waiting names; beyond it the directory is scanned again. */

@@ -9,8 +9,10 @@
 
 #include "epf/packet.h"
 #include "epfagent/conf.h"
-#include "epfctl/cmd.h"
-#include "epfctl/pktopts.h"
+#include "common/array.h"
+#include "common/error.h"
+#include "common/parse.h"
+#include "common/pktopts.h"
 
 #define MODE_DEFAULT 0600
 

@@ -8,10 +8,14 @@
  * (bpf/epf_packet_copy.bpf.h). CAP_SYS_ADMIN stands for all three.
  * In a user namespace they count only for calls that carry a BPF token.
  */
-#include "cmd.h"
+#include "caps.h"
+
+#include "common/array.h"
+#include "common/error.h"
 #include "ebpf/ebpf.h"
 
 #include <linux/capability.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {

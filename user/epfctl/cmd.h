@@ -14,20 +14,15 @@
 
 #include <linux/epochfilter.h>
 
+#include "common/array.h"
+#include "common/clock.h"
+#include "common/error.h"
+#include "common/output.h"
+#include "common/parse.h"
+#include "common/progress.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
-
-/* The exit codes of every verb. */
-enum {
-	EXIT_YES = 0,	 /* done; yes; all present */
-	EXIT_ABSENT = 1, /* definitely absent */
-	EXIT_FAIL = 2,	 /* usage, or failure */
-	EXIT_UNKNOWN = 3, /* the filter does not know */
-	EXIT_SIGNAL = 128, /* and the number of the signal that ended it */
-};
-
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define NS_PER_SEC 1000000000ULL
+#include "caps.h"
 
 /* verbs; those of dedup and attach are missing where their libraries were */
 
@@ -55,27 +50,6 @@ int cmd_status(int argc, char **argv) __attribute__((weak));
 int cmd_hold(int argc, char **argv) __attribute__((weak));
 int cmd_log(int argc, char **argv) __attribute__((weak));
 int cmd_pin(int argc, char **argv) __attribute__((weak));
-
-/* caps.c: capabilities */
-
-/* For maps; for XDP and tc; for programs of ours and what they need. */
-enum { CAPS_MAPS = 1, CAPS_NET = 2 };
-#define CAPS_PROGRAMS (CAPS_MAPS | CAPS_NET)
-/* Has this process all of @mask? Else an error that names what is missing for @doing. */
-bool caps_ok(const char *doing, unsigned int mask);
-/* The kernel has refused it: an error that tells why. Return: EXIT_FAIL. */
-int caps_denied(const char *doing);
-/* If the BPF token lacks what create and attach need, and @mark what --action mark
- * needs: an error that names it. Return: false: nothing was printed.
- */
-bool caps_token_denied(const char *doing, bool mark);
-/* Has this process capability @nr of linux/capability.h? And CAP_SYS_ADMIN, outside of
- * user namespaces?
- */
-bool caps_has(unsigned int nr);
-bool caps_admin(void);
-/* Does the verifier leave mispredicted branches alone for this process? */
-bool caps_perfmon(void);
 
 /* opt.c: options */
 
@@ -117,49 +91,7 @@ bool choose_backend(const char *what, const char *name);
 /* Are there from @min to @max operands from optind on? If not, an error. */
 bool operands(int argc, char **argv, int min, int max, const struct spec *spec);
 
-/* parse.c: numbers with units; false: an error is printed, naming @what */
-
-bool parse_count(const char *what, const char *text, __u64 max, __u64 *value);
-bool parse_bytes(const char *what, const char *text, __u64 *bytes);
-bool parse_ns(const char *what, const char *text, __u64 *ns);
-/* A probability: over 0, at most 1. */
-bool parse_rate(const char *what, const char *text, double *rate);
-/* A frequency: over 0, per second. */
-bool parse_pps(const char *what, const char *text, double *pps);
-/* 32 hex digits, as the 16 bytes of the key. */
-bool parse_hash_key(const char *what, const char *text, __u64 key[2]);
-/* Is it a name that a filter can have? Else an error. */
-bool parse_name(const char *name);
-
-/* out.c: text or JSON on stdout, errors on stderr */
-
-enum out_mode { OUT_TEXT, OUT_JSON, OUT_PRETTY };
-extern enum out_mode out_mode;
-
-/* Before anything else is done with JSON. */
-void out_init(void);
-/* The name of a file, which need not be UTF-8: where it is not, characters above
- * ASCII become replacement characters.
- */
-json_t *json_path(const char *path);
-/* Print @value as one line (or indented) and drop the reference. */
-void out_json(json_t *value);
-/* Push all output out. Return: @code, or EXIT_FAIL with an error printed. */
-int out_finish(int code);
-
-/* From here on errors and warnings are JSON, one object a line, or they are
- * text; while @out_mode is JSON they are JSON in any case.
- */
-void out_json_errors(bool on);
-/* Print "error: ..." or {"error":"..."} as one line on standard error.
- * Return: EXIT_FAIL.
- */
-int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Likewise a line that is neither, on standard error. */
-void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* If standard error is the journal, begin those lines with their priorities. */
-void out_levels(void);
+/* fail.c: errors with what to do */
 
 /**
  * fail_call() - the error of a call to the module
@@ -176,34 +108,6 @@ int fail_call(int err, const char *doing, const char *name);
  */
 int fail_write(const char *path, int err, bool renamed);
 
-/**
- * print_wrapped() - one paragraph on stdout in lines of at most 80 columns
- * @indent: spaces before each line but the first
- * @fmt: of text without newlines, up to 1023 bytes; a word that is longer than
- *	a line stays whole
- */
-void print_wrapped(int indent, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/* Text that lives to the end of the expression it is made in. */
-struct text {
-	char s[48];
-};
-/* Exact below a million; else four digits and k, M, G, T, P or E. */
-struct text fmt_count(__u64 count);
-struct text fmt_bytes(__u64 bytes);
-struct text fmt_ns(__u64 ns);
-struct text fmt_rate(double rate);
-struct text fmt_ppt(__u64 ppt);
-
-double ppt_to_rate(__u64 ppt);
-__u64 rate_to_ppt(double rate);
-
-const char *mode_name(__u32 mode);
-bool parse_hash(const char *what, const char *text, __u8 *hash);
-const char *hash_name(__u32 hash);
-const char *refresh_name(__u32 refresh);
-
 /* limits.c: the module's limits on number and memory of filters */
 
 /* Is a filter of @bytes above the limit of one? */
@@ -218,41 +122,6 @@ bool limits_forbid(__u64 bytes);
  */
 int fail_limits(int err, const char *doing, const char *name, bool one_more,
 		__u64 bytes);
-
-/* meter.c: progress on stderr */
-
-/* --progress: also where stderr is no terminal */
-extern bool progress_forced;
-
-/**
- * struct meter - progress of one piece of work
- * @what: "saving"
- * @unit: "keys", or NULL for bytes
- *
- * The rest is the meter's own. Shown after a second, at most five times in
- * one, when stderr is a terminal or --progress is given.
- */
-struct meter {
-	const char *what;
-	const char *unit;
-	__u64 start_ns;
-	__u64 first;
-	__u64 shown_ns;
-	bool shown;
-};
-
-/* An epf_progress_fn; @all 0: not known. Non-zero: stop, a signal came. */
-int meter_update(void *meter, __u64 done, __u64 all);
-/* Clear the line. */
-void meter_end(struct meter *m);
-
-/* From here on SIGINT, SIGTERM and SIGHUP set interrupted to their number instead
- * of ending us.
- */
-void catch_signals(void);
-extern volatile int interrupted;
-
-__u64 now_ns(void); /* CLOCK_MONOTONIC */
 
 /* open.c: the device, filters and snapshots, with the error printed */
 

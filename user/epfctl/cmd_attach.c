@@ -11,7 +11,7 @@
 #include "epf/keydesc.h"
 #include "desc.h"
 #include "ingress.h"
-#include "pktopts.h"
+#include "common/pktopts.h"
 #include "nf.h"
 #include "pin.h"
 

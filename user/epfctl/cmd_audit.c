@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* epfctl audit: which of many keys does a filter hold? The options. */
 #include "cmd_audit.h"
-#include "pktopts.h"
+#include "cmd.h"
+#include "common/pktopts.h"
 
 #include <signal.h>
 #include <string.h>

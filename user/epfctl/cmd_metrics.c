@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "epfagent/metrics.h"
+#include "metrics/metrics.h"
 
 enum { OPT_TEXT = OPT_LONG };
 

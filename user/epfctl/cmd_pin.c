@@ -12,7 +12,7 @@
 #include "epf/keydesc.h"
 #include "epf/rule.h"
 #include "pin.h"
-#include "pktopts.h"
+#include "common/pktopts.h"
 
 /* EPF_BPF_OUT, set by the Makefile, is where the objects were built. */
 __asm__(".pushsection .rodata\n"

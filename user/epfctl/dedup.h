@@ -4,7 +4,8 @@
 #define EPFCTL_DEDUP_H
 
 #include "capture_out.h"
-#include "pktopts.h"
+#include "cmd.h"
+#include "common/pktopts.h"
 
 enum dedup_method { METHOD_ANY, METHOD_EXACT, METHOD_FILTER };
 

@@ -7,7 +7,7 @@
 #include "epf/keydesc.h"
 #include "epf/window.h"
 #include "kinds/compare.h"
-#include "pktopts.h"
+#include "common/pktopts.h"
 
 #define ROW "  %-12s "
 #define INDENT 15 /* columns of ROW */

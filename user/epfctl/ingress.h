@@ -9,7 +9,8 @@
 #ifndef EPFCTL_INGRESS_H
 #define EPFCTL_INGRESS_H
 
-#include "pktopts.h"
+#include "cmd.h"
+#include "common/pktopts.h"
 #include "xdp.h"
 #include "epf/ingress.h"
 

@@ -7,7 +7,7 @@
 #include "cmd.h"
 #include "epf/keydesc.h"
 #include "epf/rule.h"
-#include "pktopts.h"
+#include "common/pktopts.h"
 
 /* What look() of bpf/epf_match.bpf.c has returned. */
 static const struct {

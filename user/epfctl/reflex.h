@@ -11,7 +11,8 @@
 #ifndef EPFCTL_REFLEX_H
 #define EPFCTL_REFLEX_H
 
-#include "pktopts.h"
+#include "cmd.h"
+#include "common/pktopts.h"
 #include "xdp.h"
 #include "epf/reflex.h"
 

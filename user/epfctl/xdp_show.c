@@ -7,7 +7,7 @@
 #include "cmd.h"
 #include "ebpf/ebpf.h"
 #include "ingress.h"
-#include "pktopts.h"
+#include "common/pktopts.h"
 #include "reflex.h"
 
 const char *const xdp_outcome_names[EPF_XDP_OUTCOMES] = {

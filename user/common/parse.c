@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Numbers with units. Each error names the option and shows what would do. */
-#include "cmd.h"
+#include "common/parse.h"
+
+#include "common/array.h"
+#include "common/clock.h"
+#include "common/error.h"
 
 #include "audit/keytext.h"
 

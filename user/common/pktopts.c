@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Packet keys: from options, to text and JSON. */
-#include "pktopts.h"
+#include "common/pktopts.h"
+
+#include "common/array.h"
+#include "common/error.h"
+#include "common/parse.h"
 
 #include <string.h>
 

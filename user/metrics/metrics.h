@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "epfagent/stats.h"
+#include "metrics/stats.h"
 
 enum metrics_format {
 	METRICS_OPENMETRICS, /* 1.0.0 */

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Output: errors in one line, JSON, and numbers for people. */
-#include "cmd.h"
+#include "common/output.h"
+
+#include "common/array.h"
+#include "common/clock.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libepf/atomic_file.h"
+#include "libepf/epf.h"
 
 #define COLUMNS 80u
 
@@ -102,60 +105,6 @@ void log_info(const char *fmt, ...)
 	va_start(ap, fmt);
 	say(LEVEL_INFO, NULL, fmt, ap);
 	va_end(ap);
-}
-
-/* What to do, where the reason is the same for every verb. */
-static const char *advice(int err)
-{
-	switch (err) {
-	case EINVAL:
-		return "these parameters are refused";
-	case E2BIG:
-		return "above the module's limit of one filter, see "
-		       "/sys/module/epochfilter/parameters";
-	case ENOSPC:
-		return "the limits on number or memory of filters are reached, "
-		       "see /sys/module/epochfilter/parameters";
-	case ENOMEM:
-		return "not enough memory, or over the limit of this control "
-		       "group";
-	case EBADMSG:
-		return "this snapshot is refused: save again";
-	case ENODEV:
-		return "the filter was destroyed by force";
-	case ENOTTY:
-		return "the loaded module does not know this command: load the "
-		       "one that belongs to this epfctl";
-	case EUCLEAN:
-		return EPF_HALF_SWAPPED;
-	case EOPNOTSUPP:
-		return "the loaded module does not know this kind of filter";
-	default:
-		return strerror(err);
-	}
-}
-
-int fail_call(int err, const char *doing, const char *name)
-{
-	if (err == -EPERM)
-		return caps_denied(doing);
-	if (err == -ENOENT && name)
-		return fail("there is no filter '%s': 'epfctl list' shows them",
-			    name);
-	if (name)
-		return fail("%s '%s': %s", doing, name, advice(-err));
-	return fail("%s: %s", doing, advice(-err));
-}
-
-int fail_write(const char *path, int err, bool renamed)
-{
-	if (renamed)
-		return fail("%s: saved, but its directory cannot be synced (%s): "
-			    "after a power cut it may be the old file", path,
-			    epf_file_why(err));
-	if (err == -EINVAL)
-		return fail("%s is not a regular file: take another path", path);
-	return fail("%s: %s; nothing was changed", path, epf_file_why(err));
 }
 
 /* Jansson's memory. Some of what it cannot have is left out without a word. */

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Progress of long work on stderr, and the wish to stop it. */
-#include "cmd.h"
+#include "common/progress.h"
+
+#include "common/clock.h"
+#include "common/output.h"
 
 #include <signal.h>
 #include <time.h>
@@ -27,14 +30,6 @@ void catch_signals(void)
 	/* above the limit of file sizes a write gives EFBIG */
 	sa.sa_handler = SIG_IGN;
 	sigaction(SIGXFSZ, &sa, NULL);
-}
-
-__u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
 }
 
 /* In whole seconds, which do not flicker. */

@@ -2,13 +2,17 @@
 /*
  * Packet keys on the command line: the same options for attach and dedup.
  */
-#ifndef EPFCTL_PKTOPTS_H
-#define EPFCTL_PKTOPTS_H
+#ifndef EPF_COMMON_PKTOPTS_H
+#define EPF_COMMON_PKTOPTS_H
 
-#include "cmd.h"
+#include <getopt.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include <linux/epochfilter.h>
 
 enum {
-	OPT_KEY = OPT_KEYS_END,
+	OPT_KEY = 0x180, /* above those of epfctl/cmd.h */
 	OPT_NO_MAC,
 	OPT_NO_VLAN,
 	OPT_NONIP,
@@ -76,4 +80,4 @@ bool pkt_options_ok(struct epf_pkt_opts *o, __u32 can);
 void pkt_print(const struct epf_pkt_opts *o);
 json_t *pkt_json(const struct epf_pkt_opts *o);
 
-#endif /* EPFCTL_PKTOPTS_H */
+#endif /* EPF_COMMON_PKTOPTS_H */

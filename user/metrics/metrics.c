@@ -7,7 +7,7 @@
  * point is used: durations and ratios are printed as decimal fractions of the kernel's
  * integers, so no digit is lost and no value is NaN or infinite.
  */
-#include "epfagent/metrics.h"
+#include "metrics/metrics.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/array.h"
+#include "common/clock.h"
 #include "ebpf/ebpf.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
@@ -24,8 +26,6 @@
 #define EPF_VERSION "unknown"
 #endif
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define NS_PER_SEC 1000000000ULL
 
 enum type { COUNTER, GAUGE, INFO };
 

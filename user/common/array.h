@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef EPF_COMMON_ARRAY_H
+#define EPF_COMMON_ARRAY_H
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif /* EPF_COMMON_ARRAY_H */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Text or JSON on standard output, and numbers for people. */
+#ifndef EPF_COMMON_OUTPUT_H
+#define EPF_COMMON_OUTPUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include <linux/types.h>
+
+#include "common/error.h"
+
+enum out_mode { OUT_TEXT, OUT_JSON, OUT_PRETTY };
+extern enum out_mode out_mode;
+
+/* Before anything else is done with JSON. */
+void out_init(void);
+/* The name of a file, which need not be UTF-8: where it is not, characters above
+ * ASCII become replacement characters.
+ */
+json_t *json_path(const char *path);
+/* Print @value as one line (or indented) and drop the reference. */
+void out_json(json_t *value);
+/* Push all output out. Return: @code, or EXIT_FAIL with an error printed. */
+int out_finish(int code);
+
+/**
+ * print_wrapped() - one paragraph on stdout in lines of at most 80 columns
+ * @indent: spaces before each line but the first
+ * @fmt: of text without newlines, up to 1023 bytes; a word that is longer than
+ *	a line stays whole
+ */
+void print_wrapped(int indent, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Text that lives to the end of the expression it is made in. */
+struct text {
+	char s[48];
+};
+/* Exact below a million; else four digits and k, M, G, T, P or E. */
+struct text fmt_count(__u64 count);
+struct text fmt_bytes(__u64 bytes);
+struct text fmt_ns(__u64 ns);
+struct text fmt_rate(double rate);
+struct text fmt_ppt(__u64 ppt);
+
+double ppt_to_rate(__u64 ppt);
+__u64 rate_to_ppt(double rate);
+
+const char *mode_name(__u32 mode);
+bool parse_hash(const char *what, const char *text, __u8 *hash);
+const char *hash_name(__u32 hash);
+const char *refresh_name(__u32 refresh);
+
+#endif /* EPF_COMMON_OUTPUT_H */

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Progress of long work on standard error, and the signals that stop it. */
+#ifndef EPF_COMMON_PROGRESS_H
+#define EPF_COMMON_PROGRESS_H
+
+#include <stdbool.h>
+
+#include <linux/types.h>
+
+/* --progress: also where stderr is no terminal */
+extern bool progress_forced;
+
+/**
+ * struct meter - progress of one piece of work
+ * @what: "saving"
+ * @unit: "keys", or NULL for bytes
+ *
+ * The rest is the meter's own. Shown after a second, at most five times in
+ * one, when stderr is a terminal or --progress is given.
+ */
+struct meter {
+	const char *what;
+	const char *unit;
+	__u64 start_ns;
+	__u64 first;
+	__u64 shown_ns;
+	bool shown;
+};
+
+/* An epf_progress_fn; @all 0: not known. Non-zero: stop, a signal came. */
+int meter_update(void *meter, __u64 done, __u64 all);
+/* Clear the line. */
+void meter_end(struct meter *m);
+
+/* From here on SIGINT, SIGTERM and SIGHUP set interrupted to their number instead
+ * of ending us.
+ */
+void catch_signals(void);
+extern volatile int interrupted;
+
+#endif /* EPF_COMMON_PROGRESS_H */
