@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Files that appear whole or not at all: written under a temporary name in the
- * directory where they belong, synced, renamed, and the directory synced. All
- * programs write their files with this, by the same rules:
+ * Files that appear whole or not at all. A file is written under a temporary
+ * name in its final directory, synced and renamed; then the directory is synced.
+ * All programs write their files with this, by the same rules:
  *
- *  - A symbolic link is followed, a dangling one too: the file that it leads to
- *    is replaced or made, and the link stays.
+ *  - A symbolic link is followed, a dangling one too: its target is replaced or
+ *    created, and the link stays.
  *  - Only a regular file is replaced, and only if it may be written. A
  *    directory is -EISDIR; a FIFO, socket or device is -EINVAL.
  *  - A new file gets the permissions that the umask leaves. A replaced file
- *    keeps its permissions, and its owner and group where the caller may give
- *    them. A secret is for its owner alone, and its owner is the caller.
- *  - The same holds when the new file gets its name. A file is replaced then if
- *    its owner and permissions are those that were seen when the new one was
- *    begun, or the new one's. Anything else stays: -EEXIST.
+ *    keeps its permissions, and its owner and group if the caller may set them.
+ *    A secret file belongs to the caller, and only the owner may access it.
+ *  - The rules are checked again when the new file gets its name. A file is
+ *    replaced only if its owner and permissions are still those seen when the
+ *    new file was begun, or equal those of the new file. Anything else stays:
+ *    -EEXIST.
  *
  * Errors are negative errnos; nothing is printed.
  */
@@ -30,15 +31,16 @@
 
 /**
  * struct epf_file - a file being written; zeros: none
- * @path: the name it will have, free of links; NULL: not open
- * @temp: the name it has until then; NULL: it is not there, or is named
- * @base: where the last component of either begins
+ * @path: the final name, free of links; NULL: not open
+ * @temp: the temporary name; NULL: no file has it
+ * @base: offset of the last component in both names
  * @dir: descriptor of their directory
- * @there: a file had that name when this one was begun,
- * @mode: with this type and these permissions,
- * @uid: this owner
- * @gid: and this group
- * @renamed: it has its name: what fails after that is only the directory's sync
+ * @there: a file had the final name when this one was begun
+ * @mode: type and permissions of that file
+ * @uid: owner of that file
+ * @gid: group of that file
+ * @renamed: the file has its final name; only the sync of the directory can still
+ *	fail
  */
 struct epf_file {
 	char *path;
@@ -58,70 +60,73 @@ struct epf_file {
  * @path: name wanted
  * @mode: EPF_FILE_*
  *
- * Return: descriptor, the caller's to sync and to close; -EISDIR; -EINVAL: not a
- * regular file; any other negative errno.
+ * Return: a descriptor, which the caller syncs and closes; -EISDIR; -EINVAL: not
+ * a regular file; any other negative errno.
  */
 int epf_file_open(struct epf_file *f, const char *path, mode_t mode);
 
 /**
- * epf_file_resume() - begin a file, or go on with one that was kept
- * @f: result; on failure to be discarded, with @f->temp for the error's text
+ * epf_file_resume() - begin a file, or continue one that was kept
+ * @f: result; after a failure @f->temp serves the error message, and the caller
+ *	discards @f
  * @path: name wanted
- * @suffix: it is kept as @path and this
+ * @suffix: a kept file is named @path followed by this
  *
- * Return: as epf_file_open(); -EEXIST: that name is no file of the caller's
- * alone; -EWOULDBLOCK: another process writes it.
+ * Return: as epf_file_open(); -EEXIST: the kept name is taken by something other
+ * than a private file of the caller; -EWOULDBLOCK: another process writes it.
  */
 int epf_file_resume(struct epf_file *f, const char *path, const char *suffix);
 
-/* All of @len bytes, at the descriptor's position. Return: 0, or a negative errno:
- * some may have been written.
+/* Write all @len bytes at the descriptor's position. Return: 0, or a negative
+ * errno, after which some bytes may have been written.
  */
 int epf_file_write(int fd, const void *data, size_t len);
 
-/* Likewise from offset @at on, which leaves the position alone. */
+/* The same from offset @at on; the position stays. */
 int epf_file_write_at(int fd, const void *data, size_t len, off_t at);
 
-/* Ask for room for @bytes in all: a full disk is then found before long work.
- * Return: 0, also where the file system does not know; or a negative errno.
+/* Reserve room for a file of @bytes, so that a full disk shows before long work.
+ * Return: 0, also if the file system does not support this; or a negative errno.
  */
 int epf_file_reserve(int fd, off_t bytes);
 
-/* Contents or directory. Return: 0, also where @fd cannot be synced and need not
- * be (a pipe, some file systems' directories); or a negative errno.
+/* Sync a file or a directory. Return: 0, also if @fd cannot be synced and need
+ * not be (a pipe, directories of some file systems); or a negative errno.
  */
 int epf_file_sync(int fd);
 
-/* Give it its name; its contents are synced. Return: 0, or a negative errno: it
- * is still open, or has its name if @f->renamed; -EEXIST: see the rules.
+/* Give the file its final name; the caller has synced its contents. Return: 0, or
+ * a negative errno: the file is still open, or has its name if @f->renamed;
+ * -EEXIST: see the rules.
  */
 int epf_file_commit(struct epf_file *f);
 
-/* Call it @path and @suffix instead, and leave it there. @replace: what has that
- * name. Return: 0, or a negative errno: it is still open; -EEXIST.
+/* Rename the file to @path followed by @suffix, and leave it there. @replace:
+ * replace a file of that name. Return: 0, or a negative errno: the file is still
+ * open; -EEXIST.
  */
 int epf_file_keep(struct epf_file *f, const char *suffix, bool replace);
 
-/* Remove what was written; nothing where there is none. */
+/* Remove the temporary file, if there is one. */
 void epf_file_discard(struct epf_file *f);
 
-/* Be done with it, and leave it under its temporary name. */
+/* Free @f, and leave the file under its temporary name. */
 void epf_file_leave(struct epf_file *f);
 
-/* @path as an epf_file_open() finds it, free of links. NULL: errno tells. */
+/* Return: @path as epf_file_open() resolves it, free of links; NULL: see errno. */
 char *epf_file_resolve(const char *path);
 
-/* Can it be written from start to end, but not replaced: a FIFO, a terminal,
+/* Is it a stream, which can be written but not replaced: a FIFO, a terminal or
  * another character device?
  */
 bool epf_file_is_stream(const char *path);
 
-/* Text of an error of these functions. */
+/* The text of an error that these functions return. */
 const char *epf_file_why(int err);
 
-/* The steps, for those who have a directory open, and names of their own: */
+/* The single steps, for callers with an open directory and names of their own: */
 
-/* Make a file that was not there, mode 0600. Return: descriptor, -EEXIST, ... */
+/* Create a new file, mode 0600. Return: a descriptor, or a negative errno: -EEXIST. */
 int epf_file_create(int dir, const char *temp);
 /* Return: 0, or a negative errno. @dir is not synced. */
 int epf_file_rename(int dir, const char *temp, const char *name);

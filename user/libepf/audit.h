@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * libepf: audits. Which of many keys does a filter hold, and how old are they?
- * Asked of a snapshot of any kind or, in place, of the mapped lines of a live
- * filter of kind lanes.
+ * libepf: audits. An audit tells which of many keys a filter holds, and how old
+ * they are. It reads a snapshot of any kind or, in place, the mapped lines of a
+ * live filter of kind lanes.
  *
  * All engines that serve a view give the same bytes for it. Functions return
  * 0 or a negative errno unless they say otherwise, and print nothing.
@@ -17,19 +17,19 @@
 extern "C" {
 #endif
 
-/* audit/view.c: what is asked */
+/* audit/view.c: the memory that an audit reads */
 
 struct epf_asked;
 
 /**
- * struct epf_trail - how lines came from what they were before
- * @record: of a journal, applied to them one after another
- * @first: version that the lines had before the first of these
- * @nr: how many: @first + @nr is their version now
- * @wanted: set by who would rather read these than all lines again,
- * @taken: and the version that he has: older records are of no use
+ * struct epf_trail - the latest changes of the lines of a view
+ * @record: journal records, applied to the lines in this order
+ * @first: version of the lines before the first record
+ * @nr: records; the lines are now at version @first + @nr
+ * @wanted: set by a reader that prefers these records to reading all lines again
+ * @taken: version that this reader has; it needs no older records
  *
- * For the thread that asks; whoever changes the lines does so in between.
+ * Only the querying thread uses it. The lines change between its queries.
  */
 struct epf_trail {
 	const struct epf_journal_record *record;
@@ -40,29 +40,29 @@ struct epf_trail {
 };
 
 /**
- * struct epf_view - lines, and what they are to be read at
+ * struct epf_view - lines, and the epoch at which they are read
  * @lines: 8-byte aligned; with 64, as mappings and settled views have them, a
  *	test touches one cache line less
  * @geom: shape
- * @hash: of keys; not used for digests
+ * @hash: key hash; not used for digests
  * @epoch: current epoch of the answer
- * @own: memory of the view itself, or NULL
- * @own_bytes: of it
- * @asked: of an owned kind, which has no lines and no geometry; else NULL
- * @serial: of these lines, like that of no others; 0: nobody knows what they
- *	were a moment ago. Engines with memory of their own copy what has one when
- *	it is asked first: for what is inserted later into lines that change, a
- *	new view is to be made
- * @version: of lines that change between audits
- * @trail: of those, or NULL
+ * @own: memory that the view owns, or NULL
+ * @own_bytes: size of @own
+ * @asked: filter of a locked kind, which has no lines and no geometry; else NULL
+ * @serial: unique number of these lines; 0: they may have changed at any time.
+ *	Engines with memory of their own copy lines that have a serial at the
+ *	first query. To see later insertions into lines that change, make a new
+ *	view
+ * @version: version of lines that change between audits
+ * @trail: latest changes of such lines, or NULL
  * @desc: what the keys are made of, as far as it is known
  *
- * A view of lines that change meanwhile (a live filter, mapped) keeps the
- * window law where @epoch was read before the audit began: what was inserted
- * before that and is still of the window when the audit ends is present, with
- * its age at @epoch or a younger one; what is present was inserted in the epoch
- * that its age tells, but for false positives. Where 25 epochs or more end
- * during the audit, tags come round, and only the first half is true.
+ * A view of lines that change during the audit (a live filter, mapped) keeps
+ * the window property if @epoch was read before the audit began. A key that was
+ * inserted before that, and is still in the window when the audit ends, is
+ * present with its age at @epoch or a younger one. A key that is present was
+ * inserted in the epoch that its age tells, except for false positives. If 25
+ * or more epochs end during the audit, tags repeat, and only the first half holds.
  */
 struct epf_view {
 	const struct epf_line *lines;
@@ -78,41 +78,41 @@ struct epf_view {
 	struct epf_key_desc desc;
 };
 
-/* A serial that no view has had, nor a column. */
+/* Return: a serial that no view and no column has had. */
 __u64 epf_view_serial(void);
 
 /**
  * epf_view_init() - a view of lines in memory
  * @v: result; it refers to @lines
  * @lines: @params->nr_lines lines, 8-byte aligned
- * @params: kind, hash, nr_lines, lines_per_key, bits_per_key count
- * @key: hash key, or NULL where only digests are asked for
+ * @params: only kind, hash, nr_lines, lines_per_key and bits_per_key are used
+ * @key: hash key, or NULL if only digests are looked up
  * @epoch: EPF_EPOCH_FIRST and up
  *
- * Return: 0; -EOPNOTSUPP: not of kind lanes; -EINVAL: a number out of its
- * range, or @lines not aligned.
+ * Return: 0; -EOPNOTSUPP: not of kind lanes; -EINVAL: a number is out of range,
+ * or @lines is not aligned.
  */
 int epf_view_init(struct epf_view *v, const void *lines,
 		  const struct epf_params *params, const __u64 key[2],
 		  __u64 epoch);
 
 /**
- * epf_view_owned() - a view of the copied memory of a filter of an owned kind
- * @v: result; it has a copy of all, 64-byte aligned, in huge pages
- * @params: kind, hash, window_ns count
+ * epf_view_owned() - a view of the copied memory of a filter of a locked kind
+ * @v: result; it owns a copy of all words, 64-byte aligned, in huge pages
+ * @params: only kind, hash and window_ns are used
  * @key: as for epf_view_init()
- * @state: of the copy; anything
+ * @state: state of the copied filter; need not be valid
  * @words: @state->words words
  *
- * Return: 0; -EOPNOTSUPP: not of an owned kind; -EINVAL: no filter can be so;
- * -ENOMEM.
+ * Return: 0; -EOPNOTSUPP: not a locked kind; -EINVAL: no filter can have this
+ * state or memory; -ENOMEM.
  */
 int epf_view_owned(struct epf_view *v, const struct epf_params *params,
 		   const __u64 key[2], const struct epf_snap_owned *state,
 		   const void *words);
 
-/* A view of a checked snapshot, at the epoch when its copy ended; of kind lanes
- * it refers to @file. Returns as epf_view_init() and epf_view_owned().
+/* A view of a checked snapshot, at the epoch when its copy ended. For kind lanes
+ * the view refers to @file. Returns as epf_view_init() and epf_view_owned().
  */
 int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file);
 
@@ -120,46 +120,47 @@ int epf_view_snap(struct epf_view *v, const struct epf_snap_file *file);
  * epf_view_filter() - a view of a live filter, in place
  * @v: result; it has a mapping of its own, which holds the filter
  * @filter: descriptor without a snapshot under way; may be closed afterwards
- * @keyed: take the hash key too, for which CAP_NET_ADMIN is needed
- * @info: what the filter was when the view began; or NULL
+ * @keyed: take the hash key too, which needs CAP_NET_ADMIN
+ * @info: out: information on the filter when the view began; or NULL
  *
- * The epoch is read before the mapping is made: the law of struct epf_view
- * holds, with the epoch read again when the audit has ended. Swap and restore
- * leave the view what it is.
+ * The epoch is read before the mapping is made. So the window property of struct
+ * epf_view holds, if the epoch is read again when the audit has ended. Swap and
+ * restore do not change the view.
  *
- * Return: 0; -EOPNOTSUPP: not of kind lanes; -EPERM: the key; -EBUSY: contents
- * were exchanged each time it was tried; -ENODEV: destroyed by force; what mmap
- * says.
+ * Return: 0; -EOPNOTSUPP: not of kind lanes; -EPERM: no right to read the key;
+ * -EBUSY: the contents were exchanged at each try; -ENODEV: destroyed by force;
+ * an error of mmap().
  */
 int epf_view_filter(struct epf_view *v, int filter, bool keyed,
 		    struct epf_info *info);
 
 /**
  * epf_view_settle() - copy the lines into huge pages, 64-byte aligned
- * @v: the old lines are not referred to any more; one of an owned kind is
- *	settled
+ * @v: view, which no longer refers to the old lines; a view of a locked kind
+ *	is always settled
  *
- * For snapshots: in the file a line lies across two cache lines. When it pays,
- * epf_audit_choose() says. Of lines that change the law of struct epf_view holds
- * on: the audit has begun before, and has ended when the copy has.
+ * For snapshots: in the file a line lies across two cache lines.
+ * epf_audit_choose() tells when the copy pays. For lines that change, the window
+ * property of struct epf_view still holds: the audit begins before the copy and
+ * ends with it.
  *
- * Return: 0; -ENOMEM: the view is as it was.
+ * Return: 0; -ENOMEM: the view is unchanged.
  */
 int epf_view_settle(struct epf_view *v);
 
-/* Give back what settle took. A view of zeros may be closed. */
+/* Free the memory of the view. A view of zeros may be closed. */
 void epf_view_close(struct epf_view *v);
 
-/* audit/column.c: what is asked for */
+/* audit/column.c: the keys that are looked up */
 
 struct epf_column;
 
 /**
  * struct epf_keys - keys, one after another without gaps
  * @data: any alignment; digests are little-endian
- * @n: how many; @n times their bytes fit into a size_t
+ * @n: number of keys; @n times the bytes of a key fits into a size_t
  * @len: bytes of each, 1 .. EPF_KEY_MAX; 0: digests of eight bytes
- * @of: the column that they are a piece of, or NULL
+ * @of: the column that the keys are a piece of, or NULL
  */
 struct epf_keys {
 	const void *data;
@@ -170,9 +171,9 @@ struct epf_keys {
 
 /**
  * struct epf_column - a file of keys, mapped read-only
- * @serial: of its bytes, like that of no others, given by who will have them
- *	asked for again; 0: nobody. Engines with memory of their own keep what has
- *	one, from the second audit on
+ * @serial: unique number of its bytes, set by a caller that will look them up
+ *	again; 0: none. Engines with memory of their own keep a column that has a
+ *	serial, from the second audit on
  */
 struct epf_column {
 	struct epf_keys keys;
@@ -190,35 +191,36 @@ struct epf_column {
  * Accepted: a file that another program truncates while it is mapped ends this
  * one with SIGBUS, as every mapping of a file does.
  *
- * Return: 0; -EINVAL: @len out of its range; -EBADMSG: the file is no multiple
- * of a key; -EISDIR, -ESPIPE: not a regular file; what open and mmap say.
+ * Return: 0; -EINVAL: @len is out of range; -EBADMSG: the file size is no
+ * multiple of the key size; -EISDIR, -ESPIPE: not a regular file; an error of
+ * open() or mmap().
  */
 int epf_column_open(struct epf_column *c, const char *path, __u32 len);
-/* Likewise of an open file, which stays the caller's and may be closed. */
+/* The same for an open file, which stays the caller's and may be closed. */
 int epf_column_open_fd(struct epf_column *c, int fd, __u32 len);
 void epf_column_close(struct epf_column *c);
-/* Nobody asks for the bytes of that serial again. */
+/* Drop copies of the column: nobody looks up the bytes of that serial again. */
 void epf_column_forget(__u64 serial);
 
-/* audit/engine.c: who answers */
+/* audit/engine.c: the engines */
 
-/* Ages, 0 .. 254, older ones told as 254: EPF_AGE_ABSENT is none. */
+/* Number of ages, 0 .. 254; an older key has age 254. EPF_AGE_ABSENT is no age. */
 #define EPF_AGES_MAX 255u
 
 /**
- * struct epf_answer - what is wanted, and the answer
+ * struct epf_answer - parameters of a query, and its answer
  * @bitmap: (n + 7) / 8 bytes: bit i mod 8 of byte i / 8 is set when key i is
  *	present; the bits after the last key are zero
  * @ages: n bytes, or NULL: age in epochs, or EPF_AGE_ABSENT
- * @threads: at most so many, EPF_AUDIT_THREADS_MAX at most; 0: one for each
+ * @threads: most threads to use, at most EPF_AUDIT_THREADS_MAX; 0: one for each
  *	CPU that this process may use
- * @progress: or NULL; in the calling thread, counting keys instead of bytes
+ * @progress: called in the calling thread, with keys instead of bytes; or NULL
  * @ctx: for @progress
  * @ages_of: out: how many keys are present at each age
  * @present: out: how many keys are present
  * @bitmap_xxh3: out: XXH3-64 of the bitmap
  *
- * After an error nothing of it is to be used.
+ * After an error the whole answer is undefined.
  */
 struct epf_answer {
 	unsigned char *bitmap;
@@ -234,10 +236,10 @@ struct epf_answer {
 #define EPF_AUDIT_THREADS_MAX 1024u
 
 /**
- * struct epf_rates - how fast an engine is; 0: it cannot, or nobody knows
- * @here: keys a second, of a view as it is
- * @carry: bytes a second, to where @there is
- * @there: keys a second, of a settled view; or in the memory of a device
+ * struct epf_rates - speed of an engine; 0: unsupported or unknown
+ * @here: keys a second, looked up in place
+ * @carry: bytes a second, copied to where @there is measured
+ * @there: keys a second, in a settled view or in the memory of a device
  */
 struct epf_rates {
 	double here;
@@ -246,17 +248,18 @@ struct epf_rates {
 };
 
 /**
- * struct epf_engine - one way to answer
+ * struct epf_engine - one implementation of queries
  * @name: for command lines
- * @usable: does this machine have what it takes?
- * @query: answer; only where it is usable
+ * @usable: can this machine run the engine?
+ * @query: answer a query; only if the engine is usable
  * @rates: measure for some ten milliseconds, with @threads as in struct
- *	epf_answer; only where it is usable; what fails is 0
+ *	epf_answer; only if the engine is usable; a rate that cannot be measured
+ *	is 0
  *
- * @query returns 0; -EINVAL: a number out of its range, or no bitmap;
- * -EOPNOTSUPP: it does not serve the view, see epf_engine_serves();
- * -ECANCELED: as @progress wished; engines that are more than the CPU: what
- * befell them. A CPU without memory for threads does the work with fewer.
+ * @query returns 0; -EINVAL: a number is out of range, or there is no bitmap;
+ * -EOPNOTSUPP: the engine does not serve the view, see epf_engine_serves();
+ * -ECANCELED: @progress asked for it; an engine of a device also returns the
+ * errors of the device. If memory for threads is lacking, fewer do the work.
  */
 struct epf_engine {
 	const char *name;
@@ -269,38 +272,38 @@ struct epf_engine {
 
 #define EPF_ENGINES_MAX 16u
 
-/* All that were compiled in, slowest first; NULL from the end on. */
+/* The engines that were compiled in, slowest first; NULL past the last. */
 const struct epf_engine *epf_engine_at(unsigned int i);
 
-/* Of what the CPU does, the fastest that is usable. Serves all but owned kinds. */
+/* The fastest usable engine of the CPU. It serves all but locked kinds. */
 const struct epf_engine *epf_engine_near(void);
 
-/* Has it memory of its own, to which it copies the lines itself? Then a query
- * may fail, and is to be asked of epf_engine_near() instead.
+/* Does the engine have memory of its own, to which it copies the lines? Then a
+ * query may fail, and the caller repeats it with epf_engine_near().
  */
 bool epf_engine_far(const struct epf_engine *e);
 
-/* One line: why it is not usable, or what befell it last; "": nothing. Lives as
- * long as the thread.
+/* One line: why the engine is not usable, or its last error; "": none. The text
+ * lives as long as the thread.
  */
 const char *epf_engine_why(const struct epf_engine *e);
 
-/* By name; NULL: there is none, which is not to say that it is not usable. */
+/* Find an engine by name; NULL: there is none. The result need not be usable. */
 const struct epf_engine *epf_engine_find(const char *name);
 
-/* Does it answer for such a view? For owned kinds scalar alone does. */
+/* Does the engine serve this view? Only scalar serves locked kinds. */
 bool epf_engine_serves(const struct epf_engine *e, const struct epf_view *v);
 
 /* audit/cuda.c: the GPU */
 
 /**
- * struct epf_gpu_use - what went to the card
- * @uploads: times that lines were copied there
- * @upload_bytes: of these
- * @reuses: queries of lines that were there already
- * @columns: times that a column was copied there, to stay
- * @column_asks: queries of keys of these
- * @records: of journals that were applied there
+ * struct epf_gpu_use - counts of copies to the GPU and of their use
+ * @uploads: copies of lines to the GPU
+ * @upload_bytes: bytes of these copies
+ * @reuses: queries of lines that were on the GPU already
+ * @columns: copies of columns that stay on the GPU
+ * @column_asks: queries of keys in these columns
+ * @records: journal records that were applied on the GPU
  */
 struct epf_gpu_use {
 	__u64 uploads;
@@ -311,24 +314,24 @@ struct epf_gpu_use {
 	__u64 records;
 };
 
-/* Of this process so far. */
+/* The counts of this process so far. */
 void epf_gpu_use(struct epf_gpu_use *use);
 
-/* Is there one, and which? @text: one line, EPF_WHY_LEN bytes. */
+/* Is there a GPU? @text: one line that names it or says why not, EPF_WHY_LEN bytes. */
 bool epf_gpu_there(char *text);
 
-/* audit/auto.c: which engine, and where */
+/* audit/auto.c: which engine, in place or on a copy */
 
 #define EPF_WHY_LEN 160u
 
 /**
- * struct epf_choice - what is to be done
- * @engine: usable
- * @settle: ask a copy: of epf_view_settle(), or of epf_snap_copy(); an engine
- *	with memory of its own makes it itself
- * @even: so many keys and more are asked sooner of a copy; UINT64_MAX: none are,
- *	or it is not known
- * @why: a phrase
+ * struct epf_choice - how to run an audit
+ * @engine: a usable engine
+ * @settle: query a copy, made by epf_view_settle() or epf_snap_copy(); an engine
+ *	with memory of its own makes the copy itself
+ * @even: break-even: from this number of keys on a copy is faster; UINT64_MAX:
+ *	never, or unknown
+ * @why: the reason, as a phrase
  */
 struct epf_choice {
 	const struct epf_engine *engine;
@@ -340,12 +343,12 @@ struct epf_choice {
 /**
  * epf_audit_measure() - the rates of the two fastest usable engines of the CPU,
  * and of those with memory of their own
- * @v: what will be asked
+ * @v: view to be audited
  * @threads: as in struct epf_answer
- * @rates: EPF_ENGINES_MAX of them, by epf_engine_at(); zeros of the others
+ * @rates: out: EPF_ENGINES_MAX rates, in the order of epf_engine_at(); zeros for
+ *	the other engines
  *
- * What was measured is kept, for views of the same shape, as long as the
- * process lives.
+ * Rates are kept for views of the same shape as long as the process lives.
  */
 void epf_audit_measure(const struct epf_view *v, unsigned int threads,
 		       struct epf_rates *rates);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * libepf: snapshots of several hosts become one, which holds what any of them
- * has seen: filters of kind lanes, of equal geometry, hash key and window, in
- * mode time.
+ * libepf: merging the snapshots of several hosts into one, which holds every key
+ * that any of them has seen. The filters are of kind lanes, in mode time, with
+ * equal geometry, hash key and window.
  *
  * Epochs are matched by the wall clock. With P the pitch of aligned windows and
- * "near" a share of it (window.h), interval i is the time from i P to (i + 1) P;
- * an epoch goes to the youngest interval that it reaches into by more than what
- * is near: its keys are of that one or of older ones. So
+ * "near" a share of it (window.h), interval i is the time from i P to (i + 1) P.
+ * An epoch is assigned to the youngest interval into which it reaches by more
+ * than "near": its keys belong to that interval or to older ones. So
  *
  *   - a key of any host, seen within T before the merged snapshot's time and
  *     before its own host's snapshot, is present;
  *   - with an age of at most its interval's, one more if it was seen in the
  *     near part of one;
- *   - and a filter restored from the merged snapshot keeps it until T after it
- *     was seen, at least: an interval is said to begin where the last epoch
- *     of those before it has ended, and at least T/7 after the one before.
+ *   - and a filter restored from the merged snapshot keeps it for at least T
+ *     after it was seen: in the result an interval begins when the last epoch of
+ *     all earlier intervals has ended, and at least T/7 after its predecessor.
  *
- * Times are those of each host's clock: one that is wrong by c makes the ages of
- * that host's keys, and how long they are kept, wrong by c.
+ * Times are those of each host's clock. If a clock is wrong by c, the ages and
+ * retention times of that host's keys are wrong by c.
  */
 #ifndef LIBEPF_MERGE_H
 #define LIBEPF_MERGE_H
@@ -49,11 +49,11 @@ enum epf_merge_fault {
 };
 
 /**
- * struct epf_merge_source - what becomes of one snapshot
- * @to: lane i is read at epoch from[i] and becomes one of this; 0: it is left
- *	out: there is none, or it is older than the window
+ * struct epf_merge_source - how one snapshot enters the result
+ * @to: lane i is read at epoch from[i] and enters epoch to[i] of the result; 0:
+ *	the lane is left out, because it is missing or older than the window
  * @from: see @to
- * @epochs: so many lanes are taken
+ * @epochs: number of lanes that enter
  */
 struct epf_merge_source {
 	__u64 to[EPF_EPOCHS];
@@ -65,17 +65,17 @@ struct epf_merge_source {
  * struct epf_merge - several snapshots
  * @file: opened; @nr of them
  * @nr: 1 .. EPF_MERGE_MAX
- * @loose: also take epochs that do not end near the end of an interval; their keys
- *	are kept by up to an epoch longer, and the filter errs accordingly
- * @progress: or NULL; bytes of lines read
+ * @loose: also accept epochs that do not end near the end of an interval; their
+ *	keys are kept up to one epoch longer, which raises the false-positive rate
+ * @progress: called with bytes of lines read; or NULL
  * @ctx: for @progress
  * @header: out: of the result, with name, budget, limit and refresh of the
  *	first; its budget and limit may be changed before the result is saved
  * @desc: out: what the keys of the result are made of
  * @source: out: by file
- * @which: out: the file at fault
- * @with: out: the other one, where it takes two
- * @fpr: out: chance that a key that no host has seen is present, from all
+ * @which: out: index of the file at fault
+ * @with: out: index of the other file, for faults between two
+ * @fpr: out: probability that a key that no host has seen is present, from all
  *	lanes of the result
  */
 struct epf_merge {
@@ -94,7 +94,7 @@ struct epf_merge {
 
 /**
  * epf_merge_plan() - match epochs
- * @m: what goes in is set
+ * @m: merge with its inputs set
  *
  * Return: EPF_MERGE_OK, or what is wrong with @m->which.
  */
@@ -102,11 +102,11 @@ enum epf_merge_fault epf_merge_plan(struct epf_merge *m);
 
 /**
  * epf_merge_save() - write the merged snapshot
- * @m: planned
- * @path: as of epf_snap_save(); of none of the files
+ * @m: planned merge
+ * @path: as for epf_snap_save(); not one of the input files
  * @saved: out: the new file is at @path
  *
- * The lines are read once, in order; memory is that of a chunk of them.
+ * The lines are read once, in order; the call needs memory for one chunk of them.
  *
  * Return: as epf_snap_save().
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * libepf: mirrors. The lines of a live filter of kind lanes, in this process:
- * copied once, and kept up to date from the filter's journal. For whoever asks
- * often and wants lines that stay still while he does.
+ * libepf: mirrors. A mirror is a copy of the lines of a live filter of kind lanes
+ * in this process, kept up to date from the filter's journal. It serves callers
+ * that query often and need lines that do not change during a query.
  *
- * A mirror is for one thread. Functions return 0 or a negative errno unless
+ * Only one thread uses a mirror. Functions return 0 or a negative errno unless
  * they say otherwise, and print nothing. CAP_NET_ADMIN is needed.
  */
 #ifndef LIBEPF_MIRROR_H
@@ -28,8 +28,8 @@ struct epf_mirror;
  * @m: set to the mirror, or to NULL
  *
  * Return: 0; -EBUSY: it has a journal, or a snapshot is under way;
- * -EOPNOTSUPP: an owned kind; -EOVERFLOW: more was inserted than the journal
- * holds, several times; -ENOMEM; what EPF_IOC_JOURNAL and _SNAP_BEGIN say.
+ * -EOPNOTSUPP: a locked kind; -EOVERFLOW: at several tries more was inserted than
+ * the journal holds; -ENOMEM; an error of EPF_IOC_JOURNAL or _SNAP_BEGIN.
  */
 int epf_mirror_open(int filter, __u32 order, __u32 shards,
 		    struct epf_mirror **m);
@@ -40,8 +40,8 @@ void epf_mirror_close(struct epf_mirror *m); /* NULL is well */
  * @filter: as there
  * @order: as there
  * @shards: as there
- * @m: set to the mirror, or to NULL; to be asked when epf_mirror_step() returns
- *	0, and to be closed at any time
+ * @m: set to the mirror, or to NULL; it can be queried after epf_mirror_step()
+ *	has returned 0, and closed at any time
  *
  * Return: 0; -ENOMEM.
  */
@@ -49,57 +49,56 @@ int epf_mirror_begin(int filter, __u32 order, __u32 shards,
 		     struct epf_mirror **m);
 
 /**
- * epf_mirror_step() - do some more of what was begun
+ * epf_mirror_step() - do one step of the work that was begun
  * @m: mirror
  *
  * A step reads and writes at most EPF_STEP_BYTES of lines and records (work.h).
  *
- * Return: 1: there is more; 0: it is done; or as what was begun.
+ * Return: 1: there is more; 0: done; or an error of the call that it continues.
  */
 int epf_mirror_step(struct epf_mirror *m);
 
 /**
- * epf_mirror_follow() - apply what is new
+ * epf_mirror_follow() - apply new records
  * @m: mirror
  *
- * Afterwards it has every key whose insertion had returned when this was called
- * and that is of the window still, and is at the latest epoch that it knows of.
+ * Afterwards the mirror has every key that is still in the window and whose
+ * insertion had returned before the call. It is at the latest epoch of its records.
  *
- * Return: records applied; -EOVERFLOW: too much was; -ESTALE: the filter has
- * got other contents, or none. With either the mirror is behind, and stays so
- * until epf_mirror_renew().
+ * Return: records applied; -EOVERFLOW: records were lost; -ESTALE: the filter has
+ * other contents, or none. After either error the mirror is out of date until
+ * epf_mirror_renew().
  */
 long epf_mirror_follow(struct epf_mirror *m);
 
-/* In steps: what has been inserted now. Return: 0; -EOVERFLOW, -ESTALE. */
+/* The same in steps, up to what is inserted now. Return: 0; -EOVERFLOW, -ESTALE. */
 int epf_mirror_follow_begin(struct epf_mirror *m);
 
 /**
- * epf_mirror_renew() - copy the lines again, also where they are other ones now
+ * epf_mirror_renew() - copy the lines again, even if the filter has new ones
  * @m: mirror
  *
- * Views of it are to be made anew.
+ * The caller makes new views of the mirror.
  *
- * Return: as epf_mirror_open(). With any other than 0 the mirror can only be
- * renewed again, or closed.
+ * Return: as epf_mirror_open(). After an error the mirror can only be renewed
+ * again or closed.
  */
 int epf_mirror_renew(struct epf_mirror *m);
 void epf_mirror_renew_begin(struct epf_mirror *m); /* in steps */
 
-/* A view of the mirror, for audits; good until the next follow, renew or close.
- * It need not be settled.
- * An engine with memory of its own has the lines of an earlier one brought on by
- * the records that came since.
+/* A view of the mirror, for audits; valid until the next follow, renew or close.
+ * It need not be settled. An engine with memory of its own updates the lines of
+ * an earlier view with the records that came since.
  */
 void epf_mirror_view(const struct epf_mirror *m, struct epf_view *v);
 
 /**
- * epf_mirror_header() - what describes the lines of the mirror
+ * epf_mirror_header() - a snapshot header for the lines of the mirror
  * @m: mirror
- * @h: as of a snapshot taken at the end of the last follow, without the
- *	checksums. Insertions of epochs that are over are as the filter has
- *	them; those of the current one, and all, may lack some that were under
- *	way when the lines were copied, never more
+ * @h: out: header as of a snapshot taken at the end of the last follow, without
+ *	the checksums. The insertion counts of ended epochs are those of the
+ *	filter. The count of the current epoch and the total may lack insertions
+ *	that were under way when the lines were copied, but no others
  */
 void epf_mirror_header(const struct epf_mirror *m, struct epf_snap_header *h);
 

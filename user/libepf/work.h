@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * libepf: long work in steps, for callers that do other things between them. A
- * step reads and writes at most EPF_STEP_BYTES of lines, or of the words of an
- * owned kind; that is some tenths of a millisecond.
+ * step reads and writes at most EPF_STEP_BYTES of lines, or of the words of a
+ * locked kind; that takes some tenths of a millisecond.
  */
 #ifndef LIBEPF_WORK_H
 #define LIBEPF_WORK_H
@@ -17,9 +17,9 @@
  * struct epf_work - work that has begun
  * @step: do some more; returns 1: there is more, 0: it is done, or a negative
  *	errno, after which only @end may be called
- * @end: stop it where it is, and free it
- * @done: bytes so far, for whoever shows progress
- * @all: bytes in all; 0: not known yet
+ * @end: stop at any point, and free it
+ * @done: bytes so far, for progress displays
+ * @all: total bytes; 0: not known yet
  */
 struct epf_work {
 	int (*step)(struct epf_work *w);
@@ -28,7 +28,7 @@ struct epf_work {
 	__u64 all;
 };
 
-/* Without work (NULL) nothing is left to do. */
+/* NULL stands for work without steps. */
 static inline int epf_work_step(struct epf_work *w)
 {
 	return w ? w->step(w) : 0;
@@ -40,7 +40,7 @@ static inline void epf_work_end(struct epf_work *w)
 		w->end(w);
 }
 
-/* All of it; @progress may be NULL. Return: as the last step; -ECANCELED. */
+/* Run all steps; @progress may be NULL. Return: as the last step; -ECANCELED. */
 static inline int epf_work_run(struct epf_work *w, epf_progress_fn progress,
 			       void *ctx)
 {
@@ -69,8 +69,8 @@ int epf_snap_check_begin(int fd, struct epf_snap_file *file,
 struct epf_view;
 
 /* audit/view.c: as epf_view_snap() and epf_view_settle(); @v stays where it is.
- * *@work is NULL where that was all. A view that could not be settled is what
- * it was.
+ * *@work is NULL if nothing is left to do. A view that could not be settled is
+ * unchanged.
  */
 int epf_view_snap_begin(struct epf_view *v, const struct epf_snap_file *file,
 			struct epf_work **work);
