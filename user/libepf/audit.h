@@ -363,23 +363,24 @@ void epf_audit_measure(const struct epf_view *v, unsigned int threads,
  * @rates: of all engines; NULL: they are measured, if there are keys enough for
  *	that to pay
  *
- * The least of n / here and bytes / carry + n / there. For the best of each a
- * copy pays from bytes / carry / (1 / here - 1 / there) keys on.
+ * The choice with the shorter time: n / here in place, or bytes / carry + n / there
+ * on a copy. Between the best of each, a copy pays from
+ * bytes / carry / (1 / here - 1 / there) keys on.
  */
 void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n,
 		      bool copy, unsigned int threads,
 		      const struct epf_rates *rates);
 
-/* audit/estimate.c: how often answers are wrong */
+/* audit/estimate.c: false-positive rates */
 
 /**
- * struct epf_estimate - the error to be expected, from all lines
- * @fpr: chance that a key never inserted is found
- * @fpr_of: by age: in that epoch's lanes alone
+ * struct epf_estimate - the expected false-positive rate, from all lines
+ * @fpr: probability that a key never inserted is found
+ * @fpr_of: by age: the same in the lanes of that epoch alone
  * @bits_of: by age: positions set
- * @fill_of: by age: of all positions
+ * @fill_of: by age: share of all positions that are set
  *
- * As the module estimates it (epf/estimate.h), with all lines for samples.
+ * The module estimates in the same way (epf/estimate.h), but from samples.
  */
 struct epf_estimate {
 	double fpr;
@@ -394,21 +395,21 @@ struct epf_estimate {
  * @threads: as in struct epf_answer
  * @e: result
  *
- * Return: 0; -EINVAL: too many threads; -ENOMEM; -EOPNOTSUPP: an owned kind,
- * for which epf_view_probe() is.
+ * Return: 0; -EINVAL: too many threads; -ENOMEM; -EOPNOTSUPP: a locked kind, use
+ * epf_view_probe().
  */
 int epf_view_estimate(const struct epf_view *v, unsigned int threads,
 		      struct epf_estimate *e);
 
 /**
- * struct epf_met - the error that was met
- * @keys: asked for, none of which was ever inserted
- * @found: of these
- * @seed: where the keys came from
+ * struct epf_met - the measured false-positive rate
+ * @keys: keys looked up, none of which was ever inserted
+ * @found: keys that were found present
+ * @seed: seed of the keys
  * @rate: @found / @keys
- * @low: the rate of this filter is between this
- * @high: and this, in 999 of 1000 measurements
- * @engine: who was asked; another one than wished, where that one failed
+ * @low: lower bound of the rate; holds with @high in 999 of 1000 measurements
+ * @high: upper bound of the rate
+ * @engine: engine that answered; not the requested one if that one failed
  */
 struct epf_met {
 	__u64 keys;
@@ -419,18 +420,18 @@ struct epf_met {
 };
 
 /**
- * epf_view_probe() - ask for random keys
+ * epf_view_probe() - look up random keys
  * @v: view
- * @engine: who is asked; usable
+ * @engine: a usable engine
  * @threads: as in struct epf_answer
- * @keys: how many; 1 and up
- * @seed: of them; NULL: a random one
+ * @keys: number of keys; 1 and up
+ * @seed: seed of the keys; NULL: a random one
  * @m: result
- * @progress: or NULL; counting keys instead of bytes
+ * @progress: called with keys instead of bytes; or NULL
  * @ctx: for @progress
  *
- * Return: 0; -EINVAL: no keys; -ENOMEM; -ECANCELED: as @progress wished; what
- * the engine and getrandom say.
+ * Return: 0; -EINVAL: no keys; -ENOMEM; -ECANCELED: @progress asked for it; an
+ * error of the engine or of getrandom().
  */
 int epf_view_probe(const struct epf_view *v, const struct epf_engine *engine,
 		   unsigned int threads, __u64 keys, const __u64 *seed,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Who answers on a descriptor: the module, or a backend of this process that
- * speaks the device's protocol (linux/epochfilter.h). A program that wants such a
- * one links it and adds it; libepf calls it for the descriptors that it owns.
+ * Backends. A descriptor is served by the module or by a backend in this process
+ * that speaks the device's protocol (linux/epochfilter.h). A program links such a
+ * backend and adds it; libepf calls the backend for the descriptors that it owns.
  */
 #ifndef LIBEPF_BACKEND_H
 #define LIBEPF_BACKEND_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Whose filters are made and looked for. */
+/* Where filters are created and looked for. */
 enum epf_backend_choice {
 	EPF_BACKEND_AUTO,   /* the module's where it is loaded, else the other's;
 			     * looked for among both */
@@ -39,18 +39,18 @@ struct epf_backend {
 	void (*close)(int fd);
 };
 
-/* Before any other thread runs; there may be one. */
+/* Add the backend, at most one, before any other thread runs. */
 void epf_backend_add(const struct epf_backend *b);
 void epf_backend_choose(enum epf_backend_choice choice);
 
-/* What is there, where it is to be asked: is it one that is chosen? */
+/* Does the choice include the module, if @module, or the backend, if @other? */
 bool epf_backend_chosen(bool module, bool other);
 
-/* A control descriptor of whoever is chosen; see epf_dev_open(). */
+/* A control descriptor of the chosen backend; see epf_dev_open(). */
 int epf_backend_open(void);
 /* Is @fd the module's? */
 bool epf_is_module(int fd);
-/* The other control in EPF_BACKEND_AUTO, where @dev is one. -ENOENT: there is none. */
+/* With EPF_BACKEND_AUTO, the second control descriptor beside @dev. -ENOENT: none. */
 int epf_backend_second(int dev);
 int epf_call(int fd, unsigned long cmd, void *arg);
 void *epf_map(int fd, size_t bytes, off_t at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The chance that all positions of a key are set in a block of B bits, by a
- * Poisson number of other keys of k positions each.
+ * Hit probability: the probability that a Poisson number of other keys, of k
+ * positions each, sets all positions of a key in a block of B bits.
  */
 #ifndef LIBEPF_COVER_H
 #define LIBEPF_COVER_H
@@ -12,7 +12,7 @@ extern "C" {
 
 #define EPF_COVER_BITS_MAX 20 /* k */
 
-/* Chances of 0 .. k positions set; or transitions from one such number. */
+/* Probabilities of 0 .. k positions set; or of transitions from one such number. */
 struct epf_cover_row {
 	double at[EPF_COVER_BITS_MAX + 1];
 };
@@ -25,9 +25,9 @@ struct epf_cover_chain {
 
 /**
  * struct epf_cover_fields - for keys with k independent fields
- * @values: of a field, all equally likely
+ * @values: number of values of a field, all equally likely
  * @bits: k
- * @own: chance that the fields of a key name 0 .. k distinct positions
+ * @own: probabilities that the fields of a key name 0 .. k distinct positions
  */
 struct epf_cover_fields {
 	double values;
@@ -47,19 +47,19 @@ void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
 /**
  * epf_cover_fields_init() - prepare for keys of k independent fields
  * @c: result
- * @values: of a field
- * @block_bits: B: so many of them name a position, the others name none
+ * @values: number of values of a field
+ * @block_bits: B: this many values name a position, the others name none
  * @bits: k, 1 .. EPF_COVER_BITS_MAX
  */
 void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values,
 			   unsigned int block_bits, unsigned int bits);
 
 /**
- * epf_cover_fields() - the chance that all positions of a key are set
- * @c: of such keys
+ * epf_cover_fields() - the probability that all positions of a key are set
+ * @c: parameters of the keys
  * @load: mean number of keys in the block
  *
- * Return: the chances, by the number of its positions.
+ * Return: the probabilities, by the key's number of distinct positions.
  */
 struct epf_cover_row epf_cover_fields(const struct epf_cover_fields *c, double load);
 
@@ -70,7 +70,7 @@ struct epf_cover_row epf_cover_fields(const struct epf_cover_fields *c, double l
  */
 double epf_cover_chain(const struct epf_cover_chain *c, double load);
 
-/* The same at once. */
+/* The same, with the preparation. */
 double epf_cover_distinct(unsigned int block_bits, unsigned int bits,
 			  double load);
 
@@ -90,19 +90,20 @@ void epf_cover_double_free(struct epf_cover_double *c);
 /**
  * epf_cover_double() - each key has positions (h1 + i h2) mod B
  * @c: B and k
- * @v: that h2 of the key asked for is 2^v times an odd number, or 0 for
- *	v = log2(B): 0 .. log2(B)
+ * @v: h2 of the queried key is 2^v times an odd number, or 0 if v = log2(B);
+ *	0 .. log2(B)
  * @load: mean number of keys in the block
  *
- * The mean over @v is for the caller to take, after what else depends on the key:
- * it has the same positions in all segments.
+ * The caller takes the mean over @v, after everything else that depends on the
+ * key, because the key has the same positions in all segments.
  *
- * Return: the chance; what cancels leaves an error of some 2^k 1e-16 min(1, load).
+ * Return: the probability; cancellation leaves an error of about
+ * 2^k 1e-16 min(1, load).
  */
 double epf_cover_double(const struct epf_cover_double *c, unsigned int v,
 			double load);
 
-/* The share of keys that have @v. */
+/* The share of keys whose h2 has @v as in epf_cover_double(). */
 double epf_cover_share(unsigned int block_bits, unsigned int v);
 
 #ifdef __cplusplus

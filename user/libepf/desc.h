@@ -10,7 +10,7 @@
 #define EPF_DESC_TEXT 128 /* room for any description */
 #define EPF_SCOPE_TEXT 16 /* for any list of scopes */
 
-/* "bytes", "packets", ...; of a kind that is not known "unknown". */
+/* "bytes", "packets", ...; "unknown" for an unknown kind. */
 const char *epf_key_kind_name(__u8 kind);
 
 /* "frame", "packet", "flow", ... */
@@ -22,12 +22,13 @@ void epf_pkt_scope_text(__u32 flags, char text[EPF_SCOPE_TEXT]);
 /* As on the command line: "packet --no-mac --bytes 64", "flow --zone 7". */
 void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT]);
 
-/* "24", "24,64", ",64": bits of the address of a peer, as EPF_PKT_PREFIX(). A '/' does
- * for the comma, which ends an option in configurations. Return: whether it is that.
+/* Parse "24", "24,64" or ",64", prefix lengths of a peer's address, as
+ * EPF_PKT_PREFIX(). A '/' may replace the comma, which ends an option in
+ * configurations. Return: was the text valid?
  */
 bool epf_prefix_parse(const char *text, __u32 *max_bytes);
 
-/* A zone: 0 to 65535, digits alone. Return: whether it is that. */
+/* Parse a zone: 0 to 65535, digits only. Return: was the text valid? */
 bool epf_zone_parse(const char *text, __u32 *zone);
 
 /* A phrase: "text or bytes", "packets (--key packet --no-mac)". */

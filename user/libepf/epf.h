@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * libepf: sizing, filters in this process, filters of the kernel, snapshots.
+ * libepf: sizing, filters in this process, filters in the kernel, snapshots.
  *
  * Functions return 0 (or a count, or a descriptor) or a negative errno unless
  * they say otherwise, print nothing, and keep no global state.
@@ -20,12 +20,12 @@ extern "C" {
 /* size.c: geometry from promises */
 
 /**
- * struct epf_size_req - what a filter is to promise
- * @keys_per_window: distinct keys the window holds at most: W, or T times the
- *	rate; 1 and up
+ * struct epf_size_req - requirements of a filter
+ * @keys_per_window: most distinct keys in the window: W, or T times the rate; 1
+ *	and up
  * @budget: false-positive rate at the worst phase, 1e-9 .. 0.5
  * @max_bytes: memory limit; 0: none
- * @lines_per_key: L: 1, 2, 4; 0: free
+ * @lines_per_key: L: 1, 2, 4; 0: any of them
  */
 struct epf_size_req {
 	double keys_per_window;
@@ -61,15 +61,15 @@ double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
 /**
  * epf_size() - the geometry with the least memory, then the fewest lines a key,
  *	then the fewest positions (within 1.5 per cent of the memory)
- * @req: promise
+ * @req: requirements
  * @size: result; with -ENOSPC the most accurate one within @req->max_bytes
  *
- * Return: 0; -EINVAL: a number out of its range; -ENOSPC: the memory limit
+ * Return: 0; -EINVAL: a number is out of range; -ENOSPC: the memory limit
  * does not allow the budget; -E2BIG: more lines than a filter may have.
  */
 int epf_size(const struct epf_size_req *req, struct epf_size *size);
 
-/* mem.c: a filter in this process, for one thread */
+/* mem.c: a filter in this process, used by one thread */
 
 struct epf_mem;
 
@@ -99,8 +99,9 @@ __u64 epf_mem_digest(const struct epf_mem *m, const void *key, __u32 len);
 int epf_mem_pkt_digest(const struct epf_mem *m, const void *frame, __u32 len,
 		       const struct epf_pkt_opts *opts, __u64 *digest);
 
-/* 0 absent, 1 + age present; -ENOSPC: do not know: a saturated filter has found the
- * key. Who removes repeats takes what is not above 0 for new ("fails open").
+/* Return: 0: absent; 1 + age: present; -ENOSPC: do not know, a saturated filter has
+ * found the key. A caller that removes repeats fails open: it takes a key as new
+ * unless the result is above 0.
  */
 int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns);
 int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns);
@@ -113,16 +114,16 @@ void epf_mem_rotate(struct epf_mem *m, __u64 now_ns);
 void epf_mem_info(const struct epf_mem *m, __u64 now_ns,
 		  struct epf_info *info);
 
-/* dev.c: filters of the kernel; thin wrappers of the ioctls */
+/* dev.c: filters in the kernel; thin wrappers of the ioctls */
 
 int epf_dev_open(void); /* the device; -ENOENT: module not loaded */
 int epf_dev_create(int dev, const struct epf_params *params,
 		   const __u64 key[2], __u32 *id);
-/* Likewise, of any kind; @shape of an owned one, NULL for lanes. */
+/* The same for any kind; @shape is that of a locked kind, NULL for lanes. */
 int epf_dev_create_kind(int dev, const struct epf_params *params,
 			const struct epf_shape *shape, const __u64 key[2],
 			__u32 *id);
-/* Likewise; @flags: 0 or EPF_CREATE_ALIGN. */
+/* The same with @flags: 0 or EPF_CREATE_ALIGN. */
 int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *params,
 			 const struct epf_shape *shape, const __u64 key[2],
 			 __u32 *id);
@@ -130,9 +131,9 @@ int epf_dev_destroy(int dev, const char *name, bool force);
 int epf_dev_list(int dev, __u32 **ids); /* count; caller frees *ids */
 int epf_dev_filter(int dev, const char *name); /* descriptor */
 int epf_dev_filter_id(int dev, __u32 id);      /* descriptor */
-/* Likewise; @name may be an id where no filter has it as its name. */
+/* The same; @name may also be an id, unless it is the name of a filter. */
 int epf_dev_find(int dev, const char *name);
-/* What -EUCLEAN means, of any call on a filter that is pure BPF. */
+/* The meaning of -EUCLEAN from any call on a filter of the BPF backend. */
 #define EPF_HALF_SWAPPED						      \
 	"a swap was killed half-way, so the filter refuses everything: "      \
 	"'epfctl destroy' it and create it again"
@@ -146,29 +147,29 @@ int epf_filter_batch(int filter, unsigned long cmd, struct epf_batch *batch);
 int epf_filter_rotate(int filter, __u32 count, __u64 *epoch);
 int epf_filter_clear(int filter);
 int epf_filter_key(int filter, __u64 key[2]);
-/* Say what the keys are made of that are about to be inserted; @desc is set to
- * that of all keys.
+/* Tell what the keys to be inserted are made of; @desc is set to the description
+ * of all keys of the filter.
  */
 int epf_filter_describe(int filter, struct epf_key_desc *desc);
 
 /* snap.c: snapshot files */
 
-/* Called now and then on long work; a non-zero return ends it (-ECANCELED). */
+/* Called at times during long work; a non-zero return ends the work (-ECANCELED). */
 typedef int (*epf_progress_fn)(void *ctx, __u64 done_bytes, __u64 all_bytes);
 
 /**
  * epf_snap_save() - copy a live filter into a file
  * @filter: descriptor
- * @path: a regular file or none, replaced as atomic_file.h tells; mode 0600 at
- *	most, since it has the hash key
+ * @path: a regular file, replaced as atomic_file.h tells, or a new one; mode 0600
+ *	at most, since it contains the hash key
  * @progress: or NULL
  * @ctx: for @progress
- * @header: set to what was written, or to zeros, or NULL
+ * @header: set to the header that was written, or to zeros; or NULL
  *
- * Return: 0, or a negative errno; a file that was at @path is then unchanged,
- * unless @header is set: then the new one is there, but its directory could not
- * be synced, so that a power cut may bring the old one back. -ESTALE: epochs of an
- * owned kind could not be held for so long.
+ * Return: 0, or a negative errno. After an error the file at @path is unchanged,
+ * unless @header is set: then the new file is there, but its directory could not
+ * be synced, so that a power cut may bring the old one back. -ESTALE: rotation of
+ * a locked kind could not be held for the whole copy.
  */
 int epf_snap_save(int filter, const char *path, epf_progress_fn progress,
 		  void *ctx, struct epf_snap_header *header);
@@ -212,7 +213,7 @@ struct epf_snap_file {
  * @file: result
  * @progress: or NULL
  * @ctx: for @progress
- * @fault: what is wrong, on every return
+ * @fault: out: what is wrong; set on every return
  *
  * Return: 0; -EBADMSG: not a sound snapshot, see @fault; -ECANCELED; any
  * other negative errno with EPF_SNAP_IO.
@@ -224,7 +225,7 @@ int epf_snap_open(const char *path, struct epf_snap_file *file,
 int epf_snap_open_fd(int fd, struct epf_snap_file *file,
 		     epf_progress_fn progress, void *ctx,
 		     enum epf_snap_fault *fault);
-/* Read and check the header alone, and what the keys are made of. Returns as
+/* Read and check only the header and the description of the keys. Returns as
  * epf_snap_open().
  */
 int epf_snap_head(int fd, struct epf_snap_header *header,
@@ -234,7 +235,7 @@ void epf_snap_close(struct epf_snap_file *file);
 /**
  * epf_snap_copy() - copy a live filter into memory
  * @filter: descriptor
- * @file: result, as of an opened file; its lines are 64-byte aligned
+ * @file: result, like an opened file; its lines are 64-byte aligned
  * @progress: or NULL
  * @ctx: for @progress
  *
@@ -243,7 +244,7 @@ void epf_snap_close(struct epf_snap_file *file);
 int epf_snap_copy(int filter, struct epf_snap_file *file,
 		  epf_progress_fn progress, void *ctx);
 
-/* Replace the contents of a filter by those of a snapshot. */
+/* Replace the contents of a filter with those of a snapshot. */
 int epf_snap_restore(int filter, const struct epf_snap_file *file);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which engine is to answer, and whether the lines are copied first: from rates
- * measured here, now. A copy costs bytes / carry and saves 1 / here - 1 / there
- * on each key; so it pays from as many keys on as make up for it.
+ * The choice of an engine, and whether the lines are copied first, from rates
+ * measured on this machine. A copy costs bytes / carry and saves 1 / here - 1 / there
+ * on each key, so it pays from a certain number of keys on.
  */
 #include "engine.h"
 
@@ -58,8 +58,8 @@ static double ask_rate(const struct epf_engine *e, const struct epf_view *v,
 	return (double)n / (double)ns * 1e9;
 }
 
-/* Of a piece of the lines: what copying it takes, and by how much faster the
- * copy is asked.
+/* Measure on a part of the lines the rate of copying and that of lookups in the
+ * copy.
  */
 static void copy_rates(const struct epf_engine *e, const struct epf_view *v,
 		       unsigned int threads, struct sample *s,
@@ -102,7 +102,7 @@ void epf_cpu_rates(const struct epf_engine *e, const struct epf_view *v,
 }
 
 /**
- * struct kept - rates, and what they are of
+ * struct kept - rates, and the shape for which they were measured
  * @aligned: lines begin at cache lines
  */
 struct kept {
@@ -133,7 +133,7 @@ static const struct kept *find_kept(const struct epf_view *v,
 	return NULL;
 }
 
-/* Of the CPU's engines the fastest, and whatever has memory of its own. */
+/* Measure the fastest engines of the CPU, and those with memory of their own. */
 static const struct kept *measure(const struct epf_view *v,
 				  unsigned int threads)
 {
@@ -173,12 +173,12 @@ void epf_audit_measure(const struct epf_view *v, unsigned int threads,
 /* ---------------------------------------------------------- chosen ---- */
 
 /**
- * struct best - what rates come to
- * @here: fastest in place, or NULL
- * @there: soonest done of a copy, or NULL
+ * struct best - the best engines by their rates
+ * @here: the fastest engine in place, or NULL
+ * @there: the engine that finishes first on a copy, or NULL
  * @rate: keys a second of @here
- * @seconds: of @there, for the keys there are
- * @even: keys from which on a copy pays; INFINITY: never
+ * @seconds: time that @there takes for the given keys
+ * @even: number of keys from which on a copy pays; INFINITY: never
  */
 struct best {
 	const struct epf_engine *here, *there;
@@ -226,7 +226,7 @@ static void find_best(struct best *b, const struct epf_rates *rates,
 }
 
 /**
- * struct text - a number in short
+ * struct text - a number in short form
  */
 struct text {
 	char s[16];
@@ -297,8 +297,8 @@ static void choose_by(struct epf_choice *c, const struct epf_rates *rates,
 	explain(c, &b, bytes, copy);
 }
 
-/* Where nothing is measured. A line across two cache lines costs twice, and a
- * copy about what a key a line does.
+/* The rule without measurements. A line across two cache lines costs twice, and
+ * copying all lines costs about as much as one lookup for each line.
  */
 static void by_rule(struct epf_choice *c, const struct epf_view *v, __u64 n,
 		    bool copy)

@@ -15,7 +15,7 @@ VEC_FN vec vec_mul32(vec a, vec b)
 	return (vec)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 }
 
-/* Of four lanes. */
+/* The hits among four lanes. */
 VEC_FN __u32 half_hits(const __u64 *lane, const __u64 *flip, __m256i mask)
 {
 	__m256i lanes = _mm256_loadu_si256((const __m256i *)lane);

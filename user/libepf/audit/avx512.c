@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* AVX-512: a line is a vector, and one compare asks all its lanes. */
+/* AVX-512: a line is one vector, and one compare tests all its lanes. */
 #if defined(__x86_64__)
 
 #include "engine.h"

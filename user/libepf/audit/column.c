@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Columns: files that are nothing but keys of one length. */
+/* Columns: files that contain only keys of one length. */
 #include "engine.h"
 
 #include <errno.h>

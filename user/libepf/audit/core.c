@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Engines that are the core as it stands: one key after another, which is what
- * every other engine has to agree with; and in a ring, for CPUs that have no
- * engine of their own: the lines of a block are fetched while the one before
- * is looked at.
+ * Engines that call the core. One takes a key after another; every other engine
+ * must give the same answers. The other one works in a ring, for CPUs without an
+ * engine of their own: it prefetches the lines of a block while it tests the
+ * block before.
  */
 #include "engine.h"
 
@@ -12,7 +12,7 @@ static bool always(void)
 	return true;
 }
 
-/* Told that parts is a constant, the compiler unrolls them. */
+/* With a constant @parts the compiler unrolls the loop over parts. */
 EPF_FN struct epf_lanes of_parts(const struct epf_lens *l, __u32 parts)
 {
 	struct epf_lanes f = l->f;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Engine "cuda": lines are copied to a GPU once and asked there. All that knows
- * the GPU is in libepf_cuda.so (epf_cuda.h), which is loaded where it is
- * found; without it, or without a driver or a card, the engine is not usable,
- * which is no error.
+ * Engine "cuda": lines are copied to a GPU once, and lookups run there. All code
+ * for the GPU is in libepf_cuda.so (epf_cuda.h), which is loaded if it is found.
+ * Without it, or without a driver or a GPU, the engine is not usable, which is no
+ * error.
  *
- * Lines that were copied stay there while views with their serial are asked,
- * and until room is needed. Those of a mirror are brought on by the records
- * that were applied to it (struct epf_trail), and copied again where there are
- * too many. Columns with a serial stay likewise, from their second audit on.
+ * Copied lines stay on the GPU for views with the same serial, until the memory
+ * is needed. Lines of a mirror are updated with the records that were applied to
+ * it (struct epf_trail), and copied again if there are too many records. Columns
+ * with a serial stay as well, from their second audit on.
  */
 #include "engine.h"
 
@@ -37,14 +37,14 @@
 #define RETRY_MS 30000u /* until a card that was not ready is probed again */
 
 /**
- * struct kept - lines on the card
- * @held: NULL: none
+ * struct kept - lines on the GPU
+ * @held: the copy; NULL: none
  * @serial: of the view
- * @version: likewise
- * @epoch: likewise
- * @geom: likewise
- * @hash: likewise
- * @used: the higher, the later
+ * @version: of the view
+ * @epoch: of the view
+ * @geom: of the view
+ * @hash: of the view
+ * @used: order of the last use; higher is later
  */
 struct kept {
 	struct epf_cuda_held *held;
@@ -57,12 +57,12 @@ struct kept {
 };
 
 /**
- * struct column - keys on the card, or met once
- * @there: or NULL
- * @never: there was no room, or none for anything else
+ * struct column - keys on the GPU, or seen once
+ * @there: the copy on the GPU, or NULL
+ * @never: not copied again: it did not fit, or left no room for anything else
  * @serial: of the column; 0: none
  * @len: of its keys
- * @used: the higher, the later
+ * @used: order of the last use; higher is later
  */
 struct column {
 	struct epf_cuda_column *there;
@@ -72,15 +72,15 @@ struct column {
 	__u64 used;
 };
 
-/* @lock is for all; it is held while the card works, which does one thing at a
- * time.
- * Without it, for those who must not wait for a card: @tried (release, when the
- * others are set), @fit, @again_ms, @use.
+/* @lock protects everything; it is held while the GPU works, which does one thing
+ * at a time.
+ * Callers that must not wait for the GPU read without the lock: @tried (stored
+ * with release after the others are set), @fit, @again_ms, @use.
  * @tried: the library was looked for
- * @ops: of it, or NULL
- * @fit: there is a card, which has not failed
- * @again_ms: when a card that was not ready is probed again, monotonic; 0: never
- * @why: what befell it last
+ * @ops: functions of the library, or NULL
+ * @fit: there is a GPU, and it has not failed
+ * @again_ms: when a GPU that was not ready is probed again, monotonic; 0: never
+ * @why: the last error
  */
 static struct {
 	pthread_mutex_t lock;
@@ -159,8 +159,8 @@ static __u64 retry_ms(void)
 	return s && *s ? strtoull(s, NULL, 0) : RETRY_MS;
 }
 
-/* A card that has failed will not do better in this process; one that is not ready
- * may.
+/* A GPU that has failed stays unusable in this process; one that is not ready may
+ * become usable.
  */
 static int failed(int err)
 {
@@ -267,7 +267,7 @@ void epf_gpu_use(struct epf_gpu_use *use)
 	use->records = __atomic_load_n(&gpu.use.records, __ATOMIC_RELAXED);
 }
 
-/* ---- lines on the card ---- */
+/* ---- lines on the GPU ---- */
 
 static void drop(struct kept *k)
 {
@@ -282,7 +282,7 @@ static void drop_column(struct column *c)
 	memset(c, 0, sizeof(*c));
 }
 
-/* It is not loaded again: whatever took its room would lose it each time. */
+/* The column is not copied again: each time it would evict what took its room. */
 static void refuse(struct column *c)
 {
 	if (c->there)
@@ -291,7 +291,7 @@ static void refuse(struct column *c)
 	c->never = true;
 }
 
-/* Columns too: without them keys are carried there, which is what they save. */
+/* Drops columns too: without them keys are copied at each query, nothing worse. */
 static void drop_others(const struct kept *but)
 {
 	unsigned int i;
@@ -315,7 +315,7 @@ static struct kept *find(const struct epf_view *v)
 	return NULL;
 }
 
-/* An empty one, or the one that was used least lately. */
+/* An empty slot, or the least recently used one. */
 static struct kept *oldest(void)
 {
 	struct kept *k = &gpu.kept[0];
@@ -329,7 +329,7 @@ static struct kept *oldest(void)
 	return k;
 }
 
-/* Bring lines to the version of the view. Return: are they? */
+/* Update the lines to the version of the view. Return: did it succeed? */
 static bool brought_on(struct kept *k, const struct epf_view *v)
 {
 	const struct epf_trail *t = v->trail;
@@ -375,7 +375,7 @@ static int upload(struct kept *k, const struct epf_view *v, unsigned int threads
 	return 0;
 }
 
-/* Lines of the view are on the card, in *@kept; or an errno. */
+/* Put the lines of the view on the GPU, as *@kept. Return: 0, or a negative errno. */
 static int carry(const struct epf_view *v, unsigned int threads,
 		 struct kept **kept)
 {
@@ -405,7 +405,9 @@ static int carry(const struct epf_view *v, unsigned int threads,
 	return ret;
 }
 
-/* Done for now; @ret: how it ended. What may be other lines next time goes. */
+/* End the use of @k; @ret: result of that use. Lines that may differ at the next
+ * query are dropped.
+ */
 static int put_down(struct kept *k, const struct epf_view *v, int ret)
 {
 	if (k->held && (!v->serial || !gpu.fit))
@@ -429,9 +431,9 @@ void epf_cuda_forget(__u64 serial)
 	pthread_mutex_unlock(&gpu.lock);
 }
 
-/* ---- keys on the card ---- */
+/* ---- keys on the GPU ---- */
 
-/* That of @k, or the one that was used least lately, made its. */
+/* The slot of @k; if it has none, the least recently used slot becomes its own. */
 static struct column *column_of(const struct epf_column *k)
 {
 	struct column *c = &gpu.columns[0];
@@ -451,8 +453,8 @@ static struct column *column_of(const struct epf_column *k)
 	return c;
 }
 
-/* A column that is begun for the second time stays on the card, if it has the
- * room. Return: NULL: keys are to be carried there.
+/* A column that is begun for the second time stays on the GPU, if it fits.
+ * Return: NULL: the keys must be copied for this query.
  */
 static const struct column *stays(const struct epf_keys *keys,
 				  unsigned int threads)
@@ -473,7 +475,7 @@ static const struct column *stays(const struct epf_keys *keys,
 	return c->there ? c : NULL;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static int ask_card(struct kept *k, const struct epf_keys *keys,
 		    struct epf_cuda_answer *a)
@@ -573,7 +575,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* The second time: the first one makes buffers, and wakes the card up. */
+/* Times the second run: the first one allocates buffers and wakes the GPU. */
 static double seconds_of(const struct epf_view *v, const struct epf_keys *keys,
 			 struct epf_answer *a)
 {
@@ -585,7 +587,7 @@ static double seconds_of(const struct epf_view *v, const struct epf_keys *keys,
 	return query(v, keys, a) ? 0 : seconds() - start;
 }
 
-/* A piece of the lines is copied and asked for keys of the host's. */
+/* Measure the copy of a part of the lines, and lookups of keys of the host. */
 static void measure(const struct epf_view *v, unsigned int threads,
 		    __u64 *digest, unsigned char *bitmap, struct epf_rates *r)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the engines of the CPU share: a lens, which is a view made ready, and
- * the loop over all keys in all threads. An engine adds how a step is looked
- * through.
+ * Common parts of the engines of the CPU: a lens, which is a view prepared for
+ * lookups, and the loop over all keys in all threads. An engine adds the lookup
+ * of the keys of one step.
  */
 #ifndef LIBEPF_AUDIT_ENGINE_H
 #define LIBEPF_AUDIT_ENGINE_H
@@ -14,12 +14,12 @@
 #define EPF_BLOCK_KEYS 16u  /* the least that an engine looks at */
 
 /**
- * struct epf_lens - a view made ready
- * @f: the filter, to be read; it has no epoch of its own
+ * struct epf_lens - a view prepared for lookups
+ * @f: the filter, read only; it has no epoch of its own
  * @epoch: of the view
- * @flip: XORed to the lanes of a line, it leaves zero where a tag is the
+ * @flip: XORed with the lanes of a line, it leaves zero bits where the tag is the
  *	expected one and where a position is set
- * @age: of the youngest lane in a set of lanes, a bit each
+ * @age: age of the youngest lane in a set of lanes, which has one bit for each
  * @asked: of the view
  */
 struct epf_lens {
@@ -42,13 +42,13 @@ typedef void (*epf_look_fn)(const struct epf_lens *l,
 /**
  * struct epf_par - work for threads, cut into pieces
  * @work: do @n of it from @first on; @self is the thread's own
- * @n: all
- * @step: of a piece, the last one is what remains
- * @progress: or NULL; in the calling thread, after each piece of its own
+ * @n: total
+ * @step: size of a piece; the last one may be smaller
+ * @progress: called in the calling thread, after each of its pieces; or NULL
  * @ctx: for @progress
  * @next: first that no thread has taken; grows past the end
- * @done: finished
- * @stop: @progress wanted an end
+ * @done: number finished
+ * @stop: @progress asked for an end
  */
 struct epf_par {
 	void (*work)(void *self, __u64 first, __u64 n);
@@ -64,8 +64,8 @@ struct epf_par {
 /* How many threads there is work for; @want as in struct epf_answer. */
 unsigned int epf_par_threads(unsigned int want, __u64 n, __u64 step);
 
-/* Do all, in @threads threads or as many as there are to be had; @selves has
- * @self_bytes for each. Returns when all have ended.
+/* Do all of the work, in @threads threads or fewer if no more can be created;
+ * @selves has @self_bytes for each. Returns when all have ended.
  */
 void epf_par_run(struct epf_par *p, void *selves, size_t self_bytes,
 		 unsigned int threads);
@@ -73,34 +73,34 @@ void epf_par_run(struct epf_par *p, void *selves, size_t self_bytes,
 /* run.c: a query of a CPU engine, of lanes. Returns as epf_engine.query. */
 int epf_audit_run(epf_look_fn look, const struct epf_view *v,
 		  const struct epf_keys *keys, struct epf_answer *a);
-/* Likewise, of whatever @look can look through. */
+/* The same for any view that @look can read. */
 int epf_audit_run_any(epf_look_fn look, const struct epf_view *v,
 		      const struct epf_keys *keys, struct epf_answer *a);
 
 /* Are these numbers in their ranges? */
 bool epf_audit_sound(const struct epf_keys *k, const struct epf_answer *a);
 
-/* cuda.c: of lines that are on the card already; they return -ENOENT where they
- * are not, or as the engine.
+/* cuda.c: functions on lines that are on the GPU already. They return -ENOENT if
+ * the lines are not there, or as the engine does.
  */
 int epf_cuda_tally(const struct epf_view *v, __u64 *nr);
-/* How many of @n keys made from @seed are present. Carries lines there. */
+/* Count how many of @n keys made from @seed are present. Copies lines there. */
 int epf_cuda_chance(const struct epf_view *v, __u64 seed, __u64 n,
 		    __u64 *found);
 /* Lines or keys of that serial are gone. */
 void epf_cuda_forget(__u64 serial);
 
-/* auto.c: rates of an engine of the CPU. As epf_engine.rates. */
+/* auto.c: rates of an engine of the CPU, as epf_engine.rates. */
 void epf_cpu_rates(const struct epf_engine *e, const struct epf_view *v,
 		   unsigned int threads, struct epf_rates *r);
 
-/* interval.c: the chance that finds @found of @keys is between @low and @high,
- * in 999 of 1000 cases.
+/* interval.c: confidence interval of a rate, from @found of @keys: the rate is
+ * between @low and @high in 999 of 1000 cases.
  */
 void epf_interval(double found, double keys, double *low, double *high);
 
-/* A function that has to be compiled once for each number of parts, told as a
- * constant, so that the loops over parts go.
+/* Compile a call once for each number of parts, passed as a constant, so that the
+ * compiler unrolls the loops over parts.
  */
 #define EPF_BY_PARTS(parts, call, ...)          \
 	do {                                    \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How often an answer is wrong: expected, from the positions set in all lanes,
- * and met, by keys that nobody can have inserted.
+ * False-positive rates: expected, from the positions set in all lanes, and
+ * measured, with keys that nobody can have inserted.
  *
- * What a lane with n positions set contributes is known by n alone, so a pass
- * over the lines counts the lanes of each n: that is exact, needs no division,
- * and what estimate.h makes of samples can be made of all lines.
+ * The contribution of a lane depends only on its number n of positions set. So
+ * one pass over the lines counts the lanes of each n. That is exact, needs no
+ * division, and estimate.h can compute from all lines what it computes from samples.
  */
 #include "engine.h"
 #include "epf/estimate.h"
@@ -22,7 +22,7 @@
 #define SUM_LINES (1u << 19) /* the chances of so many fit into a sum */
 
 /**
- * struct tally - lanes by part, place in the line, and positions set
+ * struct tally - numbers of lanes by part, index in the line, and positions set
  */
 struct tally {
 	__u64 nr[EPF_PARTS_MAX][EPF_LANES][EPF_LANE_BITS + 1];
@@ -57,8 +57,8 @@ static void count_anywhere(__u64 nr[EPF_LANES][EPF_LANE_BITS + 1],
 	count_lines(nr, line, n, tag);
 }
 
-/* Zen 4, one thread, from memory: 9 GB/s instead of 3. All lanes of a line by
- * one AVX-512 instruction: little more, the counting is what takes the time.
+/* Zen 4, one thread, from memory: 9 GB/s instead of 3. One AVX-512 instruction for
+ * all lanes of a line gains little more, because the counting takes the time.
  */
 #if defined(__x86_64__)
 __attribute__((target("popcnt")))
@@ -94,7 +94,7 @@ struct worker {
 	struct tally tally;
 };
 
-/* A piece may reach from one part into the next. */
+/* A piece may span two parts. */
 static void count_piece(void *self, __u64 first, __u64 n)
 {
 	struct worker *w = self;
@@ -121,7 +121,7 @@ static void add_up(struct tally *sum, const struct tally *t)
 		to[i] += from[i];
 }
 
-/* Lines that a GPU has are counted there. */
+/* Lines that are on a GPU are counted there. */
 static int tally(const struct epf_view *v, unsigned int threads,
 		 struct tally *sum)
 {
@@ -148,7 +148,9 @@ static int tally(const struct epf_view *v, unsigned int threads,
 	return 0;
 }
 
-/* The chances of a lane's lines, of @lines, as if they were SUM_LINES. */
+/* The sum of the hit probabilities of one lane over @lines lines, scaled to
+ * SUM_LINES.
+ */
 static __u64 sum_chances(const __u64 nr[EPF_LANE_BITS + 1], const __u64 *q56,
 			 __u64 lines)
 {
@@ -170,7 +172,7 @@ static __u64 sum_bits(const __u64 nr[EPF_LANE_BITS + 1])
 	return sum;
 }
 
-/* What estimate.h has of samples. */
+/* Fill in what estimate.h takes from samples. */
 static void fill_of(struct epf_fill *f, const struct tally *t,
 		    const struct epf_geom *g)
 {

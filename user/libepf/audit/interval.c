@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The interval of a share (Clopper and Pearson, "The use of confidence or
- * fiducial limits illustrated in the case of the binomial", Biometrika 1934):
- * never too narrow, also where next to nothing was found.
+ * The confidence interval of a proportion (Clopper and Pearson, "The use of
+ * confidence or fiducial limits illustrated in the case of the binomial",
+ * Biometrika 1934). It is never too narrow, even if almost nothing was found.
  */
 #include "engine.h"
 
@@ -36,7 +36,9 @@ static double fraction(double x, double a, double b)
 	return f;
 }
 
-/* I_x(a, b): the chance of @a or more hits in @a + @b - 1 trials of chance @x. */
+/* I_x(a, b): the probability of @a or more hits in @a + @b - 1 trials of
+ * probability @x.
+ */
 static double beta(double x, double a, double b)
 {
 	double log_front = lgamma(a + b) - lgamma(a) - lgamma(b) +
@@ -47,7 +49,7 @@ static double beta(double x, double a, double b)
 	return exp(log_front) * fraction(x, a, b) / a;
 }
 
-/* The chance at which I(a, b) is @want. */
+/* The x at which I_x(a, b) is @want. */
 static double beta_inverse(double want, double a, double b)
 {
 	double low = 0, high = 1, mid = .5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Owned kinds in the state of a snapshot, asked by the core's own functions. */
+/* Locked kinds in the state of a snapshot, queried with functions of the core. */
 #include "kinds.h"
 
 #include <errno.h>

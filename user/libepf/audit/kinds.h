@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Owned kinds, to be asked: a filter of the core over the memory of a snapshot.
+ * Queries of locked kinds: a filter of the core over the memory of a snapshot.
  */
 #ifndef LIBEPF_AUDIT_KINDS_H
 #define LIBEPF_AUDIT_KINDS_H
@@ -11,7 +11,7 @@
 /**
  * struct epf_asked - a filter that nothing is inserted into
  * @kind: enum epf_kind
- * @now_ns: time at which it is asked, on its clock; of kinds that have one
+ * @now_ns: time of the queries, on the filter's clock, for kinds that have one
  */
 struct epf_asked {
 	__u32 kind;
@@ -34,27 +34,27 @@ struct epf_asked {
  * @params: of the snapshot
  * @s: state
  *
- * Return: 0; -EOPNOTSUPP: not of an owned kind; -EINVAL: no such filter.
+ * Return: 0; -EOPNOTSUPP: not of a locked kind; -EINVAL: no filter can be so.
  */
 int epf_asked_init(struct epf_asked *a, const struct epf_params *params,
 		   const struct epf_snap_owned *s);
 
-/* Its memory is at @word. Return: can it be? Else it is not to be asked. */
+/* Set its memory to @word. Return: is the memory valid? If not, do not query it. */
 bool epf_asked_place(struct epf_asked *a, __u64 *word);
 
-/* The same in steps. First the place: */
+/* The same in steps. First set the memory: */
 void epf_asked_at(struct epf_asked *a, __u64 *word);
 
 /**
- * epf_asked_check() - look at some of its memory
+ * epf_asked_check() - check some of its memory
  * @a: filter with memory
- * @nr: 0 at first; how far it is
+ * @nr: position of the check; 0 at first
  *
- * Return: 1: there is more to look at; 0: it can be asked; -EINVAL: it cannot.
+ * Return: 1: there is more to check; 0: the memory is valid; -EINVAL: it is not.
  */
 int epf_asked_check(const struct epf_asked *a, __u64 *nr);
 
-/* Age of a digest, 254 for more, or EPF_AGE_ABSENT. */
+/* The age of a digest, 254 if older, or EPF_AGE_ABSENT. */
 unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest);
 
 #endif /* LIBEPF_AUDIT_KINDS_H */

@@ -11,9 +11,9 @@
 #define TRIES 16
 
 /**
- * struct moment - what a filter was, and when
- * @before: on the clock that the module uses
- * @after: likewise
+ * struct moment - information on a filter, and when it was read
+ * @before: time before the call, on the clock that the module uses
+ * @after: time after the call
  */
 struct moment {
 	struct epf_info info;
@@ -38,8 +38,8 @@ static int look(int filter, struct moment *m)
 	return ret;
 }
 
-/* Was it one and the same table both times? Then it was made at one time, which
- * a moment tells to within a call; and epochs do not go back.
+/* Was it the same table both times? Then both moments give the same creation
+ * time, to within the duration of a call, and the epoch has not gone back.
  */
 static bool same_table(const struct moment *a, const struct moment *b)
 {
@@ -50,7 +50,9 @@ static bool same_table(const struct moment *a, const struct moment *b)
 	       b->before - b->info.age_ns <= a->after - a->info.age_ns;
 }
 
-/* Key and mapping are of one table: info tells the same before and after. */
+/* Key and mapping belong to one table if the information read before and after
+ * agrees.
+ */
 static int try_view_by(struct epf_view *v, int filter, bool keyed,
 		       struct moment *begun, __u64 key[2])
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Threads that take pieces of work by a counter. */
+/* Threads that take pieces of work from a shared counter. */
 #include "engine.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ struct hand {
 	pthread_t thread;
 };
 
-/* Return: was there a piece? */
+/* Do one piece. Return: was there one? */
 static bool piece(struct epf_par *p, void *self)
 {
 	__u64 first = __atomic_fetch_add(&p->next, p->step, __ATOMIC_RELAXED);
@@ -41,7 +41,7 @@ static void *helper(void *arg)
 	return NULL;
 }
 
-/* The calling thread: it works too, and tells how far all are. */
+/* The calling thread works too, and reports the progress of all. */
 static void lead(struct epf_par *p, void *self)
 {
 	while (piece(p, self)) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A query in all threads. A chunk is a whole number of bitmap bytes, so no two
- * threads write one byte. What a thread has counted is added up after it was
- * joined.
+ * threads write the same byte. The counts of a thread are added after its join.
  */
 #include "engine.h"
 
@@ -45,8 +44,8 @@ struct worker {
 	__u64 count[COUNTERS][EPF_AGES_MAX + 1];
 };
 
-/* Whose own stack holds them: a step's digests, if they have to be made, and
- * its ages.
+/* Buffers on a thread's own stack: the digests of a step, if they must be
+ * computed, and its ages.
  */
 struct step {
 	unsigned char digest[EPF_STEP_KEYS * sizeof(__u64)];
@@ -73,7 +72,7 @@ static void lens_init(struct epf_lens *l, const struct epf_view *v)
 }
 
 /* The digests of @n keys from @first on, and zeros up to @all. Whole steps of
- * digests are taken where they are.
+ * digests are used in place.
  */
 static const unsigned char *digests(const struct run *r, __u64 first, __u32 n,
 				    __u32 all, unsigned char *buf)
@@ -98,7 +97,7 @@ static const unsigned char *digests(const struct run *r, __u64 first, __u32 n,
 	return buf;
 }
 
-/* Bit i: byte i of @age is not EPF_AGE_ABSENT, so it lacks a bit. */
+/* Bit i is set if byte i of @age is not EPF_AGE_ABSENT (all ones). */
 static unsigned char present_bits(const unsigned char *age)
 {
 	const __u64 most = 0x7f7f7f7f7f7f7f7fULL;
@@ -147,7 +146,7 @@ static void add_up(struct epf_answer *a, const struct worker *w)
 		}
 }
 
-/* @w has room for @nr. Return: stopped. */
+/* @w has room for @nr. Return: was the query stopped? */
 static bool run_workers(const struct run *r, struct worker *w, unsigned int nr)
 {
 	struct epf_par par = { .work = chunk, .n = r->keys->n,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * geometry.h and the test of lanes.h over vectors, for engines that include
+ * geometry.h and the test of lanes.h with vectors, for engines that include
  * this with VEC_TARGET, VEC_BYTES, vec_mul32() and vec_hits() of their own.
- * Each function gives what the one of the core named beside it gives.
+ * Each function gives the results of the core function named above it.
  *
- * A lane may change while its line is looked at. Each is judged by one word:
- * an aligned 8-byte element of a vector load is read in one piece on every
- * x86-64 CPU that has such vectors (the manuals say so of aligned 16 bytes).
- * Nothing is loaded twice.
+ * A lane may change while its line is tested. Each lane is judged by one word: an
+ * aligned 8-byte element of a vector load is read in one piece on every x86-64
+ * CPU that has such vectors (the manuals state it for aligned 16 bytes). Nothing
+ * is loaded twice.
  *
- * Lines are fetched into the L2 only: it has more misses under way than the L1
- * (Zen 4, 70 MiB, lines alone: 200 million a second against 130).
+ * Lines are prefetched into the L2 only, which can have more misses under way
+ * than the L1 (Zen 4, 70 MiB, lines alone: 200 million a second against 130).
  */
 #define VEC_FN static inline __attribute__((always_inline, target(VEC_TARGET)))
 #define VEC_KEYS (VEC_BYTES / 8)
@@ -22,8 +22,8 @@ typedef __u64 vec_any __attribute__((vector_size(VEC_BYTES), aligned(1), may_ali
 /* The low 32 bits of each, multiplied to 64. */
 VEC_FN vec vec_mul32(vec a, vec b);
 
-/* Lanes of @line, a bit each, that hold @mask at its epoch. @mask: positions,
- * and both bits of the tag.
+/* The lanes of @line, one bit each, that contain @mask in their epoch. @mask:
+ * positions, and both bits of the tag.
  */
 VEC_FN __u32 vec_hits(const struct epf_line *line, const __u64 *flip,
 		      __u64 mask);
@@ -59,7 +59,7 @@ VEC_FN vec vec_fields(vec mask, vec x, __u32 n)
 	return mask;
 }
 
-/* What a probe has of the line of @w: positions, and the tag's bits. */
+/* The mask of a probe for the line of @w: positions, and the tag's bits. */
 VEC_FN vec vec_mask(const struct epf_geom *g, vec w)
 {
 	vec mask = vec_fields(vec_all(EPF_TAG_MASK),
@@ -107,7 +107,7 @@ VEC_FN void vec_look(__u32 parts, const struct epf_lens *l,
 	}
 }
 
-/* A group is looked at when those after it fill the ring. */
+/* A group is tested when the groups after it fill the ring. */
 VEC_FN void vec_parts(__u32 parts, const struct epf_lens *l,
 		      const unsigned char *digest, __u32 n, unsigned char *age)
 {

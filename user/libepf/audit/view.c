@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Views: lines of a snapshot or of a live filter, and their epoch; or an owned
- * kind's memory, and its state.
+/* Views: lines of a snapshot or of a live filter, with their epoch; or the memory
+ * of a locked kind, with its state.
  */
 #include "audit.h"
 #include "engine.h"
@@ -42,7 +42,7 @@ int epf_view_init(struct epf_view *v, const void *lines,
 	return 0;
 }
 
-/* @bytes of room in huge pages. Return: NULL: none. */
+/* Allocate @bytes in huge pages. Return: NULL: no memory. */
 static void *make_room(struct epf_view *v, size_t bytes)
 {
 	size_t all = bytes + HUGE_BYTES;
@@ -64,10 +64,10 @@ static void *make_room(struct epf_view *v, size_t bytes)
  * struct making - a view that gets memory of its own
  * @work: @done of @all bytes are copied
  * @v: result
- * @from: what is copied
- * @to: to where; of @new until all is copied
- * @new: of lines: what @v becomes
- * @nr: of an owned kind: as in epf_asked_check()
+ * @from: source of the copy
+ * @to: destination of the copy; owned by @new until all is copied
+ * @new: for lines: the view that replaces @v
+ * @nr: for a locked kind: as in epf_asked_check()
  */
 struct making {
 	struct epf_work work;
@@ -101,7 +101,7 @@ static size_t next_bytes(const struct making *m)
 
 /* Owned kinds */
 
-/* Memory is copied before it is looked at: a file may be written meanwhile. */
+/* Memory is copied before it is checked, because the file may change meanwhile. */
 static int owned_step(struct epf_work *work)
 {
 	struct making *m = (struct making *)work;
@@ -142,7 +142,7 @@ static int owned_begin(struct making *m, const struct epf_params *params,
 	return 0;
 }
 
-/* *@work is NULL on failure, and @v closed. */
+/* On failure *@work is NULL and @v is closed. */
 static int view_owned_begin(struct epf_view *v, const struct epf_params *params,
 			    const __u64 key[2],
 			    const struct epf_snap_owned *state,
@@ -242,7 +242,7 @@ static int settle_step(struct epf_work *work)
 	return 1;
 }
 
-/* Of a view that is not settled, it is as it was. */
+/* A view that could not be settled is unchanged. */
 static void settle_end(struct epf_work *work)
 {
 	struct making *m = (struct making *)work;
