@@ -52,7 +52,7 @@ static void formula(void)
 	tap_ok(placed(312499, r, false) && placed(312501, r, true),
 	       "one key less: in place; one more: of a copy");
 	choose(&c, 1000000, true, r);
-	tap_ok(c.settle && !strcmp(c.why, "scalar asks a copy of 16 MiB: it pays "
+	tap_ok(c.settle && !strcmp(c.why, "scalar on a copy of 16 MiB, which pays "
 				   "from 312 k keys on"), "why: %s", c.why);
 	choose(&c, ~0ULL, false, r);
 	tap_ok(!c.settle && c.even == ~0ULL &&
@@ -66,7 +66,7 @@ static void degenerate(void)
 
 	choose(&c, ~0ULL, true, rates_of(10e6, 1024 * MIB, 10e6));
 	tap_ok(!c.settle && c.even == ~0ULL &&
-	       !strcmp(c.why, "scalar in place: 10 M keys/s; a copy is asked "
+	       !strcmp(c.why, "scalar in place: 10 M keys/s; a copy is "
 			      "no faster"), "no faster: never; %s", c.why);
 	tap_ok(placed(~0ULL, rates_of(10e6, 1024 * MIB, 5e6), false),
 	       "slower: never");

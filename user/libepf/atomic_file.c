@@ -96,7 +96,7 @@ const char *epf_file_why(int err)
 	if (err == -EINVAL)
 		return "not a regular file";
 	if (err == -EEXIST)
-		return "what is at this path has changed meanwhile";
+		return "another program changed the file at this path";
 	return strerror(-err);
 }
 

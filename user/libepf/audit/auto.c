@@ -267,14 +267,14 @@ static void explain(struct epf_choice *c, const struct best *b, double bytes,
 
 	if (c->settle)
 		snprintf(c->why, sizeof(c->why),
-			 "%s asks a copy of %s: it pays from %s keys on", name,
+			 "%s on a copy of %s, which pays from %s keys on", name,
 			 size.s, even.s);
 	else if (!copy)
 		snprintf(c->why, sizeof(c->why),
 			 "%s in place, the fastest: %s keys/s", name, rate.s);
 	else if (isinf(b->even))
 		snprintf(c->why, sizeof(c->why),
-			 "%s in place: %s keys/s; a copy is asked no faster",
+			 "%s in place: %s keys/s; a copy is no faster",
 			 name, rate.s);
 	else
 		snprintf(c->why, sizeof(c->why),
@@ -305,8 +305,8 @@ static void by_rule(struct epf_choice *c, const struct epf_view *v, __u64 n,
 {
 	c->engine = epf_engine_near();
 	c->settle = copy && !aligned(v) && n >= epf_geom_lines(&v->geom);
-	snprintf(c->why, sizeof(c->why), "%s %s: the fastest that this machine has",
-		 c->engine->name, c->settle ? "asks a copy" : "in place");
+	snprintf(c->why, sizeof(c->why), "%s %s: the fastest engine of this CPU",
+		 c->engine->name, c->settle ? "on a copy" : "in place");
 }
 
 void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n,
@@ -321,7 +321,7 @@ void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n,
 	if (v->asked) {
 		c->engine = epf_engine_at(0);
 		snprintf(c->why, sizeof(c->why),
-			 "%s: the only one for this kind", c->engine->name);
+			 "%s: the only engine for this kind", c->engine->name);
 		return;
 	}
 	if (n < EPF_BLOCK_KEYS) { /* others do a whole block */

@@ -232,7 +232,7 @@ const char *epf_engine_why(const struct epf_engine *e)
 	static __thread struct epf_cuda_error kept;
 
 	if (!epf_engine_far(e))
-		return e->usable() ? "" : "this CPU has not what it takes";
+		return e->usable() ? "" : "this CPU lacks its instructions";
 	usable();
 	pthread_mutex_lock(&gpu.lock);
 	kept = gpu.why;
