@@ -28,6 +28,7 @@ help:
 	@echo 'make paper      the papers'\'' tables and figures again, side by side; build/paper [LOG=access.log]'
 	@echo 'make fuzz       the fuzz targets for longer [SECONDS=600 of CPU time, each]'
 	@echo 'make style      the house rules a program can check'
+	@echo 'make mutants    what the broken variants break, and which test must fail [T=core/chain*]'
 	@echo 'make deps       install what is missing (or print the apt line) [FOR=build]'
 	@echo 'make install    tool, agent, manuals, udev rule, module (by DKMS if there) [DESTDIR=]'
 	@echo 'make uninstall  remove all of that'
@@ -106,6 +107,9 @@ fuzz:
 style:
 	$(Q)scripts/style.sh
 
+mutants:
+	$(Q)selftests/mutants/table.py list $(if $(T),'$(T)')
+
 # A staged install (DESTDIR) only lays files out; a real one also installs the
 # module for the running kernel.
 install:
@@ -122,4 +126,4 @@ clean:
 	$(Q)rm -rf build
 
 .PHONY: all help deps lacks user bpf cuda module check check-fast check-debug \
-	check-static check-gpu demo demo-firewall bench bench-gpu paper fuzz style install uninstall clean
+	check-static check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants install uninstall clean

@@ -98,6 +98,10 @@ fi
 while read -r fault; do
 	say "$fault"
 done < <(scripts/claims.py | grep -E '^claims: [^0-9]|^claims: 0 ')
+# A rename must not leave a mutant without an effect (selftests/mutants).
+while read -r fault; do
+	say "mutant: $fault"
+done < <(selftests/mutants/table.py check 2>&1)
 
 nr=$(wc -l <<< "$lengths")
 echo "style: $nr functions, median $(awk -v m=$(((nr + 1) / 2)) 'NR == m { print $1 }' \

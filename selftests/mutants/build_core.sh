@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What builds variants of the core, for run.
+
+make=${MAKE:-make}
+bpftool=$(command -v bpftool || echo /usr/sbin/bpftool)
+
+# usage: core_cc OUTPUT ARG...: over the edited headers
+core_cc() {
+	local out=$1
+	shift
+	"$CC" -O1 -std=gnu11 "-I$copy/include" "-I$copy/include/uapi" -Iuser/libepf "$@" -o "$out"
+}
+
+# usage: build_program SOURCE [OPTION]...
+build_program() {
+	core_cc "$program" "selftests/core/$1.c" "${@:2}"
+}
+
+# usage: build_kind KIND [FILE]...: the laws of a kind, which needs these files of
+# user/libepf/kinds beside its own
+build_kind() {
+	local sources=("selftests/core/kind_$1.c") of
+	for of in "$@"; do
+		sources+=("user/libepf/kinds/$of.c")
+	done
+	core_cc "$program" "${sources[@]}" -lm
+}
+
+# The prediction that the estimator is compared with is built without mutations.
+build_gauge() {
+	local of
+	if ! [ -d "$tmp/predicts" ]; then
+		mkdir "$tmp/predicts" || return
+		for of in cover kinds/{ge,gebl,aged,apbf,apbbf,tlbf,dict}; do
+			"$CC" -O1 -std=gnu11 -Iinclude -Iinclude/uapi -Iuser/libepf \
+				-c "user/libepf/$of.c" -o "$tmp/predicts/${of##*/}.o" || return
+		done
+	fi
+	core_cc "$program" selftests/core/gauge.c "$tmp"/predicts/*.o -lm
+}
+
+# The library plans, without mutations.
+build_rooms() {
+	sed 's|#include "../owned.h"|#include "selftests/owned.h"|
+		s|#include "tap.h"|#include "selftests/core/tap.h"|' \
+		selftests/core/rooms.c > "$tmp/rooms.c"
+	core_cc "$program" -I. "$tmp/rooms.c" "$build/user/libepf.a" -lm -lxxhash -pthread
+}
+
+# usage: build_made NAME: the program of the Makefile
+build_made() {
+	rm -rf "$tmp/build"
+	"$make" -s -C selftests/core CC="$CC" BUILD="$tmp/build" \
+		DIRS="-I$copy/include -I$copy/include/uapi -I$PWD/user/libepf" \
+		"$tmp/build/selftests/core/$1" && mv "$tmp/build/selftests/core/$1" "$program"
+}
+
+need_libbpf() {
+	[ -x "$bpftool" ] && [ -e /usr/include/bpf/libbpf.h ] || echo 'no bpftool or libbpf'
+}
+
+# BPF programs may be loaded. If they cannot be built, their first test says so.
+need_loads() {
+	edit='' make_variant > /dev/null 2>&1 || return 0
+	passes > /dev/null 2>&1
+	[ $? -ne 4 ] || echo 'BPF programs cannot be loaded here'
+}

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# For run and build_SUITE.sh, sourced by run: what mutants need, how a variant is
+# prepared, how its test is judged. Of a row (table.py) $id, $file, $edit, $build_by,
+# $tree, $test, $claim and the array cases are set; the copy is in $copy, the rest of
+# what a variant leaves is in $tmp.
+
+CC=${CC:-cc} CXX=${CXX:-c++} CLANG=${CLANG:-clang}
+build=$(realpath -m "${BUILD:-build}")
+
+# Each need prints why it is not met here, or nothing.
+
+need_cc() {
+	command -v "$CC" > /dev/null || echo "no $CC"
+}
+
+need_cxx() {
+	command -v "$CXX" > /dev/null || echo "no $CXX"
+}
+
+need_clang() {
+	command -v "$CLANG" > /dev/null || echo "no $CLANG"
+}
+
+need_root() {
+	[ "$(id -u)" -eq 0 ] || echo 'needs root'
+}
+
+need_x86_64() {
+	[ "$(uname -m)" = x86_64 ] || echo 'for x86-64 only'
+}
+
+# usage: need_built PATH, below build/
+need_built() {
+	[ -e "$build/$1" ] || echo "build/$1 is not built"
+}
+
+# usage: need_linux VERSION
+need_linux() {
+	[ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ] ||
+		echo "Linux $1 is needed"
+}
+
+# BPF filters can be made here.
+need_bpf() {
+	EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || echo 'no BPF here'
+}
+
+# usage: unmet NEED...: the first need that is not met, and why
+declare -A asked
+unmet() {
+	local need
+	for need in "$@"; do
+		case $need in
+		*=*) ;;
+		*) need=$need= ;;
+		esac
+		[ -n "${asked[$need]+yes}" ] || asked[$need]=$("need_${need%%=*}" "${need#*=}")
+		[ -z "${asked[$need]}" ] || { echo "${asked[$need]}"; return; }
+	done
+}
+
+# The copy, with the edit made in each file that it is of. An edit that changes
+# nothing is an error.
+prepare() {
+	local name
+	rm -rf "$copy" && mkdir "$copy" || return
+	# shellcheck disable=SC2086 # a list
+	[ -z "$tree" ] || cp -r --parents $tree "$copy" || return
+	[ -n "$edit" ] || return 0
+	for name in $file; do
+		sed -i "$edit" "$copy/$name" || return
+		! cmp -s "$name" "$copy/$name" || { echo "the edit changes nothing in $name"; return 1; }
+	done
+}
+
+# The variant of this row: $program is what the test runs, $judge how it is judged.
+make_variant() {
+	program=("$tmp/${test##*/}") judge=says
+	# shellcheck disable=SC2086 # a list
+	prepare && set -- $build_by && "build_$1" "${@:2}"
+}
+
+# usage: says PATTERN PROGRAM [ARG]...
+# Does it print a line like that, however it goes on? The first one ends it, so
+# that a variant that never ends costs no time.
+says() {
+	local pattern=$1 pid said
+	shift
+	[ -p "$tmp/said" ] || mkfifo "$tmp/said" || return
+	# In the foreground: it ends with the script.
+	timeout --foreground 3000 "$@" > "$tmp/said" 2>&1 &
+	pid=$!
+	grep -m 1 -E "$pattern" < "$tmp/said"
+	said=$?
+	kill "$pid" 2> /dev/null
+	wait "$pid"
+	return $said
+}
+
+# Likewise, but it goes on to its end: for tests that have something to clean up.
+finishes() {
+	local pattern=$1
+	shift
+	"$@" | grep -E "$pattern"
+}
+
+# It crashes: by SIGSEGV or SIGBUS.
+crashes() {
+	"$@" > /dev/null 2>&1
+	case $? in
+	$((128 + $(kill -l SEGV))) | $((128 + $(kill -l BUS)))) ;;
+	*) return 1 ;;
+	esac
+}
+
+# The test fails with the claim; a crash does not count unless it is the claim, nor
+# does a loop.
+caught() {
+	if [ "$claim" = crash ]; then
+		crashes "${program[@]}" $args "${cases[@]}"
+		return
+	fi
+	"$judge" "${claim:-^not ok}" "${program[@]}" $args "${cases[@]}"
+}
+
+passes() {
+	"${program[@]}" $args "${cases[@]}"
+}
