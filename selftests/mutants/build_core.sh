@@ -59,10 +59,3 @@ build_made() {
 need_libbpf() {
 	[ -x "$bpftool" ] && [ -e /usr/include/bpf/libbpf.h ] || echo 'no bpftool or libbpf'
 }
-
-# BPF programs may be loaded. If they cannot be built, their first test says so.
-need_loads() {
-	edit='' make_variant > /dev/null 2>&1 || return 0
-	passes > /dev/null 2>&1
-	[ $? -ne 4 ] || echo 'BPF programs cannot be loaded here'
-}

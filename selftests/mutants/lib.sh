@@ -31,6 +31,10 @@ need_x86_64() {
 	[ "$(uname -m)" = x86_64 ] || echo 'for x86-64 only'
 }
 
+need_guest() {
+	[ -n "${EPF_VM:-}" ] || echo 'this is no VM'
+}
+
 # usage: need_built PATH, below build/
 need_built() {
 	[ -e "$build/$1" ] || echo "build/$1 is not built"
@@ -61,13 +65,13 @@ unmet() {
 	done
 }
 
-# The copy, with the edit made in each file that it is of. An edit that changes
+# The copy of $tree, or of the edited files alone, with the edit made in each file that it is of. An edit that changes
 # nothing is an error.
 prepare() {
 	local name
 	rm -rf "$copy" && mkdir "$copy" || return
 	# shellcheck disable=SC2086 # a list
-	[ -z "$tree" ] || cp -r --parents $tree "$copy" || return
+	cp -r --parents ${tree:-$file} "$copy" || return
 	[ -n "$edit" ] || return 0
 	for name in $file; do
 		sed -i "$edit" "$copy/$name" || return
@@ -77,9 +81,43 @@ prepare() {
 
 # The variant of this row: $program is what the test runs, $judge how it is judged.
 make_variant() {
-	program=("$tmp/${test##*/}") judge=says
+	program=("$tmp/${test##*/}") judge=says limit=3000
 	# shellcheck disable=SC2086 # a list
 	prepare && set -- $build_by && "build_$1" "${@:2}"
+}
+
+# usage: relink broken|broken-ctl PROGRAM [VARIABLE=VALUE]...: the agent, or epfctl, of
+# which the edited file is compiled again and linked with the objects of the others
+relink() {
+	local of=${file#user/}
+	make -s -C user BUILD="$build" BROKEN="$copy/$file" BROKEN_OF="${of%.c}" \
+		BROKEN_OUT="$tmp/$2" "$1" "${@:3}"
+}
+
+# usage: compile_bpf SOURCE OBJECT [OPTION]...
+compile_bpf() {
+	"$CLANG" -target bpf -mcpu=v3 -O2 -g "${@:3}" \
+		-idirafter "/usr/include/$("$CC" -print-multiarch)" -c "$1" -o "$2"
+}
+
+# As bpf/Makefile has it, for programs that do without CAP_PERFMON.
+bare_flags=(-DEPF_NO_PERFMON -mllvm -no-stack-slot-sharing)
+
+# BPF programs may be loaded: the variant without a mutation says so. If it cannot be
+# built, its first test says so.
+need_loads() {
+	edit='' make_variant > /dev/null 2>&1 || return 0
+	passes > /dev/null 2>&1
+	[ $? -ne 4 ] || echo 'BPF programs cannot be loaded here'
+}
+
+# usage: script SECONDS [NAME=VALUE]...: the test is a script with this environment
+script() {
+	local at
+	for at in "selftests/$test".{py,sh}; do
+		[ ! -e "$at" ] || program=(env "${@:2}" timeout "$1" "$at")
+	done
+	judge=finishes
 }
 
 # usage: says PATTERN PROGRAM [ARG]...
@@ -90,7 +128,7 @@ says() {
 	shift
 	[ -p "$tmp/said" ] || mkfifo "$tmp/said" || return
 	# In the foreground: it ends with the script.
-	timeout --foreground 3000 "$@" > "$tmp/said" 2>&1 &
+	timeout --foreground "$limit" "$@" > "$tmp/said" 2>&1 &
 	pid=$!
 	grep -m 1 -E "$pattern" < "$tmp/said"
 	said=$?

@@ -6,6 +6,8 @@ usage: table.py rows GROUP       the rows of a group, for run
        table.py list [PATTERN]   what is broken, where, and which test must fail
        table.py check            does each edit still change its file? (make style)
        table.py apply ID FILE    the edit of one mutant, made in FILE
+       table.py files GROUP      NAME:FILE of each mutant that EPF_THOROUGH has tried
+       table.py merge GROUP DIR  all edits of a group, one after another, each file in DIR
 
 EPF_MUTANTS names another folder with tables. A table is stanzas of "key: value" lines, with an empty line between them. A value is
 literal to the end of its line, so an edit needs no quoting. A stanza begins with
@@ -19,7 +21,8 @@ and continues with
   what      what is broken, one sentence
   file      the files that are edited, paths in the tree
   edit      a sed script
-  build     the builder and its arguments: function build_NAME in build_SUITE.sh
+  build     the builder and its arguments: function build_NAME in build_SUITE.sh; or
+            "makefile": the Makefile of the suite has it, and the script tries it itself
   tree      what the builder needs a copy of; the edits are made in the copy
   test      the program that must fail, as "make check T=" has it, and its arguments
   case      a further argument, with blanks; may be repeated
@@ -34,6 +37,7 @@ import fnmatch
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -151,7 +155,7 @@ def faults_of_names(row):
         yield f"no script selftests/{row['group']}.sh"
     if row.get("test") and not program_is_there(row["test"]):
         yield f"no test {row['test'].split()[0]} in selftests/"
-    if row.get("build") and not named("build_" + row["build"].split()[0], *shell):
+    if row.get("build") not in (None, "makefile") and not named("build_" + row["build"].split()[0], *shell):
         yield f"no function build_{row['build'].split()[0]}"
     for need in row.get("needs", "").split():
         if not named("need_" + need.split("=")[0], *shell):
@@ -226,20 +230,40 @@ def show(pattern="*"):
           f"{sum(g[1] for g in groups.values()):9}")
 
 
+def edit_in_place(row, path):
+    before, after = sed(row["edit"], path)
+    if before == after:
+        raise Wrong(f"{row['id']}: the edit changes nothing in {path}: {row['edit']}")
+    with open(path, "wb") as file:
+        file.write(after)
+
+
 def apply(ident, path):
     for row in read():
         if row["id"] == ident:
-            before, after = sed(row["edit"], path)
-            if before == after:
-                raise Wrong(f"{ident}: the edit changes nothing in {path}: {row['edit']}")
-            with open(path, "wb") as file:
-                file.write(after)
-            return
+            return edit_in_place(row, path)
     raise Wrong(f"no mutant '{ident}'")
 
 
+def files(group):
+    for row in read():
+        if row["group"] == group and (os.environ.get("EPF_THOROUGH") or not row.get("thorough")):
+            print(f"{row['id'].split('/')[1]}:{row['file']}")
+
+
+def merge(group, folder):
+    rows = [row for row in read() if row["group"] == group and row.get("edit")]
+    for name in {name for row in rows for name in row["file"].split()}:
+        path = os.path.join(folder, os.path.basename(name))
+        shutil.copyfile(os.path.join(TOP, name), path)
+        for row in rows:
+            if name in row["file"].split():
+                edit_in_place(row, path)
+
+
 def main():
-    commands = {"rows": rows_of, "list": show, "check": check, "apply": apply}
+    commands = {"rows": rows_of, "list": show, "check": check, "apply": apply,
+                "files": files, "merge": merge}
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     try:

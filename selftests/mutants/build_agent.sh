@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What builds variants of the agent, for run.
+
+# Which of two requests the agent has ready first is left to its threads.
+attempts() {
+	local _
+	for _ in 1 2 3 4 5 6; do
+		finishes "$@" && return
+	done
+	return 1
+}
+
+build_agent() {
+	script 3000 EPF_AGENT="$tmp/epfagent" BUILD="$build" EPF_PATIENCE=30
+	judge=attempts
+	relink broken epfagent
+}

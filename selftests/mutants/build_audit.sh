@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What builds variants of libepf's audits, for run. The linker takes from libepf what
+# the edited files do not define.
+
+sanitize='-fsanitize=address,undefined -fno-sanitize-recover'
+
+need_avx2() {
+	grep -qwm 1 avx2 /proc/cpuinfo || echo 'no AVX2 here, and only vector engines have the edit'
+}
+
+need_sanitizers() {
+	echo 'int main(void){}' | "$CC" $sanitize -x c - -o /dev/null 2> /dev/null ||
+		echo "no $CC with sanitizers"
+}
+
+# usage: audit_cc ARG...; a test that is ended leaves its files in $tmp
+audit_cc() {
+	"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= "$@" -o "$program" -lxxhash -lm -pthread || return
+	program=(env TMPDIR="$tmp" "$program")
+}
+
+# What an edit is compiled into: of a header, the sources that include it.
+edited_sources() {
+	local of
+	for of in $file; do
+		case $of in
+		*.h) grep -l "\"${of##*/}\"" "$copy"/user/libepf/audit/*.c ;;
+		*) echo "$copy/$of" ;;
+		esac
+	done
+}
+
+# usage: build_engines: a test of engines, estimates or of what chooses an engine
+build_engines() {
+	# shellcheck disable=SC2046 # a list
+	audit_cc -Iuser/libepf -Iinclude -Iinclude/uapi "selftests/$test.c" \
+		$(edited_sources) "$build/user/libepf.a"
+}
+
+build_steps() {
+	audit_cc -w -Iuser/libepf -Iuser/libepf/audit -Iinclude -Iinclude/uapi \
+		selftests/audit/steps.c "$copy/$file" "$build/user/libepf.a"
+}
+
+# One that lets a test leave its memory is noticed by the sanitizers.
+build_images() {
+	audit_cc -g $sanitize "-I$copy/include" -Iinclude -Iinclude/uapi -Iuser/libepf \
+		selftests/audit/images.c user/libepf/audit/kinds.c "$build/user/libepf.a"
+}
+
+# Snapshots are written to memory; what does not depend on the edits is built once.
+build_merge() {
+	local of
+	if [ -z "${merge_in:-}" ]; then
+		merge_in=$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d) || return
+		ktap_cleanup rm -rf "$merge_in"
+		for of in snap atomic_file dev backend copy audit/kinds; do
+			"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -Iuser/libepf -Iinclude -Iinclude/uapi \
+				-c "user/libepf/$of.c" -o "$merge_in/${of##*/}.o" || return
+		done
+	fi
+	cases=("$merge_in")
+	audit_cc "-I$copy/include" -Iuser/libepf -Iinclude -Iinclude/uapi \
+		selftests/audit/merge.c "$copy/user/libepf/merge.c" "$merge_in"/*.o
+}

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What builds variants of the emulated kernels, for run.
+
+built=$build/selftests/cuda
+
+# usage: build_kernels UNIT|-OPTION...: these units of cuda/ are compiled again
+build_kernels() {
+	local unit flags='' units='' objects=()
+	for unit in "$@"; do
+		case $unit in
+		-*) flags+=" $unit" ;;
+		*) units+=" $unit " ;;
+		esac
+	done
+	for unit in insert probe query ready rotate tally; do
+		case $units in
+		*" $unit "*)
+			# shellcheck disable=SC2086 # a list
+			"$CXX" -x c++ -O0 -std=c++17 -DEPF_CUDA_EMU -Iinclude -Iinclude/uapi \
+				-I"$copy/cuda" $flags -c "$copy/cuda/$unit.cu" -o "$tmp/$unit.o" || return
+			objects+=("$tmp/$unit.o")
+			;;
+		*) objects+=("$built/$unit.o") ;;
+		esac
+	done
+	limit=600
+	# shellcheck disable=SC2086 # a list
+	"$CXX" $flags "${objects[@]}" "$built/${test#cuda/}_test.o" "$built/device.o" \
+		"$built/now.o" "$built"/lib/*.o "$built"/lib/audit/*.o -o "$program" -lxxhash -lm \
+		-pthread
+}
+
+# usage: objects bench|device|rivals
+objects() {
+	local gpu=$build/bench/gpu/emulated emulated=$built/emulated unit
+	case $1 in
+	bench)
+		for unit in cuda/bench/*.cu; do
+			unit=${unit##*/}
+			echo "$gpu/${unit%.cu}.o"
+		done
+		;;
+	device) printf '%s\n' "$emulated"/{device,host}.o ;;
+	rivals) printf '%s\n' "$emulated"/{rivals,host,cbf}.o "$gpu"/{classic,counting,keys,run}.o ;;
+	esac
+	printf '%s\n' "$build"/cuda/emu/*.o
+}
+
+# usage: build_emulated bench|device|rivals UNIT: UNIT, seen from the top, is
+# compiled again, with few keys
+build_emulated() {
+	limit=600
+	"$CXX" -x c++ -O0 -std=c++17 -w -DEPF_CUDA_EMU -DKEYS=20000ULL -Iinclude -Iinclude/uapi \
+		-I"$copy/cuda" -Iuser/libepf -iquote selftests/cuda \
+		-include "$copy/cuda/bench/emulated.h" -c "$copy/$2.cu" -o "$tmp/unit.o" || return
+	# shellcheck disable=SC2046 # a list
+	"$CXX" "$tmp/unit.o" $(objects "$1" | grep -v "/${2##*/}\.o$") -o "$program" -lm -pthread
+}

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What builds variants of the readers of records, for run.
+
+build_readers() {
+	local top=$PWD
+	script 600 READREC="$tmp/readrec"
+	# shellcheck disable=SC2046 # words
+	(cd "$copy/user/audit" && "$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -I. -I.. \
+		-I../../include -I../../include/uapi $(pkg-config --cflags libfixbuf) \
+		"$top/selftests/records/readrec.c" records.c record.c input.c text.c \
+		json.c nfdump.c keytext.c wrong.c csv.c pcap.c capture.c ipfix.c \
+		-o "$tmp/readrec" -ljansson -lcsv -lpcap $(pkg-config --libs libfixbuf))
+}
