@@ -10,7 +10,7 @@ tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
 export EPF_MUTANTS=$tmp
 table=$here/../mutants/table.py
-ktap_plan 11
+ktap_plan 12
 
 # usage: stanza LINE...: the table is a group and this
 stanza() {
@@ -28,6 +28,10 @@ unnoticed() {
 	! "$here/../mutants/run" core/align_broken > "$tmp/said" 2>&1 && cat "$tmp/said" &&
 		grep "^not ok 1 core/one" "$tmp/said" && grep -F "$1" "$tmp/said"
 }
+
+ktap_is 'the listing has every mutant' \
+	"$(EPF_MUTANTS=$here/../mutants "$table" list | awk '/^all / { print $3 }')" \
+	"$(cat "$here"/../mutants/*.table | grep -c '^mutant: ')"
 
 one='mutant: core/one' what='what: Nothing works.'
 stanza "$one" "$what" 's/a/b/'

@@ -215,7 +215,7 @@ def show(pattern="*"):
         thorough = " (with EPF_THOROUGH)" if row.get("thorough") else ""
         case = "".join(f" '{c}'" for c in row.get("case", []))
         print(f"{row['id']}: {row['what']}\n"
-              f"\t{row['file']}: {row['edit']}\n"
+              f"\t{row['file']}: {row.get('edit') or 'built by ' + row['build']}\n"
               f"\tmust fail: {row['test']}{case}{thorough}; run by {row['group']}")
     groups = {}
     for row in rows:
@@ -228,6 +228,21 @@ def show(pattern="*"):
         print(f"{group:26} {plain:6} {all_of_it:9}")
     print(f"{'all':26} {sum(g[0] for g in groups.values()):6} "
           f"{sum(g[1] for g in groups.values()):9}")
+    explore(pattern)
+
+
+def explore(pattern):
+    """The explorer has its variants by name in its program."""
+    if not fnmatch.fnmatch("explore/", pattern):
+        return
+    program = os.path.join(os.environ.get("BUILD", os.path.join(TOP, "build")),
+                           "selftests/explore/explore")
+    print("\nvariants of the explorer, in selftests/explore/cases.c:")
+    if os.path.exists(program):
+        text = subprocess.run([program, "--list"], check=True, capture_output=True, text=True)
+        print(text.stdout.rpartition("\n\n")[2], end="")
+    else:
+        print("  make -C selftests/explore, for explore --list")
 
 
 def edit_in_place(row, path):
