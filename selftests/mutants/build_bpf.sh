@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What builds variants of packet digests in BPF, for run.
+
+# It loads, and a law fails.
+law_fails() {
+	local pattern=$1
+	shift
+	"$@" > "$tmp/out" 2>&1
+	cat "$tmp/out"
+	grep -q '^ok 1 - digest: ' "$tmp/out" && grep -q -m 1 -E "$pattern" "$tmp/out"
+}
+
+# usage: build_digest [bare]
+build_digest() {
+	local flags=() built=$build/selftests/bpf
+	[ $# -eq 0 ] || flags=("${bare_flags[@]}")
+	judge=law_fails
+	program=("$built/digest" "$copy/digest.bpf.o" "$built/stacks.bin" "$built/first.bpf.o")
+	compile_bpf "$copy/selftests/bpf/digest.bpf.c" "$copy/digest.bpf.o" "${flags[@]}" \
+		-I"$copy/include" -I"$copy/include/uapi"
+}
