@@ -147,6 +147,8 @@ def faults_of_names(row):
     for key in ("what", "build", "test") + (("file",) if row["kind"] == "mutant" else ()):
         if not row.get(key):
             yield f"no {key}"
+    if not row.get("file") and not row.get("tree"):
+        yield "nothing to copy: no file, no tree"
     if row["kind"] == "mutant" and not row.get("edit") and "-D" not in row.get("build", ""):
         yield "no edit, nor a -D for the builder"
     if row["kind"] == "mutant" and not re.fullmatch(rf"{suite}/[a-z0-9][a-z0-9_.-]*", row["id"]):
