@@ -11,7 +11,7 @@ need_microhttpd() {
 metrics_cc() {
 	"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -DEPF_VERSION='"1.2.3"' -Iuser -Iuser/libepf \
 		-Iinclude -Iinclude/uapi selftests/metrics/fake.c \
-		"$copy/user/epfagent/metrics.c" "${@:2}" "$build/user/libepf.a" -o "$1" \
+		"$copy/user/metrics/metrics.c" "${@:2}" "$build/user/libepf.a" -o "$1" \
 		-lxxhash -lm -pthread
 }
 
