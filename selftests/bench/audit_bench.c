@@ -17,10 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <audit.h>
 #include <copy.h>
+
+#include "../clock.h"
 
 #define RUNS 5
 #define KEYS (1u << 22)
@@ -40,14 +41,6 @@ static void *alloc(size_t bytes)
 	return p;
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
 static void fill(struct epf_line *lines, uint64_t nr)
 {
 	for (uint64_t n = 0; n < nr * EPF_LANES; n++) {
@@ -63,13 +56,13 @@ static void fill(struct epf_line *lines, uint64_t nr)
 static double rate(const struct epf_engine *e, const struct epf_view *v,
 		   const struct epf_keys *keys, struct epf_answer *a)
 {
-	double t = now();
+	double t = wall_s();
 
 	if (e->query(v, keys, a)) {
 		fprintf(stderr, "error: %s does not answer\n", e->name);
 		exit(1);
 	}
-	return keys->n / (now() - t) / 1e6;
+	return keys->n / (wall_s() - t) / 1e6;
 }
 
 static int by_value(const void *a, const void *b)
@@ -138,10 +131,10 @@ static void choice(const struct epf_view *aligned, const struct epf_params *p,
 static double copy_rate(void (*copy)(void *to, const void *from, size_t bytes),
 			void *to, const void *from, size_t bytes)
 {
-	double t = now();
+	double t = wall_s();
 
 	copy(to, from, bytes);
-	return bytes / (now() - t) / 1e9;
+	return bytes / (wall_s() - t) / 1e9;
 }
 
 static void plain(void *to, const void *from, size_t bytes)
@@ -171,12 +164,12 @@ static void copies(const struct epf_view *v, unsigned int mib)
 static void count(const struct epf_view *v, unsigned int mib)
 {
 	struct epf_estimate e;
-	double t = now();
+	double t = wall_s();
 
 	if (epf_view_estimate(v, 0, &e))
 		exit(2);
 	printf("%4u MiB  all positions counted: %.1f GB/s\n", mib,
-	       mib * 1048576. / (now() - t) / 1e9);
+	       mib * 1048576. / (wall_s() - t) / 1e9);
 }
 
 static void run(unsigned int mib)

@@ -18,12 +18,13 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <audit.h>
 #include <snap.h>
+
+#include "../clock.h"
 
 #define RUNS 3
 #define EPOCH 43 /* any */
@@ -37,14 +38,6 @@ static void need(int good, const char *what)
 		return;
 	fprintf(stderr, "error: %s\n", what);
 	exit(2);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
 /* As in audit_bench: three of eight positions set. */
@@ -109,15 +102,15 @@ static void make_files(__u64 n, __u64 mib)
 static double bare(const struct epf_column *c, const struct epf_view *v,
 		   const struct epf_engine *e, struct epf_answer *a)
 {
-	double t = now();
+	double t = wall_s();
 
 	need(!e->query(v, &c->keys, a), "the engine does not answer");
-	return (double)c->keys.n / (now() - t);
+	return (double)c->keys.n / (wall_s() - t);
 }
 
 static double whole(const char *epfctl, __u64 n)
 {
-	double t = now();
+	double t = wall_s();
 	pid_t pid = fork();
 	int status;
 
@@ -129,7 +122,7 @@ static double whole(const char *epfctl, __u64 n)
 	}
 	need(pid > 0 && waitpid(pid, &status, 0) == pid && !status,
 	     "epfctl audit failed");
-	return (double)n / (now() - t);
+	return (double)n / (wall_s() - t);
 }
 
 static void same(const struct epf_answer *a, size_t bytes)

@@ -24,10 +24,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include <epf.h>
 #include <epf/window.h>
+
+#include "../clock.h"
 
 #define RUNS 7
 #define OPS (1u << 21)
@@ -88,14 +89,6 @@ static void classic_insert(struct classic *c, uint64_t d)
 }
 
 /* --------------------------------------------------------- timing ---- */
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
-}
 
 static void *alloc(size_t n)
 {
@@ -249,7 +242,7 @@ static volatile uint64_t sink;
 ALWAYS_INLINE double lanes_test(const struct plan *plan, const uint64_t *d,
 				unsigned int batch, unsigned int parts)
 {
-	double t = now();
+	double t = cpu_s();
 	uint64_t hits = 0;
 	struct epf_lanes f = plan->lanes;
 	struct epf_probe p[BATCH];
@@ -262,13 +255,13 @@ ALWAYS_INLINE double lanes_test(const struct plan *plan, const uint64_t *d,
 			hits += epf_test(&f, &p[j]) > 0;
 	}
 	sink = hits;
-	return (now() - t) / OPS * 1e9;
+	return (cpu_s() - t) / OPS * 1e9;
 }
 
 ALWAYS_INLINE double lanes_insert(const struct plan *plan, const uint64_t *d,
 				  unsigned int batch, unsigned int parts)
 {
-	double t = now();
+	double t = cpu_s();
 	struct epf_lanes f = plan->lanes;
 	struct epf_probe p[BATCH];
 
@@ -279,7 +272,7 @@ ALWAYS_INLINE double lanes_insert(const struct plan *plan, const uint64_t *d,
 		for (unsigned int j = 0; j < batch; j++)
 			epf_insert(&f, &p[j]);
 	}
-	return (now() - t) / OPS * 1e9;
+	return (cpu_s() - t) / OPS * 1e9;
 }
 
 static void classic_prefetch(const struct classic *c, uint64_t d,
@@ -293,7 +286,7 @@ static void classic_prefetch(const struct classic *c, uint64_t d,
 ALWAYS_INLINE double peer_test(struct classic *c, const uint64_t *d,
 			       unsigned int batch)
 {
-	double t = now();
+	double t = cpu_s();
 	uint64_t hits = 0;
 
 	for (unsigned int i = 0; i < OPS; i += batch) {
@@ -304,13 +297,13 @@ ALWAYS_INLINE double peer_test(struct classic *c, const uint64_t *d,
 			hits += classic_test(c, d[i + j]);
 	}
 	sink = hits;
-	return (now() - t) / OPS * 1e9;
+	return (cpu_s() - t) / OPS * 1e9;
 }
 
 ALWAYS_INLINE double peer_insert(struct classic *c, const uint64_t *d,
 				 unsigned int batch)
 {
-	double t = now();
+	double t = cpu_s();
 
 	for (unsigned int i = 0; i < OPS; i += batch) {
 		for (unsigned int j = 0; batch > 1 && j < batch; j++)
@@ -318,7 +311,7 @@ ALWAYS_INLINE double peer_insert(struct classic *c, const uint64_t *d,
 		for (unsigned int j = 0; j < batch; j++)
 			classic_insert(c, d[i + j]);
 	}
-	return (now() - t) / OPS * 1e9;
+	return (cpu_s() - t) / OPS * 1e9;
 }
 
 /* Each with and without batches, and of each L, as constants. */

@@ -21,12 +21,12 @@
  * median, and the median of the ratios to ge_paper of the same run. Time is that
  * of the thread. A filter that misses keys of its window: exit 1.
  */
+#include "../clock.h"
 #include "../kinds.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BITS_PER_KEY 14
@@ -66,14 +66,6 @@ struct subject {
 static __u64 *fresh;
 static __u32 ops = OPS;
 static __u64 base_mib = BASE_MIB;
-
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 /* Loops with the functions of one kind in them. Return: hits. */
 #define LOOPS(name)							\
@@ -163,21 +155,21 @@ static void time_tests(struct subject *s, int run, enum operation op)
 
 	if (!l->tests[op & 1])
 		return;
-	begin = now_ns();
+	begin = cpu_ns();
 	hits = l->tests[op & 1](&s->k, present ? s->known : fresh);
-	s->ns[op][run] = (now_ns() - begin) / ops;
+	s->ns[op][run] = (cpu_ns() - begin) / ops;
 	s->found += present ? hits : 0;
 	s->asked += present ? ops : 0;
 }
 
 static void rotate(struct subject *s)
 {
-	double begin = now_ns();
+	double begin = cpu_ns();
 
 	if (!s->k.epochs)
 		return;
 	s->k.ops->rotate(&s->k);
-	s->rotate_ns += now_ns() - begin;
+	s->rotate_ns += cpu_ns() - begin;
 	s->rotations++;
 	s->left = s->k.epoch_keys;
 }
@@ -198,9 +190,9 @@ static void time_inserts(struct subject *s, int run, enum operation op)
 		if (s->k.epochs && !s->left)
 			rotate(s);
 		n = s->k.epochs && s->left < ops - i ? s->left : ops - i;
-		begin = now_ns();
+		begin = cpu_ns();
 		l->inserts[op & 1](&s->k, keys + i, n);
-		ns += now_ns() - begin;
+		ns += cpu_ns() - begin;
 		s->left -= s->k.epochs ? n : 0;
 	}
 	s->ns[op][run] = ns / ops;

@@ -28,6 +28,8 @@
 
 #include <audit.h>
 
+#include "../clock.h"
+
 #define NAME "bench-snap"
 #define BATCH 64u
 #define INSERTERS_MAX 64
@@ -75,14 +77,6 @@ static void demand(bool good, const char *what)
 	exit(1);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
-
 static void stay_on(int cpu)
 {
 	cpu_set_t set;
@@ -115,9 +109,9 @@ static void insert(struct inserter *t, int filter, uint64_t stream)
 	for (;;) {
 		for (unsigned int i = 0; i < BATCH; i++)
 			digest[i] = epf_word(stream + n++, 1);
-		start = now_ns();
+		start = wall_ns();
 		demand(!ioctl(filter, EPF_IOC_INSERT, &b), "insert");
-		took = now_ns() - start;
+		took = wall_ns() - start;
 		if (took > __atomic_load_n(&t->worst_ns, __ATOMIC_RELAXED))
 			__atomic_store_n(&t->worst_ns, took, __ATOMIC_RELAXED);
 		__atomic_fetch_add(&t->took[bucket_of(took)], 1, __ATOMIC_RELAXED);
@@ -211,7 +205,7 @@ static struct load load_since(uint64_t start)
 		worst = ns > worst ? ns : worst;
 		waited += waits(t->pid) - t->waits;
 	}
-	start = now_ns() - start;
+	start = wall_ns() - start;
 	return (struct load){ batches * 1e9 / start,
 			      slow_ns(took, batches) / 1e6, worst / 1e6,
 			      waited * 1e9 / start };
@@ -235,11 +229,11 @@ static int note(void *ctx, __u64 done, __u64 all)
 
 	if (!c->held) {
 		load_begin();
-		c->held = now_ns();
+		c->held = wall_ns();
 	}
 	if (done < all)
 		return 0;
-	c->end = now_ns();
+	c->end = wall_ns();
 	c->load = load_since(c->held);
 	return 0;
 }
@@ -247,7 +241,7 @@ static int note(void *ctx, __u64 done, __u64 all)
 static double snapshot(int filter, struct load *load)
 {
 	struct epf_snap_file file;
-	struct copied c = { .start = now_ns() };
+	struct copied c = { .start = wall_ns() };
 
 	demand(!epf_snap_copy(filter, &file, note, &c), "snapshot");
 	epf_snap_close(&file);
@@ -257,7 +251,7 @@ static double snapshot(int filter, struct load *load)
 
 static double plain(int filter, size_t bytes)
 {
-	uint64_t start = now_ns();
+	uint64_t start = wall_ns();
 	void *from = mmap(NULL, bytes, PROT_READ, MAP_SHARED, filter, 0);
 	void *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -266,7 +260,7 @@ static double plain(int filter, size_t bytes)
 	demand(from != MAP_FAILED && to != MAP_FAILED, "no memory");
 	madvise(to, bytes, MADV_HUGEPAGE);
 	memcpy(to, from, bytes);
-	seconds = (now_ns() - start) / 1e9;
+	seconds = (wall_ns() - start) / 1e9;
 	munmap(from, bytes);
 	munmap(to, bytes);
 	return seconds;
@@ -275,7 +269,7 @@ static double plain(int filter, size_t bytes)
 static struct load alone(void)
 {
 	struct timespec t = { ALONE_NS / 1000000000, ALONE_NS % 1000000000 };
-	uint64_t start = now_ns();
+	uint64_t start = wall_ns();
 
 	load_begin();
 	nanosleep(&t, NULL);

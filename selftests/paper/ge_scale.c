@@ -2,9 +2,8 @@
 /* The run at scale: 200 million insertions, 40 million in the window. */
 #define EPF_PRIVATE
 
+#include "../clock.h"
 #include "ge.h"
-
-#include <time.h>
 
 #define GROUP "Run at scale"
 #define SEED 200u
@@ -13,14 +12,6 @@
 struct scale {
 	__u64 window, inserts, queries;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Keys are numbers: key n is the n-th insertion; those above are fresh. */
 static __u64 found(const struct filter *f, __u64 first, __u64 of, __u64 queries)
@@ -75,10 +66,10 @@ static void one(const struct paper *p, const struct scale *s,
 	filter_make(&f, kind, s->window, BITS, EPF_GE_TRANSPOSED);
 	for (n = 0; n < s->inserts; n++)
 		filter_insert(&f, key_digest(n, SEED));
-	seconds = -now();
+	seconds = -cpu_s();
 	lost = s->queries - found(&f, live, s->window, s->queries);
 	fp = found(&f, 1ULL << 40, 1ULL << 40, s->queries);
-	seconds += now();
+	seconds += cpu_s();
 	report(p, s, &f, rate, lost, fp, seconds);
 	filter_free(&f);
 }

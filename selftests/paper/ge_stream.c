@@ -2,9 +2,8 @@
 /* The paper's three workloads, and its three kinds of queries. */
 #define EPF_PRIVATE
 
+#include "../clock.h"
 #include "ge.h"
-
-#include <time.h>
 
 #define STREAM_WINDOWS 6 /* 120,000 insertions, a window of 20,000 */
 
@@ -92,14 +91,6 @@ static __u64 expired(const struct stream *s, __u64 **keys)
 	return kept;
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Queries found of @n drawn from @keys; from nothing: keys never inserted. */
 static __u64 found(const struct filter *f, unsigned int what, unsigned int seed,
 		   const __u64 *keys, __u64 of, __u64 n)
@@ -123,13 +114,13 @@ struct score filter_score(struct filter *f, const struct stream *s,
 
 	for (n = 0; n < s->keys; n++)
 		filter_insert(f, key_digest(s->key[n], seed));
-	score.seconds = -now();
+	score.seconds = -cpu_s();
 	score.fn = queries - found(f, DRAW_LIVE, seed, s->key + s->keys - w, w,
 				   queries);
 	score.fp = found(f, DRAW_FRESH, seed, NULL, 0, queries);
 	score.expired = olds ? queries : 0;
 	score.stale = found(f, DRAW_EXPIRED, seed, old, olds, score.expired);
-	score.seconds += now();
+	score.seconds += cpu_s();
 	free(old);
 	return score;
 }

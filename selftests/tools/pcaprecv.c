@@ -8,8 +8,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../clock.h"
 
 /* In immediate mode each slot of the ring is as long as the longest frame: so
  * there are 8,192, more than any suite sends before we get to read.
@@ -24,14 +25,6 @@ static void stop(int signal)
 {
 	(void)signal;
 	stopped = 1;
-}
-
-static double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static pcap_t *listen_on(const char *ifname)
@@ -73,7 +66,7 @@ static void take(unsigned char *ctx, const struct pcap_pkthdr *hdr,
 
 static void receive(pcap_t *pcap, struct sink *sink, double silent_s)
 {
-	double last = now_s();
+	double last = wall_s();
 	int got;
 
 	while (!stopped) {
@@ -81,8 +74,8 @@ static void receive(pcap_t *pcap, struct sink *sink, double silent_s)
 		if (got < 0)
 			return;
 		if (got)
-			last = now_s();
-		else if (silent_s && sink->frames && now_s() - last > silent_s)
+			last = wall_s();
+		else if (silent_s && sink->frames && wall_s() - last > silent_s)
 			return;
 		else
 			usleep(POLL_MS * 1000);

@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "../clock.h"
 
 #define NS_PER_SEC 1000000000ULL
 
@@ -30,15 +31,6 @@ struct sender {
 	unsigned long long skipped;
 	unsigned long long start_ns;
 };
-
-static unsigned long long now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (unsigned long long)t.tv_sec * NS_PER_SEC +
-	       (unsigned long long)t.tv_nsec;
-}
 
 static int open_socket(const char *ifname)
 {
@@ -72,7 +64,7 @@ static void pace(const struct sender *s)
 	due = s->start_ns +
 	      (unsigned long long)((double)s->frames / s->per_sec *
 				   (double)NS_PER_SEC);
-	while ((now = now_ns()) < due)
+	while ((now = wall_ns()) < due)
 		if (due - now > 1000000)
 			usleep((useconds_t)((due - now) / 2000));
 }
@@ -105,7 +97,7 @@ static int send_file(struct sender *s, pcap_t *pcap)
 	struct pcap_pkthdr *hdr;
 	int got;
 
-	s->start_ns = now_ns();
+	s->start_ns = wall_ns();
 	while ((got = pcap_next_ex(pcap, &hdr, &data)) == 1)
 		if (send_frame(s, data, hdr->caplen))
 			return 1;
