@@ -11,20 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "draw.h"
+
 #define KEYS 64
 #define STEPS 6000
 #define ENTRY_BYTES 32ULL
 #define SLOTS_FIRST 1024ULL
-
-static __u64 rng_state = 88172645463325252ULL;
-
-static __u64 draw(__u64 below)
-{
-	rng_state ^= rng_state << 13; /* Marsaglia, "Xorshift RNGs", 2003 */
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state % below;
-}
 
 /* A key whose digest clusters with others: few values of the word that says
  * where it is at home. The lowest bit of the first word does not count.

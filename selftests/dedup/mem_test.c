@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "draw.h"
+
 #define KEYS 3000
 #define STEPS 30000
 #define NEVER (~0ULL)
@@ -39,16 +41,6 @@ struct model {
 	bool by_hand;
 	struct sight last[KEYS];
 };
-
-static __u64 rng_state = 88172645463325252ULL;
-
-static __u64 draw(__u64 below)
-{
-	rng_state ^= rng_state << 13; /* Marsaglia, "Xorshift RNGs", 2003 */
-	rng_state ^= rng_state >> 7;
-	rng_state ^= rng_state << 17;
-	return rng_state % below;
-}
 
 static struct epf_params params(__u32 mode, __u32 refresh, __u64 w, __u64 t)
 {
