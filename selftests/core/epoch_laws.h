@@ -25,6 +25,17 @@
 #define LAW_FILTERS 16
 #define LAW_T_999 4.073 /* Student's t, 15 degrees of freedom, 0.9995 */
 
+#define NR(table) (sizeof(table) / sizeof((table)[0]))
+
+/* Empty memory of a filter. Return: NULL if there are no words or no memory. */
+static inline __u64 *law_memory(__u64 words)
+{
+	__u64 bytes = words * sizeof(__u64);
+	__u64 *word = bytes ? (__u64 *)aligned_alloc(64, bytes) : NULL;
+
+	return word ? (__u64 *)memset(word, 0, bytes) : NULL;
+}
+
 /* A filter under test. */
 struct law_kind {
 	void *f;

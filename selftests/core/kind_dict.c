@@ -15,15 +15,9 @@
 
 LAW_OPS(dict)
 
-#define NR(table) (sizeof(table) / sizeof((table)[0]))
-
 static bool make(struct epf_dict *f, const struct epf_dict_shape *s)
 {
-	__u64 bytes = epf_dict_words(s) * sizeof(__u64);
-
-	f->word = bytes ? aligned_alloc(64, bytes) : NULL;
-	if (f->word)
-		memset(f->word, 0, bytes);
+	f->word = law_memory(epf_dict_words(s));
 	return f->word && !epf_dict_init(f, s);
 }
 

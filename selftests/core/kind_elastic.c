@@ -17,17 +17,12 @@
 
 LAW_OPS(elastic)
 
-#define NR(table) (sizeof(table) / sizeof((table)[0]))
-
 static bool make(struct epf_elastic *f, __u64 nr_lines, __u32 line_words,
 		 __u32 epochs)
 {
 	struct epf_elastic_shape s = { nr_lines, line_words, epochs };
-	__u64 bytes = epf_elastic_words(&s) * sizeof(__u64);
 
-	f->word = bytes ? aligned_alloc(64, bytes) : NULL;
-	if (f->word)
-		memset(f->word, 0, bytes);
+	f->word = law_memory(epf_elastic_words(&s));
 	return f->word && !epf_elastic_init(f, &s);
 }
 

@@ -15,17 +15,12 @@
 
 LAW_OPS(ge)
 
-#define NR(table) (sizeof(table) / sizeof((table)[0]))
-
 static bool make(struct epf_ge *f, __u64 segment_bits, __u32 epochs, __u32 bits,
 		 __u32 layout)
 {
 	struct epf_ge_shape s = { segment_bits, epochs, bits, layout };
-	__u64 bytes = epf_ge_words(&s) * sizeof(__u64);
 
-	f->word = bytes ? aligned_alloc(64, bytes) : NULL;
-	if (f->word)
-		memset(f->word, 0, bytes);
+	f->word = law_memory(epf_ge_words(&s));
 	return f->word && !epf_ge_init(f, &s);
 }
 

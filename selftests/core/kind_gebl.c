@@ -15,15 +15,9 @@
 
 LAW_OPS(gebl)
 
-#define NR(table) (sizeof(table) / sizeof((table)[0]))
-
 static bool make(struct epf_gebl *f, const struct epf_gebl_shape *s)
 {
-	__u64 bytes = epf_gebl_words(s) * sizeof(__u64);
-
-	f->word = bytes ? aligned_alloc(64, bytes) : NULL;
-	if (f->word)
-		memset(f->word, 0, bytes);
+	f->word = law_memory(epf_gebl_words(s));
 	return f->word && !epf_gebl_init(f, s);
 }
 
