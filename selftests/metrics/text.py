@@ -93,7 +93,7 @@ def metadata():
 
 def bounded():
     """As many series as metrics.h and DESIGN say at most."""
-    with open(os.path.join(common.USER, "metrics.h"), encoding="utf-8") as f:
+    with open(os.path.join(common.ROOT, "user/metrics/metrics.h"), encoding="utf-8") as f:
         said = dict(re.findall(r"#define METRICS_(OF_FILTER|OTHERS) (\d+)", f.read()))
     with open(os.path.join(common.ROOT, "docs/DESIGN.md"), encoding="utf-8") as f:
         design = re.search(r"A filter makes (\d+) series at most, all else (\d+);",
