@@ -10,6 +10,8 @@ cd "$(dirname "$0")/../.." || exit 1
 
 ko=${BUILD:-build}/kmod/epochfilter.ko
 [ -e "$ko" ] || ktap_skip_all "no $ko: 'make module' builds it"
+[ -z "$(find kmod include -name '*.[ch]' -newer "$ko")" ] ||
+	ktap_skip_all "$ko is older than its source: 'make module' builds it"
 command -v pahole > /dev/null || ktap_skip_all 'no pahole'
 
 # Read for each packet. @batch and @answer are written by inserters, but only a few
