@@ -283,10 +283,10 @@ static int stopped(struct auditing *a)
 	if (!err)
 		err = save_state(a);
 	if (err)
-		return fail("%s: stopped, and what was answered cannot be kept: "
+		return fail("%s: stopped, and the answers so far cannot be kept: "
 			    "%s", a->r.keys, strerror(-err));
-	return fail("%s: stopped after %llu keys; the same command with --resume "
-		    "goes on from there", a->r.keys, a->state.mark.keys);
+	return fail("%s: stopped after %llu keys; repeat the command with --resume "
+		    "to continue from there", a->r.keys, a->state.mark.keys);
 }
 
 /* Work */

@@ -111,7 +111,7 @@ int caps_denied(const char *doing)
 		return fail("%s needs CAP_NET_ADMIN: run as root", doing);
 	if (caps_token_denied(doing, false))
 		return EXIT_FAIL;
-	return fail("%s: the kernel refuses it, though this process has "
+	return fail("%s: the kernel refuses it although this process has "
 		    "CAP_NET_ADMIN: in a user namespace that does not count",
 		    doing);
 }

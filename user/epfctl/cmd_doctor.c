@@ -66,7 +66,7 @@ static bool ask_modules(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
 	put(state, "CONFIG_MODULES");
-	put(remedy, "this kernel loads no modules at all: boot one that does "
+	put(remedy, "this kernel cannot load modules: boot one that can "
 		    "(Debian's do)");
 	return doctor_file("%s", "/proc/modules");
 }
@@ -362,7 +362,7 @@ int cmd_doctor(int argc, char **argv)
 	static const struct option longs[] = { { 0 } };
 	static const struct spec spec = {
 		.usage = "doctor",
-		.help = "Each line: ok or missing, what, and what to do.\n"
+		.help = "Each line says ok or missing, what was checked, and what to do.\n"
 			"exit status: 0 filters can be used, of the module or pure\n"
 			"BPF (--backend: of that one), 2 they cannot\n",
 		.shorts = "",

@@ -99,7 +99,7 @@ static int hold_all(struct holding *h, int nr)
 	catch_signals();
 	left = step_all(h, nr, &next_ns);
 	if (left > 0 && out_mode == OUT_TEXT)
-		printf("holding %d filter%s; packets pass unjudged when this "
+		printf("holding %d filter%s; packets pass unfiltered when this "
 		       "ends\n", nr, nr == 1 ? "" : "s");
 	fflush(stdout);
 	while (left > 0 && !interrupted) {

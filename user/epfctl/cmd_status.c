@@ -72,7 +72,7 @@ static json_t *status_json(const char *ifname, const struct xdp_state *s)
 static void why_not(const char *name, int err, char text[PATH_MAX + 128])
 {
 	if (err == -EPERM || err == -EACCES)
-		snprintf(text, PATH_MAX + 128, "%s: not for this user to read: run as root, "
+		snprintf(text, PATH_MAX + 128, "%s: this user may not read it: run as root, "
 			 "or as the one who attached", name);
 	else
 		snprintf(text, PATH_MAX + 128, "reading what '%s' counted: %s", name,

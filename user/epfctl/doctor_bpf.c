@@ -32,7 +32,7 @@ bool ask_bpf_built(const struct machine *m, char *state, char *remedy)
 {
 	(void)m;
 	put(state, ebpf_backend_add ? "in this epfctl" : "not in this epfctl");
-	put(remedy, "install libbpf-dev and clang, and build it again");
+	put(remedy, "install libbpf-dev and clang, and rebuild epfctl");
 	return ebpf_backend_add;
 }
 

@@ -23,22 +23,22 @@ static const struct verb verbs[] = {
 	{ "show", cmd_show, "show a filter, or a snapshot file" },
 	{ "destroy", cmd_destroy, "remove a filter" },
 	{ "insert", cmd_insert, "insert keys" },
-	{ "test", cmd_test, "ask for keys" },
+	{ "test", cmd_test, "look keys up" },
 	{ "rotate", cmd_rotate, "end epochs now" },
-	{ "clear", cmd_clear, "forget everything" },
+	{ "clear", cmd_clear, "remove all keys from a filter" },
 	{ "swap", cmd_swap, "exchange the contents of two filters" },
 	{ "save", cmd_save, "write a snapshot file" },
 	{ "restore", cmd_restore, "fill a filter from a snapshot file" },
-	{ "merge", cmd_merge, "make one snapshot file of several" },
-	{ "audit", cmd_audit, "ask for many keys, from a snapshot or a filter" },
+	{ "merge", cmd_merge, "merge several snapshot files into one" },
+	{ "audit", cmd_audit, "look many keys up in a snapshot or a filter" },
 	{ "watch", cmd_watch, "report rotations and saturation" },
 	{ "metrics", cmd_metrics, "print what Prometheus collects" },
-	{ "attach", cmd_attach, "drop repeated packets of an interface" },
-	{ "detach", cmd_detach, "stop doing so" },
+	{ "attach", cmd_attach, "drop repeated packets on an interface" },
+	{ "detach", cmd_detach, "undo attach, or remove a pinned program" },
 	{ "status", cmd_status, "show attached interfaces and counters" },
 	{ "log", cmd_log, "print each flow of an interface once" },
-	{ "pin", cmd_pin, "pin a match for iptables, of a filter that is pure BPF" },
-	{ "hold", cmd_hold, "end the epochs of filters that are pure BPF" },
+	{ "pin", cmd_pin, "pin an iptables match that uses a pure BPF filter" },
+	{ "hold", cmd_hold, "end the epochs of pure BPF filters" },
 	{ "dedup", cmd_dedup, "remove repeated packets from a capture file" },
 	{ "doctor", cmd_doctor, "check this machine and say what to do" },
 };
@@ -55,17 +55,17 @@ static void print_help(void)
 	printf("\noptions of all verbs:\n"
 	       "  -j, --json      JSON on one line\n"
 	       "  -p, --pretty    JSON, indented\n"
-	       "      --progress  progress on stderr, also where it is no "
+	       "      --progress  progress on stderr, even if it is not a "
 	       "terminal\n"
 	       "      --backend auto|module|bpf\n"
-	       "                  whose filters: the module's where it is "
-	       "loaded, else pure BPF\n"
+	       "                  which filters to use; auto: the module's\n"
+	       "                  if it is loaded, else pure BPF\n"
 	       "  -h, --help      help on the verb\n"
 	       "  -V, --version   version, before the verb\n"
 	       "\nexit status: 0 done or all present, 1 definitely absent, "
 	       "2 failure,\n"
-	       "3 not known (saturated), 128 + N ended by signal N\n"
-	       "'epfctl VERB --help' and epfctl(8) tell more.\n");
+	       "3 not known (saturated), 128 + N interrupted by signal N\n"
+	       "See 'epfctl VERB --help' and epfctl(8) for more.\n");
 }
 
 /* Edits (insert, delete, replace) between two short words. */

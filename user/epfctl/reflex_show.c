@@ -89,7 +89,7 @@ void reflex_show_faults(const char *ifname, const struct xdp_state *s)
 		return;
 	if (s->asks)
 		printf("  warning: nothing is learnt any more, so answers will be "
-		       "taken for others: 'epfctl detach %s'\n", ifname);
+		       "taken for unsolicited packets: 'epfctl detach %s'\n", ifname);
 	else
 		printf("  warning: nothing is asked any more: 'epfctl detach %s'\n",
 		       ifname);
