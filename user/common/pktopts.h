@@ -12,7 +12,7 @@
 #include <linux/epochfilter.h>
 
 enum {
-	OPT_KEY = 0x1a0, /* above the other options of epfctl */
+	OPT_KEY = 0x10b, /* where the options of epfctl/cmd.h end: see there */
 	OPT_NO_MAC,
 	OPT_NO_VLAN,
 	OPT_NONIP,

@@ -26,6 +26,9 @@ enum {
 	OPT_ROTATE,
 };
 
+EPF_ASSERT((int)OPT_KEY == (int)OPT_KEYS_END && (int)OPT_ROTATE < (int)OPT_REFLEXIVE,
+	   "options of packets are behind those of keys");
+
 static const struct option attach_longs[] = {
 	{ "filter", required_argument, NULL, 'f' },
 	PKT_LONGS,
