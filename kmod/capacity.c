@@ -145,6 +145,7 @@ static void set_room(struct epf_table *t, u64 before)
 	u64 e = t->state.epoch;
 	u32 i;
 
+	lockdep_assert_held(&t->lock);
 	for (i = 0; i < EPF_LIVE_EPOCHS; i++)
 		others[i] = t->share[(e - 1 - i) & 7];
 	WRITE_ONCE(t->room, epf_capacity_room(&t->capacity, others));
@@ -161,6 +162,7 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 {
 	u64 over = t->state.epoch - 1;
 
+	lockdep_assert_held(&t->lock);
 	if (!t->limited)
 		return;
 	t->share[over & 7] = epf_capacity_q56(&t->capacity,
@@ -212,6 +214,7 @@ bool epf_table_judge(struct epf_table *t)
 	union epf_answer_word old, new;
 	bool saturated;
 
+	lockdep_assert_held(&t->lock);
 	old.word = READ_ONCE(t->answer.word);
 	do {
 		smp_mb(); /* the number of openings before the counts */

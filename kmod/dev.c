@@ -477,6 +477,7 @@ static __poll_t news(const struct epf_file *file, const struct epf_table *t)
 	bool same = t->serial == file->seen_serial;
 	__poll_t mask = 0;
 
+	lockdep_assert_held(&file->lock);
 	if (!same || epf_load(&t->state.epoch) != file->seen_epoch)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (same ? atomic64_read(&t->flips) != file->seen_flips :

@@ -60,6 +60,7 @@ static struct epf_filter *find(const struct epf_name *name)
 {
 	struct epf_filter *f;
 
+	lockdep_assert_held(&registry);
 	if (name->reserved)
 		return ERR_PTR(-EINVAL);
 	if (!name->id && !name_valid(name->name))
@@ -277,6 +278,7 @@ static struct epf_table *unpublish(struct epf_filter *f)
 {
 	struct epf_table *t = table_locked(f);
 
+	lockdep_assert_held(&registry);
 	xa_erase(&filters, f->id);
 	RCU_INIT_POINTER(f->table, NULL);
 	atomic_dec(&nr_filters);
@@ -384,6 +386,7 @@ u32 epf_filter_list(u32 *ids, u32 room)
 static void install(struct epf_filter *f, struct epf_table *t,
 		    struct epf_table *old)
 {
+	lockdep_assert_held(&registry);
 	epf_table_lock(old);
 	epf_journal_over_locked(old);
 	WRITE_ONCE(t->owner_id, f->id);
@@ -396,6 +399,7 @@ static int swap_locked(struct epf_filter *a, struct epf_filter *b)
 {
 	struct epf_table *t = table_locked(a), *u = table_locked(b);
 
+	lockdep_assert_held(&registry);
 	if (a == b)
 		return -EINVAL;
 	install(a, u, t);

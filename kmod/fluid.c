@@ -24,6 +24,7 @@ void epf_fluid_see(struct epf_table *t)
 	struct epf_owned *o = t->owned;
 	u64 turns = o->ops->fluid->turns(o);
 
+	lockdep_assert_held(&t->lock);
 	for (; o->turns && o->turns != turns; o->turns++)
 		epf_table_end_epoch(t, ktime_get_ns());
 	o->slices = o->ops->fluid->slices(o);
@@ -52,6 +53,7 @@ bool epf_fluid_insert(struct epf_table *t, u64 digest)
 {
 	struct epf_owned *o = t->owned;
 
+	lockdep_assert_held(&t->lock);
 	epf_fluid_stir(o);
 	o->ops->insert(o, digest);
 	epf_fluid_see(t);
@@ -63,6 +65,7 @@ bool epf_fluid_insert(struct epf_table *t, u64 digest)
  */
 static bool held(const struct epf_table *t)
 {
+	lockdep_assert_held(&t->lock);
 	return epf_table_pinned(t, ktime_get_ns());
 }
 
@@ -171,6 +174,7 @@ u64 *epf_fluid_hold(struct epf_table *t, u64 *words)
 	struct epf_owned *o = t->owned;
 	u64 *word;
 
+	lockdep_assert_held(&t->lock);
 	epf_fluid_stir(o);
 	word = o->ops->fluid->spare(o, words);
 	o->starved = true;

@@ -107,6 +107,7 @@ static void save_past(const struct epf_table *t, struct epf_snap_owned *s)
 	u64 e = t->state.epoch, now = ktime_get_ns();
 	u32 age;
 
+	lockdep_assert_held(&t->lock);
 	s->epoch = e;
 	for (age = 0; age <= o->epochs && age <= e - EPF_EPOCH_FIRST; age++) {
 		const struct epf_past *p = &o->past[(e - age) %

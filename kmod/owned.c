@@ -107,6 +107,7 @@ bool epf_owned_full(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 
+	lockdep_assert_held(&t->lock);
 	if (!o->room)
 		return false;
 	if (o->room->stale)
@@ -136,6 +137,7 @@ void epf_owned_measured(struct epf_table *t)
  */
 static bool open_if_full(struct epf_table *t)
 {
+	lockdep_assert_held(&t->lock);
 	if (likely(!epf_owned_full(t)) || epf_table_saturated(t))
 		return false;
 	epf_table_open(t, t->state.epoch);
@@ -149,6 +151,7 @@ static u64 insert(struct epf_table *t, u64 digest, bool *hungry)
 {
 	u64 e = t->state.epoch;
 
+	lockdep_assert_held(&t->lock);
 	*hungry = false;
 	if (t->owned->ops->fluid)
 		*hungry = epf_fluid_insert(t, digest);
@@ -228,6 +231,7 @@ void epf_owned_rotated(struct epf_table *t, u64 e)
 	struct epf_owned *o = t->owned;
 	struct epf_past *past = o->past;
 
+	lockdep_assert_held(&t->lock);
 	if (o->ops->fluid) { /* CPUs may still keep insertions */
 		u64 begun = o->ops->fluid->begun(o);
 
@@ -241,6 +245,7 @@ void epf_owned_rotated(struct epf_table *t, u64 e)
 /* Should the worker end the current epoch? Caller holds the lock. */
 static bool rotation_wanted(const struct epf_table *t)
 {
+	lockdep_assert_held(&t->lock);
 	return t->owned->wanted || epf_table_late(t);
 }
 
@@ -466,6 +471,7 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 {
 	const struct epf_owned *o = t->owned;
 
+	lockdep_assert_held(&t->lock);
 	info->shape = o->shape;
 	info->needs = o->ops->needs;
 	info->window_epochs = o->epochs;

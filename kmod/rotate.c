@@ -133,6 +133,7 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 	u64 e = t->state.epoch;
 	u64 keys = epf_table_keys(t);
 
+	lockdep_assert_held(&t->lock);
 	epf_rotate(&t->state, now_ns);
 	if (t->owned)
 		epf_owned_rotated(t, e);
@@ -155,6 +156,7 @@ static int rotate(struct epf_table *t, u64 now_ns)
 {
 	u64 e = t->state.epoch;
 
+	lockdep_assert_held(&t->lock);
 	if (epf_table_pinned(t, now_ns))
 		return -EBUSY;
 	if (t->owned || !epf_scan_keeps_up(&t->state) ||
@@ -198,6 +200,7 @@ static bool rotate_due(struct epf_table *t)
 	u64 now = ktime_get_ns();
 	u64 e = t->state.epoch;
 
+	lockdep_assert_held(&t->lock);
 	if (!is_due(t, now))
 		return false;
 	if (!rotate(t, now))

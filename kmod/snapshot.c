@@ -157,6 +157,7 @@ int epf_snap_read(struct epf_file *file, void *args)
 /* Caller holds file->lock. */
 static void end(struct epf_file *file)
 {
+	lockdep_assert_held(&file->lock);
 	let_go(file->snap, &file->snap_pin);
 	file->snap = NULL;
 }

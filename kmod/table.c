@@ -409,6 +409,7 @@ static u64 inserts_now(const struct epf_table *t, u64 e)
 static void read_locked_stats(const struct epf_table *t,
 			      struct epf_stats *stats)
 {
+	lockdep_assert_held(&t->lock);
 	stats->rotations = t->rotations;
 	stats->delayed = t->delayed;
 	stats->saturations = atomic64_read(&t->saturations);
@@ -455,6 +456,7 @@ static void read_epochs(const struct epf_table *t, u64 now_ns,
 	u64 e = t->state.epoch;
 	u64 x;
 
+	lockdep_assert_held(&t->lock);
 	older = min_t(u64, older, EPF_LIVE_EPOCHS);
 	for (x = e; x >= e - older && x >= EPF_EPOCH_FIRST; x--, info++) {
 		info->epoch = x;
@@ -513,5 +515,3 @@ void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
 	*desc = t->desc;
 	epf_table_unlock(t);
 }
-
-#include "selftest/core.c"

@@ -74,6 +74,7 @@ static void store_estimates(struct epf_table *t, u64 e,
 {
 	u64 begun;
 
+	lockdep_assert_held(&t->lock);
 	t->est = *est;
 	for (begun = e + 1; begun <= t->state.epoch; begun++) {
 		t->est.lane_fill[begun & 7] = 0;

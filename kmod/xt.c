@@ -118,6 +118,7 @@ static struct epf_xt_use *find(const struct net *net,
 {
 	struct epf_xt_use *use;
 
+	lockdep_assert_held(&lock);
 	list_for_each_entry(use, &uses, list)
 		if (use->net == net &&
 		    (IS_ERR(f) ? !strcmp(use->name, name) : use->filter == f))
@@ -131,6 +132,7 @@ static struct epf_xt_use *add(struct net *net, struct epf_filter *f,
 {
 	struct epf_xt_use *use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
 
+	lockdep_assert_held(&lock);
 	if (!use)
 		return NULL;
 	use->counts = alloc_percpu_gfp(struct counts, GFP_KERNEL_ACCOUNT);
@@ -153,6 +155,7 @@ static struct epf_xt_use *get_locked(struct net *net, const char *name)
 	struct epf_filter *f = epf_skb_filter(name);
 	struct epf_xt_use *use;
 
+	lockdep_assert_held(&lock);
 	if (IS_ERR(f) && PTR_ERR(f) != -ENOENT)
 		return ERR_CAST(f);
 	use = find(net, f, name);

@@ -4,6 +4,16 @@
  * properties of a table with the module's own concurrency control: per-CPU counts,
  * rotation with its grace periods, the scan, the estimate.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include "filter.h"
+
+#include <linux/init.h>
+#include <linux/printk.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
 #undef EPF_FN_BIG /* vectors and the code that reads them are freed after loading */
 #define EPF_FN_BIG static __init
 #define EPF_KAT_TABLE static __initconst const
