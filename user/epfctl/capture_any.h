@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Captures for duplicate removal: read item by item, pcap through libpcap and
- * pcapng by capture_ng.h, each as it is or as the other.
+ * Captures for duplicate removal, read item by item: pcap through libpcap and
+ * pcapng through capture_ng.h. Either can be written as it is or as the other.
  */
 #ifndef EPFCTL_CAPTURE_ANY_H
 #define EPFCTL_CAPTURE_ANY_H
@@ -13,14 +13,15 @@
  * @stat: of the opened file
  * @why: text of the last error
  * @is_ng: it is pcapng
- * @link: LINKTYPE_* of pcap; of pcapng, of the first interface
- * @snaplen: of pcap; of pcapng, the largest so far of interfaces and packets
- * @nano: stamps are finer than us, or may be
- * @interfaces: of pcapng, so far; of pcap one
+ * @link: LINKTYPE_* of the file (pcap) or of its first interface (pcapng)
+ * @snaplen: of the file (pcap), or the largest so far of all interfaces and
+ *	packets (pcapng)
+ * @nano: time stamps are, or may be, finer than microseconds
+ * @interfaces: number so far (pcapng); 1 (pcap)
  * @packets: so far
- * @pcap: where it is pcap
- * @ng: where it is pcapng
- * @first: its first block, until it was handed out
+ * @pcap: reader, if the file is pcap
+ * @ng: reader, if the file is pcapng
+ * @first: first pcapng block, until source_next() returns it
  * @fd: the file
  */
 struct source {
@@ -40,16 +41,16 @@ struct source {
 
 /**
  * struct item - a packet, or another block of a pcapng file
- * @is_packet: which of them
- * @data: bytes of the packet, good until the next item
- * @captured: how many
- * @length: on the wire
+ * @is_packet: it is a packet
+ * @data: bytes of the packet, valid until the next item is read
+ * @captured: number of bytes at @data
+ * @length: bytes on the wire
  * @link: LINKTYPE_*
  * @number: of the packet, from 1
- * @has_stamp: it has a time stamp
- * @has_ns: which is between 1970 and 2554
- * @ns: then: it, since 1970
- * @record: header of the packet in pcap, which is written as it is
+ * @has_stamp: the packet has a time stamp
+ * @has_ns: the time stamp is between 1970 and 2554
+ * @ns: if @has_ns: the time stamp, ns since 1970
+ * @record: pcap header of the packet, which is written unchanged
  * @block: of pcapng
  */
 struct item {
@@ -76,14 +77,14 @@ struct item {
 int source_open(struct source *s, const char *path);
 void source_close(struct source *s);
 
-/* Return: 1; 0 at the end; -1 where the file is cut off or damaged (@s->why). */
+/* Return: 1; 0 at the end; -1 if the file is cut off or damaged (@s->why). */
 int source_next(struct source *s, struct item *item);
 
-/* Bytes taken from the file so far, and of all of it; 0: not known. */
+/* Bytes read from the file so far, and the size of the file; 0: unknown. */
 __u64 source_done_bytes(const struct source *s);
 __u64 source_all_bytes(const struct source *s);
 
-/* enum epf_pkt_link of a LINKTYPE_*; -1: one that only a frame key works on. */
+/* enum epf_pkt_link of a LINKTYPE_*; -1: this link type supports only the frame key. */
 int link_of(__u32 link);
 const char *link_name(__u32 link);
 /* The snap length of a LINKTYPE_* that means "all": readers refuse larger

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * epfctl: what the verbs share. One verb, one function cmd_*() that takes its
- * own argv (argv[0] is the verb) and returns an exit code.
+ * Code that the verbs of epfctl share. Each verb is one function cmd_*(), which
+ * takes its own argv (argv[0] is the verb) and returns an exit code.
  */
 #ifndef EPFCTL_CMD_H
 #define EPFCTL_CMD_H
@@ -24,7 +24,7 @@
 #include "libepf/epf.h"
 #include "caps.h"
 
-/* verbs; those of dedup and attach are missing where their libraries were */
+/* Verbs. The weak ones are NULL in a build without the libraries that they need. */
 
 int cmd_plan(int argc, char **argv);
 int cmd_create(int argc, char **argv);
@@ -59,9 +59,9 @@ int cmd_pin(int argc, char **argv) __attribute__((weak));
 #define OPT_BACKEND (OPT_LONG + 254)
 
 /**
- * struct spec - what a verb takes
+ * struct spec - the command line of a verb
  * @usage: "VERB [options] NAME", one line
- * @help: the options, one a line, and a remark
+ * @help: the options, one per line, and a remark
  * @shorts: as for getopt, without the common options
  * @longs: ends with {0}; without the common options; at most 24
  */
@@ -76,25 +76,25 @@ struct spec {
  * next_option() - getopt_long() with the common options
  * @argc: of the verb
  * @argv: of the verb
- * @spec: what it takes
+ * @spec: its command line
  *
  * Handles -j, -p, --progress, --backend; --help prints and exits with 0.
  *
- * Return: the option; -1: no more, optind is set; '?': a bad one, and an
- * error is printed.
+ * Return: the option; -1: no more options, optind is set; '?': an invalid
+ * option, an error is printed.
  */
 int next_option(int argc, char **argv, const struct spec *spec);
 
-/* What --backend says, or EPF_BACKEND in the environment (@what). */
+/* Select backend @name. @what, "--backend" or "EPF_BACKEND", is where it was given. */
 bool choose_backend(const char *what, const char *name);
 
-/* Are there from @min to @max operands from optind on? If not, an error. */
+/* Are there @min to @max operands from optind on? If not, prints an error. */
 bool operands(int argc, char **argv, int min, int max, const struct spec *spec);
 
-/* fail.c: errors with what to do */
+/* fail.c: errors that also say what to do */
 
 /**
- * fail_call() - the error of a call to the module
+ * fail_call() - print the error of a call to the module
  * @err: negative errno
  * @doing: "creating a filter"
  * @name: of the filter, or NULL
@@ -103,49 +103,49 @@ bool operands(int argc, char **argv, int min, int max, const struct spec *spec);
  */
 int fail_call(int err, const char *doing, const char *name);
 
-/* The error of a file that is written with libepf/atomic_file.h; @renamed: of
+/* Print the error of writing a file with libepf/atomic_file.h. @renamed: from
  * struct epf_file. Return: EXIT_FAIL.
  */
 int fail_write(const char *path, int err, bool renamed);
 
-/* limits.c: the module's limits on number and memory of filters */
+/* limits.c: the module's limits on the number and memory of filters */
 
-/* Is a filter of @bytes above the limit of one? */
+/* Is a filter of @bytes larger than the limit for one filter? */
 bool limits_forbid(__u64 bytes);
 /**
- * fail_limits() - as fail_call(), and in numbers where a limit has refused it
- * @err: negative errno; -E2BIG, -ENOSPC: a limit
+ * fail_limits() - like fail_call(), with the numbers if a limit was exceeded
+ * @err: negative errno; -E2BIG, -ENOSPC: a limit was exceeded
  * @doing: "creating 'seen'"
  * @name: for fail_call()
- * @one_more: it makes a filter
- * @bytes: that it takes
+ * @one_more: the call creates a filter
+ * @bytes: memory that the filter needs
  */
 int fail_limits(int err, const char *doing, const char *name, bool one_more,
 		__u64 bytes);
 
-/* open.c: the device, filters and snapshots, with the error printed */
+/* open.c: open the device, filters and snapshots; prints errors */
 
 int open_device(void); /* negative: an error */
-/* @name may be an id where no filter has it as its name. */
+/* @name may be an id if no filter has that name. */
 int open_filter(const char *name);
 bool open_snapshot(const char *path, struct epf_snap_file *file);
 
-/* promise.c: the options of plan and create, and the geometry they mean */
+/* promise.c: the options of plan and create, and the geometry that follows from them */
 
 /**
- * struct promise - what is asked of a filter; zero: not said
+ * struct promise - what the user asks of a filter; zero: not given
  * @window: insertions
  * @time_ns: ns
- * @pps: insertions per second expected
+ * @pps: expected insertions per second
  * @budget: false-positive rate
  * @limit: estimated rate above which it fails open; 1: never
  * @max_bytes: memory
- * @nr_lines: explicit geometry, with the next two
- * @lines_per_key: L, also without @nr_lines
+ * @nr_lines: explicit geometry, together with the next two
+ * @lines_per_key: L, may be given without @nr_lines
  * @bits_per_key: k
- * @mode: enum epf_mode, with @has_mode
+ * @mode: enum epf_mode, valid if @has_mode
  * @kind: enum epf_kind
- * @slack: how long keys may stay after the window, as a share of it
+ * @slack: how long keys may stay after the window, as a fraction of it
  */
 struct promise {
 	__u64 window;
@@ -164,14 +164,14 @@ struct promise {
 };
 
 /**
- * struct planned - a filter that keeps a promise
+ * struct planned - a filter that satisfies a struct promise
  * @params: all but the name
- * @shape: of an owned kind
- * @bytes: memory of the lines, or of all of an owned kind
- * @epochs: complete epochs that make the window
- * @slack: how long keys stay after the window at most, as a share of it
- * @keys: distinct keys of a window that it was sized for; 0: not known
- * @fpr: predicted at the worst phase; 0: not known
+ * @shape: of a fixed-size kind
+ * @bytes: memory of the lines, or total memory of a fixed-size kind
+ * @epochs: complete epochs in the window
+ * @slack: how long keys stay after the window at most, as a fraction of it
+ * @keys: distinct keys per window that it was sized for; 0: unknown
+ * @fpr: predicted false-positive rate at the worst phase; 0: unknown
  */
 struct planned {
 	struct epf_params params;
@@ -210,19 +210,19 @@ enum {
 	{ "bits-per-key", required_argument, NULL, OPT_BITS_PER_KEY }
 extern const char promise_help[];
 
-/* Return: false: an error is printed (also for an @opt that is not of these). */
+/* Return: false: an error is printed (also for an @opt that is not one of these). */
 bool promise_option(struct promise *p, int opt, const char *arg);
 /* Return: false: an error is printed. */
 bool promise_plan(const struct promise *p, struct planned *plan);
 
-/* kind.c: other kinds than lanes */
+/* kind.c: kinds other than lanes */
 
 #define KIND_LONGS \
 	{ "kind", required_argument, NULL, OPT_KIND }, \
 	{ "slack", required_argument, NULL, OPT_SLACK }
 extern const char kind_help[];
 
-/* As promise_option(), for what has KIND_LONGS too. */
+/* Like promise_option(), for verbs that also take KIND_LONGS. */
 bool kind_option(struct promise *p, int opt, const char *arg);
 
 /* within.c: how long ago a key may have been inserted */
@@ -238,15 +238,17 @@ bool kind_option(struct promise *p, int opt, const char *arg);
  */
 bool parse_within(const char *arg, const struct epf_params *params, __u32 *within,
 		  __u64 *ns);
-/* "2", or "10s": what gives @within and @ns again. */
+/* "2" or "10s": the text that parse_within() turns into @within and @ns. */
 struct text within_text(__u32 within, __u64 ns);
 
-/* rotateopt.c: who ends the epochs of a filter that is pure BPF */
+/* rotateopt.c: what ends the epochs of a pure BPF filter */
 enum rotate { ROTATE_ANY, ROTATE_PROCESS, ROTATE_KERNEL };
 bool parse_rotate(const char *text, enum rotate *who);
-/* Can the kernel, if it is to? @module: of a filter there. Why not is told. */
+/* If the kernel is to end the epochs, can it? @module: the filter is the module's.
+ * If not, prints an error with the reason.
+ */
 bool rotate_possible(enum rotate who, bool module);
-/* Size an owned kind. Return: false: an error is printed. */
+/* Size a fixed-size kind. Return: false: an error is printed. */
 bool kind_plan(const struct promise *p, struct planned *plan, double budget);
 #define SHAPE_TEXT 256
 void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *shape);
@@ -264,18 +266,18 @@ int compare(const struct promise *p, const struct planned *plan);
 enum key_format { KEYS_TEXT, KEYS_HEX, KEYS_JSON };
 
 /**
- * struct keys - a batch, all of it sound
+ * struct keys - a batch of valid keys
  * @bytes: the keys without gaps, or __u64 digests
- * @lens: of each key
- * @count: keys
- * @digests: which of the two
+ * @lens: length of each key
+ * @count: number of keys
+ * @digests: @bytes holds digests
  */
 struct keys {
 	__u8 *bytes;
 	__u16 *lens;
 	__u32 count;
 	bool digests;
-	/* the reader's own */
+	/* private to the reader */
 	size_t used;
 	size_t room;
 	__u32 slots;
@@ -285,7 +287,7 @@ struct keys {
  * struct key_input - where keys come from
  * @format: of a line
  * @nul: lines end with NUL
- * @digests: hex digests in place of keys
+ * @digests: hex digests instead of keys
  * @args: keys, or "-" for standard input
  * @nr_args: how many
  * @files: paths
@@ -316,16 +318,16 @@ enum {
 	{ "digest", no_argument, NULL, OPT_DIGEST }
 extern const char keys_help[];
 
-/* As promise_option(). @in->files has room for KEY_FILES_MAX. */
+/* Like promise_option(). @in->files has room for KEY_FILES_MAX paths. */
 bool keys_option(struct key_input *in, int opt, const char *arg);
 
-/* Takes one batch. Return: 0: go on; else an exit code. */
+/* Processes one batch. Return: 0: continue; otherwise an exit code. */
 typedef int (*keys_fn)(void *ctx, const struct keys *keys);
 
 /**
  * keys_read() - read all keys, batch by batch
  * @in: where from
- * @fn: called for every batch; a batch with a bad key is not passed on
+ * @fn: called for every batch; a batch with an invalid key is not passed on
  * @ctx: for @fn
  *
  * Return: 0, what @fn returned, or EXIT_FAIL with an error printed.
@@ -333,20 +335,20 @@ typedef int (*keys_fn)(void *ctx, const struct keys *keys);
 int keys_read(const struct key_input *in, keys_fn fn, void *ctx);
 
 /**
- * keys_describe() - tell the module what keys are about to be inserted
+ * keys_describe() - tell the module which kind of keys will be inserted
  * @filter: descriptor
- * @name: of it
- * @info: of it, before
- * @digests: they are digests
+ * @name: of the filter
+ * @info: of the filter, before the insertion
+ * @digests: the keys are digests
  *
- * Warns where the filter holds keys of packets or addresses. What goes wrong,
- * the insertion itself will tell.
+ * Warns if the filter holds keys of packets or addresses. Errors are ignored:
+ * the insertion itself reports them.
  */
 void keys_describe(int filter, const char *name, const struct epf_info *info,
 		   bool digests);
 
-/* Warn, once, of a batch that is asked for where the filter's keys are made of
- * something else, so that none of them can be present.
+/* Warn once if the filter's keys are made of something else than those of the
+ * looked-up batch, so that none of the batch can be present.
  */
 void keys_check(const char *name, const struct epf_info *info,
 		const struct keys *keys, enum key_format format);
@@ -357,14 +359,14 @@ void pace_print(const struct epf_params *p);
 void pace_json(json_t *o, const struct epf_params *p);
 void pace_warn(const struct promise *p, const struct epf_params *params);
 
-/* info.c: a filter for people and for programs */
+/* info.c: describe a filter as text and as JSON */
 
-/* @bpf: the filter is pure BPF, not the module's. */
+/* @bpf: the filter is a pure BPF filter, not one of the module. */
 void info_print(const struct epf_info *info, bool bpf);
 json_t *info_json(const struct epf_info *info, bool bpf);
 void params_print(const struct epf_params *p, const struct epf_shape *shape,
 		  __u32 epochs);
-/* What keys are made of: a row, and an object. */
+/* What keys are made of: as a row of text, and as an object. */
 void desc_print(const struct epf_key_desc *d);
 json_t *desc_json(const struct epf_key_desc *d);
 json_t *params_json(const struct epf_params *p, const struct epf_shape *shape);
