@@ -10,12 +10,12 @@ enum {
 	EXIT_YES = 0,	 /* done; yes; all present */
 	EXIT_ABSENT = 1, /* definitely absent */
 	EXIT_FAIL = 2,	 /* usage, or failure */
-	EXIT_UNKNOWN = 3, /* the filter does not know */
-	EXIT_SIGNAL = 128, /* and the number of the signal that ended it */
+	EXIT_UNKNOWN = 3, /* the filter cannot tell */
+	EXIT_SIGNAL = 128, /* plus the number of the signal that ended it */
 };
 
-/* From here on errors and warnings are JSON, one object a line, or they are
- * text; while @out_mode is JSON they are JSON in any case.
+/* @on: print errors and warnings as JSON, one object per line, from now on;
+ * otherwise as text. While @out_mode is JSON they are always JSON.
  */
 void out_json_errors(bool on);
 /* Print "error: ..." or {"error":"..."} as one line on standard error.
@@ -23,7 +23,7 @@ void out_json_errors(bool on);
  */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Likewise a line that is neither, on standard error. */
+/* Print a line on standard error that is neither an error nor a warning. */
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* If standard error is the journal, begin those lines with their priorities. */
 void out_levels(void);

@@ -13,31 +13,31 @@
 enum out_mode { OUT_TEXT, OUT_JSON, OUT_PRETTY };
 extern enum out_mode out_mode;
 
-/* Before anything else is done with JSON. */
+/* Call before any other use of JSON. */
 void out_init(void);
-/* The name of a file, which need not be UTF-8: where it is not, characters above
- * ASCII become replacement characters.
+/* A file name as a JSON string. If it is not valid UTF-8, characters above ASCII
+ * become replacement characters.
  */
 json_t *json_path(const char *path);
 /* Print @value as one line (or indented) and drop the reference. */
 void out_json(json_t *value);
-/* Push all output out. Return: @code, or EXIT_FAIL with an error printed. */
+/* Flush all output. Return: @code, or EXIT_FAIL with an error printed. */
 int out_finish(int code);
 
 /**
  * print_wrapped() - one paragraph on stdout in lines of at most 80 columns
  * @indent: spaces before each line but the first
- * @fmt: of text without newlines, up to 1023 bytes; a word that is longer than
- *	a line stays whole
+ * @fmt: format of text without newlines, up to 1023 bytes; a word that is longer
+ *	than a line is not split
  */
 void print_wrapped(int indent, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Text that lives to the end of the expression it is made in. */
+/* Text that lives until the end of the expression that creates it. */
 struct text {
 	char s[48];
 };
-/* Exact below a million; else four digits and k, M, G, T, P or E. */
+/* Exact below a million; otherwise four digits and k, M, G, T, P or E. */
 struct text fmt_count(__u64 count);
 struct text fmt_bytes(__u64 bytes);
 struct text fmt_ns(__u64 ns);

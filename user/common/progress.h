@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-/* --progress: also where stderr is no terminal */
+/* --progress: show progress even if stderr is not a terminal */
 extern bool progress_forced;
 
 /**
@@ -15,8 +15,8 @@ extern bool progress_forced;
  * @what: "saving"
  * @unit: "keys", or NULL for bytes
  *
- * The rest is the meter's own. Shown after a second, at most five times in
- * one, when stderr is a terminal or --progress is given.
+ * The other members are private. Progress is shown after one second, at most
+ * five times per second, if stderr is a terminal or --progress is given.
  */
 struct meter {
 	const char *what;
@@ -27,13 +27,13 @@ struct meter {
 	bool shown;
 };
 
-/* An epf_progress_fn; @all 0: not known. Non-zero: stop, a signal came. */
+/* An epf_progress_fn. @all: 0: unknown. Return: non-zero: stop, a signal arrived. */
 int meter_update(void *meter, __u64 done, __u64 all);
 /* Clear the line. */
 void meter_end(struct meter *m);
 
 /* From here on SIGINT, SIGTERM and SIGHUP set interrupted to their number instead
- * of ending us.
+ * of ending the process.
  */
 void catch_signals(void);
 extern volatile int interrupted;

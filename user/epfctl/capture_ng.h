@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * pcapng, block by block (IETF draft-ietf-opsawg-pcapng). A block is handed out
- * as it lies in the file, so that what is not taken out can be copied bit by
- * bit: comments, names, options and blocks that nobody knows here.
+ * pcapng, block by block (IETF draft-ietf-opsawg-pcapng). Each block
+ * is returned exactly as in the file, so that everything that is kept can be
+ * copied bit by bit: comments, names, options and unknown blocks.
  */
 #ifndef EPFCTL_CAPTURE_NG_H
 #define EPFCTL_CAPTURE_NG_H
@@ -15,8 +15,9 @@ enum ng_kind { NG_IS_SECTION, NG_IS_INTERFACE, NG_IS_PACKET, NG_IS_OTHER };
  * struct ng_if - an interface of the section
  * @link: LINKTYPE_*
  * @snaplen: bytes captured of a packet at most; 0: all
- * @tsresol: stamps in units of 10^-n s, with the high bit set of 2^-n s
- * @offset_s: seconds to add to them
+ * @tsresol: n: time stamps are in units of 10^-n s, or of 2^-n s if the high bit
+ *	is set
+ * @offset_s: seconds to add to the time stamps
  */
 struct ng_if {
 	__u32 link;
@@ -27,17 +28,17 @@ struct ng_if {
 
 /**
  * struct ng_block - a block
- * @bytes: it, good until the next one is read
- * @len: bytes
- * @kind: what it is
- * @options: it has some that pcap has no room for
- * @iface: of a packet; of an interface, what it says
- * @has_stamp: the packet has one
- * @has_ns: it is between 1970 and 2554
- * @ns: then: it, since 1970
- * @data: of the packet, inside of @bytes
- * @captured: bytes of it there
- * @length: on the wire
+ * @bytes: the block, valid until the next one is read
+ * @len: length of the block in bytes
+ * @kind: type of the block
+ * @options: it has options that pcap cannot express
+ * @iface: the interface of a packet, or the one that the block describes
+ * @has_stamp: the packet has a time stamp
+ * @has_ns: the time stamp is between 1970 and 2554
+ * @ns: if @has_ns: the time stamp, ns since 1970
+ * @data: the packet, inside @bytes
+ * @captured: bytes of the packet at @data
+ * @length: bytes on the wire
  */
 struct ng_block {
 	const unsigned char *bytes;
@@ -55,15 +56,15 @@ struct ng_block {
 
 /**
  * struct ng_in - a pcapng file being read
- * @fd: the file, which is the caller's
- * @room: what was read of it, @room_bytes long
- * @at: where in it the next block begins
- * @end: where it ends
- * @big: byte order of the section
+ * @fd: the file, owned by the caller
+ * @room: read buffer of @room_bytes
+ * @at: offset in @room of the next block
+ * @end: offset in @room of the end of the data
+ * @big: the section is big-endian
  * @ifs: interfaces of the section
- * @nr_ifs: how many
- * @if_room: how many @ifs has room for
- * @done_bytes: taken from the file so far
+ * @nr_ifs: number of interfaces
+ * @if_room: capacity of @ifs
+ * @done_bytes: bytes read from the file so far
  * @why: the last error
  */
 struct ng_in {
@@ -80,31 +81,31 @@ struct ng_in {
 	const char *why;
 };
 
-/* Is this how pcapng begins? */
+/* Do the first @len bytes of a file, @head, mark it as pcapng? */
 bool ng_is(const unsigned char *head, size_t len);
 
-/* Begin at @head, which was read already. Return: 0, or -1: no memory. */
+/* Start reading. @head: the bytes read already. Return: 0, or -1: no memory. */
 int ng_open(struct ng_in *in, int fd, const unsigned char *head, size_t len);
 void ng_close(struct ng_in *in);
 
-/* Return: 1; 0 at the end; -1 where the file is cut off or damaged (@in->why). */
+/* Return: 1; 0 at the end; -1 if the file is cut off or damaged (@in->why). */
 int ng_next(struct ng_in *in, struct ng_block *block);
 
-/* Are stamps of the interface finer than us? */
+/* Are time stamps of the interface finer than microseconds? */
 bool ng_is_nano(const struct ng_if *iface);
 
 #define NG_HEAD_BYTES 60
 #define NG_PACKET_HEAD_BYTES 28
 
-/* The blocks that begin a file of one interface, NG_HEAD_BYTES at @to. */
+/* Write to @to the NG_HEAD_BYTES of blocks that begin a file with one interface. */
 void ng_put_head(unsigned char *to, __u32 link, __u32 snaplen, bool nano);
 
 /**
- * ng_put_packet() - what is before and behind the bytes of a packet
- * @to: NG_PACKET_HEAD_BYTES before them
- * @tail: 8 bytes at most behind them
- * @ns: its stamp
- * @nano: of an interface with stamps in ns, else in us
+ * ng_put_packet() - make what precedes and follows the bytes of a packet
+ * @to: out: NG_PACKET_HEAD_BYTES that precede them
+ * @tail: out: up to 8 bytes that follow them
+ * @ns: time stamp of the packet
+ * @nano: the interface has time stamps in ns, otherwise in us
  * @captured: bytes of the packet
  * @length: on the wire
  *

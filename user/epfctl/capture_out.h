@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Capture files, written: pcap or pcapng that appears whole or not at all. */
+/* Write capture files, pcap or pcapng. A file appears complete or not at all. */
 #ifndef EPFCTL_CAPTURE_OUT_H
 #define EPFCTL_CAPTURE_OUT_H
 
@@ -11,11 +11,11 @@
 enum capture_format { FORMAT_PCAP, FORMAT_PCAPNG };
 
 /**
- * struct capture_loss - what pcapng has and pcap does not
+ * struct capture_loss - what was lost because pcap cannot express it
  * @blocks: names, secrets, statistics and such
- * @options: blocks that are written, or end in a packet, without theirs:
+ * @options: blocks that are written, or become a packet, without their options:
  *	comments and such
- * @stamps: of packets, cut to us
+ * @stamps: time stamps of packets that were truncated to microseconds
  */
 struct capture_loss {
 	__u64 blocks;
@@ -28,13 +28,13 @@ struct capture_loss {
  * @why: text of the last error
  * @stream: NULL: not open
  * @buffer: of @stream
- * @file: where it goes; none where it is not a regular file
- * @format: of it
- * @like: what is read
- * @begun: it has a header
- * @link: of pcap: LINKTYPE_* of all packets
- * @nano: of pcap, or pcapng from it: stamps are in ns, else in us
- * @loss: in pcap
+ * @file: the output file; unused if the output is not a regular file
+ * @format: of the output
+ * @like: the input
+ * @begun: the header is written
+ * @link: pcap: LINKTYPE_* of all packets
+ * @nano: pcap, or pcapng made from pcap: time stamps are in ns, otherwise in us
+ * @loss: pcap: what was lost
  */
 struct capture_out {
 	char why[CAPTURE_WHY_BYTES];
@@ -65,10 +65,11 @@ int capture_create(struct capture_out *out, const char *path,
 /**
  * capture_put() - write an item
  * @out: capture
- * @item: the last one of @out->like. In pcapng from pcapng each block is written
- *	as it is, but for the length of a section, which is not told.
+ * @item: the last one read from @out->like. If both files are pcapng, each block
+ *	is written unchanged, except that the length of a section is left
+ *	unspecified.
  *
- * Return: 0, or -1 when the file can no longer be written, or cannot hold this
+ * Return: 0, or -1 if the file can no longer be written or cannot hold this
  * packet (@why).
  */
 int capture_put(struct capture_out *out, const struct item *item);
@@ -76,7 +77,7 @@ int capture_put(struct capture_out *out, const struct item *item);
 /* Flush, sync, close and give it its name. Return: 0, or -1: discarded (@why). */
 int capture_commit(struct capture_out *out);
 
-/* Close and remove what was written; nothing where it is not open. */
+/* Close and remove what was written. Does nothing if @out is not open. */
 void capture_discard(struct capture_out *out);
 
 #endif /* EPFCTL_CAPTURE_OUT_H */

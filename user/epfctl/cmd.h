@@ -166,8 +166,8 @@ struct promise {
 /**
  * struct planned - a filter that satisfies a struct promise
  * @params: all but the name
- * @shape: of a fixed-size kind
- * @bytes: memory of the lines, or total memory of a fixed-size kind
+ * @shape: of a locked kind
+ * @bytes: memory of the lines, or total memory of a locked kind
  * @epochs: complete epochs in the window
  * @slack: how long keys stay after the window at most, as a fraction of it
  * @keys: distinct keys per window that it was sized for; 0: unknown
@@ -248,7 +248,7 @@ bool parse_rotate(const char *text, enum rotate *who);
  * If not, prints an error with the reason.
  */
 bool rotate_possible(enum rotate who, bool module);
-/* Size a fixed-size kind. Return: false: an error is printed. */
+/* Size a locked kind. Return: false: an error is printed. */
 bool kind_plan(const struct promise *p, struct planned *plan, double budget);
 #define SHAPE_TEXT 256
 void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *shape);

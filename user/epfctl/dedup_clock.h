@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The packets' time for a filter, which cannot go back. A stamp behind the
- * latest counts as the latest. One that is further ahead than the filter
- * remembers is a *jump*, and not believed before the next packet follows it, to
- * a stamp nearer to the jump than to the time before: nothing that far off is a
- * repeat, so nothing is lost by waiting, and one wrong stamp does not stop time
- * for the rest of the file.
+ * Clock of a filter, driven by the packets' time stamps. It cannot go back: a
+ * stamp behind the latest counts as the latest. A stamp further ahead than the
+ * filter remembers is a *jump*. The clock accepts a jump only if the stamp of
+ * the next packet is nearer to the jump than to the time before it. Waiting
+ * loses nothing, because no packet that far ahead is a repeat, and one wrong
+ * stamp does not stop the clock for the rest of the file.
  */
 #ifndef EPFCTL_DEDUP_CLOCK_H
 #define EPFCTL_DEDUP_CLOCK_H
@@ -17,14 +17,14 @@
 /**
  * struct clock - the time, from 0 at the first packet
  * @reach_ns: a step forward of more than this is a jump
- * @now_ns: time
- * @latest_ns: stamp of that time
- * @jump_ns: stamp of the packet before, which jumped
- * @jumped: it did
+ * @now_ns: the time
+ * @latest_ns: stamp at that time
+ * @jump_ns: if @jumped: stamp of the previous packet
+ * @jumped: the previous packet jumped
  * @packets: so far
  * @back: stamps that went back
  * @back_ns: the largest step back
- * @ahead: stamps ahead that the next packet did not follow
+ * @ahead: jumps that the next packet did not confirm
  */
 struct clock {
 	__u64 reach_ns;
@@ -38,13 +38,14 @@ struct clock {
 	__u64 ahead;
 };
 
-/* Before the stamp of a packet, with it: settle when the packet before jumped.
- * Where this one follows, time goes there; else it stays. Return: it did jump,
- * and is to be entered now, before this one is.
+/* Decide about a jump of the previous packet. Call it with the stamp of each packet
+ * before clock_jumps(). If this packet follows the jump, the time advances to it;
+ * otherwise it stays. Return: the previous packet jumped; insert it now, before
+ * this packet.
  */
 bool clock_settles(struct clock *c, __u64 ns);
 
-/* Then: does the packet jump? If not, time is its own. */
+/* Does this packet jump? If not, its stamp becomes the time. */
 bool clock_jumps(struct clock *c, __u64 ns);
 
 #endif /* EPFCTL_DEDUP_CLOCK_H */
