@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Duplicate removal on capture files: what is asked, and what came of it. */
+/* Duplicate removal on capture files: request and result. */
 #ifndef EPFCTL_DEDUP_H
 #define EPFCTL_DEDUP_H
 
@@ -10,14 +10,14 @@
 enum dedup_method { METHOD_ANY, METHOD_EXACT, METHOD_FILTER };
 
 /**
- * struct dedup_ask - what is asked
+ * struct dedup_ask - the request
  * @in: capture to read, "-": standard input
  * @out: capture to write, "-": standard output
  * @removed: capture for the repeats, or NULL
- * @format: -1: as the names end, else as the input is
+ * @format: -1: by the suffix of the output names, otherwise that of the input
  * @window: packets; 0: the window is @time_ns
  * @time_ns: on the packets' own clock; 0: the window is @window
- * @pps: packets per second to size for; 0: look at the file first
+ * @pps: packets per second to size for; 0: read the file first to find out
  * @method: a table of all keys, or a filter
  * @budget: error rate of the filter
  * @max_bytes: memory limit
@@ -25,7 +25,7 @@ enum dedup_method { METHOD_ANY, METHOD_EXACT, METHOD_FILTER };
  * @first_seen: a repeat does not restart the window of its key
  * @strict: SipHash-2-4
  * @count_only: report repeats and keep them
- * @keep_going: a damaged capture counts as one that ends there
+ * @keep_going: treat damage in a capture as its end
  */
 struct dedup_ask {
 	const char *in;
@@ -46,29 +46,29 @@ struct dedup_ask {
 };
 
 /**
- * struct dedup_result - what came of it
- * @read: packets
- * @cut: of them captured in part
- * @kept: written to the output
- * @repeats: of them seen before inside the window
+ * struct dedup_result - the result
+ * @read: packets read
+ * @cut: packets read that were captured only in part
+ * @kept: packets written to the output
+ * @repeats: packets read that were seen before inside the window
  * @truncated: kept because the key's bytes were not captured
  * @malformed: kept because a header contradicts itself
  * @not_ip: kept because only IP packets have this key
  * @fragments: kept because only the first of a datagram has this key
- * @unsure: kept, though a packet that was forgotten might equal it
- * @undated: with a window in time, kept because their stamps are outside of
- *	1970 to 2554
- * @clock_back: time stamps older than that of the packet before; with a filter,
- *	than the latest one that its clock has taken
+ * @unsure: kept, although a forgotten packet may have been equal
+ * @undated: with a time window: kept because the time stamp is outside 1970 to
+ *	2554
+ * @clock_back: time stamps older than that of the previous packet or, with a
+ *	filter, than the latest one that its clock accepted
  * @clock_back_ns: the largest step back
- * @clock_ahead: with a filter, stamps too far ahead that none followed
+ * @clock_ahead: with a filter: jumps ahead that the next packet did not confirm
  * @exact: the method was exact
- * @held: with it, keys held at the end
- * @bytes: memory that the method took at most
- * @planned: what a filter was made as
- * @info: of it at the end
- * @loss: what the outputs have no room for
- * @took_ns: from opening to closing
+ * @held: if @exact: keys held at the end
+ * @bytes: peak memory of the method
+ * @planned: plan of the filter
+ * @info: of the filter at the end
+ * @loss: what the outputs cannot express
+ * @took_ns: time from opening to closing
  * @damaged: where reading ended early; empty: it did not
  */
 struct dedup_result {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a capture is like, from reading it once before: how many packets, how
- * many in the busiest epoch of a filter, how far their time stamps go back.
+ * Statistics of a capture, from reading it once beforehand: how many packets it
+ * has, how many fall into the busiest epoch of a filter, how far their time
+ * stamps go back.
  */
 #ifndef EPFCTL_DEDUP_SURVEY_H
 #define EPFCTL_DEDUP_SURVEY_H
@@ -11,14 +12,14 @@
 #define SURVEY_STRETCHES 4096
 
 /**
- * struct survey - a capture
- * @packets: of it
- * @busiest: insertions of the fullest epoch
- * @each: packets of a stretch; the last one may have fewer
- * @stretches: how many
- * @least: the lowest stamp of each stretch; once all is read, of it and those
- *	that follow
- * @most: the highest stamp of each
+ * struct survey - statistics of a capture
+ * @packets: number of packets
+ * @busiest: insertions in the fullest epoch
+ * @each: packets per stretch; the last stretch may have fewer
+ * @stretches: number of stretches
+ * @least: lowest stamp of each stretch; after survey_end(), of the stretch and all
+ *	that follow it
+ * @most: highest stamp of each stretch
  */
 struct survey {
 	__u64 packets;
@@ -27,20 +28,20 @@ struct survey {
 	__u32 stretches;
 	__u64 least[SURVEY_STRETCHES];
 	__u64 most[SURVEY_STRETCHES];
-	/* while it is made */
+	/* used while the capture is read */
 	struct clock clock;
 	__u64 epoch_ns;
 	__u64 epoch;
 	__u64 here;
 };
 
-/* Begin. @epoch_ns: of the filter; 0: of none. */
+/* Begin. @epoch_ns: epoch of the filter; 0: there is no filter. */
 void survey_begin(struct survey *s, __u64 epoch_ns);
-/* @ns: stamp; a packet without has that of the one before. */
+/* @ns: time stamp; a packet without one takes that of the previous packet. */
 void survey_packet(struct survey *s, __u64 ns);
 void survey_end(struct survey *s);
 
-/* The lowest stamp of packet @i, from 0, and all behind it, or less. */
+/* A lower bound of the stamps of packet @i (from 0) and all packets after it. */
 __u64 survey_oldest(const struct survey *s, __u64 i);
 
 /* At most so many packets have been read of which one may be at most @reach_ns
