@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Is a packet a repeat? By a table of all keys of the window (dedup_exact.h) or
- * by a filter, whichever is asked for, or fits.
+ * Decides whether a packet is a repeat: with a table of all keys of the window
+ * (dedup_exact.h) or with a filter, as requested or, by default, as memory allows.
  */
 #ifndef EPFCTL_DEDUP_JUDGE_H
 #define EPFCTL_DEDUP_JUDGE_H
@@ -15,16 +15,16 @@
 /**
  * struct judge - the method, made ready
  * @ask: what is asked
- * @exact: the table; NULL: the filter it is
- * @hash: two keyed digests make one of 128 bits
- * @survey: of the input, where it was read beforehand
+ * @exact: the table; NULL: the filter is used
+ * @hash: two keyed 64-bit digests, which together make one of 128 bits
+ * @survey: of the input, if it was read beforehand
  * @packets: so far
  * @ns: stamp of the last packet, or of the one before it that had one
  * @least_ns: without a survey, lowest stamps of this and the last stretch
  * @mem: the filter
- * @clock: its time
- * @waiting: digest of a packet that jumped
- * @waits: there is one
+ * @clock: clock of the filter
+ * @waiting: if @waits: digest of the packet that jumped
+ * @waits: a packet that jumped is not yet inserted
  */
 struct judge {
 	const struct dedup_ask *ask;
@@ -66,7 +66,7 @@ int judge_begin(struct judge *j, const struct dedup_ask *ask,
 int judge_packet(struct judge *j, const struct item *item,
 		 struct dedup_result *r);
 
-/* What there is to tell at the end. */
+/* Fill in @r at the end. */
 void judge_tell(const struct judge *j, struct dedup_result *r);
 void judge_end(struct judge *j);
 
