@@ -197,7 +197,7 @@ def mirroring(name="a-mir", order="", lines="4096", strict=False, **more):
     try:
         with a.Agent(files.dir, "--mirror", name + order, *args,
                      name="mirrors") as g:
-            g.wait_log(f"^mirror of '{name}': begun".encode())
+            g.wait_log(f"^mirror of '{name}': started".encode())
             yield g
             if g.stop():
                 raise AssertionError(f"it did not end well: {g.text()!r}")
@@ -361,7 +361,7 @@ def no_mirror():
     insert("a-mir", 0, 100)
     with a.Agent(files.dir, "--mirror", "a-mirge", "--mirror", "a-mir",
                  "--memory", "4096", name="none") as g:
-        g.wait_log(rb"^warning: mirror of 'a-mirge': it is not of kind lanes")
+        g.wait_log(rb"^warning: mirror of 'a-mirge': the filter is not of kind lanes")
         g.wait_log(rb"^warning: mirror of 'a-mir': the filter is larger than")
         answer = ask("a-mir", on=g)
         said = g.text().count(b"mirror of")
