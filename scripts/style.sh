@@ -98,6 +98,9 @@ fi
 while read -r fault; do
 	say "$fault"
 done < <(scripts/claims.py | grep -E '^claims: [^0-9]|^claims: 0 ')
+# README's own program, as selftests/ebpf/outside.sh builds it.
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' README.md | cmp -s - bpf/example.bpf.c ||
+	say 'the program in README.md is not bpf/example.bpf.c'
 # A rename must not leave a mutant without an effect (selftests/mutants).
 while read -r fault; do
 	say "mutant: $fault"
