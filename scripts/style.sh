@@ -42,9 +42,10 @@ for pair in kmod:bpf,user,cuda,selftests bpf:kmod,user,cuda,selftests \
 		"#[[:space:]]*include.*[\"/](${pair#*:})/" none "${sources[@]}"
 done
 # Layers of user/: a folder includes none of those named after it.
-for layer in libepf:common,ebpf,metrics,epfctl,epfagent common:ebpf,metrics,epfctl,epfagent \
-	audit:ebpf,metrics,epfctl,epfagent ebpf:audit,metrics,epfctl,epfagent \
-	metrics:audit,epfctl,epfagent epfctl:epfagent epfagent:epfctl; do
+for layer in libepf:common,records,jobs,ebpf,metrics,epfctl,epfagent \
+	common:jobs,ebpf,metrics,epfctl,epfagent records:common,jobs,ebpf,metrics,epfctl,epfagent \
+	jobs:ebpf,metrics,epfctl,epfagent ebpf:records,jobs,metrics,epfctl,epfagent \
+	metrics:records,jobs,epfctl,epfagent epfctl:epfagent epfagent:epfctl; do
 	mapfile -t sources < <(under "user/${layer%%:*}/")
 	layers=${layer#*:}
 	only 'a layer of user/ includes one above it' \

@@ -16,7 +16,7 @@
  * applied, in steps as all the rest.
  */
 #include "mirror.h"
-#include "audit/engine.h"
+#include "query/engine.h"
 #include "copy.h"
 #include "work.h"
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "audit/kinds.h"
+#include "query/kinds.h"
 #include "epf/keydesc.h"
 #include "epf/params.h"
 #include "backend.h"
