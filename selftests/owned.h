@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Filters of the owned kinds in this process, by the core's own text: what the
- * kernel's are compared with. Shapes are small, so that there are false
- * positives, which must be the same ones.
+ * Filters of the locked kinds in this process, made with the core's own source.
+ * Tests compare the kernel's filters with them. Shapes are small, so that there
+ * are false positives, which must be the same ones.
  */
 #ifndef SELFTESTS_OWNED_H
 #define SELFTESTS_OWNED_H
@@ -15,10 +15,10 @@
 #include <string.h>
 
 /**
- * struct owned - a filter of one of the paced kinds
+ * struct owned - a filter of one of the fixed-size kinds
  * @kind: enum epf_kind
  * @epochs: complete epochs that make the window
- * @room: of a filter that counts; else NULL
+ * @room: capacity state of a filter that counts its keys; else NULL
  */
 struct owned {
 	__u32 kind;
@@ -34,7 +34,7 @@ struct owned {
 	};
 };
 
-/* Of few keys: 300 in the window of each. */
+/* Return: a shape for few keys, 300 in the window. */
 static inline struct epf_shape owned_shape(__u32 kind)
 {
 	struct epf_shape s = { 0 };
@@ -135,8 +135,8 @@ static inline __u32 owned_slices(__u32 kind, const struct epf_shape *s)
 					owned_epochs(kind, s) + 1;
 }
 
-/* Make one of @shape; owned_free() frees it. Return: false: no memory, or no
- * such shape.
+/* Make a filter of @shape; owned_free() frees it. Return: false if there is no
+ * memory, or the shape is invalid.
  */
 static inline bool owned_init(struct owned *o, __u32 kind,
 			      const struct epf_shape *shape)
@@ -175,7 +175,7 @@ static inline int owned_test(const struct owned *o, __u64 digest)
 	return -1;
 }
 
-/* An epoch has begun: how far it may be filled is computed. */
+/* Compute the room of an epoch that has begun. */
 static inline void owned_see(struct owned *o)
 {
 	if (!o->room || !o->room->stale)
@@ -186,7 +186,7 @@ static inline void owned_see(struct owned *o)
 	OWNED_KINDS(SEE)
 }
 
-/* Count from now on; @o is empty, and @room too but for its limit. */
+/* Begin to count keys. @o is empty, and @room is zero except for its limit. */
 static inline void owned_count(struct owned *o, struct epf_room *room)
 {
 	o->room = room;
