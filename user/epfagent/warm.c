@@ -18,6 +18,7 @@
 
 #include "common/clock.h"
 #include "records/wrong.h"
+#include "libepf/atomic_file.h"
 #include "libepf/backend.h"
 
 #define CHUNK_BYTES (1u << 20)
@@ -296,7 +297,7 @@ static ssize_t copy_chunk(struct warm_entry *e, int fd, char *buf)
 
 	if (got <= 0)
 		return got ? -errno : 0;
-	if (pwrite(e->fd, buf, (size_t)got, (off_t)e->filled) != got)
+	if (epf_file_write_at(e->fd, buf, (size_t)got, (off_t)e->filled))
 		return -ENOMEM; /* tmpfs is out of memory */
 	e->filled += (__u64)got;
 	return got;

@@ -78,9 +78,7 @@ int epf_snap_finish(int fd, struct epf_snap_header *h,
 	h->header_xxh3 = epf_snap_header_sum(h, desc);
 	head = (struct head){ *h, *desc };
 	ret = epf_file_write_at(fd, &head, h->header_bytes, 0);
-	if (!ret && fsync(fd))
-		ret = -errno;
-	return ret;
+	return ret ? ret : epf_file_sync(fd);
 }
 
 int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
