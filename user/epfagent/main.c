@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ebpf/calls.h"
@@ -370,15 +369,12 @@ static void hide_memory(void)
 
 int main(int argc, char **argv)
 {
-	struct timespec now;
 	bool good;
 
 	hide_memory();
 	agent.argc = argc;
 	agent.argv = argv;
-	clock_gettime(CLOCK_REALTIME, &now);
-	agent.stats.start_ns = (__u64)now.tv_sec * NS_PER_SEC +
-			       (__u64)now.tv_nsec;
+	agent.stats.start_ns = clock_now_ns(CLOCK_REALTIME);
 	out_levels();
 	good = conf_load(&agent.conf, argc, argv) &&
 	       raise_limit(&agent.conf) && choose_filters() &&
