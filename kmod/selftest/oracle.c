@@ -153,7 +153,7 @@ static void violation(struct actor *a, const char *law,
 
 static u64 epochs_of(const struct epf_table *t)
 {
-	return t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS;
+	return t->owned ? t->owned->core.epochs : EPF_LIVE_EPOCHS;
 }
 
 /* Time on the clock of a resizable kind, which rotations advance; else 0. */
@@ -294,7 +294,7 @@ static void see(struct epf_table *t, struct answer *r)
 	}
 	epf_table_lock(t);
 	r->last = t->state.epoch;
-	r->kept = o->epochs - o->retiring;
+	r->kept = o->core.epochs - o->retiring;
 	r->now_ns = epf_owned_now(o);
 	epf_table_unlock(t);
 }

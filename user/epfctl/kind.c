@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kinds/compare.h"
+#include "libepf/audit/kinds.h"
 
 const char kind_help[] =
 "      --kind KIND         lanes (default), ge, gebl, apbf, apbbf, tlbf, dict,\n"
@@ -38,7 +39,7 @@ bool kind_option(struct promise *p, int opt, const char *arg)
 
 static bool in_time(__u8 kind)
 {
-	return kind == EPF_KIND_TLBF || kind == EPF_KIND_CHAIN;
+	return epf_kind_ops(kind)->fluid;
 }
 
 static bool goes_with_kind(const struct promise *p, const struct planned *plan)
