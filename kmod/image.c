@@ -32,7 +32,8 @@
  *                stops too, so no more than eight epochs end; after the pin, when
  *                it goes on, up to 24 may end, as for lanes.
  *
- * The contents of a restored snapshot are untrusted: see image.h of the core.
+ * The contents of a restored snapshot are untrusted: see image.h and kind_*.h of the
+ * core.
  */
 #include "owned.h"
 

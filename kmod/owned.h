@@ -13,7 +13,7 @@
  * key at once, exactly one of them gets "absent".
  *
  * The filter opens by count, as capacity.c describes for lanes: how far it may grow
- * is computed when an epoch or a slice begins (epf/rooms.h), under the same hold of
+ * is computed when an epoch or a slice begins (epf/room.h), under the same hold of
  * the lock, and inserters compare with that. The verdict, the growth and the answer
  * belong to one hold, too, so not even one verdict is late.
  *

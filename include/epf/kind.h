@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A filter of any locked kind, and what its kind can do. kinds.h has a row of these
- * functions for each kind. The module, user space and tests reach a kind by its row alone.
+ * A filter of any locked kind, and what its kind can do: a row of functions. kind_KIND.h has
+ * the row, and all that it needs but the core itself (KIND.h). The module, user space and
+ * tests reach a kind by its row alone.
  *
  * The owner of a filter supplies its memory, serializes all calls, and passes the time: on a
  * clock of its own, which never runs backwards. Fixed-size kinds ignore it.
@@ -13,8 +14,8 @@
 #include "apbf.h"
 #include "chain.h"
 #include "dict.h"
+#include "estimate.h"
 #include "gauge.h"
-#include "gauge_chain.h"
 #include "ge.h"
 #include "gebl.h"
 #include "room.h"
@@ -33,6 +34,19 @@
 	X(EPF_KIND_CHAIN, chain)
 
 struct epf_kind_ops;
+
+/**
+ * struct epf_chain_gauge - estimator of a chain: sums over samples; zeroed before the first
+ *	one
+ * @cover: for all tables; they have the same L and k
+ * @fill: of each table; a switch between two samples blurs them
+ * @samples: number of samples
+ */
+struct epf_chain_gauge {
+	struct epf_cover cover;
+	struct epf_fill fill[EPF_CHAIN_TABLES];
+	__u64 samples;
+};
 
 /**
  * struct epf_locked - a filter of a locked kind

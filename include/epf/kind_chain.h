@@ -1,12 +1,276 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The row of chain, see kind.h. */
+/*
+ * chain: its estimator, its room, its state in snapshots, its row (kind.h).
+ *
+ * The estimator is that of lanes (estimate.h) for each of its tables, in which a key is
+ * looked up independently. The room is as for lanes (capacity.h), for each table.
+ */
 #ifndef EPF_KIND_CHAIN_H
 #define EPF_KIND_CHAIN_H
 
-#include "gauge_chain.h"
+#include "capacity.h"
+#include "chain.h"
+#include "estimate.h"
 #include "image.h"
 #include "kind.h"
-#include "rooms.h"
+#include "room.h"
+
+#include <linux/epochfilter.h>
+
+EPF_ASSERT(EPF_SNAP_TABLES == EPF_CHAIN_TABLES, "all tables of a chain");
+
+/* --------------------------------------------- false-positive rate ---- */
+
+/**
+ * epf_chain_gauge() - take one more sample: a line of each part of each table
+ * @g: estimator
+ * @f: filter whose time has been set
+ * @random: 64 bits
+ */
+EPF_FN_BIG void epf_chain_gauge(struct epf_chain_gauge *g,
+				const struct epf_chain *f, __u64 random)
+{
+	__u32 i;
+
+	for (i = 0; i < f->nr; i++) {
+		struct epf_lanes lanes = epf_chain_lanes(f, i);
+
+		if (!g->samples++)
+			epf_cover_init(&g->cover, &lanes.geom);
+		epf_fill_add(&g->fill[i], &g->cover, &lanes,
+			     epf_mulhi(random, lanes.geom.part_lines));
+	}
+}
+
+/**
+ * epf_chain_gauge_q56() - the probability of a false positive, as sampled
+ * @g: estimator
+ * @f: filter
+ */
+EPF_FN_BIG __u64 epf_chain_gauge_q56(const struct epf_chain_gauge *g,
+				     const struct epf_chain *f)
+{
+	__u64 any = 0;
+	__u32 i;
+
+	for (i = 0; i < f->nr; i++)
+		any = epf_either_q56(any, epf_fill_q56(&g->fill[i],
+						       f->shape.parts));
+	return any;
+}
+
+/**
+ * epf_chain_gauge_layer_q56() - the same for one epoch alone
+ * @g: estimator
+ * @f: filter
+ * @age: of the epoch, 0 .. 7
+ * @fill: set to the share of set positions in its lanes
+ */
+EPF_FN_BIG __u64 epf_chain_gauge_layer_q56(const struct epf_chain_gauge *g,
+					   const struct epf_chain *f, __u32 age,
+					   __u64 *fill)
+{
+	__u64 any = 0, set = 0, seen = 0;
+	__u32 l = (f->epoch - age) & 7, i;
+
+	for (i = 0; i < f->nr; i++) {
+		const struct epf_fill *s = &g->fill[i];
+
+		any = epf_either_q56(any, epf_fill_lane_q56(s, f->shape.parts,
+							    l));
+		set += s->bits[l];
+		seen += s->lines * f->shape.parts * EPF_LANE_BITS;
+	}
+	*fill = epf_ratio_q56(set, seen);
+	return any;
+}
+
+/* ------------------------------------------------------------ room ---- */
+
+/* How many times larger the largest table is than table @i, as a power of two. */
+EPF_FN __u32 epf_chain_scale(const struct epf_chain *f, __u32 i)
+{
+	__u32 shift = 0;
+
+	while (f->table[i].lines << shift < f->shape.lines_max)
+		shift++;
+	return shift;
+}
+
+/* The error of a lane of table @i that has taken @keys keys. */
+EPF_FN_BIG __u64 epf_chain_lane_q56(const struct epf_chain *f, __u32 i,
+				    __u64 keys)
+{
+	__u32 shift = epf_chain_scale(f, i);
+
+	return keys > ~0ULL >> shift ?
+		       EPF_Q56_ONE :
+		       epf_capacity_q56(&f->room->capacity, keys << shift);
+}
+
+EPF_FN_BIG void epf_chain_set_room(struct epf_chain *f)
+{
+	struct epf_room *r = f->room;
+	__u64 any = 0, e;
+	__u32 i;
+
+	if (!f->nr)
+		return;
+	for (i = 0; i < f->nr; i++)
+		for (e = f->epoch - EPF_LIVE_EPOCHS;
+		     e <= f->table[i].last && (i || e < f->epoch); e++)
+			any = epf_either_q56(
+				any, epf_chain_lane_q56(f, i,
+					r->share[EPF_LANES * i + (e & 7)]));
+	epf_room_set(r, f->epoch & 7,
+		     epf_capacity_keys(&r->capacity, epf_room_rest(r, any)) >>
+			     epf_chain_scale(f, 0));
+}
+
+EPF_FN_BIG void epf_chain_set_shares(struct epf_chain *f,
+				     const struct epf_chain_gauge *g)
+{
+	__u32 i, l;
+
+	for (i = 0; i < f->nr; i++)
+		for (l = 0; l < EPF_LANES; l++)
+			f->room->share[EPF_LANES * i + l] =
+				epf_capacity_keys(
+					&f->room->capacity,
+					epf_fill_lane_q56(&g->fill[i],
+							  f->shape.parts, l)) >>
+				epf_chain_scale(f, i);
+	f->room->stale = 1;
+}
+
+/* The filter has no table yet. @w: working memory. Return: 0 or -EINVAL. */
+EPF_FN_BIG int epf_chain_count(struct epf_chain *f, struct epf_room *r,
+			       struct epf_capacity_work *w)
+{
+	struct epf_geom g;
+
+	if (epf_geom_init(&g, f->shape.lines_max, f->shape.parts,
+			  f->shape.bits))
+		return -EINVAL;
+	epf_capacity_init(&r->capacity, &g, r->limit_q56, w);
+	f->room = r;
+	r->stale = 1;
+	return 0;
+}
+
+/* ------------------------------------------------------- snapshots ---- */
+
+EPF_FN struct epf_chain_shape epf_chain_shape_of(const struct epf_shape *s,
+						 __u64 span_ns)
+{
+	struct epf_chain_shape to;
+
+	to.span_ns = span_ns;
+	to.lines_first = s->chain.lines_first;
+	to.lines_min = s->chain.lines_min;
+	to.lines_max = s->chain.lines_max;
+	to.load = s->chain.load;
+	to.parts = s->chain.lines_per_key;
+	to.bits = s->chain.bits_per_key;
+	return to;
+}
+
+/* For a filter without a reserve whose time has been set. Marks are not saved: they say
+ * which memory is wanted next, and are computed again.
+ */
+EPF_FN_BIG void epf_chain_save(const struct epf_chain *f,
+			       struct epf_snap_owned *s)
+{
+	__u32 i;
+
+	s->nr = f->nr;
+	s->now = f->now_ns;
+	s->taken = f->taken;
+	s->turn = f->epoch;
+	s->start_ns = f->start_ns;
+	s->begun = f->begun;
+	for (i = 0; i < f->nr; i++) {
+		s->table[i].words = EPF_LANES * f->table[i].lines;
+		s->table[i].last = f->table[i].last;
+		memcpy(s->table[i].keys, f->table[i].keys,
+		       sizeof(s->table[i].keys));
+		s->words += s->table[i].words;
+	}
+}
+
+/* The last key of a table must not be younger than that of the table before it in @s. */
+EPF_FN bool epf_chain_table_sound(const struct epf_chain_shape *shape,
+				  const struct epf_snap_owned *s, __u32 i)
+{
+	const struct epf_snap_table *a = &s->table[i];
+	__u64 lines = a->words / EPF_LANES;
+	__u32 l;
+
+	if (a->words % EPF_LANES || !epf_chain_power(lines) ||
+	    lines < shape->lines_min || lines > shape->lines_max ||
+	    a->last < EPF_EPOCH_FIRST ||
+	    a->last > (i ? a[-1].last : s->turn))
+		return false;
+	for (l = 0; l < EPF_LANES; l++)
+		if (a->keys[l] > EPF_INSERTS_MAX)
+			return false;
+	return true;
+}
+
+EPF_FN_BIG bool epf_chain_state_sound(const struct epf_chain *f,
+				      const struct epf_snap_owned *s)
+{
+	__u64 words = 0;
+	__u32 i;
+
+	if (!epf_image_timed(s) || s->last_ns || !s->nr ||
+	    s->nr > EPF_CHAIN_TABLES || s->turn > EPF_IMAGE_EPOCH_MAX ||
+	    s->begun > s->taken || s->start_ns > s->now ||
+	    s->now - s->start_ns >= f->epoch_ns)
+		return false;
+	for (i = 0; i < s->nr; i++) {
+		if (!epf_chain_table_sound(&f->shape, s, i))
+			return false;
+		words += s->table[i].words;
+	}
+	return words == s->words && s->turn - s->table[0].last <= EPF_LANES &&
+	       epf_image_ends(s, s->nr * EPF_IMAGE_TABLE);
+}
+
+/* The tables have no memory yet. Before inserting, the owner must scan all of it: then no
+ * old tag becomes valid again.
+ */
+EPF_FN_BIG int epf_chain_load(struct epf_chain *f,
+			      const struct epf_snap_owned *s)
+{
+	__u32 i;
+
+	if (!epf_chain_state_sound(f, s))
+		return -EINVAL;
+	f->now_ns = s->now;
+	f->epoch = s->turn;
+	f->start_ns = s->start_ns;
+	f->taken = s->taken;
+	f->begun = s->begun;
+	f->wanted = s->turn;
+	for (i = 0; i < 2; i++) {
+		f->mark[i].ns = s->now;
+		f->mark[i].taken = s->taken;
+	}
+	f->nr = s->nr;
+	for (i = 0; i < f->nr; i++) {
+		f->table[i].line = NULL;
+		f->table[i].lines = s->table[i].words / EPF_LANES;
+		f->table[i].at = 0;
+		f->table[i].last = s->table[i].last;
+		f->table[i].scanned = s->turn;
+		memcpy(f->table[i].keys, s->table[i].keys,
+		       sizeof(f->table[i].keys));
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------- row ---- */
 
 #if EPF_TABLES
 

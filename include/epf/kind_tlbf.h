@@ -1,12 +1,256 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The row of tlbf, see kind.h. */
+/*
+ * tlbf: its estimator, its room, its state in snapshots, its row (kind.h).
+ *
+ * The probability of a hit in a slice is the share of its set bits; gauge_aged.h and
+ * room_aged.h do the rest.
+ */
 #ifndef EPF_KIND_TLBF_H
 #define EPF_KIND_TLBF_H
 
 #include "gauge_aged.h"
 #include "image.h"
 #include "kind.h"
-#include "rooms.h"
+#include "room_aged.h"
+#include "tlbf.h"
+
+#include <linux/epochfilter.h>
+
+EPF_ASSERT(EPF_SNAP_SLICES == EPF_TLBF_SLICES, "all slices of a tlbf");
+
+/* --------------------------------------------- false-positive rate ---- */
+
+EPF_ASSERT(EPF_TLBF_SLICES == EPF_GAUGE_LAYERS, "places are layers");
+
+/* A slice's layer is its place, which does not change when others come. */
+EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
+{
+	struct epf_row row = { f->head, epf_tlbf_live(f, now_ns), f->shape.k,
+			       0 };
+
+	return row;
+}
+
+/**
+ * epf_tlbf_gauge() - take one more sample
+ * @g: samples so far
+ * @f: filter
+ * @now_ns: on the owner's clock
+ * @random: chooses the place
+ *
+ * Reads a word in each of 16 slices; the next sample reads the next 16 slices.
+ */
+EPF_FN void epf_tlbf_gauge(struct epf_gauge *g, const struct epf_tlbf *f,
+			   __u64 now_ns, __u64 random)
+{
+	struct epf_row row = epf_tlbf_row(f, now_ns);
+	__u32 n;
+
+	for (n = epf_gauge_slices(row.nr); n; n--) {
+		__u32 i = epf_gauge_turn(g, row.nr);
+		const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
+
+		epf_gauge_word(g, epf_row_layer(row, i), s->word, s->words,
+			       64 * s->words, random);
+	}
+	g->samples++;
+}
+
+/**
+ * epf_tlbf_gauge_q56() - the probability that a key never inserted is present
+ * @g: samples
+ * @f: filter
+ * @now_ns: on the owner's clock
+ *
+ * Return: q56; without a sample 0.
+ */
+EPF_FN __u64 epf_tlbf_gauge_q56(const struct epf_gauge *g,
+				const struct epf_tlbf *f, __u64 now_ns)
+{
+	return epf_row_q56(g, epf_tlbf_row(f, now_ns));
+}
+
+/* The same as epf_row_layer_q56(), at a time on the owner's clock. */
+EPF_FN __u64 epf_tlbf_gauge_layer_q56(const struct epf_gauge *g,
+				      const struct epf_tlbf *f, __u64 now_ns,
+				      __u32 age, __u64 *fill_q56)
+{
+	return epf_row_layer_q56(g, epf_tlbf_row(f, now_ns), age, fill_q56);
+}
+
+/* ------------------------------------------------------------ room ---- */
+
+/* The slices that count, at least those that take keys: after a pause the next key makes
+ * them count again.
+ */
+EPF_FN __u32 epf_tlbf_front(const struct epf_tlbf *f)
+{
+	__u32 live = epf_tlbf_live(f, f->now_ns);
+
+	return live > f->shape.k ? live : f->shape.k;
+}
+
+EPF_FN_BIG void epf_tlbf_set_room(struct epf_tlbf *f)
+{
+	struct epf_room *r = f->room;
+	struct epf_front s = { &r->row, f->shape.k, epf_tlbf_front(f), 1 };
+	__u64 least = ~0ULL, words;
+	__u32 i;
+
+	for (i = 0; i < s.nr; i++) {
+		words = epf_tlbf_at(f, i)->words;
+		least = i < s.k && words < least ? words : least;
+		r->row.hit[i] = epf_frac_q56(
+			r->share[(f->head + i) % EPF_TLBF_SLICES], 64 * words);
+	}
+	for (i = 0; i < s.k; i++)
+		r->row.ratio[i] = epf_frac_q56(least, epf_tlbf_at(f, i)->words);
+	epf_front_begin(&s);
+	r->most = epf_front_room(&s, r->limit_q56);
+	r->grown = 0;
+	r->stale = 0;
+}
+
+EPF_FN_BIG void epf_tlbf_set_shares(struct epf_tlbf *f,
+				    const struct epf_gauge *g)
+{
+	__u32 i, place;
+
+	for (i = 0; i < epf_tlbf_live(f, f->now_ns); i++) {
+		place = (f->head + i) % EPF_TLBF_SLICES;
+		f->room->share[place] = epf_room_part(
+			epf_gauge_fill(g, place), 64 * epf_tlbf_at(f, i)->words);
+	}
+	f->room->stale = 1;
+}
+
+/* The filter has no slice yet. */
+EPF_FN void epf_tlbf_count(struct epf_tlbf *f, struct epf_room *r)
+{
+	f->room = r;
+	r->stale = 1;
+}
+
+/* ------------------------------------------------------- snapshots ---- */
+
+/* Never given back: the paper's rule. Timed: the staleness rule. */
+EPF_FN struct epf_tlbf_shape epf_tlbf_shape_of(const struct epf_shape *s,
+					       __u64 span_ns)
+{
+	struct epf_tlbf_shape to;
+
+	to.span_ns = span_ns;
+	to.words_first = s->tlbf.words_first;
+	to.words_min = s->tlbf.words_min;
+	to.words_max = s->tlbf.words_max;
+	to.k = s->tlbf.k;
+	to.l = s->tlbf.l;
+	to.keep = s->tlbf.k;
+	to.timed = 1;
+	return to;
+}
+
+/* A slice of a filter without a reserve; it takes keys or has taken them. */
+EPF_FN void epf_tlbf_save_slice(const struct epf_tlbf *f, __u32 i,
+				struct epf_snap_slice *to)
+{
+	const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
+
+	to->words = s->words;
+	to->begin_ns = s->begin_ns;
+	to->since = s->since;
+	to->until = i < f->shape.k ? 0 : s->until;
+	to->last_ns = i < f->shape.k ? 0 : s->last_ns;
+	to->fn = s->fn;
+}
+
+EPF_FN_BIG void epf_tlbf_save(const struct epf_tlbf *f,
+			      struct epf_snap_owned *s, __u64 now_ns)
+{
+	__u32 i;
+
+	s->nr = f->nr;
+	s->now = epf_tlbf_later(f, now_ns);
+	s->taken = f->taken;
+	s->last_ns = f->last_ns;
+	for (i = 0; i < f->nr; i++) {
+		epf_tlbf_save_slice(f, i, &s->slice[i]);
+		s->words += s->slice[i].words;
+	}
+}
+
+/* Is slice @i valid after the one before it in @s, which is younger? From slice to slice,
+ * times and numbers must not grow.
+ */
+EPF_FN bool epf_tlbf_slice_sound(const struct epf_tlbf_shape *shape,
+				 const struct epf_snap_owned *s, __u32 i)
+{
+	const struct epf_snap_slice *a = &s->slice[i];
+	bool takes = i < shape->k;
+	__u64 keys = takes ? 0 : i == shape->k ? s->taken : a[-1].until;
+	__u64 last = takes ? 0 : i == shape->k ? s->last_ns : a[-1].last_ns;
+
+	if (a->words < shape->words_min || a->words > shape->words_max ||
+	    a->fn >= shape->k || a->begin_ns > s->now || a->since > s->taken)
+		return false;
+	if (a->until > keys || a->last_ns > last ||
+	    (!takes && a->until < a->since))
+		return false;
+	return !i || (a->begin_ns <= a[-1].begin_ns && a->since <= a[-1].since &&
+		      a[-1].fn == (a->fn + 1) % shape->k);
+}
+
+EPF_FN_BIG bool epf_tlbf_state_sound(const struct epf_tlbf_shape *shape,
+				     const struct epf_snap_owned *s)
+{
+	__u64 words = 0;
+	__u32 i;
+
+	if (!epf_image_timed(s) || s->turn || s->start_ns || s->begun ||
+	    s->last_ns > s->now || s->nr < shape->keep ||
+	    s->nr > EPF_TLBF_SLICES)
+		return false;
+	for (i = 0; i < s->nr; i++) {
+		if (!epf_tlbf_slice_sound(shape, s, i))
+			return false;
+		words += s->slice[i].words;
+	}
+	return words == s->words &&
+	       epf_image_ends(s, s->nr * EPF_IMAGE_SLICE);
+}
+
+/* The slices have no memory yet. The youngest is in the last place of the ring, as after
+ * one shift.
+ */
+EPF_FN_BIG int epf_tlbf_load(struct epf_tlbf *f, const struct epf_snap_owned *s)
+{
+	__u32 i;
+
+	if (!epf_tlbf_state_sound(&f->shape, s))
+		return -EINVAL;
+	f->now_ns = s->now;
+	f->last_ns = s->last_ns;
+	f->taken = s->taken;
+	f->nr = s->nr;
+	f->head = EPF_TLBF_SLICES - 1;
+	for (i = 0; i < f->nr; i++) {
+		const struct epf_snap_slice *from = &s->slice[i];
+		struct epf_tlbf_slice *to =
+			&f->slice[(f->head + i) % EPF_TLBF_SLICES];
+
+		to->word = NULL;
+		to->words = from->words;
+		to->begin_ns = from->begin_ns;
+		to->since = from->since;
+		to->until = from->until;
+		to->last_ns = from->last_ns;
+		to->fn = (__u32)from->fn;
+	}
+	f->quota = epf_tlbf_quota(f);
+	return 0;
+}
+
+/* ------------------------------------------------------------- row ---- */
 
 #if EPF_TABLES
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * epf/rooms.h: how far a filter of an owned kind may grow before it has to fail
+ * epf/room.h: how far a filter of an owned kind may grow before it has to fail
  * open. Each kind is filled as planned, then flooded with ten times the keys while
  * nobody ends epochs, nor brings memory; what it errs is asked of it with random
  * keys that it never held, at the moment when it is full.
