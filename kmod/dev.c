@@ -196,7 +196,7 @@ static int clear_fluid(struct epf_filter *f, struct epf_table *t)
 	struct epf_table *new;
 	int err;
 
-	new = epf_table_new(&t->params, &t->owned->shape, t->hash.key);
+	new = epf_table_new(&t->params, &t->owned->core.shape, t->hash.key);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	epf_table_stats(t, &stats);

@@ -356,7 +356,8 @@ u64 epf_table_tick_ns(const struct epf_table *t)
 	u64 lasts;
 
 	if (epf_is_fluid(t))
-		return max_t(u64, t->window.epoch_ns / t->owned->ops->ticks,
+		return max_t(u64,
+			     t->window.epoch_ns / t->owned->core.ops->ticks,
 			     MEND_MIN_NS);
 	lasts = epoch_lasts(t, e);
 	if (ns < lasts)
@@ -479,7 +480,7 @@ int epf_table_rotate(struct epf_table *t, u32 count)
  */
 int epf_table_clear(struct epf_table *t)
 {
-	return epf_table_rotate(t, t->owned ? t->owned->slices : EPF_LANES);
+	return epf_table_rotate(t, t->owned ? t->owned->core.slices : EPF_LANES);
 }
 
 /**

@@ -82,10 +82,11 @@ static u64 fill_step(const struct epf_table *t)
 {
 	const struct epf_params *p = &t->params;
 
-	if (t->owned && !t->owned->words)
+	if (t->owned && !t->owned->core.words)
 		return EPF_INSERTS_MAX;
 	if (t->owned)
-		return t->owned->words * 64 / (16 * 8) / (t->owned->epochs + 1);
+		return t->owned->core.words * 64 / (16 * 8) /
+		       (t->owned->core.epochs + 1);
 	return p->nr_lines * EPF_LANE_BITS / (16 * p->bits_per_key);
 }
 
@@ -124,7 +125,7 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 	t->plain = t->lanes.geom.parts == EPF_PARTS_MAX;
 	epf_window_init_epochs(&t->window, params->mode, params->refresh,
 			       params->window_inserts, params->window_ns,
-			       t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS);
+			       t->owned ? t->owned->core.epochs : EPF_LIVE_EPOCHS);
 	epf_hash_init(&t->hash, key[0], key[1], params->hash);
 	t->answer.now = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
 }
@@ -226,7 +227,7 @@ static int fill_owned(struct epf_table *t)
 static struct epf_table *table_new(const struct epf_params *params,
 				   const u64 key[2], struct epf_owned *owned)
 {
-	u64 words = owned ? owned->words : params->nr_lines * EPF_LANES;
+	u64 words = owned ? owned->core.words : params->nr_lines * EPF_LANES;
 	u64 lines_bytes = PAGE_ALIGN(words * sizeof(u64));
 	u64 bytes = lines_bytes + sizeof(struct epf_table) +
 		    num_possible_cpus() * sizeof(struct epf_cpu) +
@@ -262,7 +263,7 @@ err_uncharge:
 	atomic64_sub(bytes, &total_bytes);
 err_owned:
 	if (owned)
-		kvfree(owned->room);
+		kvfree(owned->core.room);
 	kvfree(owned);
 	return ERR_PTR(err);
 }
@@ -452,7 +453,7 @@ void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 static void read_epochs(const struct epf_table *t, u64 now_ns,
 			struct epf_epoch_info *info)
 {
-	u64 older = t->owned ? t->owned->epochs : EPF_LIVE_EPOCHS;
+	u64 older = t->owned ? t->owned->core.epochs : EPF_LIVE_EPOCHS;
 	u64 e = t->state.epoch;
 	u64 x;
 

@@ -332,7 +332,7 @@ static void replace(struct actor *a, struct epf_table *t)
 {
 	struct epf_name name = name_of(draw(a, SLOTS));
 	const u64 key[2] = { draw(a, ~0ULL), draw(a, ~0ULL) };
-	const struct epf_shape *shape = t->owned ? &t->owned->shape : NULL;
+	const struct epf_shape *shape = t->owned ? &t->owned->core.shape : NULL;
 	struct epf_table *new = epf_table_new(&t->params, shape, key);
 	struct epf_filter *f = epf_filter_find(&name);
 

@@ -120,14 +120,14 @@ static bool name_sound(const char *name)
 
 static bool params_sound(const struct epf_params *p)
 {
-	if (!name_sound(p->name) || p->kind > EPF_KIND_MAX)
+	const struct epf_kind_ops *ops = epf_kind_ops(p->kind);
+
+	if (!name_sound(p->name))
 		return false;
 	if (p->kind == EPF_KIND_LANES)
 		return !epf_params_check_lanes(p);
-	if ((p->kind == EPF_KIND_TLBF || p->kind == EPF_KIND_CHAIN) &&
-	    p->mode != EPF_MODE_TIME)
-		return false;
-	return !epf_params_check_owned(p);
+	return ops && (!ops->fluid || p->mode == EPF_MODE_TIME) &&
+	       !epf_params_check_owned(p);
 }
 
 static bool epochs_sound(const struct epf_snap_header *h)

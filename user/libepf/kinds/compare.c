@@ -21,6 +21,7 @@
 #include <math.h>
 
 #include <epf/geometry.h>
+#include <epf/kind.h>
 
 #define LINE_BITS 512u
 #define EPOCH_KEYS(req, r) ceil((req)->keys_per_window / (r))
@@ -324,35 +325,36 @@ static int plan_cbf(const struct epf_compare_req *req, struct epf_compared *c)
 	return 0;
 }
 
+/* @name: NULL: epf_kind_name() has it */
 static const struct {
 	__u32 number;
 	const char *name, *promise;
 	plan_fn plan;
 } kinds[EPF_COMPARE_KINDS] = {
-	{ EPF_KIND_LANES, "lanes",
+	{ EPF_KIND_LANES, NULL,
 	  "no key of the window is lost, exact age; no lock, one store rotates",
 	  plan_lanes },
 	{ EPF_COMPARED_USER, "elastic",
 	  "no key of the window is lost, exact age; one lock per line",
 	  plan_elastic },
-	{ EPF_KIND_DICT, "dict",
+	{ EPF_KIND_DICT, NULL,
 	  "no key of the window is lost, exact age; one lock, a scan", plan_dict },
-	{ EPF_KIND_GE, "ge",
+	{ EPF_KIND_GE, NULL,
 	  "no key of the window is lost, exact age; one lock, rotation sweeps everything",
 	  plan_ge },
-	{ EPF_KIND_GEBL, "gebl",
+	{ EPF_KIND_GEBL, NULL,
 	  "no key of the window is lost, exact age; one lock, rotation sweeps one epoch",
 	  plan_gebl },
-	{ EPF_KIND_APBF, "apbf",
+	{ EPF_KIND_APBF, NULL,
 	  "no key of the window is lost, age is a minimum; one lock, a shift sweeps one slice",
 	  plan_apbf },
-	{ EPF_KIND_APBBF, "apbbf",
+	{ EPF_KIND_APBBF, NULL,
 	  "no key of the window is lost, age is a minimum; one lock, a shift sweeps one slice",
 	  plan_apbbf },
-	{ EPF_KIND_TLBF, "tlbf",
+	{ EPF_KIND_TLBF, NULL,
 	  "window in time, memory follows the rate, age is a minimum; one lock",
 	  plan_tlbf },
-	{ EPF_KIND_CHAIN, "chain",
+	{ EPF_KIND_CHAIN, NULL,
 	  "window in time, tables of lanes follow the rate, exact age; one lock",
 	  plan_chain },
 	{ EPF_COMPARED_USER, "cbf",
@@ -360,10 +362,22 @@ static const struct {
 	  plan_cbf },
 };
 
+const char *epf_kind_name(__u32 number)
+{
+#define NAME(number, name) [number] = #name,
+	static const char *const names[EPF_KIND_MAX + 1] = {
+		[EPF_KIND_LANES] = "lanes", EPF_LOCKED_KINDS(NAME)
+	};
+#undef NAME
+
+	return number <= EPF_KIND_MAX ? names[number] : NULL;
+}
+
 static void compare_one(int i, const struct epf_compare_req *req,
 			struct epf_compared *row)
 {
-	*row = (struct epf_compared){ .kind = kinds[i].name,
+	*row = (struct epf_compared){ .kind = kinds[i].name ? kinds[i].name :
+					      epf_kind_name(kinds[i].number),
 				      .number = kinds[i].number,
 				      .promise = kinds[i].promise };
 	row->err = kinds[i].plan(req, row);
@@ -387,13 +401,6 @@ static int find_kind(__u32 number)
 		if (kinds[i].number == number && number != EPF_COMPARED_USER)
 			return i;
 	return -1;
-}
-
-const char *epf_kind_name(__u32 number)
-{
-	int i = find_kind(number);
-
-	return i < 0 ? NULL : kinds[i].name;
 }
 
 int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
