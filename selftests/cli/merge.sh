@@ -163,9 +163,9 @@ interrupted() {
 }
 claim 'one that is interrupted leaves one whole file' interrupted
 
-fails '--align takes a window of --time alone' create x -W 100 --align
+fails '--align needs a window of --time alone' create x -W 100 --align
 fails '--align takes a snapshot of a window of --time' \
 	restore x "$tmp/count" --align
-fails '--align takes a window of --time alone' create x -T 10s --rate 9 \
+fails '--align needs a window of --time alone' create x -T 10s --rate 9 \
 	--align --kind ge
 ktap_finish

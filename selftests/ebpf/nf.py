@@ -594,7 +594,7 @@ def refusals():
                 ("--if-new goes with", ["--if-new"]),
                 ("not both", ["--match", "udp:sport=1", "--match", "udp:dport=2"]),
                 ("takes --key flow", ["--key", "packet"]),
-                ("nothing tells that", ["--scope", "vlan"]),
+                ("do not have this here", ["--scope", "vlan"]),
                 ("too large", ["--within", "8"]),
                 ("--reflexive", ["--reflexive"]), ("--reflexive", ["--ask", "tc"]),
                 ("--mode", ["--mode", "native"]), ("--action", ["--action", "count"]),
