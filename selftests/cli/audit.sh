@@ -187,7 +187,7 @@ fails 'too large: at most 1024' audit "$few/snap" "$few/keys.json" \
 	--threads 1025
 fails 'is not one character' audit "$few/snap" "$few/keys.csv" --separator ab
 fails 'can be given only once' audit "$few/snap" - - -F csv
-fails 'both want standard output' -j audit "$few/snap" "$few/keys.json" -o -
+fails 'both need standard output' -j audit "$few/snap" "$few/keys.json" -o -
 fails 'too few arguments' audit "$few/snap"
 fails 'goes with neither' audit "$few/snap" "$few/keys.json" --agent x --no-agent
 fails "$tmp/none: No such file" audit "$few/snap" "$few/keys.json" \
