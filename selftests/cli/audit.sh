@@ -558,7 +558,7 @@ claim 'a state of other options' other_options
 other_bitmap() {
 	again
 	flip "$dir/b.partial" 100
-	refused 'b.partial is not what .*b.resume tells of' || return
+	refused 'b.partial is not what .*b.resume describes' || return
 	again
 	truncate -s 100 "$dir/a.partial"
 	refused 'more than the unfinished files have' || return
