@@ -18,8 +18,8 @@ int cmd_metrics(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "metrics [--text]",
 		.help =
-"      --text  use the text format 0.0.4, which node_exporter's textfile collector\n"
-"              takes, in place of OpenMetrics\n",
+"      --text  use the text format 0.0.4, which node_exporter's textfile\n"
+"              collector takes, in place of OpenMetrics\n",
 		.shorts = "",
 		.longs = longs,
 	};

@@ -320,7 +320,7 @@ int cmd_test(int argc, char **argv)
 
 	snprintf(help, sizeof(help), "%s%s", keys_help,
 "      --insert          insert each key after its verdict\n"
-"      --within N|DURATION  keys that were inserted longer ago are absent: so many\n"
+"      --within N|DURATION  keys that were inserted longer ago are absent: N\n"
 "                        epochs, or a duration, which is rounded up to epochs\n"
 "  -q, --quiet           print nothing; the exit status is the answer\n"
 "  -c, --counts          print totals in place of a line for every key\n"
