@@ -585,7 +585,7 @@ def refusals():
             if fault:
                 return fault
         for text, args in [
-                ("not drop, accept", ["--else", "mark=4/3"]),
+                ("must be drop, accept", ["--else", "mark=4/3"]),
                 ("needs --if-unknown", drop),
                 ("needs --fragments", drop + ["--if-unknown", "drop"]),
                 ("uses no ports", ["--key", "peer", "--fragments", "drop"]),

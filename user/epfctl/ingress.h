@@ -36,10 +36,10 @@ enum {
 "                      always above)\n" \
 "  --new-rate RATE[/BURST]  packets/s that pass above that rate although they are\n" \
 "                      not in the filter; 0: none\n" \
-"  --if-unknown drop|accept  what happens above the rate where the filter does not\n" \
-"                      know\n" \
-"  --log-new           pass every packet, and record the first packet of each flow\n" \
-"                      for 'epfctl log INTERFACE' (key flow)\n" \
+"  --if-unknown drop|accept  what happens above the rate where the filter does\n" \
+"                      not know\n" \
+"  --log-new           pass every packet, and record the first packet of each\n" \
+"                      flow for 'epfctl log INTERFACE' (key flow)\n" \
 "  --log-rate RATE[/BURST]  write up to RATE records/s (1000); others are counted\n"
 
 /**
