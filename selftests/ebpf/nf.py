@@ -613,7 +613,7 @@ def refusals():
         return fault or net.unlike(
             interface=((done.returncode, "with --hook only" in done.stderr), (2, True)),
             gone=((gone.returncode, "--hook '" in gone.stderr), (2, True)),
-            never=((never.returncode, "has no filter" in never.stderr), (2, True)),
+            never=((never.returncode, "nothing is attached at" in never.stderr), (2, True)),
             pins=(nf.pins(), [] if hosts.MODULE else [NAME]))
 
 
