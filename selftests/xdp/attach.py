@@ -169,9 +169,9 @@ def alone_refused():
              "xdp.frags")
     try:
         with net.Filter():
-            fault = refused("shares it with none", "attach", net.B,
+            fault = refused("does not share the interface", "attach", net.B,
                             "--filter", net.FILTER) or \
-                refused("has an XDP program already", "attach", net.B,
+                refused("already has an XDP program", "attach", net.B,
                         "--filter", net.FILTER, "--no-dispatcher")
         stays = "xdp" in net.in_b("ip", "link", "show", net.B).stdout
     finally:
@@ -520,7 +520,7 @@ def offload_half():
             after = net.vlan_offloads()
             net.in_b("ip", "link", "set", net.B, "xdp", "obj", OTHER, "sec",
                      "xdp.frags")
-            fault = refused("shares it with none", "attach", net.B, "--filter",
+            fault = refused("does not share the interface", "attach", net.B, "--filter",
                             net.FILTER, "--vlan-offload", "off")
             failed = net.vlan_offloads()
             net.in_b("ip", "link", "set", net.B, "xdp", "off")
