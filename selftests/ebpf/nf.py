@@ -448,7 +448,7 @@ def durations():
         for text in "1ns", "10s", "10001ms", "70s":
             with At("nf:forward:0", *ANSWERS, "--within", text) as on:
                 got[text] = on.status()["netfilter"]["within_epochs"]
-        fault = refused("remembers 70", *ANSWERS, "--within", "71s") or \
+        fault = refused("remembers only 70", *ANSWERS, "--within", "71s") or \
             refused("too small", *ANSWERS, "--within", "0")
     with Filter():  # whose seven epochs are 3600 s: none of them is 515 s
         with At("nf:forward:0", *ANSWERS, "--within", "515s") as on:

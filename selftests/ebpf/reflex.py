@@ -199,7 +199,7 @@ def durations():
                     line = net.epfctl("status", net.B).stdout
                     got[text] = s["within_epochs"], s["within_ns"], \
                         f" --within {text} --else " in line
-            fault = refused("remembers 70", *rule, "70001ms") or \
+            fault = refused("remembers only 70", *rule, "70001ms") or \
                 net.unlike(epochs=(got, {
                     "1ns": (1, 1, True), "10s": (1, 10**10, True),
                     "10001ms": (2, 10001 * 10**6, True), "60s": (6, 6 * 10**10, True),
