@@ -214,7 +214,7 @@ def bad_options():
             ("--prefix goes with", ["--key", "flow", "--prefix", "24"]),
             ("--prefix '33'", ["--key", "peer", "--prefix", "33"]),
             ("--reverse does not go", ["--reverse"]),
-            ("--scope mark: nothing tells", ["--key", "flow", "--scope",
+            ("--scope mark: packets do not", ["--key", "flow", "--scope",
                                              "mark,vlan"]),
             ("--scope 'x'", ["--key", "flow", "--scope", "x"]),
             ("--fragments 'x': not id", ["--key", "flow", "--fragments", "x"]),
