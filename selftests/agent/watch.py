@@ -394,7 +394,7 @@ def packet_keys():
         if "done" not in v or v["done"]["mark"]["keys"] != keys:
             return f"{options}: verdict {v}"
     for options, why in (("key=flow,prefix=24", "--prefix goes with"),
-                         ("scope=iface", "nothing tells that here"),
+                         ("scope=iface", "packets do not have this here"),
                          ("zone=65536", "--zone '65536'"),
                          ("reverse=1", "unknown option or value"),
                          ("key", "unknown option")):

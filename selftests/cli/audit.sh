@@ -75,13 +75,13 @@ stops_probing() {
 		timeout -s INT "$wait" "$EPFCTL" audit "$few/snap" "$few/column" \
 			--key-len 12 --probe 1e12 > "$tmp/out" 2> "$tmp/err"
 		[ $? = 124 ] && [ ! -s "$tmp/out" ] && grep -qx \
-			'error: interrupted while random keys were asked' \
+			'error: interrupted while random keys were looked up' \
 			"$tmp/err" && return
 	done
 	return 1
 }
 claim 'and that can be interrupted' stops_probing
-fails 'probe is done here' audit "$few/snap" "$few/column" --key-len 12 --probe 1k --agent x
+fails '--probe does not go with --agent' audit "$few/snap" "$few/column" --key-len 12 --probe 1k --agent x
 : > "$tmp/empty"
 gives 0 'present +0 of 0 keys' audit "$few/snap" "$tmp/empty" "${columns[@]}"
 
@@ -161,12 +161,12 @@ several() {
 		cmp -s "$dir/2" "$few/bitmap" && [ "$(wc -l < "$tmp/out")" = 2 ]
 }
 claim 'several files: an answer and an output for each' several
-fails 'give each as often' audit "$few/snap" "$few/digests" "$few/digests" \
+fails 'give each output as often' audit "$few/snap" "$few/digests" "$few/digests" \
 	"${columns[@]}" -b "$dir/1"
 
 # Usage
-fails 'one of --key-len N and --digests' audit "$few/snap" "$few/column" -F column
-fails 'one of --key-len N and --digests' audit "$few/snap" "$few/column" \
+fails 'either --key-len N or --digests' audit "$few/snap" "$few/column" -F column
+fails 'either --key-len N or --digests' audit "$few/snap" "$few/column" \
 	--key-len 12 --digests
 fails 'goes with --format column' audit "$few/snap" "$few/keys.csv" -F csv \
 	--key-len 3
@@ -175,7 +175,7 @@ fails 'too large: at most 256' audit "$few/snap" "$few/column" --key-len 257
 fails 'a column has no records' audit "$few/snap" "$few/digests" \
 	"${columns[@]}" -o "$dir/r"
 fails '--absent goes with' audit "$few/snap" "$few/keys.json" --absent
-fails 'there is none of this name' audit "$few/snap" "$few/keys.json" \
+fails 'is none of auto, scalar' audit "$few/snap" "$few/keys.json" \
 	--engine abacus
 mksnap --dict "$tmp/dict"
 fails 'supports only filters of kind lanes: use --engine scalar' audit "$tmp/dict" \
@@ -186,8 +186,8 @@ fails 'place is for filters only' audit "$few/snap" "$few/keys.json" --place liv
 fails 'too large: at most 1024' audit "$few/snap" "$few/keys.json" \
 	--threads 1025
 fails 'is not one character' audit "$few/snap" "$few/keys.csv" --separator ab
-fails 'can be given once' audit "$few/snap" - - -F csv
-fails 'both want standard output' -j audit "$few/snap" "$few/keys.json" -o -
+fails 'can be given only once' audit "$few/snap" - - -F csv
+fails 'both need standard output' -j audit "$few/snap" "$few/keys.json" -o -
 fails 'too few arguments' audit "$few/snap"
 fails 'goes with neither' audit "$few/snap" "$few/keys.json" --agent x --no-agent
 fails "$tmp/none: No such file" audit "$few/snap" "$few/keys.json" \
@@ -425,9 +425,9 @@ not_kept() {
 		nothing_left
 }
 claim 'interrupted without a bitmap: nothing is left' not_kept
-hostile '--resume takes' audit "$few/snap" "$few/digests" "${columns[@]}" \
+hostile '--resume needs' audit "$few/snap" "$few/digests" "${columns[@]}" \
 	--resume
-hostile '--resume takes' audit "$few/snap" <(cat "$few/keys.csv") -F csv \
+hostile '--resume needs' audit "$few/snap" <(cat "$few/keys.csv") -F csv \
 	-b "$dir/b" --resume
 
 # Files that an audit leaves, where others are already
@@ -445,7 +445,7 @@ others_partial() {
 	one_line 130 && grep -q 'cannot be kept: File exists' "$tmp/err" &&
 		cmp "$dir/$1.partial" "$few/digests" || return
 	injected '' "${column_job[@]}" --resume
-	one_line && grep -q "$1.partial is there, and no state .*: remove it" \
+	one_line && grep -q "$1.partial exists, but no state .*: remove it" \
 		"$tmp/err" && cmp "$dir/$1.partial" "$few/digests" &&
 		[ "$(ls -A "$dir")" = "$1.partial" ]
 }
@@ -558,7 +558,7 @@ claim 'a state of other options' other_options
 other_bitmap() {
 	again
 	flip "$dir/b.partial" 100
-	refused 'b.partial is not what .*b.resume tells of' || return
+	refused 'b.partial is not what .*b.resume describes' || return
 	again
 	truncate -s 100 "$dir/a.partial"
 	refused 'more than the unfinished files have' || return

@@ -107,7 +107,7 @@ claim 'epochs have their times; the filter its estimate' \
 
 # What is in the way
 fails 'neither a filter nor a file' audit audit-none "$tmp/column" --key-len 8
-fails '--resume takes' audit audit-4 "$tmp/column" --key-len 8 -b "$tmp/b" --resume
+fails '--resume needs' audit audit-4 "$tmp/column" --key-len 8 -b "$tmp/b" --resume
 "$EPFCTL" create audit-ge -W 7k --kind ge > "$tmp/out"
 fails 'only be audited from a copy' audit audit-ge "$tmp/column" --key-len 8 --place live
 "$EPFCTL" -j audit audit-ge "$tmp/column" --key-len 8 > "$tmp/out" 2> "$tmp/err"

@@ -158,8 +158,8 @@ fails '--memory 1 B is too small: the smallest filter takes 4 KiB$' \
 	plan -W 1M --memory 1
 fails '--lines-per-key 3: it is 1, 2 or 4$' plan -W 1M --lines-per-key 3
 gives 0 'budget +1e-08' plan -W 1M --budget 0.000001%
-fails 'no number per second' plan -T 10s --rate fast
-fails 'no number per second' plan -T 10s --rate 1e-400
+fails 'is not a number per second' plan -T 10s --rate fast
+fails 'is not a number per second' plan -T 10s --rate 1e-400
 
 # Windows and sizes
 fails 'no window given' plan

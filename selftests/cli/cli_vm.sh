@@ -87,7 +87,7 @@ asked_of() {
 		[ "$(wc -l < "$tmp/err")" = 1 ] && grep -qE -- "$warning" "$tmp/err"
 	fi
 }
-bytes='those asked for are text or bytes'
+bytes='but those looked up are text or bytes'
 claim 'text, of a filter of packets: a warning' asked_of 2,1,1,0 \
 	"packets \(--key packet --no-mac\), $bytes" a b c
 seq 300000 > "$tmp/in"
@@ -311,15 +311,15 @@ fails "a filter takes 3.173 MiB, and one filter may have 1 MiB \(max_filter_mib 
 	create cli-limit -W 1M --kind ge
 fails "a filter takes 1[.]$mib, and one filter may have 1 MiB" \
 	restore cli-limit "$tmp/many"
-fails "restoring a filter takes 1[.]$mib beside what it has, and one filter may" \
+fails "restoring a filter takes 1[.]$mib in addition to what it has, and one filter may" \
 	restore --existing cli-a "$tmp/many"
 fails "a filter takes 3.648 MiB, and one filter may have 1 MiB .*echo 5 >" \
 	create cli-limit -W 1M
 claim 'which then works' mended create cli-limit -W 1M
 limited max_total_mib 1
-fails "restoring a filter takes 1[.]$mib beside what it has; those that are there" \
+fails "restoring a filter takes 1[.]$mib in addition to what it has; the filters that exist" \
 	restore --existing cli-a "$tmp/many"
-fails "takes 3.648 MiB; those that are there \([0-9]+\) have $mib, and all together may have 1 MiB \(max_total_mib is 1\)" \
+fails "takes 3.648 MiB; the filters that exist \([0-9]+\) have $mib, and all together may have 1 MiB \(max_total_mib is 1\)" \
 	create cli-limit -W 1M
 claim 'which works' mended create cli-limit -W 1M
 nr=$("$EPFCTL" list --names | wc -l)

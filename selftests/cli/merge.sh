@@ -31,7 +31,7 @@ mkhost "$tmp/b" id=2 epoch=1003 ago=9000
 mkhost "$tmp/c" id=3 epoch=77 ago=100
 gives 0 '^usage: epfctl merge -o FILE' merge --help
 fails 'too few arguments' merge -o "$tmp/all"
-fails 'no file to merge into: -o FILE' merge "$tmp/a"
+fails 'no result is named: give -o FILE' merge "$tmp/a"
 fails 'unknown option --frob' merge --frob
 fails '-o needs a value' merge "$tmp/a" -o
 
@@ -57,7 +57,7 @@ gives 0 '^merged 2 snapshots' merge -o "$tmp/ab" "$tmp/a" "$tmp/b"
 claim 'another host does' eval '! cmp -s <(lines "$tmp/ab") <(lines "$tmp/one")'
 
 # What does not go together
-refuses "another hash key than .*/a: create filters that are to be merged with the same --key" key=2
+refuses "another hash key than .*/a: create filters that will be merged with the same --key" key=2
 refuses 'another hash than .*the same --hash' hash=1
 # made DESCRIPTION KIND KIND KIND: what two make together, 1 bytes, 2 frames
 made() {
@@ -72,10 +72,10 @@ made 'also where it is the first' 0 2 unknown
 made 'several kinds stay several' 5 1 mixed
 mkhost "$tmp/p" id=1 made=1
 mkhost "$tmp/q" id=2 made=2
-fails "/q and .*/p have keys that are made of different things .*merge those" \
+fails "/q and .*/p have keys that are made of different things: merge only" \
 	merge -o "$tmp/pq2" "$tmp/p" "$tmp/q"
-refuses 'other lines, or lines or bits a key, than' lines=128
-refuses 'other lines, or lines or bits a key, than' bits=8
+refuses 'other lines, lines per key or bits per key than' lines=128
+refuses 'other lines, lines per key or bits per key than' bits=8
 refuses 'another window than .*same --time' window=60
 refuses 'its epochs end by insertions' mode=3
 refuses 'its epochs do not end with those of the wall clock: create filters with --align, or merge with --loose' off=3000
@@ -102,12 +102,12 @@ fails '257 snapshots are more than the 256' merge -o "$tmp/all" "${many[@]}"
 
 # Where to
 cp "$tmp/all" "$tmp/before"
-fails 'is to be merged, so it cannot be the result' merge -o "$tmp/a" "$tmp/b" "$tmp/a"
+fails 'is one of the snapshots, so it cannot be the result' merge -o "$tmp/a" "$tmp/b" "$tmp/a"
 ln -s a "$tmp/soft"
 ln "$tmp/b" "$tmp/hard"
-fails 'is to be merged, so it cannot be the result' merge -o "$tmp/soft" "$tmp/a" "$tmp/b"
-fails 'is to be merged, so it cannot be the result' merge -o "$tmp/hard" "$tmp/a" "$tmp/b"
-fails '/dev/null is not a regular file: take another path' \
+fails 'is one of the snapshots, so it cannot be the result' merge -o "$tmp/soft" "$tmp/a" "$tmp/b"
+fails 'is one of the snapshots, so it cannot be the result' merge -o "$tmp/hard" "$tmp/a" "$tmp/b"
+fails '/dev/null is not a regular file: give another path' \
 	merge -o /dev/null "$tmp/a" "$tmp/b"
 fails 'Is a directory; nothing was changed' merge -o "$tmp" "$tmp/a"
 fails 'No such file or directory; nothing was changed' \
@@ -126,7 +126,7 @@ claim 'a file that cannot grow is an error, and the old one stays' short
 mkhost "$tmp/x" id=4 keys=100 budget=10000000000
 mkhost "$tmp/y" id=5 keys=100 budget=10000000000
 mkhost "$tmp/z" id=6 keys=100 budget=10000000000
-warns 'the keys of all are too many: [0-9.]+ is above the limit of 0.02, .*fails open' \
+warns 'too many keys together: [0-9.]+ is above the limit of 0.02, .*fails open' \
 	merge -o "$tmp/full" "$tmp/x" "$tmp/y" "$tmp/z"
 warns 'is above the budget of 0.01$' \
 	merge -o "$tmp/full" "$tmp/x" "$tmp/y" "$tmp/z" --limit never
@@ -163,9 +163,9 @@ interrupted() {
 }
 claim 'one that is interrupted leaves one whole file' interrupted
 
-fails '--align takes a window of --time alone' create x -W 100 --align
-fails '--align takes a snapshot of a window of --time' \
+fails '--align needs a window of --time alone' create x -W 100 --align
+fails '--align needs a snapshot of a window of --time' \
 	restore x "$tmp/count" --align
-fails '--align takes a window of --time alone' create x -T 10s --rate 9 \
+fails '--align needs a window of --time alone' create x -T 10s --rate 9 \
 	--align --kind ge
 ktap_finish

@@ -266,7 +266,7 @@ def same_outputs():
     fresh_box()
     os.mkdir(box("sub"))
     return bad(["--removed", box("sub/../twice"), box("in.pcap"),
-                box("twice")], "two names")
+                box("twice")], "different names")
 
 
 def through_symlink():

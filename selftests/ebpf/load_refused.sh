@@ -33,7 +33,7 @@ carry() {
 refused() {
 	nsenter --net="/run/netns/$ns" "$tmp/epfctl" --backend bpf attach lo --no-vlan "$@" > "$tmp/said" 2>&1
 	[ $? -eq 2 ] && [ "$(wc -l < "$tmp/said")" -eq 1 ] &&
-		grep "'lo': packets pass, as the verifier of Linux $(uname -r) refuses program xdp_dedup: R4" "$tmp/said" &&
+		grep "'lo': the verifier of Linux $(uname -r) refuses program xdp_dedup, so packets pass: R4" "$tmp/said" &&
 		! ip -n "$ns" link show lo | grep xdp && ! [ -e /sys/fs/bpf/epochfilter/lo ]
 }
 

@@ -448,7 +448,7 @@ def durations():
         for text in "1ns", "10s", "10001ms", "70s":
             with At("nf:forward:0", *ANSWERS, "--within", text) as on:
                 got[text] = on.status()["netfilter"]["within_epochs"]
-        fault = refused("remembers 70", *ANSWERS, "--within", "71s") or \
+        fault = refused("remembers only 70", *ANSWERS, "--within", "71s") or \
             refused("too small", *ANSWERS, "--within", "0")
     with Filter():  # whose seven epochs are 3600 s: none of them is 515 s
         with At("nf:forward:0", *ANSWERS, "--within", "515s") as on:
@@ -585,16 +585,16 @@ def refusals():
             if fault:
                 return fault
         for text, args in [
-                ("not drop, accept", ["--else", "mark=4/3"]),
+                ("must be drop, accept", ["--else", "mark=4/3"]),
                 ("needs --if-unknown", drop),
                 ("needs --fragments", drop + ["--if-unknown", "drop"]),
-                ("needs no ports", ["--key", "peer", "--fragments", "drop"]),
-                ("go with what asks", ["--learn", "--if-unknown", "drop"]),
-                ("go with what asks", ["--learn", "--within", "3"]),
+                ("uses no ports", ["--key", "peer", "--fragments", "drop"]),
+                ("need a lookup", ["--learn", "--if-unknown", "drop"]),
+                ("need a lookup", ["--learn", "--within", "3"]),
                 ("--if-new goes with", ["--if-new"]),
                 ("not both", ["--match", "udp:sport=1", "--match", "udp:dport=2"]),
-                ("takes --key flow", ["--key", "packet"]),
-                ("nothing tells that", ["--scope", "vlan"]),
+                ("needs --key flow", ["--key", "packet"]),
+                ("do not have this here", ["--scope", "vlan"]),
                 ("too large", ["--within", "8"]),
                 ("--reflexive", ["--reflexive"]), ("--reflexive", ["--ask", "tc"]),
                 ("--mode", ["--mode", "native"]), ("--action", ["--action", "count"]),
@@ -613,7 +613,7 @@ def refusals():
         return fault or net.unlike(
             interface=((done.returncode, "with --hook only" in done.stderr), (2, True)),
             gone=((gone.returncode, "--hook '" in gone.stderr), (2, True)),
-            never=((never.returncode, "has no filter" in never.stderr), (2, True)),
+            never=((never.returncode, "nothing is attached at" in never.stderr), (2, True)),
             pins=(nf.pins(), [] if hosts.MODULE else [NAME]))
 
 

@@ -261,7 +261,7 @@ def wrong():
     """What contradicts itself, or is not there, is told in one line."""
     cases = [
         ("--key flow", "--recent, --new or --learn"),
-        ("--key packet --learn", "--key takes flow"),
+        ("--key packet --learn", "--key must be flow"),
         ("--key flow --recent", "--unknown accept (recent) or drop (new)"),
         ("--key flow --recent --new --unknown drop", "one of them"),
         ("--key flow --learn-new", "--learn-new goes with"),
@@ -269,7 +269,7 @@ def wrong():
         ("--key flow --recent --within 255 --unknown drop", "too large"),
         ("--key conversation --reverse --learn", "both directions"),
         ("--key flow --zone 65536 --learn", "--zone '65536'"),
-        ("--key peer --frags drop --learn", "needs no ports"),
+        ("--key peer --frags drop --learn", "uses no ports"),
         ("--key flow --frags maybe --learn", "not accept or drop"),
     ]
     with Filter(held=False):
@@ -284,7 +284,7 @@ def wrong():
         off = run(EPFCTL, "pin", NAME, "/tmp/epftest", "--key", "flow", "--learn",
                   check=False)
     none = run(EPFCTL, "pin", NAME, path("wrong"), "--key", "flow", "--learn", check=False)
-    return unlike(again=("is there" in again.stderr, True),
+    return unlike(again=("already exists" in again.stderr, True),
                   off=("not in a BPF file system" in off.stderr, True),
                   none=("there is no filter" in none.stderr, True))
 
@@ -352,7 +352,7 @@ def removed():
         absent=((absent.returncode, json.loads(absent.stdout)),
                 (1, {"pin": path("gone"), "attached": False})),
         moved=(moved, ([], 1)), off=((off.returncode, off.stderr.count("\n"),
-                                      "no rule is pinned" in off.stderr), (2, 1, True)),
+                                      "no program is pinned" in off.stderr), (2, 1, True)),
         left=(left, []))
 
 

@@ -199,7 +199,7 @@ def durations():
                     line = net.epfctl("status", net.B).stdout
                     got[text] = s["within_epochs"], s["within_ns"], \
                         f" --within {text} --else " in line
-            fault = refused("remembers 70", *rule, "70001ms") or \
+            fault = refused("remembers only 70", *rule, "70001ms") or \
                 net.unlike(epochs=(got, {
                     "1ns": (1, 1, True), "10s": (1, 10**10, True),
                     "10001ms": (2, 10001 * 10**6, True), "60s": (6, 6 * 10**10, True),
@@ -515,7 +515,7 @@ def half():
         told = json.loads(net.epfctl("-j", "status", net.B, check=False).stdout)
         net.epfctl("detach", net.B)
     return net.unlike(code=(shown.returncode, 1),
-                      warned=("nothing is learnt any more" in shown.stdout, True),
+                      warned=("the learning program is gone" in shown.stdout, True),
                       sides=((told["reflexive"]["ask"]["attached"],
                               told["reflexive"]["learn"]["attached"]),
                              (True, False))) or nothing_left()
@@ -607,7 +607,7 @@ def refusals():
                 ("--if-unknown", on + DNS + ["--else", "drop"]),
                 ("--fragments", on + DNS + ["--else", "drop", "--if-unknown", "drop"]),
                 ("--ask tc", on + DNS + ["--else", "mark=1/1"]),
-                ("not drop, accept", on + DNS + ["--else", "mark=4/3"]),
+                ("must be drop, accept", on + DNS + ["--else", "mark=4/3"]),
                 ("--match 'udp:dport", on + ["--match", "udp:dport=53"]),
                 ("--match", on + ["--match", "udp:sport=53,"]),
                 ("--match", on + ["--match", "udp:sport=70000"]),

@@ -128,16 +128,16 @@ ktap_check 'doctor: it is missing' eval "delegating '0x0 0x0 0x0 0x0' '$epfctl' 
 	grep -q '^missing .* a BPF token'"
 for what in $refused; do
 	ktap_check "create without delegate_$what: named" \
-		says "mount with delegate_$what\$" delegating "$(masks "$what")" "${create[@]}"
+		says "mount it with delegate_$what\$" delegating "$(masks "$what")" "${create[@]}"
 done
 attach='ip link add v0 type veth peer name v1; ip link set v0 up
 	'"$epfctl"' --backend bpf create a --window 100 > /dev/null
 	'"$epfctl"' --backend bpf attach v0 --filter a --no-vlan --no-dispatcher'
 ktap_check 'attach without delegate_maps=percpu_array: named' \
-	says 'mount with delegate_maps=percpu_array$' delegating "$(masks maps=percpu_array)" \
+	says 'mount it with delegate_maps=percpu_array$' delegating "$(masks maps=percpu_array)" \
 	sh -c "$attach"
 ktap_check 'attach --action mark without delegate_progs=sched_cls: named' \
-	says 'mount with delegate_progs=sched_cls$' \
+	says 'mount it with delegate_progs=sched_cls$' \
 	delegating "$(masks)" sh -c "$attach --action mark"
 
 progs+=("${mark_progs[@]}")

@@ -169,9 +169,9 @@ def alone_refused():
              "xdp.frags")
     try:
         with net.Filter():
-            fault = refused("shares it with none", "attach", net.B,
+            fault = refused("does not share the interface", "attach", net.B,
                             "--filter", net.FILTER) or \
-                refused("has an XDP program already", "attach", net.B,
+                refused("already has an XDP program", "attach", net.B,
                         "--filter", net.FILTER, "--no-dispatcher")
         stays = "xdp" in net.in_b("ip", "link", "show", net.B).stdout
     finally:
@@ -204,17 +204,17 @@ def bad_options():
             ("--no-vlan goes with", ["--key", "flow", "--no-vlan"]),
             ("--nonip frame goes with", ["--key", "packet", "--nonip",
                                          "frame"]),
-            ("--nonip frame goes with --mirror", ["--key", "flow", "--nonip",
+            ("--nonip frame needs --mirror", ["--key", "flow", "--nonip",
                                                   "frame"]),
             ("repeat on purpose: give --mirror", ["--key", "frame"]),
-            ("--vlan-offload 'on': not off", ["--vlan-offload", "on"]),
+            ("--vlan-offload 'on': only off", ["--vlan-offload", "on"]),
             ("--bytes goes with --key frame and packet", ["--key", "flow", "--bytes", "64"]),
             ("--bytes", ["--bytes", "0"]),
             ("not frame, packet, flow, conversation", ["--key", "mac"]),
             ("--prefix goes with", ["--key", "flow", "--prefix", "24"]),
             ("--prefix '33'", ["--key", "peer", "--prefix", "33"]),
             ("--reverse does not go", ["--reverse"]),
-            ("--scope mark: nothing tells", ["--key", "flow", "--scope",
+            ("--scope mark: packets do not", ["--key", "flow", "--scope",
                                              "mark,vlan"]),
             ("--scope 'x'", ["--key", "flow", "--scope", "x"]),
             ("--fragments 'x': not id", ["--key", "flow", "--fragments", "x"]),
@@ -520,7 +520,7 @@ def offload_half():
             after = net.vlan_offloads()
             net.in_b("ip", "link", "set", net.B, "xdp", "obj", OTHER, "sec",
                      "xdp.frags")
-            fault = refused("shares it with none", "attach", net.B, "--filter",
+            fault = refused("does not share the interface", "attach", net.B, "--filter",
                             net.FILTER, "--vlan-offload", "off")
             failed = net.vlan_offloads()
             net.in_b("ip", "link", "set", net.B, "xdp", "off")

@@ -64,7 +64,7 @@ attaches() {
 	local good=no
 	epf attach "$@"
 	[ "$status" = 0 ] && [ "$(wc -l < "$tmp/err")" = 1 ] &&
-		grep -q "^warning: .* had other keys before" "$tmp/err" && good=yes
+		grep -q "^warning: .* already held other keys" "$tmp/err" && good=yes
 	verdict "attach $* -> 0" $good
 }
 attaches up-a --filter up-first --key packet --no-mac --bytes 200 \

@@ -20,10 +20,10 @@
 enum out_mode out_mode = OUT_TEXT;
 static bool out_of_memory; /* some of the output is missing */
 
-/* Of syslog, as sd-daemon(3) has them at the beginning of a line. */
+/* Levels of syslog, which sd-daemon(3) expects at the beginning of a line. */
 enum level { LEVEL_ERROR = 3, LEVEL_WARNING = 4, LEVEL_INFO = 6 };
 
-static bool levels; /* lines begin with theirs */
+static bool levels; /* lines begin with their level */
 static bool json_errors;
 
 void out_json_errors(bool on)
@@ -31,7 +31,7 @@ void out_json_errors(bool on)
 	json_errors = on;
 }
 
-/* One object on one line, on standard error. */
+/* Print one object on one line, on standard error. */
 static void say_json(const char *kind, const char *line)
 {
 	json_t *o = json_pack("{so}", kind, json_path(line));
@@ -45,7 +45,7 @@ static void say_json(const char *kind, const char *line)
 	json_decref(o);
 }
 
-/* One line, whatever the names in it contain. @kind: "error", "warning", or
+/* Print one line, whatever the names in it contain. @kind: "error", "warning", or
  * NULL for neither.
  */
 static void say(enum level level, const char *kind, const char *fmt,
@@ -107,7 +107,7 @@ void log_info(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Jansson's memory. Some of what it cannot have is left out without a word. */
+/* Memory for Jansson, which silently leaves out values that it gets none for. */
 static void *json_alloc(size_t bytes)
 {
 	void *at = malloc(bytes);
@@ -142,7 +142,7 @@ json_t *json_path(const char *path)
 	return v;
 }
 
-/* The whole text or none. */
+/* Print the whole text or nothing. */
 void out_json(json_t *value)
 {
 	size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(6);
@@ -180,7 +180,7 @@ void print_wrapped(int indent, const char *fmt, ...)
 
 		while (cut && text[cut] != ' ')
 			cut--;
-		if (!cut) /* one word */
+		if (!cut) /* a single word */
 			cut = strcspn(text, " ");
 		printf("%.*s\n%*s", (int)cut, text, indent, "");
 		text += cut + strspn(text + cut, " ");

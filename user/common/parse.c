@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Numbers with units. Each error names the option and shows what would do. */
+/* Numbers with units. Each error names the option and shows a valid value. */
 #include "common/parse.h"
 
 #include "common/array.h"
@@ -27,7 +27,7 @@ static const struct unit count_units[] = {
 	{ "", 1 }, { "k", 1e3L }, { "M", 1e6L }, { "G", 1e9L }, { 0 },
 };
 
-/* As for RAM: powers of 1024; only "kB" and the like are of 1000. */
+/* Powers of 1024, as for RAM; only kB, MB, GB and TB are powers of 1000. */
 static const struct unit byte_units[] = {
 	{ "", 1 },
 	{ "B", 1 },
@@ -62,7 +62,7 @@ static const struct unit rate_units[] = {
 	{ "", 1 }, { "%", 1e-2L }, { "ppm", 1e-6L }, { "ppb", 1e-9L }, { 0 },
 };
 
-/* Plain decimal with an optional exponent: not hex, not "inf", no sign. */
+/* Plain decimal with an optional exponent: no hex, no "inf", no sign. */
 static bool parse_unit(const char *text, const struct unit *units,
 		       long double *value)
 {
@@ -84,7 +84,7 @@ static bool parse_unit(const char *text, const struct unit *units,
 	return true;
 }
 
-/* A whole number from 1 to @max. @example: of a good value. */
+/* A whole number from 1 to @max. @example: a valid value, for the error. */
 static bool parse_whole(const char *what, const char *text,
 			const struct unit *units, const char *example,
 			__u64 max, __u64 *value)
@@ -103,7 +103,7 @@ static bool parse_whole(const char *what, const char *text,
 		fail("%s '%s' is too small: at least 1", what, text);
 		return false;
 	}
-	/* 0.000001s is 1000 ns and a rounding error */
+	/* 0.000001s is 1000 ns plus a rounding error */
 	if (fabsl(v - roundl(v)) > v * 1e-15L) {
 		fail("%s '%s' is not whole: write %s", what, text, example);
 		return false;
@@ -145,7 +145,7 @@ bool parse_rate(const char *what, const char *text, double *rate)
 		     what, text);
 		return false;
 	}
-	*rate = (double)v; /* 0 where @v is below all that a double can be */
+	*rate = (double)v; /* 0 if @v is below the smallest double */
 	if (*rate > 0 && v <= 1)
 		return true;
 	fail("%s '%s' is out of range: over 0, at most 1", what, text);
@@ -161,7 +161,7 @@ bool parse_pps(const char *what, const char *text, double *pps)
 		if (*pps > 0 && v <= 1e15L)
 			return true;
 	}
-	fail("%s '%s' is no number per second: write 250000, 1e6 or 1M", what,
+	fail("%s '%s' is not a number per second: write 250000, 1e6 or 1M", what,
 	     text);
 	return false;
 }
@@ -189,7 +189,7 @@ bool parse_name(const char *name)
 			break;
 	if (len && i == len && len < EPF_NAME_LEN && name[0] != '.')
 		return true;
-	fail("'%s' is not a name: take 1 to %d of A-Z a-z 0-9 . _ - and no "
+	fail("'%s' is not a name: use 1 to %d of A-Z a-z 0-9 . _ - and no "
 	     "leading dot", name, EPF_NAME_LEN - 1);
 	return false;
 }

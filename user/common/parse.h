@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Numbers with units. False: an error is printed, which names @what. */
+/* Numbers with units. Return: false: an error is printed, which names @what. */
 #ifndef EPF_COMMON_PARSE_H
 #define EPF_COMMON_PARSE_H
 
@@ -16,7 +16,7 @@ bool parse_rate(const char *what, const char *text, double *rate);
 bool parse_pps(const char *what, const char *text, double *pps);
 /* 32 hex digits, as the 16 bytes of the key. */
 bool parse_hash_key(const char *what, const char *text, __u64 key[2]);
-/* Is it a name that a filter can have? Else an error. */
+/* Can a filter have this name? If not, prints an error. */
 bool parse_name(const char *name);
 
 #endif /* EPF_COMMON_PARSE_H */

@@ -11,7 +11,7 @@
 #include "epf/packet.h"
 #include "desc.h"
 
-/* Until pkt_options_ok(): which of its meanings max_bytes has. */
+/* Flags of the options, until pkt_options_ok(): which of its two uses max_bytes has. */
 #define PREFIX_GIVEN (1u << 15)
 #define BYTES_GIVEN (1u << 14)
 EPF_ASSERT(!((PREFIX_GIVEN | BYTES_GIVEN) & EPF_PKT_MASK), "flags that no key has");
@@ -65,8 +65,8 @@ static bool parse_prefix(struct epf_pkt_opts *o, const char *arg)
 	__u32 prefix;
 
 	if (!epf_prefix_parse(arg, &prefix)) {
-		fail("--prefix '%s': not 8 to 32 bits of IPv4 and, behind a "
-		     "comma, 8 to 128 of IPv6", arg);
+		fail("--prefix '%s': not 8 to 32 bits for IPv4 and, after a comma, 8 to "
+		     "128 bits for IPv6", arg);
 		return false;
 	}
 	o->max_bytes = (o->max_bytes & ~0xffffu) | prefix;
@@ -153,7 +153,7 @@ bool pkt_option(struct epf_pkt_opts *o, int opt, const char *arg)
 	return false;
 }
 
-/* Which option of frames and packets does not go with the others? NULL: none. */
+/* The error if an option of frames and packets does not fit the key; NULL: none. */
 static const char *misfit_whole(const struct epf_pkt_opts *o)
 {
 	if ((o->flags & EPF_PKT_NONIP_FRAME) && o->key != EPF_PKT_FLOW)
@@ -167,7 +167,7 @@ static const char *misfit_whole(const struct epf_pkt_opts *o)
 	return NULL;
 }
 
-/* Likewise of flows, and what is made from them. */
+/* The same for options of flows, and of keys that are made of flows. */
 static const char *misfit_flow(const struct epf_pkt_opts *o)
 {
 	bool flow = o->key >= EPF_PKT_FLOW;
@@ -185,16 +185,17 @@ static const char *misfit_flow(const struct epf_pkt_opts *o)
 	if ((o->flags & EPF_PKT_SCOPES) && !flow)
 		return "--scope does not go with --key frame or packet";
 	if ((o->flags & EPF_PKT_ZONE) && (o->flags & EPF_PKT_MARK))
-		return "--zone and --scope mark exclude each other: a key has one place "
-		       "for both";
+		return "--zone and --scope mark exclude each other: a key has only one "
+		       "field for both";
 	if ((o->flags & EPF_PKT_REVERSE) && o->key == EPF_PKT_CONVERSATION)
-		return "--reverse: --key conversation has both directions";
+		return "--reverse does not go with --key conversation, which has both "
+		       "directions";
 	if ((o->flags & EPF_PKT_FIRST) && o->key == EPF_PKT_PEER)
-		return "--fragments pass: --key peer needs no ports";
+		return "--fragments pass does not go with --key peer, which uses no ports";
 	if (o->flags & EPF_PKT_NONIP_FRAME &&
 	    o->flags & ~(EPF_PKT_NONIP_FRAME | EPF_PKT_PASS_CONTROL))
-		return "--nonip frame goes with none of --reverse, --errors, "
-		       "--fragments, --scope and --zone";
+		return "--nonip frame does not go with --reverse, --errors, --fragments, "
+		       "--scope or --zone";
 	return NULL;
 }
 
@@ -212,7 +213,7 @@ bool pkt_options_ok(struct epf_pkt_opts *o, __u32 can)
 	o->flags &= (__u16)~(PREFIX_GIVEN | BYTES_GIVEN);
 	epf_pkt_scope_text(o->flags & EPF_PKT_SCOPES & ~can, scope);
 	if (scope[0])
-		fail("--scope %s: nothing tells that here", scope);
+		fail("--scope %s: packets do not have this here, leave it out", scope);
 	return !scope[0];
 }
 
@@ -224,7 +225,7 @@ void pkt_print(const struct epf_pkt_opts *o)
 	printf("%s", text);
 }
 
-/* What keys made from flows have besides; nothing of others. */
+/* Add the members that only keys of flows, and those made of flows, have. */
 static void flow_json(json_t *to, const struct epf_pkt_opts *o)
 {
 	__u32 v4 = EPF_PKT_PREFIX4(o->max_bytes), v6 = EPF_PKT_PREFIX6(o->max_bytes);

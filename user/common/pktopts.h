@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Packet keys on the command line: the same options for attach and dedup.
+ * Options for packet keys, the same ones for attach, dedup and audit.
  */
 #ifndef EPF_COMMON_PKTOPTS_H
 #define EPF_COMMON_PKTOPTS_H
@@ -12,7 +12,7 @@
 #include <linux/epochfilter.h>
 
 enum {
-	OPT_KEY = 0x10b, /* where the options of epfctl/cmd.h end: see there */
+	OPT_KEY = 0x10b, /* behind the options of epfctl/cmd.h: see there */
 	OPT_NO_MAC,
 	OPT_NO_VLAN,
 	OPT_NONIP,
@@ -38,41 +38,35 @@ enum {
 	{ "scope", required_argument, NULL, OPT_SCOPE }, \
 	{ "zone", required_argument, NULL, OPT_ZONE }
 #define PKT_HELP(def) \
-	"  --key frame|packet|flow  what makes two packets the same: all bytes, " \
-	"what\n" \
-	"                      forwarding leaves alone, or addresses, protocol " \
-	"and\n" \
-	"                      ports (" def ")\n" \
-	"  --key conversation|peer|peer-port  or the flow and its answers, the " \
-	"source\n" \
-	"                      address, or that with protocol and source port\n" \
+	"  --key KEY           what makes two packets the same (default: " def "):\n" \
+	"                      frame: all bytes; packet: what forwarding does not\n" \
+	"                      change; flow: addresses, protocol and ports;\n" \
+	"                      conversation: the flow, and the same for its answers;\n" \
+	"                      peer: the source address; peer-port: the source\n" \
+	"                      address, the protocol and the source port\n" \
 	"  --no-mac            packet: leave out the MAC addresses\n" \
 	"  --no-vlan           packet: leave out the VLAN tags\n" \
-	"  --nonip pass|frame  flow: packets that are not IP are passed " \
-	"(default), or\n" \
-	"                      compared by all bytes\n" \
+	"  --nonip pass|frame  flow: pass packets that are not IP (default), or\n" \
+	"                      compare them by all bytes\n" \
 	"  --bytes N           frame, packet: compare the first N bytes and the " \
 	"length\n" \
-	"  --prefix V4[,V6]    peer, peer-port: so many bits of the address " \
-	"(32,128)\n" \
-	"flow, conversation, peer and peer-port:\n" \
-	"  --reverse           the key of the answer: source and destination " \
-	"exchanged\n" \
-	"  --errors            ICMP errors count for the packet that they carry\n" \
-	"  --fragments id|pass  by the datagram's id (default), or the first " \
-	"counts\n" \
-	"                      for all, and the others are passed\n" \
-	"  --scope LIST        with the vlan, the iface: equal keys elsewhere " \
-	"differ\n" \
-	"  --zone N            with a number, 0 to 65535: keys of one zone are " \
-	"equal,\n" \
-	"                      those of others differ\n"
+	"  --prefix V4[,V6]    peer, peer-port: use the first bits of the address, so\n" \
+	"                      many of IPv4 and of IPv6 (default: 32,128)\n" \
+	"These belong to flow, conversation, peer and peer-port:\n" \
+	"  --reverse           use the key of the answer: source and destination are\n" \
+	"                      exchanged\n" \
+	"  --errors            an ICMP error counts as an answer to the packet that it\n" \
+	"                      carries\n" \
+	"  --fragments id|pass  id: by the datagram's id (default); pass: the first has\n" \
+	"                      the key of a whole packet, and the others have none\n" \
+	"  --scope LIST        keys are equal only in the same place: vlan, iface\n" \
+	"  --zone N            keys are equal only in the same zone, 0 to 65535\n"
 
-/* As promise_option(). @o starts as all zero: --key frame. */
+/* Like promise_option(). @o starts as all zero, which is --key frame. */
 bool pkt_option(struct epf_pkt_opts *o, int opt, const char *arg);
 
-/* Do the options go together, and are the scopes among those of @can? Else an error,
- * naming what does not.
+/* Do the options fit together, and are the scopes among those of @can? If not, prints
+ * an error that names the misfit.
  */
 bool pkt_options_ok(struct epf_pkt_opts *o, __u32 can);
 

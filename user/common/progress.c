@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Progress of long work on stderr, and the wish to stop it. */
+/* Progress of long work on stderr, and signals that stop it. */
 #include "common/progress.h"
 
 #include "common/clock.h"
@@ -27,12 +27,12 @@ void catch_signals(void)
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
-	/* above the limit of file sizes a write gives EFBIG */
+	/* a write above the limit of file sizes then fails with EFBIG */
 	sa.sa_handler = SIG_IGN;
 	sigaction(SIGXFSZ, &sa, NULL);
 }
 
-/* In whole seconds, which do not flicker. */
+/* Print whole seconds, which do not flicker. */
 static struct text fmt_left(double seconds)
 {
 	struct text t = { "days" };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What 'attach' does where no filter was named: a filter called like the interface,
- * and a process that ends its epochs. 'detach' takes back what nothing else uses.
+ * What 'attach' does if no filter is named: it makes a filter with the name of the
+ * interface, and starts a process that ends its epochs. 'detach' removes what nothing else
+ * uses.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -19,8 +20,8 @@
 
 #define DEFAULT_NS NS_PER_SEC
 #define DEFAULT_PPS 1e6
-#define WAIT_MS 2000 /* until the kernel has freed programs, or a process has ended */
-#define MAPS_MAX 64  /* of one program; the verifier's own limit */
+#define WAIT_MS 2000 /* until the kernel frees programs, or a process ends */
+#define MAPS_MAX 64  /* maps of one program; the verifier's own limit */
 
 static bool exists(int dev, const char *name)
 {
@@ -60,7 +61,7 @@ static int create(int dev, struct xdp_want *want)
 	return err;
 }
 
-/* Does @want->rotate say what is so of the filter that is there? */
+/* Does the existing filter fit @want->rotate? If not, prints an error. */
 static bool rotates_so(const struct xdp_want *want)
 {
 	bool timed = want->bpf && ebpf_is_timed(want->filter);
@@ -69,7 +70,7 @@ static bool rotates_so(const struct xdp_want *want)
 	    timed == (want->rotate == ROTATE_KERNEL))
 		return true;
 	fail("there is a filter '%s' already, whose epochs %s: leave --rotate "
-	     "out, or destroy it", want->filter,
+	     "out, or destroy the filter", want->filter,
 	     timed ? "the kernel ends" : "the kernel does not end");
 	return false;
 }
@@ -93,7 +94,7 @@ int default_filter(struct xdp_want *want)
 	return err;
 }
 
-/* In the child. It leaves the network namespace, which it would keep alive. */
+/* Runs in the child. It leaves the network namespace, which it would keep alive. */
 static void become_holder(const char *name, int out)
 {
 	int null = open("/dev/null", O_RDONLY);
@@ -110,8 +111,8 @@ static void become_holder(const char *name, int out)
 	_exit(127);
 }
 
-/* The first line that the child prints, with which it has begun, or failed.
- * Return: 1; 0: another one was first, such as epfagent; -1.
+/* Read the first line that the child prints, which says whether it holds the filter.
+ * Return: 1: it does; 0: another process, such as epfagent, was faster; -1: it failed.
  */
 static int has_begun(int in, const char *name)
 {
@@ -188,8 +189,8 @@ static bool uses_map(__u32 prog, __u32 map)
 	return uses;
 }
 
-/* Does no program have the filter's table but its own, "ops" and that of a timer? libxdp
- * keeps the one that it has detached until this process ends.
+/* Is the filter's table in no programs but its own, "ops", and that of a timer? libxdp keeps
+ * the program that it detached until this process ends.
  */
 static bool unused(const struct epf_xdp_conf *conf)
 {
@@ -199,13 +200,13 @@ static bool unused(const struct epf_xdp_conf *conf)
 
 	if (xdp_uses(conf->id, true, ifname))
 		return false;
-	/* Without CAP_SYS_ADMIN the kernel tells no numbers of programs. */
+	/* Without CAP_SYS_ADMIN the kernel does not list programs. */
 	while (!bpf_prog_get_next_id(prog, &prog))
 		nr += prog != conf->prog_id && uses_map(prog, conf->id);
 	return nr <= 0;
 }
 
-/* Wait for @done() of @conf. Return: false: it has not come. */
+/* Wait until @done() of @conf. Return: false: it did not happen in time. */
 static bool wait_for(bool (*done)(const struct epf_xdp_conf *conf),
 		     const struct epf_xdp_conf *conf)
 {
@@ -225,7 +226,7 @@ static bool let_go(const struct epf_xdp_conf *conf)
 	return !ebpf_held(conf->filter);
 }
 
-/* Is @pid still the process that was started, and not another one's? */
+/* Is @pid still the process that was started, not a later one with its number? */
 static bool is_holder(__u32 pid, const char *name)
 {
 	char path[32], got[EPF_NAME_LEN + 16] = "", want[EPF_NAME_LEN + 16];
@@ -250,7 +251,7 @@ static void end_holder(const struct epf_xdp_conf *conf)
 	wait_for(let_go, conf);
 }
 
-/* Is the filter of that name that which was made? */
+/* Is the filter of that name the one that was made? */
 static bool same(int dev, const struct epf_xdp_conf *conf)
 {
 	int filter = epf_dev_find(dev, conf->filter);
@@ -275,7 +276,7 @@ static void destroy(const struct epf_xdp_conf *conf)
 		err = epf_dev_destroy(dev, conf->filter, false);
 	epf_close(dev);
 	if (err == -EBUSY)
-		warn("the filter '%s' stays: others use it", conf->filter);
+		warn("the filter '%s' stays, because others use it", conf->filter);
 	else if (err)
 		warn("the filter '%s' stays: %s", conf->filter, strerror(-err));
 }
@@ -285,8 +286,8 @@ void default_undo(const struct epf_xdp_conf *conf)
 	if (!conf->made && !conf->holder)
 		return;
 	if (conf->backend == EPF_XDP_BPF && !wait_for(unused, conf)) {
-		warn("the filter '%s' stays, and who ends its epochs: other "
-		     "programs use it", conf->filter);
+		warn("the filter '%s' and the process that ends its epochs stay, because other "
+		     "programs use the filter", conf->filter);
 		return;
 	}
 	end_holder(conf);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Audits, from the files that are named to those that are written. */
+/* Audits, from the files that are named to the files that are written. */
 #include "cmd_audit.h"
 
 #include "jobs/agent.h"
@@ -11,20 +11,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STEP_FIRST (64u << 10)		/* keys, then twice as many, */
-#define STEP_NS (NS_PER_SEC / 10)	/* until a step takes so long, */
-#define STEP_MOST (1ULL << 32)		/* or is as long as any */
-#define SAVE_NS (5 * NS_PER_SEC)	/* from one state to the next */
+#define STEP_FIRST (64u << 10)		/* keys in the first step; then twice as many, */
+#define STEP_NS (NS_PER_SEC / 10)	/* until a step takes this long */
+#define STEP_MOST (1ULL << 32)		/* or has this many */
+#define SAVE_NS (5 * NS_PER_SEC)	/* from one saved state to the next */
 
 /**
- * struct asked - what all files of keys are asked of
+ * struct asked - the filter or snapshot that the keys of all files are looked up in
  * @ask: the command
- * @keys: of all files, about
- * @agent: epfagent is asked first; else, and where it cannot, it is done here
+ * @keys: approximate number of keys in all files
+ * @agent: epfagent is asked first; if it cannot, the audit is done here
  * @snapshot_fd: for the agent
- * @t: as much as is known; here, with its lines
- * @open: with its lines
- * @fpr: estimated error; negative: not known
+ * @t: as much as is known of it; its lines only if @open
+ * @open: it is open here, with its lines
+ * @fpr: estimated error; negative: unknown
  * @met: see struct audit_result
  */
 struct asked {
@@ -39,16 +39,16 @@ struct asked {
 };
 
 /**
- * struct auditing - the keys of one file
- * @asked: of what
- * @keys_fd: keys
- * @keys: of it
- * @out: what is written
- * @state_path: where the state goes; NULL: this one cannot be gone on with
- * @state: what is in it
- * @saved: it was written, or was there
+ * struct auditing - the audit of one file of keys
+ * @asked: what the keys are looked up in
+ * @keys_fd: the file
+ * @keys: its status
+ * @out: the outputs
+ * @state_path: where the state is saved; NULL: this audit cannot be resumed
+ * @state: the state that was saved last
+ * @saved: a state was saved, or was there before
  * @saved_ns: when
- * @r: what comes of it
+ * @r: the result
  */
 struct auditing {
 	const struct audit_ask *ask;
@@ -91,7 +91,7 @@ static int open_keys(const char *name, struct stat *st)
 	return -1;
 }
 
-/* How many there are about. */
+/* The approximate number of keys in a file. */
 static __u64 keys_of(const struct audit_ask *ask, const struct stat *st)
 {
 	__u32 len = ask->spec.key_len ? ask->spec.key_len : sizeof(__u64);
@@ -99,12 +99,12 @@ static __u64 keys_of(const struct audit_ask *ask, const struct stat *st)
 	if (!S_ISREG(st->st_mode))
 		return JOB_KEYS_UNKNOWN;
 	if (ask->spec.records.format != REC_COLUMN)
-		len = 64; /* a line of them, or so */
+		len = 64; /* of a typical line */
 	return (__u64)st->st_size / len;
 }
 
-/* Files that an audit makes: an output, what it is called while it is not whole,
- * and the state beside a bitmap.
+/* The files that an audit makes: an output, its name while it is incomplete, and the
+ * state beside a bitmap.
  */
 static const char *const made_suffixes[] = { "", AUDIT_PARTIAL, AUDIT_STATE };
 
@@ -120,7 +120,7 @@ static int add_made(struct made *m, int what, const char *name)
 	char *path = epf_file_resolve(name);
 	size_t i;
 
-	/* without a path, opening it tells why */
+	/* if there is no path, opening the output reports why */
 	for (i = 0; path && i < ARRAY_SIZE(made_suffixes); i++) {
 		if (what != OUT_BITMAP && !strcmp(made_suffixes[i], AUDIT_STATE))
 			continue;
@@ -169,9 +169,9 @@ static int check_names(const struct audit_ask *ask)
 	return ret;
 }
 
-/* Going on */
+/* Resume */
 
-/* Can it be gone on with, if it is interrupted? */
+/* Can this audit be resumed after an interruption? */
 static bool resumable(const struct auditing *a)
 {
 	const struct audit_out *records = &a->out[OUT_RECORDS];
@@ -181,8 +181,8 @@ static bool resumable(const struct auditing *a)
 	       (!records->name || records->file.temp);
 }
 
-/* The first answers of an agent may be of the time before it goes on, and the
- * sum of the bitmap comes with what is new.
+/* The first answers of an agent may be from before the mark from which it continues.
+ * Only a later mark comes with a sum of the bitmap.
  */
 static bool came_further(const struct auditing *a)
 {
@@ -206,7 +206,7 @@ static int save_state(struct auditing *a)
 	return err;
 }
 
-/* Cut the unfinished files to what the state tells of. */
+/* Cut the unfinished files to the length that the state records. */
 static int cut(const struct auditing *a)
 {
 	const struct job_mark *m = &a->state.mark;
@@ -224,8 +224,8 @@ static int cut(const struct auditing *a)
 	return 0;
 }
 
-/* Before the outputs are opened: those that a state tells of are not to be
- * removed, whatever goes wrong.
+/* This runs before the outputs are opened, because files that a state describes must not
+ * be removed, whatever fails.
  */
 static int name_state(struct auditing *a)
 {
@@ -233,7 +233,7 @@ static int name_state(struct auditing *a)
 			       epf_file_resolve(a->r.out[OUT_BITMAP]) : NULL;
 
 	if (!bitmap)
-		return 0; /* or it cannot be opened */
+		return 0; /* if it cannot be opened, that is reported later */
 	if (asprintf(&a->state_path, "%s" AUDIT_STATE, bitmap) < 0)
 		a->state_path = NULL;
 	free(bitmap);
@@ -249,7 +249,7 @@ static int find_state(struct auditing *a)
 		free(a->state_path);
 		a->state_path = NULL;
 		if (a->ask->resume)
-			return fail("--resume takes a snapshot, keys in a "
+			return fail("--resume needs a snapshot, keys in a "
 				    "regular file, and --bitmap FILE");
 		return 0;
 	}
@@ -276,7 +276,7 @@ static int stopped(struct auditing *a)
 	if (!err)
 		err = save_state(a);
 	if (err)
-		return fail("%s: stopped, and the answers so far cannot be kept: "
+		return fail("%s: stopped, but the answers so far cannot be kept: "
 			    "%s", a->r.keys, strerror(-err));
 	return fail("%s: stopped after %llu keys; repeat the command with --resume "
 		    "to continue from there", a->r.keys, a->state.mark.keys);
@@ -290,13 +290,13 @@ static int tell(struct auditing *a)
 	const struct job_state *s = &a->r.state;
 
 	if (a->ask->resume && now_ns() - a->saved_ns > SAVE_NS)
-		save_state(a); /* the next one may do better */
+		save_state(a); /* if it fails, the next one may succeed */
 	if (a->meter.unit)
 		return meter_update(&a->meter, s->mark.keys, s->keys_all);
 	return meter_update(&a->meter, s->bytes, s->bytes_all);
 }
 
-/* Once: a step that was asked again is as good as any. */
+/* Warn once: a step that was repeated by another engine has the same answers. */
 static void tell_fall(struct auditing *a)
 {
 	if (a->r.state.fallen && !a->r.fallen)
@@ -325,9 +325,9 @@ static int ask_all(struct auditing *a, struct job *job)
 	return 0;
 }
 
-/* Whatever fails before an output has its name leaves a state that is there good
- * for another try. Once one has, the state tells of more than is left, and is
- * refused: it goes last, when all that it was for is done.
+/* Anything that fails before an output has its name leaves the state valid for another
+ * try. After that the state describes more than is left, and is refused. So the state is
+ * removed last, when everything that it was for is done.
  */
 static int commit(struct auditing *a)
 {
@@ -344,7 +344,7 @@ static int commit(struct auditing *a)
 	return 0;
 }
 
-/* It may be so; more often they are keys of another kind than the filter's. */
+/* The keys may be absent indeed, but more often they are of another kind than the filter's. */
 static void warn_of_none(const struct auditing *a)
 {
 	char there[EPF_DESC_TEXT];
@@ -369,7 +369,7 @@ static void keep_why(struct auditing *a, const char *why)
 	snprintf(a->r.why, sizeof(a->r.why), "%s", why ? why : "");
 }
 
-/* In this process. */
+/* Do the audit in this process. */
 static int ask_here(struct auditing *a, struct job_spec *spec)
 {
 	const struct target *t = &a->asked->t;
@@ -401,7 +401,7 @@ static int agent_tells(void *ctx, const struct job_state *state)
 	return tell(a);
 }
 
-/* What can be had without an agent, too. */
+/* Is this error of the agent one that the audit in this process may not have? */
 static bool agent_declines(const struct auditing *a, int err)
 {
 	switch (err) {
@@ -434,17 +434,17 @@ static void warn_of(const struct target *t)
 {
 	if (t->saturated)
 		warn("'%s' is saturated: what is absent here is absent for "
-		     "certain, but of what is present more than its limit may be "
-		     "wrong (estimated: %s)", t->header.params.name,
+		     "certain, but more of the present keys may be wrong than "
+		     "the limit allows (estimated: %s)", t->header.params.name,
 		     fmt_ppt(t->fpr_ppt).s);
 	if (t->header.epoch_end - t->header.epoch_begin >= 24)
-		warn("'%s' changed so fast while it was copied that keys may be "
-		     "present which are long gone", t->header.params.name);
+		warn("'%s' changed so fast during the copy that keys may be present "
+		     "which left the window long ago", t->header.params.name);
 }
 
-/* An agent shares the descriptors, and so where in their files we are. What it
- * left unfinished is read again from @keys on, and written again from @records
- * on, in a file of @bytes; negative: it takes no such file.
+/* An agent shares the descriptors, and thus their file offsets. What it left unfinished is
+ * read again from offset @keys, and written again from offset @records, in a file of
+ * @bytes; negative: the file has no offset.
  */
 struct places {
 	off_t keys;
@@ -470,14 +470,14 @@ static int go_back(const struct auditing *a, const struct places *p)
 	if (p->keys >= 0 && lseek(a->keys_fd, p->keys, SEEK_SET) < 0)
 		return fail("%s: %s", a->r.keys, strerror(errno));
 	if (p->records < 0 || a->state.mark.keys)
-		return 0; /* or job_open() cuts them */
+		return 0; /* job_open() cuts the records */
 	if (lseek(fd, p->records, SEEK_SET) < 0 || fstat(fd, &st) ||
 	    (st.st_size > p->bytes && ftruncate(fd, p->bytes)))
 		return fail("%s: %s", a->out[OUT_RECORDS].name, strerror(errno));
 	return 0;
 }
 
-/* Return: 0; EXIT_FAIL with an error printed; -1: it has to be done here. */
+/* Return: 0; EXIT_FAIL with an error printed; -1: it must be done in this process. */
 static int ask_agent(struct auditing *a, const struct job_spec *spec)
 {
 	struct asked *s = a->asked;
@@ -510,7 +510,7 @@ static int ask_agent(struct auditing *a, const struct job_spec *spec)
 	return 0;
 }
 
-/* All lines are counted where they were read once already. */
+/* All lines are counted if they have been read already. */
 static double error_of(const struct target *t, unsigned int threads)
 {
 	struct epf_estimate e;
@@ -520,7 +520,7 @@ static double error_of(const struct target *t, unsigned int threads)
 	return epf_view_estimate(&t->view, threads, &e) ? -1 : e.fpr;
 }
 
-/* Of a live filter too: what changes meanwhile is not what they ask for. */
+/* This works for a live filter, too: random keys do not depend on what changes meanwhile. */
 static int probe(struct asked *s)
 {
 	const struct audit_ask *ask = s->ask;
@@ -537,10 +537,10 @@ static int probe(struct asked *s)
 			     NULL, &s->met, meter_update, &meter);
 	meter_end(&meter);
 	if (!err && s->met.engine != c.engine)
-		warn("--probe: engine %s: %s; %s has asked", c.engine->name,
+		warn("--probe: engine %s: %s; engine %s looked the keys up instead", c.engine->name,
 		     epf_engine_why(c.engine), s->met.engine->name);
 	if (err == -ECANCELED)
-		return fail("interrupted while random keys were asked");
+		return fail("interrupted while random keys were looked up");
 	return err ? fail("--probe: %s", strerror(-err)) : 0;
 }
 
@@ -595,7 +595,7 @@ static int do_job(struct auditing *a)
 		a->r.fpr = a->asked->fpr;
 		a->r.met = a->asked->met;
 		began = now_ns();
-		spec.from = a->state.mark; /* an agent may have come further */
+		spec.from = a->state.mark; /* an agent may have advanced it */
 		if (!ret)
 			ret = ask_here(a, &spec);
 	}
@@ -623,7 +623,7 @@ static int open_outs(struct auditing *a, int nr)
 	return 0;
 }
 
-/* What was begun and has no state is of no use. */
+/* An unfinished output without a state is of no use, so it is not kept. */
 static void close_outs(struct auditing *a)
 {
 	int i;
@@ -662,7 +662,7 @@ static int audit_file(struct asked *asked, int nr, int keys_fd)
 	return ret;
 }
 
-/* Is there any use in asking an agent? */
+/* Could an agent do this audit? */
 static bool try_agent(const struct audit_ask *ask)
 {
 	return !ask->no_agent && !ask->probe && ask->place == TARGET_AUTO &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Files that an audit writes. */
+/* The files that an audit writes. */
 #include "cmd_audit.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static int out_fails(const char *name, int err)
 	return fail_write(name, err, false);
 }
 
-/* If no state tells of what it has, it must be empty. */
+/* Without a state that describes it, the file must be empty. */
 static int open_partial(struct audit_out *o, bool known)
 {
 	struct stat st;
@@ -44,15 +44,15 @@ static int partial_fails(struct audit_out *o, int err)
 
 	snprintf(name, sizeof(name), "%s",
 		 o->file.temp ? o->file.temp : o->name);
-	audit_out_close(o); /* it is not ours to remove */
+	audit_out_close(o); /* another program's file must not be removed */
 	if (err == -EWOULDBLOCK)
 		return fail("%s: another audit is writing it", name);
 	if (err == -EEXIST)
-		return fail("%s is not a file that an audit left: remove it, or "
-			    "take another output", name);
+		return fail("%s was not left by an audit: remove it, or give the "
+			    "output another name", name);
 	if (err == -ENOTEMPTY)
-		return fail("%s is there, and no state that tells of it: remove "
-			    "it to begin again, or take another output", name);
+		return fail("%s exists, but no state describes it: remove it to "
+			    "begin again, or give the output another name", name);
 	return out_fails(name, err);
 }
 
@@ -72,8 +72,8 @@ int audit_out_open(struct audit_out *o, int what, const char *name, bool resume,
 	}
 	if (epf_file_is_stream(name)) {
 		if (what != OUT_RECORDS)
-			return fail("%s is not a regular file: only records can "
-				    "go there", name);
+			return fail("%s is not a regular file: give a regular file, "
+				    "only records can go there", name);
 		o->fd = open(name, O_WRONLY | O_CLOEXEC);
 		return o->fd < 0 ? out_fails(name, -errno) : 0;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an audit found, for people and for programs. */
+/* The result of an audit, as text and as JSON. */
 #include "cmd_audit.h"
 
 #include "desc.h"
@@ -21,7 +21,7 @@ static double per_second(const struct audit_result *r)
 				    NS_PER_SEC / (double)r->took_ns : 0;
 }
 
-/* The epoch of an age; NULL: it is not known when it began. */
+/* The epoch of an age; NULL: it is unknown when it began. */
 static const struct epf_snap_epoch *epoch_of(const struct target *t,
 					     unsigned int age)
 {
@@ -31,7 +31,7 @@ static const struct epf_snap_epoch *epoch_of(const struct target *t,
 	return age < EPF_EPOCHS && e->age_ns ? e : NULL;
 }
 
-/* Ages to tell of: of lanes all, of other kinds up to the oldest found. */
+/* The number of ages to print: all of lanes, of other kinds up to the oldest found. */
 static unsigned int nr_ages(const struct job_mark *m)
 {
 	unsigned int n = EPF_AGES_MAX;
@@ -93,13 +93,13 @@ static void print_bar(FILE *to, __u64 n, __u64 most)
 	int columns = (int)((double)n / (double)most * BAR_COLUMNS + 0.5);
 
 	if (n && !columns)
-		columns = 1; /* few are not none */
+		columns = 1; /* few keys must not look like none */
 	while (columns--)
 		fputc('#', to);
 	fputc('\n', to);
 }
 
-/* Ages, and when their epochs began: not how long each key is ago. */
+/* The ages, with the time when their epochs began. A key may be younger than its epoch. */
 static void print_ages(FILE *to, const struct target *t,
 		       const struct audit_result *r)
 {
@@ -216,7 +216,7 @@ static json_t *ages_json(const struct target *t, const struct audit_result *r)
 	return all;
 }
 
-/* What this process had a GPU do; NULL: nothing. */
+/* What this process used a GPU for; NULL: nothing. */
 static json_t *gpu_json(void)
 {
 	struct epf_gpu_use use;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where an audit was interrupted. The file may be anybody's work: it is taken
- * only if it is whole, of this audit, and of the files that it is beside.
+ * Where an audit was interrupted. Anybody may have written the file. So it is used only if
+ * it is undamaged, and belongs to this audit and to the files beside it.
  */
 #include "cmd_audit.h"
 
@@ -33,7 +33,7 @@ static __u64 file_sum(const struct state_file *f)
 	return XXH3_64bits(&copy, sizeof(copy));
 }
 
-/* Options that change what is answered, or what is written of it. */
+/* The options that change what is answered, or what of it is written. */
 static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 {
 	const struct rec_spec *r = &ask->spec.records;
@@ -51,8 +51,8 @@ static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 				    XXH3_64bits(numbers, sizeof(numbers)));
 }
 
-/* Which snapshot, by nothing that depends on the hash key: parameters, epochs,
- * counts and the moment to the nanosecond when it was taken.
+/* Identify a snapshot without anything that depends on the hash key: by its parameters,
+ * epochs and counts, and by the nanosecond at which it was taken.
  */
 static __u64 header_sum(const struct target *t)
 {
@@ -83,7 +83,7 @@ static bool reaches(const struct audit_out *o, __u64 bytes)
 	       (!fstat(o->fd, &st) && (__u64)st.st_size >= bytes);
 }
 
-/* Why it cannot be gone on from there, or NULL. */
+/* Why the audit cannot continue from this state; NULL: it can. */
 static const char *unfit(const struct state_file *f, size_t got,
 			 const struct audit_state *want,
 			 const struct audit_out *out)
@@ -107,11 +107,11 @@ static const char *unfit(const struct state_file *f, size_t got,
 	if (!reaches(&out[OUT_BITMAP], (s->mark.keys + 7) / 8) ||
 	    !reaches(&out[OUT_AGES], s->mark.keys) ||
 	    !reaches(&out[OUT_RECORDS], s->mark.record_bytes))
-		return "tells of more than the unfinished files have";
+		return "describes more than the unfinished files have";
 	return NULL;
 }
 
-/* Return: bytes, fewer where the file ends; -1: errno. */
+/* Return: bytes read, fewer at the end of the file; -1: see errno. */
 static ssize_t read_all(int fd, void *to, size_t len)
 {
 	size_t got = 0;
@@ -144,7 +144,7 @@ int audit_state_load(struct audit_state *s, const char *path,
 		return fail("%s: %s", path, strerror(errno));
 	got = read_all(fd, &f, sizeof(f));
 	if (got == (ssize_t)sizeof(f) && read(fd, &past, 1) == 1)
-		got = 0; /* longer */
+		got = 0; /* it is too long */
 	close(fd);
 	if (got < 0)
 		return fail("%s: %s", path, strerror(errno));
@@ -153,7 +153,7 @@ int audit_state_load(struct audit_state *s, const char *path,
 		return fail("%s %s: remove it to begin again", path, why);
 	if (job_bitmap_sum(out[OUT_BITMAP].fd, f.state.mark.keys, &sum) ||
 	    sum != f.state.bitmap)
-		return fail("%s is not what %s tells of: remove both to begin "
+		return fail("%s is not what %s describes: remove both to begin "
 			    "again", out[OUT_BITMAP].file.temp, path);
 	*s = f.state;
 	return 0;

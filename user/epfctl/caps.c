@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Capabilities that BPF needs, and messages that name those which are missing.
+ * Capabilities that BPF needs, and messages that name the missing ones.
  *
- * Of kernel/bpf/syscall.c and verifier.c of Linux 6.1 to 6.18: CAP_BPF makes maps and
- * programs, CAP_NET_ADMIN programs of type XDP and tc. Without CAP_PERFMON the verifier
- * also follows branches that a CPU only predicts, and takes other programs to read packets
- * (bpf/epf_packet_copy.bpf.h). CAP_SYS_ADMIN stands for all three.
- * In a user namespace they count only for calls that carry a BPF token.
+ * From kernel/bpf/syscall.c and verifier.c of Linux 6.1 to 6.18: CAP_BPF is needed to make
+ * maps and programs, CAP_NET_ADMIN for programs of type XDP and tc. Without CAP_PERFMON the
+ * verifier also follows branches that a CPU only predicts, and wants other programs to read
+ * packets (bpf/epf_packet_copy.bpf.h). CAP_SYS_ADMIN stands for all three. In a user
+ * namespace they count only for calls with a BPF token.
  */
 #include "caps.h"
 
@@ -55,7 +55,7 @@ bool caps_perfmon(void)
 	return caps_has(CAP_SYS_ADMIN) || caps_has(CAP_PERFMON);
 }
 
-/* Return: how many of @mask are missing; @text: their names. */
+/* Return: number of capabilities of @mask that are missing; @text: their names. */
 static int missing(unsigned int mask, char *text, size_t room)
 {
 	size_t i, len = 0;
@@ -72,13 +72,13 @@ static int missing(unsigned int mask, char *text, size_t room)
 	return nr;
 }
 
-/* Maps and programs are made with a token in a user namespace. */
+/* In a user namespace maps and programs need a token. */
 static bool token_ok(const char *doing)
 {
 	if (!in_user_namespace() || ebpf_token())
 		return true;
-	fail("%s in a user namespace needs a BPF token (Linux 6.9): root outside "
-	     "mounts a BPF file system for it that delegates (see epfctl(8))",
+	fail("%s in a user namespace needs a BPF token (Linux 6.9): let root outside "
+	     "mount a BPF file system for it that delegates (see epfctl(8))",
 	     doing);
 	return false;
 }
@@ -100,8 +100,8 @@ bool caps_token_denied(const char *doing, bool mark)
 
 	if (!in_user_namespace() || !ebpf_token_lacks(mark, text, sizeof(text)))
 		return false;
-	fail("%s: the BPF token of /sys/fs/bpf does not allow it: that takes a "
-	     "mount with %s", doing, text);
+	fail("%s: the BPF token of /sys/fs/bpf does not allow it: let root outside "
+	     "mount it with %s", doing, text);
 	return true;
 }
 
@@ -112,6 +112,6 @@ int caps_denied(const char *doing)
 	if (caps_token_denied(doing, false))
 		return EXIT_FAIL;
 	return fail("%s: the kernel refuses it although this process has "
-		    "CAP_NET_ADMIN: in a user namespace that does not count",
+		    "CAP_NET_ADMIN: a user namespace's capabilities do not count",
 		    doing);
 }

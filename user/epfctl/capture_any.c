@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Values of tcpdump.org/linktypes.html; libpcap has its own for some, which
- * differ from system to system.
+/* Values of tcpdump.org/linktypes.html. libpcap has values of its own for some, which differ
+ * from system to system.
  */
 enum linktype {
 	LINK_ETHER = 1,
@@ -25,7 +25,7 @@ enum linktype {
 	LINK_EBHSCR = 279,
 };
 #define HEADER_LINK_AT 20 /* in the header of a savefile */
-#define SNAPLEN_MAX 0x7fffffff /* libpcap takes more for no limit */
+#define SNAPLEN_MAX 0x7fffffff /* libpcap takes a larger value as no limit */
 
 static int fails(struct source *s, const char *why)
 {
@@ -33,7 +33,7 @@ static int fails(struct source *s, const char *why)
 	return -1;
 }
 
-/* The link type as files have it: libpcap tells it in a header alone. */
+/* The link type as it is in files, which libpcap only gives in a header. */
 static int learn_link(struct source *s)
 {
 	char *text = NULL;
@@ -66,7 +66,7 @@ static int open_pcap(struct source *s, const unsigned char *head, size_t len)
 	return -1;
 }
 
-/* As much of the head as it takes to tell pcapng. */
+/* Read as much of the head as it takes to recognize pcapng. */
 static ssize_t read_head(struct source *s, unsigned char *head, size_t room)
 {
 	size_t len = 0;
@@ -96,12 +96,12 @@ __u32 snaplen_of_all(__u32 link)
 	return 262144;
 }
 
-/* Without a section to begin with there is nothing to copy. */
+/* Without a first section there is nothing to copy. */
 static int open_ng(struct source *s, const unsigned char *head, size_t len)
 {
 	if (ng_open(&s->ng, s->fd, head, len))
 		return fails(s, "out of memory");
-	s->link = LINK_ETHER; /* where no interface is described */
+	s->link = LINK_ETHER; /* if no interface is described */
 	s->snaplen = snaplen_of_all(s->link);
 	if (ng_next(&s->ng, &s->first) > 0)
 		return 0;

@@ -8,7 +8,7 @@
 
 #define READ_BYTES (256u << 10)
 #define BLOCK_MIN 12
-#define BLOCK_MAX (16u << 20) /* a longer one is taken for damage */
+#define BLOCK_MAX (16u << 20) /* a longer block counts as damage */
 #define IFS_MAX (1u << 16)
 #define ORDER 0x1a2b3c4d
 #define NS_PER_S 1000000000ULL
@@ -75,7 +75,7 @@ static int bad(struct ng_in *in, const char *why)
 	return -1;
 }
 
-/* Room for @bytes from @at on. */
+/* Make room for @bytes from @at on. */
 static int make_room(struct ng_in *in, size_t bytes)
 {
 	unsigned char *room = in->room;
@@ -93,7 +93,7 @@ static int make_room(struct ng_in *in, size_t bytes)
 	return 0;
 }
 
-/* Have @bytes from @at on. Return: 1; 0: the file ends before; -1: an error. */
+/* Read until there are @bytes from @at on. Return: 1; 0: end of file; -1: an error. */
 static int have(struct ng_in *in, size_t bytes)
 {
 	ssize_t n;
@@ -114,8 +114,8 @@ static int have(struct ng_in *in, size_t bytes)
 	return 1;
 }
 
-/* Type and length of the block at @at, which has at least BLOCK_MIN bytes; of a
- * section the byte order is learnt.
+/* Type and length of the block at @at, which has at least BLOCK_MIN bytes. A section also
+ * sets the byte order.
  */
 static int block_head(struct ng_in *in, __u32 *type, __u32 *len)
 {
@@ -127,17 +127,17 @@ static int block_head(struct ng_in *in, __u32 *type, __u32 *len)
 		if (get32(in, p + 8) != ORDER)
 			in->big = true;
 		if (get32(in, p + 8) != ORDER)
-			return bad(in, "a section without byte order");
+			return bad(in, "a section has no byte order");
 		in->nr_ifs = 0;
 	}
 	*len = get32(in, p + 4);
 	if (*len < BLOCK_MIN || *len % 4 || *len > BLOCK_MAX)
-		return bad(in, "a block of impossible length");
+		return bad(in, "a block has an impossible length");
 	return 0;
 }
 
-/* Walk the options from @p to @end. @iface takes those of an interface, or is
- * NULL. Return: are there any that pcap has no room for?
+/* Walk the options from @p to @end. @iface takes the options of an interface, or is NULL.
+ * Return: true: there are options that pcap has no room for.
  */
 static bool take_options(const struct ng_in *in, const unsigned char *p,
 			 const unsigned char *end, struct ng_if *iface)
@@ -167,9 +167,9 @@ static int take_section(struct ng_in *in, struct ng_block *b)
 {
 	b->kind = NG_IS_SECTION;
 	if (b->len < 28)
-		return bad(in, "a section header that is too short");
+		return bad(in, "a section header is too short");
 	if (get16(in, b->bytes + 12) != 1)
-		return bad(in, "a section of a version other than 1");
+		return bad(in, "a section has a version other than 1");
 	b->options = take_options(in, b->bytes + 24, b->bytes + b->len - 4,
 				  NULL);
 	return 1;
@@ -181,7 +181,7 @@ static int more_ifs(struct ng_in *in)
 	struct ng_if *ifs;
 
 	if (in->nr_ifs == IFS_MAX)
-		return bad(in, "a section of more than 65536 interfaces");
+		return bad(in, "a section has more than 65536 interfaces");
 	ifs = realloc(in->ifs, room * sizeof(*ifs));
 	if (!ifs)
 		return bad(in, "out of memory");
@@ -195,7 +195,7 @@ static int take_interface(struct ng_in *in, struct ng_block *b)
 	struct ng_if *i;
 
 	if (b->len < 20)
-		return bad(in, "an interface that is too short");
+		return bad(in, "the description of an interface is too short");
 	if ((in->nr_ifs == in->if_room || in->nr_ifs == IFS_MAX) &&
 	    more_ifs(in))
 		return -1;
@@ -209,7 +209,7 @@ static int take_interface(struct ng_in *in, struct ng_block *b)
 	return 1;
 }
 
-/* The stamp in ns, fractions of one cut off. Return: does it fit? */
+/* The stamp in whole ns. Return: false: it does not fit. */
 static bool to_ns(const struct ng_if *i, __u64 stamp, __u64 *to)
 {
 	unsigned int n = i->tsresol & 0x7f;
@@ -231,26 +231,26 @@ bool ng_is_nano(const struct ng_if *i)
 	return i->tsresol & 0x80 ? (i->tsresol & 0x7f) > 19 : i->tsresol > 6;
 }
 
-/* A packet with stamp, whose lengths and bytes begin at 20. */
+/* A packet with a stamp. Its lengths and bytes begin at 20. */
 static int take_packet(struct ng_in *in, struct ng_block *b, __u32 id)
 {
 	const unsigned char *p = b->bytes;
 
 	b->kind = NG_IS_PACKET;
 	if (b->len < 32)
-		return bad(in, "a packet that is too short");
+		return bad(in, "the block of a packet is too short");
 	if (id >= in->nr_ifs)
-		return bad(in, "a packet of an interface that is not described");
+		return bad(in, "a packet belongs to an interface that is not described");
 	b->captured = get32(in, p + 20);
 	b->length = get32(in, p + 24);
 	if (b->captured > b->len - 32)
-		return bad(in, "a packet that is longer than its block");
+		return bad(in, "a packet is longer than its block");
 	b->data = p + 28;
 	b->iface = &in->ifs[id];
 	b->has_stamp = true;
 	b->has_ns = to_ns(b->iface, (__u64)get32(in, p + 12) << 32 |
 				    get32(in, p + 16), &b->ns);
-	/* lengths are multiples of 4, so the padding is inside of the block */
+	/* lengths are multiples of 4, so the padding is inside the block */
 	b->options = take_options(in, b->data + (b->captured + 3) / 4 * 4,
 				  p + b->len - 4, NULL);
 	return 1;
@@ -260,16 +260,16 @@ static int take_simple(struct ng_in *in, struct ng_block *b)
 {
 	b->kind = NG_IS_PACKET;
 	if (b->len < 16)
-		return bad(in, "a packet that is too short");
+		return bad(in, "the block of a packet is too short");
 	if (!in->nr_ifs)
-		return bad(in, "a packet of an interface that is not described");
+		return bad(in, "a packet belongs to an interface that is not described");
 	b->iface = &in->ifs[0];
 	b->length = get32(in, b->bytes + 8);
 	b->captured = b->length;
 	if (b->iface->snaplen && b->captured > b->iface->snaplen)
 		b->captured = b->iface->snaplen;
 	if (b->captured > b->len - 16)
-		return bad(in, "a packet that is longer than its block");
+		return bad(in, "a packet is longer than its block");
 	b->data = b->bytes + 12;
 	return 1;
 }
@@ -282,10 +282,10 @@ static int take_block(struct ng_in *in, __u32 type, struct ng_block *b)
 	case TYPE_INTERFACE:
 		return take_interface(in, b);
 	case TYPE_PACKET:
-		return b->len < 12 + 4 ? bad(in, "a packet that is too short") :
+		return b->len < 12 + 4 ? bad(in, "the block of a packet is too short") :
 			take_packet(in, b, get32(in, b->bytes + 8));
 	case TYPE_PACKET_OLD:
-		return b->len < 12 + 4 ? bad(in, "a packet that is too short") :
+		return b->len < 12 + 4 ? bad(in, "the block of a packet is too short") :
 			take_packet(in, b, get16(in, b->bytes + 8));
 	case TYPE_PACKET_SIMPLE:
 		return take_simple(in, b);
@@ -303,16 +303,16 @@ int ng_next(struct ng_in *in, struct ng_block *b)
 	if (got < 0 || (!got && in->end == in->at))
 		return got;
 	if (!got)
-		return bad(in, "it ends inside of a block");
+		return bad(in, "it ends inside a block");
 	if (block_head(in, &type, &len))
 		return -1;
 	got = have(in, len);
 	if (got <= 0)
-		return got ? got : bad(in, "it ends inside of a block");
+		return got ? got : bad(in, "it ends inside a block");
 	b->bytes = in->room + in->at;
 	b->len = len;
 	if (get32(in, b->bytes + len - 4) != len)
-		return bad(in, "a block that tells two lengths");
+		return bad(in, "a block has two different lengths");
 	in->at += len;
 	return take_block(in, type, b);
 }

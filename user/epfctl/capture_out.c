@@ -35,7 +35,7 @@ static int open_out(struct capture_out *out, const char *path)
 	return fd;
 }
 
-/* A buffer of our own: given none, glibc ignores the size that is asked for. */
+/* Use a buffer of our own: without one glibc ignores the requested size. */
 static int open_stream(struct capture_out *out, int fd)
 {
 	out->stream = fdopen(fd, "w");
@@ -73,10 +73,9 @@ static int put(struct capture_out *out, const void *bytes, size_t len)
 	return -1;
 }
 
-/* Readers cut packets to the snap length of the header, or refuse them.
- * Interfaces may be described after the header is written: at the end a file
- * gets the largest snap length of all, a stream begins with the largest that its
- * link type may have, as wiretap does.
+/* Readers cut packets to the snap length of the header, or refuse them. Interfaces may be
+ * described after the header is written. So a file gets the largest snap length of all at the
+ * end. A stream begins with the largest that its link type may have, as in wiretap.
  */
 static __u32 first_snaplen(const struct capture_out *out)
 {
@@ -97,7 +96,7 @@ static int mend_snaplen(struct capture_out *out)
 				 SNAPLEN_AT);
 }
 
-/* For a link type that libpcap can read but will not write, or several. */
+/* Also for a link type that libpcap can read but does not write, and for several types. */
 static int begin_pcap(struct capture_out *out)
 {
 	const struct source *like = out->like;
@@ -122,7 +121,7 @@ static int begin_ng(struct capture_out *out)
 	return put(out, head, sizeof(head));
 }
 
-/* The header, of what is known before the first packet. */
+/* Write the header, from what is known before the first packet. */
 static int begin(struct capture_out *out, __u32 link)
 {
 	if (out->begun)
@@ -188,15 +187,15 @@ static int other_time(struct capture_out *out, const struct item *item)
 {
 	snprintf(out->why, sizeof(out->why),
 		 "the time stamp of packet %llu is before 1970 or after 2106, "
-		 "which pcap cannot hold: take --format pcapng", item->number);
+		 "which pcap cannot hold: use --format pcapng", item->number);
 	return -1;
 }
 
 static int other_link(struct capture_out *out, __u32 link)
 {
 	snprintf(out->why, sizeof(out->why),
-		 "packets of link types %s and %s do not go into one pcap "
-		 "file: take --format pcapng", link_name(out->link),
+		 "packets of link types %s and %s do not fit into one pcap "
+		 "file: use --format pcapng", link_name(out->link),
 		 link_name(link));
 	return -1;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* attach and detach: duplicate removal, or answers only, on an interface; netfilter hooks. */
+/* epfctl attach, detach: programs on an interface, or at a netfilter hook. */
 #include <ctype.h>
 #include <errno.h>
 #include <net/if.h>
@@ -27,7 +27,7 @@ enum {
 };
 
 EPF_ASSERT((int)OPT_KEY == (int)OPT_KEYS_END && (int)OPT_ROTATE < (int)OPT_REFLEXIVE,
-	   "options of packets are behind those of keys");
+	   "options of packets come after those of keys");
 
 static const struct option attach_longs[] = {
 	{ "filter", required_argument, NULL, 'f' },
@@ -49,27 +49,28 @@ static const struct option attach_longs[] = {
 static const struct spec attach_spec = {
 	.usage = "attach [--filter NAME] [options] INTERFACE | --hook nf:HOOK:PRIORITY",
 	.help =
-"Look every packet that INTERFACE receives up in a filter, and enter it; or, with\n"
-"--reflexive, pass only answers to packets that it has sent.\n"
-"  -f, --filter NAME   the filter, which must exist (default: one that is called\n"
-"                      like INTERFACE; made if there is none, for 1 s of up to\n"
-"                      1M packets/s, and held while it is attached)\n"
-"  --rotate WHO        of one that is made, pure BPF: a 'process' that attach\n"
-"                      starts ends its epochs (default), or the 'kernel'\n"
+"Look up every packet that INTERFACE receives in a filter, and insert it; or,\n"
+"with --reflexive, pass only answers to packets that it has sent.\n"
+"  -f, --filter NAME   the filter, which must exist (default: the filter with the\n"
+"                      name of INTERFACE; if there is none, it is created, for\n"
+"                      1 s of up to 1M packets/s, and held while attached)\n"
+"  --rotate WHO        who ends the epochs of a pure BPF filter that is created:\n"
+"                      a 'process' that attach starts (default), or the 'kernel'\n"
 PKT_HELP("packet")
-"  --action drop|count|mark  what is done about repeats (drop)\n"
-"  --mark N[/MASK]     mark: repeats get the packet mark N plus their age in\n"
-"                      epochs, 0 to 7 (0xef00); only the bits of MASK are written\n"
+"  --action drop|count|mark  what happens to repeats (drop)\n"
+"  --mark N[/MASK]     with mark: repeats get the packet mark N plus their age in\n"
+"                      epochs, 0 to 7 (0xef00); only bits of MASK are written\n"
 "  --mode auto|native|generic  in the driver, or behind it (auto)\n"
-"  --prio N            place among XDP programs, low ones first (50)\n"
-"  --no-dispatcher     alone on the interface, without libxdp\n"
-"  --mirror            INTERFACE only listens: control packets and those that\n"
-"                      are not IP are looked up too\n"
-"  --vlan-offload off  have the card leave VLAN tags in, until detach\n"
-"Passed and counted by reason (see 'epfctl status'): malformed and truncated\n"
-"packets; all while the filter fails open; without --mirror what is not IP, and\n"
-"control packets (neighbour discovery, DHCP, BFD, OSPF, VRRP, IGMP, MLD, and\n"
-"what goes to link-local addresses).\n"
+"  --prio N            place among the XDP programs, low numbers first (50)\n"
+"  --no-dispatcher     attach the program alone, without libxdp\n"
+"  --mirror            INTERFACE only listens: look up control packets and\n"
+"                      packets that are not IP, too\n"
+"  --vlan-offload off  let the card leave VLAN tags in packets, until detach\n"
+"Some packets are always passed, and counted by reason (see 'epfctl status'):\n"
+"malformed and truncated packets; all packets while the filter fails open;\n"
+"without --mirror packets that are not IP and control packets (neighbour\n"
+"discovery, DHCP, BFD, OSPF, VRRP, IGMP, MLD, and packets to link-local\n"
+"addresses).\n"
 "\n" REFLEX_HELP "\n" NF_HELP "\n" INGRESS_HELP,
 	.shorts = "f:",
 	.longs = attach_longs,
@@ -88,7 +89,7 @@ static int choice(const char *what, const char *arg, const char *const *names,
 	return -1;
 }
 
-/* Is that mark with every age within @mask? */
+/* Do all marks, from @mark for age 0 on, fit into @mask? */
 static bool ages_within(__u64 mark, __u32 mask)
 {
 	__u64 age;
@@ -99,7 +100,7 @@ static bool ages_within(__u64 mark, __u32 mask)
 	return true;
 }
 
-/* Decimal, or hex after 0x; behind '/' the bits that are written, else all. */
+/* Decimal, or hex after 0x. The bits behind '/' are written; without '/' all bits are. */
 static bool parse_mark(const char *arg, struct xdp_want *want)
 {
 	const char *slash = strchr(arg, '/'), *rest;
@@ -110,7 +111,7 @@ static bool parse_mark(const char *arg, struct xdp_want *want)
 	    ages_within(want->mark, want->mark_mask))
 		return true;
 	fail("--mark '%s': not a number from 1 to 0x%x, or VALUE/MASK where MASK has all "
-	     "bits of VALUE and of the %d that follow", arg,
+	     "bits of VALUE and of the %d numbers that follow", arg,
 	     0xffffffffU - (EPF_EPOCHS - 1), EPF_EPOCHS - 1);
 	return false;
 }
@@ -162,7 +163,7 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 	case OPT_VLAN_OFFLOAD:
 		want->vlan_off = !strcmp(arg, "off");
 		if (!want->vlan_off)
-			fail("--vlan-offload '%s': not off", arg);
+			fail("--vlan-offload '%s': only off is possible", arg);
 		return want->vlan_off;
 	case OPT_ROTATE:
 		return parse_rotate(arg, &want->rotate);
@@ -176,9 +177,9 @@ static bool attach_option(struct xdp_want *want, int opt, const char *arg)
 	return pkt_option(&want->opts, opt, arg);
 }
 
-/* On a port that carries traffic, what is equal was mostly sent again on
- * purpose: control packets are passed, and a key that finds little else is
- * refused. Return: false: an error is printed.
+/* On a port that carries traffic, most packets that are equal were sent again on purpose.
+ * So control packets are passed, and a key that finds little else is refused.
+ * Return: false: an error is printed.
  */
 static bool harmless(struct xdp_want *want)
 {
@@ -187,13 +188,13 @@ static bool harmless(struct xdp_want *want)
 	if (want->mirror)
 		return true;
 	if (o->flags & EPF_PKT_NONIP_FRAME) {
-		fail("--nonip frame goes with --mirror only: frames that are "
-		     "not IP (ARP, LLDP) are repeated on purpose");
+		fail("--nonip frame needs --mirror: frames that are not IP (ARP, "
+		     "LLDP) are repeated on purpose");
 		return false;
 	}
 	if (o->key == EPF_PKT_FRAME && want->action == EPF_XDP_DROP) {
 		fail("--key frame would drop what hosts repeat on purpose: "
-		     "give --mirror if '%s' only listens, else --key packet or "
+		     "give --mirror if '%s' only listens, otherwise --key packet or "
 		     "--action count", want->ifname);
 		return false;
 	}
@@ -206,12 +207,12 @@ static bool harmless(struct xdp_want *want)
 	return true;
 }
 
-/* What 'attach' was told beside the filter. */
+/* The options of 'attach' other than the filter. */
 struct told {
 	bool key;
 	const char *fragments;
 	const char *unknown;
-	bool action; /* or what else goes with duplicate removal only */
+	bool action; /* or another option that goes with duplicate removal only */
 	bool alone;
 	bool placed;
 	bool mode;
@@ -231,17 +232,17 @@ static void tell(struct told *told, int opt, const char *arg)
 	told->mode |= opt == OPT_XDP_MODE;
 }
 
-/* Is a reflexive attachment asked for, and right? Else an error. */
+/* Are the options of a reflexive attachment valid? If not, prints an error. */
 static bool reflexive(struct xdp_want *want, const struct told *told)
 {
 	if (!want->filter)
-		fail("--reflexive needs --filter: 'epfctl create' makes one, for as "
-		     "long as answers may take");
+		fail("--reflexive needs --filter: 'epfctl create' makes one, for the "
+		     "time that answers may take");
 	else if (told->action)
 		fail("--action, --mark, --mirror, --vlan-offload and --rotate do not "
 		     "go with --reflexive");
 	else if (reflex.ask_tc && (told->alone || told->placed || told->mode))
-		fail("--mode, --prio and --no-dispatcher are of XDP: they do not go "
+		fail("--mode, --prio and --no-dispatcher are for XDP: they do not go "
 		     "with --ask tc");
 	else if (reflex_ok(&reflex, &want->opts)) {
 		want->action = EPF_XDP_REFLEX;
@@ -251,7 +252,7 @@ static bool reflexive(struct xdp_want *want, const struct told *told)
 	return false;
 }
 
-/* Is a netfilter hook asked for, and right? Else an error. */
+/* Are the options of a netfilter hook valid? If not, prints an error. */
 static bool netfilter(struct xdp_want *want, const struct told *told)
 {
 	if (!want->filter)
@@ -261,10 +262,10 @@ static bool netfilter(struct xdp_want *want, const struct told *told)
 		     "and --no-dispatcher do not go with --hook");
 	else if (reflex.on || reflex_said(&reflex, OPT_ASK) ||
 		 reflex_said(&reflex, OPT_CLSACT))
-		fail("--reflexive, --ask and --clsact are of interfaces: they do not go "
+		fail("--reflexive, --ask and --clsact are for interfaces: they do not go "
 		     "with --hook");
 	else if (ingress.action)
-		fail("--admit and --log-new are of interfaces: they do not go with --hook");
+		fail("--admit and --log-new are for interfaces: they do not go with --hook");
 	else if (ingress_ok(&ingress, &want->opts) && nf_ok(&nf, &reflex, &want->opts)) {
 		want->ifname = nf.hook.name;
 		want->action = EPF_XDP_NETFILTER;
@@ -273,7 +274,7 @@ static bool netfilter(struct xdp_want *want, const struct told *told)
 	return false;
 }
 
-/* Of an attachment that is reflexive what is done about them, else a part of the key. */
+/* With --reflexive and --hook, --fragments is a verdict; otherwise it is part of the key. */
 static bool fragments_option(struct xdp_want *want, const char *arg)
 {
 	if (!arg)
@@ -282,7 +283,7 @@ static bool fragments_option(struct xdp_want *want, const char *arg)
 			   pkt_option(&want->opts, OPT_FRAGMENTS, arg);
 }
 
-/* Is --admit or --log-new asked for, and right? Else an error. */
+/* Are the options of --admit or --log-new valid? If not, prints an error. */
 static bool of_ingress(struct xdp_want *want, const struct told *told)
 {
 	const char *name = ingress.action == EPF_XDP_LOG ? "--log-new" : "--admit";
@@ -290,8 +291,8 @@ static bool of_ingress(struct xdp_want *want, const struct told *told)
 	if (reflex.on || reflex.said)
 		fail("the options of --reflexive do not go with %s", name);
 	else if (!want->filter)
-		fail("%s needs --filter: 'epfctl create' makes one, for as long as what "
-		     "was seen is to be known", name);
+		fail("%s needs --filter: 'epfctl create' makes one, for the time that "
+		     "keys stay known", name);
 	else if (told->action)
 		fail("--action, --mark, --mirror, --vlan-offload and --rotate do not "
 		     "go with %s", name);
@@ -303,7 +304,7 @@ static bool of_ingress(struct xdp_want *want, const struct told *told)
 	return false;
 }
 
-/* Of whichever kind of attachment it is. */
+/* --if-unknown, whichever kind of attachment it is for. */
 static bool unknown_option(const char *arg)
 {
 	if (!arg)
@@ -312,7 +313,7 @@ static bool unknown_option(const char *arg)
 				reflex_option(&reflex, OPT_IF_UNKNOWN, arg);
 }
 
-/* What the key is where none is given. */
+/* The default key. */
 static __u8 usual_key(void)
 {
 	if (ingress.action == EPF_XDP_ADMIT)
@@ -347,8 +348,8 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	else if (told.alone && told.placed)
 		fail("--prio and --no-dispatcher exclude each other");
 	else if (want->rotate != ROTATE_ANY && want->filter)
-		fail("--rotate goes without --filter only: of a filter that is "
-		     "there, 'create' has said who ends its epochs");
+		fail("--rotate does not go with --filter: 'create' has said who ends "
+		     "the epochs of a filter that exists");
 	else if (ingress.action)
 		return of_ingress(want, &told);
 	else if (reflex.on)
@@ -361,7 +362,7 @@ static bool attach_options(int argc, char **argv, struct xdp_want *want)
 	return false;
 }
 
-/* Id and backend of the filter. Return: false: an error is printed. */
+/* Set id and backend of the filter. Return: false: an error is printed. */
 static bool find_filter(struct xdp_want *want)
 {
 	struct epf_info info;
@@ -387,8 +388,8 @@ static bool find_filter(struct xdp_want *want)
 	return true;
 }
 
-/* A filter and who holds it, where none was named. What was begun before an error
- * is in @want.
+/* Make a filter and start its holder, if none was named. After an error @want says what
+ * was begun.
  */
 static bool provide(struct xdp_want *want, bool named)
 {
@@ -397,7 +398,7 @@ static bool provide(struct xdp_want *want, bool named)
 	return find_filter(want) && (named || !default_holder(want));
 }
 
-/* End what was begun for @want. */
+/* Undo what was begun for @want. */
 static void withdraw(const struct xdp_want *want)
 {
 	struct epf_xdp_conf conf = {
@@ -420,7 +421,7 @@ static void report(const struct xdp_want *want, bool named)
 		return;
 	}
 	if (xdp_read(want->ifname, &state))
-		return; /* somebody else detached it already */
+		return; /* another process has detached it in the meantime */
 	if (out_mode != OUT_TEXT) {
 		out_json(xdp_json(want->ifname, &state));
 		return;
@@ -430,14 +431,14 @@ static void report(const struct xdp_want *want, bool named)
 		default_show(want);
 }
 
-/* Tell the module what keys the program inserts, for audits. */
+/* Tell the module which keys the program inserts, for audits. */
 static void describe(const struct xdp_want *want)
 {
 	struct epf_key_desc before = { 0 }, desc;
 	int filter;
 
 	if (nf.on && !(nf.rule.op & EPF_NF_LEARN))
-		return; /* it inserts none */
+		return; /* it inserts no keys */
 	filter = open_filter(want->filter);
 	if (filter < 0)
 		return;
@@ -448,7 +449,7 @@ static void describe(const struct xdp_want *want)
 	epf_filter_describe(filter, &desc);
 	epf_close(filter);
 	if (desc.kind == EPF_KEYS_MIXED && before.kind != EPF_KEYS_MIXED)
-		warn("'%s' had other keys before: from now on they are of "
+		warn("'%s' already held other keys: from now on its keys are of "
 		     "several kinds", want->filter);
 }
 
@@ -470,7 +471,7 @@ int cmd_attach(int argc, char **argv)
 	if (reflex.ask_tc || nf.on)
 		want.prio = 0;
 	if (want.prio && !shared_attach) {
-		warn("built without libxdp: no other XDP program can share '%s'",
+		warn("this epfctl was built without libxdp: no other XDP program can share '%s'",
 		     want.ifname);
 		want.prio = 0;
 	}
@@ -499,18 +500,17 @@ static const struct option detach_longs[] = {
 static const struct spec detach_spec = {
 	.usage = "detach INTERFACE | --hook nf:HOOK:PRIORITY | PATH",
 	.help =
-"Stop looking packets of INTERFACE up, or learning them, and give the filter\n"
-"back.\n"
-"  --hook NAME         of a netfilter hook, by the name that 'epfctl status'\n"
-"                      tells\n"
-"The filter stays, unless 'attach' made it and nothing else uses it. What an\n"
-"interface that is gone has left is removed, too. PATH is where 'epfctl pin' has\n"
-"pinned a program; rules that use it keep it.\n",
+"Remove the program of INTERFACE, and release the filter. The filter stays,\n"
+"unless 'attach' created it and no other program uses it. What an interface that\n"
+"no longer exists has left behind is removed, too. PATH is where 'epfctl pin' has\n"
+"pinned a program; rules that use it keep it.\n"
+"  --hook NAME         the program at a netfilter hook, by its name in 'epfctl\n"
+"                      status'\n",
 	.shorts = "",
 	.longs = detach_longs,
 };
 
-/* Is anything attached to @name? Else an error. */
+/* Is anything attached to @name? If not, prints an error. */
 static bool there(const char *name)
 {
 	char path[XDP_PATH_BYTES];
@@ -519,11 +519,11 @@ static bool there(const char *name)
 	if (!access(path, F_OK) || errno != ENOENT)
 		return true;
 	if (nf_is_name(name))
-		fail("'%s' has no filter: 'epfctl status' shows the hooks that have one",
+		fail("nothing is attached at '%s': 'epfctl status' shows the hooks in use",
 		     name);
 	else
-		fail("nothing is attached to '%s': 'epfctl status' shows where "
-		     "something is", name);
+		fail("nothing is attached to '%s': 'epfctl status' shows the interfaces "
+		     "in use", name);
 	return false;
 }
 

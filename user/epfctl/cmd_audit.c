@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl audit: which of many keys does a filter hold? The options. */
+/* epfctl audit: which of many keys does a filter hold? This file has the options. */
 #include "cmd_audit.h"
 #include "cmd.h"
 #include "common/pktopts.h"
@@ -58,33 +58,36 @@ static const struct option longs[] = {
 static const struct spec spec = {
 	.usage = "audit [options] FILTER|SNAPSHOT KEYS ...",
 	.help =
-"Which keys of a file does a filter hold, and how old are they? KEYS '-' is\n"
+"Find which keys of a file a filter holds, and how old they are. KEYS '-' is\n"
 "standard input. Outputs are given once for each KEYS.\n"
 "  -F, --format FORMAT  column, csv, json, nfdump, ipfix, pcap; auto (default):\n"
-"                      column with --key-len, else by what the file begins with\n"
+"                      column with --key-len, otherwise by the first bytes\n"
 "  --key-len N         column: keys of N bytes, without gaps\n"
-"  --digests           column: digests of 8 bytes; csv, json: of 16 hex digits\n"
+"  --digests           ready digests in place of keys: eight bytes in a column,\n"
+"                      16 hex digits in csv and json\n"
 "  --fields LIST       csv: numbers from 1, or names with --header; json: names;\n"
 "                      they are joined to one key (default: the whole line)\n"
 "  --header            csv: the first line names the fields\n"
-"  --separator C       csv: between fields (default: a comma)\n"
-"  --joint C           between the fields of a key (default: a comma)\n"
+"  --separator C       csv: the character between fields (default: a comma)\n"
+"  --joint C           the character between the fields of a key (default: a\n"
+"                      comma)\n"
 "  --hex               csv, json: fields are hex bytes\n"
-"  --skip-bad          pass over records that cannot be read, and count them\n"
+"  --skip-bad          skip records that cannot be read, and count them\n"
 PKT_HELP("frame")
-"  -b, --bitmap FILE   bit i mod 8 of byte i / 8: key i is present\n"
-"  -a, --ages FILE     byte i: age of key i in epochs, 255: absent\n"
-"  -o, --records FILE  the records that are present; '-': standard output\n"
-"  --absent            with -o: those that are absent\n"
+"  -b, --bitmap FILE   write a bit for each key: bit i mod 8 of byte i / 8 is set\n"
+"                      when key i is present\n"
+"  -a, --ages FILE     write a byte for each key: its age in epochs, or 255\n"
+"  -o, --records FILE  write the records that are present; '-': standard output\n"
+"  --absent            with -o: write the records that are absent\n"
 "  --engine NAME       scalar, ring, avx2, avx512, cuda; auto (default)\n"
 "  --place copy|live   copy a filter first, or ask it in place; auto (default)\n"
-"  --threads N         at most so many (default: all CPUs)\n"
-"  --probe N           ask for N random keys too: the error that is met\n"
-"  --resume            go on where this audit was interrupted, and keep what that\n"
-"                      takes; of a snapshot, with -b\n"
-"  --agent SOCKET      have epfagent do it, by this socket\n"
+"  --threads N         use at most N threads (default: as many as CPUs)\n"
+"  --probe N           also ask for N random keys, and print the actual error\n"
+"  --resume            continue where the same command was interrupted, and save\n"
+"                      what that takes; for a snapshot, with -b\n"
+"  --agent SOCKET      let epfagent do the audit, through this socket\n"
 "  --any-keys          ask although the filter's keys are made of something else\n"
-"  --no-agent          do it here, whether epfagent runs or not\n",
+"  --no-agent          never let epfagent do the audit\n",
 	.shorts = "F:b:a:o:",
 	.longs = longs,
 };
@@ -112,7 +115,7 @@ static bool take_engine(struct audit_ask *ask, const char *arg)
 	ask->spec.engine = epf_engine_find(arg);
 	if (ask->spec.engine || !strcmp(arg, "auto"))
 		return true;
-	fail("--engine '%s': there is none of this name", arg);
+	fail("--engine '%s' is none of auto, scalar, ring, avx2, avx512, cuda", arg);
 	return false;
 }
 
@@ -133,7 +136,8 @@ static bool take_place(struct audit_ask *ask, const char *arg)
 static bool take_out(struct audit_ask *ask, int what, const char *arg)
 {
 	if (ask->nr_out[what] == AUDIT_KEYS_MAX) {
-		fail("more than %d outputs", AUDIT_KEYS_MAX);
+		fail("more than %d outputs of one kind: run the command again for "
+		     "the others", AUDIT_KEYS_MAX);
 		return false;
 	}
 	ask->out[what][ask->nr_out[what]++] = arg;
@@ -200,13 +204,13 @@ static bool take_option(struct audit_ask *ask, int opt, const char *arg)
 	       pkt_option(&r->pkt, opt, arg);
 }
 
-/* What of a packet is the key was said: it is not the filter's. */
+/* Does the option say what the key of a packet is? Then the filter's record does not. */
 static bool is_pkt_option(int opt)
 {
 	return opt >= OPT_KEY && opt < OPT_PKT_END;
 }
 
-/* Auto is a column where something says so; flow records have flows. */
+/* Auto is a column if an option says so. The default key of flow records is the flow. */
 static void settle_format(struct audit_ask *ask, bool has_key, bool has_opts)
 {
 	struct rec_spec *r = &ask->spec.records;
@@ -228,7 +232,7 @@ static bool has_twice(const struct audit_ask *ask, const char *name)
 	return n > 1;
 }
 
-/* Options that do not go together. */
+/* The error for options that contradict each other; NULL: none do. */
 static const char *contradiction(const struct audit_ask *ask)
 {
 	const struct rec_spec *r = &ask->spec.records;
@@ -236,27 +240,27 @@ static const char *contradiction(const struct audit_ask *ask)
 	int i;
 
 	if (column && !ask->spec.key_len == !ask->digests)
-		return "a column takes one of --key-len N and --digests";
+		return "a column needs either --key-len N or --digests";
 	if (!column && ask->spec.key_len)
 		return "--key-len goes with --format column";
 	if (column && ask->nr_out[OUT_RECORDS])
-		return "--records: a column has no records, take --bitmap";
+		return "--records: a column has no records, use --bitmap";
 	if (ask->spec.absent && !ask->nr_out[OUT_RECORDS])
 		return "--absent goes with --records";
 	if (ask->agent && (ask->no_agent || ask->place != TARGET_AUTO))
 		return "--agent goes with neither --no-agent nor --place";
 	if (ask->agent && ask->probe)
-		return "--probe is done here: leave out --agent";
+		return "--probe does not go with --agent: leave --agent out";
 	if (has_twice(ask, "-"))
-		return "KEYS '-' can be given once only";
+		return "KEYS '-' can be given only once";
 	for (i = 0; i < AUDIT_OUTS; i++)
 		if (ask->nr_out[i] && ask->nr_out[i] != ask->nr_keys)
-			return "outputs: give each as often as there are KEYS, "
-			       "or not at all";
+			return "give each output as often as there are KEYS, or not "
+			       "at all";
 	for (i = 0; i < ask->nr_out[OUT_RECORDS]; i++)
 		if (!strcmp(ask->out[OUT_RECORDS][i], "-") &&
 		    out_mode != OUT_TEXT)
-			return "-j and --records '-' both want standard output: "
+			return "-j and --records '-' both need standard output: "
 			       "give the records a name";
 	return NULL;
 }
@@ -286,6 +290,6 @@ int cmd_audit(int argc, char **argv)
 	if (!pkt_options_ok(&ask.spec.records.pkt, EPF_PKT_VLAN))
 		return EXIT_FAIL;
 	catch_signals();
-	signal(SIGPIPE, SIG_IGN); /* a write error, so that we clean up */
+	signal(SIGPIPE, SIG_IGN); /* get a write error instead, to clean up */
 	return audit_run(&ask) ? EXIT_FAIL : EXIT_YES;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Audits on the command line: what is asked, and what came of it. */
+/* Audits on the command line: the request and the result. */
 #ifndef EPFCTL_CMD_AUDIT_H
 #define EPFCTL_CMD_AUDIT_H
 
@@ -12,23 +12,22 @@
 
 #define AUDIT_KEYS_MAX 64
 
-/* What is written; in the order in which it is named. */
+/* The outputs, in the order in which they get their names. */
 enum { OUT_BITMAP, OUT_AGES, OUT_RECORDS, AUDIT_OUTS };
 
 /**
- * struct audit_ask - what is asked
+ * struct audit_ask - the request
  * @target: filter or snapshot
- * @place: of a filter
- * @spec: how keys are read and asked; without descriptors
+ * @place: how a filter is asked
+ * @spec: how keys are read and looked up; without descriptors
  * @digests: keys are digests
- * @probe: random keys to ask for
+ * @probe: number of random keys to ask for
  * @agent: its socket; NULL: the usual one, if there is an agent
- * @no_agent: work here, whatever there is
- * @resume: go on where an earlier one was interrupted, and keep what is needed
- *	for that
+ * @no_agent: do the audit here in any case
+ * @resume: continue an interrupted audit, and keep what a later continuation needs
  * @keys: files; "-": standard input
  * @nr_keys: how many
- * @out: files to write, by what, one for each of @keys
+ * @out: files to write, one for each of @keys and kind of output
  * @nr_out: how many: none, or @nr_keys
  */
 struct audit_ask {
@@ -47,18 +46,18 @@ struct audit_ask {
 };
 
 /**
- * struct audit_result - what came of the keys of one file
+ * struct audit_result - the result for one file of keys
  * @keys: its name
- * @out: names of what was written, or NULL
- * @state: at the end; but for its @why
- * @why: the engine
- * @fallen: another one was begun with, and failed: @why tells
- * @by_agent: epfagent has done the work
- * @resumed: keys that had been asked for before
- * @took_ns: for the others
+ * @out: names of the outputs, or NULL
+ * @state: at the end; its @why is not used
+ * @why: why this engine was used
+ * @fallen: the first engine failed: @why says how
+ * @by_agent: epfagent did the audit
+ * @resumed: keys that were answered before the interruption
+ * @took_ns: time that the others took
  * @epoch: of the filter at the end
- * @fpr: estimated error; negative: not known
- * @met: error met by random keys; with no keys: not asked
+ * @fpr: estimated error; negative: unknown
+ * @met: error that random keys found; no keys: none were asked for
  */
 struct audit_result {
 	const char *keys;
@@ -77,13 +76,13 @@ struct audit_result {
 /* audit.c. Return: 0, or EXIT_FAIL with an error printed. */
 int audit_run(const struct audit_ask *ask);
 
-/* audit_out.c: complete or absent, or kept to be gone on with */
+/* audit_out.c: outputs, which are complete or absent, or kept to be continued */
 
 /**
  * struct audit_out - a file being written
- * @name: as asked for; NULL: none
+ * @name: as given; NULL: none
  * @file: where it goes
- * @kept: @file.temp is the name of an unfinished one, which stays
+ * @kept: @file.temp is the name of an unfinished file, which stays
  * @fd: -1: none
  */
 struct audit_out {
@@ -93,41 +92,41 @@ struct audit_out {
 	int fd;
 };
 
-/* Where unfinished files and their state are, beside what they will be. */
+/* The suffixes of unfinished files and of their state. */
 #define AUDIT_PARTIAL ".partial"
 #define AUDIT_STATE ".resume"
 
-/* Begin. @resume: an unfinished one may be there; @known: and a state that tells
- * of it. Return: 0, or EXIT_FAIL with an error printed.
+/* Begin an output. @resume: continue an unfinished file, if there is one; @known: a state
+ * describes it. Return: 0, or EXIT_FAIL with an error printed.
  */
 int audit_out_open(struct audit_out *o, int what, const char *name,
 		   bool resume, bool known);
 /* Sync it. Return: 0, or a negative errno. */
 int audit_out_sync(const struct audit_out *o);
-/* It is whole: sync it, and write it no more. Return: 0, or EXIT_FAIL with an
- * error printed.
+/* The output is complete: sync and close it. Return: 0, or EXIT_FAIL with an error
+ * printed.
  */
 int audit_out_finish(struct audit_out *o);
 /* Then give it its name. Return: 0, or EXIT_FAIL with an error printed. */
 int audit_out_commit(struct audit_out *o);
-/* Give it the name of an unfinished one. @known: there is a state, which tells of
- * what has that name. Return: 0, or a negative errno: -EEXIST: it is somebody's.
+/* Give it the name of an unfinished file. @known: a state describes the file that has that
+ * name. Return: 0, or a negative errno: -EEXIST: another program owns the file.
  */
 int audit_out_keep(struct audit_out *o, bool known);
-/* Close it. One that is not kept is removed. */
+/* Close it. It is removed unless it is kept. */
 void audit_out_close(struct audit_out *o);
 
 /* audit_state.c: where an audit was interrupted */
 
 /**
- * struct audit_state - what an unfinished audit is of, and how far
- * @snapshot_header: sum of its header, without what depends on the hash key
- * @snapshot_mtime: of the file, ns
- * @keys_bytes: of the file of keys
- * @keys_mtime: likewise, ns
+ * struct audit_state - what an unfinished audit is about, and how far it is
+ * @snapshot_header: sum of the header, without what depends on the hash key
+ * @snapshot_mtime: time of change of the snapshot, ns
+ * @keys_bytes: size of the file of keys
+ * @keys_mtime: its time of change, ns
  * @asked: sum of the options that matter
  * @bitmap: sum of the bitmap up to the mark
- * @mark: how far
+ * @mark: how far it is
  */
 struct audit_state {
 	__u64 snapshot_header;
@@ -139,24 +138,24 @@ struct audit_state {
 	struct job_mark mark;
 };
 
-/* What it is of; without @bitmap and @mark. */
+/* Fill in what the audit is about, without @bitmap and @mark. */
 void audit_state_of(struct audit_state *s, const struct audit_ask *ask,
 		    const struct target *t, const struct stat *keys,
 		    const struct audit_out *out);
 
 /**
- * audit_state_load() - read one
- * @s: what the audit is of; the rest is set, and zeros where there is none
+ * audit_state_load() - read a state
+ * @s: what the audit is about; the rest is set, to zeros if there is no state
  * @path: of the state
  * @out: the unfinished files
  *
- * Return: 0, or EXIT_FAIL with an error printed: it is damaged, or of another
+ * Return: 0, or EXIT_FAIL with an error printed: it is damaged, or belongs to another
  * audit.
  */
 int audit_state_load(struct audit_state *s, const char *path,
 		     const struct audit_out *out);
 
-/* Write it whole or not at all, when @out is synced. Return: 0, or a negative
+/* Sync @out, then write the state completely or not at all. Return: 0, or a negative
  * errno.
  */
 int audit_state_save(const struct audit_state *s, const char *path,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl create: a filter of the kernel. */
+/* epfctl create: make a filter, of the module or in pure BPF. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -27,12 +27,12 @@ static const struct option longs[] = {
 
 /**
  * struct wish - what to create
- * @promise: window, error, memory
+ * @promise: window, error and memory
  * @first_seen: a repeat does not restart its window
  * @hash: enum epf_hash_id
  * @align: epochs end by the wall clock
- * @rotate: who ends them, of a filter without the module
- * @key: hash key, with @has_key
+ * @rotate: who ends the epochs of a pure BPF filter
+ * @key: hash key, if @has_key
  */
 struct wish {
 	struct promise promise;
@@ -94,7 +94,7 @@ static void report(const struct planned *plan, __u32 id)
 	pace_print(&plan->params);
 }
 
-/* Epochs that end by the wall clock are longer, so they hold more keys. */
+/* Aligned epochs are longer, so they hold more keys. */
 static bool plan_aligned(struct wish *w, struct planned *plan)
 {
 	const struct promise *p = &w->promise;
@@ -102,7 +102,7 @@ static bool plan_aligned(struct wish *w, struct planned *plan)
 
 	if (p->kind || p->window ||
 	    epf_window_init(&window, EPF_MODE_TIME, 0, 0, p->time_ns)) {
-		fail("--align takes a window of --time alone, and --kind lanes");
+		fail("--align needs a window of --time alone, and --kind lanes");
 		return false;
 	}
 	w->promise.pps *= (double)epf_align_pitch(window.epoch_ns) /
@@ -110,12 +110,12 @@ static bool plan_aligned(struct wish *w, struct planned *plan)
 	return promise_plan(p, plan);
 }
 
-/* What the kernel says of a filter that is pure BPF. Return: false: another error is
- * to be printed.
+/* Explain why the kernel refused a pure BPF filter. Return: false: no error is printed
+ * yet.
  */
 static bool refused(int err)
 {
-	/* Without BTF, which libbpf makes if it may, the verifier complains. */
+	/* libbpf loads BTF only if it may; without BTF the verifier complains. */
 	if ((err == -EPERM || err == -EINVAL) &&
 	    caps_token_denied("creating a filter", false))
 		return true;
@@ -126,11 +126,11 @@ static bool refused(int err)
 	return false;
 }
 
-/* Can those who are to end the epochs? Why not is told. */
+/* Is --rotate possible for this filter? If not, prints an error. */
 static bool can_rotate(const struct wish *w, bool module)
 {
 	if (!module && w->align && w->rotate == ROTATE_KERNEL) {
-		fail("--align takes --rotate process: a timer does not know the "
+		fail("--align needs --rotate process: a BPF timer does not know the "
 		     "wall clock");
 		return false;
 	}
@@ -142,8 +142,8 @@ static void tell_backend(const struct wish *w, const char *name)
 	if (w->rotate == ROTATE_KERNEL)
 		printf("%s is pure BPF, and the kernel ends its epochs\n", name);
 	else
-		printf("the module is not there: %s is pure BPF, and does not "
-		       "know until 'epfctl hold %s' runs\n", name, name);
+		printf("%s is pure BPF: it answers 'do not know' until "
+		       "'epfctl hold %s' runs\n", name, name);
 }
 
 static int create(struct wish *w, const char *name)
@@ -158,7 +158,7 @@ static int create(struct wish *w, const char *name)
 	if (w->align ? !plan_aligned(w, &plan) :
 		       !promise_plan(&w->promise, &plan))
 		return EXIT_FAIL;
-	strcpy(plan.params.name, name); /* parse_name() knows its length */
+	strcpy(plan.params.name, name); /* parse_name() has checked the length */
 	plan.params.hash = w->hash;
 	plan.params.refresh = w->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;
 	dev = open_device();
@@ -179,10 +179,10 @@ static int create(struct wish *w, const char *name)
 	epf_close(dev);
 	if (err == -EEXIST)
 		return fail("there is a filter '%s' already: destroy it, or "
-			    "take another name", name);
+			    "use another name", name);
 	if (plan.params.kind && err == -EOPNOTSUPP && !module)
-		return fail("filters without the module are of --kind lanes "
-			    "only");
+		return fail("without the module a filter can only be of --kind "
+			    "lanes");
 	if (plan.params.kind && (err == -EOPNOTSUPP ||
 				 (err == -E2BIG && !limits_forbid(plan.bytes))))
 		return fail("this kernel module does not know --kind: load a "
@@ -222,9 +222,10 @@ int cmd_create(int argc, char **argv)
 "      --strict            the same as --hash siphash24\n"
 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
 "                          it can craft false positives)\n"
-"      --align             epochs end by the wall clock, for 'merge'\n"
-"      --rotate WHO        of pure BPF: 'process', which is 'epfctl hold' or\n"
-"                          epfagent, ends epochs (default), or 'kernel' does\n");
+"      --align             end epochs by the wall clock, for 'merge'\n"
+"      --rotate WHO        who ends the epochs of a pure BPF filter: 'process',\n"
+"                          which is 'epfctl hold' or epfagent (default), or\n"
+"                          'kernel', which is a BPF timer\n");
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
 		if (!take_option(&w, opt))
 			return EXIT_FAIL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl dedup: remove repeated packets from a capture file. The options. */
+/* epfctl dedup: remove repeated packets from a capture file. This file has the options. */
 #include "dedup.h"
 
 #include <signal.h>
@@ -46,33 +46,36 @@ static const struct option longs[] = {
 static const struct spec spec = {
 	.usage = "dedup [options] IN OUT",
 	.help =
-"Copies a capture without its repeated packets, as an ordinary user and without\n"
-"the module. IN is pcap or pcapng, of several link types too, and OUT what its\n"
-"name ends in, else what IN is; '-' is standard input or output.\n"
+"Copy a capture without its repeated packets, as an ordinary user and without the\n"
+"module. IN is pcap or pcapng, also with several link types. OUT has the format\n"
+"of its name's ending, otherwise that of IN. '-' is standard input or output.\n"
 "  -D, --window N      look back over N packets (default 1000000)\n"
 "  -w, --time T        look back over T seconds (or 10ms, 1h) of time stamps\n"
-"      --exact         keep all keys of the window, 43 to 128 bytes each: removed\n"
-"                      is what repeats within it, and nothing else (default where\n"
-"                      --memory allows it)\n"
-"      --filter        a filter, a few bytes a key: also removed is what repeats\n"
+"      --exact         keep all keys of the window in a table, 43 to 128 bytes\n"
+"                      each: a packet is removed if and only if it repeats one\n"
+"                      within the window (default if --memory allows it)\n"
+"      --filter        use a filter, 10 bytes a key: it also removes repeats\n"
 "                      within 8/7 of the window and, with the chance --budget,\n"
-"                      what does not repeat\n"
-"      --memory SIZE   use at most 64M, 2GiB, ... (default: half of all there is)\n"
-"  -b, --budget RATE   of a filter, per packet (default 1e-9)\n"
-"      --rate PPS      of a filter, with -w: packets per second to size it for;\n"
-"                      without it IN is read twice\n"
+"                      packets that are no repeat\n"
+"      --memory SIZE   use at most this much memory (default: half of that of the\n"
+"                      machine)\n"
+"  -b, --budget RATE   for the filter: the chance to remove a packet that is no\n"
+"                      repeat (default 1e-9)\n"
+"      --rate PPS      for the filter, with -w: packets per second to size it\n"
+"                      for; without this option IN is read twice\n"
 PKT_HELP("frame")
 "  --first-seen        a repeat does not restart the window of its packet\n"
 "  --action drop|count drop repeats (default), or keep and count them\n"
-"  --strict            SipHash-2-4 in place of SipHash-1-3\n"
+"  --strict            use SipHash-2-4 in place of SipHash-1-3 or, with --filter,\n"
+"                      of nh\n"
 "  --format FORMAT     write pcap or pcapng, whatever the names say\n"
-"  --removed FILE      write the repeats there\n"
-"  --keep-going        take a damaged capture as one that ends there\n",
+"  --removed FILE      write the repeats to FILE\n"
+"  --keep-going        treat a damaged capture as one that ends at the damage\n",
 	.shorts = "D:w:b:",
 	.longs = longs,
 };
 
-/* As parse_ns(), but a bare number is in seconds. */
+/* Like parse_ns(), but a number without a unit is in seconds. */
 static bool parse_seconds(const char *what, const char *text, __u64 *ns)
 {
 	char with_unit[40];
@@ -109,7 +112,7 @@ static bool take_method(struct dedup_ask *ask, enum dedup_method method)
 		ask->method = method;
 		return true;
 	}
-	fail("--exact and --filter: give one of them");
+	fail("--exact and --filter exclude each other: give one of them");
 	return false;
 }
 
@@ -150,24 +153,24 @@ static bool take_option(struct dedup_ask *ask, int opt, const char *arg)
 	return pkt_option(&ask->key, opt, arg);
 }
 
-/* Options that do not go together. */
+/* The error for options that contradict each other; NULL: none do. */
 static const char *contradiction(const struct dedup_ask *a)
 {
 	if (a->window && a->time_ns)
-		return "-D and -w: give one of them";
+		return "-D and -w exclude each other: give one of them";
 	if (a->pps && !a->time_ns)
 		return "--rate goes with -w";
 	if (a->budget < BUDGET_MIN || a->budget > BUDGET_MAX)
-		return "--budget is 1e-9 to 0.5";
+		return "--budget must be 1e-9 to 0.5";
 	if (a->removed && a->count_only)
 		return "--removed goes with --action drop";
 	if (!strcmp(a->out, "-") && out_mode != OUT_TEXT)
-		return "-j and OUT '-' both want standard output: give OUT a "
+		return "-j and OUT '-' both need standard output: give OUT a "
 		       "name";
 	if (a->removed && !strcmp(a->removed, "-") &&
 	    (!strcmp(a->out, "-") || out_mode != OUT_TEXT))
-		return "--removed '-' is not the only one on standard output: "
-		       "give it a name";
+		return "--removed '-': standard output is already in use, "
+		       "give the repeats a name";
 	if (a->time_ns && !a->pps && a->method == METHOD_FILTER &&
 	    !strcmp(a->in, "-"))
 		return "-w on standard input with --filter needs --rate: it "
@@ -203,7 +206,7 @@ int cmd_dedup(int argc, char **argv)
 	if (!ask.window && !ask.time_ns)
 		ask.window = WINDOW_DEFAULT;
 	catch_signals();
-	signal(SIGPIPE, SIG_IGN); /* write errors, so that we clean up */
+	signal(SIGPIPE, SIG_IGN); /* get write errors instead, to clean up */
 	signal(SIGXFSZ, SIG_IGN);
 	if (dedup_run(&ask, &result))
 		return EXIT_FAIL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl doctor: what this machine has, lacks, and what to do about it. */
+/* epfctl doctor: what this machine has and lacks, and what to do. */
 #include "doctor.h"
 
 #include "audit.h"
@@ -17,7 +17,7 @@
 #define KERNEL_MIN_MINOR 1
 #define LEN DOCTOR_LEN
 
-/* What the checked thing is needed for. */
+/* What a thing is needed for. */
 enum need {
 	NEED_BUILD,
 	NEED_USE,
@@ -38,9 +38,9 @@ static const char *const needs[NR_NEEDS] = {
 };
 
 /**
- * struct check - one question
+ * struct check - one check
  * @what: a short name
- * @need: what it is needed for; with BPF_TOO also for filters that are pure BPF
+ * @need: what the thing is needed for; with BPF_TOO also for filters that are pure BPF
  * @ask: true: all right. @state: what there is; @remedy: what to do
  */
 struct check {
@@ -103,9 +103,9 @@ static bool ask_headers(const struct machine *m, char *state, char *remedy)
 	if (doctor_has_package(package))
 		snprintf(remedy, LEN, "apt install %s", package);
 	else
-		put(remedy, "no package has the headers of this kernel: boot one "
-			    "of the distribution, 6.12 or newer (if it is one, "
-			    "its package lists are old: apt update)");
+		put(remedy, "no package has the headers of this kernel: boot a kernel "
+			    "of the distribution, 6.12 or newer (if this is one, "
+			    "the package lists are old: apt update)");
 	return false;
 }
 
@@ -210,7 +210,7 @@ static bool ask_bpf(const struct machine *m, char *state, char *remedy)
 
 	(void)m;
 	put(state, inside ? "CAP_BPF, a BPF token" : "CAP_BPF");
-	put(remedy, inside ? "root outside mounts a BPF file system for this "
+	put(remedy, inside ? "let root outside mount a BPF file system for this "
 			     "user namespace that delegates (see epfctl(8))" :
 			     "run as root, or with it and CAP_NET_ADMIN");
 	return (caps_has(CAP_SYS_ADMIN) || caps_has(CAP_BPF)) &&
@@ -252,10 +252,10 @@ static bool ask_memlock(const struct machine *m, char *state, char *remedy)
 	return charged || r.rlim_cur == RLIM_INFINITY;
 }
 
-/* In xdp_vlan.c, which is absent where libbpf was. */
+/* In xdp_vlan.c, which is missing in a build without libbpf. */
 int vlan_offloads(const char *ifname, __u32 *on) __attribute__((weak));
 
-/* It keeps nothing from being attached, but some keys: a remark, never missing. */
+/* The offload only rules out some keys, so this is a remark and never missing. */
 static bool ask_vlan(const struct machine *m, char *state, char *remedy)
 {
 	struct if_nameindex *all = vlan_offloads ? if_nameindex() : NULL, *i;
@@ -347,7 +347,7 @@ static void conclude(const bool *able, json_t *all)
 		out_json(json_pack("{so so}", "checks", all, "able", o));
 		return;
 	}
-	printf("\nfilters of the kernel: %s; making and changing them: %s; "
+	printf("\nfilters of the module: %s; creating and changing them: %s; "
 	       "packets: %s\n",
 	       able[NEED_USE] ? "usable" : "not usable",
 	       able[NEED_CHANGE] ? "yes" : "no",
@@ -362,9 +362,10 @@ int cmd_doctor(int argc, char **argv)
 	static const struct option longs[] = { { 0 } };
 	static const struct spec spec = {
 		.usage = "doctor",
-		.help = "Each line says ok or missing, what was checked, and what to do.\n"
-			"exit status: 0 filters can be used, of the module or pure\n"
-			"BPF (--backend: of that one), 2 they cannot\n",
+		.help = "Check this machine. Each line is ok or missing. A line that is missing\n"
+			"also says what the thing is needed for and what to do.\n"
+			"exit status: 0 filters can be used, of the module or pure BPF (with\n"
+			"--backend: of that backend), 2 they cannot\n",
 		.shorts = "",
 		.longs = longs,
 	};

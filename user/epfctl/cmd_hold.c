@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl hold: end the epochs of filters that are pure BPF, in the foreground. */
+/* epfctl hold: end the epochs of pure BPF filters, in the foreground. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 
 /**
  * struct holding - a filter that is held
- * @name: of it
+ * @name: of the filter
  * @hold: NULL: it was destroyed
- * @at_ns: when it has to be looked at
+ * @at_ns: time of the next step
  */
 struct holding {
 	const char *name;
@@ -32,25 +32,25 @@ static bool begin(struct holding *h)
 		return true;
 	h->hold = NULL;
 	if (ret == -EBUSY)
-		fail("'%s' is held by another process already", h->name);
+		fail("'%s' is already held by another process", h->name);
 	else if (ret == -EOPNOTSUPP)
 		fail("'%s' needs no holder: the kernel ends its epochs", h->name);
 	else if (ret == -ENOENT)
 		fail("there is no filter '%s' that is pure BPF: 'epfctl --backend "
-		     "bpf list' shows them", h->name);
+		     "bpf list' shows these filters", h->name);
 	else
 		fail_call(ret, "holding", h->name);
 	return false;
 }
 
-/* Return: 1: it is to be held on; 0: it was destroyed; -1: an error. */
+/* Return: 1: the filter is still held; 0: it was destroyed; -1: an error is printed. */
 static int step(struct holding *h)
 {
 	__u64 wait_ns = 0;
 	int ret = ebpf_hold_step(h->hold, &wait_ns);
 
 	h->at_ns = now_ns() + wait_ns;
-	if (ret >= 0 || ret == -ETIMEDOUT) /* locked for long, by a restore say */
+	if (ret >= 0 || ret == -ETIMEDOUT) /* a restore, for example, locks it for long */
 		return 1;
 	ebpf_hold_end(h->hold);
 	h->hold = NULL;
@@ -72,7 +72,7 @@ static void wait_until(__u64 at_ns)
 	ppoll(NULL, 0, &t, NULL);
 }
 
-/* All that are due. Return: how many are left; -1: an error. */
+/* Make all steps that are due. Return: number of filters left; -1: an error is printed. */
 static int step_all(struct holding *h, int nr, __u64 *next_ns)
 {
 	int left = 0, ret, i;
@@ -115,9 +115,9 @@ int cmd_hold(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "hold NAME...",
 		.help =
-"End the epochs of filters that are pure BPF, until a signal comes or all were\n"
-"destroyed. While nobody does, such a filter forgets nothing, and does not know:\n"
-"packets pass.\n",
+"End the epochs of filters that are pure BPF, until a signal comes or all of them\n"
+"are destroyed. A filter without a holder forgets nothing, and soon answers 'do\n"
+"not know' for what it finds, so packets pass.\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -132,7 +132,7 @@ int cmd_hold(int argc, char **argv)
 	nr = argc - optind;
 	h = calloc((size_t)nr, sizeof(*h));
 	if (!h)
-		return fail("no memory");
+		return fail("out of memory");
 	for (i = 0; i < nr && good; i++) {
 		h[i].name = argv[optind + i];
 		good = parse_name(h[i].name) && begin(&h[i]);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl insert: keys into a filter. */
+/* epfctl insert: insert keys into a filter. */
 #include "cmd.h"
 
 #include <stdint.h>
 #include <unistd.h>
 
 /**
- * struct insertion - an insert under way
+ * struct insertion - a running insertion
  * @name: of the filter
- * @filter: descriptor; negative until the first batch, so that bad keys are
- *	told of first
- * @cmd: EPF_IOC_INSERT; EPF_IOC_TEST_AND_INSERT where the filter inserts
- *	absent keys only, which the former does not look at
- * @digests: they are digests
- * @done: keys
- * @present: of these; with EPF_IOC_INSERT 0
+ * @filter: descriptor; negative until the first batch, so that invalid keys are
+ *	reported first
+ * @cmd: EPF_IOC_INSERT; EPF_IOC_TEST_AND_INSERT if the filter inserts only absent keys,
+ *	which EPF_IOC_INSERT does not check
+ * @digests: the keys are digests
+ * @done: number of keys
+ * @present: of these; 0 with EPF_IOC_INSERT
  */
 struct insertion {
 	const char *name;

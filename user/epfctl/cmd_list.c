@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl list, show: filters of the kernel, and snapshot files. */
+/* epfctl list, show: filters of the module and in pure BPF, and snapshot files. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static const char *kind_of(const struct epf_params *p)
 	return name ? name : "unknown";
 }
 
-/* 80 columns at most; a long name has a line of its own. */
+/* At most 80 columns; a long name has a line of its own. */
 #define NAME_COLUMNS 20
 #define LIST_HEAD "%-4u %s"
 #define LIST_REST "%-*s %-5s %-6s %9s %7s %8s %9s %s\n"
@@ -44,8 +44,8 @@ static void list_row(const struct epf_info *info, bool bpf)
 	       bpf ? "bpf" : "module");
 }
 
-/* One filter into @all, or onto stdout where that is NULL. Return: 0; -EUCLEAN: told,
- * the others are to be listed; another error.
+/* Add one filter to @all, or print it if that is NULL. Return: 0; -EUCLEAN: an error is
+ * printed, and the other filters can still be listed; another error.
  */
 static int list_one(int dev, __u32 id, json_t *all, bool names)
 {
@@ -55,7 +55,7 @@ static int list_one(int dev, __u32 id, json_t *all, bool names)
 	int err;
 
 	if (filter == -ENOENT || filter == -ENODEV)
-		return 0; /* destroyed meanwhile */
+		return 0; /* destroyed in the meantime */
 	if (filter < 0)
 		return filter;
 	err = epf_filter_info(filter, &info);
@@ -102,7 +102,7 @@ int cmd_list(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "list [--names]",
-		.help = "      --names  the names only\n",
+		.help = "      --names  print only the names\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -164,7 +164,7 @@ static const struct epf_shape *shape_of(const struct epf_snap_file *file)
 	return file->owned ? &file->owned->shape : NULL;
 }
 
-/* Complete ones that make the window. */
+/* The complete epochs in a window. */
 static __u32 epochs_of(const struct epf_snap_file *file)
 {
 	const struct epf_params *p = &file->header.params;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl log: read what an attachment by --log-new records. */
+/* epfctl log: read what an attachment with --log-new records. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -20,16 +20,17 @@ enum { OPT_NO_WAIT = OPT_LONG, OPT_LOG_FORMAT };
 
 /**
  * struct logging - a log that is read
- * @from: what it is of
- * @lock: descriptor: nobody else reads it
+ * @from: what it belongs to
+ * @lock: descriptor that keeps other readers away
  * @ring_id: number of the ring
  * @ring: its reader
- * @ipfix: the file, or NULL: to standard output
- * @left: records until the end; 0: without end
- * @told: counted by the attachment, and told or before us
- * @check_ns: when that is to be looked at again
- * @code: how to end, when @done
- * @done: the end
+ * @ipfix: the file; NULL: standard output
+ * @left: records until the end; 0: no end
+ * @told: counters of the attachment, as far as they are reported or older than this
+ *	process
+ * @check_ns: when they are read again
+ * @code: exit status, if @done
+ * @done: stop
  */
 struct logging {
 	struct log_source from;
@@ -50,7 +51,7 @@ static void finish(struct logging *l, int code)
 	l->code = code;
 }
 
-/* Of one record. Return: as libbpf has it: negative: stop behind this one. */
+/* Print one record. Return: as libbpf wants it; negative: stop after this record. */
 static int take(void *ctx, void *data, size_t len)
 {
 	struct epf_ingress_record r;
@@ -85,7 +86,7 @@ static __u32 map_id(int fd)
 	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
 }
 
-/* Is what we read still what is attached? */
+/* Is the ring that is read still that of the attachment? */
 static bool attached_yet(const struct logging *l)
 {
 	int fd = xdp_pin_open(l->from.ifname, EPF_INGRESS_PIN_RING);
@@ -103,7 +104,7 @@ static __u64 grown(const struct logging *l, const struct epf_ingress_counts *now
 	       l->told.side[EPF_INGRESS_BELOW][reason].packets;
 }
 
-/* Tell what has no record since we told it last. */
+/* Report what got no record since the last report. */
 static void tell_missing(struct logging *l)
 {
 	struct xdp_state state;
@@ -117,7 +118,7 @@ static void tell_missing(struct logging *l)
 	if (!left_out && !ring_full)
 		return;
 	if (l->ipfix)
-		warn("%llu left out by --log-rate, %llu by a full ring", left_out,
+		warn("%llu flows left out by --log-rate, %llu by a full ring", left_out,
 		     ring_full);
 	else
 		log_print_missing(&l->from, left_out, ring_full);
@@ -128,7 +129,7 @@ static void check(struct logging *l)
 	set_clock(l);
 	l->check_ns = now_ns() + CHECK_NS;
 	if (!attached_yet(l)) {
-		finish(l, fail("'%s' was detached", l->from.ifname));
+		finish(l, fail("'%s' was detached: there are no more records", l->from.ifname));
 		return;
 	}
 	tell_missing(l);
@@ -145,13 +146,13 @@ static void follow(struct logging *l)
 			finish(l, fail("reading the log of '%s': %s",
 				       l->from.ifname, strerror(-got)));
 		if (fflush(stdout) || ferror(stdout))
-			finish(l, EXIT_FAIL); /* main() tells why */
+			finish(l, EXIT_FAIL); /* main() says why */
 		if (!l->done && now_ns() >= l->check_ns)
 			check(l);
 	}
 }
 
-/* Nobody else reads it while the descriptor is open. Return: it, or negative. */
+/* While the descriptor is open, no other process reads the log. Return: it, or negative. */
 static int lock(const char *ifname)
 {
 	char path[XDP_PATH_BYTES];
@@ -162,7 +163,7 @@ static int lock(const char *ifname)
 	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
 		return fd;
 	if (errno == EWOULDBLOCK)
-		fail("another process reads the log of '%s'", ifname);
+		fail("another process reads the log of '%s': end it first", ifname);
 	else
 		fail("reading the log of '%s': %s", ifname, strerror(errno));
 	if (fd >= 0)
@@ -170,14 +171,14 @@ static int lock(const char *ifname)
 	return -1;
 }
 
-/* What is attached there? Else an error. */
+/* Find the attachment. If there is none, prints an error. */
 static bool find(struct logging *l, const char *ifname)
 {
 	struct xdp_state state;
 	int err = xdp_read(ifname, &state);
 
 	if (err == -ENOENT || (!err && state.conf.action != EPF_XDP_LOG)) {
-		fail("nothing is logged of '%s': 'epfctl attach %s --filter NAME "
+		fail("no flows of '%s' are logged: run 'epfctl attach %s --filter NAME "
 		     "--log-new'", ifname, ifname);
 		return false;
 	}
@@ -220,7 +221,7 @@ static int run(struct logging *l, bool wait)
 	}
 	if (attached_yet(l))
 		tell_missing(l);
-	return l->done ? l->code : EXIT_FAIL; /* a signal: main() tells which */
+	return l->done ? l->code : EXIT_FAIL; /* a signal: main() says which */
 }
 
 static int read_log(struct logging *l, const char *ifname, const char *path,
@@ -244,7 +245,7 @@ static int read_log(struct logging *l, const char *ifname, const char *path,
 	return code;
 }
 
-/* Do format and file go together? Else an error. */
+/* Do format and file fit together? If not, prints an error. */
 static bool output_ok(bool ipfix, const char *path)
 {
 	if (ipfix && !path)
@@ -252,8 +253,8 @@ static bool output_ok(bool ipfix, const char *path)
 	else if (path && !ipfix)
 		fail("--output goes with --format ipfix only");
 	else if (ipfix && !log_ipfix_open)
-		fail("this epfctl was built without libfixbuf: install libfixbuf-dev, and "
-		     "rebuild");
+		fail("this epfctl was built without libfixbuf: install libfixbuf-dev and "
+		     "rebuild it");
 	else
 		return true;
 	return false;
@@ -270,13 +271,16 @@ static const struct option longs[] = {
 static const struct spec spec = {
 	.usage = "log INTERFACE [options]",
 	.help =
-"Print the records of 'attach --log-new', until a signal comes; -j: JSON lines.\n"
-"  -n, --count N       end after so many records\n"
-"  --no-wait           end after those that are there\n"
-"  --format ipfix      write IPFIX (RFC 7011) to the file of --output\n"
-"  -o, --output FILE   which is made anew\n"
-"What had no record is told once a second, and in 'epfctl status'. One process\n"
-"reads at a time; while none does, the ring keeps the first 14,563 records.\n",
+"Print what 'attach --log-new' records, one line each, until a signal comes; with\n"
+"-j each line is a JSON object.\n"
+"  -n, --count N       end after N records\n"
+"  --no-wait           end after the records that are there\n"
+"  --format ipfix      write the records as IPFIX (RFC 7011) to the file of\n"
+"                      --output\n"
+"  -o, --output FILE   the file for --format ipfix, which is made anew\n"
+"Flows that got no record are reported once a second, and by 'epfctl status'. One\n"
+"process reads at a time; while none does, the ring keeps the first 14,563\n"
+"records.\n",
 	.shorts = "n:o:",
 	.longs = longs,
 };

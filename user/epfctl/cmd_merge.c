@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl merge: one snapshot of what several hosts have seen. */
+/* epfctl merge: make one snapshot of what several hosts have seen. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@ enum { OPT_LOOSE = OPT_PROMISE_END };
 /**
  * struct order - what to merge
  * @out: path of the result
- * @path: of the snapshots
+ * @path: paths of the snapshots
  * @nr: how many
- * @limit: of the result; 0: of the first
+ * @limit: of the result; 0: that of the first snapshot
  * @loose: epochs need not match
  */
 struct order {
@@ -36,22 +36,22 @@ static int refused(enum epf_merge_fault fault, const char *path,
 	case EPF_MERGE_OK:
 		break;
 	case EPF_MERGE_KIND:
-		return fail("%s is of a kind that cannot be merged: --kind lanes "
-			    "can", path);
+		return fail("%s is of a kind that cannot be merged: use snapshots "
+			    "of --kind lanes", path);
 	case EPF_MERGE_MODE:
-		return fail("%s: its epochs end by insertions, which say nothing "
-			    "about when: only windows of --time can be merged",
+		return fail("%s: its epochs end by insertions, which do not tell the "
+			    "time: only windows of --time can be merged",
 			    path);
 	case EPF_MERGE_TIMES:
-		return fail("%s has times that cannot be: save again", path);
+		return fail("%s has impossible times: save it again", path);
 	case EPF_MERGE_KEY:
 		return fail("%s has another hash key than %s: create filters that "
-			    "are to be merged with the same --key", path, other);
+			    "will be merged with the same --key", path, other);
 	case EPF_MERGE_HASH:
 		return fail("%s has another hash than %s: create both with "
 			    "the same --hash", path, other);
 	case EPF_MERGE_GEOMETRY:
-		return fail("%s has other lines, or lines or bits a key, than "
+		return fail("%s has other lines, lines per key or bits per key than "
 			    "%s: create both with the same options", path, other);
 	case EPF_MERGE_WINDOW:
 		return fail("%s has another window than %s: create both with the "
@@ -60,9 +60,9 @@ static int refused(enum epf_merge_fault fault, const char *path,
 		return fail("%s is the same snapshot as %s: leave one out", path,
 			    other);
 	case EPF_MERGE_DESC:
-		return fail("%s and %s have keys that are made of different "
-			    "things ('epfctl show --file' tells): merge those "
-			    "that are alike", path, other);
+		return fail("%s and %s have keys that are made of different things: "
+			    "merge only what has the same keys ('epfctl show --file' "
+			    "prints them)", path, other);
 	case EPF_MERGE_UNALIGNED:
 		return fail("%s: its epochs do not end with those of the wall "
 			    "clock: create filters with --align, or merge with "
@@ -71,20 +71,20 @@ static int refused(enum epf_merge_fault fault, const char *path,
 	return EXIT_FAIL;
 }
 
-/* Open all. Return: how many were; fewer than there are: an error printed. */
+/* Open the snapshots. Return: number of those opened; if less than all, an error is printed. */
 static int open_all(const struct order *o, struct epf_snap_file *file)
 {
 	int i;
 
 	for (i = 0; i < o->nr; i++) {
 		if (epf_file_same(o->out, o->path[i])) {
-			fail("%s is to be merged, so it cannot be the result: "
-			     "take another path", o->out);
+			fail("%s is one of the snapshots, so it cannot be the result: "
+			     "give another path", o->out);
 			break;
 		}
 		if (!open_snapshot(o->path[i], &file[i]))
 			break;
-		/* what has been checked need not stay until it is merged */
+		/* pages that have been checked need not stay until they are merged */
 		madvise(file[i].map, file[i].map_bytes, MADV_DONTNEED);
 	}
 	return i;
@@ -130,7 +130,7 @@ static void report(const struct epf_merge *m, const struct order *o)
 			"sources", sources_json(m, o)));
 }
 
-/* What is not as one may expect, though it is done. */
+/* Warn about a result that may surprise. */
 static void remark(const struct epf_merge *m, const struct order *o)
 {
 	const struct epf_params *p = &m->header.params;
@@ -142,11 +142,11 @@ static void remark(const struct epf_merge *m, const struct order *o)
 			warn("%s is older than the window: nothing of it is left",
 			     o->path[i]);
 	if (m->fpr > ppt_to_rate(p->limit_ppt))
-		warn("the keys of all are too many: %s is above the limit of %s, "
-		     "a filter restored from it fails open (--limit)",
+		warn("the snapshots have too many keys together: %s is above the limit "
+		     "of %s, so a filter restored from the result fails open (see --limit)",
 		     fmt_rate(m->fpr).s, fmt_ppt(p->limit_ppt).s);
 	else if (m->fpr > budget)
-		warn("the keys of all are too many: %s is above the budget of %s",
+		warn("the snapshots have too many keys together: %s is above the budget of %s",
 		     fmt_rate(m->fpr).s, fmt_ppt(p->budget_ppt).s);
 }
 
@@ -191,7 +191,7 @@ static int run(const struct order *o)
 	int ret = EXIT_FAIL, opened = 0;
 
 	if (!file || !m) {
-		fail("not enough memory");
+		fail("out of memory");
 		goto out;
 	}
 	opened = open_all(o, file);
@@ -220,12 +220,14 @@ int cmd_merge(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "merge -o FILE SNAPSHOT ... [options]",
 		.help =
-"FILE becomes a snapshot that holds what any of the others does. They are of\n"
-"filters with the same --time, --key and size, epochs matched by the wall clock\n"
-"(create --align).\n"
-"  -o, --output FILE       replaced when all is written; none of the others\n"
-"      --limit RATE|never  limit of the result (default: of the first one)\n"
-"      --loose             epochs need not match: keys stay up to one longer\n",
+"Make FILE a snapshot that holds what any of the given snapshots holds. Their\n"
+"filters need the same hash key, window of --time and size, and epochs that end\n"
+"by the wall clock (create --align).\n"
+"  -o, --output FILE       the result, replaced when it is complete; it must not\n"
+"                          be one of the snapshots\n"
+"      --limit RATE|never  limit of the result (default: of the first snapshot)\n"
+"      --loose             merge also if epochs do not match: keys stay up to one\n"
+"                          epoch longer\n",
 		.shorts = "o:",
 		.longs = longs,
 	};
@@ -247,7 +249,7 @@ int cmd_merge(int argc, char **argv)
 			    "at once: merge some of them first", argc - optind,
 			    EPF_MERGE_MAX);
 	if (!o.out)
-		return fail("no file to merge into: -o FILE");
+		return fail("no result is named: give -o FILE");
 	o.path = argv + optind;
 	o.nr = argc - optind;
 	o.limit = p.limit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl metrics: what the agent's endpoint tells of the filters, once. */
+/* epfctl metrics: print once what the agent's endpoint reports about the filters. */
 #include "cmd.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@ int cmd_metrics(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "metrics [--text]",
 		.help =
-"      --text  the text format 0.0.4 instead of OpenMetrics, as node_exporter\n"
-"              collects it from files\n",
+"      --text  use the text format 0.0.4, which node_exporter's textfile\n"
+"              collector takes, in place of OpenMetrics\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -34,7 +34,7 @@ int cmd_metrics(int argc, char **argv)
 	if (!operands(argc, argv, 0, 0, &spec))
 		return EXIT_FAIL;
 	if (out_mode != OUT_TEXT)
-		return fail("metrics are no JSON: 'epfctl list -j' has the "
+		return fail("metrics have no JSON: 'epfctl list -j' has the "
 			    "same numbers");
 	dev = epf_dev_open();
 	err = metrics_write(stdout, format, dev, NULL);

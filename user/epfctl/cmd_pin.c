@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* pin: a rule for "iptables -m bpf --object-pinned", of a filter that is pure BPF. */
+/* epfctl pin: a program for "iptables -m bpf --object-pinned", for a pure BPF filter. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -50,27 +50,29 @@ static const struct option longs[] = {
 static const struct spec spec = {
 	.usage = "pin NAME PATH --key KEY [options]",
 	.help =
-"Pin a program that asks NAME, which is pure BPF, about a packet, at PATH below\n"
-"/sys/fs/bpf, and print the match with which rules of iptables use it. Filters of\n"
-"the module have a match of their own, -m epf. 'epfctl status PATH' shows what it\n"
-"counted. To take it away, remove PATH.\n"
-"  --key KEY           flow, conversation, peer, peer-port\n"
-"  --prefix V4[,V6]    so many bits of a peer's address\n"
-"  --reverse           the key of the packets that this one answers\n"
-"  --errors            ICMP errors by the packet that they carry\n"
-"  --zone N            the keys of zone N, 0 to 65535\n"
-"  --frags WHAT        fragments but the first go by their datagram's id\n"
-"                      (default); or have no key, and count as recent (accept)\n"
-"                      or as new (drop)\n"
-"  --recent, --new     holds for packets that were inserted in the window; or for\n"
-"                      all others\n"
-"  --within N          recent is what was inserted in so many epochs\n"
-"  --learn             insert the packet; without --recent and --new, it holds\n"
-"                      where that was done\n"
-"  --learn-new         insert it if it is not recent\n"
-"  --unknown WHAT      a packet that the filter cannot tell about counts as\n"
-"                      recent (accept) or as new (drop); needed with --recent\n"
-"                      and --new\n",
+"Pin a program that asks the filter NAME, which is pure BPF, at PATH below\n"
+"/sys/fs/bpf, and print the match by which rules of iptables use it. Filters of\n"
+"the module have a match of their own, -m epf. 'epfctl status PATH' prints the\n"
+"counters. To remove the program, 'epfctl detach PATH' or remove PATH.\n"
+"  --key KEY           flow, conversation, peer or peer-port\n"
+"  --prefix V4[,V6]    use the first bits of a peer's address, so many of IPv4\n"
+"                      and of IPv6\n"
+"  --reverse           use the key of the answer\n"
+"  --errors            an ICMP error counts as an answer to the packet that it\n"
+"                      carries\n"
+"  --zone N            keys are equal only in the same zone, 0 to 65535\n"
+"  --frags id|accept|drop  id: fragments have the key of their datagram's id\n"
+"                      (default); otherwise all but the first have no key, and\n"
+"                      count as recent (accept) or as new (drop)\n"
+"  --recent, --new     the match holds for packets whose key was inserted in the\n"
+"                      window; or for all others\n"
+"  --within N          only what was inserted in the last N epochs is recent\n"
+"  --learn             insert the packet; without --recent and --new the match\n"
+"                      holds if it was inserted\n"
+"  --learn-new         insert the packet if it is not recent\n"
+"  --unknown accept|drop  if the filter has no answer, a packet counts as recent\n"
+"                      (accept) or as new (drop); required with --recent and\n"
+"                      --new\n",
 	.shorts = "",
 	.longs = longs,
 };
@@ -106,7 +108,7 @@ static bool parse_frags(struct xt_epf_rule *r, const char *arg)
 static bool parse_ask(struct xt_epf_rule *r, __u8 ask)
 {
 	if (r->ask && r->ask != ask)
-		fail("--recent and --new: one of them");
+		fail("--recent and --new exclude each other: give one of them");
 	else
 		r->ask = ask;
 	return r->ask == ask;
@@ -135,20 +137,20 @@ static bool option(struct xt_epf_rule *r, int opt, const char *arg)
 	return pkt_option(&r->key, opt, arg);
 }
 
-/* Which options do not go together? NULL: they do. */
+/* The error if options do not fit together; NULL: none. */
 static const char *misfit(const struct xt_epf_rule *r)
 {
 	if (r->key.key < EPF_PKT_FLOW)
-		return "--key takes flow, conversation, peer or peer-port";
+		return "--key must be flow, conversation, peer or peer-port";
 	if (!r->ask && !r->learn)
-		return "say what to do: --recent, --new or --learn";
+		return "nothing to do: give --recent, --new or --learn";
 	if (!r->ask && r->learn == XT_EPF_LEARN_NEW)
 		return "--learn-new goes with --recent or --new";
 	if (!r->ask && (r->within || r->unknown))
 		return "--within and --unknown go with --recent or --new";
 	if (r->ask && !r->unknown)
-		return "say what a packet counts as that the filter cannot tell "
-		       "about: --unknown accept (recent) or drop (new)";
+		return "--recent and --new need --unknown accept (recent) or drop (new): "
+		       "what a packet counts as if the filter has no answer";
 	return NULL;
 }
 
@@ -172,10 +174,10 @@ static bool set_rule(struct bpf_object *obj, const struct xt_epf_rule *r)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, ".rodata");
 
-	/* It has nothing else, or the size differs. */
+	/* The section contains only the rule, or the size differs. */
 	if (map && !bpf_map__set_initial_value(map, r, sizeof(*r)))
 		return true;
-	fail("the BPF object has no place for a rule");
+	fail("the BPF object has no room for a rule: rebuild epfctl");
 	return false;
 }
 
@@ -187,11 +189,11 @@ static int load_failed(const char *name, int err)
 		return EXIT_FAIL;
 	if (err == -EPERM)
 		return caps_denied("pinning");
-	return fail("the program for '%s' cannot be loaded: %s", name,
+	return fail("cannot load the program for '%s': %s", name,
 		    xdp_obj_complaint()[0] ? xdp_obj_complaint() : strerror(-err));
 }
 
-/* The program that does what the rule says. NULL: there is none. */
+/* The program that does what the rule says; NULL: there is none. */
 static struct bpf_program *choose(struct bpf_object *obj, const struct xt_epf_rule *r)
 {
 	static const char *const asking[XT_EPF_LEARNS] = {
@@ -212,7 +214,7 @@ static int map_fd(struct bpf_object *obj, const char *name)
 	return bpf_object__find_map_fd_by_name(obj, name);
 }
 
-/* @want: descriptors and the number of the program are set here. */
+/* Descriptors and the number of the program are set in @want here. */
 static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog,
 		      struct pin_want *want)
 {
@@ -223,7 +225,7 @@ static int pin_loaded(struct bpf_object *obj, struct bpf_program *prog,
 	want->rule = map_fd(obj, ".rodata");
 	want->counts = map_fd(obj, "match_counts");
 	if (bpf_obj_get_info_by_fd(want->prog, &info, &len))
-		return fail("asking for the number of the program: %s",
+		return fail("cannot read the number of the program: %s",
 			    strerror(errno));
 	want->conf.prog_id = info.id;
 	return pin_add(want) ? EXIT_FAIL : EXIT_YES;
@@ -254,7 +256,7 @@ static int pin(struct pin_want *want, const struct xt_epf_rule *r)
 	int ret;
 
 	if (!obj)
-		return fail("opening the BPF object epf_match: %s", strerror(errno));
+		return fail("cannot open the BPF object epf_match: %s", strerror(errno));
 	ret = load_and_pin(obj, want, r);
 	bpf_object__close(obj);
 	return ret;
@@ -283,7 +285,7 @@ static int pin_filter(const char *called, const char *path,
 	if (filter < 0)
 		return EXIT_FAIL;
 	if (epf_is_module(filter)) {
-		fail("'%s' is the module's: rules ask it by '-m epf --name %s'",
+		fail("'%s' is a filter of the module: use '-m epf --name %s' in rules",
 		     called, called);
 	} else if (!epf_filter_info(filter, &info)) {
 		want.conf.id = info.id;
@@ -294,7 +296,7 @@ static int pin_filter(const char *called, const char *path,
 		if (!ret)
 			tell(info.params.name, path);
 	} else {
-		fail("reading '%s' failed", called);
+		fail("cannot read '%s'", called);
 	}
 	epf_close(filter);
 	return ret;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl plan: the size of a filter, and what it will promise. */
+/* epfctl plan: compute the size of a filter, and what it will promise. */
 #include "cmd.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@ static const struct option longs[] = {
 	{ 0 },
 };
 
-/* How long a key is kept: at least the window, at most the epochs that count,
- * all of them whole.
+/* How long a key is kept: at least the window; at most as long as all epochs that count
+ * last when each of them is complete.
  */
 struct kept {
 	__u64 min_inserts, max_inserts;
@@ -27,7 +27,7 @@ static struct kept kept_by(const struct planned *plan)
 {
 	__u64 epochs = (__u64)round(plan->epochs * (1 + plan->slack));
 	const struct epf_params *p = &plan->params;
-	struct epf_window w = { 0 }; /* stays so where no plan has them */
+	struct epf_window w = { 0 }; /* stays 0 for a boundary that the plan lacks */
 
 	epf_window_init_epochs(&w, p->mode, p->refresh, p->window_inserts,
 			       p->window_ns, plan->epochs);
@@ -111,7 +111,7 @@ int cmd_plan(int argc, char **argv)
 	}
 	first = p;
 	if (comparing)
-		first.slack = 0; /* each kind says itself whether it keeps it */
+		first.slack = 0; /* compare() checks it for each kind */
 	if (!operands(argc, argv, 0, 0, &spec) || !promise_plan(&first, &plan))
 		return EXIT_FAIL;
 	if (comparing)

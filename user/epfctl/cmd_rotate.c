@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl rotate, clear: forget sooner. */
+/* epfctl rotate, clear: forget earlier. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@ static int rotate(const char *name, __u32 epochs)
 	err = epf_filter_rotate(filter, epochs, &epoch);
 	epf_close(filter);
 	if (err == -EBUSY)
-		return fail("rotation of '%s' is held by a snapshot: try again "
-			    "when it is done", name);
+		return fail("a snapshot of '%s' holds back rotation: try again "
+			    "when it is complete", name);
 	if (err)
 		return fail_call(err, "rotating a filter", NULL);
 	if (out_mode == OUT_TEXT)
@@ -36,8 +36,8 @@ int cmd_rotate(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "rotate NAME [--count N]",
 		.help =
-"  -n, --count N  end so many epochs, 1..8 (default 1): the window shrinks by\n"
-"                 as many\n",
+"  -n, --count N  end N epochs, 1 to 8 (default 1); each shortens the window by a\n"
+"                 seventh\n",
 		.shorts = "n:",
 		.longs = longs,
 	};
@@ -58,7 +58,7 @@ int cmd_clear(int argc, char **argv)
 	static const struct option longs[] = { { 0 } };
 	static const struct spec spec = {
 		.usage = "clear NAME",
-		.help = "Forgets every key; parameters and users stay.\n",
+		.help = "Forget every key. Parameters, hash key and users stay.\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -75,7 +75,7 @@ int cmd_clear(int argc, char **argv)
 	if (err == -E2BIG || err == -ENOSPC)
 		epf_filter_info(filter, &info);
 	epf_close(filter);
-	/* some kinds get new memory before the old is given back */
+	/* some kinds need the new memory before the old is freed */
 	return err ? fail_limits(err, "clearing a filter", NULL, false,
 				 info.memory_bytes) : EXIT_YES;
 }

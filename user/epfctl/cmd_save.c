@@ -15,18 +15,18 @@ static int save_failed(int err, const char *name, const char *path,
 		       bool renamed)
 {
 	if (err == -EOPNOTSUPP || err == -ENOTTY)
-		return fail("'%s' is of a kind that the loaded module makes no "
-			    "snapshots of: load the one that belongs to this "
+		return fail("the loaded module cannot make snapshots of the kind of "
+			    "'%s': load the module that belongs to this "
 			    "epfctl", name);
 	switch (err) {
 	case -ECANCELED:
 		return fail("%s: stopped; nothing was changed", path);
 	case -EBUSY:
-		return fail("another snapshot of '%s' is under way: try again "
-			    "when it is done", name);
+		return fail("another snapshot of '%s' is being made: try again "
+			    "when it is complete", name);
 	case -ESTALE:
 		return fail("'%s' ends epochs faster than it can be copied: try "
-			    "again on a machine with less to do", name);
+			    "again when the machine is less busy", name);
 	case -EPERM:
 		return fail_call(err, "saving a filter", NULL);
 	case -EUCLEAN:
@@ -58,8 +58,8 @@ int cmd_save(int argc, char **argv)
 	static const struct option longs[] = { { 0 } };
 	static const struct spec spec = {
 		.usage = "save NAME FILE",
-		.help = "FILE is replaced when all is written, and is otherwise "
-			"left alone. It contains\nthe hash key.\n",
+		.help = "FILE is replaced when the snapshot is complete; until then it "
+			"stays as it was.\nIt contains the hash key.\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -85,14 +85,14 @@ int cmd_save(int argc, char **argv)
 	return EXIT_YES;
 }
 
-/* Memory of a filter that is restored from @file. */
+/* The memory of a filter that is restored from @file. */
 static __u64 bytes_of(const struct epf_snap_file *file)
 {
 	return file->owned ? file->owned->words * sizeof(__u64) :
 			     file->header.params.nr_lines * EPF_LINE_BYTES;
 }
 
-/* The filter to fill, made with @flags when there is none. Negative: an error
+/* The filter to fill; if there is none, it is made with @flags. Negative: an error is
  * printed.
  */
 static int target(int dev, const char *name, const struct epf_snap_file *like,
@@ -105,7 +105,7 @@ static int target(int dev, const char *name, const struct epf_snap_file *like,
 	*made = false;
 	if (filter == -ENOENT && !existing) {
 		memset(params.name, 0, sizeof(params.name));
-		strcpy(params.name, name); /* parse_name() knows its length */
+		strcpy(params.name, name); /* parse_name() has checked the length */
 		err = epf_dev_create_flags(dev, flags, &params,
 					   like->owned ? &like->owned->shape :
 							 NULL, NULL, NULL);
@@ -124,7 +124,7 @@ static int target(int dev, const char *name, const struct epf_snap_file *like,
 	return filter;
 }
 
-/* Of filters that are pure BPF: other contents are another map, a filter has a program. */
+/* For pure BPF new contents are a new map, and a new filter also has a program. */
 static bool allowed(int dev, const char *name)
 {
 	int filter;
@@ -159,8 +159,8 @@ static int restore_into(int dev, const char *name, const char *path,
 	if (made)
 		epf_dev_destroy(dev, name, false);
 	if (err == -EBUSY)
-		return fail("a snapshot of '%s' is under way: try again when it "
-			    "is done", name);
+		return fail("a snapshot of '%s' is being made: try again when it "
+			    "is complete", name);
 	return fail_limits(err, "restoring a filter", NULL, false,
 			   bytes_of(file));
 }
@@ -175,10 +175,10 @@ int cmd_restore(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "restore NAME FILE [--existing | --align]",
 		.help =
-"The filter takes the contents, parameters and hash key of FILE; one that is\n"
-"not there is made.\n"
-"      --existing  do not make one\n"
-"      --align     one that is made ends epochs by the wall clock\n",
+"Replace the contents, parameters and hash key of a filter by those of FILE. A\n"
+"filter that does not exist is made.\n"
+"      --existing  do not make a filter\n"
+"      --align     a new filter ends its epochs by the wall clock\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -199,7 +199,7 @@ int cmd_restore(int argc, char **argv)
 		return EXIT_FAIL;
 	if (flags && file.header.params.mode != EPF_MODE_TIME) {
 		epf_snap_close(&file);
-		return fail("%s: --align takes a snapshot of a window of --time",
+		return fail("%s: --align needs a snapshot of a window of --time",
 			    argv[optind + 1]);
 	}
 	dev = open_device();

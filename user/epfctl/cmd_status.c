@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* status: what is attached where, and what it counted. */
+/* epfctl status: what is attached where, and its counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,12 @@ static const struct option longs[] = { { 0 } };
 static const struct spec spec = {
 	.usage = "status [INTERFACE | nf:HOOK:PRIORITY | PATH]",
 	.help =
-"Show what is attached where, and the counters by reason and verdict; PATH is\n"
-"where 'epfctl pin' has pinned a program. Without an operand also filters that\n"
-"rules of iptables use. NAME@N is of another network namespace. Exit status 1:\n"
-"INTERFACE, the hook or PATH has none; without an operand, something cannot be\n"
-"read, which is named.\n",
+"Print what is attached where, and the counters by reason and verdict. PATH is\n"
+"where 'epfctl pin' has pinned a program. Without an operand print everything,\n"
+"and the filters that rules of iptables use. NAME@N is in another network\n"
+"namespace.\n"
+"exit status: 0 done, 1 nothing is attached there, or, without an operand, not\n"
+"everything could be read, which a warning says\n",
 	.shorts = "",
 	.longs = longs,
 };
@@ -68,14 +69,14 @@ static json_t *status_json(const char *ifname, const struct xdp_state *s)
 	return o;
 }
 
-/* Why it cannot be read, in one line. */
+/* Say in one line why it cannot be read. */
 static void why_not(const char *name, int err, char text[PATH_MAX + 128])
 {
 	if (err == -EPERM || err == -EACCES)
 		snprintf(text, PATH_MAX + 128, "%s: this user may not read it: run as root, "
-			 "or as the one who attached", name);
+			 "or as the user who attached it", name);
 	else
-		snprintf(text, PATH_MAX + 128, "reading what '%s' counted: %s", name,
+		snprintf(text, PATH_MAX + 128, "cannot read the counters of '%s': %s", name,
 			 xdp_pin_why(err));
 }
 
@@ -87,16 +88,15 @@ static int status_error(const char *name, int err)
 	return fail("%s", text);
 }
 
-/* What to call it in messages. */
+/* Its name in messages. */
 static void label(const char *name, char text[PATH_MAX])
 {
 	if (!pin_is_name(name) || !pin_there(name, text))
 		snprintf(text, PATH_MAX, "%s", name);
 }
 
-/* Of an interface as of other names. @list: an array to add it to, in place of printing it.
- * Silent where it cannot be read. Return: 0; 1: it is not attached, but left behind; an
- * error.
+/* Report on an interface. @list: an array to add it to; NULL: print it. Prints no errors.
+ * Return: 0; 1: nothing is attached, but something was left behind; an error.
  */
 static int interface_status(const char *ifname, json_t *list)
 {
@@ -123,7 +123,7 @@ static int status_of(const char *name, json_t *list)
 	return interface_status(name, list);
 }
 
-/* The name that is meant. Return: 0; 1: an error is printed; -ENOENT; another error. */
+/* The name for @operand. Return: 0; 1: an error is printed; -ENOENT; another error. */
 static int name_of(const char *operand, char name[PATH_MAX])
 {
 	if (pin_is_path(operand))
@@ -163,7 +163,7 @@ static int status_one(const char *operand)
 	return err ? EXIT_ABSENT : EXIT_YES;
 }
 
-/* Return: false: it cannot be read, which is told; all others are shown. */
+/* Return: false: it cannot be read, which a warning says; all others are shown. */
 static bool status_next(const char *name, json_t *list)
 {
 	char path[PATH_MAX], text[PATH_MAX + 128];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl destroy, swap: whole filters, by name. */
+/* epfctl destroy, swap: operations on whole filters, by name. */
 #include "cmd.h"
 #include "pin.h"
 
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Is it attached, or asked by a pinned rule? The module counts references by itself, but
- * knows no names. Return: an error is printed.
+/* Is the filter attached, or used by a pinned program? The module counts references
+ * itself, but does not know names. Return: true: an error is printed.
  */
 static bool attached(int dev, const char *name)
 {
@@ -46,7 +46,7 @@ static int destroy(const char *name, bool force)
 	if (err == -EBUSY)
 		return fail("'%s' is held by descriptors, mappings, BPF "
 			    "programs or iptables rules: end those ('epfctl "
-			    "status', 'epfctl detach'), or --force", name);
+			    "status', 'epfctl detach'), or use --force", name);
 	return err ? fail_call(err, "destroying", name) : EXIT_YES;
 }
 
@@ -59,8 +59,8 @@ int cmd_destroy(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "destroy NAME [--force]",
 		.help =
-"      --force  even while programs or descriptors hold it; they are answered\n"
-"               \"absent\"\n",
+"      --force  remove it even while programs or descriptors hold it; they then\n"
+"               get the answer \"absent\"\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -77,7 +77,7 @@ int cmd_destroy(int argc, char **argv)
 	return destroy(argv[optind], force);
 }
 
-/* Which of the two it is that the module does not know. */
+/* Report which of the two filters does not exist. */
 static int swap_missing(int dev, const char *a, const char *b)
 {
 	int filter = epf_dev_filter(dev, a);
@@ -92,8 +92,8 @@ int cmd_swap(int argc, char **argv)
 	static const struct option longs[] = { { 0 } };
 	static const struct spec spec = {
 		.usage = "swap A B",
-		.help = "Each keeps its name, id and users, and gets the "
-			"contents, parameters and\nstatistics of the other.\n",
+		.help = "Each filter keeps its name, id and users, and gets the "
+			"contents, parameters,\nhash key and statistics of the other.\n",
 		.shorts = "",
 		.longs = longs,
 	};
@@ -108,7 +108,7 @@ int cmd_swap(int argc, char **argv)
 	if (!parse_name(a) || !parse_name(b))
 		return EXIT_FAIL;
 	if (!strcmp(a, b))
-		return fail("'%s' cannot be swapped with itself", a);
+		return fail("'%s' cannot be swapped with itself: name two filters", a);
 	dev = open_device();
 	if (dev < 0)
 		return EXIT_FAIL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl test: present, absent or not known, key by key. */
+/* epfctl test: is each key present, absent or unknown? */
 #include "cmd.h"
 #include "ebpf/calls.h"
 
@@ -13,20 +13,20 @@
 enum { OPT_INSERT = OPT_KEYS_END, OPT_WITHIN };
 
 /**
- * struct testing - a test under way
+ * struct testing - a running test
  * @name: of the filter
- * @filter: descriptor; negative until the first batch, so that bad keys are
- *	told of first
- * @in: how keys are written
+ * @filter: descriptor; negative until the first batch, so that invalid keys are
+ *	reported first
+ * @in: where keys come from
  * @cmd: EPF_IOC_TEST, or EPF_IOC_TEST_AND_INSERT
- * @quiet: no line for every key
- * @counts: totals at the end
+ * @quiet: do not print a line for every key
+ * @counts: print totals at the end
  * @within: the argument of --within, or NULL
- * @limit: ages from this one on are too old; 0: none is
- * @info: of the filter, before
- * @tested: keys
- * @present: of them
- * @unknown: of them, found by a saturated filter
+ * @limit: this age and greater ones are too old; 0: no age is
+ * @info: of the filter, before the test
+ * @tested: number of keys
+ * @present: number of these that are present
+ * @unknown: number of these that a saturated filter found
  */
 struct testing {
 	const char *name;
@@ -50,7 +50,7 @@ static void print_hex(const __u8 *key, size_t len)
 		printf("%02x", *key++);
 }
 
-/* What could move the cursor of a terminal is written as \xNN. */
+/* Print bytes that could move the cursor of a terminal as \xNN. */
 static void print_safe(const __u8 *key, size_t len)
 {
 	for (; len--; key++) {
@@ -162,8 +162,8 @@ static bool test_open(struct testing *t)
 	return true;
 }
 
-/* A module that knows no EPF_BATCH_UNKNOWN tells of the batch as a whole: then
- * all that it calls absent may be unknown.
+/* A module that does not know EPF_BATCH_UNKNOWN reports saturation for the whole batch.
+ * Then all keys that it calls absent may be unknown.
  */
 static int ask(const struct testing *t, struct epf_batch *b, __u8 *ages)
 {
@@ -181,7 +181,7 @@ static int ask(const struct testing *t, struct epf_batch *b, __u8 *ages)
 	return err;
 }
 
-/* What is too old is absent. */
+/* Make keys that are too old absent. */
 static void forget_old(const struct testing *t, struct epf_batch *b, __u8 *ages)
 {
 	__u32 i;
@@ -254,7 +254,7 @@ static void print_counts(const struct testing *t)
 				   "unknown", (json_int_t)t->unknown));
 }
 
-/* @held: somebody ends its epochs */
+/* @held: a process or the kernel ends its epochs */
 static int tell_unknown(const struct testing *t, bool held)
 {
 	if (held)
@@ -263,7 +263,7 @@ static int tell_unknown(const struct testing *t, bool held)
 		     t->name, t->unknown, t->name);
 	else
 		fail("nobody ends the epochs of '%s', so it does not know %llu "
-		     "of the keys: 'epfctl hold %s'",
+		     "of the keys: run 'epfctl hold %s'",
 		     t->name, t->unknown, t->name);
 	return EXIT_UNKNOWN;
 }
@@ -320,12 +320,12 @@ int cmd_test(int argc, char **argv)
 
 	snprintf(help, sizeof(help), "%s%s", keys_help,
 "      --insert          insert each key after its verdict\n"
-"      --within N|DURATION  what was inserted longer ago is absent: so many\n"
+"      --within N|DURATION  keys that were inserted longer ago are absent: N\n"
 "                        epochs, or a duration, which is rounded up to epochs\n"
-"  -q, --quiet           the exit status only\n"
-"  -c, --counts          totals in place of a line for every key\n"
+"  -q, --quiet           print nothing; the exit status is the answer\n"
+"  -c, --counts          print totals in place of a line for every key\n"
 "exit status: 0 all present, 1 some definitely absent, 2 failure, 3 some not\n"
-"known, as the filter is saturated\n");
+"known, because the filter is saturated or nobody holds it\n");
 	while (good && (opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == 'q' || opt == 'c')
 			t.quiet = true;

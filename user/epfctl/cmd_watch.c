@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epfctl watch: a line for every rotation, saturation and recovery. */
+/* epfctl watch: print a line for every rotation, saturation and recovery. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 enum { OPT_INTERVAL = OPT_LONG };
 
 /**
- * struct watching - a watch under way
+ * struct watching - a running watch
  * @filter: descriptor
- * @name: of it
- * @left: events until the end; 0: without end
- * @interval_ns: between lines of numbers; 0: none
- * @next_ns: when the next one is due
- * @epoch: last seen
- * @saturated: last seen
+ * @name: of the filter
+ * @left: events until the end; 0: no end
+ * @interval_ns: time between reports of numbers; 0: none
+ * @next_ns: when the next report is due
+ * @epoch: as last seen
+ * @saturated: as last seen
  */
 struct watching {
 	int filter;
@@ -73,7 +73,7 @@ static json_t *event_json(const struct watching *w, const char *at,
 		"memory_bytes", (json_int_t)i->memory_bytes);
 }
 
-/* Return: false: that was the last one asked for. */
+/* Report an event. Return: false: it was the last one to report. */
 static bool event(struct watching *w, const char *what,
 		  const struct epf_info *i)
 {
@@ -88,7 +88,7 @@ static bool event(struct watching *w, const char *what,
 	return !w->left || --w->left;
 }
 
-/* Report what changed since the last look. Return: false: the end. */
+/* Report what changed since the last call. Return: false: stop. */
 static bool look(struct watching *w, const struct epf_info *i)
 {
 	bool saturated = i->flags & EPF_INFO_SATURATED;
@@ -120,7 +120,7 @@ static int wait_ms(const struct watching *w)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* Return: an exit code; -1: go on. */
+/* Return: an exit code; -1: continue. */
 static int step(struct watching *w)
 {
 	int got = epf_wait(w->filter, wait_ms(w));
@@ -133,7 +133,7 @@ static int step(struct watching *w)
 	if (got & POLLHUP || err == -ENODEV)
 		return fail("'%s' was destroyed", w->name);
 	if (got & (POLLERR | POLLNVAL))
-		return fail("the module cannot be polled for '%s'", w->name);
+		return fail("'%s' cannot be watched: its module does not support poll", w->name);
 	if (err)
 		return fail_call(err, "watching", w->name);
 	return look(w, &info) && !ferror(stdout) ? -1 : EXIT_YES;
@@ -158,7 +158,7 @@ static int watch(struct watching *w)
 	while (ret < 0 && !interrupted)
 		ret = step(w);
 	epf_close(w->filter);
-	return ret < 0 ? EXIT_FAIL : ret; /* a signal: main() tells which */
+	return ret < 0 ? EXIT_FAIL : ret; /* a signal: main() says which */
 }
 
 int cmd_watch(int argc, char **argv)
@@ -171,8 +171,8 @@ int cmd_watch(int argc, char **argv)
 	static const struct spec spec = {
 		.usage = "watch NAME [--count N] [--interval DURATION]",
 		.help =
-"  -n, --count N            end after so many events\n"
-"      --interval DURATION  also an event of numbers every 10s, 500ms, ...\n",
+"  -n, --count N            end after N events\n"
+"      --interval DURATION  also report the numbers every 10s, 500ms, ...\n",
 		.shorts = "n:",
 		.longs = longs,
 	};

@@ -7,16 +7,17 @@
 #include "kinds/compare.h"
 
 const char compare_help[] =
-"      --compare           all kinds of filters, sized for the same: memory,\n"
-"                          bits a key, lines of 64 bytes that an insertion and\n"
-"                          the test of an absent and of a present key touch,\n"
-"                          error, how long keys stay after the window\n";
+"      --compare           print all kinds of filters, each sized for the same\n"
+"                          promise: memory, bits a key, lines of 64 bytes that an\n"
+"                          insertion touches, lines that a test touches of an\n"
+"                          absent and of a present key, error, how long keys stay\n"
+"                          after the window\n";
 
 static const char *unable(int err)
 {
-	return err == -EINVAL ? "cannot be asked for that" :
-	       err == -ENOMEM ? "no memory to compute it" :
-				"cannot keep it";
+	return err == -EINVAL ? "does not have such a filter" :
+	       err == -ENOMEM ? "not enough memory to compute it" :
+				"cannot keep the promise";
 }
 
 static json_t *compared_json(const struct epf_compared *c, double keys)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Duplicate removal: each packet of the input is judged (dedup_judge.c) and
- * written, or not; what else there is in pcapng goes to all outputs.
+ * Duplicate removal: each packet of the input is judged (dedup_judge.c), and written or
+ * not. All other blocks of a pcapng file go to all outputs.
  */
 #include "dedup_judge.h"
 #include "libepf/atomic_file.h"
@@ -12,12 +12,12 @@
 
 /**
  * struct dedup - a run
- * @ask: what is asked
- * @r: what came of it so far
- * @in: capture being read
- * @out: being written
- * @removed: being written, where asked for
- * @judge: of repeats
+ * @ask: the request
+ * @r: the result so far
+ * @in: the capture that is read
+ * @out: the output
+ * @removed: the output for repeats, if it was asked for
+ * @judge: finds repeats
  * @meter: progress
  */
 struct dedup {
@@ -30,7 +30,7 @@ struct dedup {
 	struct meter meter;
 };
 
-/* Show progress now and then. Return: stop? */
+/* Show progress from time to time. Return: true: stop. */
 static bool meter(struct dedup *d)
 {
 	if (d->r->read & (METER_EVERY - 1))
@@ -78,13 +78,13 @@ static int one_item(struct dedup *d, const struct item *item)
 	return err ? err : write_removed(d, item);
 }
 
-/* What to do where the capture breaks off. */
+/* The capture breaks off: an error, unless --keep-going is given. */
 static int damaged(struct dedup *d)
 {
 	snprintf(d->r->damaged, sizeof(d->r->damaged), "%s", d->in.why);
 	if (d->ask->keep_going)
 		return 0;
-	return fail("%s: damaged after packet %llu (%s): --keep-going keeps "
+	return fail("%s: damaged after packet %llu (%s): use --keep-going to keep "
 		    "what can be read", d->ask->in, d->r->read, d->in.why);
 }
 
@@ -119,7 +119,7 @@ static bool ends_in(const char *path, const char *end)
 	return len >= n && !strcmp(path + len - n, end);
 }
 
-/* As asked for, else as the name ends, else as the input is. */
+/* The format that was asked for, else that of the name's ending, else that of the input. */
 static enum capture_format format_of(const struct dedup *d, const char *path)
 {
 	if (d->ask->format >= 0)
@@ -155,12 +155,12 @@ static int create_outputs(struct dedup *d)
 		return EXIT_FAIL;
 	if (d->out.file.path && d->removed.file.path &&
 	    !strcmp(d->out.file.path, d->removed.file.path))
-		return fail("OUT and --removed are both %s: give them two "
+		return fail("OUT and --removed are both %s: give them different "
 			    "names", ask->out);
 	return 0;
 }
 
-/* Blocks are lost to each output that has no room for them, packets to one. */
+/* Each output without room for a block loses it; a packet goes to one output only. */
 static void tell_loss(struct dedup *d)
 {
 	const struct capture_loss *a = &d->out.loss, *b = &d->removed.loss;
@@ -170,7 +170,7 @@ static void tell_loss(struct dedup *d)
 	d->r->loss.stamps = a->stamps + b->stamps;
 }
 
-/* The repeats first: OUT under its name says that all is done. */
+/* The repeats come first: when OUT has its name, everything is done. */
 static int commit_outputs(struct dedup *d)
 {
 	tell_loss(d);

@@ -14,8 +14,8 @@ static bool follows(const struct clock *c, __u64 ns)
 	       (ns >= c->latest_ns && c->jump_ns - ns <= ns - c->latest_ns);
 }
 
-/* The first packet is not believed alone either: where the second goes back
- * further than the filter remembers, time begins at the second.
+/* The first packet alone is not trusted either. If the second packet is further back than
+ * the filter remembers, time begins at the second.
  */
 static void check_first(struct clock *c, __u64 ns)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open addressing with linear probing (Knuth, The Art of Computer Programming,
- * volume 3, section 6.4, algorithm L). Where half of the slots hold what cannot
- * be forgotten, the table doubles.
+ * Open addressing with linear probing (Knuth, The Art of Computer Programming, volume 3,
+ * section 6.4, algorithm L). The table doubles when half of its slots hold entries that
+ * cannot be forgotten.
  *
- * Places that only grow need one entry for a key: the last. Else an entry is of
- * a key and a *span* of places, which is as long as the reach, and holds the
- * first and the last place of the key there. All places of one span are near
- * each other; those of the span before are near if the last is, those of the
- * span after if the first is, and no others can be. So three look-ups decide
- * exactly, however places jump, and no entry is more than one key's.
+ * If places only grow, a key needs one entry, with its last place. Otherwise an entry
+ * belongs to a key and a *span* of places, which is as long as the reach. It holds the
+ * first and the last place of the key in that span. All places of one span are near each
+ * other. A place in the previous span is near if the last one there is, a place in the
+ * next span if the first one there is, and no other place can be. So three lookups decide
+ * exactly, however places jump, and no entry belongs to more than one key.
  */
 #include "dedup_exact.h"
 
@@ -26,8 +26,8 @@
 /**
  * struct entry - a key in a span; 32 bytes
  * @digest: of the key, with USED set; an empty slot is all zero
- * @first: the least place it was seen at
- * @last: the greatest
+ * @first: the lowest place at which the key was seen
+ * @last: the highest one
  */
 struct entry {
 	__u64 digest[2];
@@ -37,14 +37,14 @@ struct entry {
 
 /**
  * struct exact - a table
- * @ask: as given
- * @slots: a power of two of them
- * @nr: slots
- * @held: of them used
- * @oldest: no place below comes any more
- * @forgotten: the greatest place that was forgotten
- * @forgets: there is one
- * @most_bytes: that were taken at once
+ * @ask: the request
+ * @slots: the slots
+ * @nr: their number, a power of two
+ * @held: number of used slots
+ * @oldest: no lower place comes any more
+ * @forgotten: the highest place that was forgotten
+ * @forgets: a place was forgotten
+ * @most_bytes: the most memory that was used at once
  */
 struct exact {
 	struct exact_ask ask;
@@ -75,7 +75,7 @@ static struct entry *new_slots(__u64 nr)
 	if (map == MAP_FAILED)
 		return NULL;
 	if (bytes_of(nr) >= HUGE_PAGE_BYTES)
-		madvise(map, bytes_of(nr), MADV_HUGEPAGE); /* a wish */
+		madvise(map, bytes_of(nr), MADV_HUGEPAGE); /* it may fail */
 	return map;
 }
 
@@ -104,7 +104,7 @@ void exact_free(struct exact *e)
 	free(e);
 }
 
-/* Places that only grow are all of one span. */
+/* If places only grow, all of them belong to one span. */
 static __u64 span_of(const struct exact *e, __u64 place)
 {
 	return e->ask.grows ? 0 : place / plus(e->ask.reach, 1);
@@ -115,7 +115,7 @@ static __u64 home(const struct exact *e, const __u64 digest[2], __u64 span)
 	return (digest[1] + span * SPREAD) & (e->nr - 1);
 }
 
-/* The slot of the key in the span, or the empty one where it would be. */
+/* The slot of the key in the span, or the empty slot for it. */
 static struct entry *find(const struct exact *e, const __u64 digest[2],
 			  __u64 span)
 {
@@ -137,7 +137,7 @@ static bool is_dead(const struct exact *e, const struct entry *s)
 	return plus(s->last, e->ask.reach) < e->oldest;
 }
 
-/* Keep an entry that was taken out of its slot, unless it can be forgotten. */
+/* Put an entry that was taken out of its slot back, unless it can be forgotten. */
 static void put_back(struct exact *e, const struct entry *s)
 {
 	if (!is_dead(e, s)) {
@@ -150,8 +150,8 @@ static void put_back(struct exact *e, const struct entry *s)
 	e->forgets = true;
 }
 
-/* Forget what can be. Each entry is taken out and put back, beginning behind an
- * empty slot: so its new place is never behind its old one.
+/* Forget what can be forgotten. Each entry is taken out and put back, beginning behind an
+ * empty slot, so its new slot is never behind its old one.
  */
 static void sweep(struct exact *e)
 {
@@ -171,7 +171,7 @@ static void sweep(struct exact *e)
 	}
 }
 
-/* Twice the slots. Return: 0 or -ENOMEM. */
+/* Double the slots. Return: 0 or -ENOMEM. */
 static int grow(struct exact *e)
 {
 	struct entry *old = e->slots;
@@ -194,8 +194,8 @@ static int grow(struct exact *e)
 	return 0;
 }
 
-/* Have room for one more: three quarters are full at most. A table that may not
- * grow goes on while an eighth of it is free for the next sweep to be worth it.
+/* Make room for one more: at most three quarters are full. A table that may not grow
+ * continues while an eighth of it is free, so that the next sweep is worth its cost.
  */
 static int make_room(struct exact *e)
 {
@@ -237,7 +237,7 @@ static int enter(struct exact *e, const __u64 digest[2], __u64 span,
 	}
 	if (make_room(e))
 		return -ENOMEM;
-	s = find(e, digest, span); /* room was made, so all has moved */
+	s = find(e, digest, span); /* make_room() moves entries */
 	s->digest[0] = digest[0];
 	s->digest[1] = digest[1];
 	s->first = s->last = place;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Both methods, and the choice. The table of all keys has no errors, and in a
- * file there is nothing that it would slow down: it is taken where the keys of
- * a window fit into the memory limit.
+ * Both methods, and the choice between them. The table of all keys has no errors, and for
+ * a file its speed does not matter. So the table is used if the keys of a window fit into
+ * the memory limit.
  *
- * Its keys are digests of 128 bits: two SipHash digests under two keys drawn for
- * this run. Whoever made the capture does not know them, so that two different
- * packets are equal to it with probability 2^-127 (one bit is spent, see
- * dedup_exact.h) unless SipHash is broken: of a billion packets in a window of a
- * billion, 3e-21 are expected to be removed wrongly, chosen by an attacker or
- * not.
+ * Its keys are digests of 128 bits: two SipHash digests under two keys that are drawn for
+ * this run. The author of a capture does not know these keys. So two different packets
+ * have equal digests with probability 2^-127, unless SipHash is broken (one bit is spent,
+ * see dedup_exact.h). Of a billion packets in a window of a billion, 3e-21 are expected to
+ * be removed wrongly, whether an attacker chose them
+ * or not.
  */
 #include "dedup_judge.h"
 
@@ -21,26 +21,26 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Bytes of a packet with its record: they bound the packets of a file. */
+/* Bytes of a packet with its record; they bound the number of packets in a file. */
 #define RECORD_MIN_BYTES 16
 #define RECORD_MAX_BYTES (256u << 10)
 #define METER_EVERY 4096 /* packets; a power of two */
-/* A window in time may get more packets than it was sized for: above so many
- * times its budget the filter fails open. A window in packets cannot.
+/* A window in time may get more packets than it was sized for. The filter fails open above
+ * this multiple of its budget. A window in packets cannot get more.
  */
 #define LIMIT_FACTOR 10
-/* Packets, a power of two: a stream is taken to have none that is stamped
- * before all of the last so many.
+/* Packets, a power of two. In a stream, no packet is expected with a stamp lower than those
+ * of the last so many packets.
  */
 #define STREAM_STRETCH 8192
 
-/* May the input be read twice? */
+/* Can the input be read twice? */
 static bool is_file(const struct judge *j, const struct source *in)
 {
 	return S_ISREG(in->stat.st_mode) && strcmp(j->ask->in, "-");
 }
 
-/* Packets that it has at most; 0: not known. */
+/* The number of packets in the input at most; 0: unknown. */
 static __u64 most_packets(const struct judge *j, const struct source *in)
 {
 	if (j->survey)
@@ -48,9 +48,7 @@ static __u64 most_packets(const struct judge *j, const struct source *in)
 	return source_all_bytes(in) / RECORD_MIN_BYTES;
 }
 
-/* Read the file once. Damage and signals are left for the second reading to
- * report.
- */
+/* Read the file once. Damage and signals are reported by the second reading. */
 static int survey(struct judge *j, struct meter *m)
 {
 	__u64 epoch_ns = (j->ask->time_ns + EPF_LIVE_EPOCHS - 1) /
@@ -86,7 +84,7 @@ static bool exact_fits(const struct judge *j, __u64 keys)
 	return exact_bytes_for(keys) <= j->ask->max_bytes;
 }
 
-/* Most keys that the table has to hold at once; 0: not known. */
+/* The number of keys that the table holds at once at most; 0: unknown. */
 static __u64 keys_at_once(const struct judge *j, const struct source *in)
 {
 	const struct dedup_ask *ask = j->ask;
@@ -99,7 +97,7 @@ static __u64 keys_at_once(const struct judge *j, const struct source *in)
 	return packets && packets < ask->window ? packets : ask->window;
 }
 
-/* Shall it be the table? On a stream without bound: it is tried. */
+/* Choose the table or the filter. For a stream without a bound the table is tried. */
 static int choose(struct judge *j, const struct source *in, struct meter *m,
 		  bool *exact)
 {
@@ -118,7 +116,7 @@ static int choose(struct judge *j, const struct source *in, struct meter *m,
 		return 0;
 	if (ask->method == METHOD_EXACT)
 		return fail("--exact: up to %llu packets at once take %s, more "
-			    "than --memory %s: raise it, or take --filter",
+			    "than --memory %s: raise it, or use --filter",
 			    keys, fmt_bytes(exact_bytes_for(keys)).s,
 			    fmt_bytes(ask->max_bytes).s);
 	*exact = false;
@@ -139,18 +137,18 @@ static int make_exact(struct judge *j)
 
 	for (i = 0; i < 2; i++) {
 		if (getrandom(key, sizeof(key), 0) != sizeof(key))
-			return fail("no random hash key: %s", strerror(errno));
+			return fail("cannot draw a random hash key: %s", strerror(errno));
 		epf_hash_init(&j->hash[i], key[0], key[1],
 			      ask->strict ? EPF_HASH_SIPHASH24 :
 					    EPF_HASH_SIPHASH13);
 	}
 	j->least_ns[0] = j->least_ns[1] = ~0ULL;
 	j->exact = exact_new(&table);
-	return j->exact ? 0 : fail("no memory for a table of keys: raise "
-				   "--memory, or take --filter");
+	return j->exact ? 0 : fail("not enough memory for a table of keys: raise "
+				   "--memory, or use --filter");
 }
 
-/* A window longer than the file is clipped to what the file has. */
+/* Limit a window that is longer than the file to the packets that the file has. */
 static int clip_window(struct judge *j, const struct source *in,
 		       struct meter *m, __u64 *window)
 {
@@ -166,7 +164,7 @@ static int clip_window(struct judge *j, const struct source *in,
 	return 0;
 }
 
-/* What the filter is to promise. */
+/* The window and the rate for which the filter is sized. */
 static int set_window(struct judge *j, const struct source *in,
 		      struct meter *m, struct promise *p)
 {
@@ -180,7 +178,7 @@ static int set_window(struct judge *j, const struct source *in,
 	if (p->pps > 0)
 		return 0;
 	if (!is_file(j, in))
-		return fail("%s is no regular file and cannot be read twice: "
+		return fail("%s is not a regular file and cannot be read twice: "
 			    "-w with --filter needs --rate", ask->in);
 	if (survey(j, m))
 		return EXIT_FAIL;
@@ -212,7 +210,7 @@ static int make_filter(struct judge *j, const struct source *in,
 			    EPF_LIVE_EPOCHS * EPF_EPOCHS;
 	j->mem = epf_mem_new(p, NULL, 0, &err);
 	if (!j->mem)
-		return fail("no filter of %s: %s",
+		return fail("cannot make a filter of %s: %s",
 			    fmt_bytes(p->nr_lines * EPF_LINE_BYTES).s,
 			    strerror(-err));
 	return 0;
@@ -223,7 +221,7 @@ static void tell_fallback(const struct judge *j, const struct source *in)
 	__u64 keys = keys_at_once(j, in);
 
 	warn("up to %llu packets at once take %s, more than --memory %s: a "
-	     "filter is used, which errs", keys,
+	     "filter is used, which makes errors", keys,
 	     fmt_bytes(exact_bytes_for(keys)).s,
 	     fmt_bytes(j->ask->max_bytes).s);
 }
@@ -245,7 +243,7 @@ int judge_begin(struct judge *j, const struct dedup_ask *ask,
 	return 0;
 }
 
-/* Has the packet a key? If not, it is counted. */
+/* Does the packet have a key? If not, it is counted. */
 static bool has_key(int err, struct dedup_result *r)
 {
 	if (!err)
@@ -262,13 +260,13 @@ static bool has_key(int err, struct dedup_result *r)
 }
 
 /**
- * struct subject - a packet as it is compared
+ * struct subject - a packet in the form in which it is compared
  * @seg: the captured bytes that count
  * @pkt: that segment
- * @key: what of them is compared
- * @unseen: how many bytes the packet had on the wire behind @seg, which is part
- *	of the key; 0 for IP under keys packet and flow, because a datagram tells
- *	its length and padding does not count
+ * @key: options of the key
+ * @unseen: number of bytes that the packet had on the wire behind @seg, which is part of
+ *	the key; 0 for IP under keys packet and flow, because a datagram has its length in
+ *	its header and padding does not count
  */
 struct subject {
 	struct epf_seg seg;
@@ -285,8 +283,8 @@ static bool is_ip(const struct subject *s)
 	       (l3.type == EPF_ETH_IP4 || l3.type == EPF_ETH_IP6);
 }
 
-/* With --bytes, what is behind these bytes of a frame counts as unseen, captured
- * or not: so a frame equals itself when it was cut at another length.
+/* With --bytes, everything behind these bytes of a frame counts as unseen, captured or not.
+ * So a frame equals a copy of itself that was cut at another length.
  */
 static void set_subject(struct subject *s, const struct judge *j,
 			const struct item *item, __u8 link)
@@ -307,7 +305,7 @@ static void set_subject(struct subject *s, const struct judge *j,
 		s->unseen = 0;
 }
 
-/* What the table may forget: keys near no packet that is to come. */
+/* Let the table forget keys that are near no packet that is still to come. */
 static void forget(struct judge *j)
 {
 	__u64 i = j->packets;
@@ -341,11 +339,11 @@ static int exact_packet(struct judge *j, const struct subject *s,
 		     r))
 		return 0;
 	epf_pkt_digest(&j->hash[1], &s->pkt, &s->key, &digest[1]);
-	digest[1] ^= s->unseen; /* all bits of it are compared */
+	digest[1] ^= s->unseen; /* so all bits of it are compared */
 	seen = exact_seen(j->exact, digest, place);
 	if (seen < 0) {
-		fail("packet %llu: no memory for more keys (%s are taken, "
-		     "--memory is %s): raise it, or take --filter",
+		fail("packet %llu: not enough memory for more keys (%s are used, "
+		     "--memory is %s): raise it, or use --filter",
 		     j->packets + 1, fmt_bytes(exact_bytes(j->exact)).s,
 		     fmt_bytes(j->ask->max_bytes).s);
 		return -1;
@@ -405,7 +403,7 @@ static void set_time(struct judge *j, const struct item *item,
 		r->clock_back_ns = before - j->ns;
 }
 
-/* A stamp that does not fit 64 bits of ns is near no other that is known. */
+/* A stamp that does not fit into 64 bits of ns is near no other stamp. */
 static bool is_undated(const struct judge *j, const struct item *item)
 {
 	return j->ask->time_ns && item->has_stamp && !item->has_ns;
@@ -418,8 +416,8 @@ int judge_packet(struct judge *j, const struct item *item,
 	struct subject s;
 
 	if (link < 0 && j->ask->key.key != EPF_PKT_FRAME) {
-		fail("%s: packet %llu has link type %u (%s): only --key frame "
-		     "works on it", j->ask->in, j->packets + 1, item->link,
+		fail("%s: packet %llu has link type %u (%s), which only --key "
+		     "frame supports", j->ask->in, j->packets + 1, item->link,
 		     link_name(item->link));
 		return -1;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What duplicate removal did, for people and for programs. */
+/* The result of duplicate removal, as text and as JSON. */
 #include "dedup.h"
 
 #include <epf/window.h>
@@ -35,7 +35,7 @@ static void print_unjudged(const struct dedup_result *r)
 		r->truncated, r->malformed, r->not_ip, r->fragments, open);
 }
 
-/* What the window reaches, and beyond it in a filter: epochs of a seventh. */
+/* The window, and how far beyond it a filter reaches: by a seventh, for its epochs. */
 static void print_window(const struct dedup_ask *ask,
 			 const struct dedup_result *r)
 {
@@ -87,16 +87,16 @@ static void warn_of_time(const struct dedup_ask *ask,
 		warn("%llu time stamps are before 1970 or after 2554: their "
 		     "packets are kept", r->undated);
 	if (r->clock_ahead)
-		warn("%llu time stamps are too far ahead and no other follows: "
-		     "taken as the latest before them", r->clock_ahead);
+		warn("%llu time stamps are too far ahead and the next one does not "
+		     "follow: they count as the latest before them", r->clock_ahead);
 	if (r->clock_back)
 		warn("%llu time stamps go back, by %s at most: %s",
 		     r->clock_back, fmt_ns(r->clock_back_ns).s,
-		     r->exact ? "equal packets count that far apart" :
-				"taken as the latest before them");
+		     r->exact ? "equal packets count as that far apart" :
+				"they count as the latest before them");
 	if (r->unsure)
-		warn("%llu packets go back further than is remembered of a "
-		     "stream, and are kept: read a file", r->unsure);
+		warn("%llu packets go back further than a stream is remembered, and "
+		     "are kept: read from a file instead", r->unsure);
 }
 
 static void warn_of_loss(const struct dedup_ask *ask,
@@ -105,7 +105,7 @@ static void warn_of_loss(const struct dedup_ask *ask,
 	const struct capture_loss *l = &r->loss;
 
 	if (l->blocks || l->options)
-		warn("%s: pcap has no room for comments, names and such: %llu "
+		warn("%s: pcap has no room for comments, names and the like: %llu "
 		     "blocks and the options of %llu are lost, see --format",
 		     ask->in, l->blocks, l->options);
 	if (l->stamps)
@@ -151,7 +151,7 @@ static json_t *packets_json(const struct dedup_ask *ask,
 			 (json_int_t)r->info.stats.failed_open);
 }
 
-/* What the method tells besides; NULL: no memory. */
+/* The members that depend on the method; NULL: no memory. */
 static json_t *method_json(const struct dedup_result *r)
 {
 	if (r->exact)
@@ -166,7 +166,7 @@ static json_t *method_json(const struct dedup_result *r)
 			 "clock_ahead", (json_int_t)r->clock_ahead);
 }
 
-/* @to with the members of @from, which is dropped. NULL: no memory, no @to. */
+/* Add the members of @from, which is released, to @to. NULL: no memory, @to is released. */
 static json_t *with(json_t *to, json_t *from)
 {
 	if (to && (!from || json_object_update(to, from))) {
@@ -184,7 +184,7 @@ static json_t *loss_json(const struct capture_loss *l)
 			 "stamps", (json_int_t)l->stamps);
 }
 
-/* JSON has no unsigned numbers. */
+/* JSON integers are signed here. */
 static json_int_t most_int(__u64 n)
 {
 	return n > INT64_MAX ? INT64_MAX : (json_int_t)n;

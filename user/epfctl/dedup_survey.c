@@ -13,8 +13,8 @@ void survey_begin(struct survey *s, __u64 epoch_ns)
 	s->clock.reach_ns = EPF_EPOCHS * epoch_ns;
 }
 
-/* Epochs of the filter begin at time 0 and follow without gaps (mem.c), so the
- * count is exact.
+/* The count is exact, because the epochs of the filter begin at time 0 and follow each
+ * other without gaps (mem.c).
  */
 static void count_insert(struct survey *s)
 {
@@ -28,7 +28,7 @@ static void count_insert(struct survey *s)
 		s->busiest = s->here;
 }
 
-/* Two stretches become one. */
+/* Join each two stretches. */
 static void halve(struct survey *s)
 {
 	__u32 i;

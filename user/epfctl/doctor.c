@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What epfctl doctor looks at: small questions to /proc, /sys and /lib. */
+/* The checks of epfctl doctor: what /proc, /sys and /lib say. */
 #include "doctor.h"
 
 #include <glob.h>
@@ -34,7 +34,7 @@ bool doctor_file(const char *fmt, const char *arg)
 	return !access(path, F_OK);
 }
 
-/* The first line of @path with @word in it. */
+/* Find the first line of @path that contains @word. */
 bool doctor_line(const char *path, const char *word, char *line, size_t room)
 {
 	FILE *f = fopen(path, "r");
@@ -50,7 +50,7 @@ bool doctor_line(const char *path, const char *word, char *line, size_t room)
 	return found;
 }
 
-/* Note in @seen (bit i: options[i]) what a line of a kernel config enables. */
+/* Record in @seen (bit i: options[i]) what a line of a kernel config enables. */
 static void config_line(const char *line, const char *const *options,
 			unsigned int *seen)
 {
@@ -78,7 +78,7 @@ static FILE *open_config(const struct machine *m)
 	return fopen(path, "r");
 }
 
-/* The first of @options that this kernel was built without, or NULL. */
+/* The first of @options that this kernel was built without; NULL: none. */
 const char *doctor_config(const struct machine *m, const char *const *options,
 			  bool *known)
 {
@@ -120,7 +120,7 @@ bool doctor_glob(const char *pattern)
 	return found;
 }
 
-/* Does apt know it? @package: of letters that no shell minds. */
+/* Does apt know it? @package: only letters that a shell does not interpret. */
 static bool offered(const char *package)
 {
 	char command[256], line[256] = "";
@@ -133,7 +133,7 @@ static bool offered(const char *package)
 		return false;
 	while (strcmp(line, package) && fgets(line, sizeof(line), f))
 		line[strcspn(line, "\n")] = '\0';
-	while (fgetc(f) != EOF) /* or it would tell of a broken pipe */
+	while (fgetc(f) != EOF) /* or apt-cache reports a broken pipe */
 		;
 	pclose(f);
 	return !strcmp(line, package);
@@ -145,7 +145,7 @@ bool doctor_has_package(const char *name)
 	       (doctor_file("/var/lib/dpkg/info/%s.list", name) || offered(name));
 }
 
-/* Is there a card of NVIDIA, whether or not its driver is loaded? */
+/* Is there an NVIDIA card, with or without its driver? */
 bool doctor_nvidia(void)
 {
 	bool found = false;
@@ -154,7 +154,7 @@ bool doctor_nvidia(void)
 	glob_t g;
 
 	if (doctor_glob("/dev/nvidia[0-9]*") || doctor_file("%s", "/dev/dxg"))
-		return true; /* dxg: the card of a Windows host */
+		return true; /* dxg: a card of a Windows host */
 	if (glob("/sys/bus/pci/devices/*/vendor", 0, NULL, &g))
 		return false;
 	for (i = 0; i < g.gl_pathc && !found; i++)
@@ -163,7 +163,7 @@ bool doctor_nvidia(void)
 	return found;
 }
 
-/* Does the kernel refuse modules without a signature it trusts? */
+/* Does the kernel refuse modules without a trusted signature? */
 bool doctor_wants_signature(void)
 {
 	char line[128];

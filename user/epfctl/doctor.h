@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What epfctl doctor looks at. */
+/* The checks of epfctl doctor. */
 #ifndef EPFCTL_DOCTOR_H
 #define EPFCTL_DOCTOR_H
 
 #include "cmd.h"
 
-#define DOCTOR_LEN 256 /* of what is said and advised */
+#define DOCTOR_LEN 256 /* of a state, and of a remedy */
 
 /**
  * struct machine - the running kernel
- * @release: as uname -r
- * @major: of it
- * @minor: of it
+ * @release: as uname -r prints it
+ * @major: first number of @release
+ * @minor: second number of @release
  * @modules: /lib/modules/RELEASE
  */
 struct machine {
@@ -21,7 +21,7 @@ struct machine {
 	char modules[160];
 };
 
-/* doctor.c: small questions to /proc, /sys and /lib */
+/* doctor.c: what /proc, /sys and /lib say */
 
 bool doctor_machine(struct machine *m);
 bool doctor_file(const char *fmt, const char *arg);
@@ -30,7 +30,7 @@ const char *doctor_config(const struct machine *m, const char *const *options,
 			  bool *known);
 bool doctor_bpffs(void);
 bool doctor_glob(const char *pattern);
-bool doctor_has_package(const char *name); /* installed, or apt knows it */
+bool doctor_has_package(const char *name); /* it is installed, or apt knows it */
 bool doctor_nvidia(void);
 bool doctor_wants_signature(void);
 

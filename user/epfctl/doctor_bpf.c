@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What filters that are pure BPF need, who holds each, where they are attached. */
+/* What pure BPF filters need, who holds each of them, and where they are attached. */
 #include "doctor.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@ static void put(char *to, const char *text)
 	snprintf(to, LEN, "%s", text);
 }
 
-/* Behind what is there; what finds no room is left out. */
+/* Append; text without room is left out. */
 static void add(char *to, const char *fmt, ...)
 {
 	size_t len = strlen(to);
@@ -50,7 +50,7 @@ bool ask_bpf_jit(const struct machine *m, char *state, char *remedy)
 	return on;
 }
 
-/* Either is good for filters: their maps are root's. */
+/* Either setting is good for filters, because their maps belong to root. */
 bool ask_bpf_users(const struct machine *m, char *state, char *remedy)
 {
 	char line[16];
@@ -65,7 +65,7 @@ bool ask_bpf_users(const struct machine *m, char *state, char *remedy)
 	return true;
 }
 
-/* "NAME by epfagent (123)"; "another process" where its number is hidden. */
+/* Add "NAME by epfagent (123)", or "by another process" if its number is hidden. */
 static void add_holder(char *state, const char *name)
 {
 	char path[32], comm[32] = "another process";
@@ -93,7 +93,7 @@ static bool look_at_holders(char **names, int nr, char *state, char *remedy)
 	if (!*left)
 		return true;
 	snprintf(state, LEN, "nobody ends the epochs of%s", left);
-	snprintf(remedy, LEN, "'epfctl hold%.200s', or start epfagent", left);
+	snprintf(remedy, LEN, "run 'epfctl hold%.200s', or start epfagent", left);
 	return false;
 }
 

@@ -7,32 +7,33 @@
 
 #include "libepf/atomic_file.h"
 
-/* What to do, where the reason is the same for every verb. */
+/* Why the call failed, and what to do, if that is the same for every verb. */
 static const char *advice(int err)
 {
 	switch (err) {
 	case EINVAL:
-		return "these parameters are refused";
+		return "the parameters are invalid";
 	case E2BIG:
-		return "above the module's limit of one filter, see "
+		return "this is above the limit for one filter: raise max_filter_mib in "
 		       "/sys/module/epochfilter/parameters";
 	case ENOSPC:
-		return "the limits on number or memory of filters are reached, "
-		       "see /sys/module/epochfilter/parameters";
+		return "a limit on the number or memory of filters is reached: destroy a "
+		       "filter, or raise the limit in "
+		       "/sys/module/epochfilter/parameters";
 	case ENOMEM:
-		return "not enough memory, or over the limit of this control "
-		       "group";
+		return "out of memory, or above the limit of this control group";
 	case EBADMSG:
-		return "this snapshot is refused: save again";
+		return "the snapshot is invalid: save it again";
 	case ENODEV:
 		return "the filter was destroyed by force";
 	case ENOTTY:
 		return "the loaded module does not know this command: load the "
-		       "one that belongs to this epfctl";
+		       "module that belongs to this epfctl";
 	case EUCLEAN:
 		return EPF_HALF_SWAPPED;
 	case EOPNOTSUPP:
-		return "the loaded module does not know this kind of filter";
+		return "the loaded module does not know this kind of filter: load a "
+		       "newer one";
 	default:
 		return strerror(err);
 	}
@@ -43,7 +44,7 @@ int fail_call(int err, const char *doing, const char *name)
 	if (err == -EPERM)
 		return caps_denied(doing);
 	if (err == -ENOENT && name)
-		return fail("there is no filter '%s': 'epfctl list' shows them",
+		return fail("there is no filter '%s': 'epfctl list' shows all filters",
 			    name);
 	if (name)
 		return fail("%s '%s': %s", doing, name, advice(-err));
@@ -53,10 +54,10 @@ int fail_call(int err, const char *doing, const char *name)
 int fail_write(const char *path, int err, bool renamed)
 {
 	if (renamed)
-		return fail("%s: saved, but its directory cannot be synced (%s): "
-			    "after a power cut it may be the old file", path,
+		return fail("%s is saved, but its directory cannot be synced (%s): "
+			    "after a power failure it may be the old file", path,
 			    epf_file_why(err));
 	if (err == -EINVAL)
-		return fail("%s is not a regular file: take another path", path);
+		return fail("%s is not a regular file: give another path", path);
 	return fail("%s: %s; nothing was changed", path, epf_file_why(err));
 }

@@ -17,13 +17,13 @@ static json_t *count(__u64 v)
 	return json_integer((json_int_t)v);
 }
 
-/* Who holds it, but for the descriptor that asked. */
+/* The users of the filter, except the descriptor that asks. */
 static __u32 other_users(const struct epf_info *info)
 {
 	return info->users ? info->users - 1 : 0;
 }
 
-/* An older kernel module leaves out what it has no number for. */
+/* A module that does not report the number, as older ones do not, has that of lanes. */
 static __u32 epochs_of(const struct epf_info *info)
 {
 	return info->window_epochs ? info->window_epochs : EPF_LIVE_EPOCHS;
@@ -63,9 +63,9 @@ void params_print(const struct epf_params *p, const struct epf_shape *shape,
 {
 	print_window(p, epochs);
 	printf(ROW "%s\n", "refresh",
-	       p->refresh == EPF_REFRESH ? "every sighting restarts the window" :
-					   "the window runs from the first "
-					   "sighting");
+	       p->refresh == EPF_REFRESH ? "every occurrence of a key restarts its window" :
+					   "the window of a key runs from its first "
+					   "occurrence");
 	pace_print(p);
 	print_geometry(p, shape);
 	printf(ROW "%s\n", "hash", hash_name(p->hash));
@@ -84,7 +84,7 @@ void desc_print(const struct epf_key_desc *d)
 	printf(ROW "%s\n", "keys", text);
 }
 
-/* Packet keys have the names that 'status' and 'attach' give their options. */
+/* The members of packet keys are named as by 'status' and 'attach'. */
 json_t *desc_json(const struct epf_key_desc *d)
 {
 	json_t *o = json_pack("{ss}", "kind", epf_key_kind_name(d->kind)), *packet;
@@ -93,7 +93,7 @@ json_t *desc_json(const struct epf_key_desc *d)
 	if (d->kind != EPF_KEYS_PACKET)
 		return o;
 	packet = pkt_json(&opts);
-	if (opts.flags & EPF_PKT_ZONE) /* of whichever number */
+	if (opts.flags & EPF_PKT_ZONE) /* the description has no number */
 		json_object_set_new(packet, "zone", json_null());
 	json_object_update(o, packet);
 	json_decref(packet);
@@ -161,7 +161,7 @@ static void print_overdue(const char *name)
 	__u64 verdicts;
 
 	if (!ebpf_overdue(name, &verdicts))
-		printf(ROW "%llu of them, as nobody ended its epochs\n",
+		printf(ROW "%llu of these, because nobody ended the epochs\n",
 		       "overdue", verdicts);
 }
 
@@ -174,8 +174,8 @@ static void print_backend(const struct epf_info *info, bool bpf)
 		       ebpf_is_timed(info->params.name) ?
 			       "the kernel ends its epochs" : "held");
 	else
-		print_wrapped(INDENT, ROW "pure BPF; it does not know while nobody "
-			      "ends its epochs: 'epfctl hold %s', or run epfagent",
+		print_wrapped(INDENT, ROW "pure BPF; nobody ends its epochs, so it answers "
+			      "'do not know': run 'epfctl hold %s' or epfagent",
 			      "backend", info->params.name);
 }
 

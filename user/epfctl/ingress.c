@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attach and read back --admit and --log-new of one interface. */
+/* Attach --admit and --log-new to one interface, and read them back. */
 #include "ingress.h"
 
 #include <bpf/bpf.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Maps of the programs, by the names that they have there. */
+/* The maps of the programs, with their names there. */
 enum { RULE, SHARED, COUNTS, RING };
 
 static const struct xdp_map maps[] = {
@@ -23,7 +23,7 @@ static const struct xdp_map maps[] = {
 	  EPF_INGRESS_RING_BYTES },
 };
 
-/* The ring is the last of them. */
+/* The ring is the last one; only --log-new has it. */
 static size_t nr_maps(__u32 action)
 {
 	return ARRAY_SIZE(maps) - (action != EPF_XDP_LOG);
@@ -58,7 +58,7 @@ int ingress_maps(const struct xdp_want *want, struct bpf_object *obj)
 	return err ? err : xdp_use(want, obj);
 }
 
-/* What the rule needs to know of this machine. */
+/* The rule, completed with what depends on this machine. */
 static struct epf_ingress_rule rule_here(const struct xdp_want *want)
 {
 	struct epf_ingress_rule rule = want->ingress->rule;
@@ -102,7 +102,7 @@ void ingress_disarm(const char *ifname)
 	if (fd < 0)
 		return;
 	if (!bpf_map_lookup_elem(fd, &zero, &rule)) {
-		rule.rate.limit = ~0ULL; /* nothing is above */
+		rule.rate.limit = ~0ULL; /* no rate is above it */
 		bpf_map_update_elem(fd, &zero, &rule, BPF_ANY);
 	}
 	close(fd);

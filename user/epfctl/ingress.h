@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * XDP programs with a rule of their own: --admit passes what is known while under
- * attack, --log-new records the first packet of each flow. Functions print their errors
- * and return 0 or a negative errno, unless they say otherwise.
+ * XDP programs with a rule: --admit passes known senders during an attack, --log-new
+ * records the first packet of each flow. Functions print their errors and return 0 or a
+ * negative errno, unless they say otherwise.
  *
- * Beside what xdp.h tells of attachments, one of these owns nothing but maps.
+ * In addition to what xdp.h says about attachments, one of these owns only maps.
  */
 #ifndef EPFCTL_INGRESS_H
 #define EPFCTL_INGRESS_H
@@ -19,7 +19,7 @@ enum {
 	OPT_NEW_RATE,
 	OPT_LOG_NEW,
 	OPT_LOG_RATE,
-	OPT_INGRESS_UNKNOWN, /* --if-unknown, which --reflexive has too */
+	OPT_INGRESS_UNKNOWN, /* --if-unknown, which --reflexive also has */
 	OPT_INGRESS_END,
 };
 #define INGRESS_LONGS \
@@ -28,22 +28,25 @@ enum {
 	{ "log-new", no_argument, NULL, OPT_LOG_NEW }, \
 	{ "log-rate", required_argument, NULL, OPT_LOG_RATE }
 #define INGRESS_HELP \
-"Admit what is known while INTERFACE is under attack, or log each flow once, of a\n" \
-"filter that has to be named (of the module: Linux 6.9):\n" \
-"  --admit RATE[/BURST]  up to RATE packets/s all pass and are learnt; above it\n" \
-"                      what is in the filter, and what is new at --new-rate (key\n" \
-"                      peer; BURST: a tenth of RATE; RATE 0: always above)\n" \
-"  --new-rate RATE[/BURST]  likewise, of what is new; 0: none\n" \
-"  --if-unknown drop|accept  what is done above it where the filter does not know\n" \
-"  --log-new           pass all, and record the first packet of each flow for\n" \
-"                      'epfctl log INTERFACE' (key flow)\n" \
-"  --log-rate RATE[/BURST]  up to RATE records/s (1000); others are counted\n"
+"Admit known senders during an attack, or log each flow once. Both need --filter\n" \
+"(a filter of the module: Linux 6.9):\n" \
+"  --admit RATE[/BURST]  up to RATE packets/s, all pass and are learnt. Above it,\n" \
+"                      packets whose key is in the filter pass, and others at\n" \
+"                      --new-rate (key peer; BURST: a tenth of RATE; RATE 0:\n" \
+"                      always above)\n" \
+"  --new-rate RATE[/BURST]  packets/s that pass above that rate although they are\n" \
+"                      not in the filter; 0: none\n" \
+"  --if-unknown drop|accept  what happens above the rate where the filter does\n" \
+"                      not know\n" \
+"  --log-new           pass every packet, and record the first packet of each\n" \
+"                      flow for 'epfctl log INTERFACE' (key flow)\n" \
+"  --log-rate RATE[/BURST]  write up to RATE records/s (1000); others are counted\n"
 
 /**
  * struct ingress_want - the options
  * @action: EPF_XDP_ADMIT, EPF_XDP_LOG, or 0: neither was asked for
- * @rule: what the program is to do; the key in it is not set
- * @said: which options were given, bits by option less OPT_ADMIT
+ * @rule: the rule of the program; ingress_ok() sets its key
+ * @said: which options were given; the bit of an option is its value less OPT_ADMIT
  */
 struct ingress_want {
 	__u32 action;
@@ -53,9 +56,11 @@ struct ingress_want {
 
 /* ingressopts.c: options, and the rule as text */
 
-/* As promise_option(). */
+/* Like promise_option(). */
 bool ingress_option(struct ingress_want *want, int opt, const char *arg);
-/* Do the options go together, and with @opts? Sets the key of the rule. Else an error. */
+/* Do the options fit together and to @opts? Sets the key of the rule. If not, prints an
+ * error.
+ */
 bool ingress_ok(struct ingress_want *want, struct epf_pkt_opts *opts);
 /* " --admit 100000/10000 --new-rate 100/10 --if-unknown drop" */
 void ingress_print(__u32 action, const struct epf_ingress_rule *rule);
@@ -65,20 +70,20 @@ json_t *ingress_json(__u32 action, const struct epf_ingress_rule *rule);
 void ingress_show_counts(const struct xdp_state *s);
 json_t *ingress_json_counts(const struct xdp_state *s);
 
-/* ingress.c: attach, detach, read; @conf has what is there */
+/* ingress.c: attach, detach, read; @conf describes the attachment */
 
 /* Is @action one of these? */
 bool ingress_is(__u32 action);
 const char *ingress_program(__u32 action);
 enum xdp_obj ingress_object(const struct xdp_want *want);
 int ingress_attach(const struct xdp_want *want, struct epf_xdp_conf *conf);
-/* Have @obj use the maps that are pinned, and those of the filter. Silent. */
+/* Let @obj use the pinned maps and those of the filter. Prints no errors. */
 int ingress_maps(const struct xdp_want *want, struct bpf_object *obj);
-/* From another network namespace the program cannot be reached: it passes everything
- * from now on.
+/* Let the program pass everything from now on. From another network namespace it cannot be
+ * detached.
  */
 void ingress_disarm(const char *ifname);
-/* Silent. */
+/* Prints no errors. */
 int ingress_read(const char *ifname, struct xdp_state *state);
 
 #endif /* EPFCTL_INGRESS_H */

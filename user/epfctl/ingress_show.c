@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What an attachment by --admit or --log-new counted, as text and as JSON. */
+/* The counters of --admit and --log-new, as text and as JSON. */
 #include "ingress.h"
 
 static const char *const side_names[EPF_INGRESS_SIDES] = {
@@ -23,14 +23,14 @@ static const char *const reason_names[EPF_INGRESS_REASONS] = {
 	[EPF_INGRESS_ERROR] = "error",
 };
 
-/* What --log-new records has that name. */
+/* For --log-new, new means that a record was written. */
 static const char *name_of(const struct xdp_state *s, int reason)
 {
 	return s->conf.action == EPF_XDP_LOG && reason == EPF_INGRESS_NEW ?
 		       "recorded" : reason_names[reason];
 }
 
-/* Can a packet of @side be found to be @reason? */
+/* Can a packet of @side have this reason? */
 static bool possible(const struct xdp_state *s, int side, int reason)
 {
 	if (s->conf.action == EPF_XDP_LOG)
@@ -49,7 +49,7 @@ static const char *verdict(const struct xdp_state *s, int side, int reason)
 	return drops ? "drop" : "pass";
 }
 
-/* Of the only side that --log-new has nothing is told. */
+/* --log-new has only one side, so it is not printed. */
 static void show_one(const struct xdp_state *s, int side, int reason)
 {
 	const struct epf_xdp_count *c = &s->ingress_counts.side[side][reason];

@@ -9,19 +9,19 @@
 
 static bool bad_rate(const char *what, const char *arg)
 {
-	fail("%s '%s': not RATE or RATE/BURST: packets a second, up to 1e9, such as "
-	     "100k, and how many at once, up to 1e8", what, arg);
+	fail("%s '%s': must be RATE or RATE/BURST: packets a second up to 1e9, such as "
+	     "100k, and packets at once up to 1e8", what, arg);
 	return false;
 }
 
-/* A whole number; 0 is one, too. */
+/* A whole number, or 0. */
 static bool parse_tokens(const char *what, const char *text, __u64 max, __u64 *n)
 {
 	*n = 0;
 	return !strcmp(text, "0") || parse_count(what, text, max, n);
 }
 
-/* "RATE" or "RATE/BURST". Without a burst it is a tenth of the rate. */
+/* "RATE" or "RATE/BURST". The default of BURST is a tenth of RATE. */
 static bool parse_bucket(const char *what, const char *arg, struct epf_bucket *b)
 {
 	size_t len = strcspn(arg, "/");
@@ -76,7 +76,7 @@ static bool said(const struct ingress_want *want, int opt)
 	return want->said & BIT(opt);
 }
 
-/* Which options do not go together? NULL: none. */
+/* The error if options do not fit together; NULL: none. */
 static const char *misfit(const struct ingress_want *want)
 {
 	if (said(want, OPT_ADMIT) && said(want, OPT_LOG_NEW))
@@ -91,27 +91,27 @@ static const char *misfit(const struct ingress_want *want)
 	if (!said(want, OPT_ADMIT))
 		return NULL;
 	if (!said(want, OPT_NEW_RATE))
-		return "--admit needs --new-rate: how many packets a second pass above "
-		       "its rate that are not in the filter; 0: none";
+		return "--admit needs --new-rate: the packets a second that pass above "
+		       "its rate although they are not in the filter; 0: none";
 	if (!said(want, OPT_INGRESS_UNKNOWN))
-		return "--admit needs --if-unknown drop or accept: what is done above "
+		return "--admit needs --if-unknown drop or accept: what happens above "
 		       "its rate while the filter does not know (saturated, or nobody "
 		       "ends its epochs)";
 	return NULL;
 }
 
-/* Which option of the key does not go with these? NULL: none. */
+/* The error if an option of the key does not fit; NULL: none. */
 static const char *misfit_key(const struct epf_pkt_opts *opts)
 {
 	if (opts->key < EPF_PKT_FLOW)
-		return "--admit and --log-new take --key flow, conversation, peer or "
+		return "--admit and --log-new need --key flow, conversation, peer or "
 		       "peer-port";
 	if (opts->flags & EPF_PKT_NONIP_FRAME)
-		return "--nonip frame does not go with --admit and --log-new: what is "
-		       "not IP is passed";
+		return "--nonip frame does not go with --admit and --log-new, which pass "
+		       "packets that are not IP";
 	if (opts->flags & EPF_PKT_VLAN)
-		return "--scope vlan does not go with --admit and --log-new: cards may "
-		       "take tags off";
+		return "--scope vlan does not go with --admit and --log-new, because cards "
+		       "may take tags off";
 	return NULL;
 }
 

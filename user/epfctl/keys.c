@@ -2,9 +2,9 @@
 /*
  * Keys from arguments, standard input and files.
  *
- * A batch is what one read(2) brought, up to the last whole line: so keys that
+ * A batch is what one read(2) returned, up to the last whole line. So keys that
  * trickle through a pipe are not held back, and a file goes in large batches.
- * A batch with a bad key is not passed on.
+ * A batch with an invalid key is not passed on.
  */
 #include "cmd.h"
 
@@ -22,7 +22,7 @@
 
 const char keys_help[] =
 "  KEY                   a key, or - for standard input\n"
-"  -f, --file FILE       keys of a file, may be given again\n"
+"  -f, --file FILE       take keys from a file; may be given again\n"
 "      --format FORMAT   text: a key a line (default); hex: hex digits;\n"
 "                        json: a string, or an object with \"key\" or \"hex\"\n"
 "  -0, --null            NUL ends a line in place of newline\n"
@@ -47,8 +47,8 @@ bool keys_option(struct key_input *in, int opt, const char *arg)
 	switch (opt) {
 	case 'f':
 		if (in->nr_files == KEY_FILES_MAX) {
-			fail("more than %d files: give them one after another, "
-			     "or through -", KEY_FILES_MAX);
+			fail("more than %d files: run the command again for the others, "
+			     "or pipe them to -", KEY_FILES_MAX);
 			return false;
 		}
 		in->files[in->nr_files++] = arg;
@@ -62,16 +62,16 @@ bool keys_option(struct key_input *in, int opt, const char *arg)
 		in->digests = true;
 		return true;
 	}
-	return false; /* next_option() told why */
+	return false; /* next_option() has printed why */
 }
 
 /**
  * struct reader - one source of keys
- * @in: what is asked
+ * @in: where the keys come from
  * @name: of the source, for errors
- * @line: number of the line or argument under way, from 1
+ * @line: number of the current line or argument, from 1
  * @keys: the batch
- * @sent: keys of earlier batches
+ * @sent: number of keys in earlier batches
  */
 struct reader {
 	const struct key_input *in;
@@ -85,7 +85,7 @@ static bool bad(const struct reader *r, const char *why)
 {
 	if (r->sent)
 		fail("%s:%llu: %s (the %llu keys before this batch are done, "
-		     "none of it is)", r->name, r->line, why, r->sent);
+		     "those of the batch are not)", r->name, r->line, why, r->sent);
 	else
 		fail("%s:%llu: %s", r->name, r->line, why);
 	return false;
@@ -178,7 +178,7 @@ static int send(struct reader *r, keys_fn fn, void *ctx)
 	return ret;
 }
 
-/* Add the whole lines of @buf. Return: bytes taken; -1: a bad line. */
+/* Add the whole lines of @buf. Return: bytes taken; -1: an invalid line. */
 static ssize_t take_lines(struct reader *r, const char *buf, size_t len,
 			  bool eof)
 {
@@ -270,7 +270,7 @@ void keys_describe(int filter, const char *name, const struct epf_info *info,
 	     name, text);
 }
 
-/* Bytes of a length that addresses have may be addresses; text is none. */
+/* May the keys be addresses? Bytes of an address's length may; text is never one. */
 static bool may_be_addresses(const struct keys *k, enum key_format format)
 {
 	__u32 i;
@@ -298,8 +298,8 @@ void keys_check(const char *name, const struct epf_info *info,
 	told = true;
 	epf_key_desc_text(&info->desc, there);
 	epf_key_desc_text(&asked, wanted);
-	warn("the keys of '%s' are %s, those asked for are %s: none of them can "
-	     "be present, but for false positives", name, there, wanted);
+	warn("the keys of '%s' are %s, but those looked up are %s: none of them can "
+	     "be present, except as a false positive", name, there, wanted);
 }
 
 /* Arguments are one batch, except around a "-". */

@@ -11,8 +11,8 @@
 const char kind_help[] =
 "      --kind KIND         lanes (default), ge, gebl, apbf, apbbf, tlbf, dict,\n"
 "                          chain: 'epfctl plan --compare' shows them side by side\n"
-"      --slack SHARE       keys may stay so long after the window, 0.2 or 20%\n"
-"                          of it (default: any)\n";
+"      --slack SHARE       keys may stay at most this share of the window after\n"
+"                          they have left it, 0.2 or 20% (default: any)\n";
 
 static bool parse_kind(__u8 *kind, const char *arg)
 {
@@ -50,8 +50,8 @@ static bool goes_with_kind(const struct promise *p, const struct planned *plan)
 		fail("--lines, --lines-per-key and --bits-per-key go with "
 		     "--kind lanes only");
 	else if (in_time(p->kind) && plan->params.mode != EPF_MODE_TIME)
-		fail("--kind %s has a window of time: --time DURATION --rate "
-		     "PPS, and no --window", kind);
+		fail("--kind %s has a window of time: give --time DURATION and --rate "
+		     "PPS, not --window", kind);
 	else if (!plan->keys)
 		fail("--kind %s needs --rate PPS to be sized", kind);
 	else
@@ -65,11 +65,11 @@ static bool kind_failed(const struct promise *p, const struct planned *plan,
 	const char *kind = epf_kind_name(p->kind);
 
 	if (err == -EINVAL)
-		fail("out of range for --kind %s: --budget is 1e-9 .. 0.5, the "
+		fail("out of range for --kind %s: --budget must be 1e-9 to 0.5, and the "
 		     "least --slack depends on the kind", kind);
 	else
 		fail("--kind %s cannot hold %.4g keys at %s%s: 'epfctl plan "
-		     "--compare' shows which can", kind, plan->keys,
+		     "--compare' shows which kinds can", kind, plan->keys,
 		     fmt_rate(budget).s, p->slack ? " with that --slack" : "");
 	return false;
 }

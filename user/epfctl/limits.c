@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The module's limits on number and memory of filters: what was needed, what is
- * allowed, and by which of them.
+/* Errors about the module's limits on the number and memory of filters. They say what
+ * was needed, what is allowed, and which limit it was.
  */
 #include "cmd.h"
 
@@ -13,12 +13,12 @@
 #define MIB (1ULL << 20)
 
 /**
- * struct limits - what is allowed, and what there is
+ * struct limits - what is allowed, and what exists
  * @filters_max: number of filters
- * @filter_mib: of one filter; 0: half of the machine's memory
- * @total_mib: of all together; likewise
- * @filters: that there are
- * @bytes: that they take
+ * @filter_mib: memory of one filter; 0: half of the machine's memory
+ * @total_mib: memory of all filters together; 0: likewise
+ * @filters: filters that exist
+ * @bytes: memory of these
  */
 struct limits {
 	__u64 filters_max;
@@ -44,7 +44,7 @@ static __u64 bytes_of(int dev, __u32 id)
 	struct epf_info info = { 0 };
 
 	if (filter < 0)
-		return 0; /* destroyed meanwhile */
+		return 0; /* destroyed in the meantime */
 	if (epf_filter_info(filter, &info))
 		info.memory_bytes = 0;
 	close(filter);
@@ -93,7 +93,7 @@ static const char *where_from(__u64 mib)
 	return mib ? "" : ", half of this machine's memory";
 }
 
-/* What holds @bytes and what the module adds to them. */
+/* MiB that are enough for @bytes and for what the module adds to them. */
 static __u64 mib_for(__u64 bytes)
 {
 	return bytes / MIB + 2;
@@ -119,7 +119,7 @@ static int too_many(const struct limits *l, const char *doing)
 static int too_much(const struct limits *l, const char *doing,
 		    const char *beside, __u64 bytes)
 {
-	return fail("%s takes %s%s; those that are there (%u) have %s, and all "
+	return fail("%s takes %s%s; the filters that exist (%u) have %s, and all "
 		    "together may have %s (max_total_mib is %llu%s): destroy "
 		    "one, or 'echo %llu > " PARAMETERS "max_total_mib'", doing,
 		    fmt_bytes(bytes).s, beside, l->filters, fmt_bytes(l->bytes).s,
@@ -137,7 +137,7 @@ bool limits_forbid(__u64 bytes)
 int fail_limits(int err, const char *doing, const char *name, bool one_more,
 		__u64 bytes)
 {
-	const char *beside = one_more ? "" : " beside what it has";
+	const char *beside = one_more ? "" : " in addition to what it has";
 	struct limits l;
 
 	if ((err != -E2BIG && err != -ENOSPC) || !read_limits(&l))

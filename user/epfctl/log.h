@@ -7,11 +7,11 @@
 #include "epf/ingress.h"
 
 /**
- * struct log_source - what a log is of
+ * struct log_source - where a log comes from
  * @ifname: interface
- * @ifindex: of it
- * @key: of the filter's keys
- * @ahead_ns: by so much the wall clock is ahead of CLOCK_MONOTONIC
+ * @ifindex: its index
+ * @key: options of the filter's keys
+ * @ahead_ns: wall clock minus CLOCK_MONOTONIC
  */
 struct log_source {
 	const char *ifname;
@@ -22,14 +22,14 @@ struct log_source {
 
 /* log_text.c */
 
-/* As a line, or with @out_mode as JSON. */
+/* Print a line, or JSON if @out_mode says so. */
 void log_print(const struct log_source *from, const struct epf_ingress_record *r);
-/* What has no record: @left_out for want of tokens, @ring_full of room. */
+/* Report flows without a record: @left_out had no token, @ring_full no room. */
 void log_print_missing(const struct log_source *from, __u64 left_out,
 		       __u64 ring_full);
 
-/* log_ipfix.c: a file of RFC 7011 messages. Each is NULL where this program was built
- * without libfixbuf; prints its errors.
+/* log_ipfix.c: a file of RFC 7011 messages. Each function is NULL in a build without
+ * libfixbuf. Prints errors.
  */
 
 struct log_ipfix;
@@ -37,7 +37,7 @@ struct log_ipfix;
 struct log_ipfix *log_ipfix_open(const char *path) __attribute__((weak));
 bool log_ipfix_put(struct log_ipfix *to, const struct log_source *from,
 		   const struct epf_ingress_record *r) __attribute__((weak));
-/* Write what is held back for a message that is not full. */
+/* Write records that wait for a message to be full. */
 bool log_ipfix_flush(struct log_ipfix *to) __attribute__((weak));
 bool log_ipfix_close(struct log_ipfix *to) __attribute__((weak));
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Records of --log-new as IPFIX (RFC 7011), a file of messages, by libfixbuf. */
+/* Write records of --log-new as a file of IPFIX messages (RFC 7011), by libfixbuf. */
 #include "log.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 
 #include <fixbuf/public.h>
 
-/* A record as libfixbuf is given it; integers in this machine's order. */
+/* A record as libfixbuf takes it; integers are in this machine's byte order. */
 struct flow {
 	__u64 start_ms;
 	__u64 end_ms;
@@ -32,7 +32,7 @@ struct flow {
 };
 EPF_ASSERT(sizeof(struct flow) == 88, "what the template says");
 
-/* Which elements a template has, beside those of all. */
+/* The elements that a template has in addition to those of all templates. */
 enum { IP4 = 1, IP6 = 2, PORTS = 4, ICMP = 8, INTERNAL = 16 };
 
 static const fbInfoElementSpec_t spec[] = {
@@ -57,7 +57,7 @@ static const fbInfoElementSpec_t spec[] = {
 
 #define INTERNAL_ID 300
 
-/* Number of the template of what @flags say. */
+/* The id of the template with the elements of @flags. */
 static __u16 template_id(__u32 flags)
 {
 	return (__u16)(256 + (flags & (IP6 | PORTS | ICMP)));
@@ -65,10 +65,10 @@ static __u16 template_id(__u32 flags)
 
 /**
  * struct log_ipfix - a file
- * @path: of it
- * @file: likewise
- * @model: what elements there are
- * @fbuf: libfixbuf's writer; the session is its
+ * @path: its path
+ * @file: the open file
+ * @model: libfixbuf's information model
+ * @fbuf: libfixbuf's writer, which owns the session
  */
 struct log_ipfix {
 	const char *path;
@@ -77,7 +77,7 @@ struct log_ipfix {
 	fBuf_t *fbuf;
 };
 
-/* Return: false, for whoever fails. */
+/* Print the error. Return: false, which the caller returns. */
 static bool failed(const struct log_ipfix *to, GError *error)
 {
 	fail("%s: %s", to->path, error ? error->message : strerror(errno));
@@ -95,7 +95,7 @@ static bool add(const struct log_ipfix *to, fbSession_t *session, bool internal,
 	       fbSessionAddTemplate(session, internal, id, t, error);
 }
 
-/* All that there are: versions, and ports, ICMP or neither. */
+/* Add all templates: each IP version, with ports, with ICMP or with neither. */
 static bool add_templates(const struct log_ipfix *to, fbSession_t *session,
 			  GError **error)
 {

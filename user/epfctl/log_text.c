@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Records of --log-new for people and for programs. */
+/* Records of --log-new, as text and as JSON. */
 #include "log.h"
 
 #include <arpa/inet.h>
@@ -41,7 +41,7 @@ static bool has_ports(const struct epf_ingress_record *r)
 	return !r->fragment && epf_has_ports(r->proto);
 }
 
-/* The outermost first. */
+/* The outermost tag comes first. */
 static json_t *vlans_json(const struct epf_ingress_record *r)
 {
 	json_t *list = json_array();
@@ -132,7 +132,7 @@ void log_print_missing(const struct log_source *from, __u64 left_out,
 	struct text at = when(now_ns() + from->ahead_ns);
 
 	if (out_mode == OUT_TEXT)
-		printf("%s %s: %llu left out by --log-rate, %llu by a full ring\n",
+		printf("%s %s: %llu flows left out by --log-rate, %llu by a full ring\n",
 		       at.s, from->ifname, left_out, ring_full);
 	else
 		out_json(json_pack("{s:s, s:s, s:I, s:I}", "time", at.s, "interface",

@@ -98,7 +98,7 @@ static size_t distance(const char *a, const char *b)
 static int unknown_verb(const char *word)
 {
 	const struct verb *best = NULL;
-	size_t best_edits = 3; /* more is no typing error */
+	size_t best_edits = 3; /* more are no typing error */
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
@@ -134,7 +134,7 @@ static int run_verb(int argc, char **argv)
 	return unknown_verb(argv[0]);
 }
 
-/* How we end where a signal has cut the work short: as a shell has it. */
+/* The exit status. If a signal interrupted the work, it is that of a shell. */
 static int ended(int code)
 {
 	code = out_finish(code);
@@ -143,7 +143,7 @@ static int ended(int code)
 	return code;
 }
 
-/* Is JSON asked for, before or after a verb that need not be one? */
+/* Is JSON asked for, before or after the verb, which may be unknown? */
 static bool json_word(int argc, char **argv)
 {
 	int i;

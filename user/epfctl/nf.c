@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attach, detach and read back what is at one netfilter hook. */
+/* Attach a program to one netfilter hook, detach it, and read it back. */
 #include "nf.h"
 
 #include <bpf/bpf.h>
@@ -31,7 +31,7 @@ struct link_attr {
 	__u32 nf_flags;
 };
 
-/* Has this kernel programs of netfilter hooks? Else an error. */
+/* Does this kernel have BPF programs at netfilter hooks? If not, prints an error. */
 static bool has_netfilter(void)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts,
@@ -48,11 +48,11 @@ static bool has_netfilter(void)
 	if (fd >= 0)
 		close(fd);
 	if (fd >= 0 || errno != EINVAL)
-		return true; /* what else is wrong is told when ours is loaded */
+		return true; /* other errors are reported when our program is loaded */
 	uname(&kernel);
 	sscanf(kernel.release, "%d.%d", &major, &minor);
 	if (major < 6 || (major == 6 && minor < 4))
-		fail("--hook needs Linux 6.4, which has BPF programs at netfilter hooks: "
+		fail("--hook needs Linux 6.4 or newer, for BPF programs at netfilter hooks: "
 		     "this is %s", kernel.release);
 	else
 		fail("--hook needs a kernel with CONFIG_NETFILTER_BPF_LINK, which this one "
@@ -78,7 +78,7 @@ static int make_maps(const struct xdp_want *want, const struct nf_want *nf,
 	       xdp_hold(want);
 }
 
-/* Load the program, on the maps that are pinned and those of the filter. */
+/* Load the program, with the pinned maps and those of the filter. */
 static int load(const struct xdp_want *want, struct bpf_object **obj)
 {
 	struct bpf_program *prog;
@@ -108,9 +108,9 @@ static int load(const struct xdp_want *want, struct bpf_object **obj)
 static int explain_link(const struct nf_hook *hook, int family, int err)
 {
 	if (err == -EBUSY)
-		fail("'%s': priority %d is taken at this hook of %s, by a chain of nftables, "
-		     "conntrack or another program, and the kernel lets a BPF program share "
-		     "none: choose another", hook->name, hook->prio,
+		fail("'%s': priority %d of this hook of %s is taken by a chain of nftables, "
+		     "conntrack or another program, and a BPF program cannot share "
+		     "it: choose another", hook->name, hook->prio,
 		     nf_family_names[family]);
 	else
 		fail("attaching at '%s' for %s: %s", hook->name,
@@ -118,7 +118,7 @@ static int explain_link(const struct nf_hook *hook, int family, int err)
 	return err;
 }
 
-/* The pin keeps the link, the link the program. */
+/* The pin keeps the link alive, and the link keeps the program. */
 static int make_link(int prog, const struct nf_hook *hook, int family)
 {
 	static const __u32 families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
@@ -135,8 +135,8 @@ static int make_link(int prog, const struct nf_hook *hook, int family)
 	return err;
 }
 
-/* At once, where to remove the pin would leave it to the kernel when. From any network
- * namespace.
+/* Detach at once. If only the pin were removed, the kernel would choose the time. This
+ * works from any network namespace.
  */
 static int break_link(const char *hook, int family)
 {
@@ -169,7 +169,7 @@ static __u32 prog_id(int fd)
 	return bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
 }
 
-/* Everything below the directory of pins; the caller unpins on error. */
+/* Make everything below the directory of pins; on error the caller unpins. */
 static int attach(const struct xdp_want *want, const struct nf_want *nf,
 		  struct epf_xdp_conf *conf)
 {
@@ -180,7 +180,7 @@ static int attach(const struct xdp_want *want, const struct nf_want *nf,
 	if (err)
 		return err;
 	prog = bpf_program__fd(bpf_object__find_program_by_name(obj, "nf_look"));
-	/* Before it is attached, for whoever ends in between. */
+	/* Note it before the program is attached: this process may end in between. */
 	conf->prog_id = prog_id(prog);
 	err = xdp_conf_note(want->ifname, conf);
 	for (family = 0; !err && family < NF_FAMILIES; family++)
@@ -197,21 +197,21 @@ static bool any_live(const struct nf_state *s)
 	return s->live[0] || s->live[1];
 }
 
-/* Of what is not attached, or no longer. */
+/* Release what belongs to a program that is not attached, or no longer. */
 static void give_up(const char *hook)
 {
 	xdp_let_go(hook);
 	xdp_unpin(hook);
 }
 
-/* Remove what an attach left half done. */
+/* Remove what an interrupted attach left. */
 static int clear_stale(const char *hook)
 {
 	struct nf_state state;
 
 	if (!nf_read(hook, &state) && any_live(&state)) {
-		fail("'%s' has a filter already: 'epfctl detach %s' first, or another "
-		     "priority", hook, hook);
+		fail("'%s' already has a filter: run 'epfctl detach %s' first, or use "
+		     "another priority", hook, hook);
 		return -EBUSY;
 	}
 	give_up(hook);

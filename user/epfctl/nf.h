@@ -3,11 +3,10 @@
  * Programs at netfilter hooks. Functions print their errors and return 0 or a negative
  * errno, unless they say otherwise.
  *
- * A hook is called by its name, "nf:prerouting:-310", with ":ip" or ":ip6" behind it
- * where it is of one family alone. Interfaces have no ':' in their names, so the
- * functions of xdp_pin.c take either. What is attached owns a directory of pins with up
- * to two links, by family; the program lives as long as they do, and so does the
- * network namespace.
+ * The name of a hook is "nf:prerouting:-310", with ":ip" or ":ip6" behind it if it belongs
+ * to one family only. Names of interfaces have no ':', so the functions of xdp_pin.c take
+ * either. An attachment owns a directory of pins with up to two links, one for each family.
+ * The program and the network namespace live as long as the links.
  */
 #ifndef EPFCTL_NF_H
 #define EPFCTL_NF_H
@@ -33,16 +32,17 @@ enum {
 "At a netfilter hook of this network namespace, in place of INTERFACE (Linux\n" \
 "6.4):\n" \
 "  --hook nf:HOOK:PRIORITY[:ip|ip6]  prerouting, input, forward, output or\n" \
-"                      postrouting, as 'nf:prerouting:-310'; IPv4 and IPv6, or\n" \
-"                      one\n" \
-"  --learn             insert the keys of packets; alone, all are accepted\n" \
-"  --if-new            do not insert again what is present\n" \
-"  --if-recent drop|accept|mark=VALUE/MASK  what is done about packets whose key\n" \
-"                      is present (accept); marks: by a filter of the module\n" \
-"  --else drop|accept|mark=VALUE/MASK  about all others (accept)\n" \
+"                      postrouting, such as 'nf:prerouting:-310'; for IPv4 and\n" \
+"                      IPv6, or for one of them\n" \
+"  --learn             insert the key of every packet that is matched; without\n" \
+"                      --if-recent and --else all packets are accepted\n" \
+"  --if-new            with --learn: insert only keys that are not present\n" \
+"  --if-recent drop|accept|mark=VALUE/MASK  what happens to packets whose key is\n" \
+"                      present (accept); only the module can set marks\n" \
+"  --else drop|accept|mark=VALUE/MASK  what happens to all others (accept)\n" \
 "  --within, --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]\n" \
-"                      as above; --if-unknown and --fragments have to be given\n" \
-"                      where something is dropped\n"
+"                      as above; --if-unknown and --fragments are required where\n" \
+"                      something is dropped\n"
 
 #define NF_FAMILIES 2
 
@@ -50,8 +50,8 @@ enum {
  * struct nf_hook - a hook of netfilter
  * @name: as above
  * @hook: enum nf_inet_hooks
- * @prio: of the program
- * @family: which of them it is attached for: ip, ip6
+ * @prio: priority of the program
+ * @family: the families that it is attached for: ip, ip6
  */
 struct nf_hook {
 	char name[XDP_NAME_BYTES];
@@ -63,10 +63,10 @@ struct nf_hook {
 /**
  * struct nf_want - the options
  * @on: OPT_HOOK was given
- * @hook: which one
- * @said: which others, bits by option less OPT_HOOK
- * @recent: what OPT_IF_RECENT says
- * @rule: by nf_ok()
+ * @hook: which hook
+ * @said: which other options were given; the bit of an option is its value less OPT_HOOK
+ * @recent: the verdict of OPT_IF_RECENT
+ * @rule: set by nf_ok()
  */
 struct nf_want {
 	bool on;
@@ -79,9 +79,9 @@ struct nf_want {
 /**
  * struct nf_state - what is attached to a hook, read back
  * @conf: as attached
- * @rule: likewise
+ * @rule: as attached
  * @count: summed over CPUs
- * @here: the hook is of this network namespace
+ * @here: the hook belongs to this network namespace
  * @live: by family: there is a link
  */
 struct nf_state {
@@ -99,16 +99,18 @@ static inline bool nf_is_name(const char *name)
 
 /* nfopts.c: options, and the rule as text */
 
-/* As promise_option(). */
+/* Like promise_option(). */
 bool nf_option(struct nf_want *want, int opt, const char *arg);
-/* The name of the hook that @arg means, of any network namespace. Else an error. */
+/* The name of the hook that @arg means, in any network namespace. Return: false: an error
+ * is printed.
+ */
 bool nf_name(const char *arg, char name[XDP_NAME_BYTES]);
-/* Do the options go together, with those of @reflex and with @opts? Sets the rule, but for
- * what reflex_within() does. Else an error.
+/* Do the options fit together, to those of @reflex and to @opts? Sets the rule, except for
+ * what reflex_within() sets. If not, prints an error.
  */
 bool nf_ok(struct nf_want *want, const struct reflex_want *reflex,
 	   struct epf_pkt_opts *opts);
-/* Does the rule set no marks, or is @filter the module's? Else an error. */
+/* Does the rule set no marks, or is @filter the module's? If not, prints an error. */
 bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf);
 /* " --learn --match udp:sport=53 --else drop" */
 void nf_print(const struct epf_nf_rule *rule);
@@ -117,13 +119,13 @@ json_t *nf_json(const struct epf_nf_rule *rule);
 /* nf.c */
 int nf_attach(const struct xdp_want *want, const struct nf_want *nf);
 int nf_detach(const char *name);
-/* Silent. -ENOENT: nothing is attached. */
+/* Prints no errors. -ENOENT: nothing is attached. */
 int nf_read(const char *name, struct nf_state *state);
 extern const char *const nf_family_names[NF_FAMILIES];
 
-/* nf_show.c: what is attached, and what it counted; silent where it cannot be read.
- * @list: an array to add it to, in place of printing it. Return: as nf_read(); 1: it is
- * not attached, but left behind.
+/* nf_show.c: what is attached, and its counters. Prints no errors.
+ * @list: an array to add it to; NULL: print it. Return: as nf_read(); 1: nothing is
+ * attached, but something was left behind.
  */
 int nf_status(const char *name, json_t *list);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is attached to a netfilter hook, and what it counted, as text and as JSON. */
+/* What is attached to a netfilter hook, and its counters, as text and as JSON. */
 #include "nf.h"
 
 static const char *reason_name(int reason)
@@ -7,7 +7,7 @@ static const char *reason_name(int reason)
 	return reason == EPF_NF_KNOWN ? "known" : reflex_reason_names[reason];
 }
 
-/* What is no reason of an interface's rule is accepted. */
+/* Packets with a reason that only hooks have are accepted. */
 static const char *verdict(const struct epf_nf_rule *rule, int reason)
 {
 	if (reason >= EPF_REFLEX_REASONS)
@@ -22,7 +22,7 @@ static const char *verdict(const struct epf_nf_rule *rule, int reason)
 	}
 }
 
-/* Can a packet be found to be @reason? */
+/* Can a packet have this reason? */
 static bool possible(const struct epf_nf_rule *rule, int reason)
 {
 	bool asks = rule->op & EPF_NF_ASK;
@@ -66,7 +66,7 @@ static void show(const char *name, const struct nf_state *s)
 	char filter[EPF_NAME_LEN];
 	int i;
 
-	key.flags &= (__u16)~EPF_PKT_FIRST; /* which the rule tells */
+	key.flags &= (__u16)~EPF_PKT_FIRST; /* the rule has it */
 	xdp_filter_name(c, filter);
 	printf("%s: ", name);
 	if (filter[0])
@@ -84,7 +84,7 @@ static void show(const char *name, const struct nf_state *s)
 	       s->here ? "" : " (in another network namespace)");
 	if (filter[0] && !xdp_held(c))
 		printf("  nobody ends the epochs of '%s', so it does not know: "
-		       "'epfctl hold %s'\n", filter, filter);
+		       "run 'epfctl hold %s'\n", filter, filter);
 	show_counts(s);
 }
 

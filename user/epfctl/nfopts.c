@@ -15,13 +15,13 @@ static const char *const hooks[] = { "prerouting", "input", "forward", "output",
 
 static bool bad_hook(const char *arg)
 {
-	fail("--hook '%s': not nf:HOOK:PRIORITY, with prerouting, input, forward, output "
-	     "or postrouting, and a number such as -310, and ':ip' or ':ip6' for one "
+	fail("--hook '%s': must be nf:HOOK:PRIORITY: prerouting, input, forward, output "
+	     "or postrouting, a number such as -310, and ':ip' or ':ip6' for only one "
 	     "family", arg);
 	return false;
 }
 
-/* A number at @text, up to ':' or the end. Return: there, or NULL. */
+/* Parse a number at @text, up to ':' or the end. Return: its end, or NULL. */
 static const char *parse_prio(const char *text, __s32 *prio)
 {
 	long v;
@@ -109,13 +109,13 @@ static bool said(const struct nf_want *want, int opt)
 	return want->said & BIT(opt);
 }
 
-/* Do packets without ports have the key? Fragments too, then. */
+/* Do packets without ports have this key? Then fragments have it, too. */
 static bool portless(const struct nf_want *want, const struct epf_pkt_opts *opts)
 {
 	return want->rule.all && opts->key == EPF_PKT_PEER;
 }
 
-/* What is missing or does not go together; NULL: nothing. */
+/* The error if an option is missing or does not fit the others; NULL: none. */
 static const char *misfit(const struct nf_want *want, const struct reflex_want *reflex,
 			  const struct epf_pkt_opts *opts)
 {
@@ -125,22 +125,22 @@ static const char *misfit(const struct nf_want *want, const struct reflex_want *
 		     rule->of.act[EPF_REFLEX_ABSENT].verdict == EPF_REFLEX_DROP;
 
 	if (opts->key < EPF_PKT_FLOW)
-		return "--hook takes --key flow, conversation, peer or peer-port";
+		return "--hook needs --key flow, conversation, peer or peer-port";
 	if (reflex->dport && reflex->sport)
 		return "--match takes source ports or destination ports at one hook, not "
 		       "both";
 	if (!asks && (reflex->fragments || reflex_said(reflex, OPT_IF_UNKNOWN) ||
 		      reflex->within))
-		return "--fragments, --if-unknown and --within go with what asks: --learn "
-		       "needs --if-recent or --else beside them";
+		return "--fragments, --if-unknown and --within need a lookup: give "
+		       "--if-recent or --else together with --learn";
 	if (said(want, OPT_IF_NEW) && !said(want, OPT_LEARN))
 		return "--if-new goes with --learn only";
 	if (drops && !reflex_said(reflex, OPT_IF_UNKNOWN))
-		return "a hook that drops needs --if-unknown drop or accept: what is done "
+		return "a hook that drops needs --if-unknown drop or accept: what happens "
 		       "while the filter does not know (saturated, or nobody ends its "
 		       "epochs)";
 	if (reflex->fragments && portless(want, opts))
-		return "--fragments: --key peer needs no ports";
+		return "--fragments does not go with --key peer, which uses no ports";
 	if (drops && !reflex->fragments && !portless(want, opts))
 		return "a hook that drops needs --fragments drop or pass: only the first "
 		       "fragment of a datagram has ports";
@@ -191,9 +191,9 @@ bool nf_can_mark(const struct nf_want *want, const char *filter, bool bpf)
 {
 	if (!bpf || !reflex_marks(&want->rule.of))
 		return true;
-	fail("'%s' is pure BPF, and at a netfilter hook only the module can set marks: "
-	     "'epfctl --backend module create', or set them before the hook, by 'attach "
-	     "INTERFACE --action mark' or '--reflexive --ask tc'", filter);
+	fail("'%s' is pure BPF, and at a netfilter hook only the module can set marks: use "
+	     "a filter of 'epfctl --backend module create', or set marks before the hook, "
+	     "by 'attach INTERFACE --action mark' or '--reflexive --ask tc'", filter);
 	return false;
 }
 

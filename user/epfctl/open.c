@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Opening the device and its filters, with what to do where that fails. */
+/* Open the device, filters and snapshots. Each error says what to do. */
 #include "cmd.h"
 #include "epf/bpf.h"
 
@@ -13,17 +13,17 @@ int open_device(void)
 
 	if (dev == -ENOENT || dev == -ENXIO || dev == -ENODEV)
 		fail(EPF_DEVICE " is not there: load the module with 'modprobe "
-		     "epochfilter' ('epfctl doctor' tells more)%s",
-		     caps_admin() ? "" : "; filters need no module where "
-		     "CAP_BPF and CAP_NET_ADMIN are given");
+		     "epochfilter' ('epfctl doctor' says more)%s",
+		     caps_admin() ? "" : "; with CAP_BPF and CAP_NET_ADMIN filters "
+		     "need no module");
 	else if (dev == -ENOTSUP)
-		fail("filters without the module need the BPF file system: "
+		fail("filters without the module need the BPF file system: run "
 		     "'mount -t bpf bpf /sys/fs/bpf'%s", caps_admin() ? "" :
 		     ", for which this process lacks CAP_SYS_ADMIN");
 	else if ((dev == -EACCES || dev == -EPERM) &&
 		 !epf_backend_chosen(true, false))
 		fail(EPF_BPF_PINS " may not be used by this user: run as root, or "
-		     "as the one whom it, or /sys/fs/bpf, belongs to");
+		     "as the owner of it or of /sys/fs/bpf");
 	else if (dev == -EACCES || dev == -EPERM)
 		fail(EPF_DEVICE " may not be opened by this user: run as root, "
 		     "or join the group that owns it");

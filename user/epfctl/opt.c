@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Options: getopt_long() with those that every verb has, and our errors. */
+/* Options: getopt_long() with the options that every verb has, and our own errors. */
 #include "cmd.h"
 
 #include <stdlib.h>
@@ -39,8 +39,8 @@ static void bad_option(char **argv, const struct spec *spec, int how)
 	const char *word = argv[optind - 1];
 	char letter[3] = { '-', (char)optopt, 0 };
 
-	/* optopt is 0 for an unknown long option, its letter for a short one,
-	 * the option's value where an argument is missing or too much.
+	/* optopt is 0 for an unknown long option and the letter for a short one.
+	 * It is the option's value if an argument is missing or superfluous.
 	 */
 	if (how == '?' && optopt > 0 && optopt < OPT_LONG &&
 	    strncmp(word, "--", 2))
@@ -60,8 +60,8 @@ static void print_usage(const struct spec *spec)
 	exit(out_finish(EXIT_YES));
 }
 
-/* Does the command line ask for JSON, be it after an error in it? getopt permutes
- * what it reads, which the real run must not see.
+/* Does the command line ask for JSON, even after an error in it? getopt permutes the
+ * array, which the real run must not see, so this takes a copy.
  */
 static bool json_asked(int argc, char **argv, const char *shorts,
 		       const struct option *longs)
@@ -100,13 +100,13 @@ int next_option(int argc, char **argv, const struct spec *spec)
 	struct option longs[LONGS_MAX + 1];
 	char shorts[64];
 	size_t n;
-	bool first = current != spec; /* call of a new argv */
+	bool first = current != spec; /* the first call for this argv */
 	int opt;
 
 	n = append(longs, 0, spec->longs);
 	n = append(longs, n, common);
 	memset(&longs[n], 0, sizeof(longs[n]));
-	/* '+' stops at the verb; ':' tells a missing value apart. */
+	/* '+' stops at the verb; ':' makes a missing value an error of its own. */
 	snprintf(shorts, sizeof(shorts), "%s:%sjph", spec->usage ? "" : "+",
 		 spec->shorts);
 	opterr = 0;

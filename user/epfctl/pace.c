@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How fast the epochs of a filter can end. One of lanes waits for the grace period
- * that began seven epochs before; so a window is to last as long as that.
+ * How fast the epochs of a filter can end. An epoch of lanes cannot end before the grace
+ * period that began seven epochs earlier is over. So a window must last that long.
  */
 #include "cmd.h"
 
 #include <math.h>
 
-#define GRACE_NS 30000000ULL /* of a busy kernel; 10 ms of an idle one */
+#define GRACE_NS 30000000ULL /* in a busy kernel; an idle one takes 10 ms */
 
-/* Insertions per second at which a window of insertions lasts so long; 0: they do
- * not end its epochs, or not by themselves.
+/* Insertions per second at which a window of insertions lasts GRACE_NS. 0: insertions
+ * do not end the epochs, or not alone.
  */
 static double max_rate(const struct epf_params *p)
 {
@@ -42,10 +42,10 @@ void pace_warn(const struct promise *p, const struct epf_params *params)
 	if (max_rate(params) && p->pps > max_rate(params))
 		warn("%.4g insertions/s fill this window in less than a grace "
 		     "period of the kernel (10 to 30 ms), and it then fails "
-		     "open: take --window %.0f, or more", p->pps, least);
+		     "open: use --window %.0f or more", p->pps, least);
 	else if (params->kind == EPF_KIND_LANES && ns && ns < GRACE_NS &&
 		 params->mode != EPF_MODE_BOTH)
 		warn("--time is shorter than a grace period of the kernel (10 "
-		     "to 30 ms): epochs end late, and it then fails open: take "
-		     "--time 30ms, or more");
+		     "to 30 ms): epochs end late, and it then fails open: use "
+		     "--time 30ms or more");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Records of pinned programs: which filter, which rule, where. */
+/* Records of pinned programs: their filter, rule and path. */
 #include "pin.h"
 
 #include <bpf/bpf.h>
@@ -9,19 +9,19 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-/* With '@' at its end: of no network namespace. */
+/* The '@' at the end says that it belongs to no network namespace. */
 static void name_of(__u32 prog, char *name)
 {
 	snprintf(name, XDP_NAME_BYTES, EPF_MATCH_NAME "%u@", prog);
 }
 
-/* Has bpf_obj_get() failed at @path for want of rights, and not for want of a program? */
+/* Did bpf_obj_get() fail at @path because of missing rights, not of a missing program? */
 static bool hidden(int err, const char *path)
 {
 	return err == EPERM || (access(path, R_OK) && errno == EACCES);
 }
 
-/* Number of the program at @path, 0: there is none, or a negative errno. */
+/* The number of the program at @path; 0: there is none; or a negative errno. */
 static __s64 prog_at(const char *path)
 {
 	struct bpf_prog_info info = { 0 };
@@ -40,7 +40,7 @@ static void link_path(const char *name, char link[XDP_PATH_BYTES])
 	xdp_pin_path(link, name, EPF_MATCH_PIN_PROGRAM);
 }
 
-/* Where the program of the record was pinned. */
+/* Read where the program of the record was pinned. */
 static int read_link(const char *name, char path[PATH_MAX])
 {
 	char link[XDP_PATH_BYTES];
@@ -59,7 +59,7 @@ static __u32 prog_of(const char *name)
 	return (__u32)strtoul(name + sizeof(EPF_MATCH_NAME) - 1, NULL, 10);
 }
 
-/* If this process may not follow the path, the program is taken to be there. */
+/* If this process may not follow the path, the program is assumed to be there. */
 bool pin_there(const char *name, char path[PATH_MAX])
 {
 	__s64 prog;
@@ -70,7 +70,7 @@ bool pin_there(const char *name, char path[PATH_MAX])
 	return prog < 0 || prog == prog_of(name);
 }
 
-/* @path, which need not be there, as an absolute one. */
+/* Make @path, which need not exist, absolute. */
 static int real_path(const char *path, char real[PATH_MAX])
 {
 	const char *base = strrchr(path, '/');
@@ -102,17 +102,17 @@ static int make_link(const char *name, const char *path)
 static int pin_failed(const char *path, int err)
 {
 	if (err == -EEXIST)
-		fail("%s is there: remove it first; rules that use it keep what it was",
+		fail("%s already exists: remove it first; rules that use it keep their program",
 		     path);
 	else if (err == -EPERM || err == -EINVAL)
-		fail("%s is not in a BPF file system: take a path below " EPF_XDP_BPFFS,
+		fail("%s is not in a BPF file system: give a path below " EPF_XDP_BPFFS,
 		     path);
 	else
 		fail("%s: %s", path, strerror(-err));
 	return err;
 }
 
-/* The program is pinned last: where this ends before, nobody uses it. */
+/* The program is pinned last: if this process ends before, nobody uses it. */
 static int pin(const char *name, const struct pin_want *want)
 {
 	int err = xdp_conf_pin(name, &want->conf) ?:
@@ -125,7 +125,7 @@ static int pin(const char *name, const struct pin_want *want)
 	return err;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static void sweep(void)
 {
 	char path[PATH_MAX], **names;
@@ -159,7 +159,7 @@ int pin_add(const struct pin_want *want)
 	return err;
 }
 
-/* With the lock held. */
+/* Call it with the lock held. */
 static int remove_pin(const char *path)
 {
 	char name[XDP_NAME_BYTES], at[PATH_MAX];
@@ -183,7 +183,7 @@ int pin_remove(const char *path)
 	err = remove_pin(path);
 	close(lock);
 	if (err == -ENOENT)
-		fail("no rule is pinned at %s: 'epfctl status' shows those that are",
+		fail("no program is pinned at %s: 'epfctl status' shows where programs are",
 		     path);
 	else if (err)
 		fail("removing %s: %s", path, strerror(-err));

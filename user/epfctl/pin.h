@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Records of programs that 'epfctl pin' has pinned. A record is called by a name as
- * interfaces and hooks are, so the functions of xdp_pin.c take it; it is of no network
- * namespace. It is valid as long as the program is where the user has it pinned: of one
- * that was removed or moved, nothing is told, and the next 'pin' or 'destroy' removes the
- * record.
+ * Records of programs that 'epfctl pin' has pinned. A record has a name like an interface
+ * or a hook, so the functions of xdp_pin.c accept it; it belongs to no network namespace.
+ * It is valid as long as the program is pinned where it was. A record whose program was
+ * removed or moved is ignored, and the next 'pin' or 'destroy' removes it.
  */
 #ifndef EPFCTL_PIN_H
 #define EPFCTL_PIN_H
@@ -17,9 +16,9 @@
 
 /**
  * struct pin_state - a pinned program, read back
- * @path: where it is
+ * @path: where it is pinned
  * @conf: filter and program
- * @rule: what it asks
+ * @rule: its rule
  * @count: summed over CPUs
  */
 struct pin_state {
@@ -34,7 +33,7 @@ static inline bool pin_is_name(const char *name)
 	return !strncmp(name, EPF_MATCH_NAME, sizeof(EPF_MATCH_NAME) - 1);
 }
 
-/* An operand that is the path of a pin? Interfaces and hooks have no '/'. */
+/* Is an operand the path of a pin? Names of interfaces and hooks have no '/'. */
 static inline bool pin_is_path(const char *operand)
 {
 	return strchr(operand, '/');
@@ -43,11 +42,11 @@ static inline bool pin_is_path(const char *operand)
 /* pin.c */
 
 /**
- * struct pin_want - a program that is loaded, and is to be pinned
+ * struct pin_want - a loaded program that will be pinned
  * @path: where
  * @prog: its descriptor
- * @rule: of the map with its rule
- * @counts: of its map of counts
+ * @rule: descriptor of the map with its rule
+ * @counts: descriptor of its map of counters
  * @conf: filter and program
  */
 struct pin_want {
@@ -60,21 +59,21 @@ struct pin_want {
 
 /* Pin it, and make its record. Return: 0, or an error that is printed. */
 int pin_add(const struct pin_want *want);
-/* Remove the pin and the record; rules that use the program keep it. Likewise. */
+/* Remove the pin and the record; rules that use the program keep it. Return: likewise. */
 int pin_remove(const char *path);
-/* Is the program of record @name still where it was pinned, at @path? Silent. */
+/* Is the program of record @name still where it was pinned, at @path? Prints no errors. */
 bool pin_there(const char *name, char path[PATH_MAX]);
-/* Silent. -ENOENT: there is no record, or the program is not there any more. */
+/* Prints no errors. -ENOENT: there is no record, or its program is gone. */
 int pin_read(const char *name, struct pin_state *state);
-/* What the record of the program at @path is called, if it has one: XDP_NAME_BYTES at
- * most. Silent. -ENOENT: there is no program.
+/* The name of the record of the program at @path, at most XDP_NAME_BYTES. Prints no errors.
+ * -ENOENT: there is no program.
  */
 int pin_find(const char *path, char *name);
-/* Remove all records whose program is not where it was pinned. Silent. */
+/* Remove all records whose program is not where it was pinned. Prints no errors. */
 void pin_sweep(void) __attribute__((weak));
 
-/* pin_show.c; silent where it cannot be read. @list: an array to add it to, in place of
- * printing it. Return: as pin_read().
+/* pin_show.c. Prints no errors. @list: an array to add it to; NULL: print it. Return: as
+ * pin_read().
  */
 int pin_status(const char *name, json_t *list);
 

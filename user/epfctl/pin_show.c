@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is pinned for iptables, and what it counted, as text and as JSON. */
+/* Programs pinned for iptables, and their counters, as text and as JSON. */
 #include "pin.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "epf/rule.h"
 #include "common/pktopts.h"
 
-/* What look() of bpf/epf_match.bpf.c has returned. */
+/* The reason for each value that look() of bpf/epf_match.bpf.c returns. */
 static const struct {
 	const char *name;
 	int ret;
@@ -31,7 +31,7 @@ static const char *verdict(const struct xt_epf_rule *r, int reason)
 	return epf_rule_holds(r, reasons[reason].ret) ? "match" : "no-match";
 }
 
-/* Can a packet be found to be @reason? An insertion does not ask how full the filter is, or
+/* Can a packet have this reason? An insertion does not check how full the filter is, nor
  * who ends its epochs.
  */
 static bool possible(const struct xt_epf_rule *r, int reason)
@@ -55,7 +55,7 @@ static const char *is_text(__u8 is)
 	return is == XT_EPF_RECENT ? "accept" : "drop";
 }
 
-/* How fragments count is told apart from the key, as --frags. */
+/* The key without how fragments count, which --frags prints. */
 static struct epf_pkt_opts key_of(const struct xt_epf_rule *r)
 {
 	struct epf_pkt_opts key = r->key;
@@ -71,7 +71,7 @@ static const char *frags_text(const struct xt_epf_rule *r)
 	return is_text(r->ask ? r->fragments : XT_EPF_NEW);
 }
 
-/* As options of 'epfctl pin'. */
+/* Print it as options of 'epfctl pin'. */
 static void print_rule(const struct xt_epf_rule *r)
 {
 	struct epf_pkt_opts key = key_of(r);
@@ -103,7 +103,7 @@ static void show(const struct pin_state *s)
 	printf(", program %u for iptables -m bpf\n", s->conf.prog_id);
 	if (filter[0] && !xdp_held(&s->conf))
 		printf("  nobody ends the epochs of '%s', so it does not know: "
-		       "'epfctl hold %s'\n", filter, filter);
+		       "run 'epfctl hold %s'\n", filter, filter);
 	for (i = 0; i < EPF_MATCH_REASONS; i++)
 		if (s->count[i].packets)
 			printf("  %-9s %-8s %12llu packets %16llu bytes\n",
@@ -147,7 +147,7 @@ static json_t *json_of(const struct pin_state *s)
 	char filter[EPF_NAME_LEN];
 	json_t *of_key = pkt_json(&key);
 
-	json_object_del(of_key, "fragments"); /* which the rule tells */
+	json_object_del(of_key, "fragments"); /* the rule has it */
 	xdp_filter_name(&s->conf, filter);
 	return json_pack("{s:o, s:b, s:s*, s:I, s:o, s:s, s:o, s:I, s:s, s:b, s:o}",
 			 "pin", json_path(s->path), "attached", true,

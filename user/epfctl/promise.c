@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From what is asked of a filter to its parameters: options of plan, create. */
+/* Options of plan and create: from what the user asks of a filter to its parameters. */
 #include "cmd.h"
 
 #include <errno.h>
@@ -15,16 +15,19 @@
 const char promise_help[] =
 "  -W, --window COUNT      remember the last COUNT insertions\n"
 "  -T, --time DURATION     remember the insertions of the last 10s, 500ms, 1h\n"
-"      --rate PPS          insertions per second to size for, with --time\n"
-"      --mode MODE         count (--window), time (--time); with both of them\n"
-"                          either: whichever comes first, the error is bounded;\n"
-"                          both: whichever comes last, the coverage is bounded\n"
-"  -b, --budget RATE       false-positive rate at the worst phase, as 1e-4,\n"
+"      --rate PPS          insertions per second to size for; --time needs it\n"
+"      --mode MODE         count and time follow from the options above; if both\n"
+"                          are given, choose one of these.\n"
+"                          either: an epoch ends at whichever boundary comes\n"
+"                          first, and the error is bounded;\n"
+"                          both: at whichever comes last, and the coverage is\n"
+"                          bounded\n"
+"  -b, --budget RATE       false-positive rate at the worst phase, such as 1e-4,\n"
 "                          0.01% or 100ppm (default 1e-4)\n"
 "      --limit RATE|never  fail open above this estimated rate (default: twice\n"
 "                          the budget)\n"
-"      --memory SIZE       use at most 64M, 2GiB, ...\n"
-"      --lines-per-key L   1, 2 or 4 (default: free)\n"
+"      --memory SIZE       use at most this much memory: 64M, 2GiB, ...\n"
+"      --lines-per-key L   1, 2 or 4 (default: what takes the least memory)\n"
 "      --lines N --bits-per-key K\n"
 "                          explicit geometry, with --lines-per-key\n";
 
@@ -75,14 +78,14 @@ bool promise_option(struct promise *p, int opt, const char *arg)
 				   EPF_PARTS_MAX * EPF_PART_BITS_MAX,
 				   &p->bits_per_key);
 	}
-	return false; /* next_option() told why */
+	return false; /* next_option() has printed why */
 }
 
-/* The mode that --window and --time mean. Return: false: an error printed. */
+/* The mode that --window and --time mean. Return: false: an error is printed. */
 static bool derive_mode(const struct promise *p, __u32 *mode)
 {
 	if (!p->window && !p->time_ns) {
-		fail("no window given: --window COUNT, --time DURATION, or both");
+		fail("no window given: use --window COUNT, --time DURATION, or both");
 		return false;
 	}
 	if (p->window && p->time_ns) {
@@ -101,7 +104,7 @@ static bool derive_mode(const struct promise *p, __u32 *mode)
 	return false;
 }
 
-/* Distinct keys that a window holds at most; 0: not known. */
+/* Distinct keys that a window holds at most; 0: unknown. */
 static double keys_of(const struct promise *p, __u32 mode)
 {
 	double by_time = p->pps * (double)p->time_ns / (double)NS_PER_SEC;
@@ -168,7 +171,7 @@ static bool size_failed(int err, const struct promise *p,
 	return false;
 }
 
-/* What sizing takes; the error names the option that is not. */
+/* Are the options in range? If not, the error names the one that is not. */
 static bool can_be_sized(const struct promise *p, double budget)
 {
 	if (budget < BUDGET_LEAST || budget > BUDGET_MOST)
@@ -248,7 +251,7 @@ bool promise_plan(const struct promise *p, struct planned *plan)
 		      !plan_lanes(p, plan, budget, explicit))
 		return false;
 	if (explicit && !p->budget && plan->fpr)
-		budget = plan->fpr; /* what the geometry gives */
+		budget = plan->fpr; /* the rate of this geometry */
 	limit = p->limit ? p->limit : LIMIT_FACTOR * budget;
 	if (limit < budget) {
 		fail("--limit %s is below the budget of %s",

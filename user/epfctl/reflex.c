@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attach, detach and read back the reflexive attachment of one interface. */
+/* Attach the reflexive programs to one interface, detach them, and read them back. */
 #include "reflex.h"
 
 #include <bpf/bpf.h>
@@ -102,7 +102,7 @@ static int attach_ask(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	return err ? err : xdp_conf_note(want->ifname, conf);
 }
 
-/* What fails is told. */
+/* If it fails, prints an error. */
 static int stop_tc(const char *ifname, enum epf_reflex_side side,
 		   const struct epf_xdp_conf *conf)
 {
@@ -126,7 +126,7 @@ static int stop_ask(const char *ifname, const struct epf_xdp_conf *conf)
 	return 0;
 }
 
-/* Nothing stops learning that still asks. */
+/* Stop asking first: while a program asks, learning must go on. */
 static int stop(const char *ifname, const struct epf_xdp_conf *conf)
 {
 	int err = stop_ask(ifname, conf);
@@ -138,7 +138,7 @@ static int stop(const char *ifname, const struct epf_xdp_conf *conf)
 	return err;
 }
 
-/* Do its packets begin with an Ethernet header, at both hooks? Else an error. */
+/* Do packets begin with an Ethernet header at both hooks? If not, prints an error. */
 static bool has_ether(const char *ifname)
 {
 	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -152,8 +152,8 @@ static bool has_ether(const char *ifname)
 	if (sock >= 0)
 		close(sock);
 	if (!is)
-		fail("'%s' has no Ethernet headers, and --reflexive reads packets that "
-		     "begin with one", ifname);
+		fail("'%s' has no Ethernet headers, which --reflexive needs: use another "
+		     "interface", ifname);
 	return is;
 }
 
@@ -174,8 +174,8 @@ int reflex_attach(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	return err;
 }
 
-/* From another network namespace the programs cannot be reached: what asks has to pass
- * everything from now on, since nothing more is learnt.
+/* Let the asking program pass everything from now on, because nothing more is learnt. From
+ * another network namespace the programs cannot be detached.
  */
 static void disarm(const char *ifname, struct xdp_state *state)
 {
@@ -187,7 +187,7 @@ static void disarm(const char *ifname, struct xdp_state *state)
 		return;
 	bpf_map_update_elem(fd, &zero, &state->rule, BPF_ANY);
 	close(fd);
-	warn("'%s' is of another network namespace: the program passes everything "
+	warn("'%s' is in another network namespace: its program passes everything "
 	     "until it is detached there", ifname);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a reflexive attachment counted, as text and as JSON. */
+/* The counters of a reflexive attachment, as text and as JSON. */
 #include "reflex.h"
 
 static const char *const side_names[EPF_REFLEX_SIDES] = {
@@ -7,7 +7,7 @@ static const char *const side_names[EPF_REFLEX_SIDES] = {
 	[EPF_REFLEX_LEARN] = "learn",
 };
 
-/* Can a packet of @side be found to be @reason? */
+/* Can a packet of @side have this reason? */
 static bool possible(const struct xdp_state *s, int side, int reason)
 {
 	switch (reason) {
@@ -24,7 +24,7 @@ static bool possible(const struct xdp_state *s, int side, int reason)
 	return true;
 }
 
-/* Whatever becomes of a key, what is sent is passed. */
+/* Packets that are sent are passed in any case. */
 static const char *verdict(const struct xdp_state *s, int side, int reason)
 {
 	return side == EPF_REFLEX_ASK ?
@@ -88,10 +88,10 @@ void reflex_show_faults(const char *ifname, const struct xdp_state *s)
 	if (!s->here || s->live)
 		return;
 	if (s->asks)
-		printf("  warning: nothing is learnt any more, so answers will be "
-		       "taken for unsolicited packets: 'epfctl detach %s'\n", ifname);
+		printf("  warning: the learning program is gone, so answers count as "
+		       "unsolicited: run 'epfctl detach %s'\n", ifname);
 	else
-		printf("  warning: nothing is asked any more: 'epfctl detach %s'\n",
+		printf("  warning: the asking program is gone: run 'epfctl detach %s'\n",
 		       ifname);
 }
 

@@ -27,12 +27,12 @@ const char *const reflex_reason_names[EPF_REFLEX_REASONS] = {
 
 static bool bad_match(const char *arg)
 {
-	fail("--match '%s': not udp, tcp or any, or that and ':sport=' with ports "
-	     "such as 53,123,6000-6010", arg);
+	fail("--match '%s': must be udp, tcp or any, or one of these and ':sport=' with "
+	     "ports such as 53,123,6000-6010", arg);
 	return false;
 }
 
-/* A port at *@text, which is moved behind it. */
+/* Parse a port at *@text, and move *@text behind it. */
 static bool parse_port(const char **text, __u32 *port)
 {
 	const char *p = *text;
@@ -57,7 +57,7 @@ static void set_ports(struct epf_reflex_rule *rule, int proto, __u32 from,
 		rule->port[proto][port / 32] |= 1u << port % 32;
 }
 
-/* The ports of @list for the protocols @first to @last. */
+/* Parse the ports of @list, for the protocols @first to @last. */
 static bool parse_ports(struct epf_reflex_rule *rule, int first, int last,
 			const char *list)
 {
@@ -140,8 +140,8 @@ bool reflex_parse_act(const char *what, const char *arg,
 	    parse_bits(arg, 0, &act->mask, &arg) && act->mask &&
 	    !(act->value & ~act->mask))
 		return true;
-	fail("%s: not drop, accept or mark=VALUE/MASK, with the bits of VALUE among "
-	     "those of MASK", what);
+	fail("%s: must be drop, accept or mark=VALUE/MASK, where MASK contains all bits "
+	     "of VALUE", what);
 	return false;
 }
 
@@ -157,7 +157,7 @@ static bool parse_unknown(struct epf_reflex_rule *rule, const char *arg)
 	return true;
 }
 
-/* One of two words. */
+/* Parse one of two words. */
 static bool parse_either(const char *what, const char *arg, const char *no,
 			 const char *yes, bool *is)
 {
@@ -223,8 +223,8 @@ bool reflex_marks(const struct epf_reflex_rule *rule)
 	return false;
 }
 
-/* Flows are learnt as they are and asked for reversed; peers, which are the source of
- * what comes in, the other way round; a conversation is the same in both directions.
+/* A flow is learnt as it is, and looked up reversed. A peer is the source of a packet that
+ * comes in, so it is learnt reversed. A conversation is the same in both directions.
  */
 static void set_keys(struct epf_reflex_rule *rule, const struct epf_pkt_opts *opts)
 {
@@ -255,23 +255,23 @@ bool reflex_ok(struct reflex_want *want, struct epf_pkt_opts *opts)
 	if (want->dport)
 		return bad_match(want->dport);
 	if (opts->key < EPF_PKT_FLOW || opts->flags & ~EPF_PKT_ZONE)
-		fail("--reflexive takes --key flow, conversation, peer or peer-port, and "
-		     "of their options --prefix and --zone alone");
+		fail("--reflexive needs --key flow, conversation, peer or peer-port, and "
+		     "goes with no other option of the key than --prefix and --zone");
 	else if (!reflex_said(want, OPT_MATCH))
-		fail("--reflexive needs --match: 'udp:sport=53' are answers of DNS "
-		     "servers, 'any' is all that has ports");
+		fail("--reflexive needs --match: 'udp:sport=53' for answers of DNS "
+		     "servers, 'any' for everything that has ports");
 	else if (!reflex_said(want, OPT_ELSE))
-		fail("--reflexive needs --else: what is done about a packet that "
-		     "answers none that was sent");
+		fail("--reflexive needs --else: what happens to a packet that "
+		     "answers none");
 	else if (drops && !reflex_said(want, OPT_IF_UNKNOWN))
-		fail("--else drop needs --if-unknown drop or accept: what is done "
+		fail("--else drop needs --if-unknown drop or accept: what happens "
 		     "while the filter does not know (saturated, or nobody ends its "
 		     "epochs)");
 	else if (drops && !want->fragments)
 		fail("--else drop needs --fragments drop or pass: only the first "
 		     "fragment of a datagram has ports");
 	else if (reflex_marks(&want->rule) && !want->ask_tc)
-		fail("mark=VALUE/MASK goes with --ask tc: in XDP packets have no mark");
+		fail("mark=VALUE/MASK needs --ask tc: packets have no mark in XDP");
 	else {
 		set_keys(&want->rule, opts);
 		return true;
@@ -312,7 +312,7 @@ static void put_match(FILE *out, const char *proto, const char *sep,
 	}
 }
 
-/* Is protocol @i to be told apart? What only 'any' can have said is told by that. */
+/* Print protocol @i on its own? Not if 'any' has said the same. */
 static bool told(const struct epf_reflex_rule *rule, int i)
 {
 	return rule->any[i] &&

@@ -23,7 +23,7 @@ bool rotate_possible(enum rotate who, bool module)
 		     "itself");
 	else if (ebpf_timer_possible())
 		fail("this kernel is PREEMPT_RT, where BPF timers may sleep under a "
-		     "lock: take --rotate process");
+		     "lock: use --rotate process");
 	else
 		return true;
 	return false;

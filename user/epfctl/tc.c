@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs at tc hooks. Linux 6.6 has links there (tcx): the pin keeps the link, the
- * link the program. Before, a program is a filter of the interface's clsact qdisc, which
- * is made if there is none.
+ * Programs at tc hooks. Linux 6.6 has links there (tcx): the pin keeps the link alive, and
+ * the link keeps the program. Before Linux 6.6 a program is a filter of the interface's
+ * clsact qdisc, which is made if there is none.
  */
 #include "reflex.h"
 
@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6; the other follows */
-#define FILTER_PRIO 60000 /* behind those whose place the kernel chooses (from 49152 down) */
+#define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6; egress follows */
+#define FILTER_PRIO 60000 /* behind filters whose place the kernel chooses (from 49152 down) */
 #define FILTER_HANDLE 0x657066 /* "epf" */
 
 static enum bpf_tc_attach_point point(enum epf_reflex_side side)
@@ -54,7 +54,7 @@ static int attach_link(int fd, const char *ifname, enum epf_reflex_side side,
 	return err;
 }
 
-/* Is there no filter at the hook @parent? False where it cannot be told. */
+/* Are there no filters at the hook @parent? If that is unknown: false. */
 static bool no_filters(int sock, __u32 ifindex, __u32 parent)
 {
 	struct {
@@ -120,14 +120,14 @@ int tc_attach(int fd, const char *ifname, enum epf_reflex_side side, bool clsact
 	conf->tc[side].prog_id = prog_id(fd);
 	if (!clsact)
 		err = attach_link(fd, ifname, side, conf->ifindex);
-	if (err == -EINVAL) /* that of a kernel without tcx */
+	if (err == -EINVAL) /* the error of a kernel without tcx */
 		err = attach_filter(fd, side, conf);
 	if (err)
 		conf->tc[side].prog_id = 0;
 	return err;
 }
 
-/* Is our link on the interface still? */
+/* Is our link still on the interface? */
 static bool link_live(const char *ifname, enum epf_reflex_side side,
 		      const struct epf_xdp_conf *conf)
 {
@@ -140,7 +140,7 @@ static bool link_live(const char *ifname, enum epf_reflex_side side,
 		return false;
 	err = bpf_obj_get_info_by_fd(fd, &info, &len);
 	close(fd);
-	/* Of a tcx link the interface is where an XDP link has it. */
+	/* A tcx link has the interface at the same place as an XDP link. */
 	return !err && info.xdp.ifindex == conf->ifindex;
 }
 
@@ -164,7 +164,7 @@ bool tc_live(const char *ifname, enum epf_reflex_side side,
 				     link_live(ifname, side, conf);
 }
 
-/* At once, where to remove the pin would leave it to the kernel when. */
+/* Detach at once: if only the pin were removed, the kernel would choose the time. */
 static int detach_link(const char *ifname, enum epf_reflex_side side)
 {
 	int fd = xdp_pin_open(ifname, pin_of(side)), err;
@@ -175,7 +175,7 @@ static int detach_link(const char *ifname, enum epf_reflex_side side)
 	err = bpf_link_detach(fd) ? -errno : 0;
 	close(fd);
 	xdp_pin_path(path, ifname, pin_of(side));
-	if (!err || err == -ENOLINK) /* the interface is gone */
+	if (!err || err == -ENOLINK) /* ENOLINK: the interface is gone */
 		err = unlink(path) ? -errno : 0;
 	return err;
 }

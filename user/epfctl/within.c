@@ -4,17 +4,17 @@
 
 #include <string.h>
 
-#define LANES_EPOCHS (EPF_EPOCHS - 1) /* that a window is made of (window.h) */
+#define LANES_EPOCHS (EPF_EPOCHS - 1) /* epochs in a window (window.h) */
 
-/* Has each epoch of the filter but its first a least length? */
+/* Does each epoch of the filter, except the first, have a minimum length? */
 static bool has_clock(const struct epf_params *params)
 {
 	return params->kind == EPF_KIND_LANES && (params->mode == EPF_MODE_TIME ||
 						  params->mode == EPF_MODE_BOTH);
 }
 
-/* So many epochs hold all that is younger than @ns: none but the first of a filter is
- * shorter than ceil(T/r) (window.h), so no more than that can have begun since.
+/* The number of epochs that hold everything younger than @ns. No epoch of a filter but
+ * its first is shorter than ceil(T/r) (window.h), so no more can have begun since.
  */
 static bool epochs_of(const char *arg, const struct epf_params *params, __u64 *epochs,
 		      __u64 *ns)
@@ -27,7 +27,7 @@ static bool epochs_of(const char *arg, const struct epf_params *params, __u64 *e
 		fail("--within %s: epochs of '%s' may end earlier, by insertions: give a "
 		     "number of epochs", arg, params->name);
 	else if (*ns > params->window_ns)
-		fail("--within %s: '%s' remembers %s", arg, params->name,
+		fail("--within %s: '%s' remembers only %s", arg, params->name,
 		     fmt_ns(params->window_ns).s);
 	else {
 		epoch_ns = (params->window_ns + LANES_EPOCHS - 1) / LANES_EPOCHS;

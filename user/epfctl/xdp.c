@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attach, detach and read back the duplicate removal of one interface. */
+/* Attach duplicate removal to one interface, detach it, and read it back. */
 #include "ingress.h"
 #include "reflex.h"
 
@@ -39,7 +39,7 @@ static int map_fd(struct bpf_object *obj, const char *name)
 	return bpf_object__find_map_fd_by_name(obj, name);
 }
 
-/* Open @which on the slot map @slot; a negative one is made at loading. */
+/* Open @which with the slot map @slot; if that is negative, loading makes the map. */
 static struct bpf_object *open_on(enum xdp_obj which, int slot)
 {
 	struct bpf_object *obj = xdp_obj_open(which);
@@ -79,12 +79,12 @@ static int bind_filter(struct bpf_object *bind, const struct xdp_want *want)
 	if (err == -ENOENT)
 		fail_call(err, "opening", want->filter);
 	else
-		fail("giving the filter to the programs: %s", strerror(-err));
+		fail("cannot give the filter to the programs: %s", strerror(-err));
 	xdp_call(bind, "epf_unbind", NULL);
 	return err;
 }
 
-/* The pin keeps the link, the link the program. */
+/* The pin keeps the link alive, and the link keeps the program. */
 static int attach_mark(const struct xdp_want *want, __u32 ifindex)
 {
 	const struct epf_xdp_marks marks = { want->mark, want->mark_mask };
@@ -144,7 +144,7 @@ struct bpf_program *xdp_choose(struct bpf_object *obj, const char *name)
 	return chosen;
 }
 
-/* Have the programs of @obj do @action, and use the maps of a filter @inline_of. */
+/* Let the programs of @obj do @action, and use the maps of filter @inline_of. */
 static int prepare(struct bpf_object *obj, __u32 action, const char *inline_of)
 {
 	int err = bpf_map__set_initial_value(
@@ -154,7 +154,7 @@ static int prepare(struct bpf_object *obj, __u32 action, const char *inline_of)
 	return !err && inline_of ? ebpf_reuse_maps(obj, inline_of) : err;
 }
 
-/* Without CAP_PERFMON the verifier wants another form of a program that makes the key. */
+/* Without CAP_PERFMON the verifier accepts only another form of the programs that make keys. */
 static enum xdp_obj reflex_object(const struct xdp_want *want)
 {
 	if (!want->bpf)
@@ -173,7 +173,7 @@ static enum xdp_obj object_for(const struct xdp_want *want)
 	return caps_perfmon() ? XDP_OBJ_DEDUP_INLINE : XDP_OBJ_DEDUP_BARE;
 }
 
-/* One try, in the mode of @conf. Silent. */
+/* Try once, in the mode of @conf. Prints no errors. */
 static int try_xdp(const struct xdp_want *want, int slot,
 		   struct epf_xdp_conf *conf)
 {
@@ -204,8 +204,8 @@ void xdp_explain_refused(const struct xdp_want *want, const char *name)
 	if (xdp_obj_needs_perfmon("attaching"))
 		return;
 	uname(&kernel);
-	fail("'%s': packets pass, as the verifier of Linux %s refuses program "
-	     "%s: %s", want->ifname, kernel.release, name, xdp_obj_complaint());
+	fail("'%s': the verifier of Linux %s refuses program %s, so packets pass: %s",
+	     want->ifname, kernel.release, name, xdp_obj_complaint());
 }
 
 static void explain(const struct xdp_want *want, int err)
@@ -213,19 +213,19 @@ static void explain(const struct xdp_want *want, int err)
 	const char *said = xdp_obj_complaint();
 
 	if (err == -EBUSY && want->prio)
-		fail("'%s' has an XDP program that shares it with none, or runs "
-		     "in another mode: detach that one, or leave --mode out",
+		fail("'%s' has an XDP program that does not share the interface, or that "
+		     "runs in another mode: detach it, or leave --mode out",
 		     want->ifname);
 	else if (err == -EBUSY)
-		fail("'%s' has an XDP program already, and without a dispatcher "
-		     "only one fits: detach that one, or both use libxdp",
+		fail("'%s' already has an XDP program, and without a dispatcher only "
+		     "one can be attached: detach it, or use libxdp for both",
 		     want->ifname);
 	else if (strstr(said, "xdp-dispatcher.o"))
 		fail("libxdp does not find its xdp-dispatcher.o: install the "
 		     "package of libxdp, or give --no-dispatcher");
 	else if (strstr(said, "changes packet data"))
-		fail("--action mark: the dispatcher of this libxdp is too old "
-		     "for it (1.5.5 does): give --no-dispatcher");
+		fail("--action mark: the dispatcher of this libxdp is too old: "
+		     "install libxdp 1.5.5, or give --no-dispatcher");
 	else if (xdp_obj_refused())
 		xdp_explain_refused(want, program_for(want->action));
 	else if (xdp_denied(err, false))
@@ -243,7 +243,7 @@ int xdp_attach_prog(const struct xdp_want *want, int slot,
 	conf->mode = want->mode == XDP_GENERIC ? XDP_FLAGS_SKB_MODE :
 						 XDP_FLAGS_DRV_MODE;
 	err = try_xdp(want, slot, conf);
-	/* What another mode cannot mend is not tried there. */
+	/* Errors that another mode cannot avoid are not tried there. */
 	if (want->mode == XDP_AUTO && err && err != -EPERM) {
 		conf->mode = XDP_FLAGS_SKB_MODE;
 		err = try_xdp(want, slot, conf);
@@ -253,7 +253,7 @@ int xdp_attach_prog(const struct xdp_want *want, int slot,
 	return err;
 }
 
-/* Without libxdp nobody here can tell where its programs are. */
+/* Without libxdp it is unknown here where its programs are attached. */
 static bool exists(__u32 prog_id)
 {
 	int fd = bpf_prog_get_fd_by_id(prog_id);
@@ -270,8 +270,8 @@ bool xdp_prog_live(const struct epf_xdp_conf *conf)
 	return shared_live ? shared_live(conf) : exists(conf->prog_id);
 }
 
-/* Give the filter back now rather than when the kernel frees the map. Packets
- * under way may hold it: the barrier waits for those.
+/* Release the filter now, not when the kernel frees the map. Packets that are processed
+ * may hold it: the barrier waits for those.
  */
 static void unbind(int slot)
 {
@@ -281,7 +281,7 @@ static void unbind(int slot)
 		return;
 	syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 	if (bpf_object__load(bind))
-		warn("cannot give the filter back at once: %s",
+		warn("cannot release the filter at once: %s",
 		     xdp_obj_complaint());
 	else
 		xdp_call(bind, "epf_unbind", NULL);
@@ -299,7 +299,7 @@ int xdp_detach_prog(const struct epf_xdp_conf *conf, const char *ifname)
 	return err;
 }
 
-/* Give back the offloads that an attachment switched off. */
+/* Switch the offloads on again that an attachment switched off. */
 static void vlan_restore(const struct epf_xdp_conf *conf, const char *ifname)
 {
 	int err = 0;
@@ -307,7 +307,7 @@ static void vlan_restore(const struct epf_xdp_conf *conf, const char *ifname)
 	if (conf->vlan_off && if_nametoindex(ifname) == conf->ifindex)
 		err = vlan_switch(ifname, conf->vlan_off, true);
 	if (err)
-		warn("cannot switch the VLAN offload of '%s' on again: %s: "
+		warn("cannot switch the VLAN offload of '%s' on again: %s: run "
 		     "'ethtool -K %s rxvlan on'", ifname, strerror(-err),
 		     ifname);
 }
@@ -319,18 +319,18 @@ static int detach(const char *ifname)
 	int err = xdp_read(ifname, &state);
 
 	if (err == -EPERM || err == -EACCES) {
-		fail("what belongs to '%s' is not for this user: run as root, or "
-		     "as the one who attached", ifname);
+		fail("this user may not read what belongs to '%s': run as root, or "
+		     "as the user who attached it", ifname);
 		return err;
 	}
-	if (err && err != -ENOENT) { /* which is what an attach left half done */
-		fail("reading what is attached to '%s': %s", ifname,
+	if (err && err != -ENOENT) { /* ENOENT: an attach was interrupted */
+		fail("cannot read what is attached to '%s': %s", ifname,
 		     xdp_pin_why(err));
 		return err;
 	}
 	if (!err && state.conf.prio && !shared_detach) {
 		fail("'%s' was attached through libxdp, which this epfctl was "
-		     "built without", ifname);
+		     "built without: use one with libxdp", ifname);
 		return -EOPNOTSUPP;
 	}
 	if (!err && state.conf.action == EPF_XDP_REFLEX)
@@ -343,7 +343,7 @@ static int detach(const char *ifname)
 		shared_clean(&state.conf);
 	} else if (!err && !state.here) {
 		ingress_disarm(ifname);
-		warn("'%s' is of another network namespace: the program passes "
+		warn("'%s' is in another network namespace: its program passes "
 		     "everything until it is detached there", ifname);
 	}
 	if (!err && state.here)
@@ -372,21 +372,21 @@ static const char *kind_of(const struct epf_xdp_conf *conf)
 	}
 }
 
-/* Remove what an interface left behind that went away with its program on. */
+/* Remove what is left of an interface that disappeared with its program. */
 static int clear_stale(const char *ifname)
 {
 	struct xdp_state state;
 
 	if (!xdp_read(ifname, &state) && state.live) {
-		fail("'%s' has %s already: 'epfctl detach %s' first", ifname,
+		fail("'%s' has %s already: run 'epfctl detach %s' first", ifname,
 		     kind_of(&state.conf), ifname);
 		return -EBUSY;
 	}
 	return detach(ifname);
 }
 
-/* Switch the VLAN offload off, noted first: whoever ends in between leaves it to
- * detach.
+/* Switch the VLAN offload off. Note it first: if this process ends in between, detach
+ * switches it on again.
  */
 static int vlan_release(const struct xdp_want *want, int conf_fd,
 			struct epf_xdp_conf *conf, __u32 on)
@@ -401,14 +401,14 @@ static int vlan_release(const struct xdp_want *want, int conf_fd,
 	if (err) {
 		vlan_restore(conf, want->ifname);
 		fail("--vlan-offload off: '%s': %s", want->ifname,
-		     err == -EOPNOTSUPP ? "its driver does not switch it off: "
+		     err == -EOPNOTSUPP ? "its driver cannot switch it off: "
 					  "use --no-vlan or --key flow" :
 					  strerror(-err));
 	}
 	return err;
 }
 
-/* See to it that the program sees the tags that the key has. */
+/* Make sure that the program sees the tags that are part of the key. */
 static int vlan_ready(const struct xdp_want *want, int conf_fd,
 		      struct epf_xdp_conf *conf)
 {
@@ -416,7 +416,7 @@ static int vlan_ready(const struct xdp_want *want, int conf_fd,
 	int err = vlan_offloads(want->ifname, &on);
 
 	if (err) {
-		fail("asking '%s' for its VLAN offload: %s", want->ifname,
+		fail("cannot read the VLAN offload of '%s': %s", want->ifname,
 		     strerror(-err));
 		return err;
 	}
@@ -424,13 +424,13 @@ static int vlan_ready(const struct xdp_want *want, int conf_fd,
 		return vlan_release(want, conf_fd, conf, on);
 	if (!on || !vlan_counts(&want->opts))
 		return 0;
-	fail("'%s' takes VLAN tags off packets, and the key has them: "
-	     "'ethtool -K %s rxvlan off', or --vlan-offload off, or --no-vlan",
+	fail("'%s' takes VLAN tags off packets, but they are part of the key: run "
+	     "'ethtool -K %s rxvlan off', or give --vlan-offload off or --no-vlan",
 	     want->ifname, want->ifname);
 	return -EADDRNOTAVAIL;
 }
 
-/* Everything after the slots are filled; the caller unpins on error. */
+/* Everything after the slots are filled. On error the caller unpins. */
 static int attach_bound(const struct xdp_want *want, int slot, int conf_fd,
 			struct epf_xdp_conf *conf)
 {
@@ -454,7 +454,7 @@ static int attach_bound(const struct xdp_want *want, int slot, int conf_fd,
 	}
 	err = bpf_map_update_elem(conf_fd, &zero, conf, BPF_ANY);
 	if (err) {
-		fail("noting what was attached: %s", strerror(-err));
+		fail("cannot note what was attached: %s", strerror(-err));
 		xdp_detach_prog(conf, want->ifname);
 		vlan_restore(conf, want->ifname);
 	}
@@ -473,7 +473,7 @@ static int attach_inline(const struct xdp_want *want, struct epf_xdp_conf *conf)
 	return err;
 }
 
-/* Fill the slots, then attach; the caller unpins on error. */
+/* Fill the slots, then attach. On error the caller unpins. */
 static int attach_module(const struct xdp_want *want, struct epf_xdp_conf *conf)
 {
 	struct bpf_object *bind = open_on(XDP_OBJ_BIND, -1);
@@ -504,7 +504,7 @@ int xdp_attach(const struct xdp_want *want)
 	int err, lock;
 
 	if (!conf.ifindex) {
-		fail("there is no interface '%s': 'ip link' shows them",
+		fail("there is no interface '%s': 'ip link' shows all interfaces",
 		     want->ifname);
 		return -ENODEV;
 	}

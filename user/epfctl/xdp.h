@@ -3,10 +3,10 @@
  * XDP programs on interfaces. Functions print their errors and return 0 or a
  * negative errno, unless they say otherwise.
  *
- * What an attachment owns: the references of its maps, the program on the
- * interface, the link of tc_mark, and a directory of pins. xdp_attach() leaves
- * all of it or nothing; the program comes last, so that no packet finds an
- * empty slot. xdp_detach() takes all away, in the opposite order.
+ * An attachment owns the references in its maps, the program on the interface, the link of
+ * tc_mark, and a directory of pins. xdp_attach() leaves all of it or nothing. The program
+ * comes last, so that no packet finds an empty slot. xdp_detach() removes everything in the
+ * opposite order.
  */
 #ifndef EPFCTL_XDP_H
 #define EPFCTL_XDP_H
@@ -32,14 +32,14 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
 #define XDP_PRIO_DEFAULT 50 /* libxdp's own */
 
 /**
- * struct xdp_want - what is to be attached
+ * struct xdp_want - the attachment to make
  * @ifname: interface
- * @filter: name of the filter, or what it was called by
- * @name: room for it
+ * @filter: name of the filter, or the operand that names it
+ * @name: room for the name
  * @id: of the filter
  * @bpf: it is pure BPF
  * @rotate: who ends its epochs, if it is created for this
- * @made: it was; see struct epf_xdp_conf
+ * @made: it was created; see struct epf_xdp_conf
  * @holder: process that was started for it, or 0
  * @opts: packet key
  * @action: enum epf_xdp_action
@@ -47,10 +47,10 @@ enum xdp_mode { XDP_AUTO, XDP_NATIVE, XDP_GENERIC };
  * @mark_mask: the bits that are written
  * @mode: driver, socket buffer, or the first of the two that works
  * @prio: place among the programs of the dispatcher; 0: no dispatcher
- * @mirror: the interface only listens; says that @opts pass no control packets
+ * @mirror: the interface only listens, so @opts pass no control packets
  * @vlan_off: switch the VLAN offload off, until xdp_detach()
- * @reflex: with EPF_XDP_REFLEX
- * @ingress: with EPF_XDP_ADMIT and EPF_XDP_LOG
+ * @reflex: options, with EPF_XDP_REFLEX
+ * @ingress: options, with EPF_XDP_ADMIT and EPF_XDP_LOG
  */
 struct xdp_want {
 	const char *ifname;
@@ -76,15 +76,15 @@ struct xdp_want {
 /**
  * struct xdp_state - an attachment, read back
  * @conf: as attached
- * @here: the interface is of this network namespace
- * @live: and has the program
- * @blind: the card takes VLAN tags off, which the key should have
+ * @here: the interface is in this network namespace
+ * @live: it is @here and has the program
+ * @blind: the card takes off VLAN tags that are part of the key
  * @count: summed over CPUs
- * @rule: with EPF_XDP_REFLEX, and the next
+ * @rule: with EPF_XDP_REFLEX, like @counts
  * @counts: summed over CPUs
- * @asks: the asking program is where it was attached; @live: both are
- * @learns: likewise
- * @ingress: the rule, with EPF_XDP_ADMIT and EPF_XDP_LOG, and the next
+ * @asks: the asking program is where it was attached; @live: both programs are
+ * @learns: the learning program is
+ * @ingress: the rule, with EPF_XDP_ADMIT and EPF_XDP_LOG, like @ingress_counts
  * @ingress_counts: summed over CPUs
  */
 struct xdp_state {
@@ -104,50 +104,54 @@ struct xdp_state {
 /* xdp.c */
 int xdp_attach(const struct xdp_want *want);
 int xdp_detach(const char *ifname);
-/* Silent. -ENOENT: nothing is attached. */
+/* Prints no errors. -ENOENT: nothing is attached. */
 int xdp_read(const char *ifname, struct xdp_state *state);
 
-/* Parts of these, for reflex.c and ingress.c: the XDP program alone; it sets and uses
- * prog_id and mode of @conf. @slot: its map, or -1.
+/* For reflex.c and ingress.c: only the XDP program. It sets and uses prog_id and mode of
+ * @conf. @slot: its map, or -1.
  */
 int xdp_attach_prog(const struct xdp_want *want, int slot,
 		    struct epf_xdp_conf *conf);
 int xdp_detach_prog(const struct epf_xdp_conf *conf, const char *ifname);
 bool xdp_prog_live(const struct epf_xdp_conf *conf);
-/* Of the object's programs, have @name alone loaded. */
+/* Let only @name be loaded of the object's programs. */
 struct bpf_program *xdp_choose(struct bpf_object *obj, const char *name);
-/* The errors of program @name that the verifier refuses, and of what else was not loaded.
+/* Print the error of program @name that the verifier refuses, or of another failure to load.
  * Return: @err.
  */
 void xdp_explain_refused(const struct xdp_want *want, const char *name);
 int xdp_fail_load(int err);
-/* Run a syscall program of @obj; @arg: or NULL. Silent. Return: its value, or an error. */
+/* Run a syscall program of @obj. @arg may be NULL. Prints no errors. Return: its value, or an
+ * error.
+ */
 int xdp_call(struct bpf_object *obj, const char *name, struct epf_xdp_bind *arg);
-/* Are capabilities, or the BPF token, why? Then an error. @tc: of a program of tc. */
+/* Is a missing capability, or the BPF token, the reason? Then prints an error. @tc: for a
+ * program of tc.
+ */
 bool xdp_denied(int err, bool tc);
 
-/* xdp_show.c: what an attachment is, in one line without its counters */
+/* xdp_show.c: an attachment in one line, without its counters */
 void xdp_show(const char *ifname, const struct xdp_state *state);
 json_t *xdp_json(const char *ifname, const struct xdp_state *state);
 extern const char *const xdp_outcome_names[EPF_XDP_OUTCOMES];
 
-/* Is the filter of an attachment held? Always where it is the module's. */
+/* Is the filter of an attachment held? A filter of the module always is. */
 bool xdp_held(const struct epf_xdp_conf *conf);
-/* Its name, or "" where it is gone or cannot be asked. */
+/* Its name; "": it is gone or cannot be asked. */
 void xdp_filter_name(const struct epf_xdp_conf *conf, char name[EPF_NAME_LEN]);
 
 /* attach_default.c: a filter and a holder for an attachment that names none */
 
-/* Set @want->filter, made where there is none of that name. */
+/* Set @want->filter; if there is none of that name, make it. */
 int default_filter(struct xdp_want *want);
-/* Start who ends its epochs, where it takes one and nobody does. */
+/* Start a holder, if the filter needs one and has none. */
 int default_holder(struct xdp_want *want);
-/* Tell what was done, and what to do. */
+/* Print what was done, and what to do next. */
 void default_show(const struct xdp_want *want);
-/* End what the above began for @conf, unless others use it, which is told. */
+/* End what the above began for @conf. What others use stays, with a warning. */
 void default_undo(const struct epf_xdp_conf *conf);
 
-/* xdp_maps.c: slot and conf map without programs of the module; silent */
+/* xdp_maps.c: slot and conf maps without programs of the module. Prints no errors. */
 int xdp_maps_make(const struct epf_pkt_opts *opts, int *slot, int *conf);
 int xdp_map_make(__u32 type, const char *name, size_t bytes); /* fd */
 
@@ -158,7 +162,7 @@ int xdp_map_make(__u32 type, const char *name, size_t bytes); /* fd */
  * @name: in the program
  * @pin: file name
  * @type: BPF_MAP_TYPE_ARRAY, PERCPU_ARRAY, RINGBUF
- * @bytes: of the value, a multiple of 8; of the ring
+ * @bytes: of the value, a multiple of 8, or of the ring
  */
 struct xdp_map {
 	const char *name;
@@ -167,68 +171,66 @@ struct xdp_map {
 	size_t bytes;
 };
 
-/* Make and pin it, with @value in it if there is one. Errors are printed. */
+/* Make and pin it, with @value in it if that is not NULL. Prints errors. */
 int xdp_map_pin(const char *ifname, const struct xdp_map *m, const void *value);
-/* Put the pinned map into the place of map @name. Silent, as the next two. */
+/* Use the pinned map in place of map @name. This and the next two print no errors. */
 int xdp_map_reuse(struct bpf_object *obj, const char *name, const char *ifname,
 		  const char *pin);
 int xdp_map_read(const char *ifname, const char *pin, void *value);
-/* Add up over all CPUs the @nr counts with which the values of @m begin. */
+/* Sum over all CPUs the first @nr counts of the values of @m. */
 int xdp_map_count(const char *ifname, const struct xdp_map *m,
 		  struct epf_xdp_count *sum, size_t nr);
-/* The map of what is attached. Errors are printed. */
+/* Make the conf map, which describes the attachment. Prints errors. */
 int xdp_conf_pin(const char *ifname, const struct epf_xdp_conf *conf);
-/* Note in it what is there by now: whoever ends in between leaves it to detach. */
+/* Note there what is attached so far: if this process ends in between, detach removes it. */
 int xdp_conf_note(const char *ifname, const struct epf_xdp_conf *conf);
 
 /* xdp_held.c: the filter of attachments that have a rule */
 
-/* Take one of the module into a map that is pinned; one that is pure BPF needs none. */
+/* Take a filter of the module into a pinned map; a pure BPF filter needs none. */
 int xdp_hold(const struct xdp_want *want);
-/* Give it back now rather than when the kernel frees the map. */
+/* Release it now, not when the kernel frees the map. */
 void xdp_let_go(const char *ifname);
-/* Have the programs of @obj use the filter. Silent. */
+/* Let the programs of @obj use the filter. Prints no errors. */
 int xdp_use(const struct xdp_want *want, struct bpf_object *obj);
 
-/* xdp_vlan.c: cards take VLAN tags off packets, where XDP does not see them */
+/* xdp_vlan.c: cards take VLAN tags off packets, so that XDP does not see them */
 
 /* Are tags part of the key? */
 bool vlan_counts(const struct epf_pkt_opts *opts);
-/* The offloads of enum epf_xdp_vlan that are on, 0 where there are none. Silent. */
+/* The offloads of enum epf_xdp_vlan that are on; 0: none. Prints no errors. */
 int vlan_offloads(const char *ifname, __u32 *on);
-/* Switch @which of them on or off. Silent; -EOPNOTSUPP: the driver keeps it. */
+/* Switch @which of them on or off. Prints no errors. -EOPNOTSUPP: the driver keeps it. */
 int vlan_switch(const char *ifname, __u32 which, bool on);
 
-/* xdp_pin.c: directories of pins, by the name of the interface. Seen from
- * another network namespace, it is NAME@INODE, or NAME@ in that of process 1. Netfilter
- * hooks have names as nf.h tells, records of pins as pin.h does, and directories of the
- * same kind.
+/* xdp_pin.c: directories of pins, by the name of the interface. In another network namespace
+ * the name is NAME@INODE, or NAME@ for that of process 1. Netfilter hooks (nf.h) and records
+ * of pins (pin.h) have names and directories, too.
  */
 #define XDP_PATH_BYTES 256
 
-/* The path of pin @name, or of the directory where it is NULL. */
+/* The path of pin @name; NULL: of the directory. */
 void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 		  const char *name);
-/* Until the descriptor is closed nobody else attaches or detaches. */
+/* Until the descriptor is closed, no other process attaches or detaches. */
 int xdp_pin_lock(void);
-/* Return: descriptor; silent. -EPROTO: a map of another version. */
+/* Return: a descriptor. Prints no errors. -EPROTO: a map of another version. */
 int xdp_pin_open(const char *ifname, const char *name);
 const char *xdp_pin_why(int err);
 int xdp_pin_fd(int fd, const char *ifname, const char *name);
-int xdp_pin_dir(const char *ifname);   /* make it; -EEXIST is silent */
-void xdp_unpin(const char *ifname);    /* all, and the directory */
-/* Names of interfaces with pins, NULL at the end; the caller frees each, and
- * the list, also after an error. Silent.
+int xdp_pin_dir(const char *ifname);   /* make it; -EEXIST prints no error */
+void xdp_unpin(const char *ifname);    /* remove all pins, and the directory */
+/* Names of interfaces with pins, NULL at the end. The caller frees each of them, and the
+ * list, also after an error. Prints no errors.
  */
 int xdp_pin_list(char ***names);
 
-/* xdp_uses.c: the first interface or hook, of any network namespace, that was attached to
- * the filter @id, of the module or pure BPF, or record of pin.h. Silent. NULL where the
- * program was built without BPF.
+/* xdp_uses.c: the first interface or hook, of any network namespace, or record of pin.h that
+ * uses filter @id, of the module or pure BPF. Prints no errors. NULL in a build without BPF.
  */
 #define XDP_NAME_BYTES 64
 bool xdp_uses(__u32 id, bool bpf, char name[XDP_NAME_BYTES]) __attribute__((weak));
-/* The error that @name uses @filter. Likewise. */
+/* Print the error that @name uses @filter. NULL likewise. */
 void xdp_uses_tell(const char *filter, const char *name) __attribute__((weak));
 
 /* xdp_obj.c: the embedded objects */
@@ -256,24 +258,23 @@ enum xdp_obj {
 
 /* Return: NULL: an error is printed. */
 struct bpf_object *xdp_obj_open(enum xdp_obj which);
-/* Can the module's functions be called? Else an error that says why. */
+/* Can the module's functions be called? If not, prints an error. */
 bool xdp_obj_possible(void);
-/* From here on what libbpf and libxdp complain of is kept, not printed. */
+/* From now on keep complaints of libbpf and libxdp, and do not print them. */
 void xdp_obj_quiet(void) __attribute__((weak));
-/* The most telling complaint since then, or "". */
+/* The most informative complaint since then, or "". */
 const char *xdp_obj_complaint(void) __attribute__((weak));
-/* Is it the verifier's? */
+/* Is it one of the verifier? */
 bool xdp_obj_refused(void) __attribute__((weak));
-/* Is it, and CAP_PERFMON, which this process lacks, spares it? Then an error that says so. */
+/* Is it one that CAP_PERFMON avoids, which this process lacks? Then prints an error. */
 bool xdp_obj_needs_perfmon(const char *doing) __attribute__((weak));
-int xdp_obj_keep(const char *fmt, va_list ap); /* keep one more */
+int xdp_obj_keep(const char *fmt, va_list ap); /* keep another complaint */
 
-/* xdp_plain.c: without a dispatcher; xdp_shared.c: by libxdp's, and absent
- * where libxdp was. All are silent.
+/* xdp_plain.c: without a dispatcher; xdp_shared.c: by libxdp's dispatcher, and missing in a
+ * build without libxdp. They print no errors.
  *
- * The attach functions load the object of @prog as well, and set @conf->prog_id.
- * @conf has ifindex, mode and prio. -EBUSY: another program is there that does
- * not share the interface.
+ * The attach functions also load the object of @prog, and set @conf->prog_id. @conf has
+ * ifindex, mode and prio. -EBUSY: another program does not share the interface.
  */
 int plain_attach(struct bpf_object *obj, struct bpf_program *prog,
 		 struct epf_xdp_conf *conf);
@@ -284,17 +285,17 @@ int shared_attach(struct bpf_object *obj, struct bpf_program *prog,
 		  struct epf_xdp_conf *conf) __attribute__((weak));
 int shared_detach(const struct epf_xdp_conf *conf) __attribute__((weak));
 bool shared_live(const struct epf_xdp_conf *conf) __attribute__((weak));
-/* Drop what libxdp keeps for an interface that is gone. */
+/* Remove what libxdp keeps for an interface that is gone. */
 void shared_clean(const struct epf_xdp_conf *conf) __attribute__((weak));
 
 /**
- * xdp_frags() - are packets of many buffers wanted in many buffers?
+ * xdp_frags() - should packets of many buffers stay in many buffers?
  * @conf: with mode
  *
- * In the driver: without it a large MTU is refused. Behind it the kernel makes
- * one buffer of them else, and should: where it copies a packet in many buffers
- * (6.9 and up, seen in 6.12) it forgets the length of the link header, and tc
- * ingress finds neither that header nor what we wrote before it.
+ * In the driver they should: otherwise a large MTU is refused. Behind the driver the kernel
+ * then makes one buffer of them, and should: if it copies a packet in many buffers (6.9 and
+ * later, seen in 6.12), it forgets the length of the link header, and tc ingress finds
+ * neither that header nor what we wrote before it.
  */
 static inline bool xdp_frags(const struct epf_xdp_conf *conf)
 {

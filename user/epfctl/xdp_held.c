@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The filter of attachments that have a rule. One of the module is held by one reference,
- * which stays in its map for as long as the attachment; the programs pass the map.
+ * The filter of attachments that have a rule. A filter of the module is held by one
+ * reference, which stays in its map as long as the attachment exists. The programs pass the
+ * map to the module's functions.
  */
 #include "xdp.h"
 
@@ -14,7 +15,7 @@
 
 #include "ebpf/ebpf.h"
 
-/* Passing maps to functions of a module came with Linux 6.9. */
+/* Since Linux 6.9 programs can pass maps to functions of a module. */
 static bool kernel_can(const struct xdp_want *want)
 {
 	struct utsname kernel;
@@ -24,8 +25,8 @@ static bool kernel_can(const struct xdp_want *want)
 	if (sscanf(kernel.release, "%u.%u", &major, &minor) != 2 ||
 	    major > 6 || (major == 6 && minor >= 9))
 		return true;
-	fail("'%s' is a filter of the module, with which this needs Linux 6.9, and this is "
-	     "%s: 'epfctl --backend bpf create' makes a filter for it", want->filter,
+	fail("'%s' is a filter of the module, which needs Linux 6.9 for this, and this is "
+	     "%s: use a filter made by 'epfctl --backend bpf create'", want->filter,
 	     kernel.release);
 	return false;
 }
@@ -41,7 +42,7 @@ static int take(struct bpf_object *obj, const struct xdp_want *want)
 	if (err == -ENOENT)
 		fail_call(err, "opening", want->filter);
 	else if (err)
-		fail("giving the filter to the programs: %s", strerror(-err));
+		fail("cannot give the filter to the programs: %s", strerror(-err));
 	return err ? err :
 		     xdp_pin_fd(bpf_object__find_map_fd_by_name(obj, "epf_held"),
 				want->ifname, EPF_XDP_PIN_HELD);
@@ -69,7 +70,7 @@ void xdp_let_go(const char *ifname)
 	int fd = xdp_pin_open(ifname, EPF_XDP_PIN_HELD), err;
 	struct bpf_object *obj;
 
-	if (fd < 0) /* pure BPF, or in a slot */
+	if (fd < 0) /* pure BPF, or the reference is in a slot */
 		return;
 	obj = xdp_obj_open(XDP_OBJ_HOLD);
 	if (obj) {
@@ -78,7 +79,7 @@ void xdp_let_go(const char *ifname)
 		      bpf_object__load(obj) ?:
 		      xdp_call(obj, "epf_let_go", NULL);
 		if (err)
-			warn("cannot give the filter back at once: %s%s%s",
+			warn("cannot release the filter at once: %s%s%s",
 			     strerror(-err), *xdp_obj_complaint() ? ": " : "",
 			     xdp_obj_complaint());
 		bpf_object__close(obj);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Slot and conf map of an attachment whose filter is pure BPF. */
+/* The slot and conf maps of an attachment with a pure BPF filter. */
 #include "xdp.h"
 
 #include <bpf/bpf.h>

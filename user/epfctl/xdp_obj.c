@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The BPF objects, inside this program, and what libbpf says of them. */
+/* The BPF objects that this program contains, and what libbpf says about them. */
 #include "xdp.h"
 
 #include <bpf/btf.h>
@@ -83,16 +83,16 @@ struct bpf_object *xdp_obj_open(enum xdp_obj which)
 
 	obj = bpf_object__open_mem(objects[which].start, len, &opts);
 	if (!obj)
-		fail("opening the BPF object %s: %s", objects[which].name,
+		fail("cannot open the BPF object %s: %s", objects[which].name,
 		     strerror(errno));
 	return obj;
 }
 
-/* What tells more replaces what tells less; of equals the first stays. */
+/* A more informative complaint replaces a less informative one; of equals the first stays. */
 enum telling { SAYS_NOTHING, SAYS_LIBRARY, SAYS_VERIFIER, SAYS_KERNEL };
 static enum telling telling;
 static char complaint[256];
-static char program[32]; /* that the verifier spoke of */
+static char program[32]; /* the one that the verifier complained of */
 
 static void complain(enum telling how, const char *text, size_t len)
 {
@@ -102,7 +102,7 @@ static void complain(enum telling how, const char *text, size_t len)
 	snprintf(complaint, sizeof(complaint), "%.*s", (int)len, text);
 }
 
-/* The verifier's reason is its last line but for the statistics. */
+/* The verifier's reason is its last line before the statistics. */
 static void complain_log(const char *log)
 {
 	const char *end = strstr(log, "\nprocessed "), *line;
@@ -190,13 +190,13 @@ bool xdp_obj_needs_perfmon(const char *doing)
 bool xdp_obj_possible(void)
 {
 	if (access("/sys/kernel/btf/vmlinux", F_OK))
-		fail("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF): its "
-		     "programs cannot call the module");
+		fail("this kernel has no BTF (CONFIG_DEBUG_INFO_BTF), so programs "
+		     "cannot call the module: use a filter that is pure BPF");
 	else if (access("/sys/module/" MODULE, F_OK))
-		fail("the module is not loaded: 'modprobe " MODULE "'");
+		fail("the module is not loaded: run 'modprobe " MODULE "'");
 	else if (access(MODULE_BTF, F_OK))
 		fail("the module was loaded without BTF, so programs cannot "
-		     "call it: 'epfctl doctor' tells why");
+		     "call it: 'epfctl doctor' says why");
 	else
 		return true;
 	return false;

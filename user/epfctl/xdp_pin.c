@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Directories of pins, one for each interface with a program of ours. */
+/* Directories of pins: one for each interface, hook or pinned program. */
 #include "ingress.h"
 #include "nf.h"
 #include "pin.h"
@@ -31,7 +31,7 @@ static const char *const pins[] = { EPF_XDP_PIN_MARK, EPF_XDP_PIN_CONF,
 				    EPF_MATCH_PIN_RULE, EPF_MATCH_PIN_COUNTS,
 				    EPF_MATCH_PIN_PROGRAM };
 
-/* "@INODE" of our network namespace, "" for that of process 1 if it can be told. */
+/* "@INODE" of our network namespace; "" for that of process 1, or if that is unknown. */
 static const char *own_suffix(void)
 {
 	static char suffix[24];
@@ -51,7 +51,7 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 	size_t len;
 	char *c;
 
-	/* Names with ':' are of no interface. */
+	/* Names with ':' do not belong to an interface. */
 	snprintf(dir, sizeof(dir), "%s%s%s", strchr(ifname, ':') ? "@" : "", ifname,
 		 strchr(ifname, '@') ? "" : own_suffix());
 	len = strlen(dir);
@@ -64,8 +64,8 @@ void xdp_pin_path(char path[XDP_PATH_BYTES], const char *ifname,
 		 name ? "/" : "", name ? name : "");
 }
 
-/* The kernel writes as many bytes as the map's values have: those of another version
- * may not fit.
+/* The kernel writes as many bytes as a value of the map has. A map of another version may
+ * not fit.
  */
 static int check_bytes(int fd, const char *name)
 {
@@ -116,8 +116,8 @@ int xdp_pin_open(const char *ifname, const char *name)
 
 const char *xdp_pin_why(int err)
 {
-	return err == -EPROTO ? "it was attached by another version of epfctl: "
-				"use that one" : strerror(-err);
+	return err == -EPROTO ? "another version of epfctl attached it: "
+				"use that version" : strerror(-err);
 }
 
 int xdp_pin_fd(int fd, const char *ifname, const char *name)
@@ -128,7 +128,7 @@ int xdp_pin_fd(int fd, const char *ifname, const char *name)
 	xdp_pin_path(path, ifname, name);
 	err = bpf_obj_pin(fd, path);
 	if (err)
-		fail("pinning %s: %s", path, strerror(errno));
+		fail("cannot pin %s: %s", path, strerror(errno));
 	return err ? -errno : 0;
 }
 
@@ -138,7 +138,7 @@ static int bpffs_there(void)
 
 	if (!statfs(EPF_XDP_BPFFS, &fs) && fs.f_type == BPF_FS_MAGIC)
 		return 0;
-	fail("no BPF file system at " EPF_XDP_BPFFS ": 'mount -t bpf bpf "
+	fail("no BPF file system at " EPF_XDP_BPFFS ": run 'mount -t bpf bpf "
 	     EPF_XDP_BPFFS "' (under 'ip netns exec' it is hidden: use "
 	     "'nsenter --net=/run/netns/NAME')");
 	return -ENOENT;
@@ -155,7 +155,7 @@ int xdp_pin_lock(void)
 	if (fd >= 0 && !flock(fd, LOCK_EX))
 		return fd;
 	err = -errno;
-	fail(EPF_XDP_BPFFS ": %s: run as root, or as the user it belongs to",
+	fail(EPF_XDP_BPFFS ": %s: run as root, or as its owner",
 	     strerror(errno));
 	if (fd >= 0)
 		close(fd);
@@ -172,15 +172,15 @@ int xdp_pin_dir(const char *ifname)
 	    mkdir(path, 0700)) {
 		err = -errno;
 		if (err == -EACCES || err == -EPERM)
-			fail("%s cannot be made: run as root, or as the user "
-			     "whom " EPF_XDP_PINS " belongs to", path);
+			fail("%s cannot be made: run as root, or as the owner "
+			     "of " EPF_XDP_PINS, path);
 		else if (err != -EEXIST)
-			fail("making %s: %s", path, strerror(errno));
+			fail("cannot make %s: %s", path, strerror(errno));
 	}
 	return err;
 }
 
-/* The directory of all goes with the last; rmdir() spares it before. */
+/* The common directory goes with the last of them; until then rmdir() leaves it. */
 void xdp_unpin(const char *ifname)
 {
 	char path[XDP_PATH_BYTES];
@@ -200,8 +200,8 @@ static int is_interface(const struct dirent *d)
 	return d->d_name[0] == '@';
 }
 
-/* The name by which this network namespace calls the directory '@' @dir; of a netfilter
- * hook and of a record of pin.h one more '@' comes first, and ':' is ':'.
+/* The name of the directory '@' @dir in this network namespace. Directories of netfilter
+ * hooks and of records of pin.h begin with one more '@', and their ':' stays ':'.
  */
 static char *name_of_dir(const char *dir)
 {

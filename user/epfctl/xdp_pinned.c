@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Pinned maps of attachments that have a rule: rule, counters, what is attached. */
+/* Pinned maps of attachments that have a rule: the rule, the counters, the conf. */
 #include "xdp.h"
 
 #include <bpf/bpf.h>
@@ -105,6 +105,6 @@ int xdp_conf_note(const char *ifname, const struct epf_xdp_conf *conf)
 		close(fd);
 	}
 	if (err)
-		fail("noting what was attached: %s", strerror(-err));
+		fail("cannot note what was attached: %s", strerror(-err));
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One program alone on an interface, by libbpf. */
+/* Attach one program alone to an interface, by libbpf. */
 #include "xdp.h"
 
 #include <bpf/bpf.h>
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* The program on the interface in @mode, 0: none. */
+/* The program on the interface in @mode; 0: none. */
 static __u32 prog_on(__u32 ifindex, __u32 mode)
 {
 	__u32 id = 0;
@@ -40,8 +40,8 @@ int plain_attach(struct bpf_object *obj, struct bpf_program *prog,
 			      XDP_FLAGS_UPDATE_IF_NOEXIST | conf->mode, NULL);
 }
 
-/* Without CAP_SYS_ADMIN there is no descriptor of the program. Then a program that takes
- * its place between the look and the call is detached in its place.
+/* Without CAP_SYS_ADMIN there is no descriptor of the program. Then a program that replaces
+ * it between the check and the call is detached instead.
  */
 int plain_detach(const struct epf_xdp_conf *conf)
 {

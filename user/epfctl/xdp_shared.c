@@ -20,7 +20,7 @@ static enum xdp_attach_mode mode_of(const struct epf_xdp_conf *conf)
 						  XDP_MODE_NATIVE;
 }
 
-/* Whatever is on the interface. Return: 0: nothing; -1: cannot be told. */
+/* The program that the interface has. Return: 0: none; -1: unknown. */
 static __s64 main_id(const struct epf_xdp_conf *conf)
 {
 	__u32 id = 0;
@@ -29,7 +29,7 @@ static __s64 main_id(const struct epf_xdp_conf *conf)
 		       -1 : (__s64)id;
 }
 
-/* Is a dispatcher on the interface, by the name that the kernel knows? */
+/* Does the interface have a dispatcher, by the name that the kernel has? */
 static bool dispatched(const struct epf_xdp_conf *conf)
 {
 	struct bpf_prog_info info = { 0 };
@@ -41,16 +41,16 @@ static bool dispatched(const struct epf_xdp_conf *conf)
 		return id < 0;
 	fd = bpf_prog_get_fd_by_id((__u32)id);
 	if (fd < 0)
-		return true; /* cannot be told */
+		return true; /* unknown */
 	err = bpf_obj_get_info_by_fd(fd, &info, &len);
 	close(fd);
 	return err || !strcmp(info.name, "xdp_dispatcher");
 }
 
-/* Ours among the programs of the interface; on it alone where the kernel could
- * not chain programs. A dispatcher that libxdp could not read this time looks
- * like a program alone, or like one without programs; such a program in it has
- * no id.
+/* Is our program among those of the interface? If the kernel cannot chain programs, it is
+ * there alone. A dispatcher that libxdp could not read this time looks like a program that
+ * is alone, or like a dispatcher without programs; and a program in it that could not be
+ * read has no id.
  */
 static bool has_prog(const struct xdp_multiprog *mp,
 		     const struct epf_xdp_conf *conf)
@@ -69,8 +69,8 @@ static bool has_prog(const struct xdp_multiprog *mp,
 	return false;
 }
 
-/* What cannot be read counts as live: to detach it then fails and says why.
- * libxdp's error does not tell that from nothing being there.
+/* What cannot be read counts as live: detaching it then fails and says why. libxdp's error
+ * is the same if nothing is there.
  */
 bool shared_live(const struct epf_xdp_conf *conf)
 {
@@ -88,9 +88,9 @@ bool shared_live(const struct epf_xdp_conf *conf)
 	return live;
 }
 
-/* What libxdp attached and does not find again: where a probe of libbpf's
- * failed for want of memory, programs get no names, and libxdp knows its
- * dispatcher by name. @alone: there is no other one's program in it.
+/* Undo an attachment that libxdp does not find again. If a probe of libbpf failed because
+ * memory was short, programs get no names, but libxdp recognizes its dispatcher by the name.
+ * @alone: the dispatcher contains no program of others.
  */
 static int take_back(const struct epf_xdp_conf *conf, bool alone)
 {

@@ -50,7 +50,7 @@ static const char *action_name(__u32 action)
 	return action < EPF_XDP_ACTIONS ? names[action] : "unknown";
 }
 
-/* Is it in XDP? */
+/* Is the asking program in XDP? */
 static bool in_xdp(const struct epf_xdp_conf *conf)
 {
 	return !conf->tc[EPF_REFLEX_ASK].prog_id;
@@ -61,7 +61,7 @@ static const char *mode_of(const struct epf_xdp_conf *conf)
 	return conf->mode == XDP_FLAGS_SKB_MODE ? "generic" : "native";
 }
 
-/* Is the filter of @conf that is pure BPF still there? */
+/* Does the pure BPF filter of @conf still exist? */
 static bool bpf_there(const struct epf_xdp_conf *conf)
 {
 	struct ebpf_filter *f;
@@ -79,7 +79,7 @@ bool xdp_held(const struct epf_xdp_conf *conf)
 	return conf->backend != EPF_XDP_BPF || ebpf_held(conf->filter);
 }
 
-/* Its name, or "" where it is gone or cannot be asked. */
+/* Its name; "": it is gone or cannot be asked. */
 static void module_name(__u32 id, char name[EPF_NAME_LEN])
 {
 	struct epf_info info;
@@ -104,7 +104,7 @@ void xdp_filter_name(const struct epf_xdp_conf *conf, char name[EPF_NAME_LEN])
 		memcpy(name, conf->filter, EPF_NAME_LEN);
 }
 
-/* What becomes of them: part of the key or not, or should be and are not. */
+/* The tags are part of the key ("counted"), are not, or should be but are hidden. */
 static const char *vlan_tags(const struct xdp_state *s)
 {
 	if (!vlan_counts(&s->conf.opts))
@@ -154,7 +154,7 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *s)
 	return o;
 }
 
-/* Which programs are where. */
+/* Show which programs are where. */
 static void show_place(const struct xdp_state *s)
 {
 	const struct epf_xdp_conf *c = &s->conf;
@@ -197,7 +197,7 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 	       s->here ? " (gone: 'epfctl detach' removes the rest)" :
 			 " (in another network namespace)");
 	if (filter[0] && !xdp_held(c))
-		printf("  nobody ends the epochs of '%s', so %s: 'epfctl hold %s'\n",
+		printf("  nobody ends the epochs of '%s', so %s: run 'epfctl hold %s'\n",
 		       filter, c->action == EPF_XDP_REFLEX || ingress_is(c->action) ?
 				       "it does not know" : "repeats pass",
 		       filter);
@@ -205,5 +205,5 @@ void xdp_show(const char *ifname, const struct xdp_state *s)
 		reflex_show_faults(ifname, s);
 	if (s->blind)
 		printf("  warning: the card takes VLAN tags off, so they do not "
-		       "count: 'ethtool -K %s rxvlan off'\n", ifname);
+		       "count: run 'ethtool -K %s rxvlan off'\n", ifname);
 }

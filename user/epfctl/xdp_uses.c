@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which interface, hook or pin has a program on a filter? */
+/* Which interface, hook or pin has a program that uses a filter? */
 #include "pin.h"
 
 #include <bpf/bpf.h>
@@ -20,7 +20,7 @@ static bool uses(const char *ifname, __u32 id, __u32 backend)
 	return is;
 }
 
-/* A record whose program was removed keeps nothing. */
+/* A record whose program was removed does not hold the filter. */
 static bool valid(const char *name)
 {
 	char path[PATH_MAX];
@@ -52,10 +52,10 @@ void xdp_uses_tell(const char *filter, const char *name)
 	char path[PATH_MAX];
 
 	if (!pin_is_name(name))
-		fail("'%s' is attached to '%s': 'epfctl detach %s', or --force", filter,
+		fail("'%s' is attached to '%s': run 'epfctl detach %s', or use --force", filter,
 		     name, name);
 	else if (pin_there(name, path))
-		fail("'%s' is used by the rule pinned at %s: delete the rules of iptables "
-		     "that have it and 'epfctl detach %s', or --force", filter, path,
+		fail("'%s' is used by the program pinned at %s: delete the iptables rules "
+		     "that use it and run 'epfctl detach %s', or use --force", filter, path,
 		     path);
 }

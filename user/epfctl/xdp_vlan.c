@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The VLAN offload of a card's receive side: with it on, the tag of a packet is
- * beside it, where XDP programs do not see it.
+ * The VLAN offload for packets that a card receives. While it is on, the tag of a packet
+ * lies beside it, where XDP programs do not see it.
  */
 #include "xdp.h"
 
@@ -49,7 +49,7 @@ static int ethtool(const char *ifname, void *cmd)
 	return err;
 }
 
-/* How many features this kernel has names for; 0: none that we can read. */
+/* The number of features that this kernel names; 0: none that can be read. */
 static int feature_count(const char *ifname, __u32 *count)
 {
 	struct {
@@ -64,7 +64,7 @@ static int feature_count(const char *ifname, __u32 *count)
 	return err;
 }
 
-/* The numbers of our features, -1 for one that this kernel does not have. */
+/* The numbers of our features; -1: this kernel does not have it. */
 static int feature_numbers(const char *ifname, __u32 count,
 			   int number[ARRAY_SIZE(offloads)])
 {
@@ -91,7 +91,7 @@ static int feature_numbers(const char *ifname, __u32 count,
 	return err;
 }
 
-/* Both of the above. Return: blocks of 32 features, or a negative errno. */
+/* Read both. Return: blocks of 32 features, or a negative errno. */
 static int features(const char *ifname, int number[ARRAY_SIZE(offloads)])
 {
 	__u32 count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* status: filters that rules of iptables use, as the module xt_epf tells them. */
+/* status: filters that iptables rules use, as the module xt_epf lists them. */
 #include "xt_show.h"
 
 #include <stdlib.h>
@@ -7,10 +7,10 @@
 
 #include "cmd.h"
 
-/* Of this network namespace; a line for a filter: its name, then names with numbers. */
+/* For this network namespace. A line for each filter: its name, then pairs of name and number. */
 #define XT_PROC "/proc/net/xt_epf"
 
-/* The next name with its number; false: there is none. */
+/* Read the next pair; false: there is none. */
 static bool next_pair(char **rest, const char **name, __u64 *number)
 {
 	char *end, *text;
@@ -23,7 +23,7 @@ static bool next_pair(char **rest, const char **name, __u64 *number)
 	return !*end;
 }
 
-/* "id" and "rules" come first, and are no packets. */
+/* "id" and "rules" come first, and do not count packets. */
 static bool is_counter(const char *name)
 {
 	return strcmp(name, "id") && strcmp(name, "rules");

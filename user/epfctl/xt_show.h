@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Filters that rules of iptables use. */
+/* Filters that iptables rules use. */
 #ifndef EPFCTL_XT_SHOW_H
 #define EPFCTL_XT_SHOW_H
 
 #include <jansson.h>
 
 /**
- * xt_show() - print each with its counters, or append it to @list
+ * xt_show() - print each filter with its counters, or append it to @list
  * @list: an array, or NULL
  *
- * Those of this network namespace, where this process may see them.
+ * Shows the filters of this network namespace that this process may see.
  */
 void xt_show(json_t *list);
 
