@@ -3,8 +3,7 @@
  * Laws of the kinds whose memory comes and goes, looked at at every moment of a
  * script of steps, gaps and an owner that is late. The includer defines, before:
  *
- *	FILTER, SHAPE	struct types of the kind
- *	EPF(name)	its function of that name
+ *	KIND		as for kind.h
  *	SPAN		T, ns
  *	STRETCH		what lengths and rates of a script are told in, ns
  *	KEY_SEED	of the keys
@@ -14,12 +13,7 @@
 #ifndef EPF_TEST_FLUID_LAWS_H
 #define EPF_TEST_FLUID_LAWS_H
 
-#include "tap.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#include "kind.h"
 
 #define TICK 1000 /* of the script's times, ns */
 #define KEYS_MAX 60000
@@ -86,20 +80,6 @@ static bool look_for_all(struct run *r);
 
 /* Return: what is broken in the filter, or NULL. */
 static const char *flaw(const struct run *r);
-
-static __u64 *memory_new(__u64 words)
-{
-	void *word;
-
-	if (posix_memalign(&word, 64, words * 8))
-		abort();
-	return memset(word, 0, words * 8);
-}
-
-static __u64 fold(__u64 value, __u64 w)
-{
-	return epf_word(value + w, 1);
-}
 
 /* Free what the filter gives back. */
 static __u64 take_back(FILTER *f, __u64 now, __u64 value)
