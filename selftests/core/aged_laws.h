@@ -1,40 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Properties of kinds made of slices that age. The includer defines before:
- *
- *	FILTER, SHAPE	struct types of the kind
- *	EPF(name)	its function of that name
+ * The laws of kinds made of slices that age. Needs what kind_fixed.h needs.
  *
  * One thread, fixed seeds. The functions return a violated property, or NULL.
  */
 #ifndef EPF_TEST_AGED_LAWS_H
 #define EPF_TEST_AGED_LAWS_H
 
-#include "tap.h"
+#define HALF(f) ((f)->ring.retired)
+#define WARM(shape) (2 * ((shape)->k + (shape)->l))
+#define FILTERS 24
+#define T_999 3.768 /* Student's t, 23 degrees of freedom, 0.9995 */
 
-#include <stdlib.h>
+#include "kind_fixed.h"
 
 #define POOL 64 /* keys of the window law, inserted again and again */
 #define NEVER (-1000)
 #define STRANGERS 100 /* keys never inserted, looked up at each check */
-
-static FILTER filter_new(const SHAPE *shape)
-{
-	size_t bytes = EPF(words)(shape) * sizeof(__u64);
-	FILTER f;
-
-	memset(&f, 0, sizeof(f));
-	f.word = (__u64 *)aligned_alloc(64, bytes);
-	if (!f.word || EPF(init)(&f, shape))
-		abort();
-	memset(f.word, 0, bytes);
-	return f;
-}
-
-static void filter_free(FILTER *f)
-{
-	free(f->word);
-}
 
 /* A filter, and when each of its keys was last inserted. */
 struct witness {
@@ -244,36 +226,27 @@ static const char *order_law(const SHAPE *shape)
 	return broken;
 }
 
-/* Run one script of selftests/model/aged.py. */
-static bool known_answers(const SHAPE *shape, unsigned int seed,
-			  unsigned int steps, __u64 memory, const char *answers)
+static void law(const char *broken, const SHAPE *shape, const char *what)
 {
-	FILTER f = filter_new(shape);
-	unsigned int i;
-	bool good = true;
-	__u64 value = 0;
+	tap_ok(!broken, "%s, %s%s%s", what, tell(shape), broken ? ": " : "",
+	       broken ? broken : "");
+}
 
-	for (i = 0; i < steps; i++) {
-		__u64 x = epf_word(seed, 8 + i);
-		__u64 key = epf_word(seed, 4096 + (__u32)(x / 64 % 97));
-		int verdict;
+/* @small shapes at every phase; @sparse ones have no false positives. The steps
+ * of a shift out of turn of @order.
+ */
+static void aged_laws(const SHAPE *small, int nr_small, const SHAPE *sparse,
+		      int nr_sparse, const SHAPE *order)
+{
+	int i;
 
-		if (x % 64 == 0 && !f.ring.retired) {
-			EPF(retire)(&f);
-		} else if (x % 64 < 2) {
-			EPF(rotate)(&f);
-		} else if (x % 64 < 26) {
-			verdict = EPF(test)(&f, key);
-			good &= *answers++ ==
-				".0123456789abcdefghijklmnopqrstuvwxyz"[verdict];
-		} else {
-			EPF(insert)(&f, key);
-		}
-	}
-	for (i = 0; i < EPF(words)(shape); i++)
-		value = epf_word(value + f.word[i], 1);
-	filter_free(&f);
-	return good && !*answers && value == memory;
+	for (i = 0; i < nr_small; i++)
+		law(window_law(&small[i], 1 + 3 * i), &small[i],
+		    "window law at every phase");
+	for (i = 0; i < nr_sparse; i++)
+		law(staleness_law(&sparse[i], 3), &sparse[i],
+		    "staleness and ages at every phase");
+	law(order_law(order), order, "steps of a shift out of turn");
 }
 
 #endif /* EPF_TEST_AGED_LAWS_H */

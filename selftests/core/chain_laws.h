@@ -8,10 +8,8 @@
 
 #include <epf/chain.h>
 
-#define FILTER struct epf_chain
-#define SHAPE struct epf_chain_shape
-#define EPF(name) epf_chain_##name
-#define EPOCH 143000ULL	 /* E, ns */
+#define KIND chain
+#define EPOCH 143000ULL	 /* E, ns, in what follows */
 #define SPAN (7 * EPOCH) /* T */
 #define STRETCH EPOCH
 #define KEY_SEED 0x636861696e
@@ -287,11 +285,11 @@ static void laws(void)
 	};
 	int i, c;
 
-	for (c = 0; c < COUNT(cares); c++)
-		for (i = 0; i < COUNT(window); i++)
+	for (c = 0; c < NR(cares); c++)
+		for (i = 0; i < NR(window); i++)
 			window_law(&window[i], &cares[c], (c + 3 * i) % 8);
 	for (c = 0; c < 5; c++)
-		for (i = 0; i < COUNT(stale); i++)
+		for (i = 0; i < NR(stale); i++)
 			staleness_law(&stale[i], &cares[c], (2 * c + i) % 8);
 	bound_law();
 	clock_law();

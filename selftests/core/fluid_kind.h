@@ -4,9 +4,7 @@
  * selftests/model/fluid.py describes, and prediction compared with simulation. The includer
  * defines before what fluid_laws.h requires, and:
  *
- *	OWNER		struct type of the owner in a process
  *	FILL(name)	the kind's constant of that name, for EPF(fpr)
- *	SCRIPTS		array of the generated scripts
  *	SCRIPT_RATES	initializer: rates of the eighths of a script
  *	SCRIPT_GAPS	number of parts of T in which gaps are given
  *
@@ -15,28 +13,19 @@
 #ifndef EPF_TEST_FLUID_KIND_H
 #define EPF_TEST_FLUID_KIND_H
 
-#define FILTERS 16
-#define T_999 4.073 /* Student's t, 15 degrees of freedom, 0.9995 */
 #define QUERIES 20000
+#define OWNER struct EPF(owner)
+#define SCRIPTS_GLUE(kind) kind##_scripts
+#define SCRIPTS_OF(kind) SCRIPTS_GLUE(kind)
+#define SCRIPTS SCRIPTS_OF(KIND)
 
 #include "fluid_laws.h"
-#include "mean.h"
 
 /* Called before each operation, whether the owner comes or not. */
 static void pass(FILTER *f, __u64 now);
 
 /* Return: a hash of the whole filter. */
 static __u64 fold_all(const FILTER *f, __u64 now, __u64 value);
-
-static bool same(int verdict, char c)
-{
-	static const char ages[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-
-	if (verdict == EPF_ABSENT)
-		return c == '.';
-	verdict -= EPF_PRESENT;
-	return c == ages[verdict < 35 ? verdict : 35];
-}
 
 static bool known_answers(int row)
 {
@@ -61,7 +50,7 @@ static bool known_answers(int row)
 			value = come(&f, now, &care, value);
 		if (x % 64 >= 8)
 			EPF(insert)(&f, key, now);
-		else if (!*c || !same(EPF(test)(&f, key, now), *c++))
+		else if (!*c || verdict_char(EPF(test)(&f, key, now)) != *c++)
 			break;
 	}
 	value = fold_all(&f, now, value);
@@ -142,11 +131,8 @@ static struct outcome simulate(const struct moment *m, const SHAPE *s)
 
 static bool as_predicted(const struct outcome *o)
 {
-	return o->limited &&
-	       fabs(mean_of(&o->error) - o->predicted) <=
-		       mean_margin(&o->error) &&
-	       fabs(mean_of(&o->counted) - o->predicted) <=
-		       mean_margin(&o->counted);
+	return o->limited && mean_is(&o->error, o->predicted, 0) &&
+	       mean_is(&o->counted, o->predicted, 0);
 }
 
 #endif /* EPF_TEST_FLUID_KIND_H */

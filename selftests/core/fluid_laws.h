@@ -3,8 +3,7 @@
  * Properties of resizable kinds, checked at every moment of a script of steps of the rate,
  * gaps and a late owner. The includer defines before:
  *
- *	FILTER, SHAPE	struct types of the kind
- *	EPF(name)	its function of that name
+ *	KIND		as for kind.h
  *	SPAN		T, ns
  *	STRETCH		unit of lengths and rates in a script, ns
  *	KEY_SEED	seed of the keys
@@ -14,12 +13,7 @@
 #ifndef EPF_TEST_FLUID_LAWS_H
 #define EPF_TEST_FLUID_LAWS_H
 
-#include "tap.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+#include "kind.h"
 
 #define TICK 1000 /* unit of the script's times, ns */
 #define KEYS_MAX 60000
@@ -87,21 +81,7 @@ static bool look_for_all(struct run *r);
 /* Return: a violated property of the filter, or NULL. */
 static const char *flaw(const struct run *r);
 
-static __u64 *memory_new(__u64 words)
-{
-	void *word;
-
-	if (posix_memalign(&word, 64, words * 8))
-		abort();
-	return memset(word, 0, words * 8);
-}
-
-static __u64 fold(__u64 value, __u64 w)
-{
-	return epf_word(value + w, 1);
-}
-
-/* Free the memory that the filter gives back. */
+/* Free what the filter gives back. */
 static __u64 take_back(FILTER *f, __u64 now, __u64 value)
 {
 	__u64 *word, words;

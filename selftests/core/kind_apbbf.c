@@ -3,11 +3,9 @@
  * The kind apbbf: known answers, laws, predictions, sizing, and Table 3 of
  * Shtul, Baquero and Almeida, "Age-Partitioned Bloom Filters", 2020.
  */
-#include <epf/apbbf.h>
+#define KIND apbbf
 
-#define FILTER struct epf_apbbf
-#define SHAPE struct epf_apbbf_shape
-#define EPF(name) epf_apbbf_##name
+#include <epf/apbbf.h>
 
 #include "aged_sim.h"
 #include "apbbf_vectors.h"
@@ -15,23 +13,29 @@
 #include <kinds/apbbf.h>
 #include <kinds/apbf.h>
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+static const char *tell(const SHAPE *s)
+{
+	static char text[60];
+
+	snprintf(text, sizeof(text), "k=%u l=%u B=%u b=%u", s->k, s->l,
+		 s->block_bits, s->bits);
+	return text;
+}
 
 static void answers(void)
 {
 	int i;
 
-	for (i = 0; i < COUNT(apbbf_scripts); i++) {
+	for (i = 0; i < NR(apbbf_scripts); i++) {
 		SHAPE shape = { apbbf_scripts[i].nr_blocks, apbbf_scripts[i].k,
 				apbbf_scripts[i].l, apbbf_scripts[i].block_bits,
 				apbbf_scripts[i].bits };
 
 		tap_ok(known_answers(&shape, apbbf_scripts[i].seed,
 				     apbbf_scripts[i].steps,
-				     apbbf_scripts[i].memory,
-				     apbbf_scripts[i].answers),
-		       "known answers, k=%u l=%u B=%u b=%u, %llu blocks",
-		       shape.k, shape.l, shape.block_bits, shape.bits,
+				     apbbf_scripts[i].answers,
+				     &apbbf_scripts[i].memory),
+		       "known answers, %s, %llu blocks", tell(&shape),
 		       shape.nr_blocks);
 	}
 }
@@ -45,26 +49,10 @@ static void laws(void)
 					{ 100, 3, 4, 512, 4 },
 					{ 100, 3, 5, 256, 8 },
 					{ 500, 5, 3, 64, 2 } };
-	const char *broken;
-	int i;
 
-	for (i = 0; i < COUNT(small); i++) {
-		broken = window_law(&small[i], 1 + 3 * i);
-		tap_ok(!broken, "window law at every phase, k=%u l=%u B=%u b=%u%s%s",
-		       small[i].k, small[i].l, small[i].block_bits,
-		       small[i].bits, broken ? ": " : "", broken ? broken : "");
-	}
-	for (i = 0; i < COUNT(sparse); i++) {
-		broken = staleness_law(&sparse[i], 3);
-		tap_ok(!broken, "staleness and ages at every phase, k=%u l=%u B=%u b=%u%s%s",
-		       sparse[i].k, sparse[i].l, sparse[i].block_bits,
-		       sparse[i].bits, broken ? ": " : "",
-		       broken ? broken : "");
-	}
-	broken = order_law(&small[4]);
-	tap_ok(!broken, "steps of a shift out of turn%s%s", broken ? ": " : "",
-	       broken ? broken : "");
+	aged_laws(small, NR(small), sparse, NR(sparse), &small[4]);
 }
+#define LAWS (6 + 4 + 1)
 
 static void shapes(void)
 {
@@ -78,22 +66,13 @@ static void shapes(void)
 		{ (1ULL << 29) + 1, 3, 3, 512, 4 },
 		{ ~0ULL, 3, 3, 512, 4 },
 	};
-	static const SHAPE good[] = { { 1, 1, 1, 64, 32 },
-				      { 1ULL << 32, 64, 64, 64, 16 },
-				      { 1ULL << 29, 1, 127, 512, 8 } };
-	FILTER f = { .word = (__u64 *)&f };
-	bool right = true;
-	int i;
+	static const struct shape_words good[] = {
+		{ { 1, 1, 1, 64, 32 }, 8 },
+		{ { 1ULL << 32, 64, 64, 64, 16 }, 1ULL << 39 },
+		{ { 1ULL << 29, 1, 127, 512, 8 }, 1ULL << 39 },
+	};
 
-	for (i = 0; i < COUNT(bad); i++)
-		right &= epf_apbbf_init(&f, &bad[i]) == -EINVAL;
-	for (i = 0; i < COUNT(good); i++)
-		right &= !epf_apbbf_init(&f, &good[i]);
-	right &= f.word == (__u64 *)&f;
-	right &= epf_apbbf_words(&good[0]) == 8;
-	right &= epf_apbbf_words(&good[1]) == 1ULL << 39;
-	right &= epf_apbbf_words(&good[2]) == 1ULL << 39;
-	tap_ok(right, "bad shapes are refused, memory is exact");
+	check_shapes(bad, NR(bad), false, good, NR(good));
 }
 
 /* Table 3, as printed. */
@@ -174,14 +153,9 @@ static int row_differs(int i)
 	int c, differ = 0;
 
 	compute_row(s, ours);
-	for (c = 0; c < CELLS; c++) {
-		if (printed(ours[c], table3[i].cell[c], digits[c]))
-			continue;
-		printf("# (%u,%u,%u,%u) column %d: printed %g, ours %.7g\n",
-		       s->k, s->l, s->block_bits, s->bits, c,
-		       table3[i].cell[c], ours[c]);
-		differ++;
-	}
+	for (c = 0; c < CELLS; c++)
+		differ += cell_differs(s, c, ours[c], table3[i].cell[c], NULL,
+				       digits[c]);
 	return differ;
 }
 
@@ -189,58 +163,43 @@ static void table(void)
 {
 	int i, differ = 0;
 
-	for (i = 0; i < COUNT(table3); i++)
+	for (i = 0; i < NR(table3); i++)
 		differ += row_differs(i);
 	tap_ok(!differ, "Table 3: %d rows of %d cells: %d differ",
-	       COUNT(table3), CELLS, differ);
+	       NR(table3), CELLS, differ);
 }
+
+static void rates(const SHAPE *s, const struct epf_aged_load *load,
+		  struct epf_rates *r)
+{
+	epf_apbbf_rates(s, load, r);
+}
+
+/* All blocks equally full. */
+static void equal_blocks(const SHAPE *s, const struct epf_aged_load *load,
+			 struct epf_rates *r)
+{
+	double bit = (double)s->bits / s->block_bits;
+	unsigned int i;
+
+	*r = (struct epf_rates){ .k = s->k, .l = s->l, .phase = load->phase };
+	for (i = 0; i < s->k + s->l; i++)
+		r->r[i] = pow(1 - pow(1 - bit, epf_aged_had(r, i) * load->keys /
+						       (double)s->nr_blocks),
+			      s->bits);
+}
+
+static const SHAPE simulated[] = { { 300, 2, 3, 64, 4 }, { 400, 1, 7, 64, 8 },
+				   { 200, 2, 5, 512, 4 } };
 
 static void simulations(void)
 {
-	static const SHAPE shape[] = { { 300, 2, 3, 64, 4 },
-				       { 400, 1, 7, 64, 8 },
-				       { 200, 2, 5, 512, 4 } };
-	int i, quarter;
+	int i;
 
-	for (i = 0; i < COUNT(shape); i++) {
-		int keys = (int)epf_apbbf_generation(&shape[i]);
-
-		for (quarter = 1; quarter <= 4; quarter += 3) {
-			int part = keys * quarter / 4;
-			struct seen seen = simulate(&shape[i], keys, part);
-			struct epf_aged_load load = { keys,
-						      (double)part / keys };
-			struct epf_rates r;
-
-			epf_apbbf_rates(&shape[i], &load, &r);
-			tap_ok(seen_absent(&seen, &r),
-			       "k=%u l=%u B=%u b=%u phase %.2f: error predicted %.5f, met %.5f +- %.5f, accesses",
-			       shape[i].k, shape[i].l, shape[i].block_bits,
-			       shape[i].bits, load.phase, epf_aged_fpr(&r),
-			       mean_of(&seen.fpr), mean_margin(&seen.fpr));
-			if (quarter == 4)
-				tap_ok(seen_present(&seen, &r),
-				       "k=%u l=%u B=%u b=%u: accesses, ages, what is found beyond the window",
-				       shape[i].k, shape[i].l,
-				       shape[i].block_bits, shape[i].bits);
-		}
-	}
-}
-
-/* A prediction that takes all blocks as equally full is refused. */
-static void equal_blocks(void)
-{
-	SHAPE s = { 300, 2, 3, 64, 4 };
-	int keys = (int)epf_apbbf_generation(&s), part = keys;
-	struct seen seen = simulate(&s, keys, part);
-	struct epf_rates r = { .k = s.k, .l = s.l, .phase = 1 };
-	unsigned int i;
-
-	for (i = 0; i < s.k + s.l; i++)
-		r.r[i] = pow(1 - pow(1 - 4. / 64,
-				     epf_aged_had(&r, i) * keys / 300), 4);
-	tap_ok(!mean_is(&seen.fpr, epf_aged_fpr(&r)),
-	       "blocks equally full: error %.5f, refused", epf_aged_fpr(&r));
+	for (i = 0; i < NR(simulated); i++)
+		simulation(&simulated[i],
+			   (int)epf_apbbf_generation(&simulated[i]), rates,
+			   equal_blocks, "blocks equally full");
 }
 
 static void sizes(void)
@@ -257,7 +216,7 @@ static void sizes(void)
 	};
 	int i;
 
-	for (i = 0; i < COUNT(ask); i++) {
+	for (i = 0; i < NR(ask); i++) {
 		struct epf_apbbf_size z;
 		int ret = epf_apbbf_size(&ask[i].req, ask[i].block_bits,
 					 ask[i].bits, &z);
@@ -293,23 +252,14 @@ static void bad_sizes(void)
 	       "sizing: bad promises and impossible ones are refused");
 }
 
-/* With an argument: the laws alone, for edited cores. */
-int main(int argc, char **argv)
-{
-	(void)argv;
-	if (argc > 1) {
-		tap_plan(11);
-		laws();
-		return tap_end();
-	}
-	tap_plan(8 + 11 + 1 + 1 + 9 + 1 + 5 + 1);
-	answers();
-	laws();
-	shapes();
-	table();
-	simulations();
-	equal_blocks();
-	sizes();
-	bad_sizes();
-	return tap_end();
-}
+static const struct part parts[] = {
+	{ answers, NR(apbbf_scripts), false },
+	{ laws, LAWS, true },
+	{ shapes, SHAPES, false },
+	{ table, 1, false },
+	{ simulations, SIMULATION * NR(simulated), false },
+	{ sizes, 5, false },
+	{ bad_sizes, 1, false },
+};
+
+KIND_MAIN(parts)

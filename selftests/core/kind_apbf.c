@@ -3,33 +3,37 @@
  * The kind apbf: known answers, laws, predictions, sizing, and the tables of
  * Shtul, Baquero and Almeida, "Age-Partitioned Bloom Filters", 2020.
  */
-#include <epf/apbf.h>
+#define KIND apbf
 
-#define FILTER struct epf_apbf
-#define SHAPE struct epf_apbf_shape
-#define EPF(name) epf_apbf_##name
+#include <epf/apbf.h>
 
 #include "aged_sim.h"
 #include "apbf_vectors.h"
 
 #include <kinds/apbf.h>
 
-#define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
+static const char *tell(const SHAPE *s)
+{
+	static char text[40];
+
+	snprintf(text, sizeof(text), "k=%u l=%u", s->k, s->l);
+	return text;
+}
 
 static void answers(void)
 {
 	int i;
 
-	for (i = 0; i < COUNT(apbf_scripts); i++) {
+	for (i = 0; i < NR(apbf_scripts); i++) {
 		SHAPE shape = { apbf_scripts[i].slice_bits, apbf_scripts[i].k,
 				apbf_scripts[i].l };
 
 		tap_ok(known_answers(&shape, apbf_scripts[i].seed,
 				     apbf_scripts[i].steps,
-				     apbf_scripts[i].memory,
-				     apbf_scripts[i].answers),
-		       "known answers, k=%u l=%u, %llu bits a slice", shape.k,
-		       shape.l, shape.slice_bits);
+				     apbf_scripts[i].answers,
+				     &apbf_scripts[i].memory),
+		       "known answers, %s, %llu bits a slice", tell(&shape),
+		       shape.slice_bits);
 	}
 }
 
@@ -40,25 +44,10 @@ static void laws(void)
 				       { 512, 7, 5 }, { 193, 10, 7 } };
 	static const SHAPE sparse[] = { { 1 << 15, 3, 1 }, { 1 << 15, 3, 4 },
 					{ 40000, 5, 3 }, { 1 << 15, 8, 5 } };
-	const char *broken;
-	int i;
 
-	for (i = 0; i < COUNT(small); i++) {
-		broken = window_law(&small[i], 1 + 3 * i);
-		tap_ok(!broken, "window law at every phase, k=%u l=%u%s%s",
-		       small[i].k, small[i].l, broken ? ": " : "",
-		       broken ? broken : "");
-	}
-	for (i = 0; i < COUNT(sparse); i++) {
-		broken = staleness_law(&sparse[i], 3);
-		tap_ok(!broken, "staleness and ages at every phase, k=%u l=%u%s%s",
-		       sparse[i].k, sparse[i].l, broken ? ": " : "",
-		       broken ? broken : "");
-	}
-	broken = order_law(&small[3]);
-	tap_ok(!broken, "steps of a shift out of turn%s%s", broken ? ": " : "",
-	       broken ? broken : "");
+	aged_laws(small, NR(small), sparse, NR(sparse), &small[3]);
 }
+#define LAWS (7 + 4 + 1)
 
 static void shapes(void)
 {
@@ -67,21 +56,13 @@ static void shapes(void)
 		{ 64, 0, 3 }, { 64, 3, 0 }, { 64, 128, 1 }, { 64, 1, 128 },
 		{ 64, 64, 65 }, { 64, ~0u, 2 }, { 64, 2, ~0u }, { ~0ULL, 3, 3 },
 	};
-	static const SHAPE good[] = { { 64, 1, 1 }, { 64, 127, 1 },
-				      { EPF_APBF_BITS_MAX, 1, 127 } };
-	FILTER f = { .word = (__u64 *)&f };
-	bool right = true;
-	int i;
+	static const struct shape_words good[] = {
+		{ { 64, 1, 1 }, 8 }, { { 64, 127, 1 }, 128 },
+		{ { EPF_APBF_BITS_MAX, 1, 127 }, EPF_APBF_BITS_MAX / 64 * 128 },
+		{ { 65, 2, 2 }, 8 }, { { 65, 3, 2 }, 16 },
+	};
 
-	for (i = 0; i < COUNT(bad); i++)
-		right &= epf_apbf_init(&f, &bad[i]) == -EINVAL;
-	for (i = 0; i < COUNT(good); i++)
-		right &= !epf_apbf_init(&f, &good[i]);
-	right &= f.word == (__u64 *)&f;
-	right &= epf_apbf_words(&good[2]) == EPF_APBF_BITS_MAX / 64 * 128;
-	right &= epf_apbf_words(&(SHAPE){ 65, 2, 2 }) == 8;
-	right &= epf_apbf_words(&(SHAPE){ 65, 3, 2 }) == 16;
-	tap_ok(right, "bad shapes are refused, memory is exact");
+	check_shapes(bad, NR(bad), false, good, NR(good));
 }
 
 /* Table 2, as printed. */
@@ -145,7 +126,7 @@ static const double *misprint(int row, int cell)
 {
 	int i;
 
-	for (i = 0; i < COUNT(misprints); i++)
+	for (i = 0; i < NR(misprints); i++)
 		if (misprints[i].k == table2[row].k &&
 		    misprints[i].l == table2[row].l &&
 		    (int)misprints[i].cell == cell)
@@ -177,26 +158,17 @@ static void compute_row(int i, double ours[CELLS])
 	ours[NPWS] = epf_aged_npws(&r);
 }
 
-/* Cells as printed, or as corrected and not as printed. Return: other cells. */
+/* Return: cells that are neither as printed nor as corrected. */
 static int row_differs(int i)
 {
+	SHAPE s = { 1ULL << 33, table2[i].k, table2[i].l };
 	double ours[CELLS];
 	int c, differ = 0;
 
 	compute_row(i, ours);
-	for (c = 0; c < CELLS; c++) {
-		const double *right = misprint(i, c);
-		double theirs = table2[i].cell[c];
-		int digits = c == FPR ? 6 : 2;
-
-		if (right ? printed(ours[c], *right, digits) &&
-				    !printed(ours[c], theirs, digits) :
-			    printed(ours[c], theirs, digits))
-			continue;
-		printf("# (%u,%u) column %d: printed %g, ours %.7g\n",
-		       table2[i].k, table2[i].l, c, theirs, ours[c]);
-		differ++;
-	}
+	for (c = 0; c < CELLS; c++)
+		differ += cell_differs(&s, c, ours[c], table2[i].cell[c],
+				       misprint(i, c), c == FPR ? 6 : 2);
 	return differ;
 }
 
@@ -206,10 +178,10 @@ static void tables(void)
 	struct epf_rates r;
 	int i, differ = 0;
 
-	for (i = 0; i < COUNT(table2); i++)
+	for (i = 0; i < NR(table2); i++)
 		differ += row_differs(i);
 	tap_ok(!differ, "Table 2: %d rows of %d cells but for %d misprints: %d differ",
-	       COUNT(table2), CELLS, COUNT(misprints), differ);
+	       NR(table2), CELLS, NR(misprints), differ);
 	r = worst(&s, EPF_APBF_LINEAR);
 	tap_ok(printed(epf_aged_fpr(&r), .000928, 6),
 	       "the error printed for (13,23) is that of (13,22)");
@@ -227,7 +199,7 @@ static void ramps(void)
 	bool good = true;
 	int i;
 
-	for (i = 0; i < COUNT(peak); i++) {
+	for (i = 0; i < NR(peak); i++) {
 		SHAPE s = { 1ULL << 33, peak[i].k, peak[i].l };
 		struct epf_rates r = worst(&s, EPF_APBF_EXACT);
 
@@ -236,41 +208,29 @@ static void ramps(void)
 	tap_ok(good, "the exact ramp errs more than the linear one by 7, 14, 21 %%");
 }
 
+static void exact(const SHAPE *s, const struct epf_aged_load *load,
+		  struct epf_rates *r)
+{
+	epf_apbf_rates(s, load, EPF_APBF_EXACT, r);
+}
+
+static void linear(const SHAPE *s, const struct epf_aged_load *load,
+		   struct epf_rates *r)
+{
+	epf_apbf_rates(s, load, EPF_APBF_LINEAR, r);
+}
+
+static const SHAPE simulated[] = { { 3000, 7, 5 }, { 2000, 4, 3 },
+				   { 2500, 5, 12 } };
+
 static void simulations(void)
 {
-	static const SHAPE shape[] = { { 3000, 7, 5 }, { 2000, 4, 3 },
-				       { 2500, 5, 12 } };
-	int i, quarter;
+	int i;
 
-	for (i = 0; i < COUNT(shape); i++) {
-		int keys = (int)epf_apbf_generation(&shape[i]);
-
-		for (quarter = 1; quarter <= 4; quarter += 3) {
-			struct epf_aged_load load = { keys, .25 * quarter };
-			int part = keys * quarter / 4;
-			struct seen seen = simulate(&shape[i], keys, part);
-			struct epf_rates exact, linear;
-
-			load.phase = (double)part / keys;
-			epf_apbf_rates(&shape[i], &load, EPF_APBF_EXACT,
-				       &exact);
-			epf_apbf_rates(&shape[i], &load, EPF_APBF_LINEAR,
-				       &linear);
-			tap_ok(seen_absent(&seen, &exact),
-			       "k=%u l=%u phase %.2f: error predicted %.5f, met %.5f +- %.5f, accesses",
-			       shape[i].k, shape[i].l, load.phase,
-			       epf_aged_fpr(&exact), mean_of(&seen.fpr),
-			       mean_margin(&seen.fpr));
-			if (quarter < 4)
-				continue;
-			tap_ok(seen_present(&seen, &exact),
-			       "k=%u l=%u: accesses, ages, what is found beyond the window",
-			       shape[i].k, shape[i].l);
-			tap_ok(!mean_is(&seen.fpr, epf_aged_fpr(&linear)),
-			       "k=%u l=%u: the linear ramp is refused",
-			       shape[i].k, shape[i].l);
-		}
-	}
+	for (i = 0; i < NR(simulated); i++)
+		simulation(&simulated[i],
+			   (int)epf_apbf_generation(&simulated[i]), exact,
+			   linear, "the linear ramp");
 }
 
 /* Is there no shape near @z that keeps the promise in less memory? */
@@ -312,7 +272,7 @@ static void sizes(void)
 	};
 	int i;
 
-	for (i = 0; i < COUNT(req); i++) {
+	for (i = 0; i < NR(req); i++) {
 		struct epf_apbf_size z;
 		int ret = epf_apbf_size(&req[i], &z);
 
@@ -349,30 +309,22 @@ static void bad_sizes(void)
 	bool good = true;
 	int i;
 
-	for (i = 0; i < COUNT(bad); i++)
+	for (i = 0; i < NR(bad); i++)
 		good &= epf_apbf_size(&bad[i], &z) == -EINVAL;
-	for (i = 0; i < COUNT(none); i++)
+	for (i = 0; i < NR(none); i++)
 		good &= epf_apbf_size(&none[i], &z) == -ENOSPC;
 	tap_ok(good, "sizing: bad promises and impossible ones are refused");
 }
 
-/* With an argument: the laws alone, for edited cores. */
-int main(int argc, char **argv)
-{
-	(void)argv;
-	if (argc > 1) {
-		tap_plan(12);
-		laws();
-		return tap_end();
-	}
-	tap_plan(7 + 12 + 1 + 2 + 1 + 12 + 6 + 1);
-	answers();
-	laws();
-	shapes();
-	tables();
-	ramps();
-	simulations();
-	sizes();
-	bad_sizes();
-	return tap_end();
-}
+static const struct part parts[] = {
+	{ answers, NR(apbf_scripts), false },
+	{ laws, LAWS, true },
+	{ shapes, SHAPES, false },
+	{ tables, 2, false },
+	{ ramps, 1, false },
+	{ simulations, SIMULATION * NR(simulated), false },
+	{ sizes, 6, false },
+	{ bad_sizes, 1, false },
+};
+
+KIND_MAIN(parts)

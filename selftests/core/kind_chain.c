@@ -8,9 +8,7 @@
 
 #include <kinds/chain.h>
 
-#define OWNER struct epf_chain_owner
 #define FILL(name) EPF_CHAIN_##name
-#define SCRIPTS chain_scripts
 #define SCRIPT_RATES { 1, 2, 20, 2, 80, 8, 1, 1 }
 #define SCRIPT_GAPS 4
 
@@ -65,7 +63,7 @@ static void answers(void)
 {
 	int i;
 
-	for (i = 0; i < COUNT(chain_scripts); i++)
+	for (i = 0; i < NR(chain_scripts); i++)
 		tap_ok(known_answers(i), "known answers, load=%u L=%u k=%u",
 		       chain_scripts[i].shape.load,
 		       chain_scripts[i].shape.parts,
@@ -227,7 +225,7 @@ static void steps(void)
 	};
 	int i;
 
-	for (i = 0; i < COUNT(some); i++)
+	for (i = 0; i < NR(some); i++)
 		step(&some[i]);
 }
 
@@ -434,7 +432,7 @@ static void predictions(void)
 	};
 	int i;
 
-	for (i = 0; i < COUNT(moments); i++)
+	for (i = 0; i < NR(moments); i++)
 		predict(&moments[i], 1 << i % 3, (5 - i % 3) << i % 3);
 }
 
@@ -466,7 +464,7 @@ static void shapes(void)
 	int i;
 
 	right &= epf_chain_fitting(&f, fast) == EPF_LINES_MAX;
-	for (i = 0; i < COUNT(bad); i++)
+	for (i = 0; i < NR(bad); i++)
 		right &= epf_chain_init(&f, &bad[i], 5) == -EINVAL;
 	right &= !epf_chain_soon(&f, 5) && !epf_chain_due(&f, 5);
 	right &= !epf_chain_query(&f, 1, 9) && !epf_chain_expired(&f, 6, &words);
@@ -489,7 +487,7 @@ static void sizes(void)
 	};
 	int i;
 
-	for (i = 0; i < COUNT(req); i++) {
+	for (i = 0; i < NR(req); i++) {
 		double keys = req[i].rate * SPAN / 1e9;
 		struct epf_chain_size z = { .words = 0 };
 		struct drive d;
@@ -526,7 +524,7 @@ static void bad_sizes(void)
 	bool good = true;
 	int i;
 
-	for (i = 0; i < COUNT(bad); i++)
+	for (i = 0; i < NR(bad); i++)
 		good &= epf_chain_size(&bad[i], &z) == -EINVAL;
 	good &= epf_chain_size(&much, &z) == -E2BIG;
 	z.shape = dense;
@@ -536,21 +534,14 @@ static void bad_sizes(void)
 	tap_ok(good, "sizing: bad promises and impossible ones are refused");
 }
 
-/* With an argument: the laws alone, for edited cores, and no more than needed. */
-int main(int argc, char **argv)
-{
-	(void)argv;
-	tap_plan(LAWS + RATES + (argc > 1 ? 0 : 6 + 1 + 5 + 4 + 1));
-	laws();
-	if (argc > 1 && tap_failed)
-		return tap_end();
-	rates();
-	if (argc > 1)
-		return tap_end();
-	answers();
-	shapes();
-	predictions();
-	sizes();
-	bad_sizes();
-	return tap_end();
-}
+static const struct part parts[] = {
+	{ laws, LAWS, true },
+	{ rates, RATES, true },
+	{ answers, NR(chain_scripts), false },
+	{ shapes, 1, false },
+	{ predictions, 5, false },
+	{ sizes, 4, false },
+	{ bad_sizes, 1, false },
+};
+
+KIND_MAIN(parts)

@@ -8,9 +8,7 @@
 
 #include <kinds/tlbf.h>
 
-#define OWNER struct epf_tlbf_owner
 #define FILL(name) EPF_TLBF_##name
-#define SCRIPTS tlbf_scripts
 #define SCRIPT_RATES { 1, 2, 10, 1, 40, 4, 1, 1 }
 #define SCRIPT_GAPS 8
 
@@ -47,7 +45,7 @@ static void answers(void)
 {
 	int i;
 
-	for (i = 0; i < COUNT(tlbf_scripts); i++)
+	for (i = 0; i < NR(tlbf_scripts); i++)
 		tap_ok(known_answers(i), "known answers, k=%u l=%u keep=%u timed=%u",
 		       tlbf_scripts[i].shape.k, tlbf_scripts[i].shape.l,
 		       tlbf_scripts[i].shape.keep, tlbf_scripts[i].shape.timed);
@@ -240,7 +238,7 @@ static void bursts_and_gaps(void)
 
 	for (s.timed = 0; s.timed < 2; s.timed++) {
 		s.keep = s.timed ? 7 : 12;
-		for (i = 0; i < COUNT(times); i++)
+		for (i = 0; i < NR(times); i++)
 			burst(&s, times[i]);
 		gap(&s);
 		drop(&s);
@@ -276,7 +274,7 @@ static void predictions(void)
 	};
 	int i;
 
-	for (i = 0; i < COUNT(moments); i++)
+	for (i = 0; i < NR(moments); i++)
 		predict(&moments[i]);
 }
 
@@ -300,7 +298,7 @@ static void shapes(void)
 	__u64 word[3] = { 0 }, c;
 	int i;
 
-	for (i = 0; i < COUNT(bad); i++)
+	for (i = 0; i < NR(bad); i++)
 		right &= epf_tlbf_init(&f, &bad[i], 5) == -EINVAL;
 	right &= !epf_tlbf_add(&f, 5, word, 2) && !epf_tlbf_add(&f, 5, word, 4);
 	right &= epf_tlbf_plan(&f, 5) == 3 && epf_tlbf_add(&f, 5, word, 3);
@@ -324,7 +322,7 @@ static void sizes(void)
 	};
 	int i;
 
-	for (i = 0; i < COUNT(req); i++) {
+	for (i = 0; i < NR(req); i++) {
 		struct epf_tlbf_size z = { .words = 0 };
 		__u64 now = 0, rate = (__u64)(req[i].rate * SPAN / 1e9);
 		struct epf_tlbf_owner o;
@@ -366,9 +364,9 @@ static void bad_sizes(void)
 	bool good = true;
 	int i;
 
-	for (i = 0; i < COUNT(bad); i++)
+	for (i = 0; i < NR(bad); i++)
 		good &= epf_tlbf_size(&bad[i], &z) == -EINVAL;
-	for (i = 0; i < COUNT(none); i++)
+	for (i = 0; i < NR(none); i++)
 		good &= epf_tlbf_size(&none[i], &z) == -ENOSPC;
 	z.shape = tlbf_scripts[0].shape;
 	good &= epf_tlbf_open(&o, &z.shape, 7, 0) == -ENOMEM;
@@ -377,19 +375,14 @@ static void bad_sizes(void)
 	tap_ok(good, "sizing: bad promises and impossible ones are refused");
 }
 
-/* With an argument: the laws alone, for edited cores. */
-int main(int argc, char **argv)
-{
-	(void)argv;
-	tap_plan(LAWS + BURSTS + (argc > 1 ? 0 : 6 + 1 + 5 + 4 + 1));
-	laws();
-	bursts_and_gaps();
-	if (argc > 1)
-		return tap_end();
-	answers();
-	shapes();
-	predictions();
-	sizes();
-	bad_sizes();
-	return tap_end();
-}
+static const struct part parts[] = {
+	{ laws, LAWS, true },
+	{ bursts_and_gaps, BURSTS, true },
+	{ answers, NR(tlbf_scripts), false },
+	{ shapes, 1, false },
+	{ predictions, 5, false },
+	{ sizes, 4, false },
+	{ bad_sizes, 1, false },
+};
+
+KIND_MAIN(parts)

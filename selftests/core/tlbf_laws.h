@@ -8,10 +8,8 @@
 
 #include <epf/tlbf.h>
 
-#define FILTER struct epf_tlbf
-#define SHAPE struct epf_tlbf_shape
-#define EPF(name) epf_tlbf_##name
-#define SPAN 1000000ULL /* T, ns */
+#define KIND tlbf
+#define SPAN 1000000ULL /* T, ns, in what follows */
 #define STRETCH (SPAN / 4)
 #define KEY_SEED 0x746c6266
 
@@ -158,12 +156,12 @@ static void laws(void)
 	};
 	int i;
 
-	for (i = 0; i < COUNT(window); i++) {
+	for (i = 0; i < NR(window); i++) {
 		window_law(&window[i], 0, false);
 		window_law(&window[i], SPAN / 7, i % 2);
 	}
 	window_law(&window[0], 2 * SPAN, true);
-	for (i = 0; i < COUNT(stale); i++) {
+	for (i = 0; i < NR(stale); i++) {
 		staleness_law(&stale[i], 0, false);
 		staleness_law(&stale[i], 0, true);
 		staleness_law(&stale[i], SPAN / 5, i);

@@ -3,13 +3,11 @@
 # The benchmark of the card from end to end, emulated: what it writes is whole and
 # the laws hold. Times are not judged, and the report does not tell any.
 
-cd "$(dirname "$0")/../.." || exit 1
-. selftests/ktap.sh
+. "$(dirname "$0")/lib.sh"
 
 command -v python3 > /dev/null || ktap_skip_all 'no python3'
 command -v "${CXX:-c++}" > /dev/null || ktap_skip_all "no ${CXX:-c++}"
-tmp=$(mktemp -d) || exit 1
-ktap_cleanup rm -rf "$tmp"
+card_folder
 
 run() {
 	EPF_OUT=$tmp cuda/bench/gpu.sh --emulated

@@ -20,40 +20,20 @@
 #define BITS_A_KEY 14
 #define FULL 100 /* what counters begin at */
 
-static const struct { __u32 parts, k; } shapes[] = {
-	{ 1, 5 }, { 2, 8 }, { 4, 12 },
-};
-#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
-
 /* Of a shape: lines, journal, questions, tails, keys, tally, probe, noise. */
 #define CLAIMS 8
 
 /**
  * struct filter - a filter twice
- * @f: on the host, filled by the core
- * @epoch: of @f
  * @card: on the card, filled there
  * @per_epoch: keys
- * @n: keys that are asked for
- * @digest: they
- * @there: on the card
- * @age: the core's answer
+ * @there: those that are asked for, on the card
  */
-struct filter {
-	struct epf_lanes f;
-	__u64 epoch;
+struct filter : core {
 	struct epf_cu_lines card;
 	__u64 per_epoch;
-	__u64 n;
-	__u64 *digest;
 	__u64 *there;
-	__u8 *age;
 };
-
-static size_t bytes_of(const struct filter *s)
-{
-	return epf_geom_lines(&s->f.geom) * EPF_LINE_BYTES;
-}
 
 static __u64 key(__u64 seed, __u64 i)
 {
@@ -188,21 +168,6 @@ static __u64 asked(const struct filter *s, __u64 i)
 	return key(SEED_LIVE, epf_mulhi(epf_word(i, 4), s->per_epoch * EPOCHS));
 }
 
-static void answer(void *self, __u64 first, __u64 n)
-{
-	struct filter *s = (struct filter *)self;
-	struct epf_probe p;
-	int verdict;
-	__u64 i;
-
-	for (i = first; i < first + n; i++) {
-		epf_probe(&s->f, s->digest[i], &p);
-		verdict = epf_look(&p, s->epoch, 0);
-		s->age[i] = verdict ? (__u8)(verdict - EPF_PRESENT) :
-				      (__u8)EPF_AGE_ABSENT;
-	}
-}
-
 /* What is asked for, and what the core says. */
 static void ask_core(struct filter *s)
 {
@@ -212,7 +177,7 @@ static void ask_core(struct filter *s)
 	s->age = (__u8 *)host_memory(s->n);
 	for (i = 0; i < s->n; i++)
 		s->digest[i] = asked(s, i);
-	in_parallel(answer, s, s->n);
+	core_answer(s, s->n);
 	s->there = (__u64 *)copied(s->digest, s->n * sizeof(*s->digest));
 }
 
@@ -307,12 +272,6 @@ static const char *ask(const struct filter *s, const struct epf_cu_keys *k,
 	return wrong;
 }
 
-static void claim(const char *wrong, const char *name, const char *what)
-{
-	tap_ok(!wrong, "%s: %s%s%s", name, what, wrong ? ": " : "",
-	       wrong ? wrong : "");
-}
-
 static void claim_queries(const struct filter *s, const char *name)
 {
 	struct epf_cu_keys k = { s->there, s->n, 0, { { 0, 0 }, 0 } };
@@ -358,7 +317,7 @@ static const char *hashed(struct filter *s, __u32 len, __u64 strict)
 	h.age = (__u8 *)host_memory(k.n);
 	for (i = 0; i < k.n; i++)
 		h.digest[i] = epf_digest(&hash, bytes + i * len, len);
-	in_parallel(answer, &h, k.n);
+	core_answer(&h, k.n);
 	wrong = ask(s, &k, h.age, true);
 	free(h.digest);
 	free(h.age);
@@ -422,7 +381,7 @@ static bool same_probe(struct filter *s)
 	h.age = (__u8 *)host_memory(h.n);
 	for (i = 0; i < h.n; i++)
 		h.digest[i] = key(SEED_ABSENT + s->n, i);
-	in_parallel(answer, &h, h.n);
+	core_answer(&h, h.n);
 	for (i = 0; i < h.n; i++)
 		want += h.age[i] != EPF_AGE_ABSENT;
 	must(epf_cu_probe(&s->card, SEED_ABSENT + s->n, h.n, on_card, NULL));
@@ -456,7 +415,7 @@ static const char *any_words(struct filter *s)
 	s->epoch = s->card.epoch = 43;
 	in_parallel(noise, s, epf_geom_lines(&s->f.geom) * EPF_LANES);
 	to_card(s->card.line, s->f.line, bytes_of(s));
-	in_parallel(answer, s, k.n);
+	core_answer(s, k.n);
 	wrong = ask(s, &k, s->age, true);
 	must(epf_cu_settle(&s->card, NULL));
 	must(cudaDeviceSynchronize());
@@ -491,15 +450,10 @@ static void claim_shape(unsigned int shape, __u64 n)
 int main(int argc, char **argv)
 {
 	__u64 n = argc > 1 ? strtoull(argv[1], NULL, 10) : KEYS;
-	cudaError_t err;
 	unsigned int i;
-	int cards = 0;
 
-	err = cudaGetDeviceCount(&cards);
-	if (err != cudaSuccess || !cards) {
-		tap_skip_all(err ? cudaGetErrorString(err) : "no card");
+	if (no_card())
 		return TAP_SKIPPED;
-	}
 	if (n < 10000) /* the least lines, and keys for the tails */
 		n = 10000;
 	tap_plan(CLAIMS * SHAPES);

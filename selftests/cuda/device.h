@@ -60,10 +60,58 @@ CHECKED void *copied(const void *from, size_t bytes)
 	return p;
 }
 
+/* Is there none? It has been said. */
+CHECKED bool no_card(void)
+{
+	int cards = 0;
+	cudaError_t err = cudaGetDeviceCount(&cards);
+
+	if (err == cudaSuccess && cards)
+		return false;
+	tap_skip_all(err ? cudaGetErrorString(err) : "no card");
+	return true;
+}
+
+CHECKED const struct { __u32 parts, k; } shapes[] = {
+	{ 1, 5 }, { 2, 8 }, { 4, 12 },
+};
+#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+/**
+ * struct core - lines in the host's memory, keys, and what the core says of them
+ * @f: lines
+ * @epoch: theirs
+ * @n: keys that are asked for
+ * @digest: they
+ * @age: the core's answer
+ */
+struct core {
+	struct epf_lanes f;
+	__u64 epoch;
+	__u64 n;
+	__u64 *digest;
+	__u8 *age;
+};
+
+CHECKED size_t bytes_of(const struct core *c)
+{
+	return epf_geom_lines(&c->f.geom) * EPF_LINE_BYTES;
+}
+
+/* @wrong: NULL, or what is. */
+CHECKED void claim(const char *wrong, const char *name, const char *what)
+{
+	tap_ok(!wrong, "%s: %s%s%s", name, what, wrong ? ": " : "",
+	       wrong ? wrong : "");
+}
+
 /* host.cc: */
 
 /* Do @n in pieces, in as many threads as there are CPUs. */
 void in_parallel(void (*work)(void *self, __u64 first, __u64 n), void *self,
 		 __u64 n);
+
+/* Fill @c->age for the first @n keys. */
+void core_answer(struct core *c, __u64 n);
 
 #endif /* EPF_DEVICE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* All CPUs for the core. */
+/* All CPUs for the core, and what it answers. */
 #include "device.h"
 
 #include <pthread.h>
@@ -48,4 +48,24 @@ void in_parallel(void (*work)(void *self, __u64 first, __u64 n), void *self,
 	run(&j);
 	while (begun)
 		pthread_join(thread[--begun], NULL);
+}
+
+static void answer(void *self, __u64 first, __u64 n)
+{
+	struct core *c = (struct core *)self;
+	struct epf_probe p;
+	int verdict;
+	__u64 i;
+
+	for (i = first; i < first + n; i++) {
+		epf_probe(&c->f, c->digest[i], &p);
+		verdict = epf_look(&p, c->epoch, 0);
+		c->age[i] = verdict ? (__u8)(verdict - EPF_PRESENT) :
+				      (__u8)EPF_AGE_ABSENT;
+	}
+}
+
+void core_answer(struct core *c, __u64 n)
+{
+	in_parallel(answer, c, n);
 }

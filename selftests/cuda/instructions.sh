@@ -5,17 +5,9 @@
 # with L lines of N fields. 260 is for one line of five fields; what else is allowed
 # leaves some room above what nvcc 13.0 makes.
 
-cd "$(dirname "$0")/../.." || exit 1
-. selftests/ktap.sh
+. "$(dirname "$0")/lib.sh"
 
-BUILD=${BUILD:-$PWD/build}
-NVCC=${NVCC:-nvcc}
-PATH=$PATH:/usr/local/cuda/bin
-export BUILD NVCC
-command -v "$NVCC" > /dev/null || ktap_skip_all "no $NVCC"
-"$NVCC" --list-gpu-arch | grep -qx compute_90 || ktap_skip_all "$NVCC has no sm_90"
-tmp=$(mktemp -d) || exit 1
-ktap_cleanup rm -rf "$tmp"
+card_nvcc 90
 table=$BUILD/cuda/instructions.txt
 
 # usage: at_most INSTRUCTIONS L FIELDS [TABLE]: no loop is inside the round

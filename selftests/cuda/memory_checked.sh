@@ -3,11 +3,9 @@
 # The device suite with few keys under compute-sanitizer: no access beyond memory,
 # no race in shared memory. check_gpu.sh builds what it runs.
 
-cd "$(dirname "$0")/../.." || exit 1
-. selftests/ktap.sh
+. "$(dirname "$0")/lib.sh"
 
-PATH=$PATH:/usr/local/cuda/bin
-programs=${BUILD:-$PWD/build}/selftests/cuda/card
+programs=$BUILD/selftests/cuda/card
 keys=50000
 [ -x "$programs/device" ] || ktap_skip_all 'no device suite was built'
 command -v compute-sanitizer > /dev/null || ktap_skip_all 'no compute-sanitizer'

@@ -3,16 +3,9 @@
 # The kernels as nvcc compiles them, for each architecture that it knows, without a
 # warning: none has a stack or spills. The table is build/cuda/resources.txt.
 
-cd "$(dirname "$0")/../.." || exit 1
-. selftests/ktap.sh
+. "$(dirname "$0")/lib.sh"
 
-BUILD=${BUILD:-$PWD/build}
-NVCC=${NVCC:-nvcc}
-PATH=$PATH:/usr/local/cuda/bin
-export BUILD NVCC
-command -v "$NVCC" > /dev/null || ktap_skip_all "no $NVCC"
-tmp=$(mktemp -d) || exit 1
-ktap_cleanup rm -rf "$tmp"
+card_nvcc
 table=$BUILD/cuda/resources.txt
 
 # Every kernel of the sources; of a template there are several.

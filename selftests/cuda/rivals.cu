@@ -206,14 +206,9 @@ int main(int argc, char **argv)
 {
 	__u64 n = argc > 1 ? strtoull(argv[1], NULL, 10) : KEYS;
 	struct rival r = {};
-	cudaError_t err;
-	int cards = 0;
 
-	err = cudaGetDeviceCount(&cards);
-	if (err != cudaSuccess || !cards) {
-		tap_skip_all(err ? cudaGetErrorString(err) : "no card");
+	if (no_card())
 		return TAP_SKIPPED;
-	}
 	/* A blocking one: it waits for what cudaMemset() and copies of memory
 	 * that is not pinned have only begun on the stream of all.
 	 */

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # The kernels and their emulation with address and undefined-behaviour sanitizers.
 
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../ktap.sh"
+. "$(dirname "$0")/lib.sh"
 
-build=${BUILD:-$here/../../build}/selftests/cuda/sanitized
+build=$BUILD/selftests/cuda/sanitized
 [ -x "$build/query" ] || ktap_skip_all 'not built'
 
 # Nothing is said beside the test points: the sanitizers know of the fibers.

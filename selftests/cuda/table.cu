@@ -19,34 +19,17 @@
 
 extern "C" const struct epf_cuda_ops *epf_cuda_ops(void);
 
-static const struct { __u32 parts, k; } shapes[] = {
-	{ 1, 5 }, { 2, 8 }, { 4, 12 },
-};
-#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 #define CLAIMS 6
 
 /**
  * struct side - the host's
- * @f: lines, @epoch
- * @digest: @n keys
- * @age: the core's answer
  * @held: the lines on the card
  */
-struct side {
-	struct epf_lanes f;
-	__u64 epoch;
-	__u64 n;
-	__u64 *digest;
-	__u8 *age;
+struct side : core {
 	struct epf_cuda_held *held;
 };
 
 static const struct epf_cuda_ops *ops;
-
-static size_t bytes_of(const struct side *s)
-{
-	return epf_geom_lines(&s->f.geom) * EPF_LINE_BYTES;
-}
 
 /* Ends the program where a call fails. */
 static void well(int ret, const struct epf_cuda_error *e)
@@ -68,21 +51,6 @@ static void noise(void *self, __u64 first, __u64 n)
 			  epf_lane_tag(EPOCH, i % EPF_LANES);
 }
 
-static void answer(void *self, __u64 first, __u64 n)
-{
-	struct side *s = (struct side *)self;
-	struct epf_probe p;
-	int verdict;
-	__u64 i;
-
-	for (i = first; i < first + n; i++) {
-		epf_probe(&s->f, s->digest[i], &p);
-		verdict = epf_look(&p, s->epoch, 0);
-		s->age[i] = verdict ? (__u8)(verdict - EPF_PRESENT) :
-				      (__u8)EPF_AGE_ABSENT;
-	}
-}
-
 static void make(struct side *s, unsigned int shape, __u64 n)
 {
 	__u32 parts = shapes[shape].parts;
@@ -102,7 +70,7 @@ static void make(struct side *s, unsigned int shape, __u64 n)
 	in_parallel(noise, s, lines * EPF_LANES);
 	for (i = 0; i < n; i++)
 		s->digest[i] = epf_word(i, 3);
-	in_parallel(answer, s, n);
+	core_answer(s, n);
 	there.line = s->f.line;
 	there.geom = s->f.geom;
 	there.epoch = EPOCH;
@@ -161,12 +129,6 @@ static const char *ask(const struct side *s, bool ages, bool column)
 	return wrong;
 }
 
-static void claim(const char *wrong, const char *name, const char *what)
-{
-	tap_ok(!wrong, "%s: %s%s%s", name, what, wrong ? ": " : "",
-	       wrong ? wrong : "");
-}
-
 static bool same_tally(const struct side *s)
 {
 	size_t bytes = EPF_CU_TALLY * sizeof(__u64);
@@ -196,7 +158,7 @@ static bool same_chance(const struct side *s)
 	h.age = (__u8 *)host_memory(h.n);
 	for (i = 0; i < h.n; i++)
 		h.digest[i] = epf_word(77 + i, 1);
-	in_parallel(answer, &h, h.n);
+	core_answer(&h, h.n);
 	for (i = 0; i < h.n; i++)
 		want += h.age[i] != EPF_AGE_ABSENT;
 	well(ops->chance(s->held, 77, h.n, &got, &e), &e);

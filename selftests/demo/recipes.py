@@ -37,11 +37,6 @@ os.environ["EPF_BACKEND"] = "bpf"
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def skip(why):
-    print(f"TAP version 13\n1..0 # SKIP {why}")
-    sys.exit(4)
-
-
 def run(*command, **how):
     return subprocess.run(command, capture_output=True, text=True, **how)
 
@@ -64,13 +59,13 @@ def follow(recipe, name, where=None):
 def own_namespaces():
     """Start again in new ones."""
     if os.geteuid():
-        skip("needs root")
+        tap.skip_all("needs root")
     if not os.path.exists(os.path.join(BUILT, "epfctl")):
-        skip("needs epfctl: make user")
+        tap.skip_all("needs epfctl: make user")
     if "EPF_RECIPES" not in os.environ:
         os.environ["EPF_RECIPES"] = "1"
         if run("unshare", "--mount", "--net", "true").returncode:
-            skip("no namespaces here")
+            tap.skip_all("no namespaces here")
         os.execvp("unshare", ["unshare", "--mount", "--net", sys.executable,
                               os.path.abspath(__file__), *sys.argv[1:]])
 
@@ -78,7 +73,7 @@ def own_namespaces():
 def must(command):
     done = run(*command.split())
     if done.returncode:
-        skip(f"{command}: {done.stderr.strip()}")
+        tap.skip_all(f"{command}: {done.stderr.strip()}")
 
 
 def udp(address, port=0):
@@ -93,7 +88,7 @@ def make_net():
     must("mount -t bpf bpf /sys/fs/bpf")
     own = os.open("/proc/self/ns/net", os.O_RDONLY)
     if libc.unshare(CLONE_NEWNET):
-        skip("no network namespaces here")
+        tap.skip_all("no network namespaces here")
     peer = os.open("/proc/self/ns/net", os.O_RDONLY)
     libc.setns(own, CLONE_NEWNET)
     must(f"ip link add eth0 type veth peer name eth0 netns /proc/{os.getpid()}/fd/{peer}")

@@ -7,19 +7,18 @@ still, and what is to be below has a rate that nothing reaches. With
 EPF_REFLEX_BACKEND=module filters of the module (fronts.py).
 """
 
-import atexit
 import collections
 import errno
 import functools
 import json
 import os
-import signal
 import time
 
 import ingress_hosts as ingress
 import reflex
 import reflex_hosts as hosts
 import reflex_spoilt as spoilt
+import stage
 from ingress_hosts import FOREVER, attached, bursts, flow, frames, send_in
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left, raw, tap
 
@@ -414,12 +413,7 @@ def cases():
          [("a filter that does not know, below the rate", ill_below)])
 
 
-CPUS = os.sched_getaffinity(0)  # before ahead() leaves one
+CPUS = os.sched_getaffinity(0)  # before stage.ahead() leaves one
 
 if __name__ == "__main__":
-    for s in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(s, reflex.ended)
-    reflex.ahead()
-    hosts.require()
-    atexit.register(hosts.sweep)
-    tap.main(tap.chosen(cases()), retry="a holder runs once a second")
+    stage.main(cases, [hosts.require], hosts.sweep)

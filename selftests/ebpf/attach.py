@@ -6,14 +6,12 @@ epochs is killed and comes back, and nothing is left behind. In a guest, where i
 tests the kernel, the parts that depend on that; with EPF_THOROUGH all.
 """
 
-import atexit
 import functools
 import json
 import os
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
 
@@ -24,7 +22,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "../xdp"))
 
 import net  # noqa: E402
-import sweep as killed  # noqa: E402
+import stage  # noqa: E402
 import tap  # noqa: E402
 import traffic  # noqa: E402
 
@@ -35,26 +33,6 @@ BURST = 64  # fewer than a veth takes at once
 NAME, SECOND = f"epftest-{os.getpid()}", f"epftest-2-{os.getpid()}"
 TWIN = f"epft{os.getpid()}x"
 fences = 0
-
-
-def skip(why):
-    print(f"TAP version 13\n1..0 # SKIP {why}")
-    sys.exit(4)
-
-
-def require():
-    if os.geteuid():
-        skip("needs root")
-    if not os.path.exists(net.EPFCTL):
-        skip("needs epfctl: make user")
-    made = net.run(net.EPFCTL, "create", NAME, "-W", 1000, check=False)
-    if made.returncode:
-        skip(f"no BPF here: {made.stderr.strip()}")
-    net.run(net.EPFCTL, "destroy", NAME)
-    try:
-        net.make_net()
-    except (RuntimeError, OSError) as why:
-        skip(f"no network namespaces here: {str(why).strip()}")
 
 
 def sweep():
@@ -146,20 +124,8 @@ def mixed(seed):
                     if f[12:14] not in (b"\x81\x00", b"\x88\xa8")])
 
 
-class Holder:
-    """`epfctl hold`, once it has begun."""
-
-    def __enter__(self):
-        self.it = subprocess.Popen([net.EPFCTL, "hold", NAME],
-                                   stdout=subprocess.PIPE, text=True)
-        if not self.it.stdout.readline().startswith("holding"):
-            raise RuntimeError("epfctl hold does not begin")
-        return self
-
-    def __exit__(self, *error):
-        self.it.kill()
-        self.it.wait()
-        self.it.stdout.close()
+def Holder():
+    return stage.Holder(NAME)
 
 
 class Filter(net.Filter):
@@ -541,26 +507,5 @@ def cases():
     ]
 
 
-def ended(number, _):
-    sys.exit(128 + number)
-
-
-def ahead():
-    """One CPU keeps the order of packets. A holder that waits a second for a CPU is
-    overdue, so it goes ahead of other programs, where that is allowed.
-    """
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except OSError:
-        pass
-
-
 if __name__ == "__main__":
-    for s in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(s, ended)
-    ahead()
-    killed.main()
-    require()
-    atexit.register(sweep)
-    tap.main(tap.chosen(cases()), retry="a holder runs once a second")
+    stage.main(cases, [functools.partial(stage.require, NAME)], sweep)

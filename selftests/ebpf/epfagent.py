@@ -318,17 +318,12 @@ CASES = [
 ]
 
 
-def skip(why):
-    print(f"TAP version 13\n1..0 # SKIP {why}")
-    return 4
-
-
 def main():
     global dir
     if os.geteuid() != 0:
-        return skip("needs root")
+        tap.skip_all("needs root")
     if not os.access(a.AGENT, os.X_OK):
-        return skip("epfagent is not built")
+        tap.skip_all("epfagent is not built")
     if "EPF_OWN_BPFFS" not in os.environ:
         os.environ["EPF_OWN_BPFFS"] = "1"
         os.execvp("unshare", ["unshare", "-m", "sh", "-c",
@@ -336,7 +331,7 @@ def main():
                               sys.executable, *sys.argv])
     made_one = epfctl("create", "some", "--window", "1000", check=False)
     if made_one.returncode:
-        return skip(f"no BPF here: {made_one.stderr.strip()}")
+        tap.skip_all(f"no BPF here: {made_one.stderr.strip()}")
     epfctl("destroy", "some")
     with a.folder() as dir:
         return tap.run(a.chosen(CASES))

@@ -5,9 +5,7 @@ of admit.py, log_new.py and nf.py what may differ from filters that are pure BPF
 EPF_THOROUGH all.
 """
 
-import atexit
 import json
-import signal
 
 import admit
 import log_new
@@ -15,7 +13,7 @@ import nf
 import nf_hosts
 import reflex
 import reflex_hosts as hosts
-from reflex_hosts import tap
+import stage
 
 FRONTS = (("--admit", admit), ("--log-new", log_new), ("--hook", nf))
 
@@ -66,11 +64,5 @@ def cases():
 
 
 if __name__ == "__main__":
-    for s in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(s, reflex.ended)
-    reflex.ahead()
-    hosts.require()
-    nf_hosts.make_c()
-    nf_hosts.drop_pins()
-    atexit.register(nf_hosts.sweep)
-    tap.main(tap.chosen(cases()), retry="a socket may wait for long")
+    stage.main(cases, [hosts.require, nf_hosts.make_c, nf_hosts.drop_pins], nf_hosts.sweep,
+               retry="a socket may wait for long")

@@ -5,7 +5,6 @@ sends frames of many flows to B. Each flow has one record, of its first packet, 
 counted as left out; every packet is passed. No rate here needs a clock.
 """
 
-import atexit
 import collections
 import functools
 import json
@@ -20,6 +19,7 @@ import ingress_hosts as ingress
 import reflex
 import reflex_hosts as hosts
 import reflex_spoilt as spoilt
+import stage
 from ingress_hosts import FOREVER, attached, bursts, flow, frames, send_in
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left, tap
 
@@ -422,9 +422,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    for s in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(s, reflex.ended)
-    reflex.ahead()
-    hosts.require()
-    atexit.register(hosts.sweep)
-    tap.main(tap.chosen(cases()), retry="a holder runs once a second")
+    stage.main(cases, [hosts.require], hosts.sweep)

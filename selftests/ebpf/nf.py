@@ -7,7 +7,6 @@ becomes of it; then real sockets. In a guest, where it tests the kernel, the par
 depend on that; with EPF_THOROUGH all.
 """
 
-import atexit
 import collections
 import contextlib
 import functools
@@ -17,13 +16,13 @@ import re
 import signal
 import socket
 import struct
-import sys
 
 import nf_hosts as nf
 import reflex as reflexive
 import reflex_hosts as hosts
 import reflex_packets as packets
 import reflex_spoilt as spoilt
+import stage
 from nf_hosts import At, Bridged, Counted, Foreign, InVrf, Local, Routed, cross, same
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, bursts, kernel, net, tap
 
@@ -785,16 +784,5 @@ def cases():
           ("without CAP_PERFMON", without_perfmon)])
 
 
-def ended(number, _):
-    sys.exit(128 + number)
-
-
 if __name__ == "__main__":
-    for s in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(s, ended)
-    reflexive.ahead()
-    hosts.require()
-    nf.make_c()
-    nf.drop_pins()
-    atexit.register(nf.sweep)
-    tap.main(tap.chosen(cases()), retry="a holder runs once a second")
+    stage.main(cases, [hosts.require, nf.make_c, nf.drop_pins], nf.sweep)

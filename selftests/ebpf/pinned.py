@@ -36,9 +36,9 @@ def path(what):
 
 def require():
     if os.geteuid():
-        rules.skip_all("needs root")
+        tap.skip_all("needs root")
     if not os.path.exists(EPFCTL):
-        rules.skip_all("needs epfctl: make user")
+        tap.skip_all("needs epfctl: make user")
     killed.main()
     for name in "nft_compat", "veth", "xt_bpf":
         run("modprobe", name, check=False)
@@ -46,9 +46,9 @@ def require():
         with Filter():
             rules.make_net()
     except (RuntimeError, OSError) as why:
-        rules.skip_all(f"no filters or namespaces here: {str(why).strip()}")
+        tap.skip_all(f"no filters or namespaces here: {str(why).strip()}")
     if not front_ends():
-        rules.skip_all("no iptables that works here")
+        tap.skip_all("no iptables that works here")
 
 
 class Filter(rules.Filter):

@@ -8,7 +8,6 @@ EPF_THOROUGH all. With EPF_REFLEX_BACKEND=module filters of the module, which no
 to hold.
 """
 
-import atexit
 import collections
 import functools
 import json
@@ -17,11 +16,11 @@ import select
 import signal
 import socket
 import struct
-import sys
 
 import reflex_hosts as hosts
 import reflex_packets as packets
 import reflex_spoilt as spoilt
+import stage
 from reflex_hosts import (A4, A6, ALL, B4, B6, DNS, DROP, IP, IP6, NAME, PATIENCE, TWIN,
                           Attached, Filter, Holder, arrived, bursts, counted, in_ns,
                           kernel, net, nothing_left, pins, raw, send_in, send_out, tap,
@@ -751,25 +750,5 @@ def cases():
     ]
 
 
-def ended(number, _):
-    sys.exit(128 + number)
-
-
-def ahead():
-    """One CPU, so that softirqs and processes meet on it. A holder that waits a second
-    for a CPU is overdue, so it goes ahead of other programs, where that is allowed.
-    """
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except OSError:
-        pass
-
-
 if __name__ == "__main__":
-    for s in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(s, ended)
-    ahead()
-    hosts.require()
-    atexit.register(hosts.sweep)
-    tap.main(tap.chosen(cases()), retry="a holder runs once a second")
+    stage.main(cases, [hosts.require], hosts.sweep)

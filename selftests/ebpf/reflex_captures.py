@@ -5,16 +5,15 @@ and over the same traffic as others carry it: behind VLAN tags, as IPv6, fragmen
 with ICMP errors among it. The reference model says what becomes of each packet.
 """
 
-import atexit
 import functools
 import os
-import signal
 import struct
 import sys
 
 import reflex_hosts as hosts
 from reflex_hosts import Attached, Filter, Holder, arrived, net, nothing_left, tap
 import reflex_packets as packets
+import stage
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../model"))
 import packets as model  # noqa: E402
@@ -240,8 +239,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    for s in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(s, lambda number, _: sys.exit(128 + number))
-    hosts.require()
-    atexit.register(hosts.sweep)
-    tap.main(tap.chosen(cases()), retry="a holder runs once a second")
+    stage.main(cases, [hosts.require], hosts.sweep, one_cpu=False)

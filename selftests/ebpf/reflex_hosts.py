@@ -11,7 +11,6 @@ import os
 import shlex
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 
@@ -24,7 +23,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import net  # noqa: E402
 import tap  # noqa: E402, F401
 import reflex_packets as packets  # noqa: E402
-import sweep as killed  # noqa: E402
+import stage  # noqa: E402
 
 MODULE = os.environ["EPF_BACKEND"] == "module"
 BACKEND = "" if MODULE else " (pure BPF)"  # as status tells it
@@ -38,11 +37,6 @@ A4, B4, A6, B6 = "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2"
 BURST = 64
 PATIENCE = int(os.environ.get("EPF_PATIENCE", 60))
 fences = 0
-
-
-def skip(why):
-    print(f"TAP version 13\n1..0 # SKIP {why}")
-    sys.exit(4)
 
 
 def kernel():
@@ -92,20 +86,7 @@ def make_hosts():
 
 
 def require():
-    if os.geteuid():
-        skip("needs root")
-    if not os.path.exists(net.EPFCTL):
-        skip("needs epfctl: make user")
-    killed.main()
-    made = net.run(net.EPFCTL, "create", NAME, "-W", 1000, check=False)
-    if made.returncode:
-        skip(f"no filters here: {made.stderr.strip()}")
-    net.run(net.EPFCTL, "destroy", NAME)
-    try:
-        net.make_net()
-        make_hosts()
-    except (RuntimeError, OSError) as why:
-        skip(f"no network namespaces here: {str(why).strip()}")
+    stage.require(NAME, make_hosts)
     packets.MAC_B = bytes.fromhex(mac(net.NS_B, net.B).replace(":", ""))
     packets.MAC_A = bytes.fromhex(mac(net.NS_A, net.A).replace(":", ""))
 
@@ -146,27 +127,9 @@ def udp(ns, address, port=0, kind=socket.SOCK_DGRAM, device=None):
     return sock
 
 
-class Holder:
-    """`epfctl hold`, once it has begun. Filters of the module need none."""
-
-    def __init__(self, *names):
-        self.names = names or (NAME,)
-        self.it = None
-
-    def __enter__(self):
-        if MODULE:
-            return self
-        self.it = subprocess.Popen([net.EPFCTL, "hold", *self.names],
-                                   stdout=subprocess.PIPE, text=True)
-        if not self.it.stdout.readline().startswith("holding"):
-            raise RuntimeError("epfctl hold does not begin")
-        return self
-
-    def __exit__(self, *error):
-        if self.it:
-            self.it.kill()
-            self.it.wait()
-            self.it.stdout.close()
+def Holder(*names):
+    """Of the filter, or of these. Filters of the module need none."""
+    return stage.Holder(*([] if MODULE else names or [NAME]))
 
 
 def users():

@@ -5,16 +5,14 @@ a process and the interface: NAT for hosts behind, a VRF, a bridge, VLAN devices
 sockets ask, and get what they asked for and nothing else.
 """
 
-import atexit
 import contextlib
 import functools
 import os
 import shutil
-import signal
 import struct
-import sys
 
 import reflex_hosts as hosts
+import stage
 from reflex import Echo, attached
 from reflex_hosts import A4, A6, B4, B6, Filter, Holder, net, nothing_left, tap, udp
 
@@ -162,8 +160,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    for s in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(s, lambda number, _: sys.exit(128 + number))
-    hosts.require()
-    atexit.register(hosts.sweep)
-    tap.main(tap.chosen(cases()), retry="a holder runs once a second")
+    stage.main(cases, [hosts.require], hosts.sweep, one_cpu=False)

@@ -281,6 +281,5 @@ def run(made):
 
 if __name__ == "__main__":
     if not os.path.exists(CARD):
-        print("TAP version 13\n1..0 # SKIP no C++ compiler")
-        raise SystemExit(4)
+        tap.skip_all("no C++ compiler")
     raise SystemExit(a.main(KEYS, run))

@@ -2,17 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # The laws of all engines (selftests/audit), of engine cuda with the emulated card.
 
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/../ktap.sh"
+. "$(dirname "$0")/../cuda/lib.sh"
 
-build=${BUILD:-$here/../../build}
-export EPF_CUDA_LIBRARY="$build/cuda/libepf_cuda_emu.so"
-[ -e "$EPF_CUDA_LIBRARY" ] || ktap_skip_all 'no C++ compiler'
-[ -x "$build/selftests/audit/engines" ] || ktap_skip_all 'selftests/audit is not built'
+card_emulated
+[ -x "$BUILD/selftests/audit/engines" ] || ktap_skip_all 'selftests/audit is not built'
 
 # usage: laws CLAIMS PROGRAM [ARGUMENT]: so many of cuda, all kept, none skipped
 laws() {
-	laws_n=$1 laws_program=$build/selftests/audit/$2
+	laws_n=$1 laws_program=$BUILD/selftests/audit/$2
 	shift 2
 	laws_out=$(timeout 3000 "$laws_program" "$@" | grep -E '^(not )?ok .* - cuda: ')
 	echo "$laws_out"

@@ -7,20 +7,15 @@ hash function, add sets slices 0 .. k-1, and query(e) is true if there is a j,
 0 <= j <= l, with e in all of the slices j .. j+k-1. The result is the least j.
 Between retire and advance the oldest slice does not count.
 
-Script of the known answers: operation i = 0, 1, ... is drawn from
-x = word(seed, 8 + i). x mod 64 selects it: 0: retire, or, if that was done,
-sweep and advance; 1: all three; 2 to 25: test; else insert. The key is
-word(seed, 4096 + (x div 64) mod KEYS). The result of a test is one character:
-'.' absent, else the age in base 36. At the end all words of memory are folded:
-value = word(value + w, 1), from 0.
+Script of the known answers: that of epochs.py, but to retire again is to sweep and
+advance. At the end all words of memory are folded: value = word(value + w, 1),
+from 0.
 """
 
 import textwrap
 
+from epochs import answers
 from hashes import M64, word
-
-KEYS = 97
-AGES = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 HEAD = """\
 /* SPDX-License-Identifier: GPL-2.0 */
@@ -50,7 +45,13 @@ class Filter:
                 return j
         return None
 
-    def advance(self):
+    def retire(self):
+        if self.retired:
+            self.begin()
+        else:
+            self.retired = True
+
+    def begin(self):
         self.arrays[self.place(self.k + self.l - 1)] = set()
         self.shifts, self.retired = self.shifts + 1, False
 
@@ -60,23 +61,6 @@ class Filter:
             array = sum(1 << b for b in held)
             words += [array >> at & M64 for at in range(0, self.bits, 64)]
         return words + [0] * (-len(words) % 8)
-
-
-def answers(f, seed, steps):
-    out = []
-    for i in range(steps):
-        x = word(seed, 8 + i)
-        key = word(seed, 4096 + x // 64 % KEYS)
-        if x % 64 == 0 and not f.retired:
-            f.retired = True
-        elif x % 64 < 2:
-            f.advance()
-        elif x % 64 < 26:
-            age = f.age(key)
-            out.append("." if age is None else AGES[age])
-        else:
-            f.insert(key)
-    return "".join(out)
 
 
 def fold(words):

@@ -18,7 +18,8 @@ none; insert(digest), age(digest); .now and state().
 
 import textwrap
 
-from aged import AGES, fold
+from aged import fold
+from epochs import AGES
 from hashes import word
 
 KEYS = 97

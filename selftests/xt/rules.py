@@ -19,6 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(TOP, "selftests", d) for d in ("dedup", "model")]
 
+import tap  # noqa: E402
+
 BUILD = os.path.join(TOP, "build")
 EPFCTL = os.environ.get("EPF_CTL", os.path.join(BUILD, "user/epfctl"))
 MODULE = os.environ.get("EPF_KO", os.path.join(BUILD, "kmod/epochfilter.ko"))
@@ -35,11 +37,6 @@ PROC = "/proc/net/xt_epf"
 TMP = tempfile.mkdtemp(prefix="epf-xt-")
 atexit.register(shutil.rmtree, TMP, ignore_errors=True)
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-def skip_all(why):
-    print(f"TAP version 13\n1..0 # SKIP {why}")
-    sys.exit(4)
 
 
 def enter(ns):
@@ -132,12 +129,12 @@ def loaded(name):
 def require():
     """Skip all unless this can run; load the modules, make the namespaces."""
     if os.geteuid():
-        skip_all("needs root")
+        tap.skip_all("needs root")
     if not loaded("xt_epf") and not os.environ.get("EPF_VM"):
-        skip_all("the module is not loaded, and this is no VM")
+        tap.skip_all("the module is not loaded, and this is no VM")
     for path in EPFCTL, LIBRARY, XT:
         if not os.path.exists(path):
-            skip_all(f"{path} is not built")
+            tap.skip_all(f"{path} is not built")
     for name in "nft_compat", "veth", "iptable_filter", "iptable_raw", \
             "ip6table_filter", "ip6table_raw":
         run("modprobe", name, check=False)
@@ -147,7 +144,7 @@ def require():
         if loaded(name):
             continue
         if run("insmod", path, *given, check=False).returncode:
-            skip_all(f"{path} does not load")
+            tap.skip_all(f"{path} does not load")
         if name == "xt_epf":  # others unload the module that it needs
             atexit.register(run, "rmmod", name, check=False)
     done = shutil.which("pkg-config") and run(

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+"""How programs with filters that are attached begin and end: what they need of the
+machine, the CPU they run on, and what signals leave. The importer sets the environment
+of xdp/net.py and the path before.
+"""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+
+import net
+import sweep
+import tap
+
+
+def require(name, *make):
+    """Skip all unless filter @name can be made, and network namespaces by @make."""
+    if os.geteuid():
+        tap.skip_all("needs root")
+    if not os.path.exists(net.EPFCTL):
+        tap.skip_all("needs epfctl: make user")
+    sweep.main()
+    made = net.run(net.EPFCTL, "create", name, "-W", 1000, check=False)
+    if made.returncode:
+        tap.skip_all(f"no filters here: {made.stderr.strip()}")
+    net.run(net.EPFCTL, "destroy", name)
+    try:
+        for step in net.make_net, *make:
+            step()
+    except (RuntimeError, OSError) as why:
+        tap.skip_all(f"no network namespaces here: {str(why).strip()}")
+
+
+class Holder:
+    """`epfctl hold`, once it has begun; without a name nothing."""
+
+    def __init__(self, *names):
+        self.names = names
+        self.it = None
+
+    def __enter__(self):
+        if not self.names:
+            return self
+        self.it = subprocess.Popen([net.EPFCTL, "hold", *self.names],
+                                   stdout=subprocess.PIPE, text=True)
+        if not self.it.stdout.readline().startswith("holding"):
+            raise RuntimeError("epfctl hold does not begin")
+        return self
+
+    def __exit__(self, *error):
+        if self.it:
+            self.it.kill()
+            self.it.wait()
+            self.it.stdout.close()
+
+
+def ahead():
+    """One CPU, so that softirqs and processes meet on it and packets keep their order. A
+    holder that waits a second for a CPU is overdue, so it goes ahead of other programs,
+    where that is allowed.
+    """
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except OSError:
+        pass
+
+
+def main(cases, begin, end, one_cpu=True, retry="a holder runs once a second"):
+    """Runs cases() between @begin, functions, and end(), also where a signal ends it."""
+    for number in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    if one_cpu:
+        ahead()
+    for step in begin:
+        step()
+    atexit.register(end)
+    tap.main(tap.chosen(cases()), retry)
