@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The card: what it is, what it says when something fails, its memory. */
+/* The card: its properties, error messages, streams, memory and cache. */
 #include "engine.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ int card_wrong(struct epf_cuda_error *e, int err, const char *what, ...)
 	return err;
 }
 
-/* What is not named here is a card, or a driver, that has failed. */
+/* Every error that is not listed means that the card or the driver has failed. */
 static int errno_of(cudaError_t err)
 {
 	switch (err) {
@@ -47,11 +47,11 @@ static const char *words_of(cudaError_t err)
 {
 	switch (err) {
 	case cudaErrorInsufficientDriver:
-		return "there is no driver, or it is older than this library wants";
+		return "there is no driver, or this library needs a newer one";
 	case cudaErrorNoKernelImageForDevice:
-		return "it is older than sm_80";
+		return "the GPU is older than sm_80";
 	case cudaErrorUnsupportedPtxVersion:
-		return "the driver is older than this library's code: update it";
+		return "this library needs a newer driver: update the driver";
 	case cudaErrorSystemNotReady:
 		return "not ready yet (is nvidia-fabricmanager running?)";
 	case cudaErrorECCUncorrectable:
@@ -69,7 +69,7 @@ int card_fails(struct epf_cuda_error *e, cudaError_t err, const char *what, ...)
 	va_start(args, what);
 	vsnprintf(text, sizeof(text), what, args);
 	va_end(args);
-	cudaGetLastError(); /* told; what stays comes again by itself */
+	cudaGetLastError(); /* clears it; a persistent error shows again */
 	return card_wrong(e, errno_of(err), "%.60s: %.90s", text,
 			  words_of(err));
 }
@@ -82,8 +82,8 @@ __u64 card_setting(const char *name, __u64 otherwise)
 	return v ? v : otherwise;
 }
 
-/* A card that another process has for itself alone, or for which there is no
- * code, says so only when it is used.
+/* A card that another process has exclusively, or for which there is no code,
+ * fails only when it is used.
  */
 static cudaError_t try_card(void)
 {
@@ -126,7 +126,7 @@ int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e)
 	return 0;
 }
 
-/* ---- made ready ---- */
+/* ---- streams and events ---- */
 
 static void end_slot(struct slot *s)
 {
@@ -179,7 +179,9 @@ static cudaError_t begin_streams(struct card *c)
 	return err;
 }
 
-/* How much of the cache may be set aside, and for how large a window. */
+/* Return: bytes of the L2 cache that may be reserved, limited by the largest
+ * access policy window.
+ */
 static size_t find_persisting(void)
 {
 	int aside = 0, window = 0;
@@ -234,7 +236,7 @@ int card_alloc(void **p, size_t bytes, const char *what,
 	if (!err)
 		return 0;
 	*p = NULL;
-	return card_fails(e, err, "%zu MiB of the GPU for %s", bytes >> 20,
+	return card_fails(e, err, "allocating %zu MiB on the GPU for %s", bytes >> 20,
 			  what);
 }
 
@@ -258,7 +260,7 @@ int card_grow(char **p, size_t *have, size_t want, const char *what,
 	return 0;
 }
 
-/* ---- its cache ---- */
+/* ---- L2 cache ---- */
 
 static void set_window(struct card *c, void *at, size_t bytes)
 {

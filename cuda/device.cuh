@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kernels share: grids, keys, adding to lines. The loops are over
- * groups of 32 keys or over single things; a warp does a group, and all its lanes
- * go round together, so that they meet.
+ * Code shared by the kernels: grids, keys, insertion into lines. A kernel loops
+ * over groups of 32 keys or over single items. A warp processes one group at a
+ * time, and all its threads stay in the loop together, so that they meet at
+ * warp operations.
+ *
+ * "Thread" means a thread of a warp, "lane" a lane of a filter.
  */
 #ifndef EPF_CUDA_DEVICE_CUH
 #define EPF_CUDA_DEVICE_CUH
@@ -11,10 +14,10 @@
 
 #define WARP 32u
 #define ALL_LANES 0xffffffffu
-#define BLOCK 256u /* threads of a block, of all kernels */
-#define FLIGHT 4u  /* loads of a thread in passes over all lines, before one is used */
+#define BLOCK 256u /* threads of a block, in all kernels */
+#define FLIGHT 4u  /* loads of a thread in flight, in passes over all lines */
 
-/* Blocks for @n things, of which a block does @each at a time. */
+/* Number of blocks for @n items, of which a block processes @each at a time. */
 static inline unsigned int blocks_for(__u64 n, __u64 each, unsigned int resident)
 {
 	__u64 all = n / each + !!(n % each);
@@ -44,7 +47,7 @@ static inline bool digests_aligned(const struct epf_cu_keys *k)
 	return !k->len && !((__u64)k->data % sizeof(__u64));
 }
 
-/* One of the eight epochs up to the current one. */
+/* Return: is @epoch one of the eight epochs up to the current one? */
 static inline bool sound_epoch(const struct epf_cu_lines *f, __u64 epoch)
 {
 	return epoch <= f->epoch && f->epoch - epoch < EPF_LANES &&
@@ -61,15 +64,15 @@ __device__ __forceinline__ __u64 nr_threads(void)
 	return (__u64)gridDim.x * blockDim.x;
 }
 
-/* The word at @p, which is not needed again; @p is aligned. */
+/* Load a word that is not needed again. @p is aligned. */
 __device__ __forceinline__ __u64 word_once(const void *p)
 {
 	return __ldcs((const unsigned long long *)p);
 }
 
-/* The digest of key @i; @i < @k->n. All lanes take the same way: with words
- * where all words of all keys are aligned, else with bytes. With DIGESTS the keys are
- * digests_aligned(), and nothing else is compiled.
+/* Return: the digest of key @i < @k->n. All threads take the same path: words
+ * if all words of all keys are aligned, else bytes. With DIGESTS the keys are
+ * digests_aligned(), and no other path is compiled.
  */
 template <bool DIGESTS>
 __device__ __forceinline__ __u64 key_digest(const struct epf_cu_keys *k, __u64 i)
@@ -82,21 +85,22 @@ __device__ __forceinline__ __u64 key_digest(const struct epf_cu_keys *k, __u64 i
 	if (!k->len)
 		return epf_get_le64(key + i * sizeof(__u64));
 	key += i * k->len;
-	if (aligned) /* said twice: what is behind the last word is nothing */
+	if (aligned) /* rounded, so that the compiler drops the tail */
 		return epf_digest(&k->hash,
 				  __builtin_assume_aligned(key, sizeof(__u64)),
 				  k->len & ~7u);
 	return epf_digest(&k->hash, key, k->len);
 }
 
-/* The latest epoch, up to @epoch, that has lane @i. */
+/* Return: the latest epoch, up to @epoch, that uses lane @i. */
 __device__ __forceinline__ __u64 lane_epoch(__u64 epoch, __u32 i)
 {
 	return epoch - ((epoch - i) & (EPF_LANES - 1));
 }
 
-/* Add a digest to the lane of @epoch in each of its lines: an atomic each,
- * nobody waits for its result. The lane is zero or of that epoch.
+/* Add a digest to the lane of @epoch in each of its lines, with one atomic per
+ * line whose result is not used, so no thread waits for it. The lane is zero or
+ * of that epoch.
  */
 __device__ __forceinline__ void add(const struct epf_cu_lines *f, __u64 digest,
 				    __u64 epoch)

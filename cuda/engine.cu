@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of functions. Lines and columns that are held stay on the card until
- * they are released; streams and buffers as long as the process lives.
+ * The table of functions (struct epf_cuda_ops). Lines and columns stay on the
+ * card until they are released, streams and buffers as long as the process
+ * lives.
  */
 #include "engine.h"
 
@@ -12,19 +13,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define APPLY_RECORDS (1ULL << 22) /* at a time: 128 MiB */
+#define APPLY_RECORDS (1ULL << 22) /* records copied at a time: 128 MiB */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct card card;
-static pid_t process; /* that uses the card; 0: none has yet */
+static pid_t process; /* the process that uses the card; 0: none yet */
 
-/* Device and context of the caller's thread: see borrow(). */
+/* Device and context of the calling thread; see borrow(). */
 static int theirs;
 static CUcontext their_context;
 static CUresult (*get_context)(CUcontext *context);
 static CUresult (*set_context)(CUcontext context);
 
-/* Both or none; there once the runtime has found a driver. */
+/* Find both functions or none; they exist once the runtime has loaded a driver. */
 static void find_driver(void)
 {
 	if (set_context)
@@ -34,9 +35,10 @@ static void find_driver(void)
 		*(void **)&set_context = EPF_DRIVER(cuCtxSetCurrent);
 }
 
-/* The device of a thread is its program's, which may use CUDA itself; so is its
- * context, which may be one that the program has made by the driver's interface.
- * With the lock held; give_back() ends both.
+/* Save the thread's current device and context and make the card current. They
+ * belong to the program, which may use CUDA itself and may have made the
+ * context with the driver's interface. The caller holds the lock; give_back()
+ * restores them and unlocks.
  */
 static cudaError_t borrow(void)
 {
@@ -60,15 +62,15 @@ static void give_back(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* CUDA does not outlive a fork(): what the child has of it is worth nothing, and is
- * left alone. With the lock held.
+/* CUDA does not survive a fork(): the child cannot use the parent's CUDA state
+ * and must not touch it. The caller holds the lock.
  */
 static bool is_forked(void)
 {
 	return process && process != getpid();
 }
 
-/* Each function that may fail is between this and leave(). */
+/* Every operation that may fail runs between this and leave(). */
 static int enter(struct epf_cuda_error *e)
 {
 	cudaError_t err;
@@ -91,7 +93,9 @@ static int enter_card(struct epf_cuda_error *e)
 	return ret ? ret : card_begin(&card, e);
 }
 
-/* A card that has failed is not asked again: what it answers is not known. */
+/* Leave, and stop using a card that has failed, because its results cannot be
+ * trusted.
+ */
 static int leave(int ret, const struct epf_cuda_error *e)
 {
 	if ((ret == -EIO || ret == -ENODEV) && card.begun && !card.broken) {
@@ -172,7 +176,7 @@ static int hold(const struct epf_cuda_lines *lines, __u32 threads,
 	if (!ret && !h)
 		ret = card_wrong(e, -ENOMEM, "out of memory");
 	if (!ret && !lines_sound(lines))
-		ret = card_wrong(e, -EINVAL, "no filter has such lines");
+		ret = card_wrong(e, -EINVAL, "invalid lines: address, geometry or epoch");
 	if (!ret) {
 		h->lines.geom = lines->geom;
 		h->lines.epoch = lines->epoch;
@@ -220,9 +224,11 @@ static int fetch(struct epf_cuda_held *h, struct epf_line *line,
 	return leave(ret, e);
 }
 
-/* ---- kept current ---- */
+/* ---- epochs and journals ---- */
 
-/* Of eight epochs on nothing is left; fewer make no tag come round. */
+/* Advance to @epoch. After eight or more epochs nothing is retained; with
+ * fewer, no tag comes round.
+ */
 static int go_to(struct epf_cuda_held *h, __u64 epoch, struct epf_cuda_error *e)
 {
 	__u64 epochs = epoch - h->lines.epoch;
@@ -282,7 +288,9 @@ static int wait_applied(struct epf_cuda_error *e)
 	return err ? card_fails(e, err, "waiting for the GPU") : 0;
 }
 
-/* Lines that could not be brought on are of no epoch: to be released. */
+/* Apply a journal. After an error the lines are in no defined state, and the
+ * caller releases them.
+ */
 static int apply(struct epf_cuda_held *h,
 		 const struct epf_journal_record *record, __u64 n, __u64 epoch,
 		 struct epf_cuda_error *e)
@@ -290,7 +298,7 @@ static int apply(struct epf_cuda_held *h,
 	int ret = enter_card(e);
 
 	if (!ret && epoch < h->lines.epoch)
-		ret = card_wrong(e, -EINVAL, "epochs do not go back");
+		ret = card_wrong(e, -EINVAL, "the lines already have a later epoch");
 	if (!ret)
 		ret = go_to(h, epoch, e);
 	if (!ret && n)
@@ -345,7 +353,7 @@ static int load(const struct epf_cuda_keys *keys, __u32 threads,
 	if (!ret && !c)
 		ret = card_wrong(e, -ENOMEM, "out of memory");
 	if (!ret && !keys_sound(keys))
-		ret = card_wrong(e, -EINVAL, "no keys are like that");
+		ret = card_wrong(e, -EINVAL, "invalid keys: length, number or address");
 	if (!ret)
 		ret = load_keys(c, keys, threads, e);
 	if (!ret) {
@@ -369,7 +377,7 @@ static void unload(struct epf_cuda_column *c)
 	leave(0, &e);
 }
 
-/* ---- questions ---- */
+/* ---- lookups ---- */
 
 static int query(struct epf_cuda_held *h, const struct epf_cuda_keys *keys,
 		 struct epf_cuda_answer *a, struct epf_cuda_error *e)
@@ -377,7 +385,7 @@ static int query(struct epf_cuda_held *h, const struct epf_cuda_keys *keys,
 	int ret = enter_card(e);
 
 	if (!ret && (!keys_sound(keys) || (keys->n && !a->bitmap)))
-		ret = card_wrong(e, -EINVAL, "no keys are like that");
+		ret = card_wrong(e, -EINVAL, "invalid keys, or no bitmap for the results");
 	if (!ret)
 		ret = flow_query(&card, h, keys, NULL, a, e);
 	return leave(ret, e);
@@ -393,9 +401,9 @@ static int query_column(struct epf_cuda_held *h,
 	int ret = enter_card(e);
 
 	if (!ret && (first > keys.n || n > keys.n - first))
-		ret = card_wrong(e, -EINVAL, "the column has not so many keys");
+		ret = card_wrong(e, -EINVAL, "the keys are beyond the end of the column");
 	if (!ret && n && !a->bitmap)
-		ret = card_wrong(e, -EINVAL, "no room for an answer");
+		ret = card_wrong(e, -EINVAL, "no bitmap for the results");
 	if (ret)
 		return leave(ret, e);
 	keys.data = (const char *)keys.data + first * bytes;
@@ -403,7 +411,7 @@ static int query_column(struct epf_cuda_held *h,
 	return leave(flow_query(&card, h, NULL, &keys, a, e), e);
 }
 
-/* Run what adds to @n counters of the card, which begin at zero. */
+/* Launch a kernel that adds to counters on the card, which begin at zero. */
 typedef cudaError_t (*counting_fn)(const struct epf_cuda_held *h,
 				   unsigned long long *there, const __u64 *arg);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The host side of the GPU backend: the card, how bytes get there and answers
- * back, and what is held. All is under the lock of engine.cu.
+ * Host side of the GPU backend: the card, the transfer of keys and results, and
+ * the lines and columns that stay on the card. The lock of engine.cu protects
+ * all of it.
  */
 #ifndef EPF_CUDA_ENGINE_H
 #define EPF_CUDA_ENGINE_H
@@ -11,25 +12,26 @@
 
 #include "kernels.h"
 
-#define CARD 0 /* its number */
-/* One is filled or emptied, one's keys are on their way, one is asked. Small enough
- * for the ends, where nothing overlaps, to be short.
+#define CARD 0 /* device number */
+/* Three slots: one is filled or emptied, one transfers its keys, one is
+ * queried. They are small, so that the beginning and the end, where nothing
+ * overlaps, are short.
  */
 #define SLOTS 3u
-#define BUFFER_BYTES (16u << 20) /* of a slot: see struct slot */
+#define BUFFER_BYTES (16u << 20) /* upper limit for the keys of a slot: see struct slot */
 
-/* What a copy is of. */
+/* What a copy is for. */
 enum stage_sort {
-	STAGE_KEYS, /* to pinned memory */
-	STAGE_LINES, /* likewise, of words that others may write to: none is torn */
-	STAGE_ANSWERS, /* from there */
+	STAGE_KEYS, /* keys, to pinned memory */
+	STAGE_LINES, /* to pinned memory, from words that others may write: no word is torn */
+	STAGE_ANSWERS, /* results, from pinned memory */
 };
 
 /**
- * struct stage - a copy into or out of pinned memory; zeros: none
- * @taken: bytes that somebody has copied, or is about to
- * @left: bytes that are not there yet
- * @next: copy that was begun after it
+ * struct stage - a copy into or out of pinned memory; all zeros: no copy
+ * @taken: bytes that some thread has copied or is about to copy
+ * @left: bytes that are not copied yet
+ * @next: the copy that was begun after this one
  */
 struct stage {
 	char *to;
@@ -42,16 +44,16 @@ struct stage {
 };
 
 /**
- * struct slot - one of those that take turns
- * @keys: in pinned memory, @in_bytes
- * @keys_there: likewise, on the card
- * @answer: in pinned memory, @out_bytes: counters, bitmap, ages
- * @answer_there: likewise, on the card
+ * struct slot - buffers for one piece of a transfer; slots take turns
+ * @keys: keys in pinned memory, @in_bytes
+ * @keys_there: keys on the card, @in_there_bytes
+ * @answer: results in pinned memory, @out_bytes: counters, bitmap, ages
+ * @answer_there: results on the card, @out_there_bytes
  * @fill: copy into @keys
  * @drain: copy from @answer
- * @up: recorded when @keys have been copied
- * @run: when the kernel has answered
- * @down: when @answer has come
+ * @up: event: @keys have been copied to the card
+ * @run: event: the kernel has finished
+ * @down: event: @answer has been copied from the card
  */
 struct slot {
 	char *keys;
@@ -70,19 +72,19 @@ struct slot {
 };
 
 /**
- * struct card - the card, as soon as it is used
- * @begun: streams and events are there
- * @broken: it has failed: it is not asked again
- * @why: of that
+ * struct card - state of the card
+ * @begun: streams and events exist
+ * @broken: the card has failed and is not used again
+ * @why: the error of that failure
  * @up: stream of copies to the card
- * @run: of kernels
- * @down: of copies from it
- * @buffer: bytes of a slot at most
- * @persisting: bytes of its cache that can be kept for lines
- * @limit: of the process, on those bytes, as it was found
- * @kept: lines for which it is
- * @scratch: on the card, @scratch_bytes: for one call at a time, kept from one to
- *	the next, since giving memory back waits for all that is under way
+ * @run: stream of kernels
+ * @down: stream of copies from the card
+ * @buffer: upper limit for the bytes of a slot
+ * @persisting: bytes of the card's L2 cache that can be reserved for lines
+ * @limit: the process's limit on these bytes before this library changed it
+ * @kept: lines for which the cache is reserved; NULL: none
+ * @scratch: memory on the card, @scratch_bytes, for one call at a time. It stays
+ *	allocated, because cudaFree() waits for all work under way
  */
 struct card {
 	bool begun;
@@ -111,36 +113,39 @@ struct epf_cuda_column {
 
 /* card.cu: */
 
-/* @err as an errno, and one line of it in @e. */
+/* Return: @err as an errno, after writing one line about it to @e. */
 __attribute__((format(printf, 3, 4)))
 int card_fails(struct epf_cuda_error *e, cudaError_t err, const char *what, ...);
 __attribute__((format(printf, 3, 4)))
 int card_wrong(struct epf_cuda_error *e, int err, const char *what, ...);
 
-/* A setting for tests; @otherwise where there is none. */
+/* Return: the setting @name (for tests), or @otherwise if it is not set. */
 __u64 card_setting(const char *name, __u64 otherwise);
 
-/* As epf_cuda_ops.probe: it makes a context and runs an empty kernel. The device of
- * this thread is to be the card.
+/* Implements epf_cuda_ops.probe: makes a context and runs an empty kernel. The
+ * current device of this thread must be the card.
  */
 int card_probe(struct epf_cuda_device *device, struct epf_cuda_error *e);
 
-/* Make it ready, where it is not; the device of this thread is to be its. */
+/* Create streams and events unless they exist. The current device of this
+ * thread must be the card.
+ */
 int card_begin(struct card *c, struct epf_cuda_error *e);
 
-/* Wait until nothing is under way. What fails then is of no interest. */
+/* Wait until nothing is under way, and ignore errors. */
 void card_quiet(struct card *c);
 
-/* Have the cache keep lines, where they fit; NULL: nothing. A hint: what it
- * cannot have it does without.
+/* Ask the card to keep @lines in its cache, if they fit; NULL: none. This is a
+ * hint, and errors are ignored.
  */
 void card_keep(struct card *c, const struct epf_cu_lines *lines);
 
 int card_alloc(void **p, size_t bytes, const char *what,
 	       struct epf_cuda_error *e);
 
-/* Have at least @want bytes of the card at *@p, where *@have are. What was there
- * is lost if that is too small. Return: 0; -ENOMEM: nothing is there any more.
+/* Make sure that *@p, which has *@have bytes of the card's memory, has at least
+ * @want. If it is too small, its contents are lost. Return: 0; -ENOMEM: *@p is
+ * freed.
  */
 int card_grow(char **p, size_t *have, size_t want, const char *what,
 	      struct epf_cuda_error *e);
@@ -151,22 +156,23 @@ int card_grow(char **p, size_t *have, size_t want, const char *what,
  * flow_up() - copy to the card
  * @c: card
  * @to: memory of the card
- * @from: words, where @words, that others may write to meanwhile
- * @bytes: of them
- * @threads: that copy into pinned memory; 0: a few
+ * @from: memory of the host
+ * @bytes: bytes to copy
+ * @words: others may write to @from meanwhile: copy whole words
+ * @threads: threads that copy into pinned memory; 0: a default
  *
- * Return: 0, when all is there; an errno.
+ * Return: 0, after all bytes are copied; a negative errno.
  */
 int flow_up(struct card *c, void *to, const void *from, size_t bytes,
 	    bool words, __u32 threads, struct epf_cuda_error *e);
 
 /**
- * flow_query() - ask
+ * flow_query() - look up keys
  * @c: card
  * @held: lines
- * @host: keys, or NULL:
- * @there: those of the card
- * @a: as epf_cuda_ops.query
+ * @host: keys in memory of the host, or NULL
+ * @there: keys on the card, if @host is NULL
+ * @a: as in epf_cuda_ops.query
  */
 int flow_query(struct card *c, const struct epf_cuda_held *held,
 	       const struct epf_cuda_keys *host, const struct epf_cu_keys *there,
@@ -176,19 +182,19 @@ int flow_query(struct card *c, const struct epf_cuda_held *held,
 
 /**
  * stage_begin() - begin a copy
- * @s: it; what it was before is waited for
- * @to: memory; aligned to 16 where it is pinned
- * @from: memory
- * @bytes: of them
- * @sort: of what
- * @threads: that copy, or as many as there are to be had; 0: a few
+ * @s: the copy; if it is still under way from before, it is waited for
+ * @to: destination; pinned memory must be aligned to 16
+ * @from: source
+ * @bytes: bytes to copy
+ * @sort: what the copy is for
+ * @threads: threads that copy, fewer if there are not so many; 0: a default
  *
- * What is copied, and where to, stays until stage_end().
+ * Source and destination must stay until stage_end().
  */
 void stage_begin(struct stage *s, void *to, const void *from, size_t bytes,
 		 enum stage_sort sort, __u32 threads);
 
-/* Wait until all is copied; the caller helps. */
+/* Wait until all is copied; the calling thread helps. */
 void stage_end(struct stage *s);
 
 #endif /* EPF_CUDA_ENGINE_H */

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * To the card and back, in three streams: copies there, kernels, copies from
- * there. Slots take turns, so that one is filled while the keys of another are on
- * their way and those of a third asked for.
+ * Transfers to the card and back, in three streams: copies to the card,
+ * kernels, copies from the card. Slots take turns: one is filled while the keys
+ * of another are copied and those of a third are looked up.
  *
- * Who waits for whom, in a slot:
+ * Each slot has these dependencies:
  *
  *   fill   before its keys are copied to the card
- *   up     before the kernel reads the keys that were copied
- *   run    before the answer is copied
- *   down   before the host reads the answer; after which the card has nothing to
- *          do with the slot, and it may be filled again
- *   drain  before the next answer comes
+ *   up     before the kernel reads the copied keys
+ *   run    before the results are copied
+ *   down   before the host reads the results; then the card no longer uses the slot,
+ *          and it may be filled again
+ *   drain  before the next results arrive
  *
- * Keys that the caller has pinned go to the card from where they are.
+ * Keys in memory that the caller has pinned are copied to the card directly.
  */
 #include "engine.h"
 
@@ -21,22 +21,22 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WORD_KEYS 32u /* of a word of the bitmap: pieces are whole words */
+#define WORD_KEYS 32u /* keys of a word of the bitmap: pieces are whole words */
 #define COUNT_BYTES (EPF_LANES * sizeof(unsigned long long))
-/* A question is cut into so many pieces at least, of PIECE_LEAST keys at least:
- * with fewer pieces the ends, where nothing overlaps, are most of the time; with
- * fewer keys a launch is.
+/* A query has at least PIECES pieces, each of at least PIECE_LEAST keys. With
+ * fewer pieces, the beginning and the end, where nothing overlaps, take most of
+ * the time. With fewer keys, launches do.
  */
 #define PIECES 16u
 #define PIECE_LEAST 65536u
-#define UP_LEAST (1u << 20) /* bytes, of lines and columns */
+#define UP_LEAST (1u << 20) /* the least piece of lines and columns, in bytes */
 
 /**
- * struct flow - a question under way
- * @bytes: of a key
- * @piece: keys of a slot
- * @bitmap_bytes: of a piece
- * @out_bytes: that come back of a piece
+ * struct flow - a query under way
+ * @bytes: bytes of a key
+ * @piece: keys of a piece, which a slot holds
+ * @bitmap_bytes: bytes of a piece's bitmap
+ * @out_bytes: bytes of a piece's results
  * @pinned: the keys are in pinned memory
  */
 struct flow {
@@ -57,7 +57,9 @@ struct flow {
 
 /* ---- memory of slots ---- */
 
-/* Return: 0; what is too small is another one now. */
+/* Make sure that *@p has at least @want bytes of pinned memory; otherwise free
+ * it and allocate anew.
+ */
 static int grow_pinned(char **p, size_t *have, size_t want,
 		       struct epf_cuda_error *e)
 {
@@ -81,7 +83,7 @@ static int grow_pinned(char **p, size_t *have, size_t want,
 
 /* ---- lines and columns ---- */
 
-/* No copy is under way any more. */
+/* Wait for the copies of all slots. */
 static void end_stages(struct card *c)
 {
 	__u32 i;
@@ -102,7 +104,7 @@ static cudaError_t send(struct card *c, struct slot *s, char *to)
 	return err ? err : cudaEventRecord(s->up, c->up);
 }
 
-/* A piece is filled while the one before it is sent. */
+/* Each piece is filled while the piece before it is sent. */
 static cudaError_t send_all(struct card *c, char *to, const char *from,
 			    size_t bytes, size_t piece, bool words,
 			    __u32 threads)
@@ -153,7 +155,7 @@ int flow_up(struct card *c, void *to, const void *from, size_t bytes,
 	return err ? card_fails(e, err, "copying to the GPU") : 0;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static __u64 keys_of(const struct flow *f, __u64 i)
 {
@@ -176,7 +178,7 @@ static cudaError_t launch(struct flow *f, struct slot *s,
 	return epf_cu_query(&f->held->lines, keys, bitmap, ages, count, run);
 }
 
-/* Bytes of the answer to @n keys, from the counters on. */
+/* Return: bytes of the results for @n keys: counters, bitmap, ages. */
 static size_t answer_bytes(const struct flow *f, __u64 n)
 {
 	if (f->a->ages)
@@ -189,7 +191,7 @@ static const char *host_keys(const struct flow *f, __u64 i)
 	return (const char *)f->host->data + i * f->piece * f->bytes;
 }
 
-/* Begin to have the keys of piece @i in their slot. */
+/* Begin to copy the keys of piece @i into their slot. */
 static void fill(struct flow *f, __u64 i)
 {
 	struct slot *s = &f->card->slot[i % SLOTS];
@@ -199,7 +201,7 @@ static void fill(struct flow *f, __u64 i)
 			    keys_of(f, i) * f->bytes, STAGE_KEYS, f->a->threads);
 }
 
-/* The keys of piece @i are to be there when @s->up has come. */
+/* Send the keys of piece @i: they are on the card when @s->up completes. */
 static cudaError_t send_keys(struct flow *f, struct slot *s, __u64 i,
 			     struct epf_cu_keys *keys)
 {
@@ -229,7 +231,7 @@ static int put(struct flow *f, __u64 i)
 	struct epf_cu_keys keys;
 	cudaError_t err;
 
-	memset(&keys, 0, sizeof(keys)); /* what is between its members, too */
+	memset(&keys, 0, sizeof(keys)); /* the padding as well */
 	keys.n = keys_of(f, i);
 	keys.len = f->len;
 	keys.hash = f->held->hash;
@@ -240,7 +242,7 @@ static int put(struct flow *f, __u64 i)
 	if (!err)
 		err = cudaEventRecord(s->run, f->card->run);
 	if (err)
-		return card_fails(f->e, err, "asking on the GPU");
+		return card_fails(f->e, err, "querying on the GPU");
 	stage_end(&s->drain);
 	err = cudaStreamWaitEvent(f->card->down, s->run, 0);
 	if (!err)
@@ -300,8 +302,9 @@ static int go(struct flow *f)
 	return ret;
 }
 
-/* No sum of these overflows: a slot's keys are at least as many bytes, and one
- * has a buffer's, or WORD_KEYS of the longest.
+/* Allocate the slots' buffers. No sum overflows: the results of a piece have at
+ * most as many bytes as its keys, and these fit the buffer size, or are
+ * WORD_KEYS of the longest.
  */
 static int make_room(struct flow *f)
 {
@@ -329,8 +332,9 @@ static int make_room(struct flow *f)
 	return ret;
 }
 
-/* Whole words of the bitmap; no more than a buffer takes; and so few that there are
- * PIECES of them, without which nothing overlaps.
+/* Return: keys of a piece: whole words of the bitmap, no more than a buffer
+ * holds, and so few that there are PIECES pieces, because otherwise nothing
+ * overlaps.
  */
 static __u64 piece_of(const struct flow *f)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Insertions, in any number at a time: a lane is zero when its epoch begins, so
- * tag and positions are added together, by one OR, and the order makes no
- * difference.
+ * Insertions, any number at a time. A lane is zero when its epoch begins. So
+ * one OR adds tag and positions together, and the order of insertions does not
+ * matter.
  */
 #include "device.cuh"
 
@@ -18,7 +18,9 @@ insert(struct epf_cu_lines f, struct epf_cu_keys k, __u64 epoch)
 		add(&f, key_digest<DIGESTS>(&k, i), epoch);
 }
 
-/* As user/libepf/mirror.c does it: into the lanes that are named and retained. */
+/* Apply a record as user/libepf/mirror.c does: to the lanes that it names and
+ * that are still retained.
+ */
 __device__ __forceinline__ void apply_one(const struct epf_cu_lines *f,
 					  const struct epf_journal_record *r)
 {

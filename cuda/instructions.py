@@ -4,18 +4,18 @@
 
 usage: instructions.py CUBIN...
 
-The cubins are those of "nvcc -cubin -arch=sm_90". Neither a card nor nvdisasm is needed.
-Prints a line for each kernel that has a loop, with these columns:
+The cubins are made by "nvcc -cubin -arch=sm_90". The script needs neither a card nor
+nvdisasm. It prints a line for each kernel that has a loop, with these columns:
 
-  round   instructions of the longest loop, those of branches not taken included
-  inner   how many of them are in loops inside it, which may run several times
+  round   instructions of the longest loop, including those of branches not taken
+  inner   how many of them are in inner loops, which may run several times
   loads   loads of 16 bytes in the loop: quarters of lines
-  late    how many of those stand behind the first shift to the left, with which
-          nvcc makes masks
+  late    how many of these come after the first left shift; nvcc makes masks with
+          left shifts
 
-A loop reaches from a conditional branch that goes back to its target. An instruction
-takes 16 bytes, of which this is decoded, as nvcc 13.0 encodes it for sm_90 (found by
-comparing the code with what nvdisasm says of it):
+A loop extends from the target of a conditional backward branch to the branch. An
+instruction has 16 bytes. The script decodes these fields, as nvcc 13.0 encodes them for
+sm_90 (found by comparing code with the output of nvdisasm):
 
   bits 0-11           operation
   bits 12-14          predicate; 7: none
@@ -61,7 +61,7 @@ def conditional(word):
 
 
 def distance(word):
-    """Of a branch: instructions from the next one to the target."""
+    """Return the instructions from the one after a branch to its target."""
     units = (word >> 34 & (1 << 48) - 1) << 8 | word >> 16 & 0xFF
     return (units - (units >> 55 << 56)) * 4 // BYTES
 
@@ -75,13 +75,13 @@ def is_left_shift(word):
 
 
 def loops(words):
-    """First and last instruction of each loop."""
+    """Return the first and last instruction of each loop."""
     return [(i + 1 + distance(w), i) for i, w in enumerate(words)
             if operation(w) == BRANCH and conditional(w) and distance(w) < 0]
 
 
 def measure(words):
-    """The columns, for the longest loop; None: there is no loop."""
+    """Return the columns for the longest loop; None: there is no loop."""
     found = loops(words)
     if not found:
         return None
@@ -95,7 +95,7 @@ def measure(words):
 
 
 def short(names):
-    """The names of kernels without parameters and blanks: query<1,5,true>."""
+    """Return the names of kernels without parameters and blanks: query<1,5,true>."""
     said = subprocess.run(["c++filt"], input="\n".join(names), text=True,
                           stdout=subprocess.PIPE, check=True).stdout
     return [line.removeprefix("void ").split("(")[0].replace(" ", "")

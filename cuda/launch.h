@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A card, or its emulation: the only file that tells one from the other.
+ * A card or its emulation: the only file that distinguishes them.
  *
- *   EPF_LAUNCH(kernel, blocks, threads, stream, args...)   cudaError_t: of the
- *	launch, not of what the kernel does
- *   EPF_RESIDENT(kernel, threads)   unsigned int: blocks that fit on the device
- *	at a time; 0: the runtime does not say
- *   EPF_DRIVER(function)   void *: a function of the driver's own interface,
- *	which the runtime has loaded; NULL: there is no driver
+ *   EPF_LAUNCH(kernel, blocks, threads, stream, args...)   cudaError_t: error of the
+ *	launch, not of the kernel
+ *   EPF_RESIDENT(kernel, threads)   unsigned int: blocks that fit on the device at
+ *	a time; 0: unknown
+ *   EPF_DRIVER(function)   void *: a function of the driver's own interface, which
+ *	the runtime has loaded; NULL: there is no driver
  *
- *   EPF_LAUNCH_KEYS   keys of one launch at the most, a multiple of 32: kernels that
- *	answer keys count them with 32 bits
- *   epf_cu_register(p)   @p, in kernels; the compiler computes what depends on @p from
- *	that register, and not anew from what @p was made of
+ *   EPF_LAUNCH_KEYS   the most keys of one launch, a multiple of 32: kernels that look
+ *	up keys count them with 32 bits
+ *   epf_cu_register(p)   @p, in kernels. The compiler derives addresses from that
+ *	register instead of computing them again from the sources of @p
  *
- * All for C++ only; in C this file has the names of the runtime.
+ * All of them are for C++ only. In C this file provides only the names of the
+ * runtime.
  */
 #ifndef EPF_CUDA_LAUNCH_H
 #define EPF_CUDA_LAUNCH_H
@@ -26,7 +27,7 @@
 #ifdef __cplusplus
 #include <tuple>
 
-/* Arguments are copied now, as by a launch. */
+/* Copy the arguments now, as a launch does. */
 template <typename... param, typename... arg>
 static inline cudaError_t epf_emu_launch(void (*kernel)(param...),
 					 unsigned int blocks,
@@ -43,9 +44,9 @@ static inline cudaError_t epf_emu_launch(void (*kernel)(param...),
 
 #define EPF_LAUNCH(kernel, blocks, threads, stream, ...) \
 	epf_emu_launch(kernel, blocks, threads, stream, __VA_ARGS__)
-/* Few, so that grids go round. */
+/* Few, so that grid-stride loops take several rounds. */
 #define EPF_RESIDENT(kernel, threads) ((void)(kernel), (void)(threads), 3u)
-/* Few, so that one launch follows another. */
+/* Few, so that a query needs several launches. */
 #define EPF_LAUNCH_KEYS 2048u
 #define EPF_DRIVER(function) ((void *)(function))
 
@@ -63,7 +64,9 @@ template <typename type> static inline type *epf_cu_register(type *p)
 #ifdef __cplusplus
 #include <dlfcn.h>
 
-/* What failed before was told then: the runtime would tell it again. */
+/* Clear an earlier error first. It was reported then, and the runtime would
+ * report it again.
+ */
 #define EPF_LAUNCH(kernel, blocks, threads, stream, ...)             \
 	(cudaGetLastError(),                                          \
 	 (kernel)<<<(blocks), (threads), 0, (stream)>>>(__VA_ARGS__), \

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Looking at lines: which of the eight lanes have a key in each of its lines?
+ * Lookup in lines: which of the eight lanes have a key in each of its lines?
  *
- * A warp looks for 32 keys, one of each lane. Four neighbours load the four
- * quarters of a line, of each other's keys in turn: round r is for the key of
- * neighbour r, and a request is for 64 bytes of one line. All lines are loaded before
- * a mask is made and before anything is looked at: a __syncwarp() is between, over which
- * loads do not move. Neighbours exchange what they found once, for all lines of a key.
+ * A warp looks up 32 keys, one per thread. Four neighbouring threads load the
+ * four quarters of a line for each other's keys in turn: round r serves the key
+ * of neighbour r, and a request reads the 64 bytes of one line. All lines are
+ * loaded before any mask is made and before any line is compared: a
+ * __syncwarp() is between, which loads do not cross. Neighbours exchange their
+ * results once, for all lines of a key.
  */
 #ifndef EPF_CUDA_LOOK_CUH
 #define EPF_CUDA_LOOK_CUH
 
 #include "device.cuh"
 
-#define QUARTERS 4u /* of a line, two lanes each; and neighbours */
+#define QUARTERS 4u /* of a line, two lanes each; and threads that share a line */
 
-/* @v of the thread whose key is served in round @r. */
+/* Return: @v of the thread whose key is served in round @r. */
 template <typename value_t>
 __device__ __forceinline__ value_t served(value_t v, __u32 r)
 {
@@ -23,10 +24,10 @@ __device__ __forceinline__ value_t served(value_t v, __u32 r)
 }
 
 /**
- * struct view - lines as a thread looks at them
- * @quarter: of line 0, the quarter that this thread loads of each line
+ * struct view - a thread's view of the lines
+ * @quarter: the quarter of line 0 that this thread loads of each line
  * @geom: shape
- * @epoch: of each of the two lanes of a quarter, the latest one
+ * @epoch: for each of the two lanes of a quarter, the latest epoch that uses it
  */
 struct view {
 	const ulonglong2 *quarter;
@@ -47,8 +48,9 @@ __device__ __forceinline__ struct view view_of(const struct epf_cu_lines *f)
 	return v;
 }
 
-/* This thread's quarter of the line @at, and of those of its neighbours. No line is loaded
- * twice, so L1 need not keep it. (By name: nvcc 13.0 splits a plain load.)
+/* Load this thread's quarter of line @at and of its neighbours' lines. __ldcg()
+ * bypasses L1, because no line is loaded twice, and is one load, while nvcc
+ * 13.0 splits a plain load.
  *
  * Return: the line of the last round.
  */
@@ -70,7 +72,9 @@ __device__ __forceinline__ __u32 either_half(__u64 v)
 	return (__u32)v | (__u32)(v >> 32);
 }
 
-/* Add to @lacks, of both lanes in each round, what the lane lacks of @mask. */
+/* Add to @lacks, for both lanes in each round, the bits of @mask that the lane
+ * lacks.
+ */
 __device__ __forceinline__ void compare(const struct view *v, __u64 mask,
 					const ulonglong2 quarter[QUARTERS],
 					__u32 lacks[QUARTERS][2])
@@ -86,7 +90,7 @@ __device__ __forceinline__ void compare(const struct view *v, __u64 mask,
 	}
 }
 
-/* Bit i: lane i lacks nothing of this thread's key. */
+/* Return: bit i is set if lane i lacks no bit of this thread's key. */
 __device__ __forceinline__ __u32 exchange(const __u32 lacks[QUARTERS][2])
 {
 	__u32 at = threadIdx.x % QUARTERS, hits = 0, r;
@@ -97,21 +101,21 @@ __device__ __forceinline__ __u32 exchange(const __u32 lacks[QUARTERS][2])
 		hits |= lacks[r][1] ? 0 : 2u << 8 * r;
 	}
 	hits <<= 2 * at;
-	/* byte r is of the key of neighbour r, and each has two bits of it */
+	/* byte r belongs to the key of neighbour r; each thread has two bits of it */
 	hits |= __shfl_xor_sync(ALL_LANES, hits, 1);
 	hits |= __shfl_xor_sync(ALL_LANES, hits, 2);
 	return hits >> 8 * at & 0xff;
 }
 
 /**
- * look() - which lanes have the key in all its lines?
+ * look() - find the lanes that have a key in all its lines
  * @v: from view_of()
- * @digest: of this thread's key
+ * @digest: digest of this thread's key
  *
- * A filter has L lines a key, and N fields in each; with N of 0 the number of fields is
+ * A filter has L lines per key and N fields in each. With N = 0 the number of fields is
  * read from @v, else the compiler knows it.
  *
- * Return: bit i: lane i has it.
+ * Return: bit i is set if lane i has the key.
  */
 template <int L, int N>
 __device__ __forceinline__ __u32 look(const struct view *v, __u64 digest)
@@ -131,8 +135,9 @@ __device__ __forceinline__ __u32 look(const struct view *v, __u64 digest)
 		last = fetch(v, (__u32)epf_word_line(&g, w[j], j), quarter[j]);
 	}
 	__syncwarp();
-	/* Bit 31 of a line's number is 0 (EPF_LINES_MAX), so this changes no word. But nvcc
-	 * 13.0 does not know it, and makes no mask before the last load.
+	/* Bit 31 of a line number is 0 (EPF_LINES_MAX), so @still is 0 and
+	 * changes no word. nvcc 13.0 does not know that, so it makes no mask
+	 * before the last load.
 	 */
 	still = (__u32)((int)last >> 31);
 	EPF_UNROLL

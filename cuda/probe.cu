@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How often an answer is wrong, met: digests that are made on the way, of keys
- * that nobody can have inserted.
+ * Measures the false-positive rate: looks up digests that the kernel generates,
+ * of keys that nobody can have inserted.
  */
 #include "look.cuh"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Questions: a warp goes from one group of 32 keys to another; lane i has key i
- * of the group, and bit i of its word of the bitmap. It adds to the histogram
- * once, at its end.
+ * Lookups: a warp processes one group of 32 keys after another. Thread i of the
+ * warp has key i of the group, and bit i of the group's word of the bitmap. The
+ * warp adds to the histogram once, at its end.
  */
 #include "look.cuh"
 
 /**
- * struct answer - where it goes, as epf_cu_query() has it
+ * struct answer - where the results go, as in epf_cu_query()
  */
 struct answer {
 	__u32 *bitmap;
@@ -15,15 +15,17 @@ struct answer {
 	unsigned long long *count;
 };
 
-/* Bits by lane, read from the lane of @epoch down and round: the first that is
- * set is the youngest. @hits is not 0.
+/* Return: the age of the youngest lane in @hits, a non-zero bit mask of lanes:
+ * the first bit set, reading from the lane of @epoch downwards and round.
  */
 __device__ __forceinline__ __u32 age_of(__u32 hits, __u64 epoch)
 {
 	return (__u32)__clz((int)(hits * 0x01010101u << (7 - (epoch & 7))));
 }
 
-/* How many of the lanes in @present have this lane's number for their @age? */
+/* Return: how many threads in @present have an @age equal to this thread's
+ * number modulo 8?
+ */
 __device__ __forceinline__ __u32 nr_of_age(__u32 present, __u32 age)
 {
 	__u32 bit;
@@ -38,15 +40,15 @@ __device__ __forceinline__ __u32 nr_of_age(__u32 present, __u32 age)
 }
 
 /**
- * tell() - the answer for key @i of this lane
- * @to: where
- * @i: @i - lane is a multiple of 32 and below @n
- * @n: keys; lanes that have no key left come, too
+ * tell() - write the result for key @i of this thread
+ * @to: where it goes
+ * @i: @i minus the thread's number in the warp is a multiple of 32 and below @n
+ * @n: number of keys; threads without a key call this as well
  * @hits: lanes that have the key
- * @epoch: current one
+ * @epoch: current epoch
  *
- * Return: keys of this warp whose age is the number of this lane; of lanes
- * below 8.
+ * Return: number of keys of this warp whose age is this thread's number; valid for
+ * threads 0 to 7 of the warp.
  */
 __device__ __forceinline__ __u32 tell(const struct answer *to, __u32 i, __u32 n,
 				      __u32 hits, __u64 epoch)
@@ -62,8 +64,8 @@ __device__ __forceinline__ __u32 tell(const struct answer *to, __u32 i, __u32 n,
 	return nr_of_age(word, age);
 }
 
-/* A lane without a key asks for the last key again, and its answer is dropped. See look()
- * for L and N, key_digest() for DIGESTS.
+/* A thread without a key looks up the last key again, and its result is
+ * dropped. See look() for L and N, key_digest() for DIGESTS.
  */
 template <int L, int N, bool DIGESTS>
 static __global__ void __launch_bounds__(BLOCK)
@@ -86,8 +88,9 @@ query(struct epf_cu_lines f, struct epf_cu_keys k, struct answer to)
 typedef void (*query_fn)(struct epf_cu_lines f, struct epf_cu_keys k,
 			 struct answer to);
 
-/* Kernels of digests by the number of fields in a line, which makes a round shorter. Shapes
- * with other numbers are rare, and with keys the hash takes most of the time.
+/* Kernels for digests, one for each number of fields in a line, because a known
+ * number makes a round shorter. Shapes with other numbers are rare, and for
+ * keys the hash takes most of the time.
  */
 #define FIELDS_KNOWN 9
 
@@ -114,7 +117,7 @@ static query_fn query_of(const struct epf_geom *g, bool digests)
 	return query_in<4>(g, digests);
 }
 
-/* Keys @from and up, as many as one launch takes. */
+/* Look up the keys from @from on, as many as one launch takes. */
 static cudaError_t ask(const struct epf_cu_lines *f, const struct epf_cu_keys *k,
 		       const struct answer *to, __u64 from, cudaStream_t stream)
 {

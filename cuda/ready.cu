@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A kernel that does nothing: whether the card takes one is the question. */
+/* A kernel that does nothing, to test whether the card runs kernels at all. */
 #include "device.cuh"
 
 static __global__ void __launch_bounds__(BLOCK) nothing(__u32 unused)

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What "nvcc -Xptxas -v" says of kernels, read from stdin, as a table: a line for
-# each kernel and architecture, with its registers, bytes of shared memory, bytes
-# of stack, bytes of spill stores and loads.
+# Make a table of the output of "nvcc -Xptxas -v" on stdin: a line for each kernel and
+# architecture with its registers, bytes of shared memory, bytes of stack, bytes of
+# spill stores and loads.
 #
 # usage: resources.sh [--rest]
 #
-#   --rest   instead of the table what else was said: warnings
+#   --rest   print all other output (warnings) instead of the table
 
 if [ "${1:-}" = --rest ]; then
 	grep -v -e '^ptxas info' -e '^ *[0-9]* bytes stack frame' -e '^$'

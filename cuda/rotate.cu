@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rotation: lanes are emptied, of an epoch that begins or of those that have
- * gone.
+ * Rotation: empties the lanes of an epoch that begins, or all stale lanes.
  */
 #include "device.cuh"
 
@@ -19,7 +18,7 @@ settle(struct epf_line *line, __u64 lines, __u64 epoch)
 {
 	__u64 tag = epf_lane_tag(epoch, threadIdx.x % EPF_LANES);
 	__u64 *word = line->lane;
-	__u64 i = thread_number(), step = nr_threads(); /* stays the same lane */
+	__u64 i = thread_number(), step = nr_threads(); /* a multiple of 8 */
 	__u64 n = lines * EPF_LANES, v[FLIGHT];
 	__u32 u;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies into and out of pinned memory, by threads that stay as long as the
- * process: one is slower than the link. Chunks are taken in the order in which
- * copies were begun, so the next copy goes on while one is waited for.
+ * Copies into and out of pinned memory, by threads that live as long as the
+ * process, because a single thread is slower than the link. Threads take chunks
+ * in the order in which copies were begun, so the next copy proceeds while one
+ * is waited for.
  */
 #include "engine.h"
 
@@ -16,16 +17,16 @@
 #include <emmintrin.h>
 #endif
 
-#define THREADS 16u /* where nothing is said; the caller is one of them */
+#define THREADS 16u /* default; the caller is one of them */
 #define CHUNK_BYTES (256u << 10)
 #define CACHE_LINE 64u
 
 /**
- * struct pool - the threads, and what they have to do
- * @begun: threads, the caller not among them
- * @wanted: of them; the others do nothing
- * @chunk: bytes, a multiple of CACHE_LINE
- * @first: copies that have chunks which nobody has taken
+ * struct pool - the threads and their work
+ * @begun: number of threads, without the caller
+ * @wanted: number of threads that may copy; the others wait
+ * @chunk: bytes of a chunk, a multiple of CACHE_LINE
+ * @first: list of copies with chunks that no thread has taken
  * @last: end of that list
  */
 static struct {
@@ -40,8 +41,8 @@ static struct {
 } pool = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
 	   PTHREAD_COND_INITIALIZER, 0, 0, 0, NULL, NULL };
 
-/* Past the caches, where the CPU does not read it again. Return: bytes, whole
- * cache lines of them; @to is aligned to 16.
+/* Copy past the caches, because the CPU does not read the copy. Return: bytes
+ * copied, which are whole cache lines. @to is aligned to 16.
  */
 static size_t copy_past(char *to, const char *from, size_t bytes)
 {
@@ -84,7 +85,7 @@ static void words_past(char *to, const char *from, size_t bytes)
 		word_past(&dest[i], epf_load(&source[i]));
 }
 
-/* What went past the caches is there before anything that comes after. */
+/* Order the stores past the caches before all later stores. */
 static void all_past(void)
 {
 #ifdef __x86_64__
@@ -108,7 +109,9 @@ static void copy(const struct stage *s, size_t at, size_t bytes)
 	all_past();
 }
 
-/* With the lock held, but while it copies. Return: was there anything? */
+/* Copy one chunk. The caller holds the lock, which is released during the copy.
+ * Return: false if there was none.
+ */
 static bool copy_chunk(void)
 {
 	struct stage *s = pool.first;
@@ -141,7 +144,9 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* The program's signals are not for it. */
+/* Start a thread with all signals blocked, so that the program's signals go
+ * elsewhere.
+ */
 static bool begin_thread(__u32 number)
 {
 	sigset_t all, before;
@@ -157,7 +162,7 @@ static bool begin_thread(__u32 number)
 	return begun;
 }
 
-/* Besides the caller. */
+/* Return: the number of threads besides the caller. */
 static __u32 threads_for(__u32 want)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counting what is set, in one pass over the lines. A block counts in its own
- * memory, of one part alone: block b of part b modulo parts.
+ * Histogram of set positions, in one pass over the lines. A block counts in its
+ * shared memory, for one part only: block b counts part b modulo parts.
  */
 #include "device.cuh"
 
 #define SETS (EPF_LANE_BITS + 1) /* 0 .. 62 positions */
 #define COUNTERS (EPF_LANES * SETS)
 
-/* Stale lanes are empty ones. */
+/* Return: the number of set positions; a stale lane counts as empty. */
 __device__ __forceinline__ __u32 positions(__u64 v, __u64 tag)
 {
 	return (v & EPF_TAG_MASK) == tag ? epf_popcount(v & ~EPF_TAG_MASK) : 0;
 }
 
-/* No counter of a block overflows: it gets at most one from each line. */
+/* No counter of a block overflows, because each line adds at most one to it. */
 static __global__ void __launch_bounds__(BLOCK)
 tally(struct epf_cu_lines f, unsigned long long *nr)
 {

@@ -82,12 +82,26 @@ bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 }
 EPF_EXPORT(epf_table_pinned);
 
-/* Let CPUs and groups keep no more than there is room for.
- * @sum: the count of the current epoch. Where it is of one that is over, or stale,
- *	an epoch's end is met less exactly, or dearer.
- * Return: keys left, by a count that is of after the last store.
+/* Set *@batch to @to; without @raise only if that is less. */
+static void set_batch(u32 *batch, u32 to, bool raise)
+{
+	u32 old = READ_ONCE(*batch);
+
+	if (raise)
+		WRITE_ONCE(*batch, to);
+	else
+		while (to < old && !try_cmpxchg(batch, &old, to))
+			;
+}
+
+/* Limit what CPUs and groups keep to what there is room for.
+ * @sum: the count of the current epoch. If it is stale, or of an epoch that is over,
+ *	batches become smaller than they need be, until the next epoch.
+ * @raise: batches may grow. Only with the lock held, and with the trigger set anew
+ *	after that: a trigger that is set at the same time assumes smaller batches.
+ * Return: the keys that may still come, by a count made after the last store.
  */
-static u64 set_batches(struct epf_table *t, u64 sum)
+static u64 set_batches(struct epf_table *t, u64 sum, bool raise)
 {
 	const struct epf_pace *p = &t->pace;
 	u64 left = epf_table_left(t);
@@ -97,8 +111,9 @@ static u64 set_batches(struct epf_table *t, u64 sum)
 	do { /* each time with less than before */
 		cpu = epf_pace_batch(p, EPF_LEVEL_CPU, rest);
 		group = epf_pace_batch(p, EPF_LEVEL_GROUP, rest);
-		WRITE_ONCE(t->batch, cpu);
-		WRITE_ONCE(t->group_batch, group);
+		set_batch(&t->batch, cpu, raise);
+		set_batch(&t->group_batch, group, raise);
+		raise = false;
 		smp_mb(); /* whoever counts a key from now on keeps no more */
 		left = epf_table_left(t);
 		rest = epf_pace_rest(p, sum, left);
@@ -108,14 +123,14 @@ static u64 set_batches(struct epf_table *t, u64 sum)
 }
 
 /**
- * epf_table_reset_trigger() - set trigger and batch for a new epoch or table
- * @t: table, locked or not yet published
+ * epf_table_reset_trigger() - set trigger and batches for what is now in the epoch
+ * @t: table, locked or not yet published; its epoch is new, or overdue
  */
 void epf_table_reset_trigger(struct epf_table *t)
 {
 	u64 e = t->state.epoch;
 	u64 sum = epf_count_of(epf_load(&t->state.count), e);
-	u64 left = set_batches(t, sum);
+	u64 left = set_batches(t, sum, true);
 
 	WRITE_ONCE(t->trigger,
 		   epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
@@ -204,6 +219,8 @@ static bool rotate_due(struct epf_table *t)
 	if (t->late != e) {
 		WRITE_ONCE(t->late, e);
 		t->delayed++;
+		/* The end of the epoch, by which batches had shrunk, is past. */
+		epf_table_reset_trigger(t);
 	}
 	return false;
 }
@@ -308,7 +325,7 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 
 	if (sum >= t->pace.full_at && epf_table_try_rotate(t))
 		return;
-	left = sum ? set_batches(t, sum) : epf_table_left(t);
+	left = sum ? set_batches(t, sum, false) : epf_table_left(t);
 	if (!left)
 		epf_table_open(t, e);
 	if (!sum)

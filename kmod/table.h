@@ -22,6 +22,13 @@
  *              by a rotation, and by inserters with cmpxchg; the epoch in it
  *              keeps a slow writer from overwriting the trigger of a later epoch.
  *              A stale value makes an inserter look too early, which is harmless.
+ *   batch, group_batch   How much CPUs and groups keep. Raised under the lock only,
+ *              with the trigger set after that; inserters lower them with cmpxchg.
+ *              Nothing is ordered by them. Whoever lowers one counts the keys
+ *              after a full barrier, so keys kept by the previous value are either
+ *              in that count or one for each CPU (rotate.c).
+ *   group->pending   Written by CAS, by the CPUs of one group; read by statistics.
+ *              It carries its epoch. No ordering: only the numbers matter.
  *   late       The epoch whose rotation is overdue. Written under the lock; read
  *              without it as a hint.
  *   cpu->*     Written by their own CPU with single instructions, read by all

@@ -44,7 +44,6 @@ done
 # usage: layers DIR FOLDER[,FOLDER]...: the folders of DIR, lowest layer first, those of
 # one layer with commas; "." are the files of DIR itself. A folder includes headers of
 # lower layers only, so each pair of folders is checked, in one direction or in both.
-# $known: files that may do otherwise.
 layers() {
 	local dir=$1 folder higher sources
 	shift
@@ -59,14 +58,13 @@ layers() {
 			[ -n "$higher" ] || continue
 			mapfile -t sources < <(under "$dir/${folder/#./[^/]*$}")
 			only "a layer of $dir/ includes one above it" \
-				"#[[:space:]]*include[[:space:]]*\"(\.\./)*($higher)\"" "${known:-none}" "${sources[@]}"
+				"#[[:space:]]*include[[:space:]]*\"(\.\./)*($higher)\"" none "${sources[@]}"
 		done
 		shift
 	done
 }
 
-# parse_hex() is in audit/keytext.c.
-known='user/common/parse\.c' layers user . libepf common audit,ebpf metrics epfctl,epfagent,xt
+layers user . libepf records common jobs,ebpf metrics epfctl,epfagent,xt
 layers kmod . kinds selftest
 # The files of the module form no circle, and no file of it calls one of the kinds.
 mapfile -t sources < <(under 'kmod/.*\.c$')

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The benchmark of the card: what its files share. Every number is from this
- * run; a record is one line of JSON, which report.py makes a table of.
+ * Benchmark of the card: declarations shared by its files. Every number is
+ * measured in this run. A record is one line of JSON; report.py makes tables of
+ * them.
  *
- * The rivals are here in their best form, with the core's hashing: classic
+ * The baselines are in their best form and use the core's hashing: classic
  * guarded epochs, and counting in 4 bits.
  */
 #ifndef EPF_BENCH_H
@@ -16,21 +17,21 @@
 #include <epf/journal.h>
 
 #define MB 1000000ULL
-#define BENCH_THREADS 256u /* of a block */
+#define BENCH_THREADS 256u /* threads of a block */
 
 /* ---- run.cu: memory, time, records ---- */
 
 /**
- * struct bench - this run
- * @emulated: sizes are tiny; times tell nothing
+ * struct bench - state of this run
+ * @emulated: sizes are tiny, and times mean nothing
  * @room: bytes that filters may take
- * @lines: these bytes: of filters, and what gathers read
- * @keys: digests that are asked for, @nr_keys of them
- * @bitmap: answers
- * @ages: answers, a byte each
- * @count: answers, eight numbers that are added to
- * @sms: multiprocessors; of fewer, grids are for those
- * @stream: of all that is timed
+ * @lines: these bytes, for filters and for gathers
+ * @keys: digests to look up, @nr_keys of them
+ * @bitmap: results
+ * @ages: results, a byte each
+ * @count: results, eight counters that kernels add to
+ * @sms: multiprocessors that grids are made for
+ * @stream: stream of all timed work
  */
 struct bench {
 	bool emulated;
@@ -47,47 +48,50 @@ struct bench {
 
 extern struct bench bench;
 
-/* Ends the run with one line where @err is an error. */
+/* End the run with one line if @err is an error. */
 void must(cudaError_t err, const char *what);
-/* Likewise where a law is broken: rates of wrong answers are worth nothing. */
+/* End the run likewise if a property does not hold, because rates of wrong
+ * results mean nothing.
+ */
 void law(bool good, const char *what);
 
 void *card_memory(__u64 bytes, const char *what);
-/* Of filters that are tried: bytes, ascending; 0 is the end. */
+/* Return: the sizes of filters to try, in bytes, ascending; 0 is the end. */
 const __u64 *sizes(void);
-/* Blocks of BENCH_THREADS, as many as run at once, or @n need; @resident: of this
- * kernel, as EPF_RESIDENT() tells. With more of them a second round would leave
- * most of the card idle.
+/* Return: the number of blocks of BENCH_THREADS: as many as run at once, or
+ * fewer if @n items need fewer. More blocks would leave most of the card idle
+ * in a second round.
+ * @resident: EPF_RESIDENT() of the kernel.
  */
 __u32 blocks_for(__u64 n, __u32 resident);
 
-/* Launch @kernel for @n things; as the backend does it for its own. */
+/* Launch @kernel for @n items, as the backend launches its kernels. */
 #define BENCH_LAUNCH(kernel, n, ...)                                          \
 	EPF_LAUNCH(kernel,                                                    \
 		   blocks_for(n, EPF_RESIDENT(kernel, BENCH_THREADS)),        \
 		   BENCH_THREADS, bench.stream, __VA_ARGS__)
 
-/* Work that is timed: asynchronous on bench.stream. */
+/* Work to be timed, asynchronous on bench.stream. */
 typedef cudaError_t (*work_fn)(void *self);
 
-/* Seconds that @work takes; the median of a few, after one that is not timed. */
+/* Return: seconds that @work takes: the median of a few runs after one untimed run. */
 double seconds_of(work_fn work, void *self);
 
-/* A span of bench.stream, for work that may not be repeated. */
+/* Time a span of bench.stream, for work that cannot be repeated. */
 void span_begin(void);
 double span_end(void);
 
 /**
- * record() - one line of JSON on standard output
- * @part: what it is about
- * @format: pairs of a key and a value, in the order of the arguments: "s:name
- *	d:keys_per_s": s is a string, d a double
+ * record() - print one line of JSON on standard output
+ * @part: subject of the record
+ * @format: type and name of each argument in order, as in "s:name d:keys_per_s":
+ *	s is a string, d a double
  */
 void record(const char *part, const char *format, ...);
 
 /* ---- keys.cu: digests, made on the card ---- */
 
-/* Key @i of @seed; keys of two seeds or numbers are different ones. */
+/* Return: key @i of @seed. Keys of different seeds or numbers differ. */
 EPF_FN __u64 bench_key(__u64 seed, __u64 i)
 {
 	return epf_word(seed + i, 1);
@@ -97,11 +101,13 @@ EPF_FN __u64 bench_key(__u64 seed, __u64 i)
 #define SEED_ABSENT (1ULL << 62)  /* never inserted */
 #define SEED_GATHER (1ULL << 63)
 
-/* @n keys of @seed, from number @first on. */
+/* Make @n keys of @seed, from number @first on. */
 cudaError_t keys_make(__u64 *to, __u64 seed, __u64 first, __u64 n);
-/* @n keys drawn from the @of live ones from @first on. */
+/* Draw @n keys from the @of live keys from number @first on. */
 cudaError_t keys_draw(__u64 *to, __u64 first, __u64 of, __u64 n);
-/* Positions set of lane @i of noise, of all lines: each with chance 3/8. */
+/* Return: the set positions of lane @i of the noise, where @i counts the lanes
+ * of all lines. Each position is set with probability 3/8.
+ */
 EPF_FN __u64 noise_word(__u64 i)
 {
 	__u64 a = epf_word(i, 1), b = epf_word(i, 2);
@@ -109,44 +115,44 @@ EPF_FN __u64 noise_word(__u64 i)
 	return a & (b | epf_rotl(b, 23)) & ~EPF_TAG_MASK;
 }
 
-/* Lines as if in use at @epoch. */
+/* Fill lines with noise, as if they were in use at @epoch. */
 cudaError_t lines_noise(struct epf_line *to, __u64 lines, __u64 epoch);
-/* Present keys in an answer for @n, counted on the host. */
+/* Return: present keys in a bitmap of @n keys, counted on the host. */
 __u64 present_in(const __u32 *bitmap, __u64 n);
 
-/* ---- gather.cu: what the memory can do ---- */
+/* ---- gather.cu: speed of the memory ---- */
 
-/* Lines of @line_bytes a second, at random from the first @bytes of
- * bench.lines: the best of several forms, whose name is told.
+/* Return: random lines of @line_bytes per second from the first @bytes of
+ * bench.lines: the best of several forms, whose name goes to *@form.
  */
 double gather_rate(__u32 line_bytes, __u64 bytes, const char **form);
-/* The rate that gathers of this line and size had; measured when first asked. */
+/* Return: the rate of gathers for this line and size, measured at the first call. */
 double ceiling(__u32 line_bytes, __u64 bytes);
 
-/* ---- classic.cu, counting.cu: rivals ---- */
+/* ---- classic.cu, counting.cu: baselines ---- */
 
 #define GE_EPOCHS 8u /* r */
 #define GE_BITS 8u   /* k */
 #define CELLS_EPOCHS 7u
 
-/* How an answer is found; all give the same. */
+/* How a lookup works; all forms give the same result. */
 enum ge_form {
-	GE_ALL,	  /* every probe of every segment */
-	GE_EARLY, /* segment by segment, until one position is not set */
-	GE_WAVE,  /* one position of all segments that are left, then the next */
-	GE_CELLS, /* k cells, each of all epochs: EPF_GE_TRANSPOSED */
+	GE_ALL,	  /* all positions of all segments */
+	GE_EARLY, /* segment by segment, each up to the first position not set */
+	GE_WAVE,  /* one position in all segments still possible, then the next */
+	GE_CELLS, /* k cells with the bits of all epochs: EPF_GE_TRANSPOSED */
 };
 
-/* @f: its shape has GE_BITS and GE_EPOCHS; for GE_CELLS, CELLS_EPOCHS. */
+/* @f must have GE_BITS and GE_EPOCHS, or CELLS_EPOCHS for GE_CELLS. */
 cudaError_t ge_query(const struct epf_ge *f, enum ge_form form,
 		     const __u64 *digest, __u64 n, __u32 *bitmap);
 cudaError_t ge_insert(const struct epf_ge *f, const __u64 *digest, __u64 n);
-/* As epf_ge_rotate(). */
+/* Like epf_ge_rotate(). */
 cudaError_t ge_rotate(struct epf_ge *f);
 
 /**
- * struct counting - 4-bit counters, eight a word, the lowest first: the bytes
- *	that user/libepf/kinds/cbf.h has
+ * struct counting - 4-bit counters, eight per word, the lowest first: the same
+ *	bytes as in user/libepf/kinds/cbf.h
  * @word: (@cells + 7) / 8 words
  */
 struct counting {
@@ -157,26 +163,27 @@ struct counting {
 
 cudaError_t counting_query(const struct counting *f, const __u64 *digest,
 			   __u64 n, __u32 *bitmap);
-/* @by: 1: insert; -1: delete what was inserted. */
+/* @by: 1: insert; -1: delete keys that were inserted.
+ */
 cudaError_t counting_add(const struct counting *f, const __u64 *digest,
 			 __u64 n, int by);
 
-/* ---- filter.cu: filters side by side ---- */
+/* ---- filter.cu: comparison of filters ---- */
 
 struct filter;
 
 /**
- * struct kind - of the filters that are compared
- * @name: of it
- * @bits: memory for a key of the window
- * @epochs: that make the window; 0: keys are deleted when they leave it
+ * struct kind - a kind of filter in the comparison
+ * @name: its name
+ * @bits: bits of memory per key of the window
+ * @epochs: epochs of the window; 0: keys are deleted when they leave the window
  * @k: positions of a key
- * @lanes: it is ours
- * @form: ways to ask, of which the first is asked where one will do; NULL: end
- * @make: empty, in bench.lines
- * @insert: into the current epoch
- * @rotate: the next epoch begins; NULL: there are none
- * @query: in the way numbered @form
+ * @lanes: a lanes filter of this project
+ * @form: names of the forms of lookup, the default first; NULL: end
+ * @make: make an empty filter in bench.lines
+ * @insert: insert into the current epoch
+ * @rotate: begin the next epoch; NULL: there are no epochs
+ * @query: look up keys by form number @form
  */
 struct kind {
 	const char *name;
@@ -194,16 +201,16 @@ struct kind {
 
 #define NR_KINDS 5
 
-/* Lanes at 14 bits first. */
+/* The first one is lanes at 14 bits. */
 extern const struct kind kinds[NR_KINDS];
 
 /**
- * struct filter - one that is filled and asked
- * @kind: of it
- * @window: keys
- * @bytes: of memory
- * @epoch_keys: of an epoch
- * @left: keys until the current one ends
+ * struct filter - a filter under measurement
+ * @kind: its kind
+ * @window: keys of the window
+ * @bytes: memory
+ * @epoch_keys: keys of an epoch
+ * @left: keys until the current epoch ends
  * @inserted: keys so far
  */
 struct filter {
@@ -221,15 +228,15 @@ struct filter {
 };
 
 void filter_make(struct filter *f, const struct kind *kind, __u64 window);
-/* The next @n keys, which end epochs as Algorithm 1 says: before the insertion
- * that is one too many. What is older than the window by then is deleted from
- * counters, for which @digest[-window] has to be there.
+/* Insert the next @n keys. Epochs end as in Algorithm 1: before the insertion
+ * that exceeds the epoch. Counters delete the keys that are older than the
+ * window, so @digest[-window] must exist.
  */
 cudaError_t filter_insert(struct filter *f, const __u64 *digest, __u64 n);
-/* Insertions until all epochs are full. */
+/* Return: number of insertions until all epochs are full. */
 __u64 filter_full(const struct filter *f);
-/* Ask in all ways for @n live keys and @n absent ones, and record it, with
- * @insert_s seconds for all insertions.
+/* Look up @n live and @n absent keys in all forms and record the rates, and
+ * @insert_s, the seconds of all insertions.
  */
 void filter_ask(struct filter *f, const char *part, __u64 n, double insert_s);
 

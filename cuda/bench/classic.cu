@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rival: classic guarded epochs, a thread a key, with the core's positions.
- * The shape is made constant before the core's functions see it, so that its
- * loops have constant bounds.
+ * Baseline: classic guarded epochs, one thread per key, with the core's
+ * positions. The shape is made constant before the core's functions use it, so
+ * that their loops have constant bounds.
  */
 #include "bench.h"
 
@@ -10,7 +10,7 @@
 #define WHOLE_WARP 0xffffffffu
 #define SEGMENTS (GE_EPOCHS + 1)
 
-/* @f with what this benchmark fixes as constants. */
+/* Return: @f with the constants of this benchmark. */
 EPF_FN struct epf_ge fixed(const struct epf_ge *f, enum ge_form form)
 {
 	struct epf_ge g = *f;
@@ -22,7 +22,7 @@ EPF_FN struct epf_ge fixed(const struct epf_ge *f, enum ge_form form)
 	return g;
 }
 
-/* Every probe of every segment: 72 loads that wait for nothing. */
+/* Test all positions of all segments: 72 independent loads. */
 EPF_FN bool test_all(const struct epf_ge *f, __u64 digest)
 {
 	__u64 step = epf_ge_step(digest), pos[GE_BITS], hit, any = 0;
@@ -44,8 +44,8 @@ EPF_FN bool test_all(const struct epf_ge *f, __u64 digest)
 	return any;
 }
 
-/* One position of all segments that are left: as few loads as segment by
- * segment for an absent key, and up to nine at a time.
+/* Test one position in all segments still possible, then the next: as few loads
+ * as segment by segment for an absent key, and up to nine at a time.
  */
 EPF_FN bool test_wave(const struct epf_ge *f, __u64 digest)
 {

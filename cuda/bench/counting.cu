@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The rival: counting in 4 bits, with deletion of what leaves the window. A
- * counter that reaches 15 stays there, so adding is a loop of compare and swap:
+ * Baseline: counting in 4 bits, with deletion of keys that leave the window. A
+ * counter that reaches 15 stays there, so adding is a loop of compare and swap;
  * an atomic addition could carry into the neighbour.
  */
 #include "bench.h"
@@ -11,7 +11,7 @@
 #define CELLS_OF_WORD 8u
 #define CELL_MAX 15u
 
-/* Positions as kind ge has them: the core's step, the core's fraction. */
+/* Positions as in kind ge: the core's step and fraction. */
 EPF_FN __u32 *cell(const struct counting *f, __u64 fraction, __u32 *shift)
 {
 	__u64 pos = epf_mulhi(fraction, f->cells);

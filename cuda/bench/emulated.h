@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the benchmark uses of CUDA and the emulation has not got. The Makefile has
- * it included before everything else where there is no card.
+ * CUDA names that the benchmark needs and the emulation lacks. If there is no
+ * card, the Makefile includes this file before everything else.
  */
 #ifndef EPF_BENCH_EMULATED_H
 #define EPF_BENCH_EMULATED_H
@@ -17,7 +17,7 @@ static inline word_t atomicCAS(word_t *p, word_t old, word_t v)
 	return old;
 }
 
-/* Emulated time stands still: nobody is to mistake it for a card's. */
+/* Emulated time is constant, so that nobody takes it for a card's. */
 static inline cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from,
 					       cudaEvent_t to)
 {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Filters side by side, of the same window: ours at the bytes of the rivals and
- * at the error of the classic one, the rivals in all their forms.
+ * Comparison of filters for the same window: lanes with the bytes of the
+ * baselines and with the false-positive rate of the classic filter, and the
+ * baselines in all their forms.
  *
- * With all epochs full the classic filter errs in 2.28 % at 14 bits a key, r = 8
- * and k = 8; lanes with k = 7 in 2.47 % at 21 bits and in 2.29 % at 21.5, the
- * number of keys in a line being Poisson's. At 14 bits k = 6 is the best: 8.75 %.
+ * With all epochs full the classic filter has a rate of 2.28 % at 14 bits per
+ * key, r = 8 and k = 8. Lanes with k = 7 have 2.47 % at 21 bits and 2.29 % at
+ * 21.5, because the number of keys in a line is Poisson. At 14 bits k = 6 is
+ * the best: 8.75 %.
  */
 #include "bench.h"
 
-#define EQUAL_BYTES 14.0 /* as the paper */
+#define EQUAL_BYTES 14.0 /* as in the paper */
 #define EQUAL_ERROR 21.5
 
 static void lanes_make(struct filter *f)
@@ -66,7 +68,7 @@ static void segments_make(struct filter *f)
 	f->bytes = epf_ge_words(&s) * sizeof(__u64);
 }
 
-/* A cell of a byte has the eight epochs of r = 7. */
+/* A cell of one byte holds the eight epochs of r = 7. */
 static void cells_make(struct filter *f)
 {
 	struct epf_ge_shape s = { 0, f->kind->epochs, f->kind->k, EPF_GE_TRANSPOSED };
@@ -112,7 +114,7 @@ static void counting_make(struct filter *f)
 	f->bytes = (f->counting.cells + 7) / 8 * sizeof(__u32);
 }
 
-/* First the new ones, so that the last keys of the window are there always. */
+/* Insert before deleting, so that the keys of the window are always present. */
 static cudaError_t counting_insert(struct filter *f, const __u64 *digest,
 				   __u64 n)
 {
@@ -130,7 +132,7 @@ static cudaError_t counted_query(struct filter *f, int form,
 	return counting_query(&f->counting, digest, n, bitmap);
 }
 
-/* For counters the k that leaves half of them zero. */
+/* The k of counters leaves half of them zero. */
 const struct kind kinds[NR_KINDS] = {
 	{ "lanes", EQUAL_BYTES, EPF_LIVE_EPOCHS, 6, true, { "bitmap", "ages" },
 	  lanes_make, lanes_insert, lanes_rotate, lanes_query },
@@ -146,7 +148,7 @@ const struct kind kinds[NR_KINDS] = {
 	  counting_make, counting_insert, NULL, counted_query },
 };
 
-#define COUNTING_CHUNKS 8 /* of a window, so many deletions */
+#define COUNTING_CHUNKS 8 /* chunks of a window, with a deletion after each */
 
 void filter_make(struct filter *f, const struct kind *kind, __u64 window)
 {
@@ -188,7 +190,7 @@ __u64 filter_full(const struct filter *f)
 	return f->kind->epochs ? f->epoch_keys * (f->kind->epochs + 1) : f->window;
 }
 
-/* ---- asking ---- */
+/* ---- lookups ---- */
 
 struct asking {
 	struct filter *f;
@@ -203,7 +205,9 @@ static cudaError_t ask(void *self)
 	return a->f->kind->query(a->f, a->form, bench.keys, a->n, bench.bitmap);
 }
 
-/* Seconds for @a->n keys of bench.keys, of which *@found are present. */
+/* Return: seconds to look up @a->n keys of bench.keys; *@found is how many are
+ * present.
+ */
 static double ask_for(struct asking *a, __u64 *found)
 {
 	double s = seconds_of(ask, a);
@@ -239,7 +243,7 @@ void filter_ask(struct filter *f, const char *part, __u64 n, double insert_s)
 		ask_in(&a, part, insert_s);
 }
 
-/* ---- the rivals at several sizes ---- */
+/* ---- the baselines at several sizes ---- */
 
 static double fill(struct filter *f)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the memory can do: whole lines at random, and nothing else. A filter that
- * looks at one line a key cannot be faster than this.
+ * Speed of the memory: reads of whole lines at random, and nothing else. A
+ * filter that reads one line per key cannot be faster than this.
  *
- * A form is told as threads of a line and lines in flight: T lanes of a warp
- * fetch a line together, B / (16 T) loads of 16 bytes each; a warp has 32 U lines
- * on their way before it looks at the first. Numbers of lines are drawn once by
- * the lane whose turn it is and shared by shuffles, so that arithmetic is not
- * what is measured.
+ * A form is named by threads per line (T) and lines in flight (U): T threads of
+ * a warp fetch a line together, with B / (16 T) loads of 16 bytes each, and a
+ * warp has 32 U lines in flight before it uses the first. The thread whose turn
+ * it is computes the number of a line once, and shuffles share it, so that the
+ * measurement is not of arithmetic.
  */
 #include "bench.h"
 
@@ -16,14 +16,16 @@
 #define WARP 32u
 #define WHOLE_WARP 0xffffffffu
 
-/* With more than one thread a line nothing is asked for twice by one of them. */
+/* With more than one thread per line no thread loads an address twice, so L1 is
+ * bypassed.
+ */
 template <int T>
 __device__ __forceinline__ ulonglong2 load(const ulonglong2 *at)
 {
 	return T == 1 ? *at : __ldcg(at);
 }
 
-/* What this thread fetches of 32 lines: @line is the one of its own turn. */
+/* Load this thread's share of 32 lines. @line is the line of its own turn. */
 template <int B, int T>
 __device__ __forceinline__ void fetch(const ulonglong2 *mem, __u64 line,
 				      ulonglong2 v[B / 16])
@@ -54,14 +56,14 @@ static __global__ void gather(const ulonglong2 *mem, __u64 lines, __u64 n,
 	unsigned long long sum = 0;
 	int u, l;
 
-	for (; at < n; at += step) { /* n is a multiple: whole warps */
+	for (; at < n; at += step) { /* n is a multiple of WARP: whole warps */
 		EPF_UNROLL
 		for (u = 0; u < U; u++)
 			fetch<B, T>(mem,
 				    epf_mulhi(bench_key(SEED_GATHER,
 							at + u * WARP), lines),
 				    v[u]);
-		__syncwarp(); /* loads do not move over it */
+		__syncwarp(); /* loads do not cross it */
 		EPF_UNROLL
 		for (u = 0; u < U; u++) {
 			EPF_UNROLL
@@ -69,7 +71,7 @@ static __global__ void gather(const ulonglong2 *mem, __u64 lines, __u64 n,
 				sum += v[u][l].x ^ v[u][l].y;
 		}
 	}
-	if (sum == 1) /* never, which the compiler does not know */
+	if (sum == 1) /* never true, but the compiler does not know */
 		*sink = sum;
 }
 
@@ -159,7 +161,7 @@ double ceiling(__u32 line_bytes, __u64 bytes)
 	return known[i].rate;
 }
 
-/* Is it allowed? A card that has no such limit is none the worse. */
+/* Return: did the card accept the hint? A card without this limit is not an error. */
 static bool hinted(cudaError_t err)
 {
 	if (err == cudaSuccess)
@@ -175,8 +177,9 @@ static bool set_hint(size_t bytes)
 	return hinted(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, bytes));
 }
 
-/* How much the L2 fetches at a time is a hint that a process can give: does it
- * matter? At 4.5 GB, or the largest size below; told as rates alone.
+/* Measure whether the fetch granularity of the L2 matters, for which a process
+ * can give a hint. The filter has 4.5 GB, or the largest size below. Only rates
+ * are recorded.
  */
 static void run_granularity(void)
 {

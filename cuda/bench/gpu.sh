@@ -1,21 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The benchmark of the card of this machine: builds it here, runs it, and writes
-# report.txt, bench.json, records.jsonl and plots into EPF_OUT (build/bench/gpu).
+# Builds and runs the benchmark of this machine's card and writes report.txt,
+# bench.json, records.jsonl and plots to EPF_OUT (build/bench/gpu).
 #
 # usage: gpu.sh [--emulated] [PART]...
 #
-#   --emulated   without a card, at tiny sizes: tries the script; times mean
+#   --emulated   run without a card, at tiny sizes, to test the script; times mean
 #                nothing
 #   PART         gathers, queries, paper, rivals, whole, link (all)
 #
-# Exit: 0; 1: an error, or a law is broken; 4: there is no card, or no nvcc.
+# Exit: 0; 1: an error, or a property does not hold; 4: no card, or no nvcc.
 
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-seconds=420 # without what is built before
+seconds=420 # limit for the run, without the build
 build=${BUILD:-$top/build}
 out=$build/bench/gpu
 
@@ -24,7 +24,7 @@ cannot() {
 	exit 4
 }
 
-# What a driver leaves behind, asked for before anything is built.
+# Check for a driver before anything is built.
 card_there() {
 	[ -e /dev/nvidiactl ] || [ -e /dev/nvidia0 ] || [ -e /dev/dxg ] ||
 		nvidia-smi -L > /dev/null 2>&1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Keys and contents, made on the card. */
+/* Generates keys and contents on the card. */
 #include "bench.h"
 
 #include <stdlib.h>
@@ -61,7 +61,7 @@ __u64 present_in(const __u32 *bitmap, __u64 n)
 		    cudaErrorMemoryAllocation, "an answer");
 	must(cudaStreamSynchronize(bench.stream), "an answer");
 	for (i = 0; i < bytes / sizeof(*host); i++)
-		sum += epf_popcount(host[i]); /* zeros behind the last key */
+		sum += epf_popcount(host[i]); /* bits behind the last key are zero */
 	free(host);
 	return sum;
 }

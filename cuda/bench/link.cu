@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From the host's memory and back, through the table of functions that libepf has,
- * beside what a pinned copy can do. Wall-clock time: what a caller waits for.
+ * From the host's memory and back, through the functions that libepf calls,
+ * compared with a pinned copy. Wall-clock time: a caller waits for it.
  */
 #include "bench.h"
 
@@ -19,11 +19,11 @@
 extern "C" const struct epf_cuda_ops *epf_cuda_ops(void);
 
 /**
- * struct host - what lies in ordinary memory
- * @lines: of a filter of @bytes
+ * struct host - data in ordinary memory
+ * @lines: lines of a filter of @bytes
  * @keys: digests, @n
- * @bitmap: answer
- * @ages: answer
+ * @bitmap: results
+ * @ages: results
  */
 struct host {
 	struct epf_cuda_lines lines;
@@ -51,7 +51,7 @@ static void *host_memory(size_t bytes)
 	return p;
 }
 
-/* Bytes a second to the card, the best of a few; 64 MiB at a time. */
+/* Return: bytes per second to the card, the best of a few runs; 64 MiB at a time. */
 static double pinned_rate(void)
 {
 	__u64 bytes = bench.nr_keys * 8, at, n;
@@ -78,7 +78,7 @@ static double pinned_rate(void)
 	return best;
 }
 
-/* Lines of noise as the card makes them, and fresh keys. */
+/* Make lines of noise on the card, and fresh keys. */
 static void fill(struct host *h)
 {
 	__u64 lines = h->bytes / EPF_LINE_BYTES, at;
@@ -110,7 +110,7 @@ static void well(int err, const struct epf_cuda_error *e)
 	exit(1);
 }
 
-/* The best of a few: what else the machine does is not what is measured. */
+/* Take the best of a few runs, to exclude other load of the machine. */
 static double query(const struct host *h, struct epf_cuda_held *held,
 		    const struct epf_cuda_column *column, bool ages)
 {
@@ -131,7 +131,7 @@ static double query(const struct host *h, struct epf_cuda_held *held,
 	return best;
 }
 
-/* Is the answer what a kernel alone gives? */
+/* Return: does the result equal that of the kernel alone? */
 static bool as_kernel(const struct host *h, struct epf_cuda_held *held)
 {
 	const struct epf_cuda_ops *ops = epf_cuda_ops();
@@ -166,7 +166,7 @@ static void tell(const struct host *h, const char *what, double seconds,
 	       (double)h->n / seconds, bytes / seconds / copy);
 }
 
-/* What the first call does once: streams, pinned buffers. */
+/* Do the one-time work of the first call: streams, pinned buffers. */
 static void set_up(const struct host *h)
 {
 	const struct epf_cuda_ops *ops = epf_cuda_ops();
@@ -209,7 +209,7 @@ static void time_all(const struct host *h, double copy)
 
 void run_link(void)
 {
-	/* one that the cache can keep, and one that it cannot */
+	/* a filter that fits the cache, and one that does not */
 	static const __u64 filters[] = { 32 * MB, 560 * MB };
 	double copy = pinned_rate();
 	struct host h = {};

@@ -4,7 +4,7 @@
  *
  * usage: epf_bench_gpu [--emulated] [PART]...
  *
- * Exit: 0; 1: an error, or a law is broken; 4: no card.
+ * Exit: 0; 1: an error, or a property does not hold; 4: no card.
  */
 #include "bench.h"
 
@@ -13,8 +13,8 @@
 #include <string.h>
 
 #define NR_KEYS (1ULL << 27)
-#define WARM_ROUNDS 10 /* over all lines: tenths of a second, by bandwidth alone */
-#define RESERVE (6ULL << 30) /* all insertions of the paper's run, and answers */
+#define WARM_ROUNDS 10 /* passes over all lines, tenths of a second */
+#define RESERVE (6ULL << 30) /* for all insertions of the paper's run, and results */
 
 static const struct {
 	const char *name;
@@ -26,7 +26,7 @@ static const struct {
 };
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
-/* Why there is no card; NULL: there is. */
+/* Return: why there is no card; NULL: there is one. */
 static const char *no_card(void)
 {
 	int devices = 0;
@@ -71,8 +71,8 @@ static void describe(void)
 	       (double)bench.room, bench.emulated ? "yes" : "no");
 }
 
-/* Ceilings are of memory that somebody has written, as filters are, since zeros may
- * come cheaper; and of a card whose clocks have risen.
+/* Write all memory before measuring ceilings, because reads of zeros may be
+ * cheaper, and let the card's clocks rise.
  */
 static void warm(void)
 {
@@ -100,8 +100,8 @@ int main(int argc, char **argv)
 	const char *why;
 	unsigned int i;
 
-	/* Kernels are there before a clock runs; else each is loaded when it is
-	 * first launched.
+	/* Load all kernels before any timing; otherwise each is loaded at its
+	 * first launch.
 	 */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	why = no_card();

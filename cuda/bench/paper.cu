@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The paper's run (Alpay and Sarioglu, "Guarded Epoch Bloom Filters for
- * Sliding-Window Membership", 2026, at scale): 200 million insertions, 40 million
- * in the window, 10 million live and 10 million absent queries, of every filter;
- * and what ours answers, checked by the core on the host.
+ * Sliding-Window Membership", 2026, at scale): 200 million insertions, 40
+ * million in the window, 10 million live and 10 million absent queries, of
+ * every filter. The core on the host checks the results of lanes.
  */
 #include "bench.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define SIGMAS 3.3	/* 999 of 1000 */
+#define SIGMAS 3.3	/* 999 of 1000 samples are within so many standard deviations */
 #define REPLAYS 3
-#define SAMPLE (1u << 20) /* answers that the core gives, too */
+#define SAMPLE (1u << 20) /* results that the core checks */
 
 struct run {
 	__u64 window, inserts, asked;
@@ -35,10 +35,10 @@ static double replay(struct filter *f, const struct kind *kind,
 	return best;
 }
 
-/* ---- ours, on the host ---- */
+/* ---- lanes, on the host ---- */
 
 /**
- * struct mirror - what the card has, on the host
+ * struct mirror - copy of the card's lines on the host
  */
 struct mirror {
 	struct epf_lanes f;
@@ -64,7 +64,7 @@ static void mirror_make(struct mirror *m, const struct filter *f)
 	m->f.line = (struct epf_line *)to_host(f->lanes.line, f->bytes);
 }
 
-/* Are the first answers the core's, with ages? */
+/* Return: do the first results, with ages, equal the core's? */
 static bool as_core(const struct mirror *m, const __u64 *digest,
 		    const __u32 *bitmap, const __u8 *ages, __u64 n)
 {
@@ -101,7 +101,7 @@ static void check_answers(struct filter *f, const struct mirror *m, __u64 n)
 	free(ages);
 }
 
-/* Bit i: lane i is not stale. Positions set are added to @bits. */
+/* Return: bit i is set if lane i is not stale. Adds the set positions to @bits. */
 static __u32 lanes_in_use(const struct epf_line *line, __u64 epoch,
 			  __u64 bits[EPF_LANES])
 {
@@ -116,9 +116,11 @@ static __u32 lanes_in_use(const struct epf_line *line, __u64 epoch,
 	return used;
 }
 
-/* Chance that a lane of @line, one of @used, has an absent key. Its fields are the same
- * in all lanes, so lanes are not independent: by inclusion and exclusion over sets of
- * lanes, of which those positions count that all have. @chance is for so many.
+/* Return: the probability that some lane of @line among @used has an absent
+ * key. The key's fields are the same in all lanes, so lanes are not
+ * independent: the sum is by inclusion and exclusion over sets of lanes, and a
+ * set counts the positions that all its lanes have. @chance is indexed by this
+ * number.
  */
 static double line_error(const struct epf_line *line, __u32 used,
 			 const double chance[EPF_LANE_BITS + 1])
@@ -139,7 +141,9 @@ static double line_error(const struct epf_line *line, __u32 used,
 	return sum;
 }
 
-/* Chance that an absent key is found, and the positions set, of all lines; L = 1. */
+/* Return: the probability that an absent key is found, over all lines, and the
+ * number of set positions; L = 1.
+ */
 static double predicted(const struct mirror *m, __u64 bits[EPF_LANES])
 {
 	double chance[EPF_LANE_BITS + 1], sum = 0;
@@ -186,13 +190,14 @@ static __u64 found(struct filter *f, __u64 seed, __u64 first, __u64 n)
 	return present_in(bench.bitmap, n);
 }
 
-/* Of the 10 million absent keys, those that the core finds when it makes the same
- * run on a CPU: of kinds[0] and kinds[1], as they are shaped now.
+/* How many of the 10 million absent keys the core finds in the same run on a CPU, for
+ * kinds[0] and kinds[1] with their present shapes.
  */
 static const __u64 found_by_core[] = { 875141, 229003 };
 
-/* What lanes promise: the oldest keys of the window are there, and the error is
- * the one that the positions set tell. At the end bench.keys are mixed.
+/* Check the guarantees of lanes: the oldest keys of the window are present, and
+ * the false-positive rate is the one that the set positions predict. Overwrites
+ * bench.keys with a mix of keys.
  */
 static void check_lanes(struct filter *f, const struct run *r)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The question at every size, beside the ceiling of its line and size; some of the
- * answers are asked of the host, too.
+ * Lookups at every size, compared with the ceiling of that line and size. The
+ * host checks some of the results.
  */
 #include "bench.h"
 
@@ -27,7 +27,7 @@ static cudaError_t ask(void *self)
 			    bench.count, bench.stream);
 }
 
-/* Of the lanes of the noise, has one all parts of the key? */
+/* Return: does some lane of the noise have all parts of the key? */
 static bool present(const struct epf_geom *g, __u64 digest)
 {
 	__u64 lane, line, mask;
@@ -43,7 +43,7 @@ static bool present(const struct epf_geom *g, __u64 digest)
 	return hits;
 }
 
-/* The last keys, whose answers came last. */
+/* Return: are the results of the last keys, which arrive last, those of the host? */
 static bool as_host(const struct question *q)
 {
 	__u64 first = q->keys.n - CHECKED, i;

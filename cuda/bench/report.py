@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""What epf_bench_gpu measured, as tables, JSON, and data for plots.
+"""Make tables, JSON and plot data from the records of epf_bench_gpu.
 
 usage: report.py RECORDS DIRECTORY [KEY=VALUE]...
 
-RECORDS: a line of JSON each. Writes bench.json, ceilings.csv, rivals.csv into
-DIRECTORY and prints the tables. KEY=VALUE: what else is to be told of the
-machine. Exit: 0; 1: the run is not whole, or a law is broken.
+RECORDS has one line of JSON per record. Writes bench.json, ceilings.csv and
+rivals.csv to DIRECTORY and prints the tables. KEY=VALUE: further facts about the
+machine. Exit: 0; 1: the run is incomplete, or a property does not hold.
 """
 
 import json
@@ -26,7 +26,7 @@ def size(n):
 
 
 class Run:
-    """The records, to be asked for by what they have in common."""
+    """The records of a run, selected by the values of their keys."""
 
     def __init__(self, lines):
         self.records = [json.loads(line) for line in lines if line.strip()]
@@ -174,7 +174,7 @@ def rival_reach(run, ours, rival, bytes_of_rival, text, limit):
 
 
 def error_reach(run):
-    """That equal error is equal: of 67 M absent keys."""
+    """Check that the equal error is equal, with 67 M absent keys."""
     of = {r["name"]: r["error"] for r in run.all("rivals")
           if abs(r["window"] * 14 / 8 - BIG) < 0.02 * BIG}
     ours, theirs = of.get("lanes, equal error"), of.get("classic")
@@ -204,7 +204,7 @@ def whole_reach(run):
 
 
 def timed_reach(run):
-    """What tells of speed, in the order of the issue."""
+    """Targets for speed, in the order of the issue."""
     yield ceiling_reach(run, BIG, "4.5 GB")
     yield ceiling_reach(run, 560e6, "560 MB")
     for n in (BIG, 560e6):
@@ -224,7 +224,7 @@ def timed_reach(run):
 
 
 def law_reach(run):
-    """What does not depend on the machine."""
+    """Targets that do not depend on the machine."""
     oldest = run.one("oldest", name="lanes")
     error = run.one("error", name="lanes")
     yield ("misses among the oldest live keys", oldest and oldest["missing"],
@@ -268,7 +268,7 @@ def reach_table(run, reach):
 # ---- what follows ----
 
 def decisions(run):
-    """Rules fixed before any run; docs/GPU.md tells why."""
+    """Rules fixed before any run; docs/GPU.md has the reasons."""
     if run.emulated:
         return
     print("\nWhat follows")

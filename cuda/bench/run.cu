@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory, time and records of a run. */
+/* Memory, timing and records of a run. */
 #include "bench.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define RUNS 5
-#define BLOCKS_OF_SM 8u /* 2048 threads, as many as one has at once */
+#define BLOCKS_OF_SM 8u /* 2048 threads, the most of a multiprocessor */
 
 struct bench bench;
 
@@ -36,7 +36,7 @@ void *card_memory(__u64 bytes, const char *what)
 	return p;
 }
 
-/* The paper's filter is the one of 70 MB. */
+/* 70 MB is the size of the paper's filter. */
 const __u64 *sizes(void)
 {
 	static const __u64 tiny[] = { 1 << 14, 70000, 0 };
@@ -89,7 +89,7 @@ double span_end(void)
 	must(cudaEventRecord(span.end, bench.stream), "an event");
 	must(cudaEventSynchronize(span.end), "work on the card");
 	must(cudaEventElapsedTime(&ms, span.begin, span.end), "an event");
-	return ms > 0 ? ms / 1e3 : 1e-9; /* emulated time may stand still */
+	return ms > 0 ? ms / 1e3 : 1e-9; /* emulated time may be zero */
 }
 
 static int by_value(const void *a, const void *b)

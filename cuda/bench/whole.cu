@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The largest filter that the card takes: all positions counted, fresh keys asked
- * for, an epoch begun, records of a journal applied.
+ * The largest filter that fits the card: count all positions, look up fresh
+ * keys, begin an epoch, apply records of a journal.
  */
 #include "bench.h"
 
@@ -44,7 +44,7 @@ static cudaError_t apply(void *self)
 	return epf_cu_apply(&w->f, w->record, w->records, bench.stream);
 }
 
-/* The noise has three of eight positions set. */
+/* Three of eight positions of the noise are set. */
 static void time_tally(struct whole *w)
 {
 	unsigned long long got[EPF_CU_TALLY];
@@ -87,7 +87,7 @@ static __global__ void make_records(struct epf_journal_record *to, __u64 n)
 	}
 }
 
-/* These change the lines, so they come last. */
+/* These measurements change the lines, so they come last. */
 static void time_changes(struct whole *w, double bytes)
 {
 	struct epf_journal_record *record_of = w->record;
@@ -113,7 +113,7 @@ void run_whole(void)
 	bytes = (double)*size;
 	w.f.line = (struct epf_line *)bench.lines;
 	w.f.epoch = EPOCH;
-	w.records = bench.nr_keys / 4; /* as many bytes as keys */
+	w.records = bench.nr_keys / 4; /* the same number of bytes as keys */
 	w.probes = bench.emulated ? 1u << 12 : 1u << 30;
 	w.nr = (unsigned long long *)card_memory(
 		EPF_CU_TALLY * sizeof(*w.nr), "counters");

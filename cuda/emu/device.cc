@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The emulation's device: one block at a time, its threads as fibers of the host
- * thread that runs the kernel. See emu.h.
+ * The emulation's device: one block at a time, its threads as fibers of the
+ * host thread that runs the kernel. See emu.h.
  *
- * Of all fibers one runs; it goes on until it has to wait or pauses. A fiber
- * that ends waits for the next block, so each lives as long as its host thread.
+ * Only one fiber runs at a time, until it has to wait or pauses. A fiber that
+ * ends its kernel waits for the next block, so each lives as long as its host
+ * thread.
  */
 #include "emu.h"
 #include "fiber.h"
@@ -13,25 +14,25 @@
 
 enum fiber_state {
 	FIBER_READY,
-	FIBER_IN_WARP, /* waits for its warp */
+	FIBER_IN_WARP, /* waits for other threads of its warp */
 	FIBER_IN_BLOCK,
 	FIBER_DONE,
 };
 
 /**
  * struct fiber - a thread of the block
- * @here: where it is
- * @stack: its own
- * @state: running ones are ready
- * @value: what it brings to a meeting
- * @from: the lane it asks there
- * @result: what it takes away
+ * @here: its place in block and grid
+ * @stack: its own stack
+ * @state: a running fiber is FIBER_READY
+ * @value: what it contributes to a warp operation
+ * @from: the thread of the warp whose value it asks for
+ * @result: what the operation returns
  */
 struct fiber {
 	struct emu_place here;
 	fiber_context context;
 	char *stack;
-	void *fake; /* of the sanitizer */
+	void *fake; /* state of the sanitizer */
 	enum fiber_state state;
 	unsigned long long value;
 	unsigned int from;
@@ -39,8 +40,8 @@ struct fiber {
 };
 
 /**
- * struct warp - a meeting under way
- * @came: lanes that wait; none: there is no meeting
+ * struct warp - a warp operation under way (a "meeting" of threads)
+ * @came: bit mask of threads that wait; 0: there is no operation
  */
 struct warp {
 	enum emu_meeting what;
@@ -49,12 +50,12 @@ struct warp {
 };
 
 /**
- * struct card - what a host thread has for its kernels
- * @runs: kernels so far: in each the order is another
- * @ready: numbers of fibers that may run, but for the running one
- * @in_block: fibers that wait for the block
- * @now: the running one; NULL: the host thread, on its own stack
- * @left: likewise, who ran before
+ * struct card - state of a host thread that runs kernels
+ * @runs: kernels so far; the order differs in each
+ * @ready: numbers of the fibers that may run, except the running one
+ * @in_block: number of fibers that wait for the block
+ * @now: the running fiber; NULL: the host thread, on its own stack
+ * @left: the fiber that ran before it, or NULL likewise
  * @home, @fake, @bottom, @bytes: the host thread's stack
  */
 struct card {
@@ -105,7 +106,7 @@ static unsigned int draw(struct card *c, unsigned int below)
 
 /* ---- switching ---- */
 
-/* On the stack of who runs now. */
+/* Finish a switch, on the stack of the fiber that runs now. */
 static void arrive(struct card *c)
 {
 	const void *bottom = NULL;
@@ -145,7 +146,7 @@ __attribute__((noreturn)) static void die(const struct fiber *f, const char *wha
 	abort();
 }
 
-/* Nobody may run: what is waited for will not come. */
+/* No fiber can run: report the operation that will never complete, and abort. */
 __attribute__((noreturn)) static void die_waiting(const struct card *c)
 {
 	unsigned int i;
@@ -162,7 +163,7 @@ __attribute__((noreturn)) static void die_waiting(const struct card *c)
 	abort();
 }
 
-/* Somebody else's turn; the running fiber has said what it waits for. */
+/* Switch to another fiber. The running fiber has set what it waits for. */
 static void go_on(struct card *c)
 {
 	unsigned int i, next;
@@ -208,7 +209,7 @@ const struct emu_place *emu_here(void)
 	return &mine.card->now->here;
 }
 
-/* All have come: @first is lane 0. */
+/* All threads have arrived: compute the results. @first is thread 0 of the warp. */
 static void conclude(struct card *c, struct warp *w, struct fiber *first)
 {
 	unsigned long long votes = 0;
@@ -336,7 +337,7 @@ void emu_run(unsigned int blocks, unsigned int threads,
 	c->kernel = &kernel;
 	c->threads = threads;
 	c->random = (__atomic_load_n(&seed, __ATOMIC_RELAXED) + ++c->runs) *
-		    0x9e3779b97f4a7c15ULL | 1; /* zero would stay zero */
+		    0x9e3779b97f4a7c15ULL | 1; /* xorshift never leaves zero */
 	first = draw(c, blocks);
 	for (i = 0; i < blocks; i++)
 		run_block(c, (first + i) % blocks, blocks);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The emulation: kernels on the host, for tests. In C this file has the names
- * of the runtime alone.
+ * The emulation: kernels on the host, for tests. In C this file provides only
+ * the names of the runtime.
  *
- * A thread of a block is a fiber; fibers take turns where threads meet (ballot,
+ * A thread of a block is a fiber. Fibers take turns where threads meet (ballot,
  * shuffle, __syncwarp(), __syncthreads()) and at atomics, in an order that a
- * seed decides: what is right in one order only shows. Blocks come one after
- * another, in such an order too. Shared memory is not cleared between blocks.
+ * seed decides. So a kernel that is right in one order only fails. Blocks run
+ * one after another, in such an order as well. Shared memory is not cleared
+ * between blocks.
  *
- * It is stricter than a card: all lanes that a mask names have to come, with
- * that mask and for the same purpose, and to a __syncthreads() all threads of
- * the block. Who does not ends the program, with one line that says who, where.
+ * The emulation is stricter than a card: all threads that a mask names must
+ * arrive, with that mask and for the same operation, and all threads of the
+ * block must reach a __syncthreads(). A violation ends the program with one
+ * line that says where it happened and which threads are concerned.
  *
- * Two host threads may run kernels at a time.
+ * Two host threads may run kernels at the same time.
  */
 #ifndef EPF_EMU_H
 #define EPF_EMU_H
@@ -26,7 +28,7 @@
 
 /* runtime.cc: */
 
-/* To be run on @s when what is before it has been. Return: of the launch. */
+/* Run @kernel on @s after everything queued before it. Return: error of the launch. */
 cudaError_t emu_launch(cudaStream_t s, unsigned int blocks, unsigned int threads,
 		       std::function<void()> kernel);
 
@@ -41,7 +43,7 @@ cudaError_t emu_launch(cudaStream_t s, unsigned int blocks, unsigned int threads
 void emu_run(unsigned int blocks, unsigned int threads,
 	     const std::function<void()> &kernel);
 
-/* The order of what comes, in all host threads; without a call it is of seed 0. */
+/* Set the seed for the order of later kernels in all host threads; the default is 0. */
 void emu_seed(unsigned long long seed);
 
 #define EMU_WARP 32u
@@ -52,7 +54,7 @@ struct emu_dim {
 };
 
 /**
- * struct emu_place - of a thread, for the names that CUDA has for it
+ * struct emu_place - place of a thread, under CUDA's names
  */
 struct emu_place {
 	struct emu_dim thread, block, block_dim, grid_dim;
@@ -65,13 +67,14 @@ enum emu_meeting {
 };
 
 const struct emu_place *emu_here(void);
-/* Meet the lanes of @mask. Return: of a ballot, the lanes whose @value is not 0;
- * of a shuffle, the @value of lane @from.
+/* Meet the threads of the warp that are in @mask. Return: for a ballot, the
+ * threads whose @value is not 0; for a shuffle, the @value of thread @from of
+ * the warp.
  */
 unsigned long long emu_meet(enum emu_meeting what, unsigned int mask,
 			    unsigned long long value, unsigned int from);
 void emu_meet_block(void);
-/* Others may come first. */
+/* Let other fibers run, perhaps. */
 void emu_pause(void);
 
 #define threadIdx (emu_here()->thread)
@@ -105,7 +108,7 @@ static inline void __syncthreads(void)
 	emu_meet_block();
 }
 
-/* As if @width lanes were a warp. */
+/* Shuffle as if @width threads were a warp. */
 template <typename value_t>
 static inline value_t __shfl_sync(unsigned int mask, value_t value, int from,
 				  int width = EMU_WARP)
@@ -158,7 +161,7 @@ static inline int __clz(int v)
 	return v ? __builtin_clz((unsigned int)v) : 32;
 }
 
-/* Loads and stores that differ in what caches keep. */
+/* Loads and stores with cache hints, which do nothing here. */
 template <typename word_t> static inline word_t __ldca(const word_t *p)
 {
 	return *p;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stacks that take turns: what the emulation needs of the machine, and of
- * sanitizers, which have to be told.
+ * Switching of stacks: the machine-specific part of the emulation. It also
+ * informs the sanitizers of each switch.
  *
- * On x86-64 an exchange of stacks is a few instructions; elsewhere ucontext does
- * it, with a system call each time, and the address sanitizer warns of it.
+ * On x86-64 a switch is a few instructions. Elsewhere ucontext does it, with a
+ * system call each time, and the address sanitizer warns about that.
  */
 #ifndef EPF_EMU_FIBER_H
 #define EPF_EMU_FIBER_H
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 
 #if defined(__has_feature)
-#if __has_feature(address_sanitizer) /* as clang says it */
+#if __has_feature(address_sanitizer) /* clang's spelling */
 #define __SANITIZE_ADDRESS__ 1
 #endif
 #endif
@@ -37,7 +37,7 @@ static inline void __sanitizer_finish_switch_fiber(void *, const void **,
 
 typedef void *fiber_context;
 
-/* What a function must keep goes onto the stack that is left. */
+/* Callee-saved registers go onto the old stack. */
 extern "C" void emu_exchange(fiber_context *from, const fiber_context *to);
 __asm__(".text\n"
 	".type emu_exchange, @function\n"
@@ -59,7 +59,7 @@ __asm__(".text\n"
 	"	ret\n"
 	".size emu_exchange, . - emu_exchange\n");
 
-/* As emu_exchange() would have left it at the beginning of @enter. */
+/* Prepare the stack as if emu_exchange() had left it at the beginning of @enter. */
 static inline void fiber_prepare(fiber_context *c, char *stack, size_t bytes,
 				 void (*enter)(void))
 {
@@ -95,8 +95,8 @@ static inline void fiber_prepare(fiber_context *c, char *stack, size_t bytes,
 #define FIBER_PAGE 65536u
 #define FIBER_STACK (4 * FIBER_PAGE) /* sanitized frames are large */
 
-/* With a page below it that nobody may touch. Return: the stack; no memory ends
- * the program.
+/* Return: a stack with an inaccessible page below it. The program ends if there
+ * is no memory.
  */
 static inline char *fiber_stack(void)
 {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The emulated machine: what it is, and what its calls fail with.
+ * The emulated machine: its properties and the errors of its calls.
+ * Environment:
  *
- * EPF_EMU_SEED=N     of the order
- * EPF_EMU_DEVICES=N  cards; 0: none; of several only memory and streams differ
- * EPF_EMU_MEMORY=N   bytes that the card has
- * EPF_EMU_L2=N       bytes of cache that may be set aside
+ * EPF_EMU_SEED=N     seed of the order
+ * EPF_EMU_DEVICES=N  number of cards; 0: none. Several differ in memory and streams only
+ * EPF_EMU_MEMORY=N   bytes of memory of the card
+ * EPF_EMU_L2=N       bytes of cache that may be reserved
  * EPF_EMU_FAIL=N     the Nth call fails, once (EPF_EMU_ERROR=N: with that error)
- * EPF_EMU_UNFIT=N    using the card fails with that error, asking what it is does not
+ * EPF_EMU_UNFIT=N    using the card fails with that error; querying it does not
  * EPF_EMU_NOT_READY=N  the first N calls fail: the machine is not ready yet
- * EPF_EMU_LOST=N     all calls from the Nth on fail, and nothing is done any more
+ * EPF_EMU_LOST=N     all calls from the Nth on fail, and do nothing
  *
- * Read at the first call.
+ * The first call reads them.
  */
 #include "machine.h"
 
@@ -22,7 +23,7 @@
 #include <sys/mman.h>
 
 #define MEMORY (8ULL << 30)
-#define FETCH_BYTES 64u /* that a cache of a card fetches; of no meaning here */
+#define FETCH_BYTES 64u /* default of another limit; has no effect here */
 
 struct emu emu;
 thread_local int emu_device;
@@ -104,7 +105,7 @@ unsigned long emu_draw(void)
 	return x ^ x >> 31;
 }
 
-/* ---- what the card is ---- */
+/* ---- properties of the card ---- */
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
@@ -113,7 +114,7 @@ cudaError_t cudaGetDeviceCount(int *count)
 	return cudaSuccess;
 }
 
-/* These two are for tests, too. */
+/* Tests call these two as well. */
 __attribute__((visibility("default"))) cudaError_t cudaGetDevice(int *device)
 {
 	ENTER();
@@ -131,7 +132,7 @@ __attribute__((visibility("default"))) cudaError_t cudaSetDevice(int device)
 	return cudaSuccess;
 }
 
-/* The driver's, and for tests. */
+/* The driver's interface; tests call it as well. */
 __attribute__((visibility("default"))) CUresult cuCtxGetCurrent(CUcontext *context)
 {
 	*context = (CUcontext)emu_context;
@@ -174,7 +175,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr,
 	return emu_told(cudaErrorInvalidValue);
 }
 
-/* Of the process; and for tests. */
+/* A limit of the process; tests call it as well. */
 __attribute__((visibility("default")))
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the runtime's emulation shares: the machine, and how each call begins.
+ * Shared by the files of the runtime's emulation: the machine, and the
+ * beginning of each call.
  */
 #ifndef EPF_EMU_MACHINE_H
 #define EPF_EMU_MACHINE_H
@@ -21,10 +22,10 @@ struct moment {
 };
 
 /**
- * struct emu_op - something to be done
- * @work: do it
- * @wait: not before that; or of no event
- * @host: memory that must stay until it is done
+ * struct emu_op - a queued operation
+ * @work: performs it
+ * @wait: it waits for this moment; @wait.event NULL: for none
+ * @host: memory of the host that must stay until it is done
  */
 struct emu_op {
 	std::function<void()> work;
@@ -33,15 +34,15 @@ struct emu_op {
 	size_t host_bytes;
 };
 
-/* Who waits for whom: those before APART for one another. */
+/* How streams wait for each other: LEGACY and BLOCKING ones do, APART ones do not. */
 enum sort { LEGACY, BLOCKING, APART };
 
 /**
  * struct CUstream_st - a queue
  * @sort: LEGACY is the one that NULL names
- * @device: that was current when it was made
- * @rank: drawn; of all that can go on the highest does
- * @left: destroyed; it goes when it is empty
+ * @device: the device that was current when it was made
+ * @rank: random; of all streams that can proceed, the highest does
+ * @left: destroyed by the program; it is deleted when it is empty
  */
 struct CUstream_st {
 	std::deque<struct emu_op> queue;
@@ -52,7 +53,7 @@ struct CUstream_st {
 };
 
 /**
- * struct CUevent_st - @done of @recorded times
+ * struct CUevent_st - an event: @done of its @recorded recordings have completed
  */
 struct CUevent_st {
 	unsigned long recorded;
@@ -63,15 +64,15 @@ typedef std::map<char *, size_t> pieces;
 
 /**
  * struct emu - the machine
- * @device: pieces of @arena, by address, with the bytes asked for
- * @home: of each of them, the device
- * @pinned: of the host
- * @mallocs: of memory of the device, so far
- * @limit: of the cache that may be set aside
- * @unfit: what using the card fails with; asking what it is does not
- * @not_ready: so many calls fail at first, as the machine is not ready
- * @next: of the arena, never used before: what was freed is not used again
- * @legacy: of @streams the one that NULL names
+ * @device: allocated pieces of @arena, by address, with their requested bytes
+ * @home: the device of each piece
+ * @pinned: pinned memory of the host
+ * @mallocs: allocations of device memory so far
+ * @limit: limit for the cache that may be reserved
+ * @unfit: the error of using the card; querying it does not fail
+ * @not_ready: the first so many calls fail, because the machine is not ready
+ * @next: first unused byte of @arena; freed memory is not used again
+ * @legacy: the stream that NULL names
  */
 struct emu {
 	std::recursive_mutex lock;
@@ -94,8 +95,8 @@ struct emu {
 
 extern struct emu emu;
 extern thread_local int emu_device; /* the current one */
-/* The current context of a thread: 0: none; that of the runtime for device n is
- * n + 1, any other number is one that a program has made itself.
+/* The current context of a thread. 0: none; n + 1: the runtime's context for
+ * device n; any other number: a context that a program has made itself.
  */
 extern thread_local size_t emu_context;
 
@@ -103,17 +104,17 @@ typedef std::lock_guard<std::recursive_mutex> guard;
 
 /* machine.cc: */
 
-/* A fault of the caller: one line, and the end. */
+/* Report a fault of the caller in one line and abort. */
 __attribute__((format(printf, 1, 2), noreturn))
 void emu_die(const char *fmt, ...);
 
-/* All calls fail from now on. */
+/* Return: do all calls fail from now on? */
 bool emu_lost(void);
 
-/* @err, which is the last error now. */
+/* Record @err as the last error and return it. */
 cudaError_t emu_told(cudaError_t err);
 
-/* Each call begins so. Return: what it has to fail with. */
+/* Begin a call. Return: the error that it must fail with, or cudaSuccess. */
 cudaError_t emu_enter(void);
 
 #define ENTER()                         \
@@ -122,7 +123,7 @@ cudaError_t emu_enter(void);
 	if (err_ != cudaSuccess)        \
 		return err_
 
-/* Of no other use than to be different each time. */
+/* Return: a pseudo-random number. */
 unsigned long emu_draw(void);
 
 #endif /* EPF_EMU_MACHINE_H */

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CUDA runtime, emulated, so that what is wrong is seen:
+ * The CUDA runtime, emulated so that errors of its caller show:
  *
- *   Nothing is done before somebody waits. A stream is a queue; who waits has
- *   one operation after another done, of any stream whose turn it may be, in
- *   an order drawn from a seed. So an event that is not waited for, or a pinned
- *   buffer written to while a copy of it is under way, gives wrong answers.
- *   NULL is a queue, too (the legacy one): blocking streams wait for what is in
- *   it, and it for them; non-blocking ones do not.
+ *   Nothing runs before a call waits. A stream is a queue. A call that waits runs
+ *   operations one by one, from any stream that can proceed, in an order drawn from
+ *   a seed. So an event that is not waited for, or a pinned buffer written during a
+ *   copy of it, yields wrong results. NULL is a queue as well (the legacy stream):
+ *   it and blocking streams wait for each other; non-blocking streams do not.
  *
- *   The memory of the device is not the host's: it cannot be touched but by a
- *   kernel or a copy (pages without any rights in between), has a page without
- *   rights behind each piece, begins as rubbish, and what is written between
- *   its end and that page is noticed when it is freed. Pinned memory that is
- *   freed or written by nobody's leave likewise.
+ *   Memory of the device is separate from that of the host. Only kernels and copies
+ *   can access it (at other times its pages have no rights). Each piece has a page
+ *   without rights behind it and begins with garbage, and a write between its end
+ *   and that page is detected when it is freed. Freeing or unregistering pinned
+ *   memory during a copy is detected as well.
  *
- *   A kernel runs on the device that is current for the thread: streams of another
- *   one are refused, its memory is out of reach.
+ *   A kernel runs on the current device of its thread: streams of another device are
+ *   refused, and memory of another device cannot be accessed.
  *
- *   A wrong direction, an unknown pointer or a copy beyond a piece ends the
- *   program with a line: these are faults of the caller, not of a card.
+ *   A wrong direction, an unknown pointer or a copy beyond a piece ends the program
+ *   with one line, because these are faults of the caller, not of a card.
  *
- * One lock for all; whoever waits does the work.
+ * One lock protects everything; the thread that waits does the work.
  */
 #include "machine.h"
 
@@ -32,22 +31,22 @@
 #include <sys/mman.h>
 
 #define PAGE 4096u
-#define ALIGN 256u	/* as cudaMalloc() */
+#define ALIGN 256u	/* alignment of cudaMalloc() */
 #define RUBBISH 0xa5
 #define ANY (-1)
-/* Where Linux has heaps, stacks and mappings of a process. */
+/* Linux puts heaps, stacks and mappings of a process between these addresses. */
 #define ADDRESS_MIN ((uintptr_t)5 << 44)
 #define ADDRESS_MAX ((uintptr_t)1 << 47)
 
 /* ---- memory ---- */
 
-/* Whole pages, and the one behind them that nobody has. */
+/* Return: bytes in whole pages, with a page behind them that has no rights. */
 static size_t span(size_t bytes)
 {
 	return (bytes + PAGE) / PAGE * PAGE;
 }
 
-/* Of what @device has; of all of them: ANY. */
+/* Set the rights of the memory of @device; ANY: of all devices. */
 static void rights(int prot, int device)
 {
 	pieces::iterator i;
@@ -58,7 +57,9 @@ static void rights(int prot, int device)
 			emu_die("mprotect");
 }
 
-/* The piece with @p, which is @at bytes into it; the end if there is none. */
+/* Find the piece that contains @p, @at bytes into it; returns the end if there
+ * is none.
+ */
 static pieces::iterator find(pieces &all, const void *p, size_t *at)
 {
 	pieces::iterator i = all.upper_bound((char *)(uintptr_t)p);
@@ -166,7 +167,7 @@ cudaError_t cudaMallocHost(void **p, size_t bytes)
 	return cudaHostAlloc(p, bytes, cudaHostAllocDefault);
 }
 
-/* Is something that is to be done about this memory? */
+/* Return: does a queued operation use this memory? */
 static bool awaited(const char *p, size_t bytes)
 {
 	size_t i, j;
@@ -237,7 +238,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *a,
 	return cudaSuccess;
 }
 
-/* ---- what is to be done ---- */
+/* ---- queues ---- */
 
 static bool can_go(const struct CUstream_st *s)
 {
@@ -249,7 +250,7 @@ static bool can_go(const struct CUstream_st *s)
 	return !op->wait.event || op->wait.event->done >= op->wait.nr;
 }
 
-/* The stream whose turn it is; now and then the turns are drawn again. */
+/* Return: the stream whose turn it is. Ranks are redrawn now and then. */
 static struct CUstream_st *turn(void)
 {
 	struct CUstream_st *best = NULL;
@@ -277,7 +278,7 @@ static void forget_empty(void)
 		}
 }
 
-/* Return: was there anything? */
+/* Run one operation. Return: false if none can run. */
 static bool run_one(void)
 {
 	struct CUstream_st *s = turn();
@@ -291,7 +292,7 @@ static bool run_one(void)
 	return true;
 }
 
-/* Of streams up to @last. */
+/* Return: do streams of sorts up to @last have operations? */
 static bool any_left(enum sort last)
 {
 	size_t i;
@@ -363,7 +364,7 @@ static bool pinned(const void *p)
 	return find(emu.pinned, p, &at) != emu.pinned.end();
 }
 
-/* Words that look like addresses of memory of this process, and are. */
+/* Check words that look like addresses of this process's memory. */
 void emu_argument(const void *arg, size_t bytes)
 {
 	uintptr_t word;
@@ -386,7 +387,9 @@ void emu_argument(const void *arg, size_t bytes)
 	}
 }
 
-/* As cudaMemcpy() does it with what is not pinned: read now, there later. */
+/* A copy from memory that is not pinned: like cudaMemcpy(), read it now, write
+ * it later.
+ */
 static struct emu_op staged(void *to, const void *from, size_t bytes)
 {
 	std::string now((const char *)from, bytes);
@@ -547,7 +550,7 @@ static bool event_awaited(cudaEvent_t event)
 	return event->done < event->recorded;
 }
 
-/* One that is awaited stays, as an unnamed one of the real runtime does. */
+/* An event that is awaited stays until then, as in the real runtime. */
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
 	guard g(emu.lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The emulation's runtime: the names of the CUDA runtime that host code uses.
- * C and C++. Values are those of the runtime; it has no more than is used. See
- * runtime.cc for what it is strict about, machine.cc for its settings.
+ * The emulation's runtime: the part of the CUDA runtime that host code uses,
+ * with the same names and values. C and C++. See runtime.cc for what it checks,
+ * machine.cc for its settings.
  */
 #ifndef EPF_EMU_RUNTIME_H
 #define EPF_EMU_RUNTIME_H
@@ -144,23 +144,23 @@ cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t err);
 const char *cudaGetErrorString(cudaError_t err);
 
-/* Of the driver's interface: the context that is current for this thread. */
+/* From the driver's interface: the current context of this thread. */
 typedef struct CUctx_st *CUcontext;
 typedef int CUresult;
 CUresult cuCtxGetCurrent(CUcontext *context);
 CUresult cuCtxSetCurrent(CUcontext context);
 
-/* For tests: how often memory of the device was allocated. */
+/* For tests: number of allocations of device memory. */
 unsigned long emu_mallocs(void);
 
 /**
- * emu_argument() - look at the arguments of a kernel
- * @arg: they
- * @bytes: of them
+ * emu_argument() - check the arguments of a kernel
+ * @arg: arguments
+ * @bytes: size of @arg
  *
- * Host memory that is not pinned, given to a kernel, ends the program: a card
- * cannot read it. Told by words that are addresses of mapped memory, as soon as
- * there is memory of the device at all.
+ * A pointer to host memory that is not pinned ends the program, because a card cannot
+ * read it. The check takes words as pointers if they are addresses of mapped memory. It
+ * begins with the first allocation of device memory.
  */
 void emu_argument(const void *arg, size_t bytes);
 

@@ -223,6 +223,11 @@ EPF_FN __u64 epf_count_add(struct epf_state *s, __u64 e, __u64 n)
 	return sum;
 }
 
+/*
+ * The functions of the pace compute and have no shared words: callable in any context,
+ * in any order.
+ */
+
 /* What is kept back by CPUs, and by groups of CPUs where there are more than one
  * group. All of a level together keep at most 1/EPF_KEEP_SHARE of an epoch, so that
  * an epoch ends late by no more than that for each level, even if every CPU stops
@@ -378,13 +383,18 @@ EPF_FN __u64 epf_pending_add(__u64 pending, __u64 e, __u64 batch,
 	return none;
 }
 
-/* As epf_pending_add(), for @n insertions, 1 .. 2^31: what a group of CPUs keeps. */
+/* As epf_pending_add(), for @n insertions, 1 .. 2^31: what a group of CPUs keeps. A late
+ * caller does not drop what is kept for a later epoch than @e: its own are dropped.
+ */
 EPF_FN __u64 epf_pending_join(__u64 pending, __u64 e, __u64 n, __u64 batch,
 			      __u64 *flush)
 {
 	__u64 none = e << 32;
 	__u64 sum = pending - none; /* of another epoch: 2^32 and up */
 
+	*flush = 0;
+	if ((__s32)((pending >> 32) - (__u32)e) > 0)
+		return pending;
 	sum = sum >> 32 ? n : sum + n;
 	*flush = sum < batch ? 0 : sum;
 	return sum < batch ? none + sum : none;

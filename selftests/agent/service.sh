@@ -44,7 +44,7 @@ alike() {
 	local path
 
 	path=$(sed -n 's/^#define AGENT_SOCKET "\(.*\)"/\1/p' \
-		"$top/user/audit/agent.h")
+		"$top/user/jobs/agent.h")
 	grep -qxF "ListenSequentialPacket=$path" "$tmp/epfagent.socket"
 }
 

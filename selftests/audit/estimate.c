@@ -17,7 +17,7 @@
 #include <math.h>
 
 #include "epf/estimate.h"
-#include "audit/engine.h"
+#include "query/engine.h"
 
 #define KEYS 300000u
 #define LINES 12000u /* pieces of a pass end elsewhere than parts do */

@@ -10,7 +10,7 @@
 #include "../core/tap.h"
 
 #include "audit.h"
-#include "audit/kinds.h"
+#include "query/kinds.h"
 
 #include <stdint.h>
 

@@ -24,7 +24,7 @@
 #include <xxhash.h>
 
 #include "audit.h"
-#include "audit/kinds.h"
+#include "query/kinds.h"
 #include "mirror.h"
 #include "work.h"
 #include "epf/journal.h"

@@ -332,6 +332,8 @@ static void pending(void)
 	kept = epf_pending_join(epf_pending_join(kept, 9, 20, 32, &flush), 10, 5,
 				32, &flush);
 	good &= !flush && epf_pending_of(kept, 10) == 5;
+	kept = epf_pending_join(kept, 9, 20, 2, &flush); /* late */
+	good &= !flush && epf_pending_of(kept, 10) == 5;
 	tap_ok(good, "counts: what a CPU keeps is flushed, or dropped with its epoch");
 }
 

@@ -35,20 +35,27 @@ static __u64 keys_left(const struct model *m)
 	       m->room > m->keys ? m->room - m->keys : 0;
 }
 
-static void set_trigger(struct model *m, __u64 sum)
+/* Batches grow with a new epoch only. */
+static void set_trigger(struct model *m, __u64 sum, bool raise)
 {
 	__u64 rest = epf_pace_rest(&m->pace, sum, keys_left(m));
 	__u32 i;
 
-	for (i = 0; i < EPF_LEVELS; i++)
-		m->batch[i] = epf_pace_batch(&m->pace, i, rest);
+	for (i = 0; i < EPF_LEVELS; i++) {
+		__u32 batch = epf_pace_batch(&m->pace, i, rest);
+
+		if (raise || batch < m->batch[i])
+			m->batch[i] = batch;
+	}
 	m->trigger = epf_next_look(&m->pace, sum, keys_left(m));
 	m->open |= !keys_left(m);
 }
 
 static void look(struct model *m, __u64 sum)
 {
-	if (sum >= m->pace.full_at) {
+	bool ends = sum >= m->pace.full_at;
+
+	if (ends) {
 		if (m->inserted - m->pace.full_at > m->late_most)
 			m->late_most = m->inserted - m->pace.full_at;
 		epf_rotate(&m->state, 0);
@@ -56,7 +63,7 @@ static void look(struct model *m, __u64 sum)
 		m->keys = m->inserted = sum = 0;
 		m->open = false;
 	}
-	set_trigger(m, sum);
+	set_trigger(m, sum, ends);
 }
 
 static void insert(struct model *m, __u32 cpu)
@@ -92,7 +99,7 @@ static struct model *model_new(__u64 window, __u32 cpus, __u64 room)
 		      room < epoch ? room : epoch, cpus);
 	epf_state_init(&m->state, 0);
 	m->room = room;
-	set_trigger(m, 0);
+	set_trigger(m, 0, true);
 	return m;
 }
 

@@ -10,7 +10,7 @@
 
 static ssize_t piece(int fd, void *to, size_t room);
 
-#include "audit/keytext.c"
+#include "records/keytext.c"
 
 #define read piece
 #include "epfctl/keys.c"

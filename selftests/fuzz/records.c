@@ -15,9 +15,9 @@
 static ssize_t piece(int fd, void *to, size_t room);
 
 #define read piece
-#include "audit/input.c"
+#include "records/input.c"
 #undef read
-#include "audit/records.c"
+#include "records/records.c"
 
 static size_t piece_bytes;
 

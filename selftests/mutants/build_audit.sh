@@ -25,7 +25,7 @@ edited_sources() {
 	local of
 	for of in $file; do
 		case $of in
-		*.h) grep -l "\"${of##*/}\"" "$copy"/user/libepf/audit/*.c ;;
+		*.h) grep -l "\"${of##*/}\"" "$copy"/user/libepf/query/*.c ;;
 		*) echo "$copy/$of" ;;
 		esac
 	done
@@ -39,14 +39,14 @@ build_engines() {
 }
 
 build_steps() {
-	audit_cc -w -Iuser/libepf -Iuser/libepf/audit -Iinclude -Iinclude/uapi \
+	audit_cc -w -Iuser/libepf -Iuser/libepf/query -Iinclude -Iinclude/uapi \
 		selftests/audit/steps.c "$copy/$file" "$build/user/libepf.a"
 }
 
 # One that lets a test leave its memory is noticed by the sanitizers.
 build_images() {
 	audit_cc -g $sanitize "-I$copy/include" -Iinclude -Iinclude/uapi -Iuser/libepf \
-		selftests/audit/images.c user/libepf/audit/kinds.c "$build/user/libepf.a"
+		selftests/audit/images.c user/libepf/query/kinds.c "$build/user/libepf.a"
 }
 
 # Snapshots are written to memory; what does not depend on the edits is built once.
@@ -55,7 +55,7 @@ build_merge() {
 	if [ -z "${merge_in:-}" ]; then
 		merge_in=$(mktemp -d -p /dev/shm 2> /dev/null || mktemp -d) || return
 		ktap_cleanup rm -rf "$merge_in"
-		for of in snap atomic_file dev backend copy audit/kinds; do
+		for of in snap atomic_file dev backend copy query/kinds; do
 			"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -Iuser/libepf -Iinclude -Iinclude/uapi \
 				-c "user/libepf/$of.c" -o "$merge_in/${of##*/}.o" || return
 		done

@@ -6,7 +6,7 @@ build_readers() {
 	local top=$PWD
 	script 600 READREC="$tmp/readrec"
 	# shellcheck disable=SC2046 # words
-	(cd "$copy/user/audit" && "$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -I. -I.. \
+	(cd "$copy/user/records" && "$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -I. -I.. \
 		-I../../include -I../../include/uapi $(pkg-config --cflags libfixbuf) \
 		"$top/selftests/records/readrec.c" records.c record.c input.c text.c \
 		json.c nfdump.c keytext.c wrong.c csv.c pcap.c capture.c ipfix.c \

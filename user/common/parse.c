@@ -6,7 +6,7 @@
 #include "common/clock.h"
 #include "common/error.h"
 
-#include "audit/keytext.h"
+#include "records/keytext.h"
 
 #include <ctype.h>
 #include <math.h>

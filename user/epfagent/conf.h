@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "audit/agent.h"
+#include "jobs/agent.h"
 #include "epfagent/hold.h"
 #include "epfagent/sched.h"
 #include "epfagent/warm.h"

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "audit/wrong.h"
+#include "records/wrong.h"
 #include "metrics/metrics.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"

@@ -14,7 +14,7 @@
 #ifndef EPFAGENT_HTTP_H
 #define EPFAGENT_HTTP_H
 
-#include "audit/records.h"
+#include "records/records.h"
 #include "metrics/stats.h"
 
 /* At HTTP_CONNECTIONS_MAX further connections wait. HTTP_REQUEST_MS limits the time for

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/wrong.h"
+#include "records/wrong.h"
 #include "epfagent/warm.h"
 #include "common/clock.h"
 #include "common/error.h"

@@ -14,8 +14,8 @@
 #ifndef EPFAGENT_MIRRORS_H
 #define EPFAGENT_MIRRORS_H
 
-#include "audit/job.h"
-#include "audit/target.h"
+#include "jobs/job.h"
+#include "jobs/target.h"
 #include "metrics/stats.h"
 
 #define MIRRORS_MAX 16

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "audit/wrong.h"
+#include "records/wrong.h"
 #include "epfagent/fs.h"
 #include "common/output.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "audit/wrong.h"
+#include "records/wrong.h"
 #include "common/error.h"
 #include "common/output.h"
 #include "libepf/atomic_file.h"

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "audit/wrong.h"
+#include "records/wrong.h"
 
 
 /* Length of a turn. An audit of few keys needs one turn, so it waits for at most one

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/wrong.h"
+#include "records/wrong.h"
 #include "epfagent/aside.h"
 #include "epfagent/request.h"
 #include "common/output.h"

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "audit/wrong.h"
+#include "records/wrong.h"
 #include "common/error.h"
 
 struct task *task_new(void)

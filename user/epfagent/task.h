@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * An audit of the agent. Its target and its keys are brought into the cache first, then
- * it is a job (audit/job.h); all of that in steps.
+ * it is a job (jobs/job.h); all of that in steps.
  *
  * The event loop owns a task until it hands it to the scheduler; then the worker owns it
  * until it has ended, and then the event loop again. While the worker owns it, the loop
@@ -13,7 +13,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include "audit/agent.h"
+#include "jobs/agent.h"
 #include "epfagent/warm.h"
 
 /* User of tasks that no user requested. */

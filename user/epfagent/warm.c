@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "audit/wrong.h"
+#include "records/wrong.h"
 #include "libepf/backend.h"
 
 #define CHUNK_BYTES (1u << 20)

@@ -11,8 +11,8 @@
 
 #include <sys/types.h>
 
-#include "audit/job.h"
-#include "audit/target.h"
+#include "jobs/job.h"
+#include "jobs/target.h"
 #include "epfagent/mirrors.h"
 #include "metrics/stats.h"
 

@@ -14,7 +14,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "audit/wrong.h"
+#include "records/wrong.h"
 #include "epfagent/fs.h"
 #include "epfagent/result.h"
 #include "common/error.h"

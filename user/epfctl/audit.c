@@ -2,7 +2,7 @@
 /* Audits, from the files that are named to those that are written. */
 #include "cmd_audit.h"
 
-#include "audit/agent.h"
+#include "jobs/agent.h"
 #include "desc.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #ifndef EPFCTL_CAPTURE_NG_H
 #define EPFCTL_CAPTURE_NG_H
 
-#include "audit/capture.h"
+#include "records/capture.h"
 
 enum ng_kind { NG_IS_SECTION, NG_IS_INTERFACE, NG_IS_PACKET, NG_IS_OTHER };
 

@@ -5,8 +5,8 @@
 
 #include <sys/stat.h>
 
-#include "audit/job.h"
-#include "audit/target.h"
+#include "jobs/job.h"
+#include "jobs/target.h"
 #include "cmd.h"
 #include "libepf/atomic_file.h"
 

@@ -8,7 +8,7 @@
  */
 #include "cmd.h"
 
-#include "audit/keytext.h"
+#include "records/keytext.h"
 #include "desc.h"
 #include "epf/keydesc.h"
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MAX 40 /* as the kernel follows */
+#define LINKS_MAX 40 /* the kernel's limit */
 #define TRIES_MAX 100
 #define RANDOM_CHARS 6
 
@@ -29,7 +29,7 @@ static char *join(const char *dir, const char *name)
 	return path;
 }
 
-/* @name, seen from the directory of @path. */
+/* Return: @name relative to the directory of @path. */
 static char *beside(const char *path, const char *name)
 {
 	char *copy = *name == '/' ? NULL : strdup(path);
@@ -41,7 +41,7 @@ static char *beside(const char *path, const char *name)
 	return to;
 }
 
-/* A path to nothing: its directory has to be there. */
+/* Resolve a path at which nothing exists; its directory must exist. */
 static char *resolve_new(const char *path)
 {
 	char *copy[2] = { strdup(path), strdup(path) };
@@ -155,13 +155,13 @@ int epf_file_rename(int dir, const char *temp, const char *name)
 	return renameat(dir, temp, dir, name) ? -errno : 0;
 }
 
-/* A file system, or a kernel, that does not know the flag. */
+/* Return: does @err mean that file system or kernel lacks the flag? */
 static bool is_unknown(int err)
 {
 	return err == -EINVAL || err == -ENOSYS || err == -EOPNOTSUPP;
 }
 
-/* Likewise, if nothing has that name. */
+/* Like epf_file_rename(), but fail with -EEXIST if @name exists. */
 static int rename_new(int dir, const char *temp, const char *name)
 {
 	int ret = renameat2(dir, temp, dir, name, RENAME_NOREPLACE) ? -errno : 0;
@@ -175,8 +175,9 @@ static int rename_new(int dir, const char *temp, const char *name)
 
 /* Beginning */
 
-/* What is at @path, if anything. The kernel follows a link here, so it also
- * refuses the one that somebody else has put into a sticky directory.
+/* Check what is at @path, if anything. The kernel follows links here, so its
+ * protection of links in sticky directories (protected_symlinks) applies as
+ * well.
  */
 static int look(const char *path, struct stat *st, bool *there)
 {
@@ -194,8 +195,8 @@ static int look(const char *path, struct stat *st, bool *there)
 	return access(path, W_OK) ? -errno : 0;
 }
 
-/* The directory is opened first: if it cannot be synced later, that shows before
- * any work is done.
+/* Resolve @path and open its directory. The directory is opened first, so that
+ * an error shows before any work is done and not when the directory is synced.
  */
 static int enter(struct epf_file *f, const char *path, const char *suffix)
 {
@@ -219,7 +220,7 @@ static int enter(struct epf_file *f, const char *path, const char *suffix)
 	}
 	if (!err && f->dir < 0)
 		err = -errno;
-	if (err) { /* no descriptor to close */
+	if (err) { /* there is no descriptor to close */
 		free(f->path);
 		free(f->temp);
 		memset(f, 0, sizeof(*f));
@@ -227,8 +228,8 @@ static int enter(struct epf_file *f, const char *path, const char *suffix)
 	return err;
 }
 
-/* Is what was seen by the path what has the name in the directory? A link on the
- * way may have been changed in between.
+/* Return: is the file seen by the path the one that has the name in the
+ * directory? Another program may have changed a link of the path in between.
  */
 static bool is_same(const struct epf_file *f, const struct stat *seen, bool there)
 {
@@ -239,7 +240,7 @@ static bool is_same(const struct epf_file *f, const struct stat *seen, bool ther
 	return there && st.st_dev == seen->st_dev && st.st_ino == seen->st_ino;
 }
 
-/* Look at the path and enter its directory. */
+/* Check the path and open its directory, until both see the same file. */
 static int find(struct epf_file *f, const char *path, const char *suffix,
 		struct stat *old)
 {
@@ -266,7 +267,7 @@ static int find(struct epf_file *f, const char *path, const char *suffix,
 	return -EEXIST;
 }
 
-/* Owner, group and permissions: see the rules in the header. */
+/* Set owner, group and permissions by the rules in the header. */
 static void inherit(int fd, const struct stat *old, mode_t mode)
 {
 	mode_t mask, bits;
@@ -281,7 +282,7 @@ static void inherit(int fd, const struct stat *old, mode_t mode)
 	if (mode != EPF_FILE_SECRET &&
 	    fchown(fd, old->st_uid, old->st_gid) &&
 	    fchown(fd, (uid_t)-1, old->st_gid))
-		bits &= ~(mode_t)070; /* they were another group's */
+		bits &= ~(mode_t)070; /* these bits were for another group */
 	fchmod(fd, bits);
 }
 
@@ -302,7 +303,7 @@ static int create_random(const struct epf_file *f)
 	return fd;
 }
 
-/* After it there is nothing to remove. */
+/* Forget the temporary name: there is nothing to remove any more. */
 static void forget(struct epf_file *f)
 {
 	free(f->temp);
@@ -328,7 +329,7 @@ int epf_file_open(struct epf_file *f, const char *path, mode_t mode)
 	return ret;
 }
 
-/* Nobody else's, and nobody else writes it. */
+/* Check that the file belongs to this user alone, and lock it against others. */
 static int own(int fd)
 {
 	struct stat st;
@@ -382,17 +383,22 @@ void epf_file_discard(struct epf_file *f)
 }
 
 /*
- * The name. Since the look at the target something else may have come there. So
- * the new file is exchanged with the target, what comes out is looked at, and
- * anything that may not be replaced goes back.
+ * Giving the file its name. Another program may have changed the target since
+ * it was checked. So the new file is exchanged with the target, the old target
+ * is checked again, and if it must not be replaced, it goes back.
  *
- * What cannot be closed: for two calls, until the target goes back, others see
- * the new file under its name. On a file system that cannot exchange (NFS) the
- * target may change between the last look and the renaming. A process that is
- * killed between exchange and removal leaves the old file under the temporary
- * name. Whatever others write into the old file, which they have open, goes with
- * it. Whoever may write to the directory can rename any name there after each of
- * these steps, and can move the directory: the file goes where it is then.
+ * Known gaps:
+ * - Until such a target goes back, for two system calls, other programs see the
+ *   new file under its name.
+ * - On a file system without exchange (NFS) the target may change between the
+ *   last check and the rename.
+ * - If the process is killed between exchange and removal, the old file stays
+ *   under the temporary name.
+ * - What other programs write into the old file, which they have open, is lost
+ *   with it.
+ * - A user who may write to the directory can rename any name in it after each
+ *   of these steps, and can move the directory: the file goes to where the
+ *   directory is then.
  */
 
 static bool is_like(const struct stat *st, mode_t mode, uid_t uid, gid_t gid)
@@ -400,9 +406,10 @@ static bool is_like(const struct stat *st, mode_t mode, uid_t uid, gid_t gid)
 	return st->st_mode == mode && st->st_uid == uid && st->st_gid == gid;
 }
 
-/* Is it a regular file that may be written? By its owner and permissions it is
- * what was there before, or what another program has written by these rules. An
- * inode number would not tell: it is used again.
+/* Return: may @name be replaced? It must be a regular, writable file whose
+ * owner and permissions show that it is the old target, or a file that another
+ * program has written by these rules. The inode number proves nothing, because
+ * it is reused.
  */
 static bool replaceable(const struct epf_file *f, const char *name,
 			const struct stat *ours)
@@ -428,8 +435,8 @@ static int remove_temp(const struct epf_file *f)
 	return -errno;
 }
 
-/* Return: 0; -ENOENT: nothing is there to exchange it with; -EEXIST: what is there
- * stays.
+/* Return: 0; -ENOENT: there is no target to exchange with; -EEXIST: the target
+ * must not be replaced and stays.
  */
 static int exchange(struct epf_file *f, const struct stat *ours)
 {
@@ -445,7 +452,7 @@ static int exchange(struct epf_file *f, const struct stat *ours)
 	ret = move(f, RENAME_EXCHANGE);
 	if (ret || fstatat(f->dir, f->temp + f->base, &st, AT_SYMLINK_NOFOLLOW) ||
 	    st.st_dev != ours->st_dev || st.st_ino != ours->st_ino)
-		forget(f); /* it is not ours to remove */
+		forget(f); /* the temporary name is not our file */
 	return -EEXIST;
 }
 
@@ -460,7 +467,7 @@ static int rename_anyway(const struct epf_file *f, const struct stat *ours)
 	return epf_file_rename(f->dir, f->temp + f->base, name);
 }
 
-/* Something may come to the name, or go, between two tries. */
+/* Another program may create or remove the target between two tries. */
 static int give_name(struct epf_file *f)
 {
 	bool there = f->there;

@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* audit/view.c: the memory that an audit reads */
+/* query/view.c: the memory that an audit reads */
 
 struct epf_asked;
 
@@ -151,7 +151,7 @@ int epf_view_settle(struct epf_view *v);
 /* Free the memory of the view. A view of zeros may be closed. */
 void epf_view_close(struct epf_view *v);
 
-/* audit/column.c: the keys that are looked up */
+/* query/column.c: the keys that are looked up */
 
 struct epf_column;
 
@@ -202,7 +202,7 @@ void epf_column_close(struct epf_column *c);
 /* Drop copies of the column: nobody looks up the bytes of that serial again. */
 void epf_column_forget(__u64 serial);
 
-/* audit/engine.c: the engines */
+/* query/engine.c: the engines */
 
 /* Number of ages, 0 .. 254; an older key has age 254. EPF_AGE_ABSENT is no age. */
 #define EPF_AGES_MAX 255u
@@ -294,7 +294,7 @@ const struct epf_engine *epf_engine_find(const char *name);
 /* Does the engine serve this view? Only scalar serves locked kinds. */
 bool epf_engine_serves(const struct epf_engine *e, const struct epf_view *v);
 
-/* audit/cuda.c: the GPU */
+/* query/cuda.c: the GPU */
 
 /**
  * struct epf_gpu_use - counts of copies to the GPU and of their use
@@ -320,7 +320,7 @@ void epf_gpu_use(struct epf_gpu_use *use);
 /* Is there a GPU? @text: one line that names it or says why not, EPF_WHY_LEN bytes. */
 bool epf_gpu_there(char *text);
 
-/* audit/auto.c: which engine, in place or on a copy */
+/* query/auto.c: which engine, in place or on a copy */
 
 #define EPF_WHY_LEN 160u
 

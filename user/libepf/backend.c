@@ -66,7 +66,7 @@ int epf_backend_second(int dev)
 	return open_other();
 }
 
-/* Return: NULL: the module. */
+/* Return: the backend that owns @fd; NULL: the module. */
 static const struct epf_backend *backend_of(int fd)
 {
 	return added && added->owns(fd) ? added : NULL;

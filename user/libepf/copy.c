@@ -19,9 +19,10 @@ void epf_copy_words(void *to, const void *from, size_t bytes)
 
 typedef long long pair __attribute__((vector_size(16)));
 
-/* An aligned load of 16 bytes is made of whole words: CPUs with AVX make it in
- * one piece (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2), older ones in two of a
- * word each. Stores that fetch nothing are 1.5 times what memcpy() does (Zen 4).
+/* An aligned load of 16 bytes never tears a word: CPUs with AVX perform it in
+ * one access (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2), older CPUs in two
+ * accesses of a word each. Streaming stores, which do not fetch their lines,
+ * are 1.5 times as fast as memcpy() (Zen 4).
  */
 void epf_copy_away(void *to, const void *from, size_t bytes)
 {

@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The chance that all positions of a key are set in a block.
+ * The probability that all positions of a key are set in a block ("cover").
  *
- * Distinct random positions: a Markov chain on how many of the k positions
- * are set, started at 0, after a Poisson number of steps. A key that comes sets,
- * of the u not set yet, as many as k draws without replacement from B find
- * (hypergeometric). All terms are positive and few, so that nothing cancels:
- * inclusion and exclusion would subtract numbers near 6000 to get 1e-10.
+ * Distinct random positions: a Markov chain on the number of the k positions
+ * that are set. It starts at 0 and takes a Poisson number of steps. Each key of
+ * the block sets as many of the u positions not yet set as k draws without
+ * replacement from B find (hypergeometric). All terms are positive and few, so
+ * nothing cancels. Inclusion and exclusion would subtract numbers near 6000 to
+ * get 1e-10.
  *
- * Fields: the k fields of a key name one position each, or none, and several may name
- * the same. Of u positions that are not set yet, a field of another key sets one with
- * chance u / values. So the chance that m fields set all u is a mean of two such chances
- * of m - 1, for u - 1 and for u: all u at once, and nothing cancels.
+ * Fields: each of the k fields of a key names one position or none, and several
+ * may name the same. If u positions are not yet set, a field of another key
+ * sets one of them with probability u / values. So the probability that m
+ * fields set all u is a mean of two such probabilities for m - 1 fields, one
+ * for u - 1 positions and one for u. The computation does all u at once, and
+ * nothing cancels.
  *
- * Double hashing: a key is a progression h1, h1 + h2, ... in a ring of B places.
- * Shifts and odd factors map progressions to progressions and places to places,
- * one to one, so of the key asked for only the power of two in h2 matters: h1
- * may be taken as 0 and h2 as 2^v. By inclusion and exclusion over the sets S of
- * its places, with a(S) the share of all B * B progressions that miss S,
+ * Double hashing: a key is a progression h1, h1 + h2, ... in a ring of B
+ * places. Shifts and odd factors map progressions to progressions and places to
+ * places, one to one. So only the power of two in h2 of the tested key matters:
+ * take h1 as 0 and h2 as 2^v. By inclusion and exclusion over the sets S of its
+ * places, with a(S) the share of all B * B progressions that miss S,
  *
- *	chance = sum over S of (-1)^|S| exp(-load (1 - a(S)))
+ *	probability = sum over S of (-1)^|S| exp(-load (1 - a(S)))
  *
- * Progressions are counted by the places that they meet, the counts summed over
- * subsets, and sets of equal a(S) taken together: of the 2^k terms some hundreds
- * remain. Their weights are whole numbers of sum 0, so that exp may be expm1.
+ * The code counts progressions by the places that they meet, sums the counts
+ * over subsets, and joins sets of equal a(S): some hundreds of the 2^k terms
+ * remain. Their weights are integers with sum 0, so exp may be replaced by
+ * expm1.
  */
 #include "cover.h"
 
@@ -32,11 +36,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FULL 60.0	/* a position is missed with chance exp(-FULL) at most */
+#define FULL 60.0	/* a position is missed with probability exp(-FULL) at most */
 #define LOAD_STEP 512.0 /* exp(-LOAD_STEP) is far from the smallest double */
 #define TAIL 1e-24	/* Poisson terms below this are left out */
 
-/* C(n, r), exact in a double for the n and r of a lane. */
+/* C(n, r); a double holds it exactly for the n and r of a lane. */
 static double choose(int n, int r)
 {
 	double c = 1;
@@ -65,10 +69,10 @@ void epf_cover_chain_init(struct epf_cover_chain *c, unsigned int block_bits,
 				choose(b, k);
 }
 
-/* One more key, to the chances @now; @c is what the keys are. */
+/* Apply one more key to the probabilities @now; @c describes the keys. */
 typedef void (*key_fn)(const void *c, struct epf_cover_row *now);
 
-/* A Poisson number of keys, of mean @load <= LOAD_STEP. */
+/* Apply a Poisson number of keys with mean @load <= LOAD_STEP. */
 static struct epf_cover_row some_keys(key_fn key, const void *c,
 				      struct epf_cover_row now, double load)
 {
@@ -86,7 +90,7 @@ static struct epf_cover_row some_keys(key_fn key, const void *c,
 	return sum;
 }
 
-/* The same of any mean, from where no key has come. */
+/* The same for any mean, beginning with an empty block. */
 static struct epf_cover_row many_keys(key_fn key, const void *c, double load)
 {
 	struct epf_cover_row now = { { 1 } };
@@ -96,7 +100,7 @@ static struct epf_cover_row many_keys(key_fn key, const void *c, double load)
 	return some_keys(key, c, now, load);
 }
 
-/* By the number of positions that are set. */
+/* A key_fn for distinct positions; the index is the number of positions set. */
 static void distinct_key(const void *self, struct epf_cover_row *now)
 {
 	const struct epf_cover_chain *c = self;
@@ -143,7 +147,7 @@ void epf_cover_fields_init(struct epf_cover_fields *c, unsigned int values,
 		}
 }
 
-/* By the number of positions that the key asked for has. */
+/* A key_fn for fields; the index is the number of positions of the tested key. */
 static void key_of_fields(const void *self, struct epf_cover_row *now)
 {
 	const struct epf_cover_fields *c = self;
@@ -167,7 +171,7 @@ struct epf_cover_row epf_cover_fields(const struct epf_cover_fields *c, double l
 	return all;
 }
 
-/* @weight terms exp(-load @met), met = 1 - a(S). */
+/* The term @weight * exp(-load * @met), with met = 1 - a(S). */
 struct term {
 	double met;
 	double weight;
@@ -181,8 +185,8 @@ struct epf_cover_double {
 	struct term *term[CLASSES_MAX];
 };
 
-/* The places i 2^@v, i < @places, of the key asked for; all progressions by the
- * set of them that they meet, into @count.
+/* Count all progressions by the set of those places i 2^@v, i < @places, of the
+ * tested key that they meet, into @count.
  */
 static void count_met(unsigned int *count, unsigned int b, unsigned int k,
 		      unsigned int v, unsigned int places)
@@ -201,7 +205,7 @@ static void count_met(unsigned int *count, unsigned int b, unsigned int k,
 		}
 }
 
-/* @count of each set becomes that of all its subsets together. */
+/* Replace the @count of each set by the sum over all its subsets. */
 static void sum_subsets(unsigned int *count, unsigned int k)
 {
 	unsigned int set, bit;
@@ -212,17 +216,19 @@ static void sum_subsets(unsigned int *count, unsigned int k)
 				count[set] += count[set ^ bit];
 }
 
-/* Sets S by the number of progressions that miss S, with signs. */
+/* Add the sign of each set S to @weight, indexed by the progressions that miss S. */
 static void weigh(int *weight, const unsigned int *count, unsigned int places)
 {
 	unsigned int all = (1u << places) - 1, set;
 
-	/* missing S is meeting a subset of its complement only */
+	/* a progression misses S if it meets only places of the complement */
 	for (set = 0; set <= all; set++)
 		weight[count[all ^ set]] += __builtin_parity(set) ? -1 : 1;
 }
 
-/* The terms of v, from @weight, which is emptied. Return: is there memory? */
+/* Set the terms of @v from @weight, and clear @weight. Return: false if there
+ * is no memory.
+ */
 static bool collect(struct epf_cover_double *c, unsigned int v, int *weight)
 {
 	unsigned int n, nr = 0, total = c->block_bits * c->block_bits;

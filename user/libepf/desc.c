@@ -46,7 +46,7 @@ const char *epf_key_packet_name(__u8 key)
 
 void epf_pkt_scope_text(__u32 flags, char text[EPF_SCOPE_TEXT])
 {
-	char list[EPF_SCOPE_TEXT + 1]; /* with a comma before the first, too */
+	char list[EPF_SCOPE_TEXT + 1]; /* the first item has a comma before it as well */
 
 	snprintf(list, sizeof(list), "%s%s%s", flags & EPF_PKT_VLAN ? ",vlan" : "",
 		 flags & EPF_PKT_IFACE ? ",iface" : "",
@@ -54,7 +54,7 @@ void epf_pkt_scope_text(__u32 flags, char text[EPF_SCOPE_TEXT])
 	strcpy(text, list + !!list[0]);
 }
 
-/* Bytes, or a prefix: the options that have a number. */
+/* Format --bytes or --prefix, the options with a number. */
 static void number_text(const struct epf_pkt_opts *o, char text[32])
 {
 	__u32 v4 = EPF_PKT_PREFIX4(o->max_bytes), v6 = EPF_PKT_PREFIX6(o->max_bytes);
@@ -68,7 +68,8 @@ static void number_text(const struct epf_pkt_opts *o, char text[32])
 		snprintf(text, 32, " --prefix %u,%u", v4 ? v4 : 32, v6 ? v6 : 128);
 }
 
-/* @zone: number of the zone, if there is one */
+/* @zone: text for the number of the zone, if the options have one
+ */
 static void opts_text(const struct epf_pkt_opts *o, const char *zone,
 		      char text[EPF_DESC_TEXT])
 {
@@ -97,7 +98,9 @@ void epf_pkt_opts_text(const struct epf_pkt_opts *o, char text[EPF_DESC_TEXT])
 	opts_text(o, zone, text);
 }
 
-/* 8 to @all bits; 0 where there are no digits. Return: behind them, or NULL. */
+/* Parse a prefix length of 8 to @all bits, or 0 if there are no digits.
+ * Return: the rest of @text; NULL: out of range.
+ */
 static const char *prefix_bits(const char *text, __u32 all, __u32 *bits)
 {
 	unsigned long n;

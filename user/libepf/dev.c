@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Filters of the kernel: the ioctls of linux/epochfilter.h as functions. */
+/* Filters in the kernel: the ioctls of linux/epochfilter.h as functions. */
 #include "epf.h"
 #include "backend.h"
 
@@ -10,7 +10,7 @@
 
 #define LIST_ROOM_FIRST 64u
 
-/* Return: 0; -EINVAL: longer than a name may be. */
+/* Return: 0; -EINVAL: @name is too long. */
 static int set_name(struct epf_name *to, const char *name)
 {
 	size_t len = strlen(name);
@@ -87,7 +87,7 @@ int epf_dev_list(int dev, __u32 **ids)
 		l.count = room;
 		ret = epf_call(dev, EPF_IOC_LIST, &l);
 		if (!ret && l.count > room)
-			continue; /* more filters than room: again */
+			continue; /* more filters than room: repeat with more room */
 		if (!ret)
 			return (int)l.count;
 		free(*ids);
@@ -111,7 +111,7 @@ int epf_dev_filter_id(int dev, __u32 id)
 	return epf_call(dev, EPF_IOC_OPEN, &a);
 }
 
-/* An id, or 0. */
+/* Return: @name as an id; 0: it is not an id. */
 static __u32 id_of(const char *name)
 {
 	unsigned long v;
@@ -200,10 +200,10 @@ int epf_filter_describe(int filter, struct epf_key_desc *desc)
 	return ret;
 }
 
-/* Where the next call of a batch begins. */
+/* Where the next call of a batch begins: keys done, and the bytes of these keys. */
 struct cursor {
 	__u32 done;  /* keys */
-	__u64 bytes; /* of keys before it */
+	__u64 bytes; /* bytes of these keys */
 };
 
 static __u64 bytes_of(const struct epf_batch *b, __u32 first, __u32 count)
@@ -221,7 +221,9 @@ static __u64 bytes_of(const struct epf_batch *b, __u32 first, __u32 count)
 	return sum;
 }
 
-/* One ioctl from @at, which is a multiple of 8: so the ABI has it of EINTR. */
+/* Issue one ioctl for the keys from @at on. @at->done is a multiple of 8,
+ * because the ABI interrupts a batch (EINTR) only after a multiple of 8 keys.
+ */
 static int batch_step(int filter, unsigned long cmd, struct epf_batch *b,
 		      struct cursor *at)
 {

@@ -2,14 +2,14 @@
 /*
  * Filters in this process: the core over anonymous memory, for one thread.
  *
- * What the kernel module's worker does behind the packets happens here inline,
- * in the call that finds it due: rotation, one chunk of the scan for each
- * rotation, and the estimate that decides on saturation. So the scan never
+ * The kernel module's worker does its work behind the packets. Here the call
+ * that finds the work due does it inline: rotation, one chunk of the scan for
+ * each rotation, and the estimate that decides on saturation. So the scan never
  * lags, and O3 of epf/lanes.h holds because nobody else is inside a call.
  *
  * The clock is the caller's. In the modes with a time, epochs without an
- * insertion end too: every boundary that lies before a call is made up for
- * before the call looks, so a key is never retained longer than eight epochs.
+ * insertion end too: each call first performs the rotations whose time has
+ * passed, so a key is never retained longer than eight epochs.
  */
 #define EPF_PRIVATE /* one thread: nothing of a filter is shared */
 
@@ -27,22 +27,24 @@
 
 /**
  * struct epf_mem - a filter
- * @lanes: the lines, and a reference to @state.epoch
+ * @lanes: the lines, and a pointer to @state.epoch
  * @state: epoch, counts, scan
  * @window: when an epoch ends
- * @hash: keyed digest
- * @cover: for estimates of this geometry
- * @params: as given
+ * @hash: keyed hash
+ * @cover: hit probabilities for this geometry
+ * @params: as the creator gave them
  * @stats: counters; "delayed" stays 0: a rotation here never waits
  * @created_ns: on the caller's clock
- * @capacity: insertions after which one epoch fills about an eighth of its
- *	lanes' positions; the estimate is made anew after each so many
- * @estimate_at: insertions of the current epoch that make the next one due
- * @saturated: the last estimate was above params.limit_ppt, or @keys are @room
- * @limits: errors of an epoch by its keys
- * @share: error of each epoch that is over by its keys, q56, by epoch modulo 8
- * @keys: of the current epoch that set bits
- * @room: those that it may take
+ * @capacity: number of insertions that fill about an eighth of the positions in
+ *	the lanes of one epoch; a new estimate is due after this many
+ * @estimate_at: the next estimate is due at this many insertions of the current
+ *	epoch
+ * @saturated: the last estimate was above params.limit_ppt, or @keys reached
+ *	@room
+ * @limits: false-positive rate of an epoch as a function of its keys
+ * @share: false-positive rate of each ended epoch, q56, by epoch modulo 8
+ * @keys: keys of the current epoch that set bits
+ * @room: the most that @keys may be
  */
 struct epf_mem {
 	struct epf_lanes lanes;
@@ -83,7 +85,7 @@ static int init_shape(struct epf_mem *m, const struct epf_params *p)
 	return 0;
 }
 
-/* From the errors of the seven epochs before the current one. */
+/* Compute the room of the current epoch from the seven epochs before it. */
 static void set_room(struct epf_mem *m)
 {
 	__u64 others[EPF_LIVE_EPOCHS];
@@ -137,7 +139,7 @@ static int init_lines(struct epf_mem *m)
 	if (map == MAP_FAILED)
 		return -errno;
 	if (lines_bytes(m) >= HUGE_PAGE_BYTES)
-		madvise(map, lines_bytes(m), MADV_HUGEPAGE); /* a wish */
+		madvise(map, lines_bytes(m), MADV_HUGEPAGE); /* a hint; may fail */
 	m->lanes.line = map;
 	m->lanes.epoch = &m->state.epoch;
 	return 0;
@@ -192,8 +194,8 @@ int epf_mem_pkt_digest(const struct epf_mem *m, const void *frame, __u32 len,
 	return err ? err : epf_pkt_digest(&m->hash, &pkt, opts, digest);
 }
 
-/* Lines are alike under a keyed hash: a run of them is as good a sample as any.
- * The run begins elsewhere in each epoch.
+/* Under a keyed hash all lines have the same distribution, so a run of adjacent
+ * lines is as good a sample as any. Each epoch samples a different run.
  */
 static void sample(const struct epf_mem *m, struct epf_fill *fill)
 {
@@ -264,9 +266,10 @@ static __u64 epoch_inserts(const struct epf_mem *m)
 	return epf_count_of(m->state.count, m->state.epoch);
 }
 
-/* End the epochs that time has ended before @now_ns. Where the count alone does
- * not hold them up they follow one another without gaps; the last eight of a
- * long pause forget all there is, so no more are made up for.
+/* End all epochs whose time ended before @now_ns. In EPF_MODE_BOTH the count
+ * can delay an epoch's end, so at most one rotation is due; in EPF_MODE_TIME
+ * epochs follow one another without gaps. After a long pause eight rotations
+ * forget all keys, so no more are performed.
  */
 static void catch_up(struct epf_mem *m, __u64 now_ns)
 {
@@ -287,7 +290,7 @@ static void catch_up(struct epf_mem *m, __u64 now_ns)
 		end_epoch(m, start + (i + 1) * w->epoch_ns);
 }
 
-/* @grew: it set bits; see kmod/capacity.c. */
+/* @grew: the insertion set bits; see kmod/capacity.c. */
 static void count_insert(struct epf_mem *m, __u64 epoch, bool grew,
 			 __u64 now_ns)
 {
@@ -305,7 +308,9 @@ static void count_insert(struct epf_mem *m, __u64 epoch, bool grew,
 	}
 }
 
-/* What the caller is told, and counted as. */
+/* Count the verdict and return what the caller gets: under saturation -ENOSPC
+ * in place of a hit.
+ */
 static int answer(struct epf_mem *m, int verdict)
 {
 	bool unknown = verdict && m->saturated;
@@ -327,8 +332,8 @@ int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns)
 	return answer(m, epf_test(&m->lanes, &probe));
 }
 
-/* In first-seen mode a key is inserted also where saturation has made the answer
- * "do not know": the caller lets it pass as a new one.
+/* In first-seen mode a key is inserted even if saturation turned the answer
+ * into "unknown", because the caller treats such a key as new.
  */
 int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 {

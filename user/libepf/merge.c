@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Merging snapshots: which epoch becomes which, and the OR of the lines. */
+/* Merging snapshots: maps their epochs to those of the result and ORs the lines. */
 #include "merge.h"
 #include "snap.h"
 
@@ -14,16 +14,16 @@
 #include "epf/keydesc.h"
 
 #define CHUNK_LINES (1u << 14) /* 1 MiB */
-#define EPOCH_MAX (1ULL << 60) /* as the module takes it */
-/* All eight epochs of the result have numbers that a filter can have. */
+#define EPOCH_MAX (1ULL << 60) /* the module's limit */
+/* The first number for which all eight epochs of the result have valid numbers. */
 #define EPOCH_LEAST (EPF_EPOCH_FIRST + EPF_LIVE_EPOCHS)
 
 /**
  * struct grid - intervals of the wall clock
  * @pitch: length of one
- * @near: what an epoch may reach into the next
- * @epoch_ns: what an epoch lasts at least
- * @now: the interval of the youngest epoch of all
+ * @near: tolerance: how far an epoch may extend into the next interval
+ * @epoch_ns: minimum length of an epoch
+ * @now: interval of the youngest epoch of all snapshots
  */
 struct grid {
 	__u64 pitch;
@@ -75,7 +75,7 @@ static bool times_sound(const struct epf_snap_header *h)
 	return true;
 }
 
-/* By itself: can @h be merged? */
+/* Return: can @h be merged at all? */
 static enum epf_merge_fault check_one(const struct epf_snap_header *h)
 {
 	if (h->params.kind != EPF_KIND_LANES)
@@ -85,7 +85,7 @@ static enum epf_merge_fault check_one(const struct epf_snap_header *h)
 	return times_sound(h) ? EPF_MERGE_OK : EPF_MERGE_TIMES;
 }
 
-/* Are the lines of @h to be read as those of @a? */
+/* Return: do the lines of @h mean the same as those of @a? */
 static enum epf_merge_fault check_two(const struct epf_snap_header *h,
 				      const struct epf_snap_header *a)
 {
@@ -104,8 +104,9 @@ static enum epf_merge_fault check_two(const struct epf_snap_header *h,
 	return EPF_MERGE_OK;
 }
 
-/* Keys that are made of different things are not one set. Where one snapshot
- * does not tell, the result does not either.
+/* Add snapshot @i to the description of the result. Snapshots whose keys are
+ * made of different things cannot be merged. If one snapshot does not say what
+ * its keys are, neither does the result.
  */
 static enum epf_merge_fault join_desc(struct epf_merge *m, __u32 i)
 {
@@ -162,8 +163,9 @@ static bool near_multiple(const struct grid *g, __u64 wall_ns)
 	return past <= g->near || g->pitch - past <= g->near;
 }
 
-/* The interval that the keys of epoch @x go to. The current epoch has not come
- * to its end: where it began with an interval it goes there from the first.
+/* The interval that the keys of epoch @x go to. The current epoch has not ended
+ * yet: if it began with an interval, its keys belong to that interval from the
+ * start.
  */
 static __u64 interval(const struct grid *g, const struct epf_snap_header *h,
 		      __u64 x)
@@ -190,7 +192,7 @@ static void find_now(const struct epf_merge *m, struct grid *g)
 	}
 }
 
-/* Where epoch @x of @h goes: the age of its interval; above the last: nowhere. */
+/* The age of the interval of epoch @x of @h; ages of EPF_EPOCHS and up are dropped. */
 static __u64 age_of(const struct grid *g, const struct epf_snap_header *h,
 		    __u64 x)
 {
@@ -218,7 +220,7 @@ static void map_source(struct epf_merge *m, const struct grid *g, __u32 i)
 	}
 }
 
-/* Does every epoch that counts, and is over, end where its interval does? */
+/* Return: does every ended epoch that is kept end where its interval ends? */
 static bool aligned(const struct grid *g, const struct epf_snap_header *h)
 {
 	__u64 x;
@@ -230,7 +232,7 @@ static bool aligned(const struct grid *g, const struct epf_snap_header *h)
 	return true;
 }
 
-/* The last end of an epoch of interval @age, or of those before it. */
+/* The last end of the epochs of interval @age and of older intervals. */
 static __u64 last_end(const struct epf_merge *m, const struct grid *g,
 		      __u64 age)
 {
@@ -252,9 +254,9 @@ static __u64 later(__u64 a, __u64 b)
 	return a > b ? a : b;
 }
 
-/* When the epochs of the result began, and its time. What retains a key are the
- * seven epochs after its own: no one begins before the keys of those before it
- * were inserted, and none is shorter than it has to be.
+/* Set the time of the result and the beginning of its epochs. The seven epochs
+ * after its own retain a key. So no epoch begins before the keys of the epochs
+ * before it were inserted, and none is shorter than the minimum.
  */
 static void set_times(struct epf_merge *m, const struct grid *g)
 {
@@ -297,13 +299,13 @@ static void set_header(struct epf_merge *m)
 	h->epoch_begin = h->epoch_end;
 }
 
-/* Give back the memory of lines that have been read; the file still has them. */
+/* Release the memory of lines that have been read; the file still has them. */
 static void let_go(const struct epf_snap_file *f, size_t from, size_t to)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	if (!f->map || f->lines == f->map)
-		return; /* not the mapping of a file */
+		return; /* memory that is not mapped from a file */
 	from = from / page * page;
 	to = to == f->map_bytes ? to : to / page * page;
 	if (to > from)
@@ -340,13 +342,13 @@ enum epf_merge_fault epf_merge_plan(struct epf_merge *m)
 }
 
 /**
- * struct work - lines on their way
- * @m: what is merged
- * @fd: where to
- * @line: a chunk
- * @sum: of what was written
+ * struct work - state of writing the merged lines
+ * @m: the merge
+ * @fd: output file
+ * @line: one chunk
+ * @sum: checksum of what was written
  * @done: bytes read
- * @lanes: how many lanes of each part and age have so many positions
+ * @lanes: histogram of set positions, for each part and lane index
  */
 struct work {
 	struct epf_merge *m;
@@ -357,7 +359,7 @@ struct work {
 	__u64 lanes[EPF_PARTS_MAX][EPF_LANES][EPF_LANE_BITS + 1];
 };
 
-/* The lines of a file lie as its header leaves them: 8-byte aligned. */
+/* The lines of a file follow its header, so they are only 8-byte aligned. */
 static void add_lines(struct epf_line *line, const __u64 *word, __u64 n,
 		      const struct epf_merge_source *s)
 {
@@ -416,7 +418,7 @@ static int merge_chunk(struct work *w, __u64 first, __u64 n)
 	return epf_snap_put(w->fd, &m->header, w->line, bytes, at);
 }
 
-/* The chance that a fresh key is found, from all lanes. */
+/* The probability that a key never inserted is found, from the histograms. */
 static double error_of(const struct work *w)
 {
 	const struct epf_params *p = &w->m->header.params;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mirrors: a copy of the lines, and the records of the journal applied to it.
+ * Mirrors: a copy of the lines to which the records of the journal are applied.
  *
- * Why it comes out equal. A bit of a lane of epoch x, x one of the eight that
- * are retained, was set by an insertion. If its record lies below the position
- * at which the copy began, the bit was there before (J3 of epf/journal.h) and is
- * in the copy; else the record is applied, and names the lane. What is applied
- * twice is there once. Of lanes the copy keeps those of the eight epochs up to
- * the one that was current at the end of SNAP_BEGIN: whatever is of a later one
- * came after, and has a record. A record that comes late, when its lane is a
- * younger epoch's, is of an epoch that has gone; so it is in the filter.
+ * Why the mirror equals the filter. Let x be one of the eight retained epochs.
+ * A bit in a lane of epoch x was set by an insertion. If the insertion's record
+ * lies below the position at which the copy began, the bit was set before the
+ * copy (J3 of epf/journal.h) and is in the copy. Otherwise the record is
+ * applied, and it names the lane. Applying a record twice does no harm. The
+ * copy keeps the lanes of the eight epochs up to the one that was current at
+ * the end of SNAP_BEGIN: an insertion into a later epoch came after that and
+ * has a record. If a record arrives so late that its lane belongs to a younger
+ * epoch by now, its own epoch has ended its retention, in the filter as well.
  *
- * What is stale is emptied as by the module, a sixteenth of the lines for each
- * epoch, so that no tag comes round. That is done before the next record is
- * applied, in steps as all the rest.
+ * Stale lanes are emptied as in the module, a sixteenth of the lines in each
+ * epoch, so that no tag comes round. This happens before the next record is
+ * applied, in steps like everything else.
  */
 #include "mirror.h"
-#include "audit/engine.h"
+#include "query/engine.h"
 #include "copy.h"
 #include "work.h"
 
@@ -33,20 +34,20 @@
 #include "backend.h"
 
 #define NS_PER_SEC 1000000000ULL
-#define CHUNK_LINES 1024u /* copied, and emptied of what is stale, at a time */
-#define TRAIL_SHARE 4u	  /* a trail is so much smaller than the lines */
-#define COPIES 4	  /* tries to copy faster than the journal comes round */
+#define CHUNK_LINES 1024u /* copied and cleaned of stale lanes at a time */
+#define TRAIL_SHARE 4u	  /* the delta log takes 1/4 of the lines' memory */
+#define COPIES 4	  /* tries to copy before the journal wraps */
 
 /* What the next step does. */
 enum phase { MIRROR_STILL, MIRROR_JOURNAL, MIRROR_BEGIN, MIRROR_COPY, MIRROR_FOLLOW };
 
 /**
- * struct ring - where the reader is in one of the rings
+ * struct ring - the reader's state for one ring
  * @ring: the ring
  * @next: position that is read next
- * @end: position before which records are applied now
- * @lost: of the ring, when the copy began
- * @counted: records from here on were not counted when the copy began
+ * @end: this pass applies the records before this position
+ * @lost: the ring's counter of lost records when the copy began
+ * @counted: records from this position on are not in the header's counts
  */
 struct ring {
 	struct epf_journal_ring ring;
@@ -59,29 +60,29 @@ struct ring {
 /**
  * struct epf_mirror - see above
  * @filter: descriptor
- * @journal: as begun; its size is 0 where there is none
- * @map: rings and their counters
- * @rings: of each where we are
+ * @journal: as EPF_IOC_JOURNAL returned it; size 0: there is no journal
+ * @map: rings and their counters, mapped
+ * @rings: reader's state for each ring
  * @header: of the copy; its epochs and insertions are in @state and @inserts
  * @lanes: shape and lines
- * @state: of the mirror; @ring[].inserts of an epoch grow by its records until
+ * @state: of the mirror; records increment @ring[].inserts of an epoch until
  *	@final has it
- * @final: epochs whose insertions the filter has told, as bits, modulo 8
+ * @final: bit mask of epochs modulo 8 whose final count the filter has reported
  * @inserts: since the filter was made
- * @fault: 0; -EOVERFLOW, -ESTALE: it is behind
+ * @fault: 0; -EOVERFLOW, -ESTALE: the mirror is out of date
  * @phase: what the next step does
  * @journals: tries left to begin a journal
  * @copies: tries left to copy
  * @from: the filter's lines, mapped; a snapshot is under way
- * @copied: of its lines
- * @ring: that is read in MIRROR_FOLLOW
- * @applied: records, in MIRROR_FOLLOW
- * @stale: line from which on stale lanes are to be emptied, before @stale_end
- * @stale_end: see there
- * @serial: of the lines, since they were copied
- * @version: records applied since then
- * @trail: the last of these, for views; @trail.record is @records
- * @records: room for @records_max; NULL: nobody wants them
+ * @copied: lines of it that are copied
+ * @ring: the ring that MIRROR_FOLLOW reads
+ * @applied: records that MIRROR_FOLLOW has applied
+ * @stale: the first line whose stale lanes are still to be emptied
+ * @stale_end: the end of these lines
+ * @serial: serial number of this copy of the lines
+ * @version: records applied to this copy
+ * @trail: the last of these (delta log), for views; @trail.record is @records
+ * @records: room for @records_max; NULL: no view wants a delta log
  */
 struct epf_mirror {
 	int filter;
@@ -118,9 +119,9 @@ static __u64 now_ns(clockid_t clock)
 	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
 }
 
-/* ---- what records do ---- */
+/* ---- applying records ---- */
 
-/* Lanes that are stale at this epoch, of at most @bytes. Return: bytes of lines. */
+/* Empty the stale lanes of at most @bytes of lines. Return: bytes of lines done. */
 static __u64 empty_some(struct epf_mirror *m, __u64 bytes)
 {
 	__u64 first = m->stale, end = m->stale_end;
@@ -132,7 +133,7 @@ static __u64 empty_some(struct epf_mirror *m, __u64 bytes)
 	return (end - first) * EPF_LINE_BYTES;
 }
 
-/* The next epoch has begun; the one before has left nothing to be emptied. */
+/* Begin the next epoch. The stale lanes of the epoch before are all emptied. */
 static void next_epoch(struct epf_mirror *m)
 {
 	struct epf_state *s = &m->state;
@@ -171,8 +172,8 @@ static void count(struct epf_mirror *m, __u64 epoch)
 		m->state.ring[epoch & 7].inserts++;
 }
 
-/* Into each lane that the insertion wrote; of those of epochs that have gone
- * another epoch has made use.
+/* Set the key in each lane that the insertion wrote, except in lanes of epochs
+ * that are no longer retained, because a younger epoch uses these.
  */
 static void inserted(struct epf_mirror *m, const struct epf_journal_record *r)
 {
@@ -191,7 +192,7 @@ static void inserted(struct epf_mirror *m, const struct epf_journal_record *r)
 	}
 }
 
-/* Those that were kept are of no use without the next. */
+/* Begin the delta log anew: a view has all its records, or the next one is missing. */
 static void cut_trail(struct epf_mirror *m)
 {
 	m->trail.first = m->version;
@@ -206,7 +207,9 @@ static void end_trail(struct epf_mirror *m)
 	memset(&m->trail, 0, sizeof(m->trail));
 }
 
-/* A reader that has not been there for so long copies the lines sooner. */
+/* Allocate the delta log. It may be small: for a reader that lags further
+ * behind, copying the lines is faster.
+ */
 static void begin_trail(struct epf_mirror *m)
 {
 	__u64 lines = epf_geom_lines(&m->lanes.geom);
@@ -218,7 +221,7 @@ static void begin_trail(struct epf_mirror *m)
 	cut_trail(m);
 }
 
-/* Before it is applied. */
+/* Add @rec to the delta log, before it is applied. */
 static void keep(struct epf_mirror *m, const struct epf_journal_record *rec)
 {
 	if (m->trail.wanted && !m->records)
@@ -232,7 +235,7 @@ static void keep(struct epf_mirror *m, const struct epf_journal_record *rec)
 		m->records[m->trail.nr++] = *rec;
 }
 
-/* Its epoch has begun here. */
+/* Apply @rec, whose epoch has begun in the mirror. */
 static void apply(struct epf_mirror *m, const struct ring *r,
 		  const struct epf_journal_record *rec)
 {
@@ -242,7 +245,7 @@ static void apply(struct epf_mirror *m, const struct ring *r,
 		return;
 	}
 	inserted(m, rec);
-	/* What was counted in the header had been recorded before it. */
+	/* Insertions that the header counts were recorded before it was taken. */
 	if (r->next >= r->counted || rec->epoch > m->header.epoch_end)
 		count(m, rec->epoch);
 }
@@ -261,7 +264,7 @@ static bool lost(const struct ring *r)
 	return epf_load_acquire(&r->ring.shard->lost) != r->lost;
 }
 
-/* What is there now. */
+/* Begin a pass over the records that exist now. */
 static void follow_begin(struct epf_mirror *m)
 {
 	__u32 i;
@@ -274,15 +277,16 @@ static void follow_begin(struct epf_mirror *m)
 	m->phase = MIRROR_FOLLOW;
 }
 
-/* Bytes that a record makes a step read and write, about. */
+/* Approximate bytes that a step reads and writes for one record. */
 static __u64 record_bytes(const struct epf_mirror *m)
 {
 	return sizeof(struct epf_journal_record) +
 	       m->lanes.geom.parts * EPF_LINE_BYTES;
 }
 
-/* A record that is not there yet is being written, by somebody who is running or
- * interrupted; or it is lost. Return: bytes; 0: not there yet; a negative errno.
+/* Read and apply the next record of @r. If it does not exist yet, its writer is
+ * running or interrupted, or the record is lost.
+ * Return: bytes of work done; 0: not there yet; a negative errno.
  */
 static long read_record(struct epf_mirror *m, struct ring *r)
 {
@@ -294,7 +298,7 @@ static long read_record(struct epf_mirror *m, struct ring *r)
 	if (!got)
 		return lost(r) ? -EOVERFLOW : 0;
 	if (rec.epoch > m->state.epoch) {
-		next_epoch(m); /* and it is read again */
+		next_epoch(m); /* the record is read again */
 		return sizeof(rec);
 	}
 	apply(m, r, &rec);
@@ -303,7 +307,9 @@ static long read_record(struct epf_mirror *m, struct ring *r)
 	return (long)record_bytes(m);
 }
 
-/* Likewise; -ENOENT: there is nothing left to do. */
+/* Do a piece of work of at most @bytes. Return: like read_record(); -ENOENT:
+ * nothing is left to do.
+ */
 static long follow_some(struct epf_mirror *m, __u64 bytes)
 {
 	if (m->stale < m->stale_end)
@@ -346,7 +352,7 @@ static void drop_lines(struct epf_mirror *m)
 	m->lanes.line = NULL;
 }
 
-/* Room for lines as the header has them. */
+/* Allocate lines for the header's geometry. */
 static int room_for_lines(struct epf_mirror *m)
 {
 	const struct epf_params *p = &m->header.params;
@@ -369,7 +375,7 @@ static int room_for_lines(struct epf_mirror *m)
 	return 0;
 }
 
-/* As they were at @now. */
+/* Take epochs and counts from the header, as they were at @now. */
 static void take_state(struct epf_mirror *m, __u64 now)
 {
 	const struct epf_snap_header *h = &m->header;
@@ -386,7 +392,9 @@ static void take_state(struct epf_mirror *m, __u64 now)
 	m->inserts = h->inserts;
 }
 
-/* A few at a time, so that what is stale is emptied while it is in the cache. */
+/* Copy a few lines at a time, so that their stale lanes are emptied while they
+ * are in the cache.
+ */
 static void copy_lines(struct epf_mirror *m, __u64 lines)
 {
 	__u64 end = m->copied + lines, n;
@@ -400,8 +408,8 @@ static void copy_lines(struct epf_mirror *m, __u64 lines)
 	}
 }
 
-/* Where the journal is now, before anything is copied: @lost first, so that
- * whatever is lost later has a position above.
+/* Note the journal's positions before anything is copied. @lost is read first,
+ * so that a record that is lost later has a position above @next.
  */
 static void note_positions(struct epf_mirror *m)
 {
@@ -455,7 +463,9 @@ static int copy_from(struct epf_mirror *m, const struct epf_snap *s)
 	return 0;
 }
 
-/* The pin is none: that epochs end during the copy is no harm. */
+/* Begin to copy. The pin is as short as possible (1 ns), because epochs may end
+ * during the copy.
+ */
 static int copy_begin(struct epf_mirror *m)
 {
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = 1 };
@@ -477,7 +487,7 @@ static int copy_begin(struct epf_mirror *m)
 	return ret ? ret : 1;
 }
 
-/* Then what came meanwhile. */
+/* Copy some lines; after the last, follow the journal. */
 static int copy_step(struct epf_mirror *m)
 {
 	__u64 left = epf_geom_lines(&m->lanes.geom) - m->copied;
@@ -561,7 +571,7 @@ static int journal_again(struct epf_mirror *m)
 
 /* ---- steps ---- */
 
-/* Not after all that could be tried. */
+/* Handle @err: try again unless all tries are used up. */
 static int failed(struct epf_mirror *m, int err)
 {
 	if (err == -EOVERFLOW && m->copies) {
@@ -688,9 +698,11 @@ void epf_mirror_close(struct epf_mirror *m)
 	free(m);
 }
 
-/* ---- what it is ---- */
+/* ---- views and headers ---- */
 
-/* Nothing is said by asking; a module that does not know the call tells none. */
+/* Query the description. The argument "unknown" changes nothing, and an old
+ * module without this call yields "unknown".
+ */
 static struct epf_key_desc desc_of(const struct epf_mirror *m)
 {
 	struct epf_key_desc desc = { .kind = EPF_KEYS_UNKNOWN };

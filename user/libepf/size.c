@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sizing: geometry from promises.
+ * Sizing: computes a geometry from the promised window and false-positive rate.
  *
- * The model. A key never inserted is reported by an epoch when, in each of the
- * L parts, the positions it names in one line are all set. Each epoch holds
- * at most ceil(keys_per_window / 7) keys, each has one line among the n/L of a
- * part, so the keys that meet in a line are Poisson with mean
- * load = keys * L / n, and each has k/L fields there, as the asking key has.
- * Lines of different parts are independent, and so are epochs, but for this: in all
- * of them the asking key has the same number u of positions in the line of a part, and
- * the fewer the likelier is a hit. With c(u) the chance of a hit in one line, which
- * cover.h has, and E the mean over u,
+ * The model. An epoch reports a key that was never inserted if, in each of the
+ * L parts, all positions that the key names in one line are set. An epoch holds
+ * at most ceil(keys_per_window / 7) keys. Each of them has one of the n/L lines
+ * of a part, so the number of keys in a line is Poisson with mean load
+ * = keys * L / n. Each key has k/L fields in its line, and so does the tested key. Lines
+ * of different parts are independent. Epochs are independent except for one
+ * thing: in all of them the tested key has the same number u of positions in
+ * the line of a part, and the fewer these are, the likelier is a hit. With c(u)
+ * the probability of a hit in one line (see cover.h) and E the mean over u,
  *
  *	fpr = sum over i = 1 .. 8 of (-1)^(i+1) C(8, i) E(c(u)^i)^L
  *
- * all eight epochs being full: E(c(u)^i)^L is the chance to hit in i given epochs.
- * Where fpr is small, it is the first term.
+ * for eight full epochs: E(c(u)^i)^L is the probability of hits in i given
+ * epochs. Where fpr is small, it is the first term.
  */
 #include "epf.h"
 #include "cover.h"
@@ -25,11 +25,11 @@
 #include <math.h>
 
 #define BITS_MAX EPF_PART_BITS_MAX
-#define LINES_STEP 4u /* so that every L divides the number of lines */
+#define LINES_STEP 4u /* every L divides the number of lines */
 #define FPR_MIN 1e-9
 #define FPR_MAX 0.5
-#define SAME_MEMORY 1.01 /* geometries this near are equal in memory */
-#define BITS_MEMORY 1.015 /* so much memory is spent to save positions */
+#define SAME_MEMORY 1.01 /* a smaller difference in memory does not count */
+#define BITS_MEMORY 1.015 /* memory that may be spent to save positions */
 
 /* E(c(u)^@i) */
 static double moment(const struct epf_cover_row *own,
@@ -43,7 +43,9 @@ static double moment(const struct epf_cover_row *own,
 	return sum;
 }
 
-/* The error with eight epochs of @load keys a line of each of @parts parts. */
+/* The false-positive rate of @parts parts with eight epochs of @load keys per
+ * line.
+ */
 static double any_epoch(const struct epf_cover_fields *c, double load,
 			unsigned int parts)
 {
@@ -71,14 +73,14 @@ double epf_size_fpr(__u64 nr_lines, unsigned int lines_per_key,
 	return any_epoch(&c, keys / (double)g.part_lines, g.parts);
 }
 
-/* A search: for every k/L, and the keys of one epoch. */
+/* Input of a search: tables for every k/L, keys of one epoch, budget. */
 struct search {
 	struct epf_cover_fields fields[BITS_MAX + 1];
 	double keys;
 	double budget;
 };
 
-/* With @bits fields a line. */
+/* The false-positive rate with @bits fields per line. */
 static double fpr_of(const struct search *s, __u64 nr_lines,
 		     unsigned int parts, unsigned int bits)
 {
@@ -87,7 +89,7 @@ static double fpr_of(const struct search *s, __u64 nr_lines,
 	return any_epoch(&s->fields[bits], load, parts);
 }
 
-/* The best k for given lines, into @size. */
+/* Set @size to the best k for a given number of lines. */
 static void choose_bits(const struct search *s, __u64 nr_lines,
 			unsigned int parts, struct epf_size *size)
 {
@@ -106,8 +108,9 @@ static void choose_bits(const struct search *s, __u64 nr_lines,
 	size->lines_per_key = parts;
 }
 
-/* The least lines, up to @max_lines, that keep the budget; else @max_lines.
- * More lines never make the best k worse, so halving finds them.
+/* Find the smallest number of lines, at most @max_lines, that keeps the budget;
+ * if none does, use @max_lines. A bisection works because more lines never make
+ * the best k worse.
  */
 static void choose_lines(const struct search *s, __u64 max_lines,
 			 unsigned int parts, struct epf_size *size)
@@ -130,7 +133,9 @@ static void choose_lines(const struct search *s, __u64 max_lines,
 	choose_bits(s, low * LINES_STEP, parts, size);
 }
 
-/* Each position costs time: take fewer where little memory makes up for it. */
+/* Each position costs time, so use fewer where a little more memory makes up
+ * for it.
+ */
 static void spare_bits(const struct search *s, __u64 max_lines,
 		       struct epf_size *size)
 {
@@ -157,7 +162,7 @@ static void spare_bits(const struct search *s, __u64 max_lines,
 	size->fpr = fpr_of(s, size->nr_lines, parts, bits);
 }
 
-/* Is @a to be taken rather than @b, which has fewer lines per key? */
+/* Return: is @a better than @b, which has fewer lines per key? */
 static bool better(const struct search *s, const struct epf_size *a,
 		   const struct epf_size *b)
 {

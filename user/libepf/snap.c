@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshot files: struct epf_snap_header, struct epf_key_desc if it is known
- * what the keys are made of, then the lines, little-endian; of an owned kind
- * struct epf_snap_owned, then its words.
+ * Format of snapshot files: struct epf_snap_header; struct epf_key_desc if it
+ * is known what the keys are made of; then the lines, little-endian. A locked
+ * kind has struct epf_snap_owned and then its words in place of lines.
  *
  * A save is complete or absent (atomic_file.h). Checksums are XXH3-64 (xxHash)
  * without a seed.
@@ -22,18 +22,18 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "audit/kinds.h"
+#include "query/kinds.h"
 #include "epf/keydesc.h"
 #include "epf/params.h"
 #include "backend.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "snapshots are written as they lie in memory: little-endian only"
+#error "snapshots are memory images: they need a little-endian CPU"
 #endif
 
 #define SNAP_WORDS_MAX (1ULL << 42) /* more than any filter has */
 
-/* The beginning of a file; @desc is there where @h.header_bytes says so. */
+/* The beginning of a file; @desc exists only if @h.header_bytes includes it. */
 struct head {
 	struct epf_snap_header h;
 	struct epf_key_desc desc;
@@ -106,8 +106,8 @@ int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
 	return ret;
 }
 
-/* The names the module takes: what is shown of a file cannot do more harm than
- * a name does.
+/* Accept only names that the module accepts, so that a name printed from a file
+ * is as harmless as any filter name.
  */
 static bool name_sound(const char *name)
 {
@@ -146,7 +146,7 @@ static bool version_known(const struct epf_snap_header *h)
 		h->header_bytes == sizeof(struct head));
 }
 
-/* Nothing is written where nothing is known. */
+/* A file whose keys are unknown has no description. */
 static bool desc_sound(const struct head *head)
 {
 	return head->h.version == EPF_SNAP_VERSION ||
@@ -154,7 +154,9 @@ static bool desc_sound(const struct head *head)
 		head->desc.kind != EPF_KEYS_UNKNOWN);
 }
 
-/* A prefix that is a snapshot's but too short is truncated, not foreign. */
+/* A file that begins like a snapshot but is too short counts as truncated, not
+ * as another format.
+ */
 static enum epf_snap_fault check_header(const struct head *head, size_t got)
 {
 	const struct epf_snap_header *h = &head->h;
@@ -183,12 +185,14 @@ static enum epf_snap_fault check_size(__u64 file_bytes, __u64 want)
 	return file_bytes > want ? EPF_SNAP_LONGER : EPF_SNAP_OK;
 }
 
-/* As long as header and state say? Return: 0, or -EIO. */
+/* Check the file's length against header and state, into @fault.
+ * Return: 0, or -EIO.
+ */
 static int check_owned_size(int fd, const struct epf_snap_header *h,
 			    __u64 file_bytes, enum epf_snap_fault *fault)
 {
 	__u64 before = h->header_bytes + sizeof(struct epf_snap_owned);
-	struct epf_snap_owned head; /* its beginning */
+	struct epf_snap_owned head; /* only the fields before @shape are read */
 	size_t bytes = offsetof(struct epf_snap_owned, shape);
 
 	*fault = check_size(file_bytes, before);
@@ -214,7 +218,7 @@ static int check_length(int fd, const struct epf_snap_header *h,
 	return 0;
 }
 
-/* Return: bytes, fewer where the file ends; -1: errno. */
+/* Return: bytes read, fewer at the end of the file; -1: error in errno. */
 static ssize_t read_at(int fd, void *to, size_t len, off_t at)
 {
 	size_t got = 0;
@@ -231,7 +235,7 @@ static ssize_t read_at(int fd, void *to, size_t len, off_t at)
 	return (ssize_t)got;
 }
 
-/* As epf_snap_head(); *@bytes: of the file. */
+/* Like epf_snap_head(); *@bytes is set to the size of the file. */
 static int read_head(int fd, struct head *head, __u64 *bytes,
 		     enum epf_snap_fault *fault)
 {
@@ -250,7 +254,7 @@ static int read_head(int fd, struct head *head, __u64 *bytes,
 		return -errno;
 	*bytes = (__u64)st.st_size;
 	*fault = check_header(head, (size_t)got);
-	if (head->h.version == EPF_SNAP_VERSION) /* they are lines */
+	if (head->h.version == EPF_SNAP_VERSION) /* has none */
 		head->desc = epf_key_desc_plain(EPF_KEYS_UNKNOWN);
 	if (!*fault)
 		ret = check_length(fd, &head->h, *bytes, fault);
@@ -271,12 +275,12 @@ int epf_snap_head(int fd, struct epf_snap_header *header,
 
 /**
  * struct check - a file whose contents are being checked
- * @work: @done of @all bytes are summed; of an owned kind without the state
+ * @work: @done of @all bytes are summed, not counting a locked kind's state
  * @file: result; mapped
  * @fault: result
- * @sum: of the contents; NULL: it is known, and right
- * @asked: of an owned kind: its state, when the sum is known
- * @nr: as in epf_asked_check()
+ * @sum: checksum of the contents so far; NULL: complete, and it matches
+ * @asked: state of a locked kind, once the checksum matches
+ * @nr: progress of epf_asked_check()
  */
 struct check {
 	struct epf_work work;
@@ -293,7 +297,9 @@ static int unsound(struct check *c, enum epf_snap_fault fault)
 	return -EBADMSG;
 }
 
-/* Of an owned kind in the order in which a save reads it: memory first. */
+/* Sum a locked kind in the order in which a save reads it: memory first, then
+ * state.
+ */
 static int sum_some(struct check *c)
 {
 	const struct epf_snap_file *f = c->file;
@@ -318,7 +324,7 @@ static int load_state(struct check *c)
 	if (s->epoch < f->header.epoch_begin || s->epoch > f->header.epoch_end ||
 	    epf_asked_init(c->asked, &f->header.params, s))
 		return unsound(c, EPF_SNAP_BAD_STATE);
-	epf_asked_at(c->asked, (__u64 *)(uintptr_t)(s + 1)); /* to be read */
+	epf_asked_at(c->asked, (__u64 *)(uintptr_t)(s + 1)); /* only read */
 	return 1;
 }
 
@@ -348,12 +354,12 @@ static int check_step(struct epf_work *work)
 		return unsound(c, EPF_SNAP_BAD_MEMORY);
 	if (!ret) {
 		*c->fault = EPF_SNAP_OK;
-		c->file = NULL; /* the caller's */
+		c->file = NULL; /* now owned by the caller */
 	}
 	return ret;
 }
 
-/* After a failed check, closing is harmless. */
+/* After a failed check the caller may still call epf_snap_close(). */
 static void check_end(struct epf_work *work)
 {
 	struct check *c = (struct check *)work;
@@ -368,8 +374,8 @@ static void check_end(struct epf_work *work)
 	free(c);
 }
 
-/* Accepted: a file that another program truncates while it is mapped ends
- * this one with SIGBUS, as every mapping of a file does.
+/* Known limitation: if another program truncates the file while it is mapped,
+ * this process gets SIGBUS, as with every mapping of a file.
  */
 static int map_file(int fd, struct epf_snap_file *f, enum epf_snap_fault *fault)
 {
@@ -458,7 +464,7 @@ void epf_snap_close(struct epf_snap_file *file)
 {
 	if (file->map)
 		munmap(file->map, file->map_bytes);
-	explicit_bzero(file, sizeof(*file)); /* with the hash key */
+	explicit_bzero(file, sizeof(*file)); /* it holds the hash key */
 }
 
 int epf_snap_restore(int filter, const struct epf_snap_file *file)

@@ -14,7 +14,7 @@
 
 #define NS_PER_SEC 1000000000ULL
 
-/* Hold rotation as long as a copy at 256 MiB/s takes, and a second. */
+/* Hold rotation for one second plus the time of a copy at 256 MiB/s. */
 static __u64 pin_ns(__u64 lines_bytes)
 {
 	__u64 ns = NS_PER_SEC + lines_bytes / (256u << 20) * NS_PER_SEC;
@@ -25,25 +25,26 @@ static __u64 pin_ns(__u64 lines_bytes)
 enum phase { COPY_BEGIN, COPY_LINES, COPY_END, COPY_SUM };
 
 /**
- * struct copy - memory on its way into a file, or into other memory
- * @work: @done of @all bytes are copied; of an owned kind without the state
+ * struct copy - copy of a live filter into a file or into memory
+ * @work: @done of @all bytes are copied, not counting a locked kind's state
  * @phase: what the next step does
  * @filter: descriptor; a snapshot of it is under way from the end of COPY_BEGIN
  *	to the end of COPY_END
- * @pin_ns: rotation is held for so long; 0: COPY_BEGIN asks how long
+ * @pin_ns: how long rotation is held; 0: COPY_BEGIN computes it
  * @again: this is the second try
- * @lines: the live filter, mapped, changing underneath; NULL: an owned kind
- * @state: of that; NULL: lanes
- * @header: of the file, as far as its size is concerned
+ * @lines: lines of the live filter, mapped; they change during the copy.
+ *	NULL: a locked kind
+ * @state: state of a locked kind; NULL: lanes
+ * @header: header of the file; only its version and size are set
  * @desc: what the keys are made of
- * @ahead: before the bytes, behind the header: the state's
- * @fd: file; -1: into memory
- * @to: memory: as behind the header of a file
- * @to_bytes: of it
- * @buf: of a step
- * @sum: of what was written
- * @summed: bytes of @to that COPY_SUM has
- * @copied: set when the snapshot has ended
+ * @ahead: bytes of state between header and lines or words
+ * @fd: file; -1: copy into memory
+ * @to: memory, laid out like a file behind its header
+ * @to_bytes: size of @to
+ * @buf: buffer of one step
+ * @sum: checksum of what was written
+ * @summed: bytes of @to that COPY_SUM has summed
+ * @copied: header, set when the snapshot has ended
  * @file: result of a copy into memory
  */
 struct copy {
@@ -67,7 +68,9 @@ struct copy {
 	struct epf_snap_file *file;
 };
 
-/* @flags: of struct epf_snap_read. A signal is looked at between chunks. */
+/* @flags: those of struct epf_snap_read. After EINTR the call is repeated; the
+ * caller's progress function decides between chunks whether to stop.
+ */
 static int read_owned(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
 {
 	struct epf_snap_read r = { .size = sizeof(r), .flags = flags,
@@ -83,7 +86,7 @@ static int read_owned(int filter, __u32 flags, __u64 at, void *to, __u64 bytes)
 
 /* ---- the beginning ---- */
 
-/* Huge pages, if there are any to be had. */
+/* Allocate @to, with huge pages if possible. */
 static int make_room(struct copy *c)
 {
 	void *to;
@@ -101,8 +104,8 @@ static int make_room(struct copy *c)
 	return 0;
 }
 
-/* A mapping made between begin and end is of the lines that the snapshot is
- * of, whatever is swapped or restored meanwhile.
+/* A mapping made between begin and end maps the lines of the snapshot, even if
+ * the filter is swapped or restored meanwhile.
  */
 static int map_lines(struct copy *c)
 {
@@ -128,7 +131,7 @@ static int begin_state(struct copy *c)
 	return ret;
 }
 
-/* How much there is to copy, from where and to where. */
+/* Determine how much to copy, from where and to where. */
 static int set_out(struct copy *c, const struct epf_params *params)
 {
 	bool lanes = params->kind == EPF_KIND_LANES;
@@ -137,7 +140,7 @@ static int set_out(struct copy *c, const struct epf_params *params)
 	c->ahead = 0;
 	c->work.done = 0;
 	c->work.all = epf_snap_lines_bytes(params);
-	free(c->state); /* of the try before, maybe of another kind */
+	free(c->state); /* from the first try, perhaps of another kind */
 	c->state = NULL;
 	XXH3_64bits_reset(c->sum);
 	if (!lanes)
@@ -187,8 +190,9 @@ static void abandon(struct copy *c)
 	explicit_bzero(&h, sizeof(h));
 }
 
-/* No snapshot is under way any more. An owned kind has to be held for the whole
- * copy: if need be, as long as it can be.
+/* The snapshot has ended with @err. A locked kind must be held for the whole
+ * copy, so after the first -ESTALE the copy begins again with the longest hold
+ * allowed.
  */
 static int failed(struct copy *c, int err)
 {
@@ -247,9 +251,9 @@ static int fetch(const struct copy *c, __u64 done, void *buf, size_t n)
 	return 0;
 }
 
-/* A chunk is copied out before it is summed and written: what is summed is
- * what is written, although insertions go on. Lanes in memory are summed when
- * rotation is not held any more.
+/* A chunk is first copied to @buf, then summed and written, so that the
+ * checksum is that of the written bytes although insertions go on. Lanes in
+ * memory are summed later, when rotation is no longer held.
  */
 static int copy_chunk(struct copy *c, size_t n)
 {
@@ -281,7 +285,7 @@ static int copy_some(struct copy *c)
 	return 1;
 }
 
-/* Lanes in memory; all else has been summed. */
+/* Sum lanes in memory; everything else has been summed already. */
 static int sum_memory(struct copy *c)
 {
 	__u64 left = c->to_bytes - c->summed;
@@ -296,7 +300,7 @@ static int sum_memory(struct copy *c)
 	return 0;
 }
 
-/* The state of an owned kind, which is to be read last. */
+/* Copy the state of a locked kind. The module requires that it is read last. */
 static int copy_state(struct copy *c)
 {
 	int ret;
@@ -321,7 +325,7 @@ static int end_copy(struct copy *c)
 	ret = end_snapshot(c, &c->copied, &desc);
 	if (ret)
 		return failed(c, ret);
-	/* what nobody had said when the copy began has no room in the file */
+	/* the file has room for a description only if there was one at the beginning */
 	if (c->desc.kind != EPF_KEYS_UNKNOWN)
 		c->desc = desc;
 	c->phase = COPY_SUM;
@@ -363,7 +367,7 @@ static void copy_free(struct copy *c)
 
 /* ---- into memory ---- */
 
-/* Memory and header become the file's. */
+/* Give memory and header to the result. */
 static void hand_over(struct copy *c)
 {
 	struct epf_snap_file *file = c->file;
@@ -432,14 +436,14 @@ static int file_step(struct epf_work *work)
 	return copy_step((struct copy *)work);
 }
 
-/* What it made for the copy is freed by epf_snap_save(). */
+/* save_into() frees what the copy allocated. */
 static void file_end(struct epf_work *work)
 {
 	(void)work;
 }
 
 /**
- * struct save - a copy into a file, and who is told how far it is
+ * struct save - a copy into a file, with its progress function
  */
 struct save {
 	struct copy copy;
@@ -447,7 +451,7 @@ struct save {
 	void *ctx;
 };
 
-/* An epf_snap_fill_fn: of a live filter. */
+/* An epf_snap_fill_fn that copies a live filter. */
 static int save_into(void *ctx, int fd, struct epf_snap_header *h)
 {
 	struct save *s = ctx;

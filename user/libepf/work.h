@@ -68,7 +68,7 @@ int epf_snap_check_begin(int fd, struct epf_snap_file *file,
 
 struct epf_view;
 
-/* audit/view.c: as epf_view_snap() and epf_view_settle(); @v stays where it is.
+/* query/view.c: as epf_view_snap() and epf_view_settle(); @v stays where it is.
  * *@work is NULL if nothing is left to do. A view that could not be settled is
  * unchanged.
  */

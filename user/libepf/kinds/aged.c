@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs of k hits among k + l slices, with independent hits of given chances.
+ * Runs of k hits among k + l slices, where each slice hits independently with a
+ * given probability.
  */
 #include "aged.h"
 
@@ -10,8 +11,8 @@
 #define BUDGET_MIN 1e-9
 #define BUDGET_MAX 0.5
 
-/* Section 5.3's recursion, forwards. run[a]: so far no such run, and a hits
- * just before.
+/* The recursion of section 5.3, forwards. run[a]: probability that there was no
+ * run so far and that the last a slices hit.
  */
 double epf_aged_run(const double *r, unsigned int n, unsigned int k)
 {
@@ -37,7 +38,7 @@ double epf_aged_fpr(const struct epf_rates *rates)
 	return epf_aged_run(rates->r, rates->k + rates->l, rates->k);
 }
 
-/* @rates for a key that has its bits in slices @first to @last. */
+/* Return: @rates for a key whose bits are in the slices @first to @last. */
 static struct epf_rates with_key(const struct epf_rates *rates,
 				 unsigned int first, unsigned int last)
 {
@@ -66,9 +67,9 @@ double epf_aged_expired(const struct epf_rates *rates, unsigned int more)
 	return epf_aged_fpr(&with);
 }
 
-/* The rest of a search that has come to a first slice: chance that it fails,
- * and the accesses still to come, where it fails and where it does not, each
- * times the chance of that.
+/* The rest of a search that begins at some slice: the probability that it
+ * fails, and the expected accesses still to come, those of failing and those of
+ * successful searches, each weighted by its probability.
  */
 struct rest {
 	double fails;
@@ -78,7 +79,7 @@ struct rest {
 
 #define RESTS_MAX (EPF_AGED_SLICES_MAX / 2 * (EPF_AGED_SLICES_MAX / 2 + 1))
 
-/* The miss after @c hits from slice @s on, of chance @p. */
+/* Add the case of a miss after @c hits from slice @s on, which has probability @p. */
 static void add_miss(const struct epf_rates *f, struct rest *rest,
 		     struct rest *all, unsigned int s, unsigned int c, double p)
 {
@@ -93,8 +94,8 @@ static void add_miss(const struct epf_rates *f, struct rest *rest,
 		p * (then.accesses_finding + (c + 1) * (1 - then.fails));
 }
 
-/* Section 5.4's recursion A, by the slice @s where a count begins and @before
- * hits known behind it; a jump goes to a smaller @s.
+/* The recursion A of section 5.4, over the slice @s where a count begins and
+ * the number @before of hits known behind it. A jump goes to a smaller @s.
  */
 static struct rest search(const struct epf_rates *f)
 {
@@ -156,7 +157,7 @@ double epf_aged_npws(const struct epf_rates *rates)
 	return sum / rates->l;
 }
 
-/* A search for k and l: what is asked, and the shape tried now. */
+/* A search for k and l: the requirements, and the shape being tried. */
 struct trial {
 	const struct epf_aged_req *req;
 	const struct epf_aged_layout *layout;
@@ -179,7 +180,7 @@ static bool keeps(struct trial *t, __u64 units)
 	return epf_aged_fpr(&t->rates) <= t->req->budget;
 }
 
-/* The least units that keep the promise, up to @most; 0: none. */
+/* Return: the fewest units, up to @most, that keep the promise; 0: none do. */
 static __u64 least(struct trial *t, __u64 most)
 {
 	__u64 low = 1;
@@ -197,8 +198,8 @@ static __u64 least(struct trial *t, __u64 most)
 	return low;
 }
 
-/* Units that a slice may have, to need less than @best and no more than the
- * limit.
+/* Return: the most units of a slice for which the shape needs less memory than
+ * @best and stays within the limit.
  */
 static __u64 most_units(const struct trial *t, const struct epf_aged_best *best)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Chances of runs of hits among slices that age: what apbf.h and apbbf.h
- * predict with. Shtul, Baquero and Almeida, 2020, sections 2, 5.2 to 5.4.
+ * Probabilities of runs of hits among slices that age; the predictions of
+ * apbf.h and apbbf.h are based on them. Shtul, Baquero and Almeida, 2020,
+ * sections 2, 5.2 to 5.4.
  */
 #ifndef LIBEPF_KINDS_AGED_H
 #define LIBEPF_KINDS_AGED_H
@@ -15,8 +16,8 @@ extern "C" {
 #endif
 
 /**
- * struct epf_aged_load - what a filter holds, in its steady state: after k + l
- *	shifts; younger filters err less
+ * struct epf_aged_load - contents of a filter in its steady state, that is, after
+ *	k + l shifts; younger filters have fewer false positives
  * @keys: distinct keys of a generation, g
  * @phase: how full the current generation is, 0 .. 1; 1 is the worst
  */
@@ -26,11 +27,11 @@ struct epf_aged_load {
 };
 
 /**
- * struct epf_rates - the chance of a hit, slice by slice
- * @k: slices a key is in
+ * struct epf_rates - the probability of a hit in each slice
+ * @k: slices that hold a key
  * @l: generations of the window
  * @phase: as in the load
- * @r: for a key never inserted, of the slices 0 .. k+l-1
+ * @r: of the slices 0 .. k+l-1, for a key never inserted
  */
 struct epf_rates {
 	unsigned int k;
@@ -39,63 +40,67 @@ struct epf_rates {
 	double r[EPF_AGED_SLICES_MAX];
 };
 
-/* Generations that slice @i has got, the current one by its phase. */
+/* Generations that slice @i has taken; the current one counts by its phase. */
 static inline double epf_aged_had(const struct epf_rates *rates, unsigned int i)
 {
 	return i < rates->k ? i + rates->phase : rates->k;
 }
 
-/* Chance of @k < EPF_AGED_SLICES_MAX hits in a row among @n slices, which hit
- * with the chances @r, independently.
+/* Probability of @k < EPF_AGED_SLICES_MAX hits in a row among @n slices, which
+ * hit independently with the probabilities @r.
  */
 double epf_aged_run(const double *r, unsigned int n, unsigned int k);
 
-/* Chance that a key never inserted is present: F(k, l, 0, 0). */
+/* Probability that a key never inserted is reported present: F(k, l, 0, 0). */
 double epf_aged_fpr(const struct epf_rates *rates);
 
 /**
- * enum epf_aged_case - whom Algorithm 1 is asked about
- * @EPF_AGED_ABSENT: keys told absent, A(k, l, 0, 0, 0, l) / (1 - F)
+ * enum epf_aged_case - keys that Algorithm 1 looks up
+ * @EPF_AGED_ABSENT: keys reported absent, A(k, l, 0, 0, 0, l) / (1 - F)
  * @EPF_AGED_FALSE: false positives
- * @EPF_AGED_WINDOW: keys of the window, ages 0 .. l-1 alike
+ * @EPF_AGED_WINDOW: keys of the window, with ages uniform over 0 .. l-1
  */
 enum epf_aged_case { EPF_AGED_ABSENT, EPF_AGED_FALSE, EPF_AGED_WINDOW };
 
-/* Slices that Algorithm 1 asks for, in the mean. */
+/* The mean number of slices that Algorithm 1 reads. */
 double epf_aged_accesses(const struct epf_rates *rates,
 			 enum epf_aged_case whom);
 
-/* Chance that a key of age @age <= l, inserted once, is told to have it. */
+/* Probability that a key inserted once, of age @age <= l, is reported with that age. */
 double epf_aged_age_exact(const struct epf_rates *rates, unsigned int age);
 
-/* Chance that a key inserted l + @more shifts ago is still present; 1 and up. */
+/* Probability that a key inserted l + @more shifts ago is still reported; @more
+ * >= 1.
+ */
 double epf_aged_expired(const struct epf_rates *rates, unsigned int more);
 
 /**
- * epf_aged_npws() - keys that have left the window and are still reported, in
- *	the mean, as a share of the window l g
- * @rates: of which slice l and older count
+ * epf_aged_npws() - mean number of keys that have left the window and are still
+ *	reported, as a share of the window l g
+ * @rates: rates; only those of slice l and older slices are used
  *
- * The formula of section 5.2 at the given phase, with the slices' rates for its
- * 1/2; at phase 1 the peak. Runs completed by other slices are left out.
+ * The formula of section 5.2 at the given phase, with the slices' rates in place
+ * of 1/2. Phase 1 gives the peak. Runs that other slices complete are left out.
  */
 double epf_aged_npws(const struct epf_rates *rates);
 
-/* Keys beyond the window that may be reported at all, at the worst phase. */
+/* The most keys beyond the window that may be reported, as a share of the
+ * window, at the worst phase.
+ */
 static inline double epf_aged_slack(unsigned int k, unsigned int l)
 {
 	return (double)k / l;
 }
 
 /**
- * struct epf_aged_req - what a filter is to promise
+ * struct epf_aged_req - requirements
  * @keys_per_window: insertions always kept, 1 and up
  * @budget: false-positive rate at the worst phase, 1e-9 .. 0.5
- * @slack: at the most so many keys beyond the window may be reported, as a
- *	share of it: k/l; 0: any
- * @npws: and in the mean so many, at the worst phase; 0: any
+ * @slack: upper limit for the keys beyond the window that may be reported, as a
+ *	share of the window: k/l; 0: no limit
+ * @npws: the same for their mean number, at the worst phase; 0: no limit
  * @max_bytes: memory limit; 0: none
- * @max_slices: k + l at most, which bounds what a query may cost;
+ * @max_slices: upper limit for k + l, which bounds the cost of a query;
  *	0: EPF_AGED_SLICES_MAX
  */
 struct epf_aged_req {
@@ -108,12 +113,13 @@ struct epf_aged_req {
 };
 
 /**
- * struct epf_aged_layout - how a kind spends memory
- * @rates: sets rates->r for slices of so many units; more never hit more often
- * @arg: for @rates
+ * struct epf_aged_layout - how a kind uses memory
+ * @rates: sets rates->r for slices of @units units; more units never give higher
+ *	rates
+ * @arg: argument of @rates
  * @unit_words: words of a unit
- * @max_units: of a slice
- * @max_k: to be tried
+ * @max_units: the most units of a slice
+ * @max_k: the largest k to try
  */
 struct epf_aged_layout {
 	void (*rates)(const void *arg, __u64 units,
@@ -128,12 +134,12 @@ struct epf_aged_layout {
 /**
  * struct epf_aged_best - a shape
  * @words: memory; 0: none found yet
- * @units: of a slice
- * @k: slices a key is in
+ * @units: units of a slice
+ * @k: slices that hold a key
  * @l: generations of the window
  * @generation: insertions after which a shift is due
- * @fpr: predicted, at the worst phase
- * @npws: likewise
+ * @fpr: predicted false-positive rate at the worst phase
+ * @npws: predicted epf_aged_npws() at the worst phase
  */
 struct epf_aged_best {
 	__u64 words;
@@ -148,10 +154,10 @@ struct epf_aged_best {
 bool epf_aged_req_sound(const struct epf_aged_req *req);
 
 /**
- * epf_aged_search() - the shape of the least memory, then the least k
- * @req: sound
- * @layout: of the kind
- * @best: replaced where this layout needs less memory
+ * epf_aged_search() - find the shape with the least memory, then the least k
+ * @req: valid requirements
+ * @layout: the kind's layout
+ * @best: replaced if this layout needs less memory
  *
  * Return: whether @best was replaced.
  */

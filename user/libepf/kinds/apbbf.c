@@ -2,21 +2,22 @@
 /*
  * Age-partitioned blocked Bloom filter: prediction and sizing.
  *
- * A block of j keys has a given bit of a part set with chance 1 - (1 - b/B)^j,
- * independently in its b parts; j is Poisson. So a slice is hit with chance
+ * In a block of j keys a given bit of a part is set with probability 1 - (1 -
+ * b/B)^j, independently in the b parts. j is Poisson. So a slice hits with
+ * probability
  *
  *	sum over j of e^-load load^j / j! (1 - (1 - b/B)^j)^b
  *
- * All terms are positive: nothing cancels, however small the chance is.
+ * All terms are positive: nothing cancels, however small the probability is.
  */
 #include "apbbf.h"
 
 #include <math.h>
 
-#define K_MAX 16	/* tried */
-#define BITS_MAX 16	/* b, tried */
-#define REACH 9.0	/* deviations of the Poisson number that are summed */
-#define REACH_MORE 30.0 /* for small loads */
+#define K_MAX 16	/* the largest k to try */
+#define BITS_MAX 16	/* the largest b to try */
+#define REACH 9.0	/* the sum covers so many standard deviations of j */
+#define REACH_MORE 30.0 /* and so much more, for small loads */
 
 double epf_apbbf_block_keys(unsigned int block_bits, unsigned int bits)
 {
@@ -29,7 +30,7 @@ double epf_apbbf_generation(const struct epf_apbbf_shape *s)
 	       (double)s->nr_blocks / s->k;
 }
 
-/* x^b for b a power of two. */
+/* x^b for a power of two b. */
 static double power(double x, unsigned int b)
 {
 	for (; b > 1; b /= 2)
@@ -37,7 +38,7 @@ static double power(double x, unsigned int b)
 	return x;
 }
 
-/* Chance of a hit in a slice with @load keys a block. */
+/* Probability of a hit in a slice with @load keys per block. */
 static double hit(double load, unsigned int block_bits, unsigned int bits)
 {
 	double miss = 1 - (double)bits / block_bits;
@@ -82,7 +83,7 @@ double epf_apbbf_fpr(const struct epf_apbbf_shape *s,
 	return epf_aged_fpr(&rates);
 }
 
-/* A unit is a block; @arg: the shape, of which B and b count. */
+/* A unit is a block. @arg: the shape; only its B and b are used. */
 static void block_rates(const void *arg, __u64 units,
 			const struct epf_aged_load *load,
 			struct epf_rates *rates)
@@ -95,7 +96,7 @@ static void block_rates(const void *arg, __u64 units,
 	epf_apbbf_rates(&s, load, rates);
 }
 
-/* One B and b. */
+/* Search with one B and b. */
 static void try_block(const struct epf_aged_req *req, unsigned int block_bits,
 		      unsigned int bits, struct epf_aged_best *best,
 		      struct epf_apbbf_shape *shape)

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define K_MAX 64 /* tried; 30 slices half full err by 1e-9 */
+#define K_MAX 64 /* the largest k to try; 30 half-full slices have a rate of 1e-9 */
 
 double epf_apbf_generation(const struct epf_apbf_shape *s)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Baseline cbf.
+ * Baseline cbf: a counting Bloom filter with a queue of the window; see cbf.h.
  */
 #define EPF_PRIVATE
 
@@ -46,7 +46,7 @@ static __u64 position(const struct epf_cbf *f, __u64 digest, unsigned int i)
 	return epf_cells_position(f->shape.cells, digest, i);
 }
 
-/* @by: 1 or -1. */
+/* Add @by, 1 or -1, to the counters of a key. */
 static void count(struct epf_cbf *f, __u64 digest, int by)
 {
 	unsigned int i, v;

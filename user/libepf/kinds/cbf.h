@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Baseline cbf: counting Bloom filter of 4-bit counters with exact deletion at
- * the window's end (Fan, Cao, Almeida, Broder 2000), as the guarded epoch paper
- * compares with. For comparison only: it needs a queue of the window's digests,
- * which that paper does not charge for.
+ * Baseline cbf: a counting Bloom filter of 4-bit counters with exact deletion
+ * at the end of the window (Fan, Cao, Almeida, Broder 2000), the one that the
+ * guarded epoch paper compares with. For comparison only: it needs a queue of
+ * the window's digests, which that paper does not count.
  *
- * A counter that reaches 15 stays there: it errs, but loses no key.
+ * A counter that reaches 15 stays there: this causes false positives but loses
+ * no key.
  */
 #ifndef LIBEPF_KINDS_CBF_H
 #define LIBEPF_KINDS_CBF_H
@@ -21,7 +22,7 @@ extern "C" {
  * struct epf_cbf_shape - what the creator chooses
  * @cells: counters, 64 .. 2^40
  * @window: W, insertions until a key is deleted, 1 .. 2^32
- * @bits: k, counters of a key, 1 .. 64
+ * @bits: k, counters per key, 1 .. 64
  */
 struct epf_cbf_shape {
 	__u64 cells;
@@ -31,9 +32,9 @@ struct epf_cbf_shape {
 
 /**
  * struct epf_cbf - a filter
- * @cell: two counters a byte
+ * @cell: counters, two per byte
  * @queue: digests of the last @window insertions
- * @inserts: so far
+ * @inserts: insertions so far
  */
 struct epf_cbf {
 	struct epf_cbf_shape shape;
@@ -52,7 +53,7 @@ bool epf_cbf_test(const struct epf_cbf *f, __u64 digest);
 __u64 epf_cbf_bytes(const struct epf_cbf_shape *shape);
 __u64 epf_cbf_queue_bytes(const struct epf_cbf_shape *shape);
 
-/* Predicted false-positive rate with @keys distinct keys inside. */
+/* Predicted false-positive rate with @keys distinct keys in the filter. */
 double epf_cbf_fpr(const struct epf_cbf_shape *shape, double keys);
 
 #ifdef __cplusplus

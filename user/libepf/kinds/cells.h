@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Arrays of 4-bit cells, two a byte, the lower one first: what the baselines cbf
- * and sbf are made of.
+ * Arrays of 4-bit cells for the baselines cbf and sbf: two per byte, the low
+ * half first.
  */
 #ifndef LIBEPF_KINDS_CELLS_H
 #define LIBEPF_KINDS_CELLS_H
@@ -10,7 +10,7 @@
 
 #define EPF_CELLS_MIN 64ULL
 #define EPF_CELLS_MAX (1ULL << 40)
-#define EPF_CELL_MAX 15u /* value */
+#define EPF_CELL_MAX 15u /* largest value */
 
 static inline bool epf_cells_in_range(__u64 cells)
 {
@@ -22,8 +22,8 @@ static inline __u64 epf_cells_bytes(__u64 cells)
 	return (cells + 1) / 2;
 }
 
-/* Position i is floor((h1 + i h2 mod 2^64) cells / 2^64): double hashing, as
- * kind ge has it.
+/* Position i is floor((h1 + i h2 mod 2^64) cells / 2^64): double hashing as in
+ * kind ge.
  */
 static inline __u64 epf_cells_position(__u64 cells, __u64 digest,
 				       unsigned int i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Chain of lanes tables: an owner in the process, prediction, sizing.
+ * Chain of lanes tables: filters in this process, prediction, sizing.
  */
 #include "chain.h"
 
@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SCAN_LINES 4096 /* at once */
-#define SPARE_RATE 1.25 /* a table is made for so much more than is measured */
+#define SCAN_LINES 4096 /* lines per call */
+#define SPARE_RATE 1.25 /* a table is sized for the measured rate times this */
 
 static __u64 *table_new(__u64 words)
 {
@@ -21,7 +21,7 @@ static __u64 *table_new(__u64 words)
 	return memory ? memset(memory, 0, words * 8) : NULL;
 }
 
-/* Hand over the table that is planned. Return: false if there is no memory. */
+/* Allocate and add the planned table. Return: false if there is no memory. */
 static bool supply(struct epf_chain_owner *o, __u64 now_ns)
 {
 	__u64 words = epf_chain_plan(&o->f, now_ns);
@@ -82,7 +82,9 @@ void epf_chain_put(struct epf_chain_owner *o, __u64 digest, __u64 now_ns)
 	epf_chain_care(o, now_ns);
 }
 
-/* log(1 - p) of one epoch's lanes with so many keys; with none they are not of it. */
+/* log(1 - p) of the lanes of one epoch with @keys keys; without keys the lanes
+ * belong to another epoch and add nothing.
+ */
 static double epoch_passes(const struct epf_chain *f, __u32 i, double keys)
 {
 	if (keys <= 0)
@@ -91,7 +93,7 @@ static double epoch_passes(const struct epf_chain *f, __u32 i, double keys)
 				   f->shape.bits, keys)) / EPF_LANES;
 }
 
-/* log(1 - p) of the lanes of table @i that count at epoch @e. */
+/* log(1 - p) of the lanes of table @i that are retained at epoch @e. */
 static double table_passes(const struct epf_chain *f, __u32 i, __u64 e)
 {
 	__u64 age = e - f->table[i].last;
@@ -103,7 +105,7 @@ static double table_passes(const struct epf_chain *f, __u32 i, __u64 e)
 	return sum;
 }
 
-/* The same from the bits that are set. */
+/* The same, computed from the bits that are set. */
 static double table_counted(const struct epf_chain *f, __u32 i, __u64 e)
 {
 	struct epf_lanes lanes = epf_chain_lanes(f, i);
@@ -139,8 +141,8 @@ static bool sound(const struct epf_chain_req *req)
 	       isfinite(req->rate);
 }
 
-/* Lines a key and load: from a window so large that lines are as good as
- * continuous; the error depends on keys a line only.
+/* Determine lines per key and load from a window so large that the number of
+ * lines is nearly continuous. The rate depends only on the keys per line.
  */
 static int densest(const struct epf_chain_req *req, struct epf_chain_shape *s)
 {

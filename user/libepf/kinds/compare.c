@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All kinds side by side. A line is 64 bytes; positions of a key in different
- * lines are counted as if they never met in one.
+ * Comparison of all kinds. A line is 64 bytes. The counts assume that positions
+ * of a key that may be in different lines are in different lines.
  */
 #include "compare.h"
 
@@ -28,8 +28,8 @@
 typedef int (*plan_fn)(const struct epf_compare_req *req,
 		       struct epf_compared *c);
 
-/* With the chance @p at each of at most @n, how many are looked at until one
- * fails.
+/* Return: the mean number of looks, at most @n, until one fails, if each
+ * succeeds with probability @p.
  */
 static double until_one_fails(double p, unsigned int n)
 {
@@ -40,8 +40,8 @@ static double until_one_fails(double p, unsigned int n)
 	return looked;
 }
 
-/* The chance that the positions in one line are covered in some epoch, from
- * that of all L lines in the same epoch.
+/* The probability that the positions in one line are all set in some epoch,
+ * derived from that of all L lines in the same epoch.
  */
 static double line_covers(double fpr, unsigned int parts)
 {
@@ -73,7 +73,7 @@ static int plan_lanes(const struct epf_compare_req *req, struct epf_compared *c)
 	return 0;
 }
 
-/* Cells until no epoch has all of them set. */
+/* Return: the mean number of cells read until no epoch has all of them set. */
 static double ge_absent(const struct epf_ge_shape *s, double keys)
 {
 	double set = -expm1(-(s->bits * keys) / (double)s->segment_bits);
@@ -191,9 +191,9 @@ static int plan_apbbf(const struct epf_compare_req *req,
 	return 0;
 }
 
-/* W keys in a second, say, which is the window. Memory of k + l + 1 slices, each
- * in lines of its own, and of the ring that has them in order; lines of slices
- * alone, for the ring is hot.
+/* The window is one second with W keys. Memory is that of k + l + 1 slices,
+ * each in lines of its own, and of the ring that orders them. Only lines of
+ * slices count, because the ring stays in the cache.
  */
 static int plan_tlbf(const struct epf_compare_req *req, struct epf_compared *c)
 {
@@ -223,7 +223,9 @@ static int plan_tlbf(const struct epf_compare_req *req, struct epf_compared *c)
 	return 0;
 }
 
-/* W keys in a second, as above; at a steady rate there is one table. */
+/* The window is one second with W keys, as above. At a steady rate there is one
+ * table.
+ */
 static int plan_chain(const struct epf_compare_req *req, struct epf_compared *c)
 {
 	struct epf_chain_req r = { .span_ns = 1000000000,
@@ -301,7 +303,7 @@ static int plan_elastic(const struct epf_compare_req *req,
 	return 0;
 }
 
-/* k with each counter non-zero in half of the cases, and so many counters. */
+/* Choose k so that a counter is non-zero with probability 1/2, then the counters. */
 static int plan_cbf(const struct epf_compare_req *req, struct epf_compared *c)
 {
 	struct epf_cbf_shape s = { .bits = 1 };
@@ -376,7 +378,7 @@ void epf_compare(const struct epf_compare_req *req,
 		compare_one(i, req, &rows[i]);
 }
 
-/* Return: its place in the table, or -1. */
+/* Return: the index of kind @number in the table, or -1. */
 static int find_kind(__u32 number)
 {
 	int i;

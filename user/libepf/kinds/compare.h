@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All kinds side by side, each sized for the same promise.
+ * Comparison of all kinds, each sized for the same requirements.
  */
 #ifndef LIBEPF_KINDS_COMPARE_H
 #define LIBEPF_KINDS_COMPARE_H
@@ -15,11 +15,11 @@ extern "C" {
 #endif
 
 /**
- * struct epf_compare_req - what all of them are to promise
+ * struct epf_compare_req - requirements for all kinds
  * @keys_per_window: W, 1 and up
  * @budget: false-positive rate at the worst phase, 1e-9 .. 0.5
  * @slack: how long a key may stay after its window, as a share of the window;
- *	0: no matter
+ *	0: no limit
  */
 struct epf_compare_req {
 	double keys_per_window;
@@ -28,23 +28,23 @@ struct epf_compare_req {
 };
 
 /**
- * struct epf_compared - one kind
+ * struct epf_compared - result for one kind
  * @kind: its name
- * @number: enum epf_kind, or EPF_COMPARED_USER: not to be had in the kernel
- * @promise: what it promises, and what it takes for that
- * @err: 0, or why there is nothing else here: -ENOSPC, -E2BIG: no filter of
- *	this kind keeps the promise; -EINVAL: a number out of the kind's range
- * @bytes: memory, all of it
+ * @number: enum epf_kind, or EPF_COMPARED_USER: the kernel does not have it
+ * @promise: what it guarantees and what that costs
+ * @err: 0, or why the fields below are not set: -ENOSPC, -E2BIG: no filter of this
+ *	kind meets the requirements; -EINVAL: a number out of the kind's range
+ * @bytes: total memory
  * @epochs: complete epochs that make the window
- * @params: lines of EPF_KIND_LANES, all else zero
- * @shape: of an owned kind
- * @fpr: predicted at the worst phase
+ * @params: geometry of EPF_KIND_LANES, other fields zero
+ * @shape: shape of a locked kind
+ * @fpr: predicted false-positive rate at the worst phase
  * @slack: how long a key may stay after its window, as a share of it
  * @lines_insert: lines of 64 bytes that an insertion touches
- * @lines_absent: that a test of an absent key touches, in the mean, at the
+ * @lines_absent: mean number of lines that a test of an absent key touches, at the
  *	worst phase
- * @lines_present: of a present one, at most; of the aged kinds in the mean over
- *	ages
+ * @lines_present: the most lines that a test of a present key touches; for the
+ *	aged kinds the mean over ages
  */
 struct epf_compared {
 	const char *kind;
@@ -65,24 +65,24 @@ struct epf_compared {
 #define EPF_COMPARE_KINDS 10
 #define EPF_COMPARED_USER 0x100u
 
-/* The name of a kind of the kernel, or NULL. */
+/* Return: the name of a kind of the kernel, or NULL. */
 const char *epf_kind_name(__u32 number);
 
 /**
  * epf_compare_kind() - size one kind
  * @number: enum epf_kind
- * @req: promise
+ * @req: requirements
  * @row: result
  *
- * Return: @row->err; -EINVAL also where there is no such kind.
+ * Return: @row->err; -EINVAL also if there is no such kind.
  */
 int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
 		     struct epf_compared *row);
 
 /**
  * epf_compare() - size every kind
- * @req: promise
- * @rows: result, in an order that stays
+ * @req: requirements
+ * @rows: result, in a fixed order
  *
  * Takes some seconds.
  */

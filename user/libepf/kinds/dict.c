@@ -1,37 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind dict: predicted error, sizing, and what theory says of the space.
+ * Kind dict: predicted false-positive rate, sizing, and theoretical space
+ * bounds.
  *
- * With n keys live there are M (1 - exp(-n/M)) fingerprints, and a key not
- * inserted agrees with one of those in the first table with the chance
+ * n live keys have M (1 - exp(-n/M)) fingerprints. A key not inserted agrees
+ * with a fingerprint of the first table with probability
  *
  *	first = 1 - exp(-n1/M)
  *
- * where n1 is n less what is in the backyard. A bucket of d cells is d servers
- * that turn away who finds all busy: arrivals are Poisson, a key stays for c + 1
- * generations less what had passed of its first. For stays that know nothing of
- * one another the share turned away is Erlang's B, whatever their law; here they
- * end together, and the load goes up by one generation of c + 1 and down again.
- * So it lies between B in the middle and B at the end of a generation. Where in
- * between, and that of the buckets 1 - exp(-2 x / sqrt(d)) have a spill mark,
- * for x keys spilt per bucket, are fits to the chain of one bucket, within a
- * tenth for d of 18 to 110, c of 2 to 40 and loads of .8 to 1. They weigh little,
- * as a few of a hundred keys are in the backyard. A filter that was empty spills
- * little at first, then, until those leave, up to 1.35 times the mean: what it
- * had spilt is unevenly spread over the generations. The backyard is sized for
- * that, 1.3 - .9 / (c + 1) times B at the end.
+ * where n1 is n without the keys in the backyard. A bucket of d cells behaves
+ * like d servers that reject arrivals when all are busy. Arrivals are Poisson,
+ * and a key stays for c + 1 generations, less the time that its first
+ * generation had run. If stays were independent, the share rejected would be
+ * Erlang's B, whatever their distribution. Here they end together, and the load
+ * rises by one generation of c + 1 and falls again. So the share lies between B
+ * in the middle and B at the end of a generation. Its place between the two,
+ * and the share of buckets with a spill mark, 1 - exp(-2 x / sqrt(d)) for x
+ * keys spilt per bucket, are fits to the Markov chain of one bucket. They are
+ * within a tenth for d of 18 to 110, c of 2 to 40 and loads of .8 to 1. They
+ * matter little, because only a few of a hundred keys are in the backyard. A
+ * filter that was empty spills little at first. Then, until these keys leave,
+ * it spills up to 1.35 times the mean, because what it spilt is unevenly spread
+ * over the generations. The backyard is sized for that: 1.3 - .9 / (c + 1)
+ * times B at the end.
  *
- * In the backyard the emptier of two buckets of e cells is taken. With u the
- * load per bucket and s_k the share of buckets that hold k or more, balance of
- * what comes and goes is, for k = 1 .. e,
+ * In the backyard a key takes the emptier of two buckets of e cells. Let u be
+ * the load per bucket and s_k the share of buckets that hold k or more keys.
+ * The balance of arrivals and departures is, for k = 1 .. e,
  *
  *	u (s_{k-1}^2 - s_e^2) = k s_k + s_{k+1} + .. + s_e
  *
- * (the limit of many buckets, for stays that are exponential), and s_e^2 finds
- * both full. It falls doubly exponentially: of forty cells four free make it 1e-6,
- * six 1e-25. A small filter has to fear that more than the mean is spilt: the
- * number is taken as normal, its variance sqrt(d) times the mean, a fit as well
- * (the chain has .75 sqrt(d)). u is that of the middle of a generation.
+ * (the limit of many buckets, for exponential stays), and s_e^2 is the
+ * probability that both buckets are full. It falls doubly exponentially: if of
+ * forty cells four are free it is 1e-6, with six free 1e-25. In a small filter
+ * more keys than the mean may be spilt: their number is taken as normal with a
+ * variance of sqrt(d) times the mean, which is a fit as well (the chain has .75
+ * sqrt(d)). u is that of the middle of a generation.
  */
 #include "dict.h"
 
@@ -40,14 +44,14 @@
 #define FPR_MIN 1e-9
 #define FPR_MAX 0.5
 
-#define FREE_CELLS 4  /* in the mean, of a bucket of the backyard */
-#define SIGMAS 4      /* of the number of keys spilt */
+#define FREE_CELLS 4  /* mean number of free cells in a bucket of the backyard */
+#define SIGMAS 4      /* standard deviations of the number of keys spilt */
 #define FEW_BUCKETS 64
-#define FEWER 8 /* generations than what was found first, tried too */
-#define LOAD_MAX 1.0 /* of a bucket: further than the fit is tried */
+#define FEWER 8 /* so many smaller generation counts are tried as well */
+#define LOAD_MAX 1.0 /* of a bucket; beyond it the fit is not validated */
 #define LOAD_MIN 0.5
 
-/* Erlang's B: the share turned away of @load by @cells servers. */
+/* Erlang's B: the share of @load that @cells servers reject. */
 static double turned_away(unsigned int cells, double load)
 {
 	double b = 1;
@@ -58,7 +62,7 @@ static double turned_away(unsigned int cells, double load)
 	return b;
 }
 
-/* s_0 for s_e = exp(@top). */
+/* Return: s_0 for s_e = exp(@top). */
 static double all_buckets(unsigned int cells, double load, double top)
 {
 	double s = exp(top), last = s * s, above = 0;
@@ -73,10 +77,10 @@ static double all_buckets(unsigned int cells, double load, double top)
 	return k ? 2 : s;
 }
 
-/* Share of what comes to the backyard that finds both buckets full. */
+/* Share of the keys sent to the backyard that find both buckets full. */
 static double both_full(unsigned int cells, double load)
 {
-	double low = -14, high = 0; /* below 1e-12 it is 0 */
+	double low = -14, high = 0; /* a share below 1e-12 counts as 0 */
 	int i;
 
 	if (!(load > 0) || all_buckets(cells, load, low) > 1)
@@ -92,7 +96,7 @@ static double both_full(unsigned int cells, double load)
 	return exp(2 * low);
 }
 
-/* The same for @away keys on the average, from buckets of @home cells. */
+/* The same for a mean of @away keys, spilt from buckets of @home cells. */
 static double lost(const struct epf_dict_table *yard, unsigned int home,
 		   double away)
 {
@@ -114,7 +118,7 @@ static double places(const struct epf_dict_table *t)
 	return (double)t->buckets * t->slots * exp2(t->rem_bits);
 }
 
-/* Load of a bucket with @generations of @keys, alike fingerprints counted once. */
+/* Load of a bucket with @generations of @keys; equal fingerprints count once. */
 static double loaded(const struct epf_dict_table *t, double generations,
 		     double keys)
 {
@@ -132,7 +136,7 @@ static double spilt(const struct epf_dict_table *t, unsigned int c, double keys)
 	return middle + (end - middle) * (.5 + .3 / (c + 1));
 }
 
-/* At most, while a filter that was empty fills. */
+/* Upper limit of spilt() while a filter that was empty fills. */
 static double spilt_first(const struct epf_dict_table *t, unsigned int c,
 			  double keys)
 {
@@ -193,7 +197,7 @@ double epf_dict_paper(double budget, unsigned int generations)
 	return (1 + 1.0 / generations) * (bits + log2(generations + 1));
 }
 
-/* The least backyard for keys in generations of @keys. */
+/* Set the smallest backyard for generations of @keys. */
 static void choose_yard(struct epf_dict_shape *s, double keys)
 {
 	struct epf_dict_table t[2];
@@ -201,7 +205,7 @@ static void choose_yard(struct epf_dict_shape *s, double keys)
 	int i;
 
 	s->yard = 1;
-	for (i = 0; i < 3; i++) { /* the larger the shorter its remainders */
+	for (i = 0; i < 3; i++) { /* a larger backyard has shorter remainders */
 		if (!epf_dict_tables(t, s))
 			return;
 		away = spilt_first(&t[0], s->generations, keys) *
@@ -216,7 +220,7 @@ static void choose_yard(struct epf_dict_shape *s, double keys)
 	}
 }
 
-/* Does the scan come round in time, at @keys insertions a generation? */
+/* Return: does the scan come round in time, with @keys insertions per generation? */
 static bool scan_enough(const struct epf_dict_shape *s, double keys)
 {
 	double passes = (1u << s->tag_bits) - s->generations - 1;
@@ -229,7 +233,7 @@ static bool scan_enough(const struct epf_dict_shape *s, double keys)
 	       floor(keys * EPF_DICT_SCAN / t[0].cells) * passes >= all;
 }
 
-/* Could it, with as few cells as the keys take? Told before a shape is chosen. */
+/* Return: could it, with only as many cells as keys? Known before there is a shape. */
 static bool scan_possible(const struct epf_dict_shape *s, double keys)
 {
 	double passes = (1u << s->tag_bits) - s->generations - 1;
@@ -238,7 +242,7 @@ static bool scan_possible(const struct epf_dict_shape *s, double keys)
 	return all <= FEW_BUCKETS * 256 || keys * EPF_DICT_SCAN * passes >= all;
 }
 
-/* The best buckets and slots for all else of @s. */
+/* Set the best buckets and slots for the other fields of @s. */
 static __u64 choose_slots(struct epf_dict_shape *s,
 			  const struct epf_dict_req *req, double keys)
 {
@@ -251,7 +255,7 @@ static __u64 choose_slots(struct epf_dict_shape *s,
 	for (try.slots = 1; try.slots < 512 * s->lines; try.slots++) {
 		struct epf_dict_table t = { .slots = try.slots,
 					    .rem_bits = s->rem_bits };
-		double load = share * try.slots; /* of a bucket */
+		double load = share * try.slots; /* load of a bucket */
 		__u64 words;
 
 		t.buckets = try.buckets = (__u64)ceil(fmin(all / load, 0x1p40));
@@ -269,7 +273,9 @@ static __u64 choose_slots(struct epf_dict_shape *s,
 	return least;
 }
 
-/* The least buckets; choose_slots() counts the backyard as if always asked. */
+/* Reduce the buckets. choose_slots() needs this because it computes as if every
+ * lookup read the backyard.
+ */
 static double trim(struct epf_dict_shape *s, double keys, double budget)
 {
 	struct epf_dict_shape try = *s;
@@ -288,7 +294,7 @@ static double trim(struct epf_dict_shape *s, double keys, double budget)
 	return epf_dict_fpr(s, keys, keys);
 }
 
-/* For c, tag bits and lines of @shape: over the remainders. */
+/* Find the best remainder for c, tag bits and lines of @shape. */
 static void choose(const struct epf_dict_shape *shape,
 		   const struct epf_dict_req *req, struct epf_dict_size *size)
 {
@@ -339,8 +345,9 @@ static bool allowed(const struct epf_dict_req *req, unsigned int generations)
 	return !(req->slack > 0) || req->slack * generations >= 1;
 }
 
-/* With so many tag bits: the most generations for which the scan is enough, and
- * some fewer, as buckets and remainders come in steps.
+/* Find the best c for these tag bits: try the largest for which the scan is
+ * fast enough and some smaller ones, because buckets and remainders come in
+ * steps.
  */
 static void choose_generations(struct epf_dict_shape *s,
 			       const struct epf_dict_req *req,
@@ -380,7 +387,7 @@ int epf_dict_size(const struct epf_dict_req *req, struct epf_dict_size *size)
 	return req->max_bytes && size->bytes > req->max_bytes ? -ENOSPC : 0;
 }
 
-/* The paper's best c. */
+/* Return: the best c by the paper's formula. */
 static unsigned int paper_generations(const struct epf_dict_req *req)
 {
 	unsigned int c, best = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kind dict: predicted error, sizing, and what theory says of the space.
+ * Kind dict: predicted false-positive rate, sizing, and theoretical space
+ * bounds.
  */
 #ifndef LIBEPF_KINDS_DICT_H
 #define LIBEPF_KINDS_DICT_H
@@ -14,13 +15,13 @@ extern "C" {
 #endif
 
 /**
- * struct epf_dict_state - a filter in the long run, in the mean
- * @first: share of keys not inserted that a fingerprint of their bucket lets pass
- * @yard: likewise, one of the backyard
- * @pass: likewise, a bucket whose keys are all present
+ * struct epf_dict_state - long-run means of a filter
+ * @first: share of keys never inserted that match a fingerprint of their bucket
+ * @yard: share of those that match a fingerprint of the backyard
+ * @pass: share of those whose bucket reports every key present
  * @spilt: share of the live keys that found their bucket full
- * @asks: share of the buckets that keys found full: theirs are looked for in the
- *	backyard too
+ * @asks: share of the buckets that keys found full; a lookup in such a bucket also
+ *	reads the backyard
  */
 struct epf_dict_state {
 	double first;
@@ -31,7 +32,7 @@ struct epf_dict_state {
 };
 
 /**
- * epf_dict_predict() - where false positives come from
+ * epf_dict_predict() - predict the false-positive rate and its causes
  * @s: shape
  * @generation_keys: distinct keys in each of the c generations before the
  *	current one
@@ -61,32 +62,32 @@ double epf_dict_fpr(const struct epf_dict_shape *s, double generation_keys,
  * @slack: how long a key may stay after its window, as a share of the window:
  *	m/n; 0: for ever
  *
- * Return: bits a key of the window. The construction adds O(1) to it, no filter
- * has less than this minus O(1).
+ * Return: bits per key of the window. The construction adds O(1) to it, and no
+ * filter has less than this minus O(1).
  */
 double epf_dict_bound(double budget, double slack);
 
 /**
- * epf_dict_paper() - section 2.3 with a dictionary that wastes nothing
+ * epf_dict_paper() - section 2.3, for a dictionary without overhead
  * @budget: error
  * @generations: c
  *
- * Return: bits a key of the window, (B(n'/budget, n') + n' log2(c + 1)) / n,
+ * Return: bits per key of the window, (B(n'/budget, n') + n' log2(c + 1)) / n,
  * where B counts the subsets of n' = (1 + 1/c) n fingerprints.
  */
 double epf_dict_paper(double budget, unsigned int generations);
 
 /**
- * struct epf_dict_req - what a filter is to promise
+ * struct epf_dict_req - requirements
  * @keys_per_window: n, 1 and up
  * @budget: false-positive rate with all c + 1 generations full, 1e-9 .. 0.5
  * @slack: how long a key may stay after its window, as a share of the window:
- *	1/c is at most this; 0: no matter
+ *	1/c is at most this; 0: no limit
  * @max_bytes: memory limit; 0: none
- * @generations: c; 0: free
- * @lines: of a bucket; 0: free
- * @load: keys of a bucket for each of its cells at most, .5 .. 1; 0: 1. The less,
- *	the fewer buckets ask the backyard, and the more memory it takes
+ * @generations: c; 0: any
+ * @lines: lines of a bucket; 0: any
+ * @load: upper limit for keys per cell of a bucket, .5 .. 1; 0: 1. With a lower
+ *	limit fewer lookups read the backyard, and the filter takes more memory
  */
 struct epf_dict_req {
 	double keys_per_window;
@@ -99,9 +100,9 @@ struct epf_dict_req {
 };
 
 /**
- * struct epf_dict_size - a filter that keeps it
- * @shape: of the least memory for which two cells a step are enough, where it
- *	has more than a few buckets
+ * struct epf_dict_size - a filter that meets the requirements
+ * @shape: the shape with the least memory for which a scan of two cells per step
+ *	is enough; a filter of a few buckets need not meet this
  * @bytes: its memory
  * @fpr: predicted rate with all c + 1 generations full
  */
@@ -112,9 +113,9 @@ struct epf_dict_size {
 };
 
 /**
- * epf_dict_size() - the least memory over c, tags, remainders, slots and lines
- * @req: promise
- * @size: result; with -ENOSPC the one that @req->max_bytes is too small for
+ * epf_dict_size() - minimise memory over c, tags, remainders, slots and lines
+ * @req: requirements
+ * @size: result; with -ENOSPC the one that exceeds @req->max_bytes
  *
  * Return: 0; -EINVAL: a number out of its range, or a slack below 1/254; -ENOSPC:
  * it takes more than @req->max_bytes; -E2BIG: more than a filter may have.
@@ -122,12 +123,13 @@ struct epf_dict_size {
 int epf_dict_size(const struct epf_dict_req *req, struct epf_dict_size *size);
 
 /**
- * epf_dict_print_space() - one line: ours beside the theorem, bits a key
+ * epf_dict_print_space() - print a line that compares memory with the theorem
  * @to: stream
- * @req: promise
- * @size: what epf_dict_size() made of it
+ * @req: requirements
+ * @size: result of epf_dict_size()
  *
- * Prints ours, epf_dict_bound(), epf_dict_paper() at its best c, and the shape.
+ * The line has bits per key of @size, epf_dict_bound(), epf_dict_paper() at its
+ * best c, and the shape.
  */
 void epf_dict_print_space(FILE *to, const struct epf_dict_req *req,
 			  const struct epf_dict_size *size);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind elastic: predicted error and sizing.
+ * Kind elastic: predicted false-positive rate and sizing.
  *
- * What decides about the error of a line is how many items each epoch has in it
- * and how wide they are, and that depends on the history of the line: widths
- * only fall. So no closed form is tried. LINES independent lines live through
- * EPOCHS epochs of a Poisson number of keys each, by the rules of the core
- * itself (its functions for first widths and narrowing), but with counts in
- * place of items; then the current epoch gets its share. A key never inserted
- * falls on one of b buckets of a line and is found with chance
+ * The rate of a line depends on the number of items of each epoch in it and on
+ * their width, and these depend on the history of the line, because widths only
+ * fall. So there is no closed form, and the rate is simulated. LINES
+ * independent lines take EPOCHS epochs of a Poisson number of keys each. They
+ * follow the rules of the core (its functions for first widths and narrowing),
+ * but with counts in place of items. Then the current epoch gets its share. A
+ * key never inserted falls on one of the b buckets of a line and is found with
+ * probability
  *
  *	1 - product over epochs of (1 - 1 / (b 2^w))^n
  *
- * A key that meets its own fingerprint in its epoch is not stored; that is part
- * of the simulation.
+ * A key that meets its own fingerprint in its epoch is not stored. The
+ * simulation models this as well.
  */
 #include "elastic.h"
 
@@ -23,14 +24,14 @@
 #define FPR_MAX 0.5
 #define LINES 16384
 #define LINES_ROUGH 2048
-#define EPOCHS 30	/* three windows after a first one */
-#define LOAD_MAX 100.0	/* keys of an epoch in a line; none is told apart then */
-#define STEPS 11	/* of a rough search */
-#define STEP 1.004	/* of load, in the fine one: 3 per cent of the rate */
+#define EPOCHS 30	/* a first window and three more */
+#define LOAD_MAX 100.0	/* keys of an epoch in a line; beyond it every key is reported */
+#define STEPS 11	/* steps of the rough search */
+#define STEP 1.004	/* factor of the load in the fine search: 3 per cent of the rate */
 
-/* A line as counts. */
+/* A line, as counts of items. */
 struct crowd {
-	struct epf_elastic_work w; /* of which whole, tag and sizes count */
+	struct epf_elastic_work w; /* only whole, tag and sizes are used */
 	__u64 n, wide;		   /* items and width of each tag, in bytes */
 	__u32 epochs;
 	__u64 seed;
@@ -74,7 +75,7 @@ static void crowd_begin(struct crowd *c)
 		   << 8 * c->w.tag;
 }
 
-/* Room for so many more of the current epoch. */
+/* Make room for @more items of the current epoch. */
 static void crowd_room(struct crowd *c, __u32 more)
 {
 	__u64 add = (__u64)more << 8 * c->w.tag;
@@ -85,7 +86,7 @@ static void crowd_room(struct crowd *c, __u32 more)
 		c->n -= add;
 }
 
-/* @keys of a new epoch come. */
+/* Begin a new epoch and insert @keys keys. */
 static void crowd_epoch(struct crowd *c, unsigned int keys)
 {
 	__u64 one;
@@ -132,7 +133,8 @@ static double one_line(const struct epf_elastic_shape *s, double load,
 	return crowd_fpr(&c);
 }
 
-/* @load, @now: keys of an epoch in a line */
+/* @load, @now: keys per line of the earlier epochs and of the current epoch
+ */
 static double mean_line(const struct epf_elastic_shape *s, double load,
 			double now, int lines)
 {
@@ -165,7 +167,7 @@ static bool req_fine(const struct epf_elastic_req *req)
 		req->line_words == EPF_ELASTIC_WORDS_MAX / 2);
 }
 
-/* The most keys of an epoch in a line that keep the budget, to STEP. */
+/* Return: the most keys of an epoch per line that keep the budget, to a factor STEP. */
 static double load_for(const struct epf_elastic_shape *s, double budget)
 {
 	double low = 0.25, high = 3.0 * s->line_words, load;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kind elastic: predicted error and sizing.
+ * Kind elastic: predicted false-positive rate and sizing.
  */
 #ifndef LIBEPF_KINDS_ELASTIC_H
 #define LIBEPF_KINDS_ELASTIC_H
@@ -14,11 +14,11 @@ extern "C" {
 /**
  * epf_elastic_fpr() - predicted false-positive rate
  * @s: shape
- * @epoch_keys: distinct keys in each epoch before the current one, for long
+ * @epoch_keys: distinct keys in each of the many epochs before the current one
  * @now_keys: in the current one; @epoch_keys is the worst phase
  *
- * By simulation of how lines fill, with fixed seeds: the same at every call,
- * its standard error is below one per cent. Some 0.1 s.
+ * The function simulates how lines fill, with fixed seeds: every call gives the
+ * same result. Its standard error is below one per cent. It takes about 0.1 s.
  *
  * Return: rate; 1 for a shape or number that is out of its range.
  */
@@ -26,11 +26,11 @@ double epf_elastic_fpr(const struct epf_elastic_shape *s, double epoch_keys,
 		       double now_keys);
 
 /**
- * struct epf_elastic_req - what a filter is to promise
+ * struct epf_elastic_req - requirements
  * @keys_per_window: W, 1 and up
  * @budget: false-positive rate with all epochs full, 1e-5 .. 0.5
  * @slack: how long a key may stay after its window, as a share of the window:
- *	1/7 and up; 0: no matter
+ *	1/7 and up; 0: no limit
  * @max_bytes: memory limit; 0: none
  * @line_words: 16 or 8; 0: 16
  */
@@ -43,8 +43,8 @@ struct epf_elastic_req {
 };
 
 /**
- * struct epf_elastic_size - a filter that keeps it
- * @shape: of the least memory, within some per cent; r is 7
+ * struct epf_elastic_size - a filter that meets the requirements
+ * @shape: the shape with the least memory, to within some per cent; r is 7
  * @bytes: its memory
  * @fpr: predicted rate at the worst phase
  */
@@ -55,9 +55,9 @@ struct epf_elastic_size {
 };
 
 /**
- * epf_elastic_size() - the memory for a promise
- * @req: promise
- * @size: result; with -ENOSPC the one that @req->max_bytes is too small for
+ * epf_elastic_size() - find the shape for given requirements
+ * @req: requirements
+ * @size: result; with -ENOSPC the one that exceeds @req->max_bytes
  *
  * Return: 0; -EINVAL: a number out of its range; -ENOSPC: it takes more than
  * @req->max_bytes; -E2BIG: more than a filter may have.

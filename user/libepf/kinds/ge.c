@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind ge: predicted error and sizing.
+ * Kind ge: predicted false-positive rate and sizing.
  *
- * Proposition 2 of the guarded epoch paper: with n keys in a segment of s bits a
- * share f = 1 - exp(-k n / s) of them is set, the segment has k independent
- * positions with chance f^k, and r + 1 segments are asked:
+ * Proposition 2 of the guarded epoch paper: n keys in a segment of s bits set a
+ * share f = 1 - exp(-k n / s) of them. k independent positions are all set with
+ * probability f^k, and a lookup tests r + 1 segments:
  *
  *	F(k) = 1 - (1 - f_now^k) (1 - f^k)^r
  *
- * Double hashing adds to that. Positions are the points h1 + i h2 of a circle of
- * s cells. Where h2 / 2^64 is within e / s of a fraction with denominator q < k,
- * the points fall in q groups, and in a group of m points a step of q e < 1
- * cells makes 1 + (m - 1) q e cells. So the key names d = q + (k - q) q e cells
- * instead of k, the same in every segment. There are phi(q) such fractions, each
- * met from two sides:
+ * Double hashing adds to that. Positions are the points h1 + i h2 of a circle
+ * of s cells. If h2 / 2^64 is within e / s of a fraction with denominator q <
+ * k, the points fall into q groups, and in a group of m points a step of q e <
+ * 1 cells yields 1 + (m - 1) q e cells. So the key names d = q + (k - q) q e
+ * cells instead of k, the same in every segment. There are phi(q) such
+ * fractions, each approached from two sides:
  *
  *	more = sum over q of 2 phi(q)/s integral over e in 0 .. 1/q of F(d) - F(k)
  *	     = sum over q of 2 phi(q)/(s q (k - q)) integral over d in q .. k of
  *	       F(d) - F(k)
  *
- * It is without matter but for segments of a few thousand bits and budgets below
- * 1e-4.
+ * It matters only for segments of a few thousand bits and budgets below 1e-4.
  */
 #include "ge.h"
 
@@ -29,7 +28,7 @@
 #define FPR_MIN 1e-9
 #define FPR_MAX 0.5
 
-/* Euler's phi. Larger denominators are not worth a term. */
+/* Euler's phi. Terms of larger denominators are negligible. */
 static const unsigned char coprime[] = {
 	0, 1, 1, 2, 2, 4, 2, 6, 4, 6, 4, 10, 4, 12, 6, 8,
 };
@@ -48,7 +47,7 @@ static double filled(double segment_bits, unsigned int bits, double keys)
 	return -expm1(-(bits * keys) / segment_bits);
 }
 
-/* @now in one epoch, @old in @epochs others. */
+/* The probability of a hit in any epoch: @now in one epoch, @old in @epochs others. */
 static double any_epoch(double now, double old, unsigned int epochs)
 {
 	if (now >= 1 || old >= 1)
@@ -80,7 +79,7 @@ static void named(const struct phase *p, unsigned int bits,
 	}
 }
 
-/* F(k) and what double hashing adds to it; integrals by Simpson's rule. */
+/* F(k) plus what double hashing adds to it; integrals by Simpson's rule. */
 static double fpr_of(const struct phase *p, unsigned int bits)
 {
 	double rate[2 * EPF_GE_BITS_MAX + 1];
@@ -129,8 +128,8 @@ unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs,
 	return best;
 }
 
-/* The best k for @s->segment_bits, and its rate. The search begins where half
- * of the bits are set; from there the rate has one valley.
+/* Set the best k for @s->segment_bits and return its rate. The search begins
+ * where half of the bits are set; the rate has a single minimum.
  */
 static double choose_bits(struct epf_ge_shape *s, double keys)
 {
@@ -151,8 +150,8 @@ static double choose_bits(struct epf_ge_shape *s, double keys)
 	return least;
 }
 
-/* The least segment for @s->epochs. Return: its rate, above @budget if even the
- * largest is too small. More bits never make the best k worse.
+/* Set the smallest segment for @s->epochs. Return: its rate, above @budget if
+ * even the largest segment is too small. More bits never make the best k worse.
  */
 static double choose_segment(struct epf_ge_shape *s, double keys, double budget)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kind ge: predicted error and sizing of classic guarded epoch filters.
+ * Kind ge: predicted false-positive rate and sizing of classic guarded epoch
+ * filters.
  */
 #ifndef LIBEPF_KINDS_GE_H
 #define LIBEPF_KINDS_GE_H
@@ -19,16 +20,16 @@ extern "C" {
  * @epoch_keys: distinct keys in each of the r epochs before the current one
  * @now_keys: in the current one; @epoch_keys is the paper's case, all full
  *
- * Return: false-positive rate for positions that are independent.
+ * Return: false-positive rate for independent positions.
  */
 double epf_ge_closed(double segment_bits, unsigned int epochs,
 		     unsigned int bits, double epoch_keys, double now_keys);
 
 /**
- * epf_ge_best_bits() - the k of the least epf_ge_closed()
+ * epf_ge_best_bits() - find the k that minimises epf_ge_closed()
  * @segment_bits: s
  * @epochs: r
- * @epoch_keys: in each of the r + 1 epochs
+ * @epoch_keys: keys in each of the r + 1 epochs
  */
 unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs,
 			      double epoch_keys);
@@ -39,20 +40,20 @@ unsigned int epf_ge_best_bits(double segment_bits, unsigned int epochs,
  * @epoch_keys: distinct keys in each of the r epochs before the current one
  * @now_keys: in the current one
  *
- * Return: epf_ge_closed() and what double hashing adds, at most 1; 1 for a
- * shape or number that is out of its range.
+ * Return: epf_ge_closed() plus what double hashing adds, at most 1; 1 for a shape
+ * or number that is out of its range.
  */
 double epf_ge_fpr(const struct epf_ge_shape *s, double epoch_keys,
 		  double now_keys);
 
 /**
- * struct epf_ge_req - what a filter is to promise
+ * struct epf_ge_req - requirements
  * @keys_per_window: W, 1 and up
  * @budget: false-positive rate with all r + 1 epochs full, 1e-9 .. 0.5
  * @slack: how long a key may stay after its window, as a share of the window:
- *	1/r is at most this; 0: no matter
+ *	1/r is at most this; 0: no limit
  * @max_bytes: memory limit; 0: none
- * @epochs: r; 0: free
+ * @epochs: r; 0: any
  * @layout: enum epf_ge_layout
  */
 struct epf_ge_req {
@@ -65,8 +66,8 @@ struct epf_ge_req {
 };
 
 /**
- * struct epf_ge_size - a filter that keeps it
- * @shape: of the least memory
+ * struct epf_ge_size - a filter that meets the requirements
+ * @shape: the shape with the least memory
  * @bytes: its memory
  * @fpr: predicted rate with all r + 1 epochs full
  */
@@ -77,9 +78,9 @@ struct epf_ge_size {
 };
 
 /**
- * epf_ge_size() - the least memory over k and r
- * @req: promise
- * @size: result; with -ENOSPC the one that @req->max_bytes is too small for
+ * epf_ge_size() - minimise memory over k and r
+ * @req: requirements
+ * @size: result; with -ENOSPC the one that exceeds @req->max_bytes
  *
  * Return: 0; -EINVAL: a number out of its range, or a slack below 1/31; -ENOSPC:
  * it takes more than @req->max_bytes; -E2BIG: more than a filter may have.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind gebl: predicted error and sizing.
+ * Kind gebl: predicted false-positive rate and sizing.
  *
- * Keys choose blocks at random, so those that meet in one block of a segment
- * are Poisson, of mean keys / blocks. With p the chance that they cover all
- * positions of an absent key (cover.h), for its blocks of the segments are
- * independent,
+ * Keys choose blocks at random, so the number of keys in a block of a segment
+ * is Poisson with mean keys / blocks. Let p be the probability that they set
+ * all positions of an absent key (cover.h). The blocks of different segments
+ * are independent, so
  *
  *	fpr = 1 - (1 - p_now) (1 - p)^r
  *
- * and with double hashing the mean of that over the kinds of positions that the
- * absent key may have, which are those in every segment.
+ * With double hashing, fpr is the mean of that over the kinds of positions that
+ * the absent key may have, which are the same in every segment.
  */
 #include "gebl.h"
 #include "../cover.h"
@@ -22,7 +22,7 @@
 #define FPR_MAX 0.5
 #define BITS_MAX EPF_GEBL_BITS_MAX
 
-/* @now in one epoch, @old in @epochs others. */
+/* The probability of a hit in any epoch: @now in one epoch, @old in @epochs others. */
 static double any_epoch(double now, double old, unsigned int epochs)
 {
 	if (now >= 1 || old >= 1)
@@ -30,15 +30,15 @@ static double any_epoch(double now, double old, unsigned int epochs)
 	return -expm1(log1p(-now) + epochs * log1p(-old));
 }
 
-/* Chances for one B and one kind of offsets; each k is prepared when first asked
- * for.
+/* Tables of hit probabilities for one B and one kind of offsets. The table of a
+ * k is made when it is first needed.
  */
 struct covers {
 	struct epf_cover_double *pair[BITS_MAX + 1];
 	struct epf_cover_chain *chain[BITS_MAX + 1];
 	unsigned int block_bits;
 	unsigned int offsets;
-	bool failed; /* no memory: all that follows is without meaning */
+	bool failed; /* there was no memory: all further results are invalid */
 };
 
 static void covers_free(struct covers *c)
@@ -51,7 +51,7 @@ static void covers_free(struct covers *c)
 	}
 }
 
-/* The rate with loads @old and @now, by double hashing. */
+/* The rate with loads @old and @now, for double hashing. */
 static double rate_double(struct covers *c, unsigned int k, unsigned int epochs,
 			  double old, double now)
 {
@@ -72,8 +72,8 @@ static double rate_double(struct covers *c, unsigned int k, unsigned int epochs,
 	return sum;
 }
 
-/* The rate with loads @old and @now, which often are equal, by distinct
- * positions.
+/* The rate with loads @old and @now, for distinct positions. The loads are
+ * often equal.
  */
 static double rate_distinct(struct covers *c, unsigned int k,
 			    unsigned int epochs, double old, double now)
@@ -117,8 +117,8 @@ double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys,
 	return fpr;
 }
 
-/* The best k for @s->blocks, into @s. Return: its rate. The search begins
- * where half of the bits are set; from there the rate has one valley.
+/* Set the best k for @s->blocks. Return: its rate. The search begins where half
+ * of the bits are set; the rate has a single minimum.
  */
 static double choose_bits(struct covers *c, struct epf_gebl_shape *s,
 			  double keys)
@@ -142,15 +142,17 @@ static double choose_bits(struct covers *c, struct epf_gebl_shape *s,
 	return least;
 }
 
-/* The least blocks for @s->epochs. Return: the rate, above @budget if even the
- * most are too few. More blocks never make the best k worse.
+/* Set the fewest blocks for @s->epochs. Return: the rate, above @budget if even
+ * the most blocks are too few. More blocks never make the best k worse.
  */
 static double choose_blocks(struct covers *c, struct epf_gebl_shape *s,
 			    double keys, double budget)
 {
 	__u64 low = 1, high;
 
-	/* from below: k, and what it takes to prepare it, stays small */
+	/* begin with few blocks: then k stays small, and so does the work for
+	 * its tables
+	 */
 	for (s->blocks = 1; s->blocks < EPF_GEBL_BLOCKS_MAX; s->blocks *= 2) {
 		if (choose_bits(c, s, keys) <= budget)
 			break;
@@ -194,7 +196,7 @@ static bool allowed(const struct epf_gebl_req *req, unsigned int epochs)
 	return !(req->slack > 0) || req->slack * epochs >= 1;
 }
 
-/* All r for one B; what takes less memory than @size replaces it. */
+/* Try all r for one B; a shape with less memory than @size replaces it. */
 static void choose_epochs(const struct epf_gebl_req *req, struct covers *c,
 			  struct epf_gebl_size *size)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kind gebl: predicted error and sizing of blocked guarded epoch filters.
+ * Kind gebl: predicted false-positive rate and sizing of blocked guarded epoch
+ * filters.
  */
 #ifndef LIBEPF_KINDS_GEBL_H
 #define LIBEPF_KINDS_GEBL_H
@@ -17,21 +18,21 @@ extern "C" {
  * @epoch_keys: distinct keys in each of the r epochs before the current one
  * @now_keys: in the current one
  *
- * Return: at most 1; 1 for a shape or number that is out of its range, or where
- * there is no memory to compute it.
+ * Return: the rate, at most 1; 1 for a shape or number that is out of its range, or
+ * if there is no memory to compute it.
  */
 double epf_gebl_fpr(const struct epf_gebl_shape *s, double epoch_keys,
 		    double now_keys);
 
 /**
- * struct epf_gebl_req - what a filter is to promise
+ * struct epf_gebl_req - requirements
  * @keys_per_window: W, 1 and up
  * @budget: false-positive rate with all r + 1 epochs full, 1e-9 .. 0.5
  * @slack: how long a key may stay after its window, as a share of the window:
- *	1/r is at most this; 0: no matter
+ *	1/r is at most this; 0: no limit
  * @max_bytes: memory limit; 0: none
- * @epochs: r; 0: free
- * @block_bits: B; 0: free
+ * @epochs: r; 0: any
+ * @block_bits: B; 0: any
  * @offsets: enum epf_gebl_offsets
  */
 struct epf_gebl_req {
@@ -45,8 +46,8 @@ struct epf_gebl_req {
 };
 
 /**
- * struct epf_gebl_size - a filter that keeps it
- * @shape: of the least memory
+ * struct epf_gebl_size - a filter that meets the requirements
+ * @shape: the shape with the least memory
  * @bytes: its memory
  * @fpr: predicted rate with all r + 1 epochs full
  */
@@ -57,9 +58,9 @@ struct epf_gebl_size {
 };
 
 /**
- * epf_gebl_size() - the least memory over k, and over r and B where free
- * @req: promise
- * @size: result; with -ENOSPC the one that @req->max_bytes is too small for
+ * epf_gebl_size() - minimise memory over k, and over r and B unless they are given
+ * @req: requirements
+ * @size: result; with -ENOSPC the one that exceeds @req->max_bytes
  *
  * Return: 0; -EINVAL: a number out of its range, or a slack below 1/31; -ENOSPC:
  * it takes more than @req->max_bytes; -E2BIG: more than a filter may have;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Baseline sbf. Cells to decrement are drawn one by one, with replacement.
+ * Baseline sbf: a stable Bloom filter; see sbf.h. The cells to decrement are
+ * drawn one by one, with replacement.
  */
 #define EPF_PRIVATE
 
@@ -14,7 +15,7 @@
 
 #define BITS_MAX 64u
 #define DECREMENTS_MAX 65535u
-#define STREAM 7u /* of epf_word(), for random draws */
+#define STREAM 7u /* stream of epf_word() for random draws */
 
 static bool in_range(const struct epf_sbf_shape *s)
 {
@@ -82,7 +83,9 @@ double epf_sbf_fpr(const struct epf_sbf_shape *shape)
 	return pow(1 - zero, shape->bits);
 }
 
-/* One insertion of another key: chances of the values of one cell. */
+/* Apply the insertion of another key to @chance, the probabilities of the
+ * values of one cell.
+ */
 static void step(double *chance, unsigned int max, double down, double up)
 {
 	unsigned int v;

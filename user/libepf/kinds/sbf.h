@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Baseline sbf: stable Bloom filter (Deng and Rafiei, "Approximately Detecting
- * Duplicates for Streaming Data using Stable Bloom Filters", SIGMOD 2006), as
- * the guarded epoch paper compares with. For comparison only: it forgets at
- * random, so it loses keys inside any window.
+ * Baseline sbf: the stable Bloom filter (Deng and Rafiei, "Approximately
+ * Detecting Duplicates for Streaming Data using Stable Bloom Filters", SIGMOD
+ * 2006) that the guarded epoch paper compares with. For comparison only: it
+ * forgets at random, so it loses keys inside any window.
  */
 #ifndef LIBEPF_KINDS_SBF_H
 #define LIBEPF_KINDS_SBF_H
@@ -19,7 +19,7 @@ extern "C" {
  * struct epf_sbf_shape - what the creator chooses
  * @cells: 4-bit cells, 64 .. 2^40
  * @bits: K, cells that an insertion sets, 1 .. 64
- * @decrements: P, random cells that it decrements before, 1 .. 65535
+ * @decrements: P, random cells that it decrements before that, 1 .. 65535
  * @max: what a cell is set to, 1 .. 15
  */
 struct epf_sbf_shape {
@@ -31,7 +31,7 @@ struct epf_sbf_shape {
 
 /**
  * struct epf_sbf - a filter
- * @cell: two cells a byte
+ * @cell: two cells per byte
  * @draws: random numbers drawn; the stream depends on nothing else
  */
 struct epf_sbf {
@@ -49,17 +49,20 @@ bool epf_sbf_test(const struct epf_sbf *f, __u64 digest);
 __u64 epf_sbf_bytes(const struct epf_sbf_shape *shape);
 
 /**
- * epf_sbf_fpr() - false-positive rate at the stable point, where a cell is zero
- *	with the chance (1 / (1 + 1 / (P (1/K - 1/m))))^Max, m cells
- * @shape: in its ranges
+ * epf_sbf_fpr() - false-positive rate at the stable point
+ * @shape: valid shape
+ *
+ * There a cell is zero with probability (1 / (1 + 1 / (P (1/K - 1/m))))^Max, for m
+ * cells.
  */
 double epf_sbf_fpr(const struct epf_sbf_shape *shape);
 
 /**
- * epf_sbf_fnr() - chance that a key is lost @age insertions after its last,
- *	taking its cells for independent
- * @shape: in its ranges
- * @age: distinct keys inserted since; takes a time that grows with it
+ * epf_sbf_fnr() - probability that a key is lost @age insertions after its own
+ * @shape: valid shape
+ * @age: distinct keys inserted since; the function's time is proportional to it
+ *
+ * The formula takes the cells of the key as independent.
  */
 double epf_sbf_fnr(const struct epf_sbf_shape *shape, double age);
 

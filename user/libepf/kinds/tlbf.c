@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time-limited Bloom filter: an owner in the process, prediction, sizing.
+ * Time-limited Bloom filter: filters in this process, prediction, sizing.
  */
 #include "tlbf.h"
 
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define K_MAX 64 /* tried; 30 slices half full err by 1e-9 */
+#define K_MAX 64 /* the largest k to try; 30 half-full slices have a rate of 1e-9 */
 #define LINE 64
 
 static __u64 *slice_new(__u64 words)
@@ -19,7 +19,7 @@ static __u64 *slice_new(__u64 words)
 	return memory ? memset(memory, 0, bytes) : NULL;
 }
 
-/* Hand over the slice that is planned. Return: whether there was memory. */
+/* Allocate and add the planned slice. Return: false if there is no memory. */
 static bool supply(struct epf_tlbf_owner *o, __u64 now_ns)
 {
 	__u64 words = epf_tlbf_plan(&o->f, now_ns);
@@ -122,7 +122,7 @@ static double steady_fpr(unsigned int k, unsigned int l)
 	return epf_aged_fpr(&rates);
 }
 
-/* Words of one slice; at least what has capacity for a key a generation. */
+/* Words of one slice, with capacity for at least one key per generation. */
 static double slice_words(const struct epf_tlbf_req *req, unsigned int k,
 			  unsigned int l)
 {
@@ -146,7 +146,7 @@ static void take(const struct epf_tlbf_req *req, unsigned int k, unsigned int l,
 
 	s->span_ns = req->span_ns;
 	s->words_first = (__u64)slice_words(req, k, l);
-	s->words_min = (k + 43) / 44; /* a word has a capacity of 44 */
+	s->words_min = (k + 43) / 44; /* a word has a capacity of 44 keys */
 	s->words_max = EPF_TLBF_WORDS_MAX;
 	s->k = s->keep = k;
 	s->l = l;

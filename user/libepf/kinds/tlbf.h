@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Time-limited Bloom filter: an owner in the process, prediction, sizing.
+ * Time-limited Bloom filter: filters in this process, prediction, sizing.
  */
 #ifndef LIBEPF_KINDS_TLBF_H
 #define LIBEPF_KINDS_TLBF_H
@@ -14,12 +14,12 @@ extern "C" {
 #endif
 
 /**
- * struct epf_tlbf_owner - a filter with its slices in memory of the process
- * @f: filter; @f.nr is its slices
- * @words: of all slices, spare included
- * @words_peak: the most so far
- * @max_words: no slice is allocated beyond; 0: no limit
- * @refused: how often a slice was due and not to be had
+ * struct epf_tlbf_owner - a filter with its slices in the memory of this process
+ * @f: filter; @f.nr is the number of its slices
+ * @words: words of all slices, including the spare one
+ * @words_peak: the maximum of @words so far
+ * @max_words: limit for @words; 0: no limit
+ * @refused: how often a slice was due and could not be allocated
  */
 struct epf_tlbf_owner {
 	struct epf_tlbf f;
@@ -34,57 +34,58 @@ struct epf_tlbf_owner {
  * @o: filter
  * @s: shape
  * @max_words: memory limit; 0: none
- * @now_ns: on the caller's clock, as everywhere
+ * @now_ns: time on the caller's clock, as in all functions
  *
- * Return: 0; -EINVAL: bad shape; -ENOMEM: the first slices are not to be had,
- * or exceed the limit.
+ * Return: 0; -EINVAL: bad shape; -ENOMEM: there is no memory for the first slices,
+ * or they exceed the limit.
  */
 int epf_tlbf_open(struct epf_tlbf_owner *o, const struct epf_tlbf_shape *s,
 		  __u64 max_words, __u64 now_ns);
 void epf_tlbf_close(struct epf_tlbf_owner *o);
 
 /**
- * epf_tlbf_care() - free what expired, shift if that is due
+ * epf_tlbf_care() - free expired slices, and shift if that is due
  * @o: filter
  * @now_ns: time
  *
- * Without memory there is no shift: the error grows until the next call that
- * finds some. Not needed beside insertions, but frees memory while there are
- * none.
+ * Without memory there is no shift, and the false-positive rate grows until a call
+ * can allocate. epf_tlbf_put() calls this function; call it yourself to free memory
+ * while there are no insertions.
  */
 void epf_tlbf_care(struct epf_tlbf_owner *o, __u64 now_ns);
 
-/* Insert one key, with all the care that takes. */
+/* Insert one key and call epf_tlbf_care() as needed. */
 void epf_tlbf_put(struct epf_tlbf_owner *o, __u64 digest, __u64 now_ns);
 
 /**
- * enum epf_tlbf_fill - how the share of set bits is told
- * @EPF_TLBF_KEYS: 1 - (1 - 1/m)^n; too high where keys come again
+ * enum epf_tlbf_fill - how the share of set bits is determined
+ * @EPF_TLBF_KEYS: 1 - (1 - 1/m)^n; too high if keys repeat
  * @EPF_TLBF_COUNTED: by counting
  */
 enum epf_tlbf_fill { EPF_TLBF_KEYS, EPF_TLBF_COUNTED };
 
-/* Predicted false-positive rate at that moment. */
+/* Predicted false-positive rate at @now_ns. */
 double epf_tlbf_fpr(const struct epf_tlbf *f, enum epf_tlbf_fill fill,
 		    __u64 now_ns);
 
 /**
- * epf_tlbf_steady() - the slices at a steady rate, at the worst moment
- * @k: slices a key is in
+ * epf_tlbf_steady() - rates of the slices at a steady rate, at the worst moment
+ * @k: slices that hold a key
  * @l: generations in T; k + l < EPF_AGED_SLICES_MAX
- * @rates: set, for k + l + 1 slices half full, as the oldest expires a little
- *	after the shift: one generation more than l
+ * @rates: set for k + l + 1 half-full slices: the oldest slice expires a little
+ *	after the shift, so there is one generation more than l
  */
 void epf_tlbf_steady(unsigned int k, unsigned int l, struct epf_rates *rates);
 
 /**
- * struct epf_tlbf_req - what a filter is to promise
+ * struct epf_tlbf_req - requirements
  * @span_ns: T
- * @rate: insertions a second, expected; others cost memory or error for a while
+ * @rate: expected insertions per second; at a different rate the filter needs more
+ *	memory or has more false positives for a while
  * @budget: false-positive rate at a steady rate, 1e-9 .. 0.5
- * @slack: at the most so long beyond T a key may be reported, as a share of it:
- *	k/l, the last 1/l of it for sure; 0: any
- * @max_slices: k + l at most; 0: as many as there may be
+ * @slack: upper limit for the time beyond T that a key may be reported, as a share
+ *	of T: k/l, of which 1/l is certain; 0: no limit
+ * @max_slices: upper limit for k + l; 0: EPF_AGED_SLICES_MAX
  */
 struct epf_tlbf_req {
 	__u64 span_ns;
@@ -97,9 +98,10 @@ struct epf_tlbf_req {
 /**
  * struct epf_tlbf_size - a shape
  * @shape: to create; timed
- * @words: memory at the steady rate: of k + l + 1 slices
- * @fpr: predicted at the worst phase, of k + l + 1 slices that count
- * @late_ns: staleness: how long beyond T a key may be reported, but for chance
+ * @words: memory of k + l + 1 slices at the steady rate
+ * @fpr: predicted at the worst phase, for k + l + 1 slices
+ * @late_ns: staleness: how long beyond T a key may be reported, apart from false
+ *	positives
  */
 struct epf_tlbf_size {
 	struct epf_tlbf_shape shape;
@@ -109,11 +111,11 @@ struct epf_tlbf_size {
 };
 
 /**
- * epf_tlbf_size() - the shape with the least memory at the expected rate
- * @req: promise
+ * epf_tlbf_size() - find the shape with the least memory at the expected rate
+ * @req: requirements
  * @size: result, unchanged on failure
  *
- * Return: 0; -EINVAL: a number out of its range; -ENOSPC: no shape keeps it.
+ * Return: 0; -EINVAL: a number out of its range; -ENOSPC: no shape meets them.
  */
 int epf_tlbf_size(const struct epf_tlbf_req *req, struct epf_tlbf_size *size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Errors as one line of text. */
-#ifndef AUDIT_WRONG_H
-#define AUDIT_WRONG_H
+#ifndef RECORDS_WRONG_H
+#define RECORDS_WRONG_H
 
 #include "records.h"
 
@@ -16,4 +16,4 @@
 int audit_wrong(struct rec_error *e, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-#endif /* AUDIT_WRONG_H */
+#endif /* RECORDS_WRONG_H */

@@ -3,8 +3,8 @@
  * Private to the readers of records, which share the input and the processing of a
  * record. Users of the readers include records.h.
  */
-#ifndef AUDIT_READER_H
-#define AUDIT_READER_H
+#ifndef RECORDS_READER_H
+#define RECORDS_READER_H
 
 #include "epf/packet.h"
 
@@ -175,4 +175,4 @@ bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow,
 /* Does @text begin like nfdump's CSV? */
 bool rec_nfdump_begins(const void *text, size_t len);
 
-#endif /* AUDIT_READER_H */
+#endif /* RECORDS_READER_H */

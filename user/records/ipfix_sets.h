@@ -3,8 +3,8 @@
  * Checks of sets of IPFIX messages before libfixbuf reads them. Included only by
  * ipfix.c. Section numbers are those of RFC 7011.
  */
-#ifndef AUDIT_IPFIX_SETS_H
-#define AUDIT_IPFIX_SETS_H
+#ifndef RECORDS_IPFIX_SETS_H
+#define RECORDS_IPFIX_SETS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -130,4 +130,4 @@ static size_t template_length(const __u8 *t, size_t left, size_t head,
 	return 0;
 }
 
-#endif /* AUDIT_IPFIX_SETS_H */
+#endif /* RECORDS_IPFIX_SETS_H */

@@ -2,8 +2,8 @@
 /*
  * Queries of locked kinds: a filter of the core over the memory of a snapshot.
  */
-#ifndef LIBEPF_AUDIT_KINDS_H
-#define LIBEPF_AUDIT_KINDS_H
+#ifndef LIBEPF_QUERY_KINDS_H
+#define LIBEPF_QUERY_KINDS_H
 
 #include "audit.h"
 #include "epf/image.h"
@@ -57,4 +57,4 @@ int epf_asked_check(const struct epf_asked *a, __u64 *nr);
 /* The age of a digest, 254 if older, or EPF_AGE_ABSENT. */
 unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest);
 
-#endif /* LIBEPF_AUDIT_KINDS_H */
+#endif /* LIBEPF_QUERY_KINDS_H */

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "wrong.h"
+#include "records/wrong.h"
 
 /**
  * struct talk - one request, and where its replies go

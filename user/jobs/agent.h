@@ -16,8 +16,8 @@
  *
  * Numbers are JSON integers of 0 .. 2^63 - 1; checksums are 16 hex digits.
  */
-#ifndef AUDIT_AGENT_H
-#define AUDIT_AGENT_H
+#ifndef JOBS_AGENT_H
+#define JOBS_AGENT_H
 
 #include <jansson.h>
 
@@ -131,4 +131,4 @@ json_t *agent_state_json(const struct job_state *s);
 /* Return: 0; -EPROTO. An unknown engine becomes NULL. */
 int agent_state_parse(struct job_state *s, json_t *json);
 
-#endif /* AUDIT_AGENT_H */
+#endif /* JOBS_AGENT_H */

@@ -4,8 +4,8 @@
  *
  * Functions return NULL, or a phrase that says what is wrong, without the position.
  */
-#ifndef AUDIT_KEYTEXT_H
-#define AUDIT_KEYTEXT_H
+#ifndef RECORDS_KEYTEXT_H
+#define RECORDS_KEYTEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,4 +41,4 @@ const char *keytext_digest(struct keytext *k, const char *hex, size_t len);
 /* A string, or an object that has one as "key", or in hex as "hex". */
 const char *keytext_json(struct keytext *k, const json_t *v, bool digest);
 
-#endif /* AUDIT_KEYTEXT_H */
+#endif /* RECORDS_KEYTEXT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Reading captures: pcap and pcapng. Error texts do not include the file name. */
-#ifndef AUDIT_CAPTURE_H
-#define AUDIT_CAPTURE_H
+#ifndef RECORDS_CAPTURE_H
+#define RECORDS_CAPTURE_H
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -146,4 +146,4 @@ struct capture_record {
 
 struct capture_record capture_record(const struct pcap_pkthdr *hdr);
 
-#endif /* AUDIT_CAPTURE_H */
+#endif /* RECORDS_CAPTURE_H */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "epf/keydesc.h"
-#include "wrong.h"
+#include "records/wrong.h"
 
 const char *const agent_fd_names[AGENT_FDS] = {
 	"keys", "bitmap", "ages", "records", "snapshot",

@@ -12,7 +12,7 @@
 
 #include "epf.h"
 #include "kinds/compare.h"
-#include "wrong.h"
+#include "records/wrong.h"
 #include "libepf/backend.h"
 
 static __u64 realtime_ns(void)

@@ -7,11 +7,11 @@
  * Unless documented otherwise, functions return 0 or a negative errno. They print
  * nothing: struct rec_error has the error as one line.
  */
-#ifndef AUDIT_JOB_H
-#define AUDIT_JOB_H
+#ifndef JOBS_JOB_H
+#define JOBS_JOB_H
 
 #include "audit.h"
-#include "records.h"
+#include "records/records.h"
 
 /* Assumed number of keys if it is unknown. */
 #define JOB_KEYS_UNKNOWN (1u << 20)
@@ -163,4 +163,4 @@ void job_close(struct job *job);
  */
 int job_bitmap_sum(int fd, __u64 keys, __u64 *sum);
 
-#endif /* AUDIT_JOB_H */
+#endif /* JOBS_JOB_H */

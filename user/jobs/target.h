@@ -6,11 +6,11 @@
  * Unless documented otherwise, functions return 0 or a negative errno. They print
  * nothing: struct rec_error has the error as one line.
  */
-#ifndef AUDIT_TARGET_H
-#define AUDIT_TARGET_H
+#ifndef JOBS_TARGET_H
+#define JOBS_TARGET_H
 
 #include "audit.h"
-#include "records.h"
+#include "records/records.h"
 #include "work.h"
 
 enum target_place {
@@ -176,4 +176,4 @@ const char *target_place_name(enum target_place place);
 
 void target_close(struct target *t);
 
-#endif /* AUDIT_TARGET_H */
+#endif /* JOBS_TARGET_H */

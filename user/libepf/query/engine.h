@@ -4,8 +4,8 @@
  * lookups, and the loop over all keys in all threads. An engine adds the lookup
  * of the keys of one step.
  */
-#ifndef LIBEPF_AUDIT_ENGINE_H
-#define LIBEPF_AUDIT_ENGINE_H
+#ifndef LIBEPF_QUERY_ENGINE_H
+#define LIBEPF_QUERY_ENGINE_H
 
 #include "audit.h"
 #include "kinds.h"
@@ -118,4 +118,4 @@ extern const struct epf_engine epf_engine_avx2;
 extern const struct epf_engine epf_engine_avx512;
 extern const struct epf_engine epf_engine_cuda;
 
-#endif /* LIBEPF_AUDIT_ENGINE_H */
+#endif /* LIBEPF_QUERY_ENGINE_H */

@@ -6,8 +6,8 @@
  * Unless documented otherwise, functions return 0 or a negative errno. They print
  * nothing: struct rec_error has the error as one line.
  */
-#ifndef AUDIT_RECORDS_H
-#define AUDIT_RECORDS_H
+#ifndef RECORDS_RECORDS_H
+#define RECORDS_RECORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -159,4 +159,4 @@ int rec_next(struct rec_source *source, struct rec_batch *batch,
 struct rec_count rec_count(const struct rec_source *source);
 void rec_close(struct rec_source *source);
 
-#endif /* AUDIT_RECORDS_H */
+#endif /* RECORDS_RECORDS_H */

@@ -19,7 +19,7 @@
 #include "atomic_file.h"
 #include "desc.h"
 #include "epf/keydesc.h"
-#include "wrong.h"
+#include "records/wrong.h"
 
 #define STEP_MAX (16u << 20) /* keys of one call of an engine */
 #define STEP_FAR (128u << 20) /* likewise of a GPU, which must be kept busy */
