@@ -13,28 +13,28 @@
 #include <linux/mutex.h>
 #include <linux/printk.h>
 
-static DEFINE_MUTEX(lock);
-static const struct epf_kinds *others; /* @lock; NULL: the module is not loaded */
+static DEFINE_MUTEX(others_lock);
+static const struct epf_kinds *others; /* @others_lock; NULL: the module is not loaded */
 
-static const struct epf_table_ops *find(u8 kind)
+static const struct epf_table_ops *find_ops(u8 kind)
 {
 	const struct epf_table_ops *ops;
 
 	if (kind == EPF_KIND_LANES)
 		return &epf_lanes_ops;
-	mutex_lock(&lock);
+	mutex_lock(&others_lock);
 	ops = others ? others->ops(kind) : NULL;
 	if (ops && !try_module_get(ops->owner)) /* it is being unloaded */
 		ops = NULL;
-	mutex_unlock(&lock);
+	mutex_unlock(&others_lock);
 	return ops;
 }
 
-/* Not under @lock, which the module takes to register. Whoever may create or restore
+/* Not under @others_lock, which the module takes to register. Whoever may create or restore
  * a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is fixed, so
  * such a caller can load this module and no other.
  */
-static void load(u8 kind)
+static void load_others(u8 kind)
 {
 	if (READ_ONCE(others))
 		return; /* it has no such kind */
@@ -53,11 +53,11 @@ static void load(u8 kind)
  */
 const struct epf_table_ops *epf_kind_get(u8 kind)
 {
-	const struct epf_table_ops *ops = find(kind);
+	const struct epf_table_ops *ops = find_ops(kind);
 
 	if (!ops) {
-		load(kind);
-		ops = find(kind);
+		load_others(kind);
+		ops = find_ops(kind);
 	}
 	return ops ?: ERR_PTR(-EOPNOTSUPP);
 }
@@ -109,12 +109,12 @@ int epf_kinds_register(const struct epf_kinds *kinds)
 		pr_err("epochfilter_kinds was built from another version: install both modules of one version, then reload them\n");
 		return -ENOEXEC;
 	}
-	mutex_lock(&lock);
+	mutex_lock(&others_lock);
 	if (others)
 		err = -EEXIST;
 	else
 		WRITE_ONCE(others, kinds);
-	mutex_unlock(&lock);
+	mutex_unlock(&others_lock);
 	return err;
 }
 EPF_EXPORT(epf_kinds_register);
@@ -127,8 +127,8 @@ EPF_EXPORT(epf_kinds_register);
  */
 void epf_kinds_unregister(void)
 {
-	mutex_lock(&lock);
+	mutex_lock(&others_lock);
 	WRITE_ONCE(others, NULL);
-	mutex_unlock(&lock);
+	mutex_unlock(&others_lock);
 }
 EPF_EXPORT(epf_kinds_unregister);
