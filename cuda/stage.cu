@@ -17,7 +17,7 @@
 #include <emmintrin.h>
 #endif
 
-#define THREADS 16u /* default; the caller is one of them */
+#define THREADS 16u /* the most that copy; the caller is one of them */
 #define CHUNK_BYTES (256u << 10)
 #define CACHE_LINE 64u
 

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Between libepf and libepf_cuda.so, which it loads where there is one: a table
- * of functions, and what they take. Neither knows more of the other.
+ * Interface between libepf and libepf_cuda.so, which libepf loads if it exists:
+ * a table of functions, and their arguments. Neither side knows more about the
+ * other.
  *
- * A number in @version changes with any of this; libepf takes a library of its
- * own version only. All memory that is passed is the host's.
+ * @version changes with every change of this interface, and libepf accepts only
+ * a library of its own version. All memory that is passed is the host's.
  *
- * Functions return 0 or a negative errno, with one line of why in struct
- * epf_cuda_error:
+ * Functions return 0 or a negative errno, with one line of explanation in
+ * struct epf_cuda_error:
+ *
  *   -EINVAL: a number out of its range;
- *   -ENOMEM: no memory, of the card or of the host; smaller things may fit;
+ *   -ENOMEM: no memory on the card or the host; smaller requests may succeed;
  *   -ENODEV: no card, or no driver for it; or this process was forked from one
  *	that uses the card;
- *   -EAGAIN: the card is not ready yet: it may be later;
- *   -EIO: the card failed. It is of no use to this process any more;
- *   -ECANCELED: as @progress wished.
+ *   -EAGAIN: the card is not ready yet; it may be later;
+ *   -EIO: the card failed, and this process cannot use it any more;
+ *   -ECANCELED: @progress asked for it.
+ *
  * After an error nothing is under way on the card, and handles can be released.
  *
- * CUDA does not outlive a fork(): in the child of a process that has used the card
- * every function fails with -ENODEV, and handles are released without the card.
+ * CUDA does not survive a fork(): in the child of a process that has used the
+ * card every function fails with -ENODEV, and handles are released without the
+ * card.
  *
- * Any thread may call; one at a time is served. Device 0 serves it, of those that
- * CUDA_VISIBLE_DEVICES leaves; the current device and context of the thread are
- * afterwards what they were.
+ * Any thread may call; calls run one at a time. They use device 0 of those that
+ * CUDA_VISIBLE_DEVICES leaves, and restore the current device and context of
+ * the thread.
  */
 #ifndef EPF_CUDA_H
 #define EPF_CUDA_H
@@ -48,10 +52,10 @@ struct epf_cuda_error {
 
 /**
  * struct epf_cuda_device - the card
- * @name: of it
- * @bytes: of memory
- * @major: compute capability
- * @minor: likewise
+ * @name: its name
+ * @bytes: its memory
+ * @major: major number of its compute capability
+ * @minor: minor number
  */
 struct epf_cuda_device {
 	char name[64];
@@ -62,10 +66,10 @@ struct epf_cuda_device {
 
 /**
  * struct epf_cuda_lines - lines of a filter
- * @line: epf_geom_lines(&geom) of them; 8-byte aligned
+ * @line: epf_geom_lines(&geom) lines; 8-byte aligned
  * @geom: shape
- * @hash: of keys
- * @epoch: that they are to be read at
+ * @hash: hash of the keys
+ * @epoch: the epoch for lookups
  */
 struct epf_cuda_lines {
 	const struct epf_line *line;
@@ -76,10 +80,10 @@ struct epf_cuda_lines {
 
 /**
  * struct epf_cuda_keys - keys, one after another without gaps
- * @data: any alignment; digests are little-endian. Pinned ones are not copied on
- *	the host
- * @n: how many
- * @len: bytes of each, 1 .. EPF_KEY_MAX; 0: digests of eight bytes
+ * @data: any alignment; digests are little-endian. Keys in pinned memory are not
+ *	copied on the host
+ * @n: number of keys
+ * @len: bytes per key, 1 .. EPF_KEY_MAX; 0: digests of eight bytes
  */
 struct epf_cuda_keys {
 	const void *data;
@@ -89,13 +93,14 @@ struct epf_cuda_keys {
 };
 
 /**
- * struct epf_cuda_answer - what is wanted, and the answer
+ * struct epf_cuda_answer - requested results of a query
  * @bitmap: (n + 7) / 8 bytes: bit i mod 8 of byte i / 8 is key i; the bits
  *	after the last key are zero
- * @ages: n bytes, or NULL: age, or 255: absent
- * @threads: that copy into pinned memory, eight at most; 0: so many
- * @progress: or NULL; in the calling thread, with keys done and all keys; not 0:
- *	stop
+ * @ages: n bytes: age, or 255: absent; NULL: none
+ * @threads: threads that copy into pinned memory, at most 16; 0: one per CPU, at
+ *	most 16
+ * @progress: called in the calling thread with keys done and all keys; a result
+ *	other than 0 stops the query; or NULL
  * @ctx: for @progress
  * @ages_of: out: keys present at each age
  */
@@ -113,22 +118,22 @@ struct epf_cuda_answer {
  * struct epf_cuda_ops - the table
  * @version: EPF_CUDA_VERSION
  * @size: of this struct
- * @probe: is there a card that can be used, and which? Makes a context there and
- *	runs an empty kernel
- * @hold: copy lines to the card. What is stale at their epoch is not copied, so
- *	that they can be kept current
- * @release: of @hold; NULL is well
- * @apply: records of a journal, in any order of their rings, to lines that are
- *	held; @epoch is theirs afterwards, at or after that of each record
- * @fetch: the lines as they are on the card, for tests; stale ones are zero
- * @load: copy keys to the card, to be asked for again and again
- * @unload: of @load; NULL is well
- * @query: ask held lines for keys
- * @query_column: for @n keys from number @first on, of those that were loaded
- * @tally: lanes by part, place and positions set, EPF_PARTS_MAX by EPF_LANES by
- *	EPF_LANE_BITS + 1 numbers; stale lanes are empty ones
- * @chance: how many of the keys epf_word(seed + i, 1), i < n, are present; they
- *	are made on the card
+ * @probe: find a usable card and its properties. Makes a context on it and runs an
+ *	empty kernel
+ * @hold: copy lines to the card. Lanes that are stale at their epoch become zero, so
+ *	that @apply can keep the lines current
+ * @release: free lines of @hold; NULL is allowed
+ * @apply: apply records of a journal, in any order of their rings, to held lines.
+ *	The lines are then at @epoch, which is not before that of any record
+ * @fetch: copy the lines back from the card, for tests; stale lanes are zero
+ * @load: copy keys to the card, for repeated lookups
+ * @unload: free keys of @load; NULL is allowed
+ * @query: look up keys in held lines
+ * @query_column: look up @n loaded keys from number @first on
+ * @tally: count lanes by part, lane index and set positions: EPF_PARTS_MAX by
+ *	EPF_LANES by EPF_LANE_BITS + 1 numbers; stale lanes count as empty
+ * @chance: count how many of the keys epf_word(seed + i, 1), i < n, are present; the
+ *	card generates them
  */
 struct epf_cuda_ops {
 	__u32 version;
@@ -158,7 +163,7 @@ struct epf_cuda_ops {
 		      __u64 *found, struct epf_cuda_error *e);
 };
 
-/* What libepf_cuda.so exports; EPF_CUDA_SYMBOL to dlsym(). */
+/* The only symbol that libepf_cuda.so exports, for dlsym(). */
 #define EPF_CUDA_SYMBOL "epf_cuda_ops"
 typedef const struct epf_cuda_ops *(*epf_cuda_ops_fn)(void);
 

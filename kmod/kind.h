@@ -9,8 +9,8 @@
  * grace period that its memory waits for covers them; its timer and its work are
  * cancelled before.
  */
-#ifndef EPF_KIND_H
-#define EPF_KIND_H
+#ifndef EPF_KMOD_KIND_H
+#define EPF_KMOD_KIND_H
 
 #include "table.h"
 
@@ -123,4 +123,4 @@ int epf_params_check(const struct epf_params *params);
 int epf_kinds_register(const struct epf_kinds *kinds);
 void epf_kinds_unregister(void);
 
-#endif /* EPF_KIND_H */
+#endif /* EPF_KMOD_KIND_H */

@@ -16,7 +16,7 @@ cc=$1 required=$2 other=$3
 cost() {
 	case $1 in
 	libpcap-dev) echo "no 'dedup', no audits of captures" ;;
-	libcsv-dev) echo 'no audits of CSV' ;;
+	libcsv-dev) echo 'no audits of CSV or of nfdump' ;;
 	libfixbuf-dev | pkg-config) echo 'no audits of IPFIX' ;;
 	libbpf-dev | clang) echo "no 'attach'" ;;
 	libxdp-dev) echo "'attach' has the interface to itself" ;;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * All kinds behind one interface: sizing, memory.
+ * All kinds behind one interface: sizing and memory.
  */
 #include "kinds.h"
 
@@ -22,7 +22,7 @@ static __u64 *memory(__u64 bytes)
 	if (map == MAP_FAILED)
 		return NULL;
 	if (bytes >= HUGE_PAGE)
-		madvise(map, bytes, MADV_HUGEPAGE); /* a wish */
+		madvise(map, bytes, MADV_HUGEPAGE); /* a hint; may fail */
 	return map;
 }
 
@@ -37,7 +37,7 @@ static void slab_close(struct kind *k)
 	munmap(k->word, k->bytes);
 }
 
-/* Each of the @units at @from @times times in a row at @to. */
+/* Copy each of the @units at @from to @to @times times in a row. */
 static void repeat(void *to, const void *from, __u64 units,
 		   unsigned int unit_bytes, __u64 times)
 {
@@ -50,7 +50,7 @@ static void repeat(void *to, const void *from, __u64 units,
 			memcpy(out, in, unit_bytes);
 }
 
-/* The same of units of so many bits, below 64; a power of two. */
+/* The same for units of @bits bits, a power of two below 64. */
 static void repeat_bits(__u8 *to, const __u8 *from, __u64 units,
 			unsigned int bits, __u64 times)
 {
@@ -66,7 +66,7 @@ static void repeat_bits(__u8 *to, const __u8 *from, __u64 units,
 	}
 }
 
-/* @bytes of memory of a filter into @times as much. */
+/* Expand @bytes of a filter's memory to @times as much. */
 static void expand(void *to, const void *from, __u64 bytes, unsigned int bits,
 		   __u64 times)
 {
@@ -87,7 +87,7 @@ static __u64 *slab_grow(struct kind *k, unsigned int unit_bits, __u64 times)
 	return word;
 }
 
-/* What kinds of epochs have in common, sized for @window. */
+/* Set the fields that all kinds with epochs have, for @window. */
 static void set(struct kind *k, double window, __u32 epochs, double epoch_keys,
 		__u64 bytes, double fpr)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All kinds behind one interface: sized by libepf, run by the core as it is,
- * for one thread. What section frontier of the papers measures and what the
- * benchmark of all kinds times.
+ * All kinds behind one interface, for one thread: sized by libepf, run by the
+ * unchanged core. Section frontier of the papers measures them, and the
+ * benchmark of all kinds times them.
  *
  * The inline functions kind_NAME_insert(), _test() and _rotate() are those of
- * the core; the table of struct kind_ops has them for callers that need not be
+ * the core. The table of struct kind_ops has them for callers that need not be
  * fast. kind_NAME_aim() and _aim_insert() prefetch what a test or an insertion
- * will look at, in places that the core's own functions tell.
+ * will read; the core's own functions compute the places.
  */
 #ifndef SELFTESTS_KINDS_H
 #define SELFTESTS_KINDS_H
@@ -25,7 +25,9 @@
 #include <kinds/sbf.h>
 #include <kinds/tlbf.h>
 
-/* In the order of tables. ge_paper has the paper's layout, ge cells. */
+/* The kinds, in the order of tables. ge_paper has the paper's layout, ge the
+ * transposed one.
+ */
 #define KINDS(X)							\
 	X(lanes1) X(lanes2) X(lanes4) X(elastic) X(dict) X(ge)		\
 	X(ge_paper) X(gebl) X(apbf) X(apbbf) X(tlbf) X(cbf) X(sbf)
@@ -38,15 +40,15 @@ struct kind_ops;
 
 /**
  * struct kind - a filter
- * @ops: of its kind
- * @word: memory, NULL while it is not open and for kinds that have their own
- * @bytes: memory, all of it but for the queue of cbf
+ * @ops: functions of its kind
+ * @word: memory; NULL while it is not open, and for kinds that allocate themselves
+ * @bytes: total memory, without the queue of cbf
  * @window: W, insertions
  * @epochs: epochs (generations) that make the window; 0: there are none
- * @epoch_keys: insertions after which one is to be rotated
- * @fpr: predicted at the worst phase
- * @now_ns: the clock of tlbf, KIND_STEP_NS an insertion
- * @state: of lanes
+ * @epoch_keys: insertions after which the caller rotates
+ * @fpr: predicted false-positive rate at the worst phase
+ * @now_ns: the clock of tlbf, KIND_STEP_NS per insertion
+ * @state: state of lanes
  */
 struct kind {
 	const struct kind_ops *ops;
@@ -79,12 +81,12 @@ struct kind {
 
 /**
  * struct kind_ops - a kind
- * @name: as in tables
- * @size: shape, bytes, epochs and prediction for a window, a budget and a
- *	slack; 0 or a negative errno
- * @open: memory of an empty filter; whether there was some
- * @close: gives it back
- * @grow: see kind_grow(); memory and shape
+ * @name: its name in tables
+ * @size: set shape, bytes, epochs and prediction for a window, a budget and a
+ *	slack; returns 0 or a negative errno
+ * @open: allocate an empty filter; returns false if there is no memory
+ * @close: free its memory
+ * @grow: grow memory and shape; see kind_grow()
  */
 struct kind_ops {
 	const char *name;
@@ -104,15 +106,17 @@ int kind_size(struct kind *k, enum kind_nr nr, double window, double budget,
 	      double slack);
 
 /**
- * kind_fit() - the least error in so much memory
+ * kind_fit() - find the shape with the least error in given memory
  * @k: result, not open
  * @nr: kind
  * @window: W
- * @bits: for each key of the window
- * @slack: at most
+ * @bits: bits per key of the window
+ * @slack: upper limit of the slack
  *
- * Return: 0, or a negative errno. No more memory than that, and within half a
- * per cent of it where shapes are not too far apart, as they may be for tlbf.
+ * The result has no more memory than that, and at most half a per cent less unless
+ * shapes are far apart, which may happen for tlbf.
+ *
+ * Return: 0, or a negative errno.
  */
 int kind_fit(struct kind *k, enum kind_nr nr, double window, double bits,
 	     double slack);
@@ -123,34 +127,33 @@ void kind_close(struct kind *k);
 /**
  * kind_fill() - insert keys until all epochs are full
  * @k: open, empty
- * @windows: so many windows, and the current epoch
+ * @windows: fill so many windows, and the current epoch
  *
  * Keys are kind_key(0), kind_key(1), .. and distinct.
  *
- * Return: how many.
+ * Return: number of keys.
  */
 __u64 kind_fill(struct kind *k, unsigned int windows);
 
 /**
- * kind_grow() - a filter as if it had been filled @times as large
- * @to: result, open; @from stays
- * @from: filled
+ * kind_grow() - make a filter @times as large, as if it had been filled
+ * @to: result, open
+ * @from: filled filter, unchanged
  * @times: a multiple of 8
  *
- * Each line, cell or bit is there @times times in a row. As positions are
- * fractions of the memory, the keys of @from are in @to, and the share of bits
- * that are set, and so the error, is the same: what would take minutes to fill
- * takes a second. In dict the keys have become others, kind_grown_key(), and
- * the few of the backyard are not found.
+ * The result repeats each line, cell or bit @times times in a row. Positions are
+ * fractions of the memory, so @to has the keys of @from, and the share of set bits and
+ * the error are the same. This takes a second where filling would take minutes. In
+ * dict the keys change, see kind_grown_key(), and the few of the backyard are not found.
  *
- * Return: was there memory?
+ * Return: false if there is no memory.
  */
 bool kind_grow(struct kind *to, const struct kind *from, __u64 times);
 
-/* The key of @to for a key of the filter that it was grown from. */
+/* Return: the key of @to for a key of the filter that it was grown from. */
 __u64 kind_grown_key(const struct kind *to, __u64 digest, __u64 times);
 
-/* Key @i of those inserted, key @i of those never inserted. */
+/* Key @i of the inserted keys; kind_other(): key @i of the keys never inserted. */
 static inline __u64 kind_key(__u64 i)
 {
 	return epf_word(i, 1);
@@ -167,7 +170,7 @@ struct kind_probe {
 	struct epf_probe lanes;
 };
 
-/* Told L, the compiler unrolls the parts, as in the module. */
+/* With constant L the compiler unrolls the parts, as in the module. */
 #define KIND_LANES(L)							\
 	static inline void						\
 	kind_lanes##L##_aim(const struct kind *k, __u64 digest,		\
@@ -218,7 +221,7 @@ struct kind_probe {
 		kind_lanes_rotate(k);					\
 	}
 
-/* The store, and the worker's part: a chunk of the scan. */
+/* Rotate, and do the worker's part: one chunk of the scan. */
 static inline void kind_lanes_rotate(struct kind *k)
 {
 	__u64 first, end;
@@ -234,7 +237,7 @@ KIND_LANES(1)
 KIND_LANES(2)
 KIND_LANES(4)
 
-/* Kinds whose digest is all there is to a test under way. */
+/* For kinds whose probe is only the digest. */
 #define KIND_AT(name)							\
 	static inline int kind_##name##_test_at(const struct kind *k,	\
 						struct kind_probe *p)	\
@@ -325,7 +328,7 @@ static inline void kind_ge_aim_insert(const struct kind *k, __u64 digest,
 	kind_ge_cells(k, digest, EPF_GE_BITS_MAX);
 }
 
-/* The first position in every segment; in the current one all of them. */
+/* Prefetch the first position in every segment. */
 static inline void kind_ge_paper_aim(const struct kind *k, __u64 digest,
 				     struct kind_probe *p)
 {
@@ -375,7 +378,9 @@ static inline void kind_gebl_aim_insert(const struct kind *k, __u64 digest,
 		     k->gebl.now * epf_gebl_block(s));
 }
 
-/* Where Algorithm 1 lands while it finds nothing; the k youngest. */
+/* Prefetch the slices that Algorithm 1 reads while it finds nothing; for an
+ * insertion the k youngest.
+ */
 #define KIND_AGED_AIM(name, ring, LOOK)					\
 	static inline void kind_##name##_aim(const struct kind *k,	\
 					     __u64 digest,		\
@@ -428,7 +433,7 @@ static inline void kind_tlbf_insert(struct kind *k, __u64 digest)
 
 static inline void kind_tlbf_rotate(struct kind *k)
 {
-	(void)k; /* insertions see to it */
+	(void)k; /* insertions rotate by themselves */
 }
 
 KIND_AT(tlbf)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Is a mirror what a fresh copy of its filter is, bit by bit? For a moment when
- * nobody inserts; epochs may end.
+ * Checks that a mirror equals a fresh copy of its filter, bit by bit, at a
+ * moment without insertions. Epochs may end meanwhile.
  */
 #ifndef EPF_SELFTESTS_MIRRORED_H
 #define EPF_SELFTESTS_MIRRORED_H
@@ -16,14 +16,14 @@
 #include "copy.h"
 #include "mirror.h"
 
-/* What may differ, and how. */
+/* Differences between a mirror and a fresh copy. */
 struct mirrored {
-	long ret;	/* of the follow, or -errno */
-	__u64 words;	/* that differ */
-	__u64 set;	/* that are not zero */
-	int counts;	/* epochs whose insertions differ */
-	int starts;	/* epochs that did not begin when they did */
-	__s64 inserts;	/* more than there were; less: some were under way when
+	long ret;	/* result of the follow, or -errno */
+	__u64 words;	/* words that differ */
+	__u64 set;	/* words that are not zero */
+	int counts;	/* epochs whose insertion counts differ */
+	int starts;	/* epochs whose beginnings differ */
+	__s64 inserts;	/* surplus of insertions; negative: some were under way when
 			 * the mirror was made
 			 */
 	struct epf_snap_header fresh, mirror;
@@ -37,7 +37,9 @@ static inline __u64 mirrored_now(void)
 	return (__u64)ts.tv_sec * 1000000000 + (__u64)ts.tv_nsec;
 }
 
-/* A copy of the lines of @v, or of those mapped at @from, settled at its epoch. */
+/* Return: a copy of the lines at @from (those of @v or mapped ones), settled at
+ * @v's epoch.
+ */
 static inline struct epf_line *mirrored_settled(const struct epf_view *v,
 						const struct epf_line *from)
 {
@@ -67,7 +69,7 @@ static inline void mirrored_lines(struct mirrored *d, const struct epf_view *v,
 	free(b);
 }
 
-/* When an epoch began is known to within the time that the two headers took. */
+/* The beginning of an epoch is known to within the time between the two headers. */
 static inline void mirrored_headers(struct mirrored *d, __u64 took)
 {
 	__s64 more;
@@ -83,8 +85,8 @@ static inline void mirrored_headers(struct mirrored *d, __u64 took)
 	d->inserts = (__s64)(d->mirror.inserts - d->fresh.inserts);
 }
 
-/* Follow, and compare with a copy taken while rotation is held. Return: equal,
- * and at the same epoch.
+/* Follow, and compare with a copy taken while rotation is held. Return: are
+ * both equal, and at the same epoch?
  */
 static inline bool mirrored_equal(int fd, struct epf_mirror *m,
 				  struct mirrored *d)

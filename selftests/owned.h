@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Filters of the owned kinds in this process, by the core's own text: what the
- * kernel's are compared with. Shapes are small, so that there are false
- * positives, which must be the same ones.
+ * Filters of the locked kinds in this process, made by the rows of the core.
+ * Tests compare the kernel's filters with them. Shapes are small, so that there
+ * are false positives, which must be the same ones.
  */
 #ifndef SELFTESTS_OWNED_H
 #define SELFTESTS_OWNED_H
 
-#include <epf/rooms.h>
+#include <epf/kinds.h>
 
 #include <linux/epochfilter.h>
 #include <stdbool.h>
@@ -15,202 +15,215 @@
 #include <string.h>
 
 /**
- * struct owned - a filter of one of the paced kinds
+ * struct owned - a filter of a locked kind
+ * @f: the filter; zeroed, if there is none
  * @kind: enum epf_kind
  * @epochs: complete epochs that make the window
- * @room: of a filter that counts; else NULL
+ * @now_ns: its clock, which the test advances
  */
 struct owned {
+	struct epf_locked f;
 	__u32 kind;
 	__u32 epochs;
-	struct epf_room *room;
-	union {
-		__u64 *word;
-		struct epf_ge ge;
-		struct epf_gebl gebl;
-		struct epf_apbf apbf;
-		struct epf_apbbf apbbf;
-		struct epf_dict dict;
-	};
+	__u64 now_ns;
 };
 
-/* Of few keys: 300 in the window of each. */
+/* Is it a locked kind of fixed size? */
+static inline bool owned_is_fixed(__u32 kind)
+{
+	return epf_kind_row(kind) && !epf_kind_row(kind)->fluid;
+}
+
+/* Is it a resizable kind? */
+static inline bool owned_is_fluid(__u32 kind)
+{
+	return epf_kind_row(kind) && epf_kind_row(kind)->fluid;
+}
+
+/* "lanes" or the name of a locked kind. */
+static inline const char *owned_name(__u32 kind)
+{
+	return kind ? epf_kind_row(kind)->name : "lanes";
+}
+
+/* All fixed-size kinds. Return: how many they are. */
+static inline __u32 owned_fixed_kinds(__u32 kinds[EPF_KIND_MAX])
+{
+	__u32 kind, nr = 0;
+
+	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
+		if (owned_is_fixed(kind))
+			kinds[nr++] = kind;
+	return nr;
+}
+
+/* Return: a shape for few keys, 300 in the window of a fixed-size kind. */
 static inline struct epf_shape owned_shape(__u32 kind)
 {
-	struct epf_shape s = { 0 };
+	static const struct epf_shape shapes[EPF_KIND_MAX + 1] = {
+		[EPF_KIND_GE].ge = { .segment_bits = 600, .epochs = 5,
+				     .bits = 6 },
+		[EPF_KIND_GEBL].gebl = { .blocks = 5, .block_bits = 128,
+					 .epochs = 3, .bits = 5 },
+		[EPF_KIND_APBF].apbf = { .slice_bits = 300, .k = 4, .l = 12 },
+		[EPF_KIND_APBBF].apbbf = { .blocks = 3, .k = 3, .l = 9,
+					   .block_bits = 128, .bits = 2 },
+		[EPF_KIND_TLBF].tlbf = { .words_first = 1024,
+					 .words_min = 1024,
+					 .words_max = 1 << 16, .k = 5,
+					 .l = 7 },
+		[EPF_KIND_DICT].dict = { .buckets = 10, .yard = 2,
+					 .generations = 5, .tag_bits = 3,
+					 .rem_bits = 7, .slots = 16,
+					 .lines = 1 },
+		[EPF_KIND_CHAIN].chain = { .lines_first = 64, .lines_min = 64,
+					   .lines_max = 1 << 12, .load = 1024,
+					   .lines_per_key = 2,
+					   .bits_per_key = 10 },
+	};
 
-	switch (kind) {
-	case EPF_KIND_GE:
-		s.ge.segment_bits = 600;
-		s.ge.epochs = 5;
-		s.ge.bits = 6;
-		break;
-	case EPF_KIND_GEBL:
-		s.gebl.blocks = 5;
-		s.gebl.block_bits = 128;
-		s.gebl.epochs = 3;
-		s.gebl.bits = 5;
-		break;
-	case EPF_KIND_APBF:
-		s.apbf.slice_bits = 300;
-		s.apbf.k = 4;
-		s.apbf.l = 12;
-		break;
-	case EPF_KIND_APBBF:
-		s.apbbf.blocks = 3;
-		s.apbbf.k = 3;
-		s.apbbf.l = 9;
-		s.apbbf.block_bits = 128;
-		s.apbbf.bits = 2;
-		break;
-	case EPF_KIND_DICT:
-		s.dict.buckets = 10;
-		s.dict.yard = 2;
-		s.dict.generations = 5;
-		s.dict.tag_bits = 3;
-		s.dict.rem_bits = 7;
-		s.dict.slots = 16;
-		s.dict.lines = 1;
-		break;
-	}
-	return s;
+	return shapes[kind];
 }
 
-#define OWNED_KINDS(X)							      \
-	X(EPF_KIND_GE, ge)						      \
-	X(EPF_KIND_GEBL, gebl)						      \
-	X(EPF_KIND_APBF, apbf)						      \
-	X(EPF_KIND_APBBF, apbbf)					      \
-	X(EPF_KIND_DICT, dict)
-
-static inline struct epf_ge_shape ge_shape(const struct epf_shape *s)
+/* An empty filter without memory. Return: false: there is no such shape. */
+static inline bool owned_shaped(struct owned *o, __u32 kind,
+				const struct epf_shape *shape, __u64 window_ns)
 {
-	return (struct epf_ge_shape){ s->ge.segment_bits, s->ge.epochs,
-				      s->ge.bits, s->ge.layout };
-}
-
-static inline struct epf_gebl_shape gebl_shape(const struct epf_shape *s)
-{
-	return (struct epf_gebl_shape){ s->gebl.blocks, s->gebl.block_bits,
-					s->gebl.epochs, s->gebl.bits,
-					s->gebl.offsets };
-}
-
-static inline struct epf_apbf_shape apbf_shape(const struct epf_shape *s)
-{
-	return (struct epf_apbf_shape){ s->apbf.slice_bits, s->apbf.k,
-					s->apbf.l };
-}
-
-static inline struct epf_apbbf_shape apbbf_shape(const struct epf_shape *s)
-{
-	return (struct epf_apbbf_shape){ s->apbbf.blocks, s->apbbf.k,
-					 s->apbbf.l, s->apbbf.block_bits,
-					 s->apbbf.bits };
-}
-
-static inline struct epf_dict_shape dict_shape(const struct epf_shape *s)
-{
-	return (struct epf_dict_shape){ s->dict.buckets, s->dict.yard,
-					s->dict.generations, s->dict.tag_bits,
-					s->dict.rem_bits, s->dict.slots,
-					s->dict.lines };
+	memset(o, 0, sizeof(*o));
+	o->kind = kind;
+	if (epf_locked_init(&o->f, epf_kind_row(kind), shape, window_ns, 0))
+		return false;
+	o->epochs = o->f.epochs;
+	return true;
 }
 
 /* Complete epochs that make the window. */
 static inline __u32 owned_epochs(__u32 kind, const struct epf_shape *s)
 {
-	return kind == EPF_KIND_GE    ? s->ge.epochs :
-	       kind == EPF_KIND_GEBL  ? s->gebl.epochs :
-	       kind == EPF_KIND_APBF  ? s->apbf.l :
-	       kind == EPF_KIND_APBBF ? s->apbbf.l :
-					s->dict.generations;
+	struct owned o;
+
+	return owned_shaped(&o, kind, s, 0) ? o.f.epochs : 0;
 }
 
 /* Rotations after which nothing is left in memory. */
 static inline __u32 owned_slices(__u32 kind, const struct epf_shape *s)
 {
-	return kind == EPF_KIND_APBF  ? s->apbf.k + s->apbf.l :
-	       kind == EPF_KIND_APBBF ? s->apbbf.k + s->apbbf.l :
-					owned_epochs(kind, s) + 1;
+	struct owned o;
+
+	return owned_shaped(&o, kind, s, 0) ? o.f.slices : 0;
 }
 
-/* Make one of @shape; owned_free() frees it. Return: false: no memory, or no
- * such shape.
+static inline __u64 *owned_memory(__u64 words)
+{
+	size_t bytes = (words * sizeof(__u64) + 63) & ~63ULL;
+	__u64 *word = words ? aligned_alloc(64, bytes) : NULL;
+
+	if (word)
+		memset(word, 0, bytes);
+	return word;
+}
+
+/* Make a filter of @shape, of a fixed-size kind; owned_free() frees it. Return: false
+ * if there is no memory, or the shape is invalid.
  */
 static inline bool owned_init(struct owned *o, __u32 kind,
 			      const struct epf_shape *shape)
 {
-	__u64 words = 0;
-
-	memset(o, 0, sizeof(*o));
-	o->kind = kind;
-	o->epochs = owned_epochs(kind, shape);
-#define INIT(number, name)						      \
-	if (kind == (number)) {						      \
-		const struct epf_##name##_shape s = name##_shape(shape);      \
-									      \
-		if (!epf_##name##_init(&o->name, &s))			      \
-			words = epf_##name##_words(&s);			      \
-	}
-	OWNED_KINDS(INIT)
-	o->word = words ? aligned_alloc(64, words * sizeof(__u64)) : NULL;
-	if (o->word)
-		memset(o->word, 0, words * sizeof(__u64));
-	return o->word;
+	if (!owned_shaped(o, kind, shape, 0))
+		return false;
+	epf_locked_place(&o->f, owned_memory(o->f.words));
+	return o->f.word;
 }
 
+/* Nothing happens if @o is zeroed. */
 static inline void owned_free(struct owned *o)
 {
-	free(o->word);
-	o->word = NULL;
+	__u64 *word, words;
+
+	if (!o->f.ops)
+		return;
+	if (o->f.ops->fluid)
+		while ((word = o->f.ops->fluid->take(&o->f, &words)))
+			free(word);
+	else
+		free(o->f.word);
+	memset(&o->f, 0, sizeof(o->f));
 }
 
 static inline int owned_test(const struct owned *o, __u64 digest)
 {
-#define TEST(number, name)						      \
-	if (o->kind == (number))					      \
-		return epf_##name##_test(&o->name, digest);
-	OWNED_KINDS(TEST)
-	return -1;
+	return o->f.ops->test(&o->f, digest, o->now_ns);
 }
 
-/* An epoch has begun: how far it may be filled is computed. */
+/* Compute the room of an epoch that has begun. */
 static inline void owned_see(struct owned *o)
 {
-	if (!o->room || !o->room->stale)
-		return;
-#define SEE(number, name)						      \
-	if (o->kind == (number))					      \
-		epf_##name##_set_room(&o->name);
-	OWNED_KINDS(SEE)
+	if (o->f.room && o->f.room->stale)
+		o->f.ops->set_room(&o->f);
 }
 
-/* Count from now on; @o is empty, and @room too but for its limit. */
+/* Begin to count keys. @o is empty, and @room is zero except for its limit. */
 static inline void owned_count(struct owned *o, struct epf_room *room)
 {
-	o->room = room;
-#define COUNT(number, name)						      \
-	if (o->kind == (number))					      \
-		epf_##name##_count(&o->name, room);
-	OWNED_KINDS(COUNT)
+	void *work = malloc(o->f.ops->count_bytes + 1);
+
+	o->f.room = room;
+	if (!work || o->f.ops->count(&o->f, work))
+		abort();
+	free(work);
 }
 
 static inline void owned_insert(struct owned *o, __u64 digest)
 {
-#define INSERT(number, name)						      \
-	if (o->kind == (number))					      \
-		epf_##name##_insert(&o->name, digest);
-	OWNED_KINDS(INSERT)
+	o->f.ops->insert(&o->f, digest, o->now_ns);
 }
 
+/* End an epoch of a fixed-size kind. */
 static inline void owned_rotate(struct owned *o)
 {
-#define ROTATE(number, name)						      \
-	if (o->kind == (number))					      \
-		epf_##name##_rotate(&o->name);
-	OWNED_KINDS(ROTATE)
+	epf_locked_rotate(&o->f);
 	owned_see(o);
+}
+
+/* Hand over the memory that a resizable kind needs next. Return: false: it needs none. */
+static inline bool owned_supply(struct owned *o)
+{
+	__u64 words = o->f.ops->fluid->plan(&o->f, o->now_ns);
+	__u64 *word = owned_memory(words);
+
+	if (!words)
+		return false;
+	if (!word)
+		abort();
+	if (!o->f.ops->fluid->add(&o->f, o->now_ns, word, words))
+		free(word);
+	return true;
+}
+
+/* Make one of @shape, of a resizable kind. */
+static inline bool owned_init_fluid(struct owned *o, __u32 kind,
+				    const struct epf_shape *shape,
+				    __u64 window_ns)
+{
+	if (!owned_shaped(o, kind, shape, window_ns))
+		return false;
+	while (!o->f.ops->fluid->ready(&o->f))
+		if (!owned_supply(o))
+			return false;
+	return true;
+}
+
+/* What the worker does for a resizable kind. */
+static inline void owned_care(struct owned *o)
+{
+	const struct epf_fluid_ops *fluid = o->f.ops->fluid;
+	__u64 *word, words;
+
+	while ((word = fluid->expired(&o->f, o->now_ns, &words)))
+		free(word);
+	while (fluid->scan && fluid->scan(&o->f, 64))
+		;
+	owned_supply(o);
 }
 
 #endif /* SELFTESTS_OWNED_H */

@@ -5,6 +5,8 @@
 #ifndef EPF_POISON_H
 #define EPF_POISON_H
 
+#include <sys/epoll.h> /* has members of two of these names; sd-event.h includes it */
+
 #pragma GCC poison u8 u16 u32 u64 s8 s16 s32 s64
 
 #endif /* EPF_POISON_H */

@@ -7,7 +7,7 @@
  * of 1e-6; two thousand words give the share of set bits to a hundredth.
  *
  * The estimate covers exactly what the kind's test() looks at: not a retired epoch or
- * slice. gauge_epochs.h, gauge_aged.h and gauge_dict.h derive probabilities from set bits.
+ * slice. kind_KIND.h derives probabilities from set bits.
  *
  * Keys of different epochs are assumed to differ: if the same keys come in every epoch, and
  * the filter errs often, the rate is lower than reported.

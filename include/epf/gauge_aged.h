@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The false-positive-rate estimator of kinds apbf, apbbf and tlbf, see gauge.h.
+ * What the false-positive-rate estimators of apbf, apbbf and tlbf have in common, see
+ * gauge.h.
  *
  * The probability of a hit in a slice is, for apbf and tlbf, the share of its set bits, and
  * for apbbf the mean over blocks of the product over parts. From these follows the
@@ -9,10 +10,8 @@
 #ifndef EPF_GAUGE_AGED_H
 #define EPF_GAUGE_AGED_H
 
-#include "apbbf.h"
-#include "apbf.h"
+#include "aged.h"
 #include "gauge.h"
-#include "tlbf.h"
 
 #define EPF_GAUGE_SLICES 16u /* slices that one sample examines */
 
@@ -138,162 +137,6 @@ EPF_FN __u32 epf_gauge_turn(struct epf_gauge *g, __u32 slices)
 
 	g->turn = i + 1;
 	return i;
-}
-
-/**
- * epf_apbf_gauge() - take one more sample
- * @g: samples so far
- * @f: filter
- * @random: chooses the place
- *
- * Reads a word in each of 16 slices; the next sample reads the next 16 slices.
- */
-EPF_FN void epf_apbf_gauge(struct epf_gauge *g, const struct epf_apbf *f,
-			   __u64 random)
-{
-	__u32 slices = epf_aged_counted(&f->ring), n;
-
-	for (n = epf_gauge_slices(slices); n; n--) {
-		__u32 i = epf_gauge_turn(g, slices);
-		__u64 place = epf_aged_place(&f->ring, i);
-
-		epf_gauge_word(g, i, f->word + place * f->slice_words,
-			       f->slice_words, f->shape.slice_bits, random);
-	}
-	g->samples++;
-}
-
-/* The same as epf_ge_gauge_q56(). */
-EPF_FN __u64 epf_apbf_gauge_q56(const struct epf_gauge *g,
-				const struct epf_apbf *f)
-{
-	return epf_row_q56(g, epf_aged_row(&f->ring, 0));
-}
-
-/* The same as epf_row_layer_q56(). */
-EPF_FN __u64 epf_apbf_gauge_layer_q56(const struct epf_gauge *g,
-				      const struct epf_apbf *f, __u32 age,
-				      __u64 *fill_q56)
-{
-	return epf_row_layer_q56(g, epf_aged_row(&f->ring, 0), age, fill_q56);
-}
-
-/* Add a block of slice @i to the sample: a key hits there if in each part the one bit it
- * selects is set.
- */
-EPF_FN_BIG void epf_apbbf_gauge_block(struct epf_gauge *g,
-				      const struct epf_apbbf *f, __u32 i,
-				      const __u64 *block)
-{
-	__u32 part = 1u << f->part_shift, j, set;
-	__u64 q = EPF_Q56_ONE;
-
-	for (j = 0; j < f->shape.bits; j++) {
-		set = epf_apbbf_part(block, j * part, part);
-		q = (q >> f->part_shift) * set;
-		g->set[i] += set;
-	}
-	g->chance[i] += q >> EPF_GAUGE_SHIFT;
-	g->seen[i] += f->shape.block_bits;
-}
-
-/**
- * epf_apbbf_gauge() - take one more sample
- * @g: samples so far
- * @f: filter
- * @random: chooses the place
- *
- * Reads a block in each of 16 slices; the next sample reads the next 16 slices.
- */
-EPF_FN void epf_apbbf_gauge(struct epf_gauge *g, const struct epf_apbbf *f,
-			    __u64 random)
-{
-	__u64 at = epf_mulhi(random, f->shape.nr_blocks) *
-		   (f->shape.block_bits / 64);
-	__u32 slices = epf_aged_counted(&f->ring), n;
-
-	for (n = epf_gauge_slices(slices); n; n--) {
-		__u32 i = epf_gauge_turn(g, slices);
-		__u64 place = epf_aged_place(&f->ring, i);
-
-		epf_apbbf_gauge_block(g, f, i,
-				      f->word + place * f->slice_words + at);
-	}
-	g->samples++;
-}
-
-/* The same as epf_ge_gauge_q56(). */
-EPF_FN __u64 epf_apbbf_gauge_q56(const struct epf_gauge *g,
-				 const struct epf_apbbf *f)
-{
-	return epf_row_q56(g, epf_aged_row(&f->ring, f->shape.block_bits));
-}
-
-/* The same as epf_row_layer_q56(). */
-EPF_FN __u64 epf_apbbf_gauge_layer_q56(const struct epf_gauge *g,
-				       const struct epf_apbbf *f, __u32 age,
-				       __u64 *fill_q56)
-{
-	return epf_row_layer_q56(g, epf_aged_row(&f->ring, f->shape.block_bits),
-				 age, fill_q56);
-}
-
-EPF_ASSERT(EPF_TLBF_SLICES == EPF_GAUGE_LAYERS, "places are layers");
-
-/* A slice's layer is its place, which does not change when others come. */
-EPF_FN struct epf_row epf_tlbf_row(const struct epf_tlbf *f, __u64 now_ns)
-{
-	struct epf_row row = { f->head, epf_tlbf_live(f, now_ns), f->shape.k,
-			       0 };
-
-	return row;
-}
-
-/**
- * epf_tlbf_gauge() - take one more sample
- * @g: samples so far
- * @f: filter
- * @now_ns: on the owner's clock
- * @random: chooses the place
- *
- * Reads a word in each of 16 slices; the next sample reads the next 16 slices.
- */
-EPF_FN void epf_tlbf_gauge(struct epf_gauge *g, const struct epf_tlbf *f,
-			   __u64 now_ns, __u64 random)
-{
-	struct epf_row row = epf_tlbf_row(f, now_ns);
-	__u32 n;
-
-	for (n = epf_gauge_slices(row.nr); n; n--) {
-		__u32 i = epf_gauge_turn(g, row.nr);
-		const struct epf_tlbf_slice *s = epf_tlbf_at(f, i);
-
-		epf_gauge_word(g, epf_row_layer(row, i), s->word, s->words,
-			       64 * s->words, random);
-	}
-	g->samples++;
-}
-
-/**
- * epf_tlbf_gauge_q56() - the probability that a key never inserted is present
- * @g: samples
- * @f: filter
- * @now_ns: on the owner's clock
- *
- * Return: q56; without a sample 0.
- */
-EPF_FN __u64 epf_tlbf_gauge_q56(const struct epf_gauge *g,
-				const struct epf_tlbf *f, __u64 now_ns)
-{
-	return epf_row_q56(g, epf_tlbf_row(f, now_ns));
-}
-
-/* The same as epf_row_layer_q56(), at a time on the owner's clock. */
-EPF_FN __u64 epf_tlbf_gauge_layer_q56(const struct epf_gauge *g,
-				      const struct epf_tlbf *f, __u64 now_ns,
-				      __u32 age, __u64 *fill_q56)
-{
-	return epf_row_layer_q56(g, epf_tlbf_row(f, now_ns), age, fill_q56);
 }
 
 #endif /* EPF_GAUGE_AGED_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What a filter of a locked kind counts so that it fails open in time: how much it has
- * grown, and how much it may grow before its error reaches a limit. rooms.h computes the
+ * grown, and how much it may grow before its error reaches a limit. kind_KIND.h computes the
  * numbers when an epoch or a slice begins; an insertion only adds and compares.
  *
  * What grows:
@@ -15,7 +15,11 @@
  *              for
  *   chain      keys that set a bit in the current lanes of table 0
  *
- * A repeat changes nothing and adds nothing.
+ * A repeat changes nothing and adds nothing. All computations are of integers, by one source
+ * for the module and for user space, so both fail open at the same key.
+ *
+ * When @stale is set, epf_KIND_set_room() must run before the next key is inserted: it takes
+ * some microseconds.
  *
  * A filter counts if its owner has given it a struct epf_room. It belongs to the filter and
  * is read and written in the same places.

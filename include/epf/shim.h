@@ -25,6 +25,8 @@
  *   EPF_VERIFIED           1 where a verifier reads the program, so that each loop needs a
  *                          bound that the verifier sees, and each map lookup may return
  *                          NULL; otherwise 0
+ *   EPF_TABLES             1 where tables of functions are possible: in C. C++ before 20 has
+ *                          no designated initializers, BPF has no indirect call
  *   epf_load(p)            one untorn 64-bit load, no ordering
  *   epf_load_acquire(p)    the same; later loads and stores stay after it
  *   epf_load_ordered(p)    the same; it is performed only after every earlier epf_or,
@@ -541,6 +543,11 @@ EPF_FN void epf_or(__u64 *p, __u64 v)
 }
 #endif
 
+#if !defined(__cplusplus) && !defined(__bpf__)
+#define EPF_TABLES 1
+#else
+#define EPF_TABLES 0
+#endif
 #ifndef EPF_VERIFIED
 #define EPF_VERIFIED 0
 #endif

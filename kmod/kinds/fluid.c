@@ -26,12 +26,12 @@
 void epf_fluid_see(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
-	u64 turns = o->ops->fluid->turns(o);
+	u64 turns = o->core.ops->fluid->turns(&o->core, o->turns);
 
 	lockdep_assert_held(&t->lock);
 	for (; o->turns && o->turns != turns; o->turns++)
 		epf_table_end_epoch(t, ktime_get_ns());
-	o->slices = o->ops->fluid->slices(o);
+	o->core.slices = o->core.ops->fluid->slices(&o->core);
 }
 
 /**
@@ -43,7 +43,7 @@ void epf_fluid_see(struct epf_table *t)
  */
 void epf_fluid_stir(struct epf_owned *o)
 {
-	o->moves += o->ops->fluid->spared(o);
+	o->moves += o->core.ops->fluid->spared(&o->core);
 }
 
 /**
@@ -59,9 +59,9 @@ bool epf_fluid_insert(struct epf_table *t, u64 digest)
 
 	lockdep_assert_held(&t->lock);
 	epf_fluid_stir(o);
-	o->ops->insert(o, digest);
+	o->core.ops->insert(&o->core, digest, epf_owned_now(o));
 	epf_fluid_see(t);
-	return !o->starved && o->ops->fluid->hungry(o);
+	return !o->starved && o->core.ops->fluid->hungry(&o->core);
 }
 
 /* Does a snapshot hold the memory? Caller holds the lock. The worker checks each time
@@ -82,7 +82,8 @@ static u64 *expired(struct epf_table *t, u64 *words)
 	epf_table_lock(t);
 	if (!held(t)) {
 		epf_fluid_stir(o);
-		word = o->ops->fluid->expired(o, epf_owned_now(o), words);
+		word = o->core.ops->fluid->expired(&o->core, epf_owned_now(o),
+						   words);
 		o->moves += !!word;
 		epf_fluid_see(t);
 	}
@@ -107,7 +108,7 @@ static u64 plan(struct epf_table *t)
 
 	epf_table_lock(t);
 	if (!held(t)) {
-		words = o->ops->fluid->plan(o, epf_owned_now(o));
+		words = o->core.ops->fluid->plan(&o->core, epf_owned_now(o));
 		if (!words) /* the failed allocation is no longer needed */
 			o->starved = false;
 	}
@@ -134,7 +135,8 @@ static int supply(struct epf_table *t)
 		o->starved = IS_ERR(word);
 		o->moves++;
 		taken = !IS_ERR(word) &&
-			o->ops->fluid->add(o, epf_owned_now(o), word, words);
+			o->core.ops->fluid->add(&o->core, epf_owned_now(o),
+						word, words);
 		epf_fluid_see(t);
 	}
 	epf_table_unlock(t);
@@ -154,7 +156,8 @@ static void scan(struct epf_table *t)
 
 	do {
 		epf_table_lock(t);
-		more = !held(t) && o->ops->fluid->scan(o, SCAN_LINES);
+		more = !held(t) &&
+		       o->core.ops->fluid->scan(&o->core, SCAN_LINES);
 		epf_table_unlock(t);
 		cond_resched();
 	} while (more && !READ_ONCE(t->retired) &&
@@ -180,9 +183,9 @@ u64 *epf_fluid_hold(struct epf_table *t, u64 *words)
 
 	lockdep_assert_held(&t->lock);
 	epf_fluid_stir(o);
-	word = o->ops->fluid->spare(o, words);
+	word = o->core.ops->fluid->spare(&o->core, words);
 	o->starved = true;
-	o->slices = o->ops->fluid->slices(o);
+	o->core.slices = o->core.ops->fluid->slices(&o->core);
 	return word;
 }
 
@@ -202,7 +205,7 @@ void epf_fluid_work(struct epf_table *t)
 	epf_table_unlock(t);
 	give_back(t);
 	supply(t);
-	if (o->ops->fluid->scan)
+	if (o->core.ops->fluid->scan)
 		scan(t);
 }
 
@@ -223,8 +226,8 @@ void epf_fluid_done(struct epf_table *t, bool estimated)
  */
 static u64 sight(const struct epf_owned *o)
 {
-	return o->ops->fluid->taken(o) + ((o->turns + o->jumps) << 24) +
-	       ((u64)o->slices << 48);
+	return o->core.ops->fluid->taken(&o->core) +
+	       ((o->turns + o->jumps) << 24) + ((u64)o->core.slices << 48);
 }
 
 /**
@@ -266,10 +269,10 @@ int epf_fluid_fill(struct epf_table *t)
 	struct epf_owned *o = t->owned;
 	int err = 0;
 
-	while (!err && !o->ops->fluid->ready(o))
+	while (!err && !o->core.ops->fluid->ready(&o->core))
 		err = fatal_signal_pending(current) ? -EINTR : supply(t);
 	if (!err)
-		o->turns = o->ops->fluid->turns(o);
+		o->turns = o->core.ops->fluid->turns(&o->core, 0);
 	return err;
 }
 
@@ -279,10 +282,11 @@ int epf_fluid_fill(struct epf_table *t)
  */
 void epf_fluid_free(struct epf_table *t)
 {
+	struct epf_locked *f = &t->owned->core;
 	u64 words;
 	u64 *word;
 
-	while ((word = t->owned->ops->fluid->take(t->owned, &words)))
+	while ((word = f->ops->fluid->take(f, &words)))
 		epf_table_shrink(t, word, words);
 }
 
@@ -298,15 +302,15 @@ void epf_fluid_free(struct epf_table *t)
  */
 int epf_fluid_adopt(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
-	u64 **piece, *word;
+	struct epf_locked *f = &t->owned->core;
 	u64 words;
+	u64 *word;
 	u32 i;
 
-	for (i = o->ops->fluid->slices(o); i--;) {
+	for (i = f->ops->fluid->slices(f); i--;) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		piece = o->ops->piece(o, i, &words);
+		words = f->ops->piece(f, i, &word);
 		word = epf_table_grow(t, words);
 		if (word == ERR_PTR(-ENOSPC)) {
 			epf_wait_freed();
@@ -314,7 +318,7 @@ int epf_fluid_adopt(struct epf_table *t)
 		}
 		if (IS_ERR(word))
 			return PTR_ERR(word);
-		*piece = word;
+		f->ops->place(f, i, word);
 	}
 	return 0;
 }
@@ -335,7 +339,7 @@ u32 epf_fluid_turnover(const struct epf_table *t)
  */
 u64 epf_fluid_tick_ns(const struct epf_table *t)
 {
-	return max_t(u64, t->window.epoch_ns / t->owned->ops->ticks,
+	return max_t(u64, t->window.epoch_ns / t->owned->core.ops->ticks,
 		     MEND_MIN_NS);
 }
 

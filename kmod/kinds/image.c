@@ -32,7 +32,8 @@
  *                stops too, so no more than eight epochs end; after the pin, when
  *                it goes on, up to 24 may end, as for lanes.
  *
- * The contents of a restored snapshot are untrusted: see image.h of the core.
+ * The contents of a restored snapshot are untrusted: see image.h and kind_*.h of the
+ * core.
  */
 #include "owned.h"
 
@@ -72,7 +73,7 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 		return -EINTR;
 	epf_table_lock(t);
 	err = o->retiring || t->pins != pin->nr ? -EAGAIN : 0;
-	if (o->ops->fluid)
+	if (o->core.ops->fluid)
 		spare = epf_fluid_hold(t, &words);
 	pin->epoch = t->state.epoch;
 	pin->moves = o->moves;
@@ -109,7 +110,8 @@ static void save_past(const struct epf_table *t, struct epf_snap_owned *s)
 
 	lockdep_assert_held(&t->lock);
 	s->epoch = e;
-	for (age = 0; age <= o->epochs && age <= e - EPF_EPOCH_FIRST; age++) {
+	for (age = 0; age <= o->core.epochs && age <= e - EPF_EPOCH_FIRST;
+	     age++) {
 		const struct epf_past *p = &o->past[(e - age) %
 						    EPF_OWNED_PAST];
 
@@ -126,14 +128,14 @@ static int save(struct epf_table *t, u64 moves, struct epf_snap_owned *s)
 
 	s->size = sizeof(*s);
 	epf_table_lock(t);
-	if (o->ops->fluid)
+	if (o->core.ops->fluid)
 		epf_fluid_stir(o);
-	o->ops->save(o, s);
-	if (o->ops->fluid) {
+	o->core.ops->save(&o->core, s, epf_owned_clock(o));
+	if (o->core.ops->fluid) {
 		epf_fluid_see(t);
 		s->steady_ns = ktime_get_ns() - o->skewed_ns;
 	}
-	s->shape = o->shape;
+	s->shape = o->core.shape;
 	save_past(t, s);
 	moved = o->moves != moves;
 	epf_table_unlock(t);
@@ -161,20 +163,20 @@ static int read_state(struct epf_table *t, u64 moves,
 /* Copy @n bytes of memory that begin at byte @at; both are multiples of a word.
  * Caller holds the lock. Return: false if there are not so many bytes.
  */
-static bool copy_piece(struct epf_owned *o, u64 at, u8 *to, u64 n)
+static bool copy_piece(const struct epf_locked *f, u64 at, u8 *to, u64 n)
 {
-	u64 **piece;
 	u64 words, bytes, part;
+	u64 *word;
 	u32 i;
 
-	for (i = 0; n && (piece = o->ops->piece(o, i, &words)); i++) {
+	for (i = 0; n && (words = f->ops->piece(f, i, &word)); i++) {
 		bytes = words * sizeof(u64);
 		if (at >= bytes) {
 			at -= bytes;
 			continue;
 		}
 		part = min(n, bytes - at);
-		memcpy(to, (const u8 *)*piece + at, part);
+		memcpy(to, (const u8 *)word + at, part);
 		to += part;
 		n -= part;
 		at = 0;
@@ -192,8 +194,8 @@ static int read_piece(struct epf_table *t, u64 moves,
 	if (t->owned->moves != moves)
 		err = -ESTALE;
 	else
-		err = copy_piece(t->owned, a->offset + done, buf, n) ? 0 :
-								       -EINVAL;
+		err = copy_piece(&t->owned->core, a->offset + done, buf, n) ?
+			      0 : -EINVAL;
 	epf_table_unlock(t);
 	if (!err && copy_to_user(u64_to_user_ptr(a->data + done), buf, n))
 		err = -EFAULT;
@@ -272,10 +274,9 @@ static void load_clock(struct epf_owned *o, const struct epf_snap_owned *s)
 
 	o->skew_ns = s->now - now;
 	o->skewed_ns = now - s->steady_ns;
-	o->turns = 0;
-	o->turns = o->ops->fluid->turns(o);
-	o->begun = o->ops->fluid->begun(o);
-	o->slices = o->ops->fluid->slices(o);
+	o->turns = o->core.ops->fluid->turns(&o->core, 0);
+	o->begun = o->core.ops->fluid->begun(&o->core);
+	o->core.slices = o->core.ops->fluid->slices(&o->core);
 }
 
 static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
@@ -283,10 +284,10 @@ static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
 	struct epf_owned *o = t->owned;
 	int err;
 
-	if (o->ops->fluid)
+	if (o->core.ops->fluid)
 		epf_fluid_free(t); /* the memory of the empty filter */
-	err = o->ops->load(o, s) ? -EBADMSG : 0;
-	if (!err && o->ops->fluid) {
+	err = o->core.ops->load(&o->core, s) ? -EBADMSG : 0;
+	if (!err && o->core.ops->fluid) {
 		load_clock(o, s);
 		err = epf_fluid_adopt(t);
 	}
@@ -295,7 +296,7 @@ static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
 }
 
 /* Load piece @i from the @words words at @from. */
-static int load_piece(struct epf_owned *o, u32 i, u64 *word, u64 words,
+static int load_piece(struct epf_locked *f, u32 i, u64 *word, u64 words,
 		      const u8 __user *from)
 {
 	u64 at, n;
@@ -305,8 +306,10 @@ static int load_piece(struct epf_owned *o, u32 i, u64 *word, u64 words,
 		if (copy_from_user(word + at, from + at * sizeof(u64),
 				   n * sizeof(u64)))
 			return -EFAULT;
-		if (o->ops->settle && !o->ops->settle(o, i, at, n))
+		if (f->ops->sound && !f->ops->sound(f, i, at, n))
 			return -EBADMSG;
+		if (f->ops->tidy)
+			f->ops->tidy(f, i, at, n);
 		if (signal_pending(current))
 			return -EINTR;
 		cond_resched();
@@ -314,14 +317,14 @@ static int load_piece(struct epf_owned *o, u32 i, u64 *word, u64 words,
 	return 0;
 }
 
-static int load_memory(struct epf_owned *o, const u8 __user *from)
+static int load_memory(struct epf_locked *f, const u8 __user *from)
 {
-	u64 **piece, words;
+	u64 *word, words;
 	int err = 0;
 	u32 i;
 
-	for (i = 0; !err && (piece = o->ops->piece(o, i, &words)); i++) {
-		err = load_piece(o, i, *piece, words, from);
+	for (i = 0; !err && (words = f->ops->piece(f, i, &word)); i++) {
+		err = load_piece(f, i, word, words, from);
 		from += words * sizeof(u64);
 	}
 	return err;
@@ -343,7 +346,7 @@ static struct epf_table *restore(const struct epf_restore *a,
 	t = epf_table_new(&h->params, &s->shape, h->key);
 	if (IS_ERR(t))
 		return PTR_ERR(t) == -EINVAL ? ERR_PTR(-EBADMSG) : t;
-	err = load_state(t, s) ?: load_memory(t->owned, from + sizeof(*s));
+	err = load_state(t, s) ?: load_memory(&t->owned->core, from + sizeof(*s));
 	if (!err)
 		return t;
 	epf_table_put(t);

@@ -26,16 +26,39 @@ static bool shape_is_clean(const struct epf_shape *shape, u32 used)
 }
 
 /* Set up counting if the filter has an error limit. */
-static int begin_count(struct epf_owned *o, u64 limit_ppt)
+static int begin_count(struct epf_locked *f, u64 limit_ppt)
 {
+	void *work = NULL;
+	int err;
+
 	if (limit_ppt >= EPF_RATE_ONE)
 		return 0;
-	o->room = kvzalloc(sizeof(*o->room),
-			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!o->room)
+	f->room = kvzalloc(sizeof(*f->room), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!f->room)
 		return -ENOMEM;
-	o->room->limit_q56 = epf_ppt_to_q56(limit_ppt);
-	return o->ops->count(o);
+	f->room->limit_q56 = epf_ppt_to_q56(limit_ppt);
+	if (f->ops->count_bytes) {
+		work = kvmalloc(f->ops->count_bytes,
+				GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		if (!work)
+			return -ENOMEM;
+	}
+	err = f->ops->count(f, work);
+	kvfree(work);
+	return err;
+}
+
+/* Check the shape and set up an empty filter. */
+static int init(struct epf_locked *f, const struct epf_params *params,
+		const struct epf_shape *shape)
+{
+	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
+
+	if (!shape_is_clean(shape, ops->used) ||
+	    (ops->fluid && params->mode != EPF_MODE_TIME))
+		return -EINVAL;
+	return epf_locked_init(f, ops, shape, params->window_ns,
+			       ktime_get_ns());
 }
 
 /* Check a shape and make the state of an empty filter. Return: the state, to be freed
@@ -45,20 +68,17 @@ static struct epf_owned *owned_new(const struct epf_params *params,
 				   const struct epf_shape *shape)
 {
 	struct epf_owned *o;
-	int err = -EINVAL;
+	int err;
 
 	o = kvzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!o)
 		return ERR_PTR(-ENOMEM);
-	o->ops = epf_kind_ops(params->kind);
-	o->shape = *shape;
-	if (shape_is_clean(shape, o->ops->used))
-		err = o->ops->setup(o, params, shape);
+	err = init(&o->core, params, shape);
 	if (!err)
-		err = begin_count(o, params->limit_ppt);
+		err = begin_count(&o->core, params->limit_ppt);
 	if (!err)
 		return o;
-	kvfree(o->room);
+	kvfree(o->core.room);
 	kvfree(o);
 	return ERR_PTR(err);
 }
@@ -91,8 +111,8 @@ int epf_owned_make(struct epf_table *t, const struct epf_params *params,
 	if (IS_ERR(o))
 		return PTR_ERR(o);
 	t->owned = o;
-	t->words = o->words;
-	t->epochs = o->epochs;
+	t->words = o->core.words;
+	t->epochs = o->core.epochs;
 	return 0;
 }
 
@@ -116,7 +136,7 @@ u64 epf_owned_fill_step(const struct epf_table *t)
  */
 const struct epf_shape *epf_owned_shape(const struct epf_table *t)
 {
-	return &t->owned->shape;
+	return &t->owned->core.shape;
 }
 
 static void begin_past(struct epf_table *t)
@@ -136,7 +156,7 @@ static void begin_past(struct epf_table *t)
 int epf_paced_fill(struct epf_table *t)
 {
 	begin_past(t);
-	t->owned->word = (u64 *)t->lanes.line;
+	t->owned->core.word = (u64 *)t->lanes.line;
 	return 0;
 }
 
@@ -169,9 +189,9 @@ void epf_owned_free(struct epf_table *t)
 
 	if (!o)
 		return;
-	if (o->ops->fluid)
+	if (o->core.ops->fluid)
 		epf_fluid_free(t);
-	kvfree(o->room);
+	kvfree(o->core.room);
 	kvfree(o);
 }
 
@@ -181,14 +201,14 @@ void epf_owned_free(struct epf_table *t)
  */
 bool epf_owned_full(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked *f = &t->owned->core;
 
 	lockdep_assert_held(&t->lock);
-	if (!o->room)
+	if (!f->room)
 		return false;
-	if (o->room->stale)
-		o->ops->set_room(o);
-	return epf_room_full(o->room);
+	if (f->room->stale)
+		f->ops->set_room(f);
+	return epf_room_full(f->room);
 }
 
 /**
@@ -197,12 +217,12 @@ bool epf_owned_full(struct epf_table *t)
  */
 void epf_owned_measured(struct epf_table *t)
 {
-	struct epf_owned *o = t->owned;
+	struct epf_locked *f = &t->owned->core;
 
-	if (!o->room)
+	if (!f->room)
 		return;
 	epf_table_lock(t);
-	o->ops->set_shares(o);
+	f->ops->set_shares(f);
 	if (epf_owned_full(t))
 		epf_table_open(t, t->state.epoch);
 	epf_table_unlock(t);
@@ -220,6 +240,15 @@ static bool open_if_full(struct epf_table *t)
 	return true;
 }
 
+/* Test a key. Caller holds the lock. */
+static int test(const struct epf_table *t, u64 digest)
+{
+	const struct epf_owned *o = t->owned;
+
+	lockdep_assert_held(&t->lock);
+	return o->core.ops->test(&o->core, digest, epf_owned_clock(o));
+}
+
 /* Insert a key. Caller holds the lock. Return: the epoch that has the key; *@hungry
  * is set to whether the worker has to run.
  */
@@ -229,10 +258,10 @@ static u64 insert(struct epf_table *t, u64 digest, bool *hungry)
 
 	lockdep_assert_held(&t->lock);
 	*hungry = false;
-	if (t->owned->ops->fluid)
+	if (t->owned->core.ops->fluid)
 		*hungry = epf_fluid_insert(t, digest);
 	else
-		t->owned->ops->insert(t->owned, digest);
+		t->owned->core.ops->insert(&t->owned->core, digest, 0);
 	*hungry |= open_if_full(t);
 	return e;
 }
@@ -260,7 +289,7 @@ int epf_owned_test(struct epf_table *t, u64 digest)
 
 	epf_table_lock(t);
 	answer = READ_ONCE(t->answer.now);
-	verdict = t->owned->ops->test(t->owned, digest);
+	verdict = test(t, digest);
 	epf_table_unlock(t);
 	return epf_table_verdict(t, verdict, answer);
 }
@@ -287,7 +316,7 @@ int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 
 	epf_table_lock(t);
 	answer = READ_ONCE(t->answer.now);
-	verdict = t->owned->ops->test(t->owned, digest);
+	verdict = test(t, digest);
 	if (!verdict || answer != EPF_ANSWER_SKIP)
 		e = insert(t, digest, &hungry);
 	epf_table_unlock(t);
@@ -308,8 +337,8 @@ void epf_owned_rotated(struct epf_table *t, u64 e)
 	struct epf_past *past = o->past;
 
 	lockdep_assert_held(&t->lock);
-	if (o->ops->fluid) { /* CPUs may still keep insertions */
-		u64 begun = o->ops->fluid->begun(o);
+	if (o->core.ops->fluid) { /* CPUs may still keep insertions */
+		u64 begun = o->core.ops->fluid->begun(&o->core);
 
 		t->state.ring[e & 7].inserts = begun - o->begun;
 		o->begun = begun;
@@ -387,7 +416,7 @@ static bool retire_oldest(struct epf_table *t)
 	WRITE_ONCE(t->owned->retiring, wanted);
 	if (wanted) {
 		t->owned->moves++;
-		t->owned->ops->retire(t->owned);
+		t->owned->core.ops->retire(&t->owned->core);
 	}
 	epf_table_unlock(t);
 	return wanted;
@@ -400,7 +429,7 @@ static void sweep_retired(struct epf_table *t)
 
 	do {
 		epf_table_lock(t);
-		at = o->ops->sweep(o, at, OWNED_WORDS);
+		at = o->core.ops->sweep(&o->core, at, OWNED_WORDS);
 		epf_table_unlock(t);
 		cond_resched();
 	} while (at && !READ_ONCE(t->retired));
@@ -411,7 +440,7 @@ static void begin_next(struct epf_table *t)
 	struct epf_owned *o = t->owned;
 
 	epf_table_lock(t);
-	o->ops->advance(o);
+	o->core.ops->advance(&o->core);
 	epf_owned_full(t); /* computes the room of the next epoch */
 	WRITE_ONCE(o->retiring, false);
 	epf_table_end_epoch(t, ktime_get_ns());
@@ -506,7 +535,7 @@ int epf_paced_rotate(struct epf_table *t, u32 count)
  */
 u32 epf_paced_turnover(const struct epf_table *t)
 {
-	return t->owned->slices;
+	return t->owned->core.slices;
 }
 
 /**
@@ -538,15 +567,16 @@ static void take_samples(struct epf_table *t)
 	u64 random[OWNED_SAMPLES];
 	u32 i, n;
 
-	memset(&o->gauge, 0, sizeof(o->gauge));
+	memset(&o->core.gauge, 0, sizeof(o->core.gauge));
 	for (i = 0; i < EPF_GAUGE_SAMPLES; i += OWNED_SAMPLES) {
 		get_random_bytes(random, sizeof(random));
 		epf_table_lock(t);
 		for (n = 0; n < OWNED_SAMPLES; n++)
-			o->ops->sample(o, random[n]);
+			o->core.ops->sample(&o->core, random[n],
+					    epf_owned_clock(o));
 		epf_table_unlock(t);
 		cond_resched();
-		if (!o->ops->fluid && epf_table_late(t) &&
+		if (!o->core.ops->fluid && epf_table_late(t) &&
 		    !epf_table_pinned(t, ktime_get_ns()))
 			end_wanted(t);
 	}
@@ -557,15 +587,15 @@ static void take_samples(struct epf_table *t)
  */
 static void convert(const struct epf_table *t, struct epf_estimates *est)
 {
-	const struct epf_owned *o = t->owned;
-	u64 e = t->state.epoch;
+	const struct epf_locked *f = &t->owned->core;
+	u64 e = t->state.epoch, now = epf_owned_clock(t->owned);
 	u64 fill, rate;
 	u32 age;
 
 	memset(est, 0, sizeof(*est));
-	est->fpr = epf_q56_to_ppt(o->ops->rate(o));
-	for (age = 0; age < EPF_EPOCHS && age <= o->epochs; age++) {
-		rate = o->ops->layer(o, age, &fill);
+	est->fpr = epf_q56_to_ppt(f->ops->rate(f, now));
+	for (age = 0; age < EPF_EPOCHS && age <= f->epochs; age++) {
+		rate = f->ops->layer(f, age, now, &fill);
 		est->lane_fpr[(e - age) & 7] = epf_q56_to_ppt(rate);
 		est->lane_fill[(e - age) & 7] = epf_q56_to_ppt(fill);
 	}
@@ -581,7 +611,7 @@ static void convert(const struct epf_table *t, struct epf_estimates *est)
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 {
 	take_samples(t);
-	if (t->owned->ops->fluid) {
+	if (t->owned->core.ops->fluid) {
 		epf_table_lock(t);
 		convert(t, est);
 		epf_table_unlock(t);
@@ -596,13 +626,14 @@ static void paced_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
 {
 	const struct epf_owned *o = t->owned;
 	u64 e = t->state.epoch;
-	u64 x = e - min_t(u64, o->epochs - o->retiring, e - EPF_EPOCH_FIRST);
+	u64 x = e - min_t(u64, o->core.epochs - o->retiring,
+			  e - EPF_EPOCH_FIRST);
 
 	*ns = now_ns - o->past[x % EPF_OWNED_PAST].start_ns;
 	*inserts = epf_count_of(epf_load(&t->state.count), e);
 	for (; x < e; x++)
 		*inserts += o->past[x % EPF_OWNED_PAST].inserts;
-	if (o->ops->fluid) /* starts are seen late; the promise is T */
+	if (o->core.ops->fluid) /* starts are seen late; the promise is T */
 		*ns = max(*ns, min(t->params.window_ns, now_ns - o->skewed_ns));
 }
 
@@ -616,14 +647,17 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 		    struct epf_info *info)
 {
 	const struct epf_owned *o = t->owned;
+	const struct epf_locked *f = &o->core;
 
 	lockdep_assert_held(&t->lock);
-	info->shape = o->shape;
-	info->needs = o->ops->needs;
-	info->slices = o->slices;
+	info->shape = f->shape;
+	info->needs = f->ops->needs;
+	info->slices = f->slices;
 	info->waits = o->waits;
-	if (o->ops->fluid && o->ops->fluid->covered)
-		o->ops->fluid->covered(o, now_ns, &info->covered_inserts,
+	if (f->ops->fluid && f->ops->fluid->covered)
+		f->ops->fluid->covered(f, now_ns + o->skew_ns,
+				       now_ns - o->skewed_ns,
+				       &info->covered_inserts,
 				       &info->covered_ns);
 	else
 		paced_covered(t, now_ns, &info->covered_inserts,

@@ -91,7 +91,7 @@ struct answer {
 enum sum {
 	INSERTS, TESTS, WITHIN_W, GONE, PAIRS, GHOSTS, VIOLATIONS, LOST,
 	SOFT_INSERTS, ROTATIONS, CLEARS, SWAPS, REPLACED, DESTROYED, BUSY,
-	SNAPSHOTS, COPIED, RETIRING, IN_KIND, SUMS = IN_KIND + EPF_KIND_CHAIN + 1
+	SNAPSHOTS, COPIED, RETIRING, IN_KIND, SUMS = IN_KIND + EPF_KIND_MAX + 1
 };
 
 static const char *const sum_names[SUMS] = {
@@ -99,13 +99,9 @@ static const char *const sum_names[SUMS] = {
 	"lost", "soft_inserts", "rotations", "clears", "swaps", "replaced",
 	"destroyed", "busy", "snapshots", "copied", "retiring",
 	[IN_KIND + EPF_KIND_LANES] = "in_lanes",
-	[IN_KIND + EPF_KIND_GE] = "in_ge",
-	[IN_KIND + EPF_KIND_GEBL] = "in_gebl",
-	[IN_KIND + EPF_KIND_APBF] = "in_apbf",
-	[IN_KIND + EPF_KIND_APBBF] = "in_apbbf",
-	[IN_KIND + EPF_KIND_TLBF] = "in_tlbf",
-	[IN_KIND + EPF_KIND_DICT] = "in_dict",
-	[IN_KIND + EPF_KIND_CHAIN] = "in_chain",
+#define IN_NAME(number, name) [IN_KIND + number] = "in_" #name,
+	EPF_LOCKED_KINDS(IN_NAME)
+#undef IN_NAME
 };
 
 struct actor {
@@ -294,7 +290,7 @@ static void see(struct epf_table *t, struct answer *r)
 	}
 	epf_table_lock(t);
 	r->last = t->state.epoch;
-	r->kept = o->epochs - o->retiring;
+	r->kept = o->core.epochs - o->retiring;
 	r->now_ns = epf_owned_now(o);
 	epf_table_unlock(t);
 }

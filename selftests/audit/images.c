@@ -20,9 +20,6 @@
 #define EACH 70u /* insertions during a copy, some four times so many at most */
 #define STATES 20000u
 
-static const char *const names[] = { "lanes", "ge",   "gebl", "apbf",
-				     "apbbf", "tlbf", "dict", "chain" };
-
 static __u64 drawn;
 
 static __u64 draw(__u64 sides)
@@ -60,16 +57,13 @@ static void put(struct sim *s, bool rotates)
 	s->count = 0;
 }
 
-static void save(const struct sim *s, struct epf_snap_owned *to)
+static void save(struct sim *s, struct epf_snap_owned *to)
 {
 	memset(to, 0, sizeof(*to));
 	to->size = sizeof(*to);
 	to->shape = s->shape;
 	to->epoch = s->epoch;
-#define SAVE(number, name)						      \
-	if (s->o.kind == (number))					      \
-		epf_##name##_save(&s->o.name, to);
-	OWNED_KINDS(SAVE)
+	s->o.f.ops->save(&s->o.f, to, 0);
 }
 
 /* Without false positives among so few keys; words of the whole are few still. */
@@ -149,7 +143,7 @@ static void copy_and_judge(struct sim *s, __u64 piece, bool rotates,
 	for (i = 0; i < n; i++) {
 		__u64 at = (down ? n - 1 - i : i) * piece;
 
-		memcpy(copy + at, s->o.word + at, piece * sizeof(*copy));
+		memcpy(copy + at, s->o.f.word + at, piece * sizeof(*copy));
 		for (__u64 more = draw(EACH * 8 / n + 2); more; more--)
 			put(s, rotates);
 	}
@@ -180,7 +174,7 @@ static void law(__u32 kind)
 	struct tally t = copies(kind, false, 8, false);
 
 	tap_ok(t.live > 10000 && !t.lost, "%s: %llu keys asked for in %u copies, %llu lost",
-	       names[kind], t.live, ROUNDS, t.lost);
+	       owned_name(kind), t.live, ROUNDS, t.lost);
 	tap_ok(!t.old, "%llu told older than they are", t.old);
 }
 
@@ -220,7 +214,7 @@ static void sound_state(struct epf_snap_owned *s, struct epf_params *p,
 	memset(s, 0, sizeof(*s));
 	p->kind = (__u8)kind;
 	p->window_ns = 7000;
-	if (kind != EPF_KIND_TLBF && kind != EPF_KIND_CHAIN) {
+	if (owned_is_fixed(kind)) {
 		start(&sim, kind, false);
 		save(&sim, s);
 		owned_free(&sim.o);
@@ -302,34 +296,25 @@ static __u64 *wild_memory(__u64 words)
 
 static void tame(struct epf_asked *a)
 {
-	__u64 nr, end = a->dict.shape.buckets + a->dict.shape.yard;
+	__u64 bucket = 8 * a->f.dict.shape.lines, at;
 
-	for (nr = 0; nr < end; nr++)
-		if (!epf_dict_sound(&a->dict, nr))
-			memset(epf_dict_bucket(&a->dict, nr), 0,
-			       64 * a->dict.shape.lines);
+	for (at = 0; at < a->f.words; at += bucket)
+		if (!a->f.ops->sound(&a->f, 0, at, bucket))
+			memset(a->f.word + at, 0, bucket * sizeof(__u64));
 }
 
-/* An insertion and an end of an epoch, where that is one call. */
+/* An insertion, and an end of an epoch or some time. */
 static void use(struct epf_asked *a)
 {
 	__u32 i;
 
 	for (i = 0; i < 40; i++) {
 		epf_asked_age(a, epf_word(++drawn, 4));
-#define USE(number, name)						      \
-		if (a->kind == (number)) {				      \
-			epf_##name##_insert(&a->name, epf_word(drawn, 4));   \
-			if (!draw(20))					      \
-				epf_##name##_rotate(&a->name);		      \
-		}
-		OWNED_KINDS(USE)
-		if (a->kind == EPF_KIND_TLBF)
-			epf_tlbf_insert(&a->tlbf, epf_word(drawn, 4),
-					a->now_ns += draw(500));
-		if (a->kind == EPF_KIND_CHAIN)
-			epf_chain_insert(&a->chain, epf_word(drawn, 4),
-					 a->now_ns += draw(500));
+		if (a->f.ops->fluid)
+			a->now_ns += draw(500);
+		a->f.ops->insert(&a->f, epf_word(drawn, 4), a->now_ns);
+		if (!a->f.ops->fluid && !draw(20))
+			epf_locked_rotate(&a->f);
 	}
 }
 
@@ -351,16 +336,16 @@ static void hostile(__u32 kind, __u32 states)
 			continue;
 		word = wild_memory(s.words);
 		sound += epf_asked_place(&a, word);
-		if (kind == EPF_KIND_DICT)
+		if (a.f.ops->sound)
 			tame(&a);
 		use(&a);
 		free(word);
 		taken++;
 	}
 	tap_ok(taken > states / 10 && taken < states &&
-	       (kind == EPF_KIND_DICT ? sound < taken : sound == taken),
+	       (epf_kind_row(kind)->sound ? sound < taken : sound == taken),
 	       "%s: %u states, %u let in, with %u memories of anything",
-	       names[kind], states, taken, sound);
+	       owned_name(kind), states, taken, sound);
 }
 
 int main(int argc, char **argv)
@@ -369,8 +354,8 @@ int main(int argc, char **argv)
 	__u32 kind;
 
 	tap_plan(5 * LAW_POINTS + NOTICED_POINTS + 7 * HOSTILE_POINTS);
-	for (kind = 1; kind <= EPF_KIND_DICT; kind++)
-		if (kind != EPF_KIND_TLBF)
+	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
+		if (owned_is_fixed(kind))
 			law(kind);
 	noticed();
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)

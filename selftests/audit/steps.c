@@ -216,7 +216,7 @@ static int do_read(const struct epf_snap_read *r)
 {
 	const char *from = r->flags & EPF_SNAP_STATE ?
 				   (const char *)&filter.state :
-				   (const char *)filter.dict.word;
+				   (const char *)filter.dict.f.word;
 
 	memcpy((void *)(uintptr_t)r->data, from + r->offset, r->bytes);
 	return 0;
@@ -379,7 +379,7 @@ static bool is_copied(void)
 {
 	size_t more = filter.owned ? sizeof(filter.state) : 0;
 	size_t bytes = filter.owned ? words_bytes() : lines_bytes();
-	const void *from = filter.owned ? (void *)filter.dict.word :
+	const void *from = filter.owned ? (void *)filter.dict.f.word :
 					  (void *)filter.f.line;
 
 	return same_bytes((const char *)d.file.lines + more, from, bytes) &&
@@ -391,7 +391,7 @@ static bool is_copied(void)
 static bool is_owned_view(void)
 {
 	return d.view.asked &&
-	       same_bytes(d.view.asked->word, filter.dict.word, words_bytes());
+	       same_bytes(d.view.asked->f.word, filter.dict.f.word, words_bytes());
 }
 
 static bool is_mirror(void)
@@ -671,7 +671,7 @@ static void make_dict(void)
 	filter.state.size = sizeof(filter.state);
 	filter.state.shape = shape;
 	filter.state.epoch = filter.epoch;
-	epf_dict_save(&filter.dict.dict, &filter.state);
+	epf_dict_save(&filter.dict.f.dict, &filter.state);
 }
 
 int main(void)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * audit_bench: the engines of an audit side by side, on ready digests in
- * memory. Reports; asserts only that all give the same bitmap.
+ * audit_bench: compares the engines of an audit on ready digests in memory. A
+ * report; it asserts only that all engines give the same bitmap.
  *
  * usage: audit_bench [MIB]...    (1 70 512)
  *
- * Lines are filled as at 14 bits a key of the window, all epochs full, one line
- * a key and 5 positions: three of eight positions set. Keys are fresh ones.
- * Runs of the engines alternate; a ratio is of the medians, with equally many
- * threads: one, and one for each CPU. Then what epf_audit_choose() goes by, of
- * lines that lie as in a snapshot file, and how fast lines are copied and all
- * positions counted.
+ * Lines are filled as at 14 bits per key of the window, with all epochs full,
+ * one line per key and 5 positions: three of eight positions are set. The keys
+ * were never inserted. Runs of the engines alternate; a ratio is of the medians
+ * with the same number of threads: one, and one per CPU. Then it prints the
+ * measurements of epf_audit_choose() on lines that lie as in a snapshot file,
+ * and how fast lines are copied and all positions counted.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ static void compare(const struct epf_view *v, const struct epf_keys *keys,
 	}
 }
 
-/* Of lines that begin in the middle of cache lines. */
+/* Measure lines that begin in the middle of cache lines. */
 static void choice(const struct epf_view *aligned, const struct epf_params *p,
 		   unsigned int mib)
 {
@@ -114,7 +114,7 @@ static void choice(const struct epf_view *aligned, const struct epf_params *p,
 	struct epf_choice c;
 	struct epf_view v;
 
-	file.nr_lines--; /* half a line before it, half behind */
+	file.nr_lines--; /* half a line before and half a line behind */
 	if (epf_view_init(&v, (const char *)aligned->lines + 32, &file, NULL,
 			  EPOCH))
 		exit(2);
@@ -148,7 +148,7 @@ static void copies(const struct epf_view *v, unsigned int mib)
 	double ours[RUNS], theirs[RUNS];
 	void *to = alloc(bytes);
 
-	memcpy(to, v->lines, bytes); /* its pages come */
+	memcpy(to, v->lines, bytes); /* fault in its pages */
 	for (unsigned int r = 0; r < RUNS; r++) {
 		ours[r] = copy_rate(epf_copy_away, to, v->lines, bytes);
 		theirs[r] = copy_rate(plain, to, v->lines, bytes);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * audit_end: epfctl audit from end to end, of digests in a file, beside the bare
- * engine on the same file and snapshot, mapped. Reports; asserts only that both
- * give the same bitmap.
+ * audit_end: epfctl audit from end to end on digests in a file, compared with
+ * the bare engine on the same mapped file and snapshot. A report; it asserts
+ * only that both give the same bitmap.
  *
  * usage: audit_end EPFCTL DIRECTORY [M_DIGESTS [MIB]]    (100 70)
  *
- * The files are made in DIRECTORY, removed at the end, and in the page cache.
- * The engine has the snapshot in memory as epf_audit_choose() wants it; epfctl
- * begins with nothing: it checks and counts the snapshot and writes the bitmap.
+ * It makes the files in DIRECTORY and removes them at the end; they are in the
+ * page cache. The engine has the snapshot in memory in the form that
+ * epf_audit_choose() prefers. epfctl begins from nothing: it checks and counts
+ * the snapshot and writes the bitmap.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -98,7 +99,7 @@ static void make_files(__u64 n, __u64 mib)
 	need(!fclose(f), "the digests cannot be written");
 }
 
-/* Keys a second. */
+/* Return: keys per second. */
 static double bare(const struct epf_column *c, const struct epf_view *v,
 		   const struct epf_engine *e, struct epf_answer *a)
 {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * core_bench: plans of the lanes filter against a straightforward guarded-epoch
- * filter, on ready digests, one thread. Reports; asserts nothing. One plan has as
- * many bytes as the peer, with one line a key; the others have the least memory
- * for at most the peer's error, with one, two and four lines a key. Memory and
- * error of both sides are told; the errors are counted.
+ * filter, on ready digests, with one thread. A report; it asserts nothing. One
+ * plan has as many bytes as the peer and one line per key; the others have the
+ * least memory for at most the peer's error, with one, two and four lines per
+ * key. Memory and error of both sides are printed; the errors are counted.
  *
  * The peer is Algorithm 1 of Alpay and Sarioglu (2026): r+1 bit segments one
- * after another, k positions by double hashing (Kirsch and Mitzenmacher 2006),
- * a query probes the segments in turn, each until its first zero bit. r = 8
- * and k = 9 are the paper's best at 14 bits per live key; at 27, for an error of
- * some 1e-4, k is 17 likewise (24 ln 2: a segment has 24 bits a key). A position is the
- * hash modulo the segment, as the paper has it; built with CLASSIC_SHIFT it is
- * found by multiply-shift instead, which is the better the more of the filter
- * is in the cache.
+ * after another, k positions by double hashing (Kirsch and Mitzenmacher 2006).
+ * A lookup probes the segments in turn, each until its first zero bit. r = 8
+ * and k = 9 are the paper's best at 14 bits per live key. At 27 bits, for an
+ * error of some 1e-4, k is 17 by the same rule (24 ln 2: a segment has 24 bits
+ * per key). A position is the hash modulo the segment, as in the paper. Built
+ * with CLASSIC_SHIFT it is found by multiply-shift instead, which is better the
+ * more of the filter is in the cache.
  *
- * All are filled with the same keys (so many bits of the peer for each key of the
- * window, all epochs full) and asked for keys never inserted, keys of random age,
- * and to insert new keys. Runs alternate; the median of the runs is reported, in
- * time of the thread.
+ * All filters are filled with the same keys (so many bits of the peer for each
+ * key of the window, all epochs full). Lookups are for keys never inserted and
+ * for keys of random age; insertions are of new keys. Runs alternate; the
+ * report has the median of the runs, in CPU time of the thread.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,7 +106,7 @@ static void *alloc(size_t n)
 /**
  * struct plan - a filter of lanes under test
  * @size: its shape
- * @label: what it has in common with the peer
+ * @label: the property that it shares with the peer
  */
 struct plan {
 	struct epf_size size;
@@ -119,8 +119,8 @@ struct plan {
 struct bench {
 	struct plan plan[PLANS];
 	struct classic classic;
-	size_t bytes; /* of the peer */
-	double error; /* likewise, counted */
+	size_t bytes; /* memory of the peer */
+	double error; /* error of the peer, counted */
 	uint64_t window;
 	uint64_t *fresh, *known;
 };
@@ -238,7 +238,7 @@ static volatile uint64_t sink;
 /* Each measurement is compiled for its batch. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* As the module does: told how much L is, the compiler unrolls the parts. */
+/* As in the module, constant L makes the compiler unroll the parts. */
 ALWAYS_INLINE double lanes_test(const struct plan *plan, const uint64_t *d,
 				unsigned int batch, unsigned int parts)
 {
@@ -314,7 +314,7 @@ ALWAYS_INLINE double peer_insert(struct classic *c, const uint64_t *d,
 	return (cpu_s() - t) / OPS * 1e9;
 }
 
-/* Each with and without batches, and of each L, as constants. */
+/* Each with and without batches and for each L, as constants. */
 #define BATCHES(name, type, suffix, ...)					\
 	static double name##_one##suffix(type *f, const uint64_t *d)		\
 	{									\
@@ -336,14 +336,14 @@ BATCHES(peer_insert, struct classic, )
 typedef double (*lanes_fn)(const struct plan *, const uint64_t *);
 typedef double (*peer_fn)(struct classic *, const uint64_t *);
 
-/* By L / 2. */
+/* Index: L / 2. */
 #define OF_EACH_L(name) { name##_1, name##_2, name##_4 }
 
 struct operation {
 	const char *name;
 	lanes_fn ours[3];
 	peer_fn peer;
-	bool known; /* keys; else fresh ones */
+	bool known; /* keys of the window; else new keys */
 };
 
 static const struct operation tests[] = {
@@ -417,7 +417,7 @@ static void run(size_t mib, unsigned int bits_per_key)
 		for (size_t j = 0; j < ARRAY_LEN(tests); j++)
 			compare(&b, &b.plan[i], &tests[j]);
 	}
-	/* last, as these overfill the current epoch, with the fresh keys */
+	/* last, because insertions of new keys overfill the current epoch */
 	for (int i = 0; i < PLANS; i++) {
 		printf("plan %s, L=%u\n", b.plan[i].label,
 		       b.plan[i].size.lines_per_key);

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Duplicate removal on a capture file: epfctl by both methods against editcap,
-# and over window sizes. Time is that of the CPU, user and system, of one
-# thread: on a machine with other work it says more than a clock. Report only:
-# ratios of medians, all from this run. editcap compares each packet with its
-# whole window: where that takes long it gets the first packets of the capture
-# only. Its row says how many, and ratios are of packets per second. While its
-# window fills up a packet costs less, which is in its favour.
+# for several window sizes. Times are CPU times, user and system, of one thread,
+# which say more than a clock on a busy machine. A report: ratios of medians, all
+# from this run. editcap compares each packet with its whole window; if that takes
+# long, it gets only the first packets of the capture. Its row says how many, and
+# ratios are of packets per second. While its window fills, a packet costs less,
+# which is in its favour.
 #
 # usage: dedup.sh [RUNS]     (default 5)
-# Environment: EPFCTL, the tool; PACKETS, BYTES: of the input; COMPARED: what
-# editcap may compare in a run, packets times window.
+# Environment: EPFCTL, the tool; PACKETS, BYTES: size of the input; COMPARED: the
+# most comparisons of editcap in a run, packets times window.
 
 set -u
 
@@ -50,7 +50,7 @@ for i in range(count):
 PY
 }
 
-# Seconds of the CPU of one command.
+# CPU seconds of one command.
 seconds() {
 	python3 -c 'import resource, subprocess, sys
 code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recency of a flow's 14 bytes natively: a filter without the module, and what BPF
- * has for it else. Each program makes its key in the same way and counts alike.
+ * Recency of a flow's 14 bytes, natively: a filter without the module, and the
+ * alternatives in BPF. Each program makes its key in the same way and counts in
+ * the same way.
  */
 #include <stdbool.h>
 
@@ -31,7 +32,7 @@ struct {
 	__uint(value_size, sizeof(struct key));
 } bloom SEC(".maps");
 
-/* A bijection of what @mask has, in which neighbours are apart. */
+/* A bijection of the numbers up to @mask that separates neighbours. */
 static __always_inline __u64 disorder(__u64 n)
 {
 	n = n * 0x9e3779b1 & keys.mask;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What ebpf_bench and its BPF programs share. */
+/* Shared by ebpf_bench and its BPF programs. */
 #ifndef EBPF_BENCH_H
 #define EBPF_BENCH_H
 
 /**
- * struct bench_keys - which keys a program makes, one a run
- * @first: number of the first
- * @runs: since it was set
+ * struct bench_keys - the keys that a program makes, one per run
+ * @first: number of the first key
+ * @runs: runs since @first was set
  * @mask: 2^b - 1: the first 2^b keys, once each and in disorder; 0: one after another
  * @half: b / 2
  * @found: verdicts "present"

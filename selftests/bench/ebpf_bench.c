@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Filters as pure BPF beside an LRU hash map and a Bloom filter map of the same
- * keys, on this machine's own kernel: nanoseconds of a program's run
+ * Compares filters as pure BPF with an LRU hash map and a Bloom filter map of
+ * the same keys, on this machine's own kernel: nanoseconds of a program's run
  * (BPF_PROG_TEST_RUN with repeat, the least of ROUNDS), at an equal window: the
- * maps have as many entries as the filter's window has keys. Making the key is in
- * all figures ("null").
+ * maps have as many entries as the filter's window has keys. All figures
+ * include making the key ("null").
  *
- *   new     keys never seen, the filter's window full of keys, the LRU map full,
- *           the Bloom filter between half full and full
- *   repeat  the keys of the run before, in the same epoch and in the same order, in which
- *           the LRU map's entries lie
+ *   new     keys never seen; the filter's window and the LRU map are full, the Bloom
+ *           filter is between half full and full
+ *   repeat  the keys of the run before, in the same epoch and in the same order, in
+ *           which the LRU map's entries lie
  *   mixed   keys of the run before, in disorder
- *   error   new keys that were found, over an epoch's course
+ *   error   new keys that were found, over the course of an epoch
  *
- * Keys come in runs of a quarter of an epoch at most, and the filter's holder does
- * what is due between two of them. So no epoch ends late: else the filter would
- * open, answer "do not know", and the figures would be those of another program.
- * A filter that was open all the same, or did not find a repeat, has no figures.
+ * Keys come in runs of at most a quarter of an epoch, and between two runs the
+ * filter's holder does the work that is due. So no epoch ends late; otherwise
+ * the filter would open and answer "do not know", and the figures would be
+ * those of another program. A filter that was open nevertheless, or did not
+ * find a repeat, has no figures.
  *
- * usage: ebpf_bench [-j JSON_FILE] [MIB]...	(1 8 64 512)
+ * usage: ebpf_bench [-j JSON_FILE] [MIB]...       (1 8 64 512)
  *
- * MIB: memory of the filter with one line a key; those with more lines have less,
- * of the same window and error.
- * Exit: 0; 1 a filter was open, or something failed.
+ * MIB: memory of the filter with one line per key; filters with more lines have
+ * less memory for the same window and error. Exit: 0; 1: a filter was open, or
+ * something failed.
  */
 #include "ebpf.h"
 
@@ -42,10 +43,10 @@
 
 #define ROUNDS 5
 #define ROUND_KEYS (1u << 19)
-#define RUN_MAX 100000u /* keys of a run, far less than a second */
+#define RUN_MAX 100000u /* keys of a run, which takes far less than a second */
 #define NAME "bench-ebpf"
 #define BUDGET 1e-4
-#define LRU_BYTES 96.0 /* of an entry, about: is there room for it? */
+#define LRU_BYTES 96.0 /* approximate bytes of an entry, to check for memory */
 
 struct counts {
 	double ns;
@@ -53,23 +54,23 @@ struct counts {
 };
 
 /**
- * struct subject - a program, over what it remembers keys in
+ * struct subject - a program, with the memory in which it records keys
  * @what: its name
- * @program: in ebpf.bpf.c
+ * @program: its program in ebpf.bpf.c
  * @map: its map there; NULL: a filter
- * @parts: L, of a filter
- * @window: in keys
- * @obj: of ebpf.bpf.c
- * @keys: what it does, mapped
+ * @parts: L of a filter
+ * @window: window in keys
+ * @obj: object of ebpf.bpf.c
+ * @keys: the keys that it makes, mapped
  * @hold: holder of the filter
- * @size: of the filter
+ * @size: size of the filter
  * @next: number of the next new key
  * @run: keys of a run
- * @ns_new: least of all rounds
- * @ns_repeat: likewise
- * @ns_mixed: likewise
- * @fresh: all new keys that were measured
- * @again: all repeats
+ * @ns_new: least time of all rounds for new keys
+ * @ns_repeat: likewise for repeats
+ * @ns_mixed: likewise for repeats in disorder
+ * @fresh: number of all new keys that were measured
+ * @again: number of all repeats
  */
 struct subject {
 	const char *what, *program, *map;
@@ -115,7 +116,7 @@ static void filter_name(const struct subject *s, char *name)
 	snprintf(name, EPF_NAME_LEN, NAME "-%u", s->parts);
 }
 
-/* Memory that the kernel charges for a map. */
+/* Return: memory that the kernel charges for a map. */
 static double map_mib(const struct subject *s)
 {
 	struct bpf_map *m = bpf_object__find_map_by_name(s->obj, s->map);
@@ -201,8 +202,9 @@ static __u64 now_ms(void)
 	return (__u64)t.tv_sec * 1000 + (__u64)t.tv_nsec / 1000000;
 }
 
-/* What its holder does meanwhile; once more where that took long (programs of others
- * can make a grace period last), as a filter is overdue a second after its beginning.
+/* Do the holder's work. Repeat it if it took long (other programs can make a
+ * grace period last), because a filter is overdue one second after the
+ * beginning of the work.
  */
 static void settle(const struct subject *s)
 {
@@ -216,7 +218,9 @@ static void settle(const struct subject *s)
 	} while (now_ms() - began > 100);
 }
 
-/* Keys from number @first on, added to @sum: @nr of them, or as @keys says, in disorder. */
+/* Run the program for @nr keys from number @first on, or for the keys of @mask
+ * in disorder, and add the counts to @sum.
+ */
 static void run_keys(const struct subject *s, struct bench_keys keys, __u32 nr,
 		     struct counts *sum)
 {
@@ -240,7 +244,9 @@ static void run(const struct subject *s, __u64 first, __u32 nr,
 	run_keys(s, (struct bench_keys){ .first = first }, nr, sum);
 }
 
-/* The first of a run, as many as the greatest power of two that it has. */
+/* Run the first keys of a run, as many as the greatest power of two in it, in
+ * disorder.
+ */
 static void run_mixed(const struct subject *s, __u64 first, struct counts *sum)
 {
 	__u32 bits = 31 - (__u32)__builtin_clz(s->run);
@@ -261,7 +267,7 @@ static void run_new(struct subject *s, __u64 nr, struct counts *sum)
 	settle(s);
 }
 
-/* Runs of new keys, which do not count, and the same keys again. */
+/* Run new keys, which are not measured, and the same keys again. */
 static void run_repeat(struct subject *s, __u64 nr, bool mixed, struct counts *sum)
 {
 	struct counts none = { 0 };
@@ -291,9 +297,7 @@ static void add(struct counts *to, const struct counts *c, double *least)
 	to->unknown += c->unknown;
 }
 
-/* A Bloom filter forgets nothing: it is made anew where it would be over its
- * load.
- */
+/* A Bloom filter forgets nothing, so make a new one before it exceeds its load. */
 static void renew(struct subject *s, __u64 more)
 {
 	struct counts none = { 0 };
@@ -306,7 +310,7 @@ static void renew(struct subject *s, __u64 more)
 	run_new(s, s->window / 2, &none);
 }
 
-/* A round has at most a third of a window of keys, so that a Bloom filter does. */
+/* A round has at most a third of a window of keys, so that a Bloom filter suffices. */
 static __u64 round_keys(const struct subject *s)
 {
 	return s->window / 3 < ROUND_KEYS ? s->window / 3 : ROUND_KEYS;
@@ -349,8 +353,9 @@ static void rounds(struct subject *all, void (*measure)(struct subject *s))
 				measure(&all[s]);
 }
 
-/* An epoch is a whole number of runs: what came beyond its end until the holder looks
- * would be keys that the filter was not planned for, and errors of the bench.
+/* An epoch is a whole number of runs. Otherwise the keys between its end and
+ * the holder's next check would exceed the filter's plan and make errors of the
+ * benchmark.
  */
 static __u32 run_of(__u64 window)
 {
@@ -360,7 +365,7 @@ static __u32 run_of(__u64 window)
 	return (__u32)((epoch + runs - 1) / runs);
 }
 
-/* Everything at its load, which is more than a window for the LRU map to be full. */
+/* Bring everything to its load; the LRU map is full only after more than a window. */
 static void begin(struct subject *s, const struct subject *as, __u64 window)
 {
 	struct counts none = { 0 };
@@ -395,7 +400,7 @@ static void end(struct subject *s)
 
 /* ----------------------------------------------------------- report ---- */
 
-/* Of a filter: did it answer for all keys, and find all that it had to? */
+/* Return: did the filter answer for all keys, and find all that it had to find? */
 static bool good(const struct subject *s)
 {
 	return !s->parts || (s->again.found == s->again.keys &&
@@ -476,7 +481,7 @@ static void json(FILE *f, const struct subject *all, unsigned int mib)
 	}
 }
 
-/* The window that a filter of so much memory with one line a key has. */
+/* Return: the window of a filter of @mib MiB with one line per key. */
 static __u64 window_of(unsigned int mib)
 {
 	struct epf_size_req req = { .keys_per_window = 1e6, .budget = BUDGET,
@@ -488,7 +493,7 @@ static __u64 window_of(unsigned int mib)
 		       (double)size.nr_lines);
 }
 
-/* Half of what is free at the most: the others need room, too. */
+/* At most half of the free memory, because the other subjects need memory as well. */
 static bool fits(double bytes)
 {
 	return bytes < (double)sysconf(_SC_AVPHYS_PAGES) *
@@ -527,7 +532,7 @@ static void run_on(int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set); /* where there is one */
+	sched_setaffinity(0, sizeof(set), &set); /* if there is more than one CPU */
 }
 
 int main(int argc, char **argv)

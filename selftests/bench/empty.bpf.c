@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A program that does nothing, of whatever type it is loaded as. */
+/* A program that does nothing; it can be loaded as any type. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kinds_bench: all kinds side by side, of equal bytes, with as many keys as make
- * 14 bits for each of the window, each in its best shape for that. One thread, on
- * ready digests, with the core for one owner (EPF_PRIVATE): no atomics. Reports.
+ * kinds_bench: compares all kinds at equal bytes, with so many keys that each
+ * key of the window has 14 bits, each kind in its best shape for that. One
+ * thread, on ready digests, with the core for one owner (EPF_PRIVATE): no
+ * atomics. A report.
  *
- *	kinds_bench [--smoke] [MIB]...	by itself 1 512; smoke, which takes
- *					seconds and tells little: 1 8
+ *	kinds_bench [--smoke] [MIB]...	default: 1 512; --smoke: 1 8, which takes
+ *					seconds and says little
  *
  * absent	keys never inserted
  * present	keys of the window, of any age
- * insert	new keys; rotation is not in it, but is told for each insertion
- * batched	32 keys at a time, prefetched; not of the baselines
+ * insert	new keys; without rotation, which is given per insertion
+ * batched	32 keys at a time, prefetched; not for the baselines
  *
- * Filters up to BASE_MIB are filled for two windows. Larger ones, by a multiple of
- * 8, are grown from one of that size, see kind_grow(). Insertions into these are
- * late in an epoch; into small ones they are whole epochs.
+ * Filters up to BASE_MIB are filled for two windows. Larger ones, by a multiple
+ * of 8, are grown from one of that size, see kind_grow(). Insertions into these
+ * are late in an epoch; into small ones they are whole epochs.
  *
- * All filters are there at once, 7 GiB at 512 MiB, and take turns, RUNS times: a
- * size that the machine has no memory for is left out. What is told is the
- * median, and the median of the ratios to ge_paper of the same run. Time is that
- * of the thread. A filter that misses keys of its window: exit 1.
+ * All filters exist at the same time, 7 GiB at 512 MiB, and take turns, RUNS
+ * times. A size for which the machine has no memory is left out. The figures
+ * are the median, and the median of the ratios to ge_paper in the same run.
+ * Times are CPU times of the thread. If a filter misses keys of its window, the
+ * exit status is 1.
  */
 #include "../clock.h"
 #include "../kinds.h"
@@ -38,7 +40,7 @@
 #define BATCH 32
 #define OPS (1u << 19)
 #define SMOKE_OPS (1u << 14)
-#define FOUND_GROWN .9 /* of dict: those of the backyard are not found */
+#define FOUND_GROWN .9 /* for dict: keys of the backyard are not found */
 
 enum operation { ABSENT, ABSENT_BATCH, PRESENT, PRESENT_BATCH, INSERT,
 		 INSERT_BATCH, OPERATIONS };
@@ -48,11 +50,11 @@ static const char *const operation_name[OPERATIONS] = {
 
 /**
  * struct subject - a filter under test
- * @ns: of an operation, by run
- * @rotate_ns: of all rotations that were timed
+ * @ns: time of an operation, by run
+ * @rotate_ns: time of all timed rotations
  * @left: insertions until a rotation is due
  * @next: number of the key to be inserted next
- * @found: of @asked present keys
+ * @found: found keys of @asked present ones
  */
 struct subject {
 	struct kind k;
@@ -67,7 +69,7 @@ static __u64 *fresh;
 static __u32 ops = OPS;
 static __u64 base_mib = BASE_MIB;
 
-/* Loops with the functions of one kind in them. Return: hits. */
+/* Loops with the functions of one kind inlined. Return: hits. */
 #define LOOPS(name)							\
 	static __u64 name##_tests(const struct kind *k, const __u64 *d)	\
 	{								\
@@ -174,7 +176,7 @@ static void rotate(struct subject *s)
 	s->left = s->k.epoch_keys;
 }
 
-/* Epoch by epoch, new keys in each run. */
+/* Insert new keys in each run, epoch by epoch. */
 static void time_inserts(struct subject *s, int run, enum operation op)
 {
 	const struct loops *l = &loops[s->k.ops - kind_ops];
@@ -209,7 +211,7 @@ static void *alloc(__u64 bytes)
 	return p;
 }
 
-/* A filter of @mib MiB, full, and keys of its window. */
+/* Make a full filter of @mib MiB, and keys of its window. */
 static void prepare(struct subject *s, enum kind_nr nr, __u64 mib)
 {
 	__u64 base = mib < base_mib ? mib : base_mib, times = mib / base, i;
@@ -302,7 +304,7 @@ static void print_head(const char *first)
 		printf(" %8s", operation_name[op]);
 }
 
-/* Return: does each find its keys? */
+/* Return: does each filter find its keys? */
 static bool report(const struct subject *s, __u64 mib)
 {
 	bool fine = true;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Memory for a window of flows, as the kernel charges it: filters with 1, 2 and
-# 4 lines a key, the one that is chosen by default, and BPF's LRU hash map of
-# as many entries (16-byte key, 8-byte value). Writes memory.json into EPF_OUT.
+# 4 lines per key, the default filter, and BPF's LRU hash map with the same number
+# of entries (16-byte key, 8-byte value). Writes memory.json to EPF_OUT.
 #
 # usage: memory.sh [FLOWS [BUDGET]]    (1000000, 1e-4)
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What people use where there is no epochfilter, as XDP programs that do the
- * same work: find the flow of a packet, decide whether it was there before,
- * count packet and bytes by verdict, drop or pass. Counters and the reference
- * to a filter are in xdp_dedup's own slot map.
+ * Common alternatives to this project, as XDP programs that do the same work:
+ * find the flow of a packet, decide whether it was there before, count packet
+ * and bytes by verdict, drop or pass. Counters and the reference to a filter
+ * are in xdp_dedup's own slot map.
  *
  *   lru_*    a recency table: LRU hash from key to the time it was last seen
- *   bloom_*  two alternating bloom maps, of which user space exchanges the
- *            older one for an empty one at every half of the window
+ *   bloom_*  two alternating bloom maps; user space exchanges the older one for an
+ *            empty one at every half of the window
  *
- * The flow is read as xdp_dedup reads it: up to four VLAN tags, lengths
- * checked, fragments by their id, ICMP by type, code and id. Only IPv4, so
- * that 16 bytes hold it, and only what is in the first buffer.
+ * The programs read the flow as xdp_dedup does: up to four VLAN tags, lengths
+ * checked, fragments by their id, ICMP by type, code and id. They take only
+ * IPv4, so that 16 bytes hold the flow, and only headers in the first buffer.
  *
- * *_packet hash the packet from its addresses on by themselves, a word at a time: FNV-1a
- * over words of 64 bits, the cheapest that they could take. It has no key, so whoever sees
- * verdicts can make packets collide at will. Only of one buffer.
+ * *_packet hash the packet from its addresses on, a word at a time: FNV-1a over
+ * words of 64 bits, the cheapest possible choice. It has no key, so anybody who
+ * sees verdicts can make packets collide at will. Only for packets in one
+ * buffer.
  */
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -68,7 +69,7 @@ static __always_inline bool is_vlan(__be16 type)
 	       type == bpf_htons(ETH_P_8021AD) || type == bpf_htons(0x9100);
 }
 
-/* Has this ICMP type an identifier? */
+/* Return: does this ICMP type have an identifier? */
 static __always_inline bool icmp_id(__u8 type)
 {
 	return !type || type == 8 || (type >= 13 && type <= 18);
@@ -99,7 +100,7 @@ static __always_inline int read_l4(void *l4, void *end, const void *ip_end,
 	return 0;
 }
 
-/* 0, or why there is no flow: enum epf_xdp_outcome. */
+/* Return: 0, or why there is no flow: enum epf_xdp_outcome. */
 static __always_inline int read_flow(struct xdp_md *ctx, struct peers_key *key)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -140,7 +141,7 @@ static __always_inline int read_flow(struct xdp_md *ctx, struct peers_key *key)
 	return read_l4((void *)ip + ihl, end, (void *)ip + total, key);
 }
 
-/* Was the key there inside the window? And remember it. */
+/* Return: was the key seen inside the window? Record it. */
 static __always_inline __u32 ask_lru(struct peers_key *key)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -177,7 +178,7 @@ static __always_inline __u32 ask_bloom(struct peers_key *key)
 
 #define WORD_STEP 0x100000001b3ULL /* FNV-1a, 64 bits */
 
-/* The bytes of @p before @end, less than eight. */
+/* Return: the bytes of @p before @end, fewer than eight. */
 static __always_inline __u64 last_word(const __u8 *p, const void *end)
 {
 	__u64 last = 1;
@@ -188,7 +189,7 @@ static __always_inline __u64 last_word(const __u8 *p, const void *end)
 	return last;
 }
 
-/* 0, or why there is no digest: enum epf_xdp_outcome. */
+/* Return: 0, or why there is no digest: enum epf_xdp_outcome. */
 static __always_inline int read_packet(struct xdp_md *ctx, struct peers_key *key)
 {
 	const __u8 *p = (void *)(long)ctx->data + PEERS_KEY_AT;
@@ -251,7 +252,7 @@ int bloom_packet(struct xdp_md *ctx)
 	return done(ctx, err ? (__u32)err : ask_bloom(&key));
 }
 
-/* Gives each packet its key, then goes on with the program to be measured. */
+/* Write the key into each packet, then continue with the program to be measured. */
 SEC("xdp.frags")
 int vary(struct xdp_md *ctx)
 {

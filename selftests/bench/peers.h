@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What xdp_bench and the programs in peers.bpf.c share. */
+/* Shared by xdp_bench and the programs in peers.bpf.c. */
 #ifndef PEERS_H
 #define PEERS_H
 
@@ -7,10 +7,10 @@
 
 #define PEERS_FLOWS 1000000
 #define PEERS_BLOOM_K 5
-#define PEERS_KEY_AT 26 /* in the frame: the IPv4 source address */
-#define PEERS_WORDS 186 /* of eight bytes from there on, of 1,514 bytes in all */
+#define PEERS_KEY_AT 26 /* offset in the frame: the IPv4 source address */
+#define PEERS_WORDS 186 /* words of eight bytes from there on, in 1,514 bytes */
 
-/* Twice the five words that a flow of IPv4 has, fragments and ICMP alike. */
+/* Twice the five words of an IPv4 flow, the same for fragments and ICMP. */
 struct peers_key {
 	__u32 saddr;
 	__u32 daddr;
@@ -19,12 +19,12 @@ struct peers_key {
 };
 
 /**
- * struct peers - their global state
+ * struct peers - global state of the programs
  * @base: first key; each packet gets the next
- * @mask: how many keys there are before they begin again, less one
+ * @mask: number of keys before they repeat, less one
  * @next: number of the packet
- * @window_ns: of the LRU table
- * @current: which of the two bloom maps is filled
+ * @window_ns: window of the LRU table
+ * @current: the bloom map that is being filled
  */
 struct peers {
 	__u32 base;

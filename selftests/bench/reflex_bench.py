@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What a packet costs in the programs of `attach --reflexive`, above a program of the same
-type that does nothing, by test runs of the attached programs: nanoseconds, which are
-instructions in a guest that counts those. One key again and again; a window of a million.
+"""Measure the cost of a packet in the programs of `attach --reflexive`, above that of an
+empty program of the same type, by test runs of the attached programs: nanoseconds, which are
+instructions in a guest that counts instructions. One repeated key; a window of a million.
 
 usage: reflex_bench.py [REPEAT]; EPF_BACKEND=module or bpf
 """

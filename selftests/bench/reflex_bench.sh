@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a packet costs in the programs of `attach --reflexive`, of both backends:
-# reflex_bench.py, with its arguments, in a VM that counts instructions.
+# Cost of a packet in the programs of `attach --reflexive`, for both backends:
+# runs reflex_bench.py, with its arguments, in a VM that counts instructions.
 
 set -eu
 

@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What run.sh measured, as JSON, and how it stands to what is to be reached.
+"""Collect the measurements of run.sh as JSON and compare them with the targets.
 
 usage: report.py DIRECTORY    (core.txt, kinds.txt, audit.txt, audit_end.txt,
                             snap.txt, dedup.txt, xdp.json, ebpf.json,
                             memory.json)
-Writes report.json there, prints the summary. A part that is missing is left
-out.
+Writes report.json there and prints the summary. A missing part is left out.
 """
 
 import json

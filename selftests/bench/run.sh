@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# All benchmarks, one after another; report only. Every ratio is between
-# figures of this run. Writes report.txt and report.json into build/bench.
+# Runs all benchmarks, one after another; a report. Every ratio is between
+# figures of this run. Writes report.txt and report.json to build/bench.
 #
 # usage: run.sh [core|steps|kinds|audit|snap|xdp|reflex|ebpf|memory|dedup]...    (all)
 # Exit: 0 all ran, 1 some did not.

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# A snapshot of a 4 GiB filter under load, in a VM whose CPUs are threads of
-# their own: copy and insertions must not take turns. Arguments go to snap_bench.
+# A snapshot of a 4 GiB filter under load, in a VM with a thread for each CPU,
+# because copy and insertions must run in parallel. Arguments go to snap_bench.
 
 set -eu
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * snap_bench: a snapshot of a large filter while keys are inserted without
- * pause: how long a batch of insertions takes, one in a thousand and at the
- * worst, with a snapshot under way and without; how often an insertion waited (voluntary context
- * switches), which none does while the snapshot holds rotation; and what the
- * copy takes, to memcpy() of a mapping into memory, both of them new. Reports;
- * asserts only that insertions went on.
+ * pause. It measures
+ * - how long a batch of insertions takes, the slowest of a thousand and the
+ *   slowest of all, with a snapshot under way and without;
+ * - how often an insertion waits (voluntary context switches), which none does
+ *   while the snapshot holds rotation;
+ * - the time of the copy, compared with memcpy() of a mapping into memory, both
+ *   of them new.
+ *
+ * A report; it asserts only that insertions continued.
  *
  * usage: snap_bench [MIB [RUNS]]    (4096 3)
  *
- * Each CPU but the first has a process that inserts; the copy is made on the
- * first. Memory: twice the filter. Needs root and the module.
+ * Each CPU except the first has a process that inserts; the first CPU makes the
+ * copy. Memory: twice the filter. Needs root and the module.
  */
 #include <math.h>
 #include <stdint.h>
@@ -36,14 +40,14 @@
 #define RUNS_MAX 32u
 #define ALONE_NS 3000000000ULL /* measured without a snapshot */
 
-/* Of a time: four to each doubling of it. */
+/* Return: the histogram bin of a time, four for each doubling. */
 #define BUCKETS 256u
 
 /**
- * struct inserter - a process
- * @worst_ns: longest batch since this was zero
- * @took: batches since then, by time
- * @waits: before
+ * struct inserter - an inserting process
+ * @worst_ns: longest batch since this was set to zero
+ * @took: histogram of the batches since then, by time
+ * @waits: voluntary context switches before that
  */
 struct inserter {
 	uint64_t worst_ns;
@@ -53,11 +57,11 @@ struct inserter {
 };
 
 /**
- * struct load - of all inserters
- * @batches: a second
- * @slow_ms: all but one of a thousand took less, or up to a fifth more than that
- * @worst_ms: longest of a batch
- * @waits: of batches for something, a second
+ * struct load - measurements of all inserters
+ * @batches: batches per second
+ * @slow_ms: 999 of 1000 batches took less, or up to a fifth more than that
+ * @worst_ms: longest batch
+ * @waits: how often batches waited, per second
  */
 struct load {
 	double batches;
@@ -66,7 +70,7 @@ struct load {
 	double waits;
 };
 
-static struct inserter *inserters; /* shared */
+static struct inserter *inserters; /* shared memory */
 static int nr_inserters;
 
 static void demand(bool good, const char *what)
@@ -98,7 +102,7 @@ static double bucket_ns(unsigned int bucket)
 	return (4 + bucket % 4) * ldexp(1, (int)(bucket / 4) - 2);
 }
 
-/* Until it is killed, by its parent's end at the latest. */
+/* Insert until killed, at the latest when the parent ends. */
 static void insert(struct inserter *t, int filter, uint64_t stream)
 {
 	uint64_t digest[BATCH], start, took, n = 0;
@@ -177,7 +181,7 @@ static void load_begin(void)
 	}
 }
 
-/* Return: what the slowest one of a thousand took at least. */
+/* Return: the least time of the slowest in a thousand. */
 static double slow_ns(const uint64_t took[BUCKETS], uint64_t batches)
 {
 	uint64_t slower = 0;
@@ -212,11 +216,11 @@ static struct load load_since(uint64_t start)
 }
 
 /**
- * struct copied - of a snapshot
- * @start: before all
- * @held: rotation is held from then on
+ * struct copied - times of a snapshot
+ * @start: before everything
+ * @held: from when rotation is held
  * @end: when the last line was copied
- * @load: since rotation is held
+ * @load: measurements since rotation is held
  */
 struct copied {
 	uint64_t start, held, end;

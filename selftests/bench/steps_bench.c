@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * steps_bench: instructions of an operation of the core, natively: a child does it a
- * number of times, step by step (ptrace); what a loop that does nothing takes is taken off.
- * So the figures are those of the compiler alone, and the same at every run. Built
- * without vector instructions, as the kernel is. Reports; asserts nothing.
+ * steps_bench: instructions of an operation of the core, natively. A child
+ * performs it a number of times and is single-stepped (ptrace); the
+ * instructions of an empty loop are subtracted. So the figures depend on the
+ * compiler alone and are the same in every run. Built without vector
+ * instructions, like the kernel. A report; it asserts nothing.
  *
- * A filter is planned for a window of KEYS at an error of 1e-4, and all its epochs are full.
+ * The filter is planned for a window of KEYS at an error of 1e-4, and all its
+ * epochs are full.
  *
  *   new     probe, test and insertion of keys never seen
- *   repeat  of keys of the current epoch
- *   test    of keys never seen: probe and test
+ *   repeat  the same for keys of the current epoch
+ *   test    probe and test of keys never seen
  *
  * usage: steps_bench
  */
@@ -34,11 +36,11 @@ struct work;
 typedef __u64 (*op_fn)(const struct work *w, __u64 digest);
 
 /**
- * struct work - what the child does
+ * struct work - work of the child
  * @op: operation
  * @first: number of the first digest
- * @bytes: of a key or a packet
- * @hash: keyed function
+ * @bytes: bytes of a key or a packet
+ * @hash: keyed hash
  * @lanes: filter
  * @epoch: its epoch
  */
@@ -58,7 +60,7 @@ static __u64 nth(__u64 n)
 	return epf_word(n, 1); /* a bijection */
 }
 
-/* As the module does: told how much L is, the compiler unrolls the parts. */
+/* As in the module, constant L makes the compiler unroll the parts. */
 static inline __attribute__((always_inline)) int ask(const struct work *w, __u64 digest,
 						     __u32 parts, bool test)
 {
@@ -87,7 +89,7 @@ OP nothing(const struct work *w, __u64 d)
 	return d;
 }
 
-static __u8 frame[FRAME_MAX] = { /* Ethernet, IPv4, UDP, and zeroes */
+static __u8 frame[FRAME_MAX] = { /* Ethernet, IPv4, UDP, zeros */
 	2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0,
 	0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 1, 0, 53,
 };
@@ -107,7 +109,7 @@ OP digest(const struct work *w, __u64 d)
 	return epf_digest(&w->hash, frame, w->bytes);
 }
 
-/* Steps of a child that does it TIMES times. */
+/* Return: instructions of a child that performs @w TIMES times. */
 static long steps(const struct work *w)
 {
 	long n = 0;
@@ -131,7 +133,7 @@ static long steps(const struct work *w)
 	return n;
 }
 
-/* Instructions of one @op. */
+/* Return: instructions of one @op. */
 static double cost(const struct work *w, op_fn op)
 {
 	struct work some = *w, none = *w;
@@ -148,7 +150,9 @@ static double cost(const struct work *w, op_fn op)
 	return (double)(n - of_loop) / TIMES;
 }
 
-/* Numbers of keys below 8 * KEYS are in it, those of the current epoch first. */
+/* Fill the filter with the keys below 8 * KEYS; the first ones are those of the
+ * current epoch.
+ */
 static void fill(struct work *w, __u32 parts, op_fn sight)
 {
 	struct epf_size_req req = { KEYS, 1e-4, 0, parts };
@@ -177,7 +181,7 @@ static void lanes_row(__u32 parts, op_fn sight, op_fn test)
 
 	fill(&w, parts, sight);
 	repeat = cost(&w, sight);
-	w.first = 1ULL << 40; /* never seen: children have memory of their own */
+	w.first = 1ULL << 40; /* never seen, because children have their own memory */
 	printf("  %u lines a key          %7.0f %7.0f %7.0f\n", parts, cost(&w, sight),
 	       repeat, cost(&w, test));
 	free(w.lanes.line);

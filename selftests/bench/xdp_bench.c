@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xdp_bench: cost of a packet in xdp_dedup and in what people use without it,
- * by test runs of the XDP programs themselves. In a guest that counts
- * instructions (selftests/vm/run.sh --icount) the ns of the kernel are
- * instructions, and the figures are the same at every run but for the timer
- * interrupts in between. Reports; asserts only that the programs did what the
- * row says.
+ * xdp_bench: cost of a packet in xdp_dedup and in the common alternatives, by
+ * test runs of the XDP programs themselves. In a guest that counts instructions
+ * (selftests/vm/run.sh --icount) the kernel's ns are instructions, and the
+ * figures are the same in every run except for timer interrupts. A report; it
+ * asserts only that the programs did what the row says.
  *
  * Everything is at its working load before it is measured: the filters hold a
  * window of keys in eight epochs, the LRU table is full, the bloom maps hold a
@@ -29,9 +28,9 @@
 #include "peers.skel.h"
 #include "xdp_pure.h"
 
-#define PACKETS_MAX 8192 /* of one figure */
+#define PACKETS_MAX 8192 /* packets of one figure */
 #define FRAME_MAX 1514
-#define RIGHT 0.97 /* share of the packets that go the way of the row */
+#define RIGHT 0.97 /* share of the packets that must have the row's outcome */
 #define SHAPES 3
 #define FILTERS (2 * SHAPES) /* the module's, then those that are pure BPF */
 
@@ -42,22 +41,22 @@ struct figures {
 };
 
 /**
- * struct bench - what is measured, and with what
- * @peers: their programs and maps
+ * struct bench - state of the benchmark
+ * @peers: programs and maps of the peers
  * @dedup: xdp_dedup as the tool attaches it
  * @bind: programs that give it a filter
  * @dev: device
- * @control: of pure BPF
+ * @control: descriptor for filters that are pure BPF
  * @filter: descriptors of the filters, by position in lines_per_key
- * @info: what they are
- * @pure: programs of those that are pure BPF
- * @flows: the window
- * @budget: of the filters
- * @hash: likewise; enum epf_hash_id
- * @packets: of one figure; a small part of an epoch, so that repeats are of
- *	the same one
- * @next_key: that no packet had yet
- * @next_digest: that no batch had yet
+ * @info: their properties
+ * @pure: programs of the filters that are pure BPF
+ * @flows: keys of the window
+ * @budget: budget of the filters
+ * @hash: hash of the filters, enum epf_hash_id
+ * @packets: packets of one figure; a small part of an epoch, so that repeats are in
+ *	the same epoch
+ * @next_key: first key that no packet had yet
+ * @next_digest: first digest that no batch had yet
  */
 struct bench {
 	struct peers_bpf *peers;
@@ -78,7 +77,7 @@ struct bench {
 
 static const unsigned int lines_per_key[SHAPES] = { 1, 2, 4 };
 
-/* Of filter @which; NULL: it is the module's. */
+/* Return: the programs of filter @which; NULL: it is the module's. */
 static const struct pure *pure_of(const struct bench *b, int which)
 {
 	return which < SHAPES ? NULL : &b->pure[which - SHAPES];
@@ -140,7 +139,7 @@ static int create(struct bench *b, int which, struct epf_params *p)
 	return err;
 }
 
-/* A window in seven epochs, and one more epoch all but full. */
+/* Insert a window in seven epochs, and one more epoch that is nearly full. */
 static int make_filter(struct bench *b, int which, const char *dir)
 {
 	struct epf_params p = {
@@ -196,12 +195,12 @@ static struct bpf_object *load(const char *path, int slot)
 	if (slot >= 0 && bpf_map__reuse_fd(map, slot))
 		return NULL;
 	prog = bpf_object__find_program_by_name(obj, "xdp_dedup");
-	if (prog) /* as the tool loads it, and as the peers are */
+	if (prog) /* as the tool loads it, like the peers */
 		bpf_program__set_flags(prog, BPF_F_XDP_HAS_FRAGS);
 	return bpf_object__load(obj) ? NULL : obj;
 }
 
-/* That of filter @which; the peers count in the module's. */
+/* Return: the slot map of filter @which; the peers count in the module's. */
 static int slot_of(const struct bench *b, int which)
 {
 	if (pure_of(b, which))
@@ -231,7 +230,7 @@ static int load_all(struct bench *b, const char *dir)
 	return peers_bpf__load(b->peers) ? fail("loading the peers", 0) : 0;
 }
 
-/* Packets counted with @outcome in slot map @slot. */
+/* Return: packets counted with @outcome in slot map @slot. */
 static __u64 counted(int slot, enum epf_xdp_outcome outcome)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -249,7 +248,7 @@ static __u64 counted(int slot, enum epf_xdp_outcome outcome)
 
 /* ------------------------------------------------------- measurements ---- */
 
-/* Ethernet, IPv4, UDP, and zeroes. */
+/* Make a packet of Ethernet, IPv4, UDP and zeros. */
 static void make_frame(unsigned char *frame, __u32 len)
 {
 	static const unsigned char head[] = {
@@ -265,7 +264,9 @@ static void make_frame(unsigned char *frame, __u32 len)
 	frame[17] = (unsigned char)(len - 14);
 }
 
-/* @packets packets with the keys from @base on; ns of each, or negative. */
+/* Run @packets packets with the keys from @base on. Return: ns per packet, or
+ * negative.
+ */
 static double run(struct bench *b, __u32 base, __u32 packets, __u32 len)
 {
 	unsigned char frame[FRAME_MAX], out[FRAME_MAX];
@@ -291,7 +292,7 @@ static int choose(struct bench *b, int prog)
 				   &prog, BPF_ANY);
 }
 
-/* One figure; @want is what becomes of nearly all packets. */
+/* Measure one figure; @want is the outcome of nearly all packets. */
 static int measure(struct bench *b, int which, __u32 base, __u32 len,
 		   enum epf_xdp_outcome want, double *ns)
 {
@@ -313,7 +314,7 @@ static int measure(struct bench *b, int which, __u32 base, __u32 len,
 	return 1;
 }
 
-/* An epoch later: for filter @which, or for the bloom maps if negative. */
+/* Advance by an epoch: filter @which, or the bloom maps if negative. */
 static int pass_epoch(struct bench *b, int which)
 {
 	__u64 epoch;
@@ -333,7 +334,7 @@ static int measure_all(struct bench *b, int which, __u32 len,
 	      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[REPEAT]) ?:
 	      pass_epoch(b, which) ?:
 	      measure(b, which, base, len, EPF_XDP_DROPPED, &f->ns[OLDER]);
-	if (!err && which >= 0) /* what the rotation has emptied */
+	if (!err && which >= 0) /* refill what the rotation has emptied */
 		err = fill(b, b->filter[which], (b->flows + 6) / 7);
 	return err;
 }
@@ -397,7 +398,7 @@ static int measure_subject(struct bench *b, const struct kind *kind,
 	return measure_all(b, subject < OURS ? -1 : which, kind->len, f);
 }
 
-/* The LRU table full, both bloom maps at their load. */
+/* Fill the LRU table, and both bloom maps to their load. */
 static int load_peers(struct bench *b)
 {
 	const struct kind *flow = &kinds[0];
@@ -416,7 +417,7 @@ static int load_peers(struct bench *b)
 	return 0;
 }
 
-/* The shapes that are measured; '*' is what a plan without wishes gives. */
+/* The measured shapes; '*' is the default plan. */
 static void print_filters(const struct bench *b)
 {
 	struct epf_size_req req = {
@@ -472,7 +473,7 @@ static void json_kind(FILE *out, const struct kind *kind,
 			f[s].ns[OLDER]);
 }
 
-/* All kinds, or those of one key. */
+/* Measure all kinds, or those of one key. */
 static int report(struct bench *b, const char *key, FILE *json)
 {
 	struct figures f[SUBJECTS];

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Instructions of a packet: xdp_bench in a VM that counts them. Arguments go
-# to xdp_bench. Writes xdp.json into EPF_OUT.
+# Instructions of a packet: runs xdp_bench in a VM that counts them. Arguments go
+# to xdp_bench. Writes xdp.json to EPF_OUT.
 
 set -eu
 

@@ -90,7 +90,7 @@ ktap_check 'nor for one library' followed_pcap
 half() {
 	sed -i '/^libcsv-dev$/d' "$tmp/installed"
 	says 2 "${missing[@]}" "${bare[@]}" &&
-		line '^error: missing: libcsv-dev \(no audits of CSV\): .*make deps.*; installed, but not'
+		line '^error: missing: libcsv-dev \(no audits of CSV or of nfdump\): .*make deps.*; installed, but not'
 }
 ktap_check 'half of it there: both are told apart' half
 # installs_all: whatever can be named

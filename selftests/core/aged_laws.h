@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The laws of kinds made of slices that age. The includer defines, before:
+ * Properties of kinds made of slices that age. The includer defines before:
  *
  *	FILTER, SHAPE	struct types of the kind
  *	EPF(name)	its function of that name
  *
- * One thread, fixed seeds. Laws return what is broken, or NULL.
+ * One thread, fixed seeds. The functions return a violated property, or NULL.
  */
 #ifndef EPF_TEST_AGED_LAWS_H
 #define EPF_TEST_AGED_LAWS_H
@@ -16,7 +16,7 @@
 
 #define POOL 64 /* keys of the window law, inserted again and again */
 #define NEVER (-1000)
-#define STRANGERS 100 /* keys never inserted, asked for at each look */
+#define STRANGERS 100 /* keys never inserted, looked up at each check */
 
 static FILTER filter_new(const SHAPE *shape)
 {
@@ -57,7 +57,7 @@ static void insert_some(struct witness *w)
 	w->last[key] = w->now;
 }
 
-/* Live keys are found and told no older than they are; both queries agree. */
+/* Live keys are found and not reported too old; test and query agree. */
 static const char *look(const struct witness *w)
 {
 	int live = (int)(w->f.ring.l - w->f.ring.retired);
@@ -79,7 +79,7 @@ static const char *look(const struct witness *w)
 	return NULL;
 }
 
-/* A shift, looked at between all its steps, with insertions in between. */
+/* Shift, with checks and insertions between all its steps. */
 static const char *shift_slowly(struct witness *w)
 {
 	const char *broken;
@@ -98,7 +98,9 @@ static const char *shift_slowly(struct witness *w)
 	return broken ? broken : look(w);
 }
 
-/* @keys: insertions of a generation. Shifts by steps and at once take turns. */
+/* Check the window property. @keys: insertions of a generation. Some shifts are
+ * done in steps, others at once.
+ */
 static const char *window_law(const SHAPE *shape, int keys)
 {
 	struct witness w = { .f = filter_new(shape) };
@@ -130,9 +132,9 @@ static const char *window_law(const SHAPE *shape, int keys)
 /* Distinct keys in a filter so sparse that two hits by chance do not occur. */
 struct stream {
 	FILTER f;
-	int keys;	/* of a generation */
+	int keys;	/* keys of a generation */
 	int now;	/* generation */
-	long asked, off; /* live keys; those whose age was told too young */
+	long asked, off; /* live keys looked up; those reported too young */
 };
 
 static __u64 stream_digest(int generation, int n)
@@ -156,8 +158,8 @@ static const char *judge(struct stream *s, int age, int verdict)
 	return NULL;
 }
 
-/* All keys ever inserted, of which @n are of the current generation, and some
- * that never were.
+/* Check all keys ever inserted, of which @n are of the current generation, and
+ * some that never were inserted.
  */
 static const char *look_back(struct stream *s, int n)
 {
@@ -178,7 +180,7 @@ static const char *look_back(struct stream *s, int n)
 	return broken;
 }
 
-/* At every phase, and between the steps of each shift. @shape: k >= 3. */
+/* Check at every phase, and between the steps of each shift. @shape: k >= 3. */
 static const char *staleness_law(const SHAPE *shape, int keys)
 {
 	struct stream s = { .f = filter_new(shape), .keys = keys };
@@ -216,7 +218,7 @@ static __u64 empty_words(const FILTER *f, __u64 words)
 	return n;
 }
 
-/* Steps out of turn do nothing; a sweep empties one slice, whole. */
+/* Steps in the wrong order do nothing; a sweep empties exactly one slice. */
 static const char *order_law(const SHAPE *shape)
 {
 	FILTER f = filter_new(shape);
@@ -242,7 +244,7 @@ static const char *order_law(const SHAPE *shape)
 	return broken;
 }
 
-/* One script of selftests/model/aged.py. */
+/* Run one script of selftests/model/aged.py. */
 static bool known_answers(const SHAPE *shape, unsigned int seed,
 			  unsigned int steps, __u64 memory, const char *answers)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Simulation of kinds made of slices that age, against their predictions:
- * error, accesses of Algorithm 1, ages, what is reported beyond the window.
+ * Simulation of kinds made of slices that age, compared with their predictions:
+ * error, accesses of Algorithm 1, ages, keys reported beyond the window.
  *
- * Independent filters in their steady state, each with keys of its own. Keys of
- * one filter share its slices, so the filters are the sample, not the keys: the
- * interval is that of Student's t over the means of FILTERS filters, 99.9 %,
- * two-sided. Needs what aged_laws.h needs.
+ * The simulation has independent filters in their steady state, each with its
+ * own keys. Keys of one filter share its slices, so the sample is of filters,
+ * not of keys: the interval is that of Student's t over the means of FILTERS
+ * filters, 99.9 %, two-sided. It needs everything that aged_laws.h needs.
  */
 #ifndef EPF_TEST_AGED_SIM_H
 #define EPF_TEST_AGED_SIM_H
@@ -24,23 +24,23 @@
 static bool mean_is(const struct mean *m, double predicted)
 {
 	return fabs(mean_of(m) - predicted) <=
-	       mean_margin(m) + 1e-9 * predicted; /* where nothing varies */
+	       mean_margin(m) + 1e-9 * predicted; /* if nothing varies */
 }
 
 /**
  * struct seen - what a sample of filters showed
- * @fpr: false positives
- * @absent: accesses for a key told absent
- * @false_hit: for a false positive
- * @window: for a key of the window, ages 0 .. l-1
- * @age: share of keys of age l/2 told to have it
- * @expired: share of keys of age l + 1 .. 3 found
+ * @fpr: rate of false positives
+ * @absent: accesses for a key reported absent
+ * @false_hit: accesses for a false positive
+ * @window: accesses for a key of the window, ages 0 .. l-1
+ * @age: share of keys of age l/2 that are reported with that age
+ * @expired: share of keys of age l + 1 .. 3 that are found
  */
 struct seen {
 	struct mean fpr, absent, false_hit, window, age, expired[3];
 };
 
-/* A key @age shifts ago; @n of its generation; keys of no generation: -1. */
+/* Return: key @n of the generation @age shifts ago; -1: keys of no generation. */
 static __u64 sim_digest(int filter, int age, int n)
 {
 	return epf_word(epf_word(filter + 100, 1 + n), 2 + age);
@@ -60,7 +60,7 @@ static FILTER sim_fill(const SHAPE *shape, int filter, int keys, int part)
 	return f;
 }
 
-/* Algorithm 1, its accesses counted. */
+/* Algorithm 1, with a count of its accesses. */
 static bool counted(const FILTER *f, __u64 digest, double *accesses)
 {
 	struct epf_seek q = epf_seek_begin(&f->ring);
@@ -114,8 +114,8 @@ static void sim_present(const FILTER *f, int filter, int keys,
 	}
 }
 
-/* @keys of each generation, @part of the current one; @part = @keys is the
- * worst phase, and the only one at which keys that were inserted are asked for.
+/* @keys: keys of each generation; @part: keys of the current one. @part = @keys
+ * is the worst phase, and the only one at which inserted keys are looked up.
  */
 static struct seen simulate(const SHAPE *shape, int keys, int part)
 {
@@ -152,7 +152,7 @@ static bool seen_absent(const struct seen *seen, const struct epf_rates *r)
 	       mean_is(&seen->false_hit, epf_aged_accesses(r, EPF_AGED_FALSE));
 }
 
-/* Is @ours what is printed with @digits behind the point? */
+/* Return: does @ours round to @value, which has @digits decimals? */
 static bool printed(double ours, double value, int digits)
 {
 	double unit = pow(10, -digits);

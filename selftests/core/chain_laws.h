@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Laws of the kind chain, looked at at every moment of a script of steps, gaps
- * and tables that are late.
+ * Properties of kind chain, checked at every moment of a script of steps of the
+ * rate, gaps and late tables.
  */
 #ifndef EPF_TEST_CHAIN_LAWS_H
 #define EPF_TEST_CHAIN_LAWS_H
@@ -11,7 +11,7 @@
 #define FILTER struct epf_chain
 #define SHAPE struct epf_chain_shape
 #define EPF(name) epf_chain_##name
-#define EPOCH 143000ULL	 /* E, ns, in what follows */
+#define EPOCH 143000ULL	 /* E, ns */
 #define SPAN (7 * EPOCH) /* T */
 #define STRETCH EPOCH
 #define KEY_SEED 0x636861696e
@@ -80,7 +80,7 @@ static void look_for(struct run *r, int n)
 		r->broken = "a key is told to be older than it is";
 }
 
-/* When an epoch or table began. */
+/* Check when an epoch or table begins. */
 static bool look_for_all(struct run *r)
 {
 	return anew(r, epf_chain_epoch(&r->f, r->now),
@@ -99,8 +99,9 @@ static bool overfull(const struct epf_chain *f)
 	return false;
 }
 
-/* Has the chain grown by less than four times where it was of two or more? So
- * n tables, without a smaller one, need 2 * 4^(n-3) times the rate.
+/* Return: did a chain of two or more tables grow by less than four times?
+ * Because it does not, n tables without a smaller one need 2 * 4^(n-3) times
+ * the rate.
  */
 static bool small_steps(const struct epf_chain *f)
 {
@@ -123,15 +124,15 @@ static const char *flaw(const struct run *r)
 	return r->strict && overfull(&r->f) ? "lanes are overfull" : NULL;
 }
 
-/* The script, from some phase of the epoch. */
+/* Run the script from some phase of the epoch. */
 static void play_from(struct run *r, int phase)
 {
 	r->now = phase * (EPOCH / 8) / TICK * TICK;
 	play(r, script, 6);
 }
 
-/* An owner that never comes does not scan either, nor are epochs ended then:
- * all keys stay.
+/* An owner that never comes does not scan either, and then no epoch ends: all
+ * keys stay.
  */
 static void window_law(const struct epf_chain_shape *s, const struct care *care,
 		       int phase)
@@ -153,7 +154,7 @@ static void window_law(const struct epf_chain_shape *s, const struct care *care,
 	end(r);
 }
 
-/* Scans that are late by more than 8 epochs make keys stay longer. */
+/* If scans are late by more than 8 epochs, keys stay longer. */
 static void staleness_law(const struct epf_chain_shape *s,
 			  const struct care *care, int phase)
 {
@@ -171,7 +172,9 @@ static void staleness_law(const struct epf_chain_shape *s,
 	end(r);
 }
 
-/* Tables so small that all places are taken: no key is lost, and they empty. */
+/* With tables so small that the chain is full, no key is lost, and the chain
+ * empties.
+ */
 static void bound_law(void)
 {
 	static const struct epf_chain_shape s = { SPAN, 64, 64, 64, 64, 1, 4 };
@@ -187,7 +190,7 @@ static void bound_law(void)
 	end(r);
 }
 
-/* Time that goes back counts as the latest; a test does not need it told. */
+/* A time that goes back counts as the latest; a test may be given an old time. */
 static void clock_law(void)
 {
 	static const struct epf_chain_shape s = { SPAN, 64, 64, 64, 1024, 1, 9 };
@@ -211,8 +214,8 @@ static void clock_law(void)
 	end(r);
 }
 
-/* An owner that does not scan for 90 epochs: what has gone does not come back,
- * as it would after 32.
+/* If the owner does not scan for 90 epochs, expired keys do not come back, as
+ * they would after 32.
  */
 static void scan_law(void)
 {
@@ -234,8 +237,8 @@ static void scan_law(void)
 	end(r);
 }
 
-/* A smaller table that was planned when the filter was low comes when it no
- * longer is: it goes back and makes room for a larger one.
+/* A smaller table that was planned at a low rate arrives when the rate is no
+ * longer low: it is given back and makes room for a larger one.
  */
 static void delay_law(void)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The laws of a kind made of guarded epochs, against an exact oracle; and what
+ * Properties of a kind made of guarded epochs, checked with an exact oracle; and code that
  * the tests of such kinds share.
  *
- * Each epoch gets l insertions before it is retired, every fifth of a key seen
- * before. After every insertion, after every part of a sweep, with insertions
- * between the parts, all keys ever inserted are asked:
+ * Each epoch gets l insertions before it is retired; every fifth is of an earlier key. After
+ * every insertion and after every part of a sweep, with insertions between the parts, all
+ * keys ever inserted are looked up:
  *
  *   window     keys of the last W = r l insertions are found
- *   epochs     so are keys of the epochs that count; none is told older
- *   exact      ages are right, all other keys are absent: holds for shapes and
+ *   epochs     keys of the epochs that count are found, and none is reported too old
+ *   exact      ages are right, and all other keys are absent. This holds for shapes and
  *              seeds without a false positive
  */
 #ifndef EPOCH_LAWS_H
@@ -27,7 +27,7 @@
 
 #define NR(table) (sizeof(table) / sizeof((table)[0]))
 
-/* Empty memory of a filter. Return: NULL if there are no words or no memory. */
+/* Return: empty memory for a filter; NULL if @words is 0 or there is no memory. */
 static inline __u64 *law_memory(__u64 words)
 {
 	__u64 bytes = words * sizeof(__u64);
@@ -76,13 +76,13 @@ struct law_kind {
 	{ (filter), (r), (part), law_insert, law_test, law_retire,	\
 	  law_sweep, law_advance }
 
-/* The oracle, and what it found. */
+/* The oracle, and the results of its checks. */
 struct laws {
 	const struct law_kind *kind;
 	__u64 seed;
-	__u32 keys;		     /* distinct, inserted so far */
+	__u32 keys;		     /* distinct keys inserted so far */
 	__u64 inserts;
-	__u64 last[LAW_KEYS_MAX];    /* insertion, from 1 */
+	__u64 last[LAW_KEYS_MAX];    /* number of the last insertion, from 1 */
 	__u64 epoch_of[LAW_KEYS_MAX];
 	__u64 epoch;
 	bool retired;
@@ -144,7 +144,7 @@ static inline void laws_rotate(struct laws *l)
 	laws_check(l);
 }
 
-/* So many epochs that every segment is current twice. */
+/* Run so many epochs that every segment is current twice. */
 static inline void laws_run(struct laws *l, const struct law_kind *kind,
 			    __u64 seed)
 {
@@ -160,8 +160,8 @@ static inline void laws_run(struct laws *l, const struct law_kind *kind,
 	}
 }
 
-/* Rates of LAW_FILTERS filters: they are the sample, for keys of one filter
- * share its memory.
+/* Rates of LAW_FILTERS filters. The sample is of filters, because keys of one
+ * filter share its memory.
  */
 struct law_sample {
 	double sum, squares;
@@ -178,7 +178,7 @@ static inline double law_mean(const struct law_sample *s)
 	return s->sum / LAW_FILTERS;
 }
 
-/* Half the width of the interval, 99.9%, two-sided. */
+/* Return: half the width of the interval, 99.9 %, two-sided. */
 static inline double law_margin(const struct law_sample *s)
 {
 	double mean = law_mean(s);
@@ -187,8 +187,8 @@ static inline double law_margin(const struct law_sample *s)
 	return LAW_T_999 * sqrt(var / (LAW_FILTERS - 1));
 }
 
-/* The script of known answers told in selftests/model/epochs.py. Return: is
- * what was answered as @answers says?
+/* Run the script of known answers that selftests/model/epochs.py describes.
+ * Return: are the verdicts those of @answers?
  */
 static inline bool law_script(const struct law_kind *kind, __u64 seed,
 			      __u32 steps, const char *answers)

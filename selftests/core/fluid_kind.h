@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What kinds whose memory comes and goes are tried with beside their laws: the
- * script of known answers, told in selftests/model/fluid.py, and prediction
- * against simulation. The includer defines, before, what fluid_laws.h asks for
- * and:
+ * Tests of resizable kinds besides their properties: the script of known answers that
+ * selftests/model/fluid.py describes, and prediction compared with simulation. The includer
+ * defines before what fluid_laws.h requires, and:
  *
  *	OWNER		struct type of the owner in a process
  *	FILL(name)	the kind's constant of that name, for EPF(fpr)
- *	SCRIPTS		array of what was generated
+ *	SCRIPTS		array of the generated scripts
  *	SCRIPT_RATES	initializer: rates of the eighths of a script
- *	SCRIPT_GAPS	of which gaps are made, so many in T
+ *	SCRIPT_GAPS	number of parts of T in which gaps are given
  *
- * and after what is declared here.
+ * and afterwards the functions declared here.
  */
 #ifndef EPF_TEST_FLUID_KIND_H
 #define EPF_TEST_FLUID_KIND_H
@@ -23,10 +22,10 @@
 #include "fluid_laws.h"
 #include "mean.h"
 
-/* Before each operation, whether the owner comes or not. */
+/* Called before each operation, whether the owner comes or not. */
 static void pass(FILTER *f, __u64 now);
 
-/* All that is in the filter. */
+/* Return: a hash of the whole filter. */
 static __u64 fold_all(const FILTER *f, __u64 now, __u64 value);
 
 static bool same(int verdict, char c)
@@ -71,10 +70,10 @@ static bool known_answers(int row)
 }
 
 /**
- * struct moment - of a script of two parts
- * @rate: keys a STRETCH, at even intervals
- * @length: of the parts, STRETCHes
- * @max_words: memory limit, above which what there is fills over; 0: none
+ * struct moment - a moment in a script of two parts
+ * @rate: keys per STRETCH, at even intervals
+ * @length: lengths of the parts, in STRETCHes
+ * @max_words: memory limit, beyond which existing memory is overfilled; 0: none
  */
 struct moment {
 	const char *name;
@@ -84,12 +83,12 @@ struct moment {
 };
 
 /**
- * struct outcome - what FILTERS filters came to at a moment
- * @error: met
- * @counted: predicted from counted bits
- * @predicted: from the keys inserted
- * @nr: tables or slices
- * @limited: memory was refused if there is a limit, and kept to
+ * struct outcome - state of FILTERS filters at a moment
+ * @error: measured error
+ * @counted: error predicted from counted bits
+ * @predicted: error predicted from the keys inserted
+ * @nr: number of tables or slices
+ * @limited: if there is a limit, memory was refused and the limit held
  */
 struct outcome {
 	struct mean error, counted;

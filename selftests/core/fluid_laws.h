@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Laws of the kinds whose memory comes and goes, looked at at every moment of a
- * script of steps, gaps and an owner that is late. The includer defines, before:
+ * Properties of resizable kinds, checked at every moment of a script of steps of the rate,
+ * gaps and a late owner. The includer defines before:
  *
  *	FILTER, SHAPE	struct types of the kind
  *	EPF(name)	its function of that name
  *	SPAN		T, ns
- *	STRETCH		what lengths and rates of a script are told in, ns
- *	KEY_SEED	of the keys
+ *	STRETCH		unit of lengths and rates in a script, ns
+ *	KEY_SEED	seed of the keys
  *
- * and after what is declared here.
+ * and afterwards the functions declared here.
  */
 #ifndef EPF_TEST_FLUID_LAWS_H
 #define EPF_TEST_FLUID_LAWS_H
@@ -21,15 +21,15 @@
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
-#define TICK 1000 /* of the script's times, ns */
+#define TICK 1000 /* unit of the script's times, ns */
 #define KEYS_MAX 60000
 
 /**
- * struct care - how an owner comes
- * @late: when this has passed since it came last, ns
- * @early: prepares memory before it is due
- * @lines: scanned each time, of a kind that scans; 0: all that is due
- * @max_words: memory there is, of that kind; 0: any
+ * struct care - behaviour of an owner
+ * @late: it comes when this time has passed since the last visit, ns
+ * @early: it prepares memory before it is due
+ * @lines: lines that it scans each time, for a kind that scans; 0: all that are due
+ * @max_words: memory limit, for a kind that scans; 0: none
  */
 struct care {
 	__u64 late;
@@ -38,7 +38,7 @@ struct care {
 	__u64 max_words;
 };
 
-/* STRETCHes at a multiple of a rate; 0: a gap. */
+/* @length STRETCHes at @rate times the basic rate; 0: a gap. */
 struct stretch {
 	unsigned int length, rate;
 };
@@ -46,18 +46,18 @@ struct stretch {
 /**
  * struct run - a filter under a script
  * @f: filter
- * @care: its owner's
+ * @care: behaviour of its owner
  * @now: time
- * @came: when the owner came
- * @stale: a key as old is to be absent, ns; 0: not looked at
- * @strict: nothing may have more keys than it is made for
- * @looked: how often for a key that is to be absent
- * @found: and how often it was present
- * @most: tables or slices so far
- * @nr: keys inserted, of which @first is the first still in the window
+ * @came: when the owner last came
+ * @stale: a key of this age must be absent, ns; 0: not checked
+ * @strict: no table or slice may have more keys than it is made for
+ * @looked: number of lookups of keys that must be absent
+ * @found: how many of these were present
+ * @most: the most tables or slices so far
+ * @nr: number of keys inserted; @first is the first one still in the window
  * @at: their times
- * @seen: of the filter when all keys were last looked for
- * @broken: the law that was
+ * @seen: state of the filter when all keys were last looked up
+ * @broken: the violated property, or NULL
  */
 struct run {
 	FILTER f;
@@ -71,20 +71,20 @@ struct run {
 	const char *broken;
 };
 
-/* Make a filter that takes keys; free what it has. */
+/* Make a filter that is ready for keys; stop() frees it. */
 static void start(FILTER *f, const SHAPE *s);
 static void stop(FILTER *f);
 
-/* The owner comes. Return: @value, with what was moved. */
+/* The owner comes. Return: @value, with the moved words folded in. */
 static __u64 come(FILTER *f, __u64 now, const struct care *care, __u64 value);
 
-/* Key @n is of the window: what is broken if a test says otherwise. */
+/* Look up key @n, which is in the window, and set @r->broken if it is not found. */
 static void look_for(struct run *r, int n);
 
-/* Is it time to look for all keys of the window? */
+/* Return: is it time to look up all keys of the window? */
 static bool look_for_all(struct run *r);
 
-/* Return: what is broken in the filter, or NULL. */
+/* Return: a violated property of the filter, or NULL. */
 static const char *flaw(const struct run *r);
 
 static __u64 *memory_new(__u64 words)
@@ -101,7 +101,7 @@ static __u64 fold(__u64 value, __u64 w)
 	return epf_word(value + w, 1);
 }
 
-/* Free what the filter gives back. */
+/* Free the memory that the filter gives back. */
 static __u64 take_back(FILTER *f, __u64 now, __u64 value)
 {
 	__u64 *word, words;
@@ -113,7 +113,9 @@ static __u64 take_back(FILTER *f, __u64 now, __u64 value)
 	return value;
 }
 
-/* What an owner that prepares @early, or does not, is to hand over; 0: nothing. */
+/* Return: words of memory that the owner must provide, @early or when it is
+ * due; 0: none.
+ */
 static __u64 wanted(FILTER *f, __u64 now, bool early)
 {
 	bool is = early ? EPF(soon)(f, now) : EPF(due)(f, now);
@@ -140,7 +142,7 @@ static __u64 draw(struct run *r, int n)
 	return epf_word(99, (__u32)(r->nr * 8 + n));
 }
 
-/* Is this not what was seen last? */
+/* Return: does the state differ from the last one? It is recorded. */
 static bool anew(struct run *r, __u64 a, __u64 b)
 {
 	if (r->seen[0] == a && r->seen[1] == b)
@@ -150,7 +152,9 @@ static bool anew(struct run *r, __u64 a, __u64 b)
 	return true;
 }
 
-/* The oldest of the window, the youngest, three others; now and then all. */
+/* Look up the oldest key of the window, the youngest, three others; now and
+ * then all.
+ */
 static void look_for_live(struct run *r)
 {
 	int n;
@@ -170,7 +174,7 @@ static void look_for_live(struct run *r)
 		look_for(r, n);
 }
 
-/* The key just beyond the bound, three older ones. */
+/* Look up the key just beyond the limit, and three older ones. */
 static void look_for_stale(struct run *r)
 {
 	int n = r->first, i;
@@ -216,8 +220,9 @@ static void put(struct run *r)
 	owner(r);
 }
 
-/* @rate keys a STRETCH at rate 1, at random intervals. Time is in TICKs, so that
- * often a key is just T old, or several come at once.
+/* Insert at random intervals, @rate keys per STRETCH at rate 1. Times are
+ * multiples of TICK, so that often a key is exactly T old, or several come at
+ * the same time.
  */
 static void go(struct run *r, const struct stretch *s, unsigned int rate)
 {
@@ -234,7 +239,7 @@ static void go(struct run *r, const struct stretch *s, unsigned int rate)
 	}
 }
 
-/* All of @part and what follows, to one of length 0. */
+/* Run @part and the parts after it, up to one of length 0. */
 static void play(struct run *r, const struct stretch *part, unsigned int rate)
 {
 	for (; part->length; part++)

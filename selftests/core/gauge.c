@@ -13,9 +13,7 @@
  */
 #include "tap.h"
 
-#include <epf/gauge_aged.h>
-#include <epf/gauge_dict.h>
-#include <epf/gauge_epochs.h>
+#include <epf/kinds.h>
 #include <kinds/apbbf.h>
 #include <kinds/apbf.h>
 #include <kinds/dict.h>

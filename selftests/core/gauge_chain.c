@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * gauge_chain.h: what a gauge tells of a chain is its error, by fresh keys and by
+ * kind_chain.h: what a gauge tells of a chain is its error, by fresh keys and by
  * counting all its lines, at several moments.
  */
 #include <math.h>
 #include <string.h>
 
 #define EPF_PRIVATE
-#include <epf/gauge_chain.h>
+#include <epf/kind_chain.h>
 #include <epf/hash.h>
 #include <kinds/chain.h>
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What lanes.bpf.c and lanes_bpf.c share. */
+/* Shared by lanes.bpf.c and lanes_bpf.c. */
 #ifndef LANES_BPF_H
 #define LANES_BPF_H
 
 #include <epf/window.h>
 
 /**
- * struct lanes_shared - the filter but for its lines, and one operation
+ * struct lanes_shared - the filter without its lines, and one operation
  * @state: epochs
  * @geom: shape
- * @digest: of the key
+ * @digest: digest of the key
  * @first_seen: see epf_test_and_insert_into()
- * @verdict: result; of an insertion none
- * @epoch: result; of a test none
- * @lanes: result, likewise
+ * @verdict: result; not set by an insertion
+ * @epoch: result; not set by a test
+ * @lanes: result; not set by a test
  * @grew: result of an insertion
  */
 struct lanes_shared {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Means over independent filters, with the interval of Student's t, two-sided,
- * 99.9 %. The includer defines, before:
+ * 99.9 %. The includer defines before:
  *
- *	FILTERS	how many
+ *	FILTERS	number of filters
  *	T_999	Student's t, FILTERS - 1 degrees of freedom, 0.9995
  */
 #ifndef EPF_TEST_MEAN_H
@@ -26,7 +26,7 @@ static double mean_of(const struct mean *m)
 	return m->sum / FILTERS;
 }
 
-/* Half the width of the interval. */
+/* Return: half the width of the interval. */
 static double mean_margin(const struct mean *m)
 {
 	double var = (m->squares - m->sum * m->sum / FILTERS) / (FILTERS - 1);

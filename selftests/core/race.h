@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The core with its primitives under observation: before each of them there is
- * a point at which another thread may come in, and each protection of the
- * protocol in epf/lanes.h can be taken out by itself. The text of the protocol
- * is the same; only what epf_load() and its like do differs.
+ * The core with instrumented primitives: before each of them another thread may
+ * run, and each protection of the protocol in epf/lanes.h can be disabled by
+ * itself. The source of the protocol is the same; only epf_load() and the like
+ * differ.
  *
- * To be included before any other header of the core.
+ * This header must be included before any other header of the core.
  */
 #ifndef EPF_TEST_RACE_H
 #define EPF_TEST_RACE_H
 
 #include <epf/shim.h>
 
-/* What may be taken out. */
+/* Protections that may be disabled. */
 #define RACE_NO_CAS (1u << 0)	   /* a stale lane is replaced by a store */
 #define RACE_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
 #define RACE_NO_REREAD (1u << 2)   /* O2: the epoch that ends an insert */
-#define RACE_OR_SEES_SELF (1u << 3) /* who sets bits sees the word afterwards */
-#define RACE_OR_SEES_NONE (1u << 4) /* who sets bits sees none there */
-#define RACE_PLAIN (1u << 5) /* what stands for CAS and OR is no atomic */
-#define RACE_NO_RELEASE (1u << 6) /* the epoch is stored without order */
+#define RACE_OR_SEES_SELF (1u << 3) /* the OR returns the new word */
+#define RACE_OR_SEES_NONE (1u << 4) /* the OR returns 0 */
+#define RACE_PLAIN (1u << 5) /* the replacements of CAS and OR are not atomic */
+#define RACE_NO_RELEASE (1u << 6) /* the epoch is stored relaxed */
 
 /**
- * struct race_self - one thread, or what stands for one
- * @epoch_word: of the filter
- * @begun: the epoch that the insert under way read at its beginning
- * @inserting: an insert is under way
+ * struct race_self - one thread, or a simulated one
+ * @epoch_word: the filter's epoch
+ * @begun: epoch that the current insertion read at its beginning
+ * @inserting: an insertion is under way
  * @rng: state of race_dice()
  */
 struct race_self {
@@ -37,8 +37,8 @@ struct race_self {
 
 static __thread struct race_self *race_self;
 static unsigned int race_out;	   /* RACE_*; set while no thread runs */
-static void (*race_point)(void);   /* another thread may come in here */
-static void (*race_reread)(void);  /* right before an insert's last look */
+static void (*race_point)(void);   /* another thread may run here */
+static void (*race_reread)(void);  /* before an insertion loads the epoch again */
 
 static inline __u64 race_load_acquire(const __u64 *p)
 {
@@ -128,7 +128,7 @@ static inline __u64 race_dice(__u64 sides)
 	return epf_word(++race_self->rng, 1) % sides;
 }
 
-/* A point at which the thread sometimes yields or sleeps, to 1 ms. */
+/* A point at which the thread sometimes yields or sleeps, for up to 1 ms. */
 static inline void race_stall(void)
 {
 	struct timespec nap = { 0, 0 };

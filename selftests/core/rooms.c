@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * epf/rooms.h: how far a filter of an owned kind may grow before it has to fail
+ * epf/room.h: how far a filter of an owned kind may grow before it has to fail
  * open. Each kind is filled as planned, then flooded with ten times the keys while
  * nobody ends epochs, nor brings memory; what it errs is asked of it with random
  * keys that it never held, at the moment when it is full.
@@ -8,10 +8,7 @@
 #include "../owned.h"
 #include "tap.h"
 
-#include <epf/image.h>
-#include <kinds/chain.h>
 #include <kinds/compare.h>
-#include <kinds/tlbf.h>
 
 #include <math.h>
 
@@ -24,21 +21,15 @@
 
 /**
  * struct subject - a filter that counts
- * @kind: of it
+ * @o: it
  * @epochs: that make the window
  * @room: what it counts
- * @paced, tlbf, chain: it
- * @now_ns: its clock
  * @sent: keys so far, of stream @seed
  */
 struct subject {
-	__u32 kind;
+	struct owned o;
 	__u32 epochs;
 	struct epf_room room;
-	struct owned paced;
-	struct epf_tlbf_owner tlbf;
-	struct epf_chain_owner chain;
-	__u64 now_ns;
 	__u64 sent;
 	__u64 seed;
 };
@@ -108,25 +99,6 @@ static const struct plan plans[] = {
 };
 #define PLANS (sizeof(plans) / sizeof(plans[0]))
 
-static void start_tlbf(struct subject *s, const struct epf_shape *shape)
-{
-	const struct epf_tlbf_shape own = epf_tlbf_shape_of(shape, SPAN);
-
-	if (epf_tlbf_open(&s->tlbf, &own, 0, 1))
-		abort();
-	epf_tlbf_count(&s->tlbf.f, &s->room);
-}
-
-static void start_chain(struct subject *s, const struct epf_shape *shape)
-{
-	static struct epf_capacity_work work;
-	const struct epf_chain_shape own = epf_chain_shape_of(shape, SPAN);
-
-	if (epf_chain_open(&s->chain, &own, 0, 1) ||
-	    epf_chain_count(&s->chain.f, &s->room, &work))
-		abort();
-}
-
 static void start(struct subject *s, const struct plan *p,
 		  const struct epf_compared *row, __u64 seed)
 {
@@ -135,71 +107,28 @@ static void start(struct subject *s, const struct plan *p,
 	if (p->adapt)
 		p->adapt(&shape);
 	memset(s, 0, sizeof(*s));
-	s->kind = p->kind;
+	if (!(owned_is_fluid(p->kind) ?
+	      owned_init_fluid(&s->o, p->kind, &shape, SPAN) :
+	      owned_init(&s->o, p->kind, &shape)))
+		abort();
 	s->seed = seed;
 	s->room.limit_q56 = epf_ppt_to_q56((__u64)(LIMIT * 1e12));
-	if (p->kind == EPF_KIND_TLBF) {
-		start_tlbf(s, &shape);
-	} else if (p->kind == EPF_KIND_CHAIN) {
-		start_chain(s, &shape);
-	} else {
-		if (!owned_init(&s->paced, p->kind, &shape))
-			abort();
-		owned_count(&s->paced, &s->room);
-	}
-	s->epochs = p->kind == EPF_KIND_TLBF || p->kind == EPF_KIND_CHAIN ?
-			    row->epochs : owned_epochs(p->kind, &shape);
-}
-
-static void stop(struct subject *s)
-{
-	if (s->kind == EPF_KIND_TLBF)
-		epf_tlbf_close(&s->tlbf);
-	else if (s->kind == EPF_KIND_CHAIN)
-		epf_chain_close(&s->chain);
-	else
-		owned_free(&s->paced);
-}
-
-/* What the owner does before the next key. */
-static void see(struct subject *s)
-{
-	if (s->kind == EPF_KIND_TLBF && s->room.stale)
-		epf_tlbf_set_room(&s->tlbf.f);
-	if (s->kind == EPF_KIND_CHAIN && s->room.stale)
-		epf_chain_set_room(&s->chain.f);
-	if (s->kind != EPF_KIND_TLBF && s->kind != EPF_KIND_CHAIN)
-		owned_see(&s->paced);
+	owned_count(&s->o, &s->room);
+	s->epochs = s->o.epochs;
 }
 
 static void insert(struct subject *s, __u64 digest)
 {
-	if (s->kind == EPF_KIND_TLBF)
-		epf_tlbf_insert(&s->tlbf.f, digest, s->now_ns);
-	else if (s->kind == EPF_KIND_CHAIN)
-		epf_chain_insert(&s->chain.f, digest, s->now_ns);
-	else
-		owned_insert(&s->paced, digest);
-	see(s);
-}
-
-static bool test(const struct subject *s, __u64 digest)
-{
-	if (s->kind == EPF_KIND_TLBF)
-		return epf_tlbf_test(&s->tlbf.f, digest, s->now_ns);
-	if (s->kind == EPF_KIND_CHAIN)
-		return epf_chain_test(&s->chain.f, digest, s->now_ns);
-	return owned_test(&s->paced, digest);
+	owned_insert(&s->o, digest);
+	owned_see(&s->o);
 }
 
 /* The worker comes. */
 static void care(struct subject *s)
 {
-	if (s->kind == EPF_KIND_TLBF)
-		epf_tlbf_care(&s->tlbf, s->now_ns);
-	else if (s->kind == EPF_KIND_CHAIN)
-		epf_chain_care(&s->chain, s->now_ns);
-	see(s);
+	if (s->o.f.ops->fluid)
+		owned_care(&s->o);
+	owned_see(&s->o);
 }
 
 /* As planned: so many windows. Return: it was never full. */
@@ -208,12 +137,12 @@ static bool settle(struct subject *s, __u32 windows)
 	__u64 end = s->sent + windows * W, epoch = (W + s->epochs - 1) / s->epochs;
 	bool fits = true;
 
-	for (; s->sent < end; s->now_ns += SPAN / W) {
+	for (; s->sent < end; s->o.now_ns += SPAN / W) {
 		insert(s, epf_word(s->seed, (__u32)s->sent++));
 		care(s);
 		fits &= !epf_room_full(&s->room);
-		if (s->sent % epoch == 0)
-			owned_rotate(&s->paced);
+		if (!s->o.f.ops->fluid && s->sent % epoch == 0)
+			owned_rotate(&s->o);
 	}
 	return fits;
 }
@@ -227,7 +156,7 @@ static __u64 flood(struct subject *s, __u32 rate, __u64 most)
 
 	for (n = 0; n < most && !epf_room_full(&s->room); n++) {
 		insert(s, epf_word(s->seed, (__u32)s->sent++));
-		s->now_ns += SPAN / W / rate;
+		s->o.now_ns += SPAN / W / rate;
 	}
 	return n;
 }
@@ -237,7 +166,7 @@ static double measure(const struct subject *s)
 	__u32 i, hits = 0;
 
 	for (i = 0; i < QUERIES; i++)
-		hits += test(s, epf_word(s->seed + 1000000, i));
+		hits += owned_test(&s->o, epf_word(s->seed + 1000000, i)) > 0;
 	return (double)hits / QUERIES;
 }
 
@@ -264,7 +193,7 @@ static struct brink at_the_brink(const struct plan *p,
 		b.settled &= settle(&s, 4);
 		n = flood(&s, p->rate, FLOOD * W);
 		b.least = n < b.least ? n : b.least;
-		stop(&s);
+		owned_free(&s.o);
 		start(&s, p, row, 100 + i); /* again, but for the last key */
 		settle(&s, 4);
 		flood(&s, p->rate, n - 1);
@@ -274,12 +203,11 @@ static struct brink at_the_brink(const struct plan *p,
 		grown = s.room.grown;
 		for (n = 1; n < 300; n++)
 			insert(&s, epf_word(s.seed, (__u32)(s.sent - n)));
-		b.repeats &= s.room.grown == grown || s.kind == EPF_KIND_CHAIN ||
-			     s.kind == EPF_KIND_TLBF;
-		s.now_ns += 20 * SPAN;
+		b.repeats &= s.room.grown == grown || s.o.f.ops->fluid;
+		s.o.now_ns += 20 * SPAN;
 		settle(&s, 4);
 		b.recovers &= !epf_room_full(&s.room);
-		stop(&s);
+		owned_free(&s.o);
 	}
 	b.mean = sum / FILTERS;
 	b.margin = 6 * sqrt(fmax(squares / FILTERS - b.mean * b.mean, 0) /

@@ -27,8 +27,8 @@ static inline void tap_skip_all(const char *reason)
 	printf("TAP version 13\n1..0 # SKIP %s\n", reason);
 }
 
-/* EPF_SEED, for laws that hold for whatever is drawn: 0, or that of a second
- * attempt. Statistical checks keep the seeds that they have.
+/* Return: EPF_SEED, for properties that hold for any random input: 0, or the
+ * seed of a second attempt. Statistical checks keep their fixed seeds.
  */
 static inline unsigned long long tap_seed(void)
 {
@@ -37,8 +37,8 @@ static inline unsigned long long tap_seed(void)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* One claim. A statistical one ends with "# chance 1e-9", how often it fails by
- * luck (docs/TESTING.md). Return: @good.
+/* Report one claim. A statistical claim ends with "# chance 1e-9", the
+ * probability that it fails by chance (docs/TESTING.md). Return: @good.
  */
 __attribute__((format(printf, 2, 3)))
 static inline bool tap_ok(bool good, const char *claim, ...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Laws of the kind tlbf, looked at at every moment of a script of bursts, gaps
- * and slices that are late.
+ * Properties of kind tlbf, checked at every moment of a script of bursts, gaps
+ * and late slices.
  */
 #ifndef EPF_TEST_TLBF_LAWS_H
 #define EPF_TEST_TLBF_LAWS_H
@@ -11,7 +11,7 @@
 #define FILTER struct epf_tlbf
 #define SHAPE struct epf_tlbf_shape
 #define EPF(name) epf_tlbf_##name
-#define SPAN 1000000ULL /* T, ns, in what follows */
+#define SPAN 1000000ULL /* T, ns */
 #define STRETCH (SPAN / 4)
 #define KEY_SEED 0x746c6266
 
@@ -58,7 +58,7 @@ static void look_for(struct run *r, int n)
 		r->broken = "a key of the window is lost";
 }
 
-/* When slices came or went, or where that is often, at each eighth such. */
+/* Check when slices come or go; if that is often, at every eighth change. */
 static bool look_for_all(struct run *r)
 {
 	return anew(r, r->f.nr, r->f.head) &&
@@ -91,8 +91,8 @@ static void window_law(const struct epf_tlbf_shape *s, __u64 late, bool early)
 	end(r);
 }
 
-/* What has gone stale last is found where one slice hits by chance, and those
- * are nearly empty here.
+/* The key that became stale last is found if one slice hits by chance, and
+ * these slices are nearly empty here.
  */
 static void staleness_law(const struct epf_tlbf_shape *s, __u64 late,
 			  bool early)
@@ -109,7 +109,7 @@ static void staleness_law(const struct epf_tlbf_shape *s, __u64 late,
 	end(r);
 }
 
-/* Slices so small that the ring is full: no key is lost, and it empties. */
+/* With slices so small that the ring is full, no key is lost, and the ring empties. */
 static void bound_law(void)
 {
 	static const struct epf_tlbf_shape s = { SPAN, 1, 1, 1, 2, 3, 2, 1 };
@@ -125,7 +125,7 @@ static void bound_law(void)
 	end(r);
 }
 
-/* Time that goes back counts as the latest. */
+/* A time that goes back counts as the latest. */
 static void clock_law(void)
 {
 	static const struct epf_tlbf_shape s = { SPAN, 9, 1, 99, 3, 4, 3, 1 };

@@ -120,7 +120,7 @@ void journal_run(const struct scene_role *r)
 			put(r->key + i);
 }
 
-/* ---- laws ---- */
+/* ---- properties ---- */
 
 static __u64 keys_put(void)
 {

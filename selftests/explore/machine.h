@@ -74,8 +74,8 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_FREE_NOW (1u << 14)	  /* a replaced table is freed at once */
 /* ... and its orderings, each made relaxed. */
 #define MC_RLX_ORDERED (1u << 15) /* O2: the ordered load */
-#define MC_RLX_OR (1u << 16)	  /* the OR of lane_set */
-#define MC_RLX_CAS (1u << 17)	  /* the CAS of lane_set and lane_take */
+#define MC_RLX_OR (1u << 16)	  /* the OR of epf_lane_set */
+#define MC_RLX_CAS (1u << 17)	  /* the CAS of epf_lane_set and epf_lane_take */
 #define MC_RLX_LANE (1u << 18)	  /* O1: their acquire load */
 #define MC_RLX_HOLDS (1u << 19)	  /* the acquire load of epf_probe_holds */
 #define MC_RLX_BEGIN (1u << 20)	  /* the acquire load of the epoch */

@@ -273,7 +273,7 @@ void mirror_run(const struct scene_role *r)
 	}
 }
 
-/* ---- laws ---- */
+/* ---- properties ---- */
 
 static int records(void)
 {

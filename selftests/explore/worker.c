@@ -59,7 +59,7 @@ void worker_rotate(void)
 	mc_do(MC_UNLOCK, 0);
 }
 
-/* ---- laws ---- */
+/* ---- properties ---- */
 
 /* Set bits of lane @i in the epoch that is in it at @epoch. */
 static __u64 bits_of(__u64 v, __u64 epoch, __u32 i)

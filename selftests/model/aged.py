@@ -4,15 +4,15 @@
 Shtul, Baquero and Almeida, "Age-Partitioned Bloom Filters", 2020, section 5.1:
 slice i is the array at place (i - shifts) mod (k + l), each array has its own
 hash function, add sets slices 0 .. k-1, and query(e) is true if there is a j,
-0 <= j <= l, with e in all of the slices j .. j+k-1. The answer is the least j.
-Between retire and advance the oldest slice has no say.
+0 <= j <= l, with e in all of the slices j .. j+k-1. The result is the least j.
+Between retire and advance the oldest slice does not count.
 
 Script of the known answers: operation i = 0, 1, ... is drawn from
-x = word(seed, 8 + i): x mod 64 is 0: retire, or, if that was done, sweep and
-advance; 1: all three; 2 to 25: test; else insert; of the key
-word(seed, 4096 + (x div 64) mod KEYS). What a test answers is written as one
-character: '.' absent, else the age, in base 36. At the end all words of memory
-are folded: value = word(value + w, 1), from 0.
+x = word(seed, 8 + i). x mod 64 selects it: 0: retire, or, if that was done,
+sweep and advance; 1: all three; 2 to 25: test; else insert. The key is
+word(seed, 4096 + (x div 64) mod KEYS). The result of a test is one character:
+'.' absent, else the age in base 36. At the end all words of memory are folded:
+value = word(value + w, 1), from 0.
 """
 
 import textwrap
@@ -31,7 +31,7 @@ HEAD = """\
 
 class Filter:
     def __init__(self, k, l, bits, names):
-        """bits: of one array; names(digest, place): the set of its bits."""
+        """bits: size of one array; names(digest, place): the set of its bits."""
         self.k, self.l, self.bits, self.names = k, l, bits, names
         self.arrays = [set() for _ in range(k + l)]
         self.shifts, self.retired = 0, False

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Write the known answers of the kind chain to standard output.
 
-What is told at the head of include/epf/chain.h, with epochs as the numbers of
-the grid, without tags and without a scan: a table is, for each epoch, the set of
+The model follows the head of include/epf/chain.h, with epochs as the numbers of
+the grid, without tags and without a scan: a table has, for each epoch, the set of
 (line, position) pairs of model/lanes.py and a count of keys. Rates are
 fractions.
 
-Script: that of fluid.py; an owner that comes scans too. State: of every table
-its words and, for each epoch that counts, the youngest first, the keys and of
-each line with positions set its index and these.
+The script is that of fluid.py; an owner that comes also scans. The state has the
+words of every table and, for each epoch that counts, the youngest first, the
+number of keys, and for each line with set positions its index and positions.
 """
 
 from fractions import Fraction
@@ -74,7 +74,7 @@ class Filter:
         return t.keys.get(self.number, 0) >= self.budget(t.lines)
 
     def rate(self):
-        """Keys in one ns."""
+        """Return the rate in keys per ns."""
         begin = self.number * self.period
         when, had = self.marks[0]
         keys, ns = len(self.times) - had, self.now - when

@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """Known answers of kind dict, selftests/core/dict_vectors.h, to standard output.
 
-Naor and Yogev, "Tight Bounds for Sliding Bloom Filters", section 2: what hash
-to [M] a key has is kept with the generation of its last insertion, and only the
-generations of the window are. The dictionary here is a Python one for each
-bucket; what leaves the window is taken out at once, and generations are counted
-without end.
+Naor and Yogev, "Tight Bounds for Sliding Bloom Filters", section 2: the hash of a
+key to [M] is stored with the generation of its last insertion, while that
+generation is in the window. The dictionary here is a Python dict per bucket;
+entries that leave the window are removed at once, and generations are counted
+without limit.
 
-A bucket of the first table holds so many fingerprints as fit: of 512 or 1024
+A bucket of the first table holds as many fingerprints as fit: of 512 or 1024
 bits two marks take tag_bits + 1 each, every slot one, every cell rem_bits +
-tag_bits + 1. A bucket of the backyard likewise, with as many slots as cells and
-what is left over, and remainders longer by the least number of bits for which
-it has twice M places. What finds its bucket full goes to the emptier of its two
-buckets there, and its own bucket remembers the generation of the last that
-went; what finds them full too is remembered by its bucket likewise, and then
-the bucket holds every key.
+tag_bits + 1. A bucket of the backyard has as many slots as cells and what is
+left over, and its remainders are longer by the least number of bits for which
+it has twice M places. A fingerprint whose bucket is full goes to the emptier of
+its two buckets there, and its own bucket records the generation of the last one
+that went. If both are full too, the bucket records that likewise, and then holds
+every key.
 """
 
 from fractions import Fraction
@@ -33,7 +33,7 @@ SHAPES = [  # buckets, yard, c, tag, rem, slots, lines, seed, operations
 
 
 def digits(digest, *radix):
-    """Of the digest as a fraction of 2^64, digits of a mixed radix."""
+    """Return digits of a mixed radix of the digest as a fraction of 2^64."""
     part, out = Fraction(digest, 2**64), []
     for n in radix:
         part *= n
@@ -59,15 +59,15 @@ class Dictionary:
         self.spilt, self.passes = {}, {}  # bucket: generation
 
     def live(self, bucket):
-        """Drop what has left the window."""
+        """Drop entries that have left the window."""
         for key in [k for k, g in bucket.items()
                     if self.now - g >= self.counted]:
             del bucket[key]
         return bucket
 
     def places(self, digest):
-        """Bucket and rest in the first table; both buckets of the backyard,
-        and the rest there."""
+        """Return bucket and rest in the first table; both buckets of the
+        backyard, and the rest there."""
         home, *rest = digits(digest, *self.radix)
         one, *far = digits(word(digest, 1), *self.yard_radix)
         two, = digits(word(digest, 2), self.yard_radix[0])

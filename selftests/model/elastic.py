@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Known answers of kind elastic, selftests/core/elastic_vectors.h, to standard
 output. Written from the description of the kind: a line is a list of items with
-their epochs, and is put into bits only to be compared.
+their epochs, and is converted to bits only for the comparison.
 """
 
 import epochs
@@ -48,12 +48,12 @@ class Line:
         self.items = [i for i in self.items if not gone(i[1])]
 
     def expire(self, last):
-        """Drop what is of this epoch or older."""
+        """Drop items of this epoch and older ones."""
         self.drop(lambda e: e <= last)
         self.whole = {e for e in self.whole if e > last}
 
     def first_width(self):
-        """Width of an epoch that begins."""
+        """Return the width of an epoch that begins."""
         counts = self.counts()
         least = min([self.widths[e] for e in counts], default=REMAINDER)
         n = len(self.items) // 4 + 1
@@ -62,7 +62,7 @@ class Line:
         return min(max(fits, default=least + AHEAD), REMAINDER)
 
     def narrow(self, now, more):
-        """Make room for so many items of the current epoch."""
+        """Make room for that many items of the current epoch."""
         while True:
             counts = self.counts()
             if now not in self.whole:
@@ -109,7 +109,7 @@ class Line:
         return min(ages, default=None)
 
     def encode(self):
-        """The line as one number."""
+        """Return the line as one number."""
         if not (self.items or self.whole):
             return 0
         epochs_here = self.counts()
@@ -169,7 +169,7 @@ class Filter:
         self.retired = False
 
     def fold(self):
-        """All words to one number."""
+        """Fold all words to one number."""
         value = 0
         for line in self.lines:
             bits = line.encode()

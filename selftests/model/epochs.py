@@ -2,16 +2,16 @@
 """Guarded epochs as sets, and the known answers of the kinds made of them.
 
 Alpay and Sarioglu, "Guarded Epoch Bloom Filters for Sliding-Window
-Membership", 2026, Algorithm 1. An epoch is the set of what its keys have set; a
-key is present in an epoch that holds all that the key sets. Of the current
-epoch and the r before it the oldest is dropped when it is retired, or at the
-latest when a new one begins.
+Membership", 2026, Algorithm 1. An epoch is the set of positions that its keys
+have set; a key is present in an epoch that has all of the key's positions. There
+are the current epoch and the r before it. The oldest one is dropped when it is
+retired, at the latest when a new one begins.
 
 Script of the known answers: operation i = 0, 1, ... is drawn from
-x = word(seed, 8 + i): x mod 64 is 0: retire; 1: retire and begin an epoch; 2
-to 25: test; else insert; of the key word(seed, 4096 + (x div 64) mod KEYS).
-What a test answers is written as one character: '.' absent, else the age, in
-base 36.
+x = word(seed, 8 + i). x mod 64 selects it: 0: retire; 1: retire and begin an
+epoch; 2 to 25: test; else insert. The key is
+word(seed, 4096 + (x div 64) mod KEYS). The result of a test is one character:
+'.' absent, else the age in base 36.
 """
 
 import textwrap
@@ -30,7 +30,7 @@ HEAD = """\
 
 class Filter:
     def __init__(self, r, names):
-        """names(digest): the set of what a key sets."""
+        """names(digest): the set of positions that a key sets."""
         self.r, self.names = r, names
         self.epochs = [set()]  # newest first
 
@@ -70,7 +70,7 @@ def answers(f, seed, steps):
 
 
 def string(text):
-    """As C, cut into lines."""
+    """Return C text, broken into lines."""
     return "\n".join(f'\t  "{part}"' for part in textwrap.wrap(text, 64))
 
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The known answers of the kinds whose memory comes and goes.
+"""The known answers of the resizable kinds.
 
-Script: operation i = 0, 1, ... is drawn from x = word(seed, 8 + i). Time goes
-on by x >> 32 mod (2 * (T div 64) div rates[8 i div STEPS] + 1); if x mod 256 is
+Script: operation i = 0, 1, ... is drawn from x = word(seed, 8 + i). Time advances
+by x >> 32 mod (2 * (T div 64) div rates[8 i div STEPS] + 1); if x mod 256 is
 255 by (x >> 60) * (T div gaps) more. If x div 64 mod 4 is not 0 or the seed is a
-multiple of 3, the owner comes: it takes back what goes, then, if memory is due,
-with an odd seed soon, hands over what is planned. Then x mod 64 below 8: test,
-else insert, of the key word(seed, 4096 + (x div 256) mod KEYS). A test gives a
-character as in aged.py. Folded as there: of all memory taken back and handed
-over its words; at the end the time and what the kind's state() gives.
+multiple of 3, the owner comes: it takes back expired memory and then, if memory is
+due (with an odd seed: due soon), provides the planned amount. Then follows a test
+if x mod 64 is below 8, else an insertion, of the key
+word(seed, 4096 + (x div 256) mod KEYS). A test gives a character as in aged.py.
+These are folded as there: the words of all memory taken back and provided; at the
+end the time and the result of the kind's state().
 
-A filter has tick(ns): time goes on; start(): it takes what it begins with; due()
-and soon(); plan(), add(n) and expired() of memory in units of .unit words, 0:
+A filter has tick(ns): time advances; start(): it takes its first memory; due()
+and soon(); plan(), add(n) and expired() for memory in units of .unit words, 0:
 none; insert(digest), age(digest); .now and state().
 """
 
@@ -37,7 +38,7 @@ static const struct {{
 
 
 def come(f, early):
-    """The words of what was taken back and handed over."""
+    """Return the words of memory taken back and provided."""
     moved = []
     while n := f.expired():
         moved.append(f.unit * n)
@@ -69,7 +70,7 @@ def play(f, span, seed, rates, gaps):
 
 
 def write(name, kind, shapes, rates, gaps):
-    """kind: class of the filter, made of a shape that begins with T."""
+    """kind: class of the filter; its shape begins with T."""
     print(HEAD.format(name))
     for seed, shape in enumerate(shapes, 1):
         text, value = play(kind(*shape), shape[0], seed, rates, gaps)

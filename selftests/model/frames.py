@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Frames for the packet vectors: what is on the wire, what is odd, and what is
-broken. Every entry is (link type, bytes, captured lengths); no captured
-lengths: the whole frame.
+"""Frames for the packet vectors: usual, unusual and broken ones. Every entry is
+(link type, bytes, captured lengths); no captured lengths: the whole frame.
 """
 
 from packets import ETHER, IP, SLL, SLL2
@@ -158,7 +157,7 @@ def group6(flags_scope, last):
 
 
 def of_links():
-    """Control by Ethernet address, and its neighbours."""
+    """Control packets by Ethernet address, and similar addresses."""
     return [
         (ETHER, ether(0x8809, bytes([1, 1]) + bytes(40), (), reserved(2)), ()),
         (ETHER, ether(38, b"\x42\x42\3" + bytes(35), (), reserved(0)), ()),
@@ -170,7 +169,7 @@ def of_links():
 
 
 def of_routers():
-    """OSPF, VRRP, BFD, and what is none."""
+    """OSPF, VRRP, BFD, and packets that only resemble them."""
     hello = bytes(range(44))
     return [
         (ETHER, ether(0x0800, ip4(89, hello, 1, dest=group4(0, 0, 5))), ()),
@@ -191,7 +190,7 @@ def of_routers():
 
 
 def of_hosts():
-    """DHCP, groups and their members, neighbours, and what is none."""
+    """DHCP, groups and their members, neighbours, and packets that only resemble them."""
     return [(ETHER, ether(0x0800, ip4(17, ports(*pair))), ()) for pair in
             ((68, 67), (67, 68), (50000, 67), (67, 50000), (66, 69),
              (546, 547))] + [
@@ -261,7 +260,7 @@ def broken():
 
 
 def truncated():
-    """One frame of each sort, cut short at every place that matters."""
+    """One frame of each sort, truncated at every place that matters."""
     icmp4 = ether(0x0800, ip4(1, icmp(8, 0), options=b"\1" * 4),
                   [(0x8100, 1)])
     exts = ether(0x86DD, ip6(0, ext(44) + frag6(17, 0, 0) + ports(1, 2, 4)))
@@ -280,13 +279,13 @@ def error4(kind, carried, code=1, **outer):
 
 
 def error6(kind, carried, before=b"", proto=58):
-    """The same of ICMPv6, behind extension headers."""
+    """The same for ICMPv6, behind extension headers."""
     return ether(0x86DD, ip6(proto, before + bytes([kind, 0]) + bytes(6) +
                              carried))
 
 
 def errors():
-    """ICMP errors, and what is none; what they carry is sound, odd, cut off."""
+    """ICMP errors, and packets that only resemble them; their payload is sound, odd, truncated."""
     tcp4 = ip4(6, ports(40000, 443, 4), dest=bytes([203, 0, 113, 9]))
     tcp6 = ip6(6, ports(40000, 443, 4), dest=group6(0, 9))
     whole = error4(11, tcp4)
@@ -347,5 +346,5 @@ def all_frames():
 
 
 def flow_frames():
-    """Those that only keys of flows tell apart."""
+    """Frames that only flow keys distinguish."""
     return errors() + ends()

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Known answers of kind ge, selftests/core/ge_vectors.h, to standard output.
 
-Position i of a key is the part of 2^64 that h1 + i h2 is, in s parts of equal
-size, where h1 and h2 are words 0 and 1 of the digest's stream, h2 made odd.
+Divide 2^64 into s parts of equal size. Position i of a key is the number of the
+part with h1 + i h2, where h1 and h2 are words 0 and 1 of the digest's stream, and
+h2 is made odd.
 """
 
 from fractions import Fraction

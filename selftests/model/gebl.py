@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Known answers of kind gebl, selftests/core/gebl_vectors.h, to standard output.
 
-The block of a key is the part of 2^64 that word 0 of its stream is, in as many
-equal parts as there are blocks. Offsets in the block: distinct ones by Floyd's
-sample, five from each of the words 1, 2, ..., or h1 + i h2 modulo the block,
-h1 and h2 being the words 1 and 2.
+Divide 2^64 into as many equal parts as there are blocks: the block of a key is the
+number of the part with word 0 of its stream. Offsets in the block: distinct ones
+by Floyd's sample, five from each of the words 1, 2, ..., or h1 + i h2 modulo the
+block, where h1 and h2 are the words 1 and 2.
 """
 
 from fractions import Fraction

@@ -4,9 +4,9 @@
 output.
 
 Inclusion-exclusion with 80 digits. A key names u distinct positions with its n
-fields, of whose 64 values 62 name one each. Another key has no field that names
-one of i given positions with chance ((64 - i) / 64)^n, so all u are set by a Poisson
-number of keys with chance
+fields; 62 of the 64 values of a field name a position each. Another key has no field
+that names one of i given positions with probability ((64 - i) / 64)^n, so a Poisson
+number of keys sets all u with probability
 
     sum over i of (-1)^i C(u, i) exp(-load (1 - ((64 - i) / 64)^n))
 """
@@ -36,7 +36,7 @@ def decimal(fraction):
 
 
 def distinct(n):
-    """Chances of 0 .. n distinct positions."""
+    """Return the probabilities of 0 .. n distinct positions."""
     chance = [Fraction(1)]
     for _ in range(n):
         new = [Fraction(lanes.POSITIONS - u, 64) for u in range(len(chance))]
@@ -47,7 +47,7 @@ def distinct(n):
 
 
 def covered(n, load):
-    """By u, the chance that u positions are all named by the keys of a line."""
+    """Return, by u, the probability that the keys of a line name all of u positions."""
     row = []
     for u in range(n + 1):
         total = Decimal(0)

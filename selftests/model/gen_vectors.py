@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Write the known-answer vectors of the reference model, include/epf/vectors.h,
-to standard output. The same at every run.
+to standard output. The output is the same in every run.
 """
 
 import textwrap
@@ -43,7 +43,7 @@ TEST, INSERT, TEST_AND_INSERT, ROTATE, COVERED_INSERTS, COVERED_NS = range(6)
 
 
 class Random:
-    """Numbers that no version of Python changes."""
+    """Random numbers that are the same in every version of Python."""
 
     def __init__(self, seed):
         self.seed, self.n = seed, 0
@@ -54,7 +54,7 @@ class Random:
 
 
 class Fold:
-    """Results to one number; kat.h does the same."""
+    """Fold results to one number; kat.h does the same."""
 
     def __init__(self):
         self.value = 0
@@ -68,7 +68,7 @@ def hex64(v):
 
 
 def table(kind, name, rows):
-    """A C array, its elements packed into lines."""
+    """Return a C array, its elements packed into lines."""
     body = textwrap.wrap(", ".join(rows), 88, break_long_words=False)
     return "\n\t".join([f"EPF_KAT_TABLE {kind} {name}[] = {{"] + body) + \
         "\n};\n"
@@ -166,7 +166,7 @@ IDLE = range(200, 240)  # rotations with nothing inserted: tags come round
 
 
 def script_ops(f, strict, seed):
-    """Operations on f and what they give: (op, key, dt, result)."""
+    """Yield operations on f with their results: (op, key, dt, result)."""
     rnd = Random(seed)
     recent = []
     for n in range(OPS):
@@ -245,7 +245,7 @@ PREFIX = 24 | 64 << 8
 
 
 def flow_choices(number):
-    """Those of keys made from flows; each frame has others beside the first few."""
+    """Options of keys made from flows; each frame has others besides the first few."""
     yield packets.FLOW, packets.REVERSE | packets.ERRORS, 0
     yield packets.FLOW, packets.FIRST, 0
     yield packets.CONVERSATION, packets.ERRORS, 0
@@ -271,7 +271,7 @@ def flow_choices(number):
 
 
 def packet_choices(link, control):
-    """(key, flags, max_bytes) that are worth asking for."""
+    """Yield (key, flags, max_bytes) that are worth testing."""
     if control:
         for key in packets.FRAME, packets.PACKET, packets.FLOW:
             yield key, packets.PASS_CONTROL, 0
@@ -287,7 +287,7 @@ def packet_choices(link, control):
 
 
 def packet_result(octets, link, choice):
-    """(return code, digest)"""
+    """Return (return code, digest)."""
     key, flags, max_bytes = choice
     try:
         text = packets.canonical(octets, key, link, flags, max_bytes, SCOPE)

@@ -30,7 +30,7 @@ def sipround(v0, v1, v2, v3):
 
 
 def sip_words(key, words, c, d):
-    """SipHash from section 2.2 on, where the message has become words."""
+    """SipHash from section 2.2 on, after the message is converted to words."""
     k0, k1 = key
     v = (k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D,
          k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573)
@@ -59,7 +59,7 @@ def siphash(key, message, c, d):
 
 
 def nh(words, keys, bits):
-    """NH of an even number of words of so many bits, under as many key words."""
+    """NH of an even number of words of the given size, with as many key words."""
     sums = [(m + k) % 2**bits for m, k in zip(words, keys)]
     return sum(a * b for a, b in zip(sums[::2], sums[1::2])) % 2**(2 * bits)
 

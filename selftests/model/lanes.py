@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """The lanes filter as sets: no tags, no words, no atomics.
 
-An epoch is a set of (line, position). A key is present in an epoch when every
-one of its pairs is in that epoch's set; eight epochs are kept (guarded epochs,
-Alpay and Sarioglu 2026, Algorithm 1, with r = 7), the oldest being dropped
+An epoch is a set of (line, position). A key is present in an epoch if every
+one of its pairs is in that epoch's set. Eight epochs are kept (guarded epochs,
+Alpay and Sarioglu 2026, Algorithm 1, with r = 7), and the oldest is dropped
 when a new one begins.
 
-Where a key names lines and positions: docs/theory/lanes.md. A key that names no
-position in a line asks that line for its tag, which sets do not have: such keys
+docs/theory/lanes.md defines lines and positions of a key. A key that names no
+position in a line tests that line's tag, which sets do not have: such keys
 are refused here.
 """
 
@@ -33,7 +33,7 @@ def fold(w):
 
 
 def fields(w, n):
-    """The lowest n fields of a word."""
+    """Return the lowest n fields of a word."""
     return [fold(w) // 2**(FIELD * i) % 2**FIELD for i in range(n)]
 
 
@@ -70,8 +70,8 @@ class Geometry:
 class Filter:
     """A window over guarded epochs.
 
-    An epoch that has come to its end is ended before the next operation; the
-    caller says when that is by calling advance().
+    An epoch that is due ends before the next operation; the caller says when by
+    calling advance().
     """
 
     def __init__(self, geometry, mode, first_seen, inserts, ns):

@@ -64,7 +64,7 @@ def be(octets):
 
 
 class Reader:
-    """Takes bytes off the front of a packet whose datagram may be shorter
+    """Take bytes off the front of a packet whose datagram may be shorter
     (padding) or longer (truncation) than what was captured.
     """
 
@@ -141,7 +141,7 @@ class Ip4:
         return whole[:8] + b"\0" + whole[9:10] + b"\0\0" + whole[12:]
 
     def walk(self, first=False):
-        """With first, the first fragment is as good as the whole."""
+        """With first, the first fragment counts as the whole."""
         if first and not self.offset:
             self.fragment = None
 
@@ -167,8 +167,8 @@ class Ip6:
         return whole[:7] + b"\0" + whole[8:]
 
     def walk(self, first=False):
-        """Pass over the extension headers, up to a fragment's; with first, up to
-        that of a fragment which is not the first.
+        """Skip the extension headers, up to a fragment header; with first, up to
+        the header of a fragment that is not the first.
         """
         seen = 0
         while self.proto in EXTENSIONS and self.fragment is None:
@@ -198,8 +198,8 @@ def network_layer(ether_type, data):
 
 class Flow:
     """Who sends what to whom: a version, protocol and two ends, each an address
-    and a number. What the number is depends: a port, or the type of the ICMP
-    message and of its answer; the rest of the identity is in between.
+    and a number. The number is a port, or the type of the ICMP message and of its
+    answer; the rest of the identity is in between.
     """
 
     def __init__(self, ip, key, reveals_errors):
@@ -230,7 +230,7 @@ class Flow:
                 self.four += ip.payload.peek(6)[4:]
 
     def answer(self):
-        """The flow of the packets that answer."""
+        """Return the flow of the answers."""
         back = object.__new__(Flow)
         back.__dict__.update(self.__dict__, source=self.dest, dest=self.source)
         if self.is_fragment:
@@ -254,7 +254,7 @@ class Flow:
 
 
 def flow_of(frame, key, link, flags):
-    """The flow that counts."""
+    """Return the flow that the options select."""
     _, _, ether_type, rest = link_layer(frame, link)
     ip = network_layer(ether_type, rest)
     first = bool(flags & FIRST)
@@ -280,7 +280,7 @@ def prefix_of(address, bits):
 
 
 def peer_bytes(flow, key, max_bytes):
-    """Where the flow has its destination, that of a peer has the prefix length."""
+    """A peer has the prefix length where a flow has its destination."""
     bits = max_bytes.to_bytes(4, "little")[flow.version == 6]
     octets = flow.octets()
     head, end = octets[:6], bytes([bits]).ljust(len(flow.dest), b"\0")
@@ -296,7 +296,7 @@ def peer_bytes(flow, key, max_bytes):
 
 
 def scope_bytes(frame, link, flags, scope, zone=0):
-    """VLAN ids, which scopes these are, interface, mark or zone."""
+    """VLAN ids, the scopes in use, interface, mark or zone."""
     if not flags & SCOPES:
         return b""
     ids = 0
@@ -353,7 +353,7 @@ DHCP_PORTS = {4: {67, 68}, 6: {546, 547}}
 
 
 def control_of_transport(ip):
-    """By protocol and, but for fragments, ports or ICMPv6 type."""
+    """Decide by protocol and, except for fragments, ports or ICMPv6 type."""
     always = {(4, 2): "group_member", (4, 89): "ospf", (6, 89): "ospf",
               (4, 112): "vrrp", (6, 112): "vrrp"}
     if (ip.version, ip.proto) in always:
@@ -374,7 +374,7 @@ def control_of_transport(ip):
 
 
 def control(frame, link):
-    """The name of the control packet that the frame is, or None; NotIp."""
+    """Return the name of the control packet in the frame, or None; raise NotIp."""
     if link == ETHER and len(frame) >= 14 and frame[:6] in RESERVED_MACS:
         return "reserved_mac"
     try:
@@ -393,7 +393,7 @@ def control(frame, link):
 
 
 def canonical(frame, key, link, flags, max_bytes, scope=(0, 0)):
-    """The bytes that are hashed, or one of the exceptions above."""
+    """Return the bytes that are hashed, or raise one of the exceptions above."""
     if flags & PASS_CONTROL:
         name = control(frame, link)
         if name:

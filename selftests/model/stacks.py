@@ -1,12 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """stacks.py FILE [COUNT [SEED]]: frames of every protocol stack, sound, changed
-and cut off, each with a packet key and what the model says about it.
+and truncated, each with a packet key and the model's result.
 
 A record is, little-endian and without gaps: struct epf_pkt_opts, length of the
 frame (4 bytes), errno of the refusal, or EPF_CONTROL + enum epf_control, or 0
-(4), digest (8), the frame. Records
-with the same options follow one another.
+(4), digest (8), the frame. Records with the same options are consecutive.
 """
 
 import errno
@@ -27,7 +26,7 @@ REFUSALS = {Truncated: errno.ENODATA, Malformed: errno.EBADMSG,
             NotIp: errno.EPROTO, Fragment: errno.ENOMSG}
 CONTROL = 4096  # EPF_CONTROL
 
-# What is asked, and how often.
+# The keys, and how often each is used.
 ASKED = [(key, ETHER, flags, most) for key, flags, most in (
     (FRAME, 0, 0), (FRAME, 0, 60), (PACKET, 0, 0), (PACKET, 0, 0),
     (PACKET, NO_MAC, 0), (PACKET, NO_VLAN, 0), (PACKET, NO_MAC | NO_VLAN, 38),
@@ -59,7 +58,7 @@ class Stacks:
         return not self.rng.randrange(n)
 
     def error(self):
-        """(protocol, bytes): an ICMP error about a packet, as much as is said."""
+        """Return (protocol, bytes): an ICMP error about a packet, with a given part of it."""
         rng = self.rng
         six = self.one_in(2)
         _, carried = self.network6() if six else self.network4()
@@ -69,7 +68,7 @@ class Stacks:
         return 58 if six else 1, bytes([kind, 0]) + self.some(6) + carried
 
     def transport(self):
-        """(protocol, bytes): those with ports, with an id, and without."""
+        """Return (protocol, bytes): with ports, with an id, and without."""
         rng = self.rng
         if self.one_in(8):
             return self.error()
@@ -108,7 +107,7 @@ class Stacks:
                            dest)
 
     def header(self, kind, following):
-        """One extension header, with the number of the next."""
+        """Return one extension header, with the number of the next."""
         rng = self.rng
         if kind == 44:
             return frag6(following, rng.choice((0, 0, 5)), rng.randrange(2),
@@ -160,7 +159,7 @@ class Stacks:
         return ether(kind, rest, tags, dest)
 
     def changed(self, octets):
-        """Bits, bytes, pieces: where most headers are."""
+        """Change bits, bytes, pieces, where most headers are."""
         rng = self.rng
         out = bytearray(octets)
         for _ in range(rng.choice((1, 1, 2, 5))):
@@ -179,7 +178,7 @@ class Stacks:
         return bytes(out)
 
     def long(self):
-        """Of many buffers: headers that end far behind, or a long datagram."""
+        """For many buffers: headers that end far behind, or a long datagram."""
         rng = self.rng
         if self.one_in(3):
             kind, rest = self.network()
@@ -218,7 +217,7 @@ def judge(asked, octets):
 
 
 def again(octets, asked, rng):
-    """A frame seen before, forwarded once more or not."""
+    """Return a frame seen before, forwarded once more or not."""
     key, link = asked[:2]
     if key == PACKET and link == ETHER and octets[12:15] == b"\x08\0\x45" and \
             len(octets) > 26 and rng.randrange(2):
@@ -227,7 +226,7 @@ def again(octets, asked, rng):
 
 
 def group(stacks, asked, count):
-    """Frames for one key; one in five was there before."""
+    """Yield frames for one key; one in five repeats an earlier one."""
     seen = []
     # every length of one frame of each sort
     if asked[3] == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The model against what others published, as TAP."""
+"""Test the model against published results, as TAP."""
 
 import itertools
 import os
@@ -62,25 +62,25 @@ def window_of_the_paper():
 
 
 def collisions(one, other, compress):
-    """How many of all keys of words of 2 bits make two messages collide."""
+    """Count the keys, of all with words of 2 bits, for which two messages collide."""
     return sum(compress(one, keys, 2) == compress(other, keys, 2)
                for keys in itertools.product(range(4), repeat=4))
 
 
 def nh_collides(compress):
-    """The most, for messages of two pairs: one word differs, or some do."""
+    """Return the maximum for messages of two pairs: one word differs, or several do."""
     zero = (0, 0, 0, 0)
     others = itertools.product((0, 1, 2, 3), repeat=4)
     return max(collisions(zero, other, compress) for other in others if any(other))
 
 
 def one_key(words, keys, bits):
-    """NH, but each pair has one key word."""
+    """NH with only one key word per pair."""
     return hashes.nh(words, (keys[0], keys[0], keys[2], keys[2]), bits)
 
 
 def nh_bound():
-    """2^-2 for words of 2 bits, which is reached."""
+    """The bound 2^-2 for words of 2 bits holds and is reached."""
     keys = 4**4
     return nh_collides(hashes.nh) == keys // 4 < nh_collides(one_key)
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Write the known answers of the kind tlbf to standard output.
 
-"Time-limited Bloom Filter", section 6, with slices as sets that each keep their
+"Time-limited Bloom Filter", section 6, with slices as sets that each have their
 own count and time, in a list from the youngest; numbers in brackets are the
-paper's equations. What comes beside the paper is told in include/epf/tlbf.h.
+paper's equations. include/epf/tlbf.h describes the additions to the paper.
 
-Script: that of fluid.py. State: of every slice its words, keys, function and
-memory.
+The script is that of fluid.py. The state has the words, keys, function and memory
+of every slice.
 """
 
 from fractions import Fraction
@@ -88,8 +88,8 @@ class Filter:
         return ceil(Fraction(got * self.period, max(lasted, 1)))
 
     def sample(self):
-        """Of the samples that end now and begin with a slice of the last T/l
-        the shortest that suffices, or the longest."""
+        """Return, of the samples that end now and begin with a slice of the last
+        T/l, the shortest that suffices, or the longest."""
         least = self.period // 64
         recent = [(self.taken - s.since, self.age_of(s)) for s in self.slices
                   if self.age_of(s) <= self.period]
@@ -98,8 +98,8 @@ class Filter:
         return g, max(t, least)
 
     def wanted(self, goal, more):
-        """(7) by going through the next k generations: those of the young
-        slices that are still filled limit each."""
+        """(7), by going through the next k generations: the young slices that are
+        still being filled limit each."""
         total = Fraction(0)
         for past in range(self.k):
             limits = [Fraction(s.room(more) - total, self.k - past - j)

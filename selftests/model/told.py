@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Write what filters tell of themselves at odd moments, selftests/core/told_vectors.h,
-to standard output: what is covered before the window is full and after a pause,
-how full each epoch is with one, two and four lines a key, and its error.
+"""Write the status of filters at unusual moments, selftests/core/told_vectors.h, to
+standard output: the coverage before the window is full and after a pause, the fill
+of each epoch with one, two and four lines per key, and its error.
 
 An epoch ends with the insertion that fills it. Set positions are counted; the
-error of an epoch is the product over the parts of the mean chance that a key hits
-a line of it: each of its n fields names one of the s positions that are set there,
-or none, ((s + 2) / 64)^n, and 0 where s is 0.
+error of an epoch is the product over the parts of the mean probability that a key hits
+a line of it: each of its n fields names one of the s positions set there, or none,
+((s + 2) / 64)^n, and 0 if s is 0.
 """
 
 import collections

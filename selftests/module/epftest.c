@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "audit/kinds.h"
+
 #define PREFIX "mod-"
 #define CHUNK 4096u
 /* Taint: machine check, bad page, oops, warning, soft lockup. */
@@ -112,6 +114,13 @@ struct epf_params test_owned_params(const char *name, __u32 kind,
 
 	p.kind = kind;
 	return p;
+}
+
+bool test_is_fluid(__u32 kind)
+{
+	const struct epf_kind_ops *ops = epf_kind_ops(kind);
+
+	return ops && ops->fluid;
 }
 
 int test_make(const struct epf_params *params)

@@ -338,15 +338,10 @@ static void try_never(void)
 #define OWNED_KEYS 1400u
 #define OWNED_ERROR .01
 
-static const struct kind {
+struct kind {
 	__u32 kind;
 	const char *name;
 	bool paced; /* its epochs may end by count */
-} kinds[] = {
-	{ EPF_KIND_GE, "ge", true },	   { EPF_KIND_GEBL, "gebl", true },
-	{ EPF_KIND_APBF, "apbf", true },   { EPF_KIND_APBBF, "apbbf", true },
-	{ EPF_KIND_DICT, "dict", true },   { EPF_KIND_TLBF, "tlbf", false },
-	{ EPF_KIND_CHAIN, "chain", false },
 };
 
 /* Sized for OWNED_KEYS; what may grow does not. */
@@ -482,17 +477,20 @@ static void try_owned(const struct kind *k)
 
 static void try_kinds(void)
 {
-	__u32 i;
+	__u32 kind;
 
-	for (i = 0; i < ARRAY_LEN(kinds); i++) {
-		try_owned_pace(&kinds[i]);
-		try_owned(&kinds[i]);
+	for (kind = 1; kind <= EPF_KIND_MAX; kind++) {
+		struct kind k = { kind, epf_kind_name(kind),
+				  !test_is_fluid(kind) };
+
+		try_owned_pace(&k);
+		try_owned(&k);
 	}
 }
 
 int main(void)
 {
-	test_begin((int)ARRAY_LEN(kinds) * (OWNED_POINTS + 1) + POLL_POINTS +
+	test_begin((int)EPF_KIND_MAX * (OWNED_POINTS + 1) + POLL_POINTS +
 		   SATURATE_POINTS + UNKNOWN_POINTS + RECOVER_POINTS +
 		   FIRST_SEEN_POINTS + NEVER_POINTS);
 	try_poll();

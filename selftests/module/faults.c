@@ -27,7 +27,7 @@
 #define ENOUGH 10
 #define LINES 1024u
 #define IMAGE_LINES 4096u
-#define L 7u /* epochs of a window */
+#define L 7u /* epochs of a window, also of owned_shape() for tlbf and chain */
 #define OWNED_WORDS 65536u /* of an image, at most */
 
 static int filter;	      /* "mod-faults": KEYS keys of stream 1 */
@@ -89,26 +89,13 @@ static long call_create(void)
 	return epf_dev_create(test_dev, &p, NULL, NULL);
 }
 
-/* Of a window of @span_ns, where the kind is fluid; slices for L generations. */
+/* Of a window of @span_ns, if the kind is fluid. */
 static long create_owned(const char *name, __u32 kind, __u64 span_ns)
 {
 	struct epf_params p = test_owned_params(name, kind, 700);
 	struct epf_shape s = owned_shape(kind);
 
-	if (kind == EPF_KIND_TLBF) {
-		s.tlbf = (struct epf_shape_tlbf){ .words_first = 1024,
-						  .words_min = 1024,
-						  .words_max = 1 << 16,
-						  .k = 5, .l = L };
-	} else if (kind == EPF_KIND_CHAIN) {
-		s.chain = (struct epf_shape_chain){ .lines_first = 64,
-						    .lines_min = 64,
-						    .lines_max = 1 << 12,
-						    .load = 1024,
-						    .lines_per_key = 2,
-						    .bits_per_key = 10 };
-	}
-	if (kind == EPF_KIND_TLBF || kind == EPF_KIND_CHAIN) {
+	if (owned_is_fluid(kind)) {
 		p.mode = EPF_MODE_TIME;
 		p.window_inserts = 0;
 		p.window_ns = span_ns;

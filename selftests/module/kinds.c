@@ -18,11 +18,6 @@
 #define ROUNDS 400u
 #define BATCH 40u
 
-static const __u32 kinds[] = { EPF_KIND_GE, EPF_KIND_GEBL, EPF_KIND_APBF,
-			       EPF_KIND_APBBF, EPF_KIND_DICT };
-static const char *const names[] = { "lanes", "ge",   "gebl", "apbf",
-				     "apbbf", "tlbf", "dict" };
-
 /**
  * struct pair - one in the kernel, one here
  * @fd: kernel's
@@ -166,7 +161,7 @@ static void lockstep(__u32 kind, __u8 refresh)
 	test_demand(owned_init(&p.here, kind, &shape));
 	p.epoch_inserts = (WINDOW + p.here.epochs - 1) / p.here.epochs;
 	p.fd = make(kind, refresh, WINDOW);
-	tap_ok(same(&p, ROUNDS), "%s, %s: equal in %u batches", names[kind],
+	tap_ok(same(&p, ROUNDS), "%s, %s: equal in %u batches", owned_name(kind),
 	       refresh ? "first-seen" : "refresh", ROUNDS);
 	info = test_info(p.fd);
 	tap_ok(info.stats.rotations >= 40 && info.stats.hits > 50,
@@ -225,7 +220,7 @@ static void laws(__u32 kind)
 
 	info = test_info(fd);
 	tap_ok(info.covered_ns == info.age_ns && !info.covered_inserts,
-	       "%s: all of a new one's time is covered", names[kind]);
+	       "%s: all of a new one's time is covered", owned_name(kind));
 	test_insert(fd, 6, 0, each + 1);
 	info = test_info(fd);
 	tap_ok(info.covered_ns == info.age_ns &&
@@ -233,7 +228,7 @@ static void laws(__u32 kind)
 	       "likewise a little later, with its %u insertions", each + 1);
 	test_demand(!epf_filter_clear(fd));
 	tap_ok(all_found(fd), "%s: the last %u insertions at every phase",
-	       names[kind], WINDOW);
+	       owned_name(kind), WINDOW);
 	info = test_info(fd);
 	tap_ok(info.covered_inserts >= WINDOW &&
 	       info.covered_inserts <= (epochs + 1) * each,
@@ -244,7 +239,7 @@ static void laws(__u32 kind)
 	       info.params.kind == kind && !info.params.nr_lines,
 	       "told: %u epochs of %u slices, needs a lock and a worker",
 	       info.window_epochs, info.slices);
-	estimate_holds(fd, names[kind]);
+	estimate_holds(fd, owned_name(kind));
 	info = test_info(fd); /* the current one was ended for that */
 	tap_ok(info.epochs[2].inserts == each && info.epochs[2].fill_ppt &&
 	       info.epochs[2].fill_ppt < EPF_RATE_ONE,
@@ -277,7 +272,7 @@ static void flood(__u32 kind)
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
 	info = test_info(fd);
 	tap_ok(info.flags & EPF_INFO_SATURATED, "%s: a flood saturates it, %.2f",
-	       names[kind], (double)info.fpr_ppt / EPF_RATE_ONE);
+	       owned_name(kind), (double)info.fpr_ppt / EPF_RATE_ONE);
 	b.keys = (uintptr_t)&digest;
 	test_is(test_ioctl(fd, EPF_IOC_TEST, &b), 0, "asked for a key in it");
 	tap_ok((b.flags & EPF_BATCH_SATURATED) && !b.present,
@@ -347,7 +342,7 @@ static void sightings(__u32 kind)
 		pthread_join(id[i], NULL);
 	test_is(s.absent, SIGHTINGS,
 		"%s: of three sightings of each key exactly one is new",
-		names[kind]);
+		owned_name(kind));
 	close(s.fd);
 }
 
@@ -364,7 +359,7 @@ static void swaps(__u32 kind)
 	test_demand(!epf_dev_swap(test_dev, "mod-kinds", "mod-kinds-lanes"));
 	found = test_count(b, 6, 0, 50) + test_count(a, 7, 0, 50);
 	test_is(found, 100, "%s: swapped with lanes, all keys are there",
-		names[kind]);
+		owned_name(kind));
 	tap_ok(test_info(a).params.kind == EPF_KIND_LANES &&
 	       test_info(b).params.kind == kind &&
 	       !test_info(a).needs && test_info(b).needs, "and so are the kinds");
@@ -379,7 +374,7 @@ static void no_mapping(__u32 kind)
 	void *map = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 
 	test_is(map == MAP_FAILED ? -errno : 0, -EOPNOTSUPP, "%s: no mapping",
-		names[kind]);
+		owned_name(kind));
 	close(fd);
 }
 
@@ -430,17 +425,17 @@ static void old_ages(void)
 
 int main(void)
 {
+	__u32 kinds[EPF_KIND_MAX], nr = owned_fixed_kinds(kinds), i;
 	cpu_set_t one;
-	size_t i;
 
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	test_demand(!sched_setaffinity(0, sizeof(one), &one));
-	test_begin(ARRAY_LEN(kinds) *
+	test_begin((int)nr *
 		   (2 * LOCKSTEP_POINTS + LAW_POINTS + FLOOD_POINTS +
 		    SIGHT_POINTS + SWAP_POINTS + NO_POINTS) +
 		   OLD_POINTS);
-	for (i = 0; i < ARRAY_LEN(kinds); i++) {
+	for (i = 0; i < nr; i++) {
 		lockstep(kinds[i], EPF_REFRESH);
 		lockstep(kinds[i], EPF_FIRST_SEEN);
 		laws(kinds[i]);

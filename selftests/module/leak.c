@@ -116,7 +116,7 @@ static void round_of_owned(int i)
 	int fd;
 
 	bad.all[7] = 1;
-	if (s->kind == EPF_KIND_TLBF || s->kind == EPF_KIND_CHAIN) {
+	if (test_is_fluid(s->kind)) {
 		p.mode = EPF_MODE_TIME;
 		p.window_inserts = 0;
 		p.window_ns = 10 * MS;

@@ -93,9 +93,6 @@ static int try(const struct epf_params *p, const struct epf_shape *s)
 	return ret;
 }
 
-static const char *const names[] = { "lanes", "ge",   "gebl", "apbf",
-				     "apbbf", "tlbf", "dict" };
-
 static void limits(void)
 {
 	size_t i;
@@ -108,13 +105,10 @@ static void limits(void)
 		memcpy((char *)&s + changes[i].off, &changes[i].value,
 		       changes[i].bytes);
 		test_is(try(&p, &s), changes[i].want,
-			"%s: %#llx at %zu", names[changes[i].kind],
+			"%s: %#llx at %zu", owned_name(changes[i].kind),
 			changes[i].value, changes[i].off);
 	}
 }
-
-static const __u32 kinds[] = { EPF_KIND_GE, EPF_KIND_GEBL, EPF_KIND_APBF,
-			       EPF_KIND_APBBF, EPF_KIND_DICT };
 
 #define KIND_POINTS 5
 static void must_be_zero(__u32 kind)
@@ -123,30 +117,30 @@ static void must_be_zero(__u32 kind)
 	struct epf_shape s = owned_shape(kind);
 
 	s.all[7] = 1;
-	test_is(try(&p, &s), -EINVAL, "%s: more than it uses", names[kind]);
+	test_is(try(&p, &s), -EINVAL, "%s: more than it uses", owned_name(kind));
 	s.all[7] = 0;
 	p.nr_lines = 64;
-	test_is(try(&p, &s), -EINVAL, "%s: lines", names[kind]);
+	test_is(try(&p, &s), -EINVAL, "%s: lines", owned_name(kind));
 	p.nr_lines = 0;
 	p.bits_per_key = 1;
-	test_is(try(&p, &s), -EINVAL, "%s: bits per key", names[kind]);
+	test_is(try(&p, &s), -EINVAL, "%s: bits per key", owned_name(kind));
 	p.bits_per_key = 0;
 	p.window_inserts = 0;
-	test_is(try(&p, &s), -EINVAL, "%s: no window", names[kind]);
+	test_is(try(&p, &s), -EINVAL, "%s: no window", owned_name(kind));
 	memset(&s, 0, sizeof(s));
 	p.window_inserts = 300;
-	test_is(try(&p, &s), -EINVAL, "%s: no shape", names[kind]);
+	test_is(try(&p, &s), -EINVAL, "%s: no shape", owned_name(kind));
 }
 
 int main(void)
 {
 	struct epf_params p = test_params("mod-shapes", 64, 1, 5, 300);
+	__u32 kinds[EPF_KIND_MAX], nr = owned_fixed_kinds(kinds), i;
 	struct epf_shape s = { 0 };
-	size_t i;
 
-	test_begin(ARRAY_LEN(changes) + ARRAY_LEN(kinds) * KIND_POINTS + 1);
+	test_begin((int)(ARRAY_LEN(changes) + nr * KIND_POINTS + 1));
 	limits();
-	for (i = 0; i < ARRAY_LEN(kinds); i++)
+	for (i = 0; i < nr; i++)
 		must_be_zero(kinds[i]);
 	s.all[3] = 1;
 	test_is(try(&p, &s), -EINVAL, "lanes: a shape");

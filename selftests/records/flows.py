@@ -154,13 +154,13 @@ def nfdump_made():
 
 
 def nfdump_variants():
-    """Names of columns and protocols, ends of lines, joined outputs."""
+    """Names of columns and protocols, ends of lines, joined outputs; a quote."""
     long = "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets\n"
     tail = "Summary\nflows,bytes,packets,avg_bps,avg_pps,avg_bpp\n1,2,3,4,5,6\n"
     text = NFDUMP + "t,t,0,192.0.2.1,192.0.2.2,1,2,TCP  ,.\n" + tail + \
         long + "t,0,UDP,::1,3,::2,4,7\r\n\nt,0,ICMP6,::1,0,::2,1.4,7\n" + tail + \
         NFDUMP + "No matching flows\n" + tail + \
-        NFDUMP + "t,t,0,192.0.2.1,192.0.2.2,0,0,GRE,.,,,,more\n" \
+        NFDUMP + "t,\"t,0,192.0.2.1,192.0.2.2,0,0,GRE,.,,,,more\n" \
         "t,t,0,192.0.2.1,192.0.2.2,0,0,TCP,.\n" \
         "t,t,0,192.0.2.1,192.0.2.2,0,2048,ICMP,.\n"
     v4 = bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2])
@@ -183,7 +183,8 @@ def nfdump_bad():
            good.replace(",1,2,", ",65536,2,"), good.replace(",1,2,", ",1,-2,"),
            good.replace(",1,2,", ",1,2x,"), good.replace(",1,2,6", ",0,256.1,1"),
            good.replace(",1,2,6", ",0,3.256,1"), good.replace(",1,2,6", ",0,,1"),
-           good.replace("192.0.2.1", "2001:d..00:1"), good.replace("6", "IDPR")]
+           good.replace("192.0.2.1", "2001:d..00:1"), good.replace("6", "IDPR"),
+           good.replace("6,", "6\r")]
     for line in bad:
         got = read((NFDUMP + good + line).encode(), "nfdump", "key=flow")
         if got.error != EBADMSG or got.records != 1 or "line 3" not in got.why:

@@ -13,8 +13,9 @@ says() {
 	printf 'a,b\n' | "$bare" 1,2 "$1" "$3" | grep "^error 95 .*$2"
 }
 
-ktap_plan 5
+ktap_plan 6
 ktap_check 'CSV names its package' says csv libcsv-dev fields=1
+ktap_check 'nfdump names its package' says nfdump libcsv-dev key=flow
 ktap_check 'IPFIX names its package' says ipfix libfixbuf-dev key=flow
 ktap_check 'captures name their package' says pcap libpcap-dev key=flow
 ktap_check 'lines go without any' sh -c "echo a | $bare 1,2 csv | grep 'count 1 '"

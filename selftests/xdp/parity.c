@@ -180,7 +180,7 @@ static bool offline_epoch_is(const struct three *t, __u64 epoch)
 {
 	struct epf_info info;
 
-	if (t->owned.word)
+	if (t->owned.f.word)
 		return true; /* it has none of its own */
 	epf_mem_info(t->mem, 0, &info);
 	if (info.epoch == epoch)
@@ -194,7 +194,7 @@ static bool next_epoch(struct three *t)
 {
 	t->inserts = 0;
 	t->epoch++;
-	if (t->owned.word)
+	if (t->owned.f.word)
 		owned_rotate(&t->owned);
 	return offline_epoch_is(t, t->epoch) && epoch_is(t->ioctl, t->epoch) &&
 	       epoch_is(t->kfunc, t->epoch);
@@ -204,7 +204,7 @@ static bool rotate_all(struct three *t)
 {
 	__u64 epoch;
 
-	if (!t->owned.word)
+	if (!t->owned.f.word)
 		epf_mem_rotate(t->mem, 0);
 	return mirrors(t) && !epf_filter_rotate(t->ioctl, 1, &epoch) &&
 	       !epf_filter_rotate(t->kfunc, 1, &epoch) && next_epoch(t);
@@ -259,7 +259,7 @@ static int offline_owned(struct three *t, __u32 op, __u64 digest)
 
 static int offline(struct three *t, __u32 op, __u64 digest)
 {
-	if (t->owned.word)
+	if (t->owned.f.word)
 		return offline_owned(t, op, digest);
 	if (op == PARITY_TEST)
 		return epf_mem_test(t->mem, digest, 0);
@@ -438,7 +438,7 @@ static bool step_packet(struct three *t, struct tally *tally)
 static bool every_age(const struct three *t)
 {
 	unsigned int i, ages = 0;
-	unsigned int want = t->owned.word ? t->owned.epochs : 8;
+	unsigned int want = t->owned.f.word ? t->owned.epochs : 8;
 
 	for (i = 0; i < EPF_AGE_ABSENT; i++)
 		ages += t->ages[i] > 0;
@@ -509,15 +509,12 @@ static void run_kind(struct three *t, __u8 kind, bool first_seen)
 	drop_filters(t);
 }
 
-static const __u8 kinds[] = { EPF_KIND_GE, EPF_KIND_GEBL, EPF_KIND_APBF,
-			      EPF_KIND_APBBF, EPF_KIND_DICT };
-
 /* One line per key, two, four: each with either hash and either refresh, and with
  * and without a journal.
  */
 static void run_all(struct three *t)
 {
-	unsigned int i;
+	__u32 kinds[EPF_KIND_MAX], nr = owned_fixed_kinds(kinds), i;
 
 	for (i = 0; i < 12; i++) {
 		struct epf_params p = lanes;
@@ -535,8 +532,8 @@ static void run_all(struct three *t)
 		else if (i % 4 == 3)
 			run_packets(t, &p, true);
 	}
-	for (i = 0; i < sizeof(kinds); i++)
-		run_kind(t, kinds[i], i % 2);
+	for (i = 0; i < nr; i++)
+		run_kind(t, (__u8)kinds[i], i % 2);
 }
 
 static bool load(struct three *t, const char *path)
@@ -561,12 +558,13 @@ static bool load(struct three *t, const char *path)
 int main(int argc, char **argv)
 {
 	struct three t = { .dev = epf_dev_open() };
+	__u32 kinds[EPF_KIND_MAX];
 
 	if (t.dev < 0) {
 		tap_skip_all("no " EPF_DEVICE ": the module is not loaded");
 		return TAP_SKIPPED;
 	}
-	tap_plan(22 + sizeof(kinds));
+	tap_plan((int)(22 + owned_fixed_kinds(kinds)));
 	if (tap_ok(load(&t, argc > 1 ? argv[1] : "parity.bpf.o"),
 		   "the programs load"))
 		run_all(&t);

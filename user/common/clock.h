@@ -9,13 +9,19 @@
 
 #define NS_PER_SEC 1000000000ULL
 
-/* CLOCK_MONOTONIC, in ns. */
-static inline __u64 now_ns(void)
+/* Time of a clock, in ns. */
+static inline __u64 clock_now_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (__u64)t.tv_sec * NS_PER_SEC + (__u64)t.tv_nsec;
+}
+
+/* CLOCK_MONOTONIC, in ns. */
+static inline __u64 now_ns(void)
+{
+	return clock_now_ns(CLOCK_MONOTONIC);
 }
 
 #endif /* EPF_COMMON_CLOCK_H */

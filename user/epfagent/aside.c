@@ -7,18 +7,22 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "epfagent/timer.h"
+
 STAILQ_HEAD(errands, errand);
 
 /**
  * struct aside - the pool; @lock protects @todo and @done
- * @source: eventfd: errands are done
+ * @ready: eventfd: errands are done
  * @nr_missing: threads that could not be started; used by the event loop only
+ * @retry: running while threads are missing
  * @todo: errands not begun
  * @done: errands whose done() was not called yet
  */
 struct aside {
-	struct source source;
+	int ready;
 	unsigned int nr_missing;
+	sd_event_source *retry;
 	pthread_mutex_t lock;
 	struct errands todo;
 	struct errands done;
@@ -51,21 +55,23 @@ static void *run(void *arg)
 	while ((e = take(a, &a->todo))) {
 		e->work(e);
 		add(a, &a->done, e);
-		eventfd_write(a->source.fd, 1);
+		eventfd_write(a->ready, 1);
 	}
 	return NULL;
 }
 
-static void ready(struct source *source, short events)
+static int finish(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	struct aside *a = (struct aside *)source;
+	struct aside *a = arg;
 	struct errand *e;
 	eventfd_t unused;
 
+	(void)source;
 	(void)events;
-	eventfd_read(source->fd, &unused);
+	eventfd_read(fd, &unused);
 	while ((e = take(a, &a->done)))
 		e->done(e);
+	return 0;
 }
 
 static int start(struct aside *a)
@@ -88,39 +94,43 @@ static int start(struct aside *a)
 void aside_run(struct aside *a, struct errand *e)
 {
 	add(a, &a->todo, e);
-	if (start(a))
-		a->nr_missing++;
+	if (!start(a))
+		return;
+	a->nr_missing++;
+	timer_start(a->retry, TIMER_RETRY_USEC);
 }
 
 /* Start one thread per missing thread, because the running ones may block forever. A
  * thread whose errand was done meanwhile finds the queue empty and ends.
  */
-void aside_retry(struct aside *a)
+static int start_missing(sd_event_source *timer, uint64_t usec, void *arg)
 {
+	struct aside *a = arg;
+
+	(void)usec;
 	while (a->nr_missing && !start(a))
 		a->nr_missing--;
+	if (a->nr_missing)
+		timer_start(timer, TIMER_RETRY_USEC);
+	return 0;
 }
 
-bool aside_is_short(const struct aside *a)
-{
-	return a->nr_missing;
-}
-
-struct aside *aside_new(struct loop *loop)
+struct aside *aside_new(sd_event *loop)
 {
 	struct aside *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
-	a->source.ready = ready;
-	a->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&a->lock, NULL);
 	STAILQ_INIT(&a->todo);
 	STAILQ_INIT(&a->done);
-	if (a->source.fd >= 0 && !loop_add(loop, &a->source, POLLIN))
+	if (a->ready >= 0 && timer_new(&a->retry, loop, start_missing, a) >= 0 &&
+	    sd_event_add_io(loop, NULL, a->ready, EPOLLIN, finish, a) >= 0)
 		return a;
-	if (a->source.fd >= 0)
-		close(a->source.fd);
+	sd_event_source_unref(a->retry);
+	if (a->ready >= 0)
+		close(a->ready);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 	return NULL;

@@ -10,10 +10,8 @@
 #ifndef EPFAGENT_ASIDE_H
 #define EPFAGENT_ASIDE_H
 
-#include <stdbool.h>
 #include <sys/queue.h>
-
-#include "epfagent/loop.h"
+#include <systemd/sd-event.h>
 
 struct aside;
 
@@ -32,15 +30,11 @@ struct errand {
 /* Create a pool. It exists until the process ends, because its threads may never end.
  * Return: NULL: out of memory or descriptors.
  */
-struct aside *aside_new(struct loop *loop);
+struct aside *aside_new(sd_event *loop);
 
 /* Queue an errand. If no thread can be started, it waits until a thread has finished
- * another errand, or for aside_retry().
+ * another errand, or until one can be started (TIMER_RETRY_USEC).
  */
 void aside_run(struct aside *a, struct errand *e);
-
-/* Should aside_retry() be called to start missing threads? */
-bool aside_is_short(const struct aside *a);
-void aside_retry(struct aside *a);
 
 #endif /* EPFAGENT_ASIDE_H */

@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -380,14 +379,6 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
 
 /* Deadlines */
 
-static __u64 clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
-}
-
 static int fd_of(struct MHD_Connection *c)
 {
 	return MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)
@@ -409,7 +400,7 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **slot,
 	}
 	while (d < m->deadline + HTTP_CONNECTIONS_MAX - 1 && d->ns)
 		d++;
-	*d = (struct deadline){ fd_of(c), clock_ns() + m->request_ns };
+	*d = (struct deadline){ fd_of(c), now_ns() + m->request_ns };
 	*slot = d;
 }
 
@@ -424,7 +415,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **seen,
 	(void)seen;
 	(void)code;
 	if (d && d->ns)
-		d->ns = clock_ns() + m->request_ns;
+		d->ns = now_ns() + m->request_ns;
 }
 
 /* Shut down connections whose deadline has passed; the library then closes them.
@@ -432,7 +423,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **seen,
  */
 static int end_late(struct metrics *m)
 {
-	__u64 now = clock_ns(), next = 0;
+	__u64 now = now_ns(), next = 0;
 	unsigned int i;
 
 	for (i = 0; i < HTTP_CONNECTIONS_MAX; i++) {

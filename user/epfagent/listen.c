@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-#include "epfagent/service.h"
 #include "common/error.h"
 
 #define BACKLOG 64
@@ -92,12 +92,14 @@ static int own_socket(const struct conf *conf)
 
 int listen_open(const struct conf *conf, bool *own)
 {
-	int fd = service_socket();
+	const int fd = SD_LISTEN_FDS_START;
+	int nr = sd_listen_fds(1);
 
-	*own = fd == -1;
+	*own = nr <= 0;
 	if (*own)
 		return own_socket(conf);
-	if (fd >= 0 && !fcntl(fd, F_SETFL, O_NONBLOCK))
+	if (nr == 1 && sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) > 0 &&
+	    !fcntl(fd, F_SETFL, O_NONBLOCK))
 		return fd;
 	fail("the service manager did not pass exactly one SOCK_SEQPACKET socket");
 	return -1;

@@ -12,8 +12,8 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <time.h>
+#include <systemd/sd-daemon.h>
+#include <systemd/sd-event.h>
 #include <unistd.h>
 
 #include "ebpf/calls.h"
@@ -21,10 +21,8 @@
 #include "epfagent/hold.h"
 #include "epfagent/http.h"
 #include "epfagent/listen.h"
-#include "epfagent/loop.h"
 #include "epfagent/sched.h"
 #include "epfagent/server.h"
-#include "epfagent/service.h"
 #include "epfagent/watch.h"
 #include "common/clock.h"
 #include "common/error.h"
@@ -41,20 +39,17 @@
  * @argv: of the program
  * @stats: counters
  * @loop: event loop
- * @signals: signalfd
  * @wake: eventfd: the worker has made progress
  * @own_socket: the socket is ours and must be unlinked
  * @module_only: EPF_BACKEND is "module"
- * @end: SIGTERM or SIGINT was received
  */
 struct agent {
 	struct conf conf;
 	int argc;
 	char **argv;
 	struct agent_stats stats;
-	struct loop *loop;
-	struct source signals;
-	struct source wake;
+	sd_event *loop;
+	int wake;
 	struct warm *warm;
 	struct sched *sched;
 	struct server *server;
@@ -63,10 +58,8 @@ struct agent {
 	struct holds *holds;
 	bool own_socket;
 	bool module_only;
-	bool end;
 };
 
-/* Static, because callbacks of sources have no context argument. */
 static struct agent agent;
 
 /* Audits that ended */
@@ -101,14 +94,17 @@ static void take_ended(void)
 	}
 }
 
-static void woken(struct source *s, short events)
+static int woken(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
 	eventfd_t unused;
 
+	(void)source;
 	(void)events;
-	eventfd_read(s->fd, &unused);
+	(void)arg;
+	eventfd_read(fd, &unused);
 	server_progress(agent.server);
 	take_ended();
+	return 0;
 }
 
 /* Signals */
@@ -136,11 +132,16 @@ static bool raise_limit(const struct conf *conf)
 	return false;
 }
 
-static void reload(void)
+/* Notifications do nothing if systemd did not start the agent. */
+static int reload(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
 {
 	struct conf new;
 
-	service_reloading();
+	(void)source;
+	(void)info;
+	(void)arg;
+	/* systemd needs the time to distinguish this reload from an earlier one */
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu", now_ns() / 1000);
 	if (conf_load(&new, agent.argc, agent.argv) && raise_limit(&new)) {
 		struct conf old = agent.conf;
 
@@ -160,26 +161,17 @@ static void reload(void)
 		conf_free(&new);
 		warn("settings not changed");
 	}
-	service_ready();
+	sd_notify(0, "READY=1");
+	return 0;
 }
 
-static void signalled(struct source *s, short events)
-{
-	struct signalfd_siginfo info;
-
-	(void)events;
-	if (read(s->fd, &info, sizeof(info)) != sizeof(info))
-		return;
-	if (info.ssi_signo == SIGHUP)
-		reload();
-	else
-		agent.end = true;
-}
-
-/* Call it before any other thread starts: threads inherit the blocked signals. */
+/* Call it before any other thread starts: threads inherit the blocked signals. They stay
+ * blocked, so a second SIGTERM does not interrupt the end.
+ */
 static int open_signals(void)
 {
 	sigset_t set;
+	int ret;
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* write() fails with EFBIG */
@@ -189,24 +181,36 @@ static int open_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	ret = sd_event_add_signal(agent.loop, NULL, SIGHUP, reload, NULL);
+	/* without a function, a signal ends the loop */
+	if (ret >= 0)
+		ret = sd_event_add_signal(agent.loop, NULL, SIGTERM, NULL, NULL);
+	if (ret >= 0)
+		ret = sd_event_add_signal(agent.loop, NULL, SIGINT, NULL, NULL);
+	return ret;
 }
 
 /* Start in this order, end in reverse */
 
+/* All sources have the same priority: sd-event dispatches one event at a time, first the
+ * one that has been pending for longest (pending_prioq_compare(), sd-event.c). So a source
+ * waits for at most one event of each other source, and a callback may free any source.
+ */
 static bool open_events(void)
 {
-	agent.loop = loop_new();
-	agent.signals.fd = open_signals();
-	agent.signals.ready = signalled;
-	agent.wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	agent.wake.ready = woken;
-	if (agent.loop && agent.signals.fd >= 0 && agent.wake.fd >= 0 &&
-	    !loop_add(agent.loop, &agent.signals, POLLIN) &&
-	    !loop_add(agent.loop, &agent.wake, POLLIN))
-		return true;
-	fail("cannot start: %s", strerror(errno));
-	return false;
+	int ret = sd_event_new(&agent.loop);
+
+	if (ret >= 0)
+		ret = open_signals();
+	agent.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (ret >= 0)
+		ret = agent.wake < 0 ? -errno :
+		      sd_event_add_io(agent.loop, NULL, agent.wake, EPOLLIN, woken, NULL);
+	if (ret >= 0)
+		ret = sd_event_set_watchdog(agent.loop, true);
+	if (ret < 0)
+		fail("cannot start: %s", strerror(-ret));
+	return ret >= 0;
 }
 
 static bool open_worker(void)
@@ -216,7 +220,7 @@ static bool open_worker(void)
 	agent.warm = warm_new(&agent.conf.warm, &agent.stats);
 	if (agent.warm)
 		ret = sched_start(&agent.sched, &agent.conf.sched, agent.warm,
-				  &agent.stats, agent.wake.fd);
+				  &agent.stats, agent.wake);
 	if (ret)
 		fail("cannot start: %s", strerror(-ret));
 	return !ret;
@@ -314,21 +318,19 @@ static void tell_gpu(void)
 		log_info("GPU: %s", text);
 }
 
-static void run(void)
+static bool run(void)
 {
-	int ret = 0;
+	int ret;
 
 	tell_gpu();
 
-	service_ready();
+	sd_notify(0, "READY=1");
 	log_info("epfagent %s at %s", EPF_VERSION, agent.conf.socket);
-	while (!agent.end && !ret) {
-		ret = loop_once(agent.loop, server_timeout_ms(agent.server));
-		server_tick(agent.server);
-	}
-	if (ret)
-		fail("poll: %s", strerror(-ret));
-	service_stopping();
+	ret = sd_event_loop(agent.loop);
+	if (ret < 0)
+		fail("event loop: %s", strerror(-ret));
+	sd_notify(0, "STOPPING=1");
+	return ret >= 0;
 }
 
 /* Stop new work first, then end running audits, then free everything. */
@@ -336,8 +338,6 @@ static void close_all(void)
 {
 	if (agent.watches)
 		watches_quiet(agent.watches);
-	if (agent.server)
-		server_quiet(agent.server);
 	if (agent.sched) {
 		sched_stop(agent.sched);
 		take_ended();
@@ -354,7 +354,7 @@ static void close_all(void)
 		warm_free(agent.warm);
 	if (agent.holds)
 		holds_stop(agent.holds);
-	loop_free(agent.loop);
+	sd_event_unref(agent.loop);
 	conf_free(&agent.conf);
 }
 
@@ -369,22 +369,18 @@ static void hide_memory(void)
 
 int main(int argc, char **argv)
 {
-	struct timespec now;
 	bool good;
 
 	hide_memory();
 	agent.argc = argc;
 	agent.argv = argv;
-	clock_gettime(CLOCK_REALTIME, &now);
-	agent.stats.start_ns = (__u64)now.tv_sec * NS_PER_SEC +
-			       (__u64)now.tv_nsec;
+	agent.stats.start_ns = clock_now_ns(CLOCK_REALTIME);
 	out_levels();
 	good = conf_load(&agent.conf, argc, argv) &&
 	       raise_limit(&agent.conf) && choose_filters() &&
 	       open_events() && open_worker() && open_server() &&
 	       open_holds() && open_watches() && open_metrics();
-	if (good)
-		run();
+	good = good && run();
 	close_all();
 	return good ? 0 : EXIT_FAIL;
 }

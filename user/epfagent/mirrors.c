@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "records/wrong.h"
@@ -72,14 +71,6 @@ struct mirrors {
 	TAILQ_HEAD(, mirror) list;
 };
 
-static __u64 clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
-}
-
 /* Log a state once, until it changes. */
 static void say(struct mirror *m, int err, const char *text)
 {
@@ -129,7 +120,7 @@ static int begin_lines(struct mirror *m, const struct epf_info *info)
 		return ret;
 	m->bytes = bytes;
 	m->id = info->id;
-	m->pass_ns = clock_ns();
+	m->pass_ns = now_ns();
 	return epf_mirror_begin(m->filter, m->conf.order, 0, &m->lines);
 }
 
@@ -163,7 +154,7 @@ static void begin(struct mirror *m)
 	struct epf_info info;
 	int ret;
 
-	m->again_ns = clock_ns() + AGAIN_NS;
+	m->again_ns = now_ns() + AGAIN_NS;
 	m->filter = warm_look_up(m->conf.name, &info, &e);
 	if (m->filter < 0) {
 		say(m, m->filter, e.text);
@@ -207,7 +198,7 @@ static void behind(struct mirror *m, int err)
 
 static void follow(struct mirror *m)
 {
-	__u64 now = clock_ns();
+	__u64 now = now_ns();
 	int ret = epf_mirror_follow_begin(m->lines);
 
 	if (ret)
@@ -268,7 +259,7 @@ static void tend_all(struct mirrors *all, bool ready,
 		     const struct job_pace *pace)
 {
 	struct mirror *m = TAILQ_FIRST(&all->list), *next;
-	__u64 now = clock_ns();
+	__u64 now = now_ns();
 
 	for (; m; m = next) {
 		next = TAILQ_NEXT(m, link);
@@ -317,7 +308,7 @@ static struct mirror *find(struct mirrors *all, const char *name)
 static bool refresh(struct mirror *m, const struct mirrors_ask *ask)
 {
 	for (;;) {
-		if (!m->lines && clock_ns() >= m->again_ns)
+		if (!m->lines && now_ns() >= m->again_ns)
 			begin(m);
 		else if (m->lines && !m->pass_ns && m->followed_ns < ask->since_ns)
 			follow(m);

@@ -7,22 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "records/wrong.h"
 #include "epfagent/aside.h"
 #include "epfagent/request.h"
+#include "epfagent/timer.h"
 #include "common/output.h"
 
 /* Queued replies: one to a request, and the end of an audit meanwhile. */
 #define OUT_MAX 2
 #define GROUPS_MAX 1024
-/* Retry interval if there is no descriptor for a new connection, or no thread for an
- * errand.
- */
-#define RETRY_MS 1000
-#define NS_PER_MS 1000000ULL
 /* Limit of refused connections that are not closed yet; at the limit none is accepted.
  * Users who may connect can therefore keep others out, with messages whose descriptors
  * take forever to close, but cannot delay clients that are connected.
@@ -31,10 +26,11 @@
 
 /**
  * struct client - a connection
- * @source: its socket
+ * @fd: its socket
+ * @source: events of @fd; off if @away; NULL if @gone
  * @server: its server
  * @errand: receives a message, or closes the connection
- * @away: @errand is running, and owns @source.fd, @message, @ret and @error
+ * @away: @errand is running, and owns @fd, @message, @ret and @error
  * @gone: hung up, or refused: must be closed
  * @refused: never admitted
  * @link: in @server->clients
@@ -47,7 +43,8 @@
  * @error: likewise
  */
 struct client {
-	struct source source;
+	int fd;
+	sd_event_source *source;
 	struct server *server;
 	struct errand errand;
 	bool away;
@@ -65,50 +62,31 @@ struct client {
 
 /**
  * struct server - all connections
- * @source: listening socket
+ * @source: events of the listening socket
+ * @retry: running while the server does not listen for lack of descriptors
  * @c: parameters
  * @aside: thread pool for errands
  * @clients: all clients
  * @nr: number of clients that were not refused
  * @nr_refused: number of the others
- * @deaf_ns: CLOCK_MONOTONIC: when the server stopped listening for lack of
- *	descriptors; 0: it is listening
- * @quiet: accepts no connections and no requests any more
  */
 struct server {
-	struct source source;
+	sd_event_source *source;
+	sd_event_source *retry;
 	struct server_conf c;
 	struct aside *aside;
 	TAILQ_HEAD(, client) clients;
 	unsigned int nr;
 	unsigned int nr_refused;
-	__u64 deaf_ns;
-	bool quiet;
 };
 
-static __u64 clock_ns(void)
+/* Listen for connections if there is room for them. */
+static void listen_if_room(struct server *s)
 {
-	struct timespec ts;
+	bool room = !timer_is_running(s->retry) && s->nr_refused < REFUSED_MAX;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (__u64)ts.tv_sec * 1000 * NS_PER_MS + (__u64)ts.tv_nsec;
-}
-
-/* Answers */
-
-/* Events to wait for; poll() always reports a hang-up as well. */
-static short wanted(const struct client *c)
-{
-	if (c->away)
-		return LOOP_OFF;
-	if (c->nr_out)
-		return POLLOUT;
-	return c->server->quiet ? 0 : POLLIN;
-}
-
-static short listening(const struct server *s)
-{
-	return s->quiet || s->deaf_ns || s->nr_refused >= REFUSED_MAX ? 0 : POLLIN;
+	if (sd_event_source_set_enabled(s->source, room ? SD_EVENT_ON : SD_EVENT_OFF) < 0)
+		timer_start(s->retry, TIMER_RETRY_USEC);
 }
 
 /* Errands */
@@ -124,14 +102,13 @@ static void send_away(struct client *c, void (*work)(struct errand *),
 	c->away = true;
 	c->errand.work = work;
 	c->errand.done = done;
-	loop_change(&c->source, LOOP_OFF);
 	aside_run(c->server->aside, &c->errand);
 }
 
 /* Closing also drops unread messages and their descriptors, which may take long. */
 static void shut(struct errand *e)
 {
-	close(client_of(e)->source.fd);
+	close(client_of(e)->fd);
 }
 
 static void was_shut(struct errand *e)
@@ -139,11 +116,10 @@ static void was_shut(struct errand *e)
 	struct client *c = client_of(e);
 	struct server *s = c->server;
 
-	loop_remove(s->c.loop, &c->source);
 	TAILQ_REMOVE(&s->clients, c, link);
 	if (c->refused) {
 		s->nr_refused--;
-		loop_change(&s->source, listening(s));
+		listen_if_room(s);
 	} else {
 		s->nr--;
 		stats_sub(&s->c.stats->clients, 1);
@@ -157,6 +133,7 @@ static void hang_up(struct client *c)
 	if (c->gone)
 		return;
 	c->gone = true;
+	c->source = sd_event_source_disable_unref(c->source);
 	if (c->task) {
 		c->task->owner = NULL;
 		sched_cancel(c->task);
@@ -164,9 +141,28 @@ static void hang_up(struct client *c)
 	}
 	while (c->nr_out)
 		free(c->out[--c->nr_out]);
-	shutdown(c->source.fd, SHUT_RDWR);
+	shutdown(c->fd, SHUT_RDWR);
 	if (!c->away)
 		send_away(c, shut, was_shut);
+}
+
+/* Answers */
+
+/* Wait for the events that are of use now; a hang-up is always one. A client whose events
+ * cannot be waited for is disconnected.
+ */
+static void wait_for(struct client *c)
+{
+	int ret;
+
+	if (c->gone)
+		return;
+	ret = sd_event_source_set_io_events(c->source, c->nr_out ? EPOLLOUT : EPOLLIN);
+	if (ret >= 0)
+		ret = sd_event_source_set_enabled(c->source,
+						  c->away ? SD_EVENT_OFF : SD_EVENT_ON);
+	if (ret < 0)
+		hang_up(c);
 }
 
 /* Return: 0; -EAGAIN: no room; another negative errno: the client is gone. */
@@ -191,12 +187,12 @@ static void say(struct client *c, json_t *json, bool may_drop)
 		return;
 	}
 	if (text && !full)
-		full = put(c->source.fd, text) == -EAGAIN;
+		full = put(c->fd, text) == -EAGAIN;
 	if (text && (!full || may_drop)) {
 		free(text);
 	} else if (text && c->nr_out < OUT_MAX) {
 		c->out[c->nr_out++] = text;
-		loop_change(&c->source, wanted(c));
+		wait_for(c);
 	} else if (!may_drop) {
 		free(text);
 		hang_up(c);
@@ -205,12 +201,12 @@ static void say(struct client *c, json_t *json, bool may_drop)
 
 static void flush(struct client *c)
 {
-	while (c->nr_out && put(c->source.fd, c->out[0]) != -EAGAIN) {
+	while (c->nr_out && put(c->fd, c->out[0]) != -EAGAIN) {
 		free(c->out[0]);
 		c->out[0] = c->out[1];
 		c->nr_out--;
 	}
-	loop_change(&c->source, wanted(c));
+	wait_for(c);
 }
 
 static json_t *error_json(int err, const struct rec_error *e)
@@ -325,7 +321,7 @@ static void answer(struct client *c, struct message *m)
 	bool alone = json_object_size(m->json) == 1 && !m->nr_fds;
 	struct rec_error e = { "" };
 
-	if (!allowed(c->server->c.conf, c->source.fd, &c->peer))
+	if (!allowed(c->server->c.conf, c->fd, &c->peer))
 		refuse(c, not_allowed(&c->peer, &e), &e);
 	else if (op && !strcmp(op, "audit"))
 		begin(c, m);
@@ -343,7 +339,7 @@ static void take(struct errand *e)
 {
 	struct client *c = client_of(e);
 
-	c->ret = message_receive(c->source.fd, &c->message, &c->error);
+	c->ret = message_receive(c->fd, &c->message, &c->error);
 	if (c->ret)
 		message_free(&c->message);
 }
@@ -357,24 +353,29 @@ static void was_taken(struct errand *e)
 		hang_up(c);
 	else if (c->ret && c->ret != -EAGAIN)
 		refuse(c, c->ret, &c->error);
-	else if (!c->ret && !c->gone && !c->server->quiet)
+	else if (!c->ret && !c->gone)
 		answer(c, &c->message);
 	message_free(&c->message);
 	if (c->gone && !c->away)
 		send_away(c, shut, was_shut);
-	loop_change(&c->source, wanted(c));
+	wait_for(c);
 }
 
-static void client_ready(struct source *source, short events)
+static int client_ready(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	struct client *c = (struct client *)source;
+	struct client *c = arg;
 
-	if (events & POLLERR || (events & POLLHUP && !(events & POLLIN)))
+	(void)source;
+	(void)fd;
+	if (events & EPOLLERR || (events & EPOLLHUP && !(events & EPOLLIN))) {
 		hang_up(c);
-	else if (events & POLLIN)
+	} else if (events & EPOLLIN) {
 		send_away(c, take, was_taken);
-	else if (events & POLLOUT)
+		wait_for(c);
+	} else if (events & EPOLLOUT) {
 		flush(c);
+	}
+	return 0;
 }
 
 /* Connections */
@@ -409,18 +410,17 @@ static struct client *add_client(struct server *s, int fd, bool refused)
 
 	if (!c)
 		return NULL;
-	c->source.fd = fd;
-	c->source.ready = client_ready;
+	c->fd = fd;
 	c->server = s;
 	c->refused = refused;
-	if (loop_add(s->c.loop, &c->source, wanted(c))) {
+	if (sd_event_add_io(s->c.loop, &c->source, fd, EPOLLIN, client_ready, c) < 0) {
 		free(c);
 		return NULL;
 	}
 	TAILQ_INSERT_TAIL(&s->clients, c, link);
 	if (refused) {
 		s->nr_refused++;
-		loop_change(&s->source, listening(s));
+		listen_if_room(s);
 	} else {
 		s->nr++;
 		stats_add(&s->c.stats->clients, 1);
@@ -452,33 +452,30 @@ static void greet(struct server *s, int fd)
 /* Without descriptors the listening socket would stay ready: stop listening for a
  * while.
  */
-static void listener_ready(struct source *source, short events)
+static int listener_ready(sd_event_source *source, int listener, uint32_t events,
+			  void *arg)
 {
-	struct server *s = (struct server *)source;
-	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct server *s = arg;
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
+	(void)source;
 	(void)events;
 	if (fd >= 0) {
 		greet(s, fd);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
 		   errno == ENOBUFS) {
-		s->deaf_ns = clock_ns();
-		loop_change(source, listening(s));
+		timer_start(s->retry, TIMER_RETRY_USEC);
+		listen_if_room(s);
 	}
+	return 0;
 }
 
-int server_timeout_ms(const struct server *s)
+static int listen_again(sd_event_source *timer, uint64_t usec, void *arg)
 {
-	return s->deaf_ns || aside_is_short(s->aside) ? RETRY_MS : -1;
-}
-
-void server_tick(struct server *s)
-{
-	aside_retry(s->aside);
-	if (!s->deaf_ns || clock_ns() - s->deaf_ns < RETRY_MS * NS_PER_MS)
-		return;
-	s->deaf_ns = 0;
-	loop_change(&s->source, listening(s));
+	(void)timer;
+	(void)usec;
+	listen_if_room(arg);
+	return 0;
 }
 
 /* Interface to the rest of the agent */
@@ -506,34 +503,38 @@ void server_ended(struct server *s, struct task *t)
 	task_free(t);
 }
 
-void server_quiet(struct server *s)
+static int open_sources(struct server *s)
 {
-	struct client *c;
+	int ret = timer_new(&s->retry, s->c.loop, listen_again, s);
 
-	s->quiet = true;
-	loop_change(&s->source, listening(s));
-	TAILQ_FOREACH(c, &s->clients, link)
-		loop_change(&c->source, wanted(c));
+	if (ret >= 0)
+		ret = sd_event_add_io(s->c.loop, &s->source, s->c.listener, EPOLLIN,
+				      listener_ready, s);
+	if (ret < 0)
+		return ret;
+	s->aside = aside_new(s->c.loop);
+	return s->aside ? 0 : -ENOMEM;
 }
 
 int server_new(struct server **server, const struct server_conf *c)
 {
 	struct server *s = calloc(1, sizeof(*s));
-	int ret = s ? 0 : -ENOMEM;
+	int ret = -ENOMEM;
 
 	if (s) {
 		s->c = *c;
-		s->source.fd = c->listener;
-		s->source.ready = listener_ready;
 		TAILQ_INIT(&s->clients);
-		s->aside = aside_new(c->loop);
-		ret = s->aside ? loop_add(c->loop, &s->source, POLLIN) : -ENOMEM;
+		ret = open_sources(s);
 	}
-	if (ret) {
-		close(c->listener);
-		free(s);
-		return ret;
+	if (!ret) {
+		*server = s;
+		return 0;
 	}
-	*server = s;
-	return 0;
+	if (s) {
+		sd_event_source_unref(s->source);
+		sd_event_source_unref(s->retry);
+	}
+	close(c->listener);
+	free(s);
+	return ret;
 }

@@ -12,8 +12,9 @@
 #ifndef EPFAGENT_SERVER_H
 #define EPFAGENT_SERVER_H
 
+#include <systemd/sd-event.h>
+
 #include "epfagent/conf.h"
-#include "epfagent/loop.h"
 
 struct server;
 
@@ -29,11 +30,11 @@ struct server_conf {
 	const struct conf *conf;
 	struct sched *sched;
 	struct agent_stats *stats;
-	struct loop *loop;
+	sd_event *loop;
 	int listener;
 };
 
-/* Return: 0; -ENOMEM: @listener is closed. */
+/* Return: 0; a negative errno (-ENOMEM, -EMFILE): @listener is closed. */
 int server_new(struct server **s, const struct server_conf *c);
 
 /* Send clients the progress of their audits. */
@@ -41,12 +42,5 @@ void server_progress(struct server *s);
 
 /* Reply to the client of a task that has ended, if it is still there, and free the task. */
 void server_ended(struct server *s, struct task *t);
-
-/* Return: ms until server_tick() must be called; negative: never. */
-int server_timeout_ms(const struct server *s);
-void server_tick(struct server *s);
-
-/* Accept no new clients and no new requests. */
-void server_quiet(struct server *s);
 
 #endif /* EPFAGENT_SERVER_H */

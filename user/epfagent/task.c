@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "records/wrong.h"
+#include "common/clock.h"
 #include "common/error.h"
+#include "records/wrong.h"
 
 struct task *task_new(void)
 {
@@ -81,21 +81,13 @@ static int no_room(struct task *t, int err, const char *what)
 	return audit_wrong(&t->error, err, "%s: %s", what, strerror(-err));
 }
 
-static __u64 clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
-}
-
 static int find_filter(struct task *t, struct warm *warm,
 		       const struct job_pace *pace)
 {
 	int ret;
 
 	if (!t->since_ns)
-		t->since_ns = clock_ns();
+		t->since_ns = now_ns();
 	ret = warm_filter(warm, t->request.filter, t->since_ns, pace, &t->target,
 			  &t->error);
 	if (!ret)

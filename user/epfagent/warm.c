@@ -13,11 +13,11 @@
 #include <sys/mman.h>
 #include <sys/queue.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "records/wrong.h"
+#include "libepf/atomic_file.h"
 #include "libepf/backend.h"
 
 #define CHUNK_BYTES (1u << 20)
@@ -80,14 +80,6 @@ struct warm {
 	unsigned int nr;
 	TAILQ_HEAD(, warm_entry) entries;
 };
-
-static __u64 clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (__u64)ts.tv_sec * NS_PER_SEC + (__u64)ts.tv_nsec;
-}
 
 static struct warm_conf limits(struct warm *w)
 {
@@ -212,7 +204,7 @@ static bool settled(const struct ident *id)
 	__u64 changed = (__u64)id->changed.tv_sec * NS_PER_SEC +
 			(__u64)id->changed.tv_nsec;
 
-	return changed + SETTLED_NS < clock_ns(CLOCK_REALTIME);
+	return changed + SETTLED_NS < clock_now_ns(CLOCK_REALTIME);
 }
 
 static struct warm_entry *find_file(struct warm *w, const struct ident *id,
@@ -296,7 +288,7 @@ static ssize_t copy_chunk(struct warm_entry *e, int fd, char *buf)
 
 	if (got <= 0)
 		return got ? -errno : 0;
-	if (pwrite(e->fd, buf, (size_t)got, (off_t)e->filled) != got)
+	if (epf_file_write_at(e->fd, buf, (size_t)got, (off_t)e->filled))
 		return -ENOMEM; /* tmpfs is out of memory */
 	e->filled += (__u64)got;
 	return got;
@@ -409,7 +401,7 @@ static __u64 filter_id(int filter, const struct epf_info *info)
 
 static struct warm_entry *find_filter(struct warm *w, __u64 id, __u64 fresh_ns)
 {
-	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	__u64 now = now_ns();
 	struct warm_entry *e;
 
 	TAILQ_FOREACH(e, &w->entries, link)
@@ -433,7 +425,7 @@ static bool being_copied(const struct warm *w, __u64 id)
 /* Retire copies of filters that are too old. */
 static void age_filters(struct warm *w, __u64 fresh_ns)
 {
-	__u64 now = clock_ns(CLOCK_MONOTONIC);
+	__u64 now = now_ns();
 	struct warm_entry *e = TAILQ_FIRST(&w->entries);
 
 	while (e) {
@@ -476,7 +468,7 @@ static int begin_copy(struct warm *w, int filter, const struct epf_info *info,
 	}
 	stats_add(&w->stats->cache_misses, 1);
 	e->id = filter_id(filter, info);
-	e->made_ns = clock_ns(CLOCK_MONOTONIC);
+	e->made_ns = now_ns();
 	e->once = true; /* until it is complete */
 	ret = target_begin_filter(&e->target, filter, ask, err);
 	e->making = !ret;

@@ -5,22 +5,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "records/wrong.h"
 #include "epfagent/fs.h"
 #include "epfagent/result.h"
+#include "epfagent/timer.h"
 #include "common/error.h"
 #include "common/parse.h"
 
-#define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO | IN_ONLYDIR)
+#define EVENTS (IN_CLOSE_WRITE | IN_MOVED_TO)
 /* Limit of waiting names; beyond it the directory is scanned again. */
 #define NAMES_MAX 65536u
 /* Names of a scanned directory that are read at once, and names that are tried in one
@@ -28,7 +25,7 @@
  */
 #define SCAN_NAMES 256u
 #define TURN_NAMES 1024u
-#define LATER_SEC 10
+#define LATER_USEC 10000000
 /* Limit of files of a directory that are being written; beyond it the directory is
  * scanned again.
  */
@@ -41,7 +38,7 @@ struct name {
 
 /**
  * struct watch - a directory
- * @source: inotify descriptor
+ * @source: its inotify events
  * @all: all watches
  * @link: in @all->list
  * @conf: settings; NULL: leave the directory when @task has ended
@@ -58,7 +55,7 @@ struct name {
  * @filter: for @result, because settings may change during the audit
  */
 struct watch {
-	struct source source;
+	sd_event_source *source;
 	struct watches *all;
 	TAILQ_ENTRY(watch) link;
 	const struct conf_watch *conf;
@@ -77,12 +74,14 @@ struct watch {
 
 /**
  * struct watches - all watches
- * @more: eventfd: a directory has names that were not tried in its turn
- * @timer: timerfd: for watches with @later set or names in @written
+ * @more: running if a directory has names that were not tried in its turn. It is no
+ *	deferred source, because sd-event dispatches one that is enabled again before
+ *	everything else: it is pending since it was created
+ * @timer: for watches with @later set or names in @written
  */
 struct watches {
-	struct source more;
-	struct source timer;
+	sd_event_source *more;
+	sd_event_source *timer;
 	struct watches_conf c;
 	TAILQ_HEAD(, watch) list;
 	bool quiet;
@@ -110,22 +109,17 @@ static void add_name(struct watch *w, const char *text)
 /* A running timer is not restarted, or a busy directory would postpone it forever. */
 static void set_timer(struct watch *w)
 {
-	const struct itimerspec in = { .it_value = { .tv_sec = LATER_SEC } };
-	struct itimerspec now;
-
-	if (timerfd_gettime(w->all->timer.fd, &now) ||
-	    (!now.it_value.tv_sec && !now.it_value.tv_nsec))
-		timerfd_settime(w->all->timer.fd, 0, &in, NULL);
+	timer_start(w->all->timer, LATER_USEC);
 }
 
-/* Try files without a verdict again after LATER_SEC. */
+/* Try files without a verdict again after LATER_USEC. */
 static void try_later(struct watch *w)
 {
 	w->later = true;
 	set_timer(w);
 }
 
-/* Try a file that somebody has open for writing again after LATER_SEC. The event of its
+/* Try a file that somebody has open for writing again after LATER_USEC. The event of its
  * close is not enough: the kernel sends it before it removes the writer
  * (fsnotify_close() and put_file_access() of __fput(), fs/file_table.c), and to another
  * directory if the writer used a link there.
@@ -355,7 +349,7 @@ static void next(struct watch *w)
 		struct name *n = left ? take_name(w) : NULL;
 
 		if (!left--) {
-			eventfd_write(w->all->more.fd, 1);
+			timer_start(w->all->more, 0);
 			break;
 		}
 		if (n)
@@ -370,63 +364,50 @@ static void next(struct watch *w)
 	}
 }
 
-static void go_on(struct source *source, short events)
+static int go_on(sd_event_source *timer, uint64_t usec, void *arg)
 {
-	struct watches *all = (struct watches *)source;
-	eventfd_t unused;
+	struct watches *all = arg;
 	struct watch *w;
 
-	(void)events;
-	eventfd_read(source->fd, &unused);
+	(void)timer;
+	(void)usec;
 	TAILQ_FOREACH(w, &all->list, link)
 		next(w);
+	return 0;
 }
 
-static void timer_ready(struct source *source, short events)
+static int try_again(sd_event_source *timer, uint64_t usec, void *arg)
 {
-	struct watches *all = (struct watches *)((char *)source -
-				offsetof(struct watches, timer));
+	struct watches *all = arg;
 	struct watch *w;
-	__u64 unused;
 
-	(void)events;
-	if (read(source->fd, &unused, sizeof(unused)) < 0)
-		return;
+	(void)timer;
+	(void)usec;
 	TAILQ_FOREACH(w, &all->list, link) {
 		w->rescan |= w->later;
 		w->later = false;
 		take_written(w);
 		next(w);
 	}
+	return 0;
 }
 
 /* Events */
 
-static void heed(struct watch *w, const struct inotify_event *e)
+/* All directories share one queue, so an overflow concerns all of them. */
+static int heed(sd_event_source *source, const struct inotify_event *e, void *arg)
 {
+	struct watch *w = arg;
+
+	(void)source;
 	if (e->mask & IN_Q_OVERFLOW)
 		w->rescan = true;
 	else if (e->mask & IN_IGNORED)
 		warn("%s: the directory is gone", w->path);
 	else if (e->len && !(e->mask & IN_ISDIR))
 		add_name(w, e->name);
-}
-
-static void inotify_ready(struct source *source, short events)
-{
-	struct watch *w = (struct watch *)source;
-	char buf[16384] __attribute__((aligned(8)));
-	ssize_t n = read(source->fd, buf, sizeof(buf));
-	const char *p = buf;
-
-	(void)events;
-	while (n > 0 && p < buf + n) {
-		const struct inotify_event *e = (const void *)p;
-
-		heed(w, e);
-		p += sizeof(*e) + e->len;
-	}
 	next(w);
+	return 0;
 }
 
 /* Directories */
@@ -439,10 +420,7 @@ static void leave(struct watch *w)
 	while ((n = take_name(w)))
 		free(n);
 	end_scan(w);
-	if (w->source.fd >= 0) {
-		loop_remove(w->all->c.loop, &w->source);
-		close(w->source.fd);
-	}
+	sd_event_source_disable_unref(w->source);
 	if (w->dir >= 0)
 		close(w->dir);
 	TAILQ_REMOVE(&w->all->list, w, link);
@@ -453,7 +431,6 @@ static void leave(struct watch *w)
 
 static int open_dir(struct watch *w)
 {
-	char self[32];
 	int ret;
 
 	w->dir = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -463,19 +440,10 @@ static int open_dir(struct watch *w)
 		return -EOPNOTSUPP;
 	if (flock(w->dir, LOCK_EX | LOCK_NB))
 		return -errno;
-	w->source.fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (w->source.fd < 0)
-		return -errno;
-	w->source.ready = inotify_ready;
-	ret = loop_add(w->all->c.loop, &w->source, POLLIN);
-	if (ret) {
-		close(w->source.fd);
-		w->source.fd = -1;
-		return ret;
-	}
 	/* watch the open directory, whatever is at its path now */
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", w->dir);
-	return inotify_add_watch(w->source.fd, self, EVENTS) < 0 ? -errno : 0;
+	ret = sd_event_add_inotify_fd(w->all->c.loop, &w->source, w->dir, EVENTS, heed,
+				      w);
+	return ret < 0 ? ret : 0;
 }
 
 static void enter(struct watches *all, const struct conf_watch *conf)
@@ -486,7 +454,7 @@ static void enter(struct watches *all, const struct conf_watch *conf)
 	if (w) {
 		w->all = all;
 		w->conf = conf;
-		w->dir = w->source.fd = -1;
+		w->dir = -1;
 		STAILQ_INIT(&w->names);
 		STAILQ_INIT(&w->written);
 		TAILQ_INSERT_TAIL(&all->list, w, link);
@@ -603,14 +571,8 @@ struct watches *watches_new(const struct watches_conf *c)
 		return NULL;
 	all->c = *c;
 	TAILQ_INIT(&all->list);
-	all->more.ready = go_on;
-	all->more.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	all->timer.ready = timer_ready;
-	all->timer.fd = timerfd_create(CLOCK_MONOTONIC,
-				       TFD_CLOEXEC | TFD_NONBLOCK);
-	if (all->more.fd >= 0 && all->timer.fd >= 0 &&
-	    !loop_add(c->loop, &all->more, POLLIN) &&
-	    !loop_add(c->loop, &all->timer, POLLIN))
+	if (timer_new(&all->more, c->loop, go_on, all) >= 0 &&
+	    timer_new(&all->timer, c->loop, try_again, all) >= 0)
 		return all;
 	watches_free(all);
 	return NULL;
@@ -625,11 +587,7 @@ void watches_free(struct watches *all)
 {
 	while (!TAILQ_EMPTY(&all->list))
 		leave(TAILQ_FIRST(&all->list));
-	loop_remove(all->c.loop, &all->more);
-	loop_remove(all->c.loop, &all->timer);
-	if (all->more.fd >= 0)
-		close(all->more.fd);
-	if (all->timer.fd >= 0)
-		close(all->timer.fd);
+	sd_event_source_disable_unref(all->more);
+	sd_event_source_disable_unref(all->timer);
 	free(all);
 }

@@ -10,8 +10,9 @@
 #ifndef EPFAGENT_WATCH_H
 #define EPFAGENT_WATCH_H
 
+#include <systemd/sd-event.h>
+
 #include "epfagent/conf.h"
-#include "epfagent/loop.h"
 
 struct watches;
 
@@ -24,7 +25,7 @@ struct watches;
 struct watches_conf {
 	struct sched *sched;
 	struct agent_stats *stats;
-	struct loop *loop;
+	sd_event *loop;
 };
 
 /* Return: NULL: out of memory. */

@@ -103,14 +103,6 @@ static __u64 keys_of(const struct audit_ask *ask, const struct stat *st)
 	return (__u64)st->st_size / len;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev &&
-	       x.st_ino == y.st_ino && S_ISREG(x.st_mode);
-}
-
 /* Files that an audit makes: an output, what it is called while it is not whole,
  * and the state beside a bitmap.
  */
@@ -146,16 +138,17 @@ static int add_made(struct made *m, int what, const char *name)
 static int check_made(const struct audit_ask *ask, const struct made *m, int at)
 {
 	const char *path = m->path[at];
-	bool lost = same_file(path, ask->target);
+	bool lost = epf_file_same(path, ask->target);
 	int i;
 
 	for (i = 0; i < ask->nr_keys; i++)
-		lost |= same_file(path, ask->keys[i]);
+		lost |= epf_file_same(path, ask->keys[i]);
 	if (lost)
 		return fail("%s would be overwritten: give the output another "
 			    "name", path);
 	for (i = 0; i < at; i++)
-		if (!strcmp(path, m->path[i]) || same_file(path, m->path[i]))
+		if (!strcmp(path, m->path[i]) ||
+		    epf_file_same(path, m->path[i]))
 			return fail("%s would be written twice: give each "
 				    "output a name of its own", path);
 	return 0;

@@ -75,19 +75,6 @@ void audit_state_of(struct audit_state *s, const struct audit_ask *ask,
 	s->asked = asked_sum(ask, out);
 }
 
-static bool mark_sound(const struct job_mark *m)
-{
-	__u64 sum = 0;
-	size_t age;
-
-	for (age = 0; age < ARRAY_SIZE(m->ages_of); age++) {
-		if (m->ages_of[age] > m->keys)
-			return false;
-		sum += m->ages_of[age];
-	}
-	return sum == m->present && m->present <= m->keys;
-}
-
 static bool reaches(const struct audit_out *o, __u64 bytes)
 {
 	struct stat st;
@@ -107,7 +94,7 @@ static const char *unfit(const struct state_file *f, size_t got,
 		return "is not the state of an audit";
 	if (f->version != STATE_VERSION || f->bytes != sizeof(*f))
 		return "is of a version this program does not know";
-	if (f->sum != file_sum(f) || !mark_sound(&s->mark))
+	if (f->sum != file_sum(f) || !job_mark_sound(&s->mark))
 		return "is damaged";
 	if (s->snapshot_header != want->snapshot_header ||
 	    s->snapshot_mtime != want->snapshot_mtime)

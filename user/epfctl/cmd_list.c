@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "epf/window.h"
+#include "libepf/query/kinds.h"
 #include "kinds/compare.h"
 
 enum { OPT_NAMES = OPT_LONG };
@@ -166,24 +167,9 @@ static const struct epf_shape *shape_of(const struct epf_snap_file *file)
 /* Complete ones that make the window. */
 static __u32 epochs_of(const struct epf_snap_file *file)
 {
-	const struct epf_shape *s = shape_of(file);
+	const struct epf_params *p = &file->header.params;
 
-	switch (file->header.params.kind) {
-	case EPF_KIND_GE:
-		return s->ge.epochs;
-	case EPF_KIND_GEBL:
-		return s->gebl.epochs;
-	case EPF_KIND_APBF:
-		return s->apbf.l;
-	case EPF_KIND_APBBF:
-		return s->apbbf.l;
-	case EPF_KIND_TLBF:
-		return s->tlbf.l;
-	case EPF_KIND_DICT:
-		return s->dict.generations;
-	default:
-		return EPF_LIVE_EPOCHS;
-	}
+	return file->owned ? epf_kind_epochs(p, shape_of(file)) : EPF_LIVE_EPOCHS;
 }
 
 static void snapshot_text(const char *path, const struct epf_snap_file *file)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "epf/geometry.h"
+#include "libepf/atomic_file.h"
 #include "libepf/merge.h"
 
 enum { OPT_LOOSE = OPT_PROMISE_END };
@@ -28,14 +28,6 @@ struct order {
 	double limit;
 	bool loose;
 };
-
-static bool same_file(const char *a, const char *b)
-{
-	struct stat s, t;
-
-	return !stat(a, &s) && !stat(b, &t) && s.st_dev == t.st_dev &&
-	       s.st_ino == t.st_ino;
-}
 
 static int refused(enum epf_merge_fault fault, const char *path,
 		   const char *other)
@@ -85,7 +77,7 @@ static int open_all(const struct order *o, struct epf_snap_file *file)
 	int i;
 
 	for (i = 0; i < o->nr; i++) {
-		if (same_file(o->out, o->path[i])) {
+		if (epf_file_same(o->out, o->path[i])) {
 			fail("%s is to be merged, so it cannot be the result: "
 			     "take another path", o->out);
 			break;

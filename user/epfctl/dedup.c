@@ -4,6 +4,7 @@
  * written, or not; what else there is in pcapng goes to all outputs.
  */
 #include "dedup_judge.h"
+#include "libepf/atomic_file.h"
 
 #include <string.h>
 
@@ -106,12 +107,9 @@ static int all_items(struct dedup *d)
 	return err;
 }
 
-static bool same_file(const struct stat *a, const char *path)
+static bool is_input(const struct dedup *d, const char *path)
 {
-	struct stat b;
-
-	return strcmp(path, "-") && !stat(path, &b) && S_ISREG(b.st_mode) &&
-	       a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+	return strcmp(path, "-") && epf_file_is(path, &d->in.stat);
 }
 
 static bool ends_in(const char *path, const char *end)
@@ -145,8 +143,8 @@ static int create_outputs(struct dedup *d)
 {
 	const struct dedup_ask *ask = d->ask;
 
-	if (same_file(&d->in.stat, ask->out) ||
-	    (ask->removed && same_file(&d->in.stat, ask->removed)))
+	if (is_input(d, ask->out) ||
+	    (ask->removed && is_input(d, ask->removed)))
 		return fail("%s would be overwritten: give the output another "
 			    "name", ask->in);
 	if (create_output(d, &d->out, ask->out))

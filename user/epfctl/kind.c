@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kinds/compare.h"
+#include "libepf/query/kinds.h"
 
 const char kind_help[] =
 "      --kind KIND         lanes (default), ge, gebl, apbf, apbbf, tlbf, dict,\n"
@@ -38,7 +39,7 @@ bool kind_option(struct promise *p, int opt, const char *arg)
 
 static bool in_time(__u8 kind)
 {
-	return kind == EPF_KIND_TLBF || kind == EPF_KIND_CHAIN;
+	return epf_kind_ops(kind)->fluid;
 }
 
 static bool goes_with_kind(const struct promise *p, const struct planned *plan)
@@ -102,120 +103,130 @@ bool kind_plan(const struct promise *p, struct planned *plan, double budget)
 	return true;
 }
 
+/* ------------------------------------------------------------- shapes ---- */
+
+/* A number of struct epf_shape: its name in JSON, and where it is. */
+struct number {
+	const char *name;
+	__u8 off;
+	__u8 bytes;
+};
+
+/**
+ * struct shape_row - how the shape of a kind is shown
+ * @text: as text
+ * @numbers: as JSON, up to one without a name
+ */
+struct shape_row {
+	void (*text)(char *text, const struct epf_shape *s);
+	struct number numbers[8];
+};
+
+static void ge_text(char *text, const struct epf_shape *s)
+{
+	snprintf(text, SHAPE_TEXT, "%u segments of %llu bits, %u bits a key%s",
+		 s->ge.epochs + 1, s->ge.segment_bits, s->ge.bits,
+		 s->ge.layout ? "" : ", transposed");
+}
+
+static void gebl_text(char *text, const struct epf_shape *s)
+{
+	snprintf(text, SHAPE_TEXT, "%u segments of %llu blocks of %u bits, "
+		 "%u bits a key%s", s->gebl.epochs + 1, s->gebl.blocks,
+		 s->gebl.block_bits, s->gebl.bits,
+		 s->gebl.offsets ? ", double hashing" : "");
+}
+
+static void apbf_text(char *text, const struct epf_shape *s)
+{
+	snprintf(text, SHAPE_TEXT, "%u + %u slices of %llu bits", s->apbf.k,
+		 s->apbf.l, s->apbf.slice_bits);
+}
+
+static void apbbf_text(char *text, const struct epf_shape *s)
+{
+	snprintf(text, SHAPE_TEXT, "%u + %u slices of %llu blocks of %u bits, "
+		 "%u bits a key in each", s->apbbf.k, s->apbbf.l,
+		 s->apbbf.blocks, s->apbbf.block_bits, s->apbbf.bits);
+}
+
+static void tlbf_text(char *text, const struct epf_shape *s)
+{
+	snprintf(text, SHAPE_TEXT, "%u slices a key, %u generations in the "
+		 "window, slices of %llu .. %llu words", s->tlbf.k,
+		 s->tlbf.l, s->tlbf.words_min, s->tlbf.words_max);
+}
+
+static void dict_text(char *text, const struct epf_shape *s)
+{
+	snprintf(text, SHAPE_TEXT, "%llu buckets of %u lines and %llu more, "
+		 "remainders of %u bits, %u generations",
+		 s->dict.buckets, s->dict.lines, s->dict.yard,
+		 s->dict.rem_bits, s->dict.generations);
+}
+
+static void chain_text(char *text, const struct epf_shape *s)
+{
+	snprintf(text, SHAPE_TEXT, "tables of %llu .. %llu lines, for %u keys "
+		 "of 1024 lines and an epoch; %u lines and %u bits a key",
+		 s->chain.lines_min, s->chain.lines_max, s->chain.load,
+		 s->chain.lines_per_key, s->chain.bits_per_key);
+}
+
+#define NUMBER(kind, field)						\
+	{ #field, offsetof(struct epf_shape, kind.field),		\
+	  sizeof(((struct epf_shape *)0)->kind.field) }
+
+static const struct shape_row rows[EPF_KIND_MAX + 1] = {
+	[EPF_KIND_GE] = { ge_text, {
+		NUMBER(ge, segment_bits), NUMBER(ge, epochs), NUMBER(ge, bits),
+		NUMBER(ge, layout) } },
+	[EPF_KIND_GEBL] = { gebl_text, {
+		NUMBER(gebl, blocks), NUMBER(gebl, block_bits),
+		NUMBER(gebl, epochs), NUMBER(gebl, bits),
+		NUMBER(gebl, offsets) } },
+	[EPF_KIND_APBF] = { apbf_text, {
+		NUMBER(apbf, slice_bits), NUMBER(apbf, k), NUMBER(apbf, l) } },
+	[EPF_KIND_APBBF] = { apbbf_text, {
+		NUMBER(apbbf, blocks), NUMBER(apbbf, k), NUMBER(apbbf, l),
+		NUMBER(apbbf, block_bits), NUMBER(apbbf, bits) } },
+	[EPF_KIND_TLBF] = { tlbf_text, {
+		NUMBER(tlbf, words_first), NUMBER(tlbf, words_min),
+		NUMBER(tlbf, words_max), NUMBER(tlbf, k), NUMBER(tlbf, l) } },
+	[EPF_KIND_DICT] = { dict_text, {
+		NUMBER(dict, buckets), NUMBER(dict, yard),
+		NUMBER(dict, generations), NUMBER(dict, tag_bits),
+		NUMBER(dict, rem_bits), NUMBER(dict, slots),
+		NUMBER(dict, lines) } },
+	[EPF_KIND_CHAIN] = { chain_text, {
+		NUMBER(chain, lines_first), NUMBER(chain, lines_min),
+		NUMBER(chain, lines_max), NUMBER(chain, load),
+		NUMBER(chain, lines_per_key), NUMBER(chain, bits_per_key) } },
+};
+
 void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *s)
 {
-	const size_t room = SHAPE_TEXT;
-
-	switch (kind) {
-	case EPF_KIND_GE:
-		snprintf(text, room, "%u segments of %llu bits, %u bits a key%s",
-			 s->ge.epochs + 1, s->ge.segment_bits, s->ge.bits,
-			 s->ge.layout ? "" : ", transposed");
-		break;
-	case EPF_KIND_GEBL:
-		snprintf(text, room, "%u segments of %llu blocks of %u bits, "
-			 "%u bits a key%s", s->gebl.epochs + 1, s->gebl.blocks,
-			 s->gebl.block_bits, s->gebl.bits,
-			 s->gebl.offsets ? ", double hashing" : "");
-		break;
-	case EPF_KIND_APBF:
-		snprintf(text, room, "%u + %u slices of %llu bits", s->apbf.k,
-			 s->apbf.l, s->apbf.slice_bits);
-		break;
-	case EPF_KIND_APBBF:
-		snprintf(text, room, "%u + %u slices of %llu blocks of %u bits, "
-			 "%u bits a key in each", s->apbbf.k, s->apbbf.l,
-			 s->apbbf.blocks, s->apbbf.block_bits, s->apbbf.bits);
-		break;
-	case EPF_KIND_TLBF:
-		snprintf(text, room, "%u slices a key, %u generations in the "
-			 "window, slices of %llu .. %llu words", s->tlbf.k,
-			 s->tlbf.l, s->tlbf.words_min, s->tlbf.words_max);
-		break;
-	case EPF_KIND_DICT:
-		snprintf(text, room, "%llu buckets of %u lines and %llu more, "
-			 "remainders of %u bits, %u generations",
-			 s->dict.buckets, s->dict.lines, s->dict.yard,
-			 s->dict.rem_bits, s->dict.generations);
-		break;
-	case EPF_KIND_CHAIN:
-		snprintf(text, room, "tables of %llu .. %llu lines, for %u keys "
-			 "of 1024 lines and an epoch; %u lines and %u bits a key",
-			 s->chain.lines_min, s->chain.lines_max, s->chain.load,
-			 s->chain.lines_per_key, s->chain.bits_per_key);
-		break;
-	default:
-		snprintf(text, room, "unknown kind %u", kind);
-	}
+	if (kind <= EPF_KIND_MAX && rows[kind].text)
+		rows[kind].text(text, s);
+	else
+		snprintf(text, SHAPE_TEXT, "unknown kind %u", kind);
 }
 
-static json_t *guarded_json(__u8 kind, const struct epf_shape *s)
+static json_t *number_json(const struct epf_shape *s, const struct number *n)
 {
-	if (kind == EPF_KIND_GE)
-		return json_pack("{sI si si si}",
-			"segment_bits", (json_int_t)s->ge.segment_bits,
-			"epochs", (int)s->ge.epochs,
-			"bits", (int)s->ge.bits,
-			"layout", (int)s->ge.layout);
-	return json_pack("{sI si si si si}",
-		"blocks", (json_int_t)s->gebl.blocks,
-		"block_bits", (int)s->gebl.block_bits,
-		"epochs", (int)s->gebl.epochs,
-		"bits", (int)s->gebl.bits,
-		"offsets", (int)s->gebl.offsets);
-}
+	__u64 value = 0;
 
-static json_t *aged_json(__u8 kind, const struct epf_shape *s)
-{
-	if (kind == EPF_KIND_APBF)
-		return json_pack("{sI si si}",
-			"slice_bits", (json_int_t)s->apbf.slice_bits,
-			"k", (int)s->apbf.k, "l", (int)s->apbf.l);
-	return json_pack("{sI si si si si}",
-		"blocks", (json_int_t)s->apbbf.blocks,
-		"k", (int)s->apbbf.k, "l", (int)s->apbbf.l,
-		"block_bits", (int)s->apbbf.block_bits,
-		"bits", (int)s->apbbf.bits);
-}
-
-static json_t *fluid_json(__u8 kind, const struct epf_shape *s)
-{
-	if (kind == EPF_KIND_TLBF)
-		return json_pack("{sI sI sI si si}",
-			"words_first", (json_int_t)s->tlbf.words_first,
-			"words_min", (json_int_t)s->tlbf.words_min,
-			"words_max", (json_int_t)s->tlbf.words_max,
-			"k", (int)s->tlbf.k, "l", (int)s->tlbf.l);
-	return json_pack("{sI sI sI si si si}",
-		"lines_first", (json_int_t)s->chain.lines_first,
-		"lines_min", (json_int_t)s->chain.lines_min,
-		"lines_max", (json_int_t)s->chain.lines_max,
-		"load", (int)s->chain.load,
-		"lines_per_key", (int)s->chain.lines_per_key,
-		"bits_per_key", (int)s->chain.bits_per_key);
+	memcpy(&value, (const char *)s + n->off, n->bytes); /* little-endian */
+	return json_integer((json_int_t)value);
 }
 
 json_t *shape_json(__u8 kind, const struct epf_shape *s)
 {
-	switch (kind) {
-	case EPF_KIND_GE:
-	case EPF_KIND_GEBL:
-		return guarded_json(kind, s);
-	case EPF_KIND_APBF:
-	case EPF_KIND_APBBF:
-		return aged_json(kind, s);
-	case EPF_KIND_TLBF:
-	case EPF_KIND_CHAIN:
-		return fluid_json(kind, s);
-	case EPF_KIND_DICT:
-		return json_pack("{sI sI si si si si si}",
-			"buckets", (json_int_t)s->dict.buckets,
-			"yard", (json_int_t)s->dict.yard,
-			"generations", (int)s->dict.generations,
-			"tag_bits", (int)s->dict.tag_bits,
-			"rem_bits", (int)s->dict.rem_bits,
-			"slots", (int)s->dict.slots,
-			"lines", (int)s->dict.lines);
-	}
-	return json_object();
+	json_t *all = json_object();
+	const struct number *n;
+
+	if (kind <= EPF_KIND_MAX)
+		for (n = rows[kind].numbers; n->name; n++)
+			json_object_set_new(all, n->name, number_json(s, n));
+	return all;
 }

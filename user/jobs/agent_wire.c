@@ -129,20 +129,6 @@ json_t *agent_request_json(const struct agent_request *r)
 	return o;
 }
 
-/* Only present keys have an age, so the counts by age add up to @present. */
-static bool mark_sound(const struct job_mark *m)
-{
-	__u64 rest = m->present;
-	unsigned int i;
-
-	for (i = 0; i < EPF_AGES_MAX; i++) {
-		if (m->ages_of[i] > rest)
-			return false;
-		rest -= m->ages_of[i];
-	}
-	return !rest && m->present <= m->keys;
-}
-
 static int mark_parse(struct job_mark *m, json_t *o, struct rec_error *e)
 {
 	json_int_t v[3] = { 0 };
@@ -158,7 +144,7 @@ static int mark_parse(struct job_mark *m, json_t *o, struct rec_error *e)
 	m->keys = (__u64)v[0];
 	m->present = (__u64)v[1];
 	m->record_bytes = (__u64)v[2];
-	if (mark_sound(m))
+	if (job_mark_sound(m))
 		return 0;
 	return audit_wrong(e, -EINVAL, "from: ages must add up to present, and "
 			   "present must not exceed keys");

@@ -91,6 +91,20 @@ bool job_pace_over(const struct job_pace *pace)
 			(pace->until_ns && now_ns() >= pace->until_ns));
 }
 
+/* Only present keys have an age, so the counts by age add up to @present. */
+bool job_mark_sound(const struct job_mark *m)
+{
+	__u64 rest = m->present;
+	unsigned int i;
+
+	for (i = 0; i < EPF_AGES_MAX; i++) {
+		if (m->ages_of[i] > rest)
+			return false;
+		rest -= m->ages_of[i];
+	}
+	return !rest && m->present <= m->keys;
+}
+
 /* Output */
 
 static int out_fails(const char *what, int err, struct rec_error *e)

@@ -30,6 +30,9 @@ struct job_mark {
 	__u64 record_bytes;
 };
 
+/* Can an audit have this progress? Marks come from files and from agents. */
+bool job_mark_sound(const struct job_mark *m);
+
 /**
  * struct job_spec - the parameters of an audit
  * @keys_fd: keys, positioned at the beginning: a regular file, or a pipe if it has

@@ -91,6 +91,26 @@ bool epf_file_is_stream(const char *path)
 	       (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode));
 }
 
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool epf_file_is(const char *path, const struct stat *st)
+{
+	struct stat other;
+
+	return S_ISREG(st->st_mode) && !stat(path, &other) &&
+	       same_inode(&other, st);
+}
+
+bool epf_file_same(const char *a, const char *b)
+{
+	struct stat st;
+
+	return !stat(a, &st) && epf_file_is(b, &st);
+}
+
 const char *epf_file_why(int err)
 {
 	if (err == -EINVAL)
@@ -237,7 +257,7 @@ static bool is_same(const struct epf_file *f, const struct stat *seen, bool ther
 
 	if (fstatat(f->dir, f->path + f->base, &st, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT && !there;
-	return there && st.st_dev == seen->st_dev && st.st_ino == seen->st_ino;
+	return there && same_inode(&st, seen);
 }
 
 /* Check the path and open its directory, until both see the same file. */
@@ -451,7 +471,7 @@ static int exchange(struct epf_file *f, const struct stat *ours)
 	}
 	ret = move(f, RENAME_EXCHANGE);
 	if (ret || fstatat(f->dir, f->temp + f->base, &st, AT_SYMLINK_NOFOLLOW) ||
-	    st.st_dev != ours->st_dev || st.st_ino != ours->st_ino)
+	    !same_inode(&st, ours))
 		forget(f); /* the temporary name is not our file */
 	return -EEXIST;
 }

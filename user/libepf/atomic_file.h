@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+struct stat;
+
 /* Most permissions that a file may get. */
 #define EPF_FILE_SHARED 0777
 #define EPF_FILE_SECRET 0600
@@ -120,6 +122,12 @@ char *epf_file_resolve(const char *path);
  * another character device?
  */
 bool epf_file_is_stream(const char *path);
+
+/* Does @path name the regular file that @st describes? */
+bool epf_file_is(const char *path, const struct stat *st);
+
+/* Do both paths name the same regular file? */
+bool epf_file_same(const char *a, const char *b);
 
 /* The text of an error that these functions return. */
 const char *epf_file_why(int err);

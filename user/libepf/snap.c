@@ -78,9 +78,7 @@ int epf_snap_finish(int fd, struct epf_snap_header *h,
 	h->header_xxh3 = epf_snap_header_sum(h, desc);
 	head = (struct head){ *h, *desc };
 	ret = epf_file_write_at(fd, &head, h->header_bytes, 0);
-	if (!ret && fsync(fd))
-		ret = -errno;
-	return ret;
+	return ret ? ret : epf_file_sync(fd);
 }
 
 int epf_snap_write(const char *path, epf_snap_fill_fn fill, void *ctx,
@@ -122,14 +120,14 @@ static bool name_sound(const char *name)
 
 static bool params_sound(const struct epf_params *p)
 {
-	if (!name_sound(p->name) || p->kind > EPF_KIND_MAX)
+	const struct epf_kind_ops *ops = epf_kind_ops(p->kind);
+
+	if (!name_sound(p->name))
 		return false;
 	if (p->kind == EPF_KIND_LANES)
 		return !epf_params_check_lanes(p);
-	if ((p->kind == EPF_KIND_TLBF || p->kind == EPF_KIND_CHAIN) &&
-	    p->mode != EPF_MODE_TIME)
-		return false;
-	return !epf_params_check_owned(p);
+	return ops && (!ops->fluid || p->mode == EPF_MODE_TIME) &&
+	       !epf_params_check_owned(p);
 }
 
 static bool epochs_sound(const struct epf_snap_header *h)

@@ -47,8 +47,6 @@ struct csv {
 	char text[REC_FIELDS_MAX][PART_BYTES];
 };
 
-/* Step by which libcsv's memory for a field grows. */
-#define FIELD_BYTES (64u << 10)
 /* Work of a record in addition to its bytes, in units of REC_WORK. */
 #define RECORD_WORK 16
 
@@ -108,7 +106,7 @@ static void start(struct csv *c)
 {
 	csv_init(&c->p, CSV_STRICT | CSV_STRICT_FINI);
 	csv_set_space_func(&c->p, no_space);
-	csv_set_blk_size(&c->p, FIELD_BYTES);
+	csv_set_blk_size(&c->p, REC_FIELD_BYTES);
 	if (c->s->spec.separator)
 		csv_set_delim(&c->p, (unsigned char)c->s->spec.separator);
 }

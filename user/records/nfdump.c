@@ -2,14 +2,18 @@
 /*
  * Output of 'nfdump -o csv': a header that names the columns (short names up to
  * nfdump 1.7.3, long ones since), flows, and a summary. In concatenated outputs
- * the next header ends the summary. Nothing is quoted.
+ * the next header ends the summary. Nothing is quoted, so a record is a line; libcsv
+ * splits it.
  */
 #include "reader.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <csv.h>
 
 enum column { SRC, DST, SRC_PORT, DST_PORT, PROTO, COLUMNS };
 
@@ -47,80 +51,116 @@ static const char *const protos[] = {
 
 /**
  * struct nfdump - a reader
+ * @p: libcsv's parser
  * @column: index of each column, from 0; -1: missing
  * @summary: inside a summary: lines are not flows
+ * @fields: fields seen in the current line
+ * @ends: ends of a line that libcsv reported in it
+ * @named: of the current line: index of the field that names each column; -1: none
+ * @text: of the current line: text of each column. A text longer than the room cannot
+ *	be a valid one, and is empty
  */
 struct nfdump {
+	struct csv_parser p;
 	int column[COLUMNS];
 	bool summary;
+	int fields;
+	int ends;
+	int named[COLUMNS];
+	char text[COLUMNS][TEXT_BYTES];
 };
 
-/* A line being split at its commas. */
-struct cut {
-	const char *at;
-	size_t left;
-	bool more;
-};
-
-static struct cut cut_begin(const void *text, size_t len)
+static bool is_name(const char *name, const void *text, size_t len)
 {
-	struct cut c = { text, len, true };
-	const char *lf = memchr(text, '\n', len);
-
-	if (lf)
-		c.left = (size_t)(lf - c.at);
-	if (c.left && c.at[c.left - 1] == '\r')
-		c.left--;
-	return c;
+	return strlen(name) == len && !memcmp(name, text, len);
 }
 
-/* Copy the next column without surrounding blanks. A text longer than @room cannot be a
- * valid one, and becomes empty. Return: false: there are no more columns.
- */
-static bool cut_next(struct cut *c, char room[TEXT_BYTES])
+/* Is the current field the name of a column? */
+static void compare_names(struct nfdump *nf, const void *text, size_t len)
 {
-	const char *comma = memchr(c->at, ',', c->left);
-	size_t len = comma ? (size_t)(comma - c->at) : c->left;
-	const char *text = c->at;
-
-	if (!c->more)
-		return false;
-	c->more = comma;
-	c->at += len + !!comma;
-	c->left -= len + !!comma;
-	while (len && *text == ' ')
-		text++, len--;
-	while (len && text[len - 1] == ' ')
-		len--;
-	if (len >= TEXT_BYTES)
-		len = 0;
-	memcpy(room, text, len);
-	room[len] = 0;
-	return true;
-}
-
-/* Find the columns that @line names. Return: whether it is a header. */
-static bool find_columns(int column[COLUMNS], const void *line, size_t len)
-{
-	struct cut c = cut_begin(line, len);
-	char text[TEXT_BYTES];
-	int i, n;
+	int i;
 
 	for (i = 0; i < COLUMNS; i++)
-		column[i] = -1;
-	for (n = 0; cut_next(&c, text); n++)
-		for (i = 0; i < COLUMNS; i++)
-			if (column[i] < 0 && (!strcmp(text, names[i][0]) ||
-					      !strcmp(text, names[i][1])))
-				column[i] = n;
-	return column[SRC] >= 0 && column[DST] >= 0 && column[PROTO] >= 0;
+		if (nf->named[i] < 0 && (is_name(names[i][0], text, len) ||
+					 is_name(names[i][1], text, len)))
+			nf->named[i] = nf->fields;
+}
+
+static void field_of_line(void *text, size_t len, void *ctx)
+{
+	bool fits = len && len < TEXT_BYTES;
+	struct nfdump *nf = ctx;
+	int i;
+
+	for (i = 0; i < COLUMNS; i++)
+		if (fits && nf->column[i] == nf->fields) {
+			memcpy(nf->text[i], text, len);
+			nf->text[i][len] = 0;
+		}
+	if (len && islower(*(unsigned char *)text)) /* as all names begin */
+		compare_names(nf, text, len);
+	nf->fields++;
+}
+
+static void end_of_line(int end, void *ctx)
+{
+	struct nfdump *nf = ctx;
+
+	(void)end;
+	nf->ends++;
+}
+
+/* The quote is a byte that is in no line, so nothing is quoted. */
+static void start(struct nfdump *nf)
+{
+	int i;
+
+	csv_init(&nf->p, 0);
+	csv_set_quote(&nf->p, '\n');
+	csv_set_blk_size(&nf->p, REC_FIELD_BYTES);
+	for (i = 0; i < COLUMNS; i++)
+		nf->column[i] = -1;
+}
+
+/* Split the line at the beginning of @text. Return: NULL, or what is wrong. */
+static const char *split(struct nfdump *nf, const void *text, size_t len)
+{
+	const char *line = text, *lf = memchr(line, '\n', len);
+	int i;
+
+	if (lf)
+		len = (size_t)(lf - line);
+	if (len && line[len - 1] == '\r')
+		len--;
+	nf->fields = nf->ends = 0;
+	for (i = 0; i < COLUMNS; i++) {
+		nf->named[i] = -1;
+		nf->text[i][0] = 0;
+	}
+	if (csv_parse(&nf->p, line, len, field_of_line, end_of_line, nf) < len ||
+	    csv_fini(&nf->p, field_of_line, end_of_line, nf))
+		return csv_strerror(csv_error(&nf->p));
+	return NULL;
+}
+
+/* Is the line that was split a header? */
+static bool is_header(const struct nfdump *nf)
+{
+	return nf->named[SRC] >= 0 && nf->named[DST] >= 0 &&
+	       nf->named[PROTO] >= 0;
 }
 
 bool rec_nfdump_begins(const void *text, size_t len)
 {
-	int column[COLUMNS];
+	struct nfdump nf;
+	bool begins;
 
-	return memchr(text, '\n', len) && find_columns(column, text, len);
+	if (!memchr(text, '\n', len))
+		return false;
+	start(&nf);
+	begins = !split(&nf, text, len) && is_header(&nf);
+	csv_free(&nf.p);
+	return begins;
 }
 
 /* A number from 0 to @max, followed by @stop or the end of the text. Return: -1: it is
@@ -174,7 +214,7 @@ static bool read_address(const char *text, __u8 addr[16], __u8 *version)
 	return inet_pton(AF_INET6, text, addr) == 1;
 }
 
-static bool read_ports(char text[COLUMNS][TEXT_BYTES], __u8 id[4])
+static bool read_ports(const char text[COLUMNS][TEXT_BYTES], __u8 id[4])
 {
 	long src = *text[SRC_PORT] ? number(text[SRC_PORT], 0, 65535) : 0;
 	long dst = *text[DST_PORT] ? number(text[DST_PORT], 0, 65535) : 0;
@@ -187,7 +227,7 @@ static bool read_ports(char text[COLUMNS][TEXT_BYTES], __u8 id[4])
 }
 
 /* Return: NULL, or what is wrong. */
-static const char *read_flow(char text[COLUMNS][TEXT_BYTES],
+static const char *read_flow(const char text[COLUMNS][TEXT_BYTES],
 			     struct epf_flow_rec *f)
 {
 	int proto = read_proto(text[PROTO]);
@@ -210,41 +250,29 @@ static const char *read_flow(char text[COLUMNS][TEXT_BYTES],
 	return NULL;
 }
 
-/* Split a line. Return: whether it has all columns that the header names. */
-static bool cut_line(const struct nfdump *nf, struct rec_raw line,
-		     char text[COLUMNS][TEXT_BYTES])
+/* Does the line have all columns that the header names? */
+static bool is_whole(const struct nfdump *nf)
 {
-	struct cut c = cut_begin(line.data, line.len);
-	char one[TEXT_BYTES];
-	int missing = 0;
-	int i, n;
+	int i;
 
-	for (i = 0; i < COLUMNS; i++) {
-		text[i][0] = 0;
-		missing += nf->column[i] >= 0;
-	}
-	for (n = 0; missing && cut_next(&c, one); n++)
-		for (i = 0; i < COLUMNS; i++)
-			if (nf->column[i] == n) {
-				memcpy(text[i], one, TEXT_BYTES);
-				missing--;
-			}
-	return !missing;
+	for (i = 0; i < COLUMNS; i++)
+		if (nf->column[i] >= nf->fields)
+			return false;
+	return true;
 }
 
 static int put_flow(struct rec_source *s, struct rec_batch *b,
 		    struct rec_raw line, struct rec_error *e)
 {
 	const struct nfdump *nf = s->own;
-	char text[COLUMNS][TEXT_BYTES];
 	struct epf_flow_rec flow;
 	const char *why;
 	__u64 digest;
 
-	if (!cut_line(nf, line, text))
-		return rec_bad(s, e, "line %llu: too few columns",
-			       (unsigned long long)s->in.line);
-	why = read_flow(text, &flow);
+	if (nf->ends > 1)
+		why = "a carriage return before the end of the line";
+	else
+		why = is_whole(nf) ? read_flow(nf->text, &flow) : "too few columns";
 	if (why)
 		return rec_bad(s, e, "line %llu: %s",
 			       (unsigned long long)s->in.line, why);
@@ -263,10 +291,8 @@ static bool begins(struct rec_raw line, const char *with)
 /* Return: whether the line is not a flow: a header, a summary or empty. */
 static bool skip(struct nfdump *nf, struct rec_raw line)
 {
-	int column[COLUMNS];
-
-	if (find_columns(column, line.data, line.len)) {
-		memcpy(nf->column, column, sizeof(column));
+	if (is_header(nf)) {
+		memcpy(nf->column, nf->named, sizeof(nf->column));
 		nf->summary = false;
 		return true;
 	}
@@ -276,6 +302,17 @@ static bool skip(struct nfdump *nf, struct rec_raw line)
 	       begins(line, "\n") || begins(line, "\r\n");
 }
 
+static int take_line(struct rec_source *s, struct rec_batch *b,
+		     struct rec_raw line, struct rec_error *e)
+{
+	const char *why = split(s->own, line.data, line.len);
+
+	if (why)
+		return rec_bad(s, e, "line %llu: %s",
+			       (unsigned long long)s->in.line, why);
+	return skip(s->own, line) ? 0 : put_flow(s, b, line, e);
+}
+
 static int nfdump_take(struct rec_source *s, struct rec_batch *b,
 		       struct rec_error *e)
 {
@@ -283,7 +320,7 @@ static int nfdump_take(struct rec_source *s, struct rec_batch *b,
 	int ret = 0;
 
 	while (rec_goes_on(s, b) && (ret = rec_line(s, &line, e)) > 0) {
-		ret = skip(s->own, line) ? 0 : put_flow(s, b, line, e);
+		ret = take_line(s, b, line, e);
 		if (ret)
 			break;
 	}
@@ -299,16 +336,23 @@ static int nfdump_open(struct rec_source *s, struct rec_error *e)
 	if (!nf)
 		return audit_wrong(e, -ENOMEM, "out of memory");
 	s->own = nf;
+	start(nf);
 	err = rec_first_line(s, &line, e);
-	if (!err && !find_columns(nf->column, line.data, line.len))
+	if (!err && (split(nf, line.data, line.len) || !is_header(nf)))
 		err = audit_wrong(e, -EBADMSG, "line 1: not the header of "
 				  "nfdump -o csv");
+	memcpy(nf->column, nf->named, sizeof(nf->column));
 	return err;
 }
 
 static void nfdump_close(struct rec_source *s)
 {
-	free(s->own);
+	struct nfdump *nf = s->own;
+
+	if (!nf)
+		return;
+	csv_free(&nf->p);
+	free(nf);
 }
 
 const struct rec_reader rec_nfdump = {

@@ -14,6 +14,8 @@
 
 /* Bytes read to detect the format; at most CAPTURE_HEAD_BYTES. */
 #define REC_HEAD_BYTES 4096
+/* Step by which libcsv's memory for a field grows. */
+#define REC_FIELD_BYTES (64u << 10)
 
 /**
  * struct rec_input - input that was read but not consumed
@@ -50,8 +52,9 @@ struct rec_reader {
 };
 
 /* Readers that need a library are NULL if it was missing at build time. */
-extern const struct rec_reader rec_text, rec_json, rec_nfdump;
+extern const struct rec_reader rec_text, rec_json;
 extern const struct rec_reader rec_csv __attribute__((weak));
+extern const struct rec_reader rec_nfdump __attribute__((weak));
 extern const struct rec_reader rec_ipfix __attribute__((weak));
 extern const struct rec_reader rec_pcap __attribute__((weak));
 
@@ -172,7 +175,7 @@ bool rec_flow(struct rec_source *s, const struct epf_flow_rec *flow,
 
 /* nfdump.c */
 
-/* Does @text begin like nfdump's CSV? */
-bool rec_nfdump_begins(const void *text, size_t len);
+/* Does @text begin like nfdump's CSV? NULL: as a reader. */
+bool rec_nfdump_begins(const void *text, size_t len) __attribute__((weak));
 
 #endif /* RECORDS_READER_H */

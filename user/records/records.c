@@ -59,8 +59,8 @@ static enum rec_format tell(const struct rec_input *in)
 		if (in->end >= magics[i].len &&
 		    !memcmp(in->buf, magics[i].bytes, magics[i].len))
 			return magics[i].format;
-	return rec_is_text(in) && rec_nfdump_begins(in->buf, in->end) ?
-		       REC_NFDUMP : REC_AUTO;
+	return rec_is_text(in) && rec_nfdump_begins &&
+	       rec_nfdump_begins(in->buf, in->end) ? REC_NFDUMP : REC_AUTO;
 }
 
 static int compressed(const struct rec_input *in)
@@ -102,7 +102,7 @@ static struct format format_of(const struct rec_spec *spec)
 	case REC_JSON:
 		return (struct format){ &rec_json, NULL };
 	case REC_NFDUMP:
-		return (struct format){ &rec_nfdump, NULL };
+		return (struct format){ &rec_nfdump, "libcsv-dev" };
 	case REC_IPFIX:
 		return (struct format){ &rec_ipfix, "libfixbuf-dev" };
 	case REC_PCAP:

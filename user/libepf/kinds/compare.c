@@ -21,6 +21,7 @@
 #include <math.h>
 
 #include <epf/geometry.h>
+#include <epf/kind.h>
 
 #define LINE_BITS 512u
 #define EPOCH_KEYS(req, r) ceil((req)->keys_per_window / (r))
@@ -324,46 +325,59 @@ static int plan_cbf(const struct epf_compare_req *req, struct epf_compared *c)
 	return 0;
 }
 
+/* @name: NULL: epf_kind_name() has it */
 static const struct {
 	__u32 number;
 	const char *name, *promise;
 	plan_fn plan;
 } kinds[EPF_COMPARE_KINDS] = {
-	{ EPF_KIND_LANES, "lanes",
-	  "window kept, age told; no lock, rotation is one store",
+	{ EPF_KIND_LANES, NULL,
+	  "no key of the window is lost, exact age; no lock, one store rotates",
 	  plan_lanes },
 	{ EPF_COMPARED_USER, "elastic",
-	  "window kept, age told; a lock for each line",
+	  "no key of the window is lost, exact age; one lock per line",
 	  plan_elastic },
-	{ EPF_KIND_DICT, "dict",
-	  "window kept, age told; one lock, a scan", plan_dict },
-	{ EPF_KIND_GE, "ge",
-	  "window kept, age told; one lock, rotation sweeps all",
+	{ EPF_KIND_DICT, NULL,
+	  "no key of the window is lost, exact age; one lock, a scan", plan_dict },
+	{ EPF_KIND_GE, NULL,
+	  "no key of the window is lost, exact age; one lock, rotation sweeps everything",
 	  plan_ge },
-	{ EPF_KIND_GEBL, "gebl",
-	  "window kept, age told; one lock, rotation sweeps an epoch",
+	{ EPF_KIND_GEBL, NULL,
+	  "no key of the window is lost, exact age; one lock, rotation sweeps one epoch",
 	  plan_gebl },
-	{ EPF_KIND_APBF, "apbf",
-	  "window kept, age or more; one lock, a shift sweeps a slice",
+	{ EPF_KIND_APBF, NULL,
+	  "no key of the window is lost, age is a minimum; one lock, a shift sweeps one slice",
 	  plan_apbf },
-	{ EPF_KIND_APBBF, "apbbf",
-	  "window kept, age or more; one lock, a shift sweeps a slice",
+	{ EPF_KIND_APBBF, NULL,
+	  "no key of the window is lost, age is a minimum; one lock, a shift sweeps one slice",
 	  plan_apbbf },
-	{ EPF_KIND_TLBF, "tlbf",
-	  "window in time, memory by the rate, age or more; one lock",
+	{ EPF_KIND_TLBF, NULL,
+	  "window in time, memory follows the rate, age is a minimum; one lock",
 	  plan_tlbf },
-	{ EPF_KIND_CHAIN, "chain",
-	  "window in time, tables of lanes by the rate, age told; one lock",
+	{ EPF_KIND_CHAIN, NULL,
+	  "window in time, tables of lanes follow the rate, exact age; one lock",
 	  plan_chain },
 	{ EPF_COMPARED_USER, "cbf",
-	  "exact window, no age; 8 bytes a key of it for the queue",
+	  "exact window, no age; the queue takes 8 bytes per key of the window",
 	  plan_cbf },
 };
+
+const char *epf_kind_name(__u32 number)
+{
+#define NAME(number, name) [number] = #name,
+	static const char *const names[EPF_KIND_MAX + 1] = {
+		[EPF_KIND_LANES] = "lanes", EPF_LOCKED_KINDS(NAME)
+	};
+#undef NAME
+
+	return number <= EPF_KIND_MAX ? names[number] : NULL;
+}
 
 static void compare_one(int i, const struct epf_compare_req *req,
 			struct epf_compared *row)
 {
-	*row = (struct epf_compared){ .kind = kinds[i].name,
+	*row = (struct epf_compared){ .kind = kinds[i].name ? kinds[i].name :
+					      epf_kind_name(kinds[i].number),
 				      .number = kinds[i].number,
 				      .promise = kinds[i].promise };
 	row->err = kinds[i].plan(req, row);
@@ -387,13 +401,6 @@ static int find_kind(__u32 number)
 		if (kinds[i].number == number && number != EPF_COMPARED_USER)
 			return i;
 	return -1;
-}
-
-const char *epf_kind_name(__u32 number)
-{
-	int i = find_kind(number);
-
-	return i < 0 ? NULL : kinds[i].name;
 }
 
 int epf_compare_kind(__u32 number, const struct epf_compare_req *req,

@@ -5,145 +5,83 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "epf/kinds.h"
 #include "work.h"
 
-#define STEP_BUCKETS(f) (EPF_STEP_BYTES / EPF_LINE_BYTES / (f)->shape.lines)
+#define STEP_WORDS (EPF_STEP_BYTES / sizeof(__u64))
 
-#define PACED(X)							\
-	X(EPF_KIND_GE, ge)						\
-	X(EPF_KIND_GEBL, gebl)						\
-	X(EPF_KIND_APBF, apbf)						\
-	X(EPF_KIND_APBBF, apbbf)					\
-	X(EPF_KIND_DICT, dict)
-
-static int tlbf_init(struct epf_asked *a, const struct epf_params *p,
-		     const struct epf_snap_owned *s)
+const struct epf_kind_ops *epf_kind_ops(__u32 kind)
 {
-	const struct epf_tlbf_shape shape =
-		epf_tlbf_shape_of(&s->shape, p->window_ns);
-
-	if (epf_tlbf_init(&a->tlbf, &shape, 0))
-		return -EINVAL;
-	return epf_tlbf_load(&a->tlbf, s);
+	return epf_kind_row(kind);
 }
 
-static int chain_init(struct epf_asked *a, const struct epf_params *p,
-		      const struct epf_snap_owned *s)
+__u32 epf_kind_epochs(const struct epf_params *params, const struct epf_shape *shape)
 {
-	const struct epf_chain_shape shape =
-		epf_chain_shape_of(&s->shape, p->window_ns);
+	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
+	struct epf_locked f = { 0 };
 
-	if (epf_chain_init(&a->chain, &shape, 0))
-		return -EINVAL;
-	return epf_chain_load(&a->chain, s);
+	if (!ops || epf_locked_init(&f, ops, shape, params->window_ns, 0))
+		return 0;
+	return f.epochs;
 }
 
 int epf_asked_init(struct epf_asked *a, const struct epf_params *params,
 		   const struct epf_snap_owned *s)
 {
-	if (!params->kind || params->kind > EPF_KIND_MAX)
+	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
+
+	if (!ops)
 		return -EOPNOTSUPP;
-	if (!epf_image_sound(s))
-		return -EINVAL;
-	a->kind = params->kind;
 	a->now_ns = s->now;
-	if (a->kind == EPF_KIND_TLBF)
-		return tlbf_init(a, params, s);
-	if (a->kind == EPF_KIND_CHAIN)
-		return chain_init(a, params, s);
-#define INIT(number, name)						\
-	if (a->kind == (number)) {					\
-		const struct epf_##name##_shape shape =			\
-			epf_##name##_shape_of(&s->shape);		\
-									\
-		if (epf_##name##_init(&a->name, &shape))		\
-			return -EINVAL;					\
-		return epf_##name##_load(&a->name, s);			\
-	}
-	PACED(INIT)
-#undef INIT
-	return -EOPNOTSUPP;
-}
-
-static void place_slices(struct epf_tlbf *f, __u64 *word)
-{
-	__u32 i;
-
-	for (i = 0; i < f->nr; i++) {
-		struct epf_tlbf_slice *s =
-			&f->slice[(f->head + i) % EPF_TLBF_SLICES];
-
-		s->word = word;
-		word += s->words;
-	}
-}
-
-static void place_tables(struct epf_chain *f, __u64 *word)
-{
-	__u32 i;
-
-	for (i = 0; i < f->nr; i++) {
-		f->table[i].line = (struct epf_line *)word;
-		word += f->table[i].lines * EPF_LANES;
-	}
+	if (!epf_image_sound(s) ||
+	    epf_locked_init(&a->f, ops, &s->shape, params->window_ns, 0))
+		return -EINVAL;
+	return ops->load(&a->f, s);
 }
 
 void epf_asked_at(struct epf_asked *a, __u64 *word)
 {
-	if (a->kind == EPF_KIND_TLBF)
-		place_slices(&a->tlbf, word);
-	else if (a->kind == EPF_KIND_CHAIN)
-		place_tables(&a->chain, word);
-	else
-		a->word = word;
+	epf_locked_place(&a->f, word);
 }
 
-int epf_asked_check(const struct epf_asked *a, __u64 *nr)
+int epf_asked_check(const struct epf_asked *a, __u64 *at)
 {
-	const struct epf_dict *f = &a->dict;
-	__u64 end;
+	const struct epf_kind_ops *ops = a->f.ops;
+	__u64 words, n, first = *at;
+	__u64 *word;
+	__u32 i;
 
-	if (a->kind != EPF_KIND_DICT)
+	if (!ops->sound)
 		return 0;
-	end = f->shape.buckets + f->shape.yard;
-	if (end - *nr > STEP_BUCKETS(f))
-		end = *nr + STEP_BUCKETS(f);
-	for (; *nr < end; ++*nr)
-		if (!epf_dict_sound(f, *nr))
-			return -EINVAL;
-	return end < f->shape.buckets + f->shape.yard;
+	for (i = 0; (words = ops->piece(&a->f, i, &word)); i++) {
+		if (first < words)
+			break;
+		first -= words;
+	}
+	if (!words)
+		return 0;
+	n = words - first < STEP_WORDS ? words - first : STEP_WORDS;
+	*at += n;
+	if (!ops->sound(&a->f, i, first, n))
+		return -EINVAL;
+	return first + n < words || ops->piece(&a->f, i + 1, &word);
 }
 
 bool epf_asked_place(struct epf_asked *a, __u64 *word)
 {
-	__u64 nr = 0;
+	__u64 at = 0;
 	int ret;
 
 	epf_asked_at(a, word);
 	do
-		ret = epf_asked_check(a, &nr);
+		ret = epf_asked_check(a, &at);
 	while (ret > 0);
 	return !ret;
 }
 
-static int test(const struct epf_asked *a, __u64 digest)
-{
-	switch (a->kind) {
-#define TEST(number, name)						\
-	case number:							\
-		return epf_##name##_test(&a->name, digest);
-	PACED(TEST)
-#undef TEST
-	case EPF_KIND_TLBF:
-		return epf_tlbf_test(&a->tlbf, digest, a->now_ns);
-	default:
-		return epf_chain_test(&a->chain, digest, a->now_ns);
-	}
-}
-
 unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest)
 {
-	int verdict = test(a, digest);
+	int verdict = a->f.ops->test(&a->f, digest, a->now_ns);
 
 	if (!verdict)
 		return EPF_AGE_ABSENT;

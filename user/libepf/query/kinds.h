@@ -6,27 +6,23 @@
 #define LIBEPF_QUERY_KINDS_H
 
 #include "audit.h"
-#include "epf/image.h"
+#include "epf/kind.h"
 
 /**
  * struct epf_asked - a filter that nothing is inserted into
- * @kind: enum epf_kind
  * @now_ns: time of the queries, on the filter's clock, for kinds that have one
+ * @f: the filter
  */
 struct epf_asked {
-	__u32 kind;
 	__u64 now_ns;
-	union {
-		__u64 *word;
-		struct epf_ge ge;
-		struct epf_gebl gebl;
-		struct epf_apbf apbf;
-		struct epf_apbbf apbbf;
-		struct epf_tlbf tlbf;
-		struct epf_dict dict;
-		struct epf_chain chain;
-	};
+	struct epf_locked f;
 };
+
+/* The operations of a locked kind; NULL for lanes and for unknown kinds. */
+const struct epf_kind_ops *epf_kind_ops(__u32 kind);
+
+/* Complete epochs in the window of a filter of a locked kind; 0: no filter is so. */
+__u32 epf_kind_epochs(const struct epf_params *params, const struct epf_shape *shape);
 
 /**
  * epf_asked_init() - a filter in the state of a snapshot
@@ -48,11 +44,11 @@ void epf_asked_at(struct epf_asked *a, __u64 *word);
 /**
  * epf_asked_check() - check some of its memory
  * @a: filter with memory
- * @nr: position of the check; 0 at first
+ * @at: position of the check, in words; 0 at first
  *
  * Return: 1: there is more to check; 0: the memory is valid; -EINVAL: it is not.
  */
-int epf_asked_check(const struct epf_asked *a, __u64 *nr);
+int epf_asked_check(const struct epf_asked *a, __u64 *at);
 
 /* The age of a digest, 254 if older, or EPF_AGE_ABSENT. */
 unsigned char epf_asked_age(const struct epf_asked *a, __u64 digest);

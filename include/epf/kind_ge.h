@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The false-positive-rate estimators of kinds ge and gebl, see gauge.h.
+ * ge: its estimator, its room, its state in snapshots, its row (kind.h).
  *
- *   ge     If a share p of the positions of an epoch is set, all k positions of a key are
- *          set with probability p^k, and those in one of the epochs with the complement of
- *          the product of complements. What double hashing adds, see docs/theory/ge.md, is
- *          also computed from the p.
- *   gebl   In a block with n of B bits set, k distinct bits are all set with probability
- *          C(n, k) / C(B, k); over the epochs of one group as above; then the mean over
- *          groups. Double hashing has few sequences, about which set bits say nothing: for
- *          one step all B starts are tried.
+ * The estimator: if a share p of the positions of an epoch is set, all k positions of a key
+ * are set with probability p^k, and those in one of the epochs with the complement of the
+ * product of complements. What double hashing adds, see docs/theory/ge.md, is also computed
+ * from the p. The room follows from the same, for the current epoch together with the
+ * others.
  */
-#ifndef EPF_GAUGE_EPOCHS_H
-#define EPF_GAUGE_EPOCHS_H
+#ifndef EPF_KIND_GE_H
+#define EPF_KIND_GE_H
 
-#include "gauge.h"
 #include "ge.h"
-#include "gebl.h"
+#include "gauge.h"
+#include "image.h"
+#include "kind_fixed.h"
+#include "room.h"
+
+#include <linux/epochfilter.h>
+
+/* --------------------------------------------- false-positive rate ---- */
 
 /* Count one line of cells. */
 EPF_FN void epf_ge_gauge_cells(struct epf_gauge *g, const struct epf_ge *f,
@@ -178,98 +181,139 @@ EPF_FN __u64 epf_ge_gauge_layer_q56(const struct epf_gauge *g,
 	return epf_ge_gauge_span(g, &f->shape, age, age + 1);
 }
 
-/* Double hashing in one group with step @step. Return: the probability of a hit in one of
- * the epochs.
- */
-EPF_FN_BIG __u64 epf_gebl_gauge_double(struct epf_gauge *g,
-				       const struct epf_gebl *f,
-				       const __u64 *group, __u32 step)
-{
-	__u64 starts[EPF_GEBL_BLOCK_WORDS], any[EPF_GEBL_BLOCK_WORDS] = { 0 };
-	__u32 n = epf_gebl_block(&f->shape), age, w, sum = 0;
-	__u64 unit = EPF_GAUGE_ONE / f->shape.block_bits;
+/* ------------------------------------------------------------ room ---- */
 
-	for (age = 0; age < epf_gebl_counted(f); age++) {
-		epf_gebl_starts(group + epf_gebl_segment(f, age) * n, n,
-				f->shape.bits, step, starts);
-		for (w = 0; w < n; w++) {
-			g->chance[age] += unit * epf_popcount(starts[w]);
-			any[w] |= starts[w];
-		}
-	}
-	for (w = 0; w < n; w++)
-		sum += epf_popcount(any[w]);
-	return unit * sum << EPF_GAUGE_SHIFT;
+/* Number of set bits of a segment whose error is @rest. */
+EPF_FN_BIG __u64 epf_ge_bits_at(const struct epf_ge *f, __u64 rest)
+{
+	__u64 fill = 0, bit;
+
+	for (bit = EPF_Q56_ONE; bit; bit >>= 1)
+		if ((fill | bit) <= EPF_Q56_ONE &&
+		    epf_pow_q56(fill | bit, f->shape.bits) <= rest)
+			fill |= bit;
+	return epf_room_part(fill, f->shape.segment_bits);
 }
 
-/* The same for distinct positions. */
-EPF_FN __u64 epf_gebl_gauge_distinct(struct epf_gauge *g,
-				     const struct epf_gebl *f,
-				     const __u32 *set)
+/* What double hashing adds if the current segment has @set set bits. */
+EPF_FN_BIG __u64 epf_ge_room_more(const struct epf_ge *f, __u64 set)
 {
-	__u64 any = 0, q;
+	__u64 s = f->shape.segment_bits;
+	struct epf_ge_union u;
+	__u64 all = 0, fill;
 	__u32 age;
 
-	for (age = 0; age < epf_gebl_counted(f); age++) {
-		q = epf_gebl_cover(g->inverse, set[age], f->shape.bits);
-		g->chance[age] += q >> EPF_GAUGE_SHIFT;
-		any = epf_either_q56(any, q);
+	u.from = 0;
+	u.to = epf_ge_counted(f);
+	for (age = 0; age < u.to; age++) {
+		fill = epf_frac_q56(age ? f->room->share[epf_ge_segment(f, age)] :
+					  set, s);
+		all = epf_either_q56(all, epf_pow_q56(fill, f->shape.bits));
+		u.power[age] = fill;
+		u.root[age] = epf_sqrt_q56(fill);
 	}
-	return any;
+	return epf_ge_gauge_more(&u, &f->shape, all);
 }
 
 /**
- * epf_gebl_gauge() - take one more sample
- * @g: samples so far
- * @f: filter
- * @random: chooses the place
- *
- * Reads r + 1 adjacent blocks.
+ * epf_ge_set_room() - how far the current epoch may be filled
+ * @f: filter that counts
  */
-EPF_FN_BIG void epf_gebl_gauge(struct epf_gauge *g, const struct epf_gebl *f,
-			       __u64 random)
+EPF_FN_BIG void epf_ge_set_room(struct epf_ge *f)
 {
-	__u32 n = epf_gebl_block(&f->shape), age, i;
-	__u64 at = epf_mulhi(random, f->shape.blocks), any;
-	const __u64 *group = f->word + at * epf_gebl_group(&f->shape);
-	__u32 set[EPF_GEBL_EPOCHS_MAX + 1] = { 0 };
+	struct epf_room *r = f->room;
+	__u64 any = 0, more, fill;
+	__u32 age;
 
-	for (i = 0; !g->samples && i < f->shape.bits; i++)
-		g->inverse[i] = (1ULL << 63) / (f->shape.block_bits - i);
-	for (age = 0; age < epf_gebl_counted(f); age++) {
-		const __u64 *block = group + epf_gebl_segment(f, age) * n;
-
-		for (i = 0; i < n; i++)
-			set[age] += epf_popcount(block[i]);
-		g->set[age] += set[age];
-		g->seen[age] += 64 * n;
+	for (age = 1; age < epf_ge_counted(f); age++) {
+		fill = epf_frac_q56(r->share[epf_ge_segment(f, age)],
+				    f->shape.segment_bits);
+		any = epf_either_q56(any, epf_pow_q56(fill, f->shape.bits));
 	}
-	any = f->shape.offsets == EPF_GEBL_DOUBLE ?
-		      epf_gebl_gauge_double(g, f, group,
-					    (__u32)epf_word(random, 1)) :
-		      epf_gebl_gauge_distinct(g, f, set);
-	g->any += any >> EPF_GAUGE_SHIFT;
-	g->samples++;
+	more = epf_ge_room_more(f, epf_ge_bits_at(f, epf_room_rest(r, any)));
+	any = any + more < EPF_Q56_ONE ? any + more : EPF_Q56_ONE;
+	epf_room_set(r, f->now, epf_ge_bits_at(f, epf_room_rest(r, any)));
 }
 
-/* The same as epf_ge_gauge_q56(). */
-EPF_FN __u64 epf_gebl_gauge_q56(const struct epf_gauge *g,
-				const struct epf_gebl *f)
+/**
+ * epf_ge_set_shares() - set from samples what the segments hold
+ * @f: filter that counts, loaded
+ * @g: its estimator
+ *
+ * The functions of the other kinds do the same.
+ */
+EPF_FN_BIG void epf_ge_set_shares(struct epf_ge *f, const struct epf_gauge *g)
 {
-	(void)f;
-	return epf_gauge_mean(g->any, g->samples);
+	__u32 age;
+
+	for (age = 0; age < epf_ge_counted(f); age++)
+		f->room->share[epf_ge_segment(f, age)] = epf_room_part(
+			epf_gauge_fill(g, age), f->shape.segment_bits);
+	f->room->stale = 1;
 }
 
-/* The same as epf_ge_gauge_layer_q56(). */
-EPF_FN __u64 epf_gebl_gauge_layer_q56(const struct epf_gauge *g,
-				      const struct epf_gebl *f, __u32 age,
-				      __u64 *fill_q56)
+/**
+ * epf_ge_count() - count from now on
+ * @f: empty filter
+ * @r: zeroed except for its limit
+ *
+ * The functions of the other kinds do the same.
+ */
+EPF_FN void epf_ge_count(struct epf_ge *f, struct epf_room *r)
 {
-	*fill_q56 = 0;
-	if (age >= epf_gebl_counted(f))
-		return 0;
-	*fill_q56 = epf_gauge_fill(g, age);
-	return epf_gauge_mean(g->chance[age], g->samples);
+	f->room = r;
+	epf_ge_set_room(f);
 }
 
-#endif /* EPF_GAUGE_EPOCHS_H */
+/* ------------------------------------------------------- snapshots ---- */
+
+EPF_FN struct epf_ge_shape epf_ge_shape_of(const struct epf_shape *s)
+{
+	struct epf_ge_shape to;
+
+	to.segment_bits = s->ge.segment_bits;
+	to.epochs = s->ge.epochs;
+	to.bits = s->ge.bits;
+	to.layout = s->ge.layout;
+	return to;
+}
+
+/**
+ * epf_ge_save() - the state of a filter that is not retired
+ * @f: filter
+ * @s: zeroed; its number of words and the kind's state are set
+ *
+ * The functions of the other kinds do the same.
+ */
+EPF_FN void epf_ge_save(const struct epf_ge *f, struct epf_snap_owned *s)
+{
+	s->words = epf_ge_words(&f->shape);
+	s->now = f->now;
+}
+
+/**
+ * epf_ge_load() - continue from a state
+ * @f: filter just initialized, with the shape of the same snapshot
+ * @s: any bytes
+ *
+ * The functions of the other kinds do the same.
+ *
+ * Return: 0; -EINVAL: it is not a state of such a filter.
+ */
+EPF_FN int epf_ge_load(struct epf_ge *f, const struct epf_snap_owned *s)
+{
+	if (!epf_image_plain(s, epf_ge_words(&f->shape), f->shape.epochs))
+		return -EINVAL;
+	f->now = (__u32)s->now;
+	return 0;
+}
+
+/* ------------------------------------------------------------- row ---- */
+
+#if EPF_TABLES
+
+EPF_FIXED_KIND(ge, layout, s.epochs, s.epochs + 1, NULL, NULL);
+
+#endif /* EPF_TABLES */
+
+#endif /* EPF_KIND_GE_H */

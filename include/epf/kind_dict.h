@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The false-positive-rate estimator of kind dict, see gauge.h.
+ * dict: its estimator, its room, its state in snapshots, its row (kind.h).
  *
- * A key is a false positive if its bucket has a pass mark, or if its fingerprint matches a
- * live one in its bucket or, if that has a spill mark, in its two buckets of the backyard.
+ * The estimator: a key is a false positive if its bucket has a pass mark, or if its
+ * fingerprint matches a live one in its bucket or, if that has a spill mark, in its two
+ * buckets of the backyard.
+ *
+ * The room: a cell matches with probability at most 1 / M; a pass mark lets a bucket of keys
+ * pass. So M cells, or as many as marks stand for, err always.
  */
-#ifndef EPF_GAUGE_DICT_H
-#define EPF_GAUGE_DICT_H
+#ifndef EPF_KIND_DICT_H
+#define EPF_KIND_DICT_H
 
 #include "dict.h"
 #include "gauge.h"
+#include "image.h"
+#include "kind_fixed.h"
+#include "room.h"
+
+#include <linux/epochfilter.h>
+
+/* --------------------------------------------- false-positive rate ---- */
 
 /* Count the live cells of a bucket by age. Return: their number. */
 EPF_FN_BIG __u32 epf_dict_gauge_cells(const struct epf_dict *f,
@@ -137,4 +148,111 @@ EPF_FN __u64 epf_dict_gauge_layer_q56(const struct epf_gauge *g,
 						  g->seen[age]));
 }
 
-#endif /* EPF_GAUGE_DICT_H */
+/* ------------------------------------------------------------ room ---- */
+
+EPF_FN_BIG void epf_dict_set_room(struct epf_dict *f)
+{
+	__u32 mask = (1u << f->shape.tag_bits) - 1, age;
+	__u64 m = f->shape.buckets * epf_dict_passes(f), all = 0, most;
+
+	for (age = 0; age < epf_dict_counted(f); age++)
+		all += f->room->share[(f->now - age) & mask];
+	most = epf_room_part(f->room->limit_q56, m);
+	f->room->most = most > all ? most - all : 0;
+	f->room->grown = 0;
+	f->room->stale = 0;
+}
+
+/* Scale @n of the samples taken to all @buckets. */
+EPF_FN __u64 epf_dict_scaled(const struct epf_gauge *g, __u64 n, __u64 buckets)
+{
+	return g->samples ? n * buckets / g->samples : 0;
+}
+
+EPF_FN_BIG void epf_dict_set_shares(struct epf_dict *f,
+				    const struct epf_gauge *g)
+{
+	__u32 mask = (1u << f->shape.tag_bits) - 1, age;
+
+	for (age = 0; age < epf_dict_counted(f); age++)
+		f->room->share[(f->now - age) & mask] =
+			epf_dict_scaled(g, g->set[age], f->shape.buckets) +
+			epf_dict_scaled(g, g->seen[age], f->shape.yard) +
+			epf_dict_scaled(g, g->chance[age] / EPF_GAUGE_ONE,
+					f->shape.buckets) *
+				epf_dict_passes(f);
+	f->room->stale = 1;
+}
+
+EPF_FN void epf_dict_count(struct epf_dict *f, struct epf_room *r)
+{
+	f->room = r;
+	epf_dict_set_room(f);
+}
+
+/* ------------------------------------------------------- snapshots ---- */
+
+EPF_FN struct epf_dict_shape epf_dict_shape_of(const struct epf_shape *s)
+{
+	struct epf_dict_shape to;
+
+	to.buckets = s->dict.buckets;
+	to.yard = s->dict.yard;
+	to.generations = s->dict.generations;
+	to.tag_bits = s->dict.tag_bits;
+	to.rem_bits = s->dict.rem_bits;
+	to.slots = s->dict.slots;
+	to.lines = s->dict.lines;
+	return to;
+}
+
+/* The position of the scan is not saved: a copy made piece by piece has none. */
+EPF_FN void epf_dict_save(const struct epf_dict *f, struct epf_snap_owned *s)
+{
+	s->words = epf_dict_words(&f->shape);
+	s->now = f->now;
+}
+
+/* Before inserting, the owner must check and tidy every bucket: then all have been visited,
+ * and no old tag becomes valid again. For tests, checking is enough.
+ */
+EPF_FN int epf_dict_load(struct epf_dict *f, const struct epf_snap_owned *s)
+{
+	if (!epf_image_plain(s, epf_dict_words(&f->shape),
+			     (1u << f->shape.tag_bits) - 1))
+		return -EINVAL;
+	f->now = (__u32)s->now;
+	f->visited = f->shape.buckets + f->shape.yard;
+	return 0;
+}
+
+/* ------------------------------------------------------------- row ---- */
+
+#if EPF_TABLES
+
+EPF_FN_BIG bool epf_dict_row_sound(const struct epf_locked *f, __u32 i, __u64 at, __u64 n)
+{
+	__u64 words = EPF_LANES * f->dict.shape.lines, nr;
+
+	(void)i;
+	for (nr = at / words; nr < (at + n) / words; nr++)
+		if (!epf_dict_sound(&f->dict, nr))
+			return false;
+	return true;
+}
+
+EPF_FN_BIG void epf_dict_row_tidy(struct epf_locked *f, __u32 i, __u64 at, __u64 n)
+{
+	__u64 words = EPF_LANES * f->dict.shape.lines, nr;
+
+	(void)i;
+	for (nr = at / words; nr < (at + n) / words; nr++)
+		epf_dict_tidy(&f->dict, nr);
+}
+
+EPF_FIXED_KIND(dict, lines, s.generations, s.generations + 1, epf_dict_row_sound,
+	       epf_dict_row_tidy);
+
+#endif /* EPF_TABLES */
+
+#endif /* EPF_KIND_DICT_H */
