@@ -5,6 +5,7 @@
  * prefetches of a group, then its operations, in one RCU section.
  */
 #include "dev.h"
+#include "kind.h"
 
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -127,11 +128,11 @@ static int do_owned(struct epf_table *t, enum op op, u64 digest)
 {
 	switch (op) {
 	case OP_TEST:
-		return epf_owned_test(t, digest);
+		return t->ops->test(t, digest);
 	case OP_INSERT:
-		return epf_owned_insert(t, digest);
+		return t->ops->insert(t, digest);
 	default:
-		return epf_owned_test_and_insert(t, digest);
+		return t->ops->test_and_insert(t, digest);
 	}
 }
 

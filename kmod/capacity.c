@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Failing open by count: how the promised error limit is kept without the worker.
- * This file is for lanes; owned.h describes what the other kinds count.
+ * This file is for lanes; kinds/owned.h describes what the other kinds count.
  *
  * When an epoch begins, the number of keys that it may take before the error of
  * the filter passes its limit is known: the errors of the seven epochs before it
@@ -38,12 +38,11 @@
  * room meanwhile has changed the number of openings, so the cmpxchg fails and the
  * worker judges again.
  */
-#include "owned.h"
+#include "compat.h"
+#include "kind.h"
 #include "trace.h"
 
 #include <linux/mm.h>
-
-#define NO_LIMIT U64_MAX
 
 /* The table is empty: the shares of all epochs are zero. */
 static int init_capacity(struct epf_table *t)
@@ -61,16 +60,15 @@ static int init_capacity(struct epf_table *t)
 }
 
 /**
- * epf_table_set_limit() - compute how many keys an empty table may take
- * @t: table with parameters, all else zeroed
+ * epf_table_set_limit() - compute how many keys an empty table of lanes may take
+ * @t: table with parameters and geometry
  *
  * Context: process; sleeps.
  * Return: 0 or -ENOMEM.
  */
 int epf_table_set_limit(struct epf_table *t)
 {
-	t->room = NO_LIMIT;
-	t->limited = !t->owned && t->params.limit_ppt < EPF_RATE_ONE;
+	t->limited = t->params.limit_ppt < EPF_RATE_ONE;
 	return t->limited ? init_capacity(t) : 0;
 }
 
@@ -104,8 +102,8 @@ u64 epf_table_left(const struct epf_table *t)
 
 	smp_rmb(); /* pairs with set_room(): a new sum implies the new room */
 	room = READ_ONCE(t->room);
-	if (room == NO_LIMIT)
-		return NO_LIMIT;
+	if (room == EPF_NO_LIMIT)
+		return EPF_NO_LIMIT;
 	keys = epf_table_keys(t) - before;
 	return room > keys ? room - keys : 0;
 }
@@ -137,6 +135,7 @@ void epf_table_open(struct epf_table *t, u64 e)
 	trace_epf_saturate(t->owner_id, true, t->params.limit_ppt,
 			   t->params.limit_ppt);
 }
+EPF_EXPORT(epf_table_open);
 
 /* Compute the room from the errors of epochs e-7 .. e-1. Caller holds the lock. */
 static void set_room(struct epf_table *t, u64 before)
@@ -172,29 +171,24 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 }
 
 /**
- * epf_table_measured_room() - compute the room of a restored table
- * @t: table, estimated, not yet published
+ * epf_table_measured_room() - compute the room of a restored table of lanes
+ * @t: table, locked, estimated, not yet published
  *
  * The measured errors of the lanes are used instead of the counts in the snapshot:
  * those include repeats, and a merged snapshot has lanes with the keys of many.
  */
 void epf_table_measured_room(struct epf_table *t)
 {
-	u64 e, keys;
+	u64 e = t->state.epoch;
+	u64 keys;
 	u32 i;
 
-	if (t->owned)
-		epf_owned_measured(t);
 	if (!t->limited)
 		return;
-	epf_table_lock(t);
-	e = t->state.epoch;
 	for (i = 0; i < EPF_LANES; i++)
 		t->share[i] = epf_ppt_to_q56(t->est.lane_fpr[i]);
 	keys = epf_capacity_keys(&t->capacity, t->share[e & 7]);
 	set_room(t, epf_table_keys(t) - keys);
-	epf_table_reset_trigger(t);
-	epf_table_unlock(t);
 }
 
 static u8 usual_answer(const struct epf_table *t)
@@ -219,8 +213,7 @@ bool epf_table_judge(struct epf_table *t)
 	do {
 		smp_mb(); /* the number of openings before the counts */
 		saturated = (limit < EPF_RATE_ONE && t->est.fpr > limit) ||
-			    !epf_table_left(t) ||
-			    (t->owned && epf_owned_full(t));
+			    t->ops->full(t);
 		if (saturated == (old.now == EPF_ANSWER_OPEN))
 			return false;
 		new = old;

@@ -8,7 +8,7 @@
  * work.
  */
 #include "dev.h"
-#include "owned.h"
+#include "kind.h"
 
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
@@ -190,13 +190,13 @@ static int do_rotate(struct epf_file *file, void *args)
 }
 
 /* Replace @t by an empty table with the same parameters. */
-static int clear_fluid(struct epf_filter *f, struct epf_table *t)
+static int clear_by_new(struct epf_filter *f, struct epf_table *t)
 {
 	struct epf_stats stats = {};
 	struct epf_table *new;
 	int err;
 
-	new = epf_table_new(&t->params, &t->owned->core.shape, t->hash.key);
+	new = epf_table_new(&t->params, t->ops->shape(t), t->hash.key);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	epf_table_stats(t, &stats);
@@ -217,8 +217,8 @@ static int do_clear(struct epf_file *file, void *args)
 		t = epf_filter_table(file->filter);
 		if (!t)
 			return -ENODEV;
-		err = epf_is_fluid(t) ? clear_fluid(file->filter, t) :
-					epf_table_clear(t);
+		err = t->ops->turnover(t) ? epf_table_clear(t) :
+					    clear_by_new(file->filter, t);
 		err = replaced(file->filter, t, err);
 		epf_table_put(t);
 	} while (err == -EAGAIN);

@@ -13,6 +13,7 @@
  */
 #include "filter.h"
 #include "journal.h"
+#include "kind.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -27,7 +28,7 @@
 static DEFINE_XARRAY_FLAGS(filters, XA_FLAGS_ALLOC1);
 static DEFINE_MUTEX(registry);
 static u32 next_id;		/* @registry */
-static atomic_t nr_filters;	/* within epf_max_filters */
+static atomic_t nr_filters;	/* within epf_max_filters() */
 
 static bool name_valid(const char name[EPF_NAME_LEN])
 {
@@ -218,7 +219,7 @@ static bool try_count(void)
 	int old = atomic_read(&nr_filters);
 
 	do {
-		if ((unsigned int)old >= READ_ONCE(epf_max_filters))
+		if ((u32)old >= epf_max_filters())
 			return false;
 	} while (!atomic_try_cmpxchg(&nr_filters, &old, old + 1));
 	return true;

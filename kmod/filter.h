@@ -34,11 +34,6 @@ struct epf_filter {
 	struct rcu_head rcu;
 };
 
-/* main.c: limits, module parameters */
-extern unsigned int epf_max_filters;
-u64 epf_max_filter_bytes(void);
-u64 epf_max_total_bytes(void);
-
 /* filter.c: */
 int epf_filter_create(const struct epf_create *args, u32 *id);
 int epf_filter_destroy(const struct epf_name *name, bool force);

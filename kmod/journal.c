@@ -1,44 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Journals: beginning, writing, mapping, ending. See journal.h.
- *
- * A record is written after the bits are set, so that it never names a key that is
- * not there, and before the insertion is counted and returns, so that a reader that
- * has read all records up to a moment has all keys inserted before it.
+ * Journals: beginning, mapping, ending. See journal.h.
  */
 #include "journal.h"
 #include "compat.h"
 #include "map.h"
 
-#include <epf/journal.h>
-
 #include <linux/capability.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 
 #define RECORD_WORDS (sizeof(struct epf_journal_record) / sizeof(u64))
 
 static DEFINE_MUTEX(memory); /* serializes charging tables for journals */
 static atomic64_t last_serial;
-
-static struct epf_journal_head *head_of(const struct epf_journal *j)
-{
-	return (struct epf_journal_head *)j->mem;
-}
-
-static struct epf_journal_ring ring_of(const struct epf_journal *j, u32 n)
-{
-	u8 *shards = (u8 *)j->mem + EPF_JOURNAL_SHARD_BYTES;
-	struct epf_journal_ring r = {
-		.shard = (struct epf_journal_shard *)shards + n,
-		.record = j->record + ((u64)n << j->order),
-		.mask = (1ULL << j->order) - 1,
-	};
-
-	return r;
-}
 
 /**
  * epf_journal_records_at() - offset of the first ring in the mapping
@@ -60,56 +36,6 @@ u64 epf_journal_bytes(const struct epf_journal *j)
 	return PAGE_ALIGN(j->words * sizeof(u64));
 }
 
-/* Write a record to the ring of this CPU. Any CPU may write to any ring; preemption is
- * off because the reader has to wait for a writer that has begun a record.
- */
-static void put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value,
-		u64 more)
-{
-	struct epf_journal_ring r;
-
-	preempt_disable();
-	r = ring_of(j, smp_processor_id() & (j->shards - 1));
-	epf_journal_put(&r, kind, epoch, value, more);
-	preempt_enable();
-}
-
-/**
- * epf_journal_inserted() - record an insertion
- * @j: journal
- * @digest: of the key
- * @e: epoch that has the key
- * @lanes: see epf_insert_into()
- *
- * Context: a packet path, in the RCU section in which it found @j.
- */
-void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
-			  u64 lanes)
-{
-	put(j, EPF_JOURNAL_INSERT, e, digest, lanes);
-}
-
-static struct epf_journal *journal_locked(struct epf_table *t)
-{
-	return rcu_dereference_protected(t->journal,
-					 lockdep_is_held(&t->lock));
-}
-
-/**
- * epf_journal_rotated() - record that an epoch has begun
- * @t: table, locked
- * @now_ns: when
- */
-void epf_journal_rotated(struct epf_table *t, u64 now_ns)
-{
-	const struct epf_journal *j = journal_locked(t);
-	u64 e = t->state.epoch;
-
-	if (j)
-		put(j, EPF_JOURNAL_ROTATE, e,
-		    t->state.ring[(e - 1) & 7].inserts, now_ns);
-}
-
 /**
  * epf_journal_serial() - serial of the journal of a table
  * @t: table
@@ -122,7 +48,7 @@ u64 epf_journal_serial(struct epf_table *t)
 	u64 serial;
 
 	epf_table_lock(t);
-	j = journal_locked(t);
+	j = epf_journal_locked(t);
 	serial = j ? j->serial : 0;
 	epf_table_unlock(t);
 	return serial;
@@ -176,7 +102,7 @@ static struct epf_journal *journal_new(struct epf_table *t, u32 order,
 	j->record = (struct epf_journal_record *)
 		(j->mem + epf_journal_records_at(shards) / sizeof(u64));
 	for (i = 0; i < shards; i++) {
-		r = ring_of(j, i);
+		r = epf_journal_ring(j, i);
 		epf_journal_init(&r);
 	}
 	j->serial = atomic64_inc_return(&last_serial);
@@ -194,36 +120,16 @@ static int attach(struct epf_table *t, struct epf_journal *j)
 	int err = 0;
 
 	epf_table_lock(t);
-	if (journal_locked(t)) {
+	if (epf_journal_locked(t)) {
 		err = -EBUSY;
 	} else if (t->retired) {
-		epf_store_release(&head_of(j)->over, 1);
+		epf_store_release(&epf_journal_head(j)->over, 1);
 	} else {
 		rcu_assign_pointer(t->journal, j);
 		WRITE_ONCE(t->plain, false);
 	}
 	epf_table_unlock(t);
 	return err;
-}
-
-/**
- * epf_journal_over_locked() - as epf_journal_over()
- * @t: table, locked
- *
- * An insertion that finds no journal may return before this function does. A reader
- * that then looks for the key in the journal must see that the journal is over. So
- * @over is written first. Case end-late of selftests/explore.
- */
-void epf_journal_over_locked(struct epf_table *t)
-{
-	struct epf_journal *j = journal_locked(t);
-
-	if (!j)
-		return;
-	epf_store_release(&head_of(j)->over, 1);
-	smp_wmb(); /* pairs with whatever reports that an insertion has returned */
-	RCU_INIT_POINTER(t->journal, NULL);
-	WRITE_ONCE(t->plain, t->lanes.geom.parts == EPF_PARTS_MAX);
 }
 
 /**
@@ -255,20 +161,7 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 }
 
 /**
- * epf_journal_over() - end the journal of a table that its filter no longer contains
- * @t: table, of any kind
- *
- * The descriptor and the mappings keep the journal, but nobody writes to it.
- */
-void epf_journal_over(struct epf_table *t)
-{
-	epf_table_lock(t);
-	epf_journal_over_locked(t);
-	epf_table_unlock(t);
-}
-
-/**
- * epf_journal_stop() - as epf_journal_over(), if @j still is the table's journal
+ * epf_journal_stop() - end a journal, if it still is that of its table
  * @j: journal
  *
  * Context: process; does not sleep. Writers may use the journal for another grace
@@ -279,7 +172,7 @@ void epf_journal_stop(struct epf_journal *j)
 	struct epf_table *t = j->table;
 
 	epf_table_lock(t);
-	if (journal_locked(t) == j)
+	if (epf_journal_locked(t) == j)
 		epf_journal_over_locked(t);
 	epf_table_unlock(t);
 }

@@ -19,6 +19,8 @@
 
 #include "table.h"
 
+#include <epf/journal.h>
+
 /**
  * struct epf_journal - a journal
  * @table: the table that it records, by reference
@@ -42,13 +44,41 @@ struct epf_journal {
 	u32 shards;
 };
 
+static inline struct epf_journal_head *
+epf_journal_head(const struct epf_journal *j)
+{
+	return (struct epf_journal_head *)j->mem;
+}
+
+static inline struct epf_journal_ring
+epf_journal_ring(const struct epf_journal *j, u32 n)
+{
+	u8 *shards = (u8 *)j->mem + EPF_JOURNAL_SHARD_BYTES;
+	struct epf_journal_ring r = {
+		.shard = (struct epf_journal_shard *)shards + n,
+		.record = j->record + ((u64)n << j->order),
+		.mask = (1ULL << j->order) - 1,
+	};
+
+	return r;
+}
+
+/* Caller holds the lock of @t. */
+static inline struct epf_journal *epf_journal_locked(struct epf_table *t)
+{
+	return rcu_dereference_protected(t->journal,
+					 lockdep_is_held(&t->lock));
+}
+
+/* record.c: */
+void epf_journal_rotated(struct epf_table *t, u64 now_ns);
+void epf_journal_over_locked(struct epf_table *t);
+
+/* journal.c: */
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 				      u32 shards);
 void epf_journal_stop(struct epf_journal *j);
 void epf_journal_end(struct epf_journal *j);
-void epf_journal_over(struct epf_table *t);
-void epf_journal_over_locked(struct epf_table *t);
-void epf_journal_rotated(struct epf_table *t, u64 now_ns);
 u64 epf_journal_serial(struct epf_table *t);
 u64 epf_journal_bytes(const struct epf_journal *j);
 u64 epf_journal_records_at(u32 shards);

@@ -28,6 +28,7 @@
 
 #include "filter.h"
 #include "compat.h"
+#include "kind.h"
 
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -82,21 +83,21 @@ static __always_inline int do_any(struct epf_table *t, u64 digest, enum op op)
 static noinline int test_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
-		return epf_owned_test(t, digest);
+		return t->ops->test(t, digest);
 	return do_any(t, digest, OP_TEST);
 }
 
 static noinline int insert_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
-		return epf_owned_insert(t, digest);
+		return t->ops->insert(t, digest);
 	return do_any(t, digest, OP_INSERT);
 }
 
 static noinline int test_and_insert_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
-		return epf_owned_test_and_insert(t, digest);
+		return t->ops->test_and_insert(t, digest);
 	return do_any(t, digest, OP_TEST_AND_INSERT);
 }
 

@@ -6,44 +6,12 @@
 
 #include "filter.h"
 
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
-
-unsigned int epf_max_filters = 1024;
-module_param_named(max_filters, epf_max_filters, uint, 0644);
-MODULE_PARM_DESC(max_filters, "maximum number of filters");
-
-static unsigned int max_filter_mib;
-module_param(max_filter_mib, uint, 0644);
-MODULE_PARM_DESC(max_filter_mib,
-		 "maximum size of one filter in MiB (0: half of the RAM)");
-
-static unsigned int max_total_mib;
-module_param(max_total_mib, uint, 0644);
-MODULE_PARM_DESC(max_total_mib,
-		 "maximum size of all filters together in MiB (0: half of the RAM)");
-
-static u64 limit_bytes(unsigned int mib)
-{
-	return mib ? (u64)mib << 20 : (u64)totalram_pages() << PAGE_SHIFT >> 1;
-}
 
 static bool selftest;
 module_param(selftest, bool, 0444);
 MODULE_PARM_DESC(selftest, "run the self-test at load time; refuse to load if it fails");
-
-/* Maximum size of one filter in bytes. It may change at any time. */
-u64 epf_max_filter_bytes(void)
-{
-	return limit_bytes(READ_ONCE(max_filter_mib));
-}
-
-/* Maximum size of all filters together in bytes. It may change at any time. */
-u64 epf_max_total_bytes(void)
-{
-	return limit_bytes(READ_ONCE(max_total_mib));
-}
 
 /* RCU callbacks of tables that are being freed queue work on epf_wq, so they
  * must run before the workqueue is destroyed.

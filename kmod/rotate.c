@@ -9,8 +9,9 @@
  * inserters retry an overdue rotation. Rotations of the locked kinds are always
  * overdue, because the worker has to empty memory first.
  */
+#include "compat.h"
 #include "journal.h"
-#include "owned.h"
+#include "kind.h"
 #include "trace.h"
 
 #include <linux/ktime.h>
@@ -18,10 +19,6 @@
 
 /* The timer stretches epochs that are shorter than this. */
 #define TICK_MIN_NS NSEC_PER_MSEC
-/* Shortest period of the timer that queues the worker of a resizable kind.
- * Inserters queue it themselves if it is urgent.
- */
-#define MEND_MIN_NS (10 * NSEC_PER_MSEC)
 
 /* Packet paths take the lock in softirqs, so softirqs are disabled first. Preemption
  * is disabled next, by the raw lock: raw_spin_lock_bh() leaves it enabled on a
@@ -57,6 +54,7 @@ void epf_table_unlock(struct epf_table *t)
 	if (READ_ONCE(t->retry))
 		epf_table_try_rotate(t);
 }
+EPF_EXPORT(epf_table_unlock);
 
 /**
  * epf_table_lock() - take the lock, which blocks rotation
@@ -71,6 +69,7 @@ void epf_table_lock(struct epf_table *t)
 	softirqs_off();
 	raw_spin_lock(&t->lock);
 }
+EPF_EXPORT(epf_table_lock);
 
 /**
  * epf_table_pinned() - does a snapshot block rotation?
@@ -81,6 +80,7 @@ bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 {
 	return READ_ONCE(t->pinned) && now_ns < READ_ONCE(t->pin_until_ns);
 }
+EPF_EXPORT(epf_table_pinned);
 
 /* Set *@batch to @to; without @raise only if that is less. */
 static void set_batch(u32 *batch, u32 to, bool raise)
@@ -137,6 +137,7 @@ void epf_table_reset_trigger(struct epf_table *t)
 	if (!left)
 		epf_table_open(t, e);
 }
+EPF_EXPORT(epf_table_reset_trigger);
 
 /**
  * epf_table_end_epoch() - end the current epoch and begin the next
@@ -150,10 +151,7 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 
 	lockdep_assert_held(&t->lock);
 	epf_rotate(&t->state, now_ns);
-	if (t->owned)
-		epf_owned_rotated(t, e);
-	else
-		t->cookie[e & 7] = start_poll_synchronize_rcu();
+	t->ops->ended(t, e);
 	epf_journal_rotated(t, now_ns);
 	t->rotations++;
 	t->est.lane_fill[(e + 1) & 7] = 0;
@@ -163,19 +161,17 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 	trace_epf_rotate(t->owner_id, e + 1, t->state.ring[e & 7].inserts,
 			 now_ns - t->state.ring[e & 7].start_ns);
 }
+EPF_EXPORT(epf_table_end_epoch);
 
 /* End the current epoch. Caller holds the lock. Return: 0; -EBUSY: pinned; -EAGAIN:
  * the scan, the grace period or the worker of a locked kind is not ready.
  */
 static int rotate(struct epf_table *t, u64 now_ns)
 {
-	u64 e = t->state.epoch;
-
 	lockdep_assert_held(&t->lock);
 	if (epf_table_pinned(t, now_ns))
 		return -EBUSY;
-	if (t->owned || !epf_scan_keeps_up(&t->state) ||
-	    !poll_state_synchronize_rcu(t->cookie[(e + 1) & 7]))
+	if (!t->ops->may_end(t))
 		return -EAGAIN;
 	epf_table_end_epoch(t, now_ns);
 	return 0;
@@ -248,19 +244,19 @@ void epf_table_after_pin(struct epf_table *t)
 	queue_delayed_work(epf_wq, &t->work,
 			   nsecs_to_jiffies(max_t(s64, ns, 0)) + 1);
 }
+EPF_EXPORT(epf_table_after_pin);
 
-/* Queue the worker: at once if it has work to do, with the next tick if it can only
- * poll the grace period again. In the second case a queued run is not postponed:
- * frequent calls would otherwise keep the worker from running.
+/* Queue the worker: at once if an epoch has ended, and as the kind needs it if the end
+ * is overdue.
  */
 static void send_worker(struct epf_table *t, bool ended)
 {
 	if (!ended && epf_table_pinned(t, ktime_get_ns()))
 		epf_table_after_pin(t);
-	else if (ended || t->owned)
+	else if (ended)
 		mod_delayed_work(epf_wq, &t->work, 0);
 	else
-		queue_delayed_work(epf_wq, &t->work, 1);
+		t->ops->late(t);
 }
 
 /**
@@ -294,6 +290,7 @@ bool epf_table_try_rotate(struct epf_table *t)
 		send_worker(t, ended);
 	return ended;
 }
+EPF_EXPORT(epf_table_try_rotate);
 
 /**
  * epf_table_full() - may insertions have filled the current epoch?
@@ -341,24 +338,21 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 	else
 		queue_delayed_work(epf_wq, &t->work, 1);
 }
+EPF_EXPORT(epf_table_look);
 
 /**
- * epf_table_tick_ns() - time until the timer has to check again
+ * epf_table_epoch_tick_ns() - time until the timer has to check again
  * @t: table
  *
  * Return: ns from now, at least TICK_MIN_NS: being late is safe.
  */
-u64 epf_table_tick_ns(const struct epf_table *t)
+u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
 	u64 ns = ktime_get_ns() -
 		 READ_ONCE(t->state.ring[e & 7].start_ns);
 	u64 lasts;
 
-	if (epf_is_fluid(t))
-		return max_t(u64,
-			     t->window.epoch_ns / t->owned->core.ops->ticks,
-			     MEND_MIN_NS);
 	lasts = epoch_lasts(t, e);
 	if (ns < lasts)
 		return max_t(u64, lasts - ns, TICK_MIN_NS);
@@ -366,6 +360,7 @@ u64 epf_table_tick_ns(const struct epf_table *t)
 		return max_t(u64, t->window.epoch_ns, TICK_MIN_NS);
 	return TICK_MIN_NS; /* late */
 }
+EPF_EXPORT(epf_table_epoch_tick_ns);
 
 /**
  * epf_table_tick() - timer callback, for the modes that involve time
@@ -382,53 +377,28 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
 
 	if (READ_ONCE(t->retired))
 		return HRTIMER_NORESTART;
-	if (epf_is_fluid(t))
-		mod_delayed_work(epf_wq, &t->work, 0);
-	else
-		epf_table_try_rotate(t);
+	t->ops->tick(t);
 	hrtimer_set_expires(timer,
-			    ktime_add_ns(ktime_get(), epf_table_tick_ns(t)));
+			    ktime_add_ns(ktime_get(), t->ops->tick_ns(t)));
 	return HRTIMER_RESTART;
 }
 
-/* Sleep until the worker has ended epoch @e or a snapshot prevents it. */
-static int wait_worker(struct epf_table *t, u64 e)
-{
-	mod_delayed_work(epf_wq, &t->work, 0);
-	return wait_event_interruptible(t->moved,
-					epf_load(&t->state.epoch) != e ||
-					epf_table_pinned(t, ktime_get_ns()) ||
-					READ_ONCE(t->retired));
-}
-
-/* Has epoch @e ended, or do the scan and the grace period allow it to end? A pin
- * also counts as ready: the caller has to deal with it.
+/**
+ * epf_table_rotate_now() - end the current epoch if that is possible now
+ * @t: table
+ * @e: set to the epoch that is current afterwards
+ *
+ * Return: 0; -EBUSY: pinned; -EAGAIN: see the wait operation.
  */
-static bool is_ready(struct epf_table *t, u64 e)
+int epf_table_rotate_now(struct epf_table *t, u64 *e)
 {
-	bool ready;
+	int err;
 
 	epf_table_lock(t);
-	ready = t->state.epoch != e || epf_table_pinned(t, ktime_get_ns()) ||
-		(epf_scan_keeps_up(&t->state) &&
-		 poll_state_synchronize_rcu(t->cookie[(e + 1) & 7]));
+	err = rotate(t, ktime_get_ns());
+	*e = t->state.epoch;
 	epf_table_unlock(t);
-	return ready || READ_ONCE(t->retired);
-}
-
-/* Sleep until is_ready(). The end of a grace period wakes nobody, and may take
- * arbitrarily long, so it is polled with each tick.
- */
-static int wait_ready(struct epf_table *t, u64 e)
-{
-	long left;
-
-	mod_delayed_work(epf_wq, &t->work, 0);
-	do {
-		left = wait_event_interruptible_timeout(t->moved,
-							is_ready(t, e), 1);
-	} while (!left);
-	return left < 0;
+	return err;
 }
 
 /**
@@ -436,51 +406,26 @@ static int wait_ready(struct epf_table *t, u64 e)
  * @t: table, by reference
  * @count: number of epochs to end
  *
- * Context: process; sleeps for grace periods and scans, and until the error
- * rate has been estimated again.
+ * Context: process; sleeps for whatever the ends wait for, and until the error rate
+ * has been estimated again.
  * Return: 0; -EBUSY: pinned; -EINTR: a signal, some epochs may have ended;
- * -ENODEV: destroyed meanwhile.
+ * -ENODEV: destroyed meanwhile; -EOVERFLOW: the clock of a resizable kind cannot
+ * advance any further.
  */
 int epf_table_rotate(struct epf_table *t, u32 count)
 {
-	u64 e;
-	int err;
-
-	if (t->owned)
-		return epf_owned_rotate(t, count);
-	while (count) {
-		epf_table_lock(t);
-		err = rotate(t, ktime_get_ns());
-		e = t->state.epoch;
-		epf_table_unlock(t);
-		if (err == -EBUSY)
-			return err;
-		if (!err)
-			count--;
-		else if (wait_ready(t, e))
-			return -EINTR;
-		if (READ_ONCE(t->retired))
-			return -ENODEV;
-	}
-	mod_delayed_work(epf_wq, &t->work, 0);
-	err = wait_event_interruptible(t->moved,
-				       READ_ONCE(t->estimated_epoch) >= e ||
-				       READ_ONCE(t->retired));
-	return err ? -EINTR : 0;
+	return t->ops->rotate(t, count);
 }
 
 /**
  * epf_table_clear() - remove all keys
- * @t: table, by reference; not of a resizable kind, which does not support this
- *
- * Ends so many epochs that every key is outside the window and, for a locked kind,
- * in no slice.
+ * @t: table, by reference, whose kind has a turnover
  *
  * Context, return: as epf_table_rotate().
  */
 int epf_table_clear(struct epf_table *t)
 {
-	return epf_table_rotate(t, t->owned ? t->owned->core.slices : EPF_LANES);
+	return epf_table_rotate(t, t->ops->turnover(t));
 }
 
 /**
@@ -512,7 +457,7 @@ int epf_table_settle(struct epf_table *t)
 			mod_delayed_work(epf_wq, &t->work, 0);
 		if (!wait)
 			return 0;
-		if (t->owned ? wait_worker(t, e) : wait_ready(t, e))
+		if (t->ops->wait(t, e))
 			return -EINTR;
 	}
 	return 0;
@@ -541,8 +486,8 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 		WRITE_ONCE(t->pins, t->pins + 1);
 		pin->nr = t->pins;
 		pin->epoch = t->state.epoch;
-		if (t->owned)
-			t->owned->wanted = 0; /* see epf_owned_rotate() */
+		if (t->ops->pinned)
+			t->ops->pinned(t);
 	}
 	epf_table_unlock(t);
 	wake_up_all(&t->moved);
@@ -564,11 +509,6 @@ void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 	if (mine)
 		WRITE_ONCE(t->pinned, false);
 	epf_table_unlock(t);
-	if (!mine)
-		return;
-	if (t->owned)
-		mod_delayed_work(epf_wq, &t->work, 0);
-	else if (!epf_table_try_rotate(t) && /* here, before the next pin */
-		 epf_table_late(t))
-		mod_delayed_work(epf_wq, &t->work, 0);
+	if (mine)
+		t->ops->unpinned(t);
 }

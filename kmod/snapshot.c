@@ -2,13 +2,13 @@
 /*
  * Snapshots and mappings. For lanes, user space copies the lines itself, from a
  * mapping, while insertions go on; begin and end only block rotation and describe the
- * copy. For a locked kind it reads pieces instead, see image.c. Restore loads a
+ * copy. For a locked kind it reads pieces instead, see kinds/image.c. Restore loads a
  * snapshot into a new table.
  */
 #include "dev.h"
 #include "compat.h"
+#include "kind.h"
 #include "map.h"
-#include "owned.h"
 
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -59,11 +59,12 @@ static void fill(struct epf_file *file, struct epf_table *t,
  */
 static int hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
-	int err = epf_table_pin(t, t->owned ? EPF_PIN_MAX_NS : pin_ns, pin);
+	const struct epf_table_ops *ops = t->ops;
+	int err = epf_table_pin(t, ops->hold ? EPF_PIN_MAX_NS : pin_ns, pin);
 
-	if (err || !t->owned)
+	if (err || !ops->hold)
 		return err;
-	err = epf_owned_hold(t, pin_ns, pin);
+	err = ops->hold(t, pin_ns, pin);
 	if (err)
 		epf_table_unpin(t, pin);
 	return err;
@@ -133,7 +134,7 @@ int epf_snap_begin(struct epf_file *file, void *args)
  * @args: struct epf_snap_read
  *
  * Return: 0; -EINVAL: also if no snapshot was begun; -EOPNOTSUPP: lanes; or as
- * epf_owned_read().
+ * the operation of its kind.
  */
 int epf_snap_read(struct epf_file *file, void *args)
 {
@@ -149,7 +150,7 @@ int epf_snap_read(struct epf_file *file, void *args)
 	mutex_unlock(&file->lock);
 	if (!t)
 		return -EINVAL;
-	err = t->owned ? epf_owned_read(t, moves, args) : -EOPNOTSUPP;
+	err = t->ops->read ? t->ops->read(t, moves, args) : -EOPNOTSUPP;
 	epf_table_put(t);
 	return err;
 }
@@ -173,15 +174,16 @@ static void end(struct epf_file *file)
 int epf_snap_end(struct epf_file *file, void *args)
 {
 	struct epf_snap *a = args;
+	struct epf_table *t;
 	int err = -EINVAL;
 
 	if (a->pin_ns)
 		return err;
 	mutex_lock(&file->lock);
-	if (file->snap) {
-		fill(file, file->snap, a);
-		err = file->snap->owned &&
-		      epf_owned_moved(file->snap, file->snap_pin.moves) ?
+	t = file->snap;
+	if (t) {
+		fill(file, t, a);
+		err = t->ops->moved && t->ops->moved(t, file->snap_pin.moves) ?
 			      -ESTALE : 0;
 		end(file);
 	}
@@ -208,7 +210,7 @@ static int header_check(const struct epf_snap_header *h)
 	if (h->magic != EPF_SNAP_MAGIC || h->version != EPF_SNAP_VERSION ||
 	    h->header_bytes != sizeof(*h))
 		return -EBADMSG;
-	if (h->epoch_begin < EPF_EPOCH_FIRST || h->epoch_end > EPF_IMAGE_EPOCH_MAX ||
+	if (h->epoch_begin < EPF_EPOCH_FIRST || h->epoch_end > EPF_EPOCH_MAX ||
 	    h->epoch_begin > h->epoch_end)
 		return -EBADMSG;
 	for (i = 0; i < EPF_EPOCHS; i++)
@@ -275,6 +277,18 @@ static struct epf_table *restore_lanes(const struct epf_restore *a)
 	return ERR_PTR(err);
 }
 
+static struct epf_table *restore_kind(const struct epf_restore *a)
+{
+	const struct epf_table_ops *ops = epf_kind_get(a->header.params.kind);
+	struct epf_table *t;
+
+	if (IS_ERR(ops))
+		return ERR_CAST(ops);
+	t = ops->restore ? ops->restore(a) : restore_lanes(a);
+	epf_kind_put(ops);
+	return t;
+}
+
 /**
  * epf_restore() - EPF_IOC_RESTORE
  * @file: descriptor
@@ -294,14 +308,13 @@ int epf_restore(struct epf_file *file, void *args)
 		return err;
 	if (epf_key_desc_check(&a->desc))
 		return -EBADMSG;
-	t = a->header.params.kind == EPF_KIND_LANES ? restore_lanes(a) :
-						      epf_owned_restore(a);
+	t = restore_kind(a);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	t->base_inserts = a->header.inserts;
 	t->desc = a->desc;
 	epf_table_estimate(t);
-	epf_table_measured_room(t);
+	t->ops->measured(t);
 	err = epf_filter_replace(file->filter, t, NULL);
 	if (err)
 		epf_table_put(t);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables: allocation, memory accounting, freeing, and statistics.
+ * Tables: making, freeing, and statistics.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include "filter.h"
 #include "compat.h"
 #include "journal.h"
-#include "owned.h"
-
-#include <epf/params.h>
+#include "kind.h"
 
 #include <linux/init.h>
 #include <linux/ktime.h>
@@ -20,82 +18,14 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-struct workqueue_struct *epf_wq;
-
-static atomic64_t total_bytes; /* charged bytes; changed by CAS within the limit */
 static atomic64_t last_serial;
-
-static bool try_charge(u64 bytes)
-{
-	s64 limit = epf_max_total_bytes();
-	s64 old = atomic64_read(&total_bytes);
-
-	do {
-		if (bytes > limit || old > limit - (s64)bytes)
-			return false;
-	} while (!atomic64_try_cmpxchg(&total_bytes, &old, old + bytes));
-	return true;
-}
-
-/**
- * epf_wait_freed() - wait until destroyed tables are freed
- *
- * Destroyed tables are freed asynchronously, so callers wait here and try again
- * before they report that there is no memory.
- *
- * Context: process; sleeps; not the workers.
- */
-void epf_wait_freed(void)
-{
-	rcu_barrier();
-	flush_workqueue(epf_wq);
-}
-
-static int charge(u64 bytes)
-{
-	if (bytes > epf_max_filter_bytes())
-		return -E2BIG;
-	if (try_charge(bytes))
-		return 0;
-	epf_wait_freed();
-	return try_charge(bytes) ? 0 : -ENOSPC;
-}
-
-/**
- * epf_params_check() - check whether the parameters are in range
- * @params: arbitrary values; the name is not checked
- *
- * Return: 0; -EINVAL; -EOPNOTSUPP: unknown kind.
- */
-int epf_params_check(const struct epf_params *params)
-{
-	if (params->kind == EPF_KIND_LANES)
-		return epf_params_check_lanes(params);
-	return epf_kind_ops(params->kind) ? epf_params_check_owned(params) :
-					    -EOPNOTSUPP;
-}
-
-/* Insertions that raise the fill of an epoch by about 1/16; for a locked kind, at
- * eight bits a key. A kind that grows is checked by time instead.
- */
-static u64 fill_step(const struct epf_table *t)
-{
-	const struct epf_params *p = &t->params;
-
-	if (t->owned && !t->owned->core.words)
-		return EPF_INSERTS_MAX;
-	if (t->owned)
-		return t->owned->core.words * 64 / (16 * 8) /
-		       (t->owned->core.epochs + 1);
-	return p->nr_lines * EPF_LANE_BITS / (16 * p->bits_per_key);
-}
 
 /* Compute how many insertions CPUs keep, and when inserters call
  * epf_table_look().
  */
 static void set_pace(struct epf_table *t)
 {
-	u64 step = max_t(u64, fill_step(t), 1);
+	u64 step = max_t(u64, t->ops->fill_step(t), 1);
 	u64 full_at = t->window.mode == EPF_MODE_TIME ?
 			      EPF_INSERTS_MAX + 1 :
 			      t->window.epoch_inserts;
@@ -119,26 +49,29 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 {
 	t->params = *params;
 	memset(t->params.name, 0, sizeof(t->params.name));
-	if (!t->owned)
-		epf_geom_init(&t->lanes.geom, params->nr_lines,
-			      params->lines_per_key, params->bits_per_key);
 	t->plain = t->lanes.geom.parts == EPF_PARTS_MAX;
 	epf_window_init_epochs(&t->window, params->mode, params->refresh,
 			       params->window_inserts, params->window_ns,
-			       t->owned ? t->owned->core.epochs : EPF_LIVE_EPOCHS);
+			       t->epochs);
 	epf_hash_init(&t->hash, key[0], key[1], params->hash);
 	t->answer.now = t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
 }
 
+/* The module of the operations may be unloaded as soon as its reference is gone, so
+ * that is last.
+ */
 static void free_table(struct epf_table *t)
 {
-	if (t->owned)
-		epf_owned_free(t);
+	const struct epf_table_ops *ops = t->ops;
+
+	if (ops->free)
+		ops->free(t);
 	vfree(t->lanes.line);
 	free_percpu(t->cpu);
 	kfree(t->group);
-	atomic64_sub(atomic64_read(&t->bytes), &total_bytes);
+	epf_uncharge(atomic64_read(&t->bytes));
 	kfree_sensitive(t); /* contains the hash key */
+	epf_kind_put(ops);
 }
 
 /* Runs after the grace period. No packet path has the table any more, and the timer
@@ -169,24 +102,7 @@ static void init_table(struct epf_table *t)
 	epf_timer_setup(&t->timer, epf_table_tick);
 	for (i = 0; i < EPF_LANES; i++)
 		t->cookie[i] = get_completed_synchronize_rcu();
-	if (!t->owned)
-		epf_cover_init(&t->cover, &t->lanes.geom);
-	epf_table_reset_trigger(t);
-}
-
-/* Use huge pages if they are readily available; compacting memory for them would
- * keep a CPU busy for many seconds. Do not try to allocate more than is available:
- * that would first push everything else out of memory.
- */
-static struct epf_line *alloc_lines(u64 bytes)
-{
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
-	void *lines;
-
-	if (bytes >> PAGE_SHIFT > si_mem_available())
-		return NULL;
-	lines = vmalloc_huge(bytes, gfp | __GFP_NORETRY);
-	return lines ?: __vmalloc(bytes, gfp | __GFP_RETRY_MAYFAIL);
+	t->room = EPF_NO_LIMIT;
 }
 
 static int fill_counts(struct epf_table *t)
@@ -200,7 +116,7 @@ static int fill_counts(struct epf_table *t)
 	return !t->cpu || (groups && !t->group) ? -ENOMEM : 0;
 }
 
-/* Allocate everything that a table owns, except itself and @owned.
+/* Allocate everything that a table owns, except itself and the state of its kind.
  * Return: 0, -ENOMEM, -EINTR.
  */
 static int fill_table(struct epf_table *t, u64 lines_bytes)
@@ -208,64 +124,37 @@ static int fill_table(struct epf_table *t, u64 lines_bytes)
 	if (fill_counts(t))
 		return -ENOMEM;
 	if (lines_bytes)
-		t->lanes.line = alloc_lines(lines_bytes);
+		t->lanes.line = epf_alloc_lines(lines_bytes);
 	if (fatal_signal_pending(current))
 		return -EINTR;
 	return lines_bytes && !t->lanes.line ? -ENOMEM : 0;
 }
 
-static int fill_owned(struct epf_table *t)
+/* Give a made table its memory and contents. */
+static int fill_and_begin(struct epf_table *t, const struct epf_params *params,
+			  const u64 key[2])
 {
-	int err = epf_owned_fill(t);
-
-	if (err != -ENOSPC)
-		return err;
-	epf_wait_freed();
-	return epf_owned_fill(t);
-}
-
-static struct epf_table *table_new(const struct epf_params *params,
-				   const u64 key[2], struct epf_owned *owned)
-{
-	u64 words = owned ? owned->core.words : params->nr_lines * EPF_LANES;
-	u64 lines_bytes = PAGE_ALIGN(words * sizeof(u64));
+	u64 lines_bytes = PAGE_ALIGN(t->words * sizeof(u64));
 	u64 bytes = lines_bytes + sizeof(struct epf_table) +
 		    num_possible_cpus() * sizeof(struct epf_cpu) +
 		    groups_of_cpus() * sizeof(struct epf_group) +
-		    (owned ? sizeof(*owned) : 0);
-	struct epf_table *t;
-	int err = charge(bytes);
+		    t->ops->state_bytes;
+	int err = epf_charge(bytes);
 
 	if (err)
-		goto err_owned;
-	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
-	err = t ? 0 : -ENOMEM;
-	if (err)
-		goto err_uncharge;
+		return err;
 	atomic64_set(&t->bytes, bytes);
-	t->owned = owned;
 	err = fill_table(t, lines_bytes);
-	if (!err) {
-		set_params(t, params, key);
-		err = epf_table_set_limit(t);
-	}
-	if (!err) {
-		set_pace(t);
-		init_table(t);
-		err = owned ? fill_owned(t) : 0;
-	}
-	if (!err)
-		return t;
-	free_table(t);
-	return ERR_PTR(err);
-
-err_uncharge:
-	atomic64_sub(bytes, &total_bytes);
-err_owned:
-	if (owned)
-		kvfree(owned->core.room);
-	kvfree(owned);
-	return ERR_PTR(err);
+	if (err)
+		return err;
+	set_params(t, params, key);
+	init_table(t);
+	err = t->ops->fill(t);
+	if (err)
+		return err;
+	set_pace(t);
+	epf_table_reset_trigger(t);
+	return 0;
 }
 
 /**
@@ -282,65 +171,31 @@ err_owned:
  * signal the allocation fails, though not at once: vmalloc falls back from huge
  * pages to small ones, and completes that pass first.
  * Return: the table with one reference, or an error pointer: -EINVAL: bad shape;
- * -E2BIG, -ENOSPC: limits; -ENOMEM; -EINTR.
+ * -E2BIG, -ENOSPC: limits; -ENOMEM; -EINTR; -EOPNOTSUPP: as epf_params_check().
  */
 struct epf_table *epf_table_new(const struct epf_params *params,
 				const struct epf_shape *shape,
 				const u64 key[2])
 {
-	struct epf_owned *owned = NULL;
+	const struct epf_table_ops *ops = epf_kind_get(params->kind);
+	struct epf_table *t;
+	int err;
 
-	if (params->kind != EPF_KIND_LANES)
-		owned = epf_owned_new(params, shape);
-	return IS_ERR(owned) ? ERR_CAST(owned) : table_new(params, key, owned);
-}
-
-/**
- * epf_table_grow() - allocate more memory for a table, zeroed
- * @t: table
- * @words: size in 64-bit words
- *
- * Context: process; sleeps. Called by the worker of the table, or before the table
- * is published. For lanes, whose worker needs no memory, callers serialize
- * themselves.
- * Return: the memory, charged against the limits, or an error pointer: -E2BIG,
- * -ENOSPC: limits; -ENOMEM.
- */
-u64 *epf_table_grow(struct epf_table *t, u64 words)
-{
-	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
-	u64 *word;
-
-	if (bytes > epf_max_filter_bytes() ||
-	    atomic64_read(&t->bytes) > epf_max_filter_bytes() - bytes)
-		return ERR_PTR(-E2BIG);
-	if (!try_charge(bytes))
-		return ERR_PTR(-ENOSPC);
-	word = (u64 *)alloc_lines(bytes);
-	if (!word) {
-		atomic64_sub(bytes, &total_bytes);
+	if (IS_ERR(ops))
+		return ERR_CAST(ops);
+	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	if (!t) {
+		epf_kind_put(ops);
 		return ERR_PTR(-ENOMEM);
 	}
-	atomic64_add(bytes, &t->bytes);
-	return word;
+	t->ops = ops;
+	err = ops->make(t, params, shape) ?: fill_and_begin(t, params, key);
+	if (!err)
+		return t;
+	free_table(t);
+	return ERR_PTR(err);
 }
-
-/**
- * epf_table_shrink() - free memory from epf_table_grow()
- * @t: table
- * @word: the memory
- * @words: its size, as passed to epf_table_grow()
- *
- * Context: as epf_table_grow(); no operation can still use the memory.
- */
-void epf_table_shrink(struct epf_table *t, u64 *word, u64 words)
-{
-	u64 bytes = PAGE_ALIGN(words * sizeof(u64));
-
-	vfree(word);
-	atomic64_sub(bytes, &t->bytes);
-	atomic64_sub(bytes, &total_bytes);
-}
+EPF_EXPORT(epf_table_new);
 
 /**
  * epf_table_start() - start the clock of a table
@@ -353,7 +208,7 @@ void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
 	t->owner_id = id;
 	rcu_assign_pointer(t->owner, owner);
 	if (t->window.mode != EPF_MODE_COUNT)
-		hrtimer_start(&t->timer, ns_to_ktime(epf_table_tick_ns(t)),
+		hrtimer_start(&t->timer, ns_to_ktime(t->ops->tick_ns(t)),
 			      HRTIMER_MODE_REL_SOFT);
 }
 
@@ -368,7 +223,9 @@ void epf_table_retire(struct epf_table *t)
 	WRITE_ONCE(t->retired, true);
 	rcu_assign_pointer(t->owner, NULL);
 	hrtimer_cancel(&t->timer);
-	epf_journal_over(t);
+	epf_table_lock(t);
+	epf_journal_over_locked(t);
+	epf_table_unlock(t);
 	wake_up_all(&t->moved);
 	epf_table_put(t);
 }
@@ -385,6 +242,7 @@ void epf_table_put(struct epf_table *t)
 	if (refcount_dec_and_test(&t->refs))
 		queue_rcu_work(epf_wq, &t->free_work);
 }
+EPF_EXPORT(epf_table_put);
 
 /* Insertions of epoch @e, the current one, with those that groups and CPUs still
  * keep. Insertions go from CPU to group to count; this reads in the opposite order,
@@ -453,12 +311,11 @@ void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 static void read_epochs(const struct epf_table *t, u64 now_ns,
 			struct epf_epoch_info *info)
 {
-	u64 older = t->owned ? t->owned->core.epochs : EPF_LIVE_EPOCHS;
+	u64 older = min(t->epochs, EPF_LIVE_EPOCHS);
 	u64 e = t->state.epoch;
 	u64 x;
 
 	lockdep_assert_held(&t->lock);
-	older = min_t(u64, older, EPF_LIVE_EPOCHS);
 	for (x = e; x >= e - older && x >= EPF_EPOCH_FIRST; x--, info++) {
 		info->epoch = x;
 		info->inserts = t->state.ring[x & 7].inserts;
@@ -481,8 +338,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 
 	info->params = t->params;
 	info->memory_bytes = atomic64_read(&t->bytes);
-	info->window_epochs = EPF_LIVE_EPOCHS;
-	info->slices = EPF_LANES;
+	info->window_epochs = t->epochs;
 	epf_table_lock(t);
 	now = ktime_get_ns();
 	info->epoch = t->state.epoch;
@@ -494,11 +350,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 		      (rcu_access_pointer(t->journal) ? EPF_INFO_JOURNAL : 0) |
 		      (t->window.align_ns ? EPF_INFO_ALIGNED : 0);
 	read_epochs(t, now, info->epochs);
-	if (t->owned)
-		epf_owned_info(t, now, info);
-	else
-		epf_covered(&t->state, now, &info->covered_inserts,
-			    &info->covered_ns);
+	t->ops->info(t, now, info);
 	read_locked_stats(t, &info->stats);
 	epf_table_unlock(t);
 	read_cpu_stats(t, &info->stats);

@@ -12,7 +12,7 @@
  *
  *   lock       Protects rotation, the scan and each field below that says so.
  *              Packet paths of lanes only try the lock; those of the locked kinds
- *              take it (owned.h). It is a raw lock, taken with softirqs off and
+ *              take it (kinds/owned.h). It is a raw lock, taken with softirqs off and
  *              held for microseconds.
  *   retry      A CPU that wants to rotate sets it before it tries the lock; the
  *              holder reads it after releasing the lock (full barriers on both
@@ -47,6 +47,8 @@
 #ifndef EPF_TABLE_H
 #define EPF_TABLE_H
 
+#include "limits.h"
+
 #include <epf/estimate.h>
 #include <epf/capacity.h>
 #include <epf/keydesc.h>
@@ -64,6 +66,7 @@
 struct epf_filter;
 struct epf_journal;
 struct epf_owned;
+struct epf_table_ops;
 
 /**
  * struct epf_cpu - counters of one CPU
@@ -128,12 +131,15 @@ union epf_answer_word {
  * @retired: no longer published
  * @plain: EPF_PARTS_MAX lines a key and no journal: all that the fast path checks
  * @journal: journal of this table, or NULL
- * @owned: state of a locked kind; NULL: lanes. Constant
+ * @owned: state of a locked kind (kinds/owned.h); NULL: lanes. Constant
  * @group_batch: as @batch, for a group of CPUs
  * @pace: determines both batches and @trigger
  * @group: what each group of CPUs keeps; as many as @pace says; NULL: no groups
  * @limited: there is an error limit, so @capacity is in use
  * @capacity: the error of an epoch as a function of its keys; lanes only
+ * @ops: what differs between kinds (kind.h). Constant
+ * @epochs: complete epochs in the window. Constant
+ * @words: size of the memory that it keeps for its whole life. Constant
  * @window: the window that is promised
  * @params: as requested by the caller; the name in it is not used
  * @serial: different from that of every other table
@@ -170,7 +176,7 @@ union epf_answer_word {
  * @share: error of each epoch that is over, computed from its keys, q56, by epoch
  *	modulo 8; @lock
  * @keys_before: keys counted before the current epoch; written under @lock
- * @room: keys that the current epoch may take; written under @lock
+ * @room: keys that the current epoch may take, or EPF_NO_LIMIT; written under @lock
  * @desc: how the keys are made; @lock
  */
 struct epf_table {
@@ -188,6 +194,9 @@ struct epf_table {
 	bool limited;
 	struct epf_group *group;
 	struct epf_pace pace;
+	const struct epf_table_ops *ops;
+	u64 words;
+	u32 epochs;
 	struct epf_window window;
 	struct epf_params params;
 	u64 serial;
@@ -256,20 +265,17 @@ struct epf_pin {
 	u64 moves;
 };
 
+#define EPF_NO_LIMIT U64_MAX
+
 enum op { OP_TEST, OP_INSERT, OP_TEST_AND_INSERT };
 
 /* table.c: */
-extern struct workqueue_struct *epf_wq;
 struct epf_table *epf_table_new(const struct epf_params *params,
 				const struct epf_shape *shape,
 				const u64 key[2]);
-u64 *epf_table_grow(struct epf_table *t, u64 words);
-void epf_wait_freed(void);
-void epf_table_shrink(struct epf_table *t, u64 *word, u64 words);
 void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id);
 void epf_table_retire(struct epf_table *t);
 void epf_table_put(struct epf_table *t);
-int epf_params_check(const struct epf_params *params);
 void epf_table_stats(struct epf_table *t, struct epf_stats *stats);
 void epf_table_info(struct epf_table *t, struct epf_info *info);
 void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc);
@@ -288,6 +294,7 @@ void epf_table_unlock(struct epf_table *t);
 void epf_table_end_epoch(struct epf_table *t, u64 now_ns);
 void epf_table_look(struct epf_table *t, u64 e, u64 sum);
 bool epf_table_try_rotate(struct epf_table *t);
+int epf_table_rotate_now(struct epf_table *t, u64 *e);
 int epf_table_rotate(struct epf_table *t, u32 count);
 int epf_table_clear(struct epf_table *t);
 bool epf_table_full(const struct epf_table *t);
@@ -298,7 +305,7 @@ bool epf_table_pinned(const struct epf_table *t, u64 now_ns);
 void epf_table_after_pin(struct epf_table *t);
 void epf_table_reset_trigger(struct epf_table *t);
 enum hrtimer_restart epf_table_tick(struct hrtimer *timer);
-u64 epf_table_tick_ns(const struct epf_table *t);
+u64 epf_table_epoch_tick_ns(const struct epf_table *t);
 
 /* capacity.c: */
 int epf_table_set_limit(struct epf_table *t);
@@ -320,7 +327,7 @@ int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 		   const struct epf_pkt_opts *opts, u64 *digest);
 void bpf_epf_release_dtor(void *f);
 
-/* journal.c, documented there: */
+/* record.c, documented there: */
 void epf_journal_inserted(const struct epf_journal *j, u64 digest, u64 e,
 			  u64 lanes);
 
@@ -329,11 +336,6 @@ struct sk_buff;
 int epf_skb_digest(const struct epf_table *t, const struct sk_buff *skb,
 		   u32 at, u32 iface, const struct epf_pkt_opts *opts,
 		   u64 *digest);
-
-/* owned.c, documented there: */
-int epf_owned_test(struct epf_table *t, u64 digest);
-int epf_owned_insert(struct epf_table *t, u64 digest);
-int epf_owned_test_and_insert(struct epf_table *t, u64 digest);
 
 /* Is the rotation of the current epoch overdue? A hint. */
 static inline bool epf_table_late(const struct epf_table *t)

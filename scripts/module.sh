@@ -20,6 +20,9 @@ release=$(uname -r)
 modules=/lib/modules/$release
 built=build/kmod/epochfilter.ko
 plain=updates/epochfilter.ko
+# Loaded by the module with the first filter of another kind than lanes.
+built_kinds=build/kmod/epochfilter_kinds.ko
+plain_kinds=updates/epochfilter_kinds.ko
 # The iptables match exists only if the kernel has xtables.
 built_xt=build/kmod/xt_epf.ko
 plain_xt=updates/xt_epf.ko
@@ -54,7 +57,8 @@ apt install linux-headers-$release, then run 'make install' again"
 
 install_by_dkms() {
 	! dkms status "$name" | grep -q . || dkms remove "$name" --all > /dev/null
-	rm -f "$modules/$plain" "$modules/$plain_xt" # modprobe would have two to choose from
+	# modprobe would have two to choose from
+	rm -f "$modules/$plain" "$modules/$plain_kinds" "$modules/$plain_xt"
 	dkms add "$src" > /dev/null || die "dkms cannot add $src: see the lines above"
 	dkms install "$name" -k "$release" ||
 		die "dkms did not build the module for $release: read /var/lib/dkms/$name/build/make.log"
@@ -63,13 +67,14 @@ install_by_dkms() {
 
 # Has 'make' built the module for the running kernel?
 is_built() {
-	[ -e "$built" ] && [ "$(modinfo -F vermagic "$built" | cut -d ' ' -f 1)" = "$release" ]
+	[ -e "$built" ] && [ -e "$built_kinds" ] && [ "$(modinfo -F vermagic "$built" | cut -d ' ' -f 1)" = "$release" ]
 }
 
 install_plain() {
 	is_built || make -s -C kmod KREL="$release" ||
 		die "the module does not build for the running kernel $release: boot a kernel that the lines above allow"
 	install -D -m 644 "$built" "$modules/$plain"
+	install -D -m 644 "$built_kinds" "$modules/$plain_kinds"
 	[ ! -e "$built_xt" ] || install -D -m 644 "$built_xt" "$modules/$plain_xt"
 	depmod "$release"
 	say "installed for kernel $release; load it with 'modprobe epochfilter'"
@@ -89,6 +94,8 @@ activate() {
 unload() {
 	! grep -q '^xt_epf ' /proc/modules 2> /dev/null || rmmod xt_epf ||
 		die 'the iptables match is in use: delete rules with -m epf first (iptables-save)'
+	! grep -q '^epochfilter_kinds ' /proc/modules 2> /dev/null || rmmod epochfilter_kinds ||
+		die 'filters of other kinds than lanes exist: destroy them first (epfctl list)'
 	! grep -q '^epochfilter ' /proc/modules 2> /dev/null || rmmod epochfilter ||
 		die 'the module is in use: detach programs and close filters first'
 }
@@ -100,7 +107,7 @@ deactivate() {
 	fi
 	for file in /lib/modules/*/"$plain"; do
 		[ -e "$file" ] || continue
-		rm -f "$file" "${file%/*}/xt_epf.ko"
+		rm -f "$file" "${file%/*}/epochfilter_kinds.ko" "${file%/*}/xt_epf.ko"
 		kernel=${file%"/$plain"}
 		depmod "${kernel##*/}"
 	done

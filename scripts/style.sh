@@ -41,16 +41,39 @@ for pair in kmod:bpf,user,cuda,selftests bpf:kmod,user,cuda,selftests \
 	only 'siblings include one another' \
 		"#[[:space:]]*include.*[\"/](${pair#*:})/" none "${sources[@]}"
 done
-# Layers of user/: a folder includes none of those named after it.
-for layer in libepf:common,records,jobs,ebpf,metrics,epfctl,epfagent \
-	common:jobs,ebpf,metrics,epfctl,epfagent records:common,jobs,ebpf,metrics,epfctl,epfagent \
-	jobs:ebpf,metrics,epfctl,epfagent ebpf:records,jobs,metrics,epfctl,epfagent \
-	metrics:records,jobs,epfctl,epfagent epfctl:epfagent epfagent:epfctl; do
-	mapfile -t sources < <(under "user/${layer%%:*}/")
-	layers=${layer#*:}
-	only 'a layer of user/ includes one above it' \
-		"#[[:space:]]*include[[:space:]]*\"(${layers//,/|})/" none "${sources[@]}"
-done
+# usage: layers DIR FOLDER[,FOLDER]...: the folders of DIR, lowest layer first, those of
+# one layer with commas; "." are the files of DIR itself. A folder includes headers of
+# lower layers only, so each pair of folders is checked, in one direction or in both.
+layers() {
+	local dir=$1 folder higher sources
+	shift
+	for folder in $(under "$dir/" | sed "s|^$dir/||; /\\//!s|.*|.|; s|/.*||" | sort -u); do
+		[[ " ${*//,/ } " = *" $folder "* ]] || say "$dir/$folder: no layer is named for it"
+	done
+	while [ $# -gt 0 ]; do
+		for folder in ${1//,/ }; do
+			higher=$(tr ', ' '\n' <<< "$*" | grep -vxF "$folder" | while read -r other; do
+				under "$dir/$other/.*\.h$"
+			done | sed "s|^$dir/||; s|\.|\\\\.|g" | paste -s -d '|')
+			[ -n "$higher" ] || continue
+			mapfile -t sources < <(under "$dir/${folder/#./[^/]*$}")
+			only "a layer of $dir/ includes one above it" \
+				"#[[:space:]]*include[[:space:]]*\"(\.\./)*($higher)\"" none "${sources[@]}"
+		done
+		shift
+	done
+}
+
+layers user . libepf records common jobs,ebpf metrics epfctl,epfagent,xt
+layers kmod . kinds selftest
+# The files of the module form no circle, and no file of it calls one of the kinds.
+mapfile -t sources < <(under 'kmod/.*\.c$')
+while read -r fault; do
+	say "kmod: files that use one another: ${fault#tsort: }"
+done < <(awk -f scripts/uses.awk "${sources[@]}" | sort -u | tsort 2>&1 > /dev/null | grep -v ':.*loop:$')
+while read -r fault; do
+	say "kmod: a file uses one of a higher layer: $fault"
+done < <(awk -f scripts/uses.awk "${sources[@]}" | grep -E '^kmod/[a-z_]+\.c kmod/kinds/')
 mapfile -t tests < <(under selftests/)
 only 'a test includes the module' '#[[:space:]]*include.*kmod/' none "${tests[@]}"
 only 'unfinished' '\b(TODO|FIXME|XXX|HACK)\b' 'scripts/style\.sh' "${files[@]}"

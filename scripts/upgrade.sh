@@ -89,14 +89,35 @@ attach_all() {
 	return $failed
 }
 
+# Filters of other kinds than lanes hold the module epochfilter_kinds, which must go
+# first. They are saved already.
+dropped=()
+drop_kinds() {
+	local name
+
+	[ -d /sys/module/epochfilter_kinds ] || return 0
+	for name in "${filters[@]}"; do
+		! "$epfctl" -j show "$name" | grep -q '"kind":"lanes"' || continue
+		"$epfctl" destroy "$name" || return
+		dropped+=("$name")
+	done
+}
+
 # For failures before the old module is unloaded: restores the previous state.
 undo() {
+	local name
+
+	for name in "${dropped[@]}"; do
+		"$epfctl" restore "$name" "$state/$name" > /dev/null ||
+			die "cannot restore '$name' from $state/$name"
+	done
 	attach_all || echo 'upgrade: not all could be attached again' >&2
 	rm -rf "$state"
 	die "$*; nothing was changed"
 }
 
-# The kernel releases programs a moment after they are detached.
+# The kernel releases programs a moment after they are detached, and the memory of a
+# destroyed filter a moment after that.
 unload() {
 	local i
 
@@ -104,6 +125,7 @@ unload() {
 		rmmod xt_epf 2> /dev/null || return
 	fi
 	for ((i = 0; i < 50; i++)); do
+		[ ! -d /sys/module/epochfilter_kinds ] || rmmod epochfilter_kinds 2> /dev/null
 		rmmod epochfilter 2> /dev/null && return
 		sleep 0.1
 	done
@@ -122,11 +144,16 @@ for name in "${filters[@]}"; do
 	"$epfctl" save "$name" "$state/$name" > /dev/null ||
 		undo "cannot save '$name'"
 done
+drop_kinds || undo 'a filter of another kind than lanes is in use'
 unload ||
 	undo 'the module is in use: close what holds its filters (epfctl list, users), delete iptables rules with -m epf'
 kept="the snapshots are in $state: load a module, then 'epfctl restore NAME $state/NAME'"
 insmod "$module" "${options[@]}" || modprobe epochfilter ||
 	die "no module can be loaded; $kept"
+kinds=${module%/*}/epochfilter_kinds.${module##*/epochfilter.}
+if [ ${#dropped[@]} -gt 0 ] && [ -r "$kinds" ]; then # else it is loaded on demand
+	insmod "$kinds" || die "$kinds does not load; $kept"
+fi
 for name in "${filters[@]}"; do
 	# shellcheck disable=SC2086 # an option or none
 	"$epfctl" restore "$name" "$state/$name" ${how[$name]:-} > /dev/null ||

@@ -17,7 +17,6 @@
 
 #include <linux/epochfilter.h>
 
-#define EPF_IMAGE_EPOCH_MAX (1ULL << 60) /* more is impossible: so many rotations */
 #define EPF_IMAGE_KEYS_MAX (1ULL << 60)
 /* Number of each. */
 #define EPF_IMAGE_SLICE (sizeof(struct epf_snap_slice) / sizeof(__u64))
@@ -57,7 +56,7 @@ EPF_FN_BIG bool epf_image_sound(const struct epf_snap_owned *s)
 	__u32 i;
 
 	if (s->size != sizeof(*s) || s->epoch < EPF_EPOCH_FIRST ||
-	    s->epoch > EPF_IMAGE_EPOCH_MAX)
+	    s->epoch > EPF_EPOCH_MAX)
 		return false;
 	for (i = 0; i < EPF_SNAP_PAST; i++)
 		if (s->past[i].inserts > EPF_INSERTS_MAX ||

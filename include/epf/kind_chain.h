@@ -224,7 +224,7 @@ EPF_FN_BIG bool epf_chain_state_sound(const struct epf_chain *f,
 	__u32 i;
 
 	if (!epf_image_timed(s) || s->last_ns || !s->nr ||
-	    s->nr > EPF_CHAIN_TABLES || s->turn > EPF_IMAGE_EPOCH_MAX ||
+	    s->nr > EPF_CHAIN_TABLES || s->turn > EPF_EPOCH_MAX ||
 	    s->begun > s->taken || s->start_ns > s->now ||
 	    s->now - s->start_ns >= f->epoch_ns)
 		return false;

@@ -58,6 +58,7 @@ struct epf_window {
 #define EPF_COUNT_MASK ((1ULL << EPF_COUNT_BITS) - 1)
 #define EPF_INSERTS_MAX EPF_COUNT_MASK
 #define EPF_NS_MAX (1ULL << 62) /* T: 146 years */
+#define EPF_EPOCH_MAX (1ULL << 60) /* more is impossible: so many rotations */
 
 /**
  * struct epf_past - one retained epoch

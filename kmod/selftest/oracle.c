@@ -24,7 +24,7 @@
  * kinds the first property is that a key is present until T ns after its insert began,
  * by their own clock, and the second and third do not apply.
  */
-#include "owned.h"
+#include "kinds/owned.h"
 
 #include <linux/hrtimer.h>
 
@@ -149,7 +149,7 @@ static void violation(struct actor *a, const char *law,
 
 static u64 epochs_of(const struct epf_table *t)
 {
-	return t->owned ? t->owned->core.epochs : EPF_LIVE_EPOCHS;
+	return t->epochs;
 }
 
 /* Time on the clock of a resizable kind, which rotations advance; else 0. */
@@ -170,8 +170,8 @@ static int put(struct epf_table *t, u64 digest, bool sight)
 	struct epf_probe p;
 
 	if (t->owned)
-		return sight ? epf_owned_test_and_insert(t, digest) :
-			       epf_owned_insert(t, digest);
+		return sight ? t->ops->test_and_insert(t, digest) :
+			       t->ops->insert(t, digest);
 	epf_probe(&t->lanes, digest, &p);
 	return sight ? epf_table_test_and_insert(t, &p, NULL, 0) :
 		       epf_table_insert(t, &p, NULL, 0);
@@ -182,7 +182,7 @@ static int ask(struct epf_table *t, u64 digest)
 	struct epf_probe p;
 
 	if (t->owned)
-		return epf_owned_test(t, digest);
+		return t->ops->test(t, digest);
 	epf_probe(&t->lanes, digest, &p);
 	return epf_table_test(t, &p);
 }

@@ -216,7 +216,7 @@ static void set_window(struct actor *a, struct epf_params *p)
 	static const u8 modes[] = { EPF_MODE_COUNT, EPF_MODE_COUNT,
 				    EPF_MODE_EITHER, EPF_MODE_BOTH };
 
-	if (epf_kind_ops(p->kind) && epf_kind_ops(p->kind)->fluid) {
+	if (p->kind == EPF_KIND_TLBF || p->kind == EPF_KIND_CHAIN) {
 		p->mode = EPF_MODE_TIME;
 		p->window_ns = FLUID_NS;
 		return;
@@ -332,8 +332,7 @@ static void replace(struct actor *a, struct epf_table *t)
 {
 	struct epf_name name = name_of(draw(a, SLOTS));
 	const u64 key[2] = { draw(a, ~0ULL), draw(a, ~0ULL) };
-	const struct epf_shape *shape = t->owned ? &t->owned->core.shape : NULL;
-	struct epf_table *new = epf_table_new(&t->params, shape, key);
+	struct epf_table *new = epf_table_new(&t->params, t->ops->shape(t), key);
 	struct epf_filter *f = epf_filter_find(&name);
 
 	if (!IS_ERR(new) && !IS_ERR(f) && !epf_filter_replace(f, new, NULL))
@@ -552,6 +551,7 @@ MODULE_PARM_DESC(torture, "write: number of steps to run on each CPU; read: resu
 
 #ifdef EPF_BROKEN
 unsigned int epf_broken;
+EPF_EXPORT(epf_broken); /* to the kinds */
 module_param_named(broken, epf_broken, uint, 0600);
 MODULE_PARM_DESC(broken, "protections to disable, a mask of BROKEN_*");
 atomic_t broken_inside;
@@ -562,6 +562,7 @@ MODULE_PARM_DESC(most_inside, "maximum number of processes at the lock of one ta
 module_param_named(holds, broken_holds, ulong, 0400);
 MODULE_PARM_DESC(holds, "number of times that one of them held it");
 unsigned long broken_halves;
+EPF_EXPORT(broken_halves);
 module_param_named(halves, broken_halves, ulong, 0600);
 MODULE_PARM_DESC(halves, "number of sweep calls that did not continue");
 #endif

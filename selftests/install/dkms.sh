@@ -70,7 +70,7 @@ module() { # usage: module install|uninstall
 
 installed() {
 	dkms status "epochfilter/$version" -k "$release" | grep -q ': installed$' &&
-		for name in epochfilter xt_epf; do
+		for name in epochfilter epochfilter_kinds xt_epf; do
 			modinfo -k "$release" -n "$name" | grep "/updates/dkms/$name.ko" || return
 		done
 }
@@ -81,6 +81,12 @@ found_by_alias() {
 		grep -q '/x_tables\.ko' "$tmp/loads" && grep -q '/epochfilter\.ko' "$tmp/loads"
 }
 
+# What epochfilter asks the kernel to load.
+kinds_found() {
+	modprobe -S "$release" --show-depends epochfilter-kinds > "$tmp/loads" && cat "$tmp/loads" &&
+		grep -q '/epochfilter_kinds\.ko' "$tmp/loads" && grep -q '/epochfilter\.ko' "$tmp/loads"
+}
+
 # Else than what depmod, DKMS and groupadd keep for themselves.
 nothing_left() {
 	local left
@@ -88,7 +94,8 @@ nothing_left() {
 		! -path '*/var/lib/dkms/mok.*' ! -path '*/etc/g*' ! -path '*/etc/.pwd.lock')
 	echo "$left"
 	[ -z "$left" ] && [ ! -e "/var/lib/dkms/epochfilter" ] && ! getent group epochfilter &&
-		! modinfo -k "$release" -n xt_epf && ! modinfo -k "$release" -n epochfilter
+		! modinfo -k "$release" -n xt_epf && ! modinfo -k "$release" -n epochfilter &&
+		! modinfo -k "$release" -n epochfilter_kinds
 }
 
 # Within the mount namespace.
@@ -97,11 +104,12 @@ cycle() {
 	cover $covered && pretend || ktap_skip_all 'no overlay over /usr, /var and /etc here'
 	[ ! -e "$source" ] && ! getent group epochfilter > /dev/null ||
 		ktap_skip_all 'epochfilter is installed here'
-	ktap_plan 6
+	ktap_plan 7
 	static
-	ktap_check 'DKMS builds and installs both modules' module install
-	ktap_check 'it says so, and both are where modprobe looks' installed
+	ktap_check 'DKMS builds and installs all modules' module install
+	ktap_check 'it says so, and all are where modprobe looks' installed
 	ktap_check 'iptables loads the match by its alias, and what it needs' found_by_alias
+	ktap_check 'the kernel finds the kinds by the name that it asks for' kinds_found
 	ktap_check 'make uninstall leaves nothing' uninstalled
 	ktap_finish
 }
@@ -112,8 +120,8 @@ uninstalled() {
 
 static() {
 	ktap_is 'dkms.conf names the modules that Kbuild makes' "$(named "$headers")" "$(made)"
-	ktap_is 'for a kernel without xtables the first alone' "$(named "$tmp")" \
-		build/kmod/epochfilter.ko
+	ktap_is 'for a kernel without xtables all but the match' "$(named "$tmp")" \
+		"$(printf 'build/kmod/%s.ko\n' epochfilter epochfilter_kinds)"
 }
 
 if [ -z "$whole" ]; then

@@ -136,7 +136,7 @@ def uninstalls():
         return why
     left = shutil.which("epfctl") or list(
         pathlib.Path("/lib/modules").glob("*/updates/*epf*.ko")) + list(
-            pathlib.Path("/lib/modules").glob("*/updates/epochfilter.ko"))
+            pathlib.Path("/lib/modules").glob("*/updates/epochfilter*.ko"))
     return f"left behind: {left}" if left else None
 
 

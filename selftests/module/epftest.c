@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "audit/kinds.h"
+#include "query/kinds.h"
 
 #define PREFIX "mod-"
 #define CHUNK 4096u

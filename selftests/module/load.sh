@@ -20,6 +20,7 @@ ktap_plan 28
 
 work=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$work"
+rmmod epochfilter_kinds 2>/dev/null
 rmmod epochfilter 2>/dev/null
 
 loaded() {

@@ -10,6 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=${here%/*/*}
 ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
 broken=${EPF_TORTURE_DIR:-$top/build/selftests/torture}/broken/epochfilter.ko
+broken_kinds=${broken%/*}/epochfilter_kinds.ko
 built=$top/build/selftests/module
 
 [ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
@@ -33,13 +34,29 @@ turns() {
 	return $status
 }
 
+insmod_both() {
+	insmod "$1" && insmod "$2"
+}
+
+# Waits for the memory of destroyed filters, which is freed after a grace period.
+remove() {
+	for _ in $(seq 100); do
+		rmmod "$1" 2> /dev/null && return
+		sleep 0.2
+	done
+	rmmod "$1"
+}
+
 ktap_plan 5
+rmmod epochfilter_kinds 2> /dev/null
 rmmod epochfilter 2> /dev/null
-ktap_check 'a module in which all can be held up' insmod "$broken"
+ktap_check 'a module in which all can be held up' \
+	insmod_both "$broken" "$broken_kinds"
 ktap_check 'a grace period that never ends' promise 2560
 ktap_check 'a worker that never comes' promise 3072
 ktap_check 'ten times the planned rate' promise 2048
 ktap_check 'batches take turns at the lock of packets' turns
+remove epochfilter_kinds
 rmmod epochfilter
 insmod "$ko"
 ktap_finish

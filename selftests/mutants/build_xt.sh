@@ -14,7 +14,7 @@ need_stock() {
 }
 
 unload() {
-	rmmod xt_epf epochfilter 2> /dev/null
+	rmmod xt_epf epochfilter_kinds epochfilter 2> /dev/null
 	[ ! -d /sys/module/epochfilter ]
 }
 

@@ -10,4 +10,6 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 built=${EPF_TORTURE_DIR:-${here%/*/*}/build/selftests/torture}
 
 insmod "$built/broken/epochfilter.ko" broken="$1" || exit
-echo "$2" > /sys/module/epochfilter/parameters/torture && rmmod epochfilter
+insmod "$built/broken/epochfilter_kinds.ko" || exit
+echo "$2" > /sys/module/epochfilter/parameters/torture &&
+	rmmod epochfilter_kinds && rmmod epochfilter

@@ -67,7 +67,7 @@ few_ghosts() {
 }
 
 unload() {
-	no_areas && rmmod epochfilter
+	no_areas && rmmod epochfilter_kinds && rmmod epochfilter
 }
 
 # usage: caught FLAGS SUM WHAT
@@ -80,9 +80,15 @@ caught() {
 	ktap_check "caught: $3: $2 $(sum "$2")" [ "$(sum "$2")" -gt 0 ]
 }
 
-remove xt_epf # it depends on epochfilter
+# usage: load FORM
+load() {
+	insmod "$built/$1/epochfilter.ko" && insmod "$built/$1/epochfilter_kinds.ko"
+}
+
+remove xt_epf # both depend on epochfilter
+remove epochfilter_kinds
 remove epochfilter
-insmod "$built/plain/epochfilter.ko"
+load plain
 run "$steps"
 ktap_is "it runs for $steps steps on each of $(nproc) CPUs" $? 0
 run_log=$(dmesg | grep 'torture: ')
@@ -92,7 +98,7 @@ ktap_check 'and everything happened' each_happened
 ktap_check 'its memory is free, it unloads' unload
 [ -z "$only" ] || ktap_finish
 
-insmod "$built/broken/epochfilter.ko"
+load broken
 echo $stall > "$params/broken"
 run $broken_steps
 ktap_is 'with stalls alone no law is broken' "$(sum violations)" 0

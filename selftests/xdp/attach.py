@@ -576,8 +576,11 @@ def vlans_told_apart():
 
 def unload():
     """Programs let go of the module a moment after they are detached."""
-    if not net.eventually(lambda: not net.run("rmmod", "epochfilter",
-                                              check=False).returncode):
+    def removed():
+        net.run("rmmod", "epochfilter_kinds", check=False)
+        return not net.run("rmmod", "epochfilter", check=False).returncode
+
+    if not net.eventually(removed):
         raise RuntimeError("the module cannot be unloaded")
 
 

@@ -112,10 +112,14 @@ claim 'so are the parameters of the module' \
 	grep -qx 77 /sys/module/epochfilter/parameters/max_filters
 claim 'no snapshot is left' [ ! -e "$EPF_STATE" ]
 drops() {
-	local i
+	local i kind
 
 	"$EPFCTL" detach up-a && "$EPFCTL" detach up-b || return
+	for kind in $kinds; do
+		"$EPFCTL" destroy "up-$kind" || return
+	done
 	for ((i = 0; i < 600; i++)); do
+		rmmod epochfilter_kinds
 		rmmod epochfilter && return
 		sleep 0.1
 	done

@@ -185,8 +185,9 @@ static int create(struct wish *w, const char *name)
 			    "lanes");
 	if (plan.params.kind && (err == -EOPNOTSUPP ||
 				 (err == -E2BIG && !limits_forbid(plan.bytes))))
-		return fail("this kernel module does not know --kind: load a "
-			    "newer one, or leave it out");
+		return fail("the kernel has no filters of that --kind: try "
+			    "'modprobe epochfilter_kinds', install the modules "
+			    "of this version, or leave --kind out");
 	if (w->align && err == -EINVAL)
 		return fail("this kernel module does not know --align: load a "
 			    "newer one, or leave it out");

@@ -161,6 +161,10 @@ static int restore_into(int dev, const char *name, const char *path,
 	if (err == -EBUSY)
 		return fail("a snapshot of '%s' is being made: try again when it "
 			    "is complete", name);
+	if (err == -EOPNOTSUPP && epf_is_module(dev))
+		return fail("%s: the kernel has no filters of this kind: try "
+			    "'modprobe epochfilter_kinds', or install the modules "
+			    "of this version", path);
 	return fail_limits(err, "restoring a filter", NULL, false,
 			   bytes_of(file));
 }

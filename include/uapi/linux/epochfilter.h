@@ -88,9 +88,9 @@
  *              cannot advance any further
  *   ESTALE  a snapshot of a locked kind took longer than its pin, and an epoch
  *           ended or memory moved meanwhile: the snapshot is over and useless
- *   EOPNOTSUPP a kind of filter that this kernel module does not know; a
- *              mapping or a journal of a locked kind; SNAP_READ of
- *              EPF_KIND_LANES
+ *   EOPNOTSUPP a kind of filter that this kernel module does not know, or
+ *              whose module (epochfilter_kinds) cannot be loaded; a mapping or
+ *              a journal of a locked kind; SNAP_READ of EPF_KIND_LANES
  *   EBADMSG restore: header, geometry, state or memory do not fit; a packet
  *           kfunc: malformed
  *   ENODATA a packet kfunc: truncated

@@ -12,6 +12,10 @@
 
 /* Lines scanned each time the lock is held: 4 KiB, some microseconds. */
 #define SCAN_LINES 64u
+/* Shortest period of the timer that queues the worker. Inserters queue it themselves if
+ * it is urgent.
+ */
+#define MEND_MIN_NS (10 * NSEC_PER_MSEC)
 /* How long an estimate stays valid while the filter does not change. */
 #define STILL_NS (100 * NSEC_PER_MSEC)
 
@@ -208,8 +212,9 @@ void epf_fluid_work(struct epf_table *t)
 /**
  * epf_fluid_done() - report that everything due at the beginning of the run is done
  * @t: table
+ * @estimated: with an estimate
  */
-void epf_fluid_done(struct epf_table *t)
+void epf_fluid_done(struct epf_table *t, bool estimated)
 {
 	WRITE_ONCE(t->owned->followed, t->owned->follows);
 	wake_up_all(&t->moved);
@@ -316,6 +321,26 @@ int epf_fluid_adopt(struct epf_table *t)
 		f->ops->place(f, i, word);
 	}
 	return 0;
+}
+
+/**
+ * epf_fluid_turnover() - no number of epochs removes all keys: the last slice has room
+ *	for them, so an empty table takes its place
+ * @t: table
+ */
+u32 epf_fluid_turnover(const struct epf_table *t)
+{
+	return 0;
+}
+
+/**
+ * epf_fluid_tick_ns() - time until the worker has to run again
+ * @t: table
+ */
+u64 epf_fluid_tick_ns(const struct epf_table *t)
+{
+	return max_t(u64, t->window.epoch_ns / t->owned->core.ops->ticks,
+		     MEND_MIN_NS);
 }
 
 static int jump(struct epf_table *t, u64 *jumps)

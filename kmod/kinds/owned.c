@@ -4,7 +4,8 @@
  * owned.h; memory that is resized is in fluid.c.
  */
 #include "owned.h"
-#include "trace.h"
+
+#include <epf/params.h>
 
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -60,17 +61,11 @@ static int init(struct epf_locked *f, const struct epf_params *params,
 			       ktime_get_ns());
 }
 
-/**
- * epf_owned_new() - check a shape and make the state of an empty filter
- * @params: checked, of a locked kind
- * @shape: unchecked
- *
- * Context: process; sleeps.
- * Return: the state, to be freed with its room, or an error pointer: -EINVAL,
- * -ENOMEM.
+/* Check a shape and make the state of an empty filter. Return: the state, to be freed
+ * with its room, or an error pointer: -EINVAL, -ENOMEM.
  */
-struct epf_owned *epf_owned_new(const struct epf_params *params,
-				const struct epf_shape *shape)
+static struct epf_owned *owned_new(const struct epf_params *params,
+				   const struct epf_shape *shape)
 {
 	struct epf_owned *o;
 	int err;
@@ -89,34 +84,115 @@ struct epf_owned *epf_owned_new(const struct epf_params *params,
 }
 
 /**
- * epf_owned_fill() - provide memory before the first insertion
- * @t: table with zeroed lines, not yet published
+ * epf_owned_check() - as epf_params_check()
+ * @params: of a locked kind
+ *
+ * Return: 0 or -EINVAL.
+ */
+int epf_owned_check(const struct epf_params *params)
+{
+	return epf_params_check_owned(params);
+}
+
+/**
+ * epf_owned_make() - check a shape and make the state of an empty filter
+ * @t: table, zeroed
+ * @params: checked, of a locked kind
+ * @shape: unchecked
  *
  * Context: process; sleeps.
- * Return: 0, or as epf_table_grow().
+ * Return: 0, -EINVAL, -ENOMEM.
  */
-int epf_owned_fill(struct epf_table *t)
+int epf_owned_make(struct epf_table *t, const struct epf_params *params,
+		   const struct epf_shape *shape)
+{
+	struct epf_owned *o = owned_new(params, shape);
+
+	if (IS_ERR(o))
+		return PTR_ERR(o);
+	t->owned = o;
+	t->words = o->core.words;
+	t->epochs = o->core.epochs;
+	return 0;
+}
+
+/**
+ * epf_owned_fill_step() - insertions that raise the fill of an epoch by about 1/16,
+ *	at eight bits a key
+ * @t: table
+ *
+ * A kind that grows is checked by time instead.
+ */
+u64 epf_owned_fill_step(const struct epf_table *t)
+{
+	if (!t->words)
+		return EPF_INSERTS_MAX;
+	return t->words * 64 / (16 * 8) / (t->epochs + 1);
+}
+
+/**
+ * epf_owned_shape() - the shape to make such a table of
+ * @t: table
+ */
+const struct epf_shape *epf_owned_shape(const struct epf_table *t)
+{
+	return &t->owned->core.shape;
+}
+
+static void begin_past(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 
 	o->skewed_ns = t->created_ns;
 	o->past[EPF_EPOCH_FIRST] = t->state.ring[EPF_EPOCH_FIRST & 7];
-	if (o->core.ops->fluid)
-		return epf_fluid_fill(t);
-	o->core.word = (u64 *)t->lanes.line;
+}
+
+/**
+ * epf_paced_fill() - provide memory before the first insertion
+ * @t: table of a fixed-size kind with zeroed lines, not yet published
+ *
+ * Return: 0.
+ */
+int epf_paced_fill(struct epf_table *t)
+{
+	begin_past(t);
+	t->owned->core.word = (u64 *)t->lanes.line;
 	return 0;
 }
 
 /**
+ * epf_owned_fill() - provide memory before the first insertion
+ * @t: table of a resizable kind, not yet published
+ *
+ * Context: process; sleeps.
+ * Return: 0, or as epf_fluid_fill().
+ */
+int epf_owned_fill(struct epf_table *t)
+{
+	int err;
+
+	begin_past(t);
+	err = epf_fluid_fill(t);
+	if (err != -ENOSPC)
+		return err;
+	epf_wait_freed();
+	return epf_fluid_fill(t);
+}
+
+/**
  * epf_owned_free() - free all memory except the lines
- * @t: table without users
+ * @t: table without users; perhaps not completely made
  */
 void epf_owned_free(struct epf_table *t)
 {
-	if (t->owned->core.ops->fluid)
+	struct epf_owned *o = t->owned;
+
+	if (!o)
+		return;
+	if (o->core.ops->fluid)
 		epf_fluid_free(t);
-	kvfree(t->owned->core.room);
-	kvfree(t->owned);
+	kvfree(o->core.room);
+	kvfree(o);
 }
 
 /**
@@ -136,7 +212,7 @@ bool epf_owned_full(struct epf_table *t)
 }
 
 /**
- * epf_owned_measured() - as epf_table_measured_room(), for a locked kind
+ * epf_owned_measured() - begin to count from what was estimated
  * @t: table, estimated, not yet published
  */
 void epf_owned_measured(struct epf_table *t)
@@ -271,6 +347,55 @@ void epf_owned_rotated(struct epf_table *t, u64 e)
 	past[(e + 1) % EPF_OWNED_PAST] = t->state.ring[(e + 1) & 7];
 }
 
+/**
+ * epf_owned_may_end() - may the current epoch end at once?
+ * @t: table
+ *
+ * Return: false: the worker has to empty memory first.
+ */
+bool epf_owned_may_end(const struct epf_table *t)
+{
+	return false;
+}
+
+/**
+ * epf_owned_send() - queue the worker at once, which has to end an epoch or may do so
+ *	again
+ * @t: table
+ */
+void epf_owned_send(struct epf_table *t)
+{
+	mod_delayed_work(epf_wq, &t->work, 0);
+}
+
+/**
+ * epf_owned_wait() - sleep until the worker has ended an epoch, or a snapshot
+ *	prevents it
+ * @t: table, by reference
+ * @e: the epoch
+ *
+ * Return: not 0: a signal.
+ */
+int epf_owned_wait(struct epf_table *t, u64 e)
+{
+	mod_delayed_work(epf_wq, &t->work, 0);
+	return wait_event_interruptible(t->moved,
+					epf_load(&t->state.epoch) != e ||
+					epf_table_pinned(t, ktime_get_ns()) ||
+					READ_ONCE(t->retired));
+}
+
+/**
+ * epf_owned_pinned() - cancel the epochs that callers still want ended, see
+ *	epf_paced_rotate()
+ * @t: table, locked
+ */
+void epf_owned_pinned(struct epf_table *t)
+{
+	lockdep_assert_held(&t->lock);
+	t->owned->wanted = 0;
+}
+
 /* Should the worker end the current epoch? Caller holds the lock. */
 static bool rotation_wanted(const struct epf_table *t)
 {
@@ -338,17 +463,13 @@ static bool end_wanted(struct epf_table *t)
 }
 
 /**
- * epf_owned_work() - the worker's part: end epochs, manage memory
+ * epf_paced_work() - the worker's part for a fixed-size kind: end epochs
  * @t: table
  */
-void epf_owned_work(struct epf_table *t)
+void epf_paced_work(struct epf_table *t)
 {
 	u32 n = 0;
 
-	if (t->owned->core.ops->fluid) {
-		epf_fluid_work(t);
-		return;
-	}
 	while (n < OWNED_ROUND && end_wanted(t))
 		n++;
 	if (n == OWNED_ROUND) /* let the estimate run in between */
@@ -369,8 +490,8 @@ static bool given_up(const struct epf_table *t, u64 target, u64 pins)
 }
 
 /**
- * epf_owned_rotate() - end epochs now
- * @t: table, by reference
+ * epf_paced_rotate() - end epochs now
+ * @t: table of a fixed-size kind, by reference
  * @count: number of epochs to end
  *
  * A snapshot that begins cancels all the epochs that any caller still wants ended.
@@ -380,16 +501,14 @@ static bool given_up(const struct epf_table *t, u64 target, u64 pins)
  * Context: process; sleeps until the error rate has been estimated again.
  * Return: 0; -EBUSY: pinned at the call or since, some epochs may have ended;
  * -EINTR: a signal, the remaining epochs end all the same; -ENODEV: destroyed
- * meanwhile; for a resizable kind as epf_fluid_rotate().
+ * meanwhile.
  */
-int epf_owned_rotate(struct epf_table *t, u32 count)
+int epf_paced_rotate(struct epf_table *t, u32 count)
 {
 	struct epf_owned *o = t->owned;
 	u64 target, pins;
 	int err = 0;
 
-	if (o->core.ops->fluid)
-		return epf_fluid_rotate(t, count);
 	epf_table_lock(t);
 	if (epf_table_pinned(t, ktime_get_ns()))
 		err = -EBUSY;
@@ -410,7 +529,34 @@ int epf_owned_rotate(struct epf_table *t, u32 count)
 	return rotated(t, target) ? 0 : -EBUSY;
 }
 
+/**
+ * epf_paced_turnover() - ends of epochs after which no slice has a key
+ * @t: table of a fixed-size kind
+ */
+u32 epf_paced_turnover(const struct epf_table *t)
+{
+	return t->owned->core.slices;
+}
+
+/**
+ * epf_paced_tick() - the timer has fired
+ * @t: table of a fixed-size kind
+ */
+void epf_paced_tick(struct epf_table *t)
+{
+	epf_table_try_rotate(t);
+}
+
 /* ------------------------------------------------------------ status ---- */
+
+/**
+ * epf_paced_still() - is the last estimate still good enough?
+ * @t: table of a fixed-size kind
+ */
+bool epf_paced_still(struct epf_table *t)
+{
+	return false;
+}
 
 /* Take all samples of an estimate. If an epoch becomes overdue meanwhile, end it
  * between two samples instead of letting it wait.
@@ -506,7 +652,6 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 	lockdep_assert_held(&t->lock);
 	info->shape = f->shape;
 	info->needs = f->ops->needs;
-	info->window_epochs = f->epochs;
 	info->slices = f->slices;
 	info->waits = o->waits;
 	if (f->ops->fluid && f->ops->fluid->covered)

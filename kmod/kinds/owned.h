@@ -25,7 +25,7 @@
 #ifndef EPF_OWNED_H
 #define EPF_OWNED_H
 
-#include "table.h"
+#include "kind.h"
 
 #include <epf/image.h>
 #include <epf/kind.h>
@@ -85,14 +85,28 @@ struct epf_owned {
 /* kinds.c: */
 const struct epf_kind_ops *epf_kind_ops(u8 kind);
 
-/* owned.c: */
-struct epf_owned *epf_owned_new(const struct epf_params *params,
-				const struct epf_shape *shape);
+/* owned.c: operations of tables (kind.h), of all kinds and of fixed-size ones */
+int epf_owned_check(const struct epf_params *params);
+int epf_owned_make(struct epf_table *t, const struct epf_params *params,
+		   const struct epf_shape *shape);
 int epf_owned_fill(struct epf_table *t);
+int epf_paced_fill(struct epf_table *t);
 void epf_owned_free(struct epf_table *t);
+u64 epf_owned_fill_step(const struct epf_table *t);
+const struct epf_shape *epf_owned_shape(const struct epf_table *t);
+int epf_owned_test(struct epf_table *t, u64 digest);
+int epf_owned_insert(struct epf_table *t, u64 digest);
+int epf_owned_test_and_insert(struct epf_table *t, u64 digest);
+bool epf_owned_may_end(const struct epf_table *t);
 void epf_owned_rotated(struct epf_table *t, u64 e);
-int epf_owned_rotate(struct epf_table *t, u32 count);
-void epf_owned_work(struct epf_table *t);
+void epf_owned_send(struct epf_table *t);
+int epf_owned_wait(struct epf_table *t, u64 e);
+int epf_paced_rotate(struct epf_table *t, u32 count);
+u32 epf_paced_turnover(const struct epf_table *t);
+void epf_paced_tick(struct epf_table *t);
+void epf_owned_pinned(struct epf_table *t);
+void epf_paced_work(struct epf_table *t);
+bool epf_paced_still(struct epf_table *t);
 bool epf_owned_full(struct epf_table *t);
 void epf_owned_measured(struct epf_table *t);
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est);
@@ -112,8 +126,10 @@ void epf_fluid_free(struct epf_table *t);
 bool epf_fluid_insert(struct epf_table *t, u64 digest);
 u64 *epf_fluid_hold(struct epf_table *t, u64 *words);
 void epf_fluid_work(struct epf_table *t);
-void epf_fluid_done(struct epf_table *t);
+void epf_fluid_done(struct epf_table *t, bool estimated);
 int epf_fluid_rotate(struct epf_table *t, u32 count);
+u32 epf_fluid_turnover(const struct epf_table *t);
+u64 epf_fluid_tick_ns(const struct epf_table *t);
 bool epf_fluid_still(struct epf_table *t);
 void epf_fluid_see(struct epf_table *t);
 void epf_fluid_stir(struct epf_owned *o);
