@@ -89,13 +89,15 @@ static const char *met(const struct epf_view *v, const struct epf_estimate *e,
 		       unsigned int i)
 {
 	__u64 seed = 0x5eed0000 + i * 0x9e3779b97f4a7c15ULL;
+	const struct epf_probe_opts o = { .size = sizeof(o), .keys = KEYS,
+					  .seed = &seed };
 	/* of keys and lanes without positions: left out of what is expected */
 	double none = EPF_LANES * pow(1. / 32, v->geom.bits * v->geom.parts);
 	struct epf_choice c;
 	struct epf_met m;
 
 	epf_audit_choose(&c, v, KEYS, false, 0, NULL);
-	if (epf_view_probe(v, c.engine, 0, KEYS, &seed, &m, NULL, NULL))
+	if (epf_view_probe(v, c.engine, &o, &m))
 		return "no answer";
 	if (m.low <= e->fpr + none && (v->geom.bits < FIELDS_MANY ||
 				e->fpr * (1 - OVERSTATED) <= m.high))
@@ -189,9 +191,36 @@ static void intervals(void)
 	       "half a million of a billion: as the normal distribution has it");
 }
 
-static void edges(void)
+static int probe(const struct epf_view *v, __u32 threads, __u64 keys,
+		 const __u64 *seed, struct epf_met *m)
+{
+	const struct epf_probe_opts o = { .size = sizeof(o), .threads = threads,
+					  .keys = keys, .seed = seed };
+
+	return epf_view_probe(v, epf_engine_at(0), &o, m);
+}
+
+/* Options of an older, of a newer and of a far newer program. */
+static void sizes(const struct epf_view *v)
 {
 	const struct epf_engine *e = epf_engine_at(0);
+	struct { struct epf_probe_opts o; __u64 more; } new = {
+		{ .size = sizeof(new), .keys = 1000 }, 0,
+	};
+	struct epf_probe_opts old = { .size = sizeof(old) - 1, .keys = 1000 };
+	struct epf_met m;
+
+	tap_ok(epf_view_probe(v, e, &old, &m) == -EINVAL,
+	       "options that are too short: EINVAL");
+	tap_ok(!epf_view_probe(v, e, &new.o, &m) && m.keys == 1000,
+	       "options with zeros behind what is known");
+	new.more = 1ULL << 63;
+	tap_ok(epf_view_probe(v, e, &new.o, &m) == -E2BIG,
+	       "options that are not known: E2BIG");
+}
+
+static void edges(void)
+{
 	struct epf_estimate estimate;
 	struct epf_met a, b;
 	struct epf_view v;
@@ -200,20 +229,21 @@ static void edges(void)
 
 	make(&s, 1, 1, 4);
 	v = sim_view(&s);
-	tap_ok(epf_view_probe(&v, e, 0, 0, NULL, &a, NULL, NULL) == -EINVAL &&
+	tap_ok(probe(&v, 0, 0, NULL, &a) == -EINVAL &&
 	       epf_view_estimate(&v, EPF_AUDIT_THREADS_MAX + 1, &estimate) ==
 	       -EINVAL, "no keys, too many threads: EINVAL");
-	tap_ok(!epf_view_probe(&v, e, 1, 30000, &seed, &a, NULL, NULL) &&
-	       !epf_view_probe(&v, e, 2, 30000, &seed, &b, NULL, NULL) &&
+	tap_ok(!probe(&v, 1, 30000, &seed, &a) &&
+	       !probe(&v, 2, 30000, &seed, &b) &&
 	       !memcmp(&a, &b, sizeof(a)) && a.seed == 7 && a.keys == 30000,
 	       "keys of a seed are always the same");
-	tap_ok(!epf_view_probe(&v, e, 1, 30000, NULL, &a, NULL, NULL) &&
-	       !epf_view_probe(&v, e, 1, 30000, NULL, &b, NULL, NULL) &&
+	tap_ok(!probe(&v, 1, 30000, NULL, &a) &&
+	       !probe(&v, 1, 30000, NULL, &b) &&
 	       a.seed != b.seed, "without one they are not");
 	memset(s.f.line, 0, LINES * EPF_LINE_BYTES);
-	tap_ok(!epf_view_probe(&v, e, 1, 1000, NULL, &a, NULL, NULL) && !a.found &&
+	tap_ok(!probe(&v, 1, 1000, NULL, &a) && !a.found &&
 	       a.low == 0 && near(a.high, 1 - pow(.0005, 1 / 1000.)),
 	       "none found: the interval begins at 0 and does not end there");
+	sizes(&v);
 	intervals();
 	sim_free(&s);
 }
@@ -225,7 +255,7 @@ int main(int argc, char **argv)
 	unsigned int i;
 	__u32 k;
 
-	tap_plan((few ? 3 : 3 * 15) + 6);
+	tap_plan((few ? 3 : 3 * 15) + 9);
 	edges();
 	for (i = 0; i < 3; i++)
 		for (k = parts[i]; k <= 15 * parts[i]; k += parts[i])

@@ -239,6 +239,8 @@ static void claim_alignment(void)
 static const char *probed(unsigned int shape, __u64 epoch, __u64 seed, __u64 n)
 {
 	const struct epf_engine *scalar = epf_engine_find("scalar");
+	const struct epf_probe_opts o = { .size = sizeof(o), .threads = 1,
+					  .keys = n, .seed = &seed };
 	unsigned long long found = 5;
 	struct epf_met m = { .found = 0 };
 	const char *wrong = NULL;
@@ -251,7 +253,7 @@ static const char *probed(unsigned int shape, __u64 epoch, __u64 seed, __u64 n)
 	f = cards_lines(&s);
 	v = sim_view(&s);
 	if (epf_cu_probe(&f, seed, n, &found, NULL) ||
-	    (n && epf_view_probe(&v, scalar, 1, n, &seed, &m, NULL, NULL)))
+	    (n && epf_view_probe(&v, scalar, &o, &m)))
 		wrong = "error";
 	else if (found != m.found + 5)
 		wrong = "another number";

@@ -101,21 +101,20 @@ int epf_dev_open(void)
 	return descriptor();
 }
 
-int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *p,
-			 const struct epf_shape *shape, const __u64 key[2],
-			 __u32 *id)
+int epf_dev_create_opts(int dev, const struct epf_params *p,
+			const struct epf_create_opts *o, __u32 *id)
 {
 	struct epf_window w;
 	struct epf_geom g;
 
 	(void)dev;
-	(void)key;
+	law(o->size == sizeof(*o), "create: size of the options");
 	law(name_is_sound(p->name), "create: name");
 	law(p->kind <= EPF_KIND_MAX && p->hash <= EPF_HASH_MAX,
 	    "create: kinds");
-	law(!flags || (flags == EPF_CREATE_ALIGN && !p->kind &&
-		       p->mode == EPF_MODE_TIME), "create: flags");
-	law(p->kind ? shape->all[0] == p->kind && !p->nr_lines :
+	law(!o->flags || (o->flags == EPF_CREATE_ALIGN && !p->kind &&
+			  p->mode == EPF_MODE_TIME), "create: flags");
+	law(p->kind ? o->shape->all[0] == p->kind && !p->nr_lines :
 		      !epf_geom_init(&g, p->nr_lines, p->lines_per_key,
 				     p->bits_per_key),
 	    "create: geometry");
@@ -131,8 +130,10 @@ int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *p,
 int epf_dev_create(int dev, const struct epf_params *p, const __u64 key[2],
 		   __u32 *id)
 {
+	const struct epf_create_opts o = { .size = sizeof(o), .key = key };
+
 	law(!p->kind, "create: lanes");
-	return epf_dev_create_flags(dev, 0, p, NULL, key, id);
+	return epf_dev_create_opts(dev, p, &o, id);
 }
 
 static void law_compared(const struct epf_compare_req *req)

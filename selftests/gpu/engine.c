@@ -427,6 +427,8 @@ static const char *estimates(void)
 	struct epf_estimate here, there;
 	struct epf_met m[2];
 	const __u64 seed = 77;
+	const struct epf_probe_opts o = { .size = sizeof(o), .threads = 1,
+					  .keys = 5000, .seed = &seed };
 
 	sim_noise(&s, 20);
 	v = sim_view(&s);
@@ -435,9 +437,8 @@ static const char *estimates(void)
 		return "no estimate";
 	if (memcmp(&here, &there, sizeof(here)))
 		return "estimates differ";
-	if (epf_view_probe(&v, epf_engine_at(0), 1, 5000, &seed, &m[0], NULL,
-			   NULL) ||
-	    epf_view_probe(&v, cuda(), 1, 5000, &seed, &m[1], NULL, NULL))
+	if (epf_view_probe(&v, epf_engine_at(0), &o, &m[0]) ||
+	    epf_view_probe(&v, cuda(), &o, &m[1]))
 		return "no probe";
 	return m[0].found == m[1].found && m[1].engine == cuda() && m[0].found ?
 		       NULL : "other keys are found";

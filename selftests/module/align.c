@@ -34,8 +34,9 @@ static struct epf_params params(const char *name)
 
 static long create(const struct epf_params *p, __u32 flags)
 {
-	long ret = epf_dev_create_flags(test_dev, flags, p, NULL, test_key,
-					NULL);
+	const struct epf_create_opts o = { .size = sizeof(o), .flags = flags,
+					   .key = test_key };
+	long ret = epf_dev_create_opts(test_dev, p, &o, NULL);
 
 	test_demand(!ret || ret == -EINVAL);
 	return ret;

@@ -131,10 +131,12 @@ int test_make(const struct epf_params *params)
 int test_make_kind(const struct epf_params *params,
 		   const struct epf_shape *shape)
 {
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = shape,
+					   .key = test_key };
 	int ret = test_destroy(params->name, EPF_DESTROY_FORCE);
 
 	test_demand(!ret || ret == -ENOENT);
-	ret = epf_dev_create_kind(test_dev, params, shape, test_key, NULL);
+	ret = epf_dev_create_opts(test_dev, params, &o, NULL);
 	errno = -ret;
 	test_demand(!ret);
 	ret = test_open(params->name);

@@ -94,13 +94,15 @@ static long create_owned(const char *name, __u32 kind, __u64 span_ns)
 {
 	struct epf_params p = test_owned_params(name, kind, 700);
 	struct epf_shape s = owned_shape(kind);
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = &s,
+					   .key = test_key };
 
 	if (owned_is_fluid(kind)) {
 		p.mode = EPF_MODE_TIME;
 		p.window_inserts = 0;
 		p.window_ns = span_ns;
 	}
-	return epf_dev_create_kind(test_dev, &p, &s, test_key, NULL);
+	return epf_dev_create_opts(test_dev, &p, &o, NULL);
 }
 
 #define CREATE(kind)							      \

@@ -254,6 +254,7 @@ static void again_and_again(const struct fluid *of)
 	long long before = test_number(TOTAL_MIB, "");
 	struct epf_params p = params(of, SPAN);
 	struct epf_shape s = shape(of, 1 << 22);
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = &s };
 	int i, failed = 0;
 	char text[32];
 
@@ -264,7 +265,7 @@ static void again_and_again(const struct fluid *of)
 		s.chain.lines_first = (2 << 20) / 64;
 	test_demand(!test_write(TOTAL_MIB, "4"));
 	for (i = 0; i < 6; i++) {
-		failed += !!epf_dev_create_kind(test_dev, &p, &s, NULL, NULL);
+		failed += !!epf_dev_create_opts(test_dev, &p, &o, NULL);
 		test_destroy(NAME, EPF_DESTROY_FORCE);
 	}
 	snprintf(text, sizeof(text), "%lld", before);
@@ -311,8 +312,10 @@ static void short_of_memory(const struct fluid *of)
 /* Return: as EPF_IOC_CREATE, under a name that is free. */
 static int try(struct epf_params *p, const struct epf_shape *s)
 {
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = s };
+
 	strcpy(p->name, "mod-fluid-bad");
-	return epf_dev_create_kind(test_dev, p, s, NULL, NULL);
+	return epf_dev_create_opts(test_dev, p, &o, NULL);
 }
 
 #define BAD_POINTS 15

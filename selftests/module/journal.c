@@ -218,12 +218,13 @@ static struct epf_window aligned_window(void)
 
 static void make_aligned(__u32 parts, __u64 epoch_ns)
 {
+	const struct epf_create_opts o = { .size = sizeof(o), .key = test_key,
+					   .flags = EPF_CREATE_ALIGN };
 	struct epf_params p = shape(parts, EPF_MODE_TIME);
 
 	p.window_ns = epoch_ns * EPF_LIVE_EPOCHS;
 	test_destroy(p.name, EPF_DESTROY_FORCE);
-	test_demand(!epf_dev_create_flags(test_dev, EPF_CREATE_ALIGN, &p, NULL,
-					  test_key, NULL));
+	test_demand(!epf_dev_create_opts(test_dev, &p, &o, NULL));
 	fd = test_open(p.name);
 	test_demand(fd >= 0 && test_info(fd).flags & EPF_INFO_ALIGNED);
 }

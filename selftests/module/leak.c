@@ -113,6 +113,8 @@ static void round_of_owned(int i)
 	const struct shape *s = &shapes[i % ARRAY_LEN(shapes)];
 	struct epf_params p = test_owned_params("mod-leak", s->kind, 1000);
 	struct epf_shape bad = s->shape;
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = &bad,
+					   .key = test_key };
 	int fd;
 
 	bad.all[7] = 1;
@@ -121,8 +123,7 @@ static void round_of_owned(int i)
 		p.window_inserts = 0;
 		p.window_ns = 10 * MS;
 	}
-	test_demand(epf_dev_create_kind(test_dev, &p, &bad, test_key, NULL) ==
-		    -EINVAL);
+	test_demand(epf_dev_create_opts(test_dev, &p, &o, NULL) == -EINVAL);
 	fd = test_make_kind(&p, &s->shape);
 	test_demand(test_info(fd).memory_bytes >= OWNED_BYTES);
 	test_insert(fd, i, 0, KEYS);

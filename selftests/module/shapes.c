@@ -86,7 +86,9 @@ static const struct {
 /* Make it and remove it. Return: as EPF_IOC_CREATE. */
 static int try(const struct epf_params *p, const struct epf_shape *s)
 {
-	int ret = epf_dev_create_kind(test_dev, p, s, test_key, NULL);
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = s,
+					   .key = test_key };
+	int ret = epf_dev_create_opts(test_dev, p, &o, NULL);
 
 	if (!ret)
 		test_demand(!test_destroy(p->name, 0));

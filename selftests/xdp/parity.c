@@ -113,14 +113,16 @@ static bool setup_offline(struct three *t, const struct epf_params *p,
 static bool setup_filters(struct three *t, struct epf_params *p,
 			  const struct epf_shape *shape)
 {
+	const struct epf_create_opts o = { .size = sizeof(o), .shape = shape,
+					   .key = hash_key };
 	__u32 id[2];
 
 	t->first_seen = p->refresh == EPF_FIRST_SEEN;
 	strcpy(p->name, "parity-ioctl");
-	if (epf_dev_create_kind(t->dev, p, shape, hash_key, &id[0]))
+	if (epf_dev_create_opts(t->dev, p, &o, &id[0]))
 		return false;
 	strcpy(p->name, "parity-kfunc");
-	if (epf_dev_create_kind(t->dev, p, shape, hash_key, &id[1]))
+	if (epf_dev_create_opts(t->dev, p, &o, &id[1]))
 		return false;
 	t->ioctl = epf_dev_filter_id(t->dev, id[0]);
 	t->kfunc = epf_dev_filter_id(t->dev, id[1]);

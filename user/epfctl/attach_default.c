@@ -37,6 +37,10 @@ static int create(int dev, struct xdp_want *want)
 {
 	struct promise p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
 	struct planned plan;
+	const struct epf_create_opts opts = {
+		.size = sizeof(opts), .shape = &plan.shape,
+		.flags = want->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0,
+	};
 	int err;
 
 	if (!rotate_possible(want->rotate, !want->bpf))
@@ -51,9 +55,7 @@ static int create(int dev, struct xdp_want *want)
 		 want->filter);
 	plan.params.hash = EPF_HASH_NH;
 	plan.params.refresh = EPF_REFRESH;
-	err = epf_dev_create_flags(dev, want->rotate == ROTATE_KERNEL ?
-				   EPF_BPF_CREATE_TIMER : 0, &plan.params, &plan.shape, NULL,
-				   &want->id);
+	err = epf_dev_create_opts(dev, &plan.params, &opts, &want->id);
 	if (err)
 		fail_limits(err, "creating a filter", NULL, true, plan.bytes);
 	else

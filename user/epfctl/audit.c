@@ -525,6 +525,10 @@ static int probe(struct asked *s)
 {
 	const struct audit_ask *ask = s->ask;
 	struct meter meter = { .what = "asking random keys", .unit = "keys" };
+	const struct epf_probe_opts probe = {
+		.size = sizeof(probe), .threads = ask->spec.threads,
+		.keys = ask->probe, .progress = meter_update, .ctx = &meter,
+	};
 	struct epf_choice c;
 	int err;
 
@@ -533,8 +537,7 @@ static int probe(struct asked *s)
 	if (ask->spec.engine && epf_engine_serves(ask->spec.engine, &s->t.view) &&
 	    ask->spec.engine->usable())
 		c.engine = ask->spec.engine;
-	err = epf_view_probe(&s->t.view, c.engine, ask->spec.threads, ask->probe,
-			     NULL, &s->met, meter_update, &meter);
+	err = epf_view_probe(&s->t.view, c.engine, &probe, &s->met);
 	meter_end(&meter);
 	if (!err && s->met.engine != c.engine)
 		warn("--probe: engine %s: %s; engine %s looked the keys up instead", c.engine->name,

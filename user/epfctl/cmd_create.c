@@ -148,9 +148,13 @@ static void tell_backend(const struct wish *w, const char *name)
 
 static int create(struct wish *w, const char *name)
 {
-	__u32 flags = (w->align ? EPF_CREATE_ALIGN : 0) |
-		      (w->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0);
 	struct planned plan;
+	const struct epf_create_opts opts = {
+		.size = sizeof(opts), .shape = &plan.shape,
+		.flags = (w->align ? EPF_CREATE_ALIGN : 0) |
+			 (w->rotate == ROTATE_KERNEL ? EPF_BPF_CREATE_TIMER : 0),
+		.key = w->has_key ? w->key : NULL,
+	};
 	bool module;
 	int dev, err;
 	__u32 id;
@@ -173,8 +177,7 @@ static int create(struct wish *w, const char *name)
 	}
 	if (!module && xdp_obj_quiet)
 		xdp_obj_quiet();
-	err = epf_dev_create_flags(dev, flags, &plan.params, &plan.shape,
-				   w->has_key ? w->key : NULL, &id);
+	err = epf_dev_create_opts(dev, &plan.params, &opts, &id);
 	explicit_bzero(w->key, sizeof(w->key));
 	epf_close(dev);
 	if (err == -EEXIST)

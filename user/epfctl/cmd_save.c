@@ -98,6 +98,10 @@ static __u64 bytes_of(const struct epf_snap_file *file)
 static int target(int dev, const char *name, const struct epf_snap_file *like,
 		  __u32 flags, bool existing, bool *made)
 {
+	const struct epf_create_opts opts = {
+		.size = sizeof(opts), .flags = flags,
+		.shape = like->owned ? &like->owned->shape : NULL,
+	};
 	struct epf_params params = like->header.params;
 	int filter = epf_dev_filter(dev, name);
 	int err;
@@ -107,8 +111,7 @@ static int target(int dev, const char *name, const struct epf_snap_file *like,
 		memset(params.name, 0, sizeof(params.name));
 		strcpy(params.name, name); /* parse_name() has checked the length */
 		err = epf_dev_create_flags(dev, flags, &params,
-					   like->owned ? &like->owned->shape :
-							 NULL, NULL, NULL);
+		err = epf_dev_create_opts(dev, &params, &opts, NULL);
 		if (err) {
 			fail_limits(err, "creating a filter", NULL, true,
 				    bytes_of(like));

@@ -371,7 +371,7 @@ void epf_audit_choose(struct epf_choice *c, const struct epf_view *v, __u64 n,
 		      bool copy, unsigned int threads,
 		      const struct epf_rates *rates);
 
-/* audit/estimate.c: false-positive rates */
+/* query/estimate.c: false-positive rates */
 
 /**
  * struct epf_estimate - the expected false-positive rate, from all lines
@@ -420,22 +420,36 @@ struct epf_met {
 };
 
 /**
- * epf_view_probe() - look up random keys
- * @v: view
- * @engine: a usable engine
+ * struct epf_probe_opts - options of epf_view_probe()
+ * @size: sizeof
  * @threads: as in struct epf_answer
  * @keys: number of keys; 1 and up
  * @seed: seed of the keys; NULL: a random one
- * @m: result
  * @progress: called with keys instead of bytes; or NULL
  * @ctx: for @progress
+ */
+struct epf_probe_opts {
+	__u32 size;
+	__u32 threads;
+	__u64 keys;
+	const __u64 *seed;
+	epf_progress_fn progress;
+	void *ctx;
+};
+
+/**
+ * epf_view_probe() - look up random keys
+ * @v: view
+ * @engine: a usable engine
+ * @opts: options
+ * @m: result
  *
- * Return: 0; -EINVAL: no keys; -ENOMEM; -ECANCELED: @progress asked for it; an
- * error of the engine or of getrandom().
+ * Return: 0; -EINVAL: no keys, or a wrong size of @opts; -E2BIG: unknown options;
+ * -ENOMEM; -ECANCELED: the progress function asked for it; an error of the engine or
+ * of getrandom().
  */
 int epf_view_probe(const struct epf_view *v, const struct epf_engine *engine,
-		   unsigned int threads, __u64 keys, const __u64 *seed,
-		   struct epf_met *m, epf_progress_fn progress, void *ctx);
+		   const struct epf_probe_opts *opts, struct epf_met *m);
 
 #ifdef __cplusplus
 }

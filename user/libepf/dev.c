@@ -2,6 +2,7 @@
 /* Filters in the kernel: the ioctls of linux/epochfilter.h as functions. */
 #include "epf.h"
 #include "backend.h"
+#include "opts.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -29,29 +30,26 @@ int epf_dev_open(void)
 int epf_dev_create(int dev, const struct epf_params *params,
 		   const __u64 key[2], __u32 *id)
 {
-	return epf_dev_create_kind(dev, params, NULL, key, id);
+	const struct epf_create_opts opts = { .size = sizeof(opts), .key = key };
+
+	return epf_dev_create_opts(dev, params, &opts, id);
 }
 
-int epf_dev_create_kind(int dev, const struct epf_params *params,
-			const struct epf_shape *shape, const __u64 key[2],
-			__u32 *id)
+int epf_dev_create_opts(int dev, const struct epf_params *params,
+			const struct epf_create_opts *opts, __u32 *id)
 {
-	return epf_dev_create_flags(dev, 0, params, shape, key, id);
-}
+	struct epf_create c = { .size = sizeof(c), .params = *params };
+	struct epf_create_opts o;
+	int ret = epf_opts_copy(&o, sizeof(o), 24, opts);
 
-int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *params,
-			 const struct epf_shape *shape, const __u64 key[2],
-			 __u32 *id)
-{
-	struct epf_create c = { .size = sizeof(c), .flags = flags,
-				.params = *params };
-	int ret;
-
-	if (shape)
-		c.shape = *shape;
-	if (key) {
+	if (ret)
+		return ret;
+	c.flags = o.flags;
+	if (o.shape)
+		c.shape = *o.shape;
+	if (o.key) {
 		c.flags |= EPF_CREATE_KEY;
-		memcpy(c.key, key, sizeof(c.key));
+		memcpy(c.key, o.key, sizeof(c.key));
 	}
 	ret = epf_call(dev, EPF_IOC_CREATE, &c);
 	explicit_bzero(c.key, sizeof(c.key));

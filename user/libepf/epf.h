@@ -119,14 +119,33 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns,
 int epf_dev_open(void); /* the device; -ENOENT: module not loaded */
 int epf_dev_create(int dev, const struct epf_params *params,
 		   const __u64 key[2], __u32 *id);
-/* The same for any kind; @shape is that of a locked kind, NULL for lanes. */
-int epf_dev_create_kind(int dev, const struct epf_params *params,
-			const struct epf_shape *shape, const __u64 key[2],
-			__u32 *id);
-/* The same with @flags: 0 or EPF_CREATE_ALIGN. */
-int epf_dev_create_flags(int dev, __u32 flags, const struct epf_params *params,
-			 const struct epf_shape *shape, const __u64 key[2],
-			 __u32 *id);
+
+/**
+ * struct epf_create_opts - options of epf_dev_create_opts()
+ * @size: sizeof
+ * @flags: as in struct epf_create; @key sets EPF_CREATE_KEY
+ * @shape: that of a locked kind; NULL for lanes
+ * @key: hash key, two words; NULL: a random one
+ */
+struct epf_create_opts {
+	__u32 size;
+	__u32 flags;
+	const struct epf_shape *shape;
+	const __u64 *key;
+};
+
+/**
+ * epf_dev_create_opts() - create a filter of any kind
+ * @dev: device
+ * @params: parameters
+ * @opts: options
+ * @id: result; or NULL
+ *
+ * Return: 0; -EINVAL: also a wrong size of @opts; -E2BIG: also unknown options; an
+ * error of EPF_IOC_CREATE.
+ */
+int epf_dev_create_opts(int dev, const struct epf_params *params,
+			const struct epf_create_opts *opts, __u32 *id);
 int epf_dev_destroy(int dev, const char *name, bool force);
 int epf_dev_list(int dev, __u32 **ids); /* count; caller frees *ids */
 int epf_dev_filter(int dev, const char *name); /* descriptor */

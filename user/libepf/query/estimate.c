@@ -8,6 +8,7 @@
  * division, and estimate.h can compute from all lines what it computes from samples.
  */
 #include "engine.h"
+#include "opts.h"
 #include "epf/estimate.h"
 
 #include <errno.h>
@@ -223,8 +224,8 @@ int epf_view_estimate(const struct epf_view *v, unsigned int threads,
 /* ------------------------------------------------- keys never inserted ---- */
 
 /* The GPU makes the keys itself. */
-static int ask_far(const struct epf_view *v, struct epf_met *m,
-		   epf_progress_fn progress, void *ctx)
+static int ask_far(const struct epf_view *v, const struct epf_probe_opts *o,
+		   struct epf_met *m)
 {
 	__u64 done, n, found;
 	int ret = 0;
@@ -235,15 +236,14 @@ static int ask_far(const struct epf_view *v, struct epf_met *m,
 		if (ret)
 			return ret;
 		m->found += found;
-		if (progress && progress(ctx, done + n, m->keys))
+		if (o->progress && o->progress(o->ctx, done + n, m->keys))
 			ret = -ECANCELED;
 	}
 	return ret;
 }
 
-static int ask(const struct epf_view *v, const struct epf_engine *engine,
-	       __u64 *digest, struct epf_answer *a, struct epf_met *m,
-	       epf_progress_fn progress, void *ctx)
+static int ask(const struct epf_view *v, const struct epf_probe_opts *o,
+	       __u64 *digest, struct epf_answer *a, struct epf_met *m)
 {
 	__u64 done, i;
 	int ret = 0;
@@ -256,48 +256,58 @@ static int ask(const struct epf_view *v, const struct epf_engine *engine,
 			keys.n = FRESH_KEYS;
 		for (i = 0; i < keys.n; i++)
 			digest[i] = epf_word(m->seed + done + i, 1);
-		ret = engine->query(v, &keys, a);
+		ret = m->engine->query(v, &keys, a);
 		m->found += a->present;
-		if (!ret && progress && progress(ctx, done + keys.n, m->keys))
+		if (!ret && o->progress &&
+		    o->progress(o->ctx, done + keys.n, m->keys))
 			ret = -ECANCELED;
 	}
 	return ret;
 }
 
-int epf_view_probe(const struct epf_view *v, const struct epf_engine *engine,
-		   unsigned int threads, __u64 keys, const __u64 *seed,
-		   struct epf_met *m, epf_progress_fn progress, void *ctx)
+/* Look up in memory of the host. */
+static int ask_near(const struct epf_view *v, const struct epf_probe_opts *o,
+		    struct epf_met *m)
 {
-	__u64 room = keys < FRESH_KEYS ? keys : FRESH_KEYS;
+	__u64 room = m->keys < FRESH_KEYS ? m->keys : FRESH_KEYS;
 	__u64 *digest = malloc(room * sizeof(*digest));
 	struct epf_answer a = { .bitmap = malloc(room / 8 + 1),
-				.threads = threads };
-	int ret = digest && a.bitmap ? 0 : -ENOMEM;
+				.threads = o->threads };
+	int ret = digest && a.bitmap ? ask(v, o, digest, &a, m) : -ENOMEM;
 
-	memset(m, 0, sizeof(*m));
-	m->keys = keys;
-	m->engine = engine;
-	if (!keys)
-		ret = -EINVAL;
-	else if (seed)
-		m->seed = *seed;
-	else if (getrandom(&m->seed, sizeof(m->seed), 0) != sizeof(m->seed))
-		ret = -errno;
-	if (!ret && epf_engine_far(engine))
-		ret = ask_far(v, m, progress, ctx);
-	else if (!ret)
-		ret = ask(v, engine, digest, &a, m, progress, ctx);
-	if (ret && ret != -ECANCELED && keys && digest && a.bitmap &&
-	    epf_engine_far(engine)) {
-		m->found = 0;
-		m->engine = epf_engine_near();
-		ret = ask(v, m->engine, digest, &a, m, progress, ctx);
-	}
-	if (!ret) {
-		m->rate = (double)m->found / (double)keys;
-		epf_interval((double)m->found, (double)keys, &m->low, &m->high);
-	}
 	free(a.bitmap);
 	free(digest);
+	return ret;
+}
+
+int epf_view_probe(const struct epf_view *v, const struct epf_engine *engine,
+		   const struct epf_probe_opts *opts, struct epf_met *m)
+{
+	struct epf_probe_opts o;
+	int ret = epf_opts_copy(&o, sizeof(o), 40, opts);
+
+	memset(m, 0, sizeof(*m));
+	if (ret)
+		return ret;
+	if (!o.keys)
+		return -EINVAL;
+	m->keys = o.keys;
+	m->engine = engine;
+	if (o.seed)
+		m->seed = *o.seed;
+	else if (getrandom(&m->seed, sizeof(m->seed), 0) != sizeof(m->seed))
+		return -errno;
+	if (epf_engine_far(engine))
+		ret = ask_far(v, &o, m);
+	if (ret && ret != -ECANCELED) {
+		m->found = 0;
+		m->engine = epf_engine_near();
+	}
+	if (!epf_engine_far(m->engine))
+		ret = ask_near(v, &o, m);
+	if (!ret) {
+		m->rate = (double)m->found / (double)m->keys;
+		epf_interval((double)m->found, (double)m->keys, &m->low, &m->high);
+	}
 	return ret;
 }
