@@ -110,7 +110,6 @@ static int target(int dev, const char *name, const struct epf_snap_file *like,
 	if (filter == -ENOENT && !existing) {
 		memset(params.name, 0, sizeof(params.name));
 		strcpy(params.name, name); /* parse_name() has checked the length */
-		err = epf_dev_create_flags(dev, flags, &params,
 		err = epf_dev_create_opts(dev, &params, &opts, NULL);
 		if (err) {
 			fail_limits(err, "creating a filter", NULL, true,
