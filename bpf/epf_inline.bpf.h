@@ -243,12 +243,12 @@ EPF_FN_APART int epf_inline_test(__u64 digest, __u32 at)
 		return ret;
 	epf_inline_enter(&f);
 	epf_probe(&f.lanes, digest, &p);
-	verdict = epf_inline_any(epf_test(&f.lanes, &p));
+	verdict = epf_inline_any(epf_lanes_test(&f.lanes, &p));
 	epf_inline_leave(&f);
 	return epf_inline_tell(&f, verdict, epf_inline_knows(&f));
 }
 
-/* Insert as epf_insert_into(). Return: the epoch that holds the key; 0: perhaps none. */
+/* Insert as epf_lanes_insert_into(). Return: the epoch that holds the key; 0: perhaps none. */
 static __always_inline __u64 epf_inline_put(const struct epf_inline *f,
 					    __u64 digest, bool *grew)
 {
@@ -257,7 +257,7 @@ static __always_inline __u64 epf_inline_put(const struct epf_inline *f,
 
 	epf_inline_enter(f);
 	epf_probe(&f->lanes, digest, &p);
-	e = epf_insert_into(&f->lanes, &p, &lanes, grew);
+	e = epf_lanes_insert_into(&f->lanes, &p, &lanes, grew);
 	epf_inline_leave(f);
 	return e;
 }
@@ -337,7 +337,7 @@ static __always_inline int epf_inline_again(const struct epf_inline *f, __u64 e)
 	return epf_inline_tell(f, EPF_PRESENT, knows);
 }
 
-/* epf_test_and_insert_into() with a constant L. Whether a key that is found may be reported
+/* epf_lanes_test_and_insert_into() with a constant L. Whether a key that is found may be reported
  * is checked only once it is found.
  */
 static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
@@ -356,9 +356,9 @@ static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
 		return epf_inline_tell(f, EPF_UNKNOWN, 0);
 	}
 	p.parts = parts; /* or the compiler reads it again for each line */
-	if (epf_sight_current(&f->lanes, &p, &e))
+	if (epf_lanes_sight_current(&f->lanes, &p, &e))
 		return epf_inline_again(f, e);
-	verdict = epf_inline_any(epf_look(&p, e, 1));
+	verdict = epf_inline_any(epf_lanes_look(&p, e, 1));
 	if (verdict) {
 		knows = epf_inline_any(epf_inline_knows(f));
 		if (f->slot->first_seen && !knows) {
@@ -366,11 +366,11 @@ static __always_inline int epf_inline_sight(struct epf_inline *f, __u64 digest,
 			return epf_inline_tell(f, verdict, 0);
 		}
 	}
-	was = epf_inline_any(epf_sight_set(&f->lanes, &p, EPF_ABSENT, e));
+	was = epf_inline_any(epf_lanes_sight_set(&f->lanes, &p, EPF_ABSENT, e));
 	epf_inline_leave(f);
 	if (was == EPF_MOVED)
 		return EPF_INLINE_MOVED - verdict;
-	verdict = epf_sight_verdict(verdict, was);
+	verdict = epf_lanes_sight_verdict(verdict, was);
 	epf_inline_count(f, e, verdict != EPF_PRESENT);
 	return epf_inline_tell(f, verdict, knows);
 }

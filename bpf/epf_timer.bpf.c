@@ -175,7 +175,7 @@ static long scan_line(__u32 i, void *arg)
 	line = bpf_map_lookup_elem(lines, &n);
 	if (!line)
 		return 1;
-	epf_scan_line(line, scan->epoch);
+	epf_lanes_scan_line(line, scan->epoch);
 	return 0;
 }
 
@@ -239,7 +239,7 @@ EPF_FN_APART int epf_tick_rotate(__u32 at, __u64 now_ns)
 	limited = s->params.limit_ppt < EPF_RATE_ONE;
 	before = sum_of(table, at);
 	__u64 inserts = inserts_of(s, &before);
-	epf_rotate(&s->state, now_ns);
+	epf_state_rotate(&s->state, now_ns);
 	s->state.ring[e & 7].inserts = inserts;
 	after = sum_of(table, at);
 	if (limited)

@@ -90,7 +90,7 @@ cudaError_t epf_cu_query(const struct epf_cu_lines *f,
 /* rotate.cu: */
 
 /**
- * epf_cu_settle() - empty the stale lanes, like epf_scan() over all lines
+ * epf_cu_settle() - empty the stale lanes, like epf_lanes_scan() over all lines
  * @f: lines; nothing may be added to them meanwhile
  * @stream: stream of the launch
  */

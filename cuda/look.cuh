@@ -85,8 +85,8 @@ __device__ __forceinline__ void compare(const struct view *v, __u64 mask,
 	for (r = 0; r < QUARTERS; r++) {
 		__u64 m = served(mask, r);
 
-		lacks[r][0] |= either_half(epf_differs(quarter[r].x, m, v->epoch[0]));
-		lacks[r][1] |= either_half(epf_differs(quarter[r].y, m, v->epoch[1]));
+		lacks[r][0] |= either_half(epf_lane_differs(quarter[r].x, m, v->epoch[0]));
+		lacks[r][1] |= either_half(epf_lane_differs(quarter[r].y, m, v->epoch[1]));
 	}
 }
 

@@ -156,7 +156,7 @@ static void scan_chunk(struct epf_table *t)
 	for (; first < end; first = next) {
 		next = min(end, first + SCAN_LINES);
 		epf_table_lock(t);
-		epf_scan(&t->lanes, first, next - first);
+		epf_lanes_scan(&t->lanes, first, next - first);
 		t->scanned_lines += next - first;
 		epf_table_unlock(t);
 		cond_resched();
@@ -219,8 +219,8 @@ static void lanes_info(const struct epf_table *t, u64 now_ns,
 		       struct epf_info *info)
 {
 	info->slices = EPF_LANES;
-	epf_covered(&t->state, now_ns, &info->covered_inserts,
-		    &info->covered_ns);
+	epf_state_covered(&t->state, now_ns, &info->covered_inserts,
+			  &info->covered_ns);
 }
 
 const struct epf_table_ops epf_lanes_ops = {

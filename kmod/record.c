@@ -29,7 +29,7 @@ static void put(const struct epf_journal *j, u64 kind, u64 epoch, u64 value,
  * @j: journal
  * @digest: of the key
  * @e: epoch that has the key
- * @lanes: see epf_insert_into()
+ * @lanes: see epf_lanes_insert_into()
  *
  * Context: a packet path, in the RCU section in which it found @j.
  */

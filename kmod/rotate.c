@@ -2,7 +2,7 @@
 /*
  * When epochs end, and what a rotation waits for.
  *
- * A rotation is one store (epf_rotate). It may take place if the scan keeps up, if
+ * A rotation is one store (epf_state_rotate). It may take place if the scan keeps up, if
  * the grace period that began when the lane's last epoch was left is over (O3 of
  * lanes.h), and if no snapshot pins the table. Otherwise it is overdue. That is
  * safe: the window is longer meanwhile. The worker, the timer and, now and then,
@@ -150,7 +150,7 @@ void epf_table_end_epoch(struct epf_table *t, u64 now_ns)
 	u64 keys = epf_table_keys(t);
 
 	lockdep_assert_held(&t->lock);
-	epf_rotate(&t->state, now_ns);
+	epf_state_rotate(&t->state, now_ns);
 	t->ops->ended(t, e);
 	epf_journal_rotated(t, now_ns);
 	t->rotations++;

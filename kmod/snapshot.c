@@ -253,7 +253,7 @@ static int copy_lines(struct epf_table *t, const struct epf_line __user *from)
 		if (copy_from_user(t->lanes.line + i, from + i,
 				   nr * EPF_LINE_BYTES))
 			return -EFAULT;
-		epf_scan(&t->lanes, i, nr);
+		epf_lanes_scan(&t->lanes, i, nr);
 		if (signal_pending(current))
 			return -EINTR;
 		cond_resched();

@@ -443,7 +443,7 @@ static __always_inline int epf_table_test(struct epf_table *t,
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 
-	return epf_table_verdict(t, epf_test(&lanes, p),
+	return epf_table_verdict(t, epf_lanes_test(&lanes, p),
 				 READ_ONCE(t->answer.now));
 }
 
@@ -455,7 +455,7 @@ static __always_inline int epf_table_insert(struct epf_table *t,
 	struct epf_lanes lanes = epf_table_lanes(t);
 	bool grew = false;
 	u64 into = 0;
-	u64 e = epf_insert_into(&lanes, p, &into, &grew);
+	u64 e = epf_lanes_insert_into(&lanes, p, &into, &grew);
 
 	if (j)
 		epf_journal_inserted(j, digest, e, into);
@@ -473,9 +473,9 @@ epf_table_test_and_insert(struct epf_table *t, const struct epf_probe *p,
 	bool grew;
 	u64 e;
 
-	verdict = epf_test_and_insert_into(&lanes, p,
-					   answer == EPF_ANSWER_SKIP, &e,
-					   &into);
+	verdict = epf_lanes_test_and_insert_into(&lanes, p,
+						 answer == EPF_ANSWER_SKIP, &e,
+						 &into);
 	if (j && e)
 		epf_journal_inserted(j, digest, e, into);
 	grew = verdict != EPF_PRESENT;

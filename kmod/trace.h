@@ -44,25 +44,22 @@ TRACE_EVENT(epf_destroy,
 	TP_printk("id=%u held=%d", __entry->id, __entry->held)
 );
 
-TRACE_EVENT(epf_rotate,
-	TP_PROTO(u32 id, u64 epoch, u64 inserts, u64 lasted_ns),
-	TP_ARGS(id, epoch, inserts, lasted_ns),
-	TP_STRUCT__entry(
-		__field(u32, id)
-		__field(u64, epoch)
-		__field(u64, inserts)
-		__field(u64, lasted_ns)
-	),
-	TP_fast_assign(
-		__entry->id = id;
-		__entry->epoch = epoch;
-		__entry->inserts = inserts;
-		__entry->lasted_ns = lasted_ns;
-	),
-	TP_printk("id=%u epoch=%llu inserts=%llu lasted_ns=%llu",
-		  __entry->id, __entry->epoch, __entry->inserts,
-		  __entry->lasted_ns)
-);
+TRACE_EVENT(epf_state_rotate,
+	    TP_PROTO(u32 id, u64 epoch, u64 inserts, u64 lasted_ns),
+	    TP_ARGS(id, epoch, inserts, lasted_ns),
+	    TP_STRUCT__entry(
+		    __field(u32, id)
+			    __field(u64, epoch)
+				    __field(u64, inserts)
+					    __field(u64, lasted_ns)),
+	    TP_fast_assign(
+		    __entry->id = id;
+		    __entry->epoch = epoch;
+		    __entry->inserts = inserts;
+		    __entry->lasted_ns = lasted_ns;),
+	    TP_printk("id=%u epoch=%llu inserts=%llu lasted_ns=%llu",
+		      __entry->id, __entry->epoch, __entry->inserts,
+		      __entry->lasted_ns));
 
 TRACE_EVENT(epf_saturate,
 	TP_PROTO(u32 id, bool saturated, u64 fpr_ppt, u64 limit_ppt),

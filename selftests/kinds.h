@@ -171,54 +171,54 @@ struct kind_probe {
 };
 
 /* With constant L the compiler unrolls the parts, as in the module. */
-#define KIND_LANES(L)							\
-	static inline void						\
-	kind_lanes##L##_aim(const struct kind *k, __u64 digest,		\
-			    struct kind_probe *p)			\
-	{								\
-		struct epf_lanes f = k->lanes.f;			\
-									\
-		f.geom.parts = L;					\
-		epf_probe(&f, digest, &p->lanes);			\
-	}								\
-	static inline void						\
-	kind_lanes##L##_aim_insert(const struct kind *k, __u64 digest,	\
-				   struct kind_probe *p)		\
-	{								\
-		kind_lanes##L##_aim(k, digest, p);			\
-	}								\
-	static inline int						\
-	kind_lanes##L##_test_at(const struct kind *k,			\
-				struct kind_probe *p)			\
-	{								\
-		p->lanes.parts = L;					\
-		return epf_test(&k->lanes.f, &p->lanes);		\
-	}								\
-	static inline void						\
-	kind_lanes##L##_insert_at(struct kind *k, struct kind_probe *p)	\
-	{								\
-		p->lanes.parts = L;					\
-		epf_insert(&k->lanes.f, &p->lanes);			\
-	}								\
-	static inline int						\
-	kind_lanes##L##_test(const struct kind *k, __u64 digest)	\
-	{								\
-		struct kind_probe p;					\
-									\
-		kind_lanes##L##_aim(k, digest, &p);			\
-		return kind_lanes##L##_test_at(k, &p);			\
-	}								\
-	static inline void						\
-	kind_lanes##L##_insert(struct kind *k, __u64 digest)		\
-	{								\
-		struct kind_probe p;					\
-									\
-		kind_lanes##L##_aim(k, digest, &p);			\
-		kind_lanes##L##_insert_at(k, &p);			\
-	}								\
-	static inline void kind_lanes##L##_rotate(struct kind *k)	\
-	{								\
-		kind_lanes_rotate(k);					\
+#define KIND_LANES(L) \
+	static inline void \
+		kind_lanes##L##_aim(const struct kind *k, __u64 digest, \
+				    struct kind_probe *p) \
+	{ \
+		struct epf_lanes f = k->lanes.f; \
+\
+		f.geom.parts = L; \
+		epf_probe(&f, digest, &p->lanes); \
+	} \
+	static inline void \
+		kind_lanes##L##_aim_insert(const struct kind *k, __u64 digest, \
+					   struct kind_probe *p) \
+	{ \
+		kind_lanes##L##_aim(k, digest, p); \
+	} \
+	static inline int \
+		kind_lanes##L##_test_at(const struct kind *k, \
+					struct kind_probe *p) \
+	{ \
+		p->lanes.parts = L; \
+		return epf_lanes_test(&k->lanes.f, &p->lanes); \
+	} \
+	static inline void \
+		kind_lanes##L##_insert_at(struct kind *k, struct kind_probe *p) \
+	{ \
+		p->lanes.parts = L; \
+		epf_lanes_insert(&k->lanes.f, &p->lanes); \
+	} \
+	static inline int \
+		kind_lanes##L##_test(const struct kind *k, __u64 digest) \
+	{ \
+		struct kind_probe p; \
+\
+		kind_lanes##L##_aim(k, digest, &p); \
+		return kind_lanes##L##_test_at(k, &p); \
+	} \
+	static inline void \
+		kind_lanes##L##_insert(struct kind *k, __u64 digest) \
+	{ \
+		struct kind_probe p; \
+\
+		kind_lanes##L##_aim(k, digest, &p); \
+		kind_lanes##L##_insert_at(k, &p); \
+	} \
+	static inline void kind_lanes##L##_rotate(struct kind *k) \
+	{ \
+		kind_lanes_rotate(k); \
 	}
 
 /* Rotate, and do the worker's part: one chunk of the scan. */
@@ -228,9 +228,9 @@ static inline void kind_lanes_rotate(struct kind *k)
 
 	epf_scan_chunk(&k->state, epf_geom_lines(&k->lanes.f.geom), &first,
 		       &end);
-	epf_scan(&k->lanes.f, first, end - first);
+	epf_lanes_scan(&k->lanes.f, first, end - first);
 	k->state.scanned++;
-	epf_rotate(&k->state, 0);
+	epf_state_rotate(&k->state, 0);
 }
 
 KIND_LANES(1)

@@ -50,7 +50,7 @@ static inline struct epf_line *mirrored_settled(const struct epf_view *v,
 	if (!line)
 		abort();
 	epf_copy_words(line, from, n * EPF_LINE_BYTES);
-	epf_scan(&f, 0, n);
+	epf_lanes_scan(&f, 0, n);
 	return line;
 }
 

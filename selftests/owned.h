@@ -31,13 +31,13 @@ struct owned {
 /* Is it a locked kind of fixed size? */
 static inline bool owned_is_fixed(__u32 kind)
 {
-	return epf_kind_row(kind) && !epf_kind_row(kind)->fluid;
+	return epf_kind_row(kind) && !epf_kind_row(kind)->resizable;
 }
 
 /* Is it a resizable kind? */
-static inline bool owned_is_fluid(__u32 kind)
+static inline bool owned_is_resizable(__u32 kind)
 {
-	return epf_kind_row(kind) && epf_kind_row(kind)->fluid;
+	return epf_kind_row(kind) && epf_kind_row(kind)->resizable;
 }
 
 /* "lanes" or the name of a locked kind. */
@@ -142,8 +142,8 @@ static inline void owned_free(struct owned *o)
 
 	if (!o->f.ops)
 		return;
-	if (o->f.ops->fluid)
-		while ((word = o->f.ops->fluid->take(&o->f, &words)))
+	if (o->f.ops->resizable)
+		while ((word = o->f.ops->resizable->take(&o->f, &words)))
 			free(word);
 	else
 		free(o->f.word);
@@ -188,26 +188,26 @@ static inline void owned_rotate(struct owned *o)
 /* Hand over the memory that a resizable kind needs next. Return: false: it needs none. */
 static inline bool owned_supply(struct owned *o)
 {
-	__u64 words = o->f.ops->fluid->plan(&o->f, o->now_ns);
+	__u64 words = o->f.ops->resizable->plan(&o->f, o->now_ns);
 	__u64 *word = owned_memory(words);
 
 	if (!words)
 		return false;
 	if (!word)
 		abort();
-	if (!o->f.ops->fluid->add(&o->f, o->now_ns, word, words))
+	if (!o->f.ops->resizable->add(&o->f, o->now_ns, word, words))
 		free(word);
 	return true;
 }
 
 /* Make one of @shape, of a resizable kind. */
-static inline bool owned_init_fluid(struct owned *o, __u32 kind,
-				    const struct epf_shape *shape,
-				    __u64 window_ns)
+static inline bool owned_init_resizable(struct owned *o, __u32 kind,
+					const struct epf_shape *shape,
+					__u64 window_ns)
 {
 	if (!owned_shaped(o, kind, shape, window_ns))
 		return false;
-	while (!o->f.ops->fluid->ready(&o->f))
+	while (!o->f.ops->resizable->ready(&o->f))
 		if (!owned_supply(o))
 			return false;
 	return true;
@@ -216,12 +216,12 @@ static inline bool owned_init_fluid(struct owned *o, __u32 kind,
 /* What the worker does for a resizable kind. */
 static inline void owned_care(struct owned *o)
 {
-	const struct epf_fluid_ops *fluid = o->f.ops->fluid;
+	const struct epf_resizable_ops *resizable = o->f.ops->resizable;
 	__u64 *word, words;
 
-	while ((word = fluid->expired(&o->f, o->now_ns, &words)))
+	while ((word = resizable->expired(&o->f, o->now_ns, &words)))
 		free(word);
-	while (fluid->scan && fluid->scan(&o->f, 64))
+	while (resizable->scan && resizable->scan(&o->f, 64))
 		;
 	owned_supply(o);
 }

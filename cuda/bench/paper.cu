@@ -74,7 +74,7 @@ static bool as_core(const struct mirror *m, const __u64 *digest,
 
 	for (i = 0; i < n; i++) {
 		epf_probe(&m->f, digest[i], &p);
-		verdict = epf_test(&m->f, &p);
+		verdict = epf_lanes_test(&m->f, &p);
 		if ((bitmap[i / 32] >> i % 32 & 1) != (verdict != 0) ||
 		    ages[i] != (verdict ? verdict - EPF_PRESENT :
 					  EPF_AGE_ABSENT))
@@ -111,7 +111,7 @@ static __u32 lanes_in_use(const struct epf_line *line, __u64 epoch,
 		if ((line->lane[i] & EPF_TAG_MASK) != epf_lane_tag(epoch, i))
 			continue;
 		used |= 1u << i;
-		bits[i] += epf_popcount(epf_positions(line->lane[i]));
+		bits[i] += epf_popcount(epf_lane_positions(line->lane[i]));
 	}
 	return used;
 }

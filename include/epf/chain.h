@@ -579,8 +579,7 @@ EPF_FN_BIG bool epf_chain_scan(struct epf_chain *f, __u64 n)
 			if (!n)
 				return true;
 			part = chunk - t->at < n ? chunk - t->at : n;
-			epf_scan(&lanes, t->scanned % EPF_SCAN_CHUNKS * chunk +
-						 t->at, part);
+			epf_lanes_scan(&lanes, t->scanned % EPF_SCAN_CHUNKS * chunk + t->at, part);
 			n -= part;
 			t->at += part;
 			if (t->at < chunk)
@@ -611,7 +610,7 @@ EPF_FN_BIG void epf_chain_insert(struct epf_chain *f, __u64 digest,
 	epf_chain_tick(f, now_ns);
 	lanes = epf_chain_lanes(f, 0);
 	epf_probe(&lanes, digest, &p);
-	epf_insert_into(&lanes, &p, &into, &grew);
+	epf_lanes_insert_into(&lanes, &p, &into, &grew);
 	if (f->room)
 		epf_room_grow(f->room, f->epoch & 7, grew);
 	f->table[0].keys[f->epoch & 7]++;
@@ -636,7 +635,7 @@ EPF_FN_BIG int epf_chain_look(const struct epf_chain *f, __u64 digest,
 		int v;
 
 		epf_probe(&lanes, digest, &p);
-		v = epf_look(&p, e, (__u32)(e - f->table[i].last));
+		v = epf_lanes_look(&p, e, (__u32)(e - f->table[i].last));
 		if (v && (__u64)(v - EPF_PRESENT) < best)
 			best = (__u64)(v - EPF_PRESENT);
 		if (v && any)

@@ -122,10 +122,10 @@ EPF_FN void epf_kat_rotate(const struct epf_lanes *lanes,
 	__u64 first, end;
 	__u32 i;
 
-	epf_rotate(&f->state, f->now_ns);
+	epf_state_rotate(&f->state, f->now_ns);
 	epf_scan_chunk(&f->state, EPF_KAT_LINES, &first, &end);
 	for (i = 0; i < EPF_KAT_LINES / EPF_SCAN_CHUNKS; i++)
-		epf_scan(lanes, first + i, 1);
+		epf_lanes_scan(lanes, first + i, 1);
 	f->state.scanned++;
 }
 
@@ -156,13 +156,13 @@ EPF_FN __u64 epf_kat_on_key(const struct epf_lanes *lanes,
 	still.epoch = &epoch;
 	epf_probe(&still, epf_digest(&f->hash, key, sizeof(key)), &p);
 	if (op->op == EPF_KAT_TEST)
-		return (__u64)epf_test(&still, &p);
+		return (__u64)epf_lanes_test(&still, &p);
 	if (op->op == EPF_KAT_INSERT) {
-		e = epf_insert(&still, &p);
+		e = epf_lanes_insert(&still, &p);
 		epf_count_add(&f->state, e, 1);
 		return e;
 	}
-	verdict = epf_test_and_insert(&still, &p, f->window.first_seen, &e);
+	verdict = epf_lanes_test_and_insert(&still, &p, f->window.first_seen, &e);
 	if (e)
 		epf_count_add(&f->state, e, 1);
 	return (__u64)verdict;
@@ -180,10 +180,10 @@ EPF_FN __u64 epf_kat_step(const struct epf_lanes *lanes,
 		epf_kat_rotate(lanes, f);
 		return f->state.epoch;
 	case EPF_KAT_COVERED_INSERTS:
-		epf_covered(&f->state, f->now_ns, &inserts, &ns);
+		epf_state_covered(&f->state, f->now_ns, &inserts, &ns);
 		return inserts;
 	case EPF_KAT_COVERED_NS:
-		epf_covered(&f->state, f->now_ns, &inserts, &ns);
+		epf_state_covered(&f->state, f->now_ns, &inserts, &ns);
 		return ns;
 	}
 	return epf_kat_on_key(lanes, f, op);

@@ -85,9 +85,9 @@ struct epf_locked {
 };
 
 /**
- * struct epf_fluid_ops - operations of a resizable kind
+ * struct epf_resizable_ops - operations of a resizable kind
  * @ready: does it have the memory that insertions need?
- * @hungry: is the next slice needed?
+ * @needs_memory: is the next slice needed?
  * @plan: size of the next slice in words; 0: none is needed
  * @add: hand over the memory. Return: true if it was taken
  * @expired: update the clock and take out memory that no longer counts; NULL: none
@@ -101,12 +101,12 @@ struct epf_locked {
  * @taken: keys inserted
  * @begun: keys inserted before the current epoch
  * @slices: number of slices
- * @covered: as epf_covered(), if the clock has not jumped for @steady_ns; NULL: as many
+ * @covered: as epf_state_covered(), if the clock has not jumped for @steady_ns; NULL: as many
  *	epochs as the window has
  */
-struct epf_fluid_ops {
+struct epf_resizable_ops {
 	bool (*ready)(const struct epf_locked *f);
-	bool (*hungry)(const struct epf_locked *f);
+	bool (*needs_memory)(const struct epf_locked *f);
 	__u64 (*plan)(const struct epf_locked *f, __u64 now_ns);
 	bool (*add)(struct epf_locked *f, __u64 now_ns, __u64 *word, __u64 words);
 	__u64 *(*expired)(struct epf_locked *f, __u64 now_ns, __u64 *words);
@@ -129,7 +129,7 @@ struct epf_fluid_ops {
  * @needs: EPF_NEEDS_*
  * @ticks: for a resizable kind: runs of the worker per epoch
  * @count_bytes: working memory of @count
- * @fluid: operations of a resizable kind, whose window is one of time; NULL: a fixed-size
+ * @resizable: operations of a resizable kind, whose window is one of time; NULL: a fixed-size
  *	kind, of which @retire, @sweep and @advance end an epoch
  * @setup: check the shape, set words, epochs and slices, initialize the core; epf_locked_init()
  *	calls it. Return: 0 or -EINVAL
@@ -160,7 +160,7 @@ struct epf_kind_ops {
 	__u32 needs;
 	__u32 ticks;
 	__u32 count_bytes;
-	const struct epf_fluid_ops *fluid;
+	const struct epf_resizable_ops *resizable;
 	int (*setup)(struct epf_locked *f, __u64 window_ns, __u64 now_ns);
 	void (*insert)(struct epf_locked *f, __u64 digest, __u64 now_ns);
 	int (*test)(const struct epf_locked *f, __u64 digest, __u64 now_ns);

@@ -355,7 +355,7 @@ EPF_FN_BIG void epf_chain_row_tidy(struct epf_locked *f, __u32 i, __u64 at, __u6
 {
 	struct epf_lanes lanes = epf_chain_lanes(&f->chain, i);
 
-	epf_scan(&lanes, at / EPF_LANES, n / EPF_LANES);
+	epf_lanes_scan(&lanes, at / EPF_LANES, n / EPF_LANES);
 }
 
 /* ------------------------------------------------ memory, and epochs ---- */
@@ -365,7 +365,7 @@ EPF_FN_BIG bool epf_chain_row_ready(const struct epf_locked *f)
 	return f->chain.nr;
 }
 
-EPF_FN_BIG bool epf_chain_row_hungry(const struct epf_locked *f)
+EPF_FN_BIG bool epf_chain_row_needs_memory(const struct epf_locked *f)
 {
 	return !f->chain.spare.lines && f->chain.nr < EPF_CHAIN_TABLES &&
 	       epf_chain_soon(&f->chain, f->chain.now_ns);
@@ -439,9 +439,9 @@ EPF_FN_BIG __u32 epf_chain_row_slices(const struct epf_locked *f)
 	return f->chain.nr + !!f->chain.spare.lines;
 }
 
-static const struct epf_fluid_ops epf_chain_fluid = {
+static const struct epf_resizable_ops epf_chain_resizable = {
 	.ready = epf_chain_row_ready,
-	.hungry = epf_chain_row_hungry,
+	.needs_memory = epf_chain_row_needs_memory,
 	.plan = epf_chain_row_plan,
 	.add = epf_chain_row_add,
 	.expired = epf_chain_row_expired,
@@ -461,7 +461,7 @@ static const struct epf_kind_ops epf_chain_ops = {
 	.needs = EPF_NEEDS_LOCK | EPF_NEEDS_WORKER | EPF_NEEDS_MEMORY,
 	.ticks = 16,
 	.count_bytes = sizeof(struct epf_capacity_work),
-	.fluid = &epf_chain_fluid,
+	.resizable = &epf_chain_resizable,
 	.setup = epf_chain_row_setup,
 	.insert = epf_chain_row_insert,
 	.test = epf_chain_row_test,

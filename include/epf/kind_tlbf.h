@@ -336,7 +336,7 @@ EPF_FN_BIG bool epf_tlbf_row_ready(const struct epf_locked *f)
 	return f->tlbf.nr >= f->tlbf.shape.keep;
 }
 
-EPF_FN_BIG bool epf_tlbf_row_hungry(const struct epf_locked *f)
+EPF_FN_BIG bool epf_tlbf_row_needs_memory(const struct epf_locked *f)
 {
 	return !f->tlbf.spare.words && f->tlbf.nr < EPF_TLBF_SLICES &&
 	       epf_tlbf_soon(&f->tlbf, f->tlbf.now_ns);
@@ -430,9 +430,9 @@ EPF_FN_BIG void epf_tlbf_row_covered(const struct epf_locked *f, __u64 now_ns,
 		*ns = steady_ns;
 }
 
-static const struct epf_fluid_ops epf_tlbf_fluid = {
+static const struct epf_resizable_ops epf_tlbf_resizable = {
 	.ready = epf_tlbf_row_ready,
-	.hungry = epf_tlbf_row_hungry,
+	.needs_memory = epf_tlbf_row_needs_memory,
 	.plan = epf_tlbf_row_plan,
 	.add = epf_tlbf_row_add,
 	.expired = epf_tlbf_row_expired,
@@ -451,7 +451,7 @@ static const struct epf_kind_ops epf_tlbf_ops = {
 	.used = EPF_SHAPE_USED(tlbf, l),
 	.needs = EPF_NEEDS_LOCK | EPF_NEEDS_WORKER | EPF_NEEDS_MEMORY,
 	.ticks = 2,
-	.fluid = &epf_tlbf_fluid,
+	.resizable = &epf_tlbf_resizable,
 	.setup = epf_tlbf_row_setup,
 	.insert = epf_tlbf_row_insert,
 	.test = epf_tlbf_row_test,

@@ -10,7 +10,7 @@
  *
  * Shared words, and who orders what:
  *
- *   *epoch  Written only by the rotator (one at a time, see epf_rotate in window.h); read
+ *   *epoch  Written only by the rotator (one at a time, see epf_state_rotate in window.h); read
  *           by everybody. Grows by one.
  *   lane    Written by inserters (OR, or CAS) and by the scan (CAS of a stale value to
  *           zero); read by everybody. Within one epoch bits only go from 0 to 1.
@@ -48,7 +48,7 @@
  *                     that read epoch e ends before e+8 begins. So the eighth try, which
  *                     begins in e+7, does not fail.
  *
- * A bound is exceeded only if the owner breaks O3. Then epf_insert_into() returns 0, and
+ * A bound is exceeded only if the owner breaks O3. Then epf_lanes_insert_into() returns 0, and
  * the verdict is EPF_UNKNOWN: the key may be missing, and bits that were set cause at most
  * false positives.
  *
@@ -122,7 +122,7 @@ EPF_FN __u64 epf_tag(__u64 epoch)
 }
 
 /* The lane word of @epoch that has all positions. */
-EPF_FN __u64 epf_whole(__u64 epoch)
+EPF_FN __u64 epf_lane_whole(__u64 epoch)
 {
 	return epf_tag(epoch) | ~EPF_TAG_MASK;
 }
@@ -130,17 +130,17 @@ EPF_FN __u64 epf_whole(__u64 epoch)
 /* The bits of @mask, a probe's, in which @v differs from a lane word of @epoch that has all
  * of the probe's positions.
  */
-EPF_FN __u64 epf_differs(__u64 v, __u64 mask, __u64 epoch)
+EPF_FN __u64 epf_lane_differs(__u64 v, __u64 mask, __u64 epoch)
 {
-	return (v ^ epf_whole(epoch)) & mask;
+	return (v ^ epf_lane_whole(epoch)) & mask;
 }
 
-EPF_FN bool epf_holds(__u64 v, __u64 mask, __u64 epoch)
+EPF_FN bool epf_lane_holds(__u64 v, __u64 mask, __u64 epoch)
 {
-	return !epf_differs(v, mask, epoch);
+	return !epf_lane_differs(v, mask, epoch);
 }
 
-EPF_FN __u64 epf_positions(__u64 mask)
+EPF_FN __u64 epf_lane_positions(__u64 mask)
 {
 	return mask & ~EPF_TAG_MASK;
 }
@@ -240,8 +240,8 @@ EPF_FN bool epf_probe_holds(const struct epf_probe *p, __u64 epoch)
 
 	EPF_UNROLL_PARTS
 	for (j = 0; j < epf_probe_parts(p); j++)
-		if (!epf_holds(epf_load_acquire(&p->line[j]->lane[epoch & 7]),
-			       p->mask[j], epoch))
+		if (!epf_lane_holds(epf_load_acquire(&p->line[j]->lane[epoch & 7]),
+				    p->mask[j], epoch))
 			return false;
 	return true;
 }
@@ -255,7 +255,7 @@ EPF_FN bool epf_probe_holds_all(const struct epf_probe *p, __u32 parts,
 
 	EPF_UNROLL_PARTS
 	for (j = 0; j < parts; j++)
-		differs |= epf_differs(
+		differs |= epf_lane_differs(
 			epf_load_acquire(&p->line[j]->lane[epoch & 7]),
 			p->mask[j], epoch);
 	return !differs;
@@ -264,13 +264,13 @@ EPF_FN bool epf_probe_holds_all(const struct epf_probe *p, __u32 parts,
 /* The verdict at @epoch, from lanes of age @age and up. Positions alone rule out nearly
  * every absent key.
  */
-EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 age)
+EPF_FN int epf_lanes_look(const struct epf_probe *p, __u64 epoch, __u32 age)
 {
 	__u32 j;
 
 	EPF_UNROLL_PARTS
 	for (j = 0; j < epf_probe_parts(p); j++)
-		if (epf_line_lacks(p->line[j], epf_positions(p->mask[j])))
+		if (epf_line_lacks(p->line[j], epf_lane_positions(p->mask[j])))
 			return EPF_ABSENT;
 	EPF_UNROLL_VERIFIED /* else Linux 6.1 rejects the code of clang 14 */
 	for (; age < EPF_LANES; age++)
@@ -280,18 +280,18 @@ EPF_FN int epf_look(const struct epf_probe *p, __u64 epoch, __u32 age)
 }
 
 /**
- * epf_test() - was the digest inserted inside the window?
+ * epf_lanes_test() - was the digest inserted inside the window?
  * @f: filter
  * @p: probe of the digest
  *
  * Context: any; never waits, never stores.
  * Return: EPF_ABSENT, or EPF_PRESENT + age; or EPF_UNKNOWN.
  */
-EPF_FN int epf_test(const struct epf_lanes *f, const struct epf_probe *p)
+EPF_FN int epf_lanes_test(const struct epf_lanes *f, const struct epf_probe *p)
 {
 	if (epf_probe_missing(p))
 		return EPF_UNKNOWN;
-	return epf_look(p, epf_load(f->epoch), 0);
+	return epf_lanes_look(p, epf_load(f->epoch), 0);
 }
 
 /* What an insert found in the deciding lane before it set its bits there. EPF_MOVED: the
@@ -310,14 +310,14 @@ EPF_FN enum epf_was epf_lane_set(__u64 *lane, __u64 mask, __u64 e)
 	while ((v & EPF_TAG_MASK) != tag) {
 		if (epf_beyond(tries++, EPF_STALE_TRIES))
 			return EPF_MOVED;
-		if (epf_cas(lane, &v, tag | epf_positions(mask))) /* O3 */
+		if (epf_cas(lane, &v, tag | epf_lane_positions(mask))) /* O3 */
 			return EPF_WAS_LACKING;
 		v = epf_load_acquire(lane); /* O1: the CAS failed unordered */
 	}
-	if (epf_holds(v, mask, e))
+	if (epf_lane_holds(v, mask, e))
 		return EPF_WAS_COMPLETE;
-	v = epf_fetch_or(lane, epf_positions(mask));
-	return epf_holds(v, mask, e) ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
+	v = epf_fetch_or(lane, epf_lane_positions(mask));
+	return epf_lane_holds(v, mask, e) ? EPF_WAS_COMPLETE : EPF_WAS_LACKING;
 }
 
 /* epf_lane_set() out of line, for callers that use it several times. A verifier forbids
@@ -338,7 +338,7 @@ EPF_FN bool epf_lane_add(__u64 *lane, __u64 mask, __u64 e)
 {
 	if ((epf_load(lane) & EPF_TAG_MASK) != epf_tag(e))
 		return epf_lane_set_apart(lane, mask, e) != EPF_MOVED;
-	epf_or(lane, epf_positions(mask));
+	epf_or(lane, epf_lane_positions(mask));
 	return true;
 }
 
@@ -350,9 +350,9 @@ EPF_FN enum epf_was epf_lane_take(__u64 *lane, __u64 mask, __u64 e)
 	__u64 v = epf_load_acquire(lane); /* O1 */
 	__u64 held = (v & EPF_TAG_MASK) == epf_tag(e) ? v : epf_tag(e);
 
-	if (epf_holds(v, mask, e))
+	if (epf_lane_holds(v, mask, e))
 		return EPF_WAS_COMPLETE;
-	if (epf_cas(lane, &v, held | epf_positions(mask))) /* O3 */
+	if (epf_cas(lane, &v, held | epf_lane_positions(mask))) /* O3 */
 		return EPF_WAS_LACKING;
 	return epf_lane_set_apart(lane, mask, e);
 }
@@ -360,8 +360,8 @@ EPF_FN enum epf_was epf_lane_take(__u64 *lane, __u64 mask, __u64 e)
 /* Try once to insert at epoch @e; set *@grew if that set bits. Part 0 comes last. Return:
  * what part 0 was; or EPF_MOVED: try again.
  */
-EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
-			    const struct epf_probe *p, __u64 e, bool *grew)
+EPF_FN enum epf_was epf_lanes_set(const struct epf_lanes *f,
+				  const struct epf_probe *p, __u64 e, bool *grew)
 {
 	enum epf_was was;
 	__u32 j;
@@ -384,8 +384,8 @@ EPF_FN enum epf_was epf_set(const struct epf_lanes *f,
  * once that comes @last waits instead. So if @p->parts is a constant, every access has a
  * constant index.
  */
-EPF_FN enum epf_was epf_set_last(const struct epf_lanes *f,
-				 const struct epf_probe *p, __u64 e, __u32 last)
+EPF_FN enum epf_was epf_lanes_set_last(const struct epf_lanes *f,
+				       const struct epf_probe *p, __u64 e, __u32 last)
 {
 	__u64 *wait = &p->line[0]->lane[e & 7], mask = p->mask[0];
 	enum epf_was was;
@@ -412,41 +412,41 @@ EPF_FN enum epf_was epf_set_last(const struct epf_lanes *f,
 }
 
 /* The first part that lacks bits in the lane of @epoch; if none does, the last part. */
-EPF_FN __u32 epf_first_lacking(const struct epf_probe *p, __u64 epoch)
+EPF_FN __u32 epf_probe_first_lacking(const struct epf_probe *p, __u64 epoch)
 {
 	__u32 j;
 
 	EPF_UNROLL_VERIFIED
 	for (j = 0; j + 1 < epf_probe_parts(p) && j + 1 < EPF_PARTS_MAX; j++)
-		if (!epf_holds(epf_load(&p->line[j]->lane[epoch & 7]),
-			       p->mask[j], epoch))
+		if (!epf_lane_holds(epf_load(&p->line[j]->lane[epoch & 7]),
+				    p->mask[j], epoch))
 			break;
 	return j;
 }
 
 /* The same if part 0 was not seen lacking bits. */
-EPF_FN_RARE enum epf_was epf_set_other(const struct epf_lanes *f,
-				       const struct epf_probe *p, __u64 e)
+EPF_FN_RARE enum epf_was epf_lanes_set_other(const struct epf_lanes *f,
+					     const struct epf_probe *p, __u64 e)
 {
-	return epf_set_last(f, p, e, epf_first_lacking(p, e));
+	return epf_lanes_set_last(f, p, e, epf_probe_first_lacking(p, e));
 }
 
 /* Pass copies, so that @f and @p can stay in registers because nobody takes their address.
  * A verifier gets the originals, because it knows less about copies.
  */
-EPF_FN enum epf_was epf_set_aside(const struct epf_lanes *f,
-				  const struct epf_probe *p, __u64 e)
+EPF_FN enum epf_was epf_lanes_set_aside(const struct epf_lanes *f,
+					const struct epf_probe *p, __u64 e)
 {
 	struct epf_lanes lanes = *f;
 	struct epf_probe probe = *p;
 
-	return EPF_VERIFIED ? epf_set_other(f, p, e) :
-			      epf_set_other(&lanes, &probe, e);
+	return EPF_VERIFIED ? epf_lanes_set_other(f, p, e) :
+			      epf_lanes_set_other(&lanes, &probe, e);
 }
 
 /* Try once to insert, at epoch @e, a digest whose part 0 was seen lacking bits. */
-EPF_FN enum epf_was epf_set_first(const struct epf_lanes *f,
-				  const struct epf_probe *p, __u64 e)
+EPF_FN enum epf_was epf_lanes_set_first(const struct epf_lanes *f,
+					const struct epf_probe *p, __u64 e)
 {
 	enum epf_was was;
 	__u32 j;
@@ -463,7 +463,7 @@ EPF_FN enum epf_was epf_set_first(const struct epf_lanes *f,
 }
 
 /**
- * epf_insert_into() - insert a digest
+ * epf_lanes_insert_into() - insert a digest
  * @f: filter
  * @p: probe of the digest
  * @lanes: bit e mod 8 is added for each epoch e whose lanes now have the key: the epoch
@@ -475,9 +475,9 @@ EPF_FN enum epf_was epf_set_first(const struct epf_lanes *f,
  * Return: the epoch that holds the key, for counting; or 0 (EPF_UNKNOWN): perhaps none
  * does.
  */
-EPF_FN __u64 epf_insert_into(const struct epf_lanes *f,
-			     const struct epf_probe *p, __u64 *lanes,
-			     bool *grew)
+EPF_FN __u64 epf_lanes_insert_into(const struct epf_lanes *f,
+				   const struct epf_probe *p, __u64 *lanes,
+				   bool *grew)
 {
 	__u64 tries = 0; /* 8 bytes, so it can share a stack slot with a pointer */
 	__u64 e;
@@ -489,48 +489,48 @@ EPF_FN __u64 epf_insert_into(const struct epf_lanes *f,
 			return 0;
 		e = epf_load_acquire(f->epoch);
 		*lanes |= 1ULL << (e & 7);
-	} while (epf_set(f, p, e, grew) == EPF_MOVED);
+	} while (epf_lanes_set(f, p, e, grew) == EPF_MOVED);
 	return e;
 }
 
-/* epf_insert_into() after a rotation overtook the first try. */
-EPF_FN_RARE __u64 epf_insert_anew(const struct epf_lanes *f,
-				  const struct epf_probe *p, __u64 *lanes)
+/* epf_lanes_insert_into() after a rotation overtook the first try. */
+EPF_FN_RARE __u64 epf_lanes_insert_anew(const struct epf_lanes *f,
+					const struct epf_probe *p, __u64 *lanes)
 {
 	bool grew = false;
 
-	return epf_insert_into(f, p, lanes, &grew);
+	return epf_lanes_insert_into(f, p, lanes, &grew);
 }
 
-/* See epf_set_aside(). */
-EPF_FN __u64 epf_insert_aside(const struct epf_lanes *f,
-			      const struct epf_probe *p, __u64 *lanes)
+/* See epf_lanes_set_aside(). */
+EPF_FN __u64 epf_lanes_insert_aside(const struct epf_lanes *f,
+				    const struct epf_probe *p, __u64 *lanes)
 {
 	struct epf_lanes lanes_copy = *f;
 	struct epf_probe probe = *p;
 
-	return EPF_VERIFIED ? epf_insert_anew(f, p, lanes) :
-			      epf_insert_anew(&lanes_copy, &probe, lanes);
+	return EPF_VERIFIED ? epf_lanes_insert_anew(f, p, lanes) :
+			      epf_lanes_insert_anew(&lanes_copy, &probe, lanes);
 }
 
-/* epf_insert_into() for callers that need neither @lanes nor @grew. */
-EPF_FN __u64 epf_insert(const struct epf_lanes *f, const struct epf_probe *p)
+/* epf_lanes_insert_into() for callers that need neither @lanes nor @grew. */
+EPF_FN __u64 epf_lanes_insert(const struct epf_lanes *f, const struct epf_probe *p)
 {
 	__u64 lanes = 0;
 	bool grew = false;
 
-	return epf_insert_into(f, p, &lanes, &grew);
+	return epf_lanes_insert_into(f, p, &lanes, &grew);
 }
 
 /*
- * The steps of epf_test_and_insert_into(), for callers that make a decision in between.
+ * The steps of epf_lanes_test_and_insert_into(), for callers that make a decision in between.
  */
 
 /* Does the current lane have the digest? *@e: the current epoch. This comes first, because
  * most repeats follow soon.
  */
-EPF_FN bool epf_sight_current(const struct epf_lanes *f,
-			      const struct epf_probe *p, __u64 *e)
+EPF_FN bool epf_lanes_sight_current(const struct epf_lanes *f,
+				    const struct epf_probe *p, __u64 *e)
 {
 	__u32 parts = epf_probe_parts(p); /* before the acquire, so it may stay a constant */
 
@@ -539,22 +539,22 @@ EPF_FN bool epf_sight_current(const struct epf_lanes *f,
 }
 
 /* The verdict before the insert. *@e: the epoch it applies to. */
-EPF_FN int epf_sight(const struct epf_lanes *f, const struct epf_probe *p,
-		     __u64 *e)
+EPF_FN int epf_lanes_sight(const struct epf_lanes *f, const struct epf_probe *p,
+			   __u64 *e)
 {
-	return epf_sight_current(f, p, e) ? EPF_PRESENT : epf_look(p, *e, 1);
+	return epf_lanes_sight_current(f, p, e) ? EPF_PRESENT : epf_lanes_look(p, *e, 1);
 }
 
 /* Try to insert, at epoch @e, a digest that had @verdict then. EPF_MOVED: insert it again. */
-EPF_FN enum epf_was epf_sight_set(const struct epf_lanes *f,
-				  const struct epf_probe *p, int verdict,
-				  __u64 e)
+EPF_FN enum epf_was epf_lanes_sight_set(const struct epf_lanes *f,
+					const struct epf_probe *p, int verdict,
+					__u64 e)
 {
 	if (verdict != EPF_PRESENT) {
-		if (!epf_holds(epf_load(&p->line[0]->lane[e & 7]), p->mask[0],
-			       e))
-			return epf_set_first(f, p, e);
-		return epf_set_aside(f, p, e);
+		if (!epf_lane_holds(epf_load(&p->line[0]->lane[e & 7]), p->mask[0],
+				    e))
+			return epf_lanes_set_first(f, p, e);
+		return epf_lanes_set_aside(f, p, e);
 	}
 	/* all bits are there already, and were loaded with acquire */
 	return epf_load_ordered(f->epoch) == e ? EPF_WAS_COMPLETE : /* O2 */
@@ -562,7 +562,7 @@ EPF_FN enum epf_was epf_sight_set(const struct epf_lanes *f,
 }
 
 /* The verdict to report after a successful try. */
-EPF_FN int epf_sight_verdict(int verdict, enum epf_was was)
+EPF_FN int epf_lanes_sight_verdict(int verdict, enum epf_was was)
 {
 	if (!verdict && was == EPF_WAS_COMPLETE)
 		return EPF_PRESENT; /* a concurrent insert of the key came first */
@@ -570,12 +570,12 @@ EPF_FN int epf_sight_verdict(int verdict, enum epf_was was)
 }
 
 /**
- * epf_test_and_insert_into() - the verdict before, and the insert, as one
+ * epf_lanes_test_and_insert_into() - the verdict before, and the insert, as one
  * @f: filter
  * @p: probe of the digest
  * @first_seen: insert absent keys only
  * @e: set to the epoch that holds the key, or to 0 when nothing was inserted
- * @lanes: as epf_insert_into()
+ * @lanes: as epf_lanes_insert_into()
  *
  * When several CPUs see a new key at once, at least one of them gets "absent", and exactly
  * one does if no rotation falls between them. The first line that lacks bits decides: it is
@@ -586,16 +586,16 @@ EPF_FN int epf_sight_verdict(int verdict, enum epf_was was)
  * Accepted: if a third key completes the deciding line between our load and our OR, the
  * answer is present; that is a false positive of this line.
  *
- * Context: as epf_insert().
+ * Context: as epf_lanes_insert().
  * Return: EPF_ABSENT, or EPF_PRESENT + age; or EPF_UNKNOWN, with *@e 0. Unless a rotation
  * overtakes it, an insertion that returns EPF_PRESENT has set no bits with L = 1. With
  * larger L it may have set some, in lines other than the deciding one, which another
  * insertion completed meanwhile: if that insertion was of this key, it returned EPF_ABSENT
  * and counts for both.
  */
-EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
-				    const struct epf_probe *p, bool first_seen,
-				    __u64 *e, __u64 *lanes)
+EPF_FN int epf_lanes_test_and_insert_into(const struct epf_lanes *f,
+					  const struct epf_probe *p, bool first_seen,
+					  __u64 *e, __u64 *lanes)
 {
 	enum epf_was was;
 	__u64 later = 0;
@@ -603,34 +603,34 @@ EPF_FN int epf_test_and_insert_into(const struct epf_lanes *f,
 
 	if (epf_probe_missing(p))
 		goto unknown;
-	verdict = epf_sight(f, p, e);
+	verdict = epf_lanes_sight(f, p, e);
 	if (verdict && first_seen) {
 		*e = 0;
 		return verdict;
 	}
 	*lanes |= 1ULL << (*e & 7);
-	was = epf_sight_set(f, p, verdict, *e);
+	was = epf_lanes_sight_set(f, p, verdict, *e);
 	if (was == EPF_MOVED) {
-		*e = epf_insert_aside(f, p, &later);
+		*e = epf_lanes_insert_aside(f, p, &later);
 		*lanes |= later;
 		if (EPF_VERIFIED && !*e)
 			goto unknown;
 		return verdict;
 	}
-	return epf_sight_verdict(verdict, was);
+	return epf_lanes_sight_verdict(verdict, was);
 unknown:
 	*e = 0;
 	return EPF_UNKNOWN;
 }
 
-/* epf_test_and_insert_into() for callers that do not need @lanes. */
-EPF_FN int epf_test_and_insert(const struct epf_lanes *f,
-			       const struct epf_probe *p, bool first_seen,
-			       __u64 *e)
+/* epf_lanes_test_and_insert_into() for callers that do not need @lanes. */
+EPF_FN int epf_lanes_test_and_insert(const struct epf_lanes *f,
+				     const struct epf_probe *p, bool first_seen,
+				     __u64 *e)
 {
 	__u64 lanes = 0;
 
-	return epf_test_and_insert_into(f, p, first_seen, e, &lanes);
+	return epf_lanes_test_and_insert_into(f, p, first_seen, e, &lanes);
 }
 
 /* The tag of lane @i if its epoch is one of @epoch-7 .. @epoch. */
@@ -640,7 +640,7 @@ EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
 }
 
 /**
- * epf_retag() - translate a lane word from one epoch to another
+ * epf_lane_retag() - translate a lane word from one epoch to another
  * @v: word
  * @from: the epoch it is read at
  * @to: the epoch to translate it to
@@ -649,7 +649,7 @@ EPF_FN __u64 epf_lane_tag(__u64 epoch, __u32 i)
  * without positions keeps a tag, because that is enough for a key whose fields select no
  * position.
  */
-EPF_FN __u64 epf_retag(__u64 v, __u64 from, __u64 to)
+EPF_FN __u64 epf_lane_retag(__u64 v, __u64 from, __u64 to)
 {
 	if ((v & EPF_TAG_MASK) != epf_tag(from))
 		return 0;
@@ -657,7 +657,7 @@ EPF_FN __u64 epf_retag(__u64 v, __u64 from, __u64 to)
 }
 
 /* Empty the lanes of @line that are stale in epoch @e. */
-EPF_FN void epf_scan_line(struct epf_line *line, __u64 e)
+EPF_FN void epf_lanes_scan_line(struct epf_line *line, __u64 e)
 {
 	__u32 i;
 
@@ -671,7 +671,7 @@ EPF_FN void epf_scan_line(struct epf_line *line, __u64 e)
 }
 
 /**
- * epf_scan() - empty the stale lanes of some lines
+ * epf_lanes_scan() - empty the stale lanes of some lines
  * @f: filter
  * @first: index of a line
  * @nr: number of lines; @first + @nr <= lines of the filter
@@ -682,13 +682,13 @@ EPF_FN void epf_scan_line(struct epf_line *line, __u64 e)
  * Context: the caller excludes rotation, so that "stale" cannot become "current" between
  * the load and the CAS.
  */
-EPF_FN void epf_scan(const struct epf_lanes *f, __u64 first, __u64 nr)
+EPF_FN void epf_lanes_scan(const struct epf_lanes *f, __u64 first, __u64 nr)
 {
 	__u64 e = epf_load(f->epoch);
 	__u64 n;
 
 	for (n = first; n < first + nr; n++)
-		epf_scan_line(&f->line[n], e);
+		epf_lanes_scan_line(&f->line[n], e);
 }
 
 #endif /* EPF_LANES_H */

@@ -439,7 +439,7 @@ EPF_FN void epf_scan_chunk(const struct epf_state *s, __u64 nr_lines,
 }
 
 /**
- * epf_rotate() - end the current epoch and begin the next
+ * epf_state_rotate() - end the current epoch and begin the next
  * @s: state
  * @now_ns: on the owner's clock
  *
@@ -448,7 +448,7 @@ EPF_FN void epf_scan_chunk(const struct epf_state *s, __u64 nr_lines,
  * Context: one rotator at a time; the scan keeps up; the grace period of O3
  * in lanes.h is over. Delaying a rotation is always safe.
  */
-EPF_FN void epf_rotate(struct epf_state *s, __u64 now_ns)
+EPF_FN void epf_state_rotate(struct epf_state *s, __u64 now_ns)
 {
 	__u64 e = s->epoch;
 
@@ -460,14 +460,14 @@ EPF_FN void epf_rotate(struct epf_state *s, __u64 now_ns)
 }
 
 /**
- * epf_covered() - how far back the filter is certain to remember
+ * epf_state_covered() - how far back the filter is certain to remember
  * @s: state; the caller keeps it from changing, or re-reads the epoch
  * @now_ns: on the owner's clock
  * @inserts: set to the number of most recent insertions that are all retained
  * @ns: set to the time since the oldest retained epoch began
  */
-EPF_FN void epf_covered(const struct epf_state *s, __u64 now_ns,
-			__u64 *inserts, __u64 *ns)
+EPF_FN void epf_state_covered(const struct epf_state *s, __u64 now_ns,
+			      __u64 *inserts, __u64 *ns)
 {
 	__u64 e = s->epoch;
 	__u64 x = e - EPF_LIVE_EPOCHS;

@@ -73,8 +73,8 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 		return -EINTR;
 	epf_table_lock(t);
 	err = o->retiring || t->pins != pin->nr ? -EAGAIN : 0;
-	if (o->core.ops->fluid)
-		spare = epf_fluid_hold(t, &words);
+	if (o->core.ops->resizable)
+		spare = epf_resizable_hold(t, &words);
 	pin->epoch = t->state.epoch;
 	pin->moves = o->moves;
 	if (!err)
@@ -128,11 +128,11 @@ static int save(struct epf_table *t, u64 moves, struct epf_snap_owned *s)
 
 	s->size = sizeof(*s);
 	epf_table_lock(t);
-	if (o->core.ops->fluid)
-		epf_fluid_stir(o);
+	if (o->core.ops->resizable)
+		epf_resizable_stir(o);
 	o->core.ops->save(&o->core, s, epf_owned_clock(o));
-	if (o->core.ops->fluid) {
-		epf_fluid_see(t);
+	if (o->core.ops->resizable) {
+		epf_resizable_see(t);
 		s->steady_ns = ktime_get_ns() - o->skewed_ns;
 	}
 	s->shape = o->core.shape;
@@ -274,9 +274,9 @@ static void load_clock(struct epf_owned *o, const struct epf_snap_owned *s)
 
 	o->skew_ns = s->now - now;
 	o->skewed_ns = now - s->steady_ns;
-	o->turns = o->core.ops->fluid->turns(&o->core, 0);
-	o->begun = o->core.ops->fluid->begun(&o->core);
-	o->core.slices = o->core.ops->fluid->slices(&o->core);
+	o->turns = o->core.ops->resizable->turns(&o->core, 0);
+	o->begun = o->core.ops->resizable->begun(&o->core);
+	o->core.slices = o->core.ops->resizable->slices(&o->core);
 }
 
 static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
@@ -284,12 +284,12 @@ static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
 	struct epf_owned *o = t->owned;
 	int err;
 
-	if (o->core.ops->fluid)
-		epf_fluid_free(t); /* the memory of the empty filter */
+	if (o->core.ops->resizable)
+		epf_resizable_free(t); /* the memory of the empty filter */
 	err = o->core.ops->load(&o->core, s) ? -EBADMSG : 0;
-	if (!err && o->core.ops->fluid) {
+	if (!err && o->core.ops->resizable) {
 		load_clock(o, s);
-		err = epf_fluid_adopt(t);
+		err = epf_resizable_adopt(t);
 	}
 	load_past(t, s);
 	return err;

@@ -42,7 +42,7 @@ static const struct epf_table_ops paced_table_ops = {
 	.restore = epf_owned_restore,
 };
 
-static const struct epf_table_ops fluid_table_ops = {
+static const struct epf_table_ops resizable_table_ops = {
 	.owner = THIS_MODULE,
 	.state_bytes = sizeof(struct epf_owned),
 	.check = epf_owned_check,
@@ -58,15 +58,15 @@ static const struct epf_table_ops fluid_table_ops = {
 	.ended = epf_owned_rotated,
 	.late = epf_owned_send,
 	.wait = epf_owned_wait,
-	.rotate = epf_fluid_rotate,
-	.turnover = epf_fluid_turnover,
-	.tick_ns = epf_fluid_tick_ns,
+	.rotate = epf_resizable_rotate,
+	.turnover = epf_resizable_turnover,
+	.tick_ns = epf_resizable_tick_ns,
 	.tick = epf_owned_send,
 	.pinned = epf_owned_pinned,
 	.unpinned = epf_owned_send,
-	.work = epf_fluid_work,
-	.still = epf_fluid_still,
-	.worked = epf_fluid_done,
+	.work = epf_resizable_work,
+	.still = epf_resizable_still,
+	.worked = epf_resizable_done,
 	.estimate = epf_owned_estimate,
 	.full = epf_owned_full,
 	.measured = epf_owned_measured,
@@ -83,7 +83,7 @@ static const struct epf_table_ops *table_ops(u8 kind)
 
 	if (!ops)
 		return NULL;
-	return ops->fluid ? &fluid_table_ops : &paced_table_ops;
+	return ops->resizable ? &resizable_table_ops : &paced_table_ops;
 }
 
 static const struct epf_kinds kinds = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Filters of the locked kinds: operations, ends of epochs, and status. See
- * owned.h; memory that is resized is in fluid.c.
+ * owned.h; memory that is resized is in resizable.c.
  */
 #include "owned.h"
 
@@ -55,7 +55,7 @@ static int init(struct epf_locked *f, const struct epf_params *params,
 	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
 
 	if (!shape_is_clean(shape, ops->used) ||
-	    (ops->fluid && params->mode != EPF_MODE_TIME))
+	    (ops->resizable && params->mode != EPF_MODE_TIME))
 		return -EINVAL;
 	return epf_locked_init(f, ops, shape, params->window_ns,
 			       ktime_get_ns());
@@ -165,18 +165,18 @@ int epf_paced_fill(struct epf_table *t)
  * @t: table of a resizable kind, not yet published
  *
  * Context: process; sleeps.
- * Return: 0, or as epf_fluid_fill().
+ * Return: 0, or as epf_resizable_fill().
  */
 int epf_owned_fill(struct epf_table *t)
 {
 	int err;
 
 	begin_past(t);
-	err = epf_fluid_fill(t);
+	err = epf_resizable_fill(t);
 	if (err != -ENOSPC)
 		return err;
 	epf_wait_freed();
-	return epf_fluid_fill(t);
+	return epf_resizable_fill(t);
 }
 
 /**
@@ -189,8 +189,8 @@ void epf_owned_free(struct epf_table *t)
 
 	if (!o)
 		return;
-	if (o->core.ops->fluid)
-		epf_fluid_free(t);
+	if (o->core.ops->resizable)
+		epf_resizable_free(t);
 	kvfree(o->core.room);
 	kvfree(o);
 }
@@ -249,27 +249,27 @@ static int test(const struct epf_table *t, u64 digest)
 	return o->core.ops->test(&o->core, digest, epf_owned_clock(o));
 }
 
-/* Insert a key. Caller holds the lock. Return: the epoch that has the key; *@hungry
+/* Insert a key. Caller holds the lock. Return: the epoch that has the key; *@needs_memory
  * is set to whether the worker has to run.
  */
-static u64 insert(struct epf_table *t, u64 digest, bool *hungry)
+static u64 insert(struct epf_table *t, u64 digest, bool *needs_memory)
 {
 	u64 e = t->state.epoch;
 
 	lockdep_assert_held(&t->lock);
-	*hungry = false;
-	if (t->owned->core.ops->fluid)
-		*hungry = epf_fluid_insert(t, digest);
+	*needs_memory = false;
+	if (t->owned->core.ops->resizable)
+		*needs_memory = epf_resizable_insert(t, digest);
 	else
 		t->owned->core.ops->insert(&t->owned->core, digest, 0);
-	*hungry |= open_if_full(t);
+	*needs_memory |= open_if_full(t);
 	return e;
 }
 
 /* Count the key that insert() has put into epoch @e; called without the lock. */
-static int count(struct epf_table *t, u64 e, bool hungry, int ret)
+static int count(struct epf_table *t, u64 e, bool needs_memory, int ret)
 {
-	if (unlikely(hungry))
+	if (unlikely(needs_memory))
 		queue_delayed_work(epf_wq, &t->work, 0);
 	return epf_table_count(t, e, true, ret);
 }
@@ -297,19 +297,19 @@ int epf_owned_test(struct epf_table *t, u64 digest)
 /* As epf_table_insert(). */
 int epf_owned_insert(struct epf_table *t, u64 digest)
 {
-	bool hungry;
+	bool needs_memory;
 	u64 e;
 
 	epf_table_lock(t);
-	e = insert(t, digest, &hungry);
+	e = insert(t, digest, &needs_memory);
 	epf_table_unlock(t);
-	return count(t, e, hungry, EPF_ABSENT);
+	return count(t, e, needs_memory, EPF_ABSENT);
 }
 
 /* As epf_table_test_and_insert(). */
 int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 {
-	bool hungry;
+	bool needs_memory;
 	int verdict;
 	u8 answer;
 	u64 e = 0;
@@ -318,10 +318,10 @@ int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 	answer = READ_ONCE(t->answer.now);
 	verdict = test(t, digest);
 	if (!verdict || answer != EPF_ANSWER_SKIP)
-		e = insert(t, digest, &hungry);
+		e = insert(t, digest, &needs_memory);
 	epf_table_unlock(t);
 	verdict = epf_table_verdict(t, verdict, answer);
-	return e ? count(t, e, hungry, verdict) : verdict;
+	return e ? count(t, e, needs_memory, verdict) : verdict;
 }
 
 /* ---------------------------------------------------- ends of epochs ---- */
@@ -337,8 +337,8 @@ void epf_owned_rotated(struct epf_table *t, u64 e)
 	struct epf_past *past = o->past;
 
 	lockdep_assert_held(&t->lock);
-	if (o->core.ops->fluid) { /* CPUs may still keep insertions */
-		u64 begun = o->core.ops->fluid->begun(&o->core);
+	if (o->core.ops->resizable) { /* CPUs may still keep insertions */
+		u64 begun = o->core.ops->resizable->begun(&o->core);
 
 		t->state.ring[e & 7].inserts = begun - o->begun;
 		o->begun = begun;
@@ -576,7 +576,7 @@ static void take_samples(struct epf_table *t)
 					    epf_owned_clock(o));
 		epf_table_unlock(t);
 		cond_resched();
-		if (!o->core.ops->fluid && epf_table_late(t) &&
+		if (!o->core.ops->resizable && epf_table_late(t) &&
 		    !epf_table_pinned(t, ktime_get_ns()))
 			end_wanted(t);
 	}
@@ -611,7 +611,7 @@ static void convert(const struct epf_table *t, struct epf_estimates *est)
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 {
 	take_samples(t);
-	if (t->owned->core.ops->fluid) {
+	if (t->owned->core.ops->resizable) {
 		epf_table_lock(t);
 		convert(t, est);
 		epf_table_unlock(t);
@@ -621,7 +621,7 @@ void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 }
 
 /* Insertions and time since the oldest epoch that counts began. */
-static void paced_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
+static void fixed_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
 			  u64 *ns)
 {
 	const struct epf_owned *o = t->owned;
@@ -633,7 +633,7 @@ static void paced_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
 	*inserts = epf_count_of(epf_load(&t->state.count), e);
 	for (; x < e; x++)
 		*inserts += o->past[x % EPF_OWNED_PAST].inserts;
-	if (o->core.ops->fluid) /* starts are seen late; the promise is T */
+	if (o->core.ops->resizable) /* starts are seen late; the promise is T */
 		*ns = max(*ns, min(t->params.window_ns, now_ns - o->skewed_ns));
 }
 
@@ -654,12 +654,12 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 	info->needs = f->ops->needs;
 	info->slices = f->slices;
 	info->waits = o->waits;
-	if (f->ops->fluid && f->ops->fluid->covered)
-		f->ops->fluid->covered(f, now_ns + o->skew_ns,
-				       now_ns - o->skewed_ns,
-				       &info->covered_inserts,
-				       &info->covered_ns);
+	if (f->ops->resizable && f->ops->resizable->covered)
+		f->ops->resizable->covered(f, now_ns + o->skew_ns,
+					   now_ns - o->skewed_ns,
+					   &info->covered_inserts,
+					   &info->covered_ns);
 	else
-		paced_covered(t, now_ns, &info->covered_inserts,
+		fixed_covered(t, now_ns, &info->covered_inserts,
 			      &info->covered_ns);
 }

@@ -41,7 +41,7 @@
  *	beginning of a snapshot on
  * @waits: number of failed allocations
  * @retiring: the oldest epoch no longer counts, and its end is not complete
- * @starved: the last allocation failed; inserters do not ask again before the timer
+ * @alloc_failed: the last allocation failed; inserters do not ask again before the timer
  *	fires
  * @moves: layout sequence number. It changes with the meaning of memory, other than
  *	by keys: an epoch is to be ended, or a slice or table is added or removed, or
@@ -52,13 +52,13 @@
  * @jumps: jumps of that clock by forced rotation; @lock
  * @follows: @jumps when the worker began its run; worker only
  * @followed: value of @jumps whose consequences the worker has completed. The worker
- *	writes it; epf_fluid_rotate() waits for it on epf_table.moved.
+ *	writes it; epf_resizable_rotate() waits for it on epf_table.moved.
  *	flush_delayed_work() would not do: it treats work that the timer is just
  *	requeueing as idle
  * @turns: epochs of a resizable kind that have been seen to end; 0: the table is
  *	being filled
  * @begun: keys it had taken at the last of these ends
- * @seen: fingerprint of the state at the last estimate, see epf_fluid_still();
+ * @seen: fingerprint of the state at the last estimate, see epf_resizable_still();
  *	worker only
  * @seen_ns: time of @seen
  * @past: history; epoch e is at e mod EPF_OWNED_PAST
@@ -68,7 +68,7 @@ struct epf_owned {
 	u32 wanted;
 	u32 waits;
 	bool retiring;
-	bool starved;
+	bool alloc_failed;
 	u64 moves;
 	u64 skew_ns;
 	u64 skewed_ns;
@@ -120,25 +120,25 @@ int epf_owned_read(struct epf_table *t, u64 moves,
 		   const struct epf_snap_read *args);
 struct epf_table *epf_owned_restore(const struct epf_restore *args);
 
-/* fluid.c: */
-int epf_fluid_fill(struct epf_table *t);
-void epf_fluid_free(struct epf_table *t);
-bool epf_fluid_insert(struct epf_table *t, u64 digest);
-u64 *epf_fluid_hold(struct epf_table *t, u64 *words);
-void epf_fluid_work(struct epf_table *t);
-void epf_fluid_done(struct epf_table *t, bool estimated);
-int epf_fluid_rotate(struct epf_table *t, u32 count);
-u32 epf_fluid_turnover(const struct epf_table *t);
-u64 epf_fluid_tick_ns(const struct epf_table *t);
-bool epf_fluid_still(struct epf_table *t);
-void epf_fluid_see(struct epf_table *t);
-void epf_fluid_stir(struct epf_owned *o);
-int epf_fluid_adopt(struct epf_table *t);
+/* resizable.c: */
+int epf_resizable_fill(struct epf_table *t);
+void epf_resizable_free(struct epf_table *t);
+bool epf_resizable_insert(struct epf_table *t, u64 digest);
+u64 *epf_resizable_hold(struct epf_table *t, u64 *words);
+void epf_resizable_work(struct epf_table *t);
+void epf_resizable_done(struct epf_table *t, bool estimated);
+int epf_resizable_rotate(struct epf_table *t, u32 count);
+u32 epf_resizable_turnover(const struct epf_table *t);
+u64 epf_resizable_tick_ns(const struct epf_table *t);
+bool epf_resizable_still(struct epf_table *t);
+void epf_resizable_see(struct epf_table *t);
+void epf_resizable_stir(struct epf_owned *o);
+int epf_resizable_adopt(struct epf_table *t);
 
 /* Is it of a resizable kind? */
-static inline bool epf_is_fluid(const struct epf_table *t)
+static inline bool epf_is_resizable(const struct epf_table *t)
 {
-	return t->owned && t->owned->core.ops->fluid;
+	return t->owned && t->owned->core.ops->resizable;
 }
 
 /* The time on the clock of a resizable kind, in ns. */
@@ -150,7 +150,7 @@ static inline u64 epf_owned_now(const struct epf_owned *o)
 /* The time that operations of the core get; fixed-size kinds have no clock. */
 static inline u64 epf_owned_clock(const struct epf_owned *o)
 {
-	return o->core.ops->fluid ? epf_owned_now(o) : 0;
+	return o->core.ops->resizable ? epf_owned_now(o) : 0;
 }
 
 #endif /* EPF_OWNED_H */

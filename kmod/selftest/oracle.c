@@ -157,7 +157,7 @@ static u64 clock_of(struct epf_table *t)
 {
 	u64 ns;
 
-	if (!epf_is_fluid(t))
+	if (!epf_is_resizable(t))
 		return 0;
 	epf_table_lock(t);
 	ns = epf_owned_now(t->owned);
@@ -195,8 +195,8 @@ static bool has_room(const struct epf_table *t)
 
 	if (!t->owned && t->window.mode != EPF_MODE_BOTH)
 		return true;
-	return keys < (epf_is_fluid(t) ? FLUID_KEYS :
-				     FLOOD * t->window.epoch_inserts);
+	return keys < (epf_is_resizable(t) ? FLUID_KEYS :
+					     FLOOD * t->window.epoch_inserts);
 }
 
 static void insert_into(struct actor *a, struct epf_table *t)
@@ -230,8 +230,8 @@ static void insert_into(struct actor *a, struct epf_table *t)
 static bool is_live(const struct epf_table *t, const struct insertion *k,
 		    const struct answer *r)
 {
-	return epf_is_fluid(t) ? r->now_ns - k->start_ns <= t->params.window_ns :
-			     r->last - k->low <= r->kept;
+	return epf_is_resizable(t) ? r->now_ns - k->start_ns <= t->params.window_ns :
+				     r->last - k->low <= r->kept;
 }
 
 /* Is the key among the last W, going by the count alone? */
@@ -259,7 +259,7 @@ static bool is_ghost(const struct epf_table *t, const struct insertion *k,
 static void judge(struct actor *a, struct epf_table *t,
 		  const struct insertion *k, const struct answer *r)
 {
-	bool gone = !epf_is_fluid(t) && r->first > k->high + epochs_of(t);
+	bool gone = !epf_is_resizable(t) && r->first > k->high + epochs_of(t);
 	bool live = is_live(t, k, r), inside = is_inside(t, k);
 	s64 age = r->verdict - EPF_PRESENT;
 
@@ -273,7 +273,7 @@ static void judge(struct actor *a, struct epf_table *t,
 		violation(a, "a key of a live epoch is absent", k, r);
 	else if (inside && !r->verdict)
 		violation(a, "a key among the last W is absent", k, r);
-	else if (!epf_is_fluid(t) && age > (s64)(r->last - k->low))
+	else if (!epf_is_resizable(t) && age > (s64)(r->last - k->low))
 		violation(a, "the age is too old", k, r);
 }
 
@@ -349,7 +349,7 @@ static void sight_in(struct actor *a, struct epf_table *t)
 	e = epf_load(&t->state.epoch);
 	s->verdict[ticket & 1] = put(t, epf_word(ticket / 2, 3), true);
 	atomic64_inc_return(&tally_of(t)->over);
-	if (epf_is_fluid(t) || epf_load(&t->state.epoch) != e)
+	if (epf_is_resizable(t) || epf_load(&t->state.epoch) != e)
 		e = 0;
 	s->epoch[ticket & 1] = e;
 	if (atomic_inc_return(&s->done) == 2)
@@ -374,7 +374,7 @@ static void check_copy(struct actor *a, const struct epf_table *t,
 			continue;
 		epf_probe(&lanes, k->digest, &p);
 		a->sums[COPIED]++;
-		if (epf_test(&lanes, &p))
+		if (epf_lanes_test(&lanes, &p))
 			continue;
 		violation(a, "a key is missing in a snapshot", k, &r);
 		a->sums[LOST]++;

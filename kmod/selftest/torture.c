@@ -285,7 +285,7 @@ static void force(struct actor *a, struct epf_table *t)
 	u32 count = 1 + draw(a, all);
 
 	atomic64_inc_return(&tally_of(t)->forced);
-	if (count == all && !epf_is_fluid(t))
+	if (count == all && !epf_is_resizable(t))
 		epf_table_clear(t);
 	else
 		epf_table_rotate(t, count);

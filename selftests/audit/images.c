@@ -310,10 +310,10 @@ static void use(struct epf_asked *a)
 
 	for (i = 0; i < 40; i++) {
 		epf_asked_age(a, epf_word(++drawn, 4));
-		if (a->f.ops->fluid)
+		if (a->f.ops->resizable)
 			a->now_ns += draw(500);
 		a->f.ops->insert(&a->f, epf_word(drawn, 4), a->now_ns);
-		if (!a->f.ops->fluid && !draw(20))
+		if (!a->f.ops->resizable && !draw(20))
 			epf_locked_rotate(&a->f);
 	}
 }

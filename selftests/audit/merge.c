@@ -456,9 +456,9 @@ static bool lines_equal(const struct epf_snap_file *a, const void *lines)
 /* A lane of epoch @e as one of another number; without positions it is as good as none. */
 static __u64 renumbered(__u64 lane, __u64 e)
 {
-	__u64 v = epf_retag(lane, e, 8);
+	__u64 v = epf_lane_retag(lane, e, 8);
 
-	return epf_positions(v) ? v : 0;
+	return epf_lane_positions(v) ? v : 0;
 }
 
 /* The same positions in each lane that counts, whatever the epochs' numbers? */

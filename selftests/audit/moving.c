@@ -50,7 +50,7 @@ static void rotate(struct moving *m)
 	struct sim *s = &m->sim;
 	__u64 piece = s->params.nr_lines / 16;
 
-	epf_scan(&s->f, s->epoch % 16 * piece, piece);
+	epf_lanes_scan(&s->f, s->epoch % 16 * piece, piece);
 	epf_store_release(&s->epoch, s->epoch + 1);
 	m->inserted = 0;
 }

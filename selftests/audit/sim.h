@@ -50,7 +50,7 @@ static inline void sim_insert(struct sim *s, __u64 digest)
 	struct epf_probe p;
 
 	epf_probe(&s->f, digest, &p);
-	epf_insert(&s->f, &p);
+	epf_lanes_insert(&s->f, &p);
 }
 
 CHECKED void sim_init(struct sim *s, __u64 nr_lines, __u32 parts, __u32 k,
@@ -124,7 +124,7 @@ static inline unsigned char sim_age(const struct sim *s, __u64 digest)
 	int verdict;
 
 	epf_probe(&s->f, digest, &p);
-	verdict = epf_look(&p, s->epoch, 0);
+	verdict = epf_lanes_look(&p, s->epoch, 0);
 	return verdict ? (unsigned char)(verdict - EPF_PRESENT) :
 			 EPF_AGE_ABSENT;
 }

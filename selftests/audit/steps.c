@@ -586,7 +586,7 @@ static void insert(__u64 digest)
 	bool grew = false;
 
 	epf_probe(&filter.f, digest, &p);
-	epf_insert_into(&filter.f, &p, &lanes, &grew);
+	epf_lanes_insert_into(&filter.f, &p, &lanes, &grew);
 	put(EPF_JOURNAL_INSERT, digest, lanes);
 }
 
@@ -594,7 +594,7 @@ static void insert(__u64 digest)
 static void rotate(void)
 {
 	filter.epoch++;
-	epf_scan(&filter.f, 0, LINES);
+	epf_lanes_scan(&filter.f, 0, LINES);
 	put(EPF_JOURNAL_ROTATE, 0, 1);
 }
 

@@ -135,7 +135,7 @@ static void insert_lanes(struct plan *p, uint64_t d)
 	struct epf_probe probe;
 
 	epf_probe(&p->lanes, d, &probe);
-	epf_insert(&p->lanes, &probe);
+	epf_lanes_insert(&p->lanes, &probe);
 }
 
 static void fill_lanes(struct plan *p, uint64_t window)
@@ -146,7 +146,7 @@ static void fill_lanes(struct plan *p, uint64_t window)
 		for (uint64_t i = 0; i < window / EPF_LIVE_EPOCHS; i++)
 			insert_lanes(p, digest(next++));
 		if (e + 1 < EPF_LANES)
-			epf_rotate(&p->state, 0);
+			epf_state_rotate(&p->state, 0);
 	}
 }
 
@@ -252,7 +252,7 @@ ALWAYS_INLINE double lanes_test(const struct plan *plan, const uint64_t *d,
 		for (unsigned int j = 0; j < batch; j++)
 			epf_probe(&f, d[i + j], &p[j]);
 		for (unsigned int j = 0; j < batch; j++)
-			hits += epf_test(&f, &p[j]) > 0;
+			hits += epf_lanes_test(&f, &p[j]) > 0;
 	}
 	sink = hits;
 	return (cpu_s() - t) / OPS * 1e9;
@@ -270,7 +270,7 @@ ALWAYS_INLINE double lanes_insert(const struct plan *plan, const uint64_t *d,
 		for (unsigned int j = 0; j < batch; j++)
 			epf_probe(&f, d[i + j], &p[j]);
 		for (unsigned int j = 0; j < batch; j++)
-			epf_insert(&f, &p[j]);
+			epf_lanes_insert(&f, &p[j]);
 	}
 	return (cpu_s() - t) / OPS * 1e9;
 }
@@ -392,7 +392,7 @@ static double lanes_error(const struct plan *p, const uint64_t *fresh)
 
 	for (unsigned int i = 0; i < OPS; i++) {
 		epf_probe(&p->lanes, fresh[i], &probe);
-		hits += epf_test(&p->lanes, &probe) > 0;
+		hits += epf_lanes_test(&p->lanes, &probe) > 0;
 	}
 	return (double)hits / OPS;
 }

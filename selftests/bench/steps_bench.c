@@ -70,8 +70,8 @@ static inline __attribute__((always_inline)) int ask(const struct work *w, __u64
 
 	lanes.geom.parts = (__u16)parts;
 	epf_probe(&lanes, digest, &p);
-	return test ? epf_test(&lanes, &p) :
-		      epf_test_and_insert(&lanes, &p, false, &e);
+	return test ? epf_lanes_test(&lanes, &p) :
+		      epf_lanes_test_and_insert(&lanes, &p, false, &e);
 }
 
 #define OP static __attribute__((noinline)) __u64

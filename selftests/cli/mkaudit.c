@@ -97,7 +97,7 @@ static void insert(struct maker *m, __u64 digest)
 	struct epf_probe p;
 
 	epf_probe(&m->f, digest, &p);
-	epf_insert(&m->f, &p);
+	epf_lanes_insert(&m->f, &p);
 }
 
 static void fill(struct maker *m)

@@ -71,7 +71,7 @@ static void fill(struct epf_line *line, const struct epf_snap_header *h)
 		for (n = 0; n < value[PER_EPOCH]; n++) {
 			epf_probe(&f, epf_word(value[ID] << 40 | epoch << 20 | n,
 					       1), &p);
-			epf_insert(&f, &p);
+			epf_lanes_insert(&f, &p);
 		}
 }
 

@@ -70,19 +70,19 @@ static void an_epoch_that_moves(__u32 parts)
 	__u64 e;
 
 	moves = EPF_INSERT_TRIES - 1;
-	e = epf_insert(&f, &p);
+	e = epf_lanes_insert(&f, &p);
 	tap_ok(e == EPF_EPOCH_FIRST + EPF_INSERT_TRIES - 1 &&
-	       tries == EPF_INSERT_TRIES && epf_test(&f, &p) == EPF_PRESENT,
+		       tries == EPF_INSERT_TRIES && epf_lanes_test(&f, &p) == EPF_PRESENT,
 	       "L = %u: seven epochs that end are no bound: inserted", parts);
 	f = begin(parts, &p);
 	moves = FOREVER;
-	e = epf_insert(&f, &p);
+	e = epf_lanes_insert(&f, &p);
 	tap_ok(!e && tries == EPF_INSERT_TRIES,
 	       "L = %u: epochs that always end: not inserted after %llu tries",
 	       parts, tries);
 	f = begin(parts, &p);
 	moves = FOREVER;
-	verdict = epf_test_and_insert(&f, &p, true, &e);
+	verdict = epf_lanes_test_and_insert(&f, &p, true, &e);
 	tap_ok(verdict == EPF_UNKNOWN && !e && tries == EPF_INSERT_TRIES + 1,
 	       "L = %u: the verdict is unknown after %llu tries", parts, tries);
 }
@@ -95,9 +95,9 @@ static void a_present_key(__u32 parts)
 	int verdict;
 	__u64 e;
 
-	epf_insert(&f, &p);
+	epf_lanes_insert(&f, &p);
 	moves = FOREVER;
-	verdict = epf_test_and_insert(&f, &p, false, &e);
+	verdict = epf_lanes_test_and_insert(&f, &p, false, &e);
 	tap_ok(verdict == EPF_UNKNOWN && !e,
 	       "L = %u: so it is where the key was present but not kept", parts);
 }
@@ -112,17 +112,17 @@ static void a_lane_that_refuses(__u32 parts, __u32 j)
 
 	held = &p.line[j]->lane[EPF_EPOCH_FIRST & 7];
 	refusals = EPF_STALE_TRIES - 1;
-	e = epf_insert(&f, &p);
-	tap_ok(e == EPF_EPOCH_FIRST && epf_test(&f, &p) == EPF_PRESENT,
+	e = epf_lanes_insert(&f, &p);
+	tap_ok(e == EPF_EPOCH_FIRST && epf_lanes_test(&f, &p) == EPF_PRESENT,
 	       "L = %u: line %u refuses once: inserted", parts, j);
 	f = begin(parts, &p);
 	held = &p.line[j]->lane[EPF_EPOCH_FIRST & 7];
 	refusals = FOREVER;
-	e = epf_insert(&f, &p);
+	e = epf_lanes_insert(&f, &p);
 	tap_ok(!e && refused == EPF_STALE_TRIES * EPF_INSERT_TRIES,
 	       "L = %u: line %u always refuses: not inserted after %llu", parts,
 	       j, refused);
-	verdict = epf_test_and_insert(&f, &p, true, &e);
+	verdict = epf_lanes_test_and_insert(&f, &p, true, &e);
 	tap_ok(verdict == EPF_UNKNOWN && !e,
 	       "L = %u: line %u always refuses: the verdict is unknown", parts,
 	       j);

@@ -210,7 +210,7 @@ static __u64 fill(struct owner *o, const struct epf_capacity *c, bool greedy,
 			epf_probe(&o->lanes, epf_word(seed, all), &p);
 			grew = false;
 			into = 0;
-			epf_insert_into(&o->lanes, &p, &into, &grew);
+			epf_lanes_insert_into(&o->lanes, &p, &into, &grew);
 			n += grew;
 		}
 		if (e < EPF_LIVE_EPOCHS)

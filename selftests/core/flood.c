@@ -433,7 +433,7 @@ static __u32 fill_lines(struct arena *a, const struct key *victim)
 	__u32 nr;
 
 	epf_probe(f, digest(&a->guess, victim), &v);
-	for (nr = 0; epf_test(f, &v) == EPF_ABSENT; nr++) {
+	for (nr = 0; epf_lanes_test(f, &v) == EPF_ABSENT; nr++) {
 		struct key k;
 
 		do {

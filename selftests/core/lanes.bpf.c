@@ -46,7 +46,7 @@ int lanes_test(struct xdp_md *ctx)
 	struct epf_probe p;
 	struct epf_lanes f = find(&p);
 
-	shared.verdict = epf_test(&f, &p);
+	shared.verdict = epf_lanes_test(&f, &p);
 	return XDP_PASS;
 }
 
@@ -58,7 +58,7 @@ int lanes_insert(struct xdp_md *ctx)
 	__u64 lanes = 0;
 	bool grew = false;
 
-	shared.epoch = epf_insert_into(&f, &p, &lanes, &grew);
+	shared.epoch = epf_lanes_insert_into(&f, &p, &lanes, &grew);
 	shared.lanes = lanes;
 	shared.grew = grew;
 	return XDP_PASS;
@@ -71,8 +71,8 @@ int lanes_sight(struct xdp_md *ctx)
 	struct epf_lanes f = find(&p);
 	__u64 e, lanes = 0;
 
-	shared.verdict = epf_test_and_insert_into(&f, &p, shared.first_seen,
-						  &e, &lanes);
+	shared.verdict = epf_lanes_test_and_insert_into(&f, &p, shared.first_seen,
+							&e, &lanes);
 	shared.epoch = e;
 	shared.lanes = lanes;
 	return XDP_PASS;

@@ -84,13 +84,13 @@ static void run_here(struct lanes_shared *s, enum kind kind)
 	clear(s);
 	epf_probe(&f, s->digest, &p);
 	if (kind == TEST) {
-		s->verdict = epf_test(&f, &p);
+		s->verdict = epf_lanes_test(&f, &p);
 	} else if (kind == INSERT) {
-		s->epoch = epf_insert_into(&f, &p, &s->lanes, &grew);
+		s->epoch = epf_lanes_insert_into(&f, &p, &s->lanes, &grew);
 		s->grew = grew;
 	} else {
-		s->verdict = epf_test_and_insert_into(&f, &p, s->first_seen,
-						      &s->epoch, &s->lanes);
+		s->verdict = epf_lanes_test_and_insert_into(&f, &p, s->first_seen,
+							    &s->epoch, &s->lanes);
 	}
 }
 
@@ -121,9 +121,9 @@ static void rotate(struct epf_state *s, struct epf_line *lines)
 	struct epf_lanes f = { lines, &s->epoch, shared->geom };
 	__u64 first, end;
 
-	epf_rotate(s, 0);
+	epf_state_rotate(s, 0);
 	epf_scan_chunk(s, epf_geom_lines(&f.geom), &first, &end);
-	epf_scan(&f, first, end - first);
+	epf_lanes_scan(&f, first, end - first);
 	s->scanned++;
 }
 

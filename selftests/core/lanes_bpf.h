@@ -10,7 +10,7 @@
  * @state: epochs
  * @geom: shape
  * @digest: digest of the key
- * @first_seen: see epf_test_and_insert_into()
+ * @first_seen: see epf_lanes_test_and_insert_into()
  * @verdict: result; not set by an insertion
  * @epoch: result; not set by a test
  * @lanes: result; not set by a test

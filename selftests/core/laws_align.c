@@ -88,7 +88,7 @@ static bool fire(struct clockwork *c)
 	c->lasted = c->now_ns - start_of(c);
 	due = c->lasted >= lasts(c);
 	if (due)
-		epf_rotate(&c->s, c->now_ns);
+		epf_state_rotate(&c->s, c->now_ns);
 	arm(c);
 	return due;
 }

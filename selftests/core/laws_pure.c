@@ -766,10 +766,10 @@ static void lanes_of_other_numbers(void)
 	for (i = 0; i < 2; i++)
 		for (from = EPF_EPOCH_FIRST; from < EPF_EPOCH_FIRST + 64; from++)
 			for (to = EPF_EPOCH_FIRST; to < EPF_EPOCH_FIRST + 64; to++) {
-				v = epf_tag(from) | epf_positions(masks_of[i]);
-				kept &= epf_holds(epf_retag(v, from, to),
-						  masks_of[i], to);
-				strange |= epf_retag(v, from + 8, to);
+				v = epf_tag(from) | epf_lane_positions(masks_of[i]);
+				kept &= epf_lane_holds(epf_lane_retag(v, from, to),
+						       masks_of[i], to);
+				strange |= epf_lane_retag(v, from + 8, to);
 			}
 	tap_ok(kept && !strange,
 	       "a lane of another number has its keys, those of no position too");

@@ -138,7 +138,7 @@ static const char *judge_cover(const struct stream *s)
 	__u64 inserts, ns;
 	int i;
 
-	epf_covered(&s->o.state, s->o.now_ns, &inserts, &ns);
+	epf_state_covered(&s->o.state, s->o.now_ns, &inserts, &ns);
 	if (inserts > s->inserts)
 		return "covers more insertions than there were";
 	for (i = 0; i < 512; i++) {
@@ -301,7 +301,7 @@ static void late_flush(void)
 	epf_state_init(&s, 5);
 	good = epf_count_add(&s, 8, 3) == 3 && epf_count_add(&s, 8, 4) == 7;
 	good &= epf_count_add(&s, 7, 9) == 0 && epf_count_add(&s, 9, 9) == 0;
-	epf_rotate(&s, 6);
+	epf_state_rotate(&s, 6);
 	good &= epf_count_add(&s, 8, 9) == 0 && s.ring[0].inserts == 7;
 	good &= epf_count_add(&s, 9, EPF_INSERTS_MAX) == EPF_INSERTS_MAX;
 	good &= epf_count_add(&s, 9, 1) == EPF_INSERTS_MAX;

@@ -57,10 +57,10 @@ static inline void owner_rotate(struct owner *o)
 	       o->state.epoch - o->state.scanned >= o->lag + !o->lag) {
 		epf_scan_chunk(&o->state, epf_geom_lines(&o->lanes.geom),
 			       &first, &end);
-		epf_scan(&o->lanes, first, end - first);
+		epf_lanes_scan(&o->lanes, first, end - first);
 		o->state.scanned++;
 	}
-	epf_rotate(&o->state, o->now_ns);
+	epf_state_rotate(&o->state, o->now_ns);
 }
 
 static inline void owner_advance(struct owner *o, __u64 ns)
@@ -79,7 +79,7 @@ static inline int owner_test(const struct owner *o, __u64 digest)
 	struct epf_probe p;
 
 	epf_probe(&o->lanes, digest, &p);
-	return epf_test(&o->lanes, &p);
+	return epf_lanes_test(&o->lanes, &p);
 }
 
 static inline void owner_insert(struct owner *o, __u64 digest)
@@ -87,7 +87,7 @@ static inline void owner_insert(struct owner *o, __u64 digest)
 	struct epf_probe p;
 
 	epf_probe(&o->lanes, digest, &p);
-	epf_count_add(&o->state, epf_insert(&o->lanes, &p), 1);
+	epf_count_add(&o->state, epf_lanes_insert(&o->lanes, &p), 1);
 }
 
 /* *@inserted is set to whether the key was inserted and counted. */
@@ -98,7 +98,7 @@ static inline int owner_sight(struct owner *o, __u64 digest, bool *inserted)
 	__u64 e;
 
 	epf_probe(&o->lanes, digest, &p);
-	verdict = epf_test_and_insert(&o->lanes, &p, o->window.first_seen, &e);
+	verdict = epf_lanes_test_and_insert(&o->lanes, &p, o->window.first_seen, &e);
 	*inserted = e != 0;
 	if (e)
 		epf_count_add(&o->state, e, 1);

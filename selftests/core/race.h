@@ -149,7 +149,7 @@ static inline __u64 race_insert(const struct epf_lanes *f,
 	__u64 e;
 
 	race_self->inserting = true;
-	e = epf_insert(f, p);
+	e = epf_lanes_insert(f, p);
 	race_self->inserting = false;
 	return e;
 }
@@ -161,7 +161,7 @@ static inline int race_sight(const struct epf_lanes *f,
 	int verdict;
 
 	race_self->inserting = true;
-	verdict = epf_test_and_insert(f, p, first_seen, e);
+	verdict = epf_lanes_test_and_insert(f, p, first_seen, e);
 	race_self->inserting = false;
 	return verdict;
 }

@@ -107,9 +107,9 @@ static void start(struct subject *s, const struct plan *p,
 	if (p->adapt)
 		p->adapt(&shape);
 	memset(s, 0, sizeof(*s));
-	if (!(owned_is_fluid(p->kind) ?
-	      owned_init_fluid(&s->o, p->kind, &shape, SPAN) :
-	      owned_init(&s->o, p->kind, &shape)))
+	if (!(owned_is_resizable(p->kind) ?
+		      owned_init_resizable(&s->o, p->kind, &shape, SPAN) :
+		      owned_init(&s->o, p->kind, &shape)))
 		abort();
 	s->seed = seed;
 	s->room.limit_q56 = epf_ppt_to_q56((__u64)(LIMIT * 1e12));
@@ -126,7 +126,7 @@ static void insert(struct subject *s, __u64 digest)
 /* The worker comes. */
 static void care(struct subject *s)
 {
-	if (s->o.f.ops->fluid)
+	if (s->o.f.ops->resizable)
 		owned_care(&s->o);
 	owned_see(&s->o);
 }
@@ -141,7 +141,7 @@ static bool settle(struct subject *s, __u32 windows)
 		insert(s, epf_word(s->seed, (__u32)s->sent++));
 		care(s);
 		fits &= !epf_room_full(&s->room);
-		if (!s->o.f.ops->fluid && s->sent % epoch == 0)
+		if (!s->o.f.ops->resizable && s->sent % epoch == 0)
 			owned_rotate(&s->o);
 	}
 	return fits;
@@ -203,7 +203,7 @@ static struct brink at_the_brink(const struct plan *p,
 		grown = s.room.grown;
 		for (n = 1; n < 300; n++)
 			insert(&s, epf_word(s.seed, (__u32)(s.sent - n)));
-		b.repeats &= s.room.grown == grown || s.o.f.ops->fluid;
+		b.repeats &= s.room.grown == grown || s.o.f.ops->resizable;
 		s.o.now_ns += 20 * SPAN;
 		settle(&s, 4);
 		b.recovers &= !epf_room_full(&s.room);

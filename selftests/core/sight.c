@@ -90,14 +90,14 @@ static void play(struct outcome *o, __u64 *rng)
 		__atomic_store_n(&round_nr, n, __ATOMIC_RELEASE);
 		if (n & 1) {
 			pass_time(rng, 400);
-			epf_rotate(&state, 0);
+			epf_state_rotate(&state, 0);
 		}
 		await(n);
 		absent = !verdict[0] + !verdict[1];
 		o->none += !absent;
 		o->both += absent == 2 && !(n & 1);
 		epf_probe(&lanes, epf_word(n, 3), &p);
-		o->gone += !epf_test(&lanes, &p);
+		o->gone += !epf_lanes_test(&lanes, &p);
 	}
 	__atomic_store_n(&round_nr, n, __ATOMIC_RELEASE);
 }

@@ -114,9 +114,9 @@ static void rotate_if_due(__u64 inserts)
 	if (epf_window_due(&window, epf_count_of(count_read(&state.count),
 						 state.epoch), 0) &&
 	    grace_is_over()) {
-		epf_rotate(&state, 0);
+		epf_state_rotate(&state, 0);
 		epf_scan_chunk(&state, EPF_LINES_MIN, &first, &end);
-		epf_scan(&lanes, first, end - first);
+		epf_lanes_scan(&lanes, first, end - first);
 		state.scanned++;
 	}
 	pthread_mutex_unlock(&rotation);
@@ -154,7 +154,7 @@ static void check_one(__u64 w)
 	r = &me->recent[(me->keys - 1 - race_dice(w / THREADS + 1) % nr) % RECENT];
 	epf_probe(&lanes, r->digest, &p);
 	section_begin();
-	present = epf_test(&lanes, &p) != EPF_ABSENT;
+	present = epf_lanes_test(&lanes, &p) != EPF_ABSENT;
 	section_end();
 	if (count_read(&begun) - r->over_before > w)
 		return;

@@ -175,7 +175,7 @@ static bool rotate_locked(struct table *t)
 		return false;
 	if (e + 1 < LOG)
 		t->log[e + 1] = count_read(&t->begun);
-	epf_rotate(&t->state, 0);
+	epf_state_rotate(&t->state, 0);
 	cookie_take(&t->left[e & 7]);
 	count_add(&rotations, 1);
 	return true;
@@ -305,7 +305,7 @@ static void test_one(void)
 		enter(t);
 		epf_probe(&t->lanes, k->digest, &p);
 		first = count_read(&t->state.epoch);
-		verdict = epf_test(&t->lanes, &p);
+		verdict = epf_lanes_test(&t->lanes, &p);
 		judge(t, k, verdict, first, count_read(&t->state.epoch));
 	}
 	section();
@@ -337,7 +337,7 @@ static void sight_one(void)
 	s->serial[ticket & 1] = t->serial;
 	count_add(&t->begun, 1);
 	first = count_read(&t->state.epoch);
-	s->before[ticket & 1] = epf_test(&t->lanes, &p) != EPF_ABSENT;
+	s->before[ticket & 1] = epf_lanes_test(&t->lanes, &p) != EPF_ABSENT;
 	s->verdict[ticket & 1] = race_sight(&t->lanes, &p, false, &e);
 	s->epoch[ticket & 1] = first == e ? e : 0;
 	rotate_if_due(t, epf_count_add(&t->state, e, 1));
@@ -396,7 +396,7 @@ static void scan(struct table *t)
 	pthread_mutex_lock(&t->lock);
 	while (t->state.scanned < t->state.epoch) {
 		epf_scan_chunk(&t->state, shape.lines, &first, &end);
-		epf_scan(&t->lanes, first, end - first);
+		epf_lanes_scan(&t->lanes, first, end - first);
 		t->state.scanned++;
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -447,7 +447,7 @@ static void check_copy(const struct table *t, struct epf_lanes *copy)
 		    *copy->epoch - k->epoch > EPF_LIVE_EPOCHS)
 			continue;
 		epf_probe(copy, k->digest, &p);
-		me->lost += epf_test(copy, &p) == EPF_ABSENT;
+		me->lost += epf_lanes_test(copy, &p) == EPF_ABSENT;
 		me->copied++;
 	}
 }

@@ -58,7 +58,7 @@ static void look(struct model *m, __u64 sum)
 	if (ends) {
 		if (m->inserted - m->pace.full_at > m->late_most)
 			m->late_most = m->inserted - m->pace.full_at;
-		epf_rotate(&m->state, 0);
+		epf_state_rotate(&m->state, 0);
 		m->state.scanned = m->state.epoch;
 		m->keys = m->inserted = sum = 0;
 		m->open = false;

@@ -49,7 +49,7 @@ static bool equal_lines(const struct filter *s, const struct epf_line *card)
 	bool equal;
 
 	to_host(got, card, bytes_of(s));
-	epf_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
+	epf_lanes_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
 	equal = !memcmp(got, s->f.line, bytes_of(s));
 	free(got);
 	return equal;
@@ -73,7 +73,7 @@ static void insert(void *self, __u64 first, __u64 n)
 	for (i = first; i < first + n; i++) {
 		w->digest[i] = key(SEED_LIVE, w->first + i);
 		epf_probe(&w->s->f, w->digest[i], &p);
-		epf_insert(&w->s->f, &p);
+		epf_lanes_insert(&w->s->f, &p);
 		w->record[i].seq = (i + w->s->per_epoch)
 					   << EPF_JOURNAL_KIND_BITS |
 				   EPF_JOURNAL_INSERT;
@@ -118,7 +118,7 @@ static void fill(struct filter *s, struct epf_cu_lines *journal)
 		s->epoch = EPF_EPOCH_FIRST + i;
 		w.first = i * s->per_epoch;
 		one_epoch(s, &w, journal);
-		epf_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
+		epf_lanes_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
 	}
 	free(w.digest);
 	free(w.record);

@@ -59,7 +59,7 @@ static void answer(void *self, __u64 first, __u64 n)
 
 	for (i = first; i < first + n; i++) {
 		epf_probe(&c->f, c->digest[i], &p);
-		verdict = epf_look(&p, c->epoch, 0);
+		verdict = epf_lanes_look(&p, c->epoch, 0);
 		c->age[i] = verdict ? (__u8)(verdict - EPF_PRESENT) :
 				      (__u8)EPF_AGE_ABSENT;
 	}

@@ -44,7 +44,7 @@ static bool equal_settled(const struct sim *s, const struct epf_line *line)
 	bool equal;
 
 	f.line = more_lines(s, true);
-	epf_scan(&f, 0, epf_geom_lines(&f.geom));
+	epf_lanes_scan(&f, 0, epf_geom_lines(&f.geom));
 	equal = !memcmp(f.line, line, bytes_of(s));
 	free(f.line);
 	return equal;
@@ -86,7 +86,7 @@ static const char *replay_epoch(struct sim *s, struct epf_cu_lines *f)
 		err = epf_cu_insert(f, &k, s->epoch, NULL);
 	free(key);
 	if (s->epoch % 16 == 0) /* by the core, too: a tag comes round after 32 */
-		epf_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
+		epf_lanes_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
 	if (err)
 		return "error";
 	return equal_settled(s, f->line) ? NULL : "other lines";
@@ -143,7 +143,7 @@ static void insert_late(struct sim *s, struct journal *j, __u64 digest,
 
 	epf_probe(&s->f, digest, &p);
 	for (s->epoch = now - back; s->epoch <= now; s->epoch++)
-		epf_insert_into(&s->f, &p, &lanes, &grew);
+		epf_lanes_insert_into(&s->f, &p, &lanes, &grew);
 	s->epoch = now;
 	put(j, EPF_JOURNAL_INSERT, now, digest, lanes);
 }

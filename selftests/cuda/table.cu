@@ -186,9 +186,9 @@ static bool same_journal(struct side *s)
 		r[i].value = s->digest[i];
 		r[i].more = 1ULL << (s->epoch & 7);
 		epf_probe(&s->f, s->digest[i], &p);
-		epf_insert(&s->f, &p);
+		epf_lanes_insert(&s->f, &p);
 	}
-	epf_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
+	epf_lanes_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
 	well(ops->apply(s->held, r, n, s->epoch, &e), &e);
 	well(ops->fetch(s->held, got, &e), &e);
 	same = !memcmp(got, s->f.line, bytes_of(s));

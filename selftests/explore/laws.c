@@ -48,8 +48,8 @@ static bool in_lanes(int table, int key, __u64 e)
 	__u32 j;
 
 	for (j = 0; j < mc.scene->parts; j++)
-		if (!epf_holds(mc_newest(&mc_world.table[table].line[j]
-					  .lane[e & 7]), scene_mask(key), e))
+		if (!epf_lane_holds(mc_newest(&mc_world.table[table].line[j].lane[e & 7]),
+				    scene_mask(key), e))
 			return false;
 	return true;
 }

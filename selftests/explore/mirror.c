@@ -62,7 +62,7 @@ static void rotate(void)
 	struct epf_state *s = &mc_world.table[0].state;
 
 	scene_lock(true);
-	epf_rotate(s, 0);
+	epf_state_rotate(s, 0);
 	if (!(mc.out & MC_ROTATE_QUIET))
 		put(EPF_JOURNAL_ROTATE, s->epoch, 0, 1);
 	mc_do(MC_UNLOCK, 0);
@@ -138,7 +138,7 @@ static void copy_lines(struct mirror *m)
 		for (i = 0; i < EPF_LANES; i++)
 			m->line[j].lane[i] =
 				epf_load(&mc_world.table[0].line[j].lane[i]);
-	epf_scan(&f, 0, mc.scene->parts);
+	epf_lanes_scan(&f, 0, mc.scene->parts);
 }
 
 /* Copy the filter. Return: false if it no longer has the table of the journal. */
@@ -221,7 +221,7 @@ static void tell(struct mirror *m, bool told)
 
 	if (scene_swaps(mc.scene)) {
 		told = epf_load_acquire(&journal->over) || told;
-		mc_note(MC_MIRRORED, key, 0, told || epf_test(&f, &p), 0);
+		mc_note(MC_MIRRORED, key, 0, told || epf_lanes_test(&f, &p), 0);
 		return;
 	}
 	if (!told && m->next < epf_load_acquire(&journal->shard.next))

@@ -87,7 +87,7 @@ static void old_key(int table)
 	struct epf_lanes f = scene_lanes(table);
 	struct epf_probe p = probe_of(table, SCENE_OLD);
 
-	epf_insert(&f, &p);
+	epf_lanes_insert(&f, &p);
 }
 
 static void set_up_table(int table, enum scene_before before)
@@ -98,7 +98,7 @@ static void set_up_table(int table, enum scene_before before)
 	while (s->epoch < SCENE_EPOCH) {
 		if (before != BEFORE_EMPTY)
 			old_key(table);
-		epf_rotate(s, 0);
+		epf_state_rotate(s, 0);
 	}
 	if (before == BEFORE_CURRENT)
 		old_key(table);
@@ -192,7 +192,7 @@ static void rotate(int table)
 	struct epf_state *s = &tables[table].state;
 	__u64 e = s->epoch;
 
-	epf_rotate(s, 0);
+	epf_state_rotate(s, 0);
 	if (waits())
 		mc_do(MC_GRACE_START, e & 7);
 }
@@ -223,7 +223,7 @@ __u64 scene_insert(int table, int key, __u64 *lanes)
 	__u64 e;
 
 	mc_note(MC_STARTS, key, table, 0, 0);
-	e = epf_insert_into(&f, &p, lanes, &grew);
+	e = epf_lanes_insert_into(&f, &p, lanes, &grew);
 	mc_note(MC_INSERTED, key, table, 0, e);
 	return e;
 }
@@ -243,7 +243,7 @@ static void sight(int table, int key, bool first_seen)
 	__u64 e;
 
 	mc_note(MC_STARTS, key, table, 0, 0);
-	verdict = epf_test_and_insert(&f, &p, first_seen, &e);
+	verdict = epf_lanes_test_and_insert(&f, &p, first_seen, &e);
 	mc_note(MC_SIGHTED, key, table, verdict, e);
 }
 
@@ -253,7 +253,7 @@ static void test(int table, int key)
 	struct epf_probe p = probe_of(table, key);
 
 	mc_note(MC_STARTS, key, table, -1, 0);
-	mc_note(MC_TESTED, key, table, epf_test(&f, &p), 0);
+	mc_note(MC_TESTED, key, table, epf_lanes_test(&f, &p), 0);
 }
 
 /* Are @sum insertions enough to end an epoch? */
@@ -365,7 +365,7 @@ static void scan(void)
 
 	if (locked)
 		scene_lock(true);
-	epf_scan(&f, 0, f.geom.parts);
+	epf_lanes_scan(&f, 0, f.geom.parts);
 	if (locked)
 		mc_do(MC_UNLOCK, 0);
 }
@@ -378,7 +378,7 @@ static void wrap(void)
 
 	for (i = 0; i < 24; i++) {
 		if (i == 12)
-			epf_scan(&f, 0, f.geom.parts);
+			epf_lanes_scan(&f, 0, f.geom.parts);
 		rotate_waiting(0);
 	}
 }
@@ -390,7 +390,7 @@ static void turn(const struct scene_role *r)
 
 	for (i = 0; i < r->n; i++) {
 		if (!i || i == r->n - 1)
-			epf_scan(&f, 0, f.geom.parts);
+			epf_lanes_scan(&f, 0, f.geom.parts);
 		rotate_waiting(0);
 	}
 }
@@ -425,13 +425,13 @@ static void tick(const struct scene_role *r)
 		__u64 e = tables[0].state.epoch;
 
 		if (!i || i == r->n - 1)
-			epf_scan(&f, 0, f.geom.parts);
+			epf_lanes_scan(&f, 0, f.geom.parts);
 		if ((i == 1 || quiet + EPF_LIVE_EPOCHS - 1 < e) &&
 		    !(mc.out & MC_NO_GRACE)) {
 			look();
 			quiet = e;
 		}
-		epf_rotate(&tables[0].state, 0);
+		epf_state_rotate(&tables[0].state, 0);
 	}
 }
 

@@ -30,9 +30,9 @@ static bool by_setter(const char *where)
 static bool by_epoch(const char *where)
 {
 	return by_setter(where) || is(where, "epf_lane_add") ||
-	       is(where, "epf_sight_set") || is(where, "epf_probe_holds") ||
+	       is(where, "epf_lanes_sight_set") || is(where, "epf_probe_holds") ||
 	       is(where, "epf_probe_holds_all") ||
-	       is(where, "epf_first_lacking");
+	       is(where, "epf_probe_first_lacking");
 }
 
 static struct mc_answer access_word(enum mc_kind kind, const __u64 *p,
@@ -189,7 +189,7 @@ __u64 mc_load(const __u64 *p, const char *where)
 	if (is(where, "epf_elastic_test"))
 		return load_head_again(p, where);
 	v = access_word(MC_LOAD, p, 0, 0, false, where).value;
-	if (out(MC_SCAN_ALL) && v && is(where, "epf_scan_line") &&
+	if (out(MC_SCAN_ALL) && v && is(where, "epf_lanes_scan_line") &&
 	    mc_epoch_of(mc_word(p)) < 0) {
 		mc_noted.scanned = v;
 		v ^= 1ULL << EPF_TAG_SHIFT;
@@ -321,7 +321,7 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 	if (by_setter(where)) {
 		relaxed = MC_RLX_CAS;
 		as_store = MC_NO_CAS;
-	} else if (is(where, "epf_scan_line")) {
+	} else if (is(where, "epf_lanes_scan_line")) {
 		relaxed = MC_RLX_SCAN;
 		as_store = MC_SCAN_STORE;
 		if (out(MC_SCAN_ALL))

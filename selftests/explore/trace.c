@@ -151,7 +151,7 @@ static void lane_value(__u64 v, char *to)
 
 	n = snprintf(to, TEXT, "tag %d", (int)(v >> EPF_TAG_SHIFT));
 	for (key = 0; key < MC_KEYS; key++) {
-		__u64 mask = epf_positions(scene_mask(key));
+		__u64 mask = epf_lane_positions(scene_mask(key));
 
 		if ((rest & mask) != mask)
 			continue;

@@ -53,7 +53,7 @@ void worker_rotate(void)
 	struct epf_state *s = &mc_world.table[0].state;
 
 	scene_lock(true);
-	epf_rotate(s, 0);
+	epf_state_rotate(s, 0);
 	mc_note(MC_EMPTIED, (int)(s->epoch & 7), 0,
 		!(mc.out & MC_ESTIMATE_ROTATE), 0);
 	mc_do(MC_UNLOCK, 0);

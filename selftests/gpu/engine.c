@@ -249,7 +249,7 @@ static const char *journals(void)
 
 	filled(&s, 256, 0);
 	held = hold(o, &s);
-	epf_scan(&s.f, 0, 256);
+	epf_lanes_scan(&s.f, 0, 256);
 	for (i = 0; i < sizeof(epochs) / sizeof(*epochs); i++) {
 		n = stream(&s, r, epochs[i], i % 3 ? 40 : 0, i * 1000);
 		if (o->apply(held, r, n, s.epoch, &e) ||
@@ -270,25 +270,25 @@ static const char *trails(void)
 	struct sim s;
 	struct epf_view v = filled(&s, 256, 0);
 	struct epf_journal_record *r = must(calloc(4096, sizeof(*r)));
-	struct epf_trail trail = { .record = r };
+	struct epf_delta_log delta_log = { .record = r };
 	struct epf_keys keys = { key_bytes(&s, 800), 100, 0, NULL };
 	struct epf_gpu_use use;
 
-	v.trail = &trail;
-	if (same(&v, &keys, true) || !trail.wanted)
+	v.delta_log = &delta_log;
+	if (same(&v, &keys, true) || !delta_log.wanted)
 		return "nobody wants records";
-	trail.nr = stream(&s, r, 3, 50, 7);
-	v.version += trail.nr;
+	delta_log.nr = stream(&s, r, 3, 50, 7);
+	v.version += delta_log.nr;
 	v.epoch = s.epoch;
 	((__u64 *)(uintptr_t)keys.data)[3] = r[10].value;
 	if (same(&v, &keys, true) || uploads() != 1)
 		return "not brought on by records";
 	epf_gpu_use(&use);
-	if (use.records != trail.nr)
+	if (use.records != delta_log.nr)
 		return "other records";
-	trail.first = v.version + 5;
-	trail.nr = stream(&s, r, 1, 50, 8);
-	v.version = trail.first + trail.nr;
+	delta_log.first = v.version + 5;
+	delta_log.nr = stream(&s, r, 1, 50, 8);
+	v.version = delta_log.first + delta_log.nr;
 	v.epoch = s.epoch;
 	if (same(&v, &keys, true) || uploads() != 2)
 		return "records are lacking, and nobody noticed";

@@ -127,7 +127,7 @@ static inline void record(struct sim *s, struct epf_journal_record *r, __u64 dig
 
 	memset(r, 0, sizeof(*r));
 	epf_probe(&s->f, digest, &p);
-	r->epoch = epf_insert_into(&s->f, &p, &r->more, &grew);
+	r->epoch = epf_lanes_insert_into(&s->f, &p, &r->more, &grew);
 	r->value = digest;
 	r->seq = 4 | EPF_JOURNAL_INSERT;
 }
@@ -144,7 +144,7 @@ static inline __u64 stream(struct sim *s, struct epf_journal_record *r, __u64 ep
 		if (i == epochs)
 			break;
 		s->epoch++;
-		epf_scan(&s->f, 0, s->params.nr_lines);
+		epf_lanes_scan(&s->f, 0, s->params.nr_lines);
 		memset(&r[n], 0, sizeof(*r));
 		r[n].epoch = s->epoch;
 		r[n++].seq = 4 | EPF_JOURNAL_ROTATE;

@@ -115,7 +115,7 @@ static void insert(__u64 digest)
 	bool grew = false;
 
 	epf_probe(&filter.s.f, digest, &p);
-	e = epf_insert_into(&filter.s.f, &p, &lanes, &grew);
+	e = epf_lanes_insert_into(&filter.s.f, &p, &lanes, &grew);
 	epf_journal_put(&r, EPF_JOURNAL_INSERT, e, digest, lanes);
 }
 
@@ -124,7 +124,7 @@ static void rotate(void)
 	struct epf_journal_ring r = writer();
 
 	filter.s.epoch++;
-	epf_scan(&filter.s.f, 0, LINES);
+	epf_lanes_scan(&filter.s.f, 0, LINES);
 	epf_journal_put(&r, EPF_JOURNAL_ROTATE, filter.s.epoch, 0, 1);
 }
 

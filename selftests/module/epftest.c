@@ -116,11 +116,11 @@ struct epf_params test_owned_params(const char *name, __u32 kind,
 	return p;
 }
 
-bool test_is_fluid(__u32 kind)
+bool test_is_resizable(__u32 kind)
 {
 	const struct epf_kind_ops *ops = epf_kind_ops(kind);
 
-	return ops && ops->fluid;
+	return ops && ops->resizable;
 }
 
 int test_make(const struct epf_params *params)

@@ -85,7 +85,7 @@ struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
 struct epf_params test_owned_params(const char *name, __u32 kind,
 				    __u64 window);
 /* Is it a resizable kind, whose window is one of time? */
-bool test_is_fluid(__u32 kind);
+bool test_is_resizable(__u32 kind);
 /* Make the filter anew, whatever was there. Return: descriptor. */
 int test_make(const struct epf_params *params);
 int test_make_kind(const struct epf_params *params,

@@ -341,7 +341,7 @@ static void try_never(void)
 struct kind {
 	__u32 kind;
 	const char *name;
-	bool paced; /* its epochs may end by count */
+	bool fixed; /* its epochs may end by count */
 };
 
 /* Sized for OWNED_KEYS; what may grow does not. */
@@ -428,12 +428,12 @@ static void clear(int fd)
 /* Epochs end by themselves. */
 static void try_owned_pace(const struct kind *k)
 {
-	int fd = make_owned(k, k->paced ? 0 : 700 * MS);
+	int fd = make_owned(k, k->fixed ? 0 : 700 * MS);
 
 	test_insert(fd, 5, 0, 10);
-	test_is(woken_by(fd, POLLIN, k->paced ? insert_window : wait_idle),
+	test_is(woken_by(fd, POLLIN, k->fixed ? insert_window : wait_idle),
 		POLLIN, "%s: the end of an epoch, by %s, wakes who polls",
-		k->name, k->paced ? "count" : "time");
+		k->name, k->fixed ? "count" : "time");
 	close(fd);
 }
 
@@ -481,7 +481,7 @@ static void try_kinds(void)
 
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++) {
 		struct kind k = { kind, epf_kind_name(kind),
-				  !test_is_fluid(kind) };
+				  !test_is_resizable(kind) };
 
 		try_owned_pace(&k);
 		try_owned(&k);

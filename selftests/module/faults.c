@@ -97,7 +97,7 @@ static long create_owned(const char *name, __u32 kind, __u64 span_ns)
 	const struct epf_create_opts o = { .size = sizeof(o), .shape = &s,
 					   .key = test_key };
 
-	if (owned_is_fluid(kind)) {
+	if (owned_is_resizable(kind)) {
 		p.mode = EPF_MODE_TIME;
 		p.window_inserts = 0;
 		p.window_ns = span_ns;

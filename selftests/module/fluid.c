@@ -14,21 +14,21 @@
 #define TOTAL_MIB "/sys/module/epochfilter/parameters/max_total_mib"
 
 /**
- * struct fluid - a kind
+ * struct resizable - a kind
  * @kind: enum epf_kind
  * @name: for claims
  * @first: slices when it is made, and of one without keys
  */
-static const struct fluid {
+static const struct resizable {
 	__u8 kind;
 	const char *name;
 	__u32 first;
-} fluids[] = {
+} resizables[] = {
 	{ EPF_KIND_TLBF, "tlbf", K },
 	{ EPF_KIND_CHAIN, "chain", 1 },
 };
 
-static struct epf_params params(const struct fluid *of, __u64 span_ns)
+static struct epf_params params(const struct resizable *of, __u64 span_ns)
 {
 	struct epf_params p = test_owned_params(NAME, of->kind, 0);
 
@@ -38,7 +38,7 @@ static struct epf_params params(const struct fluid *of, __u64 span_ns)
 }
 
 /* Slices, or tables, of 128 bytes, or 4 KiB, to @bytes. */
-static struct epf_shape shape(const struct fluid *of, __u64 bytes)
+static struct epf_shape shape(const struct resizable *of, __u64 bytes)
 {
 	struct epf_shape s = { 0 };
 
@@ -59,7 +59,7 @@ static struct epf_shape shape(const struct fluid *of, __u64 bytes)
 	return s;
 }
 
-static int make(const struct fluid *of, __u64 span_ns, __u64 bytes)
+static int make(const struct resizable *of, __u64 span_ns, __u64 bytes)
 {
 	struct epf_params p = params(of, span_ns);
 	struct epf_shape s = shape(of, bytes);
@@ -78,7 +78,7 @@ static int make(const struct fluid *of, __u64 span_ns, __u64 bytes)
  * @at: when a group's insertion was over
  */
 struct stream {
-	const struct fluid *of;
+	const struct resizable *of;
 	int fd;
 	__u32 groups;
 	__u32 size;
@@ -136,7 +136,7 @@ static bool nothing_left(void *arg)
 	return !test_count(s->fd, 1, (s->groups - 1) * 1000ULL, s->size);
 }
 
-static void begin(struct stream *s, const struct fluid *of, __u64 bytes)
+static void begin(struct stream *s, const struct resizable *of, __u64 bytes)
 {
 	memset(s, 0, sizeof(*s));
 	s->of = of;
@@ -176,7 +176,7 @@ static bool has_waited(void *arg)
 }
 
 #define RATE_POINTS 9
-static void follows_the_rate(const struct fluid *of)
+static void follows_the_rate(const struct resizable *of)
 {
 	static struct stream s;
 	struct epf_info few, many;
@@ -215,7 +215,7 @@ static void follows_the_rate(const struct fluid *of)
 }
 
 #define TURN_POINTS 8
-static void turns(const struct fluid *of)
+static void turns(const struct resizable *of)
 {
 	struct epf_key_desc desc = { .kind = EPF_KEYS_ADDRESS };
 	int fd = make(of, 3600 * SEC, 1 << 20);
@@ -249,7 +249,7 @@ static void turns(const struct fluid *of)
 
 /* As large as all may be: each waits until the one before is freed. */
 #define AGAIN_POINTS 1
-static void again_and_again(const struct fluid *of)
+static void again_and_again(const struct resizable *of)
 {
 	long long before = test_number(TOTAL_MIB, "");
 	struct epf_params p = params(of, SPAN);
@@ -278,7 +278,7 @@ static void again_and_again(const struct fluid *of)
 #define ROOM (64u << 10)
 #define OTHER_LINES (((1u << 20) - ROOM) / 64)
 #define SHORT_POINTS 4
-static void short_of_memory(const struct fluid *of)
+static void short_of_memory(const struct resizable *of)
 {
 	static struct stream s;
 	struct epf_params other = test_params("mod-fluid-other", OTHER_LINES, 1,
@@ -334,7 +334,7 @@ static void refused_slices(void)
 		{ "slices too large", 16, 16, (1ULL << 32) + 1, 5, 7 },
 		{ "min below k keys", 1, 0, 64, 5, 7 },
 	};
-	struct epf_params p = params(&fluids[0], SPAN);
+	struct epf_params p = params(&resizables[0], SPAN);
 	struct epf_shape s;
 	size_t i;
 
@@ -362,7 +362,7 @@ static void refused_tables(void)
 		{ "three lines a key", { 64, 64, 128, 4096, 3, 6, 0 } },
 		{ "something reserved", { 64, 64, 128, 4096, 1, 5, 1 } },
 	};
-	struct epf_params p = params(&fluids[1], SPAN);
+	struct epf_params p = params(&resizables[1], SPAN);
 	struct epf_shape s = { 0 };
 	size_t i;
 
@@ -376,15 +376,15 @@ static void refused_counts(void)
 {
 	size_t i;
 
-	for (i = 0; i < ARRAY_LEN(fluids); i++) {
-		struct epf_params p = params(&fluids[i], 0);
-		struct epf_shape s = shape(&fluids[i], 1 << 20);
+	for (i = 0; i < ARRAY_LEN(resizables); i++) {
+		struct epf_params p = params(&resizables[i], 0);
+		struct epf_shape s = shape(&resizables[i], 1 << 20);
 
 		p.mode = EPF_MODE_COUNT;
 		p.window_inserts = 100;
 		test_is(try(&p, &s), -EINVAL,
 			"refused: %s of a window of insertions",
-			fluids[i].name);
+			resizables[i].name);
 	}
 }
 
@@ -392,14 +392,14 @@ int main(void)
 {
 	size_t i;
 
-	test_begin(ARRAY_LEN(fluids) * (RATE_POINTS + TURN_POINTS +
-					AGAIN_POINTS + SHORT_POINTS) +
+	test_begin(ARRAY_LEN(resizables) * (RATE_POINTS + TURN_POINTS +
+					    AGAIN_POINTS + SHORT_POINTS) +
 		   BAD_POINTS);
-	for (i = 0; i < ARRAY_LEN(fluids); i++) {
-		follows_the_rate(&fluids[i]);
-		turns(&fluids[i]);
-		again_and_again(&fluids[i]);
-		short_of_memory(&fluids[i]);
+	for (i = 0; i < ARRAY_LEN(resizables); i++) {
+		follows_the_rate(&resizables[i]);
+		turns(&resizables[i]);
+		again_and_again(&resizables[i]);
+		short_of_memory(&resizables[i]);
 	}
 	refused_slices();
 	refused_tables();

@@ -51,7 +51,7 @@ static struct epf_params params(__u32 kind, const char *name)
 {
 	struct epf_params p = test_owned_params(name, kind, WINDOW);
 
-	if (test_is_fluid(kind)) {
+	if (test_is_resizable(kind)) {
 		p.mode = EPF_MODE_TIME;
 		p.window_inserts = 0;
 		p.window_ns = SPAN;
@@ -71,7 +71,7 @@ static void fill(int fd, const struct epf_compared *c)
 {
 	__u64 each = WINDOW / c->epochs, i;
 
-	if (!test_is_fluid(c->number)) {
+	if (!test_is_resizable(c->number)) {
 		test_insert(fd, 1, 0, 3 * WINDOW + each / 2);
 		return;
 	}
@@ -235,7 +235,7 @@ static void alike(__u32 kind)
 	       info.covered_inserts);
 	test_is(test_count(other, 4, 0, 1000) > 100, 0,
 		"what it held before is gone");
-	if (test_is_fluid(kind))
+	if (test_is_resizable(kind))
 		tap_ok(go_on(fd, &c), "it goes on, and forgets");
 	else
 		tap_ok(go_on_alike(fd, other, &c),
@@ -313,7 +313,7 @@ static bool unpinned(void *arg)
 /* Epoch @e: in time the next is hours away, and rotation brings it. */
 static void end_epoch(int fd, const struct epf_compared *c, __u64 e)
 {
-	if (test_is_fluid(c->number))
+	if (test_is_resizable(c->number))
 		test_demand(!epf_filter_rotate(fd, 2, NULL));
 	else
 		test_demand(test_wait_epoch(fd, e + 1));
@@ -687,7 +687,7 @@ static void wild(__u32 kind)
 	ask(fd, &live);
 	test_insert(fd, 5, 0, 2 * WINDOW);
 	good = good && test_count(fd, 5, 2 * WINDOW - 100, 100) == 100;
-	if (!test_is_fluid(kind))
+	if (!test_is_resizable(kind))
 		good = good && !epf_filter_clear(fd) &&
 		       !test_count(fd, 5, 0, 2 * WINDOW);
 	tap_ok(good, "%s: memory of anything is taken, and goes with its epochs",

@@ -118,7 +118,7 @@ static void round_of_owned(int i)
 	int fd;
 
 	bad.all[7] = 1;
-	if (test_is_fluid(s->kind)) {
+	if (test_is_resizable(s->kind)) {
 		p.mode = EPF_MODE_TIME;
 		p.window_inserts = 0;
 		p.window_ns = 10 * MS;

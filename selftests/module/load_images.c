@@ -83,7 +83,7 @@ static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 
 static bool in_time(void)
 {
-	return test_is_fluid(load.kind);
+	return test_is_resizable(load.kind);
 }
 
 static __u64 done(int i)

@@ -251,7 +251,7 @@ static bool same_verdicts(int fd, struct epf_line *lines)
 						  EPF_PRESENT + ages[i];
 
 		epf_probe(&f, keys[i], &probe);
-		if (epf_test(&f, &probe) != verdict)
+		if (epf_lanes_test(&f, &probe) != verdict)
 			return false;
 	}
 	return true;

@@ -41,7 +41,7 @@ static int make(__u32 kind, __u64 window, __u64 window_ns)
 
 static int make_usual(__u32 kind)
 {
-	return make(kind, 20000, test_is_fluid(kind) ? SPAN : 0);
+	return make(kind, 20000, test_is_resizable(kind) ? SPAN : 0);
 }
 
 static void begin(int fd)
@@ -140,7 +140,7 @@ static void try_rotate(__u32 kind)
 	}
 	test_is(well, rounds, "%s: a snapshot begins: ROTATE: EBUSY",
 		kind ? epf_kind_name(kind) : "lanes");
-	if (!test_is_fluid(kind)) /* whose epochs are told by the clock */
+	if (!test_is_resizable(kind)) /* whose epochs are told by the clock */
 		test_is(exact, rounds, "epochs that were left do not end");
 	close(fd);
 }
@@ -249,7 +249,7 @@ static __u64 grow(int fd, __u64 bytes)
 #define RESTORE_POINTS 1
 static void try_restore(__u32 kind)
 {
-	int fd = make(kind, MIB, test_is_fluid(kind) ? SPAN : 0), i, wrong = 0;
+	int fd = make(kind, MIB, test_is_resizable(kind) ? SPAN : 0), i, wrong = 0;
 	int times = (int)test_rounds(3, 20);
 	__u64 bytes = grow(fd, MIB + MIB / 4);
 	struct epf_snap_file file;

@@ -274,7 +274,7 @@ static void try_owned(const struct filter *f, const char *flag, __u64 nr)
 	set_broken("0");
 	info = test_info(fd);
 	epochs = info.window_epochs + info.slices + 1;
-	if (test_is_fluid(f->kind)) {
+	if (test_is_resizable(f->kind)) {
 		test_demand(!epf_filter_clear(fd)); /* rates fall with time */
 		epochs = 0;
 	}

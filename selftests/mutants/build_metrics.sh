@@ -25,5 +25,5 @@ build_page() {
 build_endpoint() {
 	script 3000 EPF_LIMIT=15 EPF_METRICS_BIN="$tmp"
 	metrics_cc "$tmp/serve_fake" selftests/metrics/serve.c "$copy/user/epfagent/http.c" \
-		user/records/wrong.c -lmicrohttpd
+		user/records/rec_error.c -lmicrohttpd
 }

@@ -9,6 +9,6 @@ build_readers() {
 	(cd "$copy/user/records" && "$CC" -O1 -std=gnu11 -D_GNU_SOURCE= -I. -I.. \
 		-I../../include -I../../include/uapi $(pkg-config --cflags libfixbuf) \
 		"$top/selftests/records/readrec.c" records.c record.c input.c text.c \
-		json.c nfdump.c keytext.c wrong.c csv.c pcap.c capture.c ipfix.c \
+		json.c nfdump.c keytext.c rec_error.c csv.c pcap.c capture.c ipfix.c \
 		-o "$tmp/readrec" -ljansson -lcsv -lpcap $(pkg-config --libs libfixbuf))
 }

@@ -62,7 +62,7 @@ enum {
 	"  --scope LIST        keys are equal only in the same place: vlan, iface\n" \
 	"  --zone N            keys are equal only in the same zone, 0 to 65535\n"
 
-/* Like promise_option(). @o starts as all zero, which is --key frame. */
+/* Like plan_option(). @o starts as all zero, which is --key frame. */
 bool pkt_option(struct epf_pkt_opts *o, int opt, const char *arg);
 
 /* Do the options fit together, and are the scopes among those of @can? If not, prints

@@ -189,7 +189,7 @@ static int copy_lines(struct ebpf_filter *d, const struct epf_line *from)
 	if (ret)
 		return ret;
 	memcpy(lanes.line, from, d->line_bytes);
-	epf_scan(&lanes, 0, epf_geom_lines(&lanes.geom));
+	epf_lanes_scan(&lanes, 0, epf_geom_lines(&lanes.geom));
 	ret = ebpf_estimate(d);
 	if (!ret)
 		ebpf_measured_room(d);

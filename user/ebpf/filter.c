@@ -295,7 +295,7 @@ void ebpf_info(struct ebpf_filter *f, struct epf_info *info)
 		      (s->pin_until_ns > now ? EPF_INFO_PINNED : 0) |
 		      (s->align_ns ? EPF_INFO_ALIGNED : 0);
 	read_epochs(f, now, info->epochs);
-	epf_covered(&s->state, now, &info->covered_inserts, &info->covered_ns);
+	epf_state_covered(&s->state, now, &info->covered_inserts, &info->covered_ns);
 	info->covered_inserts += ebpf_pending(f);
 	read_stats(f, &info->stats);
 }

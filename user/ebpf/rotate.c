@@ -133,7 +133,7 @@ int ebpf_rotate(struct ebpf_filter *f, __u64 now_ns)
 
 	if (ret)
 		return ret;
-	epf_rotate(&s->state, now_ns);
+	epf_state_rotate(&s->state, now_ns);
 	s->state.ring[e & 7].inserts = inserts;
 	s->lane_fill[(e + 1) & 7] = 0;
 	s->lane_fpr[(e + 1) & 7] = 0;
@@ -160,7 +160,7 @@ static int scan_step(struct ebpf_filter *f, __u64 *at)
 	epf_scan_chunk(&s->state, epf_geom_lines(&lanes.geom), &first, &end);
 	n = end - first - *at;
 	n = n < SCAN_LINES ? n : SCAN_LINES;
-	epf_scan(&lanes, first + *at, n);
+	epf_lanes_scan(&lanes, first + *at, n);
 	s->scanned += n;
 	*at += n;
 	if (first + *at < end)

@@ -46,21 +46,21 @@ static bool set_text(char **to, const char *text)
 
 static bool set_memory(struct conf *c, const char *what, const char *text)
 {
-	return parse_bytes(what, text, &c->warm.bytes);
+	return parse_bytes(what, text, &c->cache.bytes);
 }
 
 static bool set_fresh(struct conf *c, const char *what, const char *text)
 {
 	if (strcmp(text, "0"))
-		return parse_ns(what, text, &c->warm.fresh_ns);
-	c->warm.fresh_ns = 0;
+		return parse_ns(what, text, &c->cache.fresh_ns);
+	c->cache.fresh_ns = 0;
 	return true;
 }
 
 /* NAME[:ORDER] */
 static bool set_mirror(struct conf *c, const char *what, const char *text)
 {
-	struct mirrors_conf *all = &c->warm.mirrors;
+	struct mirrors_conf *all = &c->cache.mirrors;
 	struct mirror_conf *m = &all->mirror[all->nr];
 	char name[EPF_NAME_LEN + 1];
 	size_t len = strcspn(text, ":");
@@ -145,7 +145,7 @@ static bool set_threads(struct conf *c, const char *what, const char *text)
 
 	if (!parse_count(what, text, EPF_AUDIT_THREADS_MAX, &n))
 		return false;
-	c->sched.threads = c->warm.threads = (unsigned int)n;
+	c->sched.threads = c->cache.threads = (unsigned int)n;
 	return true;
 }
 
@@ -256,8 +256,8 @@ static void defaults(struct conf *c)
 	c->sched.jobs = 256;
 	c->sched.jobs_per_user = 32;
 	c->sched.step_keys = STEP_DEFAULT;
-	c->warm.bytes = MEMORY_DEFAULT;
-	c->warm.fresh_ns = FRESH_DEFAULT_NS;
+	c->cache.bytes = MEMORY_DEFAULT;
+	c->cache.fresh_ns = FRESH_DEFAULT_NS;
 }
 
 /* The file */

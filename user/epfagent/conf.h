@@ -12,7 +12,7 @@
 #include "jobs/agent.h"
 #include "epfagent/hold.h"
 #include "epfagent/sched.h"
-#include "epfagent/warm.h"
+#include "epfagent/cache.h"
 
 #define CONF_FILE "/etc/epochfilter/agent.conf"
 #define CONF_LIST_MAX 32
@@ -52,7 +52,7 @@ struct conf_watch {
  * @nr_gids: how many
  * @hold: filters whose epochs are ended
  * @sched: limits of the scheduler
- * @warm: limits of the cache
+ * @cache: limits of the cache
  * @watches: watched directories
  * @nr_watches: how many
  */
@@ -68,7 +68,7 @@ struct conf {
 	unsigned int nr_gids;
 	struct hold_conf hold;
 	struct sched_conf sched;
-	struct warm_conf warm;
+	struct cache_conf cache;
 	struct conf_watch watches[CONF_WATCHES_MAX];
 	unsigned int nr_watches;
 };

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "records/wrong.h"
+#include "records/rec_error.h"
 #include "metrics/metrics.h"
 #include "libepf/backend.h"
 #include "libepf/epf.h"
@@ -86,14 +86,15 @@ static int place_tcp(struct place *p, const char *listen,
 	int port;
 
 	if (!is_six && strncmp(listen, four, strlen(four)))
-		return audit_wrong(e, -EINVAL,
-				   "'%s': only 127.0.0.1:PORT, [::1]:PORT "
-				   "or the path of a socket is allowed", listen);
+		return rec_error_set(e, -EINVAL,
+				     "'%s': only 127.0.0.1:PORT, [::1]:PORT "
+				     "or the path of a socket is allowed",
+				     listen);
 	port = port_of(listen + strlen(is_six ? six : four));
 	if (port < 0)
-		return audit_wrong(e, -EINVAL,
-				   "'%s': a port is a number from 0 to 65535",
-				   listen);
+		return rec_error_set(e, -EINVAL,
+				     "'%s': a port is a number from 0 to 65535",
+				     listen);
 	if (is_six) {
 		struct sockaddr_in6 *to = (struct sockaddr_in6 *)&p->addr;
 
@@ -121,10 +122,11 @@ static int place_of(struct place *p, const char *listen,
 	if (*listen != '/')
 		return place_tcp(p, listen, e);
 	if (strlen(listen) >= sizeof(to->sun_path))
-		return audit_wrong(e, -EINVAL,
-				   "'%.40s...': the path of a socket has at "
-				   "most %zu bytes", listen,
-				   sizeof(to->sun_path) - 1);
+		return rec_error_set(e, -EINVAL,
+				     "'%.40s...': the path of a socket has at "
+				     "most %zu bytes",
+				     listen,
+				     sizeof(to->sun_path) - 1);
 	to->sun_family = AF_UNIX;
 	strcpy(to->sun_path, listen);
 	p->len = sizeof(*to);
@@ -523,15 +525,15 @@ static int start(struct metrics *m, const char *listen,
 		return err;
 	fd = open_place(&m->place);
 	if (fd < 0)
-		return audit_wrong(e, fd, "'%s': %s", listen,
-				   strerror(-fd));
+		return rec_error_set(e, fd, "'%s': %s", listen,
+				     strerror(-fd));
 	say_where(m);
 	err = start_daemon(m, fd);
 	if (!err)
 		return 0;
 	if (path_of(&m->place))
 		unlink(path_of(&m->place));
-	return audit_wrong(e, err, "'%s': cannot start the thread", listen);
+	return rec_error_set(e, err, "'%s': cannot start the thread", listen);
 }
 
 int metrics_start(struct metrics **m, const struct metrics_conf *conf,
@@ -541,7 +543,7 @@ int metrics_start(struct metrics **m, const struct metrics_conf *conf,
 
 	*m = calloc(1, sizeof(**m));
 	if (!*m)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	(*m)->stats = conf->stats;
 	(*m)->request_ns = (conf->request_ms ? conf->request_ms :
 					       HTTP_REQUEST_MS) * 1000000ULL;

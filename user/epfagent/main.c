@@ -3,7 +3,7 @@
  * epfagent: audits for clients. There are two main threads: the event loop, which
  * owns all sockets, directories and settings, and the scheduler's worker, which owns
  * all running audits. sched.h is the interface between them. Other threads receive
- * messages (aside.h), serve the metrics (http.h) and end epochs of filters (hold.h).
+ * messages (pool.h), serve the metrics (http.h) and end epochs of filters (hold.h).
  */
 #include <errno.h>
 #include <signal.h>
@@ -50,7 +50,7 @@ struct agent {
 	struct agent_stats stats;
 	sd_event *loop;
 	int wake;
-	struct warm *warm;
+	struct cache *cache;
 	struct sched *sched;
 	struct server *server;
 	struct watches *watches;
@@ -152,7 +152,7 @@ static int reload(sd_event_source *source, const struct signalfd_siginfo *info, 
 			warn("changes of socket, group, metrics and hold need a "
 			     "restart");
 		agent.conf = new;
-		warm_limit(agent.warm, &agent.conf.warm);
+		cache_limit(agent.cache, &agent.conf.cache);
 		sched_limit(agent.sched, &agent.conf.sched);
 		watches_set(agent.watches, &agent.conf);
 		conf_free(&old);
@@ -217,9 +217,9 @@ static bool open_worker(void)
 {
 	int ret = -ENOMEM;
 
-	agent.warm = warm_new(&agent.conf.warm, &agent.stats);
-	if (agent.warm)
-		ret = sched_start(&agent.sched, &agent.conf.sched, agent.warm,
+	agent.cache = cache_new(&agent.conf.cache, &agent.stats);
+	if (agent.cache)
+		ret = sched_start(&agent.sched, &agent.conf.sched, agent.cache,
 				  &agent.stats, agent.wake);
 	if (ret)
 		fail("cannot start: %s", strerror(-ret));
@@ -350,8 +350,8 @@ static void close_all(void)
 		unlink(agent.conf.socket);
 	if (agent.sched)
 		sched_free(agent.sched);
-	if (agent.warm)
-		warm_free(agent.warm);
+	if (agent.cache)
+		cache_free(agent.cache);
 	if (agent.holds)
 		holds_stop(agent.holds);
 	sd_event_unref(agent.loop);

@@ -18,8 +18,8 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#include "records/wrong.h"
-#include "epfagent/warm.h"
+#include "records/rec_error.h"
+#include "epfagent/cache.h"
 #include "common/clock.h"
 #include "common/error.h"
 #include "libepf/backend.h"
@@ -66,7 +66,7 @@ struct mirror {
 };
 
 struct mirrors {
-	struct warm *warm;
+	struct cache *cache;
 	struct agent_stats *stats;
 	TAILQ_HEAD(, mirror) list;
 };
@@ -95,7 +95,7 @@ static void shut(struct mirror *m)
 	if (m->filter >= 0)
 		epf_close(m->filter);
 	m->filter = -1;
-	warm_release(m->all->warm, m->bytes);
+	cache_release(m->all->cache, m->bytes);
 	m->bytes = 0;
 	if (counted)
 		stats_sub(&m->all->stats->mirrors, 1);
@@ -113,7 +113,7 @@ static int same_size(const struct mirror *m)
 static int begin_lines(struct mirror *m, const struct epf_info *info)
 {
 	__u64 bytes = info->params.nr_lines * EPF_LINE_BYTES;
-	int ret = epf_is_module(m->filter) ? warm_reserve(m->all->warm, bytes) :
+	int ret = epf_is_module(m->filter) ? cache_reserve(m->all->cache, bytes) :
 					     -ENOTTY;
 
 	if (ret)
@@ -155,7 +155,7 @@ static void begin(struct mirror *m)
 	int ret;
 
 	m->again_ns = now_ns() + AGAIN_NS;
-	m->filter = warm_look_up(m->conf.name, &info, &e);
+	m->filter = cache_look_up(m->conf.name, &info, &e);
 	if (m->filter < 0) {
 		say(m, m->filter, e.text);
 		return;
@@ -398,13 +398,13 @@ void mirrors_set(struct mirrors *all, const struct mirrors_conf *conf)
 			add(all, &conf->mirror[i]);
 }
 
-struct mirrors *mirrors_new(struct warm *warm, struct agent_stats *stats)
+struct mirrors *mirrors_new(struct cache *cache, struct agent_stats *stats)
 {
 	struct mirrors *all = calloc(1, sizeof(*all));
 
 	if (!all)
 		return NULL;
-	all->warm = warm;
+	all->cache = cache;
 	all->stats = stats;
 	TAILQ_INIT(&all->list);
 	return all;

@@ -23,7 +23,7 @@
 
 struct mirror;
 struct mirrors;
-struct warm;
+struct cache;
 
 /**
  * struct mirror_conf - a configured mirror
@@ -40,8 +40,8 @@ struct mirrors_conf {
 	unsigned int nr;
 };
 
-/* The memory of their lines is accounted in @warm. Return: NULL: out of memory. */
-struct mirrors *mirrors_new(struct warm *warm, struct agent_stats *stats);
+/* The memory of their lines is accounted in @cache. Return: NULL: out of memory. */
+struct mirrors *mirrors_new(struct cache *cache, struct agent_stats *stats);
 /* None may be in use. */
 void mirrors_free(struct mirrors *all);
 

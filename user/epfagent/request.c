@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "records/wrong.h"
+#include "records/rec_error.h"
 #include "epfagent/fs.h"
 #include "common/output.h"
 
@@ -88,7 +88,7 @@ static int parse(struct message *m, const char *text, size_t len,
 	m->json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
 	if (json_is_object(m->json))
 		return 0;
-	return audit_wrong(e, -EINVAL, "a request must be one JSON object");
+	return rec_error_set(e, -EINVAL, "a request must be one JSON object");
 }
 
 int message_receive(int socket, struct message *m, struct rec_error *e)
@@ -111,14 +111,15 @@ int message_receive(int socket, struct message *m, struct rec_error *e)
 	if (!n)
 		return -ENOTCONN;
 	if (h.msg_flags & MSG_TRUNC)
-		return audit_wrong(e, -EINVAL, "a request may have at most %u bytes",
-				   AGENT_MESSAGE_MAX);
+		return rec_error_set(e, -EINVAL, "a request may have at most %u bytes",
+				     AGENT_MESSAGE_MAX);
 	if (h.msg_flags & MSG_CTRUNC && m->nr_fds < AGENT_FDS)
-		return audit_wrong(e, -EMFILE, "the agent has no file descriptors "
-				   "left");
+		return rec_error_set(e, -EMFILE, "the agent has no file descriptors "
+						 "left");
 	if (!fits)
-		return audit_wrong(e, -EINVAL, "a request may have at most %u "
-				   "descriptors", AGENT_FDS);
+		return rec_error_set(e, -EINVAL, "a request may have at most %u "
+						 "descriptors",
+				     AGENT_FDS);
 	return parse(m, text, (size_t)n, e);
 }
 
@@ -130,16 +131,17 @@ static int check_fd(int fd, enum message_why why, const char *name, bool output,
 	int flags = fcntl(fd, F_GETFL), mode = flags & O_ACCMODE;
 
 	if (why == MESSAGE_OTHER_FS)
-		return audit_wrong(e, -EOPNOTSUPP, "%s: the agent does not support "
-				   "this file system", name);
+		return rec_error_set(e, -EOPNOTSUPP, "%s: the agent does not support "
+						     "this file system",
+				     name);
 	if (why == MESSAGE_NO_FILE || flags < 0)
-		return audit_wrong(e, -EOPNOTSUPP, "%s: not a regular file",
-				   name);
+		return rec_error_set(e, -EOPNOTSUPP, "%s: not a regular file",
+				     name);
 	if (flags & O_PATH || (output ? mode == O_RDONLY : mode == O_WRONLY))
-		return audit_wrong(e, -EBADF, "%s: not open for %s", name,
-				   output ? "writing" : "reading");
+		return rec_error_set(e, -EBADF, "%s: not open for %s", name,
+				     output ? "writing" : "reading");
 	if (output && flags & O_APPEND)
-		return audit_wrong(e, -EBADF, "%s: open for appending", name);
+		return rec_error_set(e, -EBADF, "%s: open for appending", name);
 	return 0;
 }
 
@@ -188,7 +190,7 @@ int request_task(struct task **task, struct message *m, struct rec_error *e)
 
 	*task = t;
 	if (!t)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	ret = agent_request_parse(&t->request, m->json, m->nr_fds,
 				  e);
 	if (!ret)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "records/wrong.h"
+#include "records/rec_error.h"
 #include "common/error.h"
 #include "common/output.h"
 #include "libepf/atomic_file.h"
@@ -269,8 +269,8 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 	if (!unchanged(r)) {
 		drop_parts(r->dir);
 		r->again = true;
-		return audit_wrong(&t->error, -EAGAIN, "the file changed during "
-				   "the audit");
+		return rec_error_set(&t->error, -EAGAIN, "the file changed during "
+							 "the audit");
 	}
 	if (ret)
 		empty_parts(fd);
@@ -283,7 +283,7 @@ int result_finish(struct result *r, const int fd[RESULT_PARTS], struct task *t,
 		err = put_verdict(r, t, ret);
 	r->later = err;
 	if (err)
-		return audit_wrong(&t->error, err, "cannot write the result: %s",
-				   strerror(-err));
+		return rec_error_set(&t->error, err, "cannot write the result: %s",
+				     strerror(-err));
 	return ret;
 }

@@ -9,8 +9,7 @@
 #include <time.h>
 
 #include "common/clock.h"
-#include "records/wrong.h"
-
+#include "records/rec_error.h"
 
 /* Length of a turn. An audit of few keys needs one turn, so it waits for at most one
  * turn of each other user.
@@ -39,7 +38,7 @@ struct user {
  * @users: users with tasks; the head has the next turn
  * @ended: tasks that have ended
  * @nr: number of tasks, without those of TASK_NOBODY
- * @news: limits have changed: call warm_tick() before waiting
+ * @news: limits have changed: call cache_tick() before waiting
  * @stop: do no more steps; atomic
  */
 struct sched {
@@ -47,7 +46,7 @@ struct sched {
 	pthread_cond_t some;
 	pthread_t worker;
 	struct sched_conf conf;
-	struct warm *warm;
+	struct cache *cache;
 	struct agent_stats *stats;
 	int wake;
 	TAILQ_HEAD(, user) users;
@@ -128,10 +127,10 @@ static int one_step(struct sched *s, struct task *t,
 		    const struct sched_conf *conf, const struct job_pace *pace)
 {
 	if (is_set(&s->stop))
-		return audit_wrong(&t->error, -ECANCELED, "the agent is stopping");
+		return rec_error_set(&t->error, -ECANCELED, "the agent is stopping");
 	if (is_set(&t->stop))
-		return audit_wrong(&t->error, -ECANCELED, "the client is gone");
-	return task_step(t, s->warm, conf->step_keys, conf->threads, pace);
+		return rec_error_set(&t->error, -ECANCELED, "the client is gone");
+	return task_step(t, s->cache, conf->step_keys, conf->threads, pace);
 }
 
 /* One turn: all steps before keys are looked up and one that looks keys up, if there is
@@ -152,7 +151,7 @@ static int steps(struct sched *s, struct task *t, const struct sched_conf *conf)
 	task_state(t);
 	if (ret <= 0) {
 		t->ret = t->end ? t->end(t, ret) : ret;
-		task_finish(t, s->warm);
+		task_finish(t, s->cache);
 	}
 	stats_add(&s->stats->busy_ns, now_ns() - begin);
 	return ret;
@@ -192,7 +191,7 @@ static __u64 tend(struct sched *s)
 
 	s->news = false;
 	pthread_mutex_unlock(&s->lock);
-	ns = warm_tick(s->warm, &pace);
+	ns = cache_tick(s->cache, &pace);
 	pthread_mutex_lock(&s->lock);
 	return ns;
 }
@@ -237,15 +236,17 @@ static int queue_up(struct sched *s, struct task *t)
 	bool limited = t->uid != TASK_NOBODY;
 
 	if (limited && s->nr >= s->conf.jobs)
-		return audit_wrong(&t->error, -EBUSY, "the agent has too many "
-				   "audits (%u): try again later", s->nr);
+		return rec_error_set(&t->error, -EBUSY, "the agent has too many "
+							"audits (%u): try again later",
+				     s->nr);
 	if (limited && u && u->nr >= s->conf.jobs_per_user)
-		return audit_wrong(&t->error, -EBUSY, "too many audits of this "
-				   "user (%u): try again later", u->nr);
+		return rec_error_set(&t->error, -EBUSY, "too many audits of this "
+							"user (%u): try again later",
+				     u->nr);
 	if (!u)
 		u = user_new(s, t->uid);
 	if (!u)
-		return audit_wrong(&t->error, -ENOMEM, "out of memory");
+		return rec_error_set(&t->error, -ENOMEM, "out of memory");
 	u->nr++;
 	s->nr += limited;
 	stats_add(&s->stats->queue, 1);
@@ -314,7 +315,7 @@ static void init_cond(pthread_cond_t *cond)
 }
 
 int sched_start(struct sched **sched, const struct sched_conf *conf,
-		struct warm *warm, struct agent_stats *stats, int wake)
+		struct cache *cache, struct agent_stats *stats, int wake)
 {
 	struct sched *s = calloc(1, sizeof(*s));
 	int ret;
@@ -326,7 +327,7 @@ int sched_start(struct sched **sched, const struct sched_conf *conf,
 	TAILQ_INIT(&s->users);
 	TAILQ_INIT(&s->ended);
 	s->conf = *conf;
-	s->warm = warm;
+	s->cache = cache;
 	s->stats = stats;
 	s->wake = wake;
 	ret = pthread_create(&s->worker, NULL, work, s);

@@ -34,16 +34,16 @@ struct sched;
  * sched_start() - start the worker
  * @s: result
  * @conf: limits
- * @warm: cache; used by the worker only from now on
+ * @cache: cache; used by the worker only from now on
  * @stats: counters
  * @wake: eventfd, written when a task has a new state or has ended
  *
  * Return: 0; -ENOMEM; -EAGAIN: no thread could be started.
  */
 int sched_start(struct sched **s, const struct sched_conf *conf,
-		struct warm *warm, struct agent_stats *stats, int wake);
+		struct cache *cache, struct agent_stats *stats, int wake);
 
-/* Set limits for future turns. Those of @warm must be set before. */
+/* Set limits for future turns. Those of @cache must be set before. */
 void sched_limit(struct sched *s, const struct sched_conf *conf);
 
 /* Hand over a task. Tasks of TASK_NOBODY are not limited. Return: 0; -EBUSY or -ENOMEM,

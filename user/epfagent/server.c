@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "records/wrong.h"
-#include "epfagent/aside.h"
+#include "records/rec_error.h"
+#include "epfagent/pool.h"
 #include "epfagent/request.h"
 #include "epfagent/timer.h"
 #include "common/output.h"
@@ -29,8 +29,8 @@
  * @fd: its socket
  * @source: events of @fd; off if @away; NULL if @gone
  * @server: its server
- * @errand: receives a message, or closes the connection
- * @away: @errand is running, and owns @fd, @message, @ret and @error
+ * @work_item: receives a message, or closes the connection
+ * @away: @work_item is running, and owns @fd, @message, @ret and @error
  * @gone: hung up, or refused: must be closed
  * @refused: never admitted
  * @link: in @server->clients
@@ -46,7 +46,7 @@ struct client {
 	int fd;
 	sd_event_source *source;
 	struct server *server;
-	struct errand errand;
+	struct work_item work_item;
 	bool away;
 	bool gone;
 	bool refused;
@@ -65,7 +65,7 @@ struct client {
  * @source: events of the listening socket
  * @retry: running while the server does not listen for lack of descriptors
  * @c: parameters
- * @aside: thread pool for errands
+ * @pool: thread pool for errands
  * @clients: all clients
  * @nr: number of clients that were not refused
  * @nr_refused: number of the others
@@ -74,7 +74,7 @@ struct server {
 	sd_event_source *source;
 	sd_event_source *retry;
 	struct server_conf c;
-	struct aside *aside;
+	struct pool *pool;
 	TAILQ_HEAD(, client) clients;
 	unsigned int nr;
 	unsigned int nr_refused;
@@ -91,27 +91,27 @@ static void listen_if_room(struct server *s)
 
 /* Errands */
 
-static struct client *client_of(struct errand *e)
+static struct client *client_of(struct work_item *e)
 {
-	return (struct client *)((char *)e - offsetof(struct client, errand));
+	return (struct client *)((char *)e - offsetof(struct client, work_item));
 }
 
-static void send_away(struct client *c, void (*work)(struct errand *),
-		      void (*done)(struct errand *))
+static void send_away(struct client *c, void (*work)(struct work_item *),
+		      void (*done)(struct work_item *))
 {
 	c->away = true;
-	c->errand.work = work;
-	c->errand.done = done;
-	aside_run(c->server->aside, &c->errand);
+	c->work_item.work = work;
+	c->work_item.done = done;
+	pool_run(c->server->pool, &c->work_item);
 }
 
 /* Closing also drops unread messages and their descriptors, which may take long. */
-static void shut(struct errand *e)
+static void shut(struct work_item *e)
 {
 	close(client_of(e)->fd);
 }
 
-static void was_shut(struct errand *e)
+static void was_shut(struct work_item *e)
 {
 	struct client *c = client_of(e);
 	struct server *s = c->server;
@@ -275,8 +275,8 @@ static bool allowed(const struct conf *conf, int fd, const struct ucred *peer)
 
 static int not_allowed(const struct ucred *peer, struct rec_error *e)
 {
-	return audit_wrong(e, -EACCES, "user %u may not use this agent",
-			   peer->uid);
+	return rec_error_set(e, -EACCES, "user %u may not use this agent",
+			     peer->uid);
 }
 
 /* Requests */
@@ -288,8 +288,9 @@ static void begin(struct client *c, struct message *m)
 	int ret;
 
 	if (c->task) {
-		refuse(c, audit_wrong(&e, -EBUSY, "this connection already has "
-				      "an audit: wait for it"), &e);
+		refuse(c, rec_error_set(&e, -EBUSY, "this connection already has "
+						    "an audit: wait for it"),
+		       &e);
 		return;
 	}
 	ret = request_task(&t, m, &e);
@@ -331,11 +332,12 @@ static void answer(struct client *c, struct message *m)
 	else if (op && alone && !strcmp(op, "status"))
 		say(c, status_json(c->server), false);
 	else
-		refuse(c, audit_wrong(&e, -EINVAL, "op must be 'audit', or 'ping' "
-				      "or 'status' with nothing else"), &e);
+		refuse(c, rec_error_set(&e, -EINVAL, "op must be 'audit', or 'ping' "
+						     "or 'status' with nothing else"),
+		       &e);
 }
 
-static void take(struct errand *e)
+static void take(struct work_item *e)
 {
 	struct client *c = client_of(e);
 
@@ -344,7 +346,7 @@ static void take(struct errand *e)
 		message_free(&c->message);
 }
 
-static void was_taken(struct errand *e)
+static void was_taken(struct work_item *e)
 {
 	struct client *c = client_of(e);
 
@@ -396,11 +398,12 @@ static int admit(const struct server *s, int fd, const struct ucred *peer,
 	if (!allowed(s->c.conf, fd, peer))
 		return not_allowed(peer, e);
 	if (s->nr >= s->c.conf->clients)
-		return audit_wrong(e, -EBUSY, "the agent has too many clients "
-				   "(%u)", s->nr);
+		return rec_error_set(e, -EBUSY, "the agent has too many clients "
+						"(%u)",
+				     s->nr);
 	if (clients_of(s, peer->uid) >= s->c.conf->clients_per_user)
-		return audit_wrong(e, -EBUSY, "too many connections of user %u",
-				   peer->uid);
+		return rec_error_set(e, -EBUSY, "too many connections of user %u",
+				     peer->uid);
 	return 0;
 }
 
@@ -512,8 +515,8 @@ static int open_sources(struct server *s)
 				      listener_ready, s);
 	if (ret < 0)
 		return ret;
-	s->aside = aside_new(s->c.loop);
-	return s->aside ? 0 : -ENOMEM;
+	s->pool = pool_new(s->c.loop);
+	return s->pool ? 0 : -ENOMEM;
 }
 
 int server_new(struct server **server, const struct server_conf *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Clients: access, requests and replies. Everything runs in the thread of the event
- * loop, except receiving messages and closing connections (aside.h). A client costs the
+ * loop, except receiving messages and closing connections (pool.h). A client costs the
  * agent at most one connection, the descriptors of one request, one thread and two
  * replies, whatever it sends and whether or not it reads. It counts until its connection
  * is closed.

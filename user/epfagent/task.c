@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 #include "common/error.h"
-#include "records/wrong.h"
+#include "records/rec_error.h"
 
 struct task *task_new(void)
 {
@@ -42,12 +42,12 @@ void task_free(struct task *t)
 	free(t);
 }
 
-void task_finish(struct task *t, struct warm *warm)
+void task_finish(struct task *t, struct cache *cache)
 {
 	job_close(t->job);
 	t->job = NULL;
-	warm_put(warm, t->keys);
-	warm_put(warm, t->target);
+	cache_put(cache, t->keys);
+	cache_put(cache, t->target);
 	t->keys = t->target = NULL;
 	close_all(t);
 }
@@ -76,67 +76,68 @@ const struct job_state *task_state(struct task *t)
 static int no_room(struct task *t, int err, const char *what)
 {
 	if (err == -ENOSPC)
-		return audit_wrong(&t->error, -EOPNOTSUPP, "%s is larger than "
-				   "the agent's free memory", what);
-	return audit_wrong(&t->error, err, "%s: %s", what, strerror(-err));
+		return rec_error_set(&t->error, -EOPNOTSUPP, "%s is larger than "
+							     "the agent's free memory",
+				     what);
+	return rec_error_set(&t->error, err, "%s: %s", what, strerror(-err));
 }
 
-static int find_filter(struct task *t, struct warm *warm,
+static int find_filter(struct task *t, struct cache *cache,
 		       const struct job_pace *pace)
 {
 	int ret;
 
 	if (!t->since_ns)
 		t->since_ns = now_ns();
-	ret = warm_filter(warm, t->request.filter, t->since_ns, pace, &t->target,
-			  &t->error);
+	ret = cache_filter(cache, t->request.filter, t->since_ns, pace, &t->target,
+			   &t->error);
 	if (!ret)
 		t->phase = TASK_KEYS;
 	/* a client may do the audit without the agent */
 	return ret == -ENOSPC ? -EOPNOTSUPP : ret;
 }
 
-static int find_target(struct task *t, struct warm *warm,
+static int find_target(struct task *t, struct cache *cache,
 		       const struct job_pace *pace)
 {
 	int ret;
 
 	if (t->request.snapshot < 0)
-		return find_filter(t, warm, pace);
+		return find_filter(t, cache, pace);
 	t->phase = TASK_TARGET_FILL;
-	ret = warm_file(warm, t->fd[t->request.snapshot], t->uid, WARM_SNAPSHOT,
-			&t->target);
+	ret = cache_file(cache, t->fd[t->request.snapshot], t->uid, WARM_SNAPSHOT,
+			 &t->target);
 	return ret ? no_room(t, ret, "the snapshot") : 0;
 }
 
 /* Account for the reader's memory. -ENOSPC is temporary: readers of other audits have
  * the memory and will release it.
  */
-static int find_reader(struct task *t, struct warm *warm)
+static int find_reader(struct task *t, struct cache *cache)
 {
-	int ret = warm_reader(warm, t->uid, &t->keys);
+	int ret = cache_reader(cache, t->uid, &t->keys);
 
 	if (ret == -ENOSPC)
-		return audit_wrong(&t->error, -EBUSY, "the agent has no memory "
-				   "left to read records for this user: try "
-				   "again later, or use --no-agent");
+		return rec_error_set(&t->error, -EBUSY, "the agent has no memory "
+							"left to read records for this user: try "
+							"again later, or use --no-agent");
 	if (ret == -EFBIG)
-		return audit_wrong(&t->error, -EOPNOTSUPP, "reading records "
-				   "needs 8 MiB, more than the agent's 'memory'");
+		return rec_error_set(&t->error, -EOPNOTSUPP, "reading records "
+							     "needs 8 MiB, more than the agent's 'memory'");
 	return ret ? no_room(t, ret, "the reader") : 0;
 }
 
 /* A column that does not fit into memory is read piece by piece. */
-static int find_keys(struct task *t, struct warm *warm)
+static int find_keys(struct task *t, struct cache *cache)
 {
 	int ret;
 
 	t->phase = TASK_BEGIN;
 	t->request.spec.copy = true;
 	if (t->request.spec.records.format != REC_COLUMN)
-		return find_reader(t, warm);
-	ret = warm_file(warm, t->fd[t->request.spec.keys_fd], t->uid,
-			WARM_COLUMN, &t->keys);
+		return find_reader(t, cache);
+	ret = cache_file(cache, t->fd[t->request.spec.keys_fd], t->uid,
+			 WARM_COLUMN, &t->keys);
 	if (ret == -ENOSPC)
 		return 0;
 	t->phase = TASK_KEYS_FILL;
@@ -157,11 +158,11 @@ static __u64 about_keys(const struct task *t)
 	return fstat(t->fd[s->keys_fd], &st) ? 0 : (__u64)st.st_size / bytes;
 }
 
-static int fill(struct task *t, struct warm *warm, struct warm_entry *entry,
+static int fill(struct task *t, struct cache *cache, struct cache_entry *entry,
 		int place, enum task_phase next, const struct job_pace *pace)
 {
-	int ret = warm_fill(warm, entry, t->fd[place], about_keys(t), pace,
-			    &t->error);
+	int ret = cache_fill(cache, entry, t->fd[place], about_keys(t), pace,
+			     &t->error);
 
 	if (!ret)
 		t->phase = next;
@@ -175,8 +176,8 @@ static int choose_engine(struct task *t, struct job_spec *spec)
 	spec->engine = epf_engine_find(t->request.engine);
 	if (spec->engine)
 		return 0;
-	return audit_wrong(&t->error, -EINVAL, "there is no engine '%s'",
-			   t->request.engine);
+	return rec_error_set(&t->error, -EINVAL, "there is no engine '%s'",
+			     t->request.engine);
 }
 
 static int place_fd(const struct task *t, int place)
@@ -186,7 +187,7 @@ static int place_fd(const struct task *t, int place)
 
 static void tell_about(struct task *t)
 {
-	const struct target *target = warm_target(t->target);
+	const struct target *target = cache_target(t->target);
 
 	t->about.place = target->place;
 	t->about.saturated = target->saturated;
@@ -215,14 +216,14 @@ static int begin(struct task *t, unsigned int threads)
 	spec.ages_fd = place_fd(t, spec.ages_fd);
 	spec.records_fd = place_fd(t, spec.records_fd);
 	if (t->keys && spec.records.format == REC_COLUMN) {
-		spec.keys_fd = warm_fd(t->keys);
-		spec.serial = warm_serial(t->keys);
+		spec.keys_fd = cache_fd(t->keys);
+		spec.serial = cache_serial(t->keys);
 		spec.copy = false;
 	}
 	spec.threads = so_many(spec.threads, threads);
 	tell_about(t);
 	t->phase = TASK_ASK;
-	ret = job_open(&t->job, &warm_target(t->target)->view, &spec, &t->error);
+	ret = job_open(&t->job, &cache_target(t->target)->view, &spec, &t->error);
 	if (ret)
 		return ret;
 	job_state(t->job, &t->state);
@@ -230,24 +231,24 @@ static int begin(struct task *t, unsigned int threads)
 	return 0;
 }
 
-int task_step(struct task *t, struct warm *warm, __u64 keys,
+int task_step(struct task *t, struct cache *cache, __u64 keys,
 	      unsigned int threads, const struct job_pace *pace)
 {
 	int ret = 0;
 
 	switch (t->phase) {
 	case TASK_TARGET:
-		ret = find_target(t, warm, pace);
+		ret = find_target(t, cache, pace);
 		break;
 	case TASK_TARGET_FILL:
-		ret = fill(t, warm, t->target, t->request.snapshot, TASK_KEYS,
+		ret = fill(t, cache, t->target, t->request.snapshot, TASK_KEYS,
 			   pace);
 		break;
 	case TASK_KEYS:
-		ret = find_keys(t, warm);
+		ret = find_keys(t, cache);
 		break;
 	case TASK_KEYS_FILL:
-		ret = fill(t, warm, t->keys, t->request.spec.keys_fd, TASK_BEGIN,
+		ret = fill(t, cache, t->keys, t->request.spec.keys_fd, TASK_BEGIN,
 			   pace);
 		break;
 	case TASK_BEGIN:

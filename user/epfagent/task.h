@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #include "jobs/agent.h"
-#include "epfagent/warm.h"
+#include "epfagent/cache.h"
 
 /* User of tasks that no user requested. */
 #define TASK_NOBODY ((uid_t)-1)
@@ -68,8 +68,8 @@ struct task {
 	/* used by the worker only */
 	enum task_phase phase;
 	__u64 since_ns; /* CLOCK_MONOTONIC time of its first step; 0: none yet */
-	struct warm_entry *target;
-	struct warm_entry *keys;
+	struct cache_entry *target;
+	struct cache_entry *keys;
 	struct job *job;
 	struct job_state state;
 	char why[EPF_WHY_LEN];
@@ -85,7 +85,7 @@ void task_free(struct task *t);
 /**
  * task_step() - do one step
  * @t: task
- * @warm: cache
+ * @cache: cache
  * @keys: approximate number of keys to look up
  * @threads: limit of threads; 0: all CPUs
  * @pace: when to end the step
@@ -93,11 +93,11 @@ void task_free(struct task *t);
  * Return: 1: there is more to do; WARM_WAIT: likewise, but another audit must continue
  * first; 0: the task has ended; a negative errno, with @t->error set.
  */
-int task_step(struct task *t, struct warm *warm, __u64 keys,
+int task_step(struct task *t, struct cache *cache, __u64 keys,
 	      unsigned int threads, const struct job_pace *pace);
 
 /* Release everything that the task holds, including files. */
-void task_finish(struct task *t, struct warm *warm);
+void task_finish(struct task *t, struct cache *cache);
 
 /* The current state, as far as it is known. */
 const struct job_state *task_state(struct task *t);

@@ -10,7 +10,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "records/wrong.h"
+#include "records/rec_error.h"
 #include "epfagent/fs.h"
 #include "epfagent/result.h"
 #include "epfagent/timer.h"
@@ -256,8 +256,8 @@ static int open_target(struct watch *w, struct task *t)
 	}
 	fd = open(target, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return audit_wrong(&t->error, -errno, "%s: %s", target,
-				   strerror(errno));
+		return rec_error_set(&t->error, -errno, "%s: %s", target,
+				     strerror(errno));
 	t->fd[AGENT_SNAPSHOT] = fd;
 	t->request.snapshot = AGENT_SNAPSHOT;
 	return 0;

@@ -35,7 +35,7 @@ static bool exists(int dev, const char *name)
 
 static int create(int dev, struct xdp_want *want)
 {
-	struct promise p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
+	struct plan_request p = { .time_ns = DEFAULT_NS, .pps = DEFAULT_PPS };
 	struct planned plan;
 	const struct epf_create_opts opts = {
 		.size = sizeof(opts), .shape = &plan.shape,
@@ -48,7 +48,7 @@ static int create(int dev, struct xdp_want *want)
 	if (want->bpf && !caps_ok("creating a filter that is pure BPF",
 				  CAPS_PROGRAMS))
 		return -EPERM;
-	if (!promise_plan(&p, &plan))
+	if (!plan_geometry(&p, &plan))
 		return -EINVAL;
 	xdp_obj_quiet();
 	snprintf(plan.params.name, sizeof(plan.params.name), "%s",

@@ -209,7 +209,7 @@ static int save_state(struct auditing *a)
 /* Cut the unfinished files to the length that the state records. */
 static int cut(const struct auditing *a)
 {
-	const struct job_mark *m = &a->state.mark;
+	const struct job_checkpoint *m = &a->state.mark;
 	const off_t bytes[AUDIT_OUTS] = {
 		[OUT_BITMAP] = (off_t)((m->keys + 7) / 8),
 		[OUT_AGES] = (off_t)m->keys,

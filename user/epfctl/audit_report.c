@@ -32,7 +32,7 @@ static const struct epf_snap_epoch *epoch_of(const struct target *t,
 }
 
 /* The number of ages to print: all of lanes, of other kinds up to the oldest found. */
-static unsigned int nr_ages(const struct job_mark *m)
+static unsigned int nr_ages(const struct job_checkpoint *m)
 {
 	unsigned int n = EPF_AGES_MAX;
 
@@ -76,7 +76,7 @@ static void print_desc(FILE *to, const struct epf_key_desc *d)
 
 static void print_counts(FILE *to, const struct audit_result *r)
 {
-	const struct job_mark *m = &r->state.mark;
+	const struct job_checkpoint *m = &r->state.mark;
 
 	fprintf(to, ROW "%llu of %llu keys, %.4g%%\n", "present", m->present,
 		m->keys, 100 * share(m->present, m->keys));
@@ -103,7 +103,7 @@ static void print_bar(FILE *to, __u64 n, __u64 most)
 static void print_ages(FILE *to, const struct target *t,
 		       const struct audit_result *r)
 {
-	const struct job_mark *m = &r->state.mark;
+	const struct job_checkpoint *m = &r->state.mark;
 	unsigned int age, n = nr_ages(m);
 	__u64 most = 0;
 
@@ -249,7 +249,7 @@ json_t *audit_json(const struct target *t, const struct audit_result *r)
 {
 	static const char *const names[AUDIT_OUTS] = { "bitmap", "ages",
 						       "records" };
-	const struct job_mark *m = &r->state.mark;
+	const struct job_checkpoint *m = &r->state.mark;
 	json_t *o = json_pack("{so ss so sI sI sf sb sI sI so so so}",
 			      "file", json_path(r->keys),
 			      "format", rec_format_name(r->state.format),

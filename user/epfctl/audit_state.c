@@ -94,7 +94,7 @@ static const char *unfit(const struct state_file *f, size_t got,
 		return "is not the state of an audit";
 	if (f->version != STATE_VERSION || f->bytes != sizeof(*f))
 		return "is of a version this program does not know";
-	if (f->sum != file_sum(f) || !job_mark_sound(&s->mark))
+	if (f->sum != file_sum(f) || !job_checkpoint_sound(&s->mark))
 		return "is damaged";
 	if (s->snapshot_header != want->snapshot_header ||
 	    s->snapshot_mtime != want->snapshot_mtime)

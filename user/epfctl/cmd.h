@@ -130,10 +130,10 @@ int open_device(void); /* negative: an error */
 int open_filter(const char *name);
 bool open_snapshot(const char *path, struct epf_snap_file *file);
 
-/* promise.c: the options of plan and create, and the geometry that follows from them */
+/* plan_request.c: the options of plan and create, and the geometry that follows from them */
 
 /**
- * struct promise - what the user asks of a filter; zero: not given
+ * struct plan_request - what the user asks of a filter; zero: not given
  * @window: insertions
  * @time_ns: ns
  * @pps: expected insertions per second
@@ -147,7 +147,7 @@ bool open_snapshot(const char *path, struct epf_snap_file *file);
  * @kind: enum epf_kind
  * @slack: how long keys may stay after the window, as a fraction of it
  */
-struct promise {
+struct plan_request {
 	__u64 window;
 	__u64 time_ns;
 	double pps;
@@ -164,7 +164,7 @@ struct promise {
 };
 
 /**
- * struct planned - a filter that satisfies a struct promise
+ * struct planned - a filter that satisfies a struct plan_request
  * @params: all but the name
  * @shape: of a locked kind
  * @bytes: memory of the lines, or total memory of a locked kind
@@ -183,7 +183,7 @@ struct planned {
 	double fpr;
 };
 
-/* Options of struct promise, in the verb's own table and help. */
+/* Options of struct plan_request, in the verb's own table and help. */
 enum {
 	OPT_MODE = OPT_LONG,
 	OPT_RATE,
@@ -208,12 +208,12 @@ enum {
 	{ "lines", required_argument, NULL, OPT_LINES }, \
 	{ "lines-per-key", required_argument, NULL, OPT_LINES_PER_KEY }, \
 	{ "bits-per-key", required_argument, NULL, OPT_BITS_PER_KEY }
-extern const char promise_help[];
+extern const char plan_help[];
 
 /* Return: false: an error is printed (also for an @opt that is not one of these). */
-bool promise_option(struct promise *p, int opt, const char *arg);
+bool plan_option(struct plan_request *p, int opt, const char *arg);
 /* Return: false: an error is printed. */
-bool promise_plan(const struct promise *p, struct planned *plan);
+bool plan_geometry(const struct plan_request *p, struct planned *plan);
 
 /* kind.c: kinds other than lanes */
 
@@ -222,8 +222,8 @@ bool promise_plan(const struct promise *p, struct planned *plan);
 	{ "slack", required_argument, NULL, OPT_SLACK }
 extern const char kind_help[];
 
-/* Like promise_option(), for verbs that also take KIND_LONGS. */
-bool kind_option(struct promise *p, int opt, const char *arg);
+/* Like plan_option(), for verbs that also take KIND_LONGS. */
+bool kind_option(struct plan_request *p, int opt, const char *arg);
 
 /* within.c: how long ago a key may have been inserted */
 
@@ -249,7 +249,7 @@ bool parse_rotate(const char *text, enum rotate *who);
  */
 bool rotate_possible(enum rotate who, bool module);
 /* Size a locked kind. Return: false: an error is printed. */
-bool kind_plan(const struct promise *p, struct planned *plan, double budget);
+bool kind_plan(const struct plan_request *p, struct planned *plan, double budget);
 #define SHAPE_TEXT 256
 void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *shape);
 json_t *shape_json(__u8 kind, const struct epf_shape *shape);
@@ -259,7 +259,7 @@ json_t *shape_json(__u8 kind, const struct epf_shape *shape);
 extern const char compare_help[];
 
 /* Return: exit status. */
-int compare(const struct promise *p, const struct planned *plan);
+int compare(const struct plan_request *p, const struct planned *plan);
 
 /* keys.c: keys from arguments, standard input and files */
 
@@ -318,7 +318,7 @@ enum {
 	{ "digest", no_argument, NULL, OPT_DIGEST }
 extern const char keys_help[];
 
-/* Like promise_option(). @in->files has room for KEY_FILES_MAX paths. */
+/* Like plan_option(). @in->files has room for KEY_FILES_MAX paths. */
 bool keys_option(struct key_input *in, int opt, const char *arg);
 
 /* Processes one batch. Return: 0: continue; otherwise an exit code. */
@@ -357,7 +357,7 @@ void keys_check(const char *name, const struct epf_info *info,
 
 void pace_print(const struct epf_params *p);
 void pace_json(json_t *o, const struct epf_params *p);
-void pace_warn(const struct promise *p, const struct epf_params *params);
+void pace_warn(const struct plan_request *p, const struct epf_params *params);
 
 /* info.c: describe a filter as text and as JSON */
 

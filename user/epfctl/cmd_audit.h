@@ -135,7 +135,7 @@ struct audit_state {
 	__u64 keys_mtime;
 	__u64 asked;
 	__u64 bitmap;
-	struct job_mark mark;
+	struct job_checkpoint mark;
 };
 
 /* Fill in what the audit is about, without @bitmap and @mark. */

@@ -26,16 +26,16 @@ static const struct option longs[] = {
 };
 
 /**
- * struct wish - what to create
- * @promise: window, error and memory
+ * struct request - what to create
+ * @plan_request: window, error and memory
  * @first_seen: a repeat does not restart its window
  * @hash: enum epf_hash_id
  * @align: epochs end by the wall clock
  * @rotate: who ends the epochs of a pure BPF filter
  * @key: hash key, if @has_key
  */
-struct wish {
-	struct promise promise;
+struct request {
+	struct plan_request plan_request;
 	bool first_seen;
 	__u8 hash;
 	bool align;
@@ -44,7 +44,7 @@ struct wish {
 	__u64 key[2];
 };
 
-static bool take_option(struct wish *w, int opt)
+static bool take_option(struct request *w, int opt)
 {
 	switch (opt) {
 	case OPT_FIRST_SEEN:
@@ -64,7 +64,7 @@ static bool take_option(struct wish *w, int opt)
 		w->has_key = true;
 		return parse_hash_key("--key", optarg, w->key);
 	default:
-		return kind_option(&w->promise, opt, optarg);
+		return kind_option(&w->plan_request, opt, optarg);
 	}
 }
 
@@ -95,9 +95,9 @@ static void report(const struct planned *plan, __u32 id)
 }
 
 /* Aligned epochs are longer, so they hold more keys. */
-static bool plan_aligned(struct wish *w, struct planned *plan)
+static bool plan_aligned(struct request *w, struct planned *plan)
 {
-	const struct promise *p = &w->promise;
+	const struct plan_request *p = &w->plan_request;
 	struct epf_window window = { 0 };
 
 	if (p->kind || p->window ||
@@ -105,9 +105,9 @@ static bool plan_aligned(struct wish *w, struct planned *plan)
 		fail("--align needs a window of --time alone, and --kind lanes");
 		return false;
 	}
-	w->promise.pps *= (double)epf_align_pitch(window.epoch_ns) /
-			  (double)window.epoch_ns;
-	return promise_plan(p, plan);
+	w->plan_request.pps *= (double)epf_align_pitch(window.epoch_ns) /
+			       (double)window.epoch_ns;
+	return plan_geometry(p, plan);
 }
 
 /* Explain why the kernel refused a pure BPF filter. Return: false: no error is printed
@@ -127,7 +127,7 @@ static bool refused(int err)
 }
 
 /* Is --rotate possible for this filter? If not, prints an error. */
-static bool can_rotate(const struct wish *w, bool module)
+static bool can_rotate(const struct request *w, bool module)
 {
 	if (!module && w->align && w->rotate == ROTATE_KERNEL) {
 		fail("--align needs --rotate process: a BPF timer does not know the "
@@ -137,7 +137,7 @@ static bool can_rotate(const struct wish *w, bool module)
 	return rotate_possible(w->rotate, module);
 }
 
-static void tell_backend(const struct wish *w, const char *name)
+static void tell_backend(const struct request *w, const char *name)
 {
 	if (w->rotate == ROTATE_KERNEL)
 		printf("%s is pure BPF, and the kernel ends its epochs\n", name);
@@ -146,7 +146,7 @@ static void tell_backend(const struct wish *w, const char *name)
 		       "'epfctl hold %s' runs\n", name, name);
 }
 
-static int create(struct wish *w, const char *name)
+static int create(struct request *w, const char *name)
 {
 	struct planned plan;
 	const struct epf_create_opts opts = {
@@ -160,7 +160,7 @@ static int create(struct wish *w, const char *name)
 	__u32 id;
 
 	if (w->align ? !plan_aligned(w, &plan) :
-		       !promise_plan(&w->promise, &plan))
+		       !plan_geometry(&w->plan_request, &plan))
 		return EXIT_FAIL;
 	strcpy(plan.params.name, name); /* parse_name() has checked the length */
 	plan.params.hash = w->hash;
@@ -202,7 +202,7 @@ static int create(struct wish *w, const char *name)
 	if (!module && out_mode == OUT_TEXT)
 		tell_backend(w, name);
 	report(&plan, id);
-	pace_warn(&w->promise, &plan.params);
+	pace_warn(&w->plan_request, &plan.params);
 	return EXIT_YES;
 }
 
@@ -216,20 +216,20 @@ int cmd_create(int argc, char **argv)
 		.shorts = PROMISE_SHORTS,
 		.longs = longs,
 	};
-	struct wish w = { .hash = EPF_HASH_NH };
+	struct request w = { .hash = EPF_HASH_NH };
 	int opt;
 
-	snprintf(help, sizeof(help), "%s%s%s", promise_help, kind_help,
-"      --first-seen        a repeat does not restart its window\n"
-"      --hash HASH         nh (default), siphash13 or siphash24; nh is siphash13\n"
-"                          for keys up to 64 bytes and faster for longer ones\n"
-"      --strict            the same as --hash siphash24\n"
-"      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
-"                          it can craft false positives)\n"
-"      --align             end epochs by the wall clock, for 'merge'\n"
-"      --rotate WHO        who ends the epochs of a pure BPF filter: 'process',\n"
-"                          which is 'epfctl hold' or epfagent (default), or\n"
-"                          'kernel', which is a BPF timer\n");
+	snprintf(help, sizeof(help), "%s%s%s", plan_help, kind_help,
+		 "      --first-seen        a repeat does not restart its window\n"
+		 "      --hash HASH         nh (default), siphash13 or siphash24; nh is siphash13\n"
+		 "                          for keys up to 64 bytes and faster for longer ones\n"
+		 "      --strict            the same as --hash siphash24\n"
+		 "      --key HEX           hash key, 32 digits (default: random; whoever knows\n"
+		 "                          it can craft false positives)\n"
+		 "      --align             end epochs by the wall clock, for 'merge'\n"
+		 "      --rotate WHO        who ends the epochs of a pure BPF filter: 'process',\n"
+		 "                          which is 'epfctl hold' or epfagent (default), or\n"
+		 "                          'kernel', which is a BPF timer\n");
 	while ((opt = next_option(argc, argv, &spec)) >= 0)
 		if (!take_option(&w, opt))
 			return EXIT_FAIL;

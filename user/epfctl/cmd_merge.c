@@ -231,7 +231,7 @@ int cmd_merge(int argc, char **argv)
 		.shorts = "o:",
 		.longs = longs,
 	};
-	struct promise p = { 0 };
+	struct plan_request p = { 0 };
 	struct order o = { 0 };
 	int opt;
 
@@ -240,7 +240,7 @@ int cmd_merge(int argc, char **argv)
 			o.out = optarg;
 		else if (opt == OPT_LOOSE)
 			o.loose = true;
-		else if (!promise_option(&p, opt, optarg))
+		else if (!plan_option(&p, opt, optarg))
 			return EXIT_FAIL;
 	if (!operands(argc, argv, 1, argc, &spec))
 		return EXIT_FAIL;

@@ -96,12 +96,12 @@ int cmd_plan(int argc, char **argv)
 		.longs = longs,
 	};
 	bool comparing = false;
-	struct promise p = { 0 }, first;
+	struct plan_request p = { 0 }, first;
 	struct planned plan;
 	struct kept kept;
 	int opt;
 
-	snprintf(help, sizeof(help), "%s%s%s", promise_help, kind_help,
+	snprintf(help, sizeof(help), "%s%s%s", plan_help, kind_help,
 		 compare_help);
 	while ((opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == OPT_COMPARE)
@@ -112,7 +112,7 @@ int cmd_plan(int argc, char **argv)
 	first = p;
 	if (comparing)
 		first.slack = 0; /* compare() checks it for each kind */
-	if (!operands(argc, argv, 0, 0, &spec) || !promise_plan(&first, &plan))
+	if (!operands(argc, argv, 0, 0, &spec) || !plan_geometry(&first, &plan))
 		return EXIT_FAIL;
 	if (comparing)
 		return compare(&p, &plan);

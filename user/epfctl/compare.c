@@ -31,7 +31,7 @@ static json_t *compared_json(const struct epf_compared *c, double keys)
 			 "predicted_fpr", c->fpr, "slack", c->slack, "lines",
 			 "insert", c->lines_insert,
 			 "absent", c->lines_absent,
-			 "present", c->lines_present, "promise", c->promise);
+			 "present", c->lines_present, "promise", c->plan_request);
 }
 
 static void print_compared(const struct epf_compared *c, double keys)
@@ -58,7 +58,7 @@ static void print_text(const struct epf_compared *rows, double keys)
 	for (i = 0; i < EPF_COMPARE_KINDS; i++)
 		if (!rows[i].err)
 			print_wrapped(9, "%-8s %s", rows[i].kind,
-				      rows[i].promise);
+				      rows[i].plan_request);
 }
 
 static void print_json(const struct epf_compared *rows, double keys)
@@ -71,7 +71,7 @@ static void print_json(const struct epf_compared *rows, double keys)
 	out_json(all);
 }
 
-static bool comparable(const struct promise *p)
+static bool comparable(const struct plan_request *p)
 {
 	if (!p->kind && !p->nr_lines && !p->lines_per_key && !p->max_bytes)
 		return true;
@@ -80,7 +80,7 @@ static bool comparable(const struct promise *p)
 	return false;
 }
 
-int compare(const struct promise *p, const struct planned *plan)
+int compare(const struct plan_request *p, const struct planned *plan)
 {
 	struct epf_compared rows[EPF_COMPARE_KINDS];
 	struct epf_compare_req req = {

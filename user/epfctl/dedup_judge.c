@@ -166,7 +166,7 @@ static int clip_window(struct judge *j, const struct source *in,
 
 /* The window and the rate for which the filter is sized. */
 static int set_window(struct judge *j, const struct source *in,
-		      struct meter *m, struct promise *p)
+		      struct meter *m, struct plan_request *p)
 {
 	const struct dedup_ask *ask = j->ask;
 	__u64 most;
@@ -193,7 +193,7 @@ static int make_filter(struct judge *j, const struct source *in,
 {
 	const struct dedup_ask *ask = j->ask;
 	double limit = ask->budget * LIMIT_FACTOR;
-	struct promise promise = {
+	struct plan_request plan_request = {
 		.budget = ask->budget,
 		.limit = ask->window || limit > 1 ? 1 : limit,
 		.max_bytes = ask->max_bytes,
@@ -201,8 +201,8 @@ static int make_filter(struct judge *j, const struct source *in,
 	struct epf_params *p = &r->planned.params;
 	int err;
 
-	if (set_window(j, in, m, &promise) ||
-	    !promise_plan(&promise, &r->planned))
+	if (set_window(j, in, m, &plan_request) ||
+	    !plan_geometry(&plan_request, &r->planned))
 		return EXIT_FAIL;
 	p->hash = ask->strict ? EPF_HASH_SIPHASH24 : EPF_HASH_NH;
 	p->refresh = ask->first_seen ? EPF_FIRST_SEEN : EPF_REFRESH;

@@ -56,7 +56,7 @@ struct ingress_want {
 
 /* ingressopts.c: options, and the rule as text */
 
-/* Like promise_option(). */
+/* Like plan_option(). */
 bool ingress_option(struct ingress_want *want, int opt, const char *arg);
 /* Do the options fit together and to @opts? Sets the key of the rule. If not, prints an
  * error.

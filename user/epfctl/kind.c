@@ -28,21 +28,21 @@ static bool parse_kind(__u8 *kind, const char *arg)
 	return false;
 }
 
-bool kind_option(struct promise *p, int opt, const char *arg)
+bool kind_option(struct plan_request *p, int opt, const char *arg)
 {
 	if (opt == OPT_KIND)
 		return parse_kind(&p->kind, arg);
 	if (opt == OPT_SLACK)
 		return parse_rate("--slack", arg, &p->slack);
-	return promise_option(p, opt, arg);
+	return plan_option(p, opt, arg);
 }
 
 static bool in_time(__u8 kind)
 {
-	return epf_kind_ops(kind)->fluid;
+	return epf_kind_ops(kind)->resizable;
 }
 
-static bool goes_with_kind(const struct promise *p, const struct planned *plan)
+static bool goes_with_kind(const struct plan_request *p, const struct planned *plan)
 {
 	const char *kind = epf_kind_name(p->kind);
 
@@ -59,7 +59,7 @@ static bool goes_with_kind(const struct promise *p, const struct planned *plan)
 	return false;
 }
 
-static bool kind_failed(const struct promise *p, const struct planned *plan,
+static bool kind_failed(const struct plan_request *p, const struct planned *plan,
 			double budget, int err)
 {
 	const char *kind = epf_kind_name(p->kind);
@@ -74,7 +74,7 @@ static bool kind_failed(const struct promise *p, const struct planned *plan,
 	return false;
 }
 
-bool kind_plan(const struct promise *p, struct planned *plan, double budget)
+bool kind_plan(const struct plan_request *p, struct planned *plan, double budget)
 {
 	struct epf_compare_req req = {
 		.keys_per_window = plan->keys,

@@ -99,7 +99,7 @@ static inline bool nf_is_name(const char *name)
 
 /* nfopts.c: options, and the rule as text */
 
-/* Like promise_option(). */
+/* Like plan_option(). */
 bool nf_option(struct nf_want *want, int opt, const char *arg);
 /* The name of the hook that @arg means, in any network namespace. Return: false: an error
  * is printed.

@@ -79,7 +79,7 @@ struct reflex_want {
 
 /* reflexopts.c: options, and the rule as text */
 
-/* Like promise_option(). */
+/* Like plan_option(). */
 bool reflex_option(struct reflex_want *want, int opt, const char *arg);
 /* Do the options fit together and to @opts? Sets the keys of the rule. If not, prints an
  * error.

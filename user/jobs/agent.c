@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "records/wrong.h"
+#include "records/rec_error.h"
 
 /**
  * struct talk - one request, and where its replies go
@@ -37,15 +37,16 @@ static int dial(const char *path, struct rec_error *e)
 	int fd, ret;
 
 	if (strlen(path) >= sizeof(to.sun_path))
-		return audit_wrong(e, -ENAMETOOLONG, "%.100s: path too long for "
-				   "a socket", path);
+		return rec_error_set(e, -ENAMETOOLONG, "%.100s: path too long for "
+						       "a socket",
+				     path);
 	strcpy(to.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return audit_wrong(e, -errno, "socket: %s", strerror(errno));
+		return rec_error_set(e, -errno, "socket: %s", strerror(errno));
 	if (!connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		return fd;
-	ret = audit_wrong(e, -errno, "%s: %s", path, strerror(errno));
+	ret = rec_error_set(e, -errno, "%s: %s", path, strerror(errno));
 	close(fd);
 	return ret;
 }
@@ -64,7 +65,7 @@ static int send_request(int fd, json_t *request, const int *fds, size_t nr,
 	ssize_t n;
 
 	if (!text)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	if (nr) {
 		m.msg_control = control;
 		m.msg_controllen = CMSG_SPACE(sizeof(int) * nr);
@@ -79,8 +80,9 @@ static int send_request(int fd, json_t *request, const int *fds, size_t nr,
 	while (n < 0 && errno == EINTR);
 	free(text);
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
-		return audit_wrong(e, -errno, "cannot send the request to the "
-				   "agent: %s", strerror(errno));
+		return rec_error_set(e, -errno, "cannot send the request to the "
+						"agent: %s",
+				     strerror(errno));
 	return 0;
 }
 
@@ -118,21 +120,20 @@ static json_t *answer(struct talk *t, int *ret, struct rec_error *e)
 	json_t *json;
 
 	if (n < 0) {
-		*ret = audit_wrong(e, (int)n, n == -ECANCELED ? "stopped" :
-				   "the agent does not answer: %s",
-				   strerror((int)-n));
+		*ret = rec_error_set(e, (int)n, n == -ECANCELED ? "stopped" : "the agent does not answer: %s",
+				     strerror((int)-n));
 		return NULL;
 	}
 	if (!n) {
-		*ret = audit_wrong(e, -EPROTO, "the agent closed the connection");
+		*ret = rec_error_set(e, -EPROTO, "the agent closed the connection");
 		return NULL;
 	}
 	json = (size_t)n > sizeof(buf) ? NULL : json_loadb(buf, (size_t)n, 0, NULL);
 	if (!json_is_object(json)) {
 		json_decref(json);
 		json = NULL;
-		*ret = audit_wrong(e, -EPROTO, "invalid reply from the agent: "
-				   "is epfagent of this version?");
+		*ret = rec_error_set(e, -EPROTO, "invalid reply from the agent: "
+						 "is epfagent of this version?");
 	}
 	return json;
 }
@@ -147,9 +148,9 @@ static int told_error(json_t *json, struct rec_error *e)
 		return 0;
 	if (json_unpack(json, "{ss si}", "error", &text, "errno", &err) ||
 	    err <= 0 || err > 4095)
-		return audit_wrong(e, -EPROTO, "invalid reply from the agent: "
-				   "is epfagent of this version?");
-	return audit_wrong(e, -err, "%s", text);
+		return rec_error_set(e, -EPROTO, "invalid reply from the agent: "
+						 "is epfagent of this version?");
+	return rec_error_set(e, -err, "%s", text);
 }
 
 /* Return: 1: more replies follow; else as agent_audit(). */
@@ -167,12 +168,12 @@ static int heed(struct talk *t, json_t *json, struct rec_error *e)
 	if (!ret)
 		ret = told_error(json, e);
 	else
-		audit_wrong(e, ret, "invalid reply from the agent: is "
-			    "epfagent of this version?");
+		rec_error_set(e, ret, "invalid reply from the agent: is "
+				      "epfagent of this version?");
 	if (ret || done)
 		return ret;
 	if (t->progress && t->progress(t->ctx, t->state))
-		return audit_wrong(e, -ECANCELED, "stopped");
+		return rec_error_set(e, -ECANCELED, "stopped");
 	return 1;
 }
 
@@ -217,10 +218,10 @@ static int all_regular(const int *fds, size_t nr, struct rec_error *e)
 
 	for (i = 0; i < nr; i++) {
 		if (fstat(fds[i], &st))
-			return audit_wrong(e, -errno, "%s", strerror(errno));
+			return rec_error_set(e, -errno, "%s", strerror(errno));
 		if (!S_ISREG(st.st_mode))
-			return audit_wrong(e, -EOPNOTSUPP, "the agent accepts "
-					   "regular files only");
+			return rec_error_set(e, -EOPNOTSUPP, "the agent accepts "
+							     "regular files only");
 	}
 	return 0;
 }
@@ -252,12 +253,12 @@ static int fill_request(struct agent_request *r, const char *target,
 	r->spec = *spec;
 	if (strlen(target) >= sizeof(r->filter) ||
 	    strlen(fields) >= sizeof(r->fields))
-		return audit_wrong(e, -EOPNOTSUPP, "the name of the filter or "
-				   "--fields is too long for the agent");
+		return rec_error_set(e, -EOPNOTSUPP, "the name of the filter or "
+						     "--fields is too long for the agent");
 	if (!can_be_said(target) || !can_be_said(fields) ||
 	    !is_ascii(spec->records.separator) || !is_ascii(spec->records.joint))
-		return audit_wrong(e, -EOPNOTSUPP, "the agent needs names in UTF-8 "
-				   "and separators in ASCII");
+		return rec_error_set(e, -EOPNOTSUPP, "the agent needs names in UTF-8 "
+						     "and separators in ASCII");
 	strcpy(r->filter, target);
 	strcpy(r->fields, fields);
 	if (spec->engine)
@@ -272,7 +273,7 @@ static int ask(struct talk *t, const char *path, const struct agent_request *r,
 	json_t *json = agent_request_json(r);
 	int ret;
 
-	t->fd = json ? dial(path, e) : audit_wrong(e, -ENOMEM, "out of memory");
+	t->fd = json ? dial(path, e) : rec_error_set(e, -ENOMEM, "out of memory");
 	if (t->fd < 0) {
 		json_decref(json);
 		return t->fd;

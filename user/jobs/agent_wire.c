@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "epf/keydesc.h"
-#include "records/wrong.h"
+#include "records/rec_error.h"
 
 const char *const agent_fd_names[AGENT_FDS] = {
 	"keys", "bitmap", "ages", "records", "snapshot",
@@ -72,7 +72,7 @@ static bool text_fits(const char *text, char *to, size_t room)
 
 /* Requests */
 
-static json_t *mark_json(const struct job_mark *m)
+static json_t *mark_json(const struct job_checkpoint *m)
 {
 	return json_pack("{sI sI so sI}", "keys", (json_int_t)m->keys,
 			 "present", (json_int_t)m->present, "ages",
@@ -129,7 +129,7 @@ json_t *agent_request_json(const struct agent_request *r)
 	return o;
 }
 
-static int mark_parse(struct job_mark *m, json_t *o, struct rec_error *e)
+static int mark_parse(struct job_checkpoint *m, json_t *o, struct rec_error *e)
 {
 	json_int_t v[3] = { 0 };
 	json_error_t why;
@@ -138,16 +138,16 @@ static int mark_parse(struct job_mark *m, json_t *o, struct rec_error *e)
 	if (json_unpack_ex(o, &why, JSON_STRICT, "{sI sI so sI}", "keys", &v[0],
 			   "present", &v[1], "ages", &ages, "record_bytes",
 			   &v[2]))
-		return audit_wrong(e, -EINVAL, "from: %s", why.text);
+		return rec_error_set(e, -EINVAL, "from: %s", why.text);
 	if (!in_range(v, 3, INT64_MAX) || !ages_parse(m->ages_of, ages))
-		return audit_wrong(e, -EINVAL, "from: a number is out of range");
+		return rec_error_set(e, -EINVAL, "from: a number is out of range");
 	m->keys = (__u64)v[0];
 	m->present = (__u64)v[1];
 	m->record_bytes = (__u64)v[2];
-	if (job_mark_sound(m))
+	if (job_checkpoint_sound(m))
 		return 0;
-	return audit_wrong(e, -EINVAL, "from: ages must add up to present, and "
-			   "present must not exceed keys");
+	return rec_error_set(e, -EINVAL, "from: ages must add up to present, and "
+					 "present must not exceed keys");
 }
 
 /* @v: separator, joint, key, link, flags, max_bytes */
@@ -184,13 +184,13 @@ static int records_parse(struct agent_request *r, json_t *o,
 			   "link", &v[3], "flags", &v[4], "max_bytes", &v[5],
 			   "fields", &fields, "as_filter", &as_filter,
 			   "any_keys", &any_keys))
-		return audit_wrong(e, -EINVAL, "records: %s", why.text);
+		return rec_error_set(e, -EINVAL, "records: %s", why.text);
 	if (!rec_format_named(format, &to->format))
-		return audit_wrong(e, -EINVAL, "records: unknown format");
+		return rec_error_set(e, -EINVAL, "records: unknown format");
 	if (!records_ranges(to, v) ||
 	    !text_fits(fields, r->fields, sizeof(r->fields)))
-		return audit_wrong(e, -EINVAL,
-				   "records: a member is out of range");
+		return rec_error_set(e, -EINVAL,
+				     "records: a member is out of range");
 	to->digest = digest;
 	to->hex = hex;
 	to->header = header;
@@ -220,15 +220,16 @@ static int fds_parse(struct agent_request *r, json_t *list, unsigned int nr,
 	size_t i;
 
 	if (!json_is_array(list) || json_array_size(list) != nr)
-		return audit_wrong(e, -EINVAL, "fds: must name each of the %u "
-				   "descriptors that came with the request", nr);
+		return rec_error_set(e, -EINVAL, "fds: must name each of the %u "
+						 "descriptors that came with the request",
+				     nr);
 	for (i = 0; i < nr; i++) {
 		const char *name = json_string_value(json_array_get(list, i));
 		int *place = name ? place_of(r, name) : NULL;
 
 		if (!place || *place >= 0)
-			return audit_wrong(e, -EINVAL, "fds: unknown or repeated "
-					   "name");
+			return rec_error_set(e, -EINVAL, "fds: unknown or repeated "
+							 "name");
 		*place = (int)i;
 	}
 	return 0;
@@ -239,16 +240,17 @@ static int whole_ok(const struct agent_request *r, struct rec_error *e)
 	const struct job_spec *s = &r->spec;
 
 	if (s->keys_fd < 0)
-		return audit_wrong(e, -EINVAL, "fds: 'keys' is missing");
+		return rec_error_set(e, -EINVAL, "fds: 'keys' is missing");
 	if ((r->snapshot >= 0) == !!r->filter[0])
-		return audit_wrong(e, -EINVAL, "give either a filter or a "
-				   "snapshot");
+		return rec_error_set(e, -EINVAL, "give either a filter or a "
+						 "snapshot");
 	if (s->key_len > EPF_KEY_MAX)
-		return audit_wrong(e, -EINVAL, "a column's keys must have 1 to %u "
-				   "bytes", EPF_KEY_MAX);
+		return rec_error_set(e, -EINVAL, "a column's keys must have 1 to %u "
+						 "bytes",
+				     EPF_KEY_MAX);
 	if (s->threads > EPF_AUDIT_THREADS_MAX)
-		return audit_wrong(e, -EINVAL, "threads: at most %u",
-				   EPF_AUDIT_THREADS_MAX);
+		return rec_error_set(e, -EINVAL, "threads: at most %u",
+				     EPF_AUDIT_THREADS_MAX);
 	return 0;
 }
 
@@ -266,11 +268,11 @@ static int audit_parse(struct agent_request *r, json_t *json,
 			   "fds", &fds, "records", &records, "key_len", &v[0],
 			   "absent", &absent, "threads", &v[1], "from", &from,
 			   "filter", &filter, "engine", &engine))
-		return audit_wrong(e, -EINVAL, "%s", why.text);
+		return rec_error_set(e, -EINVAL, "%s", why.text);
 	if (!in_range(v, 2, UINT32_MAX) ||
 	    !text_fits(filter, r->filter, sizeof(r->filter)) ||
 	    !text_fits(engine, r->engine, sizeof(r->engine)))
-		return audit_wrong(e, -EINVAL, "a member is out of range");
+		return rec_error_set(e, -EINVAL, "a member is out of range");
 	r->spec.key_len = (__u32)v[0];
 	r->spec.threads = (unsigned int)v[1];
 	r->spec.absent = absent;

@@ -19,7 +19,7 @@
 #include "atomic_file.h"
 #include "desc.h"
 #include "epf/keydesc.h"
-#include "records/wrong.h"
+#include "records/rec_error.h"
 
 #define STEP_MAX (16u << 20) /* keys of one call of an engine */
 #define STEP_FAR (128u << 20) /* likewise of a GPU, which must be kept busy */
@@ -92,7 +92,7 @@ bool job_pace_over(const struct job_pace *pace)
 }
 
 /* Only present keys have an age, so the counts by age add up to @present. */
-bool job_mark_sound(const struct job_mark *m)
+bool job_checkpoint_sound(const struct job_checkpoint *m)
 {
 	__u64 rest = m->present;
 	unsigned int i;
@@ -109,8 +109,8 @@ bool job_mark_sound(const struct job_mark *m)
 
 static int out_fails(const char *what, int err, struct rec_error *e)
 {
-	return audit_wrong(e, err, "cannot write the %s: %s", what,
-			   strerror(-err));
+	return rec_error_set(e, err, "cannot write the %s: %s", what,
+			     strerror(-err));
 }
 
 static int flush_records(struct job *j, struct rec_error *e)
@@ -165,7 +165,7 @@ static size_t join_bits(struct job *j, __u64 n)
 static int put_answer(struct job *j, const struct epf_answer *a, __u64 n,
 		      struct rec_error *e)
 {
-	struct job_mark *m = &j->state.mark;
+	struct job_checkpoint *m = &j->state.mark;
 	size_t bytes = join_bits(j, n);
 	__u64 full = (m->keys + n) / 8 - m->keys / 8;
 	unsigned int age;
@@ -216,8 +216,8 @@ static int ask(struct job *j, const struct epf_keys *keys,
 	if (ret && fall_back(j, ret))
 		ret = j->state.engine->query(j->view, keys, a);
 	if (ret)
-		return audit_wrong(e, ret, "engine %s: %s",
-				   j->state.engine->name, strerror(-ret));
+		return rec_error_set(e, ret, "engine %s: %s",
+				     j->state.engine->name, strerror(-ret));
 	return 0;
 }
 
@@ -237,10 +237,10 @@ static int read_piece(struct job *j, struct epf_keys *keys, __u64 first,
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return audit_wrong(e, -errno, "%s", strerror(errno));
+			return rec_error_set(e, -errno, "%s", strerror(errno));
 		if (!n)
-			return audit_wrong(e, -EBADMSG, "truncated while being "
-					   "read");
+			return rec_error_set(e, -EBADMSG, "truncated while being "
+							  "read");
 		got += (size_t)n;
 	}
 	return 0;
@@ -304,17 +304,18 @@ static int column_fails(const struct job_spec *spec, int err, struct rec_error *
 	fstat(spec->keys_fd, &st);
 	switch (err) {
 	case -EBADMSG:
-		return audit_wrong(e, err, "truncated, or not a column of "
-				   "%u-byte keys: %llu bytes are left over", len,
-				   (unsigned long long)st.st_size % len);
+		return rec_error_set(e, err, "truncated, or not a column of "
+					     "%u-byte keys: %llu bytes are left over",
+				     len,
+				     (unsigned long long)st.st_size % len);
 	case -ESPIPE:
-		return audit_wrong(e, err, "not a regular file, which a column "
-				   "must be");
+		return rec_error_set(e, err, "not a regular file, which a column "
+					     "must be");
 	case -EINVAL:
-		return audit_wrong(e, err, "a column's keys must have 1 to %u bytes",
-				   EPF_KEY_MAX);
+		return rec_error_set(e, err, "a column's keys must have 1 to %u bytes",
+				     EPF_KEY_MAX);
 	default:
-		return audit_wrong(e, err, "%s", strerror(-err));
+		return rec_error_set(e, err, "%s", strerror(-err));
 	}
 }
 
@@ -346,13 +347,13 @@ static int open_column(struct job *j, struct rec_error *e)
 		return column_fails(&j->spec, ret, e);
 	j->column.serial = j->spec.serial;
 	if (j->state.mark.keys > n)
-		return audit_wrong(e, -EINVAL, "fewer keys than the interrupted "
-				   "audit has looked up");
+		return rec_error_set(e, -EINVAL, "fewer keys than the interrupted "
+						 "audit has looked up");
 	j->state.keys_all = n;
 	j->state.bytes_all = j->column.map_bytes;
 	j->room = n < STEP_MAX ? n : STEP_MAX;
 	if (j->spec.copy && unmap_column(j))
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -415,8 +416,8 @@ static int write_prologue(struct job *j, struct rec_error *e)
 
 static int few_records(struct rec_error *e)
 {
-	return audit_wrong(e, -EINVAL, "fewer records than the interrupted audit "
-			   "has looked up");
+	return rec_error_set(e, -EINVAL, "fewer records than the interrupted audit "
+					 "has looked up");
 }
 
 /* Records that the interrupted audit looked up are read again and skipped. */
@@ -508,15 +509,16 @@ static int check_desc(const struct job *j, struct rec_error *e)
 
 	if (j->spec.records.as_filter && asked.kind == EPF_KEYS_PACKET &&
 	    (asked.flags & EPF_PKT_ZONE))
-		return audit_wrong(e, -EINVAL, "the filter's keys include a zone: give "
-				   "--key, --scope and so on, and the zone's number");
+		return rec_error_set(e, -EINVAL, "the filter's keys include a zone: give "
+						 "--key, --scope and so on, and the zone's number");
 	if (j->spec.records.any_keys ||
 	    epf_key_desc_serves(&j->view->desc, &asked))
 		return 0;
 	epf_key_desc_text(&j->view->desc, there);
 	epf_key_desc_text(&asked, wanted);
-	return audit_wrong(e, -EINVAL, "the filter's keys are %s, those of the "
-			   "input %s; use --any-keys to audit anyway", there, wanted);
+	return rec_error_set(e, -EINVAL, "the filter's keys are %s, those of the "
+					 "input %s; use --any-keys to audit anyway",
+			     there, wanted);
 }
 
 /* If no packet key was requested, use the filter's. */
@@ -532,11 +534,13 @@ static void settle_desc(struct job *j)
 static int not_usable(const struct epf_engine *engine, struct rec_error *e)
 {
 	if (!epf_engine_far(engine))
-		return audit_wrong(e, -EINVAL, "engine %s needs instructions that "
-				   "this CPU lacks: leave out --engine", engine->name);
-	return audit_wrong(e, -EINVAL, "engine %s: %s; leave out --engine to use "
-			   "the CPU", engine->name,
-			   epf_engine_why(engine));
+		return rec_error_set(e, -EINVAL, "engine %s needs instructions that "
+						 "this CPU lacks: leave out --engine",
+				     engine->name);
+	return rec_error_set(e, -EINVAL, "engine %s: %s; leave out --engine to use "
+					 "the CPU",
+			     engine->name,
+			     epf_engine_why(engine));
 }
 
 static int choose_engine(struct job *j, struct rec_error *e)
@@ -556,9 +560,9 @@ static int choose_engine(struct job *j, struct rec_error *e)
 	} else if (!j->spec.engine->usable()) {
 		return not_usable(j->spec.engine, e);
 	} else if (!epf_engine_serves(j->spec.engine, j->view)) {
-		return audit_wrong(e, -EOPNOTSUPP, "engine %s supports only filters "
-				   "of kind lanes: use --engine scalar",
-				   j->spec.engine->name);
+		return rec_error_set(e, -EOPNOTSUPP, "engine %s supports only filters "
+						     "of kind lanes: use --engine scalar",
+				     j->spec.engine->name);
 	}
 	return 0;
 }
@@ -575,7 +579,7 @@ static int make_room(struct job *j, struct rec_error *e)
 	j->out = j->spec.records_fd >= 0 ? malloc(OUT_BYTES) : NULL;
 	if (!j->sum || !j->end || !j->bitmap || (ages && !j->ages) ||
 	    (j->source && !j->batch) || (j->spec.records_fd >= 0 && !j->out))
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	XXH3_64bits_reset(j->sum);
 	return 0;
 }
@@ -608,8 +612,8 @@ static int read_tail(int fd, __u64 keys, unsigned char *tail)
 
 static int short_bitmap(struct rec_error *e)
 {
-	return audit_wrong(e, -EINVAL, "the bitmap is shorter than the interrupted "
-			   "audit left it");
+	return rec_error_set(e, -EINVAL, "the bitmap is shorter than the interrupted "
+					 "audit left it");
 }
 
 static int sum_some(struct job *j, struct rec_error *e)
@@ -626,14 +630,14 @@ static int sum_some(struct job *j, struct rec_error *e)
 /* Resume from a mark: check the bitmap, and cut the records off at the mark. */
 static int go_on(struct job *j, struct rec_error *e)
 {
-	const struct job_mark *m = &j->spec.from;
+	const struct job_checkpoint *m = &j->spec.from;
 	off_t records = (off_t)m->record_bytes;
 	struct stat st;
 
 	if (!m->keys)
 		return 0;
 	if (j->spec.bitmap_fd < 0)
-		return audit_wrong(e, -EINVAL, "resuming needs the bitmap");
+		return rec_error_set(e, -EINVAL, "resuming needs the bitmap");
 	if (fstat(j->spec.bitmap_fd, &st) || (__u64)st.st_size < m->keys / 8 ||
 	    read_tail(j->spec.bitmap_fd, m->keys, &j->tail))
 		return short_bitmap(e);
@@ -684,11 +688,11 @@ int job_open(struct job **job, const struct epf_view *view,
 
 	*job = NULL;
 	if (spec->records.format == REC_COLUMN && spec->records_fd >= 0)
-		return audit_wrong(e, -EINVAL, "a column has no records: use "
-				   "the bitmap");
+		return rec_error_set(e, -EINVAL, "a column has no records: use "
+						 "the bitmap");
 	j = calloc(1, sizeof(*j));
 	if (!j)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	j->view = view;
 	j->spec = *spec;
 	j->state.mark = spec->from;

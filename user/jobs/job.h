@@ -17,13 +17,13 @@
 #define JOB_KEYS_UNKNOWN (1u << 20)
 
 /**
- * struct job_mark - the progress of an audit
+ * struct job_checkpoint - the progress of an audit
  * @keys: keys looked up
  * @present: those of them that were present
  * @ages_of: present keys by age
  * @record_bytes: bytes of records written, including the prologue
  */
-struct job_mark {
+struct job_checkpoint {
 	__u64 keys;
 	__u64 present;
 	__u64 ages_of[EPF_AGES_MAX];
@@ -31,7 +31,7 @@ struct job_mark {
 };
 
 /* Can an audit have this progress? Marks come from files and from agents. */
-bool job_mark_sound(const struct job_mark *m);
+bool job_checkpoint_sound(const struct job_checkpoint *m);
 
 /**
  * struct job_spec - the parameters of an audit
@@ -65,7 +65,7 @@ struct job_spec {
 	bool absent;
 	const struct epf_engine *engine;
 	unsigned int threads;
-	struct job_mark from;
+	struct job_checkpoint from;
 };
 
 /**
@@ -86,7 +86,7 @@ struct job_spec {
  *	its own, failed
  */
 struct job_state {
-	struct job_mark mark;
+	struct job_checkpoint mark;
 	__u64 keys_all;
 	__u64 bytes;
 	__u64 bytes_all;

@@ -12,7 +12,7 @@
 
 #include "epf.h"
 #include "kinds/compare.h"
-#include "records/wrong.h"
+#include "records/rec_error.h"
 #include "libepf/backend.h"
 
 static __u64 realtime_ns(void)
@@ -26,9 +26,10 @@ static __u64 realtime_ns(void)
 static int kind_fails(const struct target_ask *ask, __u8 kind,
 		      struct rec_error *e)
 {
-	return audit_wrong(e, -EOPNOTSUPP, "'%s' is of kind %s, which can only "
-			   "be audited from a copy", ask->name,
-			   epf_kind_name(kind));
+	return rec_error_set(e, -EOPNOTSUPP, "'%s' is of kind %s, which can only "
+					     "be audited from a copy",
+			     ask->name,
+			     epf_kind_name(kind));
 }
 
 static void set_why(struct target *t, const char *why)
@@ -55,13 +56,13 @@ static int file_fails(const char *name, int err, enum epf_snap_fault fault,
 		      struct rec_error *e)
 {
 	if (err == -ECANCELED)
-		return audit_wrong(e, err, "%s: stopped while checking", name);
+		return rec_error_set(e, err, "%s: stopped while checking", name);
 	if (err == -ESPIPE)
-		return audit_wrong(e, err, "%s is not a regular file", name);
+		return rec_error_set(e, err, "%s is not a regular file", name);
 	if (fault == EPF_SNAP_IO)
-		return audit_wrong(e, err, "%s: %s", name, strerror(-err));
-	return audit_wrong(e, err, "%s %s: %s", name, epf_snap_fault_text(fault),
-			   epf_snap_fault_advice(fault));
+		return rec_error_set(e, err, "%s: %s", name, strerror(-err));
+	return rec_error_set(e, err, "%s %s: %s", name, epf_snap_fault_text(fault),
+			     epf_snap_fault_advice(fault));
 }
 
 static __u64 mtime_ns(int fd)
@@ -78,22 +79,23 @@ static int filter_fails(const struct target_ask *ask, int err,
 			struct rec_error *e)
 {
 	if (err == -ECANCELED)
-		return audit_wrong(e, err, "'%s': stopped while copying",
-				   ask->name);
+		return rec_error_set(e, err, "'%s': stopped while copying",
+				     ask->name);
 	if (err == -EBUSY)
-		return audit_wrong(e, err, "another snapshot of '%s' is in "
-				   "progress: try again when it is done, or use "
-				   "--place live", ask->name);
+		return rec_error_set(e, err, "another snapshot of '%s' is in "
+					     "progress: try again when it is done, or use "
+					     "--place live",
+				     ask->name);
 	if (err == -EPERM)
-		return audit_wrong(e, err, "a copy of '%s' needs CAP_NET_ADMIN: "
-				   "run as root, or audit digests with --place live",
-				   ask->name);
+		return rec_error_set(e, err, "a copy of '%s' needs CAP_NET_ADMIN: "
+					     "run as root, or audit digests with --place live",
+				     ask->name);
 	if (err == -ENODEV)
-		return audit_wrong(e, err, "'%s' was destroyed by force",
-				   ask->name);
+		return rec_error_set(e, err, "'%s' was destroyed by force",
+				     ask->name);
 	if (err == -EUCLEAN)
-		return audit_wrong(e, err, "'%s': " EPF_HALF_SWAPPED, ask->name);
-	return audit_wrong(e, err, "'%s': %s", ask->name, strerror(-err));
+		return rec_error_set(e, err, "'%s': " EPF_HALF_SWAPPED, ask->name);
+	return rec_error_set(e, err, "'%s': %s", ask->name, strerror(-err));
 }
 
 /* Stages: check a file, or copy a filter; make a view of it; settle the view of a file
@@ -108,7 +110,7 @@ static int begin_view(struct target *t, const struct target_ask *ask,
 
 	t->stage = STAGE_VIEW;
 	if (ret)
-		return audit_wrong(e, ret, "'%s': %s", ask->name, strerror(-ret));
+		return rec_error_set(e, ret, "'%s': %s", ask->name, strerror(-ret));
 	t->header = t->file.header;
 	t->keyed = true;
 	return 1;
@@ -129,7 +131,7 @@ static int step_fails(const struct target *t, const struct target_ask *ask,
 	if (t->stage == STAGE_SETTLE)
 		return 0; /* the view is used as it is */
 	if (t->stage == STAGE_VIEW)
-		return audit_wrong(e, err, "'%s': %s", ask->name, strerror(-err));
+		return rec_error_set(e, err, "'%s': %s", ask->name, strerror(-err));
 	return t->place == TARGET_FILE ? file_fails(ask->name, err, t->fault, e) :
 					 filter_fails(ask, err, e);
 }
@@ -214,8 +216,9 @@ int target_begin_fd(struct target *t, int fd, const struct target_ask *ask,
 	memset(t, 0, sizeof(*t));
 	t->filter = -1;
 	if (ask->place != TARGET_AUTO)
-		return audit_wrong(e, -EINVAL, "%s is a snapshot: --place is for "
-				   "filters only", ask->name);
+		return rec_error_set(e, -EINVAL, "%s is a snapshot: --place is for "
+						 "filters only",
+				     ask->name);
 	t->place = TARGET_FILE;
 	t->stage = STAGE_READ;
 	t->mtime_ns = mtime_ns(fd);
@@ -247,8 +250,8 @@ static int open_file(struct target *t, const struct target_ask *ask,
 	int ret;
 
 	if (fd < 0)
-		return audit_wrong(e, -errno, "%s: %s", ask->name,
-				   strerror(errno));
+		return rec_error_set(e, -errno, "%s: %s", ask->name,
+				     strerror(errno));
 	ret = target_open_fd(t, fd, ask, e);
 	close(fd);
 	return ret;
@@ -304,9 +307,10 @@ static int open_live(struct target *t, const struct target_ask *ask,
 	if (ret == -EPERM && ask->digests)
 		ret = epf_view_filter(&t->view, t->filter, false, &info);
 	if (ret == -EPERM)
-		return audit_wrong(e, ret, "the hash key of '%s' needs "
-				   "CAP_NET_ADMIN: run as root, or audit "
-				   "digests", ask->name);
+		return rec_error_set(e, ret, "the hash key of '%s' needs "
+					     "CAP_NET_ADMIN: run as root, or audit "
+					     "digests",
+				     ask->name);
 	if (ret)
 		return filter_fails(ask, ret, e);
 	t->place = TARGET_LIVE;
@@ -400,14 +404,16 @@ static int find_filter(const char *name)
 static int none_found(const char *name, int err, struct rec_error *e)
 {
 	if (err == -EACCES || err == -EPERM)
-		return audit_wrong(e, err, EPF_DEVICE " may not be opened by this "
-				   "user, and '%s' is not a file: run as root, or "
-				   "join the group that owns the device", name);
+		return rec_error_set(e, err, EPF_DEVICE " may not be opened by this "
+							"user, and '%s' is not a file: run as root, or "
+							"join the group that owns the device",
+				     name);
 	if (err == -ENOENT)
-		return audit_wrong(e, err, "'%s' is neither a filter nor a file: "
-				   "'epfctl list' shows the filters", name);
-	return audit_wrong(e, err, "'%s' is not a file, and " EPF_DEVICE ": %s",
-			   name, strerror(-err));
+		return rec_error_set(e, err, "'%s' is neither a filter nor a file: "
+					     "'epfctl list' shows the filters",
+				     name);
+	return rec_error_set(e, err, "'%s' is not a file, and " EPF_DEVICE ": %s",
+			     name, strerror(-err));
 }
 
 int target_open_filter(struct target *t, int filter,
@@ -472,7 +478,7 @@ int target_peek(struct target *t, int *fd, const char *name,
 		return 0;
 	*fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (*fd < 0)
-		return audit_wrong(e, -errno, "%s: %s", name, strerror(errno));
+		return rec_error_set(e, -errno, "%s: %s", name, strerror(errno));
 	t->place = TARGET_FILE;
 	t->mtime_ns = mtime_ns(*fd);
 	ret = epf_snap_head(*fd, &t->header, &t->view.desc, &fault);

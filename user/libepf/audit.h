@@ -22,7 +22,7 @@ extern "C" {
 struct epf_asked;
 
 /**
- * struct epf_trail - the latest changes of the lines of a view
+ * struct epf_delta_log - the latest changes of the lines of a view
  * @record: journal records, applied to the lines in this order
  * @first: version of the lines before the first record
  * @nr: records; the lines are now at version @first + @nr
@@ -31,7 +31,7 @@ struct epf_asked;
  *
  * Only the querying thread uses it. The lines change between its queries.
  */
-struct epf_trail {
+struct epf_delta_log {
 	const struct epf_journal_record *record;
 	__u64 first;
 	__u64 nr;
@@ -54,7 +54,7 @@ struct epf_trail {
  *	first query. To see later insertions into lines that change, make a new
  *	view
  * @version: version of lines that change between audits
- * @trail: latest changes of such lines, or NULL
+ * @delta_log: latest changes of such lines, or NULL
  * @desc: what the keys are made of, as far as it is known
  *
  * A view of lines that change during the audit (a live filter, mapped) keeps
@@ -74,7 +74,7 @@ struct epf_view {
 	struct epf_asked *asked;
 	__u64 serial;
 	__u64 version;
-	struct epf_trail *trail;
+	struct epf_delta_log *delta_log;
 	struct epf_key_desc desc;
 };
 

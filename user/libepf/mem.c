@@ -232,7 +232,7 @@ static void scan_chunk(struct epf_mem *m)
 	__u64 first, end;
 
 	epf_scan_chunk(&m->state, m->params.nr_lines, &first, &end);
-	epf_scan(&m->lanes, first, end - first);
+	epf_lanes_scan(&m->lanes, first, end - first);
 	m->state.scanned++;
 	m->stats.scanned += end - first;
 }
@@ -242,7 +242,7 @@ static void end_epoch(struct epf_mem *m, __u64 now_ns)
 	if (m->params.limit_ppt < EPF_RATE_ONE)
 		m->share[m->state.epoch % EPF_LANES] =
 			epf_capacity_q56(&m->limits, m->keys);
-	epf_rotate(&m->state, now_ns);
+	epf_state_rotate(&m->state, now_ns);
 	if (m->params.limit_ppt < EPF_RATE_ONE)
 		set_room(m);
 	m->stats.rotations++;
@@ -329,7 +329,7 @@ int epf_mem_test(struct epf_mem *m, __u64 digest, __u64 now_ns)
 
 	catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
-	return answer(m, epf_test(&m->lanes, &probe));
+	return answer(m, epf_lanes_test(&m->lanes, &probe));
 }
 
 /* In first-seen mode a key is inserted even if saturation turned the answer
@@ -344,9 +344,9 @@ int epf_mem_test_and_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 
 	catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
-	verdict = epf_test_and_insert(&m->lanes, &probe,
-				      m->window.first_seen && !m->saturated,
-				      &epoch);
+	verdict = epf_lanes_test_and_insert(&m->lanes, &probe,
+					    m->window.first_seen && !m->saturated,
+					    &epoch);
 	grew = verdict != EPF_PRESENT;
 	verdict = answer(m, verdict);
 	if (epoch)
@@ -362,7 +362,7 @@ void epf_mem_insert(struct epf_mem *m, __u64 digest, __u64 now_ns)
 
 	catch_up(m, now_ns);
 	epf_probe(&m->lanes, digest, &probe);
-	epoch = epf_insert_into(&m->lanes, &probe, &lanes, &grew);
+	epoch = epf_lanes_insert_into(&m->lanes, &probe, &lanes, &grew);
 	count_insert(m, epoch, grew, now_ns);
 }
 
@@ -395,8 +395,8 @@ void epf_mem_info(const struct epf_mem *m, __u64 now_ns, struct epf_info *info)
 	info->params = m->params;
 	info->epoch = m->state.epoch;
 	info->memory_bytes = lines_bytes(m) + sizeof(*m);
-	epf_covered(&m->state, now_ns, &info->covered_inserts,
-		    &info->covered_ns);
+	epf_state_covered(&m->state, now_ns, &info->covered_inserts,
+			  &info->covered_ns);
 	info->fpr_ppt = est.fpr;
 	info->age_ns = now_ns - m->created_ns;
 	info->stats = m->stats;

@@ -372,7 +372,7 @@ static void add_lines(struct epf_line *line, const __u64 *word, __u64 n,
 		if (!to)
 			continue;
 		for (i = 0; i < n; i++)
-			line[i].lane[to % EPF_LANES] |= epf_retag(
+			line[i].lane[to % EPF_LANES] |= epf_lane_retag(
 				word[i * EPF_LANES + l], from, to);
 	}
 }

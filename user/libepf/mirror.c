@@ -81,7 +81,7 @@ struct ring {
  * @stale_end: the end of these lines
  * @serial: serial number of this copy of the lines
  * @version: records applied to this copy
- * @trail: the last of these (delta log), for views; @trail.record is @records
+ * @delta_log: the last of these (delta log), for views; @delta_log.record is @records
  * @records: room for @records_max; NULL: no view wants a delta log
  */
 struct epf_mirror {
@@ -106,7 +106,7 @@ struct epf_mirror {
 	__u64 stale_end;
 	__u64 serial;
 	__u64 version;
-	struct epf_trail trail;
+	struct epf_delta_log delta_log;
 	struct epf_journal_record *records;
 	__u64 records_max;
 };
@@ -128,7 +128,7 @@ static __u64 empty_some(struct epf_mirror *m, __u64 bytes)
 
 	if (end - first > bytes / EPF_LINE_BYTES)
 		end = first + bytes / EPF_LINE_BYTES;
-	epf_scan(&m->lanes, first, end - first);
+	epf_lanes_scan(&m->lanes, first, end - first);
 	m->stale = end;
 	return (end - first) * EPF_LINE_BYTES;
 }
@@ -193,46 +193,46 @@ static void inserted(struct epf_mirror *m, const struct epf_journal_record *r)
 }
 
 /* Begin the delta log anew: a view has all its records, or the next one is missing. */
-static void cut_trail(struct epf_mirror *m)
+static void cut_delta_log(struct epf_mirror *m)
 {
-	m->trail.first = m->version;
-	m->trail.nr = 0;
+	m->delta_log.first = m->version;
+	m->delta_log.nr = 0;
 }
 
-static void end_trail(struct epf_mirror *m)
+static void end_delta_log(struct epf_mirror *m)
 {
 	epf_cuda_forget(m->serial);
 	free(m->records);
 	m->records = NULL;
-	memset(&m->trail, 0, sizeof(m->trail));
+	memset(&m->delta_log, 0, sizeof(m->delta_log));
 }
 
 /* Allocate the delta log. It may be small: for a reader that lags further
  * behind, copying the lines is faster.
  */
-static void begin_trail(struct epf_mirror *m)
+static void begin_delta_log(struct epf_mirror *m)
 {
 	__u64 lines = epf_geom_lines(&m->lanes.geom);
 
 	m->records_max = lines * EPF_LINE_BYTES / TRAIL_SHARE /
 			 sizeof(*m->records);
 	m->records = malloc(m->records_max * sizeof(*m->records));
-	m->trail.record = m->records;
-	cut_trail(m);
+	m->delta_log.record = m->records;
+	cut_delta_log(m);
 }
 
 /* Add @rec to the delta log, before it is applied. */
 static void keep(struct epf_mirror *m, const struct epf_journal_record *rec)
 {
-	if (m->trail.wanted && !m->records)
-		begin_trail(m);
-	if (m->records && m->trail.taken == m->version)
-		cut_trail(m);
+	if (m->delta_log.wanted && !m->records)
+		begin_delta_log(m);
+	if (m->records && m->delta_log.taken == m->version)
+		cut_delta_log(m);
 	m->version++;
-	if (!m->records || m->trail.nr == m->records_max)
-		cut_trail(m);
+	if (!m->records || m->delta_log.nr == m->records_max)
+		cut_delta_log(m);
 	else
-		m->records[m->trail.nr++] = *rec;
+		m->records[m->delta_log.nr++] = *rec;
 }
 
 /* Apply @rec, whose epoch has begun in the mirror. */
@@ -359,7 +359,7 @@ static int room_for_lines(struct epf_mirror *m)
 	void *at;
 
 	drop_lines(m);
-	end_trail(m);
+	end_delta_log(m);
 	m->serial = epf_view_serial();
 	m->version = 0;
 	if (epf_geom_init(&m->lanes.geom, p->nr_lines, p->lines_per_key,
@@ -404,7 +404,7 @@ static void copy_lines(struct epf_mirror *m, __u64 lines)
 						    CHUNK_LINES;
 		epf_copy_words(m->lanes.line + m->copied, m->from + m->copied,
 			       n * EPF_LINE_BYTES);
-		epf_scan(&m->lanes, m->copied, n);
+		epf_lanes_scan(&m->lanes, m->copied, n);
 	}
 }
 
@@ -693,7 +693,7 @@ void epf_mirror_close(struct epf_mirror *m)
 		copy_end(m);
 	end_journal(m);
 	drop_lines(m);
-	end_trail(m);
+	end_delta_log(m);
 	explicit_bzero(&m->header, sizeof(m->header));
 	free(m);
 }
@@ -722,7 +722,7 @@ void epf_mirror_view(const struct epf_mirror *m, struct epf_view *v)
 	v->epoch = m->state.epoch;
 	v->serial = m->serial;
 	v->version = m->version;
-	v->trail = (struct epf_trail *)(uintptr_t)&m->trail;
+	v->delta_log = (struct epf_delta_log *)(uintptr_t)&m->delta_log;
 	v->desc = desc_of(m);
 }
 

@@ -126,7 +126,7 @@ static bool params_sound(const struct epf_params *p)
 		return false;
 	if (p->kind == EPF_KIND_LANES)
 		return !epf_params_check_lanes(p);
-	return ops && (!ops->fluid || p->mode == EPF_MODE_TIME) &&
+	return ops && (!ops->resizable || p->mode == EPF_MODE_TIME) &&
 	       !epf_params_check_owned(p);
 }
 

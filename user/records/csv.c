@@ -258,13 +258,13 @@ static int read_header(struct rec_source *s, struct rec_error *e)
 	while (!(ret = find_record(s, field_of_header, e)) && !s->in.eof) {
 		ret = rec_input_more(&s->in);
 		if (ret)
-			return audit_wrong(e, ret, "%s", strerror(-ret));
+			return rec_error_set(e, ret, "%s", strerror(-ret));
 	}
 	if (ret < 0)
 		return ret;
 	if (!ret || c->r.why)
-		return audit_wrong(e, -EBADMSG, "the header is %s",
-				   ret ? "not CSV" : "missing");
+		return rec_error_set(e, -EBADMSG, "the header is %s",
+				     ret ? "not CSV" : "missing");
 	ret = rec_keep_prologue(s, s->in.buf + s->in.at, c->r.len, e);
 	s->in.line++;
 	take_record(s);
@@ -278,8 +278,8 @@ static int number_fields(struct rec_source *s, struct rec_error *e)
 	unsigned int i;
 
 	if (c->twice)
-		return audit_wrong(e, -EINVAL, "the header has two fields '%s'",
-				   c->twice);
+		return rec_error_set(e, -EINVAL, "the header has two fields '%s'",
+				     c->twice);
 	for (i = 0; i < s->nr_fields; i++) {
 		unsigned long n;
 		char *end;
@@ -290,10 +290,8 @@ static int number_fields(struct rec_source *s, struct rec_error *e)
 		n = strtoul(s->field[i], &end, 10);
 		if (errno || *end || !n || n > REC_LINE_MAX ||
 		    s->field[i][0] < '0' || s->field[i][0] > '9')
-			return audit_wrong(e, -EINVAL, "there is no field '%s': %s",
-					   s->field[i], s->spec.header ?
-					   "neither a name of the header nor a number from 1" :
-					   "not a number from 1; names need --header");
+			return rec_error_set(e, -EINVAL, "there is no field '%s': %s",
+					     s->field[i], s->spec.header ? "neither a name of the header nor a number from 1" : "not a number from 1; names need --header");
 		c->column[i] = n - 1;
 	}
 	return 0;
@@ -306,7 +304,7 @@ static int csv_open(struct rec_source *s, struct rec_error *e)
 	int err;
 
 	if (!c)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->own = c;
 	c->s = s;
 	start(c);

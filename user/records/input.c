@@ -70,8 +70,8 @@ void rec_skip_mark(struct rec_input *in)
 
 int rec_too_long(const struct rec_source *s, struct rec_error *e)
 {
-	return audit_wrong(e, -EBADMSG, "line %llu: record longer than %u bytes",
-			   (unsigned long long)s->in.line + 1, REC_LINE_MAX);
+	return rec_error_set(e, -EBADMSG, "line %llu: record longer than %u bytes",
+			     (unsigned long long)s->in.line + 1, REC_LINE_MAX);
 }
 
 bool rec_goes_on(struct rec_source *s, const struct rec_batch *b)
@@ -105,7 +105,7 @@ int rec_keep_prologue(struct rec_source *s, const void *data, size_t len,
 	void *copy = malloc(len);
 
 	if (!copy)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->prologue.data = memcpy(copy, data, len);
 	s->prologue.len = len;
 	return 0;
@@ -119,9 +119,9 @@ int rec_first_line(struct rec_source *s, struct rec_raw *line,
 	while (!(ret = rec_line(s, line, e)) && !s->in.eof) {
 		ret = rec_input_more(&s->in);
 		if (ret)
-			return audit_wrong(e, ret, "%s", strerror(-ret));
+			return rec_error_set(e, ret, "%s", strerror(-ret));
 	}
 	if (!ret)
-		return audit_wrong(e, -EBADMSG, "the header is missing");
+		return rec_error_set(e, -EBADMSG, "the header is missing");
 	return ret < 0 ? ret : rec_keep_prologue(s, line->data, line->len, e);
 }

@@ -353,8 +353,8 @@ static bool know_domain(struct ipfix *p, __u32 domain)
 /* Report damage after which the next message cannot be found. */
 static int broken(const struct ipfix *p, const char *why, struct rec_error *e)
 {
-	return audit_wrong(e, -EBADMSG, "message %llu: %s",
-			   (unsigned long long)p->messages, why);
+	return rec_error_set(e, -EBADMSG, "message %llu: %s",
+			     (unsigned long long)p->messages, why);
 }
 
 static int bad_part(struct rec_source *s, const char *why, struct rec_error *e)
@@ -704,16 +704,16 @@ static int ipfix_open(struct rec_source *s, struct rec_error *e)
 	struct ipfix *p = calloc(1, sizeof(*p));
 
 	if (!p)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->own = p;
 	p->text = malloc((size_t)REC_BATCH * LINE_BYTES);
 	if (!p->text)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	pthread_once(&silenced, silence);
 	if (!set_up(p))
-		return audit_wrong(e, -EOPNOTSUPP,
-				   "libfixbuf lacks an element of flow records: "
-				   "install a newer one");
+		return rec_error_set(e, -EOPNOTSUPP,
+				     "libfixbuf lacks an element of flow records: "
+				     "install a newer one");
 	return rec_keep_prologue(s, PROLOGUE, strlen(PROLOGUE), e);
 }
 

@@ -334,13 +334,13 @@ static int nfdump_open(struct rec_source *s, struct rec_error *e)
 	int err;
 
 	if (!nf)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->own = nf;
 	start(nf);
 	err = rec_first_line(s, &line, e);
 	if (!err && (split(nf, line.data, line.len) || !is_header(nf)))
-		err = audit_wrong(e, -EBADMSG, "line 1: not the header of "
-				  "nfdump -o csv");
+		err = rec_error_set(e, -EBADMSG, "line 1: not the header of "
+						 "nfdump -o csv");
 	memcpy(nf->column, nf->named, sizeof(nf->column));
 	return err;
 }

@@ -45,10 +45,10 @@ static int keep_header(struct rec_source *s, const struct capture_in *in,
 	int err;
 
 	if (!f)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	err = capture_header(f, in);
 	if (fclose(f) || err)
-		err = audit_wrong(e, -ENOMEM, "out of memory");
+		err = rec_error_set(e, -ENOMEM, "out of memory");
 	else
 		err = rec_keep_prologue(s, text, len, e);
 	free(text);
@@ -61,20 +61,20 @@ static int pcap_begin(struct rec_source *s, struct rec_error *e)
 	int link;
 
 	if (!p)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->own = p;
 	p->room = malloc(ROOM_BYTES);
 	if (!p->room)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	if (capture_attach(&p->in, s->in.fd, s->in.buf, s->in.end))
-		return audit_wrong(e, -EBADMSG, "%.150s", p->in.why);
+		return rec_error_set(e, -EBADMSG, "%.150s", p->in.why);
 	s->in.at = s->in.end;
 	s->in.eof = true; /* libpcap reads the rest */
 	link = capture_link(&p->in);
 	if (link < 0 && s->spec.pkt.key != EPF_PKT_FRAME)
-		return audit_wrong(e, -EINVAL, "link type %.40s: only --key frame "
-				   "works with it",
-				   capture_link_name(&p->in));
+		return rec_error_set(e, -EINVAL, "link type %.40s: only --key frame "
+						 "works with it",
+				     capture_link_name(&p->in));
 	s->spec.pkt.link = link < 0 ? EPF_LINK_ETHER : (__u8)link;
 	return keep_header(s, &p->in, e);
 }
@@ -145,9 +145,10 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b,
 			break;
 		len = sizeof(struct capture_record) + p->hdr->caplen;
 		if (len > ROOM_BYTES)
-			return audit_wrong(e, -EBADMSG, "packet %llu is too long: %u bytes",
-					   s->count.records + s->count.keyless +
-					   1, p->hdr->caplen);
+			return rec_error_set(e, -EBADMSG, "packet %llu is too long: %u bytes",
+					     s->count.records + s->count.keyless +
+						     1,
+					     p->hdr->caplen);
 		bytes += len;
 		if (bytes > ROOM_BYTES)
 			break;
@@ -155,9 +156,10 @@ static int pcap_take(struct rec_source *s, struct rec_batch *b,
 	}
 	s->more = ret > 0;
 	s->in.before = p->in.done_bytes - s->in.at;
-	return ret < 0 ? audit_wrong(e, -EBADMSG, "after packet %llu: %.150s",
-				     s->count.records + s->count.keyless,
-				     p->in.why) : 0;
+	return ret < 0 ? rec_error_set(e, -EBADMSG, "after packet %llu: %.150s",
+				       s->count.records + s->count.keyless,
+				       p->in.why) :
+			 0;
 }
 
 static void pcap_end(struct rec_source *s)

@@ -10,7 +10,7 @@
 
 #include "keytext.h"
 #include "records.h"
-#include "wrong.h"
+#include "rec_error.h"
 
 /* Bytes read to detect the format; at most CAPTURE_HEAD_BYTES. */
 #define REC_HEAD_BYTES 4096

@@ -78,12 +78,12 @@ static int find_format(struct rec_source *s, struct rec_error *e)
 	if (s->spec.format != REC_AUTO)
 		return 0;
 	if (!s->in.end)
-		return audit_wrong(e, -EBADMSG, "the input is empty");
+		return rec_error_set(e, -EBADMSG, "the input is empty");
 	if (compressed(&s->in))
-		return audit_wrong(e, -EBADMSG,
-				   "compressed; unpack it into a pipe");
-	return audit_wrong(e, -EBADMSG, "cannot detect the format: use --format, "
-			   "as in --format csv --fields 1");
+		return rec_error_set(e, -EBADMSG,
+				     "compressed; unpack it into a pipe");
+	return rec_error_set(e, -EBADMSG, "cannot detect the format: use --format, "
+					  "as in --format csv --fields 1");
 }
 
 /* The reader of a format, which is NULL if it was built without @package. */
@@ -120,10 +120,10 @@ static int find_reader(struct rec_source *s, struct rec_error *e)
 	if (f.reader)
 		return 0;
 	if (f.package)
-		return audit_wrong(e, -EOPNOTSUPP,
-				   "built without %s: cannot read %s", f.package,
-				   rec_format_name(s->spec.format));
-	return audit_wrong(e, -EINVAL, "a column has no records");
+		return rec_error_set(e, -EOPNOTSUPP,
+				     "built without %s: cannot read %s", f.package,
+				     rec_format_name(s->spec.format));
+	return rec_error_set(e, -EINVAL, "a column has no records");
 }
 
 static int check_text(const struct rec_source *s, struct rec_error *e)
@@ -132,19 +132,19 @@ static int check_text(const struct rec_source *s, struct rec_error *e)
 	bool json = spec->format == REC_JSON;
 
 	if (spec->digest && spec->hex)
-		return audit_wrong(e, -EINVAL, "digests are always in hex: leave "
-				   "out --hex");
+		return rec_error_set(e, -EINVAL, "digests are always in hex: leave "
+						 "out --hex");
 	if (spec->digest && s->nr_fields > 1)
-		return audit_wrong(e, -EINVAL, "a digest is one field");
+		return rec_error_set(e, -EINVAL, "a digest is one field");
 	if (json && spec->hex && !spec->fields)
-		return audit_wrong(e, -EINVAL, "--hex needs --fields: without them, "
-				   "\"hex\" in the object marks a hex key");
+		return rec_error_set(e, -EINVAL, "--hex needs --fields: without them, "
+						 "\"hex\" in the object marks a hex key");
 	if (json && (spec->header || spec->separator))
-		return audit_wrong(e, -EINVAL,
-				   "JSON has no header and no separator");
+		return rec_error_set(e, -EINVAL,
+				     "JSON has no header and no separator");
 	if (spec->separator && strchr("\"\r\n", spec->separator))
-		return audit_wrong(e, -EINVAL, "a quote or an end of line cannot "
-				   "be the separator");
+		return rec_error_set(e, -EINVAL, "a quote or an end of line cannot "
+						 "be the separator");
 	return 0;
 }
 
@@ -155,17 +155,20 @@ static int check_flows(const struct rec_source *s, struct rec_error *e)
 
 	if (spec->fields || spec->digest || spec->hex || spec->header ||
 	    spec->separator)
-		return audit_wrong(e, -EINVAL, "options for fields go with CSV and "
-				   "JSON only: %s has packet keys", name);
+		return rec_error_set(e, -EINVAL, "options for fields go with CSV and "
+						 "JSON only: %s has packet keys",
+				     name);
 	if (epf_pkt_opts_check(&spec->pkt))
-		return audit_wrong(e, -EINVAL, "not a packet key");
+		return rec_error_set(e, -EINVAL, "not a packet key");
 	if (spec->format != REC_PCAP && spec->pkt.key < EPF_PKT_FLOW)
-		return audit_wrong(e, -EINVAL, "%s has flows, not packets: "
-				   "use a key of flows", name);
+		return rec_error_set(e, -EINVAL, "%s has flows, not packets: "
+						 "use a key of flows",
+				     name);
 	if ((spec->pkt.flags & (EPF_PKT_IFACE | EPF_PKT_MARK)) ||
 	    (spec->format != REC_PCAP && (spec->pkt.flags & EPF_PKT_VLAN)))
-		return audit_wrong(e, -EINVAL, "%s lacks part of the scope that "
-				   "the key includes", name);
+		return rec_error_set(e, -EINVAL, "%s lacks part of the scope that "
+						 "the key includes",
+				     name);
 	return 0;
 }
 
@@ -184,17 +187,17 @@ static int split_fields(struct rec_source *s, struct rec_error *e)
 		return 0;
 	s->fields = strdup(s->spec.fields);
 	if (!s->fields)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->spec.fields = s->fields;
 	for (rest = s->fields; rest;) {
 		char *one = strsep(&rest, ",");
 
 		if (!*one)
-			return audit_wrong(e, -EINVAL,
-					   "the name of a field is empty");
+			return rec_error_set(e, -EINVAL,
+					     "the name of a field is empty");
 		if (s->nr_fields == REC_FIELDS_MAX)
-			return audit_wrong(e, -EINVAL, "more than %d fields",
-					   REC_FIELDS_MAX);
+			return rec_error_set(e, -EINVAL, "more than %d fields",
+					     REC_FIELDS_MAX);
 		s->field[s->nr_fields++] = one;
 	}
 	return 0;
@@ -217,7 +220,7 @@ static int begin(struct rec_source *s, int fd, struct rec_error *e)
 	if (!err)
 		err = rec_input_head(&s->in);
 	if (err)
-		return audit_wrong(e, err, "%s", strerror(-err));
+		return rec_error_set(e, err, "%s", strerror(-err));
 	err = split_fields(s, e);
 	if (!err)
 		err = find_format(s, e);
@@ -238,7 +241,7 @@ int rec_open(struct rec_source **source, int fd, const struct rec_spec *spec,
 
 	*source = NULL;
 	if (!s)
-		return audit_wrong(e, -ENOMEM, "out of memory");
+		return rec_error_set(e, -ENOMEM, "out of memory");
 	s->spec = *spec;
 	if (!s->spec.joint)
 		s->spec.joint = ',';
@@ -285,7 +288,7 @@ static int take_some(struct rec_source *s, struct rec_batch *b,
 	if (err || last || b->n || s->more)
 		return err;
 	err = rec_input_more(&s->in);
-	return err ? audit_wrong(e, err, "%s", strerror(-err)) : 0;
+	return err ? rec_error_set(e, err, "%s", strerror(-err)) : 0;
 }
 
 int rec_next(struct rec_source *source, struct rec_batch *batch,

@@ -23,7 +23,7 @@ EPF_FN struct epf_lanes of_parts(const struct epf_lens *l, __u32 parts)
 
 EPF_FN unsigned char age_of(const struct epf_probe *p, __u64 epoch)
 {
-	int verdict = epf_look(p, epoch, 0);
+	int verdict = epf_lanes_look(p, epoch, 0);
 
 	return verdict ? (unsigned char)(verdict - EPF_PRESENT) :
 			 EPF_AGE_ABSENT;

@@ -7,7 +7,7 @@
  *
  * Copied lines stay on the GPU for views with the same serial, until the memory
  * is needed. Lines of a mirror are updated with the records that were applied to
- * it (struct epf_trail), and copied again if there are too many records. Columns
+ * it (struct epf_delta_log), and copied again if there are too many records. Columns
  * with a serial stay as well, from their second audit on.
  */
 #include "engine.h"
@@ -332,7 +332,7 @@ static struct kept *oldest(void)
 /* Update the lines to the version of the view. Return: did it succeed? */
 static bool brought_on(struct kept *k, const struct epf_view *v)
 {
-	const struct epf_trail *t = v->trail;
+	const struct epf_delta_log *t = v->delta_log;
 	__u64 n;
 
 	if (k->version == v->version)
@@ -397,9 +397,9 @@ static int carry(const struct epf_view *v, unsigned int threads,
 	}
 	if (!ret)
 		k->used = ++gpu.clock;
-	if (!ret && v->trail) {
-		v->trail->wanted = true;
-		v->trail->taken = v->version;
+	if (!ret && v->delta_log) {
+		v->delta_log->wanted = true;
+		v->delta_log->taken = v->version;
 	}
 	*kept = k;
 	return ret;
@@ -600,7 +600,7 @@ static void measure(const struct epf_view *v, unsigned int threads,
 
 	lines = lines < MEASURE_LINES ? lines : MEASURE_LINES;
 	piece.geom.part_lines = lines / v->geom.parts;
-	piece.trail = NULL;
+	piece.delta_log = NULL;
 	piece.serial = 0;
 	carried = seconds_of(&piece, &none, &a);
 	piece.serial = epf_view_serial();

@@ -90,7 +90,7 @@ VEC_FN void vec_probe(__u32 parts, const struct epf_lens *l,
 	}
 }
 
-/* epf_look() */
+/* epf_lanes_look() */
 VEC_FN void vec_look(__u32 parts, const struct epf_lens *l,
 		     const struct vec_group *p, unsigned char *age)
 {

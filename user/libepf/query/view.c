@@ -221,7 +221,7 @@ static void settled(struct making *m)
 	*m->v = m->new;
 	m->v->lines = (const struct epf_line *)m->to;
 	m->v->serial = epf_view_serial();
-	m->v->trail = NULL;
+	m->v->delta_log = NULL;
 	m->v = NULL;
 }
 

@@ -4,10 +4,10 @@
  * the kernel. Audits read only these copies, never memory that somebody else can take
  * away: a client may truncate its files at any time.
  *
- * Only the worker calls these functions, except warm_limit().
+ * Only the worker calls these functions, except cache_limit().
  */
-#ifndef EPFAGENT_WARM_H
-#define EPFAGENT_WARM_H
+#ifndef EPFAGENT_CACHE_H
+#define EPFAGENT_CACHE_H
 
 #include <sys/types.h>
 
@@ -16,19 +16,22 @@
 #include "epfagent/mirrors.h"
 #include "metrics/stats.h"
 
-struct warm;
-struct warm_entry;
+struct cache;
+struct cache_entry;
 
-enum warm_kind { WARM_COLUMN, WARM_SNAPSHOT, WARM_FILTER, WARM_READER };
+enum cache_kind { WARM_COLUMN,
+		  WARM_SNAPSHOT,
+		  WARM_FILTER,
+		  WARM_READER };
 
 /**
- * struct warm_conf - limits
+ * struct cache_conf - limits
  * @bytes: of all copies together
  * @fresh_ns: how long a copy of a filter is reused; 0: each audit makes a new copy
  * @threads: as in struct epf_answer
  * @mirrors: mirrored filters
  */
-struct warm_conf {
+struct cache_conf {
 	__u64 bytes;
 	__u64 fresh_ns;
 	unsigned int threads;
@@ -36,36 +39,36 @@ struct warm_conf {
 };
 
 /* Return: NULL: out of memory. */
-struct warm *warm_new(const struct warm_conf *conf, struct agent_stats *stats);
-void warm_free(struct warm *w);
+struct cache *cache_new(const struct cache_conf *conf, struct agent_stats *stats);
+void cache_free(struct cache *w);
 
 /* Set limits for future calls; from any thread. */
-void warm_limit(struct warm *w, const struct warm_conf *conf);
+void cache_limit(struct cache *w, const struct cache_conf *conf);
 
 /* Called between audits. Return: as mirrors_tick(). */
-__u64 warm_tick(struct warm *w, const struct job_pace *pace);
+__u64 cache_tick(struct cache *w, const struct job_pace *pace);
 
 /* Account for memory outside the cache. Return: 0; -ENOSPC. */
-int warm_reserve(struct warm *w, __u64 bytes);
-void warm_release(struct warm *w, __u64 bytes);
+int cache_reserve(struct cache *w, __u64 bytes);
+void cache_release(struct cache *w, __u64 bytes);
 
 /**
- * warm_look_up() - find a filter of the kernel
+ * cache_look_up() - find a filter of the kernel
  * @name: its name or id
  * @info: result
  * @e: set to the error text on failure
  *
  * Return: descriptor; a negative errno.
  */
-int warm_look_up(const char *name, struct epf_info *info, struct rec_error *e);
+int cache_look_up(const char *name, struct epf_info *info, struct rec_error *e);
 
 /**
- * warm_file() - find the copy of a file, or begin one
+ * cache_file() - find the copy of a file, or begin one
  * @w: cache
  * @fd: regular file, open for reading
  * @uid: user; users do not share copies
  * @kind: WARM_COLUMN or WARM_SNAPSHOT
- * @entry: result; release it with warm_put()
+ * @entry: result; release it with cache_put()
  *
  * A file counts as unchanged if device, inode, size and time of change are the same. The
  * clock may be too coarse to tell two changes apart, so a copy of a file that changed
@@ -75,23 +78,23 @@ int warm_look_up(const char *name, struct epf_info *info, struct rec_error *e);
  * Return: 0; -ENOSPC: it does not fit now, or never; -ENOMEM; other errors of system
  * calls.
  */
-int warm_file(struct warm *w, int fd, uid_t uid, enum warm_kind kind,
-	      struct warm_entry **entry);
+int cache_file(struct cache *w, int fd, uid_t uid, enum cache_kind kind,
+	       struct cache_entry **entry);
 
 /**
- * warm_reader() - account for the memory of a reader of records
+ * cache_reader() - account for the memory of a reader of records
  * @w: cache
  * @uid: user; all readers of one user together may use half of the memory
- * @entry: result; release it with warm_put()
+ * @entry: result; release it with cache_put()
  *
  * Return: 0; -ENOSPC: no room now; -EFBIG: never; -ENOMEM.
  */
-int warm_reader(struct warm *w, uid_t uid, struct warm_entry **entry);
+int cache_reader(struct cache *w, uid_t uid, struct cache_entry **entry);
 
 /**
- * warm_fill() - copy some more of a file, then check some more of a snapshot
+ * cache_fill() - copy some more of a file, then check some more of a snapshot
  * @w: cache
- * @entry: from warm_file()
+ * @entry: from cache_file()
  * @fd: the file
  * @keys: approximate number of keys that will be looked up in a snapshot
  * @pace: when to end although there is more to do
@@ -100,13 +103,13 @@ int warm_reader(struct warm *w, uid_t uid, struct warm_entry **entry);
  * Return: 1: there is more to do; 0: the copy is complete, and a snapshot sound; a
  * negative errno.
  */
-int warm_fill(struct warm *w, struct warm_entry *entry, int fd, __u64 keys,
-	      const struct job_pace *pace, struct rec_error *e);
+int cache_fill(struct cache *w, struct cache_entry *entry, int fd, __u64 keys,
+	       const struct job_pace *pace, struct rec_error *e);
 
 #define WARM_WAIT 2
 
 /**
- * warm_filter() - get a copy of a filter of the kernel, or its mirror
+ * cache_filter() - get a copy of a filter of the kernel, or its mirror
  * @w: cache
  * @name: name of the filter
  * @since_ns: CLOCK_MONOTONIC: everything inserted before must be found
@@ -118,20 +121,20 @@ int warm_fill(struct warm *w, struct warm_entry *entry, int fd, __u64 keys,
  * No other function knows whether an entry is a copy or a mirror.
  *
  * Return: 1: there is more to do: call again; WARM_WAIT: likewise, but another audit,
- * which copies this filter, must continue first; 0; -ENOSPC as for warm_file(); else as
+ * which copies this filter, must continue first; 0; -ENOSPC as for cache_file(); else as
  * target_open().
  */
-int warm_filter(struct warm *w, const char *name, __u64 since_ns,
-		const struct job_pace *pace, struct warm_entry **entry,
-		struct rec_error *e);
+int cache_filter(struct cache *w, const char *name, __u64 since_ns,
+		 const struct job_pace *pace, struct cache_entry **entry,
+		 struct rec_error *e);
 
 /* For a column: the descriptor of the copy, and its serial (struct epf_column). */
-int warm_fd(const struct warm_entry *entry);
-__u64 warm_serial(const struct warm_entry *entry);
+int cache_fd(const struct cache_entry *entry);
+__u64 cache_serial(const struct cache_entry *entry);
 /* For a snapshot or a filter. */
-const struct target *warm_target(const struct warm_entry *entry);
+const struct target *cache_target(const struct cache_entry *entry);
 
 /* Release an entry. @entry may be NULL. */
-void warm_put(struct warm *w, struct warm_entry *entry);
+void cache_put(struct cache *w, struct cache_entry *entry);
 
-#endif /* EPFAGENT_WARM_H */
+#endif /* EPFAGENT_CACHE_H */

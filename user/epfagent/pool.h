@@ -7,34 +7,35 @@
  *
  * There is at most one thread per errand; callers limit the number of errands.
  */
-#ifndef EPFAGENT_ASIDE_H
-#define EPFAGENT_ASIDE_H
+#ifndef EPFAGENT_POOL_H
+#define EPFAGENT_POOL_H
 
 #include <sys/queue.h>
 #include <systemd/sd-event.h>
 
-struct aside;
+struct pool;
 
 /**
- * struct errand - a work item
- * @link: private to aside.c
+ * struct work_item - a work item
+ * @link: private to pool.c
  * @work: called in a thread of the pool; owns the errand until it returns
  * @done: called afterwards in the event loop
  */
-struct errand {
-	STAILQ_ENTRY(errand) link;
-	void (*work)(struct errand *e);
-	void (*done)(struct errand *e);
+struct work_item {
+	STAILQ_ENTRY(work_item)
+	link;
+	void (*work)(struct work_item *e);
+	void (*done)(struct work_item *e);
 };
 
 /* Create a pool. It exists until the process ends, because its threads may never end.
  * Return: NULL: out of memory or descriptors.
  */
-struct aside *aside_new(sd_event *loop);
+struct pool *pool_new(sd_event *loop);
 
 /* Queue an errand. If no thread can be started, it waits until a thread has finished
  * another errand, or until one can be started (TIMER_RETRY_USEC).
  */
-void aside_run(struct aside *a, struct errand *e);
+void pool_run(struct pool *a, struct work_item *e);
 
-#endif /* EPFAGENT_ASIDE_H */
+#endif /* EPFAGENT_POOL_H */

@@ -12,26 +12,26 @@
 #define BUDGET_MOST 0.5
 #define LIMIT_FACTOR 2 /* budget to limit */
 
-const char promise_help[] =
-"  -W, --window COUNT      remember the last COUNT insertions\n"
-"  -T, --time DURATION     remember the insertions of the last 10s, 500ms, 1h\n"
-"      --rate PPS          insertions per second to size for; --time needs it\n"
-"      --mode MODE         count and time follow from the options above; if both\n"
-"                          are given, choose one of these.\n"
-"                          either: an epoch ends at whichever boundary comes\n"
-"                          first, and the error is bounded;\n"
-"                          both: at whichever comes last, and the coverage is\n"
-"                          bounded\n"
-"  -b, --budget RATE       false-positive rate at the worst phase, such as 1e-4,\n"
-"                          0.01% or 100ppm (default 1e-4)\n"
-"      --limit RATE|never  fail open above this estimated rate (default: twice\n"
-"                          the budget)\n"
-"      --memory SIZE       use at most this much memory: 64M, 2GiB, ...\n"
-"      --lines-per-key L   1, 2 or 4 (default: what takes the least memory)\n"
-"      --lines N --bits-per-key K\n"
-"                          explicit geometry, with --lines-per-key\n";
+const char plan_help[] =
+	"  -W, --window COUNT      remember the last COUNT insertions\n"
+	"  -T, --time DURATION     remember the insertions of the last 10s, 500ms, 1h\n"
+	"      --rate PPS          insertions per second to size for; --time needs it\n"
+	"      --mode MODE         count and time follow from the options above; if both\n"
+	"                          are given, choose one of these.\n"
+	"                          either: an epoch ends at whichever boundary comes\n"
+	"                          first, and the error is bounded;\n"
+	"                          both: at whichever comes last, and the coverage is\n"
+	"                          bounded\n"
+	"  -b, --budget RATE       false-positive rate at the worst phase, such as 1e-4,\n"
+	"                          0.01% or 100ppm (default 1e-4)\n"
+	"      --limit RATE|never  fail open above this estimated rate (default: twice\n"
+	"                          the budget)\n"
+	"      --memory SIZE       use at most this much memory: 64M, 2GiB, ...\n"
+	"      --lines-per-key L   1, 2 or 4 (default: what takes the least memory)\n"
+	"      --lines N --bits-per-key K\n"
+	"                          explicit geometry, with --lines-per-key\n";
 
-static bool parse_mode(struct promise *p, const char *arg)
+static bool parse_mode(struct plan_request *p, const char *arg)
 {
 	for (p->mode = 0; p->mode <= EPF_MODE_MAX; p->mode++)
 		if (!strcmp(arg, mode_name(p->mode))) {
@@ -42,7 +42,7 @@ static bool parse_mode(struct promise *p, const char *arg)
 	return false;
 }
 
-static bool parse_limit(struct promise *p, const char *arg)
+static bool parse_limit(struct plan_request *p, const char *arg)
 {
 	if (strcmp(arg, "never"))
 		return parse_rate("--limit", arg, &p->limit);
@@ -50,7 +50,7 @@ static bool parse_limit(struct promise *p, const char *arg)
 	return true;
 }
 
-bool promise_option(struct promise *p, int opt, const char *arg)
+bool plan_option(struct plan_request *p, int opt, const char *arg)
 {
 	switch (opt) {
 	case 'W':
@@ -82,7 +82,7 @@ bool promise_option(struct promise *p, int opt, const char *arg)
 }
 
 /* The mode that --window and --time mean. Return: false: an error is printed. */
-static bool derive_mode(const struct promise *p, __u32 *mode)
+static bool derive_mode(const struct plan_request *p, __u32 *mode)
 {
 	if (!p->window && !p->time_ns) {
 		fail("no window given: use --window COUNT, --time DURATION, or both");
@@ -105,7 +105,7 @@ static bool derive_mode(const struct promise *p, __u32 *mode)
 }
 
 /* Distinct keys that a window holds at most; 0: unknown. */
-static double keys_of(const struct promise *p, __u32 mode)
+static double keys_of(const struct plan_request *p, __u32 mode)
 {
 	double by_time = p->pps * (double)p->time_ns / (double)NS_PER_SEC;
 	double by_count = (double)p->window;
@@ -119,7 +119,7 @@ static double keys_of(const struct promise *p, __u32 mode)
 	return mode == EPF_MODE_BOTH && by_count > by_time ? by_count : by_time;
 }
 
-static bool plan_explicit(const struct promise *p, struct planned *plan)
+static bool plan_explicit(const struct plan_request *p, struct planned *plan)
 {
 	struct epf_params *params = &plan->params;
 	struct epf_geom g;
@@ -153,7 +153,7 @@ static bool plan_explicit(const struct promise *p, struct planned *plan)
 	return true;
 }
 
-static bool size_failed(int err, const struct promise *p,
+static bool size_failed(int err, const struct plan_request *p,
 			const struct planned *plan, double budget,
 			const struct epf_size *size)
 {
@@ -172,7 +172,7 @@ static bool size_failed(int err, const struct promise *p,
 }
 
 /* Are the options in range? If not, the error names the one that is not. */
-static bool can_be_sized(const struct promise *p, double budget)
+static bool can_be_sized(const struct plan_request *p, double budget)
 {
 	if (budget < BUDGET_LEAST || budget > BUDGET_MOST)
 		fail("--budget %s is out of range: 1e-9 to 0.5",
@@ -188,7 +188,7 @@ static bool can_be_sized(const struct promise *p, double budget)
 	return false;
 }
 
-static bool plan_sized(const struct promise *p, struct planned *plan,
+static bool plan_sized(const struct plan_request *p, struct planned *plan,
 		       double budget)
 {
 	struct epf_size_req req = {
@@ -217,7 +217,7 @@ static bool plan_sized(const struct promise *p, struct planned *plan,
 	return true;
 }
 
-static bool plan_lanes(const struct promise *p, struct planned *plan,
+static bool plan_lanes(const struct plan_request *p, struct planned *plan,
 		       double budget, bool explicit)
 {
 	if (explicit ? !plan_explicit(p, plan) : !plan_sized(p, plan, budget))
@@ -232,7 +232,7 @@ static bool plan_lanes(const struct promise *p, struct planned *plan,
 	return false;
 }
 
-bool promise_plan(const struct promise *p, struct planned *plan)
+bool plan_geometry(const struct plan_request *p, struct planned *plan)
 {
 	double budget = p->budget ? p->budget : BUDGET_DEFAULT;
 	bool explicit = p->nr_lines || p->bits_per_key;

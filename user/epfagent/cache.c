@@ -4,7 +4,7 @@
  * the agent, so that code which maps files can map it. Entries in use are not dropped;
  * of the others the least recently used one goes first.
  */
-#include "epfagent/warm.h"
+#include "epfagent/cache.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "records/wrong.h"
+#include "records/rec_error.h"
 #include "libepf/atomic_file.h"
 #include "libepf/backend.h"
 
@@ -34,7 +34,7 @@ struct ident {
 };
 
 /**
- * struct warm_entry - a copy
+ * struct cache_entry - a copy
  * @link: in order of use
  * @kind: what was copied
  * @ident: identity of a file
@@ -51,9 +51,10 @@ struct ident {
  * @target: of a snapshot or a filter
  * @mirror: mirror whose lines @target uses, or NULL
  */
-struct warm_entry {
-	TAILQ_ENTRY(warm_entry) link;
-	enum warm_kind kind;
+struct cache_entry {
+	TAILQ_ENTRY(cache_entry)
+	link;
+	enum cache_kind kind;
 	struct ident ident;
 	__u64 id;
 	__u64 made_ns;
@@ -70,20 +71,21 @@ struct warm_entry {
 };
 
 /* @lock protects @conf and @news (@conf has changed); only the worker uses the rest. */
-struct warm {
+struct cache {
 	pthread_mutex_t lock;
-	struct warm_conf conf;
+	struct cache_conf conf;
 	bool news;
 	struct mirrors *mirrors;
 	struct agent_stats *stats;
 	__u64 bytes;
 	unsigned int nr;
-	TAILQ_HEAD(, warm_entry) entries;
+	TAILQ_HEAD(, cache_entry)
+	entries;
 };
 
-static struct warm_conf limits(struct warm *w)
+static struct cache_conf limits(struct cache *w)
 {
-	struct warm_conf c;
+	struct cache_conf c;
 
 	pthread_mutex_lock(&w->lock);
 	c = w->conf;
@@ -91,7 +93,7 @@ static struct warm_conf limits(struct warm *w)
 	return c;
 }
 
-static void drop(struct warm *w, struct warm_entry *e)
+static void drop(struct cache *w, struct cache_entry *e)
 {
 	TAILQ_REMOVE(&w->entries, e, link);
 	w->bytes -= e->bytes;
@@ -110,29 +112,29 @@ static void drop(struct warm *w, struct warm_entry *e)
 }
 
 /* Return: bytes that cannot be dropped. */
-static __u64 bytes_in_use(const struct warm *w)
+static __u64 bytes_in_use(const struct cache *w)
 {
-	const struct warm_entry *e;
+	const struct cache_entry *e;
 	__u64 bytes = w->bytes;
 
 	TAILQ_FOREACH(e, &w->entries, link)
-		if (!e->refs)
-			bytes -= e->bytes;
+	if (!e->refs)
+		bytes -= e->bytes;
 	return bytes;
 }
 
 /* Drop unused entries until @bytes more fit, but none if they would not fit even then.
  * Return: whether they fit.
  */
-static bool make_room(struct warm *w, __u64 bytes)
+static bool make_room(struct cache *w, __u64 bytes)
 {
 	__u64 limit = limits(w).bytes;
-	struct warm_entry *e = TAILQ_FIRST(&w->entries);
+	struct cache_entry *e = TAILQ_FIRST(&w->entries);
 
 	if (bytes > limit || bytes_in_use(w) > limit - bytes)
 		return false;
 	while (e && (w->bytes > limit - bytes || w->nr >= ENTRIES_MAX)) {
-		struct warm_entry *next = TAILQ_NEXT(e, link);
+		struct cache_entry *next = TAILQ_NEXT(e, link);
 
 		if (!e->refs)
 			drop(w, e);
@@ -141,7 +143,7 @@ static bool make_room(struct warm *w, __u64 bytes)
 	return true;
 }
 
-int warm_reserve(struct warm *w, __u64 bytes)
+int cache_reserve(struct cache *w, __u64 bytes)
 {
 	if (!make_room(w, bytes))
 		return -ENOSPC;
@@ -150,15 +152,15 @@ int warm_reserve(struct warm *w, __u64 bytes)
 	return 0;
 }
 
-void warm_release(struct warm *w, __u64 bytes)
+void cache_release(struct cache *w, __u64 bytes)
 {
 	w->bytes -= bytes;
 	stats_sub(&w->stats->cache_bytes, bytes);
 }
 
-static struct warm_entry *add(struct warm *w, enum warm_kind kind, __u64 bytes)
+static struct cache_entry *add(struct cache *w, enum cache_kind kind, __u64 bytes)
 {
-	struct warm_entry *e = calloc(1, sizeof(*e));
+	struct cache_entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
@@ -174,7 +176,7 @@ static struct warm_entry *add(struct warm *w, enum warm_kind kind, __u64 bytes)
 	return e;
 }
 
-static void use(struct warm *w, struct warm_entry *e)
+static void use(struct cache *w, struct cache_entry *e)
 {
 	e->refs++;
 	stats_add(&w->stats->cache_hits, 1);
@@ -207,28 +209,28 @@ static bool settled(const struct ident *id)
 	return changed + SETTLED_NS < clock_now_ns(CLOCK_REALTIME);
 }
 
-static struct warm_entry *find_file(struct warm *w, const struct ident *id,
-				    enum warm_kind kind)
+static struct cache_entry *find_file(struct cache *w, const struct ident *id,
+				     enum cache_kind kind)
 {
-	struct warm_entry *e;
+	struct cache_entry *e;
 
 	TAILQ_FOREACH(e, &w->entries, link)
-		if (!e->once && e->kind == kind &&
-		    !memcmp(&e->ident, id, sizeof(*id)))
-			return e;
+	if (!e->once && e->kind == kind &&
+	    !memcmp(&e->ident, id, sizeof(*id)))
+		return e;
 	return NULL;
 }
 
 /* Memory of a copy. A snapshot may be settled, during which its lines exist twice. */
-static __u64 cost(const struct ident *id, enum warm_kind kind)
+static __u64 cost(const struct ident *id, enum cache_kind kind)
 {
 	return (__u64)id->size * (kind == WARM_SNAPSHOT ? 2 : 1);
 }
 
-int warm_file(struct warm *w, int fd, uid_t uid, enum warm_kind kind,
-	      struct warm_entry **entry)
+int cache_file(struct cache *w, int fd, uid_t uid, enum cache_kind kind,
+	       struct cache_entry **entry)
 {
-	struct warm_entry *e;
+	struct cache_entry *e;
 	struct ident id;
 	int ret = ident_of(&id, fd, uid);
 
@@ -257,14 +259,14 @@ int warm_file(struct warm *w, int fd, uid_t uid, enum warm_kind kind,
 	return 0;
 }
 
-int warm_reader(struct warm *w, uid_t uid, struct warm_entry **entry)
+int cache_reader(struct cache *w, uid_t uid, struct cache_entry **entry)
 {
 	__u64 limit = limits(w).bytes, bytes = REC_MEMORY;
-	struct warm_entry *e;
+	struct cache_entry *e;
 
 	TAILQ_FOREACH(e, &w->entries, link)
-		if (e->kind == WARM_READER && e->ident.uid == uid)
-			bytes += e->bytes;
+	if (e->kind == WARM_READER && e->ident.uid == uid)
+		bytes += e->bytes;
 	if (REC_MEMORY > limit)
 		return -EFBIG;
 	if ((bytes > REC_MEMORY && bytes > limit / 2) ||
@@ -280,7 +282,7 @@ int warm_reader(struct warm *w, uid_t uid, struct warm_entry **entry)
 }
 
 /* Return: bytes copied; 0: the file ends there; a negative errno. */
-static ssize_t copy_chunk(struct warm_entry *e, int fd, char *buf)
+static ssize_t copy_chunk(struct cache_entry *e, int fd, char *buf)
 {
 	__u64 left = (__u64)e->ident.size - e->filled;
 	size_t want = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
@@ -294,7 +296,7 @@ static ssize_t copy_chunk(struct warm_entry *e, int fd, char *buf)
 	return got;
 }
 
-static int copy_some(struct warm_entry *e, int fd, const struct job_pace *pace,
+static int copy_some(struct cache_entry *e, int fd, const struct job_pace *pace,
 		     struct rec_error *err)
 {
 	char *buf = malloc(CHUNK_BYTES);
@@ -307,16 +309,16 @@ static int copy_some(struct warm_entry *e, int fd, const struct job_pace *pace,
 	}
 	free(buf);
 	if (got < 0 && got != -EINTR)
-		return audit_wrong(err, (int)got, "read error: %s",
-				   strerror((int)-got));
+		return rec_error_set(err, (int)got, "read error: %s",
+				     strerror((int)-got));
 	if (!got)
-		return audit_wrong(err, -EBADMSG, "truncated while being "
-				   "read");
+		return rec_error_set(err, -EBADMSG, "truncated while being "
+						    "read");
 	return e->filled < (__u64)e->ident.size;
 }
 
 /* Do not reuse the copy if the file has changed since the first byte was read. */
-static void look_again(struct warm_entry *e, int fd)
+static void look_again(struct cache_entry *e, int fd)
 {
 	struct ident now;
 
@@ -325,8 +327,8 @@ static void look_again(struct warm_entry *e, int fd)
 		e->once = true;
 }
 
-/* Do steps of opening a target, until the pace is over. Return: as warm_fill(). */
-static int make_some(struct warm_entry *e, const struct target_ask *ask,
+/* Do steps of opening a target, until the pace is over. Return: as cache_fill(). */
+static int make_some(struct cache_entry *e, const struct target_ask *ask,
 		     const struct job_pace *pace, struct rec_error *err)
 {
 	int ret;
@@ -339,7 +341,7 @@ static int make_some(struct warm_entry *e, const struct target_ask *ask,
 	return ret;
 }
 
-static int check_some(struct warm *w, struct warm_entry *e, __u64 keys,
+static int check_some(struct cache *w, struct cache_entry *e, __u64 keys,
 		      const struct job_pace *pace, struct rec_error *err)
 {
 	struct target_ask ask = { .name = "the snapshot",
@@ -355,8 +357,8 @@ static int check_some(struct warm *w, struct warm_entry *e, __u64 keys,
 	return make_some(e, &ask, pace, err);
 }
 
-int warm_fill(struct warm *w, struct warm_entry *e, int fd, __u64 keys,
-	      const struct job_pace *pace, struct rec_error *err)
+int cache_fill(struct cache *w, struct cache_entry *e, int fd, __u64 keys,
+	       const struct job_pace *pace, struct rec_error *err)
 {
 	bool whole = e->filled == (__u64)e->ident.size;
 	int ret = whole ? 0 : copy_some(e, fd, pace, err);
@@ -372,25 +374,25 @@ int warm_fill(struct warm *w, struct warm_entry *e, int fd, __u64 keys,
 
 /* Filters */
 
-int warm_look_up(const char *name, struct epf_info *info, struct rec_error *e)
+int cache_look_up(const char *name, struct epf_info *info, struct rec_error *e)
 {
 	int dev = epf_dev_open();
 	int filter, ret;
 
 	if (dev < 0)
-		return audit_wrong(e, dev, "%s: %s", EPF_DEVICE,
-				   strerror(-dev));
+		return rec_error_set(e, dev, "%s: %s", EPF_DEVICE,
+				     strerror(-dev));
 	filter = epf_dev_find(dev, name);
 	epf_close(dev);
 	if (filter < 0)
-		return audit_wrong(e, filter, "'%s': %s", name,
-				   filter == -ENOENT ? "there is no such filter" :
-						       strerror(-filter));
+		return rec_error_set(e, filter, "'%s': %s", name,
+				     filter == -ENOENT ? "there is no such filter" :
+							 strerror(-filter));
 	ret = epf_filter_info(filter, info);
 	if (!ret)
 		return filter;
 	epf_close(filter);
-	return audit_wrong(e, ret, "'%s': %s", name, strerror(-ret));
+	return rec_error_set(e, ret, "'%s': %s", name, strerror(-ret));
 }
 
 /* The two backends number their filters independently, so bit 32 tells them apart. */
@@ -399,37 +401,37 @@ static __u64 filter_id(int filter, const struct epf_info *info)
 	return info->id | (__u64)!epf_is_module(filter) << 32;
 }
 
-static struct warm_entry *find_filter(struct warm *w, __u64 id, __u64 fresh_ns)
+static struct cache_entry *find_filter(struct cache *w, __u64 id, __u64 fresh_ns)
 {
 	__u64 now = now_ns();
-	struct warm_entry *e;
+	struct cache_entry *e;
 
 	TAILQ_FOREACH(e, &w->entries, link)
-		if (!e->once && e->kind == WARM_FILTER && e->id == id &&
-		    now - e->made_ns < fresh_ns)
-			return e;
+	if (!e->once && e->kind == WARM_FILTER && e->id == id &&
+	    now - e->made_ns < fresh_ns)
+		return e;
 	return NULL;
 }
 
 /* A filter has one snapshot at a time. */
-static bool being_copied(const struct warm *w, __u64 id)
+static bool being_copied(const struct cache *w, __u64 id)
 {
-	const struct warm_entry *e;
+	const struct cache_entry *e;
 
 	TAILQ_FOREACH(e, &w->entries, link)
-		if (e->kind == WARM_FILTER && e->making && e->id == id)
-			return true;
+	if (e->kind == WARM_FILTER && e->making && e->id == id)
+		return true;
 	return false;
 }
 
 /* Retire copies of filters that are too old. */
-static void age_filters(struct warm *w, __u64 fresh_ns)
+static void age_filters(struct cache *w, __u64 fresh_ns)
 {
 	__u64 now = now_ns();
-	struct warm_entry *e = TAILQ_FIRST(&w->entries);
+	struct cache_entry *e = TAILQ_FIRST(&w->entries);
 
 	while (e) {
-		struct warm_entry *next = TAILQ_NEXT(e, link);
+		struct cache_entry *next = TAILQ_NEXT(e, link);
 
 		if (e->kind == WARM_FILTER && now - e->made_ns >= fresh_ns) {
 			e->once = true;
@@ -451,20 +453,21 @@ static __u64 cost_of_copy(const struct epf_info *info)
 }
 
 /* Takes over @filter: the target closes it, or this function on failure. */
-static int begin_copy(struct warm *w, int filter, const struct epf_info *info,
-		      const struct target_ask *ask, struct warm_entry **entry,
+static int begin_copy(struct cache *w, int filter, const struct epf_info *info,
+		      const struct target_ask *ask, struct cache_entry **entry,
 		      struct rec_error *err)
 {
 	__u64 bytes = cost_of_copy(info);
-	struct warm_entry *e = NULL;
+	struct cache_entry *e = NULL;
 	int ret;
 
 	if (make_room(w, bytes))
 		e = add(w, WARM_FILTER, bytes);
 	if (!e) {
 		epf_close(filter);
-		return audit_wrong(err, -ENOSPC, "'%s' is larger than the "
-				   "agent's free memory", ask->name);
+		return rec_error_set(err, -ENOSPC, "'%s' is larger than the "
+						   "agent's free memory",
+				     ask->name);
 	}
 	stats_add(&w->stats->cache_misses, 1);
 	e->id = filter_id(filter, info);
@@ -479,7 +482,7 @@ static int begin_copy(struct warm *w, int filter, const struct epf_info *info,
 	return ret ? ret : 1;
 }
 
-static int copy_filter(struct warm_entry *e, const struct target_ask *ask,
+static int copy_filter(struct cache_entry *e, const struct target_ask *ask,
 		       const struct job_pace *pace, struct rec_error *err)
 {
 	int ret = make_some(e, ask, pace, err);
@@ -492,10 +495,10 @@ static int copy_filter(struct warm_entry *e, const struct target_ask *ask,
 /* Make an entry for this audit if a mirror can be used. Return: 1: the mirror is not up
  * to date yet; 0.
  */
-static int find_mirror(struct warm *w, const struct epf_info *info,
-		       const struct mirrors_ask *ask, struct warm_entry **entry)
+static int find_mirror(struct cache *w, const struct epf_info *info,
+		       const struct mirrors_ask *ask, struct cache_entry **entry)
 {
-	struct warm_entry *e;
+	struct cache_entry *e;
 	struct mirror *m;
 	int ret = mirrors_look(w->mirrors, info, ask, &m);
 
@@ -514,8 +517,8 @@ static int find_mirror(struct warm *w, const struct epf_info *info,
 }
 
 /* Return: 0: @entry is set, or the filter must be copied; 1, WARM_WAIT: call again. */
-static int find_warm(struct warm *w, int filter, const struct epf_info *info,
-		     const struct mirrors_ask *ask, struct warm_entry **entry)
+static int find_warm(struct cache *w, int filter, const struct epf_info *info,
+		     const struct mirrors_ask *ask, struct cache_entry **entry)
 {
 	__u64 id = filter_id(filter, info);
 	int ret = epf_is_module(filter) ? find_mirror(w, info, ask, entry) : 0;
@@ -530,11 +533,11 @@ static int find_warm(struct warm *w, int filter, const struct epf_info *info,
 	return 0;
 }
 
-int warm_filter(struct warm *w, const char *name, __u64 since_ns,
-		const struct job_pace *pace, struct warm_entry **entry,
-		struct rec_error *e)
+int cache_filter(struct cache *w, const char *name, __u64 since_ns,
+		 const struct job_pace *pace, struct cache_entry **entry,
+		 struct rec_error *e)
 {
-	struct warm_conf conf = limits(w);
+	struct cache_conf conf = limits(w);
 	struct target_ask ask = { .name = name,
 				  .place = TARGET_COPY,
 				  .threads = conf.threads };
@@ -544,7 +547,7 @@ int warm_filter(struct warm *w, const char *name, __u64 since_ns,
 
 	if (*entry)
 		return copy_filter(*entry, &ask, pace, e);
-	filter = warm_look_up(name, &info, e);
+	filter = cache_look_up(name, &info, e);
 	if (filter < 0)
 		return filter;
 	age_filters(w, conf.fresh_ns);
@@ -557,28 +560,28 @@ int warm_filter(struct warm *w, const char *name, __u64 since_ns,
 
 /* All */
 
-int warm_fd(const struct warm_entry *entry)
+int cache_fd(const struct cache_entry *entry)
 {
 	return entry->fd;
 }
 
-__u64 warm_serial(const struct warm_entry *entry)
+__u64 cache_serial(const struct cache_entry *entry)
 {
 	return entry->serial;
 }
 
-const struct target *warm_target(const struct warm_entry *entry)
+const struct target *cache_target(const struct cache_entry *entry)
 {
 	return &entry->target;
 }
 
-void warm_put(struct warm *w, struct warm_entry *e)
+void cache_put(struct cache *w, struct cache_entry *e)
 {
 	if (e && !--e->refs && e->once)
 		drop(w, e);
 }
 
-void warm_limit(struct warm *w, const struct warm_conf *conf)
+void cache_limit(struct cache *w, const struct cache_conf *conf)
 {
 	pthread_mutex_lock(&w->lock);
 	w->conf = *conf;
@@ -586,9 +589,9 @@ void warm_limit(struct warm *w, const struct warm_conf *conf)
 	pthread_mutex_unlock(&w->lock);
 }
 
-__u64 warm_tick(struct warm *w, const struct job_pace *pace)
+__u64 cache_tick(struct cache *w, const struct job_pace *pace)
 {
-	struct warm_conf conf;
+	struct cache_conf conf;
 	bool news;
 
 	pthread_mutex_lock(&w->lock);
@@ -601,9 +604,9 @@ __u64 warm_tick(struct warm *w, const struct job_pace *pace)
 	return mirrors_tick(w->mirrors, pace);
 }
 
-struct warm *warm_new(const struct warm_conf *conf, struct agent_stats *stats)
+struct cache *cache_new(const struct cache_conf *conf, struct agent_stats *stats)
 {
-	struct warm *w = calloc(1, sizeof(*w));
+	struct cache *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
@@ -620,7 +623,7 @@ struct warm *warm_new(const struct warm_conf *conf, struct agent_stats *stats)
 	return w;
 }
 
-void warm_free(struct warm *w)
+void cache_free(struct cache *w)
 {
 	while (!TAILQ_EMPTY(&w->entries))
 		drop(w, TAILQ_FIRST(&w->entries));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resizable kinds ("fluid" in the code): locked kinds whose memory grows and
+ * Resizable kinds: locked kinds whose memory grows and
  * shrinks, by slices of a tlbf or tables of a chain. Their core says what it needs
  * next and what has expired; the worker allocates the one and frees the other. They
  * have a clock of their own, which forced rotation advances.
@@ -20,48 +20,48 @@
 #define STILL_NS (100 * NSEC_PER_MSEC)
 
 /**
- * epf_fluid_see() - end the epochs of the table that the core has ended
+ * epf_resizable_see() - end the epochs of the table that the core has ended
  * @t: table, locked
  */
-void epf_fluid_see(struct epf_table *t)
+void epf_resizable_see(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
-	u64 turns = o->core.ops->fluid->turns(&o->core, o->turns);
+	u64 turns = o->core.ops->resizable->turns(&o->core, o->turns);
 
 	lockdep_assert_held(&t->lock);
 	for (; o->turns && o->turns != turns; o->turns++)
 		epf_table_end_epoch(t, ktime_get_ns());
-	o->core.slices = o->core.ops->fluid->slices(&o->core);
+	o->core.slices = o->core.ops->resizable->slices(&o->core);
 }
 
 /**
- * epf_fluid_stir() - change the layout number before the clock is updated
+ * epf_resizable_stir() - change the layout number before the clock is updated
  * @o: of a table, locked
  *
  * The update may take the reserve into use. Nothing else that a snapshot depends on
  * can change by an insertion or by time.
  */
-void epf_fluid_stir(struct epf_owned *o)
+void epf_resizable_stir(struct epf_owned *o)
 {
-	o->moves += o->core.ops->fluid->spared(&o->core);
+	o->moves += o->core.ops->resizable->spared(&o->core);
 }
 
 /**
- * epf_fluid_insert() - insert a key
+ * epf_resizable_insert() - insert a key
  * @t: table, locked
  * @digest: of the key
  *
  * Return: true if the next slice is needed.
  */
-bool epf_fluid_insert(struct epf_table *t, u64 digest)
+bool epf_resizable_insert(struct epf_table *t, u64 digest)
 {
 	struct epf_owned *o = t->owned;
 
 	lockdep_assert_held(&t->lock);
-	epf_fluid_stir(o);
+	epf_resizable_stir(o);
 	o->core.ops->insert(&o->core, digest, epf_owned_now(o));
-	epf_fluid_see(t);
-	return !o->starved && o->core.ops->fluid->hungry(&o->core);
+	epf_resizable_see(t);
+	return !o->alloc_failed && o->core.ops->resizable->needs_memory(&o->core);
 }
 
 /* Does a snapshot hold the memory? Caller holds the lock. The worker checks each time
@@ -81,11 +81,11 @@ static u64 *expired(struct epf_table *t, u64 *words)
 
 	epf_table_lock(t);
 	if (!held(t)) {
-		epf_fluid_stir(o);
-		word = o->core.ops->fluid->expired(&o->core, epf_owned_now(o),
-						   words);
+		epf_resizable_stir(o);
+		word = o->core.ops->resizable->expired(&o->core, epf_owned_now(o),
+						       words);
 		o->moves += !!word;
-		epf_fluid_see(t);
+		epf_resizable_see(t);
 	}
 	epf_table_unlock(t);
 	return word;
@@ -108,9 +108,9 @@ static u64 plan(struct epf_table *t)
 
 	epf_table_lock(t);
 	if (!held(t)) {
-		words = o->core.ops->fluid->plan(&o->core, epf_owned_now(o));
+		words = o->core.ops->resizable->plan(&o->core, epf_owned_now(o));
 		if (!words) /* the failed allocation is no longer needed */
-			o->starved = false;
+			o->alloc_failed = false;
 	}
 	epf_table_unlock(t);
 	return words;
@@ -132,12 +132,12 @@ static int supply(struct epf_table *t)
 	epf_table_lock(t);
 	o->waits += IS_ERR(word);
 	if (!held(t)) {
-		o->starved = IS_ERR(word);
+		o->alloc_failed = IS_ERR(word);
 		o->moves++;
 		taken = !IS_ERR(word) &&
-			o->core.ops->fluid->add(&o->core, epf_owned_now(o),
-						word, words);
-		epf_fluid_see(t);
+			o->core.ops->resizable->add(&o->core, epf_owned_now(o),
+						    word, words);
+		epf_resizable_see(t);
 	}
 	epf_table_unlock(t);
 	if (!taken && !IS_ERR(word))
@@ -157,7 +157,7 @@ static void scan(struct epf_table *t)
 	do {
 		epf_table_lock(t);
 		more = !held(t) &&
-		       o->core.ops->fluid->scan(&o->core, SCAN_LINES);
+		       o->core.ops->resizable->scan(&o->core, SCAN_LINES);
 		epf_table_unlock(t);
 		cond_resched();
 	} while (more && !READ_ONCE(t->retired) &&
@@ -167,7 +167,7 @@ static void scan(struct epf_table *t)
 }
 
 /**
- * epf_fluid_hold() - take the reserve away at the beginning of a snapshot
+ * epf_resizable_hold() - take the reserve away at the beginning of a snapshot
  * @t: table, pinned, locked
  * @words: set to the size of the reserve
  *
@@ -176,27 +176,27 @@ static void scan(struct epf_table *t)
  *
  * Return: the reserve, to be freed; NULL: there was none.
  */
-u64 *epf_fluid_hold(struct epf_table *t, u64 *words)
+u64 *epf_resizable_hold(struct epf_table *t, u64 *words)
 {
 	struct epf_owned *o = t->owned;
 	u64 *word;
 
 	lockdep_assert_held(&t->lock);
-	epf_fluid_stir(o);
-	word = o->core.ops->fluid->spare(&o->core, words);
-	o->starved = true;
-	o->core.slices = o->core.ops->fluid->slices(&o->core);
+	epf_resizable_stir(o);
+	word = o->core.ops->resizable->spare(&o->core, words);
+	o->alloc_failed = true;
+	o->core.slices = o->core.ops->resizable->slices(&o->core);
 	return word;
 }
 
 /**
- * epf_fluid_work() - the worker's part
+ * epf_resizable_work() - the worker's part
  * @t: table
  *
  * Updates the clock, frees what has expired, allocates what is needed. It does none
  * of this while a snapshot holds the memory.
  */
-void epf_fluid_work(struct epf_table *t)
+void epf_resizable_work(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 
@@ -205,16 +205,16 @@ void epf_fluid_work(struct epf_table *t)
 	epf_table_unlock(t);
 	give_back(t);
 	supply(t);
-	if (o->core.ops->fluid->scan)
+	if (o->core.ops->resizable->scan)
 		scan(t);
 }
 
 /**
- * epf_fluid_done() - report that everything due at the beginning of the run is done
+ * epf_resizable_done() - report that everything due at the beginning of the run is done
  * @t: table
  * @estimated: with an estimate
  */
-void epf_fluid_done(struct epf_table *t, bool estimated)
+void epf_resizable_done(struct epf_table *t, bool estimated)
 {
 	WRITE_ONCE(t->owned->followed, t->owned->follows);
 	wake_up_all(&t->moved);
@@ -226,12 +226,12 @@ void epf_fluid_done(struct epf_table *t, bool estimated)
  */
 static u64 sight(const struct epf_owned *o)
 {
-	return o->core.ops->fluid->taken(&o->core) +
+	return o->core.ops->resizable->taken(&o->core) +
 	       ((o->turns + o->jumps) << 24) + ((u64)o->core.slices << 48);
 }
 
 /**
- * epf_fluid_still() - is the last estimate still good enough?
+ * epf_resizable_still() - is the last estimate still good enough?
  * @t: table
  *
  * If no key was added and no slice removed, only time changes the error: it falls.
@@ -239,7 +239,7 @@ static u64 sight(const struct epf_owned *o)
  *
  * Context: its worker.
  */
-bool epf_fluid_still(struct epf_table *t)
+bool epf_resizable_still(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	u64 now = ktime_get_ns();
@@ -258,56 +258,56 @@ bool epf_fluid_still(struct epf_table *t)
 }
 
 /**
- * epf_fluid_fill() - provide memory before the first insertion
+ * epf_resizable_fill() - provide memory before the first insertion
  * @t: table, not yet published
  *
  * Context: process; sleeps.
  * Return: 0, -EINTR, or as epf_table_grow(). It may be called again after an error.
  */
-int epf_fluid_fill(struct epf_table *t)
+int epf_resizable_fill(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	int err = 0;
 
-	while (!err && !o->core.ops->fluid->ready(&o->core))
+	while (!err && !o->core.ops->resizable->ready(&o->core))
 		err = fatal_signal_pending(current) ? -EINTR : supply(t);
 	if (!err)
-		o->turns = o->core.ops->fluid->turns(&o->core, 0);
+		o->turns = o->core.ops->resizable->turns(&o->core, 0);
 	return err;
 }
 
 /**
- * epf_fluid_free() - free all memory of a resizable kind
+ * epf_resizable_free() - free all memory of a resizable kind
  * @t: table without users
  */
-void epf_fluid_free(struct epf_table *t)
+void epf_resizable_free(struct epf_table *t)
 {
 	struct epf_locked *f = &t->owned->core;
 	u64 words;
 	u64 *word;
 
-	while ((word = f->ops->fluid->take(f, &words)))
+	while ((word = f->ops->resizable->take(f, &words)))
 		epf_table_shrink(t, word, words);
 }
 
 /**
- * epf_fluid_adopt() - allocate the memory of a state that was loaded
+ * epf_resizable_adopt() - allocate the memory of a state that was loaded
  * @t: table, not yet published, whose pieces have no memory yet
  *
- * Pieces get memory from the oldest on: epf_fluid_free() begins there, too, and stops
+ * Pieces get memory from the oldest on: epf_resizable_free() begins there, too, and stops
  * at the first one without memory.
  *
  * Context: process; sleeps.
  * Return: 0, -EINTR, or as epf_table_grow().
  */
-int epf_fluid_adopt(struct epf_table *t)
+int epf_resizable_adopt(struct epf_table *t)
 {
 	struct epf_locked *f = &t->owned->core;
 	u64 words;
 	u64 *word;
 	u32 i;
 
-	for (i = f->ops->fluid->slices(f); i--;) {
+	for (i = f->ops->resizable->slices(f); i--;) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		words = f->ops->piece(f, i, &word);
@@ -324,20 +324,20 @@ int epf_fluid_adopt(struct epf_table *t)
 }
 
 /**
- * epf_fluid_turnover() - no number of epochs removes all keys: the last slice has room
+ * epf_resizable_turnover() - no number of epochs removes all keys: the last slice has room
  *	for them, so an empty table takes its place
  * @t: table
  */
-u32 epf_fluid_turnover(const struct epf_table *t)
+u32 epf_resizable_turnover(const struct epf_table *t)
 {
 	return 0;
 }
 
 /**
- * epf_fluid_tick_ns() - time until the worker has to run again
+ * epf_resizable_tick_ns() - time until the worker has to run again
  * @t: table
  */
-u64 epf_fluid_tick_ns(const struct epf_table *t)
+u64 epf_resizable_tick_ns(const struct epf_table *t)
 {
 	return max_t(u64, t->window.epoch_ns / t->owned->core.ops->ticks,
 		     MEND_MIN_NS);
@@ -363,7 +363,7 @@ static int jump(struct epf_table *t, u64 *jumps)
 }
 
 /**
- * epf_fluid_rotate() - advance the clock by epochs
+ * epf_resizable_rotate() - advance the clock by epochs
  * @t: table, by reference
  * @count: number of epochs
  *
@@ -374,7 +374,7 @@ static int jump(struct epf_table *t, u64 *jumps)
  * Return: 0; -EINTR: a signal, some epochs may have ended; -EBUSY: pinned;
  * -EOVERFLOW: the clock cannot advance any further; -ENODEV: destroyed meanwhile.
  */
-int epf_fluid_rotate(struct epf_table *t, u32 count)
+int epf_resizable_rotate(struct epf_table *t, u32 count)
 {
 	u64 jumps;
 	int err = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "wrong.h"
+#include "rec_error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-int audit_wrong(struct rec_error *e, int err, const char *fmt, ...)
+int rec_error_set(struct rec_error *e, int err, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A pool of threads: each does errands (work items) until the queue is empty, and ends. */
-#include "epfagent/aside.h"
+#include "epfagent/pool.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,28 +9,28 @@
 
 #include "epfagent/timer.h"
 
-STAILQ_HEAD(errands, errand);
+STAILQ_HEAD(work_items, work_item);
 
 /**
- * struct aside - the pool; @lock protects @todo and @done
+ * struct pool - the pool; @lock protects @todo and @done
  * @ready: eventfd: errands are done
  * @nr_missing: threads that could not be started; used by the event loop only
  * @retry: running while threads are missing
  * @todo: errands not begun
  * @done: errands whose done() was not called yet
  */
-struct aside {
+struct pool {
 	int ready;
 	unsigned int nr_missing;
 	sd_event_source *retry;
 	pthread_mutex_t lock;
-	struct errands todo;
-	struct errands done;
+	struct work_items todo;
+	struct work_items done;
 };
 
-static struct errand *take(struct aside *a, struct errands *list)
+static struct work_item *take(struct pool *a, struct work_items *list)
 {
-	struct errand *e;
+	struct work_item *e;
 
 	pthread_mutex_lock(&a->lock);
 	e = STAILQ_FIRST(list);
@@ -40,7 +40,7 @@ static struct errand *take(struct aside *a, struct errands *list)
 	return e;
 }
 
-static void add(struct aside *a, struct errands *list, struct errand *e)
+static void add(struct pool *a, struct work_items *list, struct work_item *e)
 {
 	pthread_mutex_lock(&a->lock);
 	STAILQ_INSERT_TAIL(list, e, link);
@@ -49,8 +49,8 @@ static void add(struct aside *a, struct errands *list, struct errand *e)
 
 static void *run(void *arg)
 {
-	struct aside *a = arg;
-	struct errand *e;
+	struct pool *a = arg;
+	struct work_item *e;
 
 	while ((e = take(a, &a->todo))) {
 		e->work(e);
@@ -62,8 +62,8 @@ static void *run(void *arg)
 
 static int finish(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	struct aside *a = arg;
-	struct errand *e;
+	struct pool *a = arg;
+	struct work_item *e;
 	eventfd_t unused;
 
 	(void)source;
@@ -74,7 +74,7 @@ static int finish(sd_event_source *source, int fd, uint32_t events, void *arg)
 	return 0;
 }
 
-static int start(struct aside *a)
+static int start(struct pool *a)
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -91,7 +91,7 @@ static int start(struct aside *a)
  * which a user could then block: threads run out just when such errands occupy all of
  * them.
  */
-void aside_run(struct aside *a, struct errand *e)
+void pool_run(struct pool *a, struct work_item *e)
 {
 	add(a, &a->todo, e);
 	if (!start(a))
@@ -105,7 +105,7 @@ void aside_run(struct aside *a, struct errand *e)
  */
 static int start_missing(sd_event_source *timer, uint64_t usec, void *arg)
 {
-	struct aside *a = arg;
+	struct pool *a = arg;
 
 	(void)usec;
 	while (a->nr_missing && !start(a))
@@ -115,9 +115,9 @@ static int start_missing(sd_event_source *timer, uint64_t usec, void *arg)
 	return 0;
 }
 
-struct aside *aside_new(sd_event *loop)
+struct pool *pool_new(sd_event *loop)
 {
-	struct aside *a = calloc(1, sizeof(*a));
+	struct pool *a = calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
