@@ -44,7 +44,7 @@ TRACE_EVENT(epf_destroy,
 	TP_printk("id=%u held=%d", __entry->id, __entry->held)
 );
 
-TRACE_EVENT(epf_state_rotate,
+TRACE_EVENT(epf_rotate,
 	    TP_PROTO(u32 id, u64 epoch, u64 inserts, u64 lasted_ns),
 	    TP_ARGS(id, epoch, inserts, lasted_ns),
 	    TP_STRUCT__entry(

@@ -8,7 +8,7 @@
 #define EVENTS TRACING "events/epochfilter/"
 
 static const char *const names[] = {
-	"epf_create", "epf_destroy", "epf_state_rotate", "epf_saturate"
+	"epf_create", "epf_destroy", "epf_rotate", "epf_saturate"
 };
 
 /* The last line of the trace that has @text, or "". */
@@ -62,9 +62,9 @@ static void try_events(void)
 		    info.memory_bytes), "epf_create tells id and size");
 	test_insert(fd, 1, 0, 100);
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
-	tap_ok(says("epf_state_rotate", "id=%u epoch=%llu inserts=", info.id,
+	tap_ok(says("epf_rotate", "id=%u epoch=%llu inserts=", info.id,
 		    info.epoch + 1),
-	       "epf_state_rotate tells the new epoch");
+	       "epf_rotate tells the new epoch");
 	test_insert(fd, 2, 0, 20000);
 	test_demand(test_wait(saturated, &fd));
 	tap_ok(says("epf_saturate", "id=%u saturated=1 fpr_ppt=", info.id) &&
@@ -92,7 +92,7 @@ static bool rotation_told(int fd, __u64 inserts)
 
 	test_insert(fd, 1, 0, inserts);
 	test_demand(!epf_filter_rotate(fd, 1, NULL));
-	return says("epf_state_rotate", "id=%u epoch=%llu inserts=%llu ", info.id,
+	return says("epf_rotate", "id=%u epoch=%llu inserts=%llu ", info.id,
 		    info.epoch + 1, inserts);
 }
 
@@ -105,7 +105,7 @@ static void try_swap(void)
 
 	test_demand(!epf_dev_swap(test_dev, "mod-trace", "mod-trace-2"));
 	tap_ok(rotation_told(a, 37),
-	       "after a swap epf_state_rotate tells the id of the filter");
+	       "after a swap epf_rotate tells the id of the filter");
 	tap_ok(rotation_told(b, 38), "and of the other");
 	close(a);
 	close(b);

@@ -31,7 +31,7 @@ static json_t *compared_json(const struct epf_compared *c, double keys)
 			 "predicted_fpr", c->fpr, "slack", c->slack, "lines",
 			 "insert", c->lines_insert,
 			 "absent", c->lines_absent,
-			 "present", c->lines_present, "promise", c->plan_request);
+			 "present", c->lines_present, "promise", c->promise);
 }
 
 static void print_compared(const struct epf_compared *c, double keys)
@@ -58,7 +58,7 @@ static void print_text(const struct epf_compared *rows, double keys)
 	for (i = 0; i < EPF_COMPARE_KINDS; i++)
 		if (!rows[i].err)
 			print_wrapped(9, "%-8s %s", rows[i].kind,
-				      rows[i].plan_request);
+				      rows[i].promise);
 }
 
 static void print_json(const struct epf_compared *rows, double keys)
