@@ -55,7 +55,7 @@ struct place {
 	struct epf_probe probe;
 };
 
-static int args_check(const struct epf_batch *a, enum op op)
+static int epf_batch_args_check(const struct epf_batch *a, enum op op)
 {
 	if (a->count > EPF_BATCH_MAX)
 		return -E2BIG;
@@ -69,7 +69,7 @@ static int args_check(const struct epf_batch *a, enum op op)
 	return 0;
 }
 
-static u32 key_len(const struct run *r, u32 i)
+static u32 epf_batch_key_len(const struct run *r, u32 i)
 {
 	if (r->args->flags & EPF_BATCH_DIGESTS)
 		return sizeof(u64);
@@ -79,7 +79,7 @@ static u32 key_len(const struct run *r, u32 i)
 /* Fetch lengths. Return: the number of keys that the chunk takes (a multiple of 8,
  * except in the last chunk); -EFAULT; -EINVAL: a length is out of range.
  */
-static int fetch_lens(struct run *r, u32 nr)
+static int epf_batch_fetch_lens(struct run *r, u32 nr)
 {
 	const u16 __user *lens = u64_to_user_ptr(r->args->lens);
 	u32 bytes = 0;
@@ -101,22 +101,22 @@ static int fetch_lens(struct run *r, u32 nr)
 }
 
 /* Return: the number of keys fetched, with their size in @bytes; or a negative errno. */
-static int fetch(struct run *r, u32 *bytes)
+static int epf_batch_fetch(struct run *r, u32 *bytes)
 {
 	u32 nr = min(CHUNK_KEYS, r->args->count - r->args->done);
 	int ret;
 	u32 i;
 
 	if (r->args->lens) {
-		ret = fetch_lens(r, nr);
+		ret = epf_batch_fetch_lens(r, nr);
 		if (ret < 0)
 			return ret;
 		nr = ret;
 	} else {
-		nr = min(nr, round_down(CHUNK_BYTES / key_len(r, 0), 8));
+		nr = min(nr, round_down(CHUNK_BYTES / epf_batch_key_len(r, 0), 8));
 	}
 	for (*bytes = 0, i = 0; i < nr; i++)
-		*bytes += key_len(r, i);
+		*bytes += epf_batch_key_len(r, i);
 	if (copy_from_user(r->chunk->bytes,
 			   u64_to_user_ptr(r->args->keys + r->key_bytes),
 			   *bytes))
@@ -124,7 +124,7 @@ static int fetch(struct run *r, u32 *bytes)
 	return nr;
 }
 
-static int do_owned(struct epf_table *t, enum op op, u64 digest)
+static int epf_batch_do_owned(struct epf_table *t, enum op op, u64 digest)
 {
 	switch (op) {
 	case OP_TEST:
@@ -136,7 +136,7 @@ static int do_owned(struct epf_table *t, enum op op, u64 digest)
 	}
 }
 
-static int do_lanes(struct epf_table *t, enum op op, const struct place *p)
+static int epf_batch_do_lanes(struct epf_table *t, enum op op, const struct place *p)
 {
 	const struct epf_journal *j = epf_table_journal(t);
 
@@ -150,14 +150,14 @@ static int do_lanes(struct epf_table *t, enum op op, const struct place *p)
 	}
 }
 
-static int do_op(struct epf_table *t, enum op op, const struct place *p)
+static int epf_batch_do_op(struct epf_table *t, enum op op, const struct place *p)
 {
-	return t->owned ? do_owned(t, op, p->digest) :
-			  do_lanes(t, op, p);
+	return t->owned ? epf_batch_do_owned(t, op, p->digest) :
+			  epf_batch_do_lanes(t, op, p);
 }
 
 /* What @ages reports for a verdict. */
-static u8 age_of(u32 flags, int verdict)
+static u8 epf_batch_age_of(u32 flags, int verdict)
 {
 	bool unknown = flags & EPF_BATCH_UNKNOWN;
 
@@ -167,25 +167,25 @@ static u8 age_of(u32 flags, int verdict)
 	return unknown && verdict ? EPF_AGE_UNKNOWN : EPF_AGE_ABSENT;
 }
 
-static void answer(struct run *r, u32 i, int verdict)
+static void epf_batch_answer(struct run *r, u32 i, int verdict)
 {
 	bool present = verdict > 0;
 
 	if (verdict == -ENOSPC)
 		r->args->flags |= EPF_BATCH_SATURATED;
-	r->chunk->ages[i] = age_of(r->args->flags, verdict);
+	r->chunk->ages[i] = epf_batch_age_of(r->args->flags, verdict);
 	r->chunk->bitmap[i / 8] |= present << (i % 8);
 	r->args->present += present;
 }
 
 /* Compute the places of keys @i .. @i + @nr - 1, whose bytes begin at @off. */
-static void locate_group(const struct run *r, const struct epf_table *t, u32 i,
-			 u32 nr, u32 off, struct place *places)
+static void epf_batch_locate_group(const struct run *r, const struct epf_table *t, u32 i,
+				   u32 nr, u32 off, struct place *places)
 {
 	u32 n;
 
 	for (n = 0; n < nr; n++) {
-		u32 len = key_len(r, i + n);
+		u32 len = epf_batch_key_len(r, i + n);
 		struct place *p = &places[n];
 
 		if (r->args->flags & EPF_BATCH_DIGESTS)
@@ -202,7 +202,7 @@ static void locate_group(const struct run *r, const struct epf_table *t, u32 i,
 /* Is a rotation due that the last insertion could not perform, and that is not blocked
  * by a pin?
  */
-static bool must_settle(const struct epf_table *t, enum op op)
+static bool epf_batch_must_settle(const struct epf_table *t, enum op op)
 {
 	return op != OP_TEST &&
 	       unlikely(epf_table_late(t) || epf_table_full(t)) &&
@@ -213,8 +213,8 @@ static bool must_settle(const struct epf_table *t, enum op op)
  * are processed, and *@late is set to the table, by reference. Return: the number of
  * keys processed; -ENODEV.
  */
-static int do_group(struct run *r, u32 i, u32 nr, u32 off,
-		    struct epf_table **late)
+static int epf_batch_do_group(struct run *r, u32 i, u32 nr, u32 off,
+			      struct epf_table **late)
 {
 	struct place places[GROUP_KEYS];
 	struct epf_table *t;
@@ -227,11 +227,11 @@ static int do_group(struct run *r, u32 i, u32 nr, u32 off,
 		n = -ENODEV;
 		goto out;
 	}
-	locate_group(r, t, i, nr, off, places);
+	epf_batch_locate_group(r, t, i, nr, off, places);
 	while (n < nr && !*late) {
-		answer(r, i + n, do_op(t, r->op, &places[n]));
+		epf_batch_answer(r, i + n, epf_batch_do_op(t, r->op, &places[n]));
 		n++;
-		if (must_settle(t, r->op) && refcount_inc_not_zero(&t->refs))
+		if (epf_batch_must_settle(t, r->op) && refcount_inc_not_zero(&t->refs))
 			*late = t;
 	}
 out:
@@ -239,7 +239,7 @@ out:
 	return n;
 }
 
-static bool is_owned(const struct epf_filter *f)
+static bool epf_batch_is_owned(const struct epf_filter *f)
 {
 	const struct epf_table *t;
 	bool owned;
@@ -251,26 +251,26 @@ static bool is_owned(const struct epf_filter *f)
 	return owned;
 }
 
-/* As do_group(), but batches on a locked kind take turns, one group each. Packet paths
+/* As epf_batch_do_group(), but batches on a locked kind take turns, one group each. Packet paths
  * of such a kind wait for its lock, and everybody with a descriptor may test. So only
  * one batch at a time contends with packets, for one key at a time, however many callers
  * there are. A turn takes some microseconds and does not sleep, so waiting for it need
  * not be interruptible.
  */
-static int do_group_in_turn(struct run *r, u32 i, u32 nr, u32 off,
-			    struct epf_table **late)
+static int epf_batch_do_group_in_turn(struct run *r, u32 i, u32 nr, u32 off,
+				      struct epf_table **late)
 {
 	int n;
 
-	if (!is_owned(r->f))
-		return do_group(r, i, nr, off, late);
+	if (!epf_batch_is_owned(r->f))
+		return epf_batch_do_group(r, i, nr, off, late);
 	mutex_lock(&r->f->turn);
-	n = do_group(r, i, nr, off, late);
+	n = epf_batch_do_group(r, i, nr, off, late);
 	mutex_unlock(&r->f->turn);
 	return n;
 }
 
-static int settle(struct epf_table *t)
+static int epf_batch_settle(struct epf_table *t)
 {
 	int err = epf_table_settle(t);
 
@@ -282,7 +282,7 @@ static int settle(struct epf_table *t)
  * them or a multiple of 8, so that the caller can continue in the bitmap. Return: 0 or
  * a negative errno.
  */
-static int do_chunk(struct run *r, u32 nr, u32 *done)
+static int epf_batch_do_chunk(struct run *r, u32 nr, u32 *done)
 {
 	struct epf_table *late;
 	u32 off = 0;
@@ -290,22 +290,22 @@ static int do_chunk(struct run *r, u32 nr, u32 *done)
 
 	*done = 0;
 	while (*done < nr && (!err || *done % 8)) {
-		int n = do_group_in_turn(r, *done,
-					 min(GROUP_KEYS - *done % 8, nr - *done),
-					 off, &late);
+		int n = epf_batch_do_group_in_turn(r, *done,
+						   min(GROUP_KEYS - *done % 8, nr - *done),
+						   off, &late);
 
 		if (n < 0)
 			return n;
 		for (; n; n--)
-			off += key_len(r, (*done)++);
+			off += epf_batch_key_len(r, (*done)++);
 		if (late)
-			err = settle(late) ?: err;
+			err = epf_batch_settle(late) ?: err;
 	}
 	return err;
 }
 
 /* Copy the results of @nr keys to the caller. */
-static int reply(const struct run *r, u32 nr)
+static int epf_batch_reply(const struct run *r, u32 nr)
 {
 	const struct epf_batch *a = r->args;
 
@@ -319,23 +319,23 @@ static int reply(const struct run *r, u32 nr)
 	return 0;
 }
 
-static int run_chunk(struct run *r)
+static int epf_batch_run_chunk(struct run *r)
 {
 	u32 bytes, done;
-	int nr = fetch(r, &bytes);
+	int nr = epf_batch_fetch(r, &bytes);
 	int err, fault;
 
 	if (nr < 0)
 		return nr;
 	memset(r->chunk->bitmap, 0, sizeof(r->chunk->bitmap));
-	err = do_chunk(r, nr, &done);
-	fault = reply(r, done);
+	err = epf_batch_do_chunk(r, nr, &done);
+	fault = epf_batch_reply(r, done);
 	r->args->done += done;
 	r->key_bytes += bytes;
 	return err ?: fault;
 }
 
-static int run_batch(struct epf_file *file, struct epf_batch *args, enum op op)
+static int epf_run_batch(struct epf_file *file, struct epf_batch *args, enum op op)
 {
 	struct run r = { .f = file->filter, .args = args, .op = op };
 	int err;
@@ -343,14 +343,14 @@ static int run_batch(struct epf_file *file, struct epf_batch *args, enum op op)
 	args->done = 0;
 	args->present = 0;
 	args->flags &= ~EPF_BATCH_SATURATED;
-	err = args_check(args, op);
+	err = epf_batch_args_check(args, op);
 	if (err)
 		return err;
 	r.chunk = kvmalloc(sizeof(*r.chunk), GFP_KERNEL);
 	if (!r.chunk)
 		return -ENOMEM;
 	while (args->done < args->count && !err) {
-		err = run_chunk(&r);
+		err = epf_batch_run_chunk(&r);
 		cond_resched();
 		if (!err && args->done < args->count && signal_pending(current))
 			err = -EINTR;
@@ -369,17 +369,17 @@ static int run_batch(struct epf_file *file, struct epf_batch *args, enum op op)
  */
 int epf_batch_test(struct epf_file *file, void *args)
 {
-	return run_batch(file, args, OP_TEST);
+	return epf_run_batch(file, args, OP_TEST);
 }
 
 /* EPF_IOC_INSERT; see epf_batch_test(). */
 int epf_batch_insert(struct epf_file *file, void *args)
 {
-	return run_batch(file, args, OP_INSERT);
+	return epf_run_batch(file, args, OP_INSERT);
 }
 
 /* EPF_IOC_TEST_AND_INSERT; see epf_batch_test(). */
 int epf_batch_test_and_insert(struct epf_file *file, void *args)
 {
-	return run_batch(file, args, OP_TEST_AND_INSERT);
+	return epf_run_batch(file, args, OP_TEST_AND_INSERT);
 }

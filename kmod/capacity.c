@@ -45,7 +45,7 @@
 #include <linux/mm.h>
 
 /* The table is empty: the shares of all epochs are zero. */
-static int init_capacity(struct epf_table *t)
+static int epf_init_capacity(struct epf_table *t)
 {
 	struct epf_capacity_work *work =
 		kvmalloc(sizeof(*work), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
@@ -69,7 +69,7 @@ static int init_capacity(struct epf_table *t)
 int epf_table_set_limit(struct epf_table *t)
 {
 	t->limited = t->params.limit_ppt < EPF_RATE_ONE;
-	return t->limited ? init_capacity(t) : 0;
+	return t->limited ? epf_init_capacity(t) : 0;
 }
 
 /**
@@ -100,7 +100,7 @@ u64 epf_table_left(const struct epf_table *t)
 	u64 before = READ_ONCE(t->keys_before);
 	u64 keys, room;
 
-	smp_rmb(); /* pairs with set_room(): a new sum implies the new room */
+	smp_rmb(); /* pairs with epf_capacity_set_room(): a new sum implies the new room */
 	room = READ_ONCE(t->room);
 	if (room == EPF_NO_LIMIT)
 		return EPF_NO_LIMIT;
@@ -138,7 +138,7 @@ void epf_table_open(struct epf_table *t, u64 e)
 EPF_EXPORT(epf_table_open);
 
 /* Compute the room from the errors of epochs e-7 .. e-1. Caller holds the lock. */
-static void set_room(struct epf_table *t, u64 before)
+static void epf_capacity_set_room(struct epf_table *t, u64 before)
 {
 	u64 others[EPF_LIVE_EPOCHS];
 	u64 e = t->state.epoch;
@@ -167,7 +167,7 @@ void epf_table_next_room(struct epf_table *t, u64 before)
 	t->share[over & 7] = epf_capacity_q56(&t->capacity,
 					      epf_table_keys(t) -
 						      t->keys_before);
-	set_room(t, before);
+	epf_capacity_set_room(t, before);
 }
 
 /**
@@ -188,10 +188,10 @@ void epf_table_measured_room(struct epf_table *t)
 	for (i = 0; i < EPF_LANES; i++)
 		t->share[i] = epf_ppt_to_q56(t->est.lane_fpr[i]);
 	keys = epf_capacity_keys(&t->capacity, t->share[e & 7]);
-	set_room(t, epf_table_keys(t) - keys);
+	epf_capacity_set_room(t, epf_table_keys(t) - keys);
 }
 
-static u8 usual_answer(const struct epf_table *t)
+static u8 epf_capacity_usual_answer(const struct epf_table *t)
 {
 	return t->window.first_seen ? EPF_ANSWER_SKIP : EPF_ANSWER;
 }
@@ -217,7 +217,7 @@ bool epf_table_judge(struct epf_table *t)
 		if (saturated == (old.now == EPF_ANSWER_OPEN))
 			return false;
 		new = old;
-		new.now = saturated ? EPF_ANSWER_OPEN : usual_answer(t);
+		new.now = saturated ? EPF_ANSWER_OPEN : epf_capacity_usual_answer(t);
 	} while (!try_cmpxchg(&t->answer.word, &old.word, new.word));
 	atomic64_inc(&t->flips);
 	atomic64_add(saturated, &t->saturations);

@@ -71,7 +71,7 @@ struct cmd {
 	{ .fn = _fn, .size = sizeof(_type), .first_size = _first,	\
 	  .flags_in = _flags, .how = _how, __VA_ARGS__ }
 
-static int do_create(struct epf_file *file, void *args)
+static int epf_dev_do_create(struct epf_file *file, void *args)
 {
 	struct epf_create *a = args;
 
@@ -81,7 +81,7 @@ static int do_create(struct epf_file *file, void *args)
 /* Destroy by id, which is not reused soon: a filter that has taken the name meanwhile is
  * another one. Destroy by force: the caller was never told that the filter exists.
  */
-static void undo_create(struct epf_file *file, const void *args)
+static void epf_dev_undo_create(struct epf_file *file, const void *args)
 {
 	const struct epf_create *a = args;
 	struct epf_name name = { .id = a->id };
@@ -89,19 +89,19 @@ static void undo_create(struct epf_file *file, const void *args)
 	epf_filter_destroy(&name, true);
 }
 
-static int do_destroy(struct epf_file *file, void *args)
+static int epf_dev_do_destroy(struct epf_file *file, void *args)
 {
 	struct epf_ref_args *a = args;
 
 	return epf_filter_destroy(&a->name, a->flags & EPF_DESTROY_FORCE);
 }
 
-static int do_swap(struct epf_file *file, void *args)
+static int epf_dev_do_swap(struct epf_file *file, void *args)
 {
 	return epf_filter_swap(args);
 }
 
-static int do_list(struct epf_file *file, void *args)
+static int epf_dev_do_list(struct epf_file *file, void *args)
 {
 	struct epf_list *a = args;
 	u32 room, nr;
@@ -124,8 +124,8 @@ static int do_list(struct epf_file *file, void *args)
 }
 
 /* Remember the state that EPF_IOC_INFO, or opening, has reported. */
-static void see(struct epf_file *file, const struct epf_table *t, u64 epoch,
-		u64 flips, bool saturated)
+static void epf_dev_see(struct epf_file *file, const struct epf_table *t, u64 epoch,
+			u64 flips, bool saturated)
 {
 	mutex_lock(&file->lock);
 	file->seen_serial = t->serial;
@@ -135,7 +135,7 @@ static void see(struct epf_file *file, const struct epf_table *t, u64 epoch,
 	mutex_unlock(&file->lock);
 }
 
-static int do_info(struct epf_file *file, void *args)
+static int epf_dev_do_info(struct epf_file *file, void *args)
 {
 	struct epf_filter *f = file->filter;
 	struct epf_info *info = args;
@@ -153,7 +153,7 @@ static int do_info(struct epf_file *file, void *args)
 	flips = atomic64_read(&t->flips); /* read first: rather report a change twice */
 	epf_table_info(t, info);
 	strscpy(info->params.name, f->name, sizeof(info->params.name));
-	see(file, t, info->epoch, flips, info->flags & EPF_INFO_SATURATED);
+	epf_dev_see(file, t, info->epoch, flips, info->flags & EPF_INFO_SATURATED);
 	epf_table_put(t);
 	return 0;
 }
@@ -163,8 +163,8 @@ static int do_info(struct epf_file *file, void *args)
  * trace of it, so it succeeds. Retrying on the new table would never end if another
  * process restores without pause.
  */
-static int replaced(const struct epf_filter *f, const struct epf_table *t,
-		    int err)
+static int epf_dev_replaced(const struct epf_filter *f, const struct epf_table *t,
+			    int err)
 {
 	if ((err == -ENODEV || err == -EAGAIN) && READ_ONCE(t->retired) &&
 	    rcu_access_pointer(f->table))
@@ -172,7 +172,7 @@ static int replaced(const struct epf_filter *f, const struct epf_table *t,
 	return err;
 }
 
-static int do_rotate(struct epf_file *file, void *args)
+static int epf_dev_do_rotate(struct epf_file *file, void *args)
 {
 	struct epf_rotate_args *a = args;
 	struct epf_table *t;
@@ -183,14 +183,14 @@ static int do_rotate(struct epf_file *file, void *args)
 	t = epf_filter_table(file->filter);
 	if (!t)
 		return -ENODEV;
-	err = replaced(file->filter, t, epf_table_rotate(t, a->count));
+	err = epf_dev_replaced(file->filter, t, epf_table_rotate(t, a->count));
 	a->epoch = epf_load(&t->state.epoch);
 	epf_table_put(t);
 	return err;
 }
 
 /* Replace @t by an empty table with the same parameters. */
-static int clear_by_new(struct epf_filter *f, struct epf_table *t)
+static int epf_dev_clear_by_new(struct epf_filter *f, struct epf_table *t)
 {
 	struct epf_stats stats = {};
 	struct epf_table *new;
@@ -208,7 +208,7 @@ static int clear_by_new(struct epf_filter *f, struct epf_table *t)
 	return err;
 }
 
-static int do_clear(struct epf_file *file, void *args)
+static int epf_dev_do_clear(struct epf_file *file, void *args)
 {
 	struct epf_table *t;
 	int err;
@@ -218,14 +218,14 @@ static int do_clear(struct epf_file *file, void *args)
 		if (!t)
 			return -ENODEV;
 		err = t->ops->turnover(t) ? epf_table_clear(t) :
-					    clear_by_new(file->filter, t);
-		err = replaced(file->filter, t, err);
+					    epf_dev_clear_by_new(file->filter, t);
+		err = epf_dev_replaced(file->filter, t, err);
 		epf_table_put(t);
 	} while (err == -EAGAIN);
 	return err;
 }
 
-static int do_key(struct epf_file *file, void *args)
+static int epf_dev_do_key(struct epf_file *file, void *args)
 {
 	struct epf_table *t = epf_filter_table(file->filter);
 	struct epf_key_args *a = args;
@@ -237,7 +237,7 @@ static int do_key(struct epf_file *file, void *args)
 	return 0;
 }
 
-static int do_describe(struct epf_file *file, void *args)
+static int epf_dev_do_describe(struct epf_file *file, void *args)
 {
 	struct epf_describe *a = args;
 	struct epf_table *t;
@@ -252,7 +252,7 @@ static int do_describe(struct epf_file *file, void *args)
 	return 0;
 }
 
-static void undo_begin(struct epf_file *file, const void *args)
+static void epf_dev_undo_begin(struct epf_file *file, const void *args)
 {
 	epf_snap_cancel(file);
 }
@@ -261,8 +261,8 @@ static void undo_begin(struct epf_file *file, const void *args)
  * later time. If the table was replaced meanwhile, that may have happened before the
  * journal was attached; nobody else would stop the journal then.
  */
-static struct epf_journal *new_journal(struct epf_filter *f, u32 order,
-				       u32 shards)
+static struct epf_journal *epf_dev_new_journal(struct epf_filter *f, u32 order,
+					       u32 shards)
 {
 	struct epf_table *t = epf_filter_table(f);
 	struct epf_journal *j;
@@ -277,13 +277,13 @@ static struct epf_journal *new_journal(struct epf_filter *f, u32 order,
 	return j;
 }
 
-static int begin_journal(struct epf_file *file, struct epf_journal_args *a)
+static int epf_dev_begin_journal(struct epf_file *file, struct epf_journal_args *a)
 {
 	struct epf_journal *j = ERR_PTR(-EBUSY);
 
 	mutex_lock(&file->lock);
 	if (!file->journal)
-		j = new_journal(file->filter, a->order, a->shards);
+		j = epf_dev_new_journal(file->filter, a->order, a->shards);
 	if (!IS_ERR(j)) {
 		file->journal = j;
 		a->bytes = epf_journal_bytes(j);
@@ -294,7 +294,7 @@ static int begin_journal(struct epf_file *file, struct epf_journal_args *a)
 	return PTR_ERR_OR_ZERO(j);
 }
 
-static int end_journal(struct epf_file *file)
+static int epf_dev_end_journal(struct epf_file *file)
 {
 	struct epf_journal *j;
 
@@ -308,32 +308,32 @@ static int end_journal(struct epf_file *file)
 	return 0;
 }
 
-static int do_journal(struct epf_file *file, void *args)
+static int epf_dev_do_journal(struct epf_file *file, void *args)
 {
 	struct epf_journal_args *a = args;
 
 	if (a->bytes || a->records || a->serial)
 		return -EINVAL;
 	if (a->flags & EPF_JOURNAL_END)
-		return a->order || a->shards ? -EINVAL : end_journal(file);
+		return a->order || a->shards ? -EINVAL : epf_dev_end_journal(file);
 	if (!a->shards)
 		a->shards = min_t(u32, roundup_pow_of_two(nr_cpu_ids),
 				  EPF_JOURNAL_SHARDS_MAX);
 	if (!a->order || a->order > EPF_JOURNAL_ORDER_MAX ||
 	    !is_power_of_2(a->shards) || a->shards > EPF_JOURNAL_SHARDS_MAX)
 		return -EINVAL;
-	return begin_journal(file, a);
+	return epf_dev_begin_journal(file, a);
 }
 
-static void undo_journal(struct epf_file *file, const void *args)
+static void epf_dev_undo_journal(struct epf_file *file, const void *args)
 {
 	const struct epf_journal_args *a = args;
 
 	if (!(a->flags & EPF_JOURNAL_END))
-		end_journal(file);
+		epf_dev_end_journal(file);
 }
 
-static int do_open(struct epf_file *file, void *args);
+static int epf_dev_do_open(struct epf_file *file, void *args);
 
 /* Flags that a struct may bring back because the last call has set them. */
 #define INFO_FLAGS \
@@ -344,19 +344,19 @@ static int do_open(struct epf_file *file, void *args);
 /* Indexed by _IOC_NR. The first sizes are literal numbers because they never change. */
 static const struct cmd control_cmds[] = {
 	[_IOC_NR(EPF_IOC_CREATE)] =
-		CMD(do_create, struct epf_create, 112, EPF_CREATE_MASK,
-		    ADMIN | OUT, .undo = undo_create),
+		CMD(epf_dev_do_create, struct epf_create, 112, EPF_CREATE_MASK,
+		    ADMIN | OUT, .undo = epf_dev_undo_create),
 	[_IOC_NR(EPF_IOC_DESTROY)] =
-		CMD(do_destroy, struct epf_ref_args, 48, EPF_DESTROY_MASK,
+		CMD(epf_dev_do_destroy, struct epf_ref_args, 48, EPF_DESTROY_MASK,
 		    ADMIN),
-	[_IOC_NR(EPF_IOC_LIST)] = CMD(do_list, struct epf_list, 24, 0, OUT),
-	[_IOC_NR(EPF_IOC_OPEN)] = CMD(do_open, struct epf_ref_args, 48, 0, 0),
-	[_IOC_NR(EPF_IOC_SWAP)] = CMD(do_swap, struct epf_swap, 88, 0, ADMIN),
+	[_IOC_NR(EPF_IOC_LIST)] = CMD(epf_dev_do_list, struct epf_list, 24, 0, OUT),
+	[_IOC_NR(EPF_IOC_OPEN)] = CMD(epf_dev_do_open, struct epf_ref_args, 48, 0, 0),
+	[_IOC_NR(EPF_IOC_SWAP)] = CMD(epf_dev_do_swap, struct epf_swap, 88, 0, ADMIN),
 };
 
 static const struct cmd filter_cmds[] = {
 	[_IOC_NR(EPF_IOC_INFO)] =
-		CMD(do_info, struct epf_info, 528, INFO_FLAGS, OUT),
+		CMD(epf_dev_do_info, struct epf_info, 528, INFO_FLAGS, OUT),
 	[_IOC_NR(EPF_IOC_TEST)] =
 		CMD(epf_batch_test, struct epf_batch, 56, BATCH_FLAGS,
 		    OUT | PARTIAL),
@@ -367,32 +367,32 @@ static const struct cmd filter_cmds[] = {
 		CMD(epf_batch_test_and_insert, struct epf_batch, 56,
 		    BATCH_FLAGS, ADMIN | OUT | PARTIAL),
 	[_IOC_NR(EPF_IOC_ROTATE)] =
-		CMD(do_rotate, struct epf_rotate_args, 24, 0, ADMIN | OUT),
-	[_IOC_NR(EPF_IOC_CLEAR)] = { .fn = do_clear, .how = ADMIN },
+		CMD(epf_dev_do_rotate, struct epf_rotate_args, 24, 0, ADMIN | OUT),
+	[_IOC_NR(EPF_IOC_CLEAR)] = { .fn = epf_dev_do_clear, .how = ADMIN },
 	[_IOC_NR(EPF_IOC_KEY)] =
-		CMD(do_key, struct epf_key_args, 24, 0, ADMIN | OUT),
+		CMD(epf_dev_do_key, struct epf_key_args, 24, 0, ADMIN | OUT),
 	[_IOC_NR(EPF_IOC_SNAP_BEGIN)] =
 		CMD(epf_snap_begin, struct epf_snap, 304, 0, ADMIN | OUT,
-		    .undo = undo_begin),
+		    .undo = epf_dev_undo_begin),
 	[_IOC_NR(EPF_IOC_SNAP_END)] =
 		CMD(epf_snap_end, struct epf_snap, 304, 0, ADMIN | OUT),
 	[_IOC_NR(EPF_IOC_RESTORE)] =
 		CMD(epf_restore, struct epf_restore, 304, 0, ADMIN),
 	[_IOC_NR(EPF_IOC_JOURNAL)] =
-		CMD(do_journal, struct epf_journal_args, 40, EPF_JOURNAL_MASK,
-		    ADMIN | OUT, .undo = undo_journal),
+		CMD(epf_dev_do_journal, struct epf_journal_args, 40, EPF_JOURNAL_MASK,
+		    ADMIN | OUT, .undo = epf_dev_undo_journal),
 	[_IOC_NR(EPF_IOC_SNAP_READ)] =
 		CMD(epf_snap_read, struct epf_snap_read, 32, EPF_SNAP_READ_MASK,
 		    ADMIN),
 	[_IOC_NR(EPF_IOC_DESCRIBE)] =
-		CMD(do_describe, struct epf_describe, 16, 0, ADMIN | OUT),
+		CMD(epf_dev_do_describe, struct epf_describe, 16, 0, ADMIN | OUT),
 };
 
 /* The copy gets the size that was checked, because other threads of the caller may
  * change the original meanwhile.
  */
-static int get_args(const struct cmd *cmd, union args *args, void __user *user,
-		    u32 *size)
+static int epf_dev_get_args(const struct cmd *cmd, union args *args, void __user *user,
+			    u32 *size)
 {
 	int err;
 
@@ -410,11 +410,11 @@ static int get_args(const struct cmd *cmd, union args *args, void __user *user,
 }
 
 /* The caller wipes @args, whatever the result. */
-static int run_args(const struct cmd *cmd, struct epf_file *file,
-		    union args *args, void __user *user)
+static int epf_dev_run_args(const struct cmd *cmd, struct epf_file *file,
+			    union args *args, void __user *user)
 {
 	u32 size;
-	int ret = get_args(cmd, args, user, &size);
+	int ret = epf_dev_get_args(cmd, args, user, &size);
 
 	if (ret)
 		return ret;
@@ -428,8 +428,8 @@ static int run_args(const struct cmd *cmd, struct epf_file *file,
 	return ret;
 }
 
-static long run(const struct cmd *cmd, struct epf_file *file,
-		void __user *user)
+static long epf_dev_run(const struct cmd *cmd, struct epf_file *file,
+			void __user *user)
 {
 	union args args;
 	int ret;
@@ -438,13 +438,13 @@ static long run(const struct cmd *cmd, struct epf_file *file,
 		return -EPERM;
 	if (!cmd->size)
 		return cmd->fn(file, NULL);
-	ret = run_args(cmd, file, &args, user);
+	ret = epf_dev_run_args(cmd, file, &args, user);
 	memzero_explicit(&args, sizeof(args)); /* hash keys */
 	return ret;
 }
 
-static const struct cmd *find_cmd(const struct cmd *cmds, size_t nr,
-				  unsigned int cmd)
+static const struct cmd *epf_dev_find_cmd(const struct cmd *cmds, size_t nr,
+					  unsigned int cmd)
 {
 	size_t i = _IOC_NR(cmd);
 
@@ -454,25 +454,25 @@ static const struct cmd *find_cmd(const struct cmd *cmds, size_t nr,
 	return cmds[i].fn ? &cmds[i] : NULL;
 }
 
-static long control_ioctl(struct file *filp, unsigned int nr,
-			  unsigned long arg)
+static long epf_dev_control_ioctl(struct file *filp, unsigned int nr,
+				  unsigned long arg)
 {
-	const struct cmd *cmd = find_cmd(control_cmds,
-					 ARRAY_SIZE(control_cmds), nr);
+	const struct cmd *cmd = epf_dev_find_cmd(control_cmds,
+						 ARRAY_SIZE(control_cmds), nr);
 
-	return cmd ? run(cmd, NULL, (void __user *)arg) : -ENOTTY;
+	return cmd ? epf_dev_run(cmd, NULL, (void __user *)arg) : -ENOTTY;
 }
 
-static long filter_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
+static long epf_dev_filter_ioctl(struct file *filp, unsigned int nr, unsigned long arg)
 {
-	const struct cmd *cmd = find_cmd(filter_cmds, ARRAY_SIZE(filter_cmds),
-					 nr);
+	const struct cmd *cmd = epf_dev_find_cmd(filter_cmds, ARRAY_SIZE(filter_cmds),
+						 nr);
 
-	return cmd ? run(cmd, filp->private_data, (void __user *)arg) :
+	return cmd ? epf_dev_run(cmd, filp->private_data, (void __user *)arg) :
 		     -ENOTTY;
 }
 
-static __poll_t news(const struct epf_file *file, const struct epf_table *t)
+static __poll_t epf_dev_news(const struct epf_file *file, const struct epf_table *t)
 {
 	bool same = t->serial == file->seen_serial;
 	__poll_t mask = 0;
@@ -486,7 +486,7 @@ static __poll_t news(const struct epf_file *file, const struct epf_table *t)
 	return mask;
 }
 
-static __poll_t filter_poll(struct file *filp, poll_table *wait)
+static __poll_t epf_dev_filter_poll(struct file *filp, poll_table *wait)
 {
 	struct epf_file *file = filp->private_data;
 	__poll_t mask = EPOLLHUP;
@@ -497,18 +497,18 @@ static __poll_t filter_poll(struct file *filp, poll_table *wait)
 	rcu_read_lock();
 	t = rcu_dereference(file->filter->table);
 	if (t)
-		mask = news(file, t);
+		mask = epf_dev_news(file, t);
 	rcu_read_unlock();
 	mutex_unlock(&file->lock);
 	return mask;
 }
 
-static int filter_release(struct inode *inode, struct file *filp)
+static int epf_dev_filter_release(struct inode *inode, struct file *filp)
 {
 	struct epf_file *file = filp->private_data;
 
 	epf_snap_cancel(file);
-	end_journal(file);
+	epf_dev_end_journal(file);
 	epf_filter_put(file->filter);
 	kfree(file);
 	return 0;
@@ -516,16 +516,16 @@ static int filter_release(struct inode *inode, struct file *filp)
 
 static const struct file_operations filter_fops = {
 	.owner = THIS_MODULE,
-	.release = filter_release,
-	.unlocked_ioctl = filter_ioctl,
+	.release = epf_dev_filter_release,
+	.unlocked_ioctl = epf_dev_filter_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.mmap = epf_mmap,
-	.poll = filter_poll,
+	.poll = epf_dev_filter_poll,
 	.llseek = noop_llseek,
 };
 
 /* The descriptor is read-only, so no mapping of it can be made writable. */
-static int do_open(struct epf_file *unused, void *args)
+static int epf_dev_do_open(struct epf_file *unused, void *args)
 {
 	struct epf_ref_args *a = args;
 	struct epf_filter *f;
@@ -543,8 +543,8 @@ static int do_open(struct epf_file *unused, void *args)
 	mutex_init(&file->lock);
 	t = epf_filter_table(f);
 	if (t) {
-		see(file, t, epf_load(&t->state.epoch), atomic64_read(&t->flips),
-		    epf_table_saturated(t));
+		epf_dev_see(file, t, epf_load(&t->state.epoch), atomic64_read(&t->flips),
+			    epf_table_saturated(t));
 		epf_table_put(t);
 	}
 	fd = anon_inode_getfd("[epochfilter]", &filter_fops, file,
@@ -562,7 +562,7 @@ err_put:
 
 static const struct file_operations control_fops = {
 	.owner = THIS_MODULE,
-	.unlocked_ioctl = control_ioctl,
+	.unlocked_ioctl = epf_dev_control_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.llseek = noop_llseek,
 };

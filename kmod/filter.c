@@ -30,7 +30,7 @@ static DEFINE_MUTEX(registry);
 static u32 next_id;		/* @registry */
 static atomic_t nr_filters;	/* within epf_max_filters() */
 
-static bool name_valid(const char name[EPF_NAME_LEN])
+static bool epf_filter_name_valid(const char name[EPF_NAME_LEN])
 {
 	size_t len = strnlen(name, EPF_NAME_LEN);
 	size_t i;
@@ -44,7 +44,7 @@ static bool name_valid(const char name[EPF_NAME_LEN])
 	return true;
 }
 
-static struct epf_filter *find_name(const char *name)
+static struct epf_filter *epf_filter_find_name(const char *name)
 {
 	struct epf_filter *f;
 	unsigned long id;
@@ -57,20 +57,20 @@ static struct epf_filter *find_name(const char *name)
 }
 
 /* Caller holds @registry. Return: an error pointer: -EINVAL, -ENOENT. */
-static struct epf_filter *find(const struct epf_name *name)
+static struct epf_filter *epf_filter_find_locked(const struct epf_name *name)
 {
 	struct epf_filter *f;
 
 	lockdep_assert_held(&registry);
 	if (name->reserved)
 		return ERR_PTR(-EINVAL);
-	if (!name->id && !name_valid(name->name))
+	if (!name->id && !epf_filter_name_valid(name->name))
 		return ERR_PTR(-EINVAL);
-	f = name->id ? xa_load(&filters, name->id) : find_name(name->name);
+	f = name->id ? xa_load(&filters, name->id) : epf_filter_find_name(name->name);
 	return f ?: ERR_PTR(-ENOENT);
 }
 
-static struct epf_table *table_locked(struct epf_filter *f)
+static struct epf_table *epf_filter_table_locked(struct epf_filter *f)
 {
 	return rcu_dereference_protected(f->table,
 					 lockdep_is_held(&registry));
@@ -88,7 +88,7 @@ struct epf_filter *epf_filter_find(const struct epf_name *name)
 	struct epf_filter *f;
 
 	mutex_lock(&registry);
-	f = find(name);
+	f = epf_filter_find_locked(name);
 	if (!IS_ERR(f))
 		refcount_inc(&f->refs); /* a registered filter has at least one */
 	mutex_unlock(&registry);
@@ -139,14 +139,14 @@ struct epf_table *epf_filter_table(struct epf_filter *f)
 	struct epf_table *t;
 
 	mutex_lock(&registry);
-	t = table_locked(f);
+	t = epf_filter_table_locked(f);
 	if (t)
 		epf_table_get(t);
 	mutex_unlock(&registry);
 	return t;
 }
 
-static struct epf_filter *filter_new(const struct epf_create *args)
+static struct epf_filter *epf_filter_new(const struct epf_create *args)
 {
 	struct epf_filter *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	struct epf_table *t;
@@ -174,19 +174,19 @@ static struct epf_filter *filter_new(const struct epf_create *args)
 }
 
 /* Give @f its id and name. Lookups can find it from here on. */
-static int publish(struct epf_filter *f)
+static int epf_filter_publish(struct epf_filter *f)
 {
 	struct epf_table *t;
 	int err;
 
 	mutex_lock(&registry);
-	err = find_name(f->name) ? -EEXIST : 0;
+	err = epf_filter_find_name(f->name) ? -EEXIST : 0;
 	if (!err)
 		err = xa_alloc_cyclic(&filters, &f->id, NULL,
 				      XA_LIMIT(1, INT_MAX), &next_id,
 				      GFP_KERNEL);
 	if (err >= 0) {
-		t = table_locked(f);
+		t = epf_filter_table_locked(f);
 		epf_table_start(t, f, f->id);
 		trace_epf_create(f->id, t->params.kind, t->params.nr_lines,
 				 atomic64_read(&t->bytes));
@@ -197,9 +197,9 @@ static int publish(struct epf_filter *f)
 	return err;
 }
 
-static int create_args_check(const struct epf_create *args)
+static int epf_filter_create_args_check(const struct epf_create *args)
 {
-	if (args->reserved || !name_valid(args->params.name))
+	if (args->reserved || !epf_filter_name_valid(args->params.name))
 		return -EINVAL;
 	if (!(args->flags & EPF_CREATE_KEY) && (args->key[0] || args->key[1]))
 		return -EINVAL;
@@ -214,7 +214,7 @@ static int create_args_check(const struct epf_create *args)
 }
 
 /* The limit may have been lowered below the current number of filters. */
-static bool try_count(void)
+static bool epf_filter_try_count(void)
 {
 	int old = atomic_read(&nr_filters);
 
@@ -225,12 +225,12 @@ static bool try_count(void)
 	return true;
 }
 
-static bool name_taken(const char *name)
+static bool epf_filter_name_taken(const char *name)
 {
 	bool taken;
 
 	mutex_lock(&registry);
-	taken = find_name(name);
+	taken = epf_filter_find_name(name);
 	mutex_unlock(&registry);
 	return taken;
 }
@@ -248,19 +248,19 @@ int epf_filter_create(const struct epf_create *args, u32 *id)
 	struct epf_filter *f;
 	int err;
 
-	err = create_args_check(args);
+	err = epf_filter_create_args_check(args);
 	if (err)
 		return err;
-	if (name_taken(args->params.name))
-		return -EEXIST; /* early; publish() checks again */
-	if (!try_count())
+	if (epf_filter_name_taken(args->params.name))
+		return -EEXIST; /* early; epf_filter_publish() checks again */
+	if (!epf_filter_try_count())
 		return -ENOSPC;
-	f = filter_new(args);
+	f = epf_filter_new(args);
 	if (IS_ERR(f)) {
 		err = PTR_ERR(f);
 		goto err_uncount;
 	}
-	err = publish(f);
+	err = epf_filter_publish(f);
 	if (err)
 		goto err_free;
 	*id = f->id;
@@ -275,9 +275,9 @@ err_uncount:
 }
 
 /* Caller holds @registry. After this @f cannot be found and has no table. */
-static struct epf_table *unpublish(struct epf_filter *f)
+static struct epf_table *epf_filter_unpublish(struct epf_filter *f)
 {
-	struct epf_table *t = table_locked(f);
+	struct epf_table *t = epf_filter_table_locked(f);
 
 	lockdep_assert_held(&registry);
 	xa_erase(&filters, f->id);
@@ -286,10 +286,10 @@ static struct epf_table *unpublish(struct epf_filter *f)
 	return t;
 }
 
-/* Finish what unpublish() began, without @registry. @held: others hold
+/* Finish what epf_filter_unpublish() began, without @registry. @held: others hold
  * references to @f.
  */
-static void dispose(struct epf_filter *f, struct epf_table *t, bool held)
+static void epf_filter_dispose(struct epf_filter *f, struct epf_table *t, bool held)
 {
 	trace_epf_destroy(f->id, held);
 	epf_table_retire(t);
@@ -316,7 +316,7 @@ int epf_filter_destroy(const struct epf_name *name, bool force)
 	int err = 0;
 
 	mutex_lock(&registry);
-	f = find(name);
+	f = epf_filter_find_locked(name);
 	if (IS_ERR(f)) {
 		err = PTR_ERR(f);
 	} else {
@@ -324,11 +324,11 @@ int epf_filter_destroy(const struct epf_name *name, bool force)
 		if (held && !force)
 			err = -EBUSY;
 		else
-			t = unpublish(f);
+			t = epf_filter_unpublish(f);
 	}
 	mutex_unlock(&registry);
 	if (!err)
-		dispose(f, t, held);
+		epf_filter_dispose(f, t, held);
 	return err;
 }
 
@@ -347,9 +347,9 @@ void epf_filter_destroy_all(void)
 	xa_for_each(&filters, id, f) {
 		mutex_lock(&registry);
 		WARN_ON_ONCE(!refcount_dec_if_one(&f->refs));
-		t = unpublish(f);
+		t = epf_filter_unpublish(f);
 		mutex_unlock(&registry);
-		dispose(f, t, false);
+		epf_filter_dispose(f, t, false);
 	}
 	xa_destroy(&filters);
 }
@@ -384,8 +384,8 @@ u32 epf_filter_list(u32 *ids, u32 room)
  * table lock keeps a new journal of @old from beginning in between. Case
  * swap-late of selftests/explore.
  */
-static void install(struct epf_filter *f, struct epf_table *t,
-		    struct epf_table *old)
+static void epf_filter_install(struct epf_filter *f, struct epf_table *t,
+			       struct epf_table *old)
 {
 	lockdep_assert_held(&registry);
 	epf_table_lock(old);
@@ -396,15 +396,15 @@ static void install(struct epf_filter *f, struct epf_table *t,
 	epf_table_unlock(old);
 }
 
-static int swap_locked(struct epf_filter *a, struct epf_filter *b)
+static int epf_filter_swap_locked(struct epf_filter *a, struct epf_filter *b)
 {
-	struct epf_table *t = table_locked(a), *u = table_locked(b);
+	struct epf_table *t = epf_filter_table_locked(a), *u = epf_filter_table_locked(b);
 
 	lockdep_assert_held(&registry);
 	if (a == b)
 		return -EINVAL;
-	install(a, u, t);
-	install(b, t, u);
+	epf_filter_install(a, u, t);
+	epf_filter_install(b, t, u);
 	wake_up_interruptible_poll(&a->wait, EPOLLIN | EPOLLPRI);
 	wake_up_interruptible_poll(&b->wait, EPOLLIN | EPOLLPRI);
 	return 0;
@@ -424,14 +424,14 @@ int epf_filter_swap(const struct epf_swap *args)
 	int err;
 
 	mutex_lock(&registry);
-	a = find(&args->a);
-	b = find(&args->b);
+	a = epf_filter_find_locked(&args->a);
+	b = epf_filter_find_locked(&args->b);
 	if (IS_ERR(a))
 		err = PTR_ERR(a);
 	else if (IS_ERR(b))
 		err = PTR_ERR(b);
 	else
-		err = swap_locked(a, b);
+		err = epf_filter_swap_locked(a, b);
 	mutex_unlock(&registry);
 	return err;
 }
@@ -455,7 +455,7 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
 	int err = 0;
 
 	mutex_lock(&registry);
-	old = table_locked(f);
+	old = epf_filter_table_locked(f);
 	if (!old)
 		err = -ENODEV;
 	else if (instead && old != instead)
@@ -464,7 +464,7 @@ int epf_filter_replace(struct epf_filter *f, struct epf_table *t,
 		if (old->window.align_ns && !t->owned)
 			epf_window_align(&t->window); /* mode time only */
 		epf_table_start(t, f, f->id);
-		install(f, t, old);
+		epf_filter_install(f, t, old);
 	}
 	mutex_unlock(&registry);
 	if (err)

@@ -54,7 +54,7 @@ u64 epf_journal_serial(struct epf_table *t)
 	return serial;
 }
 
-static void journal_put(struct epf_journal *j)
+static void epf_journal_unref(struct epf_journal *j)
 {
 	struct epf_table *t = j->table;
 
@@ -65,7 +65,7 @@ static void journal_put(struct epf_journal *j)
 	epf_table_put(t);
 }
 
-static u64 *get_memory(struct epf_table *t, u64 words)
+static u64 *epf_journal_get_memory(struct epf_table *t, u64 words)
 {
 	u64 *mem;
 
@@ -75,8 +75,8 @@ static u64 *get_memory(struct epf_table *t, u64 words)
 	return mem;
 }
 
-static struct epf_journal *journal_new(struct epf_table *t, u32 order,
-				       u32 shards)
+static struct epf_journal *epf_journal_new(struct epf_table *t, u32 order,
+					   u32 shards)
 {
 	struct epf_journal *j = kzalloc(sizeof(*j), GFP_KERNEL_ACCOUNT);
 	struct epf_journal_ring r;
@@ -88,10 +88,10 @@ static struct epf_journal *journal_new(struct epf_table *t, u32 order,
 	j->shards = shards;
 	j->words = epf_journal_records_at(shards) / sizeof(u64) +
 		   ((u64)shards << order) * RECORD_WORDS;
-	j->mem = get_memory(t, j->words);
+	j->mem = epf_journal_get_memory(t, j->words);
 	if (j->mem == ERR_PTR(-ENOSPC)) {
 		epf_wait_freed();
-		j->mem = get_memory(t, j->words);
+		j->mem = epf_journal_get_memory(t, j->words);
 	}
 	if (IS_ERR(j->mem)) {
 		int err = PTR_ERR(j->mem);
@@ -115,7 +115,7 @@ static struct epf_journal *journal_new(struct epf_table *t, u32 order,
 /* Attach a journal to its table. The journal of a retired table is over from the
  * beginning.
  */
-static int attach(struct epf_table *t, struct epf_journal *j)
+static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 {
 	int err = 0;
 
@@ -146,14 +146,14 @@ static int attach(struct epf_table *t, struct epf_journal *j)
 struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 				      u32 shards)
 {
-	struct epf_journal *j = journal_new(t, order, shards);
+	struct epf_journal *j = epf_journal_new(t, order, shards);
 	int err;
 
 	if (IS_ERR(j))
 		return j;
-	err = attach(t, j);
+	err = epf_journal_attach(t, j);
 	if (err) {
-		journal_put(j);
+		epf_journal_unref(j);
 		return ERR_PTR(err);
 	}
 	synchronize_rcu();
@@ -187,22 +187,22 @@ void epf_journal_end(struct epf_journal *j)
 {
 	epf_journal_stop(j);
 	synchronize_rcu(); /* no writer uses it after this */
-	journal_put(j);
+	epf_journal_unref(j);
 }
 
-static void vma_open(struct vm_area_struct *vma)
+static void epf_journal_vma_open(struct vm_area_struct *vma)
 {
 	struct epf_journal *j = vma->vm_private_data;
 
 	refcount_inc(&j->refs);
 }
 
-static void vma_close(struct vm_area_struct *vma)
+static void epf_journal_vma_close(struct vm_area_struct *vma)
 {
-	journal_put(vma->vm_private_data);
+	epf_journal_unref(vma->vm_private_data);
 }
 
-static vm_fault_t vma_fault(struct vm_fault *vmf)
+static vm_fault_t epf_journal_vma_fault(struct vm_fault *vmf)
 {
 	const struct epf_journal *j = vmf->vma->vm_private_data;
 
@@ -212,9 +212,9 @@ static vm_fault_t vma_fault(struct vm_fault *vmf)
 }
 
 static const struct vm_operations_struct vma_ops = {
-	.open = vma_open,
-	.close = vma_close,
-	.fault = vma_fault,
+	.open = epf_journal_vma_open,
+	.close = epf_journal_vma_close,
+	.fault = epf_journal_vma_fault,
 };
 
 /**

@@ -37,9 +37,9 @@
 #include <linux/skbuff.h>
 #include <net/xdp.h>
 
-static __always_inline int do_lanes(struct epf_table *t,
-				    const struct epf_lanes *lanes, u64 digest,
-				    enum op op, const struct epf_journal *j)
+static __always_inline int epf_kfunc_do_lanes(struct epf_table *t,
+					      const struct epf_lanes *lanes, u64 digest,
+					      enum op op, const struct epf_journal *j)
 {
 	struct epf_probe p;
 
@@ -52,65 +52,65 @@ static __always_inline int do_lanes(struct epf_table *t,
 }
 
 /* L is a constant here, so that the compiler keeps the probe in registers. */
-static __always_inline int do_parts(struct epf_table *t, u64 digest,
-				    enum op op, u16 parts,
-				    const struct epf_journal *j)
+static __always_inline int epf_kfunc_do_parts(struct epf_table *t, u64 digest,
+					      enum op op, u16 parts,
+					      const struct epf_journal *j)
 {
 	struct epf_lanes lanes = epf_table_lanes(t);
 
 	lanes.geom.parts = parts;
-	return do_lanes(t, &lanes, digest, op, j);
+	return epf_kfunc_do_lanes(t, &lanes, digest, op, j);
 }
 
 /* Lanes with any L, with or without a journal. */
-static __always_inline int do_any(struct epf_table *t, u64 digest, enum op op)
+static __always_inline int epf_kfunc_do_any(struct epf_table *t, u64 digest, enum op op)
 {
 	const struct epf_journal *j = epf_table_journal(t);
 
 	switch (t->lanes.geom.parts) {
 	case 1:
-		return do_parts(t, digest, op, 1, j);
+		return epf_kfunc_do_parts(t, digest, op, 1, j);
 	case 2:
-		return do_parts(t, digest, op, 2, j);
+		return epf_kfunc_do_parts(t, digest, op, 2, j);
 	default:
-		return do_parts(t, digest, op, EPF_PARTS_MAX, j);
+		return epf_kfunc_do_parts(t, digest, op, EPF_PARTS_MAX, j);
 	}
 }
 
 /* The next three functions are the out-of-line path, for all filters that are not plain:
  * one or two lines a key, a journal, or a locked kind.
  */
-static noinline int test_aside(struct epf_table *t, u64 digest)
+static noinline int epf_kfunc_test_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return t->ops->test(t, digest);
-	return do_any(t, digest, OP_TEST);
+	return epf_kfunc_do_any(t, digest, OP_TEST);
 }
 
-static noinline int insert_aside(struct epf_table *t, u64 digest)
+static noinline int epf_kfunc_insert_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return t->ops->insert(t, digest);
-	return do_any(t, digest, OP_INSERT);
+	return epf_kfunc_do_any(t, digest, OP_INSERT);
 }
 
-static noinline int test_and_insert_aside(struct epf_table *t, u64 digest)
+static noinline int epf_kfunc_test_and_insert_aside(struct epf_table *t, u64 digest)
 {
 	if (t->owned)
 		return t->ops->test_and_insert(t, digest);
-	return do_any(t, digest, OP_TEST_AND_INSERT);
+	return epf_kfunc_do_any(t, digest, OP_TEST_AND_INSERT);
 }
 
-static __always_inline int do_digest(struct epf_table *t, u64 digest,
-				     enum op op)
+static __always_inline int epf_kfunc_do_digest(struct epf_table *t, u64 digest,
+					       enum op op)
 {
 	if (likely(READ_ONCE(t->plain)))
-		return do_parts(t, digest, op, EPF_PARTS_MAX, NULL);
+		return epf_kfunc_do_parts(t, digest, op, EPF_PARTS_MAX, NULL);
 	if (op == OP_TEST)
-		return test_aside(t, digest);
+		return epf_kfunc_test_aside(t, digest);
 	if (op == OP_INSERT)
-		return insert_aside(t, digest);
-	return test_and_insert_aside(t, digest);
+		return epf_kfunc_insert_aside(t, digest);
+	return epf_kfunc_test_and_insert_aside(t, digest);
 }
 
 /**
@@ -124,14 +124,14 @@ static __always_inline int do_digest(struct epf_table *t, u64 digest,
 int epf_table_op(struct epf_table *t, u64 digest, enum op op)
 {
 	if (op == OP_TEST)
-		return do_digest(t, digest, OP_TEST);
+		return epf_kfunc_do_digest(t, digest, OP_TEST);
 	if (op == OP_INSERT)
-		return do_digest(t, digest, OP_INSERT);
-	return do_digest(t, digest, OP_TEST_AND_INSERT);
+		return epf_kfunc_do_digest(t, digest, OP_INSERT);
+	return epf_kfunc_do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 
-static __always_inline int by_digest(struct epf_filter *f, u64 digest,
-				     enum op op)
+static __always_inline int epf_kfunc_by_digest(struct epf_filter *f, u64 digest,
+					       enum op op)
 {
 	struct epf_table *t;
 	int ret = -ENODEV;
@@ -139,13 +139,13 @@ static __always_inline int by_digest(struct epf_filter *f, u64 digest,
 	rcu_read_lock(); /* a syscall program has no RCU section of its own */
 	t = rcu_dereference(f->table);
 	if (likely(t))
-		ret = do_digest(t, digest, op);
+		ret = epf_kfunc_do_digest(t, digest, op);
 	rcu_read_unlock();
 	return ret;
 }
 
-static __always_inline int by_key(struct epf_filter *f, const void *key,
-				  u32 len, enum op op)
+static __always_inline int epf_kfunc_by_key(struct epf_filter *f, const void *key,
+					    u32 len, enum op op)
 {
 	struct epf_table *t;
 	int ret = -ENODEV;
@@ -155,7 +155,7 @@ static __always_inline int by_key(struct epf_filter *f, const void *key,
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
 	if (likely(t))
-		ret = do_digest(t, epf_digest(&t->hash, key, len), op);
+		ret = epf_kfunc_do_digest(t, epf_digest(&t->hash, key, len), op);
 	rcu_read_unlock();
 	return ret;
 }
@@ -163,8 +163,8 @@ static __always_inline int by_key(struct epf_filter *f, const void *key,
 /* Add the fragments of @xdp to @pkt, which has the linear part. Their list lies in the
  * packet's buffer, which may be user memory, so it is read once and bounded.
  */
-static noinline void add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
-			       struct epf_pkt *pkt)
+static noinline void epf_kfunc_add_frags(struct xdp_buff *xdp, struct epf_seg *seg,
+					 struct epf_pkt *pkt)
 {
 	const struct skb_shared_info *sinfo =
 		xdp_get_shared_info_from_buff(xdp);
@@ -207,14 +207,14 @@ noinline int epf_xdp_digest(const struct epf_hash *h, struct xdp_buff *xdp,
 	pkt.nr_segs = 1;
 	pkt.len = seg[0].len;
 	if (unlikely(xdp_buff_has_frags(xdp)))
-		add_frags(xdp, seg, &pkt);
+		epf_kfunc_add_frags(xdp, seg, &pkt);
 	return epf_pkt_digest_in(h, &pkt, opts, &scope, digest);
 }
 
 /* Test and insert a packet of any form; kept out of line for its stack frame. */
-static noinline int xdp_test_and_insert(struct epf_table *t,
-					struct xdp_buff *xdp,
-					struct epf_pkt_opts opts)
+static noinline int epf_kfunc_xdp_test_and_insert(struct epf_table *t,
+						  struct xdp_buff *xdp,
+						  struct epf_pkt_opts opts)
 {
 	u64 digest;
 	int err = 0;
@@ -222,20 +222,20 @@ static noinline int xdp_test_and_insert(struct epf_table *t,
 	if (!epf_packet_plain(&t->hash, xdp->data, xdp->data_end - xdp->data,
 			      &opts, &digest))
 		err = epf_xdp_digest(&t->hash, xdp, &opts, &digest);
-	return err ?: do_digest(t, digest, OP_TEST_AND_INSERT);
+	return err ?: epf_kfunc_do_digest(t, digest, OP_TEST_AND_INSERT);
 }
 
 /* The caller is an XDP program. It runs with softirqs off, which is an RCU section that
  * begins before the program and ends after it.
  */
-static __always_inline struct epf_table *xdp_table(struct epf_filter *f)
+static __always_inline struct epf_table *epf_kfunc_xdp_table(struct epf_filter *f)
 {
 	return rcu_dereference_check(f->table, rcu_read_lock_bh_held());
 }
 
 /* As bpf_epf_xdp_test() and bpf_epf_xdp_insert(). @t: NULL if the filter was destroyed. */
-static int xdp_one(struct epf_table *t, struct xdp_md *ctx,
-		   const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+static int epf_kfunc_xdp_one(struct epf_table *t, struct xdp_md *ctx,
+			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
 	struct epf_pkt_opts o;
 	u64 digest;
@@ -247,13 +247,13 @@ static int xdp_one(struct epf_table *t, struct xdp_md *ctx,
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
 	err = epf_xdp_digest(&t->hash, (struct xdp_buff *)ctx, &o, &digest);
-	return err ?: do_digest(t, digest, op);
+	return err ?: epf_kfunc_do_digest(t, digest, op);
 }
 
 /* May the caller acquire any filter? Timers and work queues of a program run in the
  * context of an arbitrary task, so they may not.
  */
-static bool may_acquire(void)
+static bool epf_kfunc_may_acquire(void)
 {
 	return in_task() && !(current->flags & PF_KTHREAD) &&
 	       capable(CAP_NET_ADMIN);
@@ -265,8 +265,8 @@ static bool may_acquire(void)
  * with the capabilities of that task. The type of @prog does not matter: an extension of a
  * syscall program counts as one.
  */
-static int __maybe_unused syscall_filter(const struct bpf_prog *prog,
-					 u32 kfunc_id)
+static int __maybe_unused epf_kfunc_syscall_filter(const struct bpf_prog *prog,
+						   u32 kfunc_id)
 {
 	return capable(CAP_NET_ADMIN) ? 0 : -EACCES;
 }
@@ -289,7 +289,7 @@ __bpf_kfunc_start_defs();
  */
 __bpf_kfunc struct epf_filter *bpf_epf_acquire(u32 id)
 {
-	return may_acquire() ? epf_filter_get_id(id) : NULL;
+	return epf_kfunc_may_acquire() ? epf_filter_get_id(id) : NULL;
 }
 
 /**
@@ -324,7 +324,7 @@ CFI_NOSEAL(bpf_epf_release_dtor);
 __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key,
 			     u32 key__sz)
 {
-	return by_key(f, key, key__sz, OP_TEST);
+	return epf_kfunc_by_key(f, key, key__sz, OP_TEST);
 }
 
 /**
@@ -341,7 +341,7 @@ __bpf_kfunc int bpf_epf_test(struct epf_filter *f, const void *key,
 __bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key,
 			       u32 key__sz)
 {
-	return by_key(f, key, key__sz, OP_INSERT);
+	return epf_kfunc_by_key(f, key, key__sz, OP_INSERT);
 }
 
 /**
@@ -359,7 +359,7 @@ __bpf_kfunc int bpf_epf_insert(struct epf_filter *f, const void *key,
 __bpf_kfunc int bpf_epf_test_and_insert(struct epf_filter *f, const void *key,
 					u32 key__sz)
 {
-	return by_key(f, key, key__sz, OP_TEST_AND_INSERT);
+	return epf_kfunc_by_key(f, key, key__sz, OP_TEST_AND_INSERT);
 }
 
 /**
@@ -403,7 +403,7 @@ __bpf_kfunc int bpf_epf_key_digest(struct epf_filter *f, const void *key,
  */
 __bpf_kfunc int bpf_epf_test_digest(struct epf_filter *f, u64 digest)
 {
-	return by_digest(f, digest, OP_TEST);
+	return epf_kfunc_by_digest(f, digest, OP_TEST);
 }
 
 /**
@@ -415,7 +415,7 @@ __bpf_kfunc int bpf_epf_test_digest(struct epf_filter *f, u64 digest)
  */
 __bpf_kfunc int bpf_epf_insert_digest(struct epf_filter *f, u64 digest)
 {
-	return by_digest(f, digest, OP_INSERT);
+	return epf_kfunc_by_digest(f, digest, OP_INSERT);
 }
 
 /**
@@ -428,7 +428,7 @@ __bpf_kfunc int bpf_epf_insert_digest(struct epf_filter *f, u64 digest)
 __bpf_kfunc int bpf_epf_test_and_insert_digest(struct epf_filter *f,
 					       u64 digest)
 {
-	return by_digest(f, digest, OP_TEST_AND_INSERT);
+	return epf_kfunc_by_digest(f, digest, OP_TEST_AND_INSERT);
 }
 
 /**
@@ -457,7 +457,7 @@ __bpf_kfunc int bpf_epf_xdp_digest(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts,
 				   u32 opts__sz, u64 *digest)
 {
-	const struct epf_table *t = xdp_table(f);
+	const struct epf_table *t = epf_kfunc_xdp_table(f);
 	struct epf_pkt_opts o;
 
 	if (unlikely(!t))
@@ -484,7 +484,7 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 					    u32 opts__sz)
 {
 	struct xdp_buff *xdp = (struct xdp_buff *)ctx;
-	struct epf_table *t = xdp_table(f);
+	struct epf_table *t = epf_kfunc_xdp_table(f);
 	struct epf_pkt_opts o;
 	u64 first, tail;
 
@@ -495,9 +495,9 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 	o = epf_pkt_opts_read(opts);
 	if (!epf_flow_plain(xdp->data, xdp->data_end - xdp->data, &o, &first,
 			    &tail))
-		return xdp_test_and_insert(t, xdp, o);
-	return do_digest(t, epf_digest_words(&t->hash, first, tail, 14),
-			 OP_TEST_AND_INSERT);
+		return epf_kfunc_xdp_test_and_insert(t, xdp, o);
+	return epf_kfunc_do_digest(t, epf_digest_words(&t->hash, first, tail, 14),
+				   OP_TEST_AND_INSERT);
 }
 
 /**
@@ -515,7 +515,7 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert(struct epf_filter *f,
 __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 				 const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	return xdp_one(xdp_table(f), ctx, opts, opts__sz, OP_TEST);
+	return epf_kfunc_xdp_one(epf_kfunc_xdp_table(f), ctx, opts, opts__sz, OP_TEST);
 }
 
 /**
@@ -530,7 +530,7 @@ __bpf_kfunc int bpf_epf_xdp_test(struct epf_filter *f, struct xdp_md *ctx,
 __bpf_kfunc int bpf_epf_xdp_insert(struct epf_filter *f, struct xdp_md *ctx,
 				   const struct epf_pkt_opts *opts, u32 opts__sz)
 {
-	return xdp_one(xdp_table(f), ctx, opts, opts__sz, OP_INSERT);
+	return epf_kfunc_xdp_one(epf_kfunc_xdp_table(f), ctx, opts, opts__sz, OP_INSERT);
 }
 
 __bpf_kfunc_end_defs();
@@ -608,10 +608,10 @@ static const struct btf_kfunc_id_set nf_set = {
 static const struct btf_kfunc_id_set syscall_set = {
 	.owner = THIS_MODULE,
 	.set = &syscall_ids,
-	EPF_KFUNC_FILTER(syscall_filter)
+	EPF_KFUNC_FILTER(epf_kfunc_syscall_filter)
 };
 
-static int register_dtor(void)
+static int epf_kfunc_register_dtor(void)
 {
 	const struct btf_id_dtor_kfunc dtor = {
 		.btf_id = dtor_ids[0],
@@ -637,5 +637,5 @@ int epf_kfunc_init(void)
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SCHED_CLS, &skb_set) ?:
 	       register_btf_kfunc_id_set(BPF_PROG_TYPE_SYSCALL, &syscall_set) ?:
 	       epf_register_sockets(&common_set, &skb_set, &nf_set) ?:
-	       register_dtor();
+	       epf_kfunc_register_dtor();
 }

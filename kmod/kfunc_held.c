@@ -14,8 +14,9 @@
  *   from the type of the map's value.
  * - The program pins the map. If the reference is taken out meanwhile and released, the
  *   filter stays in memory until a grace period has passed (epf_filter_put()); after
- *   destruction, too (dispose()). The same holds for its table. bpf_kptr_xchg() orders the
- *   contents of the filter before the pointer; the load here has an address dependency.
+ *   destruction, too (epf_filter_dispose()). The same holds for its table.
+ *   bpf_kptr_xchg() orders the contents of the filter before the pointer; the load here
+ *   has an address dependency.
  * - During swap, restore and destruction by force a call sees one table or none, and
  *   computes digest and operation on the same one.
  *
@@ -33,7 +34,7 @@
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 
-static struct epf_table *held_table(const struct bpf_map *map)
+static struct epf_table *epf_kfunc_held_table(const struct bpf_map *map)
 {
 	struct epf_filter **held = epf_map_reference(map, bpf_epf_release_dtor);
 	struct epf_filter *f = held ? READ_ONCE(*held) : NULL;
@@ -45,8 +46,8 @@ static struct epf_table *held_table(const struct bpf_map *map)
  * returned even without a filter (any hash gives it), because the program may have to
  * let such packets pass (ARP).
  */
-static int xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
-		    const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+static int epf_kfunc_xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
+			      const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
 	static const struct epf_hash any;
 	struct epf_pkt_opts o;
@@ -58,7 +59,7 @@ static int xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 		return -EINVAL;
 	o = epf_pkt_opts_read(opts);
 	rcu_read_lock();
-	t = held_table(map);
+	t = epf_kfunc_held_table(map);
 	ret = epf_xdp_digest(t ? &t->hash : &any, (struct xdp_buff *)ctx, &o,
 			     &digest);
 	if (!ret)
@@ -68,8 +69,8 @@ static int xdp_held(const struct bpf_map *map, struct xdp_md *ctx,
 }
 
 /* One operation on a packet. @t: NULL if the filter was destroyed. */
-static int skb_one(struct epf_table *t, const struct sk_buff *skb, u32 iface,
-		   const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
+static int epf_kfunc_skb_one(struct epf_table *t, const struct sk_buff *skb, u32 iface,
+			     const struct epf_pkt_opts *opts, u32 opts__sz, enum op op)
 {
 	struct epf_pkt_opts o;
 	u64 digest;
@@ -85,20 +86,20 @@ static int skb_one(struct epf_table *t, const struct sk_buff *skb, u32 iface,
 }
 
 /* As bpf_epf_nf_test_held() and its siblings for socket buffers. */
-static int skb_held(const struct bpf_map *map, const struct sk_buff *skb,
-		    u32 iface, const struct epf_pkt_opts *opts, u32 opts__sz,
-		    enum op op)
+static int epf_kfunc_skb_held(const struct bpf_map *map, const struct sk_buff *skb,
+			      u32 iface, const struct epf_pkt_opts *opts, u32 opts__sz,
+			      enum op op)
 {
 	int ret;
 
 	rcu_read_lock();
-	ret = skb_one(held_table(map), skb, iface, opts, opts__sz, op);
+	ret = epf_kfunc_skb_one(epf_kfunc_held_table(map), skb, iface, opts, opts__sz, op);
 	rcu_read_unlock();
 	return ret;
 }
 
 /* Index of the interface that a packet comes from or goes to. */
-static u32 skb_iface(const struct sk_buff *skb)
+static u32 epf_kfunc_skb_iface(const struct sk_buff *skb)
 {
 	return skb->dev ? skb->dev->ifindex : 0;
 }
@@ -121,7 +122,7 @@ __bpf_kfunc int bpf_epf_xdp_test_held(void *held__map, struct xdp_md *ctx,
 				      const struct epf_pkt_opts *opts,
 				      u32 opts__sz)
 {
-	return xdp_held(held__map, ctx, opts, opts__sz, OP_TEST);
+	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_TEST);
 }
 
 /**
@@ -139,7 +140,7 @@ __bpf_kfunc int bpf_epf_xdp_insert_held(void *held__map, struct xdp_md *ctx,
 					const struct epf_pkt_opts *opts,
 					u32 opts__sz)
 {
-	return xdp_held(held__map, ctx, opts, opts__sz, OP_INSERT);
+	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_INSERT);
 }
 
 /**
@@ -159,7 +160,7 @@ __bpf_kfunc int bpf_epf_xdp_test_and_insert_held(void *held__map,
 						 const struct epf_pkt_opts *opts,
 						 u32 opts__sz)
 {
-	return xdp_held(held__map, ctx, opts, opts__sz, OP_TEST_AND_INSERT);
+	return epf_kfunc_xdp_held(held__map, ctx, opts, opts__sz, OP_TEST_AND_INSERT);
 }
 
 /**
@@ -182,7 +183,7 @@ __bpf_kfunc int bpf_epf_skb_test_held(void *held__map, struct __sk_buff *skb,
 {
 	const struct sk_buff *s = (struct sk_buff *)skb;
 
-	return skb_held(held__map, s, skb_iface(s), opts, opts__sz, OP_TEST);
+	return epf_kfunc_skb_held(held__map, s, epf_kfunc_skb_iface(s), opts, opts__sz, OP_TEST);
 }
 
 /**
@@ -202,7 +203,7 @@ __bpf_kfunc int bpf_epf_skb_insert_held(void *held__map, struct __sk_buff *skb,
 {
 	const struct sk_buff *s = (struct sk_buff *)skb;
 
-	return skb_held(held__map, s, skb_iface(s), opts, opts__sz, OP_INSERT);
+	return epf_kfunc_skb_held(held__map, s, epf_kfunc_skb_iface(s), opts, opts__sz, OP_INSERT);
 }
 
 /**
@@ -223,7 +224,7 @@ __bpf_kfunc int bpf_epf_nf_test_held(void *held__map, struct sk_buff *skb,
 				     u32 iface, const struct epf_pkt_opts *opts,
 				     u32 opts__sz)
 {
-	return skb_held(held__map, skb, iface, opts, opts__sz, OP_TEST);
+	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_TEST);
 }
 
 /**
@@ -243,7 +244,7 @@ __bpf_kfunc int bpf_epf_nf_insert_held(void *held__map, struct sk_buff *skb,
 				       const struct epf_pkt_opts *opts,
 				       u32 opts__sz)
 {
-	return skb_held(held__map, skb, iface, opts, opts__sz, OP_INSERT);
+	return epf_kfunc_skb_held(held__map, skb, iface, opts, opts__sz, OP_INSERT);
 }
 
 /**

@@ -16,7 +16,7 @@
 static DEFINE_MUTEX(others_lock);
 static const struct epf_kinds *others; /* @others_lock; NULL: the module is not loaded */
 
-static const struct epf_table_ops *find_ops(u8 kind)
+static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 {
 	const struct epf_table_ops *ops;
 
@@ -34,7 +34,7 @@ static const struct epf_table_ops *find_ops(u8 kind)
  * a filter has CAP_NET_ADMIN in the initial namespace (dev.c); the name is fixed, so
  * such a caller can load this module and no other.
  */
-static void load_others(u8 kind)
+static void epf_kind_load_others(u8 kind)
 {
 	if (READ_ONCE(others))
 		return; /* it has no such kind */
@@ -53,11 +53,11 @@ static void load_others(u8 kind)
  */
 const struct epf_table_ops *epf_kind_get(u8 kind)
 {
-	const struct epf_table_ops *ops = find_ops(kind);
+	const struct epf_table_ops *ops = epf_kind_find_ops(kind);
 
 	if (!ops) {
-		load_others(kind);
-		ops = find_ops(kind);
+		epf_kind_load_others(kind);
+		ops = epf_kind_find_ops(kind);
 	}
 	return ops ?: ERR_PTR(-EOPNOTSUPP);
 }

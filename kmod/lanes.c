@@ -22,8 +22,8 @@
  */
 #define ESTIMATE_NS (10 * NSEC_PER_MSEC)
 
-static int lanes_make(struct epf_table *t, const struct epf_params *params,
-		      const struct epf_shape *shape)
+static int epf_lanes_make(struct epf_table *t, const struct epf_params *params,
+			  const struct epf_shape *shape)
 {
 	epf_geom_init(&t->lanes.geom, params->nr_lines, params->lines_per_key,
 		      params->bits_per_key);
@@ -32,20 +32,20 @@ static int lanes_make(struct epf_table *t, const struct epf_params *params,
 	return 0;
 }
 
-static int lanes_fill(struct epf_table *t)
+static int epf_lanes_fill(struct epf_table *t)
 {
 	epf_cover_init(&t->cover, &t->lanes.geom);
 	return epf_table_set_limit(t);
 }
 
-static u64 lanes_fill_step(const struct epf_table *t)
+static u64 epf_lanes_fill_step(const struct epf_table *t)
 {
 	const struct epf_params *p = &t->params;
 
 	return p->nr_lines * EPF_LANE_BITS / (16 * p->bits_per_key);
 }
 
-static const struct epf_shape *lanes_shape(const struct epf_table *t)
+static const struct epf_shape *epf_lanes_shape(const struct epf_table *t)
 {
 	return NULL;
 }
@@ -55,13 +55,13 @@ static const struct epf_shape *lanes_shape(const struct epf_table *t)
 /* Does the scan keep up, and is the grace period over that began when the lane's last
  * epoch was left?
  */
-static bool lanes_may_end(const struct epf_table *t)
+static bool epf_lanes_may_end(const struct epf_table *t)
 {
 	return epf_scan_keeps_up(&t->state) &&
 	       poll_state_synchronize_rcu(t->cookie[(t->state.epoch + 1) & 7]);
 }
 
-static void lanes_ended(struct epf_table *t, u64 e)
+static void epf_lanes_ended(struct epf_table *t, u64 e)
 {
 	t->cookie[e & 7] = start_poll_synchronize_rcu();
 }
@@ -69,7 +69,7 @@ static void lanes_ended(struct epf_table *t, u64 e)
 /* The worker can only poll the grace period again, with the next tick. A queued run is
  * not postponed: frequent calls would otherwise keep the worker from running.
  */
-static void lanes_late(struct epf_table *t)
+static void epf_lanes_late(struct epf_table *t)
 {
 	queue_delayed_work(epf_wq, &t->work, 1);
 }
@@ -77,33 +77,33 @@ static void lanes_late(struct epf_table *t)
 /* Has epoch @e ended, or do the scan and the grace period allow it to end? A pin
  * also counts as ready: the caller has to deal with it.
  */
-static bool is_ready(struct epf_table *t, u64 e)
+static bool epf_lanes_is_ready(struct epf_table *t, u64 e)
 {
 	bool ready;
 
 	epf_table_lock(t);
 	ready = t->state.epoch != e || epf_table_pinned(t, ktime_get_ns()) ||
-		lanes_may_end(t);
+		epf_lanes_may_end(t);
 	epf_table_unlock(t);
 	return ready || READ_ONCE(t->retired);
 }
 
-/* Sleep until is_ready(). The end of a grace period wakes nobody, and may take
+/* Sleep until epf_lanes_is_ready(). The end of a grace period wakes nobody, and may take
  * arbitrarily long, so it is polled with each tick.
  */
-static int lanes_wait(struct epf_table *t, u64 e)
+static int epf_lanes_wait(struct epf_table *t, u64 e)
 {
 	long left;
 
 	mod_delayed_work(epf_wq, &t->work, 0);
 	do {
 		left = wait_event_interruptible_timeout(t->moved,
-							is_ready(t, e), 1);
+							epf_lanes_is_ready(t, e), 1);
 	} while (!left);
 	return left < 0;
 }
 
-static int lanes_rotate(struct epf_table *t, u32 count)
+static int epf_lanes_rotate(struct epf_table *t, u32 count)
 {
 	u64 e;
 	int err;
@@ -114,7 +114,7 @@ static int lanes_rotate(struct epf_table *t, u32 count)
 			return err;
 		if (!err)
 			count--;
-		else if (lanes_wait(t, e))
+		else if (epf_lanes_wait(t, e))
 			return -EINTR;
 		if (READ_ONCE(t->retired))
 			return -ENODEV;
@@ -126,18 +126,18 @@ static int lanes_rotate(struct epf_table *t, u32 count)
 	return err ? -EINTR : 0;
 }
 
-static u32 lanes_turnover(const struct epf_table *t)
+static u32 epf_lanes_turnover(const struct epf_table *t)
 {
 	return EPF_LANES;
 }
 
-static void lanes_tick(struct epf_table *t)
+static void epf_lanes_tick(struct epf_table *t)
 {
 	epf_table_try_rotate(t);
 }
 
 /* Rotate here if that is overdue, before the next pin. */
-static void lanes_unpinned(struct epf_table *t)
+static void epf_lanes_unpinned(struct epf_table *t)
 {
 	if (!epf_table_try_rotate(t) && epf_table_late(t))
 		mod_delayed_work(epf_wq, &t->work, 0);
@@ -148,7 +148,7 @@ static void lanes_unpinned(struct epf_table *t)
 /* Scan the chunk that is due. Rotation is blocked for SCAN_LINES at a time; a
  * rotation in between is harmless, since every line is still visited.
  */
-static void scan_chunk(struct epf_table *t)
+static void epf_lanes_scan_chunk(struct epf_table *t)
 {
 	u64 first, end, next;
 
@@ -167,14 +167,14 @@ static void scan_chunk(struct epf_table *t)
 	wake_up_all(&t->moved);
 }
 
-static void lanes_work(struct epf_table *t)
+static void epf_lanes_work(struct epf_table *t)
 {
 	while (!READ_ONCE(t->retired) &&
 	       t->state.scanned < epf_load(&t->state.epoch))
-		scan_chunk(t);
+		epf_lanes_scan_chunk(t);
 }
 
-static void lanes_estimate(struct epf_table *t, struct epf_estimates *est)
+static void epf_lanes_estimate(struct epf_table *t, struct epf_estimates *est)
 {
 	u64 random = get_random_u32();
 	struct epf_fill fill;
@@ -187,13 +187,13 @@ static void lanes_estimate(struct epf_table *t, struct epf_estimates *est)
 }
 
 /* Is the last estimate fresh enough, as a rotation is overdue? */
-static bool lanes_still(struct epf_table *t)
+static bool epf_lanes_still(struct epf_table *t)
 {
 	return t->limited && epf_table_late(t) &&
 	       ktime_get_ns() - t->estimated_ns < ESTIMATE_NS;
 }
 
-static void lanes_worked(struct epf_table *t, bool estimated)
+static void epf_lanes_worked(struct epf_table *t, bool estimated)
 {
 	if (epf_table_late(t))
 		epf_table_try_rotate(t);
@@ -202,12 +202,12 @@ static void lanes_worked(struct epf_table *t, bool estimated)
 				   nsecs_to_jiffies(ESTIMATE_NS) + 1);
 }
 
-static bool lanes_full(struct epf_table *t)
+static bool epf_lanes_full(struct epf_table *t)
 {
 	return !epf_table_left(t);
 }
 
-static void lanes_measured(struct epf_table *t)
+static void epf_lanes_measured(struct epf_table *t)
 {
 	epf_table_lock(t);
 	epf_table_measured_room(t);
@@ -215,8 +215,8 @@ static void lanes_measured(struct epf_table *t)
 	epf_table_unlock(t);
 }
 
-static void lanes_info(const struct epf_table *t, u64 now_ns,
-		       struct epf_info *info)
+static void epf_lanes_info(const struct epf_table *t, u64 now_ns,
+			   struct epf_info *info)
 {
 	info->slices = EPF_LANES;
 	epf_state_covered(&t->state, now_ns, &info->covered_inserts,
@@ -225,24 +225,24 @@ static void lanes_info(const struct epf_table *t, u64 now_ns,
 
 const struct epf_table_ops epf_lanes_ops = {
 	.check = epf_params_check_lanes,
-	.make = lanes_make,
-	.fill = lanes_fill,
-	.fill_step = lanes_fill_step,
-	.shape = lanes_shape,
-	.may_end = lanes_may_end,
-	.ended = lanes_ended,
-	.late = lanes_late,
-	.wait = lanes_wait,
-	.rotate = lanes_rotate,
-	.turnover = lanes_turnover,
+	.make = epf_lanes_make,
+	.fill = epf_lanes_fill,
+	.fill_step = epf_lanes_fill_step,
+	.shape = epf_lanes_shape,
+	.may_end = epf_lanes_may_end,
+	.ended = epf_lanes_ended,
+	.late = epf_lanes_late,
+	.wait = epf_lanes_wait,
+	.rotate = epf_lanes_rotate,
+	.turnover = epf_lanes_turnover,
 	.tick_ns = epf_table_epoch_tick_ns,
-	.tick = lanes_tick,
-	.unpinned = lanes_unpinned,
-	.work = lanes_work,
-	.still = lanes_still,
-	.worked = lanes_worked,
-	.estimate = lanes_estimate,
-	.full = lanes_full,
-	.measured = lanes_measured,
-	.info = lanes_info,
+	.tick = epf_lanes_tick,
+	.unpinned = epf_lanes_unpinned,
+	.work = epf_lanes_work,
+	.still = epf_lanes_still,
+	.worked = epf_lanes_worked,
+	.estimate = epf_lanes_estimate,
+	.full = epf_lanes_full,
+	.measured = epf_lanes_measured,
+	.info = epf_lanes_info,
 };

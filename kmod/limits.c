@@ -22,7 +22,7 @@ module_param(max_total_mib, uint, 0644);
 MODULE_PARM_DESC(max_total_mib,
 		 "maximum size of all filters together in MiB (0: half of the RAM)");
 
-static u64 limit_bytes(unsigned int mib)
+static u64 epf_limits_bytes(unsigned int mib)
 {
 	return mib ? (u64)mib << 20 : (u64)totalram_pages() << PAGE_SHIFT >> 1;
 }
@@ -36,11 +36,11 @@ u32 epf_max_filters(void)
 /* Maximum size of one filter in bytes. */
 u64 epf_max_filter_bytes(void)
 {
-	return limit_bytes(READ_ONCE(max_filter_mib));
+	return epf_limits_bytes(READ_ONCE(max_filter_mib));
 }
 
 /* Maximum size of all filters together in bytes. */
 u64 epf_max_total_bytes(void)
 {
-	return limit_bytes(READ_ONCE(max_total_mib));
+	return epf_limits_bytes(READ_ONCE(max_total_mib));
 }

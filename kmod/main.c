@@ -16,7 +16,7 @@ MODULE_PARM_DESC(selftest, "run the self-test at load time; refuse to load if it
 /* RCU callbacks of tables that are being freed queue work on epf_wq, so they
  * must run before the workqueue is destroyed.
  */
-static void free_workqueue(void)
+static void epf_main_free_workqueue(void)
 {
 	rcu_barrier();
 	destroy_workqueue(epf_wq);
@@ -45,7 +45,7 @@ static int __init epf_init(void)
 	return 0;
 
 err_wq:
-	free_workqueue();
+	epf_main_free_workqueue();
 	return err;
 }
 
@@ -56,7 +56,7 @@ static void __exit epf_exit(void)
 {
 	epf_dev_exit();
 	epf_filter_destroy_all();
-	free_workqueue();
+	epf_main_free_workqueue();
 }
 
 module_init(epf_init);

@@ -18,7 +18,7 @@
  * are already mapped stay as they are. Only an error for the faulting page itself
  * (no memory for page tables) is reported.
  */
-static vm_fault_t map_around(const struct vm_fault *vmf, const u8 *mem)
+static vm_fault_t epf_map_around(const struct vm_fault *vmf, const u8 *mem)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long first = round_down(vmf->address, AROUND_BYTES);
@@ -51,5 +51,5 @@ vm_fault_t epf_map_fault(struct vm_fault *vmf, const void *mem, u64 off,
 {
 	if (off >= bytes)
 		return VM_FAULT_SIGBUS;
-	return map_around(vmf, (const u8 *)mem + off);
+	return epf_map_around(vmf, (const u8 *)mem + off);
 }

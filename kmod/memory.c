@@ -15,7 +15,7 @@ EPF_EXPORT(epf_wq);
 
 static atomic64_t total_bytes; /* charged bytes; changed by CAS within the limit */
 
-static bool try_charge(u64 bytes)
+static bool epf_memory_try_charge(u64 bytes)
 {
 	s64 limit = epf_max_total_bytes();
 	s64 old = atomic64_read(&total_bytes);
@@ -53,10 +53,10 @@ int epf_charge(u64 bytes)
 {
 	if (bytes > epf_max_filter_bytes())
 		return -E2BIG;
-	if (try_charge(bytes))
+	if (epf_memory_try_charge(bytes))
 		return 0;
 	epf_wait_freed();
-	return try_charge(bytes) ? 0 : -ENOSPC;
+	return epf_memory_try_charge(bytes) ? 0 : -ENOSPC;
 }
 
 /**
@@ -109,7 +109,7 @@ u64 *epf_table_grow(struct epf_table *t, u64 words)
 	if (bytes > epf_max_filter_bytes() ||
 	    atomic64_read(&t->bytes) > epf_max_filter_bytes() - bytes)
 		return ERR_PTR(-E2BIG);
-	if (!try_charge(bytes))
+	if (!epf_memory_try_charge(bytes))
 		return ERR_PTR(-ENOSPC);
 	word = (u64 *)epf_alloc_lines(bytes);
 	if (!word) {

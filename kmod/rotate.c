@@ -26,13 +26,13 @@
  * holder is preempted. With interrupts disabled nothing can come in between, and
  * the state of softirqs is left alone.
  */
-static void softirqs_off(void)
+static void epf_rotate_softirqs_off(void)
 {
 	if (!irqs_disabled())
 		local_bh_disable();
 }
 
-static void softirqs_on(void)
+static void epf_rotate_softirqs_on(void)
 {
 	if (!irqs_disabled())
 		local_bh_enable();
@@ -49,7 +49,7 @@ void epf_table_unlock(struct epf_table *t)
 	__releases(&t->lock)
 {
 	raw_spin_unlock(&t->lock);
-	softirqs_on();
+	epf_rotate_softirqs_on();
 	smp_mb(); /* unlock before the load; pairs with epf_table_try_rotate */
 	if (READ_ONCE(t->retry))
 		epf_table_try_rotate(t);
@@ -66,7 +66,7 @@ EPF_EXPORT(epf_table_unlock);
 void epf_table_lock(struct epf_table *t)
 	__acquires(&t->lock)
 {
-	softirqs_off();
+	epf_rotate_softirqs_off();
 	raw_spin_lock(&t->lock);
 }
 EPF_EXPORT(epf_table_lock);
@@ -83,7 +83,7 @@ bool epf_table_pinned(const struct epf_table *t, u64 now_ns)
 EPF_EXPORT(epf_table_pinned);
 
 /* Set *@batch to @to; without @raise only if that is less. */
-static void set_batch(u32 *batch, u32 to, bool raise)
+static void epf_rotate_set_batch(u32 *batch, u32 to, bool raise)
 {
 	u32 old = READ_ONCE(*batch);
 
@@ -101,7 +101,7 @@ static void set_batch(u32 *batch, u32 to, bool raise)
  *	after that: a trigger that is set at the same time assumes smaller batches.
  * Return: the keys that may still come, by a count made after the last store.
  */
-static u64 set_batches(struct epf_table *t, u64 sum, bool raise)
+static u64 epf_rotate_set_batches(struct epf_table *t, u64 sum, bool raise)
 {
 	const struct epf_pace *p = &t->pace;
 	u64 left = epf_table_left(t);
@@ -111,8 +111,8 @@ static u64 set_batches(struct epf_table *t, u64 sum, bool raise)
 	do { /* each time with less than before */
 		cpu = epf_pace_batch(p, EPF_LEVEL_CPU, rest);
 		group = epf_pace_batch(p, EPF_LEVEL_GROUP, rest);
-		set_batch(&t->batch, cpu, raise);
-		set_batch(&t->group_batch, group, raise);
+		epf_rotate_set_batch(&t->batch, cpu, raise);
+		epf_rotate_set_batch(&t->group_batch, group, raise);
 		raise = false;
 		smp_mb(); /* whoever counts a key from now on keeps no more */
 		left = epf_table_left(t);
@@ -130,7 +130,7 @@ void epf_table_reset_trigger(struct epf_table *t)
 {
 	u64 e = t->state.epoch;
 	u64 sum = epf_count_of(epf_load(&t->state.count), e);
-	u64 left = set_batches(t, sum, true);
+	u64 left = epf_rotate_set_batches(t, sum, true);
 
 	WRITE_ONCE(t->trigger,
 		   epf_count_pack(e, epf_next_look(&t->pace, sum, left)));
@@ -166,7 +166,7 @@ EPF_EXPORT(epf_table_end_epoch);
 /* End the current epoch. Caller holds the lock. Return: 0; -EBUSY: pinned; -EAGAIN:
  * the scan, the grace period or the worker of a locked kind is not ready.
  */
-static int rotate(struct epf_table *t, u64 now_ns)
+static int epf_rotate_now(struct epf_table *t, u64 now_ns)
 {
 	lockdep_assert_held(&t->lock);
 	if (epf_table_pinned(t, now_ns))
@@ -180,7 +180,7 @@ static int rotate(struct epf_table *t, u64 now_ns)
 /* Duration of epoch @e, the current one. If the wall clock is set after the timer was
  * armed, the timer fires too early, or late by at most epf_align_near().
  */
-static u64 epoch_lasts(const struct epf_table *t, u64 e)
+static u64 epf_rotate_epoch_lasts(const struct epf_table *t, u64 e)
 {
 	u64 start = READ_ONCE(t->state.ring[e & 7].start_ns);
 
@@ -192,13 +192,13 @@ static u64 epoch_lasts(const struct epf_table *t, u64 e)
 }
 
 /* Is the current epoch due to end? Exact with the lock held. */
-static bool is_due(const struct epf_table *t, u64 now_ns)
+static bool epf_rotate_is_due(const struct epf_table *t, u64 now_ns)
 {
 	u64 e = epf_load(&t->state.epoch);
 	u64 ns = now_ns - READ_ONCE(t->state.ring[e & 7].start_ns);
 
 	if (t->window.align_ns)
-		return ns >= epoch_lasts(t, e);
+		return ns >= epf_rotate_epoch_lasts(t, e);
 	return epf_window_due(&t->window,
 			      epf_count_of(epf_load(&t->state.count), e), ns);
 }
@@ -206,15 +206,15 @@ static bool is_due(const struct epf_table *t, u64 now_ns)
 /* End the epoch if it is due; record that it is overdue if it cannot end. Caller
  * holds the lock. Return: true if it ended.
  */
-static bool rotate_due(struct epf_table *t)
+static bool epf_rotate_due(struct epf_table *t)
 {
 	u64 now = ktime_get_ns();
 	u64 e = t->state.epoch;
 
 	lockdep_assert_held(&t->lock);
-	if (!is_due(t, now))
+	if (!epf_rotate_is_due(t, now))
 		return false;
-	if (!rotate(t, now))
+	if (!epf_rotate_now(t, now))
 		return true;
 	if (t->late != e) {
 		WRITE_ONCE(t->late, e);
@@ -249,7 +249,7 @@ EPF_EXPORT(epf_table_after_pin);
 /* Queue the worker: at once if an epoch has ended, and as the kind needs it if the end
  * is overdue.
  */
-static void send_worker(struct epf_table *t, bool ended)
+static void epf_rotate_send_worker(struct epf_table *t, bool ended)
 {
 	if (!ended && epf_table_pinned(t, ktime_get_ns()))
 		epf_table_after_pin(t);
@@ -275,19 +275,19 @@ bool epf_table_try_rotate(struct epf_table *t)
 	do {
 		WRITE_ONCE(t->retry, 1);
 		smp_mb(); /* store before the try; pairs with the one below */
-		softirqs_off();
+		epf_rotate_softirqs_off();
 		if (!raw_spin_trylock(&t->lock)) {
-			softirqs_on();
+			epf_rotate_softirqs_on();
 			break;
 		}
 		WRITE_ONCE(t->retry, 0);
-		ended |= rotate_due(t);
+		ended |= epf_rotate_due(t);
 		raw_spin_unlock(&t->lock);
-		softirqs_on();
+		epf_rotate_softirqs_on();
 		smp_mb(); /* unlock before the load of @retry */
 	} while (READ_ONCE(t->retry));
 	if (ended || epf_table_late(t))
-		send_worker(t, ended);
+		epf_rotate_send_worker(t, ended);
 	return ended;
 }
 EPF_EXPORT(epf_table_try_rotate);
@@ -307,7 +307,7 @@ bool epf_table_full(const struct epf_table *t)
 	u64 e = epf_load(&t->state.epoch);
 
 	return epf_count_of(epf_load(&t->state.count), e) >= t->pace.full_at &&
-	       is_due(t, ktime_get_ns());
+	       epf_rotate_is_due(t, ktime_get_ns());
 }
 
 /**
@@ -325,7 +325,7 @@ void epf_table_look(struct epf_table *t, u64 e, u64 sum)
 
 	if (sum >= t->pace.full_at && epf_table_try_rotate(t))
 		return;
-	left = sum ? set_batches(t, sum, false) : epf_table_left(t);
+	left = sum ? epf_rotate_set_batches(t, sum, false) : epf_table_left(t);
 	if (!left)
 		epf_table_open(t, e);
 	if (!sum)
@@ -353,7 +353,7 @@ u64 epf_table_epoch_tick_ns(const struct epf_table *t)
 		 READ_ONCE(t->state.ring[e & 7].start_ns);
 	u64 lasts;
 
-	lasts = epoch_lasts(t, e);
+	lasts = epf_rotate_epoch_lasts(t, e);
 	if (ns < lasts)
 		return max_t(u64, lasts - ns, TICK_MIN_NS);
 	if (t->window.mode == EPF_MODE_BOTH && !epf_table_late(t))
@@ -395,7 +395,7 @@ int epf_table_rotate_now(struct epf_table *t, u64 *e)
 	int err;
 
 	epf_table_lock(t);
-	err = rotate(t, ktime_get_ns());
+	err = epf_rotate_now(t, ktime_get_ns());
 	*e = t->state.epoch;
 	epf_table_unlock(t);
 	return err;
@@ -449,7 +449,7 @@ int epf_table_settle(struct epf_table *t)
 		 * them performing it in time.
 		 */
 		epf_table_lock(t);
-		ended = t->state.epoch != e || rotate_due(t);
+		ended = t->state.epoch != e || epf_rotate_due(t);
 		wait = !ended && t->late == e &&
 		       !epf_table_pinned(t, ktime_get_ns());
 		epf_table_unlock(t);

@@ -76,13 +76,13 @@ EPF_EXPORT(epf_skb_filter_id);
 /* Does every epoch of @t last at least epoch_ns, except the first one of an aligned
  * window?
  */
-static bool has_clock(const struct epf_table *t)
+static bool epf_skb_has_clock(const struct epf_table *t)
 {
 	return !t->owned && (t->window.mode == EPF_MODE_TIME ||
 			     t->window.mode == EPF_MODE_BOTH);
 }
 
-static bool key_sound(const struct epf_pkt_opts *o)
+static bool epf_skb_key_sound(const struct epf_pkt_opts *o)
 {
 	const u16 flags = EPF_PKT_REVERSE | EPF_PKT_ERRORS | EPF_PKT_FIRST |
 			  EPF_PKT_ZONE;
@@ -92,7 +92,7 @@ static bool key_sound(const struct epf_pkt_opts *o)
 }
 
 /* Record how the keys of @f are made, so that user space can test the same keys. */
-static void describe(struct epf_filter *f, const struct epf_pkt_opts *o)
+static void epf_skb_describe(struct epf_filter *f, const struct epf_pkt_opts *o)
 {
 	struct epf_key_desc desc = epf_key_desc_packet(o);
 	struct epf_table *t = epf_filter_table(f);
@@ -119,28 +119,29 @@ int epf_skb_check(struct epf_filter *f, const struct xt_epf_rule *r)
 	const struct epf_table *t;
 	int err = 0;
 
-	if (!key_sound(&r->key) || !epf_rule_sound(r))
+	if (!epf_skb_key_sound(&r->key) || !epf_rule_sound(r))
 		return -EINVAL;
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
 	if (t && r->within_ns)
-		err = !has_clock(t) ? -EOPNOTSUPP :
-		      r->within_ns > t->params.window_ns ? -ERANGE : 0;
+		err = !epf_skb_has_clock(t)		 ? -EOPNOTSUPP :
+		      r->within_ns > t->params.window_ns ? -ERANGE :
+							   0;
 	rcu_read_unlock();
 	if (!err && r->learn)
-		describe(f, &r->key);
+		epf_skb_describe(f, &r->key);
 	return err;
 }
 EPF_EXPORT(epf_skb_check);
 
-static int recent(const struct epf_table *t, const struct xt_epf_rule *r,
-		  int ret)
+static int epf_skb_recent(const struct epf_table *t, const struct xt_epf_rule *r,
+			  int ret)
 {
 	return epf_rule_recent(r, ret, t->window.epoch_ns);
 }
 
-static int look(struct epf_table *t, const struct sk_buff *skb,
-		const struct xt_epf_rule *r)
+static int epf_skb_lookup(struct epf_table *t, const struct sk_buff *skb,
+			  const struct xt_epf_rule *r)
 {
 	u64 d;
 	int ret;
@@ -150,15 +151,15 @@ static int look(struct epf_table *t, const struct sk_buff *skb,
 		return ret;
 	if (!r->ask)
 		return epf_table_op(t, d, OP_INSERT);
-	if (r->within_ns && !has_clock(t)) {
+	if (r->within_ns && !epf_skb_has_clock(t)) {
 		/* The contents were swapped since the check. Insert all the same. */
 		if (r->learn)
 			epf_table_op(t, d, OP_INSERT);
 		return -EOPNOTSUPP;
 	}
 	if (r->learn == XT_EPF_LEARN)
-		return recent(t, r, epf_table_op(t, d, OP_TEST_AND_INSERT));
-	ret = recent(t, r, epf_table_op(t, d, OP_TEST));
+		return epf_skb_recent(t, r, epf_table_op(t, d, OP_TEST_AND_INSERT));
+	ret = epf_skb_recent(t, r, epf_table_op(t, d, OP_TEST));
 	/* Also after "do not know": insertion goes on while a filter is saturated. */
 	if (ret <= 0 && r->learn)
 		epf_table_op(t, d, OP_INSERT);
@@ -194,7 +195,7 @@ int epf_skb_look(struct epf_filter *f, const struct sk_buff *skb,
 	rcu_read_lock();
 	t = rcu_dereference(f->table);
 	if (likely(t))
-		ret = look(t, skb, r);
+		ret = epf_skb_lookup(t, skb, r);
 	rcu_read_unlock();
 	return ret;
 }

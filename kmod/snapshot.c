@@ -18,8 +18,8 @@
 /* Lines copied between two calls of cond_resched(): 64 KiB. */
 #define COPY_LINES 1024u
 
-static void fill(struct epf_file *file, struct epf_table *t,
-		 struct epf_snap *a)
+static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t,
+			      struct epf_snap *a)
 {
 	struct epf_snap_header *h = &a->header;
 	struct epf_stats stats = {};
@@ -57,7 +57,7 @@ static void fill(struct epf_file *file, struct epf_table *t,
 /* Pin the table, and make the layout of a locked kind stable. Not under file->lock,
  * because it may take long. That time is not part of @pin_ns.
  */
-static int hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
+static int epf_snapshot_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
 	const struct epf_table_ops *ops = t->ops;
 	int err = epf_table_pin(t, ops->hold ? EPF_PIN_MAX_NS : pin_ns, pin);
@@ -71,8 +71,8 @@ static int hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 }
 
 /* Pin the current table. Return: the table, by reference, or an error pointer. */
-static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
-				      struct epf_pin *pin)
+static struct epf_table *epf_snapshot_hold_current(struct epf_filter *f, u64 pin_ns,
+						   struct epf_pin *pin)
 {
 	struct epf_table *t;
 	int err;
@@ -81,7 +81,7 @@ static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
 		t = epf_filter_table(f);
 		if (!t)
 			return ERR_PTR(-ENODEV);
-		err = hold(t, pin_ns, pin);
+		err = epf_snapshot_hold(t, pin_ns, pin);
 		if (err)
 			epf_table_put(t);
 	} while (err == -EAGAIN); /* replaced meanwhile */
@@ -89,7 +89,7 @@ static struct epf_table *hold_current(struct epf_filter *f, u64 pin_ns,
 }
 
 /* Release a pinned table. */
-static void let_go(struct epf_table *t, const struct epf_pin *pin)
+static void epf_snapshot_let_go(struct epf_table *t, const struct epf_pin *pin)
 {
 	epf_table_unpin(t, pin);
 	epf_table_put(t);
@@ -111,7 +111,7 @@ int epf_snap_begin(struct epf_file *file, void *args)
 
 	if (!a->pin_ns || a->pin_ns > EPF_PIN_MAX_NS)
 		return -EINVAL;
-	t = hold_current(file->filter, a->pin_ns, &pin);
+	t = epf_snapshot_hold_current(file->filter, a->pin_ns, &pin);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	mutex_lock(&file->lock);
@@ -120,11 +120,11 @@ int epf_snap_begin(struct epf_file *file, void *args)
 	} else {
 		file->snap = t;
 		file->snap_pin = pin;
-		fill(file, t, a);
+		epf_snapshot_fill(file, t, a);
 	}
 	mutex_unlock(&file->lock);
 	if (err)
-		let_go(t, &pin);
+		epf_snapshot_let_go(t, &pin);
 	return err;
 }
 
@@ -156,10 +156,10 @@ int epf_snap_read(struct epf_file *file, void *args)
 }
 
 /* Caller holds file->lock. */
-static void end(struct epf_file *file)
+static void epf_snapshot_end(struct epf_file *file)
 {
 	lockdep_assert_held(&file->lock);
-	let_go(file->snap, &file->snap_pin);
+	epf_snapshot_let_go(file->snap, &file->snap_pin);
 	file->snap = NULL;
 }
 
@@ -182,10 +182,10 @@ int epf_snap_end(struct epf_file *file, void *args)
 	mutex_lock(&file->lock);
 	t = file->snap;
 	if (t) {
-		fill(file, t, a);
+		epf_snapshot_fill(file, t, a);
 		err = t->ops->moved && t->ops->moved(t, file->snap_pin.moves) ?
 			      -ESTALE : 0;
-		end(file);
+		epf_snapshot_end(file);
 	}
 	mutex_unlock(&file->lock);
 	return err;
@@ -199,11 +199,11 @@ void epf_snap_cancel(struct epf_file *file)
 {
 	mutex_lock(&file->lock);
 	if (file->snap)
-		end(file);
+		epf_snapshot_end(file);
 	mutex_unlock(&file->lock);
 }
 
-static int header_check(const struct epf_snap_header *h)
+static int epf_snapshot_header_check(const struct epf_snap_header *h)
 {
 	int err, i;
 
@@ -224,14 +224,14 @@ static int header_check(const struct epf_snap_header *h)
 /* Time continues as if the snapshot had been taken now, so keys are retained at least
  * as long as promised. Start times before boot wrap around; only differences matter.
  */
-static void restore_state(struct epf_table *t, const struct epf_snap_header *h)
+static void epf_snapshot_restore_state(struct epf_table *t, const struct epf_snap_header *h)
 {
 	u64 now = ktime_get_ns();
 	u64 e = h->epoch_end;
 	int i;
 
 	t->state.epoch = e;
-	t->state.scanned = e; /* copy_lines() leaves nothing stale */
+	t->state.scanned = e; /* epf_snapshot_copy_lines() leaves nothing stale */
 	for (i = 0; i < EPF_EPOCHS; i++) {
 		t->state.ring[i].inserts = h->epochs[i].inserts;
 		t->state.ring[i].start_ns = now - h->epochs[i].age_ns;
@@ -243,7 +243,7 @@ static void restore_state(struct epf_table *t, const struct epf_snap_header *h)
 /* Copy the lines into a table that is not yet published, and scan each chunk right
  * after it is copied.
  */
-static int copy_lines(struct epf_table *t, const struct epf_line __user *from)
+static int epf_snapshot_copy_lines(struct epf_table *t, const struct epf_line __user *from)
 {
 	u64 lines = epf_geom_lines(&t->lanes.geom);
 	u64 i, nr;
@@ -261,7 +261,7 @@ static int copy_lines(struct epf_table *t, const struct epf_line __user *from)
 	return 0;
 }
 
-static struct epf_table *restore_lanes(const struct epf_restore *a)
+static struct epf_table *epf_snapshot_restore_lanes(const struct epf_restore *a)
 {
 	struct epf_table *t = epf_table_new(&a->header.params, NULL,
 					    a->header.key);
@@ -269,22 +269,22 @@ static struct epf_table *restore_lanes(const struct epf_restore *a)
 
 	if (IS_ERR(t))
 		return t;
-	restore_state(t, &a->header);
-	err = copy_lines(t, u64_to_user_ptr(a->lines));
+	epf_snapshot_restore_state(t, &a->header);
+	err = epf_snapshot_copy_lines(t, u64_to_user_ptr(a->lines));
 	if (!err)
 		return t;
 	epf_table_put(t);
 	return ERR_PTR(err);
 }
 
-static struct epf_table *restore_kind(const struct epf_restore *a)
+static struct epf_table *epf_snapshot_restore_kind(const struct epf_restore *a)
 {
 	const struct epf_table_ops *ops = epf_kind_get(a->header.params.kind);
 	struct epf_table *t;
 
 	if (IS_ERR(ops))
 		return ERR_CAST(ops);
-	t = ops->restore ? ops->restore(a) : restore_lanes(a);
+	t = ops->restore ? ops->restore(a) : epf_snapshot_restore_lanes(a);
 	epf_kind_put(ops);
 	return t;
 }
@@ -303,12 +303,12 @@ int epf_restore(struct epf_file *file, void *args)
 	struct epf_table *t;
 	int err;
 
-	err = header_check(&a->header);
+	err = epf_snapshot_header_check(&a->header);
 	if (err)
 		return err;
 	if (epf_key_desc_check(&a->desc))
 		return -EBADMSG;
-	t = restore_kind(a);
+	t = epf_snapshot_restore_kind(a);
 	if (IS_ERR(t))
 		return PTR_ERR(t);
 	t->base_inserts = a->header.inserts;
@@ -321,18 +321,18 @@ int epf_restore(struct epf_file *file, void *args)
 	return err;
 }
 
-static void vma_open(struct vm_area_struct *vma)
+static void epf_snapshot_vma_open(struct vm_area_struct *vma)
 {
 	epf_table_get(vma->vm_private_data);
 }
 
-static void vma_close(struct vm_area_struct *vma)
+static void epf_snapshot_vma_close(struct vm_area_struct *vma)
 {
 	epf_table_put(vma->vm_private_data);
 }
 
 /* Size of the lines in bytes, rounded up to whole pages. */
-static u64 line_bytes(const struct epf_table *t)
+static u64 epf_snapshot_line_bytes(const struct epf_table *t)
 {
 	return PAGE_ALIGN(epf_geom_lines(&t->lanes.geom) * EPF_LINE_BYTES);
 }
@@ -340,22 +340,22 @@ static u64 line_bytes(const struct epf_table *t)
 /* The pages of a table live as long as the table, to which the mapping has a
  * reference.
  */
-static vm_fault_t vma_fault(struct vm_fault *vmf)
+static vm_fault_t epf_snapshot_vma_fault(struct vm_fault *vmf)
 {
 	const struct epf_table *t = vmf->vma->vm_private_data;
 
 	return epf_map_fault(vmf, t->lanes.line, (u64)vmf->pgoff << PAGE_SHIFT,
-			     line_bytes(t));
+			     epf_snapshot_line_bytes(t));
 }
 
 static const struct vm_operations_struct vma_ops = {
-	.open = vma_open,
-	.close = vma_close,
-	.fault = vma_fault,
+	.open = epf_snapshot_vma_open,
+	.close = epf_snapshot_vma_close,
+	.fault = epf_snapshot_vma_fault,
 };
 
 /* The table to map: that of the snapshot under way, else the current one. */
-static struct epf_table *table_to_map(struct epf_file *file)
+static struct epf_table *epf_snapshot_table_to_map(struct epf_file *file)
 {
 	struct epf_table *t;
 
@@ -367,7 +367,7 @@ static struct epf_table *table_to_map(struct epf_file *file)
 	return t ?: epf_filter_table(file->filter);
 }
 
-static int map_journal(struct epf_file *file, struct vm_area_struct *vma)
+static int epf_snapshot_map_journal(struct epf_file *file, struct vm_area_struct *vma)
 {
 	int err = -EINVAL;
 
@@ -395,15 +395,15 @@ int epf_mmap(struct file *filp, struct vm_area_struct *vma)
 	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
 		return -EACCES;
 	if (vma->vm_pgoff >= EPF_MMAP_JOURNAL >> PAGE_SHIFT)
-		return map_journal(filp->private_data, vma);
-	t = table_to_map(filp->private_data);
+		return epf_snapshot_map_journal(filp->private_data, vma);
+	t = epf_snapshot_table_to_map(filp->private_data);
 	if (!t)
 		return -ENODEV;
 	if (t->owned) {
 		epf_table_put(t);
 		return -EOPNOTSUPP;
 	}
-	pages = line_bytes(t) >> PAGE_SHIFT;
+	pages = epf_snapshot_line_bytes(t) >> PAGE_SHIFT;
 	if (vma->vm_pgoff > pages || vma_pages(vma) > pages - vma->vm_pgoff) {
 		epf_table_put(t);
 		return -EINVAL;

@@ -23,7 +23,7 @@ static atomic64_t last_serial;
 /* Compute how many insertions CPUs keep, and when inserters call
  * epf_table_look().
  */
-static void set_pace(struct epf_table *t)
+static void epf_table_set_pace(struct epf_table *t)
 {
 	u64 step = max_t(u64, t->ops->fill_step(t), 1);
 	u64 full_at = t->window.mode == EPF_MODE_TIME ?
@@ -37,15 +37,15 @@ static void set_pace(struct epf_table *t)
 /* The number of groups of CPUs, rounded up so that kmalloc() aligns their cache
  * lines. 0: CPUs add to the count themselves.
  */
-static u32 groups_of_cpus(void)
+static u32 epf_table_groups_of_cpus(void)
 {
 	u32 groups = DIV_ROUND_UP(nr_cpu_ids, EPF_GROUP_CPUS);
 
 	return groups > 1 ? roundup_pow_of_two(groups) : 0;
 }
 
-static void set_params(struct epf_table *t, const struct epf_params *params,
-		       const u64 key[2])
+static void epf_table_set_params(struct epf_table *t, const struct epf_params *params,
+				 const u64 key[2])
 {
 	t->params = *params;
 	memset(t->params.name, 0, sizeof(t->params.name));
@@ -60,7 +60,7 @@ static void set_params(struct epf_table *t, const struct epf_params *params,
 /* The module of the operations may be unloaded as soon as its reference is gone, so
  * that is last.
  */
-static void free_table(struct epf_table *t)
+static void epf_free_table(struct epf_table *t)
 {
 	const struct epf_table_ops *ops = t->ops;
 
@@ -77,16 +77,16 @@ static void free_table(struct epf_table *t)
 /* Runs after the grace period. No packet path has the table any more, and the timer
  * is cancelled or was never started, so only the work itself can requeue the work.
  */
-static void free_table_work(struct work_struct *work)
+static void epf_free_table_work(struct work_struct *work)
 {
 	struct epf_table *t = container_of(to_rcu_work(work), struct epf_table,
 					   free_work);
 
 	cancel_delayed_work_sync(&t->work);
-	free_table(t);
+	epf_free_table(t);
 }
 
-static void init_table(struct epf_table *t)
+static void epf_init_table(struct epf_table *t)
 {
 	int i;
 
@@ -97,7 +97,7 @@ static void init_table(struct epf_table *t)
 	refcount_set(&t->refs, 1);
 	raw_spin_lock_init(&t->lock);
 	init_waitqueue_head(&t->moved);
-	INIT_RCU_WORK(&t->free_work, free_table_work);
+	INIT_RCU_WORK(&t->free_work, epf_free_table_work);
 	INIT_DELAYED_WORK(&t->work, epf_table_work);
 	epf_timer_setup(&t->timer, epf_table_tick);
 	for (i = 0; i < EPF_LANES; i++)
@@ -105,10 +105,10 @@ static void init_table(struct epf_table *t)
 	t->room = EPF_NO_LIMIT;
 }
 
-static int fill_counts(struct epf_table *t)
+static int epf_table_fill_counts(struct epf_table *t)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
-	u32 groups = groups_of_cpus();
+	u32 groups = epf_table_groups_of_cpus();
 
 	t->cpu = alloc_percpu_gfp(struct epf_cpu, gfp);
 	if (groups)
@@ -119,9 +119,9 @@ static int fill_counts(struct epf_table *t)
 /* Allocate everything that a table owns, except itself and the state of its kind.
  * Return: 0, -ENOMEM, -EINTR.
  */
-static int fill_table(struct epf_table *t, u64 lines_bytes)
+static int epf_fill_table(struct epf_table *t, u64 lines_bytes)
 {
-	if (fill_counts(t))
+	if (epf_table_fill_counts(t))
 		return -ENOMEM;
 	if (lines_bytes)
 		t->lanes.line = epf_alloc_lines(lines_bytes);
@@ -131,28 +131,28 @@ static int fill_table(struct epf_table *t, u64 lines_bytes)
 }
 
 /* Give a made table its memory and contents. */
-static int fill_and_begin(struct epf_table *t, const struct epf_params *params,
-			  const u64 key[2])
+static int epf_table_fill_and_begin(struct epf_table *t, const struct epf_params *params,
+				    const u64 key[2])
 {
 	u64 lines_bytes = PAGE_ALIGN(t->words * sizeof(u64));
 	u64 bytes = lines_bytes + sizeof(struct epf_table) +
 		    num_possible_cpus() * sizeof(struct epf_cpu) +
-		    groups_of_cpus() * sizeof(struct epf_group) +
+		    epf_table_groups_of_cpus() * sizeof(struct epf_group) +
 		    t->ops->state_bytes;
 	int err = epf_charge(bytes);
 
 	if (err)
 		return err;
 	atomic64_set(&t->bytes, bytes);
-	err = fill_table(t, lines_bytes);
+	err = epf_fill_table(t, lines_bytes);
 	if (err)
 		return err;
-	set_params(t, params, key);
-	init_table(t);
+	epf_table_set_params(t, params, key);
+	epf_init_table(t);
 	err = t->ops->fill(t);
 	if (err)
 		return err;
-	set_pace(t);
+	epf_table_set_pace(t);
 	epf_table_reset_trigger(t);
 	return 0;
 }
@@ -189,10 +189,10 @@ struct epf_table *epf_table_new(const struct epf_params *params,
 		return ERR_PTR(-ENOMEM);
 	}
 	t->ops = ops;
-	err = ops->make(t, params, shape) ?: fill_and_begin(t, params, key);
+	err = ops->make(t, params, shape) ?: epf_table_fill_and_begin(t, params, key);
 	if (!err)
 		return t;
-	free_table(t);
+	epf_free_table(t);
 	return ERR_PTR(err);
 }
 EPF_EXPORT(epf_table_new);
@@ -248,10 +248,10 @@ EPF_EXPORT(epf_table_put);
  * keep. Insertions go from CPU to group to count; this reads in the opposite order,
  * so it may miss some, and counts none twice.
  */
-static u64 inserts_now(const struct epf_table *t, u64 e)
+static u64 epf_table_inserts_now(const struct epf_table *t, u64 e)
 {
 	u64 sum = epf_count_of(epf_load(&t->state.count), e);
-	u32 i, groups = groups_of_cpus();
+	u32 i, groups = epf_table_groups_of_cpus();
 	int cpu;
 
 	smp_rmb(); /* pairs with the CAS of epf_count_add() */
@@ -265,8 +265,8 @@ static u64 inserts_now(const struct epf_table *t, u64 e)
 }
 
 /* Caller holds the lock. */
-static void read_locked_stats(const struct epf_table *t,
-			      struct epf_stats *stats)
+static void epf_table_read_locked_stats(const struct epf_table *t,
+					struct epf_stats *stats)
 {
 	lockdep_assert_held(&t->lock);
 	stats->rotations = t->rotations;
@@ -275,7 +275,7 @@ static void read_locked_stats(const struct epf_table *t,
 	stats->scanned = t->scanned_lines;
 }
 
-static void read_cpu_stats(const struct epf_table *t, struct epf_stats *stats)
+static void epf_table_read_cpu_stats(const struct epf_table *t, struct epf_stats *stats)
 {
 	int cpu;
 
@@ -300,16 +300,16 @@ static void read_cpu_stats(const struct epf_table *t, struct epf_stats *stats)
 void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 {
 	epf_table_lock(t);
-	read_locked_stats(t, stats);
+	epf_table_read_locked_stats(t, stats);
 	epf_table_unlock(t);
-	read_cpu_stats(t, stats);
+	epf_table_read_cpu_stats(t, stats);
 }
 
 /* Report the retained epochs, the current one first, at most eight. Caller holds
  * the lock.
  */
-static void read_epochs(const struct epf_table *t, u64 now_ns,
-			struct epf_epoch_info *info)
+static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
+				  struct epf_epoch_info *info)
 {
 	u64 older = min(t->epochs, EPF_LIVE_EPOCHS);
 	u64 e = t->state.epoch;
@@ -320,7 +320,7 @@ static void read_epochs(const struct epf_table *t, u64 now_ns,
 		info->epoch = x;
 		info->inserts = t->state.ring[x & 7].inserts;
 		if (x == e)
-			info->inserts = inserts_now(t, e);
+			info->inserts = epf_table_inserts_now(t, e);
 		info->age_ns = now_ns - t->state.ring[x & 7].start_ns;
 		info->fill_ppt = t->est.lane_fill[x & 7];
 		info->fpr_ppt = t->est.lane_fpr[x & 7];
@@ -349,11 +349,11 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 		      (epf_table_pinned(t, now) ? EPF_INFO_PINNED : 0) |
 		      (rcu_access_pointer(t->journal) ? EPF_INFO_JOURNAL : 0) |
 		      (t->window.align_ns ? EPF_INFO_ALIGNED : 0);
-	read_epochs(t, now, info->epochs);
+	epf_table_read_epochs(t, now, info->epochs);
 	t->ops->info(t, now, info);
-	read_locked_stats(t, &info->stats);
+	epf_table_read_locked_stats(t, &info->stats);
 	epf_table_unlock(t);
-	read_cpu_stats(t, &info->stats);
+	epf_table_read_cpu_stats(t, &info->stats);
 }
 
 /**

@@ -15,8 +15,8 @@
 /* Store the estimates begun in epoch @e, without those of lanes that have been
  * reused since. Caller holds the lock.
  */
-static void store_estimates(struct epf_table *t, u64 e,
-			    const struct epf_estimates *est)
+static void epf_worker_store_estimates(struct epf_table *t, u64 e,
+				       const struct epf_estimates *est)
 {
 	u64 begun;
 
@@ -30,7 +30,7 @@ static void store_estimates(struct epf_table *t, u64 e,
 	WRITE_ONCE(t->estimated_epoch, e);
 }
 
-static void notify(struct epf_table *t, __poll_t events)
+static void epf_worker_notify(struct epf_table *t, __poll_t events)
 {
 	struct epf_filter *f;
 
@@ -57,14 +57,14 @@ void epf_table_estimate(struct epf_table *t)
 
 	t->ops->estimate(t, &est);
 	epf_table_lock(t);
-	store_estimates(t, e, &est);
+	epf_worker_store_estimates(t, e, &est);
 	epf_table_judge(t);
 	epf_table_unlock(t);
 	flips = atomic64_read(&t->flips);
 	if (flips != t->told_flips)
 		events |= EPOLLPRI;
 	t->told_flips = flips;
-	notify(t, events);
+	epf_worker_notify(t, events);
 }
 
 /**

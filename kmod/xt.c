@@ -79,7 +79,7 @@ struct epf_xt_use {
 static LIST_HEAD(uses);		/* @lock */
 static DEFINE_MUTEX(lock);
 
-static enum outcome outcome_of(const struct xt_epf_rule *r, int ret)
+static enum outcome epf_xt_outcome_of(const struct xt_epf_rule *r, int ret)
 {
 	switch (ret) {
 	case 1:
@@ -106,15 +106,15 @@ static bool epf_mt(const struct sk_buff *skb, struct xt_action_param *par)
 	const struct xt_epf_info *info = par->matchinfo;
 	int ret = epf_skb_look(info->use->filter, skb, &info->rule);
 
-	this_cpu_inc(info->use->counts->of[outcome_of(&info->rule, ret)]);
+	this_cpu_inc(info->use->counts->of[epf_xt_outcome_of(&info->rule, ret)]);
 	return epf_rule_holds(&info->rule, ret);
 }
 
 /* Find the use of @f or, if @f is an error pointer, the use of @name. Caller holds
  * @lock.
  */
-static struct epf_xt_use *find(const struct net *net,
-			       const struct epf_filter *f, const char *name)
+static struct epf_xt_use *epf_xt_find(const struct net *net,
+				      const struct epf_filter *f, const char *name)
 {
 	struct epf_xt_use *use;
 
@@ -127,8 +127,8 @@ static struct epf_xt_use *find(const struct net *net,
 }
 
 /* Add a use of @f, which takes over the caller's reference. Caller holds @lock. */
-static struct epf_xt_use *add(struct net *net, struct epf_filter *f,
-			      const char *name)
+static struct epf_xt_use *epf_xt_add(struct net *net, struct epf_filter *f,
+				     const char *name)
 {
 	struct epf_xt_use *use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
 
@@ -150,7 +150,7 @@ static struct epf_xt_use *add(struct net *net, struct epf_filter *f,
 /* Get the use of the filter called @name, or of a destroyed one of that name. Caller
  * holds @lock.
  */
-static struct epf_xt_use *get_locked(struct net *net, const char *name)
+static struct epf_xt_use *epf_xt_get_locked(struct net *net, const char *name)
 {
 	struct epf_filter *f = epf_skb_filter(name);
 	struct epf_xt_use *use;
@@ -158,33 +158,33 @@ static struct epf_xt_use *get_locked(struct net *net, const char *name)
 	lockdep_assert_held(&lock);
 	if (IS_ERR(f) && PTR_ERR(f) != -ENOENT)
 		return ERR_CAST(f);
-	use = find(net, f, name);
+	use = epf_xt_find(net, f, name);
 	if (IS_ERR(f))
 		return use ?: ERR_CAST(f);
 	if (use) {
 		epf_skb_put(f);
 		return use;
 	}
-	use = add(net, f, name);
+	use = epf_xt_add(net, f, name);
 	if (use)
 		return use;
 	epf_skb_put(f);
 	return ERR_PTR(-ENOMEM);
 }
 
-static struct epf_xt_use *get(struct net *net, const char *name)
+static struct epf_xt_use *epf_xt_get(struct net *net, const char *name)
 {
 	struct epf_xt_use *use;
 
 	mutex_lock(&lock);
-	use = get_locked(net, name);
+	use = epf_xt_get_locked(net, name);
 	if (!IS_ERR(use))
 		use->rules++;
 	mutex_unlock(&lock);
 	return use;
 }
 
-static void put(struct epf_xt_use *use)
+static void epf_xt_put(struct epf_xt_use *use)
 {
 	bool last;
 
@@ -201,7 +201,7 @@ static void put(struct epf_xt_use *use)
 }
 
 /* iptables shows an errno at most, so the reason goes to the kernel's log. */
-static int refuse(const char *name, int err)
+static int epf_xt_refuse(const char *name, int err)
 {
 	switch (err) {
 	case -EPERM:
@@ -232,22 +232,22 @@ static int epf_mt_check(const struct xt_mtchk_param *par)
 	int err;
 
 	if (strnlen(info->name, sizeof(info->name)) == sizeof(info->name))
-		return refuse("", -EINVAL);
-	info->use = get(par->net, info->name);
+		return epf_xt_refuse("", -EINVAL);
+	info->use = epf_xt_get(par->net, info->name);
 	if (IS_ERR(info->use))
-		return refuse(info->name, PTR_ERR(info->use));
+		return epf_xt_refuse(info->name, PTR_ERR(info->use));
 	err = epf_skb_check(info->use->filter, &info->rule);
 	if (!err)
 		return 0;
-	put(info->use);
-	return refuse(info->name, err);
+	epf_xt_put(info->use);
+	return epf_xt_refuse(info->name, err);
 }
 
 static void epf_mt_destroy(const struct xt_mtdtor_param *par)
 {
 	const struct xt_epf_info *info = par->matchinfo;
 
-	put(info->use);
+	epf_xt_put(info->use);
 }
 
 #define EPF_MATCH(of)						\
@@ -267,7 +267,7 @@ static struct xt_match matches[] = {
 	EPF_MATCH(NFPROTO_IPV6),
 };
 
-static void show_use(struct seq_file *m, const struct epf_xt_use *use)
+static void epf_xt_show_use(struct seq_file *m, const struct epf_xt_use *use)
 {
 	struct counts sum = { };
 	int cpu, i;
@@ -286,33 +286,34 @@ static void show_use(struct seq_file *m, const struct epf_xt_use *use)
 /* /proc/net/xt_epf: a line for each filter that rules of this namespace use. It has the
  * name of the filter, then pairs of a name and a number.
  */
-static int show(struct seq_file *m, void *v)
+static int epf_xt_show(struct seq_file *m, void *v)
 {
 	const struct epf_xt_use *use;
 
 	mutex_lock(&lock);
-	list_for_each_entry(use, &uses, list)
-		if (use->net == seq_file_single_net(m))
-			show_use(m, use);
+	list_for_each_entry(use, &uses, list) if (use->net == seq_file_single_net(m))
+		epf_xt_show_use(m, use);
 	mutex_unlock(&lock);
 	return 0;
 }
 
-static int __net_init net_init(struct net *net)
+static int __net_init epf_xt_net_init(struct net *net)
 {
-	return proc_create_net_single("xt_epf", 0400, net->proc_net, show,
-				      NULL) ? 0 : -ENOMEM;
+	return proc_create_net_single("xt_epf", 0400, net->proc_net, epf_xt_show,
+				      NULL) ?
+		       0 :
+		       -ENOMEM;
 }
 
 /* The rules of the namespace may be destroyed after this. */
-static void __net_exit net_exit(struct net *net)
+static void __net_exit epf_xt_net_exit(struct net *net)
 {
 	remove_proc_entry("xt_epf", net->proc_net);
 }
 
 static struct pernet_operations net_ops = {
-	.init = net_init,
-	.exit = net_exit,
+	.init = epf_xt_net_init,
+	.exit = epf_xt_net_exit,
 };
 
 static int __init epf_mt_init(void)

@@ -102,7 +102,7 @@ bool epf_owned_moved(struct epf_table *t, u64 moves)
 }
 
 /* Save the history of epochs. Caller holds the lock. */
-static void save_past(const struct epf_table *t, struct epf_snap_owned *s)
+static void epf_image_save_past(const struct epf_table *t, struct epf_snap_owned *s)
 {
 	const struct epf_owned *o = t->owned;
 	u64 e = t->state.epoch, now = ktime_get_ns();
@@ -121,7 +121,7 @@ static void save_past(const struct epf_table *t, struct epf_snap_owned *s)
 	s->past[0].inserts = epf_count_of(epf_load(&t->state.count), e);
 }
 
-static int save(struct epf_table *t, u64 moves, struct epf_snap_owned *s)
+static int epf_image_save(struct epf_table *t, u64 moves, struct epf_snap_owned *s)
 {
 	struct epf_owned *o = t->owned;
 	bool moved;
@@ -136,14 +136,14 @@ static int save(struct epf_table *t, u64 moves, struct epf_snap_owned *s)
 		s->steady_ns = ktime_get_ns() - o->skewed_ns;
 	}
 	s->shape = o->core.shape;
-	save_past(t, s);
+	epf_image_save_past(t, s);
 	moved = o->moves != moves;
 	epf_table_unlock(t);
 	return moved ? -ESTALE : 0;
 }
 
-static int read_state(struct epf_table *t, u64 moves,
-		      const struct epf_snap_read *a)
+static int epf_image_read_state(struct epf_table *t, u64 moves,
+				const struct epf_snap_read *a)
 {
 	struct epf_snap_owned *s;
 	int err;
@@ -153,7 +153,7 @@ static int read_state(struct epf_table *t, u64 moves,
 	s = kvzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!s)
 		return -ENOMEM;
-	err = save(t, moves, s);
+	err = epf_image_save(t, moves, s);
 	if (!err && copy_to_user(u64_to_user_ptr(a->data), s, sizeof(*s)))
 		err = -EFAULT;
 	kvfree(s);
@@ -163,7 +163,7 @@ static int read_state(struct epf_table *t, u64 moves,
 /* Copy @n bytes of memory that begin at byte @at; both are multiples of a word.
  * Caller holds the lock. Return: false if there are not so many bytes.
  */
-static bool copy_piece(const struct epf_locked *f, u64 at, u8 *to, u64 n)
+static bool epf_image_copy_piece(const struct epf_locked *f, u64 at, u8 *to, u64 n)
 {
 	u64 words, bytes, part;
 	u64 *word;
@@ -184,8 +184,8 @@ static bool copy_piece(const struct epf_locked *f, u64 at, u8 *to, u64 n)
 	return !n;
 }
 
-static int read_piece(struct epf_table *t, u64 moves,
-		      const struct epf_snap_read *a, u64 done, u8 *buf)
+static int epf_image_read_piece(struct epf_table *t, u64 moves,
+				const struct epf_snap_read *a, u64 done, u8 *buf)
 {
 	u64 n = min_t(u64, a->bytes - done, EPF_SNAP_PIECE);
 	int err;
@@ -194,16 +194,17 @@ static int read_piece(struct epf_table *t, u64 moves,
 	if (t->owned->moves != moves)
 		err = -ESTALE;
 	else
-		err = copy_piece(&t->owned->core, a->offset + done, buf, n) ?
-			      0 : -EINVAL;
+		err = epf_image_copy_piece(&t->owned->core, a->offset + done, buf, n) ?
+			      0 :
+			      -EINVAL;
 	epf_table_unlock(t);
 	if (!err && copy_to_user(u64_to_user_ptr(a->data + done), buf, n))
 		err = -EFAULT;
 	return err;
 }
 
-static int read_memory(struct epf_table *t, u64 moves,
-		       const struct epf_snap_read *a)
+static int epf_image_read_memory(struct epf_table *t, u64 moves,
+				 const struct epf_snap_read *a)
 {
 	u64 done;
 	int err = 0;
@@ -217,7 +218,8 @@ static int read_memory(struct epf_table *t, u64 moves,
 		return -ENOMEM;
 	for (done = 0; done < a->bytes && !err; done += EPF_SNAP_PIECE) {
 		err = signal_pending(current) ?
-			      -EINTR : read_piece(t, moves, a, done, buf);
+			      -EINTR :
+			      epf_image_read_piece(t, moves, a, done, buf);
 		cond_resched();
 	}
 	kfree(buf);
@@ -236,8 +238,8 @@ static int read_memory(struct epf_table *t, u64 moves,
 int epf_owned_read(struct epf_table *t, u64 moves,
 		   const struct epf_snap_read *args)
 {
-	return args->flags & EPF_SNAP_STATE ? read_state(t, moves, args) :
-					      read_memory(t, moves, args);
+	return args->flags & EPF_SNAP_STATE ? epf_image_read_state(t, moves, args) :
+					      epf_image_read_memory(t, moves, args);
 }
 
 /* --------------------------------------------------------- restoring ---- */
@@ -246,7 +248,7 @@ int epf_owned_read(struct epf_table *t, u64 moves,
  * as if the snapshot had been taken now. Start times before boot wrap around; only
  * differences matter.
  */
-static void load_past(struct epf_table *t, const struct epf_snap_owned *s)
+static void epf_image_load_past(struct epf_table *t, const struct epf_snap_owned *s)
 {
 	struct epf_owned *o = t->owned;
 	u64 now = ktime_get_ns();
@@ -268,7 +270,7 @@ static void load_past(struct epf_table *t, const struct epf_snap_owned *s)
 	epf_table_reset_trigger(t);
 }
 
-static void load_clock(struct epf_owned *o, const struct epf_snap_owned *s)
+static void epf_image_load_clock(struct epf_owned *o, const struct epf_snap_owned *s)
 {
 	u64 now = ktime_get_ns();
 
@@ -279,7 +281,7 @@ static void load_clock(struct epf_owned *o, const struct epf_snap_owned *s)
 	o->core.slices = o->core.ops->resizable->slices(&o->core);
 }
 
-static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
+static int epf_image_load_state(struct epf_table *t, const struct epf_snap_owned *s)
 {
 	struct epf_owned *o = t->owned;
 	int err;
@@ -288,16 +290,16 @@ static int load_state(struct epf_table *t, const struct epf_snap_owned *s)
 		epf_resizable_free(t); /* the memory of the empty filter */
 	err = o->core.ops->load(&o->core, s) ? -EBADMSG : 0;
 	if (!err && o->core.ops->resizable) {
-		load_clock(o, s);
+		epf_image_load_clock(o, s);
 		err = epf_resizable_adopt(t);
 	}
-	load_past(t, s);
+	epf_image_load_past(t, s);
 	return err;
 }
 
 /* Load piece @i from the @words words at @from. */
-static int load_piece(struct epf_locked *f, u32 i, u64 *word, u64 words,
-		      const u8 __user *from)
+static int epf_image_load_piece(struct epf_locked *f, u32 i, u64 *word, u64 words,
+				const u8 __user *from)
 {
 	u64 at, n;
 
@@ -317,21 +319,21 @@ static int load_piece(struct epf_locked *f, u32 i, u64 *word, u64 words,
 	return 0;
 }
 
-static int load_memory(struct epf_locked *f, const u8 __user *from)
+static int epf_image_load_memory(struct epf_locked *f, const u8 __user *from)
 {
 	u64 *word, words;
 	int err = 0;
 	u32 i;
 
 	for (i = 0; !err && (words = f->ops->piece(f, i, &word)); i++) {
-		err = load_piece(f, i, word, words, from);
+		err = epf_image_load_piece(f, i, word, words, from);
 		from += words * sizeof(u64);
 	}
 	return err;
 }
 
-static struct epf_table *restore(const struct epf_restore *a,
-				 struct epf_snap_owned *s)
+static struct epf_table *epf_image_restore(const struct epf_restore *a,
+					   struct epf_snap_owned *s)
 {
 	const u8 __user *from = u64_to_user_ptr(a->lines);
 	const struct epf_snap_header *h = &a->header;
@@ -346,7 +348,8 @@ static struct epf_table *restore(const struct epf_restore *a,
 	t = epf_table_new(&h->params, &s->shape, h->key);
 	if (IS_ERR(t))
 		return PTR_ERR(t) == -EINVAL ? ERR_PTR(-EBADMSG) : t;
-	err = load_state(t, s) ?: load_memory(&t->owned->core, from + sizeof(*s));
+	err = epf_image_load_state(t, s) ?:
+	      epf_image_load_memory(&t->owned->core, from + sizeof(*s));
 	if (!err)
 		return t;
 	epf_table_put(t);
@@ -369,7 +372,7 @@ struct epf_table *epf_owned_restore(const struct epf_restore *args)
 	s = kvmalloc(sizeof(*s), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!s)
 		return ERR_PTR(-ENOMEM);
-	t = restore(args, s);
+	t = epf_image_restore(args, s);
 	kvfree(s);
 	return t;
 }

@@ -77,7 +77,7 @@ static const struct epf_table_ops resizable_table_ops = {
 	.restore = epf_owned_restore,
 };
 
-static const struct epf_table_ops *table_ops(u8 kind)
+static const struct epf_table_ops *epf_kinds_table_ops(u8 kind)
 {
 	const struct epf_kind_ops *ops = epf_kind_ops(kind);
 
@@ -89,10 +89,10 @@ static const struct epf_table_ops *table_ops(u8 kind)
 static const struct epf_kinds kinds = {
 	.table_bytes = sizeof(struct epf_table),
 	.ops_bytes = sizeof(struct epf_table_ops),
-	.ops = table_ops,
+	.ops = epf_kinds_table_ops,
 };
 
-static int __init kinds_init(void)
+static int __init epf_kinds_init(void)
 {
 	return epf_kinds_register(&kinds);
 }
@@ -100,13 +100,13 @@ static int __init kinds_init(void)
 /* Nobody runs code of this module: each table with operations of it has a reference
  * until its memory is free.
  */
-static void __exit kinds_exit(void)
+static void __exit epf_kinds_exit(void)
 {
 	epf_kinds_unregister();
 }
 
-module_init(kinds_init);
-module_exit(kinds_exit);
+module_init(epf_kinds_init);
+module_exit(epf_kinds_exit);
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("The epochfilter authors");
 MODULE_DESCRIPTION("Kinds of sliding-window membership filters from the papers");

@@ -19,14 +19,14 @@
 #define OWNED_ROUND 8u
 
 /* Is the part of the shape that the kind does not use zero? */
-static bool shape_is_clean(const struct epf_shape *shape, u32 used)
+static bool epf_owned_shape_is_clean(const struct epf_shape *shape, u32 used)
 {
 	return !memchr_inv((const u8 *)shape + used, 0,
 			   sizeof(*shape) - used);
 }
 
 /* Set up counting if the filter has an error limit. */
-static int begin_count(struct epf_locked *f, u64 limit_ppt)
+static int epf_owned_begin_count(struct epf_locked *f, u64 limit_ppt)
 {
 	void *work = NULL;
 	int err;
@@ -49,12 +49,12 @@ static int begin_count(struct epf_locked *f, u64 limit_ppt)
 }
 
 /* Check the shape and set up an empty filter. */
-static int init(struct epf_locked *f, const struct epf_params *params,
-		const struct epf_shape *shape)
+static int epf_owned_init(struct epf_locked *f, const struct epf_params *params,
+			  const struct epf_shape *shape)
 {
 	const struct epf_kind_ops *ops = epf_kind_ops(params->kind);
 
-	if (!shape_is_clean(shape, ops->used) ||
+	if (!epf_owned_shape_is_clean(shape, ops->used) ||
 	    (ops->resizable && params->mode != EPF_MODE_TIME))
 		return -EINVAL;
 	return epf_locked_init(f, ops, shape, params->window_ns,
@@ -64,8 +64,8 @@ static int init(struct epf_locked *f, const struct epf_params *params,
 /* Check a shape and make the state of an empty filter. Return: the state, to be freed
  * with its room, or an error pointer: -EINVAL, -ENOMEM.
  */
-static struct epf_owned *owned_new(const struct epf_params *params,
-				   const struct epf_shape *shape)
+static struct epf_owned *epf_owned_new(const struct epf_params *params,
+				       const struct epf_shape *shape)
 {
 	struct epf_owned *o;
 	int err;
@@ -73,9 +73,9 @@ static struct epf_owned *owned_new(const struct epf_params *params,
 	o = kvzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!o)
 		return ERR_PTR(-ENOMEM);
-	err = init(&o->core, params, shape);
+	err = epf_owned_init(&o->core, params, shape);
 	if (!err)
-		err = begin_count(&o->core, params->limit_ppt);
+		err = epf_owned_begin_count(&o->core, params->limit_ppt);
 	if (!err)
 		return o;
 	kvfree(o->core.room);
@@ -106,7 +106,7 @@ int epf_owned_check(const struct epf_params *params)
 int epf_owned_make(struct epf_table *t, const struct epf_params *params,
 		   const struct epf_shape *shape)
 {
-	struct epf_owned *o = owned_new(params, shape);
+	struct epf_owned *o = epf_owned_new(params, shape);
 
 	if (IS_ERR(o))
 		return PTR_ERR(o);
@@ -139,7 +139,7 @@ const struct epf_shape *epf_owned_shape(const struct epf_table *t)
 	return &t->owned->core.shape;
 }
 
-static void begin_past(struct epf_table *t)
+static void epf_owned_begin_past(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 
@@ -155,7 +155,7 @@ static void begin_past(struct epf_table *t)
  */
 int epf_paced_fill(struct epf_table *t)
 {
-	begin_past(t);
+	epf_owned_begin_past(t);
 	t->owned->core.word = (u64 *)t->lanes.line;
 	return 0;
 }
@@ -171,7 +171,7 @@ int epf_owned_fill(struct epf_table *t)
 {
 	int err;
 
-	begin_past(t);
+	epf_owned_begin_past(t);
 	err = epf_resizable_fill(t);
 	if (err != -ENOSPC)
 		return err;
@@ -231,7 +231,7 @@ void epf_owned_measured(struct epf_table *t)
 /* Fail open if the key just inserted reached the limit. Caller holds the lock.
  * Return: true if it did, so that the worker has to notify.
  */
-static bool open_if_full(struct epf_table *t)
+static bool epf_owned_open_if_full(struct epf_table *t)
 {
 	lockdep_assert_held(&t->lock);
 	if (likely(!epf_owned_full(t)) || epf_table_saturated(t))
@@ -241,7 +241,7 @@ static bool open_if_full(struct epf_table *t)
 }
 
 /* Test a key. Caller holds the lock. */
-static int test(const struct epf_table *t, u64 digest)
+static int epf_owned_test_one(const struct epf_table *t, u64 digest)
 {
 	const struct epf_owned *o = t->owned;
 
@@ -252,7 +252,7 @@ static int test(const struct epf_table *t, u64 digest)
 /* Insert a key. Caller holds the lock. Return: the epoch that has the key; *@needs_memory
  * is set to whether the worker has to run.
  */
-static u64 insert(struct epf_table *t, u64 digest, bool *needs_memory)
+static u64 epf_owned_insert_one(struct epf_table *t, u64 digest, bool *needs_memory)
 {
 	u64 e = t->state.epoch;
 
@@ -262,12 +262,12 @@ static u64 insert(struct epf_table *t, u64 digest, bool *needs_memory)
 		*needs_memory = epf_resizable_insert(t, digest);
 	else
 		t->owned->core.ops->insert(&t->owned->core, digest, 0);
-	*needs_memory |= open_if_full(t);
+	*needs_memory |= epf_owned_open_if_full(t);
 	return e;
 }
 
-/* Count the key that insert() has put into epoch @e; called without the lock. */
-static int count(struct epf_table *t, u64 e, bool needs_memory, int ret)
+/* Count the key that epf_owned_insert_one() has put into epoch @e; called without the lock. */
+static int epf_owned_count(struct epf_table *t, u64 e, bool needs_memory, int ret)
 {
 	if (unlikely(needs_memory))
 		queue_delayed_work(epf_wq, &t->work, 0);
@@ -289,7 +289,7 @@ int epf_owned_test(struct epf_table *t, u64 digest)
 
 	epf_table_lock(t);
 	answer = READ_ONCE(t->answer.now);
-	verdict = test(t, digest);
+	verdict = epf_owned_test_one(t, digest);
 	epf_table_unlock(t);
 	return epf_table_verdict(t, verdict, answer);
 }
@@ -301,9 +301,9 @@ int epf_owned_insert(struct epf_table *t, u64 digest)
 	u64 e;
 
 	epf_table_lock(t);
-	e = insert(t, digest, &needs_memory);
+	e = epf_owned_insert_one(t, digest, &needs_memory);
 	epf_table_unlock(t);
-	return count(t, e, needs_memory, EPF_ABSENT);
+	return epf_owned_count(t, e, needs_memory, EPF_ABSENT);
 }
 
 /* As epf_table_test_and_insert(). */
@@ -316,12 +316,12 @@ int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 
 	epf_table_lock(t);
 	answer = READ_ONCE(t->answer.now);
-	verdict = test(t, digest);
+	verdict = epf_owned_test_one(t, digest);
 	if (!verdict || answer != EPF_ANSWER_SKIP)
-		e = insert(t, digest, &needs_memory);
+		e = epf_owned_insert_one(t, digest, &needs_memory);
 	epf_table_unlock(t);
 	verdict = epf_table_verdict(t, verdict, answer);
-	return e ? count(t, e, needs_memory, verdict) : verdict;
+	return e ? epf_owned_count(t, e, needs_memory, verdict) : verdict;
 }
 
 /* ---------------------------------------------------- ends of epochs ---- */
@@ -397,18 +397,18 @@ void epf_owned_pinned(struct epf_table *t)
 }
 
 /* Should the worker end the current epoch? Caller holds the lock. */
-static bool rotation_wanted(const struct epf_table *t)
+static bool epf_owned_rotation_wanted(const struct epf_table *t)
 {
 	lockdep_assert_held(&t->lock);
 	return t->owned->wanted || epf_table_late(t);
 }
 
-static bool retire_oldest(struct epf_table *t)
+static bool epf_owned_retire_oldest(struct epf_table *t)
 {
 	bool wanted;
 
 	epf_table_lock(t);
-	wanted = rotation_wanted(t);
+	wanted = epf_owned_rotation_wanted(t);
 	if (wanted && epf_table_pinned(t, ktime_get_ns())) {
 		epf_table_after_pin(t);
 		wanted = false;
@@ -422,7 +422,7 @@ static bool retire_oldest(struct epf_table *t)
 	return wanted;
 }
 
-static void sweep_retired(struct epf_table *t)
+static void epf_owned_sweep_retired(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	u64 at = 0;
@@ -435,7 +435,7 @@ static void sweep_retired(struct epf_table *t)
 	} while (at && !READ_ONCE(t->retired));
 }
 
-static void begin_next(struct epf_table *t)
+static void epf_owned_begin_next(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 
@@ -451,14 +451,14 @@ static void begin_next(struct epf_table *t)
 }
 
 /* End the epoch if that is due or wanted. Return: true if it ended. */
-static bool end_wanted(struct epf_table *t)
+static bool epf_owned_end_wanted(struct epf_table *t)
 {
-	if (READ_ONCE(t->retired) || !retire_oldest(t))
+	if (READ_ONCE(t->retired) || !epf_owned_retire_oldest(t))
 		return false;
-	sweep_retired(t);
+	epf_owned_sweep_retired(t);
 	if (READ_ONCE(t->retired))
 		return false;
-	begin_next(t);
+	epf_owned_begin_next(t);
 	return true;
 }
 
@@ -470,20 +470,20 @@ void epf_paced_work(struct epf_table *t)
 {
 	u32 n = 0;
 
-	while (n < OWNED_ROUND && end_wanted(t))
+	while (n < OWNED_ROUND && epf_owned_end_wanted(t))
 		n++;
 	if (n == OWNED_ROUND) /* let the estimate run in between */
 		queue_delayed_work(epf_wq, &t->work, 0);
 }
 
-static bool rotated(const struct epf_table *t, u64 target)
+static bool epf_owned_rotation_done(const struct epf_table *t, u64 target)
 {
 	return READ_ONCE(t->estimated_epoch) >= target ||
 	       READ_ONCE(t->retired);
 }
 
 /* Has a snapshot begun since there were @pins, before epoch @target? */
-static bool given_up(const struct epf_table *t, u64 target, u64 pins)
+static bool epf_owned_given_up(const struct epf_table *t, u64 target, u64 pins)
 {
 	return READ_ONCE(t->pins) != pins &&
 	       epf_load(&t->state.epoch) < target;
@@ -520,13 +520,13 @@ int epf_paced_rotate(struct epf_table *t, u32 count)
 	if (err)
 		return err;
 	mod_delayed_work(epf_wq, &t->work, 0);
-	err = wait_event_interruptible(t->moved, rotated(t, target) ||
-				       given_up(t, target, pins));
+	err = wait_event_interruptible(t->moved, epf_owned_rotation_done(t, target) ||
+							 epf_owned_given_up(t, target, pins));
 	if (READ_ONCE(t->retired))
 		return -ENODEV;
 	if (err)
 		return -EINTR;
-	return rotated(t, target) ? 0 : -EBUSY;
+	return epf_owned_rotation_done(t, target) ? 0 : -EBUSY;
 }
 
 /**
@@ -561,7 +561,7 @@ bool epf_paced_still(struct epf_table *t)
 /* Take all samples of an estimate. If an epoch becomes overdue meanwhile, end it
  * between two samples instead of letting it wait.
  */
-static void take_samples(struct epf_table *t)
+static void epf_owned_take_samples(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	u64 random[OWNED_SAMPLES];
@@ -578,14 +578,14 @@ static void take_samples(struct epf_table *t)
 		cond_resched();
 		if (!o->core.ops->resizable && epf_table_late(t) &&
 		    !epf_table_pinned(t, ktime_get_ns()))
-			end_wanted(t);
+			epf_owned_end_wanted(t);
 	}
 }
 
 /* Convert the state of the estimator into estimates. For a fixed-size kind it reads
  * only what the worker alone changes; for a resizable kind the caller holds the lock.
  */
-static void convert(const struct epf_table *t, struct epf_estimates *est)
+static void epf_owned_convert(const struct epf_table *t, struct epf_estimates *est)
 {
 	const struct epf_locked *f = &t->owned->core;
 	u64 e = t->state.epoch, now = epf_owned_clock(t->owned);
@@ -610,19 +610,19 @@ static void convert(const struct epf_table *t, struct epf_estimates *est)
  */
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 {
-	take_samples(t);
+	epf_owned_take_samples(t);
 	if (t->owned->core.ops->resizable) {
 		epf_table_lock(t);
-		convert(t, est);
+		epf_owned_convert(t, est);
 		epf_table_unlock(t);
 	} else {
-		convert(t, est);
+		epf_owned_convert(t, est);
 	}
 }
 
 /* Insertions and time since the oldest epoch that counts began. */
-static void fixed_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
-			  u64 *ns)
+static void epf_owned_fixed_covered(const struct epf_table *t, u64 now_ns, u64 *inserts,
+				    u64 *ns)
 {
 	const struct epf_owned *o = t->owned;
 	u64 e = t->state.epoch;
@@ -660,6 +660,6 @@ void epf_owned_info(const struct epf_table *t, u64 now_ns,
 					   &info->covered_inserts,
 					   &info->covered_ns);
 	else
-		fixed_covered(t, now_ns, &info->covered_inserts,
-			      &info->covered_ns);
+		epf_owned_fixed_covered(t, now_ns, &info->covered_inserts,
+					&info->covered_ns);
 }

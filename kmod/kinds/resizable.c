@@ -67,20 +67,20 @@ bool epf_resizable_insert(struct epf_table *t, u64 digest)
 /* Does a snapshot hold the memory? Caller holds the lock. The worker checks each time
  * it has taken the lock, because a snapshot may begin in between.
  */
-static bool held(const struct epf_table *t)
+static bool epf_resizable_held(const struct epf_table *t)
 {
 	lockdep_assert_held(&t->lock);
 	return epf_table_pinned(t, ktime_get_ns());
 }
 
 /* Take out memory that no longer counts. Return: NULL: there is none. */
-static u64 *expired(struct epf_table *t, u64 *words)
+static u64 *epf_resizable_expired(struct epf_table *t, u64 *words)
 {
 	struct epf_owned *o = t->owned;
 	u64 *word = NULL;
 
 	epf_table_lock(t);
-	if (!held(t)) {
+	if (!epf_resizable_held(t)) {
 		epf_resizable_stir(o);
 		word = o->core.ops->resizable->expired(&o->core, epf_owned_now(o),
 						       words);
@@ -91,23 +91,23 @@ static u64 *expired(struct epf_table *t, u64 *words)
 	return word;
 }
 
-static void give_back(struct epf_table *t)
+static void epf_resizable_give_back(struct epf_table *t)
 {
 	u64 words;
 	u64 *word;
 
-	while ((word = expired(t, &words)))
+	while ((word = epf_resizable_expired(t, &words)))
 		epf_table_shrink(t, word, words);
 }
 
 /* Size in words of the memory that is needed; 0: none is. */
-static u64 plan(struct epf_table *t)
+static u64 epf_resizable_plan(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	u64 words = 0;
 
 	epf_table_lock(t);
-	if (!held(t)) {
+	if (!epf_resizable_held(t)) {
 		words = o->core.ops->resizable->plan(&o->core, epf_owned_now(o));
 		if (!words) /* the failed allocation is no longer needed */
 			o->alloc_failed = false;
@@ -119,10 +119,10 @@ static u64 plan(struct epf_table *t)
 /* Allocate the memory that is needed. Return: 0; -EAGAIN: none is; or as
  * epf_table_grow().
  */
-static int supply(struct epf_table *t)
+static int epf_resizable_supply(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
-	u64 words = plan(t);
+	u64 words = epf_resizable_plan(t);
 	bool taken = false;
 	u64 *word;
 
@@ -131,7 +131,7 @@ static int supply(struct epf_table *t)
 	word = epf_table_grow(t, words);
 	epf_table_lock(t);
 	o->waits += IS_ERR(word);
-	if (!held(t)) {
+	if (!epf_resizable_held(t)) {
 		o->alloc_failed = IS_ERR(word);
 		o->moves++;
 		taken = !IS_ERR(word) &&
@@ -148,7 +148,7 @@ static int supply(struct epf_table *t)
 /* Scan what is due. Insertions may end epochs as fast as the scan proceeds, so it
  * stops after a few epochs and requeues the worker.
  */
-static void scan(struct epf_table *t)
+static void epf_resizable_scan(struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
 	struct epf_owned *o = t->owned;
@@ -156,7 +156,7 @@ static void scan(struct epf_table *t)
 
 	do {
 		epf_table_lock(t);
-		more = !held(t) &&
+		more = !epf_resizable_held(t) &&
 		       o->core.ops->resizable->scan(&o->core, SCAN_LINES);
 		epf_table_unlock(t);
 		cond_resched();
@@ -203,10 +203,10 @@ void epf_resizable_work(struct epf_table *t)
 	epf_table_lock(t);
 	o->follows = o->jumps;
 	epf_table_unlock(t);
-	give_back(t);
-	supply(t);
+	epf_resizable_give_back(t);
+	epf_resizable_supply(t);
 	if (o->core.ops->resizable->scan)
-		scan(t);
+		epf_resizable_scan(t);
 }
 
 /**
@@ -224,7 +224,7 @@ void epf_resizable_done(struct epf_table *t, bool estimated)
  * keys, epochs ended and jumps only grow, and the slice count, a few hundred at
  * most, is above bit 48.
  */
-static u64 sight(const struct epf_owned *o)
+static u64 epf_resizable_sight(const struct epf_owned *o)
 {
 	return o->core.ops->resizable->taken(&o->core) +
 	       ((o->turns + o->jumps) << 24) + ((u64)o->core.slices << 48);
@@ -247,7 +247,7 @@ bool epf_resizable_still(struct epf_table *t)
 	bool still;
 
 	epf_table_lock(t);
-	seen = sight(o);
+	seen = epf_resizable_sight(o);
 	still = seen == o->seen && now - o->seen_ns < STILL_NS;
 	epf_table_unlock(t);
 	if (!still) {
@@ -270,7 +270,7 @@ int epf_resizable_fill(struct epf_table *t)
 	int err = 0;
 
 	while (!err && !o->core.ops->resizable->ready(&o->core))
-		err = fatal_signal_pending(current) ? -EINTR : supply(t);
+		err = fatal_signal_pending(current) ? -EINTR : epf_resizable_supply(t);
 	if (!err)
 		o->turns = o->core.ops->resizable->turns(&o->core, 0);
 	return err;
@@ -343,7 +343,7 @@ u64 epf_resizable_tick_ns(const struct epf_table *t)
 		     MEND_MIN_NS);
 }
 
-static int jump(struct epf_table *t, u64 *jumps)
+static int epf_resizable_jump(struct epf_table *t, u64 *jumps)
 {
 	struct epf_owned *o = t->owned;
 	int err = 0;
@@ -380,7 +380,7 @@ int epf_resizable_rotate(struct epf_table *t, u32 count)
 	int err = 0;
 
 	for (; count && !err; count--) {
-		err = jump(t, &jumps);
+		err = epf_resizable_jump(t, &jumps);
 		if (err)
 			break;
 		mod_delayed_work(epf_wq, &t->work, 0);
