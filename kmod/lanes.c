@@ -12,8 +12,6 @@
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 
-/* Lines scanned each time the lock is held: 4 KiB, some microseconds. */
-#define SCAN_LINES 64u
 /* Lines of each part sampled between two calls of cond_resched(). */
 #define SAMPLE_LINES 128u
 /* While a rotation is overdue the worker runs with each tick, to poll the grace
@@ -145,7 +143,7 @@ static void epf_lanes_unpinned(struct epf_table *t)
 
 /* --------------------------------------------------- the worker's part ---- */
 
-/* Scan the chunk that is due. Rotation is blocked for SCAN_LINES at a time; a
+/* Scan the chunk that is due. Rotation is blocked for EPF_HOLD_WORDS at a time; a
  * rotation in between is harmless, since every line is still visited.
  */
 static void epf_lanes_scan_chunk(struct epf_table *t)
@@ -154,7 +152,7 @@ static void epf_lanes_scan_chunk(struct epf_table *t)
 
 	epf_scan_chunk(&t->state, epf_geom_lines(&t->lanes.geom), &first, &end);
 	for (; first < end; first = next) {
-		next = min(end, first + SCAN_LINES);
+		next = min(end, first + EPF_HOLD_WORDS / EPF_LANES);
 		epf_table_lock(t);
 		epf_lanes_scan(&t->lanes, first, next - first);
 		t->scanned_lines += next - first;

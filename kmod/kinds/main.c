@@ -8,12 +8,12 @@
 
 #include <linux/module.h>
 
-static const struct epf_table_ops paced_table_ops = {
+static const struct epf_table_ops fixed_table_ops = {
 	.owner = THIS_MODULE,
 	.state_bytes = sizeof(struct epf_owned),
 	.check = epf_owned_check,
 	.make = epf_owned_make,
-	.fill = epf_paced_fill,
+	.fill = epf_fixed_fill,
 	.free = epf_owned_free,
 	.fill_step = epf_owned_fill_step,
 	.shape = epf_owned_shape,
@@ -24,14 +24,14 @@ static const struct epf_table_ops paced_table_ops = {
 	.ended = epf_owned_rotated,
 	.late = epf_owned_send,
 	.wait = epf_owned_wait,
-	.rotate = epf_paced_rotate,
-	.turnover = epf_paced_turnover,
+	.rotate = epf_fixed_rotate,
+	.turnover = epf_fixed_turnover,
 	.tick_ns = epf_table_epoch_tick_ns,
-	.tick = epf_paced_tick,
+	.tick = epf_fixed_tick,
 	.pinned = epf_owned_pinned,
 	.unpinned = epf_owned_send,
-	.work = epf_paced_work,
-	.still = epf_paced_still,
+	.work = epf_fixed_work,
+	.still = epf_fixed_still,
 	.estimate = epf_owned_estimate,
 	.full = epf_owned_full,
 	.measured = epf_owned_measured,
@@ -83,7 +83,7 @@ static const struct epf_table_ops *epf_kinds_table_ops(u8 kind)
 
 	if (!ops)
 		return NULL;
-	return ops->resizable ? &resizable_table_ops : &paced_table_ops;
+	return ops->resizable ? &resizable_table_ops : &fixed_table_ops;
 }
 
 static const struct epf_kinds kinds = {

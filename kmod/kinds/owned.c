@@ -13,7 +13,6 @@
 #include <linux/slab.h>
 
 /* Words emptied, and samples taken, each time the lock is held: microseconds. */
-#define OWNED_WORDS 512u
 #define OWNED_SAMPLES 4u
 /* Epochs ended in one run of the worker, before it estimates the error again. */
 #define OWNED_ROUND 8u
@@ -148,12 +147,12 @@ static void epf_owned_begin_past(struct epf_table *t)
 }
 
 /**
- * epf_paced_fill() - provide memory before the first insertion
+ * epf_fixed_fill() - provide memory before the first insertion
  * @t: table of a fixed-size kind with zeroed lines, not yet published
  *
  * Return: 0.
  */
-int epf_paced_fill(struct epf_table *t)
+int epf_fixed_fill(struct epf_table *t)
 {
 	epf_owned_begin_past(t);
 	t->owned->core.word = (u64 *)t->lanes.line;
@@ -387,7 +386,7 @@ int epf_owned_wait(struct epf_table *t, u64 e)
 
 /**
  * epf_owned_pinned() - cancel the epochs that callers still want ended, see
- *	epf_paced_rotate()
+ *	epf_fixed_rotate()
  * @t: table, locked
  */
 void epf_owned_pinned(struct epf_table *t)
@@ -429,7 +428,7 @@ static void epf_owned_sweep_retired(struct epf_table *t)
 
 	do {
 		epf_table_lock(t);
-		at = o->core.ops->sweep(&o->core, at, OWNED_WORDS);
+		at = o->core.ops->sweep(&o->core, at, EPF_HOLD_WORDS);
 		epf_table_unlock(t);
 		cond_resched();
 	} while (at && !READ_ONCE(t->retired));
@@ -463,10 +462,10 @@ static bool epf_owned_end_wanted(struct epf_table *t)
 }
 
 /**
- * epf_paced_work() - the worker's part for a fixed-size kind: end epochs
+ * epf_fixed_work() - the worker's part for a fixed-size kind: end epochs
  * @t: table
  */
-void epf_paced_work(struct epf_table *t)
+void epf_fixed_work(struct epf_table *t)
 {
 	u32 n = 0;
 
@@ -490,7 +489,7 @@ static bool epf_owned_given_up(const struct epf_table *t, u64 target, u64 pins)
 }
 
 /**
- * epf_paced_rotate() - end epochs now
+ * epf_fixed_rotate() - end epochs now
  * @t: table of a fixed-size kind, by reference
  * @count: number of epochs to end
  *
@@ -503,7 +502,7 @@ static bool epf_owned_given_up(const struct epf_table *t, u64 target, u64 pins)
  * -EINTR: a signal, the remaining epochs end all the same; -ENODEV: destroyed
  * meanwhile.
  */
-int epf_paced_rotate(struct epf_table *t, u32 count)
+int epf_fixed_rotate(struct epf_table *t, u32 count)
 {
 	struct epf_owned *o = t->owned;
 	u64 target, pins;
@@ -530,19 +529,19 @@ int epf_paced_rotate(struct epf_table *t, u32 count)
 }
 
 /**
- * epf_paced_turnover() - ends of epochs after which no slice has a key
+ * epf_fixed_turnover() - ends of epochs after which no slice has a key
  * @t: table of a fixed-size kind
  */
-u32 epf_paced_turnover(const struct epf_table *t)
+u32 epf_fixed_turnover(const struct epf_table *t)
 {
 	return t->owned->core.slices;
 }
 
 /**
- * epf_paced_tick() - the timer has fired
+ * epf_fixed_tick() - the timer has fired
  * @t: table of a fixed-size kind
  */
-void epf_paced_tick(struct epf_table *t)
+void epf_fixed_tick(struct epf_table *t)
 {
 	epf_table_try_rotate(t);
 }
@@ -550,10 +549,10 @@ void epf_paced_tick(struct epf_table *t)
 /* ------------------------------------------------------------ status ---- */
 
 /**
- * epf_paced_still() - is the last estimate still good enough?
+ * epf_fixed_still() - is the last estimate still good enough?
  * @t: table of a fixed-size kind
  */
-bool epf_paced_still(struct epf_table *t)
+bool epf_fixed_still(struct epf_table *t)
 {
 	return false;
 }

@@ -6,7 +6,7 @@
  * A table of a locked kind has no lanes (no parts) but the struct below. All of
  * that, and the memory behind it, is read and written under t->lock, by packet
  * paths too. An operation holds the lock for some cache misses. The worker holds
- * it for OWNED_WORDS words of a sweep, for OWNED_SAMPLES samples of the estimate
+ * it for EPF_HOLD_WORDS words of a sweep, for OWNED_SAMPLES samples of the estimate
  * (some microseconds; about ten with blocks of 512 bits and double hashing), or
  * for a similar step of a resizable kind. So operations are linearizable: a test
  * returns what some order of all operations gives, and when several CPUs see a new
@@ -90,7 +90,7 @@ int epf_owned_check(const struct epf_params *params);
 int epf_owned_make(struct epf_table *t, const struct epf_params *params,
 		   const struct epf_shape *shape);
 int epf_owned_fill(struct epf_table *t);
-int epf_paced_fill(struct epf_table *t);
+int epf_fixed_fill(struct epf_table *t);
 void epf_owned_free(struct epf_table *t);
 u64 epf_owned_fill_step(const struct epf_table *t);
 const struct epf_shape *epf_owned_shape(const struct epf_table *t);
@@ -101,12 +101,12 @@ bool epf_owned_may_end(const struct epf_table *t);
 void epf_owned_rotated(struct epf_table *t, u64 e);
 void epf_owned_send(struct epf_table *t);
 int epf_owned_wait(struct epf_table *t, u64 e);
-int epf_paced_rotate(struct epf_table *t, u32 count);
-u32 epf_paced_turnover(const struct epf_table *t);
-void epf_paced_tick(struct epf_table *t);
+int epf_fixed_rotate(struct epf_table *t, u32 count);
+u32 epf_fixed_turnover(const struct epf_table *t);
+void epf_fixed_tick(struct epf_table *t);
 void epf_owned_pinned(struct epf_table *t);
-void epf_paced_work(struct epf_table *t);
-bool epf_paced_still(struct epf_table *t);
+void epf_fixed_work(struct epf_table *t);
+bool epf_fixed_still(struct epf_table *t);
 bool epf_owned_full(struct epf_table *t);
 void epf_owned_measured(struct epf_table *t);
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est);

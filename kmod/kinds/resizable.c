@@ -10,8 +10,6 @@
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
 
-/* Lines scanned each time the lock is held: 4 KiB, some microseconds. */
-#define SCAN_LINES 64u
 /* Shortest period of the timer that queues the worker. Inserters queue it themselves if
  * it is urgent.
  */
@@ -157,7 +155,8 @@ static void epf_resizable_scan(struct epf_table *t)
 	do {
 		epf_table_lock(t);
 		more = !epf_resizable_held(t) &&
-		       o->core.ops->resizable->scan(&o->core, SCAN_LINES);
+		       o->core.ops->resizable->scan(&o->core,
+						    EPF_HOLD_WORDS / EPF_LANES);
 		epf_table_unlock(t);
 		cond_resched();
 	} while (more && !READ_ONCE(t->retired) &&
