@@ -87,28 +87,7 @@ static inline char verdict_char(int verdict)
 #define T_999 4.073 /* Student's t, FILTERS - 1 degrees of freedom, 0.9995 */
 #endif
 
-struct mean {
-	double sum, squares;
-};
-
-static inline void mean_add(struct mean *m, double v)
-{
-	m->sum += v;
-	m->squares += v * v;
-}
-
-static inline double mean_of(const struct mean *m)
-{
-	return m->sum / FILTERS;
-}
-
-/* Half the width of the interval of Student's t, two-sided, 99.9 %. */
-static inline double mean_margin(const struct mean *m)
-{
-	double var = (m->squares - m->sum * m->sum / FILTERS) / (FILTERS - 1);
-
-	return T_999 * sqrt(var > 0 ? var / FILTERS : 0);
-}
+#include "mean.h"
 
 /* @model: relative error of the prediction itself, or of its arithmetic where
  * nothing varies.
