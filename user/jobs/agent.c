@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A client of epfagent. It opens the files itself, with the rights of its user. */
-#include "agent.h"
+#include "jobs/agent.h"
 
 #include <errno.h>
 #include <stddef.h>

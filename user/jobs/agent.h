@@ -21,8 +21,8 @@
 
 #include <jansson.h>
 
-#include "job.h"
-#include "target.h"
+#include "jobs/job.h"
+#include "jobs/target.h"
 
 #define AGENT_SOCKET "/run/epochfilter/agent.sock"
 #define AGENT_MESSAGE_MAX 16384u

@@ -3,7 +3,7 @@
  * The messages between epfagent and its clients, as JSON. Input is untrusted: each
  * member is checked for type and range, and unknown members are refused.
  */
-#include "agent.h"
+#include "jobs/agent.h"
 
 #include <errno.h>
 #include <stdint.h>

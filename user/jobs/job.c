@@ -4,7 +4,7 @@
  * batches of records. In both cases answers pass through buffers for one step, so
  * memory does not depend on the number of keys.
  */
-#include "job.h"
+#include "jobs/job.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Opening snapshots and filters of the kernel for audits. */
-#include "target.h"
+#include "jobs/target.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
  * Formats: pcap(5) savefile; pcapng, IETF draft-ietf-opsawg-pcapng, sections
  * 4.1 (section header), 4.2 (interface description, if_tsresol).
  */
-#include "capture.h"
+#include "records/capture.h"
 
 #include <linux/epochfilter.h>
 

@@ -4,7 +4,7 @@
  * record ends. It therefore gets the input line by line, and a record ends with the
  * line in which libcsv reports an end.
  */
-#include "reader.h"
+#include "records/reader.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * What a file makes libfixbuf remember is bounded: templates, by their fields;
  * unknown elements; observation domains.
  */
-#include "ipfix_sets.h"
-#include "reader.h"
+#include "records/ipfix_sets.h"
+#include "records/reader.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "reader.h"
+#include "records/reader.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "keytext.h"
+#include "records/keytext.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * the next header ends the summary. Nothing is quoted, so a record is a line; libcsv
  * splits it.
  */
-#include "reader.h"
+#include "records/reader.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

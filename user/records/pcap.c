@@ -3,13 +3,13 @@
  * Captures. A record is a packet in savefile format; the prologue is the savefile
  * header. Records of pcapng files have the same format.
  */
-#include "reader.h"
+#include "records/reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture.h"
+#include "records/capture.h"
 
 /* Bytes of the packets of a batch, including those without a key. A batch ends before
  * the first packet that does not fit.

@@ -8,9 +8,9 @@
 
 #include "epf/packet.h"
 
-#include "keytext.h"
-#include "records.h"
-#include "rec_error.h"
+#include "records/keytext.h"
+#include "records/records.h"
+#include "records/rec_error.h"
 
 /* Bytes read to detect the format; at most CAPTURE_HEAD_BYTES. */
 #define REC_HEAD_BYTES 4096

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "rec_error.h"
+#include "records/rec_error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef RECORDS_REC_ERROR_H
 #define RECORDS_REC_ERROR_H
 
-#include "records.h"
+#include "records/records.h"
 
 /**
  * rec_error_set() - set the text of an error

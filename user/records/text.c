@@ -3,7 +3,7 @@
  * Text whose lines are keys, by the same rule as for 'epfctl insert': only a newline
  * ends a line.
  */
-#include "reader.h"
+#include "records/reader.h"
 
 static int text_open(struct rec_source *s, struct rec_error *e)
 {
