@@ -389,7 +389,7 @@ def default_shared():
         os.kill(holder, signal.SIGTERM)
     net.run(net.EPFCTL, "destroy", "--force", TWIN)
     net.in_b("ip", "link", "del", TWIN)
-    return net.unlike(told=("stays" in done.stderr, True),
+    return net.unlike(told=("stay, because other" in done.stderr, True),
                       holder=(holder is not None, True),
                       passed=arrived(got, plain(0))) or nothing_left()
 

@@ -287,7 +287,7 @@ def told():
     """Who holds it, by doctor, list and show."""
     with made("v"):
         nobody, rows = doctor(), epfctl("list").stdout
-        if nobody["ok"] or nobody["remedy"] != "'epfctl hold v', or start epfagent":
+        if nobody["ok"] or nobody["remedy"] != "run 'epfctl hold v', or start epfagent":
             return f"{nobody}"
         if not re.search(r" v +lanes .* bpf$", rows, re.M) or \
                 "nobody ends its epochs" not in epfctl("show", "v").stdout:

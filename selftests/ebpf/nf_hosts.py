@@ -14,6 +14,7 @@ import struct
 
 import reflex_hosts as hosts
 import reflex_packets as packets
+import sweep as killed
 from reflex_hosts import net
 
 NS_C, C, B1 = net.NS + "-c", net.DEV + "c0", net.DEV + "b1"
@@ -330,7 +331,7 @@ def drop_pins():
     """
     for name in pins():
         if name.startswith("@@"):
-            hosts.killed.remove(os.path.join(net.PINS, name))
+            killed.remove(os.path.join(net.PINS, name))
 
 
 def sweep():

@@ -23,13 +23,13 @@ callers() {
 }
 
 ktap_plan 4
-got=$(nm "$ko" | grep -cE ' [TtU] epf_(owned|paced|fluid)_')
+got=$(nm "$ko" | grep -cE ' [TtU] epf_(owned|fixed|resizable)_')
 ktap_is 'the module has no operation of another kind' "$got" 0
 got=$(callers 'indirect_thunk|call +\*' | tr ' ' '\n' | grep -E '_aside$|^bpf_epf_|^epf_table_op$' |
 	paste -s -d ' ')
 ktap_is 'packet paths that call the operations of a table' "$got" \
-	'insert_aside test_and_insert_aside test_aside'
-got=$(callers '<(test_and_)?(insert|test)_aside[.>]')
+	'epf_kfunc_insert_aside epf_kfunc_test_and_insert_aside epf_kfunc_test_aside'
+got=$(callers '<epf_kfunc_(test_and_)?(insert|test)_aside[.>]')
 ktap_check "those are called where filters are not plain: $(echo "$got" | wc -w) functions" \
 	[ "$(echo "$got" | wc -w)" -ge 5 ]
 got=$(grep -cE '^bpf_epf_(test|insert|test_and_insert|xdp_test_and_insert)[a-z_]* .*(owned|epf_kind)' "$tmp")
