@@ -14,7 +14,10 @@
 #include <linux/printk.h>
 
 static DEFINE_MUTEX(others_lock);
-static const struct epf_kinds *others; /* @others_lock; NULL: the module is not loaded */
+/* Written under @others_lock, and dereferenced under it only. Read without it as a hint:
+ * is the module loaded? Nothing is ordered by it.
+ */
+static const struct epf_kinds *others;
 
 static const struct epf_table_ops *epf_kind_find_ops(u8 kind)
 {

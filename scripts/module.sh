@@ -91,12 +91,23 @@ activate() {
 	fi
 }
 
+# Removes module $1 if it is loaded. The memory of destroyed filters keeps it for a grace
+# period.
+remove() {
+	grep -q "^$1 " /proc/modules 2> /dev/null || return 0
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		rmmod "$1" 2> /dev/null && return
+		sleep 0.2
+	done
+	rmmod "$1"
+}
+
 unload() {
-	! grep -q '^xt_epf ' /proc/modules 2> /dev/null || rmmod xt_epf ||
+	remove xt_epf ||
 		die 'the iptables match is in use: delete rules with -m epf first (iptables-save)'
-	! grep -q '^epochfilter_kinds ' /proc/modules 2> /dev/null || rmmod epochfilter_kinds ||
+	remove epochfilter_kinds ||
 		die 'filters of other kinds than lanes exist: destroy them first (epfctl list)'
-	! grep -q '^epochfilter ' /proc/modules 2> /dev/null || rmmod epochfilter ||
+	remove epochfilter ||
 		die 'the module is in use: detach programs and close filters first'
 }
 

@@ -8,73 +8,54 @@
 
 #include <linux/module.h>
 
+/* What fixed-size and resizable kinds have in common. */
+#define LOCKED_TABLE_OPS						\
+	.owner = THIS_MODULE,						\
+	.state_bytes = sizeof(struct epf_owned),			\
+	.check = epf_owned_check,					\
+	.make = epf_owned_make,						\
+	.free = epf_owned_free,						\
+	.fill_step = epf_owned_fill_step,				\
+	.shape = epf_owned_shape,					\
+	.test = epf_owned_test,						\
+	.insert = epf_owned_insert,					\
+	.test_and_insert = epf_owned_test_and_insert,			\
+	.may_end = epf_owned_may_end,					\
+	.ended = epf_owned_rotated,					\
+	.late = epf_owned_send,						\
+	.wait = epf_owned_wait,						\
+	.pinned = epf_owned_pinned,					\
+	.unpinned = epf_owned_send,					\
+	.estimate = epf_owned_estimate,					\
+	.full = epf_owned_full,						\
+	.measured = epf_owned_measured,					\
+	.info = epf_owned_info,						\
+	.hold = epf_owned_hold,						\
+	.moved = epf_owned_moved,					\
+	.read = epf_owned_read,						\
+	.restore = epf_owned_restore
+
 static const struct epf_table_ops fixed_table_ops = {
-	.owner = THIS_MODULE,
-	.state_bytes = sizeof(struct epf_owned),
-	.check = epf_owned_check,
-	.make = epf_owned_make,
+	LOCKED_TABLE_OPS,
 	.fill = epf_fixed_fill,
-	.free = epf_owned_free,
-	.fill_step = epf_owned_fill_step,
-	.shape = epf_owned_shape,
-	.test = epf_owned_test,
-	.insert = epf_owned_insert,
-	.test_and_insert = epf_owned_test_and_insert,
-	.may_end = epf_owned_may_end,
-	.ended = epf_owned_rotated,
-	.late = epf_owned_send,
-	.wait = epf_owned_wait,
 	.rotate = epf_fixed_rotate,
 	.turnover = epf_fixed_turnover,
 	.tick_ns = epf_table_epoch_tick_ns,
 	.tick = epf_fixed_tick,
-	.pinned = epf_owned_pinned,
-	.unpinned = epf_owned_send,
 	.work = epf_fixed_work,
 	.still = epf_fixed_still,
-	.estimate = epf_owned_estimate,
-	.full = epf_owned_full,
-	.measured = epf_owned_measured,
-	.info = epf_owned_info,
-	.hold = epf_owned_hold,
-	.moved = epf_owned_moved,
-	.read = epf_owned_read,
-	.restore = epf_owned_restore,
 };
 
 static const struct epf_table_ops resizable_table_ops = {
-	.owner = THIS_MODULE,
-	.state_bytes = sizeof(struct epf_owned),
-	.check = epf_owned_check,
-	.make = epf_owned_make,
+	LOCKED_TABLE_OPS,
 	.fill = epf_owned_fill,
-	.free = epf_owned_free,
-	.fill_step = epf_owned_fill_step,
-	.shape = epf_owned_shape,
-	.test = epf_owned_test,
-	.insert = epf_owned_insert,
-	.test_and_insert = epf_owned_test_and_insert,
-	.may_end = epf_owned_may_end,
-	.ended = epf_owned_rotated,
-	.late = epf_owned_send,
-	.wait = epf_owned_wait,
 	.rotate = epf_resizable_rotate,
 	.turnover = epf_resizable_turnover,
 	.tick_ns = epf_resizable_tick_ns,
 	.tick = epf_owned_send,
-	.pinned = epf_owned_pinned,
-	.unpinned = epf_owned_send,
 	.work = epf_resizable_work,
 	.still = epf_resizable_still,
 	.worked = epf_resizable_done,
-	.estimate = epf_owned_estimate,
-	.full = epf_owned_full,
-	.measured = epf_owned_measured,
-	.info = epf_owned_info,
-	.hold = epf_owned_hold,
-	.moved = epf_owned_moved,
-	.read = epf_owned_read,
-	.restore = epf_owned_restore,
 };
 
 static const struct epf_table_ops *epf_kinds_table_ops(u8 kind)

@@ -7,7 +7,7 @@
  * from slabs. A call that fails says ENOMEM or EFAULT and has changed nothing
  * but what the ABI says; one that does without has done all of its work. Nothing
  * stays allocated. So it is with snapshots of each owned kind, and filters made
- * of them; and with the worker of a fluid kind, whose failures nobody is told
+ * of them; and with the worker of a resizable kind, whose failures nobody is told
  * of: no key of the window is lost, and what it wanted it gets the next time.
  *
  * Needs a kernel with fault injection (docs/TESTING.md): fail-nth of a thread
@@ -89,7 +89,7 @@ static long call_create(void)
 	return epf_dev_create(test_dev, &p, NULL, NULL);
 }
 
-/* Of a window of @span_ns, if the kind is fluid. */
+/* Of a window of @span_ns, if the kind is resizable. */
 static long create_owned(const char *name, __u32 kind, __u64 span_ns)
 {
 	struct epf_params p = test_owned_params(name, kind, 700);

@@ -7,6 +7,7 @@
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
+. "$here/modules.sh"
 top=${here%/*/*}
 ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
 broken=${EPF_TORTURE_DIR:-$top/build/selftests/torture}/broken/epochfilter.ko
@@ -14,19 +15,6 @@ broken_kinds=${broken%/*}/epochfilter_kinds.ko
 
 [ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$broken" ] || ktap_skip_all "$broken is not built: make -C selftests/torture"
-
-insmod_both() {
-	insmod "$1" && insmod "$2"
-}
-
-# Waits for the memory of destroyed filters, which is freed after a grace period.
-remove() {
-	for _ in $(seq 100); do
-		rmmod "$1" 2> /dev/null && return
-		sleep 0.2
-	done
-	rmmod "$1"
-}
 
 ktap_plan 2
 rmmod epochfilter_kinds 2> /dev/null

@@ -233,7 +233,7 @@ static void limit(__u64 mib)
 	test_demand(!test_write(TOTAL_MIB, text));
 }
 
-/* What a fluid kind begins with is small. */
+/* What a resizable kind begins with is small. */
 static __u64 grow(int fd, __u64 bytes)
 {
 	__u64 i;

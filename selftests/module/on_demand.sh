@@ -7,6 +7,7 @@
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
+. "$here/modules.sh"
 top=${here%/*/*}
 demand=$top/build/selftests/module/demand
 ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
@@ -27,13 +28,8 @@ loaded() {
 	[ -d /sys/module/epochfilter_kinds ]
 }
 
-# The memory of a destroyed filter is freed a grace period later.
 unloads() {
-	for _ in $(seq 100); do
-		rmmod epochfilter_kinds 2> /dev/null && return
-		sleep 0.2
-	done
-	rmmod epochfilter_kinds
+	remove epochfilter_kinds
 }
 
 # What the kernel logs while a filter of kind ge is made.

@@ -7,6 +7,7 @@
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
+. "$here/modules.sh"
 top=${here%/*/*}
 ko=${EPF_KO:-$top/build/kmod/epochfilter.ko}
 broken=${EPF_TORTURE_DIR:-$top/build/selftests/torture}/broken/epochfilter.ko
@@ -32,19 +33,6 @@ turns() {
 	ktap_diag "$(cat "$ktap_log.out")"
 	rm -f "$ktap_log.out"
 	return $status
-}
-
-insmod_both() {
-	insmod "$1" && insmod "$2"
-}
-
-# Waits for the memory of destroyed filters, which is freed after a grace period.
-remove() {
-	for _ in $(seq 100); do
-		rmmod "$1" 2> /dev/null && return
-		sleep 0.2
-	done
-	rmmod "$1"
 }
 
 ktap_plan 5

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A pool of threads: each does errands (work items) until the queue is empty, and ends. */
+/* A pool of threads: each does work items until the queue is empty, and ends. */
 #include "epfagent/pool.h"
 
 #include <pthread.h>
@@ -13,11 +13,11 @@ STAILQ_HEAD(work_items, work_item);
 
 /**
  * struct pool - the pool; @lock protects @todo and @done
- * @ready: eventfd: errands are done
+ * @ready: eventfd: work items are done
  * @nr_missing: threads that could not be started; used by the event loop only
  * @retry: running while threads are missing
- * @todo: errands not begun
- * @done: errands whose done() was not called yet
+ * @todo: work items not begun
+ * @done: work items whose done() was not called yet
  */
 struct pool {
 	int ready;
@@ -87,8 +87,8 @@ static int start(struct pool *a)
 	return err;
 }
 
-/* If no thread can be started, the errand waits. It is never done in the event loop,
- * which a user could then block: threads run out just when such errands occupy all of
+/* If no thread can be started, the work item waits. It is never done in the event loop,
+ * which a user could then block: threads run out just when such items occupy all of
  * them.
  */
 void pool_run(struct pool *a, struct work_item *e)
@@ -101,7 +101,7 @@ void pool_run(struct pool *a, struct work_item *e)
 }
 
 /* Start one thread per missing thread, because the running ones may block forever. A
- * thread whose errand was done meanwhile finds the queue empty and ends.
+ * thread whose item was done meanwhile finds the queue empty and ends.
  */
 static int start_missing(sd_event_source *timer, uint64_t usec, void *arg)
 {

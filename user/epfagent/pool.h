@@ -5,7 +5,7 @@
  * user's program; close() of a socket may wait for a peer that never reads. Receiving
  * a message with descriptors, or dropping one unread, may be what closes them last.
  *
- * There is at most one thread per errand; callers limit the number of errands.
+ * There is at most one thread per work item; callers limit the number of work items.
  */
 #ifndef EPFAGENT_POOL_H
 #define EPFAGENT_POOL_H
@@ -18,7 +18,7 @@ struct pool;
 /**
  * struct work_item - a work item
  * @link: private to pool.c
- * @work: called in a thread of the pool; owns the errand until it returns
+ * @work: called in a thread of the pool; owns the work item until it returns
  * @done: called afterwards in the event loop
  */
 struct work_item {
@@ -33,8 +33,8 @@ struct work_item {
  */
 struct pool *pool_new(sd_event *loop);
 
-/* Queue an errand. If no thread can be started, it waits until a thread has finished
- * another errand, or until one can be started (TIMER_RETRY_USEC).
+/* Queue a work item. If no thread can be started, it waits until a thread has finished
+ * another work item, or until one can be started (TIMER_RETRY_USEC).
  */
 void pool_run(struct pool *a, struct work_item *e);
 

@@ -65,7 +65,7 @@ struct client {
  * @source: events of the listening socket
  * @retry: running while the server does not listen for lack of descriptors
  * @c: parameters
- * @pool: thread pool for errands
+ * @pool: thread pool for work items
  * @clients: all clients
  * @nr: number of clients that were not refused
  * @nr_refused: number of the others
