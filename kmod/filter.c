@@ -387,13 +387,15 @@ u32 epf_filter_list(u32 *ids, u32 room)
 static void epf_filter_install(struct epf_filter *f, struct epf_table *t,
 			       struct epf_table *old)
 {
+	unsigned long flags;
+
 	lockdep_assert_held(&registry);
-	epf_table_lock(old);
+	epf_table_lock(old, &flags);
 	epf_journal_over_locked(old);
 	WRITE_ONCE(t->owner_id, f->id);
 	rcu_assign_pointer(t->owner, f);
 	rcu_assign_pointer(f->table, t);
-	epf_table_unlock(old);
+	epf_table_unlock(old, flags);
 }
 
 static int epf_filter_swap_locked(struct epf_filter *a, struct epf_filter *b)

@@ -45,12 +45,13 @@ u64 epf_journal_bytes(const struct epf_journal *j)
 u64 epf_journal_serial(struct epf_table *t)
 {
 	const struct epf_journal *j;
+	unsigned long flags;
 	u64 serial;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	j = epf_journal_locked(t);
 	serial = j ? j->serial : 0;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return serial;
 }
 
@@ -117,9 +118,10 @@ static struct epf_journal *epf_journal_new(struct epf_table *t, u32 order,
  */
 static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 {
+	unsigned long flags;
 	int err = 0;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	if (epf_journal_locked(t)) {
 		err = -EBUSY;
 	} else if (t->retired) {
@@ -128,7 +130,7 @@ static int epf_journal_attach(struct epf_table *t, struct epf_journal *j)
 		rcu_assign_pointer(t->journal, j);
 		WRITE_ONCE(t->plain, false);
 	}
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return err;
 }
 
@@ -170,11 +172,12 @@ struct epf_journal *epf_journal_begin(struct epf_table *t, u32 order,
 void epf_journal_stop(struct epf_journal *j)
 {
 	struct epf_table *t = j->table;
+	unsigned long flags;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	if (epf_journal_locked(t) == j)
 		epf_journal_over_locked(t);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 }
 
 /**

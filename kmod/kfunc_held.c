@@ -25,7 +25,7 @@
  * switch tasks there; without PREEMPT_RT_NEEDS_BH_LOCK also to other tasks that have
  * softirqs off. Neither harms the operations: lines are changed by locked instructions,
  * per-CPU counters by one instruction or a compare-and-exchange (epf_table_count()), and
- * locks are taken with softirqs off (epf_table_lock()).
+ * locks are taken with interrupts off (epf_table_lock()).
  */
 #include "filter.h"
 #include "compat.h"

@@ -77,12 +77,13 @@ static void epf_lanes_late(struct epf_table *t)
  */
 static bool epf_lanes_is_ready(struct epf_table *t, u64 e)
 {
+	unsigned long flags;
 	bool ready;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	ready = t->state.epoch != e || epf_table_pinned(t, ktime_get_ns()) ||
 		epf_lanes_may_end(t);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return ready || READ_ONCE(t->retired);
 }
 
@@ -149,19 +150,20 @@ static void epf_lanes_unpinned(struct epf_table *t)
 static void epf_lanes_scan_chunk(struct epf_table *t)
 {
 	u64 first, end, next;
+	unsigned long flags;
 
 	epf_scan_chunk(&t->state, epf_geom_lines(&t->lanes.geom), &first, &end);
 	for (; first < end; first = next) {
 		next = min(end, first + EPF_HOLD_WORDS / EPF_LANES);
-		epf_table_lock(t);
+		epf_table_lock(t, &flags);
 		epf_lanes_scan(&t->lanes, first, next - first);
 		t->scanned_lines += next - first;
-		epf_table_unlock(t);
+		epf_table_unlock(t, flags);
 		cond_resched();
 	}
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	WRITE_ONCE(t->state.scanned, t->state.scanned + 1);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	wake_up_all(&t->moved);
 }
 
@@ -207,10 +209,12 @@ static bool epf_lanes_full(struct epf_table *t)
 
 static void epf_lanes_measured(struct epf_table *t)
 {
-	epf_table_lock(t);
+	unsigned long flags;
+
+	epf_table_lock(t, &flags);
 	epf_table_measured_room(t);
 	epf_table_reset_trigger(t);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 }
 
 static void epf_lanes_info(const struct epf_table *t, u64 now_ns,

@@ -20,36 +20,18 @@
 /* The timer stretches epochs that are shorter than this. */
 #define TICK_MIN_NS NSEC_PER_MSEC
 
-/* Packet paths take the lock in softirqs, so softirqs are disabled first. Preemption
- * is disabled next, by the raw lock: raw_spin_lock_bh() leaves it enabled on a
- * real-time kernel, and packet paths of other CPUs would spin for as long as the
- * holder is preempted. With interrupts disabled nothing can come in between, and
- * the state of softirqs is left alone.
- */
-static void epf_rotate_softirqs_off(void)
-{
-	if (!irqs_disabled())
-		local_bh_disable();
-}
-
-static void epf_rotate_softirqs_on(void)
-{
-	if (!irqs_disabled())
-		local_bh_enable();
-}
-
 /**
  * epf_table_unlock() - release the lock and perform a pending rotation
  * @t: table
+ * @flags: as epf_table_lock() set them
  *
  * A CPU that found the lock contended has set @t->retry before; its rotation takes
  * place here.
  */
-void epf_table_unlock(struct epf_table *t)
+void epf_table_unlock(struct epf_table *t, unsigned long flags)
 	__releases(&t->lock)
 {
-	raw_spin_unlock(&t->lock);
-	epf_rotate_softirqs_on();
+	raw_spin_unlock_irqrestore(&t->lock, flags);
 	smp_mb(); /* unlock before the load; pairs with epf_table_try_rotate */
 	if (READ_ONCE(t->retry))
 		epf_table_try_rotate(t);
@@ -59,15 +41,21 @@ EPF_EXPORT(epf_table_unlock);
 /**
  * epf_table_lock() - take the lock, which blocks rotation
  * @t: table
+ * @flags: set to the state of interrupts, for epf_table_unlock()
  *
- * Context: not from a packet path, except those of the locked kinds. Softirqs are
- * disabled until epf_table_unlock().
+ * Packet paths take the lock in softirqs, and netpoll does so with interrupts
+ * disabled. Hence no caller may leave softirqs enabled, nor enable interrupts that
+ * were disabled. The holder of a raw lock with interrupts disabled is not preempted
+ * on a real-time kernel either, so that no CPU spins for longer than a section takes.
+ *
+ * Context: not from a packet path, except those of the locked kinds. Interrupts are
+ * disabled until epf_table_unlock(): hold the lock for microseconds, see
+ * EPF_HOLD_WORDS.
  */
-void epf_table_lock(struct epf_table *t)
+void epf_table_lock(struct epf_table *t, unsigned long *flags)
 	__acquires(&t->lock)
 {
-	epf_rotate_softirqs_off();
-	raw_spin_lock(&t->lock);
+	raw_spin_lock_irqsave(&t->lock, *flags);
 }
 EPF_EXPORT(epf_table_lock);
 
@@ -270,20 +258,17 @@ static void epf_rotate_send_worker(struct epf_table *t, bool ended)
  */
 bool epf_table_try_rotate(struct epf_table *t)
 {
+	unsigned long flags;
 	bool ended = false;
 
 	do {
 		WRITE_ONCE(t->retry, 1);
 		smp_mb(); /* store before the try; pairs with the one below */
-		epf_rotate_softirqs_off();
-		if (!raw_spin_trylock(&t->lock)) {
-			epf_rotate_softirqs_on();
+		if (!raw_spin_trylock_irqsave(&t->lock, flags))
 			break;
-		}
 		WRITE_ONCE(t->retry, 0);
 		ended |= epf_rotate_due(t);
-		raw_spin_unlock(&t->lock);
-		epf_rotate_softirqs_on();
+		raw_spin_unlock_irqrestore(&t->lock, flags);
 		smp_mb(); /* unlock before the load of @retry */
 	} while (READ_ONCE(t->retry));
 	if (ended || epf_table_late(t))
@@ -392,12 +377,13 @@ enum hrtimer_restart epf_table_tick(struct hrtimer *timer)
  */
 int epf_table_rotate_now(struct epf_table *t, u64 *e)
 {
+	unsigned long flags;
 	int err;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	err = epf_rotate_now(t, ktime_get_ns());
 	*e = t->state.epoch;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return err;
 }
 
@@ -441,6 +427,7 @@ int epf_table_clear(struct epf_table *t)
 int epf_table_settle(struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
+	unsigned long flags;
 	bool ended, wait;
 
 	while (!READ_ONCE(t->retired)) {
@@ -448,11 +435,11 @@ int epf_table_settle(struct epf_table *t)
 		 * @retry: one holder could pass it on to the next without any of
 		 * them performing it in time.
 		 */
-		epf_table_lock(t);
+		epf_table_lock(t, &flags);
 		ended = t->state.epoch != e || epf_rotate_due(t);
 		wait = !ended && t->late == e &&
 		       !epf_table_pinned(t, ktime_get_ns());
-		epf_table_unlock(t);
+		epf_table_unlock(t, flags);
 		if (ended)
 			mod_delayed_work(epf_wq, &t->work, 0);
 		if (!wait)
@@ -473,10 +460,11 @@ int epf_table_settle(struct epf_table *t)
  */
 int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
+	unsigned long flags;
 	u64 now;
 	int err = 0;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	now = ktime_get_ns();
 	if (epf_table_pinned(t, now)) {
 		err = -EBUSY;
@@ -489,7 +477,7 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 		if (t->ops->pinned)
 			t->ops->pinned(t);
 	}
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	wake_up_all(&t->moved);
 	return err;
 }
@@ -502,13 +490,14 @@ int epf_table_pin(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
  */
 void epf_table_unpin(struct epf_table *t, const struct epf_pin *pin)
 {
+	unsigned long flags;
 	bool mine;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	mine = t->pins == pin->nr;
 	if (mine)
 		WRITE_ONCE(t->pinned, false);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	if (mine)
 		t->ops->unpinned(t);
 }

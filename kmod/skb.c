@@ -14,7 +14,7 @@
  *   (epf_table_count()). It does not matter on which CPU each of them runs.
  * - The section of O3 in lanes.h is an RCU section, which may be preempted.
  * - Locks (of the locked kinds; at the end of an epoch, where it is only tried) are
- *   taken with softirqs off.
+ *   taken with interrupts off.
  *
  * So this file disables nothing.
  */

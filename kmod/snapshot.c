@@ -23,6 +23,7 @@ static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t,
 {
 	struct epf_snap_header *h = &a->header;
 	struct epf_stats stats = {};
+	unsigned long flags;
 	u64 now;
 	int i;
 
@@ -36,7 +37,7 @@ static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t,
 	h->epoch_begin = file->snap_pin.epoch;
 	epf_table_stats(t, &stats);
 	h->inserts = stats.inserts;
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	now = ktime_get_ns();
 	a->now_ns = now;
 	h->realtime_ns = ktime_to_ns(ktime_mono_to_real(now));
@@ -50,7 +51,7 @@ static void epf_snapshot_fill(struct epf_file *file, struct epf_table *t,
 	}
 	h->epochs[h->epoch_end & 7].inserts =
 		epf_count_of(epf_load(&t->state.count), h->epoch_end);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	a->journal = epf_journal_serial(t);
 }
 

@@ -220,12 +220,14 @@ void epf_table_start(struct epf_table *t, struct epf_filter *owner, u32 id)
  */
 void epf_table_retire(struct epf_table *t)
 {
+	unsigned long flags;
+
 	WRITE_ONCE(t->retired, true);
 	rcu_assign_pointer(t->owner, NULL);
 	hrtimer_cancel(&t->timer);
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	epf_journal_over_locked(t);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	wake_up_all(&t->moved);
 	epf_table_put(t);
 }
@@ -299,9 +301,11 @@ static void epf_table_read_cpu_stats(const struct epf_table *t, struct epf_stats
  */
 void epf_table_stats(struct epf_table *t, struct epf_stats *stats)
 {
-	epf_table_lock(t);
+	unsigned long flags;
+
+	epf_table_lock(t, &flags);
 	epf_table_read_locked_stats(t, stats);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	epf_table_read_cpu_stats(t, stats);
 }
 
@@ -334,12 +338,13 @@ static void epf_table_read_epochs(const struct epf_table *t, u64 now_ns,
  */
 void epf_table_info(struct epf_table *t, struct epf_info *info)
 {
+	unsigned long flags;
 	u64 now;
 
 	info->params = t->params;
 	info->memory_bytes = atomic64_read(&t->bytes);
 	info->window_epochs = t->epochs;
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	now = ktime_get_ns();
 	info->epoch = t->state.epoch;
 	info->fpr_ppt = t->est.fpr;
@@ -352,7 +357,7 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
 	epf_table_read_epochs(t, now, info->epochs);
 	t->ops->info(t, now, info);
 	epf_table_read_locked_stats(t, &info->stats);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	epf_table_read_cpu_stats(t, &info->stats);
 }
 
@@ -363,8 +368,10 @@ void epf_table_info(struct epf_table *t, struct epf_info *info)
  */
 void epf_table_describe(struct epf_table *t, struct epf_key_desc *desc)
 {
-	epf_table_lock(t);
+	unsigned long flags;
+
+	epf_table_lock(t, &flags);
 	t->desc = epf_key_desc_join(&t->desc, desc);
 	*desc = t->desc;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 }

@@ -53,13 +53,14 @@ void epf_table_estimate(struct epf_table *t)
 	struct epf_estimates est;
 	__poll_t events = EPOLLIN;
 	u64 e = epf_load(&t->state.epoch);
+	unsigned long flags;
 	u64 flips;
 
 	t->ops->estimate(t, &est);
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	epf_worker_store_estimates(t, e, &est);
 	epf_table_judge(t);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	flips = atomic64_read(&t->flips);
 	if (flips != t->told_flips)
 		events |= EPOLLPRI;

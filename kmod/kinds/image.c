@@ -63,6 +63,7 @@
 int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 	u64 *spare = NULL;
 	u64 words;
 	int err;
@@ -71,7 +72,7 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 						 READ_ONCE(t->retired));
 	if (err)
 		return -EINTR;
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	err = o->retiring || t->pins != pin->nr ? -EAGAIN : 0;
 	if (o->core.ops->resizable)
 		spare = epf_resizable_hold(t, &words);
@@ -79,7 +80,7 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
 	pin->moves = o->moves;
 	if (!err)
 		WRITE_ONCE(t->pin_until_ns, ktime_get_ns() + pin_ns);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	mod_delayed_work(epf_wq, &t->work, 0); /* it may be queued for later */
 	if (spare)
 		epf_table_shrink(t, spare, words);
@@ -93,11 +94,12 @@ int epf_owned_hold(struct epf_table *t, u64 pin_ns, struct epf_pin *pin)
  */
 bool epf_owned_moved(struct epf_table *t, u64 moves)
 {
+	unsigned long flags;
 	bool moved;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	moved = t->owned->moves != moves;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return moved;
 }
 
@@ -124,10 +126,11 @@ static void epf_image_save_past(const struct epf_table *t, struct epf_snap_owned
 static int epf_image_save(struct epf_table *t, u64 moves, struct epf_snap_owned *s)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 	bool moved;
 
 	s->size = sizeof(*s);
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	if (o->core.ops->resizable)
 		epf_resizable_stir(o);
 	o->core.ops->save(&o->core, s, epf_owned_clock(o));
@@ -138,7 +141,7 @@ static int epf_image_save(struct epf_table *t, u64 moves, struct epf_snap_owned 
 	s->shape = o->core.shape;
 	epf_image_save_past(t, s);
 	moved = o->moves != moves;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return moved ? -ESTALE : 0;
 }
 
@@ -188,16 +191,17 @@ static int epf_image_read_piece(struct epf_table *t, u64 moves,
 				const struct epf_snap_read *a, u64 done, u8 *buf)
 {
 	u64 n = min_t(u64, a->bytes - done, EPF_SNAP_PIECE);
+	unsigned long flags;
 	int err;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	if (t->owned->moves != moves)
 		err = -ESTALE;
 	else
 		err = epf_image_copy_piece(&t->owned->core, a->offset + done, buf, n) ?
 			      0 :
 			      -EINVAL;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	if (!err && copy_to_user(u64_to_user_ptr(a->data + done), buf, n))
 		err = -EFAULT;
 	return err;

@@ -217,14 +217,15 @@ bool epf_owned_full(struct epf_table *t)
 void epf_owned_measured(struct epf_table *t)
 {
 	struct epf_locked *f = &t->owned->core;
+	unsigned long flags;
 
 	if (!f->room)
 		return;
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	f->ops->set_shares(f);
 	if (epf_owned_full(t))
 		epf_table_open(t, t->state.epoch);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 }
 
 /* Fail open if the key just inserted reached the limit. Caller holds the lock.
@@ -283,42 +284,45 @@ static int epf_owned_count(struct epf_table *t, u64 e, bool needs_memory, int re
  */
 int epf_owned_test(struct epf_table *t, u64 digest)
 {
+	unsigned long flags;
 	int verdict;
 	u8 answer;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	answer = READ_ONCE(t->answer.now);
 	verdict = epf_owned_test_one(t, digest);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return epf_table_verdict(t, verdict, answer);
 }
 
 /* As epf_table_insert(). */
 int epf_owned_insert(struct epf_table *t, u64 digest)
 {
+	unsigned long flags;
 	bool needs_memory;
 	u64 e;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	e = epf_owned_insert_one(t, digest, &needs_memory);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return epf_owned_count(t, e, needs_memory, EPF_ABSENT);
 }
 
 /* As epf_table_test_and_insert(). */
 int epf_owned_test_and_insert(struct epf_table *t, u64 digest)
 {
+	unsigned long flags;
 	bool needs_memory;
 	int verdict;
 	u8 answer;
 	u64 e = 0;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	answer = READ_ONCE(t->answer.now);
 	verdict = epf_owned_test_one(t, digest);
 	if (!verdict || answer != EPF_ANSWER_SKIP)
 		e = epf_owned_insert_one(t, digest, &needs_memory);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	verdict = epf_table_verdict(t, verdict, answer);
 	return e ? epf_owned_count(t, e, needs_memory, verdict) : verdict;
 }
@@ -404,9 +408,10 @@ static bool epf_owned_rotation_wanted(const struct epf_table *t)
 
 static bool epf_owned_retire_oldest(struct epf_table *t)
 {
+	unsigned long flags;
 	bool wanted;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	wanted = epf_owned_rotation_wanted(t);
 	if (wanted && epf_table_pinned(t, ktime_get_ns())) {
 		epf_table_after_pin(t);
@@ -417,19 +422,20 @@ static bool epf_owned_retire_oldest(struct epf_table *t)
 		t->owned->moves++;
 		t->owned->core.ops->retire(&t->owned->core);
 	}
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return wanted;
 }
 
 static void epf_owned_sweep_retired(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 	u64 at = 0;
 
 	do {
-		epf_table_lock(t);
+		epf_table_lock(t, &flags);
 		at = o->core.ops->sweep(&o->core, at, EPF_HOLD_WORDS);
-		epf_table_unlock(t);
+		epf_table_unlock(t, flags);
 		cond_resched();
 	} while (at && !READ_ONCE(t->retired));
 }
@@ -437,15 +443,16 @@ static void epf_owned_sweep_retired(struct epf_table *t)
 static void epf_owned_begin_next(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	o->core.ops->advance(&o->core);
 	epf_owned_full(t); /* computes the room of the next epoch */
 	WRITE_ONCE(o->retiring, false);
 	epf_table_end_epoch(t, ktime_get_ns());
 	if (o->wanted)
 		o->wanted--;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	wake_up_all(&t->moved);
 }
 
@@ -505,17 +512,18 @@ static bool epf_owned_given_up(const struct epf_table *t, u64 target, u64 pins)
 int epf_fixed_rotate(struct epf_table *t, u32 count)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 	u64 target, pins;
 	int err = 0;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	if (epf_table_pinned(t, ktime_get_ns()))
 		err = -EBUSY;
 	else
 		o->wanted += count;
 	target = t->state.epoch + o->wanted;
 	pins = t->pins;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	if (err)
 		return err;
 	mod_delayed_work(epf_wq, &t->work, 0);
@@ -564,16 +572,17 @@ static void epf_owned_take_samples(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	u64 random[OWNED_SAMPLES];
+	unsigned long flags;
 	u32 i, n;
 
 	memset(&o->core.gauge, 0, sizeof(o->core.gauge));
 	for (i = 0; i < EPF_GAUGE_SAMPLES; i += OWNED_SAMPLES) {
 		get_random_bytes(random, sizeof(random));
-		epf_table_lock(t);
+		epf_table_lock(t, &flags);
 		for (n = 0; n < OWNED_SAMPLES; n++)
 			o->core.ops->sample(&o->core, random[n],
 					    epf_owned_clock(o));
-		epf_table_unlock(t);
+		epf_table_unlock(t, flags);
 		cond_resched();
 		if (!o->core.ops->resizable && epf_table_late(t) &&
 		    !epf_table_pinned(t, ktime_get_ns()))
@@ -609,11 +618,13 @@ static void epf_owned_convert(const struct epf_table *t, struct epf_estimates *e
  */
 void epf_owned_estimate(struct epf_table *t, struct epf_estimates *est)
 {
+	unsigned long flags;
+
 	epf_owned_take_samples(t);
 	if (t->owned->core.ops->resizable) {
-		epf_table_lock(t);
+		epf_table_lock(t, &flags);
 		epf_owned_convert(t, est);
-		epf_table_unlock(t);
+		epf_table_unlock(t, flags);
 	} else {
 		epf_owned_convert(t, est);
 	}

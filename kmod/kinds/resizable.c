@@ -75,9 +75,10 @@ static bool epf_resizable_held(const struct epf_table *t)
 static u64 *epf_resizable_expired(struct epf_table *t, u64 *words)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 	u64 *word = NULL;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	if (!epf_resizable_held(t)) {
 		epf_resizable_stir(o);
 		word = o->core.ops->resizable->expired(&o->core, epf_owned_now(o),
@@ -85,7 +86,7 @@ static u64 *epf_resizable_expired(struct epf_table *t, u64 *words)
 		o->moves += !!word;
 		epf_resizable_see(t);
 	}
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return word;
 }
 
@@ -102,15 +103,16 @@ static void epf_resizable_give_back(struct epf_table *t)
 static u64 epf_resizable_plan(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 	u64 words = 0;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	if (!epf_resizable_held(t)) {
 		words = o->core.ops->resizable->plan(&o->core, epf_owned_now(o));
 		if (!words) /* the failed allocation is no longer needed */
 			o->alloc_failed = false;
 	}
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return words;
 }
 
@@ -121,13 +123,14 @@ static int epf_resizable_supply(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	u64 words = epf_resizable_plan(t);
+	unsigned long flags;
 	bool taken = false;
 	u64 *word;
 
 	if (!words)
 		return -EAGAIN;
 	word = epf_table_grow(t, words);
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	o->waits += IS_ERR(word);
 	if (!epf_resizable_held(t)) {
 		o->alloc_failed = IS_ERR(word);
@@ -137,7 +140,7 @@ static int epf_resizable_supply(struct epf_table *t)
 						    word, words);
 		epf_resizable_see(t);
 	}
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	if (!taken && !IS_ERR(word))
 		epf_table_shrink(t, word, words);
 	return PTR_ERR_OR_ZERO(word);
@@ -150,14 +153,15 @@ static void epf_resizable_scan(struct epf_table *t)
 {
 	u64 e = epf_load(&t->state.epoch);
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 	bool more;
 
 	do {
-		epf_table_lock(t);
+		epf_table_lock(t, &flags);
 		more = !epf_resizable_held(t) &&
 		       o->core.ops->resizable->scan(&o->core,
 						    EPF_HOLD_WORDS / EPF_LANES);
-		epf_table_unlock(t);
+		epf_table_unlock(t, flags);
 		cond_resched();
 	} while (more && !READ_ONCE(t->retired) &&
 		 epf_load(&t->state.epoch) - e < EPF_SCAN_LAG);
@@ -198,10 +202,11 @@ u64 *epf_resizable_hold(struct epf_table *t, u64 *words)
 void epf_resizable_work(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	o->follows = o->jumps;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	epf_resizable_give_back(t);
 	epf_resizable_supply(t);
 	if (o->core.ops->resizable->scan)
@@ -242,13 +247,14 @@ bool epf_resizable_still(struct epf_table *t)
 {
 	struct epf_owned *o = t->owned;
 	u64 now = ktime_get_ns();
+	unsigned long flags;
 	u64 seen;
 	bool still;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	seen = epf_resizable_sight(o);
 	still = seen == o->seen && now - o->seen_ns < STILL_NS;
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	if (!still) {
 		o->seen = seen;
 		o->seen_ns = now;
@@ -345,9 +351,10 @@ u64 epf_resizable_tick_ns(const struct epf_table *t)
 static int epf_resizable_jump(struct epf_table *t, u64 *jumps)
 {
 	struct epf_owned *o = t->owned;
+	unsigned long flags;
 	int err = 0;
 
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	if (epf_table_pinned(t, ktime_get_ns()))
 		err = -EBUSY;
 	else if (epf_owned_now(o) > S64_MAX - t->window.epoch_ns)
@@ -357,7 +364,7 @@ static int epf_resizable_jump(struct epf_table *t, u64 *jumps)
 		o->skewed_ns = ktime_get_ns();
 		*jumps = ++o->jumps;
 	}
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return err;
 }
 

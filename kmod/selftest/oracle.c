@@ -155,13 +155,14 @@ static u64 epochs_of(const struct epf_table *t)
 /* Time on the clock of a resizable kind, which rotations advance; else 0. */
 static u64 clock_of(struct epf_table *t)
 {
+	unsigned long flags;
 	u64 ns;
 
 	if (!epf_is_resizable(t))
 		return 0;
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	ns = epf_owned_now(t->owned);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 	return ns;
 }
 
@@ -281,6 +282,7 @@ static void judge(struct actor *a, struct epf_table *t,
 static void see(struct epf_table *t, struct answer *r)
 {
 	const struct epf_owned *o = t->owned;
+	unsigned long flags;
 
 	r->kept = EPF_LIVE_EPOCHS;
 	if (!o) {
@@ -288,11 +290,11 @@ static void see(struct epf_table *t, struct answer *r)
 		r->last = epf_load(&t->state.epoch);
 		return;
 	}
-	epf_table_lock(t);
+	epf_table_lock(t, &flags);
 	r->last = t->state.epoch;
 	r->kept = o->core.epochs - o->retiring;
 	r->now_ns = epf_owned_now(o);
-	epf_table_unlock(t);
+	epf_table_unlock(t, flags);
 }
 
 /* Test one of the actor's own keys, if it was inserted into @t. */

@@ -180,36 +180,36 @@ static inline void broken_enter(void)
 		WRITE_ONCE(broken_most, inside);
 }
 
-static inline void broken_lock(raw_spinlock_t *lock)
+static inline void broken_lock(raw_spinlock_t *lock, unsigned long *flags)
 {
 	broken_enter();
-	raw_spin_lock(lock);
+	raw_spin_lock_irqsave(lock, *flags);
 }
 
-static inline bool broken_trylock(raw_spinlock_t *lock)
+static inline bool broken_trylock(raw_spinlock_t *lock, unsigned long *flags)
 {
-	if (!raw_spin_trylock(lock))
+	if (!raw_spin_trylock_irqsave(lock, *flags))
 		return false;
 	broken_enter();
 	return true;
 }
 
 /* Count before the unlock, because the next process may take the lock at once. */
-static inline void broken_unlock(raw_spinlock_t *lock)
+static inline void broken_unlock(raw_spinlock_t *lock, unsigned long flags)
 {
 	if (broken_is_caller()) {
 		broken_holds++;
 		atomic_dec(&broken_inside);
 	}
-	raw_spin_unlock(lock);
+	raw_spin_unlock_irqrestore(lock, flags);
 }
 
-#undef raw_spin_lock
-#undef raw_spin_trylock
-#undef raw_spin_unlock
-#define raw_spin_lock(lock) broken_lock(lock)
-#define raw_spin_trylock(lock) broken_trylock(lock)
-#define raw_spin_unlock(lock) broken_unlock(lock)
+#undef raw_spin_lock_irqsave
+#undef raw_spin_trylock_irqsave
+#undef raw_spin_unlock_irqrestore
+#define raw_spin_lock_irqsave(lock, flags) broken_lock(lock, &(flags))
+#define raw_spin_trylock_irqsave(lock, flags) broken_trylock(lock, &(flags))
+#define raw_spin_unlock_irqrestore(lock, flags) broken_unlock(lock, flags)
 
 #define queue_delayed_work(wq, work, delay) broken_queue(wq, work, delay)
 #define mod_delayed_work(wq, work, delay) broken_mod(wq, work, delay)
