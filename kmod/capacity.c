@@ -183,6 +183,7 @@ void epf_table_measured_room(struct epf_table *t)
 	u64 keys;
 	u32 i;
 
+	lockdep_assert_held(&t->lock);
 	if (!t->limited)
 		return;
 	for (i = 0; i < EPF_LANES; i++)
