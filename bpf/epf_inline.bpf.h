@@ -45,6 +45,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, EPF_BPF_SLOTS);
 	__type(key, __u32);
+	/* clang-format off */
 	__array(values, struct {
 		__uint(type, BPF_MAP_TYPE_ARRAY);
 		__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
@@ -52,6 +53,7 @@ struct {
 		__uint(key_size, sizeof(__u32));
 		__uint(value_size, sizeof(struct epf_line));
 	});
+	/* clang-format on */
 } epf_lines SEC(".maps");
 
 struct {

@@ -18,7 +18,7 @@ const volatile __u32 action = EPF_XDP_DROP;
 
 static __always_inline __u64 failed(int err)
 {
-	__u64 control = (__u64)-(__s64)err - (EPF_CONTROL + 1);
+	__u64 control = (__u64)(-(__s64)err) - (EPF_CONTROL + 1);
 
 	/* Compare and index must use one register, for the verifier. */
 	barrier_var(control);

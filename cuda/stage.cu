@@ -29,6 +29,7 @@
  * @first: list of copies with chunks that no thread has taken
  * @last: end of that list
  */
+/* clang-format off */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t todo;
@@ -40,6 +41,7 @@ static struct {
 	struct stage **last;
 } pool = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER,
 	   PTHREAD_COND_INITIALIZER, 0, 0, 0, NULL, NULL };
+/* clang-format on */
 
 /* Copy past the caches, because the CPU does not read the copy. Return: bytes
  * copied, which are whole cache lines. @to is aligned to 16.

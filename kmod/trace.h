@@ -2,6 +2,7 @@
 /*
  * Tracepoints. They carry ids and numbers only; rates are in parts per 10^12.
  */
+/* clang-format off */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM epochfilter
 

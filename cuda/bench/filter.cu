@@ -133,6 +133,7 @@ static cudaError_t counted_query(struct filter *f, int form,
 }
 
 /* The k of counters leaves half of them zero. */
+/* clang-format off */
 const struct kind kinds[NR_KINDS] = {
 	{ "lanes", EQUAL_BYTES, EPF_LIVE_EPOCHS, 6, true, { "bitmap", "ages" },
 	  lanes_make, lanes_insert, lanes_rotate, lanes_query },
@@ -147,6 +148,7 @@ const struct kind kinds[NR_KINDS] = {
 	{ "counting", EQUAL_BYTES, 0, 2, false, { "early" },
 	  counting_make, counting_insert, NULL, counted_query },
 };
+/* clang-format on */
 
 #define COUNTING_CHUNKS 8 /* chunks of a window, with a deletion after each */
 

@@ -266,8 +266,10 @@ EPF_FN_BIG int epf_ip6_walk(const struct epf_pkt *pkt, struct epf_ip *ip,
 	ip->fragment = false;
 	for (i = 0; !ip->fragment; i++) {
 		switch (ip->proto) {
+		/* clang-format off */
 		case 0: case 43: case 44: case 51: case 60: case 135:
 		case 139: case 140:
+		/* clang-format on */
 			break;
 		default:
 			return 0;

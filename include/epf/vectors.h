@@ -7,6 +7,7 @@
  * The model is written from the paper and the specification, not from the C.
  * kat.h says how the vectors are run and how results fold into digests.
  */
+/* clang-format off */
 #ifndef EPF_VECTORS_H
 #define EPF_VECTORS_H
 

@@ -169,10 +169,12 @@ static int __init test_saturation(void)
  */
 int __init epf_selftest(void)
 {
+	/* clang-format off */
 	int err = test_known_answers() ?:
 		  test_window(1024, 700, EPF_REFRESH) ?:
 		  test_window(16384, 7000, EPF_FIRST_SEEN) ?:
 		  test_saturation();
+	/* clang-format on */
 
 	pr_info("selftest: %s\n", err ? "FAILED" : "pass");
 	return err;

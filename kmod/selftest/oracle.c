@@ -94,6 +94,7 @@ enum sum {
 	SNAPSHOTS, COPIED, RETIRING, IN_KIND, SUMS = IN_KIND + EPF_KIND_MAX + 1
 };
 
+/* clang-format off */
 static const char *const sum_names[SUMS] = {
 	"inserts", "tests", "within_w", "gone", "pairs", "ghosts", "violations",
 	"lost", "soft_inserts", "rotations", "clears", "swaps", "replaced",
@@ -103,6 +104,7 @@ static const char *const sum_names[SUMS] = {
 	EPF_LOCKED_KINDS(IN_NAME)
 #undef IN_NAME
 };
+/* clang-format on */
 
 struct actor {
 	struct task_struct *task;

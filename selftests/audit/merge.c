@@ -345,6 +345,7 @@ struct scene {
 	struct law law;
 };
 
+/* clang-format off */
 static const struct scene scenes[] = {
 	{ .claim = "three hosts, timers on time", .align = true,
 	  .law = { 0, 8 } },
@@ -375,6 +376,7 @@ static const struct scene scenes[] = {
 	{ .claim = "epochs that end by themselves", .late = 20, .lag = 777,
 	  .strict = EPF_MERGE_UNALIGNED, .law = { 1, 10, true } },
 };
+/* clang-format on */
 
 static void live_scene(struct host *h, const struct scene *s, __u64 now)
 {

@@ -76,12 +76,14 @@ static inline __attribute__((always_inline)) int ask(const struct work *w, __u64
 
 #define OP static __attribute__((noinline)) __u64
 
+/* clang-format off */
 OP sight_1(const struct work *w, __u64 d) { return (__u64)ask(w, d, 1, false); }
 OP sight_2(const struct work *w, __u64 d) { return (__u64)ask(w, d, 2, false); }
 OP sight_4(const struct work *w, __u64 d) { return (__u64)ask(w, d, 4, false); }
 OP test_1(const struct work *w, __u64 d) { return (__u64)ask(w, d, 1, true); }
 OP test_2(const struct work *w, __u64 d) { return (__u64)ask(w, d, 2, true); }
 OP test_4(const struct work *w, __u64 d) { return (__u64)ask(w, d, 4, true); }
+/* clang-format on */
 
 OP nothing(const struct work *w, __u64 d)
 {

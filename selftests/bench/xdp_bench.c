@@ -385,8 +385,10 @@ static int measure_subject(struct bench *b, const struct kind *kind,
 			   int subject, struct figures *f)
 {
 	int which = subject < OURS ? 0 : subject - OURS;
+	/* clang-format off */
 	int err = bind_filter(b, which, kind->key) ?:
 		  choose(b, subject_prog(b, subject, kind->key));
+	/* clang-format on */
 
 	if (err)
 		return fail("binding", err);

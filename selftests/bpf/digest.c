@@ -63,11 +63,13 @@ static bool is_listed(const struct epf_pkt_opts *o, __u32 most)
 
 static void list_options(void)
 {
+	/* clang-format off */
 	static const __u32 most[] = { 0, 1, 13, 38, 60, 70, 128, 1000,
 				      EPF_PKT_PREFIX(24, 64), EPF_PKT_PREFIX(8, 65),
 				      EPF_PKT_PREFIX(31, 127), EPF_PKT_PREFIX(32, 9),
 				      EPF_PKT_IN_ZONE(77), EPF_PKT_IN_ZONE(65535) +
 				      EPF_PKT_PREFIX(24, 64) };
+	/* clang-format on */
 	struct epf_pkt_opts o;
 	__u32 i, key, link, flags;
 

@@ -22,6 +22,7 @@ struct field {
 	  sizeof(((struct type *)0)->name) },
 #define END(type, bytes) { #type, NULL, sizeof(struct type), bytes },
 
+/* clang-format off */
 static const struct field fields[] = {
 	F(epf_params, name) F(epf_params, kind) F(epf_params, hash)
 	F(epf_params, mode) F(epf_params, refresh)
@@ -157,6 +158,7 @@ static const struct field fields[] = {
 	F(epf_pkt_opts, max_bytes) END(epf_pkt_opts, 8)
 	F(epf_pkt_scope, iface) F(epf_pkt_scope, mark) END(epf_pkt_scope, 8)
 };
+/* clang-format on */
 
 static const struct {
 	const char *name;

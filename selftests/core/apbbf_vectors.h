@@ -2,6 +2,7 @@
 /* Generated: python3 selftests/model/apbbf.py > selftests/core/apbbf_vectors.h
  * The script of operations is told in selftests/model/aged.py.
  */
+/* clang-format off */
 static const struct {
 	unsigned int nr_blocks, k, l, block_bits, bits;
 	unsigned int seed, steps;

@@ -2,6 +2,7 @@
 /* Generated: python3 selftests/model/apbf.py > selftests/core/apbf_vectors.h
  * The script of operations is told in selftests/model/aged.py.
  */
+/* clang-format off */
 static const struct {
 	unsigned long long slice_bits;
 	unsigned int k, l;

@@ -2,6 +2,7 @@
 /* Generated: python3 selftests/model/chain.py > selftests/core/chain_vectors.h
  * The script of operations is told there.
  */
+/* clang-format off */
 static const struct {
 	struct epf_chain_shape shape;
 	unsigned int seed, steps;

@@ -2,6 +2,7 @@
 /* Generated: python3 selftests/model/dict.py > selftests/core/dict_vectors.h
  * The script of operations is told in selftests/model/epochs.py.
  */
+/* clang-format off */
 static const struct {
 	unsigned int buckets, yard, generations, tag, rem, slots, lines;
 	unsigned int cells, yard_slots, yard_cells, yard_rem;

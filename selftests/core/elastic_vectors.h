@@ -2,6 +2,7 @@
 /* Generated: python3 selftests/model/elastic.py > selftests/core/elastic_vectors.h
  * The script of operations is told in selftests/model/epochs.py.
  */
+/* clang-format off */
 static const struct {
 	unsigned long long nr_lines;
 	unsigned int line_words, epochs, seed, steps;

@@ -2,6 +2,7 @@
 /* Generated: python3 selftests/model/ge.py > selftests/core/ge_vectors.h
  * The script of operations is told in selftests/model/epochs.py.
  */
+/* clang-format off */
 static const struct {
 	unsigned long long segment_bits, digest, at[5];
 	unsigned int k;

@@ -2,6 +2,7 @@
 /* Generated: python3 selftests/model/gebl.py > selftests/core/gebl_vectors.h
  * The script of operations is told in selftests/model/epochs.py.
  */
+/* clang-format off */
 static const struct {
 	unsigned long long digest, mask[8];
 	unsigned int block_bits, bits, offsets;

@@ -257,7 +257,7 @@ static const struct part parts[] = {
 	{ laws, LAWS, true },
 	{ shapes, SHAPES, false },
 	{ table, 1, false },
-	{ simulations, SIMULATION * NR(simulated), false },
+	{ simulations, NR(simulated) * SIMULATION, false },
 	{ sizes, 5, false },
 	{ bad_sizes, 1, false },
 };

@@ -322,7 +322,7 @@ static const struct part parts[] = {
 	{ shapes, SHAPES, false },
 	{ tables, 2, false },
 	{ ramps, 1, false },
-	{ simulations, SIMULATION * NR(simulated), false },
+	{ simulations, NR(simulated) * SIMULATION, false },
 	{ sizes, 6, false },
 	{ bad_sizes, 1, false },
 };

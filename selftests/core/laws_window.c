@@ -365,10 +365,12 @@ static const char *look_broken(const struct epf_pace *p, __u64 sum, __u64 left)
 /* All that numbers can be at their ends. */
 static void next_look(void)
 {
+	/* clang-format off */
 	static const __u64 ends[] = {
 		0, 1, 2, 63, 64, 65, 1000, EPF_INSERTS_MAX - 1, EPF_INSERTS_MAX,
 		EPF_INSERTS_MAX + 1, ~0ULL - 64, ~0ULL - 1, ~0ULL,
 	};
+	/* clang-format on */
 	static const __u32 cpus[] = { 1, 2, 8, 9, 64, 8192, ~0U - 8 };
 	const __u32 n = sizeof(ends) / sizeof(ends[0]);
 	const char *broken = NULL;

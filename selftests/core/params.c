@@ -28,10 +28,12 @@ static struct epf_params sound(void)
 }
 
 /* A field of struct epf_params, a value, and whether it makes a filter. */
+/* clang-format off */
 #define EDGE(field, value, good)					      \
 	{ offsetof(struct epf_params, field),				      \
 	  sizeof(((struct epf_params *)0)->field), value, good,		      \
 	  #field " = " #value }
+/* clang-format on */
 
 static const struct edge {
 	size_t offset, bytes;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Generated: python3 selftests/model/gen_size.py > selftests/core/size_vectors.h */
+/* clang-format off */
 static const struct {
 	unsigned long long nr_lines;
 	unsigned int lines_per_key;

@@ -2,6 +2,7 @@
 /* Generated: python3 selftests/model/tlbf.py > selftests/core/tlbf_vectors.h
  * The script of operations is told there.
  */
+/* clang-format off */
 static const struct {
 	struct epf_tlbf_shape shape;
 	unsigned int seed, steps;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Generated: python3 selftests/model/told.py > selftests/core/told_vectors.h */
+/* clang-format off */
 #define TOLD_START 1000000000000007ULL /* ns */
 #define TOLD_KEY { 0x5eedULL, 0x701dULL }
 #define TOLD_ROWS 26 /* of each shape */

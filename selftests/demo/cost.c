@@ -79,12 +79,14 @@ static struct bpf_object *load(const char *path, const char *filter, __u32 windo
 }
 
 /* UDP from 192.0.2.1 to 198.51.100.2. */
+/* clang-format off */
 static const __u8 head[42] = {
 	2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, /* Ethernet */
 	0x45, 0, 0, 50, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1,
 	198, 51, 100, 2, /* IPv4 */
 	4, 0, 16, 0, 0, 30, 0, 0, /* UDP */
 };
+/* clang-format on */
 
 /* @nr packets from number @first on. Return: ns for each. */
 static double run(int prog, int data, __u64 first, __u32 nr, __u64 *found)

@@ -77,12 +77,14 @@ static __u32 address(const char *text)
 /* All but what flood.bpf.c writes. UDP without checksum. */
 static void fill(struct flood *f, const char *mac, const char *destination)
 {
+	/* clang-format off */
 	static const __u8 head[42] = {
 		0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 8, 0, /* Ethernet */
 		0x45, 0, 0, FLOOD_BYTES - 14, 0, 0, 0x40, 0, 64, 17, 0, 0,
 		0, 0, 0, 0, 0, 0, 0, 0, /* IPv4 */
 		0, 0, 0, 0, 0, FLOOD_BYTES - 34, 0, 0, /* UDP */
 	};
+	/* clang-format on */
 	const struct ether_addr *to = ether_aton(mac);
 	__u32 ip = address(destination);
 

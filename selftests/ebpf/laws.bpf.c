@@ -39,7 +39,7 @@ static __u64 naps;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, LAWS_WORKERS * LAWS_RING);
+	__uint(max_entries, LAWS_RING * LAWS_WORKERS);
 	__type(key, __u32);
 	__type(value, struct laws_key);
 } ring SEC(".maps");

@@ -89,9 +89,11 @@ static int use_filter(struct bpf_object *obj)
 {
 	if (module)
 		return 0;
+	/* clang-format off */
 	return use_map(obj, "epf_table", "table") ?:
 	       use_map(obj, "epf_lines", "lines") ?:
 	       use_map(obj, "epf_cpus", "cpus");
+	/* clang-format on */
 }
 
 /* The number that the kernel has given the filter; 0: it cannot be found. */

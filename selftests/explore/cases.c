@@ -14,6 +14,7 @@
 #define ANY (EMPTY | STALE | CURRENT)
 
 /* key, n, batch, await */
+/* clang-format off */
 #define INSERT(key) { ACT_INSERT, key, 1, 0, 0 }
 #define SIGHT(key) { ACT_SIGHT, key, 1, 0, 0 }
 #define SIGHT_AFTER(key, await) { ACT_SIGHT, key, 1, 0, await }
@@ -208,6 +209,7 @@ const struct case_scene case_scenes[] = {
 		ESTIMATE, INSERT(0), ROTATE(2)),
 	  1, ANY, SEARCH_ALL, SEARCH_ALL },
 };
+/* clang-format on */
 const int case_nr_scenes = sizeof(case_scenes) / sizeof(case_scenes[0]);
 
 const struct case_variant case_variants[] = {

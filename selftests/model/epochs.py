@@ -25,7 +25,8 @@ HEAD = """\
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Generated: python3 selftests/model/{0}.py > selftests/core/{0}_vectors.h
  * The script of operations is told in selftests/model/epochs.py.
- */"""
+ */
+/* clang-format off */"""
 
 
 class Filter:

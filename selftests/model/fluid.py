@@ -30,6 +30,7 @@ HEAD = """\
 /* Generated: python3 selftests/model/{0}.py > selftests/core/{0}_vectors.h
  * The script of operations is told there.
  */
+/* clang-format off */
 static const struct {{
 	struct epf_{0}_shape shape;
 	unsigned int seed, steps;

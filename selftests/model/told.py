@@ -19,6 +19,7 @@ import lanes
 HEAD = """\
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Generated: python3 selftests/model/told.py > selftests/core/told_vectors.h */
+/* clang-format off */
 #define TOLD_START %dULL /* ns */
 #define TOLD_KEY { %#xULL, %#xULL }
 #define TOLD_ROWS %d /* of each shape */

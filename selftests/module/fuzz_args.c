@@ -312,11 +312,13 @@ __u64 fuzz_hostile(struct fuzzer *f)
 
 static __u64 odd_number(struct fuzzer *f)
 {
+	/* clang-format off */
 	static const __u64 numbers[] = {
 		0, 1, 2, 7, 8, 63, 64, 255, 256, 257, PAGE, 1 << 20,
 		(1 << 20) + 1, 0x7fffffff, 0x80000000, 0xffffffff, 1ull << 32,
 		1ull << 40, 1ull << 62, (1ull << 62) + 1, 1ull << 63, ~0ull,
 	};
+	/* clang-format on */
 
 	return numbers[fuzz_draw(f, ARRAY_LEN(numbers))] + fuzz_draw(f, 3) - 1;
 }

@@ -40,6 +40,7 @@ static HOOK touch(const char *p, unsigned int bytes)
 	}
 }
 
+/* clang-format off */
 #define HOOKS(bytes)							\
 	HOOK __tsan_read##bytes(void *p);				\
 	HOOK __tsan_read##bytes(void *p) { touch(p, bytes); }		\
@@ -49,6 +50,7 @@ static HOOK touch(const char *p, unsigned int bytes)
 	HOOK __tsan_unaligned_read##bytes(void *p) { touch(p, bytes); }	\
 	HOOK __tsan_unaligned_write##bytes(void *p);			\
 	HOOK __tsan_unaligned_write##bytes(void *p) { touch(p, bytes); }
+/* clang-format on */
 HOOKS(1)
 HOOKS(2)
 HOOKS(4)

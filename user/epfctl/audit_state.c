@@ -39,6 +39,7 @@ static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 	const struct rec_spec *r = &ask->spec.records;
 	const struct epf_pkt_opts *p = &r->pkt;
 	const char *fields = r->fields ? r->fields : "";
+	/* clang-format off */
 	__u64 numbers[] = {
 		r->format, ask->spec.key_len, ask->spec.absent, r->digest,
 		r->hex, r->header, r->skip_bad, (__u64)r->separator,
@@ -46,6 +47,7 @@ static __u64 asked_sum(const struct audit_ask *ask, const struct audit_out *out)
 		r->as_filter,
 		!!out[OUT_AGES].name, !!out[OUT_RECORDS].name,
 	};
+	/* clang-format on */
 
 	return XXH3_64bits_withSeed(fields, strlen(fields),
 				    XXH3_64bits(numbers, sizeof(numbers)));

@@ -48,6 +48,7 @@ static const struct option attach_longs[] = {
 
 static const struct spec attach_spec = {
 	.usage = "attach [--filter NAME] [options] INTERFACE | --hook nf:HOOK:PRIORITY",
+	/* clang-format off */
 	.help =
 "Look up every packet that INTERFACE receives in a filter, and insert it; or,\n"
 "with --reflexive, pass only answers to packets that it has sent.\n"
@@ -72,6 +73,7 @@ PKT_HELP("packet")
 "discovery, DHCP, BFD, OSPF, VRRP, IGMP, MLD, and packets to link-local\n"
 "addresses).\n"
 "\n" REFLEX_HELP "\n" NF_HELP "\n" INGRESS_HELP,
+	/* clang-format on */
 	.shorts = "f:",
 	.longs = attach_longs,
 };
@@ -499,6 +501,7 @@ static const struct option detach_longs[] = {
 
 static const struct spec detach_spec = {
 	.usage = "detach INTERFACE | --hook nf:HOOK:PRIORITY | PATH",
+	/* clang-format off */
 	.help =
 "Remove the program of INTERFACE, and release the filter. The filter stays,\n"
 "unless 'attach' created it and no other program uses it. What an interface that\n"
@@ -506,6 +509,7 @@ static const struct spec detach_spec = {
 "pinned a program; rules that use it keep it.\n"
 "  --hook NAME         the program at a netfilter hook, by its name in 'epfctl\n"
 "                      status'\n",
+	/* clang-format on */
 	.shorts = "",
 	.longs = detach_longs,
 };

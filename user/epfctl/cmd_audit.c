@@ -57,6 +57,7 @@ static const struct option longs[] = {
 
 static const struct spec spec = {
 	.usage = "audit [options] FILTER|SNAPSHOT KEYS ...",
+	/* clang-format off */
 	.help =
 "Find which keys of a file a filter holds, and how old they are. KEYS '-' is\n"
 "standard input. Outputs are given once for each KEYS.\n"
@@ -88,6 +89,7 @@ PKT_HELP("frame")
 "  --agent SOCKET      let epfagent do the audit, through this socket\n"
 "  --any-keys          ask although the filter's keys are made of something else\n"
 "  --no-agent          never let epfagent do the audit\n",
+	/* clang-format on */
 	.shorts = "F:b:a:o:",
 	.longs = longs,
 };

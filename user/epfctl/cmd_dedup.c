@@ -45,6 +45,7 @@ static const struct option longs[] = {
 
 static const struct spec spec = {
 	.usage = "dedup [options] IN OUT",
+	/* clang-format off */
 	.help =
 "Copy a capture without its repeated packets, as an ordinary user and without the\n"
 "module. IN is pcap or pcapng, also with several link types. OUT has the format\n"
@@ -71,6 +72,7 @@ PKT_HELP("frame")
 "  --format FORMAT     write pcap or pcapng, whatever the names say\n"
 "  --removed FILE      write the repeats to FILE\n"
 "  --keep-going        treat a damaged capture as one that ends at the damage\n",
+	/* clang-format on */
 	.shorts = "D:w:b:",
 	.longs = longs,
 };

@@ -270,6 +270,7 @@ static const struct option longs[] = {
 
 static const struct spec spec = {
 	.usage = "log INTERFACE [options]",
+	/* clang-format off */
 	.help =
 "Print what 'attach --log-new' records, one line each, until a signal comes; with\n"
 "-j each line is a JSON object.\n"
@@ -281,6 +282,7 @@ static const struct spec spec = {
 "Flows that got no record are reported once a second, and by 'epfctl status'. One\n"
 "process reads at a time; while none does, the ring keeps the first 14,563\n"
 "records.\n",
+	/* clang-format on */
 	.shorts = "n:o:",
 	.longs = longs,
 };

@@ -219,6 +219,7 @@ int cmd_merge(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "merge -o FILE SNAPSHOT ... [options]",
+		/* clang-format off */
 		.help =
 "Make FILE a snapshot that holds what any of the given snapshots holds. Their\n"
 "filters need the same hash key, window of --time and size, and epochs that end\n"
@@ -228,6 +229,7 @@ int cmd_merge(int argc, char **argv)
 "      --limit RATE|never  limit of the result (default: of the first snapshot)\n"
 "      --loose             merge also if epochs do not match: keys stay up to one\n"
 "                          epoch longer\n",
+		/* clang-format on */
 		.shorts = "o:",
 		.longs = longs,
 	};

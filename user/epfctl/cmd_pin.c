@@ -49,6 +49,7 @@ static const struct option longs[] = {
 
 static const struct spec spec = {
 	.usage = "pin NAME PATH --key KEY [options]",
+	/* clang-format off */
 	.help =
 "Pin a program that asks the filter NAME, which is pure BPF, at PATH below\n"
 "/sys/fs/bpf, and print the match by which rules of iptables use it. Filters of\n"
@@ -73,6 +74,7 @@ static const struct spec spec = {
 "  --unknown accept|drop  if the filter has no answer, a packet counts as recent\n"
 "                      (accept) or as new (drop); required with --recent and\n"
 "                      --new\n",
+	/* clang-format on */
 	.shorts = "",
 	.longs = longs,
 };

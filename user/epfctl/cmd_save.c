@@ -180,11 +180,13 @@ int cmd_restore(int argc, char **argv)
 	};
 	static const struct spec spec = {
 		.usage = "restore NAME FILE [--existing | --align]",
+		/* clang-format off */
 		.help =
 "Replace the contents, parameters and hash key of a filter by those of FILE. A\n"
 "filter that does not exist is made.\n"
 "      --existing  do not make a filter\n"
 "      --align     a new filter ends its epochs by the wall clock\n",
+		/* clang-format on */
 		.shorts = "",
 		.longs = longs,
 	};

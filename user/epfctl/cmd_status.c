@@ -14,6 +14,7 @@ static const struct option longs[] = { { 0 } };
 
 static const struct spec spec = {
 	.usage = "status [INTERFACE | nf:HOOK:PRIORITY | PATH]",
+	/* clang-format off */
 	.help =
 "Print what is attached where, and the counters by reason and verdict. PATH is\n"
 "where 'epfctl pin' has pinned a program. Without an operand print everything,\n"
@@ -21,6 +22,7 @@ static const struct spec spec = {
 "namespace.\n"
 "exit status: 0 done, 1 nothing is attached there, or, without an operand, not\n"
 "everything could be read, which a warning says\n",
+	/* clang-format on */
 	.shorts = "",
 	.longs = longs,
 };

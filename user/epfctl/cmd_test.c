@@ -318,6 +318,7 @@ int cmd_test(int argc, char **argv)
 	bool good = true;
 	int opt;
 
+	/* clang-format off */
 	snprintf(help, sizeof(help), "%s%s", keys_help,
 "      --insert          insert each key after its verdict\n"
 "      --within N|DURATION  keys that were inserted longer ago are absent: N\n"
@@ -326,6 +327,7 @@ int cmd_test(int argc, char **argv)
 "  -c, --counts          print totals in place of a line for every key\n"
 "exit status: 0 all present, 1 some definitely absent, 2 failure, 3 some not\n"
 "known, because the filter is saturated or nobody holds it\n");
+	/* clang-format on */
 	while (good && (opt = next_option(argc, argv, &spec)) >= 0) {
 		if (opt == 'q' || opt == 'c')
 			t.quiet = true;

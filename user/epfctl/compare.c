@@ -6,12 +6,14 @@
 
 #include "kinds/compare.h"
 
+/* clang-format off */
 const char compare_help[] =
 "      --compare           print all kinds of filters, each sized for the same\n"
 "                          promise: memory, bits a key, lines of 64 bytes that an\n"
 "                          insertion touches, lines that a test touches of an\n"
 "                          absent and of a present key, error, how long keys stay\n"
 "                          after the window\n";
+/* clang-format on */
 
 static const char *unable(int err)
 {

@@ -27,6 +27,7 @@ enum {
 	{ "new-rate", required_argument, NULL, OPT_NEW_RATE }, \
 	{ "log-new", no_argument, NULL, OPT_LOG_NEW }, \
 	{ "log-rate", required_argument, NULL, OPT_LOG_RATE }
+/* clang-format off */
 #define INGRESS_HELP \
 "Admit known senders during an attack, or log each flow once. Both need --filter\n" \
 "(a filter of the module: Linux 6.9):\n" \
@@ -41,6 +42,7 @@ enum {
 "  --log-new           pass every packet, and record the first packet of each\n" \
 "                      flow for 'epfctl log INTERFACE' (key flow)\n" \
 "  --log-rate RATE[/BURST]  write up to RATE records/s (1000); others are counted\n"
+/* clang-format on */
 
 /**
  * struct ingress_want - the options

@@ -20,6 +20,7 @@
 
 #define READ_BYTES (1u << 20) /* also the longest line */
 
+/* clang-format off */
 const char keys_help[] =
 "  KEY                   a key, or - for standard input\n"
 "  -f, --file FILE       take keys from a file; may be given again\n"
@@ -27,6 +28,7 @@ const char keys_help[] =
 "                        json: a string, or an object with \"key\" or \"hex\"\n"
 "  -0, --null            NUL ends a line in place of newline\n"
 "      --digest          16 hex digits of a ready digest in place of a key\n";
+/* clang-format on */
 
 static bool parse_format(struct key_input *in, const char *arg)
 {

@@ -8,11 +8,13 @@
 #include "kinds/compare.h"
 #include "libepf/query/kinds.h"
 
+/* clang-format off */
 const char kind_help[] =
 "      --kind KIND         lanes (default), ge, gebl, apbf, apbbf, tlbf, dict,\n"
 "                          chain: 'epfctl plan --compare' shows them side by side\n"
 "      --slack SHARE       keys may stay at most this share of the window after\n"
 "                          they have left it, 0.2 or 20% (default: any)\n";
+/* clang-format on */
 
 static bool parse_kind(__u8 *kind, const char *arg)
 {

@@ -73,9 +73,11 @@ static int make_maps(const struct xdp_want *want, const struct nf_want *nf,
 {
 	const char *hook = want->ifname;
 
+	/* clang-format off */
 	return xdp_map_pin(hook, &rule_map, &nf->rule) ?:
 	       xdp_map_pin(hook, &counts_map, NULL) ?: xdp_conf_pin(hook, conf) ?:
 	       xdp_hold(want);
+	/* clang-format on */
 }
 
 /* Load the program, with the pinned maps and those of the filter. */

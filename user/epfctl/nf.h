@@ -28,6 +28,7 @@ enum {
 	{ "learn", no_argument, NULL, OPT_LEARN }, \
 	{ "if-new", no_argument, NULL, OPT_IF_NEW }, \
 	{ "if-recent", required_argument, NULL, OPT_IF_RECENT }
+/* clang-format off */
 #define NF_HELP \
 "At a netfilter hook of this network namespace, in place of INTERFACE (Linux\n" \
 "6.4):\n" \
@@ -43,6 +44,7 @@ enum {
 "  --within, --if-unknown, --fragments, --match PROTO[:sport=LIST|:dport=LIST]\n" \
 "                      as above; --if-unknown and --fragments are required where\n" \
 "                      something is dropped\n"
+/* clang-format on */
 
 #define NF_FAMILIES 2
 

@@ -34,9 +34,11 @@ static int make_maps(const struct xdp_want *want, const struct epf_xdp_conf *con
 {
 	const char *ifname = want->ifname;
 
+	/* clang-format off */
 	return xdp_map_pin(ifname, &rule_map, &want->reflex->rule) ?:
 	       xdp_map_pin(ifname, &counts_map, NULL) ?: xdp_conf_pin(ifname, conf) ?:
 	       xdp_hold(want);
+	/* clang-format on */
 }
 
 static const char *prog_of(enum epf_reflex_side side)

@@ -34,6 +34,7 @@ enum {
 	{ "ask", required_argument, NULL, OPT_ASK }, \
 	{ "clsact", no_argument, NULL, OPT_CLSACT }, \
 	{ "within", required_argument, NULL, OPT_WITHIN }
+/* clang-format off */
 #define REFLEX_HELP \
 "Accept only answers: what INTERFACE sends is learnt; what it receives is looked\n" \
 "up with source and destination exchanged, and not inserted:\n" \
@@ -52,6 +53,7 @@ enum {
 "  --ask xdp|tc        ask in XDP, or at tc ingress, where marks can be set (xdp)\n" \
 "  --clsact            attach to tc by a clsact qdisc, also where Linux has tcx\n" \
 "                      (6.6)\n"
+/* clang-format on */
 
 /**
  * struct reflex_want - the options

@@ -76,6 +76,7 @@ static const struct {
 
 static void help(void)
 {
+	/* clang-format off */
 	printf(
 "epf match options (epochfilter):\n"
 "  --name FILTER        of 'epfctl list'; the rule holds it\n"
@@ -95,6 +96,7 @@ static void help(void)
 "  --unknown WHAT       a packet that the filter cannot tell about counts as\n"
 "                       recent (accept) or as new (drop); needed with --recent\n"
 "                       and --new\n");
+	/* clang-format on */
 }
 
 static void init(struct xt_entry_match *m)

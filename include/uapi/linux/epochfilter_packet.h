@@ -65,6 +65,7 @@ enum epf_pkt_link {
  * answers: with EPF_PKT_REVERSE it has the key that the carried packet has
  * without. An ICMP error inside an ICMP error is not looked into.
  */
+/* clang-format off */
 #define EPF_PKT_REVERSE (1u << 4) /* the key of the reverse flow: the peer is the destination; not
 				   * for conversations */
 #define EPF_PKT_ERRORS (1u << 5) /* the key of an ICMP error comes from the packet that it
@@ -79,6 +80,7 @@ enum epf_pkt_link {
 #define EPF_PKT_ZONE (1u << 10) /* include a number that is part of the options (EPF_PKT_IN_ZONE):
 				 * keys of one zone are equal wherever they come from; not with
 				 * EPF_PKT_MARK, because the key has one place for both */
+/* clang-format on */
 #define EPF_PKT_SCOPES (EPF_PKT_VLAN | EPF_PKT_IFACE | EPF_PKT_MARK | EPF_PKT_ZONE)
 
 #define EPF_PKT_MASK \
@@ -91,8 +93,8 @@ enum epf_pkt_link {
  * to 32, for IPv6 8 to 128. All bits are written as 0, so that each key has one
  * description.
  */
-#define EPF_PKT_PREFIX(v4, v6) (((v4) & 31u) | ((v6) & 127u) << 8)
-#define EPF_PKT_PREFIX4(max_bytes) ((max_bytes) & 0xff)
+#define EPF_PKT_PREFIX(v4, v6) ((31u & (v4)) | (127u & (v6)) << 8)
+#define EPF_PKT_PREFIX4(max_bytes) (0xff & (max_bytes))
 #define EPF_PKT_PREFIX6(max_bytes) (((max_bytes) >> 8) & 0xff)
 #define EPF_PKT_PREFIX_LEAST 8
 
