@@ -83,10 +83,18 @@ soon() {
 	return 1
 }
 
-# The program of the Makefile, with the tree that it is built from.
+# The program of the Makefile, with the tree that it is built from. Where one source is
+# edited, the objects of the others are there.
 build_made() {
 	program=("$copy/build/selftests/$test")
 	judge=soon
+	case $file in
+	*.c)
+		mkdir -p "$copy/build/selftests/ebpf" &&
+			cp "$build"/selftests/ebpf/{steps_*.o,laws.bpf.o,laws.skel.h} "$copy/build/selftests/ebpf" &&
+			touch "$copy/$file" || return
+		;;
+	esac
 	"$make" -s -C "$copy/selftests/ebpf" CC="$CC" CLANG="$CLANG" "${program[0]}"
 }
 
