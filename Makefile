@@ -18,6 +18,7 @@ help:
 	@echo 'make check      all tests; those of the module in virtual machines'
 	@echo '                T=core/kind_ge or T="xdp/*": only these, built as needed'
 	@echo 'make check-fast those that need no virtual machine, without broken variants'
+	@echo 'make check-kernels  in full what depends on the kernel, on 6.1, 6.12, 6.12-rt, newest'
 	@echo 'make check-debug those of the module on rt, KASAN, lockdep and KCSAN kernels'
 	@echo 'make check-static sparse, W=1, clang, coccinelle, clang-tidy'
 	@echo 'make demo       drop the repeats of a real capture in the kernel [PCAP=file] [BACKEND=bpf|module]'
@@ -73,6 +74,10 @@ check:
 check-fast:
 	$(Q)selftests/check.sh fast
 
+check-kernels:
+	$(Q)scripts/deps.sh --install
+	$(Q)selftests/check.sh kernels
+
 check-debug:
 	$(Q)scripts/deps.sh --install all debug
 	$(Q)selftests/check.sh debug
@@ -125,5 +130,5 @@ uninstall:
 clean:
 	$(Q)rm -rf build
 
-.PHONY: all help deps lacks user bpf cuda module check check-fast check-debug \
+.PHONY: all help deps lacks user bpf cuda module check check-fast check-kernels check-debug \
 	check-static check-gpu demo demo-firewall bench bench-gpu paper fuzz style mutants install uninstall clean

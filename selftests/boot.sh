@@ -15,7 +15,7 @@ if [ "${1:-}" = --timeout ]; then
 	seconds=$2
 	shift 2
 fi
-read -r _ kernel cpus programs < <(awk -v name="${1:-}" '$1 == name' "$here/boots")
+read -r _ kernel cpus _ programs < <(awk -v name="${1:-}" '$1 == name' "$here/boots")
 case ${1:-} in
 torture/*) kernel=stock cpus=4 programs=${1//,/ } ;;
 */*) kernel=stock cpus=2 programs=${1//,/ } ;;

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# usage: check.sh fast|all|debug
+# usage: check.sh fast|all|kernels|debug
 #        check.sh only PATTERN
 #
 # Builds what is needed, then runs the tests, two programs more at a time than
 # there are CPUs, as some wait, the longest first (selftests/durations). fast: those that need
-# no virtual machine, but for broken variants, which test the tests; all: also those that need the module, in guests; debug:
+# no virtual machine, but for broken variants, which test the tests; all: also those that need the module, in guests; kernels:
+# all that depends on the kernel, in full, on each kernel; debug:
 # what all runs a part of, in full, and those that need the module on kernels that look
 # for errors of their own; only: the tests
 # whose names match, core/kind_ge or 'xdp/*'. Ends with how long each took and
@@ -20,8 +21,8 @@ jobs=${JOBS:-$(($(nproc) + 2))}
 export MAKEFLAGS=--no-print-directory
 
 case $#${1:-} in
-1fast | 1all | 1debug | 2only) ;;
-*) echo "usage: check.sh fast|all|debug, or check.sh only PATTERN" >&2; exit 2 ;;
+1fast | 1all | 1kernels | 1debug | 2only) ;;
+*) echo "usage: check.sh fast|all|kernels|debug, or check.sh only PATTERN" >&2; exit 2 ;;
 esac
 
 build() {
@@ -44,9 +45,14 @@ native() {
 	"$here/tests.sh" | awk '$2 == "native" { print $3 }'
 }
 
+# usage: boots TARGET
+boots() {
+	awk -v target="$1" '!/^#/ && $4 == target { print "boot:" $1 }' "$here/boots"
+}
+
 # Boots, and a guest of its own for each program that no boot has.
 guests() {
-	grep -v '^#' "$here/boots" | awk 'NF { print "boot:" $1 }'
+	boots check
 	"$here/tests.sh" | while read -r name where path; do
 		[ "$where" != guest ] || grep -v '^#' "$here/boots" | grep -qE " $name( |\$)" ||
 			echo "vm:$path"
@@ -99,7 +105,7 @@ in_full() {
 	export EPF_THOROUGH
 	{
 		native | grep -e broken -e /install/ -e /fuzz/
-		guests | grep -e boot:tool -e boot:faults -e /cli_vm
+		guests | grep -e boot:tool -e boot:faults
 	} | run
 }
 
@@ -137,5 +143,10 @@ fast) build user && build selftests all && native | grep -v -e /install/ -e brok
 all)
 	build user && build selftests all modules
 	{ native; guests; } | run
+	;;
+kernels)
+	build user && build selftests all modules
+	export EPF_KERNELS=1
+	boots kernels | run
 	;;
 esac

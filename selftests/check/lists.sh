@@ -7,16 +7,21 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
-ktap_plan 6
+ktap_plan 7
 
 tests=$here/../tests.sh
 "$tests" > "$tmp/all"
 awk '$2 == "guest" { print $1 }' "$tmp/all" | sort > "$tmp/guest"
-awk '!/^#/ && $2 == "stock" { for (i = 4; i <= NF; i++) print $i }' "$here/../boots" |
+awk '!/^#/ && $2 == "stock" && $4 == "check" { for (i = 5; i <= NF; i++) print $i }' "$here/../boots" |
 	sort > "$tmp/stock"
-awk '!/^#/ { for (i = 4; i <= NF; i++) print $i }' "$here/../boots" | sort -u > "$tmp/any"
+awk '!/^#/ { for (i = 5; i <= NF; i++) print $i }' "$here/../boots" | sort -u > "$tmp/any"
 
 ktap_is 'no test is in two boots of the stock kernel' "$(uniq -d "$tmp/stock")" ''
+awk '!/^#/ && $4 == "check" { for (i = 5; i <= NF; i++) print $i }' "$here/../boots" | sort -u > "$tmp/check"
+awk '$2 == "native" { print $1 }' "$tmp/all" | sort -u - "$tmp/check" > "$tmp/run"
+
+ktap_is 'what only check-kernels has in a guest make check runs natively' \
+	"$(comm -23 "$tmp/any" "$tmp/run")" ''
 ktap_is 'boots name tests that are there' "$(comm -23 "$tmp/any" "$tmp/guest")" ''
 ktap_is 'paths are there or built' "$(awk '{ print $3 }' "$tmp/all" |
 	while read -r path; do

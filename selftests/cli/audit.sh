@@ -71,7 +71,7 @@ claim 'and so it is told' grep -q ' of 1000 random keys: ' "$tmp/out"
 stops_probing() {
 	local wait
 
-	for wait in 3 10 40 160; do # until it has begun to
+	for wait in 0.3 1 3 10 40 160; do # until it has begun to
 		timeout -s INT "$wait" "$EPFCTL" audit "$few/snap" "$few/column" \
 			--key-len 12 --probe 1e12 > "$tmp/out" 2> "$tmp/err"
 		[ $? = 124 ] && [ ! -s "$tmp/out" ] && grep -qx \

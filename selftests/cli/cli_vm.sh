@@ -231,7 +231,7 @@ shows 'first-seen: a repeat is no insertion' 'd["mode"] == "either" and
 # Other kinds
 for kind in ge gebl apbf apbbf dict tlbf chain; do
 	gives 0 "^created cli-$kind .*predicted" create "cli-$kind" \
-		--kind "$kind" --time 10m --rate 1000 --budget 1e-3
+		--kind "$kind" --time 10m --rate 10 --budget 1e-2
 	gives 0 '^$' insert "cli-$kind" hello
 	gives 0 '^hello present' test "cli-$kind" hello
 	gives 0 "kind +$kind: .*needs +its lock" show "cli-$kind"

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What selftests/cuda builds and selftests/gpu uses too: libepf's side of an audit, and
-# the emulated card, with sanitizers.
+# With sanitizers: libepf's side of an audit, which selftests/audit builds, and the emulated
+# card, which selftests/cuda builds. selftests/gpu uses both.
 
 LIB := $(patsubst $(ROOT)/user/libepf/%.c,%,$(wildcard $(ROOT)/user/libepf/query/*.c)) \
 	copy dev backend
 SANITIZED_CARD := $(BUILD)/selftests/cuda/sanitized/libepf_cuda_emu.so
-SANITIZED_LIB := $(LIB:%=$(BUILD)/selftests/cuda/sanitized/lib/%.o)
+SANITIZED_LIB := $(LIB:%=$(BUILD)/selftests/audit/sanitized/lib/%.o)
+
+$(SANITIZED_LIB) &: FORCE
+	$(Q)$(MAKE) --no-print-directory -C ../audit BUILD=$(BUILD) sanitized_lib
+
+.PHONY: FORCE
+FORCE:

@@ -10,7 +10,6 @@ EPF_REFLEX_BACKEND=module filters of the module (fronts.py).
 import collections
 import errno
 import functools
-import json
 import os
 import time
 
@@ -19,6 +18,7 @@ import reflex
 import reflex_hosts as hosts
 import reflex_spoilt as spoilt
 import stage
+import bpfobjects
 from ingress_hosts import FOREVER, attached, bursts, flow, frames, send_in
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, net, nothing_left, raw, tap
 
@@ -260,10 +260,7 @@ def summed(counters):
 
 
 def ours(names=PROGRAMS):
-    counts = collections.Counter()
-    for what in "prog", "map":
-        listed = json.loads(net.run("bpftool", "-j", what, "list").stdout)
-        counts.update(o.get("name", "") for o in listed)
+    counts = collections.Counter(bpfobjects.names(bpfobjects.PROG, bpfobjects.MAP))
     return {n: counts[n] for n in names}
 
 

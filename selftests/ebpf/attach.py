@@ -6,6 +6,7 @@ epochs is killed and comes back, and nothing is left behind. In a guest, where i
 tests the kernel, the parts that depend on that; with EPF_THOROUGH all.
 """
 
+import ctypes
 import functools
 import json
 import os
@@ -22,6 +23,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "../xdp"))
 
 import net  # noqa: E402
+import netns  # noqa: E402
 import stage  # noqa: E402
 import tap  # noqa: E402
 import traffic  # noqa: E402
@@ -44,21 +46,11 @@ def sweep():
 
 def socket_in(ns, dev, protocol):
     """A packet socket on @dev of another namespace."""
-    def enter(file):
-        if libc.setns(file.fileno(), 0):
-            raise OSError("setns")
-
-    libc = traffic.ctypes.CDLL(None, use_errno=True)
-    with open(f"/run/netns/{ns}") as other, \
-            open("/proc/self/ns/net") as own:
-        enter(other)
-        try:
-            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-            sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM)
-            sock.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
-            sock.bind((dev, protocol))
-        finally:
-            enter(own)
+    with netns.entered(ns):
+        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, ROOM)
+        sock.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
+        sock.bind((dev, protocol))
     sock.settimeout(60)
     return sock
 
@@ -222,23 +214,21 @@ class Earlier:
         path, self.pin = os.path.join(net.BUILD, "selftests/ebpf/reflex_other.bpf.o"), \
             f"/sys/fs/bpf/{NAME}-other"
         net.run("bpftool", "prog", "load", path, self.pin, "type", "classifier")
-        here = traffic.ctypes.create_string_buffer(self.pin.encode() + b"\0")
-        prog = self.bpf(7, struct.pack("=QII", traffic.ctypes.addressof(here), 0, 0))
+        here = ctypes.create_string_buffer(self.pin.encode() + b"\0")
+        prog = self.bpf(7, struct.pack("=QII", ctypes.addressof(here), 0, 0))
         dev = json.loads(net.in_b("ip", "-j", "link", "show", net.B).stdout)[0]["ifindex"]
-        with open(f"/run/netns/{net.NS_B}") as other, open("/proc/self/ns/net") as own:
-            traffic.setns(other)
+        with netns.entered(net.NS_B):
             self.link = self.bpf(28, struct.pack("=IIII", prog, dev, 46, 0))
-            traffic.setns(own)
         os.close(prog)
 
     @staticmethod
     def bpf(cmd, attr):
         nr = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
-        libc = traffic.ctypes.CDLL(None, use_errno=True)
-        fd = libc.syscall(nr, cmd, traffic.ctypes.create_string_buffer(attr, len(attr)),
+        libc = ctypes.CDLL(None, use_errno=True)
+        fd = libc.syscall(nr, cmd, ctypes.create_string_buffer(attr, len(attr)),
                           len(attr))
         if fd < 0:
-            raise OSError(traffic.ctypes.get_errno(), "bpf")
+            raise OSError(ctypes.get_errno(), "bpf")
         return fd
 
     def __enter__(self):

@@ -10,7 +10,6 @@ depend on that; with EPF_THOROUGH all.
 import collections
 import contextlib
 import functools
-import json
 import os
 import re
 import signal
@@ -23,6 +22,7 @@ import reflex_hosts as hosts
 import reflex_packets as packets
 import reflex_spoilt as spoilt
 import stage
+import bpfobjects
 from nf_hosts import At, Bridged, Counted, Foreign, InVrf, Local, Routed, cross, same
 from reflex_hosts import NAME, TWIN, Filter, Holder, arrived, bursts, kernel, net, tap
 
@@ -684,15 +684,8 @@ def marks():
 
 def ours():
     """Programs, maps and links that only these attachments have."""
-    count = collections.Counter()
-    for what in "prog", "map", "link":
-        done = net.run("bpftool", "-j", what, "list", check=False)
-        if done.returncode:  # one of somebody else's went away meanwhile
-            return ours()
-        listed = json.loads(done.stdout)
-        count.update(o.get("name", "") for o in listed)
-        if what == "link":
-            count["link"] = sum(o.get("type") in ("netfilter", 10) for o in listed)
+    count = collections.Counter(bpfobjects.names(bpfobjects.PROG, bpfobjects.MAP))
+    count["link"] = bpfobjects.link_types().count(bpfobjects.LINK_NETFILTER)
     return {n: count[n] for n in ("nf_look", "nf_rule", "nf_counts", "epf_held", "link")}
 
 

@@ -408,7 +408,20 @@ def race():
     return unlike(learnt=(there, nr), flooded=(inserts > nr + nr // 20, True))
 
 
+def of_kernel():
+    """What a kernel can change: how rules reach the program, and what it is handed."""
+    for end in front_ends():
+        yield f"{end[0]}: answers come in, nothing else", xt.of(reflexive, *end)
+    yield "gone: --unknown drop", xt.of(unknown, "drop", "gone")
+    yield "keys are those of the model, in pages too", parity
+    yield "learning is never lost to a softirq of the same CPU", race
+
+
 def cases():
+    if os.environ.get("EPF_VM") and not os.environ.get("EPF_THOROUGH") and \
+            not os.environ.get("EPF_KERNELS"):
+        yield from of_kernel()
+        return
     for end in front_ends():
         yield f"{end[0]}: answers come in, nothing else", xt.of(reflexive, *end)
     for how in "gone", "never held", "saturated":

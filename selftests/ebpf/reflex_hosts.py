@@ -21,6 +21,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "../xdp"))
 
 import net  # noqa: E402
+import netns  # noqa: E402
 import tap  # noqa: E402, F401
 import reflex_packets as packets  # noqa: E402
 import stage  # noqa: E402
@@ -100,12 +101,8 @@ def sweep():
 
 def in_ns(ns, make):
     """@make() while this thread is in another network namespace."""
-    with open(f"/run/netns/{ns}") as other, open("/proc/self/ns/net") as own:
-        packets.setns(other)
-        try:
-            return make()
-        finally:
-            packets.setns(own)
+    with netns.entered(ns):
+        return make()
 
 
 def raw(ns, dev, protocol):

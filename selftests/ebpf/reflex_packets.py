@@ -4,7 +4,6 @@ test knows what becomes of a packet without reading one. Written from the RFCs, 
 the programs that are tested.
 """
 
-import ctypes
 import mmap
 import socket
 import struct
@@ -17,11 +16,6 @@ B = {4: socket.inet_pton(socket.AF_INET, "198.18.0.2"),
      6: socket.inet_pton(socket.AF_INET6, "2001:db8:2::2")}
 UDP, TCP, SCTP, ICMP, ICMP6, GRE, IPIP = 17, 6, 132, 1, 58, 47, 4
 KIND = {4: 0x0800, 6: 0x86DD}
-
-
-def setns(file):
-    if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0):
-        raise OSError(ctypes.get_errno(), "setns")
 
 
 def gso_ipv4_max(dev, size):

@@ -46,9 +46,9 @@ class Saturated(Killed):
 
     def ruin(self):
         net.run(net.EPFCTL, "insert", NAME, "probe")
-        for step in range(200):
+        for step in range(40):
             net.run(net.EPFCTL, "insert", NAME, "-",
-                    input="".join(f"key {step} {n}\n" for n in range(50)))
+                    input="".join(f"key {step} {n}\n" for n in range(250)))
             if net.run(net.EPFCTL, "test", NAME, "probe",
                        check=False).returncode == 3:
                 return

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 struct mc_machine mc;
 struct mc_world mc_world;
 struct mc_noted mc_noted;
@@ -44,17 +47,7 @@ __u64 mc_mix(__u64 x)
 
 static __u64 hash_bytes(__u64 h, const void *p, size_t len)
 {
-	const __u8 *b = (const __u8 *)p;
-	__u64 v;
-
-	for (; len >= 8; len -= 8, b += 8) {
-		memcpy(&v, b, 8);
-		h = (h ^ v) * 0x9e3779b97f4a7c15ULL;
-		h ^= h >> 29;
-	}
-	for (; len; len--, b++)
-		h = (h ^ *b) * 0x9e3779b97f4a7c15ULL;
-	return mc_mix(h);
+	return mc_mix(h ^ XXH3_64bits(p, len));
 }
 
 static void die(const char *what)

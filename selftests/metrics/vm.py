@@ -31,6 +31,9 @@ MOVING = {"epochfilter_" + n for n in
            "fill_ratio", "error_ratio", "memory_bytes", "slices", "users")}
 
 
+FLOOD = 60000  # ten windows
+
+
 def epfctl(*args, **more):
     return subprocess.run([common.EPFCTL, *args], check=True, capture_output=True,
                           **more).stdout
@@ -45,7 +48,7 @@ def make_filters():
     """One of every kind, a full one, one that fails open, an empty one."""
     for kind in common.KINDS[1:]:
         epfctl("create", f"m-{kind}", "--kind", kind, "--time", "10m", "--rate",
-               "1000", "--budget", "1e-3")
+               "10", "--budget", "1e-2")  # larger ones take seconds to size in a guest
         insert(f"m-{kind}", 0, 500)
         subprocess.run([common.EPFCTL, "test", "-c", f"m-{kind}", "key 1", "never"],
                        capture_output=True)
@@ -53,8 +56,8 @@ def make_filters():
     epfctl("create", "m-lanes", "-W", "7000", "-T", "1h", "--mode", "either")
     insert("m-lanes", 0, 5000)
     epfctl("create", "m-flood", "-T", "10m", "--rate", "10")
-    for first in range(0, 200000, 50000):
-        insert("m-flood", first, 50000)
+    for first in range(0, FLOOD, FLOOD // 3):
+        insert("m-flood", first, FLOOD // 3)
     for _ in range(600):
         if listed()["m-flood"]["saturated"]:
             break
@@ -150,7 +153,7 @@ def states():
     flood = [value(s, n, "m-flood")[0] for n in
              ("saturated", "saturations_total", "failed_open_total",
               "inserts_total", "hits_total", "misses_total")]
-    if flood[0] != 1 or flood[1] < 1 or flood[2] < 2 or flood[3] != 200000:
+    if flood[0] != 1 or flood[1] < 1 or flood[2] < 2 or flood[3] != FLOOD:
         return f"m-flood: {flood}"
     if value(s, "error_ratio", "m-flood") <= value(s, "limit_ratio", "m-flood"):
         return "m-flood: the error is below the limit"
@@ -202,7 +205,7 @@ def while_destroyed():
     with Endpoint(SOCKET) as e:
         t = threading.Thread(target=scrape)
         t.start()
-        for n in range(40 if os.environ.get("EPF_THOROUGH") else 12):
+        for n in range(40 if os.environ.get("EPF_THOROUGH") else 6):
             epfctl("create", f"m-short-{n}", "-W", "100")
             epfctl("destroy", "--force", f"m-short-{n}")
         done.set()

@@ -18,11 +18,21 @@ build_agent() {
 	relink broken epfagent
 }
 
+# usage: including NAME PROGRAM...: those of the programs that are this source, or include it
+including() {
+	local name=$1 each
+	shift
+	for each in "$@"; do
+		[ "$each" != "$name" ] && ! grep -q "\"$name.bpf.c\"" "bpf/$each.bpf.c" || echo "$each"
+	done
+}
+
 # usage: build_attach PROGRAM...: an epfctl that carries these programs of bpf/, which
 # are compiled again where a file of them is edited; or one of whose own files is. What
 # stays behind is there after a few cycles.
 build_attach() {
-	local program_of
+	local program_of name=${file##*/}
+	case " $* " in *" ${name%.bpf.c} "*) set -- $(including "${name%.bpf.c}" "$@") ;; esac
 	mkdir "$copy/objects" && cp "$build"/bpf/*.bpf.o "$copy/objects" || return
 	if [ "$what_it_is" = whole ]; then
 		script 300 EPF_CTL="$tmp/epfctl" BUILD="$build"
@@ -73,10 +83,18 @@ soon() {
 	return 1
 }
 
-# The program of the Makefile, with the tree that it is built from.
+# The program of the Makefile, with the tree that it is built from. Where one source is
+# edited, the objects of the others are there.
 build_made() {
 	program=("$copy/build/selftests/$test")
 	judge=soon
+	case $file in
+	*.c)
+		mkdir -p "$copy/build/selftests/ebpf" &&
+			cp "$build"/selftests/ebpf/{steps_*.o,laws.bpf.o,laws.skel.h} "$copy/build/selftests/ebpf" &&
+			touch "$copy/$file" || return
+		;;
+	esac
 	"$make" -s -C "$copy/selftests/ebpf" CC="$CC" CLANG="$CLANG" "${program[0]}"
 }
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 
+import bpfobjects
 import net
 import pcap
 import tap
@@ -25,19 +26,17 @@ def bpftool(*args):
     return json.loads(net.run("bpftool", "-j", *args).stdout)
 
 
-def ours(kind):
-    """Our programs, maps or links in the kernel."""
-    if kind == "link":
-        return [x for x in bpftool("link", "show")]
+def ours():
+    """Our programs and maps in the kernel, and all links."""
     names = ("xdp_dedup", "xdp_dedup_mark", "epf_bind", "epf_unbind",
              "tc_mark", "epf_slot", "epf_conf", "xdp_dedu.rodata")
-    return [x for x in bpftool(kind, "show") if x.get("name") in names]
+    return [n for n in bpfobjects.names(bpfobjects.PROG, bpfobjects.MAP) if n in names] + \
+        [f"link of type {t}" for t in bpfobjects.link_types()]
 
 
 def left():
     """What is there of ours; empty once the kernel has freed it."""
-    out = [f"{kind} {x.get('name', x['id'])}"
-           for kind in ("prog", "map", "link") for x in ours(kind)]
+    out = ours()
     if os.path.exists(net.PINS):
         out += [os.path.join(net.PINS, d) for d in os.listdir(net.PINS)]
     if os.path.isdir("/sys/fs/bpf/xdp"):

@@ -43,8 +43,7 @@ one_line() {
 		[ "$(wc -l < "$tmp/err")" = 1 ]
 }
 users() {
-	"$EPFCTL" -j show af | python3 -c 'import json, sys
-print(json.load(sys.stdin)["users"])'
+	"$EPFCTL" -j show af | sed -n 's/.*"users": *\([0-9]*\).*/\1/p'
 }
 # The kernel frees programs and maps a moment later.
 nothing_left() {

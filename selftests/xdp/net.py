@@ -5,6 +5,7 @@ namespace gets is captured.
 """
 
 import atexit
+import contextlib
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(TOP, "selftests", d) for d in ("dedup", "model")]
 
+import netns  # noqa: E402
 import pcap  # noqa: E402
 import tap  # noqa: E402
 
@@ -38,10 +40,11 @@ def tmp(name):
     return os.path.join(TMP, name)
 
 
-def run(*args, check=True, **how):
+def run(*args, check=True, ns=None, **how):
     how.setdefault("timeout", 3000)
-    done = subprocess.run(list(map(str, args)), capture_output=True, text=True,
-                          **how)
+    with netns.entered(ns) if ns else contextlib.nullcontext():
+        done = subprocess.run(list(map(str, args)), capture_output=True, text=True,
+                              **how)
     if check and done.returncode:
         raise RuntimeError(f"{' '.join(map(str, args))}: exit "
                            f"{done.returncode}: {done.stderr.strip()}")
@@ -54,11 +57,11 @@ def inside(ns):
 
 
 def in_b(*args, **how):
-    return run(*inside(NS_B), *args, **how)
+    return run(*args, ns=NS_B, **how)
 
 
 def epfctl(*args, ns=NS_B, **how):
-    return run(*(inside(ns) if ns else []), EPFCTL, *args, **how)
+    return run(EPFCTL, *args, ns=ns, **how)
 
 
 def require():
@@ -91,9 +94,8 @@ def make_net(mtu=1500):
     atexit.register(forget_net)
     for ns in (NS_A, NS_B):
         run("ip", "netns", "add", ns)
-        run(*inside(ns), "sh", "-c",
-            "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 && "
-            "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")
+        run("sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 && "
+            "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6", ns=ns)
     run("ip", "-n", NS_A, "link", "add", A, "type", "veth", "peer", "name", B,
         "netns", NS_B)
     set_mtu(mtu)
@@ -122,8 +124,7 @@ def set_mtu(mtu):
 def send(frames, per_s=20000):
     path = pcap.Capture([pcap.Packet(0, f) for f in frames]).save(
         tmp("send.pcap"))
-    done = run(*inside(NS_A), os.path.join(BUILT, "pcapsend"), "-r", per_s, A,
-               path)
+    done = run(os.path.join(BUILT, "pcapsend"), "-r", per_s, A, path, ns=NS_A)
     if int(done.stdout.split()[0]) != len(frames):
         raise RuntimeError(f"sent {done.stdout} of {len(frames)}")
 
@@ -199,12 +200,16 @@ class Attached:
 
 
 def eventually(good, seconds=600):
-    """The kernel frees programs and maps a moment later."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    """The kernel frees programs and maps a moment later. Most of the time it is not asked:
+    the machine may be emulated, and others need it.
+    """
+    now = time.monotonic()
+    end = now + seconds
+    while now < end:
         if good():
             return True
-        time.sleep(0.05)
+        time.sleep(max(0.05, 2 * (time.monotonic() - now)))
+        now = time.monotonic()
     return False
 
 

@@ -39,7 +39,7 @@
 #include "race.h"
 
 #define NAME "selftest-race"
-#define SENDS 150000u
+#define SENDS 50000u /* three times as many with EPF_THOROUGH */
 #define SENDERS 2
 #define NOT_RUN 1000000 /* no answer of a program */
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6 */
@@ -471,7 +471,7 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 int main(int argc, char **argv)
 {
 	const char *wanted = getenv("EPF_SENDS");
-	__u32 sends = wanted ? (__u32)strtoul(wanted, NULL, 10) : SENDS, id = 0;
+	__u32 sends = getenv("EPF_THOROUGH") ? 3 * SENDS : SENDS, id = 0;
 	int dev = epf_dev_open();
 	struct progs held, slot;
 
@@ -479,6 +479,8 @@ int main(int argc, char **argv)
 		tap_skip_all("no " EPF_DEVICE ": the module is not loaded");
 		return TAP_SKIPPED;
 	}
+	if (wanted)
+		sends = (__u32)strtoul(wanted, NULL, 10);
 	if (!getenv("EPF_VERBOSE"))
 		libbpf_set_print(quiet);
 	tap_plan(1 + 1 + 4 + 1 + 1 + 2);

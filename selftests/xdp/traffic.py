@@ -5,7 +5,6 @@ every repeat is dropped (counted, marked), no other packet is, every counter is
 exact, in the driver and behind it, in one buffer and in many.
 """
 
-import ctypes
 import functools
 import json
 import os
@@ -13,6 +12,7 @@ import socket
 import struct
 
 import net
+import netns
 import tap
 import frames as model_frames
 import packets as model
@@ -189,11 +189,6 @@ def jumbo_case(mode, *how):
         net.set_mtu(1500)
 
 
-def setns(file):
-    if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0):
-        raise OSError(ctypes.get_errno(), "setns")
-
-
 class Marks:
     """A UDP socket in B that sees the mark of what it receives."""
 
@@ -204,13 +199,8 @@ class Marks:
                                    net.B).stdout)[0]
         self.mac = bytes.fromhex(link["address"].replace(":", ""))
         net.in_b("ip", "addr", "add", self.ADDRESS + "/24", "dev", net.B)
-        with open(f"/run/netns/{net.NS_B}") as ns, \
-                open("/proc/self/ns/net") as own:
-            setns(ns)
-            try:
-                self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            finally:
-                setns(own)
+        with netns.entered(net.NS_B):
+            self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sock.bind((self.ADDRESS, 53))
         self.sock.setsockopt(socket.SOL_SOCKET, SO_RCVMARK, 1)
         self.sock.setblocking(False)

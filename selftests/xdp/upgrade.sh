@@ -78,8 +78,7 @@ claim 'there are seven filters and two attachments' \
 claim 'a file that is no module: refused' refuses 'is not a module' "$tmp/keys"
 claim 'a file that is not there: refused' refuses 'cannot read' "$tmp/none"
 users() {
-	"$EPFCTL" -j show up-first |
-		python3 -c 'import json, sys; print(json.load(sys.stdin)["users"])'
+	"$EPFCTL" -j show up-first | sed -n 's/.*"users": *\([0-9]*\).*/\1/p'
 }
 watching() {
 	local pid result=0 tries before

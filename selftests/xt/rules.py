@@ -5,6 +5,7 @@ handed to the kernel without iptables.
 """
 
 import atexit
+import contextlib
 import ctypes
 import json
 import os
@@ -17,8 +18,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(TOP, "selftests", d) for d in ("dedup", "model")]
+sys.path[:0] = [os.path.join(TOP, "selftests", d) for d in ("dedup", "model", "xdp")]
 
+import netns  # noqa: E402
 import tap  # noqa: E402
 
 BUILD = os.path.join(TOP, "build")
@@ -32,7 +34,7 @@ DEV = {A: "xta0", B: "xtb0"}
 ADDRESS = {(A, 4): "10.77.0.1", (B, 4): "10.77.0.2",
            (A, 6): "fd77::1", (B, 6): "fd77::2"}
 FAMILY = {4: socket.AF_INET, 6: socket.AF_INET6}
-PROC = "/proc/net/xt_epf"
+PROC = "/proc/thread-self/net/xt_epf"
 
 TMP = tempfile.mkdtemp(prefix="epf-xt-")
 atexit.register(shutil.rmtree, TMP, ignore_errors=True)
@@ -41,14 +43,13 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def enter(ns):
     with open(f"/run/netns/{ns}", "rb") as file:
-        if libc.setns(file.fileno(), 0x40000000):
-            raise OSError(ctypes.get_errno(), "setns")
+        netns.setns(file)
 
 
 def run(*args, ns=None, check=True, **how):
     how.setdefault("timeout", 600)
-    done = subprocess.run(list(map(str, args)), capture_output=True, text=True,
-                          preexec_fn=(lambda: enter(ns)) if ns else None, **how)
+    with netns.entered(ns) if ns else contextlib.nullcontext():
+        done = subprocess.run(list(map(str, args)), capture_output=True, text=True, **how)
     if check and done.returncode:
         raise RuntimeError(f"{' '.join(map(str, args))}: exit "
                            f"{done.returncode}: {done.stderr.strip()}")
@@ -77,13 +78,8 @@ def inside(ns, function):
 
 def opened(ns, *args):
     """A socket of @ns, here."""
-    home = os.open("/proc/self/ns/net", os.O_RDONLY)
-    try:
-        enter(ns)
+    with netns.entered(ns):
         return socket.socket(*args)
-    finally:
-        libc.setns(home, 0x40000000)
-        os.close(home)
 
 
 def udp(ns, version, port=0):
@@ -218,10 +214,9 @@ class Filter:
 
 def counters(name):
     """Numbers of /proc/net/xt_epf about a filter, without the zeros; or None."""
-    def read():
-        with open(PROC, encoding="ascii") as file:
-            return file.read()
-    for line in inside(B, read).splitlines():
+    with netns.entered(B), open(PROC, encoding="ascii") as file:
+        text = file.read()
+    for line in text.splitlines():
         words = line.split()
         if words[0] == name:
             pairs = zip(words[1::2], map(int, words[2::2]))

@@ -586,10 +586,29 @@ def of(case, *args, **more):
     return functools.partial(case, *args, **more)
 
 
+def is_in_part():
+    """A kernel of which "make check" asks what only it can change: not that of most guests."""
+    return not os.environ.get("EPF_THOROUGH") and not os.environ.get("EPF_KERNELS") and \
+        not os.uname().release.startswith("6.12.")
+
+
+def of_kernel(ends):
+    for end in ends:
+        yield f"{end[0]}: answers and ICMP errors come in, nothing else", of(reflexive, *end)
+    yield f"{ends[0][0]}: 250 times added and deleted, nothing is left", of(cycles, *ends[0])
+    yield "keys are those of the model, in pages too", parity
+    yield "rules of wrong sizes and numbers are refused by the kernel", raw
+    yield "learning is never lost to a softirq of the same CPU", race
+    yield "a network namespace ends with rules in it", namespace_ends
+
+
 def cases():
     ends = rules.front_ends()
     if not ends:
         tap.skip_all("no iptables that works here")
+    if is_in_part():
+        yield from of_kernel(ends)
+        return
     for end in ends:
         yield f"{end[0]}: answers and ICMP errors come in, nothing else", of(reflexive, *end)
         yield f"{end[0]}: saved, restored, deleted", of(saved, *end)
