@@ -4,14 +4,13 @@
 # usage: check.sh fast|all|debug
 #        check.sh only PATTERN
 #
-# Builds what is needed, then runs the tests, two programs more at a time than
-# there are CPUs, as some wait, the longest first (selftests/durations). fast: those that need
-# no virtual machine, but for broken variants, which test the tests; all: also those that need the module, in guests; debug:
-# what all runs a part of, in full, and those that need the module on kernels that look
-# for errors of their own; only: the tests
-# whose names match, core/kind_ge or 'xdp/*'. Ends with how long each took and
-# one line of totals; exit status 0 means that nothing failed and something
-# passed.
+# Builds what is needed, then runs the tests, the longest first (selftests/durations). Two programs
+# more than there are CPUs run at a time, because some mostly wait. fast: the tests that need no
+# virtual machine, without the mutants, which test the tests; all: also the tests that need the
+# module, in guests; debug: in full the tests of which "all" runs a part, and the tests of the
+# module on kernels that look for errors themselves; only: the tests whose names match, such as
+# core/kind_ge or 'xdp/*'. Ends with the duration of each test and one line of totals; exit status 0
+# means that nothing failed and something passed.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -28,8 +27,8 @@ build() {
 	make -j "$jobs" -C "$@" || exit 1
 }
 
-# usage: longest_first; reads programs as runner.sh takes them; one whose duration
-# is not known counts a minute
+# usage: longest_first; sorts programs in the format of runner.sh; one of unknown duration
+# counts a minute
 longest_first() {
 	awk 'FNR == NR { if (!/^#/) seconds[$2] = $1; next }
 		{
@@ -44,7 +43,7 @@ native() {
 	"$here/tests.sh" | awk '$2 == "native" { print $3 }'
 }
 
-# Boots, and a guest of its own for each program that no boot has.
+# Prints the boots, and for each program that is in no boot a guest of its own.
 guests() {
 	grep -v '^#' "$here/boots" | awk 'NF { print "boot:" $1 }'
 	"$here/tests.sh" | while read -r name where path; do
@@ -59,7 +58,7 @@ run() {
 	"$here/runner.sh" -j "$jobs" "${programs[@]}"
 }
 
-# What each suite needs beside its own directory.
+# Does this suite need the user space tools?
 needs_user() {
 	case $1 in core/* | explore/* | paper/* | style) return 1 ;; esac
 }
@@ -80,7 +79,7 @@ build_for() {
 	[ "$suite" != gpu ] || build selftests/audit
 }
 
-# What matches and runs in a guest has one boot.
+# All matching programs that need a guest share one boot.
 only() {
 	local list programs=() guest=() name where path
 	list=$("$here/tests.sh" "$1") || exit
@@ -92,8 +91,8 @@ only() {
 	"$here/runner.sh" -j "$jobs" "${programs[@]}"
 }
 
-# What "make check" runs a part of, in full: broken variants, installing, and on the
-# stock kernel what the other kernels do not run.
+# Runs in full the tests of which "make check" runs a part: mutants, installing, and on
+# the stock kernel the boots that the other kernels do not run.
 in_full() {
 	EPF_THOROUGH=1
 	export EPF_THOROUGH
@@ -103,7 +102,7 @@ in_full() {
 	} | run
 }
 
-# Each kernel has a runner of its own, with totals of its own.
+# Each kernel has its own runner, which prints its own totals.
 debug() {
 	local log broken=0
 	log=$(mktemp) || exit 1
@@ -122,7 +121,7 @@ debug() {
 		}
 		END {
 			if (broken && !failed)
-				failed = 1 # a suite that ended without saying so
+				failed = 1 # a suite ended without its totals
 			print "\ntotals:"
 			printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
 			exit failed || !passed
@@ -132,7 +131,7 @@ debug() {
 case $1 in
 only) only "$2"; exit ;;
 debug) build user && EPF_THOROUGH=1 build selftests all modules && debug ;;
-# install/ boots guests of its own.
+# install/ boots its own guests.
 fast) build user && build selftests all && native | grep -v -e /install/ -e broken | run ;;
 all)
 	build user && build selftests all modules
