@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Laws of the choice of engine and place, by rates that are given: it is the
- * one that is done first; a copy from its break-even on and not before; nothing
- * that is not usable or not allowed.
+ * Properties of the choice of engine and place, for given rates. The choice is the one
+ * that finishes first. A copy is chosen from its break-even point on and not before.
+ * Nothing unusable or forbidden is chosen.
  */
 #include "sim.h"
 
@@ -20,7 +20,7 @@ static void choose(struct epf_choice *c, __u64 n, bool copy,
 	epf_audit_choose(c, &view, n, copy, 1, rates);
 }
 
-/* Of scalar alone: every machine has it. */
+/* Rates for the scalar engine only, because every machine has it. */
 static struct epf_rates *rates_of(double here, double carry, double there)
 {
 	static struct epf_rates rates[EPF_ENGINES_MAX];
@@ -120,7 +120,7 @@ static double seconds(const struct epf_rates *r, double n, bool settle)
 				  r->carry + n / r->there : INFINITY;
 }
 
-/* The soonest of all ways that there are. */
+/* Return: the shortest time of all possible ways. */
 static double soonest(const struct epf_rates *rates, double n)
 {
 	const struct epf_engine *e;
@@ -205,7 +205,7 @@ static void measured(void)
 
 int main(void)
 {
-	setenv("EPF_CUDA_LIBRARY", "/nonexistent", 1); /* the CPU's alone */
+	setenv("EPF_CUDA_LIBRARY", "/nonexistent", 1); /* the CPU's engines only */
 	tap_plan(5 + 10 + 4 + 3);
 	sim_init(&sim, LINES, 1, 5, 0);
 	view = sim_view(&sim);

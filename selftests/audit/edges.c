@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every length and alignment of what is asked; nothing is written or read
- * beside what was given; wrong arguments; files; cancelling.
+ * Every length and alignment of the keys asked; no access outside the memory given;
+ * invalid arguments; files; cancellation.
  *
  * usage: edges [--small]    (--small: nothing beyond 4 GiB)
  */
@@ -39,7 +39,7 @@ struct fenced {
 	unsigned char *data;
 };
 
-/* @n digests that end @off bytes before memory does. */
+/* Return: @n digests that end @off bytes before an inaccessible page. */
 static void fence(struct fenced *f, const __u64 *digest, __u64 n,
 		  unsigned int off)
 {
@@ -151,7 +151,7 @@ static void hashed(void)
 			if (i % 2)
 				sim_insert(&sim, digest[i]);
 		}
-		view.serial = epf_view_serial(); /* they are other lines now */
+		view.serial = epf_view_serial(); /* the view now has other lines */
 		expect(&x, &sim, digest, 1000);
 		for (i = 0; (e = epf_engine_at(i)); i++)
 			if (!broken[i] && e->usable())
@@ -165,9 +165,7 @@ static void hashed(void)
 	free(bytes);
 }
 
-/* Only the keys behind 4 GiB are not zero; memory that nobody wrote to is not
- * there.
- */
+/* Only the keys beyond 4 GiB are not zero; pages never written take no memory. */
 static void huge(bool small)
 {
 	const __u64 n = (1u << 24) + 1000;
@@ -390,7 +388,7 @@ int main(int argc, char **argv)
 	sim_init(&sim, 4096, 2, 12, 0);
 	sim.per_epoch = 300;
 	sim_stream(&sim, 45);
-	sim_insert(&sim, 0); /* what stands behind the last key */
+	sim_insert(&sim, 0); /* the key just after the last one */
 	view = sim_view(&sim);
 	lengths();
 	hashed();
