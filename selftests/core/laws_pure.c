@@ -194,8 +194,7 @@ static double off_by(const __u32 *count, const double *chance, __u32 cells,
 	return sigmas(sum, used - 1);
 }
 
-/* Return: digests that are random where @free is set, and else equal the bits of one constant.
- */
+/* Return: digests, random where @free is set, else equal to one constant. */
 static __u64 digest_of(__u64 free)
 {
 	return (draw64() & free) | (0x9ddfea08eb382d69 & ~free);
@@ -290,9 +289,7 @@ static void lines_are_even(const char *what, __u64 free, __u32 from)
 	       what, EPF_PARTS_MAX - from, worst);
 }
 
-/* The joint distribution of the line of part @j and the field of part @i, if there is
- * one.
- */
+/* The joint distribution of part @j's line and part @i's field, if any. */
 static double joint_off_by(__u32 j, __u32 i)
 {
 	static __u32 count[FEW * EPF_FIELDS];
@@ -718,9 +715,7 @@ static void forwarding_keeps_packets(void)
 	tap_ok(good && !err, "packet keys change with every byte but MACs, TTL, checksum");
 }
 
-/* Make a UDP flow in a frame of @len bytes whose IP header claims that @says bytes
- * follow.
- */
+/* Make a UDP flow in a frame of @len bytes whose IP header claims @says bytes. */
 static int flow_of_length(bool six, __u32 len, __u32 says, __u64 *digest)
 {
 	struct epf_hash h = { { 7, 8 }, 0, { 0 } };
@@ -741,8 +736,7 @@ static int flow_of_length(bool six, __u32 len, __u32 says, __u64 *digest)
 	return err;
 }
 
-/* A length that fits no header field, in a packet that GSO has not cut yet, is taken as 0.
- */
+/* A length that fits no field, because GSO has not cut the packet yet, is 0. */
 static void lengths_that_no_header_tells(void)
 {
 	bool good = true;
