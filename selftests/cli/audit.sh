@@ -264,8 +264,7 @@ too_large() {
 }
 claim 'above the limit of file sizes: one line, nothing is left' too_large
 
-# Faults and signals:
-# injected FAULT ARG...
+# Faults and signals: injected FAULT ARG...
 export ASAN_OPTIONS=verify_asan_link_order=0
 injected() {
 	local how=--no-agent

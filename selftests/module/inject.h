@@ -18,7 +18,7 @@
 #define DEBUG "/sys/kernel/debug/"
 #define WORKERS 256u
 
-static int fail_nth;	      /* descriptor of FAIL_NTH, kept open because opening it allocates */
+static int fail_nth;	      /* FAIL_NTH, kept open because opening it allocates */
 static int make_it_fail;      /* likewise */
 
 /* Set up all kinds of faults, without log output. Return: false if this kernel has
