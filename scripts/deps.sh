@@ -146,7 +146,7 @@ missing_captures() {
 	done
 }
 
-# Prints the servers that are neither in build/tools nor in the PATH.
+# Servers that are neither in build/tools nor in the PATH.
 missing_servers() {
 	want test || return 0
 	for file in $servers; do
@@ -187,7 +187,7 @@ fetch() {
 	rm -rf "$tmp"
 }
 
-# Fetches captures of real traffic.
+# Captures of real traffic.
 fetch_captures() {
 	# shellcheck disable=SC2086 # one word per file
 	fetch pathspider "$data" $captures
@@ -241,7 +241,7 @@ fi
 kernel=
 if [ "$action" = kernel ] || want build vm || want_debug; then
 	if ! choose_kernel; then
-		# On a machine that has never fetched the lists no kernel is known.
+		# A machine that never fetched the lists knows no kernel.
 		if [ "$action" = install ] && [ "$(id -u)" -eq 0 ]; then
 			refresh_lists
 			attempt learn_kernel

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The runner, with programs made up here: what it runs again, what it says at the
-# end. Which failures are worth a second attempt: judge.sh.
+# The runner, with invented programs: what it runs again, and what it prints at the end.
+# judge.sh tests which failures deserve a second attempt.
 # shellcheck disable=SC2317 # functions that claim calls
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -13,7 +13,7 @@ export EPF_UNSTEADY=$tmp/unsteady
 unset EPF_SEED EPF_TIMEOUT
 ktap_plan 25
 
-# usage: program NAME; reads its text. It notes that it ran, and its seed.
+# usage: program NAME; reads its text. The program notes that it ran, and its seed.
 program() {
 	{
 		echo '#!/bin/sh'

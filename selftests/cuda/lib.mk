@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What selftests/cuda builds and selftests/gpu uses too: libepf's side of an audit, and
-# the emulated card, with sanitizers.
+# What selftests/cuda builds and selftests/gpu uses too: the audit part of libepf, and the
+# emulated card, with sanitizers.
 
 LIB := $(patsubst $(ROOT)/user/libepf/%.c,%,$(wildcard $(ROOT)/user/libepf/query/*.c)) \
 	copy dev backend
