@@ -373,7 +373,7 @@ WRONG = [
     ("--name peers --key flow --prefix 24 --learn", "--prefix goes with"),
     ("--name peers --key peer --prefix 7 --learn", "--prefix '7'"),
     ("--name peers --key conversation --reverse --learn", "has both directions"),
-    ("--name peers --key peer --frags drop --learn", "needs no ports"),
+    ("--name peers --key peer --frags drop --learn", "uses no ports"),
     ("--name peers --key flow --frags maybe --learn", "not id, accept or drop"),
 ]
 
