@@ -377,7 +377,7 @@ CASES = [
     ("a filter by its id", by_id),
     ("--fresh: a copy serves again, not another filter", fresh),
     ("a filter of another kind", another_kind),
-    ("nothing that is told depends on the hash key", hash_key),
+    ("no answer depends on the hash key", hash_key),
     ("filters that are not there, too large", refusals),
     ("a filter destroyed under way", destroyed),
     ("epfctl audit by the agent", by_tool),

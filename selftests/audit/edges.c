@@ -179,7 +179,7 @@ static void huge(bool small)
 		      mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED) {
-		tap_ok(true, "keys behind 4 GiB # SKIP %s",
+		tap_ok(true, "keys beyond 4 GiB # SKIP %s",
 		       small ? "--small" : "no address space");
 		free(a.bitmap);
 		return;
@@ -193,7 +193,7 @@ static void huge(bool small)
 		lost = n;
 	for (i = n - 1000; i < n; i++)
 		lost += !(a.bitmap[i / 8] >> i % 8 & 1);
-	tap_ok(!lost && a.present < n, "keys behind 4 GiB");
+	tap_ok(!lost && a.present < n, "keys beyond 4 GiB");
 	munmap(map, bytes);
 	free(a.bitmap);
 }
@@ -236,10 +236,10 @@ static void bad_queries(void)
 				   .threads = EPF_AUDIT_THREADS_MAX + 1 };
 
 	tap_ok(refuses((struct epf_keys){ buf, 1, EPF_KEY_MAX + 1, NULL }, a),
-	       "longer keys than there are: EINVAL");
+	       "keys above the maximum length: EINVAL");
 	tap_ok(refuses((struct epf_keys){ buf, ~0ULL / 8 + 1, 0, NULL }, a) &&
 	       refuses((struct epf_keys){ buf, ~0ULL / 100, 256, NULL }, a),
-	       "more bytes than there can be: EINVAL");
+	       "more bytes of keys than memory can have: EINVAL");
 	tap_ok(refuses((struct epf_keys){ buf, 1, 0, NULL }, (struct epf_answer){ 0 }) &&
 	       refuses((struct epf_keys){ NULL, 1, 0, NULL }, a),
 	       "no bitmap, no keys: EINVAL");
@@ -368,7 +368,7 @@ static void progress(void)
 	       all.calls > 2, "progress goes forward to the end");
 	a.ctx = &some;
 	tap_ok(e->query(&view, &keys, &a) == -ECANCELED && some.calls == 2,
-	       "progress that says so ends it: ECANCELED");
+	       "a callback of progress cancels it: ECANCELED");
 	free(a.bitmap);
 	free(digest);
 }

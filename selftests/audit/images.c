@@ -176,7 +176,7 @@ static void law(__u32 kind)
 
 	tap_ok(t.live > 10000 && !t.lost, "%s: %llu keys asked for in %u copies, %llu lost",
 	       owned_name(kind), t.live, ROUNDS, t.lost);
-	tap_ok(!t.old, "%llu told older than they are", t.old);
+	tap_ok(!t.old, "%llu reported older than they are", t.old);
 }
 
 /* Without the pin, or without copying in one pass, the check must fail. */
@@ -345,7 +345,7 @@ static void hostile(__u32 kind, __u32 states)
 	}
 	tap_ok(taken > states / 10 && taken < states &&
 	       (epf_kind_row(kind)->sound ? sound < taken : sound == taken),
-	       "%s: %u states, %u let in, with %u memories of anything",
+	       "%s: %u states, %u accepted, with %u random memories",
 	       owned_name(kind), states, taken, sound);
 }
 

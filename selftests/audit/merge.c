@@ -521,16 +521,16 @@ static void equalities(void)
 	live_scene(h, &s, now);
 	if (merge(&r, h, HOSTS, false))
 		abort();
-	tap_ok(!as_one(h, &r), "bit by bit one filter that saw what all did");
+	tap_ok(!as_one(h, &r), "the lines are those of one filter that saw all keys");
 	two[0].file = r.out;
 	two[1] = h[1];
 	tap_ok(!merge(&other, two, 2, false) &&
 	       lines_equal(&r.out, other.out.lines),
-	       "what is in it changes nothing when it is merged again");
+	       "merging one of its snapshots again changes nothing");
 	merged_free(&other);
 	tap_ok(!merge(&other, two, 1, false) &&
 	       lines_equal(&r.out, other.out.lines),
-	       "one alone stays as it is");
+	       "a single snapshot stays as it is");
 	merged_free(&other);
 	two[0] = h[0];
 	h[0] = h[2];
@@ -568,7 +568,7 @@ static void errors(void)
 	off = (double)found - expected;
 	/* 4 sigma, plus the correlation of 400,000 keys that share a filter. */
 	tap_ok(expected > 1000 && off * off < 16 * expected,
-	       "%llu of %llu fresh keys found, %.0f foretold", found, asked,
+	       "%llu of %llu fresh keys found, %.0f predicted", found, asked,
 	       expected);
 	merged_free(&r);
 }
@@ -674,9 +674,9 @@ static void refused_lines(void)
 	ret = epf_snap_open(path, &file, NULL, NULL, &fault);
 	tap_ok(ret == -EBADMSG && fault == EPF_SNAP_LINES_SUM &&
 	       mappings() == before,
-	       "a snapshot whose lines are refused stays mapped nowhere");
+	       "a snapshot with refused lines is not left mapped");
 	/* closing again would unmap what has been mapped there since */
-	tap_ok(!file.map && !file.owned, "and to close it does nothing");
+	tap_ok(!file.map && !file.owned, "and closing it does nothing");
 }
 
 static void old(void)

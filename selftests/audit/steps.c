@@ -531,7 +531,7 @@ static void of_voids(void)
 	filter.voids = 1;
 	ret = epf_snap_copy(filter.fd, &d.file, count_copies, &copies);
 	tap_ok(!ret && copies == 2 && filter.pin_ns == EPF_PIN_MAX_NS && is_copied(),
-	       "a copy that is void is made again, held as long as can be");
+	       "an invalid copy is made again, with the longest pin");
 	close_all();
 	filter.voids = 2;
 	copies = 0;

@@ -67,7 +67,7 @@ chance=1e-20 claim 'random keys are found as often as foretold' json \
 	 abs(d["asked"]["met"]["low"] + d["asked"]["met"]["high"] - 2 * d["asked"]["fpr"]) <
 	 3 * (d["asked"]["met"]["high"] - d["asked"]["met"]["low"])'
 epf audit "$few/snap" "$few/column" --key-len 12 --probe 1k
-claim 'and so it is told' grep -q ' of 1000 random keys: ' "$tmp/out"
+claim 'and the report says so' grep -q ' of 1000 random keys: ' "$tmp/out"
 stops_probing() {
 	local wait
 

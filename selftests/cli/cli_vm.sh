@@ -217,7 +217,7 @@ gives 0 '^$' clear cli-a
 gives 1 '^hello absent' test cli-a hello
 shows 'a cleared filter keeps its parameters' 'd["window_inserts"] == 7000' \
 	cli-a
-shows 'the hash is nh unless told otherwise' 'd["hash"] == "nh"' cli-a
+shows 'the hash is nh by default' 'd["hash"] == "nh"' cli-a
 
 # Other windows
 gives 0 '^created' create cli-time --time 10m --rate 1000 --strict
@@ -235,7 +235,7 @@ for kind in ge gebl apbf apbbf dict tlbf chain; do
 	gives 0 '^$' insert "cli-$kind" hello
 	gives 0 '^hello present' test "cli-$kind" hello
 	gives 0 "kind +$kind: .*needs +its lock" show "cli-$kind"
-	shows "$kind: told, and what it needs" "d['kind'] == '$kind' and
+	shows "$kind: shown, with what it needs" "d['kind'] == '$kind' and
 		d['shape'] and d['needs']['lock'] and d['needs']['worker'] and
 		d['needs']['memory'] == ('$kind' in ('tlbf', 'chain')) and
 		d['stats']['inserts'] == 1 and d['window_epochs'] > 1 and
@@ -407,7 +407,7 @@ sys.exit(not (d["asked"]["saturated"] and d["present"] == 1000))' < "$tmp/out" &
 		grep -q "'cli-full' is saturated: what is absent" "$tmp/err"
 }
 claim 'an audit of it says so, and misses nothing' audits_saturated
-claim 'watch told of it' watched 0 'cli-full (saturated|rotated): epoch'
+claim 'watch reported it' watched 0 'cli-full (saturated|rotated): epoch'
 
 # Watching
 watching -j cli-a --count 2

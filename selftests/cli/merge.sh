@@ -67,7 +67,7 @@ made() {
 	claim "$1" json "d['keys']['kind'] == '$4'"
 }
 made 'keys of one kind make keys of it' 1 1 bytes
-made 'what one does not tell is not told' 1 0 unknown
+made 'unrecorded in one: unrecorded' 1 0 unknown
 made 'also where it is the first' 0 2 unknown
 made 'several kinds stay several' 5 1 mixed
 mkhost "$tmp/p" id=1 made=1

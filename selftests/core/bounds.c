@@ -73,12 +73,12 @@ static void an_epoch_that_moves(__u32 parts)
 	e = epf_lanes_insert(&f, &p);
 	tap_ok(e == EPF_EPOCH_FIRST + EPF_INSERT_TRIES - 1 &&
 		       tries == EPF_INSERT_TRIES && epf_lanes_test(&f, &p) == EPF_PRESENT,
-	       "L = %u: seven epochs that end are no bound: inserted", parts);
+	       "L = %u: seven epochs end during an insertion: inserted", parts);
 	f = begin(parts, &p);
 	moves = FOREVER;
 	e = epf_lanes_insert(&f, &p);
 	tap_ok(!e && tries == EPF_INSERT_TRIES,
-	       "L = %u: epochs that always end: not inserted after %llu tries",
+	       "L = %u: epochs end all the time: not inserted after %llu tries",
 	       parts, tries);
 	f = begin(parts, &p);
 	moves = FOREVER;
@@ -99,7 +99,7 @@ static void a_present_key(__u32 parts)
 	moves = FOREVER;
 	verdict = epf_lanes_test_and_insert(&f, &p, false, &e);
 	tap_ok(verdict == EPF_UNKNOWN && !e,
-	       "L = %u: so it is where the key was present but not kept", parts);
+	       "L = %u: and it is unknown if the key was present but not kept", parts);
 }
 
 /* The lane in line @j of the key refuses to change. */

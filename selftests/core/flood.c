@@ -319,7 +319,7 @@ static void compare(unsigned int parts, const struct rate *honest)
 	/* With one line per key, overfull lines are what raises the error. */
 	r = flooded(parts, parts == 1 ? few_lines : polluting, true);
 	tap_ok(r.mean > 2 * honest->mean,
-	       "L=%u: the same attack by who has the key: %.5f", parts,
+	       "L=%u: the same attack with the hash key known: %.5f", parts,
 	       r.mean);
 }
 
@@ -409,9 +409,9 @@ static void replay(unsigned int parts)
 	before = rate_of(inside);
 	later = rate_of(after);
 	tap_ok(before.mean == 1,
-	       "L=%u: a collision seen is good inside the window", parts);
+	       "L=%u: a collision seen holds within the window", parts);
 	tap_ok(fabs(later.mean - again.mean) <= margin(&later, &again),
-	       "L=%u: a window later collisions seen are so again as predicted: %.5f, %.5f +- %.5f",
+	       "L=%u: a window later known collisions recur as predicted: %.5f, %.5f +- %.5f",
 	       parts, later.mean, again.mean, margin(&later, &again));
 }
 
@@ -477,10 +477,10 @@ static void target(unsigned int parts)
 	int hit = victims_hit(parts, true, &keys);
 
 	tap_ok(hit == VICTIMS,
-	       "L=%u: with the key, %.0f keys make a victim present", parts,
+	       "L=%u: with the hash key, %.0f keys make a victim present", parts,
 	       keys);
 	hit = victims_hit(parts, false, &keys);
-	tap_ok(!hit, "L=%u: without it they do so in %d of %d cases", parts,
+	tap_ok(!hit, "L=%u: without it as many keys do so in %d of %d cases", parts,
 	       hit, VICTIMS);
 }
 

@@ -727,9 +727,9 @@ int main(void)
 	law(conversations_are_one, ROUNDS, "both directions are one conversation");
 	law(askers_are_two, ROUNDS, "who pings whom tells conversations apart");
 	law(errors_are_found, ROUNDS, "an ICMP error answers the packet that it carries");
-	law(errors_do_not_nest, ROUNDS, "what an error carries is not looked into");
+	law(errors_do_not_nest, ROUNDS, "errors inside errors are not parsed");
 	law(errors_need_their_packet, 500, "an error that carries too little is truncated");
-	law(prefixes_end_there, 1000, "bits behind the prefix do not matter, all others do");
+	law(prefixes_end_there, 1000, "bits after the prefix do not matter, all others do");
 	law(lengths_are_keys, 100, "prefixes of other lengths are other keys");
 	law(scopes_separate, ROUNDS, "VLAN, interface, mark, zone: each counts where it is asked for");
 	law(zones_are_apart, ROUNDS, "what is learnt in a zone is found there and in no other");

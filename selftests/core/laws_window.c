@@ -290,13 +290,13 @@ static void tag_wrap(void)
 
 	for (i = 0; i < 4; i++)
 		tap_ok(!idle_any_phase(lags[i]),
-		       "idle filter: no tag comes round, scan %u behind",
+		       "idle filter: no old tag matches again, scan %u behind",
 		       lags[i]);
 	tap_ok(idle_any_phase(EPF_SCAN_LAG + 2) == 32,
-	       "a scan %u behind is too late: tags come round after 32 epochs",
+	       "a scan %u behind is too late: old tags match again after 32 epochs",
 	       EPF_SCAN_LAG + 2);
 	tap_ok(idle_any_phase(OWNER_NO_SCAN) == 32,
-	       "without a scan likewise: the test can fail");
+	       "without a scan they match too: the test can fail");
 }
 
 static void late_flush(void)
@@ -390,7 +390,7 @@ static void next_look(void)
 						     ends[i / n / n / n]);
 		}
 	}
-	tap_ok(!broken, "counts: when an inserter looks up%s%s",
+	tap_ok(!broken, "counts: when an insertion checks the count again%s%s",
 	       broken ? ": " : "", broken ? broken : "");
 }
 

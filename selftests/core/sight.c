@@ -133,9 +133,9 @@ static void holds(const char *name, bool first)
 	struct outcome o;
 
 	law(first, 0, &o);
-	tap_ok(!o.none, "%s: %d rounds, somebody was always told absent",
+	tap_ok(!o.none, "%s: %d rounds, at least one was told absent",
 	       name, ROUNDS);
-	tap_ok(!o.both, "%s: and nobody else, where nothing rotated", name);
+	tap_ok(!o.both, "%s: and only one, if nothing rotated", name);
 	tap_ok(!o.gone, "%s: the key is present afterwards", name);
 }
 
@@ -154,11 +154,11 @@ int main(void)
 	holds("refresh", false);
 	holds("first-seen", true);
 	law(false, RACE_OR_SEES_SELF, &o);
-	tap_ok(o.none, "caught: who sets bits sees the word afterwards: %llu rounds", o.none);
+	tap_ok(o.none, "caught: the OR returns the new word: %llu rounds", o.none);
 	do /* until two threads have met in a line */
 		law(false, RACE_OR_SEES_NONE, &o);
 	while (!o.both && ++i < 20);
-	tap_ok(o.both, "caught: who sets bits sees none there: %llu rounds", o.both);
+	tap_ok(o.both, "caught: the OR returns 0: %llu rounds", o.both);
 	free(lanes.line);
 	return tap_end();
 }

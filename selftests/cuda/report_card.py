@@ -100,7 +100,7 @@ def main():
     claims.append(("the fastest classic form is the rival", any(
         w.startswith("x times classic, equal bytes (wave) at 4.5 GB")
         for w in states(high))))
-    claims.append(("cells are told beside it, and not judged",
+    claims.append(("cells are shown beside it, and not judged",
                    "r = 7: 4.4x" in over))
     claims.append(("lines stay where short ones are hardly faster",
                    "1.10x slower than 32-byte ones at 4.5 GB: they stay" in over))

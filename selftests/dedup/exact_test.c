@@ -284,13 +284,13 @@ int main(void)
 	tap_ok(all_reaches(false, false, 0), "places that jump");
 	tap_ok(all_reaches(false, true, 0), "places that jump, first seen");
 	tap_ok(all_reaches(false, false, ~0ULL - (1ULL << 50)),
-	       "places near the end of numbers");
+	       "places near the largest number");
 	tap_ok(memory_of_windows(), "memory of a window, to the byte");
 	tap_ok(within_limit(), "what fits the limit stays in it");
 	tap_ok(above_limit(), "above the limit it says so and keeps all");
 	tap_ok(a_byte_less(), "a byte less, and it does not grow");
 	tap_ok(no_room_at_all(), "no room at all");
-	tap_ok(tells_unsure(), "places of which keys were forgotten are told");
+	tap_ok(tells_unsure(), "places with forgotten keys are reported");
 	tap_ok(forgets_no_sooner(), "nothing is forgotten a unit too early");
 	return tap_end();
 }

@@ -213,7 +213,7 @@ static void follow(const char *name, struct epf_params p, bool by_hand)
 	       p.window_ns, by_hand ? ", rotated by hand" : "", i);
 	if (good)
 		pass_time(m, now);
-	tap_ok(good && same_info(mem, m, now), "... and what info tells");
+	tap_ok(good && same_info(mem, m, now), "... and the reported information");
 	epf_mem_free(mem);
 	free(m);
 }
@@ -364,7 +364,7 @@ static void saturate_first_seen(void)
 	epf_mem_info(mem, 1, &after);
 	tap_ok(verdict == -ENOSPC && after.stats.failed_open == 1 &&
 	       after.stats.inserts == before.stats.inserts + 1,
-	       "first-seen inserts what fails open");
+	       "first-seen inserts keys with an open verdict");
 	epf_mem_free(mem);
 }
 

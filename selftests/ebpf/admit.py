@@ -378,7 +378,7 @@ def of_module():
              functools.partial(oracle, known=100, tokens=20)),
             ("no_filter: drop",
              functools.partial(unknown_case, "no_filter", "drop", spoilt.Destroyed)),
-            ("the rule is told as it was given", shown)]
+            ("the rule is shown as it was given", shown)]
 
 
 def cases():
@@ -406,7 +406,7 @@ def cases():
         ("key flow, fragments by the first", of(key, "flow", same, "--fragments", "pass")),
         ("swap and restore under the program", reload),
         ("detached from another network namespace", elsewhere),
-        ("the rule is told as it was given", shown),
+        ("the rule is shown as it was given", shown),
         ("refused", refusals),
     ] + ([] if hosts.MODULE else  # which is never overdue
          [("a filter that does not know, below the rate", ill_below)])

@@ -492,7 +492,7 @@ def cases():
         out.append(("mark: bits of others stay", foreign_bits))
     return out + [
         ("the holder is killed, and the next one begins", holder_killed),
-        ("nobody ever held it", never_held),
+        ("no process ever held it", never_held),
         ("destroyed by force: everything passes", destroyed),
         ("swap under a program", swapped),
         ("without --filter", default),

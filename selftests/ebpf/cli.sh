@@ -87,7 +87,7 @@ ktap_check 'its maps are for root only' [ "$(stat -c %a "$pins/$a")" = 700 ]
 ktap_check 'the same name again is refused' says 'already' epf create "$a" --window 100
 ktap_check 'an owned kind is refused' says 'lanes' epf create "$b" --window 100 --kind ge
 insert "$a" 1 1000
-ktap_check 'it is said who should' says "epfctl hold $a" sh -c "seq 1 10 | '$epfctl' --backend bpf test '$a' -"
+ktap_check 'the error says how to end epochs' says "epfctl hold $a" sh -c "seq 1 10 | '$epfctl' --backend bpf test '$a' -"
 ktap_is 'nobody ends its epochs: not known' "$(unknown "$a" 1 1000)" 1000
 ktap_is 'but what is absent is known' "$(unknown "$a" 100001 101000)" 0
 
@@ -103,18 +103,18 @@ ktap_check 'held, it is not destroyed' says 'held' epf destroy "$a"
 ktap_is 'other keys are absent' "$(($(present "$a" 100001 110000) < 10))" 1
 
 kill -STOP "$holder"
-ktap_check 'who ends epochs is stopped: not known before long' \
+ktap_check 'the holder is stopped: soon keys are unknown' \
 	timeout 20 bash -c "until ! '$epfctl' --backend bpf test '$a' 1 > /dev/null; do sleep .05; done"
 ktap_is 'that is counted' "$(($(field "$a" "['stats']['failed_open']") > 1000))" 1
 kill -CONT "$holder"
 until knows; do sleep .02; done
-ktap_is 'he goes on: nothing was lost' "$(present "$a" 1 1000)" 1000
+ktap_is 'the holder continues: nothing was lost' "$(present "$a" 1 1000)" 1000
 flock "$pins/$a" sleep 6 # longer than a holder waits for the lock at a time
-ktap_check 'what takes long, such as a restore, does not end him' kill -0 "$holder"
+ktap_check 'a long operation such as a restore does not end the holder' kill -0 "$holder"
 until knows; do sleep .02; done
 ktap_is 'and nothing was lost' "$(present "$a" 1 1000)" 1000
 let_go
-ktap_check 'he is killed: the next may begin' hold "$a"
+ktap_check 'the holder is killed: another may begin' hold "$a"
 ktap_is 'and nothing was lost' "$(present "$a" 1 1000)" 1000
 
 insert "$a" 1001 71000
@@ -225,7 +225,7 @@ case $(uname -v) in
 	ktap_check 'an aligned window takes a process' refused_for 'wall clock' \
 		create "$a" --time 1s --rate 1000 --align --rotate kernel
 	ktap_check 'a timer ends epochs, without a process' without_process
-	ktap_check 'show tells who does' told
+	ktap_check 'show names the holder' told
 	ktap_check 'hold is refused' refused_for 'needs no holder' hold "$a"
 	epf destroy "$a" ;;
 esac
@@ -283,7 +283,7 @@ else
 	done
 fi
 
-ktap_check 'who is to end epochs is checked' refused_for "'kernel' or 'process'" \
+ktap_check 'the value of --rotate is checked' refused_for "'kernel' or 'process'" \
 	create "$a" --window 1000 --rotate nobody
 # An attachment of another version, whose map has larger values.
 other_version() {
@@ -316,10 +316,10 @@ forget_version() {
 ktap_cleanup forget_version
 bpftool=$(PATH=$PATH:/usr/sbin:/sbin command -v bpftool)
 if [ -n "$bpftool" ]; then
-	ktap_check 'pins of another version are told, and harm nobody' other_version
+	ktap_check 'pins of another version are reported, and do no harm' other_version
 	ktap_check 'status shows all others' others_shown
 else
-	ktap_skip 'pins of another version are told, and harm nobody' 'no bpftool'
+	ktap_skip 'pins of another version are reported, and do no harm' 'no bpftool'
 	ktap_skip 'status shows all others' 'no bpftool'
 fi
 forget_version 2> /dev/null

@@ -307,7 +307,7 @@ CASES = [
     ("it may be destroyed, and made again", may_be_destroyed),
     ("of a holder that is killed it is taken over, and nothing is lost", takes_over),
     ("the agent is killed: not known, and the next goes on", goes_on),
-    ("told to end, it lets go", ends),
+    ("at SIGTERM it releases its filters", ends),
     ("only those that are asked for", chosen),
     ("one that is locked makes no other late", alone_late),
     ("where BPF is not allowed the agent runs", not_allowed),
@@ -315,7 +315,7 @@ CASES = [
     ("a mirror is refused in one line", not_mirrored),
     ("its numbers are collected", in_metrics),
     ("verdicts without a holder are counted apart", in_metrics_overdue),
-    ("who holds it is told", told),
+    ("the holder is named", told),
 ]
 
 

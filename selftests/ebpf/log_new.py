@@ -390,7 +390,7 @@ def shown():
 def of_kernel():
     """Cases that may differ between kernels."""
     return [("each flow has one record: by the oracle", oracle),
-            ("what is left out is counted and told", left_out),
+            ("left-out records are counted and reported", left_out),
             ("attached and detached, nothing is left", cycles)]
 
 
@@ -416,7 +416,7 @@ def cases():
         ("key peer of a prefix", of(key, "peer", 1, "--prefix", "24")),
         ("what has no ports; text", others),
         ("IPFIX", ipfix),
-        ("the rule is told as it was given", shown),
+        ("the rule is shown as it was given", shown),
         ("refused", refusals),
     ]
 

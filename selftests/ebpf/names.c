@@ -62,7 +62,7 @@ static void try_creators(int times)
 	stops = times;
 	err = drive_create(name, &p);
 	tap_ok(!err && !stops && !ebpf_destroy(name, true),
-	       "another one creates before the directory is locked, %d times: %s",
+	       "another process creates before the directory is locked, %d times: %s",
 	       times, strerror(-err));
 	stops = 0;
 }
@@ -83,7 +83,7 @@ static void try_same_number(void)
 	flock(fd, LOCK_EX);
 	err = drive_create(name, &p);
 	tap_ok(fd >= 0 && !err && !ebpf_destroy(name, true),
-	       "another one with our number is making a filter: %s", strerror(-err));
+	       "another process with the same number is making a filter: %s", strerror(-err));
 	rmdir(ebpf_path(dir, NULL).text);
 	rmdir(EPF_BPF_PINS);
 	close(fd);
@@ -114,7 +114,7 @@ static void try_sweep(void)
 			atoi(names[i] + 13) == pid;
 	}
 	tap_ok(own && !dead && !ebpf_destroy(name, true),
-	       "what a test left that is gone is swept, and nothing else");
+	       "leftovers of an ended test are removed, and nothing else");
 }
 
 /* If the filter exists in the file system, each of these paths leads to files, if any

@@ -744,7 +744,7 @@ def of_module():
              of(oracle, "nf:postrouting:300", "nf:prerouting:-310")),
             ("no_filter: drop", of(unknown, "no_filter", "drop", spoilt.Destroyed)),
             ("asking and learning at once", both), ("scopes", scopes),
-            ("the rule is told as it was given", told)]
+            ("the rule is shown as it was given", told)]
 
 
 def cases():
@@ -781,7 +781,7 @@ def cases():
         ("within so many epochs", ages), ("within a duration", durations),
         ("learning", learning), ("asking and learning at once", both),
         ("scopes", scopes), ("zones", zones), ("what others have stays", beside),
-        ("the rule is told as it was given", told),
+        ("the rule is shown as it was given", told),
         ("from another network namespace", far),
     ] + ([] if hosts.MODULE else  # which ends epochs itself
          [("sockets, epochs ended by the kernel", timed),

@@ -292,9 +292,9 @@ static void check_type(__u32 nr)
 		up = start(&r, types[nr].func, true);
 	tap_ok(up, "%s: it loads%s", type, skip);
 	tap_ok(no || (up && ours_is_found(&r, nr)),
-	       "%s: what it inserts epfctl finds, and not before%s", type, skip);
+	       "%s: epfctl finds its insertions, and not before%s", type, skip);
 	tap_ok(no || (up && theirs_is_found(&r, nr)),
-	       "%s: it finds what epfctl inserts, and nothing else%s", type, skip);
+	       "%s: it finds the insertions of epfctl, and nothing else%s", type, skip);
 	tap_ok(no || (up && twice(&r, nr)),
 	       "%s: the first is absent, the second present%s", type, skip);
 	bpf_object__close(r.obj);

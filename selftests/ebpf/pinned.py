@@ -418,7 +418,7 @@ def cases():
     yield "keys are those of the model, in pages too", parity
     yield "recent, new, learn, learn-new, within", asks
     yield "saved and restored", saved
-    yield "what is wrong is told in one line", wrong
+    yield "errors are one line", wrong
     yield "status tells the rule as it was given", told
     yield "a pin that was removed is forgotten", removed
     yield "a pin holds its filter", holds

@@ -698,7 +698,7 @@ def of_module():
             ("the same, tc", of(ages, "--ask", "tc")),
             ("a kind that is owned, within so many epochs", ages_owned),
             ("detached from another network namespace", elsewhere),
-            ("zones", of(zones, flows(0))), ("the rule is told as it was given", told)]
+            ("zones", of(zones, flows(0))), ("the rule is shown as it was given", told)]
 
 
 def cases():
@@ -744,7 +744,7 @@ def cases():
         ("the qdisc of others stays", beside),
         ("what is left of half an attachment", half),
         ("detached from another network namespace", elsewhere),
-        ("the rule is told as it was given", told),
+        ("the rule is shown as it was given", told),
         ("refused", refusals),
     ]
 

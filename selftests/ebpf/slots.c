@@ -331,7 +331,7 @@ static void packets(void)
 	} while (good && death.steps >= n);
 	printf("# %llu steps\n", n);
 	tap_ok(good && n > 20,
-	       "packets before any step of a swap are counted: who has them is open at once, others are not");
+	       "packets before any step of a swap are counted: the filter that has them is open at once, the other is not");
 	death.meanwhile = NULL;
 	end();
 }
@@ -575,7 +575,7 @@ static void section_over_death(void)
 	/* the section's key is the first of contents 1, too */
 	good = good && run(1, EPF_BPF_TEST, 1, 0, 1, &ops) && ops.word[0];
 	tap_ok(good && contents_of(1) == 0 && in_order(0) && in_order(1),
-	       "who swaps dies while a section lasts: the next one waits for it");
+	       "the swapping process dies during a section: the next one waits for it");
 	end();
 }
 
@@ -655,7 +655,7 @@ static void deaths_in_swap(void)
 	}
 	printf("# %llu steps, %llu left them half\n", n, halves);
 	tap_ok(good && n > 20 && halves < 6,
-	       "who swaps dies at each step: both as before, as after, or told; no key is lost, none uncounted, nothing stays");
+	       "the swapping process dies at each step: both as before, as after, or told; no key is lost, none uncounted, nothing stays");
 	end();
 }
 
@@ -691,7 +691,7 @@ static void deaths_in_restore(void)
 	good = good && !restore_once() && in_order(0);
 	printf("# %llu steps\n", n);
 	tap_ok(good && n > 10,
-	       "who restores dies at each step: as before or as after; no key is lost, nothing stays");
+	       "the restoring process dies at each step: as before or as after; no key is lost, nothing stays");
 	end();
 }
 

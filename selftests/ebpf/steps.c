@@ -156,7 +156,7 @@ static void overtaken(void)
 	insert(1, LENGTH);
 	printf("# %llu judged, %d tries left\n", d.prog->bss->workers[0].judged, tries);
 	tap_ok(tries && d.prog->bss->workers[0].judged && !missed(),
-	       "who is overtaken between load and swap of a lane loses no key of others");
+	       "a section overtaken between load and swap of a lane loses no other key");
 	drive_end(&d);
 }
 
@@ -224,7 +224,7 @@ static void deaths_of_rotator(void)
 	       missed(), d.prog->bss->workers[0].unknown,
 	       ebpf_slot(d.filter)->state.epoch);
 	tap_ok(good && n > 16 && !missed(),
-	       "who ends epochs dies at each step: the next goes on, no key is missed");
+	       "the holder dies at each step: the next one continues, no key is missed");
 	death.alone = false;
 	drive_end(&d);
 }
@@ -278,7 +278,7 @@ static void deaths_and_errors(bool look)
 	printf("# %llu steps; the highest error was %.4f %%, after death at %llu\n",
 	       n, (double)worst / 1e10, at);
 	tap_ok(good && n > 16 && worst > LIMIT / 2 && worst < LIMIT + LIMIT / 5,
-	       "who ends a full epoch dies at each step%s: the error stays below the limit",
+	       "a process that ends a full epoch dies at each step%s: the error stays below the limit",
 	       look ? ", and another one looks" : "");
 	death.alone = false;
 	if (good)
@@ -320,7 +320,7 @@ static void flood_of(bool held)
 	}
 	room = ebpf_slot(d.filter)->room;
 	if (ebpf_hold_begin(d.name, &hold) || ebpf_hold_step(hold, &wait_ns))
-		tap_ok(false, "a flood: nobody ends epochs");
+		tap_ok(false, "a flood: no process ends epochs");
 	ebpf_slot(d.filter)->until = ~0ULL; /* only the keys can open it */
 	worst = ten_times(held ? hold : NULL, room, &open);
 	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n",

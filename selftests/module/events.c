@@ -107,13 +107,13 @@ static void try_poll(void)
 	test_info(fd);
 	test_is(events(fd), 0, "EPF_IOC_INFO has seen it");
 	test_is(woken_by(fd, POLLIN, rotate), POLLIN,
-		"a rotation wakes who polls");
+		"a rotation wakes a thread in poll()");
 	test_is(events(fd2), POLLIN, "each descriptor is told");
 	test_info(fd2);
 	test_is(events(fd), POLLIN, "and is served by its own EPF_IOC_INFO");
 	test_info(fd);
 	test_is(woken_by(fd, POLLIN, insert_epoch), POLLIN,
-		"a rotation by count wakes who polls");
+		"a rotation by count wakes it, too");
 	test_info(fd);
 	test_is(woken_by(fd, POLLIN, exchange), POLLIN, "so does a swap");
 	test_info(fd);
@@ -130,7 +130,7 @@ static void try_poll(void)
 	test_info(fd);
 	close(fd2);
 	test_is(woken_by(fd, POLLIN, destroy), POLLHUP,
-		"destruction by force: POLLHUP wakes who polls");
+		"destruction by force: POLLHUP wakes a thread in poll()");
 	test_is(events(fd) & POLLHUP, POLLHUP, "POLLHUP stays");
 	close(fd);
 	close(other);
@@ -219,12 +219,12 @@ static void try_unknown(void)
 
 	test_insert(fd, 3, 0, 1000); /* a third of all other keys is found too */
 	unknown = ask_ages(fd, EPF_BATCH_UNKNOWN, 3, 1000, &absent);
-	tap_ok(unknown == 1000, "what is in a saturated filter is not known");
+	tap_ok(unknown == 1000, "keys in a saturated filter are unknown");
 	unknown = ask_ages(fd, EPF_BATCH_UNKNOWN, 9, 1000, &absent);
 	tap_ok(unknown && absent && unknown + absent == 1000,
-	       "of what is not, %u are not known, %u absent", unknown, absent);
+	       "of the others %u are unknown, %u absent", unknown, absent);
 	unknown = ask_ages(fd, 0, 9, 1000, &absent);
-	tap_ok(absent == 1000, "who did not ask is told \"absent\", as ever");
+	tap_ok(absent == 1000, "a caller that did not ask for this gets \"absent\"");
 	close(fd);
 }
 

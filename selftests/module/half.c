@@ -133,13 +133,13 @@ static void try_two(void)
 	stop_half_way(first.fd);
 	start(&first);
 	set_broken(HALF | LATER);
-	tap_ok(!pinned(&first.fd), "a hold ends though who has it still waits");
+	tap_ok(!pinned(&first.fd), "a pin expires although its caller still waits");
 	start(&second);
 	set_broken(LATER);
 	pthread_join(first.thread, NULL);
 	pthread_join(second.thread, NULL);
-	test_is(second.ret, 0, "who came then has the snapshot");
-	test_is(first.ret, -EBUSY, "and who was there before has not");
+	test_is(second.ret, 0, "the later caller has the snapshot");
+	test_is(first.ret, -EBUSY, "and the earlier one has not");
 	close(first.fd);
 	close(second.fd);
 	test_demand(!test_destroy("mod-half", 0));

@@ -158,7 +158,7 @@ static void try_foreign(int fd)
 	tap_ok(strangers_refused(at),
 	       "process_vm_writev and PTRACE_POKEDATA cannot write to it");
 	tap_ok(child_refused(at), "nor can a child that inherits it");
-	tap_ok(moved_refused(fd), "nor can who moves it elsewhere");
+	tap_ok(moved_refused(fd), "nor can a process that moves it");
 	tap_ok(kernel_refused(at), "read(2) into it: EFAULT; no holes in it");
 	tap_ok(reopen_refused(fd),
 	       "the descriptor cannot be opened anew or written");

@@ -349,7 +349,7 @@ int main(void)
 	test_demand(!test_ioctl(fd, EPF_IOC_JOURNAL, &journal));
 
 	test_demand(outcome_of(become_nobody, false, fd, &o));
-	test_is(o.opened, -EACCES, "nobody cannot open it: EACCES");
+	test_is(o.opened, -EACCES, "user nobody cannot open it: EACCES");
 	test_demand(outcome_of(become_nobody, true, fd, &o));
 	test_is(o.opened, -EACCES, "nor with other descriptors at hand");
 	may_look(&o, "nobody with descriptors of root");
@@ -365,7 +365,7 @@ int main(void)
 	try_small_root(become_small_root, "root of its own namespace", fd, &o);
 	if (try_small_root(become_nobodys_root, "nobody as root of its own",
 			   fd, &o))
-		test_is(o.opened, -EACCES, "who cannot open the device: EACCES");
+		test_is(o.opened, -EACCES, "a user who may not open the device: EACCES");
 	else
 		test_skip("nobody as root of its own", "cannot be had");
 	test_is(test_count(fd, 1, 0, KEYS), KEYS, "nothing has changed");

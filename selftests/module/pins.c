@@ -434,7 +434,7 @@ static void two_enders(int fd)
 	__atomic_store_n(&busy_end, true, __ATOMIC_RELEASE);
 	run_at(0, 0, 0);
 	both = test_wait(is_done, &e[1]);
-	tap_ok(both, "two who end epochs, and a snapshot that one sleeps through: both return: %ld, %ld",
+	tap_ok(both, "two threads rotate, and one sleeps through a snapshot: both return: %ld, %ld",
 	       e[0].ret, e[1].ret);
 	if (!both)
 		exit(1); /* it waits for ever */

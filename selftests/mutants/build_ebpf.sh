@@ -10,7 +10,7 @@ need_timers() {
 
 # Can programs be pinned, and does iptables work?
 need_pins() {
-	selftests/ebpf/pinned.py 'what is wrong is told in one line' | sed -n 's/^1\.\.0 # SKIP //p'
+	selftests/ebpf/pinned.py 'errors are one line' | sed -n 's/^1\.\.0 # SKIP //p'
 }
 
 build_agent() {
