@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# The front door. Each part has a Makefile of its own; all output is in build/.
+# The front door: each part has its own Makefile, and all output goes to build/.
 
 V ?= 0
 export V
@@ -36,11 +36,11 @@ help:
 	@echo 'make clean      remove build/'
 	@echo 'Options: V=1 shows commands; KREL=release builds for another kernel'
 
-# FOR=build: what building and using takes, without what the tests take.
+# FOR=build omits the packages that only the tests need.
 deps:
 	$(Q)scripts/deps.sh --install $(FOR)
 
-# Where all is built, what is missing for any of it is said before.
+# Before a build of everything, report all that is missing for any part of it.
 ifneq ($(filter all,$(or $(MAKECMDGOALS),all)),)
 user cuda module: | lacks
 endif
@@ -53,16 +53,16 @@ user bpf:
 cuda:
 	$(Q)$(MAKE) -C cuda card
 
-# For the running kernel, where its headers can give a module BTF; else for the
-# kernel that the tests boot.
+# Builds for the running kernel if its headers can give a module BTF, else for the kernel
+# that the tests boot.
 RUNNING := $(shell uname -r)
 FOR_KERNEL = $(or $(KREL),$(if \
 	$(wildcard /lib/modules/$(RUNNING)/build/vmlinux),$(RUNNING)))
 module:
 	$(Q)$(MAKE) -C kmod $(addprefix KREL=,$(FOR_KERNEL))
 
-# Of Debian's packages; those of another kernel than "make deps" chooses are
-# named by kmod/Makefile.
+# Missing packages of Debian. If another kernel is chosen than the one of "make deps",
+# kmod/Makefile names its packages.
 CHOSEN = $(shell scripts/deps.sh --kernel 2>/dev/null)
 MODULE_LACKS = $(if $(KDIR)$(FOR_KERNEL)$(wildcard /lib/modules/$(CHOSEN)/build/Makefile),, \
 	linux-headers-$(or $(CHOSEN),amd64)) $(if $(shell command -v pahole),,pahole)

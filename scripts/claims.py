@@ -4,12 +4,11 @@
 
 usage: claims.py [--list] [LEDGER]
 
-A row of a table whose header begins with "claim" has the claim, the tests that
-show it, and what is broken to see them fail. Tests are names in backquotes as
-"make check T=" has them; a name without its suite, and one with a "*", count
-where they fit one; so does "make TARGET". What selftests/tests.sh lists is run by
-"make check", and a program that does not run there is a failure or a skip that says
-why.
+In a table whose header begins with "claim", each row has the claim, the tests that show it,
+and the change that makes them fail. Tests are names in backquotes as "make check T=" takes
+them; a name without its suite, or with a "*", counts if it matches a test; "make TARGET"
+counts too. "make check" runs every test that selftests/tests.sh lists; a program that
+cannot run is a failure, or a skip with a reason.
 """
 import fnmatch
 import pathlib
@@ -21,7 +20,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 
 
 def rows(text):
-    """(line number, claim, tests, mutants) of each row of the ledger."""
+    """Yield (line number, claim, tests, mutants) for each row of the ledger."""
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
         if not line.startswith("|"):
@@ -35,7 +34,7 @@ def rows(text):
 
 
 def names(cell):
-    """What stands in backquotes and may be a test."""
+    """Return the quoted words that may name a test."""
     for quoted in re.findall(r"`([^`]+)`", cell):
         if quoted.startswith("make "):
             yield " ".join(quoted.split()[:2])
@@ -45,13 +44,14 @@ def names(cell):
 
 
 def targets():
-    """"make TARGET" for each target of the front door."""
+    """Return "make TARGET" for each target of the front door."""
     front = (TOP / "Makefile").read_text(encoding="utf-8")
     return {f"make {t}" for t in re.findall(r"^([a-z-]+):", front, re.M)}
 
 
 def known(name, tests):
-    """A suite, a test, a pattern of one, or a target."""
+    """Tell whether a suite, a test, a pattern that matches a test, or a target has that
+    name."""
     return name in tests or any(fnmatch.fnmatch(test, name) or fnmatch.fnmatch(test, f"*/{name}") or
                test.startswith(f"{name}/") for test in tests)
 

@@ -20,7 +20,7 @@ release=$(uname -r)
 modules=/lib/modules/$release
 built=build/kmod/epochfilter.ko
 plain=updates/epochfilter.ko
-# Loaded by the module with the first filter of another kind than lanes.
+# The module loads this one with the first filter of a kind other than lanes.
 built_kinds=build/kmod/epochfilter_kinds.ko
 plain_kinds=updates/epochfilter_kinds.ko
 # The iptables match exists only if the kernel has xtables.
@@ -57,7 +57,7 @@ apt install linux-headers-$release, then run 'make install' again"
 
 install_by_dkms() {
 	! dkms status "$name" | grep -q . || dkms remove "$name" --all > /dev/null
-	# modprobe would have two to choose from
+	# modprobe would have two modules to choose from.
 	rm -f "$modules/$plain" "$modules/$plain_kinds" "$modules/$plain_xt"
 	dkms add "$src" > /dev/null || die "dkms cannot add $src: see the lines above"
 	dkms install "$name" -k "$release" ||

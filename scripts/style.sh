@@ -41,9 +41,10 @@ for pair in kmod:bpf,user,cuda,selftests bpf:kmod,user,cuda,selftests \
 	only 'siblings include one another' \
 		"#[[:space:]]*include.*[\"/](${pair#*:})/" none "${sources[@]}"
 done
-# usage: layers DIR FOLDER[,FOLDER]...: the folders of DIR, lowest layer first, those of
-# one layer with commas; "." are the files of DIR itself. A folder includes headers of
-# lower layers only, so each pair of folders is checked, in one direction or in both.
+# usage: layers DIR FOLDER[,FOLDER]...: lists the folders of DIR, lowest layer first,
+# commas between folders of one layer; "." stands for the files of DIR itself. A folder
+# includes headers of lower layers only, so each pair of folders is checked, in one
+# direction or in both.
 layers() {
 	local dir=$1 folder higher sources
 	shift
@@ -66,7 +67,7 @@ layers() {
 
 layers user . libepf records common jobs,ebpf metrics epfctl,epfagent,xt
 layers kmod . kinds selftest
-# The files of the module form no circle, and no file of it calls one of the kinds.
+# The files of the module use one another without a cycle, and none of them calls a kind.
 mapfile -t sources < <(under 'kmod/.*\.c$')
 while read -r fault; do
 	say "kmod: files that use one another: ${fault#tsort: }"

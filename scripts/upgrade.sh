@@ -137,7 +137,7 @@ while IFS= read -r line; do
 	[ -z "$line" ] || "$epfctl" detach "${line%% *}" ||
 		undo "cannot detach ${line%% *}"
 done <<< "$attached"
-declare -A how # options of restore for what a snapshot does not record
+declare -A how # options of restore that a snapshot does not record
 for name in "${filters[@]}"; do
 	! "$epfctl" -j show "$name" | grep -q '"aligned":true' ||
 		how[$name]=--align

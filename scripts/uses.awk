@@ -2,7 +2,7 @@
 #
 # usage: awk -f uses.awk FILE.c...
 #
-# Which file uses a function or variable of which other one, by their names that begin
+# Prints which file uses a function or variable of which other file, by names that begin
 # with epf_ or bpf_epf_: "USER OWNER" lines, as tsort takes them. Calls inside inline
 # functions of headers do not count.
 

@@ -3,9 +3,9 @@
 #
 # usage: boot.sh [--timeout SECONDS] NAME|PROGRAM[,PROGRAM]...
 #
-# One guest: a line of selftests/boots, or for those programs. Prints what
-# runner.sh prints in it. The exit status is that of vm/run.sh. EPF_VM_OPTIONS
-# holds further options.
+# Boots one guest for the line NAME of selftests/boots, or for the programs given. Prints
+# what runner.sh prints inside the guest. The exit status is that of vm/run.sh.
+# EPF_VM_OPTIONS holds further options.
 
 set -u
 here=$(cd "$(dirname "$0")" && pwd)

@@ -4,14 +4,13 @@
 # usage: check.sh fast|all|kernels|debug
 #        check.sh only PATTERN
 #
-# Builds what is needed, then runs the tests, two programs more at a time than
-# there are CPUs, as some wait, the longest first (selftests/durations). fast: those that need
-# no virtual machine, but for broken variants, which test the tests; all: also those that need the module, in guests; kernels:
-# all that depends on the kernel, in full, on each kernel; debug:
-# what all runs a part of, in full, and those that need the module on kernels that look
-# for errors of their own; only: the tests
-# whose names match, core/kind_ge or 'xdp/*'. Ends with how long each took and
-# one line of totals; exit status 0 means that nothing failed and something
+# Builds what is needed, then runs the tests, the longest first (selftests/durations). Two programs
+# more than there are CPUs run at a time, because some mostly wait. fast: the tests that need no
+# virtual machine, without the mutants, which test the tests; all: also the tests that need the
+# module, in guests; kernels: in full all that depends on the kernel, on each kernel; debug: in full
+# the tests of which "all" runs a part, and the tests of the module on kernels that look for errors
+# themselves; only: the tests whose names match, such as core/kind_ge or 'xdp/*'. Ends with the
+# duration of each test and one line of totals; exit status 0 means that nothing failed and something
 # passed.
 
 set -u
@@ -29,8 +28,8 @@ build() {
 	make -j "$jobs" -C "$@" || exit 1
 }
 
-# usage: longest_first; reads programs as runner.sh takes them; one whose duration
-# is not known counts a minute
+# usage: longest_first; sorts programs in the format of runner.sh; one of unknown duration
+# counts a minute
 longest_first() {
 	awk 'FNR == NR { if (!/^#/) seconds[$2] = $1; next }
 		{
@@ -50,7 +49,7 @@ boots() {
 	awk -v target="$1" '!/^#/ && $4 == target { print "boot:" $1 }' "$here/boots"
 }
 
-# Boots, and a guest of its own for each program that no boot has.
+# Prints the boots, and for each program that is in no boot a guest of its own.
 guests() {
 	boots check
 	"$here/tests.sh" | while read -r name where path; do
@@ -65,7 +64,7 @@ run() {
 	"$here/runner.sh" -j "$jobs" "${programs[@]}"
 }
 
-# What each suite needs beside its own directory.
+# Does this suite need the user space tools?
 needs_user() {
 	case $1 in core/* | explore/* | paper/* | style) return 1 ;; esac
 }
@@ -86,7 +85,7 @@ build_for() {
 	[ "$suite" != gpu ] || build selftests/audit
 }
 
-# What matches and runs in a guest has one boot.
+# All matching programs that need a guest share one boot.
 only() {
 	local list programs=() guest=() name where path
 	list=$("$here/tests.sh" "$1") || exit
@@ -98,8 +97,8 @@ only() {
 	"$here/runner.sh" -j "$jobs" "${programs[@]}"
 }
 
-# What "make check" runs a part of, in full: broken variants, installing, and on the
-# stock kernel what the other kernels do not run.
+# Runs in full the tests of which "make check" runs a part: mutants, installing, and on
+# the stock kernel the boots that the other kernels do not run.
 in_full() {
 	EPF_THOROUGH=1
 	export EPF_THOROUGH
@@ -109,7 +108,7 @@ in_full() {
 	} | run
 }
 
-# Each kernel has a runner of its own, with totals of its own.
+# Each kernel has its own runner, which prints its own totals.
 debug() {
 	local log broken=0
 	log=$(mktemp) || exit 1
@@ -128,7 +127,7 @@ debug() {
 		}
 		END {
 			if (broken && !failed)
-				failed = 1 # a suite that ended without saying so
+				failed = 1 # a suite ended without its totals
 			print "\ntotals:"
 			printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
 			exit failed || !passed
@@ -138,7 +137,7 @@ debug() {
 case $1 in
 only) only "$2"; exit ;;
 debug) build user && EPF_THOROUGH=1 build selftests all modules && debug ;;
-# install/ boots guests of its own.
+# install/ boots its own guests.
 fast) build user && build selftests all && native | grep -v -e /install/ -e broken | run ;;
 all)
 	build user && build selftests all modules

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The verdict on one run of a test program, from its output and the variables
-# status (its exit status), timeout (its limit in seconds) and suite (it prints
-# what runner.sh prints, from inside a guest). Prints one line:
+# The verdict on one run of a test program, from its output and the variables status (its
+# exit status), timeout (its limit in seconds) and suite (the program is a guest, which
+# prints the output of runner.sh). Prints one line:
 #
 #	VERDICT PASSED FAILED SKIPPED WHY
 #
-# VERDICT is pass, skip, fail, or again: it failed, but no law was broken, so
-# that it may be run once more with another seed.
+# VERDICT is pass, skip, fail, or again: it failed, but no property was violated, so it
+# may run once more with another seed.
 #
-# A failed point breaks a law unless it says that chance has a part in it:
+# A failed point is a violated property unless the point says that it may fail by chance:
 #
 #	not ok 3 - errors are as predicted # chance 1e-9
 #
-# or the program says, before its points, what it depends on beside the code
-# under test:
+# or the program says, before its points, what it depends on besides the code under test:
 #
 #	# retry: sockets and processes of a busy machine
 #
-# In such a program a point that ends with "# LAW" breaks a law all the same. A
-# sanitizer's report, a complaint of a kernel, a signal and a hang always do; a
-# program that ended early does not.
+# In such a program a failed point that ends with "# LAW" still counts as a violated
+# property. So do always a sanitizer's report, a kernel's complaint, a signal and a hang,
+# but not a program that ended early.
 
 BEGIN {
 	plan = -1
@@ -32,10 +31,10 @@ suite && /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped\r?$/ {
 	good += $1
 	bad += $3
 	skips += $5
-	law = law || bad > 0 # it has had its second chance in there
+	law = law || bad > 0 # the guest's runner has already run it twice
 }
 
-# A program in there has failed for good, whatever becomes of the guest.
+# A program that failed inside the guest has failed for good, however the guest ends.
 suite && /^not ok/ {
 	law = 1
 }
@@ -69,8 +68,8 @@ complained || $0 ~ sanitizer {
 	reported = 1
 }
 
-# Died by a signal that a fault of its own sends: ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS;
-# or KILL, which timeout sends to what hangs and does not end when asked to.
+# Was it killed by a signal that its own fault raises (ILL, TRAP, ABRT, BUS, FPE, SEGV,
+# SYS), or by KILL, which timeout sends to a program that hangs and ignores TERM?
 function crashed(status)
 {
 	return status ~ /^(132|133|134|135|136|137|139|159)$/

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The suites on other kernels than the one the module is developed on, each with a
-# module of its own, in virtual machines. Guarantees:
-#  - each suite ends with "N passed, N failed, N skipped", alone; what went
-#    wrong outside a test point (a complaint of the kernel, a leak, a module
-#    that does not build) is a failed point of its own;
+# Runs the suites in virtual machines on kernels other than the one that the module is
+# developed on. Each kernel gets its own build of the module. Guarantees:
+#  - each suite ends with "N passed, N failed, N skipped", alone; an error outside a test
+#    point (a kernel's complaint, a leak, a module that does not build) counts as a failed
+#    point;
 #  - exit status 0 means that nothing failed.
 
 set -u -o pipefail
@@ -33,7 +33,7 @@ usage: selftests/kernels.sh [--long | --only PROGRAM... | --together PROGRAM...]
 USAGE
 }
 
-# Scripts lie here, what is built elsewhere.
+# Scripts are in this directory, built programs in build/.
 path_of() {
 	if [[ $1 = /* ]]; then echo "$1"; return; fi
 	if [ -e "$here/$1" ]; then echo "$here/$1"; else echo "$top/build/selftests/$1"; fi
@@ -55,7 +55,7 @@ case ${1:-} in
 	;;
 esac
 [ "${1:-}" != -- ] || shift
-# Do all programs do without the module?
+# Can all programs run without the module?
 bare=1
 [ -z "$whole" ] || bare=
 for path in "${programs[@]}"; do
@@ -65,12 +65,12 @@ for path in "${programs[@]}"; do
 	*) bare= ;;
 	esac
 done
-# The torture from which protections are taken serves these two.
+# Only these two use the stress test with protections disabled.
 case $whole${programs[*]} in
 1* | *module/half* | *module/promise*) ;;
 *) export EPF_TORTURE_KINDS=plain ;;
 esac
-# What is repeated under load is repeated more often, but for the boots of make check.
+# Tests that repeat under load repeat more often, except in the boots of make check.
 [ -n "$together" ] || export EPF_THOROUGH=1
 [ $# -gt 0 ] || { usage >&2; exit 2; }
 
@@ -98,8 +98,7 @@ suite() {
 		fail "$name: ended badly outside its test points"
 }
 
-# usage: module RELEASE HEADERS; objects of an older build of the headers are of
-# no use
+# usage: module RELEASE HEADERS; rebuilds all if the headers are newer than the objects
 module() {
 	local ko=$built/kmod/epochfilter.ko
 	{ [ "$ko" -nt "$2/Makefile" ] && [ "$ko" -nt "$2/epf-stamp" ]; } || rm -rf "$built"
@@ -108,8 +107,8 @@ module() {
 			${EPF_TORTURE_KINDS:+KINDS="$EPF_TORTURE_KINDS"} >&2
 }
 
-# Each sets image and modules and makes the modules in $built; sets more, flips, and steps
-# of the torture.
+# Each function sets image and modules and builds the modules in $built; it may set more,
+# flips, and the steps of the stress test.
 prepare_oldest() {
 	read -r image modules < <("$top/scripts/stock.sh" oldest)
 }
@@ -120,7 +119,7 @@ rt_release() {
 	echo "${release%-amd64}-rt-amd64"
 }
 
-# That of this machine, or one that is unpacked.
+# Prints image and modules of this machine's kernel, or of an unpacked one.
 bare_rt() {
 	local release
 	if release=$(rt_release) && [ -r "/boot/vmlinuz-$release" ]; then
@@ -155,7 +154,7 @@ prepare_debug() {
 	more='--mem 4G --append panic_on_warn=1' steps=2000 flips=1000000
 }
 
-# Two CPUs must run at once, or no race is seen.
+# Two CPUs must run at the same time, or KCSAN sees no race.
 prepare_kcsan() {
 	local dir
 	dir=$("$top/scripts/kernel.sh" kcsan) && module kcsan "$dir" || return
@@ -171,9 +170,8 @@ complains() {
 		grep -q "$complaint" "$last"
 }
 
-# The kernel is not blind to what it is to find: taken out, it complains, if not
-# the first time (of races it sees some).
-# usage: finds FLAG STEPS COMPLAINT OPTION...
+# Shows that the kernel does detect such errors: with the protection disabled it
+# complains, in one of several boots, because it sees only some races.
 finds() {
 	local try
 	for try in 1 2 3 4 5 6 7 8; do
@@ -210,7 +208,7 @@ test_on() {
 	esac
 }
 
-# Is the kernel here, or can it be had? Else a skip is printed.
+# Is the kernel available, or can it be fetched? If not, prints a skip.
 available() {
 	local why='cannot be had from here'
 	case $1$bare in

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define FIT_STEPS 11 /* to half a per cent of memory */
+#define FIT_STEPS 11 /* to half a percent of the memory */
 #define HUGE_PAGE (2u << 20)
 
 static __u64 *memory(__u64 bytes)
@@ -22,7 +22,7 @@ static __u64 *memory(__u64 bytes)
 	if (map == MAP_FAILED)
 		return NULL;
 	if (bytes >= HUGE_PAGE)
-		madvise(map, bytes, MADV_HUGEPAGE); /* a hint; may fail */
+		madvise(map, bytes, MADV_HUGEPAGE); /* only a hint, so it may fail */
 	return map;
 }
 
@@ -87,7 +87,7 @@ static __u64 *slab_grow(struct kind *k, unsigned int unit_bits, __u64 times)
 	return word;
 }
 
-/* Set the fields that all kinds with epochs have, for @window. */
+/* Set the fields that all kinds with epochs have, for the window @window. */
 static void set(struct kind *k, double window, __u32 epochs, double epoch_keys,
 		__u64 bytes, double fpr)
 {
@@ -335,7 +335,7 @@ static bool apbbf_grow(struct kind *k, __u64 times)
 
 /* -------------------------------------- kinds that have their memory ---- */
 
-/* A key each KIND_STEP_NS; the window is so long that it has W of them. */
+/* One key every KIND_STEP_NS; the window is so long that it has W of them. */
 static int tlbf_size(struct kind *k, double window, double budget, double slack)
 {
 	struct epf_tlbf_req req = {
@@ -383,7 +383,7 @@ static bool grow_slice(struct epf_tlbf_slice *s, __u64 times)
 	return word;
 }
 
-/* The window becomes longer, the rate stays. */
+/* The window grows; the rate stays the same. */
 static bool tlbf_grow(struct kind *k, __u64 times)
 {
 	struct epf_tlbf *f = &k->tlbf.f;
@@ -405,7 +405,7 @@ static bool tlbf_grow(struct kind *k, __u64 times)
 	return true;
 }
 
-/* Counters alone; the queue has 64 bits a key more. */
+/* The memory of the counters alone; the queue takes another 64 bits per key. */
 static int cbf_size(struct kind *k, double window, double budget, double slack)
 {
 	struct epf_cbf_shape s = { .bits = 1 };
@@ -442,7 +442,9 @@ static __u8 *cells_grow(const __u8 *cell, __u64 bytes, __u64 times)
 	return more;
 }
 
-/* The queue stays as long as it was: what leaves is still inside. */
+/* The queue keeps its length, because the keys that leave it are still in the
+ * filter.
+ */
 static bool cbf_grow(struct kind *k, __u64 times)
 {
 	__u64 bytes = k->cbf.shape.window * sizeof(__u64);
@@ -457,12 +459,12 @@ static bool cbf_grow(struct kind *k, __u64 times)
 	return queue && k->cbf.cell;
 }
 
-#define SBF_LOSES 0.1	/* of its keys at the window's end, at most */
-#define SBF_BITS_MAX 8	/* K, tried */
-#define SBF_SCALE 10000	/* keys; what is lost depends on shares alone */
+#define SBF_LOSES 0.1	/* at most this share of the keys is lost by the end of the window */
+#define SBF_BITS_MAX 8	/* largest counter width K that is tried */
+#define SBF_SCALE 10000	/* keys of the simulation; the loss depends on shares only */
 #define SBF_DECREMENTS 4096
 
-/* The most decrements that lose no more. */
+/* Return: the greatest number of decrements that loses no more than that. */
 static unsigned int sbf_decrements(double cells_per_key, unsigned int bits)
 {
 	struct epf_sbf_shape s = { (__u64)(cells_per_key * SBF_SCALE), bits, 0,
@@ -494,7 +496,7 @@ static void sbf_best(struct kind *k, double window, double cells_per_key)
 	}
 }
 
-/* It has no window; so this one stands for it. */
+/* Stable Bloom filters have no window, so the one asked for stands in for it. */
 static int sbf_size(struct kind *k, double window, double budget, double slack)
 {
 	double low = 0.5, high = 64;
@@ -565,7 +567,7 @@ int kind_size(struct kind *k, enum kind_nr nr, double window, double budget,
 	return k->ops->size(k, window, budget, slack);
 }
 
-/* The error follows the memory without a search for these. */
+/* For these kinds the error follows from the memory without a search. */
 static int fit_lanes(struct kind *k, double window, double bits,
 		     unsigned int lines)
 {
@@ -612,7 +614,7 @@ static int fit_cbf(struct kind *k, double window, double bits)
 	return 0;
 }
 
-/* Others by halving what is asked for. */
+/* The other kinds are sized for a rate that is found by bisection. */
 static int fit(struct kind *k, enum kind_nr nr, double window, double bits,
 	       double slack)
 {
@@ -664,7 +666,7 @@ void kind_close(struct kind *k)
 	k->ops->close(k);
 }
 
-/* Would one more key end the generation? */
+/* Would one more key end the current generation? */
 static bool tlbf_full(const struct kind *k)
 {
 	const struct epf_tlbf *f = &k->tlbf.f;
@@ -706,7 +708,9 @@ bool kind_grow(struct kind *to, const struct kind *from, __u64 times)
 	return to->ops->grow(to, times);
 }
 
-/* (number of the bucket and what is left of the digest) / buckets, upwards */
+/* Return: (bucket number and rest of the digest) / number of buckets, rounded
+ * up.
+ */
 __u64 kind_grown_key(const struct kind *to, __u64 digest, __u64 times)
 {
 	__u64 buckets = to->dict.shape.buckets, rest, nr;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All kinds behind one interface, for one thread: sized by libepf, run by the
- * unchanged core. Section frontier of the papers measures them, and the
- * benchmark of all kinds times them.
+ * All kinds behind one interface, for one thread. libepf sizes them and the
+ * unchanged core runs them. Section "frontier" of selftests/paper measures
+ * them, and the benchmark of all kinds times them.
  *
- * The inline functions kind_NAME_insert(), _test() and _rotate() are those of
- * the core. The table of struct kind_ops has them for callers that need not be
- * fast. kind_NAME_aim() and _aim_insert() prefetch what a test or an insertion
- * will read; the core's own functions compute the places.
+ * The inline functions kind_NAME_insert(), _test() and _rotate() call the core
+ * directly; callers that need not be fast use the table of struct kind_ops.
+ * kind_NAME_aim() and _aim_insert() prefetch what a test or an insertion will
+ * read; the core's own functions compute the places.
  */
 #ifndef SELFTESTS_KINDS_H
 #define SELFTESTS_KINDS_H
@@ -25,8 +25,8 @@
 #include <kinds/sbf.h>
 #include <kinds/tlbf.h>
 
-/* The kinds, in the order of tables. ge_paper has the paper's layout, ge the
- * transposed one.
+/* The kinds, in the order of the tables. ge_paper has the paper's layout, ge
+ * the transposed one.
  */
 #define KINDS(X)							\
 	X(lanes1) X(lanes2) X(lanes4) X(elastic) X(dict) X(ge)		\
@@ -43,8 +43,8 @@ struct kind_ops;
  * @ops: functions of its kind
  * @word: memory; NULL while it is not open, and for kinds that allocate themselves
  * @bytes: total memory, without the queue of cbf
- * @window: W, insertions
- * @epochs: epochs (generations) that make the window; 0: there are none
+ * @window: window W, in insertions
+ * @epochs: epochs (generations) in the window; 0: the kind has none
  * @epoch_keys: insertions after which the caller rotates
  * @fpr: predicted false-positive rate at the worst phase
  * @now_ns: the clock of tlbf, KIND_STEP_NS per insertion
@@ -113,8 +113,8 @@ int kind_size(struct kind *k, enum kind_nr nr, double window, double budget,
  * @bits: bits per key of the window
  * @slack: upper limit of the slack
  *
- * The result has no more memory than that, and at most half a per cent less unless
- * shapes are far apart, which may happen for tlbf.
+ * The result has at most that memory, and at most half a percent less unless
+ * neighbouring shapes are far apart, as they may be for tlbf.
  *
  * Return: 0, or a negative errno.
  */
@@ -127,7 +127,7 @@ void kind_close(struct kind *k);
 /**
  * kind_fill() - insert keys until all epochs are full
  * @k: open, empty
- * @windows: fill so many windows, and the current epoch
+ * @windows: number of windows to fill; the current epoch is filled too
  *
  * Keys are kind_key(0), kind_key(1), .. and distinct.
  *
@@ -143,8 +143,8 @@ __u64 kind_fill(struct kind *k, unsigned int windows);
  *
  * The result repeats each line, cell or bit @times times in a row. Positions are
  * fractions of the memory, so @to has the keys of @from, and the share of set bits and
- * the error are the same. This takes a second where filling would take minutes. In
- * dict the keys change, see kind_grown_key(), and the few of the backyard are not found.
+ * the error are the same. This takes a second where filling would take minutes. In dict
+ * the keys change, see kind_grown_key(), and the few keys of the backyard are lost.
  *
  * Return: false if there is no memory.
  */
@@ -153,7 +153,9 @@ bool kind_grow(struct kind *to, const struct kind *from, __u64 times);
 /* Return: the key of @to for a key of the filter that it was grown from. */
 __u64 kind_grown_key(const struct kind *to, __u64 digest, __u64 times);
 
-/* Key @i of the inserted keys; kind_other(): key @i of the keys never inserted. */
+/* Return: key @i of the inserted keys. kind_other() gives key @i of the keys never
+ * inserted.
+ */
 static inline __u64 kind_key(__u64 i)
 {
 	return epf_word(i, 1);
@@ -170,7 +172,7 @@ struct kind_probe {
 	struct epf_probe lanes;
 };
 
-/* With constant L the compiler unrolls the parts, as in the module. */
+/* With a constant L the compiler unrolls the loop over parts, as in the module. */
 #define KIND_LANES(L) \
 	static inline void \
 		kind_lanes##L##_aim(const struct kind *k, __u64 digest, \
@@ -221,7 +223,7 @@ struct kind_probe {
 		kind_lanes_rotate(k); \
 	}
 
-/* Rotate, and do the worker's part: one chunk of the scan. */
+/* Rotate, and scan one chunk as the worker would. */
 static inline void kind_lanes_rotate(struct kind *k)
 {
 	__u64 first, end;
@@ -237,7 +239,7 @@ KIND_LANES(1)
 KIND_LANES(2)
 KIND_LANES(4)
 
-/* For kinds whose probe is only the digest. */
+/* For kinds whose probe is just the digest. */
 #define KIND_AT(name)							\
 	static inline int kind_##name##_test_at(const struct kind *k,	\
 						struct kind_probe *p)	\
@@ -300,7 +302,7 @@ static inline void kind_dict_aim(const struct kind *k, __u64 digest,
 #define kind_elastic_aim_insert kind_elastic_aim
 #define kind_dict_aim_insert kind_dict_aim
 
-/* The first cells, at which most tests of absent keys end. */
+/* Most tests of absent keys end within these first cells. */
 #define KIND_GE_FIRST 5u
 
 static inline void kind_ge_cells(const struct kind *k, __u64 digest, __u32 n)
@@ -378,8 +380,8 @@ static inline void kind_gebl_aim_insert(const struct kind *k, __u64 digest,
 		     k->gebl.now * epf_gebl_block(s));
 }
 
-/* Prefetch the slices that Algorithm 1 reads while it finds nothing; for an
- * insertion the k youngest.
+/* Prefetch the slices that Algorithm 1 reads while it finds no hit; for an
+ * insertion the k youngest ones.
  */
 #define KIND_AGED_AIM(name, ring, LOOK)					\
 	static inline void kind_##name##_aim(const struct kind *k,	\

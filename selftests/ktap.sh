@@ -12,9 +12,9 @@
 #	ktap_skip 'XDP in native mode' 'driver has none'
 #	ktap_finish
 #
-# Guarantees: a suite that ends without ktap_finish, or with another number of
-# results than planned, fails; cleanups run in reverse order however it ends.
-# Exit status: 0 passed, 1 failed, 4 everything skipped.
+# Guarantees: a suite that ends without ktap_finish, or with another number of results
+# than planned, fails; cleanups run in reverse order however the suite ends. Exit status:
+# 0 passed, 1 failed, 4 everything skipped.
 
 ktap_planned=0
 ktap_count=0
@@ -32,7 +32,7 @@ ktap_plan() {
 	echo "1..$ktap_planned"
 }
 
-# usage: ktap_thorough COMMAND [ARG]...: with EPF_THOROUGH only
+# usage: ktap_thorough COMMAND [ARG]...: runs it only if EPF_THOROUGH is set
 ktap_thorough() {
 	[ -z "${EPF_THOROUGH:-}" ] || "$@"
 }
@@ -76,9 +76,8 @@ ktap_check() {
 	fi
 }
 
-# usage: ktap_refuse NAME COMMAND [ARG]...
-# Passes when the command fails by itself: not by a signal, nor for not being
-# there.
+# usage: ktap_refuse NAME COMMAND [ARG]... Passes when the command itself fails, not when
+# a signal ends it or when it is missing.
 ktap_refuse() {
 	ktap_name=$1
 	shift
@@ -104,7 +103,7 @@ ktap_is() {
 	fi
 }
 
-# The whole suite cannot run here; only before ktap_plan.
+# Skips the whole suite, because it cannot run here. Call it before ktap_plan only.
 ktap_skip_all() {
 	echo 'TAP version 13'
 	echo "1..0 # SKIP $1"
@@ -112,8 +111,8 @@ ktap_skip_all() {
 	exit 4
 }
 
-# usage: ktap_cleanup COMMAND [ARG]...
-# Adds one command to run when the suite ends; its failure is no failure.
+# usage: ktap_cleanup COMMAND [ARG]... Adds a command to run when the suite ends. Its exit
+# status is ignored.
 ktap_cleanup() {
 	ktap_line=
 	for ktap_word in "$@"; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Checks that a mirror equals a fresh copy of its filter, bit by bit, at a
- * moment without insertions. Epochs may end meanwhile.
+ * Checks that a mirror equals a fresh copy of its filter, bit by bit, while
+ * nothing inserts. Epochs may end meanwhile.
  */
 #ifndef EPF_SELFTESTS_MIRRORED_H
 #define EPF_SELFTESTS_MIRRORED_H
@@ -22,9 +22,9 @@ struct mirrored {
 	__u64 words;	/* words that differ */
 	__u64 set;	/* words that are not zero */
 	int counts;	/* epochs whose insertion counts differ */
-	int starts;	/* epochs whose beginnings differ */
-	__s64 inserts;	/* surplus of insertions; negative: some were under way when
-			 * the mirror was made
+	int starts;	/* epochs whose start times differ */
+	__s64 inserts;	/* surplus of the mirror; negative: some insertions were
+			 * under way when it was made
 			 */
 	struct epf_snap_header fresh, mirror;
 };
@@ -37,8 +37,8 @@ static inline __u64 mirrored_now(void)
 	return (__u64)ts.tv_sec * 1000000000 + (__u64)ts.tv_nsec;
 }
 
-/* Return: a copy of the lines at @from (those of @v or mapped ones), settled at
- * @v's epoch.
+/* Return: a copy of the lines at @from (those of @v, or mapped ones), swept as
+ * of @v's epoch.
  */
 static inline struct epf_line *mirrored_settled(const struct epf_view *v,
 						const struct epf_line *from)
@@ -69,7 +69,7 @@ static inline void mirrored_lines(struct mirrored *d, const struct epf_view *v,
 	free(b);
 }
 
-/* The beginning of an epoch is known to within the time between the two headers. */
+/* The start of an epoch is known to within the time between the two headers. */
 static inline void mirrored_headers(struct mirrored *d, __u64 took)
 {
 	__s64 more;
@@ -85,7 +85,7 @@ static inline void mirrored_headers(struct mirrored *d, __u64 took)
 	d->inserts = (__s64)(d->mirror.inserts - d->fresh.inserts);
 }
 
-/* Follow, and compare with a copy taken while rotation is held. Return: are
+/* Follow, and compare with a copy made while rotation is blocked. Return: are
  * both equal, and at the same epoch?
  */
 static inline bool mirrored_equal(int fd, struct epf_mirror *m,

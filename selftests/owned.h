@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Filters of the locked kinds in this process, made by the rows of the core.
- * Tests compare the kernel's filters with them. Shapes are small, so that there
- * are false positives, which must be the same ones.
+ * Filters of the locked kinds in this process, made by the core's table of
+ * kinds. Tests compare the kernel's filters with them. Shapes are small so that
+ * there are false positives, which must be the same in both.
  */
 #ifndef SELFTESTS_OWNED_H
 #define SELFTESTS_OWNED_H
@@ -16,9 +16,9 @@
 
 /**
  * struct owned - a filter of a locked kind
- * @f: the filter; zeroed, if there is none
+ * @f: the filter; zeroed if there is none
  * @kind: enum epf_kind
- * @epochs: complete epochs that make the window
+ * @epochs: complete epochs in the window
  * @now_ns: its clock, which the test advances
  */
 struct owned {
@@ -46,7 +46,7 @@ static inline const char *owned_name(__u32 kind)
 	return kind ? epf_kind_row(kind)->name : "lanes";
 }
 
-/* All fixed-size kinds. Return: how many they are. */
+/* Iterate over all fixed-size kinds. Return: how many there are. */
 static inline __u32 owned_fixed_kinds(__u32 kinds[EPF_KIND_MAX])
 {
 	__u32 kind, nr = 0;
@@ -57,7 +57,7 @@ static inline __u32 owned_fixed_kinds(__u32 kinds[EPF_KIND_MAX])
 	return nr;
 }
 
-/* Return: a shape for few keys, 300 in the window of a fixed-size kind. */
+/* Return: a shape for few keys: 300 in the window of a fixed-size kind. */
 static inline struct epf_shape owned_shape(__u32 kind)
 {
 	static const struct epf_shape shapes[EPF_KIND_MAX + 1] = {
@@ -85,7 +85,9 @@ static inline struct epf_shape owned_shape(__u32 kind)
 	return shapes[kind];
 }
 
-/* An empty filter without memory. Return: false: there is no such shape. */
+/* Set the shape of an empty filter without memory. Return: false if no such
+ * shape exists.
+ */
 static inline bool owned_shaped(struct owned *o, __u32 kind,
 				const struct epf_shape *shape, __u64 window_ns)
 {
@@ -97,7 +99,7 @@ static inline bool owned_shaped(struct owned *o, __u32 kind,
 	return true;
 }
 
-/* Complete epochs that make the window. */
+/* Return: complete epochs in the window. */
 static inline __u32 owned_epochs(__u32 kind, const struct epf_shape *s)
 {
 	struct owned o;
@@ -105,7 +107,7 @@ static inline __u32 owned_epochs(__u32 kind, const struct epf_shape *s)
 	return owned_shaped(&o, kind, s, 0) ? o.f.epochs : 0;
 }
 
-/* Rotations after which nothing is left in memory. */
+/* Return: rotations after which nothing is left in memory. */
 static inline __u32 owned_slices(__u32 kind, const struct epf_shape *s)
 {
 	struct owned o;
@@ -135,7 +137,7 @@ static inline bool owned_init(struct owned *o, __u32 kind,
 	return o->f.word;
 }
 
-/* Nothing happens if @o is zeroed. */
+/* Does nothing if @o is zeroed. */
 static inline void owned_free(struct owned *o)
 {
 	__u64 *word, words;
@@ -155,7 +157,7 @@ static inline int owned_test(const struct owned *o, __u64 digest)
 	return o->f.ops->test(&o->f, digest, o->now_ns);
 }
 
-/* Compute the room of an epoch that has begun. */
+/* Compute how many keys the new epoch may take. */
 static inline void owned_see(struct owned *o)
 {
 	if (o->f.room && o->f.room->stale)
@@ -185,7 +187,7 @@ static inline void owned_rotate(struct owned *o)
 	owned_see(o);
 }
 
-/* Hand over the memory that a resizable kind needs next. Return: false: it needs none. */
+/* Provide the memory that a resizable kind needs next. Return: false if it needs none. */
 static inline bool owned_supply(struct owned *o)
 {
 	__u64 words = o->f.ops->resizable->plan(&o->f, o->now_ns);
@@ -200,7 +202,7 @@ static inline bool owned_supply(struct owned *o)
 	return true;
 }
 
-/* Make one of @shape, of a resizable kind. */
+/* Make a filter of @shape, of a resizable kind. */
 static inline bool owned_init_resizable(struct owned *o, __u32 kind,
 					const struct epf_shape *shape,
 					__u64 window_ns)
@@ -213,7 +215,7 @@ static inline bool owned_init_resizable(struct owned *o, __u32 kind,
 	return true;
 }
 
-/* What the worker does for a resizable kind. */
+/* Do what the worker does for a resizable kind. */
 static inline void owned_care(struct owned *o)
 {
 	const struct epf_resizable_ops *resizable = o->f.ops->resizable;

@@ -7,17 +7,16 @@
 #  - exit status 0 means that nothing failed and something passed;
 #  - programs that run side by side (-j) are reported one after another, in
 #    the order given;
-#  - a program that dies, hangs, prints no plan or not the planned number of
-#    points, or exits non-zero without a failed point, is a failed point of
-#    its own;
-#  - a program that fails is run once more, with another EPF_SEED, unless it
-#    broke a law (judge.awk). If it passes then, it is named as unsteady in the
-#    closing lines, and its whole output stays in build/unsteady;
-#  - the closing lines tell how long each program took, and how often a run
-#    fails by luck; more than 1e-4 is a failure.
+#  - a program that dies, hangs, prints no plan or not the planned number of points, or
+#    exits non-zero without a failed point, counts as a failed point;
+#  - a program that fails runs once more, with another EPF_SEED, unless it violated a
+#    property (judge.awk). If it then passes, the closing lines name it as unsteady, and
+#    its whole output is kept in build/unsteady;
+#  - the closing lines tell the duration of each program, and the probability that a run
+#    fails by chance; more than 1e-4 is a failure.
 
 set -u
-# Tests of filters without the module say so themselves.
+# Tests of filters that run without the module set this themselves.
 export EPF_BACKEND=${EPF_BACKEND:-module}
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -60,7 +59,8 @@ passed=0 failed=0 skipped=0
 most_by_luck=1e-4
 TIMEFORMAT='%R %U %S'
 
-# usage: name_of PROGRAM: as "make check T=" has it, core/kind_ge
+# usage: name_of PROGRAM: prints its name as "make check T=" takes it, such as
+# core/kind_ge
 name_of() {
 	local path=${1#vm:} prefix=
 	case $1 in
@@ -75,8 +75,9 @@ name_of() {
 	echo "$prefix${path%.py}"
 }
 
-# usage: command_of PROGRAM: sets the array command. All dies with its shell.
-# The guest's own time limit comes first, so that it can show its kernel's log.
+# usage: command_of PROGRAM: sets the array command. Whatever it starts dies with its
+# shell. A guest has a shorter limit of its own, so that it can still print its kernel's
+# log.
 command_of() {
 	local path=${1#vm:} guest=
 	[ "$path" = "$1" ] || [ -n "${EPF_VM:-}" ] || guest=1
@@ -104,8 +105,8 @@ attempt() {
 		-v suite="$([[ $3 != boot:* ]] || echo 1)" "$out/$1.$2" > "$out/$1.verdict"
 }
 
-# usage: start NUMBER PROGRAM: runs it, if need be twice. An output is complete
-# when its last line is the end line, which says whether another one follows.
+# usage: start NUMBER PROGRAM: runs it, twice if needed. An output is complete when its
+# last line is the end line, which says whether another attempt follows.
 start() {
 	local verdict
 	attempt "$1" 1 "$2"
@@ -132,7 +133,7 @@ start_all() {
 	wait
 }
 
-# usage: show FILE: its lines as they come; status 1: another attempt follows
+# usage: show FILE: prints its lines as they arrive; status 1: another attempt follows
 show() {
 	local line follow again=0
 	exec {lines}< <(exec tail -s 0.2 -n +1 -F "$1" 2>/dev/null)
@@ -150,7 +151,7 @@ show() {
 	return $again
 }
 
-# usage: keep NAME FILE...: for whoever mends it
+# usage: keep NAME FILE...: keeps the output for whoever investigates
 keep() {
 	local log
 	log=$unsteady/$(tr -c 'A-Za-z0-9_.\n-' - <<< "$1").log
@@ -180,8 +181,8 @@ run() {
 	closing "$name" "$1" $tries "$verdict"
 }
 
-# usage: closing NAME NUMBER TRIES VERDICT: what the closing lines say of it, and
-# of the programs inside a guest
+# usage: closing NAME NUMBER TRIES VERDICT: prints its closing lines, and those of the
+# programs inside a guest
 closing() {
 	awk -v name="$1" '{ real += $1; cpu += $2 + $3 }
 		END { printf "# time %.1f %.1f %s\n", cpu, real, name }' "$out/$2.times" >> "$out/closing"
@@ -196,8 +197,8 @@ closing() {
 	fi
 }
 
-# How often a run in which nothing is wrong fails by luck: statistical points tell
-# their part, whether they passed or not. More than that is a failure.
+# Sums up the probability that a correct run fails by chance: statistical points state
+# theirs, whether they passed or not. A sum above the limit is a failure.
 close_chances() {
 	local sum points more
 	read -r sum points more < <(cat "$out"/*.1 | tr -d '\r' | awk -v most="$most_by_luck" '
@@ -210,8 +211,8 @@ close_chances() {
 	fi
 }
 
-# The longest programs first; then the sums of the suites, where a guest counts
-# for nothing beside its programs; then what is unsteady.
+# Prints the longest programs first, then the sums of the suites, in which a guest itself
+# counts nothing because its programs count, then the unsteady programs.
 close_report() {
 	echo '# times: seconds of CPU, seconds, program'
 	grep '^# time ' "$out/closing" | sort -k 3,3 -g -r
@@ -228,8 +229,8 @@ close_report() {
 	return 0
 }
 
-# In a function, as the shell reads a script while it runs it, and this one may
-# be edited meanwhile.
+# A function, because the shell reads a script while running it, and the file may be
+# edited meanwhile.
 main() {
 	local number=0 program
 	echo 'TAP version 13'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the Makefiles of the suites share. Everything they build is in
-# build/selftests/NAME, after the suite's directory.
+# What the Makefiles of the suites share. Each suite builds in build/selftests/NAME, where
+# NAME is its directory.
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -17,7 +17,8 @@ OUT := $(BUILD)/selftests/$(notdir $(CURDIR))
 CC ?= cc
 CLANG ?= clang
 BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
-# Lines for backtraces: more takes a quarter longer to compile.
+# -g1 gives line numbers for backtraces; full debug information would take a quarter
+# longer to compile.
 CFLAGS ?= -O2 -g1
 
 DIRS := -I$(ROOT)/include -I$(ROOT)/include/uapi

@@ -3,9 +3,9 @@
 #
 # usage: tests.sh [PATTERN]
 #
-# All test programs, or those whose names match the shell pattern, one a line:
-# name, where it runs (native or guest), path. Where there are none: one line on
-# stderr with names like it, exit status 1.
+# Lists all test programs, or those whose names match the shell pattern, one per line:
+# name, where it runs (native or guest), path. If none matches, it prints one line with
+# similar names on stderr, exit status 1.
 
 set -u
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""activate.py EPFAGENT: be its service manager. Exit status 0: it took the
-socket, told when it was ready, when it reloaded, that it is alive, and when it
+"""activate.py EPFAGENT: act as its service manager. Exit status 0: the agent took the
+socket, and reported that it was ready, when it reloaded, that it is alive, and when it
 stopped.
 """
 

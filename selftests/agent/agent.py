@@ -23,7 +23,7 @@ AGENT = os.environ.get("EPF_AGENT", os.path.join(BUILD, "user/epfagent"))
 EPFCTL = os.environ.get("EPF_CTL", os.path.join(BUILD, "user/epfctl"))
 # seconds until a test gives up
 PATIENCE = int(os.environ.get("EPF_PATIENCE", 600))
-AGES = 255  # of a mark: EPF_AGES_MAX
+AGES = 255  # in a checkpoint: EPF_AGES_MAX
 
 sys.path.insert(0, os.path.join(ROOT, "selftests/dedup"))
 import tap  # noqa: E402
@@ -52,14 +52,14 @@ class Agent:
         return os.pread(self.log.fileno(), 1 << 20, 0)
 
     def wait_log(self, regex, more=lambda: False):
-        """Until a line of the log matches, or more() is true."""
+        """Wait until a line of the log matches, or more() is true."""
         poll(lambda: re.search(regex, self.text(), re.M) or more() or
              self.process.poll() is not None)
         if not (re.search(regex, self.text(), re.M) or more()):
             raise AssertionError(f"the agent said {self.text()!r}")
 
     def stop(self, number=signal.SIGTERM):
-        """Returns its exit status."""
+        """Send a signal and return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(PATIENCE)
 
@@ -84,16 +84,16 @@ class Agent:
         return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
     def settle(self):
-        """Until nobody but us is connected, and nothing is queued."""
+        """Wait until only this process is connected, and nothing is queued."""
         def settled():
-            with Client(self) as c:  # it may be one too many
+            with Client(self) as c:  # it may be one connection too many
                 s = (c.ask({"op": "status"}) or {}).get("status")
             return s and s["clients"] == 1 and s["queue"] == 0
         poll(settled)
 
 
 def poll(true):
-    """Look until it is true, or for PATIENCE seconds."""
+    """Poll until it is true, or for PATIENCE seconds."""
     for _ in range(PATIENCE * 100):
         if true():
             return
@@ -102,7 +102,7 @@ def poll(true):
 
 
 def is_last(answer):
-    """Is it no progress, but how an audit ended?"""
+    """Is this answer the end of an audit, not progress?"""
     return answer is None or "state" not in answer or "error" in answer
 
 
@@ -119,7 +119,7 @@ class Client:
         self.socket.close()
 
     def send(self, message, fds=()):
-        """message: bytes, or what becomes JSON. An agent that has hung up may
+        """message: bytes, or an object that becomes JSON. An agent that has hung up may
         have said why."""
         if not isinstance(message, bytes):
             message = json.dumps(message).encode()
@@ -131,7 +131,7 @@ class Client:
             pass
 
     def receive(self):
-        """The next answer; None: the agent hung up."""
+        """Return the next answer; None: the agent hung up."""
         try:
             text = self.socket.recv(1 << 16)
         except ConnectionResetError:
@@ -143,7 +143,7 @@ class Client:
         return self.receive()
 
     def end(self):
-        """The last answer of an audit."""
+        """Return the last answer of an audit."""
         while True:
             answer = self.receive()
             if is_last(answer):
@@ -155,9 +155,9 @@ class Client:
 
 
 class Files:
-    """A folder with what mkaudit made of n keys, and files that are opened by
-    name and closed at the end.
-    """
+    """A folder with the output of mkaudit for n keys, and files that are opened by name and
+    closed at the end.
+"""
 
     def __init__(self, dir, n, *hash_key):
         self.dir = dir
@@ -186,9 +186,9 @@ class Files:
             os.close(self.open_fds.pop())
 
     def request(self, keys="digests", outputs=("bitmap",), **more):
-        """A sound audit of the snapshot: request and descriptors. Output X goes
-        to the file X.out.
-        """
+        """A valid audit of the snapshot: request and descriptors. Output X goes to the file
+        X.out.
+"""
         message = {"op": "audit", "fds": ["keys", "snapshot", *outputs],
                    "records": {"format": "column"}, **more}
         fds = [self.fd(keys), self.fd("snap")]
@@ -196,7 +196,7 @@ class Files:
         return message, fds
 
     def answered(self):
-        """Is X.out what it has to be? None, or what is wrong."""
+        """Check X.out. Return None, or what is wrong."""
         for name in ("bitmap", "ages"):
             if os.path.exists(self.path(name + ".out")) and \
                     self.read(name + ".out") != self.read(name):
@@ -205,7 +205,7 @@ class Files:
 
 
 def ipfix_templates(first, fields, times=1, domain=1):
-    """Messages of 16 templates of so many fields each, one element 16 times."""
+    """Return messages of 16 templates with so many fields each, one element 16 times."""
     element = [struct.pack(">HH", 1 + i // 16, 4) for i in range(fields)]
     sets = b"".join(struct.pack(">HH", first + i, fields) + b"".join(element)
                     for i in range(16))
@@ -214,8 +214,8 @@ def ipfix_templates(first, fields, times=1, domain=1):
 
 
 def sparse_pcapng(path, blocks, bytes):
-    """A file of one interface, no packets, and blocks of a kind that nobody knows;
-    they take no room."""
+    """Return a file with one interface, no packets, and many blocks of an unknown type; it
+    is sparse."""
     head = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28) + \
         struct.pack("<IIHHII", 1, 20, 1, 0, 1 << 18, 20)
     with open(path, "wb") as f:
@@ -227,7 +227,7 @@ def sparse_pcapng(path, blocks, bytes):
 
 
 def sparse(dir, name, keys):
-    """The path of a column of so many digests, all 0, that takes no room."""
+    """Return the path of a sparse column of so many digests, all 0."""
     path = os.path.join(dir, name)
     with open(path, "wb") as f:
         f.truncate(keys * 8)
@@ -235,8 +235,8 @@ def sparse(dir, name, keys):
 
 
 def folder():
-    """A temporary folder that other users may look into; of a file system that
-    the agent takes files of."""
+    """Return a temporary folder that other users may search, in a file system whose files
+    the agent accepts."""
     there = subprocess.run(["stat", "-f", "-c", "%T", tempfile.gettempdir()],
                            check=True, capture_output=True).stdout
     dir = tempfile.TemporaryDirectory(
@@ -252,7 +252,7 @@ def become(uid, gids):
 
 
 def as_user(agent, uid):
-    """A client that another user has connected."""
+    """A client whose connection belongs to another user."""
     ours, theirs = socket.socketpair(socket.AF_UNIX)
     if os.fork() == 0:
         try:
@@ -270,7 +270,7 @@ def as_user(agent, uid):
 
 
 def chosen(cases):
-    """With arguments, those of these names only."""
+    """Run all cases; with arguments, only those of these names."""
     unknown = set(sys.argv[1:]) - {c[0] for c in cases}
     if unknown:
         sys.exit(f"no case of this name: {', '.join(sorted(unknown))}")
@@ -278,7 +278,7 @@ def chosen(cases):
 
 
 def main(keys, run):
-    """run(Files) in a folder of its own. Returns an exit status."""
+    """Call run(Files) in a folder of its own. Return an exit status."""
     if not os.access(AGENT, os.X_OK):
         tap.skip_all("epfagent is not built")
     with folder() as dir:

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""The agent and filters of the kernel: what it tells of one is what epfctl tells,
-by name and by id, while it rotates, is asked by others, is destroyed; so of one
-that is mirrored. Loads build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere
-it must be loaded.
+"""The agent and filters of the kernel. Its answers about a filter equal those of epfctl, by
+name and by id, while the filter rotates, is queried by others, and is destroyed; the same
+for a mirrored filter. Loads build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere it
+must be loaded.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ def epfctl(*args, **more):
 
 
 def keys(first, nr):
-    """Of mkaudit's column."""
+    """The column of mkaudit."""
     column = files.read("column")
     return [column[12 * i:12 * (i + 1)].decode() for i in range(first, first + nr)]
 
@@ -53,8 +53,8 @@ def bits():
 
 
 def present():
-    """1000 keys, and no others but for the error."""
-    tap.may_fail(1e-7)  # 0.2 are expected at the most, 6 fail (Poisson)
+    """1000 keys, and no others except by false positives."""
+    tap.may_fail(1e-7)  # 0.2 are expected at most, and 6 make the test fail (Poisson)
     answer = ask("a-one", outputs=("bitmap", "ages"))
     if "done" not in answer:
         return f"answered {answer}"
@@ -71,7 +71,7 @@ def present():
 
 
 def found_at_once():
-    """What was inserted before the question is found, each time."""
+    """Keys inserted before a query are found, each time."""
     for i in range(10):
         insert("a-one", 1000 + 10 * i, 10)
         answer = ask("a-one")
@@ -87,8 +87,8 @@ def by_id():
 
 
 def fresh():
-    """A copy that serves for an hour: asked again, it is the old one; a filter
-    of the same name made since is another one."""
+    """A copy that may be used for an hour: the old copy answers again, but a new filter of
+    the same name is a different one."""
     epfctl("create", "a-two", "-W", "70000")
     with a.Agent(files.dir, "--fresh", "1h", name="fresh") as g:
         marks = []
@@ -113,13 +113,13 @@ def another_kind():
         sum(bits()[1000:]) <= 5 else f"answered {answer}"
 
 
-# Of a snapshot's header, from its end: time, epochs, checksums.
+# The last fields of a snapshot's header: time, epochs, checksums.
 MOMENTS = slice(-16 - 8 * 16 - 8, -16)
 
 
 def hash_key():
-    """Two filters that differ in their hash keys: what is told is the same, but
-    for when that was."""
+    """Two filters that differ in their hash keys: the answers are the same, apart from
+    their times."""
     seen = []
     for key in ("1" * 32, "2" * 32):
         epfctl("create", "a-key", "-W", "70000", "--key", key)
@@ -144,7 +144,7 @@ def refusals():
 
 
 def destroyed():
-    """While an audit of it is under way: that is of a copy, and goes on."""
+    """The filter is destroyed during an audit, which works on a copy and goes on."""
     epfctl("create", "a-three", "-W", "70000")
     insert("a-three", 0, 100)
     a.sparse(files.dir, "sparse", 1 << 18)
@@ -161,7 +161,7 @@ def destroyed():
 
 
 def by_tool():
-    """Where there is an agent, the tool uses it."""
+    """If an agent runs, the tool uses it."""
     out = json.loads(epfctl("-j", "audit", "--agent", agent.path, "--key-len",
                             "12", "a-one", files.path("column")))
     return None if out["work"]["by_agent"] and out["present"] >= 1000 else \
@@ -210,7 +210,7 @@ def copies(g):
 
 
 def finds(g, nr, name="a-mir"):
-    """None: the first nr keys are found, which takes no copy of the filter."""
+    """Return None if the first nr keys are found without a copy of the filter."""
     before = g.status()
     answer = ask(name, on=g)
     after = g.status()
@@ -221,7 +221,7 @@ def finds(g, nr, name="a-mir"):
 
 
 def as_the_module(strict=False):
-    """Quiet: ages too, and false positives."""
+    """Without insertions, ages and false positives agree too."""
     with mirroring(lines="64", strict=strict) as g:
         for epoch in range(3):
             epfctl("rotate", "a-mir")
@@ -242,7 +242,7 @@ def as_the_module(strict=False):
 
 @contextlib.contextmanager
 def flood(name):
-    """Somebody else inserts all the time."""
+    """Another process inserts all the time."""
     path = files.path("flood")
     with open(path, "w") as f:
         f.writelines(f"{i:012d}\n" for i in range(500))
@@ -266,7 +266,7 @@ def mirror_in_flood():
 
 
 def mirror_in_use():
-    """It stays still for an audit; one that comes meanwhile misses nothing."""
+    """The mirror is frozen for an audit; an audit that comes meanwhile misses no key."""
     a.sparse(files.dir, "long", 1 << 22)
     with mirroring(step="256", memory="16M") as g:
         with a.Client(g) as c:
@@ -284,7 +284,8 @@ def mirror_in_use():
 
 
 def overrun():
-    """A journal of 16 records a CPU: the agent says so, and copies when asked."""
+    """A journal of 16 records per CPU overflows: the agent reports it, and copies on
+    demand."""
     with mirroring(order=":4") as g:
         insert("a-mir", 1000, 1000)
         g.wait_log(rb"^warning: mirror of 'a-mir': the journal overflowed")
@@ -294,7 +295,7 @@ def overrun():
 
 
 def other_contents():
-    """Swap and restore: the next audit has what is there now."""
+    """After swap and restore the next audit sees the new contents."""
     with mirroring() as g:
         epfctl("create", "a-mir2", "-W", "9000")
         insert("a-mir2", 1000, 1000)
@@ -312,7 +313,7 @@ def other_contents():
 
 
 def gone_and_back():
-    """The agent holds what it mirrors, but not against force."""
+    """The agent holds what it mirrors, but a forced destruction succeeds."""
     with mirroring() as g:
         try:
             epfctl("destroy", "a-mir")
@@ -332,7 +333,7 @@ def gone_and_back():
 
 
 def dropped():
-    """SIGHUP adds and drops; what is not mirrored is not held."""
+    """SIGHUP adds and drops mirrors; the agent does not hold a filter it does not mirror."""
     path = files.path("conf")
     epfctl("create", "a-mir2", "-W", "9000")
     with open(path, "w") as f:
@@ -355,7 +356,7 @@ def dropped():
 
 
 def no_mirror():
-    """Without memory, or of another kind: said once, and audits copy."""
+    """Without memory, or for a filter of another kind: one log line, and audits copy."""
     epfctl("create", "a-mirge", "--kind", "ge", "-W", "7000", "--slack", "0.2")
     epfctl("create", "a-mir", "-W", "70000")
     insert("a-mir", 0, 100)
@@ -376,7 +377,7 @@ CASES = [
     ("a filter by its id", by_id),
     ("--fresh: a copy serves again, not another filter", fresh),
     ("a filter of another kind", another_kind),
-    ("nothing that is told depends on the hash key", hash_key),
+    ("no answer depends on the hash key", hash_key),
     ("filters that are not there, too large", refusals),
     ("a filter destroyed under way", destroyed),
     ("epfctl audit by the agent", by_tool),

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Audits through the agent answer as a plain account of the keys does, in every
-format, with every engine, from warm copies and piece by piece.
+"""Audits through the agent give the expected answers, in every format, with every engine,
+from cached copies and piece by piece.
 """
 
 import json
@@ -13,7 +13,7 @@ import agent as a
 import tap
 
 KEYS = 20011
-MARK = 8008  # keys before an audit goes on
+MARK = 8008  # keys before the point where an audit resumes
 files = None
 agent = None
 
@@ -25,7 +25,7 @@ def done(answer):
 
 
 def column(keys, outputs=("bitmap", "ages"), on=None, **more):
-    """Returns what is wrong, or None."""
+    """Check the outputs. Return what is wrong, or None."""
     for name in outputs:
         open(files.path(name + ".out"), "w").close()
     message, fds = files.request(keys, outputs, **more)
@@ -72,7 +72,7 @@ def selected(absent):
 
 
 def warm():
-    """Seen before, once it is old enough; anew when it was changed."""
+    """A file is cached once it is old enough, and read again after a change."""
     hits = agent.status()["cache_hits"]
     fault = column("digests") or column("digests")
     if fault:
@@ -91,7 +91,7 @@ def warm():
 
 
 def piecewise():
-    """There is room for the snapshot, not for the column."""
+    """The cache has room for the snapshot, but not for the column."""
     room = 2 * os.path.getsize(files.path("snap")) + 4096
     with a.Agent(files.dir, "--memory", str(room), "--step", "1000",
                  name="small") as small:
@@ -116,7 +116,7 @@ def too_large():
 
 
 def too_large_drops_nothing():
-    """What can never fit does not cost others their copies."""
+    """A file that can never fit does not evict the copies of others."""
     a.sparse(files.dir, "large", 1 << 20)
     with a.Agent(files.dir, "--memory", "8M", name="full") as full:
         fault = column("digests", on=full)
@@ -133,7 +133,7 @@ def too_large_drops_nothing():
 
 
 def goes_on():
-    """From a mark, with the bitmap up to there and rubbish behind it."""
+    """Resume from a checkpoint, with the bitmap up to there and garbage after it."""
     bitmap = files.read("bitmap")
     with open(files.path("ages"), "rb") as f:
         ages = f.read(KEYS)
@@ -160,7 +160,7 @@ def goes_on():
 
 
 def many_at_once():
-    """30 connections, one audit each, sent before any is answered."""
+    """30 connections, one audit each, all sent before any is answered."""
     clients = []
     for i in range(30):
         c = a.Client(agent)
@@ -190,8 +190,8 @@ def several_on_one():
 
 
 def by_tool():
-    """epfctl audit with the agent and without: the same files, and the same
-    report but for who did it."""
+    """epfctl audit with the agent and without it: the same files, and the same report
+    except for who did it."""
     def run(*args):
         out = subprocess.run(
             [a.EPFCTL, "-j", "audit", *args, "--key-len", "12", "--bitmap",
@@ -207,7 +207,7 @@ def by_tool():
     done = mine.pop("work"), theirs.pop("work")
     if [d["by_agent"] for d in done] != [False, True]:
         return f"{done}"
-    for report in (mine, theirs):  # what only who has the lines can tell
+    for report in (mine, theirs):  # fields that only a process with access to the lines can give
         report["asked"].pop("why")
         report["asked"].pop("fpr", None)
     differ = {k: (mine.get(k), theirs.get(k)) for k in mine.keys() | theirs.keys()
@@ -216,7 +216,7 @@ def by_tool():
 
 
 def without_agent():
-    """A socket that nobody listens on: the tool says so where it was told to."""
+    """No process listens on the socket: the tool reports it if the user named the socket."""
     out = subprocess.run([a.EPFCTL, "audit", "--agent", files.path("none"),
                           "--key-len", "12", files.path("snap"),
                           files.path("column")], capture_output=True)
@@ -262,7 +262,7 @@ CASES = [
 def run(made):
     global files, agent
     files = made
-    time.sleep(2.1)  # files that were just changed are not kept warm
+    time.sleep(2.1)  # files that have just changed are not cached
     with a.Agent(files.dir) as agent:
         return tap.run(CASES)
 

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The tests of the agent fail with each of their mutants (../mutants).
+# Each mutant of the agent makes its tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" agent/broken

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded: SIGKILL before the EPF_DIE-th call that changes a directory or a
- * file (1 and up), whichever thread makes it; half of a write is done. The
- * EPF_DIED file is made then. And there are no threads for those who want one
- * while the EPF_NO_THREADS file is there; nor can anybody listen where EPF_NO_LISTEN
- * is set.
+ * Preloaded. Raises SIGKILL before the EPF_DIE-th call that changes a directory or a
+ * file (1 and up), in whichever thread; half of a write is done. It then creates the
+ * file EPF_DIED. While the file EPF_NO_THREADS exists, no thread can be created. If
+ * EPF_NO_LISTEN is set, listening fails.
  */
 #include <dlfcn.h>
 #include <errno.h>

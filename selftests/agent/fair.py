@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Whose turn it is, by the order of what happens: who has little to ask is done
-before who has much, whatever others have queued; a client that goes away takes
-its audits with it; limits; the end with audits under way.
+"""Fair scheduling, by the order of events: a small audit ends before a large one, whatever
+others have queued; the audits of a client that disconnects are dropped; limits; shutdown
+with audits under way.
 
-A large audit is of a sparse column, so that steps are many and small. Both
-requests wait in the agent's sockets (it is stopped meanwhile) when it begins.
+A large audit has a sparse column, so that its steps are many and small. The agent is
+stopped until both requests wait in its sockets.
 """
 
 import contextlib
@@ -19,16 +19,16 @@ import agent as a
 import tap
 
 STEP = 65536
-BIG = 1 << 40  # not done before the test is, however long that stands still
+BIG = 1 << 40  # so large that it cannot end before the test does, however long the machine stalls
 KEYLESS = {"format": "json", "fields": "key"}
 files = None
 
 
-PIECES = 32  # of what is slow: slow.c
+PIECES = 32  # steps of slow work: slow.c
 
 
 class Held:
-    """The agent does not run meanwhile."""
+    """Stop the agent for the duration of the block."""
 
     def __init__(self, agent):
         self.agent = agent
@@ -52,7 +52,7 @@ def big(outputs=()):
 
 
 def still_going(c):
-    """What came so far is progress only. The rest of it still comes."""
+    """So far only progress was received. The rest is still to come."""
     c.socket.setblocking(False)
     try:
         while True:
@@ -77,8 +77,8 @@ def small_first():
 
 
 def keyless():
-    """Reading for keys that are not there takes turns as well: the order in which
-    both are done is that of the agent's log."""
+    """Reading for keys that do not exist takes turns as well; the agent's log gives the
+    order in which both finish."""
     with open(files.path("keyless"), "wb") as f:
         for _ in range(64):
             f.write(b'{"a":1}\n' * (1 << 18))
@@ -97,8 +97,8 @@ def keyless():
 
 
 def dear(name, format, skip_bad=False):
-    """A file that takes long to read for what it has, which is no keys, in less
-    bytes than a turn may read: likewise by the order of the log."""
+    """A file without keys that takes long to read although it is shorter than a turn's
+    limit of bytes: the order is taken from the log, too."""
     records = {"format": format, "key": 2, "skip_bad": skip_bad}
     with agent() as g, a.Client(g) as much, a.Client(g) as little:
         with Held(g):
@@ -124,7 +124,7 @@ def dear_blocks():
 
 
 def dear_to_nobody():
-    """A TiB without a packet: who asked for it is gone, or SIGTERM comes."""
+    """A TiB without a packet, and its client disconnects, or SIGTERM comes."""
     a.sparse_pcapng(files.path("vast"), 256, (1 << 32) - 4)
     records = {"format": "pcap"}
     with agent() as g:
@@ -144,8 +144,8 @@ def dear_to_nobody():
 
 
 def user_by_user():
-    """One user has 12 audits of 1024 turns, another one as large: that is done
-    first, as the agent's log tells, though it was asked for last."""
+    """One user has 12 audits of 1024 turns, another one of the same size, asked for last:
+    by the agent's log the latter ends first."""
     if os.geteuid():
         raise tap.Skip("needs root to be other users")
     a.sparse(files.dir, "medium", 1024 * STEP)
@@ -166,7 +166,7 @@ def user_by_user():
 
 
 def leaves():
-    """Of three, two hang up: one that waits, one that is under way."""
+    """Of three clients two hang up: one that waits, and one whose audit is under way."""
     with agent() as g, a.Client(g) as stays:
         stays.ask({"op": "ping"})
         before = g.nr_fds()
@@ -179,7 +179,7 @@ def leaves():
         answer = stays.audit(*files.request("digests", ("bitmap",)))
         a.poll(lambda: g.status()["audits_cancelled"] == 2)
         a.poll(lambda: g.status()["queue"] == 0)
-        # two copies are warm: the snapshot, the column
+        # two copies are cached: the snapshot, the column
         a.poll(lambda: g.nr_fds() <= before + 2)
     return None if "done" in answer else f"answered {answer}"
 
@@ -218,7 +218,7 @@ def limited():
 
 
 def stopped():
-    """SIGTERM: who waits is told, the socket is gone."""
+    """SIGTERM: waiting clients are told, and the socket is removed."""
     with agent() as g:
         clients = [a.Client(g) for _ in range(3)]
         for c in clients:
@@ -238,8 +238,8 @@ def stopped():
 
 
 def reloaded():
-    """SIGHUP with an audit under way: it goes on, under new limits; with a file
-    that makes no sense everything stays."""
+    """SIGHUP during an audit: it goes on, under new limits; with an invalid file everything
+    stays."""
     conf = files.path("conf")
     with open(conf, "w") as f:
         f.write("# limits\njobs-per-user = 1\n")
@@ -287,9 +287,9 @@ def too_many_clients():
 
 
 class Slow:
-    """An agent whose reads of large mappings take a turn for each of PIECES: a
-    filter that is copied, a mirror that is built, a snapshot that is checked. The
-    first of them is held until release()."""
+    """An agent whose reads of large mappings take one turn for each of PIECES: for a filter
+    that is copied, a mirror that is built, a snapshot that is checked. The first piece is
+    held until release()."""
 
     def __init__(self, *args):
         if "EPF_SANITIZED" in os.environ:
@@ -344,8 +344,7 @@ def slow_filter():
 
 
 def small_meanwhile(request, *args):
-    """What takes long has begun when a small audit comes, which is done before
-    the last piece."""
+    """Slow work is under way when a small audit comes, which ends before the last piece."""
     with Slow(*args) as (slow, g), a.Client(g) as much, a.Client(g) as little:
         if request:
             much.send(*request())
@@ -362,7 +361,7 @@ def small_meanwhile(request, *args):
 
 
 def ends_meanwhile(request):
-    """Who asked for it is gone, or SIGTERM comes, at the first piece."""
+    """At the first piece the client disconnects, or SIGTERM comes."""
     with Slow() as (slow, g):
         with a.Client(g) as c:
             c.send(*request())
@@ -413,7 +412,7 @@ def mirror_waited_for():
 
 
 def copied_in_turn():
-    """Two want the same filter, which has one snapshot at a time."""
+    """Two clients want the same filter, which has one snapshot at a time."""
     with Slow() as (slow, g), a.Client(g) as one, a.Client(g) as other:
         one.send(*slow_filter())
         slow.held()
@@ -431,7 +430,7 @@ CASES = [
     ("so it is before one that finds no keys", keyless),
     ("and before one that defines templates again and again", dear_templates),
     ("and before one of a sparse capture without packets", dear_blocks),
-    ("a long read ends when nobody waits, and at SIGTERM", dear_to_nobody),
+    ("a long read ends when its client is gone, and at SIGTERM", dear_to_nobody),
     ("users take turns, not audits", user_by_user),
     ("clients that hang up cost nothing", leaves),
     ("a client that is killed costs nothing", killed),
@@ -444,7 +443,7 @@ CASES = [
     ("and while a filter is copied", lambda: small_meanwhile(slow_filter)),
     ("and while a mirror is built",
      lambda: small_meanwhile(None, "--mirror", "big")),
-    ("a check ends when nobody waits, and at SIGTERM",
+    ("a check ends when its client is gone, and at SIGTERM",
      lambda: ends_meanwhile(slow_snapshot)),
     ("so does a copy", lambda: ends_meanwhile(slow_filter)),
     ("building a mirror ends at SIGTERM", mirror_stopped),

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Clients that lie, send rubbish, hand over what is no file, take files away
-while they are read, flood, or never listen: each gets one line or is hung up
-on, the agent lives, keeps no descriptor and does not grow.
+"""Clients that lie, send garbage, pass descriptors that are no files, truncate files while
+they are read, flood, or never read answers: each gets one line or is disconnected; the
+agent survives, leaks no descriptor and does not grow.
 """
 
 import copy
@@ -20,14 +20,14 @@ import tap
 
 KEYS = 5000
 BIG = 1 << 24
-VAST = 1 << 40  # its audit is not over before anything else that is done
+VAST = 1 << 40  # so large that its audit does not end before anything else that happens
 MESSAGE_MAX = 16384
 files = None
 agent = None
 
 
 def refused(answer, what):
-    """One line that says why? None, or what is wrong."""
+    """Check that the answer is one line with a reason. Return None, or what is wrong."""
     if answer is None:
         return None  # hung up
     text, number = answer.get("error"), answer.get("errno")
@@ -45,7 +45,7 @@ def alive():
 
 
 def each(messages, fds=()):
-    """Each is refused, on a connection of its own and on one for all."""
+    """Each is refused, on its own connection and on a shared one."""
     with a.Client(agent) as one:
         for what, message in messages:
             with a.Client(agent) as c:
@@ -95,7 +95,7 @@ def too_long():
 
 BAD = [None, True, -1, 1 << 32, (1 << 63) - 1, -(1 << 63), 1.5, "", "x" * 2000,
        "a\nb", [], {}, [[]], ["keys"] * 9, {"x": 1}]
-# What of BAD is good where it stands.
+# values of BAD that are valid in these places
 SOUND = {("absent", True), ("engine", ""), ("filter", ""), ("records.digest", True),
          ("records.hex", True), ("records.header", True),
          ("records.skip_bad", True), ("records.fields", ""),
@@ -104,7 +104,7 @@ SOUND = {("absent", True), ("engine", ""), ("filter", ""), ("records.digest", Tr
 
 
 def members(message):
-    """(name, value, message) of sound ones of which one member was replaced."""
+    """Yield (name, value, message): valid messages with one member replaced."""
     whole = copy.deepcopy(message)
     whole.update(key_len=0, absent=False, threads=1, engine="scalar", filter="")
     whole["from"] = {"keys": 0, "present": 0, "ages": [0] * a.AGES,
@@ -139,7 +139,7 @@ def wrong_members():
 
 
 def descriptors():
-    """0, 1, 253 of them; other words than descriptors; of the same word."""
+    """0, 1, and 253 descriptors; words other than descriptors; two of the same word."""
     message, fds = files.request()
     for n in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 100, 253):
         lies = [fds[i % 3] for i in range(n)]
@@ -157,7 +157,7 @@ def descriptors():
 
 
 def no_files():
-    """What is not a regular file, or not open for what it is wanted for."""
+    """Descriptors that are not regular files, or not open in the required mode."""
     message, fds = files.request()
     keys, snap, bitmap = fds
     pipe, end = os.pipe()
@@ -194,7 +194,7 @@ def no_files():
 
 
 def other_file_systems():
-    """Regular files, but of the kernel or of a process."""
+    """Regular files of the kernel or of a process."""
     message, fds = files.request()
     fault = None
     for place, path, flags in ((0, "/sys/kernel/uevent_seqnum", os.O_RDONLY),
@@ -212,7 +212,7 @@ def other_file_systems():
 
 
 def bad_contents():
-    """Sound requests whose files are not."""
+    """Valid requests with invalid files."""
     def audit(keys="digests", snap="snap", **more):
         message, fds = files.request(keys, **more)
         fds[1] = files.fd(snap)
@@ -244,9 +244,9 @@ def bad_contents():
 
 
 def own_marks():
-    """A mark that the client made up: its bitmap has more than the mark says, also
-    in the byte that the mark ends within, which is answered anew; records are
-    fewer than the mark says, or as many."""
+    """A checkpoint that the client made up. Its bitmap has more than the checkpoint says,
+    also in the byte in which the checkpoint ends, which is answered again; its records are
+    fewer than the checkpoint says, or as many."""
     want, fault = files.read("bitmap"), None
     csv = {"format": "csv", "header": True, "fields": "key"}
 
@@ -281,9 +281,8 @@ def own_marks():
 
 
 def far_on():
-    """It goes on behind 2^43 keys, in a bitmap that takes long to read: others
-    are served meanwhile, and it ends when nobody waits for it. Records are no
-    more than the bytes that there are."""
+    """It resumes after 2^43 keys, with a bitmap that takes long to read: others are served
+    meanwhile, and it ends when its client is gone. There are no more records than bytes."""
     far = {"keys": 1 << 43, "present": 0, "ages": [0] * a.AGES,
            "record_bytes": 0}
     os.truncate(a.sparse(files.dir, "long", 0), (1 << 43) + 64)
@@ -309,7 +308,7 @@ def far_on():
 
 
 def taken_away(place, keys, format="column"):
-    """A file is truncated at once, and when the audit is under way."""
+    """A file is truncated at once, and during the audit."""
     whole = None if place == "vast" else files.read(place)
     for early in (True, False):
         message, fds = files.request(keys, records={"format": format})
@@ -346,7 +345,7 @@ def outputs_taken_away():
 
 
 def flood():
-    """More connections than there may be: one line each, the rest works."""
+    """More connections than the limit: one line for each, and the others work."""
     clients = [a.Client(agent) for _ in range(300)]
     answers = [c.ask({"op": "ping"}) for c in clients]
     taken = sum("version" in (answer or {}) for answer in answers)
@@ -360,7 +359,8 @@ def flood():
 
 
 def deaf():
-    """It asks and asks, and an audit too, and never reads an answer."""
+    """A client that sends requests without end, one of them an audit, and never reads an
+    answer."""
     with a.Client(agent) as c:
         c.send(*files.request("sparse"))
         c.socket.setblocking(False)
@@ -382,7 +382,7 @@ def deaf():
 
 
 def hangs_up():
-    """At every moment: with a request unread, with answers unread."""
+    """Disconnect at every moment: with a request unread, with answers unread."""
     r = tap.drawn(2)
     for i in range(300):
         message, fds = files.request()
@@ -390,7 +390,7 @@ def hangs_up():
         n = r.randrange(1, 4)
         for _ in range(n):
             c.send(message, fds)
-        for _ in range(min(r.randrange(3), n)):  # one answer each is sure
+        for _ in range(min(r.randrange(3), n)):  # only one answer for each is certain
             c.receive()
         c.socket.close()
         files.close()
@@ -399,7 +399,8 @@ def hangs_up():
 
 
 def itself():
-    """Its own connection as a descriptor: a cycle, were it kept."""
+    """A client passes its own connection as a descriptor, which would be a cycle if it were
+    kept."""
     message, fds = files.request()
     for _ in range(100):
         with a.Client(agent) as c:
@@ -413,7 +414,7 @@ def itself():
 
 
 def strangers():
-    """Not on the list: one line. On it, by a group: an answer."""
+    """A user not on the list gets one line. On it, by a group, the user gets an answer."""
     if os.geteuid():
         raise tap.Skip("needs root to be other users")
 
@@ -446,7 +447,7 @@ def strangers():
 
 
 def beyond_limits():
-    """Settings one beyond what there is: the one before is taken."""
+    """Settings one beyond the valid range are refused, and the one before is accepted."""
     for good, bad, why in (
             (("--allow-uid", "4294967294"), ("--allow-uid", "4294967295"),
              "there is no such user"),
@@ -464,8 +465,8 @@ def beyond_limits():
 
 
 class Lingering:
-    """A connection to nobody, whose last close() waits until the end of a 'with':
-    there is more to be sent than the other side ever reads."""
+    """A connection without a reader whose last close() blocks until the end of a 'with':
+    more is to be sent than the other side ever reads."""
 
     def __enter__(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
@@ -489,13 +490,13 @@ class Lingering:
 
 
 def slow_to_close():
-    """Descriptors that the agent cannot close: of a request that is refused, of
-    one with more than it takes; of one that nobody reads, as its connection is
-    one too many. All others are answered, and who did it has fewer connections
-    until they are closed."""
+    """Descriptors that block the agent's close(): of a request that is refused, of one with
+    too many descriptors, of one that is never read, because its connection is one too many.
+    All other clients are answered, and the culprit has fewer connections until they are
+    closed."""
     with a.Agent(files.dir, "--clients-per-user", "4", name="slow") as g, \
             Lingering() as one, Lingering() as many, Lingering() as unread:
-        os.kill(g.pid, signal.SIGSTOP)  # no wait for a close() outlives that
+        os.kill(g.pid, signal.SIGSTOP)  # a close() does not block beyond the agent's end
         held = [a.Client(g) for _ in range(3)]
         one.given_to(held[0], {"op": "ping"})
         many.given_to(held[1], {"op": "ping"}, 100)
@@ -520,7 +521,7 @@ def slow_to_close():
 
 
 def no_longer_allowed():
-    """Connected while it was, and not on the list after SIGHUP: one line."""
+    """A user connects while on the list, and is not on it after SIGHUP: one line."""
     if os.geteuid():
         raise tap.Skip("needs root to be other users")
     conf = files.path("allow.conf")
@@ -543,15 +544,15 @@ def no_longer_allowed():
 
 
 def without_descriptors():
-    """None is left for a connection that waits: the agent does not run in circles
-    meanwhile, and takes it when there are some."""
+    """No descriptor is left for a waiting connection: the agent does not spin meanwhile,
+    and accepts it when there are some."""
     with a.Agent(files.dir, name="few") as g:
         limit = resource.prlimit(g.pid, resource.RLIMIT_NOFILE)
         low = max(map(int, os.listdir(f"/proc/{g.pid}/fd"))) + 1
         resource.prlimit(g.pid, resource.RLIMIT_NOFILE, (low, limit[1]))
         with a.Client(g) as c:
             before = g.cpu_seconds()
-            try:  # nothing comes: the time is for what it does meanwhile
+            try:  # nothing arrives: this time shows what the agent does meanwhile
                 c.socket.settimeout(3)
                 return f"answered {c.ask({'op': 'ping'})}"
             except TimeoutError:
@@ -564,16 +565,16 @@ def without_descriptors():
 
 
 def without_threads():
-    """None is to be had for what a client sends: the agent does not run in circles
-    meanwhile, and answers when there are some, also if nobody else says a word."""
+    """No descriptor is left for what a client sends: the agent does not spin meanwhile, and
+    answers when there are some, even if no other client sends anything."""
     if "EPF_SANITIZED" in os.environ:
         raise tap.Skip("what is preloaded comes before the sanitizer")
     scarce = files.path("no-threads")
     env = {"LD_PRELOAD": os.path.join(a.BIN, "die.so"), "EPF_NO_THREADS": scarce}
     with a.Agent(files.dir, name="threads", env=env) as g, a.Client(g) as c:
-        with open(scarce, "w"):  # no errand was before, whose thread may go on
+        with open(scarce, "w"):  # before the first work item, whose thread might go on
             before = g.cpu_seconds()
-        try:  # nothing comes: the time is for what it does meanwhile
+        try:  # nothing arrives: this time shows what the agent does meanwhile
             c.socket.settimeout(3)
             return f"answered {c.ask({'op': 'ping'})}"
         except TimeoutError:
@@ -586,7 +587,7 @@ def without_threads():
 
 
 def none_for_files():
-    """None is left for what comes with a request: the answer says so."""
+    """No descriptor is left for those of a request: the answer says so."""
     with a.Agent(files.dir, name="none") as g, a.Client(g) as c:
         c.ask({"op": "ping"})
         limit = resource.prlimit(g.pid, resource.RLIMIT_NOFILE)
@@ -602,8 +603,8 @@ def none_for_files():
 
 
 def readers_share():
-    """Readers count against the memory, those of one user against half of it: of
-    six audits of one, four run, and another user's does."""
+    """Readers count against the memory limit, those of one user against half of it: of six
+    audits of one user four run, and another user's audit runs too."""
     if os.geteuid():
         raise tap.Skip("needs root to be other users")
     a.sparse_pcapng(files.path("endless"), 256, (1 << 32) - 4)
@@ -633,8 +634,8 @@ def readers_share():
 
 
 def copies_bounded():
-    """Small files, each asked for once: so many copies of them stay that descriptors
-    do not run out, 256 at the most."""
+    """Small files, each asked for once: the cache keeps at most 256 copies, so that
+    descriptors do not run out."""
     names = [files.path(f"small{i}") for i in range(300)]
     for name in names:
         with open(name, "wb") as f:
@@ -654,13 +655,13 @@ def copies_bounded():
 
 
 def readers_bounded():
-    """Five clients with 4 MB of templates each, that are all to be remembered."""
+    """Five clients with 4 MB of templates each, all of which must be remembered."""
     with open(files.path("templates"), "wb") as f:
         for i in range(63):
             f.write(a.ipfix_templates(256 + 16 * i, 1000))
     with a.Agent(files.dir, name="bounded") as g:
         clients = [a.Client(g) for _ in range(5)]
-        clients[0].audit(*files.request())  # what an audit takes once
+        clients[0].audit(*files.request())  # memory that the first audit allocates once
         before = g.peak_kib()
         for c in clients:
             c.send(*files.request("templates", (), records={
@@ -678,9 +679,9 @@ def readers_bounded():
 
 
 def nothing_kept():
-    """After all that."""
+    """Check the agent after all of the above."""
     agent.settle()
-    if agent.nr_fds() > base_fds + 8:  # copies that are kept warm
+    if agent.nr_fds() > base_fds + 8:  # copies that are cached
         return f"{base_fds} descriptors became {agent.nr_fds()}"
     grown = agent.rss_kib() - base_kib
     if "EPF_SANITIZED" not in os.environ and grown > 48 * 1024:
@@ -738,7 +739,7 @@ def run(made):
     a.sparse(files.dir, "sparse", BIG)
     a.sparse(files.dir, "vast", VAST)
     with a.Agent(files.dir, "--memory", "16M", "--step", "65536") as agent:
-        with a.Client(agent) as c:  # what an audit takes once
+        with a.Client(agent) as c:  # memory that the first audit allocates once
             c.audit(*files.request("sparse"))
         files.close()
         agent.settle()

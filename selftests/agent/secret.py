@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Nothing that a client gets, or that lies beside a watched file, depends on the
-hash key. Everything is done twice, with two snapshots that differ in the hash
-key and hence in their lines only. Keys are chosen so that the verdicts are the
-same; then all messages, results, logs and numbers must be the same too.
+"""No data that a client gets, or that is written beside a watched file, depends on the hash
+key. Everything is done twice, with two snapshots that differ only in the hash key and hence
+in their lines. Keys are chosen so that the verdicts are the same; then all messages,
+results, logs and numbers must be the same too.
 
 Left out are times, process and file numbers, which differ between any two runs.
 """
@@ -25,7 +25,7 @@ sides = []  # Files, one for each hash key
 
 
 def masked(json_value):
-    """Without the members that differ between any two runs."""
+    """Remove the members that differ between any two runs."""
     if isinstance(json_value, dict):
         return {k: "-" if k in NUMBERS else masked(v)
                 for k, v in json_value.items()}
@@ -35,7 +35,7 @@ def masked(json_value):
 
 
 def same(run):
-    """Does run(Files), which returns what was seen, see the same of both?"""
+    """Check that run(Files), which returns all output it has seen, sees the same for both."""
     one, two = (run(files) for files in sides)
     if not one:
         return "nothing was seen"
@@ -55,7 +55,7 @@ def as_client(g):
 AUDITS = [
     ("column", {"key_len": 12}),
     ("column", {"key_len": 7}),     # an error
-    ("column", {"key_len": 4}),     # present are none
+    ("column", {"key_len": 4}),     # none of them is present
     ("keys.csv", {"records": {"format": "csv", "header": True,
                               "fields": "key"}}),
     ("keys.csv", {"records": {"format": "csv", "fields": "9"}}),
@@ -87,7 +87,7 @@ def messages(files):
 
 
 def bad_snapshots(files):
-    """What is said of a snapshot that is damaged."""
+    """Answers about a damaged snapshot."""
     whole = files.read("snap")
     at = len(whole) // 2
     seen = []
@@ -123,7 +123,7 @@ def watched(files):
 
 
 def nothing_of_header():
-    """Neither key nor checksum of the snapshot is anywhere in an answer."""
+    """Neither key nor checksum of the snapshot occurs in any answer."""
     files = sides[0]
     header = files.read("snap")[:496]
     with a.Agent(files.dir) as g, as_client(g) as c:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The agent's units as systemd reads them, how open they leave the machine, and
-# that they name no program, option or key that there is not.
+# Checks the agent's units as systemd reads them, their security rating, and that every
+# program, option and key they name exists.
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../ktap.sh"
@@ -18,14 +18,14 @@ for unit in service socket; do
 		> "$tmp/epfagent.$unit"
 done
 
-# verified: nothing is said of the two units
+# verified: systemd reports nothing about the two units
 verified() {
 	systemd-analyze verify --man=no "$tmp/epfagent.service" \
 		"$tmp/epfagent.socket" > "$tmp/said" 2>&1
 	! grep epfagent "$tmp/said"
 }
 
-# widened: nor of the drop-in for a GPU, which does come to be read
+# widened: nor about the drop-in for a GPU, which is indeed read
 widened() {
 	mkdir -p "$tmp/epfagent.service.d" &&
 		cp "$top/user/epfagent/gpu.conf" "$tmp/epfagent.service.d/" && verified &&
@@ -33,13 +33,13 @@ widened() {
 		rm -r "$tmp/epfagent.service.d"
 }
 
-# tight: of 100, where a unit without settings has 96
+# tight: the exposure level of 100; a unit without settings has 96
 tight() {
 	systemd-analyze security --offline=true --threshold=25 \
 		"$tmp/epfagent.service"
 }
 
-# alike: the socket is where client and agent look for it
+# alike: client and agent use the same path of the socket
 alike() {
 	local path
 
@@ -57,14 +57,14 @@ told() {
 	done
 }
 
-# refuses REGEX ARG...: one line of an error
+# refuses REGEX ARG...: fails with one line
 refuses() {
 	timeout 60 "$agent" "${@:2}" > "$tmp/said" 2>&1
 	[ $? = 2 ] && [ "$(wc -l < "$tmp/said")" = 1 ] &&
 		grep -qE "^error: .*$1" "$tmp/said"
 }
 
-# one_device: of the unit itself, and when its module has been loaded
+# one_device: access to the device itself, and after its module is loaded
 one_device() {
 	local path
 
@@ -77,7 +77,7 @@ one_device() {
 		grep -qx "After=modprobe@epochfilter.service" "$tmp/epfagent.service"
 }
 
-# without_libsystemd: make says so in one line; no agent and no units
+# without_libsystemd: make says so in one line, and builds no agent and no units
 without_libsystemd() {
 	mkdir -p "$tmp/include/systemd"
 	echo '#error none' > "$tmp/include/systemd/sd-daemon.h"
@@ -90,7 +90,7 @@ without_libsystemd() {
 			"$tmp/said" && grep -q 'bin/epfctl' "$tmp/said"
 }
 
-# activated: it takes the socket that it is handed over, says that it is ready
+# activated: it takes the socket handed over, and reports that it is ready
 activated() {
 	python3 "$here/activate.py" "$agent"
 }

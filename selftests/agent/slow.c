@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded: large mappings of files (32 MiB and up) that are read piece by piece,
- * each of which takes longer than a turn of the agent, at least. In what order
- * things happen is told by lines of the file EPF_SLOW:
+ * Preloaded. Large mappings of files (32 MiB and up) are read piece by piece, and each
+ * piece takes at least longer than a turn of the agent. The file EPF_SLOW records the
+ * order of events:
  *
  *	piece	the next MiB is about to be read, by whichever thread
  *	asked	a thread writes to bitmap.out
  *	joined	the main thread waits for another one to end
  *
- * At the first piece the reader waits while the file EPF_SLOW.hold is there. With
- * cli/inject.c preloaded behind it, filters of that device have a journal, which
- * stays empty, and one snapshot at a time.
+ * At the first piece the reader waits while the file EPF_SLOW.hold exists. With
+ * cli/inject.c preloaded after it, filters of that device have a journal, which stays
+ * empty, and one snapshot at a time.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,7 +59,7 @@ static void hold(void)
 		nanosleep(&ms, NULL);
 }
 
-/* Not less than that, whatever a signal does; a turn has 50 ms. */
+/* Last at least that long, even if signals interrupt; a turn has 50 ms. */
 static void outlast_turn(void)
 {
 	struct timespec until;
@@ -167,7 +167,7 @@ static int journal(struct epf_journal_args *a)
 	return 0;
 }
 
-/* Return: another one is under way. */
+/* Return: is another one under way? */
 static int snapshot(unsigned long cmd)
 {
 	static int begun;

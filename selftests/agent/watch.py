@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""A watched directory: each finished file is audited once, its result is beside
-it, whole or not there, whenever the agent is killed.
+"""A watched directory: each finished file is audited once, and its result, written beside
+it, is complete or missing whenever the agent is killed.
 """
 
 import contextlib
@@ -19,15 +19,15 @@ import agent as a
 import tap
 
 KEYS = 3001
-KILLS = 60  # calls of one round at most
-LINKS = 131072  # twice what a watch remembers
+KILLS = 60  # most calls of one round
+LINKS = 131072  # twice as many as a watch remembers
 files = None
 
 
 @contextlib.contextmanager
 def watching(options="key-len=12,ages", target=None, *args, env=None,
              dir=None, name="w"):
-    """An agent that watches a folder, and the folder."""
+    """A running agent that watches a folder, and the folder."""
     target = target or files.path("snap")
     own = dir or files.path("watched")
     if not dir:
@@ -39,7 +39,7 @@ def watching(options="key-len=12,ages", target=None, *args, env=None,
 
 
 def put(own, name, source="column"):
-    """A file that comes by being written."""
+    """Write a file into the folder."""
     with open(os.path.join(own, name), "wb") as f:
         f.write(files.read(source))
 
@@ -63,7 +63,7 @@ def content(own, name):
 
 
 def whole(own, name):
-    """Is the result of a file of good keys what it should be?"""
+    """Is the result for a file with keys known to be present as expected?"""
     v = verdict(own, name)
     bitmap, ages = content(own, name + ".bitmap"), content(own, name + ".ages")
     if bitmap != files.read("bitmap") or ages != files.read("ages"):
@@ -75,8 +75,7 @@ def whole(own, name):
 
 
 def strays(own, names):
-    """What is there and is neither one of the files nor of its results, as text;
-    None: nothing."""
+    """Return, as text, what exists besides the files and their results; None: nothing."""
     good = set(names)
     for name in names:
         good |= {name + end for end in (".bitmap", ".ages", ".audit.json")}
@@ -85,7 +84,7 @@ def strays(own, names):
 
 
 def comes():
-    """Written, moved there, there before."""
+    """Files written, moved in, and there from the start."""
     own = files.path("watched")
     shutil.rmtree(own, ignore_errors=True)
     os.mkdir(own)
@@ -105,7 +104,8 @@ def comes():
 
 
 def no_input():
-    """Links, pipes, folders, hidden files, results; one by name of each."""
+    """Links, pipes, folders, hidden files and result files are ignored; of files with
+    several names, one name is audited."""
     with watching() as (g, own):
         os.symlink(files.path("column"), os.path.join(own, "link"))
         os.mkfifo(os.path.join(own, "pipe"))
@@ -127,13 +127,14 @@ def no_input():
 
 
 def written_elsewhere():
-    """The last writer came by a link in another directory: its end is no event of
-    this one. So it is where the kernel tells an end before it takes the writer off.
-    """
+    """The last writer opened the file by a link in another directory, so its close is no
+    event of this one. The kernel also reports a close before it drops the writer, which
+    gives the same situation.
+"""
     with watching() as (g, own):
         name, link = os.path.join(own, "linked"), files.path("link")
 
-        def of_now():  # an old verdict goes before the new one comes
+        def of_now():  # an old verdict is removed before the new one appears
             v = verdict(own, "linked")
             return v and v["size"] == os.stat(name).st_size
 
@@ -158,7 +159,7 @@ def written_elsewhere():
 
 
 def still_written():
-    """A file that somebody has open for writing is not finished."""
+    """A file that a process has open for writing is not finished."""
     own = files.path("watched")
     shutil.rmtree(own, ignore_errors=True)
     os.mkdir(own)
@@ -179,7 +180,7 @@ def still_written():
 
 
 def once():
-    """Not again by another agent, or after a reload; again when it changes."""
+    """A file is not audited again by another agent, or after a reload, but when it changes."""
     with watching() as (g, own):
         put(own, "file")
         wait(own, "file")
@@ -207,8 +208,9 @@ def stopped(process):
 
 
 def overflowed():
-    """More events than the kernel keeps while the agent stands still: what they would
-    have told of, also in another directory, is found by reading both again."""
+    """More events than the kernel queues while the agent is stopped: the files that the
+    lost events were about, also in another directory, are found by reading both directories
+    again."""
     with open("/proc/sys/fs/inotify/max_queued_events") as f:
         most = int(f.read())
     other = files.path("other")
@@ -234,7 +236,7 @@ def overflowed():
 
 
 def failing():
-    """A verdict with one line, and no results, not even older ones."""
+    """A verdict of one line, and no results, not even older ones."""
     with watching() as (g, own):
         put(own, "file")
         wait(own, "file")
@@ -258,8 +260,8 @@ def failing():
 
 @contextlib.contextmanager
 def small_disk(pages):
-    """A folder with room for the column and so many pages, and what makes room for
-    more."""
+    """A folder with room for the column and so many pages, and a function that makes more
+    room."""
     if os.geteuid():
         raise tap.Skip("needs root to mount a file system")
     own = files.path("small")
@@ -281,7 +283,7 @@ FULL = os.strerror(errno.ENOSPC)
 
 
 def full_for_parts():
-    """Room for one of two parts: a verdict says which one did not fit, and why.
+    """There is room for one of two parts: the verdict says which part did not fit, and why.
     When there is room and the file comes again, it is audited."""
     with small_disk(1) as (own, more_room), watching(dir=own) as (g, own):
         put(own, "file")
@@ -301,8 +303,8 @@ def full_for_parts():
 
 
 def full_for_verdicts():
-    """No room at all: the log says so, nothing is left, and when there is room the
-    file is audited by itself."""
+    """No room at all: the log says so, and nothing is left. When there is room, the file is
+    audited without further action."""
     with small_disk(0) as (own, more_room), watching(dir=own) as (g, own):
         put(own, "file")
         g.wait_log(rf"^warning: {own}/file: \S+: cannot write the result: {FULL}$".encode())
@@ -313,8 +315,8 @@ def full_for_verdicts():
 
 
 def many_names():
-    """More than wait at once, nearly all of them none to be audited: those that
-    are, are found wherever they are, and clients are answered meanwhile."""
+    """More files than may wait at once, nearly all of them ignored: those to be audited are
+    found wherever they are, and clients are answered meanwhile."""
     own = files.path("watched")
     shutil.rmtree(own, ignore_errors=True)
     os.mkdir(own)
@@ -335,8 +337,8 @@ def many_names():
 
 
 def stuck_verdict():
-    """An old verdict that cannot be removed: no new parts beside it; when it can,
-    the file is audited."""
+    """An old verdict that cannot be removed: no new parts appear beside it. When it can be
+    removed, the file is audited."""
     own = files.path("watched")
     shutil.rmtree(own, ignore_errors=True)
     os.makedirs(os.path.join(own, "file.audit.json"))
@@ -373,7 +375,7 @@ def with_records():
 
 
 def fragments():
-    """A capture of an IPv4 datagram's first fragment and its second."""
+    """A capture with the first fragment of an IPv4 datagram and the second."""
     out = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
     for flags in (0x2000, 0x0002):
         frame = bytes(12) + b"\x08\0\x45\0" + struct.pack(
@@ -383,7 +385,7 @@ def fragments():
 
 
 def packet_keys():
-    """The key of packets, as of epfctl: without its ports a fragment has none."""
+    """The key of packets as in epfctl: without its ports a fragment has no key."""
     for options, keys in (("key=peer-port,prefix=24/64,reverse,errors", 2),
                           ("key=peer-port,fragments=pass,scope=vlan", 1),
                           ("key=conversation,fragments=id,zone=7", 2)):
@@ -406,7 +408,7 @@ def packet_keys():
 
 
 def changes_meanwhile():
-    """It is replaced again and again while it is audited."""
+    """The file is replaced again and again while it is audited."""
     with watching("key-len=12,ages", None, "--step", "64") as (g, own):
         for i in range(200):
             put(own, "file", "column" if i % 2 else "digests")
@@ -442,7 +444,7 @@ def one_agent():
 
 
 def reload_watches():
-    """A directory that comes, and one that goes, at SIGHUP."""
+    """SIGHUP adds a directory, and removes one."""
     one, two = files.path("one"), files.path("two")
     for dir in (one, two):
         shutil.rmtree(dir, ignore_errors=True)
@@ -493,7 +495,7 @@ def replaced():
 
 
 def check_all(own, names):
-    """What is there is whole, at any time."""
+    """All results are complete at any time."""
     for name in names:
         v = verdict(own, name)
         if v and (v["size"] == os.stat(os.path.join(own, name)).st_size):
@@ -504,14 +506,15 @@ def check_all(own, names):
 
 
 def renewed(own):
-    """Is the old result replaced, and whole? The verdict is read once: the
-    agent removes an old one before it writes the new one."""
+    """Is the old result replaced, and complete? The verdict is read once: the agent removes
+    an old one before it writes the new one."""
     return ((verdict(own, "a") or {}).get("size", 0) > 1 and
             not strays(own, ["a"]))
 
 
 def killed_at(point, own):
-    """Killed before its point-th call that changes something: was it?"""
+    """Kill the agent before the point-th call that changes something. Return: was it
+    killed?"""
     died = files.path("died")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(died)
@@ -526,7 +529,7 @@ def killed_at(point, own):
 
 
 def old_whole(own):
-    """Where the old verdict still is, the old parts are."""
+    """Where the old verdict remains, the old parts remain."""
     if (verdict(own, "a") or {}).get("size") != 1:
         return None
     parts = content(own, "a.bitmap"), content(own, "a.ages")
@@ -534,7 +537,7 @@ def old_whole(own):
 
 
 def killed_everywhere():
-    """At each call of an agent that does a file which had a result of older
+    """Kill at each call of an agent that audits a file which had a result for older
     contents."""
     own = files.path("watched")
     for point in range(1, KILLS):
@@ -561,7 +564,7 @@ def killed_everywhere():
 
 
 def killed_anywhen():
-    """Again and again, at random moments, with files that come meanwhile."""
+    """Again and again, at random moments, while files arrive."""
     r = tap.drawn(3)
     own = files.path("watched")
     shutil.rmtree(own, ignore_errors=True)
@@ -586,11 +589,11 @@ def killed_anywhen():
 
 
 def stops():
-    """SIGTERM under way: nothing half-done stays."""
+    """SIGTERM during an audit leaves nothing partial."""
     own = files.path("watched")
     shutil.rmtree(own, ignore_errors=True)
     os.mkdir(own)
-    a.sparse(own, "sparse", 1 << 40)  # not done before it is stopped
+    a.sparse(own, "sparse", 1 << 40)  # too large to end before the agent is stopped
     with watching("", None, "--step", "4096", "--memory", "16M",
                   dir=own) as (g, own):
         a.poll(lambda: ".epfagent.bitmap" in os.listdir(own))
@@ -600,7 +603,7 @@ def stops():
 
 
 def modes():
-    """For the agent alone, unless a mode and a group are set."""
+    """Results are private to the agent, unless a mode and a group are set."""
     gid = 65533 if not os.getuid() else os.getgid()
     faults = []
     for option, want in (("", (0o600, None)), (f",mode=644,group={gid}", (0o644, gid))):
@@ -616,7 +619,7 @@ def modes():
 
 
 def quoted():
-    """Paths with the characters that separate, behind a backslash."""
+    """Paths with separator characters, escaped by a backslash."""
     own, snap = files.path("a=b:c\\d"), files.path("s:n=p\\q")
     os.makedirs(own, exist_ok=True)
     shutil.copy(files.path("snap"), snap)
@@ -634,14 +637,14 @@ def quoted():
 
 
 def logged():
-    """Into the journal with priorities; each file by its name, each failure by what
-    was wrong."""
+    """Log lines have priorities; each file is logged by its name, each failure by its
+    reason."""
     own = files.path("logged")
     os.makedirs(own, exist_ok=True)
     put(own, "good")
     with open(os.path.join(own, "bad"), "wb") as f:
         f.write(b"x" * 13)
-    with open(files.path("j.log"), "wb") as f:  # the agent's, before it is there
+    with open(files.path("j.log"), "wb") as f:  # file of the agent's log, made before the agent
         st = os.fstat(f.fileno())
     snap = files.path("snap")
     g = a.Agent(files.dir, "--watch", f"{own}={snap}:key-len=12,ages",

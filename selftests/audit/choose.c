@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Laws of the choice of engine and place, by rates that are given: it is the
- * one that is done first; a copy from its break-even on and not before; nothing
- * that is not usable or not allowed.
+ * Properties of the choice of engine and place, for given rates. The choice is the one
+ * that finishes first. A copy is chosen from its break-even point on and not before.
+ * Nothing unusable or forbidden is chosen.
  */
 #include "sim.h"
 
@@ -20,7 +20,7 @@ static void choose(struct epf_choice *c, __u64 n, bool copy,
 	epf_audit_choose(c, &view, n, copy, 1, rates);
 }
 
-/* Of scalar alone: every machine has it. */
+/* Rates for the scalar engine only, because every machine has it. */
 static struct epf_rates *rates_of(double here, double carry, double there)
 {
 	static struct epf_rates rates[EPF_ENGINES_MAX];
@@ -72,9 +72,9 @@ static void degenerate(void)
 	       "slower: never");
 	tap_ok(placed(~0ULL, rates_of(10e6, 0, 20e6), false) &&
 	       placed(~0ULL, rates_of(10e6, 1024 * MIB, 0), false),
-	       "what has no rate is not taken");
+	       "an engine without a rate is not chosen");
 	tap_ok(placed(20, rates_of(0, 1024 * MIB, 20e6), true),
-	       "what cannot ask in place is given a copy at once");
+	       "an engine that cannot work in place gets a copy at once");
 	choose(&c, 1u << 30, true, rates_of(0, 0, 0));
 	tap_ok(c.engine && c.engine->usable() && !c.settle && c.even == ~0ULL,
 	       "no rates at all: %s", c.why);
@@ -84,11 +84,11 @@ static void degenerate(void)
 	tap_ok(c.engine->usable() && !c.settle, "too few to measure: %s", c.why);
 	view.lines = (const struct epf_line *)((const char *)view.lines + 16);
 	choose(&c, LINES, true, NULL);
-	tap_ok(c.settle, "but of lines across cache lines: %s", c.why);
+	tap_ok(c.settle, "lines that straddle cache lines are copied for many keys: %s", c.why);
 	choose(&c, LINES - 1, true, NULL);
-	tap_ok(!c.settle, "where there is a key for each");
+	tap_ok(!c.settle, "but not for fewer keys than lines");
 	choose(&c, LINES, false, NULL);
-	tap_ok(!c.settle, "and a copy is allowed");
+	tap_ok(!c.settle, "nor if no copy is allowed");
 	view = sim_view(&sim);
 }
 
@@ -120,7 +120,7 @@ static double seconds(const struct epf_rates *r, double n, bool settle)
 				  r->carry + n / r->there : INFINITY;
 }
 
-/* The soonest of all ways that there are. */
+/* Return: the shortest time of all possible ways. */
 static double soonest(const struct epf_rates *rates, double n)
 {
 	const struct epf_engine *e;
@@ -166,10 +166,10 @@ static void always(void)
 			copies += settled;
 		}
 	}
-	tap_ok(!late && copies > 1000, "of random rates the soonest is chosen");
-	tap_ok(!back, "more keys never lead back from a copy");
-	tap_ok(!even, "a copy is taken from the break-even told on");
-	tap_ok(!useless, "what this machine has not is never chosen");
+	tap_ok(!late && copies > 1000, "with random rates the fastest way is chosen");
+	tap_ok(!back, "more keys never change a copy back to in place");
+	tap_ok(!even, "a copy is chosen from the reported break-even point on");
+	tap_ok(!useless, "an engine that this machine lacks is never chosen");
 }
 
 static bool sane(double rate)
@@ -205,7 +205,7 @@ static void measured(void)
 
 int main(void)
 {
-	setenv("EPF_CUDA_LIBRARY", "/nonexistent", 1); /* the CPU's alone */
+	setenv("EPF_CUDA_LIBRARY", "/nonexistent", 1); /* the CPU's engines only */
 	tap_plan(5 + 10 + 4 + 3);
 	sim_init(&sim, LINES, 1, 5, 0);
 	view = sim_view(&sim);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every length and alignment of what is asked; nothing is written or read
- * beside what was given; wrong arguments; files; cancelling.
+ * Every length and alignment of the keys asked; no access outside the memory given;
+ * invalid arguments; files; cancellation.
  *
  * usage: edges [--small]    (--small: nothing beyond 4 GiB)
  */
@@ -39,7 +39,7 @@ struct fenced {
 	unsigned char *data;
 };
 
-/* @n digests that end @off bytes before memory does. */
+/* Return: @n digests that end @off bytes before an inaccessible page. */
 static void fence(struct fenced *f, const __u64 *digest, __u64 n,
 		  unsigned int off)
 {
@@ -151,7 +151,7 @@ static void hashed(void)
 			if (i % 2)
 				sim_insert(&sim, digest[i]);
 		}
-		view.serial = epf_view_serial(); /* they are other lines now */
+		view.serial = epf_view_serial(); /* the view now has other lines */
 		expect(&x, &sim, digest, 1000);
 		for (i = 0; (e = epf_engine_at(i)); i++)
 			if (!broken[i] && e->usable())
@@ -165,9 +165,7 @@ static void hashed(void)
 	free(bytes);
 }
 
-/* Only the keys behind 4 GiB are not zero; memory that nobody wrote to is not
- * there.
- */
+/* Only the keys beyond 4 GiB are not zero; pages never written take no memory. */
 static void huge(bool small)
 {
 	const __u64 n = (1u << 24) + 1000;
@@ -181,7 +179,7 @@ static void huge(bool small)
 		      mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED) {
-		tap_ok(true, "keys behind 4 GiB # SKIP %s",
+		tap_ok(true, "keys beyond 4 GiB # SKIP %s",
 		       small ? "--small" : "no address space");
 		free(a.bitmap);
 		return;
@@ -195,7 +193,7 @@ static void huge(bool small)
 		lost = n;
 	for (i = n - 1000; i < n; i++)
 		lost += !(a.bitmap[i / 8] >> i % 8 & 1);
-	tap_ok(!lost && a.present < n, "keys behind 4 GiB");
+	tap_ok(!lost && a.present < n, "keys beyond 4 GiB");
 	munmap(map, bytes);
 	free(a.bitmap);
 }
@@ -238,10 +236,10 @@ static void bad_queries(void)
 				   .threads = EPF_AUDIT_THREADS_MAX + 1 };
 
 	tap_ok(refuses((struct epf_keys){ buf, 1, EPF_KEY_MAX + 1, NULL }, a),
-	       "longer keys than there are: EINVAL");
+	       "keys above the maximum length: EINVAL");
 	tap_ok(refuses((struct epf_keys){ buf, ~0ULL / 8 + 1, 0, NULL }, a) &&
 	       refuses((struct epf_keys){ buf, ~0ULL / 100, 256, NULL }, a),
-	       "more bytes than there can be: EINVAL");
+	       "more bytes of keys than memory can have: EINVAL");
 	tap_ok(refuses((struct epf_keys){ buf, 1, 0, NULL }, (struct epf_answer){ 0 }) &&
 	       refuses((struct epf_keys){ NULL, 1, 0, NULL }, a),
 	       "no bitmap, no keys: EINVAL");
@@ -370,7 +368,7 @@ static void progress(void)
 	       all.calls > 2, "progress goes forward to the end");
 	a.ctx = &some;
 	tap_ok(e->query(&view, &keys, &a) == -ECANCELED && some.calls == 2,
-	       "progress that says so ends it: ECANCELED");
+	       "a callback of progress cancels it: ECANCELED");
 	free(a.bitmap);
 	free(digest);
 }
@@ -390,7 +388,7 @@ int main(int argc, char **argv)
 	sim_init(&sim, 4096, 2, 12, 0);
 	sim.per_epoch = 300;
 	sim_stream(&sim, 45);
-	sim_insert(&sim, 0); /* what stands behind the last key */
+	sim_insert(&sim, 0); /* the key just after the last one */
 	view = sim_view(&sim);
 	lengths();
 	hashed();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Law: every engine gives the core's bitmap, ages, histogram and checksum.
+ * Property: every engine gives the core's bitmap, ages, histogram and checksum.
  *
  * usage: engines [KEYS]    (10 million over all shapes and phases)
  *
- * At each of the eight phases of rotation, for three places of the epoch (the
- * very first epochs; tags that came round once; and often), filters that the
- * core filled, and lines of arbitrary words with arbitrary tags. Keys are new,
- * of the window, and of epochs long gone, whose lanes no scan has emptied.
+ * Tested at each of the eight phases of rotation, in three ranges of the epoch (the
+ * first epochs; after tags wrapped once; after many wraps), on filters that the core
+ * filled, and on lines of arbitrary words with arbitrary tags. Keys are new, from the
+ * window, and from epochs long gone whose lanes no scan has emptied.
  */
 #include "sim.h"
 
@@ -25,12 +25,12 @@ static const struct { __u32 parts, k; } shapes[] = {
 
 static const __u64 places[] = { EPF_EPOCH_FIRST, EPF_EPOCH_FIRST + 32,
 				EPF_EPOCH_FIRST + 72 };
-/* of lines: aligned; as in a snapshot; anyhow */
+/* alignment of the lines: aligned; as in a snapshot; arbitrary */
 static const __u32 shifts[] = { 0, 32, 8 };
 
-static __u64 came_round; /* keys present whose epoch is gone */
+static __u64 came_round; /* keys present although their epoch is gone */
 
-/* An epoch to take a key from; 0: none. */
+/* Return: an epoch to take a key from; 0: none. */
 static __u64 key_epoch(const struct sim *s, __u64 r)
 {
 	__u64 back = r / 8;
@@ -62,7 +62,9 @@ static void make_keys(const struct sim *s, __u64 *digest, __u64 n)
 	}
 }
 
-/* What an engine leaves out is not to be found where the one before it wrote. */
+/* Overwrite the outputs, so that an engine that skips a key does not show the previous
+ * engine's result.
+ */
 static void clobber(void)
 {
 	volatile unsigned char stack[1 << 17];

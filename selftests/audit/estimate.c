@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Laws of the error of a view: what is counted is what a plain count gives, and
- * what estimate.h gives of all lines as samples; the error expected of it is met
- * by random keys.
+ * Properties of the error of a view. The counts equal those of a plain loop, and those
+ * that estimate.h gives when every line is a sample. Random keys have the error that is
+ * predicted from them.
  *
  * usage: estimate [--few]    (one k of each L instead of all)
  *
- * A measured rate is off by chance: a claim is about the whole interval of
- * 99.9 %, seeds are fixed. A key asks all lanes of a line for the same positions, few
- * or many: so it errs in several lanes more often than lanes that are independent
- * would, and in any lane a little less often. With four fields a line and up that is
- * less than OVERSTATED; with less only that it is not more often is claimed.
+ * A measured rate deviates by chance, so a check is about the whole 99.9 % interval;
+ * seeds are fixed. A key has the same positions, few or many, in all lanes of a line.
+ * So it is a false positive in several lanes at once more often than with independent
+ * lanes, and in any lane a little less often. From four fields per line on that effect
+ * is below OVERSTATED; with fewer the test only checks that errors are not more
+ * frequent than predicted.
  */
 #include "sim.h"
 
@@ -20,13 +21,13 @@
 #include "query/engine.h"
 
 #define KEYS 300000u
-#define LINES 12000u /* pieces of a pass end elsewhere than parts do */
-#define FULL 25.0 /* positions that an epoch sets in a line at a load of 1 */
+#define LINES 12000u /* pieces of a pass do not end where parts do */
+#define FULL 25.0 /* positions that an epoch sets in a line at load 1 */
 
 #define OVERSTATED .02
 #define FIELDS_MANY 4u
 
-/* Positions by age: lane by lane, bit by bit. */
+/* Count positions by age: lane by lane, bit by bit. */
 static void count(const struct sim *s, __u64 bits_of[EPF_LANES])
 {
 	__u64 lines = s->params.nr_lines, i;
@@ -44,7 +45,7 @@ static void count(const struct sim *s, __u64 bits_of[EPF_LANES])
 	}
 }
 
-/* As the module does it, of every line. */
+/* Estimate as the module does, with every line as a sample. */
 static void sample_all(const struct sim *s, struct epf_fill *fill)
 {
 	struct epf_cover cover;
@@ -61,7 +62,7 @@ static bool near(double a, double b)
 	return fabs(a - b) <= 1e-6 * fabs(b) + 1e-14;
 }
 
-/* NULL, or what is wrong. */
+/* Return: NULL, or what is wrong. */
 static const char *counted(const struct sim *s, const struct epf_estimate *e)
 {
 	double positions = (double)s->params.nr_lines * EPF_LANE_BITS;
@@ -91,7 +92,7 @@ static const char *met(const struct epf_view *v, const struct epf_estimate *e,
 	__u64 seed = 0x5eed0000 + i * 0x9e3779b97f4a7c15ULL;
 	const struct epf_probe_opts o = { .size = sizeof(o), .keys = KEYS,
 					  .seed = &seed };
-	/* of keys and lanes without positions: left out of what is expected */
+	/* Keys and lanes without positions, which the prediction leaves out. */
 	double none = EPF_LANES * pow(1. / 32, v->geom.bits * v->geom.parts);
 	struct epf_choice c;
 	struct epf_met m;
@@ -119,7 +120,7 @@ static void make(struct sim *s, __u32 parts, __u32 k, unsigned int i)
 {
 	sim_init(s, LINES, parts, k, i % 2 ? 32 : 0);
 	s->per_epoch = (__u32)(fills[i].load * FULL * LINES / k);
-	if (fills[i].load >= 1) /* of sparse ones stale lanes remain */
+	if (fills[i].load >= 1) /* sparse filters keep stale lanes */
 		s->epoch = fills[i].epoch - 9;
 	if (fills[i].load < 0)
 		sim_noise(s, fills[i].epoch);
@@ -143,7 +144,7 @@ static const char *one(__u32 parts, __u32 k, unsigned int i)
 		broken = "threads do not agree";
 	if (!broken)
 		broken = counted(&s, &e);
-	/* lanes of any words are no keys of random lines */
+	/* lanes of arbitrary words do not come from random keys */
 	if (!broken && fills[i].load >= 0)
 		broken = met(&v, &e, parts * 1000 + k * 10 + i);
 	sim_free(&s);
@@ -161,7 +162,7 @@ static void shapes(__u32 parts, __u32 k)
 	       k, broken ? ": " : "", broken ? broken : "");
 }
 
-/* Chance of @from .. @to hits in 50 trials. */
+/* Return: the probability of @from .. @to hits in 50 trials. */
 static double tail(double p, int from, int to)
 {
 	double sum = 0;
@@ -200,7 +201,7 @@ static int probe(const struct epf_view *v, __u32 threads, __u64 keys,
 	return epf_view_probe(v, epf_engine_at(0), &o, m);
 }
 
-/* Options of an older, of a newer and of a far newer program. */
+/* Options of an older, a newer and a much newer program. */
 static void sizes(const struct epf_view *v)
 {
 	const struct epf_engine *e = epf_engine_at(0);

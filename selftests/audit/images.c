@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies of the owned kinds made piece by piece, insertions between: what was
- * inserted before is found, with its age or a younger one. And what nobody made:
- * states and memory of anything, which are refused or answer, and no more; the
- * sanitizers look at that.
+ * Snapshots of the locked kinds, copied piece by piece with insertions between the
+ * pieces: every key inserted before the copy is found, with its age or a younger one.
+ * Also hostile input: arbitrary states and memory are either refused or answer queries,
+ * without any bad access (run with sanitizers).
  */
 #define EPF_PRIVATE
 #include "../owned.h"
@@ -14,10 +14,10 @@
 
 #include <stdint.h>
 
-#define EPOCH 70u /* insertions; for five epochs there are 300 in a window */
+#define EPOCH 70u /* insertions of an epoch; for five epochs there are 300 in a window */
 #define KEYS 2000u
 #define ROUNDS 300u
-#define EACH 70u /* insertions during a copy, some four times so many at most */
+#define EACH 70u /* insertions during a copy, in some tests up to four times as many */
 #define STATES 20000u
 
 static __u64 drawn;
@@ -28,11 +28,11 @@ static __u64 draw(__u64 sides)
 }
 
 /**
- * struct sim - a filter, and what is in it
+ * struct sim - a filter and its contents
  * @o: filter
- * @words: of memory
- * @epoch: current
- * @count: insertions of it
+ * @words: size of its memory, in words
+ * @epoch: current epoch
+ * @count: insertions in that epoch
  * @last: epoch of the last insertion of each key; 0: never
  */
 struct sim {
@@ -66,7 +66,7 @@ static void save(struct sim *s, struct epf_snap_owned *to)
 	s->o.f.ops->save(&s->o.f, to, 0);
 }
 
-/* Without false positives among so few keys; words of the whole are few still. */
+/* A shape without false positives for so few keys, but still with few words. */
 static struct epf_shape roomy(__u32 kind)
 {
 	struct epf_shape s = owned_shape(kind);
@@ -74,7 +74,7 @@ static struct epf_shape roomy(__u32 kind)
 	if (kind == EPF_KIND_DICT)
 		s.dict = (struct epf_shape_dict){ 60, 6, 5, 3, 20, 8, 1, 0 };
 	else
-		s.all[0] *= 20; /* the size, in each of them */
+		s.all[0] *= 20; /* every kind has its size at this place */
 	return s;
 }
 
@@ -92,7 +92,7 @@ static void start(struct sim *s, __u32 kind, bool is_roomy)
 }
 
 /**
- * struct tally - of keys in copies
+ * Results of looking up keys in copies.
  */
 struct tally {
 	__u64 live, lost, old, ghosts;
@@ -125,8 +125,9 @@ static void judge(const struct sim *s, const __u64 *last,
 	}
 }
 
-/* In pieces of @piece words, the first or the last first, some keys between.
- * @rotates: epochs end as they do when nothing holds them.
+/* Copy in pieces of @piece words, the first or the last piece first, and insert keys
+ * between them.
+ * @rotates: epochs may end during the copy.
  */
 static void copy_and_judge(struct sim *s, __u64 piece, bool rotates,
 			   struct tally *t)
@@ -175,10 +176,10 @@ static void law(__u32 kind)
 
 	tap_ok(t.live > 10000 && !t.lost, "%s: %llu keys asked for in %u copies, %llu lost",
 	       owned_name(kind), t.live, ROUNDS, t.lost);
-	tap_ok(!t.old, "%llu told older than they are", t.old);
+	tap_ok(!t.old, "%llu reported older than they are", t.old);
 }
 
-/* What is held, and what is copied at once, is needed. */
+/* Without the pin, or without copying in one pass, the check must fail. */
 #define NOTICED_POINTS 3
 static void noticed(void)
 {
@@ -203,7 +204,7 @@ static void noticed(void)
 
 /* ---------------------------------------------------------- hostile ---- */
 
-/* A state of @kind that is sound, of little memory. */
+/* Return: a valid state of @kind with little memory. */
 static void sound_state(struct epf_snap_owned *s, struct epf_params *p,
 			__u32 kind)
 {
@@ -250,7 +251,7 @@ static void sound_state(struct epf_snap_owned *s, struct epf_params *p,
 						    s->table[i].words;
 }
 
-/* A number that is near to what was there, or far from anything. */
+/* Return: a number near @was, or far from anything. */
 static __u64 odd(__u64 was)
 {
 	switch (draw(6)) {
@@ -281,7 +282,7 @@ static void spoil(struct epf_snap_owned *s)
 	memcpy((char *)s + at * 8, &v, 8);
 }
 
-/* Random words; of a dictionary such as are let in. */
+/* Return: random words; for a dictionary such as pass its checks. */
 static __u64 *wild_memory(__u64 words)
 {
 	__u64 *word = aligned_alloc(64, (words * 8 + 63) & ~63ULL);
@@ -303,7 +304,7 @@ static void tame(struct epf_asked *a)
 			memset(a->f.word + at, 0, bucket * sizeof(__u64));
 }
 
-/* An insertion, and an end of an epoch or some time. */
+/* Insert, then end an epoch or let some time pass. */
 static void use(struct epf_asked *a)
 {
 	__u32 i;
@@ -344,7 +345,7 @@ static void hostile(__u32 kind, __u32 states)
 	}
 	tap_ok(taken > states / 10 && taken < states &&
 	       (epf_kind_row(kind)->sound ? sound < taken : sound == taken),
-	       "%s: %u states, %u let in, with %u memories of anything",
+	       "%s: %u states, %u accepted, with %u random memories",
 	       owned_name(kind), states, taken, sound);
 }
 

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of snapshots of owned kinds fails with each of its mutants (../mutants).
+# Each mutant of snapshots of locked kinds makes their test fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" audit/images_broken

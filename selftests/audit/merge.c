@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Merged snapshots, against an oracle that knows when each key was seen, on the
- * clock of its host, and nothing of epochs: hosts with timers that are late,
- * epochs of their own numbers, clocks that were set, snapshots of different
- * times, at every phase of the boundaries.
+ * Merged snapshots, against an oracle that knows only when each key was seen, by the
+ * clock of its host, and nothing of epochs. Hosts have late timers, their own epoch
+ * numbers, clocks that were set, and snapshots of different times, at every phase of
+ * the boundaries.
  *
  * usage: merge [laws [DIR]]
  */
@@ -21,22 +21,22 @@
 #define T 70000ULL
 #define EPOCH (T / R)
 #define WALL 1700000000000ULL
-#define GAP 97u		/* between the keys of one host */
+#define GAP 97u		/* ns between the keys of one host */
 #define HOSTS 3
 #define KEYS 8192u
 #define PHASES 64u
-#define NEARLY (EPOCH * 49 / 400) /* with what timers are late, near */
+#define NEARLY (EPOCH * 49 / 400) /* almost as much as timers may be late */
 
 static __u64 pitch, near;
 static char path[PATH_MAX];
 
 /**
- * struct host - a filter, and what it was fed
+ * struct host - a filter and the keys inserted into it
  * @o: the filter; its clock is the monotonic one of all hosts
- * @wall: its wall clock is ahead by so much
- * @late: rotations are late by less than so much
- * @fires: when the current epoch ends
- * @seen: when each key was
+ * @wall: lead of its wall clock over the monotonic clock
+ * @late: upper bound of the lateness of its rotations
+ * @fires: time at which the current epoch ends
+ * @seen: when each key was seen
  * @file: its snapshot
  */
 struct host {
@@ -67,7 +67,7 @@ static void plan_end(struct host *h)
 static void born(struct host *h, __u64 id, __u64 nr_lines, __u64 now,
 		 __u64 epoch, bool align)
 {
-	if (epoch != EPF_EPOCH_FIRST && align) /* as if it had been before */
+	if (epoch != EPF_EPOCH_FIRST && align) /* as if the filter had existed before */
 		now -= (now + WALL) % pitch;
 	memset(h, 0, sizeof(*h));
 	owner_init(&h->o, nr_lines, 2, 12);
@@ -122,7 +122,7 @@ static void set_clock(struct host *h, __s64 step)
 		h->fires = h->o.now_ns;
 }
 
-/* The snapshot, as the module describes it. */
+/* Make the snapshot as the module documents it. */
 static void snap(struct host *h)
 {
 	const struct epf_state *s = &h->o.state;
@@ -157,8 +157,8 @@ static void snap(struct host *h)
 }
 
 /**
- * struct merged - the result, restored
- * @o: as a filter; its clock is the wall clock; aligned or not
+ * struct merged - the restored result
+ * @o: the filter; its clock is the wall clock; aligned or not
  * @now: the interval of its youngest epoch
  */
 struct merged {
@@ -190,7 +190,7 @@ static void restore(struct merged *r, bool align)
 	r->now = (r->o.state.ring[h->epoch_end & 7].start_ns + near) / pitch;
 }
 
-/* Merge the snapshots of @n hosts. Return: the fault; 0: @r is to be freed. */
+/* Merge the snapshots of @n hosts. Return: the error; 0: the caller frees @r. */
 static int merge(struct merged *r, struct host *h, __u32 n, bool loose)
 {
 	enum epf_snap_fault fault;
@@ -221,10 +221,10 @@ static void merged_free(struct merged *r)
 }
 
 /**
- * struct law - what is to hold beside the window
- * @younger: a key may be so many epochs younger than its interval
- * @gone: is sure to be gone so many intervals after its own
- * @part: not all keys of the eight intervals need be there: the hosts' own
+ * struct law - properties to check besides the window
+ * @younger: epochs by which a key may appear younger than its interval
+ * @gone: intervals after its own at which a key must be gone
+ * @part: not all keys of the eight intervals need be present, because the hosts' own
  *	epochs are shorter
  */
 struct law {
@@ -233,7 +233,7 @@ struct law {
 	bool part;
 };
 
-/* One key, seen at @wall on its host's clock. */
+/* Check one key, seen at @wall by its host's clock. */
 static const char *check_key(const struct merged *r, const struct law *law,
 			     __u64 digest, __u64 wall)
 {
@@ -280,7 +280,7 @@ static bool due_there(const struct merged *r, const struct host *h, __u32 n)
 	return true;
 }
 
-/* A filter restored from it goes on, its epochs as short as they may be: every
+/* A filter restored from the result goes on, with epochs as short as possible: every
  * key stays until T after it was seen.
  */
 static const char *check_later(struct merged *r, const struct host *h, __u32 n)
@@ -322,17 +322,17 @@ static bool header_sound(const struct merged *r, const struct host *h, __u32 n)
 }
 
 /**
- * struct scene - hosts
- * @claim: what holds
+ * struct scene - a set of hosts
+ * @claim: name of the test point
  * @align: their epochs end by the wall clock
- * @late: rotations are late by less than so much
- * @lag: host i is saved i times so much before the last
- * @age: host i was made (12 - i * age) pitches before that
- * @step: the clock of the last host is set so, three pitches before
- * @held: a rotation of the first host is held so long, @back pitches before it
- *	is saved
- * @strict: what a strict merge gives
- * @law: of the result
+ * @late: upper bound of the lateness of rotations
+ * @lag: host i is saved i times this before the last host
+ * @age: host i was created (12 - i * age) pitches before that
+ * @step: the clock of the last host is set by this, three pitches before it is saved
+ * @held: a rotation of the first host is delayed by this, @back pitches before it is
+ *	saved
+ * @strict: result of a strict merge
+ * @law: properties of the result
  */
 struct scene {
 	const char *claim;
@@ -455,7 +455,9 @@ static bool lines_equal(const struct epf_snap_file *a, const void *lines)
 		       a->header.params.nr_lines * EPF_LINE_BYTES);
 }
 
-/* A lane of epoch @e as one of another number; without positions it is as good as none. */
+/* Rewrite a lane of epoch @e for another epoch number; a lane without positions counts as
+ * empty.
+ */
 static __u64 renumbered(__u64 lane, __u64 e)
 {
 	__u64 v = epf_lane_retag(lane, e, 8);
@@ -463,7 +465,7 @@ static __u64 renumbered(__u64 lane, __u64 e)
 	return epf_lane_positions(v) ? v : 0;
 }
 
-/* The same positions in each lane that counts, whatever the epochs' numbers? */
+/* Are the positions equal in each live lane, whatever the epochs' numbers are? */
 static bool lanes_equal(const struct owner *a, const struct owner *b)
 {
 	__u64 n = epf_geom_lines(&a->lanes.geom), i, age;
@@ -480,7 +482,7 @@ static bool lanes_equal(const struct owner *a, const struct owner *b)
 	return true;
 }
 
-/* One filter that saw everything at the same times has the same lines. */
+/* The merge has the same lines as one filter that saw all keys at the same times. */
 static const char *as_one(struct host *h, const struct merged *r)
 {
 	static struct host all;
@@ -510,7 +512,7 @@ static const char *as_one(struct host *h, const struct merged *r)
 	return broken;
 }
 
-/* Algebra, on snapshots of the same moment. */
+/* Algebraic properties, on snapshots of the same moment. */
 static void equalities(void)
 {
 	const struct scene s = { .align = true };
@@ -521,16 +523,16 @@ static void equalities(void)
 	live_scene(h, &s, now);
 	if (merge(&r, h, HOSTS, false))
 		abort();
-	tap_ok(!as_one(h, &r), "bit by bit one filter that saw what all did");
+	tap_ok(!as_one(h, &r), "the lines are those of one filter that saw all keys");
 	two[0].file = r.out;
 	two[1] = h[1];
 	tap_ok(!merge(&other, two, 2, false) &&
 	       lines_equal(&r.out, other.out.lines),
-	       "what is in it changes nothing when it is merged again");
+	       "merging one of its snapshots again changes nothing");
 	merged_free(&other);
 	tap_ok(!merge(&other, two, 1, false) &&
 	       lines_equal(&r.out, other.out.lines),
-	       "one alone stays as it is");
+	       "a single snapshot stays as it is");
 	merged_free(&other);
 	two[0] = h[0];
 	h[0] = h[2];
@@ -545,7 +547,7 @@ static void equalities(void)
 	merged_free(&r);
 }
 
-/* Lanes full enough for errors that can be counted. */
+/* Fill lanes enough that errors can be counted. */
 static void errors(void)
 {
 	static struct host h[HOSTS];
@@ -566,9 +568,9 @@ static void errors(void)
 		found += owner_test(&r.o, epf_word(i, 9)) != EPF_ABSENT;
 	expected = r.m.fpr * (double)asked;
 	off = (double)found - expected;
-	/* 4 sigma, and what 400,000 keys of the same filter have in common */
+	/* 4 sigma, plus the correlation of 400,000 keys that share a filter. */
 	tap_ok(expected > 1000 && off * off < 16 * expected,
-	       "%llu of %llu fresh keys found, %.0f foretold", found, asked,
+	       "%llu of %llu fresh keys found, %.0f predicted", found, asked,
 	       expected);
 	merged_free(&r);
 }
@@ -619,7 +621,7 @@ static void refusals(void)
 	REFUSES(EPF_MERGE_UNALIGNED, head->realtime_ns += pitch / 2);
 }
 
-/* Epochs of two hosts, each of which has counted as far as counts go. */
+/* Both hosts have epochs whose counts are at their maximum. */
 static void full_counts(void)
 {
 	const struct scene s = { .align = true };
@@ -652,7 +654,7 @@ static int mappings(void)
 	return n;
 }
 
-/* A snapshot that is refused because of its last byte. */
+/* The last byte of the snapshot makes it invalid. */
 static void refused_lines(void)
 {
 	const struct scene s = { .align = true };
@@ -674,9 +676,9 @@ static void refused_lines(void)
 	ret = epf_snap_open(path, &file, NULL, NULL, &fault);
 	tap_ok(ret == -EBADMSG && fault == EPF_SNAP_LINES_SUM &&
 	       mappings() == before,
-	       "a snapshot whose lines are refused stays mapped nowhere");
-	/* else it would take away what has been mapped there since */
-	tap_ok(!file.map && !file.owned, "and to close it does nothing");
+	       "a snapshot with refused lines is not left mapped");
+	/* closing again would unmap what has been mapped there since */
+	tap_ok(!file.map && !file.owned, "and closing it does nothing");
 }
 
 static void old(void)
@@ -735,7 +737,7 @@ static void young(void)
 	       broken ? ": " : "", broken ? broken : "");
 }
 
-/* In memory where there is such a place: each of 1,500 snapshots is synced. */
+/* Use a directory in memory if there is one, because each of 1,500 snapshots is synced. */
 static void make_path(const char *dir)
 {
 	const char *const in[] = { dir, "/dev/shm", "/tmp" };

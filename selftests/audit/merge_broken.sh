@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The laws of merged snapshots fail with each of their mutants (../mutants).
+# Each mutant of merged snapshots makes their property tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" audit/merge_broken

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The window law of an audit in place, of a filter that moves. The epoch was E
- * when it began and is F when it has ended:
+ * The window property of an audit in place, on a filter that changes meanwhile. The
+ * epoch is E when the audit begins and F when it ends:
  *
- *   1. what was inserted before and is of one of the epochs F-7 .. F is present,
+ *   1. a key inserted before the audit in one of the epochs F-7 .. F is present,
  *   2. with the age it has at E;
- *   3. what is of an epoch before E-7 or after E is absent. (2 and 3 where F is
- *      less than E + 25.)
+ *   3. a key of an epoch before E-7 or after E is absent. (2 and 3 hold if F is less
+ *      than E + 25.)
  *
- * First rotation and insertion happen at given places of the audit, in its own
- * thread; then in another thread, wherever that is just then. Each key is
- * inserted once, filters are so sparse that chance plays no part.
+ * First, rotations and insertions happen at given points of the audit, in its own
+ * thread; then in another thread, at arbitrary points. Each key is inserted once, and
+ * filters are so sparse that false positives do not occur.
  */
 #include "sim.h"
 
@@ -22,10 +22,10 @@
 #define OLDEST 9u
 
 /**
- * struct moving - a filter, and what has happened to it
- * @inserted: in the current epoch, so far
+ * struct moving - a filter and its history
+ * @inserted: insertions in the current epoch so far
  * @steps: epochs to end at each call of progress
- * @settles: the lines are copied first
+ * @settles: copy the lines first
  */
 struct moving {
 	struct sim sim;
@@ -44,7 +44,7 @@ static void insert_one(struct moving *m)
 	__atomic_store_n(&m->done, m->done + 1, __ATOMIC_RELEASE);
 }
 
-/* As the module does it: a sixteenth of the lines, then the epoch. */
+/* Rotate as the module does: scan a sixteenth of the lines, then end the epoch. */
 static void rotate(struct moving *m)
 {
 	struct sim *s = &m->sim;
@@ -71,14 +71,14 @@ static void moving_init(struct moving *m, __u32 parts, __u32 k, __u64 lines,
 }
 
 /**
- * struct moment - what was known when the audit began, and when it had ended
+ * What is known when the audit begins, and when it ends.
  */
 struct moment {
 	__u64 done;
 	__u64 begin, end;
 };
 
-/* The epoch and number of the key that is asked for at @i. */
+/* Return: the epoch and number of the key at position @i of the audit. */
 static __u64 asked_epoch(const struct moment *t, __u64 i)
 {
 	return t->begin + i % SLOTS - OLDEST;
@@ -117,7 +117,7 @@ static void ask_for(const struct moving *m, const struct moment *t,
 				       asked_number(&m->sim, i));
 }
 
-/* One audit of @n keys in place. @t: set. */
+/* Run one audit of @n keys in place, and set @t. */
 static const char *audit(struct moving *m, const struct epf_engine *e,
 			 __u64 *digest, __u64 n, struct epf_answer *a,
 			 struct moment *t)
@@ -133,7 +133,7 @@ static const char *audit(struct moving *m, const struct epf_engine *e,
 	if (epf_view_init(&v, m->sim.f.line, &m->sim.params, NULL, t->begin) ||
 	    (m->settles && epf_view_settle(&v)))
 		return "error";
-	t->end = epf_load(&m->sim.epoch); /* of a copy */
+	t->end = epf_load(&m->sim.epoch); /* epoch of the copy */
 	if (e->query(&v, &keys, a))
 		broken = "error";
 	if (!m->settles)
@@ -184,7 +184,7 @@ static const char *stepped(const struct epf_engine *e, __u32 parts, __u32 k,
 
 static void every_place(__u64 *digest, struct epf_answer *a)
 {
-	static const __u32 steps[] = { 0, 1, 2, 6 }; /* four times in an audit */
+	static const __u32 steps[] = { 0, 1, 2, 6 }; /* in each of four calls */
 	const char *broken[ENGINES_MAX] = { NULL };
 	const struct epf_engine *e;
 	unsigned int i, j;
@@ -207,7 +207,7 @@ static void *insert_all_the_time(void *arg)
 	return NULL;
 }
 
-/* Return: audits during which epochs ended, not too many of them. */
+/* Return: number of audits during which epochs ended, but not too many. */
 static unsigned int race(struct moving *m, __u64 *digest, struct epf_answer *a,
 			 const char **broken)
 {

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The tests of audits with address and undefined-behaviour sanitizers, of fewer
-# keys.
+# Runs the tests of audits with address and undefined-behaviour sanitizers, on fewer keys.
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../ktap.sh"

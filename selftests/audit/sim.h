@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of audits share: a filter that the core fills, and the answer
- * that the core gives, key by key.
+ * What the tests of audits share: a filter that the core fills, and the core's answer
+ * for each key.
  */
 #ifndef EPF_AUDIT_SIM_H
 #define EPF_AUDIT_SIM_H
@@ -17,9 +17,9 @@
 #define CHECKED __attribute__((unused)) static
 
 /**
- * struct sim - a filter without a scan: tags come round
- * @mem: of the lines, which begin @shift bytes into it
- * @params: as of a snapshot
+ * struct sim - a filter that is never scanned, so old tags match again
+ * @mem: memory of the lines, which begin @shift bytes into it
+ * @params: parameters as in a snapshot
  * @key: hash key
  */
 struct sim {
@@ -39,7 +39,7 @@ CHECKED void *must(void *p)
 	return p;
 }
 
-/* Key @n of epoch @epoch. */
+/* Return: key @n of epoch @epoch. */
 static inline __u64 sim_digest(const struct sim *s, __u64 epoch, __u64 n)
 {
 	return epf_word(s->seed + epoch * 0x632be59bd9b4e019ULL + n, 1);
@@ -80,7 +80,7 @@ CHECKED void sim_free(struct sim *s)
 	free(s->mem);
 }
 
-/* All epochs up to @epoch, the last one half. */
+/* Insert the keys of all epochs up to @epoch, half of them for the last one. */
 CHECKED void sim_stream(struct sim *s, __u64 epoch)
 {
 	__u32 n;
@@ -94,7 +94,7 @@ CHECKED void sim_stream(struct sim *s, __u64 epoch)
 	}
 }
 
-/* Any words, three bits of four set, with any tags. */
+/* Fill with random words, three of four bits set, with arbitrary tags. */
 CHECKED void sim_noise(struct sim *s, __u64 epoch)
 {
 	__u64 words = s->params.nr_lines * EPF_LANES;
@@ -117,7 +117,7 @@ CHECKED struct epf_view sim_view(const struct sim *s)
 	return v;
 }
 
-/* 0xff, or the age */
+/* Return: the age, or 0xff if absent. */
 static inline unsigned char sim_age(const struct sim *s, __u64 digest)
 {
 	struct epf_probe p;
@@ -130,7 +130,7 @@ static inline unsigned char sim_age(const struct sim *s, __u64 digest)
 }
 
 /**
- * struct expected - the core's answer
+ * The core's answers.
  */
 struct expected {
 	unsigned char *bitmap, *ages;
@@ -164,7 +164,7 @@ CHECKED void expect_free(struct expected *x)
 	free(x->ages);
 }
 
-/* NULL, or what differs. */
+/* Return: NULL, or what differs. */
 CHECKED const char *differs(const struct expected *x,
 			    const struct epf_answer *a)
 {
@@ -182,7 +182,7 @@ CHECKED const char *differs(const struct expected *x,
 								 "checksum";
 }
 
-/* One claim for each engine; @broken by its number. */
+/* Report one test point per engine; @broken is indexed by engine. */
 CHECKED void claim_engines(const char *const *broken, const char *claim)
 {
 	const struct epf_engine *e;

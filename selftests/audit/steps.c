@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Long work in steps (libepf/work.h, libepf/mirror.h): no step touches more of
- * any large mapping than EPF_STEP_BYTES, the result is what the work makes at
- * once, and work that is ended after any step leaves nothing.
+ * Long work in steps (libepf/work.h, libepf/mirror.h): no step touches more than
+ * EPF_STEP_BYTES of any large mapping, the result equals that of the work done in one
+ * go, and work cancelled after any step leaves nothing behind.
  *
- * Large mappings cannot be read or written until a fault has opened a page, and
- * are closed before each step: so pages are counted, whoever touches them. The
- * filter is one of this process, with the ioctls and mappings of the module.
+ * Large mappings are inaccessible; a fault opens a page, and all pages are closed
+ * before each step. So every touched page is counted. The filter lives in this process,
+ * behind the ioctls and mappings of the module.
  */
 #define EPF_PRIVATE
 #include "../owned.h"
@@ -44,8 +44,8 @@
 /* ---- large mappings ---- */
 
 /**
- * struct region - a large mapping of the library's
- * @pages: touched in this step
+ * struct region - a large mapping of the library
+ * @pages: pages touched in this step
  */
 static struct region {
 	char *at;
@@ -117,14 +117,14 @@ static unsigned int most_pages(void)
 /* ---- a filter ---- */
 
 /**
- * struct filter - of the module, as the library sees it
- * @fd: its lines
- * @line: these, mapped
+ * struct filter - a filter of the module, as the library sees it
+ * @fd: descriptor of its lines
+ * @line: the lines, mapped
  * @owned: it is a dictionary, with @words and @state
- * @journal: mapped; @journal_fd
+ * @journal: its mapped journal, of @journal_fd
  * @begun: snapshots under way
- * @voids: snapshots that will turn out void at their end
- * @pin_ns: of the last one
+ * @voids: snapshots that will be invalid when they end
+ * @pin_ns: duration of the last snapshot's pin
  */
 static struct {
 	int fd;
@@ -284,9 +284,9 @@ int munmap(void *at, size_t bytes)
 /* ---- what is done in steps ---- */
 
 /**
- * struct doing - some work, and what it is made of
- * @work: it; NULL: a mirror
- * @fd: of a snapshot
+ * struct doing - work in steps, and its inputs
+ * @work: the work; NULL: a mirror
+ * @fd: descriptor of a snapshot
  */
 static struct doing {
 	struct epf_work *work;
@@ -319,7 +319,7 @@ static void stop(void)
 	d.work = NULL;
 }
 
-/* What is there when a check, a copy or a view is to begin. */
+/* What exists when a check, a copy or a view begins. */
 static void open_checked(void)
 {
 	need(epf_snap_open_fd(d.fd, &d.file, NULL, NULL, &d.fault));
@@ -360,7 +360,7 @@ static bool is_checked(void)
 	return d.fault == EPF_SNAP_OK && d.file.map;
 }
 
-/* Of an owned kind the sum covers words, then the state. */
+/* For a locked kind the sum covers words, then the state. */
 static __u64 sum_of(const char *first, size_t bytes, const void *then,
 		    size_t more)
 {
@@ -409,7 +409,9 @@ static bool is_settled(void)
 	       same_bytes(d.view.lines, filter.f.line, lines_bytes());
 }
 
-/* All steps, each by itself. Return: how many; the most pages of one in *@most. */
+/* Take all steps, one by one. Return: their number; *@most: the most pages touched by
+ * one.
+ */
 static unsigned int steps(unsigned int *most, int *ret)
 {
 	unsigned int n = 0, pages;
@@ -442,7 +444,7 @@ static void small_steps(const char *what, size_t bytes, bool (*good)(void))
 	       most);
 }
 
-/* Ended before it has begun, after one step, after two, ... */
+/* Cancel before the first step, after one step, after two, ... */
 static void ended(const char *what, void (*begin)(void))
 {
 	unsigned int before = nr_regions(), n, i;
@@ -482,7 +484,7 @@ static void claim(const char *what, size_t bytes, void (*begin)(void),
 	stop();
 }
 
-/* A file with what the filter has. */
+/* Save the filter to a file. */
 static void save(void)
 {
 	const char *in = getenv("TMPDIR");
@@ -513,7 +515,7 @@ static void of_filter(const char *kind, size_t bytes)
 	close_all();
 }
 
-/* An epf_progress_fn: all words are copied. */
+/* An epf_progress_fn called when all words are copied. */
 static int count_copies(void *ctx, __u64 done, __u64 all)
 {
 	*(int *)ctx += done == all;
@@ -529,7 +531,7 @@ static void of_voids(void)
 	filter.voids = 1;
 	ret = epf_snap_copy(filter.fd, &d.file, count_copies, &copies);
 	tap_ok(!ret && copies == 2 && filter.pin_ns == EPF_PIN_MAX_NS && is_copied(),
-	       "a copy that is void is made again, held as long as can be");
+	       "an invalid copy is made again, with the longest pin");
 	close_all();
 	filter.voids = 2;
 	copies = 0;
@@ -590,7 +592,7 @@ static void insert(__u64 digest)
 	put(EPF_JOURNAL_INSERT, digest, lanes);
 }
 
-/* As if every line had been scanned in time. */
+/* Advance the epoch as if every line had been scanned in time. */
 static void rotate(void)
 {
 	filter.epoch++;
@@ -598,7 +600,7 @@ static void rotate(void)
 	put(EPF_JOURNAL_ROTATE, 0, 1);
 }
 
-/* Of many records a step reads few, whatever they do to the lines. */
+/* A step reads few of many records, whatever they do to the lines. */
 static void follow_claim(const char *what, size_t bytes)
 {
 	unsigned int n = 0;

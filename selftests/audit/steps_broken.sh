@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of work in steps fails with each of its mutants (../mutants).
+# Each mutant of work in steps makes its test fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" audit/steps_broken

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The digest of one packet without the module; digest.c asks. */
+/* The digest of one packet without the module; driven by digest.c. */
 #include "../../bpf/epf_packet.bpf.h"
 #include "digest.h"
 

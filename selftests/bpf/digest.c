@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * digest OBJECT FRAMES FIRST [--without-perfmon]: packet digests by a BPF program
- * (bpf/epf_packet.bpf.h) are those of the core in this process: same digest or same error,
- * for the frames of the known answers under all options, cut off at every length, in one
- * buffer and in two cut anywhere, with bytes changed, for the frames of FRAMES
- * (selftests/model/stacks.py), and for packets as long as there are. FIRST is first.bpf.o.
- * --without-perfmon: the program is loaded with CAP_BPF and CAP_NET_ADMIN alone. If a kernel
- * before 6.18 refuses that, with all capabilities; and if that fails too, it is skipped.
+ * (bpf/epf_packet.bpf.h) equal those of the core in this process. Digest or error is the
+ * same for the frames of the known answers under all options, cut off at every length, in
+ * one buffer and in two cut anywhere, and with bytes changed; for the frames of FRAMES
+ * (selftests/model/stacks.py); and for packets of the maximum length. FIRST is first.bpf.o.
+ * --without-perfmon: load the program with CAP_BPF and CAP_NET_ADMIN only. If a kernel
+ * before 6.18 refuses that, load it with all capabilities; if that fails too, skip.
  */
 #include <epf/kat.h>
 
@@ -19,22 +19,22 @@
 #include "digest.h"
 #include "two_caps.h"
 
-#define XDP_LEAST 14 /* below it BPF_PROG_TEST_RUN takes no frame */
-#define XDP_READ 65535 /* what bpf_xdp_load_bytes() can reach */
+#define XDP_LEAST 14 /* BPF_PROG_TEST_RUN accepts no shorter frame */
+#define XDP_READ 65535 /* reach of bpf_xdp_load_bytes() */
 #define FRAME_MAX 70000
-#define INSNS_MAX 100000 /* instructions that the verifier may go through */
+#define INSNS_MAX 100000 /* limit of instructions that the verifier processes */
 #define ARG_BARE "--without-perfmon"
 
-/* Sound options: all of the keys of frames and packets, and of flows as they are; of
- * the other keys and flags some links and prefixes.
+/* Valid options: all for keys of frames and packets, and of flows in packet order; for
+ * other keys and flags some links and prefixes.
  */
 static struct epf_pkt_opts option[2048];
 static unsigned int options;
 
 static int prog = -1;
 static volatile struct digest_shared *shared;
-static __u32 first; /* bytes that the first buffer of a test run has */
-static struct epf_hash hash[EPF_HASH_MAX + 1]; /* of each kind */
+static __u32 first; /* bytes in the first buffer of a test run */
+static struct epf_hash hash[EPF_HASH_MAX + 1]; /* one of each kind */
 static __u8 room[2 * FRAME_MAX];
 
 static struct {
@@ -86,7 +86,7 @@ static void list_options(void)
 				}
 }
 
-/* In XDP there is no mark, and the interface is the one that the packet came from. */
+/* In XDP there is no mark, and the interface is the one that received the packet. */
 static int by_core(const struct epf_hash *h, const struct epf_pkt_opts *o,
 		   const __u8 *frame, __u32 len, __u64 *digest)
 {
@@ -99,7 +99,7 @@ static int by_core(const struct epf_hash *h, const struct epf_pkt_opts *o,
 	return epf_pkt_digest_in(h, &pkt, o, &scope, digest);
 }
 
-/* The frame behind @skip bytes. */
+/* The program digests the frame after @skip bytes. */
 static int by_bpf(const struct epf_hash *h, const struct epf_pkt_opts *o,
 		  const __u8 *frame, __u32 len, __u32 skip, __u64 *digest)
 {
@@ -121,8 +121,8 @@ static int by_bpf(const struct epf_hash *h, const struct epf_pkt_opts *o,
 	return err ? err : (int)shared->ret;
 }
 
-/* One frame, once in one buffer (as far as it fits) and, where @at is not 0 and
- * in the frame, once in two: the first ends at byte @at.
+/* Compare one frame, in one buffer (as far as it fits) and, if @at is not 0 and inside
+ * the frame, in two: the first ends at byte @at.
  */
 static void ask(const struct epf_pkt_opts *o, const __u8 *frame, __u32 len,
 		__u32 at)
@@ -155,7 +155,7 @@ static void end(const char *what)
 	       tally.digests, tally.frames - tally.digests);
 }
 
-/* Vector @i, unless it has the frame of the one before. */
+/* Return: vector @i, unless it has the frame of the previous one. */
 static const struct epf_kat_pkt *vector(__u32 i)
 {
 	const struct epf_kat_pkt *v = &epf_kat_pkt[i];
@@ -179,7 +179,7 @@ static void all_options(void)
 	end("frames of the vectors, all options");
 }
 
-/* Each under its own link and some other options. */
+/* Each frame with its own link type and some other options. */
 static void all_lengths(void)
 {
 	const struct epf_kat_pkt *v;
@@ -225,7 +225,7 @@ static void changed(void)
 	end("bits changed");
 }
 
-/* A record of FRAMES, and the frame behind it. */
+/* A record of FRAMES, followed by the frame. */
 struct record {
 	struct epf_pkt_opts opts;
 	__u32 len;
@@ -251,7 +251,7 @@ static void of_stacks(const char *path)
 	end("frames of every stack");
 }
 
-/* An IPv4 or IPv6 packet of all of @len bytes. */
+/* Make an IPv4 or IPv6 packet of @len bytes in total. */
 static void make_long(__u8 *f, __u32 len, bool six)
 {
 	__u32 i, body = len - (six ? 54 : 14);
@@ -289,9 +289,7 @@ static void long_packets(void)
 	end("packets of 54 to 65,535 bytes");
 }
 
-/* Never a wrong digest: an error of its own, where the key takes bytes that
- * cannot be read.
- */
+/* A key with bytes that cannot be read is an error of its own, never a wrong digest. */
 static void too_long(void)
 {
 	struct epf_pkt_opts o = { EPF_PKT_FRAME, EPF_LINK_ETHER, 0, 0 };
@@ -344,7 +342,7 @@ static void verified(const struct bpf_program *p)
 	       info.verified_insns, info.jited_prog_len);
 }
 
-/* Return: the object, loaded, or NULL. */
+/* Return: the loaded object, or NULL. */
 static struct bpf_object *load_object(const char *path, int *err)
 {
 	struct bpf_object *obj = bpf_object__open(path);
@@ -393,8 +391,8 @@ static int load(const char *path, bool bare)
 	return shared == MAP_FAILED ? -errno : 0;
 }
 
-/* How much of a large frame a test run puts into the first buffer, and which interface
- * its packets come from.
+/* Find out how much of a large frame a test run puts into the first buffer, and which
+ * interface its packets come from.
  */
 static void learn_first(const char *path)
 {

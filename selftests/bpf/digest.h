@@ -7,13 +7,13 @@
 #include <linux/epochfilter.h>
 
 /**
- * struct digest_shared - the question and the answer of one run
+ * struct digest_shared - input and output of one run
  * @hash: keyed function
- * @opts: packet key, sound or not
- * @skip: bytes that the frame begins after
- * @iface: that the packet came from
- * @ret: of epf_xdp_digest()
- * @digest: its result
+ * @opts: packet options, valid or not
+ * @skip: bytes before the frame
+ * @iface: interface that the packet came from
+ * @ret: result of epf_xdp_digest()
+ * @digest: the digest
  */
 struct digest_shared {
 	struct epf_hash hash;

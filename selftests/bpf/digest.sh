@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Packet digests of BPF programs against the core's. digest_bare.sh has the form of those
-# that are loaded without CAP_PERFMON.
+# Packet digests of BPF programs against the core's. digest_bare.sh tests the form of the
+# programs that loads without CAP_PERFMON.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 built=${BUILD:-$top/build}/selftests

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# As digest.sh, of the programs that are loaded without CAP_PERFMON.
+# As digest.sh, for the programs that load without CAP_PERFMON.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 built=${BUILD:-$top/build}/selftests

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of digests in BPF fails with each of its mutants (../mutants).
+# Each mutant of digests in BPF makes its test fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" bpf/digest_broken

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* How many bytes the first buffer of a packet has. That is a difference of two pointers,
- * which a program without CAP_PERFMON may not take.
+ * which a program may only compute with CAP_PERFMON.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

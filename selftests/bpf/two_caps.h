@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a test loads as a process would that has CAP_BPF and CAP_NET_ADMIN alone. */
+/* Load programs as a process would that has CAP_BPF and CAP_NET_ADMIN only. */
 #ifndef TWO_CAPS_H
 #define TWO_CAPS_H
 
@@ -15,7 +15,7 @@ struct caps {
 	struct __user_cap_data_struct data[2];
 };
 
-/* Leave those two alone in effect. @all: what was. */
+/* Keep only those two effective. @all: the previous capabilities. */
 static inline bool two_caps_leave(struct caps *all)
 {
 	struct caps two;
@@ -35,7 +35,7 @@ static inline bool two_caps_restore(struct caps *all)
 	return !syscall(SYS_capset, &all->head, all->data);
 }
 
-/* Kernels before 6.18 may ask for CAP_PERFMON. */
+/* Kernels before 6.18 may require CAP_PERFMON. */
 static inline bool two_caps_may_fail(void)
 {
 	unsigned int major = 0, minor = 0;

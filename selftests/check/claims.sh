@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The ledger of claims: each names a test, and the program that checks it can fail.
+# The ledger of claims: each claim names a test, and the program that checks this can
+# fail.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
 
-# usage: refused ROW: the ledger with such a row is refused, and only that row
+# usage: refused ROW: a ledger with this row is refused for that row only
 refused() {
 	{ cat docs/CLAIMS.md; printf '\n| claim | check | mutant |\n|---|---|---|\n%s\n' "$1"; } \
 		> "$tmp/ledger"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# What is given a second chance: verdicts of judge.awk on outputs made up here.
+# Which programs get a second attempt: verdicts of judge.awk on invented outputs.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
@@ -14,7 +14,7 @@ judge() {
 		-v status="$judge_status" -v timeout=9 -v suite="$judge_suite")" "$judge_wanted"
 }
 
-# usage: of WHAT VERDICT STATUS LINE...: a program's; of_boot: a guest's
+# usage: of WHAT VERDICT STATUS LINE...: for a program; of_boot: for a guest
 of() {
 	of_what=$1 of_wanted=$2 of_status=$3
 	shift 3

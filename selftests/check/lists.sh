@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The lists that "make check" goes by: every test that a guest runs is in one boot
-# of the stock kernel, none is named that is not there; what T= takes.
+# The lists that "make check" uses: every guest test is in exactly one boot of the stock
+# kernel, every name in the lists exists; and the patterns that T= accepts.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The tables of mutants: the check of "make style" finds what is stale in one, and
-# the driver fails for a mutant that no test notices.
+# The tables of mutants: the check of "make style" finds a stale entry, and the driver
+# fails for a mutant that no test detects.
 # shellcheck disable=SC2317 # functions that ktap_check calls
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -12,13 +12,13 @@ export EPF_MUTANTS=$tmp
 table=$here/../mutants/table.py
 ktap_plan 12
 
-# usage: stanza LINE...: the table is a group and this
+# usage: stanza LINE...: makes a table of a group and this stanza
 stanza() {
 	printf '%s\n' 'group: core/align_broken' 'tree: include' 'build: program laws_align' \
 		'test: core/laws_align' 'file: include/epf/window.h' '' "$@" > "$tmp/core.table"
 }
 
-# usage: finds TEXT: the check fails, in one line with the id and this
+# usage: finds TEXT: the check fails in one line with the id and this text
 finds() {
 	! "$table" check > "$tmp/said" 2>&1 && cat "$tmp/said" &&
 		[ "$(wc -l < "$tmp/said")" -eq 1 ] && grep -F "core/one: $1" "$tmp/said"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What make says where something is missing: all of it at once, in one line, with
-# the command that mends it, which is not advised again once it was followed.
+# The message of make about missing packages: all of them at once, in one line, with the
+# command that installs them, which is not advised again after it was followed.
 # shellcheck disable=SC2317 # functions that ktap_check calls
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -11,7 +11,7 @@ tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
 ktap_plan 10
 
-# dpkg-query, which has no package, or those of $tmp/installed
+# A dpkg-query that knows no package, or those of $tmp/installed
 mkdir "$tmp/bin"
 cat > "$tmp/bin/dpkg-query" << SCRIPT
 #!/bin/sh
@@ -23,7 +23,7 @@ chmod 755 "$tmp/bin"/*
 : > "$tmp/installed"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
-# says STATUS ARG...: of make ARG..., what it says but for make's own lines in
+# says STATUS ARG...: runs make ARG...; its output, without make's own lines, is in
 # $tmp/said
 says() {
 	local want=$1 status
@@ -34,7 +34,7 @@ says() {
 	grep -vE '^make(\[[0-9]+\])?: ' "$tmp/all" > "$tmp/said"
 	[ "$status" = "$want" ] || { cat "$tmp/all"; return 1; }
 }
-# line REGEX...: it says one line, in which all of these are
+# line REGEX...: it prints one line, which matches all of these
 line() {
 	local regex
 
@@ -93,7 +93,7 @@ half() {
 		line '^error: missing: libcsv-dev \(no audits of CSV or of nfdump\): .*make deps.*; installed, but not'
 }
 ktap_check 'half of it there: both are told apart' half
-# installs_all: whatever can be named
+# installs_all: every possible package is named
 installs_all() {
 	"$top/scripts/deps.sh" --print build > "$tmp/installed"
 	{ sed -n 's/^\t\([a-z0-9|* -]*\)) echo.*/\1/p' "$top/scripts/needs.sh" | tr -d ' ' |

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The runner, with programs made up here: what it runs again, what it says at the
-# end. Which failures are worth a second attempt: judge.sh.
+# The runner, with invented programs: what it runs again, and what it prints at the end.
+# judge.sh tests which failures deserve a second attempt.
 # shellcheck disable=SC2317 # functions that claim calls
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -13,7 +13,7 @@ export EPF_UNSTEADY=$tmp/unsteady
 unset EPF_SEED EPF_TIMEOUT
 ktap_plan 25
 
-# usage: program NAME; reads its text. It notes that it ran, and its seed.
+# usage: program NAME; reads its text. The program notes that it ran, and its seed.
 program() {
 	{
 		echo '#!/bin/sh'
@@ -53,7 +53,7 @@ run fake/good
 ktap_is 'what passes passes' $status 0
 ktap_check 'and is counted in the last line' ends_with '1 passed, 0 failed, 0 skipped'
 ktap_check 'once, with the seed 0' ran good 0
-ktap_check 'its time is told' said '^# time [0-9.]+ [0-9.]+ fake/good$'
+ktap_check 'its time is reported' said '^# time [0-9.]+ [0-9.]+ fake/good$'
 ktap_check 'and that of its suite' said '^# suite [0-9.]+ fake$'
 ktap_refuse 'nothing is unsteady' said '^# unsteady'
 
@@ -66,7 +66,7 @@ ktap_is 'both outputs are kept' "$(grep -cE '^(not )?ok 1' "$tmp/unsteady/fake-l
 
 run fake/unlucky
 ktap_is 'what fails twice fails' "$status $(tail -n 1 "$tmp/out")" '1 0 passed, 1 failed, 0 skipped'
-ktap_check 'the seed is told' said '^not ok 1 fake/unlucky # exit=1, EPF_SEED=1$'
+ktap_check 'the seed is reported' said '^not ok 1 fake/unlucky # exit=1, EPF_SEED=1$'
 run fake/law
 ktap_is 'a broken law fails' "$status $(tail -n 1 "$tmp/out")" '1 0 passed, 1 failed, 0 skipped'
 ktap_check 'at once' ran law 0
@@ -81,7 +81,7 @@ ktap_is 'nothing but skipped is no success' "$status $(tail -n 1 "$tmp/out")" '1
 program wide <<< 'echo "ok 1 - a # chance 6e-5"'
 program wider <<< 'echo "ok 1 - a # chance 0.00005"'
 run fake/wide
-ktap_check 'the chance to fail by luck is told' \
+ktap_check 'the chance to fail by luck is reported' \
 	said '^# chance: 1 statistical points, by luck one fails in 6e-05 of runs$'
 run fake/wide fake/wider
 ktap_is 'chances that sum to more than 1e-4 fail' "$status $(tail -n 1 "$tmp/out")" \

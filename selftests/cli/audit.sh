@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# epfctl audit of snapshots, without the module: answers against an account of
-# what was inserted when (mkaudit.c), interruption, faults, hostile input.
+# epfctl audit of snapshots, without the module: answers against the expected ones
+# (mkaudit.c), interruption, faults, hostile input.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
@@ -60,18 +60,18 @@ from_pipe() {
 }
 claim 'records from a pipe' from_pipe
 epf -j audit "$many/snap" "$many/column" --key-len 12 --probe 2M
-# The interval is of 99.9 %, and these keys are others each time: three of its
-# halves are ten sigma. That it is not wider than that: audit/estimate.
+# The interval is 99.9 % and these keys are independent: three of its halves are ten
+# sigma. audit/estimate shows that it is not wider than that.
 chance=1e-20 claim 'random keys are found as often as foretold' json \
 	'd["asked"]["met"]["keys"] == 2000000 and
 	 abs(d["asked"]["met"]["low"] + d["asked"]["met"]["high"] - 2 * d["asked"]["fpr"]) <
 	 3 * (d["asked"]["met"]["high"] - d["asked"]["met"]["low"])'
 epf audit "$few/snap" "$few/column" --key-len 12 --probe 1k
-claim 'and so it is told' grep -q ' of 1000 random keys: ' "$tmp/out"
+claim 'and the report says so' grep -q ' of 1000 random keys: ' "$tmp/out"
 stops_probing() {
 	local wait
 
-	for wait in 0.3 1 3 10 40 160; do # until it has begun to
+	for wait in 0.3 1 3 10 40 160; do # until it has begun
 		timeout -s INT "$wait" "$EPFCTL" audit "$few/snap" "$few/column" \
 			--key-len 12 --probe 1e12 > "$tmp/out" 2> "$tmp/err"
 		[ $? = 124 ] && [ ! -s "$tmp/out" ] && grep -qx \
@@ -115,7 +115,7 @@ epf -j audit "$few/snap" "$few/keys.csv" -F csv --header --fields 2
 claim 'the same of records without a bitmap' \
 	json "d['bitmap_xxh3'] == '$(sum_of "$few/bitmap")'"
 
-# Records: those that are present, those that are absent
+# Records: the present ones, the absent ones
 expected_records() {
 	python3 - "$few" "$1" > "$tmp/want" << 'PYTHON'
 import sys
@@ -193,7 +193,7 @@ fails 'goes with neither' audit "$few/snap" "$few/keys.json" --agent x --no-agen
 fails "$tmp/none: No such file" audit "$few/snap" "$few/keys.json" \
 	--agent "$tmp/none"
 
-# Hostile input: one line each, and nothing is written
+# Hostile input: one line for each, and no output file
 nothing_left() { [ -z "$(ls -A "$dir")" ]; }
 # hostile REGEX ARG...
 hostile() {
@@ -275,7 +275,7 @@ injected() {
 		LD_PRELOAD=$tmp/inject.so ${within:-} "$EPFCTL" "${@:2}" $how \
 		< /dev/null > "$tmp/out" 2> "$tmp/err"
 	status=$?
-} 2> /dev/null # the shell tells of who was killed
+} 2> /dev/null # the shell reports killed children
 column_job=(audit "$many/snap" "$many/digests" "${columns[@]}" -b "$dir/b"
 	-a "$dir/a")
 csv_job=(audit "$many/snap" "$many/keys.csv" -F csv --header --fields key
@@ -292,7 +292,7 @@ whole() {
 		{ [ ! -e "$dir/a" ] || cmp -s "$dir/a" "$many/ages"; } &&
 		{ [ ! -e "$dir/r" ] || cmp -s "$dir/r" "$tmp/records"; }
 }
-# Old files of the same names are old or new
+# Existing files of the same names are old or new
 old_or_new() {
 	local name
 
@@ -343,7 +343,7 @@ memory_fails() {
 }
 claim 'each allocation fails: one line and nothing is left; or done' memory_fails
 
-# Each transfer of data is short once, and goes on after: the whole output.
+# Each transfer of data is short once, and then continues: the output is complete.
 # short_each ARG...
 short_each() {
 	local n
@@ -362,7 +362,7 @@ claim 'a short read or write of a column: the same bytes' \
 	short_each "${column_job[@]}"
 claim 'the same of records' short_each "${csv_job[@]}"
 
-# Interrupted, and gone on with
+# Interrupted and resumed
 interrupted() {
 	rm -f "$dir"/*
 	injected "disk:$1:int" "${@:2}"
@@ -430,7 +430,7 @@ hostile '--resume needs' audit "$few/snap" "$few/digests" "${columns[@]}" \
 hostile '--resume needs' audit "$few/snap" <(cat "$few/keys.csv") -F csv \
 	-b "$dir/b" --resume
 
-# Files that an audit leaves, where others are already
+# Files that an audit leaves, when files of those names exist
 for suffix in partial resume; do
 	cp "$few/digests" "$tmp/mine.$suffix"
 	fails "mine.$suffix would be overwritten" audit "$few/snap" \
@@ -452,15 +452,15 @@ others_partial() {
 claim "somebody's b.partial" others_partial b
 claim "somebody's a.partial" others_partial a
 
-# Two snapshots that differ in the hash key, and so in the lines, with the same
-# verdicts: what an audit says and leaves is the same, but for how long it took
-# and the error counted over the lines.
+# Two snapshots that differ in the hash key, and so in the lines, but give the same
+# verdicts: output and state files of an audit are equal, except for its duration and the
+# error counted over the lines.
 for key in 1 2; do
 	mkdir "$tmp/key$key"
 	"$tmp/mkaudit" "$tmp/key$key" 100003 $key
 	touch -d @1700000000 "$tmp/key$key"/*
 done
-# seen_with KEY ARG...: what it says; and its state, when interrupted
+# seen_with KEY ARG...: prints its output; and its state, if interrupted
 seen_with() (
 	cd "$tmp/key$1" && rm -f out* || return
 	umask 022
@@ -500,7 +500,7 @@ renewed_snapshot() {
 }
 claim 'a snapshot written anew is another one' renewed_snapshot
 
-# States that are not ours: refused in one line, and nothing is lost
+# States of other audits: refused in one line, and no data is lost.
 # refused REGEX [ARG...]
 refused() {
 	local before
@@ -595,8 +595,8 @@ still_good() {
 	[ "$status" = 0 ] && whole
 }
 claim 'after all that, the right one is gone on with' still_good
-# Each step of what goes on fails, or is the last: it is gone on with again, or,
-# where an output has its name already, refused.
+# Each step of a resumed audit fails, or is the last one: it resumes again, or, if an
+# output already has its name, it is refused.
 gone_on_again() {
 	local n named
 
@@ -625,8 +625,7 @@ gone_on_again() {
 claim 'each step of going on fails: nothing is lost' gone_on_again fail
 claim 'killed at each step of going on: nothing is lost' gone_on_again kill
 
-# By an agent
-# Its first line says that it listens.
+# By an agent. The first line of an agent says that it listens.
 listens() {
 	local i
 
@@ -654,8 +653,8 @@ resumed_by_agent() {
 	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0 and
 		d["work"]["by_agent"] and d["present"] == 200007'
 }
-# An agent that tells of no keys yet, for longer than a state waits to be saved,
-# and interrupts us then.
+# An agent that does not report progress for longer than the interval at which a state is
+# saved, and then interrupts epfctl.
 slow_agent() {
 	python3 - "$1" << 'PYTHON'
 import json, os, signal, socket, struct, sys, time
@@ -695,7 +694,7 @@ kept_while_waiting() {
 	injected '' "${column_job[@]}" --resume -j
 	[ "$status" = 0 ] && whole && json 'd["work"]["resumed_at"] > 0'
 }
-# An agent that says nothing
+# An agent that never answers
 silent_agent() {
 	python3 - "$1" << 'PYTHON'
 import socket, sys
@@ -708,7 +707,7 @@ while c.recv(1 << 16):
     pass
 PYTHON
 }
-# A signal that comes before it is waited for
+# A signal that comes before epfctl waits for it
 stops_waiting() {
 	silent_agent "$tmp/agent/silent" > "$tmp/agent/silent.log" &
 	listens "$tmp/agent/silent.log" || return
@@ -717,7 +716,8 @@ stops_waiting() {
 	wait $!
 	one_line 130 && grep -q 'stopped; nothing was written' "$tmp/err"
 }
-# What the protocol cannot say is done here: unsayable SED ARG...
+# Requests that the protocol cannot express are done by epfctl itself:
+# unsayable SED ARG...
 unsayable() {
 	LC_ALL=C sed "$1" "$few/keys.csv" > "$tmp/odd.csv"
 	rm -f "$dir"/*
@@ -734,13 +734,13 @@ unsayables() {
 		unsayable '1s/key/k\x01y/' --fields $'k\x01y' &&
 		unsayable 's/,/\xa7/g' --fields key --separator $'\xa7'
 }
-# The agent is killed at each step of writing, so half-way through keys whose
-# place in the file it shares: they are read again, and the outputs made anew.
-# dies N ARG...: at the N-th; $status of the audit
+# The agent is killed at each step of writing, so also in the middle of keys whose
+# position in the file it reports: they are read again, and the outputs made anew.
+# dies N ARG...: killed at the N-th step; $status of the audit
 dies() {
 	local killed=$tmp/agent/mortal$1
 
-	rm -f "$killed.log" # of the audit before
+	rm -f "$killed.log" # left by the audit before
 
 	EPF_DIE=$1 LD_PRELOAD=$tmp/die.so "$agent" --config /dev/null \
 		--socket "$killed" --step 1000 2> "$killed.log" &
@@ -751,7 +751,7 @@ dies() {
 	status=$?
 	kill -9 $! && wait $!
 	[ "$status" = 0 ]
-} 2> /dev/null # the shell tells of who was killed
+} 2> /dev/null # the shell reports killed children
 agent_dies() {
 	local n
 
@@ -761,7 +761,7 @@ agent_dies() {
 	done
 	dies 100000 "$@" && json 'd["work"]["by_agent"]' && whole
 }
-# An agent does not take what is open for appending.
+# An agent does not accept files open for appending.
 appends() {
 	expected_records present
 	echo before > "$tmp/appended"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# epfctl audit of snapshots that say what their keys are made of (mkaudit.c).
+# epfctl audit of snapshots that record how their keys are made (mkaudit.c).
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
@@ -14,7 +14,8 @@ mkdir "$few"
 ktap_plan 27
 columns=(--format column --digests)
 
-# What the filter's keys are made of: others are refused, none is warned of
+# Keys as the filter records them are accepted, others are refused; if nothing is recorded
+# there is no warning
 for kind in '' .frame .digest .mixed; do
 	epf -j audit "$few/snap$kind" "$few/keys.pcap"
 	claim "packets, of a snapshot with${kind:- unknown} keys" \

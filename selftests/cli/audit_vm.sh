@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# epfctl audit of live filters, in place and copied, against what the module
-# itself answers (epfctl test). Loads build/kmod/epochfilter.ko (or EPF_KO) in a
-# VM; elsewhere it must be loaded.
+# epfctl audit of live filters, in place and copied, against the module's own answers
+# (epfctl test). Loads build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere it must be
+# loaded.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
@@ -10,7 +10,7 @@
 needs_module
 ktap_plan 28
 
-# All names begin with audit-, so that nobody else's filters are touched.
+# All names begin with audit-, so that other filters are not touched.
 sweep() {
 	local name
 
@@ -22,7 +22,7 @@ sweep() {
 sweep
 ktap_cleanup sweep
 
-# Keys of 8 bytes, of eight epochs and of none; the same bytes as digests
+# Keys of 8 bytes, from eight epochs and from none; the same bytes as digests
 python3 - "$tmp" << 'PYTHON'
 import random, sys
 tmp, rng = sys.argv[1], random.Random(5)
@@ -46,7 +46,7 @@ fill() {
 	done
 }
 
-# asked NAME FILE ARG...: the module's own answers, as ages
+# asked NAME FILE ARG...: prints the module's own answers, as ages
 asked() {
 	"$EPFCTL" -j test "$1" "${@:3}" > "$tmp/verdicts"
 	python3 - "$tmp/verdicts" "$2" << 'PYTHON'
@@ -55,7 +55,7 @@ ages = bytes(json.loads(line).get("age", 255) for line in open(sys.argv[1]))
 open(sys.argv[2], "wb").write(ages)
 PYTHON
 }
-# Some of each age, and some of none
+# Keys of each age, and absent ones
 of_all_ages() {
 	python3 -c 'import sys
 ages = open(sys.argv[1], "rb").read()
@@ -105,7 +105,7 @@ claim 'epochs have their times; the filter its estimate' \
 		d["asked"]["epoch_after"] == d["asked"]["epoch"] and
 		d["asked"]["fpr"] <= 1e-4 and d["present"] >= 4000'
 
-# What is in the way
+# Obstacles
 fails 'neither a filter nor a file' audit audit-none "$tmp/column" --key-len 8
 fails '--resume needs' audit audit-4 "$tmp/column" --key-len 8 -b "$tmp/b" --resume
 "$EPFCTL" create audit-ge -W 7k --kind ge > "$tmp/out"

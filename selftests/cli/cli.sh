@@ -65,7 +65,7 @@ warns() {
 }
 claim 'so are warnings; the answer is on stdout' warns
 
-# Ended by a signal: 128 and its number
+# Ended by a signal: the status is 128 and its number
 # ended_by SIGNAL NUMBER ARG...: while it waits for its standard input
 ended_by() {
 	local i
@@ -79,7 +79,7 @@ ended_by() {
 			((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$!/status") & 1 << 14)) && break
 		sleep 0.1
 	done
-	while kill -s "$1" $! 2> /dev/null; do # one before it reads is not heard
+	while kill -s "$1" $! 2> /dev/null; do # a signal before it reads is not noticed
 		sleep 0.1
 	done
 	wait $!
@@ -275,7 +275,7 @@ fails ': Is a directory' insert x -f "$tmp"
 fails '--count .9. is too large' rotate x --count 9
 fails '--count .0. is too small' watch x --count 0
 
-# The module is not there
+# The module is not loaded
 missing="/dev/epochfilter is not there: load the module with 'modprobe"
 if [ -e /dev/epochfilter ]; then
 	for what in list create test doctor; do
@@ -290,8 +290,8 @@ fi
 epf -j doctor
 claim 'doctor -j is JSON' json 'len(d["checks"]) > 10 and "use" in d["able"]'
 
-# elsewhere AROUND REGEX: doctor on a machine without headers, with one card of
-# another vendor, and with the changes that AROUND makes
+# elsewhere AROUND REGEX: doctor on a machine without headers, with one card of another
+# vendor, and with the changes that AROUND makes
 elsewhere() {
 	local here=$EPFCTL
 
@@ -361,7 +361,7 @@ fails 'is not a snapshot' show --file "$tmp/snap"
 gives 0 'snapshot of sample.*checksums +sound' show --file "$tmp/good"
 claim 'a snapshot shows no hash key' [ "$(grep -ciE 'key +0*1' "$tmp/out")" = 0 ]
 gives 0 '"inserts":123' -j show --file "$tmp/good"
-cp "$tmp/good" "$tmp/"$'\xff' # no UTF-8
+cp "$tmp/good" "$tmp/"$'\xff' # not UTF-8
 gives 0 '"file":' -j show --file "$tmp/"$'\xff'
 fails 'is not a regular file' show --file <(cat "$tmp/good")
 for fault in magic:'is not a snapshot' version:'of a version' \
@@ -394,7 +394,7 @@ cut_anywhere() {
 	done
 }
 claim 'a snapshot cut at any place is refused' cut_anywhere
-# change_anywhere REGEX: the faults that there may be
+# change_anywhere REGEX: the possible faults
 change_anywhere() {
 	local at
 
@@ -407,7 +407,7 @@ change_anywhere() {
 claim 'a snapshot with any byte changed is refused' change_anywhere \
 	'corrupt|not a snapshot|version'
 
-# What its keys are made of
+# How its keys are made
 gives 0 'keys +not recorded' show --file "$tmp/good"
 while read -r desc text; do
 	mksnap --keys "$desc" "$tmp/keyed"
@@ -424,7 +424,7 @@ done <<- KEYS
 	4,0,0,0 digests
 	5,0,0,0 of several kinds
 KEYS
-# nothing that no key has: kinds, options of other keys, bits beyond
+# Descriptions that fit no key: kinds, options of other keys, unused bits
 for desc in 0,0,0,0 6,0,0,0 255,0,0,0 1,1,0,0 1,0,1,0 5,0,0,1 2,6,0,0 2,0,1,0 \
 	2,2,1536,0 2,2,1024,65536 2,2,0,65536 2,1,1024,0 2,1,4,0 2,2,1,0 2,2,0,64 2,3,16,0 2,5,0,33 2,1,32768,0 3,0,0,4 4,255,65535,4294967295; do
 	mksnap --keys $desc "$tmp/keyed"
@@ -442,7 +442,7 @@ tail -c +297 "$tmp/good" >> "$tmp/snap"
 claim 'and without what it says' refused "$tmp/snap" 'corrupt|truncated'
 cp "$tmp/plain" "$tmp/good"
 
-# Of an owned kind
+# Of a locked kind
 mksnap --dict "$tmp/dict"
 gives 0 'kind +dict: .*memory +768 B.*sound' show --file "$tmp/dict"
 gives 0 '"kind":"dict".*"inserts":123' -j show --file "$tmp/dict"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# epfctl with the module: filters made, asked, saved, swapped, watched. Loads
+# epfctl with the module: filters created, tested, saved, swapped, watched. Loads
 # build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere it must be loaded.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
@@ -9,7 +9,7 @@
 needs_module
 ktap_plan 285
 
-# All names begin with cli-, so that nobody else's filters are touched.
+# All names begin with cli-, so that other filters are not touched.
 sweep() {
 	local name
 
@@ -34,13 +34,13 @@ watching() {
 
 	"$EPFCTL" watch "$@" > "$tmp/watch" 2>&1 &
 	watcher=$!
-	for ((i = 0; i < 600; i++)); do # nobody else holds a filter
+	for ((i = 0; i < 600; i++)); do # no other process holds a filter
 		"$EPFCTL" list -j | grep -qE '"users": ?[1-9]' && return
 		sleep 0.1
 	done
 }
 
-# watched STATUS REGEX: it ends with this, within 60 s
+# watched STATUS REGEX: it ends with this status and output, within 60 s
 watched() {
 	local i
 
@@ -53,7 +53,7 @@ watched() {
 	[ $? = "$1" ] && tr '\n' '\037' < "$tmp/watch" | grep -qE -- "$2"
 }
 
-# What keys are made of
+# How keys are made
 keys_of() { shows "$1" "d['keys'] == $2" "$3"; }
 "$EPFCTL" create cli-desc -W 7000 > "$tmp/out"
 keys_of 'nobody has said what keys are made of' '{"kind": "unknown"}' cli-desc
@@ -71,8 +71,8 @@ gives 0 'keys +of several kinds' show cli-desc
 "$EPFCTL" destroy cli-desc > "$tmp/out"
 "$EPFCTL" destroy cli-desc-2 > "$tmp/out"
 
-# Asked for keys of another kind: a warning, once. DESCRIPTION of mksnap.c; what the
-# filter has, or nothing: no warning; how it is asked
+# Testing keys of another kind gives one warning. DESCRIPTION of mksnap.c; what the filter
+# has, or nothing: no warning; how it is tested
 asked_of() {
 	local warning="^warning: the keys of 'cli-kind' are $2: none of them can be"
 
@@ -101,7 +101,7 @@ claim 'digests: none' asked_of 2,1,0,0 '' --digest 0123456789abcdef
 claim 'text, of a filter of text: none' asked_of 1,0,0,0 '' a
 claim 'text, of several kinds: none' asked_of 5,0,0,0 '' a
 
-# Making
+# Creating
 gives 0 '^created cli-a \(id [0-9]+\)' create cli-a --window 7000
 fails "there is a filter 'cli-a' already" create cli-a --window 7000
 fails "there is no filter 'cli-none'" show cli-none
@@ -158,7 +158,7 @@ fails 'standard input:3: the key is empty' insert cli-a -
 gives 1 '0 present, 2 absent' test -c cli-a fine 'also fine'
 gives 0 '^\{"inserted":2,"present":0\}' -j insert cli-a one two
 
-# Keys that trickle in are answered as they come
+# Keys that arrive slowly are answered as they arrive
 trickle() {
 	local i pid seen=1
 
@@ -183,7 +183,7 @@ gives 0 '"inserted":300001' -j insert cli-many --file "$tmp/keys"
 gives 0 '^300001 present, 0 absent' test -c cli-many --file "$tmp/keys"
 seq 5000000 5099999 > "$tmp/keys"
 epf -j test -c cli-many --file "$tmp/keys"
-# 10 are expected: more than 30, by Poisson's law
+# 10 are expected; more than 30 fail it, by the Poisson distribution
 chance=1e-7 claim 'false positives within the budget of 1e-4' \
 	json 'd["present"] <= 30 and d["unknown"] == 0'
 shows 'counters add up' 'd["stats"]["inserts"] == 300001 and
@@ -207,7 +207,7 @@ claim 'test --within: epochs of an owned kind' ages_within cli-ages 2 2
 claim 'test --within: which have no certain length' bad_within cli-ages 'by insertions' 1s
 "$EPFCTL" destroy cli-ages > "$tmp/out"
 
-# Forgetting
+# Rotation and clearing
 gives 0 '^epoch' rotate cli-a
 gives 0 '^hello present age 1' test cli-a hello
 gives 0 '"epoch":' -j rotate cli-a -n 7
@@ -217,7 +217,7 @@ gives 0 '^$' clear cli-a
 gives 1 '^hello absent' test cli-a hello
 shows 'a cleared filter keeps its parameters' 'd["window_inserts"] == 7000' \
 	cli-a
-shows 'the hash is nh unless told otherwise' 'd["hash"] == "nh"' cli-a
+shows 'the hash is nh by default' 'd["hash"] == "nh"' cli-a
 
 # Other windows
 gives 0 '^created' create cli-time --time 10m --rate 1000 --strict
@@ -235,7 +235,7 @@ for kind in ge gebl apbf apbbf dict tlbf chain; do
 	gives 0 '^$' insert "cli-$kind" hello
 	gives 0 '^hello present' test "cli-$kind" hello
 	gives 0 "kind +$kind: .*needs +its lock" show "cli-$kind"
-	shows "$kind: told, and what it needs" "d['kind'] == '$kind' and
+	shows "$kind: shown, with what it needs" "d['kind'] == '$kind' and
 		d['shape'] and d['needs']['lock'] and d['needs']['worker'] and
 		d['needs']['memory'] == ('$kind' in ('tlbf', 'chain')) and
 		d['stats']['inserts'] == 1 and d['window_epochs'] > 1 and
@@ -287,7 +287,7 @@ head -c -1 "$tmp/snap" > "$tmp/cut"
 fails 'is truncated' restore cli-b "$tmp/cut"
 fails "there is no filter 'cli-b'" show cli-b
 
-# Above the module's limits: what is needed, what is allowed, what mends it
+# Above the module's limits: what is needed, what is allowed, and the command to run
 parameters=/sys/module/epochfilter/parameters
 # limited NAME VALUE: the limit, until restored by unlimited
 limited() { echo "$2" > "$parameters/$1"; }
@@ -296,7 +296,7 @@ unlimited() {
 	limited max_total_mib 0
 	limited max_filters 1024
 }
-# mended ARG...: it works once the command that the last error names is done
+# mended ARG...: it works after the command that the last error names
 mended() {
 	eval "$(sed -n "s/.*, or '\(echo .*\)'\$/\1/p" "$tmp/err")" || return
 	epf "$@"
@@ -328,7 +328,7 @@ fails "there are $nr filters, and max_filters is $nr: destroy one, or 'echo $((n
 	create cli-limit -W 1M
 claim 'which works too' mended create cli-limit -W 1M
 
-# A full disk: the old file stays, nothing else does
+# A full disk: the old file stays, and no other file is left
 mkdir "$tmp/small"
 mount -t tmpfs -o size=256k tmpfs "$tmp/small"
 cp "$tmp/snap" "$tmp/small/snap"
@@ -338,7 +338,7 @@ claim 'a full disk leaves the old file' cmp "$tmp/snap" "$tmp/small/snap"
 claim 'a full disk leaves no other' [ "$(ls -A "$tmp/small")" = snap ]
 umount "$tmp/small"
 
-# A save that is interrupted: the old file or the new one, whole, and no other
+# A save that is interrupted: the old file or the new one, complete, and no other file
 mkdir "$tmp/dir"
 cp "$tmp/snap" "$tmp/dir/snap"
 gives 0 '^created' create cli-big -W 1M --lines 2M --lines-per-key 1 \
@@ -356,7 +356,7 @@ claim 'an interrupted save leaves one whole file' interrupted
 rm -r "$tmp/dir"
 gives 0 '^$' destroy cli-big
 
-# Saving while insertions go on: what was there before is in the file
+# Saving during insertions: all earlier keys are in the file
 seq 1000000 1050000 > "$tmp/keys"
 gives 0 '^created' create cli-busy -W 1M
 gives 0 '^$' insert cli-busy -f "$tmp/keys"
@@ -396,7 +396,8 @@ fails_open() {
 			"$tmp/err"
 }
 claim 'a saturated filter says that it does not know' fails_open
-# Its lines are asked all the same: present what was inserted, absent for certain.
+# Its lines can still be audited: inserted keys are present, and others are certainly
+# absent.
 audits_saturated() {
 	seq 13001 14000 > "$tmp/audit.csv"
 	epf -j audit cli-full "$tmp/audit.csv" -F csv &&
@@ -406,12 +407,12 @@ sys.exit(not (d["asked"]["saturated"] and d["present"] == 1000))' < "$tmp/out" &
 		grep -q "'cli-full' is saturated: what is absent" "$tmp/err"
 }
 claim 'an audit of it says so, and misses nothing' audits_saturated
-claim 'watch told of it' watched 0 'cli-full (saturated|rotated): epoch'
+claim 'watch reported it' watched 0 'cli-full (saturated|rotated): epoch'
 
 # Watching
 watching -j cli-a --count 2
 gives 0 '^epoch' rotate cli-a
-for ((i = 0; i < 600; i++)); do # two that come at once are one event
+for ((i = 0; i < 600; i++)); do # two events at once are merged into one
 	grep -q rotated "$tmp/watch" && break
 	sleep 0.1
 done
@@ -420,7 +421,7 @@ claim 'watch -j tells of two rotations' watched 0 \
 	'"event":"rotated".*"event":"rotated"'
 gives 0 'cli-a stats: epoch.*cli-a stats' watch cli-a --interval 100ms -n 2
 
-# 80 columns, whatever is printed
+# At most 80 columns, whatever is printed
 narrow() {
 	epf "$@"
 	[ "$status" = 0 ] && [ -s "$tmp/out" ] &&
@@ -441,7 +442,7 @@ signalled() {
 	local i
 
 	watching "$@"
-	for ((i = 0; i < 600; i++)); do # one before it waits is not heard
+	for ((i = 0; i < 600; i++)); do # a signal before it waits is not noticed
 		kill -INT "$watcher" 2> /dev/null || break
 		sleep 0.1
 	done
@@ -451,7 +452,7 @@ signalled() {
 claim 'watch, ended by SIGINT: exit status 130, and no word of it' \
 	signalled cli-other
 
-# Destroying what is held
+# Destroying a filter that is held
 watching cli-a
 fails "'cli-a' is held by" destroy cli-a
 shows 'the watcher is the one user' 'd["users"] == 1' cli-a
@@ -486,17 +487,17 @@ gives 0 'missing +right to change' doctor
 EPFCTL=$ROOT_EPFCTL
 chmod 600 /dev/epochfilter
 
-# README: who may do what. A member of the group, by the lines that it has.
+# README: who may do what. A member of the group, by the lines of README.
 readme=$top/README.md
-# readme_line BEGIN: the command that begins so, by root
+# readme_line BEGIN: runs as root the command that begins so
 readme_line() {
 	sed -n "s/^    \(sudo $1.*\)/\1/p" "$readme" | sed 's/ \+#.*//; s/sudo //g'
 }
-# commands WHO: those of its row, one a line, without what is not a verb's
+# commands WHO: prints the commands of the row of WHO, one a line, without operands
 commands() {
 	grep "^| $1" "$readme" | grep -o '`[^`]*`' | tr -d '`' | grep -v '^epochfilter$'
 }
-# operands_for VERB...: the whole, in words
+# operands_for VERB...: prints the complete command
 operands_for() {
 	case $* in
 	plan) words=(plan -W 1) ;;
@@ -519,7 +520,7 @@ operands_for() {
 	*) words=("$@") ;;
 	esac
 }
-# may RIGHT WHO: does all of its row as RIGHT says: may, or not
+# may RIGHT WHO: can WHO run all of the row, as RIGHT says: may, or not?
 may() {
 	local command lines=0
 
@@ -532,7 +533,7 @@ may() {
 			{ [ "$status" -le 1 ] || [ "$command" = doctor ]; } && ! grep -q 'as root' "$tmp/err"
 		else
 			[ "$status" = 2 ] && grep -q 'run as root' "$tmp/err"
-		fi || { # which, for who reads the diagnostics
+		fi || { # print which command it was
 			echo "${words[*]}" >> "$tmp/err"
 			return 1
 		}
@@ -560,7 +561,7 @@ claim "README's usermod" env USER=nobody sh -c "$(readme_line usermod)"
 claim "README's chgrp" sh -c "$(readme_line chgrp)"
 claim 'README: what the group may' may may 'the group'
 claim 'and anybody still' may may anybody
-modprobe veth # something is to be attached
+modprobe veth # an interface to attach to
 ip link add cli-veth1 type veth peer name cli-veth2
 mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf
 "$ROOT_EPFCTL" attach cli-veth1 --filter cli-other --key flow --action count > "$tmp/out"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Makes two counts by age of an audit's state too large by 2^63 each, so that their
-sum is what it was; its checksum fits.
+"""Make two of the counts by age in an audit's state too large by 2^63 each, so that their
+sum is unchanged; the checksum is valid.
 
 usage: forge_state.py FILE
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into epfctl: a device that is a directory, and faults.
+ * Preloaded into epfctl: replaces the device by a directory, and injects faults.
  *
  *   EPF_FAKE=DIR     /dev/epochfilter; filter NAME is DIR/NAME (its header, as
  *                    in a snapshot) and DIR/NAME.lines, which is what a
@@ -45,18 +45,18 @@
 
 enum what { NONE, ALLOC, IOCTL, DISK, AGENT, IO };
 
-static enum what kind; /* NONE: not in main(), or no fault wanted */
+static enum what kind; /* NONE: not in main(), or no fault requested */
 static int countdown;
 static char how; /* f, k, i, c, r */
-static char path_old[PATH_MAX]; /* another name of what is replaced */
+static char path_old[PATH_MAX]; /* a second name of the file that is replaced */
 
 /**
- * struct disk - what a power cut may lose
+ * struct disk - the state that a power cut may lose
  * @temp: the file being written
  * @target: its name after the renaming, or ""
- * @fd: open on it
- * @synced: its contents are safe
- * @dir_synced: so is the renaming
+ * @fd: descriptor of the file being written
+ * @synced: its contents are on disk
+ * @dir_synced: the renaming is on disk
  */
 static struct {
 	char temp[PATH_MAX];
@@ -83,8 +83,8 @@ static bool strikes(enum what what)
 	return true;
 }
 
-/* What was not synced is lost: half of the contents are zeros, the rest is cut
- * off; the directory has the old name again.
+/* Drop what was not synced: half of the contents become zeros, the rest is cut off, and
+ * the directory has the old name again.
  */
 static void power_cut(void)
 {
@@ -103,7 +103,7 @@ static void power_cut(void)
 	syscall(SYS_kill, getpid(), SIGKILL);
 }
 
-/* In a process that is not our subject. */
+/* Run the command in a process without this library. */
 static void run(void)
 {
 	const char *command = setting("EPF_RUN");
@@ -113,7 +113,7 @@ static void run(void)
 		abort();
 }
 
-/* One step of writing. Return: it is to fail. */
+/* One step of writing. Return: must it fail? */
 static bool disk_step(void)
 {
 	if (!strikes(DISK))
@@ -134,7 +134,7 @@ static bool disk_step(void)
 	return true;
 }
 
-/* Allocation: the C library's own names, so that nothing has to be found. */
+/* Allocation: uses the C library's own names, so that no symbol lookup allocates. */
 extern void *__libc_malloc(size_t bytes);
 extern void *__libc_calloc(size_t nr, size_t bytes);
 extern void *__libc_realloc(void *old, size_t bytes);
@@ -201,7 +201,7 @@ int fallocate(int fd, int mode, off_t at, off_t bytes)
 	return (int)syscall(SYS_fallocate, fd, mode, at, bytes);
 }
 
-/* Bytes of a transfer that are carried out. */
+/* Return: the bytes of a transfer that are carried out. */
 static size_t carried(size_t bytes)
 {
 	return bytes > 1 && strikes(IO) ? bytes / 2 : bytes;
@@ -267,7 +267,7 @@ int renameat2(int from_dir, const char *from, int to_dir, const char *to,
 	if (!syscall(SYS_renameat2, from_dir, from, to_dir, to, flags))
 		return 0;
 	err = errno;
-	disk.target[0] = 0; /* nothing to be undone */
+	disk.target[0] = 0; /* nothing to undo */
 	if (path_old[0])
 		syscall(SYS_unlink, path_old);
 	errno = err;
@@ -279,7 +279,7 @@ int renameat(int from_dir, const char *from, int to_dir, const char *to)
 	return renameat2(from_dir, from, to_dir, to, 0);
 }
 
-/* Closing keeps a name of the file for power_cut(). */
+/* Closing keeps a second name of the file for power_cut(). */
 int close(int fd)
 {
 	if (fd == disk.fd && fd >= 0) {
@@ -328,7 +328,7 @@ static int fake(const char *name, const char *suffix, int flags)
 	return (int)syscall(SYS_open, path, flags | O_CLOEXEC, 0600);
 }
 
-/* The name of the filter that @fd is open on. */
+/* Return: the name of the filter that @fd is open on. */
 static void name_of(int fd, char name[EPF_NAME_LEN])
 {
 	char proc[64], path[PATH_MAX] = "";
@@ -470,7 +470,7 @@ int open(const char *path, int flags, ...)
 	return (int)syscall(SYS_open, path, flags, mode);
 }
 
-/* From main() on: what the loader needs is not ours to fail. */
+/* Faults count from main() on, because the loader's own calls must not fail. */
 static int (*real_main)(int argc, char **argv, char **envp);
 
 static int counted_main(int argc, char **argv, char **envp)
@@ -491,7 +491,7 @@ static int counted_main(int argc, char **argv, char **envp)
 	nr = real_main(argc, argv, envp);
 	if (kind == DISK && how == 'c') {
 		countdown = 1;
-		disk_step(); /* the last place: all is said to be done */
+		disk_step(); /* the last place: all output is finished */
 	}
 	kind = NONE;
 	return nr;

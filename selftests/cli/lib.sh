@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 . ../ktap.sh
 top=$(cd ../.. && pwd)
 EPFCTL=${EPF_CTL:-$top/build/user/epfctl}
-# As the runner says: filters that are pure BPF, which this machine may have, are no matter.
+# As in the runner: pure BPF filters, which this machine may have, are not used.
 export EPF_BACKEND=${EPF_BACKEND:-module}
 built=$top/build/selftests/cli
 tmp=$(mktemp -d) || exit 1
@@ -22,9 +22,10 @@ nothing=$tmp/.nothing
 [ -x "$EPFCTL" ] || ktap_skip_all "$EPFCTL is not there: run make"
 [ -x "$built/mkhost" ] || ktap_skip_all 'mkhost is not there: make -C selftests/cli'
 
-# Below bash does by itself what it can: in a guest it costs most to start a process.
+# The functions below use bash built-ins where possible, because starting a process is
+# slow in a guest.
 
-# epf ARG...: run it; status, $tmp/out and $tmp/err tell. Reads $tmp/in.
+# epf ARG...: runs it, and sets status, $tmp/out and $tmp/err. Reads $tmp/in.
 epf() {
 	local in=$tmp/in
 
@@ -35,14 +36,15 @@ epf() {
 	return 0
 }
 
-# seen: what the last run gave, for diagnostics.
+# seen: prints the output of the last run, for diagnostics.
 seen() {
 	echo "exit status $status"
 	sed 's/^/out: /' "$tmp/out" | head -5
 	sed 's/^/err: /' "$tmp/err" | head -5
 }
 
-# needs_module: have it loaded, in a VM by ourselves, or skip everything.
+# needs_module: makes sure that it is loaded; in a VM loads it, elsewhere skips
+# everything.
 needs_module() {
 	[ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
 	[ -e /dev/epochfilter ] && return
@@ -51,8 +53,8 @@ needs_module() {
 		ktap_skip_all 'the module does not load'
 }
 
-# verdict DESCRIPTION GOOD: one test line. A statistical claim is made with
-# chance=1e-9 before it: how often it fails by luck.
+# verdict DESCRIPTION GOOD: prints one test line. A statistical claim is preceded by
+# chance=1e-9, the probability that it fails by chance.
 verdict() {
 	local name=${1//[$'\n\033#']/?}
 
@@ -64,7 +66,7 @@ verdict() {
 	fi
 }
 
-# claim DESCRIPTION COMMAND ARG...: it succeeds, quietly.
+# claim DESCRIPTION COMMAND ARG...: the command succeeds; its output is hidden.
 claim() {
 	if "${@:2}" > /dev/null 2>&1; then
 		verdict "$1" yes
@@ -73,7 +75,7 @@ claim() {
 	fi
 }
 
-# flat FILE: in $flat, newlines as \037, NUL as ?
+# flat FILE: sets $flat to it, newlines as \037, NUL as ?
 flat() {
 	local part
 
@@ -85,8 +87,8 @@ flat() {
 	flat=${flat//$'\n'/$'\037'}
 }
 
-# gives STATUS REGEX ARG...: the output, its newlines as \037, matches, and
-# nothing is on stderr.
+# gives STATUS REGEX ARG...: the output, with newlines as \037, matches, and stderr is
+# empty.
 gives() {
 	local want=$1 regex=$2 good=no
 
@@ -97,7 +99,7 @@ gives() {
 	verdict "$* -> $want" $good
 }
 
-# error_of ARG...: how the line begins that tells of an error, in $begins
+# error_of ARG...: sets $begins to the beginning of its error line
 error_of() {
 	local word
 
@@ -110,7 +112,7 @@ error_of() {
 	done
 }
 
-# one_error STATUS REGEX ARG...: did epf ARG... end so, with one line?
+# one_error STATUS REGEX ARG...: does epf ARG... end with this status, and one line?
 one_error() {
 	local lines
 
@@ -130,7 +132,7 @@ fails() {
 	verdict "$* -> error" $good
 }
 
-# flip FILE AT: another value in the byte at AT
+# flip FILE AT: changes the byte at AT
 flip() {
 	local byte
 

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Nothing lost: each step of a save, each allocation and each command of the
-# device fails in turn, the program is killed there, or the power fails. The
-# old file or the new one is there, whole; the old filter or the new one; and
-# what went wrong is said in one line. The device is a directory: inject.c.
+# No data is lost: each step of a save, each allocation and each command of the device
+# fails in turn, the program is killed there, or the power fails. Afterwards the old file
+# or the new one exists, complete, and the old filter or the new one; and the error is one
+# line. The device is a directory: inject.c.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
@@ -16,14 +16,14 @@ mkdir "$tmp/dev" "$tmp/dir"
 struck=$tmp/struck
 max_faults=2000
 
-# injected FAULT ARG...: run epfctl with it; status, $tmp/out, $tmp/err tell.
+# injected FAULT ARG...: runs epfctl with it, and sets status, $tmp/out, $tmp/err.
 injected() {
 	rm -f "$struck"
 	EPF_FAKE=$tmp/dev EPF_STRUCK=$struck EPF_FAULT=$1 \
 		LD_PRELOAD=$tmp/inject.so "$EPFCTL" "${@:2}" \
 		< /dev/null > "$tmp/out" 2> "$tmp/err"
 	status=$?
-} 2> /dev/null # the shell tells of who was killed
+} 2> /dev/null # the shell reports killed children
 
 one_line() {
 	[ "$status" = 2 ] && [ ! -s "$tmp/out" ] &&
@@ -42,7 +42,7 @@ ktap_plan 31
 
 mkhost "$tmp/host1" && mkhost "$tmp/host2" id=2 || exit 1
 
-# Where things stand before each try
+# Restores the initial state before each try
 reset_file() {
 	rm -f "$tmp"/dir/*
 	[ "${1:-}" = none ] || cp "$tmp/old" "$tmp/dir/snap"
@@ -100,7 +100,7 @@ kill_first() {
 }
 claim 'the same where there was no file: none, or the new one' kill_first
 
-# The power fails at each step, and when all is said to be done
+# The power fails at each step, and after the program has finished
 cut_each() {
 	local n
 
@@ -135,7 +135,7 @@ export EPF_LIE=
 claim 'a save that did not sync its contents would be found out' lie file
 claim 'a save that did not sync the directory would be found out' lie dir
 
-# Each transfer of data is short once, and goes on after
+# Each transfer of data is short once, and then continues
 short_each() {
 	local n
 
@@ -180,8 +180,8 @@ reset_all() {
 }
 same_device() { diff -r -x .replaced "$tmp/dev" "$1" > /dev/null; }
 
-# Every fault of one kind: it fails in one line and nothing has happened, or it
-# does without and all has. A result that only could not be told has happened.
+# Every fault of one kind: the command fails in one line and changes nothing, or copes
+# and succeeds. If only reporting the result failed, the change has happened.
 # each_fault KIND ARG...
 each_fault() {
 	reset_all
@@ -235,7 +235,7 @@ claim_each alloc plan -T 10s --rate 1M -b 1e-6
 claim_each alloc merge -o "$tmp/dir/snap" "$tmp/host1" "$tmp/host2"
 claim_each alloc -j merge -o "$tmp/dir/snap" "$tmp/host1" "$tmp/host2"
 
-# Removing repeats: what there was is only replaced by all that there is to be
+# Removing repeats: an existing output is replaced only by a complete one
 python3 - "$tmp/in.pcap" << 'PYTHON'
 import sys
 sys.path.insert(0, "../dedup")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# epfctl merge: what it says and writes, and what it refuses.
+# epfctl merge: its output and messages, and what it refuses.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
@@ -9,13 +9,13 @@ mkhost "$tmp/a" id=1 epoch=58 ||
 	ktap_skip_all 'mkhost.c needs a compiler and libxxhash-dev'
 ktap_plan 60
 
-# refuses REGEX WHAT=NUMBER...: a second host that differs so
+# refuses REGEX WHAT=NUMBER...: refuses a second host that differs in this
 refuses() {
 	mkhost "$tmp/b" id=2 "${@:2}"
 	fails "$1" merge -o "$tmp/all" "$tmp/a" "$tmp/b"
 }
 
-# warns REGEX ARG...: done, with one line of warning
+# warns REGEX ARG...: succeeds, with one line of warning
 warns() {
 	local regex=$1 good=no
 
@@ -56,10 +56,10 @@ gives 0 '^merged 1 snapshots' merge -o "$tmp/one" "$tmp/a"
 gives 0 '^merged 2 snapshots' merge -o "$tmp/ab" "$tmp/a" "$tmp/b"
 claim 'another host does' eval '! cmp -s <(lines "$tmp/ab") <(lines "$tmp/one")'
 
-# What does not go together
+# Snapshots that do not fit together
 refuses "another hash key than .*/a: create filters that will be merged with the same --key" key=2
 refuses 'another hash than .*the same --hash' hash=1
-# made DESCRIPTION KIND KIND KIND: what two make together, 1 bytes, 2 frames
+# made DESCRIPTION KIND KIND KIND: the result of merging two; 1 bytes, 2 frames
 made() {
 	mkhost "$tmp/p" id=1 made="$2"
 	mkhost "$tmp/q" id=2 made="$3"
@@ -67,7 +67,7 @@ made() {
 	claim "$1" json "d['keys']['kind'] == '$4'"
 }
 made 'keys of one kind make keys of it' 1 1 bytes
-made 'what one does not tell is not told' 1 0 unknown
+made 'unrecorded in one: unrecorded' 1 0 unknown
 made 'also where it is the first' 0 2 unknown
 made 'several kinds stay several' 5 1 mixed
 mkhost "$tmp/p" id=1 made=1
@@ -100,7 +100,7 @@ fails '/dev/null is not a regular file' merge -o "$tmp/all" /dev/null
 mapfile -t many < <(yes "$tmp/a" | head -n 257)
 fails '257 snapshots are more than the 256' merge -o "$tmp/all" "${many[@]}"
 
-# Where to
+# Outputs
 cp "$tmp/all" "$tmp/before"
 fails 'is one of the snapshots, so it cannot be the result' merge -o "$tmp/a" "$tmp/b" "$tmp/a"
 ln -s a "$tmp/soft"
@@ -114,7 +114,7 @@ fails 'No such file or directory; nothing was changed' \
 	merge -o "$tmp/no/all" "$tmp/a"
 claim 'a merge that fails leaves the old file' cmp "$tmp/all" "$tmp/before"
 claim 'and no other' [ -z "$(compgen -G "$tmp/all.*")" ]
-short() { # of the file size that the shell allows
+short() { # above the shell's limit on file sizes
 	(ulimit -f 1; trap '' XFSZ; "$EPFCTL" merge -o "$tmp/all" "$tmp/a" "$tmp/b") \
 		> "$tmp/out" 2> "$tmp/err"
 	[ $? = 2 ] && grep -q '^error: .*File too large; nothing was changed' "$tmp/err" &&
@@ -139,7 +139,7 @@ warns '/old is older than the window: nothing of it is left' \
 claim 'and nothing of it is there' \
 	cmp <(lines "$tmp/left") <(lines "$tmp/one")
 
-# Stopped, and in little memory
+# Interrupted, and with little memory
 for id in 1 2 3 4 5 6; do
 	mkhost "$tmp/big$id" "id=$id" lines=$((1 << 19)) # 32 MiB
 done

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Seen anywhere in the cluster: three filters fed disjoint keys, saved, merged,
-# restored. Loads build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere it must
-# be loaded.
+# Seen anywhere in the cluster: three filters get disjoint keys, are saved, merged and
+# restored. Loads build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere it must be
+# loaded.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
@@ -15,7 +15,7 @@ if [ ! -e /dev/epochfilter ]; then
 fi
 ktap_plan 40
 
-# All names begin with merge-, so that nobody else's filters are touched.
+# All names begin with merge-, so that other filters are not touched.
 sweep() {
 	local name
 
@@ -28,22 +28,22 @@ ktap_cleanup sweep
 
 KEY=000102030405060708090a0b0c0d0e0f
 KEYS=2000
-# Sized for all of them within a window, which does not end meanwhile.
+# Sized for the keys of all hosts within a window, which does not end meanwhile.
 like=(--time 1h --rate 17 --budget 1e-4 --key "$KEY")
 
-# Keys of host $1
+# Prints the keys of host $1.
 keys() {
 	seq "$((1000000 * $1))" "$((1000000 * $1 + KEYS - 1))"
 }
 
-# present NUMBER NAME HOST: so many keys of HOST are in filter NAME
+# present NUMBER NAME HOST: does filter NAME have so many keys of HOST?
 present() {
 	keys "$3" > "$tmp/in"
 	epf -j test -c "$2" -
 	claim "$1 keys of host $3 in $2" json "d['present'] == $1"
 }
 
-# Their epochs are far from one another, as if they were of different age
+# Their epochs are far apart, as if the filters were of different age
 for host in 1 2 3; do
 	gives 0 "^created merge-$host" create "merge-$host" "${like[@]}" --align
 	epf rotate "merge-$host" -n $((2 * host))
@@ -54,7 +54,7 @@ epf -j show merge-1
 claim 'show -j tells that it is aligned' json 'd["aligned"]'
 gives 0 'aligned +epochs end by the wall clock' show merge-1
 
-# By hand epochs were ended beside the wall clock.
+# Explicit rotations ended epochs away from the multiples of the wall clock.
 for host in 1 2 3; do
 	gives 0 '^saved' save "merge-$host" "$tmp/$host"
 done
@@ -84,7 +84,7 @@ done
 gives 0 '^2000000 present age [0-7]' test merge-all 2000000
 keys 4 > "$tmp/in"
 epf -j test -c merge-all -
-# 0.2 expected at the most; over 8 less than once in 10^9 runs
+# At most 0.2 are expected; more than 8 less than once in 10^9 runs
 claim 'keys that no host has seen are not there' json 'd["present"] <= 8'
 epf -j show merge-all
 claim 'the restored filter is aligned, and counts the keys of all' json \
@@ -94,20 +94,20 @@ epf -j merge -o "$tmp/again" "$tmp/1" "$tmp/2" "$tmp/3"
 claim 'the rate that merge tells is within the budget' json \
 	'd["fpr"] <= d["budget"]'
 
-# The merged snapshot goes on as a filter, and is merged again
+# The merged snapshot continues as a filter, and is merged again
 keys 5 > "$tmp/in"
 gives 0 '^$' insert merge-all -
 gives 0 '^saved' save merge-all "$tmp/more"
 present $KEYS merge-all 5
 present $KEYS merge-all 1
 
-# Another hash key is another filter
+# A filter with another hash key is refused
 epf create merge-other "${like[@]:0:6}" --align
 epf save merge-other "$tmp/other"
 fails 'another hash key than .*with the same --key' \
 	merge -o "$tmp/all" "$tmp/1" "$tmp/other"
 
-# What is forgotten on all hosts is forgotten
+# Keys forgotten on all hosts are forgotten
 for host in 1 2 3; do
 	epf clear "merge-$host"
 	epf save "merge-$host" "$tmp/$host"

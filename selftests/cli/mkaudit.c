@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mkaudit DIR N [KEY]: a snapshot, N keys in all formats that are asked for, and
- * what is to come out, by a plain account of what was inserted when. KEY is the
- * first half of the hash key. In DIR:
+ * mkaudit DIR N [KEY]: makes a snapshot, N keys in every format, and the expected
+ * result from plain bookkeeping of the insertions. KEY is the first half of the hash
+ * key. In DIR:
  *
  *   snap                 the snapshot
  *   snap.KIND            the same, which says that its keys are made so:
@@ -12,9 +12,9 @@
  *   keys.pcap            N frames, key i in frame i
  *   bitmap, ages         the answer
  *
- * Key i was inserted in the epoch i % EPOCHS before the last, but for those
- * with i % EPOCHS == NEVER. The filter has room: no false positive is to be
- * expected, and which there are does not change from run to run.
+ * Key i was inserted i % EPOCHS epochs before the last one; keys with i % EPOCHS ==
+ * NEVER were not inserted. The filter is so large that no false positive is expected;
+ * those there are stay the same in each run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,16 +31,16 @@
 #define EPOCHS 12u /* more than a filter retains */
 #define NEVER 11u
 #define LAST 40u
-#define LINES_PER_KEYS 4u /* one line for so many keys */
+#define LINES_PER_KEYS 4u /* lines: one per so many keys */
 
 static struct epf_hash hash = { .key = { 11, 12 } };
 
 /**
- * struct maker - what is made
+ * struct maker - the snapshot being made
  * @f: filter
- * @epoch: of it
- * @n: keys
- * @dir: where the files go
+ * @epoch: its epoch
+ * @n: number of keys
+ * @dir: directory of the files
  */
 struct maker {
 	struct epf_lanes f;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mkhost FILE [WHAT=NUMBER]...: the snapshot of a host, of an aligned filter with
- * a window of 70 s, full of keys of its own. What: id (of the host, and its keys),
- * keys (in each epoch), ago (it was saved so many ms before the others), off (its
- * epochs end so many ms late), epoch (number), lines, bits, window (s), mode,
- * hash, kind, key, budget (ppt), made (of which kind of key, enum epf_key_kind).
+ * mkhost FILE [WHAT=NUMBER]...: makes the snapshot of a host: an aligned filter with a
+ * window of 70 s, full of its own keys. WHAT: id (of the host, and its keys), keys (in
+ * each epoch), ago (ms by which it was saved before the others), off (ms by which its
+ * epochs end late), epoch (number), lines, bits, window (s), mode, hash, kind, key,
+ * budget (ppt), made (how keys are made, enum epf_key_kind).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void take(const char *word)
 	exit(2);
 }
 
-/* The last boundary before the snapshot; those before it. */
+/* Set the last boundary before the snapshot, and those before it. */
 static void set_times(struct epf_snap_header *h)
 {
 	__u64 pitch = epf_align_pitch((h->params.window_ns + 6) / 7);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mksnap [--dict | --keys KIND,KEY,FLAGS,BYTES] FILE [FAULT]: a snapshot of an
- * empty filter, sound in itself, or one whose checksums are right and whose
- * contents cannot be. Of kind lanes, or dict, whose memory is not any bits.
- * --keys: it says that its keys are made so.
+ * mksnap [--dict | --keys KIND,KEY,FLAGS,BYTES] FILE [FAULT]: makes a valid snapshot of
+ * an empty filter, or one with correct checksums and impossible contents. Its kind is
+ * lanes, or with --dict dict, whose memory must be consistent. --keys: how its keys are
+ * made.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,7 +49,7 @@ static void spoil(struct epf_snap_header *h, const char *fault)
 	else if (!strcmp(fault, "name-empty"))
 		h->params.name[0] = 0;
 	else if (!strcmp(fault, "name-escape"))
-		h->params.name[0] = '\033'; /* to the terminal */
+		h->params.name[0] = '\033'; /* an escape sequence of the terminal */
 	else if (!strcmp(fault, "epoch"))
 		h->epoch_begin = 0;
 	else if (!strcmp(fault, "epoch-order"))
@@ -82,14 +82,14 @@ static void spoil_owned(struct epf_snap_header *h, struct epf_snap_owned *s,
 	else if (!strcmp(fault, "state-mode"))
 		h->params.kind = EPF_KIND_TLBF;
 	else if (!strcmp(fault, "memory-map"))
-		words[8] = ~0ULL; /* more cells than there is room for */
+		words[8] = ~0ULL; /* more cells than a bucket has room for */
 	else if (!strcmp(fault, "owned-lines"))
 		h->params.nr_lines = LINES;
 	else
 		spoil(h, fault);
 }
 
-/* A dictionary of ten buckets and two in the backyard. */
+/* Make a dictionary of ten buckets and two in the backyard. */
 static void make_owned(struct epf_snap_header *h, struct epf_snap_owned *s)
 {
 	h->params.kind = EPF_KIND_DICT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A library to preload: files are synced in vain. */
+/* A library to preload that makes syncing a file do nothing. */
 #include <unistd.h>
 
 int fsync(int fd)

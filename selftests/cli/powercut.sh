@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The power fails while epfctl saves again and again on ext4: at any moment the
-# file system goes down without its journal, as the kernel's shutdown ioctl has
-# it for such tests. After the next mount the file is one that was saved, whole,
-# and none older than the last that was said to be saved.
+# The power fails while epfctl saves again and again on ext4: at random moments the file
+# system is shut down without writing its journal, by the kernel's shutdown ioctl for such
+# tests. After the next mount the file is a complete one that was saved, and not older
+# than the last save reported as done.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
 
 rounds=${EPF_THOROUGH:+8}
 rounds=${rounds:-3}
-# The journal is written by who asks for it, not by the time that passes.
+# The journal is committed by a sync only, not by time.
 options=loop,commit=3000
 [ "$(id -u)" = 0 ] || ktap_skip_all 'needs root'
 [ -n "${EPF_VM:-}" ] || ktap_skip_all 'mounts and breaks file systems: in a VM only'
@@ -27,15 +27,14 @@ ktap_plan 4
 ktap_cleanup "$EPFCTL" destroy --force cut
 gives 0 '^created' create cut -W 100k
 
-# Of the filter, or of a file.
+# Prints the insertions of the filter, or of a file.
 inserts_of() {
 	"$EPFCTL" -j show "$@" | python3 -c 'import json, sys
 d = json.load(sys.stdin)
 print(d["inserts"] if "inserts" in d else d["stats"]["inserts"])'
 }
 
-# Save until that fails; $tmp/last tells the insertions of the last save that is
-# done.
+# Saves until that fails; $tmp/last has the insertions of the last completed save.
 saver() {
 	local n
 
@@ -55,14 +54,14 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack("I", 2))'
 		"$tmp/disk"
 }
 
-# cut PRELOAD: one power cut. Return: the file is what it has to be.
+# cut PRELOAD: one power cut. Return: is the file as it must be?
 cut() {
 	local saver got last now tries
 
 	last=$(cat "$tmp/last")
 	saver "$1" &
 	saver=$!
-	for ((tries = 0; tries < 600; tries++)); do # one save of this round is over
+	for ((tries = 0; tries < 600; tries++)); do # until a save of this round is done
 		[ "$(cat "$tmp/last")" = "$last" ] || break
 		sleep 0.1
 	done

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What each program that writes a file makes of what is at its path already: one
-# rule for save, merge, dedup and audit. The device is a directory: inject.c.
+# How each program that writes a file treats what exists at its path: one rule for save,
+# merge, dedup and audit. The device is a directory: inject.c.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=lib.sh disable=SC1091
 . "$(dirname "$0")/lib.sh"
@@ -26,12 +26,12 @@ with open(sys.argv[1] + "/keys", "w") as f:
 PYTHON
 mkhost "$tmp/host1" keys=50 && mkhost "$tmp/host2" id=2 || exit 1
 
-# A FIFO that nobody reads must not keep a program waiting.
+# A FIFO without a reader must not block a program.
 injected() {
 	EPF_FAKE=$tmp/dev EPF_STRUCK=$tmp/struck EPF_FAULT=$1 LD_PRELOAD=$tmp/inject.so \
 		timeout -k 1 60 "$EPFCTL" "${@:2}" < /dev/null > "$tmp/out" 2> "$tmp/err"
 	status=$?
-} 2> /dev/null # the shell tells of who was killed
+} 2> /dev/null # the shell reports killed children
 
 # writes WRITER FILE [FAULT]
 writes() {
@@ -57,11 +57,11 @@ fresh() {
 	rm -rf "$dir"
 	mkdir -m 755 "$dir"
 }
-# Only these names are in the directory.
+# Are only these names in the directory?
 only() { [ "$(ls -A "$dir" | tr '\n' ' ')" = "$* " ]; }
 written() { [ "$status" = 0 ] && cmp "$dir/$1" "$tmp/$writer"; }
 
-# Each of these has $writer.
+# $writer makes a new file for each of these.
 
 makes_new() {
 	fresh
@@ -75,7 +75,7 @@ replaces() {
 	ln "$dir/file" "$tmp/old.$writer"
 	writes $writer "$dir/file"
 	written file && only file && [ "$(stat -c %a "$dir/file")" = "$2" ] &&
-		[ "$(cat "$tmp/old.$writer")" = old ] # not written in place
+		[ "$(cat "$tmp/old.$writer")" = old ] # it was not written in place
 }
 follows() {
 	fresh
@@ -95,7 +95,7 @@ follows_dangling() {
 	writes $writer "$dir/far/two"
 	written far/file && [ -L "$dir/one" ] && [ -L "$dir/far/two" ]
 }
-# refused TEXT FILE NAMES: in one line, and it is what it was
+# refused TEXT FILE NAMES: refused in one line, and FILE is unchanged
 refused() {
 	local before after
 
@@ -130,7 +130,7 @@ streams() {
 	wait $!
 	[ "$status" = 0 ] && [ -p "$dir/it" ] && cmp "$tmp/read" "$tmp/$writer" && only it
 }
-# Nobody's program, so that the permissions count.
+# Runs as an unprivileged user, so that the permissions count.
 refuses_read_only() {
 	fresh
 	echo old > "$dir/it"
@@ -141,8 +141,8 @@ refuses_read_only() {
 	[ $? = 2 ] && grep -q '^error: .*Permission denied; nothing was changed' "$tmp/err" &&
 		[ "$(cat "$dir/it")" = old ] && only it
 }
-# Whoever may not give the new file to the old one's group takes the group's rights
-# away, which were another group's.
+# A user who cannot give the new file to the old one's group removes the group's
+# permissions, because they were meant for another group.
 drops_group() {
 	fresh
 	echo old > "$dir/it"
@@ -161,7 +161,7 @@ keeps_owner() {
 	writes $writer "$dir/it"
 	written it && [ "$(stat -c %u:%g "$dir/it")" = "$1" ]
 }
-# The power fails at each step, and when all is said to be done.
+# The power fails at each step, and after the program has finished.
 survives_cuts() {
 	local n struck=0
 
@@ -179,8 +179,8 @@ survives_cuts() {
 	[ "$struck" = 20 ]
 }
 
-# meets BEFORE CHANGE CHECK: something else comes to the path, at each step (at
-# the first $steps); it stays what it is, and nothing else is left
+# meets BEFORE CHANGE CHECK: another file appears at the path, at each step (at the first
+# $steps); it stays unchanged, and nothing else is left
 meets() {
 	local n
 
@@ -197,13 +197,13 @@ meets() {
 	[ "$n" -gt "${steps:-5}" ]
 }
 one_line() { [ "$status" = 2 ] && [ "$(wc -l < "$tmp/err")" = 1 ]; }
-# Whoever came before the look was written through.
+# A change before the check is written through.
 is_link() {
 	[ -L "$dir/file" ] && { [ "$status" = 0 ] || [ "$(cat "$tmp/other")" = other ]; }
 }
 is_fifo() { [ -p "$dir/file" ]; }
 is_folder() { [ -d "$dir/file" ]; }
-# Its owner's alone, as it was.
+# It is private to its owner, as before.
 is_private() { [ "$(stat -c %a "$dir/file")" = 600 ]; }
 is_written() { written file; }
 

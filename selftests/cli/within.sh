@@ -4,8 +4,8 @@
 # by scripts that have $tmp, and a function
 #	asks ARG...   epfctl, to $tmp/out and $tmp/err; its exit status
 
-# usage: aged NAME: the keys 0 .. 8, each inserted so many epochs ago; the last one is
-# forgotten. Nothing else ends an epoch of NAME meanwhile.
+# usage: aged NAME: inserts the keys 0 .. 8, key N N epochs ago; the last one is
+# forgotten. No other cause ends an epoch of NAME meanwhile.
 aged() {
 	local age
 
@@ -15,7 +15,7 @@ aged() {
 	done
 }
 
-# usage: lines_within N: what test prints of these keys where N epochs count
+# usage: lines_within N: prints the output of test for these keys if N epochs count
 lines_within() {
 	local age
 
@@ -29,7 +29,7 @@ lines_within() {
 }
 
 # usage: ages_within NAME AGE N: does --within AGE mean N epochs of NAME, in text and JSON,
-# as counts and by the exit status?
+# in counts and exit status?
 ages_within() {
 	local keys='0 1 2 3 4 5 6 7 8' young json
 
@@ -49,7 +49,7 @@ ages_within() {
 	[ "$(tr -d ' \n' < "$tmp/out")" = "$json" ]
 }
 
-# usage: each_age NAME: every number of epochs. NAME has the keys of aged().
+# usage: each_age NAME: tries every number of epochs. NAME has the keys of aged().
 each_age() {
 	local n
 
@@ -58,8 +58,8 @@ each_age() {
 	done
 }
 
-# usage: each_duration NAME: durations, which are rounded up. NAME has the keys of aged(),
-# and --time 7000s.
+# usage: each_duration NAME: tries durations, which are rounded up. NAME has the keys of
+# aged(), and --time 7000s.
 each_duration() {
 	local n
 
@@ -75,7 +75,7 @@ bad_within() {
 		grep -q -- "^error: --within .*$2" "$tmp/err"
 }
 
-# usage: bad_ages NAME: what is no age
+# usage: bad_ages NAME: tries invalid ages
 bad_ages() {
 	bad_within "$1" 'too small' 0 && bad_within "$1" 'not a number' -1 &&
 		bad_within "$1" 'too large: at most 7' 8 && bad_within "$1" 'not a number' often &&

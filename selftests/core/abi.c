@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The binary interface, written down a second time: a change of a size, an
- * offset or a command is noticed here. No struct has a hole, neither inside nor
- * at its end, so that every byte that crosses the boundary is somebody's.
+ * The binary interface, written down a second time, so that a changed size, offset or
+ * command fails here. No struct has padding, inside or at its end: every byte that
+ * crosses the boundary belongs to a field.
  */
 #include <linux/epochfilter.h>
 
@@ -242,7 +242,7 @@ static const struct {
 	{ "EPF_KEYS_MIXED", EPF_KEYS_MIXED, 5 },
 };
 
-/* Each field begins where the one before it ended. */
+/* Each field begins where the previous one ends. */
 static void structs_have_no_holes(void)
 {
 	size_t i, end = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The laws of kinds made of slices that age. Needs what kind_fixed.h needs.
+ * Properties of the aging-slice kinds. The includer defines what kind_fixed.h needs.
  *
  * One thread, fixed seeds. The functions return a violated property, or NULL.
  */
@@ -14,7 +14,7 @@
 
 #include "kind_fixed.h"
 
-#define POOL 64 /* keys of the window law, inserted again and again */
+#define POOL 64 /* keys of the window property, inserted again and again */
 #define NEVER (-1000)
 #define STRANGERS 100 /* keys never inserted, looked up at each check */
 
@@ -39,7 +39,9 @@ static void insert_some(struct witness *w)
 	w->last[key] = w->now;
 }
 
-/* Live keys are found and not reported too old; test and query agree. */
+/* Check that live keys are found and not reported too old, and that test and query
+ * agree.
+ */
 static const char *look(const struct witness *w)
 {
 	int live = (int)(w->f.ring.l - w->f.ring.retired);
@@ -61,7 +63,7 @@ static const char *look(const struct witness *w)
 	return NULL;
 }
 
-/* Shift, with checks and insertions between all its steps. */
+/* Shift step by step, with checks and insertions between the steps. */
 static const char *shift_slowly(struct witness *w)
 {
 	const char *broken;
@@ -232,8 +234,8 @@ static void law(const char *broken, const SHAPE *shape, const char *what)
 	       broken ? broken : "");
 }
 
-/* @small shapes at every phase; @sparse ones have no false positives. The steps
- * of a shift out of turn of @order.
+/* Check @small shapes at every phase, @sparse ones without false positives, and the
+ * steps of a shift of @order in the wrong order.
  */
 static void aged_laws(const SHAPE *small, int nr_small, const SHAPE *sparse,
 		      int nr_sparse, const SHAPE *order)

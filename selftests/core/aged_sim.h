@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Simulation of kinds made of slices that age, against their predictions:
- * error, accesses of Algorithm 1, ages, what is reported beyond the window; and
- * the papers' tables.
+ * Simulation of the aging-slice kinds against their predictions: error, accesses of
+ * Algorithm 1, ages, and keys still reported after the window; also the papers' tables.
  *
- * Independent filters in their steady state, each with keys of its own.
+ * The filters are independent and in their steady state; each has its own keys.
  */
 #ifndef EPF_TEST_AGED_SIM_H
 #define EPF_TEST_AGED_SIM_H
@@ -16,7 +15,7 @@
 #define QUERIES 40000
 
 /**
- * struct seen - what a sample of filters showed
+ * struct seen - measurements of a sample of filters
  * @fpr: rate of false positives
  * @absent: accesses for a key reported absent
  * @false_hit: accesses for a false positive
@@ -28,7 +27,9 @@ struct seen {
 	struct mean fpr, absent, false_hit, window, age, expired[3];
 };
 
-/* Key @n of the generation that was current @age shifts ago, by fill(). */
+/* Return: key @n, as inserted by fill(), of the generation that was current @age shifts
+ * ago.
+ */
 static __u64 sim_key(const FILTER *f, __u64 seed, int keys, int age, int n)
 {
 	int generation = (int)WARM(&f->shape) - age;
@@ -36,7 +37,7 @@ static __u64 sim_key(const FILTER *f, __u64 seed, int keys, int age, int n)
 	return epf_word(seed, (__u32)(generation * keys + n + 1));
 }
 
-/* Algorithm 1, with a count of its accesses. */
+/* Run Algorithm 1 and count its accesses. */
 static bool counted(const FILTER *f, __u64 digest, double *accesses)
 {
 	struct epf_seek q = epf_seek_begin(&f->ring);
@@ -91,8 +92,8 @@ static void sim_present(const FILTER *f, __u64 seed, int keys,
 	}
 }
 
-/* @keys: keys of each generation; @part: keys of the current one. @part = @keys
- * is the worst phase, and the only one at which inserted keys are looked up.
+/* Simulate with @keys keys in each generation, and @part in the current one. @part =
+ * @keys is the worst phase, and the only one at which inserted keys are looked up.
  */
 static struct seen simulate(const SHAPE *shape, int keys, int part)
 {
@@ -113,7 +114,7 @@ static struct seen simulate(const SHAPE *shape, int keys, int part)
 	return seen;
 }
 
-#define EVEN 1e-9 /* where nothing varies */
+#define EVEN 1e-9 /* for quantities without variance */
 
 static bool seen_present(const struct seen *seen, const struct epf_rates *r)
 {
@@ -133,11 +134,11 @@ static bool seen_absent(const struct seen *seen, const struct epf_rates *r)
 	       mean_is(&seen->false_hit, epf_aged_accesses(r, EPF_AGED_FALSE), EVEN);
 }
 
-/* What is predicted, and a prediction that the intervals have to refuse. */
+/* Computes the predictions, and a wrong prediction that the intervals have to reject. */
 typedef void rates_fn(const SHAPE *s, const struct epf_aged_load *load,
 		      struct epf_rates *r);
 
-/* At a quarter of the last generation, and at its end. */
+/* Simulate at a quarter of the last generation, and at its end. */
 static void simulation(const SHAPE *s, int keys, rates_fn *rates,
 		       rates_fn *naive, const char *what)
 {
@@ -167,7 +168,7 @@ static void simulation(const SHAPE *s, int keys, rates_fn *rates,
 }
 #define SIMULATION 4 /* points */
 
-/* Is @ours what is printed with @digits behind the point? */
+/* Does @ours round to @value when printed with @digits after the decimal point? */
 static bool printed(double ours, double value, int digits)
 {
 	double unit = pow(10, -digits);
@@ -175,7 +176,8 @@ static bool printed(double ours, double value, int digits)
 	return fabs(ours - value) <= unit / 2 * (1 + 1e-3);
 }
 
-/* One cell of a paper's table: as printed, or as corrected and not as printed.
+/* Check one cell of a paper's table: it must be as printed, or as corrected and then
+ * not as printed.
  * @right: the correction, or NULL.
  */
 static bool cell_differs(const SHAPE *s, int column, double ours, double theirs,

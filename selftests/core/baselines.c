@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The baselines that the kinds are compared with: cbf deletes exactly, sbf
- * forgets as fast as its formula says, both err as predicted. Fixed seeds.
+ * The baselines that the kinds are compared with: cbf deletes exactly, sbf forgets as
+ * fast as its formula says, and both have the predicted error. Fixed seeds.
  */
 #include "tap.h"
 
@@ -16,7 +16,7 @@
 
 #define WINDOW 20000u
 #define FRESH 200000u
-#define SIGMAS 3.3 /* 99.9 % of a normal law */
+#define SIGMAS 3.3 /* 99.9 % of a normal distribution */
 
 static __u64 key(__u64 n)
 {
@@ -33,7 +33,7 @@ static bool near(double got, double want, double n, double slack)
 	return false;
 }
 
-/* 14 bits a key of the window, as in Table 1 of the guarded epoch paper. */
+/* 14 bits per key of the window, as in Table 1 of the guarded epoch paper. */
 static void counting(unsigned int k)
 {
 	struct epf_cbf_shape shape = { WINDOW * 14 / 4, WINDOW, k };
@@ -61,7 +61,9 @@ static void counting(unsigned int k)
 	epf_cbf_free(&f);
 }
 
-/* A counter that overflows stays: what shares it is not lost. */
+/* A counter that overflows stays at its maximum, so the keys that share it are not
+ * lost.
+ */
 static void overflow(void)
 {
 	struct epf_cbf_shape shape = { 64, 1000, 4 };

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The bounds of lanes.h, as they are in BPF, with an owner that breaks O3: an epoch
- * that ends whenever an insert looks, a lane that never lets its stale word be
- * replaced. No operation goes on for ever, and none says what it does not know.
+ * The loop bounds of lanes.h, as BPF has them, with an owner that violates O3: an epoch
+ * ends at every load of an insertion, and the stale word of a lane can never be
+ * replaced. No operation loops forever, and none returns a verdict it cannot know.
  */
 #include <epf/shim.h>
 
 #undef EPF_VERIFIED
 #define EPF_VERIFIED 1
 
-static __u64 moves;	  /* epochs that end, each before an ordered load */
+static __u64 moves;	  /* epochs that end, one before each ordered load */
 static __u64 tries;	  /* ordered loads */
-static const __u64 *held; /* a lane that refuses to change ... */
-static __u64 refusals;	  /* ... so often */
+static const __u64 *held; /* a lane whose compare-and-swap fails ... */
+static __u64 refusals;	  /* ... this often */
 static __u64 refused;
 
 static __u64 load_ordered(__u64 *p)
@@ -73,12 +73,12 @@ static void an_epoch_that_moves(__u32 parts)
 	e = epf_lanes_insert(&f, &p);
 	tap_ok(e == EPF_EPOCH_FIRST + EPF_INSERT_TRIES - 1 &&
 		       tries == EPF_INSERT_TRIES && epf_lanes_test(&f, &p) == EPF_PRESENT,
-	       "L = %u: seven epochs that end are no bound: inserted", parts);
+	       "L = %u: seven epochs end during an insertion: inserted", parts);
 	f = begin(parts, &p);
 	moves = FOREVER;
 	e = epf_lanes_insert(&f, &p);
 	tap_ok(!e && tries == EPF_INSERT_TRIES,
-	       "L = %u: epochs that always end: not inserted after %llu tries",
+	       "L = %u: epochs end all the time: not inserted after %llu tries",
 	       parts, tries);
 	f = begin(parts, &p);
 	moves = FOREVER;
@@ -87,7 +87,7 @@ static void an_epoch_that_moves(__u32 parts)
 	       "L = %u: the verdict is unknown after %llu tries", parts, tries);
 }
 
-/* Of a key that is present, and inserted again. */
+/* Insert a key again that is present. */
 static void a_present_key(__u32 parts)
 {
 	struct epf_probe p;
@@ -99,10 +99,10 @@ static void a_present_key(__u32 parts)
 	moves = FOREVER;
 	verdict = epf_lanes_test_and_insert(&f, &p, false, &e);
 	tap_ok(verdict == EPF_UNKNOWN && !e,
-	       "L = %u: so it is where the key was present but not kept", parts);
+	       "L = %u: and it is unknown if the key was present but not kept", parts);
 }
 
-/* Line @j of the key has a lane that refuses. */
+/* The lane in line @j of the key refuses to change. */
 static void a_lane_that_refuses(__u32 parts, __u32 j)
 {
 	struct epf_probe p;

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The laws of token buckets and meters fail with each of their mutants (../mutants).
+# Each mutant of token buckets and meters makes their property tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" core/bucket_broken

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * epf/capacity.h: the number of keys at which a filter has to fail open.
+ * Checks epf/capacity.h: the number of keys at which a filter has to fail open.
  *
- * It is computed again in floating point from cover.h of libepf, which
- * shares no text with it, and then tried: a filter that is filled up to it, in
- * the last epoch or in all, is asked for random keys that it never held.
+ * The number is computed again in floating point from libepf's cover.h, which shares no
+ * code with it. Then it is tried: a filter is filled up to it, in the last epoch or in
+ * all, and queried for random keys that were never inserted.
  */
 #include "owner.h"
 #include "tap.h"
@@ -41,7 +41,7 @@ static void init(struct epf_capacity *c, const struct shape *s, double limit)
 	epf_capacity_init(c, &g, (__u64)(limit * ONE), &work);
 }
 
-/* The error of one epoch of @keys random keys. */
+/* Return: the error of one epoch with @keys random keys. */
 static double error_of(const struct shape *s, double keys)
 {
 	struct epf_cover_fields c;
@@ -56,7 +56,7 @@ static double error_of(const struct shape *s, double keys)
 	return pow(mean, s->parts);
 }
 
-/* How many of @keys random keys set a bit: by Simpson's rule. */
+/* Return: how many of @keys random keys set a bit, by Simpson's rule. */
 static double counted(const struct shape *s, double keys)
 {
 	double lost = 0;
@@ -68,7 +68,7 @@ static double counted(const struct shape *s, double keys)
 	return keys - lost * keys / n / 3;
 }
 
-/* Random keys at which an epoch alone has error @error. */
+/* Return: the number of random keys at which a single epoch has error @error. */
 static double keys_at(const struct shape *s, double error)
 {
 	double low = 0, high = (double)s->nr_lines / s->parts * EPF_CAPACITY_LOAD;
@@ -82,8 +82,8 @@ static double keys_at(const struct shape *s, double error)
 	return low;
 }
 
-/* The table beside libepf at @keys random keys, in parts of @limit, which is what
- * counts; a key in two is rounded away.
+/* Compare the core's table with libepf at @keys random keys, in units of @limit, which
+ * is what counts. A key or two may be lost by rounding.
  */
 static double understated(const struct epf_capacity *c, const struct shape *s,
 			  double limit, double keys)
@@ -126,7 +126,7 @@ static void errors_agree(void)
 	tap_ok(early < 3e-2, "and overstated by %.2g", early);
 }
 
-/* Seven epochs of @share of the limit each: the room, by libepf. */
+/* Return: the remaining room by libepf after seven epochs of @share of the limit each. */
 static double room_of(const struct shape *s, double limit, double share)
 {
 	double others = -expm1(EPF_LIVE_EPOCHS * log1p(-limit * share));
@@ -187,8 +187,8 @@ static void never_falls(void)
 	tap_ok(!back, "there and back gives no key more");
 }
 
-/* The epochs one after another, each given all it may take (@greedy), or a
- * sixteenth of the limit and the last one the rest.
+/* Fill the epochs one after another: each to its limit (@greedy), or each to a
+ * sixteenth of the limit and the last with the rest.
  */
 static __u64 fill(struct owner *o, const struct epf_capacity *c, bool greedy,
 		  __u64 seed)
@@ -228,8 +228,9 @@ static double measure(const struct owner *o, __u64 seed, __u64 queries)
 	return (double)hits / (double)queries;
 }
 
-/* At the brink: the error of many filters, each with keys of its own. Six
- * standard errors, and so by luck less than once in 10^8; seeds are fixed.
+/* Measure the error at the limit over many filters, each with its own keys. The
+ * interval is six standard errors, exceeded by chance less than once in 10^8; seeds are
+ * fixed.
  */
 #define FILTERS 24
 #define QUERIES 100000u

@@ -9,7 +9,7 @@
 #include <epf/chain.h>
 
 #define KIND chain
-#define EPOCH 143000ULL	 /* E, ns, in what follows */
+#define EPOCH 143000ULL	 /* E, ns, in the tests below */
 #define SPAN (7 * EPOCH) /* T */
 #define STRETCH EPOCH
 #define KEY_SEED 0x636861696e
@@ -129,8 +129,8 @@ static void play_from(struct run *r, int phase)
 	play(r, script, 6);
 }
 
-/* An owner that never comes does not scan either, and then no epoch ends: all
- * keys stay.
+/* If the owner never comes, it does not scan either, so no epoch ends and all keys
+ * stay.
  */
 static void window_law(const struct epf_chain_shape *s, const struct care *care,
 		       int phase)
@@ -152,7 +152,7 @@ static void window_law(const struct epf_chain_shape *s, const struct care *care,
 	end(r);
 }
 
-/* If scans are late by more than 8 epochs, keys stay longer. */
+/* If scans are more than 8 epochs late, keys stay longer. */
 static void staleness_law(const struct epf_chain_shape *s,
 			  const struct care *care, int phase)
 {
@@ -188,7 +188,9 @@ static void bound_law(void)
 	end(r);
 }
 
-/* A time that goes back counts as the latest; a test may be given an old time. */
+/* A time that goes backwards counts as the latest time; a test may be given an old
+ * time.
+ */
 static void clock_law(void)
 {
 	static const struct epf_chain_shape s = { SPAN, 64, 64, 64, 1024, 1, 9 };

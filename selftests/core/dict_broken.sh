@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The laws of kind dict fail with each of their mutants (../mutants).
+# Each mutant of kind dict makes its property tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" core/dict_broken

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kinds whose epochs end one by one: their laws, prediction against measurement,
- * and sizing. Needs what kind_fixed.h needs, and the kind's sizing.
+ * Tests of kinds whose epochs end one by one: properties, prediction against
+ * measurement, and sizing. The includer provides what kind_fixed.h needs, and the
+ * kind's sizing.
  */
 #ifndef EPF_TEST_EPOCH_KIND_H
 #define EPF_TEST_EPOCH_KIND_H
@@ -9,18 +10,18 @@
 #include "epoch_laws.h"
 
 /**
- * struct load - of FILTERS filters
+ * struct load - the load of FILTERS filters
  * @s: their shape
- * @keys: of the generations before
- * @now: of the current one
- * @queries: of each filter
+ * @keys: keys in each earlier generation
+ * @now: keys in the current generation
+ * @queries: lookups in each filter
  */
 struct load {
 	SHAPE s;
 	__u64 keys, now, queries;
 };
 
-/* The error of FILTERS filters; @look is given each. Row @nr of a table. */
+/* Measure the error of FILTERS filters for row @nr of a table; @look is called on each. */
 static struct mean measure_all(const struct load *l, int nr,
 			       void (*look)(const FILTER *f))
 {
@@ -40,8 +41,8 @@ static struct mean measure_all(const struct load *l, int nr,
 	return rate;
 }
 
-/* Are errors as predicted? @naive is a prediction that the intervals have to
- * refuse, NAN where it need not be wrong; @what names it.
+/* Are errors as predicted? @naive is a wrong prediction that the intervals must reject,
+ * or NAN where it need not be wrong; @what names it.
  */
 static inline void predictions(const struct load *l, int nr, double model,
 			       double (*naive)(const struct load *l),
@@ -69,10 +70,10 @@ static inline void predictions(const struct load *l, int nr, double model,
 /* --- sizing -------------------------------------------------------------- */
 
 /**
- * struct ask - for a size
- * @req: promise
- * @err: what is said: 0 or a negative errno
- * @epochs: of the size; 0: any
+ * struct ask - a request for a size
+ * @req: the guarantee asked for
+ * @err: expected result, 0 or a negative errno
+ * @epochs: expected epochs of the size; 0: any
  */
 struct ask {
 	struct EPF(req) req;
@@ -80,11 +81,11 @@ struct ask {
 	__u32 epochs;
 };
 
-/* Is @size no larger than it need be? */
+/* Is @size the smallest that keeps the guarantee? */
 static bool is_least(const struct EPF(req) *req, const struct EPF(size) *size);
 
-/* Are promises kept, with the memory that is told, or is it said why not? @above:
- * so much more than the budget is allowed, relative.
+/* Do sizes keep their guarantee in the memory they report, or give the reason why not?
+ * @above: relative amount by which the error may exceed the budget.
  */
 static void check_sizes(const struct ask *ask, int nr, double above)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The laws of kinds whose epochs end one by one, against an exact oracle. Needs
- * what kind_fixed.h needs, and
+ * Properties of kinds whose epochs end one by one, against an exact oracle. The includer
+ * defines what kind_fixed.h needs, and
  *
  *	EPOCHS(shape)	r
  *
@@ -22,13 +22,13 @@
 #define LAW_KEYS_MAX 4096
 #define LAW_LENGTH 5 /* l */
 
-/* False positives of a shape: with EXACT there are none, with CROWDED some. */
+/* Does a shape have false positives? With EXACT it has none, with CROWDED some. */
 enum chance { EXACT, CROWDED, EITHER };
 
 /**
- * struct law_shape - a filter under the laws
+ * struct law_shape - a filter whose properties are checked
  * @s: shape
- * @sweep: words of one part of a sweep
+ * @sweep: words in one part of a sweep
  * @chance: of false positives
  */
 struct law_shape {
@@ -37,7 +37,7 @@ struct law_shape {
 	enum chance chance;
 };
 
-/* The oracle, and what it found. */
+/* The oracle, and what it has found. */
 struct laws {
 	FILTER f;
 	__u32 epochs; /* r */
@@ -107,7 +107,7 @@ static void laws_rotate(struct laws *l)
 	laws_check(l);
 }
 
-/* So many epochs that every segment is current twice. */
+/* Run so many epochs that every segment is current twice. */
 static void epoch_law(const struct law_shape *shape, __u64 seed)
 {
 	static struct laws l;

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The laws of the kinds made of guarded epochs fail with each of their mutants (../mutants).
+# Each mutant of the guarded-epoch kinds makes their property tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" core/epochs_broken

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Digests of packets while options and packet change under them, as BPF
- * programs and user space can change them under the module's functions.
+ * Digests of packets whose options and bytes change while the digest runs, as BPF
+ * programs and user space can change them while the module's functions run.
  *
- * Watched: every access of a digest to the page of the options, or of the
- * packet, stops the program, and the change comes before the first access, before
- * the second, and so on to the last. The outcome has to be that of the options
- * before or after the change, and nothing beyond the packet may be read: a page
- * that cannot be touched follows. It takes single steps of the CPU: x86 only.
+ * Watched: every access of a digest to the page of the options, or of the packet,
+ * traps. In the first run the change happens before the first access, then before the
+ * second, and so on to the last. The outcome must be that of the options before or
+ * after the change. Nothing beyond the packet may be read: an inaccessible page follows
+ * it. This needs single steps of the CPU, so x86 only.
  *
- * Raced: a thread changes single bytes, and the outcome has to be that of some
- * of the options that these bytes make. Also built with sanitizers.
+ * Raced: a thread changes single bytes, and the outcome must belong to one of the
+ * option sets that these bytes form. Also built with sanitizers.
  *
- * With IN_PLACE the options are used where they lie: the outcomes are then of
- * options that nobody set, but memory stays whole (argument "bounds").
+ * With IN_PLACE the options are used in place, without a copy. Then outcomes may belong
+ * to options that nobody set, but memory accesses stay in bounds (argument "bounds").
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* the registers of a signal */
+#define _GNU_SOURCE /* for the registers of a signal context */
 #endif
 #include <epf/packet.h>
 
@@ -34,20 +34,20 @@
 
 static const struct epf_hash hash = { { 0x0123456789abcdef, 42 }, 0, { 0 } };
 
-/* What comes of a digest. */
+/* The result of a digest. */
 struct outcome {
 	int err;
 	__u64 digest;
 };
 
-/* In a page of its own. */
+/* The options, in a page of their own. */
 static union {
 	volatile __u64 word;
 	volatile __u8 byte[8];
 	struct epf_pkt_opts opts;
 } *shared;
 
-/* At the end of a page. */
+/* The packet, at the end of a page. */
 static __u8 *frame;
 static __u32 frame_len;
 
@@ -72,7 +72,7 @@ static struct outcome digest_of(const struct epf_pkt_opts *o)
 	return out;
 }
 
-/* As the module does it. */
+/* Digest the packet as the module does. */
 static __attribute__((noinline)) struct outcome call(void)
 {
 #ifdef IN_PLACE
@@ -113,7 +113,7 @@ static void put16(__u8 *p, __u32 v)
 	p[1] = (__u8)v;
 }
 
-/* @len bytes, of which @l3 stand before an IPv4 datagram of the rest. */
+/* Make a frame of @len bytes; @l3 of them precede an IPv4 datagram, which is the rest. */
 static void make_frame(__u8 *room, __u32 len, __u32 l3)
 {
 	__u32 i;
@@ -130,7 +130,7 @@ static void make_frame(__u8 *room, __u32 len, __u32 l3)
 		put16(frame + l3 - 2, EPF_ETH_IP4);
 }
 
-/* Make it an ICMP error; the datagram that it carries ends with it. */
+/* Make it an ICMP error; the datagram that it carries ends at the end of the frame. */
 static void carry(__u32 l3)
 {
 	frame[l3 + 9] = 1;
@@ -143,8 +143,8 @@ static void carry(__u32 l3)
 
 #define CARRYING 3
 
-/* An IP packet as it is; Ethernet; Ethernet with all the tags there may be; an ICMP
- * error.
+/* Make a bare IP packet, an Ethernet frame, one with as many tags as are parsed, or an
+ * ICMP error.
  */
 static void make_frames(__u8 *room, int which)
 {
@@ -158,7 +158,7 @@ static void make_frames(__u8 *room, int which)
 		carry(14);
 }
 
-/* Two pages; behind each lies one that nobody may touch. */
+/* Map two pages, each followed by an inaccessible one. */
 static __u8 *make_room(void)
 {
 	__u8 *room = mmap(NULL, 4 * PAGE, PROT_NONE,
@@ -175,13 +175,13 @@ static __u8 *make_room(void)
 /* ------------------------------------------------------------ watched ---- */
 
 /**
- * struct watch - a page that may not be touched, and what changes at a touch
- * @page: every access to it stops the program; then it takes place alone
- * @touched: accesses so far
- * @at: the change comes before this one
- * @to: options from then on
- * @byte: of the frame; NULL: only the options change
- * @value: of it from then on
+ * struct watch - an inaccessible page, and the change made at one of its accesses
+ * @page: every access to it traps, and is then executed as a single step
+ * @touched: number of accesses so far
+ * @at: the change is made before this access
+ * @to: options after the change
+ * @byte: byte of the frame that changes; NULL: only the options change
+ * @value: its value after the change
  */
 static volatile struct {
 	__u8 *page;
@@ -201,7 +201,7 @@ static void touch(int sig, siginfo_t *info, void *context)
 	ucontext_t *u = context;
 
 	if (((size_t)info->si_addr & ~(PAGE - 1ul)) != (size_t)watch.page) {
-		signal(sig, SIG_DFL); /* it faults again, and ends the program */
+		signal(sig, SIG_DFL); /* the access faults again, and ends the program */
 		return;
 	}
 	mprotect(watch.page, PAGE, PROT_READ | PROT_WRITE);
@@ -250,8 +250,8 @@ static struct outcome watched_call(void)
 	return out;
 }
 
-/* From @from to @to before each access. Return: how many a call makes; 0: an
- * outcome was of neither, unless @any will do.
+/* Change from @from to @to before each access in turn. Return: number of accesses of a
+ * call; 0: some outcome belonged to neither, unless @any accepts all.
  */
 static __u32 at_each_access(__u64 from, __u64 to, bool any)
 {
@@ -277,8 +277,8 @@ static __u32 at_each_access(__u64 from, __u64 to, bool any)
 #define OPTS(...) word_of((struct epf_pkt_opts){ __VA_ARGS__ })
 #define PAIRS 6
 
-/* What each pair of options tempts to: headers taken away that are not there,
- * a length that was not checked, fields of two options in one digest.
+/* Each pair of options tempts a racy digest into an error: to strip headers that are
+ * not there, to use an unchecked length, to mix fields of two options in one digest.
  */
 static __u64 pair(int i, bool second)
 {
@@ -332,8 +332,8 @@ static void watch_options(__u8 *room, int which, bool any)
 	       frames[which], most);
 }
 
-/* Lengths of headers and datagrams, at their extremes; @l3: of the outer, or of the
- * carried one.
+/* Change lengths of headers and datagrams to their extremes; @l3: offset of the outer
+ * datagram, or of the carried one.
  */
 static void watch_lengths(__u8 *room, int which, __u64 opts, __u32 l3)
 {
@@ -375,7 +375,7 @@ static void watched(__u8 *room, bool any)
 
 /* -------------------------------------------------------------- raced ---- */
 
-/* Two values each of key, link, flags and maximum, which is a prefix, too. */
+/* Two values each for key, link, flags and the maximum length, which is also a prefix. */
 static const __u8 values[8][2] = {
 	{ EPF_PKT_PACKET, EPF_PKT_PEER }, { EPF_LINK_ETHER, EPF_LINK_IP },
 	{ 0, EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS }, { 0, 0 }, { 0, 24 },

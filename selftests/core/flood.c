@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An attacker who sends chosen keys and sees every verdict, but has not the
- * hash key, does no better than random keys of the same number: after eight
- * full epochs of his, keys of others are reported present no more often.
+ * An attacker who chooses keys and sees every verdict, but does not know the hash key,
+ * does no better than with the same number of random keys: after eight full epochs of
+ * attack, keys of others are reported present no more often.
  *
- * Keys of one filter share its lines, so the filters are the sample, not the
- * keys: an attack is better when the mean of FILTERS filters is above that of
- * random keys by more than the 99.9% interval of the difference. Seeds are
- * fixed. That the attacks are ones is shown by giving their author the key.
+ * Keys of one filter share its lines, so the filters are the sample, not the keys: an
+ * attack is better when the mean of FILTERS filters is above that of random keys by
+ * more than the 99.9% interval of the difference. Seeds are fixed. To show that the
+ * attacks are real, each also runs with the hash key known, and then succeeds.
  */
 #include "owner.h"
 #include "tap.h"
@@ -19,28 +19,28 @@
 
 #define FILTERS 32
 #define T_999 3.455 /* Student's t, 62 degrees of freedom, 0.9995 */
-#define KEYS 21000.0 /* of the window */
+#define KEYS 21000.0 /* keys of the window */
 #define BUDGET 1e-2
 #define QUERIES 60000u
 #define POOL 256u
-#define CHOICE 8u /* candidates for each key that is crafted */
+#define CHOICE 8u /* candidates for each crafted key */
 
-/* What an attacker can choose: say, the bytes of a flow. */
+/* What an attacker can choose, for example the bytes of a flow. */
 struct key {
 	__u64 word[2];
 };
 
 /**
- * struct arena - a filter and who attacks it
+ * struct arena - a filter under attack
  * @target: the filter
- * @hash: its hash; secret
- * @shadow: what the attacker thinks the filter is
- * @guess: the hash he computes with
+ * @hash: its hash, secret
+ * @shadow: the attacker's own copy of the filter
+ * @guess: the hash that the attacker computes with
  * @pool: keys that were answered present
- * @pooled: so many
- * @seed: of his coin
- * @drawn: words of it, below 2^32
- * @nr: keys sent
+ * @pooled: number of keys in @pool
+ * @seed: seed of the attacker's random numbers
+ * @drawn: random words used, below 2^32
+ * @nr: number of keys sent
  */
 struct arena {
 	struct owner target;
@@ -95,7 +95,7 @@ static struct key one_bit(struct arena *a)
 	return k;
 }
 
-/* All in the first sixteenth of the lines, by his hash. */
+/* All keys in the first sixteenth of the lines, by the attacker's hash. */
 static struct key few_lines(struct arena *a)
 {
 	const struct epf_geom *g = &a->shadow.lanes.geom;
@@ -108,7 +108,9 @@ static struct key few_lines(struct arena *a)
 	return k;
 }
 
-/* Positions of @k that nothing has set in the current epoch, by his hash. */
+/* Return: positions of @k that no key has set in the current epoch, by the attacker's
+ * hash.
+ */
 static int new_positions(const struct arena *a, const struct key *k)
 {
 	const struct owner *o = &a->shadow;
@@ -127,7 +129,7 @@ static int new_positions(const struct arena *a, const struct key *k)
 	return nr;
 }
 
-/* Of some keys the one that sets most, by his hash. */
+/* Of several keys, the one that sets most positions, by the attacker's hash. */
 static struct key polluting(struct arena *a)
 {
 	struct key best = random_key(a);
@@ -147,7 +149,7 @@ static struct key polluting(struct arena *a)
 	return best;
 }
 
-/* A neighbour of one that was answered present; what is, is kept. */
+/* A neighbour of a key that was answered present. Keys answered present are kept. */
 static struct key near_present(struct arena *a)
 {
 	struct key k;
@@ -169,7 +171,9 @@ static struct key near_present(struct arena *a)
 	return k;
 }
 
-/* Only what was answered absent sets a position for sure. */
+/* Insert only keys that were answered absent, because only they certainly set a
+ * position.
+ */
 static struct key only_absent(struct arena *a)
 {
 	struct key k;
@@ -210,7 +214,7 @@ static void arena_free(struct arena *a)
 	owner_free(&a->shadow);
 }
 
-/* Eight full epochs of keys of @attack. */
+/* Attack with eight full epochs of keys of @attack. */
 static void flood(struct arena *a, attack_fn attack)
 {
 	__u64 keys = (__u64)ceil(KEYS / EPF_LIVE_EPOCHS);
@@ -227,7 +231,9 @@ static void flood(struct arena *a, attack_fn attack)
 	}
 }
 
-/* How often keys that nobody inserted are present; @hits: those, or NULL. */
+/* Return: the share of keys never inserted that are present; @hits: stores them, or
+ * NULL.
+ */
 static double measure(struct arena *a, struct key *hits, __u32 *nr_hits)
 {
 	__u32 i, nr = 0;
@@ -246,7 +252,7 @@ static double measure(struct arena *a, struct key *hits, __u32 *nr_hits)
 	return (double)nr / QUERIES;
 }
 
-/* Rates of all filters: mean, and variance of the mean. */
+/* The rates of all filters: mean, and variance of the mean. */
 struct rate {
 	double mean, var;
 };
@@ -310,17 +316,17 @@ static void compare(unsigned int parts, const struct rate *honest)
 		       attacks[i].name, r.mean, honest->mean,
 		       margin(&r, honest));
 	}
-	/* One line for each key: there it is overfull lines that count. */
+	/* With one line per key, overfull lines are what raises the error. */
 	r = flooded(parts, parts == 1 ? few_lines : polluting, true);
 	tap_ok(r.mean > 2 * honest->mean,
-	       "L=%u: the same attack by who has the key: %.5f", parts,
+	       "L=%u: the same attack with the hash key known: %.5f", parts,
 	       r.mean);
 }
 
 /**
- * struct masks - keys by how many positions they name in a line
+ * struct masks - classes of keys by the number of positions they have in a line
  * @share: of all keys
- * @covered: chance that a full epoch has all of them set
+ * @covered: probability that a full epoch has all of them set
  */
 struct masks {
 	double share[EPF_PART_BITS_MAX + 1];
@@ -342,8 +348,8 @@ static void masks_of(struct masks *m, const struct epf_geom *g)
 	}
 }
 
-/* Sums over the masks in @parts more lines, of keys that all of one epoch have with
- * chance @all: of the chance to err, and of its square, into @sum.
+/* Sum over the masks of @parts more lines, for keys that a whole epoch matches with
+ * probability @all: add the probability of a false positive, and its square, to @sum.
  */
 static void sum_errors(const struct masks *m, __u32 bits, __u32 parts,
 		       double share, double all, double sum[2])
@@ -360,8 +366,9 @@ static void sum_errors(const struct masks *m, __u32 bits, __u32 parts,
 	sum[1] += share * error * error;
 }
 
-/* How often a key errs that erred in a window before: more often than others, because
- * those that name few positions do.
+/* Return: the probability that a key is a false positive again after it was one in an
+ * earlier window. It is higher than for other keys, because keys with few positions err
+ * more.
  */
 static double error_again(const struct epf_geom *g)
 {
@@ -373,8 +380,8 @@ static double error_again(const struct epf_geom *g)
 	return sum[1] / sum[0];
 }
 
-/* Keys that he saw collide are worth no more than their masks tell when the window is
- * over.
+/* Keys that the attacker saw collide are, after the window, worth no more than their
+ * masks tell.
  */
 static void replay(unsigned int parts)
 {
@@ -402,13 +409,13 @@ static void replay(unsigned int parts)
 	before = rate_of(inside);
 	later = rate_of(after);
 	tap_ok(before.mean == 1,
-	       "L=%u: a collision seen is good inside the window", parts);
+	       "L=%u: a collision seen holds within the window", parts);
 	tap_ok(fabs(later.mean - again.mean) <= margin(&later, &again),
-	       "L=%u: a window later collisions seen are so again as predicted: %.5f, %.5f +- %.5f",
+	       "L=%u: a window later known collisions recur as predicted: %.5f, %.5f +- %.5f",
 	       parts, later.mean, again.mean, margin(&later, &again));
 }
 
-/* Does the key of @p set a position of @victim that is missing, by his hash? */
+/* Does the key of @p set a missing position of @victim, by the attacker's hash? */
 static bool helps(const struct arena *a, const struct epf_probe *p,
 		  const struct epf_probe *victim)
 {
@@ -425,7 +432,7 @@ static bool helps(const struct arena *a, const struct epf_probe *p,
 	return false;
 }
 
-/* Make @victim present with as few keys as that takes. Return: so many. */
+/* Make @victim present with as few keys as possible. Return: their number. */
 static __u32 fill_lines(struct arena *a, const struct key *victim)
 {
 	const struct epf_lanes *f = &a->shadow.lanes;
@@ -470,10 +477,10 @@ static void target(unsigned int parts)
 	int hit = victims_hit(parts, true, &keys);
 
 	tap_ok(hit == VICTIMS,
-	       "L=%u: with the key, %.0f keys make a victim present", parts,
+	       "L=%u: with the hash key, %.0f keys make a victim present", parts,
 	       keys);
 	hit = victims_hit(parts, false, &keys);
-	tap_ok(!hit, "L=%u: without it they do so in %d of %d cases", parts,
+	tap_ok(!hit, "L=%u: without it as many keys do so in %d of %d cases", parts,
 	       hit, VICTIMS);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tests of resizable kinds besides their properties: the script of known answers that
- * selftests/model/fluid.py describes, and prediction compared with simulation. The includer
- * defines before what fluid_laws.h requires, and:
+ * selftests/model/fluid.py describes, and prediction compared with simulation. Before
+ * including it, define what fluid_laws.h requires, and:
  *
  *	FILL(name)	the kind's constant of that name, for EPF(fpr)
  *	SCRIPT_RATES	initializer: rates of the eighths of a script
  *	SCRIPT_GAPS	number of parts of T in which gaps are given
  *
- * and afterwards the functions declared here.
+ * and define the functions declared here afterwards.
  */
 #ifndef EPF_TEST_FLUID_KIND_H
 #define EPF_TEST_FLUID_KIND_H
@@ -77,7 +77,7 @@ struct moment {
  * @counted: error predicted from counted bits
  * @predicted: error predicted from the keys inserted
  * @nr: number of tables or slices
- * @limited: if there is a limit, memory was refused and the limit held
+ * @limited: with a limit: memory was refused, and the limit was kept
  */
 struct outcome {
 	struct mean error, counted;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Properties of resizable kinds, checked at every moment of a script of steps of the rate,
- * gaps and a late owner. The includer defines before:
+ * gaps and a late owner. Before including it, define:
  *
  *	KIND		as for kind.h
  *	SPAN		T, ns
  *	STRETCH		unit of lengths and rates in a script, ns
  *	KEY_SEED	seed of the keys
  *
- * and afterwards the functions declared here.
+ * and define the functions declared here afterwards.
  */
 #ifndef EPF_TEST_FLUID_LAWS_H
 #define EPF_TEST_FLUID_LAWS_H
@@ -20,7 +20,7 @@
 
 /**
  * struct care - behaviour of an owner
- * @late: it comes when this time has passed since the last visit, ns
+ * @late: time between two visits, ns
  * @early: it prepares memory before it is due
  * @lines: lines that it scans each time, for a kind that scans; 0: all that are due
  * @max_words: memory limit, for a kind that scans; 0: none
@@ -47,9 +47,9 @@ struct stretch {
  * @strict: no table or slice may have more keys than it is made for
  * @looked: number of lookups of keys that must be absent
  * @found: how many of these were present
- * @most: the most tables or slices so far
+ * @most: greatest number of tables or slices so far
  * @nr: number of keys inserted; @first is the first one still in the window
- * @at: their times
+ * @at: times of their insertions
  * @seen: state of the filter when all keys were last looked up
  * @broken: the violated property, or NULL
  */
@@ -69,7 +69,7 @@ struct run {
 static void start(FILTER *f, const SHAPE *s);
 static void stop(FILTER *f);
 
-/* The owner comes. Return: @value, with the moved words folded in. */
+/* Let the owner do its work. Return: @value, with the moved words folded in. */
 static __u64 come(FILTER *f, __u64 now, const struct care *care, __u64 value);
 
 /* Look up key @n, which is in the window, and set @r->broken if it is not found. */
@@ -122,7 +122,7 @@ static __u64 draw(struct run *r, int n)
 	return epf_word(99, (__u32)(r->nr * 8 + n));
 }
 
-/* Return: does the state differ from the last one? It is recorded. */
+/* Return: does the state differ from the last one? Records it. */
 static bool anew(struct run *r, __u64 a, __u64 b)
 {
 	if (r->seen[0] == a && r->seen[1] == b)
@@ -132,8 +132,8 @@ static bool anew(struct run *r, __u64 a, __u64 b)
 	return true;
 }
 
-/* Look up the oldest key of the window, the youngest, three others; now and
- * then all.
+/* Look up the oldest key of the window, the youngest, and three others; at times all of
+ * them.
  */
 static void look_for_live(struct run *r)
 {
@@ -154,7 +154,7 @@ static void look_for_live(struct run *r)
 		look_for(r, n);
 }
 
-/* Look up the key just beyond the limit, and three older ones. */
+/* Look up the key just older than the limit, and three older ones. */
 static void look_for_stale(struct run *r)
 {
 	int n = r->first, i;
@@ -200,9 +200,8 @@ static void put(struct run *r)
 	owner(r);
 }
 
-/* Insert at random intervals, @rate keys per STRETCH at rate 1. Times are
- * multiples of TICK, so that often a key is exactly T old, or several come at
- * the same time.
+/* Insert at random intervals, @rate keys per STRETCH at rate 1. Times are multiples of
+ * TICK, so that often a key is exactly T old, or several keys have the same time.
  */
 static void go(struct run *r, const struct stretch *s, unsigned int rate)
 {

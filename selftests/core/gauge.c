@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The error rate that the gauge tells of filters of the owned kinds, against
- * the share of keys never inserted that they report, and, where that is too low
- * to be met, against the predictions.
+ * The false-positive-rate estimator of the locked kinds, against the measured share of
+ * keys never inserted that are reported present, and, where that share is too low to
+ * measure, against the predictions.
  *
- * Each filter is gauged GAUGES times. Their scatter is the gauge's own sampling
- * error, Student's t; the queries' is binomial: the interval has both, 99.9 %,
- * two-sided.
+ * Each filter is estimated GAUGES times. The scatter of the estimates is their sampling
+ * error (Student's t); that of the queries is binomial. The interval combines both:
+ * 99.9 %, two-sided.
  *
- * With an argument, only that kind: gauge_broken.sh runs them with edits of the
- * gauge that must be met.
+ * With an argument it tests that kind only: gauge_broken.sh runs it with mutants of the
+ * estimator.
  */
 #include "tap.h"
 
@@ -30,7 +30,7 @@
 #define T_999 4.073 /* Student's t, 15 degrees of freedom, 0.9995 */
 #define T_MANY 6.5  /* the same for a hundred layers at once */
 #define QUERIES 200000
-#define FACTOR 1.25 /* of a single gauge from the prediction, at low rates */
+#define FACTOR 1.25 /* of a single estimate from the prediction, at low rates */
 
 static __u64 stream;
 
@@ -39,10 +39,10 @@ static __u64 next(void)
 	return epf_word(0x5eed, (__u32)++stream);
 }
 
-/* A kind with the parameters of its filters taken away. */
+/* A kind, without the type of its filters. */
 struct ops {
 	const char *kind;
-	bool runs; /* of slices */
+	bool runs; /* a layer is a run of slices */
 	void (*insert)(void *f, __u64 digest);
 	int (*test)(const void *f, __u64 digest);
 	void (*retire)(void *f);
@@ -53,7 +53,7 @@ struct ops {
 	__u64 (*layer)(const struct epf_gauge *g, const void *f, __u32 age,
 		       __u64 *fill);
 	double (*fill)(const void *f, __u32 age); /* counted */
-	/* do epochs hit together, more often than by chance? */
+	/* are epochs correlated: do they match together more often than by chance? */
 	bool (*alike)(const void *f);
 };
 
@@ -185,7 +185,9 @@ static bool independent(const void *f)
 	return false;
 }
 
-/* Double hashing: the fewer different positions a key has, the more so. */
+/* Double hashing makes epochs correlated, the more so the fewer distinct positions a
+ * key has.
+ */
 static bool gebl_alike(const void *f)
 {
 	return ((const struct epf_gebl *)f)->shape.offsets == EPF_GEBL_DOUBLE;
@@ -199,7 +201,7 @@ OPS(dict, false, independent);
 
 /* --- a filter at a moment ------------------------------------------------- */
 
-/* What GAUGES gauges told. */
+/* Mean and variance of GAUGES estimates. */
 struct told {
 	double sum, squares, least, most;
 };
@@ -219,7 +221,7 @@ static double told_mean(const struct told *t)
 	return t->sum / GAUGES;
 }
 
-/* Of one gauge. */
+/* Return: the variance of one estimate. */
 static double told_var(const struct told *t)
 {
 	double var = (t->squares - t->sum * t->sum / GAUGES) / (GAUGES - 1);
@@ -227,7 +229,9 @@ static double told_var(const struct told *t)
 	return var > 0 ? var : 0;
 }
 
-/* Half the width around @p, met in QUERIES queries; the last term is for few. */
+/* Half the width of the interval around @p for QUERIES queries; the last term is for
+ * few hits.
+ */
 static double margin(const struct told *t, double p, double times)
 {
 	double v = fmax(p, told_mean(t));
@@ -238,8 +242,8 @@ static double margin(const struct told *t, double p, double times)
 }
 
 /**
- * struct moment - what was told of a filter
- * @rate: of the whole
+ * struct moment - the estimates for a filter
+ * @rate: for the whole filter
  * @layer: of each layer
  * @fill: likewise
  */
@@ -268,9 +272,9 @@ static void gauge(const struct ops *ops, const void *f, struct moment *m)
 	}
 }
 
-/* Layers whose rate is not what verdicts say. A verdict tells the youngest
- * layer: those that younger ones hide are missing, of runs also those that
- * begin one slice before.
+/* Return: number of layers whose rate disagrees with the verdicts. A verdict names the
+ * youngest layer only, so hits that younger layers hide are missing; in runs of slices
+ * also those of the run that begins one slice earlier.
  */
 static __u32 layers_off(const struct ops *ops, const void *f,
 			const struct moment *m, const __u32 *met)
@@ -309,7 +313,7 @@ static __u32 fills_off(const struct ops *ops, const void *f,
 	return off;
 }
 
-/* The gauge against the verdicts on keys never inserted. */
+/* Check the estimate against the verdicts on keys never inserted. */
 static void check(const struct ops *ops, const void *f, const char *what)
 {
 	static struct moment m;
@@ -349,7 +353,7 @@ static void check_empty(const struct ops *ops, const void *f, const char *what)
 	tap_ok(m.rate.sum + sum == 0, "%s: told 0", what);
 }
 
-/* Every single gauge against a prediction. */
+/* Check every single estimate against a prediction. */
 static void check_low(const struct ops *ops, const void *f, double p)
 {
 	static struct moment m;
@@ -375,7 +379,7 @@ static void insert(const struct ops *ops, void *f, __u64 keys)
 		ops->insert(f, next());
 }
 
-/* Retire and sweep; where @until_word, no further. */
+/* Retire and sweep; where @until_word is set, sweep up to that word only. */
 static void rotate(const struct ops *ops, void *f, __u64 until_word)
 {
 	__u64 at = 0;
@@ -412,10 +416,10 @@ static void bring(const struct ops *ops, void *f, enum phase phase,
 }
 
 /**
- * struct row - of filters to make
- * @name: for the claims
- * @keys: of an epoch or generation
- * @shape: of the kind
+ * struct row - a filter to make
+ * @name: its name in test names
+ * @keys: keys of an epoch or generation
+ * @shape: its shape
  */
 #define ROW(kind)				\
 	static const struct {			\
@@ -464,7 +468,7 @@ ROW(dict) = {
 #define AGED_LAYERS(s) ((s)->k + (s)->l)
 #define DICT_LAYERS(s) ((s)->generations + 1)
 
-/* make_ge() and so on; the owner of the memory is @f. */
+/* Defines make_ge() and so on; @f owns the memory. */
 #define MAKE(kind)							\
 	static void make_##kind(struct epf_##kind *f,			\
 				const struct epf_##kind##_shape *s)	\
@@ -581,7 +585,7 @@ static const struct epf_tlbf_shape tlbf_shapes[] = {
 	{ SPAN, 30, 1, 1 << 20, 6, 40, 6, 0 },
 };
 
-/* @keys in T, for @spans T. */
+/* Insert @keys per T for @spans of T. */
 static void come(struct epf_tlbf_owner *o, __u64 keys, __u64 spans)
 {
 	__u64 n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kind_chain.h: what a gauge tells of a chain is its error, by fresh keys and by
- * counting all its lines, at several moments.
+ * Checks the false-positive-rate estimator of kind_chain.h: it gives the error of a
+ * chain, measured with fresh keys and by counting all its lines, at several moments.
  */
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static __u64 next(void)
 	return epf_word(42, (__u32)++drawn);
 }
 
-/* @keys in T, for @tenths of T. */
+/* Insert @keys per T for @tenths of T / 10. */
 static void come(struct epf_chain_owner *o, __u64 *now, __u64 keys,
 		 __u64 tenths)
 {
@@ -56,7 +56,7 @@ static double met(const struct epf_chain *f, __u64 now)
 	return (double)found / QUERIES;
 }
 
-/* A gauge of 2048 samples is off by a tenth at the most. */
+/* An estimate from 2048 samples is within a tenth. */
 static void check(struct epf_chain_owner *o, __u64 now, const char *what)
 {
 	double count, tell, meet;
@@ -71,7 +71,9 @@ static void check(struct epf_chain_owner *o, __u64 now, const char *what)
 	       o->f.shape.parts, what, o->f.nr, tell, count, meet);
 }
 
-/* One epoch alone: full as it is, and at most as likely as all together. */
+/* Each epoch alone: its fill is right, and its rate is at most that of all epochs
+ * together.
+ */
 static void check_layers(const struct epf_chain *f)
 {
 	struct epf_chain_gauge g;

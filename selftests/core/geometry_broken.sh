@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The laws of the geometry and of lanes fail with each of their mutants (../mutants).
+# Each mutant of the geometry and of lanes makes their property tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" core/geometry_broken

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Known answers and laws of digests fail with each of their mutants (../mutants).
+# Each mutant of digests makes their known answers or property tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" core/hash_broken

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Every public header compiles alone, and twice, as C and C++, with gcc and
-# clang, without a warning; those of the core for BPF too.
+# Every public header compiles alone, and twice, as C and C++, with gcc and clang, without
+# a warning; the core's headers also for BPF.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh

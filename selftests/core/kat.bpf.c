@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Known answers in BPF: sections hash, geom and filter. The others are left out:
- * their keys are too long for the verifier to follow the core's loops over them.
- * bpf/epf_packet.bpf.h has loops of its own, which digest.c compares with the core.
+ * Known answers in BPF: sections hash, geom and filter. The other sections have keys so
+ * long that the verifier cannot follow the core's loops over them. bpf/epf_packet.bpf.h
+ * has loops of its own, which digest.c compares with the core.
  *
- * Each script of section filter has a program of its own, so that its shape is
- * constant and the verifier can bound the index of a line. Only those with one
- * line per key are here: the eight comparisons of a line are as many branches
- * to the verifier, and two lines in a row are too many.
+ * Each script of section filter has its own program, so that its shape is constant and
+ * the verifier can bound the index of a line. Only scripts with one line per key are
+ * here: the eight comparisons of a line are eight branches to the verifier, and two
+ * lines in a row are too many.
  *
- * The verifier refuses loops without a bound, such as "compare and swap, else
- * again". Here nobody else touches the words, so the primitives below are
- * plain, and those loops fold away.
+ * The verifier rejects unbounded loops such as a compare-and-swap that retries. Here no
+ * other CPU touches the words, so the primitives below are plain accesses, and those
+ * loops fold away.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -31,8 +31,8 @@ struct epf_kat_fold fold[EPF_KAT_SECTIONS];
 struct epf_kat_filter filter;
 struct epf_hash hash;
 
-/* Plain loops: the verifier knows the tables, so every length and every shape
- * is a constant to it.
+/* Plain loops suffice: the verifier knows the tables, so every length and shape is a
+ * constant to it.
  */
 SEC("syscall")
 int kat_hash13(void *ctx)

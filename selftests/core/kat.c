@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Known answers on this platform: C and C++, by the compiler's choice. */
+/* Known answers on this platform, as C or C++, whichever the compiler is. */
 #include <epf/kat.h>
 
 #include "tap.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Known answers in CUDA: on the host side as nvcc compiles it and, where there
- * is a GPU, on the device: one thread runs all the vectors.
+ * Known answers in CUDA: on the host as nvcc compiles it and, if there is a GPU, on the
+ * device, where one thread runs all the vectors.
  */
 #ifdef __CUDA_ARCH__
 #define EPF_KAT_TABLE static __device__ const
@@ -33,7 +33,7 @@ static void claim(const char *side, const struct epf_kat *kat)
 	       kat->total);
 }
 
-/* Return: an error of the runtime, cudaSuccess when @kat is filled. */
+/* Return: a CUDA runtime error, or cudaSuccess after filling @kat. */
 static cudaError_t run_device(struct epf_kat *kat)
 {
 	cudaError_t err;

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The laws of keys made from packets fail with each of their mutants (../mutants).
+# Each mutant of keys made from packets makes their property tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" core/keys_broken

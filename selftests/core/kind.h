@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of all kinds share: names, parts, keys, means. The includer
- * defines KIND (ge, gebl, ..) before, and ends with KIND_MAIN().
+ * What the tests of all kinds share: names, parts, keys, means. Define KIND (ge, gebl,
+ * ..) before including it, and end the program with KIND_MAIN().
  */
 #ifndef EPF_TEST_KIND_H
 #define EPF_TEST_KIND_H
@@ -26,9 +26,9 @@
 #define NR(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 /**
- * struct part - of the tests of a kind
+ * struct part - one part of the tests of a kind
  * @run: makes @points test points
- * @law: mutants of the core run it
+ * @law: it checks properties, so runs on mutants of the core too
  */
 struct part {
 	void (*run)(void);
@@ -49,7 +49,7 @@ static int kind_main(const struct part *part, int nr, bool laws)
 	return tap_end();
 }
 
-/* With an argument: the laws alone, as far as the first part that fails. */
+/* With an argument, run the property tests alone, up to the first part that fails. */
 #define KIND_MAIN(parts)						\
 	int main(int argc, char **argv)					\
 	{								\
@@ -71,7 +71,7 @@ static inline __u64 fold(__u64 value, __u64 w)
 	return epf_word(value + w, 1);
 }
 
-/* What the models write for a verdict. */
+/* The letter that the models print for a verdict. */
 static inline char verdict_char(int verdict)
 {
 	static const char ages[] = ".0123456789abcdefghijklmnopqrstuvwxyz";

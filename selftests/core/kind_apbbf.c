@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kind apbbf: known answers, laws, predictions, sizing, and Table 3 of
+ * Tests of kind apbbf: known answers, properties, predictions, sizing, and Table 3 of
  * Shtul, Baquero and Almeida, "Age-Partitioned Bloom Filters", 2020.
  */
 #define KIND apbbf
@@ -116,7 +116,7 @@ static const struct {
 	  { .0000009, .0000014, .992, 4.88, 4.32, 3.03, .13 } },
 };
 
-/* The error of an apbf of (k b, l b), half full, with the linear ramp. */
+/* Return: the error of an apbf of shape (k b, l b), half full, with the linear ramp. */
 static double unblocked(const SHAPE *s)
 {
 	struct epf_apbf_shape apbf = { 1ULL << 33, s->k * s->bits,
@@ -175,7 +175,7 @@ static void rates(const SHAPE *s, const struct epf_aged_load *load,
 	epf_apbbf_rates(s, load, r);
 }
 
-/* All blocks equally full. */
+/* Predict as if all blocks were equally full. */
 static void equal_blocks(const SHAPE *s, const struct epf_aged_load *load,
 			 struct epf_rates *r)
 {

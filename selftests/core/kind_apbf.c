@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kind apbf: known answers, laws, predictions, sizing, and the tables of
+ * Tests of kind apbf: known answers, properties, predictions, sizing, and the tables of
  * Shtul, Baquero and Almeida, "Age-Partitioned Bloom Filters", 2020.
  */
 #define KIND apbf
@@ -100,8 +100,8 @@ static const struct {
 	{ 21, 54, .00001, { .000010, .68, 23.61, 22.83, 5.63, .04 } },
 };
 
-/* Cells that do not follow from the paper's formulas, with what does; those of
- * the second group are one off in the last digit.
+/* Cells that do not follow from the paper's formulas, with the value that does; those
+ * of the second group are off by one in the last digit.
  */
 static const struct {
 	unsigned int k, l;
@@ -112,7 +112,7 @@ static const struct {
 	{ 10, 7, NPWS, .29 },	  /* 1.998 / 7 */
 	{ 13, 23, FPR, .000990 }, /* printed: F(13, 22) */
 	{ 13, 23, EFF, .49 },
-	{ 19, 22, EFF, .47 }, /* printed, as the next two: for an error of 1e-6 */
+	{ 19, 22, EFF, .47 }, /* printed in the paper, like the next two: for an error of 1e-6 */
 	{ 20, 33, EFF, .52 },
 	{ 21, 54, EFF, .57 },
 
@@ -153,7 +153,7 @@ static void compute_row(int i, double ours[CELLS])
 	ours[WINDOW] = epf_aged_accesses(&r, EPF_AGED_WINDOW);
 	ours[FALSE_HIT] = epf_aged_accesses(&r, EPF_AGED_FALSE);
 	ours[ABSENT] = epf_aged_accesses(&r, EPF_AGED_ABSENT);
-	while (s.l < s.k) /* the paper takes slices still filling for full */
+	while (s.l < s.k) /* the paper counts slices that are still filling as full */
 		r.r[s.l++] = .5;
 	ours[NPWS] = epf_aged_npws(&r);
 }
@@ -187,7 +187,7 @@ static void tables(void)
 	       "the error printed for (13,23) is that of (13,22)");
 }
 
-/* Peak errors of half full slices with the exact ramp: above the paper's. */
+/* The peak error of half-full slices with the exact ramp is above the paper's. */
 static void ramps(void)
 {
 	static const struct {
@@ -233,7 +233,7 @@ static void simulations(void)
 			   linear, "the linear ramp");
 }
 
-/* Is there no shape near @z that keeps the promise in less memory? */
+/* Is there no shape near @z that keeps the guarantee in less memory? */
 static bool is_least(const struct epf_aged_req *req,
 		     const struct epf_apbf_size *z)
 {

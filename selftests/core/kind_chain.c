@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kind chain: known answers, laws, what steps of the rate cost, prediction
- * against simulation, sizing.
+ * Tests of kind chain: known answers, properties, the cost of steps of the rate,
+ * prediction against simulation, sizing.
  */
 #include "chain_laws.h"
 #include "chain_vectors.h"
@@ -16,7 +16,7 @@
 
 /* --- the model's script ------------------------------------------------- */
 
-/* A line's positions at an epoch, with its index, if it has any. */
+/* Fold in a line's positions at an epoch together with its index, if it has any. */
 static __u64 fold_lane(const struct epf_chain_table *t, __u64 line,
 		       __u64 epoch, __u64 value)
 {
@@ -53,7 +53,7 @@ static __u64 fold_all(const struct epf_chain *f, __u64 now, __u64 value)
 	return value;
 }
 
-/* Epochs end. */
+/* Let epochs end. */
 static void pass(struct epf_chain *f, __u64 now)
 {
 	epf_chain_tick(f, now);
@@ -72,18 +72,18 @@ static void answers(void)
 
 /* --- steps of the rate -------------------------------------------------- */
 
-/* Made for an error of .01, so many keys in an epoch of the first table. */
+/* Made for an error of .01; this is the number of keys in an epoch of the first table. */
 static const struct epf_chain_shape dense = { SPAN, 128, 128, 1 << 20,
 					      4466, 4,	 8 };
 #define FULL 558.
 
 /**
- * struct sight - what a filter came to
- * @tables: most
- * @switches: how often there was another table 0
- * @fill: keys of the fullest lanes, of their budget
+ * struct sight - peak values of a filter
+ * @tables: greatest number of tables
+ * @switches: how often table 0 was replaced
+ * @fill: keys of the fullest lanes, as a share of their budget
  * @fpr: greatest predicted error
- * @words: most
+ * @words: greatest number of words
  */
 struct sight {
 	__u32 tables;
@@ -93,15 +93,15 @@ struct sight {
 };
 
 /**
- * struct drive - keys at random to an owner that comes now and then
+ * struct drive - random keys for a filter whose owner comes periodically
  * @o: filter
  * @now: time
- * @late: the owner comes when this has passed since @came
- * @look: how often to look at the error, ns; 0: never
- * @seen: when that was
- * @line: table 0 so far
+ * @late: the owner comes this long after @came
+ * @look: interval between looks at the error, ns; 0: never
+ * @seen: time of the last look
+ * @line: current table 0
  * @n: keys so far, and random numbers
- * @most: what was seen
+ * @most: peak values so far
  */
 struct drive {
 	struct epf_chain_owner o;
@@ -141,7 +141,7 @@ static void drive_begin(struct drive *d, const struct epf_chain_shape *s,
 	d->n = seed << 24;
 }
 
-/* @epochs with @rate keys an epoch. */
+/* Drive @epochs epochs with @rate keys each. */
 static void drive(struct drive *d, double epochs, double rate)
 {
 	double end = d->now + epochs * EPOCH;
@@ -177,10 +177,10 @@ static void merge(struct sight *all, const struct sight *one)
 #define PHASES 16
 
 /**
- * struct step - from half of what a table is made for to @times that
- * @looks: the owner comes so often in an epoch; 0: at each key
- * @tables: at the most
- * @fill: likewise
+ * struct step - a step from half of the rate that a table is made for to @times that
+ * @looks: visits of the owner in an epoch; 0: at each key
+ * @tables: upper limit of the tables
+ * @fill: upper limit of the fill
  */
 struct step {
 	int times, looks;
@@ -188,7 +188,7 @@ struct step {
 	double fill;
 };
 
-/* At each phase of the epoch; 0 times: doubling in five epochs. */
+/* Take the step at each phase of the epoch; @times 0: doubling in five epochs. */
 static void step(const struct step *s)
 {
 	struct sight all = { 0, 0, 0, 0, 0 };
@@ -229,7 +229,7 @@ static void steps(void)
 		step(&some[i]);
 }
 
-/* Up and down by 2, down to a tenth for less than T: nothing happens. */
+/* The rate goes up and down by 2, and down to a tenth for less than T: nothing happens. */
 static void vary(void)
 {
 	struct drive d;
@@ -248,8 +248,8 @@ static void vary(void)
 	epf_chain_close(&d.o);
 }
 
-/* An owner that comes 4 times an epoch, and between two times half of the keys;
- * the rate after that is below what table 0 is made for.
+/* The owner comes 4 times an epoch, and half of the keys come between two of the
+ * visits; the rate after that is below what table 0 is made for.
  */
 static void uneven(void)
 {
@@ -270,7 +270,7 @@ static void uneven(void)
 	       all.tables, all.fill);
 }
 
-/* From half of what table 0 is made for, after a gap of 2 T, to 40x. */
+/* A step from half of what table 0 is made for, after a gap of 2 T, to 40x. */
 static void gap_step(void)
 {
 	__u32 tables = 0;
@@ -288,7 +288,7 @@ static void gap_step(void)
 	tap_ok(tables == 2, "40x after a gap of 14 epochs: tables %u", tables);
 }
 
-/* After a gap of 2 T and one of 20 T: no other table. */
+/* A gap of 2 T and one of 20 T: no other table is made. */
 static void gap(int epochs)
 {
 	struct drive d;
@@ -307,8 +307,8 @@ static void gap(int epochs)
 	epf_chain_close(&d.o);
 }
 
-/* To a 20th of the rate: how long the last key of before is found, and what
- * memory comes to.
+/* A drop to a 20th of the rate: how long the last key from before is found, and how
+ * much memory remains.
  */
 static void drop(void)
 {
@@ -333,9 +333,10 @@ static void drop(void)
 	epf_chain_close(&d.o);
 }
 
-/* Jumps up by up to so many levels, each 3x, and down by any number, at any
- * time: where that may be more than 8 epochs later a smaller table has come. A
- * jump gains a second table where the sample was still half of the old rate.
+/* The rate jumps up by up to @levels levels of 3x each, and down by any number, at any
+ * time. Where a jump may come more than 8 epochs later, a smaller table has come
+ * meanwhile. A jump costs a second table where the sample was still half of the old
+ * rate.
  */
 static void adversary(int levels, double longest, int seconds)
 {
@@ -366,8 +367,8 @@ static void adversary(int levels, double longest, int seconds)
 	epf_chain_close(&d.o);
 }
 
-/* 0.4 budgets at once, now and then: what the sample takes for a rate 16 times
- * too high is a spare too large, and no more.
+/* Batches of 0.4 budgets arrive at once, now and then. The sample takes this for a rate
+ * 16 times too high, which costs one spare table that is too large, and no more.
  */
 static void batches(void)
 {
@@ -478,7 +479,7 @@ static void shapes(void)
 	tap_ok(right && f.nr == 1, "bad shapes and tables are refused");
 }
 
-/* The size is kept by what is measured at that rate. */
+/* A size keeps its guarantee when measured at its rate. */
 static void sizes(void)
 {
 	static const struct epf_chain_req req[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind dict: known answers, laws, overflow, the scan, prediction against
- * measurement, sizing and the space of the theorem.
+ * Tests of kind dict: known answers, properties, overflow, the scan, prediction against
+ * measurement, sizing, and the space bound of the theorem.
  */
 #define KIND dict
 #define EPOCHS(shape) ((shape)->generations)
@@ -64,7 +64,7 @@ static const struct law_shape law_shapes[] = {
 	{ { 64, 9, 14, 4, 30, 16, 1 }, 300, EXACT },
 	{ { 30, 30, 19, 5, 30, 16, 2 }, 50, EXACT },
 	{ { 50, 20, 31, 6, 30, 16, 2 }, 40, EXACT },
-	{ { 4, 2, 6, 3, 30, 8, 1 }, 8, EITHER }, /* backyard in use */
+	{ { 4, 2, 6, 3, 30, 8, 1 }, 8, EITHER }, /* the backyard is in use */
 	{ { 9, 4, 14, 4, 30, 8, 1 }, 9, EITHER },
 	{ { 2, 1, 6, 3, 40, 2, 1 }, 8, EITHER }, /* overflow */
 	{ { 3, 1, 14, 4, 40, 2, 1 }, 9, EITHER },
@@ -76,13 +76,13 @@ static void window(void)
 	epoch_laws(law_shapes, NR(law_shapes), 77);
 }
 
-/* Distinct keys: number @i of generation @g of stream @seed. */
+/* Return: distinct keys, number @i of generation @g of stream @seed. */
 static __u64 key(__u64 seed, __u64 g, __u64 i)
 {
 	return epf_word(seed + (g << 40), (__u32)i + 1);
 }
 
-/* Keys of @g that are not found. */
+/* Return: number of keys of @g that are not found. */
 static __u64 missing(const struct epf_dict *f, __u64 seed, __u64 g, __u64 keys)
 {
 	__u64 i, lost = 0;
@@ -92,14 +92,14 @@ static __u64 missing(const struct epf_dict *f, __u64 seed, __u64 g, __u64 keys)
 	return lost;
 }
 
-/* Cells of the filter: what it has room for. */
+/* Return: number of cells, which is what the filter has room for. */
 static __u64 cells(const struct epf_dict *f)
 {
 	return f->table[0].buckets * f->table[0].cells +
 	       f->table[1].buckets * f->table[1].cells;
 }
 
-/* A window of @times what there is room for, and then one of almost nothing. */
+/* Insert a window of @times what there is room for, and then one of almost nothing. */
 static void overflow(__u64 times)
 {
 	const SHAPE s = { 40, 3, 4, 3, 16, 50, 2 };
@@ -128,7 +128,7 @@ static void overflow(__u64 times)
 	filter_free(&f);
 }
 
-/* Cells and marks of generation @tag. */
+/* Return: cells and marks of generation @tag. */
 static __u64 carry(const struct epf_dict *f, __u64 tag)
 {
 	__u32 t = f->shape.tag_bits, i;
@@ -150,7 +150,7 @@ static __u64 carry(const struct epf_dict *f, __u64 tag)
 	return found;
 }
 
-/* Buckets with a live @mark. */
+/* Return: buckets with a live @mark. */
 static __u64 marked(const struct epf_dict *f, enum epf_dict_mark mark)
 {
 	__u64 nr, n = 0;
@@ -161,9 +161,9 @@ static __u64 marked(const struct epf_dict *f, enum epf_dict_mark mark)
 	return n;
 }
 
-/* Before a generation begins nothing carries its tag. With @keys in each of the
- * generations but for every @idle-th. From the empty start on no bucket overflows
- * in a filter that has as many as it was sized for.
+/* Before a generation begins, nothing carries its tag. Each generation has @keys keys,
+ * except that every @idle-th has none. Even from the empty start no bucket overflows in
+ * a filter with as many keys as it was sized for.
  */
 static void tags(const SHAPE *s, __u64 keys, __u32 idle)
 {
@@ -189,8 +189,8 @@ static void tags(const SHAPE *s, __u64 keys, __u32 idle)
 	filter_free(&f);
 }
 
-/* Sized filters at their rate: two cells an insertion are enough, but for the
- * first generation, in which none is.
+/* Sized filters at their rate: two cells per insertion suffice, except in the first
+ * generation, which scans none.
  */
 static void scan(void)
 {
@@ -264,7 +264,7 @@ static const struct {
 	{ { { 80, 2, 19, 5, 5, 150, 2 }, 350, 350, 5000 }, true },
 };
 
-/* Shares of the buckets of all filters with a pass mark, and with any. */
+/* Shares of the buckets of all filters with a pass mark, and with any mark. */
 static double marks_pass, marks_any;
 
 static void count_marks(const FILTER *f)
@@ -281,8 +281,8 @@ static void count_marks(const FILTER *f)
 	marks_any += (double)any * share;
 }
 
-/* Overflow hangs on the tail of the spilt keys and is predicted to a factor of
- * two, mostly from above; where there is none the interval holds.
+/* Overflow depends on the tail of the spilt keys. It is predicted to within a factor of
+ * two, mostly too high; where there is none, the interval holds.
  */
 static void predict_one(int i)
 {
@@ -331,7 +331,7 @@ static const struct ask sizes[] = {
 	{ { 1e6, .1, 0, 0, 0, 0, 1.1 }, -EINVAL, 0 },
 };
 
-/* Exact prediction, and a 25th of the buckets less breaks the promise. */
+/* The prediction is exact, and a 25th fewer buckets would break the guarantee. */
 static bool is_least(const struct epf_dict_req *req,
 		     const struct epf_dict_size *size)
 {
@@ -350,9 +350,9 @@ static void sizing(void)
 	check_sizes(sizes, NR(sizes), 0);
 }
 
-/* Theorem 1.1 by hand: 4 + log2 4, .. 20 + log2 20; at m/n = 1/64 the slack
- * counts. Above it are a share and O(1): n/c more keys, 1.44 bits that no
- * dictionary saves, the cells kept free, the map and the tags of the scan.
+/* Check Theorem 1.1 by hand: 4 + log2 4, .. 20 + log2 20; at m/n = 1/64 the slack
+ * counts. On top come a share and O(1): n/c more keys, 1.44 bits that no dictionary
+ * saves, the free cells, the map, and the tags of the scan.
  */
 static void space(void)
 {

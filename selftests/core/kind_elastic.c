@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind elastic: known answers to the bit, laws, floods, stamps, the line lock,
- * prediction against measurement, sizing.
+ * Tests of kind elastic: known answers to the bit, properties, floods, stamps, the line
+ * lock, prediction against measurement, sizing.
  */
 #define KIND elastic
 #define EPOCHS(shape) ((shape)->epochs)
@@ -48,7 +48,7 @@ static const struct law_shape law_shapes[] = {
 	{ { 1, 8, 7 }, 1, EITHER },	   { { 2, 8, 5 }, 3, EITHER },
 };
 
-/* Keys of an epoch are words of a stream of its own. */
+/* The keys of an epoch are words of a stream of its own. */
 static __u64 key_of(__u64 epoch, __u32 i)
 {
 	return epf_word(epf_word(epoch, 31), i + 1);
@@ -62,7 +62,7 @@ static void insert_epoch(struct epf_elastic *f, __u64 epoch, __u32 keys)
 		epf_elastic_insert(f, key_of(epoch, i));
 }
 
-/* Keys of all epochs that count, not found or told older. */
+/* Return: keys of all live epochs that are not found, or are reported older. */
 static __u64 missed(const struct epf_elastic *f, __u64 epoch,
 		    const __u32 *keys_of)
 {
@@ -80,10 +80,10 @@ static __u64 missed(const struct epf_elastic *f, __u64 epoch,
 
 #define FLOOD_LINES 16
 #define FLOOD_EPOCHS 60
-#define CALM 10 /* keys of an epoch for each line */
+#define CALM 10 /* keys of an epoch per line */
 
-/* Up to fifty times the load in epochs 20 .. 29, more than a line can tell
- * apart: nothing is lost, and three windows later the error is what it was.
+/* Epochs 20 .. 29 have up to fifty times the load, more than a line can tell apart: no
+ * key is lost, and three windows later the error is back to normal.
  */
 static void flood(__u32 words)
 {
@@ -113,7 +113,7 @@ static void flood(__u32 words)
 
 #define STAMP_LINES 600
 
-/* Lines left alone for longer than stamps are told apart. */
+/* Lines that are left alone for longer than stamps can tell apart. */
 static void stamps(void)
 {
 	static const SHAPE s = { STAMP_LINES, 8, 7 };
@@ -158,7 +158,7 @@ static void shapes(void)
 	check_shapes(bad, NR(bad), true, good, NR(good));
 }
 
-/* A locked line answers "present" to all, and is as before when unlocked. */
+/* A locked line answers "present" to all keys, and is unchanged after the unlock. */
 static void locked(void)
 {
 	static const SHAPE s = { 1, 16, 7 };
@@ -191,8 +191,8 @@ struct racer {
 	__u64 done;
 };
 
-/* What a racer inserted, in as many epochs as count: the last key, and one some
- * insertions ago.
+/* Keys that a racing thread inserted in each live epoch: the last one, and one from
+ * some insertions ago.
  */
 static void *race(void *arg)
 {
@@ -250,12 +250,12 @@ static void races(void)
 	filter_free(&f);
 }
 
-/* 256 lines; keys of an epoch in each */
+/* 256 lines, and keys of an epoch per line. */
 #define LINES(words, r, keys, now) \
 	{ { 256, words, r }, 256 * (keys), 256 * (now), 40000 }
 
 static const struct load predicted[] = {
-	LINES(16, 7, 10.45, 10.45), /* 14 bits a key of the window */
+	LINES(16, 7, 10.45, 10.45), /* 14 bits per key of the window */
 	LINES(16, 7, 10.45, 5),	   LINES(16, 7, 12.19, 12.19),
 	LINES(16, 7, 7.31, 7.31),  LINES(8, 7, 5.22, 5.22),
 	LINES(16, 4, 18, 0),
@@ -286,7 +286,7 @@ static const struct ask sizes[] = {
 	{ { 1e6, .1, NAN, 0, 0 }, -EINVAL, 0 },  { { 1e6, .1, 0, 0, 12 }, -EINVAL, 0 },
 };
 
-/* Within a twentieth of the budget, but for the smallest. */
+/* Is the error within a twentieth of the budget, except for the smallest size? */
 static bool is_least(const struct epf_elastic_req *req,
 		     const struct epf_elastic_size *size)
 {

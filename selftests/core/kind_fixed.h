@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of kinds of a fixed size share. The includer defines before,
- * beside KIND:
+ * What the tests of fixed-size kinds share. Before including it, define KIND and:
  *
  *	WARM(shape)	rotations after which a filter is in its steady state
  *	HALF(f)		in scripts of the kind's model, the step that retires
@@ -80,7 +79,7 @@ struct shape_words {
 	__u64 words;
 };
 
-/* Bad shapes are refused and change no memory. @zero: EPF(words) is 0 for them. */
+/* Invalid shapes are refused and change no memory. @zero: EPF(words) is 0 for them. */
 static inline void check_shapes(const SHAPE *bad, int nr_bad, bool zero,
 				const struct shape_words *good, int nr_good)
 {
@@ -103,7 +102,9 @@ static inline void check_shapes(const SHAPE *bad, int nr_bad, bool zero,
 
 /* --- keys ---------------------------------------------------------------- */
 
-/* Keys of stream @seed: @now in the current generation, @keys in each before. */
+/* Insert keys of stream @seed: @now in the current generation, @keys in each earlier
+ * one.
+ */
 static inline void fill(FILTER *f, __u64 seed, __u64 keys, __u64 now)
 {
 	__u64 g, i, last = WARM(&f->shape);
@@ -117,7 +118,7 @@ static inline void fill(FILTER *f, __u64 seed, __u64 keys, __u64 now)
 	}
 }
 
-/* Share of @queries keys of no generation that are present. */
+/* Return: share of @queries keys of no generation that are reported present. */
 static inline double measure(const FILTER *f, __u64 seed, __u64 queries)
 {
 	__u64 i, hits = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind ge: known answers, laws, both layouts against each other, the paper's
- * closed form, prediction against measurement, sizing.
+ * Tests of kind ge: known answers, properties, both layouts against each other, the
+ * paper's closed form, prediction against measurement, sizing.
  */
 #define KIND ge
 #define EPOCHS(shape) ((shape)->epochs)
@@ -51,7 +51,9 @@ static void answers(void)
 	}
 }
 
-/* The crowded have false positives everywhere, yet nothing lost or too old. */
+/* Crowded shapes have false positives everywhere, but lose no key and report none too
+ * old.
+ */
 static const struct law_shape law_shapes[] = {
 	{ { 1 << 20, 2, 3, 0 }, 50000, EXACT },
 	{ { (1 << 14) + 1, 4, 8, 0 }, 600, EXACT },
@@ -86,7 +88,7 @@ static bool segment_bit(const struct epf_ge *f, __u32 segment, __u64 pos)
 	return *word >> (at + f->shape.epochs - segment) & 1;
 }
 
-/* Both layouts through one stream of some false positives. */
+/* Run both layouts through one stream with some false positives. */
 static void layouts_agree_at(__u64 s, __u32 r, __u32 k)
 {
 	const SHAPE cells = { s, r, k, EPF_GE_TRANSPOSED };
@@ -189,14 +191,14 @@ static void closed_form(void)
 }
 
 static const struct load predicted[] = {
-	{ { 31111, 8, 9, 1 }, 2500, 2500, 40000 }, /* the paper's: 14 bits */
+	{ { 31111, 8, 9, 1 }, 2500, 2500, 40000 }, /* the paper's shape: 14 bits */
 	{ { 31111, 8, 9, 1 }, 2500, 1250, 40000 },
 	{ { 31111, 8, 9, 0 }, 2500, 0, 40000 },
 	{ { 35000, 7, 9, 0 }, 2857, 2857, 40000 },
 	{ { 56000, 4, 8, 0 }, 5000, 5000, 40000 },
 	{ { 4800, 15, 8, 0 }, 400, 400, 40000 },
 	{ { 10000, 31, 8, 0 }, 1000, 700, 20000 },
-	{ { 1024, 7, 12, 0 }, 59, 59, 100000 }, /* where double hashing tells */
+	{ { 1024, 7, 12, 0 }, 59, 59, 100000 }, /* here double hashing makes a difference */
 };
 
 static double closed(const struct load *l)
@@ -233,7 +235,7 @@ static const struct ask sizes[] = {
 	{ { 1e6, .1, 0, 0, 0, 2 }, -EINVAL, 0 },
 };
 
-/* Does one bit less of a segment break the promise, at every k? */
+/* Would one bit less per segment break the guarantee, for every k? */
 static bool is_least(const struct epf_ge_req *req,
 		     const struct epf_ge_size *size)
 {

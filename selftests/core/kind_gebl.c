@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kind gebl: known answers, laws, prediction against measurement, sizing.
+ * Tests of kind gebl: known answers, properties, prediction against measurement,
+ * sizing.
  */
 #define KIND gebl
 #define EPOCHS(shape) ((shape)->epochs)
@@ -88,8 +89,8 @@ static void shapes(void)
 	check_shapes(bad, NR(bad), true, good, NR(good));
 }
 
-/* k = 2, by hand: 1 less twice the chance that a given position is not set, and
- * that of both not.
+/* k = 2, by hand: 1, less twice the probability that a given position is clear, plus
+ * the probability that both are.
  */
 static void covers(void)
 {
@@ -97,7 +98,7 @@ static void covers(void)
 	double load = .75;
 	double distinct = 1 - 2 * exp(-load * 2 / 64) +
 			  exp(-load * (1 - 62.0 * 61 / (64 * 63)));
-	/* of 64 * 64 progressions 127 meet a given place, 2 meet a given pair */
+	/* of 64 * 64 progressions 127 contain a given place, and 2 a given pair */
 	double once = exp(-load * 127 / 4096);
 	double twice = 1 - 2 * once + exp(-load * 252 / 4096);
 
@@ -129,7 +130,7 @@ static const struct load predicted[] = {
 	{ { 40, 512, 20, 20, EPF_GEBL_DISTINCT }, 900, 300, 20000 },
 };
 
-/* Blocks taken as equally full: what the intervals must refuse. */
+/* Predict as if blocks were equally full, which the intervals must reject. */
 static double evenly_full(const struct load *l)
 {
 	double none = 1 - (double)l->s.bits / l->s.block_bits;
@@ -167,7 +168,7 @@ static const struct ask sizes[] = {
 	{ { 1e6, .1, 0, 0, 0, 64, 2 }, -EINVAL, 0 },
 };
 
-/* Does one block less break the promise, also with other k? */
+/* Would one block less break the guarantee, even with another k? */
 static bool is_least(const struct epf_gebl_req *req,
 		     const struct epf_gebl_size *size)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kind tlbf: known answers, laws, what bursts cost, prediction against
+ * Tests of kind tlbf: known answers, properties, the cost of bursts, prediction against
  * simulation, sizing.
  */
 #include "tlbf_laws.h"
@@ -34,7 +34,7 @@ static __u64 fold_all(const struct epf_tlbf *f, __u64 now, __u64 value)
 	return value;
 }
 
-/* The time comes with what is done. */
+/* Advance the time together with what is done. */
 static void pass(struct epf_tlbf *f, __u64 now)
 {
 	(void)f;
@@ -54,9 +54,9 @@ static void answers(void)
 /* --- bursts ------------------------------------------------------------- */
 
 /**
- * struct sight - what a filter came to in a stretch
- * @slices: most slices
- * @words: most words
+ * struct sight - peak values of a filter in a stretch
+ * @slices: greatest number of slices
+ * @words: greatest number of words
  * @fpr: greatest predicted error
  */
 struct sight {
@@ -74,8 +74,8 @@ static void see(struct sight *most, const struct epf_tlbf_owner *o, __u64 now)
 	most->words = o->words > most->words ? o->words : most->words;
 }
 
-/* @rate keys in T at even intervals, for @quarters of T; the owner comes when
- * @late has passed since it did.
+/* Insert @rate keys per T at even intervals, for @quarters of T; the owner comes @late
+ * after its last visit.
  */
 static struct sight drive_late(struct epf_tlbf_owner *o, __u64 *now,
 			       int quarters, __u64 rate, __u64 late)
@@ -106,8 +106,8 @@ static struct sight drive(struct epf_tlbf_owner *o, __u64 *now, int quarters,
 	return drive_late(o, now, quarters, rate, 0);
 }
 
-/* A step to @times the rate for T/2, and 3 T after it. Without an end by time
- * the slices made for the burst stay until the old rate has filled them.
+/* Step to @times the rate for T/2, then run 3 T at the old rate. If slices did not end
+ * by time, those made for the burst would stay until the old rate has filled them.
  */
 static void burst(const struct epf_tlbf_shape *s, int times)
 {
@@ -132,8 +132,8 @@ static void burst(const struct epf_tlbf_shape *s, int times)
 	epf_tlbf_close(&o);
 }
 
-/* After a gap of 2 T: nothing but @keep slices, and the error at once as before
- * if generations are timed, for their rate is that before the gap.
+/* After a gap of 2 T only @keep slices are left. If generations are timed, the error is
+ * at once as before, because their rate is that from before the gap.
  */
 static void gap(const struct epf_tlbf_shape *s)
 {
@@ -159,7 +159,7 @@ static void gap(const struct epf_tlbf_shape *s)
 	epf_tlbf_close(&o);
 }
 
-/* To a 20th of the rate: how much later than T the last key of before goes. */
+/* Drop to a 20th of the rate: how much later than T the last key from before leaves. */
 static void drop(const struct epf_tlbf_shape *s)
 {
 	struct epf_tlbf_owner o;
@@ -181,8 +181,8 @@ static void drop(const struct epf_tlbf_shape *s)
 	epf_tlbf_close(&o);
 }
 
-/* An owner that comes once a generation, and a step to 10x: the paper's (7)
- * goes on making slices for generations shorter than that.
+/* The owner comes once per generation, and the rate steps to 10x: the paper's equation
+ * (7) goes on making slices for generations shorter than that.
  */
 static void slow_owner(const struct epf_tlbf_shape *s)
 {
@@ -203,8 +203,8 @@ static void slow_owner(const struct epf_tlbf_shape *s)
 	epf_tlbf_close(&o);
 }
 
-/* 1000 keys at once, every T/10: a generation in no time at all. At the usual
- * 24.2 bits for 10000 keys these are 3800 words.
+/* 1000 keys at once, every T/10: a generation of no duration. At the usual 24.2 bits
+ * for 10000 keys these take 3800 words.
  */
 static void batches(const struct epf_tlbf_shape *s)
 {
@@ -313,7 +313,7 @@ static void shapes(void)
 	tap_ok(right, "bad shapes and slices are refused, roundings are as told");
 }
 
-/* The size is kept by what is measured at that rate. */
+/* A size keeps its guarantee when measured at its rate. */
 static void sizes(void)
 {
 	static const struct epf_tlbf_req req[] = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The operations of lanes.h in BPF, on this machine's kernel, against the same
- * operations in this process: random keys, with rotations and scans between them.
- * Every verdict, every epoch and finally every line are the same. The object for
- * machines other than x86 does so, too.
+ * operations in this process: random keys, with rotations and scans between them. Every
+ * verdict, every epoch and finally every line must be equal. The object built for
+ * machines other than x86 runs too.
  */
 #include "lanes_bpf.h"
 
@@ -74,7 +74,7 @@ static void clear(struct lanes_shared *s)
 	s->grew = 0;
 }
 
-/* The operation of @kind in this process, its results in @s. */
+/* Run the operation of @kind in this process; its results go to @s. */
 static void run_here(struct lanes_shared *s, enum kind kind)
 {
 	struct epf_lanes f = { here, &state.epoch, s->geom };
@@ -166,7 +166,7 @@ static bool missing(void)
 	return false;
 }
 
-/* A map that is smaller than the shape says, by a fifth. */
+/* Use a map that is a fifth smaller than the shape says. */
 static void check_missing(__u32 parts)
 {
 	struct shape shape = { LINES + LINES / 4, parts, 2 * parts };
@@ -193,7 +193,7 @@ static void check_missing(__u32 parts)
 	       parts, n, i);
 }
 
-/* A number of parts that is none. */
+/* Use an invalid number of parts. */
 static void check_parts(void)
 {
 	static const __u32 parts[] = { 0, 3, EPF_PARTS_MAX + 1, ~0u };
@@ -232,7 +232,7 @@ static void *map_memory(const char *name, size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* Return: the programs are loaded. On failure errno tells why. */
+/* Load the programs. Return: false on failure, with the reason in errno. */
 static bool load(const char *name, const void *elf, size_t bytes)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = name);

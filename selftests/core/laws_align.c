@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Laws of windows aligned to a wall clock: an owner whose timer is late, whose
- * rotations are held up, and whose wall clock is set, forwards and backwards,
- * at every phase. The oracle knows keys by the time of their insertion only.
+ * Properties of windows aligned to a wall clock. The owner's timer is late, its
+ * rotations are delayed, and its wall clock is set, forwards and backwards, at every
+ * phase. The oracle knows keys by the time of their insertion only.
  *
  * usage: laws_align [laws]
  */
@@ -15,16 +15,16 @@
 #define R EPF_LIVE_EPOCHS
 #define T 70000ULL
 #define EPOCH (T / R)
-#define KEYS 4096u /* of the last T and more */
+#define KEYS 4096u /* keys of the last T and some more */
 #define STEP_NS (EPOCH / 16)
 
 /**
- * struct clockwork - a filter without keys: what its owner does
- * @now_ns: monotonic
- * @wall_ns: by so much the wall clock is ahead
- * @fires_ns: when the timer does
- * @late: it is late by less than so much
- * @lasted: how long the last epoch did
+ * struct clockwork - the owner of a filter without keys
+ * @now_ns: monotonic clock
+ * @wall_ns: lead of the wall clock over the monotonic clock
+ * @fires_ns: time at which the timer fires
+ * @late: upper bound of the timer's lateness
+ * @lasted: duration of the last epoch
  * @key: times of insertion, and epochs
  */
 struct clockwork {
@@ -51,7 +51,7 @@ static __u64 lasts(const struct clockwork *c)
 				c->s.epoch == EPF_EPOCH_FIRST);
 }
 
-/* How far the current epoch began behind a multiple, less than one pitch. */
+/* Return: how far past a multiple the current epoch began, less than one pitch. */
 static __u64 past(const struct clockwork *c)
 {
 	return (start_of(c) + c->wall_ns) % c->w.align_ns;
@@ -79,7 +79,7 @@ static void start(struct clockwork *c, __u64 seed, __u64 late)
 	arm(c);
 }
 
-/* Let the timer fire; whether an epoch ended. */
+/* Let the timer fire. Return: did an epoch end? */
 static bool fire(struct clockwork *c)
 {
 	bool due;
@@ -110,7 +110,7 @@ static bool keys_kept(const struct clockwork *c)
 	return true;
 }
 
-/* On to the end of the epoch, inserting. NULL, or the law that is broken. */
+/* Advance to the end of the epoch, inserting. Return: NULL, or the violated property. */
 static const char *epoch(struct clockwork *c)
 {
 	bool first = c->s.epoch == EPF_EPOCH_FIRST;
@@ -134,7 +134,7 @@ static const char *epoch(struct clockwork *c)
 					     "an epoch is shorter than T/7";
 }
 
-/* Timers late by less than the spare: every boundary is at a multiple. */
+/* If timers are late by less than the spare time, every boundary is at a multiple. */
 static const char *steady(__u64 seed, __u64 late)
 {
 	const char *broken = NULL;
@@ -152,7 +152,7 @@ static const char *steady(__u64 seed, __u64 late)
 	return broken;
 }
 
-/* As long as there is spare to catch up with, and once the long one. */
+/* Epochs for as long as spare time is needed to catch up, plus the long one. */
 #define REGAIN 20
 
 static const char *regain(struct clockwork *c)
@@ -184,7 +184,7 @@ static const char *settled(struct clockwork *c, __u64 seed)
 	return broken;
 }
 
-/* The wall clock is set, by @step, at @phase sixteenths of an epoch. */
+/* Set the wall clock by @step, at @phase sixteenths of an epoch. */
 static const char *set(__u64 seed, __s64 step, __u64 phase)
 {
 	struct clockwork c;
@@ -196,7 +196,7 @@ static const char *set(__u64 seed, __s64 step, __u64 phase)
 	return broken ? broken : regain(&c);
 }
 
-/* A rotation is held for so long. */
+/* Delay a rotation by @ns. */
 static const char *held(__u64 seed, __u64 ns)
 {
 	struct clockwork c;
@@ -263,7 +263,7 @@ static void plain(void)
 	tap_ok(good, "windows are not aligned unless asked for, and only in time");
 }
 
-/* Windows of all lengths; walls that have not begun. */
+/* Windows of all lengths, and wall clocks before their first multiple. */
 static void extremes(void)
 {
 	struct epf_window w;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Laws of token buckets and of meters, against a model that counts tokens: random
- * clocks that stand still, jump, go backwards, and wrap. All arithmetic is exact.
+ * Properties of token buckets and of meters, against a model that counts tokens. Random
+ * clocks stand still, jump, go backwards, and wrap. All arithmetic is exact.
  *
  * usage: laws_bucket [laws]
  */
@@ -25,7 +25,7 @@ static __u64 draw(__u64 below)
 	return epf_word(++seed, 1) % below;
 }
 
-/* From 1 to @most, small ones as often as large ones. */
+/* Return: a number from 1 to @most, small ones as often as large ones. */
 static __u64 draw_size(__u64 most)
 {
 	__u64 below = 1ULL << (1 + draw(63));
@@ -43,7 +43,9 @@ static struct epf_bucket draw_bucket(void)
 	return b;
 }
 
-/* How far a clock goes on: often about a token, seldom far, and now and then back. */
+/* Return: how far a clock advances: often about a token, seldom far, and at times
+ * backwards.
+ */
 static __s64 draw_step(const struct epf_bucket *b)
 {
 	switch (draw(8)) {
@@ -58,13 +60,13 @@ static __s64 draw_step(const struct epf_bucket *b)
 	}
 }
 
-/* A clock that begins near where it wraps, or not. */
+/* Return: the start of a clock, which may be near the point where it wraps. */
 static __u64 draw_clock(void)
 {
 	return draw(2) ? -draw(1ULL << 40) : draw(1ULL << 55);
 }
 
-/* The model: tokens as ticks, which time brings and takes back. */
+/* The model: tokens as ticks. Time adds them, and removes them when it goes backwards. */
 struct model {
 	__s64 has;
 	__u64 now;
@@ -100,7 +102,7 @@ static bool like_model(void)
 	return true;
 }
 
-/* In each interval at most burst + rate * t, where t is between its lowest and its
+/* An interval passes at most burst + rate * t, where t lies between the lowest and the
  * highest time.
  */
 static bool never_more(void)
@@ -141,7 +143,7 @@ static bool all(bool (*law)(void))
 	return true;
 }
 
-/* Costs are rounded up, by less than one part in a thousand up to 10M a second. */
+/* Costs are rounded up, by less than one part in a thousand for up to 10M per second. */
 static bool rates(void)
 {
 	struct epf_bucket b;
@@ -167,7 +169,7 @@ static bool refused(void)
 	       !epf_bucket_init(&b, 1, EPF_BUCKET_BURST_MAX + 1);
 }
 
-/* Without a rate there are as many tokens as the burst, at any time. */
+/* Without a rate there are exactly as many tokens as the burst, at any time. */
 static bool no_refill(__u64 burst)
 {
 	struct epf_bucket b;
@@ -183,7 +185,7 @@ static bool no_refill(__u64 burst)
 	return taken == burst;
 }
 
-/* A new word, which is 0, is a full bucket: the clock began at the machine's start. */
+/* A new word is 0, which is a full bucket whose clock began when the machine started. */
 static bool full_at_first(void)
 {
 	struct epf_bucket b;
@@ -213,7 +215,7 @@ static void *taker(void *got)
 	return NULL;
 }
 
-/* Threads take no more than there is, and all of it. */
+/* Threads together take exactly as many tokens as there are. */
 static bool race(void)
 {
 	__u64 taken[THREADS] = { 0 }, sum = 0;
@@ -233,14 +235,14 @@ static bool race(void)
 	return sum == 10000000 && shared_word == sum;
 }
 
-/* Level of a meter. */
+/* Return: the level of a meter. */
 static __u64 level(__u64 word, __u64 now)
 {
 	return epf_bucket_ahead(word, now);
 }
 
-/* A clock that goes backwards does not lift it over its top, nor hold it there for
- * longer than it takes to fall from there.
+/* A clock that goes backwards neither lifts the level above its top, nor holds it there
+ * for longer than it takes to fall from there.
  */
 static bool meter_is_bounded(void)
 {
@@ -257,7 +259,7 @@ static bool meter_is_bounded(void)
 	return !epf_meter_above(&b, &word, now + b.top - b.limit);
 }
 
-/* CPUs that add slices, beside a meter that counts each packet at once. */
+/* CPUs that add slices, against a meter that counts each packet at once. */
 static bool slices(void)
 {
 	__u64 rate = draw_size(EPF_BUCKET_RATE_MAX), pending[CPUS] = { 0 };
@@ -273,7 +275,7 @@ static bool slices(void)
 	for (i = 0; i < 40 * STEPS; i++) {
 		__s64 off;
 
-		/* attack, and rest, by turns */
+		/* alternate between attack and rest */
 		now += draw(1 + (i / 3000 % 2 ? 4 : 1) * b.cost);
 		cpu = draw(CPUS);
 		epf_meter_add(&b, &exact, now, 1);
@@ -288,8 +290,8 @@ static bool slices(void)
 	return true;
 }
 
-/* What is twice the rate is above after the burst and from then on; what is half the
- * rate is not, once the level has fallen.
+/* Twice the rate is above from the burst on; half the rate is not, once the level has
+ * fallen.
  */
 static bool above_and_below(__u64 rate, __u64 burst)
 {
@@ -313,7 +315,9 @@ static bool above_and_below(__u64 rate, __u64 burst)
 	return !epf_meter_above(&b, &word, now);
 }
 
-/* Without a rate: below for as many packets as the burst has, then above for ever. */
+/* Without a rate the meter is below for as many packets as the burst has, then above
+ * forever.
+ */
 static bool counted_only(__u64 burst)
 {
 	struct epf_bucket b;

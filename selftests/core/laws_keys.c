@@ -2,9 +2,9 @@
 /*
  * laws_keys [ROUNDS]
  *
- * Laws of the keys that are made from flows: answers and errors are found, what a
- * key leaves out does not count, all else does. Packets are drawn, for each law ROUNDS at
- * most; each is made from a description of both of its ends.
+ * Properties of keys made from flows: answers and errors are found; bytes that a key
+ * leaves out do not change it, and all others do. Packets are random, at most ROUNDS for
+ * each property; each is made from a description of both of its ends.
  */
 #include <epf/keydesc.h>
 #include <epf/packet.h>
@@ -22,16 +22,16 @@ static __u32 draw(__u32 below)
 }
 
 /**
- * struct told - a packet
+ * struct told - the description of a packet
  * @six: IPv6
- * @proto: 6, 17, 47, or 1: ICMP of either version
- * @addr: source and destination; of IPv4 the first four bytes
- * @port: likewise; ICMP: type of the query, id
- * @reply: of an ICMP query
+ * @proto: 6, 17, 47, or 1 for ICMP of either version
+ * @addr: source and destination; IPv4 uses the first four bytes
+ * @port: source and destination; for ICMP the type of the query, and the id
+ * @reply: it is the reply to an ICMP query
  * @frag: fragment offset, more fragments
- * @id: of fragments
+ * @id: IP id of fragments
  * @tci: VLAN tags
- * @tags: how many
+ * @tags: number of VLAN tags
  */
 struct told {
 	bool six;
@@ -45,7 +45,7 @@ struct told {
 	__u32 tags;
 };
 
-/* A packet in the making. */
+/* A packet under construction. */
 struct frame {
 	__u8 bytes[FRAME_MAX];
 	__u32 len;
@@ -88,7 +88,7 @@ static void put_l4(struct frame *f, const struct told *t)
 	}
 }
 
-/* The datagram, of @extra bytes more behind eight of the transport header. */
+/* Append the datagram, with @extra bytes after the first eight of the transport header. */
 static void put_ip(struct frame *f, const struct told *t, __u32 extra)
 {
 	__u32 i, proto = t->proto == 1 && t->six ? 58 : t->proto;
@@ -157,7 +157,8 @@ static struct told answer(struct told t)
 	return a;
 }
 
-/* What a router at @from says about the packet, to its source; @whole: datagrams.
+/* Make the ICMP error about the packet that a router at @from sends to its source;
+ * @whole: it carries whole datagrams.
  * Return: offset of the carried header.
  */
 static __u32 put_error(struct frame *f, const struct told *t,
@@ -224,7 +225,7 @@ static int digest_in(const struct frame *f, __u8 key, __u32 flags, __u32 most,
 	return err ? err : epf_pkt_digest_in(&hash, &pkt, &o, scope, digest);
 }
 
-/* 0: none, which no key has but by a chance of 2^-64. */
+/* Return: the key, or 0 if there is none. A key is 0 with probability 2^-64. */
 static __u64 key_of(const struct frame *f, __u8 key, __u32 flags, __u32 most)
 {
 	__u64 digest;
@@ -244,7 +245,7 @@ static bool is_one_address(const struct told *t)
 	return !memcmp(t->addr[0], t->addr[1], t->six ? 16 : 4);
 }
 
-/* A packet that is its own answer. */
+/* Does the packet equal its own answer? */
 static bool is_same_back(const struct told *t)
 {
 	return is_one_address(t) && t->proto != 1 &&
@@ -272,7 +273,7 @@ static bool peers_are_found(const struct told *t)
 	__u64 far = key_of(&f, EPF_PKT_PEER, EPF_PKT_REVERSE, 0);
 	__u64 port = key_of(&f, EPF_PKT_PEER_PORT, EPF_PKT_REVERSE, 0);
 
-	other.port[0] ^= 1; /* the near end's, or type and id of ICMP */
+	other.port[0] ^= 1; /* the near end's port, or type and id of ICMP */
 	other.port[1] ^= t->proto == 1;
 	other.reply = !t->reply;
 	h = packet(&other);
@@ -289,13 +290,13 @@ static bool conversations_are_one(const struct told *t)
 	struct frame f = packet(t), g = packet(&back), h;
 	__u64 both = key_of(&f, EPF_PKT_CONVERSATION, 0, 0);
 
-	other.addr[draw(2)][3] ^= 1; /* somebody else */
+	other.addr[draw(2)][3] ^= 1; /* a third party */
 	h = packet(&other);
 	return alike(both, key_of(&g, EPF_PKT_CONVERSATION, 0, 0)) &&
 	       both != key_of(&h, EPF_PKT_CONVERSATION, 0, 0);
 }
 
-/* Whoever is drawn: who asked whom tells two conversations apart. */
+/* Conversations differ by which end began them. */
 static bool askers_are_two(const struct told *t)
 {
 	struct told turned = answer(*t);
@@ -311,7 +312,7 @@ static bool askers_are_two(const struct told *t)
 
 /* ------------------------------------------------------------- errors ---- */
 
-/* What one side has learnt of a packet, the other side of an error about it. */
+/* Keys that one side learnt from a packet match an error about it on the other side. */
 static bool errors_are_found(const struct told *t)
 {
 	static const struct {
@@ -344,7 +345,7 @@ static bool errors_are_found(const struct told *t)
 	return good;
 }
 
-/* An error about an error counts for the error that it carries, as that is. */
+/* An error about an error counts as the error that it carries. */
 static bool errors_do_not_nest(const struct told *t)
 {
 	struct told from = draw_told(), to;
@@ -354,13 +355,15 @@ static bool errors_do_not_nest(const struct told *t)
 	put_error(&e, t, &from, &f, f.len - 14);
 	outer.six = t->six;
 	to = *t;
-	memcpy(to.addr[0], from.addr[0], 16); /* to whom the first was sent back */
+	memcpy(to.addr[0], from.addr[0], 16); /* the host that the first error was sent to */
 	put_error(&ee, &to, &outer, &e, e.len - 14);
 	return alike(key_of(&ee, EPF_PKT_FLOW, EPF_PKT_REVERSE | EPF_PKT_ERRORS, 0),
 		     key_of(&e, EPF_PKT_FLOW, 0, 0));
 }
 
-/* Cut off before what the key needs, by the capture or by the error itself. */
+/* A packet cut off before the fields that the key needs, by the capture or by the error
+ * itself.
+ */
 static bool errors_need_their_packet(const struct told *t)
 {
 	__u32 head = t->six ? 40 : 20, n, need;
@@ -472,7 +475,7 @@ static bool scopes_separate(const struct told *t)
 	return good;
 }
 
-/* A tag that has only a priority is none; the order of others counts. */
+/* A tag with only a priority is no VLAN; the order of the other tags counts. */
 static bool tags_are_vlans(const struct told *t)
 {
 	struct told bare = *t, one = *t, two = *t, turned;
@@ -505,7 +508,7 @@ static bool scopes_are_given(const struct told *t)
 	       !digest_in(&f, EPF_PKT_FLOW, EPF_PKT_ZONE, 0, NULL, &digest);
 }
 
-/* The key that a record of the packet's flow has in a zone. */
+/* Return: the key that a record of the packet's flow has in a zone. */
 static __u64 key_of_record(const struct told *t, __u8 key, __u32 most)
 {
 	struct epf_pkt_opts o = { key, EPF_LINK_ETHER, EPF_PKT_ZONE, most };
@@ -521,8 +524,8 @@ static __u64 key_of_record(const struct told *t, __u8 key, __u32 most)
 	return epf_flow_rec_digest(&hash, &r, &o, &digest) ? 0 : digest;
 }
 
-/* What is learnt in a zone is found there by its answer, and in no other one; by prefixes,
- * too.
+/* A key learnt in a zone is found there by the answer, and in no other zone; with
+ * prefixes, too.
  */
 static bool zones_are_apart(const struct told *t)
 {
@@ -587,7 +590,7 @@ static bool fragments_have_a_key_or_not(const struct told *t)
 
 /* ------------------------------------------------------------- others ---- */
 
-/* No key of one sort is one of another. */
+/* No key of one sort equals a key of another. */
 static bool sorts_are_apart(const struct told *t)
 {
 	static const __u8 keys[] = { EPF_PKT_FLOW, EPF_PKT_CONVERSATION,
@@ -606,7 +609,7 @@ static bool sorts_are_apart(const struct told *t)
 	return good;
 }
 
-/* As the manual of struct epf_pkt_opts says, told again. */
+/* Is it valid by the manual of struct epf_pkt_opts? Written down a second time. */
 static bool is_sound(const struct epf_pkt_opts *o)
 {
 	bool flow = o->key >= EPF_PKT_FLOW && o->key <= EPF_PKT_PEER_PORT;
@@ -678,7 +681,7 @@ static bool descriptions_serve(void)
 	return !epf_key_desc_serves(&a, &b) && !epf_key_desc_equal(&a, &b);
 }
 
-/* That keys have a zone is described, and not which one. */
+/* A description says that keys have a zone, but not which one. */
 static bool descriptions_have_no_zone(void)
 {
 	struct epf_pkt_opts o = { EPF_PKT_PEER, 0, EPF_PKT_ZONE,
@@ -730,9 +733,9 @@ int main(int argc, char **argv)
 	law(conversations_are_one, ROUNDS, "both directions are one conversation");
 	law(askers_are_two, ROUNDS, "who pings whom tells conversations apart");
 	law(errors_are_found, ROUNDS, "an ICMP error answers the packet that it carries");
-	law(errors_do_not_nest, ROUNDS, "what an error carries is not looked into");
+	law(errors_do_not_nest, ROUNDS, "errors inside errors are not parsed");
 	law(errors_need_their_packet, 500, "an error that carries too little is truncated");
-	law(prefixes_end_there, 1000, "bits behind the prefix do not matter, all others do");
+	law(prefixes_end_there, 1000, "bits after the prefix do not matter, all others do");
 	law(lengths_are_keys, 100, "prefixes of other lengths are other keys");
 	law(scopes_separate, ROUNDS, "VLAN, interface, mark, zone: each counts where it is asked for");
 	law(zones_are_apart, ROUNDS, "what is learnt in a zone is found there and in no other");

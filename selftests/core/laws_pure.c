@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Laws of the pure functions: digests, geometry, packet keys, range checks. */
+/* Properties of the pure functions: digests, geometry, packet keys, range checks. */
 #include <epf/kat.h>
 
 #include "tap.h"
@@ -52,7 +52,7 @@ static void digests_do_not_see_cuts(void)
 	tap_ok(good, "a digest does not depend on how the message is cut");
 }
 
-/* An unaligned key, right before a byte that must not matter. */
+/* An unaligned key, right before a byte that must not change its digest. */
 static void digests_of_unaligned_keys(void)
 {
 	struct epf_hash h;
@@ -157,7 +157,7 @@ static void masks(void)
 }
 
 #define SAMPLE 1000000
-#define SIGMAS 6 /* by luck less than once in 10^8; seeds are fixed */
+#define SIGMAS 6 /* exceeded by chance less than once in 10^8; seeds are fixed */
 
 /* Chi-square in standard deviations: Wilson and Hilferty, "The distribution of
  * chi-square", PNAS 17, 1931.
@@ -169,8 +169,8 @@ static double sigmas(double chi_square, double freedom)
 	return (cbrt(chi_square / freedom) - (1 - var)) / sqrt(var);
 }
 
-/* How far @count of @cells is off, each of the same chance where @chance is NULL. Those
- * expected less than ten times count as one.
+/* Return: how far the counts of @cells cells are off; all cells are equally likely if @chance is
+ * NULL. Cells expected less than ten times count as one.
  */
 static double off_by(const __u32 *count, const double *chance, __u32 cells,
 		     double all)
@@ -194,13 +194,13 @@ static double off_by(const __u32 *count, const double *chance, __u32 cells,
 	return sigmas(sum, used - 1);
 }
 
-/* Digests of random bits where @free is set, and else those of one constant. */
+/* Return: digests, random where @free is set, else equal to one constant. */
 static __u64 digest_of(__u64 free)
 {
 	return (draw64() & free) | (0x9ddfea08eb382d69 & ~free);
 }
 
-/* Chances of 0 .. n distinct positions by n fields. */
+/* Compute the probabilities of 0 .. n distinct positions for n fields. */
 static void distinct_chances(double *chance, __u32 n)
 {
 	__u32 i, u;
@@ -216,9 +216,9 @@ static void distinct_chances(double *chance, __u32 n)
 		}
 }
 
-/* Chi-square of each position, and of how many a key has, in part @j. A position is set
- * by at least one of n fields; with one field, all 64 of its values are seen, two of
- * them as none.
+/* Return: chi-square of each position, and of the number of positions of a key, in part @j. A
+ * position is set by at least one of n fields; with one field, all of its 64 values are seen, two
+ * of which set no position.
  */
 static double masks_off_by(const struct epf_geom *g, __u32 j, __u64 free)
 {
@@ -241,7 +241,7 @@ static double masks_off_by(const struct epf_geom *g, __u32 j, __u64 free)
 	return fmax(worst, off_by(nr, chance, g->bits + 1, SAMPLE));
 }
 
-/* With up to @most fields: so many as there are bits for. */
+/* With up to @most fields, for each number of fields that there are bits for. */
 static void fields_are_even(const char *what, __u64 free, __u32 most)
 {
 	static const __u32 ns[] = { 1, 4, 5, 6, 10, 15 };
@@ -262,8 +262,8 @@ static void fields_are_even(const char *what, __u64 free, __u32 most)
 
 #define FEW 16u /* lines of a part */
 
-/* Lines of the parts from @from on: each combination is as likely, so lines of two keys
- * coincide as often in all of them as in each, multiplied.
+/* Lines of the parts from @from on: each combination is equally likely, so the probability that
+ * two keys share the lines of all parts is the product of those of each part.
  */
 static void lines_are_even(const char *what, __u64 free, __u32 from)
 {
@@ -289,7 +289,7 @@ static void lines_are_even(const char *what, __u64 free, __u32 from)
 	       what, EPF_PARTS_MAX - from, worst);
 }
 
-/* The line of part @j and the field of part @i, where there is one. */
+/* The joint distribution of part @j's line and part @i's field, if any. */
 static double joint_off_by(__u32 j, __u32 i)
 {
 	static __u32 count[FEW * EPF_FIELDS];
@@ -306,7 +306,7 @@ static double joint_off_by(__u32 j, __u32 i)
 		__u64 mask = epf_geom_mask(&g, digest, i);
 		__u32 line = (__u32)(epf_geom_line(&g, digest, j) - j * FEW);
 
-		/* none: its two values by turns */
+		/* a key without a position counts for two values by turns */
 		count[line * EPF_FIELDS +
 		      (mask ? (__u32)__builtin_ctzll(mask) :
 			      EPF_LANE_BITS + n % 2)]++;
@@ -428,8 +428,8 @@ static void options_are_checked(void)
 
 #define SEGS_MAX 9
 
-/* A frame in @nr segments, some empty, each copied to memory of its own, so
- * that a read beyond one is seen by a sanitizer.
+/* Digest a frame in @nr segments, some of them empty. Each is copied to its own memory, so that a
+ * sanitizer sees a read beyond one.
  */
 static int segmented(const struct epf_hash *h, const __u8 *frame, __u32 len,
 		     __u32 nr, const struct epf_pkt_opts *o, __u64 *digest)
@@ -471,7 +471,7 @@ static bool cuts_do_not_matter(const __u8 *frame, __u32 len,
 	return err == err_cut && (err || whole == cut);
 }
 
-/* The frames of the vectors, with bytes changed and cut off at random. */
+/* The frames of the vectors, with random bytes changed and random lengths cut off. */
 static void packets_do_not_see_cuts(void)
 {
 	bool good = true;
@@ -496,7 +496,7 @@ static void packets_do_not_see_cuts(void)
 	       done);
 }
 
-/* Most of what makes a plain packet one of control, or nearly one. */
+/* Turn a packet into a control packet, or nearly into one. */
 static void to_control(__u8 *f)
 {
 	static const __u16 port[] = { 66,   67,	  68,	69,   3783, 3784,
@@ -519,8 +519,8 @@ static void to_control(__u8 *f)
 	}
 }
 
-/* Ethernet without tags, IPv4 without options and whole, a protocol with ports;
- * padding behind it now and then. Return: length.
+/* Make an Ethernet frame without tags and a whole IPv4 packet without options, of a protocol with
+ * ports, at times with padding behind it. Return: length.
  */
 static __u32 plain_packet(__u8 *f)
 {
@@ -534,7 +534,7 @@ static __u32 plain_packet(__u8 *f)
 	f[14] = 0x45;
 	f[16] = (__u8)(total >> 8);
 	f[17] = (__u8)total;
-	f[20] &= 0xc0; /* reserved and "don't fragment" are no matter */
+	f[20] &= 0xc0; /* the reserved bit and "don't fragment" do not matter */
 	f[21] = 0;
 	f[23] = protos[draw(5)];
 	if (!draw(4))
@@ -545,10 +545,10 @@ static __u32 plain_packet(__u8 *f)
 #define PLAIN_MAX (14 + 24 + 1400 + 30)
 #define CONTROL 64
 
-/* Which fast paths take the packet, where a wrong key counts as both and more:
- * 1 epf_flow_plain(), 2 epf_packet_plain(). The long way is what a packet goes
- * whose first segment is too short for them. A control packet that is to be passed
- * has no key: what both ways then say is equal.
+/* Return: which fast paths take the packet: 1 epf_flow_plain(), 2 epf_packet_plain(), both added;
+ * a wrong key counts as both and more. A packet whose first segment is too short for them takes
+ * the slow path. A control packet that is to be passed has no key, and both paths must then say
+ * the same.
  */
 static int fast_paths(const __u8 *f, __u32 len, const struct epf_pkt_opts *o)
 {
@@ -590,8 +590,8 @@ static void fast_paths_take_plain_packets(void)
 	tap_ok(good, "epf_flow_plain, epf_packet_plain: plain packets, same key as the long way");
 }
 
-/* Some 6 % of the packets are control packets, which have a key with the flag
- * only; that a sound generator draws fewer than 2,000 is beyond 1e-100.
+/* Some 6 % of the packets are control packets, which have a key with the flag only. A correct
+ * generator draws fewer than 2,000 of them with a probability below 1e-100.
  */
 static void fast_paths_pass_control(void)
 {
@@ -615,15 +615,15 @@ static void fast_paths_pass_control(void)
 	       "control packets have no key by any path: %u of them", passed);
 }
 
-/* Make the packet one that @way says is not plain. Return: for which of the fast
- * paths, as fast_paths().
+/* Make the packet not plain in the way @way. Return: the fast paths that must still take it, as
+ * fast_paths() returns them.
  */
 static int spoil(__u8 *f, __u32 *len, int way)
 {
 	__u32 total = (__u32)f[16] << 8 | f[17];
 
 	switch (way) {
-	case 0: /* EtherType: anything else, or a tag */
+	case 0: /* EtherType: a random one, or that of a tag */
 		f[12] = draw(2) ? 0x81 : (__u8)(9 + draw(247));
 		return 3;
 	case 1:
@@ -632,12 +632,12 @@ static int spoil(__u8 *f, __u32 *len, int way)
 	case 2: /* version or options */
 		f[14] ^= (__u8)(1 + draw(255));
 		return 3;
-	case 3: /* a total length below the header, or the ports */
+	case 3: /* a total length too short for the header, or for the ports */
 		total = (__u32)draw(24);
 		f[16] = 0;
 		f[17] = (__u8)total;
 		return total < 20 ? 3 : 1;
-	case 4: /* more fragments, or an offset */
+	case 4: /* more fragments, or a fragment offset */
 		f[20] |= (__u8)(1 + draw(63));
 		return 1;
 	case 5:
@@ -676,7 +676,7 @@ static void fast_paths_leave_others(void)
 	tap_ok(good, "epf_flow_plain, epf_packet_plain: other packets and options are left alone");
 }
 
-/* What forwarding changes, and what it does not. */
+/* Some fields change when a packet is forwarded, and others do not. */
 static __u64 packet_key(const __u8 *frame, __u32 len, int *err)
 {
 	struct epf_hash h = { { 7, 8 }, 0, { 0 } };
@@ -705,7 +705,7 @@ static void forwarding_keeps_packets(void)
 		bool forwarding = i < 12 || i == 22 || i == 24 || i == 25;
 		bool shape = i == 12 || i == 13 || i == 14 || i == 16 || i == 17;
 
-		if (shape) /* EtherType, version, length: another packet */
+		if (shape) /* other EtherType, version or length: another packet */
 			continue;
 		frame[i] ^= 0x40;
 		after = packet_key(frame, v->len, &err);
@@ -715,7 +715,7 @@ static void forwarding_keeps_packets(void)
 	tap_ok(good && !err, "packet keys change with every byte but MACs, TTL, checksum");
 }
 
-/* A UDP flow in a frame of @len bytes whose IP header says that @says follow. */
+/* Make a UDP flow in a frame of @len bytes whose IP header claims @says bytes. */
 static int flow_of_length(bool six, __u32 len, __u32 says, __u64 *digest)
 {
 	struct epf_hash h = { { 7, 8 }, 0, { 0 } };
@@ -736,7 +736,7 @@ static int flow_of_length(bool six, __u32 len, __u32 says, __u64 *digest)
 	return err;
 }
 
-/* What no field can tell, before GSO cuts it, is told as 0. */
+/* A length that fits no field, because GSO has not cut the packet yet, is 0. */
 static void lengths_that_no_header_tells(void)
 {
 	bool good = true;
@@ -744,7 +744,7 @@ static void lengths_that_no_header_tells(void)
 	int six;
 
 	for (six = 0; six < 2; six++) {
-		__u32 counted = six ? 14 + 40 : 14; /* before what is told */
+		__u32 counted = six ? 14 + 40 : 14; /* bytes before the counted ones */
 
 		good &= !flow_of_length(six, counted + 100, 100, &some);
 		good &= !flow_of_length(six, counted + 65536, 0, &all);
@@ -754,8 +754,8 @@ static void lengths_that_no_header_tells(void)
 	tap_ok(good, "flows of packets that are longer than a header can tell");
 }
 
-/* What a merge does with a lane. Keys of no position ask it for its tag alone, and where the
- * epoch's tag is 0 that is all that memory not written to has.
+/* What a merge does with a lane. Keys without positions ask for the lane's tag alone; where the
+ * epoch's tag is 0, memory never written already has it.
  */
 static void lanes_of_other_numbers(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Laws of the window, one thread. Filters are so sparse that a false positive
- * has a chance below 1e-6 in the whole run: every verdict
- * and age must be what the epochs say.
+ * Properties of the window, in one thread. Filters are so sparse that a false positive
+ * has a probability below 1e-6 in the whole run, so every verdict and age must follow
+ * from the epochs.
  */
 #include "owner.h"
 #include "tap.h"
@@ -17,7 +17,9 @@ static __u64 key_digest(__u64 seed, __u64 n)
 	return epf_word(seed * 0x632be59bd9b4e019ULL + n, 1);
 }
 
-/* Insertion @n of a count window of epochs of @len, looked at after @all. */
+/* Return: the verdict on insertion @n after @all insertions, in a count window with
+ * epochs of @len.
+ */
 static int expected(__u64 n, __u64 all, __u64 len)
 {
 	__u64 age = all / len - n / len;
@@ -25,8 +27,8 @@ static int expected(__u64 n, __u64 all, __u64 len)
 	return age < EPF_LANES ? EPF_PRESENT + (int)age : EPF_ABSENT;
 }
 
-/* Distinct keys: after each insertion all keys of nine epochs are asked for.
- * All phases occur, since the number of epochs is whole.
+/* Distinct keys: after each insertion all keys of nine epochs are looked up. All phases
+ * occur, because the number of epochs is whole.
  */
 static const char *distinct_keys(__u64 w, int shape)
 {
@@ -74,7 +76,7 @@ static void every_phase(void)
 	}
 }
 
-/* One key of a stream: when it was last inserted. */
+/* A key of a stream, and when it was last inserted. */
 struct last {
 	__u64 epoch; /* 0: never */
 	__u64 n;     /* insertions before it */
@@ -96,11 +98,13 @@ static __u64 draw(struct stream *s, __u64 below)
 	return epf_word(s->seed, (__u32)++s->drawn) % below;
 }
 
-/* What window and staleness say about a key; NULL: @verdict is lawful. */
+/* Check a verdict against the window and staleness properties. Return: NULL if @verdict
+ * is allowed.
+ */
 static const char *judge(const struct stream *s, const struct last *l,
 			 int verdict)
 {
-	__u64 n = s->inserts - l->n; /* itself included */
+	__u64 n = s->inserts - l->n; /* counting the insertion itself */
 	__u64 ns = s->o.now_ns - l->ns;
 	bool counted = l->epoch && n <= s->w;
 	bool timed = l->epoch && ns <= s->t;
@@ -117,10 +121,10 @@ static const char *judge(const struct stream *s, const struct last *l,
 	case EPF_MODE_TIME:
 		return timed && !verdict ? lost :
 		       stale_time && verdict ? stale : NULL;
-	case EPF_MODE_EITHER: /* no coverage is promised but the one told */
+	case EPF_MODE_EITHER: /* only the coverage that is reported is guaranteed */
 		return (stale_count || stale_time) && verdict ? stale : NULL;
 	}
-	return (counted || timed) && !verdict ? lost : NULL; /* may be stale */
+	return (counted || timed) && !verdict ? lost : NULL; /* the key may be stale */
 }
 
 static const char *judge_age(const struct stream *s, const struct last *l,
@@ -152,7 +156,7 @@ static const char *judge_cover(const struct stream *s)
 	return NULL;
 }
 
-/* One sighting. First-seen filters insert absent keys only. */
+/* Look up and insert one key. First-seen filters insert absent keys only. */
 static const char *sight(struct stream *s, unsigned int key)
 {
 	struct last *l = &s->last[key];
@@ -197,7 +201,9 @@ static const char *random_stream(__u32 mode, __u32 first_seen, __u64 w,
 	for (i = 0; i < 12000 && !broken; i++) {
 		unsigned int hot = i / 1000 % 2 ? 512 : 24;
 
-		/* Busy and quiet times, so that either boundary comes first. */
+		/* alternate between busy and quiet times, so that either boundary comes
+		 * first
+		 */
 		owner_advance(&s->o, i / 3000 % 2 ? draw(s, s->dt_max) :
 						    draw(s, 3));
 		broken = sight(s, (unsigned int)draw(s, hot));
@@ -231,12 +237,12 @@ static void every_mode(void)
 		}
 }
 
-/* Keys in all lines at epoch 8 + @phase, then rotations with nothing inserted.
- * The scan is prompt while the keys live, so that it finds nothing to do, and
- * @lag epochs behind from then on: the worst case.
+/* Insert keys in all lines at epoch 8 + @phase, then rotate without insertions. The
+ * scan is prompt while the keys live, so it finds nothing to do, and is @lag epochs
+ * late from then on: the worst case.
  *
- * Return: the number of rotations after which some key was present though out
- * of the window; 0: never; -1: a key was lost.
+ * Return: the number of rotations after which a key outside the window was present; 0:
+ * never; -1: a key was lost.
  */
 static int idle(__u32 lag, __u32 phase)
 {
@@ -260,7 +266,7 @@ static int idle(__u32 lag, __u32 phase)
 				stale = n;
 		}
 		owner_rotate(&o);
-		if (n == 7) /* the last scan that spares them is over */
+		if (n == 7) /* the last scan that must spare these keys is over */
 			o.lag = lag;
 	}
 	owner_free(&o);
@@ -284,13 +290,13 @@ static void tag_wrap(void)
 
 	for (i = 0; i < 4; i++)
 		tap_ok(!idle_any_phase(lags[i]),
-		       "idle filter: no tag comes round, scan %u behind",
+		       "idle filter: no old tag matches again, scan %u behind",
 		       lags[i]);
 	tap_ok(idle_any_phase(EPF_SCAN_LAG + 2) == 32,
-	       "a scan %u behind is too late: tags come round after 32 epochs",
+	       "a scan %u behind is too late: old tags match again after 32 epochs",
 	       EPF_SCAN_LAG + 2);
 	tap_ok(idle_any_phase(OWNER_NO_SCAN) == 32,
-	       "without a scan likewise: the test can fail");
+	       "without a scan they match too: the test can fail");
 }
 
 static void late_flush(void)
@@ -362,7 +368,7 @@ static const char *look_broken(const struct epf_pace *p, __u64 sum, __u64 left)
 	return NULL;
 }
 
-/* All that numbers can be at their ends. */
+/* Every combination of extreme numbers. */
 static void next_look(void)
 {
 	/* clang-format off */
@@ -386,7 +392,7 @@ static void next_look(void)
 						     ends[i / n / n / n]);
 		}
 	}
-	tap_ok(!broken, "counts: when an inserter looks up%s%s",
+	tap_ok(!broken, "counts: when an insertion checks the count again%s%s",
 	       broken ? ": " : "", broken ? broken : "");
 }
 

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Which cache lines of a table packets read, and which ones inserting CPUs write,
-# from the debug information of the module that was built (pahole). touches.c counts
-# how often the shared count is written; this shows that nothing else waits for it.
+# Checks which cache lines of an instance packets read, and which ones inserting CPUs
+# write, from the debug information of the built module (pahole). touches.c counts how
+# often the shared count is written; this test shows that no other member shares its cache
+# line.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
@@ -14,13 +15,14 @@ ko=${BUILD:-build}/kmod/epochfilter.ko
 	ktap_skip_all "$ko is older than its source: 'make module' builds it"
 command -v pahole > /dev/null || ktap_skip_all 'no pahole'
 
-# Read for each packet. @batch and @answer are written by inserters, but only a few
-# times an epoch, and when the filter opens.
+# Members that every packet reads. Inserters write @batch and @answer too, but only a few
+# times per epoch and when the filter opens.
 read_by_all='lanes cpu answer batch retired plain owned journal state.epoch'
-# Written by inserters and by rotations. CPU words and group words are not in the table.
+# Members that inserters and rotations write. CPU words and group words are not in this
+# struct.
 written='trigger state.count lock retry'
 
-# usage: members STRUCT PREFIX OFFSET: "LINE NAME" of each, LINE a number of 64 bytes
+# usage: members STRUCT PREFIX OFFSET: prints "LINE NAME" of each; lines have 64 bytes
 members() {
 	pahole -C "$1" "$ko" | awk -v prefix="$2" -v base="$3" '
 		NF > 4 && $(NF - 3) == "/*" && $NF == "*/" {
@@ -35,12 +37,12 @@ offset_of_state() {
 	pahole -C epf_table "$ko" | awk '/ state; / { print $(NF - 2) }'
 }
 
-# usage: lines 'MEMBER...'; reads such a list: the lines of these
+# usage: lines 'MEMBER...'; reads the output of members, and prints the lines of these
 lines() {
 	awk -v want=" $1 " 'index(want, " " $2 " ")'
 }
 
-# usage: apart FILE: all members are there, and no line is in both lists
+# usage: apart FILE: is every member there, and is no line in both lists?
 apart() {
 	lines "$read_by_all" < "$1" > "$tmp/read"
 	lines "$written" < "$1" > "$tmp/written"
@@ -50,7 +52,7 @@ apart() {
 			"$tmp/read" "$tmp/written"
 }
 
-# With the trigger on the line of the epoch.
+# With the trigger on the line of the epoch, the check must fail.
 overlap_is_seen() {
 	local epoch
 	epoch=$(lines state.epoch < "$tmp/table" | cut -d ' ' -f 1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Means over independent filters. The includer defines, before:
+ * Means over independent filters. Before including it, define:
  *
- *	FILTERS	how many
+ *	FILTERS	number of filters
  *	T_999	Student's t, FILTERS - 1 degrees of freedom, 0.9995
  */
 #ifndef EPF_TEST_MEAN_H
@@ -25,7 +25,7 @@ static inline double mean_of(const struct mean *m)
 	return m->sum / FILTERS;
 }
 
-/* Half the width of the interval of Student's t, two-sided, 99.9 %. */
+/* Return: half the width of Student's t interval, two-sided, 99.9 %. */
 static inline double mean_margin(const struct mean *m)
 {
 	double var = (m->squares - m->sum * m->sum / FILTERS) / (FILTERS - 1);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Options of libepf's functions, structs that begin with their size: those of an older
- * program, of a newer one, and of one whose options this library does not know. No
- * device is needed: the descriptor is none, which is found only behind the options.
+ * Options of libepf's functions, which are structs that begin with their size: from an
+ * older program, from a newer one, and from one whose options this library does not
+ * know. No device is needed: the descriptor is invalid, which is noticed only after the
+ * options are checked.
  */
 #include <epf.h>
 

@@ -2,8 +2,8 @@
 /*
  * The owner of a filter in a test: memory, clock, rotation, scan. One thread.
  *
- * An epoch that is due ends at the next operation, one epoch at a time. The
- * scan lags behind rotation by @lag.
+ * A due epoch ends at the next operation, one epoch at a time. The scan is @lag epochs
+ * behind the rotation.
  */
 #ifndef EPF_TEST_OWNER_H
 #define EPF_TEST_OWNER_H
@@ -90,7 +90,7 @@ static inline void owner_insert(struct owner *o, __u64 digest)
 	epf_count_add(&o->state, epf_lanes_insert(&o->lanes, &p), 1);
 }
 
-/* *@inserted is set to whether the key was inserted and counted. */
+/* Set *@inserted to whether the key was inserted and counted. */
 static inline int owner_sight(struct owner *o, __u64 digest, bool *inserted)
 {
 	struct epf_probe p;

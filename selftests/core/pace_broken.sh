@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of counting on many CPUs fails with each of its mutants (../mutants).
+# Each mutant of counting on many CPUs makes its test fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" core/pace_broken

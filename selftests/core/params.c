@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the module, pure BPF and filters in a process share: the ranges of params.h,
- * each at its ends, and the sample of estimate.h.
+ * Checks what the module, pure BPF and filters in a process share: the ranges of
+ * params.h, each at its ends, and the sample of estimate.h.
  */
 #include <epf/estimate.h>
 #include <epf/params.h>
@@ -11,7 +11,7 @@
 
 #include "tap.h"
 
-#define LINES 8192 /* of each part; four times as many as are sampled */
+#define LINES 8192 /* lines per part; four times as many as are sampled */
 /* An offset that makes line 1 the first of the sample. */
 #define RANDOM (3 * LINES + LINES / 4)
 
@@ -27,7 +27,7 @@ static struct epf_params sound(void)
 	return p;
 }
 
-/* A field of struct epf_params, a value, and whether it makes a filter. */
+/* A field of struct epf_params, a value, and whether a filter with it is valid. */
 /* clang-format off */
 #define EDGE(field, value, good)					      \
 	{ offsetof(struct epf_params, field),				      \
@@ -73,7 +73,7 @@ static const struct edge {
 };
 #define EDGES (int)(sizeof(edges) / sizeof(edges[0]))
 
-/* Little-endian, as snapshots are. */
+/* Parameters are little-endian, as in snapshots. */
 static struct epf_params with(struct epf_params p, const struct edge *edge)
 {
 	memcpy((char *)&p + edge->offset, &edge->value, edge->bytes);
@@ -95,7 +95,7 @@ static void lanes_at(const struct edge *edge)
 	       "lanes: %s%s", edge->what, edge->good ? "" : ": refused");
 }
 
-/* They have no shape here: any other than zero is refused. */
+/* Locked kinds have no shape here: any field other than zero is refused. */
 static void owned_at(const struct edge *edge)
 {
 	struct epf_params p = sound();
@@ -123,8 +123,8 @@ static void other_kinds(void)
 static struct epf_line lines[2 * LINES];
 static __u64 epoch = EPF_EPOCH_FIRST;
 
-/* Every line of part 0 has as many positions set as its index is modulo 31; those of
- * part 1 have one more.
+/* Fill part 0 so that each line has as many positions set as its index modulo 31, and
+ * part 1 with one position more per line.
  */
 static struct epf_lanes filled(struct epf_cover *c)
 {
@@ -160,7 +160,7 @@ static void samples(void)
 	tap_ok(whole.lines == EPF_FILL_SAMPLES &&
 	       !memcmp(&whole, &runs, sizeof(whole)),
 	       "a sample in runs of 7 lines is one in a single run");
-	for (i = 0; i < EPF_FILL_SAMPLES; i++) /* the first is line 1, with one bit */
+	for (i = 0; i < EPF_FILL_SAMPLES; i++) /* line 1, with one bit, is first */
 		bits += 2 * ((4 * i + 1) % 31) + 1;
 	tap_ok(whole.bits[0] == bits, "its lines are evenly spaced");
 	epf_fill_estimates(&whole, 2, &est);

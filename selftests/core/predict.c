@@ -2,14 +2,14 @@
 /*
  * The error rate: predicted by epf_size(), estimated from the fill, measured.
  *
- * For every L and budget, independent filters of the size proposed, eight full
- * epochs of distinct random keys (the worst phase), and random keys that were
- * never inserted. Keys of one filter share its lines, so the filters are the
- * sample, not the keys: the interval is that of Student's t over the rates of
- * FILTERS filters, 99.9%, two-sided. Seeds are fixed.
+ * For every L and budget, independent filters of the proposed size get eight full
+ * epochs of distinct random keys (the worst phase), and are queried for random keys
+ * that were never inserted. Keys of one filter share its lines, so the filters are the
+ * sample, not the keys: the interval is that of Student's t over the rates of FILTERS
+ * filters, 99.9%, two-sided. Seeds are fixed.
  *
- * The intervals are narrow enough to refuse a prediction that takes all lines
- * as equally full, and an estimate that leaves out one of the eight epochs.
+ * The intervals are narrow enough to reject a prediction that treats all lines as
+ * equally full, and an estimate that leaves out one of the eight epochs.
  */
 #include "owner.h"
 #include "tap.h"
@@ -19,8 +19,8 @@
 
 #define FILTERS 32
 #define T_999 3.633 /* Student's t, 31 degrees of freedom, 0.9995 */
-#define KEYS 84000.0 /* of the window */
-#define HITS 10000.0 /* wanted of all filters together */
+#define KEYS 84000.0 /* keys of the window */
+#define HITS 10000.0 /* hits wanted, over all filters */
 #define QUERIES_MAX 30e6
 #define COMBINATIONS 15
 
@@ -81,7 +81,7 @@ static bool agrees(const struct mean *s, double v)
 	return fabs(v - mean_of(s)) <= mean_margin(s);
 }
 
-static int refused_even, refused_seven; /* of COMBINATIONS */
+static int refused_even, refused_seven; /* how many of the COMBINATIONS */
 
 static void compare(unsigned int parts, double budget)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The core with instrumented primitives: before each of them another thread may
- * run, and each protection of the protocol in epf/lanes.h can be disabled by
- * itself. The source of the protocol is the same; only epf_load() and the like
- * differ.
+ * The core with instrumented primitives: another thread may run before each of them,
+ * and each protection of the protocol in epf/lanes.h can be disabled separately. The
+ * source of the protocol is the same; only epf_load() and the like differ.
  *
  * This header must be included before any other header of the core.
  */
@@ -15,7 +14,7 @@
 /* Protections that may be disabled. */
 #define RACE_NO_CAS (1u << 0)	   /* a stale lane is replaced by a store */
 #define RACE_NO_ATOMIC_OR (1u << 1) /* bits are set by load, OR, store */
-#define RACE_NO_REREAD (1u << 2)   /* O2: the epoch that ends an insert */
+#define RACE_NO_REREAD (1u << 2)   /* violates O2: the insert does not load the epoch again */
 #define RACE_OR_SEES_SELF (1u << 3) /* the OR returns the new word */
 #define RACE_OR_SEES_NONE (1u << 4) /* the OR returns 0 */
 #define RACE_PLAIN (1u << 5) /* the replacements of CAS and OR are not atomic */

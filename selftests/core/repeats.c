@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What repeats by nature: packets that hosts and routers send twice, and what
- * each key takes the second for. The table of epfctl(8) is this one: "repeats
- * --table" prints it.
+ * Packets that hosts and routers send twice in normal operation, and the verdict of
+ * each key on the second one. "repeats --table" prints the table of epfctl(8).
  */
 #include <errno.h>
 #include <stdint.h>
@@ -15,20 +14,20 @@
 
 #define FRAME_MAX 256
 
-/* A frame in the making. */
+/* A frame under construction. */
 struct frame {
 	__u8 bytes[FRAME_MAX];
 	__u32 len;
 };
 
 /**
- * struct row - something that is sent twice
- * @name: in the manual
- * @make: the first of the two, or the second
- * @frame: what the second is with this key on a mirror port
- * @packet: likewise
- * @flow: likewise
- * @live: what it is with key packet on a port that is no mirror
+ * struct row - a packet that is sent twice
+ * @name: its name in the manual
+ * @make: makes the first of the two, or the second
+ * @frame: verdict on the second with this key, on a mirror port
+ * @packet: verdict with this key, on a mirror port
+ * @flow: verdict with this key, on a mirror port
+ * @live: verdict with key packet on a port that is not a mirror
  */
 struct row {
 	const char *name;
@@ -89,7 +88,9 @@ static void ip6(struct frame *f, __u32 proto, const char *dest, __u32 payload)
 	put(f, dest ? dest : (const char *)host, 16);
 }
 
-/* A segment of @data bytes; @stamp: the time stamp option, 0: without. */
+/* Append a TCP segment of @data bytes; @stamp: value of the time stamp option, 0:
+ * without it.
+ */
 static void tcp(struct frame *f, __u32 stamp, __u32 data)
 {
 	put16(f, 40000);
@@ -305,7 +306,7 @@ static void mdns(struct frame *f, bool second)
 	udp(f, 5353, 5353, 40);
 }
 
-/* The same packet, as a mirror port sends it that copies it in and out. */
+/* The same packet twice, as a mirror port sends it that copies both ingress and egress. */
 static void copied(struct frame *f, bool second)
 {
 	(void)second;
@@ -316,7 +317,7 @@ static void routed(struct frame *f, bool second)
 {
 	tcp4(f, false);
 	if (second) {
-		f->bytes[5] ^= 1; /* of the next hop */
+		f->bytes[5] ^= 1; /* destination address of the next hop */
 		f->bytes[22]--;	  /* TTL */
 		f->bytes[24]++;	  /* checksum */
 	}
@@ -372,7 +373,7 @@ static const char *control_name(int err)
 	return which >= 0 && which < EPF_CONTROL_LAST ? names[which] : "wrong";
 }
 
-/* What the second is, the first being all that was seen. */
+/* Return: the verdict on the second packet, after only the first was seen. */
 static const char *verdict(const struct row *row, __u8 key, __u16 flags)
 {
 	static const struct epf_hash h = { { 3, 4 }, 0, { 0 } };

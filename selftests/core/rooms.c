@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * epf/room.h: how far a filter of an owned kind may grow before it has to fail
- * open. Each kind is filled as planned, then flooded with ten times the keys while
- * nobody ends epochs, nor brings memory; what it errs is asked of it with random
- * keys that it never held, at the moment when it is full.
+ * Checks epf/room.h: how many keys a filter of a locked kind may take before it has to
+ * fail open. Each kind is filled as planned, then flooded with ten times the keys while
+ * no epoch ends and no memory is added. At the moment when it is full its error is
+ * measured with random keys that were never inserted.
  */
 #include "../owned.h"
 #include "tap.h"
@@ -13,18 +13,18 @@
 #include <math.h>
 
 #define W 7000u
-#define SPAN 1000000000ULL /* ns; epf_compare() sizes for W keys in it */
+#define SPAN 1000000000ULL /* T, ns; epf_compare() sizes for W keys in this time */
 #define LIMIT .02
 #define FLOOD 10u
 #define FILTERS 32
 #define QUERIES 20000u
 
 /**
- * struct subject - a filter that counts
- * @o: it
- * @epochs: that make the window
- * @room: what it counts
- * @sent: keys so far, of stream @seed
+ * struct subject - a filter that counts its keys
+ * @o: the filter
+ * @epochs: epochs in the window
+ * @room: its count and limit
+ * @sent: keys sent so far, from stream @seed
  */
 struct subject {
 	struct owned o;
@@ -35,13 +35,13 @@ struct subject {
 };
 
 /**
- * struct plan - what is tried
- * @name: of it
+ * struct plan - one case
+ * @name: its name
  * @kind: enum epf_kind
- * @adapt: makes another shape of what libepf plans
- * @rate: of the flood, in planned ones
- * @early: the least error when it is full, as a share of the limit; of dict a
- *	bucket that overflows is 1 / 105
+ * @adapt: changes the shape that libepf plans
+ * @rate: rate of the flood, in multiples of the planned rate
+ * @early: least error when it is full, as a share of the limit; for dict one bucket
+ *	that overflows is 1 / 105
  */
 struct plan {
 	const char *name;
@@ -56,7 +56,7 @@ static void in_segments(struct epf_shape *s)
 	s->ge.layout = EPF_GE_SEGMENTS;
 }
 
-/* The chance of a block is estimated: by so much it is full too early. */
+/* The error of a block is only estimated, so the filter is full too early by that much. */
 static void by_double_hashing(struct epf_shape *s)
 {
 	s->gebl.offsets = EPF_GEBL_DOUBLE;
@@ -123,7 +123,7 @@ static void insert(struct subject *s, __u64 digest)
 	owned_see(&s->o);
 }
 
-/* The worker comes. */
+/* Do the worker's part. */
 static void care(struct subject *s)
 {
 	if (s->o.f.ops->resizable)
@@ -131,7 +131,7 @@ static void care(struct subject *s)
 	owned_see(&s->o);
 }
 
-/* As planned: so many windows. Return: it was never full. */
+/* Insert @windows windows at the planned rate. Return: was it never full? */
 static bool settle(struct subject *s, __u32 windows)
 {
 	__u64 end = s->sent + windows * W, epoch = (W + s->epochs - 1) / s->epochs;
@@ -147,8 +147,9 @@ static bool settle(struct subject *s, __u32 windows)
 	return fits;
 }
 
-/* @rate times as fast, and no worker, until it is full, or @most keys have come.
- * Return: keys.
+/* Insert at @rate times the planned rate, without a worker, until it is full or @most
+ * keys have come.
+ * Return: number of keys inserted.
  */
 static __u64 flood(struct subject *s, __u32 rate, __u64 most)
 {
@@ -170,12 +171,12 @@ static double measure(const struct subject *s)
 	return (double)hits / QUERIES;
 }
 
-/* Of many filters, each with keys of its own: mean, and six standard errors of
- * it, so that by luck it is further off less than once in 10^8; seeds are fixed.
+/* Many filters, each with its own keys: mean, and six standard errors of it. Chance
+ * exceeds that less than once in 10^8; seeds are fixed.
  */
 struct brink {
 	double mean, margin;
-	__u64 least; /* keys of a flood */
+	__u64 least; /* keys of the shortest flood */
 	bool settled, repeats, recovers;
 };
 
@@ -194,7 +195,7 @@ static struct brink at_the_brink(const struct plan *p,
 		n = flood(&s, p->rate, FLOOD * W);
 		b.least = n < b.least ? n : b.least;
 		owned_free(&s.o);
-		start(&s, p, row, 100 + i); /* again, but for the last key */
+		start(&s, p, row, 100 + i); /* the same again, without the last key */
 		settle(&s, 4);
 		flood(&s, p->rate, n - 1);
 		rate = measure(&s);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test-and-insert under real threads: round after round, two threads sight the
- * same new key at once, in odd rounds while the filter rotates. At least one is
- * told absent, and exactly one where nothing rotated. Afterwards the key is
- * present.
+ * Test-and-insert under real threads. In each round two threads test and insert the
+ * same new key at once, in odd rounds while the filter rotates. At least one gets
+ * "absent", and exactly one if nothing rotated. Afterwards the key is present.
  */
 #include "race.h"
 #include "tap.h"
@@ -20,12 +19,12 @@ static struct epf_state state;
 static struct epf_lanes lanes;
 static bool first_seen;
 static __u64 round_nr;	   /* 0: not begun; ROUNDS + 1: the end */
-static __u64 ready[THREADS]; /* round that is over for the thread */
+static __u64 ready[THREADS]; /* the last round that the thread has finished */
 static int verdict[THREADS];
 
 static __thread __u64 yields;
 
-/* Let the other one in now and then, also where there is one CPU only. */
+/* Yield to the other thread at times, so that threads interleave even on a single CPU. */
 static void maybe_yield(void)
 {
 	if (epf_word((__u64)(size_t)race_self, (__u32)++yields) % 64 == 0)
@@ -75,8 +74,8 @@ static void await(__u64 seen)
 }
 
 struct outcome {
-	__u64 none, both; /* rounds in which so many were told absent */
-	__u64 gone;	  /* absent afterwards */
+	__u64 none, both; /* rounds in which neither, or both, got "absent" */
+	__u64 gone;	  /* keys absent afterwards */
 };
 
 static void play(struct outcome *o, __u64 *rng)
@@ -102,8 +101,8 @@ static void play(struct outcome *o, __u64 *rng)
 	__atomic_store_n(&round_nr, n, __ATOMIC_RELEASE);
 }
 
-/* Lines are never scanned: stale positives are told apart by their rarity, one
- * key in each epoch and line at the most.
+/* Lines are never scanned. Stale positives are rare, at most one key in each epoch and
+ * line, which tells them from violations.
  */
 static void law(bool first, unsigned int out, struct outcome *o)
 {
@@ -134,9 +133,9 @@ static void holds(const char *name, bool first)
 	struct outcome o;
 
 	law(first, 0, &o);
-	tap_ok(!o.none, "%s: %d rounds, somebody was always told absent",
+	tap_ok(!o.none, "%s: %d rounds, at least one was told absent",
 	       name, ROUNDS);
-	tap_ok(!o.both, "%s: and nobody else, where nothing rotated", name);
+	tap_ok(!o.both, "%s: and only one, if nothing rotated", name);
 	tap_ok(!o.gone, "%s: the key is present afterwards", name);
 }
 
@@ -155,11 +154,11 @@ int main(void)
 	holds("refresh", false);
 	holds("first-seen", true);
 	law(false, RACE_OR_SEES_SELF, &o);
-	tap_ok(o.none, "caught: who sets bits sees the word afterwards: %llu rounds", o.none);
-	do /* until two have met in a line */
+	tap_ok(o.none, "caught: the OR returns the new word: %llu rounds", o.none);
+	do /* until two threads have met in a line */
 		law(false, RACE_OR_SEES_NONE, &o);
 	while (!o.both && ++i < 20);
-	tap_ok(o.both, "caught: who sets bits sees none there: %llu rounds", o.both);
+	tap_ok(o.both, "caught: the OR returns 0: %llu rounds", o.both);
 	free(lanes.line);
 	return tap_end();
 }

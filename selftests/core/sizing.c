@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* epf_size() and epf_size_fpr(): against the model, and what they promise. */
+/* Checks epf_size() and epf_size_fpr() against the model, and their guarantees. */
 #include <epf.h>
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static double best_fpr(__u64 nr_lines, unsigned int parts, double keys)
 	return best;
 }
 
-/* 14, 16 and 20 bits per key: the rates that were measured. */
+/* 14, 16 and 20 bits per key have the rates that were measured. */
 static void agrees_with_measurements(void)
 {
 	static const double bits[] = { 14, 16, 20 };
@@ -114,7 +114,7 @@ static void finds_the_least(void)
 					 is_least(&req, &fixed);
 				if (fixed.nr_lines < smallest)
 					smallest = fixed.nr_lines;
-				/* Fewer lines at the same memory? */
+				/* fewer lines per key at the same memory? */
 				if (l < any.lines_per_key)
 					fewest &= (double)fixed.nr_lines >
 						  (double)any.nr_lines;
@@ -145,7 +145,7 @@ static int size_of(double window, double budget, __u64 max_bytes,
 	return epf_size(&req, s);
 }
 
-/* Is the budget within reach of so many lines, whatever L and k? */
+/* Can that many lines meet the budget with any L and k? */
 static bool in_reach(__u64 nr_lines, double window, double budget)
 {
 	unsigned int l;
@@ -200,7 +200,7 @@ static void bad_requests(void)
 	good &= size_of(1e12, .5, 1 << 30, 0, &s) == -ENOSPC;
 	good &= epf_size_fpr(63, 1, 5, 10) == 1;
 	good &= epf_size_fpr(64, 1, 5, NAN) == 1;
-	/* no key: those that ask for no position are left, in all epochs at once */
+	/* no keys: only those without positions are found, in all epochs at once */
 	good &= fabs(epf_size_fpr(64, 1, 5, 0) / 0x1p-25 - 1) < 1e-6;
 	good &= epf_size_fpr(64, 2, 5, 0) == 1;
 	good &= epf_size_fpr(LINES_MAX, 1, 5, 1) == 1;
@@ -217,10 +217,12 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Of no machine's speed: to try every number of lines takes far more on all. */
+/* Independent of the machine's speed: trying every number of lines would take far more
+ * anywhere.
+ */
 #define QUICK_MS 2000
 
-/* The least of five tries, if the first is not quick. */
+/* Return: the least time of five tries, or the first if it is quick. */
 static double takes_ms(double window, double budget)
 {
 	double start, least = INFINITY;

@@ -2,16 +2,16 @@
 /*
  * The protocol of epf/lanes.h under real threads, against an exact oracle.
  *
- * Every thread inserts keys of its own, which nobody else has, and asks for
- * those it inserted. Insertions are counted when they begin and when they are
- * over, so that for each key an upper bound is known of how many may have come
- * after it: begun now, less those over right before its insert's last look at
- * the epoch. While that bound is within W, "absent" is a broken promise.
+ * Every thread inserts its own distinct keys and looks them up. Insertions are counted
+ * when they begin and when they end. That gives, for each key, an upper bound on the
+ * insertions that may have come after it: those begun by now, less those ended right
+ * before its insert last loaded the epoch. While that bound is within W, "absent"
+ * violates the window property.
  *
- * Threads yield or sleep at random at the points where another may come in. The
- * protocol as it is must never be caught; with a protection taken out it must
- * be, soon. O2 alone is not among them: the guard epoch nearly always hides its
- * loss here, selftests/explore shows it.
+ * Threads yield or sleep at random at the points where another one may interleave. The
+ * unchanged protocol must never fail; with a protection disabled it must fail soon. O2
+ * alone is not tested: the guard epoch nearly always hides its loss here, but
+ * selftests/explore shows it.
  */
 #include "race.h"
 #include "tap.h"
@@ -23,8 +23,8 @@
 #define THREADS 4
 #define RECENT 512u /* own keys that a thread remembers */
 #define IDLE ~0ULL
-#define CHECKS 1000 /* fewer show nothing */
-#define PATIENCE_MS 150000 /* a second does where the machine is not busy */
+#define CHECKS 1000 /* with fewer lookups a run shows nothing */
+#define PATIENCE_MS 150000 /* on an idle machine a second suffices */
 
 /* A filter that threads share. */
 static struct epf_line *lines;
@@ -38,7 +38,7 @@ static bool stop;
 
 struct recent {
 	__u64 digest;
-	__u64 over_before; /* insertions over right before its last look */
+	__u64 over_before; /* insertions ended right before its last load of the epoch */
 };
 
 struct thread {
@@ -58,8 +58,8 @@ static __u64 count_read(__u64 *p)
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
 
-/* Where no grace period is kept: now and then until the lane has come round,
- * however slow the machine.
+/* Where no grace period is kept, stall at times until the lane has come round again,
+ * however slow the machine is.
  */
 static void stall_a_round(void)
 {
@@ -79,7 +79,7 @@ static void note_over(void)
 	me->over_before = count_read(&over);
 }
 
-/* Sections: what rcu_read_lock() is in the kernel. */
+/* Sections stand for rcu_read_lock() in the kernel. */
 static void section_begin(void)
 {
 	__atomic_store_n(&me->active, count_read(&state.epoch),
@@ -91,7 +91,7 @@ static void section_end(void)
 	__atomic_store_n(&me->active, IDLE, __ATOMIC_SEQ_CST);
 }
 
-/* Epoch e+1 takes over the lanes of e-7: may anybody still be there? */
+/* Epoch e+1 takes over the lanes of e-7: may a thread still use them? */
 static bool grace_is_over(void)
 {
 	__u64 e = state.epoch;
@@ -110,7 +110,7 @@ static void rotate_if_due(__u64 inserts)
 	if (!epf_window_due(&window, inserts, 0) ||
 	    pthread_mutex_trylock(&rotation))
 		return;
-	/* Somebody else may have ended that epoch meanwhile. */
+	/* another thread may have ended that epoch meanwhile */
 	if (epf_window_due(&window, epf_count_of(count_read(&state.count),
 						 state.epoch), 0) &&
 	    grace_is_over()) {
@@ -150,7 +150,7 @@ static void check_one(__u64 w)
 	struct epf_probe p;
 	bool present;
 
-	/* Mostly the older ones of the window, which are the first to go. */
+	/* mostly the older keys of the window, which are lost first */
 	r = &me->recent[(me->keys - 1 - race_dice(w / THREADS + 1) % nr) % RECENT];
 	epf_probe(&lanes, r->digest, &p);
 	section_begin();
@@ -219,8 +219,8 @@ static __u64 lost_of(const struct thread *t)
 	return __atomic_load_n(&t->lost, __ATOMIC_RELAXED);
 }
 
-/* Run for @ms, and on until there were more than @checks, as far as patience
- * goes; or until a key is lost. Return: keys lost.
+/* Run for @ms, then on until there were more than @checks lookups, within the patience
+ * limit, or until a key is lost. Return: keys lost.
  */
 static __u64 run(int ms, __u64 checks)
 {

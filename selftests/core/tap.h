@@ -37,7 +37,7 @@ static inline unsigned long long tap_seed(void)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* Report one claim. A statistical claim ends with "# chance 1e-9", the
+/* Report one test point. The name of a statistical one ends with "# chance 1e-9", the
  * probability that it fails by chance (docs/TESTING.md). Return: @good.
  */
 __attribute__((format(printf, 2, 3)))

@@ -9,7 +9,7 @@
 #include <epf/tlbf.h>
 
 #define KIND tlbf
-#define SPAN 1000000ULL /* T, ns, in what follows */
+#define SPAN 1000000ULL /* T, ns, in the tests below */
 #define STRETCH (SPAN / 4)
 #define KEY_SEED 0x746c6266
 
@@ -56,7 +56,7 @@ static void look_for(struct run *r, int n)
 		r->broken = "a key of the window is lost";
 }
 
-/* Check when slices come or go; if that is often, at every eighth change. */
+/* Check whenever slices come or go; if that is often, at every eighth change. */
 static bool look_for_all(struct run *r)
 {
 	return anew(r, r->f.nr, r->f.head) &&
@@ -89,8 +89,8 @@ static void window_law(const struct epf_tlbf_shape *s, __u64 late, bool early)
 	end(r);
 }
 
-/* The key that became stale last is found if one slice hits by chance, and
- * these slices are nearly empty here.
+/* The key that became stale last is found only if one slice hits by chance, and these
+ * slices are nearly empty here.
  */
 static void staleness_law(const struct epf_tlbf_shape *s, __u64 late,
 			  bool early)
@@ -123,7 +123,7 @@ static void bound_law(void)
 	end(r);
 }
 
-/* A time that goes back counts as the latest. */
+/* A time that goes backwards counts as the latest time. */
 static void clock_law(void)
 {
 	static const struct epf_tlbf_shape s = { SPAN, 9, 1, 99, 3, 4, 3, 1 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a filter tells of itself, at odd moments, against the model: before the
- * window is full, right after a rotation, after a pause; with one, two and four
- * lines a key. Numbers are exact; errors may be off by what q56 rounds.
+ * What a filter reports about itself at unusual moments, against the model: before the
+ * window is full, right after a rotation, after a pause; with one, two and four lines
+ * per key. Numbers are exact; errors may differ by the rounding of q56.
  */
 #include <epf.h>
 
@@ -36,7 +36,7 @@ static struct epf_mem *make(unsigned int shape)
 	return m;
 }
 
-/* Half a millionth, and two in the last place told. */
+/* Half a millionth, and two units in the last reported place. */
 static bool near(__u64 ppt, double want)
 {
 	return fabs((double)ppt - want * PPT) <= want * PPT * 5e-7 + 2;

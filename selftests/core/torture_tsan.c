@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The torture of kmod/selftest/torture.c, without a kernel and under thread
- * sanitizer: everything that may happen to a filter at once, with an exact
- * oracle.
+ * The stress test of kmod/selftest/torture.c, without a kernel and under thread
+ * sanitizer: everything that may happen to a filter concurrently, with an exact oracle.
  *
- * Workers insert, test and sight keys in two slots. The mover, which inserts
- * too, meanwhile forces rotations, clears, exchanges the tables of the slots,
- * replaces one by a new one and frees the old, scans, and takes snapshots.
- * Grace periods are those of RCU: a cookie tells which threads were inside a
- * section, and is over when each of them has left it.
+ * Workers insert, test, and test-and-insert keys in two slots. The mover, which inserts
+ * too, meanwhile forces rotations, clears, exchanges the tables of the slots, replaces
+ * a table by a new one and frees the old, scans, and takes snapshots. Grace periods are
+ * like those of RCU: a cookie records which threads were inside a section, and expires
+ * when each of them has left it.
  *
- * Laws, for each key by the epoch e that its insert returned:
- *   - while the current epoch is at most e + 7 the key is present, of age
- *     current - e at most; so it is in a copy of the lines;
- *   - while at most W insertions came after it, and no forced rotation, it is
- *     present;
- *   - after e + 7 it is absent, but for false positives (ghosts);
- *   - of two sightings of a key in one epoch exactly one is told absent.
- * What a rotator writes before it ends an epoch is seen, unlocked, by whoever
- * inserts in the next: table.log, which the sanitizer watches.
+ * Properties, for each key and the epoch e that its insert returned:
+ *   - while the current epoch is at most e + 7, the key is present, with age at most
+ *     current - e; in a copy of the lines too;
+ *   - it is present while at most W insertions came after it and no rotation was
+ *     forced;
+ *   - after e + 7 it is absent, except for false positives (ghosts);
+ *   - if two threads test-and-insert a key in one epoch, exactly one gets "absent".
+ * A thread that inserts in an epoch sees, without a lock, what the rotating thread
+ * wrote before that epoch began: table.log, which the sanitizer watches.
  *
- * Each case runs in a child, because the sanitizer ends the process. The
- * protocol as it is must come out clean; with a protection taken out either
- * the sanitizer or the oracle has to object. The work is fixed.
+ * Each case runs in a child, because the sanitizer ends the process. The unchanged
+ * protocol must pass; with a protection disabled either the sanitizer or the oracle
+ * must report it. The amount of work is fixed.
  */
 #include "race.h"
 #include "tap.h"
@@ -37,17 +36,17 @@
 #define MOVER WORKERS
 #define THREADS (WORKERS + 1)
 #define SLOTS 2
-#define STEPS 10000  /* of each worker */
-#define ROUNDS 64    /* of a broken variant, until it is caught */
+#define STEPS 10000  /* steps of each worker */
+#define ROUNDS 64    /* rounds of a mutant, until it is caught */
 #define RECENT 256u  /* own keys that a thread remembers */
 #define LINES_MAX 1024u
 #define LOG 8192u    /* epochs of a table that are logged */
 #define SIGHTS (WORKERS * STEPS / 4 + 2)
-#define GHOSTS 10    /* bound; none is expected at this fill */
+#define GHOSTS 10    /* upper bound; none is expected at this fill */
 #define STATUS_LOST 1
 #define STATUS_RACE 66 /* TSAN_OPTIONS=exitcode */
 
-/* Sections of each thread when it was taken; an odd number: inside one. */
+/* The sections of each thread when the cookie was taken; an odd number: inside one. */
 struct cookie {
 	__u64 at[THREADS];
 };
@@ -57,13 +56,13 @@ struct cookie {
  * @lanes: shape and lines
  * @state: epoch and count
  * @window: W
- * @serial: unlike that of any other table
+ * @serial: unique among tables
  * @lock: rotation and scan
- * @left: grace period since epoch e was left, by e modulo 8; @lock
- * @begun: insertions
- * @over: insertions
- * @forced: beginnings and ends of forced rotation; odd: it is under way
- * @log: @begun when an epoch began; written before the epoch is
+ * @left: cookies of the grace periods since epoch e ended, by e modulo 8; under @lock
+ * @begun: insertions begun
+ * @over: insertions ended
+ * @forced: beginnings and ends of forced rotations; odd: one is under way
+ * @log: value of @begun when each epoch began; written before the epoch
  */
 struct table {
 	struct epf_lanes lanes;
@@ -78,9 +77,9 @@ struct table {
 
 struct key {
 	__u64 digest;
-	__u64 serial; /* of the table; 0: none */
-	__u64 epoch;  /* that held it when its insert was over */
-	__u64 over_before, forced; /* when its insert began */
+	__u64 serial; /* serial of its table; 0: none */
+	__u64 epoch;  /* epoch of that table when the insert ended */
+	__u64 over_before, forced; /* values when its insert began */
 };
 
 struct thread {
@@ -92,17 +91,19 @@ struct thread {
 	__u64 tests, lost, ghosts, copied;
 } __attribute__((aligned(128)));
 
-/* A key that two threads sight: filled in by each, judged by the second. */
+/* A key that two threads test and insert: each stores its verdict, and the second
+ * judges both.
+ */
 struct sight {
 	__u64 done;
 	__u64 serial[2];
 	__u64 epoch[2]; /* 0: the epoch ended meanwhile */
 	int verdict[2];
-	bool before[2]; /* told present before it: one of both is a false positive */
+	bool before[2]; /* present before: one of the two verdicts is a false positive */
 };
 
-/* So many lines and bits that few pairs of sightings are left out for a false
- * positive before both; few lines, so that threads meet.
+/* Enough lines and bits that few pairs are excluded because of an earlier false
+ * positive; few enough lines that threads meet.
  */
 struct shape {
 	__u32 parts, bits;
@@ -115,8 +116,8 @@ static struct thread threads[THREADS];
 static struct sight *sights;
 static __u64 tickets, last_serial, working;
 static struct shape shape;
-static bool grace; /* O3, and before a table is freed */
-static __u64 rotations, swaps, snapshots, replaced, pairs; /* for the report */
+static bool grace; /* keep O3, and wait before a table is freed */
+static __u64 rotations, swaps, snapshots, replaced, pairs; /* numbers for the report */
 static __thread struct thread *me;
 
 static __u64 count_read(const __u64 *p)
@@ -165,7 +166,7 @@ static void synchronize(void)
 		sched_yield();
 }
 
-/* With the lock held. Return: the epoch ended. */
+/* Call with the lock held. Return: the epoch that ended. */
 static bool rotate_locked(struct table *t)
 {
 	__u64 e = t->state.epoch;
@@ -186,7 +187,7 @@ static void rotate_if_due(struct table *t, __u64 inserts)
 	if (!epf_window_due(&t->window, inserts, 0) ||
 	    pthread_mutex_trylock(&t->lock))
 		return;
-	/* Somebody else may have ended that epoch meanwhile. */
+	/* another thread may have ended that epoch meanwhile */
 	if (epf_window_due(&t->window,
 			   epf_count_of(count_read(&t->state.count),
 					t->state.epoch), 0))
@@ -221,7 +222,7 @@ static void table_free(struct table *t)
 	free(t);
 }
 
-/* Inside a section. */
+/* Call inside a section. */
 static struct table *slot(__u64 i)
 {
 	return __atomic_load_n(&current[i % SLOTS], __ATOMIC_ACQUIRE);
@@ -273,7 +274,7 @@ static void insert_one(void)
 	section();
 }
 
-/* The verdict on @k was given between epochs @first and @last. */
+/* Judge the verdict on @k, which was given between epochs @first and @last. */
 static void judge(struct table *t, const struct key *k, int verdict,
 		  __u64 first, __u64 last)
 {
@@ -347,8 +348,8 @@ static void sight_one(void)
 		judge_pair(s);
 }
 
-/* Wait until no epoch is over and not ended, as batches do: an epoch that goes
- * on fills its lanes, and false positives would be taken for broken laws.
+/* Wait until every epoch that is due has ended, as batches do: an overlong epoch fills
+ * its lanes, and its false positives would be taken for violations.
  */
 static void settle(__u64 i)
 {
@@ -388,7 +389,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Nobody but the mover changes slots: it needs no section for them. */
+/* Only the mover changes slots, so it needs no section to read them. */
 static void scan(struct table *t)
 {
 	__u64 first, end;
@@ -452,7 +453,7 @@ static void check_copy(const struct table *t, struct epf_lanes *copy)
 	}
 }
 
-/* A pin is the lock here: whoever wants to rotate does so later. */
+/* Holding the lock stands for a pin here: a rotation has to wait. */
 static void snapshot(struct table *t)
 {
 	static struct epf_line lines[LINES_MAX];
@@ -566,7 +567,7 @@ static const struct variant variants[] = {
 
 #define NR_VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
-/* In a child. Return: exit status. */
+/* Run a variant in a child process. Return: its exit status. */
 static int run(const struct variant *v)
 {
 	struct outcome o = { 0 };
@@ -605,7 +606,7 @@ static int in_child(const char *self, size_t nr)
 
 	snprintf(text, sizeof(text), "%zu", nr);
 	posix_spawn_file_actions_init(&actions);
-	/* The report of a race that is wanted is of no interest. */
+	/* the report of an expected race is not shown */
 	if (v->status)
 		posix_spawn_file_actions_addopen(&actions, 2, "/dev/null",
 						 O_WRONLY, 0);

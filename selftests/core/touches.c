@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How often CPUs that insert write a word that others write: a model of the module's
- * counting (epf_table_count(), epf_table_join(), epf_table_look() of kmod) over the
- * core's own pace, one insertion at a time. No time and no luck is in it.
+ * How often inserting CPUs write a word that other CPUs write too: a model of the
+ * module's counting (epf_table_count(), epf_table_join(), epf_table_look() of kmod) on
+ * the core's struct epf_pace, one insertion at a time. It is deterministic and does not
+ * depend on time.
  *
  *   shared   additions to the count, which all CPUs write
  *   group    additions to what a group keeps, which EPF_GROUP_CPUS CPUs write
@@ -25,7 +26,7 @@ struct model {
 	__u64 group[CPUS_MAX / EPF_GROUP_CPUS];
 	__u64 keys, room; /* of this epoch; room ~0: no limit */
 	bool open;
-	__u64 inserted, late_most; /* of this epoch; of any */
+	__u64 inserted, late_most; /* in this epoch; most in any epoch */
 	__u64 shared, grouped;
 };
 
@@ -35,7 +36,7 @@ static __u64 keys_left(const struct model *m)
 	       m->room > m->keys ? m->room - m->keys : 0;
 }
 
-/* Batches grow with a new epoch only. */
+/* Batches grow with each new epoch only. */
 static void set_trigger(struct model *m, __u64 sum, bool raise)
 {
 	__u64 rest = epf_pace_rest(&m->pace, sum, keys_left(m));
@@ -116,14 +117,14 @@ static __u32 next_cpu(const struct model *m, enum order order, __u64 i,
 		return epf_word(i, 1) % cpus;
 	case IN_BURSTS:
 		return epf_word(i / 100, 1) % cpus;
-	default: /* each keeps what it can, and is not heard of again */
+	default: /* each CPU keeps as many as it can, and then stops inserting */
 		return i / EPF_KEEP_MAX % cpus;
 	}
 	(void)m;
 }
 
-/* The law: whoever inserts when, an epoch ends late by no more than what may be
- * kept, and exactly where all go on inserting in turn.
+/* The property: in whatever order CPUs insert, an epoch ends late by at most what CPUs
+ * may keep, and exactly on time if all insert in turn.
  */
 static const char *late_broken(const struct model *m, enum order order,
 			       __u32 cpus)
@@ -170,7 +171,7 @@ static void touched(__u64 window, __u32 cpus, __u64 least)
 	       broken ? ": " : "", broken ? broken : "");
 }
 
-/* The law: the key that reaches the room finds the filter open, or opens it. */
+/* The property: the key that reaches the limit finds the filter open, or opens it. */
 static void opens(__u32 cpus)
 {
 	static const __u64 rooms[] = { 1, 2, 100, 1000, 5000, 20000 };

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The benchmark of the card from end to end, emulated: what it writes is whole and
-# the laws hold. Times are not judged, and the report does not tell any.
+# The benchmark of the card from end to end, emulated: its output is complete and its
+# checks pass. Times are not judged, and the report contains none.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -13,7 +13,7 @@ run() {
 	EPF_OUT=$tmp cuda/bench/gpu.sh --emulated
 }
 
-# usage: json EXPRESSION; of the run: b, its records by part: r(part)
+# usage: json EXPRESSION; evaluates it on the run b; r(part) gives its records by part
 json() {
 	python3 - "$tmp/bench.json" "$1" << 'PY'
 import json, sys
@@ -36,7 +36,7 @@ no_card_here() {
 	[ $? -eq 4 ] && [ ! -s "$tmp/said" ] && [ "$(wc -l < "$tmp/why")" -eq 1 ]
 }
 
-# A hint that the card does not take is no error.
+# A hint that the card rejects is no error.
 no_hint() {
 	EPF_EMU_L2=20 "${BUILD:-build}/bench/gpu/epf_bench_gpu_emulated" --emulated gathers \
 		> "$tmp/no_hint" 2> "$tmp/why" && [ "$(wc -l < "$tmp/why")" -eq 1 ] &&
@@ -44,7 +44,7 @@ no_hint() {
 		! grep '"granularity"' "$tmp/no_hint" && grep -q '"end"' "$tmp/no_hint"
 }
 
-# A run that failed is told of, and so is one that ended early.
+# A failed run is reported, and so is one that ended early.
 not_whole() {
 	! python3 cuda/bench/report.py "$tmp/early.jsonl" "$tmp" > "$tmp/said" &&
 		grep -q '^the run ended early$' "$tmp/said"

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The tests of the kernels fail with each of their mutants (../mutants).
+# Each mutant of the kernels makes their tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" cuda/broken

@@ -19,7 +19,7 @@ static const struct { __u32 parts, k; } shapes[] = {
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-/* Lines of no even number in a part; keys for which lanes get half full. */
+/* An odd number of lines per part; so many keys that lanes get half full. */
 CHECKED void cards_shaped(struct sim *s, __u32 parts, __u32 k, __u64 part_lines)
 {
 	sim_init(s, parts * part_lines, parts, k, 0);
@@ -31,7 +31,7 @@ CHECKED void cards_init(struct sim *s, unsigned int shape, __u64 part_lines)
 	cards_shaped(s, shapes[shape].parts, shapes[shape].k, part_lines);
 }
 
-/* Sets of keys at @epoch: a stream, or noise. */
+/* Fill with a stream of keys, or noise, up to @epoch. */
 CHECKED void cards_fill(struct sim *s, __u64 epoch, bool noise)
 {
 	if (noise) {
@@ -57,7 +57,7 @@ CHECKED struct epf_cu_keys cards_keys(const struct sim *s, const void *data,
 	return k;
 }
 
-/* Of the window, gone, or never seen. */
+/* Return: a digest of the window, an old one, or one never seen. */
 CHECKED __u64 cards_digest(const struct sim *s, __u64 i)
 {
 	__u64 r = epf_word(s->seed ^ s->epoch * SEED_NR, (__u32)i + 1);
@@ -68,7 +68,9 @@ CHECKED __u64 cards_digest(const struct sim *s, __u64 i)
 	return sim_digest(s, epoch, (r >> 20) % s->per_epoch);
 }
 
-/* Each to be freed; of exactly so many bytes, for the sanitizer to see. */
+/* Return: memory of exactly the right size, so that the sanitizer sees an overrun; to
+ * be freed.
+ */
 CHECKED __u64 *cards_digests(const struct sim *s, __u64 n)
 {
 	__u64 *digest = must(malloc(n * sizeof(*digest) + !n));

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The device suite on the card of this machine: builds it here and runs it, then
-# with fewer keys under compute-sanitizer; and audits from end to end, where epfctl
-# and epfagent can be built. Ends as every suite does.
+# The device suite on the card of this machine: builds it and runs it, then with fewer
+# keys under compute-sanitizer; then audits from end to end, if epfctl and epfagent can be
+# built. Ends with totals as every suite does.
 #
 # Exit: 0 passed; 1 not; 4: there is no card, or no nvcc.
 
@@ -23,7 +23,7 @@ cannot() {
 command -v "${NVCC:-nvcc}" > /dev/null || cannot 'no nvcc: it comes with the CUDA toolkit'
 jobs=${JOBS:-$(nproc)}
 make -C "$here" -j "$jobs" card && make -C "$top/cuda" -j "$jobs" card || exit 1
-# Without the libraries of epfctl (scripts/deps.sh) the audits say that they skip.
+# Without the libraries of epfctl (scripts/deps.sh) the audits report a skip.
 make -C "$top/user" -j "$jobs" && make -C "$top/selftests/agent" -j "$jobs" &&
 	make -C "$top/selftests/gpu" "$BUILD/selftests/gpu/wrong.so" ||
 	echo 'check-gpu: epfctl was not built: no audits from end to end'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Law: a card makes of keys what the core makes of them, bit by bit: lines,
- * bitmaps, ages, histograms, counts; of many keys.
+ * Property: a card gives the same results as the core, bit by bit, for many keys:
+ * lines, bitmaps, ages, histograms, counts.
  *
  * usage: device [KEYS]    (100 million; 20,000 under emulation)
  *
@@ -13,21 +13,21 @@
 
 #include <epf/journal.h>
 
-#ifndef KEYS /* under emulation fewer */
+#ifndef KEYS /* fewer under emulation */
 #define KEYS 100000000ULL
 #endif
-#define EPOCHS 20u /* of a stream: tags go round twice and a half */
+#define EPOCHS 20u /* of a stream: tags wrap two and a half times */
 #define BITS_A_KEY 14
-#define FULL 100 /* what counters begin at */
+#define FULL 100 /* initial value of the counters */
 
-/* Of a shape: lines, journal, questions, tails, keys, tally, probe, noise. */
+/* Test points of a shape: lines, journal, questions, tails, keys, tally, probe, noise. */
 #define CLAIMS 8
 
 /**
- * struct filter - a filter twice
- * @card: on the card, filled there
- * @per_epoch: keys
- * @there: those that are asked for, on the card
+ * struct filter - a filter in the core and on the card
+ * @card: the filter on the card, filled there
+ * @per_epoch: keys per epoch
+ * @there: the keys to look up, on the card
  */
 struct filter : core {
 	struct epf_cu_lines card;
@@ -40,9 +40,7 @@ static __u64 key(__u64 seed, __u64 i)
 	return epf_word(seed + i, 1);
 }
 
-/* Is @card, brought to the host, what the core has when it has emptied what is
- * stale?
- */
+/* Copy @card to the host. Does it equal the core's lines without stale lanes? */
 static bool equal_lines(const struct filter *s, const struct epf_line *card)
 {
 	struct epf_line *got = (struct epf_line *)host_memory(bytes_of(s));
@@ -83,7 +81,7 @@ static void insert(void *self, __u64 first, __u64 n)
 	}
 }
 
-/* One epoch: by the core, by insertions of the card, by a journal on the card. */
+/* Fill one epoch: in the core, by insertions on the card, by a journal on the card. */
 static void one_epoch(struct filter *s, struct insertion *w,
 		      struct epf_cu_lines *journal)
 {
@@ -105,7 +103,7 @@ static void one_epoch(struct filter *s, struct insertion *w,
 	cudaFree(record);
 }
 
-/* The stream. Emptied as the module does, so that no tag comes round. */
+/* Fill the stream. Scanned as in the module, so that no tag wraps. */
 static void fill(struct filter *s, struct epf_cu_lines *journal)
 {
 	struct insertion w = { s, 0, NULL, NULL };
@@ -158,7 +156,7 @@ static void claim_lines(struct filter *s, const char *name)
 
 /* ---- questions ---- */
 
-/* One of four fresh, the others inserted, some of them too long ago. */
+/* A quarter of the keys is fresh; the others were inserted, some too long ago. */
 static __u64 asked(const struct filter *s, __u64 i)
 {
 	__u64 r = epf_word(i, 3);
@@ -168,7 +166,7 @@ static __u64 asked(const struct filter *s, __u64 i)
 	return key(SEED_LIVE, epf_mulhi(epf_word(i, 4), s->per_epoch * EPOCHS));
 }
 
-/* What is asked for, and what the core says. */
+/* Draw the keys to look up, and the core's answers. */
 static void ask_core(struct filter *s)
 {
 	__u64 i;
@@ -182,7 +180,7 @@ static void ask_core(struct filter *s)
 }
 
 /**
- * struct told - what the card has answered, on the card
+ * The answers of the card, on the card.
  */
 struct told {
 	__u32 *bitmap;
@@ -195,7 +193,7 @@ static size_t bitmap_bytes(__u64 n)
 	return (n + 31) / 32 * sizeof(__u32);
 }
 
-/* Filled with what no answer has. */
+/* Filled with values that no answer has. */
 static void told_make(struct told *t, __u64 n)
 {
 	unsigned long long full[EPF_LANES];
@@ -231,7 +229,7 @@ static const char *counts_differ(const unsigned long long *got,
 	return NULL;
 }
 
-/* NULL, or what is not as @age has it. */
+/* Return: NULL, or what differs from @age. */
 static const char *differs(const struct told *t, const __u8 *age, __u64 n,
 			   bool ages)
 {
@@ -285,7 +283,7 @@ static void claim_queries(const struct filter *s, const char *name)
 	claim(wrong, name, what);
 }
 
-/* Numbers of keys around those of warps and blocks, from places not aligned. */
+/* Numbers of keys around those of warps and blocks, from unaligned addresses. */
 static void claim_tails(const struct filter *s, const char *name)
 {
 	static const __u64 sizes[] = { 1, 2, 31, 32, 33, 63, 65, 255, 256, 257,
@@ -301,8 +299,8 @@ static void claim_tails(const struct filter *s, const char *name)
 	claim(wrong, name, "few keys");
 }
 
-/* Keys that are hashed on the card. What the core makes of the digests is asked
- * for again; the bytes of digests are as good as any.
+/* Keys hashed on the card. Look up the digests that the core computes; the bytes of
+ * digests serve as keys.
  */
 static const char *hashed(struct filter *s, __u32 len, __u64 strict)
 {
@@ -406,7 +404,7 @@ static void noise(void *self, __u64 first, __u64 n)
 			  (epf_word(i, 3) & EPF_TAG_MASK);
 }
 
-/* Lanes with any tags: stale ones do not count, and are emptied. */
+/* Lanes with arbitrary tags: stale ones do not count, and are emptied. */
 static const char *any_words(struct filter *s)
 {
 	struct epf_cu_keys k = { s->there, s->n / 4, 0, { { 0, 0 }, 0 } };
@@ -454,7 +452,7 @@ int main(int argc, char **argv)
 
 	if (no_card())
 		return TAP_SKIPPED;
-	if (n < 10000) /* the least lines, and keys for the tails */
+	if (n < 10000) /* enough keys for the smallest lines, and for the tails */
 		n = 10000;
 	tap_plan(CLAIMS * SHAPES);
 	for (i = 0; i < SHAPES; i++)

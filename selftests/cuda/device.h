@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the device suite shares: memory of a card, and the core's answers from all
- * CPUs. The same text runs on a card and, with fewer keys, under emulation.
+ * What the device suite shares: memory of a card, and the core's answers from all CPUs.
+ * The same source runs on a card and, with fewer keys, under emulation.
  */
 #ifndef EPF_DEVICE_H
 #define EPF_DEVICE_H
@@ -16,7 +16,7 @@
 #define SEED_LIVE 0ULL
 #define SEED_ABSENT (1ULL << 62)
 
-/* Ends the program where @err is an error: no claim is left to make. */
+/* End the program if @err is an error, because no test point can follow. */
 CHECKED void must(cudaError_t err)
 {
 	if (err == cudaSuccess)
@@ -60,7 +60,7 @@ CHECKED void *copied(const void *from, size_t bytes)
 	return p;
 }
 
-/* Is there none? It has been said. */
+/* Return: is there no card? Then that has been printed. */
 CHECKED bool no_card(void)
 {
 	int cards = 0;
@@ -78,12 +78,12 @@ CHECKED const struct { __u32 parts, k; } shapes[] = {
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 /**
- * struct core - lines in the host's memory, keys, and what the core says of them
- * @f: lines
- * @epoch: theirs
- * @n: keys that are asked for
- * @digest: they
- * @age: the core's answer
+ * struct core - lines in the host's memory, keys, and the core's answers
+ * @f: the lines
+ * @epoch: epoch of the lines
+ * @n: number of keys to look up
+ * @digest: digests of the keys
+ * @age: the core's answers
  */
 struct core {
 	struct epf_lanes f;
@@ -98,7 +98,7 @@ CHECKED size_t bytes_of(const struct core *c)
 	return epf_geom_lines(&c->f.geom) * EPF_LINE_BYTES;
 }
 
-/* @wrong: NULL, or what is. */
+/* Report a test point. @wrong: NULL, or what is wrong. */
 CHECKED void claim(const char *wrong, const char *name, const char *what)
 {
 	tap_ok(!wrong, "%s: %s%s%s", name, what, wrong ? ": " : "",
@@ -107,7 +107,7 @@ CHECKED void claim(const char *wrong, const char *name, const char *what)
 
 /* host.cc: */
 
-/* Do @n in pieces, in as many threads as there are CPUs. */
+/* Work on @n items in pieces, in as many threads as there are CPUs. */
 void in_parallel(void (*work)(void *self, __u64 first, __u64 n), void *self,
 		 __u64 n);
 

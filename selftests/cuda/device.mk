@@ -64,7 +64,7 @@ $(OUT)/emulated/cbf.o $(OUT)/card/cbf.o: $(ROOT)/user/libepf/kinds/cbf.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(EPF_CFLAGS) -c $< -o $@
 
-# Their own Makefiles make these, and know when.
+# These are made by their own Makefiles, which check whether they are up to date.
 $(BACKEND_EMU) $(RIVALS_EMU): backend_emu ;
 $(BACKEND_CARD) $(RIVALS_CARD): backend_card ;
 

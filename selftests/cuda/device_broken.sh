@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The device suite and the benchmark fail with each of their mutants (../mutants).
+# Each mutant of the device suite and the benchmark makes it fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" cuda/device_broken

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Laws of the emulation itself: what lanes tell each other is right, what a card
- * leaves undefined ends the program with one line, and what is right in one order
- * of threads only comes out wrong in some other.
+ * Properties of the emulation itself: threads of a warp exchange the right values,
+ * operations that a card leaves undefined end the program with one line, and code that
+ * is right in only one order of threads fails in another order.
  */
 #include <emu/emu.h>
 
@@ -51,7 +51,7 @@ static __u32 want_places(__u32 i)
 	       100000000 * BLOCKS;
 }
 
-/* Odd ones and, alone, those of the second half. */
+/* Odd threads and, alone, those of the second half. */
 static __global__ void ballots(void)
 {
 	__u32 lane = threadIdx.x % 32, upper;
@@ -91,7 +91,7 @@ static __global__ void atomics(__u32 *sum, unsigned long long *bits)
 	atomicOr(bits, 1ULL << threadIdx.x % 64);
 }
 
-/* Through shared memory: who comes from the other end. */
+/* Exchange through shared memory with the thread from the other end. */
 static __global__ void mirrors(bool synced)
 {
 	__shared__ __u32 mine[THREADS];
@@ -174,7 +174,7 @@ static __global__ void warp_in_block(void)
 	__syncthreads();
 }
 
-/* In a child: does it end by abort(), and is @line all it says? */
+/* In a child: does it end by abort(), and is @line all it prints? */
 static bool dies(void (*kernel)(void), const char *line)
 {
 	char said[1000] = "";
@@ -240,7 +240,7 @@ static void claim_order(void)
 	tap_ok(same < SEEDS / 4, "each seed has an order of its own");
 }
 
-/* Two host threads at a time have blocks of their own. */
+/* Two host threads at a time have their own blocks. */
 static void claim_threads(void)
 {
 	unsigned long long sum[2] = { 0, 0 };

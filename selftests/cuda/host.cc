@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* All CPUs for the core, and what it answers. */
+/* Run the core on all CPUs, and collect its answers. */
 #include "device.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 /**
  * struct job - work in pieces
- * @next: first that nobody has taken
+ * @next: first item that no thread has taken
  */
 struct job {
 	void (*work)(void *self, __u64 first, __u64 n);

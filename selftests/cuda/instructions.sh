@@ -1,30 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# How many instructions of sm_90 do 32 keys take, as nvcc compiles the kernels? The table is
+# Counts the instructions of sm_90 for 32 keys, as nvcc compiles the kernels. The table is
 # build/cuda/instructions.txt; a round of the loop of query<L,N,true> is 32 digests, each
-# with L lines of N fields. 260 is for one line of five fields; what else is allowed
-# leaves some room above what nvcc 13.0 makes.
+# with L lines of N fields. 260 is the limit for one line of five fields; the other limits
+# leave some room above the code of nvcc 13.0.
 
 . "$(dirname "$0")/lib.sh"
 
 card_nvcc 90
 table=$BUILD/cuda/instructions.txt
 
-# usage: at_most INSTRUCTIONS L FIELDS [TABLE]: no loop is inside the round
+# usage: at_most INSTRUCTIONS L FIELDS [TABLE]: the round has no inner loop, and at most
+# so many
 at_most() {
 	awk -v most="$1" -v kernel="query<$2,$3,true>" '$1 == kernel {
 			print; n++; bad = $2 > most || $3
 		} END { exit bad || n != 1 }' "${4:-$table}"
 }
 
-# usage: loads_first L LATE [TABLE]: of the loads of lines no more than LATE are behind masks
+# usage: loads_first L LATE [TABLE]: at most LATE of the loads of lines come after masks
 loads_first() {
 	awk -v l="$1" -v late="$2" '$1 ~ "^query<" l ",[2-8],true>" {
 			n++; if ($4 != 4 * l || $5 > late) { print; bad = 1 }
 		} END { exit bad || n != 7 }' "${3:-$table}"
 }
 
-# usage: variant EDIT: the table of kernels with one edit in look.cuh
+# usage: variant EDIT: prints the table of kernels with one edit in look.cuh
 variant() {
 	rm -rf "$tmp/cuda" && cp -r cuda "$tmp/" && ln -sfn "$PWD/include" "$tmp/include" &&
 		sed -i "$1" "$tmp/cuda/look.cuh" &&
@@ -32,7 +33,7 @@ variant() {
 		make -s -C "$tmp/cuda" OUT="$tmp/variant" instructions > "$tmp/variant.txt"
 }
 
-# usage: notices WHAT EDIT COMMAND [ARG]...: COMMAND refuses the table of a variant
+# usage: notices WHAT EDIT COMMAND [ARG]...: COMMAND rejects the table of a variant
 notices() {
 	what=$1
 	if variant "$2" 2> "$tmp/said"; then

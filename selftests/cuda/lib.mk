@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# With sanitizers: libepf's side of an audit, which selftests/audit builds, and the emulated
+# With sanitizers: the audit part of libepf, which selftests/audit builds, and the emulated
 # card, which selftests/cuda builds. selftests/gpu uses both.
 
 LIB := $(patsubst $(ROOT)/user/libepf/%.c,%,$(wildcard $(ROOT)/user/libepf/query/*.c)) \

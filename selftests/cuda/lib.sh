@@ -11,13 +11,14 @@ NVCC=${NVCC:-nvcc}
 PATH=$PATH:/usr/local/cuda/bin
 export BUILD NVCC
 
-# $tmp: a folder of the script
+# makes $tmp, a folder of the script
 card_folder() {
 	tmp=$(mktemp -d) || exit 1
 	ktap_cleanup rm -rf "$tmp"
 }
 
-# usage: card_nvcc [ARCH]: with nvcc, which compiles for this architecture
+# usage: card_nvcc [ARCH]: skips unless there is an nvcc that compiles for this
+# architecture
 card_nvcc() {
 	command -v "$NVCC" > /dev/null || ktap_skip_all "no $NVCC"
 	[ $# -eq 0 ] || "$NVCC" --list-gpu-arch | grep -qx "compute_$1" ||
@@ -25,7 +26,7 @@ card_nvcc() {
 	card_folder
 }
 
-# usage: card_emulated [LIBRARY]: engine cuda has the emulated card of this library
+# usage: card_emulated [LIBRARY]: lets engine cuda use the emulated card of this library
 card_emulated() {
 	EPF_CUDA_LIBRARY=${1:-$BUILD/cuda/libepf_cuda_emu.so}
 	export EPF_CUDA_LIBRARY

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Law: what kernels make of lines is what the core makes of them, bit by bit:
- * insertions and rotations, journals, what is emptied, what is counted.
+ * Property: kernels give the same lines as the core, bit by bit: insertions and
+ * rotations, journals, emptied lanes, counts.
  *
  * usage: lines [--few]    (--few: a tenth)
  */
@@ -12,7 +12,7 @@
 #define EPOCHS 73 /* 8 .. 80 */
 #define LAST (EPF_EPOCH_FIRST + EPOCHS - 1)
 
-static unsigned int every = 1; /* of so many cases one is tried */
+static unsigned int every = 1; /* one of this many cases is tried */
 static unsigned int nr_cases;
 
 static bool skipped(void)
@@ -25,7 +25,7 @@ static size_t bytes_of(const struct sim *s)
 	return epf_geom_lines(&s->f.geom) * EPF_LINE_BYTES;
 }
 
-/* Other lines of the same shape; of exactly so many bytes. */
+/* Return: other lines of the same shape, of exactly so many bytes. */
 static struct epf_line *more_lines(const struct sim *s, bool copy)
 {
 	struct epf_line *line = must(aligned_alloc(EPF_LINE_BYTES, bytes_of(s)));
@@ -37,7 +37,7 @@ static struct epf_line *more_lines(const struct sim *s, bool copy)
 	return line;
 }
 
-/* As they are when the core has emptied what is stale. */
+/* Are the lines equal after the core has emptied stale lanes? */
 static bool equal_settled(const struct sim *s, const struct epf_line *line)
 {
 	struct epf_lanes f = s->f;
@@ -52,7 +52,9 @@ static bool equal_settled(const struct sim *s, const struct epf_line *line)
 
 /* ------------------------------------------ insertions, rotations ---- */
 
-/* The epoch's keys, of @len bytes or digests, at @key; into the core too. */
+/* Make the epoch's keys, of @len bytes or digests, at @key; insert them into the core
+ * too.
+ */
 static void make_keys(struct sim *s, struct epf_cu_keys *k, unsigned char *key)
 {
 	__u64 i, d;
@@ -73,7 +75,7 @@ static const char *replay_epoch(struct sim *s, struct epf_cu_lines *f)
 {
 	static const __u32 lens[] = { 0, 13, 8, 0, 21 };
 	__u32 len = lens[s->epoch % 5];
-	/* now and then an epoch without keys */
+	/* at times an epoch without keys */
 	__u64 n = s->epoch % 7 == 3 ? 0 : s->per_epoch + s->epoch % 3;
 	unsigned char *key = must(malloc(n * (len ? len : 8) + !n));
 	struct epf_cu_keys k = cards_keys(s, key, n, len);
@@ -85,7 +87,7 @@ static const char *replay_epoch(struct sim *s, struct epf_cu_lines *f)
 	if (!err)
 		err = epf_cu_insert(f, &k, s->epoch, NULL);
 	free(key);
-	if (s->epoch % 16 == 0) /* by the core, too: a tag comes round after 32 */
+	if (s->epoch % 16 == 0) /* in the core, too: a tag matches again after 32 epochs */
 		epf_lanes_scan(&s->f, 0, epf_geom_lines(&s->f.geom));
 	if (err)
 		return "error";
@@ -131,8 +133,8 @@ static void put(struct journal *j, __u64 kind, __u64 epoch, __u64 value,
 	j->n++;
 }
 
-/* An insertion under way while @back epochs ended has its key in the lanes of
- * all of them: it is in time for the first ones, and @s is at the last.
+/* An insertion during which @back epochs ended has its key in the lanes of all of them:
+ * it is in time for the first ones, and @s is at the last.
  */
 static void insert_late(struct sim *s, struct journal *j, __u64 digest,
 			__u64 back)
@@ -148,8 +150,8 @@ static void insert_late(struct sim *s, struct journal *j, __u64 digest,
 	put(j, EPF_JOURNAL_INSERT, now, digest, lanes);
 }
 
-/* All that is recorded in epoch @s->epoch. Late ones do not go so far back that
- * the lane is one that has been taken into use since.
+/* Record everything in epoch @s->epoch. Late insertions do not go back to a lane that
+ * has been reused since.
  */
 static void record_epoch(struct sim *s, struct journal *j)
 {
@@ -180,7 +182,7 @@ static void shuffle(struct journal *j)
 	}
 }
 
-/* The @nr epochs up to @last, all at once and in any order. */
+/* Apply the @nr epochs up to @last, all at once and in any order. */
 static const char *applied(unsigned int shape, __u64 last, __u64 nr)
 {
 	struct journal j = { .n = 0 };
@@ -233,9 +235,9 @@ static const char *settled(unsigned int shape, __u64 epoch)
 	const char *wrong = NULL;
 	struct sim s;
 
-	cards_init(&s, shape, 67 + epoch % 3 * 400); /* up to a few rounds */
+	cards_init(&s, shape, 67 + epoch % 3 * 400); /* up to a few rounds of the grid */
 	sim_noise(&s, epoch);
-	memset(s.f.line, 0, 5 * EPF_LINE_BYTES); /* zeros with tag 0, too */
+	memset(s.f.line, 0, 5 * EPF_LINE_BYTES); /* also zeros, whose tag is 0 */
 	f = cards_lines(&s);
 	f.line = more_lines(&s, true);
 	if (epf_cu_settle(&f, NULL))
@@ -291,7 +293,7 @@ static void claim_emptied(void)
 
 /* ---------------------------------------------------------- counted ---- */
 
-/* Bit by bit. */
+/* Count bit by bit. */
 static void count(const struct sim *s, unsigned long long *nr)
 {
 	__u64 i;
@@ -308,7 +310,7 @@ static void count(const struct sim *s, unsigned long long *nr)
 		}
 }
 
-/* What libepf makes of its own count. */
+/* Compare with libepf's own count. */
 static bool as_estimated(const struct sim *s, const unsigned long long *nr)
 {
 	struct epf_view v = sim_view(s);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The device suite with few keys under compute-sanitizer: no access beyond memory,
-# no race in shared memory. check_gpu.sh builds what it runs.
+# Runs the device suite with few keys under compute-sanitizer: no access outside memory,
+# no race in shared memory. check_gpu.sh builds the programs.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +10,7 @@ keys=50000
 [ -x "$programs/device" ] || ktap_skip_all 'no device suite was built'
 command -v compute-sanitizer > /dev/null || ktap_skip_all 'no compute-sanitizer'
 
-# Some machines do not let it have the card: it is tried on what is known.
+# Some machines do not let it use the card, so it is first tried on a known program.
 tried=$(compute-sanitizer --tool memcheck "$programs/rivals" 20000 2>&1)
 case $tried in
 *'Device not supported'*)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A runtime for tests of kernels: there is no stream, a launch is over when it
- * returns, and memory of the device is any memory.
+ * A runtime for tests of kernels: without streams, a launch has ended when it returns,
+ * and memory of the device is ordinary memory.
  */
 #include <emu/emu.h>
 
 #include <stddef.h>
 
-/* All memory may be given to a kernel. */
+/* Any memory may be given to a kernel. */
 extern "C" void emu_argument(const void *, size_t)
 {
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Law: a question gives the core's bitmap, ages and histogram, of every number of
+ * Property: a query gives the core's bitmap, ages and histogram, for every number of
  * keys, length, alignment and phase of rotation.
  *
  * usage: query [--few]    (--few: a tenth)
  *
- * Memory has no byte more than what was promised, so that the sanitizer sees
- * one too many.
+ * Memory has exactly the documented size, so that the sanitizer sees an access beyond
+ * it.
  */
 #include "cards.h"
 
-#define FULL 100 /* what counters begin at */
+#define FULL 100 /* initial value of the counters */
 
-static unsigned int every = 1; /* of so many cases one is tried */
+static unsigned int every = 1; /* one of this many cases is tried */
 static unsigned int nr_cases;
 
 static const __u64 sizes[] = { 0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257,
@@ -20,7 +20,7 @@ static const __u64 sizes[] = { 0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257,
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 /**
- * struct told - what a card has answered
+ * The answers of a card.
  */
 struct told {
 	__u32 *bitmap;
@@ -56,7 +56,7 @@ static const char *compare(const struct expected *x, const struct told *t)
 	return NULL;
 }
 
-/* NULL, or what is wrong. */
+/* Return: NULL, or what is wrong. */
 static const char *ask(const struct sim *s, const struct epf_cu_keys *k,
 		       const struct expected *x, bool ages)
 {
@@ -125,7 +125,7 @@ static void claim_phases(__u32 parts)
 	       wrong ? wrong : "");
 }
 
-/* Kernels differ by L and by the number of fields in a line. */
+/* Kernels differ by L and by the number of fields per line. */
 static void claim_fields(__u32 parts)
 {
 	const char *wrong = NULL;

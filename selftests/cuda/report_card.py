@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What the benchmark's report makes of a card: of records that are made up, as
-there is none here. Law: each target is judged by the record that it is about, at
-its limit and on either side of it.
+"""The verdicts of the benchmark's report on a card, from invented records, so no card is
+needed. Property: each target is judged by its own record, at the limit and on either side
+of it.
 
 usage: report_card.py
 """
@@ -19,7 +19,7 @@ BIG, HUGE, MID = 4.5e9, 70e9, 560e6
 
 
 def filters(part, of_bytes, ours, insert_s):
-    """Lanes at @ours keys a second, classic early at 3e9 and wave at 4e9."""
+    """Records with lanes at @ours keys a second, classic early at 3e9 and wave at 4e9."""
     window = of_bytes * 8 / 14
     for name, form, bits, rate, error, s in (
             ("lanes", "bitmap", 14, ours, .078, insert_s),
@@ -35,7 +35,7 @@ def filters(part, of_bytes, ours, insert_s):
 
 
 def records(f):
-    """A run in which what is to be reached is reached by a factor of @f."""
+    """Yield records of a run in which each goal is reached by a factor of @f."""
     yield {"part": "card", "card": "made up", "bytes": 1e11, "sms": 100,
            "l2_bytes": 5e7, "room": 7e10, "emulated": "no"}
     for n, narrow, line in ((MID, 45e9, 40e9), (BIG, 44e9, 40e9)):
@@ -100,7 +100,7 @@ def main():
     claims.append(("the fastest classic form is the rival", any(
         w.startswith("x times classic, equal bytes (wave) at 4.5 GB")
         for w in states(high))))
-    claims.append(("cells are told beside it, and not judged",
+    claims.append(("cells are shown beside it, and not judged",
                    "r = 7: 4.4x" in over))
     claims.append(("lines stay where short ones are hardly faster",
                    "1.10x slower than 32-byte ones at 4.5 GB: they stay" in over))

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The kernels as nvcc compiles them, for each architecture that it knows, without a
-# warning: none has a stack or spills. The table is build/cuda/resources.txt.
+# nvcc compiles the kernels without a warning for each architecture that it knows; none
+# has a stack or spills. The table is build/cuda/resources.txt.
 
 . "$(dirname "$0")/lib.sh"
 
 card_nvcc
 table=$BUILD/cuda/resources.txt
 
-# Every kernel of the sources; of a template there are several.
+# Prints every kernel of the sources; a template gives several.
 kernels() {
 	cat cuda/*.cu | awk '/__global__/ { g = 1 }
 		g && /\(/ { sub(/__launch_bounds__\([A-Z]*\)/, "")
@@ -22,7 +22,7 @@ build() {
 	return 0
 }
 
-# usage: complete ARCH: each kernel is in the table
+# usage: complete ARCH: is each kernel in the table?
 complete() {
 	[ "$(kernels | wc -l)" -ge 8 ] || return
 	kernels | while read -r k; do
@@ -30,13 +30,13 @@ complete() {
 	done
 }
 
-# usage: clean ARCH [TABLE]; columns 5 to 7 are bytes of stack, stores, loads
+# usage: clean ARCH [TABLE]; columns 5 to 7 are bytes of stack, spill stores, spill loads
 clean() {
 	awk -v arch="$1" '$1 == arch { n++; if ($5 + $6 + $7) { print; bad = 1 } }
 		END { exit bad || !n }' "${2:-$table}"
 }
 
-# Kernels that have to do with too few registers: does the table tell?
+# Kernels with too few registers must show up in the table.
 spilled() {
 	cp -r cuda "$tmp/" && ln -s "$PWD/include" "$tmp/include" &&
 		sed -i 's/__launch_bounds__(BLOCK)/__launch_bounds__(BLOCK, 8)/' "$tmp/cuda/query.cu" &&
@@ -48,7 +48,7 @@ knows() {
 	"$NVCC" --list-gpu-arch | grep -qx "compute_$1"
 }
 
-# One that does not know the last of them: does it get code for the others?
+# An nvcc that does not know the newest architecture still gives code for the others.
 older() {
 	printf '#!/bin/sh\nprintf "compute_80\\ncompute_90\\n"\n' > "$tmp/nvcc" &&
 		chmod +x "$tmp/nvcc" &&

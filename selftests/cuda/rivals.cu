@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Law: the rivals of the benchmark are what they are said to be: the card's
- * classic filters are the core's bit by bit, its counters those of baseline cbf,
- * and every form gives the same answers.
+ * Property: the peers in the benchmark work as described: the card's classic filters
+ * equal the core's bit by bit, its counters equal those of baseline cbf, and every form
+ * gives the same answers.
  *
  * usage: rivals [KEYS]    (10 million; 20,000 under emulation)
  */
@@ -19,9 +19,9 @@
 #define ROUNDS 12u /* epochs: each segment is emptied at least once */
 
 struct rival {
-	struct epf_ge f; /* by the core */
+	struct epf_ge f; /* the filter of the core */
 	struct epf_ge card;
-	__u64 *digest; /* KEYS / ROUNDS a round */
+	__u64 *digest; /* KEYS / ROUNDS in each round */
 	__u64 *there;
 	__u64 per_epoch;
 };
@@ -42,7 +42,7 @@ static void wait(void)
 	must(cudaStreamSynchronize(bench.stream), "the card");
 }
 
-/* @epochs, @layout; a position in two is set when an epoch is full. */
+/* Fill @epochs epochs of @layout; half of the positions are set when an epoch is full. */
 static void fill(struct rival *r, __u32 epochs, __u32 layout)
 {
 	struct epf_ge_shape s = { r->per_epoch * 12, epochs, GE_BITS, layout };
@@ -82,7 +82,7 @@ static bool same_words(const struct rival *r)
 	return same;
 }
 
-/* Inserted keys, some of them too long ago, then as many fresh ones. */
+/* Return: inserted keys, some of them too old, then as many fresh ones. */
 static __u64 *question(const struct rival *r, __u64 *n)
 {
 	__u64 live = r->per_epoch * ROUNDS, i;
@@ -92,7 +92,7 @@ static __u64 *question(const struct rival *r, __u64 *n)
 		digest[i] = r->digest[i];
 		digest[live + i] = bench_key(SEED_ABSENT, i);
 	}
-	*n = 2 * live - 5; /* not whole warps */
+	*n = 2 * live - 5; /* not a multiple of a warp */
 	return digest;
 }
 
@@ -109,7 +109,7 @@ static bool same_bits(const __u32 *bitmap, __u64 n,
 }
 
 /**
- * struct asked - of a filter of either sort
+ * The keys looked up in a filter of either sort.
  */
 struct asked {
 	const struct epf_ge *ge;
@@ -167,8 +167,8 @@ static bool cbf_present(const void *f, __u64 digest)
 	return epf_cbf_test((const struct epf_cbf *)f, digest);
 }
 
-/* The last keys push the first ones out, one by one as the queue does. Few cells,
- * so that some counters reach their end and stay there.
+/* The last keys push the first ones out, one by one as in the queue. There are few
+ * cells, so that some counters reach their maximum and stay there.
  */
 static void claim_counting(const struct rival *r)
 {
@@ -209,11 +209,11 @@ int main(int argc, char **argv)
 
 	if (no_card())
 		return TAP_SKIPPED;
-	/* A blocking one: it waits for what cudaMemset() and copies of memory
-	 * that is not pinned have only begun on the stream of all.
+	/* A blocking stream: it waits for what cudaMemset() and copies from unpinned
+	 * memory have only started on the default stream.
 	 */
 	must(cudaStreamCreateWithFlags(&bench.stream, 0), "a stream");
-	bench.sms = 3; /* so few that grids go round */
+	bench.sms = 3; /* so few that grids loop */
 	tap_plan(8);
 	digests(&r, n);
 	fill(&r, GE_EPOCHS, EPF_GE_SEGMENTS);

@@ -7,7 +7,7 @@
 build=$BUILD/selftests/cuda/sanitized
 [ -x "$build/query" ] || ktap_skip_all 'not built'
 
-# Nothing is said beside the test points: the sanitizers know of the fibers.
+# The output is only the test points, because the sanitizers know about the fibers.
 quiet() {
 	"$@" 2>&1 | tee /dev/stderr | awk '!/^(ok|TAP|1\.\.)/ { bad = 1 } END { exit bad }'
 }

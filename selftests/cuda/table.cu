@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Law: what libepf calls gives what the core gives, of lines and keys in the host's
- * memory: lines that are held, brought on by a journal and fetched again; bitmaps,
- * ages and counts; columns that stay; counts of positions, keys made on the card.
+ * Property: the functions that libepf calls give the core's results for lines and keys
+ * in the host's memory: cached lines, updated by a journal and copied again; bitmaps,
+ * ages and counts; cached columns; counts of positions; keys made on the card.
  *
  * usage: table [KEYS]    (100 million; 20,000 under emulation)
  */
@@ -22,8 +22,8 @@ extern "C" const struct epf_cuda_ops *epf_cuda_ops(void);
 #define CLAIMS 6
 
 /**
- * struct side - the host's
- * @held: the lines on the card
+ * struct side - the host's side
+ * @held: the cached lines on the card
  */
 struct side : core {
 	struct epf_cuda_held *held;
@@ -31,7 +31,7 @@ struct side : core {
 
 static const struct epf_cuda_ops *ops;
 
-/* Ends the program where a call fails. */
+/* End the program if a call fails. */
 static void well(int ret, const struct epf_cuda_error *e)
 {
 	if (!ret)
@@ -40,7 +40,7 @@ static void well(int ret, const struct epf_cuda_error *e)
 	exit(1);
 }
 
-/* Lanes half full, none stale. */
+/* Fill lanes half, without stale ones. */
 static void noise(void *self, __u64 first, __u64 n)
 {
 	struct side *s = (struct side *)self;
@@ -85,7 +85,7 @@ static void drop(struct side *s)
 	free(s->age);
 }
 
-/* NULL, or what is not the core's. */
+/* Return: NULL, or what differs from the core. */
 static const char *differs(const struct side *s,
 			   const struct epf_cuda_answer *a)
 {
@@ -146,7 +146,7 @@ static bool same_tally(const struct side *s)
 	return sum == want;
 }
 
-/* The keys of make() but for the word that they are of. */
+/* Make the keys of make(), except for the first word. */
 static bool same_chance(const struct side *s)
 {
 	struct side h = *s;
@@ -167,7 +167,7 @@ static bool same_chance(const struct side *s)
 	return got == want;
 }
 
-/* Three epochs of a journal, applied at once. */
+/* Apply three epochs of a journal at once. */
 static bool same_journal(struct side *s)
 {
 	__u64 n = s->n / 10, per_epoch = n / 3 + 1, i;
@@ -226,10 +226,10 @@ int main(int argc, char **argv)
 		tap_skip_all(e.text);
 		return TAP_SKIPPED;
 	}
-	if (n < 10000) /* the least lines */
+	if (n < 10000) /* enough for the smallest lines */
 		n = 10000;
 	tap_plan(CLAIMS * SHAPES);
 	for (i = 0; i < SHAPES; i++)
-		claim_shape(i, n | 5); /* no whole bytes of bitmap */
+		claim_shape(i, n | 5); /* a bitmap that does not end at a byte */
 	return tap_end();
 }

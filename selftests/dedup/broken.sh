@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The tests of dedup fail with each of their mutants (../mutants).
+# Each mutant of dedup makes its tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" dedup/broken

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Random numbers with a fixed seed. Each program draws the same ones each time. */
+/* Random numbers with a fixed seed. Each program draws the same numbers in every run. */
 #ifndef DEDUP_DRAW_H
 #define DEDUP_DRAW_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of all keys (user/epfctl/dedup_exact.c) against lists of places:
- * every verdict, with places that grow, jump and repeat, while it forgets and
- * grows; its memory, to the byte; what is said where there is none.
+ * The table of all keys (user/epfctl/dedup_exact.c) against lists of places: every
+ * verdict, with places that grow, jump and repeat, while the table forgets and grows;
+ * its memory, to the byte; the error when memory is refused.
  */
 #include "../core/tap.h"
 #include "epfctl/dedup_exact.h"
@@ -18,8 +18,8 @@
 #define ENTRY_BYTES 32ULL
 #define SLOTS_FIRST 1024ULL
 
-/* A key whose digest clusters with others: few values of the word that says
- * where it is at home. The lowest bit of the first word does not count.
+/* Make a key whose digest clusters with others, because the word that selects its home
+ * slot takes few values. The lowest bit of the first word is not used.
  */
 static void digest_of(__u64 key, __u64 digest[2])
 {
@@ -27,7 +27,7 @@ static void digest_of(__u64 key, __u64 digest[2])
 	digest[1] = key % 7 * (KEYS / 2);
 }
 
-/* Places of one key, in the order in which they were entered. */
+/* The places of one key, in order of insertion. */
 struct places {
 	__u64 at[STEPS];
 	__u32 nr;
@@ -59,7 +59,7 @@ static bool model_seen(__u64 key, __u64 place, const struct exact_ask *ask)
 	return seen;
 }
 
-/* Where the next one is: ahead mostly, or anywhere at or above @floor. */
+/* Return: the next place, mostly further on, or anywhere at or above @floor. */
 static __u64 next_place(__u64 last, __u64 floor, bool grows, __u64 reach)
 {
 	if (grows)
@@ -136,7 +136,7 @@ static int put(struct exact *e, __u64 key, __u64 place)
 	return exact_seen(e, digest, place);
 }
 
-/* @keys that are never seen again, at places that grow. */
+/* Insert @keys distinct keys, at growing places. */
 static struct exact *filled(struct exact_ask ask, __u64 keys)
 {
 	struct exact *e = exact_new(&ask);
@@ -150,7 +150,9 @@ static struct exact *filled(struct exact_ask ask, __u64 keys)
 	return e;
 }
 
-/* Slots that a window of so many keys comes to, by the rule in the header. */
+/* Return: does a window of so many keys take the slots that the rule in the header
+ * gives?
+ */
 static bool memory_of_windows(void)
 {
 	static const __u64 reaches[] = { 0, 1, 254, 255, 256, 511, 512, 767,
@@ -180,7 +182,7 @@ static bool memory_of_windows(void)
 	return true;
 }
 
-/* A table that may not grow holds what it was said to hold, for ever. */
+/* A table at its memory limit holds what it reported it can hold, indefinitely. */
 static bool within_limit(void)
 {
 	struct exact_ask ask = { .reach = 2048, .grows = true };
@@ -195,8 +197,8 @@ static bool within_limit(void)
 	return ok;
 }
 
-/* And says so where it does not: at three quarters of its slots, for no more
- * can be forgotten; what it has stays, and is found.
+/* Above the limit it reports the error, when three quarters of its slots are used and
+ * no key can be forgotten; what it has stays, and is found.
  */
 static bool above_limit(void)
 {
@@ -213,7 +215,7 @@ static bool above_limit(void)
 	return ok;
 }
 
-/* A byte less than both tables take, and there is no second one. */
+/* With one byte less than old and new table take together, the table does not grow. */
 static bool a_byte_less(void)
 {
 	struct exact_ask ask = { .reach = 1ULL << 40, .grows = true };
@@ -236,7 +238,7 @@ static bool no_room_at_all(void)
 	return !exact_new(&ask);
 }
 
-/* What was forgotten is told where it could have mattered, to the unit. */
+/* Reports forgotten keys where they could have mattered, to the unit. */
 static bool tells_unsure(void)
 {
 	struct exact_ask ask = { .reach = 10, .max_bytes = ~0ULL };
@@ -248,14 +250,14 @@ static bool tells_unsure(void)
 		ok &= !put(e, i, 1000);
 	exact_forget(e, 1011);
 	ok &= !exact_is_unsure(e, 990);
-	ok &= !put(e, 5000, 1011); /* which sweeps */
+	ok &= !put(e, 5000, 1011); /* this sweeps the table */
 	ok &= exact_held(e) == 1;
 	ok &= exact_is_unsure(e, 1010) && !exact_is_unsure(e, 1011);
 	exact_free(e);
 	return ok;
 }
 
-/* One more unit, and nothing may be forgotten. */
+/* One unit further, and no key may be forgotten. */
 static bool forgets_no_sooner(void)
 {
 	struct exact_ask ask = { .reach = 10, .max_bytes = ~0ULL };
@@ -282,13 +284,13 @@ int main(void)
 	tap_ok(all_reaches(false, false, 0), "places that jump");
 	tap_ok(all_reaches(false, true, 0), "places that jump, first seen");
 	tap_ok(all_reaches(false, false, ~0ULL - (1ULL << 50)),
-	       "places near the end of numbers");
+	       "places near the largest number");
 	tap_ok(memory_of_windows(), "memory of a window, to the byte");
 	tap_ok(within_limit(), "what fits the limit stays in it");
 	tap_ok(above_limit(), "above the limit it says so and keeps all");
 	tap_ok(a_byte_less(), "a byte less, and it does not grow");
 	tap_ok(no_room_at_all(), "no room at all");
-	tap_ok(tells_unsure(), "places of which keys were forgotten are told");
+	tap_ok(tells_unsure(), "places with forgotten keys are reported");
 	tap_ok(forgets_no_sooner(), "nothing is forgotten a unit too early");
 	return tap_end();
 }

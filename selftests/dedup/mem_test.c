@@ -26,13 +26,13 @@ struct sight {
 };
 
 /**
- * struct model - what the filter must know
- * @length: insertions of an epoch
- * @span: ns of an epoch
- * @start_ns: of the current one
- * @count: insertions of the current one
- * @inserts: in all
- * @by_hand: epochs are also ended by hand, which shortens the window
+ * struct model - what the filter must remember
+ * @length: insertions in an epoch
+ * @span: duration of an epoch, ns
+ * @start_ns: start of the current epoch
+ * @count: insertions in the current epoch
+ * @inserts: insertions in total
+ * @by_hand: epochs are also ended explicitly, which shortens the window
  */
 struct model {
 	struct epf_params p;
@@ -109,7 +109,7 @@ static struct model *model_new(const struct epf_params *p)
 	return m;
 }
 
-/* The promises, apart from epochs: does @verdict keep them? */
+/* The guarantees in terms of W and T, without epochs: does @verdict keep them? */
 static bool lawful(const struct model *m, __u32 key, __u64 now, int verdict)
 {
 	const struct sight *s = &m->last[key];
@@ -127,9 +127,9 @@ static bool lawful(const struct model *m, __u32 key, __u64 now, int verdict)
 	case EPF_MODE_TIME:
 		return verdict ? !out_t : !in_t;
 	case EPF_MODE_EITHER:
-		return !verdict || (!out_w && !out_t); /* bounds the error */
+		return !verdict || (!out_w && !out_t); /* the error is bounded */
 	default:
-		return verdict || (!in_w && !in_t); /* bounds the coverage */
+		return verdict || (!in_w && !in_t); /* the coverage is bounded */
 	}
 }
 
@@ -213,12 +213,14 @@ static void follow(const char *name, struct epf_params p, bool by_hand)
 	       p.window_ns, by_hand ? ", rotated by hand" : "", i);
 	if (good)
 		pass_time(m, now);
-	tap_ok(good && same_info(mem, m, now), "... and what info tells");
+	tap_ok(good && same_info(mem, m, now), "... and the reported information");
 	epf_mem_free(mem);
 	free(m);
 }
 
-/* Far more keys than fit: it opens, says so, and recovers when they are gone. */
+/* With far more keys than fit, the filter fails open, reports it, and recovers when the
+ * keys are gone.
+ */
 static void saturate(void)
 {
 	struct epf_params p = params(EPF_MODE_TIME, EPF_REFRESH, 0, 7000);
@@ -252,7 +254,7 @@ static void saturate(void)
 	epf_mem_free(mem);
 }
 
-/* Keys that a lane of an empty filter may take. */
+/* Return: keys that a lane of an empty filter may take. */
 static __u64 room_of(const struct epf_params *p)
 {
 	static struct epf_capacity_work work;
@@ -266,7 +268,7 @@ static __u64 room_of(const struct epf_params *p)
 	return epf_capacity_room(&c, none);
 }
 
-/* It opens at the very key, long before it would sample again. */
+/* The filter opens at exactly that key, long before it would sample again. */
 static void open_by_count(void)
 {
 	struct epf_params p = params(EPF_MODE_TIME, EPF_REFRESH, 0, 7000);
@@ -296,9 +298,9 @@ static void open_by_count(void)
 	epf_mem_free(mem);
 }
 
-/* An estimate is due whenever insertions of an epoch may have filled an eighth of
- * its positions, in each epoch. Return: how often one was above the limit, with
- * room left by count; *@missed: and did not open it.
+/* An estimate is due whenever the insertions of an epoch may have filled another eighth
+ * of its positions. Return: how often one was above the limit while there was room left
+ * by count; *@missed: how often such an estimate did not open the filter.
  */
 static __u32 estimates_of(__u64 seed, __u32 *missed)
 {
@@ -313,11 +315,11 @@ static __u32 estimates_of(__u64 seed, __u32 *missed)
 	p.nr_lines = 64;
 	p.lines_per_key = 1;
 	p.bits_per_key = 4;
-	p.limit_ppt = EPF_RATE_ONE / 26; /* room for a few more than 4 eighths */
+	p.limit_ppt = EPF_RATE_ONE / 26; /* room for slightly more than 4 eighths */
 	eighth = 1 + p.nr_lines * 62 / (8 * p.bits_per_key);
 	room = room_of(&p);
 	mem = epf_mem_new(&p, key, 0, &err);
-	for (i = 0; i < 1000; i++) /* an epoch of repeats of one key */
+	for (i = 0; i < 1000; i++) /* an epoch that repeats one key */
 		epf_mem_insert(mem, 77, 0);
 	for (i = 1; i < room && !above; i++) {
 		epf_mem_insert(mem, epf_mem_digest(mem, &i, 8), 0);
@@ -342,7 +344,7 @@ static void estimate_in_time(void)
 	       above, missed);
 }
 
-/* First-seen: what is told absent is inserted, for saturation too. */
+/* First-seen mode: a key told absent is inserted, and counts for saturation too. */
 static void saturate_first_seen(void)
 {
 	struct epf_params p = params(EPF_MODE_TIME, EPF_FIRST_SEEN, 0, 7000);
@@ -362,7 +364,7 @@ static void saturate_first_seen(void)
 	epf_mem_info(mem, 1, &after);
 	tap_ok(verdict == -ENOSPC && after.stats.failed_open == 1 &&
 	       after.stats.inserts == before.stats.inserts + 1,
-	       "first-seen inserts what fails open");
+	       "first-seen inserts keys with an open verdict");
 	epf_mem_free(mem);
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""pcapng, block by block, in either byte order (IETF
-draft-ietf-opsawg-pcapng): written from scratch, and read again.
+"""Write and read pcapng, block by block, in either byte order (IETF
+draft-ietf-opsawg-pcapng). Written independently of the product.
 """
 
 import struct
@@ -11,7 +11,7 @@ SECTION, INTERFACE, OLD, SIMPLE, NAMES, STATS, PACKET = \
     0x0A0D0D0A, 1, 2, 3, 4, 5, 6
 COMMENT, TSRESOL, TSOFFSET = 1, 9, 14
 
-# A datagram, and it as a frame and as libpcap's "any" has it.
+# A datagram; the same as an Ethernet frame, and as libpcap's "any" device has it.
 IP4 = bytes.fromhex("450000200001000040110000c0000201c00002020001000200080000") \
     + b"text"
 ETHER = bytes(range(12)) + b"\x08\x00"
@@ -23,7 +23,7 @@ def pad(data):
 
 
 class Writer:
-    """@order: "<" or ">", of what follows."""
+    """@order: byte order of the blocks that follow, "<" or ">"."""
 
     def __init__(self, order="<"):
         self.order = order
@@ -62,9 +62,9 @@ class Writer:
 
 
 def everything(order):
-    """Two sections, five interfaces, three kinds of packets, each twice, and
-    all that may stand between. Returns (bytes, numbers of the second ones).
-    """
+    """Return (bytes, numbers of the second packets): two sections, five interfaces, and
+    three kinds of packets, each twice, with everything that may stand between them.
+"""
     w = Writer(order)
     parts = [w.section((COMMENT, b"of the section"), (0x8001, b"unknown"),
                        length=1000),
@@ -101,9 +101,9 @@ def everything(order):
 
 
 class Block:
-    """@kind, @raw: as it lies there; of packets @link, @data, @length on the
-    wire, @ns (None: it has no stamp, or one outside of 64 bits), @options.
-    """
+    """@kind, @raw: the block as stored. Packets also have @link, @data, @length on the
+    wire, @ns (None: no stamp, or one outside of 64 bits), @options.
+"""
 
     def __init__(self, kind, raw):
         self.kind, self.raw = kind, raw
@@ -155,9 +155,9 @@ def describe(block, order, body, faces):
 
 
 def save_numbered(path, packets):
-    """Packets of pcap.py, each with its number as comment, so that equal ones
-    can be told apart.
-    """
+    """Packets of pcap.py, each with its number as a comment, so that equal packets can be
+    told apart.
+"""
     w = Writer()
     with open(path, "wb") as f:
         f.write(w.section() + w.interface(pcap.EN10MB, (TSRESOL, b"\x09")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What duplicate removal must do, from exact keys: sets and dictionaries, no
+"""The expected result of duplicate removal, from exact keys: sets and dictionaries, no
 hashing. The rules are those of docs/DESIGN.md (guarded epochs, r = 7).
 """
 
@@ -13,10 +13,10 @@ def ceil_div(a, b):
 
 
 class Window:
-    """Epochs as sets. Exactly what the filter does, save its false positives:
-    an epoch ends after ceil(W/7) insertions, or every ceil(T/7) ns from the
-    first packet on; eight are remembered.
-    """
+    """Epochs as sets. This is exactly what the filter does, apart from its false positives:
+    an epoch ends after ceil(W/7) insertions, or every ceil(T/7) ns from the first packet
+    on; eight are remembered.
+"""
 
     def __init__(self, packets=0, ns=0, first_seen=False):
         self.length, self.span = ceil_div(packets, R), ceil_div(ns, R)
@@ -30,7 +30,7 @@ class Window:
         self.inserted = 0
 
     def tick(self, ns):
-        """Time does not go back."""
+        """Time does not go backwards."""
         if not self.span:
             return
         self.start = ns if self.start is None else self.start
@@ -40,7 +40,7 @@ class Window:
         self.start += over * self.span
 
     def seen(self, key):
-        """Was it there? And take it in."""
+        """Tell whether the key was present, and insert it."""
         there = any(key in epoch for epoch in self.epochs)
         if there and self.first_seen:
             return True
@@ -52,17 +52,17 @@ class Window:
 
 
 class Clock:
-    """The time that packets have for a window of epochs of @span ns.
+    """The time assigned to each packet, for a window of epochs of @span ns.
 
-    A stamp that goes back has the latest time before it. One that is more than
-    eight epochs ahead jumps: unless the next packet is nearer to it than to the
-    time before, it has that time, too. A first packet more than eight epochs
-    ahead of the second has the time of that one.
+    A packet whose stamp goes back gets the latest earlier time. A stamp more than eight
+    epochs ahead is a jump: unless the next packet is nearer to it than to the time before,
+    the packet gets the time before, too. A first packet more than eight epochs ahead of the
+    second gets the time of the second.
 
     @times: for each packet (does it jump?, its time)
     @back: steps back in ns
     @ahead: packets whose stamp is too far ahead
-    """
+"""
 
     def __init__(self, packets, span):
         stamps = [p.ns for p in packets]
@@ -87,14 +87,14 @@ class Clock:
 
 
 def frame(packet):
-    """A frame is what was captured of it, and its length on the wire."""
+    """A frame is its captured bytes, and its length on the wire."""
     return packet.data, packet.length
 
 
 def verdicts(window, packets, key_of=frame):
-    """For each packet: is it a repeat? One without a key (None) is not, nor one
-    that jumps.
-    """
+    """Return, for each packet, whether it is a repeat. A packet without a key (None) is
+    not, nor is one whose stamp jumps.
+"""
     out = []
     times = Clock(packets, window.span).times if window.span else \
         [(False, 0)] * len(packets)
@@ -106,10 +106,10 @@ def verdicts(window, packets, key_of=frame):
 
 
 def near(packets, apart, first_seen=False, place=None, key_of=frame):
-    """For each packet: is there one before it with the same key, whose place is
-    @apart from its own at most? Places are numbers of packets, or @place's.
-    With @first_seen only of those that were kept.
-    """
+    """Return, for each packet, whether an earlier one with the same key is at most @apart
+    away. Places are packet numbers, or those given by @place. With @first_seen only packets
+    that were kept count.
+"""
     past, out = {}, []
     for i, p in enumerate(packets):
         at, key = place(p) if place else i, key_of(p)
@@ -124,7 +124,8 @@ def near(packets, apart, first_seen=False, place=None, key_of=frame):
 
 
 def distances(packets, key_of=frame):
-    """Packets back to the last equal frame; None: the first of its kind."""
+    """Return, for each packet, the distance back to the last equal frame; None: it is the
+    first."""
     last, out = {}, []
     for i, p in enumerate(packets):
         key = key_of(p)
@@ -134,17 +135,16 @@ def distances(packets, key_of=frame):
 
 
 def editcap(packets, n):
-    """What `editcap -D n` removes: one with equal captured bytes among the n-1
-    before, whatever their lengths on the wire.
-    """
+    """Return what `editcap -D n` removes: packets with captured bytes equal to one of the
+    n-1 before, whatever their lengths on the wire.
+"""
     back = distances(packets, lambda packet: packet.data)
     return [d is not None and d < n for d in back]
 
 
 def align(packets, kept):
-    """Which of @packets are missing from @kept, which must be a part of them,
-    in order.
-    """
+    """Return which of @packets are missing from @kept, which must be a subsequence of them.
+"""
     missing, at = [], 0
     for p in packets:
         here = at < len(kept) and kept[at] == p

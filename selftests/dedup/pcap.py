@@ -6,12 +6,12 @@ pcapng, to write only (IETF draft-ietf-opsawg-pcapng).
 import struct
 
 EN10MB, RAW, SLL, IPV4, IPV6, SLL2 = 1, 101, 113, 228, 229, 276
-USER0 = 147  # "private use": no program knows what is inside
+USER0 = 147  # "private use": no program interprets the contents
 MAGIC_US, MAGIC_NS = 0xA1B2C3D4, 0xA1B23C4D
 
 
 class Packet:
-    """@ns since 1970, @data as captured, @length on the wire."""
+    """A packet: @ns since 1970, @data as captured, @length on the wire."""
 
     __slots__ = "ns", "data", "length"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""TAP from a list of (name, function) cases. A case passes when it returns
-nothing, fails with the text it returns or an exception, and raises Skip with
-its reason. A case that may fail by luck says so by may_fail(); its point ends with
-"# chance", how often it does (docs/TESTING.md).
+"""TAP from a list of (name, function) cases. A case passes when it returns nothing, fails
+with the text it returns or an exception, and raises Skip with its reason. A case that may
+fail by chance declares that with may_fail(); its point ends with "# chance" and the
+probability (docs/TESTING.md).
 """
 
 import functools
@@ -17,23 +17,23 @@ attempts = [0.0]  # chances to fail by luck of the case that runs
 
 
 class Skip(Exception):
-    """The reason why a case cannot run here."""
+    """The case cannot run here, for this reason."""
 
 
 def drawn(n):
-    """Random numbers of the run: the same at each run with one EPF_SEED."""
+    """Return random numbers that are the same in each run with the same EPF_SEED."""
     return random.Random(n + (SEED << 32))
 
 
 def may_fail(chance):
-    """The attempt that runs fails by luck so often, beside what else it said."""
+    """Add the probability that the running attempt fails by chance."""
     attempts[-1] = min(1.0, attempts[-1] + chance)
 
 
 def twice(case):
-    """A case that a false positive may fail: one has another key the next
-    time, a fault fails under both.
-    """
+    """Decorate a case that a false positive may fail, with a second attempt. It draws other
+    keys, so a real fault fails both.
+"""
     @functools.wraps(case)
     def tried(*args):
         fault = case(*args)
@@ -47,16 +47,16 @@ def twice(case):
 
 
 def told_chance(fault):
-    """Of a case that failed twice nothing: that is no luck, and a law."""
+    """Two failures are no chance but a violated property."""
     chance = 0 if fault and len(attempts) > 1 else math.prod(attempts)
     return f" # chance {chance:.1e}" if chance else ""
 
 
 def run(cases, retry=""):
-    """Runs all, prints TAP. Returns the exit status: 0, 1, or 4 (all skipped).
-    @retry: what the cases depend on beside the code under test, for which a
-    failure deserves a second attempt (docs/TESTING.md).
-    """
+    """Run all cases and print TAP. Return the exit status: 0, 1, or 4 (all skipped).
+    @retry: what the cases depend on besides the code under test, so that a failure deserves
+    a second attempt (docs/TESTING.md).
+"""
     failed = skipped = 0
     print("TAP version 13")
     if retry:
@@ -82,13 +82,13 @@ def run(cases, retry=""):
 
 
 def skip_all(why):
-    """Nothing can run here."""
+    """Skip everything."""
     print(f"TAP version 13\n1..0 # SKIP {why}")
     sys.exit(4)
 
 
 def chosen(cases):
-    """All, or those that have one of the arguments in their name."""
+    """Return all cases, or those whose names contain one of the arguments."""
     wanted = sys.argv[1:]
     return [c for c in cases if not wanted or any(w in c[0] for w in wanted)]
 

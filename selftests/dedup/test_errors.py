@@ -1,8 +1,7 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
-"""epfctl dedup where something is wrong: exit status 2, one line that names
-the file or option, no output under the name, no temporary file, and what was
-there before is untouched.
+"""epfctl dedup when something is wrong: exit status 2, one line that names the file or
+option, no output file, no temporary file, and existing files untouched.
 """
 
 import functools
@@ -30,7 +29,7 @@ def capture(link=pcap.EN10MB, count=2000):
 
 
 def fresh_box():
-    """An empty folder that anybody may write to, with one good capture."""
+    """Make an empty folder that anybody may write to, with one valid capture."""
     shutil.rmtree(BOX, ignore_errors=True)
     os.mkdir(BOX)
     os.chmod(BOX, 0o777)
@@ -54,7 +53,7 @@ def get(name):
 
 
 def refused(run, left, *words, status=2):
-    """@left: the folder before the run."""
+    """@left: contents of the folder before the run."""
     text = run.stderr.decode()
     begin = '{"error":"' if "-j" in run.args else "error: "
     if run.returncode != status:
@@ -70,7 +69,7 @@ def refused(run, left, *words, status=2):
 
 
 def bad(args, *words, **how):
-    """An error, whether OUT is new or exists; an existing one stays."""
+    """The command fails, whether OUT is new or exists; an existing OUT is unchanged."""
     left = sorted(os.listdir(BOX))
     fault = refused(tool.epfctl("dedup", *args, **how), left, *words)
     if fault or box("out.pcap") not in args:
@@ -114,7 +113,7 @@ def unreadable():
 
 
 def as_nobody():
-    """Run as an ordinary user, with a copy of the tool that it can reach."""
+    """Run as an ordinary user, with a copy of the tool that this user can reach."""
     if os.geteuid():
         return {}
     copy = tool.tmp("epfctl")
@@ -133,7 +132,7 @@ def unprivileged():
 
 
 def file_modes():
-    """A new file as the umask says; an existing one keeps its mode."""
+    """A new file gets the mode of the umask; an existing one keeps its mode."""
     fresh_box()
     for before, want in (None, 0o640), (0o600, 0o600):
         if before:
@@ -147,7 +146,7 @@ def file_modes():
 
 
 def truncated(data, name):
-    """At any byte: an error, or with --keep-going the packets before."""
+    """Cut the input at any byte: an error, or with --keep-going the packets before."""
     full = pcap.load(box("in.pcap")).packets
     for cut in (len(data) - 1, len(data) // 2, len(data) // 2 + 7, 300):
         if name.endswith("pcap") and (cut - 24) % 76 == 0:
@@ -230,7 +229,7 @@ def dev_full():
 
 
 def dev_null():
-    """Written to, not replaced."""
+    """The target is written to, not replaced."""
     fresh_box()
     run = tool.epfctl("dedup", box("in.pcap"), "/dev/null")
     if run.returncode:
@@ -239,7 +238,7 @@ def dev_null():
 
 
 def disk_full(limit):
-    """By the limit on file size, in the middle and at the very end."""
+    """Reach the limit on file size, in the middle and at the very end."""
     def set_limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     fresh_box()
@@ -270,7 +269,7 @@ def same_outputs():
 
 
 def through_symlink():
-    """OUT a link: what it leads to is replaced, the link stays."""
+    """If OUT is a link, its target is replaced and the link stays."""
     fresh_box()
     put("target.pcap", b"")
     os.symlink("target.pcap", box("link.pcap"))
@@ -287,7 +286,7 @@ def option_case(words, *args):
 
 
 def huge_on_pipe():
-    """A file bounds the window; a pipe does not."""
+    """The size of a file bounds the window; a pipe has no size."""
     fresh_box()
     with open(box("in.pcap"), "rb") as f:
         data = f.read()
@@ -296,7 +295,7 @@ def huge_on_pipe():
 
 
 def interrupted(number):
-    """While it waits for more input."""
+    """A signal arrives while the tool waits for more input."""
     fresh_box()
     left = sorted(os.listdir(BOX))
     run = subprocess.Popen([tool.EPFCTL, "dedup", "--removed", box("rm.pcap"),
@@ -323,7 +322,7 @@ def interrupted(number):
 
 
 def broken_pipe():
-    """Nobody reads what it writes: an error, and no file is left."""
+    """The reader of its output is gone: an error, and no file is left."""
     fresh_box()
     capture(count=60000).save(box("in.pcap"))
     left = sorted(os.listdir(BOX))
@@ -336,7 +335,7 @@ def broken_pipe():
     return refused(run, left, "pipe")
 
 
-OPTIONS = [  # words of the error, options
+OPTIONS = [  # text of the error, options
     (("-D", "at least 1"), "-D", "0"),
     (("-D", "-1"), "-D", "-1"),
     (("-D", "many"), "-D", "many"),

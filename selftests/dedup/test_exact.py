@@ -1,11 +1,11 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
-"""epfctl dedup by the table of all keys: a packet is removed if and only if an
-equal one stands before it in the file and at most N packets, or T of time
-stamps in either direction, away; with --first-seen one that was kept.
+"""epfctl dedup by the table of all keys: a packet is removed if and only if an equal one
+precedes it in the file by at most N packets, or is at most T away by time stamps in either
+direction; with --first-seen only kept packets count.
 
-And how both methods are sized: memory, to the byte, and the number of packets,
-where time stamps go back or are wrong.
+It also tests how both methods are sized: memory, to the byte, and the number of packets
+when time stamps go back or are wrong.
 """
 
 import functools
@@ -36,9 +36,9 @@ def stamp(p):
 
 
 def small(seed):
-    """A few keys, short distances, stamps of all sorts: equal, back, far. Some
-    packets are cut, of several lengths on the wire.
-    """
+    """Few keys, short distances, and stamps of all sorts: equal, back, far. Some packets
+    are cut, with several lengths on the wire.
+"""
     rng = tap.drawn(seed)
     ns, out = rng.choice((0, 10**18)), []
     for _ in range(200):
@@ -66,7 +66,7 @@ def check(path, packets, options, want):
 
 
 def check_numbers(path, options, want):
-    """Likewise, of a file whose packets are numbered: which are kept."""
+    """The same for a file whose packets are numbered: return which are kept."""
     run = tool.epfctl("dedup", "-j", "--exact", *options, path,
                       tool.tmp("o.pcapng"))
     if run.returncode:
@@ -81,7 +81,7 @@ def check_numbers(path, options, want):
 
 
 def small_captures(seed):
-    """Every N, T on both sides of each distance, both refresh modes."""
+    """Every N, T on both sides of each distance, and both refresh modes."""
     packets = small(seed)
     path = ng.save_numbered(tool.tmp("small.pcapng"), packets)
     for first in False, True:
@@ -100,7 +100,7 @@ def small_captures(seed):
 
 
 def large(disorder):
-    """Sweeps, growth, and keys that come again in time and out of it."""
+    """Sweeps, growth, and keys that come again in time and too late."""
     rng = tap.drawn(disorder)
     data, ns, out = [], 10**18, []
     for i in range(12000):
@@ -122,7 +122,7 @@ def large_captures(disorder, options, apart, place):
 
 
 def by_key(options, key, flags, max_bytes):
-    """Packets without key have places, and are never repeats."""
+    """Packets without a key take a place, but are never repeats."""
     capture = traffic(model.ETHER)
     path = capture.save(tool.tmp("keys.pcap"))
     passed = dict.fromkeys(("truncated", "malformed", "not_ip"), 0)
@@ -134,7 +134,7 @@ def by_key(options, key, flags, max_bytes):
 # captures that are cut
 
 def cut_pairs():
-    """(options, two packets as (bytes captured, length on the wire), equal?)"""
+    """Yield (options, two packets as (captured bytes, length on the wire), equal?)."""
     frame = frames.ether(0x0800, frames.ip4(17, frames.ports(1, 2) + bytes(60)))
     other = frames.ether(0x88B5, bytes(range(100)))
     whole, n = len(frame), ("--bytes", "34")
@@ -167,7 +167,7 @@ def cut_pairs():
 
 @tap.twice
 def cut_packets(method, window):
-    """Equal is what was captured of the key, and the length on the wire."""
+    """Packets are equal if the captured bytes of the key and the length on the wire are."""
     for options, a, b, equal in cut_pairs():
         for first, second in (a, b), (b, a):
             capture = pcap.Capture(pcap.Packet(10**18, data, length)
@@ -185,9 +185,8 @@ def cut_packets(method, window):
 
 
 def cut_editcap():
-    """editcap compares captured bytes alone; otherwise the packets are the
-    same.
-    """
+    """editcap compares captured bytes only; otherwise it keeps the same packets.
+"""
     rng = tap.drawn(9)
     packets = [pcap.Packet(i * 1000, b"%060d" % rng.randint(0, 30),
                            1500 + rng.randint(0, 1)) for i in range(2000)]
@@ -203,7 +202,7 @@ def cut_editcap():
 
 
 def cut_told():
-    """A line of the summary, where there are any."""
+    """The line of the summary, if any packets were skipped."""
     for length, want in (1500, True), (60, False):
         path = pcap.Capture(pcap.Packet(i, b"%060d" % i, length)
                             for i in range(9)).save(tool.tmp("cut.pcap"))
@@ -223,7 +222,7 @@ def cut_cases():
 
 
 def like_editcap(find, n):
-    """To the packet: what stands N back is the N+1st of its window."""
+    """Exact to the packet: the packet N back is the N+1st of its window."""
     path = find()
     ours, _ = tool.dedup(path, "-D", n)
     theirs = tool.editcap(path, "-D", n + 1)
@@ -234,9 +233,9 @@ FAR = 50000
 
 
 def far_packets():
-    """Repeats at the distances where verdicts about FAR change. No more packets
-    than that takes: editcap looks at the whole window for each.
-    """
+    """Repeats at the distances where verdicts about FAR change. No more packets than
+    needed, because editcap looks at the whole window for each.
+"""
     rng = tap.drawn(FAR)
     end = 8 * oracle.ceil_div(FAR, 7)
     data = [b"%d" % i for i in range(end + 300)]
@@ -248,9 +247,9 @@ def far_packets():
 
 @tap.twice
 def far_editcap():
-    """A window that is full: the table removes what editcap does, to the packet;
-    the filter that, and beyond it true repeats within its reach.
-    """
+    """A window that is full: the table removes exactly what editcap removes; the filter
+    removes that too, and beyond it only true repeats within its reach.
+"""
     packets = far_packets()
     path = pcap.Capture(packets).save(tool.tmp("far.pcap"))
     theirs = oracle.align(packets, tool.editcap(path, "-D", FAR + 1).packets)
@@ -266,7 +265,7 @@ def far_editcap():
 
 
 def sorted_copy(find):
-    """In order of time, which editcap -w takes for granted."""
+    """In order of time, which editcap -w requires."""
     capture = pcap.load(find())
     capture.packets.sort(key=stamp)
     return capture.save(tool.tmp("sorted.pcap"))
@@ -307,9 +306,9 @@ def from_stream(disorder):
 
 
 def forgotten():
-    """40,000 packets 10 us apart, and the first one again, stamped as it was: a
-    file is read beforehand, a stream's table has forgotten it, and says so.
-    """
+    """40,000 packets 10 us apart, then the first one again with its old stamp. A file is
+    read in advance; on a stream the table has forgotten the packet, and reports that.
+"""
     data = [b"%d" % i for i in range(40000)] + [b"0"]
     packets = [pcap.Packet(10**18 + i * 10000, d) for i, d in enumerate(data)]
     packets[-1].ns = 10**18
@@ -325,7 +324,7 @@ def forgotten():
 
 
 def by_redirection():
-    """Standard input is a file: its size bounds the packets, nothing else."""
+    """Standard input is a file, so its size bounds the number of packets."""
     path = numbered(2000).save(tool.tmp("numbered.pcap"))
     for options in (), ("-w", "1ms"), ("--filter",), \
             ("-D", "99999999999", "--filter"):
@@ -340,20 +339,20 @@ def by_redirection():
 
 
 def stream_too_long():
-    """More keys than the limit allows: one line, and no output."""
+    """More keys than the limit allows: one line of error, and no output."""
     packets = [pcap.Packet(10**18, b"%d" % i) for i in range(4000)]
     os.path.exists(tool.tmp("streamed.pcap")) and \
         os.unlink(tool.tmp("streamed.pcap"))
     run, _ = stream(pcap.Capture(packets), "-w", "1ms", "--memory", "100K")
     text = run.stderr.decode()
-    # 2,048 slots of 32 bytes, made while 1,024 are there: 96 KiB; 3/4 of them
+    # 2,048 slots of 32 bytes are allocated while 1,024 exist: 96 KiB; 3/4 of them are used.
     if run.returncode != 2 or text.count("\n") != 1 or \
             "packet 1537" not in text or "--memory" not in text:
         return text
     return "written" if os.path.exists(tool.tmp("streamed.pcap")) else None
 
 
-# which method, and of what size
+# which method is chosen, and its size
 
 def numbered(count, step_ns=1000):
     return pcap.Capture(pcap.Packet(10**18 + i * step_ns, b"%d" % i)
@@ -369,9 +368,8 @@ def memory_told(count, options, want_bytes):
 
 
 def fallback():
-    """Where the table does not fit: a line, and the filter, of the size that
-    the packets need.
-    """
+    """If the table does not fit, one line says so, and the filter is sized for the packets.
+"""
     path = numbered(1540).save(tool.tmp("numbered.pcap"))
     run = tool.epfctl("dedup", "--memory", "100K", path, tool.tmp("o.pcap"))
     text = run.stderr.decode()
@@ -396,7 +394,7 @@ def fallback():
 
 
 def needed_size():
-    """The filter of a file is sized for its packets, whatever N is."""
+    """For a file the filter is sized for its packets, whatever N is."""
     path = numbered(1540).save(tool.tmp("numbered.pcap"))
     reports = [tool.filtered(path, "-D", n, "--memory", "100K", exact=False)[1]
                for n in (1540, 1541, 10**6, 10**11)]
@@ -408,9 +406,9 @@ def needed_size():
 
 
 def unordered(seed, count):
-    """Stamps that go back; some are wrong, with an odd seed by being too low
-    as well, so that nothing can be forgotten.
-    """
+    """Stamps that go back; some are wrong, with an odd seed also by being too low, so that
+    no key can be forgotten.
+"""
     rng = tap.drawn(seed)
     ns, out = 10**18, []
     for i in range(count):
@@ -423,10 +421,10 @@ def unordered(seed, count):
 
 
 def busiest(packets, window_ns):
-    """Most insertions of one epoch, by the clock of the model."""
+    """Return the most insertions in one epoch, by the model's clock."""
     span = oracle.ceil_div(window_ns, 7)
     times = oracle.Clock(packets, span).times
-    # one that jumps comes in with the packet after it
+    # a packet that jumps is inserted together with the packet after it
     times = times if not times[-1][0] else times[:-1]
     epochs = [(ns - times[0][1]) // span for _, ns in times]
     return max(epochs.count(e) for e in set(epochs))
@@ -443,7 +441,7 @@ def sized_for(seed, window_ns):
 
 
 def held_at_once(packets, window_ns):
-    """Packets that may be near one still to come, at most."""
+    """Return the most packets that may be near one still to come."""
     stamps = [p.ns for p in packets]
     to_come = stamps[:]
     for i in range(len(stamps) - 1, 0, -1):
@@ -453,9 +451,9 @@ def held_at_once(packets, window_ns):
 
 
 def at_once(seed, window_ns):
-    """What the table is foretold to hold, which is what decides whether it
-    fits: to the packet, as long as there are at most 4,096.
-    """
+    """The predicted number of keys in the table decides whether it fits. It is exact up to
+    4,096 packets.
+"""
     capture = unordered(seed, 1200)
     path = capture.save(tool.tmp("unordered.pcap"))
     want = held_at_once(capture.packets, window_ns)
@@ -471,7 +469,7 @@ def stretches():
     path = numbered(20000).save(tool.tmp("numbered.pcap"))
     run = tool.epfctl("dedup", "--exact", "-w", "100us", "--memory", "16K",
                       path, tool.tmp("o.pcap"))
-    # stretches of 8 packets (8 us); the one of now, and 13 that reach into it
+    # stretches of 8 packets (8 us): the current one, and 13 that reach into it
     return None if b"up to 112 packets at once" in run.stderr else \
         run.stderr.decode()
 
@@ -479,15 +477,15 @@ def stretches():
 # a wrong stamp
 
 def wrong_stamp(options, at):
-    """300 packets, of which a third repeat one that is two windows back, and
-    one that is stamped wrongly: none is to be removed.
-    """
+    """300 packets, a third of which repeat one from two windows ago, plus one with a wrong
+    stamp: none may be removed.
+"""
     packets = [pcap.Packet(10**18 + i * 10**9, b"%d" % (
         i - 200 if i % 3 == 0 and i >= 200 else i)) for i in range(300)]
     packets[at].ns = 0xFFFFFFFF * 10**9
     path = pcap.Capture(packets).save(tool.tmp("wrong.pcap"))
     out, report = tool.dedup(path, *options, "-w", "100")
-    # the last one is followed by nothing
+    # no packet follows the last one
     if report.get("clock_ahead", at < 299) != (at < 299):
         return f"{report['clock_ahead']} stamps taken for wrong"
     return None if out.packets == packets else \
@@ -495,7 +493,7 @@ def wrong_stamp(options, at):
 
 
 def after_2038():
-    """Seconds of pcap are unsigned, in either byte order."""
+    """Seconds in pcap are unsigned, in either byte order."""
     second = 10**9
     packets = [pcap.Packet(at * second, b"x") for at in
                (0, 2**31 - 1, 2**31, 2**31 + 2, 2**32 - 2, 2**32 - 1)]
@@ -510,7 +508,7 @@ def after_2038():
 
 
 def write_sizes():
-    """Output is written in pieces of 128 KiB: each write is a message here."""
+    """Output is written in pieces of 128 KiB: each write is one message here."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     path = pcap.Capture(pcap.Packet(i * 1000, b"%04096d" % i)
                         for i in range(200)).save(tool.tmp("wide.pcap"))

@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
-"""epfctl dedup on pcapng, of several link types and sections: what is kept is
-kept bit by bit, with all that is around it; from one format to the other what
-has no place is told; damage is told wherever it is.
+"""epfctl dedup on pcapng with several link types and sections: kept packets stay identical
+bit by bit, with all blocks around them; conversion between formats reports what the output
+format cannot hold; damage is reported wherever it is.
 """
 
 import functools
@@ -30,7 +30,7 @@ def save(name, data):
 
 
 def unlength(raw):
-    """Sections of the output do not tell their length."""
+    """Sections of the output do not state their length."""
     return raw[:16] + b"\xff" * 8 + raw[24:] \
         if raw[:4] == b"\x0a\x0d\x0d\x0a" else raw
 
@@ -60,7 +60,7 @@ def whole(order):
 
 
 def readable():
-    """Wireshark's reader takes it for what it was."""
+    """Wireshark's reader sees the same contents."""
     if not shutil.which("capinfos"):
         raise Skip("capinfos is not installed (wireshark-common)")
     w = ng.Writer()
@@ -76,9 +76,8 @@ def readable():
 
 
 def across_links():
-    """A packet is the same on Ethernet, cooked and raw, but for what is in
-    front of it.
-    """
+    """A packet is the same on Ethernet, cooked and raw links, except for its link header.
+"""
     w = ng.Writer()
     frames = [(0, ETHER + IP4), (1, IP4), (2, SLL + IP4), (1, IP4)]
     path = save("links.pcapng", w.section() + w.interface(pcap.EN10MB) +
@@ -95,7 +94,7 @@ def across_links():
 
 
 def odd_link():
-    """A link type that has no packet key is an error where it is met."""
+    """A link type without a packet key is an error at its first packet."""
     w = ng.Writer()
     head = w.section() + w.interface(pcap.EN10MB) + w.interface(pcap.USER0) + \
         w.packet(0, 5, ETHER + IP4)
@@ -113,9 +112,9 @@ def odd_link():
 
 
 def two_links_as_pcap():
-    """A sound file that pcap cannot hold: one line, with or without
-    --keep-going, and nothing under the name.
-    """
+    """A valid file that pcap cannot hold: one line, with or without --keep-going, and no
+    output file.
+"""
     w = ng.Writer()
     path = save("two.pcapng", w.section() + w.interface(pcap.EN10MB) +
                 w.interface(pcap.RAW) + w.packet(0, 5, ETHER + IP4) +
@@ -142,7 +141,7 @@ def magic(name):
 
 
 def formats():
-    """As --format says, else as the name ends, else as the input is."""
+    """The format is that of --format, else that of the file name, else that of the input."""
     capture = pcap.Capture([pcap.Packet(10**18, ETHER + IP4)] * 2)
     inputs = {"pcap": capture.save(tool.tmp("one.pcap")),
               "pcapng": capture.save_ng(tool.tmp("one.pcapng"))}
@@ -193,7 +192,7 @@ def to_pcapng(nano):
 
 
 def losses():
-    """pcapng to pcap: a line for what has no room, and none if all has."""
+    """pcapng to pcap: one line about what the format cannot hold, and none if it holds all."""
     w = ng.Writer()
     plain = w.section() + w.interface(pcap.RAW) + w.packet(0, 5, IP4)
     fine = w.interface(pcap.RAW, (ng.TSRESOL, b"\x09"))
@@ -218,7 +217,7 @@ def losses():
 
 
 def stamps():
-    """Windows in time are in ns, whatever units stamps are in."""
+    """Windows in time use ns, whatever the units of the stamps."""
     rng = tap.drawn(5)
     w = ng.Writer()
     units = [None, 0, 3, 6, 9, 12, 128, 128 + 10, 128 + 20, 128 + 30, 128 + 40]
@@ -265,12 +264,12 @@ def few_options():
     return None
 
 
-# time stamps that pcap cannot hold, and those that 64 bits of ns cannot
+# time stamps that pcap cannot hold, and stamps that 64 bits of ns cannot hold
 
 def at_second(second, unit=0):
-    """A section and an interface, and a packet of that second. @unit: as of
+    """Return a section and an interface, and a packet of that second. @unit: as in
     if_tsresol; before 1970 by if_tsoffset.
-    """
+"""
     w = ng.Writer()
     ticks = 2**(unit & 127) if unit & 128 else 10**unit
     offset = struct.pack("<q", min(0, second))
@@ -280,7 +279,7 @@ def at_second(second, unit=0):
 
 
 def not_pcap(path, *options):
-    """One line of error, of packet 3, and nothing is written."""
+    """One line of error, about packet 3, and no output."""
     out = tool.tmp("late.pcap")
     run = tool.epfctl("dedup", *options, path, out)
     text = run.stderr.decode()
@@ -290,7 +289,7 @@ def not_pcap(path, *options):
 
 
 def late_stamps():
-    """pcap ends in 2106: a later stamp is an error there, and pcapng keeps it."""
+    """pcap ends in 2106: a later stamp is an error there, but pcapng keeps it."""
     before = at_second(5) + ng.Writer().packet(0, 6, IP4)
     for second, fits in (0, True), (2**31, True), (2**32 - 1, True), \
             (2**32, False), (2**33 - 1, False), (10**10, False), \
@@ -315,7 +314,7 @@ def late_stamps():
 
 
 def late_repeat():
-    """A stamp matters to the file only that its packet is written to."""
+    """A stamp matters only for the file that its packet is written to."""
     path = save("late.pcapng", at_second(5) + ng.Writer().packet(
         0, 2**32, IP4) + ng.Writer().packet(0, 7, b"another"))
     out, _ = tool.dedup(path)
@@ -330,7 +329,7 @@ def late_repeat():
 
 
 def around(base, seed):
-    """Packets of a few kinds on both sides of @base ns."""
+    """Packets with few distinct keys, on both sides of @base ns."""
     rng = tap.drawn(seed)
     w = ng.Writer()
     stamps = sorted(rng.randint(base - 30 * 10**9, base + 30 * 10**9)
@@ -341,7 +340,7 @@ def around(base, seed):
 
 
 def kept_of(path, *options, stream=False):
-    """(packets kept, report). @stream: through a pipe."""
+    """Return (packets kept, report). @stream: through a pipe."""
     with open(path, "rb") as f:
         how = {"input": f.read()} if stream else {}
     run = tool.epfctl("dedup", "-j", *options, "-" if stream else path,
@@ -354,7 +353,7 @@ def kept_of(path, *options, stream=False):
 
 @tap.twice
 def late_windows(base, method):
-    """Windows in time where pcap's seconds end, and where numbers do."""
+    """Windows in time where pcap's seconds end, and where 64-bit numbers end."""
     path = save("around.pcapng", around(base, 11))
     packets = [b for b in ng.load(path) if b.data is not None]
     for ns in 10**9, 5 * 10**9:
@@ -371,9 +370,9 @@ def late_windows(base, method):
 
 
 def outlier(second, stream, method, *options):
-    """300 packets, of which a third repeat one that is two windows back; the
-    151st has a stamp far ahead. None is removed, and the clock goes on.
-    """
+    """300 packets, a third of which repeat one from two windows ago; the 151st has a stamp
+    far ahead. None is removed, and the clock goes on.
+"""
     w = ng.Writer()
     parts = [w.packet(0, second if i == 150 else 10**9 + i,
                       b"%d" % (i - 200 if i % 3 == 0 and i >= 200 else i))
@@ -392,9 +391,9 @@ def outlier(second, stream, method, *options):
 
 
 def undated(method):
-    """What 64 bits of ns do not hold is not compared: equal packets a minute
-    and a year apart are kept. Windows in packets do not care.
-    """
+    """Stamps that 64 bits of ns cannot hold are not compared: equal packets a minute and a
+    year apart are kept. Windows in packets are unaffected.
+"""
     w = ng.Writer()
     path = save("undated.pcapng", w.section() + w.interface(
         pcap.RAW, (ng.TSRESOL, b"\0"), (ng.TSOFFSET, struct.pack("<q", -9))) +
@@ -434,7 +433,7 @@ DBUS = 231
 
 
 def snapped():
-    """(name, pcapng, snap length of a pcap file, of a stream)."""
+    """Yield (name, pcapng, snap length of a pcap file, of a stream)."""
     w = ng.Writer()
     face = functools.partial(w.interface, pcap.RAW)
     short, long = w.packet(0, 5, IP4), w.packet(1, 6, bytes(1500))
@@ -463,10 +462,10 @@ def snapped():
 
 
 def snap_lengths():
-    """A pcap file has the largest snap length of all interfaces and packets,
-    also of those behind its first packet. A stream has the largest that its link
-    type may have, because its header cannot be written again.
-    """
+    """A pcap file gets the largest snap length of all interfaces and packets, including
+    those after its first packet. A stream gets the largest that its link type may have,
+    because its header cannot be rewritten.
+"""
     for name, data, in_file, in_stream in snapped():
         path = save("snap.pcapng", data)
         want = [b.data for b in ng.load(path) if b.data is not None]
@@ -505,9 +504,9 @@ def uncut_by_libpcap():
 
 
 def cut_off():
-    """Around every end of a block and in between: with --keep-going there are
-    the blocks before it, and a line unless it is an end.
-    """
+    """Cut around every end of a block and in between: --keep-going keeps the blocks before
+    the cut, and prints a line unless the cut is at an end.
+"""
     parts, _ = ng.everything("<")
     data = b"".join(parts)
     ends = {0}
@@ -535,7 +534,7 @@ def cut_off():
     return None
 
 
-DAMAGE = [  # words of the error, bytes behind a section, interface and packet
+DAMAGE = [  # text of the error; bytes after a section, interface and packet
     ("impossible length", struct.pack("<III", 6, 8, 8)),
     ("impossible length", struct.pack("<III", 6, 0, 0)),
     ("impossible length", struct.pack("<III", 6, 33, 0) + bytes(24)),
@@ -577,7 +576,7 @@ def damage(words, tail):
 
 
 def many_interfaces():
-    """65,536 of a section are taken, no more."""
+    """A section may have 65,536 interfaces, and no more."""
     w = ng.Writer()
     data = w.section() + w.interface(pcap.RAW) * 65536
     path = save("many.pcapng", data + w.packet(65535, 5, IP4))
@@ -591,7 +590,7 @@ def many_interfaces():
 
 
 def drip():
-    """From a pipe that gives a few bytes at a time."""
+    """Read from a pipe that delivers a few bytes at a time."""
     parts, again = ng.everything(">")
     run = subprocess.Popen([tool.EPFCTL, "dedup", "-", tool.tmp("o.pcapng")],
                            stdin=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0
-"""epfctl dedup --filter -D N with key frame: its laws on real and made captures.
+"""Properties of epfctl dedup --filter -D N with key frame, on real and generated captures.
 
  1. Whatever `editcap -D N` removes is removed.
  2. Whatever else is removed is a true repeat, at most 8 * ceil(N/7) back.
@@ -19,7 +19,8 @@ WINDOWS = 1, 2, 5, 7, 8, 100, 1000
 
 
 def judge(packets, removed, n):
-    """Laws 1, 2 and 4 for a list of verdicts; text of the first breach."""
+    """Check properties 1, 2 and 4 on a list of verdicts; return the text of the first
+    violation."""
     furthest = 8 * oracle.ceil_div(n, 7)
     model = oracle.verdicts(oracle.Window(packets=n), packets)
     for i, back in enumerate(oracle.distances(packets)):
@@ -57,7 +58,7 @@ def by_editcap(path, n):
 
 
 def law_editcap(find, n):
-    """Law 1 again, by the program itself."""
+    """Property 1 again, against editcap itself."""
     path = find()
     packets = loaded(path).packets
     theirs = oracle.align(packets, by_editcap(path, n).packets)
@@ -70,7 +71,7 @@ def law_editcap(find, n):
 
 @tap.twice
 def law_whole(find, n):
-    """Law 3: equal records. (editcap takes minutes for -D 1000000.)"""
+    """Property 3: equal records. (editcap takes minutes for -D 1000000.)"""
     path = find()
     theirs = by_editcap(path, len(loaded(path).packets) + 1)
     ours, _ = tool.filtered(path, "-D", n)
@@ -80,7 +81,7 @@ def law_whole(find, n):
 
 
 def made_packets(n, count, seed):
-    """Repeats at the distances where verdicts change, and others."""
+    """Repeats at the distances where verdicts change, and at others."""
     rng = tap.drawn(seed)
     end = 8 * oracle.ceil_div(n, 7)
     edges = [d for d in (1, 2, n - 1, n, n + 1, end - 1, end, end + 1)
@@ -103,7 +104,7 @@ def made(n):
 
 
 def one_kind():
-    """The same packet over and over, then others, then again."""
+    """The same packet over and over, then others, then the same again."""
     data = [b"x" * 60] * 500 + [bytes([i]) * 60 for i in range(100)] + \
         [b"x" * 60] * 10
     return pcap.Capture(pcap.Packet(i * 1000, d) for i, d in enumerate(data)

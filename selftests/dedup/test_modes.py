@@ -46,7 +46,7 @@ KEYS = [  # options, key, flags, max_bytes
 ]
 
 
-# packets that forwarding has touched
+# packets that a router has forwarded
 
 def fix_sum(header):
     total = sum(int.from_bytes(header[i:i + 2], "big")
@@ -57,7 +57,7 @@ def fix_sum(header):
 
 
 def hop(frame):
-    """Ethernet and IPv4 or IPv6 without tags: one router further."""
+    """Return an untagged Ethernet frame with IPv4 or IPv6, one router further."""
     ip = frame[14:]
     if frame[12:14] == b"\x08\x00" and len(ip) >= 20:
         size = (ip[0] & 15) * 4
@@ -93,9 +93,9 @@ ETHER_CHANGES = CHANGES + [new_macs, tag, lambda f: tag(hop(new_macs(f)))]
 
 
 def traffic(link, count=4000, seed=3):
-    """All sorts of frames, each again in several forms, at all distances; half
-    of them were longer on the wire.
-    """
+    """All sorts of frames, each again in several forms, at all distances; half of them were
+    longer on the wire.
+"""
     rng = tap.drawn(seed)
     pool = []
     for kind, frame, cuts in frames.all_frames():
@@ -105,7 +105,7 @@ def traffic(link, count=4000, seed=3):
     out = []
     for i in range(count):
         data = rng.choice(changes)(rng.choice(pool))
-        if rng.random() < .3:  # a flow and a datagram of its own
+        if rng.random() < .3:  # its own flow and datagram
             data = data.replace(frames.V4[0], rng.randbytes(4))
         if len(data) > 20 and rng.random() < .3:
             data += bytes([i % 50])
@@ -125,9 +125,9 @@ def is_ip(frame, link):
 
 
 def whole_key(packet, link, key, flags, max_bytes):
-    """A frame is what was captured of the bytes that count, and its length on the
-    wire; so is what is not IP. IP tells its own length.
-    """
+    """A frame, or a packet that is not IP, is the captured bytes that count and the length
+    on the wire. IP has its own length.
+"""
     if key == model.FRAME:
         return packet.data[:max_bytes or None], packet.length
     octets = model.canonical(packet.data, key, link, flags, max_bytes)
@@ -182,7 +182,7 @@ def made(link):
 
 
 def forms():
-    """What packet keys are for, one by one: (change, options, same?)"""
+    """The purpose of packet keys, one by one: (change, options, same?)."""
     frame = frames.ether(0x0800, frames.ip4(6, frames.ports(1, 2)))
     frame6 = frames.ether(0x86DD, frames.ip6(17, frames.ports(1, 2)))
     table = [(hop, (), True), (pad, (), True), (new_macs, (), False),
@@ -204,7 +204,7 @@ def forms():
 # windows of time
 
 def bursts():
-    """Pauses of all lengths between bursts, equal stamps, steps back."""
+    """Pauses of all lengths between bursts, equal stamps, and steps back."""
     rng = tap.drawn(7)
     ns, data, out = 10**18, [], []
     for i in range(6000):
@@ -221,9 +221,9 @@ def bursts():
 
 
 def time_law(packets, removed, window_ns):
-    """Everything seen in the last T is removed, nothing older than the law
-    allows; a packet that jumps is kept.
-    """
+    """Every packet seen in the last T is removed, and none older than the property allows;
+    a packet whose stamp jumps is kept.
+"""
     span = oracle.ceil_div(window_ns, 7)
     last = {}
     for i, (jumps, ns) in enumerate(oracle.Clock(packets, span).times):
@@ -273,7 +273,7 @@ def by_time_editcap(find, text):
 
 @tap.twice
 def by_rate():
-    """From a pipe, with enough rate: the same as from the file."""
+    """From a pipe, with a sufficient rate, the result is the same as from the file."""
     path = bursts()
     want, _ = tool.filtered(path, "-w", "1")
     with open(path, "rb") as f:
@@ -287,9 +287,9 @@ def by_rate():
 
 
 def saturation():
-    """A thousand times the packets it was sized for: it fails open, removing
-    nothing that is no repeat.
-    """
+    """A thousand times the packets that it was sized for: it fails open, and removes true
+    repeats only.
+"""
     rng = tap.drawn(5)
     data = [rng.randbytes(60) for _ in range(20000)]
     data += data[-1000:]
@@ -297,7 +297,7 @@ def saturation():
                         ).save(tool.tmp("flood.pcap"))
     out, report = tool.filtered(path, "-w", "10s", "--rate", "2", exact=False)
     counts = report["packets"]
-    tap.may_fail(1e-13)  # 3 of 20,000: it fails open above 2e-9
+    tap.may_fail(1e-13)  # 3 of 20,000 false positives: it fails open above 2e-9
     if counts["saturated"] < 900:
         return f"{counts['saturated']} of 1000 repeats passed for saturation"
     false = oracle.align(pcap.load(path).packets[:20000],
@@ -305,7 +305,7 @@ def saturation():
     return f"{sum(false)} packets wrongly removed" if sum(false) > 2 else None
 
 
-# the window's other options, and what is written
+# other options of the window, and the output
 
 @tap.twice
 def first_seen(n):
@@ -355,7 +355,7 @@ def strict(find):
 
 
 def few(link=pcap.EN10MB, nano=True, snaplen=262144):
-    """Twenty packets, each twice, time stamps with ns."""
+    """Twenty packets, each twice, with ns time stamps."""
     return pcap.Capture((pcap.Packet(10**18 + 1001 * i, b"%040d" % (i // 2),
                                      1500) for i in range(40)),
                         link, nano, snaplen)

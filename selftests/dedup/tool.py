@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Running epfctl and editcap, and where the captures are."""
+"""Run epfctl and editcap, and find the captures."""
 
 import atexit
 import json
@@ -43,7 +43,7 @@ def epfctl(*args, **how):
 
 
 def dedup(source, *options, out="out.pcap"):
-    """Removes repeats from a capture. Returns (output, report)."""
+    """Remove repeats from a capture. Return (output, report)."""
     run = epfctl("dedup", "-j", *options, source, tmp(out))
     if run.returncode:
         raise RuntimeError(run.stderr.decode())
@@ -51,9 +51,9 @@ def dedup(source, *options, out="out.pcap"):
 
 
 def filtered(source, *options, exact=True, **how):
-    """Likewise, by the filter. @exact: the case fails by a false positive, of
-    which each packet is one with the predicted chance.
-    """
+    """The same with the filter. @exact: a false positive makes the case fail; each packet
+    is one with the predicted probability.
+"""
     out, report = dedup(source, "--filter", *options, **how)
     if exact:
         tap.may_fail(report["packets"]["read"] * report["fpr_predicted"])

@@ -126,7 +126,7 @@ fi
 if [ -n "$bare" ]; then
 	for name in 'ours keeps its promise' 'it lets answers in and nothing else' \
 		'at twice its plan it still lets every answer in' \
-		'unless told to drop what it does not know' 'which is said' \
+		'unless unknown packets are dropped' 'which is said' \
 		'asked at tc it keeps its promise' 'and where nftables decides by marks' \
 		'at netfilter hooks' 'and in rules of iptables'; do
 		ktap_skip "$name" "$bare"
@@ -140,7 +140,7 @@ else
 	unknown=drop
 	demo ours ours
 	unknown=accept
-	ktap_is 'unless told to drop what it does not know' "$status" 1
+	ktap_is 'unless unknown packets are dropped' "$status" 1
 	ktap_check 'which is said' grep -q '^FAILED: ours: at twice the plan' "$tmp/said"
 	keeps 'asked at tc it keeps its promise' ours_tc
 	keeps 'and where nftables decides by marks' ours_mark

@@ -36,7 +36,7 @@ assert $2"
 # usage: dropping; it answers less than all at twice the plan
 dropping() {
 	demo --unknown drop
-	ktap_is 'unless told to drop what it does not know' "$status" 1
+	ktap_is 'unless unknown packets are dropped' "$status" 1
 }
 
 ktap_plan 4 5

@@ -305,11 +305,11 @@ def main():
     admit, log = Admit(r), Log(r)
     tap.main([
         ("the page's pictures are those that the program draws", drawn),
-        ("without the rule what nobody asked for passes",
+        ("without the rule unsolicited packets pass",
          lambda: r.strange(True)),
         ("reflexive UDP: start", r.start),
         ("an answer passes", r.answered),
-        ("what nobody asked for does not, and the open port is open",
+        ("unsolicited packets do not, and the open port is open",
          lambda: r.strange(False)),
         ("look: both are counted", r.look),
         ("end: all passes, nothing is left", r.end),

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""`epfctl attach --admit` on this machine: what reflex_hosts.py says. A sends frames of
-many peers to B, and an oracle that knows who was seen says what becomes of each, below
-the rate, above it, and where it is exceeded. No rate here needs a clock: RATE 0 stands
-still, and what is to be below has a rate that nothing reaches. With
-EPF_REFLEX_BACKEND=module filters of the module (fronts.py).
+"""`epfctl attach --admit` on this machine, in the setup of reflex_hosts.py. A sends frames
+of many peers to B, and an oracle that knows which peers were seen predicts the outcome of
+each, below the rate, above it, and at the transition. No rate here needs a clock: RATE 0
+never refills, and tests below the rate use one that cannot be reached. With
+EPF_REFLEX_BACKEND=module it tests filters of the module (fronts.py).
 """
 
 import collections
@@ -34,14 +34,14 @@ BELOW = admit(FOREVER)
 
 
 class Oracle:
-    """Who is known, and what is left of the burst and of the tokens."""
+    """The known peers, and the rest of the burst and of the tokens."""
 
     def __init__(self, known=(), burst=0, tokens=0, drops=True):
         self.known, self.burst, self.tokens = set(known), burst, tokens
         self.drops, self.found = drops, collections.defaultdict(collections.Counter)
 
     def judge(self, what):
-        """A peer's number, or a reason. Return: is it passed?"""
+        """Judge a peer's number, or a reason. Return: is it passed?"""
         if what in ("control", "not_ip"):
             self.count("above" if self.burst < 0 else "below", what)
             return True
@@ -65,9 +65,9 @@ class Oracle:
 
 
 def told(on, sent, oracle):
-    """What the counters are, less the fences; and what they should be. Fences are on
-    the side that the rate is on then.
-    """
+    """Return the counters without the fences, and the expected ones. Fences are on the side
+    of the rate at that moment.
+"""
     found = on.found()
     fences = sum(s.get("not_ip", 0) for s in found.values()) - \
         sum(s["not_ip"] for s in oracle.found.values())
@@ -81,7 +81,7 @@ def told(on, sent, oracle):
 
 
 def oracle(*options, known=0, burst=0, tokens=0, unknown=DROP):
-    """Peers below @known are learnt first; then frames of all kinds come."""
+    """Peers below @known are inserted first; then frames of all kinds arrive."""
     mixed = ingress.mixture(tap.drawn(1))
     seen = frames(0, known)
     model = Oracle(range(known), burst, tokens, unknown == DROP)
@@ -100,7 +100,7 @@ def oracle(*options, known=0, burst=0, tokens=0, unknown=DROP):
 
 
 def tokens():
-    """So many peers as there are tokens get in, and stay; an attack adds no other."""
+    """As many peers as there are tokens get in, and stay; an attack adds no other."""
     first, second = frames(0, 30), frames(1000, 500)
     with Filter(), Holder():
         with attached(*admit("0", "0/30")) as on:
@@ -118,9 +118,9 @@ def tokens():
 
 
 def clock():
-    """With time the level falls and tokens come: single packets are below a rate of
+    """With time the level falls and tokens are added: single packets are below a rate of
     one at once, and have a token each.
-    """
+"""
     def spaced(count):
         got = []
         for n in range(count):
@@ -138,7 +138,7 @@ def clock():
 
 
 def key(name, recent, *options):
-    """Which of the packets that resemble one that was seen are known, by that key."""
+    """Which packets that resemble a known one are known, by that key."""
     fault = None
     for version in 4, 6:
         asked = hosts.packets.neighbours(version)[1]
@@ -154,9 +154,9 @@ def key(name, recent, *options):
 
 
 def unknown_case(reason, verdict, spoil):
-    """@spoil() has the filter not know: what was learnt has @verdict above the rate, and
-    the rest is absent for certain, but where there is no filter at all.
-    """
+    """@spoil() makes the filter unable to answer: known peers have @verdict above the rate,
+    and others are certainly absent, unless there is no filter at all.
+"""
     known, other = frames(0, 200), frames(1000, 200)
     gone = reason == "no_filter"
     with spoil() as ruin:
@@ -176,7 +176,7 @@ def unknown_case(reason, verdict, spoil):
 
 
 def ill_below():
-    """Below the rate all pass, and status tells that the filter does not know."""
+    """Below the rate all packets pass, and status reports that the filter cannot answer."""
     known = frames(0, 100)
     with spoilt.Killed() as ruin, attached(*BELOW) as on:
         first = send_in(known)
@@ -190,7 +190,7 @@ def ill_below():
 
 
 def reload():
-    """Swap and restore: the program goes on with what is there under the name."""
+    """Swap and restore: the program continues with the contents under the name."""
     one, two = frames(0, 100), frames(1000, 100)
     with Filter(), Filter(name=TWIN), Holder(NAME, TWIN):
         with attached(*BELOW):
@@ -210,7 +210,7 @@ def reload():
 
 
 def flood(cpu, first, count):
-    """From that CPU. What the interface has no room for is sent again."""
+    """Send from that CPU. Frames for which the interface has no room are sent again."""
     os.sched_setaffinity(0, {cpu})
     with raw(net.NS_A, net.A, 0) as tx:
         for n in range(count):
@@ -226,7 +226,7 @@ def flood(cpu, first, count):
 
 
 def sender(*what):
-    """A process that does so."""
+    """Start a process that does so."""
     pid = os.fork()
     if pid:
         return pid
@@ -239,7 +239,7 @@ def sender(*what):
 
 
 def several_cpus():
-    """Each packet is counted once, and no CPU takes a token that another has."""
+    """Each packet is counted once, and no two CPUs take the same token."""
     cpus = sorted(CPUS)
     count = 5000
     with Filter(), Holder(), attached(*admit("0/3", "0/20")) as on:
@@ -265,12 +265,12 @@ def ours(names=PROGRAMS):
 
 
 def cycles():
-    """Attached and detached so often, nothing is left."""
+    """Attached and detached repeatedly, nothing is left."""
     return come_and_go(BELOW, PROGRAMS)
 
 
 def come_and_go(options, names):
-    """An attachment of these holds a filter of the module by one reference."""
+    """An attachment holds a filter of the module by one reference."""
     count = 200 if reflex.THOROUGH else 16
     before, held = ours(names), set()
     with Filter():
@@ -287,7 +287,7 @@ def come_and_go(options, names):
 
 
 def elsewhere():
-    """Detached from another network namespace, the program passes everything."""
+    """Detached from another network namespace: the program then passes everything."""
     sent = frames(0, 50)
     with Filter(), Holder():
         net.epfctl("attach", net.B, "--filter", NAME, "--no-dispatcher", *admit("0"))
@@ -313,7 +313,7 @@ def refused(text, *args, name=NAME):
 
 
 def refusals():
-    """In one line each that names what is missing or wrong; nothing is attached."""
+    """One line for each names what is missing or invalid, and nothing is attached."""
     some = admit("1k")
     with Filter():
         for text, args in [
@@ -344,9 +344,8 @@ def refusals():
 
 
 def shown():
-    """The rule as status shows it is the rule that was given, and destroy says where the
-    filter is attached.
-    """
+    """status shows the rule that was given, and destroy says where the filter is attached.
+"""
     with Filter(), attached(*admit("100k", "50/7", ACCEPT), "--prefix", "24,56") as on:
         s, text = on.status(), net.epfctl("status", net.B).stdout
         done, held = net.epfctl("destroy", NAME, check=False), hosts.users()
@@ -362,7 +361,7 @@ def shown():
 
 
 def of_kernel():
-    """What may differ from kernel to kernel."""
+    """Cases that may differ between kernels."""
     return [("above the rate: each packet by the oracle",
              functools.partial(oracle, known=100, tokens=20)),
             ("with time the level falls and tokens come", clock),
@@ -371,12 +370,12 @@ def of_kernel():
 
 
 def of_module():
-    """What may differ from filters that are pure BPF."""
+    """Cases that may differ from pure BPF filters."""
     return [("above the rate: each packet by the oracle",
              functools.partial(oracle, known=100, tokens=20)),
             ("no_filter: drop",
              functools.partial(unknown_case, "no_filter", "drop", spoilt.Destroyed)),
-            ("the rule is told as it was given", shown)]
+            ("the rule is shown as it was given", shown)]
 
 
 def cases():
@@ -404,7 +403,7 @@ def cases():
         ("key flow, fragments by the first", of(key, "flow", same, "--fragments", "pass")),
         ("swap and restore under the program", reload),
         ("detached from another network namespace", elsewhere),
-        ("the rule is told as it was given", shown),
+        ("the rule is shown as it was given", shown),
         ("refused", refusals),
     ] + ([] if hosts.MODULE else  # which is never overdue
          [("a filter that does not know, below the rate", ill_below)])

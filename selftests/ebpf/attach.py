@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Filters that are pure BPF on an interface of this machine: a veth pair between two
-network namespaces, each packet sent twice, compared with an exact oracle. Who ends
-epochs is killed and comes back, and nothing is left behind. In a guest, where it
-tests the kernel, the parts that depend on that; with EPF_THOROUGH all.
+"""Pure BPF filters on an interface of this machine: a veth pair between two network
+namespaces, each packet sent twice, compared with an exact oracle. The holder is killed and
+restarted, and nothing is left behind. In a guest only the parts that depend on the kernel
+run, unless EPF_THOROUGH is set.
 """
 
 import ctypes
@@ -31,14 +31,14 @@ import traffic  # noqa: E402
 SO_RCVMARK, SO_MARK, MARK = 75, 36, 0xef00
 SO_RCVBUFFORCE, ROOM = 33, 1 << 26
 ALL, IP = 3, 0x0800
-BURST = 64  # fewer than a veth takes at once
+BURST = 64  # fewer than a veth accepts at once
 NAME, SECOND = f"epftest-{os.getpid()}", f"epftest-2-{os.getpid()}"
 TWIN = f"epft{os.getpid()}x"
 fences = 0
 
 
 def sweep():
-    """Whatever a case that failed has left."""
+    """Remove whatever a failed case has left."""
     net.epfctl("detach", net.B, check=False)
     for name in NAME, SECOND, net.B:
         net.run(net.EPFCTL, "destroy", "--force", name, check=False)
@@ -61,7 +61,7 @@ def mark_of(control):
 
 
 def until(sock, fence):
-    """(frame, mark) of all that came before @fence."""
+    """Return (frame, mark) of all that arrived before @fence."""
     out = []
     while True:
         frame, control = sock.recvmsg(2048, 64)[:2]
@@ -71,9 +71,9 @@ def until(sock, fence):
 
 
 def through(frames, protocol=ALL):
-    """Send; return (frame, mark) of what arrives. After each burst a frame that is
-    new tells that all before it is through.
-    """
+    """Send; return (frame, mark) of what arrives. After each burst a new frame shows that
+    all frames before it have arrived.
+"""
     global fences
     out = []
     with socket_in(net.NS_A, net.A, 0) as tx, \
@@ -93,10 +93,10 @@ def bursts(frames):
 
 
 def arrived(got, want):
-    """For unlike(): what arrived, what should have, in a few words. In what order is
-    the kernel's: before 6.12 offloads of reception exchange neighbours behind native
-    XDP on veth (seen on 6.1.176).
-    """
+    """For unlike(): return what arrived and what should have, in a few words. The order is
+    the kernel's: before 6.12 receive offloads exchange neighbours behind native XDP on veth
+    (seen on 6.1.176).
+"""
     if sorted(frame for frame, _ in got) == sorted(want):
         return "as wanted", "as wanted"
     return f"{len(got)} frames", f"{len(want)} frames, others"
@@ -111,7 +111,7 @@ def plain(first, count=300):
 
 
 def mixed(seed):
-    """Of everything, each twice; but for tags, which packet sockets take off."""
+    """Return frames of all sorts, each twice; without tags, which packet sockets strip."""
     return doubled([f for f in traffic.traffic(seed)
                     if f[12:14] not in (b"\x81\x00", b"\x88\xa8")])
 
@@ -132,14 +132,14 @@ def attached(*options):
 def pins():
     try:
         names = os.listdir(net.PINS)
-    except FileNotFoundError:  # it goes with the last
+    except FileNotFoundError:  # it goes with the last pin
         return []
     return [d for d in names
             if d.startswith("@" + net.B) or d in (NAME, SECOND, net.B)]
 
 
 def left():
-    """What there is of ours."""
+    """Return all of our objects."""
     xdp = net.in_b("ip", "link", "show", net.B).stdout.count("xdp")
     shown = net.epfctl("status", net.B, check=False).returncode
     return pins() + xdp * ["program"] + (shown != 1) * ["status"]
@@ -151,7 +151,7 @@ def nothing_left():
 
 
 def counted(want, sent):
-    """What the counters should be, with the fences."""
+    """Return the expected counters, including the fences."""
     want = dict(want)
     want["new"] = want.get("new", 0) + bursts(sent)
     return want
@@ -174,7 +174,7 @@ def repeats(*options, action="drop", seed=1):
 
 
 def by_key(frames, mode, options, oracle):
-    """What is wrong with one choice of key, of a filter that is empty."""
+    """Check one choice of key with an empty filter, and return what is wrong."""
     want = traffic.outcomes(frames, *oracle)
     passed = [f for f, w in zip(frames, want) if w != "dropped"]
     if traffic.tally(want).get("dropped", 0) < 100:
@@ -200,7 +200,7 @@ def keys(mode, names=tuple(traffic.KEYS)):
 
 
 def marks_refused():
-    """Before Linux 6.6 there is no place for the program that sets marks."""
+    """Before Linux 6.6 there is no hook for the program that sets marks."""
     with Filter():
         return refused("Linux 6.6 is needed", "attach", net.B, "--filter", NAME,
                        "--action", "mark", "--no-dispatcher") or \
@@ -208,7 +208,7 @@ def marks_refused():
 
 
 class Earlier:
-    """Somebody else's program at tc ingress that sets a mark, in front of ours."""
+    """Another program at tc ingress that sets a mark, before ours."""
 
     def __init__(self):
         path, self.pin = os.path.join(net.BUILD, "selftests/ebpf/reflex_other.bpf.o"), \
@@ -240,7 +240,7 @@ class Earlier:
 
 
 def foreign_bits():
-    """With a mask only its bits are written; those that others have set stay."""
+    """With a mask only its bits are written; bits set by other programs stay."""
     frames, theirs = doubled(plain(0)), 0x82000007
     with Filter(), Holder(), Earlier(), attached(
             "--action", "mark", "--no-dispatcher", "--mark", "0x1000000/0x3000007") as on:
@@ -255,7 +255,7 @@ def foreign_bits():
 
 
 def marks(*options):
-    """Repeats have the mark, and only they; the window does not move meanwhile."""
+    """Repeats, and only they, have the mark; the window does not advance meanwhile."""
     frames = doubled(plain(0))
     with Filter(), Holder(), \
             attached("--action", "mark", "--no-dispatcher", *options) as on:
@@ -273,9 +273,9 @@ def knows():
 
 
 def holder_killed():
-    """Without a holder repeats pass and are counted; the next one goes on with
-    what was inserted meanwhile.
-    """
+    """Without a holder repeats pass and are counted; the next holder continues with the
+    keys inserted meanwhile.
+"""
     with Filter(), attached() as on:
         with Holder():
             net.run(net.EPFCTL, "insert", NAME, "probe")
@@ -323,7 +323,7 @@ def destroyed():
 
 
 def swapped():
-    """A program goes on with what is swapped in under its filter's name."""
+    """A program continues with the contents swapped in under its filter's name."""
     with Filter(), Filter(name=SECOND), Holder(), attached() as on:
         through(doubled(plain(0)))
         net.epfctl("swap", NAME, SECOND)
@@ -338,7 +338,7 @@ def swapped():
 
 
 def holder_of(name):
-    """Process that `attach` has started, or None."""
+    """The process that `attach` has started, or None."""
     want = f"epfctl\0hold\0{name}\0".encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -351,7 +351,7 @@ def holder_of(name):
 
 
 def default(*options):
-    """Without --filter one is made, and held; detach takes all of it away."""
+    """Without --filter a filter is created and held; detach removes all of it."""
     said = net.epfctl("attach", net.B, *options).stdout
     holder = holder_of(net.B)
     got = through(doubled(plain(0)))
@@ -365,7 +365,7 @@ def default(*options):
 
 
 def default_shared():
-    """What another interface uses stays, and works on."""
+    """A filter that another interface uses stays and works."""
     net.in_b("ip", "link", "add", TWIN, "type", "veth", "peer", "name",
              TWIN + "1")
     net.vlan_offload(False, TWIN)
@@ -397,21 +397,21 @@ def real_time():
 
 
 def timer_refused():
-    """By name, before anything is made: such a kernel takes no timers."""
+    """A kernel without suitable timers is named before anything is made."""
     timer = "--rotate", "kernel"
     return refused("PREEMPT_RT", "create", NAME, "-W", 1000, *timer) or \
         refused("PREEMPT_RT", "attach", net.B, *timer) or nothing_left()
 
 
 def default_timed():
-    """Likewise without a process, where the kernel has such timers."""
+    """The same without a process, where the kernel has such timers."""
     if real_time():
         return timer_refused()
     said = net.epfctl("attach", net.B, "--rotate", "kernel").stdout
     holder = holder_of(net.B)
     net.epfctl("insert", net.B, "probe")
     while net.epfctl("test", net.B, "probe", check=False).returncode:
-        time.sleep(0.02)  # until the timer's first tick
+        time.sleep(0.02)  # until the timer first fires
         net.epfctl("insert", net.B, "probe")
     got = through(doubled(plain(0)))
     fault = refused("the kernel ends", "attach", net.B, "--rotate", "process")
@@ -423,7 +423,7 @@ def default_timed():
 
 
 def default_refused():
-    """An attachment that fails leaves neither filter nor holder."""
+    """A failed attachment leaves neither filter nor holder."""
     net.vlan_offload(True)
     fault = refused("VLAN", "attach", net.B)
     net.vlan_offload(False)
@@ -432,7 +432,7 @@ def default_refused():
 
 
 def destroy_refused():
-    """A filter that nobody holds, but that is attached, stays and goes on."""
+    """An attached filter without a holder stays and continues."""
     with Filter(), attached() as on:
         fault = refused(f"'{net.B}'", "destroy", NAME)
         through(plain(0))
@@ -447,12 +447,12 @@ def twice():
 
 
 def kernel():
-    """(6, 12)"""
+    """Return the kernel's version, such as (6, 12)."""
     return tuple(map(int, os.uname().release.split(".")[:2]))
 
 
 def of_kernel():
-    """What may differ from kernel to kernel; of all keys bpf/digest asks there."""
+    """Cases that may differ between kernels; bpf/digest tests all keys there."""
     some = "frame", "packet without MACs and tags", "flow"
     out = [("keys, native", functools.partial(keys, "native", some)),
            ("drop, generic", functools.partial(repeats, "--mode", "generic"))]
@@ -482,7 +482,7 @@ def cases():
         out.append(("mark: bits of others stay", foreign_bits))
     return out + [
         ("the holder is killed, and the next one begins", holder_killed),
-        ("nobody ever held it", never_held),
+        ("no process ever held it", never_held),
         ("destroyed by force: everything passes", destroyed),
         ("swap under a program", swapped),
         ("without --filter", default),

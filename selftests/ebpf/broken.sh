@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of the agent with filters that are pure BPF fails with each of its mutants (../mutants).
+# Each mutant of the agent with pure BPF filters makes its test fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" ebpf/broken

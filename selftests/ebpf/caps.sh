@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Filters that are pure BPF without root: a user with CAP_BPF and CAP_NET_ADMIN makes and
-# attaches them, without any he uses what is his.
-# What more is needed is named. In namespaces of its own.
+# Pure BPF filters without root: a user with CAP_BPF and CAP_NET_ADMIN creates and
+# attaches them; without capabilities the user can use own filters. Missing capabilities
+# are named. Runs in its own namespaces.
 # shellcheck disable=SC2317 # functions that checks call
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -20,12 +20,12 @@ mount -t bpf -o mode=0777 bpf /sys/fs/bpf || ktap_skip_all 'no BPF file system'
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
 mkdir "$tmp/own" && chmod 755 "$tmp" && chown 1000 "$tmp/own" || exit 1
-install -m 755 "$epfctl" "$tmp/epfctl" || exit 1 # its directory may be root's
+install -m 755 "$epfctl" "$tmp/epfctl" || exit 1 # its directory may belong to root
 epfctl=$tmp/epfctl snap=$tmp/own/snap
 programs=bpf,net_admin three=$programs,perfmon
 uid=1000
 
-# usage: as CAPABILITIES COMMAND...: these and no others, separated by commas
+# usage: as CAPABILITIES COMMAND...: runs it with exactly these, separated by commas
 as() {
 	local caps=-all${1:+,+${1//,/,+}}
 	shift
@@ -60,7 +60,7 @@ without() { # $programs but for $1
 	sed "s/\b$1\b//; s/,,/,/; s/^,//; s/,\$//" <<< "$programs"
 }
 
-# usage: lacking NAME VERB...: without this one of the two it is named
+# usage: lacking NAME VERB...: without this one of the two, the error names it
 lacking() {
 	says "needs CAP_${1^^}:" epf "$(without "$1")" "${@:2}"
 }
@@ -73,8 +73,8 @@ ktap_plan 40
 for cap in bpf net_admin; do
 	ktap_check "create without CAP_${cap^^}: named" lacking "$cap" create a --window 70000
 done
-# A kernel before 6.18 may have a verifier that is stricter: it is named, with the reason.
-# usage: with_two VERB...: with the two, else as said and with the three
+# The verifier of a kernel before 6.18 may be stricter; then the error names the kernel.
+# usage: with_two VERB...: succeeds with the two, or fails with that error and succeeds with three
 with_two() {
 	epf "$programs" "$@" > "$tmp/made" 2>&1 && return
 	cat "$tmp/made"
@@ -102,7 +102,7 @@ ktap_check 'swap, without capabilities' epf '' swap b a
 ktap_is 'it is there no more' "$(present a 1 1000)" 0
 ktap_check 'destroy' epf '' destroy b
 
-# The timer knows by itself, and ends epochs: the keys are gone after eight.
+# A timer needs no process, and ends epochs: the keys are gone after eight.
 timed() {
 	with_two create t --window 800 --rotate kernel &&
 		epf '' insert t probe && epf '' test t probe && seq 2000 | epf '' insert t - || return
@@ -131,7 +131,8 @@ ktap_check 'detach without CAP_NET_ADMIN: named' says 'needs CAP_NET_ADMIN:' epf
 ktap_check 'detach, with it alone' epf net_admin detach v0
 ktap_check 'nothing is attached' eval '! ip link show v0 | grep -q xdp'
 
-# usage: attaches OPTION...: with the two; repeats have the outcome $outcome, nothing else has
+# usage: attaches OPTION...: succeeds with the two; repeats have the outcome $outcome, and no
+# other packet has
 attaches() {
 	epf '' clear a && with_two attach v0 --filter a --no-dispatcher "$@" && drops && epf net_admin detach v0
 }
@@ -149,7 +150,7 @@ else
 fi
 outcome=dropped
 
-# Its root has all capabilities, and none of them counts for BPF.
+# Root of a user namespace has all capabilities there, and none of them counts for BPF.
 inside() { # usage: inside COMMAND...: as that user, root of a user namespace
 	as '' unshare -U -r "$@"
 }

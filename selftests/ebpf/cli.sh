@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# epfctl on filters that are pure BPF: every verb, who ends their epochs, and what
-# is left when somebody is killed.
+# epfctl on pure BPF filters: every verb, the holder of epochs, and the state after a
+# process is killed.
 # shellcheck disable=SC2317 # functions that checks call
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -38,12 +38,12 @@ use() {
 }
 . selftests/ebpf/lib.sh
 
-# Runs on once it ends epochs.
+# Returns once the holder ends epochs.
 hold() {
 	goes_on "$epfctl" --backend bpf hold "$@"
 }
 
-unknown() { # how many of keys $2 .. $3 are neither present nor absent for certain
+unknown() { # prints how many of the keys $2 .. $3 are neither present nor certainly absent
 	seq "$2" "$3" | epf test "$1" - 2> /dev/null | grep -c ' unknown'
 }
 
@@ -51,16 +51,16 @@ insert() {
 	seq "$2" "$3" | epf insert "$1" - > /dev/null
 }
 
-field() { # of "show", JSON
+field() { # prints a field of "show", JSON
 	epf -j show "$1" | python3 -c "import json, sys; print(json.load(sys.stdin)$2)"
 }
 
-audited() { # how many of $tmp/keys are present
+audited() { # prints how many of $tmp/keys are present
 	epf -j audit --no-agent --format csv --place "$2" "$1" "$tmp/keys" |
 		python3 -c 'import json, sys; print(json.load(sys.stdin)["present"])'
 }
 
-completes() { # usage: completes REPLY WORD...: the last word, to this
+completes() { # usage: completes REPLY WORD...: completes the last word to this
 	# shellcheck disable=SC2034,SC2030 # read by the function
 	(
 		epfctl() { "$epfctl" "$@"; }
@@ -74,7 +74,7 @@ completes() { # usage: completes REPLY WORD...: the last word, to this
 
 ktap_plan 73
 
-# in a mount namespace of its own, which hides the one that is there
+# in its own mount namespace, which hides the existing file system
 mounts() {
 	unshare -m sh -c 'mount -t tmpfs none /sys/fs/bpf &&
 		"$1" --backend bpf create hidden --window 100 &&
@@ -87,7 +87,7 @@ ktap_check 'its maps are for root only' [ "$(stat -c %a "$pins/$a")" = 700 ]
 ktap_check 'the same name again is refused' says 'already' epf create "$a" --window 100
 ktap_check 'an owned kind is refused' says 'lanes' epf create "$b" --window 100 --kind ge
 insert "$a" 1 1000
-ktap_check 'it is said who should' says "epfctl hold $a" sh -c "seq 1 10 | '$epfctl' --backend bpf test '$a' -"
+ktap_check 'the error says how to end epochs' says "epfctl hold $a" sh -c "seq 1 10 | '$epfctl' --backend bpf test '$a' -"
 ktap_is 'nobody ends its epochs: not known' "$(unknown "$a" 1 1000)" 1000
 ktap_is 'but what is absent is known' "$(unknown "$a" 100001 101000)" 0
 
@@ -103,18 +103,18 @@ ktap_check 'held, it is not destroyed' says 'held' epf destroy "$a"
 ktap_is 'other keys are absent' "$(($(present "$a" 100001 110000) < 10))" 1
 
 kill -STOP "$holder"
-ktap_check 'who ends epochs is stopped: not known before long' \
+ktap_check 'the holder is stopped: soon keys are unknown' \
 	timeout 20 bash -c "until ! '$epfctl' --backend bpf test '$a' 1 > /dev/null; do sleep .05; done"
 ktap_is 'that is counted' "$(($(field "$a" "['stats']['failed_open']") > 1000))" 1
 kill -CONT "$holder"
 until knows; do sleep .02; done
-ktap_is 'he goes on: nothing was lost' "$(present "$a" 1 1000)" 1000
+ktap_is 'the holder continues: nothing was lost' "$(present "$a" 1 1000)" 1000
 flock "$pins/$a" sleep 6 # longer than a holder waits for the lock at a time
-ktap_check 'what takes long, such as a restore, does not end him' kill -0 "$holder"
+ktap_check 'a long operation such as a restore does not end the holder' kill -0 "$holder"
 until knows; do sleep .02; done
 ktap_is 'and nothing was lost' "$(present "$a" 1 1000)" 1000
 let_go
-ktap_check 'he is killed: the next may begin' hold "$a"
+ktap_check 'the holder is killed: another may begin' hold "$a"
 ktap_is 'and nothing was lost' "$(present "$a" 1 1000)" 1000
 
 insert "$a" 1001 71000
@@ -165,8 +165,8 @@ epf destroy "$b"
 
 epf create "$b" --time 700ms --rate 1000 > /dev/null
 ktap_check 'one process holds two' hold "$a" "$b"
-# A lock that is kept until the other filter's epochs have ended many times: a holder
-# that waits for it ends one in 5 s.
+# Keep a lock until the other filter's epochs have ended many times: a holder that waited
+# for it would end one in 5 s.
 others_go_on() {
 	local last
 	flock -F "$pins/$a" sh -c 'echo locked; exec sleep infinity' > "$tmp/locked" &
@@ -196,7 +196,7 @@ unlock
 let_go
 ktap_check 'destroy' eval 'epf destroy "$a" && epf destroy "$b"'
 
-# usage: refused_for WHY COMMAND...: one line says so
+# usage: refused_for WHY COMMAND...: refused in one line that says so
 refused_for() {
 	local why=$1
 	shift
@@ -225,17 +225,18 @@ case $(uname -v) in
 	ktap_check 'an aligned window takes a process' refused_for 'wall clock' \
 		create "$a" --time 1s --rate 1000 --align --rotate kernel
 	ktap_check 'a timer ends epochs, without a process' without_process
-	ktap_check 'show tells who does' told
+	ktap_check 'show names the holder' told
 	ktap_check 'hold is refused' refused_for 'needs no holder' hold "$a"
 	epf destroy "$a" ;;
 esac
 
-# ---- a swap that was killed between its two changes ----
+# ---- a swap whose process was killed between its two changes ----
 
 left_half() {
 	epf create "$a" --window 1000 && epf create "$b" --window 1000 && "$half" "$a" "$b"
 } > /dev/null
-# usage: half_refused VERB ARGUMENT...: one line says what happened and what to do
+# usage: half_refused VERB ARGUMENT...: refused in one line that says what happened and
+# what to do
 half_refused() {
 	ktap_check "half-way: $1 says so" refused_for \
 		"a swap was killed half-way.*'epfctl destroy' it" "$@"
@@ -282,9 +283,9 @@ else
 	done
 fi
 
-ktap_check 'who is to end epochs is checked' refused_for "'kernel' or 'process'" \
+ktap_check 'the value of --rotate is checked' refused_for "'kernel' or 'process'" \
 	create "$a" --window 1000 --rotate nobody
-# Another version's attachment, whose map has larger values.
+# An attachment of another version, whose map has larger values.
 other_version() {
 	local dir=$pins/@$a
 	epf create "$a" --window 100 && mkdir "$dir" &&
@@ -292,7 +293,8 @@ other_version() {
 	epf destroy "$a"
 	says 'another version of epfctl' epf status "$a@"
 }
-# Without an operand the others are shown, in text and in JSON; it is named on standard error.
+# Without an operand the other attachments are shown, in text and in JSON; this one is named
+# on standard error.
 others_shown() {
 	local ret=0 json=0
 	epf create "$b" --window 100 && epf pin "$b" "$tmp_pin" --key flow --learn || return
@@ -314,14 +316,14 @@ forget_version() {
 ktap_cleanup forget_version
 bpftool=$(PATH=$PATH:/usr/sbin:/sbin command -v bpftool)
 if [ -n "$bpftool" ]; then
-	ktap_check 'pins of another version are told, and harm nobody' other_version
+	ktap_check 'pins of another version are reported, and do no harm' other_version
 	ktap_check 'status shows all others' others_shown
 else
-	ktap_skip 'pins of another version are told, and harm nobody' 'no bpftool'
+	ktap_skip 'pins of another version are reported, and do no harm' 'no bpftool'
 	ktap_skip 'status shows all others' 'no bpftool'
 fi
 forget_version 2> /dev/null
-# What a test left that is gone, but not what this one has.
+# Leftovers of a killed test are removed, but not those of this one.
 swept() {
 	sh -c 'exec "$1" --backend bpf create "epftest-x-$$" --window 100' sh "$epfctl" &&
 		epf create "$a" --window 100 && selftests/ebpf/sweep.py &&

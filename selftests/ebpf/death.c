@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See death.h. The names of functions are those of gcc, and of the linker's --wrap. */
+/* See death.h. The function names are those of gcc's instrumentation, and of the
+ * linker's --wrap.
+ */
 #include "death.h"
 
 #include <sys/mman.h>
@@ -18,7 +20,7 @@ static void step(const void *at)
 {
 	if (!death.counts)
 		return;
-	death.counts = false; /* what is done meanwhile is no step */
+	death.counts = false; /* what is called meanwhile is no step */
 	death.steps++;
 	if (death.meanwhile)
 		death.meanwhile(at);
@@ -27,7 +29,7 @@ static void step(const void *at)
 	death.counts = true;
 }
 
-/* Do others see it? */
+/* Can other processes see it? */
 static bool seen(const void *at)
 {
 	size_t i;
@@ -145,7 +147,7 @@ __u64 __tsan_atomic64_fetch_add(__u64 *p, __u64 v, int order)
 bool __tsan_atomic64_compare_exchange_strong(__u64 *p, __u64 *old, __u64 v,
 					     int order, int other)
 {
-	static int scanned; /* of many alike the first */
+	static int scanned; /* of many similar stores only the first counts */
 
 	(void)order;
 	(void)other;
@@ -200,7 +202,9 @@ int __wrap_unlink(const char *path)
 	return __real_unlink(path);
 }
 
-/* A copy that others see has two steps: nothing yet, and half of it. */
+/* A copy that other processes see has two steps: nothing copied yet, and half of it
+ * copied.
+ */
 void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__wrap_memcpy(void *to, const void *from, size_t bytes)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A process that dies at a certain step: before a store that others see, or a call
- * that changes a filter.
+ * A process that dies at a given step: before a store that other processes see, or
+ * before a call that changes a filter.
  *
- * user/ebpf is built with -fsanitize=thread for this, whose calls before each store
- * are those of death.c: they count, and end the process at the one that is asked for.
+ * For this user/ebpf is built with -fsanitize=thread, whose calls before each store go
+ * to death.c. They count, and end the process at the requested one.
  */
 #ifndef EPF_DEATH_H
 #define EPF_DEATH_H
@@ -12,15 +12,16 @@
 #include "drive.h"
 
 /**
- * struct death - what happens at steps
- * @counts: steps are counted
- * @steps: so far
- * @at: it dies at this one; 0: at none
- * @meanwhile: called at each, with what is stored to, or NULL
- * @copies: called before more than 4 KiB are copied
- * @asked: set when a grace period is asked for
- * @alone: no program runs, so a grace period is over at once; but nothing is written
- * @halt: who asks for a grace period is stopped first
+ * struct death - what happens at each step
+ * @counts: count steps
+ * @steps: steps so far
+ * @at: step at which the process dies; 0: none
+ * @meanwhile: called at each step, with the address of the store, or NULL
+ * @copies: called before a copy of more than 4 KiB
+ * @asked: set when a grace period begins
+ * @alone: no program runs, so grace periods end at once; the field itself is not
+ *   written
+ * @halt: stop the process before it waits for a grace period
  */
 struct death {
 	bool counts;
@@ -34,11 +35,11 @@ struct death {
 };
 extern struct death death;
 
-/* @act in a child that dies at its @n-th step. Return: it did. */
+/* Run @act in a child that dies at its @n-th step. Return: did it die? */
 bool dies(int (*act)(void), __u64 n);
-/* Let a section go on (drive_hold()) some time after a grace period was asked for. */
+/* Let a section continue (drive_hold()) some time after a grace period was requested. */
 pid_t death_release(struct drive *d);
-/* A page that children share. */
+/* Return: a page that children share. */
 void *death_page(void);
 
 #endif /* EPF_DEATH_H */

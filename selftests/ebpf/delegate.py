@@ -52,7 +52,7 @@ def send(sock, fd):
 def receive(sock):
     fds = socket.recv_fds(sock, 1, 1)[1]
     if not fds:
-        os._exit(125)  # the other side has said why
+        os._exit(125)  # the other process has printed the reason
     return fds[0]
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* For the tests of filters as pure BPF: a filter, and the program laws.bpf.c on it. */
+/* What the tests of pure BPF filters share: a filter, and the program laws.bpf.c on it. */
 #ifndef EPF_DRIVE_H
 #define EPF_DRIVE_H
 
@@ -24,11 +24,11 @@
 
 /**
  * struct drive - a filter and the program on it
- * @name: of the filter
- * @filter: open
- * @prog: with its words
- * @laws: descriptor of the program that inserts and judges
- * @absent: of the one that asks for what nobody inserted
+ * @name: name of the filter
+ * @filter: the open filter
+ * @prog: the program, with its variables
+ * @laws: descriptor of the program that inserts and checks
+ * @absent: descriptor of the program that looks up keys never inserted
  */
 struct drive {
 	char name[EPF_NAME_LEN];
@@ -44,7 +44,7 @@ static inline void drive_name(char name[EPF_NAME_LEN], const char *what)
 	snprintf(name, EPF_NAME_LEN, DRIVE_PREFIX "%s-%d", what, getpid());
 }
 
-/* Remove the filters of tests that were killed, whose process is gone (sweep.py). */
+/* Remove filters of killed tests, whose process no longer exists (sweep.py). */
 static inline void drive_sweep(void)
 {
 	char **names;
@@ -105,7 +105,7 @@ static inline int drive_begin(struct drive *d, const char *what,
 	return drive_begin_flags(d, what, p, 0);
 }
 
-/* As drive_begin_flags(), for laws.bpf.c: what fails is told. */
+/* As drive_begin_flags(), for laws.bpf.c; a failure is reported. */
 static inline bool drive_start(struct drive *d, const char *what,
 			       const struct epf_params *p, __u32 flags)
 {
@@ -118,7 +118,7 @@ static inline bool drive_start(struct drive *d, const char *what,
 	return !ret;
 }
 
-/* Epochs of @length insertions. */
+/* Return: parameters with epochs of @length insertions. */
 static inline struct epf_params drive_params(__u64 lines, __u64 length, __u64 limit)
 {
 	return (struct epf_params){
@@ -137,7 +137,7 @@ static inline void drive_end(struct drive *d)
 	ebpf_destroy(d->name, true);
 }
 
-/* @packets in a row. Each a run of its own: one that repeats itself waits for two
+/* Run @packets in a row, each in a run of its own: a run with repetitions waits for two
  * grace periods, of XDP's dispatcher.
  */
 static inline bool drive_run(int prog, __u32 worker, __u32 packets)
@@ -154,7 +154,7 @@ static inline bool drive_run(int prog, __u32 worker, __u32 packets)
 	return t.retval == 2; /* XDP_PASS */
 }
 
-/* Of 2^16 keys that nobody inserted, how many are told present? */
+/* Return: how many of 2^16 keys that were never inserted are reported present. */
 static inline __u64 drive_absent(struct drive *d)
 {
 	d->prog->bss->false_positives = 0;
@@ -162,7 +162,7 @@ static inline __u64 drive_absent(struct drive *d)
 	return d->prog->bss->false_positives;
 }
 
-/* A child that goes when its parent does. */
+/* Fork a child that ends when its parent does. */
 static inline pid_t drive_fork(void)
 {
 	pid_t pid;
@@ -191,7 +191,9 @@ static inline void drive_pin(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Worker 1 on CPU @cpu, within its section until hold is 0; where, @how says. */
+/* Run worker 1 on CPU @cpu, which stays within its section until hold is 0; @how says
+ * where.
+ */
 static inline pid_t drive_hold_on(struct drive *d, __u64 how, __u32 cpu)
 {
 	volatile __u64 *held = &d->prog->bss->held;
@@ -227,12 +229,12 @@ static inline int drive_step(const char *name)
 	if (ret)
 		return ret;
 	while ((ret = ebpf_hold_step(hold, &wait_ns)) == 1)
-		drive_sleep(wait_ns); /* somebody has the lock */
+		drive_sleep(wait_ns); /* another process has the lock */
 	ebpf_hold_end(hold);
 	return ret;
 }
 
-/* Skip where this cannot run. Return: false: skipped. */
+/* Skip if this cannot run here. Return: false: skipped. */
 static inline bool drive_possible(void)
 {
 	int fd = geteuid() ? -EPERM : ebpf_pins_open();
@@ -249,9 +251,9 @@ static inline bool drive_possible(void)
 
 /**
  * struct drive_part - part of a test
- * @name: by which it can be run alone
- * @claims: how many
- * @try: makes them
+ * @name: name by which it can be run alone
+ * @claims: number of its test points
+ * @try: runs it
  */
 struct drive_part {
 	const char *name;
@@ -259,14 +261,14 @@ struct drive_part {
 	void (*try)(void);
 };
 
-/* main() of a test: all of @parts, or the one that is named. */
+/* main() of a test: runs all of @parts, or the one that is named. */
 static inline int drive_parts(int argc, char **argv,
 			      const struct drive_part *parts, size_t nr)
 {
 	int claims = 0;
 	size_t i;
 
-	signal(SIGTERM, SIG_IGN); /* else the filters would stay */
+	signal(SIGTERM, SIG_IGN); /* or else the filters would stay */
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; i < nr; i++)
 		if (argc < 2 || !strcmp(argv[1], parts[i].name))

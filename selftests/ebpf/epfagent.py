@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""The agent and filters that are pure BPF: it ends the epochs of those that nobody
-else holds, of new ones and of those whose holder died; it audits them, and its
-metrics have them. In a BPF file system of its own, so that no other filter of the
-machine is touched.
+"""The agent and pure BPF filters: it ends the epochs of filters without another holder, of
+new ones and of those whose holder died; it audits them, and its metrics include them. Runs
+in its own BPF file system, so that no other filter of the machine is touched.
 """
 
 import contextlib
@@ -24,7 +23,7 @@ import tap  # noqa: E402
 
 PINS = "/sys/fs/bpf/epochfilter"
 KEYS = 1000
-ABSENT = 10000  # of the error at most one in 100 is expected
+ABSENT = 10000  # at most one false positive in 100 such keys is expected
 os.environ["EPF_BACKEND"] = "bpf"
 dir = None
 
@@ -48,7 +47,7 @@ def verdicts(name, first, nr, verdict):
 
 
 def knows(name):
-    """Does somebody end its epochs? Key 1 has been inserted."""
+    """Does a process end its epochs? Key 1 has been inserted."""
     return verdicts(name, 1, 1, "present") == 1
 
 
@@ -59,7 +58,7 @@ def lost(name):
 
 @contextlib.contextmanager
 def made(*names):
-    """Filters with KEYS keys, which end with it."""
+    """Make filters with KEYS keys, which are removed at the end."""
     try:
         for name in names:
             epfctl("create", name, "--window", "100000")
@@ -82,7 +81,7 @@ def notices_new():
 
 
 def may_be_destroyed():
-    """And made again: the agent begins anew."""
+    """A filter that is destroyed and made again is held again."""
     with started(), made("d"):
         a.poll(lambda: knows("d"))
         refused = epfctl("hold", "d", check=False)
@@ -113,7 +112,8 @@ def takes_over():
 
 
 def goes_on():
-    """Killed: not known before long, no key is lost, and the next goes on."""
+    """The agent is killed: soon the filter answers "unknown", no key is lost, and the next
+    holder continues."""
     with made("k"):
         with started() as agent:
             a.poll(lambda: knows("k"))
@@ -128,7 +128,7 @@ def goes_on():
 
 
 def ends_epochs():
-    """The last 100000 are there; what is two windows older is not."""
+    """The last 100000 keys are present, and keys two windows older are not."""
     with started(), made("e"):
         a.poll(lambda: knows("e"))
         insert("e", 1000000, 300000)
@@ -140,7 +140,7 @@ def ends_epochs():
 
 
 def ends():
-    """By SIGTERM, and lets go."""
+    """Ended by SIGTERM, the agent releases its filters."""
     with made("q"):
         with started() as agent:
             a.poll(lambda: knows("q"))
@@ -156,7 +156,7 @@ def ends():
 
 
 def chosen():
-    """hold = NAME: that one; no: none."""
+    """hold = NAME: only that filter; no: none."""
     with made("c1", "c2"):
         with started("--hold", "c1"):
             a.poll(lambda: knows("c1"))
@@ -169,8 +169,8 @@ def chosen():
 
 
 def alone_late():
-    """One that somebody keeps locked is told once, makes no other late, and goes on
-    afterwards."""
+    """A filter that another process keeps locked is reported once, delays no other, and
+    continues afterwards."""
     said = rb"^warning: filter 'l1': .*is stuck$"
     with started() as agent, made("l1", "l2"):
         a.poll(lambda: knows("l1") and knows("l2"))
@@ -188,7 +188,7 @@ def alone_late():
 
 
 def not_allowed():
-    """Whom the BPF file system does not let in: it runs, and says so once."""
+    """Without access to the BPF file system the agent runs, and reports it once."""
     tool, place = os.path.join(dir, "tool"), os.path.join(dir, "others")
     with open(tool, "w") as f:
         f.write(f'#!/bin/sh\nexec setpriv --reuid 65534 --clear-groups "{a.AGENT}" "$@"\n')
@@ -205,7 +205,7 @@ def not_allowed():
 
 
 def audit(*args):
-    """What is told of the keys, and where it was asked."""
+    """Return the answers about the keys, and where they were computed."""
     bits, ages = os.path.join(dir, "bits"), os.path.join(dir, "ages")
     out = epfctl("-j", "audit", *args, "--format", "csv", "--bitmap", bits,
                  "--ages", ages, "au", os.path.join(dir, "keys"), check=False)
@@ -265,7 +265,8 @@ def in_metrics():
 
 
 def in_metrics_overdue():
-    """Verdicts given while nobody ended epochs, apart from those of saturation."""
+    """Return the verdicts given while no process ended epochs, apart from those of
+    saturation."""
     sample = f'epochfilter_overdue_total{{filter="x",kind="lanes",backend="bpf"}} '
     with made("x"):
         want = verdicts("x", 1, KEYS, "unknown")
@@ -284,7 +285,7 @@ def doctor():
 
 
 def told():
-    """Who holds it, by doctor, list and show."""
+    """doctor, list and show name the holder."""
     with made("v"):
         nobody, rows = doctor(), epfctl("list").stdout
         if nobody["ok"] or nobody["remedy"] != "run 'epfctl hold v', or start epfagent":
@@ -306,7 +307,7 @@ CASES = [
     ("it may be destroyed, and made again", may_be_destroyed),
     ("of a holder that is killed it is taken over, and nothing is lost", takes_over),
     ("the agent is killed: not known, and the next goes on", goes_on),
-    ("told to end, it lets go", ends),
+    ("at SIGTERM it releases its filters", ends),
     ("only those that are asked for", chosen),
     ("one that is locked makes no other late", alone_late),
     ("where BPF is not allowed the agent runs", not_allowed),
@@ -314,7 +315,7 @@ CASES = [
     ("a mirror is refused in one line", not_mirrored),
     ("its numbers are collected", in_metrics),
     ("verdicts without a holder are counted apart", in_metrics_overdue),
-    ("who holds it is told", told),
+    ("the holder is named", told),
 ]
 
 

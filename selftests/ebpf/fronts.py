@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """`epfctl attach --admit`, `--log-new` and `--hook` with filters of the module, in one guest:
-of admit.py, log_new.py and nf.py what may differ from filters that are pure BPF; with
+the cases of admit.py, log_new.py and nf.py that may differ from pure BPF filters; with
 EPF_THOROUGH all.
 """
 
@@ -19,9 +19,9 @@ FRONTS = (("--admit", admit), ("--log-new", log_new), ("--hook", nf))
 
 
 def marks():
-    """The module sets the bits of a mask and no others, and a rule of nft decides by
-    them; what has another verdict keeps its mark.
-    """
+    """The module sets only the bits of a mask, and a rule of nft decides by them; a packet
+    with another verdict keeps its mark.
+"""
     nf_hosts.in_b(
         "nft", "table inet epf_mark { counter whole { }; counter strange { }; "
         "chain first { type filter hook prerouting priority -400; "

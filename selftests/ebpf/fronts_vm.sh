@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# fronts.py, with the module.
+# Runs fronts.py with the module.
 # shellcheck source=selftests/xdp/load.sh disable=SC1091,SC2154
 . "$(dirname "$0")/../xdp/load.sh"
 export EPF_REFLEX_BACKEND=module

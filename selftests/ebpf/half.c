@@ -2,8 +2,8 @@
 /*
  * usage: half A B
  *
- * Swap two filters, which are there, by a process that dies between the two changes
- * of "active" (death.h).
+ * Swap two existing filters in a process that dies between the two changes of "active"
+ * (death.h).
  */
 #include "death.h"
 
@@ -16,7 +16,7 @@ static int swap(void)
 	return ebpf_swap(&args);
 }
 
-/* Both have the word, and one has changed. */
+/* Both slots have the swap word, and one has changed. */
 static void die_between(const void *at)
 {
 	const struct epf_bpf_filter *a = filter[0]->shared;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What admit.py and log_new.py work with beside reflex_hosts.py: frames of many peers
-that come in at B, in an order that is kept, and what an oracle says of them.
+"""What admit.py and log_new.py share besides reflex_hosts.py: frames of many peers that
+arrive at B in a fixed order, and the oracle's predictions.
 """
 
 import socket
@@ -12,7 +12,7 @@ from reflex_hosts import ALL, BURST, net, raw
 from reflex_packets import KIND, TCP, UDP, Flow
 
 WAYS = ("plain", "options", "tagged", "twice", "first")
-FOREVER = "1000000000/100000000"  # no test sends so many
+FOREVER = "1000000000/100000000"  # a limit that no test reaches
 fences = 0
 
 
@@ -21,7 +21,7 @@ class Attached(net.Attached):
         super().__init__(*options, filter=hosts.NAME)
 
     def found(self):
-        """Packets by side and reason, or by reason, without the zeroes and fences."""
+        """Return packets by side and reason, or by reason, without zeros and fences."""
         def packets_of(tree):
             if "packets" in tree:
                 return tree["packets"]
@@ -34,14 +34,14 @@ def attached(*options):
 
 
 def peer(n, version=4):
-    """An address of A, by its number."""
+    """Return an address of A, by its number."""
     if version == 4:
         return socket.inet_pton(socket.AF_INET, f"198.18.{n >> 8}.{n & 255}")
     return socket.inet_pton(socket.AF_INET6, f"2001:db8:9:{n:x}::1")
 
 
 def flow(n, port=0, version=None, proto=UDP):
-    """What peer @n sends to B: every second one speaks IPv6."""
+    """Return what peer @n sends to B: every second peer uses IPv6."""
     version = version or (6 if n % 2 else 4)
     return Flow(version, proto, port, 53, (peer(n, version), packets.B[version]))
 
@@ -51,7 +51,7 @@ def frames(first, count=100, **how):
 
 
 def passed_by(kind):
-    """A frame that no rule judges: control, or not IP."""
+    """Return a frame that no rule judges: control, or not IP."""
     if kind == "control":
         body = struct.pack(">HHHH", 68, 67, 8, 0)
         return packets.ether(KIND[4], packets.ip4(UDP, body, peer(1), packets.B[4]),
@@ -68,14 +68,14 @@ def wrong(kind):
 
 
 def fence():
-    """A frame that is passed for certain: of no protocol."""
+    """Return a frame that certainly passes, because it has no known protocol."""
     global fences
     fences += 1
     return packets.ether(0x88B5, struct.pack(">I", fences) * 12, False)
 
 
 def send_in(sent):
-    """From A. Return: what B gets, in order."""
+    """Send from A. Return: what B receives, in order."""
     out = []
     with raw(net.NS_A, net.A, 0) as tx, raw(net.NS_B, net.B, ALL) as rx:
         for at in range(0, len(sent), BURST):
@@ -88,12 +88,12 @@ def send_in(sent):
 
 
 def bursts(*lists):
-    """How many fences they take."""
+    """Return the number of fences used."""
     return sum(-(-len(sent) // BURST) for sent in lists)
 
 
 def mixture(rng, count=900, peers=200):
-    """[(frame, what it is: a peer's number, or a reason)], some of each kind."""
+    """Return [(frame, what it is: a peer's number, or a reason)], some of each kind."""
     out = []
     for n in range(count):
         if n % 9 == 0:
@@ -110,5 +110,5 @@ def mixture(rng, count=900, peers=200):
 
 
 def shown(frame):
-    """As packet sockets show it."""
+    """Return it as packet sockets show it."""
     return packets.untagged(frame)

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A worker of laws.c: each packet inserts a new key into a filter without the
- * module, then looks for LAWS_JUDGED of its keys that the window has to hold, among them
- * the oldest.
+ * A worker of laws.c: each packet inserts a new key into a pure BPF filter, then looks
+ * up LAWS_JUDGED of its keys that must still be in the window, among them the oldest.
  *
- * A ticket is drawn before each insertion. So of the insertions that the filter
- * counts after that of a key, all but those that were under way, one for each
- * worker, have later tickets; and while fewer than @window tickets have been drawn
- * since that of a key, it is in the window.
+ * A ticket is drawn before each insertion. So of the insertions that the filter counts
+ * after a key's, all have later tickets except those under way, one for each worker.
+ * While fewer than @window tickets have been drawn since a key's, the key is in the
+ * window.
  *
- * On worker @nap_worker every @nap_every-th compare and swap of a lane or a count
- * is preceded by a pause: a section that lasts long.
+ * On worker @nap_worker every @nap_every-th compare-and-swap of a lane or a count is
+ * preceded by a pause, which makes a long section.
  */
 #include <epf/shim.h>
 
@@ -22,7 +21,7 @@ static __attribute__((noinline)) void nap(void);
 #include "laws.h"
 
 /* Set by user space: see above. @floor: keys with tickets up to it are not judged;
- * @hold: a section pauses there (laws.h) until it is 0, having added to @held.
+ * @hold: a section pauses there (laws.h) until it is 0, after it has added to @held.
  */
 __u64 window;
 __u64 floor_ticket;
@@ -32,7 +31,7 @@ __u64 hold, held, left;
 __u64 tickets;
 struct laws_worker workers[LAWS_WORKERS];
 
-/* The first key that was missed, for the message. */
+/* The first missed key, for the message. */
 __u64 missed_key, missed_ticket, missed_now, missed_epoch;
 
 static __u64 naps;
@@ -51,7 +50,7 @@ static long nothing(__u32 i, void *arg)
 	return 0;
 }
 
-/* Until it is let go, or for some 4 million rounds. */
+/* Wait until released, or for some 4 million rounds. */
 static long held_back(__u32 i, void *arg)
 {
 	bpf_loop(64, nothing, NULL, 0);
@@ -89,7 +88,7 @@ static __u64 digest_of(__u32 worker, __u64 n)
 	return epf_word(((__u64)worker + 1) << 48 | n, 1);
 }
 
-/* Has key @n left the window, or is it not judged? */
+/* Has key @n left the window, or is it not to be judged? */
 EPF_FN_APART int passed(__u32 worker, __u64 n)
 {
 	struct laws_key *key = key_of(worker, n);
@@ -125,7 +124,7 @@ static void missed(struct laws_worker *me, const struct laws_key *key, __u64 n,
 	}
 }
 
-/* Key @n of the worker. */
+/* Judge key @n of the worker. */
 static void judge(struct laws_worker *me, __u32 worker, __u32 at, __u64 n,
 		  const struct epf_bpf_slot *slot)
 {
@@ -136,7 +135,7 @@ static void judge(struct laws_worker *me, __u32 worker, __u32 at, __u64 n,
 	if (!key)
 		return;
 	verdict = epf_inline_test(digest_of(worker, n), at);
-	now = once(tickets); /* the test comes before, and so does what clears */
+	now = once(tickets); /* the test comes first, and so do rotations and clears */
 	if (!key->ticket || key->ticket <= once(floor_ticket) ||
 	    key->serial != slot->serial ||
 	    now - key->ticket >= window - LAWS_WORKERS)
@@ -183,7 +182,7 @@ int laws(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* How many of 64 keys, that nobody inserts, are told present? */
+/* Return: how many of 64 keys that were never inserted are reported present. */
 __u64 false_positives, absents;
 
 static long ask(__u32 i, void *arg)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The window law of filters as pure BPF: while two CPUs insert, and whoever ends
- * epochs is killed, stopped and replaced, and contents are exchanged, each key is
- * told present until the window has passed (laws.bpf.c judges), or "do not know"
- * where that is said why. With the argument "kernel" a BPF timer ends epochs.
+ * The window property of pure BPF filters. Two CPUs insert, while the holder is killed,
+ * stopped and replaced, and contents are exchanged. Each key is reported present until
+ * the window has passed (laws.bpf.c judges), or unknown with a reason. With the
+ * argument "kernel" a BPF timer ends epochs.
  *
- * All waits are for an order of events. Workers do not run ahead of the epochs by
- * more than AHEAD of their length, so that the filter does not fill up however late
- * the rotator gets a CPU.
+ * All waits are for an order of events, not for time. Workers run at most AHEAD epoch
+ * lengths ahead of the epochs, so that the filter does not fill up however late the
+ * holder gets a CPU.
  */
 #include "drive.h"
 
@@ -22,7 +22,7 @@
 
 static struct drive d;
 static char other[EPF_NAME_LEN];
-static __u64 quota; /* keys of each worker */
+static __u64 quota; /* keys allowed to each worker */
 static bool timed;
 
 static __u64 tickets(void)
@@ -40,7 +40,7 @@ static void pin_to(__u32 worker)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A worker, in a process of its own. */
+/* A worker in its own process. */
 static void work(__u32 worker)
 {
 	struct laws_worker *me = &d.prog->bss->workers[worker];
@@ -96,7 +96,7 @@ static void rotator_kill(void)
 	waitpid(rotator, NULL, 0);
 }
 
-/* Until @n more keys, or until nobody gets on. */
+/* Wait for @n more keys, or until no worker can continue. */
 static void let(__u64 n)
 {
 	__u64 begin = tickets(), last = begin, now;
@@ -126,7 +126,7 @@ static bool stopped(void)
 	if (timed)
 		return killed();
 	kill(rotator, SIGSTOP);
-	let(4 * LENGTH); /* until they wait for it */
+	let(4 * LENGTH); /* until they wait for the holder */
 	kill(rotator, SIGCONT);
 	return true;
 }
@@ -143,7 +143,7 @@ static bool second(void)
 	return ret == (timed ? -EOPNOTSUPP : -EBUSY);
 }
 
-/* Keys that are older than the end of this are gone on purpose. */
+/* Keys older than the end of this are removed on purpose. */
 static bool forget(__u32 epochs)
 {
 	int ret;
@@ -165,7 +165,7 @@ static bool cleared(void)
 	return forget(EPF_LANES);
 }
 
-/* Keys stay with the contents; so after the second exchange they are there again. */
+/* Keys move with the contents, so after the second swap they are back. */
 static bool swapped(void)
 {
 	struct epf_swap a = { 0 };
@@ -178,7 +178,7 @@ static bool swapped(void)
 	return !(ret ?: ebpf_swap(&a));
 }
 
-/* A copy of the filter in place of it; its keys are not judged, what comes is. */
+/* Restore a copy of the filter into it; the copied keys are not judged, later ones are. */
 static bool restored(void)
 {
 	struct epf_snap snap = { .pin_ns = EPF_PIN_MAX_NS };
@@ -200,7 +200,7 @@ static bool restored(void)
 	return !ret;
 }
 
-/* Pauses on one CPU from now on. */
+/* Pause on one CPU from now on. */
 static bool longer(void)
 {
 	d.prog->bss->nap_rounds = 400000;
@@ -285,13 +285,13 @@ static void tell(const char *shape, __u32 nr)
 
 static void law(const char *shape, const struct epf_params *p)
 {
-	static __u32 nr; /* where one filter ends the next goes on */
+	static __u32 nr; /* each filter continues the numbers of the previous one */
 	pid_t worker[LAWS_WORKERS];
 	__u32 i;
 	bool good;
 
 	drive_name(other, "laws-other");
-	/* a timer's filter exchanges its contents with one of either kind */
+	/* a timer's filter is swapped with a filter of either kind */
 	if (drive_begin_flags(&d, "laws", p, timed ? EPF_BPF_CREATE_TIMER : 0) ||
 	    drive_create_flags(other, p, timed && !p->refresh ?
 						 EPF_BPF_CREATE_TIMER : 0)) {

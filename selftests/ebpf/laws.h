@@ -6,10 +6,10 @@
 #include <linux/types.h>
 
 #define LAWS_WORKERS 2u
-#define LAWS_RING (1u << 17) /* keys of a worker that may be in the window */
-#define LAWS_JUDGED 4u		 /* with each packet */
+#define LAWS_RING (1u << 17) /* most keys of a worker in the window */
+#define LAWS_JUDGED 4u		 /* keys judged with each packet */
 
-/* Where a section is held back: before a compare and swap; before it looks for the
+/* Where a section is held back: before a compare-and-swap; or before it looks up the
  * contents of the slot that it has read.
  */
 #define LAWS_HOLD_CAS 1u
@@ -18,7 +18,7 @@
 /**
  * struct laws_key - an inserted key
  * @ticket: drawn before the insertion began; 0: not to be judged
- * @serial: of the contents that it went into
+ * @serial: serial of the contents that it was inserted into
  */
 struct laws_key {
 	__u64 ticket;
@@ -27,14 +27,14 @@ struct laws_key {
 
 /**
  * struct laws_worker - one inserting thread
- * @keys: inserted so far: its keys are laws_digest(worker, 0 .. @keys - 1)
- * @oldest: all of its keys before have left the window
- * @judged: keys looked for that have to be there
- * @missed: told absent
- * @unknown: told "do not know"
- * @wrong: of these, told so without a reason
- * @refused: no contents
- * @repeats: new keys that were found: told present, or "do not know"
+ * @keys: keys inserted so far: laws_digest(worker, 0 .. @keys - 1)
+ * @oldest: all of its earlier keys have left the window
+ * @judged: keys looked up that had to be present
+ * @missed: of these, keys reported absent
+ * @unknown: of these, keys reported unknown
+ * @wrong: of these, keys reported unknown without a reason
+ * @refused: operations without contents
+ * @repeats: new keys that were reported present or unknown
  */
 struct laws_worker {
 	__u64 keys;

@@ -10,7 +10,7 @@
 #
 # Functions that run a command say "${instead:-} COMMAND", so that $holder is the command.
 
-# usage: says TEXT COMMAND...: fails, in one line with this text
+# usage: says TEXT COMMAND...: fails in one line with this text
 says() {
 	local text=$1 said
 	shift
@@ -19,7 +19,7 @@ says() {
 	[ "$(wc -l <<< "$said")" -eq 1 ] && grep -q -- "$text" <<< "$said"
 }
 
-# usage: present NAME FIRST LAST: how many of these keys are
+# usage: present NAME FIRST LAST: prints how many of these keys are present
 present() {
 	seq "$2" "$3" | use test "$1" - | grep -c ' present'
 }
@@ -28,9 +28,9 @@ knows() {
 	use insert "$a" probe && use test "$a" probe
 } > /dev/null
 
-# usage: holding COMMAND...: begins a holder, which sets $holder, until it holds
+# usage: holding COMMAND...: starts a holder, sets $holder, and waits until it holds
 holding() {
-	: > "$tmp/held" # or the line of the holder before is found
+	: > "$tmp/held" # or the line of the previous holder would be found
 	instead=exec "$@" > "$tmp/held" &
 	holder=$!
 	until grep -q holding "$tmp/held"; do
@@ -39,7 +39,7 @@ holding() {
 	done
 }
 
-# usage: goes_on COMMAND...: likewise, until it ends epochs
+# usage: goes_on COMMAND...: the same, and waits until it ends epochs
 goes_on() {
 	holding "$@" || return
 	until knows; do
@@ -55,7 +55,7 @@ let_go() {
 } 2> /dev/null
 ktap_cleanup let_go
 
-# 100 frames of 100 flows into v1, each twice
+# Sends 100 frames of 100 flows into v1, each twice.
 frames() {
 	there python3 - <<- 'END'
 		import socket
@@ -71,12 +71,12 @@ frames() {
 	END
 }
 
-# usage: count PATTERN: packets on v0 that had an outcome that matches
+# usage: count PATTERN: prints the packets on v0 whose outcome matches
 count() {
 	use status v0 | awk -v what="$1" '$1 ~ what && $3 == "packets" { n += $2 } END { print n + 0 }'
 }
 
-# Of 100 frames, each twice, 100 have $outcome on v0: dropped, unless it is set.
+# Of 100 frames, each sent twice, 100 have $outcome on v0: dropped, unless it is set.
 drops() {
 	frames || return
 	SECONDS=0

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * load OBJECT... [--without-perfmon OBJECT...]: does this kernel's verifier accept every
- * program of the objects, each under each action that it has, and how many instructions
- * does it read? What calls the module is left out where that is not loaded. A program that
- * does not load is named, with the verifier's reason; one of a type that the kernel does
- * not have is skipped.
+ * program of the objects, with each of its actions, and how many instructions does it
+ * process? Programs that call the module are left out if it is not loaded. A program that
+ * does not load is named, with the verifier's reason; one of a type that the kernel lacks
+ * is skipped.
  *
- * The second list is loaded with CAP_BPF and CAP_NET_ADMIN alone: the verifier then follows
+ * The second list is loaded with CAP_BPF and CAP_NET_ADMIN only; the verifier then follows
  * mispredicted branches too. Kernels before 6.18 may refuse that; the reason is printed.
  */
 #include <bpf/bpf.h>
@@ -24,9 +24,11 @@
 
 #define PROG_TYPE_NETFILTER 32 /* BPF_PROG_TYPE_NETFILTER of Linux 6.4 */
 #define ATTACH_NETFILTER 45 /* BPF_NETFILTER */
-#define INSNS_MAX 100000 /* of a program; the verifier's own limit is a million */
+#define INSNS_MAX 100000 /* limit for a program; the verifier's own is a million */
 
-/* The constant "action" of bpf/xdp_dedup.bpf.c, beside its program for marks. */
+/* The constant "action" of bpf/xdp_dedup.bpf.c; each with the program for marks or
+ * without.
+ */
 static const struct {
 	const char *name;
 	__u32 value;
@@ -42,7 +44,9 @@ static const struct {
 
 static char reason[256];
 
-/* Why a program does not load: the verifier's last line before its statistics. */
+/* The reason why a program does not load: the verifier's last line before its
+ * statistics.
+ */
 static void learn(const char *text)
 {
 	const char *end = strstr(text, "\nprocessed "), *line;
@@ -76,7 +80,7 @@ static struct bpf_object *open_object(const char *path)
 	return obj;
 }
 
-/* Does it call the module, which is not there? The module's functions have this prefix. */
+/* Does it call the module, which is not loaded? The module's functions have this prefix. */
 static bool lacks_module(const struct bpf_object *obj)
 {
 	const struct btf *btf = bpf_object__btf(obj);
@@ -189,7 +193,7 @@ static int load_bare(struct bpf_object *obj, const char *name, size_t action,
 	return err;
 }
 
-/* @bare: without CAP_PERFMON. */
+/* @bare: load without CAP_PERFMON. */
 static void claim(const char *path, const char *name, size_t action, bool bare)
 {
 	struct bpf_object *obj = open_object(path);
@@ -221,7 +225,7 @@ static void claim(const char *path, const char *name, size_t action, bool bare)
 	bpf_object__close(obj);
 }
 
-/* Each program of @path; @tell: load it. Return: how many claims that is. */
+/* Each program of @path; @tell: load it. Return: the number of test points. */
 static int each(const char *path, bool bare, bool tell)
 {
 	struct bpf_object *obj = open_object(path);
@@ -242,7 +246,7 @@ static int each(const char *path, bool bare, bool tell)
 	return nr;
 }
 
-/* All objects of the command line. Return: how many claims that is. */
+/* All objects of the command line. Return: the number of test points. */
 static int all(char **paths, bool tell)
 {
 	bool bare = false;

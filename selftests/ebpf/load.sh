@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# All BPF programs, on this kernel: those that are shipped, but those of the module only where
-# it is loaded, and one of each type that epf.bpf.h is for; then those that are to load
+# All BPF programs, on this kernel: the installed ones, those for the module only if it is
+# loaded, and one of each type that epf.bpf.h supports; then the programs that must load
 # without CAP_PERFMON.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of what loads fails with each of its mutants (../mutants).
+# Each mutant of the programs makes the test of loading fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" ebpf/load_broken

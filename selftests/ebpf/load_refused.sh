@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What attach says of a program that does not load: an epfctl that carries mutant
-# ebpf/load-unbounded.
+# The message of attach about a program that does not load, from an epfctl that contains
+# mutant ebpf/load-unbounded.
 
 cd "$(dirname "$0")/../.." || exit 1
 . selftests/ktap.sh
@@ -18,7 +18,7 @@ compile() {
 		-I"$tmp/include/uapi"
 }
 
-# An epfctl that carries the variant: all of it is as built, but for the objects.
+# Builds an epfctl that contains the mutant: only the BPF objects differ.
 carry() {
 	local obj
 	for obj in "$build"/bpf/*.bpf.o; do
@@ -29,7 +29,7 @@ carry() {
 		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$tmp\"'"
 }
 
-# usage: refused OPTION...: one line names kernel, program and reason; nothing is left
+# usage: refused OPTION...: one line names kernel, program and reason, and nothing is left
 refused() {
 	nsenter --net="/run/netns/$ns" "$tmp/epfctl" --backend bpf attach lo --no-vlan "$@" > "$tmp/said" 2>&1
 	[ $? -eq 2 ] && [ "$(wc -l < "$tmp/said")" -eq 1 ] &&

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""`epfctl attach --log-new` and `epfctl log` on this machine: what reflex_hosts.py says. A
-sends frames of many flows to B. Each flow has one record, of its first packet, or is
-counted as left out; every packet is passed. No rate here needs a clock.
+"""`epfctl attach --log-new` and `epfctl log` on this machine, in the setup of
+reflex_hosts.py. A sends frames of many flows to B. Each flow gives one record, for its
+first packet, or is counted as left out; every packet is passed. No rate here needs a clock.
 """
 
 import collections
@@ -35,7 +35,7 @@ def log_command(*options):
 
 
 def log(*options, code=0):
-    """All that is there now. Return: (records, what is missing)."""
+    """Read everything available now. Return: (records, number left out)."""
     done = net.run(*log_command("-j", "--no-wait", *options), check=False)
     if done.returncode != code:
         raise RuntimeError(f"log: exit {done.returncode}: {done.stderr}")
@@ -69,7 +69,7 @@ class Reader:
                     if l.endswith("\n")]
 
     def until(self, count):
-        """Its lines, once there are so many records."""
+        """Return its lines, once there are so many records."""
         def records():
             return [l for l in self.lines() if "left_out" not in l]
         net.eventually(lambda: len(records()) >= count, hosts.PATIENCE)
@@ -77,7 +77,7 @@ class Reader:
 
 
 def told(f, how, size):
-    """What a record of the frame says, beside its time."""
+    """Return the expected record of the frame, without its time."""
     kind = socket.AF_INET if f.version == 4 else socket.AF_INET6
     text = [socket.inet_ntop(kind, a) for a in (f.a, f.b)]
     return {"interface": net.B, "key": "flow", "source": text[0],
@@ -91,9 +91,9 @@ def timeless(records):
 
 
 def mixture(rng, count):
-    """([frame], [record], {reason: packets}): packets of flows, some again, and some
-    that have no key.
-    """
+    """Return ([frame], [record], {reason: packets}): packets of flows, some repeated, and
+    some without a key.
+"""
     sent, records, seen = [], [], set()
     reasons = collections.Counter()
     for n in range(count):
@@ -118,7 +118,7 @@ def mixture(rng, count):
 
 
 def oracle(*options):
-    """Every packet passes, and the records are those of first packets, in order."""
+    """Every packet passes, and the records are those of the first packets, in order."""
     sent, want, reasons = mixture(tap.drawn(2), 900)
     tap.may_fail(1e-6)
     with Filter(), Holder(), attached(*LOG, *options) as on, Reader() as reader:
@@ -132,7 +132,7 @@ def oracle(*options):
 
 
 def left_out():
-    """As many records as there are tokens; the others are counted, and told."""
+    """There are as many records as tokens; the others are counted and reported."""
     sent = frames(0, 300)
     with Filter(), Holder(), attached("--log-new", "--log-rate", "0/50") as on, \
             Reader() as reader:
@@ -140,7 +140,7 @@ def left_out():
         records = reader.until(50)
         net.eventually(lambda: len(reader.lines()) > len(records), hosts.PATIENCE)
         found = on.found()
-    # it tells the rest at its end
+    # it reports the rest at its end
     missing = sum(l["left_out"] for l in reader.lines() if "left_out" in l)
     return net.unlike(passed=arrived(got[0] + got[1], 2 * sent),
                       records=(len(records), 50), missing=(missing, 250),
@@ -149,9 +149,9 @@ def left_out():
 
 
 def ring_full():
-    """While nobody reads the ring keeps what it has room for, and the rest is counted;
-    packets pass. Then records go on.
-    """
+    """Without a reader the ring keeps what it has room for, and the rest is counted;
+    packets pass. Then records continue.
+"""
     count = RING + 500
     sent = [flow(n % 4000, n // 4000, version=4).answer() for n in range(count)]
     more = frames(20000, 20)
@@ -172,7 +172,7 @@ def ring_full():
 
 
 def one_reader():
-    """Another one is refused in one line, until the first has ended."""
+    """A second reader is refused in one line, until the first has ended."""
     with Filter(), Holder(), attached(*LOG):
         with Reader() as reader:
             done = net.run(*log_command("--no-wait"), check=False)
@@ -203,7 +203,7 @@ def ends():
 
 
 class Reader2(Reader):
-    """One whose attachment goes away."""
+    """A reader whose attachment is removed."""
 
     def __enter__(self):
         with attached(*LOG):
@@ -211,9 +211,9 @@ class Reader2(Reader):
 
 
 def unknown_case(reason, spoil):
-    """What the filter does not know is passed and has no record; what is new has one,
-    but where there is no filter at all.
-    """
+    """A key that the filter cannot answer for passes without a record; a new key gives one,
+    unless there is no filter at all.
+"""
     known, other = frames(0, 100), frames(1000, 100)
     gone = reason == "no_filter"
     with spoil() as ruin, attached(*LOG) as on:
@@ -229,7 +229,7 @@ def unknown_case(reason, spoil):
 
 
 def reload():
-    """What is swapped in or restored decides who is new."""
+    """Contents that are swapped in or restored decide which keys are new."""
     one = frames(0, 50)
     with Filter(), Filter(name=TWIN), Holder(NAME, TWIN), attached(*LOG):
         counts = []
@@ -250,7 +250,7 @@ def reload():
 
 
 def key(name, count, *options):
-    """Of each key one record: the first flow's."""
+    """For each key there is one record: that of the first flow."""
     sent = [flow(n, port, version=4).answer() for port in range(3) for n in range(5)]
     with Filter(), Holder(), attached(*LOG, "--key", name, *options):
         send_in(sent)
@@ -261,7 +261,7 @@ def key(name, count, *options):
 
 
 def others():
-    """Records of what has no ports."""
+    """Records of packets without ports."""
     a, b = ingress.peer(2), hosts.packets.B[4]
     ping = struct.pack(">BBHI", 8, 0, 0, 1) + bytes(8)
     sent = [hosts.packets.ether(0x0800, hosts.packets.ip4(proto, body, a, b, flags),
@@ -284,7 +284,7 @@ def others():
 
 
 def parsed(data):
-    """[{element: bytes}] of IPFIX messages."""
+    """Return [{element: bytes}] of IPFIX messages."""
     templates, out = {}, []
     while data:
         _, length = struct.unpack(">HH", data[:4])
@@ -307,7 +307,7 @@ def parsed(data):
 
 
 def ipfix():
-    """The file has the flows, as a parser of ours and `epfctl audit` read it."""
+    """The file has the flows, as our own parser and `epfctl audit` read it."""
     sent = frames(0, 200) + frames(0, 100, proto=ingress.TCP)
     path = net.tmp("flows.ipfix")
     with Filter(), Holder(), attached(*LOG):
@@ -334,19 +334,19 @@ def ipfix():
 
 
 def audited(found):
-    """(records, present) of an audit's report."""
+    """Return (records, present) of an audit's report."""
     text = json.dumps(found)
     return (found.get("records") or found.get("keys") or text,
             found.get("present") if "present" in found else text)
 
 
 def cycles():
-    """Attached and detached so often, nothing is left."""
+    """Attached and detached repeatedly, nothing is left."""
     return admit.come_and_go(LOG, PROGRAMS)
 
 
 def refusals():
-    """In one line each that names what is missing or wrong; nothing is attached."""
+    """One line for each names what is missing or invalid, and nothing is attached."""
     with Filter():
         for text, args in [
                 ("--log-rate goes with --log-new", ["--log-rate", "5"]),
@@ -378,7 +378,7 @@ def refusals():
 
 
 def shown():
-    """The rule as status shows it is the rule that was given."""
+    """status shows the rule that was given."""
     with Filter(), attached("--log-new") as on:
         s, text = on.status(), net.epfctl("status", net.B).stdout
     return net.unlike(rates=(s["rates"], {"records": {"rate": 1000, "burst": 100}}),
@@ -388,14 +388,14 @@ def shown():
 
 
 def of_kernel():
-    """What may differ from kernel to kernel."""
+    """Cases that may differ between kernels."""
     return [("each flow has one record: by the oracle", oracle),
-            ("what is left out is counted and told", left_out),
+            ("left-out records are counted and reported", left_out),
             ("attached and detached, nothing is left", cycles)]
 
 
 def of_module():
-    """What may differ from filters that are pure BPF."""
+    """Cases that may differ from pure BPF filters."""
     return [("each flow has one record: by the oracle", oracle)]
 
 
@@ -416,7 +416,7 @@ def cases():
         ("key peer of a prefix", of(key, "peer", 1, "--prefix", "24")),
         ("what has no ports; text", others),
         ("IPFIX", ipfix),
-        ("the rule is told as it was given", shown),
+        ("the rule is shown as it was given", shown),
         ("refused", refusals),
     ]
 

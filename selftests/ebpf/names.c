@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Names and directories of filters that are pure BPF: two processes that create at
- * once, stopped where one has a directory and not yet its lock; names that no filter
- * may have.
+ * Names and directories of pure BPF filters: two processes create a filter at once,
+ * stopped when one has made a directory but not yet locked it; names that no filter may
+ * have.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "backend.h"
 #include "drive.h"
 
-static int stops; /* how often the next lock of a directory waits for another creator */
+static int stops; /* how many more locks of a directory wait for another creator */
 static char other[EPF_NAME_LEN];
 
 static struct epf_params params(void)
@@ -28,7 +28,7 @@ static struct epf_params params(void)
 	return p;
 }
 
-/* Make and destroy a filter in another process, which sweeps first. */
+/* Make and destroy a filter in another process, which first removes leftovers. */
 static bool create_other(void)
 {
 	struct epf_params p = params();
@@ -62,12 +62,12 @@ static void try_creators(int times)
 	stops = times;
 	err = drive_create(name, &p);
 	tap_ok(!err && !stops && !ebpf_destroy(name, true),
-	       "another one creates before the directory is locked, %d times: %s",
+	       "another process creates before the directory is locked, %d times: %s",
 	       times, strerror(-err));
 	stops = 0;
 }
 
-/* A process of another namespace that has our number is making a filter, too. */
+/* A process of another namespace with the same process id makes a filter, too. */
 static void try_same_number(void)
 {
 	struct epf_params p = params();
@@ -76,20 +76,20 @@ static void try_same_number(void)
 
 	snprintf(dir, sizeof(dir), "~%d", getpid());
 	drive_name(name, "names");
-	do /* the directory of all goes with the last, maybe at any moment */
+	do /* the common directory goes with the last filter, maybe at any moment */
 		mkdir(EPF_BPF_PINS, 0700);
 	while (mkdir(ebpf_path(dir, NULL).text, 0700) && errno == ENOENT);
 	fd = open(ebpf_path(dir, NULL).text, O_RDONLY | O_DIRECTORY);
 	flock(fd, LOCK_EX);
 	err = drive_create(name, &p);
 	tap_ok(fd >= 0 && !err && !ebpf_destroy(name, true),
-	       "another one with our number is making a filter: %s", strerror(-err));
+	       "another process with the same number is making a filter: %s", strerror(-err));
 	rmdir(ebpf_path(dir, NULL).text);
 	rmdir(EPF_BPF_PINS);
 	close(fd);
 }
 
-/* A child that is gone has left a filter; that of this process is another matter. */
+/* An ended child has left a filter, which is removed; that of this process stays. */
 static void try_sweep(void)
 {
 	struct epf_params p = params();
@@ -114,10 +114,12 @@ static void try_sweep(void)
 			atoi(names[i] + 13) == pid;
 	}
 	tap_ok(own && !dead && !ebpf_destroy(name, true),
-	       "what a test left that is gone is swept, and nothing else");
+	       "leftovers of an ended test are removed, and nothing else");
 }
 
-/* Where the filter is, each of these leads to files, if to any. */
+/* If the filter exists in the file system, each of these paths leads to files, if any
+ * does.
+ */
 static void try_names(void)
 {
 	static const char *const wrong[] = {

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""`epfctl attach --hook` on this machine: what nf_hosts.py says. B is the firewall: it
-forwards, bridges, or is itself the host. Raw packets cross it, of every kind that a rule
-tells apart, and an oracle that knows what each is says how each hook counts it and what
-becomes of it; then real sockets. In a guest, where it tests the kernel, the parts that
-depend on that; with EPF_THOROUGH all.
+"""`epfctl attach --hook` on this machine, in the setup of nf_hosts.py. B is the firewall:
+it forwards, bridges, or is itself the host. Raw packets of every kind that a rule
+distinguishes cross it, and an oracle that knows each packet predicts its counters and its
+verdict at each hook; then real sockets. In a guest only the parts that depend on the kernel
+run, unless EPF_THOROUGH is set.
 """
 
 import collections
@@ -31,7 +31,7 @@ ANSWERS = ("--key", "flow", "--reverse", "--errors", "--match", "udp:sport=53,12
 QUERIES = ("--key", "flow", "--learn", "--match", "udp:dport=53,123,443")
 DROP = ("--else", "drop", "--if-unknown", "accept", "--fragments", "pass")
 HOOKS = ("prerouting", "input", "forward", "output", "postrouting")
-packets.WAYS = ("plain", "options", "first")  # no tags: those are of the link
+packets.WAYS = ("plain", "options", "first")  # without tags, which belong to the link
 
 
 def mac_b():
@@ -54,7 +54,7 @@ def bridged_out(frames):
     return cross(frames, True, hosts.mac(net.NS_A, net.A))
 
 
-# What is the same at both hooks, as neither finds ports; other reasons are of one.
+# Reasons common to both hooks, because neither finds ports; other reasons belong to one.
 BOTH = ("fragment", "malformed", "truncated")
 
 
@@ -63,7 +63,7 @@ def else_where(reason):
 
 
 def mixed():
-    """([(frame out, reason)], [(frame in, reason)]), those that come to a hook."""
+    """Return ([(frame out, reason)], [(frame in, reason)]), those that reach a hook."""
     sent, asked = packets.mixture(tap.drawn(2), packets.dns)
     return [[(f, r) for f, r in some if nf.reaches_hooks(f)] for some in (sent, asked)]
 
@@ -75,7 +75,7 @@ def tally(*lists, other=0):
 
 
 def alike(hook, got, want):
-    """Of a hook that sees what B itself sends it may be more (groups of IPv6)."""
+    """A hook that sees B's own packets may count more (IPv6 groups)."""
     got, want = dict(got), dict(want)
     if "postrouting" in hook and got.get("other", 0) > want.get("other", 0):
         got["other"] = want["other"]
@@ -84,9 +84,10 @@ def alike(hook, got, want):
 
 def oracle(learn, ask, way=Routed, go_out=out_from_c, go_in=in_from_a, times=1,
            what=DROP, rule=None):
-    """Half of the flows cross B outwards, then answers of all kinds come for all. The
-    hook that asks comes first, in both directions; what it passes it sees @times.
-    """
+    """Half of the flows cross B outwards, then answers of all kinds arrive for all. The
+    hook that looks up comes first, in both directions; it sees packets that it passes
+    @times.
+"""
     rule = rule or reflexive.verdicts()
     sent, asked = mixed()
     tap.may_fail(1e-6)
@@ -117,7 +118,7 @@ def settles(count, want):
 
 
 def local(learn="nf:output:300", ask="nf:input:-310"):
-    """B is the host: what it sends is learnt, what comes for it is asked for."""
+    """B is the host: packets it sends are inserted, and packets for it are looked up."""
     sent, asked = mixed()
     asked = [(f, r) for f, r in asked if not nf.reassembled(f)]
     tap.may_fail(1e-6)
@@ -156,7 +157,7 @@ def families():
 
 
 def everything():
-    """Without --match whatever has the key is judged, also what has no ports."""
+    """Without --match every packet with a key is judged, even one without ports."""
     src, dst = packets.A[4], packets.B[4]
     made = [packets.ether(0x0800, packets.ip4(p, bytes(16), src, dst), False)
             for p in (packets.GRE, packets.IPIP, 17, 6, 132, 99)]
@@ -171,7 +172,7 @@ def everything():
         out_from_c(back)
         in_from_a(made)
         counts = peers.counts(), flows.counts()
-    # A's packets bring C as a peer to the learning hook, C's bring A
+    # A's packets give the inserting hook C as a peer, and C's packets A
     n = len(made) + 1
     return net.unlike(first=(first, {"absent": n}),
                       peers=(counts[0], {"absent": n, "recent": 2 * n}),
@@ -179,7 +180,7 @@ def everything():
 
 
 def key(name, recent, learn=(), ask=()):
-    """Which of the packets that resemble an answer are one, by that key."""
+    """Which packets that resemble an answer are one, by that key."""
     fault = None
     for version in 4, 6:
         query, asked = packets.neighbours(version)
@@ -202,9 +203,9 @@ def key(name, recent, learn=(), ask=()):
 
 
 def unknown(reason, verdict, spoil):
-    """@spoil() has the filter not know: what was learnt has @verdict, the rest is absent
-    for certain, but where there is no filter at all.
-    """
+    """@spoil() makes the filter unable to answer: inserted keys have @verdict, and others
+    are certainly absent, unless there is no filter at all.
+"""
     known, other = reflexive.flows(0), reflexive.flows(1000)
     what = ("--else", "drop", "--if-unknown", verdict, "--fragments", "drop")
     with Routed(), spoil() as ruin, At("nf:postrouting:300", *QUERIES) as learns, \
@@ -228,7 +229,7 @@ def unknown(reason, verdict, spoil):
 
 
 def reload():
-    """Swap and restore: a program goes on with what is there under the name."""
+    """Swap and restore: a program continues with the contents under the name."""
     first, second = reflexive.flows(0), reflexive.flows(1000)
     with Routed(), Filter(), Filter(name=TWIN), Holder(NAME, TWIN), \
             At("nf:postrouting:300", *QUERIES), \
@@ -270,9 +271,9 @@ class HostC:
 
 
 def nat():
-    """Behind source NAT a hook sees the new addresses, before it those of the host; on the
-    way back likewise, and what was learnt with one is not found with the other.
-    """
+    """A hook after source NAT sees the new addresses, one before it those of the host; on
+    the way back too, and a key inserted by one is not found by the other.
+"""
     made = nf.in_b("nft", f"table ip epf_nat {{\nchain c {{\ntype nat hook postrouting "
                    f"priority 100; oifname {net.B} snat to {hosts.B4}\n}}\n}}", check=False)
     if made.returncode:
@@ -296,7 +297,8 @@ def nat():
                     sock.sendto(struct.pack(">I", n), (hosts.A4, 53))
                     answered += sock.recv(2048) == struct.pack(">I", n)
             counts = {name: h.counts() for name, h in hooks.items()}
-            shown = net.epfctl("status", check=False).stdout  # others' may be unreadable
+            shown = net.epfctl("status", check=False).stdout  # those of other users may be
+# unreadable
     finally:
         nf.in_b("nft", "delete", "table", "ip", "epf_nat")
     for c in counts.values():
@@ -310,9 +312,9 @@ def nat():
 
 
 def race():
-    """B sends from process context while softirqs of the same CPU ask for a flood: each
-    packet is learnt and counted, and each answer is found.
-    """
+    """B sends from process context while softirqs of the same CPU look up a flood: each
+    packet is inserted and counted, and each answer is found.
+"""
     ports, remotes = (20000, 20) if THOROUGH else (10000, 10)
     spoofed = [packets.Flow(4, 17, 50000 + n, 65000).answer() for n in range(256)]
     tap.may_fail(1e-6)
@@ -355,7 +357,7 @@ def race():
 
 
 def timed():
-    """The same where a BPF timer ends epochs, which waits for programs at hooks."""
+    """The same with a BPF timer that ends epochs, which waits for programs at hooks."""
     if "PREEMPT_RT" in os.uname().version:
         raise tap.Skip("a PREEMPT_RT kernel")
     return sockets(Filter("--time", "1s", "--rate", "100k", "-b", "1e-9", "--rotate",
@@ -363,7 +365,7 @@ def timed():
 
 
 def sockets(made=None, holder=None):
-    """Real queries are answered, and a real socket gets nothing that was not asked for."""
+    """Real queries are answered, and a real socket gets nothing else."""
     with made or Filter(), holder or Holder(), At("nf:output:300", *QUERIES), \
             At("nf:input:-310", *ANSWERS, *DROP) as asks, \
             reflexive.Echo(hosts.A4, hosts.A6):
@@ -383,9 +385,9 @@ def sockets(made=None, holder=None):
 
 
 def unreachable():
-    """The ICMP errors that a real stack sends about a packet come through, and a socket
-    is told; spoofed ones do not.
-    """
+    """ICMP errors that a real stack sends about a packet pass, and the socket gets them;
+    forged ones do not pass.
+"""
     said = []
     with Filter(), Holder(), At("nf:output:300", "--learn", "--match", "udp") as learns, \
             At("nf:input:-310", "--reverse", "--errors", "--match", "udp", *DROP) as asks:
@@ -410,7 +412,7 @@ def unreachable():
 
 
 def as_what(hook, frame, cross_b=out_from_c):
-    """As what @hook counts @frame, which crosses B."""
+    """Return the reason under which @hook counts @frame, which crosses B."""
     before = hook.counts()
     cross_b([frame])
     after = hook.counts()
@@ -422,11 +424,11 @@ def rotate(epochs):
 
 
 FLOW = packets.Flow(4, 17, 7, 53)
-OFTEN = ("-W", 1000000, "-b", "1e-9")  # epochs end by hand
+OFTEN = ("-W", 1000000, "-b", "1e-9")  # epochs end by explicit rotation only
 
 
 def ages():
-    """--within: so many epochs back a key is recent, and no further."""
+    """--within: a key is recent for that many epochs, and no longer."""
     seen = {}
     with Routed(), Filter(*OFTEN), Holder(), At("nf:postrouting:300", *QUERIES):
         for within in 1, 2, 7:
@@ -441,7 +443,7 @@ def ages():
 
 
 def durations():
-    """--within of a duration is rounded up to epochs, of which 70s have seven."""
+    """A duration in --within is rounded up to epochs, of which 70s have seven."""
     got = {}
     with Filter("--time", "70s", "--rate", "100", "-b", "1e-9"):
         for text in "1ns", "10s", "10001ms", "70s":
@@ -449,7 +451,7 @@ def durations():
                 got[text] = on.status()["netfilter"]["within_epochs"]
         fault = refused("remembers only 70", *ANSWERS, "--within", "71s") or \
             refused("too small", *ANSWERS, "--within", "0")
-    with Filter():  # whose seven epochs are 3600 s: none of them is 515 s
+    with Filter():  # whose seven epochs are 3600 s, so 515 s is not a whole number of them
         with At("nf:forward:0", *ANSWERS, "--within", "515s") as on:
             got["515s"] = on.status()["netfilter"]["within_epochs"]
     with Filter(*OFTEN):
@@ -459,11 +461,11 @@ def durations():
 
 
 def learning():
-    """What --learn does beside other options."""
+    """--learn combined with other options."""
     learn = ("--key", "flow", "--learn", "--match", "udp:dport=53")
     cases = {
         (): ["learnt", "learnt", "learnt"],
-        ("--if-new",): ["learnt", "known", "learnt"],  # from five and eight epochs ago
+        ("--if-new",): ["learnt", "known", "learnt"],  # inserted five and eight epochs ago
         ("--else", "accept"): ["absent", "recent", "recent"],
         ("--else", "accept", "--if-new"): ["absent", "recent", "absent"],
         ("--within", "4", "--else", "accept"): ["absent", "older", "recent"],
@@ -482,7 +484,8 @@ def learning():
 
 
 def both():
-    """What asks and learns answers by what was there before, and may drop either."""
+    """A hook that looks up and inserts answers from before the insertion, and may drop
+    either."""
     match = ("--key", "flow", "--learn", "--match", "udp:dport=53", "--if-unknown",
              "accept", "--fragments", "pass")
     passed = {}
@@ -511,7 +514,7 @@ def scopes():
 
 
 def zones():
-    """What is learnt in a zone is found in that one only, at hooks and on an interface."""
+    """A key inserted in a zone is found in that zone only, at hooks and on an interface."""
     queries, answers = reflexive.flows(0)
     with Routed(), Filter(), Holder():
         with At("nf:postrouting:300", *QUERIES, "--zone", 7) as on:
@@ -532,12 +535,12 @@ def zones():
 
 
 def beside():
-    """What others have at the hook stays: rules of nft, a BPF program."""
+    """Other users' rules and programs at the hook stay: nft rules, a BPF program."""
     query = FLOW.query()
     with Routed(), Filter(), Holder(), Counted("forward", 0) as behind, \
             Foreign(0, -305) as foreign:
         with At("nf:prerouting:-310", *ANSWERS, *DROP), At("nf:forward:-1", *QUERIES), \
-                Counted("prerouting", -310) as same_prio:  # which nft may share
+                Counted("prerouting", -310) as same_prio:  # a priority that nft may share
             rules = nf.in_b("nft", "list", "ruleset").stdout
             out_from_c([query])
             fault = refused_at("nf:prerouting:-305", "is taken", *ANSWERS) or \
@@ -565,7 +568,7 @@ def refused(text, *args):
 
 
 def refusals():
-    """In one line each that names what is missing or wrong; nothing is attached."""
+    """One line for each names what is missing or invalid, and nothing is attached."""
     drop = ["--else", "drop"]
     told_of = "only the module can set marks"
     with Filter():
@@ -617,7 +620,7 @@ def refusals():
 
 
 def told():
-    """The rule is told as it was given, by the name of the hook."""
+    """The rule is shown as it was given, under the name of the hook."""
     with Filter(), At("nf:postrouting:-7:ip", "--key", "peer-port", "--prefix", "24,48",
                       "--match", "tcp:dport=80", "--match", "udp:dport=443,53", "--learn",
                       "--if-recent", "drop", "--within", "3", "--if-unknown", "accept",
@@ -642,9 +645,9 @@ def told():
 
 
 def far():
-    """A hook is told of, and detached, from another network namespace too, also when that
-    of the hook has lost its name.
-    """
+    """A hook is shown, and detached, from another network namespace too, even if the hook's
+    namespace has lost its name.
+"""
     lost = net.NS + "-lost"
     with Filter():
         net.run("ip", "netns", "add", lost)
@@ -660,7 +663,7 @@ def far():
 
 
 def without_perfmon():
-    """One line names the capability that is missing."""
+    """One line names the missing capability."""
     with Filter():
         done = net.run(*net.inside(net.NS_B), "setpriv", "--inh-caps=-all",
                        "--bounding-set=-all,+bpf,+net_admin", net.EPFCTL, "attach", "--hook",
@@ -672,7 +675,8 @@ def without_perfmon():
 
 
 def marks():
-    """The kernel lets a program write nothing, which is why others set no marks."""
+    """The kernel does not let a program write to a packet here, so other programs set no
+    marks."""
     try:
         # r1 = ctx->skb; r0 = 0; *(u32 *)(r1 + 0) = r0; return
         nf.load(b"".join(struct.pack("=BBhi", *i) for i in (
@@ -690,7 +694,7 @@ def ours():
 
 
 def cycles():
-    """Attached and detached so often at each hook, nothing is left."""
+    """Attached and detached repeatedly at each hook, nothing is left."""
     count = 200 if THOROUGH else 20
     before = ours()
     with Filter():
@@ -712,7 +716,7 @@ def too_old():
 
 
 def of_kernel():
-    """What may differ from kernel to kernel."""
+    """Cases that may differ between kernels."""
     of = functools.partial
     return [("prerouting and postrouting: each packet by the oracle",
              of(oracle, "nf:postrouting:300", "nf:prerouting:-310")),
@@ -727,13 +731,13 @@ def of_kernel():
 
 
 def of_module():
-    """What may differ from filters that are pure BPF."""
+    """Cases that may differ from pure BPF filters."""
     of = functools.partial
     return [("prerouting and postrouting: each packet by the oracle",
              of(oracle, "nf:postrouting:300", "nf:prerouting:-310")),
             ("no_filter: drop", of(unknown, "no_filter", "drop", spoilt.Destroyed)),
             ("asking and learning at once", both), ("scopes", scopes),
-            ("the rule is told as it was given", told)]
+            ("the rule is shown as it was given", told)]
 
 
 def cases():
@@ -770,7 +774,7 @@ def cases():
         ("within so many epochs", ages), ("within a duration", durations),
         ("learning", learning), ("asking and learning at once", both),
         ("scopes", scopes), ("zones", zones), ("what others have stays", beside),
-        ("the rule is told as it was given", told),
+        ("the rule is shown as it was given", told),
         ("from another network namespace", far),
     ] + ([] if hosts.MODULE else  # which ends epochs itself
          [("sockets, epochs ended by the kernel", timed),

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of attach --hook, and that of marks, fail with each of their mutants (../mutants).
+# Each mutant of attach --hook and of marks makes its test fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" ebpf/nf_broken

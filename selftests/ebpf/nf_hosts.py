@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What nf.py works with, beside reflex_hosts.py: C, a host behind B, which forwards or
-bridges between it and A; and what others have at netfilter hooks.
+"""What nf.py uses besides reflex_hosts.py: C, a host behind B, which forwards or bridges
+between C and A; and other users' programs at netfilter hooks.
 
     A a0 ---- b0 B b1 ---- c0 C        A: 198.18.0.1   C: 198.18.0.2, both IPv6, too
 """
@@ -38,7 +38,7 @@ def no_hosts():
 
 
 def make_c():
-    """C, cabled to B. It has no address until join() gives it one."""
+    """Connect C to B. It has no address until join() gives it one."""
     no_hosts()
     atexit.register(no_hosts)
     net.run("ip", "netns", "add", NS_C)
@@ -52,7 +52,7 @@ def make_c():
 
 
 class Routed:
-    """B forwards. Routes and neighbours are given, so that nobody asks for them."""
+    """B forwards. Routes and neighbours are static, so that no host asks for them."""
 
     def __init__(self, table=()):
         self.table = list(table)
@@ -104,7 +104,7 @@ class Bridged:
 
 
 class InVrf(Routed):
-    """B forwards within a VRF, which both of its interfaces are in."""
+    """B forwards within a VRF that has both of its interfaces."""
 
     def __init__(self):
         super().__init__(("table", "77"))
@@ -127,7 +127,7 @@ class InVrf(Routed):
 
 
 def restore_b():
-    """What B loses with a master, or by joining one: addresses of IPv6, neighbours."""
+    """Restore what B loses with a master, or by joining one: IPv6 addresses, neighbours."""
     in_b("ip", "addr", "replace", hosts.B6 + "/64", "dev", net.B, "nodad")
     for address in hosts.A4, hosts.A6:
         in_b("ip", "neigh", "replace", address, "lladdr", hosts.mac(net.NS_A, net.A),
@@ -135,7 +135,7 @@ def restore_b():
 
 
 class Local:
-    """B has C's addresses itself: what is for C is B's."""
+    """B has C's addresses itself, so packets for C are for B."""
 
     def __enter__(self):
         in_b("ip", "link", "set", "lo", "up")
@@ -156,9 +156,9 @@ class Local:
 
 
 def reaches_hooks(frame):
-    """Does the IP layer take it? Written from ip_rcv_core() and ip6_rcv_core(): what is
-    cut or contradicts itself in the IP header never comes to a hook.
-    """
+    """Does the IP layer accept it? Written from ip_rcv_core() and ip6_rcv_core(): a packet
+    that is cut or has an inconsistent IP header never reaches a hook.
+"""
     kind, ip = frame[12:14], frame[14:]
     if kind == b"\x86\xdd":
         return len(ip) >= 40 and ip[0] >> 4 == 6 and \
@@ -170,7 +170,7 @@ def reaches_hooks(frame):
 
 
 def reassembled(frame):
-    """Is it a fragment, which hooks behind reassembly do not see?"""
+    """Is it a fragment, which hooks after reassembly do not see?"""
     ip = frame[14:]
     if ip[0] >> 4 == 4:
         return bool(struct.unpack(">H", ip[6:8])[0] & 0x3FFF)
@@ -178,14 +178,14 @@ def reassembled(frame):
 
 
 def same(packet):
-    """A network packet without what forwarding changes."""
+    """Return a network packet without the fields that forwarding changes."""
     if packet[0] >> 4 == 6:
         return packet[:7] + b"\0" + packet[8:]
     return packet[:8] + b"\0" + packet[9:10] + b"\0\0" + packet[12:]
 
 
 def fence(out):
-    """A packet of a protocol without ports, which no rule of the tests matches."""
+    """Return a packet of a protocol without ports, which no rule of the tests matches."""
     hosts.fences += 1
     src, dst = (packets.B, packets.A) if out else (packets.A, packets.B)
     return packets.ip4(253, struct.pack(">I", hosts.fences) * 4, src[4], dst[4])
@@ -193,8 +193,8 @@ def fence(out):
 
 def cross(frames, out, mac_b):
     """Put the network packets of @frames on the wire, at C if they go out, else at A.
-    Return: those that come out at the other end, as same() has them.
-    """
+    Return those that come out at the other end, as same() gives them.
+"""
     near, far = ((NS_C, C), (net.NS_A, net.A)) if out else ((net.NS_A, net.A), (NS_C, C))
     ends = bytes.fromhex(mac_b.replace(":", "")) + bytes.fromhex(
         hosts.mac(*near).replace(":", ""))
@@ -214,7 +214,7 @@ def cross(frames, out, mac_b):
 
 
 def send_local(frames):
-    """B sends the network packets of @frames itself, with headers as they are."""
+    """B sends the network packets of @frames itself, with their headers unchanged."""
     four = hosts.in_ns(net.NS_B, lambda: socket.socket(
         socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW))
     six = hosts.in_ns(net.NS_B, lambda: socket.socket(
@@ -228,7 +228,7 @@ def send_local(frames):
 
 
 class Counted:
-    """A rule of nft at a hook: how many packets come that far."""
+    """An nft rule at a hook, which counts the packets that get that far."""
 
     def __init__(self, hook, prio):
         self.table = f"epf_{hook}"
@@ -257,7 +257,7 @@ def bpf(cmd, attr):
 
 
 def load(code):
-    """A netfilter program of these instructions."""
+    """Load a netfilter program with these instructions."""
     insns, gpl = ctypes.create_string_buffer(code, len(code)), \
         ctypes.create_string_buffer(b"GPL")
     return bpf(5, struct.pack("=IIQQIIQII16sII", 32, len(code) // 8,
@@ -266,7 +266,7 @@ def load(code):
 
 
 class Foreign:
-    """A BPF program at a hook, of IPv4, by somebody else: it accepts all."""
+    """Another user's BPF program at an IPv4 hook, which accepts all packets."""
 
     def __init__(self, hook, prio):
         prog = load(struct.pack("=BBhiBBhi", 0xB7, 0, 0, 1, 0x95, 0, 0, 0))
@@ -304,7 +304,7 @@ class At:
                                      check=False).stdout)
 
     def counts(self):
-        """Packets by reason, without the zeroes."""
+        """Return packets by reason, without zeros."""
         return {name: c["packets"] for name, c in self.status()["counters"].items()
                 if c["packets"]}
 
@@ -312,7 +312,7 @@ class At:
 def pins():
     try:
         found = os.listdir(net.PINS)
-    except FileNotFoundError:  # it goes with the last
+    except FileNotFoundError:  # it goes with the last pin
         return []
     own = os.stat(f"/run/netns/{net.NS_B}").st_ino
     return [d for d in found if d.endswith(f"@{own}") or d in (hosts.NAME, hosts.TWIN)]
@@ -326,9 +326,9 @@ def nothing_left():
 
 
 def drop_pins():
-    """Those of our network namespace that no attachment has: of an epfctl that leaves some,
-    in a namespace whose number ours has now.
-    """
+    """Remove pins in our network namespace that no attachment owns: left by an earlier
+    epfctl in a namespace that had the number which ours has now.
+"""
     for name in pins():
         if name.startswith("@@"):
             killed.remove(os.path.join(net.PINS, name))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# README's own program, by README's own lines: built outside the tree from what
-# "make install" has laid out, loaded by bpftool, run.
+# The program in README, by the commands in README: built outside the tree against the
+# files of "make install", loaded by bpftool, and run.
 # shellcheck disable=SC2317 # functions that checks call
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -26,7 +26,7 @@ installed() {
 	make -s -C "$top/user" BUILD="$build" DESTDIR="$tmp/root" install
 }
 
-# The block of README that begins with the file's first line.
+# Prints the block of README that begins with the file's first line.
 in_readme() {
 	awk '/^```c$/ { in_block = 1; next } /^```$/ { in_block = 0 } in_block' "$top/README.md" > example.bpf.c
 	cmp example.bpf.c "$top/bpf/example.bpf.c" &&
@@ -34,8 +34,8 @@ in_readme() {
 		[ "$(wc -l < example.bpf.c)" -le 20 ]
 }
 
-# README's line that begins with $1 and what it is continued by, with this test's
-# places and filter, and a window that no load of the machine makes overdue.
+# Prints README's line that begins with $1 and its continuation, with this test's paths
+# and filter, and with a window so long that no load of the machine makes it overdue.
 line() {
 	awk -v begin="    $1" 'index($0, begin) == 1 { on = 1 } on { print } on && !/\\$/ { exit }' "$top/README.md" |
 		sed "s|/usr/local|$tmp/root/usr/local|g; s|sudo ||g; s|one_each|$name|g; s|\<senders\>|$name|g
@@ -47,14 +47,14 @@ by_line() {
 	command=$(line "$1") && [ -n "$command" ] && echo "$command" && eval "$command"
 }
 
-# One packet of the sender $1. Prints the program's verdict.
+# Sends one packet from $1. Prints the program's verdict.
 packet() {
 	printf '\2%011d\10\0\105\0\0\62\0\0\0\0\100\21\0\0\12\0\0%b\12\0\0\1%030d' 0 "$1" 0 > packet
 	bpftool prog run pinned "/sys/fs/bpf/$name" data_in packet repeat 1 2> /dev/null |
 		sed -n 's/.*Return value: \([0-9]*\).*/\1/p'
 }
 
-# The holder is another process: it takes the filter over at some time.
+# The holder is another process, which takes over the filter at some time.
 dropped() {
 	local i
 	for ((i = 0; i < 600; i++)); do
@@ -68,7 +68,8 @@ known() {
 	"$build/user/epfctl" --backend bpf test "$name" --format hex "$1"
 }
 
-# The example, built otherwise: with options $1, headers of the kernel from file $2.
+# Builds the example in another way: with options $1, and the kernel's headers from file
+# $2.
 other_build() {
 	sed "/<linux\//d; s|^#include <bpf/bpf_endian.h>|#include \"$2\"\n#define ETH_P_IP 0x0800\n&|" \
 		example.bpf.c > other.bpf.c

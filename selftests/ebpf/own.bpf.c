@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * For own.c: a program of each type that may have a filter. The key is the IPv4
- * source address of the packet; what is done with it says user space.
+ * For own.c: a program of each type that may have a filter. The key is the IPv4 source
+ * address of the packet; user space chooses the operation.
  */
 #include <linux/bpf.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ int own_packet(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* A peer is learnt, or asked about. */
+/* Insert or look up a peer. */
 SEC("xdp")
 int own_peer(struct xdp_md *ctx)
 {
@@ -68,7 +68,7 @@ int own_peer(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* Of keys that are known the window goes on. */
+/* Extend the window of known keys. */
 SEC("xdp")
 int own_new(struct xdp_md *ctx)
 {
@@ -122,11 +122,11 @@ int own_netfilter(struct bpf_nf_ctx *ctx)
 	if (bpf_dynptr_from_skb((struct __sk_buff *)ctx->skb, 0, &ptr))
 		return 1;
 	ip = bpf_dynptr_slice(&ptr, 0, &room, sizeof(room));
-	if (ip && ip->version != 4) /* a test run has the Ethernet header before it */
+	if (ip && ip->version != 4) /* a test run has an Ethernet header before it */
 		ip = bpf_dynptr_slice(&ptr, 14, &room, sizeof(room));
 	if (!ip)
 		return 1;
-	from = ip->saddr; /* memory of a slice cannot be passed to the module */
+	from = ip->saddr; /* memory of a dynptr slice cannot be passed to the module */
 	ask(&from);
 	return 1;
 }
@@ -138,7 +138,7 @@ static __always_inline void put(struct epf_own_ref *ref, struct epf_filter *f)
 		epf_own_put(ref, f);
 }
 
-/* As if it interrupted programs that have the first @op of this CPU's references. */
+/* As if it interrupted programs that hold the first @op references of this CPU. */
 SEC("xdp")
 int own_nested(struct xdp_md *ctx)
 {

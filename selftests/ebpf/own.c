@@ -2,9 +2,9 @@
 /*
  * usage: own [--module] OWN.bpf.o SLEEP.bpf.o
  *
- * Programs that include epf.bpf.h, loaded by libbpf and nothing else: of each type
- * they share a filter with epfctl, in both directions; those that may sleep are
- * refused. With --module: they were built with -DEPF_MODULE. EPFCTL is the tool.
+ * Programs that include epf.bpf.h, loaded by libbpf only: one of each type shares a
+ * filter with epfctl, in both directions; sleepable programs are refused. With --module
+ * they were built with -DEPF_MODULE. EPFCTL is the tool.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -29,7 +29,7 @@ static char name[32], *verifier;
 static pid_t holder;
 static bool module;
 
-/* What libbpf said last, for a load that fails. */
+/* libbpf's last message, for a load that fails. */
 static char said[4096];
 
 static int keep(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -84,7 +84,7 @@ static int use_map(struct bpf_object *obj, const char *map, const char *pin)
 	return ret;
 }
 
-/* Before it is loaded; see choose(). */
+/* Call before it is loaded; see choose(). */
 static int use_filter(struct bpf_object *obj)
 {
 	if (module)
@@ -96,7 +96,7 @@ static int use_filter(struct bpf_object *obj)
 	/* clang-format on */
 }
 
-/* The number that the kernel has given the filter; 0: it cannot be found. */
+/* Return: the filter's id in the kernel; 0: it cannot be found. */
 static __u32 filter_id(void)
 {
 	char line[4096] = "", *at;
@@ -112,7 +112,7 @@ static __u32 filter_id(void)
 	return at ? (__u32)strtoul(at + 5, NULL, 10) : 0;
 }
 
-/* Put the module's filter into the object that is loaded. */
+/* Put the module's filter into the loaded object. */
 static int choose(struct bpf_object *obj)
 {
 	struct bpf_program *prog =
@@ -133,7 +133,7 @@ static void set_type(struct bpf_program *prog)
 	bpf_program__set_expected_attach_type(prog, ATTACH_NETFILTER);
 }
 
-/* The object with one program that is to be loaded. */
+/* Open the object with one program that is to be loaded. */
 static struct bpf_object *open_one(const char *path, const char *func,
 				   struct bpf_program **one)
 {
@@ -185,7 +185,7 @@ static bool start(struct running *r, const char *func, bool chosen)
 	return r->op && r->verdict;
 }
 
-/* A packet from @from goes through the program. Return: what the filter said. */
+/* Run the program on a packet from @from. Return: the filter's answer. */
 static int ask(const struct running *r, __u32 op, __u32 from)
 {
 	__u8 packet[64] = { 0x02, [12] = 0x08, [14] = 0x45, [17] = 50, [22] = 64,
@@ -260,7 +260,9 @@ static const struct {
 };
 #define NR_TYPES (sizeof(types) / sizeof(types[0]))
 
-/* A kernel before 6.4 has no programs at netfilter hooks. libbpf may not know either. */
+/* A kernel before 6.4 has no programs at netfilter hooks, and libbpf may not know them
+ * either.
+ */
 static bool known(const char *func)
 {
 	static const struct bpf_insn pass[] = {
@@ -292,9 +294,9 @@ static void check_type(__u32 nr)
 		up = start(&r, types[nr].func, true);
 	tap_ok(up, "%s: it loads%s", type, skip);
 	tap_ok(no || (up && ours_is_found(&r, nr)),
-	       "%s: what it inserts epfctl finds, and not before%s", type, skip);
+	       "%s: epfctl finds its insertions, and not before%s", type, skip);
 	tap_ok(no || (up && theirs_is_found(&r, nr)),
-	       "%s: it finds what epfctl inserts, and nothing else%s", type, skip);
+	       "%s: it finds the insertions of epfctl, and nothing else%s", type, skip);
 	tap_ok(no || (up && twice(&r, nr)),
 	       "%s: the first is absent, the second present%s", type, skip);
 	bpf_object__close(r.obj);
@@ -312,7 +314,7 @@ static void check_packet(void)
 	bpf_object__close(r.obj);
 }
 
-/* Asking learns nothing, and neither does it restart a window. */
+/* A lookup inserts nothing, and does not restart a window. */
 static void check_peer(void)
 {
 	__u32 a = key_of(8, 1), b = key_of(8, 2);
@@ -390,7 +392,7 @@ static void check_destroyed(struct running *r)
 
 /* ---- programs that may sleep ---- */
 
-/* Load it. Return: as bpf_object__load(). */
+/* Try to load it. Return: as bpf_object__load(). */
 static int try_load(const char *path, const char *func, __u32 flags)
 {
 	struct bpf_program *prog;
@@ -421,7 +423,9 @@ static const char *const sleepers[] = { "sleep_syscall", "sleep_fentry",
 					"sleep_lsm", "sleep_uprobe" };
 #define NR_SLEEPERS (sizeof(sleepers) / sizeof(sleepers[0]))
 
-/* Syscall programs may call the module; others are not allowed to, or not sleepable. */
+/* Syscall programs may call the module; other types are not allowed to, or cannot be
+ * sleepable.
+ */
 static void check_sleepers(const char *path)
 {
 	size_t i;
@@ -438,7 +442,7 @@ static void check_sleepers(const char *path)
 
 /* ---- the filter ---- */
 
-/* End its epochs in a process that goes when this one does. */
+/* End its epochs in a process that ends with this one. */
 static bool hold(void)
 {
 	const char *patience = getenv("EPF_PATIENCE");

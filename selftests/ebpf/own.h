@@ -3,7 +3,7 @@
 #ifndef EPF_OWN_H
 #define EPF_OWN_H
 
-#define OWN_NONE (-77777) /* nothing was asked */
+#define OWN_NONE (-77777) /* the program was not asked */
 
 enum own_op { OWN_TEST, OWN_INSERT, OWN_TEST_AND_INSERT, OWN_INSERT_NEW };
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Programs of each type that includes epf.bpf.h, loaded by libbpf alone.
+# A program of each type that includes epf.bpf.h, loaded by libbpf only.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 build=${BUILD:-$top/build}

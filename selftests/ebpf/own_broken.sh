@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of own programs fails with each of its mutants (../mutants).
+# Each mutant of epf.bpf.h makes the test of own programs fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" ebpf/own_broken

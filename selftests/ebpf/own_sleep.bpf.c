@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* For own.c: programs that may sleep, with a filter. Each has to be refused. */
+/* For own.c: sleepable programs with a filter. Each must be refused. */
 #include <linux/bpf.h>
 
 #include <epf.bpf.h>

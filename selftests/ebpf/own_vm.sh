@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Programs of each type that includes epf.bpf.h, built for the module.
+# A program of each type that includes epf.bpf.h, built for the module.
 # shellcheck source=selftests/xdp/load.sh disable=SC1091,SC2154
 . "$(dirname "$0")/../xdp/load.sh"
 built=${built%/xdp}/ebpf

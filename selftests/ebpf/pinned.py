@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Rules of iptables that use a pinned program (epfctl pin) of a filter that is pure BPF,
-on this machine's kernel: what they say, whatever becomes of filter and holder; keys of
-the core; nothing that a process sends is lost; what status tells of them.
+"""iptables rules that use a pinned program (epfctl pin) of a pure BPF filter, on this
+machine's kernel: their verdicts, whatever happens to filter and holder; keys equal to the
+core's; no insertion lost for packets that a process sends; and what status shows.
 """
 
 import json
@@ -52,7 +52,7 @@ def require():
 
 
 class Filter(rules.Filter):
-    """With a process that ends its epochs, unless it is not @held."""
+    """With a process that ends its epochs, unless @held is false."""
 
     def __init__(self, *options, held=True, name=NAME):
         super().__init__(name, *options)
@@ -78,7 +78,7 @@ class Filter(rules.Filter):
 
 
 class Pins:
-    """Programs by name, of a filter; taken away at the end."""
+    """Programs of a filter, by name; removed at the end."""
 
     def __init__(self, name=NAME, **options):
         self.name, self.options = name, options
@@ -96,7 +96,7 @@ class Pins:
         return self
 
     def rules(self, program, *rules_):
-        """Each is (chain, program, rest)."""
+        """Each is (chain, program, rest of the rule)."""
         return rules.Rules(program, *(
             f"{chain} -m bpf --object-pinned {path(what)} {rest}"
             for chain, what, rest in rules_))
@@ -108,7 +108,7 @@ class Pins:
 
 
 def status(what, code=0):
-    """What status tells of a pin, as JSON."""
+    """Return what status shows of a pin, as JSON."""
     done = run(EPFCTL, "-j", "status", path(what), check=False)
     if done.returncode != code:
         raise RuntimeError(f"status {what}: exit {done.returncode}: {done.stderr}")
@@ -116,19 +116,19 @@ def status(what, code=0):
 
 
 def counted(what):
-    """Packets by reason."""
+    """Return packets by reason."""
     return {name: c["packets"] for name, c in status(what)["counters"].items()
             if c["packets"]}
 
 
 def listed():
-    """Our pins, as status without an operand shows them."""
+    """Return our pins, as status without an operand lists them."""
     return [o["pin"] for o in json.loads(run(EPFCTL, "-j", "status", check=False).stdout)
             if o.get("pin", "").endswith(f"-{PID}")]
 
 
 def records(program):
-    """Records of a program that are left."""
+    """Return the remaining records of a program."""
     return [name for name in os.listdir(RECORDS) if name == f"@@pin:{program}"] \
         if os.path.exists(RECORDS) else []
 
@@ -139,9 +139,9 @@ def front_ends():
 
 
 def answered(program, version, verdict, between=None, early=False, reason=None):
-    """A query, what happens then, and the answer: does it come in? And packets that
-    nobody asked for. @reason: by which one packet at least is counted.
-    """
+    """Send a query, do what happens meanwhile, and send the answer: is it let in? Also
+    unsolicited packets. @reason: at least one packet is counted under it.
+"""
     with Pins(learn="--key flow --learn", ask=f"{ASK} {verdict}") as pins, \
             pins.rules(program, ("OUTPUT -p udp", "learn", ""),
                        ("INPUT -p udp", "ask", "-j ACCEPT")) as table, \
@@ -172,7 +172,7 @@ def reflexive(program, version):
 
 
 def unknown(verdict, how):
-    """What the filter cannot tell about has the said verdict."""
+    """A packet that the filter cannot answer for gets the given verdict."""
     program, version = front_ends()[0]
     with Filter("--time", "700s", "--rate", 1, "-b", "1e-6", held=how != "never held") as f:
         between = {
@@ -188,7 +188,7 @@ def unknown(verdict, how):
 
 
 def parity():
-    """Keys are those of the model, from pages too."""
+    """Keys are those of the model, also from pages."""
     short, long = xt.traffic()
     for what, kind in xt.KINDS.items():
         with Filter("-W", 100000, "-b", "1e-9") as peers, \
@@ -209,7 +209,7 @@ def parity():
 
 
 def matched(what):
-    """Packets and bytes for which the match held, as iptables counts them."""
+    """Return packets and bytes for which the match held, as iptables counts them."""
     told = [c for c in status(what)["counters"].values() if c["verdict"] == "match"]
     return [sum(c[unit] for c in told) for unit in ("packets", "bytes")]
 
@@ -258,7 +258,7 @@ def saved():
 
 
 def wrong():
-    """What contradicts itself, or is not there, is told in one line."""
+    """Contradictory rules and missing objects are reported in one line."""
     cases = [
         ("--key flow", "--recent, --new or --learn"),
         ("--key packet --learn", "--key must be flow"),
@@ -298,7 +298,7 @@ RULES = {
 
 
 def told():
-    """The rule as status shows it is the rule that was given, in text and in JSON."""
+    """status shows the rule that was given, in text and in JSON."""
     with Filter(), Pins(**{what: f"--key {rule}" for what, rule in RULES.items()}):
         text = run(EPFCTL, "status", check=False).stdout
         for what, rule in RULES.items():
@@ -324,14 +324,15 @@ def told():
 
 
 def removed():
-    """A pin that was removed or replaced is not listed; its record goes with the next."""
+    """A pin that was removed or replaced is not listed; its record is removed with the next
+    change."""
     shown = []
     with Filter():
         for n in range(4):
             with Pins(gone="--key flow --learn"):
                 program = status("gone")["program"]
                 shown.append(records(program))
-            shown.append(listed())  # by rm
+            shown.append(listed())  # removed by rm
             with Pins(next="--key flow --learn"):
                 shown.append((records(program), len(listed())))
                 next_ = status("next")["program"]
@@ -357,7 +358,7 @@ def removed():
 
 
 def refused():
-    """destroy, in one line that names the pin and what to do."""
+    """destroy fails in one line that names the pin and what to do."""
     done = run(EPFCTL, "destroy", NAME, check=False)
     return done.returncode == 2 and done.stderr.count("\n") == 1 and \
         f"pinned at {path('ask')}" in done.stderr and \
@@ -365,9 +366,9 @@ def refused():
 
 
 def holds():
-    """A pin holds its filter, whatever is swapped; one that was removed does not, and the
-    rule that is left gives the said verdict.
-    """
+    """A pin holds its filter across swaps; a removed pin does not, and the remaining rule
+    gives the stated verdict.
+"""
     program, version = front_ends()[0]
     seen, twin = {}, f"{NAME[:-len(str(PID))]}o-{PID}"
     with Filter(held=False), Filter(held=False, name=twin), \
@@ -396,7 +397,7 @@ def holds():
 
 
 def race():
-    """What a process sends is learnt, whatever softirqs of its CPU insert."""
+    """Packets that a process sends are all inserted, whatever softirqs of its CPU insert."""
     nr = 6000 if os.environ.get("EPF_THOROUGH") else 3000
     with Filter("-W", 10000000, "-b", "1e-9") as peers, \
             Pins(learn="--key flow --learn") as pins, \
@@ -430,7 +431,7 @@ def cases():
     yield "keys are those of the model, in pages too", parity
     yield "recent, new, learn, learn-new, within", asks
     yield "saved and restored", saved
-    yield "what is wrong is told in one line", wrong
+    yield "errors are one line", wrong
     yield "status tells the rule as it was given", told
     yield "a pin that was removed is forgotten", removed
     yield "a pin holds its filter", holds

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""`epfctl attach --reflexive` on this machine: what reflex_hosts.py says. B is the host that
-is protected, A the world. Raw frames go out of B and in from A, of every kind that the
-rule tells apart, and an oracle that knows what each is says what becomes of it; then real
-sockets. In a guest, where it tests the kernel, the parts that depend on that; with
-EPF_THOROUGH all. With EPF_REFLEX_BACKEND=module filters of the module, which nobody has
-to hold.
+"""`epfctl attach --reflexive` on this machine, in the setup of reflex_hosts.py. B is the
+protected host, A the world. Raw frames of every kind that the rule distinguishes go out of B
+and in from A, and an oracle that knows each frame predicts its outcome; then real sockets.
+In a guest only the parts that depend on the kernel run, unless EPF_THOROUGH is set. With
+EPF_REFLEX_BACKEND=module it tests filters of the module, which need no holder.
 """
 
 import collections
@@ -40,16 +39,16 @@ def attached(*options, **how):
 
 
 def seen(frames, protocol):
-    """Of @frames that are passed what a socket of @protocol gets. Whether one of a
-    protocol gets packets with tags is the kernel's business.
-    """
+    """Return which of the passed @frames a socket of @protocol receives. Whether a socket
+    of one protocol gets tagged packets depends on the kernel.
+"""
     if protocol == ALL:
         return [packets.untagged(f) for f in frames]
     return [f for f in frames if f[12:14] == struct.pack(">H", protocol) and
             b"tagged" not in f and b"twice" not in f]
 
 
-# What the rules of the tests say about each reason, where it is not "accept".
+# What the rules of the tests do for each reason, if it is not "accept".
 def verdicts(absent="drop", unknown="accept", fragments="pass"):
     out = dict.fromkeys(("truncated", "malformed", "saturated", "overdue",
                          "no_filter", "error"), unknown)
@@ -63,7 +62,7 @@ def passes(reason, rule):
 
 def oracle(*options, what=DROP, rule=None, protocol=ALL, match=DNS,
            known=packets.dns):
-    """Half of the flows are sent, then answers of all kinds come for all of them."""
+    """Half of the flows send a query, then answers of all kinds arrive for all of them."""
     rule = rule or verdicts()
     sent, asked = packets.mixture(tap.drawn(1), known)
     tap.may_fail(1e-6)
@@ -84,14 +83,14 @@ def oracle(*options, what=DROP, rule=None, protocol=ALL, match=DNS,
 
 
 def flows(first, count=200):
-    """Plain ones of DNS, half of IPv6: (queries, answers)."""
+    """Return plain ones of DNS, half of IPv6: (queries, answers)."""
     made = [packets.Flow(6 if n % 2 else 4, 17, n, 53)
             for n in range(first, first + count)]
     return [f.query() for f in made], [f.answer() for f in made]
 
 
 def owned():
-    """A kind of filter whose operations take turns."""
+    """A kind of filter whose operations exclude one another."""
     known, other = flows(0), flows(1000)
     with Filter("--kind", "dict", "--time", "1h", "--rate", "1", "-b", "1e-6"), \
             attached() as on:
@@ -105,9 +104,9 @@ def owned():
 
 
 def paged():
-    """Packets whose headers do not lie in one piece are learnt, and so are those that are
-    cut short known for that.
-    """
+    """Packets whose headers are not in one piece are inserted, and packets that are cut
+    short are recognized as such.
+"""
     out, back = flows(0, packets.RING - 1)
     with Filter(), Holder(), attached() as on:
         with raw(net.NS_B, net.B, 0) as tx, raw(net.NS_A, net.A, ALL) as rx:
@@ -123,7 +122,7 @@ def paged():
 
 
 def key(name, recent, *options):
-    """Which of the packets that resemble an answer are one, by that key."""
+    """Which packets that resemble an answer are one, by that key."""
     fault = None
     for version in 4, 6:
         query, asked = packets.neighbours(version)
@@ -139,12 +138,12 @@ def key(name, recent, *options):
     return fault or nothing_left()
 
 
-OFTEN = ("-W", 1000000, "-b", "1e-9")  # epochs end by hand
+OFTEN = ("-W", 1000000, "-b", "1e-9")  # epochs end by explicit rotation only
 
 
 def judged(on, before, frame, protocol):
-    """As what @frame, which comes in, is counted, and whether it is passed; the counters
-    then, which were @before.
+    """Return the counter of the incoming @frame, whether it is passed, and the counters
+    after it. They were @before.
     """
     got = send_in([frame], protocol)
     after = on.side("ask")
@@ -153,7 +152,7 @@ def judged(on, before, frame, protocol):
 
 
 def ages_of(within, *options, filter_options=OFTEN, until=9):
-    """What becomes of answers, IPv4 and IPv6, to one query as epochs end."""
+    """Return the outcome of answers, IPv4 and IPv6, to one query as epochs end."""
     both = [(packets.Flow(4, 17, 7, 53), IP), (packets.Flow(6, 17, 7, 53), IP6)]
     seen = [[], []]
     with Filter(*filter_options), Holder(), \
@@ -169,8 +168,8 @@ def ages_of(within, *options, filter_options=OFTEN, until=9):
 
 
 def ages(*options, within=(1, 2, 6, 7)):
-    """--within: so many epochs back an answer is recent, and no further. One to what is
-    older has the verdict of --else.
+    """--within: an answer is recent for that many epochs, and no longer. One to an older
+    query has the verdict of --else.
     """
     got = {n: ages_of(n, *options) for n in within}
     want = {n: 2 * [[["recent", True]] * (n + 1) + [["older", False]] * (7 - n) +
@@ -179,7 +178,7 @@ def ages(*options, within=(1, 2, 6, 7)):
 
 
 def ages_owned():
-    """Epochs of other kinds, which have more of them than a window of lanes."""
+    """The same for other kinds, which have more epochs in a window than lanes."""
     kind = ("--kind", "ge", "-W", 1000000, "-b", "1e-6")
     got = ages_of(2, filter_options=kind, until=4)
     want = 2 * [[["recent", True]] * 3 + [["older", False]]]
@@ -190,9 +189,9 @@ def ages_owned():
 
 
 def durations():
-    """--within of a duration is rounded up to epochs, of which 70s have seven, and told as
+    """A duration in --within is rounded up to epochs, of which 70s have seven, and shown as
     it was given.
-    """
+"""
     got = {}
     rule = ["--reflexive", *DNS, *DROP, "--within"]
     for options in ("--time", "70s", "--rate", "100"), \
@@ -227,7 +226,7 @@ def durations():
 
 
 def reload(*options):
-    """Swap and restore: a program goes on with what is there under the name."""
+    """Swap and restore: a program continues with the contents under the name."""
     first, second = flows(0), flows(1000)
     with Filter(), Filter(name=TWIN), Holder(NAME, TWIN), \
             attached(*options) as on:
@@ -252,9 +251,9 @@ def reload(*options):
 
 
 def unknown_case(reason, verdict, spoil):
-    """@spoil() has the filter not know: what was learnt has @verdict, the rest is
-    absent for certain, but where there is no filter at all.
-    """
+    """@spoil() makes the filter unable to answer: inserted keys have @verdict, and others
+    are certainly absent, unless there is no filter at all.
+"""
     known, other = flows(0), flows(1000)
     what = ["--else", "drop", "--if-unknown", verdict, "--fragments", "drop"]
     with spoil() as ruin, attached(what=what) as on:
@@ -277,8 +276,8 @@ def unknown_case(reason, verdict, spoil):
 
 
 class Echo:
-    """UDP servers in A that answer all they get, and one more time to one that did not
-    ask."""
+    """UDP servers in A that answer every datagram, and also send one answer to a socket
+    that did not ask."""
 
     def __init__(self, *addresses, port=53):
         socks = [udp(net.NS_A, a, port) for a in addresses]
@@ -307,7 +306,7 @@ class Echo:
 
 
 def queries(address, server, count):
-    """Ask from @count ports. Return: how many were answered."""
+    """Ask from @count ports. Return the number of answers."""
     answered = 0
     for n in range(count):
         with udp(net.NS_B, address) as sock:
@@ -321,9 +320,9 @@ def queries(address, server, count):
 
 
 def sockets(*options):
-    """Real queries are answered, and a real socket gets nothing that was not asked
-    for; what is not matched it gets.
-    """
+    """Real queries are answered, and a real socket gets nothing else, except packets that
+    do not match.
+"""
     with Filter(), Holder(), attached(*options) as on, Echo(A4, A6):
         four, six = queries(B4, A4, 100), queries(B6, A6, 100)
         with udp(net.NS_B, B4, 5000) as victim, udp(net.NS_A, A4, 123) as ntp, \
@@ -339,9 +338,9 @@ def sockets(*options):
 
 
 def unreachable(*options):
-    """The ICMP errors that a real stack sends about a packet come through, and a socket
-    is told; spoofed ones do not.
-    """
+    """ICMP errors that a real stack sends about a packet pass, and the socket gets them;
+    forged ones do not pass.
+"""
     told = []
     with Filter(), Holder(), attached(*options, match=["--match", "udp"]) as on:
         for here, there in (B4, A4), (B6, A6):
@@ -361,8 +360,8 @@ def unreachable(*options):
 
 def tcp(*options):
     """Connections from here work, with packets as large as the stack makes them, and
-    none from there come.
-    """
+    connections from there fail.
+"""
     data = os.urandom(1 << 16)
     rule = ["--match", "tcp"]
     with Filter(), Holder(), attached(*options, match=rule) as on:
@@ -396,9 +395,9 @@ def tcp(*options):
 
 
 def big_tcp(*options):
-    """With packets that no IPv4 header can tell the length of (Linux 6.3): they are
-    learnt, although the header says 0.
-    """
+    """With packets longer than an IPv4 header can state (Linux 6.3): they are inserted,
+    although the header says 0.
+"""
     if kernel() < (6, 3):
         raise tap.Skip("Linux 6.3 is needed")
     data = os.urandom(1 << 22)
@@ -432,8 +431,10 @@ def big_tcp(*options):
 
 
 def race(*options):
-    """Queries from process context while a flood is judged by softirqs of the same
-    CPU: none of the answers is dropped, and none of the flood passes.
+
+def race(*options):
+    """Queries from process context while softirqs of the same CPU judge a flood: no answer
+    is dropped, and none of the flood passes.
     """
     count = 20000 if not os.environ.get("EPF_VM") else 2000 if KERNELS or THOROUGH else 800
     with Filter("--time", "1h", "--rate", "1k", "-b", "1e-9"), Holder(), \
@@ -462,16 +463,16 @@ def race(*options):
 
 
 def others_filter(hook, prio):
-    """Somebody else's program, as a filter."""
+    """Another user's program, as a filter."""
     path = os.path.join(net.BUILD, "selftests/ebpf/reflex_other.bpf.o")
     net.in_b("tc", "filter", "add", "dev", net.B, hook, "prio", prio, "bpf", "da",
              "obj", path, "sec", "tc")
 
 
 def marks(*options):
-    """What answers none is passed with a mark, of which only the bits of the mask are
-    set: another program's bits stay.
-    """
+    """A packet that answers no query is passed with a mark, of which only the bits of the
+    mask are set: another program's bits stay.
+"""
     what = ["--else", "mark=0x1000000/0x3000000", "--ask", "tc"]
     known, other = packets.sockets(A4, B4)
     net.in_b("tc", "qdisc", "add", "dev", net.B, "clsact")
@@ -492,13 +493,13 @@ def marks(*options):
     finally:
         net.in_b("tc", "qdisc", "del", "dev", net.B, "clsact")
     return net.unlike(marks=(got, [0x82000007, 0x81000007]), kept=(mine, True),
-                      # an answer, and what A's stack says of the query
+                      # an answer, and the reply of A's stack to the query
                       counters=(counters, {"recent": 2, "absent": 1, "other": 1})) \
         or nothing_left()
 
 
 def beside(*options):
-    """A filter that others put into the qdisc keeps it, whoever made it."""
+    """A filter that another user put into the qdisc keeps the qdisc, whoever made it."""
     with Filter():
         with attached("--clsact", *options):
             others_filter("egress", 7)
@@ -509,9 +510,8 @@ def beside(*options):
 
 
 def half():
-    """Where the learning program was taken away, status says so, and detach removes the
-    rest.
-    """
+    """If the inserting program was removed, status says so, and detach removes the rest.
+"""
     with Filter():
         net.epfctl("attach", net.B, "--filter", NAME, "--reflexive", *DNS, *DROP,
                    "--clsact")
@@ -527,9 +527,10 @@ def half():
 
 
 def elsewhere():
-    """Detached from another network namespace, what asks passes everything. A dispatcher
-    would stay pinned, with a program of the module's functions, which could not be unloaded.
-    """
+    """Detached from another network namespace: the program that looks up then passes
+    everything. A dispatcher would stay pinned, with a program that calls the module, which
+    then could not be unloaded.
+"""
     known = flows(0)
     with Filter(), Holder():
         net.epfctl("attach", net.B, "--filter", NAME, "--reflexive", *DNS, *DROP,
@@ -552,21 +553,23 @@ def ours():
 
 
 def often():
-    """How often, with EPF_THOROUGH: an emulated guest takes a second a time."""
+    """Return how often, with EPF_THOROUGH: an emulated guest takes a second each time."""
     with open("/proc/cpuinfo", encoding="ascii") as file:
         return 200 if "QEMU TCG" in file.read() else 10000
 
 
 def memory():
-    """KiB that the kernel cannot give back: of its allocators."""
+    """Return KiB that the kernel cannot reclaim, of its allocators."""
     with open("/proc/meminfo", encoding="ascii") as file:
         sizes = dict(line.split(":") for line in file)
     return sum(int(sizes[what].split()[0]) for what in ("SUnreclaim", "VmallocUsed", "Percpu"))
 
 
 def cycles(*options):
-    """Attached and detached so often, nothing is left; in a guest, where nothing else runs,
-    no memory either, as soon as a KiB a time would be seen.
+
+def cycles(*options):
+    """Attached and detached repeatedly, nothing is left; in a guest, where nothing else
+    runs, no memory either, if there are enough cycles to detect a KiB per cycle.
     """
     count = int(os.environ.get("EPF_CYCLES", often() if THOROUGH else FEW))
     first, sizes = count // 10 if os.environ.get("EPF_VM") and count >= 1000 else -1, []
@@ -600,7 +603,7 @@ def refused(text, *args):
 
 
 def refusals():
-    """In one line each that names what is missing or wrong; nothing is attached."""
+    """One line for each names what is missing or invalid, and nothing is attached."""
     on = ["--reflexive"]
     with Filter():
         for text, args in [
@@ -645,7 +648,7 @@ def refusals():
 
 
 def told():
-    """The rule as status shows it is the rule that was given."""
+    """status shows the rule that was given."""
     match = ["--match", "any:sport=7", "--match", "udp:sport=443,53,1000-1010",
              "--match", "tcp"]
     with Filter(), attached(match=match) as on:
@@ -671,7 +674,7 @@ def with_two(*options, **how):
 
 
 def of_kernel():
-    """What may differ from kernel to kernel."""
+    """Cases that may differ between kernels."""
     of = functools.partial
     return [("XDP: each packet by the oracle", of(oracle, "--no-dispatcher")),
             ("tc: each packet by the oracle", of(oracle, "--ask", "tc", protocol=IP)),
@@ -702,7 +705,7 @@ def of_module():
             ("the same, tc", of(ages, "--ask", "tc", within=some)),
             ("a kind that is owned, within so many epochs", ages_owned),
             ("detached from another network namespace", elsewhere),
-            ("zones", of(zones, flows(0))), ("the rule is told as it was given", told)]
+            ("zones", of(zones, flows(0))), ("the rule is shown as it was given", told)]
 
 
 def cases():
@@ -749,7 +752,7 @@ def cases():
         ("the qdisc of others stays", beside),
         ("what is left of half an attachment", half),
         ("detached from another network namespace", elsewhere),
-        ("the rule is told as it was given", told),
+        ("the rule is shown as it was given", told),
         ("refused", refusals),
     ]
 

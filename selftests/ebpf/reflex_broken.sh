@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of attach --reflexive fails with each of its mutants (../mutants).
+# Each mutant of attach --reflexive makes its test fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" ebpf/reflex_broken

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""attach --reflexive over a capture of real traffic, in both directions and in its order,
-and over the same traffic as others carry it: behind VLAN tags, as IPv6, fragmented, and
-with ICMP errors among it. The reference model says what becomes of each packet.
+"""attach --reflexive on a capture of real traffic, in both directions and in its order, and
+on the same traffic in other forms: with VLAN tags, as IPv6, fragmented, and with ICMP
+errors between. The reference model predicts the outcome of each packet.
 """
 
 import functools
@@ -20,15 +20,16 @@ import packets as model  # noqa: E402
 
 CAPTURE = os.path.join(net.BUILD, "data/real.pcap")
 FRAMES = 62781 if os.environ.get("EPF_THOROUGH") else 6000
-INSIDE = bytes.fromhex("08002734f2dc")  # who sends most of it
+INSIDE = bytes.fromhex("08002734f2dc")  # MAC address of the host that sends most of it
 OUTSIDE = bytes.fromhex("080027f3331f")
 SOL_PACKET, PACKET_IGNORE_OUTGOING = 263, 23
-NOBODY = bytes.fromhex("02000000000102000000000a")  # so no stack answers any of it
+NOBODY = bytes.fromhex("02000000000102000000000a")  # so that no stack answers any of it
 DROP = ["--match", "any", "--else", "drop", "--if-unknown", "accept", "--fragments", "pass"]
 
 
 def frames_of(path, most):
-    """Of an Ethernet capture: (frame, sent) of those between the two hosts, if they fit."""
+    """Return (frame, sent) of an Ethernet capture, for the frames between the two hosts
+    that fit."""
     with open(path, "rb") as f:
         data = f.read()
     at, out = 24, []
@@ -42,14 +43,14 @@ def frames_of(path, most):
 
 
 def carries(frame):
-    """(protocol, payload) of an IPv4 packet that is not fragmented, or None."""
+    """Return (protocol, payload) of an IPv4 packet that is not fragmented, or None."""
     if frame[12:15] != b"\x08\x00\x45" or model.be(frame[20:22]) & 0x3FFF:
         return None
     return frame[23], frame[34:14 + model.be(frame[16:18])]
 
 
 def spoofed(frame, rng):
-    """From another port or address than it came from."""
+    """Return the frame with another source port or address."""
     at = rng.choice((29, 35)) if carries(frame) else 0
     return frame[:at] + bytes([frame[at] ^ rng.randrange(1, 256)]) + frame[at + 1:]
 
@@ -71,7 +72,7 @@ def as_ip6(frame, _):
 
 
 def fragments(frame):
-    """Two, where there are bytes enough: the first one has the ports."""
+    """Split into two fragments, if there are enough bytes: the first one has the ports."""
     found = carries(frame)
     if not found or len(found[1]) < 40:
         return [frame]
@@ -81,13 +82,13 @@ def fragments(frame):
 
 
 def error_about(frame):
-    """What a router on the way sends back, from an address that no flow has."""
+    """Return what a router on the way sends back, from an address that no flow has."""
     body = b"\x03\x01\0\0" + bytes(4) + frame[14:14 + 28]
     return frame[:14] + packets.ip4(1, body, bytes([203, 0, 113, 9]), frame[26:30])
 
 
 def traffic(rng, change=None, fragmented=False, errors=False):
-    """The capture, each fourth packet from outside once more by somebody else."""
+    """The capture, with every fourth packet from outside repeated from another source."""
     for frame, sent in frames_of(CAPTURE, FRAMES):
         mine = [(frame, sent)]
         if not sent and not rng.randrange(4):
@@ -106,7 +107,7 @@ def protocol_of(frame):
 
 
 def matched(frame, flags):
-    """The reason why no key is made, or None; as --match any has it."""
+    """Return the reason why there is no key, or None; as with --match any."""
     try:
         flow = model.flow_of(frame, model.FLOW, model.ETHER, flags)
     except model.NotIp:
@@ -123,11 +124,11 @@ def matched(frame, flags):
 KEYS = {"flow": (model.FLOW, model.REVERSE, 0),
         "conversation": (model.CONVERSATION, 0, 0),
         "peer-port": (model.PEER_PORT, 0, model.REVERSE),
-        "peer": (model.PEER, 0, model.REVERSE)}  # what asks, what learns
+        "peer": (model.PEER, 0, model.REVERSE)}  # what the lookup uses, what the insertion uses
 
 
 class Oracle:
-    """Exact: the keys that were sent."""
+    """Exact: the set of keys that were sent."""
 
     def __init__(self, key):
         self.key, *self.flags = KEYS[key]
@@ -150,7 +151,8 @@ class Oracle:
 
 
 class Wire:
-    """Both ends of the pair. What one side has sent has arrived before the other sends."""
+    """Both ends of the pair. Frames sent by one side have arrived before the other side
+    sends."""
 
     def __init__(self, protocol):
         self.protocol = protocol
@@ -178,7 +180,7 @@ class Wire:
 
 
 def runs(stream):
-    """(frames, sent): as many in one direction as follow each other, up to a burst."""
+    """Group (frames, sent) by direction, each group of consecutive frames up to a burst."""
     mine, way = [], None
     for frame, sent in stream:
         if mine and (sent != way or len(mine) == hosts.BURST):
@@ -195,9 +197,9 @@ def seen(frame, protocol):
 
 
 def replayed(least, *options, protocol=hosts.ALL, key="flow", **how):
-    """@least: there are that many of the named reasons, at least. Sockets of @protocol see
-    what is passed; those of all protocols see it before tc ingress.
-    """
+    """@least: at least that many packets have the named reasons. Sockets of @protocol see
+    packets that are passed; those of all protocols see them before tc ingress.
+"""
     if not os.path.exists(CAPTURE):
         raise tap.Skip("no real.pcap: scripts/deps.sh fetches it")
     oracle, got, want = Oracle(key), [], []

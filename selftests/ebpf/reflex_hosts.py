@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What reflex.py works with: a veth pair between two network namespaces, each with
-addresses that the other one knows, a filter that is pure BPF (with
-EPF_REFLEX_BACKEND=module the module's), frames in and out.
+"""What reflex.py uses: a veth pair between two network namespaces, each with addresses that
+the other one knows, a pure BPF filter (with EPF_REFLEX_BACKEND=module one of the module),
+and frames in and out.
 """
 
 import collections
@@ -27,7 +27,7 @@ import reflex_packets as packets  # noqa: E402
 import stage  # noqa: E402
 
 MODULE = os.environ["EPF_BACKEND"] == "module"
-BACKEND = "" if MODULE else " (pure BPF)"  # as status tells it
+BACKEND = "" if MODULE else " (pure BPF)"  # as status shows it
 NAME = f"rfx-{os.getpid()}"
 TWIN = NAME + "-2"
 SO_RCVBUFFORCE = 33
@@ -41,13 +41,13 @@ fences = 0
 
 
 def kernel():
-    """(6, 12)"""
+    """Return the kernel's version, such as (6, 12)."""
     return tuple(map(int, os.uname().release.split(".")[:2]))
 
 
 @contextlib.contextmanager
 def two_capabilities():
-    """epfctl has CAP_BPF and CAP_NET_ADMIN, and no others."""
+    """epfctl has CAP_BPF and CAP_NET_ADMIN only."""
     whole = net.EPFCTL
     with tempfile.TemporaryDirectory() as tmp:
         net.EPFCTL = os.path.join(tmp, "epfctl")
@@ -67,9 +67,9 @@ def mac(ns, dev):
 
 
 def make_hosts():
-    """Addresses and neighbours. No host speaks of its own accord: no ARP, and of
-    IPv6 neither detection of duplicates nor routers; groups are not joined aloud.
-    """
+    """Addresses and neighbours. No host sends packets by itself: no ARP, no IPv6 duplicate
+    address detection, no router discovery, no group reports.
+"""
     ends = ((net.NS_A, net.A, A4, A6), (net.NS_B, net.B, B4, B6))
     for ns, dev, four, six in ends:
         net.run(*net.inside(ns), "sh", "-c",
@@ -93,7 +93,7 @@ def require():
 
 
 def sweep():
-    """Whatever a case that failed has left."""
+    """Remove whatever a failed case has left."""
     net.epfctl("detach", net.B, check=False)
     for name in NAME, TWIN:
         net.run(net.EPFCTL, "destroy", "--force", name, check=False)
@@ -125,17 +125,17 @@ def udp(ns, address, port=0, kind=socket.SOCK_DGRAM, device=None):
 
 
 def Holder(*names):
-    """Of the filter, or of these. Filters of the module need none."""
+    """A holder of the filter, or of these. Filters of the module need none."""
     return stage.Holder(*([] if MODULE else names or [NAME]))
 
 
 def users():
-    """References to the filter, of programs and descriptors; pure BPF counts none."""
+    """Return references to the filter, of programs and descriptors; pure BPF counts none."""
     return json.loads(net.epfctl("-j", "show", NAME).stdout).get("users", 0)
 
 
 class Filter(net.Filter):
-    """For a window of time that no case outlasts."""
+    """With a window in time that is longer than any case."""
 
     def __init__(self, *options, name=NAME):
         super().__init__(*options or ("--time", "1h", "--rate", "100", "-b",
@@ -148,14 +148,14 @@ class Attached(net.Attached):
                          *options, filter=NAME)
 
     def side(self, side):
-        """Packets by reason, without the zeroes."""
+        """Return packets by reason, without zeros."""
         return {name: c["packets"]
                 for name, c in self.status()["counters"][side].items()
                 if c["packets"]}
 
 
 def fence(from_b, protocol=ALL):
-    """A frame that is passed for certain: of a protocol without ports."""
+    """Return a frame that certainly passes, because its protocol has no ports."""
     global fences
     fences += 1
     kind, make, version = (IP6, packets.ip6, 6) if protocol == IP6 else \
@@ -175,7 +175,7 @@ def drain(sock, last):
 
 
 def send_out(frames):
-    """From B. Wait until A has them all."""
+    """Send from B. Wait until A has received all frames."""
     with raw(net.NS_B, net.B, 0) as tx, raw(net.NS_A, net.A, ALL) as rx:
         for at in range(0, len(frames), BURST):
             for frame in frames[at:at + BURST]:
@@ -186,9 +186,9 @@ def send_out(frames):
 
 
 def send_in(frames, protocol=ALL):
-    """From A. Return: what B gets. Before tc ingress all sockets see all, but those
-    of one protocol.
-    """
+    """Send from A. Return: what B receives. Sockets of all protocols see all frames, before
+    tc ingress; those of one protocol do not.
+"""
     out = []
     with raw(net.NS_A, net.A, 0) as tx, raw(net.NS_B, net.B, protocol) as rx:
         for at in range(0, len(frames), BURST):
@@ -208,12 +208,12 @@ def pins():
     try:
         return [d for d in os.listdir(net.PINS)
                 if d.startswith("@" + net.B) or d in (NAME, TWIN)]
-    except FileNotFoundError:  # it goes with the last
+    except FileNotFoundError:  # it goes with the last pin
         return []
 
 
 def left():
-    """What there is of ours."""
+    """Return all of our objects."""
     link = net.in_b("ip", "link", "show", net.B).stdout
     qdisc = net.in_b("tc", "qdisc", "show", "dev", net.B).stdout
     shown = net.epfctl("status", net.B, check=False).returncode
@@ -227,7 +227,7 @@ def nothing_left():
 
 
 def counted(reasons, frames):
-    """What the counters should be, with the fences."""
+    """Return the expected counters, including the fences."""
     want = dict(collections.Counter(reasons))
     want["other"] = want.get("other", 0) + bursts(frames)
     return want

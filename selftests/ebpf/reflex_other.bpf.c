@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A program of somebody else at a tc hook: it sets a mark and passes the packet on. */
+/* Another user's program at a tc hook: it sets a mark and passes the packet on. */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>

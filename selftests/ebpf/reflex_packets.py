@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Packets for reflex.py, made from what they are: a flow, and how it is carried. So the
-test knows what becomes of a packet without reading one. Written from the RFCs, not from
-the programs that are tested.
+"""Packets for reflex.py, made from a description: a flow, and how it is carried. So the
+test knows the expected outcome without parsing a packet. Written from the RFCs, not from
+the programs under test.
 """
 
 import mmap
@@ -19,7 +19,7 @@ KIND = {4: 0x0800, 6: 0x86DD}
 
 
 def gso_ipv4_max(dev, size):
-    """RTM_NEWLINK with IFLA_GSO_IPV4_MAX_SIZE, which older `ip link` does not know."""
+    """Send RTM_NEWLINK with IFLA_GSO_IPV4_MAX_SIZE, which older `ip link` does not know."""
     body = struct.pack("=BxHiII", 0, 0, socket.if_nametoindex(dev), 0, 0) + \
         struct.pack("=HHI", 8, 63, size)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as sock:
@@ -30,13 +30,13 @@ def gso_ipv4_max(dev, size):
 
 
 SOL_PACKET, PACKET_TX_RING, TX_REQUEST = 263, 13, 1
-RING, SLOT, AT = 64, 2048, 32  # slots, bytes of one, where its frame begins
+RING, SLOT, AT = 64, 2048, 32  # slots, bytes of a slot, where its frame begins
 
 
 def send_from_ring(sock, frames):
-    """At most RING frames, from memory shared with the kernel: its packets refer to
-    that, and have nothing but the link header in their linear part.
-    """
+    """Send at most RING frames from memory shared with the kernel: its packets refer to
+    that memory, and have only the link header in their linear part.
+"""
     sock.setblocking(True)
     sock.setsockopt(SOL_PACKET, PACKET_TX_RING,
                     struct.pack("IIII", 4096, RING * SLOT // 4096, SLOT, RING))
@@ -62,7 +62,7 @@ def ether(kind, payload, to_a, tags=()):
 
 
 def untagged(frame):
-    """As packet sockets tell it: the outer tag is beside the frame."""
+    """Return it as packet sockets deliver it, with the outer tag apart from the frame."""
     tag = frame[12:14] in (b"\x81\x00", b"\x88\xa8")
     return frame[:12] + frame[16:] if tag else frame
 
@@ -80,13 +80,13 @@ def ip6(proto, payload, src, dst):
 
 
 def extended(proto, payload):
-    """Behind a hop-by-hop and a destination header."""
+    """Put it after a hop-by-hop and a destination options header."""
     pad = b"\x01\x04" + bytes(4)
     return 0, bytes([60, 0]) + pad + bytes([proto, 0]) + pad + payload
 
 
 class Flow:
-    """From B's port @port (made of @n) to A's @remote, and back."""
+    """A flow from B's port @port (derived from @n) to A's @remote, and back."""
 
     def __init__(self, version, proto, n, remote, ends=None):
         self.version, self.proto, self.remote = version, proto, remote
@@ -104,7 +104,7 @@ class Flow:
         return (self.b, self.a) if out else (self.a, self.b)
 
     def checked(self, body, out):
-        """With the checksum that a UDP socket demands of IPv6, and takes of IPv4."""
+        """Fill in the checksum that a UDP socket requires for IPv6, and accepts for IPv4."""
         if self.proto != UDP or len(body) < 8:
             return body
         src, dst = self.ends(out)
@@ -112,7 +112,7 @@ class Flow:
         return body[:6] + struct.pack(">H", checksum(pseudo + body) or 0xFFFF) + body[8:]
 
     def packet(self, out, how="plain"):
-        """The network packet; @how it is carried."""
+        """Return the network packet; @how it is carried."""
         src, dst = self.ends(out)
         body, proto = self.checked(self.l4(out, how), out), self.proto
         if self.version == 6:
@@ -147,7 +147,7 @@ class Flow:
         return self.frame(False, how)
 
     def error(self, how="plain"):
-        """An ICMP error of a router between, about the packet that was sent."""
+        """Return an ICMP error of a router on the way, about the packet that was sent."""
         carried = self.packet(True, how)
         if self.version == 4:
             body = struct.pack(">BBHI", 3, 3, 0, 0) + carried[:64]
@@ -158,7 +158,7 @@ class Flow:
 
 
 def neighbours(version):
-    """What may come after a query from port 2000 to port 53 of A: {what: frame}"""
+    """Return what may arrive after a query from port 2000 to port 53 of A: {what: frame}."""
     def flow(n, remote, a=A[version]):
         return Flow(version, UDP, n - 1024, remote, (a, B[version]))
 
@@ -175,7 +175,7 @@ def neighbours(version):
 
 
 def sockets(*ends):
-    """Two flows to port 5000 of B: that of port 53, that of port 123 of A."""
+    """Return two flows to port 5000 of B: from port 53 and from port 123 of A."""
     ends = [socket.inet_pton(socket.AF_INET, e) for e in ends]
     return [Flow(4, UDP, 5000 - 1024, remote, ends) for remote in (53, 123)]
 
@@ -190,7 +190,7 @@ def any_port(flow):
 
 
 def tunnels():
-    """A matching packet in a tunnel is no packet that matches."""
+    """A matching packet inside a tunnel does not match."""
     inner = Flow(4, UDP, 77, 53)
     for out in True, False:
         src, dst = (B[4], A[4]) if out else (A[4], B[4])
@@ -200,7 +200,7 @@ def tunnels():
 
 
 def others():
-    """(frame that comes in, reason) of what is not a flow with ports."""
+    """Yield (incoming frame, reason) for packets that are not flows with ports."""
     src, dst = A[4], B[4]
     arp = struct.pack(">HHBBH", 1, 0x0800, 6, 4, 3) + bytes(20)
     ping = struct.pack(">BBHI", 8, 0, 0, 1) + bytes(8)
@@ -219,7 +219,7 @@ def others():
         yield ether(KIND[4], ip4(UDP, body, src, dst, length=12), False), "malformed"
         yield ether(KIND[4], ip4(UDP, body, src, dst)[:12 + n], False), "truncated"
         yield ether(KIND[6], ip6(UDP, body, A[6], B[6])[:30 + n], False), "truncated"
-    # its own length, not the ports', is what is wrong
+    # its own length is wrong, not that of the ports
     yield ether(KIND[4], ip4(UDP, b"\0\x35\x10", src, dst), False), "malformed"
     yield ether(KIND[4], ip4(UDP, b"\0\x35\x10", src, dst, length=40), False), \
         "truncated"
@@ -229,7 +229,7 @@ WAYS = ("plain", "options", "tagged", "twice", "first")
 
 
 def mixture(rng, matches):
-    """([(frame that goes out, reason)], [(frame that comes in, reason)])"""
+    """Return ([(outgoing frame, reason)], [(incoming frame, reason)])."""
     flows = [Flow(rng.choice((4, 6)), rng.choice((UDP, UDP, UDP, TCP)), n,
                   rng.choice((53, 123, 443, 52, 54, 8053, 0, 65535)))
              for n in range(0, 1200, 3)]
@@ -244,7 +244,7 @@ def mixture(rng, matches):
             found = "other"
         asked += [(flow.answer(how), found) for how in rng.sample(WAYS, 2)]
         asked.append((flow.error(rng.choice(("plain", "options", "first"))), found))
-        # what was sent is no answer, and the other direction of it is another flow
+        # a sent packet is no answer, and its opposite direction is another flow
         if matches(flow) and flow.remote != flow.port:
             back = Flow(flow.version, flow.proto, flow.port - 1024, flow.remote)
             back.port = flow.port + 1

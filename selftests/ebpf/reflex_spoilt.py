@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How a filter comes to know nothing: context managers, which give what spoils it."""
+"""Ways to make a filter unable to answer, as context managers."""
 
 import reflex_hosts as hosts
 from reflex_hosts import NAME, Filter, Holder, net
 
 
 class Killed:
-    """A filter whose holder is killed, and is overdue then."""
+    """A filter whose holder is killed, and which is then overdue."""
 
     def __enter__(self):
         self.filter, self.holder = Filter("--window", "100000", "-b", "1e-9"), Holder()
@@ -35,7 +35,7 @@ class Destroyed(Killed):
 
 
 class Saturated(Killed):
-    """By so many keys that its error is above the limit."""
+    """Insert so many keys that its error is above the limit."""
 
     def __enter__(self):
         self.filter = Filter("--time", "1h", "--rate", "1", "-b", "1e-9")
@@ -56,7 +56,7 @@ class Saturated(Killed):
 
 
 def ways():
-    """Why it does not know, and what brings that about."""
+    """Yield the reason why it cannot answer, and what causes it."""
     out = [("saturated", Saturated), ("no_filter", Destroyed)]
     # the module ends epochs itself
     return out if hosts.MODULE else [("overdue", Killed)] + out

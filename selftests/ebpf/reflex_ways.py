@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""attach --reflexive where packets change or take another way through the stack between
-a process and the interface: NAT for hosts behind, a VRF, a bridge, VLAN devices. Real
-sockets ask, and get what they asked for and nothing else.
+"""attach --reflexive where packets change or take another path between a process and the
+interface: NAT for hosts behind, a VRF, a bridge, VLAN devices. Real sockets send queries,
+and get the answers and nothing else.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def nat():
 
 
 def again(dev):
-    """The addresses that an interface has lost on its way into another one."""
+    """Restore the addresses that an interface has lost by joining another one."""
     settle(net.NS_B, f"ipv6/conf/{dev}/disable_ipv6", 0)
     for address in B4 + "/24", B6 + "/64":
         net.in_b("ip", "addr", "replace", address, "dev", dev, "nodad")
@@ -64,7 +64,7 @@ def again(dev):
 
 @contextlib.contextmanager
 def above(dev, *kind):
-    """B's interface is part of @dev, as long as that is there."""
+    """B's interface is part of @dev during the block."""
     try:
         net.in_b("ip", "link", "add", dev, *kind)
         settle(net.NS_B, f"ipv6/conf/{dev}/addr_gen_mode", 1)
@@ -117,7 +117,7 @@ def vlan():
 
 
 def answered(ns, address, server, device):
-    """Ask from many ports. Return: how many were answered."""
+    """Ask from many ports. Return the number of answers."""
     count = 0
     for n in range(QUERIES):
         with udp(ns, address, device=device) as sock:
@@ -127,7 +127,8 @@ def answered(ns, address, server, device):
 
 
 def spoof(server, victim):
-    """From a port that was asked, and from an address, to one that has asked nothing."""
+    """Send from a port that was asked, and from an address, to a socket that has asked
+    nothing."""
     with udp(net.NS_A, server, 123) as sock:
         for _ in range(SPOOFED):
             sock.sendto(b"spoofed", (victim, 5000))
@@ -140,7 +141,7 @@ def over(way, *options):
             got = [answered(of.get("ns", net.NS_B), *end, bound) for end in ends]
         for own, server in ends:
             spoof(server, own if "ns" not in of else B4)
-        hosts.send_in([])  # what was sent before has come
+        hosts.send_in([])  # everything sent before has arrived
         counters = on.side("ask")
     return net.unlike(answered=(got, len(ends) * [QUERIES]),
                       recent=(counters.get("recent"), len(ends) * QUERIES),
@@ -154,7 +155,7 @@ def cases():
             ("VLAN devices", vlan)]
     hooks = [(), ("--ask", "tc")]
     if os.environ.get("EPF_VM") and not os.environ.get("EPF_THOROUGH"):
-        ways, hooks = ways[2:], hooks[:1]  # the others are asked natively
+        ways, hooks = ways[2:], hooks[:1]  # the others are tested natively
     return [(f"{name}{', tc' * bool(options)}", of(over, way, *options))
             for name, way in ways for options in hooks]
 

@@ -10,7 +10,7 @@ import pcap  # noqa: E402, of selftests/dedup, which net.py has found
 
 
 def audited(frames, *options):
-    """How many of @frames the filter has, by an audit of a capture."""
+    """Return how many of @frames the filter has, by an audit of a capture."""
     path = net.tmp("zone.pcap")
     pcap.Capture(pcap.Packet(n, f) for n, f in enumerate(frames)).save(path)
     done = net.run(net.EPFCTL, "-j", "audit", "--no-agent", *options, NAME, path,
@@ -19,9 +19,9 @@ def audited(frames, *options):
 
 
 def zones(known, *options):
-    """What is learnt in a zone is found in that one only; a filter may have several, and
+    """A key inserted in a zone is found in that zone only; a filter may have several, and
     offline they are the same.
-    """
+"""
     queries, answers = known
     half = {"7": slice(100), "65535": slice(100, 200), "263": slice(0), None: slice(0)}
     fault = None

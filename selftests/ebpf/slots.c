@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Filters as pure BPF whose contents are exchanged, or replaced by a snapshot's:
- * packets come before each store and call of that; a section lasts from before the
- * change until after it; who does it dies at each of his steps (death.h).
+ * Pure BPF filters whose contents are swapped, or replaced by a snapshot's. Packets
+ * arrive before each store and call of the change; a section lasts from before the
+ * change until after it; the process that makes the change dies at each of its steps
+ * (death.h).
  *
- * Two filters, 0 and 1, have contents of the same numbers at first, known by their
- * serials. What a restore makes is contents 2. Each contents' keys are its own, and
- * begin with FEW of what the limit allows; MANY more are beyond it. So a filter whose
- * contents got those has to be open at any moment; one that did not may be so for a
- * grace period.
+ * Two filters, 0 and 1, at first have contents 0 and 1, identified by their serials. A
+ * restore makes contents 2. Each of these has its own keys, and begins with FEW of the
+ * keys that the limit allows; MANY more exceed it. So a filter whose contents got those
+ * must be open at any moment; one whose contents did not may be open for a grace
+ * period.
  */
 #include "death.h"
 
 #include <stdlib.h>
 
 #define LIMIT (EPF_RATE_ONE / 100)
-#define LINES 2048u /* that an estimate is of all */
-#define MANY_LINES (128 * LINES) /* of which CPUs keep as many keys as ever */
+#define LINES 2048u /* few enough that an estimate reads all of them */
+#define MANY_LINES (128 * LINES) /* at this size CPUs hold back as many counts as possible */
 #define FEW(room) ((room) / 10 * 6)
 #define MANY(room) FEW(room)
 #define CONTENTS 3u
@@ -25,11 +26,11 @@
 static struct drive d; /* filter 0 */
 static struct ebpf_filter *filter[2];
 static char name[2][EPF_NAME_LEN];
-static __u64 *sent; /* keys of each contents; also by children */
+static __u64 *sent; /* keys sent to each of the contents; shared with children */
 static __u64 room;
 static struct epf_restore snapshot;
 
-/* As each was when it had FEW. */
+/* State of each of the contents with FEW keys. */
 static struct was {
 	struct epf_bpf_slot slot;
 	struct epf_bpf_cpu *cpu;
@@ -46,7 +47,7 @@ static __u32 contents_of(__u32 i)
 	       serial == was[1].slot.serial ? 1 : RESTORED;
 }
 
-/* Keys @from and on of contents @of, asked for or inserted by filter @i. */
+/* Look up or insert keys @from and on of contents @of, in filter @i. */
 static bool run(__u32 i, __u32 op, __u32 of, __u64 from, __u32 n,
 		struct epf_bpf_ops *ops)
 {
@@ -73,7 +74,7 @@ static void send(__u32 i, __u64 keys)
 	}
 }
 
-/* No key of @of is told absent by filter @i. */
+/* Is no key of @of reported absent by filter @i? */
 static bool has(__u32 i, __u32 of, __u64 keys)
 {
 	struct epf_bpf_ops ops;
@@ -135,7 +136,7 @@ static void keep(__u32 i)
 	memcpy(was[i].line, lanes.line, f->line_bytes);
 }
 
-/* Contents @i into filter @i, as they were. */
+/* Put contents @i into filter @i, in their original state. */
 static void reset(__u32 i)
 {
 	struct ebpf_filter *f = filter[i];
@@ -144,7 +145,7 @@ static void reset(__u32 i)
 	memcpy(&f->cpu[f->shared->active * f->shared->cpus], was[i].cpu,
 	       f->shared->cpus * sizeof(*f->cpu));
 	*ebpf_slot(f) = was[i].slot;
-	f->line_serial = 0; /* others have the lines that it was of */
+	f->line_serial = 0; /* other contents have the lines of this handle */
 	ebpf_lines(f, &lanes);
 	memcpy(lanes.line, was[i].line, f->line_bytes);
 	sent[i] = FEW(room);
@@ -209,7 +210,7 @@ static bool begin(void)
 	return begin_of(LINES);
 }
 
-/* Have the lock once. Limits are those of all contents. */
+/* Take the lock once. Limits are those of all contents. */
 static int look(__u32 i)
 {
 	struct ebpf_filter *f = filter[i];
@@ -245,7 +246,7 @@ static int restore_once(void)
 	return ret;
 }
 
-/* Of contents 0 as they were. */
+/* Of contents 0 in their original state. */
 static bool take_snapshot(void)
 {
 	struct epf_snap s = { .pin_ns = EPF_PIN_MAX_NS };
@@ -261,7 +262,7 @@ static bool take_snapshot(void)
 
 /* ---- what has to hold ---- */
 
-/* At any moment, also before anybody has looked. */
+/* Must hold at any moment, also before any process has looked. */
 static bool promises_kept(__u32 i)
 {
 	return !full(i) || opened(i);
@@ -275,13 +276,13 @@ static bool nothing_left(__u32 i)
 	       access(ebpf_path(name[i], slot ? "lines1" : "lines0").text, F_OK);
 }
 
-/* When all is over. */
+/* Must hold when all is done. */
 static bool in_order(__u32 i)
 {
 	return has_all(i) && opened(i) == full(i) && nothing_left(i);
 }
 
-static bool wrong; /* seen meanwhile */
+static bool wrong; /* was a violation seen meanwhile? */
 
 static bool good_or_tell(bool good, const char *what, __u64 n)
 {
@@ -330,7 +331,7 @@ static void packets(void)
 	} while (good && death.steps >= n);
 	printf("# %llu steps\n", n);
 	tap_ok(good && n > 20,
-	       "packets before any step of a swap are counted: who has them is open at once, others are not");
+	       "packets before any step of a swap are counted: the filter that has them is open at once, the other is not");
 	death.meanwhile = NULL;
 	end();
 }
@@ -351,7 +352,7 @@ static pid_t traffic(__u32 worker, volatile __u64 *stop)
 	_exit(0);
 }
 
-/* Is it this word of a filter that is stored to? */
+/* Is this the word of a filter that is stored to? */
 static bool is_word(const void *at, size_t offset)
 {
 	return at && ((uintptr_t)at & 4095) == offset;
@@ -364,7 +365,7 @@ static __u64 came(void)
 	return w[0].keys + w[1].keys;
 }
 
-/* Between the copies of words and the change there is traffic, too. */
+/* Traffic also comes between the copies of words and the change. */
 static void traffic_before_change(const void *at)
 {
 	__u64 before = came();
@@ -374,7 +375,9 @@ static void traffic_before_change(const void *at)
 			sched_yield();
 }
 
-/* Does the slot's word have all but what each CPU keeps until its next step? */
+/* Does the slot's word count all insertions except those that each CPU holds back until
+ * its next step?
+ */
 static bool slot_knows(const struct ebpf_filter *f)
 {
 	const struct epf_bpf_slot *s = ebpf_slot(f);
@@ -387,15 +390,15 @@ static bool slot_knows(const struct ebpf_filter *f)
 	return s->keys >= least;
 }
 
-/* Keys of both contents. */
+/* Return: the number of keys of both contents. */
 static __u64 counted(void)
 {
 	return ebpf_keys(filter[0], filter[0]->shared->active) +
 	       ebpf_keys(filter[1], filter[1]->shared->active);
 }
 
-/* @swaps while two processes insert into filter 0. Return: all succeeded, and what 1
- * got is counted where it should be.
+/* Swap @swaps times while two processes insert into filter 0. Return: did all swaps
+ * succeed, and were the keys for filter 1 counted where they should be?
  */
 static bool swaps_under_traffic(int swaps)
 {
@@ -426,7 +429,7 @@ static void under_traffic(void)
 
 	before = good ? counted() : 0;
 	if (good)
-		d.prog->bss->window = LAWS_RING; /* all that it knows */
+		d.prog->bss->window = LAWS_RING; /* all keys that it remembers */
 	good = good && swaps_under_traffic(SWAPS);
 	for (i = 0; good && i < LAWS_WORKERS; i++) {
 		const struct laws_worker *w = &d.prog->bss->workers[i];
@@ -441,7 +444,7 @@ static void under_traffic(void)
 	       grew + found, found, n, refused, missed);
 	good = good && slot_knows(filter[0]) && slot_knows(filter[1]);
 	/* A false positive whose last bits another CPU sets between lookup and insertion is
-	 * told present and counted: one in a million keys.
+	 * reported present and counted: one in a million keys.
 	 */
 	tap_ok(good && grew && n >= grew && n <= grew + 8 && !refused && !missed,
 	       "swaps under traffic: each key is counted once, none is refused or missed");
@@ -461,7 +464,7 @@ static void hold_at_change(const void *at)
 	release = death_release(&d);
 }
 
-/* @change while a section knows the slot, and has not looked for its lines. */
+/* Make @change while a section knows the slot, but has not yet looked up its lines. */
 static bool over_change(int (*change)(void))
 {
 	bool good;
@@ -508,7 +511,9 @@ static void section_in_restore(void)
 
 static __u64 *go;
 
-/* A section begins right before the change, and who swaps dies when it is made. */
+/* A section begins right before the change, and the swapping process dies when the
+ * change is made.
+ */
 static void die_over_section(const void *at)
 {
 	const volatile __u64 *held = &d.prog->bss->held;
@@ -522,7 +527,7 @@ static void die_over_section(const void *at)
 		sched_yield();
 }
 
-/* The section is not that process's, so that it stays. */
+/* The section belongs to another process, so that it survives. */
 static pid_t section_when_told(void)
 {
 	pid_t pid = drive_fork();
@@ -570,13 +575,13 @@ static void section_over_death(void)
 	/* the section's key is the first of contents 1, too */
 	good = good && run(1, EPF_BPF_TEST, 1, 0, 1, &ops) && ops.word[0];
 	tap_ok(good && contents_of(1) == 0 && in_order(0) && in_order(1),
-	       "who swaps dies while a section lasts: the next one waits for it");
+	       "the swapping process dies during a section: the next one waits for it");
 	end();
 }
 
 /* ---- deaths ---- */
 
-/* Contents 0 get packets when their words have been copied, before any change. */
+/* Contents 0 get packets after their words have been copied, before any change. */
 static void packets_at_change(const void *at)
 {
 	if (is_word(at, offsetof(struct epf_bpf_filter, half)) && !full(0))
@@ -589,7 +594,7 @@ static bool two_different(void)
 	       contents_of(0) != contents_of(1);
 }
 
-/* Whether filter @i can be used at all, or is refused by a test without a key. */
+/* Return: can filter @i be used, or is it refused by a test without a key? */
 static bool usable_or_refused(__u32 i)
 {
 	struct epf_batch b = { .flags = EPF_BATCH_DIGESTS };
@@ -598,7 +603,7 @@ static bool usable_or_refused(__u32 i)
 	return ebpf_batch(filter[i], &b, EPF_BPF_TEST) == (half ? -EUCLEAN : 0);
 }
 
-/* So it is where it has been refused, and a batch was under way. */
+/* The same after it has been refused while a batch was under way. */
 static bool refused_by_program(__u32 i)
 {
 	struct epf_bpf_ops ops = { .op = EPF_BPF_TEST, .count = 1 };
@@ -606,7 +611,9 @@ static bool refused_by_program(__u32 i)
 	return ebpf_ops_run(filter[i], &ops) == -EUCLEAN;
 }
 
-/* Somebody died in a swap. Both are as before or as after, or told as half. */
+/* A process died in a swap. Both filters are as before or as after, or reported as
+ * half-swapped.
+ */
 static bool swap_mended(bool *half)
 {
 	bool good = has_all(0) && has_all(1) && promises_kept(0) &&
@@ -648,7 +655,7 @@ static void deaths_in_swap(void)
 	}
 	printf("# %llu steps, %llu left them half\n", n, halves);
 	tap_ok(good && n > 20 && halves < 6,
-	       "who swaps dies at each step: both as before, as after, or told; no key is lost, none uncounted, nothing stays");
+	       "the swapping process dies at each step: both as before, as after, or told; no key is lost, none uncounted, nothing stays");
 	end();
 }
 
@@ -684,7 +691,7 @@ static void deaths_in_restore(void)
 	good = good && !restore_once() && in_order(0);
 	printf("# %llu steps\n", n);
 	tap_ok(good && n > 10,
-	       "who restores dies at each step: as before or as after; no key is lost, nothing stays");
+	       "the restoring process dies at each step: as before or as after; no key is lost, nothing stays");
 	end();
 }
 
@@ -713,7 +720,7 @@ static void copying(void)
 	end();
 }
 
-/* Whoever holds filter 0 has just looked, and its epoch is far from its end. */
+/* The process that holds filter 0 has just looked, and its epoch is far from its end. */
 static bool held_for_long(void)
 {
 	__u64 soon;

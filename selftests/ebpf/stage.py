@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""How programs with filters that are attached begin and end: what they need of the
-machine, the CPU they run on, and what signals leave. The importer sets the environment
-of xdp/net.py and the path before.
+"""Begin and end of programs with attached filters: their requirements, the CPU they run on,
+and the cleanup after signals. The importer first sets the environment of xdp/net.py and the
+path.
 """
 
 import atexit
@@ -16,7 +16,7 @@ import tap
 
 
 def require(name, *make):
-    """Skip all unless filter @name can be made, and network namespaces by @make."""
+    """Skip everything unless filter @name can be made, and network namespaces by @make."""
     if os.geteuid():
         tap.skip_all("needs root")
     if not os.path.exists(net.EPFCTL):
@@ -57,10 +57,10 @@ class Holder:
 
 
 def ahead():
-    """One CPU, so that softirqs and processes meet on it and packets keep their order. A
-    holder that waits a second for a CPU is overdue, so it goes ahead of other programs,
-    where that is allowed.
-    """
+    """Use one CPU, so that softirqs and processes meet on it and packets keep their order.
+    A holder that waits a second for a CPU is overdue, so it gets a higher priority than
+    other programs, if that is allowed.
+"""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -69,7 +69,7 @@ def ahead():
 
 
 def main(cases, begin, end, one_cpu=True, retry="a holder runs once a second"):
-    """Runs cases() between @begin, functions, and end(), also where a signal ends it."""
+    """Run cases() between the @begin functions and end(), even if a signal ends it."""
     for number in signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     if one_cpu:

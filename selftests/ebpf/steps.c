@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Filters as pure BPF step by step, by one thread: a section that is still under way
- * when epochs end or another insertion overtakes it; the error promise in a flood;
- * who ends epochs dies before each of his stores and calls (death.h).
+ * Pure BPF filters step by step, in one thread: a section that is still under way when
+ * epochs end or another insertion overtakes it; the error guarantee in a flood; a
+ * holder that dies before each of its stores and calls (death.h).
  *
- * Digests are the same in each run, so the shares measured are, too.
+ * Digests are the same in each run, so the measured shares are too.
  */
 #include "death.h"
 #include "drive.h"
@@ -36,7 +36,7 @@ static int rotate_once(void)
 
 	if (ret)
 		return ret;
-	f->limits = d.filter->limits; /* to work them out takes long */
+	f->limits = d.filter->limits; /* computing them takes long */
 	ret = ebpf_rotate_now(f, 1, NULL);
 	ebpf_close(f);
 	return ret;
@@ -61,7 +61,7 @@ static bool opened(void)
 	return epf_load(&s->keys) >= epf_load(&s->open_at);
 }
 
-/* The error that all lines together make, ppt. */
+/* Return: the error over all lines, ppt. */
 static __u64 error_now(void)
 {
 	struct epf_fill fill = { 0 };
@@ -75,7 +75,7 @@ static __u64 error_now(void)
 	return epf_q56_to_ppt(epf_fill_q56(&fill, lanes.geom.parts));
 }
 
-/* Keys until the filter opens, at most @most. Return: the highest error before. */
+/* Insert until the filter opens, at most @most keys. Return: the highest error before. */
 static __u64 flood(__u32 most, __u32 *came)
 {
 	__u64 worst = 0, now;
@@ -126,8 +126,9 @@ static void grace(void)
 	drive_end(&d);
 }
 
-/* Insert while a section is between load and swap of a lane. Return: false: it was not
- * until the end, for a section waits only so long, and this process may have.
+/* Insert while a section is between load and swap of a lane. Return: false if the
+ * section ended before, because a section waits only so long and this process may have
+ * been delayed.
  */
 static bool overtake(void)
 {
@@ -155,12 +156,12 @@ static void overtaken(void)
 	insert(1, LENGTH);
 	printf("# %llu judged, %d tries left\n", d.prog->bss->workers[0].judged, tries);
 	tap_ok(tries && d.prog->bss->workers[0].judged && !missed(),
-	       "who is overtaken between load and swap of a lane loses no key of others");
+	       "a section overtaken between load and swap of a lane loses no other key");
 	drive_end(&d);
 }
 
-/* Who asks for a grace period is stopped, and the contents are exchanged twice, so
- * that the slot is another's when he goes on.
+/* The process that waits for a grace period is stopped, and the contents are swapped
+ * twice, so that the slot belongs to other contents when it continues.
  */
 static void late_grace(void)
 {
@@ -180,7 +181,7 @@ static void late_grace(void)
 		_exit(rotate_once() ? 1 : 0);
 	}
 	waitpid(pid, NULL, WUNTRACED);
-	if (!ebpf_swap(&a)) /* or he has the lock */
+	if (!ebpf_swap(&a)) /* or it has the lock */
 		good = !ebpf_swap(&b) && good;
 	insert(0, LENGTH);
 	kill(pid, SIGCONT);
@@ -197,7 +198,7 @@ static void late_grace(void)
 
 /* ---- deaths ---- */
 
-/* He who ends epochs dies at each of his steps, the next goes on. */
+/* The process that ends epochs dies at each of its steps, and the next one continues. */
 static void deaths_of_rotator(void)
 {
 	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
@@ -223,12 +224,12 @@ static void deaths_of_rotator(void)
 	       missed(), d.prog->bss->workers[0].unknown,
 	       ebpf_slot(d.filter)->state.epoch);
 	tap_ok(good && n > 16 && !missed(),
-	       "who ends epochs dies at each step: the next goes on, no key is missed");
+	       "the holder dies at each step: the next one continues, no key is missed");
 	death.alone = false;
 	drive_end(&d);
 }
 
-/* As made, but for the key. */
+/* Restore the initial state, but for the key. */
 static void empty(void)
 {
 	struct epf_params p = ebpf_slot(d.filter)->params;
@@ -239,8 +240,8 @@ static void empty(void)
 	memset(lanes.line, 0, d.filter->line_bytes);
 }
 
-/* The epoch is nearly full, and he who ends it dies; with @look another one looks at
- * the filter then. The highest error before it opens.
+/* The epoch is nearly full, and the process that ends it dies; with @look another one
+ * then looks at the filter. Return: the highest error before it opens.
  */
 static __u64 worst_after_death(__u64 n, bool look, bool *died)
 {
@@ -277,7 +278,7 @@ static void deaths_and_errors(bool look)
 	printf("# %llu steps; the highest error was %.4f %%, after death at %llu\n",
 	       n, (double)worst / 1e10, at);
 	tap_ok(good && n > 16 && worst > LIMIT / 2 && worst < LIMIT + LIMIT / 5,
-	       "who ends a full epoch dies at each step%s: the error stays below the limit",
+	       "a process that ends a full epoch dies at each step%s: the error stays below the limit",
 	       look ? ", and another one looks" : "");
 	death.alone = false;
 	if (good)
@@ -286,8 +287,8 @@ static void deaths_and_errors(bool look)
 
 /* ---- floods ---- */
 
-/* Ten times what is planned; with @hold somebody ends epochs, late. Return: the
- * highest number of 65536 others that were told present.
+/* Insert ten times the planned keys; with @hold a process ends epochs, late. Return:
+ * the highest number of 65536 other keys that were reported present.
  */
 static __u64 ten_times(struct ebpf_hold *hold, __u64 planned, bool *open)
 {
@@ -319,12 +320,14 @@ static void flood_of(bool held)
 	}
 	room = ebpf_slot(d.filter)->room;
 	if (ebpf_hold_begin(d.name, &hold) || ebpf_hold_step(hold, &wait_ns))
-		tap_ok(false, "a flood: nobody ends epochs");
-	ebpf_slot(d.filter)->until = ~0ULL; /* it is the keys that open it */
+		tap_ok(false, "a flood: no process ends epochs");
+	ebpf_slot(d.filter)->until = ~0ULL; /* only the keys can open it */
 	worst = ten_times(held ? hold : NULL, room, &open);
 	printf("# room %llu; at most %llu of 65536 others, limit 655; epoch %llu, open %d\n",
 	       room, worst, ebpf_slot(d.filter)->state.epoch, open);
-	/* 655 and 10 sigma: by luck once in 1e20, were the digests drawn anew */
+	/* 655 and 10 sigma: exceeded by chance once in 1e20, if the digests were random
+	 * in each run
+	 */
 	tap_ok(worst > 300 && worst <= 911 && open,
 	       "ten times the planned keys%s: others are told present no more often than allowed",
 	       held ? ", epochs end late" : "");

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The tests steps, slots and names fail with each of their mutants (../mutants).
+# Each mutant of steps, slots and names makes their tests fail (../mutants).
 exec "$(dirname "$0")/../mutants/run" ebpf/steps_broken

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Remove what tests left here that were killed: filters, what was attached, and
-network namespaces whose names end in the number of a process that is gone. drive.h
-does it for programs in C.
+"""Remove what killed tests have left: filters, attachments, and network namespaces whose
+names end in the id of a process that no longer exists. drive.h does this for programs in C.
 
     epftest-WHAT-PID        a filter
     epftPID..., @epftPID... filter of an interface of attach.py, and its pins
@@ -33,7 +32,7 @@ def dead(pid):
 
 
 def left(folder, pattern):
-    """Entries of a folder whose process is gone."""
+    """Return entries of a folder whose process no longer exists."""
     try:
         names = os.listdir(folder)
     except (FileNotFoundError, PermissionError):
@@ -57,7 +56,7 @@ def quiet(*args):
 
 
 def hooks():
-    """Names of the hooks that a filter is at whose process is gone."""
+    """Return the names of hooks with a filter whose process no longer exists."""
     try:
         shown = subprocess.run([EPFCTL, "status"], capture_output=True, text=True,
                                check=False).stdout
@@ -73,12 +72,12 @@ def main():
     for name in left(NAMESPACES, r"epf-(?:bpf|load|rfx)-(\d+)(?:-[abc])?$"):
         quiet("ip", "netns", "del", name)
     for name in left(os.path.dirname(PINS), r"epftest-.*-(\d+)$"):
-        os.unlink(os.path.join(os.path.dirname(PINS), name))  # by outside.sh
+        os.unlink(os.path.join(os.path.dirname(PINS), name))  # made by outside.sh
     for name in left(PINS, r"@(?:epft(?:est-.*-)?|r)(\d+)(?:\D|$)"):
         try:
             remove(os.path.join(PINS, name))
         except OSError:
-            pass  # another test sweeps, too
+            pass  # another test cleans up, too
     for name in left(PINS, r"(?:epftest-(?:.*-)?|epft)(\d+)(?:[bx]\w*)?$") + \
             left(PINS, r"rfx-(\d+)(?:-2)?$"):
         quiet(EPFCTL, "--backend", "bpf", "destroy", "--force", name)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Filters whose epochs a BPF timer ends, step by step: sections that last, on each of two
- * CPUs; the timer is stopped, started anew and started twice; the error promise in a
- * flood; windows of time; snapshots; what is refused. The law itself: laws kernel.
+ * Filters whose epochs a BPF timer ends, step by step: long sections on each of two CPUs;
+ * the timer is stopped, restarted and started twice; the error guarantee in a flood;
+ * windows in time; snapshots; refused commands. "laws kernel" tests the window property
+ * itself.
  */
 #include "drive.h"
 
@@ -15,7 +16,7 @@
 #define CHUNK 256u
 #define ATTEMPTS 50
 #define TRIES 300u
-#define LONG_S 60 /* what is waited for comes sooner; or EPF_PATIENCE */
+#define LONG_S 60 /* longer than any event takes; or EPF_PATIENCE */
 
 static struct drive d;
 
@@ -44,7 +45,7 @@ static bool insert(__u32 keys)
 	return drive_run(d.laws, 0, keys);
 }
 
-/* Wait for @so(), generously. */
+/* Wait for @so() to become true, for a long time. */
 static bool comes(bool (*so)(void))
 {
 	const char *patience = getenv("EPF_PATIENCE");
@@ -60,7 +61,7 @@ static bool comes(bool (*so)(void))
 
 /* ---- sections that last ---- */
 
-/* Until epochs do not end any more, or far too many have. */
+/* Let epochs end until no more end, or far too many have. */
 static void end_epochs(void)
 {
 	__u64 most = epoch() + 3 * EPF_LANES;
@@ -75,7 +76,8 @@ static void end_epochs(void)
 }
 
 /* End epochs of a new filter while a section of the first is under way on @cpu. Return:
- * how many ended; 0: the section ended by itself meanwhile, as it does (laws.bpf.c).
+ * how many ended; 0: the section ended by itself meanwhile, after its limit
+ * (laws.bpf.c).
  */
 static __u64 ended_beside(__u32 cpu)
 {
@@ -204,7 +206,7 @@ static void window_of_time(void)
 	drive_end(&d);
 }
 
-/* By insertions alone: nobody asks for an end. */
+/* By insertions only: no process asks for a rotation. */
 static bool full(void)
 {
 	insert(CHUNK);
@@ -216,7 +218,7 @@ static void window_of_insertions(void)
 	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);
 	bool good = begin("timer-count", &p);
 
-	until_epoch = EPF_EPOCH_FIRST + 40; /* all tags come round */
+	until_epoch = EPF_EPOCH_FIRST + 40; /* until all tags have wrapped */
 	good = good && comes(full);
 	tap_ok(good && worker()->judged && !worker()->missed,
 	       "a window of insertions: epochs end by themselves, no key is missed");
@@ -232,7 +234,7 @@ static bool opened(void)
 	return epf_load(&s->keys) >= epf_load(&s->open_at);
 }
 
-/* Ten times what is planned, while the timer ends epochs as they come. */
+/* Insert ten times the planned keys, while the timer ends epochs as they fill. */
 static void flood(void)
 {
 	struct epf_params p = params(LINES, LIMIT);
@@ -266,7 +268,7 @@ static bool closed(void)
 	return !opened();
 }
 
-/* What was too much leaves the window with its epochs. */
+/* The excess keys leave the window with their epochs. */
 static void closes(void)
 {
 	struct epf_params p = params(LINES, LIMIT);
@@ -300,7 +302,7 @@ static void snapshot(void)
 	drive_end(&d);
 }
 
-/* Who changes it dies meanwhile: it is put in order by the next who comes. */
+/* The process that changes it dies meanwhile, and the next one repairs it. */
 static void changed(void)
 {
 	struct epf_params p = params(FEW_LINES, EPF_RATE_ONE);

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Filters that are pure BPF, made inside a user namespace with a BPF token: create,
-# hold, insert, test, attach, detach, destroy by its root, who is user 1000 outside. What
-# the token must allow is named by the refusal without it.
+# Pure BPF filters inside a user namespace with a BPF token: create, hold, insert, test,
+# attach, detach and destroy by its root, which is user 1000 outside. Without a right that
+# the token must grant, the error names that right.
 # shellcheck disable=SC2317,SC2329 # functions that checks call
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -17,7 +17,7 @@ done
 tmp=$(mktemp -d) || exit 1
 ktap_cleanup rm -rf "$tmp"
 chmod 777 "$tmp"
-install -m 755 "$epfctl" "$tmp/epfctl" || exit 1 # its directory may be root's
+install -m 755 "$epfctl" "$tmp/epfctl" || exit 1 # its directory may belong to root
 install -m 755 selftests/ebpf/delegate.py "$tmp/delegate" || exit 1
 epfctl=$tmp/epfctl
 
@@ -31,7 +31,7 @@ epfctl=$tmp/epfctl
 	mark_progs=(sched_cls 3)
 }
 
-# usage: mask LACKING NAME BIT [NAME BIT]...: of all but the one called LACKING
+# usage: mask LACKING NAME BIT [NAME BIT]...: prints the mask of all but LACKING
 mask() {
 	local but=$1 sum=0
 	shift
@@ -42,7 +42,7 @@ mask() {
 	printf '0x%x\n' "$sum"
 }
 
-# usage: masks OPTION=NAME: all four, without that one
+# usage: masks OPTION=NAME: prints all four masks, without that one
 masks() {
 	local list lacks
 	for list in cmds maps progs attachs; do
@@ -53,7 +53,7 @@ masks() {
 	done
 }
 
-# usage: delegating MASKS COMMAND...: in namespaces of its own
+# usage: delegating MASKS COMMAND...: runs it in namespaces of its own
 delegating() {
 	local masks=$1
 	shift
@@ -75,12 +75,11 @@ said=$(delegating "$(masks)" true 2>&1) || ktap_skip_all "no delegation here: $s
 	ktap_skip_all "no BPF here: $(head -n 1 "$tmp/made")"
 "$epfctl" --backend bpf destroy token
 
-# One that stays, until its standard input ends.
-# usage: begin MASKS: sets $pid
+# usage: begin MASKS: starts one that stays until its standard input ends, and sets $pid
 begin() {
 	exec 7> >(delegating "$1" sh -c 'echo $$ > '"$tmp/pid"'; exec cat' > /dev/null)
 	until [ -s "$tmp/pid" ]; do sleep .02; done
-	# That of the process outside, as there is no other process namespace.
+	# The process id outside, because there is no other process namespace.
 	pid=$(< "$tmp/pid")
 }
 
@@ -101,14 +100,14 @@ veth() {
 		ip link add v0 type veth peer name v1; ip link set v0 up; ip link set v1 up'
 }
 
-with() { # usage: with CAPABILITIES COMMAND...: inside, with those alone
+with() { # usage: with CAPABILITIES COMMAND...: runs it inside, with exactly those
 	local caps=$1
 	shift
 	inside setpriv --inh-caps=-all --bounding-set="-all,$caps" "$@"
 }
 
-# usage: with_two COMMAND...: with the two; or where the kernel's verifier is stricter, which
-# it says, with the three
+# usage: with_two COMMAND...: succeeds with the two, or, if the verifier is stricter and the
+# error says so, with the three
 with_two() {
 	with +bpf,+net_admin "$@" > "$tmp/made" 2>&1 && return
 	cat "$tmp/made"

@@ -24,7 +24,7 @@ static __u64 phase_now(void)
 	return mc_newest(mc_epoch_word(0));
 }
 
-/* Is epoch @e in the window at @phase? A later epoch is. */
+/* Is epoch @e, or a later one, in the window at @phase? */
 static bool is_live(__u64 e, __u64 phase)
 {
 	return e >= phase >> 1 ||

@@ -4,8 +4,8 @@
  * it, and a reader that copies the word and follows the records. Properties:
  *
  *   torn     Each record that is read was written, is complete, and is read once.
- *   told     If no loss is reported to the reader, it has every key in its copy or from
- *            a record when all writers have ended. It does not wait for ever.
+ *   told If no loss is reported to the reader, it has every key in its copy or from a
+ *            record when all writers have ended. It does not wait forever.
  *   room     If all records fit into the ring, no loss is reported.
  */
 #ifndef EPF_EXPLORE_JOURNAL_H

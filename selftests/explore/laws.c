@@ -14,9 +14,9 @@
  *              the end of the inserter.
  *   gone       A key whose last insertion was in epoch e is not found by an operation
  *              that begins in epoch e+8 or later.
- *   sightings  Of all test-and-inserts ("sightings") of one new key at least one gets
- *              "absent"; exactly one if no rotation fell between them, that is, if all
- *              began with the epoch that is the newest at the end of all.
+ *   sightings Of all concurrent test-and-inserts ("sightings") of a new key at least
+ *              one gets "absent"; exactly one if no rotation fell between them, that
+ *              is, if all began with the epoch that is the newest when all have ended.
  *   counts     No more insertions are counted for an epoch than were made in it, and no
  *              epoch ends before the promised number.
  *   freed      No table is accessed after it was freed or before it was made.

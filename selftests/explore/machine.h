@@ -84,7 +84,7 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_ADD (1u << 23)	  /* the CAS of epf_count_add */
 #define MC_RLX_SCAN (1u << 24)	  /* the CAS of the scan */
 #define MC_RLX_TABLE (1u << 25)	  /* publication of a new table */
-/* Likewise of the lines of kind elastic, beside MC_NO_REREAD, MC_RLX_ORDERED,
+/* The same for the lines of kind elastic, besides MC_NO_REREAD, MC_RLX_ORDERED,
  * MC_RLX_BEGIN and MC_RLX_EPOCH.
  */
 #define MC_LOCK_STORE (1ULL << 26) /* the lock is taken by a store */
@@ -100,7 +100,7 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_WRITES (1ULL << 36) /* the stores of a line's words */
 #define MC_RLX_HEAD (1ULL << 37)   /* a test's load of the head */
 #define MC_RLX_WORDS (1ULL << 38)  /* the loads of a line's words */
-/* Likewise of the ring of a journal. */
+/* The same for the ring of a journal. */
 #define MC_SLOT_BLIND (1ULL << 39) /* a writer takes the slot without a check */
 #define MC_SLOT_STORE (1ULL << 40) /* it checks, and takes it by a store */
 #define MC_SLOT_QUIET (1ULL << 41) /* a record that is lost is not counted */
@@ -112,7 +112,7 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_GET (1ULL << 47)	   /* the loads of a record's words */
 #define MC_RLX_GET_SEQ (1ULL << 48) /* the first load of seq */
 #define MC_RLX_LOST (1ULL << 49)   /* the addition of what is lost */
-/* Likewise of a mirror, of the end of its journal, ... */
+/* The same for a mirror, for the end of its journal, ... */
 #define MC_MIRROR_LATE (1ULL << 50) /* positions are noted after the copy */
 #define MC_MIRROR_ONE (1ULL << 51) /* a record changes the lane of its epoch only */
 #define MC_ROTATE_QUIET (1ULL << 52) /* rotations have no record */
@@ -122,7 +122,7 @@ enum mc_model { MC_SC, MC_WEAK };
 #define MC_RLX_END (1ULL << 56)	   /* the store that takes the journal away */
 #define MC_SWAP_LOOSE (1ULL << 62) /* a journal may begin before the swap */
 /* ... and of the worker's estimate. */
-#define MC_ESTIMATE_KEEP (1ULL << 57) /* also kept for lanes that began meanwhile */
+#define MC_ESTIMATE_KEEP (1ULL << 57) /* also kept for lanes whose epoch began meanwhile */
 #define MC_ESTIMATE_LATE (1ULL << 58) /* the epoch is loaded after the sample */
 #define MC_ESTIMATE_LOOSE (1ULL << 59) /* it is stored without the lock */
 #define MC_ESTIMATE_OFF (1ULL << 60) /* also dropped for the current epoch */
@@ -318,7 +318,7 @@ struct mc_scene;
 struct mc_machine {
 	enum mc_model model;
 	__u64 out;			/* MC_NO_* and so on */
-	const struct mc_scene *scene;	/* set before all else */
+	const struct mc_scene *scene;	/* set before anything else */
 	const char *broke;		/* the property that was violated */
 	unsigned int awaited;		/* threads whose end others await */
 	bool reshape;			/* a word became shared: start over */
@@ -327,7 +327,7 @@ struct mc_machine {
 	int word_at[MC_WORDS];
 	__u8 users[MC_WORLD_WORDS];	/* threads that accessed a word */
 	bool written[MC_WORLD_WORDS];
-	struct mc_world first;		/* at the beginning */
+	struct mc_world first;		/* the memory at the beginning */
 	__u8 nr_values[MC_WORDS];
 	struct mc_value value[MC_WORDS][MC_VALUES];
 	__u64 hash;			/* of the memory */

@@ -332,7 +332,7 @@ bool mc_cas(__u64 *p, __u64 *old, __u64 v, const char *where)
 	return cas(p, old, v, !out(relaxed), where);
 }
 
-/* A loop passes its bound. core/bounds tests what the core does then. */
+/* A loop exceeds its bound. core/bounds tests what the core does then. */
 bool mc_beyond(__u32 round, __u32 most, const char *where)
 {
 	if (mc_running() < 0 || round < most - !!out(MC_TIGHT))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Captures of any content through 'epfctl dedup', by both methods and from and to
- * both formats. What it writes is a capture of the kept packets, whole and in
- * order, that has no repeats any more; where it fails it leaves nothing.
+ * Captures of any content through 'epfctl dedup', by both methods and between both
+ * formats. The output is a capture of the kept packets, complete and in order, without
+ * repeats; after an error there is no output.
  *
  * Input: options in two bytes, see take_ask(); the rest is the file.
  */
@@ -17,13 +17,13 @@
 
 #include "sink.h"
 
-/* In place of the tool's (ld --wrap): signals are for libFuzzer. */
+/* Replaces the tool's function (ld --wrap), because signals are for libFuzzer. */
 void __wrap_catch_signals(void);
 void __wrap_catch_signals(void)
 {
 }
 
-static char dir[64]; /* for all that is written */
+static char dir[64]; /* for all output */
 
 static int entries(void)
 {
@@ -84,7 +84,7 @@ static int next_packet(struct source *s, struct item *item)
 	return got;
 }
 
-/* Stamps are the same but where the formats differ. */
+/* Stamps are equal, except where the formats differ. */
 static bool same_packet(const struct source *a, const struct item *x,
 			const struct source *b, const struct item *y)
 {
@@ -94,7 +94,7 @@ static bool same_packet(const struct source *a, const struct item *x,
 	       !memcmp(x->data, y->data, x->captured);
 }
 
-/* Is @path the packets of @in in their order, all of them if @all? */
+/* Does @path have packets of @in in their order, and all of them if @all? */
 static __u64 part_of(const char *path, const char *in, bool all)
 {
 	struct source a, b;
@@ -133,7 +133,7 @@ static int run(struct dedup_ask ask, struct dedup_result *r, bool judge)
 	return err;
 }
 
-/* What came of a run that did not fail. */
+/* Check the result of a run that did not fail. */
 static void judge(const struct dedup_ask *ask, const struct dedup_result *r)
 {
 	__u64 unkeyed = r->truncated + r->malformed + r->not_ip;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the fuzz targets share. A target is one file with one function,
- * LLVMFuzzerTestOneInput(), that gives the product's own text an input and
- * checks laws; libFuzzer and the sanitizers do the rest. Every target lets
- * any bytes be an input.
+ * LLVMFuzzerTestOneInput(), that gives an input to the product's own code and checks
+ * properties; libFuzzer and the sanitizers do the rest. Every target accepts any bytes
+ * as input.
  */
 #ifndef EPF_FUZZ_H
 #define EPF_FUZZ_H
@@ -18,19 +18,19 @@
 
 int LLVMFuzzerTestOneInput(const __u8 *data, size_t size);
 
-/* A law that does not hold ends the program, as a bad access does. */
+/* A violated property ends the program, as a bad access does. */
 static inline void law(bool good, const char *claim)
 {
 	if (good)
 		return;
-	dprintf(2, "law broken: %s\n", claim); /* stderr may be caught */
+	dprintf(2, "law broken: %s\n", claim); /* stderr may be redirected */
 	abort();
 }
 
 /**
- * struct input - bytes not used yet; an empty input goes on with zeros
- * @p: @left bytes
- * @left: how many
+ * struct input - bytes not used yet; after its end an input continues with zeros
+ * @p: next byte
+ * @left: number of bytes left
  */
 struct input {
 	const __u8 *p;
@@ -52,7 +52,7 @@ static inline __u32 take16(struct input *in)
 	return low | (__u32)take(in) << 8;
 }
 
-/* Exactly @len bytes, so that a sanitizer sees the first one beyond. */
+/* Return: a copy of exactly @len bytes, so that a sanitizer sees an access beyond them. */
 static inline __u8 *exactly(const void *from, size_t len)
 {
 	__u8 *copy = malloc(len);

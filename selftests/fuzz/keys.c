@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Key files of any format. What is accepted means the same however it is read,
- * and printed in another format gives the same keys again.
+ * Key files of any format. Accepted input means the same however it is split into
+ * reads, and printed in another format it gives the same keys again.
  *
  * Input: format, end of line and digests in one byte; size of the pieces that
  * the text is read in; the rest is the text.
@@ -19,7 +19,7 @@ static ssize_t piece(int fd, void *to, size_t room);
 
 #include "sink.h"
 
-/* In place of the tool's (ld --wrap): signals are for libFuzzer. */
+/* Replaces the tool's function (ld --wrap), because signals are for libFuzzer. */
 void __wrap_catch_signals(void);
 void __wrap_catch_signals(void)
 {
@@ -27,7 +27,7 @@ void __wrap_catch_signals(void)
 
 #define TEXT_MAX 8192
 
-/* The file that is read: @text_left bytes, in pieces. */
+/* The rest of the file being read: @text_left bytes, in pieces. */
 static const char *text_at;
 static size_t text_left, text_piece;
 
@@ -47,10 +47,10 @@ static ssize_t piece(int fd, void *to, size_t room)
 /**
  * struct got - keys that were read
  * @bytes: without gaps
- * @used: bytes
- * @len: of each key
- * @count: keys
- * @ret: of keys_read()
+ * @used: number of bytes
+ * @len: length of each key
+ * @count: number of keys
+ * @ret: result of keys_read()
  */
 struct got {
 	__u8 bytes[TEXT_MAX];
@@ -60,7 +60,7 @@ struct got {
 	int ret;
 };
 
-/* A key takes more bytes of text than it has. */
+/* A key takes more bytes of text than it has itself. */
 static int collect(void *ctx, const struct keys *keys)
 {
 	struct got *g = ctx;
@@ -105,14 +105,14 @@ static bool same(const struct got *a, const struct got *b)
 	       !memcmp(a->len, b->len, a->count * sizeof(a->len[0]));
 }
 
-/* A batch with a bad key is not passed on: what came before it is a part. */
+/* A batch with a bad key is dropped, so the keys before it may be missing at the end. */
 static bool begins(const struct got *part, const struct got *whole)
 {
 	return part->count <= whole->count && part->used <= whole->used &&
 	       !memcmp(part->bytes, whole->bytes, part->used);
 }
 
-/* Text is its own keys. */
+/* Plain text consists of its own keys. */
 static void lines_are_keys(const struct got *g, const char *text, size_t len,
 			   char end)
 {
@@ -130,7 +130,7 @@ static void lines_are_keys(const struct got *g, const char *text, size_t len,
 	law(at == len, "every line is one");
 }
 
-/* One key in another format. Return: bytes. */
+/* Print one key in another format. Return: bytes. */
 static size_t print_key(char *to, const __u8 *key, size_t len, bool json)
 {
 	static const struct key_input text = { .format = KEYS_TEXT };
@@ -164,7 +164,7 @@ static void printed_again(const struct got *g, bool json)
 	law(same(g, &again), "printed and read again, keys are the same");
 }
 
-/* Digests are the numbers, printed with 16 digits. */
+/* Digests printed with 16 digits give the same numbers again. */
 static void digests_again(const struct got *g)
 {
 	struct key_input how = { .format = KEYS_TEXT, .digests = true };

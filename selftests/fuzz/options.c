@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Command lines and numbers. Any words are given to the tool's own main(), in
- * front of a kernel that is played here: what a command line asks of it is
- * sound, and failures print errors. A number that is accepted is in its range,
- * and printed and parsed again it is the same.
+ * Command lines and numbers. Any words are given to the tool's own main(), with a
+ * simulated kernel: requests to it are valid, and failures print errors. An accepted
+ * number is in its range, and printed and parsed again it is the same.
  *
- * Input: one byte: NUMBERS, or what the kernel answers, PURE where filters are not the
- * module's, for attach alone; the rest is one text, or words that end with newlines.
+ * Input: one byte: NUMBERS, or the kernel's answer, with PURE for pure BPF filters, for
+ * attach only; the rest is one text, or words that end with newlines.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +20,7 @@ static _Noreturn void leave(int code)
 	longjmp(left, code + 1);
 }
 
-/* No file is there, and nothing comes from standard input. */
+/* No file exists, and standard input is empty. */
 static int no_open(const char *path, int flags)
 {
 	(void)path;
@@ -70,7 +69,7 @@ static ssize_t no_read(int fd, void *to, size_t room)
 #define WORDS_MAX 24
 #define TEXT_MAX 1024
 
-static bool watching; /* which only a signal ends */
+static bool watching; /* a loop that only a signal ends */
 static bool reporting; /* numbers on stderr, since stdout may be a capture */
 
 void __wrap_catch_signals(void);
@@ -79,7 +78,7 @@ void __wrap_catch_signals(void)
 	interrupted = watching ? SIGINT : 0;
 }
 
-/* The kernel: everything works, or everything fails alike. */
+/* The kernel: every call succeeds, or every call fails with the same error. */
 static int kernel_err;
 
 static bool name_is_sound(const char *name)
@@ -342,7 +341,7 @@ int epf_merge_save(struct epf_merge *m, const char *path, bool *saved)
 	return kernel_err;
 }
 
-/* "packet --no-mac --bytes 64" is what gives the same options again. */
+/* The text "packet --no-mac --bytes 64" must give the same options again. */
 static void options_again(const struct epf_pkt_opts *o)
 {
 	struct epf_pkt_opts again = { .link = o->link };
@@ -481,7 +480,7 @@ static void command_line(const char *text, size_t len)
 	code = run(argc, argv);
 	law((code >= EXIT_YES && code <= EXIT_FAIL) ||
 	    (watching && code == EXIT_SIGNAL + SIGINT), "an exit code of ours");
-	if (!reporting) /* whom a signal ends may have said so, or not */
+	if (!reporting) /* ended by a signal, it may have printed an error, or not */
 		sink_judge(code == EXIT_FAIL || (code > EXIT_FAIL && sink_failed()));
 	law(!sink_says("error: out of memory") &&
 	    !sink_says("{\"error\":\"out of memory"), "there is memory");

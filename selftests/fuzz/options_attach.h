@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * attach, detach and status of options.c: what they are handed goes together, and a rule
- * that is printed is one of options that give it again.
+ * attach, detach and status for options.c: their arguments are consistent, and a printed
+ * rule, given as options, is the same rule again.
  */
 #ifndef FUZZ_OPTIONS_ATTACH_H
 #define FUZZ_OPTIONS_ATTACH_H
@@ -11,7 +11,7 @@ static bool drops(const struct epf_reflex_rule *rule, int reason)
 	return rule->act[reason].verdict == EPF_REFLEX_DROP;
 }
 
-/* The rule as text is one of options that give the same rule again. */
+/* A rule printed as options gives the same rule again. */
 static void rule_again(const struct xdp_want *want)
 {
 	const struct epf_reflex_rule *rule = &want->reflex->rule;
@@ -28,7 +28,7 @@ static void rule_again(const struct xdp_want *want)
 	sink_clear();
 	reflex_print(rule);
 	fflush(stdout);
-	if (sink_out.len + 1 >= SINK_BYTES) /* not all of it */
+	if (sink_out.len + 1 >= SINK_BYTES) /* the output is incomplete */
 		return;
 	word = strtok_r(sink_out.text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest)) {
@@ -66,7 +66,7 @@ static void nf_word(struct nf_want *nf, struct reflex_want *reflex, const char *
 	    "hook: a rule is printed");
 }
 
-/* The rule of a hook as text is one of options that give the same rule again. */
+/* The rule of a hook printed as options gives the same rule again. */
 static void nf_again(const struct xdp_want *want, const struct nf_want *nf)
 {
 	struct epf_pkt_opts opts = want->opts;
@@ -77,7 +77,7 @@ static void nf_again(const struct xdp_want *want, const struct nf_want *nf)
 	sink_clear();
 	nf_print(&nf->rule);
 	fflush(stdout);
-	if (sink_out.len + 1 >= SINK_BYTES) /* not all of it */
+	if (sink_out.len + 1 >= SINK_BYTES) /* the output is incomplete */
 		return;
 	word = strtok_r(sink_out.text, " ", &rest);
 	for (; word; word = strtok_r(NULL, " ", &rest))
@@ -130,7 +130,7 @@ int nf_status(const char *name, json_t *list)
 	return 0;
 }
 
-/* Likewise a rule of --admit or --log-new. */
+/* The same for a rule of --admit or --log-new. */
 static void ingress_again(const struct xdp_want *want)
 {
 	static const struct option known[] = { INGRESS_LONGS };
@@ -169,7 +169,7 @@ int xdp_attach(const struct xdp_want *want)
 	struct epf_pkt_opts printed = want->opts;
 
 	law(!epf_pkt_opts_check(&want->opts), "attach: packet options");
-	printed.flags &= (__u16)~EPF_PKT_PASS_CONTROL; /* which --mirror says */
+	printed.flags &= (__u16)~EPF_PKT_PASS_CONTROL; /* --mirror stands for this flag */
 	options_again(&printed);
 	law(want->id && name_is_sound(want->filter), "attach: filter");
 	law(want->action < EPF_XDP_ACTIONS && want->action != EPF_XDP_NETFILTER &&
@@ -215,7 +215,7 @@ json_t *xdp_json(const char *ifname, const struct xdp_state *state)
 	return pkt_json(&state->conf.opts);
 }
 
-/* Where no filter is named: what epfctl names and makes itself. */
+/* Without a filter name, epfctl names and makes one itself. */
 int default_filter(struct xdp_want *want)
 {
 	want->filter = "made";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Filters of options.c that are pure BPF, where an input says so. */
+/* Pure BPF filters for options.c, if an input selects them. */
 #ifndef FUZZ_OPTIONS_PURE_H
 #define FUZZ_OPTIONS_PURE_H
 

@@ -13,16 +13,16 @@
 
 #define CUTS_MAX 7
 
-static struct epf_hash hash[EPF_HASH_MAX + 1]; /* of each kind */
+static struct epf_hash hash[EPF_HASH_MAX + 1]; /* one of each kind */
 
 /**
- * struct question - a frame and what is asked about it
+ * struct question - a frame and a query about it
  * @h: keyed function
  * @o: options, checked
- * @frame: @len bytes
- * @len: how many
+ * @frame: the frame
+ * @len: its length
  * @cut: lengths of all segments but the last
- * @cuts: how many
+ * @cuts: number of cuts
  */
 struct question {
 	const struct epf_hash *h;
@@ -34,16 +34,16 @@ struct question {
 };
 
 /**
- * struct answer - what came of it
+ * struct answer - the result
  * @err: 0 or a negative errno
- * @digest: where @err is 0
+ * @digest: valid if @err is 0
  */
 struct answer {
 	int err;
 	__u64 digest;
 };
 
-/* Only what the key has a use for, so that no input is wasted. */
+/* Take only options that matter for the key, so that no input is wasted. */
 static void take_opts(struct input *in, struct epf_pkt_opts *o)
 {
 	enum { MADE = EPF_PKT_PASS_CONTROL | EPF_PKT_ERRORS | EPF_PKT_SCOPES };
@@ -75,7 +75,7 @@ static void take_opts(struct input *in, struct epf_pkt_opts *o)
 	if (o->key >= EPF_PKT_PEER)
 		o->max_bytes = EPF_PKT_PREFIX(8 + o->max_bytes % 25,
 					      8 + o->max_bytes / 256 % 121);
-	if ((o->flags & EPF_PKT_MARK) && zone % 2) { /* which one excludes */
+	if ((o->flags & EPF_PKT_MARK) && zone % 2) { /* the two flags exclude each other */
 		o->flags ^= EPF_PKT_MARK | EPF_PKT_ZONE;
 		o->max_bytes += EPF_PKT_IN_ZONE(zone);
 	}
@@ -97,7 +97,7 @@ static void take_question(struct input *in, struct question *q)
 	q->len = (__u32)in->left;
 }
 
-/* The frame cut as @cut says, a segment may be empty. */
+/* Digest the frame cut as @cut says; a segment may be empty. */
 static struct answer ask(const struct question *q, const __u8 *cut, __u32 cuts)
 {
 	static const struct epf_pkt_scope scope = { 3, 4 };
@@ -143,7 +143,7 @@ static bool has_ports(__u8 proto)
 	return memchr("\x06\x11\x21\x84\x88", proto, 5);
 }
 
-/* Of a plain flow that is to be passed: by addresses or ports. */
+/* Is it control of a plain flow that is to be passed, by addresses or ports? */
 static bool control_flow(const struct question *q)
 {
 	__u32 from = be16(q->frame + 34), to = be16(q->frame + 36);
@@ -158,14 +158,14 @@ static bool control_flow(const struct question *q)
 	       (q->frame[23] == 17 && (dhcp || bfd));
 }
 
-/* A whole datagram with at least four bytes behind its header. */
+/* Is it a whole datagram with at least four bytes after its header? */
 static bool whole_with_ports(const struct question *q)
 {
 	return q->len >= 38 && be16(q->frame + 16) >= 24 &&
 	       !(be16(q->frame + 20) & 0x3fff);
 }
 
-/* What the fast paths say they take, told again from their descriptions. */
+/* Do the fast paths accept it? Written again from their descriptions. */
 static bool plain_packet(const struct question *q)
 {
 	if (!is_bare_ip4(q) || q->o.max_bytes || be16(q->frame + 16) < 20 ||
@@ -184,7 +184,7 @@ static bool plain_flow(const struct question *q)
 	       has_ports(q->frame[23]) && !control_flow(q);
 }
 
-/* Only where that is asked for, and the same whatever the key is. */
+/* Control is passed only if that is asked for, and the same for every key. */
 static bool passed_as_control(const struct question *q, int err)
 {
 	struct question other = *q;
@@ -196,9 +196,7 @@ static bool passed_as_control(const struct question *q, int err)
 	       ask(&other, NULL, 0).err == err;
 }
 
-/* Both fast paths on the whole frame in one segment; @a is the answer by the
- * long way.
- */
+/* Both fast paths on the whole frame in one segment; @a is the answer of the slow path. */
 static void fast_paths(const struct question *q, struct answer a)
 {
 	__u8 *copy = exactly(q->frame, q->len);
@@ -220,7 +218,7 @@ static void fast_paths(const struct question *q, struct answer a)
 	free(copy);
 }
 
-/* TTL, checksum and what follows the datagram are no part of a packet. */
+/* TTL, checksum and bytes after the datagram do not change the packet's digest. */
 static void forwarding(struct question q, struct answer a)
 {
 	__u8 *other = malloc(q.len + 3u);
@@ -240,7 +238,7 @@ static void forwarding(struct question q, struct answer a)
 	free(other);
 }
 
-/* The reverse has a key where the flow has one, and so has the peer. */
+/* The reverse has a key if the flow has one, and so has the peer. */
 static void answers(struct question q, struct answer a)
 {
 	struct answer b;
@@ -257,7 +255,7 @@ static void answers(struct question q, struct answer a)
 	law(a.err || !b.err, "whatever has a flow has a peer");
 }
 
-/* A limit that nothing reaches. */
+/* A limit that no frame reaches. */
 static void no_limit(struct question q, struct answer a)
 {
 	q.o.max_bytes = q.len + 64;

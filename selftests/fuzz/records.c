@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files of records of any format. What is read does not depend on how much of
- * the input comes at a time; no call does much more work than REC_WORK; with
- * skip_bad nothing else is read than without; an error is one line, and stays.
+ * Files of records of any format. The records do not depend on the sizes of reads; no
+ * call does much more work than REC_WORK; skip_bad does not change the records read
+ * before an error; an error is one line, and permanent.
  *
  * Input: format; how, see take_spec(); bytes that come at a time; the rest is
  * the file.
@@ -21,20 +21,20 @@ static ssize_t piece(int fd, void *to, size_t room);
 
 static size_t piece_bytes;
 
-/* Work of a line, a packet or a template, which is not divided. */
+/* Work for a line, a packet or a template, which is not divided. */
 #define REC_LAST (2u << 20)
 
-/* What libpcap reads does not come this way. */
+/* libpcap does not read through this function. */
 static ssize_t piece(int fd, void *to, size_t room)
 {
 	return read(fd, to, room < piece_bytes ? room : piece_bytes);
 }
 
 /**
- * struct got - what was read
+ * struct got - the result of reading
  * @err: of the first call that failed, or 0
- * @count: at the end
- * @sum: of digests and bytes of all records, in their order
+ * @count: counts at the end
+ * @sum: sum of digests and bytes of all records, in order
  */
 struct got {
 	int err;
@@ -42,7 +42,7 @@ struct got {
 	__u64 sum;
 };
 
-/* Only what a format has a use for, so that no input is wasted. */
+/* Take only options that matter for a format, so that no input is wasted. */
 static void take_spec(struct input *in, struct rec_spec *spec)
 {
 	static const char *const fields[] = { NULL, "1", "2,1", "a,b.c" };
@@ -155,6 +155,6 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	other = read_file(fd, &spec, 1 << 24);
 	if (!whole.count.bad && !other.count.bad &&
 	    (spec.skip_bad ? !whole.err : !other.err))
-		law(same(&whole, &other), "without bad ones, skip_bad is none");
+		law(same(&whole, &other), "without bad records skip_bad changes nothing");
 	return 0;
 }

@@ -3,11 +3,10 @@
 #
 # usage: run.sh [SECONDS [TARGET]...]
 #
-# Fuzzes each target from its seeds and its corpus: so many runs with a fixed seed, then the
-# broken variants, which must be found; or, with SECONDS, for so much CPU time,
-# without the variants, and what is new is kept in
-# build/selftests/fuzz/found/TARGET. What breaks a target is left in
-# build/selftests/fuzz/failed.
+# Fuzzes each target from its seeds and its corpus: a fixed number of runs with a fixed
+# seed, then the mutants, which must be found. With SECONDS it fuzzes for that CPU time
+# without mutants, and keeps new inputs in build/selftests/fuzz/found/TARGET. Inputs that
+# make a target fail are left in build/selftests/fuzz/failed.
 
 . "$(dirname "$0")/../ktap.sh"
 cd "$(dirname "$0")" || exit 1
@@ -19,7 +18,7 @@ seconds=${1:-}
 	ktap_skip_all "clang or its fuzzer runtime (libclang-rt-dev) is missing"
 
 targets=${*:-packet snap keys capture options records}
-# Runs that take about 2 s, and the longest input that is of use.
+# The number of runs that takes about 2 s, and the longest useful input.
 declare -A runs=([packet]=150000 [snap]=8000 [keys]=4000 [capture]=2000 [options]=40000 [records]=8000)
 declare -A longest=([packet]=700 [snap]=800 [keys]=1500 [capture]=2048 [options]=512 [records]=1500)
 variants=(packet_bound snap_sum records_late)
@@ -49,12 +48,12 @@ reached() {
 		"$log" | tail -n 1
 }
 
-# Runs of the last fuzz.
+# Prints the number of runs of the last fuzz.
 executed() {
 	sed -n 's/^stat::number_of_executed_units: *//p' "$log"
 }
 
-# usage: clean TARGET NEW-DIR OPTION...: report where it fails
+# usage: clean TARGET NEW-DIR OPTION...: reports a failure
 clean() {
 	local target=$1
 	shift
@@ -64,8 +63,8 @@ clean() {
 	return 1
 }
 
-# usage: for_long TARGET: a machine that is busy gives less CPU time than asked
-# for, hence several times.
+# usage: for_long TARGET: repeats, because a busy machine gives less CPU time than asked
+# for
 for_long() {
 	local left=$seconds used total=0
 	local TIMEFORMAT='%U %S'
@@ -85,7 +84,7 @@ for_short() {
 		ktap_ok "$1: $(executed) runs, $(reached)"
 }
 
-# usage: found VARIANT: the seeds and the corpus find what is broken
+# usage: found VARIANT: do the seeds and the corpus find the mutant?
 found() {
 	local target=${1%%_*} why
 	if fuzz "$out/broken/$1/fuzz" "$target" "$TMPDIR/broken/$1" -runs=0 \

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""seeds.py DIR: first inputs of the fuzz targets, in DIR/TARGET. They are what
-the targets' own descriptions of an input say; a long run starts from them.
+"""seeds.py DIR: write the first inputs of the fuzz targets to DIR/TARGET. They follow the
+description of the input in each target; a long run starts from them.
 """
 
 import os
@@ -25,7 +25,7 @@ def le16(v):
 
 
 def packet():
-    """Each frame under each set of options, cut in three."""
+    """Each frame with each set of options, cut in three."""
     asked = [(PACKET, 0, 0), (FLOW, 0, 0), (FLOW, NONIP_FRAME, 0),
              (PACKET, NO_MAC, 0), (PACKET, 0, 40), (FRAME, 0, 60)]
     made = [(FLOW, REVERSE | ERRORS, 0), (CONVERSATION, ERRORS | FIRST, 0),
@@ -42,7 +42,7 @@ def packet():
 def header(name=b"sample", kind=(0, 0, 0, 0), shape=(2, 10, 64),
            window=(700, 0), rates=(10 ** 8, 2 * 10 ** 8), epochs=(8, 9),
            version=3, keys=None):
-    """struct epf_snap_header without its checksums; what the keys are made of."""
+    """Return struct epf_snap_header without its checksums; keys: how the keys are made."""
     size = 288 if keys is None else 296
     out = struct.pack("<8sII", b"EEPFSNP", version, size) + \
         struct.pack("<32s4BHHQ", name, *kind, *shape) + \
@@ -53,13 +53,13 @@ def header(name=b"sample", kind=(0, 0, 0, 0), shape=(2, 10, 64),
 
 
 def owned(words, now, *shape):
-    """The beginning of struct epf_snap_owned; the rest is zero."""
+    """Return the beginning of struct epf_snap_owned; the rest is zero."""
     return struct.pack("<IIQ", 16528, 0, words) + \
         struct.pack(*shape).ljust(64, b"\0") + struct.pack("<2Q", 9, now)
 
 
 def snap():
-    """Headers of every kind, the file mended or not, and parts of them."""
+    """Headers of every kind, with and without correction of the file, and parts of them."""
     sound = [header(), header(kind=(0, 1, 1, 1), window=(0, 10 ** 9)),
              header(b"a.b-c_9", (0, 0, 2, 0), (1, 15, 65), (5, 5)),
              header(b"x", (0, 1, 3, 0), (4, 60, 128), (1, 1), (1, 10 ** 12))]
@@ -111,9 +111,9 @@ def keys():
 
 
 def captures():
-    """Real frames, each twice, as pcap of both orders and precisions, pcapng;
-    and pcapng of all kinds of blocks.
-    """
+    """Real frames, each twice, as pcap of both byte orders and precisions, and as pcapng;
+    and pcapng with all types of blocks.
+"""
     for order in "<>":
         yield b"".join(everything(order)[0])
     some = [octets for link, octets, _ in frames.all_frames()

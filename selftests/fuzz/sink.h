@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tool prints, caught: stdout and stderr go to memory, where a target
- * can look at them. The reports of libFuzzer and the sanitizers do not.
+ * Captures the tool's output: stdout and stderr go to memory, where a target can check
+ * them. The reports of libFuzzer and the sanitizers do not.
  */
 #ifndef EPF_FUZZ_SINK_H
 #define EPF_FUZZ_SINK_H
@@ -13,7 +13,7 @@
 /**
  * struct sink - a stream's text
  * @text: the first bytes, NUL-terminated
- * @len: how many
+ * @len: number of bytes
  */
 struct sink {
 	char text[SINK_BYTES + 1];
@@ -43,7 +43,7 @@ static inline FILE *sink_open(struct sink *s)
 	return f;
 }
 
-/* Forget what was printed; the first call begins to catch it. */
+/* Discard the output so far; the first call starts capturing. */
 static inline void sink_clear(void)
 {
 	static bool open;
@@ -59,7 +59,7 @@ static inline void sink_clear(void)
 	sink_out.text[0] = sink_err.text[0] = 0;
 }
 
-/* Does a line on stderr begin so? What a line quotes does not matter. */
+/* Does a line on stderr begin with this? Text quoted in a line does not count. */
 static inline bool sink_says(const char *begin)
 {
 	const char *c = sink_err.text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshot files: any file is opened; one that is accepted is what it has to
- * be, is refused with any bit changed, and comes out of a save as it went in.
+ * Snapshot files: any file is opened. An accepted file is valid, is refused with any
+ * bit changed, and saving it again gives the same file.
  *
  * Input: one byte of SNAP_* and two that choose a bit; the rest is the file.
  */
@@ -30,8 +30,8 @@ static int fake_call(int fd, unsigned long cmd, void *arg);
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" \
 			"0123456789._-"
 
-/* The kernel's side of a filter whose lines are those of a file, or which is
- * of an owned kind and has @kernel_owned and its words.
+/* The kernel's side of a filter: its lines are those of a file, or it is of a locked
+ * kind and has @kernel_owned and its words.
  */
 static struct epf_snap_header kernel;
 static struct epf_key_desc kernel_desc;
@@ -161,7 +161,7 @@ static void owned_has_to_be(const __u8 *at, size_t len,
 	law(s.epoch >= h->epoch_begin && s.epoch <= h->epoch_end, "epoch");
 }
 
-/* Keys of all places: no test leaves the memory. */
+/* Test keys everywhere: no test accesses memory outside the filter. */
 static void asked(const struct epf_snap_file *f)
 {
 	static unsigned char ages[512], bitmap[64];
@@ -188,7 +188,7 @@ static size_t head_bytes(const __u8 *bytes)
 				    sizeof(struct epf_key_desc) : 0);
 }
 
-/* Of a version that has one it is known, and has no options but a packet's. */
+/* With a version that has one it is known, and has only options of a packet. */
 static void desc_has_to_be(const __u8 *bytes, const struct epf_key_desc *got)
 {
 	struct epf_key_desc d = { 0 };
@@ -206,7 +206,7 @@ static void desc_has_to_be(const __u8 *bytes, const struct epf_key_desc *got)
 	      d.max_bytes), "options of a packet");
 }
 
-/* The whole header and file, checked without the code under test. */
+/* Check the whole header and file, without the code under test. */
 static void what_it_has_to_be(const __u8 *bytes, size_t len)
 {
 	struct epf_snap_header h;
@@ -254,7 +254,7 @@ static void what_it_has_to_be(const __u8 *bytes, size_t len)
 	law(h.epoch_begin >= 8 && h.epoch_begin <= h.epoch_end, "epochs");
 }
 
-/* A file shorter or longer by a byte, or with one bit changed, is refused. */
+/* A file that is a byte shorter or longer, or has one bit changed, is refused. */
 static void nothing_else(__u8 *bytes, size_t len, size_t bit)
 {
 	size_t at = bit / 8 % len;
@@ -278,7 +278,7 @@ static bool file_is(const char *path, const __u8 *bytes, size_t len)
 	return good;
 }
 
-/* Save a filter that has the file's contents: the same file. */
+/* Saving a filter with the file's contents gives the same file. */
 static void saved_again(const __u8 *bytes, size_t len)
 {
 	size_t first = head_bytes(bytes);
@@ -318,7 +318,7 @@ static void accepted(struct epf_snap_file *f, __u8 *bytes, size_t len,
 	epf_snap_close(f);
 }
 
-/* As long as a state says, if that is in bounds. */
+/* Make it as long as its state says, within bounds. */
 static size_t mend_owned(__u8 *bytes, size_t len)
 {
 	size_t first = head_bytes(bytes) + sizeof(struct epf_snap_owned);

@@ -1,11 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Audits by engine cuda, from end to end: epfctl and epfagent give the bytes that
-a plain account of the keys gives, whatever call to the card fails, and say in one
-line what failed.
+"""Audits by engine cuda, from end to end: epfctl and epfagent give the expected bytes
+whichever call to the card fails, and report in one line what failed.
 
-With an emulated card; or with that of the machine, where EPF_GPU_CARD is the path
-of libepf_cuda.so: then without the cases in which the card is to fail.
+They use an emulated card; if EPF_GPU_CARD is the path of libepf_cuda.so, that of the
+machine, without the cases in which the card must fail.
 """
 
 import json
@@ -26,12 +25,12 @@ CARD = os.environ.get("EPF_GPU_CARD",
                       os.path.join(a.BUILD, "cuda/libepf_cuda_emu.so"))
 EMULATED = "_emu" in os.path.basename(CARD)
 WRONG = os.path.join(a.BUILD, "selftests/gpu/wrong.so")
-BUFFER = {"EPF_CUDA_BUFFER": "32768"}  # a piece and a bit
+BUFFER = {"EPF_CUDA_BUFFER": "32768"}  # one buffer and a part of another
 files = None
 
 
 def audit(*args, keys="digests", engine="cuda", env=None, library=CARD):
-    """Returns what epfctl did: its process, and its report if there is one."""
+    """Return the finished process of epfctl, and its report if there is one."""
     form = ["--key-len", "12"] if keys == "column" else \
         ["--format", "column", "--digests"]
     for name in ("bitmap.out", "ages.out"):
@@ -47,7 +46,7 @@ def audit(*args, keys="digests", engine="cuda", env=None, library=CARD):
 
 
 def whole(out, report, fell):
-    """None, or what is wrong with an audit that should have been done."""
+    """Check an audit that should have succeeded. Return None, or what is wrong."""
     lines = out.stderr.count(b"\n")
     if out.returncode or lines != fell:
         return f"exit {out.returncode}, said {out.stderr}"
@@ -62,7 +61,7 @@ def whole(out, report, fell):
 
 
 def refused(out, *words):
-    """One line with all the words, and nothing written."""
+    """Check that there is one line with all the words, and no output file."""
     text = out.stderr.decode()
     if out.returncode != 2 or text.count("\n") != 1 or \
             not all(w in text for w in words) or \
@@ -87,7 +86,7 @@ def as_scalar():
 
 
 def records():
-    """Batches of records, which are many small questions of one view."""
+    """Batches of records are many small queries of one view."""
     out = subprocess.run(
         [a.EPFCTL, "-j", "audit", "--no-agent", "--engine", "cuda", "--format", "csv", "--header",
          "--fields", "key", "--bitmap", files.path("bitmap.out"),
@@ -100,9 +99,9 @@ def records():
 
 
 def each_call(name, step, least, **env):
-    """The Nth call fails, for all N that there are: a few that do not matter,
-    as a hint to the card does, are no end.
-    """
+    """The Nth call fails, for every N. Some calls do not matter, such as a hint to the
+    card, so their failure does not end the loop.
+"""
     fell = well = 0
     for n in range(1, CALLS_MAX, step):
         out, report = audit(env={name: str(n), **env})
@@ -190,8 +189,8 @@ def ask(agent, engine="cuda"):
 
 
 def warm():
-    """Audits of a snapshot and of keys that are warm: the lines are copied once,
-    the keys for the first audit and once to stay."""
+    """Audits of a cached snapshot and cached keys: the lines are copied once, the keys for
+    the first audit and once more to stay."""
     with a.Agent(files.dir, env={"EPF_CUDA_LIBRARY": CARD, **BUFFER},
                  name="warm") as agent:
         if "cuda" not in agent.status()["engines"]:
@@ -210,7 +209,7 @@ def warm():
 
 
 def lost_by_agent():
-    """The card goes during the second audit; all later ones are the CPU's."""
+    """The card fails during the second audit; all later ones use the CPU."""
     with a.Agent(files.dir, env={"EPF_CUDA_LIBRARY": CARD, **BUFFER,
                                  "EPF_EMU_LOST": "90"}, name="lost") as agent:
         fell = 0
@@ -236,7 +235,7 @@ def lost_by_agent():
 
 
 def fallen_by_agent():
-    """The client says in a line what befell the agent's card."""
+    """The client reports in a line what happened to the agent's card."""
     os.unlink(files.path("ages.out"))
     with a.Agent(files.dir, env={"EPF_CUDA_LIBRARY": CARD,
                                  "EPF_EMU_FAIL": "40", **BUFFER},
@@ -275,7 +274,7 @@ FAILING = [
 def run(made):
     global files
     files = made
-    time.sleep(2.1)  # files that were just changed are not kept warm
+    time.sleep(2.1)  # files that have just changed are not cached
     return tap.run(CASES + (FAILING if EMULATED else []))
 
 

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Laws of engine "cuda", with the card that EPF_CUDA_LIBRARY emulates:
+ * Properties of engine "cuda", with the card that EPF_CUDA_LIBRARY emulates:
  *
- *   its answers are scalar's, byte by byte, whatever the shape, the length of
- *   keys, their number around the ends of buffers, the order of the streams;
- *   lines are copied once for each state they are in, and other lines never
- *   answer for them;
- *   what is held is brought on by a journal to what the CPU makes of it;
- *   what cannot be is an errno and a line.
+ *   its answers equal those of engine scalar, byte by byte, for all shapes, lengths of
+ *   keys, numbers of keys around the ends of buffers, and orders of the streams; lines
+ *   are copied once for each of their states, and other lines never answer for them; a
+ *   journal updates the lines on the card to the same state as on the CPU; an
+ *   impossible request gives an errno and a line.
  *
  * usage: engine LIBRARY-OF-ANOTHER-VERSION [CLAIM]
  *
- * With CLAIM only those that begin so.
+ * With CLAIM only the test points that begin so.
  *
- * Each claim has a process of its own, as settings are read once.
+ * Each test point has its own process, because settings are read once.
  */
 #include "engine.h"
 
@@ -47,7 +46,7 @@ void claim(const char *text, law_fn law, const char *setting)
 
 /* ---- answers ---- */
 
-/* Every other one was inserted in one of the last ten epochs. */
+/* Insert every other key in one of the last ten epochs. */
 static void insert_keys(struct sim *s, const unsigned char *key, __u32 len,
 			__u64 n)
 {
@@ -106,7 +105,7 @@ static const char *shapes(void)
 	return wrong;
 }
 
-/* Any words with any tags: what is stale does not answer. */
+/* With arbitrary words and tags, stale lanes do not match. */
 static const char *noise(void)
 {
 	struct epf_keys keys = { .n = MANY };
@@ -156,7 +155,7 @@ static const char *once(void)
 	return same(&file, &keys, true);
 }
 
-/* More views than are kept, in turns. */
+/* More views than the table keeps, in turns. */
 static const char *turns(void)
 {
 	struct sim s[12];
@@ -176,7 +175,7 @@ static const char *turns(void)
 	return NULL;
 }
 
-/* A card with room for one of two at a time. */
+/* A card with room for only one of two views. */
 static const char *little_memory(void)
 {
 	struct sim s[2];
@@ -204,7 +203,7 @@ static const char *no_memory(void)
 	if (!strstr(epf_engine_why(cuda()), "memory"))
 		return epf_engine_why(cuda());
 	small = filled(&t, 64, 0);
-	return same(&small, &keys, true); /* is not to blame for it */
+	return same(&small, &keys, true); /* the view is not to blame for the failure */
 }
 
 /* ---- stopping ---- */
@@ -264,7 +263,7 @@ static const char *journals(void)
 	return NULL;
 }
 
-/* By the records of a view, where they are all there. */
+/* Update by the records of a view, if all of them are available. */
 static const char *trails(void)
 {
 	struct sim s;
@@ -337,7 +336,7 @@ static const char *columns(void)
 
 #define PIECE 1000u
 
-/* An audit of a column, in pieces. */
+/* Audit a column, in pieces. */
 static const char *audit(const struct epf_view *v, const struct epf_column *c)
 {
 	const char *data = c->keys.data, *wrong = NULL;
@@ -363,7 +362,7 @@ static bool used(__u64 columns, __u64 audits)
 	       use.column_asks == audits * ((MANY + PIECE - 1) / PIECE);
 }
 
-/* A column of whose keys every third is present. */
+/* Return: a column of whose keys every third is present. */
 static struct epf_column column_of(const struct sim *s)
 {
 	unsigned char *key = key_bytes(s, MANY * 8);
@@ -392,7 +391,7 @@ static const char *audited_again(void)
 	wrong = audit(&w, &c) ? "other lines" : audit(&v, &other);
 	if (wrong || !used(1, 2))
 		return wrong ? wrong : "keys of another column";
-	c.keys.len = 8; /* the same bytes are other keys */
+	c.keys.len = 8; /* the same bytes as other keys */
 	wrong = audit(&v, &c) ? "other keys" : audit(&v, &c);
 	if (wrong || !used(2, 3))
 		return wrong ? wrong : "keys and digests are one";
@@ -402,7 +401,7 @@ static const char *audited_again(void)
 	return wrong || used(2, 3) ? wrong : "what was forgotten is there";
 }
 
-/* Two filters, of which one fits beside the column. */
+/* Two filters, only one of which fits beside the column. */
 static const char *without_room(void)
 {
 	struct sim s[2];
@@ -418,7 +417,7 @@ static const char *without_room(void)
 	return wrong || use.columns < 2 ? wrong : "it is tried again and again";
 }
 
-/* Estimated from what is on the card, and from what the CPU has. */
+/* Estimates from what is on the card equal those of the CPU. */
 static const char *estimates(void)
 {
 	struct sim s;
@@ -501,7 +500,7 @@ static const char *no_card(void)
 	return not_there(getenv("EPF_CUDA_LIBRARY"), "no CUDA-capable device");
 }
 
-/* Auto takes it where its rates say so, and never for few keys. */
+/* "auto" chooses it when its rates are better, and never for few keys. */
 static const char *chosen(void)
 {
 	struct epf_rates rates[EPF_ENGINES_MAX] = { { 1e6, 1e9, 1e6 } };
@@ -529,7 +528,7 @@ static const char *chosen(void)
 
 /* ---- copies ---- */
 
-/* In so small chunks that there is more than one of each copy. */
+/* Copy in chunks so small that each copy has more than one. */
 static const char *copied(const char *threads)
 {
 	const char *wrong;

@@ -22,7 +22,7 @@ void claim_process(void);
 
 /* ---- claims ---- */
 
-/* What is wrong, or NULL. */
+/* Return: what is wrong, or NULL. */
 typedef const char *(*law_fn)(void);
 
 static inline const struct epf_engine *cuda(void)
@@ -30,7 +30,7 @@ static inline const struct epf_engine *cuda(void)
 	return epf_engine_find("cuda");
 }
 
-/* A process of its own says whether @law holds. @setting: NAME=VALUE, or NULL */
+/* Check @law in a process of its own. @setting: NAME=VALUE, or NULL. */
 void claim(const char *text, law_fn law, const char *setting);
 
 static inline unsigned char *key_bytes(const struct sim *s, size_t bytes)
@@ -119,7 +119,7 @@ static inline struct epf_cuda_held *hold(const struct epf_cuda_ops *o,
 	return held;
 }
 
-/* Insert into the simulation, and record it as the module does. */
+/* Insert into the simulation, and record the insertion as the module does. */
 static inline void record(struct sim *s, struct epf_journal_record *r, __u64 digest)
 {
 	struct epf_probe p;
@@ -132,7 +132,7 @@ static inline void record(struct sim *s, struct epf_journal_record *r, __u64 dig
 	r->seq = 4 | EPF_JOURNAL_INSERT;
 }
 
-/* Some epochs later; what ends is recorded, and emptied of what is stale. */
+/* Advance some epochs; ends of epochs are recorded, and stale lanes emptied. */
 static inline __u64 stream(struct sim *s, struct epf_journal_record *r, __u64 epochs,
 		    __u64 each, __u64 seed)
 {

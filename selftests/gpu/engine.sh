@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# engine.c, with the emulated card.
+# Runs engine.c with the emulated card.
 
 . "$(dirname "$0")/../cuda/lib.sh"
 card_emulated

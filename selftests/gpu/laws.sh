@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The laws of all engines (selftests/audit), of engine cuda with the emulated card.
+# Runs the property tests of all engines (selftests/audit) for engine cuda, with the
+# emulated card.
 
 . "$(dirname "$0")/../cuda/lib.sh"
 
 card_emulated
 [ -x "$BUILD/selftests/audit/engines" ] || ktap_skip_all 'selftests/audit is not built'
 
-# usage: laws CLAIMS PROGRAM [ARGUMENT]: so many of cuda, all kept, none skipped
+# usage: laws CLAIMS PROGRAM [ARGUMENT]: that many test points about cuda pass, and none
+# is skipped
 laws() {
 	laws_n=$1 laws_program=$BUILD/selftests/audit/$2
 	shift 2

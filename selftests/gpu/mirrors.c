@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mirrors, asked of an emulated card: their lines are copied there once, and
- * what the journal tells is applied there. The filter is one of this process,
- * with the ioctls and mappings that a mirror makes use of.
+ * Mirrors on an emulated card: their lines are copied to the card once, and journal
+ * records are applied there. The filter lives in this process, behind the ioctls and
+ * mappings that a mirror uses.
  *
  * usage: mirrors, with EPF_CUDA_LIBRARY set
  */
@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include "backend.h"
 
-#define FILTER 1000 /* descriptor of nothing else */
+#define FILTER 1000 /* not a real descriptor */
 #define ORDER 12u
 #define RECORDS_AT 4096u
 #define LINES 512u
@@ -22,8 +22,8 @@
 /**
  * struct filter - the filter
  * @s: its lines
- * @journal: of @order, one ring
- * @serial: of its journal
+ * @journal: its journal, one ring of @order
+ * @serial: serial of its journal
  */
 static struct {
 	struct sim s;
@@ -133,7 +133,7 @@ static __u64 digest_of(__u64 i)
 	return epf_word(i, 3);
 }
 
-/* Keys from @first on, into epochs one after another. */
+/* Insert keys from @first on, into successive epochs. */
 static void stream(__u64 first, __u32 epochs, __u32 each)
 {
 	__u32 i, e;
@@ -156,7 +156,7 @@ static struct epf_gpu_use used(void)
 	return use;
 }
 
-/* Follow, and ask by the card: what the filter itself tells. */
+/* Follow, and let the card answer: the same as the filter's own answers. */
 static const char *asked(struct epf_mirror *m, __u64 first)
 {
 	static __u64 digest[KEYS];
@@ -187,7 +187,7 @@ static void claim(const char *wrong, const char *text)
 	tap_ok(!wrong, "%s%s%s", text, wrong ? ": " : "", wrong ? wrong : "");
 }
 
-/* Many times a few. */
+/* Many updates of a few records. */
 static void brought_on(struct epf_mirror *m)
 {
 	static const __u32 epochs[] = { 0, 1, 3, 0, 7, 8, 2, 20, 1 };
@@ -206,7 +206,7 @@ static void brought_on(struct epf_mirror *m)
 	       used().records);
 }
 
-/* More than it is worth to keep: a quarter of the lines' bytes. */
+/* More records than are worth keeping: a quarter of the lines' bytes. */
 static void too_many(struct epf_mirror *m)
 {
 	__u64 before = used().uploads;
@@ -223,14 +223,14 @@ static void renewed(struct epf_mirror *m)
 {
 	__u64 before = used().uploads;
 
-	stream(20000, 0, 5000); /* the journal comes round */
+	stream(20000, 0, 5000); /* the journal wraps */
 	tap_ok(epf_mirror_follow(m) == -EOVERFLOW && !epf_mirror_renew(m),
 	       "a mirror that is behind is renewed");
 	claim(asked(m, 24500), "and its lines are other ones to the card");
 	tap_ok(used().uploads == before + 1, "which are copied there");
 }
 
-/* Keys that are not digests have the filter's hash, whichever it is. */
+/* Keys that are not digests are hashed with the filter's hash, whichever it is. */
 static void hashed(struct epf_mirror *m, __u32 hash)
 {
 	struct epf_hash want = { .kind = hash };

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What engine "cuda" owes the process it works in: the thread's device and context
- * and the process's limits are as they were, a forked child is refused, memory
- * is not taken again and again, what fails is told in the runtime's words, and a card
- * that cannot be used is told from one that is not ready yet.
+ * What engine "cuda" guarantees to its process: the thread's device and context and the
+ * process's limits stay unchanged, a forked child is refused, memory is not allocated
+ * repeatedly, errors carry the runtime's text, and an unusable card differs from one
+ * that is not ready yet.
  */
 #include "engine.h"
 
-/* Of the emulation, which has one for each thread. */
+/* A function of the emulation, which has one device per thread. */
 static int (*get_device)(int *device);
 static int (*set_device)(int device);
 
-/* Of the driver's interface, likewise. */
+/* A function of the driver interface; one context per thread. */
 static int (*get_context)(void **context);
 static int (*set_context)(void *context);
 
@@ -22,7 +22,7 @@ static void *of_card(const char *function)
 	return must(dlsym(must(lib), function));
 }
 
-/* Device 1 is not current any more, or not its context. */
+/* Is device 1, or its context, no longer current? */
 static bool moved(void)
 {
 	void *context;
@@ -32,7 +32,7 @@ static bool moved(void)
 	       (size_t)context != 2;
 }
 
-/* A program that uses another device than the one that serves it. */
+/* A program that uses a device other than the engine's. */
 static const char *other_device(void)
 {
 	const struct epf_cuda_ops *o = ops();
@@ -69,7 +69,7 @@ static const char *other_device(void)
 			 same(&v, &keys, true);
 }
 
-/* A program that has made a context of its own on the card, or has none. */
+/* A program with its own context on the card, or without one. */
 static const char *own_context(void)
 {
 	struct sim s;
@@ -113,8 +113,8 @@ static const char *limit_restored(void)
 	return during == 256 * EPF_LINE_BYTES ? NULL : "the cache keeps nothing";
 }
 
-/* The card is the parent's: a child is told so, frees what it has, and harms
- * nobody.
+/* The card belongs to the parent: a child gets an error, frees what it has, and does no
+ * harm.
  */
 static const char *in_child(const struct epf_cuda_ops *o, struct epf_cuda_held *held,
 			    const struct epf_cuda_keys *keys,
@@ -156,7 +156,7 @@ static const char *forked(void)
 	return o->query(held, &keys, &a, &e) ? "the parent cannot go on" : NULL;
 }
 
-/* Memory is not taken for each batch: giving it back waits for the card. */
+/* Memory is not allocated for each batch, because freeing it waits for the card. */
 static const char *scratch_stays(void)
 {
 	const struct epf_cuda_ops *o = ops();
@@ -192,7 +192,7 @@ static int count_pieces(void *ctx, __u64 done, __u64 all)
 	return 0;
 }
 
-/* A question that one buffer would take is cut, or nothing overlaps. */
+/* A query that would fit one buffer is cut, or else nothing would overlap. */
 static const char *pieces(void)
 {
 	const __u64 numbers[] = { 1, 65536, 65537, 1 << 20 };
@@ -217,8 +217,8 @@ static const char *pieces(void)
 	return NULL;
 }
 
-/* Keys that the caller has pinned, from any place of theirs, are not copied to
- * other pinned memory first; those that are pinned in part are.
+/* Pinned keys of the caller, from any offset, are not copied to other pinned memory
+ * first; partly pinned keys are.
  */
 static const char *pinned_keys(void)
 {
@@ -249,13 +249,13 @@ static const char *pinned_keys(void)
 	return wrong;
 }
 
-/* A card that only says when it is used that it cannot be. */
+/* A card that reports only at first use that it is unusable. */
 static const char *unfit(void)
 {
 	return not_there(getenv("EPF_CUDA_LIBRARY"), "busy or unavailable");
 }
 
-/* It is when it is asked again, and not before the time for that has come. */
+/* It is tried again when asked for later, but not before some time has passed. */
 static const char *ready_later(void)
 {
 	int i;
@@ -284,7 +284,7 @@ static const char *ready_again(void)
 
 enum end { TOLD, SILENT, NOT_REACHED, PASSED };
 
-/* What apply() says when call @nr of all fails. */
+/* Return: the message of apply() when its call @nr fails. */
 static enum end fail_call(int nr, struct sim *s)
 {
 	const struct epf_cuda_ops *o;
@@ -322,7 +322,7 @@ static const char *told(void)
 		    WEXITSTATUS(status) == SILENT)
 			return "a call fails, and its error is not told";
 		if (WEXITSTATUS(status) == PASSED && reached)
-			return NULL; /* behind the last call */
+			return NULL; /* after the last call */
 		reached += WEXITSTATUS(status) == TOLD;
 	}
 	return "no call of apply() fails";

@@ -4,7 +4,7 @@
 
 . "$(dirname "$0")/../cuda/lib.sh"
 export UBSAN_OPTIONS=print_stacktrace=1
-# leaks: what the card and the library hold lives as long as the process
+# leaks: memory of the card and the library lives as long as the process
 export ASAN_OPTIONS=detect_leaks=0
 card_emulated "$BUILD/selftests/cuda/sanitized/libepf_cuda_emu.so"
 exec "$BUILD/selftests/gpu/engine_sanitized" "$BUILD/selftests/gpu/wrong.so"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A real "make install" of the modules by DKMS, for the kernel of deps.sh, and its
-# removal. In a mount namespace: what is written lies over this machine's files.
+# removal. It runs in a mount namespace with an overlay, so the machine's own files stay
+# unchanged.
 # shellcheck disable=SC2317 # functions that ktap_check calls
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -26,7 +27,7 @@ release=$("$top/scripts/deps.sh" --kernel 2> /dev/null)
 headers=/lib/modules/$release/build
 [ -n "$release" ] && [ -e "$headers/Makefile" ] || ktap_skip_all 'no headers: make deps'
 
-# The modules of dkms.conf. usage: named HEADERS: their directory
+# usage: named HEADERS: prints the modules of dkms.conf, and their directory
 named() {
 	local -a BUILT_MODULE_NAME=() BUILT_MODULE_LOCATION=()
 	# shellcheck disable=SC2034 # read by dkms.conf
@@ -38,12 +39,12 @@ named() {
 	done
 }
 
-# Those that Kbuild makes where the kernel has all that they need.
+# Prints the modules that Kbuild makes if the kernel has everything they need.
 made() {
 	sed -n 's!^obj-.*= *\([a-z_]*\)\.o$!build/kmod/\1.ko!p' "$top/Kbuild"
 }
 
-# usage: cover DIRECTORY...: keeps what is written from here on in $tmp/upper
+# usage: cover DIRECTORY...: keeps everything written from now on in $tmp/upper
 cover() {
 	local dir
 	mount -t tmpfs tmpfs "$tmp" || return
@@ -54,7 +55,7 @@ cover() {
 	done
 }
 
-# The kernel of the headers as the running one: "uname -r" is all that is asked.
+# Pretends that the kernel of the headers is running: only "uname -r" is asked.
 pretend() {
 	mkdir "$tmp/bin" && cat > "$tmp/bin/uname" <<-EOF && chmod +x "$tmp/bin/uname"
 		#!/bin/sh
@@ -75,19 +76,19 @@ installed() {
 		done
 }
 
-# Where modprobe looks for what iptables asks for.
+# Does modprobe find the modules that iptables asks for?
 found_by_alias() {
 	modprobe -S "$release" --show-depends ipt_epf > "$tmp/loads" && cat "$tmp/loads" &&
 		grep -q '/x_tables\.ko' "$tmp/loads" && grep -q '/epochfilter\.ko' "$tmp/loads"
 }
 
-# What epochfilter asks the kernel to load.
+# Does modprobe find the module that epochfilter asks for?
 kinds_found() {
 	modprobe -S "$release" --show-depends epochfilter-kinds > "$tmp/loads" && cat "$tmp/loads" &&
 		grep -q '/epochfilter_kinds\.ko' "$tmp/loads" && grep -q '/epochfilter\.ko' "$tmp/loads"
 }
 
-# Else than what depmod, DKMS and groupadd keep for themselves.
+# Nothing is left except files that depmod, DKMS and groupadd keep for themselves.
 nothing_left() {
 	local left
 	left=$(cd "$tmp" && find upper udev ! -type d ! -name 'modules.*' \
@@ -98,7 +99,7 @@ nothing_left() {
 		! modinfo -k "$release" -n epochfilter_kinds
 }
 
-# Within the mount namespace.
+# Runs within the mount namespace.
 cycle() {
 	# shellcheck disable=SC2086 # a list
 	cover $covered && pretend || ktap_skip_all 'no overlay over /usr, /var and /etc here'

@@ -1,15 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""README's first block of commands as a newcomer types them, on a minimal
-Debian with a stock kernel: the last one but the detach has to tell of a
-dropped duplicate. newcomer.py SUITE makes the root file system, has an
-ordinary user build there, boots it, and has the same user run the block.
+"""README's first block of commands as a newcomer types them, on a minimal Debian with a
+stock kernel: the last one before the detach must report a dropped duplicate. newcomer.py
+SUITE makes the root file system, has an ordinary user build there, boots it, and has the
+same user run the block.
 
-The first line begins with what takes long under emulation, installing packages
-and compiling. That part runs in the same root before it boots, by the same user;
-the guest runs the line's other commands. Of Debian 12 it boots with EPF_THOROUGH only:
-what the guest runs is the same text, and the guests of all other suites load the module
-into a Debian 12.
+The first line begins with steps that are slow under emulation: installing packages and
+compiling. The same user runs these in the same root before it boots; the guest runs the
+line's other commands. Debian 12 boots only with EPF_THOROUGH, because the guests of all
+other suites load the module into a Debian 12 anyway.
 """
 
 import fcntl
@@ -31,7 +30,7 @@ sys.path.insert(0, str(TOP / "selftests" / "dedup"))
 import tap
 
 HOME = "/home/user/epochfilter"
-BEFORE_BOOT = ["sudo make deps FOR=build", "make"] # root.sh runs the first
+BEFORE_BOOT = ["sudo make deps FOR=build", "make"] # root.sh runs the first of these
 IN_ROOT = "mount -t proc proc $0/proc && mount --bind /dev $0/dev && " \
     "exec chroot $0 su - user -c \"cd epochfilter && $1\""
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
@@ -42,9 +41,9 @@ FRAME = bytes.fromhex(
 
 
 def block():
-    """The commands of README's section "Use", up to the first blank line that
-    follows a detach; comments and what never ends are left out.
-    """
+    """Return the commands of README's section "Use", up to the first blank line after a
+    detach, without comments and commands that never end.
+"""
     text = (TOP / "README.md").read_text()
     lines = []
     for line in text.split("\n## Use\n", 1)[1].splitlines():
@@ -64,7 +63,7 @@ def user(command):
 
 
 def fault(command, wanted=0):
-    """What @command printed where it did not exit with @wanted."""
+    """Return the output of @command if it did not exit with @wanted."""
     done = user(command)
     if done.returncode != wanted:
         return f"exit {done.returncode}: {command}\n{done.stdout}"
@@ -72,7 +71,7 @@ def fault(command, wanted=0):
 
 
 class Eth0:
-    """An interface of that name whose received frames we write."""
+    """An interface of that name; the test writes the frames that it receives."""
 
     def __init__(self):
         subprocess.run(["modprobe", "tun"], check=True)
@@ -104,7 +103,7 @@ def installs_by_itself(first):
 
 
 def doctor_advises_nothing_done():
-    """doctor, once all is installed and loaded, names no make and no modprobe."""
+    """After everything is installed and loaded, doctor advises neither make nor modprobe."""
     done = user("sudo epfctl doctor")
     advice = [l for l in done.stdout.splitlines()
               if "make" in l.split() or "modprobe" in l]
@@ -114,7 +113,7 @@ def doctor_advises_nothing_done():
 
 
 def drops_the_duplicate(lines):
-    """The block's other lines; a frame comes twice before the status."""
+    """The block's other lines; a frame arrives twice before the status."""
     for line in lines:
         if " status " in line:
             net.receive(FRAME)
@@ -130,7 +129,7 @@ def drops_the_duplicate(lines):
 
 
 def uninstalls():
-    """make uninstall leaves no module and no tool behind."""
+    """make uninstall leaves neither module nor tool."""
     why = fault("sudo epfctl destroy repeats && sudo make uninstall")
     if why:
         return why
@@ -146,7 +145,7 @@ def in_guest():
     commands = first.split(" && ")
     if shutil.which("dkms") or commands[:2] != BEFORE_BOOT:
         raise AssertionError("not the root or the README that this test knows")
-    with open("/etc/hosts", "a") as hosts: # sudo looks its host up
+    with open("/etc/hosts", "a") as hosts: # sudo looks up the host's name
         hosts.write(f"127.0.1.1 {os.uname().nodename}\n")
     net = Eth0()
     cases = [
@@ -160,16 +159,16 @@ def in_guest():
 
 
 def in_root(root, command):
-    """@command by the ordinary user, in @root, natively."""
+    """Run @command as the ordinary user, in @root, natively."""
     return subprocess.run(["unshare", "--mount", "--propagation", "private",
                            "sh", "-c", IN_ROOT, root, command],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def refuses_without_headers(root):
-    """In @root, before it boots, no headers of the running kernel are there:
-    make install has to fail and to name them.
-    """
+    """Before @root boots, it has no headers of the running kernel: make install must fail
+    and name them.
+"""
     command = f"sudo make install PREFIX={HOME}/build/prefix SRCDIR={HOME}/build/src"
     done = in_root(root, command)
     if done.returncode and f"apt install linux-headers-{os.uname().release}" in done.stdout:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the programs of this directory share: what the numbers of a filter mean
-as samples, written from docs and not from the C; and where things are.
+"""What the programs of this directory share: the expected samples for the numbers of a
+filter, written from the documentation and not from the C; and the paths of files.
 """
 
 import decimal
@@ -18,7 +18,7 @@ USER = os.path.join(ROOT, "user/epfagent")
 sys.path.insert(0, os.path.join(ROOT, "selftests/dedup"))
 
 KINDS = ["lanes", "ge", "gebl", "apbf", "apbbf", "tlbf", "dict", "chain"]
-PLAIN = {  # sample: number of the filter
+PLAIN = {  # sample: name of the filter's number
     "inserts_total": "inserts", "hits_total": "hits", "misses_total": "misses",
     "failed_open_total": "failed_open", "saturations_total": "saturations",
     "rotations_total": "rotations", "rotations_delayed_total": "delayed",
@@ -40,13 +40,13 @@ AGENT = ["agent_start_time_seconds", "agent_keys_asked_total",
 
 
 def tool(name):
-    """The path of a tool of Prometheus, or None."""
+    """Return the path of a tool of Prometheus, or None."""
     return shutil.which(name, path=os.pathsep.join(
         [os.path.join(BUILD, "tools"), os.environ.get("PATH", "")]))
 
 
 def page(*args):
-    """Runs page. Returns bytes."""
+    """Run page. Return bytes."""
     return subprocess.run([os.path.join(BIN, "page"), *args], check=True,
                           stdout=subprocess.PIPE).stdout
 
@@ -60,13 +60,13 @@ def ppt(v):
 
 
 def name_of(hexed):
-    """As a label has it: what is printable stays, and newlines."""
+    """Return a name as a label has it: printable characters and newlines stay."""
     return "".join(chr(b) if 32 <= b < 127 or b == 10 else "?"
                    for b in bytes.fromhex(hexed))
 
 
 def of_filter(f):
-    """{(sample, labels): value} of the numbers of one filter."""
+    """Return {(sample, labels): value} for the numbers of one filter."""
     kind = KINDS[f["kind"]] if f["kind"] < len(KINDS) else "unknown"
     base = {"filter": name_of(f["name"]), "kind": kind}
     samples = {}
@@ -98,8 +98,7 @@ def of_filter(f):
 
 
 def of_device(filters, version, there=None):
-    """Likewise of all; filters None: no device, or one that is there and may not be
-    opened."""
+    """The same for all; filters None: no device, or one that may not be opened."""
     there = filters is not None if there is None else there
     samples = {("epochfilter_up", frozenset()): decimal.Decimal(there),
                ("epochfilter_readable", frozenset()):
@@ -112,7 +111,7 @@ def of_device(filters, version, there=None):
 
 
 def difference(got, want):
-    """None where they are equal, else some of what is not."""
+    """Return None if they are equal, else some of the differences."""
     if got == want:
         return None
     faults = [f"missing: {k} {want[k]}" for k in want if k not in got]

@@ -17,7 +17,7 @@ def load():
 
 
 def panels(dash):
-    """All that are no rows."""
+    """Return all panels that are not rows."""
     return [p for p in dash["panels"] if p["type"] != "row"]
 
 
@@ -26,7 +26,7 @@ def targets(dash):
 
 
 def expressions(dash):
-    """All expressions, as Prometheus gets them."""
+    """Return all expressions, as Prometheus gets them."""
     exprs = [t["expr"] for _, t in targets(dash)]
     for v in dash["templating"]["list"]:
         if v["type"] == "query":

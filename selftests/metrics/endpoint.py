@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""An endpoint that runs meanwhile, and requests to it."""
+"""An endpoint that runs in the background, and requests to it."""
 
 import contextlib
 import http.client
@@ -10,12 +10,12 @@ import time
 
 import common
 
-LIMIT_S = int(os.environ.get("EPF_LIMIT", 600))  # that nothing here takes
-PAUSE_S = 4  # a client that takes longer may be sent away
+LIMIT_S = int(os.environ.get("EPF_LIMIT", 600))  # longer than anything here takes
+PAUSE_S = 4  # a client that is slower may be disconnected
 
 
 class Endpoint:
-    """serve, or serve_fake with a case; where is what it says."""
+    """Run serve, or serve_fake with a case; where is the address that it prints."""
 
     def __init__(self, listen, case=None):
         program = "serve_fake" if case else "serve"
@@ -32,7 +32,7 @@ class Endpoint:
         self.process.communicate(timeout=LIMIT_S)
 
     def stop(self):
-        """Returns the exit status and what it said of errors."""
+        """Return the exit status and its error output."""
         errors = self.process.communicate(timeout=LIMIT_S)[1]
         return self.process.returncode, errors
 
@@ -54,9 +54,9 @@ class Endpoint:
         return s
 
     def ask(self, path="/metrics", method="GET", body=None, **headers):
-        """Returns status, headers, body. Three tries, for those that are sent away
-        as they had to stand still; not for an endpoint that is silent.
-        """
+        """Return status, headers, body. Try three times, for a client that is disconnected
+        because the machine stalled; but not for a silent endpoint.
+"""
         for _ in range(2):
             begin = time.monotonic()
             try:
@@ -67,8 +67,8 @@ class Endpoint:
         return self.ask_once(path, method, body, headers)
 
     def ask_until_answered(self):
-        """For an endpoint whose requests may take so little that any of ours may be
-        ended. Fails after LIMIT_S of silence."""
+        """For an endpoint with a request limit so short that any request may be cut off.
+        Fail after LIMIT_S of silence."""
         while True:
             with contextlib.suppress(http.client.HTTPException, ConnectionError):
                 return self.ask_once("/metrics", "GET", None, {})

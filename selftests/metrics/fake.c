@@ -15,16 +15,16 @@
 
 struct filter {
 	struct epf_info info;
-	int open_err, info_err; /* instead of it */
+	int open_err, info_err; /* errors to return instead */
 };
 
 static struct filter filters[MANY];
 static __u32 nr_filters;
 static int dev_err, list_err;
-static __u32 id_of_fd[FDS_MAX]; /* one above the index; 0: none */
+static __u32 id_of_fd[FDS_MAX]; /* one more than the index; 0: none */
 static __u64 state = 1;
 
-/* Random, of all magnitudes. */
+/* Return: a random number of any magnitude. */
 static __u64 any(void)
 {
 	const char *seed = state == 1 ? getenv("EPF_SEED") : NULL;
@@ -108,7 +108,7 @@ static void case_many(void)
 	}
 }
 
-/* All bytes but NUL, and a name that fills its place. */
+/* Names with all bytes except NUL, and one of full length. */
 static void case_names(void)
 {
 	char name[EPF_NAME_LEN + 1];
@@ -123,7 +123,7 @@ static void case_names(void)
 	}
 	memset(name, 'x', EPF_NAME_LEN);
 	randomize(add(name));
-	/* the byte behind it is none of a string's end */
+	/* the byte after the name does not end a string */
 	filters[nr_filters - 1].info.params.kind = EPF_KIND_CHAIN;
 }
 
@@ -231,7 +231,7 @@ int fake_open_filters(void)
 	return open;
 }
 
-/* libepf's, of the case */
+/* The functions of libepf, for the case. */
 
 int epf_dev_open(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A device with filters that there are not, in the place of libepf's. */
+/* A simulated device with simulated filters, in place of libepf's. */
 #ifndef METRICS_FAKE_H
 #define METRICS_FAKE_H
 
@@ -14,10 +14,10 @@
  */
 bool fake_case(const char *name);
 
-/* What the device tells, as JSON, but for filters that it does not let read. */
+/* Print the device's numbers as JSON, except filters that it does not let read. */
 void fake_print(void);
 
-/* Descriptors of filters that are open. */
+/* Return: the number of open filter descriptors. */
 int fake_open_filters(void);
 
 #endif /* METRICS_FAKE_H */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The endpoint of the metrics: where it listens, who is answered what."""
+"""The endpoint of the metrics: where it listens, and what it answers."""
 
 import contextlib
 import json
@@ -39,7 +39,7 @@ def filters_of(samples):
 
 
 def told(listen):
-    """OpenMetrics, complete, over this address."""
+    """Return complete OpenMetrics from this address."""
     def run():
         want = {}
         for f in json.loads(common.page("kinds", "raw")):
@@ -94,7 +94,7 @@ def head():
 
 
 def errors():
-    """What cannot be read is 500, and the endpoint lives on."""
+    """If the numbers cannot be read the answer is 500, and the endpoint continues."""
     with Endpoint(LOOPBACK, "no_filter") as e:
         return same([e.ask()[0], e.ask()[0], e.ask("/")[0]], [500, 500, 200])
 
@@ -110,7 +110,7 @@ def without_module():
 
 
 def without_permission():
-    """Told apart from a module that is not there."""
+    """This error differs from that for a missing module."""
     with Endpoint(LOOPBACK, "closed") as e:
         samples = openmetrics.parse(e.ask(Accept=ACCEPT)[2])[0]
     return same((samples["epochfilter_up", frozenset()],
@@ -119,7 +119,7 @@ def without_permission():
 
 
 def refused():
-    """Only this machine's own addresses, and sound paths."""
+    """Only this machine's own addresses, and valid paths, are accepted."""
     faults = []
     for listen, why in [
             ("0.0.0.0:0", "only"), ("[::]:0", "only"), (":9464", "only"),
@@ -139,7 +139,7 @@ def refused():
 
 
 def loopback_only():
-    """Another address of this machine is not listened on."""
+    """It does not listen on another address of this machine."""
     with Endpoint(LOOPBACK, "kinds") as e:
         port = int(e.address().rsplit(":", 1)[1])
         try:
@@ -157,7 +157,7 @@ def taken():
 
 
 def socket_file():
-    """Mode 0660 whatever the umask, and away at the end."""
+    """The socket has mode 0660 whatever the umask, and is removed at the end."""
     path = path_of("mode")
     old = os.umask(0o077)
     try:
@@ -180,7 +180,7 @@ def stale_socket():
 
 
 def not_replaced():
-    """Neither a socket that is listened on, nor anything else."""
+    """Neither a socket in use nor any other file is replaced."""
     with open(path_of("file"), "w") as f:
         f.write("text")
     os.symlink(path_of("file"), path_of("link"))
@@ -193,7 +193,7 @@ def not_replaced():
 
 
 def at_once():
-    """Forty clients, more than there are connections, all get all of it."""
+    """Forty clients, more than there are connections, all get the complete page."""
     with Endpoint(LOOPBACK, "many") as e:
         first, bodies = e.ask()[2], []
         threads = [threading.Thread(target=lambda: bodies.append(e.ask()[2]))
@@ -206,7 +206,7 @@ def at_once():
 
 
 def idle_clients():
-    """Clients that say nothing, as many as there may be, are sent away."""
+    """Silent clients, as many as there are connections, are disconnected."""
     with Endpoint(LOOPBACK, "kinds") as e:
         idle = [e.socket() for _ in range(16)]
         status = e.ask()[0]
@@ -216,8 +216,7 @@ def idle_clients():
 
 
 class Drip(threading.Thread):
-    """A client that sends a byte of its request now and then, until it is sent away
-    or stopped."""
+    """A client that sends its request byte by byte, until it is disconnected or stopped."""
 
     def __init__(self, endpoint, pause, stop):
         super().__init__(daemon=True)
@@ -232,7 +231,7 @@ class Drip(threading.Thread):
 
 
 def hasty(case):
-    """An endpoint where a request may take two seconds."""
+    """An endpoint that lets a request take two seconds."""
     os.environ["EPF_REQUEST_MS"] = "2000"
     try:
         return Endpoint(LOOPBACK, case)
@@ -241,7 +240,7 @@ def hasty(case):
 
 
 def first_request(s):
-    """One request, whose answer is read."""
+    """Send one request, and read its answer."""
     s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
     text = s.recv(65536)
     head = text.split(b"\r\n\r\n")[0]
@@ -251,9 +250,9 @@ def first_request(s):
 
 
 def dripping_clients(keep_alive):
-    """Sixteen clients that drip their request, or a second one, keep no scrape
-    out. They go on until it is answered: if it is not, the time limit of this test
-    ends it."""
+    """Sixteen clients that send their request, or a second one, byte by byte do not block a
+    scrape. They continue until it is answered; if it is not, the time limit of this test
+    ends them."""
     def run():
         stop = threading.Event()
         with hasty("kinds") as e:
@@ -271,7 +270,7 @@ def dripping_clients(keep_alive):
 
 
 def weights():
-    """The format that the client likes best; OpenMetrics must be named."""
+    """The client's preferred format is used; OpenMetrics must be named."""
     om, plain, faults = OPENMETRICS, "text/plain", []
     with Endpoint(LOOPBACK, "kinds") as e:
         for accept, want in [
@@ -293,11 +292,11 @@ def weights():
 
 
 def half_clients():
-    """A client that goes away in the middle of an answer hurts nobody."""
+    """A client that disconnects during an answer does no harm."""
     with Endpoint(LOOPBACK, "many") as e:
         for _ in range(20):
             s = e.socket()
-            with contextlib.suppress(ConnectionError):  # it stood still
+            with contextlib.suppress(ConnectionError):  # the machine stalled
                 s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
                 s.recv(10)
             s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
@@ -306,7 +305,7 @@ def half_clients():
 
 
 def signals():
-    """The endpoint's thread takes none, also where the others do not either."""
+    """The endpoint's thread takes no signals, even if the other threads block them."""
     with Endpoint(LOOPBACK, "kinds") as e:
         for command in "su":
             e.process.stdin.write(command)
@@ -317,10 +316,10 @@ def signals():
 
 
 def ends_while_asked():
-    """It ends, with 0, while clients are connected."""
+    """It ends with status 0 while clients are connected."""
     e = Endpoint(LOOPBACK, "many")
     s = e.socket()
-    with contextlib.suppress(ConnectionError):  # it stood still
+    with contextlib.suppress(ConnectionError):  # the machine stalled
         s.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
     status = e.stop()
     s.close()
@@ -328,7 +327,7 @@ def ends_while_asked():
 
 
 def agent():
-    """epfagent has such an endpoint, with numbers of its own."""
+    """epfagent has such an endpoint, with additional numbers."""
     program = os.path.join(os.path.dirname(common.EPFCTL), "epfagent")
     if not os.path.exists(program):
         raise tap.Skip("epfagent is not built")
@@ -376,6 +375,6 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    # with arguments, these only
+    # with arguments, only these
     tap.main([c for c in CASES if not sys.argv[1:] or c[0] in sys.argv[1:]],
              retry="other processes answer, when they are let")

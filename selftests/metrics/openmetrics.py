@@ -19,7 +19,7 @@ SUFFIXES = {"counter": ["_total", "_created"], "gauge": [""], "info": ["_info"],
 
 
 class Fault(Exception):
-    """What is wrong with a text."""
+    """Raise a fault of the text."""
 
 
 def fail(line, why):
@@ -27,7 +27,7 @@ def fail(line, why):
 
 
 def labels_of(text, line):
-    """The labels, as a dict; their order does not matter."""
+    """Return the labels as a dict; their order does not matter."""
     labels, at = {}, 0
     while at < len(text):
         pair = PAIR.match(text, at)
@@ -42,7 +42,7 @@ def labels_of(text, line):
 
 
 def sample_of(line):
-    """Name, labels, exact value."""
+    """Return name, labels, exact value."""
     m = SAMPLE.fullmatch(line)
     if not m or not NUMBER.fullmatch(m[3]):
         fail(line, "not a sample")
@@ -82,16 +82,16 @@ class Family:
 
 
 def claim(taken, family, line):
-    """No name of a sample, nor of a family, is that of another family."""
+    """A family's name, or a sample's, must not be that of another family."""
     for name in {family.name + s for s in SUFFIXES[family.type()]} | {family.name}:
         if taken.setdefault(name, family.name) != family.name:
             fail(line, f"{name} is another family's")
 
 
 def parse(data):
-    """OpenMetrics bytes. Returns ({(sample, labels): value}, {family: meta});
-    raises Fault.
-    """
+    """Parse OpenMetrics bytes. Return ({(sample, labels): value}, {family: meta}); raise
+    Fault.
+"""
     text = data.decode("utf-8")
     if "\r" in text or not text.endswith("# EOF\n"):
         fail(text[-40:], "no end")
@@ -124,7 +124,7 @@ def parse(data):
 
 
 def parse_text(data):
-    """The samples of the text format 0.0.4, and {name: type}."""
+    """Return the samples of the text format 0.0.4, and {name: type}."""
     samples, types = {}, {}
     for line in data.decode("utf-8").split("\n")[:-1]:
         meta = re.fullmatch(rf"# (TYPE|HELP) ({NAME}) (.*)", line)

@@ -2,9 +2,9 @@
 /*
  * usage: page CASE raw|openmetrics|text [ones]
  *
- * The metrics of a device that is not there; raw: its numbers, as JSON. ones:
- * with an agent whose every number is 2^64 - 1 less its place. Exit 1: an
- * error, of which the number is on standard error.
+ * Prints the metrics of a simulated device; raw: its numbers, as JSON. ones: with an
+ * agent whose n-th number is 2^64 - 1 - n. Exit 1: an error, whose number is on
+ * standard error.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""A Prometheus server collects from the endpoint, and answers with the numbers
-of the device; it takes every expression of the dashboard, and the alerts.
+"""A Prometheus server collects from the endpoint, and answers with the numbers of the
+device; it accepts every expression of the dashboard, and the alerts.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import dashboard
 import tap
 from endpoint import LIMIT_S, Endpoint
 
-# A whole page has to come within the interval, also on a busy machine.
+# A complete page must arrive within the interval, even on a busy machine.
 CONFIG = """global:
   scrape_interval: 10s
   evaluation_interval: 1s
@@ -33,8 +33,8 @@ TARGETS = {"127.0.0.1:0": "kinds", "[::1]:0": "many"}
 
 
 def kept_port():
-    """A socket that keeps its port from others; who reuses addresses, as servers
-    in Go do, may listen there."""
+    """A socket that keeps its port from other programs; a program that reuses addresses, as
+    servers in Go do, may still listen there."""
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind(("127.0.0.1", 0))
@@ -42,7 +42,7 @@ def kept_port():
 
 
 class Server:
-    """Prometheus, collecting from some endpoints until it is closed."""
+    """Prometheus, which collects from some endpoints until it is closed."""
 
     def __init__(self, targets):
         self.dir = tempfile.TemporaryDirectory()
@@ -82,7 +82,7 @@ class Server:
             return json.load(answer)["data"]
 
     def until(self, ready):
-        """Waits until ready() is true of a server that answers."""
+        """Wait until ready() is true for a server that answers."""
         for _ in range(LIMIT_S * 25):
             with contextlib.suppress(OSError):
                 if ready():
@@ -94,15 +94,15 @@ class Server:
         raise RuntimeError(self.log.read().decode()[-2000:])
 
     def collected(self):
-        """Every target was asked, and nothing was wrong with its answer."""
+        """Every target was scraped, and its answer was valid."""
         targets = self.api("targets")["activeTargets"]
         return targets and all(t["health"] == "up" for t in targets)
 
 
 def patient(claim):
-    """A scrape that came too late leaves nothing to be seen until the next one:
-    up to 60 looks at it, each a second later.
-    """
+    """After a scrape that was too late there is no data until the next one: look up to 60
+    times, a second apart.
+"""
     def looks():
         for _ in range(59):
             with contextlib.suppress(OSError):
@@ -114,12 +114,12 @@ def patient(claim):
 
 
 def run(server, endpoints):
-    """The claims, as cases."""
+    """Return the test cases."""
     def of_case(case):
         return next(e for e in endpoints if e.case == case)
 
     def equal(case):
-        """As doubles, which is what Prometheus keeps."""
+        """Values as doubles, which is what Prometheus stores."""
         def claim():
             got = {}
             for r in server.api("query", query='{__name__=~"epochfilter_.*",'
@@ -142,7 +142,7 @@ def run(server, endpoints):
         return "\n".join(bad)
 
     def units():
-        """Only OpenMetrics has them: it was asked for, and taken."""
+        """Only OpenMetrics has these, so it was requested and used."""
         got = {name: (m[0]["type"], m[0]["unit"])
                for name, m in server.api("metadata").items()}
         want = {"epochfilter_age_seconds": ("gauge", "seconds"),
@@ -154,7 +154,7 @@ def run(server, endpoints):
         return common.difference({k: got.get(k) for k in want}, want)
 
     def samples():
-        """A bounded number, all taken."""
+        """A bounded number of samples, all of them accepted."""
         got = server.api("query", query="max(scrape_samples_scraped)")
         nr = float(got["result"][0]["value"][1])
         return None if 1024 * 24 < nr <= 1024 * 32 + 17 else f"{nr}"

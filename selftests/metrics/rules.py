@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The dashboard and the alerts, as Prometheus reads them: they ask for what is
-exported, and the alerts say when.
+"""The dashboard and the alerts, as Prometheus reads them: they only use exported metrics,
+and the alerts fire when they should.
 """
 
 import json
@@ -16,7 +16,7 @@ import openmetrics
 import tap
 
 TMP = tempfile.TemporaryDirectory()
-# By whoever collects.
+# labels added by the collector
 ADDED = {"instance", "job"}
 
 
@@ -26,7 +26,7 @@ def exported():
     for name, pairs in openmetrics.parse(common.page("kinds", "openmetrics",
                                                      "ones"))[0]:
         labels.setdefault(name, set()).update(k for k, _ in pairs)
-    # Of filters that are pure BPF, which fake.c has none of: ebpf/epfagent.py.
+    # exported for pure BPF filters only, of which fake.c has none: ebpf/epfagent.py
     labels["epochfilter_overdue_total"] = {"filter", "kind", "backend"}
     return labels
 
@@ -37,7 +37,7 @@ def alerts():
 
 
 def unknown(expr, labels, legend=""):
-    """What of an expression and a legend is not exported."""
+    """Return the names in an expression and a legend that are not exported."""
     names = re.findall(r"\bepochfilter_\w+", expr)
     if not names:
         return ["no metric"]
@@ -70,7 +70,7 @@ def dashboard_asks():
 
 
 def dashboard_sound():
-    """Ids differ, panels do not overlap, variables and sources are declared."""
+    """Ids differ, panels do not overlap, and variables and sources are declared."""
     dash, faults, taken = dashboard.load(), [], set()
     ids = [p["id"] for p in dash["panels"]]
     declared = {v["name"] for v in dash["templating"]["list"]} | {
@@ -96,7 +96,7 @@ def dashboard_sound():
 
 
 def dashboard_shows():
-    """Every counter and gauge of filters and audits is on it, but these."""
+    """It shows every counter and gauge of filters and audits, except these."""
     left_out = {"epochfilter_build_info", "epochfilter_scanned_lines_total",
                 "epochfilter_epoch", "epochfilter_users", "epochfilter_slices",
                 "epochfilter_age_seconds", "epochfilter_readable",
@@ -135,7 +135,7 @@ def alerts_ask():
 
 
 def alerts_test(text):
-    """promtool on a copy of the alerts."""
+    """Run promtool on a copy of the alerts."""
     with open(os.path.join(common.HERE, "alerts_test.yml"), encoding="utf-8") as f:
         test = f.read()
     for name, content in (("alerts.yml", text), ("alerts_test.yml", test)):

@@ -2,10 +2,10 @@
 /*
  * usage: serve LISTEN [CASE]
  *
- * An endpoint until the end of standard input; where it is goes to standard
- * output. CASE: built with fake.c, which filters there are. On standard input
- * 's' sends a signal, which the main thread blocks until a 'u' comes.
- * EPF_REQUEST_MS: how long a request may take.
+ * Runs an endpoint until the end of standard input, and prints its address. CASE: which
+ * simulated filters exist, if built with fake.c. On standard input 's' sends a signal,
+ * which the main thread blocks until a 'u' comes. EPF_REQUEST_MS: time limit of a
+ * request.
  */
 #include <signal.h>
 #include <stdio.h>

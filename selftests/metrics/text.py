@@ -26,7 +26,7 @@ def expected(filters, there=None):
 
 
 def of_agent():
-    """Of an agent whose n-th number is ONES - n, in the order of stats.h."""
+    """The numbers of an agent whose n-th number is ONES - n, in the order of stats.h."""
     order = ["done", "failed", "cancelled", "agent_requests_refused_total",
              "agent_keys_asked_total", "agent_keys_present_total",
              "agent_busy_seconds_total", "agent_files_total",
@@ -54,7 +54,7 @@ def read(data, form):
 
 
 def exact(case, form, *agent):
-    """A claim about one case in one format."""
+    """Check one case in one format."""
     def run():
         filters = json.loads(common.page(case, "raw"))
         want = expected(None if case in ("away", "closed") else filters,
@@ -77,7 +77,7 @@ def fails(case):
 
 
 def metadata():
-    """Base units, help, and types, of all families."""
+    """All families have base units, help, and types."""
     meta = openmetrics.parse(common.page("kinds", "openmetrics", "ones"))[1]
     faults = []
     for name, m in meta.items():
@@ -92,7 +92,7 @@ def metadata():
 
 
 def bounded():
-    """As many series as metrics.h and DESIGN say at most."""
+    """There are at most as many series as metrics.h and DESIGN say."""
     with open(os.path.join(common.ROOT, "user/metrics/metrics.h"), encoding="utf-8") as f:
         said = dict(re.findall(r"#define METRICS_(OF_FILTER|OTHERS) (\d+)", f.read()))
     with open(os.path.join(common.ROOT, "docs/DESIGN.md"), encoding="utf-8") as f:
@@ -100,14 +100,14 @@ def bounded():
                            f.read()).groups()
     samples = openmetrics.parse(common.page("ones", "openmetrics", "ones"))[0]
     own = [k for k in samples if dict(k[1]).get("filter")]
-    # One that is pure BPF has overdue_total besides; fake.c has none.
+    # a pure BPF filter also has overdue_total; fake.c has none
     got = (str(len(own) + 1), str(len(samples) - len(own)))
     want = (said["OF_FILTER"], said["OTHERS"])
     return None if got == want == design else f"{got}, {want}, {design}"
 
 
 def escapes():
-    """Names come back but for bytes that are not printable."""
+    """Names come back unchanged except bytes that are not printable."""
     samples = openmetrics.parse(common.page("names", "openmetrics"))[0]
     names = {dict(k[1]).get("filter") for k in samples} - {None}
     seen = set("".join(n[4:] for n in names))
@@ -116,7 +116,7 @@ def escapes():
 
 
 def reader_is_strict():
-    """The reader refuses what the specification forbids."""
+    """The reader rejects what the specification forbids."""
     good = b"# TYPE a counter\n# HELP a Text.\na_total{x=\"1\"} 1\n# EOF\n"
     openmetrics.parse(good)
     bad = [good[:-1], good[:-6], good + b"a_total 1\n", good.replace(b"a_total", b"a"),
@@ -144,7 +144,7 @@ def reader_is_strict():
 
 
 def epfctl():
-    """Once, by the tool: the same page, or one line of what is wrong."""
+    """The tool prints the same page once, or one line of error."""
     if os.path.exists("/dev/epochfilter"):
         raise tap.Skip("the module is loaded")
 

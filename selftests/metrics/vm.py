@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The metrics of real filters, of every kind: what epfctl list tells is what
-the endpoint and epfctl metrics tell. Loads build/kmod/epochfilter.ko (or
-EPF_KO) in a VM; elsewhere it must be loaded.
+"""The metrics of real filters, of every kind: the endpoint and epfctl metrics report the
+same as epfctl list. Loads build/kmod/epochfilter.ko (or EPF_KO) in a VM; elsewhere it must
+be loaded.
 """
 
 import decimal
@@ -24,7 +24,7 @@ KO = os.environ.get("EPF_KO", os.path.join(common.BUILD, "kmod/epochfilter.ko"))
 TMP = tempfile.TemporaryDirectory()
 SOCKET = os.path.join(TMP.name, "socket")
 ACCEPT = "application/openmetrics-text"
-# What goes on by itself while nobody inserts.
+# Numbers that change by themselves without insertions.
 MOVING = {"epochfilter_" + n for n in
           ("age_seconds", "covered_seconds", "covered_inserts", "rotations_total",
            "rotations_delayed_total", "scanned_lines_total", "epoch",
@@ -45,7 +45,7 @@ def insert(name, first, nr):
 
 
 def make_filters():
-    """One of every kind, a full one, one that fails open, an empty one."""
+    """Make a filter of every kind, a full one, one that fails open, an empty one."""
     for kind in common.KINDS[1:]:
         epfctl("create", f"m-{kind}", "--kind", kind, "--time", "10m", "--rate",
                "10", "--budget", "1e-2")  # larger ones take seconds to size in a guest
@@ -71,9 +71,9 @@ def listed():
 
 
 def numbers(f):
-    """As of_filter() has them, of a filter of epfctl list -j. Ratios are
-    rounded there, and by so much they may differ here.
-    """
+    """Return what of_filter() does, for a filter of epfctl list -j. That rounds ratios, and
+    the difference allowed here is the rounding.
+"""
     s = f["stats"]
     fill = [[0, 0]] * 8
     for e in f["epochs"]:
@@ -104,14 +104,14 @@ def expected():
 
 
 def near(a, b):
-    """Equal, or as near as six digits tell."""
+    """Are they equal to six digits?"""
     return abs(a - b) <= max(abs(a), abs(b)) * decimal.Decimal("5.1e-6")
 
 
 def fits(ask):
-    """ask() tells the same as epfctl list: what stays exactly, what moves
-    between a list before and one after.
-    """
+    """ask() gives the same as epfctl list: exactly, or, for changing numbers, between a
+    list before and one after.
+"""
     def claim():
         before = expected()
         got = openmetrics.parse(ask())[0]
@@ -148,7 +148,7 @@ def value(samples, name, filter_name):
 
 
 def states():
-    """What was done to the filters is what is told."""
+    """The numbers count exactly what was done to the filters."""
     s = openmetrics.parse(epfctl("metrics"))[0]
     flood = [value(s, n, "m-flood")[0] for n in
              ("saturated", "saturations_total", "failed_open_total",
@@ -162,7 +162,7 @@ def states():
 
 
 def text_format():
-    """An epoch that ends between the two looks is a sample more: look again."""
+    """An epoch that ends between the two reads adds a sample: read again."""
     for _ in range(5):
         got = openmetrics.parse_text(epfctl("metrics", "--text"))[0]
         new = openmetrics.parse(epfctl("metrics"))[0]
@@ -172,7 +172,7 @@ def text_format():
 
 
 def prometheus_collects():
-    """A server has of every filter what was inserted, and its kind."""
+    """A server has the insertions of every filter, and its kind."""
     if not common.tool("prometheus"):
         raise tap.Skip("no prometheus: scripts/deps.sh test")
     with Endpoint("127.0.0.1:0") as e, prometheus.Server([e.address()]) as server:
@@ -189,9 +189,9 @@ def prometheus_collects():
 
 
 def while_destroyed():
-    """Filters that come and go while all are read: every answer is whole, and
-    nobody has to force a destruction for long.
-    """
+    """Filters come and go while all are read: every answer is complete, and a forced
+    destruction is soon done.
+"""
     done, faults = threading.Event(), []
 
     def scrape():
@@ -223,15 +223,15 @@ def remove(module):
 
 
 def unloaded():
-    """Without the module the endpoint lives on, and says so; and sees it when
-    it is back.
-    """
+    """Without the module the endpoint continues and reports that; it notices when the
+    module is back.
+"""
     if "EPF_VM" not in os.environ:
         raise tap.Skip("not this machine's module")
     with Endpoint(SOCKET) as e:
         for name in listed():
             epfctl("destroy", "--force", name)
-        remove("epochfilter_kinds")  # m- filters of other kinds had loaded it
+        remove("epochfilter_kinds")  # filters of other kinds had loaded it
         subprocess.run(["rmmod", "epochfilter"], check=True)
         ups = [openmetrics.parse(e.ask(Accept=ACCEPT)[2])[0]]
         subprocess.run(["insmod", KO], check=True)
@@ -268,7 +268,7 @@ def main():
                 ("saturated, failing open, empty", states),
                 ("while filters are made and destroyed", while_destroyed),
                 ("without the module, and with it again", unloaded)]
-            if os.environ.get("EPF_THOROUGH"): # it starts for long in a guest
+            if os.environ.get("EPF_THOROUGH"): # it takes long to start in a guest
                 cases.insert(5, ("Prometheus collects them", prometheus_collects))
             return tap.run(cases)
         finally:

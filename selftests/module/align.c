@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Filters whose epochs end by the wall clock, also while that is set.
+ * Filters whose epochs end by the wall clock, also while the wall clock is set.
  *
- * What holds at any pace: no epoch but the first is shorter than ceil(T/7), none
- * is shorter than the core says for where it began, and a key is due when less
- * than T of CLOCK_MONOTONIC lies between the moment before its insertion and the
- * moment after its test. Timers may be late without bound: for boundaries at
- * their multiples there is only patience.
+ * At any speed of the machine: only the first epoch may be shorter than ceil(T/7), none
+ * is shorter than the core allows for its beginning, and a key must be present if less
+ * than T of CLOCK_MONOTONIC lies between the moment before its insertion and the moment
+ * after its test. Timers may be late without bound, so the test can only wait for
+ * boundaries at their multiples.
  */
 #include "../owned.h"
 #include "epftest.h"
@@ -67,10 +67,10 @@ static void set_wall(__u64 ns)
 }
 
 /**
- * struct look - a filter at one moment
- * @info: what it tells
- * @wall: the wall clock before it told
- * @slack: how much later it may have been
+ * struct look - the state of a filter at one moment
+ * @info: its information
+ * @wall: the wall clock just before
+ * @slack: upper bound of the time since @wall
  */
 struct look {
 	struct epf_info info;
@@ -87,7 +87,7 @@ static struct look look(int fd)
 	return l;
 }
 
-/* Is every epoch that is over as long as it has to be? */
+/* Has every ended epoch the required length? */
 static bool long_enough(const struct look *l)
 {
 	__u32 i;
@@ -100,7 +100,7 @@ static bool long_enough(const struct look *l)
 	return true;
 }
 
-/* Did none end before the core says, as far as the moment is known? */
+/* Did no epoch end before the core allows it, as far as the times are known? */
 static bool on_time(const struct look *l)
 {
 	struct epf_window w;
@@ -167,7 +167,7 @@ static bool flagged(int fd)
 	return test_info(fd).flags & EPF_INFO_ALIGNED;
 }
 
-/* @to becomes what @from is. */
+/* Restore the contents of @from into @to. */
 static void restore(int from, int to)
 {
 	struct epf_snap s = { .size = sizeof(s), .pin_ns = SEC };
@@ -186,7 +186,7 @@ static void restore(int from, int to)
 	munmap(lines, bytes);
 }
 
-/* @to becomes an owned kind. */
+/* Turn @to into a filter of a locked kind. */
 static void restore_owned(int to)
 {
 	struct epf_params p = test_owned_params("mod-align-d", EPF_KIND_GE, 0);
@@ -231,8 +231,8 @@ static void try_kept(void)
 }
 
 /**
- * struct run - a filter under insertions
- * @before: when batch i was inserted, at the earliest
+ * struct run - a filter that is inserted into
+ * @before: earliest time of the insertion of batch i
  */
 static struct run {
 	int fd;
@@ -256,7 +256,9 @@ static void check_batch(__u64 i)
 	run.lost += present != BATCH;
 }
 
-/* Insert a batch, ask for one at the edge and for any, look at the epochs. */
+/* Insert a batch, look up one near the end of the window and any other, and check the
+ * epochs.
+ */
 static struct look turn(bool clock_is_steady)
 {
 	struct look l;
@@ -276,7 +278,7 @@ static struct look turn(bool clock_is_steady)
 	return l;
 }
 
-/* Until @boundaries are at their multiples. */
+/* Run until @boundaries are at their multiples. */
 static bool align(__u32 boundaries, bool clock_is_steady)
 {
 	__u64 start = test_now();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The arguments of every command: right ones; sizes too small, too large with
- * and without zeros behind; unknown flags; reserved fields; pointers to
- * nowhere. A call that is refused changes nothing.
+ * The arguments of every command: valid ones; sizes that are too small, or too large
+ * with and without zeros at the end; unknown flags; reserved fields; invalid pointers.
+ * A refused call changes nothing.
  */
 #include "epftest.h"
 
@@ -20,14 +20,14 @@ struct head {
 
 /**
  * struct command - one ioctl
- * @name: for claims
+ * @name: its name in test names
  * @cmd: number
  * @size: of its struct
- * @flags: that it knows, or hands out
+ * @flags: flags that it accepts or returns
  * @control: on the device, else on a filter
  * @out: writes to the struct
- * @fill: bring about what it needs, and give it right arguments
- * @undo: @ret was what it returned
+ * @fill: create what it needs, and set valid arguments
+ * @undo: undo the call, which returned @ret
  */
 struct command {
 	const char *name;
@@ -206,17 +206,17 @@ static const struct command commands[] = {
 	C(DESCRIBE, epf_describe, 0, FILTER, true, fill_nothing, undo_nothing),
 };
 
-/* Two pages to call with, then one that cannot be touched. */
+/* Two pages for arguments, then an inaccessible one. */
 static char *room;
 
 /**
- * struct spoil - what is done to right arguments
- * @at: where the struct lies
- * @size: said to be
- * @flags: added
- * @off: of a byte or more to change
- * @bytes: so many, 0 .. 8
- * @value: to this
+ * struct spoil - a change to valid arguments
+ * @at: address of the struct
+ * @size: size given in the struct
+ * @flags: flags to add
+ * @off: offset of the bytes to change
+ * @bytes: number of bytes to change, 0 .. 8
+ * @value: their new value
  */
 struct spoil {
 	char *at;
@@ -227,7 +227,7 @@ struct spoil {
 	__u64 value;
 };
 
-/* Only as much of the image is laid down as there is room for. */
+/* Copy only as much of the struct as fits. */
 static long call(const struct command *c, const struct spoil *s)
 {
 	static char image[IMAGE_BYTES];
@@ -252,7 +252,7 @@ static long call_sized(const struct command *c, __u32 size)
 	return call(c, &(struct spoil){ .at = room, .size = size });
 }
 
-/* With the pointer @at, where nothing can be laid down. */
+/* Call with the pointer @at, where nothing can be written. */
 static long call_at(const struct command *c, void *at)
 {
 	char image[IMAGE_BYTES] = {};
@@ -307,7 +307,7 @@ static long call_readonly(const struct command *c)
 	return ret;
 }
 
-/* Of its struct when it was first published. */
+/* Return: the size of its struct when it was first published. */
 static __u32 first_size(const struct command *c)
 {
 	return c->cmd == EPF_IOC_CREATE ? offsetof(struct epf_create, shape) :
@@ -318,7 +318,7 @@ static __u32 first_size(const struct command *c)
 					   c->size;
 }
 
-/* What a caller built with an older header has there is its own. */
+/* Bytes after the end of an older caller's struct stay unchanged. */
 static bool keeps_behind(const struct command *c, __u32 size)
 {
 	struct head *head = (struct head *)room;
@@ -385,7 +385,7 @@ static const struct command *find(unsigned long cmd)
 	  offsetof(struct type, field),                                       \
 	  sizeof(((struct type *)0)->field), value }
 
-/* EINVAL each. */
+/* EINVAL for each. */
 static const struct {
 	const char *claim;
 	unsigned long cmd;
@@ -498,7 +498,7 @@ static __u32 nr_filters(void)
 	return l.count;
 }
 
-/* What succeeded and cannot be told has not happened. */
+/* A call whose result cannot be written back is undone. */
 #define UNDONE_POINTS 6
 static void try_undone(void)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Audits of filters of the kernel: every engine gives what EPF_IOC_TEST gives,
- * of the mapping and of a copy, byte by byte, at each of the eight phases of
- * rotation: at the end of an epoch, when the next has just begun, and after the
- * scan. Then in place, of a filter that moves.
+ * Audits of filters in the kernel: every engine gives the answers of EPF_IOC_TEST, on
+ * the mapping and on a copy, byte by byte, at each of the eight phases of rotation: at
+ * the end of an epoch, when the next has just begun, and after the scan. Then in place,
+ * on a filter that changes.
  *
  * usage: audit [KEYS]    (10 million over all moments)
  *
- * A snapshot that is under way keeps a filter quiet meanwhile. Keys are new, of
- * the window, and of epochs long gone.
+ * A snapshot under way stops rotations meanwhile. Keys are new, from the window, and
+ * from epochs long gone.
  */
 #include "epftest.h"
 
@@ -20,7 +20,7 @@
 
 #define LINES 4096u
 #define EPOCH 1500u
-#define START 40u /* an epoch by which tags came round */
+#define START 40u /* an epoch at which tags have wrapped */
 #define SPAN_NS (700 * MS) /* window in time */
 #define MOMENTS (3 * 8 * 3 + 3 * 8 * 2)
 #define ENGINES_MAX EPF_ENGINES_MAX
@@ -29,21 +29,21 @@ static const struct { __u16 parts, bits; } shapes[] = {
 	{ 1, 5 }, { 2, 10 }, { 4, 12 },
 };
 
-static __u64 n; /* keys of a moment */
+static __u64 n; /* keys at each moment */
 static __u64 *digest;
 static unsigned char *want_bitmap, *want_ages;
 static struct epf_answer got;
-/* 32 bytes beside lines of the cache, as in a file */
+/* 32 bytes off cache line boundaries, as in a file */
 static char room[LINES * EPF_LINE_BYTES + EPF_LINE_BYTES]
 	__attribute__((aligned(64)));
 static char *const copy = room + 32;
 
 /**
- * struct outcome - of one filter
- * @wrong: what, by engine
- * @asked: keys, of each engine
- * @present: as the kernel says
- * @early: moments at which the scan was not over
+ * struct outcome - the results for one filter
+ * @wrong: what is wrong, by engine
+ * @asked: keys asked, for each engine
+ * @present: keys that the kernel reports present
+ * @early: moments at which the scan had not ended
  */
 struct outcome {
 	const char *wrong[ENGINES_MAX];
@@ -111,7 +111,7 @@ static void end(int fd, struct epf_snap_header *h)
 	*h = s.header;
 }
 
-/* All ask, while a snapshot is under way. */
+/* Ask all engines while a snapshot is under way. */
 static void ask_quiet(int fd, struct outcome *o)
 {
 	struct epf_view live, view;
@@ -147,8 +147,8 @@ static __u64 ask(int fd, struct outcome *o)
 	return h.epoch_end;
 }
 
-/* By its last key, again where a CPU that this thread has left still keeps back
- * some of those that it counted.
+/* End the epoch by its last key. Insert more if a CPU on which this thread has run
+ * still holds back some counts.
  */
 static void end_epoch(int fd, __u64 e)
 {
@@ -176,7 +176,7 @@ static void by_count(int fd, struct outcome *o)
 	}
 }
 
-/* The clock ends epochs, but while a snapshot is under way. */
+/* The clock ends epochs, except while a snapshot is under way. */
 static void by_time(int fd, struct outcome *o)
 {
 	struct epf_snap_header h;
@@ -191,7 +191,7 @@ static void by_time(int fd, struct outcome *o)
 		ask_quiet(fd, o);
 		while (test_info(fd).epochs[0].age_ns < SPAN_NS / 7)
 			test_sleep(MS);
-		ask_quiet(fd, o); /* it is over, and goes on */
+		ask_quiet(fd, o); /* the snapshot ended, and another begins */
 		end(fd, &h);
 		test_demand(h.epoch_end == e && test_wait_epoch(fd, e + 1));
 	}
@@ -254,11 +254,11 @@ static void quiet(unsigned int shape, __u32 mode)
 
 #define BATCH 64u
 #define LOG 8192u
-#define BACK 512u /* batches that are asked for */
+#define BACK 512u /* number of recent batches that are asked for */
 #define AUDITS 60
 
 /**
- * struct batch - keys, and the epochs before and after they were inserted
+ * Keys, and the epochs before and after their insertion.
  */
 struct batch {
 	__u64 low, high;
@@ -289,8 +289,8 @@ struct moved {
 	unsigned int audits;
 };
 
-/* One key is judged by the law of struct epf_view; it began at @e, has ended
- * at @f.
+/* Judge one key by the property of struct epf_view: the audit begins at @e and ends at
+ * @f.
  */
 static void judge(const struct batch *b, unsigned char age, __u64 e, __u64 f,
 		  struct moved *m)
@@ -299,7 +299,7 @@ static void judge(const struct batch *b, unsigned char age, __u64 e, __u64 f,
 	if (age == EPF_AGE_ABSENT)
 		m->lost += f - b->low < EPF_LANES;
 	else if (b->high <= e && f < e + 25)
-		/* chance may tell a younger age, never an older one */
+		/* a false positive may give a younger age, never an older one */
 		m->wrong += e - age < b->low && b->low + 7 >= f;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches: sizes, forms of keys, what is written where, and how far a batch
- * came that met an error. The law of every error: the first "done" keys were
- * processed, and no others.
+ * Batches: sizes, forms of keys, where results are written, and how far a batch gets
+ * before an error. The property of every error: the first "done" keys were processed,
+ * and no others.
  */
 #include "epftest.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/time.h>
 
-#define MANY 5000u /* keys: several of the chunks that the module works in */
+#define MANY 5000u /* keys: several of the chunks in which the module works */
 
 static int filter;
 
@@ -180,7 +180,9 @@ static void try_answers(void)
 	tap_ok(!run(EPF_IOC_TEST, &b) && b.present == 13, "neither");
 }
 
-/* The law: "done" keys of stream @s, of @count, and no others are there. */
+/* The property: the first "done" of the @count keys of stream @s are present, and no
+ * others.
+ */
 static bool exact(const struct epf_batch *b, __u64 before, __u64 s)
 {
 	bool good = inserts() - before == b->done &&
@@ -193,7 +195,9 @@ static bool exact(const struct epf_batch *b, __u64 before, __u64 s)
 	return good;
 }
 
-/* The last @n of @count objects of @bytes end at the guard page: @fit do. */
+/* Place @n objects of @bytes at the guard page so that only @fit of them are
+ * accessible.
+ */
 static void *half(size_t fit, size_t bytes)
 {
 	static char *room;
@@ -256,7 +260,7 @@ static void try_faults(void)
 	test_is(run(EPF_IOC_TEST, &b), -EFAULT, "a bitmap at 8: EFAULT");
 }
 
-/* One length of @count is bad. */
+/* One of the @count lengths is invalid. */
 static long bad_length(struct epf_batch *b, __u32 count, __u32 at, __u16 len)
 {
 	static __u8 bytes[MANY * 8];
@@ -288,7 +292,7 @@ static void try_lens(void)
 	       "a length 0 far behind: EINVAL, what was done was inserted");
 }
 
-/* What the caller left in the flags of an earlier batch is none of this one's. */
+/* Flags that an earlier batch left in the struct do not affect the next one. */
 #define FLAG_POINTS 5
 static void try_flags(void)
 {
@@ -328,7 +332,7 @@ static void nothing(int sig)
 	(void)sig;
 }
 
-/* Signals come all the time; sooner or later one hits a batch. */
+/* Signals arrive all the time; sooner or later one interrupts a batch. */
 #define SIGNAL_POINTS 2
 static void try_signals(void)
 {
@@ -367,7 +371,7 @@ int main(void)
 	filter = test_make(&p);
 	try_sizes();
 	try_forms();
-	close(filter); /* anew, empty: what is absent is found absent */
+	close(filter); /* make it anew and empty, so that absent keys are reported absent */
 	filter = test_make(&p);
 	try_keys();
 	try_answers();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A filter of most of the memory: making, rotating, clearing, copying and
- * destroying it stalls nobody, and it is charged to who made it.
+ * A filter of most of the memory: creating, rotating, clearing, copying and destroying
+ * it stalls no other process, and its memory is charged to its creator.
  *
- * What is watched is another filter, worked on without pause by another process
- * on another CPU. On an emulated machine a stall says little, so only a gross one
- * fails, by more than the longest for which either CPU itself stood still; the
- * longest is reported.
+ * The test watches another filter, which another process uses without pause on another
+ * CPU. On an emulated machine short stalls are normal, so a stall fails only if it is
+ * much longer than the longest time for which either CPU itself stood still; the
+ * longest one is reported.
  */
 #include "epftest.h"
 
@@ -25,10 +25,10 @@
 #define GROUP CGROUP "/epf-big"
 
 /**
- * struct pulse - of the processes beside
+ * struct pulse - progress of the other processes
  * @worst_ns: longest batch since this was zero
- * @batches: done
- * @still_ns: longest time for which a CPU stood still, likewise
+ * @batches: batches done
+ * @still_ns: longest time for which a CPU stood still since this was zero
  */
 static struct pulse {
 	atomic_ullong worst_ns;
@@ -42,7 +42,7 @@ static void pin(int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set); /* a wish: there may be one */
+	sched_setaffinity(0, sizeof(set), &set); /* optional: there may be only one CPU */
 }
 
 static void note(atomic_ullong *worst, __u64 since)
@@ -152,7 +152,7 @@ static bool freed(void *arg)
 	return free_kib() > *(long long *)arg;
 }
 
-/* To the last page, in an order that no reading ahead helps. */
+/* Touch every page up to the last, in an order that defeats read-ahead. */
 static void touch_all(int fd, __u64 bytes)
 {
 	const volatile char *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd,
@@ -171,7 +171,7 @@ static void try_big(void)
 	__u64 mib = test_number("/proc/meminfo", "MemAvailable:") / 1024 * 2 / 3;
 	struct epf_params p = test_params("mod-big", mib * MIB_LINES, 2, 10,
 					  1ULL << 30);
-	/* KASAN keeps what is freed for a while, and what knows of it. */
+	/* KASAN keeps freed memory, and its metadata, for a while. */
 	long long before = free_kib() - (64 + (long long)mib / 16) * 1024;
 	int fd;
 
@@ -231,7 +231,7 @@ static void try_too_much(void)
 		"nobody was killed for it");
 }
 
-/* In a memory control group of its own. Return: what creating gave. */
+/* Create in a new memory control group. Return: result of the creation. */
 static long create_in_group(const struct epf_params *p)
 {
 	char pid[16];

@@ -2,11 +2,11 @@
 /*
  * Windows in time, against an exact oracle on CLOCK_MONOTONIC.
  *
- * Lower bounds are exact, whatever the machine's pace: a key is due when less
- * than T lies between the moment before its insertion and the moment after its
- * test, and no epoch is shorter than ceil(T/7). Timers may be late without
- * bound, so for forgetting there is only patience, and order: what is eight
- * epochs old is gone.
+ * Lower bounds are exact at any speed of the machine: a key must be present if less
+ * than T lies between the moment before its insertion and the moment after its test,
+ * and no epoch is shorter than ceil(T/7). Timers may be late without bound, so for
+ * forgetting the test can only wait, and check the order: a key eight epochs old is
+ * gone.
  */
 #include "epftest.h"
 
@@ -28,10 +28,10 @@ static struct epf_params params(__u8 mode, __u64 window, __u64 ns)
 	return p;
 }
 
-/* When batch i was inserted, at the earliest. */
+/* Earliest time of the insertion of batch i. */
 static __u64 before[BATCHES_MAX];
 
-/* Is batch @i due, after @n batches, at @now? */
+/* Must batch @i be present, after @n batches, at @now? */
 typedef bool (*due_fn)(__u64 i, __u64 n, __u64 now);
 
 static bool due_time(__u64 i, __u64 n, __u64 now)
@@ -47,7 +47,7 @@ static bool due_count(__u64 i, __u64 n, __u64 now)
 	return (n - i) * BATCH <= W;
 }
 
-/* Some of the seven epochs may end by count and the others by time. */
+/* Some of the seven epochs may end by count, and the others by time. */
 static bool due_either(__u64 i, __u64 n, __u64 now)
 {
 	return (now - before[i]) * W + (n - i) * BATCH * T <= W * T;
@@ -59,11 +59,11 @@ static bool due_both(__u64 i, __u64 n, __u64 now)
 }
 
 /**
- * struct tally - a run
- * @batches: inserted
- * @checked: batches tested when they were due
- * @lost: of these, not found in full
- * @reach: the oldest due batch that was found, in batches back
+ * struct tally - results of a run
+ * @batches: batches inserted
+ * @checked: batches tested that must be present
+ * @lost: of these, batches not found completely
+ * @reach: distance of the oldest such batch, in batches
  */
 struct tally {
 	__u64 batches;
@@ -84,8 +84,8 @@ static void check(int fd, __u64 i, __u64 n, due_fn due, struct tally *t)
 		t->reach = n - i;
 }
 
-/* Insert, and look back to the youngest, to one at random, and to the oldest
- * that is due.
+/* Insert, and look up the youngest batch, a random one, and the oldest one that must be
+ * present.
  */
 static struct tally run(int fd, due_fn due)
 {
@@ -142,8 +142,8 @@ static void try_mode(const char *name, __u8 mode, __u64 window, due_fn due)
 	close(fd);
 }
 
-/* After eight more epochs nothing is left; before that much time has passed
- * something is.
+/* After eight more epochs all keys are gone; before that much time has passed some
+ * remain.
  */
 #define FORGET_POINTS 4
 static void try_forget(void)
@@ -170,7 +170,7 @@ static void try_forget(void)
 	close(fd);
 }
 
-/* Which boundary counts. An epoch of T = 7 h does not end here by time. */
+/* Which boundary ends the epoch. With T = 7 h none ends by time here. */
 #define BOUNDARY_POINTS 6
 static void try_boundaries(void)
 {
@@ -191,7 +191,7 @@ static void try_boundaries(void)
 	close(fd);
 	p = params(EPF_MODE_EITHER, 70, 7 * 3600 * SEC);
 	fd = test_make(&p);
-	/* fewer epochs than there are lanes: no grace period to wait for */
+	/* fewer epochs than lanes, so there is no grace period to wait for */
 	test_insert(fd, 3, 0, 50);
 	test_is(test_info(fd).epoch, e + 5, "either: by count");
 	close(fd);
@@ -201,7 +201,7 @@ static void try_boundaries(void)
 	close(fd);
 }
 
-/* Epochs of a nanosecond are as long as the module can make them. */
+/* An epoch of a nanosecond is as short as the module can make it. */
 #define SHORT_POINTS 2
 static void try_short(void)
 {
@@ -216,8 +216,8 @@ static void try_short(void)
 	close(fd);
 }
 
-/* What is told lies between two readings of CLOCK_MONOTONIC: the clock that stands
- * still in suspend.
+/* Reported times lie between two readings of CLOCK_MONOTONIC, the clock that stops in
+ * suspend.
  */
 #define CLOCK_POINTS 2
 static void try_clock(void)

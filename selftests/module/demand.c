@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * demand create|lanes|snapshot|destroy NAME: for on_demand.sh. Makes a filter of kind
+ * demand create|lanes|snapshot|destroy NAME: for on_demand.sh. Creates a filter of kind
  * ge, or of lanes, and inserts into it; or begins a snapshot of the filter, destroys the
  * filter by force, and holds the snapshot until its standard input ends; or destroys it.
  * Prints "ready", or the error of the call.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of the module share. Their filters have names that begin with
- * "mod-", so that nobody else's are touched.
+ * What the tests of the module share. Their filters have names that begin with "mod-",
+ * so that other filters are not touched.
  *
- * What a test rests on, rather than claims, is demanded: where that fails the
- * program says so and ends.
+ * Preconditions of a test are checked with test_demand(): if one fails, the program
+ * says so and ends.
  */
 #ifndef EPFTEST_H
 #define EPFTEST_H
@@ -22,7 +22,7 @@
 #define MS 1000000ULL	 /* ns */
 #define SEC 1000000000ULL /* ns */
 #define PAGE 4096u
-/* How long a thing may take that must come, on a slow emulated machine. */
+/* How long to wait for an expected event, on a slow emulated machine. */
 #define PATIENCE_NS (120 * SEC)
 
 /* The hash key of every filter made here. */
@@ -30,8 +30,8 @@ extern const __u64 test_key[2];
 /* A descriptor of the device. */
 extern int test_dev;
 
-/* Open the device; a VM without the module loads it, EPF_KO or the one built.
- * Ends the program (skipped) where there is none.
+/* Open the device. In a VM without the module load it first, from EPF_KO or the build.
+ * Without a device end the program (skipped).
  */
 void test_open_device(void);
 void test_remove_filters(void);
@@ -52,7 +52,7 @@ static inline int test_end(void)
 	return tap_end();
 }
 
-/* A claim that @got is @want, both errnos or numbers. */
+/* Report the test point that @got equals @want, both errnos or numbers. */
 __attribute__((format(printf, 3, 4)))
 static inline bool test_is(long long got, long long want, const char *claim,
 			   ...)
@@ -78,20 +78,20 @@ static inline void test_skip(const char *claim, const char *reason)
 /* ioctl(2) with a negative errno. */
 long test_ioctl(int fd, unsigned long cmd, void *arg);
 
-/* Mode count, refresh, no limit. */
+/* Return: parameters of mode count, refresh, without a limit. */
 struct epf_params test_params(const char *name, __u64 nr_lines, __u32 parts,
 			      __u32 bits, __u64 window);
-/* Likewise, of an owned kind. */
+/* The same for a locked kind. */
 struct epf_params test_owned_params(const char *name, __u32 kind,
 				    __u64 window);
 /* Is it a resizable kind, whose window is one of time? */
 bool test_is_resizable(__u32 kind);
-/* Make the filter anew, whatever was there. Return: descriptor. */
+/* Create the filter, after destroying any of that name. Return: descriptor. */
 int test_make(const struct epf_params *params);
 int test_make_kind(const struct epf_params *params,
 		   const struct epf_shape *shape);
-/* The same of 1024 lines, L = 2, k = 10: errors are below 1e-9 while it
- * holds fewer than 300 keys.
+/* The same with 1024 lines, L = 2, k = 10: the false-positive rate is below 1e-9 while
+ * it holds fewer than 300 keys.
  */
 int test_make_plain(const char *name, __u64 window);
 int test_open(const char *name);		/* descriptor or -errno */
@@ -113,22 +113,24 @@ long test_count(int fd, __u64 s, __u64 first, __u64 n); /* present */
 
 __u64 test_now(void); /* CLOCK_MONOTONIC, ns */
 void test_sleep(__u64 ns);
-/* Call @met(@arg) until it is true or patience ends. Return: it was. */
+/* Call @met(@arg) until it is true or time is up. Return: did it become true? */
 bool test_wait(bool (*met)(void *arg), void *arg);
 
-/* Rounds of what is repeated: @many where EPF_THOROUGH is set (kernels.sh). */
+/* Return: rounds of a repeated test: @many if EPF_THOROUGH is set (kernels.sh), else
+ * @few.
+ */
 unsigned int test_rounds(unsigned int few, unsigned int many);
 /* Wait until the current epoch is @epoch or later. */
 bool test_wait_epoch(int fd, __u64 epoch);
 
-/* @pages of zeros, followed by one that cannot be touched. */
+/* Map @pages of zeros, followed by an inaccessible page. */
 void *test_guarded(size_t pages);
 
-/* A number from a file like /proc/meminfo, after @name; or the first. */
+/* Return: the number after @name in a file like /proc/meminfo; or the first number. */
 long long test_number(const char *path, const char *name);
 /* Return: 0 or -errno. */
 int test_write(const char *path, const char *text);
-/* Has the kernel never warned, oopsed or met a bad page? */
+/* Has the kernel never warned, oopsed or found a bad page? */
 bool test_kernel_calm(void);
 
 #endif /* EPFTEST_H */

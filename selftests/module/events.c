@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a filter says of itself: poll(2) for rotation, saturation and forced
- * destruction, of every kind, and what a saturated filter answers and counts.
+ * Events and states that a filter reports: poll(2) for rotation, saturation and forced
+ * destruction, for every kind, and the answers and counts of a saturated filter.
  */
 #include "sized.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* Events without waiting. */
+/* Return: pending events, without waiting. */
 static int events(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN | POLLPRI };
@@ -40,7 +40,9 @@ static bool wait_events(int fd, int which)
 
 #define NOT_WOKEN 255
 
-/* Sleep in poll(2). It looks once more when its time is over: that is none. */
+/* Sleep in poll(2). poll() checks once more when its time is over, which does not
+ * count.
+ */
 static int sleep_in_poll(int fd, int which)
 {
 	struct pollfd p = { .fd = fd, .events = which };
@@ -52,7 +54,7 @@ static int sleep_in_poll(int fd, int which)
 	return p.revents;
 }
 
-/* Somebody sleeps in poll(2) while @act happens. Return: what woke it. */
+/* A thread sleeps in poll(2) while @act happens. Return: the event that woke it. */
 static int woken_by(int fd, int which, void (*act)(int fd))
 {
 	int status;
@@ -105,13 +107,13 @@ static void try_poll(void)
 	test_info(fd);
 	test_is(events(fd), 0, "EPF_IOC_INFO has seen it");
 	test_is(woken_by(fd, POLLIN, rotate), POLLIN,
-		"a rotation wakes who polls");
+		"a rotation wakes a thread in poll()");
 	test_is(events(fd2), POLLIN, "each descriptor is told");
 	test_info(fd2);
 	test_is(events(fd), POLLIN, "and is served by its own EPF_IOC_INFO");
 	test_info(fd);
 	test_is(woken_by(fd, POLLIN, insert_epoch), POLLIN,
-		"a rotation by count wakes who polls");
+		"a rotation by count wakes it, too");
 	test_info(fd);
 	test_is(woken_by(fd, POLLIN, exchange), POLLIN, "so does a swap");
 	test_info(fd);
@@ -128,13 +130,13 @@ static void try_poll(void)
 	test_info(fd);
 	close(fd2);
 	test_is(woken_by(fd, POLLIN, destroy), POLLHUP,
-		"destruction by force: POLLHUP wakes who polls");
+		"destruction by force: POLLHUP wakes a thread in poll()");
 	test_is(events(fd) & POLLHUP, POLLHUP, "POLLHUP stays");
 	close(fd);
 	close(other);
 }
 
-/* Sized for 1000 keys at 1e-4 about; 20000 come. */
+/* Sized for 1000 keys at about 1e-4; 20000 are inserted. */
 #define KEYS 20000u
 static struct epf_params overfilled(__u8 refresh)
 {
@@ -163,7 +165,7 @@ static bool estimated(void *arg)
 	return info.fpr_ppt > info.params.limit_ppt;
 }
 
-/* The first @n digests of stream @s; bitmap and number agree. */
+/* Test the first @n digests of stream @s; bitmap and number must agree. */
 static struct epf_batch ask(int fd, unsigned long cmd, __u64 s, __u32 n)
 {
 	static __u64 keys[1000];
@@ -184,8 +186,8 @@ static struct epf_batch ask(int fd, unsigned long cmd, __u64 s, __u32 n)
 	return b;
 }
 
-/* Ages told of @n digests of stream @s that were never inserted: how many are
- * EPF_AGE_UNKNOWN, *@absent how many EPF_AGE_ABSENT.
+/* Get the ages of @n digests of stream @s, which were never inserted. Return: how many
+ * are EPF_AGE_UNKNOWN; *@absent: how many are EPF_AGE_ABSENT.
  */
 static __u32 ask_ages(int fd, __u32 flags, __u64 s, __u32 n, __u32 *absent)
 {
@@ -207,7 +209,7 @@ static __u32 ask_ages(int fd, __u32 flags, __u64 s, __u32 n, __u32 *absent)
 	return unknown;
 }
 
-/* Each key for itself: found by a saturated filter, or absent for certain. */
+/* In a saturated filter each key is either found, or certainly absent. */
 #define UNKNOWN_POINTS 3
 static void try_unknown(void)
 {
@@ -215,14 +217,14 @@ static void try_unknown(void)
 	__u32 absent, unknown;
 	int fd = test_make(&p);
 
-	test_insert(fd, 3, 0, 1000); /* a third of all others are found, too */
+	test_insert(fd, 3, 0, 1000); /* a third of all other keys is found too */
 	unknown = ask_ages(fd, EPF_BATCH_UNKNOWN, 3, 1000, &absent);
-	tap_ok(unknown == 1000, "what is in a saturated filter is not known");
+	tap_ok(unknown == 1000, "keys in a saturated filter are unknown");
 	unknown = ask_ages(fd, EPF_BATCH_UNKNOWN, 9, 1000, &absent);
 	tap_ok(unknown && absent && unknown + absent == 1000,
-	       "of what is not, %u are not known, %u absent", unknown, absent);
+	       "of the others %u are unknown, %u absent", unknown, absent);
 	unknown = ask_ages(fd, 0, 9, 1000, &absent);
-	tap_ok(absent == 1000, "who did not ask is told \"absent\", as ever");
+	tap_ok(absent == 1000, "a caller that did not ask for this gets \"absent\"");
 	close(fd);
 }
 
@@ -240,7 +242,7 @@ static int try_saturate(void)
 	       !saturated(&fd), "a filter within its budget answers");
 	test_insert(fd, 1, 0, KEYS);
 	tap_ok(test_wait(saturated, &fd), "filled twenty times: saturated");
-	test_wait(estimated, &fd); /* it opens before that */
+	test_wait(estimated, &fd); /* it opens earlier than that */
 	info = test_info(fd);
 	tap_ok(info.fpr_ppt > p.limit_ppt && info.epochs[0].fpr_ppt > 0 &&
 	       info.epochs[0].fill_ppt > EPF_RATE_ONE / 2,
@@ -293,7 +295,7 @@ static void try_recover(int fd)
 	close(fd);
 }
 
-/* What is reported absent has to be inserted. */
+/* A key reported absent must be inserted. */
 #define FIRST_SEEN_POINTS 3
 static void try_first_seen(void)
 {
@@ -312,7 +314,7 @@ static void try_first_seen(void)
 	close(fd);
 }
 
-/* The limit of certainty is never reached. */
+/* The limit of 1 is never reached. */
 #define NEVER_POINTS 2
 static void try_never(void)
 {
@@ -344,7 +346,7 @@ struct kind {
 	bool fixed; /* its epochs may end by count */
 };
 
-/* Sized for OWNED_KEYS; what may grow does not. */
+/* Return: a shape for OWNED_KEYS; a resizable kind must not grow. */
 static struct epf_shape owned_shape_of(const struct kind *k)
 {
 	struct epf_compared row = test_sized(k->kind, OWNED_KEYS, OWNED_ERROR);
@@ -356,7 +358,7 @@ static struct epf_shape owned_shape_of(const struct kind *k)
 	return row.shape;
 }
 
-/* Of a window of insertions, or, where @ns is given, of time. */
+/* Make a filter with a window of insertions or, if @ns is given, of time. */
 static int make_owned(const struct kind *k, __u64 ns)
 {
 	struct epf_params p = test_owned_params("mod-events", k->kind,
@@ -381,7 +383,7 @@ static void wait_idle(int fd)
 	(void)fd;
 }
 
-/* Another filter has all the memory there may be: no slice or table comes, with
+/* Another filter takes all available memory, so that no slice or table is added, by
  * which a filter would recover by itself.
  */
 #define TOTAL_MIB "/sys/module/epochfilter/parameters/max_total_mib"
@@ -406,10 +408,12 @@ static void allow_memory(void)
 	test_destroy(HOARD, 0);
 }
 
-/* To the key that opens it, and no further: nothing else tells the worker. */
+/* Insert up to the key that opens the filter, and no further: no other event wakes the
+ * worker.
+ */
 static void flood(int fd)
 {
-	int again = test_open("mod-events"); /* @fd is not to see it */
+	int again = test_open("mod-events"); /* @fd must not see the event */
 	__u64 i;
 
 	for (i = 0; !saturated(&again); i++) {

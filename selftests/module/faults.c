@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every allocation of every call fails in turn, and so does every copy from and
- * to its caller: the n-th one of the call, for n = 1, 2, ... until the call
- * needs fewer. Lines of a table are asked for in two ways, huge pages and small
- * ones: so, for what makes tables, once more with all from the n-th on that come
- * from slabs. A call that fails says ENOMEM or EFAULT and has changed nothing
- * but what the ABI says; one that does without has done all of its work. Nothing
- * stays allocated. So it is with snapshots of each owned kind, and filters made
- * of them; and with the worker of a resizable kind, whose failures nobody is told
- * of: no key of the window is lost, and what it wanted it gets the next time.
+ * Every allocation of every call fails in turn, and so does every copy from and to its
+ * caller: the n-th one of the call, for n = 1, 2, ... until the call needs fewer. Lines
+ * of an instance are allocated in two ways, with huge pages and small ones, so calls
+ * that create instances run once more with all slab allocations from the n-th on
+ * failing. A call that fails returns ENOMEM or EFAULT and has changed only what the ABI
+ * says; a call that copes with the failure has done all of its work. No memory leaks.
+ * The same holds for snapshots of each locked kind and filters made from them, and for
+ * the worker of a resizable kind, whose failures are not reported: no key of the window
+ * is lost, and the worker gets its memory on the next attempt.
  *
- * Needs a kernel with fault injection (docs/TESTING.md): fail-nth of a thread
- * counts down in this thread only, and what comes after it fails where
- * make-it-fail is set.
+ * Needs a kernel with fault injection (docs/TESTING.md): fail-nth of a thread counts
+ * down in this thread only, and later allocations fail if make-it-fail is set.
  */
 #include "../owned.h"
 #include "inject.h"
@@ -23,31 +22,33 @@
 #define PARAMETERS "/sys/module/epochfilter/parameters/"
 #define KEYS 300u
 #define N_MAX 2000
-/* A call does not allocate as often each time: so many without a fault. */
+/* Successive calls may differ in their allocations, so this many calls without a fault
+ * end the loop.
+ */
 #define ENOUGH 10
 #define LINES 1024u
 #define IMAGE_LINES 4096u
-#define L 7u /* epochs of a window, also of owned_shape() for tlbf and chain */
-#define OWNED_WORDS 65536u /* of an image, at most */
+#define L 7u /* epochs of a window, also in owned_shape() for tlbf and chain */
+#define OWNED_WORDS 65536u /* words of a snapshot, at most */
 
 static int filter;	      /* "mod-faults": KEYS keys of stream 1 */
 static struct epf_restore image; /* KEYS keys of stream 2, other lines */
-static __u32 owned_kind;	 /* the one whose turn it is */
+static __u32 owned_kind;	 /* the kind under test */
 static int owned;		 /* "mod-faults-owned": KEYS keys of stream 1 */
-static struct epf_restore owned_image; /* of that kind: of stream 2 */
-/* Its state, and memory behind. */
+static struct epf_restore owned_image; /* snapshot of that kind: stream 2 */
+/* The state of a locked kind, followed by its memory. */
 static union copy {
 	struct epf_snap_owned s;
 	__u64 words[sizeof(struct epf_snap_owned) / sizeof(__u64) + OWNED_WORDS];
 } copy;
 
 /**
- * struct call - what is to fail
- * @name: for claims
- * @prepare: bring about what it needs
- * @fn: does it. Return: 0 or more, or -errno
- * @kept: it gave @err: nothing has changed but what the ABI says
- * @undo: it gave @ret without failure, and did its work; all is as before
+ * struct call - a call that has to fail
+ * @name: its name in test names
+ * @prepare: create what it needs
+ * @fn: makes the call. Return: 0 or more, or -errno
+ * @kept: after the error @err: has only what the ABI says changed?
+ * @undo: after the success @ret: did the call do its work? Restores the previous state
  */
 struct call {
 	const char *name;
@@ -89,7 +90,7 @@ static long call_create(void)
 	return epf_dev_create(test_dev, &p, NULL, NULL);
 }
 
-/* Of a window of @span_ns, if the kind is resizable. */
+/* Create a filter; with a window of @span_ns, if the kind is resizable. */
 static long create_owned(const char *name, __u32 kind, __u64 span_ns)
 {
 	struct epf_params p = test_owned_params(name, kind, 700);
@@ -195,7 +196,7 @@ static long call_insert(void)
 	return test_digests(filter, EPF_IOC_INSERT, 3, 0, 1);
 }
 
-/* What it did before it met a bad pointer stays done. */
+/* Keys inserted before it met an invalid pointer stay inserted. */
 static bool kept_insert(long err)
 {
 	bool good = has_own_keys(err) &&
@@ -248,7 +249,7 @@ static void undo_begin(long ret)
 	test_demand(!call_end());
 }
 
-/* Ended, or still to be ended. */
+/* The snapshot has ended, or can still be ended. */
 static bool kept_end(long err)
 {
 	call_end();
@@ -338,7 +339,7 @@ static const struct call calls[] = {
 
 /* ------------------------------------------- snapshots of owned kinds ---- */
 
-/* Keys of other streams may be told present: shapes are small. */
+/* Keys of other streams may be false positives, because shapes are small. */
 static bool owned_keeps(__u64 stream)
 {
 	return test_count(owned, stream, 0, KEYS) == KEYS &&
@@ -383,7 +384,7 @@ static long read_state(void)
 	return read_owned(EPF_SNAP_STATE, sizeof(copy.s), &copy.s);
 }
 
-/* All of it: the state has been read. */
+/* Read all of the memory; the state has been read. */
 static long read_memory(void)
 {
 	return read_owned(0, copy.s.words * sizeof(__u64),
@@ -416,14 +417,14 @@ static void undo_owned_begin(long ret)
 	test_demand(!owned_end());
 }
 
-/* Ended, or still to be ended. */
+/* The snapshot has ended, or can still be ended. */
 static bool kept_owned_end(long err)
 {
 	owned_end();
 	return owned_has_keys(err);
 }
 
-/* The snapshot goes on. */
+/* The snapshot can go on. */
 static bool kept_read(long err)
 {
 	return !read_state() && !read_memory() && !owned_end() &&
@@ -455,7 +456,7 @@ static const struct call owned_calls[] = {
 	  undo_restore_owned },
 };
 
-/* Of a filter of @owned_kind. */
+/* Make a snapshot of a filter of @owned_kind. */
 static void make_owned_image(void)
 {
 	static union copy kept;
@@ -474,7 +475,7 @@ static void make_owned_image(void)
 
 /* ------------------------------------------------------ every fault ---- */
 
-/* Faults met: the call failed, or did without. */
+/* Faults met: the call failed, or coped. */
 struct tally {
 	int failed;
 	int absorbed;
@@ -486,14 +487,14 @@ static bool makes_table(const struct call *c)
 	       c->undo == undo_restore_owned || c->undo == undo_journal;
 }
 
-/* Return: whether all went as it should; @on: where all after it fail too. */
+/* Return: did all go as it should? @on: all later allocations fail too. */
 static bool every_fault(const struct call *c, bool on, struct tally *t)
 {
-	int n, since = 0; /* the last fault that was met */
+	int n, since = 0; /* calls since the last fault */
 	bool met;
 	long ret;
 
-	c->prepare(); /* once without, so that this program needs no more */
+	c->prepare(); /* once without faults, as a warm-up */
 	ret = c->fn();
 	test_demand(ret >= 0);
 	c->undo(ret);
@@ -518,8 +519,8 @@ static bool every_fault(const struct call *c, bool on, struct tally *t)
 	return n < N_MAX;
 }
 
-/* Keys of epoch @n, which is over, are of stream 100 + n: those of the window
- * are all there.
+/* The keys of an ended epoch @n are of stream 100 + n. Are those of the window all
+ * present?
  */
 static bool window_kept(int fd, int n)
 {
@@ -531,8 +532,8 @@ static bool window_kept(int fd, int n)
 	return true;
 }
 
-/* The n-th allocation of the worker, and all after it, fail in the n-th epoch.
- * Return: whether it went as it should; it got what it wanted in the end.
+/* Make the n-th allocation of the worker, and all after it, fail in the n-th epoch.
+ * Return: did all go as it should, and did the worker get its memory in the end?
  */
 static bool every_worker_fault(__u32 kind, struct tally *t)
 {
@@ -563,7 +564,9 @@ static bool every_worker_fault(__u32 kind, struct tally *t)
 	return since == ENOUGH && t->failed && info.memory_bytes > bytes;
 }
 
-/* Areas of our module; those destroyed are freed a little later. */
+/* Return: the areas of this module; those of destroyed filters are freed a little
+ * later.
+ */
 static int areas(void)
 {
 	FILE *file = fopen("/proc/vmallocinfo", "re");
@@ -599,7 +602,7 @@ static __u64 bytes_of(const char *name)
 	return bytes;
 }
 
-/* All memory that may be had can be had, to the page. */
+/* All memory up to the limit can be allocated, to the page. */
 static bool nothing_charged(void)
 {
 	struct epf_params p = test_params("mod-faults-new", 64, 1, 5, 700);
@@ -607,7 +610,7 @@ static bool nothing_charged(void)
 	long ret;
 
 	test_demand(!epf_dev_create(test_dev, &p, NULL, NULL));
-	more = bytes_of("mod-faults-new") - 64 * 64; /* than the lines */
+	more = bytes_of("mod-faults-new") - 64 * 64; /* in addition to the lines */
 	test_demand(!test_destroy("mod-faults-new", 0));
 	room -= bytes_of("mod-faults") + bytes_of("mod-faults-2") + more;
 	p.nr_lines = room / PAGE * PAGE / 64;
@@ -646,7 +649,7 @@ static void tell(const char *name, bool good, const struct tally *t)
 	       t->failed + t->absorbed, t->failed, t->absorbed);
 }
 
-/* Return: faults met. */
+/* Return: number of faults met. */
 static int meet(const char *of, const struct call *c)
 {
 	struct tally t = { 0, 0 };
@@ -694,7 +697,7 @@ int main(void)
 	close(test_make_plain("mod-faults-2", 700));
 	test_insert(filter, 1, 0, KEYS);
 	test_demand(!mlockall(MCL_CURRENT));
-	test_sleep(SEC); /* what make_image() destroyed is freed */
+	test_sleep(SEC); /* the memory that make_image() destroyed is freed */
 	filters = nr_filters();
 	before = areas();
 	for (i = 0; i < ARRAY_LEN(calls); i++)

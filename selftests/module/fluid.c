@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Kinds whose memory comes and goes, in the kernel: the window law in time,
- * slices of a tlbf and tables of a chain that follow the rate, memory that is
- * not to be had, and what is refused. Laws hold however slow the machine is:
- * what may take its time is waited for.
+ * Resizable kinds in the kernel: the window property in time, slices of a tlbf and
+ * tables of a chain that follow the rate, failing allocations, and refused parameters.
+ * The properties hold however slow the machine is: the test waits for everything that
+ * may be late.
  */
 #include "epftest.h"
 
@@ -16,8 +16,8 @@
 /**
  * struct resizable - a kind
  * @kind: enum epf_kind
- * @name: for claims
- * @first: slices when it is made, and of one without keys
+ * @name: its name in test names
+ * @first: slices of a new filter, and of one without keys
  */
 static const struct resizable {
 	__u8 kind;
@@ -37,7 +37,7 @@ static struct epf_params params(const struct resizable *of, __u64 span_ns)
 	return p;
 }
 
-/* Slices, or tables, of 128 bytes, or 4 KiB, to @bytes. */
+/* Return: a shape of slices of 128 bytes, or tables of 4 KiB, for at most @bytes. */
 static struct epf_shape shape(const struct resizable *of, __u64 bytes)
 {
 	struct epf_shape s = { 0 };
@@ -52,7 +52,7 @@ static struct epf_shape shape(const struct resizable *of, __u64 bytes)
 		s.chain.lines_first = 64;
 		s.chain.lines_min = 64;
 		s.chain.lines_max = bytes / 64;
-		s.chain.load = 4 * 1024; /* keys of a line and epoch */
+		s.chain.load = 4 * 1024; /* keys per line and epoch */
 		s.chain.lines_per_key = 2;
 		s.chain.bits_per_key = 10;
 	}
@@ -69,13 +69,13 @@ static int make(const struct resizable *of, __u64 span_ns, __u64 bytes)
 
 /**
  * struct stream - keys inserted at a rate, in groups
- * @of: its kind
+ * @of: kind of the filter
  * @fd: filter
- * @groups: inserted so far
- * @size: keys of a group
- * @lost: of keys younger than T
- * @oldest: group that may still be asked for
- * @at: when a group's insertion was over
+ * @groups: groups inserted so far
+ * @size: keys in a group
+ * @lost: lost keys that were younger than T
+ * @oldest: oldest group that may still be asked for
+ * @at: end of the insertion of each group
  */
 struct stream {
 	const struct resizable *of;
@@ -87,7 +87,7 @@ struct stream {
 	__u64 at[4096];
 };
 
-/* All groups that are younger than T once they have been asked for. */
+/* Check all groups that are younger than T even after they have been looked up. */
 static void check_window(struct stream *s)
 {
 	__u32 g;
@@ -103,7 +103,7 @@ static void check_window(struct stream *s)
 	}
 }
 
-/* For @ns: groups of @size keys, one each ms or as fast as it goes. */
+/* For @ns insert groups of @size keys, one each ms or as fast as possible. */
 static void run(struct stream *s, __u64 ns, __u32 size)
 {
 	__u64 end = test_now() + ns;
@@ -144,10 +144,10 @@ static void begin(struct stream *s, const struct resizable *of, __u64 bytes)
 }
 
 /**
- * struct growth - what is waited for
+ * struct growth - the growth to wait for
  * @fd: filter
- * @bytes: more memory than that
- * @keys: inserted for it
+ * @bytes: the memory must exceed this
+ * @keys: keys inserted so far
  */
 struct growth {
 	int fd;
@@ -155,7 +155,7 @@ struct growth {
 	__u64 keys;
 };
 
-/* As fast as it goes. */
+/* Insert as fast as possible. */
 static struct epf_info insert_more(struct growth *g)
 {
 	test_insert(g->fd, 3, g->keys, 2000);
@@ -247,7 +247,9 @@ static void turns(const struct resizable *of)
 	close(fd);
 }
 
-/* As large as all may be: each waits until the one before is freed. */
+/* Filters of the maximum size, one after another: each waits until the one before is
+ * freed.
+ */
 #define AGAIN_POINTS 1
 static void again_and_again(const struct resizable *of)
 {
@@ -260,7 +262,7 @@ static void again_and_again(const struct resizable *of)
 
 	test_destroy(NAME, EPF_DESTROY_FORCE);
 	if (of->kind == EPF_KIND_TLBF)
-		s.tlbf.words_first = (600 << 10) / 8; /* K of them */
+		s.tlbf.words_first = (600 << 10) / 8; /* K of the slices */
 	else
 		s.chain.lines_first = (2 << 20) / 64;
 	test_demand(!test_write(TOTAL_MIB, "4"));
@@ -274,7 +276,7 @@ static void again_and_again(const struct resizable *of)
 		of->name, i);
 }
 
-/* Another filter has all but this of the memory there may be. */
+/* Another filter has all available memory except this. */
 #define ROOM (64u << 10)
 #define OTHER_LINES (((1u << 20) - ROOM) / 64)
 #define SHORT_POINTS 4
@@ -309,7 +311,7 @@ static void short_of_memory(const struct resizable *of)
 	test_demand(!test_destroy("mod-fluid-other", 0));
 }
 
-/* Return: as EPF_IOC_CREATE, under a name that is free. */
+/* Return: the result of EPF_IOC_CREATE, with a free name. */
 static int try(struct epf_params *p, const struct epf_shape *s)
 {
 	const struct epf_create_opts o = { .size = sizeof(o), .shape = s };

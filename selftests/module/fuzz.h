@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the two halves of fuzz_ioctl share: fuzz_args.c makes arguments,
+ * What the two halves of fuzz_ioctl share: fuzz_args.c makes the arguments,
  * fuzz_ioctl.c the calls.
  */
 #ifndef EPF_FUZZ_H
@@ -43,11 +43,11 @@ struct fuzz_map {
 
 /**
  * struct fuzzer - one thread
- * @rng: its own sequence
- * @plain: it has no capabilities
- * @args: a page, with one behind it that cannot be touched
- * @data: keys, lengths and answers; likewise
- * @maps: of lines
+ * @rng: its own random sequence
+ * @plain: the thread has no capabilities
+ * @args: a page, followed by an inaccessible one
+ * @data: keys, lengths and answers; followed by an inaccessible page
+ * @maps: mappings of lines
  */
 struct fuzzer {
 	pthread_t id;
@@ -60,12 +60,12 @@ struct fuzzer {
 
 /**
  * struct fuzz_command - one ioctl
- * @name: for the report
+ * @name: its name in the report
  * @cmd: number
  * @size: of its struct
- * @weight: how often, of all
- * @control: on the device
- * @fill: right arguments
+ * @weight: its share of all calls
+ * @control: it is called on the device
+ * @fill: set valid arguments
  */
 struct fuzz_command {
 	const char *name;
@@ -79,11 +79,11 @@ struct fuzz_command {
 extern const struct fuzz_command fuzz_commands[];
 extern const size_t fuzz_nr_commands;
 
-/* What pointers may point to: */
-extern char *fuzz_shifting; /* two pages that come, go and change */
-extern char *fuzz_readonly; /* a page, and one that cannot be touched */
-extern char *fuzz_image;    /* what may be restored */
-/* Of some snapshot; torn at times, as several threads write it. */
+/* Targets for pointers: */
+extern char *fuzz_shifting; /* two pages that are unmapped, mapped and changed */
+extern char *fuzz_readonly; /* a page, followed by an inaccessible one */
+extern char *fuzz_image;    /* a snapshot that can be restored */
+/* The header of some snapshot; torn at times, because several threads write it. */
 extern struct epf_snap_header fuzz_header;
 
 static inline __u64 fuzz_draw(struct fuzzer *f, __u64 sides)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arguments for fuzz_ioctl.c: right ones for every command, on small filters of
- * few names, and what may be wrong with them.
+ * Arguments for fuzz_ioctl.c: valid ones for every command, on small filters with few
+ * names, and errors in them.
  */
 #include "fuzz.h"
 
@@ -229,7 +229,7 @@ static void fill_read(struct fuzzer *f, union fuzz_args *a)
 	a->read.data = (uintptr_t)fuzz_image;
 }
 
-/* Right, of an option that does not exist, or of a kind that does not. */
+/* Valid, with an unknown option, or with an unknown kind. */
 static void fill_describe(struct fuzzer *f, union fuzz_args *a)
 {
 	a->describe.desc.kind = fuzz_draw(f, EPF_KEYS_MAX + 2);
@@ -263,7 +263,7 @@ const struct fuzz_command fuzz_commands[] = {
 
 const size_t fuzz_nr_commands = ARRAY_LEN(fuzz_commands);
 
-/* By weight. */
+/* Draw by weight. */
 const struct fuzz_command *fuzz_draw_command(struct fuzzer *f)
 {
 	unsigned int sum = 0;
@@ -278,7 +278,7 @@ const struct fuzz_command *fuzz_draw_command(struct fuzzer *f)
 	return &fuzz_commands[i];
 }
 
-/* A pointer that somebody means no good with. */
+/* Return: a hostile pointer. */
 __u64 fuzz_hostile(struct fuzzer *f)
 {
 	switch (fuzz_draw(f, 12)) {
@@ -323,7 +323,7 @@ static __u64 odd_number(struct fuzzer *f)
 	return numbers[fuzz_draw(f, ARRAY_LEN(numbers))] + fuzz_draw(f, 3) - 1;
 }
 
-/* Change one thing of @size bytes of arguments. */
+/* Change one field of the @size bytes of arguments. */
 static void mutate(struct fuzzer *f, union fuzz_args *a, size_t size)
 {
 	size_t at = fuzz_draw(f, size / 4) * 4;
@@ -344,7 +344,7 @@ static void mutate(struct fuzzer *f, union fuzz_args *a, size_t size)
 	}
 }
 
-/* Larger than the kernel knows, with or without zeros behind; or too small. */
+/* Larger than the kernel's struct, with or without zeros at the end; or too small. */
 static void odd_size(struct fuzzer *f, union fuzz_args *a, size_t size)
 {
 	static const __u32 sizes[] = { 0, 1, 4, 8, 64, PAGE - 8, PAGE, PAGE + 1,
@@ -366,7 +366,7 @@ static void odd_size(struct fuzzer *f, union fuzz_args *a, size_t size)
 	}
 }
 
-/* Arguments of @c; @odd: with some things in them that are not right. */
+/* Fill in arguments of @c; @odd: with some errors in them. */
 void fuzz_fill(struct fuzzer *f, const struct fuzz_command *c, bool odd,
 	       union fuzz_args *a)
 {

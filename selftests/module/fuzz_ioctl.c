@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hostile input: random calls of everything the device has, from several
- * threads and processes at once. Structs are mostly right, with fields, sizes
- * and pointers changed; descriptors are made, duplicated, closed and inherited
- * and mappings made, read and cut meanwhile; some of the argument memory
- * changes while the kernel reads it. Some threads have no capabilities;
- * signals come all the time. Limits are low, so that they are reached.
+ * Hostile input: random calls of everything the device has, from several threads and
+ * processes at once. Structs are mostly valid, with fields, sizes and pointers changed.
+ * Meanwhile descriptors are made, duplicated, closed and inherited, and mappings are
+ * made, read and cut; some of the argument memory changes while the kernel reads it.
+ * Some threads have no capabilities; signals arrive all the time. Limits are low, so
+ * that they are reached.
  *
- * What is claimed: every command also succeeds now and then (else this would
- * test little), the kernel has nothing to complain of, limits hold, and
- * afterwards everything is back: filters, what the module has charged, the
- * memory of the machine, and the module itself, which unloads.
+ * The test points: every command also succeeds at times (else this would test little),
+ * the kernel logs no complaint, limits hold, and afterwards everything is released:
+ * filters, the memory charged by the module, the memory of the machine, and the module
+ * itself, which unloads.
  *
  *	fuzz_ioctl [CALLS [SEED]]		or EPF_FUZZ_CALLS, EPF_FUZZ_SEED
  *
- * A seed gives each thread the same calls again, not the same interleaving.
+ * A seed repeats the calls of each thread, not their interleaving.
  */
 #include "fuzz.h"
 
@@ -30,7 +30,7 @@
 
 #define CALLS 100000
 #define THREADS 16
-#define PLAIN_THREADS 2 /* of them, without a capability */
+#define PLAIN_THREADS 2 /* threads without capabilities */
 #define MAX_COMMANDS 32
 #define MAX_ERRNO 4096
 #define MAX_FILTERS "10"
@@ -38,8 +38,8 @@
 #define MAX_TOTAL_MIB "8"
 #define TOTAL_BYTES (8ull << 20)
 #define PARAMS "/sys/module/epochfilter/parameters/"
-#define PASS_CALLS 250000u /* at most, and four passes at least */
-#define MORE_PASSES 20 /* until each command has succeeded, at most */
+#define PASS_CALLS 250000u /* calls in a pass, at most; there are at least four passes */
+#define MORE_PASSES 20 /* extra passes until each command has succeeded, at most */
 
 static int fds[FUZZ_FDS]; /* -1: none */
 char *fuzz_shifting;
@@ -48,13 +48,13 @@ char *fuzz_image;
 struct epf_snap_header fuzz_header;
 
 static __u64 tried[MAX_COMMANDS], succeeded[MAX_COMMANDS];
-static __u64 errors[MAX_ERRNO / 64]; /* a bit for each errno met */
-static char *shared; /* what fuzz_readonly shows: all put arguments there */
+static __u64 errors[MAX_ERRNO / 64]; /* one bit per errno seen */
+static char *shared; /* the page behind fuzz_readonly: all threads put arguments there */
 static __u64 calls_each;
 static __u64 over_limit;
 
-/* Where the kernel finds the arguments: mostly where all is well, or ending
- * where the page does, or where others write, and the kernel perhaps cannot.
+/* Choose where the kernel reads the arguments: mostly in valid memory, or ending at a
+ * page's end, or where other threads write, or perhaps in unmapped memory.
  */
 static void *place(struct fuzzer *f, const union fuzz_args *a, size_t size)
 {
@@ -78,7 +78,7 @@ static int draw_fd(struct fuzzer *f)
 	return __atomic_load_n(&fds[fuzz_draw(f, FUZZ_FDS)], __ATOMIC_RELAXED);
 }
 
-/* @fd into the pool; what was there is closed, whoever may be using it. */
+/* Put @fd into the pool. The old descriptor is closed, even if another thread uses it. */
 static void keep_fd(struct fuzzer *f, int fd)
 {
 	int *at = &fds[fuzz_draw(f, FUZZ_FDS)];
@@ -131,7 +131,7 @@ static void call_ioctl(struct fuzzer *f)
 	ret = ioctl(fd, cmd, at);
 	note(c - fuzz_commands, ret, errno);
 	if (ret > 0)
-		keep_fd(f, ret); /* also where a changed number meant OPEN */
+		keep_fd(f, ret); /* also if a changed command number became OPEN */
 	else if (!ret && cmd == c->cmd)
 		after(f, c, at);
 }
@@ -159,7 +159,7 @@ static void call_mmap(struct fuzzer *f)
 		m->at = NULL;
 }
 
-/* Read by the kernel, which reports what cannot be read. */
+/* Let the kernel read the mapping, because it reports unreadable memory as an error. */
 static void read_map(struct fuzzer *f)
 {
 	struct fuzz_map *m = &f->maps[fuzz_draw(f, FUZZ_MAPS)];
@@ -169,7 +169,7 @@ static void read_map(struct fuzzer *f)
 	if (!m->at || pipe(pipe_fds))
 		return;
 	ret = write(pipe_fds[1], m->at + fuzz_draw(f, m->bytes), 64);
-	(void)ret; /* EFAULT where there is a hole */
+	(void)ret; /* EFAULT in unmapped memory */
 	close(pipe_fds[0]);
 	close(pipe_fds[1]);
 }
@@ -236,7 +236,7 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* Signals that interrupt whoever sleeps. */
+/* Switch signals that interrupt sleeping calls on or off. */
 static void alarms(bool on)
 {
 	struct itimerval t = { 0 };
@@ -250,14 +250,14 @@ static void alarms(bool on)
 
 static void call_any(struct fuzzer *f);
 
-/* A child inherits descriptors and mappings, uses them, and lets them go. */
+/* A child inherits descriptors and mappings, uses them, and releases them. */
 static void call_fork(struct fuzzer *f)
 {
 	pid_t pid = fork();
 	int i;
 
 	if (!pid) {
-		alarms(true); /* it has not inherited the timer */
+		alarms(true); /* it does not inherit the timer */
 		for (i = 0; i < 16; i++)
 			call_ioctl(f);
 		_exit(0);
@@ -328,7 +328,7 @@ static void *fuzz(void *arg)
 	return NULL;
 }
 
-/* All of them: changed names and ids have made and hit others than ours. */
+/* Remove all filters, because changed names and ids have created and hit any filters. */
 static void remove_filters(void)
 {
 	struct epf_ref_args a = { .size = sizeof(a),
@@ -345,8 +345,8 @@ static void remove_filters(void)
 	free(ids);
 }
 
-/* @pages and one that cannot be touched, far from all else: a pointer of which
- * some bits are changed leads to nothing that this program lives on.
+/* Map @pages and an inaccessible one far from all other memory, so that a pointer with
+ * some bits changed hits nothing that this program needs.
  */
 static char *far_pages(size_t pages)
 {
@@ -403,8 +403,8 @@ static bool can_make(__u64 lines)
 	return !ret;
 }
 
-/* Lines of the largest filter within the limit on all memory: fewer when the
- * module has more charged than before.
+/* Return: lines of the largest filter within the limit on all memory; fewer if the
+ * module has already charged some.
  */
 static __u64 most_lines(void)
 {
@@ -426,9 +426,9 @@ static long long available(void)
 }
 
 /**
- * struct pass - one part of the calls
- * @before: memory available, KiB
- * @margin: that may be missing afterwards, KiB
+ * struct pass - one part of the calls, and its memory
+ * @before: memory available before, KiB
+ * @margin: memory that may be missing afterwards, KiB
  */
 struct pass {
 	long long before, margin;
@@ -450,8 +450,8 @@ static bool all_succeeded(void)
 	return i == fuzz_nr_commands;
 }
 
-/* What leaks is missing after every pass; what else the machine takes is not.
- * 4 bytes a call are seen, in long runs.
+/* A leak is missing after every pass, but other memory that the machine takes is not.
+ * Long runs detect leaks of 4 bytes per call.
  */
 static void passes(__u64 all, __u64 *seed)
 {
@@ -461,7 +461,7 @@ static void passes(__u64 all, __u64 *seed)
 	bool kept = false;
 	__u64 i;
 
-	run(calls, seed); /* fills caches that stay */
+	run(calls, seed); /* fills caches that stay allocated */
 	for (i = 1; i < nr; i++) {
 		p.before = available();
 		run(calls, seed);
@@ -490,7 +490,7 @@ static void report(void)
 	tap_ok(all_succeeded(), "every command has also succeeded");
 }
 
-/* Written back at the end: other tests have the module as it was. */
+/* Restored at the end, because other tests need the module's defaults. */
 static const char *const limits[][2] = {
 	{ PARAMS "max_filters", MAX_FILTERS },
 	{ PARAMS "max_filter_mib", MAX_FILTER_MIB },
@@ -518,7 +518,7 @@ static __u64 number(int argc, char **argv, int i, const char *env, __u64 other)
 	return text ? strtoull(text, NULL, 0) : other;
 }
 
-/* One page, once to be written and once not. */
+/* Map one page twice, once writable and once not. */
 static void set_up_shared(void)
 {
 	int page = memfd_create("fuzz", MFD_CLOEXEC);
@@ -545,13 +545,15 @@ static void set_up(void)
 	memset(fuzz_image, 0x5a, FUZZ_IMAGE_PAGES * PAGE);
 }
 
-/* That of the kinds may not have been needed. */
+/* The module of the kinds may not have been loaded. */
 static bool remove_module(void *name)
 {
 	return !syscall(SYS_delete_module, name, O_NONBLOCK) || errno == ENOENT;
 }
 
-/* The memory of destroyed filters, which hold the kinds, is freed a moment later. */
+/* The memory of destroyed filters, which hold the kinds' module, is freed a moment
+ * later.
+ */
 static void unload(void)
 {
 	close(test_dev);

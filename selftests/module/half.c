@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An owned kind while its oldest epoch is being emptied: what it counts, and two
- * who want a snapshot then. The module of the torture stops the sweep half way
+ * A locked kind while its oldest epoch is being emptied: its counts, and two concurrent
+ * requests for a snapshot. The module of the stress test stops the sweep half-way
  * (broken/epf/estimate.h); half.sh loads it.
  */
 #include "epftest.h"
@@ -14,7 +14,7 @@
 #define HALF 4096
 #define LATER 8192
 #define EPOCHS 5u
-#define KEYS 100u /* of an epoch: there is no false positive among so few */
+#define KEYS 100u /* keys of an epoch, so few that there is no false positive */
 
 static void set_broken(unsigned int flags)
 {
@@ -30,7 +30,7 @@ static int make(void)
 						EPOCHS * 2 * KEYS);
 	struct epf_shape shape = { 0 };
 
-	shape.ge.segment_bits = 1 << 17; /* several holds of the lock to sweep */
+	shape.ge.segment_bits = 1 << 17; /* the sweep takes the lock several times */
 	shape.ge.epochs = EPOCHS;
 	shape.ge.bits = 10;
 	return test_make_kind(&p, &shape);
@@ -42,7 +42,7 @@ static bool stopped(void *unused)
 	return test_number(PARAMETERS "halves", "") > 0;
 }
 
-/* Wanted, and not waited for, an epoch ends as far as its sweep goes. */
+/* A rotation that is requested but not awaited ends its epoch as far as the sweep goes. */
 static void stop_half_way(int fd)
 {
 	struct epf_rotate_args r = { .size = sizeof(r), .count = 1 };
@@ -54,7 +54,7 @@ static void stop_half_way(int fd)
 	set_broken(HALF);
 }
 
-/* Epoch i has KEYS + i keys, stream i. */
+/* Insert KEYS + i keys of stream i in epoch i. */
 static void fill(int fd)
 {
 	__u32 i;
@@ -115,14 +115,14 @@ static bool pinned(void *arg)
 	return test_info(*(int *)arg).flags & EPF_INFO_PINNED;
 }
 
-/* It holds the filter while it waits for the sweep. */
+/* The call holds the filter while it waits for the sweep. */
 static void start(struct beginner *b)
 {
 	test_demand(!pthread_create(&b->thread, NULL, begin, b));
 	test_demand(test_wait(pinned, &b->fd));
 }
 
-/* The hold of the first one ends while it waits, and a second one begins. */
+/* The pin of the first caller expires while it waits, and a second one begins. */
 #define TWO_POINTS 3
 static void try_two(void)
 {
@@ -133,13 +133,13 @@ static void try_two(void)
 	stop_half_way(first.fd);
 	start(&first);
 	set_broken(HALF | LATER);
-	tap_ok(!pinned(&first.fd), "a hold ends though who has it still waits");
+	tap_ok(!pinned(&first.fd), "a pin expires although its caller still waits");
 	start(&second);
 	set_broken(LATER);
 	pthread_join(first.thread, NULL);
 	pthread_join(second.thread, NULL);
-	test_is(second.ret, 0, "who came then has the snapshot");
-	test_is(first.ret, -EBUSY, "and who was there before has not");
+	test_is(second.ret, 0, "the later caller has the snapshot");
+	test_is(first.ret, -EBUSY, "and the earlier one has not");
 	close(first.fd);
 	close(second.fd);
 	test_demand(!test_destroy("mod-half", 0));

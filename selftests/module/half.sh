@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# An owned kind while its oldest epoch is being emptied (half.c), with the module
-# of the torture, whose sweeps may be stopped. In a VM only; leaves the module
-# loaded that is to be tested.
+# Tests a locked kind while its oldest epoch is being emptied (half.c), with the module of
+# the stress test, whose sweeps can be stopped. In a VM only; leaves the module under test
+# loaded.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"

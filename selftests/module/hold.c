@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hold control|filter|mapping|nothing NAME: for load.sh. Makes a filter,
- * inserts into it, then holds what it is told to until its standard input
- * ends; "nothing" ends at once and leaves the filter. Says "ready".
+ * hold control|filter|mapping|nothing NAME: for load.sh. Creates a filter, inserts into
+ * it, then holds the named object until its standard input ends; with "nothing" it ends
+ * at once and leaves the filter. Prints "ready".
  */
 #include "epftest.h"
 

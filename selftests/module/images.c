@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshots of the owned kinds: an audit of the file gives what the filter
- * itself tells, byte by byte; a filter made of it goes on like the one it was
- * made of; what a pin holds and what voids a copy; what is refused.
+ * Snapshots of the locked kinds: an audit of the file gives the filter's own answers,
+ * byte by byte; a restored filter continues like the original; what a pin prevents, and
+ * what invalidates a copy; what is refused.
  */
 #include "sized.h"
 
@@ -19,13 +19,13 @@
 #define AGAIN "mod-image-new"
 #define FILE_NAME "/tmp/mod-image.snap"
 #define WINDOW 20000u
-#define ASKED_MAX 160000u /* keys, of each kind */
-#define SPAN (360000 * SEC) /* its timer comes once an hour at most */
+#define ASKED_MAX 160000u /* keys asked for, of each kind */
+#define SPAN (360000 * SEC) /* its timer fires once an hour at most */
 
-/* A copy as the device gives it. */
+/* A copy as the device returns it. */
 struct image {
 	struct epf_snap_header header;
-	struct epf_snap_owned *owned; /* and its words */
+	struct epf_snap_owned *owned; /* followed by its words */
 	__u64 bytes;
 };
 
@@ -33,7 +33,7 @@ static __u64 digests[ASKED_MAX];
 static __u32 asked;
 
 /**
- * struct answer - verdicts for all digests
+ * Verdicts for all digests.
  */
 struct answer {
 	unsigned char bitmap[ASKED_MAX / 8];
@@ -66,7 +66,7 @@ static int make(const struct epf_compared *c, const char *name)
 	return test_make_kind(&p, &c->shape);
 }
 
-/* Somewhere in the fourth window. */
+/* Fill up to some point of the fourth window. */
 static void fill(int fd, const struct epf_compared *c)
 {
 	__u64 each = WINDOW / c->epochs, i;
@@ -82,7 +82,7 @@ static void fill(int fd, const struct epf_compared *c)
 	test_insert(fd, 1, i * each, each / 2);
 }
 
-/* Half of them have been inserted, if not of late. */
+/* Half of them have been inserted, but not all recently. */
 static void draw_digests(void)
 {
 	__u32 step, i;
@@ -130,7 +130,7 @@ static struct epf_snap_file saved(int fd)
 	return file;
 }
 
-/* Histogram and checksum are the engine's own affair: audit/engines. */
+/* The engines compute histogram and checksum themselves: audit/engines. */
 static void audit(const struct epf_snap_file *file, struct answer *a,
 		  const char *engine, int want)
 {
@@ -157,7 +157,7 @@ static bool same(const char *what)
 	return !memcmp(live.bitmap, filed.bitmap, sizeof(live.bitmap));
 }
 
-/* Both go on: what comes next, and the end of each epoch. */
+/* Both filters continue alike: later keys, and the end of each epoch. */
 static bool go_on_alike(int fd, int other, const struct epf_compared *c)
 {
 	__u32 i;
@@ -177,7 +177,9 @@ static bool go_on_alike(int fd, int other, const struct epf_compared *c)
 	return true;
 }
 
-/* Slices are made by what came meanwhile: only what must be there is asked for. */
+/* The number of slices depends on later keys, so only keys that must be present are
+ * asked for.
+ */
 static bool go_on(int other, const struct epf_compared *c)
 {
 	__u32 i;
@@ -310,7 +312,7 @@ static bool unpinned(void *arg)
 	return !pinned(*(int *)arg);
 }
 
-/* Epoch @e: in time the next is hours away, and rotation brings it. */
+/* End epoch @e. A window in time would end it hours later, so rotate explicitly. */
 static void end_epoch(int fd, const struct epf_compared *c, __u64 e)
 {
 	if (test_is_resizable(c->number))
@@ -319,14 +321,14 @@ static void end_epoch(int fd, const struct epf_compared *c, __u64 e)
 		test_demand(test_wait_epoch(fd, e + 1));
 }
 
-/* In tables of a chain words say of what epoch they are. */
+/* In the tables of a chain the words record their epoch. */
 static int void_by_epoch(__u32 kind)
 {
 	return kind == EPF_KIND_CHAIN ? 0 : -ESTALE;
 }
 
-/* An epoch ends in a snapshot that was begun for a millisecond. A chain that had
- * many keys lately makes room beside, of which it is done soon.
+/* An epoch ends during a snapshot whose pin is a millisecond. A chain with many recent
+ * keys adds a table, which soon ends.
  */
 static void outlives(int fd, const struct epf_compared *c, __u64 keys)
 {
@@ -392,9 +394,9 @@ static void pins(__u32 kind)
 
 /* ----------------------------------------------- copies that are void ---- */
 
-static bool hurried; /* no pin is for longer than a millisecond */
+static bool hurried; /* all pins last at most a millisecond */
 
-/* The library's, too. */
+/* Replaces the ioctl() of the library, too. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -418,8 +420,8 @@ static bool has_moved(int fd, const struct epf_compared *c,
 		       info.epoch > old->epoch;
 }
 
-/* Of chain a table comes or goes, of the others an epoch ends. How many keys a
- * table has room for depends on when the worker came to make it.
+/* For chain a table comes or goes; for the others an epoch ends. How many keys a table
+ * has room for depends on when the worker made it.
  */
 static void move_on(int fd, const struct epf_compared *c)
 {
@@ -435,10 +437,10 @@ static void move_on(int fd, const struct epf_compared *c)
 }
 
 /**
- * struct meanwhile - what happens while a copy is made
- * @fd: filter it is of
- * @c: likewise
- * @copies: there were
+ * struct meanwhile - the change made during a copy
+ * @fd: filter that is copied
+ * @c: its configuration
+ * @copies: number of copies
  */
 struct meanwhile {
 	int fd;
@@ -446,7 +448,7 @@ struct meanwhile {
 	int copies;
 };
 
-/* An epf_progress_fn: all memory has been copied, the state has not. */
+/* An epf_progress_fn called when all memory has been copied, but not the state. */
 static int pass(void *ctx, __u64 done, __u64 all)
 {
 	struct meanwhile *m = ctx;
@@ -461,7 +463,7 @@ static int pass(void *ctx, __u64 done, __u64 all)
 	return 0;
 }
 
-/* The pin passes during both copies that are tried, and what they are of moves. */
+/* The pin expires during both attempts to copy, and the filter changes. */
 #define VOID_POINTS 3
 static void voids(__u32 kind)
 {
@@ -530,7 +532,7 @@ static void reads(void)
 	close(fd);
 }
 
-/* One number at @off of the state: @value. */
+/* Change the number at @off of the state to @value. */
 struct spoil {
 	const char *claim;
 	size_t off;
@@ -607,7 +609,7 @@ static __u32 refused(int fd, const struct image *i, const struct spoil *s,
 	return wrong;
 }
 
-/* All bits of a bucket: more cells than there is room for. */
+/* Set all bits of a bucket: more cells than there is room for. */
 static __u32 full_buckets(int fd, const struct image *i)
 {
 	__u64 *word = (__u64 *)(i->owned + 1), keep = word[800];
@@ -659,12 +661,12 @@ static void refuses(__u32 kind)
 	tap_ok(restore_from(fd, &i.header, room + PAGE) == -EFAULT &&
 	       !full_buckets(fd, &i), "some words missing: EFAULT");
 	ask(fd, &filed);
-	test_demand(same("refused")); /* the old contents have stayed */
+	test_demand(same("refused")); /* the old contents are unchanged */
 	free(i.owned);
 	close(fd);
 }
 
-/* Any bits at all: it answers, and goes on. */
+/* With arbitrary bits the filter answers, and continues. */
 #define WILD_POINTS 1
 static void wild(__u32 kind)
 {
@@ -696,7 +698,7 @@ static void wild(__u32 kind)
 	close(fd);
 }
 
-/* Nor is it read where no bit of the filter is: 65 of the two words of a slice. */
+/* Bits after the end of a slice are not read: one of 65 bits takes two words. */
 #define BEHIND_POINTS 1
 static void behind(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Faults of allocations and of copies from and to user space, in this thread
- * and in the kernel's workers: the n-th one fails, and with make-it-fail set all
- * after it that come from slabs.
+ * Faults in allocations and in copies from and to user space, in this thread and in the
+ * kernel's workers: the n-th one fails, and with make-it-fail set all later slab
+ * allocations too.
  */
 #ifndef INJECT_H
 #define INJECT_H
@@ -18,10 +18,12 @@
 #define DEBUG "/sys/kernel/debug/"
 #define WORKERS 256u
 
-static int fail_nth;	      /* FAIL_NTH, open: opening it allocates */
+static int fail_nth;	      /* FAIL_NTH, kept open because opening it allocates */
 static int make_it_fail;      /* likewise */
 
-/* All kinds of faults, quietly. Return: false: not here. */
+/* Set up all kinds of faults, without log output. Return: false if this kernel has
+ * none.
+ */
 static bool arm(void)
 {
 	static const char *const kinds[] = { "failslab", "fail_page_alloc",
@@ -54,8 +56,8 @@ static bool put_number(int fd, int n)
 	return pwrite(fd, text, len, 0) == len;
 }
 
-/* Disarm. Return: whether the fault has struck. This reads and writes through
- * copies that may be struck instead.
+/* Disarm. Return: has the fault struck? This reads and writes through copies that the
+ * fault may hit instead.
  */
 static bool struck(void)
 {
@@ -70,7 +72,7 @@ static bool struck(void)
 	return yes;
 }
 
-/* The kernel's workers, of which one serves ours. */
+/* The kernel's workers, one of which serves this module. */
 static struct worker {
 	int fail_nth, make_it_fail;
 } workers[WORKERS];
@@ -115,7 +117,7 @@ static void arm_workers(int n)
 	closedir(dir);
 }
 
-/* Disarm. Return: whether one of them has met its fault. */
+/* Disarm. Return: has one of them met its fault? */
 static bool workers_struck(void)
 {
 	bool yes = false;

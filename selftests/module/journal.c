@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The journal of a filter: who follows it has what a fresh copy has, bit by bit,
- * at every phase of the rotation, while others insert on all CPUs; or is told
- * that it was too slow, or that the filter has other contents.
+ * The journal of a filter: a mirror that follows it equals a fresh copy, bit by bit, at
+ * every phase of the rotation, while all CPUs insert; or it is told that it was too
+ * slow, or that the filter has other contents.
  *
- * A phase is an epoch modulo 8 and, where insertions end it, a quarter of them.
- * The mirror follows while threads insert; then they pause, and it is compared.
- * Windows are so short that CPUs keep no insertions back: counts are exact.
+ * A phase is an epoch modulo 8 and, if insertions end it, a quarter of them. The mirror
+ * follows while threads insert; then they pause, and it is compared. Windows are so
+ * short that CPUs hold back no counts, so counts are exact.
  */
 #include "../mirrored.h"
 #include "../owned.h"
@@ -42,10 +42,10 @@ struct inserter {
 static struct inserter inserters[THREADS];
 static int fd;
 static bool stop;
-static pthread_rwlock_t resting = /* who wants them to rest comes first */
+static pthread_rwlock_t resting = /* a writer, who wants all threads to pause, has priority */
 	PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
-/* Keys of its own and some that all have, in batches of up to BATCH_MAX. */
+/* Insert own keys and some that all threads insert, in batches of up to BATCH_MAX. */
 static void *insert(void *arg)
 {
 	struct inserter *t = (struct inserter *)arg;
@@ -118,9 +118,9 @@ static __u32 phase(const struct epf_mirror *m, __u32 mode)
 	       (part < QUARTERS ? part : QUARTERS - 1);
 }
 
-/* Equal but for the insertions of the current epoch: in mode time CPUs keep some
- * back from a copy; and some may have been under way when the mirror was made,
- * in epoch @made.
+/* Equal except for the insertions of the current epoch: in mode time CPUs hold some
+ * back from a copy; and some may have been under way when the mirror was made, in epoch
+ * @made.
  */
 static bool as_counted(const struct mirrored *d, __u32 mode, __u64 made)
 {
@@ -142,7 +142,7 @@ static __u64 epoch_of(const struct epf_mirror *m)
 }
 
 #define LAW_POINTS 3
-/* Of the filter @fd, which is empty; it is closed. */
+/* Check the property on the filter @fd, which is empty; it is closed. */
 static void law_of(__u32 parts, __u32 mode, __u32 shards, const char *what)
 {
 	__u32 want = EPF_EPOCHS * (mode == EPF_MODE_COUNT ? QUARTERS : 1);
@@ -204,7 +204,7 @@ static void law(__u32 parts, __u32 mode, __u32 shards)
 
 /* ---- by the wall clock ---- */
 
-#define PITCH_NS (800 * MS) /* nearly: a timer may be late by an eighth of it */
+#define PITCH_NS (800 * MS) /* almost a second: a timer may be late by an eighth of it */
 
 static struct epf_window aligned_window(void)
 {
@@ -229,7 +229,7 @@ static void make_aligned(__u32 parts, __u64 epoch_ns)
 	test_demand(fd >= 0 && test_info(fd).flags & EPF_INFO_ALIGNED);
 }
 
-/* By what a mirror tells, do the last three boundaries lie at multiples? */
+/* By the mirror's header, do the last three boundaries lie at multiples? */
 static bool at_multiples(void *arg)
 {
 	struct epf_mirror *m = (struct epf_mirror *)arg;
@@ -266,7 +266,7 @@ static void set_clock(__s64 by_ns)
 	test_demand(!clock_settime(CLOCK_REALTIME, &ts));
 }
 
-/* Its header is of this moment. */
+/* Does its header describe the current moment? */
 static bool tells_now(const struct epf_mirror *m)
 {
 	__u64 before = wall();
@@ -287,7 +287,7 @@ static bool mirrors(struct epf_mirror *m, __u64 made)
 	return false;
 }
 
-/* The wall clock is set: a mirror learns from records alone what that did. */
+/* The wall clock is set: a mirror learns the effect from records alone. */
 #define ALIGNED_POINTS 6
 static void try_aligned(void)
 {
@@ -343,7 +343,7 @@ static void try_overrun(void)
 	test_demand(!epf_mirror_renew(m));
 	tap_ok(mirrored_equal(fd, m, &d), "renewed it is equal");
 	for (i = 0; i < 300; i++) {
-		/* now and then exactly what fits, or a record less or more */
+		/* at times exactly as many records as fit, or one less or more */
 		test_insert(fd, 2, i * 100, 6 + i % 5);
 		if (epf_mirror_follow(m) == -EOVERFLOW) {
 			over++;
@@ -368,8 +368,8 @@ static __u64 inserted(void)
 	return sum;
 }
 
-/* More than two records hold, for certain: batches that are under way already do
- * not count, one of each thread.
+/* Wait until certainly more than two records were written: batches already under way do
+ * not count, one for each thread.
  */
 static void let_them_overrun(void)
 {
@@ -379,7 +379,7 @@ static void let_them_overrun(void)
 		sched_yield();
 }
 
-/* Threads that go round a ring of two records all the time. */
+/* Threads that overrun a ring of two records all the time. */
 #define STORM_POINTS 2
 static void try_storm(void)
 {
@@ -647,9 +647,9 @@ static void go_to_cpu(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* What was inserted first is in the ring that is read last, when fourteen epochs
- * have begun; so is some of an epoch that is over and retained. Fifty and more in
- * all, so that tags come round.
+/* The first insertion is in the ring that is read last, after fourteen epochs have
+ * begun; so are some of an ended epoch that is retained. More than fifty epochs in all,
+ * so that tags wrap.
  */
 static bool by_turns(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The owned kinds with epochs of one size, in the kernel: every verdict and age
- * is that of the core in this process, the window law at every phase, what is
- * told of them, and what is refused.
+ * The fixed-size kinds in the kernel: every verdict and age equals that of the core in
+ * this process; the window property at every phase; reported information; and refused
+ * parameters.
  *
  * One CPU, as in lockstep.c.
  */
@@ -14,17 +14,17 @@
 #include <sched.h>
 
 #define WINDOW 300u
-#define KEYS 900u /* different ones, more than the window */
+#define KEYS 900u /* different keys, more than the window */
 #define ROUNDS 400u
 #define BATCH 40u
 
 /**
- * struct pair - one in the kernel, one here
- * @fd: kernel's
- * @here: ours
- * @shape: of both
- * @epoch_inserts: that end an epoch
- * @inserts: of the current one
+ * struct pair - a filter in the kernel and one in this process
+ * @fd: the kernel's filter
+ * @here: the filter in this process
+ * @shape: shape of both
+ * @epoch_inserts: insertions that end an epoch
+ * @inserts: insertions in the current epoch
  * @first_seen: do not insert what is present
  * @drawn: random numbers so far
  */
@@ -69,7 +69,7 @@ static bool same_answer(const __u8 *bitmap, const __u8 *ages, __u32 i,
 	       ages[i] == (verdict ? verdict - EPF_PRESENT : EPF_AGE_ABSENT);
 }
 
-/* A batch in both, as it comes. */
+/* Run a random batch in both. */
 static bool same_batch(struct pair *p)
 {
 	static const unsigned long cmds[] = {
@@ -110,7 +110,7 @@ static bool same_batch(struct pair *p)
 	return true;
 }
 
-/* Somebody ends epochs, or clears. */
+/* Rotate or clear explicitly, at times. */
 static bool same_turn(struct pair *p)
 {
 	__u32 i, n = 1 + below(p, 3);
@@ -174,7 +174,7 @@ static void lockstep(__u32 kind, __u8 refresh)
 	close(p.fd);
 }
 
-/* The last W insertions, after each one of three windows. */
+/* Are the last W insertions present, after each one of three windows? */
 static bool all_found(int fd)
 {
 	__u64 i, first;
@@ -191,16 +191,15 @@ static bool all_found(int fd)
 	return true;
 }
 
-/* Fresh keys: as many as estimated are present, but for chance and for what a
- * sample of so small a filter is off. The keys are the same at each run. The
- * kernel's sample is drawn anew: its standard deviation is at most 1 %, and the
- * bound 18 of these or more.
+/* Fresh keys: as many as estimated are present, within chance and the sampling error of
+ * so small a filter. The keys are the same in each run, but the kernel's sample is
+ * random: its standard deviation is at most 1 %, and the bound is 18 of these or more.
  */
 static void estimate_holds(int fd, const char *name)
 {
 	double n = 20000, want, got, off;
 
-	test_demand(!epf_filter_rotate(fd, 1, NULL)); /* estimates anew */
+	test_demand(!epf_filter_rotate(fd, 1, NULL)); /* this makes a new estimate */
 	want = (double)test_info(fd).fpr_ppt / EPF_RATE_ONE;
 	got = (double)test_count(fd, 3, 0, (__u64)n) / n;
 	off = got > want ? got - want : want - got;
@@ -240,7 +239,7 @@ static void laws(__u32 kind)
 	       "told: %u epochs of %u slices, needs a lock and a worker",
 	       info.window_epochs, info.slices);
 	estimate_holds(fd, owned_name(kind));
-	info = test_info(fd); /* the current one was ended for that */
+	info = test_info(fd); /* the current epoch was ended for that */
 	tap_ok(info.epochs[2].inserts == each && info.epochs[2].fill_ppt &&
 	       info.epochs[2].fill_ppt < EPF_RATE_ONE,
 	       "an epoch of %llu, %.2f full", info.epochs[2].inserts,
@@ -285,9 +284,9 @@ static void flood(__u32 kind)
 }
 
 /**
- * struct sighting - threads that meet the same new keys
+ * struct sighting - threads that test and insert the same new keys
  * @fd: filter
- * @absent: told so, all threads together
+ * @absent: "absent" answers of all threads
  */
 struct sighting {
 	int fd;
@@ -310,7 +309,7 @@ static void *sight(void *arg)
 	return NULL;
 }
 
-/* Roomy: no false positives among so few keys. */
+/* So roomy that there are no false positives for so few keys. */
 static struct epf_shape roomy(__u32 kind)
 {
 	struct epf_shape s = owned_shape(kind);
@@ -321,7 +320,7 @@ static struct epf_shape roomy(__u32 kind)
 		s.dict.rem_bits = 30;
 		s.dict.slots = 8;
 	} else {
-		s.all[0] *= 2000; /* the size, in each of them */
+		s.all[0] *= 2000; /* every kind has its size at this place */
 	}
 	return s;
 }
@@ -346,7 +345,7 @@ static void sightings(__u32 kind)
 	close(s.fd);
 }
 
-/* With lanes, both ways, while both are in use. */
+/* Swap with a filter of lanes, in both directions, while both are in use. */
 #define SWAP_POINTS 2
 static void swaps(__u32 kind)
 {
@@ -378,7 +377,7 @@ static void no_mapping(__u32 kind)
 	close(fd);
 }
 
-/* The age told of the one key of @fd. */
+/* Return: the age reported for the only key of @fd. */
 static __u8 age_told(int fd, __u32 flags)
 {
 	__u64 digest = test_digest(6, 1);
@@ -392,7 +391,7 @@ static __u8 age_told(int fd, __u32 flags)
 	return age;
 }
 
-/* The largest ages there are stand for "absent" and "do not know". */
+/* The largest possible ages stand for "absent" and "unknown". */
 #define OLD_GENERATIONS 254u
 #define OLD_POINTS 3
 static void old_ages(void)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whatever is done, and refused half-way, a thousand times over: memory comes
- * back. WARM_UP rounds before fill the caches that stay. A leak of a page a
- * round is seen; each round has a filter of one of the owned kinds too, of
- * OWNED_BYTES and more, so that those are seen if one kind loses them.
+ * Every operation, and every error half-way, a thousand times: all memory is released.
+ * WARM_UP rounds first fill the caches that stay. A leak of one page per round is
+ * detected. Each round also has a filter of a locked kind of at least OWNED_BYTES, so
+ * that a leak of one kind is detected.
  */
 #include "epftest.h"
 
@@ -49,7 +49,7 @@ static void copy(int fd)
 	munmap(at, LINES * 64);
 }
 
-/* Ended while it is mapped, and by whom the descriptor's end leaves. */
+/* End journals while they are mapped, and let the close of the descriptor end others. */
 static void keep_journals(int fd, const char *name)
 {
 	struct epf_journal_args a = { .size = sizeof(a), .order = 7,
@@ -107,7 +107,7 @@ static const struct shape {
 				       .bits_per_key = 10 } } },
 };
 
-/* Its worker has made and freed, or emptied, memory before it goes. */
+/* Its worker allocates and frees, or empties, memory before it is destroyed. */
 static void round_of_owned(int i)
 {
 	const struct shape *s = &shapes[i % ARRAY_LEN(shapes)];
@@ -153,7 +153,7 @@ static void round_of_all(int i)
 		test_demand(!test_destroy(p.name, 0));
 }
 
-/* Without what the kernel would free as soon as somebody needs it. */
+/* Return: available memory, without what the kernel frees on demand. */
 static long long available(void)
 {
 	test_demand(!test_write("/proc/sys/vm/drop_caches", "3"));
@@ -175,8 +175,8 @@ static void rounds(int n)
 	}
 }
 
-/* A page leaked in each round is missing after every thousand of them; what
- * else the machine takes meanwhile is not.
+/* A page leaked in each round is missing after every thousand of them, but other memory
+ * that the machine takes meanwhile is not.
  */
 static bool keeps_memory(long long *before)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Processes that may do less; what they give up is gone for good. */
+/* Processes with fewer privileges; dropped privileges cannot be regained. */
 #ifndef EPF_TEST_LESSER_H
 #define EPF_TEST_LESSER_H
 
@@ -17,7 +17,7 @@ static inline bool become_nobody(void)
 	       !setresuid(NOBODY, NOBODY, NOBODY);
 }
 
-/* Root as ever, but for one capability. */
+/* Drop one capability of root. */
 static inline bool drop_net_admin(void)
 {
 	struct __user_cap_header_struct h = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Filters come and go: ids and names, who holds what, destruction refused and
- * forced, and two that exchange their contents.
+ * The lifetime of filters: ids and names, references, refused and forced destruction,
+ * and exchanged contents.
  */
 #include "epftest.h"
 
@@ -78,8 +78,8 @@ static void try_keys(void)
 	close(fd);
 }
 
-/* Set positions of the lane of epoch @e in the @lines lines of @fd, all of which
- * the estimate has seen.
+/* Set positions of the lane of epoch @e in the @lines lines of @fd, all of which the
+ * estimate samples.
  */
 static __u64 set_positions(int fd, __u64 e, __u64 lines)
 {
@@ -98,7 +98,7 @@ static __u64 set_positions(int fd, __u64 e, __u64 lines)
 	return sum;
 }
 
-/* How many epochs are told to be fuller, or less full. */
+/* Return: number of epochs whose reported fill is too high or too low. */
 static int fills_off(int fd, const struct epf_info *info, __u64 lines)
 {
 	int age, off = 0;
@@ -122,7 +122,7 @@ static void try_info(void)
 	int fd;
 
 	p.budget_ppt = 5;
-	p.limit_ppt = EPF_RATE_ONE / 7; /* which a few keys do not reach */
+	p.limit_ppt = EPF_RATE_ONE / 7; /* a limit that a few keys do not reach */
 	fd = test_make(&p);
 	i = test_info(fd);
 	tap_ok(!memcmp(&i.params, &p, sizeof(p)),
@@ -150,7 +150,7 @@ static void try_info(void)
 	       i.stats.rotations == 7 && i.covered_inserts == 750 &&
 	       i.covered_ns == i.age_ns,
 	       "epochs come youngest first, the window is covered");
-	test_demand(!epf_filter_rotate(fd, 1, NULL)); /* estimates anew */
+	test_demand(!epf_filter_rotate(fd, 1, NULL)); /* this makes a new estimate */
 	i = test_info(fd);
 	tap_ok(i.covered_inserts == 650 &&
 	       i.covered_ns == i.epochs[7].age_ns && i.covered_ns < i.age_ns,
@@ -247,7 +247,7 @@ static void try_swap(void)
 	close(b);
 }
 
-/* What the swap left of time: the window of a runs on in b. */
+/* State of the window that the swap preserves: the window of a continues in b. */
 #define WINDOW_POINTS 2
 static void try_swap_window(void)
 {

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Loading and unloading: the self-test, what is said, what is refused while
-# somebody holds something, and many times over without a trace. Leaves the
-# module loaded. In a VM only: whatever filters there are, are lost.
+# Loading and unloading: the self-test, log messages, refusals while an object is held,
+# and repeated loading without leaks. Leaves the module loaded. In a VM only, because all
+# filters are lost.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
@@ -27,7 +27,7 @@ loaded() {
 	[ -d /sys/module/epochfilter ]
 }
 
-# What the module logs while a command runs.
+# Prints what the module logs while a command runs.
 log_of() {
 	dmesg -C
 	"$@"
@@ -35,7 +35,7 @@ log_of() {
 		grep -v -e 'out-of-tree module taints' -e 'module verification failed'
 }
 
-# usage: hold WHAT NAME; until let_go
+# usage: hold WHAT NAME; holds it until let_go
 hold() {
 	mkfifo "$work/in"
 	"$built/hold" "$1" "$2" < "$work/in" > "$work/out" &
@@ -54,12 +54,12 @@ let_go() {
 	rm "$work/in"
 }
 
-# Areas of virtual memory that the module's functions have allocated.
+# Prints the areas of virtual memory that the module's functions have allocated.
 areas() {
 	grep -c -e epf_ -e '\[epochfilter\]' /proc/vmallocinfo
 }
 
-# What is freed later is gone after a while.
+# Waits until memory that is freed late is gone.
 no_areas() {
 	for _ in $(seq 200); do
 		[ "$(areas)" -gt 0 ] || return 0
@@ -91,7 +91,7 @@ ktap_refuse 'the device is gone' test -e /dev/epochfilter
 ktap_refuse 'selftest=perhaps is refused' insmod "$ko" selftest=perhaps
 ktap_refuse 'max_filters=-1 is refused' insmod "$ko" max_filters=-1
 
-# Plain
+# Without the self-test
 ktap_is 'without the self-test it says nothing' "$(log_of insmod "$ko" max_filters=2)" ''
 ktap_is 'a parameter is taken' "$(cat /sys/module/epochfilter/parameters/max_filters)" 2
 "$built/hold" nothing mod-load-1 > /dev/null && "$built/hold" nothing mod-load-2 > /dev/null
@@ -100,7 +100,7 @@ ktap_check 'it unloads with filters that nobody holds' rmmod epochfilter
 ktap_check 'their memory is free' no_areas
 insmod "$ko"
 
-# Held
+# While an object is held
 for what in control filter mapping; do
 	ktap_check "a $what is held" hold $what mod-load
 	ktap_refuse "unloading is refused while a $what is held" rmmod epochfilter
@@ -108,7 +108,7 @@ for what in control filter mapping; do
 done
 ktap_check 'let go, it unloads' rmmod epochfilter
 
-# usage: again TIMES; every fourth time with a filter inside
+# usage: again TIMES; loads and unloads, every fourth time with a filter inside
 again() {
 	for i in $(seq "$1"); do
 		insmod "$ko" || return
@@ -131,7 +131,7 @@ small() {
 		[ $(($(field Slab) - slab)) -lt 8192 ]
 }
 ktap_check 'memory in use has not grown' small
-# KCSAN names the modules of a race in brackets: the others are not ours.
+# KCSAN names the modules of a race in brackets; only those of this module count.
 complaints() {
 	dmesg | grep -E 'WARNING:|BUG:|Oops|Call Trace|refcount_t|corruption' |
 		grep -v 'BUG: KCSAN: [^[]*$'

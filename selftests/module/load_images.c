@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The law of snapshots of the owned kinds, under load and at several phases of
- * the epoch: a copy made piece by piece holds every key inserted before it began
- * that is still of the window at its end, and tells none older than it is.
+ * The property of snapshots of the locked kinds, under load and at several phases of
+ * the epoch: a copy made piece by piece has every key that was inserted before it began
+ * and is still in the window when it ends, and reports none older than it is.
  *
- * Threads insert without pause, keys of their own, and log for each batch the
- * epoch and the time before it. So a batch is known to be of the window if they
- * are: of tlbf and chain by the time, of the others by the epoch.
+ * Threads insert their own keys without pause, and log for each batch the epoch and the
+ * time before it. A batch is certainly in the window if these are: by the time for tlbf
+ * and chain, by the epoch for the others.
  *
- * None of it rests on how fast the machine is: where epochs end by count, the
- * threads are shut out while the epoch is filled up to the phase wanted, until
- * the copy has begun; and a copy waits in between until each of them has gone on.
- * They go on by a few batches then: while a copy is being made epochs do not end,
- * no memory is added, and a filter that gets more than it was made for says yes to
- * whatever is lost.
+ * Nothing depends on the speed of the machine. If epochs end by count, the threads are
+ * blocked while the epoch is filled up to the desired phase, until the copy has begun;
+ * and a copy waits at times until each thread has inserted some batches. These are few,
+ * because during a copy epochs do not end and no memory is added, and an overfull
+ * filter would answer "present" even for lost keys.
  */
 #include "sized.h"
 
@@ -28,13 +27,13 @@
 #define SPAN (4 * SEC)
 #define BATCH 16u
 #define LOG 65536u /* batches that a thread remembers */
-#define BACK 200u /* of which so many are asked for */
+#define BACK 200u /* number of recent batches asked for */
 #define THREADS 2
-#define STREAMS (THREADS + 1) /* the last one's fills epochs up */
+#define STREAMS (THREADS + 1) /* the last stream fills up epochs */
 #define EIGHTHS 8u
-#define STEPS 64u  /* of a copy, at most */
-#define WAIT_STEPS 8u /* of which so many wait for the others */
-#define GO_ON 4u	/* batches of each, in a wait and after it */
+#define STEPS 64u  /* pieces of a copy, at most */
+#define WAIT_STEPS 8u /* pieces before which it waits for the threads */
+#define GO_ON 4u	/* batches of each thread, in a wait and after it */
 
 struct batch {
 	__u64 epoch, ns; /* before it */
@@ -43,8 +42,8 @@ struct batch {
 struct inserter {
 	pthread_t id;
 	__u64 stream;
-	__u64 done; /* batches; written by who inserts, with release */
-	__u64 may; /* be done; written by the main thread, a plain number */
+	__u64 done; /* batches done; written by the inserting thread, with release */
+	__u64 may; /* batches allowed; written by the main thread, a plain number */
 	struct batch log[LOG];
 };
 
@@ -52,9 +51,9 @@ struct inserter {
  * struct load - a filter under load
  * @kind: enum epf_kind
  * @fd: filter
- * @other: another, to restore into
- * @epochs: complete ones that make the window
- * @each: insertions of one
+ * @other: another filter, to restore into
+ * @epochs: complete epochs in the window
+ * @each: insertions in an epoch
  */
 struct load {
 	__u32 kind;
@@ -66,9 +65,9 @@ struct load {
 
 struct copy {
 	struct epf_snap_header header;
-	struct epf_snap_owned *owned; /* and its words */
-	__u32 phase; /* when it began, of its epoch */
-	__u64 done[STREAMS]; /* batches over when it began */
+	struct epf_snap_owned *owned; /* followed by its words */
+	__u32 phase; /* when it began, within its epoch */
+	__u64 done[STREAMS]; /* batches done when it began */
 };
 
 struct sums {
@@ -78,7 +77,7 @@ struct sums {
 static struct inserter inserters[STREAMS];
 static struct load load;
 static bool stop;
-/* Threads hold it for a batch. Who wants it alone comes first. */
+/* Each thread holds it for a batch; a thread that wants it exclusively has priority. */
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 static bool in_time(void)
@@ -118,7 +117,7 @@ static void *insert(void *arg)
 	return NULL;
 }
 
-/* While all others are shut out: fill an epoch up to the middle of an eighth. */
+/* With all threads blocked, fill an epoch up to the middle of an eighth. */
 static void fill_up(__u32 eighth)
 {
 	__u64 keys = load.each * (2 * eighth + 1) / (2 * EIGHTHS), n;
@@ -136,8 +135,8 @@ static void note_done(struct copy *c)
 		c->done[i] = done(i);
 }
 
-/* Until each has inserted something from now on, and by @batches at most. Who is
- * in the middle of a batch may have begun it before.
+/* Wait until each thread has inserted something from now on, by @batches at most. A
+ * thread in the middle of a batch may have begun it before.
  */
 static void let_others_go_on(__u64 batches)
 {
@@ -163,7 +162,7 @@ static void read_at(__u32 flags, __u64 at, __u64 bytes, void *to)
 	test_demand(!test_ioctl(load.fd, EPF_IOC_SNAP_READ, &r));
 }
 
-/* Some pieces at a time, the last first: any order will do. */
+/* Read some pieces at a time, the last first, because any order must work. */
 static void read_words(void *to, __u64 bytes)
 {
 	__u64 some = (bytes / STEPS / PAGE + 1) * PAGE;
@@ -181,7 +180,7 @@ static void read_words(void *to, __u64 bytes)
 	}
 }
 
-/* Nothing is inserted between the state of a phase and the first of memory. */
+/* No insertion comes between the chosen phase and the beginning of the copy. */
 static void begin(__u32 eighth, struct copy *c, struct epf_snap_owned *s)
 {
 	struct epf_snap a = { .size = sizeof(a), .pin_ns = EPF_PIN_MAX_NS };
@@ -198,7 +197,7 @@ static void begin(__u32 eighth, struct copy *c, struct epf_snap_owned *s)
 	c->phase = s->past[0].inserts * EIGHTHS / load.each;
 }
 
-/* @late: what was inserted during the copy is asked for, too. */
+/* @late: also ask for keys inserted during the copy, which must fail. */
 static struct copy take(__u32 eighth, bool late)
 {
 	static struct epf_snap_owned first;
@@ -231,7 +230,7 @@ static __u64 first_asked(__u64 done)
 	return done < BACK ? 0 : done - BACK;
 }
 
-/* Was the batch live, are its keys there, and are they not told older? */
+/* If the batch was live, are its keys present, and not reported older? */
 static void judge(const struct copy *c, const struct batch *b,
 		  const unsigned char *age, struct sums *sum)
 {
@@ -279,7 +278,7 @@ static void check(const struct copy *c, struct sums *sum)
 	epf_view_close(&v);
 }
 
-/* The law in a filter made of the copy. */
+/* Check the property in a filter restored from the copy. */
 static void check_restored(const struct copy *c, struct sums *sum)
 {
 	struct epf_restore r = { .size = sizeof(r), .header = c->header,
@@ -314,9 +313,9 @@ static __u64 lost_in_stale(void)
 	return sum.lost;
 }
 
-/* Memory may come and go until a snapshot begins, and not from then on: one that
- * is in time is never void, whatever the worker and its timer are at. What changes
- * with time does so with keys without pause.
+/* Return: number of invalid snapshots. Memory may come and go until a snapshot begins,
+ * but not during it: a snapshot that ends in time is always valid, whatever the worker
+ * and its timer do. Keys come without pause meanwhile.
  */
 static __u32 void_ones(__u32 begun)
 {

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A filter of the kernel and one of this process, of one shape and hash key,
- * get the same operations: every verdict and age is equal, and so are epochs,
- * counts and what is covered, over many windows.
+ * A filter of the kernel and one of this process, with the same shape and hash key, get
+ * the same operations: every verdict and age is equal, and so are epochs, counts and
+ * coverage, over many windows.
  *
- * One CPU: what several keep back for themselves depends on who ran where.
+ * One CPU only, because the counts that CPUs hold back depend on which thread ran
+ * where.
  */
 #include "epftest.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-#define KEYS_MAX 200u	 /* of one batch */
+#define KEYS_MAX 200u	 /* keys of one batch */
 #define BYTES_MAX (KEYS_MAX * EPF_KEY_MAX)
 
 /**
- * struct pair - the two
- * @fd: kernel's
- * @mem: ours
- * @keys: different keys in use
- * @seed: of the random numbers
+ * struct pair - the two filters
+ * @fd: the kernel's filter
+ * @mem: the filter of this process
+ * @keys: number of different keys
+ * @seed: seed of the random numbers
  * @drawn: random numbers so far
  */
 struct pair {
@@ -46,7 +47,7 @@ static __u32 below(struct pair *p, __u32 n)
 	return epf_word(p->seed, ++p->drawn) % n;
 }
 
-/* Key @i, of @len bytes: equal numbers give equal bytes. */
+/* Make key @i of @len bytes: equal numbers give equal bytes. */
 static void make_key(__u8 *to, __u32 i, __u32 len)
 {
 	__u32 n;
@@ -66,7 +67,7 @@ static void draw_keys(struct pair *p, struct work *w, enum form form)
 	for (i = 0; i < b->count; i++) {
 		__u32 key = below(p, p->keys);
 
-		/* The length belongs to the key, where it is not given. */
+		/* The length depends on the key, unless it is given. */
 		w->lens[i] = form == EQUAL ? len : 1 + key % EPF_KEY_MAX;
 		make_key(w->bytes + off, key, w->lens[i]);
 		w->digests[i] = epf_mem_digest(p->mem, w->bytes + off,
@@ -106,7 +107,7 @@ static int mem_op(struct epf_mem *mem, unsigned long cmd, __u64 digest)
 	return 0;
 }
 
-/* Do both, compare all that was told. */
+/* Run the batch in both, and compare all results. */
 static bool same_work(struct pair *p, struct work *w)
 {
 	__u32 i, present = 0;
@@ -130,8 +131,9 @@ static bool same_work(struct pair *p, struct work *w)
 	return w->batch.present == present;
 }
 
-/* What CPUs and groups of them keep back, 1/16 of an epoch each at most, is missing
- * in an epoch that is ended early, and in what is covered; never is there too much.
+/* Counts that CPUs and groups of them hold back, at most 1/16 of an epoch for each, are
+ * missing in an epoch that is ended early, and in the coverage; never is there too
+ * much.
  */
 static bool same_epochs(const struct epf_info *kernel,
 			const struct epf_info *mem)
@@ -169,7 +171,7 @@ static bool same_state(struct pair *p)
 	return same;
 }
 
-/* Now and then somebody ends epochs, or clears. */
+/* Rotate or clear explicitly, at times. */
 static bool same_turn(struct pair *p)
 {
 	__u32 i, n = 1 + below(p, 4);
@@ -208,12 +210,12 @@ static bool same(struct pair *p, __u32 batches)
  * struct config - a pair and its work
  * @parts: L
  * @bits: k
- * @lines: few, so that there are false positives, equal ones too
+ * @lines: few, so that there are false positives, which must be equal
  * @window: W
- * @keys: different keys
+ * @keys: number of different keys
  * @refresh: enum epf_refresh
  * @hash: enum epf_hash_id
- * @batches: to do
+ * @batches: batches to run
  */
 static const struct config {
 	__u32 parts, bits, lines;

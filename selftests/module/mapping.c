@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lines as user space sees them: mapped, read-only, the very words that the
- * module works on, for as long as the mapping lasts.
+ * The lines as user space sees them: a read-only mapping of the same words that the
+ * module works on, for as long as the mapping exists.
  */
 #include "epftest.h"
 
@@ -65,7 +65,7 @@ static int touch(const volatile char *at, bool write)
 	return sig;
 }
 
-/* Writing round the protection, as a debugger does. */
+/* Write past the protection, as a debugger does. */
 static bool poke_refused(const void *at)
 {
 	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
@@ -77,7 +77,7 @@ static bool poke_refused(const void *at)
 	return no;
 }
 
-/* Another process writes to it, by process_vm_writev(2) and by ptrace(2). */
+/* Another process writes to it, with process_vm_writev(2) and ptrace(2). */
 static bool strangers_refused(char *at)
 {
 	struct iovec from = { "x", 1 }, to = { at, 1 };
@@ -98,7 +98,7 @@ static bool strangers_refused(char *at)
 	return no;
 }
 
-/* A child inherits the mapping, not a right to it. */
+/* A child inherits the mapping, but no right to make it writable. */
 static bool child_refused(char *at)
 {
 	int status;
@@ -112,7 +112,7 @@ static bool child_refused(char *at)
 	return status == 1 << 8;
 }
 
-/* Moved elsewhere it is the same. */
+/* Moving the mapping does not change that. */
 static bool moved_refused(int fd)
 {
 	void *to = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -128,7 +128,7 @@ static bool moved_refused(int fd)
 	return no;
 }
 
-/* The kernel writes on a caller's behalf where the caller could. */
+/* The kernel writes for a caller only where the caller could write. */
 static bool kernel_refused(char *at)
 {
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -158,7 +158,7 @@ static void try_foreign(int fd)
 	tap_ok(strangers_refused(at),
 	       "process_vm_writev and PTRACE_POKEDATA cannot write to it");
 	tap_ok(child_refused(at), "nor can a child that inherits it");
-	tap_ok(moved_refused(fd), "nor can who moves it elsewhere");
+	tap_ok(moved_refused(fd), "nor can a process that moves it");
 	tap_ok(kernel_refused(at), "read(2) into it: EFAULT; no holes in it");
 	tap_ok(reopen_refused(fd),
 	       "the descriptor cannot be opened anew or written");
@@ -227,7 +227,7 @@ static void try_range(int fd)
 	close(part);
 }
 
-/* Are the ages that the module tells those that the core finds in @lines? */
+/* Does the module report the ages that the core finds in @lines? */
 static bool same_verdicts(int fd, struct epf_line *lines)
 {
 	struct epf_info info = test_info(fd);
@@ -350,7 +350,9 @@ static void try_swap(void)
 	close(b);
 }
 
-/* Faults that touching each page of @at takes, from one end or the other. */
+/* Return: the number of page faults when touching each page of @at, from one end or the
+ * other.
+ */
 static long faults(const volatile char *at, size_t pages, bool down)
 {
 	struct rusage before, after;
@@ -363,9 +365,11 @@ static long faults(const volatile char *at, size_t pages, bool down)
 	return after.ru_minflt - before.ru_minflt;
 }
 
-/* A fault maps 64 pages that lie round it, and none that is not its mapping's. */
+/* A fault maps up to 64 surrounding pages, and none outside its mapping. */
 #define AROUND_POINTS 7
-/* KiB that the process is charged for of the mapping that has @at; -1: none. */
+/* Return: KiB that the process is charged for the mapping that contains @at; -1: no
+ * such mapping.
+ */
 static long long counted_kib(const void *at)
 {
 	unsigned long long first, end, look = (uintptr_t)at;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is asked for while something else is under way: epochs ended when a
- * snapshot begins; a filter whose contents are exchanged; memory that is on its
- * way back; and the worker, which rests until a snapshot that keeps it from its
- * work is over.
+ * Requests during other operations: rotations while a snapshot begins; a filter whose
+ * contents are being exchanged; memory that is being freed; and the worker, which
+ * sleeps until a snapshot that blocks it has ended.
  */
 #include "sized.h"
 
@@ -14,13 +13,13 @@
 
 #define NAME "mod-meanwhile"
 #define KINDS (EPF_KIND_MAX + 1)
-#define SPAN (360000 * SEC) /* its timer comes once an hour at most */
+#define SPAN (360000 * SEC) /* its timer fires once an hour at most */
 #define TRACING "/sys/kernel/tracing/"
 #define EVENT TRACING "events/workqueue/workqueue_execute_start/enable"
 #define TOTAL_MIB "/sys/module/epochfilter/parameters/max_total_mib"
 #define MIB (1ULL << 20)
 
-/* Of any kind; @window_ns: of the kinds and modes that know time, or 0. */
+/* Create a filter of any kind; @window_ns: for kinds and modes with time, or 0. */
 static int make(__u32 kind, __u64 window, __u64 window_ns)
 {
 	struct epf_params p = test_owned_params(NAME, kind, window);
@@ -67,12 +66,12 @@ static bool pinned(int fd)
 
 
 /**
- * struct rotator - a thread that ends epochs until it cannot
+ * struct rotator - a thread that ends epochs until it fails
  * @fd: filter
- * @stop: or until it is to
- * @done: times; written by the thread, a plain number
- * @err: of the last try; written before @over
- * @over: it has
+ * @stop: it must stop
+ * @done: number of rotations; written by the thread, a plain number
+ * @err: result of the last try; written before @over
+ * @over: it has stopped
  */
 struct rotator {
 	pthread_t id;
@@ -109,7 +108,7 @@ static bool is_over(void *arg)
 			       __ATOMIC_ACQUIRE);
 }
 
-/* Does a snapshot that begins make who ends epochs say so, and not wait? */
+/* Does a beginning snapshot make a rotation fail at once instead of waiting? */
 static bool refuses(int fd)
 {
 	struct rotator r = { .fd = fd };
@@ -140,7 +139,7 @@ static void try_rotate(__u32 kind)
 	}
 	test_is(well, rounds, "%s: a snapshot begins: ROTATE: EBUSY",
 		kind ? epf_kind_name(kind) : "lanes");
-	if (!test_is_resizable(kind)) /* whose epochs are told by the clock */
+	if (!test_is_resizable(kind)) /* whose epochs the clock ends */
 		test_is(exact, rounds, "epochs that were left do not end");
 	close(fd);
 }
@@ -152,9 +151,9 @@ static void try_rotate(__u32 kind)
 /**
  * struct restorer - a thread that exchanges the contents
  * @fd: filter
- * @file: what for
- * @stop: it is to
- * @done: times; @wrong: of these with an error
+ * @file: snapshot to restore
+ * @stop: it must stop
+ * @done: number of restores; @wrong: of these, with an error
  */
 struct restorer {
 	pthread_t id;
@@ -189,7 +188,7 @@ static long journal(int fd, __u32 flags, __u32 order)
 	return test_ioctl(fd, EPF_IOC_JOURNAL, &a);
 }
 
-/* One that is over by then, as like as not. */
+/* Begin a journal that has probably ended by then. */
 static bool keeps_journal(int fd)
 {
 	return !journal(fd, 0, 4) && !journal(fd, EPF_JOURNAL_END, 0);
@@ -233,7 +232,7 @@ static void limit(__u64 mib)
 	test_demand(!test_write(TOTAL_MIB, text));
 }
 
-/* What a resizable kind begins with is small. */
+/* The initial memory of a resizable kind is small. */
 static __u64 grow(int fd, __u64 bytes)
 {
 	__u64 i;
@@ -245,7 +244,7 @@ static __u64 grow(int fd, __u64 bytes)
 	return test_info(fd).memory_bytes;
 }
 
-/* There is memory for what is there and for what replaces it, no more. */
+/* There is memory for the contents and their replacement only. */
 #define RESTORE_POINTS 1
 static void try_restore(__u32 kind)
 {
@@ -266,7 +265,7 @@ static void try_restore(__u32 kind)
 	close(fd);
 }
 
-/* There is memory for a journal of some MiB, or for another filter. */
+/* There is memory for either a journal of some MiB or another filter. */
 #define JOURNAL_ORDER 17
 #define JOURNAL_POINTS 1
 static void try_journal(void)
@@ -297,7 +296,7 @@ static bool is_late(void *arg)
 	return test_info(*(int *)arg).stats.delayed;
 }
 
-/* Lines of the trace about the worker of filters. */
+/* Return: number of trace lines about the worker of filters. */
 static int times_run(void)
 {
 	FILE *file = fopen(TRACING "trace", "re");
@@ -311,7 +310,7 @@ static int times_run(void)
 	return n;
 }
 
-/* The timer finds an epoch late once a millisecond. */
+/* The timer finds an epoch overdue once a millisecond. */
 #define REST_POINTS 4
 static void try_rest(__u32 kind)
 {

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# A mirror with a mutation is not equal to its filter (../mutants), in a guest.
+# Each mutant of the mirror differs from its filter (../mutants), in a guest.
 exec "$(dirname "$0")/../mutants/run" module/mirror_broken

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The module of the locked kinds: it is loaded with the first filter of such a kind,
-# stays while there is one, and its absence is told. In a VM only, whose kernel finds the
+# The module of the locked kinds: it is loaded with the first filter of such a kind and
+# stays while there is one; its absence is reported. In a VM only, whose kernel finds the
 # module by vm/stage2. Leaves epochfilter loaded.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -32,15 +32,15 @@ unloads() {
 	remove epochfilter_kinds
 }
 
-# What the kernel logs while a filter of kind ge is made.
+# Prints what the kernel logs while a filter of kind ge is created.
 notices() {
 	dmesg -C
 	"$demand" create mod-demand > "$work/out"
 	dmesg -t | grep '^epochfilter: '
 }
 
-# A copy of the module that was built with a table of another size: the first word of
-# "kinds" in its read-only data.
+# Prints a copy of the module whose table has another size: the first word of "kinds" in
+# its read-only data is changed.
 misfit() {
 	python3 - "$kinds" "$work/misfit.ko" << 'END'
 import subprocess

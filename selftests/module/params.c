@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a filter may be called, how it may be shaped, and the limits, which hold
- * when many create at once too.
+/* Valid names and shapes of filters, and the limits, which also hold when many threads
+ * create filters at once.
  */
 #include "epftest.h"
 
@@ -11,7 +11,7 @@
 
 #define PARAMETERS "/sys/module/epochfilter/parameters/"
 
-/* Create and, where that works, destroy. */
+/* Create and, if that works, destroy. */
 static long create(const struct epf_params *p)
 {
 	long ret = epf_dev_create(test_dev, p, NULL, NULL);
@@ -86,7 +86,7 @@ struct change {
 	{ offsetof(struct epf_params, field),                                 \
 	  sizeof(((struct epf_params *)0)->field), value }
 
-/* From L = 2, k = 10, 64 lines, W = 700. */
+/* Each row changes L = 2, k = 10, 64 lines, W = 700. */
 static const struct {
 	const char *claim;
 	int want;
@@ -264,11 +264,11 @@ static void try_limits(void)
 
 /**
  * struct race - creators against a limit
- * @go: all at once
- * @held: bytes of filters known to exist: counted after they were made and
- *	before they are destroyed, so never more than is charged
- * @most: of @held, ever
- * @refused: by a limit
+ * @go: all threads start at once
+ * @held: bytes of filters known to exist: added after creation and subtracted before
+ *	destruction, so never more than is charged
+ * @most: maximum of @held
+ * @refused: creations refused by a limit
  * @other: other errors
  */
 static struct race {
@@ -281,7 +281,7 @@ static struct race {
 
 #define CREATORS 8
 #define ROUNDS 20
-#define RACE_LINES (4 * MIB_LINES) /* takes long enough to meet others */
+#define RACE_LINES (4 * MIB_LINES) /* takes so long that threads meet */
 #define RACE_BYTES (RACE_LINES * 64ll)
 
 static void count_held(long long bytes)
@@ -335,7 +335,7 @@ static void run_race(void)
 	pthread_barrier_destroy(&race.go);
 }
 
-/* What all filters of this test say that they take. */
+/* Return: the memory that all filters of this test report. */
 static __u64 bytes_told(void)
 {
 	__u64 sum = 0;

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The other kinds cost lanes with four lines a key, the default, nothing: in the module's
-# own instructions no function that BPF programs call reaches them, except by the three
-# that are out of line for other tables.
+# own instructions no function that BPF programs call reaches code of other kinds, except
+# through the three functions that are out of line for other instances.
 # shellcheck source=selftests/ktap.sh disable=SC1091
 . "$(dirname "$0")/../ktap.sh"
 
@@ -17,7 +17,7 @@ objdump -dr --no-show-raw-insn "$ko" | awk '
 	fn ~ /^__pfx_/ { next }
 	{ print fn, $0 }' > "$tmp"
 
-# callers PATTERN: functions of which an instruction names such a symbol
+# callers PATTERN: prints the functions with an instruction that names such a symbol
 callers() {
 	grep -E "$1" "$tmp" | cut -d ' ' -f 1 | sed 's/\..*//' | sort -u | paste -s -d ' '
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may do what: without CAP_NET_ADMIN, in the first user namespace, a
- * process that may open the node can look and ask, and nothing else; neither
- * a descriptor it was handed nor being root of a namespace of its own helps.
- * The hash key is in nothing that it can get.
+ * Permissions: without CAP_NET_ADMIN in the initial user namespace, a process that may
+ * open the device node can look up keys and read state, and nothing else. Neither a
+ * descriptor from another process nor root in its own namespace gives it more. Nothing
+ * that it can read contains the hash key.
  *
- * A child drops its privileges, tries everything and tells what came of it.
+ * A child drops its privileges, tries everything and reports the results.
  */
 #include "epftest.h"
 #include "lesser.h"
@@ -21,9 +21,9 @@
 
 #define KEYS 100u
 
-/* What each command gave. */
+/* The result of each command. */
 struct outcome {
-	long opened; /* the device: 0 or -errno */
+	long opened; /* result of opening the device: 0 or -errno */
 	long list, open, info, test, present, map, map_journal;
 	long create, destroy, force, swap;
 	long insert, tai, rotate, clear, key, begin, end, read, restore, describe;
@@ -31,7 +31,7 @@ struct outcome {
 	bool leaked;
 };
 
-/* Half of the key anywhere: as bytes, or as a number in text. */
+/* Does it contain half of the key anywhere, as bytes or as a number in text? */
 static bool holds_key(const void *at, size_t bytes)
 {
 	static const char *const formats[] = { "%llx", "%llX", "%llu" };
@@ -65,7 +65,7 @@ static bool file_holds_key(const char *path)
 	return held;
 }
 
-/* Whatever a command of any number writes, if it fails or not. */
+/* Check everything that a command of any number writes, whether it fails or not. */
 static bool ioctls_hold_key(int fd)
 {
 	static __u32 page[PAGE / 4];
@@ -167,7 +167,7 @@ static void try_all(struct outcome *o, int dev, int fd)
 	o->leaked = fd_holds_key(dev) || fd_holds_key(fd);
 }
 
-/* Root of a user namespace of its own, which outside is @ids. */
+/* Become root of a new user namespace; outside, it is @ids. */
 static bool new_root(const char *ids)
 {
 	return !unshare(CLONE_NEWUSER) &&
@@ -181,14 +181,14 @@ static bool become_small_root(void)
 	return new_root("0 0 1");
 }
 
-/* After the change of ids the files in /proc would be root's. */
+/* After the change of ids, the files in /proc would belong to root. */
 static bool become_nobodys_root(void)
 {
 	return become_nobody() && !prctl(PR_SET_DUMPABLE, 1) &&
 	       new_root("0 65534 1");
 }
 
-/* The two descriptors that come over a socket. */
+/* Receive two descriptors over a socket. */
 static void receive(int sock, int fds[2])
 {
 	char control[CMSG_SPACE(2 * sizeof(int))];
@@ -219,8 +219,8 @@ static void send_fds(int sock, int dev, int fd)
 	test_demand(sendmsg(sock, &m, 0) == 1);
 }
 
-/* A child that has become somebody else tries all. @sent: with descriptors
- * of ours. Return: whether it could become that.
+/* Try all in a child that has changed its privileges. @sent: with descriptors of the
+ * parent. Return: could the child change them?
  */
 static bool outcome_of(bool (*become)(void), bool sent, int fd,
 		       struct outcome *o)
@@ -285,7 +285,7 @@ static void may_not_change(const struct outcome *o, const char *who)
 
 #define ALL_POINTS (LOOK_POINTS + CHANGE_POINTS)
 
-/* Return: whether there is such a one here. */
+/* Return: is such a change possible here? */
 static bool try_small_root(bool (*become)(void), const char *who, int fd,
 			   struct outcome *o)
 {
@@ -301,8 +301,8 @@ static bool try_small_root(bool (*become)(void), const char *who, int fd,
 	return false;
 }
 
-/* That the search finds it: root's KEY, and a snapshot's header. Then what is
- * traced and logged while filters come, rotate, saturate and go.
+/* First show that the search finds the key: in root's KEY, and in a snapshot's header.
+ * Then check all traces and logs while filters come, rotate, saturate and go.
  */
 #define TRACING "/sys/kernel/tracing/"
 #define TRACE_POINTS 3
@@ -349,7 +349,7 @@ int main(void)
 	test_demand(!test_ioctl(fd, EPF_IOC_JOURNAL, &journal));
 
 	test_demand(outcome_of(become_nobody, false, fd, &o));
-	test_is(o.opened, -EACCES, "nobody cannot open it: EACCES");
+	test_is(o.opened, -EACCES, "user nobody cannot open it: EACCES");
 	test_demand(outcome_of(become_nobody, true, fd, &o));
 	test_is(o.opened, -EACCES, "nor with other descriptors at hand");
 	may_look(&o, "nobody with descriptors of root");
@@ -365,7 +365,7 @@ int main(void)
 	try_small_root(become_small_root, "root of its own namespace", fd, &o);
 	if (try_small_root(become_nobodys_root, "nobody as root of its own",
 			   fd, &o))
-		test_is(o.opened, -EACCES, "who cannot open the device: EACCES");
+		test_is(o.opened, -EACCES, "a user who may not open the device: EACCES");
 	else
 		test_skip("nobody as root of its own", "cannot be had");
 	test_is(test_count(fd, 1, 0, KEYS), KEYS, "nothing has changed");

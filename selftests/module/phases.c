@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The law of snapshots, under full load and at every phase of the rotation: a
- * copy made between BEGIN and END holds every key inserted before the copy
- * began that is still live at its epoch_end.
+ * The property of snapshots, under full load and at every phase of the rotation: a copy
+ * made between BEGIN and END has every key inserted before the copy began that is still
+ * live at its epoch_end.
  *
- * Threads insert without pause, keys of their own, and log for each batch the
- * epoch before and after it; so a batch is known to be live if the first of
- * them is, and to be gone if the second is. The plain engine of audits is asked.
- * A phase is an epoch modulo 8 and an eighth of its insertions. Every other
- * snapshot lets rotation go on and waits in the middle until all threads have
- * inserted something, or an epoch has ended.
+ * Threads insert their own keys without pause, and log for each batch the epoch before
+ * and after it. A batch is certainly live if the first of these is, and certainly gone
+ * if the second is. The scalar engine of audits answers. A phase is an epoch modulo 8
+ * and an eighth of its insertions. Every other snapshot lets rotation go on and waits
+ * in the middle until all threads have inserted something, or an epoch has ended.
  */
 #include "epftest.h"
 
@@ -24,12 +23,12 @@
 #define EPOCH 1000u
 #define BATCH 16u
 #define LOG 16384u /* batches that a thread remembers */
-#define BACK 320u  /* of which so many are looked at */
+#define BACK 320u  /* number of recent batches looked at */
 #define THREADS 3
 #define EIGHTHS 8u
 #define PHASES (EPF_EPOCHS * EIGHTHS)
 #define SNAPSHOTS_MAX 20000u
-#define ASKED 500 /* times, before a snapshot */
+#define ASKED 500 /* times to wait before a snapshot */
 
 struct batch {
 	__u64 low, high; /* epochs before and after it */
@@ -38,8 +37,8 @@ struct batch {
 struct inserter {
 	pthread_t id;
 	__u64 stream;
-	__u64 done; /* batches; written by the thread, with release */
-	__u64 noted; /* of these, when a copy began; plain numbers */
+	__u64 done; /* batches done; written by the thread, with release */
+	__u64 noted; /* value of @done when a copy began; a plain number */
 	struct batch log[LOG];
 };
 
@@ -48,7 +47,7 @@ static bool stop;
 static int fd;
 static char lines[LINES * EPF_LINE_BYTES] __attribute__((aligned(64)));
 
-/* Whoever is asked for what a copy has still finds it in the log. */
+/* Wait so that the keys a copy is asked for are still in the log. */
 static void wait_for_copy(const struct inserter *t, __u64 n)
 {
 	while (n - __atomic_load_n(&t->noted, __ATOMIC_RELAXED) >=
@@ -76,7 +75,7 @@ static void *insert(void *arg)
 
 struct copy {
 	struct epf_snap_header begin, end;
-	__u64 done[THREADS]; /* batches over when the copy began */
+	__u64 done[THREADS]; /* batches done when the copy began */
 };
 
 static __u64 done(int i)
@@ -95,7 +94,7 @@ static void note_done(struct copy *c)
 	}
 }
 
-/* Until each thread has inserted something from now on. */
+/* Wait until each thread has inserted something from now on. */
 static void let_others_go_on(void)
 {
 	__u64 seen;
@@ -124,8 +123,8 @@ static void let_it_rotate(void)
 	test_demand(test_wait_epoch(fd, test_info(fd).epoch + 1));
 }
 
-/* Words in two pieces, which no copy may do: epochs that end in between leave
- * positions of the past under a tag of the present.
+/* Copy words in two pieces, which no copy may do: epochs that end in between leave old
+ * positions under a new tag.
  */
 static void copy_torn(const char *from)
 {
@@ -140,7 +139,7 @@ static void copy_torn(const char *from)
 
 enum how { AT_ONCE, SLOWLY, ROTATING, TOO_LATE, TORN };
 
-/* @how: TOO_LATE: what was inserted during the copy is asked for, too. */
+/* @how: TOO_LATE: also ask for keys inserted during the copy. */
 static void snapshot(struct copy *c, const char *from, enum how how)
 {
 	struct epf_snap s = { .size = sizeof(s),
@@ -166,14 +165,14 @@ struct sums {
 	__u64 live, lost, gone, ghosts;
 };
 
-/* A copy during which tags came round (32 epochs) may hold keys long gone. */
+/* A copy during which tags wrapped (32 epochs) may have keys long gone. */
 static bool tags_came_round(const struct epf_snap_header *h)
 {
 	return h->epoch_end - h->epoch_begin > 32 - 2 * EPF_EPOCHS;
 }
 
-/* While a snapshot pins an epoch and the machine is slow, the epoch takes many times the
- * keys that the filter is sized for: then keys long gone are found by chance.
+/* While a snapshot pins an epoch on a slow machine, the epoch takes many times the keys
+ * that the filter is sized for: then keys long gone are false positives.
  */
 static bool overfull(const struct epf_snap_header *h)
 {
@@ -185,7 +184,7 @@ static bool overfull(const struct epf_snap_header *h)
 	return false;
 }
 
-/* The keys of BACK batches from @first on, asked at @epoch. */
+/* Ask for the keys of BACK batches from @first on, at @epoch. */
 static void ask(const struct copy *c, const struct inserter *t, __u64 first,
 		__u64 epoch, unsigned char *ages)
 {
@@ -202,7 +201,7 @@ static void ask(const struct copy *c, const struct inserter *t, __u64 first,
 	test_demand(!epf_engine_at(0)->query(&v, &keys, &a));
 }
 
-/* @gone: count keys that are out of the window, too. */
+/* @gone: also count keys that are out of the window. */
 static void check_batch(const struct batch *b, const unsigned char *ages,
 			__u64 epoch, bool gone, struct sums *sum)
 {
@@ -242,7 +241,7 @@ static __u32 phase(__u64 epoch, __u64 inserts)
 	return (epoch & 7) * EIGHTHS + (part < EIGHTHS ? part : EIGHTHS - 1);
 }
 
-/* The law in a filter made of the copy, through the module. */
+/* Check the property in a filter restored from the copy, through the module. */
 static __u64 lost_in_restored(int other, const struct copy *c)
 {
 	struct epf_restore r = { .size = sizeof(r), .header = c->end,
@@ -261,7 +260,7 @@ static __u64 lost_in_restored(int other, const struct copy *c)
 	return lost;
 }
 
-/* @at_begin: as if copies were to be read at the epoch when they began */
+/* @at_begin: judge as if copies were read at the epoch when they began */
 struct outcome {
 	struct sums sums, at_begin;
 	__u64 lost_in_restored;
@@ -269,8 +268,8 @@ struct outcome {
 	__u32 of[PHASES];
 };
 
-/* Until the filter is in a phase that was not seen as often as it has to be, or
- * has been asked often: the next snapshot may come to another one all the same.
+/* Wait until the filter is in a phase that was not seen as often as required, or the
+ * patience is over. The next snapshot may still fall into another phase.
  */
 static void wait_for_phase(const struct outcome *o)
 {
@@ -318,7 +317,7 @@ static bool revives(const struct sums *sum)
 	return sum->ghosts > sum->gone / 100;
 }
 
-/* Copies that are not what they say they are, until that is noticed. */
+/* Copies that violate their description, until the test notices. */
 static void spoil(const char *from, enum how how, struct sums *sum,
 		  bool (*noticed)(const struct sums *))
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshots and journals that are half done: what is refused meanwhile leaves no
- * reference and no hold behind; a hold whose time is over keeps nobody out; one
- * that ends early lets a rotation go at once; and two who end epochs both hear of
- * one that came and went while one of them slept.
+ * Unfinished snapshots and journals: calls refused meanwhile leave no reference and no
+ * pin behind; an expired pin blocks nothing; a pin that ends early releases a rotation
+ * at once; and if two threads rotate, both are told of a snapshot that began and ended
+ * while one of them slept.
  */
 #include "epftest.h"
 
@@ -16,7 +16,7 @@
 #include "../owned.h"
 
 #define LIMIT "/sys/module/epochfilter/parameters/max_total_mib"
-#define LINES (3 << 20 >> 6) /* 3 MiB: two of them are above 5 MiB */
+#define LINES (3 << 20 >> 6) /* 3 MiB: two such filters exceed 5 MiB */
 #define EPOCH 100
 #define WINDOW (7 * EPOCH)
 
@@ -56,7 +56,7 @@ static long rotate(int fd, __u32 count)
 
 /* -------------------------------------------------- refused, half done ---- */
 
-/* Of the filter's own shape, empty. */
+/* Restore an empty snapshot of the filter's own shape. */
 static long restore(int fd, const struct epf_snap *s, __u32 version)
 {
 	static struct epf_restore r;
@@ -74,8 +74,8 @@ static long restore(int fd, const struct epf_snap *s, __u32 version)
 	return ret;
 }
 
-/* Each leaves something of @fd half done, and is refused something. Return: what
- * was refused, and nothing else went wrong.
+/* Leave something of @fd unfinished, and have another call refused. Return: was exactly
+ * that refused, without other errors?
  */
 static bool begin_twice(int fd, int other)
 {
@@ -188,8 +188,8 @@ static const struct {
 	  "journal, snapshot, mapping, restored, destroyed by force", true },
 };
 
-/* Descriptors are all that holds the filter, and when they are closed the memory
- * comes back: there is no room for it twice.
+/* Only descriptors hold the filter. When they are closed, its memory is freed: there is
+ * no room for two.
  */
 static void try_refused(__u32 i)
 {
@@ -223,7 +223,7 @@ static bool not_pinned(void *fd)
 	return !pinned(*(int *)fd);
 }
 
-/* @first's snapshot of 1 ms is not ended when @second begins. */
+/* The snapshot of @first, with a pin of 1 ms, is not ended when @second begins. */
 static void expired(int first, int second, const char *what)
 {
 	struct epf_snap s;
@@ -240,16 +240,15 @@ static void expired(int first, int second, const char *what)
 	test_is(pinned(first), false, "%s: until it ends itself", what);
 }
 
-/* The worker has looked at the current epoch since it has keys. */
+/* Has the worker run in the current epoch since the filter has keys? */
 static bool looked(void *fd)
 {
 	return test_info(*(int *)fd).epochs[0].fill_ppt;
 }
 
-/* The rotation is late because of a snapshot of 60 s, and the worker has found it
- * so. Unless the snapshot's end sends for the rotation it comes after that time,
- * so it has to come before: should this machine have stood still for that long,
- * the end is tried again.
+/* The rotation is overdue because of a snapshot of 60 s, and the worker has noticed it.
+ * The snapshot's end must start the rotation, or else it comes only after that time. If
+ * this machine stalled for that long, the snapshot is ended once more.
  */
 static void early(int fd, const char *what)
 {
@@ -264,7 +263,7 @@ static void early(int fd, const char *what)
 		e = test_info(fd).epoch;
 		test_insert(fd, 1, 0, EPOCH);
 		test_demand(test_wait(looked, &fd));
-		test_sleep(100 * MS); /* it says when it comes again */
+		test_sleep(100 * MS); /* the pin says when it expires */
 		test_demand(test_info(fd).epoch == e);
 		end(fd, &s);
 		while (!good && test_now() < until)
@@ -293,7 +292,7 @@ static void current_count(int fd, const char *what)
 	test_is(info.epochs[0].inserts, SOME, "%s: as INFO does", what);
 }
 
-/* What is restored goes on counting where it was: its epoch is no longer. */
+/* A restored epoch continues its count: it is no longer than others. */
 static void restored_count(int fd, const char *what)
 {
 	struct epf_snap_file file;
@@ -321,10 +320,10 @@ static void restored_count(int fd, const char *what)
 /**
  * struct ender - a thread that ends epochs
  * @fd: descriptor
- * @count: how many
- * @cpu: it runs there, above all that is not real-time
- * @tid: of it; 0: not begun
- * @ret: of the call
+ * @count: number of epochs to end
+ * @cpu: its CPU, where it runs at real-time priority
+ * @tid: its thread id; 0: not begun
+ * @ret: result of the call
  * @done: it has returned
  */
 struct ender {
@@ -361,7 +360,7 @@ static void *end_epochs(void *arg)
 
 static bool busy_end;
 
-/* Keeps the other CPU for itself and those of its priority. */
+/* Keep the other CPU for threads of this real-time priority. */
 static void *be_busy(void *arg)
 {
 	pid_t *tid = arg;
@@ -403,9 +402,9 @@ static bool is_done(void *arg)
 	return __atomic_load_n(&e->done, __ATOMIC_ACQUIRE);
 }
 
-/* The worker does not run: both CPUs have something real-time to do. So both wait
- * when the snapshot begins; the second one, on the other CPU, comes to look only
- * after it has ended. Should the worker come earlier, both succeed.
+/* The worker cannot run, because both CPUs have real-time threads. Both rotating
+ * threads wait when the snapshot begins; the second one, on the other CPU, checks only
+ * after it has ended. If the worker runs earlier, both succeed.
  */
 static void two_enders(int fd)
 {
@@ -435,7 +434,7 @@ static void two_enders(int fd)
 	__atomic_store_n(&busy_end, true, __ATOMIC_RELEASE);
 	run_at(0, 0, 0);
 	both = test_wait(is_done, &e[1]);
-	tap_ok(both, "two who end epochs, and a snapshot that one sleeps through: both return: %ld, %ld",
+	tap_ok(both, "two threads rotate, and one sleeps through a snapshot: both return: %ld, %ld",
 	       e[0].ret, e[1].ret);
 	if (!both)
 		exit(1); /* it waits for ever */

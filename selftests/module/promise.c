@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * promise CASE: the error promise under a flood, for promise.sh, which loads a
- * module whose grace periods never end ("grace"), to which no worker comes
- * ("worker"), or neither ("rate": ten times what the window is planned for).
+ * promise CASE: the error guarantee under a flood, for promise.sh, which loads a module
+ * whose grace periods never end ("grace"), whose worker never runs ("worker"), or an
+ * unchanged one ("rate": ten times the planned rate).
  *
- * The filter is flooded with distinct keys, far beyond what it is planned for. After
- * each few of them keys that were never inserted are asked for: those told to be
- * present are the errors. Until it opens they may be the limit's share; the margin
- * is six standard deviations of so many questions and a tenth of the limit, as a
- * filter's error varies with its keys: by luck less than once in 10^7 runs. From
- * then on there may be none. A second thread asks all the time, as packets do.
+ * The filter is flooded with distinct keys, far beyond the planned number. After every
+ * few of them the test looks up keys that were never inserted; those reported present
+ * are errors. Until the filter opens, their share may reach the limit. The margin is
+ * six standard deviations of so many lookups, plus a tenth of the limit, because a
+ * filter's error varies with its keys; chance exceeds it in less than one of 10^7 runs.
+ * After it opens there may be no error. A second thread looks up keys all the time, as
+ * packets do.
  *
- * A key that was inserted is present or not known; then what was taken out is put
- * back, and the filter recovers by itself.
+ * An inserted key is reported present or unknown. Then the disabled part is enabled
+ * again, and the filter recovers by itself.
  *
- * Owned kinds need no grace period. Those whose epochs are of one size open at the
- * very key at which the core in this process says so.
+ * Locked kinds need no grace period. The fixed-size ones open at exactly the key at
+ * which the core in this process does.
  */
 #include "../owned.h"
 #include "sized.h"
@@ -30,7 +31,7 @@
 #define GRACE_HELD_UP 512 /* as in torture/broken/epf/estimate.h */
 #define WORKER_HELD_UP 1024
 #define LIMIT .02
-#define KEYS 14000u /* of a window */
+#define KEYS 14000u /* keys of a window */
 #define FLOOD 10
 #define QUESTIONS 2000u
 #define CHUNK (KEYS / 7 / 8)
@@ -38,7 +39,7 @@
 struct filter {
 	const char *label;
 	__u8 mode, refresh;
-	__u32 parts; /* of lanes */
+	__u32 parts; /* L of lanes */
 	__u32 kind;
 };
 
@@ -59,7 +60,7 @@ static const struct filter owned[] = {
 	{ "tlbf", EPF_MODE_TIME, EPF_REFRESH, 0, EPF_KIND_TLBF },
 	{ "chain", EPF_MODE_TIME, EPF_FIRST_SEEN, 0, EPF_KIND_CHAIN },
 };
-#define PACED 5 /* of them, the first */
+#define PACED 5 /* the first ones are of fixed size */
 
 static int make(const struct filter *f, const char *name,
 		const struct epf_shape *shape)
@@ -84,7 +85,9 @@ static int make(const struct filter *f, const char *name,
 	return f->kind ? test_make_kind(&p, shape) : test_make(&p);
 }
 
-/* Sized for the same; what may grow does so four times at the most. */
+/* Return: a plan for the same keys; a resizable kind may grow to at most four times
+ * that.
+ */
 static struct epf_compared planned(__u32 kind)
 {
 	struct epf_compared row = test_sized(kind, KEYS, LIMIT / 2);
@@ -103,7 +106,7 @@ static __u64 margin(__u64 questions)
 	return (__u64)(mean + 6 * sqrt(mean));
 }
 
-/* As packets do: without waiting for a rotation that is late. */
+/* Insert as packets do: without waiting for an overdue rotation. */
 static void insert(int fd, __u64 stream, __u64 first, __u32 n)
 {
 	__u64 keys[CHUNK];
@@ -122,8 +125,8 @@ static bool is_open(int fd)
 	return test_info(fd).flags & EPF_INFO_SATURATED;
 }
 
-/* A thread that asks for keys that are never inserted: at most one batch for each
- * fourth chunk that the flood inserts, while it does so; for each with EPF_THOROUGH.
+/* A thread that looks up keys that are never inserted: at most one batch for each fourth
+ * chunk that the flood inserts, and during it; for each chunk with EPF_THOROUGH.
  */
 struct asker {
 	pthread_t thread;
@@ -131,7 +134,7 @@ struct asker {
 	int fd;
 	bool stop;
 	__u64 questions;
-	__u64 worst; /* errors of one batch */
+	__u64 worst; /* errors of the worst batch */
 };
 
 #define ASK 500u
@@ -149,10 +152,10 @@ static void *ask(void *arg)
 }
 
 /**
- * struct flood - what came of one
- * @errors: of the worst moment before it opened
- * @late: errors after that
- * @opened_at: keys inserted until then
+ * struct flood - results of a flood
+ * @errors: errors at the worst moment before the filter opened
+ * @late: errors after it opened
+ * @opened_at: keys inserted before it opened
  */
 struct flood {
 	__u64 errors, late, opened_at;
@@ -173,7 +176,7 @@ static struct flood flood(int fd, __u64 stream, struct asker *asker)
 		open = is_open(fd);
 		if (!open)
 			f.opened_at = (i + 1) * CHUNK;
-		if (open && i % 16) /* all the same */
+		if (open && i % 16) /* looks up fewer keys then */
 			continue;
 		nr = (__u64)test_count(fd, 98, asked, QUESTIONS);
 		asked += QUESTIONS;
@@ -185,7 +188,7 @@ static struct flood flood(int fd, __u64 stream, struct asker *asker)
 	return f;
 }
 
-/* Which of the last @nr keys of a flood are told absent without reservation? */
+/* Return: how many of the last @nr keys of a flood are reported certainly absent. */
 static __u64 lost(int fd, __u64 stream, __u64 first, __u32 nr)
 {
 	struct epf_batch b = { .size = sizeof(b), .flags = EPF_BATCH_DIGESTS };
@@ -229,7 +232,7 @@ static void try_flood_from(int fd, const char *label, __u64 stream,
 	       "%s: what was inserted is present, or not known", label);
 }
 
-/* @epochs make the window: one as planned does not open it. */
+/* @epochs are in the window: a window as planned does not open the filter. */
 static void try_flood(int fd, const char *label, __u64 stream, __u32 epochs,
 		      bool ends)
 {
@@ -262,7 +265,7 @@ static void set_broken(const char *value)
 		test_demand(!test_write(BROKEN, value));
 }
 
-/* Slices of a tlbf may be added until its memory is that of the most. */
+/* A tlbf may add slices up to its largest memory. */
 static void try_owned(const struct filter *f, const char *flag, __u64 nr)
 {
 	struct epf_compared row = planned(f->kind);
@@ -277,14 +280,14 @@ static void try_owned(const struct filter *f, const char *flag, __u64 nr)
 	info = test_info(fd);
 	epochs = info.window_epochs + info.slices + 1;
 	if (test_is_resizable(f->kind)) {
-		test_demand(!epf_filter_clear(fd)); /* rates fall with time */
+		test_demand(!epf_filter_clear(fd)); /* rates decay with time */
 		epochs = 0;
 	}
 	try_recover(fd, f->label, 70 + nr, epochs);
 	close(fd);
 }
 
-/* Full as planned, the current epoch empty. */
+/* Fill as planned, with an empty current epoch. */
 static int filled(const struct filter *f, const char *name)
 {
 	__u32 epochs = EPF_LIVE_EPOCHS, e;
@@ -303,9 +306,9 @@ static int filled(const struct filter *f, const char *name)
 	return fd;
 }
 
-/* What a filter holds is measured where it came from a file, and goes with it where
- * it is swapped: also then no worker is needed. That in time, it is not filled by
- * one epoch more.
+/* The fill of a restored filter is measured, and moves with the contents in a swap, so
+ * even then no worker is needed. One more epoch of keys does not fill a filter whose
+ * window is one of time.
  */
 static void try_restored(const struct filter *f, const char *flag, __u64 nr)
 {
@@ -339,7 +342,7 @@ static void try_swapped(const struct filter *f, const char *flag, __u64 nr)
 	test_demand(!test_destroy("mod-promise-2", 0));
 }
 
-#define REPLACED 5 /* filters that are */
+#define REPLACED 5 /* filters whose contents are */
 static void try_replaced(const char *flag)
 {
 	const struct filter *lanes = &filters[2], *tlbf = &owned[5];
@@ -361,7 +364,7 @@ static bool inserts_open(int fd, __u64 digest)
 	return is_open(fd);
 }
 
-/* Some epochs, then a flood: where no worker comes both open at one key. */
+/* Some epochs, then a flood: without a worker both filters open at the same key. */
 #define AGREE_POINTS 1
 static void try_agree(const struct filter *f, unsigned long flags)
 {
@@ -427,7 +430,7 @@ static void try_case(const char *flag)
 		try_agree(&owned[i], flags);
 }
 
-/* A repeat adds nothing to the error: a thousand times the keys of a window. */
+/* Repeats add nothing to the error: insert a thousand times the keys of a window. */
 #define REPEAT_POINTS 2
 static void try_repeats(void)
 {

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The error promise (promise.c) with a module whose grace periods never end, and
-# with one to which no worker comes: that of the torture, from which both may be
-# taken out. It counts, too, who holds the lock of a table (turns.c). In a VM only; leaves the module loaded that is to be tested.
+# Tests the error guarantee (promise.c) with a module whose grace periods never end, and with one
+# whose worker never runs: the module of the stress test, in which both can be disabled. That module
+# also counts the holders of an instance's lock (turns.c). In a VM only; leaves the module under
+# test loaded.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 . "$here/../ktap.sh"
@@ -17,8 +18,8 @@ built=$top/build/selftests/module
 [ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$broken" ] || ktap_skip_all "$broken is not built: make -C selftests/torture"
 
-# usage: promise FLAGS, as in torture/broken/epf/estimate.h: 512 and 1024, and 2048
-# so that batches do not wait, as packets do not
+# usage: promise FLAGS, as in torture/broken/epf/estimate.h: 512 and 1024, and 2048 so
+# that batches do not wait, just as packets do not
 promise() {
 	"$built/promise" "$1" > "$ktap_log.out" 2>&1
 	status=$?

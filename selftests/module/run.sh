@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# All tests of the module in one boot of a VM (or here, where this is one):
+# Runs all tests of the module in one boot of a VM (or here, if this is a VM):
 #
 #	make -C kmod && make -C selftests/module && selftests/module/run.sh
 #
-# Arguments are names of single programs instead of all. EPF_KO names another
-# module, EPF_VM_OPTIONS further options for the guest.
+# Arguments are names of programs to run instead of all. EPF_KO names another module,
+# EPF_VM_OPTIONS further options for the guest.
 
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 top=${here%/*/*}

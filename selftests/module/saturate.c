@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ten times the rate that a window in time was sized for, a whole window long,
- * and then the rate it is for. Saturation and recovery are seen in the state,
- * by poll(2), in the trace and in the counters; verdicts fail open meanwhile;
- * nothing is done to the filter but insertions.
+ * A window in time gets ten times the rate that it was sized for, for a whole window,
+ * and then that rate. Saturation and recovery show in the state, by poll(2), in the
+ * trace and in the counters; verdicts fail open meanwhile. The filter only gets
+ * insertions.
  */
 #include "epftest.h"
 
@@ -12,7 +12,7 @@
 
 #define TRACING "/sys/kernel/tracing/"
 #define EVENT TRACING "events/epochfilter/epf_saturate/enable"
-#define KEYS 700u /* of a window, at the rate it is for */
+#define KEYS 700u /* keys of a window, at the planned rate */
 #define EPOCH_KEYS (KEYS / 7)
 #define EPOCH_NS SEC
 
@@ -43,7 +43,7 @@ static bool recovered(void *arg)
 	return !saturated(arg);
 }
 
-/* @nr keys in each of the next @epochs epochs, of stream @s. */
+/* Insert @nr keys of stream @s in each of the next @epochs epochs. */
 static void drive(int fd, __u64 s, __u32 nr, __u32 epochs)
 {
 	__u32 i;
@@ -54,7 +54,7 @@ static void drive(int fd, __u64 s, __u32 nr, __u32 epochs)
 	}
 }
 
-/* What poll tells of saturation, within @ns. */
+/* Return: what poll() reports about saturation, within @ns. */
 static int news(int fd, __u64 ns)
 {
 	struct pollfd p = { .fd = fd, .events = POLLPRI };
@@ -76,7 +76,7 @@ static bool traced(const char *text)
 	return found;
 }
 
-/* Keys of stream @s found, and whether the batch told that it failed open. */
+/* Return: keys of stream @s found, and whether the batch reported that it failed open. */
 static long ask(int fd, __u64 s, __u32 nr, bool *open)
 {
 	__u64 keys[EPOCH_KEYS];
@@ -130,7 +130,7 @@ static void try_flood(int fd)
 	       "the batch says so, and it is counted");
 }
 
-/* Is what was inserted in epoch @e or later found, while it is inside? */
+/* Are keys inserted in epoch @e or later found while they are in the window? */
 static bool found(int fd, __u64 e)
 {
 	bool open;
@@ -143,7 +143,7 @@ static bool found(int fd, __u64 e)
 static void try_recover(int fd)
 {
 	__u64 flooded = test_info(fd).epoch - 1, e;
-	int other = test_open("mod-saturate"); /* which does not look again */
+	int other = test_open("mod-saturate"); /* a descriptor that does not check again */
 
 	test_info(other);
 	drive(fd, 5, EPOCH_KEYS, 3);
@@ -159,7 +159,7 @@ static void try_recover(int fd)
 	tap_ok(traced("saturated=0"), "it is traced");
 }
 
-/* A descriptor that has not looked since is told by poll. */
+/* A descriptor that has not checked since is notified by poll(). */
 #define POLL_POINTS 2
 static void try_poll(int fd)
 {

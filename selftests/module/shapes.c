@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shapes of the owned kinds: every number at its limits and beyond, what must be
- * zero, and what is too large.
+ * Shapes of the locked kinds: every number at its limits and beyond them, fields that
+ * must be zero, and sizes that are too large.
  */
 #include "../owned.h"
 #include "epftest.h"
@@ -10,7 +10,7 @@
 	offsetof(struct epf_shape, kind.field),                               \
 		sizeof(((struct epf_shape *)0)->kind.field)
 
-/* One number of the shape of owned_shape(), changed. */
+/* One changed number of the shape of owned_shape(). */
 static const struct {
 	__u32 kind;
 	size_t off, bytes;
@@ -83,7 +83,7 @@ static const struct {
 	{ EPF_KIND_DICT, OF(dict, reserved), 1, -EINVAL },
 };
 
-/* Make it and remove it. Return: as EPF_IOC_CREATE. */
+/* Create and remove it. Return: the result of EPF_IOC_CREATE. */
 static int try(const struct epf_params *p, const struct epf_shape *s)
 {
 	const struct epf_create_opts o = { .size = sizeof(o), .shape = s,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* usage: size_all FILE: writes what the tests ask test_sized() for. */
+/* usage: size_all FILE: writes the records that tests need from test_sized(). */
 #include "sized.h"
 
 static const double asked[][2] = {
-	{ 20000, 1e-3 },   /* images, meanwhile */
+	{ 20000, 1e-3 },   /* images.c and meanwhile.c */
 	{ 1 << 20, 1e-3 }, /* meanwhile */
 	{ 40000, 1e-3 },   /* load_images */
 	{ 1400, .01 },	   /* events */

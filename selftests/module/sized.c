@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Finds the record in @file. */
+/* Find the record in @file. */
 static bool find(FILE *file, __u32 kind, double keys, double budget,
 		 struct sized *s)
 {

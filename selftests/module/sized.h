@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shapes of the owned kinds, computed before the guest boots: to size a filter takes
- * seconds where floating point is emulated.
+/* Shapes of the locked kinds, computed before the guest boots, because sizing a filter
+ * takes seconds on an emulated machine.
  */
 #ifndef EPF_TEST_SIZED_H
 #define EPF_TEST_SIZED_H
@@ -13,7 +13,7 @@
  * struct sized - one record of the file
  * @keys: of a window
  * @budget: error
- * @c: what epf_compare_kind() gives for them
+ * @c: result of epf_compare_kind() for them
  */
 struct sized {
 	double keys, budget;
@@ -21,13 +21,12 @@ struct sized {
 };
 
 /**
- * test_sized() - a kind that keeps this promise
+ * test_sized() - the shape of a kind that keeps this guarantee
  * @kind: enum epf_kind
  * @keys: of a window
  * @budget: error
  *
- * Return: what the file "sized" beside the program has; what it does not have is
- * computed.
+ * Return: the record in the file "sized" beside the program, or else computed.
  */
 struct epf_compared test_sized(__u32 kind, double keys, double budget);
 

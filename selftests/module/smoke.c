@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Everything at once, for some seconds: writers that never may miss a key of
- * theirs, while others rotate, swap, snapshot, restore, map, create and
- * destroy, and read all there is to read.
+ * Everything at once, for some seconds: writers that must never miss a key of theirs,
+ * while others rotate, swap, snapshot, restore, map, create and destroy, and read
+ * everything readable.
  *
- * Exact oracle. Before anybody inserts n keys or ends an epoch, the shared
- * budget grows by n, or by an epoch's worth: a key is due until the budget has
- * grown by W since the moment before its insertion. Swaps move contents between
- * two filters: a miss counts only where no swap fell between look and look,
- * told by a counter that is odd while one is under way.
+ * The oracle is exact. Before any process inserts n keys or ends an epoch, it adds n,
+ * or an epoch's worth, to a shared budget. A key must be present until the budget has
+ * grown by W since the moment before its insertion. Swaps move contents between two
+ * filters, so a miss counts only if no swap came between the two lookups; a counter
+ * that is odd during a swap tells.
  */
 #include "epftest.h"
 
@@ -26,13 +26,13 @@
 #define BATCHES_MAX 200000u
 
 /**
- * struct shared - among all
+ * struct shared - memory shared by all processes
  * @budget: see above
  * @swaps: see above
- * @stop: end now
- * @checked: batches that were due when they were looked for
- * @lost: of these, not found
- * @rounds: of each player
+ * @stop: all must end
+ * @checked: batches looked up that had to be present
+ * @lost: of these, batches not found
+ * @rounds: rounds of each process
  */
 static struct shared {
 	atomic_ullong budget;
@@ -46,7 +46,7 @@ static struct shared {
 static const char *const names[2] = { "mod-smoke-a", "mod-smoke-b" };
 static int filters[2];
 
-/* Which keys of the batch are there? */
+/* Which keys of the batch are present? */
 static __u64 look(int fd, __u64 s, __u64 batch)
 {
 	__u64 keys[BATCH], bitmap = 0;
@@ -130,7 +130,7 @@ static void swapper(__u32 me)
 	}
 }
 
-/* Begin, map, read, end, and restore what was read into another. */
+/* Begin, map, read, end, and restore the copy into another filter. */
 static void copier(__u32 me)
 {
 	struct epf_params p = test_params("mod-smoke-copy", 64, 1, 2, 10);
@@ -159,7 +159,7 @@ static void copier(__u32 me)
 	}
 }
 
-/* Make, use, leave, destroy; every other time while it is held. */
+/* Create, use, close, destroy; every other time while it is held. */
 static void churner(__u32 me)
 {
 	char name[32];
@@ -182,7 +182,7 @@ static void churner(__u32 me)
 	}
 }
 
-/* List, open by id whatever there is, show, poll. */
+/* List, open every filter by id, show, poll. */
 static void reader(__u32 me)
 {
 	struct epf_info info;

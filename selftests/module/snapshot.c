@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Snapshots: begin holds rotation, end tells what the copy is, restore brings
- * it back, all or nothing.
+ * Snapshots: begin blocks rotation, end describes the copy, restore brings it back
+ * completely or not at all.
  */
 #include "epftest.h"
 
@@ -18,7 +18,7 @@
 #define EPOCH (WINDOW / 7)
 #define KEYS 2000u
 
-/* A copy, at the end of two pages more than it needs. */
+/* A copy, with two more pages after its end. */
 static struct epf_snap_header header;
 static char *lines;
 
@@ -53,7 +53,7 @@ static bool pinned(int fd)
 	return test_info(fd).flags & EPF_INFO_PINNED;
 }
 
-/* Times that this thread has waited for anything. */
+/* Return: how often this thread has waited for anything. */
 static long waits(void)
 {
 	struct rusage u;
@@ -173,8 +173,8 @@ static int describe_as(int fd, __u8 kind, __u8 key, __u16 flags, __u32 bytes)
 	return epf_filter_describe(fd, &desc);
 }
 
-/* What one filter says of its keys, another one that is restored from it says,
- * too; in between nothing that no key has is taken.
+/* A restored filter reports the same description of its keys as the original;
+ * descriptions that fit no key are refused.
  */
 #define DESC_POINTS 14
 static void try_desc(void)
@@ -232,7 +232,7 @@ static long restore_from(int fd, const struct epf_snap_header *h,
 	return test_ioctl(fd, EPF_IOC_RESTORE, &r);
 }
 
-/* Ages of all keys in use and some others. */
+/* Ages of all keys in use and of some others. */
 struct answers {
 	__u8 age[KEYS * 4];
 };
@@ -305,8 +305,8 @@ static void try_restore(int fd)
 	close(new);
 }
 
-/* A snapshot said to be from 31 epochs after its oldest keys: what lies about
- * from then is stale, but its tags come round again at the next epoch.
+/* A snapshot dated 31 epochs after its oldest keys: its lanes are stale then, but their
+ * tags match again at the next epoch.
  */
 #define STALE_POINTS 3
 static void try_stale(void)

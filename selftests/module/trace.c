@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tracepoints: they are there, they fire, and they tell the numbers. */
+/* Tracepoints: they exist, they fire, and they report the right numbers. */
 #include "epftest.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static const char *const names[] = {
 	"epf_create", "epf_destroy", "epf_rotate", "epf_saturate"
 };
 
-/* The last line of the trace that has @text, or "". */
+/* Return: the last line of the trace that contains @text, or "". */
 static const char *traced(const char *text)
 {
 	static char found[512];
@@ -96,7 +96,7 @@ static bool rotation_told(int fd, __u64 inserts)
 		    info.epoch + 1, inserts);
 }
 
-/* Contents that came from elsewhere are this filter's. */
+/* Contents from another filter are traced under this filter's name. */
 #define SWAP_POINTS 2
 static void try_swap(void)
 {

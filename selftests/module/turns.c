@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may only ask cannot keep packets from a filter of an owned kind, whose lock
- * they need: of all callers in batches at most one is at the lock, and has it for
- * one key at a time. The module of the torture counts both (broken/epf/estimate.h);
- * promise.sh loads it.
+ * Unprivileged callers cannot keep packets from a filter of a locked kind, whose lock
+ * packets need: of all callers with batches at most one waits for or holds the lock,
+ * for one key at a time. The module of the stress test counts both
+ * (broken/epf/estimate.h); promise.sh loads it.
  */
 #include "../owned.h"
 #include "epftest.h"

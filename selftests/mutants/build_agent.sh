@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # What builds variants of the agent, for run.
 
-# Which of two requests the agent has ready first is left to its threads.
+# The agent's threads decide which of two requests is ready first.
 attempts() {
 	local _
 	for _ in 1 2 3 4 5 6; do

@@ -14,13 +14,13 @@ need_sanitizers() {
 		echo "no $CC with sanitizers"
 }
 
-# usage: audit_cc ARG...; a test that is ended leaves its files in $tmp
+# usage: audit_cc ARG...; a test that is killed leaves its files in $tmp
 audit_cc() {
 	"$CC" -O1 -std=gnu11 -D_GNU_SOURCE= "$@" -o "$program" -lxxhash -lm -pthread || return
 	program=(env TMPDIR="$tmp" "$program")
 }
 
-# What an edit is compiled into: of a header, the sources that include it.
+# The sources that an edit affects: for a header, those that include it.
 edited_sources() {
 	local of
 	for of in $file; do
@@ -31,7 +31,7 @@ edited_sources() {
 	done
 }
 
-# usage: build_engines: a test of engines, estimates or of what chooses an engine
+# usage: build_engines: a test of engines, of estimates, or of the choice of an engine
 build_engines() {
 	# shellcheck disable=SC2046 # a list
 	audit_cc -Iuser/libepf -Iinclude -Iinclude/uapi "selftests/$test.c" \
@@ -43,13 +43,13 @@ build_steps() {
 		selftests/audit/steps.c "$copy/$file" "$build/user/libepf.a"
 }
 
-# One that lets a test leave its memory is noticed by the sanitizers.
+# The sanitizers detect a mutant that lets a test access outside its memory.
 build_images() {
 	audit_cc -g $sanitize "-I$copy/include" -Iinclude -Iinclude/uapi -Iuser/libepf \
 		selftests/audit/images.c user/libepf/query/kinds.c "$build/user/libepf.a"
 }
 
-# Snapshots are written to memory; what does not depend on the edits is built once.
+# Snapshots are written to memory; parts independent of the edits are built once.
 build_merge() {
 	local of
 	if [ -z "${merge_in:-}" ]; then

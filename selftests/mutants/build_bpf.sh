@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # What builds variants of packet digests in BPF, for run.
 
-# It loads, and a law fails, which ends it.
+# The program loads, and a property is violated.
 law_fails() {
 	local pattern=$1
 	shift

@@ -17,8 +17,8 @@ build_program() {
 	core_cc "$program" "selftests/core/$1.c" "${@:2}"
 }
 
-# usage: build_kind KIND [FILE]...: the laws of a kind, which needs these files of
-# user/libepf/kinds beside its own
+# usage: build_kind KIND [FILE]...: the property tests of a kind, which needs these files
+# of user/libepf/kinds besides its own
 build_kind() {
 	local sources=("selftests/core/kind_$1.c") of
 	for of in "$@"; do
@@ -40,7 +40,7 @@ build_gauge() {
 	core_cc "$program" selftests/core/gauge.c "$tmp"/predicts/*.o -lm
 }
 
-# The library plans, without mutations.
+# The library plans sizes, and is built without mutations.
 build_rooms() {
 	sed 's|#include "../owned.h"|#include "selftests/owned.h"|
 		s|#include "tap.h"|#include "selftests/core/tap.h"|' \

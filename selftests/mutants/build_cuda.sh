@@ -47,8 +47,8 @@ objects() {
 	printf '%s\n' "$build"/cuda/emu/*.o
 }
 
-# usage: build_emulated bench|device|rivals UNIT: UNIT, seen from the top, is
-# compiled again, with few keys
+# usage: build_emulated bench|device|rivals UNIT: compiles UNIT, a path from the top,
+# again, for few keys
 build_emulated() {
 	limit=600
 	"$CXX" -x c++ -O0 -std=c++17 -w -DEPF_CUDA_EMU -DKEYS=20000ULL -Iinclude -Iinclude/uapi \

@@ -7,7 +7,7 @@ build_ctl() {
 	relink broken-ctl epfctl
 }
 
-# The table of the exact mode, with its test.
+# The table of the exact mode, and its test.
 build_table() {
 	program=(timeout 300 "${program[@]}")
 	judge=finishes

@@ -8,9 +8,9 @@ need_timers() {
 	! uname -v | grep -q PREEMPT_RT || echo 'no timers on PREEMPT_RT'
 }
 
-# Programs can be pinned, and iptables works.
+# Can programs be pinned, and does iptables work?
 need_pins() {
-	selftests/ebpf/pinned.py 'what is wrong is told in one line' | sed -n 's/^1\.\.0 # SKIP //p'
+	selftests/ebpf/pinned.py 'errors are one line' | sed -n 's/^1\.\.0 # SKIP //p'
 }
 
 build_agent() {
@@ -18,7 +18,7 @@ build_agent() {
 	relink broken epfagent
 }
 
-# usage: including NAME PROGRAM...: those of the programs that are this source, or include it
+# usage: including NAME PROGRAM...: the programs that are this source, or include it
 including() {
 	local name=$1 each
 	shift
@@ -27,9 +27,9 @@ including() {
 	done
 }
 
-# usage: build_attach PROGRAM...: an epfctl that carries these programs of bpf/, which
-# are compiled again where a file of them is edited; or one of whose own files is. What
-# stays behind is there after a few cycles.
+# usage: build_attach PROGRAM...: an epfctl with these programs of bpf/, compiled again if
+# one of their files is edited; or an epfctl one of whose own files is edited. Leftovers
+# show after a few cycles.
 build_attach() {
 	local program_of name=${file##*/}
 	case " $* " in *" ${name%.bpf.c} "*) set -- $(including "${name%.bpf.c}" "$@") ;; esac
@@ -50,7 +50,7 @@ build_attach() {
 		CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$copy/objects\"' $(pkg-config --cflags libfixbuf 2> /dev/null)"
 }
 
-# An epfctl that pins a variant, or one of whose own files is edited.
+# An epfctl that pins a mutant, or one of whose own files is edited.
 build_pin() {
 	mkdir "$copy/objects" || return
 	script 600 EPF_CTL="$tmp/epfctl"
@@ -62,7 +62,7 @@ build_pin() {
 	relink broken-ctl epfctl CPPFLAGS="-UEPF_BPF_OUT -DEPF_BPF_OUT='\"$copy/objects\"'"
 }
 
-# People's own programs over the headers of bpf/.
+# User programs over the headers of bpf/.
 build_own() {
 	local of patience=15
 	[ "$what_it_is" != whole ] || patience=60
@@ -74,7 +74,7 @@ build_own() {
 	done
 }
 
-# On a busy machine a section may be over before it is overtaken: another try.
+# On a busy machine a section may end before it is overtaken: try again.
 soon() {
 	local _
 	for _ in 1 2 3 4 5; do
@@ -105,7 +105,7 @@ build_timer() {
 			"$copy/build/selftests/ebpf/timer"
 }
 
-# usage: counted CLAIM PROGRAM [ARG]...: so many claims fail as $count says
+# usage: counted CLAIM PROGRAM [ARG]...: do as many test points fail as $count says?
 counted() {
 	local pattern=$1
 	shift
@@ -114,8 +114,8 @@ counted() {
 	[ "$(grep -c -E "$pattern" "$tmp/out")" -eq "$count" ]
 }
 
-# usage: build_load COUNT PROGRAM [OPTION]...: a program of bpf/, of which so many are
-# to be refused
+# usage: build_load COUNT PROGRAM [OPTION]...: a program of bpf/, of which so many must be
+# refused
 build_load() {
 	local object=$copy/$2.bpf.o
 	judge=counted count=$1

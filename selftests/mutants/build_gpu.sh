@@ -13,7 +13,7 @@ on_card() {
 	judge=finishes
 }
 
-# The library for the card, of which one source is compiled again.
+# The library for the card, with one source compiled again.
 build_card() {
 	local unit=${file##*/}
 	unit=${unit%.cu}

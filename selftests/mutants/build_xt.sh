@@ -22,7 +22,7 @@ need_unloaded() {
 	unload || echo 'the modules are in use'
 }
 
-# A case may wait for a softirq to come at the right moment.
+# A case may wait for a softirq to arrive at the right moment.
 tries() {
 	local _
 	for _ in $(seq 10); do
@@ -31,7 +31,7 @@ tries() {
 	return 1
 }
 
-# usage: build_modules KO XT: which edit of epochfilter.ko, and of xt_epf.ko, counts
+# usage: build_modules KO XT: the edit of epochfilter.ko, and that of xt_epf.ko, to enable
 build_modules() {
 	ktap_cleanup unload
 	unload || echo 'the modules are in use'

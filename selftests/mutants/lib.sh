@@ -9,7 +9,7 @@
 CC=${CC:-cc} CXX=${CXX:-c++} CLANG=${CLANG:-clang}
 build=$(realpath -m "${BUILD:-build}")
 
-# Each need prints why it is not met here, or nothing.
+# Each need_* function prints why the need is not met here, or nothing.
 
 need_cc() {
 	command -v "$CC" > /dev/null || echo "no $CC"
@@ -46,7 +46,7 @@ need_linux() {
 		echo "Linux $1 is needed"
 }
 
-# BPF filters can be made here.
+# Can BPF filters be made here?
 need_bpf() {
 	EPF_BACKEND=bpf "$build/user/epfctl" doctor > /dev/null || echo 'no BPF here'
 }
@@ -65,8 +65,8 @@ unmet() {
 	done
 }
 
-# The copy of $tree, or of the edited files alone, with the edit made in each file that it is of. An edit that changes
-# nothing is an error.
+# Copies $tree, or only the edited files, and makes the edit in each of its files. An edit that
+# changes nothing is an error.
 prepare() {
 	local name
 	rm -rf "$copy" && mkdir "$copy" || return
@@ -79,15 +79,15 @@ prepare() {
 	done
 }
 
-# The variant of this row: $program is what the test runs, $judge how it is judged.
+# Builds the variant of this row: $program is what the test runs, $judge how it is judged.
 make_variant() {
 	program=("$tmp/${test##*/}") judge=says limit=3000
 	# shellcheck disable=SC2086 # a list
 	prepare && set -- $build_by && "build_$1" "${@:2}"
 }
 
-# usage: relink broken|broken-ctl PROGRAM [VARIABLE=VALUE]...: the agent, or epfctl, of
-# which the edited file is compiled again and linked with the objects of the others
+# usage: relink broken|broken-ctl PROGRAM [VARIABLE=VALUE]...: the agent, or epfctl, with
+# the edited file compiled again and linked with the other objects
 relink() {
 	local of=${file#user/}
 	make -s -C user BUILD="$build" BROKEN="$copy/$file" BROKEN_OF="${of%.c}" \
@@ -100,11 +100,11 @@ compile_bpf() {
 		-idirafter "/usr/include/$("$CC" -print-multiarch)" -c "$1" -o "$2"
 }
 
-# As bpf/Makefile has it, for programs that do without CAP_PERFMON.
+# As in bpf/Makefile, for programs that load without CAP_PERFMON.
 bare_flags=(-DEPF_NO_PERFMON -mllvm -no-stack-slot-sharing)
 
-# BPF programs may be loaded: the variant without a mutation says so. If it cannot be
-# built, its first test says so.
+# Can BPF programs be loaded? The unmutated variant shows it; if it cannot be built, its
+# first test says so.
 need_loads() {
 	edit='' make_variant > /dev/null 2>&1 || return 0
 	passes > /dev/null 2>&1
@@ -120,14 +120,13 @@ script() {
 	judge=finishes
 }
 
-# usage: says PATTERN PROGRAM [ARG]...
-# Does it print a line like that, however it goes on? The first one ends it, so
-# that a variant that never ends costs no time.
+# usage: says PATTERN PROGRAM [ARG]... Does it print a matching line? The first one ends
+# it, so that a mutant that never ends costs no time.
 says() {
 	local pattern=$1 pid said
 	shift
 	[ -p "$tmp/said" ] || mkfifo "$tmp/said" || return
-	# In the foreground: it ends with the script.
+	# In the foreground, so that it ends with the script.
 	timeout --foreground "$limit" "$@" > "$tmp/said" 2>&1 &
 	pid=$!
 	grep -m 1 -E "$pattern" < "$tmp/said"
@@ -137,14 +136,14 @@ says() {
 	return $said
 }
 
-# Likewise, but it goes on to its end: for tests that have something to clean up.
+# The same, but the program runs to its end: for tests that have to clean up.
 finishes() {
 	local pattern=$1
 	shift
 	"$@" | grep -E "$pattern"
 }
 
-# It crashes: by SIGSEGV or SIGBUS.
+# Does it crash, by SIGSEGV or SIGBUS?
 crashes() {
 	"$@" > /dev/null 2>&1
 	case $? in
@@ -153,8 +152,8 @@ crashes() {
 	esac
 }
 
-# The test fails with the claim; a crash does not count unless it is the claim, nor
-# does a loop.
+# The test fails with the claim; neither a crash (unless it is the claim) nor an endless
+# loop counts.
 caught() {
 	if [ "$claim" = crash ]; then
 		crashes "${program[@]}" $args "${cases[@]}"

@@ -53,11 +53,11 @@ ROW = ("kind", "id", "what", "thorough", "file", "edit", "build", "tree", "test"
 
 
 class Wrong(Exception):
-    """A table that cannot be read, with its place."""
+    """An invalid table, with the place of the error."""
 
 
 def stanzas(path):
-    """Yields (place, [(key, value)]) for each stanza."""
+    """Yield (place, [(key, value)]) for each stanza."""
     now, place = [], None
     with open(path, encoding="utf-8") as file:
         for nr, line in enumerate(file, 1):
@@ -82,7 +82,7 @@ def stanzas(path):
 
 
 def row_of(place, lines, group):
-    """The row of a stanza: what it says, else what its group says."""
+    """Return the row of a stanza: its own values, else those of its group."""
     row = dict(group)
     row.update(kind=lines[0][0], id=lines[0][1], place=place)
     own = {}
@@ -102,7 +102,7 @@ def row_of(place, lines, group):
 
 
 def read():
-    """All rows of all tables, in order."""
+    """Return all rows of all tables, in order."""
     rows = []
     for path in sorted(glob.glob(os.path.join(TABLES, "*.table"))):
         group = None
@@ -118,7 +118,7 @@ def read():
 
 
 def sed(edit, path):
-    """The text of a file and what the edit makes of it; an error of sed is a Wrong."""
+    """Return the text of a file and the result of the edit; an error of sed is a Wrong."""
     with open(path, "rb") as file:
         text = file.read()
     done = subprocess.run(["sed", edit], input=text, capture_output=True, check=False)
@@ -234,7 +234,7 @@ def show(pattern="*"):
 
 
 def explore(pattern):
-    """The explorer has its variants by name in its program."""
+    """The explorer's variants are named in its own program."""
     if not fnmatch.fnmatch("explore/", pattern):
         return
     program = os.path.join(os.environ.get("BUILD", os.path.join(TOP, "build")),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Arguments: filters are filters, and memory is as long as it is said to be. */
+/* Arguments: filters must be filters, and memory must be as long as stated. */
 #include <stdbool.h>
 
 #include "slot.bpf.h"
@@ -56,7 +56,7 @@ int key_behind_packet(struct xdp_md *ctx)
 	return WITH_FILTER(f, bpf_epf_test_and_insert(f, data, 16));
 }
 
-/* References in a map are nobody's bytes. */
+/* References in a map cannot be accessed as bytes. */
 SEC("xdp")
 FAILS(BAD_MEMORY)
 int key_over_reference(struct xdp_md *ctx)
@@ -154,7 +154,7 @@ int context_is_the_stack(struct xdp_md *ctx)
 							  sizeof(opts)));
 }
 
-/* What is passed as a map is a map. */
+/* An argument that must be a map is a map. */
 SEC("tc")
 FAILS(NOT_A_MAP)
 int map_is_its_value(struct __sk_buff *skb)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What verifier.c is to make of a program, written beside it:
+ * The result that verifier.c expects for a program, stated in the program:
  *
  *   FAILS("text")  must be refused, and the verifier's last words have the
  *                  text; where kernels word it differently, the texts are split
@@ -18,7 +18,7 @@
 #define FAILS(text) __attribute__((btf_decl_tag(EXPECT_TAG text)))
 #define RUNS __attribute__((btf_decl_tag(RUNS_TAG)))
 
-/* What the verifier says of */
+/* The verifier's messages about */
 #define LEAK "Unreleased reference|would lead to reference leak"
 #define NOT_A_FILTER "must point to scalar, or struct with scalar|" \
 	"must be referenced or trusted"

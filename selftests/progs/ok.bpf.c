@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What must load, and do what it says where it can be run. */
+/* Programs that must load, and work as described if they can be run. */
 #include <linux/errno.h>
 #include <stdbool.h>
 
 #include "slot.bpf.h"
 
-/* All functions on one key: absent, then present in the current epoch. */
+/* Call all functions on one key: absent, then present in the current epoch. */
 static __always_inline bool all_functions(struct epf_filter *f, __u64 key)
 {
 	__u64 digest;
@@ -79,7 +79,7 @@ RUNS int xdp_packet(struct xdp_md *ctx)
 	return ret;
 }
 
-/* The reference stays in its map. @map: one with a filter in it. */
+/* The reference stays in its map. @map: one that contains a filter. */
 static __always_inline bool skb_held(void *map, struct __sk_buff *skb)
 {
 	struct epf_pkt_opts opts = { .key = EPF_PKT_FRAME };
@@ -110,7 +110,7 @@ RUNS int xdp_held(struct xdp_md *ctx)
 						sizeof(opts)) == 1 ? RAN : 0;
 }
 
-/* Maps without a filter, or of another kind, are no error of the program. */
+/* Maps without a filter, or of another kind, give an error at run time only. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -136,7 +136,7 @@ RUNS int tc_held_nowhere(struct __sk_buff *skb)
 	return RAN;
 }
 
-/* What has no key is told so without a filter, too. */
+/* A packet without a key gives its error even without a filter. */
 SEC("xdp")
 RUNS int xdp_held_nowhere(struct xdp_md *ctx)
 {
@@ -156,7 +156,7 @@ int cgroup_held(struct __sk_buff *skb)
 	return skb_held(&slots, skb);
 }
 
-/* Keys straight from a packet, checked as the verifier wants it. */
+/* Keys straight from a packet, checked as the verifier requires. */
 SEC("xdp")
 RUNS int xdp_key_in_packet(struct xdp_md *ctx)
 {
@@ -230,7 +230,7 @@ RUNS int syscall_kptr(void *ctx)
 		return 0;
 	if (all_functions(f, 4))
 		ret = RAN;
-	f = bpf_kptr_xchg(&slot->filter, f); /* the map's end releases it */
+	f = bpf_kptr_xchg(&slot->filter, f); /* freed with the map */
 	if (f)
 		bpf_epf_release(f);
 	return ret;

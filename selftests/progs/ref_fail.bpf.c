@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* References: every one acquired goes back once, and is not used afterwards. */
+/* References: every one acquired must be released once, and not used afterwards. */
 #include "slot.bpf.h"
 
 SEC("xdp")
@@ -149,7 +149,7 @@ int release_inside_map(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* A forged reference. */
+/* A forged reference is rejected. */
 SEC("xdp")
 FAILS("store to referenced kptr disallowed")
 int overwrite_in_map(struct xdp_md *ctx)

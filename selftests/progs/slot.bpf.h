@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A place for a reference, the id of a filter that the loader makes, and the
- * program that puts it there: for programs that cannot acquire it.
+/* A map slot for a reference, the id of a filter that the loader makes, and the program
+ * that puts it there: for programs that cannot acquire it themselves.
  */
 #ifndef EPF_PROGS_SLOT_H
 #define EPF_PROGS_SLOT_H

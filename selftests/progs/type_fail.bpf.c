@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Program types that may not call: those with no use for it, and for the
- * packet functions all but XDP, whose context alone they can read.
+ * Program types that may not call the functions: those without a use for them, and for
+ * the packet functions all except XDP, whose context is the only one they can read.
  */
 #include "slot.bpf.h"
 
@@ -135,7 +135,7 @@ struct sk_buff {
 	unsigned int len;
 } __attribute__((preserve_access_index));
 
-/* Socket buffers are for those whose context they are. */
+/* Functions on socket buffers are for programs whose context is one. */
 SEC("xdp")
 FAILS(CALL_REFUSED)
 int xdp_buffer(struct xdp_md *ctx)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Give every program of the objects named on the command line to the verifier,
- * each alone and with a filter of its own, and see that it is treated as
- * expect.h says.
+ * Give every program of the objects named on the command line to the verifier, each
+ * alone and with its own filter, and check that it is treated as expect.h says.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -26,7 +25,7 @@ static const struct epf_params params = {
 	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
 };
 
-/* The text of the function's tag that begins with @prefix, or NULL. */
+/* Return: the text of the function's tag that begins with @prefix, or NULL. */
 static const char *tag_of(const struct bpf_object *obj, const char *func,
 			  const char *prefix)
 {
@@ -59,7 +58,7 @@ static bool has_one(const char *log, const char *texts)
 	return found;
 }
 
-/* The last @lines lines before the statistics. */
+/* Return: the last @lines lines before the statistics. */
 static char *last_words(const char *log, int lines)
 {
 	const char *end = strstr(log, "\nprocessed ");
@@ -81,8 +80,8 @@ static void show(const char *text)
 	}
 }
 
-/* Of every object, see slot.bpf.h; loaded and run beside programs of the types
- * that cannot acquire a filter.
+/* The program of every object that fills the slot, see slot.bpf.h; loaded and run next
+ * to programs of the types that cannot acquire a filter.
  */
 #define FILL "fill_slot"
 
@@ -148,7 +147,7 @@ static int run(const struct bpf_program *prog)
 	return err ? err : (int)opts.retval;
 }
 
-/* A kernel without the type refuses its programs for that alone. */
+/* A kernel without the type refuses its programs for that reason alone. */
 static bool knows_type(const struct one *one)
 {
 	return libbpf_probe_bpf_prog_type(bpf_program__type(one->prog), NULL);
@@ -200,7 +199,7 @@ static void check(const char *path, const char *name, int dev, char *log)
 	epf_dev_destroy(dev, params.name, true);
 }
 
-/* For each program of the objects. Return: how many. */
+/* Check each program of the objects. Return: their number. */
 static int each(int nr, char **paths, int dev, char *log)
 {
 	struct bpf_program *prog;

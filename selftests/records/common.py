@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the tests of records share: the reader under test, and keys and digests
-made without it.
+"""What the tests of records share: the reader under test, and keys and digests computed
+without it.
 """
 
 import os
@@ -25,9 +25,9 @@ LINE_MAX = 1 << 20
 
 
 class Got:
-    """What readrec printed: @pairs of digest and raw bytes, @records,
-    @keyless, @bad and @bytes counted, @calls of rec_next(), @error its number or 0, @why its text.
-    """
+    """The output of readrec: @pairs of digest and raw bytes, @records, @keyless, @bad and @bytes
+    counted, @calls of rec_next(), @error its number or 0, @why its text.
+"""
 
     def __init__(self, out, status):
         self.pairs, self.error, self.why = [], 0, ""
@@ -66,9 +66,8 @@ def command(form, *options):
 
 
 def read(data, form, *options, memory=None):
-    """Of bytes, through a pipe; or of an open file. With at most so many bytes
-    of @memory.
-    """
+    """Read bytes through a pipe, or an open file, with at most @memory bytes of memory.
+"""
     how = {"input": data} if isinstance(data, bytes) else {"stdin": data}
     if memory and "sanitized" not in READREC:
         how["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_AS,
@@ -94,14 +93,14 @@ def digest(key):
 
 
 def differ(what, got, want):
-    """None where equal."""
+    """Return None if equal, else a text."""
     if got == want:
         return None
     return f"{what}:\ngot  {str(got)[:400]}\nwant {str(want)[:400]}"
 
 
 def expect(got, keys, error=0, keyless=None, bad=None):
-    """First fault of @got, which is to have @keys and those counts."""
+    """Return the first fault of @got, which must have @keys and those counts."""
     return differ("digests", got.digests, [digest(k) for k in keys]) or \
         differ("error", (got.error, got.why) if got.error != error else error,
                error) or \
@@ -111,7 +110,7 @@ def expect(got, keys, error=0, keyless=None, bad=None):
 
 
 def first(faults):
-    """The first fault of an iteration, with its place."""
+    """Return the first fault of an iteration, with its place."""
     for i, fault in enumerate(faults):
         if fault:
             return f"case {i}: {fault}"
@@ -119,7 +118,7 @@ def first(faults):
 
 
 def flow_key(version, proto, four, src, dst):
-    """Canonical bytes by the description, not by the code."""
+    """The canonical bytes, from the description and not from the code."""
     return bytes([version, proto]) + four + src + dst
 
 

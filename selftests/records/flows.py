@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Flows of nfdump and IPFIX, and captures: their keys are those of the packets,
-as the model of selftests/model cuts them.
+"""Flows of nfdump and IPFIX, and captures: their keys are those of the packets, as
+selftests/model computes them.
 
 usage: flows.py [FUNCTION]...
 """
@@ -25,7 +25,7 @@ NFDUMP = "ts,te,td,sa,da,sp,dp,pr,flg\n"
 
 
 class Flow:
-    """Of a frame: what an exporter would tell of it."""
+    """What an exporter would report about a frame."""
 
     def __init__(self, frame, link):
         _, _, kind, rest = packets.link_layer(frame, link)
@@ -43,7 +43,7 @@ class Flow:
 
     @property
     def keyless(self):
-        """No record tells the identifier, nor ports of zero."""
+        """No record has the identifier, or ports of zero."""
         with_id = packets.ICMP4_WITH_ID if self.version == 4 else \
             packets.ICMP6_WITH_ID
         return self.icmp and self.four[0] in with_id or \
@@ -74,7 +74,7 @@ class Flow:
 
 
 def model_flows():
-    """All that the packet vectors have, but for fragments."""
+    """Return the flows of all packet vectors, except fragments."""
     flows = []
     for link, frame, _ in frames.all_frames():
         try:
@@ -120,7 +120,7 @@ MADE = [  # from flows: name, key, flags, prefix
 
 
 def made_key(frame, link, flow, key, flags, most):
-    """Of the record of a packet; None: not all that it takes is told."""
+    """The keys of a packet's record; None: the record lacks a field that they need."""
     errors = packets.ICMP4_ERRORS if flow.version == 4 else packets.ICMP6_ERRORS
     whole = key in (packets.FLOW, packets.CONVERSATION)
     if key != packets.PEER and flow.proto in PORTS and flow.four == bytes(4) or \
@@ -131,7 +131,7 @@ def made_key(frame, link, flow, key, flags, most):
 
 
 def nfdump_made():
-    """Records have the peers and conversations of their packets, too."""
+    """Records have the same peers and conversations as their packets."""
     some = []
     for link, frame, cuts in frames.all_frames() + frames.flow_frames():
         try:
@@ -154,7 +154,7 @@ def nfdump_made():
 
 
 def nfdump_variants():
-    """Names of columns and protocols, ends of lines, joined outputs; a quote."""
+    """Names of columns and protocols, line ends, concatenated outputs; a quote."""
     long = "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets\n"
     tail = "Summary\nflows,bytes,packets,avg_bps,avg_pps,avg_bpp\n1,2,3,4,5,6\n"
     text = NFDUMP + "t,t,0,192.0.2.1,192.0.2.2,1,2,TCP  ,.\n" + tail + \
@@ -197,7 +197,7 @@ def nfdump_bad():
 
 
 def capture_flows(path):
-    """Keys of the flows that nfpcapd would see; it puts fragments together."""
+    """Return the keys of the flows that nfpcapd would see; it reassembles fragments."""
     keys, skip = set(), set()
     for p in pcap.load(path).packets:
         try:
@@ -212,7 +212,8 @@ def capture_flows(path):
 
 
 def real_nfdump():
-    """What nfpcapd and nfdump make of real traffic has its packets' keys."""
+    """The records that nfpcapd and nfdump make of real traffic have the keys of its
+    packets."""
     path = os.path.join(DATA, "real.pcap")
     if not (shutil.which("nfpcapd") and shutil.which("nfdump")):
         raise tap.Skip("no nfdump")
@@ -267,7 +268,7 @@ def a_set(number, body, length=None):
 
 
 def template(number, *elements, kind=2, scope=None):
-    """Elements are (number, length) or (number, length, enterprise)."""
+    """Return a template. Elements are (number, length) or (number, length, enterprise)."""
     body = struct.pack(">HH", number, len(elements))
     body += b"" if scope is None else struct.pack(">H", scope)
     for e in elements:
@@ -299,11 +300,11 @@ NONE = (bytes(4), bytes(4)), (bytes(16), bytes(16))
 IPFIX = [
     ([message(template(256, *PLAIN), a_set(256, plain() + plain(2)))],
      [plain_key(), plain_key(2)], 0, 0),
-    # ports of a protocol without; an address of the other direction alone
+    # ports of a protocol without ports; an address of only the other direction
     ([message(template(256, *PLAIN), a_set(256, plain(1, 2, 47))),
       message(template(256, (8, 4, 29305), *PLAIN[1:]), a_set(256, plain()))],
      [flow_key(4, 47, bytes(4), *V4)], 1, 0),
-    # a template of its own for each domain, and again another
+    # a template for each domain, and a replacement
     ([message(template(256, *PLAIN), domain=1),
       message(template(256, *PLAIN[::-1]), domain=2),
       message(a_set(256, plain()), domain=1),
@@ -323,7 +324,7 @@ IPFIX = [
       message(a_set(256, b"\3eth" + plain() +
                     b"\xff\1\0" + b"x" * 256 + plain(5)))],
      [plain_key(), plain_key(5)], 0, 0),
-    # an element twice: the first counts; reverse elements do not
+    # an element twice: the first counts; reverse elements do not count
     ([message(template(256, *PLAIN, (11, 2), (7, 2, 29305), (8, 4, 29305))),
       message(a_set(256, plain() + b"\0\1" + b"\0\2" + b"abcd"))],
      [plain_key()], 0, 0),
@@ -335,7 +336,7 @@ IPFIX = [
                                           mixed(NONE[0], V6) + mixed(V4, V6)))],
      [flow_key(4, 17, b"\0\7\0\x08", *V4), flow_key(6, 17, b"\0\7\0\x08", *V6),
       flow_key(4, 17, b"\0\7\0\x08", *V4)], 0, 0),
-    # not all that a key needs; an address of another length
+    # fields that the key needs are missing; an address of another length
     ([message(template(256, (8, 4), (12, 4)), template(257, (8, 4), (4, 1)),
               template(258, *PLAIN[:2], (4, 1)), template(259, (8, 16), *PLAIN[1:]),
               a_set(256, bytes(8)), a_set(257, bytes(5)),
@@ -359,17 +360,17 @@ IPFIX = [
     # no data, no set
     ([message(), message(template(256, *PLAIN)), message(a_set(256, b""))],
      [], 0, 0),
-    # data without a template, before there is one, and after it is withdrawn
+    # data without a template, before it arrives, and after it is withdrawn
     ([message(a_set(256, plain())), message(template(256, *PLAIN)),
       message(a_set(256, plain())), message(a_set(2, b"\1\0\0\0")),
       message(a_set(256, plain(3)))], [plain_key()], 0, 2),
-    # sets that lie
+    # sets with wrong lengths
     ([message(template(256, *PLAIN)), message(a_set(256, plain(), 3)),
       message(a_set(256, plain(), 0)), message(a_set(256, plain(), 99)),
       message(a_set(256, plain()) + b"\1\0"), message(a_set(255, plain())),
       message(a_set(0, plain())), message(a_set(4, plain())),
       message(a_set(256, plain(9)))], [plain_key(9)], 0, 7),
-    # templates that lie
+    # invalid templates
     ([message(a_set(2, struct.pack(">HH", 255, 1) + b"\0\x08\0\4")),
       message(a_set(2, struct.pack(">HH", 256, 9) + b"\0\x08\0\4")),
       message(a_set(2, struct.pack(">HHHH", 256, 1, 0x8008, 4))),
@@ -397,7 +398,7 @@ IPFIX = [
       message(template(256, *PLAIN), domain=1),
       message(a_set(256, plain(5)), domain=1)],
      [plain_key(3), plain_key(4), plain_key(5)], 0, 3),
-    # variable length beyond the set
+    # variable length that exceeds the set
     ([message(template(256, (82, 0xFFFF), *PLAIN)),
       message(a_set(256, b"\x28" + plain())),
       message(a_set(256, b"\xff\xff\xff" + plain())),
@@ -441,7 +442,7 @@ def ipfix_changing():
 
 
 def ipfix_no_message():
-    """What nothing can be read behind, skip-bad or not."""
+    """Errors after which reading cannot continue, with skip-bad or without."""
     good = message(template(256, *PLAIN), a_set(256, plain()))
     for tail in (message(version=9), message(length=15), message(length=0),
                  message(length=17), good[:-1], good[:1], b"x" * 40):
@@ -453,7 +454,8 @@ def ipfix_no_message():
 
 
 def ipfix_bounds():
-    """What a file may have remembered: templates, unknown elements, domains."""
+    """The most that a file can make the reader remember: templates, unknown elements,
+    domains."""
     wide = [(1 + i % 400, 4) for i in range(1024)]
     many = [message(template(256 + i, *wide)) for i in range(80)]
     again = [message(template(256, *wide)) for i in range(80)]
@@ -479,8 +481,7 @@ def ipfix_bounds():
 
 
 def template_bounds():
-    """The fields that a template may have, how many equal ones, each with a byte
-    at least."""
+    """The limits of a template's fields and of equal fields, each of at least a byte."""
     end = [message(template(999, *PLAIN), a_set(999, plain()), domain=1)]
     wide = [(1 + i % 400, 4) for i in range(1025)]
     for what, fields, bad in (("1024 fields", wide[:1024], 0),
@@ -500,8 +501,8 @@ def template_bounds():
 
 
 def hostile():
-    """(what, format, bytes): files that are cheap to make and dear to read: for
-    each byte, or for each key."""
+    """Yield (what, format, bytes): files that are cheap to make and expensive to read, per
+    byte or per key."""
     equal = message(*[template(256 + i, *[(201 + j % 64, 4)
                                           for j in range(1000)])
                       for i in range(16)])
@@ -522,8 +523,8 @@ def hostile():
 
 
 def bounded_calls():
-    """No call reads on for long, whatever comes: as much work as it may do and
-    one more template, record or packet. readrec looks at each call."""
+    """Every call returns soon: it does its limit of work and at most one more template,
+    record or packet. readrec checks each call."""
     for what, form, data in hostile():
         options = ["key=flow"] if form in ("ipfix", "pcap") else ["fields=1"]
         got = read(data, form, *options, "quiet", "skip-bad")
@@ -537,7 +538,7 @@ def bounded_calls():
 
 
 def model_packets():
-    """(link type of the file, packets) of the packet vectors."""
+    """Yield (link type of the file, packets) of the packet vectors."""
     links = {packets.ETHER: pcap.EN10MB, packets.IP: pcap.RAW,
              packets.SLL: pcap.SLL, packets.SLL2: pcap.SLL2}
     for link, number in links.items():
@@ -558,9 +559,9 @@ def keys_of(some, key, link):
 
 
 def captures():
-    """Every frame of the model, as pcap of both orders and as pcapng; what is
-    written of it is a capture of the same packets.
-    """
+    """Every frame of the model, as pcap in both byte orders and as pcapng; what is written
+    from them is a capture of the same packets.
+"""
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "in"), os.path.join(folder, "out")
         for link, number, some in model_packets():
@@ -604,7 +605,7 @@ def odd_captures():
 
 
 def mostly_keyless():
-    """Packets without a key, more than are taken at once, between others."""
+    """More packets without a key than are read at once, between others."""
     number, some = [(n, s) for _, n, s in model_packets()][0]
     arp = [pcap.Packet(0, bytes(12) + b"\x08\x06" + bytes(size))
            for size in [1486] * 9000 + [0] * 200000]
@@ -617,7 +618,7 @@ def mostly_keyless():
 
 
 def many_interfaces():
-    """Of which libpcap keeps each of a section: 65536 at most."""
+    """Interfaces, of which libpcap keeps 65536 per section at most."""
     number, some = [(n, s) for _, n, s in model_packets()][0]
     keys = keys_of(some, 0, packets.ETHER)
     faults = []
@@ -642,8 +643,8 @@ def many_interfaces():
 
 
 def odd_blocks():
-    """Blocks that are no packets, between packets: skipped where they are sound,
-    of any length and number, cut at any place of what is read at once."""
+    """Blocks that are not packets, between packets: skipped if valid, of any length and
+    number, and cut at any place of a read."""
     number, some = [(n, s) for _, n, s in model_packets()][0]
     some = some[:40]
     keys = keys_of(some, 0, packets.ETHER)
@@ -691,7 +692,7 @@ def cut_files():
 
 
 def cut_anywhere():
-    """A prefix of the records, an error where a unit is cut, no crash."""
+    """A prefix of the records, an error if a unit is cut, and no crash."""
     step = 7 if "sanitized" in READREC else 1
     for form, data, key in cut_files():
         whole = read(data, form, key)

@@ -2,11 +2,11 @@
 /*
  * usage: mkipfix < FLOWS > FILE
  *
- * IPFIX by libfixbuf's exporter. A line is a flow: version, protocol, source
- * and destination port, type and code of ICMP, source, destination, and how
- * ICMP is told: "own" (icmpTypeCode), "two" (icmpType and icmpCode) or "port".
- * Each kind of flow has a template of its own, some with elements that a reader
- * has no use for: of variable length, of an enterprise, reverse ones.
+ * Writes IPFIX with libfixbuf's exporter. A line is a flow: version, protocol, source
+ * and destination port, type and code of ICMP, source, destination, and how ICMP is
+ * encoded: "own" (icmpTypeCode), "two" (icmpType and icmpCode) or "port". Each kind of
+ * flow has its own template, some with elements that a reader ignores: of variable
+ * length, of an enterprise, reverse ones.
  */
 #include <arpa/inet.h>
 #include <stdbool.h>
@@ -39,7 +39,7 @@ struct flow {
 	uint8_t padding[7];
 };
 
-/* Internal: all. External: those whose flags a template has. */
+/* Internal template: all elements. External templates: those whose flags match. */
 static fbInfoElementSpec_t spec[] = {
 	{ "flowStartMilliseconds", 8, 0 },
 	{ "packetDeltaCount", 8, 0 },

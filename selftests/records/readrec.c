@@ -2,12 +2,12 @@
 /*
  * usage: readrec HASH-KEY FORMAT [OPTION]... < FILE
  *
- * Prints what the readers make of standard input: each record as its digest and
- * its bytes in hex, at the end the counts, or the error. Options: fields=TEXT,
- * separator=C, joint=C, key=frame|packet|flow, strict, digest, hex, header,
- * skip-bad, quiet (counts only).
+ * Prints what the readers read from standard input: each record as its digest and its
+ * bytes in hex, then the counts, or the error. Options: fields=TEXT, separator=C,
+ * joint=C, key=frame|packet|flow, strict, digest, hex, header, skip-bad, quiet (counts
+ * only).
  *
- * Exit: 0; 1: an error was printed; 3: a promise of records.h was broken.
+ * Exit: 0; 1: an error was printed; 3: a guarantee of records.h was violated.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static void print_count(struct rec_count c)
 	       (unsigned long long)c.bytes);
 }
 
-/* An error is one line, and one of those that the header names. */
+/* An error is one line, and one of the errors that the header documents. */
 static int failed(int err, const struct rec_error *e)
 {
 	const char *c = e->text;
@@ -106,9 +106,9 @@ static int failed(int err, const struct rec_error *e)
 	return *c || c == e->text || err >= 0 ? 3 : 1;
 }
 
-/* Of the input in one call: a buffer, and what libpcap has read ahead. */
+/* Limit of input in one call: a buffer, and what libpcap has read ahead. */
 #define CALL_BYTES (4u << 20)
-/* Beyond REC_WORK: a line, a block or a template, which is not divided. */
+/* Limit beyond REC_WORK: a line, a block or a template, which is not divided. */
 #define CALL_WORK (2u << 20)
 
 static int read_all(struct rec_source *source)

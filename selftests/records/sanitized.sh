@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The tests of records with address and undefined-behaviour sanitizers. GLib
-# keeps what it allocated for good, so leaks are looked for without IPFIX.
+# Runs the tests of records with address and undefined-behaviour sanitizers. GLib never
+# frees some allocations, so leaks are checked without IPFIX.
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../ktap.sh"

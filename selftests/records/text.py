@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""CSV, JSON lines and whole lines, against Python's own readers of them.
+"""CSV, JSON lines and whole lines, against Python's own readers.
 
 usage: text.py [FUNCTION]...
 """
@@ -60,7 +60,7 @@ def csv_known():
     return first(map(of, CSV))
 
 
-# (text, options, keys before, word of the error)
+# (text, options, keys before the error, word of the error)
 CSV_BAD = [
     (b'a"b,c\n', ["fields=1"], [], "line 1"),
     (b'a,b\n"x"y,c\nd,e\n', ["fields=1"], [b"a"], "line 2"),
@@ -93,16 +93,16 @@ def csv_bad():
 
 
 def csv_skipped():
-    """What is bad is left out and counted, up to the end of its line."""
+    """A bad record is left out and counted, up to the end of its line."""
     text = b'a,1\nb"b,2\n"c"c,3\nd\n"e",5\n' + b"k" * 257 + b",6\ng,7\nh\rh,8\n"
     got = read(text, "csv", "fields=1,2", "skip-bad")
     return expect(got, [b"a,1", b"e,5", b"g,7"], 0, 0, 5)
 
 
 def csv_blank_apart():
-    """A blank line that comes alone is none of the next record's bytes: each read
-    from a socket of packets gives one of them.
-    """
+    """A blank line that arrives alone does not count to the next record: each read from a
+    packet socket returns one line.
+"""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for part in b"a,b\r\n", b"\r\n", b"c,d\n", b"\n", b"e,f\n":
         ours.send(part)
@@ -123,7 +123,7 @@ def one_field(r):
 
 
 def csv_random():
-    """Python writes and reads it; records lie across what is read at once."""
+    """Python writes and reads it; records span the reader's buffers."""
     r = rng(1)
     rows = [[one_field(r) for _ in range(4)] for _ in range(30000)]
     for i in range(0, 30000, 3000):
@@ -168,12 +168,12 @@ LINES = [
 
 
 def whole_lines():
-    """As 'epfctl insert' takes them: only a newline ends a line."""
+    """As 'epfctl insert' reads them: only a newline ends a line."""
     return first(map(of, LINES)) or \
         expect(read(b"x" * 257 + b"\n", "csv"), [], EBADMSG)
 
 
-# (line, fields, key or None: keyless or "bad")
+# (line, fields, key or None for keyless, or "bad")
 JSON = [
     (b'{"a":"x"}', "a", b"x"),
     (b' {"a" : "x"} \r', "a", b"x"),
@@ -248,7 +248,7 @@ def json_random():
 
 
 def json_insert():
-    """Without fields: the JSON that 'epfctl insert' takes."""
+    """Without fields: the JSON that 'epfctl insert' accepts."""
     text = b'"key"\n{"key":"k"}\n{"hex":"00fF"}\n\n{"x":1,"key":"\\u0000"}\n'
     bad = [b"7", b"null", b"{}", b'{"key":1}', b'{"key":"a","hex":"00"}',
            b'""', b'{"hex":"0"}', b'{"hex":""}']
@@ -258,7 +258,7 @@ def json_insert():
 
 
 def begun(whole, got):
-    """@got is the beginning of @whole; its last record may be cut off."""
+    """Tell whether @got is the beginning of @whole; its last record may be cut off."""
     return got.pairs == whole.pairs[:len(got.pairs)] or \
         got.pairs[:-1] == whole.pairs[:len(got.pairs) - 1] and \
         whole.pairs[len(got.pairs) - 1][1].startswith(got.pairs[-1][1])
@@ -283,9 +283,9 @@ def cut_anywhere():
 
 
 def long_lines():
-    """LINE_MAX bytes are a line, one more is an error, with any of its bytes
-    in sight or not.
-    """
+    """A line may have LINE_MAX bytes; one more is an error, whether or not all its bytes
+    have arrived.
+"""
     def of_length(n):
         return [(b"a," + b"x" * (n - 3) + b"\n", "csv", ["fields=1"]),
                 (b'a,"' + b"\n" * (n - 5) + b'"\n', "csv", ["fields=1"]),
@@ -317,7 +317,7 @@ def endless_line():
 
 
 def trickle():
-    """A record is given when it is there."""
+    """A record is returned as soon as it has arrived."""
     run = subprocess.Popen(command("csv", "fields=1"), stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE)
     for i in range(3):
@@ -332,7 +332,7 @@ def trickle():
 
 
 def without_sense():
-    """(format, options): -EINVAL"""
+    """(format, options) that give -EINVAL"""
     cases = [("column", []), ("csv", ["fields=1", "digest", "hex"]),
              ("csv", ["fields=1,2", "digest"]), ("csv", ["fields=0"]),
              ("csv", ["fields=x"]), ("csv", ["fields=-1"]),

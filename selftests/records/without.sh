@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Readers built without the libraries that may be missing.
+# Readers built without the optional libraries.
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../ktap.sh"
@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 bare=${BUILD:-$here/../../build}/selftests/records/readrec_bare
 [ -x "$bare" ] || ktap_skip_all 'not built'
 
-# usage: says FORMAT PACKAGE OPTION...: EOPNOTSUPP, naming the package
+# usage: says FORMAT PACKAGE OPTION...: fails with EOPNOTSUPP, naming the package
 says() {
 	printf 'a,b\n' | "$bare" 1,2 "$1" "$3" | grep "^error 95 .*$2"
 }

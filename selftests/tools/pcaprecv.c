@@ -12,8 +12,8 @@
 
 #include "../clock.h"
 
-/* In immediate mode each slot of the ring is as long as the longest frame: so
- * there are 8,192, more than any suite sends before we get to read.
+/* In immediate mode each slot of the ring is as long as the longest frame. This gives
+ * 8,192 slots, more than any suite sends before this program reads.
  */
 #define SNAP_BYTES 16384
 #define RING_BYTES (128 << 20)

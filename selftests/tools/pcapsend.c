@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Send the frames of a capture file (Ethernet) on an interface, in order, each
- * once, past the queueing discipline, at a steady pace. Prints "FRAMES BYTES"
- * sent. A frame that the interface cannot take (longer than its MTU, shorter
- * than a header) ends it, unless -s skips those and says how many.
+ * Send the frames of a capture file (Ethernet) on an interface, in order, each once,
+ * past the queueing discipline, at a steady pace. Prints "FRAMES BYTES" sent. A frame
+ * that the interface cannot send (longer than its MTU, shorter than a header) is an
+ * error, unless -s skips such frames and prints their number.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -54,7 +54,7 @@ static int open_socket(const char *ifname)
 	return fd;
 }
 
-/* Short waits are burnt, as sleeping would oversleep them. */
+/* Short waits are busy loops, because sleeping would take too long. */
 static void pace(const struct sender *s)
 {
 	unsigned long long due, now;

@@ -3,11 +3,11 @@
 #
 # Boots a stock kernel in QEMU on top of this machine's own root file system
 # and runs one command in it as root. Guarantees:
-#  - stdout carries the command's output alone, as it comes; the kernel's log
-#    goes to a file and is shown on stderr when something fails;
-#  - exit status 0 means that the command exited 0, said so through a line
-#    written last, and that the kernel reported no warning meanwhile: a panic,
-#    a hang or a lost guest is never taken for success;
+#  - stdout carries only the command's output, as it comes; the kernel's log goes to a
+#    file and is shown on stderr when something fails;
+#  - exit status 0 means that the command exited 0 and wrote the status line last, and
+#    that the kernel reported no warning meanwhile: a panic, a hang or a lost guest never
+#    counts as success;
 #  - the guest sees the root file system and the repository at their own paths
 #    and may write anywhere; only what it writes below $EPF_OUT is kept.
 # Needs no root. The guest has no network but its own.
@@ -50,12 +50,12 @@ die() {
 	exit 125
 }
 
-# What a healthy kernel does not say.
+# Log lines that a healthy kernel does not print.
 complaints='WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t'
 complaints+='|rcu:.*(stall|detected)|Kernel panic|KASAN|KFENCE|UBSAN'
 complaints+='|INFO: (task|possible|trying to register)|kmemleak: [1-9]'
 complaints+='|blocked for more than|corruption|unregister_netdevice: waiting'
-# Taint bits of the same: machine check, bad page, oops, warning, soft lockup.
+# The corresponding taint bits: machine check, bad page, oops, warning, soft lockup.
 bad_taint=$((1 << 4 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14))
 
 kernel=${EPF_KERNEL:-} modules='' root=/ smp=2 mem=2G timeout=600 icount='' idle=off parallel=''
@@ -89,7 +89,7 @@ for tool in qemu-system-x86_64 busybox cpio modprobe; do
 	command -v "$tool" >/dev/null || die "$tool is missing: scripts/deps.sh vm"
 done
 
-# Scratch and caches; elsewhere for a user who may not write the tree.
+# Scratch and caches; in another place for a user who cannot write to the tree.
 state=$repo/build/vm
 if ! mkdir -p "$state" 2>/dev/null || ! [ -w "$state" ]; then
 	state=${TMPDIR:-/tmp}/epf-vm-$(id -u)
@@ -101,7 +101,7 @@ mkdir -p "$out" || die "cannot create $out"
 out=$(cd "$out" && pwd -P)
 root=$(cd "$root" && pwd -P) || exit 125
 
-# Release or image, and the modules that go with it.
+# The kernel's release or image, and its modules.
 if [ -z "$kernel" ] && [ "$root" = / ]; then
 	kernel=$("$repo/scripts/deps.sh" --kernel) || exit 125
 elif [ -z "$kernel" ]; then
@@ -145,12 +145,11 @@ for file in "$here"/{mkinitramfs.sh,init,stage2} "$(command -v busybox)" ${modul
 	fi
 done
 
-# A guest that has to wait for its CPU takes the timer for broken, and what stands
-# still meanwhile for hung.
+# A guest that waits for its CPU would consider the timer broken, and stalled tasks hung.
 patience='no_timer_check watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300'
 patience+=' sysctl.kernel.hung_task_timeout_secs=600'
-# Emulated, a program that lies at the same addresses each time starts in two thirds
-# of the time (QEMU 7.2: 100 starts of epfctl 7.0 s of CPU for 10.9).
+# Under emulation, a program at fixed addresses starts in two thirds of the time (QEMU
+# 7.2: 100 starts of epfctl take 7.0 s of CPU instead of 10.9).
 layout=norandmaps
 
 # usage: start_qemu SECONDS INITRD ARG...
@@ -181,7 +180,7 @@ wait_qemu() {
 	qemu_pid=
 }
 
-pack() { # files of $scratch as one more initramfs, concatenated to the first
+pack() { # the files of $scratch become another initramfs, appended to the first
 	cat "$initramfs"
 	(cd "$scratch" && printf '%s\n' "$@" | cpio --quiet -o -H newc -R 0:0)
 }
@@ -216,17 +215,17 @@ emulate_in_parallel() {
 	printf '8.1\n%s\n' "$version" | sort -V -C
 }
 
-# Emulated, without what takes time there and asks nothing of the module: a guard of
-# each indirect branch, a fifth level of page tables, registers that nobody uses and each
-# switch saves, bytes moved one by one where words would do.
+# Under emulation, disable slow features that do not concern the module: indirect branch
+# mitigations, five-level page tables, unused registers saved at each switch, byte-wise
+# copies.
 emulate() {
 	accel=(-accel "tcg,thread=$1" -cpu "max,-mpx,-pku,-erms" -smp "$smp")
 	append="spectre_v2=off no5lvl $append"
 }
 
 if [ -n "$icount" ]; then
-	# A fixed seed, clock and layout: what then still varies is the host's
-	# file system answering sooner or later.
+	# Fixed seed, clock and layout: the only remaining variation is the response time
+	# of the host's file system.
 	append="nokaslr norandmaps $append"
 	accel=(-accel "tcg,thread=single" -icount "shift=0,sleep=$idle" -cpu max -smp 1
 		-seed 1 -rtc "base=2026-01-01,clock=vm")
@@ -269,7 +268,7 @@ started() {
 	grep -q 'epf-vm: command starts' "$scratch/kernel.log"
 }
 
-# A boot that --parallel lost says nothing about the command.
+# A boot lost under --parallel says nothing about the command.
 lost_boot() {
 	[ -n "$parallel" ] && ! started && grep -q 'Oops: int3' "$scratch/kernel.log"
 }
@@ -284,8 +283,8 @@ for _ in 1 2 3; do
 done
 [ -z "$keep_log" ] || cp "$scratch/kernel.log" "$keep_log"
 
-# The log from the command on, or the end of a boot that did not get there,
-# without what every run says.
+# Prints the log since the command began, or the end of a boot that did not get there,
+# without lines of every run.
 command_log() {
 	if started; then
 		sed '1,/epf-vm: command starts/d' "$scratch/kernel.log"
@@ -301,8 +300,7 @@ show_log() {
 	} >&2
 }
 
-# What the kernel complained of. Races of the kernel with itself are not ours to
-# judge.
+# Prints the kernel's complaints. Races of the kernel with itself are ignored.
 complained() {
 	[ -n "$allow_warn" ] || command_log | grep -E "$complaints" |
 		grep -v -e 'BUG: KCSAN: [^[]*$'

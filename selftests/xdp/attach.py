@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Attach and detach: beside other programs, in every way it can be refused,
-and with nothing left behind.
+"""Attach and detach: beside other programs, with every possible refusal, and without
+leftovers.
 """
 
 import functools
@@ -56,7 +56,7 @@ def users(name=net.FILTER):
 
 
 def refused(text, *args, **how):
-    """epfctl fails with one line that has @text; nothing is left behind."""
+    """epfctl fails with one line that contains @text, and leaves nothing behind."""
     done = net.epfctl(*args, check=False, **how)
     lines = done.stderr.splitlines()
     if done.returncode != 2 or done.stdout or len(lines) != 1 or \
@@ -85,7 +85,7 @@ def other(command, *args):
 
 
 class Other:
-    """counter.bpf.o on B, beside ours, by xdp-loader."""
+    """counter.bpf.o on B, beside our program, attached by xdp-loader."""
 
     def __init__(self, mode="native"):
         self.mode = mode
@@ -105,7 +105,7 @@ class Other:
 
 
 def beside(mode, prio, after_ours, before):
-    """Of 300 frames 200 are repeats; who runs first sees all."""
+    """Of 300 frames 200 are repeats; the program that runs first sees all."""
     with net.Filter():
         if before:
             with Other(mode) as other, \
@@ -124,7 +124,7 @@ def beside(mode, prio, after_ours, before):
 
 
 def auto_joins():
-    """Where the others run behind the driver, so does ours."""
+    """If the other programs run in generic mode, ours does too."""
     with net.Filter(), Other("generic"), net.Attached() as on:
         got, mode = net.through(FRAMES), on.status()["mode"]
     return net.unlike(mode=(mode, "generic"), passed=(len(got), 100)) or \
@@ -132,7 +132,7 @@ def auto_joins():
 
 
 def other_stays():
-    """Detaching ours leaves the other program at work, and the reverse."""
+    """Detaching our program leaves the other one running, and the reverse."""
     with net.Filter(), Other() as other:
         with net.Attached():
             net.send(FRAMES)
@@ -146,7 +146,8 @@ def other_stays():
 
 
 def xdp_filter_beside():
-    """xdp-filter of xdp-tools drops what it is told to; ours the repeats."""
+    """xdp-filter of xdp-tools drops what it is configured to drop; our program drops the
+    repeats."""
     frames = FRAMES + [f[:14] + bytes([0x45]) + f[15:26] +
                        bytes([203, 0, 113, 5]) + f[30:] for f in FRAMES[:50]]
     net.in_b("xdp-filter", "load", "-m", "native", net.B)
@@ -163,7 +164,7 @@ def xdp_filter_beside():
 
 
 def alone_refused():
-    """Programs that share with none are told, and stay."""
+    """Programs that cannot share the interface are named, and stay."""
     net.in_b("ip", "link", "set", net.B, "xdp", "obj", OTHER, "sec",
              "xdp.frags")
     try:
@@ -230,9 +231,9 @@ def bad_options():
 
 
 def as_nobody():
-    """An ordinary user gets one line, too. The node is opened to him, so that
-    he gets as far as BPF.
-    """
+    """An ordinary user gets one line, too. The device node is made accessible, so that the
+    attempt gets as far as BPF.
+"""
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     mode = os.stat("/dev/epochfilter").st_mode & 0o777
 
@@ -279,7 +280,7 @@ def without_bpffs():
 
 
 def destroy_busy():
-    """A filter in use is not destroyed, the module not unloaded."""
+    """A filter in use cannot be destroyed, nor the module unloaded."""
     with net.Filter():
         with net.Attached():
             fault = refused("is attached to", "destroy", net.FILTER)
@@ -291,7 +292,7 @@ def destroy_busy():
 
 
 def destroy_forced():
-    """Without its filter the program passes everything, and says so."""
+    """Without its filter the program passes everything, and reports it."""
     net.epfctl("create", net.FILTER, "-W", 1000)
     with net.Attached() as on:
         net.send(FRAMES)
@@ -306,7 +307,7 @@ def destroy_forced():
 
 
 def swapped():
-    """A program goes on with what is swapped in under its filter's name."""
+    """A program continues with the contents swapped in under its filter's name."""
     with net.Filter(), net.Filter("-W", 1000, name="xdp-other"):
         with net.Attached() as on:
             net.send(FRAMES)
@@ -318,7 +319,7 @@ def swapped():
 
 
 def interface_gone(*options):
-    """Its namespace removed with a program on: all of it can be cleaned."""
+    """The namespace is removed while a program is attached: everything can be cleaned up."""
     with net.Filter():
         net.epfctl("attach", net.B, "--filter", net.FILTER, *options)
         net.in_b("ip", "link", "del", net.B)
@@ -327,7 +328,7 @@ def interface_gone(*options):
         net.make_net()
         fault = net.unlike(attached=([s["attached"] for s in states],
                                      [False]))
-        with net.Attached(*options) as on: # takes over what was left
+        with net.Attached(*options) as on: # takes over the leftovers
             net.send(FRAMES)
             counters = on.counters()
         fault = fault or net.unlike(
@@ -347,7 +348,7 @@ def detach_gone():
 
 
 def same_name_elsewhere():
-    """Interfaces of one name in two namespaces are two interfaces."""
+    """Interfaces of the same name in two namespaces are different interfaces."""
     net.run("ip", "-n", net.NS_A, "link", "add", "twin0", "type", "dummy")
     net.in_b("ip", "link", "add", "twin0", "type", "dummy")
     with net.Filter():
@@ -385,9 +386,9 @@ def vlan_device():
 
 
 def under_traffic(*options):
-    """Attaching and detaching under packets: each time all references come
-    back, and no packet is lost that is not a repeat.
-    """
+    """Attach and detach while packets flow: each time all references are released, and only
+    repeats are lost.
+"""
     path = pcap.Capture([pcap.Packet(0, udp_frame(n)) for n in
                          range(20000)]).save(net.tmp("flood.pcap"))
     with net.Filter("-W", 100000000, "--lines", 65536, "--lines-per-key", 1,
@@ -427,7 +428,7 @@ def status_codes():
 
 
 def says_so():
-    """attach tells in one line what it did, and as JSON what status does."""
+    """attach reports in one line what it did, and with -j the same as status."""
     with net.Filter():
         text = net.epfctl("attach", net.B, "--filter", net.FILTER)
         shown = net.epfctl("status").stdout.splitlines()
@@ -447,7 +448,7 @@ def says_so():
 
 
 def flow_warned():
-    """It is allowed, and one line says what it means."""
+    """It is allowed, with one line that says what it means."""
     with net.Filter():
         done = net.epfctl("attach", net.B, "--filter", net.FILTER, "--key",
                           "flow")
@@ -460,9 +461,9 @@ BOTH = ["rx-vlan-offload", "rx-vlan-stag-hw-parse"]
 
 
 def offload_refused():
-    """Tags that the card takes off cannot count: one line says what to do.
-    Keys without tags do not mind.
-    """
+    """VLAN tags that the card strips cannot be part of the key: one line says what to do.
+    Keys without tags are unaffected.
+"""
     net.vlan_offload(True)
     try:
         with net.Filter():
@@ -486,9 +487,9 @@ def offload_refused():
 
 
 def offload_off(*options):
-    """Switched off for the attachment; on again afterwards, by whoever detaches.
-    status tells when somebody switches it on meanwhile.
-    """
+    """Stripping is switched off for the attachment, and on again at detach by any process.
+    status reports if it is switched on meanwhile.
+"""
     net.vlan_offload(True)
     try:
         with net.Filter():
@@ -510,7 +511,7 @@ def offload_off(*options):
 
 
 def offload_half():
-    """Only what was on is switched on again; and at once after a failure."""
+    """Only what was on is switched on again; after a failure at once."""
     net.in_b("ethtool", "-K", net.B, "rx-vlan-stag-hw-parse", "on")
     try:
         with net.Filter():
@@ -530,9 +531,9 @@ def offload_half():
 
 
 def two_vlans(mode, *options):
-    """Equal frames of two VLANs, by devices that leave the tag to the card, which
-    here is told to write it into the packet: two packets, or one.
-    """
+    """Equal frames of two VLANs, on devices that leave the tag to the card, which here is
+    told to write it into the packet: two packets, or one.
+"""
     ids = 5, 6
     net.run("ip", "netns", "exec", net.NS_A, "ethtool", "-K", net.A, "txvlan",
             "off")
@@ -574,7 +575,7 @@ def vlans_told_apart():
 
 
 def unload():
-    """Programs let go of the module a moment after they are detached."""
+    """Programs release the module a moment after they are detached."""
     def removed():
         net.run("rmmod", "epochfilter_kinds", check=False)
         return not net.run("rmmod", "epochfilter", check=False).returncode

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Every bpf(2) call of attach and of detach fails in turn for want of memory.
-# What fails says so in one line; a failed attach leaves nothing, and after a
-# failed detach detaching again works. The filter is held by nobody then.
+# Every bpf(2) call of attach and of detach fails in turn with ENOMEM. A failure is
+# reported in one line; a failed attach leaves nothing, and after a failed detach
+# detaching again works. Afterwards nothing holds the filter.
 #
-# EPF_EVERY=N: each N-th call (60; 10 with EPF_THOROUGH). There are some 470, a
-# second each where the machine is emulated.
+# EPF_EVERY=N: each N-th call (60; 10 with EPF_THOROUGH). There are some 470 calls, which
+# take a second each on an emulated machine.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=../cli/lib.sh disable=SC1091
 . "$(dirname "$0")/../cli/lib.sh"

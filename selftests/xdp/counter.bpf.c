@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A second XDP program: counts what reaches it. */
+/* A second XDP program: counts the packets that reach it. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into epfctl: the EPF_NTH-th bpf(2) call fails with ENOMEM, as it
- * does where the kernel has no memory for it. EPF_STRUCK is then made.
+ * Preloaded into epfctl: the EPF_NTH-th bpf(2) call fails with ENOMEM, as if the kernel
+ * had no memory. It then creates the file EPF_STRUCK.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Metadata that is as long as that of action mark, and somebody else's. */
+/* Metadata of another program, as long as that of action mark. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

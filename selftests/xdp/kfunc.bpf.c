@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Every function of the module, on memory that changes meanwhile; see kfunc.c. */
+/* Every function of the module, on memory that changes during the call; see kfunc.c. */
 #include <linux/errno.h>
 #include <stdbool.h>
 
@@ -18,7 +18,9 @@ static __always_inline void put_held(struct held *h, struct epf_filter *f)
 		bpf_epf_release(f);
 }
 
-/* What a function may answer; a digest also changes the memory it reads. */
+/* Check that the return value is a possible one; a digest also changes the memory it
+ * reads.
+ */
 static __always_inline void tell(int ret)
 {
 	kfunc.calls++;
@@ -44,7 +46,7 @@ static __always_inline void keys(struct epf_filter *f)
 	tell(bpf_epf_test_and_insert_digest(f, kfunc.digest));
 }
 
-/* The filter of @kfunc.filter, if the caller may have it; id 0: none. */
+/* Get the filter of @kfunc.filter, if the caller may have it; id 0: drop it. */
 SEC("syscall")
 int take(void *ctx)
 {

@@ -2,12 +2,12 @@
 /*
  * kfunc OBJECT: the functions of the module
  *
- *   - while a thread writes options, lengths and keys under them: they answer
- *     what they may answer, and the kernel stays whole (EPF_FLIPS calls);
- *   - when the filter is destroyed by force: each answers ENODEV;
- *   - called by others than root of the initial user namespace: nobody gets a
- *     filter by its id, neither by running a program of root's nor with a BPF
- *     token; who has a token and a map with a filter may use that.
+ *   - while a thread changes their options, lengths and keys: they return possible
+ *     values only, and the kernel survives (EPF_FLIPS calls);
+ *   - when the filter is destroyed by force: each returns ENODEV;
+ *   - for callers other than root of the initial user namespace: they cannot get a
+ *     filter by its id, neither by running root's program nor with a BPF token; with a
+ *     token and a map that holds a filter they may use that filter.
  */
 #include <epf/hash.h>
 
@@ -43,7 +43,7 @@ static const struct epf_params params = {
 
 /**
  * struct progs - the programs and their memory
- * @take: gives the others the filter @shared->filter
+ * @take: gives the other programs the filter @shared->filter
  * @on: XDP, tc, syscall
  * @shared: see kfunc.h
  */
@@ -72,7 +72,7 @@ static bool load(const char *path)
 
 static bool run(const struct bpf_program *prog, int repeat)
 {
-	/* An IP packet; as Ethernet, with four tags. */
+	/* An IP packet; or an Ethernet frame with four tags. */
 	static __u8 packet[64] = { 0x45, 0, 0, 64, [9] = 17 };
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
 	int i;
@@ -168,7 +168,7 @@ static void flipped(void)
 
 /* --------------------------------------------------- destroyed by force ---- */
 
-/* With options and lengths that are right: else EINVAL comes first. */
+/* Options and lengths are valid here, because otherwise EINVAL comes first. */
 static void destroyed(int dev)
 {
 	volatile struct kfunc *k = progs.shared;
@@ -209,7 +209,7 @@ static bool become_small_root(void)
 	       say("/proc/self/gid_map", "0 0 1");
 }
 
-/* A child that has become somebody else runs root's program. */
+/* A child with other privileges runs root's program. */
 static void by_other(bool (*become)(void), const char *who, __u32 id)
 {
 	int status;
@@ -233,7 +233,7 @@ static void by_other(bool (*become)(void), const char *who, __u32 id)
 
 #define CMD_TOKEN_CREATE 36
 #define FLAG_TOKEN (1u << 16)
-#define FLAG_SLEEPABLE (1u << 4) /* as syscall programs have to be */
+#define FLAG_SLEEPABLE (1u << 4) /* sleepable, as syscall programs must be */
 #define ATTR_BYTES 160
 
 /* BPF_PROG_LOAD of 6.9 and later, which older headers do not have. */
@@ -250,7 +250,7 @@ struct load_attr {
 	__s32 token, reserved[3];
 };
 
-/* The descriptor of the module's types, as a program's calls need it. */
+/* Return: a descriptor of the module's BTF, which a program's calls need. */
 static int module_btf(void)
 {
 	char name[64];
@@ -303,13 +303,13 @@ static int load_by_token(const struct bpf_program *prog, __u32 type, int btf,
 }
 
 /**
- * struct container - what the two processes tell each other
- * @fs: BPF file system, to be made by root with all that can be delegated
- * @fs_made: it was: 1, or -1
+ * struct container - memory shared by the two processes
+ * @fs: BPF file system, which root sets up to delegate everything
+ * @fs_made: 1 when that is done; -1 when it failed
  * @token: descriptor or negative errno
- * @by_id: loading a program that asks for a filter by id
- * @by_id_xdp: likewise as XDP program
- * @by_map: loading one that takes the filter from its map
+ * @by_id: result of loading a program that asks for a filter by id
+ * @by_id_xdp: result of loading it as an XDP program
+ * @by_map: result of loading one that takes the filter from its map
  */
 struct container {
 	int fs;
@@ -367,7 +367,7 @@ static int delegate(int fs)
 	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) ? -1 : 1;
 }
 
-/* In a process that shares our descriptors. */
+/* Runs in a process that shares this process's descriptors. */
 static bool run_contained(volatile struct container *c, int btf)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0,

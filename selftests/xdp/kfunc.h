@@ -7,15 +7,15 @@
 
 /**
  * struct kfunc - memory of the programs, which user space writes meanwhile
- * @opts: of packets
- * @len: of @key
- * @filter: id
- * @calls: of the functions so far
- * @bad: of these, with an answer that none of them gives
- * @gone: of these, with ENODEV
- * @got: a filter was there
- * @digest: out
- * @key: bytes
+ * @opts: packet options
+ * @len: length of @key
+ * @filter: id of the filter
+ * @calls: calls of the functions so far
+ * @bad: of these, calls with an impossible result
+ * @gone: of these, calls with ENODEV
+ * @got: a filter was found
+ * @digest: output
+ * @key: bytes of the key
  */
 struct kfunc {
 	struct epf_pkt_opts opts;

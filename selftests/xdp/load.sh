@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Sourced by the suites that need the module: loads it (EPF_KO, or the one
-# built) where it is not, skips all where that cannot be.
+# Sourced by the suites that need the module: loads it (EPF_KO, or the built one) if it is
+# not loaded, or skips everything if it cannot be loaded.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck disable=SC2034 # for the suites

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Two network namespaces, a veth pair between them, and epfctl: what the XDP
-suites work with. Frames go in at A, are looked up on interface B, and what B's
-namespace gets is captured.
+"""What the XDP suites share: two network namespaces, a veth pair between them, and epfctl.
+Frames are sent into A and looked up on interface B; what B's namespace receives is
+captured.
 """
 
 import atexit
@@ -65,7 +65,7 @@ def epfctl(*args, ns=NS_B, **how):
 
 
 def require():
-    """Skip all unless this can run; load the module."""
+    """Skip everything unless this can run; load the module."""
     why = ""
     if os.geteuid():
         why = "needs root"
@@ -88,7 +88,7 @@ def forget_net():
 
 
 def make_net(mtu=1500):
-    """No protocol of its own speaks on the pair, so every packet is ours."""
+    """No protocol speaks on the pair by itself, so every packet is from the test."""
     run("modprobe", "veth", check=False)
     forget_net()
     atexit.register(forget_net)
@@ -110,7 +110,7 @@ def vlan_offload(on, dev=B):
 
 
 def vlan_offloads(dev=B):
-    """Which of the two are on."""
+    """Return which of the two offloads are on."""
     lines = in_b("ethtool", "-k", dev).stdout.splitlines()
     return [name for name in ("rx-vlan-offload", "rx-vlan-stag-hw-parse")
             if any(l.strip().startswith(f"{name}: on") for l in lines)]
@@ -130,7 +130,7 @@ def send(frames, per_s=20000):
 
 
 class Capturing:
-    """What B receives while the block runs, afterwards in @frames."""
+    """Capture what B receives while the block runs; the frames are in @frames afterwards."""
 
     def __init__(self, dev=B):
         self.dev, self.frames = dev, None
@@ -144,7 +144,7 @@ class Capturing:
         return self
 
     def __exit__(self, *error):
-        time.sleep(0.3)  # softirqs finish what was sent
+        time.sleep(0.3)  # softirqs finish the packets sent
         self.receiver.terminate()
         tail = self.receiver.communicate(timeout=600)[0]
         if self.receiver.returncode:
@@ -153,7 +153,7 @@ class Capturing:
 
 
 def through(frames, **how):
-    """Sends frames; returns those that come out."""
+    """Send frames; return those that come out."""
     with Capturing() as got:
         send(frames, **how)
     return got.frames
@@ -190,7 +190,7 @@ class Attached:
                                  check=False).stdout)
 
     def counters(self):
-        """Packets by outcome, without the zeroes."""
+        """Return packets by outcome, without zeros."""
         return {name: c["packets"] for name, c in
                 self.status()["counters"].items() if c["packets"]}
 
@@ -214,8 +214,8 @@ def eventually(good, seconds=600):
 
 
 def unlike(**pairs):
-    """unlike(dropped=(got, wanted)): text for the first that differ, or None.
-    """
+    """unlike(dropped=(got, wanted)): return a text about the first that differ, or None.
+"""
     for name, (got, wanted) in pairs.items():
         if got != wanted:
             return f"{name}: {got}, wanted {wanted}"

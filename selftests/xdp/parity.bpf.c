@@ -8,7 +8,7 @@
 
 struct parity parity;
 
-/* Let parity_packet() have the filter, or none where its id is 0. */
+/* Give parity_packet() the filter, or drop it if the id is 0. */
 SEC("syscall")
 int parity_hold(void *ctx)
 {
@@ -87,7 +87,7 @@ int parity_packet(struct xdp_md *ctx)
 					sizeof(parity.opts), &parity.digest);
 	ret = bpf_epf_xdp_test_and_insert(f, ctx, &parity.opts,
 					  sizeof(parity.opts));
-	/* Both fail alike, or neither does. */
+	/* Either both fail with the same error, or neither fails. */
 	parity.ret = parity.ret && parity.ret != ret ? -EREMOTEIO : ret;
 out:
 	f = bpf_kptr_xchg(&h->filter, f);

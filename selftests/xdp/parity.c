@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfunc == ioctl == offline, bit by bit: one random sequence of tests, inserts,
- * packets and rotations goes to three filters of one kind, shape and hash key,
- * one by BPF programs, one by ioctl, one in this process. After every operation
- * verdict and age are equal, and so are digests and refusals of packets. Where
- * a journal of the first is kept, its mirror is equal to it at every rotation.
+ * kfunc == ioctl == offline, bit by bit: one random sequence of tests, inserts, packets
+ * and rotations goes to three filters of one kind, shape and hash key, one by BPF
+ * programs, one by ioctl, one in this process. After every operation verdict and age
+ * are equal, and so are digests and refusals of packets. If the first filter has a
+ * journal, its mirror equals it at every rotation.
  *
  * The window is small, so epochs also end by themselves, which the kernel does
  * a moment later: the test waits for that.
@@ -24,7 +24,7 @@
 #include "parity.h"
 
 #define WINDOW 700
-#define KEYS 1500   /* so that repeats of every age come, and forgotten ones */
+#define KEYS 1500   /* so that there are repeats of every age, and forgotten keys */
 #define STEPS 6000
 #define WAIT_MS 5000
 #define FRAMES 400
@@ -38,16 +38,16 @@ static const __u64 hash_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
  * @ioctl: descriptor of the first
  * @kfunc: descriptor of the second, for its state only
  * @mirror: of the second, or NULL
- * @mem: the third, of lanes; of an owned kind for digests only
- * @owned: the third of an owned kind, with memory
+ * @mem: the third, of kind lanes; for a locked kind used for digests only
+ * @owned: the third, of a locked kind, with memory
  * @key: program for keys and digests
  * @packet: program for packets
  * @hold: program that gives @packet its filter
  * @shared: their memory
  * @first_seen: repeats are not inserted
- * @inserts: counted in the current epoch
- * @epoch_inserts: that end one
- * @epoch: current
+ * @inserts: insertions counted in the current epoch
+ * @epoch_inserts: insertions that end an epoch
+ * @epoch: current epoch
  * @ages: how often a key of each age was found
  */
 struct three {
@@ -70,7 +70,7 @@ struct three {
 
 static __u64 seed;
 
-/* SplitMix64: any sequence does, and this one is the same everywhere. */
+/* SplitMix64; any generator would do, but this one is the same everywhere. */
 static __u64 draw(void)
 {
 	__u64 x = seed += 0x9e3779b97f4a7c15ULL;
@@ -91,14 +91,14 @@ static const struct epf_params lanes = {
 	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
 };
 
-/* The programs work on filter @id from now on; 0: on none. */
+/* Let the programs work on filter @id from now on; 0: on none. */
 static bool hold(struct three *t, __u32 id)
 {
 	t->shared->filter = id;
 	return !bpf_prog_test_run_opts(t->hold, NULL);
 }
 
-/* The third: of lanes, or beside one for digests. */
+/* Make the third filter: of lanes, or next to one for digests. */
 static bool setup_offline(struct three *t, const struct epf_params *p,
 			  const struct epf_shape *shape)
 {
@@ -183,7 +183,7 @@ static bool offline_epoch_is(const struct three *t, __u64 epoch)
 	struct epf_info info;
 
 	if (t->owned.f.word)
-		return true; /* it has none of its own */
+		return true; /* it has no mirror */
 	epf_mem_info(t->mem, 0, &info);
 	if (info.epoch == epoch)
 		return true;
@@ -191,7 +191,7 @@ static bool offline_epoch_is(const struct three *t, __u64 epoch)
 	return false;
 }
 
-/* The epoch is over in all three. */
+/* End the epoch in all three. */
 static bool next_epoch(struct three *t)
 {
 	t->inserts = 0;
@@ -271,7 +271,7 @@ static int offline(struct three *t, __u32 op, __u64 digest)
 	return 0;
 }
 
-/* All three said @a, @b and @c; count, and end the epoch if it is full. */
+/* The three answers are @a, @b and @c; count them, and end the epoch if it is full. */
 static bool agree(struct three *t, __u32 op, int a, int b, int c)
 {
 	if (a != b || b != c) {
@@ -287,7 +287,7 @@ static bool agree(struct three *t, __u32 op, int a, int b, int c)
 	return ++t->inserts < t->epoch_inserts || next_epoch(t);
 }
 
-/* Key number @n; its length depends on it, over the whole range. */
+/* Make key number @n; its length depends on the number, over the whole range. */
 static __u32 make_key(__u8 key[EPF_KEY_MAX], __u32 n)
 {
 	__u32 i, len = 1 + n * 31 % EPF_KEY_MAX;
@@ -328,7 +328,7 @@ static void put16(__u8 *p, __u32 v)
 	p[1] = (__u8)v;
 }
 
-/* IPv4 or IPv6 with UDP, now and then tagged, wrong or cut. */
+/* Make an IPv4 or IPv6 packet with UDP, at times with tags, errors, or cut off. */
 static __u32 make_frame(__u8 *f, __u32 n)
 {
 	__u64 was = seed;
@@ -386,16 +386,16 @@ static void draw_opts(struct epf_pkt_opts *o)
 		o->flags &= (__u16)~EPF_PKT_REVERSE;
 	if (o->key == EPF_PKT_PEER)
 		o->flags &= (__u16)~EPF_PKT_FIRST;
-	if (!below(8)) /* wrong ones, too: of plain flows both flags above */
+	if (!below(8)) /* also invalid options: both flags above for plain flows */
 		o->flags ^= (__u16)(1 << (below(2) ? 2 + below(2) : below(8)));
 }
 
 /**
- * struct tally - what came of packets
- * @verdicts: that had one
- * @refused: that had none
- * @wrong: whose options make no key
- * @split: in more than one buffer
+ * struct tally - results for packets
+ * @verdicts: packets with a verdict
+ * @refused: packets without one
+ * @wrong: packets with invalid options
+ * @split: packets in more than one buffer
  */
 struct tally {
 	unsigned int verdicts;
@@ -436,7 +436,7 @@ static bool step_packet(struct three *t, struct tally *tally)
 		     offline(t, PARITY_TEST_AND_INSERT, digest));
 }
 
-/* Of lanes all eight; owned kinds have as many as their epochs. */
+/* Lanes have eight ages; locked kinds have as many as epochs. */
 static bool every_age(const struct three *t)
 {
 	unsigned int i, ages = 0;
@@ -511,8 +511,8 @@ static void run_kind(struct three *t, __u8 kind, bool first_seen)
 	drop_filters(t);
 }
 
-/* One line per key, two, four: each with either hash and either refresh, and with
- * and without a journal.
+/* One, two, and four lines per key: each with either hash and either refresh mode, and
+ * with and without a journal.
  */
 static void run_all(struct three *t)
 {

@@ -14,17 +14,17 @@ enum parity_op {
 
 /**
  * struct parity - shared memory of the two
- * @filter: id
+ * @filter: id of the filter
  * @op: enum parity_op
- * @by_digest: of @digest, else of @key
- * @len: of @key
- * @opts: of packets
- * @skip: bytes dropped in front of a packet first, whose first buffer then ends
- *	as much sooner
- * @first: out: bytes of a packet's first buffer, before that
- * @ret: out: verdict, or a negative errno
- * @digest: in; out: of the key or the packet
- * @key: bytes
+ * @by_digest: use @digest, else @key
+ * @len: length of @key
+ * @opts: packet options
+ * @skip: bytes to drop from the front of a packet first, which shortens its first
+ *	buffer
+ * @first: output: bytes of a packet's first buffer, before that
+ * @ret: output: verdict, or a negative errno
+ * @digest: input; output: digest of the key or the packet
+ * @key: bytes of the key
  */
 struct parity {
 	__u32 filter;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Programs on one filter that interrupt one another: at a cgroup's egress, in process
- * context with softirqs on, and at tc ingress of the same CPU, in softirqs. Both learn;
- * see race.c. With RACE_SLOT a program takes the filter out of a slot of its CPU and puts
- * it back, as is right where programs do not interrupt one another.
+ * context with softirqs on, and at tc ingress of the same CPU, in softirqs. Both insert
+ * keys; see race.c. With RACE_SLOT a program takes the filter out of a slot of its CPU
+ * and puts it back, which is correct only if programs do not interrupt one another.
  */
 #include <linux/errno.h>
 #include <linux/if_ether.h>
@@ -35,7 +35,7 @@ struct {
 	__type(value, struct race_held);
 } race_held SEC(".maps");
 
-/* Is a program of this CPU learning, at a cgroup? */
+/* Is a program on this CPU inserting, at a cgroup? */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -48,7 +48,9 @@ static __always_inline void add(__u64 *count)
 	__sync_fetch_and_add(count, 1);
 }
 
-/* Into one CPU's slot, or into the map. Return: 1: there is no such CPU. */
+/* Put the filter into one CPU's slot, or into the map. Return: 1 if there is no such
+ * CPU.
+ */
 static long take_cpu(__u32 cpu, void *unused)
 {
 	struct race_held *held;
@@ -70,7 +72,7 @@ static long take_cpu(__u32 cpu, void *unused)
 	return 0;
 }
 
-/* The filter of @race.filter; id 0: none. */
+/* Get the filter of @race.filter; id 0: drop it. */
 SEC("syscall")
 int race_take(void *ctx)
 {
@@ -134,7 +136,9 @@ int race_send(struct __sk_buff *skb)
 	return 1;
 }
 
-/* What comes in is one's own, and found, or of others, and learnt. Nobody gets it. */
+/* Incoming packets of this test must be found; those of others are inserted. All of
+ * them are dropped.
+ */
 SEC("tc")
 int race_come(struct __sk_buff *skb)
 {
@@ -158,7 +162,7 @@ int race_come(struct __sk_buff *skb)
 }
 
 #ifndef RACE_SLOT
-/* One and the same packet: learnt by tc, asked for by XDP. */
+/* tc inserts a packet, and XDP looks up the same packet. */
 SEC("tc")
 int same_learn(struct __sk_buff *skb)
 {

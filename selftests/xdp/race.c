@@ -3,16 +3,18 @@
  * race OBJECT BROKEN-OBJECT: filters that a map holds
  *
  *   - the key of a packet is the same in tc and in XDP, whatever it is made of, and so is
- *     what is said of a packet that has none;
- *   - no learning is lost to a program that interrupts it: two processes of one CPU send
- *     EPF_SENDS packets, learnt in process context with softirqs on, while softirqs of
- *     that CPU learn the packets of a flood, and ask for those that were sent as they
- *     come in over the loopback device. Receive packet steering brings the flood there
- *     from another CPU by interrupts, which end in softirqs;
- *   - BROKEN-OBJECT takes the filter out of a slot of its CPU instead: then some are lost;
- *   - filters that are swapped, taken out of the map, put into it, destroyed by force and
- *     made again meanwhile do no harm: a learning takes place, or there is no filter;
- *   - when the filter is destroyed by force, or none is held, all answer ENODEV.
+ *     the error for a packet without a key;
+ *   - no insertion is lost to a program that interrupts it: two processes of one CPU send
+ *     EPF_SENDS packets, whose keys are inserted in process context with softirqs on.
+ *     Meanwhile softirqs of that CPU insert the packets of a flood, and look up the sent
+ *     packets as they arrive over the loopback device. Receive packet steering brings the
+ *     flood from another CPU by interrupts, which end in softirqs;
+ *   - BROKEN-OBJECT takes the filter out of a slot of its CPU instead: then some
+ *     insertions are lost;
+ *   - swapping filters, taking them out of the map and putting them back, destroying them
+ *     by force and creating them again does no harm: an insertion succeeds, or there is no
+ *     filter;
+ *   - when the filter is destroyed by force, or none is held, all calls return ENODEV.
  */
 #include <epf/hash.h>
 
@@ -41,12 +43,12 @@
 #define NAME "selftest-race"
 #define SENDS 50000u /* three times as many with EPF_THOROUGH */
 #define SENDERS 2
-#define NOT_RUN 1000000 /* no answer of a program */
+#define NOT_RUN 1000000 /* the program did not run */
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS of Linux 6.6 */
-#define BETWEEN 20 /* packets between, without which a run shows nothing */
+#define BETWEEN 20 /* interrupting packets, with fewer of which a run shows nothing */
 #define CGROUPS "/tmp/epf-race-cgroups"
 
-/* Epochs end all the time, also by those who send. */
+/* Epochs end all the time, also by the senders' insertions. */
 static const struct epf_params params = {
 	.name = NAME, .mode = EPF_MODE_COUNT, .lines_per_key = 2,
 	.bits_per_key = 14, .nr_lines = 4096, .window_inserts = 70000,
@@ -73,7 +75,7 @@ static int prog(const struct progs *p, const char *name)
 	return bpf_program__fd(bpf_object__find_program_by_name(p->obj, name));
 }
 
-/* Run @name, on a packet if there are bytes. Return: what it noted, or NOT_RUN. */
+/* Run @name, on a packet if there are bytes. Return: the result it stored, or NOT_RUN. */
 static long run(const struct progs *p, const char *name, const __u8 *data, __u32 len)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts);
@@ -96,8 +98,8 @@ static bool take(const struct progs *p, __u32 id)
 
 /* ------------------------------------------------------ one key in both ---- */
 
-/* An Ethernet frame that @n draws: IPv4 or IPv6, tags, a fragment, a protocol, an ICMP
- * error, all of it or a part.
+/* Make random Ethernet frame @n: IPv4 or IPv6, tags, a fragment, a protocol, an ICMP
+ * error, complete or cut.
  */
 static __u32 frame(__u64 n, __u8 *p)
 {
@@ -149,8 +151,8 @@ static const struct epf_pkt_opts kinds[] = {
 	{ 99, EPF_LINK_ETHER, 0, 0 },
 };
 
-/* What tc has learnt XDP finds. Of a packet without a key all three say the same. The
- * kernel runs no program of tc on an IP packet that is shorter than its header.
+/* XDP finds what tc has inserted. For a packet without a key all three return the same.
+ * The kernel runs no tc program on an IP packet that is shorter than its header.
  */
 static bool same(const struct progs *p, const __u8 *data, __u32 len)
 {
@@ -219,7 +221,7 @@ static int udp_from(__u16 port)
 	return bind(sock, (struct sockaddr *)&me, sizeof(me)) ? -1 : sock;
 }
 
-/* To 127.X.Y.1, from @first on: one flow each. */
+/* Send to 127.X.Y.1, from @first on: one flow for each. */
 static bool send_all(int sock, __u32 first, __u32 count)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
@@ -234,7 +236,7 @@ static bool send_all(int sock, __u32 first, __u32 count)
 	return true;
 }
 
-/* In the cgroup of the program, on CPU 0. */
+/* Send from the cgroup of the program, on CPU 0. */
 static pid_t sender(__u32 first, __u32 count)
 {
 	pid_t pid = fork();
@@ -242,10 +244,10 @@ static pid_t sender(__u32 first, __u32 count)
 
 	if (pid)
 		return pid;
-	/* _exit(): the settings are for the parent to put back. */
+	/* use _exit(), because the parent restores the settings */
 	if (on_cpu(0) || !say(CGROUPS "/race/cgroup.procs", "0"))
 		_exit(1);
-	sock = udp_from(RACE_PORT); /* of the cgroup of its maker */
+	sock = udp_from(RACE_PORT); /* a socket belongs to the cgroup of its creator */
 	_exit(sock < 0 || !send_all(sock, first, count));
 }
 
@@ -267,7 +269,7 @@ static pid_t flood(void)
 #define BACKLOG "/proc/sys/net/core/netdev_max_backlog"
 #define STEER "/sys/class/net/lo/queues/rx-0/rps_cpus"
 
-/* Of the kernel's settings, as they were: "none (voluntary) full", and a number. */
+/* The kernel's settings before the test: "none (voluntary) full", and a number. */
 static char preempt[64], backlog[32];
 
 static void ask_setting(const char *path, char *text, size_t room)
@@ -294,7 +296,7 @@ static void settle(void)
 	rmdir(CGROUPS);
 }
 
-/* Where that can be had, processes preempt one another in a program, too. */
+/* Where possible, let processes preempt one another inside a program, too. */
 static bool steer(void)
 {
 	mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
@@ -320,7 +322,7 @@ static bool ended(pid_t pid)
 	return waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* Send, with the programs on. Return: all was sent. */
+/* Send with the programs attached. Return: was all sent? */
 static bool send_raced(__u32 sends)
 {
 	pid_t pids[SENDERS], noise = flood();
@@ -354,7 +356,7 @@ static bool race(const struct progs *p, __u32 sends)
 	return good;
 }
 
-/* Where softirqs are threads it is for the scheduler to let them come in between. */
+/* With threaded softirqs only the scheduler decides whether they interrupt. */
 #define SOFTIRQ_THREADS " # SKIP softirqs are threads here (PREEMPT_RT)"
 
 static bool between_enough(const volatile struct race *r)
@@ -385,7 +387,9 @@ static void race_held(const struct progs *p, __u32 sends)
 	       r->between >= BETWEEN ? "" : SOFTIRQ_THREADS);
 }
 
-/* A filter that programs take out: as likely to be noticed as packets come between. */
+/* A filter that programs take out of a slot: losses are as likely to be noticed as
+ * packets interrupt.
+ */
 static void race_slot(const struct progs *p, __u32 sends, __u32 id)
 {
 	volatile struct race *r = p->race;
@@ -398,7 +402,7 @@ static void race_slot(const struct progs *p, __u32 sends, __u32 id)
 	take(p, 0);
 }
 
-/* Whatever can be done to the filter, again and again. */
+/* Do to the filter whatever can be done, again and again. */
 static pid_t meddler(const struct progs *p, int dev)
 {
 	struct epf_params other = params, again = params;
@@ -427,7 +431,7 @@ static void meddled(const struct progs *p, int dev, __u32 sends)
 	__u64 lost = r->lost + r->flood_lost;
 	bool good = race(p, sends);
 
-	/* It still runs, as nothing has failed. */
+	/* it must still run, because nothing has failed */
 	good &= !waitpid(pid, NULL, WNOHANG) && !kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	tap_ok(good && r->gone && r->lost + r->flood_lost == lost,

@@ -5,22 +5,22 @@
 
 #include <linux/epochfilter.h>
 
-#define RACE_PORT 7000 /* the senders' packets come from this port */
+#define RACE_PORT 7000 /* source port of the senders' packets */
 
 /**
  * struct race - counts; each is added to atomically
  * @opts: packet key, from the link header on, and from the network header on
  * @filter: id, for race_take
- * @got: race_take has it
- * @learnt: packets of the senders, in process context
- * @lost: likewise, that could not be learnt
- * @found: packets of the senders that came in and were found
- * @missed: likewise, that were not, or the filter could not be asked
- * @flood: packets of others that came in and were learnt, in softirqs
- * @flood_lost: likewise, that could not be learnt
- * @gone: of all three, while there was no filter
- * @between: of both kinds, those that came in while a program of this CPU learnt
- * @last: what the last program returned
+ * @got: race_take has the filter
+ * @learnt: packets of the senders inserted, in process context
+ * @lost: packets of the senders that could not be inserted
+ * @found: packets of the senders that arrived and were found
+ * @missed: packets of the senders that arrived and were not found, or the lookup failed
+ * @flood: packets of others that arrived and were inserted, in softirqs
+ * @flood_lost: packets of others that could not be inserted
+ * @gone: packets of either kind while there was no filter
+ * @between: packets of either kind that arrived while a program of this CPU inserted
+ * @last: result of the last program
  */
 struct race {
 	struct epf_pkt_opts opts;

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What race.c must notice. */
+/* The mutant that race.c must detect. */
 #define RACE_SLOT
 #include "race.bpf.c"

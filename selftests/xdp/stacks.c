@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * stacks FILE [PARITY DEDUP BIND]: frames of every protocol stack, as
- * selftests/model/stacks.py writes them. The verdicts on one sequence of them
- * are the same by four ways: the model (digests and refusals), in this process,
- * by ioctl, and in XDP: by the functions of the module, with the frame in one
- * buffer and cut in two at any place, and by the very program that is attached
- * to interfaces, whose counters tell why it passed a frame.
+ * selftests/model/stacks.py writes them. Four ways give the same verdicts on one
+ * sequence of frames: the model (digests and refusals), this process, ioctl, and XDP:
+ * the functions of the module, with the frame in one buffer and cut in two at any
+ * place, and the program that is attached to interfaces, whose counters tell why it
+ * passed a frame.
  *
- * Without the programs: the first two.
+ * Without the programs only the first two are compared.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -24,18 +24,18 @@
 #include "parity.h"
 
 #define FRAME_MAX 16384
-#define XDP_LEAST 14 /* below it BPF_PROG_TEST_RUN takes no frame */
+#define XDP_LEAST 14 /* BPF_PROG_TEST_RUN accepts no shorter frame */
 
 static const __u64 hash_key[2] = { 0x0123456789abcdef, 0xfedcba9876543210 };
 
-/* One window is never left: what ends epochs is parity.c's subject. */
+/* The window is never left; parity.c tests the end of epochs. */
 static const struct epf_params shape = {
 	.mode = EPF_MODE_COUNT, .lines_per_key = 2, .bits_per_key = 14,
 	.nr_lines = 1 << 15, .window_inserts = 1 << 24,
 	.budget_ppt = 1000000, .limit_ppt = EPF_RATE_ONE,
 };
 
-/* A record of the file, and the frame behind it. */
+/* A record of the file, followed by the frame. */
 struct record {
 	struct epf_pkt_opts opts;
 	__u32 len;
@@ -44,18 +44,18 @@ struct record {
 };
 
 /**
- * struct ways - to ask about a frame
- * @mem: this process
+ * struct ways - the ways to ask about a frame
+ * @mem: the filter of this process
  * @ioctl: descriptor, or -1: only @mem
- * @packet: the functions, in a program of the tests
- * @hold: that gives @packet its filter
+ * @packet: a program of the tests that calls the functions
+ * @hold: program that gives @packet its filter
  * @dedup: the program for interfaces
- * @bind: that gives it its filter
- * @unbind: that takes it
- * @slot: map of its counters
+ * @bind: program that gives @dedup its filter
+ * @unbind: program that takes it away
+ * @slot: map with the counters of @dedup
  * @shared: memory of @packet
- * @ids: of the filters of @ioctl, @packet, @dedup
- * @first: bytes that the first buffer of a test run has
+ * @ids: ids of the filters of @ioctl, @packet, @dedup
+ * @first: bytes in the first buffer of a test run
  */
 struct ways {
 	struct epf_mem *mem;
@@ -72,15 +72,15 @@ struct ways {
 };
 
 /**
- * struct tally - what came of frames
- * @frames: all
- * @verdicts: that had one
- * @repeats: of them present
- * @refused: that had none
- * @cut: given to the functions in two buffers
- * @large: of more than one buffer by themselves
- * @outcomes: of the program, as they should be
- * @bad: claims that did not hold, by enum way
+ * struct tally - results for frames
+ * @frames: all frames
+ * @verdicts: frames with a verdict
+ * @repeats: of these, present ones
+ * @refused: frames without a verdict
+ * @cut: frames given to the functions in two buffers
+ * @large: frames that need more than one buffer
+ * @outcomes: expected counters of the program
+ * @bad: failed checks, by enum way
  */
 enum way { MODEL, IOCTL, KFUNC, CUT, DEDUP, WAYS };
 struct tally {
@@ -122,8 +122,8 @@ static enum epf_xdp_outcome outcome(int verdict)
 	}
 }
 
-/* Return: verdict or refusal; *@digest where there is a verdict. Frames that the
- * other ways cannot be given are not inserted.
+/* Return: verdict or refusal; *@digest is set if there is a verdict. Frames that the
+ * other ways cannot take are not inserted.
  */
 static int offline(struct ways *w, struct tally *t, const struct record *r,
 		   const __u8 *frame, __u64 *digest)
@@ -165,7 +165,7 @@ static int run_xdp(int prog, const void *frame, __u32 len)
 	return err ? err : (int)opts.retval;
 }
 
-/* Verdict or refusal, and the digest. */
+/* Return: verdict or refusal, and the digest. */
 static int by_kfunc(struct ways *w, const struct record *r, const void *frame,
 		    __u32 len, __u32 skip, __u64 *digest)
 {
@@ -191,8 +191,8 @@ static void ask_kfunc(struct ways *w, struct tally *t, const struct record *r,
 	t->large += r->len > w->first;
 }
 
-/* Once more, with the first buffer ending at byte @at of the frame: the frame
- * is pushed back so far that it ends there. What had a verdict is present now.
+/* Ask again with the first buffer ending at byte @at of the frame, by pushing the frame
+ * back until it ends there. A frame with a verdict is now present.
  */
 static void ask_cut(struct ways *w, struct tally *t, const struct record *r,
 		    const __u8 *frame, __u32 at, int want, __u64 digest)
@@ -213,7 +213,7 @@ static void ask_cut(struct ways *w, struct tally *t, const struct record *r,
 	t->cut++;
 }
 
-/* Packets with each outcome so far, on all CPUs. */
+/* Read the packets with each outcome so far, on all CPUs. */
 static void counters(const struct ways *w, __u64 count[EPF_XDP_OUTCOMES])
 {
 	static struct epf_xdp_slot slots[1024];
@@ -228,7 +228,7 @@ static void counters(const struct ways *w, __u64 count[EPF_XDP_OUTCOMES])
 			count[k] += slots[i].count[k].packets;
 }
 
-/* The program drops repeats and nothing else. */
+/* The program drops repeats, and passes everything else. */
 static void ask_dedup(struct ways *w, struct tally *t, const struct record *r,
 		      const __u8 *frame, int want)
 {
@@ -248,7 +248,7 @@ static bool bind_filter(struct ways *w, const struct epf_pkt_opts *o)
 	return !bpf_prog_test_run_opts(w->bind, &opts) && !opts.retval;
 }
 
-/* One frame, every way. */
+/* Ask for one frame in every way. */
 static void ask_all(struct ways *w, struct tally *t, const struct record *r,
 		    const __u8 *frame)
 {
@@ -269,7 +269,7 @@ static void ask_all(struct ways *w, struct tally *t, const struct record *r,
 			(r->len - XDP_LEAST), want, digest);
 }
 
-/* Records with the same options follow one another. */
+/* Records with the same options are adjacent. */
 static bool ask_file(struct ways *w, struct tally *t, FILE *f)
 {
 	struct epf_pkt_opts bound = { .key = 0xff };
@@ -358,7 +358,7 @@ static bool load_all(struct ways *w, char **path)
 	return w->shared != MAP_FAILED;
 }
 
-/* How much of a large frame a test run puts into the first buffer. */
+/* Find out how much of a large frame a test run puts into the first buffer. */
 static bool learn_first(struct ways *w)
 {
 	static const __u8 large[8192];
@@ -385,7 +385,7 @@ static bool setup(struct ways *w, char **path)
 	return !bpf_prog_test_run_opts(w->hold, NULL) && learn_first(w);
 }
 
-/* Where another packet of the CPU has the filter. */
+/* What the program does while another packet of the CPU has the filter. */
 static bool passes_when_busy(const struct ways *w, const struct tally *t)
 {
 	struct tally more = *t;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Frames of every protocol stack: the same verdict offline, by ioctl, in XDP;
-# offline only where this is no VM and the module is not loaded.
+# Frames of every protocol stack: the same verdict offline, by ioctl and in XDP. Outside a
+# VM without the module only offline.
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 built=$top/build/selftests/xdp

@@ -49,7 +49,7 @@ KEYS = {
 
 
 def same_but_forwarded(frame):
-    """TTL and checksum changed, as a router does; untagged IPv4 only."""
+    """Change TTL and checksum as a router does; untagged IPv4 only."""
     if frame[12:14] != b"\x08\x00" or len(frame) < 34:
         return frame
     return frame[:22] + bytes([frame[22] - 1 & 255]) + frame[23:24] + \
@@ -57,7 +57,7 @@ def same_but_forwarded(frame):
 
 
 def odd_frames():
-    """Those of the packet vectors that an Ethernet can carry."""
+    """Return the packet vectors that fit into Ethernet."""
     out = []
     for link, frame, cuts in model_frames.all_frames() + \
             model_frames.flow_frames():
@@ -74,9 +74,9 @@ def udp_frame(n, size=64):
 
 
 def traffic(seed, size=None):
-    """About 2,000 frames: odd ones and plain ones, repeated at random, and all
+    """Return about 2,000 frames: unusual and plain ones, repeated at random, and all
     control packets, twice.
-    """
+"""
     rng = tap.drawn(seed)
     sizes = size or (lambda: rng.choice((18, 64, 300, 1400)))
     pool = odd_frames() + [udp_frame(n, sizes()) for n in range(500)]
@@ -87,7 +87,7 @@ def traffic(seed, size=None):
 
 
 def outcomes(frames, key, flags, max_bytes, repeat="dropped"):
-    """What becomes of each frame."""
+    """Return the expected outcome of each frame."""
     seen, out = set(), []
     for f in frames:
         try:
@@ -116,12 +116,13 @@ def tally(names, weights=None):
 
 
 def stack_drops(frame):
-    """A tag too short to be taken off; the kernel looks for six bytes."""
+    """A tag too short to be stripped; the kernel needs six bytes."""
     return frame[12:14] in (b"\x81\x00", b"\x88\xa8") and len(frame) < 20
 
 
 def check(frames, want, attach_options):
-    # 4,000 keys in an epoch of 14,286: four lines hit by chance in 1e-16
+    # 4,000 keys in an epoch of 14,286: all four lines match by chance with probability
+    # 1e-16
     tap.may_fail(1e-12)
     with net.Filter(), net.Attached(*attach_options) as on:
         got = net.through(frames)
@@ -147,7 +148,7 @@ def key_case(mode, key, seed):
 
 
 def real_case(folder, name, key):
-    """The first frames of a real capture, and a quarter of them once more."""
+    """The first frames of a real capture, and a quarter of them a second time."""
     capture = pcap.load(tool.real(folder, name))
     if capture.link != pcap.EN10MB:
         raise tap.Skip(f"{name} is not of Ethernet")
@@ -178,7 +179,7 @@ def plain_case(mode):
 
 
 def jumbo_case(mode, *how):
-    """Frames of several buffers that differ in their last bytes only."""
+    """Frames of several buffers that differ only in their last bytes."""
     frames = [udp_frame(0, 8000)[:-1] + bytes([n % 50]) for n in range(200)]
     frames += [udp_frame(n % 40, n % 40 * 200) for n in range(200)]
     net.set_mtu(9000)
@@ -190,7 +191,7 @@ def jumbo_case(mode, *how):
 
 
 class Marks:
-    """A UDP socket in B that sees the mark of what it receives."""
+    """A UDP socket in B that sees the mark of the packets it receives."""
 
     ADDRESS = "192.0.2.9"
 
@@ -206,7 +207,7 @@ class Marks:
         self.sock.setblocking(False)
 
     def frame(self, n):
-        """A UDP packet to the socket, with sound checksums."""
+        """Return a UDP packet to the socket, with valid checksums."""
         data = struct.pack(">I", n)
         head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28 + len(data), n, 0, 64,
                            17, 0, bytes([192, 0, 2, 8]), bytes([192, 0, 2, 9]))
@@ -218,7 +219,7 @@ class Marks:
             data
 
     def received(self):
-        """(number, mark) of each packet."""
+        """Return (number, mark) of each packet."""
         out = []
         while True:
             try:
@@ -235,7 +236,7 @@ class Marks:
 
 
 def mark_case(mode, base, *how):
-    """New ones unmarked, repeats marked with their age: 0, then 3."""
+    """New packets are unmarked; repeats are marked with their age: 0, then 3."""
     marks = Marks()
     first, old = base or 0xef00, (base or 0xef00) + 3
     options = ["--mode", mode, "--action", "mark", *how]
@@ -257,7 +258,7 @@ def mark_case(mode, base, *how):
 
 
 def foreign_case():
-    """Metadata of another program is no mark, though as long as ours."""
+    """Metadata of another program is no mark, although it is as long."""
     marks, pinned = Marks(), "/sys/fs/bpf/epf_test_mark"
     try:
         net.in_b("ip", "link", "set", net.B, "xdp", "obj", FOREIGN, "sec",
@@ -287,10 +288,10 @@ def mark_passes_all(mode):
 
 
 def saturated_case():
-    """Ten times the rate it was sized for: above its limit the filter lets
-    everything through, and drops repeats again when the flood has left. Its
-    window is not over before it is ended by hand.
-    """
+    """Ten times the rate it was sized for: above its limit the filter lets everything pass,
+    and drops repeats again when the flood has left. Its window does not end before it is
+    rotated explicitly.
+"""
     flood = [udp_frame(n) for n in range(10000)]
     again = [udp_frame(n) for n in range(20000, 20020)]
     tap.may_fail(1e-7)  # each of these: below 1e-9, with 19 of 143 in the epoch
@@ -318,16 +319,16 @@ def saturated_case():
 
 
 def first_seen_case():
-    """Two filters with a window of 70: with --first-seen a key is forgotten
-    after its first sight's window, else never while it comes back. If nobody has
-    time to end epochs while frames come, it may stay longer: then more of them.
-    """
-    tap.may_fail(1e-6)  # 300 keys; where it fails open is never
+    """Two filters with a window of 70: with --first-seen a key is forgotten a window after
+    it was first seen, else never while it keeps coming. If no process has time to end
+    epochs meanwhile, it may stay longer: then send more.
+"""
+    tap.may_fail(1e-6)  # 300 keys; a time in fail-open mode is not counted
 
     def forgotten(*how):
-        """How often a key that came 300 times was new again, or, with
-        --first-seen, 300 times as often until it was.
-        """
+        """Return how often a key that came 300 times was new again; with --first-seen it
+        comes up to 300 times as often until it was.
+"""
         with net.Filter("-W", 70, "-b", "1e-9", "--limit", "never", *how), \
                 net.Attached() as on:
             for turn in range(20 if how else 1):
@@ -345,7 +346,7 @@ def first_seen_case():
 
 
 def keys_of(mode):
-    """What a key is does not depend on the mode: in the second one two of them."""
+    """The key does not depend on the mode, so the second mode tests two kinds of keys."""
     if mode == "native" or os.environ.get("EPF_THOROUGH"):
         return KEYS
     return ["frame", "packet"]

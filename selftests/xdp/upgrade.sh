@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# scripts/upgrade.sh: filters, keys, parameters and attachments outlive the
-# module; what it cannot do it does not begin.
+# scripts/upgrade.sh: filters, keys, parameters and attachments survive the exchange of
+# the module; an upgrade that cannot succeed is not begun.
 # shellcheck disable=SC2317 # functions that claim calls
 # shellcheck source=../cli/lib.sh disable=SC1091
 . "$(dirname "$0")/../cli/lib.sh"
@@ -23,13 +23,13 @@ upgrade() {
 	status=$?
 }
 
-# One that did nothing, and says why
+# An upgrade that changes nothing, and says why
 refuses() {
 	upgrade "${@:2}"
 	[ "$status" = 1 ] && [ ! -s "$tmp/out" ] &&
 		grep -qE "^upgrade: .*$1" "$tmp/err" && [ ! -e "$EPF_STATE" ]
 }
-# What is there: filters and attachments, without what begins anew
+# Prints filters and attachments, without the values that start anew
 picture() {
 	"$EPFCTL" -j list | python3 -c '
 import json, sys
@@ -59,7 +59,7 @@ for kind in $kinds; do
 	gives 0 '^$' insert "up-$kind" -f "$tmp/keys"
 done
 gives 0 '^$' insert up-second other
-# usage: attaches ARG...: well, with a warning: there are other keys in the filter.
+# usage: attaches ARG...: succeeds, with the warning that the filter has other keys
 attaches() {
 	local good=no
 	epf attach "$@"

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# The test of the iptables match fails with each of its mutants (../mutants), in a guest.
+# Each mutant of the iptables match makes its test fail (../mutants), in a guest.
 exec "$(dirname "$0")/../mutants/run" xt/broken

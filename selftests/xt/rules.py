@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the suite of the iptables match works with: two network namespaces with a
-veth pair, sockets in them, the front ends of iptables, filters, and rules that are
-handed to the kernel without iptables.
+"""What the suite of the iptables match uses: two network namespaces with a veth pair,
+sockets in them, the front ends of iptables, filters, and rules that are given to the kernel
+without iptables.
 """
 
 import atexit
@@ -29,7 +29,7 @@ MODULE = os.environ.get("EPF_KO", os.path.join(BUILD, "kmod/epochfilter.ko"))
 XT = os.environ.get("EPF_XT_KO", os.path.join(os.path.dirname(MODULE), "xt_epf.ko"))
 LIBRARY = os.path.join(BUILD, "user/libxt_epf.so")
 NS = os.environ.get("EPF_NS", "xt")
-A, B = NS + "-a", NS + "-b"  # namespaces; B has the rules
+A, B = NS + "-a", NS + "-b"  # namespaces; the rules are in B
 DEV = {A: "xta0", B: "xtb0"}
 ADDRESS = {(A, 4): "10.77.0.1", (B, 4): "10.77.0.2",
            (A, 6): "fd77::1", (B, 6): "fd77::2"}
@@ -57,7 +57,8 @@ def run(*args, ns=None, check=True, **how):
 
 
 def inside(ns, function):
-    """In a child, as a thread's namespace is its own matter. Returns what it returns."""
+    """Run it in a child, because the network namespace is a property of the thread. Return
+    its result."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
@@ -65,7 +66,7 @@ def inside(ns, function):
             enter(ns)
             os.write(writer, json.dumps(function()).encode())
             os._exit(0)
-        except BaseException as fault:  # told by the parent
+        except BaseException as fault:  # reported by the parent
             print(f"# {ns}: {fault!r}", flush=True)
             os._exit(1)
     os.close(writer)
@@ -90,7 +91,7 @@ def udp(ns, version, port=0):
 
 
 def got(sock):
-    """The next datagram, or None."""
+    """Return the next datagram, or None."""
     try:
         return sock.recv(2048)
     except TimeoutError:
@@ -123,7 +124,7 @@ def loaded(name):
 
 
 def require():
-    """Skip all unless this can run; load the modules, make the namespaces."""
+    """Skip everything unless this can run; load the modules, make the namespaces."""
     if os.geteuid():
         tap.skip_all("needs root")
     if not loaded("xt_epf") and not os.environ.get("EPF_VM"):
@@ -141,7 +142,7 @@ def require():
             continue
         if run("insmod", path, *given, check=False).returncode:
             tap.skip_all(f"{path} does not load")
-        if name == "xt_epf":  # others unload the module that it needs
+        if name == "xt_epf":  # other tests unload the module that it needs
             atexit.register(run, "rmmod", name, check=False)
     done = shutil.which("pkg-config") and run(
         "pkg-config", "--variable=xtlibdir", "xtables", check=False)
@@ -151,7 +152,7 @@ def require():
 
 
 def front_ends():
-    """(program, IP version), as far as they work here."""
+    """Return (program, IP version) of the front ends that work here."""
     found = []
     for version, name in (4, "iptables"), (6, "ip6tables"):
         for way in "nft", "legacy":
@@ -163,9 +164,9 @@ def front_ends():
 
 
 class Rules:
-    """Rules of one front end in B, given as text; flushed at the end. Each may begin
-    with the table: "raw:PREROUTING ...".
-    """
+    """Rules of one front end in B, as text; flushed at the end. Each may begin with the
+    table: "raw:PREROUTING ...".
+"""
 
     def __init__(self, program, *rules):
         self.program, self.rules = program, rules
@@ -203,7 +204,7 @@ class Filter:
         return json.loads(run(EPFCTL, "-j", "show", self.name).stdout)
 
     def present(self, keys):
-        """How many of these bytes the filter has."""
+        """Return how many of these keys the filter has."""
         path = os.path.join(TMP, "keys")
         with open(path, "w", encoding="ascii") as file:
             file.writelines(key.hex() + "\n" for key in keys)
@@ -224,7 +225,7 @@ def counters(name):
     return None
 
 
-# What struct xt_epf_info of linux/epochfilter_xt.h has.
+# The fields of struct xt_epf_info of linux/epochfilter_xt.h.
 FLOW, CONVERSATION, PEER, PEER_PORT = 2, 3, 4, 5
 LINK_IP = 1
 REVERSE, FIRST, ZONE = 16, 64, 1024
@@ -237,7 +238,7 @@ def info(name=b"xt-raw", key=FLOW, link=LINK_IP, flags=0, max_bytes=0, within_ns
 
 
 def legacy_rule(data, size, nr_old):
-    """The table "filter" with one rule, which has this match, in chain INPUT."""
+    """Return the table "filter" with one rule in chain INPUT that has this match."""
     pad = bytes(-len(data) % 8)
     size = 32 + len(data) + len(pad) if size is None else size
     match = struct.pack("<H29sB", size, b"epf", 0) + data + pad
@@ -261,14 +262,14 @@ def legacy_rule(data, size, nr_old):
 
 
 def set_legacy(data, size=None):
-    """Hand it to the kernel as iptables-legacy would, in B. Returns 0 or an errno."""
+    """Give it to the kernel in B as iptables-legacy would. Return 0 or an errno."""
     with opened(B, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sock:
         told = ctypes.create_string_buffer(b"filter", 84)
         length = ctypes.c_uint(84)
         if libc.getsockopt(sock.fileno(), socket.IPPROTO_IP, 64, told,
                            ctypes.byref(length)):  # IPT_SO_GET_INFO
             return ctypes.get_errno()
-        # behind name and hooks: how many entries there are
+        # after name and hooks: the number of entries
         blob, _old = legacy_rule(data, size, struct.unpack_from("<I", told, 76)[0])
         try:
             sock.setsockopt(socket.IPPROTO_IP, 64, blob)  # IPT_SO_SET_REPLACE

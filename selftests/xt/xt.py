@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""The iptables match: what it says, whatever becomes of its filter; that its keys
-are those of the core; that no rule leaves anything behind.
+"""The iptables match: its verdicts, whatever happens to its filter; its keys equal those of
+the core; no rule leaves anything behind.
 """
 
 import errno
@@ -35,7 +35,7 @@ def unlike(**pairs):
 
 
 def flow(version, proto, source, dest, sport, dport):
-    """The key of a flow, as flow.h describes it."""
+    """Return the key of a flow, as flow.h describes it."""
     return bytes([version, proto]) + struct.pack(">HH", sport, dport) + \
         b"".join(socket.inet_pton(rules.FAMILY[version], a) for a in (source, dest))
 
@@ -48,9 +48,9 @@ def errors_of(version):
 
 
 def reflexive(program, version):
-    """Only those to whom a query went are heard, and ICMP errors about it; others are
-    not, be it from the next port.
-    """
+    """Only peers to which a query went are let in, and ICMP errors about it; others are
+    not, not even from the next port.
+"""
     with Filter("peers"), Rules(program, LEARN, f"{ASK} drop -j ACCEPT",
                                 "INPUT -p udp -j DROP", *errors_of(version)), \
             rules.udp(A, version, 53) as server, \
@@ -65,7 +65,7 @@ def reflexive(program, version):
         answer = rules.got(client)
         stranger.sendto(b"spoofed", (me, 4000))
         spoofed = rules.got(client)
-        client.connect((it, 9))  # nobody listens there
+        client.connect((it, 9))  # no socket listens there
         client.send(b"query")
         try:
             error = rules.got(client)
@@ -79,7 +79,7 @@ def reflexive(program, version):
 
 
 def survives(program, version, verdict, make_unknown, reason, **filter_):
-    """What the filter cannot tell about has the said verdict, and is counted."""
+    """A packet that the filter cannot answer for gets the given verdict, and is counted."""
     with Filter("peers", *filter_.get("options", ())) as peers, \
             Rules(program, LEARN, f"{ASK} {verdict} {filter_.get('rule', '')} -j ACCEPT",
                   "INPUT -p udp -j DROP"), \
@@ -94,7 +94,7 @@ def survives(program, version, verdict, make_unknown, reason, **filter_):
             answer=(answer, b"answer" if verdict == "accept" else None),
             told=(told, {"rules": 2, "inserted": 1, reason: 1}))
         if reason == "gone":
-            run(rules.EPFCTL, "create", "peers", "-W", 100)  # for the end
+            run(rules.EPFCTL, "create", "peers", "-W", 100)  # recreated for the cleanup
         return fault
 
 
@@ -115,7 +115,7 @@ def untimed(_):
 
 
 def times(program, version):
-    """With epochs of 100 s, what is at most two epochs old was inserted within 150 s."""
+    """With epochs of 100 s, a key at most two epochs old was inserted within 150 s."""
     key = flow(version, 17, ADDRESS[B, version], ADDRESS[A, version], 4000, 53)
     with Filter("peers"), rules.udp(B, version, 4000) as client, \
             Rules(program, f"OUTPUT {UDP} --recent --within 150s --unknown drop"):
@@ -131,7 +131,7 @@ SMALL = "--time", "700s", "--rate", 1, "-b", "1e-6"
 
 
 def learns_on(program, version):
-    """Of a saturated filter nobody knows whether the packet is new: it is inserted."""
+    """A saturated filter cannot tell whether the packet is new, so it is inserted."""
     with Filter("peers", *SMALL) as peers, rules.udp(B, version, 4000) as client, \
             Rules(program, f"OUTPUT {UDP} --new --learn-new --unknown drop"):
         client.sendto(b"query", (ADDRESS[A, version], 53))
@@ -145,9 +145,9 @@ def learns_on(program, version):
 
 
 def later_rules(program, version):
-    """Under a filter that is gone other rules can be changed, and the same rule can be
-    added again; without such rules the name is gone.
-    """
+    """After its filter is gone other rules can be changed, and the same rule can be added
+    again; without such rules the name is gone.
+"""
     with Filter("peers"), Rules(program, LEARN) as rule:
         gone(None)
         rule.add("INPUT -p tcp -j ACCEPT")
@@ -155,7 +155,7 @@ def later_rules(program, version):
         told = rules.counters("peers")
         run(program, "-F", ns=B)
         late = rule.add(LEARN, check=False).returncode
-        run(rules.EPFCTL, "create", "peers", "-W", 100)  # for the end
+        run(rules.EPFCTL, "create", "peers", "-W", 100)  # recreated for the cleanup
     return unlike(told=(told, {"rules": 2}), late=(late != 0, True))
 
 
@@ -174,7 +174,7 @@ def holds(program, version):
 
 
 def asks(program, version):
-    """Recent, new, insert, insert if new: by the age that comes of each."""
+    """recent, new, insert, insert if new: the results by the age of each."""
     def rule(name, what):
         return f"OUTPUT -p udp --dport 53 -m epf --name {name} --key flow {what}"
     with Filter("refreshed", "-W", 700), Filter("once", "-W", 700), \
@@ -219,12 +219,12 @@ def sums(data):
 
 
 def acceptable(frame):
-    """The IP packet of a frame, as a kernel lets it come to PREROUTING; else None."""
+    """Return the IP packet of a frame if the kernel lets it reach PREROUTING, else None."""
     kind, data = int.from_bytes(frame[12:14], "big"), frame[14:]
     if kind == 0x86dd and len(data) >= 40 and data[0] >> 4 == 6:
         length = int.from_bytes(data[4:6], "big")
         if data[6] == 0 or length + 40 > len(data):
-            return None  # hop-by-hop options are looked into
+            return None  # hop-by-hop options are checked
         return data
     if kind != 0x0800 or len(data) < 20 or data[0] >> 4 != 4:
         return None
@@ -236,7 +236,7 @@ def acceptable(frame):
 
 
 def longer(data, by):
-    """The same with so many more bytes at its end."""
+    """Return it with so many more bytes at its end."""
     if data[0] >> 4 == 6:
         return data[:4] + struct.pack(
             ">H", int.from_bytes(data[4:6], "big") + by) + data[6:] + bytes(by)
@@ -247,9 +247,9 @@ def longer(data, by):
 
 @functools.cache
 def traffic():
-    """IP packets of every sort: as frames have them; and long ones, which come as a
-    buffer of a header's length and pages.
-    """
+    """Return IP packets of every sort: as frames have them; and long ones, which arrive in
+    a buffer of a header's length, and pages.
+"""
     made = {acceptable(f) for link, f, _ in frames.all_frames() + frames.flow_frames()
             if link == packets.ETHER}
     made = sorted(made - {None})
@@ -257,7 +257,7 @@ def traffic():
 
 
 def send_all(short, long):
-    """@long: all behind the first bytes in pages (struct virtio_net_hdr)."""
+    """@long: everything after the first bytes is in pages (struct virtio_net_hdr)."""
     link = run("ip", "-n", B, "-br", "link", "show", rules.DEV[B]).stdout
     macs = bytes.fromhex(link.split()[2].replace(":", "")) + bytes(6)
     with rules.opened(A, socket.AF_PACKET, socket.SOCK_RAW, 0) as sock:
@@ -271,7 +271,7 @@ def send_all(short, long):
 
 
 def expected(all_, key, flags, max_bytes):
-    """Keys, and how many packets have what outcome."""
+    """Return keys, and how many packets have each outcome."""
     keys, told = set(), {"rules": 2}
     names = {packets.Truncated: "truncated", packets.Malformed: "malformed",
              packets.Fragment: "fragment"}
@@ -286,9 +286,9 @@ def expected(all_, key, flags, max_bytes):
 
 
 def parity():
-    """Every packet has the key that the model says, in pages too: what was inserted
-    is found by the model's bytes, and there are no more outcomes.
-    """
+    """Every packet has the key of the model, also from pages: inserted keys are found by
+    the model's bytes, and there are no other outcomes.
+"""
     short, long = traffic()
     names = {f"key{i}": kind for i, kind in enumerate(KINDS)}
     made = []
@@ -306,7 +306,7 @@ def parity():
             keys, told = expected(short + long, *KINDS[kind])
             seen = rules.counters(name)
             there = Filter(name).present(sorted(keys))
-            # neighbour discovery and the like may come beside ours
+            # neighbour discovery and the like may add packets
             more = {k: seen.get(k, 0) - v for k, v in told.items()}
             extra = more.pop("inserted")
             if there != len(keys) or any(more.values()) or not 0 <= extra < 20:
@@ -322,7 +322,7 @@ def parity():
 
 
 def saved(program, version):
-    """What is saved and restored is the same, and so is a rule that is deleted."""
+    """Saved and restored rules are the same, and so is a rule that is deleted."""
     texts = [
         "OUTPUT -m epf --name peers --key flow --learn",
         "INPUT -m epf --name peers --key flow --reverse --errors --frags accept "
@@ -335,7 +335,7 @@ def saved(program, version):
         "INPUT -m epf --name peers --key flow --zone 0 --frags drop --learn",
         "INPUT -m epf --name peers --key peer --prefix 24,128 --zone 65535 --learn",
     ]
-    def now():  # without counters of chains: IPv6 speaks by itself
+    def now():  # without the counters of chains, because IPv6 sends packets by itself
         lines = run(f"{program}-save", "-t", "filter", ns=B).stdout.splitlines()
         return [re.sub(r" \[\d+:\d+\]$", "", l) for l in lines if not l.startswith("#")]
     with Filter("peers"), Rules(program, *texts):
@@ -373,13 +373,13 @@ WRONG = [
     ("--name peers --key flow --prefix 24 --learn", "--prefix goes with"),
     ("--name peers --key peer --prefix 7 --learn", "--prefix '7'"),
     ("--name peers --key conversation --reverse --learn", "has both directions"),
-    ("--name peers --key peer --frags drop --learn", "needs no ports"),
+    ("--name peers --key peer --frags drop --learn", "uses no ports"),
     ("--name peers --key flow --frags maybe --learn", "not id, accept or drop"),
 ]
 
 
 def wrong(program, version):
-    """Options that contradict each other are refused by a line that names them."""
+    """Contradictory options are refused in a line that names them."""
     with Filter("peers"):
         for text, says in WRONG:
             done = run(program, "-A", "INPUT", "-m", "epf", *text.split(), ns=B,
@@ -391,7 +391,7 @@ def wrong(program, version):
 
 
 def refused(program, version):
-    """What only the kernel knows it tells in one line of its log."""
+    """Errors that only the kernel detects are one line of its log."""
     cases = [
         ("--name nobody --key flow --learn", "no filter 'nobody'"),
         ("--name peers --key flow --recent --within 80s --unknown drop",
@@ -424,9 +424,9 @@ def lesser():
 
 
 def raw():
-    """What iptables would not hand to the kernel is refused there: sizes, numbers out
-    of their ranges, contradictions; and what it would is taken.
-    """
+    """The kernel refuses what iptables would not send: wrong sizes, numbers out of range,
+    contradictions; and accepts what it would.
+"""
     bad = {
         "short": (rules.info()[:-8], None), "long": (rules.info() + bytes(8), None),
         "size beyond the entry": (rules.info(), 4096), "size 0": (rules.info(), 0),
@@ -471,9 +471,9 @@ def raw():
 
 
 def sent_under_flood(nr):
-    """A process sends while softirqs of its CPU have to do with what another CPU floods
-    it with. Return: the keys of what it sent.
-    """
+    """A process sends while another CPU floods the softirqs of its CPU. Return: the keys of
+    what it sent.
+"""
     if os.cpu_count() < 2:
         raise tap.Skip("needs two CPUs")
     me, it = ADDRESS[B, 4], ADDRESS[A, 4]
@@ -494,7 +494,7 @@ def sent_under_flood(nr):
 
 
 def race():
-    """Each packet that a process sends is learnt, and each insertion is counted."""
+    """Each packet that a process sends is inserted, and each insertion is counted."""
     nr = 6000 if os.environ.get("EPF_THOROUGH") else 1500
     with Filter("peers", "-W", 10000000, "-b", "1e-9") as peers, \
             Rules("iptables-nft", LEARN, f"raw:PREROUTING {UDP} --learn"):
@@ -508,9 +508,9 @@ def race():
 
 
 def rps(dev):
-    """CPU 0 gets what comes in. A mount of sysfs shows the devices of the namespace
+    """CPU 0 receives incoming packets. A mount of sysfs shows the devices of the namespace
     that it was made in.
-    """
+"""
     rules.libc.unshare(0x00020000)  # CLONE_NEWNS
     run("mount", "--make-rprivate", "/")
     run("mount", "-t", "sysfs", "sysfs", "/mnt")
@@ -529,7 +529,7 @@ def flood(me):
 
 
 def cycles(program, version, nr=250):
-    """Rules come and go, and leave nothing: no use, no reference, no module."""
+    """Rules come and go, and leave nothing: no use count, no reference, no module."""
     rule = "-p udp -m epf --name peers --key flow --learn"
     text = f"*filter\n-A OUTPUT {rule}\nCOMMIT\n*filter\n-D OUTPUT {rule}\nCOMMIT\n"
     with Filter("peers") as peers:
@@ -546,7 +546,7 @@ def module_users():
 
 
 def namespace_ends():
-    """So do those of a namespace that ends."""
+    """The same for the rules of a namespace that ends."""
     with Filter("peers") as peers:
         free = peers.show()["users"]
         run("ip", "netns", "add", "xt-c")
@@ -563,7 +563,7 @@ def namespace_ends():
 
 
 def status():
-    """epfctl tells what the rules of its network namespace use."""
+    """epfctl shows what the rules of its network namespace use."""
     with Filter("peers"), Rules("iptables-nft", LEARN, f"{ASK} drop"), \
             rules.udp(B, 4, 4000) as client:
         client.sendto(b"query", (ADDRESS[A, 4], 53))

@@ -79,22 +79,26 @@ static void help(void)
 	/* clang-format off */
 	printf(
 "epf match options (epochfilter):\n"
-"  --name FILTER        of 'epfctl list'; the rule holds it\n"
-"  --key KEY            flow, conversation, peer, peer-port\n"
-"  --prefix V4[,V6]     so many bits of a peer's address\n"
-"  --reverse            the key of the packets that this one answers\n"
-"  --errors             ICMP errors by the packet that they carry\n"
-"  --zone N             the keys of zone N, 0 to 65535\n"
-"  --frags WHAT         fragments but the first go by their datagram's id (default);\n"
-"                       or have no key, and count as recent (accept) or new (drop)\n"
-"  --recent             holds for packets that were inserted in the window\n"
-"  --new                holds for all others\n"
-"  --within AGE         recent is what was inserted in so many epochs, or 10s\n"
-"  --learn              insert the packet; without --recent and --new, the match\n"
-"                       holds where that was done\n"
+"  --name FILTER        a filter of 'epfctl list', which the rule holds\n"
+"  --key KEY            flow, conversation, peer or peer-port\n"
+"  --prefix V4[,V6]     use the first bits of a peer's address, so many of IPv4\n"
+"                       and of IPv6\n"
+"  --reverse            use the key of the packets that this one answers\n"
+"  --errors             an ICMP error counts as an answer to the packet that it\n"
+"                       carries\n"
+"  --zone N             keys are equal only in the same zone, 0 to 65535\n"
+"  --frags WHAT         id: fragments have the key of their datagram's id\n"
+"                       (default); otherwise all but the first have no key, and\n"
+"                       count as recent (accept) or as new (drop)\n"
+"  --recent             match packets that were inserted in the window\n"
+"  --new                match all others\n"
+"  --within AGE         only packets inserted in the last AGE epochs are recent,\n"
+"                       or within a time like 10s\n"
+"  --learn              insert the packet; without --recent and --new, match if\n"
+"                       it was inserted\n"
 "  --learn-new          insert it if it is not recent\n"
-"  --unknown WHAT       a packet that the filter cannot tell about counts as\n"
-"                       recent (accept) or as new (drop); needed with --recent\n"
+"  --unknown WHAT       if the filter has no answer, a packet counts as recent\n"
+"                       (accept) or as new (drop); required with --recent\n"
 "                       and --new\n");
 	/* clang-format on */
 }
@@ -113,7 +117,7 @@ static void parse_name(struct xt_epf_info *info, const char *arg)
 	if (!len || len >= sizeof(info->name) || arg[0] == '.' ||
 	    strspn(arg, name_chars) != len)
 		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --name '%s' is not the name of a filter: see 'epfctl list'",
+			      "epf: --name '%s' is not the name of a filter; 'epfctl list' shows the filters",
 			      arg);
 	strcpy(info->name, arg);
 }
@@ -138,7 +142,7 @@ static void parse_prefix(struct epf_pkt_opts *o, const char *arg)
 
 	if (!epf_prefix_parse(arg, &prefix))
 		xtables_error(PARAMETER_PROBLEM,
-			      "epf: --prefix '%s': not 8 to 32 bits of IPv4 and, behind a comma, 8 to 128 of IPv6",
+			      "epf: --prefix '%s': not 8 to 32 bits for IPv4 and, after a comma, 8 to 128 for IPv6",
 			      arg);
 	o->max_bytes = (o->max_bytes & ~0xffffu) | prefix;
 }
@@ -270,29 +274,31 @@ static void parse(struct xt_option_call *cb)
 	}
 }
 
-/* Which options do not go together? NULL: they do. */
+/* Return: why options do not go together, or NULL. Two CPUs may insert one key at once,
+ * so --learn-new alone would be no different from --learn.
+ */
 static const char *misfit(const struct xt_epf_rule *r, unsigned int given)
 {
 	if ((given & F(O_PREFIX)) && r->key.key < EPF_PKT_PEER)
 		return "--prefix goes with --key peer and peer-port only";
 	if ((given & F(O_REVERSE)) && r->key.key == EPF_PKT_CONVERSATION)
-		return "--reverse: --key conversation has both directions";
+		return "--reverse does not go with --key conversation, which has both directions";
 	if (r->fragments && r->key.key == EPF_PKT_PEER)
-		return "--frags: --key peer needs no ports";
+		return "--frags does not go with --key peer, which uses no ports";
 	if (!r->ask && !r->learn)
-		return "say what to do: --recent, --new or --learn";
+		return "no action given: use --recent, --new or --learn";
 	if (!r->ask && r->learn == XT_EPF_LEARN_NEW)
-		return "--learn-new goes with --recent or --new; two CPUs may insert one key, so --learn alone does the same";
+		return "--learn-new goes with --recent or --new; without them use --learn, which does the same";
 	if (!r->ask && (given & F(O_WITHIN)))
 		return "--within goes with --recent or --new";
 	if (!r->ask && r->unknown)
 		return "--unknown goes with --recent or --new";
 	if (r->ask && !r->unknown)
-		return "say what a packet counts as that the filter cannot tell about: --unknown accept (recent) or drop (new)";
+		return "--recent and --new need --unknown accept (recent) or drop (new): what a packet counts as if the filter has no answer";
 	return NULL;
 }
 
-/* Does the kernel say that it has no such match? Asking makes it load the module. */
+/* Does the kernel report that it has no such match? The question makes it load the module. */
 static bool kernel_lacks(int family, int level, int option)
 {
 	struct xt_get_revision rev = { .name = "epf" };
@@ -323,7 +329,7 @@ static void check(struct xt_fcheck_call *cb, bool (*lacks)(void))
 		info->rule.fragments = XT_EPF_UNSAID;
 	if (lacks())
 		xtables_error(OTHER_PROBLEM,
-			      "epf: the kernel has no module xt_epf: 'modprobe xt_epf'; epochfilter's 'make install' installs it");
+			      "epf: the kernel has no match epf: run 'modprobe xt_epf'; if that fails, run 'make install' of epochfilter");
 }
 
 static bool lacks4(void)
@@ -368,7 +374,7 @@ static void save(const void *ip, const struct xt_entry_match *match)
 	char text[EPF_DESC_TEXT];
 
 	(void)ip;
-	key.flags &= (__u16)~EPF_PKT_FIRST; /* said otherwise here */
+	key.flags &= (__u16)~EPF_PKT_FIRST; /* printed as --frags */
 	epf_pkt_opts_text(&key, text);
 	printf(" --name %.*s --key %s", EPF_NAME_LEN - 1, info->name, text);
 	if (r->key.flags & EPF_PKT_FIRST)
