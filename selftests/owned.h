@@ -80,6 +80,8 @@ static inline struct epf_shape owned_shape(__u32 kind)
 					   .lines_max = 1 << 12, .load = 1024,
 					   .lines_per_key = 2,
 					   .bits_per_key = 10 },
+		[EPF_KIND_ELASTIC].elastic = { .lines = 8, .line_words = 8,
+					       .epochs = 5 },
 	};
 
 	return shapes[kind];

@@ -51,6 +51,12 @@
  *   E5  Inserters wait. Another inserter on its CPU must not interrupt a holder: in the
  *       kernel, bottom halves (or interrupts) are disabled, as for any spin lock. The lock
  *       is held for less than a microsecond.
+ *   E6  Whoever rotates waits for the holder of a line only to sweep that line; to retire
+ *       and to advance are stores that wait for nobody. An inserter never waits for a
+ *       rotation: one that was overtaken inserts again (E2).
+ *
+ * Counting. With a room (room.h) each change adds the weights that it creates, under the
+ * lock of its line; see epf_elastic_grow().
  *
  * Cases are those of selftests/explore, as in lanes.h. With EPF_PRIVATE all of this is
  * plain loads and stores.
@@ -59,6 +65,7 @@
 #define EPF_ELASTIC_H
 
 #include "elastic_line.h"
+#include "room.h"
 
 #define EPF_ELASTIC_TAGS 8u
 #define EPF_ELASTIC_EPOCHS_MIN 2u
@@ -87,11 +94,13 @@ struct epf_elastic_shape {
  * @word: epf_elastic_words() words, zeroed, 64-byte aligned, owned by the caller
  * @shape: checked
  * @phase: twice the epoch; odd from its retirement to the next epoch
+ * @room: what is counted; NULL: nothing
  */
 struct epf_elastic {
 	__u64 *word;
 	struct epf_elastic_shape shape;
 	__u64 phase;
+	struct epf_room *room;
 };
 
 /* The place of a key. */
@@ -132,6 +141,7 @@ EPF_FN int epf_elastic_init(struct epf_elastic *f,
 		return -EINVAL;
 	f->shape = *s;
 	f->phase = 0;
+	f->room = NULL;
 	return 0;
 }
 
@@ -257,6 +267,74 @@ EPF_FN int epf_elastic_test(const struct epf_elastic *f, __u64 digest)
 	return EPF_PRESENT;
 }
 
+/* The whole filter, in units of weight: see epf_elastic_weight(). */
+EPF_FN __u64 epf_elastic_all(const struct epf_elastic_shape *s)
+{
+	return s->nr_lines * 8 * s->line_words << EPF_ELASTIC_WIDTH_MAX;
+}
+
+/* The weight of tags in room @r, by all changes that have reached @sum. */
+EPF_FN_BIG __u64 epf_elastic_weighed(const struct epf_room *r)
+{
+	__u64 all = 0, gone;
+	__u32 t;
+
+	for (t = 0; t < EPF_ELASTIC_TAGS; t++) {
+		gone = epf_load_acquire(&r->tags.gone[t]);
+		all += epf_load(&r->tags.sum[t]) - gone; /* @gone was @sum once */
+	}
+	return all;
+}
+
+/**
+ * epf_elastic_grow() - add to the weight of a tag
+ * @r: room
+ * @part: any number; callers with different ones seldom write the same cache line
+ * @t: tag
+ * @n: weight
+ *
+ * Any number of callers. Words of a room, each written by atomic additions alone unless
+ * stated otherwise:
+ *
+ *   share        by @part and @t, all that was added. What it passes of multiples of
+ *                2^@shift goes on to @sum, so the words of @share together hold back less
+ *                than EPF_ROOM_PLACES of these; @most allows for that. What they held back
+ *                of an earlier epoch counts for the present one.
+ *   tags.sum     by @t. Only ever grows.
+ *   tags.gone    @sum when the epoch of @t retired. Written by whoever rotates; its release
+ *                pairs with the acquire of epf_elastic_weighed(), which therefore sees a
+ *                @sum that is not smaller. An addition to a retired epoch by an inserter
+ *                that had read the phase before counts too much until that tag retires
+ *                again, never too little.
+ *   grown        a total. An inserter whose addition makes it reach @most stores it after
+ *                the addition; whoever rotates, or judges, replaces it by a CAS, a full
+ *                barrier, and sums once more (epf_elastic_see()). Either the sum then has
+ *                that addition, or the store of the inserter comes after the CAS.
+ */
+EPF_FN_BIG void epf_elastic_grow(struct epf_room *r, __u32 part, __u32 t, __u64 n)
+{
+	__u64 old = epf_fetch_add(&r->share[(part & 31) * EPF_ELASTIC_TAGS + t], n);
+	__u64 more = ((old + n) >> r->shift) - (old >> r->shift), all;
+
+	if (!more)
+		return;
+	epf_fetch_add(&r->tags.sum[t], more << r->shift);
+	all = epf_elastic_weighed(r);
+	if (all >= r->most)
+		epf_store_release(&r->grown, all);
+}
+
+/* Bring @grown up to date. One caller at a time. */
+EPF_FN_BIG void epf_elastic_see(struct epf_room *r)
+{
+	__u64 old = epf_load(&r->grown), all;
+
+	epf_cas(&r->grown, &old, epf_elastic_weighed(r));
+	all = epf_elastic_weighed(r);
+	if (all >= r->most)
+		epf_store_release(&r->grown, all);
+}
+
 /* The line has room for the key, whose bucket is at @p. */
 EPF_FN void epf_elastic_add(struct epf_elastic_work *w,
 			    const struct epf_elastic_key *key,
@@ -380,14 +458,53 @@ EPF_FN __u64 epf_elastic_narrow(struct epf_elastic_work *w, __u64 *n,
 	return wide;
 }
 
+/* What a line holds, by tag. */
+struct epf_elastic_load {
+	__u64 n, wide;
+	__u32 whole;
+};
+
+/* How likely a key of a random bucket is to meet an item of tag @t, if each width w meets it
+ * with 2^-w: in units of 2^-15, and of one of @words * 8 buckets.
+ */
+EPF_FN __u64 epf_elastic_weight(const struct epf_elastic_load *h, __u32 words,
+				__u32 t)
+{
+	if (h->whole >> t & 1)
+		return 8ULL * words << EPF_ELASTIC_WIDTH_MAX;
+	return (__u64)epf_elastic_byte(h->n, t)
+	       << (EPF_ELASTIC_WIDTH_MAX - (epf_elastic_byte(h->wide, t) & 15));
+}
+
+/* Count what narrowing adds: from @was to @is, of the tags that count. */
+EPF_FN_BIG void epf_elastic_weigh(const struct epf_elastic *f, __u32 part,
+				  const struct epf_elastic_work *w,
+				  const struct epf_elastic_load *was,
+				  const struct epf_elastic_load *is, __u64 phase)
+{
+	__u32 counted = epf_elastic_counted(f, phase), words = w->l.words, t;
+	__u64 before, after;
+
+	for (t = 0; t < EPF_ELASTIC_TAGS; t++) {
+		before = epf_elastic_weight(was, words, t);
+		after = epf_elastic_weight(is, words, t);
+		if (after > before && ((w->tag - t) & 7) < counted)
+			epf_elastic_grow(f->room, part, t, after - before);
+	}
+}
+
 /* Make room for at least one more item. If an epoch begins, drop what is out of the window,
  * and make room for most of the items to come; otherwise for two.
  */
-EPF_FN_BIG void epf_elastic_resize(struct epf_elastic_work *w, __u32 lag,
-				   __u32 counted, bool begin)
+EPF_FN_BIG void epf_elastic_resize(const struct epf_elastic *f, __u32 part,
+				   struct epf_elastic_work *w, __u64 phase,
+				   bool begin)
 {
+	__u32 lag = epf_elastic_lag(phase, w->l.stamp);
+	__u32 counted = epf_elastic_counted(f, phase);
 	__u64 n = epf_elastic_tally(w), wide = w->l.wide, kept;
 	__u32 shift = 8 * w->tag, more = 2, room;
+	struct epf_elastic_load was, is;
 
 	if (begin) {
 		n = epf_elastic_expire(&w->l, n, lag, counted);
@@ -396,13 +513,20 @@ EPF_FN_BIG void epf_elastic_resize(struct epf_elastic_work *w, __u32 lag,
 		wide |= (__u64)epf_elastic_begin(n, wide, room) << shift;
 		more = 1 + (epf_elastic_sum(n) * EPF_ELASTIC_SHARE >> 6);
 	}
-	kept = n;
+	kept = was.n = n;
+	was.wide = wide;
+	was.whole = w->l.whole;
 	n += (__u64)more << shift;
 	wide = epf_elastic_narrow(w, &n, wide);
 	w->widths = epf_elastic_pack(n, wide);
 	for (shift = 0; shift < 64; shift += 8)
 		if (!(n >> shift & 255))
 			kept &= ~(255ULL << shift);
+	is.n = kept;
+	is.wide = wide;
+	is.whole = w->l.whole;
+	if (f->room)
+		epf_elastic_weigh(f, part, w, &was, &is, phase);
 	epf_elastic_repack(w, kept, wide,
 			   EPF_ELASTIC_HEAD_ITEMS +
 				   (w->l.whole ? EPF_ELASTIC_WHOLE_ITEMS : 0));
@@ -415,7 +539,7 @@ EPF_FN_BIG __u64 epf_elastic_change(const struct epf_elastic *f,
 {
 	struct epf_elastic_place p;
 	struct epf_elastic_work w;
-	__u32 lag, used;
+	__u32 lag, used, width;
 	bool begin;
 
 	epf_elastic_unpack(&w.l, f->shape.line_words, head);
@@ -433,11 +557,16 @@ EPF_FN_BIG __u64 epf_elastic_change(const struct epf_elastic *f,
 	if (begin || used + epf_elastic_width(&w.l, w.tag << 1) +
 				     4 * (w.l.count + 1) >
 			     epf_elastic_room(&w.l, w.l.whole)) {
-		epf_elastic_resize(&w, lag, epf_elastic_counted(f, phase), begin);
+		epf_elastic_resize(f, key->remainder, &w, phase, begin);
 		used = epf_elastic_find(&p, w.item, &w.l, key->bucket, true);
 	}
-	if (!(w.l.whole >> w.tag & 1))
+	if (!(w.l.whole >> w.tag & 1)) {
 		epf_elastic_add(&w, key, p, used);
+		width = epf_elastic_width(&w.l, w.tag << 1);
+		if (f->room)
+			epf_elastic_grow(f->room, key->remainder, w.tag,
+					 1ULL << (EPF_ELASTIC_WIDTH_MAX - width));
+	}
 	return epf_elastic_close(&w, key->line, phase);
 }
 
@@ -484,12 +613,99 @@ EPF_FN void epf_elastic_insert(struct epf_elastic *f, __u64 digest)
 }
 
 /**
+ * epf_elastic_test_and_insert() - test, and insert under the same hold of the line lock
+ * @f: filter
+ * @digest: of the key
+ * @keep: do not insert a key that is present
+ *
+ * Of several callers with one new key exactly one gets EPF_ABSENT.
+ *
+ * Context: as epf_elastic_insert().
+ * Return: as epf_elastic_test(), without E4.
+ */
+EPF_FN int epf_elastic_test_and_insert(struct epf_elastic *f, __u64 digest, bool keep)
+{
+	__u32 first = f->shape.line_words >> 3;
+	struct epf_elastic_key key;
+	__u64 head, phase;
+	int verdict;
+
+	epf_elastic_locate(f, digest, &key);
+	head = epf_elastic_lock(key.line + first);
+	phase = epf_load(&f->phase);
+	verdict = epf_elastic_look(f, &key, head, phase);
+	if (verdict && keep) {
+		epf_elastic_unlock(key.line + first, head, head);
+		return verdict;
+	}
+	epf_elastic_unlock(key.line + first, head,
+			   epf_elastic_change(f, &key, head, phase));
+	if ((epf_load_ordered(&f->phase) ^ phase) >> 1)
+		epf_elastic_insert(f, digest);
+	return verdict;
+}
+
+/**
+ * epf_elastic_read() - copy a line as it is between two changes, without the lock
+ * @f: filter, in which no epoch ends meanwhile
+ * @nr: number of the line
+ * @to: the words of a line
+ *
+ * Return: false: it was locked, or it changed, EPF_ELASTIC_TRIES times. Otherwise the copy
+ * is whole, as with a test (E3).
+ */
+EPF_FN bool epf_elastic_read(const struct epf_elastic *f, __u64 nr, __u64 *to)
+{
+	__u32 words = f->shape.line_words, first = words >> 3, k;
+	const __u64 *line = f->word + nr * words;
+	__u64 head;
+	int i;
+
+	for (i = 0; i < EPF_ELASTIC_TRIES; i++) {
+		head = epf_load_acquire(line + first);
+		if (head >> EPF_ELASTIC_LOCK & 1)
+			continue;
+		for (k = 0; k < words; k++)
+			to[k] = epf_load_acquire(line + k);
+		to[first] = head;
+		if (epf_load(line + first) == head)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * epf_elastic_copy() - copy a line under its lock, as it is between two changes
+ * @f: filter
+ * @nr: number of the line
+ * @to: the words of a line
+ *
+ * Context: as epf_elastic_insert().
+ */
+EPF_FN void epf_elastic_copy(const struct epf_elastic *f, __u64 nr, __u64 *to)
+{
+	__u32 words = f->shape.line_words, first = words >> 3, k;
+	__u64 *line = f->word + nr * words;
+	__u64 head = epf_elastic_lock(line + first);
+
+	for (k = 0; k < words; k++)
+		to[k] = epf_load(line + k);
+	to[first] = head;
+	epf_elastic_unlock(line + first, head, head);
+}
+
+/**
  * epf_elastic_retire() - stop counting the oldest epoch
  * @f: filter, whose current epoch is complete
  */
 EPF_FN void epf_elastic_retire(struct epf_elastic *f)
 {
+	__u32 t = (__u32)((f->phase >> 1) - f->shape.epochs) & 7;
+	struct epf_room *r = f->room;
+
 	epf_store_release(&f->phase, f->phase | 1);
+	if (r) /* late additions count too much, see epf_elastic_grow() */
+		epf_store_release(&r->tags.gone[t], epf_load(&r->tags.sum[t]));
 }
 
 /* Empty a line in which nothing counts any more. */

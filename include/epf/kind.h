@@ -5,7 +5,9 @@
  * tests reach a kind by its row alone.
  *
  * The owner of a filter supplies its memory, serializes all calls, and passes the time: on a
- * clock of its own, which never runs backwards. Fixed-size kinds ignore it.
+ * clock of its own, which never runs backwards. Fixed-size kinds ignore it. A kind with
+ * @test_and_insert has locks of its own: for it the owner serializes only what is neither
+ * @test, @insert, @test_and_insert nor @copy.
  */
 #ifndef EPF_KIND_H
 #define EPF_KIND_H
@@ -14,6 +16,7 @@
 #include "apbf.h"
 #include "chain.h"
 #include "dict.h"
+#include "elastic.h"
 #include "estimate.h"
 #include "gauge.h"
 #include "ge.h"
@@ -31,7 +34,8 @@
 	X(EPF_KIND_APBBF, apbbf)	\
 	X(EPF_KIND_TLBF, tlbf)		\
 	X(EPF_KIND_DICT, dict)		\
-	X(EPF_KIND_CHAIN, chain)
+	X(EPF_KIND_CHAIN, chain)	\
+	X(EPF_KIND_ELASTIC, elastic)
 
 struct epf_kind_ops;
 
@@ -58,7 +62,7 @@ struct epf_chain_gauge {
  *	keeps it up to date
  * @room: count and limit, see room.h; NULL: there is no limit
  * @word: the memory; the state of each fixed-size kind begins with it
- * @ge, @gebl, @apbf, @apbbf, @tlbf, @dict, @chain: the state of the core
+ * @ge, @gebl, @apbf, @apbbf, @tlbf, @dict, @chain, @elastic: the state of the core
  * @gauge: false-positive-rate estimator; zeroed before the first sample
  */
 struct epf_locked {
@@ -77,6 +81,7 @@ struct epf_locked {
 		struct epf_tlbf tlbf;
 		struct epf_dict dict;
 		struct epf_chain chain;
+		struct epf_elastic elastic;
 	};
 	union {
 		struct epf_gauge all;
@@ -153,6 +158,10 @@ struct epf_resizable_ops {
  * @sound: are words at .. at + n of piece i valid? They are untrusted, and whole lines or
  *	buckets. NULL: every content is valid
  * @tidy: empty what is stale in them, before the first insertion; NULL: nothing is
+ * @copy: copy words at .. at + n of piece i during insertions, @at at the beginning of a
+ *	line. NULL: plain words, under the owner's lock
+ * @test_and_insert: as @test, then, unless @keep and the key is present, as @insert; callers
+ *	on one CPU must not interrupt each other. NULL: the owner serializes both
  */
 struct epf_kind_ops {
 	const char *name;
@@ -179,6 +188,8 @@ struct epf_kind_ops {
 	void (*place)(struct epf_locked *f, __u32 i, __u64 *word);
 	bool (*sound)(const struct epf_locked *f, __u32 i, __u64 at, __u64 n);
 	void (*tidy)(struct epf_locked *f, __u32 i, __u64 at, __u64 n);
+	void (*copy)(const struct epf_locked *f, __u32 i, __u64 at, __u64 *to, __u64 n);
+	int (*test_and_insert)(struct epf_locked *f, __u64 digest, bool keep);
 };
 
 /* The bytes of struct epf_shape up to the last field that a kind uses. */

@@ -11,6 +11,7 @@
 #include "kind_apbf.h"
 #include "kind_chain.h"
 #include "kind_dict.h"
+#include "kind_elastic.h"
 #include "kind_ge.h"
 #include "kind_gebl.h"
 #include "kind_tlbf.h"

@@ -14,6 +14,8 @@
  *   dict       live cells, and pass marks, each as the number of cells that a bucket stands
  *              for
  *   chain      keys that set a bit in the current lanes of table 0
+ *   elastic    the sum, over the lines, of the weights of their items (epf_elastic_weight()),
+ *              counted by any number of CPUs at once
  *
  * A repeat changes nothing and adds nothing. All computations are of integers, by one source
  * for the module and for user space, so both fail open at the same key.
@@ -42,16 +44,24 @@ struct epf_room_row {
 	__u64 fixed;			/* runs among slices that take no keys */
 };
 
+/* For elastic, by tag; see epf_elastic_grow(). */
+struct epf_room_tags {
+	__u64 sum[8];  /* weight added since creation */
+	__u64 gone[8]; /* that of epochs which no longer count */
+};
+
 /**
  * struct epf_room - see above; zeroed except @limit_q56
  * @limit_q56: error that the filter may have
- * @grown: growth since @most was computed
+ * @grown: growth since @most was computed; elastic: since creation, without what is gone
  * @most: growth at which the error is at the limit
- * @stale: @most is for an epoch or slice that is over
- * @shift: the probability of a block is counted in units of 2^-(56 - @shift)
- * @share: what each segment, slice, tag, or lane of a table holds
+ * @stale: @most is for an epoch or slice that is over; elastic: always, as @grown may be
+ * @shift: the probability of a block is counted in units of 2^-(56 - @shift); elastic:
+ *	weights reach @tags in units of 2^@shift
+ * @share: what each segment, slice, tag, or lane of a table holds; elastic: 32 parts of it
  * @inverse: gebl: 2^63 / (B - i)
  * @row: aged kinds: working memory
+ * @tags: elastic: what was added
  * @capacity: chain: error of an epoch of a table of the most lines
  */
 struct epf_room {
@@ -64,6 +74,7 @@ struct epf_room {
 	union {
 		__u64 inverse[EPF_ROOM_DRAWS];
 		struct epf_room_row row;
+		struct epf_room_tags tags;
 		struct epf_capacity capacity;
 	};
 };
@@ -71,7 +82,7 @@ struct epf_room {
 /* May the error be at the limit? */
 EPF_FN bool epf_room_full(const struct epf_room *r)
 {
-	return r->grown >= r->most;
+	return epf_load(&r->grown) >= epf_load(&r->most);
 }
 
 EPF_FN void epf_room_grow(struct epf_room *r, __u32 place, __u64 n)

@@ -23,6 +23,10 @@
  *                the copy began, and thus counts. The same holds for pass marks. The
  *                position of the scan is not saved: buckets may be copied before
  *                the scan visits them. Restoring tidies all of them instead.
+ *   elastic      Insertions do not take the lock, but each line is copied under a lock of
+ *                its own, as it is between two changes. All items of a key are in one
+ *                line. No change removes an item of an epoch that counts, unless the
+ *                line then accepts that epoch whole.
  *   tlbf         BEGIN takes the reserve away; without one no shift takes place, so
  *                bits are only ever set, as above. What counts follows from the
  *                time of the last key, which is read last of all.
@@ -179,7 +183,11 @@ static bool epf_image_copy_piece(const struct epf_locked *f, u64 at, u8 *to, u64
 			continue;
 		}
 		part = min(n, bytes - at);
-		memcpy(to, (const u8 *)word + at, part);
+		if (f->ops->copy)
+			f->ops->copy(f, i, at / sizeof(u64), (u64 *)to,
+				     part / sizeof(u64));
+		else
+			memcpy(to, (const u8 *)word + at, part);
 		to += part;
 		n -= part;
 		at = 0;

@@ -6,7 +6,85 @@
 #include "owned.h"
 #include "compat.h"
 
+#include <linux/irqflags.h>
 #include <linux/module.h>
+
+/* ------------------------------------- kinds with locks of their own ---- */
+
+/* Operations on keys of such a kind do not take the lock of the table, and do not wait for
+ * whoever has it. Interrupts are off while a line is locked: on a real-time kernel too, no
+ * other insertion then comes in between on this CPU, and whoever waits for the line waits
+ * for one change of it.
+ *
+ * An insertion counts for the epoch that it reads first. Its key is in that epoch or in a
+ * later one: epf_owned_begin_next() makes the core advance before it stores the epoch, and
+ * the acquire load here pairs with that store. So an epoch never counts a key that is older,
+ * and the last W insertions are retained.
+ */
+
+/* As epf_table_test(). */
+static int epf_line_test(struct epf_table *t, u64 digest)
+{
+	const struct epf_locked *f = &t->owned->core;
+
+	return epf_table_verdict(t, f->ops->test(f, digest, 0),
+				 READ_ONCE(t->answer.now));
+}
+
+static bool epf_line_full(const struct epf_table *t)
+{
+	return t->owned->core.room && epf_room_full(t->owned->core.room);
+}
+
+/* Fail open if the limit is reached, and count an insertion of epoch @e. @was_full: before
+ * it. Whoever sees the filter become full opens it even if it is open already: the worker,
+ * which may be about to close it, then judges again (capacity.c). Return: @ret.
+ */
+static int epf_line_count(struct epf_table *t, u64 e, bool was_full, int ret)
+{
+	if (unlikely(epf_line_full(t)) &&
+	    !(was_full && epf_table_saturated(t))) {
+		epf_table_open(t, epf_load(&t->state.epoch));
+		queue_delayed_work(epf_wq, &t->work, 0);
+	}
+	return epf_table_count(t, e, true, ret);
+}
+
+/* As epf_table_insert(). */
+static int epf_line_insert(struct epf_table *t, u64 digest)
+{
+	struct epf_locked *f = &t->owned->core;
+	u64 e = epf_load_acquire(&t->state.epoch);
+	bool was_full = epf_line_full(t);
+	unsigned long flags;
+
+	local_irq_save(flags);
+	f->ops->insert(f, digest, 0);
+	local_irq_restore(flags);
+	return epf_line_count(t, e, was_full, EPF_ABSENT);
+}
+
+/* As epf_table_test_and_insert(). */
+static int epf_line_test_and_insert(struct epf_table *t, u64 digest)
+{
+	struct epf_locked *f = &t->owned->core;
+	u64 e = epf_load_acquire(&t->state.epoch);
+	u8 answer = READ_ONCE(t->answer.now);
+	bool was_full = epf_line_full(t);
+	bool keep = answer == EPF_ANSWER_SKIP;
+	unsigned long flags;
+	int verdict;
+
+	local_irq_save(flags);
+	verdict = f->ops->test_and_insert(f, digest, keep);
+	local_irq_restore(flags);
+	if (verdict && keep)
+		return epf_table_verdict(t, verdict, answer);
+	verdict = epf_table_verdict(t, verdict, answer);
+	return epf_line_count(t, e, was_full, verdict);
+}
+
+/* --------------------------------------------------- tables of kinds ---- */
 
 /* What fixed-size and resizable kinds have in common. */
 #define LOCKED_TABLE_OPS						\
@@ -17,9 +95,6 @@
 	.free = epf_owned_free,						\
 	.fill_step = epf_owned_fill_step,				\
 	.shape = epf_owned_shape,					\
-	.test = epf_owned_test,						\
-	.insert = epf_owned_insert,					\
-	.test_and_insert = epf_owned_test_and_insert,			\
 	.may_end = epf_owned_may_end,					\
 	.ended = epf_owned_rotated,					\
 	.late = epf_owned_send,						\
@@ -35,19 +110,38 @@
 	.read = epf_owned_read,						\
 	.restore = epf_owned_restore
 
+/* Operations on keys under the lock of the filter. */
+#define ONE_LOCK_OPS							\
+	.test = epf_owned_test,						\
+	.insert = epf_owned_insert,					\
+	.test_and_insert = epf_owned_test_and_insert
+
+#define FIXED_TABLE_OPS							\
+	.fill = epf_fixed_fill,						\
+	.rotate = epf_fixed_rotate,					\
+	.turnover = epf_fixed_turnover,					\
+	.tick_ns = epf_table_epoch_tick_ns,				\
+	.tick = epf_fixed_tick,						\
+	.work = epf_fixed_work,						\
+	.still = epf_fixed_still
+
 static const struct epf_table_ops fixed_table_ops = {
 	LOCKED_TABLE_OPS,
-	.fill = epf_fixed_fill,
-	.rotate = epf_fixed_rotate,
-	.turnover = epf_fixed_turnover,
-	.tick_ns = epf_table_epoch_tick_ns,
-	.tick = epf_fixed_tick,
-	.work = epf_fixed_work,
-	.still = epf_fixed_still,
+	ONE_LOCK_OPS,
+	FIXED_TABLE_OPS,
+};
+
+static const struct epf_table_ops line_lock_table_ops = {
+	LOCKED_TABLE_OPS,
+	FIXED_TABLE_OPS,
+	.test = epf_line_test,
+	.insert = epf_line_insert,
+	.test_and_insert = epf_line_test_and_insert,
 };
 
 static const struct epf_table_ops resizable_table_ops = {
 	LOCKED_TABLE_OPS,
+	ONE_LOCK_OPS,
 	.fill = epf_owned_fill,
 	.rotate = epf_resizable_rotate,
 	.turnover = epf_resizable_turnover,
@@ -64,6 +158,8 @@ static const struct epf_table_ops *epf_kinds_table_ops(u8 kind)
 
 	if (!ops)
 		return NULL;
+	if (ops->test_and_insert)
+		return &line_lock_table_ops;
 	return ops->resizable ? &resizable_table_ops : &fixed_table_ops;
 }
 

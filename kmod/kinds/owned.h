@@ -12,6 +12,13 @@
  * returns what some order of all operations gives, and when several CPUs see a new
  * key at once, exactly one of them gets "absent".
  *
+ * A kind with locks of its own (elastic: each line has one) is different in one respect:
+ * tests, insertions and both together (main.c) run without t->lock, on any number of CPUs.
+ * The struct below, the ends of epochs, samples and snapshots belong to t->lock all the
+ * same; whoever holds it takes the lock of a line within, to sweep or copy it, and never the
+ * other way round. Each CPU may still return the one verdict that is under way
+ * when the filter opens.
+ *
  * The filter opens by count, as capacity.c describes for lanes: how far it may grow
  * is computed when an epoch or a slice begins (epf/room.h), under the same hold of
  * the lock, and inserters compare with that. The verdict, the growth and the answer

@@ -34,7 +34,7 @@
 
 #include "oracle.c"
 
-#define SLOTS 6
+#define SLOTS 7
 #define SOFT_STEPS 4	/* in one run of the timer */
 #define SOFT_NS (200 * NSEC_PER_USEC)
 #define LINES 2048u
@@ -54,6 +54,9 @@ static const struct shape {
 	{ EPF_KIND_LANES },
 	{ EPF_KIND_APBBF, { .apbbf = {
 		.blocks = 256, .k = 6, .l = 5, .block_bits = 512, .bits = 4,
+	} } },
+	{ EPF_KIND_ELASTIC, { .elastic = {
+		.lines = 512, .line_words = 16, .epochs = 5,
 	} } },
 	{ EPF_KIND_LANES },
 	{ EPF_KIND_DICT, { .dict = {

@@ -144,7 +144,10 @@ static void copy_and_judge(struct sim *s, __u64 piece, bool rotates,
 	for (i = 0; i < n; i++) {
 		__u64 at = (down ? n - 1 - i : i) * piece;
 
-		memcpy(copy + at, s->o.f.word + at, piece * sizeof(*copy));
+		if (s->o.f.ops->copy)
+			s->o.f.ops->copy(&s->o.f, 0, at, copy + at, piece);
+		else
+			memcpy(copy + at, s->o.f.word + at, piece * sizeof(*copy));
 		for (__u64 more = draw(EACH * 8 / n + 2); more; more--)
 			put(s, rotates);
 	}
@@ -295,9 +298,28 @@ static __u64 *wild_memory(__u64 words)
 	return word;
 }
 
+/* Lines of kind elastic that were filled, with some bits wrong. */
+static void bend(struct epf_asked *a, __u64 *word)
+{
+	struct sim sim;
+	__u64 i;
+
+	start(&sim, EPF_KIND_ELASTIC, false);
+	for (i = draw(600); i; i--)
+		put(&sim, true);
+	if (sim.words == a->f.words) {
+		memcpy(word, sim.o.f.word, a->f.words * sizeof(*word));
+		a->f.elastic.phase = sim.o.f.elastic.phase;
+		for (i = draw(20); i; i--)
+			word[draw(a->f.words)] ^= 1ULL << draw(64);
+	}
+	owned_free(&sim.o);
+}
+
 static void tame(struct epf_asked *a)
 {
-	__u64 bucket = 8 * a->f.dict.shape.lines, at;
+	__u64 bucket = a->f.ops->copy ? a->f.elastic.shape.line_words :
+					8 * a->f.dict.shape.lines, at;
 
 	for (at = 0; at < a->f.words; at += bucket)
 		if (!a->f.ops->sound(&a->f, 0, at, bucket))
@@ -336,6 +358,8 @@ static void hostile(__u32 kind, __u32 states)
 		if (epf_asked_init(&a, &p, &s) || s.words > 1 << 16)
 			continue;
 		word = wild_memory(s.words);
+		if (kind == EPF_KIND_ELASTIC && draw(2))
+			bend(&a, word);
 		sound += epf_asked_place(&a, word);
 		if (a.f.ops->sound)
 			tame(&a);
@@ -352,9 +376,10 @@ static void hostile(__u32 kind, __u32 states)
 int main(int argc, char **argv)
 {
 	__u32 states = argc > 1 ? (__u32)atoi(argv[1]) : STATES;
-	__u32 kind;
+	__u32 kinds[EPF_KIND_MAX], kind;
 
-	tap_plan(5 * LAW_POINTS + NOTICED_POINTS + 7 * HOSTILE_POINTS);
+	tap_plan((int)owned_fixed_kinds(kinds) * LAW_POINTS + NOTICED_POINTS +
+		 EPF_KIND_MAX * HOSTILE_POINTS);
 	for (kind = 1; kind <= EPF_KIND_MAX; kind++)
 		if (owned_is_fixed(kind))
 			law(kind);

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 mksnap "$tmp/good" || ktap_skip_all 'mksnap.c needs a compiler and libxxhash-dev'
-ktap_plan 271
+ktap_plan 272
 
 # Usage
 gives 0 '^epfctl [0-9]+\.' --version
@@ -109,7 +109,7 @@ narrow_plans() {
 
 	epf plan -W 1M --compare
 	narrow || return
-	for kind in lanes ge gebl apbf apbbf tlbf dict chain; do
+	for kind in lanes ge gebl apbf apbbf tlbf dict chain elastic; do
 		epf plan -T 1h --rate 100k --kind "$kind" && narrow || return
 	done
 }
@@ -221,7 +221,7 @@ plan_claims 'plan --compare: ten kinds, each within the budget' \
 	'[k["kind"] for k in d][0] == "lanes" and len(d) == 10 and
 	all(0 < k["predicted_fpr"] <= 1e-3 for k in d)' \
 	-W 100k -b 1e-3 --compare
-for kind in ge gebl apbf apbbf dict; do
+for kind in ge gebl apbf apbbf dict elastic; do
 	plan_claims "plan --kind $kind: kept, small enough, as compared" \
 		"d['kind'] == '$kind' and d['predicted_fpr'] <= 1e-3 and
 		d['shape'] and d['kept_inserts']['min'] == 100000 and

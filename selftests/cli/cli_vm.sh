@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 needs_module
-ktap_plan 285
+ktap_plan 299
 
 # All names begin with cli-, so that other filters are not touched.
 sweep() {
@@ -229,7 +229,7 @@ shows 'first-seen: a repeat is no insertion' 'd["mode"] == "either" and
 	d["refresh"] == "first-seen" and d["stats"]["inserts"] == 1' cli-first
 
 # Other kinds
-for kind in ge gebl apbf apbbf dict tlbf chain; do
+for kind in ge gebl apbf apbbf dict tlbf chain elastic; do
 	gives 0 "^created cli-$kind .*predicted" create "cli-$kind" \
 		--kind "$kind" --time 10m --rate 10 --budget 1e-2
 	gives 0 '^$' insert "cli-$kind" hello
@@ -249,7 +249,7 @@ gives 0 "stats: epoch.*"$'\037'"    [0-9]+ slices of [0-9.]+ [KM]iB" \
 gives 0 "memory +[0-9.]+ [KM]iB"$'\037'"  slices +[0-9]+ now" show cli-tlbf
 gives 0 '"slices":1,"memory_bytes":[0-9]+' -j watch --count 1 \
 	--interval 100ms cli-chain
-for kind in ge gebl apbf apbbf tlbf dict chain; do
+for kind in ge gebl apbf apbbf tlbf dict chain elastic; do
 	gives 0 '' insert "cli-$kind" hello
 	gives 0 "^saved cli-$kind" save "cli-$kind" "$tmp/$kind"
 	gives 0 "kind +$kind: .*sound" show --file "$tmp/$kind"

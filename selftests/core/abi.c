@@ -65,6 +65,8 @@ static const struct field fields[] = {
 	F(epf_shape_chain, lines_max) F(epf_shape_chain, load)
 	F(epf_shape_chain, lines_per_key) F(epf_shape_chain, bits_per_key)
 	F(epf_shape_chain, reserved) END(epf_shape_chain, 40)
+	F(epf_shape_elastic, lines) F(epf_shape_elastic, line_words)
+	F(epf_shape_elastic, epochs) END(epf_shape_elastic, 16)
 
 	F(epf_name, name) F(epf_name, id) F(epf_name, reserved)
 	END(epf_name, 40)
@@ -200,6 +202,7 @@ static const struct {
 	{ "EPF_KIND_TLBF", EPF_KIND_TLBF, 5 },
 	{ "EPF_KIND_DICT", EPF_KIND_DICT, 6 },
 	{ "EPF_KIND_CHAIN", EPF_KIND_CHAIN, 7 },
+	{ "EPF_KIND_ELASTIC", EPF_KIND_ELASTIC, 8 },
 	{ "EPF_REFRESH", EPF_REFRESH, 0 },
 	{ "EPF_FIRST_SEEN", EPF_FIRST_SEEN, 1 },
 	{ "EPF_PKT_FRAME", EPF_PKT_FRAME, 0 },

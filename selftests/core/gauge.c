@@ -17,6 +17,7 @@
 #include <kinds/apbbf.h>
 #include <kinds/apbf.h>
 #include <kinds/dict.h>
+#include <kinds/elastic.h>
 #include <kinds/ge.h>
 #include <kinds/gebl.h>
 #include <kinds/tlbf.h>
@@ -179,6 +180,26 @@ static double dict_fill(const void *filter, __u32 age)
 	return (double)found / (double)cells;
 }
 
+/* Bits of items, by their tags. */
+static double elastic_fill(const void *filter, __u32 age)
+{
+	const struct epf_elastic *f = (const struct epf_elastic *)filter;
+	struct epf_elastic_load held;
+	struct epf_elastic_work w;
+	__u64 bits = 0, nr;
+	__u32 t;
+
+	for (nr = 0; nr < f->shape.nr_lines; nr++) {
+		epf_elastic_holds(f, nr, &w, &held);
+		for (t = 0; t < EPF_ELASTIC_TAGS; t++)
+			if (epf_elastic_age(&w.l, epf_elastic_lag(f->phase, w.l.stamp), t) ==
+				    age && age < epf_elastic_counted(f, f->phase))
+				bits += epf_elastic_byte(held.n, t) *
+					(4 + epf_elastic_byte(held.wide, t));
+	}
+	return (double)bits / (double)(64 * epf_elastic_words(&f->shape));
+}
+
 static bool independent(const void *f)
 {
 	(void)f;
@@ -193,11 +214,19 @@ static bool gebl_alike(const void *f)
 	return ((const struct epf_gebl *)f)->shape.offsets == EPF_GEBL_DOUBLE;
 }
 
+/* Crowded lines err in all epochs. */
+static bool elastic_alike(const void *f)
+{
+	(void)f;
+	return true;
+}
+
 OPS(ge, false, independent);
 OPS(gebl, false, gebl_alike);
 OPS(apbf, true, independent);
 OPS(apbbf, true, independent);
 OPS(dict, false, independent);
+OPS(elastic, false, elastic_alike);
 
 /* --- a filter at a moment ------------------------------------------------- */
 
@@ -464,6 +493,12 @@ ROW(dict) = {
 	{ "c=19, the backyard tells", 515, { 80, 60, 19, 5, 2, 150, 2 } },
 };
 
+ROW(elastic) = {
+	{ "r=7", 2857, { 300, 16, 7 } },
+	{ "r=5, 64 bytes", 2000, { 500, 8, 5 } },
+	{ "r=2", 3000, { 110, 16, 2 } },
+};
+
 #define GE_LAYERS(s) ((s)->epochs + 1)
 #define AGED_LAYERS(s) ((s)->k + (s)->l)
 #define DICT_LAYERS(s) ((s)->generations + 1)
@@ -529,6 +564,7 @@ LOW(gebl, GE_LAYERS, SHAPE(1500, 512, 7, 13, EPF_GEBL_DISTINCT), 20000,
 LOW(apbf, AGED_LAYERS, SHAPE(81000, 19, 20), 3000, epf_apbf_fpr(&s, LOAD(3000)))
 LOW(apbbf, AGED_LAYERS, SHAPE(1000, 8, 12, 128, 2), 4700,
     epf_apbbf_fpr(&s, LOAD(4700)))
+LOW(elastic, GE_LAYERS, SHAPE(700, 16, 7), 3500, epf_elastic_fpr(&s, 3500, 3500))
 LOW(dict, DICT_LAYERS, SHAPE(400, 50, 4, 3, 13, 56, 2), 3500,
     epf_dict_fpr(&s, 3500, 3500))
 
@@ -537,6 +573,7 @@ TRY(gebl, GE_LAYERS)
 TRY(apbf, AGED_LAYERS)
 TRY(apbbf, AGED_LAYERS)
 TRY(dict, DICT_LAYERS)
+TRY(elastic, GE_LAYERS)
 
 /* --- tlbf ----------------------------------------------------------------- */
 
@@ -660,6 +697,7 @@ static const struct {
 	{ "apbbf", try_apbbf, NR(apbbf_rows) * PHASES + 1 },
 	{ "tlbf", try_tlbf, NR(tlbf_shapes) * 6 + 1 },
 	{ "dict", try_dict, NR(dict_rows) * PHASES + 1 },
+	{ "elastic", try_elastic, NR(elastic_rows) * PHASES + 1 },
 };
 
 static bool wanted(int argc, char **argv, __u32 kind)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of kind elastic: known answers to the bit, properties, floods, stamps, the line
- * lock, prediction against measurement, sizing.
+ * lock, test-and-insert, prediction against measurement, sizing.
  */
 #define KIND elastic
 #define EPOCHS(shape) ((shape)->epochs)
@@ -134,12 +134,46 @@ static void stamps(void)
 	filter_free(&f);
 }
 
+#define BOTH_LINES 3
+#define BOTH_KEYS 20000u
+
+/* Test-and-insert is a test, and an insertion unless it is to keep what is present: the same
+ * verdicts, and the same words.
+ */
+static void both(void)
+{
+	static const SHAPE s = { BOTH_LINES, 16, 7 };
+	FILTER a = filter_new(&s), b = filter_new(&s);
+	__u32 i, wrong = 0, hits = 0;
+
+	for (i = 0; i < BOTH_KEYS; i++) {
+		__u64 key = epf_word(77, epf_word(i, 1) % 400);
+		bool keep = epf_word(i, 2) & 1;
+		int v = epf_elastic_test(&a, key);
+
+		if (!v || !keep)
+			epf_elastic_insert(&a, key);
+		wrong += epf_elastic_test_and_insert(&b, key, keep) != v;
+		hits += v && keep;
+		if (i % 37 == 0) {
+			epf_elastic_rotate(&a);
+			epf_elastic_rotate(&b);
+		}
+	}
+	wrong += !!memcmp(a.word, b.word, epf_elastic_words(&s) * sizeof(*a.word));
+	tap_ok(!wrong && hits > 1000, "test-and-insert is both: %u differ, %u kept", wrong,
+	       hits);
+	filter_free(&a);
+	filter_free(&b);
+}
+
 static void laws(void)
 {
 	epoch_laws(law_shapes, NR(law_shapes), 70);
 	flood(16);
 	flood(8);
 	stamps();
+	both();
 }
 
 static void shapes(void)
@@ -250,6 +284,52 @@ static void races(void)
 	filter_free(&f);
 }
 
+#define SIGHTINGS 40000u
+#define SIGHT_LINES 8192
+
+struct sighter {
+	pthread_t thread;
+	struct epf_elastic *f;
+	__u8 *absent; /* by key; each thread its own */
+};
+
+static void *sight(void *arg)
+{
+	struct sighter *s = (struct sighter *)arg;
+	__u32 i;
+
+	for (i = 0; i < SIGHTINGS; i++)
+		s->absent[i] = !epf_elastic_test_and_insert(s->f, epf_word(900, i + 1), i & 1);
+	return NULL;
+}
+
+/* When several threads test and insert a new key at once, exactly one gets "absent". */
+static void sightings(void)
+{
+	static const SHAPE s = { SIGHT_LINES, 16, 7 };
+	static __u8 absent[RACERS][SIGHTINGS];
+	struct sighter sighters[RACERS] = { 0 };
+	__u32 i, k, wrong = 0, told;
+	FILTER f = filter_new(&s);
+
+	for (i = 0; i < RACERS; i++) {
+		sighters[i].f = &f;
+		sighters[i].absent = absent[i];
+		if (pthread_create(&sighters[i].thread, NULL, sight, &sighters[i]))
+			abort();
+	}
+	for (i = 0; i < RACERS; i++)
+		pthread_join(sighters[i].thread, NULL);
+	for (k = 0; k < SIGHTINGS; k++) {
+		for (told = 0, i = 0; i < RACERS; i++)
+			told += absent[i][k];
+		wrong += told != 1;
+	}
+	tap_ok(!wrong, "%u keys, %u threads: %u were new to none or to two", SIGHTINGS, RACERS,
+	       wrong);
+	filter_free(&f);
+}
+
 /* 256 lines, and keys of an epoch per line. */
 #define LINES(words, r, keys, now) \
 	{ { 256, words, r }, 256 * (keys), 256 * (now), 40000 }
@@ -300,10 +380,11 @@ static void sizing(void)
 
 static const struct part parts[] = {
 	{ answers, NR(elastic_scripts), false },
-	{ laws, NR(law_shapes) + 3, true },
+	{ laws, NR(law_shapes) + 4, true },
 	{ shapes, SHAPES, false },
 	{ locked, 1, false },
 	{ races, 1, false },
+	{ sightings, 1, false },
 	{ prediction, 1 + NR(predicted) + 1, false },
 	{ sizing, 1, false },
 };

@@ -83,6 +83,12 @@ static void of_four_bits(struct epf_shape *s)
 	s->apbbf.blocks = 50;
 }
 
+static void of_short_lines(struct epf_shape *s)
+{
+	s->elastic.line_words = 8;
+	s->elastic.lines = s->elastic.lines * 5 / 2;
+}
+
 static const struct plan plans[] = {
 	{ "ge", EPF_KIND_GE, NULL, FLOOD, .97 },
 	{ "ge, segments", EPF_KIND_GE, in_segments, FLOOD, .97 },
@@ -93,6 +99,8 @@ static const struct plan plans[] = {
 	{ "apbbf", EPF_KIND_APBBF, NULL, FLOOD, .95 },
 	{ "apbbf, b=4", EPF_KIND_APBBF, of_four_bits, FLOOD, .95 },
 	{ "dict", EPF_KIND_DICT, NULL, FLOOD, .5 },
+	{ "elastic", EPF_KIND_ELASTIC, NULL, FLOOD, .94 },
+	{ "elastic, 64 bytes", EPF_KIND_ELASTIC, of_short_lines, FLOOD, .92 },
 	{ "tlbf", EPF_KIND_TLBF, NULL, FLOOD, .95 },
 	{ "chain", EPF_KIND_CHAIN, NULL, FLOOD, .95 },
 	{ "chain, slowly", EPF_KIND_CHAIN, NULL, 3, .95 },

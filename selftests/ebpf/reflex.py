@@ -431,8 +431,6 @@ def big_tcp(*options):
 
 
 def race(*options):
-
-def race(*options):
     """Queries from process context while softirqs of the same CPU judge a flood: no answer
     is dropped, and none of the flood passes.
     """
@@ -564,8 +562,6 @@ def memory():
         sizes = dict(line.split(":") for line in file)
     return sum(int(sizes[what].split()[0]) for what in ("SUnreclaim", "VmallocUsed", "Percpu"))
 
-
-def cycles(*options):
 
 def cycles(*options):
     """Attached and detached repeatedly, nothing is left; in a guest, where nothing else

@@ -138,6 +138,15 @@ static void insert(int key)
 	mc_note(MC_INSERTED, key, 0, 0, 0);
 }
 
+static void sight(int key, bool keep)
+{
+	int verdict;
+
+	mc_note(MC_STARTS, key, 0, 0, 0);
+	verdict = epf_elastic_test_and_insert(&line->f, digests[key], keep);
+	mc_note(MC_SIGHTED, key, 0, verdict, !(verdict && keep));
+}
+
 static void test(int key)
 {
 	int verdict;
@@ -167,6 +176,10 @@ void elastic_run(const struct scene_role *r)
 	switch (r->act) {
 	case ACT_INSERT:
 		insert(r->key);
+		break;
+	case ACT_SIGHT:
+	case ACT_SIGHT_FIRST:
+		sight(r->key, r->act == ACT_SIGHT_FIRST);
 		break;
 	case ACT_TEST:
 		for (i = 0; i < r->n; i++)

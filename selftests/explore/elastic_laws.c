@@ -12,10 +12,14 @@
  *   torn     A test that was not disturbed (E4) does not find a key that is not in the
  *            window, or that never was. No test or insert accesses a word outside the
  *            line.
+ *   sightings  Of all who test and insert a key that is in no epoch of the window exactly one
+ *            is told so.
  *   lock     Some thread can always go on. (The search checks that.)
  */
 #include "elastic.h"
 #include "laws.h"
+
+#define SIGHT_KEPT 2 /* in mc_done.sight: it found the key, and did not insert it */
 
 static struct mc_elastic copy; /* of the line; accesses to it are no steps */
 
@@ -46,7 +50,7 @@ static bool is_in(int key, int t, __u64 *epoch)
 	int i;
 
 	for (i = 0; i < mc.ghost.nr_done; i++, d++) {
-		if (d->key != key ||
+		if (d->key != key || d->sight == SIGHT_KEPT ||
 		    (t >= 0 && !scene_after(mc.scene, t, d->thread)))
 			continue;
 		if (!in || epoch_of(d) > *epoch)
@@ -140,9 +144,26 @@ static void add_done(int t, const struct mc_op *op)
 
 	d->key = (__u8)op->key;
 	d->thread = (__u8)t;
+	d->sight = op->value != MC_SIGHTED ? 0 : op->old ? 1 : SIGHT_KEPT;
+	d->verdict = (__u8)op->verdict;
 	d->epoch = (__u8)mc_epoch_index(0);
 	if (mc.model != MC_SC)
 		d->epoch = mc.thread[t].know.epoch[0];
+}
+
+/* No scene rotates until a key that was sighted expires. */
+static void sightings_hold(int key)
+{
+	const struct mc_done *d = mc.ghost.done;
+	int i, n = 0, absent = 0;
+
+	for (i = 0; i < mc.ghost.nr_done; i++, d++) {
+		n += d->key == key && d->sight;
+		absent += d->key == key && d->sight && !d->verdict;
+	}
+	if (n == scene_sights(mc.scene) && absent != 1)
+		law_broken(absent ? "sightings: more than one was told absent" :
+				    "sightings: nobody was told absent");
 }
 
 static void start(int t, const struct mc_op *op)
@@ -158,7 +179,8 @@ static void start(int t, const struct mc_op *op)
 /**
  * elastic_note() - check what a thread reports
  * @t: thread
- * @op: MC_NOTE; for MC_TESTED @op->old says that the test was not disturbed
+ * @op: MC_NOTE; for MC_TESTED @op->old says that the test was not disturbed, for MC_SIGHTED
+ *	that the key was inserted
  */
 void elastic_note(int t, const struct mc_op *op)
 {
@@ -172,5 +194,7 @@ void elastic_note(int t, const struct mc_op *op)
 		mc.ghost.active[op->key]--;
 		add_done(t, op);
 	}
+	if (op->value == MC_SIGHTED)
+		sightings_hold(op->key);
 	mc.ghost.start[t] = 0;
 }

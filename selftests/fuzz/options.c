@@ -154,8 +154,8 @@ int epf_compare_kind(__u32 number, const struct epf_compare_req *req,
 
 const char *epf_kind_name(__u32 number)
 {
-	static const char *const names[] = { "lanes", "ge",   "gebl", "apbf",
-					     "apbbf", "tlbf", "dict", "chain" };
+	static const char *const names[] = { "lanes", "ge",   "gebl",  "apbf",   "apbbf",
+					     "tlbf",  "dict", "chain", "elastic" };
 
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }

@@ -17,7 +17,7 @@ USER = os.path.join(ROOT, "user/epfagent")
 
 sys.path.insert(0, os.path.join(ROOT, "selftests/dedup"))
 
-KINDS = ["lanes", "ge", "gebl", "apbf", "apbbf", "tlbf", "dict", "chain"]
+KINDS = ["lanes", "ge", "gebl", "apbf", "apbbf", "tlbf", "dict", "chain", "elastic"]
 PLAIN = {  # sample: name of the filter's number
     "inserts_total": "inserts", "hits_total": "hits", "misses_total": "misses",
     "failed_open_total": "failed_open", "saturations_total": "saturations",

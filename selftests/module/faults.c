@@ -118,6 +118,7 @@ CREATE(APBBF)
 CREATE(TLBF)
 CREATE(DICT)
 CREATE(CHAIN)
+CREATE(ELASTIC)
 
 static bool none_made(long err)
 {
@@ -322,6 +323,7 @@ static const struct call calls[] = {
 	{ "CREATE tlbf", no_prepare, call_TLBF, none_made, undo_create },
 	{ "CREATE dict", no_prepare, call_DICT, none_made, undo_create },
 	{ "CREATE chain", no_prepare, call_CHAIN, none_made, undo_create },
+	{ "CREATE elastic", no_prepare, call_ELASTIC, none_made, undo_create },
 	{ "RESTORE", no_prepare, call_restore, has_own_keys, undo_restore },
 	{ "SWAP", no_prepare, call_swap, has_own_keys, undo_swap },
 	{ "OPEN", no_prepare, call_open, has_own_keys, undo_open },

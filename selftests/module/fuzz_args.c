@@ -101,6 +101,13 @@ static void fill_chain(struct fuzzer *f, struct epf_create *c)
 				      (1 + fuzz_draw(f, 15));
 }
 
+static void fill_elastic(struct fuzzer *f, struct epf_create *c)
+{
+	c->shape.elastic.lines = 1 + fuzz_draw(f, 200);
+	c->shape.elastic.line_words = 8 << fuzz_draw(f, 2);
+	c->shape.elastic.epochs = 2 + fuzz_draw(f, 6);
+}
+
 static void fill_owned(struct fuzzer *f, struct epf_create *c)
 {
 	c->params.kind = 1 + fuzz_draw(f, EPF_KIND_MAX);
@@ -109,6 +116,8 @@ static void fill_owned(struct fuzzer *f, struct epf_create *c)
 	c->params.bits_per_key = 0;
 	if (c->params.kind == EPF_KIND_CHAIN)
 		fill_chain(f, c);
+	else if (c->params.kind == EPF_KIND_ELASTIC)
+		fill_elastic(f, c);
 	else if (c->params.kind == EPF_KIND_DICT)
 		fill_dict(f, c);
 	else if (c->params.kind <= EPF_KIND_GEBL)

@@ -609,12 +609,48 @@ static __u32 refused(int fd, const struct image *i, const struct spoil *s,
 	return wrong;
 }
 
+/* A line with one number of its head changed. Items, and the marks that end buckets, begin
+ * at bit 48 of the head.
+ */
+static __u32 odd_lines(int fd, const struct image *i)
+{
+	static const struct {
+		const char *claim;
+		__u64 flip;
+	} spoils[] = {
+		{ "a locked line", 1 },
+		{ "no epoch is accepted whole", 1 << 1 },
+		{ "a stamp to come", 512 << 2 },
+		{ "255 items", 255ULL << 12 },
+		{ "one item more or less", 1ULL << 12 },
+		{ "wider than 15 bits", 15ULL << 20 },
+		{ "a bucket more or less", 1ULL << 48 },
+	};
+	__u32 line = i->owned->shape.elastic.line_words, wrong = 0, s;
+	__u64 *head = (__u64 *)(i->owned + 1) + 5 * line + line / 8, keep = *head;
+
+	for (s = 0; s < ARRAY_LEN(spoils); s++) {
+		*head = s == 3 || s == 5 ? keep | spoils[s].flip :
+					   keep ^ spoils[s].flip;
+		long ret = restore_from(fd, &i->header, i->owned);
+
+		if (ret != -EBADMSG) {
+			printf("# %s: %ld\n", spoils[s].claim, ret);
+			wrong++;
+		}
+	}
+	*head = keep;
+	return wrong;
+}
+
 /* Set all bits of a bucket: more cells than there is room for. */
 static __u32 full_buckets(int fd, const struct image *i)
 {
 	__u64 *word = (__u64 *)(i->owned + 1), keep = word[800];
 	long ret;
 
+	if (i->header.params.kind == EPF_KIND_ELASTIC)
+		return odd_lines(fd, i);
 	if (i->header.params.kind != EPF_KIND_DICT)
 		return 0;
 	memset(word + 800, 0xff, 64);
@@ -682,6 +718,10 @@ static void wild(__u32 kind)
 	for (n = 0; n < i.owned->words; n++) {
 		/* some maps of a dictionary are then too full */
 		if (kind == EPF_KIND_DICT && n % 8 < 5)
+			continue;
+		/* of a line, remainders may be anything */
+		if (kind == EPF_KIND_ELASTIC &&
+		    (n + 1) % i.owned->shape.elastic.line_words)
 			continue;
 		word[n] = epf_word(n, 7);
 	}

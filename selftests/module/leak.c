@@ -105,6 +105,8 @@ static const struct shape {
 				       .lines_max = OWNED_BYTES / 16,
 				       .load = 128, .lines_per_key = 2,
 				       .bits_per_key = 10 } } },
+	{ EPF_KIND_ELASTIC, { .elastic = { .lines = OWNED_BYTES / 64,
+					   .line_words = 8, .epochs = 5 } } },
 };
 
 /* Its worker allocates and frees, or empties, memory before it is destroyed. */

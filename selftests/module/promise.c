@@ -57,10 +57,11 @@ static const struct filter owned[] = {
 	{ "apbf", EPF_MODE_COUNT, EPF_FIRST_SEEN, 0, EPF_KIND_APBF },
 	{ "apbbf", EPF_MODE_EITHER, EPF_REFRESH, 0, EPF_KIND_APBBF },
 	{ "dict", EPF_MODE_COUNT, EPF_REFRESH, 0, EPF_KIND_DICT },
+	{ "elastic", EPF_MODE_COUNT, EPF_FIRST_SEEN, 0, EPF_KIND_ELASTIC },
 	{ "tlbf", EPF_MODE_TIME, EPF_REFRESH, 0, EPF_KIND_TLBF },
 	{ "chain", EPF_MODE_TIME, EPF_FIRST_SEEN, 0, EPF_KIND_CHAIN },
 };
-#define PACED 5 /* the first ones are of fixed size */
+#define PACED 6 /* the first ones are of fixed size */
 
 static int make(const struct filter *f, const char *name,
 		const struct epf_shape *shape)
@@ -342,14 +343,15 @@ static void try_swapped(const struct filter *f, const char *flag, __u64 nr)
 	test_demand(!test_destroy("mod-promise-2", 0));
 }
 
-#define REPLACED 5 /* filters whose contents are */
+#define REPLACED 6 /* filters whose contents are */
 static void try_replaced(const char *flag)
 {
-	const struct filter *lanes = &filters[2], *tlbf = &owned[5];
+	const struct filter *lanes = &filters[2], *tlbf = &owned[PACED];
 
 	try_restored(lanes, flag, 0);
 	try_restored(&owned[1], flag, 1);
 	try_restored(tlbf, flag, 2);
+	try_restored(&owned[PACED - 1], flag, 3);
 	try_swapped(lanes, flag, 0);
 	try_swapped(&owned[1], flag, 1);
 }

@@ -81,6 +81,18 @@ static const struct {
 	{ EPF_KIND_DICT, OF(dict, lines), 2, 0 },
 	{ EPF_KIND_DICT, OF(dict, lines), 3, -EINVAL },
 	{ EPF_KIND_DICT, OF(dict, reserved), 1, -EINVAL },
+	{ EPF_KIND_ELASTIC, OF(elastic, lines), 0, -EINVAL },
+	{ EPF_KIND_ELASTIC, OF(elastic, lines), 1, 0 },
+	{ EPF_KIND_ELASTIC, OF(elastic, lines), (1ULL << 31) + 1, -EINVAL },
+	{ EPF_KIND_ELASTIC, OF(elastic, lines), -1ULL, -EINVAL },
+	{ EPF_KIND_ELASTIC, OF(elastic, line_words), 0, -EINVAL },
+	{ EPF_KIND_ELASTIC, OF(elastic, line_words), 12, -EINVAL },
+	{ EPF_KIND_ELASTIC, OF(elastic, line_words), 16, 0 },
+	{ EPF_KIND_ELASTIC, OF(elastic, line_words), 32, -EINVAL },
+	{ EPF_KIND_ELASTIC, OF(elastic, epochs), 1, -EINVAL },
+	{ EPF_KIND_ELASTIC, OF(elastic, epochs), 2, 0 },
+	{ EPF_KIND_ELASTIC, OF(elastic, epochs), 7, 0 },
+	{ EPF_KIND_ELASTIC, OF(elastic, epochs), 8, -EINVAL },
 };
 
 /* Create and remove it. Return: the result of EPF_IOC_CREATE. */

@@ -12,7 +12,7 @@ static const double asked[][2] = {
 
 static const __u32 kinds[] = {
 	EPF_KIND_GE,   EPF_KIND_GEBL, EPF_KIND_APBF,  EPF_KIND_APBBF,
-	EPF_KIND_DICT, EPF_KIND_TLBF, EPF_KIND_CHAIN,
+	EPF_KIND_DICT, EPF_KIND_TLBF, EPF_KIND_CHAIN, EPF_KIND_ELASTIC,
 };
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

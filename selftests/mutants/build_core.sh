@@ -32,7 +32,7 @@ build_gauge() {
 	local of
 	if ! [ -d "$tmp/predicts" ]; then
 		mkdir "$tmp/predicts" || return
-		for of in cover kinds/{ge,gebl,aged,apbf,apbbf,tlbf,dict}; do
+		for of in cover kinds/{ge,gebl,aged,apbf,apbbf,tlbf,dict,elastic}; do
 			"$CC" -O1 -std=gnu11 -Iinclude -Iinclude/uapi -Iuser/libepf \
 				-c "user/libepf/$of.c" -o "$tmp/predicts/${of##*/}.o" || return
 		done

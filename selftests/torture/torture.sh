@@ -17,11 +17,11 @@ broken_steps=5000
 tries=200
 
 # Bits of "broken", as in broken/epf/estimate.h.
-stall=1 no_cas=2 no_or=4 no_grace=16 sees_self=32 ahead=128 expired=256
+stall=1 no_cas=2 no_or=4 no_grace=16 sees_self=32 ahead=128 expired=256 line=16384
 
 [ -n "${EPF_VM:-}" ] || ktap_skip_all 'this is no VM'
 [ -e "$built/plain/epochfilter.ko" ] || ktap_skip_all 'the module is not built: make -C selftests/torture'
-if [ -n "$only" ]; then ktap_plan 5; else ktap_plan 13; fi
+if [ -n "$only" ]; then ktap_plan 5; else ktap_plan 14; fi
 
 # usage: remove MODULE: retries, because a network namespace that ends keeps its rules for a while
 remove() {
@@ -44,7 +44,7 @@ run() {
 
 each_happened() {
 	for name in inserts soft_inserts tests within_w gone pairs rotations clears swaps replaced \
-		destroyed snapshots copied retiring in_lanes in_ge in_apbbf in_dict in_tlbf; do
+		destroyed snapshots copied retiring in_lanes in_ge in_apbbf in_elastic in_dict in_tlbf; do
 		[ "$(sum $name)" -gt 0 ] || {
 			echo "$name: 0"
 			return 1
@@ -74,10 +74,14 @@ keys_lost() {
 	[ "$(sum lost)" -gt 0 ]
 }
 
+violated() {
+	[ "$(sum violations)" -gt 0 ]
+}
+
 # Seldom a pair of which both callers are told present; more often keys that are told to be
 # younger than they are.
 told_wrong() {
-	[ "$(sum violations)" -gt 0 ] || ! few_ghosts
+	violated || ! few_ghosts
 }
 
 # usage: caught FLAGS LAW WHAT
@@ -118,5 +122,6 @@ caught $sees_self told_wrong 'an OR that tells the word afterwards'
 caught $no_grace keys_lost 'no grace period'
 caught $ahead keys_lost 'the worker sweeps before it retires'
 caught $expired keys_lost 'a slice goes before it has expired'
+caught $line violated 'elastic: insertions that do not lock their line'
 ktap_check 'it unloads' unload
 ktap_finish

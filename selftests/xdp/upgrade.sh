@@ -48,7 +48,7 @@ keys_are_there() {
 		"$EPFCTL" test -q up-second other
 }
 
-kinds='ge apbf dict tlbf chain'
+kinds='ge apbf dict tlbf chain elastic'
 seq 5000 > "$tmp/keys"
 echo 77 > /sys/module/epochfilter/parameters/max_filters
 gives 0 '^created' create up-first -W 100k --strict

@@ -11,7 +11,8 @@
 /* clang-format off */
 const char kind_help[] =
 "      --kind KIND         lanes (default), ge, gebl, apbf, apbbf, tlbf, dict,\n"
-"                          chain: 'epfctl plan --compare' shows them side by side\n"
+"                          chain, elastic: 'epfctl plan --compare' shows them\n"
+"                          side by side\n"
 "      --slack SHARE       keys may stay at most this share of the window after\n"
 "                          they have left it, 0.2 or 20% (default: any)\n";
 /* clang-format on */
@@ -26,7 +27,7 @@ static bool parse_kind(__u8 *kind, const char *arg)
 			return true;
 		}
 	fail("--kind '%s' is none of lanes, ge, gebl, apbf, apbbf, tlbf, dict, "
-	     "chain", arg);
+	     "chain, elastic", arg);
 	return false;
 }
 
@@ -67,8 +68,9 @@ static bool kind_failed(const struct plan_request *p, const struct planned *plan
 	const char *kind = epf_kind_name(p->kind);
 
 	if (err == -EINVAL)
-		fail("out of range for --kind %s: --budget must be 1e-9 to 0.5, and the "
-		     "least --slack depends on the kind", kind);
+		fail("out of range for --kind %s: --budget must be %s to 0.5, and the "
+		     "least --slack depends on the kind", kind,
+		     p->kind == EPF_KIND_ELASTIC ? "1e-5" : "1e-9");
 	else
 		fail("--kind %s cannot hold %.4g keys at %s%s: 'epfctl plan "
 		     "--compare' shows which kinds can", kind, plan->keys,
@@ -175,6 +177,12 @@ static void chain_text(char *text, const struct epf_shape *s)
 		 s->chain.lines_per_key, s->chain.bits_per_key);
 }
 
+static void elastic_text(char *text, const struct epf_shape *s)
+{
+	snprintf(text, SHAPE_TEXT, "%llu lines of %u bytes, %u epochs",
+		 s->elastic.lines, 8 * s->elastic.line_words, s->elastic.epochs);
+}
+
 #define NUMBER(kind, field)						\
 	{ #field, offsetof(struct epf_shape, kind.field),		\
 	  sizeof(((struct epf_shape *)0)->kind.field) }
@@ -204,6 +212,9 @@ static const struct shape_row rows[EPF_KIND_MAX + 1] = {
 		NUMBER(chain, lines_first), NUMBER(chain, lines_min),
 		NUMBER(chain, lines_max), NUMBER(chain, load),
 		NUMBER(chain, lines_per_key), NUMBER(chain, bits_per_key) } },
+	[EPF_KIND_ELASTIC] = { elastic_text, {
+		NUMBER(elastic, lines), NUMBER(elastic, line_words),
+		NUMBER(elastic, epochs) } },
 };
 
 void shape_text(char text[SHAPE_TEXT], __u8 kind, const struct epf_shape *s)

@@ -115,9 +115,8 @@
 #define EPF_AGE_UNKNOWN 0xfe /* with EPF_BATCH_UNKNOWN: the filter does not know */
 #define EPF_EPOCHS 8	      /* retained epochs: current, 6 complete, guard */
 
-/* The construction; docs/THEORY.md. All kinds but lanes are locked kinds
- * ("owned" in identifiers): operations take the filter's lock, a worker ends
- * epochs, and there is no mapping.
+/* The construction; docs/THEORY.md. All kinds but lanes are locked kinds ("owned" in
+ * identifiers): operations take a lock, a worker ends epochs, and there is no mapping.
  */
 enum epf_kind {
 	EPF_KIND_LANES = 0, /* guarded epochs in one line per key; lock-free */
@@ -128,7 +127,8 @@ enum epf_kind {
 	EPF_KIND_TLBF = 5,  /* time-limited; EPF_MODE_TIME only */
 	EPF_KIND_DICT = 6,  /* dictionary of short-lived fingerprints */
 	EPF_KIND_CHAIN = 7, /* time-limited chain of lanes tables; EPF_MODE_TIME only */
-	EPF_KIND_MAX = EPF_KIND_CHAIN,
+	EPF_KIND_ELASTIC = 8, /* lines of fingerprints; locks one line, and only to insert */
+	EPF_KIND_MAX = EPF_KIND_ELASTIC,
 };
 
 enum epf_hash_id {
@@ -172,9 +172,8 @@ enum epf_refresh {
  * @window_ns: T: 1 .. 2^62; 0 in EPF_MODE_COUNT
  * @budget_ppt: the requested false-positive rate; 1 .. EPF_RATE_ONE
  * @limit_ppt: above this rate the filter is saturated and fails open;
- *	@budget_ppt .. EPF_RATE_ONE; EPF_RATE_ONE: never. EPF_KIND_LANES checks
- *	it by count, with the very key that exceeds it, and by estimate; other
- *	kinds by estimate
+ *	@budget_ppt .. EPF_RATE_ONE; EPF_RATE_ONE: never. It is checked by
+ *	count, with the very key that exceeds it, and by estimate
  */
 struct epf_params {
 	char name[EPF_NAME_LEN];
@@ -251,30 +250,35 @@ struct epf_shape_chain {
 	__u32 reserved;
 };
 
+struct epf_shape_elastic {
+	__u64 lines;
+	__u32 line_words;
+	__u32 epochs;
+};
+
 /**
  * struct epf_shape - the shape of a locked kind
- * @ge: segments of segment_bits (64 .. 2^40) for epochs (r, 2 .. 31) complete
- *	epochs and the current one; bits (k, 1 .. 64) of a key in each. layout:
- *	0 transposed, 1 segment after segment
- * @gebl: segments of blocks (1 .. 2^34) blocks of block_bits (64, 128, 256,
- *	512); epochs and bits (1 .. 20) as in @ge. offsets: 0 distinct, 1 by
- *	double hashing
- * @apbf: k + l (at most 128) slices of slice_bits (64 .. 2^38), a key in k of
- *	them; the window is l generations
- * @apbbf: slices have so many blocks of block_bits (64, 128, 256, 512); a key
- *	has bits (a power of two, at most block_bits / 2) positions in one of
- *	them
- * @tlbf: slices of words_first 64-bit words at first, later of words_min ..
- *	words_max (2^32) by the rate; words_min for k keys at least; the window
- *	is l generations of a steady rate
- * @dict: buckets (1 .. 2^30) and a backyard of yard (1 .. 2^30) buckets of
- *	lines (1, 2) lines; the window is generations (2 .. 2^tag_bits - 2)
- *	generations of tag_bits (2 .. 8); rem_bits (1 .. 40) of a remainder,
- *	slots (1 and up) of a bucket
- * @chain: tables of lines_first lines at first, later of lines_min .. lines_max
- *	(64 .. 2^31) by the rate, all powers of two; an epoch may bring load (1
- *	.. 2^20) keys for each 1024 lines, which is at least one key for
- *	lines_min; lines_per_key and bits_per_key as in struct epf_params
+ * @ge: segments of segment_bits (64 .. 2^40) for epochs (r, 2 .. 31) complete epochs and
+ *	the current one; bits (k, 1 .. 64) of a key in each. layout: 0 transposed, 1
+ *	segment after segment
+ * @gebl: segments of blocks (1 .. 2^34) blocks of block_bits (64, 128, 256, 512); epochs
+ *	and bits (1 .. 20) as in @ge. offsets: 0 distinct, 1 by double hashing
+ * @apbf: k + l (at most 128) slices of slice_bits (64 .. 2^38), a key in k of them; the
+ *	window is l generations
+ * @apbbf: slices have so many blocks of block_bits (64, 128, 256, 512); a key has bits
+ *	(a power of two, at most block_bits / 2) positions in one of them
+ * @tlbf: slices of words_first 64-bit words at first, later of words_min .. words_max
+ *	(2^32) by the rate; words_min for k keys at least; the window is l generations of
+ *	a steady rate
+ * @dict: buckets (1 .. 2^30) and a backyard of yard (1 .. 2^30) buckets of lines (1, 2)
+ *	lines; the window is generations (2 .. 2^tag_bits - 2) generations of tag_bits (2
+ *	.. 8); rem_bits (1 .. 40) of a remainder, slots (1 and up) of a bucket
+ * @chain: tables of lines_first lines at first, later of lines_min .. lines_max (64 ..
+ *	2^31) by the rate, all powers of two; an epoch may bring load (1 .. 2^20) keys for
+ *	each 1024 lines, which is at least one key for lines_min; lines_per_key and
+ *	bits_per_key as in struct epf_params
+ * @elastic: lines (1 .. 2^31) lines of line_words (8, 16) 64-bit words for epochs (2 ..
+ *	7) complete epochs and the current one
  * @all: zero beyond what the kind uses; all zero for EPF_KIND_LANES
  *
  * Memory is within the module's limits.
@@ -288,6 +292,7 @@ struct epf_shape {
 		struct epf_shape_tlbf tlbf;
 		struct epf_shape_dict dict;
 		struct epf_shape_chain chain;
+		struct epf_shape_elastic elastic;
 		__u64 all[8];
 	};
 };
@@ -434,7 +439,7 @@ struct epf_stats {
 #define EPF_INFO_JOURNAL (1u << 2) /* a journal is kept */
 #define EPF_INFO_ALIGNED (1u << 3) /* EPF_CREATE_ALIGN */
 
-#define EPF_NEEDS_LOCK (1u << 0)   /* operations are serialized */
+#define EPF_NEEDS_LOCK (1u << 0)   /* operations take a lock: of the filter, or of a line */
 #define EPF_NEEDS_WORKER (1u << 1) /* epochs end some time after they are due */
 #define EPF_NEEDS_MEMORY (1u << 2) /* memory grows and shrinks with the rate */
 
@@ -665,9 +670,9 @@ struct epf_snap_table {
  *	first
  * @shape: as created
  * @epoch: current epoch
- * @now: EPF_KIND_GE, _GEBL: segment of the current epoch; _APBF, _APBBF: place
- *	of the youngest slice; _DICT: tag of the current generation; _TLBF,
- *	_CHAIN: time on the filter's clock, which all times below use; 1 .. 2^62
+ * @now: EPF_KIND_GE, _GEBL: segment of the current epoch; _APBF, _APBBF: place of the
+ *	youngest slice; _DICT: tag of the current generation; _ELASTIC: current epoch mod
+ *	1024; _TLBF, _CHAIN: time on the filter's clock, used by all times below; 1 .. 2^62
  * @steady_ns: _TLBF, _CHAIN: since that clock jumped, or since creation
  * @taken: _TLBF, _CHAIN: keys inserted. For other kinds this and all fields
  *	below are 0

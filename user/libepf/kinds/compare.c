@@ -299,6 +299,9 @@ static int plan_elastic(const struct epf_compare_req *req,
 	c->fpr = size.fpr;
 	c->slack = 1.0 / size.shape.epochs;
 	c->epochs = size.shape.epochs;
+	c->shape.elastic.lines = size.shape.nr_lines;
+	c->shape.elastic.line_words = size.shape.line_words;
+	c->shape.elastic.epochs = size.shape.epochs;
 	c->lines_insert = c->lines_absent = c->lines_present =
 		size.shape.line_words / 8;
 	return 0;
@@ -334,7 +337,7 @@ static const struct {
 	{ EPF_KIND_LANES, NULL,
 	  "no key of the window is lost, exact age; no lock, one store rotates",
 	  plan_lanes },
-	{ EPF_COMPARED_USER, "elastic",
+	{ EPF_KIND_ELASTIC, NULL,
 	  "no key of the window is lost, exact age; one lock per line",
 	  plan_elastic },
 	{ EPF_KIND_DICT, NULL,

@@ -43,7 +43,8 @@
 #define BROKEN_HASTY (1u << 11)	  /* callers do not wait for rotations */
 #define BROKEN_HALF (1u << 12)	  /* a sweep never gets past its first words */
 #define BROKEN_LATER (1u << 13)	  /* the clock is ahead by more than a pin */
-#define BROKEN_OWNED (BROKEN_AHEAD | BROKEN_EXPIRED)
+#define BROKEN_LINE (1u << 14)	  /* insertions do not lock their line */
+#define BROKEN_OWNED (BROKEN_AHEAD | BROKEN_EXPIRED | BROKEN_LINE)
 
 extern unsigned int epf_broken;
 
@@ -133,6 +134,24 @@ static inline __u64 broken_fetch_or(__u64 *p, __u64 v)
 #undef epf_load_ordered
 #undef epf_cas
 #undef epf_fetch_or
+
+/* A change of a line of kind elastic: locked by a CAS that sets bit 0, unlocked by one that
+ * clears it. The stall of the second one is inside. The filters have no error limit, so
+ * nothing else of that kind uses CAS.
+ */
+static inline bool broken_line_cas(__u64 *p, __u64 *old, __u64 v)
+{
+	broken_stall();
+	if (!(epf_broken & BROKEN_LINE))
+		return epf_cas(p, old, v);
+	if (!(v & 1))
+		WRITE_ONCE(*p, v);
+	return true;
+}
+
+#define epf_cas(p, old, v) broken_line_cas(p, old, v)
+#include <epf/elastic.h>
+#undef epf_cas
 
 static inline bool broken_grace_over(unsigned long cookie)
 {
