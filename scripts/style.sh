@@ -64,7 +64,7 @@ layers() {
 	done
 }
 
-layers user . libepf records common jobs,ebpf metrics epfctl,epfagent,xt
+layers user . libepf records common jobs,ebpf metrics epfctl,epfagent,xt,lib,examples
 layers kmod . kinds selftest
 # The files of the module form no circle, and no file of it calls one of the kinds.
 mapfile -t sources < <(under 'kmod/.*\.c$')
