@@ -82,22 +82,22 @@ for name in recent audit allow; do
 done
 ktap_is 'recent leaves repeats out' "$(printf 'a\nb\na\nc\nb\n' | "$dest/recent" | tr -d '\n')" abc
 
+filter=lib_example_$$
 # Keys of text in a filter of pure BPF, saved by epfctl, audited by an example.
 kernel_filter() {
-	"$dest/allow" lib_example 192.0.2.1 192.0.2.7 && "$dest/allow" lib_example 192.0.2.7 192.0.2.9
+	"$dest/allow" "$filter" 192.0.2.1 192.0.2.7 && "$dest/allow" "$filter" 192.0.2.7 192.0.2.9
 }
 if [ "$(id -u)" -eq 0 ] && EPF_BACKEND=bpf build/user/epfctl doctor > /dev/null 2>&1; then
-	ktap_cleanup build/user/epfctl destroy lib_example --force
+	ktap_cleanup build/user/epfctl --backend bpf destroy "$filter" --force
 	ktap_is 'allow knows an address the second time' "$(kernel_filter | tr '\n' ' ')" \
 		'2 addresses, 0 of them known before 2 addresses, 1 of them known before '
 	audit() {
-		build/user/epfctl clear lib_example
-		printf 'one\ntwo\n' | build/user/epfctl insert lib_example -
-		build/user/epfctl save lib_example "$dest/a.epf" > /dev/null
+		printf 'one\ntwo\n' | build/user/epfctl --backend bpf insert "$filter" -
+		build/user/epfctl --backend bpf save "$filter" "$dest/a.epf" > /dev/null
 		printf 'two\nthree\n' > "$dest/keys"
 		"$dest/audit" "$dest/a.epf" "$dest/keys"
 	}
-	ktap_is 'audit finds what epfctl inserted' "$(audit 2> /dev/null | tail -n 1)" 'two age 0'
+	ktap_is 'audit finds what epfctl inserted' "$(audit 2>&1 | tail -n 1)" 'two age 0'
 else
 	ktap_skip 'allow knows an address the second time' 'no pure BPF here'
 	ktap_skip 'audit finds what epfctl inserted' 'no pure BPF here'
